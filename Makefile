@@ -1,0 +1,180 @@
+# gpusort: build, installation and tests, on PostgreSQL's PGXS.
+#
+#   make                build gpusort.so
+#   make install        install it into the server that PG_CONFIG belongs to
+#   make test           set up and run every test; needs nothing prepared
+#   make demo           see what it does, on a private server
+#   make check-unit check-regress check-isolation check-tap lint
+#                       one suite of "make test" each
+#
+# Variables:
+#   PG_CONFIG=path      the server to build against (default: pg_config)
+#   CUDA=auto|yes|no    compile the CUDA device; auto: where nvcc is found
+#   CUDA_ARCH="90 ..."  GPU architectures to compile for, instead of all common ones
+#   WERROR=1            more warnings, and all of them errors
+#   FAULTS=1            compile in the fault points that the tests use
+#
+# Works from another directory too: make -f /path/to/gpusort/Makefile
+
+EXTENSION = gpusort
+MODULE_big = gpusort
+DATA = sql/gpusort--0.1.0.sql
+PGFILEDESC = "gpusort - sorting on the GPU"
+
+CUDA = auto
+WERROR = 0
+FAULTS = 0
+
+ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
+
+# Targets that set things up themselves must work where there is no
+# PostgreSQL yet: they are scripts, and PGXS is not read for them.
+SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap lint
+ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
+
+.PHONY: $(SCRIPT_GOALS)
+test:
+	@$(ROOT)/test/run.sh
+check-unit:
+	@$(ROOT)/test/run.sh unit
+check-regress:
+	@$(ROOT)/test/run.sh regress
+check-isolation:
+	@$(ROOT)/test/run.sh isolation
+check-tap:
+	@$(ROOT)/test/run.sh tap
+lint:
+	@$(ROOT)/test/run.sh lint
+demo:
+	@$(ROOT)/test/demo.sh
+
+else
+
+sources = $(sort $(patsubst $(ROOT)/%,%,$(foreach p,$(1),$(wildcard $(ROOT)/$(p)))))
+
+C_SOURCES := $(call sources,src/*.c src/*/*.c)
+OBJS = $(C_SOURCES:.c=.o)
+BITCODE = $(OBJS:.o=.bc)
+
+# $(srcdir) is known once PGXS is read; these are expanded after that
+PG_CPPFLAGS = -I$(ROOT)/src
+PG_CFLAGS = -MMD -MP
+SHLIB_LINK = -Wl,--version-script=$(ROOT)/gpusort.map -lpthread
+
+ifeq ($(FAULTS),1)
+PG_CPPFLAGS += -DGPUSORT_FAULTS
+endif
+
+# The server's own headers are not clean under these three
+ifeq ($(WERROR),1)
+PG_CFLAGS += -Wall -Wextra -Werror \
+	-Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
+endif
+
+#
+# The CUDA device: a static archive, because PGXS wants LLVM bitcode of
+# everything in OBJS.  The CUDA runtime is linked in statically, so that the
+# library loads on machines that know nothing of CUDA.
+#
+ifneq ($(filter-out auto yes no,$(CUDA)),)
+$(error CUDA must be auto, yes or no, not "$(CUDA)")
+endif
+
+ifneq ($(CUDA),no)
+NVCC := $(shell command -v nvcc 2>/dev/null || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+ifeq ($(NVCC)$(CUDA),yes)
+$(error CUDA=yes, but nvcc is neither on PATH nor in /usr/local/cuda/bin)
+endif
+endif
+
+ifneq ($(NVCC),)
+CUDA_SOURCES := $(call sources,cuda/*.cu cuda/*/*.cu)
+CUDA_OBJS = $(CUDA_SOURCES:.cu=.o)
+CUDA_ARCHIVE = cuda/libgpusort_cuda.a
+
+# The toolkit's own idea of where it lies: nvcc on PATH may be a wrapper
+CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -c -o /dev/null $(ROOT)/Makefile -x cu 2>&1 | \
+	sed -n 's/^\#\$$ TOP=//p'))
+CUDA_LIBDIR := $(dir $(firstword $(wildcard $(patsubst %,$(CUDA_HOME)/%/libcudart_static.a,\
+	lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib))))
+
+ifdef CUDA_ARCH
+CUDA_ARCHS := $(CUDA_ARCH)
+else
+CUDA_ARCHS := $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)),75 80 86 89 90 100 120)
+endif
+CUDA_NEWEST = $(lastword $(CUDA_ARCHS))
+
+NVCCFLAGS = -O3 -std=c++17 -lineinfo -I$(ROOT)/src -I$(ROOT)/cuda \
+	$(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+	-gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST) \
+	-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra
+ifeq ($(FAULTS),1)
+NVCCFLAGS += -DGPUSORT_FAULTS
+endif
+ifeq ($(WERROR),1)
+NVCCFLAGS += -Werror all-warnings
+endif
+
+PG_CPPFLAGS += -DGS_WITH_CUDA
+SHLIB_LINK += $(CUDA_ARCHIVE) -L$(CUDA_LIBDIR) -lcudart_static -lstdc++ -ldl -lrt
+endif
+
+FLAGS_FILE = gpusort.flags
+EXTRA_CLEAN = $(FLAGS_FILE) $(OBJS:.o=.d) $(CUDA_OBJS) $(CUDA_OBJS:.o=.d) \
+	cuda/libgpusort_cuda.a build
+
+PG_CONFIG = pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq ($(PGXS),)
+$(error "$(PG_CONFIG)" does not work: install PostgreSQL's server headers or set PG_CONFIG)
+endif
+
+# A server built with LLVM wants bitcode; without its clang there is none
+PG_CLANG := $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)
+ifeq ($(if $(PG_CLANG),$(shell command -v $(PG_CLANG))),)
+override with_llvm = no
+endif
+
+# Out of tree, objects of an in-tree build must not be found through VPATH
+override VPATH =
+
+include $(PGXS)
+
+ifneq ($(ROOT),.)
+$(addsuffix .control,$(EXTENSION)): ;
+endif
+
+# Objects depend on the flags that they were compiled with
+.PHONY: force
+$(FLAGS_FILE): force
+	@echo '$(CC) $(CFLAGS) $(CPPFLAGS) | $(NVCC) $(NVCCFLAGS)' | cmp -s - $@ || \
+		echo '$(CC) $(CFLAGS) $(CPPFLAGS) | $(NVCC) $(NVCCFLAGS)' >$@
+
+object_dirs = $(sort $(dir $(OBJS) $(CUDA_OBJS)))
+ifneq ($(ROOT),.)
+$(OBJS) $(BITCODE) $(CUDA_OBJS): | $(object_dirs)
+$(object_dirs):
+	mkdir -p $@
+endif
+
+$(OBJS): %.o: $(ROOT)/%.c $(FLAGS_FILE)
+	$(COMPILE.c) -o $@ $<
+
+$(BITCODE): %.bc: $(ROOT)/%.c $(FLAGS_FILE) $(addprefix $(ROOT)/,$(call sources,src/*.h src/*/*.h))
+	$(COMPILE.c.bc) -o $@ $<
+
+$(shlib): $(ROOT)/gpusort.map $(CUDA_ARCHIVE)
+
+ifneq ($(NVCC),)
+$(CUDA_OBJS): %.o: $(ROOT)/%.cu $(FLAGS_FILE)
+	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $*.d -c -o $@ $<
+
+$(CUDA_ARCHIVE): $(CUDA_OBJS)
+	rm -f $@
+	$(AR) crs $@ $^
+endif
+
+-include $(wildcard $(OBJS:.o=.d) $(CUDA_OBJS:.o=.d))
+
+endif

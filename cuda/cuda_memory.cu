@@ -1,0 +1,152 @@
+/*-------------------------------------------------------------------------
+ *
+ * cuda_memory.cu
+ *	  Device memory under a hard cap.
+ *
+ * The pool is a cudaMemPool with an unlimited release threshold: allocations
+ * and frees are ordered by streams and cost microseconds once it is warm.
+ * Its cache is cut back before it would make the process's footprint pass
+ * the cap.  On devices without pools (some virtual ones) plain cudaMalloc and
+ * cudaFree serve, which wait for the device but are right.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "cuda_memory.cuh"
+
+namespace gpusort
+{
+
+DeviceMemory::DeviceMemory(int ordinal, u64 limit) : limit_bytes(limit)
+{
+  int has_pools = 0;
+
+  GS_CUDA_TRY(cudaDeviceGetAttribute(&has_pools, cudaDevAttrMemoryPoolsSupported, ordinal));
+  if (!has_pools)
+    return;
+
+  cudaMemPoolProps props = {};
+  u64 threshold = UINT64_MAX;
+
+  props.allocType = cudaMemAllocationTypePinned;
+  props.location.type = cudaMemLocationTypeDevice;
+  props.location.id = ordinal;
+  GS_CUDA_TRY(cudaMemPoolCreate(&pool, &props));
+  if (cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold) != cudaSuccess)
+    (void)cudaGetLastError(); // it only costs speed
+}
+
+DeviceMemory::~DeviceMemory()
+{
+  drain();
+  (void)cudaStreamSynchronize(idle);
+  if (pool != nullptr)
+    (void)cudaMemPoolDestroy(pool);
+}
+
+bool DeviceMemory::reserve(u64 bytes)
+{
+  u64 before = reserved.load(std::memory_order_relaxed);
+
+  do
+  {
+    if (bytes > limit_bytes || before > limit_bytes - bytes)
+      return false;
+  } while (!reserved.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
+  return true;
+}
+
+void DeviceMemory::release(u64 bytes)
+{
+  reserved.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
+u64 DeviceMemory::pool_bytes(cudaMemPoolAttr which) const
+{
+  u64 bytes = 0;
+
+  GS_CUDA_TRY(cudaMemPoolGetAttribute(pool, which, &bytes));
+  return bytes;
+}
+
+void *DeviceMemory::take(u64 bytes, cudaStream_t stream)
+{
+  void *memory = nullptr;
+  cudaError_t code =
+      pool != nullptr ? cudaMallocFromPoolAsync(&memory, bytes, pool, stream) : cudaMalloc(&memory, bytes);
+
+  if (code == cudaErrorMemoryAllocation)
+  {
+    (void)cudaGetLastError();
+    return nullptr;
+  }
+  GS_CUDA_TRY(code);
+  return memory;
+}
+
+void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
+{
+  drain();
+  bytes = align_up(bytes == 0 ? u64{1} : bytes, u64{512});
+
+  // What is cached can lie in pieces that do not serve this request.
+  if (pool != nullptr && pool_bytes(cudaMemPoolAttrReservedMemCurrent) + bytes > limit_bytes &&
+      pool_bytes(cudaMemPoolAttrReservedMemCurrent) - pool_bytes(cudaMemPoolAttrUsedMemCurrent) < bytes)
+    trim();
+
+  void *memory = take(bytes, stream);
+
+  if (memory == nullptr)
+  {
+    trim();
+    memory = take(bytes, stream);
+  }
+  if (memory == nullptr)
+    fail(GS_NO_MEMORY, "the device has no %llu bytes of memory free", bytes);
+  return memory;
+}
+
+void DeviceMemory::free(void *memory, cudaStream_t stream)
+{
+  // An error here is an earlier failure of the device, reported elsewhere.
+  if (pool != nullptr)
+    (void)cudaFreeAsync(memory, stream);
+  else
+    (void)cudaFree(memory);
+  (void)cudaGetLastError();
+}
+
+void DeviceMemory::discard(std::vector<void *> &&memory)
+{
+  std::lock_guard<std::mutex> guard(lock);
+
+  if (garbage.empty())
+    garbage = std::move(memory);
+  else
+    garbage.insert(garbage.end(), memory.begin(), memory.end());
+}
+
+void DeviceMemory::drain()
+{
+  std::vector<void *> taken;
+  {
+    std::lock_guard<std::mutex> guard(lock);
+    taken.swap(garbage);
+  }
+  for (void *memory : taken)
+    free(memory, idle);
+  if (!taken.empty())
+    (void)cudaStreamSynchronize(idle); // nothing else is on it
+}
+
+void DeviceMemory::trim()
+{
+  drain();
+  if (pool == nullptr)
+    return;
+
+  // Frees count once their stream has passed them.
+  GS_CUDA_TRY(cudaStreamSynchronize(idle));
+  GS_CUDA_TRY(cudaMemPoolTrimTo(pool, 0));
+}
+
+} // namespace gpusort

@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * cuda_memory.cuh
+ *	  Device memory under a hard cap.
+ *
+ * Two books are kept.  Reservations are what the cap is checked against:
+ * reserve() before memory is needed, release() when it no longer is; both
+ * only count.  Allocations take the memory, and their total never passes the
+ * reservations, because whoever allocates has reserved before.  Freed memory
+ * stays cached in a pool of our own, since taking memory from the driver is
+ * slow, and goes back when the cap or another allocation needs it, or with
+ * trim().
+ *
+ * reserve, release, discard, used and limit never call CUDA and may be called
+ * on any thread; so may the others, but they can take a while.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_CUDA_MEMORY_CUH
+#define GS_CUDA_MEMORY_CUH
+
+#include <mutex>
+#include <vector>
+
+#include "cuda_common.cuh"
+
+namespace gpusort
+{
+
+class DeviceMemory
+{
+public:
+  DeviceMemory(int ordinal, u64 limit);
+  ~DeviceMemory();
+  DeviceMemory(const DeviceMemory &) = delete;
+  DeviceMemory &operator=(const DeviceMemory &) = delete;
+
+  // False where the cap would be passed; then nothing has changed.
+  bool reserve(u64 bytes);
+  void release(u64 bytes);
+
+  // Usable in the stream's order.  Throws GS_NO_MEMORY.
+  void *allocate(u64 bytes, cudaStream_t stream);
+  void free(void *memory, cudaStream_t stream);
+
+  // Memory that no stream uses any more; it is freed before the next
+  // allocation or by drain().
+  void discard(std::vector<void *> &&memory);
+  void drain();
+
+  void trim();
+
+  u64 limit() const
+  {
+    return limit_bytes;
+  }
+  u64 used() const
+  {
+    return reserved.load(std::memory_order_relaxed);
+  }
+
+private:
+  void *take(u64 bytes, cudaStream_t stream);
+  u64 pool_bytes(cudaMemPoolAttr which) const;
+
+  const u64 limit_bytes;
+  std::atomic<u64> reserved{0};
+  cudaMemPool_t pool = nullptr; // null where the device has no such pools
+  Stream idle;                  // what drain() frees on
+  std::mutex lock;              // guards garbage
+  std::vector<void *> garbage;
+};
+
+// A reservation for a scope.
+class Reservation
+{
+public:
+  Reservation(DeviceMemory &memory, u64 bytes, const char *what) : memory(memory), bytes(bytes)
+  {
+    if (!memory.reserve(bytes))
+      fail(GS_NO_MEMORY, "the device memory limit of %llu bytes leaves no room for %s", memory.limit(), what);
+  }
+  ~Reservation()
+  {
+    memory.release(bytes);
+  }
+  Reservation(const Reservation &) = delete;
+  Reservation &operator=(const Reservation &) = delete;
+
+private:
+  DeviceMemory &memory;
+  u64 bytes;
+};
+
+// An allocation that a stream owns for a scope.
+class DeviceBuffer
+{
+public:
+  DeviceBuffer(DeviceMemory &memory, u64 bytes, cudaStream_t stream)
+      : memory(memory), stream(stream), address(memory.allocate(bytes, stream))
+  {
+  }
+  ~DeviceBuffer()
+  {
+    if (address != nullptr)
+      memory.free(address, stream);
+  }
+  DeviceBuffer(const DeviceBuffer &) = delete;
+  DeviceBuffer &operator=(const DeviceBuffer &) = delete;
+  void *get() const
+  {
+    return address;
+  }
+  void *detach()
+  {
+    return std::exchange(address, nullptr);
+  }
+
+private:
+  DeviceMemory &memory;
+  cudaStream_t stream;
+  void *address;
+};
+
+} // namespace gpusort
+
+#endif // GS_CUDA_MEMORY_CUH

@@ -1,0 +1,337 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_cuda.cu
+ *	  The device "cuda" of device.h.
+ *
+ * Only this file offers a symbol to the C side, gs_device_cuda.  Its functions
+ * book and queue; the threads in device_threads.cu do what takes time.  No
+ * exception leaves them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_WITH_CUDA
+#define GS_WITH_CUDA
+#endif
+#include "device_state.cuh"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cstring>
+
+using namespace gpusort;
+
+namespace
+{
+
+constexpr u32 min_chunk_bytes = 1024;
+constexpr u32 max_chunk_bytes = u32{1} << 30;
+
+// Blocks all signals for a scope, so that threads made in it take none.
+class SignalBlock
+{
+public:
+  SignalBlock()
+  {
+    sigset_t all;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+  }
+  ~SignalBlock()
+  {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  SignalBlock(const SignalBlock &) = delete;
+  SignalBlock &operator=(const SignalBlock &) = delete;
+
+private:
+  sigset_t before;
+};
+
+void stop_threads(GsDevice *device)
+{
+  device->copy_in.queue.close();
+  device->copy_out.queue.close();
+  device->sorting.close();
+  for (std::thread &thread : device->threads)
+    thread.join();
+  device->threads.clear();
+}
+
+void start_threads(GsDevice *device)
+{
+  try
+  {
+    device->threads.reserve(2 + GsDevice::n_sorters);
+    device->threads.emplace_back(run_copy_lane, device, &device->copy_in);
+    device->threads.emplace_back(run_copy_lane, device, &device->copy_out);
+    for (Performer &performer : device->performers)
+      device->threads.emplace_back(run_sorter, device, &performer);
+  }
+  catch (...)
+  {
+    stop_threads(device);
+    fail(GS_NO_MEMORY, "could not start the threads of a device");
+  }
+}
+
+void select_device(int ordinal)
+{
+  int count = 0;
+
+  GS_CUDA_TRY(cudaGetDeviceCount(&count));
+  if (ordinal < 0 || ordinal >= count)
+    fail(GS_NO_DEVICE, "there is no CUDA device %d, only %d of them", ordinal, count);
+  GS_CUDA_TRY(cudaSetDevice(ordinal));
+  check_device_code();
+}
+
+std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
+{
+  select_device(config->ordinal);
+
+  auto device = std::make_unique<GsDevice>();
+  size_t free_bytes = 0;
+  size_t total_bytes = 0;
+  cudaDeviceProp properties;
+
+  GS_CUDA_TRY(cudaGetDeviceProperties(&properties, config->ordinal));
+  GS_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
+  device->config = *config;
+  device->name = properties.name;
+  device->memory_total = total_bytes;
+  device->memory = std::make_unique<DeviceMemory>(
+      config->ordinal,
+      config->memory_limit == 0 ? u64{free_bytes} / 5 * 4 : std::min<u64>(config->memory_limit, total_bytes));
+  start_threads(device.get());
+  return device;
+}
+
+GsStatus cuda_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
+{
+  SignalBlock block;
+  Failure failure;
+
+  if (guarded(&failure, [&] { *device = make_device(config).release(); }))
+    return GS_OK;
+  *error = failure.error;
+  return failure.status == GS_NO_MEMORY ? GS_NO_MEMORY : GS_NO_DEVICE;
+}
+
+void cuda_sort_close(GsDeviceSort *sort)
+{
+  GsDevice *device = sort->device;
+  std::vector<void *> memory;
+  Failure failure;
+
+  // Freeing is left to a thread of the device.
+  (void)guarded(&failure,
+                [&]
+                {
+                  memory.reserve(sort->slabs.size() + 2);
+                  for (const Slab &slab : sort->slabs)
+                    memory.push_back(slab.base);
+                  if (sort->output.rows != nullptr)
+                    memory.push_back(sort->output.rows);
+                  if (sort->page_memory != nullptr)
+                    memory.push_back(sort->page_memory);
+                  device->memory->discard(std::move(memory));
+                });
+  device->memory->release(sort->slab_bytes + sort->work_bytes);
+  device->sorts.erase(std::find(device->sorts.begin(), device->sorts.end(), sort));
+  delete sort;
+  device->copy_in.queue.poke();
+}
+
+void cuda_close(GsDevice *device)
+{
+  for (GsDeviceSort *sort : device->sorts)
+    sort->cancelled.store(true, std::memory_order_relaxed);
+  stop_threads(device);
+
+  // From here on errors tell no more than that the process is ending.
+  (void)cudaSetDevice(device->config.ordinal);
+  while (!device->sorts.empty())
+    cuda_sort_close(device->sorts.back());
+  for (void *memory : device->pinned)
+    (void)cudaHostUnregister(memory);
+  delete device;
+  (void)cudaGetLastError();
+}
+
+void cuda_info(GsDevice *device, GsDeviceInfo *info)
+{
+  memset(info, 0, sizeof *info);
+  snprintf(info->name, sizeof info->name, "%s", device->name.c_str());
+  info->memory_total = device->memory_total;
+  info->memory_limit = device->memory->limit();
+  info->memory_used = device->memory->used();
+}
+
+GsStatus cuda_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
+{
+  Failure failure;
+
+  if (guarded(&failure,
+              [&]
+              {
+                device->pinned.reserve(device->pinned.size() + 1);
+                GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
+                GS_CUDA_TRY(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
+                device->pinned.push_back(memory);
+              }))
+    return GS_OK;
+  *error = failure.error;
+  return failure.status;
+}
+
+void cuda_trim(GsDevice *device)
+{
+  device->trim_wanted.store(true);
+  device->copy_in.queue.poke();
+}
+
+GsStatus cuda_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort, GsError *error)
+{
+  Failure failure;
+
+  if (guarded(&failure,
+              [&]
+              {
+                u32 chunk_bytes = spec->chunk_bytes;
+
+                if (device->lost.load(std::memory_order_acquire))
+                {
+                  std::lock_guard<std::mutex> guard(device->lost_lock);
+
+                  throw Failure{GS_DEVICE_LOST, device->lost_error};
+                }
+                if (chunk_bytes < min_chunk_bytes || chunk_bytes > max_chunk_bytes ||
+                    (chunk_bytes & (chunk_bytes - 1)) != 0)
+                  fail(GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
+                device->sorts.reserve(device->sorts.size() + 1);
+
+                auto made = std::make_unique<GsDeviceSort>();
+
+                made->device = device;
+                made->spec = *spec;
+                device->sorts.push_back(made.get());
+                *sort = made.release();
+              }))
+    return GS_OK;
+  *error = failure.error;
+  return failure.status;
+}
+
+void submit(RequestQueue *queue, const Request &request)
+{
+  Failure failure;
+
+  request.job->error.message[0] = '\0';
+  __atomic_store_n(&request.job->status, static_cast<int32_t>(GS_PENDING), __ATOMIC_RELAXED);
+  if (!guarded(&failure, [&] { queue->push(request); }))
+    end_job(request.sort->device, request.job, failure);
+}
+
+void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t n_records, GsJob *job)
+{
+  Request request = {};
+
+  request.call = Call::append;
+  request.sort = sort;
+  request.job = job;
+  request.chunk = chunk;
+  request.data_bytes = data_bytes;
+  request.n_records = n_records;
+  request.misuse = sort->perform_called ? "a chunk was appended to a sort that was performed" : nullptr;
+  submit(&sort->device->copy_in.queue, request);
+}
+
+void cuda_perform(GsDeviceSort *sort, GsJob *job)
+{
+  Request request = {};
+
+  request.call = Call::perform;
+  request.sort = sort;
+  request.job = job;
+  request.misuse = sort->perform_called ? "a sort was performed twice" : nullptr;
+  sort->perform_called = true;
+  submit(&sort->device->sorting, request);
+}
+
+void cuda_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job)
+{
+  Request request = {};
+
+  request.call = Call::fetch;
+  request.sort = sort;
+  request.job = job;
+  request.dst = dst;
+  request.number = page;
+  submit(&sort->device->copy_out.queue, request);
+}
+
+void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job)
+{
+  Request request = {};
+
+  request.call = Call::fetch_image;
+  request.sort = sort;
+  request.job = job;
+  request.dst = dst;
+  request.number = i;
+  submit(&sort->device->copy_out.queue, request);
+}
+
+void cuda_result(GsDeviceSort *sort, GsSortResult *result)
+{
+  Failure failure;
+  std::lock_guard<std::mutex> guard(sort->lock);
+
+  *result = sort->times;
+  if (guarded(&failure,
+              [&]
+              {
+                sort->shown_records = sort->image_records;
+                sort->shown_bytes = sort->image_bytes;
+              }))
+  {
+    result->n_images = sort->shown_records.size();
+    result->image_records = sort->shown_records.data();
+    result->image_bytes = sort->shown_bytes.data();
+  }
+  if (!sort->performed)
+    return;
+  result->n_rows = sort->n_rows;
+  result->n_pages = sort->output.pages.row_bytes.size();
+  result->page_first = sort->output.pages.first_row.data();
+  result->row_bytes = sort->output.row_bytes;
+  result->key_bytes = sort->output.key_bytes;
+  result->rounds = sort->output.rounds;
+  result->engine = sort->output.engine;
+}
+
+void cuda_cancel(GsDeviceSort *sort)
+{
+  sort->cancelled.store(true, std::memory_order_relaxed);
+}
+
+} // namespace
+
+extern "C" const GsDeviceOps gs_device_cuda = {
+    "cuda",           // name
+    cuda_open,        // open
+    cuda_close,       // close
+    cuda_info,        // info
+    cuda_pin,         // pin
+    cuda_trim,        // trim
+    cuda_sort_open,   // sort_open
+    cuda_append,      // append
+    cuda_perform,     // perform
+    cuda_fetch,       // fetch
+    cuda_fetch_image, // fetch_image
+    cuda_result,      // result
+    cuda_cancel,      // cancel
+    cuda_sort_close   // sort_close
+};

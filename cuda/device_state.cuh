@@ -1,0 +1,216 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_state.cuh
+ *	  A CUDA device and its sorts, as the threads that serve them see them.
+ *
+ * Threads of a device
+ *	  caller	  calls the functions of device.h; it only books and queues
+ *	  copy in	  appends; also frees and trims, when there is nothing to copy
+ *	  copy out	  fetches: gathers pages and copies them to the host
+ *	  sorters	  perform; as many sorts at a time as there are sorters
+ *
+ * Ownership
+ *	  device.h's protocol keeps the phases of a sort apart: while an append is
+ *	  pending there is no perform, and fetches come after both.  So a sort's
+ *	  fields belong to the thread that serves its phase, and pass on with the
+ *	  job's status and the queue's lock.  Only what result() reports is read at any
+ *	  time; it is guarded by the sort's lock.  Once a job's status is set its
+ *	  thread touches neither the job nor the sort again: they may be gone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_DEVICE_STATE_CUH
+#define GS_DEVICE_STATE_CUH
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "perform.cuh"
+
+namespace gpusort
+{
+
+enum class Call
+{
+  append,
+  perform,
+  fetch,
+  fetch_image
+};
+
+// An asynchronous call on its way to a thread.
+struct Request
+{
+  Call call;
+  GsDeviceSort *sort;
+  GsJob *job;
+  const void *chunk;  // append
+  void *dst;          // fetches
+  u64 number;         // of the page or image
+  u32 data_bytes;     // append
+  u32 n_records;      // append
+  const char *misuse; // not null: the caller broke the protocol
+};
+
+class RequestQueue
+{
+public:
+  void push(const Request &request);
+  bool try_pop(Request *request);
+
+  // Until there is a request, somebody poked, or the queue was closed; false
+  // where it is closed and empty.
+  bool wait();
+
+  void poke();
+  void close();
+
+private:
+  std::mutex lock;
+  std::condition_variable changed;
+  std::deque<Request> requests;
+  bool poked = false;
+  bool closed = false;
+};
+
+struct Slab
+{
+  char *base;
+  u64 bytes;
+  u64 used;
+};
+
+struct PageBuffer
+{
+  char *page;
+  Event copied; // its last copy to the host
+};
+
+// A copy under way, or one that could not be started.
+struct CopySlot
+{
+  Request request;
+  bool failed;
+  Failure failure;
+  ImageRef image; // append
+  Event gather_begin;
+  Event gather_end;
+  Event copy_begin;
+  Event copy_end;
+};
+
+// One direction of copying.
+struct CopyLane
+{
+  static constexpr size_t max_slots = 8;
+
+  RequestQueue queue;
+  Stream gather_stream;
+  Stream copy_stream;
+  CopySlot slots[max_slots];
+};
+
+} // namespace gpusort
+
+struct GsDevice
+{
+  GsDeviceConfig config;
+  std::string name;
+  uint64_t memory_total = 0;
+  std::unique_ptr<gpusort::DeviceMemory> memory;
+  std::vector<void *> pinned;
+  std::vector<GsDeviceSort *> sorts;
+  std::atomic<bool> trim_wanted{false};
+
+  std::atomic<bool> lost{false};
+  std::mutex lost_lock;
+  GsError lost_error = {};
+
+  static constexpr int n_sorters = 2;
+
+  gpusort::CopyLane copy_in;
+  gpusort::CopyLane copy_out;
+  gpusort::RequestQueue sorting;
+  gpusort::Performer performers[n_sorters];
+  std::vector<std::thread> threads;
+};
+
+struct GsDeviceSort
+{
+  GsDevice *device;
+  GsSortSpec spec;
+  std::atomic<bool> cancelled{false};
+  bool perform_called = false; // the caller's
+
+  // Of the appends.  refused: an append has failed, and so do all later ones,
+  // so that what was appended is always the first so many chunks.
+  std::vector<gpusort::Slab> slabs;
+  std::vector<gpusort::ImageRef> images;
+  uint64_t n_rows = 0;
+  uint64_t n_images = 0;
+  uint64_t data_bytes = 0;
+  uint64_t slab_bytes = 0;
+  uint64_t work_bytes = 0; // reserved for what follows the appends
+  bool refused = false;
+  gpusort::Failure refusal = {};
+
+  // Of perform, for the fetches.
+  bool performed = false; // set under the lock
+  gpusort::PerformOutput output = {};
+  char *page_memory = nullptr;
+  std::deque<gpusort::PageBuffer> page_buffers;
+  size_t next_buffer = 0;
+
+  std::mutex lock; // guards the following
+  std::vector<uint32_t> image_records;
+  std::vector<uint32_t> image_bytes;
+  GsSortResult times = {}; // only its times
+
+  // What result() has handed out.
+  std::vector<uint32_t> shown_records;
+  std::vector<uint32_t> shown_bytes;
+};
+
+namespace gpusort
+{
+
+// The threads; each returns once its queue is closed and empty.
+void run_copy_lane(GsDevice *device, CopyLane *lane);
+void run_sorter(GsDevice *device, Performer *performer);
+
+// Hands a job's outcome to the caller.
+void end_job(GsDevice *device, GsJob *job, const Failure &outcome);
+
+// Runs f, and turns what it throws into a value; true where nothing was.
+template <typename F>
+bool guarded(Failure *failure, F f)
+{
+  try
+  {
+    f();
+    return true;
+  }
+  catch (const Failure &thrown)
+  {
+    *failure = thrown;
+  }
+  catch (const std::bad_alloc &)
+  {
+    *failure = {GS_NO_MEMORY, {"out of host memory"}};
+  }
+  catch (const std::exception &thrown)
+  {
+    *failure = {GS_INTERNAL, {}};
+    snprintf(failure->error.message, sizeof failure->error.message, "%s", thrown.what());
+  }
+  return false;
+}
+
+} // namespace gpusort
+
+#endif // GS_DEVICE_STATE_CUH

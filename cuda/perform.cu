@@ -1,0 +1,144 @@
+/*-------------------------------------------------------------------------
+ *
+ * perform.cu
+ *	  Ordering all rows of a sort: keys, engine, pages.
+ *
+ * All memory is taken in two allocations before the first kernel: the rows in
+ * key order, which stay, and the workspace, in which the engine's arrays and
+ * those of the page layout follow each other in the same place.  The host
+ * waits three times for a fixed-length sort: for the statistics of the rows,
+ * for the page table, and in between once a round of the string engine.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "perform.cuh"
+
+#include <algorithm>
+#include <optional>
+
+#include "sort_fixed.cuh"
+
+namespace gpusort
+{
+
+namespace
+{
+
+struct Workspace
+{
+  ImageRef *images;
+  RowStats *stats;
+  KeyRef *keys;
+  u32 *order;
+  u8 *tie;
+  char *phase; // the engine's, then the layout's
+};
+
+Workspace carve_workspace(Carver &carve, u32 n_rows, u64 n_images, u64 page_bytes_total, u32 chunk_bytes)
+{
+  Workspace space;
+
+  space.images = carve.take<ImageRef>(n_images);
+  space.stats = carve.take<RowStats>(1);
+  space.keys = carve.take<KeyRef>(n_rows);
+  space.order = carve.take<u32>(n_rows);
+  space.tie = carve.take<u8>(n_rows);
+  space.phase = carve.take<char>(std::max({sort_string_workspace(n_rows), sort_fixed_workspace(n_rows),
+                                           layout_pages_workspace(n_rows, page_bytes_total, chunk_bytes)}));
+  return space;
+}
+
+// What rows take in pages is known only on the device; this is never less.
+u64 max_page_bytes(u64 n_rows, u64 row_bytes)
+{
+  return row_bytes + n_rows * (7 + sizeof(u32));
+}
+
+} // namespace
+
+u64 rows_bytes(u64 n_rows)
+{
+  return align_up<u64>(n_rows * sizeof(RowRef), 512);
+}
+
+u64 perform_bytes(u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes)
+{
+  if (n_rows == 0)
+    return 0;
+
+  Carver carve;
+
+  carve_workspace(carve, static_cast<u32>(n_rows), n_images, max_page_bytes(n_rows, row_bytes), chunk_bytes);
+  return align_up<u64>(carve.bytes(), 512) + rows_bytes(n_rows);
+}
+
+void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool> &cancelled,
+             const PerformInput &input, PerformOutput *output)
+{
+  cudaStream_t stream = performer.stream;
+  SortContext context = {stream, performer.event, performer.counts.get(), cancelled};
+  u32 n_rows = input.n_rows;
+  u64 n_images = input.images.size();
+  u64 row_bytes = 0;
+
+  for (const ImageRef &image : input.images)
+    row_bytes += image.data_bytes;
+
+  u64 page_bytes_total = max_page_bytes(n_rows, row_bytes);
+  Carver sizes;
+
+  carve_workspace(sizes, n_rows, n_images, page_bytes_total, input.chunk_bytes);
+
+  DeviceBuffer rows(memory, rows_bytes(n_rows), stream);
+  DeviceBuffer workspace(memory, sizes.bytes(), stream);
+  Carver carve(workspace.get());
+  Workspace space = carve_workspace(carve, n_rows, n_images, page_bytes_total, input.chunk_bytes);
+
+  GS_CUDA_TRY(cudaMemcpyAsync(space.images, input.images.data(), n_images * sizeof(ImageRef),
+                              cudaMemcpyHostToDevice, stream));
+  build_keys(space.images, static_cast<u32>(n_images), n_rows, input.chunk_bytes, input.key_width, space.keys,
+             space.stats, stream);
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(performer.stats.get(), space.stats, sizeof(RowStats), cudaMemcpyDeviceToHost, stream));
+  context.wait();
+
+  const RowStats stats = *performer.stats.get();
+
+  if (stats.invalid)
+    fail(GS_INVALID, "a record points outside of its chunk or breaks its sort's limits");
+  context.check_cancelled();
+
+  if (sort_fixed_fits(stats))
+  {
+    output->engine = sort_fixed(space.keys, n_rows, stats, space.phase, space.order, space.tie, stream);
+    output->rounds = 1;
+  }
+  else
+  {
+    output->engine = "radix, strings";
+    output->rounds =
+        sort_string(context, space.keys, n_rows, stats.prefix, space.phase, space.order, space.tie);
+  }
+  context.check_cancelled();
+
+  // Rows that overlap in their chunks can fill more pages than were foreseen.
+  u64 layout_bytes = layout_pages_workspace(n_rows, stats.page_bytes, input.chunk_bytes);
+  std::optional<Reservation> reserved;
+  std::optional<DeviceBuffer> more;
+  void *phase = space.phase;
+
+  if (stats.page_bytes > page_bytes_total)
+  {
+    reserved.emplace(memory, layout_bytes, "the page table");
+    more.emplace(memory, layout_bytes, stream);
+    phase = more->get();
+  }
+  layout_pages(space.images, space.keys, n_rows, space.order, space.tie, stats, input.chunk_bytes, phase,
+               static_cast<RowRef *>(rows.get()), &output->pages, stream);
+
+  output->row_bytes = stats.row_bytes;
+  output->key_bytes = stats.key_bytes;
+  output->rows = static_cast<RowRef *>(rows.detach());
+}
+
+} // namespace gpusort

@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * perform.cuh
+ *	  Ordering all rows of a sort: keys, engine, pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_PERFORM_CUH
+#define GS_PERFORM_CUH
+
+#include "cuda_memory.cuh"
+#include "gather.cuh"
+#include "sort_string.cuh"
+
+namespace gpusort
+{
+
+struct PerformInput
+{
+  const std::vector<ImageRef> &images; // those with records, in order
+  u32 n_rows;                          // > 0
+  u32 chunk_bytes;
+  u32 key_width;
+};
+
+struct PerformOutput
+{
+  RowRef *rows; // device memory, now the caller's
+  PageTable pages;
+  u64 row_bytes;
+  u64 key_bytes;
+  u32 rounds;
+  const char *engine;
+};
+
+// A sorting thread's own things.
+struct Performer
+{
+  Stream stream;
+  Event started;
+  Event event;
+  Pinned<RoundCounts> counts;
+  Pinned<RowStats> stats;
+};
+
+// Bytes that perform() may take, of which rows_bytes() stay taken.
+u64 perform_bytes(u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes);
+u64 rows_bytes(u64 n_rows);
+
+void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool> &cancelled,
+             const PerformInput &input, PerformOutput *output);
+
+} // namespace gpusort
+
+#endif // GS_PERFORM_CUH

@@ -1,0 +1,178 @@
+/*-------------------------------------------------------------------------
+ *
+ * chunk.c
+ *	  Writing tuples into chunks (chunk.h).
+ *
+ * This is the way of every row to the device, and the part of it that costs
+ * most: a tuple is written once, straight into the chunk, with no palloc and
+ * no intermediate copy.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+
+#include "batch/chunk.h"
+
+void
+gs_chunk_begin(GsChunkWriter *writer, char *memory)
+{
+	Assert(memory == (char *) MAXALIGN(memory));
+	writer->memory = memory;
+	writer->used = 0;
+	writer->n = 0;
+	writer->inexact = 0;
+}
+
+/* Bytes that rows and keys may still take once one more record is described. */
+static inline uint32
+room_left(const GsChunkWriter *writer)
+{
+	uint32		taken = writer->used + (writer->n + 1) * sizeof(GsRecord);
+
+	return taken < GS_CHUNK_BYTES ? GS_CHUNK_BYTES - taken : 0;
+}
+
+/*
+ * Write the key behind the row, which takes row_bytes at the end of what is
+ * used, and describe the record.
+ */
+static inline GsChunkPut
+finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
+			  uint32 row_bytes, uint32 row_flags)
+{
+	uint32		key_off = writer->used + row_bytes;
+	bool		inexact = false;
+	uint32		key_len;
+	GsRecord   *record;
+
+	slot_getsomeattrs(slot, desc->max_attno);
+	key_len = gs_key_write(desc, slot->tts_values, slot->tts_isnull,
+						   (uint8 *) writer->memory + key_off,
+						   room_left(writer) - row_bytes, &inexact);
+	if (unlikely(key_len == GS_KEY_NO_ROOM))
+		return GS_CHUNK_PUT_FULL;
+
+	/*
+	 * Keys of the longest length all count as inexact, so that keys which tie
+	 * are either all inexact or all exact.
+	 */
+	if (unlikely(key_len >= GS_KEY_MAX))
+	{
+		inexact = true;
+		writer->inexact++;
+	}
+
+	record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
+	record->row_off = writer->used;
+	record->row_len = row_bytes | row_flags;
+	record->key_off = key_off;
+	record->key_len = key_len | (inexact ? GS_KEY_INEXACT : 0);
+	writer->n++;
+	writer->used = MAXALIGN(key_off + key_len);
+	return GS_CHUNK_PUT_OK;
+}
+
+/* Does a row of this size go in, with the shortest key? */
+static inline GsChunkPut
+check_row(const GsChunkWriter *writer, Size row_bytes)
+{
+	if (likely(row_bytes < room_left(writer)))
+		return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_CHUNK_PUT_OK : GS_CHUNK_PUT_BIG;
+	return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_CHUNK_PUT_FULL : GS_CHUNK_PUT_BIG;
+}
+
+/* Form a minimal tuple from the slot's values, as heap_form_minimal_tuple does. */
+static GsChunkPut
+put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
+{
+	TupleDesc	tupdesc = slot->tts_tupleDescriptor;
+	int			natts = tupdesc->natts;
+	Size		len;
+	Size		data_len;
+	int			hoff;
+	bool		hasnull = false;
+	MinimalTuple tuple;
+	GsChunkPut	put;
+
+	slot_getallattrs(slot);
+	for (int i = 0; i < natts; i++)
+		if (slot->tts_isnull[i])
+		{
+			hasnull = true;
+			break;
+		}
+
+	len = SizeofMinimalTupleHeader;
+	if (hasnull)
+		len += BITMAPLEN(natts);
+	hoff = len = MAXALIGN(len);
+	data_len = heap_compute_data_size(tupdesc, slot->tts_values, slot->tts_isnull);
+	len += data_len;
+
+	put = check_row(writer, len);
+	if (unlikely(put != GS_CHUNK_PUT_OK))
+		return put;
+	tuple = (MinimalTuple) (writer->memory + writer->used);
+	memset(tuple, 0, len);
+	tuple->t_len = len;
+	HeapTupleHeaderSetNatts(tuple, natts);
+	tuple->t_hoff = hoff + MINIMAL_TUPLE_OFFSET;
+	heap_fill_tuple(tupdesc, slot->tts_values, slot->tts_isnull,
+					(char *) tuple + hoff, data_len, &tuple->t_infomask,
+					hasnull ? tuple->t_bits : NULL);
+	return finish_record(writer, desc, slot, len, 0);
+}
+
+GsChunkPut
+gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
+{
+	MinimalTuple tuple = (MinimalTuple) (writer->memory + writer->used);
+	GsChunkPut	put;
+
+	if (TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot))
+	{
+		HeapTuple	heap = ((HeapTupleTableSlot *) slot)->tuple;
+
+		/* like minimal_tuple_from_heap_tuple() */
+		if (heap)
+		{
+			uint32		len = heap->t_len - MINIMAL_TUPLE_OFFSET;
+
+			put = check_row(writer, len);
+			if (unlikely(put != GS_CHUNK_PUT_OK))
+				return put;
+			memcpy(tuple, (char *) heap->t_data + MINIMAL_TUPLE_OFFSET, len);
+			tuple->t_len = len;
+			memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
+			return finish_record(writer, desc, slot, len, 0);
+		}
+	}
+	else if (TTS_IS_MINIMALTUPLE(slot))
+	{
+		MinimalTuple mintuple = ((MinimalTupleTableSlot *) slot)->mintuple;
+
+		if (mintuple)
+		{
+			put = check_row(writer, mintuple->t_len);
+			if (unlikely(put != GS_CHUNK_PUT_OK))
+				return put;
+			memcpy(tuple, mintuple, mintuple->t_len);
+			return finish_record(writer, desc, slot, mintuple->t_len, 0);
+		}
+	}
+	return put_values(writer, desc, slot);
+}
+
+GsChunkPut
+gs_chunk_put_stub(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
+				  const void *stub, uint32 stub_bytes)
+{
+	GsChunkPut	put = check_row(writer, stub_bytes);
+
+	if (put != GS_CHUNK_PUT_OK)
+		return put;
+	memcpy(writer->memory + writer->used, stub, stub_bytes);
+	return finish_record(writer, desc, slot, stub_bytes, GS_ROW_EXTERNAL);
+}

@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between PostgreSQL versions, and the only file that names
+ *	  PG_VERSION_NUM.
+ *
+ * Wrappers have the newest version's meaning and do without on older ones.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_COMPAT_H
+#define GS_COMPAT_H
+
+#include "storage/buffile.h"
+#include "storage/latch.h"
+#include "utils/pg_locale.h"
+#include "utils/wait_event.h"
+
+#if PG_VERSION_NUM < 150000
+#error "gpusort needs PostgreSQL 15 or later"
+#endif
+
+/*
+ * Does the collation, which must be valid, compare text bytewise?  PostgreSQL
+ * 18 removed lc_collate_is_c() and keeps the answer in the locale.
+ */
+static inline bool
+gs_compat_collation_is_c(Oid collation)
+{
+#if PG_VERSION_NUM >= 180000
+	return pg_newlocale_from_collation(collation)->collate_is_c;
+#else
+	return lc_collate_is_c(collation);
+#endif
+}
+
+/*
+ * Wait events.  Named ones came with PostgreSQL 17; before it, all waits of
+ * extensions show as Extension.
+ */
+typedef enum GsWait
+{
+	GS_WAIT_SERVICE_MAIN,		/* the service waits for work */
+	GS_WAIT_STAGING,			/* for staging memory */
+	GS_WAIT_SORT,				/* for the device to sort */
+	GS_WAIT_FETCH				/* for sorted rows */
+} GsWait;
+
+static inline uint32
+gs_compat_wait_event(GsWait wait)
+{
+#if PG_VERSION_NUM >= 170000
+	static uint32 events[4] = {0, 0, 0, 0};
+	static const char *const names[4] = {
+		"GpusortServiceMain", "GpusortStaging", "GpusortSort", "GpusortFetch"
+	};
+
+	if (events[wait] == 0)
+		events[wait] = WaitEventExtensionNew(names[wait]);
+	return events[wait];
+#else
+	(void) wait;
+	return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* PostgreSQL 17 has resource owners for wait event sets. */
+#if PG_VERSION_NUM >= 170000
+#define gs_compat_create_wait_event_set(n) CreateWaitEventSet(NULL, (n))
+#else
+#define gs_compat_create_wait_event_set(n) CreateWaitEventSet(TopMemoryContext, (n))
+#endif
+
+/* PostgreSQL 16 has BufFileReadExact(), which fails where less is there. */
+static inline void
+gs_compat_read_exact(BufFile *file, void *data, size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+	BufFileReadExact(file, data, size);
+#else
+	if (BufFileRead(file, data, size) != size)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not read from temporary file: %m")));
+#endif
+}
+
+#endif							/* GS_COMPAT_H */

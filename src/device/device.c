@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * device.c
+ *	  What all devices have in common: the names of status codes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "src/device is plain C and must not see postgres.h"
+#endif
+
+#include "device.h"
+
+/* For log lines: "could not sort on the device: <name>". */
+const char *
+gs_status_name(GsStatus status)
+{
+	switch (status)
+	{
+		case GS_OK:
+			return "success";
+		case GS_PENDING:
+			return "pending";
+		case GS_NO_DEVICE:
+			return "no such device";
+		case GS_NO_MEMORY:
+			return "out of device memory";
+		case GS_CANCELLED:
+			return "cancelled";
+		case GS_DEVICE_LOST:
+			return "device lost";
+		case GS_INVALID:
+			return "invalid call";
+		case GS_INTERNAL:
+			return "internal device error";
+	}
+	return "unknown status";
+}

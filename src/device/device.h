@@ -1,0 +1,247 @@
+/*-------------------------------------------------------------------------
+ *
+ * device.h
+ *	  The interface between gpusort and whatever orders its rows.
+ *
+ * A device takes records (a row and the key it is to be ordered by) in
+ * chunks, orders them, and gives the rows back in order, page by page.  Two
+ * devices implement it: "cuda" (cuda/) and "host" (src/device/device_host.c).
+ * Nothing here knows PostgreSQL; this header is plain C11 and valid C++.
+ *
+ * The order
+ *	  Keys are byte strings compared as unsigned bytes, a prefix before the
+ *	  longer string (memcmp on the common length, then the length).  NUL is
+ *	  a byte like any other.  Records whose keys are equal keep the order in
+ *	  which they were appended: append calls in call order, records of one
+ *	  chunk by their number.
+ *
+ * Chunks (in)
+ *	  chunk_bytes bytes.  Rows and keys lie in [0, data_bytes), anywhere and
+ *	  possibly overlapping, rows starting at multiples of 8.  Record i is
+ *	  described by the GsRecord that ends chunk_bytes - i * 16 bytes into
+ *	  the chunk: gs_chunk_record() below.
+ *
+ * Pages (out)
+ *	  chunk_bytes bytes.  Rows from the front, each starting at a multiple of
+ *	  8; row i's entry is the uint32 that ends chunk_bytes - i * 4 bytes into
+ *	  the page: the row's offset with the GS_ENTRY_ flags in its three low
+ *	  bits.  A page is filled with rows in key order; its number of rows
+ *	  follows from GsSortResult.page_first.
+ *
+ * Calling protocol, for one sort:
+ *	  1. sort_open
+ *	  2. append, any number of times
+ *	  3. perform, once, after every append has ended
+ *	  4. result; then fetch, any page any number of times in any order
+ *	  5. sort_close, when no job of the sort is pending
+ *	  If an append or perform ends with GS_NO_MEMORY, all chunks appended
+ *	  successfully are still there: fetch_image returns them one by one.
+ *	  fetch_image is legal whenever no append or perform is pending.
+ *
+ * Jobs
+ *	  append, perform, fetch and fetch_image return at once; their outcome
+ *	  arrives in the GsJob that the caller passed and keeps alive until then.
+ *	  Memory named in the call (chunk, dst) belongs to the device until the
+ *	  job ends.  When a job ends its status is set, then config.notify is
+ *	  called, on a thread of the device's own.  Jobs of one kind of one sort
+ *	  end in the order they were made.  Every job ends, also after cancel and
+ *	  when the device is lost.
+ *
+ * Threads
+ *	  All functions of one GsDevice are called from one thread.  Devices may
+ *	  run threads of their own, with all signals blocked.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_DEVICE_H
+#define GS_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+typedef enum GsStatus
+{
+	GS_OK = 0,
+	GS_PENDING,					/* job has not ended yet */
+	GS_NO_DEVICE,				/* no such device, or its driver is missing */
+	GS_NO_MEMORY,				/* the device memory limit would be exceeded */
+	GS_CANCELLED,				/* the sort was cancelled */
+	GS_DEVICE_LOST,				/* no further use of this GsDevice is possible */
+	GS_INVALID,					/* the caller broke the protocol above */
+	GS_INTERNAL					/* a defect of the device */
+} GsStatus;
+
+#define GS_MESSAGE_BYTES 160
+
+/* What went wrong, for a log line; an empty message where nothing did. */
+typedef struct GsError
+{
+	char		message[GS_MESSAGE_BYTES];
+} GsError;
+
+/* An asynchronous call's outcome.  Zero it before use. */
+typedef struct GsJob
+{
+	int32_t		status;			/* a GsStatus; read by gs_job_status() */
+	GsError		error;
+	void	   *owner;			/* the caller's, untouched */
+} GsJob;
+
+static inline GsStatus
+gs_job_status(const GsJob *job)
+{
+	return (GsStatus) __atomic_load_n(&job->status, __ATOMIC_ACQUIRE);
+}
+
+/* Flags in GsRecord.row_len and GsRecord.key_len, above the length. */
+#define GS_ROW_EXTERNAL		0x80000000u /* handed back as GS_ENTRY_EXTERNAL */
+#define GS_KEY_INEXACT		0x80000000u /* handed back as GS_ENTRY_INEXACT */
+#define GS_LENGTH_MASK		0x7fffffffu
+
+/* One record of a chunk; offsets in bytes from the chunk's start. */
+typedef struct GsRecord
+{
+	uint32_t	row_off;		/* multiple of 8 */
+	uint32_t	row_len;		/* bytes, may be 0; and GS_ROW_EXTERNAL */
+	uint32_t	key_off;
+	uint32_t	key_len;		/* bytes, may be 0; and GS_KEY_INEXACT */
+} GsRecord;
+
+static inline GsRecord *
+gs_chunk_record(void *chunk, size_t chunk_bytes, uint32_t i)
+{
+	return (GsRecord *) ((char *) chunk + chunk_bytes) - (i + 1);
+}
+
+/* Flags in a page's entries. */
+#define GS_ENTRY_TIE		0x1u	/* same key as the row before it, also
+									 * across pages */
+#define GS_ENTRY_INEXACT	0x2u	/* the record had GS_KEY_INEXACT */
+#define GS_ENTRY_EXTERNAL	0x4u	/* the record had GS_ROW_EXTERNAL */
+#define GS_ENTRY_FLAGS		0x7u
+
+static inline uint32_t
+gs_page_entry(const void *page, size_t page_bytes, uint32_t i)
+{
+	return ((const uint32_t *) ((const char *) page + page_bytes))[-(int64_t) i - 1];
+}
+
+/*
+ * The most bytes that a row may have: with it, an eighth of a page at most
+ * stays empty.
+ */
+#define gs_max_row_bytes(chunk_bytes)	((chunk_bytes) / 8 - 16)
+
+/* How records are ordered. */
+typedef enum GsEngine
+{
+	GS_ENGINE_AUTO = 0
+} GsEngine;
+
+typedef struct GsDeviceConfig
+{
+	int			ordinal;		/* which device of its kind; 0 is the first */
+	uint64_t	memory_limit;	/* bytes it may hold; 0: four fifths of what
+								 * is free */
+	int			threads;		/* host: sorting threads; 0: one a core */
+	void		(*notify) (void *arg);	/* a job has ended; may be NULL */
+	void	   *notify_arg;
+} GsDeviceConfig;
+
+typedef struct GsDeviceInfo
+{
+	char		name[96];		/* "NVIDIA H200", "host, 16 threads" */
+	uint64_t	memory_total;	/* bytes that the device has */
+	uint64_t	memory_limit;	/* bytes that it may hold for sorts */
+	uint64_t	memory_used;	/* bytes held by open sorts */
+} GsDeviceInfo;
+
+typedef struct GsSortSpec
+{
+	uint32_t	chunk_bytes;	/* size of every chunk and page; power of two */
+	uint32_t	key_width;		/* > 0: every key has just this many bytes */
+	GsEngine	engine;
+} GsSortSpec;
+
+/* Of a performed sort; page_first lives until sort_close. */
+typedef struct GsSortResult
+{
+	uint64_t	n_rows;
+	uint64_t	n_pages;		/* 0 where there are no rows */
+	const uint64_t *page_first; /* n_pages + 1 entries: number of each page's
+								 * first row, then n_rows */
+	uint64_t	n_images;		/* chunks appended (legal before perform too) */
+	const uint32_t *image_records;	/* records of each of them */
+	const uint32_t *image_bytes;	/* data_bytes of each of them */
+	uint64_t	row_bytes;
+	uint64_t	key_bytes;
+	uint32_t	rounds;			/* passes over key words that it took */
+	const char *engine;			/* name for EXPLAIN; static */
+	double		copy_in_ms;		/* device time so far, by phase */
+	double		sort_ms;
+	double		gather_ms;
+	double		copy_out_ms;
+} GsSortResult;
+
+typedef struct GsDevice GsDevice;
+typedef struct GsDeviceSort GsDeviceSort;
+
+typedef struct GsDeviceOps
+{
+	const char *name;			/* "cuda", "host" */
+
+	/* Open a device; *device is set only where GS_OK is returned. */
+	GsStatus	(*open) (const GsDeviceConfig *config, GsDevice **device, GsError *error);
+
+	/* Cancel and end every job and sort, join the threads, release all. */
+	void		(*close) (GsDevice *device);
+
+	void		(*info) (GsDevice *device, GsDeviceInfo *info);
+
+	/*
+	 * Make host memory fast to copy from and to; a failure is no reason not
+	 * to go on.  It must stay mapped until close.
+	 */
+	GsStatus	(*pin) (GsDevice *device, void *memory, size_t bytes, GsError *error);
+
+	/* Give memory cached beyond what open sorts hold back to the system. */
+	void		(*trim) (GsDevice *device);
+
+	GsStatus	(*sort_open) (GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort,
+							  GsError *error);
+	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,
+						   uint32_t n_records, GsJob *job);
+	void		(*perform) (GsDeviceSort *sort, GsJob *job);
+	void		(*fetch) (GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job);
+
+	/*
+	 * Copy back chunk i as it was appended: data at the front, records at the
+	 * end.
+	 */
+	void		(*fetch_image) (GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job);
+
+	void		(*result) (GsDeviceSort *sort, GsSortResult *result);
+
+	/* Make the pending jobs of a sort end soon, as GS_CANCELLED if they can. */
+	void		(*cancel) (GsDeviceSort *sort);
+	void		(*sort_close) (GsDeviceSort *sort);
+} GsDeviceOps;
+
+extern const GsDeviceOps gs_device_host;
+#ifdef GS_WITH_CUDA
+extern const GsDeviceOps gs_device_cuda;
+#endif
+
+extern const char *gs_status_name(GsStatus status);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif							/* GS_DEVICE_H */

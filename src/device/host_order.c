@@ -1,0 +1,700 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_order.c
+ *	  Ordering the rows of many chunks with many threads, and gathering pages.
+ *
+ * Algorithm
+ *	  Keys are set up from the records, one part of the work a chunk.  Few of
+ *	  them are then sorted by one thread, host_sort.c.  Many are distributed
+ *	  first: a sample of their words gives up to MAX_SPLITTERS of them, and
+ *	  these divide the keys into buckets: words between two splitters, and for
+ *	  each splitter the keys with just that word, those that end within it
+ *	  apart from those that go on.  The latter agree on eight bytes more, so a
+ *	  word that is frequent gives a bucket that will be distributed by what
+ *	  comes after it.  Buckets too large for one thread are distributed again,
+ *	  by all threads together; the others are sorted by one thread each,
+ *	  largest first.  Every distribution begins by skipping what all keys have
+ *	  in common, where that can be more than is known already.
+ *
+ *	  A distribution moves keys from one array to the other.  Whoever handles
+ *	  a bucket next copies it back first, when it is about to be in the cache
+ *	  anyway, so that all keys end in one array.
+ *
+ *	  Distribution is stable: keys are cut into blocks, each block counts what
+ *	  it has for each bucket, and the places of a bucket go to the blocks in
+ *	  their order.
+ *
+ * Result
+ *	  For each place in the order, where the row is, its length and its flags.
+ *	  This takes the memory of the second key array.  Lengths are summed by
+ *	  SUM_ROWS rows on the way, so that cutting the order into pages, which
+ *	  one thread does, looks at few single rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "src/device is plain C and must not see postgres.h"
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "host_order.h"
+#include "host_sort.h"
+
+#define MAX_SPLITTERS 255		/* one less than a power of two */
+#define N_BUCKETS (3 * (MAX_SPLITTERS + 1))
+#define OVERSAMPLING 16
+
+/* Keys in a block of a distribution. */
+#define BLOCK_KEYS 32768
+
+/* Fewer keys than these are left to one thread. */
+#define SINGLE_KEYS 65536
+
+/* Rows whose lengths are summed; rows that one part of the result has. */
+#define SUM_ROWS 1024
+#define RESULT_ROWS (16 * SUM_ROWS)
+
+/* Rows on their way from memory. */
+#define PREFETCH_ROWS 16
+
+/* Records between two entries of the table that finds a row's image. */
+#define FIND_SHIFT 12
+
+#define HUGE_PAGE ((size_t) 2 << 20)
+
+/* Keys that agree on `depth` bytes. */
+typedef struct Segment
+{
+	size_t		start;
+	size_t		n;
+	uint32_t	depth;
+	uint32_t	round;			/* how often their words have been read */
+	bool		stale;			/* words are of an earlier depth, and equal */
+	bool		moved;			/* they are in scratch */
+} Segment;
+
+typedef struct Orderer
+{
+	GsHostPool *pool;
+	const int  *cancel;
+	const GsHostImage *images;
+	uint64_t	n_images;
+	uint64_t	n;
+	uint32_t	chunk_bytes;
+	uint64_t   *image_first;	/* number of each image's first row, then n */
+	uint64_t   *find;			/* image of row i << FIND_SHIFT, then the last */
+
+	GsHostKey  *keys;
+	GsHostKey  *scratch;
+	uint16_t   *buckets;		/* of each key of the segment */
+	uint32_t	rounds;			/* raised by all threads */
+
+	/* The segment being distributed. */
+	Segment		seg;
+	GsHostKey	pivot;			/* its first key */
+	uint32_t	common;			/* lowered by all threads */
+	uint32_t	n_splitters;
+	uint64_t	splitters[MAX_SPLITTERS];
+	size_t	   *counts;			/* N_BUCKETS of each block, then places */
+
+	/* Segments that wait to be sorted by one thread, and to be distributed. */
+	Segment    *small;
+	size_t		n_small;
+	size_t		max_small;
+	Segment    *large;
+	size_t		n_large;
+	size_t		max_large;
+
+	GsHostRow  *rows;
+	uint64_t   *sums;
+} Orderer;
+
+void *
+gs_host_allocate(size_t bytes)
+{
+	void	   *memory = NULL;
+	bool		huge = bytes >= 2 * HUGE_PAGE;
+
+	if (posix_memalign(&memory, huge ? HUGE_PAGE : 64, bytes > 0 ? bytes : 1) != 0)
+		return NULL;
+	if (huge)
+		(void) madvise(memory, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
+	return memory;
+}
+
+static inline bool
+cancelled(const Orderer *o)
+{
+	return o->cancel != NULL && __atomic_load_n(o->cancel, __ATOMIC_RELAXED) != 0;
+}
+
+static uint32_t
+n_blocks(size_t n, size_t block)
+{
+	return (uint32_t) ((n + block - 1) / block);
+}
+
+static void
+raise_rounds(Orderer *o, uint32_t rounds)
+{
+	uint32_t	seen = __atomic_load_n(&o->rounds, __ATOMIC_RELAXED);
+
+	while (seen < rounds &&
+		   !__atomic_compare_exchange_n(&o->rounds, &seen, rounds, true,
+										__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* ---- setting up ---- */
+
+static void
+set_up_keys(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	const GsHostImage *image = &o->images[part];
+	GsHostKey  *keys = o->keys + o->image_first[part];
+
+	if (cancelled(o))
+		return;
+	for (uint32_t i = 0; i < image->n_records; i++)
+	{
+		const GsRecord *record = gs_host_image_record(image, i);
+
+		gs_host_key_init(&keys[i], image->data + record->key_off, record->key_len & GS_LENGTH_MASK,
+						 (uint32_t) (o->image_first[part] + i));
+	}
+}
+
+/* The record of a row, given its number. */
+static inline const GsRecord *
+find_record(const Orderer *o, uint64_t row, const GsHostImage **image)
+{
+	uint64_t	low = o->find[row >> FIND_SHIFT];
+	uint64_t	high = o->find[(row >> FIND_SHIFT) + 1];
+
+	/* The last image in [low, high] that starts at or before the row. */
+	while (low < high)
+	{
+		uint64_t	middle = low + (high - low + 1) / 2;
+
+		if (o->image_first[middle] <= row)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	*image = &o->images[low];
+	return gs_host_image_record(*image, (uint32_t) (row - o->image_first[low]));
+}
+
+static bool
+set_up(Orderer *o)
+{
+	uint64_t	n_find;
+	uint64_t	image = 0;
+
+	o->image_first = malloc((o->n_images + 1) * sizeof(uint64_t));
+	if (o->image_first == NULL)
+		return false;
+	for (uint64_t i = 0; i < o->n_images; i++)
+	{
+		o->image_first[i] = o->n;
+		o->n += o->images[i].n_records;
+	}
+	o->image_first[o->n_images] = o->n;
+	if (o->n == 0)
+		return true;
+
+	n_find = ((o->n - 1) >> FIND_SHIFT) + 2;
+	o->find = malloc(n_find * sizeof(uint64_t));
+	o->keys = gs_host_allocate(o->n * sizeof(GsHostKey));
+	o->scratch = gs_host_allocate(o->n * sizeof(GsHostKey));
+	o->sums = malloc(n_blocks(o->n, SUM_ROWS) * sizeof(uint64_t));
+	if (o->find == NULL || o->keys == NULL || o->scratch == NULL || o->sums == NULL)
+		return false;
+	for (uint64_t i = 0; i + 1 < n_find; i++)
+	{
+		while (o->image_first[image + 1] <= i << FIND_SHIFT)
+			image++;
+		o->find[i] = image;
+	}
+	o->find[n_find - 1] = o->n_images - 1;
+	return true;
+}
+
+/* ---- distribution ---- */
+
+static bool
+add_segment(Segment **list, size_t *n, size_t *max, const Segment *seg)
+{
+	if (*n == *max)
+	{
+		size_t		more = *max == 0 ? N_BUCKETS : *max * 2;
+		Segment    *larger = realloc(*list, more * sizeof(Segment));
+
+		if (larger == NULL)
+			return false;
+		*list = larger;
+		*max = more;
+	}
+	(*list)[(*n)++] = *seg;
+	return true;
+}
+
+static size_t
+block_range(const Orderer *o, uint32_t part, size_t *n)
+{
+	size_t		start = (size_t) part * BLOCK_KEYS;
+
+	*n = o->seg.n - start < BLOCK_KEYS ? o->seg.n - start : BLOCK_KEYS;
+	return o->seg.start + start;
+}
+
+/* Copy a block back, and find what its keys have in common with the pivot. */
+static void
+measure_block(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	size_t		n;
+	size_t		start = block_range(o, part, &n);
+
+	if (cancelled(o))
+		return;
+	if (o->seg.moved)
+		memcpy(o->keys + start, o->scratch + start, n * sizeof(GsHostKey));
+	if (o->seg.stale)
+	{
+		uint32_t	seen = __atomic_load_n(&o->common, __ATOMIC_RELAXED);
+		uint32_t	common = gs_host_common_prefix(o->keys + start, n, &o->pivot, o->seg.depth, seen);
+
+		while (common < seen &&
+			   !__atomic_compare_exchange_n(&o->common, &seen, common, true,
+											__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			;
+	}
+}
+
+static void
+read_block(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	size_t		n;
+	size_t		start = block_range(o, part, &n);
+
+	if (!cancelled(o))
+		gs_host_read_words(o->keys + start, n, o->seg.depth);
+}
+
+static int
+compare_words(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Choose splitters: distinct words, at equal distances in a sorted sample. */
+static void
+choose_splitters(Orderer *o)
+{
+	uint64_t	sample[MAX_SPLITTERS * OVERSAMPLING];
+	size_t		n_sample = sizeof(sample) / sizeof(sample[0]);
+	uint64_t	state = o->seg.start + o->seg.n;
+
+	/* One at a random place of each of n_sample strata. */
+	for (size_t i = 0; i < n_sample; i++)
+	{
+		size_t		low = o->seg.n * i / n_sample;
+		size_t		high = o->seg.n * (i + 1) / n_sample;
+
+		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		sample[i] = o->keys[o->seg.start + low + (state >> 33) % (high - low)].word;
+	}
+	qsort(sample, n_sample, sizeof(uint64_t), compare_words);
+	o->n_splitters = 0;
+	for (size_t i = OVERSAMPLING / 2; i < n_sample; i += OVERSAMPLING)
+	{
+		if (o->n_splitters == 0 || o->splitters[o->n_splitters - 1] != sample[i])
+			o->splitters[o->n_splitters++] = sample[i];
+	}
+	for (uint32_t i = o->n_splitters; i < MAX_SPLITTERS; i++)
+		o->splitters[i] = UINT64_MAX;
+}
+
+/*
+ * Bucket 3 * i holds the keys that are splitter i - 1 and end within the word,
+ * 3 * i + 1 those that go on, 3 * i + 2 those between it and splitter i.
+ */
+static inline uint32_t
+find_bucket(const Orderer *o, const GsHostKey *key)
+{
+	const uint64_t *splitters = o->splitters;
+	uint64_t	word = key->word;
+	uint32_t	i = 0;
+
+	for (uint32_t step = (MAX_SPLITTERS + 1) / 2; step > 0; step /= 2)
+		i += splitters[i + step - 1] <= word ? step : 0;
+	if (i > o->n_splitters)
+		i = o->n_splitters;
+	if (i == 0 || splitters[i - 1] != word)
+		return 3 * i + 2;
+	return 3 * i + (gs_host_key_class(key, o->seg.depth) == GS_HOST_GOES_ON);
+}
+
+static void
+count_block(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	size_t		n;
+	size_t		start = block_range(o, part, &n);
+	size_t	   *counts = o->counts + (size_t) part * N_BUCKETS;
+
+	if (cancelled(o))
+		return;
+	memset(counts, 0, N_BUCKETS * sizeof(size_t));
+	for (size_t i = start; i < start + n; i++)
+	{
+		uint32_t	bucket = find_bucket(o, &o->keys[i]);
+
+		o->buckets[i] = (uint16_t) bucket;
+		counts[bucket]++;
+	}
+}
+
+static void
+scatter_block(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	size_t		n;
+	size_t		start = block_range(o, part, &n);
+	size_t	   *places = o->counts + (size_t) part * N_BUCKETS;
+
+	if (cancelled(o))
+		return;
+	for (size_t i = start; i < start + n; i++)
+		o->scratch[places[o->buckets[i]]++] = o->keys[i];
+}
+
+/* Distribute o->seg; its parts join the lists. */
+static GsStatus
+distribute(Orderer *o, size_t large)
+{
+	uint32_t	blocks = n_blocks(o->seg.n, BLOCK_KEYS);
+	size_t		place = o->seg.start;
+	size_t		starts[N_BUCKETS + 1];
+
+	if (o->seg.stale || o->seg.moved)
+	{
+		o->pivot = (o->seg.moved ? o->scratch : o->keys)[o->seg.start];
+		o->common = o->pivot.len;
+		gs_host_pool_loop(o->pool, blocks, measure_block, o);
+		if (o->seg.stale)
+		{
+			/* At depth 0, they have the words that they were set up with. */
+			o->seg.depth = o->common;
+			if (o->seg.depth > 0)
+				gs_host_pool_loop(o->pool, blocks, read_block, o);
+			raise_rounds(o, o->seg.round);
+		}
+		if (cancelled(o))
+			return GS_CANCELLED;
+	}
+	choose_splitters(o);
+	gs_host_pool_loop(o->pool, blocks, count_block, o);
+	if (cancelled(o))
+		return GS_CANCELLED;
+	for (uint32_t bucket = 0; bucket < N_BUCKETS; bucket++)
+	{
+		starts[bucket] = place;
+		for (uint32_t block = 0; block < blocks; block++)
+		{
+			size_t	   *count = &o->counts[(size_t) block * N_BUCKETS + bucket];
+			size_t		n = *count;
+
+			*count = place;
+			place += n;
+		}
+	}
+	starts[N_BUCKETS] = place;
+	gs_host_pool_loop(o->pool, blocks, scatter_block, o);
+
+	for (uint32_t bucket = 0; bucket < N_BUCKETS; bucket++)
+	{
+		Segment		part;
+		bool		goes_on = bucket % 3 == 1;
+		bool		divisible = bucket % 3 != 0;
+
+		part.start = starts[bucket];
+		part.n = starts[bucket + 1] - starts[bucket];
+		part.depth = o->seg.depth + (goes_on ? 8 : 0);
+		part.round = o->seg.round + (goes_on ? 1 : 0);
+		part.stale = goes_on;
+		part.moved = true;
+		if (part.n == 0)
+			continue;
+		if (divisible && part.n > large)
+		{
+			if (!add_segment(&o->large, &o->n_large, &o->max_large, &part))
+				return GS_NO_MEMORY;
+		}
+		else if (!add_segment(&o->small, &o->n_small, &o->max_small, &part))
+			return GS_NO_MEMORY;
+	}
+	return GS_OK;
+}
+
+static void
+sort_segment(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	const Segment *seg = &o->small[part];
+	GsHostKey  *keys = o->keys + seg->start;
+	GsHostKey  *scratch = o->scratch + seg->start;
+	uint32_t	rounds = seg->round;
+
+	if (seg->moved)
+		memcpy(keys, scratch, seg->n * sizeof(GsHostKey));
+	(void) gs_host_sort_at(keys, scratch, seg->n, seg->depth, seg->stale, o->cancel, &rounds);
+	raise_rounds(o, rounds);
+}
+
+static int
+compare_segments(const void *a, const void *b)
+{
+	size_t		x = ((const Segment *) a)->n;
+	size_t		y = ((const Segment *) b)->n;
+
+	return (x < y) - (x > y);
+}
+
+static GsStatus
+sort_keys(Orderer *o)
+{
+	Segment		whole = {0, o->n, 0, 1, true, false};
+	int			threads = gs_host_pool_threads(o->pool);
+	size_t		large = o->n / ((size_t) threads * 4);
+	bool		single = threads == 1 || o->n < SINGLE_KEYS;
+
+	if (large < SINGLE_KEYS)
+		large = SINGLE_KEYS;
+	if (!single)
+	{
+		o->counts = malloc(n_blocks(o->n, BLOCK_KEYS) * N_BUCKETS * sizeof(size_t));
+		o->buckets = gs_host_allocate(o->n * sizeof(uint16_t));
+		if (o->counts == NULL || o->buckets == NULL)
+			return GS_NO_MEMORY;
+	}
+	if (!add_segment(single ? &o->small : &o->large, single ? &o->n_small : &o->n_large,
+					 single ? &o->max_small : &o->max_large, &whole))
+		return GS_NO_MEMORY;
+	while (o->n_large > 0)
+	{
+		GsStatus	status;
+
+		o->seg = o->large[--o->n_large];
+		status = distribute(o, large);
+		if (status != GS_OK)
+			return status;
+	}
+	qsort(o->small, o->n_small, sizeof(Segment), compare_segments);
+	gs_host_pool_loop(o->pool, (uint32_t) o->n_small, sort_segment, o);
+	return cancelled(o) ? GS_CANCELLED : GS_OK;
+}
+
+/* ---- the result ---- */
+
+static inline uint64_t
+page_bytes(uint32_t len)
+{
+	return (((uint64_t) len + 7) & ~(uint64_t) 7) + sizeof(uint32_t);
+}
+
+/* Find the rows of some places and sum their lengths. */
+static void
+place_rows(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	uint64_t	start = (uint64_t) part * RESULT_ROWS;
+	uint64_t	end = start + RESULT_ROWS < o->n ? start + RESULT_ROWS : o->n;
+
+	if (cancelled(o))
+		return;
+	while (start < end)
+	{
+		uint64_t	stop = start + SUM_ROWS < end ? start + SUM_ROWS : end;
+		uint64_t   *sum = &o->sums[start / SUM_ROWS];
+		const GsRecord *records[SUM_ROWS];
+
+		for (uint64_t i = start; i < stop; i++)
+		{
+			const GsHostImage *image;
+
+			records[i - start] = find_record(o, o->keys[i].row, &image);
+			__builtin_prefetch(records[i - start]);
+			o->rows[i].row = image->data;
+		}
+		*sum = 0;
+		for (uint64_t i = start; i < stop; i++)
+		{
+			const GsRecord *record = records[i - start];
+			GsHostRow  *row = &o->rows[i];
+
+			row->row += record->row_off;
+			row->len = record->row_len & GS_LENGTH_MASK;
+			row->flags = 0;
+			if (i > 0 && gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
+				row->flags |= GS_ENTRY_TIE;
+			if (record->key_len & GS_KEY_INEXACT)
+				row->flags |= GS_ENTRY_INEXACT;
+			if (record->row_len & GS_ROW_EXTERNAL)
+				row->flags |= GS_ENTRY_EXTERNAL;
+			*sum += page_bytes(row->len);
+		}
+		start = stop;
+	}
+}
+
+/* Cut the order into pages, each as full as can be. */
+static GsStatus
+cut_pages(Orderer *o, GsHostOrder *order)
+{
+	uint64_t	max_pages = 64;
+	uint64_t	row = 0;
+
+	order->page_first = malloc((max_pages + 1) * sizeof(uint64_t));
+	if (order->page_first == NULL)
+		return GS_NO_MEMORY;
+	while (row < o->n)
+	{
+		uint64_t	used = 0;
+
+		if (order->n_pages == max_pages)
+		{
+			uint64_t   *larger;
+
+			max_pages *= 2;
+			larger = realloc(order->page_first, (max_pages + 1) * sizeof(uint64_t));
+			if (larger == NULL)
+				return GS_NO_MEMORY;
+			order->page_first = larger;
+		}
+		order->page_first[order->n_pages++] = row;
+		while (row < o->n)
+		{
+			bool		whole = row % SUM_ROWS == 0;
+			uint64_t	bytes = whole ? o->sums[row / SUM_ROWS] : page_bytes(o->rows[row].len);
+
+			if (used + bytes > o->chunk_bytes)
+			{
+				if (!whole)
+					break;
+				whole = false;
+				bytes = page_bytes(o->rows[row].len);
+				if (used + bytes > o->chunk_bytes)
+					break;
+			}
+			used += bytes;
+			row += whole ? SUM_ROWS : 1;
+		}
+		if (row > o->n)
+			row = o->n;
+	}
+	order->page_first[order->n_pages] = o->n;
+	return GS_OK;
+}
+
+GsStatus
+gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
+			  uint32_t chunk_bytes, const int *cancel, GsHostOrder *order)
+{
+	Orderer    *o = calloc(1, sizeof(Orderer));
+	GsHostOrder made = {0};
+	GsStatus	status = GS_OK;
+
+	if (o == NULL)
+		return GS_NO_MEMORY;
+	o->pool = pool;
+	o->cancel = cancel;
+	o->images = images;
+	o->n_images = n_images;
+	o->chunk_bytes = chunk_bytes;
+	o->rounds = 1;
+	if (!set_up(o))
+		status = GS_NO_MEMORY;
+	else if (o->n > 0)
+	{
+		gs_host_pool_loop(pool, (uint32_t) n_images, set_up_keys, o);
+		status = cancelled(o) ? GS_CANCELLED : sort_keys(o);
+		if (status == GS_OK)
+		{
+			o->rows = (GsHostRow *) o->scratch;
+			gs_host_pool_loop(pool, n_blocks(o->n, RESULT_ROWS), place_rows, o);
+			status = cancelled(o) ? GS_CANCELLED : cut_pages(o, &made);
+		}
+	}
+	free(o->keys);
+	o->keys = NULL;
+	if (status == GS_OK)
+	{
+		if (o->n > 0)
+		{
+			made.rows = realloc(o->scratch, o->n * sizeof(GsHostRow));
+			if (made.rows == NULL)
+				made.rows = (GsHostRow *) o->scratch;
+			o->scratch = NULL;
+		}
+		made.n_rows = o->n;
+		made.rounds = o->n > 0 ? o->rounds : 0;
+		*order = made;
+	}
+	else
+		gs_host_order_free(&made);
+	free(o->image_first);
+	free(o->find);
+	free(o->scratch);
+	free(o->buckets);
+	free(o->counts);
+	free(o->small);
+	free(o->large);
+	free(o->sums);
+	free(o);
+	return status;
+}
+
+void
+gs_host_order_free(GsHostOrder *order)
+{
+	free(order->rows);
+	free(order->page_first);
+	memset(order, 0, sizeof(*order));
+}
+
+/* ---- gathering ---- */
+
+void
+gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes, void *dst)
+{
+	const GsHostRow *rows = order->rows + order->page_first[page];
+	size_t		n = (size_t) (order->page_first[page + 1] - order->page_first[page]);
+	uint32_t   *entry = (uint32_t *) ((char *) dst + chunk_bytes);
+	uint32_t	offset = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint32_t	bytes = (rows[i].len + 7) & ~7u;
+
+		if (i + PREFETCH_ROWS < n)
+		{
+			const char *ahead = rows[i + PREFETCH_ROWS].row;
+
+			__builtin_prefetch(ahead);
+			__builtin_prefetch(ahead + 64);
+		}
+		memcpy((char *) dst + offset, rows[i].row, bytes);
+		*--entry = offset | rows[i].flags;
+		offset += bytes;
+	}
+}

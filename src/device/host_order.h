@@ -1,0 +1,81 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_order.h
+ *	  Ordering the rows of many chunks with many threads, and gathering pages.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_HOST_ORDER_H
+#define GS_HOST_ORDER_H
+
+#include "device.h"
+#include "host_threads.h"
+
+/*
+ * A chunk as the host device keeps it: the data, room up to a multiple of 16
+ * (so that the last row may be read up to a multiple of 8), and the records,
+ * backwards as in the chunk.
+ */
+typedef struct GsHostImage
+{
+	char	   *data;			/* owned by the sort; multiple of 64 */
+	uint32_t	data_bytes;
+	uint32_t	n_records;
+} GsHostImage;
+
+static inline size_t
+gs_host_image_bytes(uint32_t data_bytes, uint32_t n_records)
+{
+	return (((size_t) data_bytes + 15) & ~(size_t) 15) + (size_t) n_records * sizeof(GsRecord);
+}
+
+static inline GsRecord *
+gs_host_image_record(const GsHostImage *image, uint32_t i)
+{
+	return gs_chunk_record(image->data, gs_host_image_bytes(image->data_bytes, image->n_records), i);
+}
+
+/* A row in its place; pointers go into the images. */
+typedef struct GsHostRow
+{
+	const char *row;
+	uint32_t	len;			/* bytes */
+	uint32_t	flags;			/* of the page's entry */
+} GsHostRow;
+
+typedef struct GsHostOrder
+{
+	GsHostRow  *rows;
+	uint64_t	n_rows;
+	uint64_t   *page_first;		/* as in GsSortResult */
+	uint64_t	n_pages;
+	uint32_t	rounds;			/* how often a key's word was read at most */
+} GsHostOrder;
+
+/* Memory for each row, while ordering and afterwards. */
+#define GS_HOST_WORK_BYTES 50
+#define GS_HOST_KEEP_BYTES sizeof(GsHostRow)
+
+/* The most rows that can be ordered at once. */
+#define GS_HOST_MAX_ROWS UINT32_MAX
+
+/*
+ * Order the rows of the images.  Called on a thread of the pool.  Fails with
+ * GS_NO_MEMORY, or GS_CANCELLED soon after *cancel has become other than 0;
+ * *order is set only on GS_OK.
+ */
+extern GsStatus gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
+							  uint32_t chunk_bytes, const int *cancel, GsHostOrder *order);
+extern void gs_host_order_free(GsHostOrder *order);
+
+/* Write a page. */
+extern void gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes,
+						   void *dst);
+
+/*
+ * Memory for much data: large pages where the system has them.  Returned by
+ * free().
+ */
+extern void *gs_host_allocate(size_t bytes);
+
+#endif							/* GS_HOST_ORDER_H */

@@ -1,0 +1,435 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_sort.c
+ *	  A fast stable sort of byte strings on one CPU core.
+ *
+ * Algorithm
+ *	  Strings are slow to sort because looking at one is a cache miss.  So
+ *	  each key carries eight of its bytes as a word, and all the work is done
+ *	  on words, until only keys with equal words are left together.
+ *
+ *	  A segment is a range of keys that agree on their first `depth` bytes and
+ *	  whose words were read there.  It is sorted by (word, class), see
+ *	  host_sort.h.  Then it is scanned for groups: two or more keys with equal
+ *	  words that all go on.  The keys of a group agree on depth + 8 bytes at
+ *	  least; the true length of their common prefix is measured, their words
+ *	  are renewed after it, and the group is a segment of its own.  Measuring
+ *	  the prefix reads each string once and in sequence, so equal strings of
+ *	  any length cost one reading, and not a pass over all keys for every
+ *	  eight bytes.
+ *
+ *	  Sorting a segment by word: one pass finds those that are in order
+ *	  already, or strictly in reverse.  Up to INSERTION_MAX keys are sorted by
+ *	  insertion, up to MERGE_MAX by merging; longer ones are distributed on
+ *	  the highest byte of the words that is not the same in all, and so on
+ *	  for each bucket, at most nine levels deep (eight bytes and the class).
+ *
+ * Pending work
+ *	  A scan meets a group, and both the group and the rest of the scan
+ *	  remain to be done.  The larger of the two is put on the stack and the
+ *	  smaller one is done first.  What is done is therefore at most half of
+ *	  what was put below it, and a stack of log2(n) entries suffices, however
+ *	  deep common prefixes nest.
+ *
+ * Stability
+ *	  Insertion, merging and distribution are stable, reversal is done only
+ *	  where no two keys are equal.  A group is renewed in place, in order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "src/device is plain C and must not see postgres.h"
+#endif
+
+#include "host_sort.h"
+
+#define INSERTION_MAX 16
+#define MERGE_MAX 256
+
+/* Keys handled between two looks at the cancel flag, about a millisecond. */
+#define CANCEL_INTERVAL 65536
+
+/* Pending work halves in size with every entry; sizes are below 2^64. */
+#define STACK_MAX 66
+
+typedef struct Sorter
+{
+	const int  *cancel;
+	size_t		until_check;	/* keys left before the next look */
+	bool		cancelled;
+} Sorter;
+
+/* Work to be done on keys[start, end), all agreeing on `depth` bytes. */
+typedef struct Pending
+{
+	size_t		start;
+	size_t		end;
+	uint32_t	depth;
+	uint32_t	round;			/* how often the words have been read */
+	bool		is_group;		/* words equal and all go on: renew, sort, scan;
+								 * else the words are in order: scan */
+} Pending;
+
+static inline bool
+check_cancel(Sorter *sorter, size_t n)
+{
+	if (n < sorter->until_check)
+	{
+		sorter->until_check -= n;
+		return sorter->cancelled;
+	}
+	sorter->until_check = CANCEL_INTERVAL;
+	if (sorter->cancel != NULL && __atomic_load_n(sorter->cancel, __ATOMIC_RELAXED) != 0)
+		sorter->cancelled = true;
+	return sorter->cancelled;
+}
+
+static inline bool
+key_less(const GsHostKey *a, const GsHostKey *b, uint32_t depth)
+{
+	if (a->word != b->word)
+		return a->word < b->word;
+	return gs_host_key_class(a, depth) < gs_host_key_class(b, depth);
+}
+
+uint32_t
+gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
+					  uint32_t depth, uint32_t limit)
+{
+	uint32_t	common = pivot->len < limit ? pivot->len : limit;
+
+	for (size_t i = 0; i < n && common > depth; i++)
+	{
+		const uint8_t *key = keys[i].key;
+		uint32_t	end = keys[i].len < common ? keys[i].len : common;
+		uint32_t	at = depth;
+
+		if (i + 8 < n)
+			__builtin_prefetch(keys[i + 8].key + depth);
+		if (key == pivot->key)
+		{
+			common = end;
+			continue;
+		}
+		while (at + 8 <= end)
+		{
+			uint64_t	a;
+			uint64_t	b;
+
+			memcpy(&a, key + at, 8);
+			memcpy(&b, pivot->key + at, 8);
+			if (a != b)
+				break;
+			at += 8;
+		}
+		while (at < end && key[at] == pivot->key[at])
+			at++;
+		common = at;
+	}
+	return common;
+}
+
+void
+gs_host_read_words(GsHostKey *keys, size_t n, uint32_t depth)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		if (i + 8 < n)
+			__builtin_prefetch(keys[i + 8].key + depth);
+		keys[i].word = gs_host_key_word(keys[i].key, keys[i].len, depth);
+	}
+}
+
+static void
+insertion_sort(GsHostKey *keys, size_t n, uint32_t depth)
+{
+	for (size_t i = 1; i < n; i++)
+	{
+		GsHostKey	key = keys[i];
+		size_t		j = i;
+
+		while (j > 0 && key_less(&key, &keys[j - 1], depth))
+		{
+			keys[j] = keys[j - 1];
+			j--;
+		}
+		keys[j] = key;
+	}
+}
+
+/*
+ * True where the keys were in order, or could be put in order by turning them
+ * around.
+ */
+static bool
+sort_presorted(GsHostKey *keys, size_t n, uint32_t depth)
+{
+	size_t		i = 1;
+
+	if (key_less(&keys[1], &keys[0], depth))
+	{
+		while (i < n && key_less(&keys[i], &keys[i - 1], depth))
+			i++;
+		if (i < n)
+			return false;
+		for (size_t a = 0, b = n - 1; a < b; a++, b--)
+		{
+			GsHostKey	swap = keys[a];
+
+			keys[a] = keys[b];
+			keys[b] = swap;
+		}
+		return true;
+	}
+	while (i < n && !key_less(&keys[i], &keys[i - 1], depth))
+		i++;
+	return i == n;
+}
+
+/* Merge from[0, middle) and from[middle, n) into to. */
+static void
+merge(const GsHostKey *from, size_t middle, size_t n, GsHostKey *to, uint32_t depth)
+{
+	const GsHostKey *a = from;
+	const GsHostKey *a_end = from + middle;
+	const GsHostKey *b = a_end;
+	const GsHostKey *b_end = from + n;
+
+	if (!key_less(b, a_end - 1, depth))
+	{
+		memcpy(to, from, n * sizeof(GsHostKey));
+		return;
+	}
+	while (a < a_end && b < b_end)
+	{
+		bool		take_b = key_less(b, a, depth);
+
+		*to++ = take_b ? *b : *a;
+		b += take_b;
+		a += !take_b;
+	}
+	memcpy(to, a, (size_t) (a_end - a) * sizeof(GsHostKey));
+	memcpy(to + (a_end - a), b, (size_t) (b_end - b) * sizeof(GsHostKey));
+}
+
+/* Sort by insertion in short runs, then merge them; the result is in keys. */
+static void
+merge_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth)
+{
+	GsHostKey  *from = keys;
+	GsHostKey  *to = scratch;
+	size_t		run = INSERTION_MAX;
+
+	for (size_t start = 0; start < n; start += run)
+		insertion_sort(keys + start, n - start < run ? n - start : run, depth);
+	for (; run < n; run *= 2)
+	{
+		GsHostKey  *swap = from;
+
+		for (size_t start = 0; start < n; start += 2 * run)
+		{
+			size_t		left = n - start;
+
+			if (left <= run)
+				memcpy(to + start, from + start, left * sizeof(GsHostKey));
+			else
+				merge(from + start, run, left < 2 * run ? left : 2 * run, to + start, depth);
+		}
+		from = to;
+		to = swap;
+	}
+	if (from != keys)
+		memcpy(keys, from, n * sizeof(GsHostKey));
+}
+
+static void sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n,
+						 uint32_t depth, bool moved);
+
+/*
+ * Distribute on the highest byte that differs, of the words or, where those
+ * are all equal, of the classes; then sort the buckets.
+ */
+static void
+distribute(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t depth,
+		   bool moved)
+{
+	const GsHostKey *from = moved ? other : keys;
+	GsHostKey  *to = moved ? keys : other;
+	uint64_t	differ = 0;
+	size_t		counts[256] = {0};
+	size_t		place = 0;
+	bool		by_class;
+	int			shift = 0;
+
+	for (size_t i = 1; i < n; i++)
+		differ |= from[i].word ^ from[0].word;
+	by_class = differ == 0;
+	if (by_class)
+	{
+		for (size_t i = 0; i < n; i++)
+			counts[gs_host_key_class(&from[i], depth)]++;
+	}
+	else
+	{
+		shift = (63 - __builtin_clzll(differ)) & ~7;
+		for (size_t i = 0; i < n; i++)
+			counts[(from[i].word >> shift) & 255]++;
+	}
+	for (int byte = 0; byte < 256; byte++)
+	{
+		size_t		count = counts[byte];
+
+		counts[byte] = place;
+		place += count;
+	}
+	for (size_t i = 0; i < n; i++)
+	{
+		uint32_t	byte = by_class ? gs_host_key_class(&from[i], depth)
+			: (uint32_t) (from[i].word >> shift) & 255;
+
+		to[counts[byte]++] = from[i];
+	}
+	if (by_class)
+	{
+		if (!moved)
+			memcpy(keys, other, n * sizeof(GsHostKey));
+		return;
+	}
+
+	/* Each place has moved on to the end of its bucket. */
+	for (int byte = 0; byte < 256; byte++)
+	{
+		size_t		start = byte == 0 ? 0 : counts[byte - 1];
+		size_t		count = counts[byte] - start;
+
+		if (count > 0)
+			sort_by_word(sorter, keys + start, other + start, count, depth, !moved);
+		if (sorter->cancelled)
+			return;
+	}
+}
+
+/* Sort keys, which are in `other` where moved, into keys. */
+static void
+sort_by_word(Sorter *sorter, GsHostKey *keys, GsHostKey *other, size_t n, uint32_t depth,
+			 bool moved)
+{
+	bool		sorted;
+
+	if (check_cancel(sorter, n))
+		return;
+	sorted = n > INSERTION_MAX && sort_presorted(moved ? other : keys, n, depth);
+	if (n > MERGE_MAX && !sorted)
+	{
+		distribute(sorter, keys, other, n, depth, moved);
+		return;
+	}
+	if (moved)
+		memcpy(keys, other, n * sizeof(GsHostKey));
+	if (n <= INSERTION_MAX)
+		insertion_sort(keys, n, depth);
+	else if (!sorted)
+		merge_sort(keys, other, n, depth);
+}
+
+/* Read the words of a group anew, after what all its keys have in common. */
+static uint32_t
+renew_words(GsHostKey *keys, size_t n, uint32_t depth)
+{
+	depth = gs_host_common_prefix(keys + 1, n - 1, &keys[0], depth, keys[0].len);
+	gs_host_read_words(keys, n, depth);
+	return depth;
+}
+
+/*
+ * Find the first group in keys[work->start, work->end), whose words are in
+ * order, and move work->start behind it.
+ */
+static bool
+next_group(const GsHostKey *keys, Pending *work, Pending *group)
+{
+	size_t		i = work->start;
+	size_t		end = work->end;
+
+	while (i + 1 < end)
+	{
+		uint64_t	word = keys[i].word;
+		size_t		start = i++;
+
+		if (keys[i].word != word)
+			continue;
+		while (i < end && keys[i].word == word)
+			i++;
+
+		/* Ended keys come first; they are done. */
+		while (start < i && gs_host_key_class(&keys[start], work->depth) != GS_HOST_GOES_ON)
+			start++;
+		if (i - start > 1)
+		{
+			group->start = start;
+			group->end = i;
+			group->depth = work->depth + 8;
+			group->round = work->round + 1;
+			group->is_group = true;
+			work->start = i;
+			return true;
+		}
+	}
+	work->start = end;
+	return false;
+}
+
+bool
+gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
+				bool stale, const int *cancel, uint32_t *rounds)
+{
+	Sorter		sorter = {cancel, CANCEL_INTERVAL, false};
+	Pending		stack[STACK_MAX];
+	Pending		work = {0, n, depth, *rounds, stale};
+	int			stacked = 0;
+
+	if (n < 2)
+		return true;
+	if (!stale)
+		sort_by_word(&sorter, keys, scratch, n, depth, false);
+	while (!sorter.cancelled)
+	{
+		Pending		group;
+
+		if (work.is_group)
+		{
+			size_t		count = work.end - work.start;
+
+			work.depth = renew_words(keys + work.start, count, work.depth);
+			sort_by_word(&sorter, keys + work.start, scratch + work.start, count, work.depth,
+						 false);
+			work.is_group = false;
+			if (work.round > *rounds)
+				*rounds = work.round;
+		}
+		else if (!next_group(keys, &work, &group))
+		{
+			if (stacked == 0)
+				break;
+			work = stack[--stacked];
+		}
+		else if (work.end - work.start < 2)
+			work = group;
+		else if (work.end - work.start > group.end - group.start)
+		{
+			stack[stacked++] = work;
+			work = group;
+		}
+		else
+			stack[stacked++] = group;
+	}
+	return !sorter.cancelled;
+}
+
+bool
+gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, const int *cancel)
+{
+	uint32_t	rounds = 1;
+
+	return gs_host_sort_at(keys, scratch, n, 0, false, cancel, &rounds);
+}

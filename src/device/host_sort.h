@@ -1,0 +1,113 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_sort.h
+ *	  A fast stable sort of byte strings on one CPU core.
+ *
+ * The order is that of device.h: unsigned bytes, a prefix before the longer
+ * string, NUL a byte like any other, equal keys in their order in the array.
+ * Nothing here allocates memory, takes locks or keeps state: any thread of
+ * any process may call it, and a PostgreSQL backend does for small inputs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_HOST_SORT_H
+#define GS_HOST_SORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * A key on its way through the sort.  `word` caches the eight bytes at the
+ * depth that the sort has reached for this key, the first one highest, zeros
+ * after the key's end.  The key's bytes must stay where they are.
+ */
+typedef struct GsHostKey
+{
+	uint64_t	word;
+	const uint8_t *key;
+	uint32_t	len;			/* bytes */
+	uint32_t	row;			/* the caller's, carried along */
+} GsHostKey;
+
+/* The word at `depth` bytes into a key; depth <= len. */
+static inline uint64_t
+gs_host_key_word(const uint8_t *key, uint32_t len, uint32_t depth)
+{
+	uint32_t	left = len - depth;
+	uint64_t	word = 0;
+
+	if (left >= 8)
+	{
+		memcpy(&word, key + depth, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		word = __builtin_bswap64(word);
+#endif
+		return word;
+	}
+	for (uint32_t i = 0; i < left; i++)
+		word |= (uint64_t) key[depth + i] << (56 - 8 * i);
+	return word;
+}
+
+static inline void
+gs_host_key_init(GsHostKey *k, const void *key, uint32_t len, uint32_t row)
+{
+	k->key = (const uint8_t *) key;
+	k->len = len;
+	k->row = row;
+	k->word = gs_host_key_word(k->key, len, 0);
+}
+
+/*
+ * What orders keys of one depth: the word, then for keys that end within it
+ * how many of its bytes are theirs (0..8), then the keys that go on (9).
+ * Equal words of ended keys of one class are equal keys.
+ */
+#define GS_HOST_GOES_ON 9
+
+static inline uint32_t
+gs_host_key_class(const GsHostKey *k, uint32_t depth)
+{
+	uint32_t	left = k->len - depth;
+
+	return left > 8 ? GS_HOST_GOES_ON : left;
+}
+
+/* Equal keys?  Both must come from one finished sort. */
+static inline bool
+gs_host_key_equal(const GsHostKey *a, const GsHostKey *b)
+{
+	/* The sort leaves equal keys at equal depths, so the words do not lie. */
+	return a->word == b->word && a->len == b->len &&
+		(a->key == b->key || memcmp(a->key, b->key, a->len) == 0);
+}
+
+/*
+ * Sort n keys whose words are set by gs_host_key_init(); scratch has room for
+ * n more, its contents do not matter.  *cancel, where cancel is not NULL, is
+ * looked at now and then: once it is not 0, the sort ends soon and returns
+ * false, the keys then being in no particular order.
+ */
+extern bool gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, const int *cancel);
+
+/*
+ * The same for keys that agree on their first `depth` bytes.  Their words are
+ * those at that depth or, where `stale`, are not yet read there.  *rounds is
+ * raised to the number of times that a key's word was read at most.
+ */
+extern bool gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
+							bool stale, const int *cancel, uint32_t *rounds);
+
+/*
+ * The length of the prefix that n keys share with the pivot, at most `limit`;
+ * all are known to agree on their first `depth` bytes.
+ */
+extern uint32_t gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
+									  uint32_t depth, uint32_t limit);
+
+/* Read the words of n keys at a depth that none of them is shorter than. */
+extern void gs_host_read_words(GsHostKey *keys, size_t n, uint32_t depth);
+
+#endif							/* GS_HOST_SORT_H */

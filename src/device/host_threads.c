@@ -1,0 +1,187 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_threads.c
+ *	  The worker threads of the host device: tasks, and loops done together.
+ *
+ * A thread that has nothing to do first helps a loop that some task has
+ * started, and else begins the next task.  Loops go first because somebody
+ * waits for them.  The thread that started a loop works on it too, so that a
+ * loop ends even where no other thread ever becomes idle, and waits only for
+ * parts that other threads are at: no thread waits for one that waits.
+ *
+ * One lock protects the lists of tasks and loops and the loops' counters.  It
+ * is taken once for a part, so parts should be thousands of rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "src/device is plain C and must not see postgres.h"
+#endif
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "host_threads.h"
+
+/* A loop, in the frame of gs_host_pool_loop(). */
+typedef struct Loop
+{
+	void		(*run) (void *arg, uint32_t part);
+	void	   *arg;
+	uint32_t	n_parts;
+	uint32_t	next_part;		/* the first one that no thread has taken */
+	uint32_t	n_done;
+	struct Loop *next;
+} Loop;
+
+struct GsHostPool
+{
+	pthread_mutex_t lock;		/* protects all that follows */
+	pthread_cond_t work;		/* there is a task or a part to take */
+	pthread_cond_t done;		/* some loop's last part is done */
+	GsHostTask *first_task;
+	GsHostTask *last_task;
+	Loop	   *loops;			/* those with parts to take */
+	bool		closing;
+	int			n_threads;		/* constant once open */
+	pthread_t	threads[];
+};
+
+/* Take a part of a loop and do it; called and returns with the lock held. */
+static void
+do_part(GsHostPool *pool, Loop *loop)
+{
+	uint32_t	part = loop->next_part++;
+
+	if (loop->next_part == loop->n_parts)
+	{
+		Loop	  **link = &pool->loops;
+
+		while (*link != loop)
+			link = &(*link)->next;
+		*link = loop->next;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	loop->run(loop->arg, part);
+	pthread_mutex_lock(&pool->lock);
+	if (++loop->n_done == loop->n_parts)
+		pthread_cond_broadcast(&pool->done);
+}
+
+static void *
+worker_main(void *arg)
+{
+	GsHostPool *pool = arg;
+
+	pthread_mutex_lock(&pool->lock);
+	for (;;)
+	{
+		GsHostTask *task = pool->first_task;
+
+		if (pool->loops != NULL)
+			do_part(pool, pool->loops);
+		else if (task != NULL)
+		{
+			pool->first_task = task->next;
+			if (pool->first_task == NULL)
+				pool->last_task = NULL;
+			pthread_mutex_unlock(&pool->lock);
+			task->run(task);
+			pthread_mutex_lock(&pool->lock);
+		}
+		else if (pool->closing)
+			break;
+		else
+			pthread_cond_wait(&pool->work, &pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return NULL;
+}
+
+GsHostPool *
+gs_host_pool_open(int threads)
+{
+	GsHostPool *pool = calloc(1, sizeof(GsHostPool) + (size_t) threads * sizeof(pthread_t));
+	sigset_t	all;
+	sigset_t	before;
+
+	if (pool == NULL)
+		return NULL;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->work, NULL);
+	pthread_cond_init(&pool->done, NULL);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (pool->n_threads < threads &&
+		   pthread_create(&pool->threads[pool->n_threads], NULL, worker_main, pool) == 0)
+		pool->n_threads++;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (pool->n_threads == 0)
+	{
+		gs_host_pool_close(pool);
+		return NULL;
+	}
+	return pool;
+}
+
+int
+gs_host_pool_threads(const GsHostPool *pool)
+{
+	return pool->n_threads;
+}
+
+void
+gs_host_pool_submit(GsHostPool *pool, GsHostTask *task)
+{
+	task->next = NULL;
+	pthread_mutex_lock(&pool->lock);
+	if (pool->last_task != NULL)
+		pool->last_task->next = task;
+	else
+		pool->first_task = task;
+	pool->last_task = task;
+	pthread_cond_signal(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void
+gs_host_pool_loop(GsHostPool *pool, uint32_t n_parts, void (*run) (void *arg, uint32_t part),
+				  void *arg)
+{
+	Loop		loop = {run, arg, n_parts, 0, 0, NULL};
+
+	if (n_parts == 1 || pool->n_threads == 1)
+	{
+		for (uint32_t part = 0; part < n_parts; part++)
+			run(arg, part);
+		return;
+	}
+	if (n_parts == 0)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	loop.next = pool->loops;
+	pool->loops = &loop;
+	pthread_cond_broadcast(&pool->work);
+	while (loop.next_part < n_parts)
+		do_part(pool, &loop);
+	while (loop.n_done < n_parts)
+		pthread_cond_wait(&pool->done, &pool->lock);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void
+gs_host_pool_close(GsHostPool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->closing = true;
+	pthread_cond_broadcast(&pool->work);
+	pthread_mutex_unlock(&pool->lock);
+	for (int i = 0; i < pool->n_threads; i++)
+		pthread_join(pool->threads[i], NULL);
+	pthread_cond_destroy(&pool->done);
+	pthread_cond_destroy(&pool->work);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}

@@ -1,0 +1,43 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_threads.h
+ *	  The worker threads of the host device: tasks, and loops done together.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_HOST_THREADS_H
+#define GS_HOST_THREADS_H
+
+#include <stdint.h>
+
+typedef struct GsHostPool GsHostPool;
+
+/* Something to be run once; the memory is the caller's until run is called. */
+typedef struct GsHostTask
+{
+	void		(*run) (struct GsHostTask *task);
+	struct GsHostTask *next;
+} GsHostTask;
+
+/*
+ * Start that many threads with all signals blocked, or as many as the system
+ * grants; NULL where it grants none.
+ */
+extern GsHostPool *gs_host_pool_open(int threads);
+extern int	gs_host_pool_threads(const GsHostPool *pool);
+
+/* Run a task on some thread, tasks starting in the order submitted. */
+extern void gs_host_pool_submit(GsHostPool *pool, GsHostTask *task);
+
+/*
+ * Call run(arg, part) for all parts in [0, n_parts), in any order, on the
+ * calling thread, which must be one of the pool's, and those that are idle;
+ * returns when all calls have.
+ */
+extern void gs_host_pool_loop(GsHostPool *pool, uint32_t n_parts,
+							  void (*run) (void *arg, uint32_t part), void *arg);
+
+/* Run what was submitted, then end the threads. */
+extern void gs_host_pool_close(GsHostPool *pool);
+
+#endif							/* GS_HOST_THREADS_H */

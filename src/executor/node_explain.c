@@ -1,0 +1,161 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_explain.c
+ *	  What EXPLAIN says of gpusort's nodes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "parser/parse_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+#include "utils/typcache.h"
+
+#include "compat.h"
+#include "executor/executor_nodes.h"
+
+/*
+ * Print the sort keys just as Sort does (show_sort_group_keys and
+ * show_sortorder_options in explain.c).
+ */
+void
+gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
+					 ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	bool		prefixed = list_length(es->rtable) > 1 || es->verbose;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	List	   *result = NIL;
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	for (int i = 0; i < keys->ncols; i++)
+	{
+		TargetEntry *tle = get_tle_by_resno(plan->custom_scan_tlist, keys->attnos[i]);
+		Oid			type;
+		Oid			collation;
+		TypeCacheEntry *typentry;
+		bool		reverse = false;
+
+		if (tle == NULL)
+			elog(ERROR, "no tlist entry for key %d", keys->attnos[i]);
+		type = exprType((Node *) tle->expr);
+		collation = keys->collations[i];
+
+		resetStringInfo(&buf);
+		appendStringInfoString(&buf, deparse_expression((Node *) makeVar(INDEX_VAR, keys->attnos[i], type,
+																		 exprTypmod((Node *) tle->expr),
+																		 exprCollation((Node *) tle->expr), 0),
+														context, prefixed, true));
+		if (OidIsValid(collation) && collation != get_typcollation(type))
+		{
+			char	   *name = get_collation_name(collation);
+
+			if (name == NULL)
+				elog(ERROR, "cache lookup failed for collation %u", collation);
+			appendStringInfo(&buf, " COLLATE %s", quote_identifier(name));
+		}
+		typentry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
+		if (keys->operators[i] == typentry->gt_opr)
+		{
+			appendStringInfoString(&buf, " DESC");
+			reverse = true;
+		}
+		else if (keys->operators[i] != typentry->lt_opr)
+		{
+			char	   *name = get_opname(keys->operators[i]);
+
+			if (name == NULL)
+				elog(ERROR, "cache lookup failed for operator %u", keys->operators[i]);
+			appendStringInfo(&buf, " USING %s", name);
+			(void) get_equality_op_for_ordering_op(keys->operators[i], &reverse);
+		}
+		if (keys->nulls_first[i] && !reverse)
+			appendStringInfoString(&buf, " NULLS FIRST");
+		else if (!keys->nulls_first[i] && reverse)
+			appendStringInfoString(&buf, " NULLS LAST");
+		result = lappend(result, pstrdup(buf.data));
+	}
+	ExplainPropertyList("Sort Key", result, es);
+}
+
+/*
+ * In text format three lines:
+ *
+ *		Device: cuda  Engine: radix  Rows: 7321000
+ *		Key Bytes: ...  Row Bytes: ...  Chunks: ...
+ *		Device Time: copy in ... sort ... gather ... copy out ...
+ */
+void
+gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
+{
+	const char *device = NULL;
+	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+
+	switch (report->place)
+	{
+		case GS_SORT_LOCAL:
+			device = "none (few rows)";
+			break;
+		case GS_SORT_DEVICE:
+			device = gs_shared->kind;
+			break;
+		case GS_SORT_CPU:
+			device = "none (fallback)";
+			break;
+	}
+	ExplainPropertyText("Device", device, es);
+	if (report->place == GS_SORT_CPU)
+	{
+		ExplainPropertyText("Fallback Reason", gs_fallback_name(report->fallback), es);
+		if (report->cpu_method)
+		{
+			if (text)
+			{
+				ExplainPropertyText("Sort Method", psprintf("%s  %s: " INT64_FORMAT "kB",
+															report->cpu_method,
+															report->cpu_space_type,
+															report->cpu_space_kb), es);
+			}
+			else
+			{
+				ExplainPropertyText("Sort Method", report->cpu_method, es);
+				ExplainPropertyInteger("Sort Space Used", "kB", report->cpu_space_kb, es);
+				ExplainPropertyText("Sort Space Type", report->cpu_space_type, es);
+			}
+		}
+		return;
+	}
+	ExplainPropertyInteger("Rows Sorted", NULL, report->rows, es);
+	if (report->settled > 0)
+		ExplainPropertyInteger("Rows Settled", NULL, report->settled, es);
+	if (report->place != GS_SORT_DEVICE)
+		return;
+	ExplainPropertyText("Engine", report->engine, es);
+	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
+	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
+	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
+	if (!es->timing)
+		return;
+	if (text)
+		ExplainPropertyText("Device Time",
+							psprintf("copy in %.3f ms, sort %.3f ms, gather %.3f ms, copy out %.3f ms",
+									 report->copy_in_ms, report->sort_ms,
+									 report->gather_ms, report->copy_out_ms), es);
+	else
+	{
+		ExplainPropertyFloat("Copy In Time", "ms", report->copy_in_ms, 3, es);
+		ExplainPropertyFloat("Sort Time", "ms", report->sort_ms, 3, es);
+		ExplainPropertyFloat("Gather Time", "ms", report->gather_ms, 3, es);
+		ExplainPropertyFloat("Copy Out Time", "ms", report->copy_out_ms, 3, es);
+	}
+}

@@ -1,0 +1,298 @@
+/*-------------------------------------------------------------------------
+ *
+ * node_gpusort.c
+ *	  The executor node GpuSort: like Sort, but with gpusort's sort.
+ *
+ * Input comes from one of two shapes (planner/sort_plan.h).  Without feed
+ * nodes, this process puts every tuple into the sort.  With them, the session
+ * is opened here before Gather launches the workers, the feed nodes hand the
+ * rows to the device, and what arrives here is only what they could not hand
+ * over.
+ *
+ * When the device is lost and the child may run again, it is rescanned, with
+ * the feed nodes told to pass all rows on, and the rows are sorted here.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "executor/executor_nodes.h"
+#include "planner/sort_plan.h"
+
+typedef struct GpuSortState
+{
+	CustomScanState css;
+	GsSortKeys	keys;
+	bool		rerun;
+	bool		random_access;
+	TupleDesc	tupdesc;		/* of the child's tuples, and of ours */
+	PlanState  *gather;			/* above the feed nodes; NULL: none */
+	PlanState  *feed;			/* the leader's feed node; NULL: none */
+	GsSort	   *sort;			/* NULL: not begun */
+	MemoryContext sort_parent;
+	bool		done;			/* sorted; rows can be fetched */
+
+	GsSortReport report;		/* of the last sort */
+	bool		reported;
+} GpuSortState;
+
+static void begin(CustomScanState *node, EState *estate, int eflags);
+static TupleTableSlot *exec(CustomScanState *node);
+static void end(CustomScanState *node);
+static void rescan(CustomScanState *node);
+static void mark(CustomScanState *node);
+static void restore(CustomScanState *node);
+static void explain(CustomScanState *node, List *ancestors, ExplainState *es);
+
+static const CustomExecMethods exec_methods = {
+	.CustomName = GS_SORT_NAME,
+	.BeginCustomScan = begin,
+	.ExecCustomScan = exec,
+	.EndCustomScan = end,
+	.ReScanCustomScan = rescan,
+	.MarkPosCustomScan = mark,
+	.RestrPosCustomScan = restore,
+	.ExplainCustomScan = explain,
+};
+
+static Node *
+create_sort_state(CustomScan *plan)
+{
+	GpuSortState *state = palloc0(sizeof(GpuSortState));
+
+	(void) plan;
+	NodeSetTag(state, T_CustomScanState);
+	state->css.methods = &exec_methods;
+	return (Node *) state;
+}
+
+const CustomScanMethods gs_sort_scan_methods = {
+	.CustomName = GS_SORT_NAME,
+	.CreateCustomScanState = create_sort_state,
+};
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	int			flags;
+
+	gs_plan_read(plan, &state->keys, &flags);
+	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;
+	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
+
+	/* as in ExecInitSort: the sort shields its child from these */
+	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+
+	if (IsA(outerPlanState(node), GatherState) &&
+		gs_feed_is_feed(outerPlanState(outerPlanState(node))))
+	{
+		state->gather = outerPlanState(node);
+		state->feed = outerPlanState(state->gather);
+	}
+
+	/*
+	 * Rows are minimal tuples.  ExecInitCustomScan prepared for virtual ones,
+	 * before PostgreSQL 16 in any case, so do that part anew.
+	 */
+	state->tupdesc = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+	ExecInitScanTupleSlot(estate, &node->ss, state->tupdesc, &TTSOpsMinimalTuple);
+	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
+	state->sort_parent = CurrentMemoryContext;
+}
+
+static void
+begin_sort(GpuSortState *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
+
+	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
+								state->random_access, state->rerun);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+note_report(GpuSortState *state)
+{
+	gs_sort_report(state->sort, &state->report);
+	state->reported = true;
+}
+
+static void
+end_sort(GpuSortState *state)
+{
+	if (state->sort == NULL)
+		return;
+	if (state->feed)
+		gs_feed_set_sort(state->feed, NULL);
+	note_report(state);
+	gs_sort_end(state->sort);
+	state->sort = NULL;
+	state->done = false;
+}
+
+/* Put all that the child returns. */
+static GsSortStatus
+put_all(GpuSortState *state)
+{
+	PlanState  *child = outerPlanState(state);
+
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(child);
+		GsSortStatus status;
+
+		if (TupIsNull(slot))
+			return GS_SORT_OK;
+		status = gs_sort_put(state->sort, slot);
+		if (unlikely(status != GS_SORT_OK))
+			return status;
+	}
+}
+
+/* Sort the child's rows on the CPU after the device was lost. */
+static void
+sort_again(GpuSortState *state)
+{
+	GsSortStatus status;
+
+	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
+	if (state->feed)
+		gs_feed_set_sort(state->feed, NULL);
+	ExecReScan(outerPlanState(state));
+	status = put_all(state);
+	if (status == GS_SORT_OK)
+		status = gs_sort_perform(state->sort);
+	if (status != GS_SORT_OK)
+		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
+}
+
+static void
+sort_rows(GpuSortState *state)
+{
+	EState	   *estate = state->css.ss.ps.state;
+	ScanDirection direction = estate->es_direction;
+	GsSortStatus status;
+
+	estate->es_direction = ForwardScanDirection;
+	begin_sort(state);
+	if (state->feed)
+	{
+		(void) gs_sort_open_device(state->sort, gs_feed_planned_workers(state->gather));
+		gs_feed_set_sort(state->feed, state->sort);
+	}
+	status = put_all(state);
+	if (status == GS_SORT_OK)
+		status = gs_sort_perform(state->sort);
+	if (status == GS_SORT_LOST)
+		sort_again(state);
+	estate->es_direction = direction;
+	state->done = true;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	bool		forward = ScanDirectionIsForward(node->ss.ps.state->es_direction);
+	GsSortStatus status;
+
+	if (unlikely(!state->done))
+		sort_rows(state);
+	status = gs_sort_get(state->sort, forward, slot);
+	if (unlikely(status == GS_SORT_LOST))
+	{
+		ExecClearTuple(slot);
+		sort_again(state);
+		status = gs_sort_get(state->sort, forward, slot);
+	}
+	if (unlikely(status == GS_SORT_END))
+		return ExecClearTuple(node->ss.ps.ps_ProjInfo ?
+							  node->ss.ps.ps_ResultTupleSlot : slot);
+	if (node->ss.ps.ps_ProjInfo)
+	{
+		node->ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+		ResetExprContext(node->ss.ps.ps_ExprContext);
+		return ExecProject(node->ss.ps.ps_ProjInfo);
+	}
+	return slot;
+}
+
+static void
+end(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+
+	/* first the child: its workers must be gone before their session is */
+	ExecEndNode(outerPlanState(node));
+	state->feed = NULL;
+	end_sort(state);
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	PlanState  *child = outerPlanState(node);
+
+	/* as in ExecReScanSort */
+	if (!state->done)
+		return;
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	if (child->chgParam == NULL && gs_sort_can_rescan(state->sort))
+	{
+		gs_sort_rescan(state->sort);
+		return;
+	}
+	end_sort(state);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+}
+
+static void
+mark(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	if (state->done)
+		gs_sort_mark(state->sort);
+}
+
+static void
+restore(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	if (state->done)
+		gs_sort_restore(state->sort);
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	gs_explain_sort_keys(node, ancestors, &state->keys, es);
+	if (!es->analyze)
+		return;
+	if (state->sort && state->done)
+		note_report(state);
+	if (state->reported)
+		gs_explain_sort_report(&state->report, es);
+}
+
+void
+gs_executor_init(void)
+{
+	RegisterCustomScanMethods(&gs_sort_scan_methods);
+	RegisterCustomScanMethods(&gs_feed_scan_methods);
+}

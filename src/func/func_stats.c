@@ -1,0 +1,189 @@
+/*-------------------------------------------------------------------------
+ *
+ * func_stats.c
+ *	  The SQL functions behind gpusort's views.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/jsonb.h"
+#include "utils/timestamp.h"
+
+#include "gpusort.h"
+#include "service/service_client.h"
+#include "stats.h"
+
+PG_FUNCTION_INFO_V1(gpusort_devices);
+PG_FUNCTION_INFO_V1(gpusort_stats);
+PG_FUNCTION_INFO_V1(gpusort_activity);
+PG_FUNCTION_INFO_V1(gpusort_stats_reset);
+
+static void
+require_preloaded(void)
+{
+	if (gs_shared == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("gpusort must be loaded via shared_preload_libraries"),
+				 errhint("Add gpusort to shared_preload_libraries and restart the server.")));
+}
+
+static Datum
+text_or_null(const char *string, bool *isnull)
+{
+	*isnull = string[0] == '\0';
+	return *isnull ? (Datum) 0 : CStringGetTextDatum(string);
+}
+
+Datum
+gpusort_devices(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	Datum		values[12];
+	bool		nulls[12] = {0};
+	GsShared	copy;
+	const char *state;
+
+	require_preloaded();
+	InitMaterializedSRF(fcinfo, 0);
+
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	copy = *gs_shared;
+	LWLockRelease(gs_shared->lock);
+
+	state = copy.state == GS_SERVICE_OFF ? "off" :
+		copy.state == GS_SERVICE_READY && copy.alive ? "ready" : "starting";
+	values[0] = text_or_null(copy.kind, &nulls[0]);
+	values[1] = text_or_null(copy.device.name, &nulls[1]);
+	values[2] = CStringGetTextDatum(state);
+	values[3] = text_or_null(copy.message, &nulls[3]);
+	values[4] = Int64GetDatum(copy.device.memory_total);
+	values[5] = Int64GetDatum(copy.device.memory_limit);
+	values[6] = Int64GetDatum(copy.device.memory_used);
+	values[7] = Int64GetDatum(copy.arena_bytes);
+	values[8] = Int64GetDatum((int64) (copy.n_chunks - copy.n_free) * GS_CHUNK_BYTES);
+	values[9] = Int32GetDatum(copy.n_open);
+	values[10] = Int32GetDatum(copy.pid);
+	nulls[10] = copy.pid == 0;
+	values[11] = TimestampTzGetDatum(copy.started);
+	nulls[11] = copy.started == 0;
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	return (Datum) 0;
+}
+
+static Datum
+counts_as_jsonb(pg_atomic_uint64 *counts, int n, const char *(*name) (int))
+{
+	StringInfoData buf;
+	bool		first = true;
+
+	initStringInfo(&buf);
+	appendStringInfoChar(&buf, '{');
+	for (int i = 0; i < n; i++)
+	{
+		uint64		count = pg_atomic_read_u64(&counts[i]);
+
+		if (count == 0)
+			continue;
+		if (!first)
+			appendStringInfoChar(&buf, ',');
+		first = false;
+		escape_json(&buf, name(i));
+		appendStringInfo(&buf, ": " UINT64_FORMAT, count);
+	}
+	appendStringInfoChar(&buf, '}');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
+}
+
+static const char *
+fallback_name(int i)
+{
+	return gs_fallback_name((GsFallback) i);
+}
+
+static const char *
+refused_name(int i)
+{
+	return gs_refused_name((GsRefused) i);
+}
+
+static int64
+sum(pg_atomic_uint64 *counts, int n)
+{
+	int64		total = 0;
+
+	for (int i = 0; i < n; i++)
+		total += pg_atomic_read_u64(&counts[i]);
+	return total;
+}
+
+Datum
+gpusort_stats(PG_FUNCTION_ARGS)
+{
+	TupleDesc	tupdesc;
+	Datum		values[10];
+	bool		nulls[10] = {0};
+
+	require_preloaded();
+	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	for (int i = 0; i < GS_COUNT_COUNTERS; i++)
+		values[i] = Int64GetDatum(pg_atomic_read_u64(&gs_stats->counters[i]));
+	values[GS_COUNT_COUNTERS] = Int64GetDatum(sum(gs_stats->fallbacks, GS_FALLBACK_COUNT));
+	values[GS_COUNT_COUNTERS + 1] = counts_as_jsonb(gs_stats->fallbacks, GS_FALLBACK_COUNT, fallback_name);
+	values[GS_COUNT_COUNTERS + 2] = Int64GetDatum(sum(gs_stats->refusals, GS_REFUSED_COUNT));
+	values[GS_COUNT_COUNTERS + 3] = counts_as_jsonb(gs_stats->refusals, GS_REFUSED_COUNT, refused_name);
+	values[GS_COUNT_COUNTERS + 4] = TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&gs_stats->reset_time));
+	StaticAssertStmt(GS_COUNT_COUNTERS + 5 == lengthof(values), "one value for each column");
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
+}
+
+Datum
+gpusort_stats_reset(PG_FUNCTION_ARGS)
+{
+	require_preloaded();
+	gs_stats_reset();
+	PG_RETURN_VOID();
+}
+
+Datum
+gpusort_activity(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			n = 0;
+	GsSession  *open;
+
+	require_preloaded();
+	InitMaterializedSRF(fcinfo, 0);
+
+	open = palloc(gs_shared->n_sessions * sizeof(GsSession));
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_sessions[i].state != GS_SESSION_FREE)
+			open[n++] = gs_sessions[i];
+	LWLockRelease(gs_shared->lock);
+
+	for (int i = 0; i < n; i++)
+	{
+		Datum		values[8];
+		bool		nulls[8] = {0};
+
+		values[0] = Int32GetDatum(open[i].pid);
+		values[1] = ObjectIdGetDatum(open[i].database);
+		values[2] = ObjectIdGetDatum(open[i].user);
+		values[3] = CStringGetTextDatum(gs_session_phase(&open[i]));
+		values[4] = Int64GetDatum(open[i].rows);
+		values[5] = Int64GetDatum(open[i].bytes);
+		values[6] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
+		values[7] = TimestampTzGetDatum(open[i].opened);
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
+	pfree(open);
+	return (Datum) 0;
+}

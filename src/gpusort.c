@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort.c
+ *	  Where PostgreSQL loads gpusort.
+ *
+ * Preloaded, gpusort asks for shared memory, registers its service and hooks
+ * into the planner.  Loaded into one session only (LOAD, or one of its SQL
+ * functions), it does nothing but know its settings: there is no service.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+
+#include "executor/executor_nodes.h"
+#include "guc.h"
+#include "planner/planner_hooks.h"
+#include "service/service_shmem.h"
+#include "service/service_worker.h"
+#include "stats.h"
+
+PG_MODULE_MAGIC;
+
+void		_PG_init(void);
+
+static shmem_request_hook_type previous_shmem_request = NULL;
+static shmem_startup_hook_type previous_shmem_startup = NULL;
+
+static void
+shmem_request(void)
+{
+	if (previous_shmem_request)
+		previous_shmem_request();
+	gs_service_shmem_request();
+	gs_stats_shmem_request();
+}
+
+static void
+shmem_startup(void)
+{
+	if (previous_shmem_startup)
+		previous_shmem_startup();
+	gs_service_shmem_startup();
+	gs_stats_shmem_startup();
+}
+
+void
+_PG_init(void)
+{
+	bool		preloading = process_shared_preload_libraries_in_progress;
+
+	gs_guc_define(preloading);
+
+	/* plans with our nodes come to parallel workers before anything else */
+	gs_executor_init();
+	if (!preloading || gs_guc_device == GS_CHOOSE_OFF)
+		return;
+
+	previous_shmem_request = shmem_request_hook;
+	shmem_request_hook = shmem_request;
+	previous_shmem_startup = shmem_startup_hook;
+	shmem_startup_hook = shmem_startup;
+	gs_service_register();
+	gs_planner_init();
+}

@@ -1,0 +1,19 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort.h
+ *	  The few constants that the PostgreSQL side of gpusort shares.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GPUSORT_H
+#define GPUSORT_H
+
+#define GPUSORT_NAME		"gpusort"
+
+/*
+ * Size of a chunk of staging memory.  A row needs an eighth of it at most
+ * (gs_max_row_bytes); larger rows travel beside the device (sort/sort_big.c).
+ */
+#define GS_CHUNK_BYTES		((uint32) 1 << 20)
+
+#endif							/* GPUSORT_H */

@@ -1,0 +1,112 @@
+/*-------------------------------------------------------------------------
+ *
+ * guc.c
+ *	  All of gpusort's settings, in one place.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <limits.h>
+
+#include "utils/guc.h"
+
+#include "compat.h"
+#include "fault.h"
+#include "gpusort.h"
+#include "guc.h"
+
+bool		gs_guc_enabled = true;
+int			gs_guc_min_rows = 20000;
+int			gs_guc_wait_timeout_ms = 1000;
+
+int			gs_guc_device = GS_CHOOSE_AUTO;
+int			gs_guc_device_memory_mb = 0;
+int			gs_guc_host_threads = 0;
+int			gs_guc_staging_memory_mb = 256;
+
+double		gs_guc_setup_cost = 400.0;
+double		gs_guc_feed_row_cost = 0.02;
+double		gs_guc_fetch_row_cost = 0.005;
+
+bool		gs_guc_force = false;
+
+static const struct config_enum_entry device_choices[] = {
+	{"auto", GS_CHOOSE_AUTO, false},
+	{"cuda", GS_CHOOSE_CUDA, false},
+	{"host", GS_CHOOSE_HOST, false},
+	{"off", GS_CHOOSE_OFF, false},
+	{NULL, 0, false}
+};
+
+static void
+define_server_settings(void)
+{
+	DefineCustomEnumVariable("gpusort.device",
+							 "Chooses the device that sorts.",
+							 "auto uses a CUDA device where there is one and is off elsewhere; "
+							 "host sorts on threads of the gpusort service.",
+							 &gs_guc_device, GS_CHOOSE_AUTO, device_choices,
+							 PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.device_memory",
+							"Sets how much device memory all sorts together may hold.",
+							"Zero means four fifths of what is free when the service starts.",
+							&gs_guc_device_memory_mb, 0, 0, INT_MAX / 2,
+							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.host_threads",
+							"Sets how many threads sort when gpusort.device is host.",
+							"Zero means one for each processor core.",
+							&gs_guc_host_threads, 0, 0, 1024,
+							PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.staging_memory",
+							"Sets the size of the shared memory through which rows reach the device.",
+							NULL,
+							&gs_guc_staging_memory_mb, 256, 8, 64 * 1024,
+							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+}
+
+void
+gs_guc_define(bool preloading)
+{
+	DefineCustomBoolVariable("gpusort.enabled",
+							 "Lets the planner use gpusort.",
+							 NULL,
+							 &gs_guc_enabled, true,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.min_rows",
+							"Sets the number of rows below which a sort stays in its own process.",
+							NULL,
+							&gs_guc_min_rows, 20000, 0, INT_MAX,
+							PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpusort.wait_timeout",
+							"Sets how long a sort waits for staging memory before PostgreSQL sorts instead.",
+							NULL,
+							&gs_guc_wait_timeout_ms, 1000, 0, INT_MAX,
+							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+
+	DefineCustomRealVariable("gpusort.setup_cost",
+							 "Sets the planner's estimate of the cost of starting a sort on the device.",
+							 NULL,
+							 &gs_guc_setup_cost, 400.0, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpusort.feed_row_cost",
+							 "Sets the planner's estimate of the cost of handing one row to the device.",
+							 NULL,
+							 &gs_guc_feed_row_cost, 0.02, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpusort.fetch_row_cost",
+							 "Sets the planner's estimate of the cost of taking one row back in order.",
+							 NULL,
+							 &gs_guc_fetch_row_cost, 0.005, 0, DBL_MAX,
+							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("gpusort.force",
+							 "Makes gpusort take every sort that it supports, whatever its cost and size.",
+							 "For tests and benchmarks.",
+							 &gs_guc_force, false,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
+	if (preloading)
+		define_server_settings();
+	gs_fault_define_setting();
+	MarkGUCPrefixReserved(GPUSORT_NAME);
+}

@@ -1,0 +1,41 @@
+/*-------------------------------------------------------------------------
+ *
+ * guc.h
+ *	  gpusort's settings.  Units are in the names.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GUC_H
+#define GS_GUC_H
+
+typedef enum GsDeviceChoice
+{
+	GS_CHOOSE_AUTO,				/* CUDA where there is a GPU, else off */
+	GS_CHOOSE_CUDA,
+	GS_CHOOSE_HOST,
+	GS_CHOOSE_OFF
+} GsDeviceChoice;
+
+/* for every user */
+extern bool gs_guc_enabled;
+extern int	gs_guc_min_rows;
+extern int	gs_guc_wait_timeout_ms;
+
+/* at server start */
+extern int	gs_guc_device;		/* a GsDeviceChoice */
+extern int	gs_guc_device_memory_mb;	/* 0: chosen by the device */
+extern int	gs_guc_host_threads;	/* 0: one a core */
+extern int	gs_guc_staging_memory_mb;
+
+/* costs, in the planner's units */
+extern double gs_guc_setup_cost;
+extern double gs_guc_feed_row_cost;
+extern double gs_guc_fetch_row_cost;
+
+/* for developers */
+extern bool gs_guc_force;
+
+/* preloading: whether the settings of server start can still be defined */
+extern void gs_guc_define(bool preloading);
+
+#endif							/* GS_GUC_H */

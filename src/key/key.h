@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * key.h
+ *	  The columns of a sort as one byte string per row.
+ *
+ * A GsKeyDesc says how the sort columns of a tuple become a key: a byte
+ * string whose memcmp order (a prefix before the longer string) is the order
+ * that PostgreSQL would put the tuples in.  The bytes of one column are
+ *
+ *		null byte | value, complemented for DESC
+ *
+ * with nothing after the null byte of a NULL, except that keys of a fixed
+ * width are filled up with zeroes.  Equal keys mean equal to the operator
+ * class, column by column, unless one of them is marked inexact; then, and
+ * only then, gs_key_compare() must settle the tie.
+ *
+ * Protocol
+ *	  1. gs_key_desc_create, while planning and again in every process that
+ *		 runs the sort; where it returns NULL, the sort is PostgreSQL's.
+ *	  2. slot_getsomeattrs(slot, desc->max_attno); gs_key_write with the
+ *		 slot's arrays, for every tuple.
+ *	  3. gs_key_comparator_create, gs_key_compare, where inexact keys tie.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_KEY_H
+#define GS_KEY_H
+
+#include "access/attnum.h"
+#include "executor/tuptable.h"
+
+/* Longest key in bytes; what is beyond is cut off and the key inexact. */
+#define GS_KEY_MAX			8192
+
+/* Widest key that is treated as one of fixed width. */
+#define GS_KEY_FIXED_MAX	16
+
+/* gs_key_write's answer where the key does not fit. */
+#define GS_KEY_NO_ROOM		UINT32_MAX
+
+/* Why a sort's columns cannot be written as keys. */
+typedef enum GsRefusal
+{
+	GS_REFUSE_NONE = 0,
+	GS_REFUSE_TYPE,				/* no encoding for the column's type */
+	GS_REFUSE_COLLATION,		/* its text order is not the bytes' order */
+	GS_REFUSE_OPCLASS,			/* not the type's own btree ordering */
+	GS_REFUSE_COUNT
+} GsRefusal;
+
+/* How a column's value becomes bytes. */
+typedef enum GsKeyKind
+{
+	GS_KEY_BOOL,
+	GS_KEY_UINT8,
+	GS_KEY_INT16,
+	GS_KEY_INT32,
+	GS_KEY_INT64,
+	GS_KEY_UINT32,
+	GS_KEY_UINT64,
+	GS_KEY_FLOAT4,
+	GS_KEY_FLOAT8,
+	GS_KEY_TIMETZ,
+	GS_KEY_INTERVAL,
+	GS_KEY_RAW,					/* fixed-size bytes passed by reference */
+	GS_KEY_TEXT,				/* varlena without NUL */
+	GS_KEY_BPCHAR,				/* varlena without NUL, trailing blanks do not
+								 * count */
+	GS_KEY_BYTEA				/* varlena with any bytes */
+} GsKeyKind;
+
+typedef struct GsKeyColumn
+{
+	AttrNumber	attno;			/* in the input tuple, from 1 */
+	Oid			type;			/* input type of the operator class */
+	Oid			collation;		/* as the sort has it */
+	Oid			sort_operator;
+	GsKeyKind	kind;
+	bool		desc;
+	bool		nulls_first;
+	bool		last;			/* the key's last column */
+	uint32		width;			/* bytes of a value, without the null byte; 0:
+								 * varies */
+} GsKeyColumn;
+
+/* A shape of key that gs_key_write has a short way for. */
+typedef enum GsKeyShape
+{
+	GS_KEY_SHAPE_GENERAL,
+	GS_KEY_SHAPE_FIXED,			/* every column has a width, the sum <=
+								 * GS_KEY_FIXED_MAX */
+	GS_KEY_SHAPE_BYTES			/* one ascending text or bytea column */
+} GsKeyShape;
+
+typedef struct GsKeyDesc
+{
+	int			ncols;
+	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
+								 * keys vary in length */
+	AttrNumber	max_attno;		/* highest attno of the columns */
+	GsKeyShape	shape;
+	GsKeyColumn cols[FLEXIBLE_ARRAY_MEMBER];
+} GsKeyDesc;
+
+typedef struct GsKeyComparator GsKeyComparator;
+
+/*
+ * key_desc.c
+ */
+
+/*
+ * Describe the keys of a sort by ncols columns, given as a Sort plan node has
+ * them; types are those of the columns in the input tuple (domains and other
+ * binary-coercible types included).  Returns a descriptor allocated in
+ * CurrentMemoryContext and sets *refusal to GS_REFUSE_NONE, or NULL and the
+ * reason.  Reads the system caches only.
+ */
+extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
+									 const Oid *sort_operators, const Oid *collations,
+									 const bool *nulls_first, const Oid *types,
+									 GsRefusal *refusal);
+
+/* A short phrase, "type is not supported"; constant, and stable. */
+extern const char *gs_refusal_name(GsRefusal refusal);
+
+/*
+ * key_write.c
+ */
+
+/*
+ * Write a tuple's key to dst and return its length.  values and isnull are
+ * indexed by attno - 1 (slot->tts_values and slot->tts_isnull).
+ *
+ * Where the key would need more than capacity bytes and capacity is less than
+ * GS_KEY_MAX, returns GS_KEY_NO_ROOM; dst may have been written to.  The caller
+ * then tries again with at least GS_KEY_MAX, which always succeeds: a key
+ * longer than GS_KEY_MAX is cut there, and *inexact set.
+ *
+ * Compressed and out-of-line values are fetched into CurrentMemoryContext and
+ * not freed: call this in a context that is reset every few rows.  Of a value
+ * longer than the room left, only the part that fits is fetched.
+ */
+extern uint32 gs_key_write(const GsKeyDesc *desc, const Datum *values,
+						   const bool *isnull, uint8 *dst, uint32 capacity,
+						   bool *inexact);
+
+/*
+ * key_compare.c
+ */
+
+/*
+ * Make a comparator by the operator classes themselves, in
+ * CurrentMemoryContext; desc must live as long.
+ */
+extern GsKeyComparator *gs_key_comparator_create(const GsKeyDesc *desc);
+
+/* < 0, 0, > 0 as tuple a sorts before, with, or after tuple b. */
+extern int	gs_key_compare(GsKeyComparator *cmp,
+						   const Datum *values_a, const bool *isnull_a,
+						   const Datum *values_b, const bool *isnull_b);
+
+/* The same for slots, whose columns it deforms as needed. */
+extern int	gs_key_compare_slots(GsKeyComparator *cmp, TupleTableSlot *a,
+								 TupleTableSlot *b);
+
+#endif							/* GS_KEY_H */

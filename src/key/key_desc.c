@@ -1,0 +1,131 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_desc.c
+ *	  From sort operators and collations to a description of keys.
+ *
+ * A sort operator is taken only if it is the < or > of a btree operator
+ * class that has a row in key_types.c.  get_ordering_op_properties() is also
+ * what PostgreSQL's sort uses to find the comparison function of an operator,
+ * so both speak of the same class even where somebody has put the operator
+ * into a class of his own: then the family is not the one in the table, and
+ * the sort is refused.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "parser/parse_coerce.h"
+#include "utils/lsyscache.h"
+
+#include "key/key_types.h"
+
+static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator,
+								 Oid collation, bool nulls_first, Oid type);
+static GsKeyShape choose_shape(const GsKeyDesc *desc);
+
+GsKeyDesc *
+gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operators,
+				   const Oid *collations, const bool *nulls_first, const Oid *types,
+				   GsRefusal *refusal)
+{
+	GsKeyDesc  *desc;
+	uint32		width = 0;
+	bool		fixed = true;
+
+	Assert(ncols > 0);
+
+	desc = palloc0(offsetof(GsKeyDesc, cols) + ncols * sizeof(GsKeyColumn));
+	desc->ncols = ncols;
+	for (int i = 0; i < ncols; i++)
+	{
+		GsKeyColumn *col = &desc->cols[i];
+
+		*refusal = describe_column(col, attnos[i], sort_operators[i], collations[i],
+								   nulls_first[i], types[i]);
+		if (*refusal != GS_REFUSE_NONE)
+		{
+			pfree(desc);
+			return NULL;
+		}
+		col->last = (i == ncols - 1);
+		desc->max_attno = Max(desc->max_attno, col->attno);
+		if (col->width == 0)
+			fixed = false;
+		width += 1 + col->width;
+	}
+	desc->fixed_width = (fixed && width <= GS_KEY_FIXED_MAX) ? width : 0;
+	desc->shape = choose_shape(desc);
+	return desc;
+}
+
+/* Fill in one column, or say why it cannot be a key. */
+static GsRefusal
+describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid collation,
+				bool nulls_first, Oid type)
+{
+	const GsKeyType *row;
+	GsRefusal	refusal;
+	Oid			opfamily;
+	Oid			opcintype;
+	int16		strategy;
+
+	Assert(attno > 0);
+
+	if (!get_ordering_op_properties(sort_operator, &opfamily, &opcintype, &strategy))
+		return GS_REFUSE_OPCLASS;
+
+	row = gs_key_type_lookup(opcintype, opfamily, &refusal);
+	if (row == NULL)
+		return refusal;
+
+	/* The datums are read as opcintype, so they must look like it. */
+	if (!IsBinaryCoercible(type, opcintype))
+		return GS_REFUSE_TYPE;
+
+	if (row->collated && !gs_key_collation_is_bytewise(collation))
+		return GS_REFUSE_COLLATION;
+
+	col->attno = attno;
+	col->type = opcintype;
+	col->collation = collation;
+	col->sort_operator = sort_operator;
+	col->kind = row->kind;
+	col->desc = (strategy == BTGreaterStrategyNumber);
+	col->nulls_first = nulls_first;
+	col->width = row->width;
+	return GS_REFUSE_NONE;
+}
+
+static GsKeyShape
+choose_shape(const GsKeyDesc *desc)
+{
+	const GsKeyColumn *first = &desc->cols[0];
+
+	if (desc->fixed_width > 0)
+		return GS_KEY_SHAPE_FIXED;
+	if (desc->ncols == 1 && !first->desc &&
+		(first->kind == GS_KEY_TEXT || first->kind == GS_KEY_BYTEA))
+		return GS_KEY_SHAPE_BYTES;
+	return GS_KEY_SHAPE_GENERAL;
+}
+
+const char *
+gs_refusal_name(GsRefusal refusal)
+{
+	switch (refusal)
+	{
+		case GS_REFUSE_NONE:
+			return "none";
+		case GS_REFUSE_TYPE:
+			return "type is not supported";
+		case GS_REFUSE_COLLATION:
+			return "collation is not supported";
+		case GS_REFUSE_OPCLASS:
+			return "operator class is not supported";
+		case GS_REFUSE_COUNT:
+			break;
+	}
+	elog(ERROR, "unrecognized refusal: %d", (int) refusal);
+	return NULL;				/* keep compiler quiet */
+}

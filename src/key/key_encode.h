@@ -1,0 +1,279 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_encode.h
+ *	  Values to bytes whose memcmp order is the values' order.
+ *
+ * Every encoder writes the ascending form of one value.  A descending
+ * column is the same bytes complemented afterwards, gs_key_complement(): the
+ * complement turns the order round byte by byte, and because no encoding is
+ * a prefix of another one of its column (fixed widths, or a terminator), it
+ * turns round the order of whole values too.
+ *
+ * For the same reason columns can simply be written one after the other: the
+ * first byte in which two keys differ lies in the same column of both.
+ *
+ *	  integers	big-endian, the sign bit flipped
+ *	  floats	the IEEE bits big-endian; negative values complemented,
+ *				others with the sign bit set.  -0 is written as +0, and every
+ *				NaN as one quiet NaN, which comes out above +infinity
+ *	  text		its bytes, then 0; smaller than any byte a text may hold
+ *	  bytea		each byte 0 becomes 00 01, the end is 00 00.  A value that
+ *				ends where another goes on has 00 00 there against 00 01 or a
+ *				byte > 0, and so comes first
+ *
+ * The variable-length encoders take the room left and write at most that
+ * much: exactly the first bytes of the whole encoding, so that a key cut
+ * short is still a prefix of the true one, and may tie but never misorder.
+ *
+ * Nothing here knows PostgreSQL; this header is plain C11.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_KEY_ENCODE_H
+#define GS_KEY_ENCODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * The null byte that stands before every column's value.  It is never
+ * complemented: NULLS FIRST and LAST are independent of ASC and DESC.
+ */
+static inline uint8_t
+gs_key_null_byte(bool isnull, bool nulls_first)
+{
+	return (uint8_t) (isnull != nulls_first);
+}
+
+/* Turn an ascending encoding into a descending one, or back. */
+static inline void
+gs_key_complement(uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = (uint8_t) ~bytes[i];
+}
+
+/*
+ * Unsigned integers, big-endian.
+ */
+static inline void
+gs_key_put_uint8(uint8_t *dst, uint8_t value)
+{
+	dst[0] = value;
+}
+
+static inline void
+gs_key_put_uint16(uint8_t *dst, uint16_t value)
+{
+	dst[0] = (uint8_t) (value >> 8);
+	dst[1] = (uint8_t) value;
+}
+
+static inline void
+gs_key_put_uint32(uint8_t *dst, uint32_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	value = __builtin_bswap32(value);
+#endif
+	memcpy(dst, &value, sizeof(value));
+}
+
+static inline void
+gs_key_put_uint64(uint8_t *dst, uint64_t value)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	value = __builtin_bswap64(value);
+#endif
+	memcpy(dst, &value, sizeof(value));
+}
+
+/* The low five bytes of a value below 2^40. */
+static inline void
+gs_key_put_uint40(uint8_t *dst, uint64_t value)
+{
+	dst[0] = (uint8_t) (value >> 32);
+	gs_key_put_uint32(dst + 1, (uint32_t) value);
+}
+
+static inline void
+gs_key_put_bool(uint8_t *dst, bool value)
+{
+	dst[0] = value ? 1 : 0;
+}
+
+/*
+ * Signed integers.
+ */
+static inline void
+gs_key_put_int16(uint8_t *dst, int16_t value)
+{
+	gs_key_put_uint16(dst, (uint16_t) ((uint16_t) value ^ UINT16_C(0x8000)));
+}
+
+static inline void
+gs_key_put_int32(uint8_t *dst, int32_t value)
+{
+	gs_key_put_uint32(dst, (uint32_t) value ^ UINT32_C(0x80000000));
+}
+
+static inline void
+gs_key_put_int64(uint8_t *dst, int64_t value)
+{
+	gs_key_put_uint64(dst, (uint64_t) value ^ UINT64_C(0x8000000000000000));
+}
+
+/*
+ * Floats.  The tests are on bits, so that no compiler option for fast floating
+ * point can take them away.
+ */
+static inline void
+gs_key_put_float4(uint8_t *dst, float value)
+{
+	uint32_t	bits;
+	uint32_t	magnitude;
+
+	memcpy(&bits, &value, sizeof(bits));
+	magnitude = bits & UINT32_C(0x7fffffff);
+	if (magnitude > UINT32_C(0x7f800000))
+		bits = UINT32_C(0x7fc00000);
+	else if (magnitude == 0)
+		bits = 0;
+
+	if (bits & UINT32_C(0x80000000))
+		bits = ~bits;
+	else
+		bits |= UINT32_C(0x80000000);
+	gs_key_put_uint32(dst, bits);
+}
+
+static inline void
+gs_key_put_float8(uint8_t *dst, double value)
+{
+	uint64_t	bits;
+	uint64_t	magnitude;
+
+	memcpy(&bits, &value, sizeof(bits));
+	magnitude = bits & UINT64_C(0x7fffffffffffffff);
+	if (magnitude > UINT64_C(0x7ff0000000000000))
+		bits = UINT64_C(0x7ff8000000000000);
+	else if (magnitude == 0)
+		bits = 0;
+
+	if (bits & UINT64_C(0x8000000000000000))
+		bits = ~bits;
+	else
+		bits |= UINT64_C(0x8000000000000000);
+	gs_key_put_uint64(dst, bits);
+}
+
+/*
+ * A span of time in days and microseconds of any sign, ordered by
+ * days * 86400000000 + usecs.  Carrying the microseconds' whole days over
+ * makes the pair unique to its sum without 128-bit arithmetic.  The days must
+ * be less than 2^38 in magnitude.
+ */
+#define GS_KEY_SPAN_BYTES 10
+
+static inline void
+gs_key_put_span(uint8_t *dst, int64_t days, int64_t usecs)
+{
+	const int64_t usecs_per_day = INT64_C(86400000000);
+
+	days += usecs / usecs_per_day;
+	usecs %= usecs_per_day;
+	if (usecs < 0)
+	{
+		usecs += usecs_per_day;
+		days--;
+	}
+	gs_key_put_uint40(dst, (uint64_t) (days + (INT64_C(1) << 39)));
+	gs_key_put_uint40(dst + 5, (uint64_t) usecs);
+}
+
+/*
+ * Variable-length values.  Each writes at most room bytes, sets *written to
+ * their number, and returns whether that was the whole encoding.
+ */
+
+/*
+ * Bytes as they are, NUL included, without an end mark: only for the last
+ * column of a key, ascending, where the key's own length is the end.
+ */
+static inline bool
+gs_key_put_bytes(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
+				 size_t *written)
+{
+	size_t		n = len < room ? len : room;
+
+	memcpy(dst, src, n);
+	*written = n;
+	return n == len;
+}
+
+/* Bytes that hold no NUL, ended by one. */
+static inline bool
+gs_key_put_text(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
+				size_t *written)
+{
+	if (len >= room)
+	{
+		memcpy(dst, src, room);
+		*written = room;
+		return false;
+	}
+	memcpy(dst, src, len);
+	dst[len] = 0;
+	*written = len + 1;
+	return true;
+}
+
+/* Bytes that may hold NUL: escaped and ended as described above. */
+static inline bool
+gs_key_put_escaped(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
+				   size_t *written)
+{
+	size_t		used = 0;
+
+	for (;;)
+	{
+		const uint8_t *nul = len > 0 ? (const uint8_t *) memchr(src, 0, len) : NULL;
+		size_t		run = nul != NULL ? (size_t) (nul - src) : len;
+
+		if (run > room - used)
+		{
+			memcpy(dst + used, src, room - used);
+			*written = room;
+			return false;
+		}
+		if (run > 0)
+			memcpy(dst + used, src, run);
+		used += run;
+
+		/* 00, then 01 for a NUL of the value and 00 for its end */
+		if (used < room)
+			dst[used++] = 0;
+		else
+		{
+			*written = used;
+			return false;
+		}
+		if (used < room)
+			dst[used++] = nul != NULL ? 1 : 0;
+		else
+		{
+			*written = used;
+			return false;
+		}
+		if (nul == NULL)
+		{
+			*written = used;
+			return true;
+		}
+		src += run + 1;
+		len -= run + 1;
+	}
+}
+
+#endif							/* GS_KEY_ENCODE_H */

@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_types.h
+ *	  Which types and collations have an encoding: the inside of key/.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_KEY_TYPES_H
+#define GS_KEY_TYPES_H
+
+#include "key/key.h"
+
+/* One operator class whose order the keys can express. */
+typedef struct GsKeyType
+{
+	Oid			type;			/* its input type */
+	Oid			opfamily;		/* InvalidOid: the type's default */
+	GsKeyKind	kind;
+	uint32		width;			/* bytes of an encoded value; 0: varies */
+	bool		collated;		/* its order depends on the collation */
+} GsKeyType;
+
+/*
+ * key_types.c: the row for an operator class, or NULL.  *refusal says whether
+ * it is the type or the class that there is none for.
+ */
+extern const GsKeyType *gs_key_type_lookup(Oid type, Oid opfamily, GsRefusal *refusal);
+
+/* key_collation.c: does the collation order text by memcmp, then length? */
+extern bool gs_key_collation_is_bytewise(Oid collation);
+
+#endif							/* GS_KEY_TYPES_H */

@@ -1,0 +1,131 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_plan.c
+ *	  From GpuSort paths to GpuSort plans.
+ *
+ * A GpuSort path's child path is a SortPath over the true child.  So it is
+ * PostgreSQL that makes a Sort plan of it, and thereby finds the columns to
+ * sort by in the child's target list, adding what is missing; the Sort node is
+ * then taken apart again.  Both nodes return their child's target list.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+
+#include "executor/executor_nodes.h"
+#include "planner/sort_plan.h"
+
+List *
+gs_plan_private(const Sort *sort, int flags)
+{
+	List	   *attnos = NIL;
+	List	   *operators = NIL;
+	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		attnos = lappend_int(attnos, sort->sortColIdx[i]);
+		operators = lappend_oid(operators, sort->sortOperators[i]);
+		collations = lappend_oid(collations, sort->collations[i]);
+		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+	}
+	return list_make5(attnos, operators, collations, nulls_first, list_make1_int(flags));
+}
+
+void
+gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
+{
+	List	   *attnos;
+	List	   *operators;
+	List	   *collations;
+	List	   *nulls_first;
+
+	if (list_length(plan->custom_private) != GS_PLAN_Count)
+		elog(ERROR, "malformed %s plan", plan->methods->CustomName);
+	attnos = list_nth(plan->custom_private, GS_PLAN_ATTNOS);
+	operators = list_nth(plan->custom_private, GS_PLAN_OPERATORS);
+	collations = list_nth(plan->custom_private, GS_PLAN_COLLATIONS);
+	nulls_first = list_nth(plan->custom_private, GS_PLAN_NULLS_FIRST);
+	*flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
+
+	keys->ncols = list_length(attnos);
+	keys->attnos = palloc(keys->ncols * sizeof(AttrNumber));
+	keys->operators = palloc(keys->ncols * sizeof(Oid));
+	keys->collations = palloc(keys->ncols * sizeof(Oid));
+	keys->nulls_first = palloc(keys->ncols * sizeof(bool));
+	for (int i = 0; i < keys->ncols; i++)
+	{
+		keys->attnos[i] = list_nth_int(attnos, i);
+		keys->operators[i] = list_nth_oid(operators, i);
+		keys->collations[i] = list_nth_oid(collations, i);
+		keys->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
+	}
+}
+
+/*
+ * A custom node that returns its child's target list as it is.  The child goes
+ * into lefttree, where PostgreSQL's own code takes care of it in every
+ * respect (references, parameters, rescans, instrumentation, EXPLAIN).
+ */
+static Plan *
+make_custom_scan(CustomPath *path, List *tlist, Plan *child, List *private,
+				 const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = NIL;
+	scan->scan.plan.lefttree = child;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_private = private;
+	scan->custom_scan_tlist = copyObject(child->targetlist);
+	scan->methods = methods;
+	return &scan->scan.plan;
+}
+
+static Plan *
+plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+			   List *children)
+{
+	Sort	   *sort = linitial_node(Sort, children);
+	Plan	   *child = outerPlan(sort);
+	int			flags = linitial_int(path->custom_private);
+	List	   *private = gs_plan_private(sort, flags);
+
+	(void) root;
+	(void) rel;
+	(void) clauses;
+
+	/* tell the feed nodes under a Gather what to sort by */
+	if (IsA(child, Gather) && IsA(outerPlan(child), CustomScan) &&
+		((CustomScan *) outerPlan(child))->methods == &gs_feed_scan_methods)
+		((CustomScan *) outerPlan(child))->custom_private = copyObject(private);
+	return make_custom_scan(path, tlist, child, private, &gs_sort_scan_methods);
+}
+
+static Plan *
+plan_feed_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+			   List *children)
+{
+	(void) root;
+	(void) rel;
+	(void) clauses;
+
+	/* custom_private comes from the GpuSort above */
+	return make_custom_scan(path, tlist, linitial(children), NIL, &gs_feed_scan_methods);
+}
+
+const CustomPathMethods gs_sort_path_methods = {
+	.CustomName = GS_SORT_NAME,
+	.PlanCustomPath = plan_sort_path,
+};
+
+const CustomPathMethods gs_feed_path_methods = {
+	.CustomName = GS_FEED_NAME,
+	.PlanCustomPath = plan_feed_path,
+};

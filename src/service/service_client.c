@@ -1,0 +1,412 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_client.c
+ *	  A backend's side of the gpusort service (service_client.h).
+ *
+ * Waiting
+ *	  Whoever changes a session's or chunk's state wakes the session's
+ *	  condition variable after releasing the lock.  Waiters test under the
+ *	  lock, and wake now and then in any case, to notice a service that ended
+ *	  without saying so.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "fault.h"
+#include "guc.h"
+#include "service/service_client.h"
+
+/* How long a wait lasts before the waiter looks around by itself. */
+#define GS_WAIT_MS		1000
+
+struct GsClient
+{
+	GsSession  *session;
+	int			number;
+	uint64		id;
+	uint64		generation;
+	bool		leader;
+	bool		closed;
+	MemoryContextCallback callback;
+};
+
+static inline bool
+session_is_mine(const GsClient *client)
+{
+	return client->session->id == client->id;
+}
+
+/* Is the service that the session was opened with still at work? */
+static inline bool
+service_serves(const GsClient *client)
+{
+	return gs_shared->alive && gs_shared->generation == client->generation;
+}
+
+static inline void
+wake_service(void)
+{
+	Latch	   *latch = gs_shared->latch;
+
+	if (latch)
+		SetLatch(latch);
+}
+
+bool
+gs_client_service_ready(void)
+{
+	/* a single word, and only a hint: no lock */
+	return gs_shared != NULL && gs_shared->state == GS_SERVICE_READY && gs_shared->alive;
+}
+
+static void
+close_callback(void *arg)
+{
+	gs_client_close((GsClient *) arg);
+}
+
+GsClient *
+gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason)
+{
+	GsClient   *client;
+	TimestampTz start = 0;
+	int			number = -1;
+
+	*reason = GS_FALLBACK_SERVICE;
+	if (!gs_client_service_ready() || GS_FAULT("open"))
+		return NULL;
+
+	client = palloc0(sizeof(GsClient));
+	client->leader = true;
+	client->closed = true;
+
+	ConditionVariablePrepareToSleep(&gs_shared->session_cv);
+	for (;;)
+	{
+		long		left;
+		bool		alive;
+
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		alive = gs_shared->alive && gs_shared->state == GS_SERVICE_READY;
+		if (alive)
+			number = gs_session_alloc(extra_feeders);
+		if (number >= 0)
+		{
+			/*
+			 * From here on the session is ours; the callback that gives it
+			 * back must not fail to be registered, and does no allocation.
+			 */
+			client->number = number;
+			client->session = &gs_sessions[number];
+			client->session->key_width = key_width;
+			client->id = client->session->id;
+			client->generation = client->session->generation;
+			client->closed = false;
+			client->callback.func = close_callback;
+			client->callback.arg = client;
+			MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
+		}
+		LWLockRelease(gs_shared->lock);
+		if (number >= 0 || !alive)
+			break;
+
+		*reason = GS_FALLBACK_STAGING;
+		if (start == 0)
+			start = GetCurrentTimestamp();
+		left = gs_guc_wait_timeout_ms - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
+		if (left <= 0)
+			break;
+		ConditionVariableTimedSleep(&gs_shared->session_cv, Min(left, GS_WAIT_MS),
+									gs_compat_wait_event(GS_WAIT_STAGING));
+	}
+	ConditionVariableCancelSleep();
+
+	if (number < 0)
+	{
+		pfree(client);
+		return NULL;
+	}
+	*reason = GS_FALLBACK_NONE;
+	return client;
+}
+
+GsSessionHandle
+gs_client_handle(const GsClient *client)
+{
+	GsSessionHandle handle = {-1, 0};
+
+	if (client)
+	{
+		handle.number = client->number;
+		handle.id = client->id;
+	}
+	return handle;
+}
+
+GsClient *
+gs_client_attach(GsSessionHandle handle)
+{
+	GsClient   *client;
+
+	if (handle.number < 0)
+		return NULL;
+	Assert(handle.number < gs_shared->n_sessions);
+	client = palloc0(sizeof(GsClient));
+	client->number = handle.number;
+	client->id = handle.id;
+	client->session = &gs_sessions[handle.number];
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	client->generation = client->session->generation;
+	LWLockRelease(gs_shared->lock);
+	return client;
+}
+
+/*
+ * Give the session back.  Called from memory context callbacks also while an
+ * error is being handled: it allocates nothing, waits for nothing but the
+ * lock, and cannot fail.
+ */
+void
+gs_client_close(GsClient *client)
+{
+	GsSession  *session = client->session;
+
+	if (client->closed || !client->leader)
+		return;
+	client->closed = true;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (session_is_mine(client))
+	{
+		if (service_serves(client))
+		{
+			session->state = GS_SESSION_CLOSING;
+			gs_session_request(client->number);
+		}
+		else
+			gs_session_free(client->number);
+	}
+	LWLockRelease(gs_shared->lock);
+	wake_service();
+	ConditionVariableBroadcast(&gs_shared->session_cv);
+}
+
+/* What stops a feeder; the caller holds the lock. */
+static inline GsClientStatus
+feeding_status(const GsClient *client)
+{
+	if (!session_is_mine(client) || !service_serves(client))
+		return GS_CLIENT_LOST;
+	if (client->session->overflow)
+		return GS_CLIENT_OVERFLOW;
+	return GS_CLIENT_OK;
+}
+
+GsClientStatus
+gs_client_take_chunk(GsClient *client, int *chunk)
+{
+	GsClientStatus status;
+	bool		sleeping = false;
+
+	for (;;)
+	{
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		status = feeding_status(client);
+		*chunk = status == GS_CLIENT_OK ? gs_chunk_take(client->session) : -1;
+		LWLockRelease(gs_shared->lock);
+		if (status != GS_CLIENT_OK || *chunk >= 0)
+			break;
+		if (!sleeping)
+		{
+			ConditionVariablePrepareToSleep(&client->session->cv);
+			sleeping = true;
+			continue;			/* test again: no wake-up is lost */
+		}
+		ConditionVariableTimedSleep(&client->session->cv, GS_WAIT_MS,
+									gs_compat_wait_event(GS_WAIT_STAGING));
+	}
+	if (sleeping)
+		ConditionVariableCancelSleep();
+	return status;
+}
+
+int
+gs_client_try_chunk(GsClient *client)
+{
+	int			chunk = -1;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (session_is_mine(client) && service_serves(client))
+		chunk = gs_chunk_take(client->session);
+	LWLockRelease(gs_shared->lock);
+	return chunk;
+}
+
+void
+gs_client_give_chunk(GsClient *client, int chunk)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (session_is_mine(client))
+	{
+		Assert(gs_chunks[chunk].session == client->number);
+		gs_chunk_free(chunk);
+	}
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&client->session->cv);
+	ConditionVariableBroadcast(&gs_shared->session_cv);
+}
+
+GsClientStatus
+gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_records,
+				 uint32 n_inexact)
+{
+	GsClientStatus status;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	status = feeding_status(client);
+	if (status == GS_CLIENT_OK)
+	{
+		GsChunk    *c = &gs_chunks[chunk];
+
+		Assert(c->state == GS_CHUNK_HELD && c->session == client->number);
+		c->state = GS_CHUNK_APPENDING;
+		c->data_bytes = data_bytes;
+		c->n_records = n_records;
+		client->session->inexact += n_inexact;
+		gs_chunk_request(chunk);
+	}
+	LWLockRelease(gs_shared->lock);
+	if (status == GS_CLIENT_OK)
+		wake_service();
+	return status;
+}
+
+GsClientStatus
+gs_client_perform(GsClient *client)
+{
+	GsSession  *session = client->session;
+	GsClientStatus status = GS_CLIENT_OK;
+
+	Assert(client->leader);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (!service_serves(client))
+		status = GS_CLIENT_LOST;
+	else
+	{
+		session->state = GS_SESSION_SORTING;
+		gs_session_request(client->number);
+	}
+	LWLockRelease(gs_shared->lock);
+	if (status != GS_CLIENT_OK)
+		return status;
+	wake_service();
+
+	ConditionVariablePrepareToSleep(&session->cv);
+	for (;;)
+	{
+		GsSessionState state;
+		bool		serves;
+
+		LWLockAcquire(gs_shared->lock, LW_SHARED);
+		state = session->state;
+		serves = service_serves(client);
+		LWLockRelease(gs_shared->lock);
+		if (!serves)
+			status = GS_CLIENT_LOST;
+		else if (state == GS_SESSION_OVERFLOW)
+			status = GS_CLIENT_OVERFLOW;
+		if (!serves || state != GS_SESSION_SORTING)
+			break;
+		ConditionVariableTimedSleep(&session->cv, GS_WAIT_MS,
+									gs_compat_wait_event(GS_WAIT_SORT));
+	}
+	ConditionVariableCancelSleep();
+	return status;
+}
+
+const GsSession *
+gs_client_session(const GsClient *client)
+{
+	return client->session;
+}
+
+void
+gs_client_request_page(GsClient *client, int chunk, uint64 page, bool image)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	Assert(session_is_mine(client));
+	gs_chunks[chunk].page = page;
+	gs_chunks[chunk].image = image;
+	gs_chunks[chunk].state = GS_CHUNK_FETCHING;
+	gs_chunks[chunk].status = GS_PENDING;
+	if (service_serves(client))
+		gs_chunk_request(chunk);
+	LWLockRelease(gs_shared->lock);
+	wake_service();
+}
+
+GsClientStatus
+gs_client_wait_page(GsClient *client, int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsClientStatus status = GS_CLIENT_OK;
+	bool		sleeping = false;
+
+	for (;;)
+	{
+		GsChunkState state;
+		bool		serves;
+
+		LWLockAcquire(gs_shared->lock, LW_SHARED);
+		state = c->state;
+		serves = service_serves(client);
+		LWLockRelease(gs_shared->lock);
+
+		/* a page that is here is good, whatever became of the service */
+		if (state == GS_CHUNK_FETCHED)
+		{
+			if (c->status != GS_OK)
+				status = GS_CLIENT_LOST;
+			break;
+		}
+		if (!serves)
+		{
+			status = GS_CLIENT_LOST;
+			break;
+		}
+		if (!sleeping)
+		{
+			ConditionVariablePrepareToSleep(&client->session->cv);
+			sleeping = true;
+			continue;
+		}
+		ConditionVariableTimedSleep(&client->session->cv, GS_WAIT_MS,
+									gs_compat_wait_event(GS_WAIT_FETCH));
+	}
+	if (sleeping)
+		ConditionVariableCancelSleep();
+	return status;
+}
+
+int
+gs_client_take_rejected(GsClient *client)
+{
+	int			chunk = -1;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (session_is_mine(client) && client->session->rejected >= 0)
+	{
+		chunk = client->session->rejected;
+		client->session->rejected = gs_chunks[chunk].next;
+		gs_chunks[chunk].next = -1;
+		gs_chunks[chunk].state = GS_CHUNK_HELD;
+	}
+	LWLockRelease(gs_shared->lock);
+	return chunk;
+}

@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_client.h
+ *	  A backend's side of the gpusort service.
+ *
+ * A session is one sort.  Its leader opens it; parallel workers attach to it
+ * by its handle and may only append.  The leader's session is closed with the
+ * memory context that it was opened in, at the latest: errors need no other
+ * clean-up.
+ *
+ * All waiting calls react to query cancel, and return GS_CLIENT_LOST when the
+ * service that holds the rows is gone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SERVICE_CLIENT_H
+#define GS_SERVICE_CLIENT_H
+
+#include "service/service_shmem.h"
+#include "stats.h"
+
+typedef enum GsClientStatus
+{
+	GS_CLIENT_OK,
+	GS_CLIENT_OVERFLOW,			/* no device memory: append no more rows */
+	GS_CLIENT_LOST				/* the rows on the device are gone */
+} GsClientStatus;
+
+/* Names a session to other processes; fits into a DSM segment. */
+typedef struct GsSessionHandle
+{
+	int			number;			/* -1: none */
+	uint64		id;
+} GsSessionHandle;
+
+typedef struct GsClient GsClient;
+
+/* Would a session opened now find a service? */
+extern bool gs_client_service_ready(void);
+
+/*
+ * Open a session, with chunks for extra_feeders processes beside the leader
+ * if they are to be had; waits up to gpusort.wait_timeout.  NULL where that
+ * fails, with the reason.
+ */
+extern GsClient *gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason);
+extern GsSessionHandle gs_client_handle(const GsClient *client);
+extern GsClient *gs_client_attach(GsSessionHandle handle);
+extern void gs_client_close(GsClient *client);
+
+/* A chunk to fill, or to fetch pages into. */
+extern GsClientStatus gs_client_take_chunk(GsClient *client, int *chunk);
+extern int	gs_client_try_chunk(GsClient *client);	/* -1: none free */
+extern void gs_client_give_chunk(GsClient *client, int chunk);
+
+/* Hand a filled chunk over; it is the service's from then on. */
+extern GsClientStatus gs_client_append(GsClient *client, int chunk, uint32 data_bytes,
+									   uint32 n_records, uint32 n_inexact);
+
+/* Leader: order what was appended; no feeder may append any more. */
+extern GsClientStatus gs_client_perform(GsClient *client);
+
+/* Leader, after perform: outcome and statistics of the session. */
+extern const GsSession *gs_client_session(const GsClient *client);
+
+/*
+ * Leader: ask for a page (or, after overflow, for the image of an appended
+ * chunk) in a chunk that the caller holds, and wait for it.
+ */
+extern void gs_client_request_page(GsClient *client, int chunk, uint64 page, bool image);
+extern GsClientStatus gs_client_wait_page(GsClient *client, int chunk);
+
+/* Leader, after overflow: a chunk whose rows the device refused; -1: no more. */
+extern int	gs_client_take_rejected(GsClient *client);
+
+#endif							/* GS_SERVICE_CLIENT_H */

@@ -1,0 +1,291 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_shmem.c
+ *	  Shared memory of the gpusort service: layout, chunk and session lists.
+ *
+ * The rules that these functions keep stand in service_shmem.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "gpusort.h"
+#include "guc.h"
+#include "service/service_shmem.h"
+
+/* The arena starts at a multiple of this, as pinning and copying like it. */
+#define GS_ARENA_ALIGN		((Size) 2 << 20)
+
+GsShared   *gs_shared = NULL;
+GsChunk    *gs_chunks = NULL;
+GsSession  *gs_sessions = NULL;
+char	   *gs_arena = NULL;
+
+StaticAssertDecl(GS_CHUNK_BYTES == 1 << 20, "gs_chunk_memory() knows the chunk size");
+
+static int
+arena_chunks(void)
+{
+	return Max(2 * GS_SESSION_CHUNKS, (int) ((int64) gs_guc_staging_memory_mb * 1024 * 1024 / GS_CHUNK_BYTES));
+}
+
+/* No more sessions than can be promised their chunks. */
+static int
+max_sessions(void)
+{
+	return arena_chunks() / GS_SESSION_CHUNKS;
+}
+
+static Size
+control_bytes(void)
+{
+	Size		size = MAXALIGN(sizeof(GsShared));
+
+	size = add_size(size, MAXALIGN(mul_size(arena_chunks(), sizeof(GsChunk))));
+	return add_size(size, MAXALIGN(mul_size(max_sessions(), sizeof(GsSession))));
+}
+
+void
+gs_service_shmem_request(void)
+{
+	RequestAddinShmemSpace(control_bytes());
+	RequestAddinShmemSpace(add_size(mul_size(arena_chunks(), GS_CHUNK_BYTES), GS_ARENA_ALIGN));
+	RequestNamedLWLockTranche(GPUSORT_NAME, 1);
+}
+
+void
+gs_service_shmem_startup(void)
+{
+	bool		found;
+	char	   *arena;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	gs_shared = ShmemInitStruct("gpusort control", control_bytes(), &found);
+	gs_chunks = (GsChunk *) ((char *) gs_shared + MAXALIGN(sizeof(GsShared)));
+	gs_sessions = (GsSession *) ((char *) gs_chunks + MAXALIGN(arena_chunks() * sizeof(GsChunk)));
+	if (!found)
+	{
+		memset(gs_shared, 0, control_bytes());
+		gs_shared->lock = &GetNamedLWLockTranche(GPUSORT_NAME)->lock;
+		gs_shared->n_chunks = arena_chunks();
+		gs_shared->n_sessions = max_sessions();
+		gs_shared->arena_bytes = mul_size(gs_shared->n_chunks, GS_CHUNK_BYTES);
+		gs_shared->state = GS_SERVICE_STARTING;
+		gs_shared->next_session_id = 1;
+		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
+		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
+		ConditionVariableInit(&gs_shared->session_cv);
+
+		gs_shared->free_chunk = -1;
+		for (int i = gs_shared->n_chunks - 1; i >= 0; i--)
+		{
+			gs_chunks[i].session = -1;
+			gs_chunks[i].next = gs_shared->free_chunk;
+			gs_shared->free_chunk = i;
+		}
+		gs_shared->n_free = gs_shared->n_chunks;
+
+		gs_shared->free_session = -1;
+		for (int i = gs_shared->n_sessions - 1; i >= 0; i--)
+		{
+			ConditionVariableInit(&gs_sessions[i].cv);
+			gs_sessions[i].rejected = -1;
+			gs_sessions[i].next = gs_shared->free_session;
+			gs_shared->free_session = i;
+		}
+	}
+	arena = ShmemInitStruct("gpusort staging arena",
+							add_size(mul_size(arena_chunks(), GS_CHUNK_BYTES), GS_ARENA_ALIGN),
+							&found);
+	gs_arena = (char *) TYPEALIGN(GS_ARENA_ALIGN, arena);
+	LWLockRelease(AddinShmemInitLock);
+}
+
+/* How many chunks the session's promise still covers. */
+static inline int
+session_promise(const GsSession *session)
+{
+	return Max(session->reserved - session->held, 0);
+}
+
+static inline void
+session_hold(GsSession *session, int change)
+{
+	gs_shared->promised -= session_promise(session);
+	session->held += change;
+	gs_shared->promised += session_promise(session);
+	Assert(session->held >= 0);
+	Assert(gs_shared->promised <= gs_shared->n_free || change > 0);
+}
+
+int
+gs_chunk_take(GsSession *session)
+{
+	int			chunk = gs_shared->free_chunk;
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	if (chunk < 0 ||
+		(session_promise(session) == 0 && gs_shared->n_free <= gs_shared->promised))
+		return -1;
+	gs_shared->free_chunk = gs_chunks[chunk].next;
+	gs_shared->n_free--;
+	gs_chunks[chunk].state = GS_CHUNK_HELD;
+	gs_chunks[chunk].session = session - gs_sessions;
+	gs_chunks[chunk].next = -1;
+	session_hold(session, 1);
+	return chunk;
+}
+
+void
+gs_chunk_free(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(c->state != GS_CHUNK_FREE);
+	c->state = GS_CHUNK_FREE;
+	c->session = -1;
+	c->next = gs_shared->free_chunk;
+	gs_shared->free_chunk = chunk;
+	gs_shared->n_free++;
+	session_hold(session, -1);
+}
+
+void
+gs_chunk_request(int chunk)
+{
+	gs_chunks[chunk].next = -1;
+	if (gs_shared->chunk_queue_tail >= 0)
+		gs_chunks[gs_shared->chunk_queue_tail].next = chunk;
+	else
+		gs_shared->chunk_queue_head = chunk;
+	gs_shared->chunk_queue_tail = chunk;
+}
+
+void
+gs_session_request(int session)
+{
+	GsSession  *s = &gs_sessions[session];
+
+	if (s->queued)
+		return;
+	s->queued = true;
+	s->next = -1;
+	if (gs_shared->session_queue_tail >= 0)
+		gs_sessions[gs_shared->session_queue_tail].next = session;
+	else
+		gs_shared->session_queue_head = session;
+	gs_shared->session_queue_tail = session;
+}
+
+/*
+ * Change a session's promise, as far as chunks can be promised; it is never
+ * raised above what is to be had nor lowered below GS_SESSION_CHUNKS.
+ */
+void
+gs_session_reserve(GsSession *session, int reserved)
+{
+	int			room;
+
+	gs_shared->reserved -= session->reserved;
+	gs_shared->promised -= session_promise(session);
+
+	/* neither more than there are nor more than are free now */
+	room = Min(gs_shared->n_chunks - gs_shared->reserved,
+			   gs_shared->n_free - gs_shared->promised + session->held);
+	session->reserved = Min(reserved, room);
+
+	gs_shared->reserved += session->reserved;
+	gs_shared->promised += session_promise(session);
+}
+
+int
+gs_session_alloc(int extra_chunks)
+{
+	int			number = gs_shared->free_session;
+	GsSession  *session;
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	if (number < 0 ||
+		gs_shared->n_chunks - gs_shared->reserved < GS_SESSION_CHUNKS ||
+		gs_shared->n_free - gs_shared->promised < GS_SESSION_CHUNKS)
+		return -1;
+	session = &gs_sessions[number];
+	gs_shared->free_session = session->next;
+	gs_shared->n_open++;
+
+	session->id = gs_shared->next_session_id++;
+	session->state = GS_SESSION_FEEDING;
+	session->overflow = false;
+	session->generation = gs_shared->generation;
+	session->next = -1;
+	session->queued = false;
+	session->pid = MyProcPid;
+	session->database = MyDatabaseId;
+	session->user = GetUserId();
+	session->opened = GetCurrentTimestamp();
+	session->key_width = 0;
+	session->reserved = 0;
+	session->held = 0;
+	session->rejected = -1;
+	session->rows = 0;
+	session->bytes = 0;
+	session->inexact = 0;
+	session->status = GS_OK;
+	session->error.message[0] = '\0';
+	session->n_rows = session->n_pages = session->n_images = 0;
+	session->row_bytes = session->key_bytes = 0;
+	session->rounds = 0;
+	session->engine[0] = '\0';
+	session->copy_in_ms = session->sort_ms = session->gather_ms = session->copy_out_ms = 0;
+	gs_session_reserve(session, GS_SESSION_CHUNKS + extra_chunks);
+	return number;
+}
+
+void
+gs_session_free(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	if (session->held > 0)
+		for (int i = 0; i < gs_shared->n_chunks; i++)
+			if (gs_chunks[i].state != GS_CHUNK_FREE && gs_chunks[i].session == number)
+				gs_chunk_free(i);
+	Assert(session->held == 0);
+	gs_session_reserve(session, 0);
+	session->id = 0;
+	session->state = GS_SESSION_FREE;
+	session->rejected = -1;
+	session->next = gs_shared->free_session;
+	gs_shared->free_session = number;
+	gs_shared->n_open--;
+}
+
+const char *
+gs_session_phase(const GsSession *session)
+{
+	switch (session->state)
+	{
+		case GS_SESSION_FREE:
+			return "free";
+		case GS_SESSION_FEEDING:
+			return session->overflow ? "feeding, device full" : "feeding";
+		case GS_SESSION_SORTING:
+			return "sorting";
+		case GS_SESSION_SORTED:
+			return "returning rows";
+		case GS_SESSION_OVERFLOW:
+			return "returning rows, device full";
+		case GS_SESSION_CLOSING:
+			return "closing";
+	}
+	return "unknown";
+}

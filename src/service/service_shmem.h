@@ -1,0 +1,203 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_shmem.h
+ *	  What backends and the gpusort service share: the staging arena, its
+ *	  chunks, the sessions, and the service's own state.
+ *
+ * Locking
+ *	  GsShared->lock (an LWLock) protects every field of GsShared,
+ *	  GsChunk and GsSession below, except where a field's comment says
+ *	  otherwise.  It is held for a few loads and stores only, never while
+ *	  waiting, copying or calling a device.  A chunk's memory belongs to the
+ *	  party that its state names and is touched by nobody else.
+ *
+ * Chunk states and who owns the memory
+ *	  FREE		   nobody; on the free list
+ *	  HELD		   the backend process that took it
+ *	  APPENDING	   the service: rows are on their way to the device
+ *	  REJECTED	   nobody; its rows did not get onto the device.  On the
+ *				   session's rejected list, for the leader to take back
+ *	  FETCHING	   the service: a page is on its way from the device
+ *	  FETCHED	   the backend that asked for the page
+ *
+ * Reservation
+ *	  A session is opened only when GS_SESSION_CHUNKS chunks can be promised
+ *	  to it, and holds a promise for as long as it is open: sum(reserved) <=
+ *	  n_chunks.  A chunk may be taken by a session that holds fewer than it
+ *	  reserved, or where more are free than all promises still need.  A
+ *	  backend that waits for a chunk thus waits for its own session's chunks
+ *	  only, which the service gives back: no cycle of waiting sorts exists.
+ *
+ * Sessions and generations
+ *	  Each start of the service is a generation.  A session belongs to the
+ *	  generation in which it was opened; in any other one its rows on the
+ *	  device are lost.  While its service runs, the service frees a closing
+ *	  session (copies may be under way); once it is gone, the backend does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SERVICE_SHMEM_H
+#define GS_SERVICE_SHMEM_H
+
+#include "datatype/timestamp.h"
+#include "device/device.h"
+#include "storage/condition_variable.h"
+#include "storage/latch.h"
+#include "storage/lwlock.h"
+
+/* Chunks promised to every open session: one to fill or read, one under way */
+#define GS_SESSION_CHUNKS	2
+
+typedef enum GsServiceState
+{
+	GS_SERVICE_STARTING = 0,	/* not yet up, or being restarted */
+	GS_SERVICE_READY,
+	GS_SERVICE_OFF				/* will not come up: see message */
+} GsServiceState;
+
+typedef enum GsChunkState
+{
+	GS_CHUNK_FREE = 0,
+	GS_CHUNK_HELD,
+	GS_CHUNK_APPENDING,
+	GS_CHUNK_REJECTED,
+	GS_CHUNK_FETCHING,
+	GS_CHUNK_FETCHED
+} GsChunkState;
+
+typedef struct GsChunk
+{
+	GsChunkState state;
+	int			session;		/* owning session's number, -1 where FREE */
+	int			next;			/* free, request or rejected list; -1 ends it */
+	uint32		data_bytes;		/* of rows and keys, while HELD..REJECTED */
+	uint32		n_records;		/* records, or rows of the page */
+	bool		image;			/* FETCHING: chunk as appended, not a page */
+	uint64		page;			/* FETCHING, FETCHED: number of page or image */
+	GsStatus	status;			/* FETCHED: outcome */
+} GsChunk;
+
+typedef enum GsSessionState
+{
+	GS_SESSION_FREE = 0,
+	GS_SESSION_FEEDING,			/* chunks are appended */
+	GS_SESSION_SORTING,			/* the leader asked for perform */
+	GS_SESSION_SORTED,			/* pages can be fetched */
+	GS_SESSION_OVERFLOW,		/* no device memory: images can be fetched */
+	GS_SESSION_CLOSING			/* the service will free it */
+} GsSessionState;
+
+typedef struct GsSession
+{
+	uint64		id;				/* never used twice */
+	GsSessionState state;
+	bool		overflow;		/* FEEDING: feeders must feed no more */
+	uint64		generation;		/* of the service that it was opened with */
+	int			next;			/* free or request list; -1 ends it */
+	bool		queued;			/* on the request list */
+
+	/* who */
+	int			pid;
+	Oid			database;
+	Oid			user;
+	TimestampTz opened;
+
+	/* what */
+	uint32		key_width;
+
+	/* chunks */
+	int			reserved;
+	int			held;			/* chunks whose session this is */
+	int			rejected;		/* head of the list of REJECTED chunks */
+
+	/* progress */
+	uint64		rows;			/* appended so far */
+	uint64		bytes;
+	uint64		inexact;		/* records with a key that was cut off */
+
+	/* outcome of perform, set by the service */
+	GsStatus	status;
+	GsError		error;
+	uint64		n_rows;
+	uint64		n_pages;
+	uint64		n_images;
+	uint64		row_bytes;
+	uint64		key_bytes;
+	uint32		rounds;
+	char		engine[32];
+	double		copy_in_ms;
+	double		sort_ms;
+	double		gather_ms;		/* so far */
+	double		copy_out_ms;	/* so far */
+
+	/* wakes the session's backends; has its own lock */
+	ConditionVariable cv;
+} GsSession;
+
+typedef struct GsShared
+{
+	LWLock	   *lock;			/* constant after start-up */
+	int			n_chunks;		/* constant */
+	int			n_sessions;		/* constant */
+	Size		arena_bytes;	/* constant */
+
+	/* the service */
+	GsServiceState state;
+	uint64		generation;		/* of the running service; 0: never ran */
+	bool		alive;			/* a service of this generation serves */
+	int			pid;
+	Latch	   *latch;			/* the service's, NULL while none runs */
+	TimestampTz started;
+	char		kind[8];		/* "cuda", "host" */
+	char		message[GS_MESSAGE_BYTES];	/* why OFF, or the last failure */
+	GsDeviceInfo device;
+
+	/* chunks */
+	int			free_chunk;		/* head of the free list, last in first out:
+								 * few pages of the arena stay in use */
+	int			n_free;
+	int			reserved;		/* sum of the sessions' promises */
+	int			promised;		/* sum of max(reserved - held, 0) */
+
+	/* sessions */
+	int			free_session;
+	uint64		next_session_id;
+	int			n_open;
+
+	/* requests to the service, first in first out */
+	int			chunk_queue_head;
+	int			chunk_queue_tail;
+	int			session_queue_head;
+	int			session_queue_tail;
+
+	/* wakes those who wait for a session; has its own lock */
+	ConditionVariable session_cv;
+} GsShared;
+
+/* Valid in every process once shared memory is attached; else NULL. */
+extern GsShared *gs_shared;
+extern GsChunk *gs_chunks;
+extern GsSession *gs_sessions;
+extern char *gs_arena;
+
+static inline char *
+gs_chunk_memory(int chunk)
+{
+	return gs_arena + (Size) chunk * (1 << 20);
+}
+
+extern void gs_service_shmem_request(void);
+extern void gs_service_shmem_startup(void);
+
+/* All of these: the caller holds the lock. */
+extern int	gs_chunk_take(GsSession *session);	/* -1: none may be taken now */
+extern void gs_chunk_free(int chunk);
+extern void gs_session_request(int session);	/* put on the request list */
+extern void gs_chunk_request(int chunk);
+extern int	gs_session_alloc(int extra_chunks); /* -1: none to be had now */
+extern void gs_session_reserve(GsSession *session, int reserved);
+extern void gs_session_free(int session);	/* frees its chunks as well */
+
+extern const char *gs_session_phase(const GsSession *session);
+
+#endif							/* GS_SERVICE_SHMEM_H */

@@ -1,0 +1,611 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_worker.c
+ *	  The gpusort service: the background worker that owns the device.
+ *
+ * One thread, one loop: take the requests that backends left in shared
+ * memory, start jobs on the device, note which jobs ended, wake those who
+ * wait, sleep.  The device's calls are asynchronous, so no sort holds up
+ * another one here.  The loop sleeps on its latch (set by backends) and on a
+ * pipe (written to by the device's threads when a job ends).
+ *
+ * The end of the service
+ *	  However the process exits, service_exit() first closes the device, which
+ *	  ends all copies from and to the arena, and only then declares the
+ *	  service gone; from then on backends may free the chunks themselves.  A
+ *	  device that is lost ends the service with exit code 1, and the
+ *	  postmaster starts it again; the sorts that were open find their
+ *	  generation gone and go on without it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/ps_status.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "fault.h"
+#include "gpusort.h"
+#include "guc.h"
+#include "service/service_shmem.h"
+#include "service/service_worker.h"
+
+/* Idle for so long, the device gives its cached memory back. */
+#define GS_TRIM_AFTER_MS	10000
+
+/* Seconds until the postmaster starts a failed service again. */
+#define GS_RESTART_S		2
+
+/* A session as the service knows it, beside its GsSession. */
+typedef struct ServedSession
+{
+	GsDeviceSort *sort;			/* NULL until the first chunk arrives */
+	int			pending;		/* jobs of the session under way */
+	bool		performing;
+	GsJob		perform_job;
+} ServedSession;
+
+static const GsDeviceOps *ops = NULL;
+static GsDevice *device = NULL;
+static ServedSession *served = NULL;	/* by session number */
+static GsJob *chunk_jobs = NULL;	/* by chunk number */
+static int *pending_chunks = NULL;	/* chunks with a job under way */
+static int	n_pending_chunks = 0;
+static int	n_performing = 0;
+static bool trimmed = true;
+
+static int	notify_pipe[2] = {-1, -1};
+static int	notified = 0;		/* a byte is in the pipe; atomic */
+
+/* Called by threads of the device. */
+static void
+job_ended(void *arg)
+{
+	(void) arg;
+	if (__atomic_exchange_n(&notified, 1, __ATOMIC_ACQ_REL) == 0)
+	{
+		ssize_t		written;
+
+		do
+			written = write(notify_pipe[1], "", 1);
+		while (written < 0 && errno == EINTR);
+	}
+}
+
+static void
+drain_notify_pipe(void)
+{
+	char		buffer[16];
+
+	/* first the pipe, then the flag: a job that ends in between writes again */
+	while (read(notify_pipe[0], buffer, sizeof(buffer)) > 0)
+		;
+	__atomic_store_n(&notified, 0, __ATOMIC_RELEASE);
+}
+
+static void
+service_exit(int code, Datum arg)
+{
+	(void) code;
+	(void) arg;
+	if (device)
+	{
+		ops->close(device);
+		device = NULL;
+	}
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_shared->alive = false;
+	gs_shared->latch = NULL;
+	gs_shared->pid = 0;
+	gs_shared->device.memory_used = 0;
+	gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
+	gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+	{
+		gs_sessions[i].queued = false;
+		if (gs_sessions[i].state == GS_SESSION_CLOSING)
+			gs_session_free(i);
+	}
+	if (gs_shared->state == GS_SERVICE_READY)
+		gs_shared->state = GS_SERVICE_STARTING;
+	LWLockRelease(gs_shared->lock);
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		ConditionVariableBroadcast(&gs_sessions[i].cv);
+	ConditionVariableBroadcast(&gs_shared->session_cv);
+}
+
+/* End the service, to be started again. */
+static void
+device_failed(const GsError *error, GsStatus status)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	strlcpy(gs_shared->message, error->message, sizeof(gs_shared->message));
+	LWLockRelease(gs_shared->lock);
+	ereport(LOG,
+			(errmsg("gpusort service ends because its device failed: %s",
+					error->message[0] ? error->message : gs_status_name(status)),
+			 errhint("It will be started again; sorts that were running go on without it.")));
+	proc_exit(1);
+}
+
+/*
+ * Open the device that gpusort.device asks for.  Where there is none, say so
+ * where users look for it, and end.
+ */
+static void
+open_device(void)
+{
+	GsDeviceConfig config = {0};
+	GsError		error = {{0}};
+	GsStatus	status = GS_NO_DEVICE;
+	bool		ran_before = gs_shared->generation > 0;
+
+	config.memory_limit = (uint64) gs_guc_device_memory_mb * 1024 * 1024;
+	config.threads = gs_guc_host_threads;
+	config.notify = job_ended;
+
+	if (gs_guc_device == GS_CHOOSE_HOST)
+		ops = &gs_device_host;
+	else
+	{
+#ifdef GS_WITH_CUDA
+		ops = &gs_device_cuda;
+#else
+		strlcpy(error.message, "gpusort was built without CUDA", sizeof(error.message));
+#endif
+	}
+	if (ops)
+		status = ops->open(&config, &device, &error);
+	if (status == GS_OK)
+		return;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	strlcpy(gs_shared->message, error.message, sizeof(gs_shared->message));
+	if (!ran_before)
+		gs_shared->state = GS_SERVICE_OFF;
+	LWLockRelease(gs_shared->lock);
+	ereport(gs_guc_device == GS_CHOOSE_AUTO ? LOG : WARNING,
+			(errmsg("gpusort has no device: %s",
+					error.message[0] ? error.message : gs_status_name(status)),
+			 errdetail("PostgreSQL does all sorting itself.")));
+
+	/* a device that was there once may come back */
+	proc_exit(ran_before ? 1 : 0);
+}
+
+/*
+ * Requests
+ */
+
+static ServedSession *
+serve_session(int number)
+{
+	ServedSession *s = &served[number];
+
+	if (s->sort == NULL)
+	{
+		GsSortSpec	spec = {0};
+		GsError		error = {{0}};
+		GsStatus	status;
+
+		spec.chunk_bytes = GS_CHUNK_BYTES;
+		spec.key_width = gs_sessions[number].key_width;
+		spec.engine = GS_ENGINE_AUTO;
+		status = ops->sort_open(device, &spec, &s->sort, &error);
+		if (status != GS_OK)
+		{
+			s->sort = NULL;
+			if (status != GS_NO_MEMORY)
+				device_failed(&error, status);
+		}
+		trimmed = false;
+	}
+	return s;
+}
+
+static void
+reject_chunk(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
+	session->overflow = true;
+	c->state = GS_CHUNK_REJECTED;
+	c->next = session->rejected;
+	session->rejected = chunk;
+}
+
+/* Both with the lock held, which is given up while the device is called. */
+static void
+start_chunk(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	int			number = c->session;
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s;
+	GsJob	   *job = &chunk_jobs[chunk];
+
+	if (session->state == GS_SESSION_CLOSING)
+		return;					/* freed with the session */
+	LWLockRelease(gs_shared->lock);
+
+	if (c->state == GS_CHUNK_APPENDING ? GS_FAULT("service_append") : GS_FAULT("service_fetch"))
+		proc_exit(1);
+	s = serve_session(number);
+	memset(job, 0, sizeof(*job));
+	job->status = GS_PENDING;
+	if (c->state == GS_CHUNK_APPENDING)
+	{
+		if (s->sort == NULL || session->overflow || GS_FAULT("device_memory"))
+		{
+			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+			reject_chunk(chunk);
+			LWLockRelease(gs_shared->lock);
+			ConditionVariableBroadcast(&session->cv);
+			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+			return;
+		}
+		ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records, job);
+	}
+	else if (c->image)
+		ops->fetch_image(s->sort, c->page, gs_chunk_memory(chunk), job);
+	else
+		ops->fetch(s->sort, c->page, gs_chunk_memory(chunk), job);
+	s->pending++;
+	pending_chunks[n_pending_chunks++] = chunk;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+}
+
+static void
+note_result(GsSession *session, const GsSortResult *result)
+{
+	session->n_rows = result->n_rows;
+	session->n_pages = result->n_pages;
+	session->n_images = result->n_images;
+	session->row_bytes = result->row_bytes;
+	session->key_bytes = result->key_bytes;
+	session->rounds = result->rounds;
+	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
+	session->copy_in_ms = result->copy_in_ms;
+	session->sort_ms = result->sort_ms;
+	session->gather_ms = result->gather_ms;
+	session->copy_out_ms = result->copy_out_ms;
+}
+
+/*
+ * Take a session a step on its way: begin to sort when all its chunks have
+ * arrived, free it when nothing of it is under way any more.
+ */
+static void
+advance_session(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &served[number];
+
+	if (session->state == GS_SESSION_CLOSING)
+	{
+		if (s->pending > 0)
+		{
+			if (s->sort)
+				ops->cancel(s->sort);
+			return;
+		}
+		if (s->sort)
+			ops->sort_close(s->sort);
+		memset(s, 0, sizeof(*s));
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_session_free(number);
+		LWLockRelease(gs_shared->lock);
+		ConditionVariableBroadcast(&gs_shared->session_cv);
+		return;
+	}
+
+	if (session->state != GS_SESSION_SORTING || s->pending > 0 || s->performing)
+		return;
+	if (GS_FAULT("service_sort"))
+		proc_exit(1);
+	if (s->sort == NULL || session->overflow)
+	{
+		GsSortResult result = {0};
+
+		if (s->sort)
+			ops->result(s->sort, &result);
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		note_result(session, &result);
+		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
+		LWLockRelease(gs_shared->lock);
+		ConditionVariableBroadcast(&session->cv);
+		return;
+	}
+	memset(&s->perform_job, 0, sizeof(GsJob));
+	s->perform_job.status = GS_PENDING;
+	s->performing = true;
+	s->pending++;
+	n_performing++;
+	ops->perform(s->sort, &s->perform_job);
+}
+
+static bool
+serve_requests(void)
+{
+	bool		any = false;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	while (gs_shared->chunk_queue_head >= 0)
+	{
+		int			chunk = gs_shared->chunk_queue_head;
+
+		gs_shared->chunk_queue_head = gs_chunks[chunk].next;
+		if (gs_shared->chunk_queue_head < 0)
+			gs_shared->chunk_queue_tail = -1;
+		gs_chunks[chunk].next = -1;
+		start_chunk(chunk);
+		any = true;
+	}
+	while (gs_shared->session_queue_head >= 0)
+	{
+		int			number = gs_shared->session_queue_head;
+
+		gs_shared->session_queue_head = gs_sessions[number].next;
+		if (gs_shared->session_queue_head < 0)
+			gs_shared->session_queue_tail = -1;
+		gs_sessions[number].next = -1;
+		gs_sessions[number].queued = false;
+		LWLockRelease(gs_shared->lock);
+		advance_session(number);
+		any = true;
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	}
+	LWLockRelease(gs_shared->lock);
+	return any;
+}
+
+/*
+ * Ended jobs
+ */
+
+static void
+chunk_job_ended(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsJob	   *job = &chunk_jobs[chunk];
+	GsStatus	status = gs_job_status(job);
+	int			number = c->session;
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &served[number];
+	GsSortResult result = {0};
+
+	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
+		device_failed(&job->error, status);
+	s->pending--;
+	ops->result(s->sort, &result);
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (c->state == GS_CHUNK_APPENDING)
+	{
+		if (status == GS_OK)
+		{
+			session->rows += c->n_records;
+			session->bytes += c->data_bytes;
+			gs_chunk_free(chunk);
+		}
+		else
+			reject_chunk(chunk);
+	}
+	else
+	{
+		if (status == GS_OK)
+		{
+			if (c->image)
+			{
+				c->n_records = result.image_records[c->page];
+				c->data_bytes = result.image_bytes[c->page];
+			}
+			else
+				c->n_records = result.page_first[c->page + 1] - result.page_first[c->page];
+		}
+		session->gather_ms = result.gather_ms;
+		session->copy_out_ms = result.copy_out_ms;
+		c->status = status;
+		c->state = GS_CHUNK_FETCHED;
+	}
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+
+	if (s->pending == 0)
+		advance_session(number);
+}
+
+static void
+perform_ended(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &served[number];
+	GsStatus	status = gs_job_status(&s->perform_job);
+	GsSortResult result = {0};
+
+	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
+		device_failed(&s->perform_job.error, status);
+	s->pending--;
+	s->performing = false;
+	n_performing--;
+	ops->result(s->sort, &result);
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	note_result(session, &result);
+	session->error = s->perform_job.error;
+	if (session->state == GS_SESSION_SORTING)
+	{
+		session->overflow = status != GS_OK;
+		session->state = status == GS_OK ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
+	}
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+	advance_session(number);
+}
+
+static bool
+note_ended_jobs(void)
+{
+	bool		any = false;
+
+	for (int i = 0; i < n_pending_chunks;)
+	{
+		int			chunk = pending_chunks[i];
+
+		if (gs_job_status(&chunk_jobs[chunk]) == GS_PENDING)
+			i++;
+		else
+		{
+			/* keep the order, which is the order in which jobs end */
+			memmove(&pending_chunks[i], &pending_chunks[i + 1],
+					(n_pending_chunks - i - 1) * sizeof(int));
+			n_pending_chunks--;
+			chunk_job_ended(chunk);
+			any = true;
+		}
+	}
+	if (n_performing > 0)
+		for (int i = 0; i < gs_shared->n_sessions; i++)
+			if (served[i].performing &&
+				gs_job_status(&served[i].perform_job) != GS_PENDING)
+			{
+				perform_ended(i);
+				any = true;
+			}
+	return any;
+}
+
+static void
+publish_device(bool first)
+{
+	GsDeviceInfo info;
+
+	ops->info(device, &info);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_shared->device = info;
+	if (first)
+	{
+		gs_shared->generation++;
+		gs_shared->alive = true;
+		gs_shared->state = GS_SERVICE_READY;
+		gs_shared->pid = MyProcPid;
+		gs_shared->latch = MyLatch;
+		gs_shared->started = GetCurrentTimestamp();
+		gs_shared->message[0] = '\0';
+		strlcpy(gs_shared->kind, ops->name, sizeof(gs_shared->kind));
+	}
+	LWLockRelease(gs_shared->lock);
+	if (first)
+		ereport(LOG,
+				(errmsg("gpusort sorts on %s", info.name),
+				 errdetail("Device memory: %llu MB of %llu MB; staging memory: %llu MB.",
+						   (unsigned long long) (info.memory_limit >> 20),
+						   (unsigned long long) (info.memory_total >> 20),
+						   (unsigned long long) (gs_shared->arena_bytes >> 20))));
+}
+
+static void
+open_notify_pipe(void)
+{
+	if (pipe(notify_pipe) != 0 ||
+		fcntl(notify_pipe[0], F_SETFL, O_NONBLOCK) < 0 ||
+		fcntl(notify_pipe[1], F_SETFL, O_NONBLOCK) < 0)
+		ereport(FATAL,
+				(errcode_for_file_access(),
+				 errmsg("could not create pipe: %m")));
+	(void) fcntl(notify_pipe[0], F_SETFD, FD_CLOEXEC);
+	(void) fcntl(notify_pipe[1], F_SETFD, FD_CLOEXEC);
+}
+
+void
+gpusort_service_main(Datum arg)
+{
+	WaitEventSet *events;
+	GsError		error = {{0}};
+
+	(void) arg;
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+
+	open_notify_pipe();
+	served = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_sessions * sizeof(ServedSession));
+	chunk_jobs = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(GsJob));
+	pending_chunks = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
+
+	before_shmem_exit(service_exit, 0);
+	open_device();
+	if (ops->pin(device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
+		ereport(LOG,
+				(errmsg("gpusort could not pin its staging memory: %s", error.message),
+				 errdetail("Copies to and from the device will be slower.")));
+	publish_device(true);
+
+	events = gs_compat_create_wait_event_set(3);
+	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(events, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(events, WL_SOCKET_READABLE, notify_pipe[0], NULL, NULL);
+
+	for (;;)
+	{
+		WaitEvent	occurred[3];
+		bool		worked;
+
+		ResetLatch(MyLatch);
+		if (ShutdownRequestPending)
+			proc_exit(1);
+		if (ConfigReloadPending)
+		{
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+		}
+
+		drain_notify_pipe();
+		worked = serve_requests();
+		worked |= note_ended_jobs();
+		if (worked)
+		{
+			publish_device(false);
+			continue;
+		}
+
+		if (WaitEventSetWait(events, trimmed || gs_shared->n_open > 0 ? -1 : GS_TRIM_AFTER_MS,
+							 occurred, 3,
+							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0)
+		{
+			ops->trim(device);
+			trimmed = true;
+			publish_device(false);
+		}
+	}
+}
+
+void
+gs_service_register(void)
+{
+	BackgroundWorker worker = {0};
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+	worker.bgw_start_time = BgWorkerStart_PostmasterStart;
+	worker.bgw_restart_time = GS_RESTART_S;
+	strlcpy(worker.bgw_library_name, GPUSORT_NAME, sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "gpusort_service_main", sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "gpusort service", sizeof(worker.bgw_name));
+	strlcpy(worker.bgw_type, "gpusort service", sizeof(worker.bgw_type));
+	RegisterBackgroundWorker(&worker);
+}

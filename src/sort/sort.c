@@ -1,0 +1,452 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort.c
+ *	  The sort as its consumers see it: the way in.
+ *
+ * Places change in one direction only: LOCAL -> DEVICE -> CPU, or LOCAL ->
+ * CPU.  What changes them:
+ *
+ *	  LOCAL to DEVICE	gpusort.min_rows rows, or work_mem, are reached
+ *	  LOCAL to CPU		the same, and no session can be opened
+ *	  DEVICE to CPU		the device has no memory for more rows (its rows are
+ *						taken back, one by one, when all others are in), or
+ *						is lost and the caller puts all rows again
+ *
+ * Memory
+ *	  A sort lives in a memory context of its own.  The session is closed by
+ *	  that context's reset at the latest, so that an error anywhere releases
+ *	  the device's memory, the chunks and the session without further ado.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "sort/sort_private.h"
+
+GsKeyDesc *
+gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
+{
+	Oid		   *types = palloc(keys->ncols * sizeof(Oid));
+	GsKeyDesc  *desc;
+
+	for (int i = 0; i < keys->ncols; i++)
+		types[i] = TupleDescAttr(tupdesc, keys->attnos[i] - 1)->atttypid;
+	desc = gs_key_desc_create(keys->ncols, keys->attnos, keys->operators, keys->collations,
+							  keys->nulls_first, types, refusal);
+	pfree(types);
+	return desc;
+}
+
+GsSort *
+gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
+			  bool rerun)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GsSort	   *sort = palloc0(sizeof(GsSort));
+	GsRefusal	refusal;
+
+	sort->context = context;
+	sort->scratch = AllocSetContextCreate(context, "gpusort row", ALLOCSET_DEFAULT_SIZES);
+	sort->keys = keys;
+	sort->tupdesc = tupdesc;
+	sort->work_mem_kb = work_mem_kb;
+	sort->random_access = random_access;
+	sort->rerun = rerun;
+	sort->desc = gs_sort_key_desc(keys, tupdesc, &refusal);
+	if (sort->desc == NULL)
+		elog(ERROR, "gpusort cannot sort these columns: %s", gs_refusal_name(refusal));
+	sort->place = GS_SORT_LOCAL;
+	sort->report.fallback = GS_FALLBACK_NONE;
+	sort->row_slot = MakeSingleTupleTableSlot(tupdesc, &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+	return sort;
+}
+
+Tuplesortstate *
+gs_sort_make_tuplesort(GsSort *sort, bool random_access)
+{
+	const GsSortKeys *keys = sort->keys;
+
+	return tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
+								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL,
+								random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
+}
+
+TupleTableSlot *
+gs_sort_stored_row(GsSort *sort, const char *row, bool external)
+{
+	if (external)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sort->scratch);
+		MinimalTuple tuple;
+
+		ExecClearTuple(sort->row_slot);
+		MemoryContextReset(sort->scratch);
+		tuple = gs_big_read(sort->big, (const GsBigStub *) row);
+		MemoryContextSwitchTo(old);
+		return ExecStoreMinimalTuple(tuple, sort->row_slot, false);
+	}
+	return ExecStoreMinimalTuple((MinimalTuple) row, sort->row_slot, false);
+}
+
+/* tuplesort copies what it is given. */
+static void
+put_stored_row(GsSort *sort, const char *row, bool external)
+{
+	tuplesort_puttupleslot(sort->tuplesort, gs_sort_stored_row(sort, row, external));
+}
+
+static void
+change_to_cpu(GsSort *sort, GsFallback reason)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+	sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
+	MemoryContextSwitchTo(old);
+	sort->place = GS_SORT_CPU;
+	sort->report.fallback = reason;
+	gs_stats_fallback(reason);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort: sort falls back to the CPU: %s", gs_fallback_name(reason))));
+}
+
+/* The device takes no more: keep what it has for later, take the rest back. */
+static void
+change_full_device_to_cpu(GsSort *sort)
+{
+	const char *row;
+	bool		external;
+
+	change_to_cpu(sort, GS_FALLBACK_MEMORY);
+	sort->drain = true;
+	if (sort->feeder)
+		while ((row = gs_feeder_take_back(sort->feeder, &external)) != NULL)
+			put_stored_row(sort, row, external);
+}
+
+bool
+gs_sort_open_device(GsSort *sort, int extra_feeders)
+{
+	MemoryContext old;
+	GsFallback	reason;
+
+	Assert(sort->place == GS_SORT_LOCAL);
+	old = MemoryContextSwitchTo(sort->context);
+	sort->client = gs_client_open(sort->desc->fixed_width, extra_feeders, &reason);
+	if (sort->client)
+	{
+		sort->feeder = gs_feeder_create(sort->client, sort->desc);
+		sort->place = GS_SORT_DEVICE;
+	}
+	MemoryContextSwitchTo(old);
+
+	if (sort->client == NULL)
+	{
+		change_to_cpu(sort, reason);
+		gs_local_each(sort, put_stored_row);
+		gs_local_free(sort);
+		return false;
+	}
+	for (int i = 0; i < sort->local.n_chunks && sort->place == GS_SORT_DEVICE; i++)
+	{
+		GsFeedStatus status = gs_feeder_put_chunk(sort->feeder, &sort->local.chunks[i]);
+
+		/* lost: the caller learns it with its next put */
+		if (status == GS_FEED_OVERFLOW)
+		{
+			change_full_device_to_cpu(sort);
+			for (; i < sort->local.n_chunks; i++)
+			{
+				GsChunkWriter *chunk = &sort->local.chunks[i];
+
+				for (uint32 j = 0; j < chunk->n; j++)
+				{
+					GsRecord   *record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, j);
+
+					put_stored_row(sort, chunk->memory + record->row_off,
+								   (record->row_len & GS_ROW_EXTERNAL) != 0);
+				}
+			}
+		}
+	}
+	gs_local_free(sort);
+	return sort->place == GS_SORT_DEVICE;
+}
+
+GsSessionHandle
+gs_sort_handle(const GsSort *sort)
+{
+	return gs_client_handle(sort->place == GS_SORT_DEVICE ? sort->client : NULL);
+}
+
+GsClient *
+gs_sort_client(const GsSort *sort)
+{
+	return sort->place == GS_SORT_DEVICE ? sort->client : NULL;
+}
+
+const GsKeyDesc *
+gs_sort_desc(const GsSort *sort)
+{
+	return sort->desc;
+}
+
+static GsSortStatus
+put_device(GsSort *sort, TupleTableSlot *slot)
+{
+	GsFeedStatus status = gs_feeder_put(sort->feeder, slot);
+
+	if (unlikely(status == GS_FEED_BIG))
+	{
+		GsBigStub	stub;
+
+		if (sort->big == NULL)
+		{
+			MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+			sort->big = gs_big_begin();
+			MemoryContextSwitchTo(old);
+		}
+		gs_big_write(sort->big, slot, &stub);
+		status = gs_feeder_put_stub(sort->feeder, slot, &stub, sizeof(stub));
+	}
+	if (likely(status == GS_FEED_OK))
+		return GS_SORT_OK;
+	if (status == GS_FEED_LOST)
+		return GS_SORT_LOST;
+	change_full_device_to_cpu(sort);
+	tuplesort_puttupleslot(sort->tuplesort, slot);
+	return GS_SORT_OK;
+}
+
+GsSortStatus
+gs_sort_put(GsSort *sort, TupleTableSlot *slot)
+{
+	switch (sort->place)
+	{
+		case GS_SORT_LOCAL:
+			gs_local_put(sort, slot);
+			if (unlikely(gs_local_full(sort)))
+				(void) gs_sort_open_device(sort, 0);
+			return GS_SORT_OK;
+		case GS_SORT_DEVICE:
+			return put_device(sort, slot);
+		case GS_SORT_CPU:
+			tuplesort_puttupleslot(sort->tuplesort, slot);
+			return GS_SORT_OK;
+	}
+	pg_unreachable();
+}
+
+/* Remember what the session knows before it is closed. */
+static void
+note_session(GsSort *sort)
+{
+	const GsSession *session = gs_client_session(sort->client);
+	GsSortReport *report = &sort->report;
+
+	report->row_bytes = session->row_bytes;
+	report->key_bytes = session->key_bytes;
+	report->chunks = session->n_images;
+	report->pages = session->n_pages;
+	strlcpy(report->engine, session->engine, sizeof(report->engine));
+	report->copy_in_ms = session->copy_in_ms;
+	report->sort_ms = session->sort_ms;
+	report->gather_ms = session->gather_ms;
+	report->copy_out_ms = session->copy_out_ms;
+}
+
+/* Put all rows of a chunk into the tuplesort and let the chunk go. */
+static void
+take_back_chunk(GsSort *sort, int chunk)
+{
+	char	   *memory = gs_chunk_memory(chunk);
+
+	for (uint32 i = 0; i < gs_chunks[chunk].n_records; i++)
+	{
+		GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, i);
+
+		put_stored_row(sort, memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
+	}
+}
+
+/*
+ * Take back all rows that are on the device, or were refused by it, and close
+ * the session.
+ */
+static GsSortStatus
+drain_device(GsSort *sort)
+{
+	GsClientStatus status = gs_client_perform(sort->client);
+	const GsSession *session = gs_client_session(sort->client);
+	int			chunk;
+
+	if (status == GS_CLIENT_LOST)
+		return GS_SORT_LOST;
+	while ((chunk = gs_client_take_rejected(sort->client)) >= 0)
+	{
+		take_back_chunk(sort, chunk);
+		gs_client_give_chunk(sort->client, chunk);
+	}
+	if (session->n_images > 0)
+	{
+		/* nobody feeds any more, so the session's promise covers it */
+		chunk = gs_client_try_chunk(sort->client);
+		if (chunk < 0)
+			return GS_SORT_LOST;
+		for (uint64 i = 0; i < session->n_images; i++)
+		{
+			gs_client_request_page(sort->client, chunk, i, true);
+			if (gs_client_wait_page(sort->client, chunk) != GS_CLIENT_OK)
+				return GS_SORT_LOST;
+			take_back_chunk(sort, chunk);
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	note_session(sort);
+	gs_client_close(sort->client);
+	sort->client = NULL;
+	sort->drain = false;
+	return GS_SORT_OK;
+}
+
+static GsSortStatus
+perform_device(GsSort *sort)
+{
+	GsFeedStatus fed = gs_feeder_finish(sort->feeder);
+	GsClientStatus status;
+
+	if (fed == GS_FEED_LOST)
+		return GS_SORT_LOST;
+	if (fed == GS_FEED_OVERFLOW)
+	{
+		change_full_device_to_cpu(sort);
+		return GS_SORT_OK;
+	}
+	status = gs_client_perform(sort->client);
+	if (status == GS_CLIENT_LOST)
+		return GS_SORT_LOST;
+	note_session(sort);
+	if (status == GS_CLIENT_OVERFLOW)
+		change_full_device_to_cpu(sort);
+	return GS_SORT_OK;
+}
+
+GsSortStatus
+gs_sort_perform(GsSort *sort)
+{
+	GsSortStatus status;
+	MemoryContext old;
+
+	Assert(!sort->performed);
+	if (sort->place == GS_SORT_DEVICE)
+	{
+		status = perform_device(sort);
+		if (status != GS_SORT_OK)
+			return status;
+	}
+	if (sort->place == GS_SORT_CPU)
+	{
+		if (sort->drain)
+		{
+			status = drain_device(sort);
+			if (status != GS_SORT_OK)
+				return status;
+		}
+		tuplesort_performsort(sort->tuplesort);
+	}
+	else if (sort->place == GS_SORT_LOCAL)
+	{
+		sort->report.rows = sort->local.rows;
+		gs_local_perform(sort);
+		gs_stats_count(GS_COUNT_PROCESS_SORTS, 1);
+	}
+	else
+	{
+		old = MemoryContextSwitchTo(sort->context);
+		sort->rows = gs_rows_of_session(sort->client, sort->rerun);
+		MemoryContextSwitchTo(old);
+		sort->report.rows = gs_rows_count(sort->rows);
+		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
+		gs_stats_count(GS_COUNT_BYTES, sort->report.row_bytes + sort->report.key_bytes);
+	}
+	if (sort->place != GS_SORT_CPU)
+	{
+		gs_stats_count(GS_COUNT_SORTS, 1);
+		gs_stats_count(GS_COUNT_ROWS, sort->report.rows);
+	}
+	sort->performed = true;
+	gs_output_begin(sort);
+	return GS_SORT_OK;
+}
+
+void
+gs_sort_restart(GsSort *sort)
+{
+	gs_output_plan_skip(sort);
+	gs_output_end(sort);
+	if (sort->tuplesort)
+		tuplesort_end(sort->tuplesort);
+	sort->tuplesort = NULL;
+	if (sort->client)
+		gs_client_close(sort->client);
+	sort->client = NULL;
+	sort->feeder = NULL;
+	sort->drain = false;
+	sort->performed = false;
+	gs_local_free(sort);
+	change_to_cpu(sort, GS_FALLBACK_LOST);
+}
+
+void
+gs_sort_report_lost(const GsSort *sort)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("gpusort lost its device during a sort"),
+			 sort->rerun ?
+			 errdetail("Some of the sorted rows had been returned already and cannot be told from the others.") :
+			 errdetail("The sort's input cannot be computed a second time."),
+			 errhint("Retry the query.")));
+}
+
+void
+gs_sort_report(const GsSort *sort, GsSortReport *report)
+{
+	*report = sort->report;
+	report->place = sort->place;
+	if (sort->client && sort->performed)
+	{
+		const GsSession *session = gs_client_session(sort->client);
+
+		report->gather_ms = session->gather_ms;
+		report->copy_out_ms = session->copy_out_ms;
+	}
+	if (sort->tuplesort && sort->performed)
+	{
+		TuplesortInstrumentation stats;
+
+		tuplesort_get_stats(sort->tuplesort, &stats);
+		report->cpu_method = tuplesort_method_name(stats.sortMethod);
+		report->cpu_space_type = tuplesort_space_type_name(stats.spaceType);
+		report->cpu_space_kb = stats.spaceUsed;
+	}
+}
+
+void
+gs_sort_end(GsSort *sort)
+{
+	gs_output_end(sort);
+	if (sort->tuplesort)
+		tuplesort_end(sort->tuplesort);
+	if (sort->big)
+		gs_big_end(sort->big);
+	ExecDropSingleTupleTableSlot(sort->row_slot);
+	MemoryContextDelete(sort->context);
+}

@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort.h
+ *	  A sort as its consumers see it, shaped like tuplesort.
+ *
+ * Calling protocol
+ *	  1. gs_sort_begin.
+ *	  2. Only where other processes are to feed: gs_sort_open_device, then
+ *		 give gs_sort_handle to them.
+ *	  3. gs_sort_put for every tuple that reaches this process, then
+ *		 gs_sort_perform.
+ *	  4. gs_sort_get; gs_sort_rescan, gs_sort_mark and gs_sort_restore where
+ *		 begun with random access.
+ *	  5. gs_sort_end, or reset the memory context that it was begun in.
+ *
+ * Losing the device
+ *	  put, perform and get may answer GS_SORT_LOST: what was fed is gone.  The
+ *	  caller then either gives up with gs_sort_report_lost, or calls
+ *	  gs_sort_restart and puts all tuples once more, from the first one on:
+ *	  PostgreSQL's own sort orders them, and get goes on behind the last row
+ *	  that it returned before.
+ *
+ * Where rows are kept, in this order of preference
+ *	  LOCAL   in memory of this process: the first gpusort.min_rows rows
+ *	  DEVICE  on the device, through the service
+ *	  CPU     in a tuplesort, when the device is not to be had or full
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SORT_H
+#define GS_SORT_H
+
+#include "executor/tuptable.h"
+#include "key/key.h"
+#include "service/service_client.h"
+#include "stats.h"
+
+/* A sort's columns, as a Sort plan node has them. */
+typedef struct GsSortKeys
+{
+	int			ncols;
+	AttrNumber *attnos;
+	Oid		   *operators;
+	Oid		   *collations;
+	bool	   *nulls_first;
+} GsSortKeys;
+
+typedef enum GsSortStatus
+{
+	GS_SORT_OK,
+	GS_SORT_END,				/* get: no more rows in this direction */
+	GS_SORT_LOST
+} GsSortStatus;
+
+typedef enum GsSortPlace
+{
+	GS_SORT_LOCAL,
+	GS_SORT_DEVICE,
+	GS_SORT_CPU
+} GsSortPlace;
+
+/* What became of a sort, for EXPLAIN; holds no pointers but static ones. */
+typedef struct GsSortReport
+{
+	GsSortPlace place;
+	GsFallback	fallback;		/* why place is CPU */
+	uint64		rows;
+	uint64		row_bytes;
+	uint64		key_bytes;
+	uint64		chunks;			/* that went to the device */
+	uint64		pages;			/* that came back */
+	uint64		settled;		/* rows ordered by comparison, as their keys
+								 * were too long */
+	char		engine[32];
+	double		copy_in_ms;		/* device time */
+	double		sort_ms;
+	double		gather_ms;
+	double		copy_out_ms;
+	const char *cpu_method;		/* place CPU: as Sort prints it; else NULL */
+	const char *cpu_space_type;
+	int64		cpu_space_kb;
+} GsSortReport;
+
+typedef struct GsSort GsSort;
+
+/* GS_REFUSE_NONE: these columns can be sorted by gpusort. */
+extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal);
+
+/*
+ * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
+ * fallback may use.  rerun: the caller can put all tuples a second time.
+ */
+extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
+							 bool random_access, bool rerun);
+
+extern bool gs_sort_open_device(GsSort *sort, int extra_feeders);
+extern GsSessionHandle gs_sort_handle(const GsSort *sort);
+extern GsClient *gs_sort_client(const GsSort *sort);
+extern const GsKeyDesc *gs_sort_desc(const GsSort *sort);
+
+extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
+extern GsSortStatus gs_sort_perform(GsSort *sort);
+extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
+extern void gs_sort_rescan(GsSort *sort);
+extern void gs_sort_mark(GsSort *sort);
+extern void gs_sort_restore(GsSort *sort);
+extern bool gs_sort_can_rescan(const GsSort *sort);
+
+extern void gs_sort_restart(GsSort *sort);
+extern void gs_sort_report_lost(const GsSort *sort) pg_attribute_noreturn();
+
+extern void gs_sort_report(const GsSort *sort, GsSortReport *report);
+extern void gs_sort_end(GsSort *sort);
+
+#endif							/* GS_SORT_H */

@@ -1,0 +1,160 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_local.c
+ *	  Rows of a sort that are kept, and if they stay few sorted, in this
+ *	  process.
+ *
+ * They are kept in the form in which they would go to the device, so that
+ * changing over to it is a copy of whole chunks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "device/host_sort.h"
+#include "guc.h"
+#include "sort/sort_private.h"
+
+static void
+add_chunk(GsSort *sort)
+{
+	GsLocalRows *local = &sort->local;
+
+	if (local->n_chunks == local->max_chunks)
+	{
+		int			more = Max(4, local->max_chunks * 2);
+
+		if (local->chunks)
+			local->chunks = repalloc(local->chunks, more * sizeof(GsChunkWriter));
+		else
+			local->chunks = MemoryContextAlloc(sort->context, more * sizeof(GsChunkWriter));
+		local->max_chunks = more;
+	}
+	gs_chunk_begin(&local->chunks[local->n_chunks++],
+				   MemoryContextAlloc(sort->context, GS_CHUNK_BYTES));
+}
+
+void
+gs_local_put(GsSort *sort, TupleTableSlot *slot)
+{
+	GsLocalRows *local = &sort->local;
+	MemoryContext old = MemoryContextSwitchTo(sort->scratch);
+	GsChunkPut	put = GS_CHUNK_PUT_FULL;
+	GsBigStub	stub;
+	bool		big = false;
+
+	while (put != GS_CHUNK_PUT_OK)
+	{
+		GsChunkWriter *chunk;
+
+		if (local->n_chunks == 0)
+			add_chunk(sort);
+		chunk = &local->chunks[local->n_chunks - 1];
+		if (big)
+			put = gs_chunk_put_stub(chunk, sort->desc, slot, &stub, sizeof(stub));
+		else
+			put = gs_chunk_put(chunk, sort->desc, slot);
+		if (put == GS_CHUNK_PUT_BIG)
+		{
+			MemoryContextSwitchTo(sort->context);
+			if (sort->big == NULL)
+				sort->big = gs_big_begin();
+			MemoryContextSwitchTo(sort->scratch);
+			gs_big_write(sort->big, slot, &stub);
+			big = true;
+		}
+		else if (put == GS_CHUNK_PUT_FULL)
+		{
+			if (chunk->n == 0)
+				elog(ERROR, "row does not fit into an empty chunk");
+			add_chunk(sort);
+		}
+	}
+	local->rows++;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(sort->scratch);
+}
+
+bool
+gs_local_full(const GsSort *sort)
+{
+	const GsLocalRows *local = &sort->local;
+
+	return local->rows >= (uint64) gs_guc_min_rows ||
+		(local->n_chunks > 1 &&
+		 (int64) local->n_chunks * GS_CHUNK_BYTES >= (int64) sort->work_mem_kb * 1024);
+}
+
+void
+gs_local_each(GsSort *sort, void (*fn) (GsSort *sort, const char *row, bool external))
+{
+	for (int i = 0; i < sort->local.n_chunks; i++)
+	{
+		GsChunkWriter *chunk = &sort->local.chunks[i];
+
+		for (uint32 j = 0; j < chunk->n; j++)
+		{
+			GsRecord   *record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, j);
+
+			fn(sort, chunk->memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
+		}
+	}
+}
+
+void
+gs_local_free(GsSort *sort)
+{
+	for (int i = 0; i < sort->local.n_chunks; i++)
+		pfree(sort->local.chunks[i].memory);
+	sort->local.n_chunks = 0;
+	sort->local.rows = 0;
+}
+
+void
+gs_local_perform(GsSort *sort)
+{
+	GsLocalRows *local = &sort->local;
+	uint64		n = local->rows;
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+	GsLocalRow *unsorted = MemoryContextAllocHuge(sort->context, Max(n, 1) * sizeof(GsLocalRow));
+	GsLocalRow *sorted = MemoryContextAllocHuge(sort->context, Max(n, 1) * sizeof(GsLocalRow));
+	GsHostKey  *keys = MemoryContextAllocHuge(sort->context, 2 * Max(n, 1) * sizeof(GsHostKey));
+	bool		done = false;
+
+	while (!done)
+	{
+		uint64		row = 0;
+
+		for (int i = 0; i < local->n_chunks; i++)
+			for (uint32 j = 0; j < local->chunks[i].n; j++)
+			{
+				char	   *memory = local->chunks[i].memory;
+				GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, j);
+
+				unsorted[row] = (GsLocalRow) (memory + record->row_off) |
+					(record->row_len & GS_ROW_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |
+					(record->key_len & GS_KEY_INEXACT ? GS_ENTRY_INEXACT : 0);
+				gs_host_key_init(&keys[row], memory + record->key_off,
+								 record->key_len & GS_LENGTH_MASK, row);
+				row++;
+			}
+		Assert(row == n);
+
+		/* an interrupt that is not a cancel stops the sort for nothing */
+		done = gs_host_sort(keys, keys + n, n, (const int *) &InterruptPending);
+		CHECK_FOR_INTERRUPTS();
+	}
+	for (uint64 i = 0; i < n; i++)
+	{
+		sorted[i] = unsorted[keys[i].row];
+		if (i > 0 && gs_host_key_equal(&keys[i - 1], &keys[i]))
+			sorted[i] |= GS_ENTRY_TIE;
+	}
+	pfree(keys);
+	pfree(unsorted);
+	sort->rows = gs_rows_of_array(sorted, n);
+	MemoryContextSwitchTo(old);
+}

@@ -1,0 +1,325 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_output.c
+ *	  The sort as its consumers see it: the way out.
+ *
+ * Settling
+ *	  A key longer than GS_KEY_MAX went to the device cut off.  Rows whose cut
+ *	  keys are equal come as a run, every row of it marked inexact; a
+ *	  tuplesort with the columns' own operators puts the run in order.  This
+ *	  works in forward direction only, so where random access is asked for
+ *	  and any key was cut, all rows are settled first and kept in a
+ *	  tuplestore.
+ *
+ * Leaving out
+ *	  After a restart (sort.h) the rows that were returned before must not be
+ *	  returned again.  See GsSkip and gs_rows_track().
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "sort/sort_private.h"
+
+/* Put the current run into a tuplesort, when row is its first row. */
+static GsSortStatus
+settle_run(GsSort *sort, const char *row, uint32 flags)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+	sort->settling = gs_sort_make_tuplesort(sort, false);
+	MemoryContextSwitchTo(old);
+	sort->collecting = true;
+	for (;;)
+	{
+		uint32		next;
+
+		tuplesort_puttupleslot(sort->settling,
+							   gs_sort_stored_row(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0));
+		sort->report.settled++;
+		if (gs_rows_peek(sort->rows, &next) != GS_CLIENT_OK)
+			return GS_SORT_LOST;
+		if (!(next & GS_ENTRY_TIE))
+			break;
+		if (gs_rows_move(sort->rows, true, &row, &flags) != GS_CLIENT_OK)
+			return GS_SORT_LOST;
+	}
+	tuplesort_performsort(sort->settling);
+	sort->collecting = false;
+	return GS_SORT_OK;
+}
+
+/* Return a row that is external, or part of a run to be settled. */
+static GsSortStatus
+get_unusual_row(GsSort *sort, bool forward, const char *row, uint32 flags, TupleTableSlot *slot)
+{
+	if (flags & GS_ENTRY_INEXACT)
+	{
+		GsSortStatus status;
+
+		Assert(forward && !sort->store);
+		status = settle_run(sort, row, flags);
+		if (status != GS_SORT_OK)
+			return status;
+		if (!tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
+			elog(ERROR, "run of equal keys is empty");
+		return GS_SORT_OK;
+	}
+	else
+	{
+		MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+		if (sort->big_row)
+			pfree(sort->big_row);
+		sort->big_row = NULL;
+		sort->big_row = gs_big_read(sort->big, (const GsBigStub *) row);
+		MemoryContextSwitchTo(old);
+		ExecStoreMinimalTuple(sort->big_row, slot, false);
+		return GS_SORT_OK;
+	}
+}
+
+static GsSortStatus
+get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	const char *row;
+	uint32		flags;
+
+	if (unlikely(sort->settling != NULL))
+	{
+		if (tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
+			return GS_SORT_OK;
+		tuplesort_end(sort->settling);
+		sort->settling = NULL;
+	}
+	if (unlikely(gs_rows_move(sort->rows, forward, &row, &flags) != GS_CLIENT_OK))
+		return GS_SORT_LOST;
+	if (unlikely(row == NULL))
+	{
+		ExecClearTuple(slot);
+		return GS_SORT_END;
+	}
+	if (unlikely(flags & (GS_ENTRY_INEXACT | GS_ENTRY_EXTERNAL)))
+		return get_unusual_row(sort, forward, row, flags, slot);
+	ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+	return GS_SORT_OK;
+}
+
+static int
+compare_hashes(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return x < y ? -1 : x > y ? 1 : 0;
+}
+
+/* Is this a row that was returned before the restart?  Once for each. */
+static bool
+leave_out(GsSkip *skip, TupleTableSlot *slot)
+{
+	bool		should_free;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
+	uint64		hash = gs_tuple_hash(tuple);
+	uint64	   *found = bsearch(&hash, skip->hashes, skip->n, sizeof(uint64), compare_hashes);
+
+	if (should_free)
+		heap_free_minimal_tuple(tuple);
+	if (found == NULL || skip->counts[found - skip->hashes] == 0)
+		return false;
+	skip->counts[found - skip->hashes]--;
+	skip->left--;
+	return true;
+}
+
+static GsSortStatus
+get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	GsSkip	   *skip = &sort->skip;
+
+	while (unlikely(skip->before > 0))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
+			return GS_SORT_END;
+		skip->before--;
+	}
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL))
+			return GS_SORT_END;
+	} while (unlikely(skip->left > 0) && leave_out(skip, slot));
+	return GS_SORT_OK;
+}
+
+GsSortStatus
+gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	GsSortStatus status;
+
+	Assert(sort->performed);
+	if (sort->place == GS_SORT_CPU)
+		return get_cpu(sort, forward, slot);
+	if (sort->store)
+		return tuplestore_gettupleslot(sort->store, forward, false, slot) ?
+			GS_SORT_OK : GS_SORT_END;
+	status = get_row(sort, forward, slot);
+	if (likely(status == GS_SORT_OK))
+	{
+		if (likely(forward))
+			sort->emitted++;
+		else
+			sort->wandered = true;
+	}
+	return status;
+}
+
+/* Settle everything now, as random access needs. */
+static void
+fill_store(GsSort *sort)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	Tuplestorestate *store = tuplestore_begin_heap(true, false, sort->work_mem_kb);
+	GsSortStatus status;
+
+	tuplestore_set_eflags(store, EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	(void) tuplestore_alloc_read_pointer(store,
+										 EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	MemoryContextSwitchTo(old);
+	while ((status = get_row(sort, true, slot)) == GS_SORT_OK)
+	{
+		CHECK_FOR_INTERRUPTS();
+		tuplestore_puttupleslot(store, slot);
+	}
+	ExecDropSingleTupleTableSlot(slot);
+	if (status == GS_SORT_LOST)
+		gs_sort_report_lost(sort);
+	tuplestore_select_read_pointer(store, 0);
+	tuplestore_rescan(store);
+	sort->store = store;
+}
+
+void
+gs_output_begin(GsSort *sort)
+{
+	bool		inexact = false;
+
+	sort->mark.rank = -1;
+	if (!sort->random_access || sort->place == GS_SORT_CPU)
+		return;
+	if (sort->place == GS_SORT_DEVICE)
+		inexact = gs_client_session(sort->client)->inexact > 0;
+	else
+		for (int i = 0; i < sort->local.n_chunks; i++)
+			inexact |= sort->local.chunks[i].inexact > 0;
+	if (inexact)
+		fill_store(sort);
+}
+
+bool
+gs_sort_can_rescan(const GsSort *sort)
+{
+	return sort->performed && sort->random_access && sort->skip.before == 0 && sort->skip.n == 0;
+}
+
+void
+gs_sort_rescan(GsSort *sort)
+{
+	GsRowsPlace start = {-1, 0, 0};
+
+	Assert(sort->performed);
+	sort->wandered = true;
+	if (sort->place == GS_SORT_CPU)
+		tuplesort_rescan(sort->tuplesort);
+	else if (sort->store)
+		tuplestore_rescan(sort->store);
+	else
+		gs_rows_seek(sort->rows, &start);
+}
+
+void
+gs_sort_mark(GsSort *sort)
+{
+	sort->wandered = true;
+	if (sort->place == GS_SORT_CPU)
+		tuplesort_markpos(sort->tuplesort);
+	else if (sort->store)
+		tuplestore_copy_read_pointer(sort->store, 0, 1);
+	else
+		gs_rows_tell(sort->rows, &sort->mark);
+}
+
+void
+gs_sort_restore(GsSort *sort)
+{
+	if (sort->place == GS_SORT_CPU)
+		tuplesort_restorepos(sort->tuplesort);
+	else if (sort->store)
+		tuplestore_copy_read_pointer(sort->store, 1, 0);
+	else
+		gs_rows_seek(sort->rows, &sort->mark);
+}
+
+/*
+ * The rows of the device are lost: find out which rows the repeated sort must
+ * leave out.  Reports the loss as an error where that cannot be told.
+ */
+void
+gs_output_plan_skip(GsSort *sort)
+{
+	GsSkip	   *skip = &sort->skip;
+	const uint64 *hashes;
+	uint64		n;
+
+	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0)
+		gs_sort_report_lost(sort);
+	if (!sort->performed || sort->emitted == 0)
+		return;
+	if (sort->collecting)
+	{
+		/* all groups before the one being collected were returned in full */
+		skip->before = sort->emitted;
+		return;
+	}
+	if (!gs_rows_track(sort->rows, &skip->before, &hashes, &n))
+		gs_sort_report_lost(sort);
+	Assert(skip->before + n == sort->emitted);
+
+	skip->hashes = MemoryContextAlloc(sort->context, Max(n, 1) * sizeof(uint64));
+	skip->counts = MemoryContextAllocZero(sort->context, Max(n, 1) * sizeof(uint64));
+	memcpy(skip->hashes, hashes, n * sizeof(uint64));
+	qsort(skip->hashes, n, sizeof(uint64), compare_hashes);
+	for (uint64 i = 0; i < n; i++)
+	{
+		if (skip->n == 0 || skip->hashes[i] != skip->hashes[skip->n - 1])
+			skip->hashes[skip->n++] = skip->hashes[i];
+		skip->counts[skip->n - 1]++;
+	}
+	skip->left = n;
+}
+
+void
+gs_output_end(GsSort *sort)
+{
+	if (sort->settling)
+		tuplesort_end(sort->settling);
+	sort->settling = NULL;
+	sort->collecting = false;
+	if (sort->store)
+		tuplestore_end(sort->store);
+	sort->store = NULL;
+	if (sort->rows)
+		gs_rows_end(sort->rows);
+	sort->rows = NULL;
+	if (sort->big_row)
+		pfree(sort->big_row);
+	sort->big_row = NULL;
+	sort->emitted = 0;
+}

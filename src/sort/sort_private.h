@@ -1,0 +1,99 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_private.h
+ *	  The state of a sort, shared by the files of this folder alone.
+ *
+ *	  sort.c		 begin, put, perform, restart: the way in
+ *	  sort_local.c	 rows kept in this process
+ *	  sort_output.c	 get, settle, mark: the way out
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SORT_PRIVATE_H
+#define GS_SORT_PRIVATE_H
+
+#include "sort/sort.h"
+#include "sort/sort_big.h"
+#include "sort/sort_feed.h"
+#include "sort/sort_rows.h"
+#include "utils/tuplesort.h"
+#include "utils/tuplestore.h"
+
+/* Rows kept in this process, in chunks of the usual form. */
+typedef struct GsLocalRows
+{
+	GsChunkWriter *chunks;
+	int			n_chunks;
+	int			max_chunks;
+	uint64		rows;
+} GsLocalRows;
+
+/* Rows to leave out when a sort is done again. */
+typedef struct GsSkip
+{
+	uint64		before;			/* so many first rows, then ... */
+	int			n;				/* ... those with one of these hashes, each */
+	uint64	   *hashes;			/* as often as its count says; ascending */
+	uint64	   *counts;
+	uint64		left;			/* sum of the counts */
+} GsSkip;
+
+struct GsSort
+{
+	/* constant */
+	const GsSortKeys *keys;
+	TupleDesc	tupdesc;
+	int			work_mem_kb;
+	bool		random_access;
+	bool		rerun;
+	GsKeyDesc  *desc;
+	MemoryContext context;		/* holds all of this, and the session */
+	MemoryContext scratch;		/* reset with each row that needs it */
+
+	/* the way in */
+	GsSortPlace place;
+	bool		performed;
+	GsLocalRows local;
+	GsClient   *client;			/* NULL: no session */
+	GsFeeder   *feeder;			/* this process's own rows */
+	bool		drain;			/* place CPU: rows on the device are to be
+								 * taken back */
+	Tuplesortstate *tuplesort;	/* place CPU */
+	GsBigRows  *big;			/* NULL until there is one */
+	TupleTableSlot *row_slot;	/* to pass stored rows on */
+
+	/* the way out */
+	GsRows	   *rows;			/* places LOCAL and DEVICE */
+	Tuplesortstate *settling;	/* the run of equal keys now being settled */
+	bool		collecting;		/* such a run is not complete yet */
+	Tuplestorestate *store;		/* settled rows, for random access */
+	MinimalTuple big_row;		/* the external row last returned */
+	GsRowsPlace mark;
+	bool		wandered;		/* rows were not returned in order, once each */
+	uint64		emitted;		/* rows returned, moving forward */
+	GsSkip		skip;			/* place CPU after a restart */
+
+	GsSortReport report;
+};
+
+/* sort.c */
+extern Tuplesortstate *gs_sort_make_tuplesort(GsSort *sort, bool random_access);
+
+/* A stored row in a slot that is good until the next call. */
+extern TupleTableSlot *gs_sort_stored_row(GsSort *sort, const char *row, bool external);
+
+/* sort_local.c */
+extern void gs_local_put(GsSort *sort, TupleTableSlot *slot);
+extern bool gs_local_full(const GsSort *sort);
+extern void gs_local_perform(GsSort *sort);
+extern void gs_local_free(GsSort *sort);
+
+/* Calls fn for every row kept. */
+extern void gs_local_each(GsSort *sort, void (*fn) (GsSort *sort, const char *row, bool external));
+
+/* sort_output.c */
+extern void gs_output_begin(GsSort *sort);
+extern void gs_output_plan_skip(GsSort *sort);
+extern void gs_output_end(GsSort *sort);
+
+#endif							/* GS_SORT_PRIVATE_H */

@@ -1,0 +1,66 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_rows.h
+ *	  Sorted rows by rank, wherever they lie: in pages that come from the
+ *	  device, or in memory of this process.
+ *
+ * A GsRows is a cursor over n rows.  The current row is one of 0 .. n - 1, or
+ * before the first (-1), or behind the last (n).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SORT_ROWS_H
+#define GS_SORT_ROWS_H
+
+#include "batch/chunk.h"
+#include "service/service_client.h"
+
+/* A row of a local sort: its address, with GS_ENTRY_ flags in the low bits. */
+typedef uintptr_t GsLocalRow;
+
+typedef struct GsRows GsRows;
+
+/* Both allocate in CurrentMemoryContext. */
+extern GsRows *gs_rows_of_session(GsClient *client, bool keep_track);
+extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
+extern void gs_rows_end(GsRows *rows);
+
+extern uint64 gs_rows_count(const GsRows *rows);
+extern int64 gs_rows_rank(const GsRows *rows);
+
+/*
+ * Make the next row (or the previous one) the current one and return it, with
+ * its flags.  It stays valid until the next call.  NULL with GS_CLIENT_OK at
+ * either end.
+ */
+extern GsClientStatus gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags);
+
+/*
+ * The flags of the row behind the current one; 0 where there is none.  The
+ * current row itself is no longer valid afterwards.
+ */
+extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
+
+/* A place to come back to: the current row. */
+typedef struct GsRowsPlace
+{
+	int64		rank;
+	uint64		page;
+	int64		page_rank;		/* rank of the page's first row */
+} GsRowsPlace;
+
+extern void gs_rows_tell(const GsRows *rows, GsRowsPlace *place);
+
+/* A place of all zeroes but for rank -1 is the start. */
+extern void gs_rows_seek(GsRows *rows, const GsRowsPlace *place);
+
+/*
+ * Of a session's rows, begun with keep_track and only moved forward, when a
+ * page was lost: how many rows precede the group of equal keys that the last
+ * row returned belongs to, and the gs_tuple_hash() of each row of that group that
+ * was returned.  False where the group was too large to keep track of.
+ */
+extern bool gs_rows_track(const GsRows *rows, uint64 *before, const uint64 **hashes,
+						  uint64 *n_hashes);
+
+#endif							/* GS_SORT_ROWS_H */

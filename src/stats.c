@@ -1,0 +1,115 @@
+/*-------------------------------------------------------------------------
+ *
+ * stats.c
+ *	  Counters of what gpusort did (stats.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#include "stats.h"
+
+GsStatsShared *gs_stats = NULL;
+
+void
+gs_stats_shmem_request(void)
+{
+	RequestAddinShmemSpace(sizeof(GsStatsShared));
+}
+
+void
+gs_stats_shmem_startup(void)
+{
+	bool		found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	gs_stats = ShmemInitStruct("gpusort statistics", sizeof(GsStatsShared), &found);
+	if (!found)
+	{
+		for (int i = 0; i < GS_COUNT_COUNTERS; i++)
+			pg_atomic_init_u64(&gs_stats->counters[i], 0);
+		for (int i = 0; i < GS_FALLBACK_COUNT; i++)
+			pg_atomic_init_u64(&gs_stats->fallbacks[i], 0);
+		for (int i = 0; i < GS_REFUSED_COUNT; i++)
+			pg_atomic_init_u64(&gs_stats->refusals[i], 0);
+		pg_atomic_init_u64(&gs_stats->reset_time, (uint64) GetCurrentTimestamp());
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+void
+gs_stats_reset(void)
+{
+	for (int i = 0; i < GS_COUNT_COUNTERS; i++)
+		pg_atomic_write_u64(&gs_stats->counters[i], 0);
+	for (int i = 0; i < GS_FALLBACK_COUNT; i++)
+		pg_atomic_write_u64(&gs_stats->fallbacks[i], 0);
+	for (int i = 0; i < GS_REFUSED_COUNT; i++)
+		pg_atomic_write_u64(&gs_stats->refusals[i], 0);
+	pg_atomic_write_u64(&gs_stats->reset_time, (uint64) GetCurrentTimestamp());
+}
+
+void
+gs_stats_count(GsCounter counter, uint64 n)
+{
+	if (gs_stats)
+		pg_atomic_fetch_add_u64(&gs_stats->counters[counter], n);
+}
+
+void
+gs_stats_fallback(GsFallback reason)
+{
+	if (gs_stats)
+		pg_atomic_fetch_add_u64(&gs_stats->fallbacks[reason], 1);
+}
+
+void
+gs_stats_refusal(GsRefused reason)
+{
+	if (gs_stats)
+		pg_atomic_fetch_add_u64(&gs_stats->refusals[reason], 1);
+}
+
+const char *
+gs_fallback_name(GsFallback reason)
+{
+	switch (reason)
+	{
+		case GS_FALLBACK_SERVICE:
+			return "service not running";
+		case GS_FALLBACK_STAGING:
+			return "staging memory exhausted";
+		case GS_FALLBACK_MEMORY:
+			return "device memory exhausted";
+		case GS_FALLBACK_LOST:
+			return "device lost";
+		case GS_FALLBACK_NONE:
+		case GS_FALLBACK_COUNT:
+			break;
+	}
+	return "none";
+}
+
+const char *
+gs_refused_name(GsRefused reason)
+{
+	switch (reason)
+	{
+		case GS_REFUSED_TYPE:
+			return "type is not supported";
+		case GS_REFUSED_COLLATION:
+			return "collation is not supported";
+		case GS_REFUSED_OPCLASS:
+			return "operator class is not supported";
+		case GS_REFUSED_SERVICE:
+			return "service not running";
+		case GS_REFUSED_COUNT:
+			break;
+	}
+	return "unknown";
+}

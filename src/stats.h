@@ -1,0 +1,70 @@
+/*-------------------------------------------------------------------------
+ *
+ * stats.h
+ *	  Counters of what gpusort did, and why it did not.
+ *
+ * Cumulative since the server's start or the last reset; atomics in shared
+ * memory, so counting takes no lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_STATS_H
+#define GS_STATS_H
+
+#include "datatype/timestamp.h"
+#include "port/atomics.h"
+
+typedef enum GsCounter
+{
+	GS_COUNT_SORTS,				/* sorts that gpusort performed, anywhere */
+	GS_COUNT_DEVICE_SORTS,		/* of them: on the device */
+	GS_COUNT_PROCESS_SORTS,		/* of them: small, in their own process */
+	GS_COUNT_ROWS,				/* rows sorted */
+	GS_COUNT_BYTES,				/* bytes of rows and keys sent to the device */
+	GS_COUNT_COUNTERS
+} GsCounter;
+
+/* Why a sort that gpusort had begun ended in PostgreSQL's tuplesort. */
+typedef enum GsFallback
+{
+	GS_FALLBACK_NONE = -1,
+	GS_FALLBACK_SERVICE,		/* no service runs */
+	GS_FALLBACK_STAGING,		/* no staging memory within the time limit */
+	GS_FALLBACK_MEMORY,			/* no device memory */
+	GS_FALLBACK_LOST,			/* service or device lost on the way */
+	GS_FALLBACK_COUNT
+} GsFallback;
+
+/* Why the planner left a sort to PostgreSQL. */
+typedef enum GsRefused
+{
+	GS_REFUSED_TYPE,
+	GS_REFUSED_COLLATION,
+	GS_REFUSED_OPCLASS,
+	GS_REFUSED_SERVICE,
+	GS_REFUSED_COUNT
+} GsRefused;
+
+typedef struct GsStatsShared
+{
+	pg_atomic_uint64 counters[GS_COUNT_COUNTERS];
+	pg_atomic_uint64 fallbacks[GS_FALLBACK_COUNT];
+	pg_atomic_uint64 refusals[GS_REFUSED_COUNT];
+	pg_atomic_uint64 reset_time;	/* a TimestampTz */
+} GsStatsShared;
+
+/* NULL where gpusort is not preloaded; the counting functions accept that. */
+extern GsStatsShared *gs_stats;
+
+extern void gs_stats_shmem_request(void);
+extern void gs_stats_shmem_startup(void);
+extern void gs_stats_reset(void);
+
+extern void gs_stats_count(GsCounter counter, uint64 n);
+extern void gs_stats_fallback(GsFallback reason);
+extern void gs_stats_refusal(GsRefused reason);
+
+extern const char *gs_fallback_name(GsFallback reason);
+extern const char *gs_refused_name(GsRefused reason);
+
+#endif							/* GS_STATS_H */

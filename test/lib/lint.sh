@@ -1,0 +1,252 @@
+#!/bin/bash
+# Checks of the sources and of what was built from them.
+#
+#	test/lib/lint.sh BUILD_DIR		prints "ok - CHECK" or "not ok - CHECK" lines,
+#									each failure with what was found above it
+set -u
+export LC_ALL=C
+
+cd "$(dirname "$0")/../.." || exit 1
+build=${1:-.}
+status=0
+
+# Run a check: it prints what it finds, and nothing where all is well
+check()
+{
+	local title=$1 found
+	shift
+
+	found=$("$@" 2>&1)
+	if [ -z "$found" ]; then
+		echo "ok - $title"
+	else
+		echo "$found" | head -60
+		echo "not ok - $title"
+		status=1
+	fi
+}
+
+sources()
+{
+	find "$@" -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) | sort
+}
+
+# ---- the layers ----
+
+# Lower folders of src/ never include higher ones; folders of one rank do not
+# include each other, but for planner and executor, which share a plan's shape.
+# Files of src/ itself: headers are for everyone and may include only
+# device.h of the folders; .c files may include anything.
+check_layers()
+{
+	awk -v headers="$(ls src/*/*.h | tr '\n' ' ')" '
+	BEGIN {
+		rank["device"] = 0; rank["key"] = 1; rank["batch"] = 2; rank["service"] = 3
+		rank["sort"] = 4; rank["planner"] = 5; rank["executor"] = 5; rank["index"] = 5
+		rank["func"] = 5
+		# PostgreSQL has folders of the same names: only what is ours counts
+		n = split(headers, header, " ")
+		for (i = 1; i <= n; i++)
+			ours[header[i]] = 1
+	}
+	FNR == 1 {
+		n = split(FILENAME, part, "/")
+		own = n == 2 ? "" : part[2]
+		if (own != "" && !(own in rank))
+			print FILENAME ": a folder without a rank in this check"
+	}
+	/^[ \t]*#[ \t]*include[ \t]+"/ {
+		split($0, quoted, "\"")
+		split(quoted[2], part, "/")
+		to = part[1]
+		if (!(("src/" quoted[2]) in ours) || !(to in rank) || to == own)
+			next
+		if (own == "")
+			bad = FILENAME ~ /\.h$/ && to != "device"
+		else if (rank[to] == rank[own])
+			bad = !((own == "planner" || own == "executor") &&
+					(to == "planner" || to == "executor"))
+		else
+			bad = rank[to] > rank[own]
+		if (bad)
+			print FILENAME ":" FNR ": " $0
+	}
+	' $(sources src)
+}
+
+# The devices know nothing of PostgreSQL
+check_devices_pure()
+{
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
+		$(sources src/device cuda)
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|batch/|service/|sort/|planner/|executor/|func/)' \
+		$(sources src/device cuda)
+}
+
+# ... and the host device and the encoders compile alone, as plain C11
+check_pure_c11()
+{
+	for file in $(ls src/device/*.[ch] src/key/key_encode.h 2>/dev/null); do
+		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
+			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
+			grep -v 'pragma once in main file'
+	done
+}
+
+check_versions_in_one_place()
+{
+	grep -n 'PG_VERSION_NUM' $(sources src | grep -vx src/compat.h)
+}
+
+# ---- the text ----
+
+check_markers()
+{
+	grep -rnE 'TO''DO|FIX''ME|XX''X' --include='*.[ch]' --include='*.cu' --include='*.cuh' \
+		--include='*.sh' --include='*.sql' --include='*.pl' --include='*.pm' --include='*.md' \
+		src cuda sql test Makefile README.md CHANGELOG.md 2>/dev/null |
+		grep -vE 'mktemp|X{6}'
+}
+
+check_white_space()
+{
+	local file
+
+	grep -nE '[ 	]+$' $(sources src cuda test) | head -20
+	for file in $(sources src cuda test); do
+		# messages are not broken, so that they can be searched for
+		expand -t4 "$file" | awk -v file="$file" 'length($0) > 110 && !/"/ {
+			print file ":" NR ": longer than 110 columns" }'
+		[ -z "$(tail -c1 "$file")" ] || echo "$file: no newline at its end"
+	done
+}
+
+# clang-format's idea of a file against the file.  What it cannot be told is
+# evened out in both: the amount of white space within a line (pgindent aligns
+# declarations and comments), the blank in a declaration of a pointer to a
+# function or before "..." or a compound literal's braces, an initializer's
+# closing brace, where a statement is broken after a comma or at an operator,
+# the lines of a macro.
+even_out()
+{
+	perl -0pe '
+		s/\(\*(\w*)\) \(/(*$1)(/g;
+		s/, \.\.\./,.../g;
+		s/\]\) \{/]){/g;
+		s/\s*\n\s*\};/};/g;
+		s/(,|\(|&&|\|\||[+=<>?])[ \t]*\n[ \t]*(?=\S)/$1 /g;
+		s/[ \t]*\n[ \t]*(?=[?:] )/ /g;
+		s{^([ \t]*#[ \t]*define(?:.*\\\n)*.*)$}{ $1 =~ s/^[ \t]+//gmr }gme;
+		' "$@"
+}
+
+check_format()
+{
+	local file
+
+	for file in $(sources src test/unit | grep '\.[ch]$'); do
+		clang-format "$file" | even_out |
+			diff -bu --label "$file" --label formatted <(even_out "$file") -
+	done
+}
+
+check_cuda_format()
+{
+	local file
+
+	for file in $(sources cuda); do
+		clang-format "$file" | diff -u --label "$file" --label formatted "$file" -
+	done
+}
+
+# ---- what belongs together ----
+
+check_version_number()
+{
+	local version file
+
+	version=$(sed -nE "s/^default_version *= *'(.*)'/\1/p" gpusort.control)
+	[ -e "sql/gpusort--$version.sql" ] || echo "no sql/gpusort--$version.sql"
+	for file in META.json Makefile CHANGELOG.md; do
+		grep -qF "$version" "$file" || echo "$file does not name version $version"
+	done
+	[ "$(grep -cF "\"version\": \"$version\"" META.json)" -eq 2 ] ||
+		echo "META.json's versions are not $version"
+}
+
+# Every input has an answer and every answer an input
+check_answers()
+{
+	local file name
+
+	for file in test/sql/*.sql test/specs/*.spec; do
+		[ -e "$file" ] || continue
+		name=$(basename "${file%.*}")
+		[ -e "expected/$name.out" ] || echo "$file has no expected/$name.out"
+	done
+	for file in expected/*.out; do
+		[ -e "$file" ] || continue
+		name=$(basename "$file" .out)
+		[ -e "test/sql/$name.sql" ] || [ -e "test/specs/$name.spec" ] ||
+			[ -e "test/sql/${name%_[0-9]}.sql" ] || echo "$file has no input"
+	done
+	{ ls test/sql test/specs 2>/dev/null; } | sed -nE 's/\.(sql|spec)$//p' | sort | uniq -d |
+		sed 's/$/ is both an SQL and an isolation test/'
+}
+
+# Every setting is documented
+check_settings_documented()
+{
+	local name
+
+	[ -e README.md ] || return
+	for name in $(grep -ohE '"gpusort\.[a-z_]+"' src/guc.c 2>/dev/null | tr -d '"' | sort -u); do
+		grep -qF "$name" README.md || echo "README.md does not describe $name"
+	done
+}
+
+# ---- the library ----
+
+allowed='_PG_init|Pg_magic_func|pg_finfo_.*|gs_.*|gpusort_.*|gpu_.*'
+
+# The linker hides all but entry points; every other name that is global
+# within the library carries the prefix as well
+check_exported_symbols()
+{
+	nm -D --defined-only "$build/gpusort.so" | awk '{ print $3 }' |
+		grep -vxE '_PG_init|Pg_magic_func|pg_finfo_.*|gpusort_.*|gpu_.*|gs_.*_main'
+}
+
+check_prefixes()
+{
+	nm --defined-only -g $(find "$build/src" -name '*.o') | awk 'NF == 3 && $2 ~ /[TDBRC]/ { print $3 }' |
+		grep -vxE "$allowed" | sort -u
+}
+
+# It loads where there is no CUDA: neither runtime nor driver is linked to
+check_libraries()
+{
+	ldd "$build/gpusort.so" | grep -E 'libcuda|libcudart|libnv|not found'
+}
+
+check "lower layers never include higher ones" check_layers
+check "the devices know nothing of PostgreSQL" check_devices_pure
+check "the host device and the encoders are plain C11" check_pure_c11
+check "PG_VERSION_NUM is named in compat.h only" check_versions_in_one_place
+check "no notes of unfinished work" check_markers
+check "white space and line length" check_white_space
+check "version numbers agree" check_version_number
+check "tests and their answers pair up" check_answers
+check "README.md describes every setting" check_settings_documented
+if [ -e "$build/gpusort.so" ]; then
+	check "only entry points are exported" check_exported_symbols
+	check "global names carry the prefix" check_prefixes
+	check "the library needs no CUDA to load" check_libraries
+fi
+if command -v clang-format >/dev/null; then
+	check "clang-format: C" check_format
+	[ ! -e cuda/.clang-format ] || check "clang-format: CUDA" check_cuda_format
+else
+	echo "# clang-format is not installed: formatting not checked"
+fi
+exit $status

@@ -1,0 +1,161 @@
+# Everything that building and testing gpusort needs on this machine.
+#
+# check_prerequisites
+#	Sets and exports PG_CONFIG.  What is missing is installed where this is
+#	Debian or Ubuntu and we are root; otherwise the exact commands are
+#	printed and the script ends.  Where nothing is missing nothing is touched,
+#	and no network is needed.
+#
+# PG_CONFIG, if set, names the server to use, and is then never replaced.
+
+pg_major_min=15
+
+# Is there all of a server that a build and a test run need?
+pg_config_usable()
+{
+	local config=$1 bindir pgxs server
+
+	bindir=$("$config" --bindir 2>/dev/null) || return 1
+	pgxs=$("$config" --pgxs) || return 1
+	server=$("$config" --includedir-server) || return 1
+	[ "$(pg_config_major "$config")" -ge $pg_major_min ] || return 1
+	[ -x "$bindir/postgres" ] && [ -x "$bindir/initdb" ] && [ -x "$bindir/psql" ] &&
+		[ -e "$pgxs" ] && [ -e "$server/postgres.h" ] &&
+		[ -x "$(pgxs_root "$config")/src/test/regress/pg_regress" ]
+}
+
+# 15 of "PostgreSQL 15.18 (Debian 15.18-0+deb12u1)", 19 of "PostgreSQL 19beta2"
+pg_config_major()
+{
+	"$1" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/'
+}
+
+# The folder that holds PGXS's src/makefiles and src/test
+pgxs_root()
+{
+	local pgxs
+
+	pgxs=$("$1" --pgxs)
+	echo "${pgxs%/src/makefiles/pgxs.mk}"
+}
+
+# The server on PATH, else the packaged one: 15 before all others, then the newest
+find_pg_config()
+{
+	local candidate
+
+	for candidate in "$(command -v pg_config)" /usr/lib/postgresql/15/bin/pg_config \
+		$(ls -d /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -t/ -k5 -rn); do
+		if [ -n "$candidate" ] && pg_config_usable "$candidate"; then
+			echo "$candidate"
+			return 0
+		fi
+	done
+	return 1
+}
+
+# Which PostgreSQL to install: the one of which parts are here already,
+# else 15 if the distribution has it, else its newest
+choose_packaged_major()
+{
+	local major
+
+	for major in 15 $(ls /usr/lib/postgresql 2>/dev/null | sort -rn); do
+		if [ "$major" -ge $pg_major_min ] 2>/dev/null &&
+			[ -x "/usr/lib/postgresql/$major/bin/postgres" ]; then
+			echo "$major"
+			return 0
+		fi
+	done
+	if [ -n "$(apt-cache show postgresql-15 2>/dev/null)" ]; then
+		echo 15
+		return 0
+	fi
+	major=$(apt-cache pkgnames postgresql- 2>/dev/null |
+		sed -nE 's/^postgresql-([0-9]+)$/\1/p' | sort -rn | head -1)
+	[ -n "$major" ] && [ "$major" -ge $pg_major_min ] && echo "$major"
+}
+
+have_locale()
+{
+	locale -a 2>/dev/null | grep -qixE 'en_US\.utf-?8'
+}
+
+# Prints the packages that are missing, one a line
+missing_packages()
+{
+	local major
+
+	if [ -z "${PG_CONFIG-}" ] && ! find_pg_config >/dev/null; then
+		major=$(choose_packaged_major)
+		printf '%s\n' "postgresql-${major:-15}" "postgresql-server-dev-${major:-15}"
+	fi
+	command -v gcc >/dev/null || echo gcc
+	[ -e /usr/include/stdio.h ] || echo libc6-dev
+	command -v make >/dev/null || echo make
+	if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+		command -v g++ >/dev/null || echo g++
+	fi
+	command -v prove >/dev/null || echo perl
+	perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
+	perl -MTest::More -MTime::HiRes -e 1 2>/dev/null || echo perl
+	if ! have_locale && [ ! -e /usr/share/i18n/locales/en_US ]; then
+		echo locales
+	fi
+}
+
+check_prerequisites()
+{
+	local packages install localedef="localedef -i en_US -f UTF-8 en_US.UTF-8"
+
+	if [ -n "${PG_CONFIG-}" ] && ! pg_config_usable "$PG_CONFIG"; then
+		echo "PG_CONFIG=$PG_CONFIG is not a whole PostgreSQL of $pg_major_min or later:" >&2
+		echo "needed are the server, its headers, and PGXS with pg_regress." >&2
+		exit 1
+	fi
+
+	packages=$(missing_packages | sort -u | tr '\n' ' ')
+	install="apt-get install -y --no-install-recommends $packages"
+
+	if [ -n "$packages" ] || ! have_locale; then
+		if ! command -v apt-get >/dev/null; then
+			echo "Missing: ${packages:-the locale en_US.UTF-8}" >&2
+			echo "(names as on Debian; or set PG_CONFIG to a PostgreSQL of your own)" >&2
+			exit 1
+		fi
+		if [ "$(id -u)" -ne 0 ]; then
+			echo "Something is missing. Install it with:" >&2
+			echo >&2
+			[ -z "$packages" ] || echo "    sudo apt-get update && sudo $install" >&2
+			have_locale || echo "    sudo $localedef" >&2
+			echo >&2
+			exit 1
+		fi
+	fi
+
+	if [ -n "$packages" ]; then
+		# Without package lists, or with old ones, names and files are wrong
+		if ! apt-cache show $packages >/dev/null 2>&1; then
+			echo "== apt-get update"
+			apt-get update -q >/dev/null || exit 1
+			packages=$(missing_packages | sort -u | tr '\n' ' ')
+			install="apt-get install -y --no-install-recommends $packages"
+		fi
+		echo "== $install"
+		export DEBIAN_FRONTEND=noninteractive
+		if ! $install -q -o DPkg::Lock::Timeout=300 >/dev/null; then
+			apt-get update -q >/dev/null &&
+				$install -q -o DPkg::Lock::Timeout=300 >/dev/null || exit 1
+		fi
+	fi
+	if ! have_locale; then
+		echo "== $localedef"
+		$localedef || exit 1
+	fi
+
+	if [ -z "${PG_CONFIG-}" ] && ! PG_CONFIG=$(find_pg_config); then
+		echo "No whole PostgreSQL of $pg_major_min or later was found; set PG_CONFIG." >&2
+		exit 1
+	fi
+	export PG_CONFIG
+}

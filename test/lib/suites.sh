@@ -1,0 +1,303 @@
+# The suites of test/run.sh.  Each prints what it found and adds to passed
+# and failed.  What they need from run.sh: root, build, log, jobs, device.
+
+suite_limit_s=600				# for one suite, unit program or TAP file
+
+# Add to the totals, and print the suite's summary
+count()
+{
+	passed=$((passed + $2))
+	failed=$((failed + $3))
+	echo "$1: $2 passed, $3 failed"
+}
+
+skip()
+{
+	echo "$1: skipped, $2"
+}
+
+run_suite()
+{
+	local start=$SECONDS
+
+	echo
+	echo "== $1"
+	"suite_$1"
+	echo "   ($((SECONDS - start)) s)"
+}
+
+# Tests passed and failed, as a program reported them, into ok and bad:
+# "N passed, N failed", or TAP, or nothing but its exit status
+read_counts()
+{
+	local file=$1 status=$2 line
+
+	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed' "$file" | tail -1)
+	if [ -n "$line" ]; then
+		ok=${line%% *}
+		bad=$(echo "$line" | sed -E 's/^[0-9]+ passed, ([0-9]+) failed.*/\1/')
+	else
+		ok=$(grep -cE '^ok\b' "$file")
+		bad=$(grep -cE '^not ok\b' "$file")
+		[ $((ok + bad)) -gt 0 ] || grep -qiE '^(1\.\.0|skipped)' "$file" || ok=$((status == 0))
+	fi
+	[ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
+}
+
+# ---- building ----
+
+make_gpusort()
+{
+	local dir=$1
+	shift
+
+	mkdir -p "$dir"
+	interruptible make -C "$dir" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" "$@"
+}
+
+# Print a failed build's messages without the commands
+show_build_errors()
+{
+	grep -vE '^(make|rm|ar|mkdir|[^ ]*(gcc|nvcc|clang)[^ ]*) ' "$1" | tail -60
+}
+
+# What the tests run: fault points, all warnings, no bitcode to save time
+build_for_test()
+{
+	build_flags=(FAULTS=1 WERROR=1 with_llvm=no)
+	case ${CUDA-} in
+		auto|yes|no) build_flags+=(CUDA="$CUDA") ;;
+	esac
+	if [ -n "${CUDA_ARCH-}" ]; then
+		build_flags+=(CUDA_ARCH="$CUDA_ARCH")
+	elif [ "${CI-}" = true ]; then
+		build_flags+=(CUDA_ARCH=90)
+	fi
+
+	echo "== building for $("$PG_CONFIG" --version), ${build_flags[*]}"
+	if ! make_gpusort "$build" -j"$jobs" "${build_flags[@]}" >"$log/build.log" 2>&1; then
+		show_build_errors "$log/build.log"
+		count "test build" 0 1
+		return 1
+	fi
+	with_cuda=no
+	if grep -q GS_WITH_CUDA "$build/gpusort.flags"; then
+		with_cuda=yes
+		nvcc=$(sed -n 's/.* | \([^ ]*\) .*/\1/p' "$build/gpusort.flags")
+	fi
+	echo "CUDA device compiled: $with_cuda"
+}
+
+install_for_test()
+{
+	if ! make_private_install ||
+		! make_gpusort "$build" install DESTDIR="$work/install" "${build_flags[@]}" \
+			>"$log/install.log" 2>&1; then
+		tail -20 "$log/install.log"
+		count "test installation" 0 1
+		return 1
+	fi
+	chmod -R a+rX "$work/install"
+
+	cp "$root/test/gpusort.conf" "$work/gpusort.conf"
+	echo "gpusort.device = $device" >>"$work/gpusort.conf"
+	chmod a+r "$work/gpusort.conf"
+}
+
+# The production build without CUDA, and its installation
+suite_build()
+{
+	local dir=$root/build/production
+
+	if make_gpusort "$dir" -j"$jobs" CUDA=no WERROR=1 >"$log/production.log" 2>&1 &&
+		make_gpusort "$dir" install CUDA=no WERROR=1 DESTDIR="$work/production" \
+			>>"$log/production.log" 2>&1; then
+		count build 2 0
+	else
+		show_build_errors "$log/production.log"
+		count build 1 1
+	fi
+}
+
+# ---- suites without a server ----
+
+suite_lint()
+{
+	interruptible "$root/test/lib/lint.sh" "$build" >"$log/lint.log" 2>&1
+	read_counts "$log/lint.log" $?
+	cat "$log/lint.log"
+	count lint "$ok" "$bad"
+}
+
+suite_unit()
+{
+	local total_ok=0 total_bad=0 plain=$build/unit sanitizers=${SANITIZE:-address,undefined} cuda=()
+	local sanitized=$build/unit-${sanitizers/,/-}
+	local make_unit=(interruptible make -f "$root/test/unit/Makefile" -j"$jobs")
+
+	if ! ls "$root"/test/unit/test_*.c >/dev/null 2>&1; then
+		skip unit "test/unit holds no tests"
+		return
+	fi
+	[ $with_cuda = no ] || cuda=(CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a" NVCC="$nvcc")
+	mkdir -p "$plain" "$sanitized"
+	if ! "${make_unit[@]}" -C "$plain" "${cuda[@]}" >"$log/unit-build.log" 2>&1 ||
+		! "${make_unit[@]}" -C "$sanitized" SANITIZE="$sanitizers" >>"$log/unit-build.log" 2>&1; then
+		show_build_errors "$log/unit-build.log"
+		count unit 0 1
+		return
+	fi
+
+	for program in "$plain"/test_key* "$sanitized"/test_key*; do
+		[ ! -x "$program" ] || run_unit "$program"
+	done
+	if [ -x "$plain/test_device" ]; then
+		run_unit "$plain/test_device" host
+		run_unit "$sanitized/test_device" host
+		[ $with_cuda = no ] || run_unit "$plain/test_device" cuda
+	fi
+	count unit $total_ok $total_bad
+}
+
+run_unit()
+{
+	local name start=$SECONDS status output
+
+	name="$(basename "$(dirname "$1")")/$(basename "$1")${2:+ $2}"
+	output=$log/$(echo "$name" | tr '/ ' '--').log
+	UBSAN_OPTIONS=print_stacktrace=1 interruptible timeout -k 10 $suite_limit_s "$@" \
+		>"$output" 2>&1
+	status=$?
+	read_counts "$output" $status
+	total_ok=$((total_ok + ok))
+	total_bad=$((total_bad + bad))
+	if [ "$bad" -gt 0 ]; then
+		echo "not ok - $name: $ok passed, $bad failed, exit status $status"
+		grep -vE '^ok\b' "$output" | tail -40
+	elif [ "$ok" -eq 0 ]; then
+		echo "ok - $name: skipped ($(tail -1 "$output"))"
+	else
+		echo "ok - $name: $ok passed ($((SECONDS - start)) s)"
+	fi
+}
+
+# ---- suites with a server ----
+
+suite_regress()
+{
+	run_regress regress sql sql "$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress"
+}
+
+suite_isolation()
+{
+	run_regress isolation specs spec \
+		"$(pgxs_root "$PG_CONFIG")/src/test/isolation/pg_isolation_regress"
+}
+
+# pg_regress and its isolation twin: inputs and answers are copied to where
+# the server's user can read and write
+run_regress()
+{
+	local suite=$1 inputs=$2 suffix=$3 driver=$4 dir=$run/$1 status total tests=()
+
+	for file in "$root/test/$inputs"/*."$suffix"; do
+		[ ! -e "$file" ] || tests+=("$(basename "$file" ".$suffix")")
+	done
+	if [ ${#tests[@]} -eq 0 ]; then
+		skip "$suite" "test/$inputs holds no .$suffix files"
+		return
+	fi
+
+	mkdir -p "$dir/$inputs" "$dir/expected"
+	cp "$root/test/$inputs"/* "$dir/$inputs/"
+	cp "$root"/expected/*.out "$dir/expected/" 2>/dev/null
+	[ -z "$server_user" ] || chown -R "$server_user:" "$dir"
+
+	if ! start_server "$suite-server" "include '$work/gpusort.conf'"; then
+		count "$suite" 0 ${#tests[@]}
+		return
+	fi
+	cd "$dir" || exit 1
+	interruptible as_user timeout -k 10 $suite_limit_s "$driver" \
+		--inputdir="$dir" --outputdir="$dir" --bindir="$bindir" \
+		--host="$PGHOST" --port="$PGPORT" --user="$PGUSER" --dbname="gpusort_$suite" \
+		--load-extension=gpusort --max-concurrent-tests=4 "${tests[@]}" >"$log/$suite.log" 2>&1
+	status=$?
+	cd "$root" || exit 1
+	stop_server "$suite-server"
+
+	mkdir -p "$log/$suite"
+	cp -r "$dir/results" "$run/$suite-server.log" "$log/$suite/" 2>/dev/null
+	grep -E '\.\.\. |^(not )?ok ' "$log/$suite.log"
+
+	# "All 3 tests passed." or "1 of 3 tests failed."; from 16 on after a "#"
+	total=$(sed -nE 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests? .*/\2/p' "$log/$suite.log" | tail -1)
+	bad=$(sed -nE 's/^[# ]*([0-9]+) of [0-9]+ tests? failed.*/\1/p' "$log/$suite.log" | tail -1)
+	if [ -z "$total" ]; then
+		tail -20 "$log/$suite.log"
+		total=${#tests[@]}
+		bad=$total
+	elif [ "${bad:-0}" -gt 0 ]; then
+		cp "$dir/regression.diffs" "$log/$suite/"
+		head -300 "$dir/regression.diffs"
+		echo "(results and diffs are in ${log#"$root"/}/$suite)"
+	elif [ $status -ne 0 ]; then
+		bad=1
+	fi
+	count "$suite" $((total - ${bad:-0})) "${bad:-0}"
+	check_server_log "$suite" "$run/$suite-server.log"
+}
+
+# A crash may hide behind tests that pass
+check_server_log()
+{
+	if grep -E 'PANIC:|TRAP:|was terminated by signal|AddressSanitizer|runtime error:' "$2"; then
+		count "$1 server log" 0 1
+	else
+		count "$1 server log" 1 0
+	fi
+}
+
+suite_tap()
+{
+	local dir=$run/tap perl_dir total_ok=0 total_bad=0 status name start
+
+	perl_dir=$(pgxs_root "$PG_CONFIG")/src/test/perl
+	if ! ls "$root"/test/t/*.pl >/dev/null 2>&1; then
+		skip tap "test/t holds no tests"
+		return
+	fi
+	if [ ! -e "$perl_dir/PostgreSQL/Test/Cluster.pm" ]; then
+		echo "this PostgreSQL came without its Perl modules for tests ($perl_dir)"
+		count tap 0 1
+		return
+	fi
+
+	mkdir -p "$dir/t" "$log/tap"
+	cp -r "$root"/test/t/* "$dir/t/"
+	[ -z "$server_user" ] || chown -R "$server_user:" "$dir"
+	cd "$dir" || exit 1
+	for file in t/*.pl; do
+		name=$(basename "$file" .pl)
+		start=$SECONDS
+		interruptible as_user env PATH="$bindir:$PATH" PERL5LIB="$dir/t:${PERL5LIB-}" \
+			TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
+			TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" \
+			PG_REGRESS="$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress" \
+			timeout -k 10 $suite_limit_s prove --verbose -I "$perl_dir" "$file" \
+			>"$log/tap/$name.log" 2>&1
+		status=$?
+		read_counts "$log/tap/$name.log" $status
+		total_ok=$((total_ok + ok))
+		total_bad=$((total_bad + bad))
+		if [ "$bad" -gt 0 ]; then
+			echo "not ok - $name: $ok passed, $bad failed"
+			grep -vE '^ok\b' "$log/tap/$name.log" | tail -60
+		else
+			echo "ok - $name: $ok passed ($((SECONDS - start)) s)"
+		fi
+	done
+	cd "$root" || exit 1
+	cp -r "$dir"/tmp_check/log "$log/tap/servers" 2>/dev/null
+	count tap $total_ok $total_bad
+}

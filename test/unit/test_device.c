@@ -1,0 +1,824 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_device.c
+ *	  The conformance suite of all gpusort devices, and their benchmark.
+ *
+ *	  test_device DEVICE [--seed N] [--threads N] [--only TEXT]
+ *	  test_device DEVICE --bench FILE [--threads N]
+ *
+ * DEVICE is "host", or "cuda" where the suite was built with it.  A case
+ * prints "ok" or "not ok" and its name; the last line counts both.  A device
+ * that does not exist here is skipped, with success.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "test_device.h"
+
+static const GsDeviceOps *ops;
+static uint64_t seed = 1;
+static int	threads;
+static const char *only;
+
+static unsigned n_passed;
+static unsigned n_failed;
+
+static bool
+begin_case(const char *name)
+{
+	test_failures = 0;
+	return only == NULL || strstr(name, only) != NULL;
+}
+
+static void
+end_case(const char *name)
+{
+	bool		good = test_failures == 0;
+
+	if (good)
+		n_passed++;
+	else
+		n_failed++;
+	printf("%s %u - %s\n", good ? "ok" : "not ok", n_passed + n_failed, name);
+	fflush(stdout);
+}
+
+static double
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec / 1e6;
+}
+
+/* ---- whole sorts ---- */
+
+/* Everything that one sort must do, from open to close. */
+static void
+check_sort(TestDevice *td, const TestInput *in, bool plain, TestRandom *rng)
+{
+	TestSort	ts;
+	GsStatus	status;
+
+	if (!test_sort_open(&ts, td, in, plain, test_random(rng)))
+		return;
+	status = test_sort_feed(&ts);
+	if (CHECK(status == GS_OK, "append: %s %s", gs_status_name(status), ts.error.message))
+	{
+		status = test_sort_perform(&ts);
+		if (CHECK(status == GS_OK, "perform: %s", gs_status_name(status)))
+		{
+			test_check_result(&ts);
+			test_check_pages(&ts, rng);
+			test_check_images(&ts);
+			test_check_pages(&ts, rng);
+		}
+	}
+	test_sort_close(&ts);
+}
+
+static void
+case_generators(TestDevice *td)
+{
+	for (const TestGenerator *g = test_generators; g->name != NULL; g++)
+	{
+		TestRandom	rng = seed + (uint64_t) (g - test_generators) * 1000;
+		TestInput	in;
+
+		if (!begin_case(g->name))
+			continue;
+		test_input_init(&in, g->chunk_bytes);
+		g->make(&in, &rng);
+		test_input_finish(&in);
+		check_sort(td, &in, false, &rng);
+		check_sort(td, &in, true, &rng);
+		test_input_free(&in);
+		end_case(g->name);
+	}
+}
+
+static void
+case_fixed(TestDevice *td)
+{
+	for (uint32_t width = 1; width <= 24; width++)
+	{
+		TestRandom	rng = seed + width;
+		char		name[64];
+
+		snprintf(name, sizeof(name), "keys of %u bytes", width);
+		if (!begin_case(name))
+			continue;
+		for (uint32_t n = 1; n <= 100000; n *= 1 + n / 8 + test_below(&rng, 400))
+		{
+			TestInput	in;
+
+			test_input_init(&in, 65536);
+			test_make_fixed(&in, width, n, &rng);
+			test_input_finish(&in);
+			check_sort(td, &in, test_below(&rng, 2) == 0, &rng);
+			test_input_free(&in);
+			n++;
+		}
+		end_case(name);
+	}
+}
+
+/* Numbers of rows around everything that an implementation may cut at. */
+static void
+case_sizes(TestDevice *td)
+{
+	TestRandom	rng = seed;
+
+	if (!begin_case("many sizes"))
+		return;
+	for (uint32_t n = 1; n < 20000; n += 1 + n / 3)
+	{
+		TestInput	in;
+
+		test_input_init(&in, 65536);
+		test_make_words(&in, n, &rng);
+		test_input_finish(&in);
+		check_sort(td, &in, false, &rng);
+		test_input_free(&in);
+	}
+	end_case("many sizes");
+}
+
+static void
+case_large(TestDevice *td)
+{
+	TestRandom	rng = seed;
+	TestInput	in;
+	const char *const names[] = {"two million words", "a million keys of 8 bytes",
+	"a million keys of 1 byte"};
+
+	for (int i = 0; i < 3; i++)
+	{
+		if (!begin_case(names[i]))
+			continue;
+		test_input_init(&in, 1 << 20);
+		if (i == 0)
+			test_make_words(&in, 2000000, &rng);
+		else
+			test_make_fixed(&in, i == 1 ? 8 : 1, 1000000, &rng);
+		test_input_finish(&in);
+		check_sort(td, &in, true, &rng);
+		test_input_free(&in);
+		end_case(names[i]);
+	}
+}
+
+static void
+case_empty_chunks(TestDevice *td)
+{
+	TestInput	in;
+	TestSort	ts;
+
+	if (!begin_case("chunks without records"))
+		return;
+	test_input_init(&in, 65536);
+	test_input_finish(&in);
+	if (test_sort_open(&ts, td, &in, true, seed))
+	{
+		for (int i = 0; i < 5; i++)
+		{
+			GsJob		job = {0};
+
+			td->ops->append(ts.sort, ts.buffers[0], i % 2 == 0 ? 0 : 100, 0, &job);
+			test_wait(td, &job);
+			CHECK(gs_job_status(&job) == GS_OK, "append of nothing: %s",
+				  gs_status_name(gs_job_status(&job)));
+			ts.n_appended++;
+		}
+		CHECK(test_sort_perform(&ts) == GS_OK, "perform of nothing");
+		test_check_result(&ts);
+		test_sort_close(&ts);
+	}
+	test_input_free(&in);
+	end_case("chunks without records");
+}
+
+/* Several sorts at once, their calls mixed. */
+static void
+case_interleaved(TestDevice *td)
+{
+	enum
+	{
+		N_SORTS = 5
+	};
+	TestRandom	rng = seed;
+	TestInput	in[N_SORTS];
+	TestSort	ts[N_SORTS];
+	GsJob		performs[N_SORTS];
+	bool		more = true;
+
+	if (!begin_case("interleaved sorts"))
+		return;
+	for (int i = 0; i < N_SORTS; i++)
+	{
+		test_input_init(&in[i], 65536);
+		if (i % 2 == 0)
+			test_make_words(&in[i], 20000 + 30000 * (uint32_t) i, &rng);
+		else
+			test_make_fixed(&in[i], 4 + (uint32_t) i, 50000, &rng);
+		test_input_finish(&in[i]);
+		if (!test_sort_open(&ts[i], td, &in[i], false, test_random(&rng)))
+			return;
+	}
+	while (more)
+	{
+		more = false;
+		for (int i = 0; i < N_SORTS; i++)
+			more |= test_sort_append(&ts[i]);
+	}
+	memset(performs, 0, sizeof(performs));
+	for (int i = 0; i < N_SORTS; i++)
+	{
+		CHECK(test_sort_drain(&ts[i]) == GS_OK, "append: %s", ts[i].error.message);
+		td->ops->perform(ts[i].sort, &performs[i]);
+	}
+	for (int i = N_SORTS - 1; i >= 0; i--)
+	{
+		test_wait(td, &performs[i]);
+		if (CHECK(gs_job_status(&performs[i]) == GS_OK, "perform: %s", performs[i].error.message))
+		{
+			test_check_result(&ts[i]);
+			test_check_pages(&ts[i], &rng);
+			test_check_images(&ts[i]);
+		}
+	}
+	for (int i = 0; i < N_SORTS; i++)
+	{
+		test_sort_close(&ts[i]);
+		test_input_free(&in[i]);
+	}
+	end_case("interleaved sorts");
+}
+
+/* ---- memory ---- */
+
+static void
+case_memory_returned(TestDevice *td)
+{
+	GsDeviceInfo info;
+	TestRandom	rng = seed;
+	TestInput	in;
+	TestSort	ts;
+
+	if (!begin_case("memory is returned"))
+		return;
+	memset(&info, 0, sizeof(info));
+	td->ops->info(td->device, &info);
+	CHECK(info.memory_used == 0, "%llu bytes used by no sort", (unsigned long long) info.memory_used);
+	CHECK(info.name[0] != '\0' && info.memory_total > 0 && info.memory_limit > 0,
+		  "the device does not describe itself");
+	test_input_init(&in, 65536);
+	test_make_words(&in, 50000, &rng);
+	test_input_finish(&in);
+	for (int i = 0; i < 20; i++)
+	{
+		if (!test_sort_open(&ts, td, &in, true, seed))
+			break;
+		test_sort_feed(&ts);
+		td->ops->info(td->device, &info);
+		CHECK(info.memory_used >= in.row_bytes, "%llu bytes used by %llu bytes of rows",
+			  (unsigned long long) info.memory_used, (unsigned long long) in.row_bytes);
+		if (i % 2 == 0)
+			test_sort_perform(&ts);
+		test_sort_close(&ts);
+		if (i % 5 == 0)
+			td->ops->trim(td->device);
+	}
+	td->ops->info(td->device, &info);
+	CHECK(info.memory_used == 0, "%llu bytes used after all sorts", (unsigned long long) info.memory_used);
+	test_input_free(&in);
+	end_case("memory is returned");
+}
+
+/*
+ * Append more than the limit allows.  It must be refused in time, what had
+ * been taken must come back unharmed, and the device must go on working.
+ */
+static void
+case_memory_limit(void)
+{
+	const uint64_t limit = (uint64_t) 48 << 20;
+	TestRandom	rng = seed;
+	TestDevice	td;
+	TestInput	in;
+	TestInput	small;
+	GsError		error;
+	GsStatus	status;
+
+	if (!begin_case("memory limit"))
+		return;
+	status = test_open(&td, ops, limit, threads, &error);
+	if (!CHECK(status == GS_OK, "open: %s %s", gs_status_name(status), error.message))
+	{
+		end_case("memory limit");
+		return;
+	}
+	test_input_init(&small, 65536);
+	test_make_words(&small, 10000, &rng);
+	test_input_finish(&small);
+	test_input_init(&in, 1 << 20);
+	while (in.n_bytes < limit + (limit >> 3))
+		test_input_add(&in, "some key", 8, 100 + test_below(&rng, 1000));
+	test_input_finish(&in);
+	for (int round = 0; round < 3; round++)
+	{
+		TestSort	ts;
+		TestSort	other;
+		GsDeviceInfo info;
+
+		if (!test_sort_open(&ts, &td, &in, round == 1, test_random(&rng)))
+			break;
+		status = test_sort_feed(&ts);
+		if (status == GS_OK)
+			status = test_sort_perform(&ts);
+		CHECK(status == GS_NO_MEMORY, "%s instead of no memory", gs_status_name(status));
+		CHECK(ts.n_appended > 0, "not one chunk was taken");
+		memset(&info, 0, sizeof(info));
+		td.ops->info(td.device, &info);
+		CHECK(info.memory_limit == limit && info.memory_used <= limit, "%llu bytes used of %llu",
+			  (unsigned long long) info.memory_used, (unsigned long long) info.memory_limit);
+		test_check_images(&ts);
+		if (test_sort_open(&other, &td, &small, true, seed))
+		{
+			/* It may be refused too, but that must not harm anything. */
+			if (test_sort_feed(&other) == GS_OK && test_sort_perform(&other) == GS_OK)
+				test_check_pages(&other, &rng);
+			test_sort_close(&other);
+		}
+		test_check_images(&ts);
+		test_sort_close(&ts);
+		check_sort(&td, &small, true, &rng);
+	}
+	test_input_free(&in);
+	test_input_free(&small);
+	test_close(&td);
+	end_case("memory limit");
+}
+
+/* ---- cancel, close, misuse ---- */
+
+static void
+case_cancel(TestDevice *td)
+{
+	TestRandom	rng = seed;
+	TestInput	in;
+
+	if (!begin_case("cancel"))
+		return;
+	test_input_init(&in, 1 << 18);
+	test_make_words(&in, 400000, &rng);
+	test_input_finish(&in);
+	for (int round = 0; round < 12; round++)
+	{
+		TestSort	ts;
+		GsJob		job = {0};
+		GsStatus	status;
+
+		if (!test_sort_open(&ts, td, &in, true, seed))
+			break;
+		if (round % 3 == 0)
+		{
+			for (int i = 0; i < TEST_WINDOW; i++)
+				test_sort_append(&ts);
+			td->ops->cancel(ts.sort);
+			status = test_sort_drain(&ts);
+			CHECK(status == GS_OK || status == GS_CANCELLED, "cancelled append: %s", gs_status_name(status));
+		}
+		else
+		{
+			CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message);
+			td->ops->perform(ts.sort, &job);
+			if (round % 3 == 2)
+			{
+				struct timespec pause = {0, (long) test_below(&rng, 60000000)};
+
+				nanosleep(&pause, NULL);
+			}
+			td->ops->cancel(ts.sort);
+			test_wait(td, &job);
+			status = gs_job_status(&job);
+			CHECK(status == GS_OK || status == GS_CANCELLED, "cancelled perform: %s", gs_status_name(status));
+		}
+		test_sort_close(&ts);
+	}
+
+	/* The device is none the worse for it. */
+	check_sort(td, &in, true, &rng);
+	test_input_free(&in);
+	end_case("cancel");
+}
+
+static void
+case_close_open_sorts(void)
+{
+	TestRandom	rng = seed;
+	TestInput	in;
+
+	if (!begin_case("close with open sorts"))
+		return;
+	test_input_init(&in, 1 << 18);
+	test_make_words(&in, 300000, &rng);
+	test_input_finish(&in);
+	for (int round = 0; round < 4; round++)
+	{
+		TestDevice	td;
+		TestSort	ts[3];
+		GsJob		job = {0};
+		GsError		error;
+		GsStatus	status = test_open(&td, ops, 0, threads, &error);
+
+		if (!CHECK(status == GS_OK, "open: %s %s", gs_status_name(status), error.message))
+			break;
+		for (int i = 0; i < 3; i++)
+		{
+			if (!test_sort_open(&ts[i], &td, &in, true, seed))
+				return;
+		}
+		test_sort_feed(&ts[0]);
+		if (round % 2 == 0)
+			td.ops->perform(ts[0].sort, &job);
+		for (int i = 0; i < TEST_WINDOW; i++)
+			test_sort_append(&ts[1]);
+		test_close(&td);
+		CHECK(gs_job_status(&job) != GS_PENDING, "perform is pending after close");
+		for (int i = 0; i < TEST_WINDOW; i++)
+			CHECK(gs_job_status(&ts[1].jobs[i]) != GS_PENDING, "append is pending after close");
+		for (int i = 0; i < 3; i++)
+		{
+			free(ts[i].accepted);
+			for (int j = 0; j < TEST_WINDOW; j++)
+				free(ts[i].buffers[j]);
+		}
+	}
+	test_input_free(&in);
+	end_case("close with open sorts");
+}
+
+/* Calls out of turn end as GS_INVALID and break nothing. */
+static void
+case_misuse(TestDevice *td)
+{
+	TestRandom	rng = seed;
+	TestInput	in;
+	TestSort	ts;
+	GsSortResult result;
+	GsError		error = {{0}};
+	GsDeviceSort *none = NULL;
+	GsSortSpec	spec = {0};
+	GsStatus	status;
+
+	if (!begin_case("misuse"))
+		return;
+	spec.chunk_bytes = 100000;
+	status = td->ops->sort_open(td->device, &spec, &none, &error);
+	CHECK(status == GS_INVALID && error.message[0] != '\0' && none == NULL,
+		  "chunks that are no power of two: %s", gs_status_name(status));
+	test_input_init(&in, 65536);
+	test_make_words(&in, 1000, &rng);
+	test_input_finish(&in);
+	if (test_sort_open(&ts, td, &in, true, seed))
+	{
+		GsJob		early = {0};
+		GsJob		beyond = {0};
+		GsJob		image = {0};
+		GsJob		late = {0};
+
+		td->ops->fetch(ts.sort, 0, ts.buffers[0], &early);
+		test_wait(td, &early);
+		CHECK(gs_job_status(&early) == GS_INVALID, "fetch before perform: %s",
+			  gs_status_name(gs_job_status(&early)));
+		test_sort_feed(&ts);
+		test_sort_perform(&ts);
+		memset(&result, 0, sizeof(result));
+		td->ops->result(ts.sort, &result);
+		td->ops->fetch(ts.sort, result.n_pages, ts.buffers[0], &beyond);
+		test_wait(td, &beyond);
+		CHECK(gs_job_status(&beyond) == GS_INVALID, "fetch beyond the end: %s",
+			  gs_status_name(gs_job_status(&beyond)));
+		td->ops->fetch_image(ts.sort, result.n_images, ts.buffers[0], &image);
+		test_wait(td, &image);
+		CHECK(gs_job_status(&image) == GS_INVALID, "image beyond the end: %s",
+			  gs_status_name(gs_job_status(&image)));
+		td->ops->append(ts.sort, ts.buffers[0], 0, 0, &late);
+		test_wait(td, &late);
+		CHECK(gs_job_status(&late) == GS_INVALID, "append after perform: %s",
+			  gs_status_name(gs_job_status(&late)));
+		test_check_pages(&ts, &rng);
+		test_sort_close(&ts);
+	}
+	test_input_free(&in);
+	end_case("misuse");
+}
+
+/* A caller that polls, and a device of one thread. */
+static void
+case_without_notify(void)
+{
+	TestRandom	rng = seed;
+	GsDeviceConfig config = {0};
+	GsError		error = {{0}};
+	TestDevice	td;
+	TestInput	in;
+	TestSort	ts;
+	GsJob		job = {0};
+	GsStatus	status;
+
+	if (!begin_case("no notify, one thread"))
+		return;
+	memset(&td, 0, sizeof(td));
+	td.ops = ops;
+	config.threads = 1;
+	status = ops->open(&config, &td.device, &error);
+	if (CHECK(status == GS_OK, "open: %s %s", gs_status_name(status), error.message))
+	{
+		struct timespec pause = {0, 1000000};
+
+		test_input_init(&in, 1 << 20);
+		test_make_words(&in, 30000, &rng);
+		test_input_finish(&in);
+		if (test_sort_open(&ts, &td, &in, true, seed))
+		{
+			for (int i = 0; i < TEST_WINDOW && test_sort_append(&ts); i++)
+			{
+				while (gs_job_status(&ts.jobs[i]) == GS_PENDING)
+					nanosleep(&pause, NULL);
+			}
+			test_sort_drain(&ts);
+			td.ops->perform(ts.sort, &job);
+			while (gs_job_status(&job) == GS_PENDING)
+				nanosleep(&pause, NULL);
+			test_check_result(&ts);
+			test_sort_close(&ts);
+		}
+		test_input_free(&in);
+		ops->close(td.device);
+	}
+	end_case("no notify, one thread");
+}
+
+static void
+case_wrong_ordinal(void)
+{
+	GsDeviceConfig config = {0};
+	GsDevice   *device = NULL;
+	GsError		error = {{0}};
+	GsStatus	status;
+
+	if (!begin_case("device that does not exist"))
+		return;
+	config.ordinal = 1000;
+	status = ops->open(&config, &device, &error);
+	CHECK(status == GS_NO_DEVICE && error.message[0] != '\0' && device == NULL, "open: %s",
+		  gs_status_name(status));
+	end_case("device that does not exist");
+}
+
+static int
+run_suite(void)
+{
+	TestDevice	td;
+	GsDeviceInfo info;
+	GsError		error;
+	GsStatus	status = test_open(&td, ops, 0, threads, &error);
+
+	if (status == GS_NO_DEVICE)
+	{
+		printf("skipped: %s\n", error.message);
+		return 0;
+	}
+	if (status != GS_OK)
+	{
+		printf("Bail out! open: %s %s\n", gs_status_name(status), error.message);
+		return 1;
+	}
+	memset(&info, 0, sizeof(info));
+	ops->info(td.device, &info);
+	printf("# %s: %s, seed %llu\n", ops->name, info.name, (unsigned long long) seed);
+	case_generators(&td);
+	case_fixed(&td);
+	case_sizes(&td);
+	case_empty_chunks(&td);
+	case_interleaved(&td);
+	case_memory_returned(&td);
+	case_cancel(&td);
+	case_misuse(&td);
+	case_large(&td);
+	test_close(&td);
+	case_memory_limit();
+	case_close_open_sorts();
+	case_without_notify();
+	case_wrong_ordinal();
+	printf("%u passed, %u failed\n", n_passed, n_failed);
+	return n_failed > 0 || n_passed == 0;
+}
+
+/* ---- benchmark ---- */
+
+#define BENCH_CHUNK_BYTES ((uint32_t) 4 << 20)
+#define BENCH_ROUNDS 3
+
+/* Chunks as PostgreSQL would feed them, a row an 8-byte header and a line. */
+static uint32_t
+bench_load(const char *path, char *arena, size_t max_chunks, uint32_t *bytes, uint32_t *records)
+{
+	FILE	   *file = fopen(path, "r");
+	char	   *line = NULL;
+	size_t		room = 0;
+	ssize_t		len;
+	uint32_t	n = 0;
+	uint32_t	used = 0;
+	uint32_t	count = 0;
+	uint64_t	number = 0;
+
+	if (file == NULL)
+	{
+		perror(path);
+		exit(2);
+	}
+	while ((len = getline(&line, &room, file)) >= 0)
+	{
+		uint32_t	key_len = (uint32_t) (len > 0 && line[len - 1] == '\n' ? len - 1 : len);
+		char	   *chunk = arena + (size_t) n * BENCH_CHUNK_BYTES;
+		GsRecord   *record;
+
+		if (used + 8 + key_len + 16 * (count + 1) > BENCH_CHUNK_BYTES)
+		{
+			bytes[n] = used;
+			records[n] = count;
+			used = count = 0;
+			if (++n == max_chunks)
+				break;
+			chunk += BENCH_CHUNK_BYTES;
+		}
+		memcpy(chunk + used, &number, 8);
+		memcpy(chunk + used + 8, line, key_len);
+		record = gs_chunk_record(chunk, BENCH_CHUNK_BYTES, count);
+		record->row_off = used;
+		record->row_len = 8 + key_len;
+		record->key_off = used + 8;
+		record->key_len = key_len;
+		used = (used + 8 + key_len + 7) & ~7u;
+		count++;
+		number++;
+	}
+	if (count > 0 && n < max_chunks)
+	{
+		bytes[n] = used;
+		records[n] = count;
+		n++;
+	}
+	free(line);
+	fclose(file);
+	return n;
+}
+
+static bool
+bench_wait(TestDevice *td, GsJob *job, const char *what)
+{
+	test_wait(td, job);
+	if (gs_job_status(job) == GS_OK)
+		return true;
+	printf("%s: %s %s\n", what, gs_status_name(gs_job_status(job)), job->error.message);
+	return false;
+}
+
+static int
+run_bench(const char *path)
+{
+	enum
+	{
+		MAX_CHUNKS = 1024
+	};
+	static uint32_t bytes[MAX_CHUNKS];
+	static uint32_t records[MAX_CHUNKS];
+	static GsJob jobs[MAX_CHUNKS];
+	char	   *arena = aligned_alloc(4096, (size_t) MAX_CHUNKS * BENCH_CHUNK_BYTES);
+	char	   *pages = aligned_alloc(4096, (size_t) 8 * BENCH_CHUNK_BYTES);
+	uint32_t	n_chunks;
+	GsSortSpec	spec = {.chunk_bytes = BENCH_CHUNK_BYTES};
+	GsError		error;
+	TestDevice	td;
+	GsStatus	status;
+
+	if (arena == NULL || pages == NULL)
+	{
+		perror("test_device");
+		return 2;
+	}
+	n_chunks = bench_load(path, arena, MAX_CHUNKS, bytes, records);
+	status = test_open(&td, ops, 0, threads, &error);
+	if (status != GS_OK)
+	{
+		printf("open: %s %s\n", gs_status_name(status), error.message);
+		return 1;
+	}
+	td.ops->pin(td.device, arena, (size_t) n_chunks * BENCH_CHUNK_BYTES, &error);
+	memset(pages, 0, (size_t) 8 * BENCH_CHUNK_BYTES);
+	td.ops->pin(td.device, pages, (size_t) 8 * BENCH_CHUNK_BYTES, &error);
+	for (int round = 0; round < BENCH_ROUNDS; round++)
+	{
+		GsDeviceSort *sort;
+		GsSortResult result;
+		GsJob		perform = {0};
+		double		in_bytes = 0;
+		double		times[4];
+
+		status = td.ops->sort_open(td.device, &spec, &sort, &error);
+		if (status != GS_OK)
+		{
+			printf("sort_open: %s %s\n", gs_status_name(status), error.message);
+			return 1;
+		}
+		memset(jobs, 0, sizeof(jobs));
+		times[0] = now_ms();
+		for (uint32_t i = 0; i < n_chunks; i++)
+		{
+			in_bytes += bytes[i] + 16.0 * records[i];
+			td.ops->append(sort, arena + (size_t) i * BENCH_CHUNK_BYTES, bytes[i], records[i], &jobs[i]);
+		}
+		for (uint32_t i = 0; i < n_chunks; i++)
+		{
+			if (!bench_wait(&td, &jobs[i], "append"))
+				return 1;
+		}
+		times[1] = now_ms();
+		td.ops->perform(sort, &perform);
+		if (!bench_wait(&td, &perform, "perform"))
+			return 1;
+		times[2] = now_ms();
+		memset(&result, 0, sizeof(result));
+		td.ops->result(sort, &result);
+		for (uint64_t i = 0; i < result.n_pages + 8; i++)
+		{
+			if (i >= 8 && !bench_wait(&td, &jobs[i % 8], "fetch"))
+				return 1;
+			memset(&jobs[i % 8], 0, sizeof(GsJob));
+			if (i < result.n_pages)
+				td.ops->fetch(sort, i, pages + (i % 8) * BENCH_CHUNK_BYTES, &jobs[i % 8]);
+		}
+		times[3] = now_ms();
+		td.ops->result(sort, &result);
+		printf("%llu rows, %.1f MB keys, engine %s, %u rounds: append %.2f GB/s (%.1f ms), "
+			   "perform %.1f ms, fetch %.2f GB/s (%.1f ms, %llu pages)\n",
+			   (unsigned long long) result.n_rows, (double) result.key_bytes / 1e6, result.engine,
+			   result.rounds, in_bytes / (times[1] - times[0]) / 1e6, times[1] - times[0],
+			   times[2] - times[1], (double) result.row_bytes / (times[3] - times[2]) / 1e6,
+			   times[3] - times[2], (unsigned long long) result.n_pages);
+		printf("  device: copy in %.1f, sort %.1f, gather %.1f, copy out %.1f ms\n",
+			   result.copy_in_ms, result.sort_ms, result.gather_ms, result.copy_out_ms);
+		td.ops->sort_close(sort);
+	}
+	test_close(&td);
+	free(arena);
+	free(pages);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *bench = NULL;
+	bool		usage = argc < 2 || argc % 2 != 0;
+
+	for (int i = 2; i + 1 < argc; i += 2)
+	{
+		if (strcmp(argv[i], "--seed") == 0)
+			seed = strtoull(argv[i + 1], NULL, 10);
+		else if (strcmp(argv[i], "--threads") == 0)
+			threads = atoi(argv[i + 1]);
+		else if (strcmp(argv[i], "--only") == 0)
+			only = argv[i + 1];
+		else if (strcmp(argv[i], "--bench") == 0)
+			bench = argv[i + 1];
+		else
+			usage = true;
+	}
+	if (!usage && strcmp(argv[1], "host") == 0)
+		ops = &gs_device_host;
+#ifdef GS_WITH_CUDA
+	if (!usage && strcmp(argv[1], "cuda") == 0)
+		ops = &gs_device_cuda;
+#else
+	if (!usage && strcmp(argv[1], "cuda") == 0)
+	{
+		printf("skipped: built without CUDA\n");
+		return 0;
+	}
+#endif
+	if (usage || ops == NULL)
+	{
+		fprintf(stderr, "usage: test_device host|cuda [--seed N] [--threads N] [--only TEXT] [--bench FILE]\n");
+		return 2;
+	}
+	return bench != NULL ? run_bench(bench) : run_suite();
+}

@@ -1,0 +1,446 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_device_run.c
+ *	  Drives a device by the protocol of device.h and checks what it says
+ *	  and gives back, for the device conformance suite.
+ *
+ * Jobs are waited for by notify alone: a device that sets a status without
+ * calling notify afterwards is found by a time-out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "test_device.h"
+
+#define WAIT_SECONDS 90
+#define MAX_MESSAGES 8			/* printed failures a case */
+
+unsigned	test_failures;
+
+bool
+test_check(bool good, const char *file, int line, const char *format,...)
+{
+	va_list		args;
+
+	if (good)
+		return true;
+	if (++test_failures <= MAX_MESSAGES)
+	{
+		printf("# %s:%d: ", file, line);
+		va_start(args, format);
+		vprintf(format, args);
+		va_end(args);
+		printf("\n");
+		fflush(stdout);
+	}
+	return false;
+}
+
+static void
+notified(void *arg)
+{
+	TestDevice *td = arg;
+	sigset_t	blocked;
+	bool		good;
+
+	pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+	good = !pthread_equal(pthread_self(), td->caller) && sigismember(&blocked, SIGTERM) == 1 &&
+		sigismember(&blocked, SIGINT) == 1 && sigismember(&blocked, SIGUSR1) == 1 &&
+		sigismember(&blocked, SIGALRM) == 1;
+	pthread_mutex_lock(&td->lock);
+	td->notified++;
+	if (!good)
+		td->misplaced++;
+	pthread_cond_broadcast(&td->changed);
+	pthread_mutex_unlock(&td->lock);
+}
+
+GsStatus
+test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memory_limit, int threads,
+		  GsError *error)
+{
+	GsDeviceConfig config = {0};
+
+	memset(td, 0, sizeof(*td));
+	td->ops = ops;
+	td->caller = pthread_self();
+	pthread_mutex_init(&td->lock, NULL);
+	pthread_cond_init(&td->changed, NULL);
+	config.memory_limit = memory_limit;
+	config.threads = threads;
+	config.notify = notified;
+	config.notify_arg = td;
+	memset(error, 0, sizeof(*error));
+	return ops->open(&config, &td->device, error);
+}
+
+void
+test_close(TestDevice *td)
+{
+	td->ops->close(td->device);
+	CHECK(td->misplaced == 0, "notify called %llu times on the caller's thread or with signals open",
+		  (unsigned long long) td->misplaced);
+	pthread_cond_destroy(&td->changed);
+	pthread_mutex_destroy(&td->lock);
+}
+
+bool
+test_wait(TestDevice *td, GsJob *job)
+{
+	struct timespec until;
+	bool		ended = true;
+
+	if (gs_job_status(job) != GS_PENDING)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += WAIT_SECONDS;
+	pthread_mutex_lock(&td->lock);
+	while (ended && gs_job_status(job) == GS_PENDING)
+		ended = pthread_cond_timedwait(&td->changed, &td->lock, &until) != ETIMEDOUT;
+	pthread_mutex_unlock(&td->lock);
+	if (!ended)
+	{
+		CHECK(false, "a job did not end, or notify was not called after it");
+		printf("Bail out! the device still owns memory of this process\n");
+		exit(1);
+	}
+	return ended;
+}
+
+bool
+test_sort_open(TestSort *ts, TestDevice *td, const TestInput *in, bool plain, uint64_t seed)
+{
+	GsSortSpec	spec = {0};
+	GsError		error = {{0}};
+	GsStatus	status;
+
+	memset(ts, 0, sizeof(*ts));
+	ts->td = td;
+	ts->in = in;
+	ts->feed.in = in;
+	ts->feed.plain = plain;
+	ts->feed.rng = seed;
+	ts->start = ts->feed;
+	spec.chunk_bytes = in->chunk_bytes;
+	spec.key_width = in->key_width;
+	status = td->ops->sort_open(td->device, &spec, &ts->sort, &error);
+	if (!CHECK(status == GS_OK, "sort_open: %s %s", gs_status_name(status), error.message))
+		return false;
+	for (int i = 0; i < TEST_WINDOW; i++)
+	{
+		ts->buffers[i] = aligned_alloc(64, in->chunk_bytes);
+		if (ts->buffers[i] == NULL)
+			abort();
+		memset(ts->buffers[i], 0x5a, in->chunk_bytes);
+	}
+	return true;
+}
+
+void
+test_sort_close(TestSort *ts)
+{
+	ts->td->ops->sort_close(ts->sort);
+	free(ts->accepted);
+	for (int i = 0; i < TEST_WINDOW; i++)
+		free(ts->buffers[i]);
+}
+
+/* Wait for the oldest append not yet noted as ended. */
+static void
+end_append(TestSort *ts)
+{
+	uint32_t	number = ts->n_ended;
+	GsJob	   *job = &ts->jobs[number % TEST_WINDOW];
+	GsStatus	status;
+
+	/* If a later one has ended, then so has this one. */
+	for (uint32_t later = number + 1; later < ts->n_jobs; later++)
+	{
+		GsStatus	later_status = gs_job_status(&ts->jobs[later % TEST_WINDOW]);
+
+		CHECK(later_status == GS_PENDING || gs_job_status(job) != GS_PENDING,
+			  "append %u ended before append %u", later, number);
+	}
+	test_wait(ts->td, job);
+	status = gs_job_status(job);
+	if (ts->n_ended == ts->max_ended)
+	{
+		ts->max_ended = ts->max_ended == 0 ? 64 : ts->max_ended * 2;
+		ts->accepted = realloc(ts->accepted, ts->max_ended * sizeof(bool));
+		if (ts->accepted == NULL)
+			abort();
+	}
+	ts->accepted[ts->n_ended++] = status == GS_OK;
+	if (status == GS_OK)
+		ts->n_appended++;
+	else if (ts->worst == GS_OK)
+	{
+		ts->worst = status;
+		ts->error = job->error;
+	}
+}
+
+bool
+test_sort_append(TestSort *ts)
+{
+	uint32_t	slot = ts->n_jobs % TEST_WINDOW;
+	uint32_t	data_bytes;
+	uint32_t	n_records;
+
+	if (ts->feed.next >= ts->in->n)
+		return false;
+	if (ts->n_jobs - ts->n_ended == TEST_WINDOW)
+		end_append(ts);
+	test_feed_chunk(&ts->feed, ts->buffers[slot], &data_bytes, &n_records);
+	memset(&ts->jobs[slot], 0, sizeof(GsJob));
+	ts->td->ops->append(ts->sort, ts->buffers[slot], data_bytes, n_records, &ts->jobs[slot]);
+	ts->n_jobs++;
+	return true;
+}
+
+GsStatus
+test_sort_drain(TestSort *ts)
+{
+	while (ts->n_ended < ts->n_jobs)
+		end_append(ts);
+	return ts->worst;
+}
+
+GsStatus
+test_sort_feed(TestSort *ts)
+{
+	while (ts->worst == GS_OK && test_sort_append(ts))
+		;
+	return test_sort_drain(ts);
+}
+
+GsStatus
+test_sort_perform(TestSort *ts)
+{
+	GsJob		job = {0};
+
+	ts->td->ops->perform(ts->sort, &job);
+	test_wait(ts->td, &job);
+	return gs_job_status(&job);
+}
+
+void
+test_check_result(TestSort *ts)
+{
+	const TestInput *in = ts->in;
+	GsSortResult result;
+	uint64_t	records = 0;
+
+	memset(&result, 0, sizeof(result));
+	ts->td->ops->result(ts->sort, &result);
+	CHECK(result.n_rows == in->n, "%llu rows instead of %u", (unsigned long long) result.n_rows, in->n);
+	CHECK(result.row_bytes == in->row_bytes, "%llu row bytes instead of %llu",
+		  (unsigned long long) result.row_bytes, (unsigned long long) in->row_bytes);
+	CHECK(result.key_bytes == in->key_bytes, "%llu key bytes instead of %llu",
+		  (unsigned long long) result.key_bytes, (unsigned long long) in->key_bytes);
+	CHECK(result.engine != NULL && result.engine[0] != '\0', "the engine has no name");
+	CHECK(result.copy_in_ms >= 0 && result.sort_ms >= 0 && result.gather_ms >= 0 &&
+		  result.copy_out_ms >= 0, "a phase took less than no time");
+	CHECK(result.n_images == ts->n_appended, "%llu images instead of %u",
+		  (unsigned long long) result.n_images, ts->n_appended);
+	for (uint64_t i = 0; i < result.n_images; i++)
+		records += result.image_records[i];
+	CHECK(records == in->n, "images of %llu records", (unsigned long long) records);
+
+	if (in->n == 0)
+	{
+		CHECK(result.n_pages == 0, "%llu pages of no rows", (unsigned long long) result.n_pages);
+		return;
+	}
+	if (!CHECK(result.n_pages > 0 && result.page_first != NULL, "no pages"))
+		return;
+	CHECK(result.page_first[0] == 0, "the first page does not start at row 0");
+	CHECK(result.page_first[result.n_pages] == in->n, "the last page does not end at the last row");
+	for (uint64_t page = 0; page < result.n_pages; page++)
+	{
+		uint64_t	used = 0;
+
+		if (!CHECK(result.page_first[page] < result.page_first[page + 1] &&
+				   result.page_first[page + 1] <= in->n, "page %llu is empty or turned around",
+				   (unsigned long long) page))
+			return;
+		for (uint64_t i = result.page_first[page]; i < result.page_first[page + 1]; i++)
+			used += (((in->records[in->order[i]].row_len & GS_LENGTH_MASK) + 7) & ~7u) + 4;
+		CHECK(used <= in->chunk_bytes, "the rows of page %llu take %llu bytes",
+			  (unsigned long long) page, (unsigned long long) used);
+		CHECK(page + 1 == result.n_pages || used >= (uint64_t) in->chunk_bytes / 8 * 7,
+			  "page %llu is filled with %llu bytes only", (unsigned long long) page,
+			  (unsigned long long) used);
+	}
+}
+
+/* Check one page as fetched; `granules` is room for a byte per 8 of it. */
+static void
+check_page(TestSort *ts, const GsSortResult *result, uint64_t page, const char *bytes,
+		   unsigned char *granules)
+{
+	const TestInput *in = ts->in;
+	uint64_t	first = result->page_first[page];
+	uint32_t	n = (uint32_t) (result->page_first[page + 1] - first);
+	uint32_t	limit = in->chunk_bytes - n * 4;
+
+	memset(granules, 0, in->chunk_bytes / 8);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint64_t	position = first + i;
+		const TestRecord *record = &in->records[in->order[position]];
+		uint32_t	len = record->row_len & GS_LENGTH_MASK;
+		uint32_t	entry = gs_page_entry(bytes, in->chunk_bytes, i);
+		uint32_t	offset = entry & ~GS_ENTRY_FLAGS;
+		uint32_t	flags = 0;
+
+		if (position > 0 && test_key_compare(in, in->order[position - 1], in->order[position]) == 0)
+			flags |= GS_ENTRY_TIE;
+		if (record->key_len & GS_KEY_INEXACT)
+			flags |= GS_ENTRY_INEXACT;
+		if (record->row_len & GS_ROW_EXTERNAL)
+			flags |= GS_ENTRY_EXTERNAL;
+		if (!CHECK((entry & GS_ENTRY_FLAGS) == flags, "row %llu has flags %u instead of %u",
+				   (unsigned long long) position, entry & GS_ENTRY_FLAGS, flags))
+			return;
+		if (!CHECK(offset <= limit && len <= limit - offset, "row %llu lies at %u of page %llu",
+				   (unsigned long long) position, offset, (unsigned long long) page))
+			return;
+		if (!CHECK(len == 0 || memcmp(bytes + offset, in->bytes + record->row, len) == 0,
+				   "row %llu (%u bytes, page %llu) is not the right one",
+				   (unsigned long long) position, len, (unsigned long long) page))
+			return;
+		for (uint32_t j = offset / 8; j < (offset + len + 7) / 8; j++)
+		{
+			if (!CHECK(granules[j] == 0, "row %llu lies on another one", (unsigned long long) position))
+				return;
+			granules[j] = 1;
+		}
+	}
+}
+
+/* Fetch the pages named, several at a time, and check them. */
+static void
+check_pages_in(TestSort *ts, const uint64_t *pages, uint64_t n)
+{
+	GsJob		jobs[TEST_WINDOW];
+	GsSortResult result;
+	unsigned char *granules = malloc(ts->in->chunk_bytes / 8);
+
+	if (granules == NULL)
+		abort();
+	memset(&result, 0, sizeof(result));
+	ts->td->ops->result(ts->sort, &result);
+	for (uint64_t i = 0; i < n + TEST_WINDOW; i++)
+	{
+		uint32_t	slot = i % TEST_WINDOW;
+
+		if (i >= TEST_WINDOW && i - TEST_WINDOW < n)
+		{
+			for (uint32_t later = 1; later < TEST_WINDOW && i - TEST_WINDOW + later < n; later++)
+			{
+				uint32_t	other = (slot + later) % TEST_WINDOW;
+				GsStatus	other_status = gs_job_status(&jobs[other]);
+
+				CHECK(other_status == GS_PENDING || gs_job_status(&jobs[slot]) != GS_PENDING,
+					  "fetches ended out of order");
+			}
+			test_wait(ts->td, &jobs[slot]);
+			if (CHECK(gs_job_status(&jobs[slot]) == GS_OK, "fetch: %s %s",
+					  gs_status_name(gs_job_status(&jobs[slot])), jobs[slot].error.message))
+				check_page(ts, &result, pages[i - TEST_WINDOW], ts->buffers[slot], granules);
+		}
+		if (i < n)
+		{
+			memset(ts->buffers[slot], 0xa5, ts->in->chunk_bytes);
+			memset(&jobs[slot], 0, sizeof(GsJob));
+			ts->td->ops->fetch(ts->sort, pages[i], ts->buffers[slot], &jobs[slot]);
+		}
+	}
+	free(granules);
+}
+
+/* Forwards, then backwards, then at random, some pages twice. */
+void
+test_check_pages(TestSort *ts, TestRandom *rng)
+{
+	GsSortResult result;
+	uint64_t   *pages;
+
+	memset(&result, 0, sizeof(result));
+	ts->td->ops->result(ts->sort, &result);
+	pages = malloc((result.n_pages + 1) * sizeof(uint64_t));
+	if (pages == NULL)
+		abort();
+	for (uint64_t i = 0; i < result.n_pages; i++)
+		pages[i] = i;
+	check_pages_in(ts, pages, result.n_pages);
+	for (uint64_t i = 0; i < result.n_pages; i++)
+		pages[i] = result.n_pages - 1 - i;
+	check_pages_in(ts, pages, result.n_pages);
+	for (uint64_t i = 0; i < result.n_pages; i++)
+		pages[i] = test_below(rng, (uint32_t) result.n_pages);
+	check_pages_in(ts, pages, result.n_pages);
+	free(pages);
+}
+
+/* Every image must be the chunk that was appended, byte by byte. */
+void
+test_check_images(TestSort *ts)
+{
+	TestFeed	feed = ts->start;
+	uint32_t	chunk_bytes = ts->in->chunk_bytes;
+	char	   *expected = ts->buffers[0];
+	char	   *image = ts->buffers[1];
+	uint32_t	number = 0;
+	GsSortResult result;
+
+	memset(&result, 0, sizeof(result));
+	ts->td->ops->result(ts->sort, &result);
+	if (!CHECK(result.n_images == ts->n_appended, "%llu images instead of %u",
+			   (unsigned long long) result.n_images, ts->n_appended))
+		return;
+	for (uint64_t i = 0; i < result.n_images; i++)
+	{
+		uint32_t	data_bytes;
+		uint32_t	n_records;
+		GsJob		job = {0};
+
+		do
+			test_feed_chunk(&feed, expected, &data_bytes, &n_records);
+		while (!ts->accepted[number++]);
+		if (!CHECK(result.image_bytes[i] == data_bytes && result.image_records[i] == n_records,
+				   "image %llu has %u bytes and %u records instead of %u and %u",
+				   (unsigned long long) i, result.image_bytes[i], result.image_records[i],
+				   data_bytes, n_records))
+			return;
+		memset(image, 0xa5, chunk_bytes);
+		ts->td->ops->fetch_image(ts->sort, i, image, &job);
+		test_wait(ts->td, &job);
+		if (!CHECK(gs_job_status(&job) == GS_OK, "fetch_image: %s %s",
+				   gs_status_name(gs_job_status(&job)), job.error.message))
+			return;
+		CHECK(n_records == 0 ||
+			  memcmp(gs_chunk_record(image, chunk_bytes, n_records - 1),
+					 gs_chunk_record(expected, chunk_bytes, n_records - 1),
+					 (size_t) n_records * sizeof(GsRecord)) == 0,
+			  "the records of image %llu differ", (unsigned long long) i);
+		for (uint32_t j = 0; j < n_records; j++)
+		{
+			GsRecord   *record = gs_chunk_record(expected, chunk_bytes, j);
+			uint32_t	row_len = record->row_len & GS_LENGTH_MASK;
+			uint32_t	key_len = record->key_len & GS_LENGTH_MASK;
+
+			if (!CHECK(memcmp(image + record->row_off, expected + record->row_off, row_len) == 0 &&
+					   memcmp(image + record->key_off, expected + record->key_off, key_len) == 0,
+					   "record %u of image %llu differs", j, (unsigned long long) i))
+				return;
+		}
+	}
+}
