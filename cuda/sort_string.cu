@@ -10,11 +10,12 @@
  *	  A segment is a run of rows, neighbours in the order so far, whose keys
  *	  agree in all bytes looked at: `depth` of them, a number of each segment.
  *	  A round sorts all live rows by one 64-bit word: from the top, the
- *	  segment's number in as many bits as the last number needs, the next
- *	  `chars` bytes of the key, zeros where it has ended, and in 3 bits how
- *	  many of those bytes there are.  That last field orders "ab" before
- *	  "ab\0", whose words are otherwise the same.  The sort is stable and
- *	  starts from the order of appending, so that equal keys stay in it.
+ *	  segment's number in as many bits as the last number needs, the next bits
+ *	  of the key, zeros where it has ended, and in 3 bits how many whole bytes of
+ *	  the key there are.  That last field orders "ab" before "ab\0", whose
+ *	  words are otherwise the same.  The last byte of the key may be there in part: its
+ *	  upper bits separate rows, but depth counts whole bytes.  The sort is
+ *	  stable and starts from the order of appending, which equal keys so keep.
  *
  *	  Afterwards rows with equal words form the new segments.  A row leaves
  *	  when its segment is a singleton or its key has ended within the word (then
@@ -24,8 +25,8 @@
  * Small segments
  *	  Segments of up to small_rows rows leave at once: one kernel sorts them to
  *	  the end in place of many rounds, whose fixed costs would dominate.  A
- *	  block takes a window of the sorted array, one row a thread, and the
- *	  segments that begin in the window's first quota_rows rows, which therefore end
+ *	  block takes a window of the sorted array, one row a thread, and of it the
+ *	  segments that begin so early (in its first `quota` rows) that they end
  *	  within it.  In a loop of its own each thread loads its key's next 8 bytes
  *	  and counts the rows of its segment that are less, and the equal ones
  *	  before it; this gives it a new place and a new, smaller segment.
@@ -61,9 +62,14 @@ namespace
 
 constexpr u32 threads = 256;
 
-// Segments of at most this many rows are finished by sort_small.
+// The largest segments that sort_small finishes.  It compares all rows of a
+// segment with each other; a round costs a fixed time besides that for each row,
+// so that larger ones pay where few rows are left.
 constexpr u32 min_small_rows = 64;
+constexpr u32 max_small_rows = 128;
+constexpr u32 few_rows = 1000000;
 
+constexpr u32 word_bits = 64;
 constexpr u32 count_bits = 3;
 constexpr u32 max_chars = 7;
 constexpr u32 max_skip = 64;
@@ -435,6 +441,17 @@ u32 bits_of(u32 value)
   return value == 0 ? 0 : 32 - static_cast<u32>(__builtin_clz(value));
 }
 
+Shape make_shape(const RoundCounts &in)
+{
+  Shape shape;
+
+  shape.segment_bits = bits_of(in.segments - 1);
+  shape.key_bits = word_bits - count_bits - shape.segment_bits;
+  shape.chars = std::min(max_chars, shape.key_bits / 8);
+  shape.small_rows = in.live < few_rows ? max_small_rows : min_small_rows;
+  return shape;
+}
+
 template <bool first_round>
 RoundCounts run_round(const SortContext &context, const KeyRef *keys, RoundCounts in, Workspace &space,
                       u32 *order, u8 *tie)
@@ -442,22 +459,7 @@ RoundCounts run_round(const SortContext &context, const KeyRef *keys, RoundCount
   cudaStream_t stream = context.stream;
   u32 live = in.live;
   u32 blocks = blocks_for(live, threads);
-  u32 segment_bits = bits_of(in.segments - 1);
-  static const u32 e_bits = getenv("E_BITS") ? atoi(getenv("E_BITS")) : 64,
-                   e_first = getenv("E_FIRST") ? atoi(getenv("E_FIRST")) : 64;
-  static const u32 e_small = getenv("E_SMALL") ? atoi(getenv("E_SMALL")) : 64,
-                   e_tail = getenv("E_TAIL") ? atoi(getenv("E_TAIL")) : 64,
-                   e_rows = getenv("E_ROWS") ? atoi(getenv("E_ROWS")) : 0,
-                   e_tbits = getenv("E_TBITS") ? atoi(getenv("E_TBITS")) : 64;
-  u32 word_bits = std::max(live < e_rows ? e_tbits
-                           : first_round ? e_first
-                                         : e_bits,
-                           (segment_bits + 3 + 16 + 7) / 8 * 8);
-  Shape shape = {};
-  shape.key_bits = word_bits - count_bits - segment_bits;
-  shape.chars = std::min(max_chars, shape.key_bits / 8);
-  shape.segment_bits = segment_bits;
-  shape.small_rows = live < e_rows ? e_tail : e_small;
+  Shape shape = make_shape(in);
   Segments segments = space.segments[0];
   cub::DoubleBuffer<u64> words(space.words[0], space.words[1]);
   cub::DoubleBuffer<u32> rows(space.rows[0], space.rows[1]);
@@ -466,8 +468,8 @@ RoundCounts run_round(const SortContext &context, const KeyRef *keys, RoundCount
   make_words<first_round><<<blocks, threads, 0, stream>>>(keys, live, space.segment, segments, shape,
                                                           rows.Current(), words.Current());
   GS_CUDA_LAUNCHED();
-  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.temp, temp_bytes, words, rows, live, 0,
-                                              static_cast<int>(word_bits), stream));
+  GS_CUDA_TRY(
+      cub::DeviceRadixSort::SortPairs(space.temp, temp_bytes, words, rows, live, 0, word_bits, stream));
   classify<first_round><<<blocks, threads, 0, stream>>>(words.Current(), live, shape, rows.Current(),
                                                         space.slots[0], space.category, order, tie);
   GS_CUDA_LAUNCHED();

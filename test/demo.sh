@@ -30,11 +30,6 @@ die()
 
 title()
 {
-	printf '\n\033[1m== %s\033[0m\n' "$*"
-}
-
-[ -t 1 ] || title()
-{
 	printf '\n== %s\n' "$*"
 }
 
@@ -149,14 +144,15 @@ as_user "$bindir/psql" -Xq -P pager=off -c "SELECT * FROM gpusort_devices"
 select="SELECT id, p FROM paths ORDER BY p COLLATE \"C\""
 stock="SET gpusort.enabled = off;"
 serial="$stock SET max_parallel_workers_per_gather = 0;"
+parallel="$stock SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
 gpusort="SET gpusort.enabled = on;"
 if [ $device = host ] || ! query -c "$gpusort" -c "EXPLAIN $select" | grep -q GpuSort; then
 	gpusort="$gpusort SET gpusort.force = on;"
 fi
 
 title "Plans of: $select"
-for how in stock gpusort; do
-	echo "-- $how: ${!how}"
+for how in serial parallel gpusort; do
+	echo "-- ${!how}"
 	query -c "${!how}" -c "EXPLAIN (COSTS OFF) $select" | sed 's/^/    /'
 	echo
 done
@@ -165,36 +161,40 @@ query -c "$gpusort" -c "EXPLAIN $select" | grep -q GpuSort ||
 
 # ---- times and memory ----
 
-# Private memory, in kB, of the processes that now run a query
+# Private memory, in kB, of the processes that now run a query, and of the service
 private_memory()
 {
-	local pid total=0 kb
+	local pid kb queries=0 service=0
 
-	for pid in $(cat /proc/"$postmaster"/task/*/children 2>/dev/null); do
-		case $(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null) in
+	for pid in $(cat /proc/"$postmaster"/task/*/children); do
+		kb=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status")
+		case $(tr '\0' ' ' <"/proc/$pid/cmdline") in
 			postgres:\ postgres\ *EXPLAIN*|postgres:\ parallel\ worker*)
-				kb=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status" 2>/dev/null)
-				total=$((total + ${kb:-0}))
-				;;
+				queries=$((queries + ${kb:-0})) ;;
+			postgres:\ gpusort*)
+				service=${kb:-0} ;;
 		esac
 	done
-	echo "$total"
-}
+	echo "$queries $service"
+} 2>/dev/null							# processes end while we look
 
-# The best of three: sets best_ms and peak_kb, and leaves the plan in $work/plan
+# The best of three: sets best_ms, peak_kb and service_kb, and leaves the plan
+# in $work/plan
 measure()
 {
-	local ms kb pid
+	local ms queries service
 
 	best_ms=
 	peak_kb=0
+	service_kb=0
 	for _ in 1 2 3; do
 		query -c "$1" -c "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) $select" >"$work/plan" &
 		child=$!
 		while kill -0 $child 2>/dev/null; do
-			kb=$(private_memory)
-			[ "$kb" -le "$peak_kb" ] || peak_kb=$kb
-			sleep 0.02
+			read -r queries service < <(private_memory)
+			[ "$queries" -le "$peak_kb" ] || peak_kb=$queries
+			[ "$service" -le "$service_kb" ] || service_kb=$service
+			sleep 0.05
 		done
 		wait $child || die "the query failed"
 		child=
@@ -204,28 +204,30 @@ measure()
 }
 
 postmaster=$(as_user head -1 "$run/demo/postmaster.pid")
-title "Times: best of 3, work_mem 1 GB, up to $workers parallel workers"
-printf '%-34s %10s %22s\n' "" "time" "private memory, peak"
+title "Times: best of 3, work_mem 1 GB"
+printf '%-38s %10s %18s %14s\n' "" "" "private memory at" "the peak of"
+printf '%-38s %10s %18s %14s\n' "" "time" "its processes" "the service"
 stock_best=
-for how in serial stock gpusort; do
+for how in serial parallel gpusort; do
 	measure "${!how}"
 	case $how in
-		serial) name="PostgreSQL, serial plan" ;;
-		stock) name="PostgreSQL, its own choice" ;;
+		serial) name="PostgreSQL, one process" ;;
+		parallel) name="PostgreSQL, $workers parallel workers" ;;
 		gpusort) name="gpusort, $device device" ;;
 	esac
-	printf '%-34s %7d ms %19d MB\n' "$name" "$best_ms" $((peak_kb / 1024))
-	if [ $how != gpusort ]; then
-		[ -n "$stock_best" ] && [ "$stock_best" -le "$best_ms" ] || stock_best=$best_ms
-	else
+	if [ $how = gpusort ]; then
+		printf '%-38s %7d ms %15d MB %11d MB\n' "$name" "$best_ms" $((peak_kb / 1024)) $((service_kb / 1024))
 		awk -v a="$stock_best" -v b="$best_ms" 'BEGIN {
-			printf "\ngpusort takes %.2f times the time of PostgreSQL at its best (%.1f times as fast)\n",
+			printf "\ngpusort takes %.2f times the time of PostgreSQL at its best: it is %.1f times as fast\n",
 				b / a, a / b }'
+	else
+		printf '%-38s %7d ms %15d MB %14s\n' "$name" "$best_ms" $((peak_kb / 1024)) -
+		[ -n "$stock_best" ] && [ "$stock_best" -le "$best_ms" ] || stock_best=$best_ms
 	fi
 done
 echo
-echo "Private memory is the processes' own; besides, gpusort's staging memory, shared by all"
-echo "sorts of the server, is $(query -c "SHOW gpusort.staging_memory")."
+echo "The rows lie with the service while they are sorted, in its memory or the GPU's. Besides,"
+echo "gpusort's staging memory, shared by all sorts of the server, is $(query -c "SHOW gpusort.staging_memory")."
 echo "Where the time went (EXPLAIN ANALYZE):"
 sed 's/^/    /' "$work/plan"
 

@@ -108,6 +108,8 @@ struct GsDevice
 	pthread_mutex_t lock;
 	pthread_cond_t idle;		/* a sort has no pending job any more */
 	uint64_t	memory_used;	/* reserved; under lock */
+	GsHostTask	lone_notify;	/* for a job that ended in its call */
+	bool		notify_waits;	/* it is submitted; under lock */
 	GsDeviceSort *sorts;		/* of the caller's thread only */
 };
 
@@ -350,9 +352,21 @@ run_job(GsHostTask *task)
 	finish_job(job);
 }
 
+static void
+run_lone_notify(GsHostTask *task)
+{
+	GsDevice   *device = (GsDevice *) (void *) ((char *) task - offsetof(GsDevice, lone_notify));
+
+	pthread_mutex_lock(&device->lock);
+	device->notify_waits = false;
+	pthread_mutex_unlock(&device->lock);
+	if (device->config.notify != NULL)
+		device->config.notify(device->config.notify_arg);
+}
+
 /*
- * A new job of a sort, already counted as pending.  Where there is no memory
- * for it, the caller's job ends at once, without notify: NULL.
+ * A new job of a sort.  Where there is not even memory for that, the caller's
+ * job ends at once, NULL is returned, and a thread of the pool notifies.
  */
 static HostJob *
 begin_job(GsDeviceSort *sort, JobKind kind, GsJob *job)
@@ -361,8 +375,20 @@ begin_job(GsDeviceSort *sort, JobKind kind, GsJob *job)
 
 	if (made == NULL)
 	{
+		GsDevice   *device = sort->device;
+		bool		waits;
+
 		fail(&job->error, GS_NO_MEMORY, "out of memory");
 		__atomic_store_n(&job->status, (int32_t) GS_NO_MEMORY, __ATOMIC_RELEASE);
+		pthread_mutex_lock(&device->lock);
+		waits = device->notify_waits;
+		device->notify_waits = true;
+		pthread_mutex_unlock(&device->lock);
+		if (!waits)
+		{
+			device->lone_notify.run = run_lone_notify;
+			gs_host_pool_submit(device->pool, &device->lone_notify);
+		}
 		return NULL;
 	}
 	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "../../src/device/host_sort.h"
 #include "test_device.h"
 
 static const GsDeviceOps *ops;
@@ -583,6 +584,51 @@ case_wrong_ordinal(void)
 	end_case("device that does not exist");
 }
 
+/* The sort that the host device's threads and PostgreSQL's backends share. */
+static void
+case_in_process(void)
+{
+	const int	cancel = 1;
+
+	if (!begin_case("sort in the calling thread"))
+		return;
+	for (const TestGenerator *g = test_generators; g->name != NULL; g++)
+	{
+		TestRandom	rng = seed;
+		TestInput	in;
+		GsHostKey  *keys;
+
+		test_input_init(&in, g->chunk_bytes);
+		g->make(&in, &rng);
+		test_input_finish(&in);
+		keys = calloc((size_t) in.n * 2 + 1, sizeof(GsHostKey));
+		if (keys == NULL)
+			abort();
+		for (uint32_t i = 0; i < in.n; i++)
+			gs_host_key_init(&keys[i], in.bytes + in.records[i].key,
+							 in.records[i].key_len & GS_LENGTH_MASK, i);
+		CHECK(gs_host_sort(keys, keys + in.n, in.n, NULL), "%s: cancelled by nobody", g->name);
+		for (uint32_t i = 0; i < in.n; i++)
+		{
+			if (!CHECK(keys[i].row == in.order[i], "%s: wrong at %u", g->name, i))
+				break;
+			CHECK(i == 0 || gs_host_key_equal(&keys[i - 1], &keys[i]) ==
+				  (test_key_compare(&in, in.order[i - 1], in.order[i]) == 0),
+				  "%s: wrong tie at %u", g->name, i);
+		}
+		if (in.n > 65536)
+		{
+			for (uint32_t i = 0; i < in.n; i++)
+				gs_host_key_init(&keys[i], in.bytes + in.records[i].key,
+								 in.records[i].key_len & GS_LENGTH_MASK, i);
+			CHECK(!gs_host_sort(keys, keys + in.n, in.n, &cancel), "%s: not cancelled", g->name);
+		}
+		free(keys);
+		test_input_free(&in);
+	}
+	end_case("sort in the calling thread");
+}
+
 static int
 run_suite(void)
 {
@@ -618,6 +664,8 @@ run_suite(void)
 	case_close_open_sorts();
 	case_without_notify();
 	case_wrong_ordinal();
+	if (ops == &gs_device_host)
+		case_in_process();
 	printf("%u passed, %u failed\n", n_passed, n_failed);
 	return n_failed > 0 || n_passed == 0;
 }
