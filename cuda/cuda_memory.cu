@@ -5,8 +5,8 @@
  *
  * The pool is a cudaMemPool with an unlimited release threshold: allocations
  * and frees are ordered by streams and cost microseconds once it is warm.
- * Its cache is cut back before it would make the process's footprint pass
- * the cap.  On devices without pools (some virtual ones) plain cudaMalloc and
+ * Its cache is cut back as soon as it makes the process's footprint pass the
+ * cap.  On devices without pools (some virtual ones) plain cudaMalloc and
  * cudaFree serve, which wait for the device but are right.
  *
  *-------------------------------------------------------------------------
@@ -60,11 +60,11 @@ void DeviceMemory::release(u64 bytes)
   reserved.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-u64 DeviceMemory::pool_bytes(cudaMemPoolAttr which) const
+u64 DeviceMemory::pool_bytes() const
 {
   u64 bytes = 0;
 
-  GS_CUDA_TRY(cudaMemPoolGetAttribute(pool, which, &bytes));
+  GS_CUDA_TRY(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &bytes));
   return bytes;
 }
 
@@ -88,11 +88,6 @@ void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
   drain();
   bytes = align_up(bytes == 0 ? u64{1} : bytes, u64{512});
 
-  // What is cached can lie in pieces that do not serve this request.
-  if (pool != nullptr && pool_bytes(cudaMemPoolAttrReservedMemCurrent) + bytes > limit_bytes &&
-      pool_bytes(cudaMemPoolAttrReservedMemCurrent) - pool_bytes(cudaMemPoolAttrUsedMemCurrent) < bytes)
-    trim();
-
   void *memory = take(bytes, stream);
 
   if (memory == nullptr)
@@ -100,6 +95,9 @@ void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
     trim();
     memory = take(bytes, stream);
   }
+  // What is cached may lie in pieces that did not serve this request.
+  else if (pool != nullptr && pool_bytes() > limit_bytes)
+    trim();
   if (memory == nullptr)
     fail(GS_NO_MEMORY, "the device has no %llu bytes of memory free", bytes);
   return memory;

@@ -61,7 +61,7 @@ public:
 
 private:
   void *take(u64 bytes, cudaStream_t stream);
-  u64 pool_bytes(cudaMemPoolAttr which) const;
+  u64 pool_bytes() const; // in use or cached
 
   const u64 limit_bytes;
   std::atomic<u64> reserved{0};

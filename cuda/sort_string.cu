@@ -13,7 +13,7 @@
  *	  segment's number in as many bits as the last number needs, the next bits
  *	  of the key, zeros where it has ended, and in 3 bits how many whole bytes of
  *	  the key there are.  That last field orders "ab" before "ab\0", whose
- *	  words are otherwise the same.  The last byte of the key may be there in part: its
+ *	  words are otherwise the same.  The last byte may be there in part: its
  *	  upper bits separate rows, but depth counts whole bytes.  The sort is
  *	  stable and starts from the order of appending, which equal keys so keep.
  *
@@ -35,8 +35,8 @@
  *	  Rows of one segment often share far more than the word (directories,
  *	  hosts, templates).  After each round the rows of every segment are
  *	  compared with its first one over up to max_skip bytes, and the segment's
- *	  depth advances by the least agreement.  A look at it costs one pass over the
- *	  live rows; a round costs ten.  The prefix of all keys is known already.
+ *	  depth advances by the least agreement.  That costs one pass over the live
+ *	  rows; a round costs ten.  The prefix of all keys is known already.
  *
  * Memory
  *	  Per row two words, two row numbers, two slots, a segment number, a scan
@@ -88,7 +88,6 @@ struct Shape
 {
   u32 key_bits;
   u32 chars;
-  u32 segment_bits;
   u32 small_rows; // larger segments go on to the next round
 
   __device__ u32 segment_of(u64 word) const
@@ -445,8 +444,7 @@ Shape make_shape(const RoundCounts &in)
 {
   Shape shape;
 
-  shape.segment_bits = bits_of(in.segments - 1);
-  shape.key_bits = word_bits - count_bits - shape.segment_bits;
+  shape.key_bits = word_bits - count_bits - bits_of(in.segments - 1);
   shape.chars = std::min(max_chars, shape.key_bits / 8);
   shape.small_rows = in.live < few_rows ? max_small_rows : min_small_rows;
   return shape;

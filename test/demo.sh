@@ -194,7 +194,7 @@ measure()
 			read -r queries service < <(private_memory)
 			[ "$queries" -le "$peak_kb" ] || peak_kb=$queries
 			[ "$service" -le "$service_kb" ] || service_kb=$service
-			sleep 0.05
+			sleep 0.02
 		done
 		wait $child || die "the query failed"
 		child=

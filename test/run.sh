@@ -13,7 +13,8 @@
 #
 # Environment:
 #	PG_CONFIG				the server to test with
-#	CUDA, CUDA_ARCH			as in the Makefile; CI=true compiles for one architecture
+#	CUDA, CUDA_ARCH			as in the Makefile, but only this machine's architecture,
+#							or 90 where there is no GPU, is compiled for by default
 #	GPUSORT_TEST_DEVICE		host (default) or cuda: where the servers' sorts run
 #	SANITIZE				for the unit tests' second build (default address,undefined;
 #							thread is clean as well, and takes minutes)
@@ -48,6 +49,11 @@ export MAKEFLAGS
 check_prerequisites
 make_work_dir
 mkdir -p "$log"
+exec 9>"$build/lock"
+if ! flock -n 9; then
+	echo "== waiting for another test run in this tree to end"
+	interruptible flock 9
+fi
 rm -rf "${log:?}"/*
 
 if build_for_test; then

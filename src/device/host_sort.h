@@ -95,7 +95,7 @@ extern bool gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, const in
 /*
  * The same for keys that agree on their first `depth` bytes.  Their words are
  * those at that depth or, where `stale`, are not yet read there.  *rounds is
- * raised to the number of times that a key's word was read at most.
+ * how often they have been read, and is raised to the most that it took.
  */
 extern bool gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
 							bool stale, const int *cancel, uint32_t *rounds);

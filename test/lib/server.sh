@@ -6,7 +6,7 @@
 # copy is a whole installation, and "make install DESTDIR=$work/install" puts
 # the extension into it.
 #
-#	make_work_dir			sets work, and cleans it up when the script ends
+#	make_work_dir			sets work, goes there, and removes it when the script ends
 #	make_private_install	copies the server that PG_CONFIG names
 #	start_server NAME CONF...	initdb, start; sets PGHOST, PGUSER, PGDATABASE
 #	stop_server NAME
@@ -15,7 +15,8 @@
 #
 # Sets: work, run (what that user may write), bindir, pkglibdir (in the copy).
 
-# PostgreSQL refuses to run as root
+# PostgreSQL refuses to run as root.  (as_user closes descriptor 9, which may
+# hold run.sh's lock: a server that is left behind must not hold it.)
 choose_user()
 {
 	server_user=
@@ -36,9 +37,9 @@ as_user()
 {
 	if [ -n "$server_user" ]; then
 		setpriv --reuid="$server_user" --regid="$(id -gn "$server_user")" --init-groups \
-			env HOME="$run" USER="$server_user" LOGNAME="$server_user" "$@"
+			env HOME="$run" USER="$server_user" LOGNAME="$server_user" "$@" 9>&-
 	else
-		"$@"
+		"$@" 9>&-
 	fi
 }
 
@@ -75,6 +76,8 @@ make_work_dir()
 	chmod 755 "$work"
 	mkdir "$run"
 	[ -z "$server_user" ] || chown "$server_user:" "$run"
+	# the sources may lie where that user cannot go
+	cd "$work" || exit 1
 }
 
 # End a process and all that it started

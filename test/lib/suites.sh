@@ -61,6 +61,16 @@ show_build_errors()
 	grep -vE '^(make|rm|ar|mkdir|[^ ]*(gcc|nvcc|clang)[^ ]*) ' "$1" | tail -60
 }
 
+# For the tests one architecture will do: all of them take many minutes
+gpu_architectures()
+{
+	local arch
+
+	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+		tr -d '. ' | grep -xE '[0-9]+' | sort -un | head -1)
+	echo "${arch:-90}"
+}
+
 # What the tests run: fault points, all warnings, no bitcode to save time
 build_for_test()
 {
@@ -68,11 +78,7 @@ build_for_test()
 	case ${CUDA-} in
 		auto|yes|no) build_flags+=(CUDA="$CUDA") ;;
 	esac
-	if [ -n "${CUDA_ARCH-}" ]; then
-		build_flags+=(CUDA_ARCH="$CUDA_ARCH")
-	elif [ "${CI-}" = true ]; then
-		build_flags+=(CUDA_ARCH=90)
-	fi
+	build_flags+=(CUDA_ARCH="${CUDA_ARCH:-$(gpu_architectures)}")
 
 	echo "== building for $("$PG_CONFIG" --version), ${build_flags[*]}"
 	if ! make_gpusort "$build" -j"$jobs" "${build_flags[@]}" >"$log/build.log" 2>&1; then
@@ -211,6 +217,10 @@ run_regress()
 	mkdir -p "$dir/$inputs" "$dir/expected"
 	cp "$root/test/$inputs"/* "$dir/$inputs/"
 	cp "$root"/expected/*.out "$dir/expected/" 2>/dev/null
+	# a test without an answer fails, and must not end the run
+	for file in "${tests[@]}"; do
+		[ -e "$dir/expected/$file.out" ] || : >"$dir/expected/$file.out"
+	done
 	[ -z "$server_user" ] || chown -R "$server_user:" "$dir"
 
 	if ! start_server "$suite-server" "include '$work/gpusort.conf'"; then
@@ -223,7 +233,7 @@ run_regress()
 		--host="$PGHOST" --port="$PGPORT" --user="$PGUSER" --dbname="gpusort_$suite" \
 		--load-extension=gpusort --max-concurrent-tests=4 "${tests[@]}" >"$log/$suite.log" 2>&1
 	status=$?
-	cd "$root" || exit 1
+	cd "$work" || exit 1
 	stop_server "$suite-server"
 
 	mkdir -p "$log/$suite"
@@ -239,7 +249,7 @@ run_regress()
 		bad=$total
 	elif [ "${bad:-0}" -gt 0 ]; then
 		cp "$dir/regression.diffs" "$log/$suite/"
-		head -300 "$dir/regression.diffs"
+		head -150 "$dir/regression.diffs"
 		echo "(results and diffs are in ${log#"$root"/}/$suite)"
 	elif [ $status -ne 0 ]; then
 		bad=1
@@ -297,7 +307,7 @@ suite_tap()
 			echo "ok - $name: $ok passed ($((SECONDS - start)) s)"
 		fi
 	done
-	cd "$root" || exit 1
+	cd "$work" || exit 1
 	cp -r "$dir"/tmp_check/log "$log/tap/servers" 2>/dev/null
 	count tap $total_ok $total_bad
 }

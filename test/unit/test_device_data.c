@@ -50,6 +50,8 @@ test_input_init(TestInput *in, uint32_t chunk_bytes)
 {
 	memset(in, 0, sizeof(*in));
 	in->chunk_bytes = chunk_bytes;
+	in->max_bytes = 4096;
+	in->bytes = grow(NULL, in->max_bytes);
 }
 
 void

@@ -1,0 +1,163 @@
+# What the benchmarks share: a private server with gpusort as users build it,
+# data, and timing.  Sourced by the scripts of this folder.
+#
+#	bench_begin				build, install, start the server
+#	bench_load_paths TABLE ROWS, bench_load_words TABLE ROWS
+#	bench_time SETTINGS SQL	median ms of BENCH_RUNS runs, by EXPLAIN (ANALYZE,
+#							TIMING OFF); SETTINGS are "name=value" words
+#	bench_copy_time SETTINGS SQL	the same for COPY (SQL) TO '/dev/null', by clock
+#
+# Environment:
+#	BENCH_DEVICE=cuda|host	default: cuda where there is a GPU
+#	BENCH_FILE=file			lines to sort instead of the distribution's paths
+#	BENCH_RUNS=3
+#	PG_CONFIG, CUDA, CUDA_ARCH	as for the Makefile
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+. "$root/test/lib/prerequisites.sh"
+. "$root/test/lib/server.sh"
+. "$root/test/lib/paths.sh"
+
+runs=${BENCH_RUNS:-3}
+MAKEFLAGS=$(echo "${MAKEFLAGS-}" | sed -E 's/(^| )-j[0-9]*//g; s/ ?--jobserver[^ ]*//g')
+export MAKEFLAGS
+
+bench_die()
+{
+	echo "bench: $*" >&2
+	exit 1
+}
+
+bench_build()
+{
+	make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" -j"$(nproc)" with_llvm=no "${flags[@]}" &&
+		make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" with_llvm=no "${flags[@]}" \
+			install DESTDIR="$work/install"
+}
+
+bench_begin()
+{
+	local arch memory_mb
+
+	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+		tr -d '. ' | grep -xE '[0-9]+' | sort -u | tr '\n' ' ')
+	device=${BENCH_DEVICE:-$([ -n "$arch" ] && echo cuda || echo host)}
+	check_prerequisites
+	make_work_dir
+	build=$root/build/bench
+	mkdir -p "$build"
+	flags=(CUDA="${CUDA:-$([ -n "$arch" ] && echo auto || echo no)}")
+	[ -z "${CUDA_ARCH:-$arch}" ] || flags+=(CUDA_ARCH="${CUDA_ARCH:-${arch% }}")
+	make_private_install || exit 1
+	interruptible bench_build >"$work/build.log" 2>&1 || { tail -30 "$work/build.log" >&2; exit 1; }
+	chmod -R a+rX "$work/install"
+
+	memory_mb=$(awk '/MemTotal/ {print int($2 / 1024)}' /proc/meminfo)
+	start_server bench \
+		"shared_preload_libraries = 'gpusort'" \
+		"gpusort.device = $device" \
+		"shared_buffers = $((memory_mb / 5 < 8192 ? memory_mb / 5 : 8192))MB" \
+		"max_wal_size = 64GB" \
+		"checkpoint_timeout = 1d" \
+		"autovacuum = off" \
+		"max_worker_processes = 32" \
+		"max_parallel_workers = 32" \
+		"parallel_setup_cost = 0" \
+		"parallel_tuple_cost = 0" \
+		"jit = off" || exit 1
+	bench_sql -c "CREATE EXTENSION gpusort" >/dev/null || exit 1
+	for _ in $(seq 100); do
+		[ "$(bench_sql -c "SELECT state FROM gpusort_devices")" = starting ] || break
+		sleep 0.1
+	done
+	[ "$(bench_sql -c "SELECT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
+	echo "date:    $(date -u +%F)   commit: $(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)"
+	echo "machine: $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $((memory_mb / 1024)) GB"
+	echo "server:  $("$PG_CONFIG" --version)   device: $(bench_sql -c "SELECT name FROM gpusort_devices")"
+	echo "command: $0 $*"
+}
+
+bench_sql()
+{
+	as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 "$@"
+}
+
+# All rows are in shared buffers, with their hint bits set, before anything is timed
+bench_settle()
+{
+	bench_sql -c "VACUUM (ANALYZE, FREEZE) $1" -c "SET client_min_messages = warning" -c "CREATE EXTENSION IF NOT EXISTS pg_prewarm" \
+		-c "SELECT pg_prewarm('$1')" >/dev/null
+}
+
+bench_load_paths()
+{
+	local table=$1 rows=$2 file=$work/$1.paths
+
+	if [ -n "${BENCH_FILE-}" ]; then
+		shuf -n "$rows" --random-source=<(yes gpusort) "$BENCH_FILE" >"$file"
+	else
+		interruptible collect_paths "$rows" "$file" || bench_die "no file paths found"
+	fi
+	chmod a+r "$file"
+	bench_sql -c "CREATE TABLE $table (id int GENERATED ALWAYS AS IDENTITY, p text)" \
+		-c "\\copy $table (p) FROM '$file' (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')" || exit 1
+	rm -f "$file"
+	bench_settle "$table"
+}
+
+bench_load_words()
+{
+	bench_sql -c "CREATE TABLE $1 AS SELECT i AS id,
+		substr(translate(md5(i::text), '0123456789', 'ghijklmnop'), 1, 5 + abs(hashint4(i)) % 12) AS p
+		FROM generate_series(1, $2) AS i ORDER BY hashint4(i)" || exit 1
+	bench_settle "$1"
+}
+
+bench_settings()
+{
+	local setting
+
+	for setting in $1; do
+		printf "SET %s = '%s';\n" "${setting%%=*}" "${setting#*=}"
+	done
+}
+
+bench_median()
+{
+	sort -n | awk '{v[NR] = $1} END {if (NR) printf "%.0f", v[int((NR + 1) / 2)]; else printf "-1"}'
+}
+
+bench_time()
+{
+	local settings=$1 sql=$2
+
+	{
+		bench_settings "$settings"
+		for _ in $(seq "$runs"); do
+			echo "EXPLAIN (ANALYZE, TIMING OFF) $sql;"
+		done
+	} | bench_sql | tee -a "$work/plans.log" | sed -n 's/^Execution Time: \(.*\) ms/\1/p' | bench_median
+}
+
+bench_copy_time()
+{
+	local settings=$1 sql=$2
+
+	{
+		bench_settings "$settings"
+		echo '\timing on'
+		for _ in $(seq "$runs"); do
+			echo "COPY ($sql) TO '/dev/null';"
+		done
+	} | bench_sql | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' | bench_median
+}
+
+bench_min()
+{
+	printf '%s\n' "$@" | sort -n | head -1
+}
+
+bench_ratio()
+{
+	awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", (b > 0 ? a / b : 0)}'
+}

@@ -1,0 +1,95 @@
+--
+-- What EXPLAIN says, in all formats, without the numbers.
+--
+SET client_min_messages = warning;
+CREATE FUNCTION explain_masked(options text, query text) RETURNS SETOF text
+LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE format('EXPLAIN (%s) %s', options, query) LOOP
+		line := regexp_replace(line, '\d+\.\d+', 'N.N', 'g');
+		line := regexp_replace(line, '(Key Bytes|Row Bytes)(":?|:|>)(\s*)\d+', '\1\2\3N');
+		line := regexp_replace(line, '(Memory|Disk): \d+kB', '\1: NkB');
+		line := regexp_replace(line, 'Device: (cuda|host)$', 'Device: D');
+		line := regexp_replace(line, '(Device": "|Device: "|<Device>)(cuda|host)', '\1D');
+		line := regexp_replace(line, '(Engine)(": "|: "|>|: )[a-z0-9-]+', '\1\2E');
+		CONTINUE WHEN line ~ '(Planning Time|Execution Time|Planning-Time|Execution-Time)';
+		RETURN NEXT line;
+	END LOOP;
+END
+$$;
+
+CREATE TABLE explain_t AS
+	SELECT i AS id, 'p' || (i * 7919 % 5000) AS p FROM generate_series(1, 5000) AS i;
+ANALYZE explain_t;
+SET gpusort.force = on;
+SET gpusort.min_rows = 1000;
+SET max_parallel_workers_per_gather = 0;
+
+-- the sort key, as Sort prints it
+EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY id DESC NULLS LAST, p COLLATE "C" NULLS FIRST;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT p FROM explain_t ORDER BY id + 1, p COLLATE "POSIX" DESC;
+EXPLAIN (COSTS OFF) SELECT t.p FROM explain_t t JOIN explain_t u USING (id) ORDER BY t.p COLLATE "C", u.id;
+EXPLAIN (COSTS OFF) SELECT p, count(*) FROM explain_t GROUP BY p ORDER BY count(*) DESC, p COLLATE "C";
+EXPLAIN (COSTS OFF) SELECT id FROM explain_t ORDER BY p USING ~>~;
+SET gpusort.enabled = off;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY id DESC NULLS LAST, p COLLATE "C" NULLS FIRST;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT p FROM explain_t ORDER BY id + 1, p COLLATE "POSIX" DESC;
+EXPLAIN (COSTS OFF) SELECT t.p FROM explain_t t JOIN explain_t u USING (id) ORDER BY t.p COLLATE "C", u.id;
+EXPLAIN (COSTS OFF) SELECT p, count(*) FROM explain_t GROUP BY p ORDER BY count(*) DESC, p COLLATE "C";
+EXPLAIN (COSTS OFF) SELECT id FROM explain_t ORDER BY p USING ~>~;
+SET gpusort.enabled = on;
+
+-- on the device
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF',
+	'SELECT * FROM explain_t ORDER BY p COLLATE "C"');
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF',
+	'SELECT * FROM explain_t ORDER BY p COLLATE "C"');
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, FORMAT JSON',
+	'SELECT * FROM explain_t ORDER BY p COLLATE "C"');
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, FORMAT YAML',
+	'SELECT * FROM explain_t ORDER BY p COLLATE "C"');
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, FORMAT XML',
+	'SELECT * FROM explain_t ORDER BY p COLLATE "C"');
+-- in the process
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF',
+	'SELECT * FROM explain_t WHERE id < 100 ORDER BY p COLLATE "C"');
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, FORMAT JSON',
+	'SELECT * FROM explain_t WHERE id < 100 ORDER BY p COLLATE "C"');
+-- never run
+SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF',
+	'SELECT * FROM (SELECT * FROM explain_t ORDER BY p COLLATE "C") s LIMIT 0');
+
+-- with parallel feed
+SET max_parallel_workers_per_gather = 2;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET gpusort.setup_cost = 0;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY p COLLATE "C";
+SELECT line FROM explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF',
+	'SELECT * FROM explain_t ORDER BY p COLLATE "C"') AS line
+WHERE line !~ 'Launched|Seq Scan|Chunks|GpuSortFeed';
+
+-- costs decide: a small sort and a small limit stay PostgreSQL's
+RESET gpusort.setup_cost;
+RESET gpusort.min_rows;
+SET gpusort.force = off;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY p COLLATE "C";
+SET gpusort.min_rows = 1000;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY p COLLATE "C" LIMIT 10;
+CREATE TABLE explain_u AS SELECT i AS id, md5(i::text) AS p FROM generate_series(1, 50000) AS i;
+ANALYZE explain_u;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY p COLLATE "C";
+EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY p COLLATE "C" LIMIT 10;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY p COLLATE "C" LIMIT 40000;
+SET enable_sort = off;
+EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY p COLLATE "C";
+RESET enable_sort;
+CREATE INDEX ON explain_u (id);
+EXPLAIN (COSTS OFF) SELECT * FROM explain_u ORDER BY id;
+DROP TABLE explain_t, explain_u;
+DROP FUNCTION explain_masked;

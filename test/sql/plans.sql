@@ -1,0 +1,199 @@
+--
+-- Sorts in all the places where a query can have its ORDER BY, and what the
+-- rest of the plan asks of them.  Each query runs with gpusort off and forced
+-- on, serially and with parallel feed; the rows are compared one by one.
+--
+SET client_min_messages = warning;
+SET gpusort.min_rows = 500;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+
+CREATE TABLE plans_t (id int, k int, p text COLLATE "C", f float8);
+INSERT INTO plans_t
+	SELECT i, i % 97, CASE WHEN i % 50 = 0 THEN NULL ELSE md5((i % 700)::text) END,
+		CASE i % 11 WHEN 0 THEN NULL WHEN 1 THEN 'NaN' WHEN 2 THEN '-0' WHEN 3 THEN '0' ELSE sin(i) END
+	FROM generate_series(1, 6000) AS i;
+ANALYZE plans_t;
+
+-- Runs query three ways; it must have a total order up to equal rows.
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wrapped text := 'SELECT array_agg(s::text) FROM (' || query || ') s';
+	stock text[];
+	ours text[];
+	plan text;
+	taken boolean := false;
+BEGIN
+	PERFORM set_config('gpusort.enabled', 'off', true);
+	EXECUTE wrapped INTO stock;
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	PERFORM set_config('gpusort.force', 'on', true);
+	FOR workers IN 0 .. 1 LOOP
+		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
+		FOR plan IN EXECUTE 'EXPLAIN (COSTS OFF) ' || wrapped LOOP
+			taken := taken OR plan LIKE '%(GpuSort)%';
+		END LOOP;
+		EXECUTE wrapped INTO ours;
+		IF stock IS DISTINCT FROM ours THEN
+			FOR i IN 1 .. greatest(cardinality(stock), cardinality(ours)) LOOP
+				IF stock[i] IS DISTINCT FROM ours[i] THEN
+					RETURN format('%s workers, row %s is %s, should be %s', workers * 2, i, ours[i], stock[i]);
+				END IF;
+			END LOOP;
+		END IF;
+	END LOOP;
+	RETURN format('same (%s rows), %s', cardinality(stock), CASE WHEN taken THEN 'gpusort' ELSE 'postgres' END);
+END
+$$;
+
+-- directions and NULLs
+SELECT compare('SELECT p, id FROM plans_t ORDER BY p, id');
+SELECT compare('SELECT p, id FROM plans_t ORDER BY p DESC, id');
+SELECT compare('SELECT p, id FROM plans_t ORDER BY p NULLS FIRST, id DESC');
+SELECT compare('SELECT p, id FROM plans_t ORDER BY p DESC NULLS LAST, id DESC');
+SELECT compare('SELECT f + 0 AS f, k, id FROM plans_t ORDER BY f, k, id');
+SELECT compare('SELECT f + 0 AS f, k, id FROM plans_t ORDER BY f DESC, k DESC NULLS LAST, id');
+-- expressions, columns that are not returned, repeated and constant columns
+SELECT compare('SELECT id FROM plans_t ORDER BY k % 7, length(p), id');
+SELECT compare('SELECT p FROM plans_t ORDER BY id DESC');
+SELECT compare('SELECT id, id AS again FROM plans_t ORDER BY id, id, again');
+SELECT compare('SELECT id, k FROM plans_t WHERE k = 5 ORDER BY k, id');
+SELECT compare('SELECT k, count(*), max(p) FROM plans_t GROUP BY k ORDER BY count(*) DESC, k');
+SELECT compare('SELECT DISTINCT k, p FROM plans_t ORDER BY p, k');
+SELECT compare('SELECT DISTINCT ON (k) k, id, p FROM plans_t ORDER BY k, id DESC');
+-- no rows, one row
+SELECT compare('SELECT * FROM plans_t WHERE id < 0 ORDER BY p');
+SELECT compare('SELECT * FROM plans_t WHERE id = 77 ORDER BY p');
+-- limits, offsets
+SELECT compare('SELECT id FROM plans_t ORDER BY p, id LIMIT 10');
+SELECT compare('SELECT id FROM plans_t ORDER BY p, id LIMIT 10 OFFSET 5990');
+SELECT compare('SELECT p FROM plans_t ORDER BY p FETCH FIRST 130 ROWS WITH TIES');
+-- joins, subqueries, CTEs, set operations, window functions, views
+SELECT compare('SELECT t.id, u.id FROM plans_t t JOIN plans_t u ON t.k = u.id ORDER BY u.p, t.id, u.id');
+SELECT compare('SELECT * FROM (SELECT id, p FROM plans_t ORDER BY p, id LIMIT 3000) s ORDER BY id DESC');
+SELECT compare('WITH c AS MATERIALIZED (SELECT id, p FROM plans_t ORDER BY p, id) SELECT * FROM c');
+SELECT compare('SELECT id, p FROM plans_t WHERE k < 40 UNION ALL SELECT id, p FROM plans_t WHERE k > 50 ORDER BY p, id');
+SELECT compare('SELECT id, rank() OVER (ORDER BY p, id) FROM plans_t ORDER BY f, id');
+SELECT compare('SELECT k, (SELECT count(*) FROM (SELECT 1 FROM plans_t u WHERE u.k = t.k ORDER BY u.p) s) FROM plans_t t WHERE id < 20 ORDER BY id');
+SELECT compare('SELECT t.id, s.id FROM plans_t t, LATERAL (SELECT id FROM plans_t u WHERE u.k = t.k ORDER BY p, id LIMIT 3) s WHERE t.id < 200 ORDER BY t.id, s.id');
+SELECT compare('SELECT t.id, s.n FROM plans_t t, LATERAL (SELECT count(*) AS n FROM (SELECT p FROM plans_t ORDER BY f OFFSET 0) x WHERE t.id > 0) s WHERE t.id < 4 ORDER BY t.id');
+CREATE VIEW plans_v AS SELECT id, p FROM plans_t ORDER BY p, id;
+SELECT compare('SELECT * FROM plans_v');
+SELECT compare('SELECT generate_series(1, 2) AS g, id FROM plans_t ORDER BY id DESC, g');
+SELECT compare('SELECT * FROM generate_series(1, 3000) AS g ORDER BY g % 100 DESC, g');
+SELECT compare('SELECT * FROM (VALUES (3, ''c''), (1, ''a''), (2, NULL)) AS v (i, t) ORDER BY t COLLATE "C" DESC, i');
+-- keys of many columns, and rows of many
+SELECT compare('SELECT ' || string_agg('id % ' || i || ' AS c' || i, ', ' ORDER BY i) || ' FROM plans_t ORDER BY ' ||
+	string_agg(i || CASE WHEN i % 2 = 0 THEN ' DESC' ELSE '' END, ', ' ORDER BY i))
+FROM generate_series(1, 100) AS i;
+SELECT compare('SELECT ' || string_agg(CASE i % 3 WHEN 0 THEN 'NULL::int' WHEN 1 THEN 'id' ELSE 'p' END || ' AS c' || i, ', ') ||
+	' FROM plans_t WHERE id <= 1200 ORDER BY 1, 2')
+FROM generate_series(1, 1600) AS i;
+
+-- a SCROLL cursor in all directions, across pages
+SET gpusort.force = on;
+SET max_parallel_workers_per_gather = 0;
+CREATE TABLE plans_wide AS SELECT i AS id, repeat(chr(97 + i % 26), 1000) AS pad FROM generate_series(1, 6000) AS i;
+ANALYZE plans_wide;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id FROM plans_wide ORDER BY id % 100, pad COLLATE "C", id DESC;
+CREATE FUNCTION pg_temp.at(n int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	got int;
+	c refcursor := 'c';
+BEGIN
+	FETCH ABSOLUTE n FROM c INTO got;
+	RETURN got;
+END
+$$;
+CREATE TEMP TABLE places AS SELECT n, (n * 7919) % 6000 + 1 AS place FROM generate_series(1, 300) AS n;
+CREATE TEMP TABLE found AS SELECT n, place, pg_temp.at(place) AS id FROM places ORDER BY n;
+FETCH LAST FROM c;
+FETCH NEXT FROM c;
+FETCH PRIOR FROM c;
+FETCH FIRST FROM c;
+FETCH PRIOR FROM c;
+FETCH NEXT FROM c;
+FETCH BACKWARD ALL FROM c;
+MOVE 3000 FROM c;
+FETCH FORWARD 2 FROM c;
+FETCH BACKWARD 3 FROM c;
+COMMIT;
+SET gpusort.enabled = off;
+SELECT count(*) AS wrong FROM found JOIN
+	(SELECT row_number() OVER (ORDER BY id % 100, pad COLLATE "C", id DESC) AS place, id FROM plans_wide) s USING (place)
+WHERE found.id <> s.id;
+SET gpusort.enabled = on;
+
+-- a cursor WITH HOLD outlives its transaction; the sort does not
+BEGIN;
+DECLARE h CURSOR WITH HOLD FOR SELECT id FROM plans_t ORDER BY p DESC NULLS LAST, id;
+FETCH 2 FROM h;
+COMMIT;
+SELECT count(*) FROM gpusort_activity;
+FETCH 2 FROM h;
+CLOSE h;
+
+-- two sorts at once, one left unfinished by a subtransaction's abort
+BEGIN;
+DECLARE a CURSOR FOR SELECT id FROM plans_t ORDER BY p, id;
+FETCH 1 FROM a;
+SAVEPOINT s;
+DECLARE b CURSOR FOR SELECT id FROM plans_t ORDER BY f, id;
+FETCH 1 FROM b;
+SELECT count(*) FROM gpusort_activity;
+ROLLBACK TO s;
+FETCH 2 FROM a;
+SELECT 1 / 0;
+ROLLBACK;
+DO $$ BEGIN FOR i IN 1 .. 100 LOOP EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity); PERFORM pg_sleep(0.05); END LOOP; END $$;
+SELECT count(*) FROM gpusort_activity;
+SELECT staging_used, memory_used, sorts FROM gpusort_devices;
+
+-- prepared statements, generic and custom plans
+PREPARE q (int) AS SELECT id FROM plans_t WHERE k < $1 ORDER BY p, id LIMIT 3;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE q (50);
+EXECUTE q (50);
+EXECUTE q (90);
+SET plan_cache_mode = force_custom_plan;
+EXECUTE q (50);
+RESET plan_cache_mode;
+
+-- loops and functions
+DO $$
+DECLARE
+	last text := '';
+	r record;
+	n int := 0;
+BEGIN
+	FOR r IN SELECT p FROM plans_t WHERE p IS NOT NULL ORDER BY p LOOP
+		IF r.p < last COLLATE "C" THEN
+			RAISE 'wrong order';
+		END IF;
+		last := r.p;
+		n := n + 1;
+	END LOOP;
+	RAISE WARNING '% rows in order', n;
+END
+$$;
+
+-- writing commands, and rows that are locked
+CREATE TABLE plans_u (n serial, id int);
+INSERT INTO plans_u (id) SELECT id FROM plans_t ORDER BY p DESC, id;
+SELECT count(*) AS wrong FROM plans_u JOIN
+	(SELECT row_number() OVER (ORDER BY p DESC, id) AS n, id FROM plans_t) s USING (n) WHERE plans_u.id <> s.id;
+EXPLAIN (COSTS OFF) SELECT id FROM plans_t ORDER BY p, id LIMIT 3 FOR UPDATE;
+BEGIN;
+SELECT id FROM plans_t ORDER BY p, id LIMIT 3 FOR UPDATE;
+COMMIT;
+UPDATE plans_u SET n = s.n FROM (SELECT id, n FROM plans_u ORDER BY id LIMIT 1000) s WHERE s.id = plans_u.id;
+CREATE TABLE plans_w AS SELECT * FROM plans_t ORDER BY f DESC, id;
+
+-- dropped and added columns
+ALTER TABLE plans_t DROP COLUMN k;
+ALTER TABLE plans_t ADD COLUMN late int DEFAULT 42;
+INSERT INTO plans_t (id, p) SELECT -i, md5(i::text) FROM generate_series(1, 1000) AS i;
+SELECT compare('SELECT * FROM plans_t ORDER BY late, p DESC, id');
+DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;

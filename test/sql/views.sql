@@ -1,0 +1,70 @@
+--
+-- The extension's objects and settings.
+--
+SET client_min_messages = warning;
+\dx gpusort
+\d gpusort_devices
+\d gpusort_stats
+\d gpusort_activity
+
+SELECT state, message IS NULL AS no_message, memory_limit > 0 AS has_memory,
+	memory_used, staging_total, staging_used, sorts, service_pid > 0 AS has_pid,
+	started < clock_timestamp() AS has_start
+FROM gpusort_devices;
+SELECT count(*) FROM gpusort_activity;
+
+SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals
+FROM pg_settings
+WHERE name LIKE 'gpusort.%' AND name NOT IN ('gpusort.fault', 'gpusort.device')
+ORDER BY name COLLATE "C";
+SHOW gpusort.staging_memory;
+
+-- settings of server start cannot be changed in a session
+SET gpusort.device = 'off';
+SET gpusort.staging_memory = '1GB';
+SET gpusort.device_memory = '1GB';
+-- nor can there be others of our prefix
+SET gpusort.no_such_setting = 1;
+SET gpusort.min_rows = -1;
+RESET gpusort.min_rows;
+
+-- statistics: a sort in the process, one on the device, one refused
+CREATE TABLE views_t AS SELECT i, md5(i::text) AS m FROM generate_series(1, 3000) AS i;
+ANALYZE views_t;
+SELECT gpusort_stats_reset();
+SET gpusort.force = on;
+SELECT i FROM views_t ORDER BY m COLLATE "C" LIMIT 1;
+SELECT sorts, device_sorts, process_sorts, rows, fallbacks, refusals FROM gpusort_stats;
+SET gpusort.min_rows = 1000;
+SELECT i FROM views_t ORDER BY m COLLATE "C" LIMIT 1;
+SELECT sorts, device_sorts, process_sorts, rows, bytes > 100000 AS bytes, fallbacks, fallback_reasons,
+	refusals, refusal_reasons, stats_reset < clock_timestamp() AS reset
+FROM gpusort_stats;
+-- each of these is refused twice: in EXPLAIN and when it runs
+EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY m COLLATE "und-x-icu";
+EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY ARRAY[i];
+SELECT refusals, refusal_reasons FROM gpusort_stats;
+SET client_min_messages = debug1;
+EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY ARRAY[i];
+SET client_min_messages = warning;
+
+-- an ordinary user sees the views, and may not reset
+CREATE ROLE regress_gpusort_user;
+SET ROLE regress_gpusort_user;
+SELECT count(*) FROM gpusort_stats;
+SELECT count(*) FROM gpusort_devices;
+SELECT count(*) FROM gpusort_activity;
+SELECT gpusort_stats_reset();
+RESET ROLE;
+DROP ROLE regress_gpusort_user;
+
+-- a sort now running shows, until its cursor is closed
+BEGIN;
+DECLARE c CURSOR FOR SELECT i FROM views_t ORDER BY m COLLATE "C";
+FETCH 1 FROM c;
+SELECT pid = pg_backend_pid() AS mine, datname = current_database() AS here,
+	usename = current_user AS me, phase, rows, bytes > 0 AS bytes, staging_bytes > 0 AS staging
+FROM gpusort_activity;
+CLOSE c;
+COMMIT;
+DROP TABLE views_t;
