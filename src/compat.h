@@ -13,11 +13,20 @@
 
 #include "storage/buffile.h"
 #include "storage/latch.h"
-#include "utils/pg_locale.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
 #error "gpusort needs PostgreSQL 15 or later"
+#endif
+
+/*
+ * utils/pg_locale.h needs ICU's headers where the server was built with ICU,
+ * and not every machine with the server's headers has those.
+ */
+#if PG_VERSION_NUM >= 180000
+#include "utils/pg_locale.h"
+#else
+extern bool lc_collate_is_c(Oid collation);
 #endif
 
 /*
