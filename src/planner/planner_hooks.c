@@ -12,6 +12,9 @@
  * In the second one the rows reach the device from all processes at once and
  * none goes through Gather, whose part is to launch and join the workers.
  *
+ * The finished plan is looked at once more, to take out columns that only
+ * PostgreSQL's own sort would have needed (sort_tlist.c).
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -32,10 +35,12 @@
 #include "planner/planner_hooks.h"
 #include "planner/sort_cost.h"
 #include "planner/sort_plan.h"
+#include "planner/sort_tlist.h"
 #include "service/service_client.h"
 #include "stats.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
+static planner_hook_type previous_planner = NULL;
 
 static void
 refuse(GsRefused reason)
@@ -219,9 +224,25 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 		offer_sort(root, input_rel, output_rel);
 }
 
+static PlannedStmt *
+plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	PlannedStmt *stmt;
+
+	if (previous_planner)
+		stmt = previous_planner(parse, query_string, cursor_options, params);
+	else
+		stmt = standard_planner(parse, query_string, cursor_options, params);
+	if (gs_guc_enabled)
+		gs_tlist_drop_junk(stmt);
+	return stmt;
+}
+
 void
 gs_planner_init(void)
 {
+	previous_planner = planner_hook;
+	planner_hook = plan_query;
 	previous_hook = create_upper_paths_hook;
 	create_upper_paths_hook = create_upper_paths;
 }

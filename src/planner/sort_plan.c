@@ -17,6 +17,7 @@
 
 #include "executor/executor_nodes.h"
 #include "planner/sort_plan.h"
+#include "planner/sort_tlist.h"
 
 List *
 gs_plan_private(const Sort *sort, int flags)
@@ -95,11 +96,14 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	Sort	   *sort = linitial_node(Sort, children);
 	Plan	   *child = outerPlan(sort);
 	int			flags = linitial_int(path->custom_private);
-	List	   *private = gs_plan_private(sort, flags);
+	List	   *private;
 
 	(void) root;
 	(void) rel;
 	(void) clauses;
+
+	gs_tlist_find_columns(sort);
+	private = gs_plan_private(sort, flags);
 
 	/* tell the feed nodes under a Gather what to sort by */
 	if (IsA(child, Gather) && IsA(outerPlan(child), CustomScan) &&
