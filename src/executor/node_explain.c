@@ -45,6 +45,7 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *k
 		Oid			collation;
 		TypeCacheEntry *typentry;
 		bool		reverse = false;
+		Var		   *var;
 
 		if (tle == NULL)
 			elog(ERROR, "no tlist entry for key %d", keys->attnos[i]);
@@ -52,10 +53,9 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *k
 		collation = keys->collations[i];
 
 		resetStringInfo(&buf);
-		appendStringInfoString(&buf, deparse_expression((Node *) makeVar(INDEX_VAR, keys->attnos[i], type,
-																		 exprTypmod((Node *) tle->expr),
-																		 exprCollation((Node *) tle->expr), 0),
-														context, prefixed, true));
+		var = makeVar(INDEX_VAR, keys->attnos[i], type, exprTypmod((Node *) tle->expr),
+					  exprCollation((Node *) tle->expr), 0);
+		appendStringInfoString(&buf, deparse_expression((Node *) var, context, prefixed, true));
 		if (OidIsValid(collation) && collation != get_typcollation(type))
 		{
 			char	   *name = get_collation_name(collation);

@@ -129,17 +129,20 @@ gpusort_stats(PG_FUNCTION_ARGS)
 	TupleDesc	tupdesc;
 	Datum		values[10];
 	bool		nulls[10] = {0};
+	int			column;
 
 	require_preloaded();
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	for (int i = 0; i < GS_COUNT_COUNTERS; i++)
 		values[i] = Int64GetDatum(pg_atomic_read_u64(&gs_stats->counters[i]));
-	values[GS_COUNT_COUNTERS] = Int64GetDatum(sum(gs_stats->fallbacks, GS_FALLBACK_COUNT));
-	values[GS_COUNT_COUNTERS + 1] = counts_as_jsonb(gs_stats->fallbacks, GS_FALLBACK_COUNT, fallback_name);
-	values[GS_COUNT_COUNTERS + 2] = Int64GetDatum(sum(gs_stats->refusals, GS_REFUSED_COUNT));
-	values[GS_COUNT_COUNTERS + 3] = counts_as_jsonb(gs_stats->refusals, GS_REFUSED_COUNT, refused_name);
-	values[GS_COUNT_COUNTERS + 4] = TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&gs_stats->reset_time));
+	column = GS_COUNT_COUNTERS;
+	values[column++] = Int64GetDatum(sum(gs_stats->fallbacks, GS_FALLBACK_COUNT));
+	values[column++] = counts_as_jsonb(gs_stats->fallbacks, GS_FALLBACK_COUNT, fallback_name);
+	values[column++] = Int64GetDatum(sum(gs_stats->refusals, GS_REFUSED_COUNT));
+	values[column++] = counts_as_jsonb(gs_stats->refusals, GS_REFUSED_COUNT, refused_name);
+	values[column++] =
+		TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&gs_stats->reset_time));
 	StaticAssertStmt(GS_COUNT_COUNTERS + 5 == lengthof(values), "one value for each column");
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
 }

@@ -238,7 +238,7 @@ write_bytes(const GsKeyColumn *col, Datum value, bool isnull, uint8 *dst,
 		*inexact = true;
 		len = GS_KEY_MAX - 1;
 	}
-	memcpy(dst + 1, var_bytes(var, len).data, len);
+	gs_key_copy(dst + 1, (const uint8 *) var_bytes(var, len).data, len);
 	return 1 + len;
 }
 
@@ -278,7 +278,7 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 
 				Assert(col->width <= FIXED_VALUE_MAX);
 				put_fixed(col, values[at], whole);
-				memcpy(dst, whole, room);
+				gs_key_copy(dst, (const uint8 *) whole, room);
 				dst = end;
 				goto full;
 			}

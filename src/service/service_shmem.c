@@ -32,7 +32,9 @@ StaticAssertDecl(GS_CHUNK_BYTES == 1 << 20, "gs_chunk_memory() knows the chunk s
 static int
 arena_chunks(void)
 {
-	return Max(2 * GS_SESSION_CHUNKS, (int) ((int64) gs_guc_staging_memory_mb * 1024 * 1024 / GS_CHUNK_BYTES));
+	int64		bytes = (int64) gs_guc_staging_memory_mb * 1024 * 1024;
+
+	return Max(2 * GS_SESSION_CHUNKS, (int) (bytes / GS_CHUNK_BYTES));
 }
 
 /* No more sessions than can be promised their chunks. */

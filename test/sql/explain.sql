@@ -9,11 +9,11 @@ DECLARE
 BEGIN
 	FOR line IN EXECUTE format('EXPLAIN (%s) %s', options, query) LOOP
 		line := regexp_replace(line, '\d+\.\d+', 'N.N', 'g');
-		line := regexp_replace(line, '(Key Bytes|Row Bytes)(":?|:|>)(\s*)\d+', '\1\2\3N');
+		line := regexp_replace(line, '((Key|Row)[ -]Bytes"?[:>]\s*)\d+', '\1N', 'g');
 		line := regexp_replace(line, '(Memory|Disk): \d+kB', '\1: NkB');
 		line := regexp_replace(line, 'Device: (cuda|host)$', 'Device: D');
 		line := regexp_replace(line, '(Device": "|Device: "|<Device>)(cuda|host)', '\1D');
-		line := regexp_replace(line, '(Engine)(": "|: "|>|: )[a-z0-9-]+', '\1\2E');
+		line := regexp_replace(line, '(Engine(": "|: "|>|: ))[a-z0-9, -]+', '\1E');
 		CONTINUE WHEN line ~ '(Planning Time|Execution Time|Planning-Time|Execution-Time)';
 		RETURN NEXT line;
 	END LOOP;

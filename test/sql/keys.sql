@@ -30,6 +30,7 @@ DECLARE
 	stock text[];
 	ours text[];
 	taken boolean;
+	min_rows int;
 BEGIN
 	PERFORM set_config('gpusort.enabled', 'off', true);
 	EXECUTE query INTO stock;
@@ -40,15 +41,19 @@ BEGIN
 	PERFORM set_config('gpusort.enabled', 'on', true);
 	PERFORM set_config('gpusort.force', 'on', true);
 	taken := keys_taken(query);
-	EXECUTE query INTO ours;
-
-	IF cardinality(stock) <> cardinality(ours) THEN
-		RETURN format('%s rows, should be %s', cardinality(ours), cardinality(stock));
-	END IF;
-	FOR i IN 1 .. cardinality(stock) LOOP
-		IF stock[i] IS DISTINCT FROM ours[i] THEN
-			RETURN format('row %s is %s, should be %s', i, left(ours[i], 60), left(stock[i], 60));
+	-- in the process, then on the device
+	FOREACH min_rows IN ARRAY ARRAY[1000000, 0] LOOP
+		PERFORM set_config('gpusort.min_rows', min_rows::text, true);
+		EXECUTE query INTO ours;
+		IF cardinality(stock) <> cardinality(ours) THEN
+			RETURN format('%s rows, should be %s', cardinality(ours), cardinality(stock));
 		END IF;
+		FOR i IN 1 .. cardinality(stock) LOOP
+			IF stock[i] IS DISTINCT FROM ours[i] THEN
+				RETURN format('row %s is %s, should be %s (gpusort.min_rows %s)', i,
+							  left(ours[i], 60), left(stock[i], 60), min_rows);
+			END IF;
+		END LOOP;
 	END LOOP;
 	RETURN format('same order (%s rows), %s', cardinality(stock),
 				  CASE WHEN taken THEN 'gpusort' ELSE 'postgres' END);
