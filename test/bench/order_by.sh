@@ -74,7 +74,7 @@ echo "SELECT pg_backend_pid();" >&"${PSQL[1]}"
 read -r backend <&"${PSQL[0]}"
 private_kb()
 {
-	awk '/^Private_(Clean|Dirty)/ {sum += $2} END {print sum}' "/proc/$backend/smaps_rollup"
+	awk '/^RssAnon/ {print $2}' "/proc/$backend/status"
 }
 idle=$(private_kb)
 {
