@@ -162,10 +162,12 @@ sort_again(GpuSortState *state)
 {
 	GsSortStatus status;
 
-	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
 	if (state->feed)
 		gs_feed_set_sort(state->feed, NULL);
+
+	/* ends workers that still write into the session's chunks */
 	ExecReScan(outerPlanState(state));
+	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
 	status = put_all(state);
 	if (status == GS_SORT_OK)
 		status = gs_sort_perform(state->sort);

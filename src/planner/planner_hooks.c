@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * planner_hooks.c
- *	  Offer GpuSort paths for a query's ORDER BY.
+ *	  Offer GpuSort paths for a query's ORDER BY, and look at finished plans.
  *
  * At UPPERREL_ORDERED up to two paths are added, and compete by cost with
  * those that PostgreSQL made:
@@ -12,8 +12,9 @@
  * In the second one the rows reach the device from all processes at once and
  * none goes through Gather, whose part is to launch and join the workers.
  *
- * The finished plan is looked at once more, to take out columns that only
- * PostgreSQL's own sort would have needed (sort_tlist.c).
+ * In the finished plan the sorts that have no paths of their own are replaced
+ * (plan_replace.c), and columns that only PostgreSQL's own sort would have
+ * needed taken out (sort_tlist.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -32,23 +33,15 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "planner/plan_replace.h"
 #include "planner/planner_hooks.h"
 #include "planner/sort_cost.h"
 #include "planner/sort_plan.h"
 #include "planner/sort_tlist.h"
 #include "service/service_client.h"
-#include "stats.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
 static planner_hook_type previous_planner = NULL;
-
-static void
-refuse(GsRefused reason)
-{
-	gs_stats_refusal(reason);
-	ereport(DEBUG1,
-			(errmsg_internal("gpusort leaves a sort to PostgreSQL: %s", gs_refused_name(reason))));
-}
 
 /*
  * Can every column of the query's ORDER BY be sorted by gpusort?  The columns
@@ -80,29 +73,15 @@ order_by_is_supported(PlannerInfo *root)
 		types[i] = exprType(expr);
 		i++;
 	}
-	if (gs_key_desc_create(n, attnos, operators, collations, nulls_first, types, &refusal))
-		return true;
-	switch (refusal)
-	{
-		case GS_REFUSE_TYPE:
-			refuse(GS_REFUSED_TYPE);
-			break;
-		case GS_REFUSE_COLLATION:
-			refuse(GS_REFUSED_COLLATION);
-			break;
-		default:
-			refuse(GS_REFUSED_OPCLASS);
-			break;
-	}
-	return false;
+	/* a refusal is noted when the plan turns out to have a Sort in it */
+	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types,
+							  &refusal) != NULL;
 }
 
 /* May a plan for this query be run a second time, unseen by the user? */
 static bool
-can_run_again(PlannerInfo *root)
+can_run_again(Query *parse)
 {
-	Query	   *parse = root->parse;
-
 	return !parse->hasModifyingCTE && parse->rowMarks == NIL &&
 		!contain_volatile_functions((Node *) parse);
 }
@@ -133,7 +112,7 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 	path->path.parallel_workers = 0;
 	path->path.pathkeys = root->sort_pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	path->custom_private = list_make1_int(can_run_again(root) ? GS_PLAN_FLAG_RERUN : 0);
+	path->custom_private = list_make1_int(can_run_again(root->parse) ? GS_PLAN_FLAG_RERUN : 0);
 	gs_cost_sort(&path->path, child->total_cost, rows, fed_below);
 	return &path->path;
 }
@@ -189,13 +168,8 @@ offer_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
 			return;
 	}
-	if (!order_by_is_supported(root))
+	if (!gs_client_service_ready() || !order_by_is_supported(root))
 		return;
-	if (!gs_client_service_ready())
-	{
-		refuse(GS_REFUSED_SERVICE);
-		return;
-	}
 
 	serial = make_sort_path(root, ordered_rel, cheapest, cheapest->rows, false);
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
@@ -228,13 +202,19 @@ static PlannedStmt *
 plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	PlannedStmt *stmt;
+	bool		rerun;
 
+	/* asked first: the planner scribbles on its input */
+	rerun = gs_guc_enabled && gs_client_service_ready() && can_run_again(parse);
 	if (previous_planner)
 		stmt = previous_planner(parse, query_string, cursor_options, params);
 	else
 		stmt = standard_planner(parse, query_string, cursor_options, params);
 	if (gs_guc_enabled)
+	{
+		gs_plan_replace_sorts(stmt, rerun);
 		gs_tlist_drop_junk(stmt);
+	}
 	return stmt;
 }
 

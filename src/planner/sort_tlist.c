@@ -35,8 +35,10 @@ strip_relabel(Node *node)
 void
 gs_tlist_find_columns(Sort *sort)
 {
-	List	   *tlist = sort->plan.targetlist;
+	/* the Sort's own refers to this one, once the plan is finished */
+	List	   *tlist = outerPlan(sort)->targetlist;
 
+	Assert(list_length(tlist) == list_length(sort->plan.targetlist));
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		TargetEntry *key = get_tle_by_resno(tlist, sort->sortColIdx[i]);

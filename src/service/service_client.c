@@ -153,17 +153,29 @@ GsClient *
 gs_client_attach(GsSessionHandle handle)
 {
 	GsClient   *client;
+	GsSession  *session;
+	bool		room;
 
 	if (handle.number < 0)
 		return NULL;
 	Assert(handle.number < gs_shared->n_sessions);
+	session = &gs_sessions[handle.number];
 	client = palloc0(sizeof(GsClient));
 	client->number = handle.number;
 	client->id = handle.id;
-	client->session = &gs_sessions[handle.number];
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
-	client->generation = client->session->generation;
+	client->session = session;
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	client->generation = session->generation;
+	room = session_is_mine(client) &&
+		session->attached < session->reserved - GS_SESSION_CHUNKS;
+	if (room)
+		session->attached++;
 	LWLockRelease(gs_shared->lock);
+	if (!room)
+	{
+		pfree(client);
+		return NULL;
+	}
 	return client;
 }
 

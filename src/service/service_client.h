@@ -45,6 +45,8 @@ extern bool gs_client_service_ready(void);
  */
 extern GsClient *gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
+
+/* NULL where there are no chunks for this process, or the session is gone. */
 extern GsClient *gs_client_attach(GsSessionHandle handle);
 extern void gs_client_close(GsClient *client);
 

@@ -235,6 +235,7 @@ gs_session_alloc(int extra_chunks)
 	session->opened = GetCurrentTimestamp();
 	session->key_width = 0;
 	session->reserved = 0;
+	session->attached = 0;
 	session->held = 0;
 	session->rejected = -1;
 	session->rows = 0;

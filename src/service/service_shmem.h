@@ -27,6 +27,10 @@
  *	  reserved, or where more are free than all promises still need.  A
  *	  backend that waits for a chunk thus waits for its own session's chunks
  *	  only, which the service gives back: no cycle of waiting sorts exists.
+ *	  Nor do the feeders of one sort wait for each other: the leader fills two
+ *	  chunks at most (its feed node's, and one of what reaches it through
+ *	  Gather), a worker one, and no more workers may attach than the promise
+ *	  covers.
  *
  * Sessions and generations
  *	  Each start of the service is a generation.  A session belongs to the
@@ -107,6 +111,7 @@ typedef struct GsSession
 
 	/* chunks */
 	int			reserved;
+	int			attached;		/* feeding processes beside the leader */
 	int			held;			/* chunks whose session this is */
 	int			rejected;		/* head of the list of REJECTED chunks */
 

@@ -296,8 +296,22 @@ advance_session(int number)
 	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &served[number];
 
-	if (session->state == GS_SESSION_CLOSING)
+	bool		closing;
+	bool		queued;
+
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	closing = session->state == GS_SESSION_CLOSING;
+	queued = session->queued;
+	LWLockRelease(gs_shared->lock);
+
+	if (closing)
 	{
+		/*
+		 * While the request to close is still on its list, so may be chunks
+		 * of the session on theirs, and neither survives the session's end.
+		 */
+		if (queued)
+			return;
 		if (s->pending > 0)
 		{
 			if (s->sort)
@@ -318,13 +332,14 @@ advance_session(int number)
 		return;
 	if (GS_FAULT("service_sort"))
 		proc_exit(1);
-	if (s->sort == NULL || session->overflow)
+	if (s->sort == NULL || session->overflow || GS_FAULT("device_memory_sort"))
 	{
 		GsSortResult result = {0};
 
 		if (s->sort)
 			ops->result(s->sort, &result);
 		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		session->overflow |= GS_FAULT("device_memory_sort");
 		note_result(session, &result);
 		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
 		LWLockRelease(gs_shared->lock);
@@ -339,36 +354,63 @@ advance_session(int number)
 	ops->perform(s->sort, &s->perform_job);
 }
 
+/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
+static bool
+chunk_is_held_up(const GsChunk *c)
+{
+	if (gs_sessions[c->session].state == GS_SESSION_CLOSING)
+		return false;
+	return c->state == GS_CHUNK_APPENDING ? GS_FAULT("service_hold_append") :
+		GS_FAULT("service_hold_fetch");
+}
+
+static bool
+session_is_held_up(const GsSession *session)
+{
+	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
+}
+
+/*
+ * All requests for chunks come before any for a session: when a session is
+ * asked to close, none of its chunks is on the list any more.
+ */
 static bool
 serve_requests(void)
 {
 	bool		any = false;
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	while (gs_shared->chunk_queue_head >= 0)
+	for (;;)
 	{
 		int			chunk = gs_shared->chunk_queue_head;
-
-		gs_shared->chunk_queue_head = gs_chunks[chunk].next;
-		if (gs_shared->chunk_queue_head < 0)
-			gs_shared->chunk_queue_tail = -1;
-		gs_chunks[chunk].next = -1;
-		start_chunk(chunk);
-		any = true;
-	}
-	while (gs_shared->session_queue_head >= 0)
-	{
 		int			number = gs_shared->session_queue_head;
 
-		gs_shared->session_queue_head = gs_sessions[number].next;
-		if (gs_shared->session_queue_head < 0)
-			gs_shared->session_queue_tail = -1;
-		gs_sessions[number].next = -1;
-		gs_sessions[number].queued = false;
-		LWLockRelease(gs_shared->lock);
-		advance_session(number);
+		if (chunk >= 0)
+		{
+			if (chunk_is_held_up(&gs_chunks[chunk]))
+				break;
+			gs_shared->chunk_queue_head = gs_chunks[chunk].next;
+			if (gs_shared->chunk_queue_head < 0)
+				gs_shared->chunk_queue_tail = -1;
+			gs_chunks[chunk].next = -1;
+			start_chunk(chunk);
+		}
+		else if (number >= 0)
+		{
+			if (session_is_held_up(&gs_sessions[number]))
+				break;
+			gs_shared->session_queue_head = gs_sessions[number].next;
+			if (gs_shared->session_queue_head < 0)
+				gs_shared->session_queue_tail = -1;
+			gs_sessions[number].next = -1;
+			gs_sessions[number].queued = false;
+			LWLockRelease(gs_shared->lock);
+			advance_session(number);
+			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		}
+		else
+			break;
 		any = true;
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	}
 	LWLockRelease(gs_shared->lock);
 	return any;

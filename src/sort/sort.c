@@ -125,7 +125,7 @@ change_full_device_to_cpu(GsSort *sort)
 
 	change_to_cpu(sort, GS_FALLBACK_MEMORY);
 	sort->drain = true;
-	if (sort->feeder)
+	if (sort->feeder && gs_feeder_overflowed(sort->feeder))
 		while ((row = gs_feeder_take_back(sort->feeder, &external)) != NULL)
 			put_stored_row(sort, row, external);
 }
@@ -382,8 +382,7 @@ gs_sort_perform(GsSort *sort)
 		gs_stats_count(GS_COUNT_ROWS, sort->report.rows);
 	}
 	sort->performed = true;
-	gs_output_begin(sort);
-	return GS_SORT_OK;
+	return gs_output_begin(sort);
 }
 
 void

@@ -25,10 +25,15 @@ struct GsBigRows
 uint64
 gs_tuple_hash(const MinimalTupleData *tuple)
 {
-	/* the length, and padding that nobody sets, come first */
-	uint32		skip = offsetof(MinimalTupleData, t_infomask2);
+	/*
+	 * Of the header the number of columns and the null bitmap only: the flags
+	 * of a row change when others lock or update it, and with hint bits.
+	 */
+	uint32		skip = offsetof(MinimalTupleData, t_hoff);
 
-	return hash_bytes_extended((const unsigned char *) tuple + skip, tuple->t_len - skip, 0);
+	return hash_bytes_extended((const unsigned char *) tuple + skip, tuple->t_len - skip,
+							   HeapTupleHeaderGetNatts(tuple) << 1 |
+							   ((tuple->t_infomask & HEAP_HASNULL) != 0));
 }
 
 GsBigRows *

@@ -168,6 +168,12 @@ gs_feeder_finish(GsFeeder *feeder)
 	return hand_over(feeder);
 }
 
+bool
+gs_feeder_overflowed(const GsFeeder *feeder)
+{
+	return feeder->status == GS_FEED_OVERFLOW;
+}
+
 const char *
 gs_feeder_take_back(GsFeeder *feeder, bool *external)
 {

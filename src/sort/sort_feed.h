@@ -40,6 +40,9 @@ extern GsFeedStatus gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *c
 /* Hand over the chunk in work.  After it, no row may be put. */
 extern GsFeedStatus gs_feeder_finish(GsFeeder *feeder);
 
+/* Has a call answered GS_FEED_OVERFLOW? */
+extern bool gs_feeder_overflowed(const GsFeeder *feeder);
+
 /*
  * After GS_FEED_OVERFLOW: the next row that was put but not handed over, in
  * memory that is valid until the next call; NULL when there are no more.

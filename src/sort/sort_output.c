@@ -169,19 +169,16 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 	if (sort->store)
 		return tuplestore_gettupleslot(sort->store, forward, false, slot) ?
 			GS_SORT_OK : GS_SORT_END;
+	if (unlikely(!forward))
+		sort->wandered = true;
 	status = get_row(sort, forward, slot);
-	if (likely(status == GS_SORT_OK))
-	{
-		if (likely(forward))
-			sort->emitted++;
-		else
-			sort->wandered = true;
-	}
+	if (likely(status == GS_SORT_OK && forward))
+		sort->emitted++;
 	return status;
 }
 
 /* Settle everything now, as random access needs. */
-static void
+static GsSortStatus
 fill_store(GsSort *sort)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
@@ -199,28 +196,28 @@ fill_store(GsSort *sort)
 		tuplestore_puttupleslot(store, slot);
 	}
 	ExecDropSingleTupleTableSlot(slot);
+	sort->store = store;
 	if (status == GS_SORT_LOST)
-		gs_sort_report_lost(sort);
+		return GS_SORT_LOST;
 	tuplestore_select_read_pointer(store, 0);
 	tuplestore_rescan(store);
-	sort->store = store;
+	return GS_SORT_OK;
 }
 
-void
+GsSortStatus
 gs_output_begin(GsSort *sort)
 {
 	bool		inexact = false;
 
 	sort->mark.rank = -1;
 	if (!sort->random_access || sort->place == GS_SORT_CPU)
-		return;
+		return GS_SORT_OK;
 	if (sort->place == GS_SORT_DEVICE)
 		inexact = gs_client_session(sort->client)->inexact > 0;
 	else
 		for (int i = 0; i < sort->local.n_chunks; i++)
 			inexact |= sort->local.chunks[i].inexact > 0;
-	if (inexact)
-		fill_store(sort);
+	return inexact ? fill_store(sort) : GS_SORT_OK;
 }
 
 bool

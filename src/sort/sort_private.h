@@ -92,7 +92,7 @@ extern void gs_local_free(GsSort *sort);
 extern void gs_local_each(GsSort *sort, void (*fn) (GsSort *sort, const char *row, bool external));
 
 /* sort_output.c */
-extern void gs_output_begin(GsSort *sort);
+extern GsSortStatus gs_output_begin(GsSort *sort);
 extern void gs_output_plan_skip(GsSort *sort);
 extern void gs_output_end(GsSort *sort);
 

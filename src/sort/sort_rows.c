@@ -249,6 +249,8 @@ open_page(GsRows *rows, uint64 page, bool forward)
 			rows->slots[rows->n_slots++].asked = false;
 		}
 		slot = free_slot(rows, low, high);
+		if (slot < 0)
+			slot = free_slot(rows, page, page);
 		for (int i = 0; slot < 0; i++)
 		{
 			/* all chunks are on their way from the device: wait for one */

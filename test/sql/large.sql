@@ -3,6 +3,15 @@
 -- values that are compressed or out of line.
 --
 SET client_min_messages = warning;
+-- sessions are closed by the service, soon after they ended
+CREATE FUNCTION wait_closed() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. 200 LOOP
+		EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity WHERE phase = 'closing');
+		PERFORM pg_sleep(0.05);
+	END LOOP;
+END
+$$;
 SET gpusort.force = on;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -79,5 +88,7 @@ COMMIT;
 SELECT id, length(big) FROM
 	(SELECT i AS id, repeat(chr(65 + i), CASE i WHEN 2 THEN 50000000 ELSE 10 END) AS big FROM generate_series(1, 4) AS i OFFSET 0) s
 ORDER BY big COLLATE "C" DESC;
+SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
 DROP TABLE large_t;
+DROP FUNCTION wait_closed;

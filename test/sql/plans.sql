@@ -4,6 +4,15 @@
 -- on, serially and with parallel feed; the rows are compared one by one.
 --
 SET client_min_messages = warning;
+-- sessions are closed by the service, soon after they ended
+CREATE FUNCTION wait_closed() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. 200 LOOP
+		EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity WHERE phase = 'closing');
+		PERFORM pg_sleep(0.05);
+	END LOOP;
+END
+$$;
 SET gpusort.min_rows = 500;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -131,6 +140,7 @@ BEGIN;
 DECLARE h CURSOR WITH HOLD FOR SELECT id FROM plans_t ORDER BY p DESC NULLS LAST, id;
 FETCH 2 FROM h;
 COMMIT;
+SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
 FETCH 2 FROM h;
 CLOSE h;
@@ -142,12 +152,13 @@ FETCH 1 FROM a;
 SAVEPOINT s;
 DECLARE b CURSOR FOR SELECT id FROM plans_t ORDER BY f, id;
 FETCH 1 FROM b;
+SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
 ROLLBACK TO s;
 FETCH 2 FROM a;
 SELECT 1 / 0;
 ROLLBACK;
-DO $$ BEGIN FOR i IN 1 .. 100 LOOP EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity); PERFORM pg_sleep(0.05); END LOOP; END $$;
+SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
 SELECT staging_used, memory_used, sorts FROM gpusort_devices;
 
@@ -197,3 +208,4 @@ ALTER TABLE plans_t ADD COLUMN late int DEFAULT 42;
 INSERT INTO plans_t (id, p) SELECT -i, md5(i::text) FROM generate_series(1, 1000) AS i;
 SELECT compare('SELECT * FROM plans_t ORDER BY late, p DESC, id');
 DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;
+DROP FUNCTION wait_closed;

@@ -2,15 +2,26 @@
 -- The extension's objects and settings.
 --
 SET client_min_messages = warning;
+-- sessions are closed by the service, soon after they ended
+CREATE FUNCTION wait_closed() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	FOR i IN 1 .. 200 LOOP
+		EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity WHERE phase = 'closing');
+		PERFORM pg_sleep(0.05);
+	END LOOP;
+END
+$$;
 \dx gpusort
 \d gpusort_devices
 \d gpusort_stats
 \d gpusort_activity
 
+SELECT wait_closed();
 SELECT state, message IS NULL AS no_message, memory_limit > 0 AS has_memory,
 	memory_used, staging_total, staging_used, sorts, service_pid > 0 AS has_pid,
 	started < clock_timestamp() AS has_start
 FROM gpusort_devices;
+SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
 
 SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals
@@ -62,9 +73,11 @@ DROP ROLE regress_gpusort_user;
 BEGIN;
 DECLARE c CURSOR FOR SELECT i FROM views_t ORDER BY m COLLATE "C";
 FETCH 1 FROM c;
+SELECT wait_closed();
 SELECT pid = pg_backend_pid() AS mine, datname = current_database() AS here,
 	usename = current_user AS me, phase, rows, bytes > 0 AS bytes, staging_bytes > 0 AS staging
 FROM gpusort_activity;
 CLOSE c;
 COMMIT;
 DROP TABLE views_t;
+DROP FUNCTION wait_closed;

@@ -1,0 +1,405 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_replace.c
+ *	  Putting GpuSort in the place of Sort nodes in finished plans.
+ *
+ * PostgreSQL decides on many sorts only while it makes a plan of a path: those
+ * of merge joins, window functions, DISTINCT, grouping, set operations and
+ * ordered appends are never offered to an extension.  So the finished plan is
+ * walked once.
+ *
+ *		Sort -> child						GpuSort -> child
+ *		Gather Merge -> Sort -> partial		GpuSort -> Gather -> GpuSortFeed -> partial
+ *		Sort -> Gather -> partial			the same
+ *
+ * The planner has assumed of a Sort that it can be rescanned, read backward,
+ * and marked and restored: GpuSort can, too.  Sorts that are left alone:
+ *
+ *	  - those in Agg->chain, which the executor takes apart by itself
+ *	  - those below a Limit that PostgreSQL's top-N heapsort does better
+ *	  - those that cost less as they are
+ *
+ * Expressions have their final form here: a node's target list refers to its
+ * child's by OUTER_VAR.  A GpuSort's custom_scan_tlist takes over the Sort's
+ * target list, and its own refers to that one by INDEX_VAR.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "parser/parsetree.h"
+
+#include "executor/executor_nodes.h"
+#include "guc.h"
+#include "planner/plan_replace.h"
+#include "planner/sort_cost.h"
+#include "planner/sort_plan.h"
+#include "planner/sort_refuse.h"
+#include "planner/sort_tlist.h"
+#include "service/service_client.h"
+
+typedef struct ReplaceContext
+{
+	int			flags;			/* of the nodes made: GS_PLAN_FLAG_ */
+	int			last_node_id;	/* the highest plan_node_id in use */
+} ReplaceContext;
+
+/* No Limit above, as far as a sort below it would learn of it. */
+#define NO_BOUND	(-1.0)
+
+static Plan *replace(ReplaceContext *context, Plan *plan, double bound);
+
+/* A target list that returns a scan tuple of tlist's columns as it is. */
+static List *
+index_tlist(List *tlist)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *var = makeVar(INDEX_VAR, tle->resno, exprType((Node *) tle->expr),
+								  exprTypmod((Node *) tle->expr),
+								  exprCollation((Node *) tle->expr), 0);
+		TargetEntry *entry = flatCopyTargetEntry(tle);
+
+		entry->expr = (Expr *) var;
+		result = lappend(result, entry);
+	}
+	return result;
+}
+
+/* The same with references to the child's columns. */
+static List *
+outer_tlist(List *tlist)
+{
+	List	   *result = index_tlist(tlist);
+	ListCell   *lc;
+
+	foreach(lc, result)
+		((Var *) lfirst_node(TargetEntry, lc)->expr)->varno = OUTER_VAR;
+	return result;
+}
+
+static CustomScan *
+make_node(const Plan *like, List *tlist, Plan *child, List *private,
+		  const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *plan = &scan->scan.plan;
+
+	plan->startup_cost = like->startup_cost;
+	plan->total_cost = like->total_cost;
+	plan->plan_rows = like->plan_rows;
+	plan->plan_width = like->plan_width;
+	plan->parallel_safe = like->parallel_safe;
+	plan->plan_node_id = like->plan_node_id;
+	plan->extParam = bms_copy(like->extParam);
+	plan->allParam = bms_copy(like->allParam);
+	plan->targetlist = index_tlist(tlist);
+	plan->lefttree = child;
+	scan->custom_scan_tlist = tlist;
+	scan->custom_private = private;
+	scan->methods = methods;
+	return scan;
+}
+
+/* Can gpusort do this sort?  Says so if not. */
+static bool
+is_possible(const Sort *sort)
+{
+	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
+	GsRefusal	refusal;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		TargetEntry *tle = get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i]);
+
+		types[i] = exprType((Node *) tle->expr);
+	}
+	if (!gs_key_desc_create(sort->numCols, sort->sortColIdx, sort->sortOperators,
+							sort->collations, sort->nullsFirst, types, &refusal))
+	{
+		gs_refuse_key(refusal);
+		return false;
+	}
+	if (!gs_client_service_ready())
+	{
+		gs_refuse(GS_REFUSED_SERVICE);
+		return false;
+	}
+	return true;
+}
+
+static bool
+is_worth_while(const Plan *sort, const Plan *child, double processes, double bound)
+{
+	Cost		ours;
+
+	if (gs_guc_force)
+		return true;
+	if (sort->plan_rows * processes < gs_guc_min_rows ||
+		gs_cost_prefers_heapsort(sort->plan_rows * processes, sort->plan_width, bound))
+		return false;
+	ours = gs_guc_setup_cost + gs_cost_feed(sort->plan_rows, sort->plan_width) +
+		sort->plan_rows * processes * gs_guc_fetch_row_cost;
+	return ours < sort->total_cost - child->total_cost;
+}
+
+/* Does Gather return its child's rows just as they are? */
+static bool
+passes_rows_on(const Gather *gather)
+{
+	ListCell   *lc;
+
+	if (gather->single_copy || gather->plan.qual != NIL ||
+		list_length(gather->plan.targetlist) != list_length(outerPlan(gather)->targetlist))
+		return false;
+	foreach(lc, gather->plan.targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (!IsA(tle->expr, Var) || ((Var *) tle->expr)->varattno != tle->resno)
+			return false;
+	}
+	return true;
+}
+
+static Plan *
+replace_sort(ReplaceContext *context, Sort *sort, double bound)
+{
+	Plan	   *child = outerPlan(sort);
+	CustomScan *scan;
+
+	if (!is_worth_while(&sort->plan, child, 1.0, bound) || !is_possible(sort))
+		return &sort->plan;
+	gs_tlist_find_columns(sort);
+	if (IsA(child, Gather) && passes_rows_on((Gather *) child))
+	{
+		/* the workers are there already: let them feed */
+		Plan	   *partial = outerPlan(child);
+		CustomScan *feed = make_node(partial, outer_tlist(partial->targetlist), partial,
+									 gs_plan_private(sort, context->flags), &gs_feed_scan_methods);
+
+		feed->scan.plan.plan_node_id = ++context->last_node_id;
+		feed->scan.plan.parallel_aware = true;
+		feed->scan.plan.parallel_safe = true;
+		outerPlan(child) = &feed->scan.plan;
+	}
+	scan = make_node(&sort->plan, sort->plan.targetlist, child,
+					 gs_plan_private(sort, context->flags), &gs_sort_scan_methods);
+	scan->scan.plan.initPlan = sort->plan.initPlan;
+	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	return &scan->scan.plan;
+}
+
+static Plan *
+replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
+{
+	Sort	   *sort = (Sort *) outerPlan(merge);
+	Plan	   *child = outerPlan(sort);
+	List	   *private;
+	CustomScan *feed;
+	Gather	   *gather;
+	CustomScan *scan;
+
+	if (!is_worth_while(&sort->plan, child, merge->num_workers, bound) || !is_possible(sort))
+		return &merge->plan;
+	gs_tlist_find_columns(sort);
+	private = gs_plan_private(sort, context->flags);
+
+	feed = make_node(&sort->plan, sort->plan.targetlist, child, copyObject(private),
+					 &gs_feed_scan_methods);
+	feed->scan.plan.initPlan = sort->plan.initPlan;
+	feed->scan.plan.parallel_aware = true;
+
+	gather = makeNode(Gather);
+	gather->plan = merge->plan;
+	gather->plan.type = T_Gather;
+	gather->plan.plan_rows = 0;
+	gather->plan.initPlan = NIL;
+	gather->plan.lefttree = &feed->scan.plan;
+	gather->plan.extParam = bms_copy(merge->plan.extParam);
+	gather->plan.allParam = bms_copy(merge->plan.allParam);
+	gather->num_workers = merge->num_workers;
+	gather->rescan_param = merge->rescan_param;
+	gather->initParam = merge->initParam;
+
+	scan = make_node(&merge->plan, outer_tlist(merge->plan.targetlist), &gather->plan, private,
+					 &gs_sort_scan_methods);
+	scan->scan.plan.plan_node_id = ++context->last_node_id;
+	scan->scan.plan.initPlan = merge->plan.initPlan;
+	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	return &scan->scan.plan;
+}
+
+static void
+replace_list(ReplaceContext *context, List *plans, double bound)
+{
+	ListCell   *lc;
+
+	foreach(lc, plans)
+		lfirst(lc) = replace(context, lfirst(lc), bound);
+}
+
+/* How many tuples a Limit will ask for, or an estimate of it. */
+static double
+limit_bound(const Limit *limit)
+{
+	double		count = limit->plan.plan_rows;
+
+	if (limit->limitOption == LIMIT_OPTION_WITH_TIES || limit->limitCount == NULL)
+		return NO_BOUND;
+	if (IsA(limit->limitCount, Const))
+	{
+		const Const *value = (const Const *) limit->limitCount;
+
+		if (value->constisnull)
+			return NO_BOUND;
+		count = DatumGetInt64(value->constvalue);
+	}
+	if (limit->limitOffset)
+	{
+		const Const *value = (const Const *) limit->limitOffset;
+
+		/* an offset that is not known: assume that it is small */
+		if (IsA(value, Const) && !value->constisnull)
+			count += DatumGetInt64(value->constvalue);
+	}
+	return count;
+}
+
+/*
+ * What becomes of a bound on its way from a node to its children, as in
+ * ExecSetTupleBound().
+ */
+static double
+bound_below(const Plan *plan, double bound)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+			return limit_bound((const Limit *) plan);
+		case T_Append:
+		case T_MergeAppend:
+		case T_Gather:
+		case T_GatherMerge:
+			return bound;
+		case T_Result:
+			return ((const Result *) plan)->resconstantqual == NULL ? bound : NO_BOUND;
+		case T_SubqueryScan:
+			return plan->qual == NIL ? bound : NO_BOUND;
+		default:
+			return NO_BOUND;
+	}
+}
+
+/*
+ * Replace what there is to replace in a plan tree, from the bottom up, and
+ * return the tree.
+ */
+static Plan *
+replace(ReplaceContext *context, Plan *plan, double bound)
+{
+	double		below;
+
+	if (plan == NULL)
+		return NULL;
+	below = bound_below(plan, bound);
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			replace_list(context, ((Append *) plan)->appendplans, below);
+			break;
+		case T_MergeAppend:
+			replace_list(context, ((MergeAppend *) plan)->mergeplans, below);
+			break;
+		case T_SubqueryScan:
+			((SubqueryScan *) plan)->subplan =
+				replace(context, ((SubqueryScan *) plan)->subplan, below);
+			break;
+		case T_CustomScan:
+			replace_list(context, ((CustomScan *) plan)->custom_plans, below);
+			break;
+		case T_GatherMerge:
+			if (IsA(outerPlan(plan), Sort))
+			{
+				/* before the Sort alone would be replaced */
+				outerPlan(outerPlan(plan)) =
+					replace(context, outerPlan(outerPlan(plan)), NO_BOUND);
+				return replace_gather_merge(context, (GatherMerge *) plan, bound);
+			}
+			break;
+		default:
+			break;
+	}
+	outerPlan(plan) = replace(context, outerPlan(plan), below);
+	innerPlan(plan) = replace(context, innerPlan(plan), below);
+	if (IsA(plan, Sort))
+		return replace_sort(context, (Sort *) plan, bound);
+	return plan;
+}
+
+/* The highest plan_node_id of a tree; not all kinds of children matter. */
+static int
+highest_node_id(Plan *plan)
+{
+	int			id;
+	List	   *children = NIL;
+	ListCell   *lc;
+
+	if (plan == NULL)
+		return 0;
+	id = Max(plan->plan_node_id,
+			 Max(highest_node_id(outerPlan(plan)), highest_node_id(innerPlan(plan))));
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			children = ((Append *) plan)->appendplans;
+			break;
+		case T_MergeAppend:
+			children = ((MergeAppend *) plan)->mergeplans;
+			break;
+		case T_BitmapAnd:
+			children = ((BitmapAnd *) plan)->bitmapplans;
+			break;
+		case T_BitmapOr:
+			children = ((BitmapOr *) plan)->bitmapplans;
+			break;
+		case T_CustomScan:
+			children = ((CustomScan *) plan)->custom_plans;
+			break;
+		case T_Agg:
+			children = ((Agg *) plan)->chain;
+			break;
+		case T_SubqueryScan:
+			id = Max(id, highest_node_id(((SubqueryScan *) plan)->subplan));
+			break;
+		default:
+			break;
+	}
+	foreach(lc, children)
+		id = Max(id, highest_node_id(lfirst(lc)));
+	return id;
+}
+
+void
+gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
+{
+	ReplaceContext context;
+	ListCell   *lc;
+
+	if (stmt->planTree == NULL || (!enable_sort && !gs_guc_force))
+		return;
+	context.flags = rerun ? GS_PLAN_FLAG_RERUN : 0;
+	context.last_node_id = highest_node_id(stmt->planTree);
+	foreach(lc, stmt->subplans)
+		context.last_node_id = Max(context.last_node_id, highest_node_id(lfirst(lc)));
+
+	stmt->planTree = replace(&context, stmt->planTree, NO_BOUND);
+	replace_list(&context, stmt->subplans, NO_BOUND);
+}

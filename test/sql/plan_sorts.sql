@@ -1,0 +1,111 @@
+--
+-- The sorts that PostgreSQL makes on its own account: for window functions,
+-- DISTINCT, grouping, merge joins, set operations, ordered appends.  Each query
+-- runs with gpusort off and forced on, serially and in parallel.
+--
+SET client_min_messages = warning;
+SET gpusort.min_rows = 300;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_hashagg = off;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+
+CREATE TABLE sorts_t (id int, k int, p text COLLATE "C", f float8);
+INSERT INTO sorts_t
+	SELECT i, i % 97, CASE WHEN i % 50 = 0 THEN NULL ELSE md5((i % 700)::text) END, (i % 31)::float8
+	FROM generate_series(1, 5000) AS i;
+CREATE TABLE sorts_part (id int, p text COLLATE "C") PARTITION BY RANGE (id);
+CREATE TABLE sorts_part_1 PARTITION OF sorts_part FOR VALUES FROM (0) TO (2000);
+CREATE TABLE sorts_part_2 PARTITION OF sorts_part FOR VALUES FROM (2000) TO (6000);
+CREATE INDEX ON sorts_part_2 (p, id);
+INSERT INTO sorts_part SELECT id, p FROM sorts_t;
+ANALYZE sorts_t, sorts_part;
+
+-- how many GpuSort nodes, and how many Sort nodes, are in the plan?
+CREATE FUNCTION count_sorts(query text, OUT gpusorts int, OUT sorts int) LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	gpusorts := 0;
+	sorts := 0;
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		gpusorts := gpusorts + (line ~ '\(GpuSort\)')::int;
+		sorts := sorts + (line ~ '(^|->  )Sort$')::int;
+	END LOOP;
+END
+$$;
+
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wrapped text := 'SELECT array_agg(s::text) FROM (' || query || ') s';
+	stock text[];
+	ours text[];
+	result text := '';
+BEGIN
+	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
+	PERFORM set_config('gpusort.enabled', 'off', true);
+	EXECUTE wrapped INTO stock;
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	PERFORM set_config('gpusort.force', 'on', true);
+	FOR workers IN 0 .. 1 LOOP
+		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
+		result := result || (SELECT format('; %s workers: %s GpuSort, %s Sort', workers * 2, gpusorts, sorts)
+							 FROM count_sorts(query));
+		EXECUTE wrapped INTO ours;
+		FOR i IN 1 .. greatest(cardinality(stock), cardinality(ours)) LOOP
+			IF stock[i] IS DISTINCT FROM ours[i] THEN
+				RETURN format('%s workers, row %s is %s, should be %s', workers * 2, i, ours[i], stock[i]);
+			END IF;
+		END LOOP;
+	END LOOP;
+	RETURN format('same, %s rows%s', cardinality(stock), result);
+END
+$$;
+
+-- window functions
+SELECT compare('SELECT id, rank() OVER (ORDER BY p, id) AS r FROM sorts_t');
+SELECT compare('SELECT id, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS r, sum(id) OVER (ORDER BY p DESC NULLS LAST, id) AS s FROM sorts_t ORDER BY id');
+SELECT compare('SELECT id, lag(id, 3) OVER w AS l, first_value(id) OVER w AS v FROM sorts_t WINDOW w AS (PARTITION BY f ORDER BY id ROWS BETWEEN 5 PRECEDING AND 5 FOLLOWING)');
+-- DISTINCT and grouping
+SELECT compare('SELECT DISTINCT p FROM sorts_t');
+SELECT compare('SELECT DISTINCT ON (k) k, id FROM sorts_t ORDER BY k, id');
+SELECT compare('SELECT p, count(*), min(id) FROM sorts_t GROUP BY p');
+SELECT compare('SELECT k, f, count(*) FROM sorts_t GROUP BY GROUPING SETS ((k), (f), ()) ORDER BY 1, 2, 3');
+SELECT compare('SELECT k, f, count(*) FROM sorts_t GROUP BY ROLLUP (k, f)');
+SELECT compare('SELECT p, string_agg(id::text, '','' ORDER BY id DESC) FROM sorts_t GROUP BY p');
+SELECT compare('SELECT count(DISTINCT p), count(DISTINCT k) FROM sorts_t');
+-- merge joins: marks and restores with many equal keys, outer joins
+SELECT compare('SELECT a.id, b.id FROM sorts_t a JOIN sorts_t b USING (p) WHERE a.id < 1000 ORDER BY a.id, b.id');
+SELECT compare('SELECT count(*), sum(a.id), sum(b.id) FROM sorts_t a JOIN sorts_t b ON a.k = b.k');
+SELECT compare('SELECT a.id, b.id FROM sorts_t a FULL JOIN sorts_part b ON a.id = b.id + 3000 AND a.p = b.p ORDER BY a.id, b.id');
+SELECT compare('SELECT a.id FROM sorts_t a LEFT JOIN sorts_t b ON a.p = b.p AND b.id < 100 WHERE b.id IS NULL ORDER BY 1');
+SELECT compare('SELECT a.id FROM sorts_t a WHERE p IN (SELECT p FROM sorts_t b WHERE b.k < 5) ORDER BY 1');
+-- set operations
+SELECT compare('SELECT p, k FROM sorts_t WHERE id % 3 = 0 UNION SELECT p, k FROM sorts_t WHERE id % 5 = 0');
+SELECT compare('SELECT k FROM sorts_t WHERE id < 900 EXCEPT SELECT k FROM sorts_t WHERE k % 7 = 0');
+SELECT compare('SELECT p FROM sorts_t WHERE id < 1900 INTERSECT ALL SELECT p FROM sorts_t WHERE id % 2 = 0');
+-- partitions: a sort below Merge Append, beside an index
+SELECT compare('SELECT id, p FROM sorts_part ORDER BY p, id');
+SELECT compare('SELECT id, p FROM sorts_part ORDER BY p, id LIMIT 700');
+-- subqueries: init plans, correlated ones, CTEs
+SELECT compare('SELECT (SELECT max(r) FROM (SELECT rank() OVER (ORDER BY p) AS r FROM sorts_t) x) AS m, k FROM sorts_t WHERE id < 5 ORDER BY k');
+SELECT compare('SELECT k, (SELECT count(*) FROM (SELECT DISTINCT p FROM sorts_t u WHERE u.id % 97 <> t.k) x) AS n FROM sorts_t t WHERE id < 6 ORDER BY k');
+SELECT compare('WITH c AS MATERIALIZED (SELECT DISTINCT p, k FROM sorts_t) SELECT a.p, b.k FROM c a JOIN c b ON a.p = b.p AND a.k = b.k ORDER BY 1, 2');
+SELECT compare('SELECT t.k, s.p FROM (SELECT DISTINCT k FROM sorts_t WHERE k < 4) t, LATERAL (SELECT DISTINCT p FROM sorts_t u WHERE u.k >= t.k * 20) s ORDER BY 1, 2');
+
+-- by cost and size: small sorts, and small limits of large ones, stay as they are
+RESET gpusort.min_rows;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM sorts_t;
+CREATE TABLE sorts_u AS SELECT i AS id, md5(i::text) COLLATE "C" AS p FROM generate_series(1, 50000) AS i;
+ANALYZE sorts_u;
+EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM sorts_u;
+EXPLAIN (COSTS OFF) SELECT rank() OVER (ORDER BY p) FROM sorts_u;
+EXPLAIN (COSTS OFF) SELECT * FROM (SELECT * FROM sorts_u ORDER BY p LIMIT 10) s ORDER BY id;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
+SET gpusort.enabled = off;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
+DROP TABLE sorts_t, sorts_u, sorts_part;
+DROP FUNCTION compare, count_sorts;

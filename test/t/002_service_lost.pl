@@ -1,0 +1,232 @@
+# The service ends while a sort is under way, at every stage: the sort is done
+# again without the device and returns each row once and in order, or, where
+# its input must not be computed twice, says so in one clear error.
+
+use strict;
+use warnings;
+
+use Time::HiRes qw(usleep);
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('service_lost');
+
+$node->safe_psql('postgres', q(
+	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 100000) AS i;
+	CREATE TABLE ties (g int, id int, pad text) WITH (parallel_workers = 3, fillfactor = 50);
+	INSERT INTO ties SELECT i * 7919 % 7, i, repeat('x', 70) FROM generate_series(1, 60000) AS i;
+	CREATE SEQUENCE s;
+	CREATE FUNCTION twice(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS
+		'BEGIN RETURN 2 * i; END';
+	VACUUM (ANALYZE) t, ties;));
+
+my $query = 'SELECT id, k FROM t ORDER BY k;';
+my $expected = stock($node, $query);
+
+like(rows_of($node, "$force $parallel", "EXPLAIN $query"), qr/GpuSortFeed/, 'parallel plan');
+unlike(rows_of($node, "$force $serial", "EXPLAIN $query"), qr/GpuSortFeed/, 'serial plan');
+same_rows($node, "$force $serial", $query, 'serial, nothing lost', $expected);
+same_rows($node, "$force $parallel", $query, 'parallel, nothing lost', $expected);
+released($node, 'nothing lost');
+
+# Each row must be there once, and the sorted column in order
+sub same_groups
+{
+	my ($got, $expected, $what) = @_;
+	my @got = split /\n/, $got;
+	my @expected = split /\n/, $expected;
+
+	same_order(
+		join("\n", map { /^(\d+)/ } @got),
+		join("\n", map { /^(\d+)/ } @expected),
+		"$what: order");
+	return same_order(join("\n", sort @got), join("\n", sort @expected), "$what: each row once");
+}
+
+#
+# A sort that can be done again
+#
+my @points = (
+	'service_append', 'service_append:6', 'service_sort', 'service_fetch', 'service_fetch:6');
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+
+	for my $point (@points)
+	{
+		fault($node, $point);
+		stats_reset($node);
+		same_rows($node, $settings, $query, "$name, $point: rows", $expected);
+		is(fallbacks($node), '{"device lost": 1}', "$name, $point: counted");
+		fault($node, undef);
+		wait_ready($node);
+		released($node, "$name, $point");
+	}
+	stats_reset($node);
+	same_rows($node, $settings, $query, "$name: rows of the new service", $expected);
+	is( $node->safe_psql('postgres', 'SELECT device_sorts, fallbacks FROM gpusort_stats'),
+		'1|0', "$name: the new service sorted them");
+}
+
+#
+# Rows of equal keys of which some were returned already
+#
+my $ties = 'SELECT g, id, pad FROM ties ORDER BY g;';
+my $stock_ties = stock($node, $ties);
+
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+
+	fault($node, 'service_fetch:5');
+	same_groups(rows_of($node, "$force $settings", $ties), $stock_ties, "$name, equal keys");
+	fault($node, undef);
+	wait_ready($node);
+	released($node, "$name, equal keys");
+}
+
+# ... and others change them meanwhile, which marks the rows themselves
+{
+	my $cursor = session($node, "$force $serial");
+	my $pid = service_pid($node);
+	my $got = $cursor->query(
+		'BEGIN; DECLARE c CURSOR FOR SELECT g, id, pad FROM ties ORDER BY g; FETCH 12000 FROM c;');
+
+	$node->safe_psql('postgres', 'UPDATE ties SET pad = id');
+	kill 'TERM', $pid;
+	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
+	same_groups($got, $stock_ties, 'cursor, equal keys, rows updated');
+	is($cursor->errors, '', 'cursor: no error');
+	is($cursor->query('FETCH ALL FROM c;'), '', 'cursor: at its end');
+	$cursor->query('COMMIT;');
+	$cursor->quit;
+	wait_ready($node);
+	released($node, 'cursor, equal keys');
+}
+
+# A scrollable cursor may have shown the rows in both directions: no second
+# order among equal keys can be right
+{
+	my $cursor = session($node, "$force $serial");
+	my $pid = service_pid($node);
+
+	$cursor->query('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k FROM t ORDER BY k;
+		FETCH 100 FROM c; FETCH BACKWARD 10 FROM c;');
+	kill 'TERM', $pid;
+	$cursor->query("\\set VERBOSITY verbose\nFETCH ALL FROM c;");
+	like($cursor->errors, qr/ERROR:  58000: gpusort lost its device.*HINT:  Retry/s,
+		'scrolled cursor: error');
+	$cursor->query('ROLLBACK;');
+	$cursor->quit;
+	wait_ready($node);
+	released($node, 'scrolled cursor');
+}
+
+# Long keys are settled before the first row of a scrollable cursor returns
+{
+	my $long = q(SELECT id FROM t WHERE id <= 5000
+		ORDER BY repeat('long', 400) || repeat('x', 1000) || k COLLATE "C");
+	my $cursor = session($node, "$force $serial");
+
+	fault($node, 'service_fetch:2');
+	my $got = $cursor->query("BEGIN; DECLARE c SCROLL CURSOR FOR $long; FETCH ALL FROM c;");
+	same_order($got, stock($node, "$long;"), 'long keys, scrollable cursor: rows');
+	is($cursor->errors, '', 'long keys, scrollable cursor: no error');
+	$cursor->query('COMMIT;');
+	$cursor->quit;
+	fault($node, undef);
+	wait_ready($node);
+	released($node, 'long keys');
+}
+
+#
+# The input cannot be computed twice
+#
+for my $case (
+	[ 'nextval', "SELECT id, k, nextval('s') FROM t ORDER BY k;", 'service_append:3' ],
+	[ 'nextval', "SELECT id, k, nextval('s') FROM t ORDER BY k;", 'service_fetch:2' ],
+	[ 'volatile', 'SELECT id, k FROM t WHERE twice(id) > 0 ORDER BY k;', 'service_sort' ],
+	[ 'for update', 'SELECT id, k FROM t ORDER BY k FOR UPDATE;', 'service_append' ])
+{
+	my ($name, $sql, $point) = @$case;
+
+	fault($node, $point);
+	$node->safe_psql('postgres', 'ALTER SEQUENCE s RESTART');
+	my ($out, $err);
+	my $status = $node->psql('postgres', "\\set VERBOSITY verbose\n$force\n$sql",
+		stdout => \$out, stderr => \$err);
+
+	is($status, 3, "$name, $point: fails");
+	like($err,
+		qr/ERROR:  58000: gpusort lost its device during a sort\nDETAIL:  The sort's input cannot be computed a second time\.\nHINT:  Retry the query\./,
+		"$name, $point: error");
+	is(() = $err =~ /ERROR/g, 1, "$name, $point: one error");
+	cmp_ok($node->safe_psql('postgres', 'SELECT last_value FROM s'), '<=', 100000,
+		"$name, $point: input computed once");
+	fault($node, undef);
+	wait_ready($node);
+	released($node, "$name, $point");
+	same_rows($node, '', 'SELECT id, k FROM t ORDER BY k;', "$name, $point: retry", $expected)
+	  if $name eq 'for update';
+}
+
+#
+# A signal ends the service while sorts wait for it
+#
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+
+	for my $stage ('append', 'sort', 'fetch')
+	{
+		my $pid = service_pid($node);
+		my $sort = session($node, "$force $settings");
+
+		fault($node, "service_hold_$stage");
+		$sort->send($query);
+		ok( $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity
+				WHERE pid = $sort->{pid} AND wait_event_type IN ('Extension', 'IPC'))"),
+			"$name, $stage: sort waits");
+		kill 'TERM', $pid;
+		same_order($sort->receive, $expected, "$name, $stage: rows after SIGTERM");
+		is($sort->errors, '', "$name, $stage: no error after SIGTERM");
+		$sort->quit;
+		fault($node, undef);
+		wait_ready($node);
+		released($node, "$name, $stage, SIGTERM");
+	}
+}
+
+#
+# A service that is killed takes the server's other processes with it, as any
+# process does that is attached to shared memory
+#
+{
+	my $pid = service_pid($node);
+	my $sort = session($node, "$force $serial");
+
+	fault($node, 'service_hold_sort');
+	$sort->send($query);
+	$node->poll_query_until('postgres',
+		"SELECT count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'");
+	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
+	kill 'KILL', $pid;
+	$sort->receive;
+	like($sort->errors, qr/terminating connection|server closed the connection/,
+		'SIGKILL: the server restarts');
+	$sort->quit;
+	ok( $node->poll_query_until('postgres',
+			"SELECT state = 'ready' AND service_pid <> $pid FROM gpusort_devices"),
+		'SIGKILL: a new service');
+	released($node, 'SIGKILL');
+	same_rows($node, $serial, $query, 'SIGKILL: serial sort afterwards', $expected);
+	same_rows($node, $parallel, $query, 'SIGKILL: parallel sort afterwards', $expected);
+	released($node, 'SIGKILL, after new sorts');
+}
+
+$node->stop;
+done_testing();
