@@ -56,13 +56,15 @@ _PG_init(void)
 
 	/* plans with our nodes come to parallel workers before anything else */
 	gs_executor_init();
-	if (!preloading || gs_guc_device == GS_CHOOSE_OFF)
+	if (!preloading)
 		return;
 
 	previous_shmem_request = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	previous_shmem_startup = shmem_startup_hook;
 	shmem_startup_hook = shmem_startup;
+	if (gs_guc_device == GS_CHOOSE_OFF)
+		return;
 	gs_service_register();
 	gs_planner_init();
 }

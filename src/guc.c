@@ -106,8 +106,15 @@ gs_guc_define(bool preloading)
 							 "For tests and benchmarks.",
 							 &gs_guc_force, false,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
-	if (preloading)
-		define_server_settings();
 	gs_fault_define_setting();
-	MarkGUCPrefixReserved(GPUSORT_NAME);
+
+	/*
+	 * Where gpusort is not preloaded its server settings may stand in the
+	 * configuration all the same: let them be, without a warning.
+	 */
+	if (preloading)
+	{
+		define_server_settings();
+		MarkGUCPrefixReserved(GPUSORT_NAME);
+	}
 }

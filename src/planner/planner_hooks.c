@@ -144,7 +144,8 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *path)
 {
 	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
 
-	if (path->pathtarget != target)
+	/* a set operation has no target of its own for this step */
+	if (target && path->pathtarget != target)
 		path = apply_projection_to_path(root, ordered_rel, path, target);
 	add_path(ordered_rel, path);
 }

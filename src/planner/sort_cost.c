@@ -62,7 +62,7 @@ gs_cost_prefers_heapsort(double rows, int width, double limit_tuples)
 	Cost		heapsort;
 	double		bytes;
 
-	if (limit_tuples < 0 || limit_tuples >= rows)
+	if (limit_tuples <= 0 || limit_tuples >= rows)
 		return false;
 	limit_tuples = Max(limit_tuples, 1.0);
 	bytes = limit_tuples * (width + 32.0);

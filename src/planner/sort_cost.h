@@ -18,7 +18,7 @@ extern void gs_cost_sort(Path *path, Cost child_total, double rows, bool fed_bel
 
 /*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of
- * so many rows?  limit_tuples < 0: there is no limit.
+ * so many rows?  limit_tuples <= 0: there is no limit.
  */
 extern bool gs_cost_prefers_heapsort(double rows, int width, double limit_tuples);
 

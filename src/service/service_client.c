@@ -213,7 +213,8 @@ gs_client_close(GsClient *client)
 static inline GsClientStatus
 feeding_status(const GsClient *client)
 {
-	if (!session_is_mine(client) || !service_serves(client))
+	if (!session_is_mine(client) || !service_serves(client) ||
+		client->session->state == GS_SESSION_CLOSING)
 		return GS_CLIENT_LOST;
 	if (client->session->overflow)
 		return GS_CLIENT_OVERFLOW;

@@ -34,6 +34,8 @@ arena_chunks(void)
 {
 	int64		bytes = (int64) gs_guc_staging_memory_mb * 1024 * 1024;
 
+	if (gs_guc_device == GS_CHOOSE_OFF)
+		bytes = 0;
 	return Max(2 * GS_SESSION_CHUNKS, (int) (bytes / GS_CHUNK_BYTES));
 }
 
@@ -79,6 +81,11 @@ gs_service_shmem_startup(void)
 		gs_shared->n_sessions = max_sessions();
 		gs_shared->arena_bytes = mul_size(gs_shared->n_chunks, GS_CHUNK_BYTES);
 		gs_shared->state = GS_SERVICE_STARTING;
+		if (gs_guc_device == GS_CHOOSE_OFF)
+		{
+			gs_shared->state = GS_SERVICE_OFF;
+			strlcpy(gs_shared->message, "gpusort.device is off", sizeof(gs_shared->message));
+		}
 		gs_shared->next_session_id = 1;
 		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;

@@ -295,23 +295,23 @@ advance_session(int number)
 {
 	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &served[number];
-
-	bool		closing;
+	GsSessionState state;
 	bool		queued;
 
+	/*
+	 * While a session is on the request list, so may be chunks of it on
+	 * theirs: rows that have to be appended before it is sorted, and chunks
+	 * that would be lost from the list if it were freed.  Its turn will come.
+	 */
 	LWLockAcquire(gs_shared->lock, LW_SHARED);
-	closing = session->state == GS_SESSION_CLOSING;
+	state = session->state;
 	queued = session->queued;
 	LWLockRelease(gs_shared->lock);
+	if (queued)
+		return;
 
-	if (closing)
+	if (state == GS_SESSION_CLOSING)
 	{
-		/*
-		 * While the request to close is still on its list, so may be chunks
-		 * of the session on theirs, and neither survives the session's end.
-		 */
-		if (queued)
-			return;
 		if (s->pending > 0)
 		{
 			if (s->sort)
@@ -328,7 +328,7 @@ advance_session(int number)
 		return;
 	}
 
-	if (session->state != GS_SESSION_SORTING || s->pending > 0 || s->performing)
+	if (state != GS_SESSION_SORTING || s->pending > 0 || s->performing)
 		return;
 	if (GS_FAULT("service_sort"))
 		proc_exit(1);
@@ -341,7 +341,8 @@ advance_session(int number)
 		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 		session->overflow |= GS_FAULT("device_memory_sort");
 		note_result(session, &result);
-		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
+		if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
+			session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
 		LWLockRelease(gs_shared->lock);
 		ConditionVariableBroadcast(&session->cv);
 		return;

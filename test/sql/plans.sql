@@ -83,6 +83,8 @@ SELECT compare('SELECT t.id, u.id FROM plans_t t JOIN plans_t u ON t.k = u.id OR
 SELECT compare('SELECT * FROM (SELECT id, p FROM plans_t ORDER BY p, id LIMIT 3000) s ORDER BY id DESC');
 SELECT compare('WITH c AS MATERIALIZED (SELECT id, p FROM plans_t ORDER BY p, id) SELECT * FROM c');
 SELECT compare('SELECT id, p FROM plans_t WHERE k < 40 UNION ALL SELECT id, p FROM plans_t WHERE k > 50 ORDER BY p, id');
+SELECT compare('SELECT id, p FROM plans_t WHERE k < 40 UNION SELECT id, p FROM plans_t WHERE k > 20 ORDER BY p, id');
+SELECT compare('SELECT k FROM plans_t EXCEPT SELECT id FROM plans_t WHERE id < 10 ORDER BY k DESC LIMIT 5');
 SELECT compare('SELECT id, rank() OVER (ORDER BY p, id) FROM plans_t ORDER BY f, id');
 SELECT compare('SELECT k, (SELECT count(*) FROM (SELECT 1 FROM plans_t u WHERE u.k = t.k ORDER BY u.p) s) FROM plans_t t WHERE id < 20 ORDER BY id');
 SELECT compare('SELECT t.id, s.id FROM plans_t t, LATERAL (SELECT id FROM plans_t u WHERE u.k = t.k ORDER BY p, id LIMIT 3) s WHERE t.id < 200 ORDER BY t.id, s.id');

@@ -5,8 +5,6 @@
 use strict;
 use warnings;
 
-use Time::HiRes qw(usleep);
-
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -50,13 +48,12 @@ sub same_groups
 #
 # A sort that can be done again
 #
-my @points = (
-	'service_append', 'service_append:6', 'service_sort', 'service_fetch', 'service_fetch:6');
+my @points = ('service_append:6', 'service_sort', 'service_fetch', 'service_fetch:6');
 for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 {
 	my ($name, $settings) = @$mode;
 
-	for my $point (@points)
+	for my $point ($name eq 'parallel' ? 'service_append' : (), @points)
 	{
 		fault($node, $point);
 		stats_reset($node);
@@ -177,28 +174,23 @@ for my $case (
 #
 # A signal ends the service while sorts wait for it
 #
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $stage ('append', 'sort', 'fetch')
 {
-	my ($name, $settings) = @$mode;
+	my $pid = service_pid($node);
+	my $sort = session($node, "$force $parallel");
 
-	for my $stage ('append', 'sort', 'fetch')
-	{
-		my $pid = service_pid($node);
-		my $sort = session($node, "$force $settings");
-
-		fault($node, "service_hold_$stage");
-		$sort->send($query);
-		ok( $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity
-				WHERE pid = $sort->{pid} AND wait_event_type IN ('Extension', 'IPC'))"),
-			"$name, $stage: sort waits");
-		kill 'TERM', $pid;
-		same_order($sort->receive, $expected, "$name, $stage: rows after SIGTERM");
-		is($sort->errors, '', "$name, $stage: no error after SIGTERM");
-		$sort->quit;
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "$name, $stage, SIGTERM");
-	}
+	fault($node, "service_hold_$stage");
+	$sort->send($query);
+	ok( $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE pid = $sort->{pid} AND wait_event_type IN ('Extension', 'IPC'))"),
+		"SIGTERM, $stage: sort waits");
+	kill 'TERM', $pid;
+	same_order($sort->receive, $expected, "SIGTERM, $stage: rows");
+	is($sort->errors, '', "SIGTERM, $stage: no error");
+	$sort->quit;
+	fault($node, undef);
+	wait_ready($node);
+	released($node, "SIGTERM, $stage");
 }
 
 #
@@ -211,8 +203,9 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 
 	fault($node, 'service_hold_sort');
 	$sort->send($query);
-	$node->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'");
+	ok( $node->poll_query_until('postgres',
+			"SELECT count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'"),
+		'SIGKILL: a sort is under way');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
 	kill 'KILL', $pid;
 	$sort->receive;

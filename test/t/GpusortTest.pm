@@ -121,7 +121,10 @@ sub stock
 {
 	my ($node, $query) = @_;
 
-	return rows_of($node, 'SET gpusort.enabled = off;', $query);
+	my $rows = rows_of($node, 'SET gpusort.enabled = off;', $query);
+
+	die "PostgreSQL alone $rows" if $rows =~ /^failed/;
+	return $rows;
 }
 
 # Does the query return the same rows in the same order with gpusort as
@@ -200,7 +203,7 @@ sub send
 
 	$self->{n}++;
 	$self->{in} .= "$sql\n\\echo done $self->{n}\n";
-	$self->{run}->pump_nb;
+	$self->{run}->pump while length $self->{in} && $self->{run}->pumpable;
 }
 
 # What the commands sent printed, once they have ended

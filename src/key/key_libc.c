@@ -1,0 +1,320 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_libc.c
+ *	  Keys of text under libc collations (key_libc.h).
+ *
+ * strxfrm takes about two microseconds for a text of 64 bytes, as it computes
+ * all levels; of them only the first is wanted.  For texts of ASCII characters
+ * that is the concatenation of the characters' own level-1 weights, so a table
+ * of these, learnt from strxfrm of single characters, does in its place.  Pairs
+ * of letters that are one letter of their own (Czech "ch", Danish "aa") show
+ * as pairs whose level 1 is not the concatenation; they are found by trying
+ * all pairs once, and texts that hold one go to strxfrm, as do those that are
+ * not ASCII.
+ *
+ * A wrong guess here costs time, never correctness: see key_libc.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <locale.h>
+#include <string.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/syscache.h"
+
+#include "key/key_encode.h"
+#include "key/key_libc.h"
+
+/* What ends level 1 in glibc's keys, and in ours. */
+#define LEVEL_END		0x01
+
+/* A character's level-1 weight in the table. */
+#define WEIGHT_MAX		7
+
+typedef struct Weight
+{
+	uint8		len;
+	uint8		bytes[WEIGHT_MAX];
+} Weight;
+
+struct GsLibcCollation
+{
+	Oid			oid;
+	bool		usable;
+	locale_t	locale;
+	char	   *name;
+	bool		has_table;
+	Weight		weights[128];
+	/* bit b of pairs[a]: "ab" is not a's weight followed by b's */
+	uint64		pairs[128][2];
+	GsLibcCollation *next;
+};
+
+static GsLibcCollation *collations = NULL;
+
+/*
+ * The LC_COLLATE name of a libc collation, palloc'd; NULL where it is none.
+ * The catalogs' columns are the same from version 15 on.
+ */
+static char *
+collation_locale_name(Oid collation)
+{
+	HeapTuple	tuple;
+	Datum		datum = (Datum) 0;
+	bool		isnull = true;
+	char	   *name = NULL;
+
+	if (collation == DEFAULT_COLLATION_OID)
+	{
+		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
+		if (!HeapTupleIsValid(tuple))
+			return NULL;
+		if (((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
+			datum = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
+	}
+	else
+	{
+		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+		if (!HeapTupleIsValid(tuple))
+			return NULL;
+		if (((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC)
+			datum = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
+	}
+	if (!isnull)
+		name = TextDatumGetCString(datum);
+	ReleaseSysCache(tuple);
+	return name;
+}
+
+/* strxfrm's level 1 of a short string; false where there is no room for it. */
+static bool
+learn_level_1(locale_t locale, const char *string, Weight *weight)
+{
+	char		key[256];
+	size_t		len = strxfrm_l(key, string, sizeof(key), locale);
+	char	   *end;
+
+	if (len >= sizeof(key))
+		return false;
+	end = memchr(key, LEVEL_END, len);
+	len = end ? (size_t) (end - key) : len;
+	if (len > 2 * WEIGHT_MAX)
+		return false;
+	weight->len = Min(len, WEIGHT_MAX);
+	memcpy(weight->bytes, key, weight->len);
+	return len <= WEIGHT_MAX;
+}
+
+/* Does a pair of characters have just the weights of both? */
+static bool
+is_concatenation(const GsLibcCollation *collation, int a, int b)
+{
+	char		pair[3] = {(char) a, (char) b, 0};
+	char		key[256];
+	size_t		len = strxfrm_l(key, pair, sizeof(key), collation->locale);
+	const Weight *x = &collation->weights[a];
+	const Weight *y = &collation->weights[b];
+	char	   *end;
+
+	if (len >= sizeof(key))
+		return false;
+	end = memchr(key, LEVEL_END, len);
+	len = end ? (size_t) (end - key) : len;
+	return len == (size_t) x->len + y->len &&
+		memcmp(key, x->bytes, x->len) == 0 &&
+		memcmp(key + x->len, y->bytes, y->len) == 0;
+}
+
+static bool
+is_letter(int c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static void
+learn_table(GsLibcCollation *collation)
+{
+	for (int c = 1; c < 128; c++)
+	{
+		char		string[2] = {(char) c, 0};
+
+		if (!learn_level_1(collation->locale, string, &collation->weights[c]))
+			return;
+	}
+	for (int a = 'A'; a <= 'z'; a++)
+		for (int b = 'A'; b <= 'z'; b++)
+			if (is_letter(a) && is_letter(b) && !is_concatenation(collation, a, b))
+				collation->pairs[a][b >> 6] |= UINT64CONST(1) << (b & 63);
+	collation->has_table = true;
+}
+
+const GsLibcCollation *
+gs_libc_collation(Oid oid)
+{
+	GsLibcCollation *collation;
+	char	   *name;
+
+	for (collation = collations; collation; collation = collation->next)
+		if (collation->oid == oid)
+			return collation->usable ? collation : NULL;
+
+	name = collation_locale_name(oid);
+	if (name == NULL)
+		return NULL;
+	collation = MemoryContextAllocZero(TopMemoryContext, sizeof(GsLibcCollation));
+	collation->oid = oid;
+	collation->name = MemoryContextStrdup(TopMemoryContext, name);
+	collation->locale = newlocale(LC_COLLATE_MASK, name, (locale_t) 0);
+	collation->usable = collation->locale != (locale_t) 0;
+	collation->next = collations;
+	collations = collation;
+	pfree(name);
+	if (!collation->usable)
+		return NULL;
+	learn_table(collation);
+	return collation;
+}
+
+const char *
+gs_libc_locale_name(const GsLibcCollation *collation)
+{
+	return collation->name;
+}
+
+/* Append bytes as far as there is room; false where they did not all fit. */
+static inline bool
+append(uint8 *dst, size_t room, size_t *used, const uint8 *bytes, size_t len)
+{
+	size_t		n = Min(len, room - *used);
+
+	gs_key_copy(dst + *used, bytes, n);
+	*used += n;
+	return n == len;
+}
+
+static bool
+append_byte(uint8 *dst, size_t room, size_t *used, uint8 byte)
+{
+	return append(dst, room, used, &byte, 1);
+}
+
+/*
+ * Level 1 by the table.  Returns false, with nothing of consequence written,
+ * where the text is not for the table.  *fits is false where room was short.
+ */
+static inline bool
+append_by_table(const GsLibcCollation *collation, uint8 *dst, size_t room, size_t *used,
+				const uint8 *text, size_t len, bool *fits)
+{
+	size_t		at = *used;
+	uint8		previous = 0;
+
+	if (!collation->has_table)
+		return false;
+	for (size_t i = 0; i < len; i++)
+	{
+		uint8		c = text[i];
+		const Weight *weight;
+
+		if (c >= 128 || (collation->pairs[previous][c >> 6] >> (c & 63)) & 1)
+			return false;
+		previous = c;
+		weight = &collation->weights[c];
+		if (likely(room - at >= 8))
+			memcpy(dst + at, weight->bytes, 7);
+		else if (room - at < weight->len)
+		{
+			/* the rest might still not be for the table; a cut key may differ */
+			memcpy(dst + at, weight->bytes, room - at);
+			*used = room;
+			*fits = false;
+			return true;
+		}
+		else
+			memcpy(dst + at, weight->bytes, weight->len);
+		at += weight->len;
+	}
+	*used = at;
+	return true;
+}
+
+/* Level 1, and the rest where that is empty, by strxfrm. */
+static bool
+append_by_strxfrm(const GsLibcCollation *collation, uint8 *dst, size_t room, size_t *used,
+				  const uint8 *text, size_t len)
+{
+	char		stack_text[512];
+	char		stack_key[4096];
+	char	   *string = stack_text;
+	char	   *key = stack_key;
+	size_t		size = sizeof(stack_key);
+	size_t		key_len;
+	char	   *end;
+	size_t		level_1;
+	bool		fits;
+
+	if (len >= sizeof(stack_text))
+		string = palloc(len + 1);
+	memcpy(string, text, len);
+	string[len] = '\0';
+	key_len = strxfrm_l(key, string, size, collation->locale);
+	if (key_len >= size)
+	{
+		size = key_len + 1;
+		key = palloc(size);
+		key_len = strxfrm_l(key, string, size, collation->locale);
+	}
+
+	end = memchr(key, LEVEL_END, key_len);
+	level_1 = end ? (size_t) (end - key) : key_len;
+	fits = append(dst, room, used, (uint8 *) key, level_1);
+	if (level_1 == 0 && len > 0)
+	{
+		fits = append_byte(dst, room, used, LEVEL_END);
+		for (size_t i = 1; i < key_len && fits; i++)
+		{
+			uint8		byte = (uint8) key[i];
+
+			if (byte <= 0x02)
+			{
+				fits = append_byte(dst, room, used, 0x02) &&
+					append_byte(dst, room, used, byte + 1);
+			}
+			else
+				fits = append_byte(dst, room, used, byte);
+		}
+		/* an empty rest would read as the empty text */
+		if (key_len <= 1)
+			fits = fits && append_byte(dst, room, used, 0x02);
+	}
+	if (string != stack_text)
+		pfree(string);
+	if (key != stack_key)
+		pfree(key);
+	return fits;
+}
+
+bool
+gs_libc_put(const GsLibcCollation *collation, uint8 *dst, size_t room,
+			const uint8 *text, size_t len, size_t *written)
+{
+	bool		fits = true;
+
+	*written = 0;
+	if (!append_by_table(collation, dst, room, written, text, len, &fits) ||
+		(*written == 0 && len > 0))
+	{
+		*written = 0;
+		fits = append_by_strxfrm(collation, dst, room, written, text, len);
+	}
+	fits = fits && append_byte(dst, room, written, LEVEL_END);
+	fits = fits && append(dst, room, written, text, len);
+	return fits && append_byte(dst, room, written, 0);
+}

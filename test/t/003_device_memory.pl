@@ -1,0 +1,100 @@
+# The device has no memory for a sort's rows: those it holds come back, and
+# PostgreSQL ends the sort.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('device_memory', "gpusort.device_memory = '32MB'\n");
+
+is($node->safe_psql('postgres', 'SELECT memory_limit >> 20 FROM gpusort_devices'),
+	'32', 'limit of the device');
+
+# wide: rows beyond what a chunk takes among short ones; large: more than fits
+$node->safe_psql('postgres', q(
+	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 60000) AS i;
+	CREATE TABLE wide (id int, k text COLLATE "C", v text) WITH (parallel_workers = 3);
+	INSERT INTO wide SELECT i, md5(i::text), repeat(md5(i::text), i % 2000 / 1999 * 9000)
+		FROM generate_series(1, 40000) AS i;
+	CREATE TABLE large (id int, k text COLLATE "C", v text) WITH (parallel_workers = 3);
+	INSERT INTO large SELECT i, md5(i::text), repeat(chr(65 + i % 26), 500)
+		FROM generate_series(1, 120000) AS i;
+	VACUUM (ANALYZE) t, wide, large;));
+
+# a value that is stored outside its row is part of a sorted row only where it
+# was computed
+my @queries = (
+	[ 'short rows', 'SELECT id, k FROM t ORDER BY k;' ],
+	[ 'wide rows', q(SELECT id, k, v || '' FROM wide ORDER BY k;) ]);
+my %expected = map { $_->[0] => stock($node, $_->[1]) } @queries;
+
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+
+	for (@queries)
+	{
+		my ($rows, $query) = @$_;
+
+		for my $point ('device_memory', 'device_memory:2', 'device_memory:4', 'device_memory_sort')
+		{
+			fault($node, $point);
+			stats_reset($node);
+			same_rows($node, $settings, $query, "$name, $rows, $point: rows", $expected{$rows});
+			is(fallbacks($node), '{"device memory exhausted": 1}',
+				"$name, $rows, $point: counted");
+			released($node, "$name, $rows, $point");
+		}
+		fault($node, undef);
+		stats_reset($node);
+		same_rows($node, $settings, $query, "$name, $rows: rows", $expected{$rows});
+		is(fallbacks($node), '{}', "$name, $rows: on the device");
+		released($node, "$name, $rows");
+	}
+
+	# 70 MB of rows on a device that takes 32 MB
+	my $large = 'SELECT id, k, v FROM large ORDER BY k';
+
+	stats_reset($node);
+	same_order(
+		rows_of($node, "$force $settings", "BEGIN; DECLARE c CURSOR FOR $large; FETCH 20 FROM c;"),
+		stock($node, "$large LIMIT 20;"), "$name, cursor over more than fits: first rows");
+	same_rows($node, $settings, "$large;", "$name, more than fits: rows");
+	is(fallbacks($node), '{"device memory exhausted": 2}', "$name, more than fits: counted");
+	released($node, "$name, more than fits");
+
+	# the service itself has taken no harm
+	stats_reset($node);
+	same_rows($node, $settings, $queries[0][1], "$name: rows afterwards", $expected{'short rows'});
+	is(fallbacks($node), '{}', "$name: on the device afterwards");
+}
+
+# EXPLAIN tells
+fault($node, 'device_memory:3');
+like(rows_of($node, "$force $serial", 'EXPLAIN (ANALYZE) SELECT id, k FROM t ORDER BY k;'),
+	qr/Device: none \(fallback\)\n.*Fallback Reason: device memory exhausted\n.*Sort Method: \S/,
+	'EXPLAIN ANALYZE tells the reason');
+fault($node, undef);
+
+# A sort that overflows beside one that does not
+{
+	my $cursor = session($node, "$force $serial");
+	my $query = 'SELECT id, k FROM t ORDER BY k';
+	my $got = $cursor->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 100 FROM c;");
+
+	stats_reset($node);
+	same_rows($node, $serial, 'SELECT id, k, v FROM large ORDER BY k;', 'beside another sort: rows');
+	is(fallbacks($node), '{"device memory exhausted": 1}', 'beside another sort: counted');
+	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
+	same_order($got, $expected{'short rows'}, 'the other sort: rows');
+	$cursor->quit;
+	released($node, 'two sorts');
+}
+
+$node->stop;
+done_testing();
