@@ -27,8 +27,8 @@ int			gs_guc_host_threads = 0;
 int			gs_guc_staging_memory_mb = 256;
 
 double		gs_guc_setup_cost = 400.0;
-double		gs_guc_feed_row_cost = 0.02;
-double		gs_guc_fetch_row_cost = 0.005;
+double		gs_guc_feed_row_cost = 0.01;
+double		gs_guc_fetch_row_cost = 0.003;
 
 bool		gs_guc_force = false;
 
@@ -93,12 +93,12 @@ gs_guc_define(bool preloading)
 	DefineCustomRealVariable("gpusort.feed_row_cost",
 							 "Sets the planner's estimate of the cost of handing one row to the device.",
 							 NULL,
-							 &gs_guc_feed_row_cost, 0.02, 0, DBL_MAX,
+							 &gs_guc_feed_row_cost, 0.01, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.fetch_row_cost",
 							 "Sets the planner's estimate of the cost of taking one row back in order.",
 							 NULL,
-							 &gs_guc_fetch_row_cost, 0.005, 0, DBL_MAX,
+							 &gs_guc_fetch_row_cost, 0.003, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	DefineCustomBoolVariable("gpusort.force",

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * host_order.c
- *	  Ordering the rows of many chunks with many threads, and gathering pages.
+ *	  Ordering the rows of many chunks with many threads.
  *
  * Algorithm
  *	  Keys are set up from the records, one part of the work a chunk.  Few of
@@ -25,10 +25,9 @@
  *	  their order.
  *
  * Result
- *	  For each place in the order, where the row is, its length and its flags.
- *	  This takes the memory of the second key array.  Lengths are summed by
- *	  SUM_ROWS rows on the way, so that cutting the order into pages, which
- *	  one thread does, looks at few single rows.
+ *	  For each place in the order, where the row and its key are, their lengths
+ *	  and flags.  This takes the memory of the second key array.  What rows take
+ *	  in pages is summed on the way, for host_pages.c to cut the order by.
  *
  *-------------------------------------------------------------------------
  */
@@ -53,12 +52,8 @@
 /* Fewer keys than these are left to one thread. */
 #define SINGLE_KEYS 65536
 
-/* Rows whose lengths are summed; rows that one part of the result has. */
-#define SUM_ROWS 1024
-#define RESULT_ROWS (16 * SUM_ROWS)
-
-/* Rows on their way from memory. */
-#define PREFETCH_ROWS 16
+/* Rows that one part of the result has. */
+#define RESULT_ROWS (16 * GS_HOST_SUM_ROWS)
 
 /* Records between two entries of the table that finds a row's image. */
 #define FIND_SHIFT 12
@@ -211,7 +206,7 @@ set_up(Orderer *o)
 	o->find = malloc(n_find * sizeof(uint64_t));
 	o->keys = gs_host_allocate(o->n * sizeof(GsHostKey));
 	o->scratch = gs_host_allocate(o->n * sizeof(GsHostKey));
-	o->sums = malloc(n_blocks(o->n, SUM_ROWS) * sizeof(uint64_t));
+	o->sums = malloc(n_blocks(o->n, GS_HOST_SUM_ROWS) * sizeof(uint64_t));
 	if (o->find == NULL || o->keys == NULL || o->scratch == NULL || o->sums == NULL)
 		return false;
 	for (uint64_t i = 0; i + 1 < n_find; i++)
@@ -506,12 +501,6 @@ sort_keys(Orderer *o)
 
 /* ---- the result ---- */
 
-static inline uint64_t
-page_bytes(uint32_t len)
-{
-	return (((uint64_t) len + 7) & ~(uint64_t) 7) + sizeof(uint32_t);
-}
-
 /* Find the rows of some places and sum their lengths. */
 static void
 place_rows(void *arg, uint32_t part)
@@ -524,9 +513,9 @@ place_rows(void *arg, uint32_t part)
 		return;
 	while (start < end)
 	{
-		uint64_t	stop = start + SUM_ROWS < end ? start + SUM_ROWS : end;
-		uint64_t   *sum = &o->sums[start / SUM_ROWS];
-		const GsRecord *records[SUM_ROWS];
+		uint64_t	stop = start + GS_HOST_SUM_ROWS < end ? start + GS_HOST_SUM_ROWS : end;
+		uint64_t   *sum = &o->sums[start / GS_HOST_SUM_ROWS];
+		const GsRecord *records[GS_HOST_SUM_ROWS];
 
 		for (uint64_t i = start; i < stop; i++)
 		{
@@ -545,65 +534,18 @@ place_rows(void *arg, uint32_t part)
 			row->row += record->row_off;
 			row->len = record->row_len & GS_LENGTH_MASK;
 			row->flags = 0;
+			row->key_len = record->key_len;
+			row->key_off = (int32_t) record->key_off - (int32_t) record->row_off;
 			if (i > 0 && gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
 				row->flags |= GS_ENTRY_TIE;
 			if (record->key_len & GS_KEY_INEXACT)
 				row->flags |= GS_ENTRY_INEXACT;
 			if (record->row_len & GS_ROW_EXTERNAL)
 				row->flags |= GS_ENTRY_EXTERNAL;
-			*sum += page_bytes(row->len);
+			*sum += gs_host_page_bytes(row->len);
 		}
 		start = stop;
 	}
-}
-
-/* Cut the order into pages, each as full as can be. */
-static GsStatus
-cut_pages(Orderer *o, GsHostOrder *order)
-{
-	uint64_t	max_pages = 64;
-	uint64_t	row = 0;
-
-	order->page_first = malloc((max_pages + 1) * sizeof(uint64_t));
-	if (order->page_first == NULL)
-		return GS_NO_MEMORY;
-	while (row < o->n)
-	{
-		uint64_t	used = 0;
-
-		if (order->n_pages == max_pages)
-		{
-			uint64_t   *larger;
-
-			max_pages *= 2;
-			larger = realloc(order->page_first, (max_pages + 1) * sizeof(uint64_t));
-			if (larger == NULL)
-				return GS_NO_MEMORY;
-			order->page_first = larger;
-		}
-		order->page_first[order->n_pages++] = row;
-		while (row < o->n)
-		{
-			bool		whole = row % SUM_ROWS == 0;
-			uint64_t	bytes = whole ? o->sums[row / SUM_ROWS] : page_bytes(o->rows[row].len);
-
-			if (used + bytes > o->chunk_bytes)
-			{
-				if (!whole)
-					break;
-				whole = false;
-				bytes = page_bytes(o->rows[row].len);
-				if (used + bytes > o->chunk_bytes)
-					break;
-			}
-			used += bytes;
-			row += whole ? SUM_ROWS : 1;
-		}
-		if (row > o->n)
-			row = o->n;
-	}
-	order->page_first[order->n_pages] = o->n;
-	return GS_OK;
 }
 
 GsStatus
@@ -632,7 +574,14 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 		{
 			o->rows = (GsHostRow *) o->scratch;
 			gs_host_pool_loop(pool, n_blocks(o->n, RESULT_ROWS), place_rows, o);
-			status = cancelled(o) ? GS_CANCELLED : cut_pages(o, &made);
+			made.rows = o->rows;
+			made.sums = o->sums;
+			made.n_rows = o->n;
+			made.rounds = o->rounds;
+			if (cancelled(o))
+				status = GS_CANCELLED;
+			else if (!gs_host_cut_pages(&made, chunk_bytes))
+				status = GS_NO_MEMORY;
 		}
 	}
 	free(o->keys);
@@ -662,39 +611,4 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	free(o->sums);
 	free(o);
 	return status;
-}
-
-void
-gs_host_order_free(GsHostOrder *order)
-{
-	free(order->rows);
-	free(order->page_first);
-	memset(order, 0, sizeof(*order));
-}
-
-/* ---- gathering ---- */
-
-void
-gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes, void *dst)
-{
-	const GsHostRow *rows = order->rows + order->page_first[page];
-	size_t		n = (size_t) (order->page_first[page + 1] - order->page_first[page]);
-	uint32_t   *entry = (uint32_t *) ((char *) dst + chunk_bytes);
-	uint32_t	offset = 0;
-
-	for (size_t i = 0; i < n; i++)
-	{
-		uint32_t	bytes = (rows[i].len + 7) & ~7u;
-
-		if (i + PREFETCH_ROWS < n)
-		{
-			const char *ahead = rows[i + PREFETCH_ROWS].row;
-
-			__builtin_prefetch(ahead);
-			__builtin_prefetch(ahead + 64);
-		}
-		memcpy((char *) dst + offset, rows[i].row, bytes);
-		*--entry = offset | rows[i].flags;
-		offset += bytes;
-	}
 }

@@ -1,15 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * host_order.h
- *	  Ordering the rows of many chunks with many threads, and gathering pages.
+ *	  Ordering the rows of many chunks with many threads.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_HOST_ORDER_H
 #define GS_HOST_ORDER_H
 
-#include "device.h"
-#include "host_threads.h"
+#include "host_pages.h"
 
 /*
  * A chunk as the host device keeps it: the data, room up to a multiple of 16
@@ -35,23 +34,6 @@ gs_host_image_record(const GsHostImage *image, uint32_t i)
 	return gs_chunk_record(image->data, gs_host_image_bytes(image->data_bytes, image->n_records), i);
 }
 
-/* A row in its place; pointers go into the images. */
-typedef struct GsHostRow
-{
-	const char *row;
-	uint32_t	len;			/* bytes */
-	uint32_t	flags;			/* of the page's entry */
-} GsHostRow;
-
-typedef struct GsHostOrder
-{
-	GsHostRow  *rows;
-	uint64_t	n_rows;
-	uint64_t   *page_first;		/* as in GsSortResult */
-	uint64_t	n_pages;
-	uint32_t	rounds;			/* how often a key's word was read at most */
-} GsHostOrder;
-
 /* Memory for each row, while ordering and afterwards. */
 #define GS_HOST_WORK_BYTES 50
 #define GS_HOST_KEEP_BYTES sizeof(GsHostRow)
@@ -66,11 +48,6 @@ typedef struct GsHostOrder
  */
 extern GsStatus gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 							  uint32_t chunk_bytes, const int *cancel, GsHostOrder *order);
-extern void gs_host_order_free(GsHostOrder *order);
-
-/* Write a page. */
-extern void gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes,
-						   void *dst);
 
 /*
  * Memory for much data: large pages where the system has them.  Returned by

@@ -18,9 +18,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planmain.h"
 #include "optimizer/tlist.h"
-#include "parser/parse_coerce.h"
 #include "parser/parsetree.h"
-#include "utils/lsyscache.h"
 
 #include "executor/executor_nodes.h"
 #include "planner/sort_plan.h"
@@ -32,21 +30,6 @@ strip_relabel(Node *node)
 	while (node && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
 	return node;
-}
-
-/*
- * Would gpusort take this type for the operator as it is?  Not every relabelled
- * one: oid::int4 sorts as signed numbers, and no cast says that oids may.
- */
-static bool
-can_stand_in(Oid type, Oid sort_operator)
-{
-	Oid			opfamily;
-	Oid			opcintype;
-	int16		strategy;
-
-	return get_ordering_op_properties(sort_operator, &opfamily, &opcintype, &strategy) &&
-		IsBinaryCoercible(type, opcintype);
 }
 
 void
@@ -69,8 +52,7 @@ gs_tlist_find_columns(Sort *sort)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc);
 
-			if (tle != key && !tle->resjunk && IsA(tle->expr, Var) && equal(tle->expr, bare) &&
-				can_stand_in(exprType(bare), sort->sortOperators[i]))
+			if (tle != key && !tle->resjunk && IsA(tle->expr, Var) && equal(tle->expr, bare))
 			{
 				sort->sortColIdx[i] = tle->resno;
 				break;

@@ -23,6 +23,7 @@
 
 #include "access/htup_details.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "sort/sort_private.h"
@@ -33,8 +34,19 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	Oid		   *types = palloc(keys->ncols * sizeof(Oid));
 	GsKeyDesc  *desc;
 
+	/*
+	 * The planner matches columns to sort operators without regard to casts
+	 * that change nothing: to sort by oid_column::int4 it takes the column
+	 * itself.  So it is the operator that says what the datums are.
+	 */
 	for (int i = 0; i < keys->ncols; i++)
-		types[i] = TupleDescAttr(tupdesc, keys->attnos[i] - 1)->atttypid;
+	{
+		Oid			opfamily;
+		int16		strategy;
+
+		if (!get_ordering_op_properties(keys->operators[i], &opfamily, &types[i], &strategy))
+			types[i] = TupleDescAttr(tupdesc, keys->attnos[i] - 1)->atttypid;
+	}
 	desc = gs_key_desc_create(keys->ncols, keys->attnos, keys->operators, keys->collations,
 							  keys->nulls_first, types, refusal);
 	pfree(types);

@@ -71,10 +71,10 @@ bench_begin()
 		sleep 0.1
 	done
 	[ "$(bench_sql -c "SELECT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
-	echo "date:    $(date -u +%F)   commit: $(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)"
+	echo "date:    $(date -u +%F)   commit: ${BENCH_COMMIT:-$(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)}"
 	echo "machine: $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $((memory_mb / 1024)) GB"
 	echo "server:  $("$PG_CONFIG" --version)   device: $(bench_sql -c "SELECT name FROM gpusort_devices")"
-	echo "command: $0 $*"
+	echo "command: $(env | grep -E '^(BENCH_|CUDA)' | sort | tr '\n' ' ')$0 $*"
 }
 
 bench_sql()

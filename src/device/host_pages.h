@@ -1,0 +1,75 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_pages.h
+ *	  Rows in their order: cutting it into pages, reading rows and keys, and
+ *	  moving rows about.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_HOST_PAGES_H
+#define GS_HOST_PAGES_H
+
+#include "device.h"
+#include "host_threads.h"
+
+/* A row in its place; the pointer goes into an image. */
+typedef struct GsHostRow
+{
+	const char *row;
+	uint32_t	len;			/* bytes */
+	uint32_t	flags;			/* of the page's entry */
+	uint32_t	key_len;		/* bytes, and GS_KEY_INEXACT */
+	int32_t		key_off;		/* bytes from the row's start to the key's */
+} GsHostRow;
+
+typedef struct GsHostOrder
+{
+	GsHostRow  *rows;
+	uint64_t	n_rows;
+	uint64_t   *sums;			/* what every GS_HOST_SUM_ROWS rows take */
+	uint64_t   *page_first;		/* as in GsSortResult */
+	uint64_t	n_pages;
+	uint32_t	rounds;			/* how often a key's word was read at most */
+} GsHostOrder;
+
+#define GS_HOST_SUM_ROWS 1024
+
+/* What a row takes in a page, its entry included. */
+static inline uint64_t
+gs_host_page_bytes(uint32_t len)
+{
+	return (((uint64_t) len + 7) & ~(uint64_t) 7) + sizeof(uint32_t);
+}
+
+/*
+ * Cut an order with rows and sums into pages, each as full as can be.  Sets
+ * page_first, allocated by malloc(), and n_pages; false where there is no
+ * memory, and then nothing has changed.
+ */
+extern bool gs_host_cut_pages(GsHostOrder *order, uint32_t chunk_bytes);
+
+/* Write a page. */
+extern void gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes,
+						   void *dst);
+
+/* Write keys as fetch_keys of device.h does; returns how many. */
+extern uint64_t gs_host_copy_keys(const GsHostOrder *order, uint64_t first, void *dst,
+								  size_t bytes);
+
+/* Memory that gs_host_reorder takes for so many rows of an order. */
+extern uint64_t gs_host_reorder_bytes(const GsHostOrder *order, uint64_t n);
+
+/*
+ * Move rows as reorder of device.h does.  Called on a thread of the pool.
+ * Unless GS_OK is returned, nothing has changed: GS_INVALID where to and from
+ * are not the same set of ranks, or GS_NO_MEMORY.  The order's own arrays of
+ * rows and sums are changed; the page table is put into *moved, with which the
+ * caller replaces the order, and frees the page_first that it had.
+ */
+extern GsStatus gs_host_reorder(GsHostPool *pool, const GsHostOrder *order, const uint64_t *to,
+								const uint64_t *from, uint64_t n, uint32_t chunk_bytes,
+								GsHostOrder *moved);
+
+extern void gs_host_order_free(GsHostOrder *order);
+
+#endif							/* GS_HOST_PAGES_H */
