@@ -11,12 +11,28 @@
 #ifndef GS_COMPAT_H
 #define GS_COMPAT_H
 
+#include "access/stratnum.h"
+#include "nodes/pathnodes.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
+#include "utils/lsyscache.h"
 #include "utils/wait_event.h"
 
 #if PG_VERSION_NUM < 150000
 #error "gpusort needs PostgreSQL 15 or later"
+#endif
+
+/* PostgreSQL 18 took commands/explain.h apart. */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#endif
+
+/* Goes before a declaration.  PostgreSQL 18 has no pg_attribute_noreturn(). */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_noreturn pg_noreturn
+#else
+#define gs_compat_noreturn pg_attribute_noreturn()
 #endif
 
 /*
@@ -40,6 +56,45 @@ gs_compat_collation_is_c(Oid collation)
 	return pg_newlocale_from_collation(collation)->collate_is_c;
 #else
 	return lc_collate_is_c(collation);
+#endif
+}
+
+/*
+ * The btree operator family that a sort operator belongs to, the type that
+ * it takes, and whether it is the family's >.  PostgreSQL 18 speaks of
+ * CompareType where it spoke of strategies.
+ */
+static inline bool
+gs_compat_ordering_op(Oid sort_operator, Oid *opfamily, Oid *opcintype, bool *descending)
+{
+#if PG_VERSION_NUM >= 180000
+	CompareType order;
+
+	if (!get_ordering_op_properties(sort_operator, opfamily, opcintype, &order))
+		return false;
+	*descending = order == COMPARE_GT;
+#else
+	int16		strategy;
+
+	if (!get_ordering_op_properties(sort_operator, opfamily, opcintype, &strategy))
+		return false;
+	*descending = strategy == BTGreaterStrategyNumber;
+#endif
+	return true;
+}
+
+/*
+ * PostgreSQL 18 counts the disabled nodes of a path, and compares these counts
+ * before costs; before it, the costs say so.
+ */
+static inline void
+gs_compat_inherit_disabled(Path *path, const Path *child)
+{
+#if PG_VERSION_NUM >= 180000
+	path->disabled_nodes = child->disabled_nodes;
+#else
+	(void) path;
+	(void) child;
 #endif
 }
 

@@ -40,10 +40,9 @@
  *	  fetch_image is legal whenever no append or perform is pending.
  *
  * Jobs
- *	  append, perform, fetch and fetch_image return at once; their outcome
- *	  arrives in the GsJob that the caller passed and keeps alive until then.
- *	  Memory named in the call (chunk, dst) belongs to the device until the
- *	  job ends.  When a job ends its status is set, then config.notify is
+ *	  Functions that are given a GsJob return at once; their outcome arrives
+ *	  in it, and the caller keeps it alive until then.  Memory named in the
+ *	  call (chunk, dst) belongs to the device until the job ends.  When a job ends its status is set, then config.notify is
  *	  called, on a thread of the device's own.  Jobs of one kind of one sort
  *	  end in the order they were made.  Every job ends, also after cancel and
  *	  when the device is lost.
@@ -170,7 +169,7 @@ typedef struct GsSortSpec
 	GsEngine	engine;
 } GsSortSpec;
 
-/* Of a performed sort; page_first lives until sort_close. */
+/* Of a performed sort; page_first lives until reorder or sort_close. */
 typedef struct GsSortResult
 {
 	uint64_t	n_rows;

@@ -5,7 +5,8 @@
  *
  * It is what machines without a GPU run, and the reference for other devices.
  * This file is the protocol: jobs, memory, errors.  Ordering is host_order.c,
- * for one thread host_sort.c; threads are host_threads.c.
+ * for one thread host_sort.c; what comes after it is host_pages.c; threads are
+ * host_threads.c, and what the machine has is host_machine.c.
  *
  * Jobs
  *	  A call checks what can be checked at once, reserves memory, and submits
@@ -38,7 +39,6 @@
 
 #include <malloc.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +46,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host_machine.h"
 #include "host_order.h"
 
 #define MAX_THREADS 1024
@@ -57,10 +58,12 @@ typedef enum JobKind
 	JOB_APPEND,
 	JOB_PERFORM,
 	JOB_FETCH,
-	JOB_FETCH_IMAGE
+	JOB_FETCH_IMAGE,
+	JOB_FETCH_KEYS,
+	JOB_REORDER
 } JobKind;
 
-#define N_JOB_KINDS 4
+#define N_JOB_KINDS 6
 
 typedef struct HostJob
 {
@@ -78,8 +81,16 @@ typedef struct HostJob
 	uint64_t	image_memory;	/* append: reserved for it */
 	uint64_t	row_bytes;
 	uint64_t	key_bytes;
-	uint64_t	number;			/* fetch: page; fetch_image: image */
-	void	   *dst;			/* fetch, fetch_image */
+	uint64_t	number;			/* fetch: page; fetch_image: image;
+								 * fetch_keys: first rank; reorder: rows */
+	void	   *dst;			/* fetch, fetch_image, fetch_keys */
+	size_t		bytes;			/* fetch_keys: room in dst */
+	uint64_t   *n_keys;			/* fetch_keys: the caller's */
+	const uint64_t *to;			/* reorder */
+	const uint64_t *from;		/* reorder */
+	uint64_t	work_memory;	/* reorder: reserved while it runs */
+	bool		reordering;		/* reorder: it put the sort into that state */
+	GsHostOrder order;			/* reorder: to become the sort's */
 } HostJob;
 
 typedef struct JobQueue
@@ -96,7 +107,8 @@ typedef enum SortState
 {
 	SORT_FILLING,
 	SORT_PERFORMING,
-	SORT_PERFORMED
+	SORT_PERFORMED,
+	SORT_REORDERING
 } SortState;
 
 struct GsDevice
@@ -131,7 +143,11 @@ struct GsDeviceSort
 	bool		refused;		/* an append was; of the caller's thread only */
 	Slab	   *slabs;			/* the one in use first */
 
-	/* Under lock, and constant while perform is pending or after it. */
+	/*
+	 * Under lock, and constant while perform or reorder is pending or after
+	 * them.  While it is SORT_REORDERING, rows and sums of the order belong to
+	 * the job.
+	 */
 	SortState	state;
 	JobQueue	queues[N_JOB_KINDS];
 	uint32_t	n_pending;		/* jobs of all kinds */
@@ -216,6 +232,17 @@ apply_job(GsDeviceSort *sort, HostJob *job)
 
 			sort->memory_used -= unused;
 			device->memory_used -= unused;
+		}
+	}
+	else if (job->kind == JOB_REORDER && job->reordering)
+	{
+		sort->state = SORT_PERFORMED;
+		sort->memory_used -= job->work_memory;
+		device->memory_used -= job->work_memory;
+		if (job->status == GS_OK)
+		{
+			free(sort->order.page_first);
+			sort->order = job->order;
 		}
 	}
 }
@@ -316,6 +343,33 @@ run_fetch_image(HostJob *job)
 }
 
 static void
+run_fetch_keys(HostJob *job)
+{
+	const GsHostOrder *order = &job->sort->order;
+	uint64_t	n_keys = gs_host_copy_keys(order, job->number, job->dst, job->bytes);
+
+	*job->n_keys = n_keys;
+	job->status = GS_OK;
+	if (n_keys == 0 && job->number < order->n_rows)
+		job->status = fail(&job->error, GS_INVALID, "%zu bytes have no room for key %llu",
+						   job->bytes, (unsigned long long) job->number);
+}
+
+static void
+run_reorder(HostJob *job)
+{
+	GsDeviceSort *sort = job->sort;
+
+	job->status = gs_host_reorder(sort->device->pool, &sort->order, job->to, job->from,
+								  job->number, sort->spec.chunk_bytes, &job->order);
+	if (job->status == GS_NO_MEMORY)
+		fail(&job->error, GS_NO_MEMORY, "out of memory while moving %llu rows",
+			 (unsigned long long) job->number);
+	else if (job->status == GS_INVALID)
+		fail(&job->error, GS_INVALID, "rows were to be moved from other ranks than to");
+}
+
+static void
 run_job(GsHostTask *task)
 {
 	HostJob    *job = (HostJob *) task;
@@ -346,6 +400,12 @@ run_job(GsHostTask *task)
 				break;
 			case JOB_FETCH_IMAGE:
 				run_fetch_image(job);
+				break;
+			case JOB_FETCH_KEYS:
+				run_fetch_keys(job);
+				break;
+			case JOB_REORDER:
+				run_reorder(job);
 				break;
 		}
 	}
@@ -421,79 +481,11 @@ submit_job(HostJob *job)
 
 /* ---- opening and closing ---- */
 
-/* The value in kB of a line of /proc/meminfo, in bytes; 0 if not found. */
-static uint64_t
-read_meminfo(const char *name)
-{
-	FILE	   *file = fopen("/proc/meminfo", "re");
-	char		line[128];
-	size_t		len = strlen(name);
-	uint64_t	bytes = 0;
-
-	if (file == NULL)
-		return 0;
-	while (bytes == 0 && fgets(line, sizeof(line), file) != NULL)
-	{
-		if (strncmp(line, name, len) == 0 && line[len] == ':')
-			bytes = strtoull(line + len + 1, NULL, 10) * 1024;
-	}
-	fclose(file);
-	return bytes;
-}
-
-/* The number in a file of one line; UINT64_MAX if there is none. */
-static uint64_t
-read_number(const char *path)
-{
-	FILE	   *file = fopen(path, "re");
-	char		line[64];
-	uint64_t	number = UINT64_MAX;
-
-	if (file == NULL)
-		return number;
-	if (fgets(line, sizeof(line), file) != NULL && line[0] >= '0' && line[0] <= '9')
-		number = strtoull(line, NULL, 10);
-	fclose(file);
-	return number;
-}
-
-/* Memory that can be used without swapping, in this control group. */
-static uint64_t
-available_memory(uint64_t total)
-{
-	uint64_t	available = read_meminfo("MemAvailable");
-	uint64_t	group_max = read_number("/sys/fs/cgroup/memory.max");
-	uint64_t	group_now = read_number("/sys/fs/cgroup/memory.current");
-
-	if (available == 0)
-		available = total / 2;
-	if (group_max != UINT64_MAX && group_now != UINT64_MAX)
-	{
-		uint64_t	left = group_max > group_now ? group_max - group_now : 0;
-
-		if (left < available)
-			available = left;
-	}
-	return available;
-}
-
-static int
-count_cores(void)
-{
-	cpu_set_t	set;
-	long		online;
-
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		return CPU_COUNT(&set);
-	online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (int) online : 1;
-}
-
 static GsStatus
 host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 {
 	GsDevice   *made;
-	int			threads = config->threads > 0 ? config->threads : count_cores();
+	int			threads = config->threads > 0 ? config->threads : gs_host_cores();
 
 	if (config->ordinal != 0)
 		return fail(error, GS_NO_DEVICE, "there is no host device %d", config->ordinal);
@@ -503,7 +495,7 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 	made->config = *config;
 	made->memory_total = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
 	made->memory_limit = config->memory_limit > 0 ? config->memory_limit
-		: available_memory(made->memory_total) / 5 * 4;
+		: gs_host_available_memory(made->memory_total) / 5 * 4;
 	made->pool = gs_host_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
 	if (made->pool == NULL)
 	{
@@ -686,6 +678,21 @@ grow_images(GsDeviceSort *sort)
 	return true;
 }
 
+/* Is there room for so many bytes below the limit?  Called with the lock held. */
+static bool
+fits(HostJob *job, uint64_t memory)
+{
+	const GsDevice *device = job->sort->device;
+
+	if (device->memory_used + memory <= device->memory_limit)
+		return true;
+	fail(&job->error, GS_NO_MEMORY,
+		 "%llu bytes more than the %llu in use would exceed the limit of %llu",
+		 (unsigned long long) memory, (unsigned long long) device->memory_used,
+		 (unsigned long long) device->memory_limit);
+	return false;
+}
+
 /*
  * Reserve what an append needs: memory for its image, room in the arrays of
  * images, and the right to order its rows.
@@ -700,11 +707,8 @@ reserve_append(HostJob *job, uint32_t data_bytes, uint32_t n_records)
 	GsStatus	status = GS_OK;
 
 	pthread_mutex_lock(&device->lock);
-	if (device->memory_used + memory > device->memory_limit)
-		status = fail(&job->error, GS_NO_MEMORY,
-					  "%llu bytes more than the %llu in use would exceed the limit of %llu",
-					  (unsigned long long) memory, (unsigned long long) device->memory_used,
-					  (unsigned long long) device->memory_limit);
+	if (!fits(job, memory))
+		status = GS_NO_MEMORY;
 	else if (sort->n_rows + n_records > GS_HOST_MAX_ROWS)
 		status = fail(&job->error, GS_NO_MEMORY, "more than %llu rows",
 					  (unsigned long long) GS_HOST_MAX_ROWS);
@@ -789,7 +793,7 @@ host_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *caller_job)
 	job->dst = dst;
 	pthread_mutex_lock(&sort->device->lock);
 	if (sort->state != SORT_PERFORMED)
-		job->status = fail(&job->error, GS_INVALID, "fetch before perform");
+		job->status = fail(&job->error, GS_INVALID, "fetch before perform, or while rows are moved");
 	else if (page >= sort->order.n_pages)
 		job->status = fail(&job->error, GS_INVALID, "page %llu of %llu", (unsigned long long) page,
 						   (unsigned long long) sort->order.n_pages);
@@ -818,6 +822,70 @@ host_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *caller_job)
 }
 
 static void
+host_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes, uint64_t *n_keys,
+				GsJob *caller_job)
+{
+	HostJob    *job;
+
+	*n_keys = 0;
+	job = begin_job(sort, JOB_FETCH_KEYS, caller_job);
+	if (job == NULL)
+		return;
+	job->number = first;
+	job->dst = dst;
+	job->bytes = bytes;
+	job->n_keys = n_keys;
+	pthread_mutex_lock(&sort->device->lock);
+	if (sort->state != SORT_PERFORMED)
+		job->status = fail(&job->error, GS_INVALID,
+						   "fetch_keys before perform, or while rows are moved");
+	else if (first > sort->order.n_rows)
+		job->status = fail(&job->error, GS_INVALID, "key %llu of %llu", (unsigned long long) first,
+						   (unsigned long long) sort->order.n_rows);
+	pthread_mutex_unlock(&sort->device->lock);
+	submit_job(job);
+}
+
+static void
+host_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, uint64_t n,
+			 GsJob *caller_job)
+{
+	HostJob    *job = begin_job(sort, JOB_REORDER, caller_job);
+	GsDevice   *device = sort->device;
+
+	if (job == NULL)
+		return;
+	job->to = to;
+	job->from = from;
+	job->number = n;
+	pthread_mutex_lock(&device->lock);
+	if (sort->state != SORT_PERFORMED)
+		job->status = fail(&job->error, GS_INVALID, "reorder before perform, or twice at once");
+	else if (sort->queues[JOB_FETCH].n > 0 || sort->queues[JOB_FETCH_KEYS].n > 0)
+		job->status = fail(&job->error, GS_INVALID, "reorder before a fetch has ended");
+	else if (n > sort->order.n_rows)
+		job->status = fail(&job->error, GS_INVALID, "%llu rows of %llu were to be moved",
+						   (unsigned long long) n, (unsigned long long) sort->order.n_rows);
+	else
+	{
+		uint64_t	memory = gs_host_reorder_bytes(&sort->order, n);
+
+		if (!fits(job, memory))
+			job->status = GS_NO_MEMORY;
+		else
+		{
+			job->work_memory = memory;
+			job->reordering = true;
+			sort->state = SORT_REORDERING;
+			sort->memory_used += memory;
+			device->memory_used += memory;
+		}
+	}
+	pthread_mutex_unlock(&device->lock);
+	submit_job(job);
+}
+
+static void
 host_result(GsDeviceSort *sort, GsSortResult *result)
 {
 	memset(result, 0, sizeof(*result));
@@ -828,11 +896,11 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 	result->row_bytes = sort->row_bytes;
 	result->key_bytes = sort->key_bytes;
 	result->copy_in_ms = sort->queues[JOB_APPEND].ms;
-	result->sort_ms = sort->queues[JOB_PERFORM].ms;
-	result->gather_ms = sort->queues[JOB_FETCH].ms;
+	result->sort_ms = sort->queues[JOB_PERFORM].ms + sort->queues[JOB_REORDER].ms;
+	result->gather_ms = sort->queues[JOB_FETCH].ms + sort->queues[JOB_FETCH_KEYS].ms;
 	result->copy_out_ms = sort->queues[JOB_FETCH_IMAGE].ms;
 	result->engine = "radix";
-	if (sort->state == SORT_PERFORMED)
+	if (sort->state == SORT_PERFORMED || sort->state == SORT_REORDERING)
 	{
 		result->n_rows = sort->order.n_rows;
 		result->n_pages = sort->order.n_pages;
@@ -854,6 +922,8 @@ const GsDeviceOps gs_device_host = {
 	.perform = host_perform,
 	.fetch = host_fetch,
 	.fetch_image = host_fetch_image,
+	.fetch_keys = host_fetch_keys,
+	.reorder = host_reorder,
 	.result = host_result,
 	.cancel = host_cancel,
 	.sort_close = host_sort_close

@@ -37,8 +37,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "host_machine.h"
 #include "host_order.h"
 #include "host_sort.h"
 
@@ -58,7 +58,8 @@
 /* Records between two entries of the table that finds a row's image. */
 #define FIND_SHIFT 12
 
-#define HUGE_PAGE ((size_t) 2 << 20)
+/* Rows take the memory of as many keys. */
+_Static_assert(sizeof(GsHostRow) <= sizeof(GsHostKey), "GsHostRow is too large");
 
 /* Keys that agree on `depth` bytes. */
 typedef struct Segment
@@ -78,7 +79,6 @@ typedef struct Orderer
 	const GsHostImage *images;
 	uint64_t	n_images;
 	uint64_t	n;
-	uint32_t	chunk_bytes;
 	uint64_t   *image_first;	/* number of each image's first row, then n */
 	uint64_t   *find;			/* image of row i << FIND_SHIFT, then the last */
 
@@ -106,19 +106,6 @@ typedef struct Orderer
 	GsHostRow  *rows;
 	uint64_t   *sums;
 } Orderer;
-
-void *
-gs_host_allocate(size_t bytes)
-{
-	void	   *memory = NULL;
-	bool		huge = bytes >= 2 * HUGE_PAGE;
-
-	if (posix_memalign(&memory, huge ? HUGE_PAGE : 64, bytes > 0 ? bytes : 1) != 0)
-		return NULL;
-	if (huge)
-		(void) madvise(memory, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
-	return memory;
-}
 
 static inline bool
 cancelled(const Orderer *o)
@@ -562,7 +549,6 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	o->cancel = cancel;
 	o->images = images;
 	o->n_images = n_images;
-	o->chunk_bytes = chunk_bytes;
 	o->rounds = 1;
 	if (!set_up(o))
 		status = GS_NO_MEMORY;
@@ -584,23 +570,13 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 				status = GS_NO_MEMORY;
 		}
 	}
-	free(o->keys);
-	o->keys = NULL;
 	if (status == GS_OK)
 	{
-		if (o->n > 0)
-		{
-			made.rows = realloc(o->scratch, o->n * sizeof(GsHostRow));
-			if (made.rows == NULL)
-				made.rows = (GsHostRow *) o->scratch;
-			o->scratch = NULL;
-		}
-		made.n_rows = o->n;
-		made.rounds = o->n > 0 ? o->rounds : 0;
 		*order = made;
+		o->scratch = NULL;
+		o->sums = NULL;
 	}
-	else
-		gs_host_order_free(&made);
+	free(o->keys);
 	free(o->image_first);
 	free(o->find);
 	free(o->scratch);

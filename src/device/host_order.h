@@ -49,10 +49,4 @@ gs_host_image_record(const GsHostImage *image, uint32_t i)
 extern GsStatus gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 							  uint32_t chunk_bytes, const int *cancel, GsHostOrder *order);
 
-/*
- * Memory for much data: large pages where the system has them.  Returned by
- * free().
- */
-extern void *gs_host_allocate(size_t bytes);
-
 #endif							/* GS_HOST_ORDER_H */

@@ -26,6 +26,7 @@
 #include "storage/shm_toc.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "executor/executor_nodes.h"
 #include "planner/sort_plan.h"
 #include "sort/sort_feed.h"

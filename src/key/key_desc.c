@@ -14,10 +14,9 @@
  */
 #include "postgres.h"
 
-#include "access/stratnum.h"
 #include "parser/parse_coerce.h"
-#include "utils/lsyscache.h"
 
+#include "compat.h"
 #include "key/key_types.h"
 
 static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator,
@@ -68,11 +67,11 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	GsRefusal	refusal;
 	Oid			opfamily;
 	Oid			opcintype;
-	int16		strategy;
+	bool		descending;
 
 	Assert(attno > 0);
 
-	if (!get_ordering_op_properties(sort_operator, &opfamily, &opcintype, &strategy))
+	if (!gs_compat_ordering_op(sort_operator, &opfamily, &opcintype, &descending))
 		return GS_REFUSE_OPCLASS;
 
 	row = gs_key_type_lookup(opcintype, opfamily, &refusal);
@@ -91,7 +90,7 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	col->collation = collation;
 	col->sort_operator = sort_operator;
 	col->kind = row->kind;
-	col->desc = (strategy == BTGreaterStrategyNumber);
+	col->desc = descending;
 	col->nulls_first = nulls_first;
 	col->width = row->width;
 	return GS_REFUSE_NONE;

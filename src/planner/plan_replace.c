@@ -150,16 +150,16 @@ is_worth_while(const Plan *sort, const Plan *child, double processes, double bou
 	return ours < sort->total_cost - child->total_cost;
 }
 
-/* Does Gather return its child's rows just as they are? */
+/* Does a Gather or Gather Merge return its child's rows just as they are? */
 static bool
-passes_rows_on(const Gather *gather)
+passes_rows_on(const Plan *gather)
 {
 	ListCell   *lc;
 
-	if (gather->single_copy || gather->plan.qual != NIL ||
-		list_length(gather->plan.targetlist) != list_length(outerPlan(gather)->targetlist))
+	if (gather->qual != NIL ||
+		list_length(gather->targetlist) != list_length(outerPlan(gather)->targetlist))
 		return false;
-	foreach(lc, gather->plan.targetlist)
+	foreach(lc, gather->targetlist)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 
@@ -178,7 +178,7 @@ replace_sort(ReplaceContext *context, Sort *sort, double bound)
 	if (!is_worth_while(&sort->plan, child, 1.0, bound) || !is_possible(sort))
 		return &sort->plan;
 	gs_tlist_find_columns(sort);
-	if (IsA(child, Gather) && passes_rows_on((Gather *) child))
+	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
 	{
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
@@ -207,7 +207,8 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	Gather	   *gather;
 	CustomScan *scan;
 
-	if (!is_worth_while(&sort->plan, child, merge->num_workers, bound) || !is_possible(sort))
+	if (!passes_rows_on(&merge->plan) ||
+		!is_worth_while(&sort->plan, child, merge->num_workers, bound) || !is_possible(sort))
 		return &merge->plan;
 	gs_tlist_find_columns(sort);
 	private = gs_plan_private(sort, context->flags);
@@ -305,11 +306,20 @@ bound_below(const Plan *plan, double bound)
 static Plan *
 replace(ReplaceContext *context, Plan *plan, double bound)
 {
+	int			flags = context->flags;
 	double		below;
 
 	if (plan == NULL)
 		return NULL;
 	below = bound_below(plan, bound);
+
+	/*
+	 * Below here a process has its part of the rows only, and by scanning
+	 * again it would not get the same part.
+	 */
+	if (IsA(plan, Gather) || IsA(plan, GatherMerge))
+		context->flags &= ~GS_PLAN_FLAG_RERUN;
+
 	switch (nodeTag(plan))
 	{
 		case T_Append:
@@ -324,6 +334,16 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 			break;
 		case T_CustomScan:
 			replace_list(context, ((CustomScan *) plan)->custom_plans, below);
+
+			/*
+			 * Nodes made of paths: have EXPLAIN find their columns in the
+			 * child's, as it does for Sort.  It knows no other way to what a
+			 * set operation returns.
+			 */
+			if (((CustomScan *) plan)->methods == &gs_sort_scan_methods ||
+				((CustomScan *) plan)->methods == &gs_feed_scan_methods)
+				((CustomScan *) plan)->custom_scan_tlist =
+					outer_tlist(outerPlan(plan)->targetlist);
 			break;
 		case T_GatherMerge:
 			if (IsA(outerPlan(plan), Sort))
@@ -331,6 +351,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 				/* before the Sort alone would be replaced */
 				outerPlan(outerPlan(plan)) =
 					replace(context, outerPlan(outerPlan(plan)), NO_BOUND);
+				context->flags = flags;
 				return replace_gather_merge(context, (GatherMerge *) plan, bound);
 			}
 			break;
@@ -339,6 +360,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	}
 	outerPlan(plan) = replace(context, outerPlan(plan), below);
 	innerPlan(plan) = replace(context, innerPlan(plan), below);
+	context->flags = flags;
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);
 	return plan;

@@ -114,6 +114,7 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	path->custom_private = list_make1_int(can_run_again(root->parse) ? GS_PLAN_FLAG_RERUN : 0);
 	gs_cost_sort(&path->path, child->total_cost, rows, fed_below);
+	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;
 }
 
@@ -130,6 +131,7 @@ make_parallel_feed(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 	feed->path.parallel_workers = partial->parallel_workers;
 	feed->path.rows = partial->rows;
 	feed->path.startup_cost = partial->startup_cost;
+	gs_compat_inherit_disabled(&feed->path, partial);
 	feed->path.total_cost = partial->total_cost +
 		gs_cost_feed(partial->rows, partial->pathtarget->width);
 

@@ -23,9 +23,9 @@
 
 #include "access/htup_details.h"
 #include "miscadmin.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "sort/sort_private.h"
 
 GsKeyDesc *
@@ -42,9 +42,9 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	for (int i = 0; i < keys->ncols; i++)
 	{
 		Oid			opfamily;
-		int16		strategy;
+		bool		descending;
 
-		if (!get_ordering_op_properties(keys->operators[i], &opfamily, &types[i], &strategy))
+		if (!gs_compat_ordering_op(keys->operators[i], &opfamily, &types[i], &descending))
 			types[i] = TupleDescAttr(tupdesc, keys->attnos[i] - 1)->atttypid;
 	}
 	desc = gs_key_desc_create(keys->ncols, keys->attnos, keys->operators, keys->collations,

@@ -30,6 +30,7 @@
 #ifndef GS_SORT_H
 #define GS_SORT_H
 
+#include "compat.h"
 #include "executor/tuptable.h"
 #include "key/key.h"
 #include "service/service_client.h"
@@ -107,7 +108,7 @@ extern void gs_sort_restore(GsSort *sort);
 extern bool gs_sort_can_rescan(const GsSort *sort);
 
 extern void gs_sort_restart(GsSort *sort);
-extern void gs_sort_report_lost(const GsSort *sort) pg_attribute_noreturn();
+gs_compat_noreturn extern void gs_sort_report_lost(const GsSort *sort);
 
 extern void gs_sort_report(const GsSort *sort, GsSortReport *report);
 extern void gs_sort_end(GsSort *sort);

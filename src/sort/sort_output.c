@@ -39,6 +39,7 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 	{
 		uint32		next;
 
+		CHECK_FOR_INTERRUPTS();
 		tuplesort_puttupleslot(sort->settling,
 							   gs_sort_stored_row(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0));
 		sort->report.settled++;

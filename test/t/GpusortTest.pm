@@ -203,7 +203,11 @@ sub send
 
 	$self->{n}++;
 	$self->{in} .= "$sql\n\\echo done $self->{n}\n";
-	$self->{run}->pump while length $self->{in} && $self->{run}->pumpable;
+	while (length $self->{in} && $self->{run}->pumpable)
+	{
+		$self->{run}->pump_nb;
+		Time::HiRes::sleep(0.002);
+	}
 }
 
 # What the commands sent printed, once they have ended

@@ -28,15 +28,15 @@ static const char *only;
 static unsigned n_passed;
 static unsigned n_failed;
 
-static bool
-begin_case(const char *name)
+bool
+test_begin_case(const char *name)
 {
 	test_failures = 0;
 	return only == NULL || strstr(name, only) != NULL;
 }
 
-static void
-end_case(const char *name)
+void
+test_end_case(const char *name)
 {
 	bool		good = test_failures == 0;
 
@@ -91,7 +91,7 @@ case_generators(TestDevice *td)
 		TestRandom	rng = seed + (uint64_t) (g - test_generators) * 1000;
 		TestInput	in;
 
-		if (!begin_case(g->name))
+		if (!test_begin_case(g->name))
 			continue;
 		test_input_init(&in, g->chunk_bytes);
 		g->make(&in, &rng);
@@ -99,7 +99,7 @@ case_generators(TestDevice *td)
 		check_sort(td, &in, false, &rng);
 		check_sort(td, &in, true, &rng);
 		test_input_free(&in);
-		end_case(g->name);
+		test_end_case(g->name);
 	}
 }
 
@@ -112,7 +112,7 @@ case_fixed(TestDevice *td)
 		char		name[64];
 
 		snprintf(name, sizeof(name), "keys of %u bytes", width);
-		if (!begin_case(name))
+		if (!test_begin_case(name))
 			continue;
 		for (uint32_t n = 1; n <= 100000; n *= 1 + n / 8 + test_below(&rng, 400))
 		{
@@ -125,7 +125,7 @@ case_fixed(TestDevice *td)
 			test_input_free(&in);
 			n++;
 		}
-		end_case(name);
+		test_end_case(name);
 	}
 }
 
@@ -135,7 +135,7 @@ case_sizes(TestDevice *td)
 {
 	TestRandom	rng = seed;
 
-	if (!begin_case("many sizes"))
+	if (!test_begin_case("many sizes"))
 		return;
 	for (uint32_t n = 1; n < 20000; n += 1 + n / 3)
 	{
@@ -147,7 +147,7 @@ case_sizes(TestDevice *td)
 		check_sort(td, &in, false, &rng);
 		test_input_free(&in);
 	}
-	end_case("many sizes");
+	test_end_case("many sizes");
 }
 
 static void
@@ -160,7 +160,7 @@ case_large(TestDevice *td)
 
 	for (int i = 0; i < 3; i++)
 	{
-		if (!begin_case(names[i]))
+		if (!test_begin_case(names[i]))
 			continue;
 		test_input_init(&in, 1 << 20);
 		if (i == 0)
@@ -170,7 +170,7 @@ case_large(TestDevice *td)
 		test_input_finish(&in);
 		check_sort(td, &in, true, &rng);
 		test_input_free(&in);
-		end_case(names[i]);
+		test_end_case(names[i]);
 	}
 }
 
@@ -180,7 +180,7 @@ case_empty_chunks(TestDevice *td)
 	TestInput	in;
 	TestSort	ts;
 
-	if (!begin_case("chunks without records"))
+	if (!test_begin_case("chunks without records"))
 		return;
 	test_input_init(&in, 65536);
 	test_input_finish(&in);
@@ -201,7 +201,7 @@ case_empty_chunks(TestDevice *td)
 		test_sort_close(&ts);
 	}
 	test_input_free(&in);
-	end_case("chunks without records");
+	test_end_case("chunks without records");
 }
 
 /* Several sorts at once, their calls mixed. */
@@ -218,7 +218,7 @@ case_interleaved(TestDevice *td)
 	GsJob		performs[N_SORTS];
 	bool		more = true;
 
-	if (!begin_case("interleaved sorts"))
+	if (!test_begin_case("interleaved sorts"))
 		return;
 	for (int i = 0; i < N_SORTS; i++)
 	{
@@ -258,7 +258,7 @@ case_interleaved(TestDevice *td)
 		test_sort_close(&ts[i]);
 		test_input_free(&in[i]);
 	}
-	end_case("interleaved sorts");
+	test_end_case("interleaved sorts");
 }
 
 /* ---- memory ---- */
@@ -271,7 +271,7 @@ case_memory_returned(TestDevice *td)
 	TestInput	in;
 	TestSort	ts;
 
-	if (!begin_case("memory is returned"))
+	if (!test_begin_case("memory is returned"))
 		return;
 	memset(&info, 0, sizeof(info));
 	td->ops->info(td->device, &info);
@@ -298,7 +298,7 @@ case_memory_returned(TestDevice *td)
 	td->ops->info(td->device, &info);
 	CHECK(info.memory_used == 0, "%llu bytes used after all sorts", (unsigned long long) info.memory_used);
 	test_input_free(&in);
-	end_case("memory is returned");
+	test_end_case("memory is returned");
 }
 
 /*
@@ -316,12 +316,12 @@ case_memory_limit(void)
 	GsError		error;
 	GsStatus	status;
 
-	if (!begin_case("memory limit"))
+	if (!test_begin_case("memory limit"))
 		return;
 	status = test_open(&td, ops, limit, threads, &error);
 	if (!CHECK(status == GS_OK, "open: %s %s", gs_status_name(status), error.message))
 	{
-		end_case("memory limit");
+		test_end_case("memory limit");
 		return;
 	}
 	test_input_init(&small, 65536);
@@ -363,7 +363,7 @@ case_memory_limit(void)
 	test_input_free(&in);
 	test_input_free(&small);
 	test_close(&td);
-	end_case("memory limit");
+	test_end_case("memory limit");
 }
 
 /* ---- cancel, close, misuse ---- */
@@ -374,7 +374,7 @@ case_cancel(TestDevice *td)
 	TestRandom	rng = seed;
 	TestInput	in;
 
-	if (!begin_case("cancel"))
+	if (!test_begin_case("cancel"))
 		return;
 	test_input_init(&in, 1 << 18);
 	test_make_words(&in, 400000, &rng);
@@ -416,7 +416,7 @@ case_cancel(TestDevice *td)
 	/* The device is none the worse for it. */
 	check_sort(td, &in, true, &rng);
 	test_input_free(&in);
-	end_case("cancel");
+	test_end_case("cancel");
 }
 
 static void
@@ -425,7 +425,7 @@ case_close_open_sorts(void)
 	TestRandom	rng = seed;
 	TestInput	in;
 
-	if (!begin_case("close with open sorts"))
+	if (!test_begin_case("close with open sorts"))
 		return;
 	test_input_init(&in, 1 << 18);
 	test_make_words(&in, 300000, &rng);
@@ -462,7 +462,7 @@ case_close_open_sorts(void)
 		}
 	}
 	test_input_free(&in);
-	end_case("close with open sorts");
+	test_end_case("close with open sorts");
 }
 
 /* Calls out of turn end as GS_INVALID and break nothing. */
@@ -478,7 +478,7 @@ case_misuse(TestDevice *td)
 	GsSortSpec	spec = {0};
 	GsStatus	status;
 
-	if (!begin_case("misuse"))
+	if (!test_begin_case("misuse"))
 		return;
 	spec.chunk_bytes = 100000;
 	status = td->ops->sort_open(td->device, &spec, &none, &error);
@@ -518,7 +518,7 @@ case_misuse(TestDevice *td)
 		test_sort_close(&ts);
 	}
 	test_input_free(&in);
-	end_case("misuse");
+	test_end_case("misuse");
 }
 
 /* A caller that polls, and a device of one thread. */
@@ -534,7 +534,7 @@ case_without_notify(void)
 	GsJob		job = {0};
 	GsStatus	status;
 
-	if (!begin_case("no notify, one thread"))
+	if (!test_begin_case("no notify, one thread"))
 		return;
 	memset(&td, 0, sizeof(td));
 	td.ops = ops;
@@ -564,7 +564,7 @@ case_without_notify(void)
 		test_input_free(&in);
 		ops->close(td.device);
 	}
-	end_case("no notify, one thread");
+	test_end_case("no notify, one thread");
 }
 
 static void
@@ -575,13 +575,13 @@ case_wrong_ordinal(void)
 	GsError		error = {{0}};
 	GsStatus	status;
 
-	if (!begin_case("device that does not exist"))
+	if (!test_begin_case("device that does not exist"))
 		return;
 	config.ordinal = 1000;
 	status = ops->open(&config, &device, &error);
 	CHECK(status == GS_NO_DEVICE && error.message[0] != '\0' && device == NULL, "open: %s",
 		  gs_status_name(status));
-	end_case("device that does not exist");
+	test_end_case("device that does not exist");
 }
 
 /* The sort that the host device's threads and PostgreSQL's backends share. */
@@ -590,7 +590,7 @@ case_in_process(void)
 {
 	const int	cancel = 1;
 
-	if (!begin_case("sort in the calling thread"))
+	if (!test_begin_case("sort in the calling thread"))
 		return;
 	for (const TestGenerator *g = test_generators; g->name != NULL; g++)
 	{
@@ -626,7 +626,7 @@ case_in_process(void)
 		free(keys);
 		test_input_free(&in);
 	}
-	end_case("sort in the calling thread");
+	test_end_case("sort in the calling thread");
 }
 
 static int
@@ -659,8 +659,10 @@ run_suite(void)
 	case_cancel(&td);
 	case_misuse(&td);
 	case_large(&td);
+	test_keys_cases(&td, seed);
 	test_close(&td);
 	case_memory_limit();
+	test_keys_memory(ops, threads, seed);
 	case_close_open_sorts();
 	case_without_notify();
 	case_wrong_ordinal();

@@ -4,6 +4,7 @@
  *	  What the files of the device conformance suite share.
  *
  *	  test_device.c		  the cases, options, and the benchmark
+ *	  test_device_keys.c  the cases of fetch_keys and reorder
  *	  test_device_run.c	  driving a device by its protocol, checking pages
  *	  test_device_data.c  inputs, their right order, and writing chunks
  *
@@ -92,6 +93,10 @@ extern unsigned test_failures;	/* of the case that is running */
 extern bool test_check(bool good, const char *file, int line, const char *format,...)
 			__attribute__((format(printf, 4, 5)));
 
+/* Whether a case is to be run; if so, its checks follow, then its end. */
+extern bool test_begin_case(const char *name);
+extern void test_end_case(const char *name);
+
 #define CHECK(cond, ...) test_check(cond, __FILE__, __LINE__, __VA_ARGS__)
 
 /* ---- driving a device ---- */
@@ -154,5 +159,11 @@ extern GsStatus test_sort_perform(TestSort *ts);
 extern void test_check_result(TestSort *ts);
 extern void test_check_pages(TestSort *ts, TestRandom *rng);
 extern void test_check_images(TestSort *ts);
+extern void test_check_keys(TestSort *ts, TestRandom *rng);
+
+/* ---- cases of fetch_keys and reorder ---- */
+
+extern void test_keys_cases(TestDevice *td, uint64_t seed);
+extern void test_keys_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
 
 #endif							/* TEST_DEVICE_H */

@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_machine.c
+ *	  What the machine has for the host device: cores and memory.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "src/device is plain C and must not see postgres.h"
+#endif
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "host_machine.h"
+
+#define HUGE_PAGE ((size_t) 2 << 20)
+
+/* The value in kB of a line of /proc/meminfo, in bytes; 0 if not found. */
+static uint64_t
+read_meminfo(const char *name)
+{
+	FILE	   *file = fopen("/proc/meminfo", "re");
+	char		line[128];
+	size_t		len = strlen(name);
+	uint64_t	bytes = 0;
+
+	if (file == NULL)
+		return 0;
+	while (bytes == 0 && fgets(line, sizeof(line), file) != NULL)
+	{
+		if (strncmp(line, name, len) == 0 && line[len] == ':')
+			bytes = strtoull(line + len + 1, NULL, 10) * 1024;
+	}
+	fclose(file);
+	return bytes;
+}
+
+/* The number in a file of one line; UINT64_MAX if there is none. */
+static uint64_t
+read_number(const char *path)
+{
+	FILE	   *file = fopen(path, "re");
+	char		line[64];
+	uint64_t	number = UINT64_MAX;
+
+	if (file == NULL)
+		return number;
+	if (fgets(line, sizeof(line), file) != NULL && line[0] >= '0' && line[0] <= '9')
+		number = strtoull(line, NULL, 10);
+	fclose(file);
+	return number;
+}
+
+/* Memory that can be used without swapping, in this control group. */
+uint64_t
+gs_host_available_memory(uint64_t total)
+{
+	uint64_t	available = read_meminfo("MemAvailable");
+	uint64_t	group_max = read_number("/sys/fs/cgroup/memory.max");
+	uint64_t	group_now = read_number("/sys/fs/cgroup/memory.current");
+
+	if (available == 0)
+		available = total / 2;
+	if (group_max != UINT64_MAX && group_now != UINT64_MAX)
+	{
+		uint64_t	left = group_max > group_now ? group_max - group_now : 0;
+
+		if (left < available)
+			available = left;
+	}
+	return available;
+}
+
+int
+gs_host_cores(void)
+{
+	cpu_set_t	set;
+	long		online;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		return CPU_COUNT(&set);
+	online = sysconf(_SC_NPROCESSORS_ONLN);
+	return online > 0 ? (int) online : 1;
+}
+
+void *
+gs_host_allocate(size_t bytes)
+{
+	void	   *memory = NULL;
+	bool		huge = bytes >= 2 * HUGE_PAGE;
+
+	if (posix_memalign(&memory, huge ? HUGE_PAGE : 64, bytes > 0 ? bytes : 1) != 0)
+		return NULL;
+	if (huge)
+		(void) madvise(memory, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
+	return memory;
+}

@@ -1,0 +1,236 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_check.c
+ *	  The full order of keys that hold text of a libc collation.
+ *
+ * The first byte in which two keys differ decides: the column that it lies in
+ * is the first one whose values differ, as equal values have equal bytes and
+ * no column's encoding is a prefix of another one's.  So one key only has to
+ * be read column by column, up to that byte.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "key_check.c is plain C and must not see postgres.h"
+#endif
+
+#include <string.h>
+
+#include "key_check.h"
+#include "key_encode.h"
+
+#define LEVEL_END	0x01
+#define TEXT_END	0x00
+
+/* Where a column lies that holds the byte asked for. */
+typedef struct Column
+{
+	const GsKeyPart *part;
+	uint32_t	at;				/* its null byte */
+} Column;
+
+/* A LIBC column's value that is not NULL; offsets in the key. */
+typedef struct LibcValue
+{
+	uint32_t	level_end;		/* of the byte that ends level 1 */
+	uint32_t	text;
+	uint32_t	text_end;		/* of the byte that ends the text */
+} LibcValue;
+
+/* The first of n bytes in which a and b differ; n if there is none. */
+static inline uint32_t
+first_difference(const uint8_t *a, const uint8_t *b, uint32_t n)
+{
+	uint32_t	i = 0;
+
+	for (; n - i >= 8; i += 8)
+	{
+		uint64_t	x;
+		uint64_t	y;
+
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+			break;
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+static inline uint32_t
+min_len(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The offset of a byte at or behind from; len if there is none. */
+static inline uint32_t
+find_byte(const uint8_t *key, uint32_t from, uint32_t len, uint8_t byte)
+{
+	const uint8_t *found = from < len ? memchr(key + from, byte, len - from) : NULL;
+
+	return found != NULL ? (uint32_t) (found - key) : len;
+}
+
+/* Read the value whose null byte is at; false where it is malformed. */
+static bool
+read_libc(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at, LibcValue *value)
+{
+	uint8_t		flip = part->desc ? 0xff : 0;
+
+	value->level_end = find_byte(key, at + 1, len, LEVEL_END ^ flip);
+	value->text = value->level_end + 1;
+	if (value->level_end == at + 1 && value->text < len && key[value->text] != (TEXT_END ^ flip))
+		value->text = find_byte(key, value->text, len, LEVEL_END ^ flip) + 1;
+	value->text_end = find_byte(key, value->text, len, TEXT_END ^ flip);
+	return value->text_end < len;
+}
+
+/* Offset behind the value whose null byte is at; > len: malformed. */
+static uint32_t
+column_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
+{
+	uint8_t		flip = part->desc ? 0xff : 0;
+	LibcValue	value;
+
+	if (key[at] == gs_key_null_byte(true, part->nulls_first))
+		return at + 1;
+	switch ((GsKeyPartKind) part->kind)
+	{
+		case GS_PART_FIXED:
+			return at + 1 + part->width;
+		case GS_PART_TEXT:
+			return find_byte(key, at + 1, len, TEXT_END ^ flip) + 1;
+		case GS_PART_ESCAPED:
+			at++;
+			for (;;)
+			{
+				at = find_byte(key, at, len, flip) + 2;
+				if (at > len || key[at - 1] == flip)
+					return at;
+			}
+		case GS_PART_LIBC:
+			if (!read_libc(part, key, len, at, &value))
+				return len + 1;
+			return value.text_end + 1;
+		case GS_PART_REST:
+			break;
+	}
+	return len + 1;
+}
+
+/*
+ * Find the column of a key that byte d lies in; false where the key is
+ * malformed.  REST holds all bytes, also those that the key does not have.
+ */
+static bool
+find_column(const GsKeyLayout *layout, const uint8_t *key, uint32_t len, uint32_t d,
+			Column *column)
+{
+	uint32_t	at = 0;
+
+	for (uint32_t i = 0; i < layout->n_parts; i++)
+	{
+		const GsKeyPart *part = &layout->parts[i];
+		uint32_t	end;
+
+		column->part = part;
+		column->at = at;
+		if (part->kind == GS_PART_REST)
+			return true;
+		if (at >= len || key[at] > 1)
+			return false;
+		end = column_end(part, key, len, at);
+		if (end > len)
+			return false;
+		if (d < end)
+			return true;
+		at = end;
+	}
+	return false;
+}
+
+/* A text that ends in NUL: the key's own bytes, or a copy in room. */
+static const char *
+read_text(const GsKeyPart *part, const uint8_t *key, const LibcValue *value, char *room,
+		  bool *malformed)
+{
+	uint32_t	len = value->text_end - value->text;
+
+	if (!part->desc)
+		return (const char *) key + value->text;
+	if (len >= GS_KEY_CHECK_TEXT_BYTES)
+	{
+		*malformed = true;
+		len = 0;
+	}
+	for (uint32_t i = 0; i < len; i++)
+		room[i] = (char) ~key[value->text + i];
+	room[len] = '\0';
+	return room;
+}
+
+int
+gs_key_check_compare(const GsKeyLayout *layout, locale_t locale, const uint8_t *a,
+					 uint32_t a_len, const uint8_t *b, uint32_t b_len,
+					 GsKeyCheckScratch *scratch)
+{
+	uint32_t	n = min_len(a_len, b_len);
+	uint32_t	d = first_difference(a, b, n);
+	Column		column;
+	LibcValue	a_value;
+	LibcValue	b_value;
+	const char *a_text;
+	const char *b_text;
+	int			result;
+
+	if (d == n && a_len == b_len)
+		return 0;
+	if (!find_column(layout, a, a_len, d, &column))
+	{
+		scratch->malformed = true;
+		return 0;
+	}
+	if (column.part->kind != GS_PART_LIBC || d == column.at)
+	{
+		if (d < n)
+			return a[d] < b[d] ? -1 : 1;
+		if (column.part->kind != GS_PART_REST)
+			scratch->malformed = true;
+		return a_len < b_len ? -1 : 1;
+	}
+
+	/* a's value reaches byte d, so neither is NULL */
+	if (!read_libc(column.part, a, a_len, column.at, &a_value) ||
+		!read_libc(column.part, b, b_len, column.at, &b_value))
+	{
+		scratch->malformed = true;
+		return 0;
+	}
+	a_text = read_text(column.part, a, &a_value, scratch->a, &scratch->malformed);
+	b_text = read_text(column.part, b, &b_value, scratch->b, &scratch->malformed);
+	result = strcoll_l(a_text, b_text, locale);
+	if (result == 0)
+		result = strcmp(a_text, b_text);
+
+	/* equal texts have equal bytes before them */
+	if (result == 0)
+		scratch->malformed = true;
+	return column.part->desc ? (result < 0) - (result > 0) : result;
+}
+
+uint32_t
+gs_key_check_run_prefix(const GsKeyLayout *layout, const uint8_t *a, uint32_t a_len,
+						const uint8_t *b, uint32_t b_len)
+{
+	uint32_t	d = first_difference(a, b, min_len(a_len, b_len));
+	Column		column;
+	LibcValue	value;
+
+	if (!find_column(layout, a, a_len, d, &column) || column.part->kind != GS_PART_LIBC ||
+		d == column.at || !read_libc(column.part, a, a_len, column.at, &value) ||
+		d <= value.level_end)
+		return 0;
+	return value.level_end + 1;
+}
