@@ -6,6 +6,8 @@
 #   make demo           see what it does, on a private server
 #   make check-unit check-regress check-isolation check-tap lint
 #                       one suite of "make test" each
+#   make check-postgres PostgreSQL's own tests with every sort forced onto gpusort
+#   make bench          ORDER BY against PostgreSQL, see test/bench
 #
 # Variables:
 #   PG_CONFIG=path      the server to build against (default: pg_config)
@@ -29,7 +31,7 @@ ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
 
 # Targets that set things up themselves must work where there is no
 # PostgreSQL yet: they are scripts, and PGXS is not read for them.
-SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap lint
+SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap check-postgres lint bench
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(SCRIPT_GOALS)
@@ -45,8 +47,12 @@ check-tap:
 	@$(ROOT)/test/run.sh tap
 lint:
 	@$(ROOT)/test/run.sh lint
+check-postgres:
+	@$(ROOT)/test/check_postgres.sh
 demo:
 	@$(ROOT)/test/demo.sh
+bench:
+	@$(ROOT)/test/bench/order_by.sh
 
 else
 

@@ -129,16 +129,18 @@ void cuda_sort_close(GsDeviceSort *sort)
   (void)guarded(&failure,
                 [&]
                 {
-                  memory.reserve(sort->slabs.size() + 2);
+                  memory.reserve(sort->slabs.size() + 3);
                   for (const Slab &slab : sort->slabs)
                     memory.push_back(slab.base);
                   if (sort->output.rows != nullptr)
                     memory.push_back(sort->output.rows);
                   if (sort->page_memory != nullptr)
                     memory.push_back(sort->page_memory);
+                  if (sort->key_memory != nullptr)
+                    memory.push_back(sort->key_memory);
                   device->memory->discard(std::move(memory));
                 });
-  device->memory->release(sort->slab_bytes + sort->work_bytes);
+  device->memory->release(sort->slab_bytes + sort->work_bytes + sort->key_memory_bytes);
   device->sorts.erase(std::find(device->sorts.begin(), device->sorts.end(), sort));
   delete sort;
   device->copy_in.queue.poke();
@@ -231,7 +233,18 @@ void submit(RequestQueue *queue, const Request &request)
   request.job->error.message[0] = '\0';
   __atomic_store_n(&request.job->status, static_cast<int32_t>(GS_PENDING), __ATOMIC_RELAXED);
   if (!guarded(&failure, [&] { queue->push(request); }))
-    end_job(request.sort->device, request.job, failure);
+    end_request(request, failure);
+}
+
+// Fetches read what reorder changes.
+void submit_fetch(Request *request)
+{
+  GsDeviceSort *sort = request->sort;
+
+  sort->fetching.fetch_add(1, std::memory_order_relaxed);
+  if (sort->reordering.load(std::memory_order_acquire))
+    request->misuse = "a fetch was made while rows are moved";
+  submit(&sort->device->copy_out.queue, *request);
 }
 
 void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t n_records, GsJob *job)
@@ -269,7 +282,7 @@ void cuda_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job)
   request.job = job;
   request.dst = dst;
   request.number = page;
-  submit(&sort->device->copy_out.queue, request);
+  submit_fetch(&request);
 }
 
 void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job)
@@ -282,6 +295,47 @@ void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job)
   request.dst = dst;
   request.number = i;
   submit(&sort->device->copy_out.queue, request);
+}
+
+void cuda_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes, uint64_t *n_keys, GsJob *job)
+{
+  Request request = {};
+
+  *n_keys = 0;
+  request.call = Call::fetch_keys;
+  request.sort = sort;
+  request.job = job;
+  request.dst = dst;
+  request.number = first;
+  request.bytes = bytes;
+  request.n_keys = n_keys;
+  submit_fetch(&request);
+}
+
+void cuda_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, uint64_t n, GsJob *job)
+{
+  Request request = {};
+
+  request.call = Call::reorder;
+  request.sort = sort;
+  request.job = job;
+  request.to = to;
+  request.from = from;
+  request.number = n;
+  if (sort->reordering.load(std::memory_order_acquire))
+    request.misuse = "rows were moved twice at once";
+  else if (sort->fetching.load(std::memory_order_acquire) > 0)
+    request.misuse = "rows were moved before a fetch had ended";
+  else
+  {
+    std::lock_guard<std::mutex> guard(sort->lock);
+
+    if (!sort->performed)
+      request.misuse = "rows were moved that are not in order";
+  }
+  if (request.misuse == nullptr)
+    sort->reordering.store(true, std::memory_order_relaxed);
+  submit(&sort->device->sorting, request);
 }
 
 void cuda_result(GsDeviceSort *sort, GsSortResult *result)
@@ -306,8 +360,8 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   result->n_rows = sort->n_rows;
   result->n_pages = sort->output.pages.row_bytes.size();
   result->page_first = sort->output.pages.first_row.data();
-  result->row_bytes = sort->output.row_bytes;
-  result->key_bytes = sort->output.key_bytes;
+  result->row_bytes = sort->output.stats.row_bytes;
+  result->key_bytes = sort->output.stats.key_bytes;
   result->rounds = sort->output.rounds;
   result->engine = sort->output.engine;
 }
@@ -331,6 +385,8 @@ extern "C" const GsDeviceOps gs_device_cuda = {
     cuda_perform,     // perform
     cuda_fetch,       // fetch
     cuda_fetch_image, // fetch_image
+    cuda_fetch_keys,  // fetch_keys
+    cuda_reorder,     // reorder
     cuda_result,      // result
     cuda_cancel,      // cancel
     cuda_sort_close   // sort_close

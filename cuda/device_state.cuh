@@ -6,14 +6,14 @@
  * Threads of a device
  *	  caller	  calls the functions of device.h; it only books and queues
  *	  copy in	  appends; also frees and trims, when there is nothing to copy
- *	  copy out	  fetches: gathers pages and copies them to the host
- *	  sorters	  perform; as many sorts at a time as there are sorters
+ *	  copy out	  fetches: gathers pages or keys and copies them to the host
+ *	  sorters	  perform, reorder; as many sorts at a time as there are sorters
  *
  * Ownership
  *	  device.h's protocol keeps the phases of a sort apart: while an append is
- *	  pending there is no perform, and fetches come after both.  So a sort's
- *	  fields belong to the thread that serves its phase, and pass on with the
- *	  job's status and the queue's lock.  Only what result() reports is read at any
+ *	  pending there is no perform, and fetches come after both, or between
+ *	  reorders.  So a sort's fields belong to the thread that serves its phase,
+ *	  and pass on with the job's status and the queue's lock.  Only what result() reports is read at any
  *	  time; it is guarded by the sort's lock.  Once a job's status is set its
  *	  thread touches neither the job nor the sort again: they may be gone.
  *
@@ -30,7 +30,8 @@
 #include <thread>
 #include <vector>
 
-#include "perform.cuh"
+#include "keys.cuh"
+#include "reorder.cuh"
 
 namespace gpusort
 {
@@ -40,7 +41,9 @@ enum class Call
   append,
   perform,
   fetch,
-  fetch_image
+  fetch_image,
+  fetch_keys,
+  reorder
 };
 
 // An asynchronous call on its way to a thread.
@@ -51,9 +54,13 @@ struct Request
   GsJob *job;
   const void *chunk;  // append
   void *dst;          // fetches
-  u64 number;         // of the page or image
+  u64 number;         // of the page or image; fetch_keys: first rank; reorder: rows
   u32 data_bytes;     // append
   u32 n_records;      // append
+  u64 bytes;          // fetch_keys
+  uint64_t *n_keys;   // fetch_keys
+  const uint64_t *to; // reorder
+  const uint64_t *from;
   const char *misuse; // not null: the caller broke the protocol
 };
 
@@ -91,6 +98,12 @@ struct PageBuffer
   Event copied; // its last copy to the host
 };
 
+struct KeyBuffer
+{
+  void *memory;
+  Event copied; // its last copy to the host
+};
+
 // A copy under way, or one that could not be started.
 struct CopySlot
 {
@@ -113,6 +126,12 @@ struct CopyLane
   Stream gather_stream;
   Stream copy_stream;
   CopySlot slots[max_slots];
+
+  struct KeyCounts
+  {
+    u32 n_keys[max_slots];
+  };
+  Pinned<KeyCounts> counts; // of the slots, written by the device
 };
 
 } // namespace gpusort
@@ -166,6 +185,16 @@ struct GsDeviceSort
   std::deque<gpusort::PageBuffer> page_buffers;
   size_t next_buffer = 0;
 
+  // For fetches of keys, once there is one, until a reorder.
+  char *key_memory = nullptr;
+  uint64_t key_memory_bytes = 0; // reserved
+  gpusort::KeyRoom key_room = {};
+  std::deque<gpusort::KeyBuffer> key_buffers;
+  size_t next_key_buffer = 0;
+
+  std::atomic<uint32_t> fetching{0}; // pages and keys
+  std::atomic<bool> reordering{false};
+
   std::mutex lock; // guards the following
   std::vector<uint32_t> image_records;
   std::vector<uint32_t> image_bytes;
@@ -183,8 +212,8 @@ namespace gpusort
 void run_copy_lane(GsDevice *device, CopyLane *lane);
 void run_sorter(GsDevice *device, Performer *performer);
 
-// Hands a job's outcome to the caller.
-void end_job(GsDevice *device, GsJob *job, const Failure &outcome);
+// Hands a job's outcome to the caller, to whom the sort then belongs again.
+void end_request(const Request &request, const Failure &outcome);
 
 // Runs f, and turns what it throws into a value; true where nothing was.
 template <typename F>

@@ -40,6 +40,9 @@ constexpr u64 max_slab_bytes = u64{64} << 20;
 constexpr u64 min_page_buffers = 2;
 constexpr u64 max_page_buffers = 4;
 
+// The same for keys, of which there are one at least.
+constexpr u64 max_key_buffers = 3;
+
 const Failure success = {GS_OK, {}};
 
 // The most that an image of a chunk can take, and a bit for alignment.
@@ -251,11 +254,109 @@ void start_fetch_image(CopySlot *slot, CopyLane *lane)
   slot->copy_end.record(lane->copy_stream);
 }
 
-void finish_fetch(CopySlot *slot)
+// Gives the buffers for keys back; nothing uses them any more.
+void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream)
 {
-  GsDeviceSort *sort = slot->request.sort;
-  double gather_ms = slot->request.call == Call::fetch ? elapsed_ms(slot->gather_begin, slot->gather_end) : 0;
+  DeviceMemory &memory = *sort->device->memory;
+
+  if (sort->key_memory == nullptr)
+    return;
+  memory.free(sort->key_memory, stream);
+  memory.release(sort->key_memory_bytes);
+  sort->key_memory = nullptr;
+  sort->key_memory_bytes = 0;
+  sort->key_room = {};
+  sort->key_buffers.clear();
+}
+
+// Takes buffers for keys with that room, as many as there is memory for.
+void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane)
+{
+  DeviceMemory &memory = *sort->device->memory;
+  u64 each = key_buffer_bytes(room);
+  u64 count = max_key_buffers;
+
+  if (sort->key_memory != nullptr)
+  {
+    GS_CUDA_TRY(cudaStreamSynchronize(lane->gather_stream));
+    GS_CUDA_TRY(cudaStreamSynchronize(lane->copy_stream));
+    drop_key_buffers(sort, lane->gather_stream);
+  }
+  while (!memory.reserve(each * count))
+    if (--count == 0)
+      fail(GS_NO_MEMORY, "the device memory limit of %llu bytes leaves no room for %llu of keys",
+           memory.limit(), each);
+  sort->key_memory_bytes = each * count;
+  try
+  {
+    sort->key_memory = static_cast<char *>(memory.allocate(each * count, lane->gather_stream));
+  }
+  catch (...)
+  {
+    memory.release(sort->key_memory_bytes);
+    sort->key_memory_bytes = 0;
+    throw;
+  }
+  for (u64 i = 0; i < count; i++)
+    sort->key_buffers.emplace_back().memory = sort->key_memory + i * each;
+  sort->key_room = room;
+}
+
+void start_fetch_keys(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+  GsDeviceSort *sort = request.sort;
+  u64 first = request.number;
+  u32 *n_keys = &lane->counts->n_keys[slot - lane->slots];
+
+  check_usable(sort, request);
+  if (!sort->performed || first > sort->n_rows)
+    fail(GS_INVALID, "key %llu was fetched but does not exist", first);
+
+  KeyRoom room = first < sort->n_rows ? key_room(sort->output.stats, sort->n_rows, request.bytes) : KeyRoom{};
+  u32 n = static_cast<u32>(std::min<u64>(room.keys, sort->n_rows - first));
+  KeyBuffer *buffer = nullptr;
+
+  *n_keys = 0;
+  if (n == 0 && first < sort->n_rows)
+    fail(GS_INVALID, "%llu bytes have no room for a key", request.bytes);
+  if (n > 0)
+  {
+    if (sort->key_room.bytes < room.bytes)
+      take_key_buffers(sort, room, lane);
+    buffer = &sort->key_buffers[sort->next_key_buffer++ % sort->key_buffers.size()];
+    GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer->copied));
+  }
+  slot->gather_begin.record(lane->gather_stream);
+  if (n > 0)
+    gather_keys(sort->output.rows + first, sort->output.spans + first, n, room, buffer->memory, n_keys,
+                lane->gather_stream);
+  slot->gather_end.record(lane->gather_stream);
+
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
+  slot->copy_begin.record(lane->copy_stream);
+  if (n > 0)
+    GS_CUDA_TRY(cudaMemcpyAsync(request.dst, buffer->memory, room.bytes, cudaMemcpyDeviceToHost,
+                                lane->copy_stream));
+  slot->copy_end.record(lane->copy_stream);
+  if (n > 0)
+    buffer->copied.record(lane->copy_stream);
+}
+
+void finish_fetch(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+  GsDeviceSort *sort = request.sort;
+  double gather_ms = request.call != Call::fetch_image ? elapsed_ms(slot->gather_begin, slot->gather_end) : 0;
   double copy_ms = elapsed_ms(slot->copy_begin, slot->copy_end);
+
+  if (request.call == Call::fetch_keys)
+  {
+    *request.n_keys = lane->counts->n_keys[slot - lane->slots];
+    if (*request.n_keys == 0 && request.number < sort->n_rows)
+      fail(GS_INVALID, "%llu bytes have no room for key %llu", request.bytes, request.number);
+  }
+
   std::lock_guard<std::mutex> guard(sort->lock);
 
   sort->times.gather_ms += gather_ms;
@@ -278,8 +379,12 @@ void start_copy(CopySlot *slot, CopyLane *lane)
                             case Call::fetch_image:
                               start_fetch_image(slot, lane);
                               break;
+                            case Call::fetch_keys:
+                              start_fetch_keys(slot, lane);
+                              break;
                             case Call::perform:
-                              fail(GS_INTERNAL, "a perform on a copying thread");
+                            case Call::reorder:
+                              fail(GS_INTERNAL, "a sorter's job on a copying thread");
                             }
                           });
 
@@ -288,7 +393,7 @@ void start_copy(CopySlot *slot, CopyLane *lane)
     (void)cudaStreamSynchronize(lane->copy_stream);
 }
 
-void finish_copy(GsDevice *device, CopySlot *slot)
+void finish_copy(CopySlot *slot, CopyLane *lane)
 {
   if (!slot->failed)
     slot->failed = !guarded(&slot->failure,
@@ -297,9 +402,9 @@ void finish_copy(GsDevice *device, CopySlot *slot)
                               if (slot->request.call == Call::append)
                                 finish_append(slot);
                               else
-                                finish_fetch(slot);
+                                finish_fetch(slot, lane);
                             });
-  end_job(device, slot->request.job, slot->failed ? slot->failure : success);
+  end_request(slot->request, slot->failed ? slot->failure : success);
 }
 
 // Done, or failed; `sleep`: not before it is.
@@ -374,6 +479,44 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
   sort->times.sort_ms = ms;
 }
 
+void reorder_sort(GsDeviceSort *sort, const Request &request, Performer *performer)
+{
+  check_usable(sort, request);
+  if (request.number > sort->n_rows)
+    fail(GS_INVALID, "%llu rows were to be moved of %llu", request.number, sort->n_rows);
+  if (request.number == 0)
+    return;
+  drop_key_buffers(sort, performer->stream);
+
+  PageTable pages;
+  bool moving = false;
+
+  performer->started.record(performer->stream);
+  try
+  {
+    reorder(*performer, *sort->device->memory,
+            {request.to, request.from, static_cast<u32>(request.number), static_cast<u32>(sort->n_rows),
+             sort->spec.chunk_bytes},
+            sort->output, &pages, &moving);
+  }
+  catch (...)
+  {
+    // Rows without their pages are of no use; the images still are.
+    std::lock_guard<std::mutex> guard(sort->lock);
+
+    sort->performed = sort->performed && !moving;
+    throw;
+  }
+  performer->event.record(performer->stream);
+  performer->event.wait();
+
+  double ms = elapsed_ms(performer->started, performer->event);
+  std::lock_guard<std::mutex> guard(sort->lock);
+
+  sort->output.pages = std::move(pages);
+  sort->times.sort_ms += ms;
+}
+
 } // namespace
 
 void RequestQueue::push(const Request &request)
@@ -423,8 +566,11 @@ void RequestQueue::close()
   changed.notify_all();
 }
 
-void end_job(GsDevice *device, GsJob *job, const Failure &outcome)
+void end_request(const Request &request, const Failure &outcome)
 {
+  GsDevice *device = request.sort->device;
+  GsJob *job = request.job;
+
   if (outcome.status == GS_DEVICE_LOST && !device->lost.load(std::memory_order_relaxed))
   {
     std::lock_guard<std::mutex> guard(device->lost_lock);
@@ -432,6 +578,10 @@ void end_job(GsDevice *device, GsJob *job, const Failure &outcome)
     device->lost_error = outcome.error;
     device->lost.store(true, std::memory_order_release);
   }
+  if (request.call == Call::fetch || request.call == Call::fetch_keys)
+    request.sort->fetching.fetch_sub(1, std::memory_order_release);
+  if (request.call == Call::reorder && request.misuse == nullptr)
+    request.sort->reordering.store(false, std::memory_order_release);
   job->error = outcome.error;
   __atomic_store_n(&job->status, static_cast<int32_t>(outcome.status), __ATOMIC_RELEASE);
   if (device->config.notify != nullptr)
@@ -482,7 +632,7 @@ void run_copy_lane(GsDevice *device, CopyLane *lane)
 
     if (!copy_is_over(oldest, clock::now() >= sleep_after))
       continue;
-    finish_copy(device, oldest);
+    finish_copy(oldest, lane);
     first = (first + 1) % CopyLane::max_slots;
     count--;
     sleep_after = clock::now() + std::chrono::microseconds(100);
@@ -501,9 +651,16 @@ void run_sorter(GsDevice *device, Performer *performer)
       Failure outcome = success;
 
       // A sort that failed must have stopped reading its images too.
-      if (!guarded(&outcome, [&] { perform_sort(request.sort, request, performer); }))
+      if (!guarded(&outcome,
+                   [&]
+                   {
+                     if (request.call == Call::reorder)
+                       reorder_sort(request.sort, request, performer);
+                     else
+                       perform_sort(request.sort, request, performer);
+                   }))
         (void)cudaStreamSynchronize(performer->stream);
-      end_job(device, request.job, outcome);
+      end_request(request, outcome);
     }
     else if (!device->sorting.wait())
       return;

@@ -76,8 +76,9 @@ Workspace carve_workspace(Carver &carve, u32 n_rows, u64 n_pages)
   return space;
 }
 
-__global__ void __launch_bounds__(threads) order_rows(const ImageRef *images, const KeyRef *keys, u32 n_rows,
-                                                      const u32 *order, const u8 *tie, RowRef *rows)
+__global__ void __launch_bounds__(threads)
+    read_rows(const ImageRef *images, const KeyRef *keys, u32 n_rows, const u32 *order, const u8 *tie,
+              RowRef *rows, KeySpan *spans)
 {
   u64 rank = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -93,6 +94,7 @@ __global__ void __launch_bounds__(threads) order_rows(const ImageRef *images, co
   info |= record.key_len & GS_KEY_INEXACT ? GS_ENTRY_INEXACT : 0;
   info |= record.row_len & GS_ROW_EXTERNAL ? GS_ENTRY_EXTERNAL : 0;
   rows[rank] = {image.data + record.row_off, info, 0};
+  spans[rank] = {static_cast<int32_t>(record.key_off - record.row_off), record.key_len};
 }
 
 __global__ void __launch_bounds__(threads)
@@ -214,17 +216,22 @@ u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes)
   return carve.bytes();
 }
 
-void layout_pages(const ImageRef *images, const KeyRef *keys, u32 n_rows, const u32 *order, const u8 *tie,
-                  const RowStats &stats, u32 chunk_bytes, void *workspace, RowRef *rows, PageTable *table,
-                  cudaStream_t stream)
+void order_rows(const ImageRef *images, const KeyRef *keys, u32 n_rows, const u32 *order, const u8 *tie,
+                RowRef *rows, KeySpan *spans, cudaStream_t stream)
+{
+  read_rows<<<blocks_for(n_rows, threads), threads, 0, stream>>>(images, keys, n_rows, order, tie, rows,
+                                                                 spans);
+  GS_CUDA_LAUNCHED();
+}
+
+void layout_pages(u32 n_rows, const RowStats &stats, u32 chunk_bytes, void *workspace, RowRef *rows,
+                  PageTable *table, cudaStream_t stream)
 {
   u64 n_pages = max_pages(stats.page_bytes, chunk_bytes);
   Carver carve(workspace);
   Workspace space = carve_workspace(carve, n_rows, n_pages);
   u32 blocks = blocks_for(n_rows, threads);
 
-  order_rows<<<blocks, threads, 0, stream>>>(images, keys, n_rows, order, tie, rows);
-  GS_CUDA_LAUNCHED();
   GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(space.temp, space.temp_bytes, RowSizes(rows, RowBytes()),
                                             space.begin, n_rows, stream));
   if (stats.max_page_bytes <= chunk_bytes / 16)

@@ -58,7 +58,7 @@ u64 max_page_bytes(u64 n_rows, u64 row_bytes)
 
 u64 rows_bytes(u64 n_rows)
 {
-  return align_up<u64>(n_rows * sizeof(RowRef), 512);
+  return align_up<u64>(n_rows * sizeof(RowRef), 512) + align_up<u64>(n_rows * sizeof(KeySpan), 512);
 }
 
 u64 perform_bytes(u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes)
@@ -133,11 +133,16 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
     more.emplace(memory, layout_bytes, stream);
     phase = more->get();
   }
-  layout_pages(space.images, space.keys, n_rows, space.order, space.tie, stats, input.chunk_bytes, phase,
-               static_cast<RowRef *>(rows.get()), &output->pages, stream);
 
-  output->row_bytes = stats.row_bytes;
-  output->key_bytes = stats.key_bytes;
+  RowRef *row_refs = static_cast<RowRef *>(rows.get());
+  KeySpan *spans = reinterpret_cast<KeySpan *>(static_cast<char *>(rows.get()) +
+                                               align_up<u64>(n_rows * sizeof(RowRef), 512));
+
+  order_rows(space.images, space.keys, n_rows, space.order, space.tie, row_refs, spans, stream);
+  layout_pages(n_rows, stats, input.chunk_bytes, phase, row_refs, &output->pages, stream);
+
+  output->stats = stats;
+  output->spans = spans;
   output->rows = static_cast<RowRef *>(rows.detach());
 }
 

@@ -25,10 +25,10 @@ struct PerformInput
 
 struct PerformOutput
 {
-  RowRef *rows; // device memory, now the caller's
+  RowRef *rows;   // device memory, now the caller's
+  KeySpan *spans; // in the same allocation
   PageTable pages;
-  u64 row_bytes;
-  u64 key_bytes;
+  RowStats stats;
   u32 rounds;
   const char *engine;
 };
@@ -41,6 +41,7 @@ struct Performer
   Event event;
   Pinned<RoundCounts> counts;
   Pinned<RowStats> stats;
+  Pinned<u32> wrong;
 };
 
 // Bytes that perform() may take, of which rows_bytes() stay taken.

@@ -47,6 +47,13 @@ struct alignas(16) RowRef
   u32 page_offset; // where it goes in its page
 };
 
+// Its key, which came in the same chunk.
+struct alignas(8) KeySpan
+{
+  int32_t offset; // of the key from the row
+  u32 length;     // and GS_KEY_INEXACT
+};
+
 // What one pass over all records finds out.
 struct RowStats
 {

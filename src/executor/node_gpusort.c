@@ -28,6 +28,7 @@ typedef struct GpuSortState
 	CustomScanState css;
 	GsSortKeys	keys;
 	bool		rerun;
+	bool		repeatable;
 	bool		random_access;
 	TupleDesc	tupdesc;		/* of the child's tuples, and of ours */
 	PlanState  *gather;			/* above the feed nodes; NULL: none */
@@ -84,6 +85,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	gs_plan_read(plan, &state->keys, &flags);
 	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;
+	state->repeatable = (flags & GS_PLAN_FLAG_REPEATABLE) != 0;
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 
 	/* as in ExecInitSort: the sort shields its child from these */
@@ -113,7 +115,7 @@ begin_sort(GpuSortState *state)
 	MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
 
 	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
-								state->random_access, state->rerun);
+								state->random_access, state->rerun, state->repeatable);
 	MemoryContextSwitchTo(old);
 }
 

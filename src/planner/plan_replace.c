@@ -361,6 +361,15 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	outerPlan(plan) = replace(context, outerPlan(plan), below);
 	innerPlan(plan) = replace(context, innerPlan(plan), below);
 	context->flags = flags;
+
+	/*
+	 * A GpuSort made from a path has its child's unfinished target list here,
+	 * which EXPLAIN cannot print in every case (above set operations).
+	 */
+	if (IsA(plan, CustomScan) && outerPlan(plan) &&
+		(((CustomScan *) plan)->methods == &gs_sort_scan_methods ||
+		 ((CustomScan *) plan)->methods == &gs_feed_scan_methods))
+		((CustomScan *) plan)->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);
 	return plan;

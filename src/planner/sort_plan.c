@@ -19,6 +19,56 @@
 #include "planner/sort_plan.h"
 #include "planner/sort_tlist.h"
 
+/*
+ * Which of the flags does a plan allow?  One that locks or changes rows must
+ * not run twice.  One that picks some of many rows, or a value that depends on
+ * the order in which rows come, may give other rows when it runs again.
+ */
+static int
+allowed_flags(Plan *plan, int flags)
+{
+	List	   *children = NIL;
+	ListCell   *lc;
+
+	if (plan == NULL || flags == 0)
+		return flags;
+	switch (nodeTag(plan))
+	{
+		case T_LockRows:
+		case T_ModifyTable:
+			return 0;
+		case T_Limit:
+		case T_Agg:
+		case T_Group:
+		case T_Unique:
+		case T_WindowAgg:
+		case T_SetOp:
+		case T_ForeignScan:
+			flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			break;
+		case T_CustomScan:
+			if (((CustomScan *) plan)->methods != &gs_sort_scan_methods &&
+				((CustomScan *) plan)->methods != &gs_feed_scan_methods)
+				flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			children = ((CustomScan *) plan)->custom_plans;
+			break;
+		case T_Append:
+			children = ((Append *) plan)->appendplans;
+			break;
+		case T_MergeAppend:
+			children = ((MergeAppend *) plan)->mergeplans;
+			break;
+		case T_SubqueryScan:
+			flags = allowed_flags(((SubqueryScan *) plan)->subplan, flags);
+			break;
+		default:
+			break;
+	}
+	foreach(lc, children)
+		flags = allowed_flags(lfirst(lc), flags);
+	return allowed_flags(innerPlan(plan), allowed_flags(outerPlan(plan), flags));
+}
+
 List *
 gs_plan_private(const Sort *sort, int flags)
 {
@@ -27,6 +77,8 @@ gs_plan_private(const Sort *sort, int flags)
 	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
 
+	if (flags & GS_PLAN_FLAG_RERUN)
+		flags = allowed_flags(outerPlan(sort), flags | GS_PLAN_FLAG_REPEATABLE);
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		attnos = lappend_int(attnos, sort->sortColIdx[i]);

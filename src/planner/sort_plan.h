@@ -35,8 +35,12 @@ typedef enum GsPlanItem
 } GsPlanItem;
 
 #define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
+#define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
 
-/* Sort columns as custom_private, and back (palloc'd). */
+/*
+ * Sort columns as custom_private, and back (palloc'd).  Of the flags, those
+ * stay set that the plan below the Sort allows.
+ */
 extern List *gs_plan_private(const Sort *sort, int flags);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 

@@ -55,7 +55,7 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 
 GsSort *
 gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
-			  bool rerun)
+			  bool rerun, bool repeatable)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -70,6 +70,7 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	sort->work_mem_kb = work_mem_kb;
 	sort->random_access = random_access;
 	sort->rerun = rerun;
+	sort->repeatable = rerun && repeatable;
 	sort->desc = gs_sort_key_desc(keys, tupdesc, &refusal);
 	if (sort->desc == NULL)
 		elog(ERROR, "gpusort cannot sort these columns: %s", gs_refusal_name(refusal));
@@ -382,7 +383,7 @@ gs_sort_perform(GsSort *sort)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, sort->rerun);
+		sort->rows = gs_rows_of_session(sort->client, sort->repeatable);
 		MemoryContextSwitchTo(old);
 		sort->report.rows = gs_rows_count(sort->rows);
 		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);

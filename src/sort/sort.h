@@ -89,10 +89,12 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
 
 /*
  * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
- * fallback may use.  rerun: the caller can put all tuples a second time.
+ * fallback may use.  rerun: the caller can put all tuples a second time;
+ * repeatable: and they are the very same ones then, in any order, so that get
+ * can go on behind rows that it returned before.
  */
 extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
-							 bool random_access, bool rerun);
+							 bool random_access, bool rerun, bool repeatable);
 
 extern bool gs_sort_open_device(GsSort *sort, int extra_feeders);
 extern GsSessionHandle gs_sort_handle(const GsSort *sort);

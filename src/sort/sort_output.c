@@ -280,6 +280,8 @@ gs_output_plan_skip(GsSort *sort)
 		gs_sort_report_lost(sort);
 	if (!sort->performed || sort->emitted == 0)
 		return;
+	if (!sort->repeatable)
+		gs_sort_report_lost(sort);
 	if (sort->collecting)
 	{
 		/* all groups before the one being collected were returned in full */

@@ -46,6 +46,7 @@ struct GsSort
 	int			work_mem_kb;
 	bool		random_access;
 	bool		rerun;
+	bool		repeatable;
 	GsKeyDesc  *desc;
 	MemoryContext context;		/* holds all of this, and the session */
 	MemoryContext scratch;		/* reset with each row that needs it */

@@ -9,7 +9,9 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('cancel', "client_connection_check_interval = '50ms'\n");
+# with so little staging memory, feeding has to wait for the device
+my $node = new_server('cancel',
+	"client_connection_check_interval = '50ms'\ngpusort.staging_memory = '8MB'\n");
 
 $node->safe_psql('postgres', q(
 	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);

@@ -1,0 +1,155 @@
+/*-------------------------------------------------------------------------
+ *
+ * keys.cu
+ *	  Copying keys in their order out of the chunks that they came in.
+ *
+ * How many keys fit into a buffer shows only when their lengths have been
+ * summed, and the host is not to wait for that.  So sums are made over as many
+ * keys as could fit at most, given the shortest key of the sort; those whose sum
+ * stays within the buffer are copied, and the last of them reports its number.  The
+ * host copies the whole buffer, which is full but for less than one key, or
+ * zeroed behind the last key of the sort.  Sums stop at the largest number
+ * instead of passing it, which makes 32 bits enough.
+ *
+ * Eight neighbouring lanes copy a key, 4 bytes each at a time.  Keys begin
+ * anywhere: a word is put together from two aligned ones, of which the second
+ * is read only where it has bytes of the key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "keys.cuh"
+
+#include <cub/device/device_scan.cuh>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+
+namespace gpusort
+{
+
+namespace
+{
+
+constexpr u32 threads = 256;
+constexpr u32 lanes = 8; // that copy one key
+constexpr u32 length_bytes = sizeof(u32);
+constexpr u32 max_sum = UINT32_MAX;
+
+struct SpanBytes
+{
+  __host__ __device__ u32 operator()(const KeySpan &span) const
+  {
+    return length_bytes + align_up<u32>(span.length & GS_LENGTH_MASK, 4);
+  }
+};
+
+struct SumUpTo
+{
+  __host__ __device__ u32 operator()(u32 a, u32 b) const
+  {
+    return a > max_sum - b ? max_sum : a + b;
+  }
+};
+
+using SpanSizes = thrust::transform_iterator<SpanBytes, const KeySpan *>;
+
+struct Buffer
+{
+  char *keys;
+  u32 *ends; // of the keys in the buffer
+  void *temp;
+  size_t temp_bytes;
+};
+
+Buffer carve_buffer(Carver &carve, KeyRoom room)
+{
+  Buffer buffer = {};
+
+  buffer.keys = carve.take<char>(room.bytes);
+  buffer.ends = carve.take<u32>(room.keys);
+  GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(nullptr, buffer.temp_bytes, SpanSizes(nullptr, SpanBytes()),
+                                             buffer.ends, SumUpTo(), room.keys));
+  buffer.temp = carve.take<char>(buffer.temp_bytes);
+  return buffer;
+}
+
+// The next 4 bytes at an address of any alignment, zeros after the last of
+// `left` bytes, of which there is one at least.
+__device__ __forceinline__ u32 load_part(u64 address, u32 left)
+{
+  const u32 *at = reinterpret_cast<const u32 *>(address & ~u64{3});
+  u32 skip = static_cast<u32>(address & 3);
+  u32 low = __ldg(at);
+  u32 high = skip + min(left, 4u) > 4 ? __ldg(at + 1) : 0;
+  u32 word = __funnelshift_r(low, high, skip * 8);
+
+  return left < 4 ? word & ((1u << left * 8) - 1) : word;
+}
+
+__global__ void __launch_bounds__(threads) copy_keys(const RowRef *rows, const KeySpan *spans, const u32 *ends,
+                                                     u32 n, u32 room, char *keys, u32 *n_keys)
+{
+  u32 i = static_cast<u32>((u64{blockIdx.x} * threads + threadIdx.x) / lanes);
+  u32 lane = threadIdx.x % lanes;
+
+  if (i >= n)
+    return;
+  if (ends[i] > room)
+  {
+    if (i == 0 && lane == 0)
+      *n_keys = 0;
+    return;
+  }
+
+  const KeySpan span = spans[i];
+  u32 length = span.length & GS_LENGTH_MASK;
+  u64 from = rows[i].address + static_cast<u64>(static_cast<int64_t>(span.offset));
+  u32 *to = reinterpret_cast<u32 *>(keys + (i == 0 ? 0 : ends[i - 1]));
+
+#pragma unroll 4
+  for (u32 at = lane * 4; at < length; at += lanes * 4)
+    to[1 + at / 4] = load_part(from + at, length - at);
+  if (lane == 0)
+  {
+    to[0] = span.length;
+    if (i + 1 == n || ends[i + 1] > room)
+      *n_keys = i + 1;
+  }
+}
+
+} // namespace
+
+KeyRoom key_room(const RowStats &stats, u64 n_rows, u64 bytes)
+{
+  u64 all = stats.key_bytes + n_rows * (length_bytes + 3);
+  u64 least = length_bytes + align_up<u64>(stats.min_key, 4);
+  KeyRoom room;
+
+  room.bytes = static_cast<u32>(std::min({bytes, all, u64{max_sum - 1}}) & ~u64{3});
+  room.keys = static_cast<u32>(std::min(n_rows, room.bytes / least));
+  return room;
+}
+
+u64 key_buffer_bytes(KeyRoom room)
+{
+  Carver carve;
+
+  carve_buffer(carve, room);
+  return align_up<u64>(carve.bytes(), 512);
+}
+
+void gather_keys(const RowRef *rows, const KeySpan *spans, u32 n, KeyRoom room, void *buffer, u32 *n_keys,
+                 cudaStream_t stream)
+{
+  Carver carve(buffer);
+  Buffer space = carve_buffer(carve, room);
+
+  GS_CUDA_TRY(cudaMemsetAsync(space.keys, 0, room.bytes, stream));
+  GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(space.temp, space.temp_bytes, SpanSizes(spans, SpanBytes()),
+                                             space.ends, SumUpTo(), n, stream));
+  copy_keys<<<blocks_for(u64{n} * lanes, threads), threads, 0, stream>>>(rows, spans, space.ends, n,
+                                                                         room.bytes, space.keys, n_keys);
+  GS_CUDA_LAUNCHED();
+}
+
+} // namespace gpusort
