@@ -13,6 +13,7 @@
 
 #include "access/stratnum.h"
 #include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
 #include "utils/lsyscache.h"
@@ -95,6 +96,17 @@ gs_compat_inherit_disabled(Path *path, const Path *child)
 #else
 	(void) path;
 	(void) child;
+#endif
+}
+
+static inline void
+gs_compat_copy_disabled(Plan *plan, const Plan *like)
+{
+#if PG_VERSION_NUM >= 180000
+	plan->disabled_nodes = like->disabled_nodes;
+#else
+	(void) plan;
+	(void) like;
 #endif
 }
 

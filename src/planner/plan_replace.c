@@ -32,6 +32,7 @@
 #include "optimizer/cost.h"
 #include "parser/parsetree.h"
 
+#include "compat.h"
 #include "executor/executor_nodes.h"
 #include "guc.h"
 #include "planner/plan_replace.h"
@@ -94,6 +95,7 @@ make_node(const Plan *like, List *tlist, Plan *child, List *private,
 
 	plan->startup_cost = like->startup_cost;
 	plan->total_cost = like->total_cost;
+	gs_compat_copy_disabled(plan, like);
 	plan->plan_rows = like->plan_rows;
 	plan->plan_width = like->plan_width;
 	plan->parallel_safe = like->parallel_safe;

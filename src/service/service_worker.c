@@ -286,6 +286,22 @@ note_result(GsSession *session, const GsSortResult *result)
 	session->copy_out_ms = result->copy_out_ms;
 }
 
+/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
+static bool
+chunk_is_held_up(const GsChunk *c)
+{
+	if (gs_sessions[c->session].state == GS_SESSION_CLOSING)
+		return false;
+	return c->state == GS_CHUNK_APPENDING ? GS_FAULT("service_hold_append") :
+		GS_FAULT("service_hold_fetch");
+}
+
+static bool
+session_is_held_up(const GsSession *session)
+{
+	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
+}
+
 /*
  * Take a session a step on its way: begin to sort when all its chunks have
  * arrived, free it when nothing of it is under way any more.
@@ -330,6 +346,13 @@ advance_session(int number)
 
 	if (state != GS_SESSION_SORTING || s->pending > 0 || s->performing)
 		return;
+	if (session_is_held_up(session))
+	{
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_session_request(number);
+		LWLockRelease(gs_shared->lock);
+		return;
+	}
 	if (GS_FAULT("service_sort"))
 		proc_exit(1);
 	if (s->sort == NULL || session->overflow || GS_FAULT("device_memory_sort"))
@@ -353,22 +376,6 @@ advance_session(int number)
 	s->pending++;
 	n_performing++;
 	ops->perform(s->sort, &s->perform_job);
-}
-
-/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
-static bool
-chunk_is_held_up(const GsChunk *c)
-{
-	if (gs_sessions[c->session].state == GS_SESSION_CLOSING)
-		return false;
-	return c->state == GS_CHUNK_APPENDING ? GS_FAULT("service_hold_append") :
-		GS_FAULT("service_hold_fetch");
-}
-
-static bool
-session_is_held_up(const GsSession *session)
-{
-	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
 }
 
 /*

@@ -47,7 +47,7 @@ for my $stage ('append', 'sort', 'fetch')
 			my ($end, $error) = @{ $ways{$way} };
 			my $sort = session($node, "$force $settings");
 
-			$sort->query("SET statement_timeout = '1s'") unless $end;
+			$sort->query("SET statement_timeout = '1s';") unless $end;
 			$sort->send($query);
 			ok( $node->poll_query_until('postgres', "SELECT EXISTS (
 					SELECT FROM gpusort_activity AS a JOIN pg_stat_activity AS p USING (pid)

@@ -1,0 +1,87 @@
+/*-------------------------------------------------------------------------
+ *
+ * order_check.h
+ *	  Proving, and repairing, the order of sorts whose keys only guess it.
+ *
+ * Keys that hold text of a libc collation (key/key_check.h) do not tell the
+ * order by their bytes.  After such a sort has been performed, a check reads
+ * all its keys in the device's order and compares each pair of neighbours as
+ * PostgreSQL would.  That the order of rows is right follows from that alone,
+ * however the keys were made.  What is out of order is sorted again, run by
+ * run, and moved on the device, and what was moved is read and compared once
+ * more.  Where that does not lead to a proof, nothing is claimed, and the sort
+ * has to be done in another way.
+ *
+ * A check takes turns with its caller, who calls gs_order_check_work()
+ * whenever the device or the checker has notified it.  Nothing here waits,
+ * and all functions are called from the thread that calls the device.
+ *
+ * Nothing here knows PostgreSQL; this header is plain C11.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ORDER_CHECK_H
+#define GS_ORDER_CHECK_H
+
+#include "device/device.h"
+#include "key/key_check.h"
+
+typedef enum GsVerdict
+{
+	GS_ORDER_PENDING,
+	GS_ORDER_PROVEN,
+	GS_ORDER_NOT_PROVEN,		/* use the sort's images, not its pages */
+	GS_ORDER_DEVICE_LOST
+} GsVerdict;
+
+typedef struct GsOrderOutcome
+{
+	GsVerdict	verdict;
+	GsError		reason;			/* why not PROVEN */
+	uint64_t	rows_moved;
+	double		ms;				/* since the check began */
+} GsOrderOutcome;
+
+typedef struct GsOrderCheck GsOrderCheck;
+
+/*
+ * Once, before all else.  notify is called on threads of the checker's own,
+ * which have all signals blocked; none runs before the first check.
+ */
+extern void gs_order_check_init(const GsDeviceOps *ops, GsDevice *device,
+								void (*notify) (void *arg), void *notify_arg);
+
+/*
+ * Begin to check a sort that has been performed and of which nothing is
+ * pending; until the verdict nobody else may use it.  NULL: out of memory.
+ */
+extern GsOrderCheck *gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout);
+
+/*
+ * Take all checks a step further; true if any could be.
+ */
+extern bool gs_order_check_work(void);
+extern void gs_order_check_outcome(const GsOrderCheck *check, GsOrderOutcome *outcome);
+
+/* Make the verdict NOT_PROVEN soon; the sort should be cancelled as well. */
+extern void gs_order_check_cancel(GsOrderCheck *check);
+
+/* Free a check that has its verdict. */
+extern void gs_order_check_end(GsOrderCheck *check);
+
+/*
+ * At the end: first stop the threads, then close the device, which may still
+ * write to the checker's memory, then free that.
+ */
+extern void gs_order_check_stop(void);
+extern void gs_order_check_free(void);
+
+#ifdef GPUSORT_FAULTS
+/*
+ * For tests, right after gs_order_check_begin: put two neighbouring rows,
+ * among the first ones, into the wrong order; of one run, or of two.
+ */
+extern void gs_order_check_plant(GsOrderCheck *check, bool border);
+#endif
+
+#endif							/* GS_ORDER_CHECK_H */

@@ -1,0 +1,96 @@
+#!/bin/bash
+# Sorts of all kinds: PostgreSQL at its best against gpusort, in one run.
+#
+# Tables f and w as in order_by.sh; a holds float4[] of 20 elements
+# (BENCH_ARRAYS rows, default 5 million), n numerics, h Hangul text
+# (BENCH_HANGUL rows, default 1 million).  PostgreSQL's best is the fastest of
+# serial and parallel (8 workers allowed), each with work_mem 64 MB and 8 GB;
+# where one of them takes more than BENCH_PATIENCE seconds (default 30) it is
+# left out.  Medians in ms; "-" in the last columns: gpusort does not take the
+# sort.
+#
+#	test/bench/sorts.sh [NAME]...		only the queries whose names match
+set -u
+. "$(dirname "$0")/lib.sh"
+
+bench_begin "$@"
+bench_load_paths f "${BENCH_PATHS:-10000000}"
+bench_load_words w "${BENCH_WORDS:-10000000}"
+
+wanted()
+{
+	local pattern
+
+	[ $# -gt 1 ] || return 0
+	for pattern in "${@:2}"; do
+		case $1 in *$pattern*) return 0 ;; esac
+	done
+	return 1
+}
+
+names=("$@")
+stock="gpusort.enabled=off statement_timeout=$((${BENCH_PATIENCE:-30} * 1000))"
+ours="gpusort.enabled=on gpusort.force=on work_mem=64MB"
+
+# What a median of no runs prints
+measure()
+{
+	bench_time "$1" "$2" 2>/dev/null || true
+}
+
+row()
+{
+	local name=$1 extra=$2 sql=$3 best=-1 workers memory t mine=-1
+
+	wanted "$name" "${names[@]}" || return
+	for workers in 0 8; do
+		for memory in 64MB 8GB; do
+			t=$(measure "$stock $extra max_parallel_workers_per_gather=$workers work_mem=$memory" "$sql")
+			[ "$t" -ge 0 ] && { [ "$best" -lt 0 ] || [ "$t" -lt "$best" ]; } && best=$t
+		done
+		t=$(measure "$ours $extra max_parallel_workers_per_gather=$workers" "$sql")
+		[ "$t" -ge 0 ] && { [ "$mine" -lt 0 ] || [ "$t" -lt "$mine" ]; } && mine=$t
+	done
+	if { bench_settings "$ours $extra"; echo "EXPLAIN $sql"; } | bench_sql | grep -q '(GpuSort)'; then
+		printf '%-34s %9s %9s %8s\n' "$name" "$best" "$mine" "$(bench_ratio "$best" "$mine")"
+	else
+		printf '%-34s %9s %9s %8s\n' "$name" "$best" - -
+	fi
+}
+
+echo
+printf '%-34s %9s %9s %8s\n' query postgres gpusort faster
+for t in f w; do
+	row "$t ORDER BY p C" "" "SELECT id, p FROM $t ORDER BY p COLLATE \"C\""
+	row "$t ORDER BY p C DESC, id" "" "SELECT id, p FROM $t ORDER BY p COLLATE \"C\" DESC, id"
+	row "$t ORDER BY id" "" "SELECT id, p FROM $t ORDER BY id"
+	row "$t ORDER BY p en_US" "" "SELECT id, p FROM $t ORDER BY p COLLATE \"en_US.utf8\""
+	row "$t ORDER BY p ICU" "" "SELECT id, p FROM $t ORDER BY p COLLATE \"en-x-icu\""
+	row "$t rank() OVER (ORDER BY p C)" "" "SELECT id, rank() OVER (ORDER BY p COLLATE \"C\") FROM $t"
+	row "$t DISTINCT p by sort" "enable_hashagg=off" "SELECT DISTINCT p COLLATE \"C\" FROM $t"
+done
+row "merge join f, w" "enable_hashjoin=off enable_nestloop=off" \
+	"SELECT count(*) FROM f JOIN w ON f.p COLLATE \"C\" = w.p COLLATE \"C\""
+
+if wanted "n ORDER BY numeric" "${names[@]}"; then
+	bench_sql -c "CREATE TABLE n AS SELECT i AS id, (hashint4(i)::numeric * 1000 + i % 7) / 100 AS v
+		FROM generate_series(1, ${BENCH_NUMERICS:-10000000}) AS i"
+	bench_settle n
+	row "n ORDER BY numeric" "" "SELECT id, v FROM n ORDER BY v"
+	row "n ORDER BY numeric DESC, id" "" "SELECT id, v FROM n ORDER BY v DESC, id"
+fi
+if wanted "a ORDER BY float4[20]" "${names[@]}"; then
+	bench_sql -c "CREATE TABLE a AS SELECT i AS id,
+		ARRAY(SELECT (hashint4(i * 20 + j) % 1000000)::float4 / 7 FROM generate_series(1, 20) AS j) AS v
+		FROM generate_series(1, ${BENCH_ARRAYS:-5000000}) AS i"
+	bench_settle a
+	row "a ORDER BY float4[20]" "" "SELECT id, v FROM a ORDER BY v"
+fi
+if wanted "h ORDER BY Hangul en_US" "${names[@]}"; then
+	bench_sql -c "CREATE TABLE h AS SELECT i AS id,
+		(SELECT string_agg(chr(44032 + abs(hashint4(i * 8 + j)) % 11172), '') FROM generate_series(1, 8) AS j) AS p
+		FROM generate_series(1, ${BENCH_HANGUL:-1000000}) AS i"
+	bench_settle h
+	BENCH_RUNS=1 row "h ORDER BY Hangul en_US" "" "SELECT id, p FROM h ORDER BY p COLLATE \"en_US.utf8\""
+	row "h ORDER BY Hangul ICU" "" "SELECT id, p FROM h ORDER BY p COLLATE \"en-x-icu\""
+fi
