@@ -483,7 +483,7 @@ void reorder_sort(GsDeviceSort *sort, const Request &request, Performer *perform
 {
   check_usable(sort, request);
   if (request.number > sort->n_rows)
-    fail(GS_INVALID, "%llu rows were to be moved of %llu", request.number, sort->n_rows);
+    fail(GS_INVALID, "%llu rows were to be moved of %llu", request.number, u64{sort->n_rows});
   if (request.number == 0)
     return;
   drop_key_buffers(sort, performer->stream);

@@ -36,6 +36,9 @@ struct GsClient
 	MemoryContextCallback callback;
 };
 
+/* Sessions that this process leads. */
+static int	open_sessions = 0;
+
 static inline bool
 session_is_mine(const GsClient *client)
 {
@@ -108,6 +111,7 @@ gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason)
 			client->id = client->session->id;
 			client->generation = client->session->generation;
 			client->closed = false;
+			open_sessions++;
 			client->callback.func = close_callback;
 			client->callback.arg = client;
 			MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
@@ -117,6 +121,10 @@ gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason)
 			break;
 
 		*reason = GS_FALLBACK_STAGING;
+
+		/* what we wait for might be held by another sort of this query */
+		if (open_sessions > 0)
+			break;
 		if (start == 0)
 			start = GetCurrentTimestamp();
 		left = gs_guc_wait_timeout_ms - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
@@ -192,6 +200,7 @@ gs_client_close(GsClient *client)
 	if (client->closed || !client->leader)
 		return;
 	client->closed = true;
+	open_sessions--;
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	if (session_is_mine(client))

@@ -63,6 +63,24 @@ gs_service_shmem_request(void)
 	RequestNamedLWLockTranche(GPUSORT_NAME, 1);
 }
 
+/*
+ * A service that found no device is not started again, not even when the
+ * postmaster sets up shared memory anew after a crash: what it found out must
+ * live in the postmaster meanwhile.
+ */
+static bool was_off = false;
+static char off_message[GS_MESSAGE_BYTES];
+
+static void
+remember_off(int code, Datum arg)
+{
+	(void) code;
+	(void) arg;
+	was_off = gs_shared->state == GS_SERVICE_OFF;
+	if (was_off)
+		strlcpy(off_message, gs_shared->message, sizeof(off_message));
+}
+
 void
 gs_service_shmem_startup(void)
 {
@@ -81,11 +99,13 @@ gs_service_shmem_startup(void)
 		gs_shared->n_sessions = max_sessions();
 		gs_shared->arena_bytes = mul_size(gs_shared->n_chunks, GS_CHUNK_BYTES);
 		gs_shared->state = GS_SERVICE_STARTING;
-		if (gs_guc_device == GS_CHOOSE_OFF)
+		if (was_off || gs_guc_device == GS_CHOOSE_OFF)
 		{
 			gs_shared->state = GS_SERVICE_OFF;
-			strlcpy(gs_shared->message, "gpusort.device is off", sizeof(gs_shared->message));
+			strlcpy(gs_shared->message, was_off ? off_message : "gpusort.device is off",
+					sizeof(gs_shared->message));
 		}
+		on_shmem_exit(remember_off, 0);
 		gs_shared->next_session_id = 1;
 		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;

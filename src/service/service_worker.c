@@ -152,6 +152,7 @@ open_device(void)
 	GsError		error = {{0}};
 	GsStatus	status = GS_NO_DEVICE;
 	bool		ran_before = gs_shared->generation > 0;
+	bool		said_before;
 
 	config.memory_limit = (uint64) gs_guc_device_memory_mb * 1024 * 1024;
 	config.threads = gs_guc_host_threads;
@@ -173,11 +174,12 @@ open_device(void)
 		return;
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	said_before = ran_before && strcmp(gs_shared->message, error.message) == 0;
 	strlcpy(gs_shared->message, error.message, sizeof(gs_shared->message));
 	if (!ran_before)
 		gs_shared->state = GS_SERVICE_OFF;
 	LWLockRelease(gs_shared->lock);
-	ereport(gs_guc_device == GS_CHOOSE_AUTO ? LOG : WARNING,
+	ereport(said_before ? DEBUG1 : gs_guc_device == GS_CHOOSE_AUTO ? LOG : WARNING,
 			(errmsg("gpusort has no device: %s",
 					error.message[0] ? error.message : gs_status_name(status)),
 			 errdetail("PostgreSQL does all sorting itself.")));

@@ -53,6 +53,20 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	return desc;
 }
 
+static void
+change_to_cpu(GsSort *sort, GsFallback reason)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+	sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
+	MemoryContextSwitchTo(old);
+	sort->place = GS_SORT_CPU;
+	sort->report.fallback = reason;
+	gs_stats_fallback(reason);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort: sort falls back to the CPU: %s", gs_fallback_name(reason))));
+}
+
 GsSort *
 gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
 			  bool rerun, bool repeatable)
@@ -72,12 +86,18 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	sort->rerun = rerun;
 	sort->repeatable = rerun && repeatable;
 	sort->desc = gs_sort_key_desc(keys, tupdesc, &refusal);
-	if (sort->desc == NULL)
-		elog(ERROR, "gpusort cannot sort these columns: %s", gs_refusal_name(refusal));
 	sort->place = GS_SORT_LOCAL;
 	sort->report.fallback = GS_FALLBACK_NONE;
 	sort->row_slot = MakeSingleTupleTableSlot(tupdesc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
+
+	/*
+	 * The plan was made for columns that can be sorted; but the planner may
+	 * have taken others that it knows to be equal, and a plan may be older
+	 * than what it was made for.
+	 */
+	if (sort->desc == NULL)
+		change_to_cpu(sort, GS_FALLBACK_KEYS);
 	return sort;
 }
 
@@ -115,20 +135,6 @@ put_stored_row(GsSort *sort, const char *row, bool external)
 	tuplesort_puttupleslot(sort->tuplesort, gs_sort_stored_row(sort, row, external));
 }
 
-static void
-change_to_cpu(GsSort *sort, GsFallback reason)
-{
-	MemoryContext old = MemoryContextSwitchTo(sort->context);
-
-	sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
-	MemoryContextSwitchTo(old);
-	sort->place = GS_SORT_CPU;
-	sort->report.fallback = reason;
-	gs_stats_fallback(reason);
-	ereport(DEBUG1,
-			(errmsg_internal("gpusort: sort falls back to the CPU: %s", gs_fallback_name(reason))));
-}
-
 /* The device takes no more: keep what it has for later, take the rest back. */
 static void
 change_full_device_to_cpu(GsSort *sort)
@@ -143,12 +149,24 @@ change_full_device_to_cpu(GsSort *sort)
 			put_stored_row(sort, row, external);
 }
 
+static void
+close_session(GsSort *sort)
+{
+	if (sort->client)
+		gs_client_close(sort->client);
+	sort->client = NULL;
+	sort->feeder = NULL;
+	sort->drain = false;
+}
+
 bool
 gs_sort_open_device(GsSort *sort, int extra_feeders)
 {
 	MemoryContext old;
 	GsFallback	reason;
 
+	if (sort->place == GS_SORT_CPU)
+		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
 	old = MemoryContextSwitchTo(sort->context);
 	sort->client = gs_client_open(sort->desc->fixed_width, extra_feeders, &reason);
@@ -168,24 +186,22 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 	}
 	for (int i = 0; i < sort->local.n_chunks && sort->place == GS_SORT_DEVICE; i++)
 	{
-		GsFeedStatus status = gs_feeder_put_chunk(sort->feeder, &sort->local.chunks[i]);
-
-		/* lost: the caller learns it with its next put */
-		if (status == GS_FEED_OVERFLOW)
+		switch (gs_feeder_put_chunk(sort->feeder, &sort->local.chunks[i]))
 		{
-			change_full_device_to_cpu(sort);
-			for (; i < sort->local.n_chunks; i++)
-			{
-				GsChunkWriter *chunk = &sort->local.chunks[i];
-
-				for (uint32 j = 0; j < chunk->n; j++)
-				{
-					GsRecord   *record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, j);
-
-					put_stored_row(sort, chunk->memory + record->row_off,
-								   (record->row_len & GS_ROW_EXTERNAL) != 0);
-				}
-			}
+			case GS_FEED_OVERFLOW:
+				/* what is on the device stays there for the time being */
+				change_full_device_to_cpu(sort);
+				for (; i < sort->local.n_chunks; i++)
+					gs_local_each_of_chunk(sort, &sort->local.chunks[i], put_stored_row);
+				break;
+			case GS_FEED_LOST:
+				/* all rows are still here */
+				close_session(sort);
+				change_to_cpu(sort, GS_FALLBACK_LOST);
+				gs_local_each(sort, put_stored_row);
+				break;
+			default:
+				break;
 		}
 	}
 	gs_local_free(sort);
@@ -406,11 +422,7 @@ gs_sort_restart(GsSort *sort)
 	if (sort->tuplesort)
 		tuplesort_end(sort->tuplesort);
 	sort->tuplesort = NULL;
-	if (sort->client)
-		gs_client_close(sort->client);
-	sort->client = NULL;
-	sort->feeder = NULL;
-	sort->drain = false;
+	close_session(sort);
 	sort->performed = false;
 	gs_local_free(sort);
 	change_to_cpu(sort, GS_FALLBACK_LOST);

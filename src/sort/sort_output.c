@@ -143,6 +143,9 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	GsSkip	   *skip = &sort->skip;
 
+	/* backward, the rows left out would have to come up again */
+	if (unlikely(!forward && (skip->before > 0 || skip->n > 0)))
+		gs_sort_report_lost(sort);
 	while (unlikely(skip->before > 0))
 	{
 		CHECK_FOR_INTERRUPTS();

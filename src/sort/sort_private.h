@@ -91,6 +91,8 @@ extern void gs_local_free(GsSort *sort);
 
 /* Calls fn for every row kept. */
 extern void gs_local_each(GsSort *sort, void (*fn) (GsSort *sort, const char *row, bool external));
+extern void gs_local_each_of_chunk(GsSort *sort, const GsChunkWriter *chunk,
+								   void (*fn) (GsSort *sort, const char *row, bool external));
 
 /* sort_output.c */
 extern GsSortStatus gs_output_begin(GsSort *sort);

@@ -3,7 +3,8 @@
  * test_device.h
  *	  What the files of the device conformance suite share.
  *
- *	  test_device.c		  the cases, options, and the benchmark
+ *	  test_device.c		  the cases, and options
+ *	  test_device_bench.c the benchmark
  *	  test_device_keys.c  the cases of fetch_keys and reorder
  *	  test_device_run.c	  driving a device by its protocol, checking pages
  *	  test_device_data.c  inputs, their right order, and writing chunks
@@ -165,5 +166,10 @@ extern void test_check_keys(TestSort *ts, TestRandom *rng);
 
 extern void test_keys_cases(TestDevice *td, uint64_t seed);
 extern void test_keys_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
+
+/* ---- the benchmark ---- */
+
+/* Sort the lines of a file; returns what main() is to. */
+extern int	test_run_bench(const GsDeviceOps *ops, int threads, const char *path);
 
 #endif							/* TEST_DEVICE_H */

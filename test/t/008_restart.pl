@@ -1,0 +1,72 @@
+# The server ends while a sort is under way, and comes back; the extension is
+# dumped and restored.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('restart');
+
+$node->safe_psql('postgres', q(
+	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 50000) AS i;
+	VACUUM (ANALYZE) t;
+	CREATE VIEW sorted AS SELECT id, k FROM t ORDER BY k;));
+
+my $query = 'SELECT id, k FROM t ORDER BY k;';
+my $expected = stock($node, $query);
+
+for my $mode ('fast', 'immediate')
+{
+	for my $stage ('sort', 'fetch')
+	{
+		my $sort = session($node, "$force $parallel");
+
+		fault($node, "service_hold_$stage");
+		$sort->send($query);
+		ok($node->poll_query_until('postgres', 'SELECT count(*) = 1 FROM gpusort_activity
+				WHERE phase IN (\'sorting\', \'returning rows\')'),
+			"$mode, $stage: sort is under way");
+		$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
+		$node->stop($mode);
+		$sort->receive;
+		like($sort->errors, qr/terminating connection|server closed the connection/,
+			"$mode, $stage: sort ends");
+		$sort->quit;
+		$node->start;
+		wait_ready($node);
+		released($node, "$mode, $stage");
+		same_rows($node, $parallel, $query, "$mode, $stage: rows afterwards", $expected);
+	}
+}
+
+# a restart with another size of staging memory
+$node->append_conf('postgresql.conf', "gpusort.staging_memory = '16MB'");
+$node->restart;
+wait_ready($node);
+is($node->safe_psql('postgres', 'SELECT staging_total >> 20 FROM gpusort_devices'),
+	'16', 'another size of staging memory');
+same_rows($node, $serial, $query, 'rows with it', $expected);
+
+#
+# Dump and restore
+#
+my $dump = "${PostgreSQL::Test::Utils::tmp_check}/restart.sql";
+
+$node->command_ok([ 'pg_dump', '-f', $dump, $node->connstr('postgres') ], 'pg_dump');
+like(slurp_file($dump), qr/^CREATE EXTENSION IF NOT EXISTS gpusort/m, 'the dump creates the extension');
+unlike(slurp_file($dump), qr/CREATE (FUNCTION|VIEW) .*gpusort/, '... and nothing of its contents');
+$node->safe_psql('postgres', 'CREATE DATABASE copy TEMPLATE template0');
+$node->command_ok(
+	[ 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-f', $dump, $node->connstr('copy') ], 'restore');
+is($node->safe_psql('copy', "SELECT state FROM gpusort_devices"), 'ready',
+	'restored: the views work');
+same_order($node->safe_psql('copy', "$force SELECT * FROM sorted"), $expected, 'restored: rows');
+is($node->safe_psql('copy', 'DROP EXTENSION gpusort; SELECT 1'), '1', 'restored: can be dropped');
+
+$node->stop;
+done_testing();
