@@ -297,7 +297,8 @@ void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job)
   submit(&sort->device->copy_out.queue, request);
 }
 
-void cuda_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes, uint64_t *n_keys, GsJob *job)
+void cuda_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes, uint64_t *n_keys,
+                     GsJob *job)
 {
   Request request = {};
 

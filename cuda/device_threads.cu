@@ -336,8 +336,8 @@ void start_fetch_keys(CopySlot *slot, CopyLane *lane)
   GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
   slot->copy_begin.record(lane->copy_stream);
   if (n > 0)
-    GS_CUDA_TRY(cudaMemcpyAsync(request.dst, buffer->memory, room.bytes, cudaMemcpyDeviceToHost,
-                                lane->copy_stream));
+    GS_CUDA_TRY(
+        cudaMemcpyAsync(request.dst, buffer->memory, room.bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
   slot->copy_end.record(lane->copy_stream);
   if (n > 0)
     buffer->copied.record(lane->copy_stream);

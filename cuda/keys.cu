@@ -86,8 +86,9 @@ __device__ __forceinline__ u32 load_part(u64 address, u32 left)
   return left < 4 ? word & ((1u << left * 8) - 1) : word;
 }
 
-__global__ void __launch_bounds__(threads) copy_keys(const RowRef *rows, const KeySpan *spans, const u32 *ends,
-                                                     u32 n, u32 room, char *keys, u32 *n_keys)
+__global__ void __launch_bounds__(threads)
+    copy_keys(const RowRef *rows, const KeySpan *spans, const u32 *ends, u32 n, u32 room, char *keys,
+              u32 *n_keys)
 {
   u32 i = static_cast<u32>((u64{blockIdx.x} * threads + threadIdx.x) / lanes);
   u32 lane = threadIdx.x % lanes;

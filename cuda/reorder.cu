@@ -85,9 +85,8 @@ __global__ void __launch_bounds__(threads)
   taken_spans[i] = spans[rank];
 }
 
-__global__ void __launch_bounds__(threads)
-    put_rows(const uint64_t *to, u32 n, const RowRef *taken_rows, const KeySpan *taken_spans, RowRef *rows,
-             KeySpan *spans)
+__global__ void __launch_bounds__(threads) put_rows(const uint64_t *to, u32 n, const RowRef *taken_rows,
+                                                    const KeySpan *taken_spans, RowRef *rows, KeySpan *spans)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -165,7 +164,8 @@ void reorder(Performer &performer, DeviceMemory &memory, const MoveInput &input,
   take_rows<<<blocks, threads, 0, stream>>>(space.from, n, n_rows, output.rows, output.spans, space.seen,
                                             space.wrong, space.rows, space.spans);
   GS_CUDA_LAUNCHED();
-  GS_CUDA_TRY(cudaMemcpyAsync(performer.wrong.get(), space.wrong, sizeof(u32), cudaMemcpyDeviceToHost, stream));
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(performer.wrong.get(), space.wrong, sizeof(u32), cudaMemcpyDeviceToHost, stream));
   performer.event.record(stream);
   performer.event.wait();
   if (*performer.wrong.get() != 0)

@@ -12,6 +12,7 @@
 #define GS_COMPAT_H
 
 #include "access/stratnum.h"
+#include "catalog/pg_collation.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "storage/buffile.h"
@@ -109,6 +110,51 @@ gs_compat_copy_disabled(Plan *plan, const Plan *like)
 	(void) like;
 #endif
 }
+
+/*
+ * Sort keys of text under ICU collations.  PostgreSQL 16 and later make them;
+ * before that only the versions of collations are told, to find the server's
+ * ICU by.
+ */
+#if PG_VERSION_NUM >= 160000
+#define GS_COMPAT_SORT_KEYS 1
+
+#if PG_VERSION_NUM < 180000
+struct pg_locale_struct;
+extern struct pg_locale_struct *pg_newlocale_from_collation(Oid collation);
+extern bool pg_strxfrm_enabled(struct pg_locale_struct *locale);
+extern size_t pg_strnxfrm(char *dest, size_t destsize, const char *src, size_t srclen,
+						  struct pg_locale_struct *locale);
+#endif
+
+/* NULL where the collation has no sort keys to be trusted. */
+static inline void *
+gs_compat_sort_key_locale(Oid collation)
+{
+	struct pg_locale_struct *locale = pg_newlocale_from_collation(collation);
+
+	return pg_strxfrm_enabled(locale) ? locale : NULL;
+}
+
+/*
+ * The length, without the 0 that ends it; where that is not less than size,
+ * what is in dst is undefined.
+ */
+static inline size_t
+gs_compat_sort_key(uint8 *dst, size_t size, const uint8 *src, size_t len, void *locale)
+{
+	return pg_strnxfrm((char *) dst, size, (const char *) src, len,
+					   (struct pg_locale_struct *) locale);
+}
+#else
+extern char *get_collation_actual_version(char provider, const char *locale);
+
+static inline char *
+gs_compat_icu_collation_version(const char *locale)
+{
+	return get_collation_actual_version(COLLPROVIDER_ICU, locale);
+}
+#endif
 
 /*
  * Wait events.  Named ones came with PostgreSQL 17; before it, all waits of

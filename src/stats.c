@@ -88,6 +88,8 @@ gs_fallback_name(GsFallback reason)
 			return "device memory exhausted";
 		case GS_FALLBACK_LOST:
 			return "device lost";
+		case GS_FALLBACK_ORDER:
+			return "order not proven";
 		case GS_FALLBACK_KEYS:
 			return "columns are not supported";
 		case GS_FALLBACK_NONE:

@@ -32,6 +32,7 @@ typedef enum GsFallback
 	GS_FALLBACK_STAGING,		/* no staging memory within the time limit */
 	GS_FALLBACK_MEMORY,			/* no device memory */
 	GS_FALLBACK_LOST,			/* service or device lost on the way */
+	GS_FALLBACK_ORDER,			/* order by a libc collation not proven */
 	GS_FALLBACK_KEYS,			/* no keys for the columns, after all */
 	GS_FALLBACK_COUNT
 } GsFallback;

@@ -50,7 +50,6 @@
 #include "host_order.h"
 
 #define MAX_THREADS 1024
-#define MAX_SLAB_BYTES ((size_t) 64 << 20)
 #define MIN_CHUNK_BYTES 1024
 
 typedef enum JobKind
@@ -125,15 +124,6 @@ struct GsDevice
 	GsDeviceSort *sorts;		/* of the caller's thread only */
 };
 
-/* Memory for images, of the caller's thread only. */
-typedef struct Slab
-{
-	struct Slab *next;
-	char	   *memory;
-	size_t		bytes;
-	size_t		used;			/* multiple of 64 */
-} Slab;
-
 struct GsDeviceSort
 {
 	GsDevice   *device;
@@ -141,7 +131,7 @@ struct GsDeviceSort
 	GsDeviceSort *next;			/* of the caller's thread only */
 	int			cancel;			/* atomic */
 	bool		refused;		/* an append was; of the caller's thread only */
-	Slab	   *slabs;			/* the one in use first */
+	GsHostSlab *slabs;			/* images; of the caller's thread only */
 
 	/*
 	 * Under lock, and constant while perform or reorder is pending or after
@@ -585,14 +575,7 @@ host_sort_close(GsDeviceSort *sort)
 	while (*link != sort)
 		link = &(*link)->next;
 	*link = sort->next;
-	while (sort->slabs != NULL)
-	{
-		Slab	   *slab = sort->slabs;
-
-		sort->slabs = slab->next;
-		free(slab->memory);
-		free(slab);
-	}
+	gs_host_slabs_free(&sort->slabs);
 	free(sort->images);
 	free(sort->image_records);
 	free(sort->image_bytes);
@@ -624,42 +607,6 @@ grow_array(void **array, uint64_t n, size_t element_bytes)
 		return false;
 	*array = larger;
 	return true;
-}
-
-/*
- * Memory for an image.  A slab is as large as all before it together, so that
- * small sorts take little, and many chunks few slabs.
- */
-static char *
-allocate_image(GsDeviceSort *sort, size_t bytes)
-{
-	Slab	   *slab = sort->slabs;
-	size_t		slab_bytes = slab == NULL ? sort->spec.chunk_bytes : slab->bytes * 2;
-	char	   *memory;
-
-	bytes = (bytes + 63) & ~(size_t) 63;
-	if (slab == NULL || slab->bytes - slab->used < bytes)
-	{
-		if (slab_bytes > MAX_SLAB_BYTES)
-			slab_bytes = MAX_SLAB_BYTES;
-		if (slab_bytes < bytes)
-			slab_bytes = bytes;
-		slab = calloc(1, sizeof(Slab));
-		if (slab == NULL)
-			return NULL;
-		slab->memory = gs_host_allocate(slab_bytes);
-		if (slab->memory == NULL)
-		{
-			free(slab);
-			return NULL;
-		}
-		slab->bytes = slab_bytes;
-		slab->next = sort->slabs;
-		sort->slabs = slab;
-	}
-	memory = slab->memory + slab->used;
-	slab->used += bytes;
-	return memory;
 }
 
 /* Make room for the image of one more append in the arrays of images. */
@@ -713,7 +660,8 @@ reserve_append(HostJob *job, uint32_t data_bytes, uint32_t n_records)
 		status = fail(&job->error, GS_NO_MEMORY, "more than %llu rows",
 					  (unsigned long long) GS_HOST_MAX_ROWS);
 	else if (!grow_images(sort) ||
-			 (job->image.data = allocate_image(sort, image_bytes)) == NULL)
+			 (job->image.data = gs_host_slab_allocate(&sort->slabs, image_bytes,
+													  sort->spec.chunk_bytes)) == NULL)
 		status = fail(&job->error, GS_NO_MEMORY, "out of memory");
 	else
 	{

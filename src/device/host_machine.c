@@ -19,7 +19,16 @@
 
 #include "host_machine.h"
 
+#define MAX_SLAB_BYTES ((size_t) 64 << 20)
 #define HUGE_PAGE ((size_t) 2 << 20)
+
+struct GsHostSlab
+{
+	GsHostSlab *next;			/* made before it */
+	char	   *memory;
+	size_t		bytes;
+	size_t		used;			/* multiple of 64 */
+};
 
 /* The value in kB of a line of /proc/meminfo, in bytes; 0 if not found. */
 static uint64_t
@@ -100,4 +109,53 @@ gs_host_allocate(size_t bytes)
 	if (huge)
 		(void) madvise(memory, bytes & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
 	return memory;
+}
+
+/*
+ * A slab is as large as all before it together, so that small sorts take
+ * little, and many chunks few slabs.
+ */
+char *
+gs_host_slab_allocate(GsHostSlab **slabs, size_t bytes, size_t first_bytes)
+{
+	GsHostSlab *slab = *slabs;
+	size_t		slab_bytes = slab == NULL ? first_bytes : slab->bytes * 2;
+	char	   *memory;
+
+	bytes = (bytes + 63) & ~(size_t) 63;
+	if (slab == NULL || slab->bytes - slab->used < bytes)
+	{
+		if (slab_bytes > MAX_SLAB_BYTES)
+			slab_bytes = MAX_SLAB_BYTES;
+		if (slab_bytes < bytes)
+			slab_bytes = bytes;
+		slab = calloc(1, sizeof(GsHostSlab));
+		if (slab == NULL)
+			return NULL;
+		slab->memory = gs_host_allocate(slab_bytes);
+		if (slab->memory == NULL)
+		{
+			free(slab);
+			return NULL;
+		}
+		slab->bytes = slab_bytes;
+		slab->next = *slabs;
+		*slabs = slab;
+	}
+	memory = slab->memory + slab->used;
+	slab->used += bytes;
+	return memory;
+}
+
+void
+gs_host_slabs_free(GsHostSlab **slabs)
+{
+	while (*slabs != NULL)
+	{
+		GsHostSlab *slab = *slabs;
+
+		*slabs = slab->next;
+		free(slab->memory);
+		free(slab);
+	}
 }

@@ -23,4 +23,13 @@ extern uint64_t gs_host_available_memory(uint64_t total);
  */
 extern void *gs_host_allocate(size_t bytes);
 
+/*
+ * Memory for many pieces that are given back together: begin with a NULL.
+ * Pieces start at multiples of 64; the first slab has first_bytes or more.
+ */
+typedef struct GsHostSlab GsHostSlab;
+
+extern char *gs_host_slab_allocate(GsHostSlab **slabs, size_t bytes, size_t first_bytes);
+extern void gs_host_slabs_free(GsHostSlab **slabs);
+
 #endif							/* GS_HOST_MACHINE_H */

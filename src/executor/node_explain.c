@@ -88,6 +88,25 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *k
 	ExplainPropertyList("Sort Key", result, es);
 }
 
+/* What the check of a libc collation's order took and did. */
+static void
+explain_order_check(const GsSortReport *report, ExplainState *es)
+{
+	if (es->format != EXPLAIN_FORMAT_TEXT)
+	{
+		if (es->timing)
+			ExplainPropertyFloat("Order Check Time", "ms", report->check_ms, 3, es);
+		ExplainPropertyInteger("Rows Repaired", NULL, report->rows_repaired, es);
+	}
+	else if (es->timing)
+		ExplainPropertyText("Order Check",
+							psprintf("%.1f ms, rows repaired: " UINT64_FORMAT,
+									 report->check_ms, report->rows_repaired), es);
+	else
+		ExplainPropertyText("Order Check",
+							psprintf("rows repaired: " UINT64_FORMAT, report->rows_repaired), es);
+}
+
 /*
  * In text format three lines:
  *
@@ -144,6 +163,8 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
 	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
 	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
+	if (report->check_ms > 0)
+		explain_order_check(report, es);
 	if (!es->timing)
 		return;
 	if (text)

@@ -43,7 +43,7 @@ typedef enum GsRefusal
 {
 	GS_REFUSE_NONE = 0,
 	GS_REFUSE_TYPE,				/* no encoding for the column's type */
-	GS_REFUSE_COLLATION,		/* its text order is not the bytes' order */
+	GS_REFUSE_COLLATION,		/* no keys in its order */
 	GS_REFUSE_OPCLASS,			/* not the type's own btree ordering */
 	GS_REFUSE_COUNT
 } GsRefusal;
@@ -63,11 +63,24 @@ typedef enum GsKeyKind
 	GS_KEY_TIMETZ,
 	GS_KEY_INTERVAL,
 	GS_KEY_RAW,					/* fixed-size bytes passed by reference */
+	GS_KEY_TID,
+	GS_KEY_ENUM,
+	/* from here on of varying width */
 	GS_KEY_TEXT,				/* varlena without NUL */
 	GS_KEY_BPCHAR,				/* varlena without NUL, trailing blanks do not
 								 * count */
-	GS_KEY_BYTEA				/* varlena with any bytes */
+	GS_KEY_NAME,				/* up to the first NUL */
+	GS_KEY_BYTEA,				/* varlena with any bytes */
+	GS_KEY_NUMERIC,
+	GS_KEY_INET,
+	GS_KEY_BITS,				/* bit and varbit */
+	GS_KEY_OIDVECTOR,
+	GS_KEY_ARRAY
 } GsKeyKind;
+
+typedef struct GsKeyLabels GsKeyLabels; /* key_enum.c */
+typedef struct GsKeyCollator GsKeyCollator; /* key_icu.c */
+typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
 
 typedef struct GsKeyColumn
 {
@@ -81,6 +94,10 @@ typedef struct GsKeyColumn
 	bool		last;			/* the key's last column */
 	uint32		width;			/* bytes of a value, without the null byte; 0:
 								 * varies */
+	GsKeyLabels *labels;		/* of an enum, else NULL */
+	GsKeyCollator *collator;	/* of text whose order is not that of its
+								 * bytes, else NULL */
+	GsKeyElement *element;		/* of an array, else NULL */
 } GsKeyColumn;
 
 /* A shape of key that gs_key_write has a short way for. */
@@ -89,7 +106,8 @@ typedef enum GsKeyShape
 	GS_KEY_SHAPE_GENERAL,
 	GS_KEY_SHAPE_FIXED,			/* every column has a width, the sum <=
 								 * GS_KEY_FIXED_MAX */
-	GS_KEY_SHAPE_BYTES			/* one ascending text or bytea column */
+	GS_KEY_SHAPE_BYTES			/* one ascending text or bytea column, by
+								 * bytes */
 } GsKeyShape;
 
 typedef struct GsKeyDesc
@@ -112,8 +130,9 @@ typedef struct GsKeyComparator GsKeyComparator;
  * Describe the keys of a sort by ncols columns, given as a Sort plan node has
  * them; types are those of the columns in the input tuple (domains and other
  * binary-coercible types included).  Returns a descriptor allocated in
- * CurrentMemoryContext and sets *refusal to GS_REFUSE_NONE, or NULL and the
- * reason.  Reads the system caches only.
+ * CurrentMemoryContext, for this process alone, and sets *refusal to
+ * GS_REFUSE_NONE, or NULL and the reason.  Reads the system caches only, and
+ * opens the ICU collators that the session has not used yet.
  */
 extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
 									 const Oid *sort_operators, const Oid *collations,
@@ -135,6 +154,8 @@ extern const char *gs_refusal_name(GsRefusal refusal);
  * GS_KEY_MAX, returns GS_KEY_NO_ROOM; dst may have been written to.  The caller
  * then tries again with at least GS_KEY_MAX, which always succeeds: a key
  * longer than GS_KEY_MAX is cut there, and *inexact set.
+ *
+ * The first value of an enum reads pg_enum.
  *
  * Compressed and out-of-line values are fetched into CurrentMemoryContext and
  * not freed: call this in a context that is reset every few rows.  Of a value

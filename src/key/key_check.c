@@ -16,8 +16,8 @@
 
 #include <string.h>
 
-#include "key_check.h"
-#include "key_encode.h"
+#include "key/key_check.h"
+#include "key/key_encode.h"
 
 #define LEVEL_END	0x01
 #define TEXT_END	0x00

@@ -8,19 +8,25 @@
  * what PostgreSQL's sort uses to find the comparison function of an operator,
  * so both speak of the same class even where somebody has put the operator
  * into a class of his own: then the family is not the one in the table, and
- * the sort is refused.
+ * the sort is refused.  Elements of arrays are described like columns.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "parser/parse_coerce.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "compat.h"
 #include "key/key_types.h"
+#include "key/key_value.h"
 
 static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator,
 								 Oid collation, bool nulls_first, Oid type);
+static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
+								Oid type);
+static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
 static GsKeyShape choose_shape(const GsKeyDesc *desc);
 
 GsKeyDesc *
@@ -63,8 +69,6 @@ static GsRefusal
 describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid collation,
 				bool nulls_first, Oid type)
 {
-	const GsKeyType *row;
-	GsRefusal	refusal;
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		descending;
@@ -74,6 +78,20 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	if (!gs_compat_ordering_op(sort_operator, &opfamily, &opcintype, &descending))
 		return GS_REFUSE_OPCLASS;
 
+	col->attno = attno;
+	col->sort_operator = sort_operator;
+	col->desc = descending;
+	col->nulls_first = nulls_first;
+	return describe_value(col, opfamily, opcintype, collation, type);
+}
+
+/* What it takes to write a value: of a column, or an element of an array. */
+static GsRefusal
+describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type)
+{
+	const GsKeyType *row;
+	GsRefusal	refusal;
+
 	row = gs_key_type_lookup(opcintype, opfamily, &refusal);
 	if (row == NULL)
 		return refusal;
@@ -82,18 +100,41 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	if (!IsBinaryCoercible(type, opcintype))
 		return GS_REFUSE_TYPE;
 
-	if (row->collated && !gs_key_collation_is_bytewise(collation))
+	if (row->collated && !gs_key_collation_lookup(collation, &col->collator))
 		return GS_REFUSE_COLLATION;
 
-	col->attno = attno;
 	col->type = opcintype;
 	col->collation = collation;
-	col->sort_operator = sort_operator;
 	col->kind = row->kind;
-	col->desc = descending;
-	col->nulls_first = nulls_first;
 	col->width = row->width;
+	if (row->kind == GS_KEY_ENUM)
+		col->labels = gs_key_labels_create(getBaseType(type));
+	if (row->kind == GS_KEY_ARRAY)
+		return describe_element(col, collation, getBaseType(type));
 	return GS_REFUSE_NONE;
+}
+
+/* Elements are compared by their type's default operator class. */
+static GsRefusal
+describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
+{
+	Oid			type = get_element_type(array_type);
+	GsKeyElement *element;
+	TypeCacheEntry *entry;
+
+	if (!OidIsValid(type))
+		return GS_REFUSE_TYPE;
+	entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
+	if (!OidIsValid(entry->btree_opf))
+		return GS_REFUSE_TYPE;
+
+	element = palloc0(sizeof(GsKeyElement));
+	element->typlen = entry->typlen;
+	element->typbyval = entry->typbyval;
+	element->typalign = entry->typalign;
+	col->element = element;
+	return describe_value(&element->column, entry->btree_opf, entry->btree_opintype, collation,
+						  type);
 }
 
 static GsKeyShape
@@ -103,7 +144,7 @@ choose_shape(const GsKeyDesc *desc)
 
 	if (desc->fixed_width > 0)
 		return GS_KEY_SHAPE_FIXED;
-	if (desc->ncols == 1 && !first->desc &&
+	if (desc->ncols == 1 && !first->desc && first->collator == NULL &&
 		(first->kind == GS_KEY_TEXT || first->kind == GS_KEY_BYTEA))
 		return GS_KEY_SHAPE_BYTES;
 	return GS_KEY_SHAPE_GENERAL;

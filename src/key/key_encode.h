@@ -20,6 +20,11 @@
  *	  bytea		each byte 0 becomes 00 01, the end is 00 00.  A value that
  *				ends where another goes on has 00 00 there against 00 01 or a
  *				byte > 0, and so comes first
+ *	  bits		the bytes as for bytea, then how many bits of the last one
+ *				count
+ *	  inet		family, network with zeroes behind it, bits of the network,
+ *				then of the address what lies beyond the network
+ *	  numeric	see key_encode_numeric.h
  *
  * The variable-length encoders take the room left and write at most that
  * much: exactly the first bytes of the whole encoding, so that a key cut
@@ -305,6 +310,46 @@ gs_key_put_escaped(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 		src += run + 1;
 		len -= run + 1;
 	}
+}
+
+/*
+ * A string of bits, whose last byte is filled up with zeroes: by bytes, then by
+ * length.  Of equal bytes the lengths differ in the last byte alone.
+ */
+static inline bool
+gs_key_put_bits(uint8_t *dst, size_t room, const uint8_t *src, size_t n_bits,
+				size_t *written)
+{
+	if (!gs_key_put_escaped(dst, room, src, (n_bits + 7) / 8, written) || *written == room)
+		return false;
+	dst[(*written)++] = (uint8_t) ((n_bits + 7) % 8);
+	return true;
+}
+
+/*
+ * A network address: family, n_bits of network in address_len bytes.  Returns
+ * the bytes written, no more than GS_KEY_INET_MAX.
+ *
+ * Addresses are ordered by family; by the bits that both networks have, so
+ * that with zeroes behind the network the shorter one comes first where
+ * nothing else decides but its length; by that length; by all other bits.
+ */
+#define GS_KEY_INET_MAX		34
+
+static inline size_t
+gs_key_put_inet(uint8_t *dst, uint8_t family, uint8_t n_bits, const uint8_t *address,
+				size_t address_len)
+{
+	size_t		whole = n_bits / 8;
+
+	dst[0] = family;
+	memcpy(dst + 1, address, whole);
+	memset(dst + 1 + whole, 0, address_len - whole);
+	if (whole < address_len)
+		dst[1 + whole] = (uint8_t) (address[whole] & ~(0xff >> n_bits % 8));
+	dst[1 + address_len] = n_bits;
+	memcpy(dst + 2 + address_len, address + whole, address_len - whole);
+	return 2 + address_len + address_len - whole;
 }
 
 #endif							/* GS_KEY_ENCODE_H */

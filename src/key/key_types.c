@@ -16,9 +16,18 @@
  *	  interval	by its length with months of 30 days and days of 24 hours, so
  *				that '1 mon' = '30 days'
  *	  macaddr	the bytes a to f, macaddr8 a to h, unsigned
+ *	  tid		block, then offset
+ *	  enum		pg_enum's order, key_enum.c
+ *	  name		like text, up to its first NUL
+ *	  numeric	key_encode_numeric.h
+ *	  inet		key_encode.h; cidr as well
+ *	  oidvector	by length first, unlike arrays
+ *	  arrays	by elements first, key_array.c; of elements of any type with a
+ *				row here
  *
  * A row is found by the operator class's input type, which for domains is the
- * base type and for varchar is text.  Every type has one default btree
+ * base type, for varchar is text, for regclass and the like oid, and for every
+ * enum and array anyenum and anyarray.  Every type has one default btree
  * operator class, which is pinned for built-in types and so cannot be
  * another than the one meant here; the pattern classes are named.
  *
@@ -52,6 +61,8 @@ static const GsKeyType key_types[] = {
 	{TIMESTAMPOID, InvalidOid, GS_KEY_INT64, 8, false},
 	{TIMESTAMPTZOID, InvalidOid, GS_KEY_INT64, 8, false},
 	{INTERVALOID, InvalidOid, GS_KEY_INTERVAL, GS_KEY_SPAN_BYTES, false},
+	{TIDOID, InvalidOid, GS_KEY_TID, 6, false},
+	{ANYENUMOID, InvalidOid, GS_KEY_ENUM, 4, false},
 	{UUIDOID, InvalidOid, GS_KEY_RAW, 16, false},
 	{MACADDROID, InvalidOid, GS_KEY_RAW, 6, false},
 	{MACADDR8OID, InvalidOid, GS_KEY_RAW, 8, false},
@@ -59,7 +70,14 @@ static const GsKeyType key_types[] = {
 	{TEXTOID, TEXT_PATTERN_BTREE_FAM_OID, GS_KEY_TEXT, 0, false},
 	{BPCHAROID, InvalidOid, GS_KEY_BPCHAR, 0, true},
 	{BPCHAROID, BPCHAR_PATTERN_BTREE_FAM_OID, GS_KEY_BPCHAR, 0, false},
+	{NAMEOID, InvalidOid, GS_KEY_NAME, 0, true},
 	{BYTEAOID, InvalidOid, GS_KEY_BYTEA, 0, false},
+	{NUMERICOID, InvalidOid, GS_KEY_NUMERIC, 0, false},
+	{INETOID, InvalidOid, GS_KEY_INET, 0, false},
+	{BITOID, InvalidOid, GS_KEY_BITS, 0, false},
+	{VARBITOID, InvalidOid, GS_KEY_BITS, 0, false},
+	{OIDVECTOROID, InvalidOid, GS_KEY_OIDVECTOR, 0, false},
+	{ANYARRAYOID, InvalidOid, GS_KEY_ARRAY, 0, false},
 };
 
 const GsKeyType *

@@ -26,7 +26,10 @@ typedef struct GsKeyType
  */
 extern const GsKeyType *gs_key_type_lookup(Oid type, Oid opfamily, GsRefusal *refusal);
 
-/* key_collation.c: does the collation order text by memcmp, then length? */
-extern bool gs_key_collation_is_bytewise(Oid collation);
+/*
+ * key_collation.c: can keys express the collation's order, and if so through
+ * which collator; *collator is NULL where the bytes of the text will do.
+ */
+extern bool gs_key_collation_lookup(Oid collation, GsKeyCollator **collator);
 
 #endif							/* GS_KEY_TYPES_H */

@@ -48,8 +48,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "order_check.h"
-#include "order_scan.h"
+#include "service/order_check.h"
+#include "service/order_scan.h"
 
 #define MAX_THREADS		16
 #define N_BUFFERS		16

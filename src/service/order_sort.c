@@ -23,7 +23,7 @@
 #error "order_sort.c is plain C and must not see postgres.h"
 #endif
 
-#include "order_sort.h"
+#include "service/order_sort.h"
 
 #define LEAF	2048
 #define PIECE	(2 * LEAF)		/* no piece belongs to two merges */

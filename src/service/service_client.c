@@ -75,7 +75,8 @@ close_callback(void *arg)
 }
 
 GsClient *
-gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason)
+gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
+			   GsFallback *reason)
 {
 	GsClient   *client;
 	TimestampTz start = 0;
@@ -108,6 +109,8 @@ gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason)
 			client->number = number;
 			client->session = &gs_sessions[number];
 			client->session->key_width = key_width;
+			if (layout)
+				client->session->layout = *layout;
 			client->id = client->session->id;
 			client->generation = client->session->generation;
 			client->closed = false;

@@ -22,7 +22,8 @@
 typedef enum GsClientStatus
 {
 	GS_CLIENT_OK,
-	GS_CLIENT_OVERFLOW,			/* no device memory: append no more rows */
+	GS_CLIENT_OVERFLOW,			/* the session's overflow_reason has occurred:
+								 * append no more rows */
 	GS_CLIENT_LOST				/* the rows on the device are gone */
 } GsClientStatus;
 
@@ -41,9 +42,11 @@ extern bool gs_client_service_ready(void);
 /*
  * Open a session, with chunks for extra_feeders processes beside the leader
  * if they are to be had; waits up to gpusort.wait_timeout.  NULL where that
- * fails, with the reason.
+ * fails, with the reason.  layout: how to check that the order of the keys is
+ * the order wanted; NULL where it is that of their bytes.
  */
-extern GsClient *gs_client_open(uint32 key_width, int extra_feeders, GsFallback *reason);
+extern GsClient *gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
+								GsFallback *reason);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
 
 /* NULL where there are no chunks for this process, or the session is gone. */

@@ -253,6 +253,8 @@ gs_session_alloc(int extra_chunks)
 	session->id = gs_shared->next_session_id++;
 	session->state = GS_SESSION_FEEDING;
 	session->overflow = false;
+	session->overflow_reason = GS_FALLBACK_MEMORY;
+	session->checking = false;
 	session->generation = gs_shared->generation;
 	session->next = -1;
 	session->queued = false;
@@ -261,6 +263,7 @@ gs_session_alloc(int extra_chunks)
 	session->user = GetUserId();
 	session->opened = GetCurrentTimestamp();
 	session->key_width = 0;
+	session->layout.n_parts = 0;
 	session->reserved = 0;
 	session->attached = 0;
 	session->held = 0;
@@ -275,6 +278,8 @@ gs_session_alloc(int extra_chunks)
 	session->rounds = 0;
 	session->engine[0] = '\0';
 	session->copy_in_ms = session->sort_ms = session->gather_ms = session->copy_out_ms = 0;
+	session->check_ms = 0;
+	session->rows_repaired = 0;
 	gs_session_reserve(session, GS_SESSION_CHUNKS + extra_chunks);
 	return number;
 }
@@ -309,11 +314,12 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_FEEDING:
 			return session->overflow ? "feeding, device full" : "feeding";
 		case GS_SESSION_SORTING:
-			return "sorting";
+			return session->checking ? "checking order" : "sorting";
 		case GS_SESSION_SORTED:
 			return "returning rows";
 		case GS_SESSION_OVERFLOW:
-			return "returning rows, device full";
+			return session->overflow_reason == GS_FALLBACK_ORDER ?
+				"returning rows, order not proven" : "returning rows, device full";
 		case GS_SESSION_CLOSING:
 			return "closing";
 	}

@@ -45,6 +45,8 @@
 
 #include "datatype/timestamp.h"
 #include "device/device.h"
+#include "key/key_check.h"
+#include "stats.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
@@ -87,7 +89,8 @@ typedef enum GsSessionState
 	GS_SESSION_FEEDING,			/* chunks are appended */
 	GS_SESSION_SORTING,			/* the leader asked for perform */
 	GS_SESSION_SORTED,			/* pages can be fetched */
-	GS_SESSION_OVERFLOW,		/* no device memory: images can be fetched */
+	GS_SESSION_OVERFLOW,		/* no device memory, or the order cannot be
+								 * proven: images can be fetched */
 	GS_SESSION_CLOSING			/* the service will free it */
 } GsSessionState;
 
@@ -96,6 +99,8 @@ typedef struct GsSession
 	uint64		id;				/* never used twice */
 	GsSessionState state;
 	bool		overflow;		/* FEEDING: feeders must feed no more */
+	GsFallback	overflow_reason;
+	bool		checking;		/* SORTING: the order is being checked */
 	uint64		generation;		/* of the service that it was opened with */
 	int			next;			/* free or request list; -1 ends it */
 	bool		queued;			/* on the request list */
@@ -108,6 +113,7 @@ typedef struct GsSession
 
 	/* what */
 	uint32		key_width;
+	GsKeyLayout layout;			/* with parts: the order is to be checked */
 
 	/* chunks */
 	int			reserved;
@@ -134,6 +140,8 @@ typedef struct GsSession
 	double		sort_ms;
 	double		gather_ms;		/* so far */
 	double		copy_out_ms;	/* so far */
+	double		check_ms;		/* 0: there was no check */
+	uint64		rows_repaired;	/* by the check */
 
 	/* wakes the session's backends; has its own lock */
 	ConditionVariable cv;

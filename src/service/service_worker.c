@@ -38,6 +38,7 @@
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
+#include "service/order_check.h"
 #include "service/service_shmem.h"
 #include "service/service_worker.h"
 
@@ -54,6 +55,7 @@ typedef struct ServedSession
 	int			pending;		/* jobs of the session under way */
 	bool		performing;
 	GsJob		perform_job;
+	GsOrderCheck *check;		/* NULL: none under way */
 } ServedSession;
 
 static const GsDeviceOps *ops = NULL;
@@ -63,12 +65,13 @@ static GsJob *chunk_jobs = NULL;	/* by chunk number */
 static int *pending_chunks = NULL;	/* chunks with a job under way */
 static int	n_pending_chunks = 0;
 static int	n_performing = 0;
+static int	n_checking = 0;
 static bool trimmed = true;
 
 static int	notify_pipe[2] = {-1, -1};
 static int	notified = 0;		/* a byte is in the pipe; atomic */
 
-/* Called by threads of the device. */
+/* Called by threads of the device, and of the order check. */
 static void
 job_ended(void *arg)
 {
@@ -101,7 +104,9 @@ service_exit(int code, Datum arg)
 	(void) arg;
 	if (device)
 	{
+		gs_order_check_stop();
 		ops->close(device);
+		gs_order_check_free();
 		device = NULL;
 	}
 
@@ -288,6 +293,13 @@ note_result(GsSession *session, const GsSortResult *result)
 	session->copy_out_ms = result->copy_out_ms;
 }
 
+/* A key that was cut off does not tell its text: no need to sort first. */
+static bool
+cannot_be_checked(const GsSession *session)
+{
+	return session->layout.n_parts > 0 && session->inexact > 0;
+}
+
 /* For tests, which want to find sorts waiting: leave requests of a kind alone. */
 static bool
 chunk_is_held_up(const GsChunk *c)
@@ -330,8 +342,10 @@ advance_session(int number)
 
 	if (state == GS_SESSION_CLOSING)
 	{
-		if (s->pending > 0)
+		if (s->pending > 0 || s->check)
 		{
+			if (s->check)
+				gs_order_check_cancel(s->check);
 			if (s->sort)
 				ops->cancel(s->sort);
 			return;
@@ -346,7 +360,7 @@ advance_session(int number)
 		return;
 	}
 
-	if (state != GS_SESSION_SORTING || s->pending > 0 || s->performing)
+	if (state != GS_SESSION_SORTING || s->pending > 0 || s->performing || s->check)
 		return;
 	if (session_is_held_up(session))
 	{
@@ -357,13 +371,19 @@ advance_session(int number)
 	}
 	if (GS_FAULT("service_sort"))
 		proc_exit(1);
-	if (s->sort == NULL || session->overflow || GS_FAULT("device_memory_sort"))
+	if (s->sort == NULL || session->overflow || cannot_be_checked(session) ||
+		GS_FAULT("device_memory_sort"))
 	{
 		GsSortResult result = {0};
 
 		if (s->sort)
 			ops->result(s->sort, &result);
 		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		if (!session->overflow && cannot_be_checked(session))
+		{
+			session->overflow = true;
+			session->overflow_reason = GS_FALLBACK_ORDER;
+		}
 		session->overflow |= GS_FAULT("device_memory_sort");
 		note_result(session, &result);
 		if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
@@ -482,6 +502,94 @@ chunk_job_ended(int chunk)
 		advance_session(number);
 }
 
+/* The order of a sort is known to be right, or not. */
+static void
+check_ended(int number, const GsOrderOutcome *outcome)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &served[number];
+	GsSortResult result = {0};
+
+	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
+		device_failed(&outcome->reason, GS_DEVICE_LOST);
+	if (s->check)
+	{
+		gs_order_check_end(s->check);
+		s->check = NULL;
+		n_checking--;
+	}
+	ops->result(s->sort, &result);
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	note_result(session, &result);
+	session->checking = false;
+	session->check_ms = outcome->ms;
+	session->rows_repaired = outcome->rows_moved;
+	if (session->state == GS_SESSION_SORTING)
+	{
+		if (outcome->verdict == GS_ORDER_PROVEN)
+			session->state = GS_SESSION_SORTED;
+		else
+		{
+			session->error = outcome->reason;
+			session->overflow = true;
+			session->overflow_reason = GS_FALLBACK_ORDER;
+			session->state = GS_SESSION_OVERFLOW;
+		}
+	}
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+	if (outcome->verdict != GS_ORDER_PROVEN)
+		ereport(DEBUG1,
+				(errmsg_internal("gpusort could not prove the order of a sort: %s",
+								 outcome->reason.message)));
+	advance_session(number);
+}
+
+/* Check the order of a performed sort before anybody sees its rows. */
+static void
+begin_check(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &served[number];
+
+	s->check = gs_order_check_begin(s->sort, &session->layout);
+	if (s->check == NULL)
+	{
+		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
+
+		check_ended(number, &outcome);
+		return;
+	}
+	n_checking++;
+#ifdef GPUSORT_FAULTS
+	if (GS_FAULT("order_check_plant"))
+		gs_order_check_plant(s->check, false);
+	if (GS_FAULT("order_check_border"))
+		gs_order_check_plant(s->check, true);
+#endif
+}
+
+/* Take the checks a step further, and note those that have ended. */
+static bool
+work_on_checks(void)
+{
+	bool		any = gs_order_check_work();
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (served[i].check)
+		{
+			GsOrderOutcome outcome;
+
+			gs_order_check_outcome(served[i].check, &outcome);
+			if (outcome.verdict == GS_ORDER_PENDING)
+				continue;
+			check_ended(i, &outcome);
+			any = true;
+		}
+	return any;
+}
+
 static void
 perform_ended(int number)
 {
@@ -489,6 +597,7 @@ perform_ended(int number)
 	ServedSession *s = &served[number];
 	GsStatus	status = gs_job_status(&s->perform_job);
 	GsSortResult result = {0};
+	bool		check = false;
 
 	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
 		device_failed(&s->perform_job.error, status);
@@ -503,9 +612,18 @@ perform_ended(int number)
 	if (session->state == GS_SESSION_SORTING)
 	{
 		session->overflow = status != GS_OK;
-		session->state = status == GS_OK ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
+		check = status == GS_OK && session->layout.n_parts > 0;
+		if (check)
+			session->checking = true;
+		else
+			session->state = status == GS_OK ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
 	}
 	LWLockRelease(gs_shared->lock);
+	if (check)
+	{
+		begin_check(number);
+		return;
+	}
 	ConditionVariableBroadcast(&session->cv);
 	advance_session(number);
 }
@@ -539,6 +657,8 @@ note_ended_jobs(void)
 				perform_ended(i);
 				any = true;
 			}
+	if (n_checking > 0)
+		any |= work_on_checks();
 	return any;
 }
 
@@ -602,6 +722,7 @@ gpusort_service_main(Datum arg)
 
 	before_shmem_exit(service_exit, 0);
 	open_device();
+	gs_order_check_init(ops, device, job_ended, NULL);
 	if (ops->pin(device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
 		ereport(LOG,
 				(errmsg("gpusort could not pin its staging memory: %s", error.message),

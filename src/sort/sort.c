@@ -22,6 +22,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
@@ -37,14 +38,16 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	/*
 	 * The planner matches columns to sort operators without regard to casts
 	 * that change nothing: to sort by oid_column::int4 it takes the column
-	 * itself.  So it is the operator that says what the datums are.
+	 * itself.  So it is the operator that says what the datums are, but for
+	 * operators of all arrays or enums.
 	 */
 	for (int i = 0; i < keys->ncols; i++)
 	{
 		Oid			opfamily;
 		bool		descending;
 
-		if (!gs_compat_ordering_op(keys->operators[i], &opfamily, &types[i], &descending))
+		if (!gs_compat_ordering_op(keys->operators[i], &opfamily, &types[i], &descending) ||
+			IsPolymorphicType(types[i]))
 			types[i] = TupleDescAttr(tupdesc, keys->attnos[i] - 1)->atttypid;
 	}
 	desc = gs_key_desc_create(keys->ncols, keys->attnos, keys->operators, keys->collations,
@@ -135,14 +138,17 @@ put_stored_row(GsSort *sort, const char *row, bool external)
 	tuplesort_puttupleslot(sort->tuplesort, gs_sort_stored_row(sort, row, external));
 }
 
-/* The device takes no more: keep what it has for later, take the rest back. */
+/*
+ * The device takes no more, or its order is not to be trusted: keep what it
+ * has for later, take the rest back.
+ */
 static void
 change_full_device_to_cpu(GsSort *sort)
 {
 	const char *row;
 	bool		external;
 
-	change_to_cpu(sort, GS_FALLBACK_MEMORY);
+	change_to_cpu(sort, gs_client_session(sort->client)->overflow_reason);
 	sort->drain = true;
 	if (sort->feeder && gs_feeder_overflowed(sort->feeder))
 		while ((row = gs_feeder_take_back(sort->feeder, &external)) != NULL)
@@ -169,7 +175,7 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
 	old = MemoryContextSwitchTo(sort->context);
-	sort->client = gs_client_open(sort->desc->fixed_width, extra_feeders, &reason);
+	sort->client = gs_client_open(sort->desc->fixed_width, NULL, extra_feeders, &reason);
 	if (sort->client)
 	{
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
@@ -289,6 +295,8 @@ note_session(GsSort *sort)
 	report->sort_ms = session->sort_ms;
 	report->gather_ms = session->gather_ms;
 	report->copy_out_ms = session->copy_out_ms;
+	report->check_ms = session->check_ms;
+	report->rows_repaired = session->rows_repaired;
 }
 
 /* Put all rows of a chunk into the tuplesort and let the chunk go. */

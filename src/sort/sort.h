@@ -77,6 +77,8 @@ typedef struct GsSortReport
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;
+	double		check_ms;		/* 0: the order needed no check */
+	uint64		rows_repaired;	/* moved by the check */
 	const char *cpu_method;		/* place CPU: as Sort prints it; else NULL */
 	const char *cpu_space_type;
 	int64		cpu_space_kb;

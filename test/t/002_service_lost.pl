@@ -206,7 +206,6 @@ for my $stage ('append', 'sort', 'fetch')
 	ok( $node->poll_query_until('postgres',
 			"SELECT count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'"),
 		'SIGKILL: a sort is under way');
-	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
 	kill 'KILL', $pid;
 	$sort->receive;
 	like($sort->errors, qr/terminating connection|server closed the connection/,
@@ -215,6 +214,7 @@ for my $stage ('append', 'sort', 'fetch')
 	ok( $node->poll_query_until('postgres',
 			"SELECT state = 'ready' AND service_pid <> $pid FROM gpusort_devices"),
 		'SIGKILL: a new service');
+	fault($node, undef);
 	released($node, 'SIGKILL');
 	same_rows($node, $serial, $query, 'SIGKILL: serial sort afterwards', $expected);
 	same_rows($node, $parallel, $query, 'SIGKILL: parallel sort afterwards', $expected);

@@ -1,0 +1,227 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_array.c
+ *	  Writing arrays.
+ *
+ * array_cmp() compares elements in storage order as far as the shorter array
+ * goes, NULL equal to NULL and above all else; then the numbers of elements;
+ * then the numbers of dimensions, each dimension's length, each lower bound.
+ * The same as bytes:
+ *
+ *		each element		01 and its own encoding; 02 where it is NULL
+ *		end					00
+ *		dimensions			one byte
+ *		lengths				uint32 each, but not of the only one, which the
+ *							elements tell
+ *		lower bounds		int32 each
+ *
+ * Encodings of floats leave codes free below -infinity and above NaN, so
+ * arrays of them do without the byte before the element: all zeroes are the
+ * end, all ones are NULL, as wide as an element is.
+ *
+ * Every encoding of an element ends by itself, and so does this one:
+ * elements may themselves be arrays, through a domain.
+ *
+ * An array with a short header is copied to where it is aligned.  It cannot
+ * be large, and most small arrays come so from a table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tupmacs.h"
+#include "utils/array.h"
+
+#include "key/key_value.h"
+
+#define ARRAY_END			0x00
+#define ARRAY_VALUE			0x01
+#define ARRAY_NULL			0x02
+
+/* Bytes of the longest tail: the end, dimensions, lengths, lower bounds. */
+#define ARRAY_TAIL_MAX		(sizeof(uint64) + 1 + MAXDIM * 2 * sizeof(uint32))
+
+/* Room for an array with a short header. */
+typedef union ShortArray
+{
+	ArrayType	header;
+	char		bytes[VARATT_SHORT_MAX + VARHDRSZ];
+	double		align;
+} ShortArray;
+
+static const ArrayType *fetch_array(Datum value, ShortArray *space);
+static bool put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **at,
+					   const uint8 *end);
+static bool put_elements(const GsKeyElement *element, const ArrayType *array, int n,
+						 uint8 **at, const uint8 *end);
+static bool put_element(const GsKeyElement *element, bool marked, Datum value, uint8 **at,
+						const uint8 *end);
+static bool put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end);
+
+/* Do the elements' encodings leave codes for the end and NULL? */
+static inline bool
+is_float(const GsKeyColumn *col)
+{
+	return col->kind == GS_KEY_FLOAT4 || col->kind == GS_KEY_FLOAT8;
+}
+
+bool
+gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+				 size_t *written)
+{
+	const GsKeyElement *element = col->element;
+	ShortArray	space;
+	const ArrayType *array = fetch_array(value, &space);
+	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	const uint8 *end = dst + room;
+	uint8	   *at = dst;
+	bool		all;
+
+	if (is_float(&element->column) && !ARR_HASNULL(array))
+		all = put_floats(&element->column, ARR_DATA_PTR(array), n, &at, end);
+	else
+		all = put_elements(element, array, n, &at, end);
+	if (all)
+		all = put_tail(array, is_float(&element->column) ? element->column.width : 1, &at, end);
+	*written = at - dst;
+	return all;
+}
+
+/* The array, flat, in line, uncompressed and aligned. */
+static const ArrayType *
+fetch_array(Datum value, ShortArray *space)
+{
+	struct varlena *var = (struct varlena *) DatumGetPointer(value);
+	uint32		len;
+
+	if (VARATT_IS_EXTERNAL(var) || !VARATT_IS_SHORT(var))
+		return (const ArrayType *) detoast_attr(var);
+
+	len = VARSIZE_SHORT(var) - VARHDRSZ_SHORT;
+	SET_VARSIZE(&space->header, len + VARHDRSZ);
+	memcpy(space->bytes + VARHDRSZ, VARDATA_SHORT(var), len);
+	return &space->header;
+}
+
+/* float4 or float8 without NULLs. */
+static bool
+put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **at, const uint8 *end)
+{
+	size_t		width = col->width;
+	int			n_whole = Min((size_t) n, (end - *at) / width);
+	uint8	   *dst = *at;
+
+	if (col->kind == GS_KEY_FLOAT4)
+	{
+		const float4 *values = (const float4 *) data;
+
+		for (int i = 0; i < n_whole; i++)
+			gs_key_put_float4(dst + i * sizeof(float4), values[i]);
+	}
+	else
+	{
+		const float8 *values = (const float8 *) data;
+
+		for (int i = 0; i < n_whole; i++)
+			gs_key_put_float8(dst + i * sizeof(float8), values[i]);
+	}
+	*at += n_whole * width;
+
+	if (n_whole < n)
+	{
+		uint8		whole[sizeof(float8)];
+
+		if (col->kind == GS_KEY_FLOAT4)
+			gs_key_put_float4(whole, ((const float4 *) data)[n_whole]);
+		else
+			gs_key_put_float8(whole, ((const float8 *) data)[n_whole]);
+		return gs_key_append(at, end, whole, width);
+	}
+	return true;
+}
+
+/* Elements of any type, with and without NULLs. */
+static bool
+put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 **at,
+			 const uint8 *end)
+{
+	static const uint8 null_float[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	static const uint8 null_mark = ARRAY_NULL;
+	const bits8 *bitmap = ARR_NULLBITMAP(array);
+	const char *data = ARR_DATA_PTR(array);
+	bool		marked = !is_float(&element->column);
+	const uint8 *null = marked ? &null_mark : null_float;
+	size_t		null_width = marked ? 1 : element->column.width;
+	bool		all = true;
+
+	for (int i = 0; i < n && all; i++)
+	{
+		if (bitmap != NULL && (bitmap[i / 8] >> i % 8 & 1) == 0)
+		{
+			all = gs_key_append(at, end, null, null_width);
+			continue;
+		}
+		all = put_element(element, marked, fetch_att(data, element->typbyval, element->typlen),
+						  at, end);
+		data = att_addlength_pointer(data, element->typlen, data);
+		data = (const char *) att_align_nominal(data, element->typalign);
+	}
+	return all;
+}
+
+static bool
+put_element(const GsKeyElement *element, bool marked, Datum value, uint8 **at,
+			const uint8 *end)
+{
+	const GsKeyColumn *col = &element->column;
+	size_t		room;
+	size_t		written;
+	bool		all;
+
+	if (marked)
+	{
+		if (*at == end)
+			return false;
+		*(*at)++ = ARRAY_VALUE;
+	}
+
+	room = end - *at;
+	if (col->width == 0)
+	{
+		all = gs_key_put_varying(col, value, *at, room, &written);
+		*at += written;
+		return all;
+	}
+	if (room < col->width)
+	{
+		uint8		whole[GS_KEY_VALUE_MAX];
+
+		gs_key_put_fixed(col, value, whole);
+		return gs_key_append(at, end, whole, col->width);
+	}
+	gs_key_put_fixed(col, value, *at);
+	*at += col->width;
+	return true;
+}
+
+static bool
+put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end)
+{
+	uint8		tail[ARRAY_TAIL_MAX];
+	size_t		len = end_width;
+	int			n_dims = ARR_NDIM(array);
+
+	memset(tail, ARRAY_END, end_width);
+	tail[len++] = (uint8) n_dims;
+	for (int i = 0; n_dims > 1 && i < n_dims; i++)
+	{
+		gs_key_put_uint32(tail + len, ARR_DIMS(array)[i]);
+		len += sizeof(uint32);
+	}
+	for (int i = 0; i < n_dims; i++)
+	{
+		gs_key_put_int32(tail + len, ARR_LBOUND(array)[i]);
+		len += sizeof(int32);
+	}
+	return gs_key_append(at, end, tail, len);
+}

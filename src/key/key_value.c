@@ -1,0 +1,182 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_value.c
+ *	  Writing values of a varying width.
+ *
+ * Values in line are read where they are, with either length of header.
+ * For text and bytea the length is known before they are fetched, so that of
+ * what cannot fit only the slice that does is fetched: no encoding of theirs is
+ * shorter than the value.  All others are fetched whole; of a bpchar the end is
+ * where the trailing blanks begin, and of text under an ICU collation the last
+ * character may count before the first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <sys/socket.h>
+
+#include "utils/inet.h"
+
+#include "key/key_encode_numeric.h"
+#include "key/key_value.h"
+
+static GsVarBytes bpchar_bytes(struct varlena *value);
+static GsVarBytes name_bytes(const char *name);
+static bool put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
+					 size_t *written);
+static bool put_sliced(const GsKeyColumn *col, struct varlena *var, uint8 *dst,
+					   size_t room, size_t *written);
+static bool put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
+static bool put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
+static bool put_oidvector(const oidvector *vector, uint8 *dst, size_t room,
+						  size_t *written);
+
+bool
+gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+				   size_t *written)
+{
+	struct varlena *var = (struct varlena *) DatumGetPointer(value);
+	GsVarBytes	bytes;
+	bool		all = false;
+
+	switch (col->kind)
+	{
+		case GS_KEY_TEXT:
+			if (col->collator != NULL)
+				all = put_text(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
+							   written);
+			else
+				all = put_sliced(col, var, dst, room, written);
+			break;
+		case GS_KEY_BYTEA:
+			all = put_sliced(col, var, dst, room, written);
+			break;
+		case GS_KEY_BPCHAR:
+			all = put_text(col, bpchar_bytes(var), dst, room, written);
+			break;
+		case GS_KEY_NAME:
+			all = put_text(col, name_bytes(DatumGetCString(value)), dst, room, written);
+			break;
+		case GS_KEY_NUMERIC:
+			bytes = gs_var_bytes(var, gs_var_length(var));
+			all = gs_key_put_numeric(dst, room, bytes.data, bytes.len, written);
+			break;
+		case GS_KEY_INET:
+			all = put_inet(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
+			break;
+		case GS_KEY_BITS:
+			all = put_bits(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
+			break;
+		case GS_KEY_OIDVECTOR:
+			all = put_oidvector((const oidvector *) var, dst, room, written);
+			break;
+		case GS_KEY_ARRAY:
+			all = gs_key_put_array(col, value, dst, room, written);
+			break;
+		default:
+			Assert(false);
+			*written = 0;
+			break;
+	}
+	if (col->desc)
+		gs_key_complement(dst, *written);
+	return all;
+}
+
+/* The part of a bpchar that counts. */
+static GsVarBytes
+bpchar_bytes(struct varlena *value)
+{
+	GsVarBytes	bytes = gs_var_bytes(value, gs_var_length(value));
+
+	while (bytes.len > 0 && bytes.data[bytes.len - 1] == ' ')
+		bytes.len--;
+	return bytes;
+}
+
+static GsVarBytes
+name_bytes(const char *name)
+{
+	GsVarBytes	bytes;
+
+	bytes.data = (const uint8 *) name;
+	bytes.len = strnlen(name, NAMEDATALEN);
+	return bytes;
+}
+
+/* Text that has been fetched whole, by its bytes or by its collator. */
+static bool
+put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
+		 size_t *written)
+{
+	bool		ends_key = col->last && !col->desc;
+
+	if (col->collator != NULL)
+		return gs_key_put_icu(col->collator, text, ends_key, dst, room, written);
+	if (ends_key)
+		return gs_key_put_bytes(dst, room, text.data, text.len, written);
+	return gs_key_put_text(dst, room, text.data, text.len, written);
+}
+
+/* Text by its bytes, or bytea: only what fits is fetched. */
+static bool
+put_sliced(const GsKeyColumn *col, struct varlena *var, uint8 *dst, size_t room,
+		   size_t *written)
+{
+	uint32		len = gs_var_length(var);
+	bool		cut = len > room;
+	GsVarBytes	bytes = gs_var_bytes(var, cut ? room : len);
+	bool		all;
+
+	if (col->kind == GS_KEY_BYTEA && !(col->last && !col->desc))
+		all = gs_key_put_escaped(dst, room, bytes.data, bytes.len, written);
+	else
+		all = put_text(col, bytes, dst, room, written);
+	return all && !cut;
+}
+
+static bool
+put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
+{
+	const inet_struct *address = (const inet_struct *) bytes.data;
+	size_t		address_len = address->family == PGSQL_AF_INET ? 4 : 16;
+	uint8		whole[GS_KEY_INET_MAX];
+	uint8	   *at = dst;
+	bool		all;
+
+	all = gs_key_append(&at, dst + room, whole,
+						gs_key_put_inet(whole, address->family, address->bits,
+										address->ipaddr, address_len));
+	*written = at - dst;
+	return all;
+}
+
+/* An int32, perhaps not aligned, holds the number of bits; then the bits. */
+static bool
+put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
+{
+	int32		n_bits;
+
+	memcpy(&n_bits, bytes.data, sizeof(n_bits));
+	return gs_key_put_bits(dst, room, bytes.data + sizeof(n_bits), n_bits, written);
+}
+
+/* By length, then by elements.  Never toasted, nor with a short header. */
+static bool
+put_oidvector(const oidvector *vector, uint8 *dst, size_t room, size_t *written)
+{
+	uint8	   *at = dst;
+	uint8		bytes[sizeof(Oid)];
+	bool		all;
+
+	gs_key_put_uint32(bytes, vector->dim1);
+	all = gs_key_append(&at, dst + room, bytes, sizeof(bytes));
+	for (int i = 0; i < vector->dim1 && all; i++)
+	{
+		gs_key_put_uint32(bytes, vector->values[i]);
+		all = gs_key_append(&at, dst + room, bytes, sizeof(bytes));
+	}
+	*written = at - dst;
+	return all;
+}

@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_value.h
+ *	  Writing one value: the inside of key/.
+ *
+ * Values of a fixed width are written by inline code here, those of a
+ * varying width by gs_key_put_varying(); arrays write their elements with
+ * both.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_KEY_VALUE_H
+#define GS_KEY_VALUE_H
+
+#include "access/detoast.h"
+#include "storage/itemptr.h"
+#include "utils/cash.h"
+#include "utils/date.h"
+#include "utils/pg_lsn.h"
+#include "utils/timestamp.h"
+
+#include "key/key.h"
+#include "key/key_encode.h"
+
+/* The widest fixed-width value that a column can have, in bytes. */
+#define GS_KEY_VALUE_MAX	16
+
+/* The elements of an array. */
+struct GsKeyElement
+{
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	GsKeyColumn column;			/* ascending, not last */
+};
+
+/* A varlena's contents, or their first bytes. */
+typedef struct GsVarBytes
+{
+	const uint8 *data;
+	uint32		len;
+} GsVarBytes;
+
+/*
+ * key_value.c: write a value of a varying width, at most room bytes of it,
+ * and set *written to their number.  Returns whether that was all; if not,
+ * they are exactly the first room bytes.  The encoding is col's own, DESC
+ * included.
+ */
+extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
+							   size_t room, size_t *written);
+
+/* key_array.c: the same for an array, ascending. */
+extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst,
+							 size_t room, size_t *written);
+
+/* key_enum.c: place of a label among those of its type. */
+extern GsKeyLabels *gs_key_labels_create(Oid type);
+extern float4 gs_key_label_order(GsKeyLabels *labels, Oid label);
+
+/*
+ * key_icu.c: the collator of an ICU collation, which lives as long as the
+ * process; NULL where there is none to be had.  gs_key_put_icu() writes text
+ * like gs_key_put_varying(), ascending; text that ends the key may come without an
+ * end mark.
+ */
+extern GsKeyCollator *gs_key_collator_open(Oid collation);
+extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
+						   uint8 *dst, size_t room, size_t *written);
+
+/*
+ * Length of a varlena's contents, wherever they are.
+ */
+static inline uint32
+gs_var_length(const struct varlena *value)
+{
+	if (unlikely(VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value)))
+		return toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+	return VARSIZE_ANY_EXHDR(value);
+}
+
+/*
+ * The first len bytes of a varlena's contents, where len is no more than
+ * there are.
+ */
+static inline GsVarBytes
+gs_var_bytes(struct varlena *value, uint32 len)
+{
+	GsVarBytes	bytes;
+
+	if (unlikely(VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value)))
+	{
+		if (len < gs_var_length(value))
+			value = detoast_attr_slice(value, 0, len);
+		else
+			value = detoast_attr(value);
+	}
+	Assert(VARSIZE_ANY_EXHDR(value) >= len);
+	bytes.data = (const uint8 *) VARDATA_ANY(value);
+	bytes.len = len;
+	return bytes;
+}
+
+/*
+ * Add len bytes at *at, or as many as fit before end.  Returns whether all
+ * did.
+ */
+static inline bool
+gs_key_append(uint8 **at, const uint8 *end, const uint8 *bytes, size_t len)
+{
+	size_t		n = Min(len, (size_t) (end - *at));
+
+	gs_key_copy(*at, bytes, n);
+	*at += n;
+	return n == len;
+}
+
+/*
+ * Write a value of a fixed width: col->width bytes.
+ */
+static inline void
+gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
+{
+	switch (col->kind)
+	{
+		case GS_KEY_BOOL:
+			gs_key_put_bool(dst, DatumGetBool(value));
+			break;
+		case GS_KEY_UINT8:
+			gs_key_put_uint8(dst, DatumGetUInt8(value));
+			break;
+		case GS_KEY_INT16:
+			gs_key_put_int16(dst, DatumGetInt16(value));
+			break;
+		case GS_KEY_INT32:
+			gs_key_put_int32(dst, DatumGetInt32(value));
+			break;
+		case GS_KEY_INT64:
+			gs_key_put_int64(dst, DatumGetInt64(value));
+			break;
+		case GS_KEY_UINT32:
+			gs_key_put_uint32(dst, DatumGetUInt32(value));
+			break;
+		case GS_KEY_UINT64:
+			gs_key_put_uint64(dst, (uint64) DatumGetInt64(value));
+			break;
+		case GS_KEY_FLOAT4:
+			gs_key_put_float4(dst, DatumGetFloat4(value));
+			break;
+		case GS_KEY_FLOAT8:
+			gs_key_put_float8(dst, DatumGetFloat8(value));
+			break;
+		case GS_KEY_TIMETZ:
+			{
+				const TimeTzADT *time = DatumGetTimeTzADTP(value);
+
+				gs_key_put_int64(dst, time->time + time->zone * USECS_PER_SEC);
+				gs_key_put_int32(dst + sizeof(int64), time->zone);
+				break;
+			}
+		case GS_KEY_INTERVAL:
+			{
+				const Interval *span = DatumGetIntervalP(value);
+
+				gs_key_put_span(dst, span->month * INT64CONST(30) + span->day, span->time);
+				break;
+			}
+		case GS_KEY_RAW:
+			memcpy(dst, DatumGetPointer(value), col->width);
+			break;
+		case GS_KEY_TID:
+			{
+				const ItemPointerData *tid = (ItemPointer) DatumGetPointer(value);
+
+				gs_key_put_uint32(dst, ItemPointerGetBlockNumberNoCheck(tid));
+				gs_key_put_uint16(dst + sizeof(uint32), ItemPointerGetOffsetNumberNoCheck(tid));
+				break;
+			}
+		case GS_KEY_ENUM:
+			gs_key_put_float4(dst, gs_key_label_order(col->labels, DatumGetObjectId(value)));
+			break;
+		case GS_KEY_TEXT:
+		case GS_KEY_BPCHAR:
+		case GS_KEY_NAME:
+		case GS_KEY_BYTEA:
+		case GS_KEY_NUMERIC:
+		case GS_KEY_INET:
+		case GS_KEY_BITS:
+		case GS_KEY_OIDVECTOR:
+		case GS_KEY_ARRAY:
+			Assert(false);
+			break;
+	}
+	if (col->desc)
+		gs_key_complement(dst, col->width);
+}
+
+#endif							/* GS_KEY_VALUE_H */
