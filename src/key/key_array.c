@@ -52,6 +52,7 @@ typedef union ShortArray
 static const ArrayType *fetch_array(Datum value, ShortArray *space);
 static bool put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **at,
 					   const uint8 *end);
+static void put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *dst);
 static bool put_elements(const GsKeyElement *element, const ArrayType *array, int n,
 						 uint8 **at, const uint8 *end);
 static bool put_element(const GsKeyElement *element, bool marked, Datum value, uint8 **at,
@@ -75,14 +76,21 @@ gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	const uint8 *end = dst + room;
 	uint8	   *at = dst;
-	bool		all;
+	size_t		width = element->column.width;
+	bool		all = true;
 
 	if (is_float(&element->column) && !ARR_HASNULL(array))
 		all = put_floats(&element->column, ARR_DATA_PTR(array), n, &at, end);
+	else if (width > 0 && !is_float(&element->column) && !ARR_HASNULL(array) &&
+			 n * (1 + width) <= room)
+	{
+		put_fixed_elements(element, ARR_DATA_PTR(array), n, at);
+		at += n * (1 + width);
+	}
 	else
 		all = put_elements(element, array, n, &at, end);
 	if (all)
-		all = put_tail(array, is_float(&element->column) ? element->column.width : 1, &at, end);
+		all = put_tail(array, is_float(&element->column) ? width : 1, &at, end);
 	*written = at - dst;
 	return all;
 }
@@ -99,7 +107,7 @@ fetch_array(Datum value, ShortArray *space)
 
 	len = VARSIZE_SHORT(var) - VARHDRSZ_SHORT;
 	SET_VARSIZE(&space->header, len + VARHDRSZ);
-	memcpy(space->bytes + VARHDRSZ, VARDATA_SHORT(var), len);
+	gs_key_copy((uint8 *) space->bytes + VARHDRSZ, (const uint8 *) VARDATA_SHORT(var), len);
 	return &space->header;
 }
 
@@ -138,6 +146,45 @@ put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **at, const ui
 		return gs_key_append(at, end, whole, width);
 	}
 	return true;
+}
+
+/*
+ * Elements of a fixed width without NULLs, all of which fit.  Integers have
+ * loops of their own, which take a quarter of the time.
+ */
+static void
+put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *dst)
+{
+	const GsKeyColumn *col = &element->column;
+
+	if (col->kind == GS_KEY_INT32)
+	{
+		for (int i = 0; i < n; i++)
+		{
+			*dst++ = ARRAY_VALUE;
+			gs_key_put_int32(dst, ((const int32 *) data)[i]);
+			dst += sizeof(int32);
+		}
+		return;
+	}
+	if (col->kind == GS_KEY_INT64)
+	{
+		for (int i = 0; i < n; i++)
+		{
+			*dst++ = ARRAY_VALUE;
+			gs_key_put_int64(dst, ((const int64 *) data)[i]);
+			dst += sizeof(int64);
+		}
+		return;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		*dst++ = ARRAY_VALUE;
+		gs_key_put_fixed(col, fetch_att(data, element->typbyval, element->typlen), dst);
+		dst += col->width;
+		data = att_addlength_pointer(data, element->typlen, data);
+		data = (const char *) att_align_nominal(data, element->typalign);
+	}
 }
 
 /* Elements of any type, with and without NULLs. */

@@ -234,3 +234,20 @@ gs_key_check_run_prefix(const GsKeyLayout *layout, const uint8_t *a, uint32_t a_
 		return 0;
 	return value.level_end + 1;
 }
+
+bool
+gs_key_check_same_texts(const GsKeyLayout *layout, const uint8_t *a, uint32_t a_len,
+						const uint8_t *b, uint32_t b_len)
+{
+	uint32_t	d = first_difference(a, b, min_len(a_len, b_len));
+	Column		column;
+
+	if (d == a_len && d == b_len)
+		return true;
+	if (!find_column(layout, a, a_len, d, &column))
+		return false;
+	for (const GsKeyPart *part = column.part; part < layout->parts + layout->n_parts; part++)
+		if (part->kind == GS_PART_LIBC)
+			return false;
+	return true;
+}

@@ -94,4 +94,9 @@ extern uint32_t gs_key_check_run_prefix(const GsKeyLayout *layout,
 										const uint8_t *a, uint32_t a_len,
 										const uint8_t *b, uint32_t b_len);
 
+/* Do two keys hold the same text in every LIBC column? */
+extern bool gs_key_check_same_texts(const GsKeyLayout *layout,
+									const uint8_t *a, uint32_t a_len,
+									const uint8_t *b, uint32_t b_len);
+
 #endif							/* GS_KEY_CHECK_H */

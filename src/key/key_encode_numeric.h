@@ -154,7 +154,7 @@ gs_key_put_numeric(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 	}
 	gs_key_copy(dst, head, head_len);
 
-	/* digits of which both bytes fit, then perhaps half a one */
+	/* digits of which both bytes fit, then perhaps the first byte of one more */
 	used = head_len;
 	n_whole = n <= (room - used) / 2 ? n : (room - used) / 2;
 	for (size_t i = 0; i < n_whole; i++)
@@ -166,7 +166,7 @@ gs_key_put_numeric(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 	}
 	if (n_whole < n && used < room)
 	{
-		uint16_t	digit = (uint16_t) (2 * gs_key_numeric_digit(src, n_whole) + (n_whole + 1 < n));
+		uint16_t	digit = (uint16_t) (2 * gs_key_numeric_digit(src, n_whole));
 
 		dst[used++] = (uint8_t) ((digit ^ flip) >> 8);
 	}

@@ -23,7 +23,8 @@
  *
  * ucol_getSortKey() fills a buffer that is too small with the first bytes of
  * the sort key, which is what a key that is cut wants; PostgreSQL 15
- * abbreviates on that as well.
+ * abbreviates on that as well.  It computes the rest nevertheless, so text of
+ * many megabytes takes its time.
  *
  *-------------------------------------------------------------------------
  */

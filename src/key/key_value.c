@@ -25,8 +25,6 @@ static GsVarBytes bpchar_bytes(struct varlena *value);
 static GsVarBytes name_bytes(const char *name);
 static bool put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
 					 size_t *written);
-static bool put_sliced(const GsKeyColumn *col, struct varlena *var, uint8 *dst,
-					   size_t room, size_t *written);
 static bool put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
 static bool put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
 static bool put_oidvector(const oidvector *vector, uint8 *dst, size_t room,
@@ -43,14 +41,14 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 	switch (col->kind)
 	{
 		case GS_KEY_TEXT:
-			if (col->collator != NULL)
+			if (col->collator == NULL)
+				all = gs_key_put_plain(col, value, dst, room, written);
+			else
 				all = put_text(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
 							   written);
-			else
-				all = put_sliced(col, var, dst, room, written);
 			break;
 		case GS_KEY_BYTEA:
-			all = put_sliced(col, var, dst, room, written);
+			all = gs_key_put_plain(col, value, dst, room, written);
 			break;
 		case GS_KEY_BPCHAR:
 			all = put_text(col, bpchar_bytes(var), dst, room, written);
@@ -105,7 +103,7 @@ name_bytes(const char *name)
 	return bytes;
 }
 
-/* Text that has been fetched whole, by its bytes or by its collator. */
+/* Text that has been fetched, by its bytes or by its collator. */
 static bool
 put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
 		 size_t *written)
@@ -117,23 +115,6 @@ put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
 	if (ends_key)
 		return gs_key_put_bytes(dst, room, text.data, text.len, written);
 	return gs_key_put_text(dst, room, text.data, text.len, written);
-}
-
-/* Text by its bytes, or bytea: only what fits is fetched. */
-static bool
-put_sliced(const GsKeyColumn *col, struct varlena *var, uint8 *dst, size_t room,
-		   size_t *written)
-{
-	uint32		len = gs_var_length(var);
-	bool		cut = len > room;
-	GsVarBytes	bytes = gs_var_bytes(var, cut ? room : len);
-	bool		all;
-
-	if (col->kind == GS_KEY_BYTEA && !(col->last && !col->desc))
-		all = gs_key_put_escaped(dst, room, bytes.data, bytes.len, written);
-	else
-		all = put_text(col, bytes, dst, room, written);
-	return all && !cut;
 }
 
 static bool

@@ -102,6 +102,38 @@ gs_var_bytes(struct varlena *value, uint32 len)
 }
 
 /*
+ * Is the column's encoding made of a varlena's bytes, and never shorter than
+ * these?
+ */
+static inline bool
+gs_key_is_plain(const GsKeyColumn *col)
+{
+	return col->kind == GS_KEY_BYTEA || (col->kind == GS_KEY_TEXT && col->collator == NULL);
+}
+
+/*
+ * Write a value of such a column, ascending; only what fits is fetched.
+ */
+static inline bool
+gs_key_put_plain(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+				 size_t *written)
+{
+	struct varlena *var = (struct varlena *) DatumGetPointer(value);
+	uint32		len = gs_var_length(var);
+	bool		cut = len > room;
+	GsVarBytes	bytes = gs_var_bytes(var, cut ? room : len);
+	bool		all;
+
+	if (col->last && !col->desc)
+		all = gs_key_put_bytes(dst, room, bytes.data, bytes.len, written);
+	else if (col->kind == GS_KEY_BYTEA)
+		all = gs_key_put_escaped(dst, room, bytes.data, bytes.len, written);
+	else
+		all = gs_key_put_text(dst, room, bytes.data, bytes.len, written);
+	return all && !cut;
+}
+
+/*
  * Add len bytes at *at, or as many as fit before end.  Returns whether all
  * did.
  */

@@ -24,15 +24,6 @@
 #include "key/key_value.h"
 
 /*
- * Is no encoding of the column shorter than its value, a varlena?
- */
-static inline bool
-holds_value(const GsKeyColumn *col)
-{
-	return col->kind == GS_KEY_BYTEA || (col->kind == GS_KEY_TEXT && col->collator == NULL);
-}
-
-/*
  * All columns of a fixed width; NULLs are filled up with zeroes.
  */
 static inline uint32
@@ -132,12 +123,19 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 			size_t		written;
 			bool		all;
 
-			/* spare the fetching of what is given up anyway */
-			if (capacity < GS_KEY_MAX && holds_value(col) &&
-				gs_var_length((struct varlena *) DatumGetPointer(values[at])) > end - dst)
-				return GS_KEY_NO_ROOM;
+			if (gs_key_is_plain(col))
+			{
+				/* spare the fetching of what is given up anyway */
+				if (capacity < GS_KEY_MAX &&
+					gs_var_length((struct varlena *) DatumGetPointer(values[at])) > end - dst)
+					return GS_KEY_NO_ROOM;
 
-			all = gs_key_put_varying(col, values[at], dst, end - dst, &written);
+				all = gs_key_put_plain(col, values[at], dst, end - dst, &written);
+				if (col->desc)
+					gs_key_complement(dst, written);
+			}
+			else
+				all = gs_key_put_varying(col, values[at], dst, end - dst, &written);
 			dst += written;
 			if (!all)
 				goto full;

@@ -5,13 +5,15 @@
  *
  * A stable merge sort.  strcoll() takes microseconds where runs are large
  * (Hangul), and a device's order is nearly right, so everything is done to
- * compare little: neighbouring stretches that are in order are not merged,
- * and of two that overlap only the parts that do.
+ * compare little.  Keys of the same text stand together and in order, so it
+ * is groups of them that are sorted, each by its first key.  Neighbouring
+ * stretches that are in order are not merged, and of two that overlap only the
+ * parts that do.
  *
  * Threads
- *	  First, leaves of LEAF keys are sorted, each by one thread.  Then
+ *	  First, leaves of LEAF groups are sorted, each by one thread.  Then
  *	  stretches are merged two by two, level by level; each merge is cut into
- *	  pieces of PIECE keys of its result, whose inputs are found by binary
+ *	  pieces of PIECE groups of its result, whose inputs are found by binary
  *	  search, so that all threads have work on the last level too.
  *
  * A comparison that contradicts itself can only spoil the order, which the
@@ -23,6 +25,8 @@
 #error "order_sort.c is plain C and must not see postgres.h"
 #endif
 
+#include <stdlib.h>
+
 #include "service/order_sort.h"
 
 #define LEAF	2048
@@ -32,10 +36,11 @@ typedef struct Sorting
 {
 	const GsOrderJudge *judge;
 	const uint8_t *const *entries;
-	uint32_t	n;
+	const uint32_t *groups;		/* number of each one's first entry */
+	uint32_t	n;				/* groups */
 	uint32_t   *from;			/* this level's input ... */
 	uint32_t   *to;				/* ... and result */
-	uint32_t	width;			/* keys of a stretch of the input */
+	uint32_t	width;			/* groups of a stretch of the input */
 	int			failed;			/* atomic */
 } Sorting;
 
@@ -49,8 +54,10 @@ typedef struct Comparer
 static inline int
 compare(Comparer *c, uint32_t a, uint32_t b)
 {
-	return gs_entry_compare(c->sorting->judge, c->sorting->entries[a],
-							c->sorting->entries[b], &c->scratch);
+	const Sorting *s = c->sorting;
+
+	return gs_entry_compare(s->judge, s->entries[s->groups[a]], s->entries[s->groups[b]],
+							&c->scratch);
 }
 
 static inline bool
@@ -228,29 +235,59 @@ merge_part(void *arg, uint32_t part)
 	note_failure(&c);
 }
 
+/*
+ * Find the groups; returns their number.  What keys of a group differ in is
+ * ordered by the bytes, as they are.
+ */
+static uint32_t
+find_groups(const GsOrderJudge *judge, const uint8_t *const *entries, uint32_t n, uint32_t *groups)
+{
+	uint32_t	n_groups = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (i == 0 ||
+			!gs_key_check_same_texts(&judge->layout,
+									 gs_entry_key(entries[i - 1]), gs_entry_len(entries[i - 1]),
+									 gs_entry_key(entries[i]), gs_entry_len(entries[i])))
+			groups[n_groups++] = i;
+	groups[n_groups] = n;
+	return n_groups;
+}
+
 bool
 gs_order_sort(const GsOrderJudge *judge, GsHostPool *pool, const uint8_t *const *entries,
 			  uint32_t n, uint32_t *order, uint32_t *spare)
 {
-	Sorting		s = {judge, entries, n, order, spare, LEAF, 0};
+	uint32_t   *groups = malloc(((size_t) n + 1) * sizeof(uint32_t));
+	Sorting		s = {judge, entries, groups, 0, order, spare, LEAF, 0};
+	uint32_t	at = 0;
+	bool		over;
 
-	for (uint32_t i = 0; i < n; i++)
+	if (groups == NULL)
+		return false;
+	s.n = find_groups(judge, entries, n, groups);
+	for (uint32_t i = 0; i < s.n; i++)
 		order[i] = i;
-	gs_host_pool_loop(pool, (n + LEAF - 1) / LEAF, leaf_part, &s);
+	gs_host_pool_loop(pool, (s.n + LEAF - 1) / LEAF, leaf_part, &s);
 
-	while (s.width < n && !is_over(&s))
+	while (s.width < s.n && !is_over(&s))
 	{
 		uint32_t   *swap;
 
-		gs_host_pool_loop(pool, (n + PIECE - 1) / PIECE, merge_part, &s);
+		gs_host_pool_loop(pool, (s.n + PIECE - 1) / PIECE, merge_part, &s);
 		swap = s.from;
 		s.from = s.to;
 		s.to = swap;
 		s.width = s.width > UINT32_MAX / 2 ? UINT32_MAX : s.width * 2;
 	}
-	if (is_over(&s))
-		return false;
-	if (s.from != order)
-		memcpy(order, s.from, n * sizeof(*order));
-	return true;
+
+	/* from the groups' order to their entries' */
+	over = is_over(&s);
+	for (uint32_t i = 0; i < s.n && !over; i++)
+		for (uint32_t j = groups[s.from[i]]; j < groups[s.from[i] + 1]; j++)
+			s.to[at++] = j;
+	free(groups);
+	if (!over && s.to != order)
+		memcpy(order, s.to, n * sizeof(*order));
+	return !over;
 }

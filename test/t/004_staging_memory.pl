@@ -136,6 +136,15 @@ released($node, 'after waiting');
 		same_order($scroll->query('FETCH FIRST FROM c; FETCH 9 FROM c;'),
 			join("\n", (split /\n/, $expected)[0 .. 9]), "little left, back from row $rows");
 	}
+
+	# three pages, of which there is memory for the last two
+	my $three = 'SELECT id, k FROM t WHERE id <= 40000 ORDER BY k';
+	my $rows = stock($node, "$three;");
+
+	$scroll->query("CLOSE c; DECLARE c SCROLL CURSOR FOR $three;");
+	same_order($scroll->query('FETCH ALL FROM c;'), $rows, 'little left, three pages: rows');
+	same_order($scroll->query('FETCH ABSOLUTE 0 FROM c; FETCH ALL FROM c;'), $rows,
+		'little left, three pages: rows once more');
 	is(fallbacks($node), '{}', 'little left, scrolling: on the device');
 	$scroll->quit;
 
