@@ -129,13 +129,14 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 			device = gs_shared->kind;
 			break;
 		case GS_SORT_CPU:
-			device = "none (fallback)";
+			device = report->fallback == GS_FALLBACK_NONE ? "none (few rows)" : "none (fallback)";
 			break;
 	}
 	ExplainPropertyText("Device", device, es);
 	if (report->place == GS_SORT_CPU)
 	{
-		ExplainPropertyText("Fallback Reason", gs_fallback_name(report->fallback), es);
+		if (report->fallback != GS_FALLBACK_NONE)
+			ExplainPropertyText("Fallback Reason", gs_fallback_name(report->fallback), es);
 		if (report->cpu_method)
 		{
 			if (text)

@@ -81,6 +81,8 @@ typedef enum GsKeyKind
 typedef struct GsKeyLabels GsKeyLabels; /* key_enum.c */
 typedef struct GsKeyCollator GsKeyCollator; /* key_icu.c */
 typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
+struct GsLibcCollation;			/* key_libc.h */
+struct GsKeyLayout;				/* key_check.h */
 
 typedef struct GsKeyColumn
 {
@@ -97,6 +99,8 @@ typedef struct GsKeyColumn
 	GsKeyLabels *labels;		/* of an enum, else NULL */
 	GsKeyCollator *collator;	/* of text whose order is not that of its
 								 * bytes, else NULL */
+	const struct GsLibcCollation *libc; /* of text under a libc collation,
+										 * else NULL */
 	GsKeyElement *element;		/* of an array, else NULL */
 } GsKeyColumn;
 
@@ -138,6 +142,12 @@ extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
 									 const Oid *sort_operators, const Oid *collations,
 									 const bool *nulls_first, const Oid *types,
 									 GsRefusal *refusal);
+
+/*
+ * What those need to know who prove the order of keys that hold text of a libc
+ * collation; layout->n_parts is 0 where the keys' bytes are their order.
+ */
+extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
 
 /* A short phrase, "type is not supported"; constant, and stable. */
 extern const char *gs_refusal_name(GsRefusal refusal);

@@ -11,7 +11,8 @@
  * keys can never disagree with them.  For these the bytes are the key.
  *
  * Collations of the ICU provider have sort keys, key_icu.c.  Others are
- * libc's, whose sort keys differ from its order, and are refused.
+ * libc's, whose sort keys differ from its order: key_libc.c makes keys that come
+ * near it, and whoever sorts by them has to prove the order (key_check.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -26,13 +27,16 @@
  * is PostgreSQL's to report.
  */
 bool
-gs_key_collation_lookup(Oid collation, GsKeyCollator **collator)
+gs_key_collation_lookup(Oid collation, GsKeyCollator **collator, const GsLibcCollation **libc)
 {
 	*collator = NULL;
+	*libc = NULL;
 	if (!OidIsValid(collation))
 		return false;
 	if (gs_compat_collation_is_c(collation))
 		return true;
 	*collator = gs_key_collator_open(collation);
-	return *collator != NULL;
+	if (*collator == NULL)
+		*libc = gs_libc_collation(collation);
+	return *collator != NULL || *libc != NULL;
 }

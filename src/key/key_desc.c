@@ -19,6 +19,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "key/key_check.h"
 #include "key/key_types.h"
 #include "key/key_value.h"
 
@@ -27,6 +28,7 @@ static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_op
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
 								Oid type);
 static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
+static GsRefusal check_layout(const GsKeyDesc *desc);
 static GsKeyShape choose_shape(const GsKeyDesc *desc);
 
 GsKeyDesc *
@@ -58,6 +60,12 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 		if (col->width == 0)
 			fixed = false;
 		width += 1 + col->width;
+	}
+	*refusal = check_layout(desc);
+	if (*refusal != GS_REFUSE_NONE)
+	{
+		pfree(desc);
+		return NULL;
 	}
 	desc->fixed_width = (fixed && width <= GS_KEY_FIXED_MAX) ? width : 0;
 	desc->shape = choose_shape(desc);
@@ -100,7 +108,7 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 	if (!IsBinaryCoercible(type, opcintype))
 		return GS_REFUSE_TYPE;
 
-	if (row->collated && !gs_key_collation_lookup(collation, &col->collator))
+	if (row->collated && !gs_key_collation_lookup(collation, &col->collator, &col->libc))
 		return GS_REFUSE_COLLATION;
 
 	col->type = opcintype;
@@ -121,6 +129,7 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 	Oid			type = get_element_type(array_type);
 	GsKeyElement *element;
 	TypeCacheEntry *entry;
+	GsRefusal	refusal;
 
 	if (!OidIsValid(type))
 		return GS_REFUSE_TYPE;
@@ -133,8 +142,92 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 	element->typbyval = entry->typbyval;
 	element->typalign = entry->typalign;
 	col->element = element;
-	return describe_value(&element->column, entry->btree_opf, entry->btree_opintype, collation,
-						  type);
+	refusal = describe_value(&element->column, entry->btree_opf, entry->btree_opintype, collation,
+							 type);
+	/* text inside an array is out of reach of whoever proves the order */
+	if (refusal == GS_REFUSE_NONE && element->column.libc != NULL)
+		refusal = GS_REFUSE_COLLATION;
+	return refusal;
+}
+
+/*
+ * The kind of part that a column's bytes are, for key_check.c; REST where none
+ * of its kinds tells where they end.
+ */
+static GsKeyPartKind
+part_kind(const GsKeyColumn *col)
+{
+	if (col->libc != NULL)
+		return GS_PART_LIBC;
+	if (col->width > 0)
+		return GS_PART_FIXED;
+	if (col->collator == NULL)
+		switch (col->kind)
+		{
+			case GS_KEY_TEXT:
+			case GS_KEY_BPCHAR:
+			case GS_KEY_NAME:
+				return GS_PART_TEXT;
+			default:
+				break;
+		}
+	return GS_PART_REST;
+}
+
+/*
+ * Keys with text of a libc collation must be such that all of it can be found
+ * in them, and compared in one locale.
+ */
+static GsRefusal
+check_layout(const GsKeyDesc *desc)
+{
+	const GsLibcCollation *libc = NULL;
+	bool		lost = false;
+	int			parts = 0;
+
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+
+		if (col->libc != NULL)
+		{
+			parts = i + 1;
+			if (lost || (libc != NULL && libc != col->libc))
+				return GS_REFUSE_COLLATION;
+			libc = col->libc;
+			if (strlen(gs_libc_locale_name(libc)) >= GS_KEY_LOCALE_BYTES)
+				return GS_REFUSE_COLLATION;
+		}
+		lost = lost || part_kind(col) == GS_PART_REST;
+	}
+	return parts < GS_KEY_MAX_PARTS ? GS_REFUSE_NONE : GS_REFUSE_COLLATION;
+}
+
+void
+gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
+{
+	int			parts = 0;
+
+	memset(layout, 0, sizeof(*layout));
+	for (int i = 0; i < desc->ncols; i++)
+		if (desc->cols[i].libc != NULL)
+		{
+			parts = i + 1;
+			strlcpy(layout->locale, gs_libc_locale_name(desc->cols[i].libc),
+					sizeof(layout->locale));
+		}
+	for (int i = 0; i < parts; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+		GsKeyPart  *part = &layout->parts[layout->n_parts++];
+
+		part->kind = part_kind(col);
+		part->desc = col->desc;
+		part->nulls_first = col->nulls_first;
+		part->width = col->width;
+	}
+	if (parts > 0 && parts < desc->ncols)
+		layout->parts[layout->n_parts++].kind = GS_PART_REST;
 }
 
 static GsKeyShape
@@ -144,7 +237,7 @@ choose_shape(const GsKeyDesc *desc)
 
 	if (desc->fixed_width > 0)
 		return GS_KEY_SHAPE_FIXED;
-	if (desc->ncols == 1 && !first->desc && first->collator == NULL &&
+	if (desc->ncols == 1 && !first->desc && first->collator == NULL && first->libc == NULL &&
 		(first->kind == GS_KEY_TEXT || first->kind == GS_KEY_BYTEA))
 		return GS_KEY_SHAPE_BYTES;
 	return GS_KEY_SHAPE_GENERAL;

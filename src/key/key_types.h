@@ -9,6 +9,7 @@
 #define GS_KEY_TYPES_H
 
 #include "key/key.h"
+#include "key/key_libc.h"
 
 /* One operator class whose order the keys can express. */
 typedef struct GsKeyType
@@ -28,8 +29,10 @@ extern const GsKeyType *gs_key_type_lookup(Oid type, Oid opfamily, GsRefusal *re
 
 /*
  * key_collation.c: can keys express the collation's order, and if so through
- * which collator; *collator is NULL where the bytes of the text will do.
+ * which collator, ICU's or libc's; both are NULL where the bytes of the text
+ * will do.
  */
-extern bool gs_key_collation_lookup(Oid collation, GsKeyCollator **collator);
+extern bool gs_key_collation_lookup(Oid collation, GsKeyCollator **collator,
+									const GsLibcCollation **libc);
 
 #endif							/* GS_KEY_TYPES_H */

@@ -19,6 +19,7 @@
 #include "utils/inet.h"
 
 #include "key/key_encode_numeric.h"
+#include "key/key_libc.h"
 #include "key/key_value.h"
 
 static GsVarBytes bpchar_bytes(struct varlena *value);
@@ -41,7 +42,7 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 	switch (col->kind)
 	{
 		case GS_KEY_TEXT:
-			if (col->collator == NULL)
+			if (gs_key_is_plain(col))
 				all = gs_key_put_plain(col, value, dst, room, written);
 			else
 				all = put_text(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
@@ -110,6 +111,8 @@ put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
 {
 	bool		ends_key = col->last && !col->desc;
 
+	if (col->libc != NULL)
+		return gs_libc_put(col->libc, dst, room, text.data, text.len, written);
 	if (col->collator != NULL)
 		return gs_key_put_icu(col->collator, text, ends_key, dst, room, written);
 	if (ends_key)

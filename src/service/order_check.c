@@ -16,7 +16,8 @@
  *				found by probing keys, at doubling distances and then by
  *				halving, for the bytes that the run's keys begin with.
  *	  LOAD		All keys of such a run are read into memory, and ...
- *	  SORT		... sorted there; then the next run is loaded.
+ *	  SORT		... sorted there; then the next run is loaded
+ *				(order_repair.c).
  *	  RESCAN	What was moved is scanned again, with the neighbours on both
  *				sides; now every inversion is fatal.
  *	  MOVE		Comes in between: rows are moved on the device.  Never while
@@ -48,127 +49,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "service/order_check.h"
-#include "service/order_scan.h"
+#include "service/order_private.h"
 
 #define MAX_THREADS		16
-#define N_BUFFERS		16
 #define BUFFER_BYTES	((size_t) 4 << 20)
 #define MIN_FETCH_BYTES ((size_t) 32 << 10)
-#define PROBE_BYTES		((size_t) 32 << 10)
 
 /* Stretches that a sort is cut into, and rows in each of them at least. */
 #define N_STRETCHES		8
 #define STRETCH_ROWS	16384
 
-#define MAX_MOVES		((uint64_t) 8 << 20)
-#define MAX_RUN_KEYS	((uint64_t) 16 << 20)
-#define MAX_RUN_BYTES	((uint64_t) 1 << 30)
-
-typedef enum Phase
-{
-	PHASE_PLANT,
-	PHASE_SCAN,
-	PHASE_BOUND,
-	PHASE_LOAD,
-	PHASE_SORT,
-	PHASE_RESCAN,
-	PHASE_MOVE,
-	PHASE_DONE
-} Phase;
-
-typedef enum BufferState
-{
-	BUFFER_FREE,
-	BUFFER_FETCHING,
-	BUFFER_SCANNING,
-	BUFFER_SCANNED
-} BufferState;
-
-typedef struct Buffer
-{
-	GsHostTask	task;			/* must be first */
-	int			state;			/* a BufferState; atomic */
-	uint8_t    *memory;			/* NULL until used */
-	GsOrderCheck *check;		/* whose keys are in it */
-	GsRange		range;			/* what was to be read, if it fits */
-	GsJob		job;
-	uint64_t	n_keys;
-	GsOrderScan scan;
-} Buffer;
-
-/* Memory that holds some keys of a run. */
-typedef struct Block
-{
-	struct Block *next;
-	uint8_t		memory[];
-} Block;
-
-/* How far a run reaches in one direction. */
-typedef struct Bound
-{
-	bool		right;
-	bool		halving;		/* the run's end has been passed */
-	uint64_t	inside;			/* so many ranks further on is in the run */
-	uint64_t	outside;		/* so many are not, or are not there */
-	uint64_t	step;
-} Bound;
-
-struct GsOrderCheck
-{
-	GsHostTask	task;			/* must be first */
-	GsOrderCheck *next;
-	GsDeviceSort *sort;
-	GsOrderJudge judge;
-	uint64_t	n_rows;
-	uint64_t	entry_bytes;	/* that a key takes on average */
-	size_t		slice_bytes;	/* of a large fetch */
-	double		began_ms;
-
-	Phase		phase;
-	Phase		after_move;
-	bool		giving_up;		/* the verdict is to be NOT_PROVEN, or worse */
-	GsOrderOutcome outcome;
-
-	/* the scans */
-	GsRanges	stretches;		/* yet to be fetched; used from the end */
-	int			n_buffers;		/* in use for this check */
-	GsRanges	moved;			/* to be scanned again */
-	GsMoves		moves;			/* to be carried out */
-	GsOpenRuns	open;
-
-	/* the one job of the other phases */
-	GsJob		job;
-	bool		job_pending;
-	uint64_t	n_keys;			/* that it fetched */
-
-	/* repair of open runs */
-	uint64_t	run;			/* the one in work */
-	Bound		bound;
-	Block	   *blocks;
-	uint64_t	blocks_bytes;
-	const uint8_t **entries;	/* of that run, as far as loaded */
-	uint64_t	n_entries;
-	uint32_t   *order;			/* and as much again to spare */
-	int			sorted;			/* atomic; 1: done, -1: failed */
-
-#ifdef GPUSORT_FAULTS
-	bool		plant_border;
-#endif
-};
-
-static struct
-{
-	const GsDeviceOps *ops;
-	GsDevice   *device;
-	void		(*notify) (void *arg);
-	void	   *notify_arg;
-	GsHostPool *pool;			/* NULL until the first check */
-	Buffer		buffers[N_BUFFERS];
-	GsOrderCheck *checks;		/* oldest first */
-	int			n_checks;
-	GsOrderCheck *repairing;	/* the one that may load runs */
-} checker;
+GsOrderChecker gs_order_checker;
 
 static double
 now_ms(void)
@@ -179,8 +70,8 @@ now_ms(void)
 	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec / 1e6;
 }
 
-static void
-give_up(GsOrderCheck *check, const char *reason)
+void
+gs_order_give_up(GsOrderCheck *check, const char *reason)
 {
 	if (check->giving_up)
 		return;
@@ -193,30 +84,12 @@ give_up(GsOrderCheck *check, const char *reason)
 static void
 note_trouble(GsOrderCheck *check, GsStatus status, const GsError *error)
 {
-	give_up(check, error->message[0] != '\0' ? error->message : gs_status_name(status));
+	gs_order_give_up(check, error->message[0] != '\0' ? error->message : gs_status_name(status));
 	if (status == GS_DEVICE_LOST)
 	{
 		check->outcome.verdict = GS_ORDER_DEVICE_LOST;
 		check->outcome.reason = *error;
 	}
-}
-
-static void
-free_blocks(GsOrderCheck *check)
-{
-	while (check->blocks != NULL)
-	{
-		Block	   *block = check->blocks;
-
-		check->blocks = block->next;
-		free(block);
-	}
-	check->blocks_bytes = 0;
-	free(check->entries);
-	free(check->order);
-	check->entries = NULL;
-	check->order = NULL;
-	check->n_entries = 0;
 }
 
 /* Nothing of the check is under way any more: give what it holds back. */
@@ -229,9 +102,9 @@ finish(GsOrderCheck *check)
 	else if (check->outcome.verdict != GS_ORDER_DEVICE_LOST)
 		check->outcome.verdict = GS_ORDER_NOT_PROVEN;
 	check->outcome.ms = now_ms() - check->began_ms;
-	if (checker.repairing == check)
-		checker.repairing = NULL;
-	free_blocks(check);
+	if (gs_order_checker.repairing == check)
+		gs_order_checker.repairing = NULL;
+	gs_order_free_blocks(check);
 	gs_ranges_free(&check->stretches);
 	gs_ranges_free(&check->moved);
 	gs_moves_free(&check->moves);
@@ -248,16 +121,16 @@ begin_job(GsOrderCheck *check)
 	check->job_pending = true;
 }
 
-static void
-fetch(GsOrderCheck *check, uint64_t first, void *memory, size_t bytes)
+void
+gs_order_fetch(GsOrderCheck *check, uint64_t first, void *memory, size_t bytes)
 {
 	begin_job(check);
-	checker.ops->fetch_keys(check->sort, first, memory, bytes, &check->n_keys, &check->job);
+	gs_order_checker.ops->fetch_keys(check->sort, first, memory, bytes, &check->n_keys, &check->job);
 }
 
 /* Carry the moves out, if there are any, then go on with a phase. */
-static void
-move_then(GsOrderCheck *check, Phase phase)
+void
+gs_order_move_then(GsOrderCheck *check, Phase phase)
 {
 	if (check->moves.n == 0)
 	{
@@ -267,7 +140,7 @@ move_then(GsOrderCheck *check, Phase phase)
 	check->phase = PHASE_MOVE;
 	check->after_move = phase;
 	begin_job(check);
-	checker.ops->reorder(check->sort, check->moves.to, check->moves.from, check->moves.n,
+	gs_order_checker.ops->reorder(check->sort, check->moves.to, check->moves.from, check->moves.n,
 						 &check->job);
 }
 
@@ -280,8 +153,8 @@ moved(GsOrderCheck *check)
 }
 
 /* How much to ask for, to get so many keys or a good part of them. */
-static size_t
-fetch_bytes(const GsOrderCheck *check, uint64_t n_keys)
+size_t
+gs_order_fetch_bytes(const GsOrderCheck *check, uint64_t n_keys)
 {
 	uint64_t	bytes = MIN_FETCH_BYTES + n_keys * (check->entry_bytes + check->entry_bytes / 4);
 
@@ -297,20 +170,20 @@ run_scan(GsHostTask *task)
 
 	gs_order_scan(&buffer->scan);
 	__atomic_store_n(&buffer->state, BUFFER_SCANNED, __ATOMIC_RELEASE);
-	checker.notify(checker.notify_arg);
+	gs_order_checker.notify(gs_order_checker.notify_arg);
 }
 
 /* A buffer for the check; NULL where it has to wait for one. */
 static Buffer *
 take_buffer(GsOrderCheck *check)
 {
-	int			share = N_BUFFERS / checker.n_checks;
+	int			share = N_BUFFERS / gs_order_checker.n_checks;
 
 	if (check->n_buffers >= (share > 1 ? share : 1))
 		return NULL;
 	for (int i = 0; i < N_BUFFERS; i++)
 	{
-		Buffer	   *buffer = &checker.buffers[i];
+		Buffer	   *buffer = &gs_order_checker.buffers[i];
 		GsError		error;
 
 		if (__atomic_load_n(&buffer->state, __ATOMIC_RELAXED) != BUFFER_FREE)
@@ -321,12 +194,12 @@ take_buffer(GsOrderCheck *check)
 			if (buffer->memory == NULL)
 			{
 				/* the buffers that there are will do */
-				if (checker.buffers[0].memory == NULL)
-					give_up(check, "out of memory");
+				if (gs_order_checker.buffers[0].memory == NULL)
+					gs_order_give_up(check, "out of memory");
 				return NULL;
 			}
 			/* only makes it faster */
-			(void) checker.ops->pin(checker.device, buffer->memory, BUFFER_BYTES, &error);
+			(void) gs_order_checker.ops->pin(gs_order_checker.device, buffer->memory, BUFFER_BYTES, &error);
 		}
 		buffer->check = check;
 		check->n_buffers++;
@@ -351,8 +224,8 @@ fetch_stretch(GsOrderCheck *check, Buffer *buffer)
 	memset(&buffer->job, 0, sizeof(buffer->job));
 	buffer->job.status = GS_PENDING;
 	__atomic_store_n(&buffer->state, BUFFER_FETCHING, __ATOMIC_RELAXED);
-	checker.ops->fetch_keys(check->sort, buffer->range.first, buffer->memory,
-							fetch_bytes(check, buffer->range.last - buffer->range.first + 1),
+	gs_order_checker.ops->fetch_keys(check->sort, buffer->range.first, buffer->memory,
+							gs_order_fetch_bytes(check, buffer->range.last - buffer->range.first + 1),
 							&buffer->n_keys, &buffer->job);
 }
 
@@ -367,12 +240,12 @@ buffer_fetched(GsOrderCheck *check, Buffer *buffer)
 	if (status != GS_OK)
 		note_trouble(check, status, &buffer->job.error);
 	else if (buffer->n_keys < 2)
-		give_up(check, "the device returned too few keys");
+		gs_order_give_up(check, "the device returned too few keys");
 	else if (buffer->n_keys < n)
 	{
 		n = buffer->n_keys;
 		if (!gs_ranges_push(&check->stretches, range->first + n - 1, range->last))
-			give_up(check, "out of memory");
+			gs_order_give_up(check, "out of memory");
 	}
 	if (check->giving_up)
 	{
@@ -381,7 +254,7 @@ buffer_fetched(GsOrderCheck *check, Buffer *buffer)
 	}
 	memset(&buffer->scan, 0, sizeof(buffer->scan));
 	buffer->scan.judge = &check->judge;
-	buffer->scan.pool = checker.pool;
+	buffer->scan.pool = gs_order_checker.pool;
 	buffer->scan.memory = buffer->memory;
 	buffer->scan.first = range->first;
 	buffer->scan.n = (uint32_t) n;
@@ -389,7 +262,7 @@ buffer_fetched(GsOrderCheck *check, Buffer *buffer)
 	buffer->scan.repair = check->phase == PHASE_SCAN;
 	buffer->task.run = run_scan;
 	__atomic_store_n(&buffer->state, BUFFER_SCANNING, __ATOMIC_RELAXED);
-	gs_host_pool_submit(checker.pool, &buffer->task);
+	gs_host_pool_submit(gs_order_checker.pool, &buffer->task);
 }
 
 static bool
@@ -413,11 +286,11 @@ static void
 buffer_scanned(GsOrderCheck *check, Buffer *buffer)
 {
 	if (buffer->scan.failed)
-		give_up(check, check->phase == PHASE_SCAN ?
+		gs_order_give_up(check, check->phase == PHASE_SCAN ?
 				"neighbouring rows that cannot be repaired are out of order" :
 				"rows are out of order after their repair");
 	else if (!keep_scan(check, &buffer->scan))
-		give_up(check, "out of memory");
+		gs_order_give_up(check, "out of memory");
 	gs_order_scan_free(&buffer->scan);
 	return_buffer(buffer);
 }
@@ -430,7 +303,7 @@ look_at_buffers(GsOrderCheck *check)
 
 	for (int i = 0; i < N_BUFFERS; i++)
 	{
-		Buffer	   *buffer = &checker.buffers[i];
+		Buffer	   *buffer = &gs_order_checker.buffers[i];
 
 		if (buffer->check != check)
 			continue;
@@ -454,8 +327,6 @@ look_at_buffers(GsOrderCheck *check)
 	return any;
 }
 
-static bool begin_rescan(GsOrderCheck *check);
-
 static bool
 work_scan(GsOrderCheck *check)
 {
@@ -472,22 +343,22 @@ work_scan(GsOrderCheck *check)
 		return any;
 
 	if (check->moves.n >= MAX_MOVES)
-		move_then(check, check->phase);
+		gs_order_move_then(check, check->phase);
 	else if (check->stretches.n > 0)
 		return any;				/* until other checks return their buffers */
 	else if (check->phase == PHASE_RESCAN)
 		finish(check);
 	else if (check->open.n > 0)
-		move_then(check, PHASE_BOUND);
+		gs_order_move_then(check, PHASE_BOUND);
 	else if (check->moved.n > 0)
-		return begin_rescan(check);
+		return gs_order_begin_rescan(check);
 	else
 		finish(check);
 	return true;
 }
 
-static int
-compare_ranges(const void *a, const void *b)
+int
+gs_order_compare_ranges(const void *a, const void *b)
 {
 	const GsRange *x = a;
 	const GsRange *y = b;
@@ -496,284 +367,20 @@ compare_ranges(const void *a, const void *b)
 }
 
 /* Carry out what is left to be moved, then scan all that was. */
-static bool
-begin_rescan(GsOrderCheck *check)
+bool
+gs_order_begin_rescan(GsOrderCheck *check)
 {
 	GsRanges	joined = {0};
 
-	qsort(check->moved.items, check->moved.n, sizeof(GsRange), compare_ranges);
+	qsort(check->moved.items, check->moved.n, sizeof(GsRange), gs_order_compare_ranges);
 	for (uint64_t i = 0; i < check->moved.n; i++)
 		if (!gs_ranges_add(&joined, check->moved.items[i].first, check->moved.items[i].last))
-			give_up(check, "out of memory");
+			gs_order_give_up(check, "out of memory");
 	gs_ranges_free(&check->moved);
 	gs_ranges_free(&check->stretches);
 	check->stretches = joined;
 	if (!check->giving_up)
-		move_then(check, PHASE_RESCAN);
-	return true;
-}
-
-/* ---- open runs ---- */
-
-static int
-compare_open_runs(const void *a, const void *b)
-{
-	const GsOpenRun *x = a;
-	const GsOpenRun *y = b;
-	int			order = compare_ranges(&x->range, &y->range);
-
-	/* of those that begin together the larger one comes first */
-	return order != 0 ? order : (x->prefix_len > y->prefix_len) - (x->prefix_len < y->prefix_len);
-}
-
-/*
- * Sort the open runs, and make one of those that overlap.  Two that share a
- * key are the same run, or the one with the longer prefix lies in the other.
- */
-static void
-join_open_runs(GsOpenRuns *runs)
-{
-	uint64_t	n = 0;
-
-	qsort(runs->items, runs->n, sizeof(GsOpenRun), compare_open_runs);
-	for (uint64_t i = 0; i < runs->n; i++)
-	{
-		GsOpenRun  *run = &runs->items[i];
-
-		while (n > 0 && runs->items[n - 1].range.last >= run->range.first)
-		{
-			GsOpenRun  *last = &runs->items[n - 1];
-
-			if (run->range.first > last->range.first)
-				run->range.first = last->range.first;
-			if (run->range.last < last->range.last)
-				run->range.last = last->range.last;
-			if (run->prefix_len > last->prefix_len)
-			{
-				uint8_t    *prefix = run->prefix;
-
-				run->prefix = last->prefix;
-				run->prefix_len = last->prefix_len;
-				last->prefix = prefix;
-			}
-			free(last->prefix);
-			last->prefix = NULL;
-			n--;
-		}
-		if (n != i)
-		{
-			runs->items[n] = *run;
-			run->prefix = NULL;
-		}
-		n++;
-	}
-	runs->n = n;
-}
-
-static void
-begin_bound(GsOrderCheck *check, bool right)
-{
-	const GsRange *range = &check->open.items[check->run].range;
-
-	check->bound.right = right;
-	check->bound.halving = false;
-	check->bound.inside = 0;
-	check->bound.outside = right ? check->n_rows - range->last : range->first + 1;
-	check->bound.step = 1;
-}
-
-/* Is the key that was probed in the run? */
-static void
-note_probe(GsOrderCheck *check)
-{
-	const GsOpenRun *run = &check->open.items[check->run];
-	Bound	   *bound = &check->bound;
-	uint64_t	at = bound->inside + bound->step;
-
-	if (check->n_keys == 0)
-		give_up(check, "the device returned too few keys");
-	else if (gs_entry_has_prefix(check->blocks->memory, run->prefix, run->prefix_len))
-	{
-		bound->inside = at;
-		bound->step *= 2;
-	}
-	else
-	{
-		bound->outside = at;
-		bound->halving = true;
-	}
-}
-
-static bool
-work_bound(GsOrderCheck *check)
-{
-	Bound	   *bound = &check->bound;
-	GsRange    *range;
-
-	if (checker.repairing != check)
-	{
-		if (checker.repairing != NULL)
-			return false;
-		checker.repairing = check;
-		join_open_runs(&check->open);
-		check->blocks = malloc(sizeof(Block) + PROBE_BYTES);
-		if (check->blocks == NULL)
-		{
-			give_up(check, "out of memory");
-			return true;
-		}
-		check->blocks->next = NULL;
-		check->run = 0;
-		begin_bound(check, false);
-	}
-	else
-		note_probe(check);
-
-	while (!check->giving_up)
-	{
-		uint64_t	left = bound->outside - bound->inside;
-
-		range = &check->open.items[check->run].range;
-		if (left > 1)
-		{
-			if (bound->halving || bound->step >= left)
-				bound->step = left / 2;
-			fetch(check, bound->right ? range->last + bound->inside + bound->step :
-				  range->first - bound->inside - bound->step,
-				  check->blocks->memory, PROBE_BYTES);
-			break;
-		}
-		if (!bound->right)
-		{
-			range->first -= bound->inside;
-			begin_bound(check, true);
-			continue;
-		}
-		range->last += bound->inside;
-		if (++check->run == check->open.n)
-		{
-			free_blocks(check);
-			join_open_runs(&check->open);
-			check->run = 0;
-			check->phase = PHASE_LOAD;
-			break;
-		}
-		begin_bound(check, false);
-	}
-	return true;
-}
-
-/* Note the keys that have arrived; they are all of one run. */
-static void
-note_loaded(GsOrderCheck *check)
-{
-	const GsOpenRun *run = &check->open.items[check->run];
-	uint64_t	count = run->range.last - run->range.first + 1;
-	const uint8_t *entry = check->blocks->memory;
-
-	if (check->n_keys == 0)
-		give_up(check, "the device returned too few keys");
-	for (uint64_t i = 0; i < check->n_keys && check->n_entries < count; i++)
-	{
-		if (!gs_entry_has_prefix(entry, run->prefix, run->prefix_len))
-		{
-			give_up(check, "the keys of a run do not stand together");
-			return;
-		}
-		check->entries[check->n_entries++] = entry;
-		entry += gs_entry_bytes(entry);
-	}
-}
-
-static void
-run_sort(GsHostTask *task)
-{
-	GsOrderCheck *check = (GsOrderCheck *) task;
-	uint32_t	n = (uint32_t) check->n_entries;
-	bool		sorted = gs_order_sort(&check->judge, checker.pool, check->entries, n,
-									   check->order, check->order + n);
-
-	__atomic_store_n(&check->sorted, sorted ? 1 : -1, __ATOMIC_RELEASE);
-	checker.notify(checker.notify_arg);
-}
-
-/* Read the next keys of the run in work, or have it sorted. */
-static bool
-work_load(GsOrderCheck *check)
-{
-	const GsRange *range = &check->open.items[check->run].range;
-	uint64_t	count = range->last - range->first + 1;
-	size_t		bytes;
-	Block	   *block;
-
-	if (check->entries == NULL)
-	{
-		if (count > MAX_RUN_KEYS)
-		{
-			give_up(check, "too many rows differ in details of their text only");
-			return true;
-		}
-		check->entries = malloc(count * sizeof(*check->entries));
-		check->order = malloc(2 * count * sizeof(*check->order));
-		if (check->entries == NULL || check->order == NULL)
-		{
-			give_up(check, "out of memory");
-			return true;
-		}
-	}
-	else
-		note_loaded(check);
-	if (check->giving_up)
-		return true;
-
-	if (check->n_entries == count)
-	{
-		check->phase = PHASE_SORT;
-		check->sorted = 0;
-		check->task.run = run_sort;
-		gs_host_pool_submit(checker.pool, &check->task);
-		return true;
-	}
-	bytes = fetch_bytes(check, count - check->n_entries);
-	block = check->blocks_bytes + bytes <= MAX_RUN_BYTES ? malloc(sizeof(Block) + bytes) : NULL;
-	if (block == NULL)
-	{
-		give_up(check, "too many rows differ in details of their text only");
-		return true;
-	}
-	block->next = check->blocks;
-	check->blocks = block;
-	check->blocks_bytes += bytes;
-	fetch(check, range->first + check->n_entries, block->memory, bytes);
-	return true;
-}
-
-static bool
-work_sort(GsOrderCheck *check)
-{
-	const GsRange *range = &check->open.items[check->run].range;
-	int			sorted = __atomic_load_n(&check->sorted, __ATOMIC_ACQUIRE);
-
-	if (sorted == 0)
-		return false;
-	if (sorted < 0)
-		give_up(check, "rows could not be repaired");
-	else if (!gs_moves_of_order(&check->moves, range->first, check->order,
-								(uint32_t) check->n_entries) ||
-			 !gs_ranges_push(&check->moved, range->first > 0 ? range->first - 1 : 0,
-							 range->last + 1 < check->n_rows ? range->last + 1 : range->last))
-		give_up(check, "out of memory");
-	free_blocks(check);
-	check->phase = PHASE_LOAD;
-	if (check->giving_up)
-		return true;
-	if (++check->run == check->open.n)
-	{
-		checker.repairing = NULL;
-		return begin_rescan(check);
-	}
-	if (check->moves.n >= MAX_MOVES)
-		move_then(check, PHASE_LOAD);
+		gs_order_move_then(check, PHASE_RESCAN);
 	return true;
 }
 
@@ -802,11 +409,11 @@ work_plant(GsOrderCheck *check)
 		check->blocks = malloc(sizeof(Block) + BUFFER_BYTES);
 		if (check->blocks == NULL)
 		{
-			give_up(check, "out of memory");
+			gs_order_give_up(check, "out of memory");
 			return true;
 		}
 		check->blocks->next = NULL;
-		fetch(check, 0, check->blocks->memory, BUFFER_BYTES);
+		gs_order_fetch(check, 0, check->blocks->memory, BUFFER_BYTES);
 		return true;
 	}
 	entry = check->blocks->memory;
@@ -824,13 +431,13 @@ work_plant(GsOrderCheck *check)
 			check->plant_border)
 		{
 			if (!gs_moves_add(&check->moves, i - 1, i) || !gs_moves_add(&check->moves, i, i - 1))
-				give_up(check, "out of memory");
+				gs_order_give_up(check, "out of memory");
 			break;
 		}
 	}
-	free_blocks(check);
+	gs_order_free_blocks(check);
 	if (!check->giving_up)
-		move_then(check, PHASE_SCAN);
+		gs_order_move_then(check, PHASE_SCAN);
 	return true;
 }
 
@@ -842,11 +449,11 @@ void
 gs_order_check_init(const GsDeviceOps *ops, GsDevice *device, void (*notify) (void *arg),
 					void *notify_arg)
 {
-	memset(&checker, 0, sizeof(checker));
-	checker.ops = ops;
-	checker.device = device;
-	checker.notify = notify;
-	checker.notify_arg = notify_arg;
+	memset(&gs_order_checker, 0, sizeof(gs_order_checker));
+	gs_order_checker.ops = ops;
+	gs_order_checker.device = device;
+	gs_order_checker.notify = notify;
+	gs_order_checker.notify_arg = notify_arg;
 }
 
 static bool
@@ -854,9 +461,13 @@ open_pool(void)
 {
 	long		cores = sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (checker.pool == NULL)
-		checker.pool = gs_host_pool_open(cores < 1 ? 1 : cores > MAX_THREADS ? MAX_THREADS : (int) cores);
-	return checker.pool != NULL;
+	if (cores < 1)
+		cores = 1;
+	if (cores > MAX_THREADS)
+		cores = MAX_THREADS;
+	if (gs_order_checker.pool == NULL)
+		gs_order_checker.pool = gs_host_pool_open((int) cores);
+	return gs_order_checker.pool != NULL;
 }
 
 /* Cut the sort into stretches; neighbouring ones share a row. */
@@ -881,13 +492,13 @@ GsOrderCheck *
 gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 {
 	GsOrderCheck *check = calloc(1, sizeof(GsOrderCheck));
-	GsOrderCheck **link = &checker.checks;
+	GsOrderCheck **link = &gs_order_checker.checks;
 	GsSortResult result = {0};
 	uint64_t	slice;
 
 	if (check == NULL)
 		return NULL;
-	checker.ops->result(sort, &result);
+	gs_order_checker.ops->result(sort, &result);
 	check->began_ms = now_ms();
 	check->sort = sort;
 	check->judge.layout = *layout;
@@ -896,7 +507,7 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 	while (*link != NULL)
 		link = &(*link)->next;
 	*link = check;
-	checker.n_checks++;
+	gs_order_checker.n_checks++;
 
 	if (check->n_rows < 2)
 	{
@@ -912,11 +523,11 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 
 	check->judge.locale = newlocale(LC_COLLATE_MASK, check->judge.layout.locale, (locale_t) 0);
 	if (check->judge.locale == (locale_t) 0)
-		give_up(check, "the collation's locale is not to be had");
+		gs_order_give_up(check, "the collation's locale is not to be had");
 	else if (!open_pool())
-		give_up(check, "could not start a thread");
+		gs_order_give_up(check, "could not start a thread");
 	else if (!begin_scan(check))
-		give_up(check, "out of memory");
+		gs_order_give_up(check, "out of memory");
 	return check;
 }
 
@@ -953,11 +564,11 @@ work(GsOrderCheck *check)
 		case PHASE_RESCAN:
 			return work_scan(check);
 		case PHASE_BOUND:
-			return work_bound(check);
+			return gs_order_work_bound(check);
 		case PHASE_LOAD:
-			return work_load(check);
+			return gs_order_work_load(check);
 		case PHASE_SORT:
-			return work_sort(check);
+			return gs_order_work_sort(check);
 		case PHASE_MOVE:
 			moved(check);
 			return true;
@@ -976,7 +587,7 @@ gs_order_check_work(void)
 {
 	bool		any = false;
 
-	for (GsOrderCheck *check = checker.checks; check != NULL; check = check->next)
+	for (GsOrderCheck *check = gs_order_checker.checks; check != NULL; check = check->next)
 		while (work(check))
 			any = true;
 	return any;
@@ -993,18 +604,18 @@ gs_order_check_outcome(const GsOrderCheck *check, GsOrderOutcome *outcome)
 void
 gs_order_check_cancel(GsOrderCheck *check)
 {
-	give_up(check, "cancelled");
+	gs_order_give_up(check, "cancelled");
 }
 
 void
 gs_order_check_end(GsOrderCheck *check)
 {
-	GsOrderCheck **link = &checker.checks;
+	GsOrderCheck **link = &gs_order_checker.checks;
 
 	while (*link != check)
 		link = &(*link)->next;
 	*link = check->next;
-	checker.n_checks--;
+	gs_order_checker.n_checks--;
 	if (check->judge.locale != (locale_t) 0)
 		freelocale(check->judge.locale);
 	free(check);
@@ -1013,30 +624,30 @@ gs_order_check_end(GsOrderCheck *check)
 void
 gs_order_check_stop(void)
 {
-	for (GsOrderCheck *check = checker.checks; check != NULL; check = check->next)
-		give_up(check, "the service ends");
-	if (checker.pool != NULL)
-		gs_host_pool_close(checker.pool);
-	checker.pool = NULL;
+	for (GsOrderCheck *check = gs_order_checker.checks; check != NULL; check = check->next)
+		gs_order_give_up(check, "the service ends");
+	if (gs_order_checker.pool != NULL)
+		gs_host_pool_close(gs_order_checker.pool);
+	gs_order_checker.pool = NULL;
 }
 
 void
 gs_order_check_free(void)
 {
-	while (checker.checks != NULL)
+	while (gs_order_checker.checks != NULL)
 	{
-		GsOrderCheck *check = checker.checks;
+		GsOrderCheck *check = gs_order_checker.checks;
 
 		for (int i = 0; i < N_BUFFERS; i++)
-			if (checker.buffers[i].check == check)
+			if (gs_order_checker.buffers[i].check == check)
 			{
-				gs_order_scan_free(&checker.buffers[i].scan);
-				return_buffer(&checker.buffers[i]);
+				gs_order_scan_free(&gs_order_checker.buffers[i].scan);
+				return_buffer(&gs_order_checker.buffers[i]);
 			}
 		finish(check);
 		gs_order_check_end(check);
 	}
 	for (int i = 0; i < N_BUFFERS; i++)
-		free(checker.buffers[i].memory);
-	memset(&checker, 0, sizeof(checker));
+		free(gs_order_checker.buffers[i].memory);
+	memset(&gs_order_checker, 0, sizeof(gs_order_checker));
 }

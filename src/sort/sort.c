@@ -101,6 +101,8 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	 */
 	if (sort->desc == NULL)
 		change_to_cpu(sort, GS_FALLBACK_KEYS);
+	else
+		gs_key_layout(sort->desc, &sort->layout);
 	return sort;
 }
 
@@ -155,6 +157,26 @@ change_full_device_to_cpu(GsSort *sort)
 			put_stored_row(sort, row, external);
 }
 
+/*
+ * Few rows whose keys are not yet their order: PostgreSQL's comparison is as
+ * good as any.
+ */
+static void
+change_few_rows_to_cpu(GsSort *sort)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+	sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
+	MemoryContextSwitchTo(old);
+	sort->place = GS_SORT_CPU;
+	sort->report.rows = sort->local.rows;
+	gs_local_each(sort, put_stored_row);
+	gs_local_free(sort);
+	gs_stats_count(GS_COUNT_SORTS, 1);
+	gs_stats_count(GS_COUNT_PROCESS_SORTS, 1);
+	gs_stats_count(GS_COUNT_ROWS, sort->report.rows);
+}
+
 static void
 close_session(GsSort *sort)
 {
@@ -175,7 +197,9 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
 	old = MemoryContextSwitchTo(sort->context);
-	sort->client = gs_client_open(sort->desc->fixed_width, NULL, extra_feeders, &reason);
+	sort->client = gs_client_open(sort->desc->fixed_width,
+								  sort->layout.n_parts > 0 ? &sort->layout : NULL,
+								  extra_feeders, &reason);
 	if (sort->client)
 	{
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
@@ -388,6 +412,8 @@ gs_sort_perform(GsSort *sort)
 		if (status != GS_SORT_OK)
 			return status;
 	}
+	else if (sort->place == GS_SORT_LOCAL && sort->layout.n_parts > 0)
+		change_few_rows_to_cpu(sort);
 	if (sort->place == GS_SORT_CPU)
 	{
 		if (sort->drain)

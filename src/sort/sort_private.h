@@ -12,6 +12,7 @@
 #ifndef GS_SORT_PRIVATE_H
 #define GS_SORT_PRIVATE_H
 
+#include "key/key_check.h"
 #include "sort/sort.h"
 #include "sort/sort_big.h"
 #include "sort/sort_feed.h"
@@ -47,7 +48,8 @@ struct GsSort
 	bool		random_access;
 	bool		rerun;
 	bool		repeatable;
-	GsKeyDesc  *desc;
+	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */
+	GsKeyLayout layout;			/* with parts: the order is to be proven */
 	MemoryContext context;		/* holds all of this, and the session */
 	MemoryContext scratch;		/* reset with each row that needs it */
 

@@ -1,0 +1,77 @@
+--
+-- Text under libc collations.  What the device sorts by is a guess there, and
+-- the service proves and repairs the order before any row is returned.
+--
+SET client_min_messages = warning;
+\i sql/keys_common.inc
+
+-- Strings on which strxfrm and strcoll disagree, or that have little or no
+-- primary weight; many that differ in case, accents and punctuation only.
+CREATE TABLE libc_t (id int, v text COLLATE "en_US.utf8", b char(20) COLLATE "en_US.utf8", n int);
+INSERT INTO libc_t
+	SELECT i, s, left(s, 20), i % 5
+	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 9), '0123456789abcdef', '11a--A ,_bBc.''x9') AS s
+		  FROM generate_series(1, 3000) AS i) x;
+INSERT INTO libc_t
+	SELECT 3000 + i, s, left(s, 20), i % 5
+	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 7), '0123456789abcdef',
+							  'aáàeéÉoöÖßsñn' || chr(769) || chr(776) || '-') AS s
+		  FROM generate_series(1, 3000) AS i) x;
+INSERT INTO libc_t
+	SELECT 6000 + i, s, left(s, 20), i % 5
+	FROM (SELECT i, chr(44032 + (i * 7919) % 11172) || chr(128512 + i % 70) ||
+				 CASE i % 3 WHEN 0 THEN '' WHEN 1 THEN 'x' ELSE chr(20000 + i) END AS s
+		  FROM generate_series(1, 1000) AS i) x;
+INSERT INTO libc_t
+	SELECT 7000 + i, s, s, i % 5
+	FROM (SELECT i, '/usr/share/doc/' || left(md5((i / 3)::text), 3) || CASE WHEN i % 2 = 0 THEN '.GZ' ELSE '.gz' END AS s
+		  FROM generate_series(1, 1000) AS i) x;
+INSERT INTO libc_t VALUES
+	(9001, '', '', 0), (9002, '', '', 1), (9003, ' ', ' ', 0), (9004, '-', '-', 0), (9005, '--', '--', 0),
+	(9006, '111a', '111a', 0), (9007, '11-1a', '11-1a', 0), (9008, '111 c', '111 c', 0), (9009, '11 1c', '11 1c', 0),
+	(9010, NULL, NULL, 0), (9011, NULL, NULL, 1), (9012, E'\x01', E'\x01', 0), (9013, E'a\x01b', 'a', 0),
+	(9014, E'\x7f', E'\x7f', 0), (9015, 'a', 'a', 0), (9016, 'A', 'A', 0), (9017, 'á', 'á', 0), (9018, 'Á', 'Á', 0);
+ANALYZE libc_t;
+
+SELECT * FROM four_orders('libc_t', 'v', 'v');
+SELECT * FROM four_orders('libc_t', 'b', 'b');
+SELECT * FROM four_orders('libc_t', 'v COLLATE "C.utf8"', 'v');
+SELECT same_order('libc_t', 'v, id', 'id');
+SELECT same_order('libc_t', 'v DESC, id DESC', 'id');
+SELECT same_order('libc_t', 'n, v, id', 'id');
+SELECT same_order('libc_t', 'n DESC NULLS LAST, v DESC NULLS LAST, b, id', 'id');
+SELECT same_order('libc_t', 'b, v DESC, id', 'id');
+SELECT same_order('libc_t', 'left(v, 1) COLLATE "C", v, id', 'id');
+SELECT same_order('libc_t', 'v, left(v, 1) COLLATE "C" DESC, id', 'id');
+SELECT same_order('libc_t', 'lower(v), v, id', 'id');
+-- what stands before the text must tell where it ends; there must be one locale
+SELECT same_order('libc_t', 'id::numeric, v', 'id');
+SELECT same_order('libc_t', 'v, b COLLATE "C.utf8", id', 'id');
+SELECT same_order('libc_t', 'v, id::numeric', 'id');
+-- text inside an array is left to PostgreSQL
+SELECT same_order('libc_t', 'ARRAY[v], id', 'id');
+
+-- longer than what a key can hold: the order cannot be proven, and PostgreSQL sorts
+SET gpusort.force = on;
+SET gpusort.min_rows = 0;
+SELECT gpusort_stats_reset();
+SELECT same_order('(SELECT id, repeat(v, 3000) AS v FROM libc_t WHERE id % 50 = 0) s', 'v, id', 'id');
+SELECT fallback_reasons FROM gpusort_stats;
+
+-- what EXPLAIN says
+CREATE FUNCTION explain_check(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		IF line ~ 'Order Check|Sort Key|Device|Fallback' THEN
+			RETURN NEXT regexp_replace(regexp_replace(line, '[\d.]+ ms', 'N ms'), 'Device: (host|cuda)', 'Device: D');
+		END IF;
+	END LOOP;
+END
+$$;
+SELECT regexp_replace(l, 'repaired: \d+', 'repaired: N') FROM explain_check('SELECT v FROM libc_t ORDER BY v') AS l;
+SET gpusort.min_rows = 100000;
+SELECT explain_check('SELECT v FROM libc_t ORDER BY v');
+DROP TABLE libc_t, keys_direction;
+DROP FUNCTION explain_check, four_orders, same_order, keys_taken, keys_rank;
