@@ -85,6 +85,7 @@ start_server check \
 	"gpusort.force = on" \
 	"gpusort.min_rows = ${MIN_ROWS:-0}" \
 	"max_connections = 100" || exit 1
+wait_for_device check
 
 bad=0
 for suite in $suites; do

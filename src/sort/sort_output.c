@@ -249,6 +249,10 @@ void
 gs_sort_mark(GsSort *sort)
 {
 	sort->wandered = true;
+
+	/* which rows are still to be left out is not part of a mark */
+	if (sort->skip.before > 0 || sort->skip.left > 0)
+		gs_sort_report_lost(sort);
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_markpos(sort->tuplesort);
 	else if (sort->store)

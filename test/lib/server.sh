@@ -9,6 +9,7 @@
 #	make_work_dir			sets work, goes there, and removes it when the script ends
 #	make_private_install	copies the server that PG_CONFIG names
 #	start_server NAME CONF...	initdb, start; sets PGHOST, PGUSER, PGDATABASE
+#	wait_for_device NAME	until gpusort's service is ready, or has no device
 #	stop_server NAME
 #	as_user COMMAND...		runs COMMAND as the user that servers belong to
 #	interruptible COMMAND...	runs COMMAND so that a signal to us ends it at once
@@ -161,6 +162,17 @@ start_server()
 	fi
 	export PGHOST=$run PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
 	PATH=$bindir:$PATH
+}
+
+# The service opens its device soon after the server has started
+wait_for_device()
+{
+	local name=$1
+
+	for _ in $(seq 300); do
+		as_user grep -qE 'gpusort sorts on|gpusort has no device' "$run/$name.log" && return
+		sleep 0.1
+	done
 }
 
 stop_server()

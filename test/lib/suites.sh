@@ -227,6 +227,7 @@ run_regress()
 		count "$suite" 0 ${#tests[@]}
 		return
 	fi
+	wait_for_device "$suite-server"
 	cd "$dir" || exit 1
 	interruptible as_user timeout -k 10 $suite_limit_s "$driver" \
 		--inputdir="$dir" --outputdir="$dir" --bindir="$bindir" \

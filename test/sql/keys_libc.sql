@@ -11,19 +11,19 @@ CREATE TABLE libc_t (id int, v text COLLATE "en_US.utf8", b char(20) COLLATE "en
 INSERT INTO libc_t
 	SELECT i, s, left(s, 20), i % 5
 	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 9), '0123456789abcdef', '11a--A ,_bBc.''x9') AS s
-		  FROM generate_series(1, 3000) AS i) x;
+		  FROM generate_series(1, 1500) AS i) x;
 INSERT INTO libc_t
 	SELECT 3000 + i, s, left(s, 20), i % 5
 	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 7), '0123456789abcdef',
 							  'aáàeéÉoöÖßsñn' || chr(769) || chr(776) || '-') AS s
-		  FROM generate_series(1, 3000) AS i) x;
+		  FROM generate_series(1, 1500) AS i) x;
 INSERT INTO libc_t
 	SELECT 6000 + i, s, left(s, 20), i % 5
 	FROM (SELECT i, chr(44032 + (i * 7919) % 11172) || chr(128512 + i % 70) ||
 				 CASE i % 3 WHEN 0 THEN '' WHEN 1 THEN 'x' ELSE chr(20000 + i) END AS s
-		  FROM generate_series(1, 1000) AS i) x;
+		  FROM generate_series(1, 300) AS i) x;
 INSERT INTO libc_t
-	SELECT 7000 + i, s, s, i % 5
+	SELECT 7000 + i, s, left(s, 20), i % 5
 	FROM (SELECT i, '/usr/share/doc/' || left(md5((i / 3)::text), 3) || CASE WHEN i % 2 = 0 THEN '.GZ' ELSE '.gz' END AS s
 		  FROM generate_series(1, 1000) AS i) x;
 INSERT INTO libc_t VALUES
@@ -55,7 +55,7 @@ SELECT same_order('libc_t', 'ARRAY[v], id', 'id');
 SET gpusort.force = on;
 SET gpusort.min_rows = 0;
 SELECT gpusort_stats_reset();
-SELECT same_order('(SELECT id, repeat(v, 3000) AS v FROM libc_t WHERE id % 50 = 0) s', 'v, id', 'id');
+SELECT same_order('(SELECT id, repeat(left(v, 5), 1000) AS v FROM libc_t WHERE id % 100 = 7 AND id < 3000) s', 'v, id', 'id');
 SELECT fallback_reasons FROM gpusort_stats;
 
 -- what EXPLAIN says
