@@ -108,7 +108,8 @@ gs_var_bytes(struct varlena *value, uint32 len)
 static inline bool
 gs_key_is_plain(const GsKeyColumn *col)
 {
-	return col->kind == GS_KEY_BYTEA || (col->kind == GS_KEY_TEXT && col->collator == NULL && col->libc == NULL);
+	return col->kind == GS_KEY_BYTEA ||
+		(col->kind == GS_KEY_TEXT && col->collator == NULL && col->libc == NULL);
 }
 
 /*
