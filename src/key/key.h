@@ -12,14 +12,13 @@
  * with nothing after the null byte of a NULL, except that keys of a fixed
  * width are filled up with zeroes.  Equal keys mean equal to the operator
  * class, column by column, unless one of them is marked inexact; then, and
- * only then, gs_key_compare() must settle the tie.
+ * only then, the columns' own operators must settle the tie.
  *
  * Protocol
  *	  1. gs_key_desc_create, while planning and again in every process that
  *		 runs the sort; where it returns NULL, the sort is PostgreSQL's.
  *	  2. slot_getsomeattrs(slot, desc->max_attno); gs_key_write with the
  *		 slot's arrays, for every tuple.
- *	  3. gs_key_comparator_create, gs_key_compare, where inexact keys tie.
  *
  *-------------------------------------------------------------------------
  */
@@ -124,8 +123,6 @@ typedef struct GsKeyDesc
 	GsKeyColumn cols[FLEXIBLE_ARRAY_MEMBER];
 } GsKeyDesc;
 
-typedef struct GsKeyComparator GsKeyComparator;
-
 /*
  * key_desc.c
  */
@@ -174,24 +171,5 @@ extern const char *gs_refusal_name(GsRefusal refusal);
 extern uint32 gs_key_write(const GsKeyDesc *desc, const Datum *values,
 						   const bool *isnull, uint8 *dst, uint32 capacity,
 						   bool *inexact);
-
-/*
- * key_compare.c
- */
-
-/*
- * Make a comparator by the operator classes themselves, in
- * CurrentMemoryContext; desc must live as long.
- */
-extern GsKeyComparator *gs_key_comparator_create(const GsKeyDesc *desc);
-
-/* < 0, 0, > 0 as tuple a sorts before, with, or after tuple b. */
-extern int	gs_key_compare(GsKeyComparator *cmp,
-						   const Datum *values_a, const bool *isnull_a,
-						   const Datum *values_b, const bool *isnull_b);
-
-/* The same for slots, whose columns it deforms as needed. */
-extern int	gs_key_compare_slots(GsKeyComparator *cmp, TupleTableSlot *a,
-								 TupleTableSlot *b);
 
 #endif							/* GS_KEY_H */

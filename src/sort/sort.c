@@ -250,12 +250,6 @@ gs_sort_client(const GsSort *sort)
 	return sort->place == GS_SORT_DEVICE ? sort->client : NULL;
 }
 
-const GsKeyDesc *
-gs_sort_desc(const GsSort *sort)
-{
-	return sort->desc;
-}
-
 static GsSortStatus
 put_device(GsSort *sort, TupleTableSlot *slot)
 {

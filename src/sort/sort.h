@@ -101,7 +101,6 @@ extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work
 extern bool gs_sort_open_device(GsSort *sort, int extra_feeders);
 extern GsSessionHandle gs_sort_handle(const GsSort *sort);
 extern GsClient *gs_sort_client(const GsSort *sort);
-extern const GsKeyDesc *gs_sort_desc(const GsSort *sort);
 
 extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
 extern GsSortStatus gs_sort_perform(GsSort *sort);
