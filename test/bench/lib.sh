@@ -3,6 +3,7 @@
 #
 #	bench_begin				build, install, start the server
 #	bench_load_paths TABLE ROWS, bench_load_words TABLE ROWS
+#	bench_load TABLE ROWS COLUMNS EXPRESSIONS	rows made by SQL, i = 1 .. ROWS
 #	bench_time SETTINGS SQL	median ms of BENCH_RUNS runs, by EXPLAIN (ANALYZE,
 #							TIMING OFF); SETTINGS are "name=value" words
 #	bench_copy_time SETTINGS SQL	the same for COPY (SQL) TO '/dev/null', by clock
@@ -111,6 +112,24 @@ bench_load_words()
 		substr(translate(md5(i::text), '0123456789', 'ghijklmnop'), 1, 5 + abs(hashint4(i)) % 12) AS p
 		FROM generate_series(1, $2) AS i ORDER BY hashint4(i)" || exit 1
 	bench_settle "$1"
+}
+
+# Made by one process a core, so rows lie in no particular order
+bench_load()
+{
+	local table=$1 rows=$2 columns=$3 expressions=$4 parts pids=() part pid
+
+	parts=$(nproc)
+	bench_sql -c "CREATE TABLE $table ($columns)" || exit 1
+	for part in $(seq 0 $((parts - 1))); do
+		bench_sql -c "INSERT INTO $table SELECT $expressions
+			FROM generate_series($((rows * part / parts + 1)), $((rows * (part + 1) / parts))) AS i" &
+		pids+=($!)
+	done
+	for pid in "${pids[@]}"; do
+		wait "$pid" || exit 1
+	done
+	bench_settle "$table"
 }
 
 bench_settings()

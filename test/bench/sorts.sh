@@ -73,24 +73,19 @@ row "merge join f, w" "enable_hashjoin=off enable_nestloop=off" \
 	"SELECT count(*) FROM f JOIN w ON f.p COLLATE \"C\" = w.p COLLATE \"C\""
 
 if wanted "n ORDER BY numeric" "${names[@]}"; then
-	bench_sql -c "CREATE TABLE n AS SELECT i AS id, (hashint4(i)::numeric * 1000 + i % 7) / 100 AS v
-		FROM generate_series(1, ${BENCH_NUMERICS:-10000000}) AS i"
-	bench_settle n
+	bench_load n "${BENCH_NUMERICS:-10000000}" "id int, v numeric" \
+		"i, (hashint4(i)::numeric * 1000 + i % 7) / 100"
 	row "n ORDER BY numeric" "" "SELECT id, v FROM n ORDER BY v"
 	row "n ORDER BY numeric DESC, id" "" "SELECT id, v FROM n ORDER BY v DESC, id"
 fi
 if wanted "a ORDER BY float4[20]" "${names[@]}"; then
-	bench_sql -c "CREATE TABLE a AS SELECT i AS id,
-		ARRAY(SELECT (hashint4(i * 20 + j) % 1000000)::float4 / 7 FROM generate_series(1, 20) AS j) AS v
-		FROM generate_series(1, ${BENCH_ARRAYS:-5000000}) AS i"
-	bench_settle a
+	bench_load a "${BENCH_ARRAYS:-5000000}" "id int, v float4[]" \
+		"i, ARRAY(SELECT (hashint4(i * 20 + j) % 1000000)::float4 / 7 FROM generate_series(1, 20) AS j)"
 	row "a ORDER BY float4[20]" "" "SELECT id, v FROM a ORDER BY v"
 fi
 if wanted "h ORDER BY Hangul en_US" "${names[@]}"; then
-	bench_sql -c "CREATE TABLE h AS SELECT i AS id,
-		(SELECT string_agg(chr(44032 + abs(hashint4(i * 8 + j)) % 11172), '') FROM generate_series(1, 8) AS j) AS p
-		FROM generate_series(1, ${BENCH_HANGUL:-1000000}) AS i"
-	bench_settle h
+	bench_load h "${BENCH_HANGUL:-1000000}" "id int, p text" \
+		"i, (SELECT string_agg(chr(44032 + abs(hashint4(i * 8 + j)) % 11172), '') FROM generate_series(1, 8) AS j)"
 	BENCH_RUNS=1 row "h ORDER BY Hangul en_US" "" "SELECT id, p FROM h ORDER BY p COLLATE \"en_US.utf8\""
 	row "h ORDER BY Hangul ICU" "" "SELECT id, p FROM h ORDER BY p COLLATE \"en-x-icu\""
 fi
