@@ -76,9 +76,20 @@ choose_packaged_major()
 	[ -n "$major" ] && [ "$major" -ge $pg_major_min ] && echo "$major"
 }
 
-have_locale()
+# Prints the locales that are missing and wanted by tests of libc collations
+missing_locales()
 {
-	locale -a 2>/dev/null | grep -qixE 'en_US\.utf-?8'
+	local locale
+
+	for locale in en_US de_DE; do
+		locale -a 2>/dev/null | grep -qixE "$locale\.utf-?8" || echo $locale
+	done
+}
+
+# The command that makes a locale
+localedef_command()
+{
+	echo "localedef -i $1 -f UTF-8 $1.UTF-8"
 }
 
 # Prints the packages that are missing, one a line
@@ -105,14 +116,14 @@ missing_packages()
 	command -v prove >/dev/null || echo perl
 	perl -MIPC::Run -e 1 2>/dev/null || echo libipc-run-perl
 	perl -MTest::More -MTime::HiRes -e 1 2>/dev/null || echo perl
-	if ! have_locale && [ ! -e /usr/share/i18n/locales/en_US ]; then
+	if [ -n "$(missing_locales)" ] && [ ! -e /usr/share/i18n/locales/en_US ]; then
 		echo locales
 	fi
 }
 
 check_prerequisites()
 {
-	local packages install localedef="localedef -i en_US -f UTF-8 en_US.UTF-8"
+	local packages install locale
 
 	if [ -n "${PG_CONFIG-}" ] && ! pg_config_usable "$PG_CONFIG"; then
 		echo "PG_CONFIG=$PG_CONFIG is not a whole PostgreSQL of $pg_major_min or later:" >&2
@@ -123,9 +134,9 @@ check_prerequisites()
 	packages=$(missing_packages | sort -u | tr '\n' ' ')
 	install="apt-get install -y --no-install-recommends $packages"
 
-	if [ -n "$packages" ] || ! have_locale; then
+	if [ -n "$packages$(missing_locales)" ]; then
 		if ! command -v apt-get >/dev/null; then
-			echo "Missing: ${packages:-the locale en_US.UTF-8}" >&2
+			echo "Missing: ${packages:-the locales en_US.UTF-8 and de_DE.UTF-8}" >&2
 			echo "(names as on Debian; or set PG_CONFIG to a PostgreSQL of your own)" >&2
 			exit 1
 		fi
@@ -133,7 +144,9 @@ check_prerequisites()
 			echo "Something is missing. Install it with:" >&2
 			echo >&2
 			[ -z "$packages" ] || echo "    sudo apt-get update && sudo $install" >&2
-			have_locale || echo "    sudo $localedef" >&2
+			for locale in $(missing_locales); do
+				echo "    sudo $(localedef_command "$locale")" >&2
+			done
 			echo >&2
 			exit 1
 		fi
@@ -154,10 +167,10 @@ check_prerequisites()
 				$install -q -o DPkg::Lock::Timeout=300 >/dev/null || exit 1
 		fi
 	fi
-	if ! have_locale; then
-		echo "== $localedef"
-		$localedef || exit 1
-	fi
+	for locale in $(missing_locales); do
+		echo "== $(localedef_command "$locale")"
+		$(localedef_command "$locale") || exit 1
+	done
 
 	if [ -z "${PG_CONFIG-}" ] && ! PG_CONFIG=$(find_pg_config); then
 		echo "No whole PostgreSQL of $pg_major_min or later was found; set PG_CONFIG." >&2

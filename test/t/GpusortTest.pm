@@ -29,13 +29,13 @@ our $parallel = join ' ', map { "SET $_;" } (
 my $default_timeout = $PostgreSQL::Test::Utils::timeout_default || 180;
 
 # A server with the extension, as the TEMP_CONFIG that run.sh wrote wants it,
-# with more settings of the caller's.
+# with more settings of the caller's; init: options for initdb.
 sub new_server
 {
 	my ($name, $conf, %params) = @_;
 	my $node = PostgreSQL::Test::Cluster->new($name);
 
-	$node->init;
+	$node->init(extra => $params{init} // []);
 	$node->append_conf('postgresql.conf', "restart_after_crash = on\n" . ($conf // ''));
 	return $node if $params{stopped};
 	$node->start;
