@@ -212,6 +212,8 @@ GsStatus cuda_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort *
                 if (chunk_bytes < min_chunk_bytes || chunk_bytes > max_chunk_bytes ||
                     (chunk_bytes & (chunk_bytes - 1)) != 0)
                   fail(GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
+                if (spec->elem != GS_ELEM_NONE)
+                  fail(GS_INVALID, "there are no arrays of elements %d", static_cast<int>(spec->elem));
                 device->sorts.reserve(device->sorts.size() + 1);
 
                 auto made = std::make_unique<GsDeviceSort>();
@@ -339,6 +341,19 @@ void cuda_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, 
   submit(&sort->device->sorting, request);
 }
 
+void cuda_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint32_t n_arrays, GsJob *job)
+{
+  Request request = {};
+
+  request.call = Call::sort_arrays;
+  request.sort = sort;
+  request.job = job;
+  request.dst = chunk;
+  request.data_bytes = data_bytes;
+  request.n_records = n_arrays;
+  submit(&sort->device->copy_in.queue, request);
+}
+
 void cuda_result(GsDeviceSort *sort, GsSortResult *result)
 {
   Failure failure;
@@ -388,6 +403,7 @@ extern "C" const GsDeviceOps gs_device_cuda = {
     cuda_fetch_image, // fetch_image
     cuda_fetch_keys,  // fetch_keys
     cuda_reorder,     // reorder
+    cuda_sort_arrays, // sort_arrays
     cuda_result,      // result
     cuda_cancel,      // cancel
     cuda_sort_close   // sort_close

@@ -43,7 +43,8 @@ enum class Call
   fetch,
   fetch_image,
   fetch_keys,
-  reorder
+  reorder,
+  sort_arrays
 };
 
 // An asynchronous call on its way to a thread.

@@ -382,6 +382,8 @@ void start_copy(CopySlot *slot, CopyLane *lane)
                             case Call::fetch_keys:
                               start_fetch_keys(slot, lane);
                               break;
+                            case Call::sort_arrays:
+                              fail(GS_INVALID, "a sort of rows was given arrays");
                             case Call::perform:
                             case Call::reorder:
                               fail(GS_INTERNAL, "a sorter's job on a copying thread");

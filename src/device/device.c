@@ -36,3 +36,28 @@ gs_status_name(GsStatus status)
 	}
 	return "unknown status";
 }
+
+uint32_t
+gs_elem_bytes(GsElem elem)
+{
+	switch (elem)
+	{
+		case GS_ELEM_NONE:
+			break;
+		case GS_ELEM_UINT1:
+			return 1;
+		case GS_ELEM_INT2:
+			return 2;
+		case GS_ELEM_INT4:
+		case GS_ELEM_UINT4:
+		case GS_ELEM_FLOAT4:
+			return 4;
+		case GS_ELEM_INT8:
+		case GS_ELEM_UINT8:
+		case GS_ELEM_FLOAT8:
+			return 8;
+		case GS_ELEM_BYTES16:
+			return 16;
+	}
+	return 0;
+}

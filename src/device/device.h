@@ -39,6 +39,14 @@
  *	  successfully are still there: fetch_image returns them one by one.
  *	  fetch_image is legal whenever no append or perform is pending.
  *
+ * Arrays
+ *	  A sort opened with an elem sorts the elements of arrays instead of
+ *	  records: sort_open, sort_arrays any number of times, sort_close; nothing
+ *	  stays on the device.  Elements are native values as PostgreSQL stores
+ *	  them, ordered as its btree operator classes do: NaN of either sign above
+ *	  infinity, -0 equal to 0.  Every element keeps its bits; equal ones are
+ *	  in no particular order.
+ *
  * Jobs
  *	  Functions that are given a GsJob return at once; their outcome arrives
  *	  in it, and the caller keeps it alive until then.  Memory named in the
@@ -144,6 +152,26 @@ typedef enum GsEngine
 	GS_ENGINE_AUTO = 0
 } GsEngine;
 
+/* Elements of arrays. */
+typedef enum GsElem
+{
+	GS_ELEM_NONE = 0,
+	GS_ELEM_INT2,
+	GS_ELEM_INT4,
+	GS_ELEM_INT8,
+	GS_ELEM_UINT1,
+	GS_ELEM_UINT4,
+	GS_ELEM_UINT8,
+	GS_ELEM_FLOAT4,
+	GS_ELEM_FLOAT8,
+	GS_ELEM_BYTES16				/* 16 bytes in the order of memcmp */
+} GsElem;
+
+#define GS_N_ELEMS 10			/* GS_ELEM_NONE included */
+
+/* Size of an element in bytes; 0 for GS_ELEM_NONE and unknown ones. */
+extern uint32_t gs_elem_bytes(GsElem elem);
+
 typedef struct GsDeviceConfig
 {
 	int			ordinal;		/* which device of its kind; 0 is the first */
@@ -167,9 +195,15 @@ typedef struct GsSortSpec
 	uint32_t	chunk_bytes;	/* size of every chunk and page; power of two */
 	uint32_t	key_width;		/* > 0: every key has just this many bytes */
 	GsEngine	engine;
+	GsElem		elem;			/* not NONE: a sort of arrays; key_width is 0 */
+	bool		descending;		/* a sort of arrays */
 } GsSortSpec;
 
-/* Of a performed sort; page_first lives until reorder or sort_close. */
+/*
+ * Of a performed sort; page_first lives until reorder or sort_close.  A sort
+ * of arrays tells n_rows and row_bytes, the arrays that it has sorted and their
+ * bytes, engine and times.
+ */
 typedef struct GsSortResult
 {
 	uint64_t	n_rows;
@@ -244,6 +278,16 @@ typedef struct GsDeviceOps
 	 */
 	void		(*reorder) (GsDeviceSort *sort, const uint64_t *to, const uint64_t *from,
 							uint64_t n, GsJob *job);
+
+	/*
+	 * Sort the elements of each array of a chunk, in place.  Array i is the
+	 * row of record i, whose key fields do not matter; arrays do not overlap,
+	 * and their lengths are multiples of the element's size.  A job that fails
+	 * leaves any of the arrays sorted or as they were, or, where the device was
+	 * lost, nothing that can be relied on.
+	 */
+	void		(*sort_arrays) (GsDeviceSort *sort, void *chunk, uint32_t data_bytes,
+								uint32_t n_arrays, GsJob *job);
 
 	void		(*result) (GsDeviceSort *sort, GsSortResult *result);
 

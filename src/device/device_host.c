@@ -5,8 +5,9 @@
  *
  * It is what machines without a GPU run, and the reference for other devices.
  * This file is the protocol: jobs, memory, errors.  Ordering is host_order.c,
- * for one thread host_sort.c; what comes after it is host_pages.c; threads are
- * host_threads.c, and what the machine has is host_machine.c.
+ * for one thread host_sort.c; what comes after it is host_pages.c; arrays are
+ * host_arrays.c; threads are host_threads.c, and what the machine has is
+ * host_machine.c.
  *
  * Jobs
  *	  A call checks what can be checked at once, reserves memory, and submits
@@ -46,6 +47,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host_arrays.h"
 #include "host_machine.h"
 #include "host_order.h"
 
@@ -59,10 +61,11 @@ typedef enum JobKind
 	JOB_FETCH,
 	JOB_FETCH_IMAGE,
 	JOB_FETCH_KEYS,
-	JOB_REORDER
+	JOB_REORDER,
+	JOB_SORT_ARRAYS
 } JobKind;
 
-#define N_JOB_KINDS 6
+#define N_JOB_KINDS 7
 
 typedef struct HostJob
 {
@@ -76,18 +79,20 @@ typedef struct HostJob
 	struct HostJob *next;		/* in its queue; under lock */
 
 	const char *chunk;			/* append */
-	GsHostImage image;			/* append: to become one of the sort's */
+	GsHostImage image;			/* append: to become one of the sort's;
+								 * sort_arrays: without data */
 	uint64_t	image_memory;	/* append: reserved for it */
-	uint64_t	row_bytes;
+	uint64_t	row_bytes;		/* append, sort_arrays */
 	uint64_t	key_bytes;
 	uint64_t	number;			/* fetch: page; fetch_image: image;
 								 * fetch_keys: first rank; reorder: rows */
-	void	   *dst;			/* fetch, fetch_image, fetch_keys */
+	void	   *dst;			/* fetch, fetch_image, fetch_keys;
+								 * sort_arrays: the chunk */
 	size_t		bytes;			/* fetch_keys: room in dst */
 	uint64_t   *n_keys;			/* fetch_keys: the caller's */
 	const uint64_t *to;			/* reorder */
 	const uint64_t *from;		/* reorder */
-	uint64_t	work_memory;	/* reorder: reserved while it runs */
+	uint64_t	work_memory;	/* reorder, sort_arrays: reserved while it runs */
 	bool		reordering;		/* reorder: it put the sort into that state */
 	GsHostOrder order;			/* reorder: to become the sort's */
 } HostJob;
@@ -235,6 +240,16 @@ apply_job(GsDeviceSort *sort, HostJob *job)
 			sort->order = job->order;
 		}
 	}
+	else if (job->kind == JOB_SORT_ARRAYS)
+	{
+		sort->memory_used -= job->work_memory;
+		device->memory_used -= job->work_memory;
+		if (job->status == GS_OK)
+		{
+			sort->n_rows += job->image.n_records;
+			sort->row_bytes += job->row_bytes;
+		}
+	}
 }
 
 /* Note that a job has run, and end those that may end. */
@@ -360,6 +375,14 @@ run_reorder(HostJob *job)
 }
 
 static void
+run_sort_arrays(HostJob *job)
+{
+	job->status = gs_host_sort_arrays(&job->sort->spec, job->dst, job->image.data_bytes,
+									  job->image.n_records, &job->sort->cancel, &job->row_bytes,
+									  &job->error);
+}
+
+static void
 run_job(GsHostTask *task)
 {
 	HostJob    *job = (HostJob *) task;
@@ -396,6 +419,9 @@ run_job(GsHostTask *task)
 				break;
 			case JOB_REORDER:
 				run_reorder(job);
+				break;
+			case JOB_SORT_ARRAYS:
+				run_sort_arrays(job);
 				break;
 		}
 	}
@@ -540,6 +566,8 @@ host_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort, Gs
 		return fail(error, GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
 	if (spec->engine != GS_ENGINE_AUTO)
 		return fail(error, GS_INVALID, "the host device has no engine %d", (int) spec->engine);
+	if (spec->elem != GS_ELEM_NONE && (gs_elem_bytes(spec->elem) == 0 || spec->key_width > 0))
+		return fail(error, GS_INVALID, "there are no arrays of elements %d", (int) spec->elem);
 	made = calloc(1, sizeof(GsDeviceSort));
 	if (made == NULL)
 		return fail(error, GS_NO_MEMORY, "out of memory");
@@ -692,8 +720,8 @@ host_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t
 	pthread_mutex_lock(&sort->device->lock);
 	state = sort->state;
 	pthread_mutex_unlock(&sort->device->lock);
-	if (state != SORT_FILLING)
-		job->status = fail(&job->error, GS_INVALID, "append after perform");
+	if (state != SORT_FILLING || sort->spec.elem != GS_ELEM_NONE)
+		job->status = fail(&job->error, GS_INVALID, "append after perform, or to a sort of arrays");
 	else if ((uint64_t) data_bytes + (uint64_t) n_records * sizeof(GsRecord) > sort->spec.chunk_bytes)
 		job->status = fail(&job->error, GS_INVALID, "%u bytes and %u records in a chunk of %u bytes",
 						   data_bytes, n_records, sort->spec.chunk_bytes);
@@ -722,6 +750,8 @@ host_perform(GsDeviceSort *sort, GsJob *caller_job)
 	pthread_mutex_lock(&sort->device->lock);
 	if (sort->state != SORT_FILLING || sort->queues[JOB_APPEND].n > 0)
 		job->status = fail(&job->error, GS_INVALID, "perform twice, or before append has ended");
+	else if (sort->spec.elem != GS_ELEM_NONE)
+		job->status = fail(&job->error, GS_INVALID, "perform of a sort of arrays");
 	else if (sort->queues[JOB_FETCH_IMAGE].n > 0)
 		job->status = fail(&job->error, GS_INVALID, "perform before fetch_image has ended");
 	else
@@ -834,6 +864,39 @@ host_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, uint6
 }
 
 static void
+host_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint32_t n_arrays,
+				 GsJob *caller_job)
+{
+	HostJob    *job = begin_job(sort, JOB_SORT_ARRAYS, caller_job);
+	GsDevice   *device = sort->device;
+
+	if (job == NULL)
+		return;
+	job->dst = chunk;
+	job->image.data_bytes = data_bytes;
+	job->image.n_records = n_arrays;
+	if (sort->spec.elem == GS_ELEM_NONE)
+		job->status = fail(&job->error, GS_INVALID, "sort_arrays of a sort of rows");
+	else if ((uint64_t) data_bytes + (uint64_t) n_arrays * sizeof(GsRecord) > sort->spec.chunk_bytes)
+		job->status = fail(&job->error, GS_INVALID, "%u bytes and %u arrays in a chunk of %u bytes",
+						   data_bytes, n_arrays, sort->spec.chunk_bytes);
+	else
+	{
+		pthread_mutex_lock(&device->lock);
+		if (!fits(job, data_bytes))
+			job->status = GS_NO_MEMORY;
+		else
+		{
+			job->work_memory = data_bytes;
+			sort->memory_used += data_bytes;
+			device->memory_used += data_bytes;
+		}
+		pthread_mutex_unlock(&device->lock);
+	}
+	submit_job(job);
+}
+
+static void
 host_result(GsDeviceSort *sort, GsSortResult *result)
 {
 	memset(result, 0, sizeof(*result));
@@ -844,11 +907,14 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 	result->row_bytes = sort->row_bytes;
 	result->key_bytes = sort->key_bytes;
 	result->copy_in_ms = sort->queues[JOB_APPEND].ms;
-	result->sort_ms = sort->queues[JOB_PERFORM].ms + sort->queues[JOB_REORDER].ms;
+	result->sort_ms = sort->queues[JOB_PERFORM].ms + sort->queues[JOB_REORDER].ms +
+		sort->queues[JOB_SORT_ARRAYS].ms;
 	result->gather_ms = sort->queues[JOB_FETCH].ms + sort->queues[JOB_FETCH_KEYS].ms;
 	result->copy_out_ms = sort->queues[JOB_FETCH_IMAGE].ms;
 	result->engine = "radix";
-	if (sort->state == SORT_PERFORMED || sort->state == SORT_REORDERING)
+	if (sort->spec.elem != GS_ELEM_NONE)
+		result->n_rows = sort->n_rows;
+	else if (sort->state == SORT_PERFORMED || sort->state == SORT_REORDERING)
 	{
 		result->n_rows = sort->order.n_rows;
 		result->n_pages = sort->order.n_pages;
@@ -872,6 +938,7 @@ const GsDeviceOps gs_device_host = {
 	.fetch_image = host_fetch_image,
 	.fetch_keys = host_fetch_keys,
 	.reorder = host_reorder,
+	.sort_arrays = host_sort_arrays,
 	.result = host_result,
 	.cancel = host_cancel,
 	.sort_close = host_sort_close

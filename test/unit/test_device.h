@@ -4,6 +4,7 @@
  *	  What the files of the device conformance suite share.
  *
  *	  test_device.c		  the cases, and options
+ *	  test_device_arrays.c the cases of sort_arrays
  *	  test_device_bench.c the benchmark
  *	  test_device_keys.c  the cases of fetch_keys and reorder
  *	  test_device_run.c	  driving a device by its protocol, checking pages
@@ -166,6 +167,11 @@ extern void test_check_keys(TestSort *ts, TestRandom *rng);
 
 extern void test_keys_cases(TestDevice *td, uint64_t seed);
 extern void test_keys_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
+
+/* ---- cases of sort_arrays ---- */
+
+extern void test_arrays_cases(TestDevice *td, uint64_t seed);
+extern void test_arrays_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
 
 /* ---- the benchmark ---- */
 

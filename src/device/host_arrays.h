@@ -1,0 +1,33 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_arrays.h
+ *	  Sorting the elements of arrays on one CPU core.
+ *
+ * Nothing here takes locks or keeps state: any thread of any process may call
+ * it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_HOST_ARRAYS_H
+#define GS_HOST_ARRAYS_H
+
+#include "device.h"
+
+/*
+ * Sort n elements in place, in the order that device.h tells; n is at most
+ * UINT32_MAX.  Both addresses are multiples of the element's size, or of 8
+ * where that is larger; scratch has room for n elements.
+ */
+extern void gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n,
+								  void *scratch);
+
+/*
+ * Sort the arrays of a chunk, as GsDeviceOps.sort_arrays is to; *bytes is set to
+ * the bytes that they have together.  Ends soon after *cancel has become other
+ * than 0.
+ */
+extern GsStatus gs_host_sort_arrays(const GsSortSpec *spec, void *chunk, uint32_t data_bytes,
+									uint32_t n_arrays, const int *cancel, uint64_t *bytes,
+									GsError *error);
+
+#endif							/* GS_HOST_ARRAYS_H */
