@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * executor_nodes.h
- *	  The executor nodes GpuSort and GpuSortFeed.
+ *	  The executor nodes GpuSort, GpuSortFeed and GpuWindow.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,6 +14,7 @@
 
 extern const CustomScanMethods gs_sort_scan_methods;
 extern const CustomScanMethods gs_feed_scan_methods;
+extern const CustomScanMethods gs_window_scan_methods;
 
 /* Let plans with these nodes be read in this process. */
 extern void gs_executor_init(void);

@@ -11,6 +11,7 @@
  *		Sort -> child						GpuSort -> child
  *		Gather Merge -> Sort -> partial		GpuSort -> Gather -> GpuSortFeed -> partial
  *		Sort -> Gather -> partial			the same
+ *		WindowAgg -> GpuSort				GpuWindow -> GpuSort (window_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
@@ -40,6 +41,7 @@
 #include "planner/sort_plan.h"
 #include "planner/sort_refuse.h"
 #include "planner/sort_tlist.h"
+#include "planner/window_plan.h"
 #include "service/service_client.h"
 
 typedef struct ReplaceContext
@@ -374,6 +376,8 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 		((CustomScan *) plan)->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);
+	if (IsA(plan, WindowAgg))
+		return gs_window_replace((WindowAgg *) plan);
 	return plan;
 }
 

@@ -1,0 +1,88 @@
+--
+-- row_number(), rank() and dense_rank() over sorted rows: GpuWindow against
+-- WindowAgg.
+--
+SET client_min_messages = warning;
+SET gpusort.min_rows = 200;
+
+CREATE TABLE win_t (id int, k int, p text COLLATE "C", f float8, n numeric, w bytea);
+INSERT INTO win_t
+	SELECT i, nullif(i % 7, 3), CASE WHEN i % 11 = 0 THEN NULL ELSE md5((i % 300)::text) END,
+		CASE i % 6 WHEN 0 THEN 'NaN'::float8 WHEN 1 THEN '-0' WHEN 2 THEN '0' WHEN 3 THEN 'infinity' WHEN 4 THEN i::float8 END,
+		CASE i % 5 WHEN 0 THEN 1.0 WHEN 1 THEN 1.00 WHEN 2 THEN 'NaN' WHEN 3 THEN i::numeric / 7 END,
+		CASE WHEN i % 900 = 0 THEN decode(repeat('00ff', 20000), 'hex') ELSE decode(md5((i % 40)::text), 'hex') END
+	FROM generate_series(1, 3000) AS i;
+ANALYZE win_t;
+
+-- the values that a query returns, with gpusort off and forced on, and whether GpuWindow took part
+CREATE FUNCTION compare_windows(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wrapped text := 'SELECT array_agg(s::text) FROM (' || query || ') s';
+	stock text[];
+	ours text[];
+	line text;
+	nodes int := 0;
+BEGIN
+	PERFORM set_config('gpusort.enabled', 'off', true);
+	EXECUTE wrapped INTO stock;
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	PERFORM set_config('gpusort.force', 'on', true);
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		nodes := nodes + (line ~ '\(GpuWindow\)')::int;
+	END LOOP;
+	EXECUTE wrapped INTO ours;
+	FOR i IN 1 .. greatest(cardinality(stock), cardinality(ours), 0) LOOP
+		IF stock[i] IS DISTINCT FROM ours[i] THEN
+			RETURN format('row %s is %s, should be %s', i, ours[i], stock[i]);
+		END IF;
+	END LOOP;
+	RETURN format('%s rows, %s GpuWindow', coalesce(cardinality(ours), 0), nodes);
+END
+$$;
+
+-- peers are left out of what is compared, as their order is not defined
+SELECT compare_windows('SELECT p, rank() OVER (ORDER BY p), dense_rank() OVER (ORDER BY p) FROM win_t');
+SELECT compare_windows('SELECT p, id, row_number() OVER (ORDER BY p, id) FROM win_t');
+SELECT compare_windows('SELECT k, p, rank() OVER (PARTITION BY k ORDER BY p DESC NULLS LAST) * 2 AS r, upper(p) FROM win_t');
+SELECT compare_windows('SELECT k, rank() OVER w, dense_rank() OVER w, row_number() OVER w FROM win_t WINDOW w AS (PARTITION BY k)');
+SELECT compare_windows('SELECT k, rank() OVER (PARTITION BY k ORDER BY k) FROM win_t');
+SELECT compare_windows('SELECT f + 0, rank() OVER (ORDER BY f), dense_rank() OVER (ORDER BY f) FROM win_t');
+SELECT compare_windows('SELECT trim_scale(n), rank() OVER (ORDER BY n), dense_rank() OVER (ORDER BY n) FROM win_t');
+SELECT compare_windows('SELECT md5(w), rank() OVER (ORDER BY w), length(w) FROM win_t');
+SELECT compare_windows('SELECT k, p, rank() OVER (PARTITION BY k ORDER BY p), dense_rank() OVER (PARTITION BY k ORDER BY p, f) FROM win_t ORDER BY k, p, 3, 4');
+SELECT compare_windows('SELECT rank() OVER (ORDER BY p) FROM win_t WHERE id < 0');
+SELECT compare_windows('SELECT 1, row_number() OVER (ORDER BY p), row_number() OVER (ORDER BY p) FROM win_t');
+SELECT compare_windows('SELECT count(*), sum(r) FROM (SELECT rank() OVER (ORDER BY p) AS r FROM win_t) s');
+SELECT compare_windows('SELECT x, s.* FROM generate_series(1, 4) AS x, LATERAL (SELECT id, k + x AS kx, rank() OVER (PARTITION BY k ORDER BY p, id) AS r FROM win_t WHERE id < 300 * x) s');
+SELECT compare_windows('SELECT x, (SELECT max(r) FROM (SELECT dense_rank() OVER (ORDER BY p) AS r FROM win_t WHERE k = x) s) FROM generate_series(0, 7) AS x');
+
+-- what is not taken: other functions, frames with offsets, early stops, subplans
+SELECT compare_windows('SELECT p, ntile(4) OVER (ORDER BY p, id) FROM win_t');
+SELECT compare_windows('SELECT p, rank() OVER (ORDER BY p), count(*) OVER (ORDER BY p) FROM win_t');
+SELECT compare_windows('SELECT p, rank() OVER (ORDER BY p ROWS 1 PRECEDING) FROM win_t');
+SELECT compare_windows('SELECT * FROM (SELECT p, rank() OVER (ORDER BY p) AS r FROM win_t) s WHERE r < 400');
+SELECT compare_windows('SELECT id, (SELECT min(k) FROM win_t u WHERE u.id = t.id), row_number() OVER (ORDER BY p, id) FROM win_t t WHERE id < 500');
+
+SET gpusort.force = on;
+EXPLAIN (VERBOSE, COSTS OFF)
+	SELECT id, rank() OVER (PARTITION BY k ORDER BY p) + 1 AS r, dense_rank() OVER (PARTITION BY k ORDER BY p) FROM win_t;
+EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
+	SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY p) AS r FROM win_t WHERE id < 100) s;
+
+-- a cursor, backward and again, and a prepared statement's generic plan
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT p, id, row_number() OVER (ORDER BY p, id) FROM win_t WHERE id < 300;
+MOVE FORWARD 200 FROM c;
+FETCH 2 FROM c;
+FETCH BACKWARD 2 FROM c;
+MOVE ABSOLUTE 0 FROM c;
+FETCH 1 FROM c;
+COMMIT;
+SET plan_cache_mode = force_generic_plan;
+PREPARE ranks(int) AS SELECT max(r) FROM (SELECT rank() OVER (ORDER BY p) AS r FROM win_t WHERE id < $1) s;
+EXECUTE ranks(1000);
+EXECUTE ranks(10);
+EXECUTE ranks(3000);
+
+DROP TABLE win_t;
+DROP FUNCTION compare_windows;
