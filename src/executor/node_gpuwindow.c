@@ -129,9 +129,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	}
 
 	/* rows are read forward, once */
-	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,
-										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD |
-												   EXEC_FLAG_MARK));
+	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	state->first_peer = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 											   &TTSOpsMinimalTuple);
 	state->context = CurrentMemoryContext;
