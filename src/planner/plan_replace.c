@@ -30,6 +30,7 @@
 
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "parser/parsetree.h"
 
@@ -86,6 +87,22 @@ outer_tlist(List *tlist)
 	foreach(lc, result)
 		((Var *) lfirst_node(TargetEntry, lc)->expr)->varno = OUTER_VAR;
 	return result;
+}
+
+/* An expression over the child's columns, as one over the scan tuple's. */
+static Node *
+outer_to_scan(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+	{
+		Var		   *var = (Var *) copyObject(node);
+
+		var->varno = INDEX_VAR;
+		return (Node *) var;
+	}
+	return expression_tree_mutator(node, outer_to_scan, context);
 }
 
 static CustomScan *
@@ -211,7 +228,7 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	Gather	   *gather;
 	CustomScan *scan;
 
-	if (!passes_rows_on(&merge->plan) ||
+	if (merge->plan.qual != NIL || contain_subplans((Node *) merge->plan.targetlist) ||
 		!is_worth_while(&sort->plan, child, merge->num_workers, bound) || !is_possible(sort))
 		return &merge->plan;
 	gs_tlist_find_columns(sort);
@@ -225,6 +242,7 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	gather = makeNode(Gather);
 	gather->plan = merge->plan;
 	gather->plan.type = T_Gather;
+	gather->plan.targetlist = outer_tlist(sort->plan.targetlist);
 	gather->plan.plan_rows = 0;
 	gather->plan.initPlan = NIL;
 	gather->plan.lefttree = &feed->scan.plan;
@@ -234,8 +252,12 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	gather->rescan_param = merge->rescan_param;
 	gather->initParam = merge->initParam;
 
-	scan = make_node(&merge->plan, outer_tlist(merge->plan.targetlist), &gather->plan, private,
+	/* what the merge computed of its child's columns, GpuSort does after sorting */
+	scan = make_node(&merge->plan, outer_tlist(sort->plan.targetlist), &gather->plan, private,
 					 &gs_sort_scan_methods);
+	if (!passes_rows_on(&merge->plan))
+		scan->scan.plan.targetlist =
+			(List *) outer_to_scan((Node *) merge->plan.targetlist, NULL);
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
 	scan->scan.plan.initPlan = merge->plan.initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;

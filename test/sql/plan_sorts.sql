@@ -64,6 +64,15 @@ BEGIN
 END
 $$;
 
+-- a Gather Merge that computes what workers may not
+CREATE FUNCTION sorts_upper(t text) RETURNS text LANGUAGE plpgsql PARALLEL RESTRICTED AS $$ BEGIN RETURN upper(t); END $$;
+SELECT compare('SELECT p, k, sorts_upper(p) AS u, count(*) FROM sorts_t GROUP BY p, k, sorts_upper(p)');
+SET gpusort.force = on;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT p, k, sorts_upper(p) AS u, count(*) FROM sorts_t GROUP BY p, k, sorts_upper(p);
+RESET max_parallel_workers_per_gather;
+RESET gpusort.force;
+
 -- window functions
 SELECT compare('SELECT id, rank() OVER (ORDER BY p, id) AS r FROM sorts_t');
 SELECT compare('SELECT id, row_number() OVER (PARTITION BY k ORDER BY id DESC) AS r, sum(id) OVER (ORDER BY p DESC NULLS LAST, id) AS s FROM sorts_t ORDER BY id');
@@ -108,4 +117,4 @@ EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
 SET gpusort.enabled = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
 DROP TABLE sorts_t, sorts_u, sorts_part;
-DROP FUNCTION compare, count_sorts;
+DROP FUNCTION compare, count_sorts, sorts_upper;
