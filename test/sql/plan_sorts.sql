@@ -64,14 +64,9 @@ BEGIN
 END
 $$;
 
--- a Gather Merge that computes what workers may not
+-- a column that workers may not compute
 CREATE FUNCTION sorts_upper(t text) RETURNS text LANGUAGE plpgsql PARALLEL RESTRICTED AS $$ BEGIN RETURN upper(t); END $$;
 SELECT compare('SELECT p, k, sorts_upper(p) AS u, count(*) FROM sorts_t GROUP BY p, k, sorts_upper(p)');
-SET gpusort.force = on;
-SET max_parallel_workers_per_gather = 2;
-EXPLAIN (COSTS OFF, VERBOSE) SELECT p, k, sorts_upper(p) AS u, count(*) FROM sorts_t GROUP BY p, k, sorts_upper(p);
-RESET max_parallel_workers_per_gather;
-RESET gpusort.force;
 
 -- window functions
 SELECT compare('SELECT id, rank() OVER (ORDER BY p, id) AS r FROM sorts_t');
@@ -114,6 +109,11 @@ EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM sorts_u;
 EXPLAIN (COSTS OFF) SELECT rank() OVER (ORDER BY p) FROM sorts_u;
 EXPLAIN (COSTS OFF) SELECT * FROM (SELECT * FROM sorts_u ORDER BY p LIMIT 10) s ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
+-- a Gather Merge that computes what workers may not
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p);
+SELECT compare('SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p)');
+SET max_parallel_workers_per_gather = 0;
 SET gpusort.enabled = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
 DROP TABLE sorts_t, sorts_u, sorts_part;
