@@ -37,6 +37,7 @@ CREATE FUNCTION gpusort_stats(
     OUT sorts bigint,
     OUT device_sorts bigint,
     OUT process_sorts bigint,
+    OUT index_builds bigint,
     OUT rows bigint,
     OUT bytes bigint,
     OUT fallbacks bigint,

@@ -17,6 +17,7 @@
 
 #include "executor/executor_nodes.h"
 #include "guc.h"
+#include "index/index_hook.h"
 #include "planner/planner_hooks.h"
 #include "service/service_shmem.h"
 #include "service/service_worker.h"
@@ -67,4 +68,5 @@ _PG_init(void)
 		return;
 	gs_service_register();
 	gs_planner_init();
+	gs_index_init();
 }

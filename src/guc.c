@@ -18,6 +18,7 @@
 #include "guc.h"
 
 bool		gs_guc_enabled = true;
+bool		gs_guc_index_build = false;
 int			gs_guc_min_rows = 20000;
 int			gs_guc_wait_timeout_ms = 1000;
 
@@ -74,6 +75,11 @@ gs_guc_define(bool preloading)
 							 NULL,
 							 &gs_guc_enabled, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.index_build",
+							 "Lets gpusort build btree indexes.",
+							 NULL,
+							 &gs_guc_index_build, false,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Sets the number of rows below which a sort stays in its own process.",
 							NULL,

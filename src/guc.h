@@ -18,6 +18,7 @@ typedef enum GsDeviceChoice
 
 /* for every user */
 extern bool gs_guc_enabled;
+extern bool gs_guc_index_build;
 extern int	gs_guc_min_rows;
 extern int	gs_guc_wait_timeout_ms;
 

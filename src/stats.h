@@ -19,6 +19,7 @@ typedef enum GsCounter
 	GS_COUNT_SORTS,				/* sorts that gpusort performed, anywhere */
 	GS_COUNT_DEVICE_SORTS,		/* of them: on the device */
 	GS_COUNT_PROCESS_SORTS,		/* of them: small, in their own process */
+	GS_COUNT_INDEX_BUILDS,		/* of these: index builds */
 	GS_COUNT_ROWS,				/* rows sorted */
 	GS_COUNT_BYTES,				/* bytes of rows and keys sent to the device */
 	GS_COUNT_COUNTERS
@@ -37,7 +38,7 @@ typedef enum GsFallback
 	GS_FALLBACK_COUNT
 } GsFallback;
 
-/* Why the planner left a sort to PostgreSQL. */
+/* Why a sort or an index build was left to PostgreSQL from the outset. */
 typedef enum GsRefused
 {
 	GS_REFUSED_TYPE,

@@ -39,17 +39,15 @@ room_left(const GsChunkWriter *writer)
  * used, and describe the record.
  */
 static inline GsChunkPut
-finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
-			  uint32 row_bytes, uint32 row_flags)
+finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
+			  const bool *isnull, uint32 row_bytes, uint32 row_flags)
 {
 	uint32		key_off = writer->used + row_bytes;
 	bool		inexact = false;
 	uint32		key_len;
 	GsRecord   *record;
 
-	slot_getsomeattrs(slot, desc->max_attno);
-	key_len = gs_key_write(desc, slot->tts_values, slot->tts_isnull,
-						   (uint8 *) writer->memory + key_off,
+	key_len = gs_key_write(desc, values, isnull, (uint8 *) writer->memory + key_off,
 						   room_left(writer) - row_bytes, &inexact);
 	if (unlikely(key_len == GS_KEY_NO_ROOM))
 		return GS_CHUNK_PUT_FULL;
@@ -72,6 +70,15 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot
 	writer->n++;
 	writer->used = MAXALIGN(key_off + key_len);
 	return GS_CHUNK_PUT_OK;
+}
+
+/* The same with the key of a slot's columns. */
+static inline GsChunkPut
+finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
+			uint32 row_bytes, uint32 row_flags)
+{
+	slot_getsomeattrs(slot, desc->max_attno);
+	return finish_record(writer, desc, slot->tts_values, slot->tts_isnull, row_bytes, row_flags);
 }
 
 /* Does a row of this size go in, with the shortest key? */
@@ -122,7 +129,7 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	heap_fill_tuple(tupdesc, slot->tts_values, slot->tts_isnull,
 					(char *) tuple + hoff, data_len, &tuple->t_infomask,
 					hasnull ? tuple->t_bits : NULL);
-	return finish_record(writer, desc, slot, len, 0);
+	return finish_slot(writer, desc, slot, len, 0);
 }
 
 GsChunkPut
@@ -146,7 +153,7 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 			memcpy(tuple, (char *) heap->t_data + MINIMAL_TUPLE_OFFSET, len);
 			tuple->t_len = len;
 			memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
-			return finish_record(writer, desc, slot, len, 0);
+			return finish_slot(writer, desc, slot, len, 0);
 		}
 	}
 	else if (TTS_IS_MINIMALTUPLE(slot))
@@ -159,7 +166,7 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 			if (unlikely(put != GS_CHUNK_PUT_OK))
 				return put;
 			memcpy(tuple, mintuple, mintuple->t_len);
-			return finish_record(writer, desc, slot, mintuple->t_len, 0);
+			return finish_slot(writer, desc, slot, mintuple->t_len, 0);
 		}
 	}
 	return put_values(writer, desc, slot);
@@ -174,5 +181,17 @@ gs_chunk_put_stub(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *
 	if (put != GS_CHUNK_PUT_OK)
 		return put;
 	memcpy(writer->memory + writer->used, stub, stub_bytes);
-	return finish_record(writer, desc, slot, stub_bytes, GS_ROW_EXTERNAL);
+	return finish_slot(writer, desc, slot, stub_bytes, GS_ROW_EXTERNAL);
+}
+
+GsChunkPut
+gs_chunk_put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
+				   const bool *isnull, const void *row, uint32 row_bytes)
+{
+	GsChunkPut	put = check_row(writer, row_bytes);
+
+	if (unlikely(put != GS_CHUNK_PUT_OK))
+		return put;
+	memcpy(writer->memory + writer->used, row, row_bytes);
+	return finish_record(writer, desc, values, isnull, row_bytes, 0);
 }

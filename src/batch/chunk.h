@@ -4,8 +4,8 @@
  *	  Writing tuples into chunks, in the form that devices take (device.h).
  *
  * A record's row is a minimal tuple, as PostgreSQL stores sorted tuples: it
- * begins with its own length, and a slot can point at it where it lies.  The
- * key follows the row.
+ * begins with its own length, and a slot can point at it where it lies.  Or it
+ * is whatever the caller makes of it.  The key follows the row.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,5 +48,13 @@ extern GsChunkPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc,
  */
 extern GsChunkPut gs_chunk_put_stub(GsChunkWriter *writer, const GsKeyDesc *desc,
 									TupleTableSlot *slot, const void *stub, uint32 stub_bytes);
+
+/*
+ * Write any bytes as the row, with the key of values and isnull, which are
+ * indexed by attno - 1.
+ */
+extern GsChunkPut gs_chunk_put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc,
+									 const Datum *values, const bool *isnull, const void *row,
+									 uint32 row_bytes);
 
 #endif							/* GS_CHUNK_H */

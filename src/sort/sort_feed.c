@@ -140,6 +140,37 @@ gs_feeder_put_stub(GsFeeder *feeder, TupleTableSlot *slot, const void *stub, uin
 }
 
 GsFeedStatus
+gs_feeder_put_bytes(GsFeeder *feeder, const Datum *values, const bool *isnull, const void *row,
+					uint32 row_bytes)
+{
+	MemoryContext old;
+	GsChunkPut	put;
+
+	if (unlikely(feeder->status != GS_FEED_OK))
+		return feeder->status;
+	if (unlikely(feeder->chunk < 0) && next_chunk(feeder) != GS_FEED_OK)
+		return feeder->status;
+
+	old = MemoryContextSwitchTo(feeder->fetched);
+	put = gs_chunk_put_bytes(&feeder->writer, feeder->desc, values, isnull, row, row_bytes);
+	if (unlikely(put == GS_CHUNK_PUT_FULL) && next_chunk(feeder) == GS_FEED_OK)
+		put = gs_chunk_put_bytes(&feeder->writer, feeder->desc, values, isnull, row, row_bytes);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(feeder->fetched);
+
+	if (likely(put == GS_CHUNK_PUT_OK))
+	{
+		feeder->rows++;
+		return GS_FEED_OK;
+	}
+	if (put == GS_CHUNK_PUT_BIG)
+		return GS_FEED_BIG;
+	if (feeder->status == GS_FEED_OK)
+		elog(ERROR, "row does not fit into an empty chunk");
+	return feeder->status;
+}
+
+GsFeedStatus
 gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 {
 	if (feeder->status != GS_FEED_OK || next_chunk(feeder) != GS_FEED_OK)

@@ -34,6 +34,13 @@ extern GsFeedStatus gs_feeder_put(GsFeeder *feeder, TupleTableSlot *slot);
 extern GsFeedStatus gs_feeder_put_stub(GsFeeder *feeder, TupleTableSlot *slot,
 									   const void *stub, uint32 stub_bytes);
 
+/*
+ * A row of any bytes with the key of values and isnull (gs_chunk_put_bytes).
+ * Such rows are read back by sort_rows.h, not through sort.h.
+ */
+extern GsFeedStatus gs_feeder_put_bytes(GsFeeder *feeder, const Datum *values, const bool *isnull,
+										const void *row, uint32 row_bytes);
+
 /* Feed a whole chunk that was written elsewhere. */
 extern GsFeedStatus gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk);
 

@@ -1,0 +1,264 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_build.c
+ *	  Building a btree index with the device.
+ *
+ * The phases are btbuild()'s: the table is scanned (index_scan.c), the tuples
+ * are sorted, here by the device, and pages are written from the sorted tuples
+ * (index_stream.c, btree_writer.c).  The result is the same to the byte.
+ *
+ * Trouble
+ *	  Whatever befalls the device before the first tuple comes back, the index
+ *	  is still empty and btbuild() builds it.  If the service is lost while
+ *	  tuples are fetched, there are pages in the file already, all of them
+ *	  without use, as no metapage points at them.  The file is then truncated
+ *	  to nothing, as TRUNCATE does before it rebuilds indexes in place, and
+ *	  btbuild() begins with an empty file.  That is safe for the same reasons:
+ *	  the relation file is this transaction's own, and nobody else has read a
+ *	  page of it; replay finds the truncation in the WAL behind the lost pages
+ *	  and before the new ones.
+ *
+ * Memory
+ *	  Rows are in the staging arena and on the device.  maintenance_work_mem
+ *	  bounds what this process may hold beside that: the run of equal long keys
+ *	  that is being put in order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/storage.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
+
+#include "index/btree_writer.h"
+#include "index/index_build.h"
+#include "index/index_refuse.h"
+#include "index/index_scan.h"
+#include "index/index_stream.h"
+#include "stats.h"
+
+/* A build under way. */
+typedef struct Build
+{
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *info;
+	GsKeyDesc  *desc;
+	GsKeyLayout layout;
+	GsIndexScanResult scan;
+	uint64		settled;
+	double		scan_ms;		/* times of the phases */
+	double		sort_ms;
+	double		write_ms;
+} Build;
+
+static double
+lap_ms(instr_time *since)
+{
+	instr_time	now;
+	instr_time	elapsed;
+
+	INSTR_TIME_SET_CURRENT(now);
+	elapsed = now;
+	INSTR_TIME_SUBTRACT(elapsed, *since);
+	*since = now;
+	return INSTR_TIME_GET_MILLISEC(elapsed);
+}
+
+/*
+ * How many workers to ask for.  PostgreSQL has decided whether there may be
+ * any, and by the table's size how many, but also leaves 32 MB of
+ * maintenance_work_mem to each; ours need none.
+ */
+static int
+choose_workers(Relation heap, const IndexInfo *info)
+{
+	BlockNumber blocks;
+	int			workers;
+
+	if (info->ii_ParallelWorkers == 0)
+		return 0;
+	workers = RelationGetParallelWorkers(heap, -1);
+	if (workers < 0)
+	{
+		/* as compute_parallel_worker() does */
+		blocks = RelationGetNumberOfBlocks(heap);
+		workers = 1;
+		for (BlockNumber limit = Max(min_parallel_table_scan_size, 1);
+			 blocks / 3 >= limit && limit < PG_INT32_MAX / 3; limit *= 3)
+			workers++;
+	}
+	workers = Min(workers, max_parallel_maintenance_workers);
+	return Max(workers, info->ii_ParallelWorkers);
+}
+
+static GsFallback
+fallback_of(GsClientStatus status, const GsClient *client)
+{
+	return status == GS_CLIENT_OVERFLOW ? gs_client_session(client)->overflow_reason :
+		GS_FALLBACK_LOST;
+}
+
+/* Scan the table and sort its tuples; GS_FALLBACK_NONE where that went well. */
+static GsFallback
+scan_and_sort(Build *build, GsClient *client, int workers)
+{
+	instr_time	start;
+	GsClientStatus status;
+	const int	indexes[] = {
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE,
+		PROGRESS_CREATEIDX_SUBPHASE
+	};
+	int64		values[] = {0, 0, 0, PROGRESS_BTREE_PHASE_PERFORMSORT_1};
+
+	INSTR_TIME_SET_CURRENT(start);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
+								 PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
+	gs_index_scan(build->heap, build->index, build->info, client, build->desc, workers,
+				  &build->scan);
+	build->scan_ms = lap_ms(&start);
+
+	values[0] = build->scan.index_tuples;
+	pgstat_progress_update_multi_param(lengthof(indexes), indexes, values);
+	if (build->scan.status == GS_FEED_LOST)
+		return GS_FALLBACK_LOST;
+	if (build->scan.status == GS_FEED_OVERFLOW)
+		return fallback_of(GS_CLIENT_OVERFLOW, client);
+	status = gs_client_perform(client);
+	build->sort_ms = lap_ms(&start);
+	return status == GS_CLIENT_OK ? GS_FALLBACK_NONE : fallback_of(status, client);
+}
+
+/* Make the index of the sorted tuples. */
+static GsFallback
+write_index(Build *build, GsClient *client)
+{
+	GsBtreeWriter *writer = gs_btree_writer_begin(build->heap, build->index,
+												  build->info->ii_Unique);
+	GsIndexStream *stream = gs_index_stream_begin(build->heap, build->index, build->info, client);
+	GsClientStatus status;
+	instr_time	start;
+	IndexTuple	tuple;
+
+	INSTR_TIME_SET_CURRENT(start);
+	while ((status = gs_index_stream_next(stream, &tuple)) == GS_CLIENT_OK && tuple != NULL)
+	{
+		gs_btree_writer_add(writer, tuple);
+		CHECK_FOR_INTERRUPTS();
+	}
+	build->settled = gs_index_stream_settled(stream);
+	gs_index_stream_end(stream);
+	if (status != GS_CLIENT_OK)
+		return GS_FALLBACK_LOST;	/* the writer goes with its memory */
+	gs_btree_writer_finish(writer);
+	build->write_ms = lap_ms(&start);
+	return GS_FALLBACK_NONE;
+}
+
+static GsFallback
+build_with_device(Build *build)
+{
+	int			workers = choose_workers(build->heap, build->info);
+	GsFallback	reason;
+	GsClient   *client;
+	uint64		rows;
+
+	client = gs_client_open(build->desc->fixed_width,
+							build->layout.n_parts > 0 ? &build->layout : NULL, workers, &reason);
+	if (client == NULL)
+		return reason;
+	reason = scan_and_sort(build, client, workers);
+	if (reason != GS_FALLBACK_NONE)
+		return reason;
+
+	rows = gs_client_session(client)->n_rows;
+	if (rows != (uint64) build->scan.index_tuples)
+		elog(ERROR, "gpusort sorted " UINT64_FORMAT " tuples of %.0f", rows,
+			 build->scan.index_tuples);
+	reason = write_index(build, client);
+	if (reason != GS_FALLBACK_NONE)
+		return reason;
+
+	gs_stats_count(GS_COUNT_SORTS, 1);
+	gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
+	gs_stats_count(GS_COUNT_INDEX_BUILDS, 1);
+	gs_stats_count(GS_COUNT_ROWS, rows);
+	gs_stats_count(GS_COUNT_BYTES,
+				   gs_client_session(client)->row_bytes + gs_client_session(client)->key_bytes);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, engine %s, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
+							 RelationGetRelationName(build->index), rows, build->scan.workers,
+							 gs_client_session(client)->engine, build->settled,
+							 build->scan_ms, build->sort_ms, build->write_ms)));
+	return GS_FALLBACK_NONE;
+}
+
+/* As if nothing had been done yet. */
+static void
+clear_traces(Build *build)
+{
+	const int	indexes[] = {
+		PROGRESS_CREATEIDX_SUBPHASE,
+		PROGRESS_CREATEIDX_TUPLES_TOTAL,
+		PROGRESS_CREATEIDX_TUPLES_DONE,
+		PROGRESS_SCAN_BLOCKS_TOTAL,
+		PROGRESS_SCAN_BLOCKS_DONE
+	};
+	const int64 values[] = {PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE, 0, 0, 0, 0};
+
+	pgstat_progress_update_multi_param(lengthof(indexes), indexes, values);
+	if (RelationGetNumberOfBlocks(build->index) > 0)
+		RelationTruncate(build->index, 0);
+}
+
+IndexBuildResult *
+gs_index_build(Relation heap, Relation index, IndexInfo *info)
+{
+	MemoryContext context;
+	MemoryContext old;
+	Build		build = {0};
+	GsFallback	reason;
+	IndexBuildResult *result;
+
+	/* all that a build holds, the session included, goes with this context */
+	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort index build",
+									ALLOCSET_DEFAULT_SIZES);
+	old = MemoryContextSwitchTo(context);
+	build.desc = gs_index_accept(heap, index);
+	if (build.desc == NULL || RelationGetNumberOfBlocks(index) > 0)
+	{
+		MemoryContextSwitchTo(old);
+		MemoryContextDelete(context);
+		return btbuild(heap, index, info);
+	}
+	build.heap = heap;
+	build.index = index;
+	build.info = info;
+	gs_key_layout(build.desc, &build.layout);
+	reason = build_with_device(&build);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+
+	if (reason != GS_FALLBACK_NONE)
+	{
+		gs_stats_fallback(reason);
+		ereport(DEBUG1,
+				(errmsg_internal("gpusort: build of index \"%s\" falls back to PostgreSQL: %s",
+								 RelationGetRelationName(index), gs_fallback_name(reason))));
+		clear_traces(&build);
+		return btbuild(heap, index, info);
+	}
+	result = palloc(sizeof(IndexBuildResult));
+	result->heap_tuples = build.scan.heap_tuples;
+	result->index_tuples = build.scan.index_tuples;
+	return result;
+}

@@ -1,0 +1,104 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_refuse.c
+ *	  Which index builds are left to PostgreSQL (index_refuse.h).
+ *
+ * All rules are here:
+ *	  - gpusort.enabled and gpusort.index_build must be on;
+ *	  - indexes of system catalogs are PostgreSQL's: it builds them while
+ *		catalogs are not to be trusted, and describing keys reads catalogs;
+ *	  - the service must be at work;
+ *	  - tables of fewer than gpusort.min_rows rows gain nothing, unless
+ *		gpusort.force is on;
+ *	  - keys must be able to express the order of the index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/catalog.h"
+#include "optimizer/plancat.h"
+
+#include "guc.h"
+#include "index/index_keys.h"
+#include "index/index_refuse.h"
+#include "service/service_client.h"
+#include "stats.h"
+
+static void
+report(Relation index, const char *reason)
+{
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort leaves the build of index \"%s\" to PostgreSQL: %s",
+							 RelationGetRelationName(index), reason)));
+}
+
+static void
+refuse(Relation index, GsRefused reason)
+{
+	gs_stats_refusal(reason);
+	report(index, gs_refused_name(reason));
+}
+
+static void
+refuse_keys(Relation index, GsRefusal reason)
+{
+	switch (reason)
+	{
+		case GS_REFUSE_TYPE:
+			refuse(index, GS_REFUSED_TYPE);
+			return;
+		case GS_REFUSE_COLLATION:
+			refuse(index, GS_REFUSED_COLLATION);
+			return;
+		case GS_REFUSE_OPCLASS:
+			refuse(index, GS_REFUSED_OPCLASS);
+			return;
+		case GS_REFUSE_NONE:
+		case GS_REFUSE_COUNT:
+			break;
+	}
+	elog(ERROR, "unexpected refusal %d", (int) reason);
+}
+
+static bool
+is_small(Relation heap)
+{
+	BlockNumber blocks;
+	double		rows;
+	double		all_visible;
+
+	if (gs_guc_force)
+		return false;
+	estimate_rel_size(heap, NULL, &blocks, &rows, &all_visible);
+	return rows < gs_guc_min_rows;
+}
+
+GsKeyDesc *
+gs_index_accept(Relation heap, Relation index)
+{
+	GsKeyDesc  *desc;
+	GsRefusal	refusal;
+
+	if (!gs_guc_enabled || !gs_guc_index_build)
+		return NULL;
+	if (IsCatalogRelation(heap))
+	{
+		report(index, "it belongs to a system catalog");
+		return NULL;
+	}
+	if (is_small(heap))
+	{
+		report(index, "the table is small");
+		return NULL;
+	}
+	if (!gs_client_service_ready())
+	{
+		refuse(index, GS_REFUSED_SERVICE);
+		return NULL;
+	}
+	desc = gs_index_key_desc(index, &refusal);
+	if (desc == NULL)
+		refuse_keys(index, refusal);
+	return desc;
+}

@@ -1,0 +1,20 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_refuse.h
+ *	  Which index builds are left to PostgreSQL, and why.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_INDEX_REFUSE_H
+#define GS_INDEX_REFUSE_H
+
+#include "key/key.h"
+#include "utils/rel.h"
+
+/*
+ * The index's keys where gpusort is to build it, else NULL; the reason is then
+ * reported at DEBUG1 and, where it is not just the build's size, counted.
+ */
+extern GsKeyDesc *gs_index_accept(Relation heap, Relation index);
+
+#endif							/* GS_INDEX_REFUSE_H */

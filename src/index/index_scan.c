@@ -1,0 +1,396 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_scan.c
+ *	  The table's scan of an index build (index_scan.h).
+ *
+ * As in PostgreSQL's own builds, it is the table's access method that scans:
+ * it decides which tuples are indexed, under which TID, waits for transactions
+ * where it must, evaluates predicates and expressions, and calls put_tuple().
+ * Every participant forms index tuples and feeds them, with their keys, to one
+ * session; the leader is one of the participants.
+ *
+ * All scans are parallel ones, those of the leader alone included: its
+ * descriptor then lies in local memory.
+ *
+ * Where feeding fails the tuples are of no use to anybody, as the build will
+ * begin again with PostgreSQL's.  There is no way to end a scan from within its
+ * callback; but heap hands out blocks by a counter in the descriptor, and where
+ * that says that all are handed out, all participants soon end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/heapam.h"
+#include "access/heaptoast.h"
+#include "access/htup_details.h"
+#include "access/parallel.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "executor/instrument.h"
+#include "pgstat.h"
+#include "storage/spin.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "gpusort.h"
+#include "index/index_keys.h"
+#include "index/index_scan.h"
+
+#define KEY_SHARED		UINT64CONST(0x6770757300000001)
+#define KEY_QUERY		UINT64CONST(0x6770757300000002)
+#define KEY_WAL_USAGE	UINT64CONST(0x6770757300000003)
+#define KEY_BUFFERS		UINT64CONST(0x6770757300000004)
+
+/* What participants share; the parallel scan's descriptor follows. */
+typedef struct Shared
+{
+	Oid			heap;
+	Oid			index;
+	bool		concurrent;
+	bool		unique;			/* IndexInfo's: not always the index's own */
+	GsSessionHandle session;
+
+	slock_t		mutex;			/* protects all that follows */
+	GsFeedStatus status;		/* the worst that a participant had */
+	double		heap_tuples;
+	double		index_tuples;
+	bool		broken_hot_chain;
+} Shared;
+
+#define shared_scan(shared) \
+	((ParallelTableScanDesc) ((char *) (shared) + BUFFERALIGN(sizeof(Shared))))
+
+/* The parallel part of a leader. */
+typedef struct Leader
+{
+	ParallelContext *context;
+	WalUsage   *wal_usage;
+	BufferUsage *buffer_usage;
+} Leader;
+
+/* A participant. */
+typedef struct Participant
+{
+	Relation	heap;
+	Shared	   *shared;
+	GsFeeder   *feeder;
+	GsFeedStatus status;
+	TupleDesc	tupdesc;		/* the index's */
+	int			nkeys;
+	bool		unique;
+	double		tuples;
+	MemoryContext scratch;		/* of one tuple's fetched values */
+	IndexTuple	tuple;			/* room for the largest one */
+} Participant;
+
+PGDLLEXPORT void gpusort_index_worker(dsm_segment *seg, shm_toc *toc);
+
+/* Must a value be fetched or compressed before it is stored in an index? */
+static inline bool
+needs_toaster(Form_pg_attribute attr, struct varlena *value)
+{
+	return VARATT_IS_EXTERNAL(value) ||
+		(!VARATT_IS_EXTENDED(value) && VARSIZE(value) > TOAST_INDEX_TARGET &&
+		 (attr->attstorage == TYPSTORAGE_EXTENDED || attr->attstorage == TYPSTORAGE_MAIN));
+}
+
+/*
+ * Form the tuple that index_form_tuple() would form, without its memory
+ * allocation where no value needs the toaster.
+ */
+static IndexTuple
+form_tuple(Participant *part, Datum *values, bool *isnull)
+{
+	TupleDesc	tupdesc = part->tupdesc;
+	IndexTuple	tuple = part->tuple;
+	bool		has_null = false;
+	bool		toaster = false;
+	unsigned short info = 0;
+	uint16		heap_mask = 0;
+	Size		data_offset;
+	Size		data_size;
+	Size		size;
+
+	for (int i = 0; i < tupdesc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(tupdesc, i);
+
+		if (isnull[i])
+			has_null = true;
+		else if (attr->attlen == -1)
+			toaster |= needs_toaster(attr, (struct varlena *) DatumGetPointer(values[i]));
+	}
+	if (has_null)
+		info |= INDEX_NULL_MASK;
+	data_offset = IndexInfoFindDataOffset(info);
+	data_size = toaster ? 0 : heap_compute_data_size(tupdesc, values, isnull);
+	size = MAXALIGN(data_offset + data_size);
+
+	if (unlikely(toaster || size > INDEX_SIZE_MASK))
+	{
+		MemoryContext old = MemoryContextSwitchTo(part->scratch);
+
+		tuple = index_form_tuple(tupdesc, values, isnull);
+		MemoryContextSwitchTo(old);
+		return tuple;
+	}
+
+	memset(tuple, 0, size);
+	heap_fill_tuple(tupdesc, values, isnull, (char *) tuple + data_offset, data_size, &heap_mask,
+					has_null ? (bits8 *) tuple + sizeof(IndexTupleData) : NULL);
+	if (heap_mask & HEAP_HASVARWIDTH)
+		info |= INDEX_VAR_MASK;
+	tuple->t_info = info | size;
+	return tuple;
+}
+
+/* No participant needs to go on. */
+static void
+stop_scan(Participant *part)
+{
+	if (part->heap->rd_tableam == GetHeapamTableAmRoutine())
+	{
+		ParallelBlockTableScanDesc blocks = (ParallelBlockTableScanDesc) shared_scan(part->shared);
+
+		pg_atomic_write_u64(&blocks->phs_nallocated, blocks->phs_nblocks);
+	}
+}
+
+/* IndexBuildCallback */
+static void
+put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
+{
+	Participant *part = arg;
+	Datum		key_values[INDEX_MAX_KEYS + 1];
+	bool		key_isnull[INDEX_MAX_KEYS + 1];
+	IndexTuple	tuple;
+
+	(void) index;
+	if (unlikely(part->status != GS_FEED_OK))
+		return;
+
+	tuple = form_tuple(part, values, isnull);
+	tuple->t_tid = *tid;
+	if (unlikely(!alive) && part->unique)
+		tuple->t_info |= GS_INDEX_TUPLE_EXEMPT;
+
+	for (int i = 0; i < part->nkeys; i++)
+	{
+		key_values[i] = values[i];
+		key_isnull[i] = isnull[i];
+	}
+	key_values[part->nkeys] = PointerGetDatum(tid);
+	key_isnull[part->nkeys] = false;
+	part->status = gs_feeder_put_bytes(part->feeder, key_values, key_isnull, tuple,
+									   IndexTupleSize(tuple));
+	if (unlikely(tuple != part->tuple))
+		MemoryContextReset(part->scratch);
+	if (unlikely(part->status != GS_FEED_OK))
+		stop_scan(part);
+	part->tuples += 1;
+}
+
+/* A participant's whole work; without a client it leaves the scan to others. */
+static void
+participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
+			const GsKeyDesc *desc, Shared *shared, bool progress)
+{
+	Participant part = {0};
+	double		heap_tuples;
+
+	if (client == NULL)
+		return;
+	part.heap = heap;
+	part.shared = shared;
+	part.feeder = gs_feeder_create(client, desc);
+	part.status = GS_FEED_OK;
+	part.tupdesc = RelationGetDescr(index);
+	part.nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	part.unique = info->ii_Unique;
+	part.scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort index tuple",
+										 ALLOCSET_DEFAULT_SIZES);
+	part.tuple = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
+
+	heap_tuples = table_index_build_scan(heap, index, info, true, progress, put_tuple, &part,
+										 table_beginscan_parallel(heap, shared_scan(shared)));
+	if (part.status == GS_FEED_OK)
+		part.status = gs_feeder_finish(part.feeder);
+
+	SpinLockAcquire(&shared->mutex);
+	shared->status = Max(shared->status, part.status);
+	shared->heap_tuples += heap_tuples;
+	shared->index_tuples += part.tuples;
+	shared->broken_hot_chain |= info->ii_BrokenHotChain;
+	SpinLockRelease(&shared->mutex);
+}
+
+static Size
+shared_size(Relation heap, Snapshot snapshot)
+{
+	return add_size(BUFFERALIGN(sizeof(Shared)), table_parallelscan_estimate(heap, snapshot));
+}
+
+static void
+init_shared(Shared *shared, Relation heap, Relation index, const IndexInfo *info,
+			const GsClient *client, Snapshot snapshot)
+{
+	shared->heap = RelationGetRelid(heap);
+	shared->index = RelationGetRelid(index);
+	shared->concurrent = info->ii_Concurrent;
+	shared->unique = info->ii_Unique;
+	shared->session = gs_client_handle(client);
+	SpinLockInit(&shared->mutex);
+	shared->status = GS_FEED_OK;
+	shared->heap_tuples = 0;
+	shared->index_tuples = 0;
+	shared->broken_hot_chain = false;
+	table_parallelscan_initialize(heap, shared_scan(shared), snapshot);
+}
+
+/*
+ * Launch workers; NULL where there is no shared memory for them.  There may be
+ * fewer than asked for, even none.
+ */
+static Shared *
+begin_parallel(Leader *leader, Relation heap, Relation index, const IndexInfo *info,
+			   const GsClient *client, Snapshot snapshot, int workers)
+{
+	ParallelContext *context;
+	Size		size = shared_size(heap, snapshot);
+	Size		query_size = debug_query_string ? strlen(debug_query_string) + 1 : 0;
+	Shared	   *shared;
+
+	EnterParallelMode();
+	context = CreateParallelContext(GPUSORT_NAME, "gpusort_index_worker", workers);
+	shm_toc_estimate_chunk(&context->estimator, size);
+	shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(WalUsage), context->nworkers));
+	shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(BufferUsage), context->nworkers));
+	shm_toc_estimate_keys(&context->estimator, 3);
+	if (query_size > 0)
+	{
+		shm_toc_estimate_chunk(&context->estimator, query_size);
+		shm_toc_estimate_keys(&context->estimator, 1);
+	}
+	InitializeParallelDSM(context);
+	if (context->seg == NULL)
+	{
+		DestroyParallelContext(context);
+		ExitParallelMode();
+		return NULL;
+	}
+
+	shared = shm_toc_allocate(context->toc, size);
+	init_shared(shared, heap, index, info, client, snapshot);
+	shm_toc_insert(context->toc, KEY_SHARED, shared);
+	if (query_size > 0)
+	{
+		char	   *query = shm_toc_allocate(context->toc, query_size);
+
+		memcpy(query, debug_query_string, query_size);
+		shm_toc_insert(context->toc, KEY_QUERY, query);
+	}
+	leader->wal_usage = shm_toc_allocate(context->toc,
+										 mul_size(sizeof(WalUsage), context->nworkers));
+	shm_toc_insert(context->toc, KEY_WAL_USAGE, leader->wal_usage);
+	leader->buffer_usage = shm_toc_allocate(context->toc,
+											mul_size(sizeof(BufferUsage), context->nworkers));
+	shm_toc_insert(context->toc, KEY_BUFFERS, leader->buffer_usage);
+
+	LaunchParallelWorkers(context);
+	leader->context = context;
+	return shared;
+}
+
+/* Wait for the workers, whose errors become ours here. */
+static void
+finish_parallel(Leader *leader)
+{
+	WaitForParallelWorkersToFinish(leader->context);
+	for (int i = 0; i < leader->context->nworkers_launched; i++)
+		InstrAccumParallelQuery(&leader->buffer_usage[i], &leader->wal_usage[i]);
+}
+
+void
+gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
+			  const GsKeyDesc *desc, int workers, GsIndexScanResult *result)
+{
+	Leader		leader = {0};
+	Shared	   *shared = NULL;
+	Snapshot	snapshot = SnapshotAny;
+
+	/*
+	 * The scan judges by itself which tuples are to be indexed, but in a
+	 * concurrent build takes what a snapshot shows.
+	 */
+	if (info->ii_Concurrent)
+		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+
+	if (workers > 0)
+		shared = begin_parallel(&leader, heap, index, info, client, snapshot, workers);
+	if (shared == NULL)
+	{
+		shared = palloc(shared_size(heap, snapshot));
+		init_shared(shared, heap, index, info, client, snapshot);
+	}
+	participate(heap, index, info, client, desc, shared, true);
+	if (leader.context)
+		finish_parallel(&leader);
+
+	result->status = shared->status;
+	result->heap_tuples = shared->heap_tuples;
+	result->index_tuples = shared->index_tuples;
+	result->workers = leader.context ? leader.context->nworkers_launched : 0;
+	info->ii_BrokenHotChain |= shared->broken_hot_chain;
+
+	if (leader.context)
+	{
+		DestroyParallelContext(leader.context);
+		ExitParallelMode();
+	}
+	if (info->ii_Concurrent)
+		UnregisterSnapshot(snapshot);
+}
+
+/* The main function of a worker. */
+void
+gpusort_index_worker(dsm_segment *seg, shm_toc *toc)
+{
+	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
+	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
+	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFERS, false);
+	LOCKMODE	heap_lock = shared->concurrent ? ShareUpdateExclusiveLock : ShareLock;
+	LOCKMODE	index_lock = shared->concurrent ? RowExclusiveLock : AccessExclusiveLock;
+	Relation	heap;
+	Relation	index;
+	IndexInfo  *info;
+	GsKeyDesc  *desc;
+	GsRefusal	refusal;
+
+	(void) seg;
+	debug_query_string = shm_toc_lookup(toc, KEY_QUERY, true);
+	pgstat_report_activity(STATE_RUNNING, debug_query_string);
+
+	/* the leader holds these locks, and workers share them */
+	heap = table_open(shared->heap, heap_lock);
+	index = index_open(shared->index, index_lock);
+	info = BuildIndexInfo(index);
+	info->ii_Concurrent = shared->concurrent;
+	info->ii_Unique = shared->unique;
+	desc = gs_index_key_desc(index, &refusal);
+	if (desc == NULL)
+		elog(ERROR, "gpusort cannot sort the columns of index \"%s\": %s",
+			 RelationGetRelationName(index), gs_refusal_name(refusal));
+
+	InstrStartParallelQuery();
+	participate(heap, index, info, gs_client_attach(shared->session), desc, shared, false);
+	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
+
+	index_close(index, index_lock);
+	table_close(heap, heap_lock);
+}

@@ -1,0 +1,34 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_stream.h
+ *	  The index tuples of a performed sort, in the index's order, checked for
+ *	  uniqueness.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_INDEX_STREAM_H
+#define GS_INDEX_STREAM_H
+
+#include "access/itup.h"
+#include "nodes/execnodes.h"
+#include "service/service_client.h"
+#include "utils/rel.h"
+
+typedef struct GsIndexStream GsIndexStream;
+
+/* Allocates in CurrentMemoryContext. */
+extern GsIndexStream *gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info,
+											GsClient *client);
+
+/*
+ * The next tuple, valid until the next call; NULL with GS_CLIENT_OK at the end.
+ * Fails as PostgreSQL does where the index is unique and the keys are not.
+ */
+extern GsClientStatus gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuple);
+
+/* Tuples that were put in order by comparison, so far. */
+extern uint64 gs_index_stream_settled(const GsIndexStream *stream);
+
+extern void gs_index_stream_end(GsIndexStream *stream);
+
+#endif							/* GS_INDEX_STREAM_H */
