@@ -1,0 +1,58 @@
+--
+-- Indexes on text whose order is not that of its bytes.
+--
+SET client_min_messages = warning;
+CREATE SCHEMA index_collations;
+SET search_path = index_collations, public;
+\i sql/index_common.inc
+
+CREATE TABLE t (id int, v text COLLATE "en_US.utf8", b char(20) COLLATE "en_US.utf8", w varchar COLLATE "en_US.utf8");
+INSERT INTO t SELECT i, s, left(s, 20), left(s, 3)
+	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 9), '0123456789abcdef', '11a--A ,_bBc.''x9') AS s
+		  FROM generate_series(1, 2000) AS i) x;
+INSERT INTO t SELECT i, s, left(s, 20), left(s, 3)
+	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 7), '0123456789abcdef',
+							  'aáàeéÉoöÖßsñn' || chr(769) || chr(776) || '-') AS s
+		  FROM generate_series(1, 2000) AS i) x;
+INSERT INTO t SELECT i, '/usr/share/doc/' || left(md5((i / 3)::text), 3) || CASE WHEN i % 2 = 0 THEN '.GZ' ELSE '.gz' END
+	FROM generate_series(1, 1000) AS i;
+INSERT INTO t VALUES (1, '', '', ''), (2, '', '', ''), (3, ' ', ' ', ' '), (4, '-', '-', '-'), (5, NULL, NULL, NULL);
+SELECT * FROM index_directions('v');
+SELECT * FROM index_directions('b');
+SELECT index_check('CREATE INDEX %s ON t (v, id DESC)');
+SELECT index_check('CREATE INDEX %s ON t (id, w DESC, v)');
+SELECT index_check('CREATE INDEX %s ON t (w) INCLUDE (v)');
+SELECT index_check('CREATE INDEX %s ON t ((ARRAY[v]))', taken => false);
+SELECT index_check('CREATE INDEX %s ON t (v COLLATE "C", w)');
+
+-- equal to the eye only, and equal
+CREATE TABLE u (v text COLLATE "en_US.utf8");
+INSERT INTO u VALUES ('a'), ('A'), ('á'), ('a-'), ('-a'), ('');
+INSERT INTO u SELECT md5(i::text) FROM generate_series(1, 2000) AS i;
+SET gpusort.index_build = on;
+CREATE UNIQUE INDEX u_v ON u (v);
+SELECT bt_index_parent_check('u_v', true, true);
+DROP INDEX u_v;
+INSERT INTO u VALUES ('á');
+CREATE UNIQUE INDEX u_v ON u (v);
+
+-- ICU, where the server has it; also a collation that calls different texts equal
+CREATE FUNCTION index_icu(collation_name text, ddl text, taken boolean) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	IF NOT EXISTS (SELECT FROM pg_collation WHERE collname = collation_name AND collprovider = 'i') THEN
+		RETURN CASE WHEN taken THEN 'same pages' ELSE 'same pages, postgres' END;
+	END IF;
+	RETURN index_check(ddl, taken);
+END
+$$;
+DO $$
+BEGIN
+	CREATE COLLATION index_any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+EXCEPTION WHEN feature_not_supported THEN
+	NULL;
+END
+$$;
+SELECT index_icu('de-x-icu', 'CREATE INDEX %s ON t (v COLLATE "de-x-icu")', true);
+SELECT index_icu('de-x-icu', 'CREATE INDEX %s ON t (v COLLATE "de-x-icu" DESC, b COLLATE "C")', true);
+SELECT index_icu('index_any_case', 'CREATE INDEX %s ON t (v COLLATE index_any_case)', true);
+DROP SCHEMA index_collations CASCADE;
