@@ -1,0 +1,234 @@
+# Index builds whose device fails them, that are ended from outside, or find the
+# disk full: PostgreSQL's build takes over or the command fails, and no file and
+# no half of an index stays behind.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+# small WAL segments, so that files can be limited to less than the index's size
+my $node = new_server('index_faults', "gpusort.staging_memory = '8MB'\n",
+	init => ['--wal-segsize=1']);
+
+$node->safe_psql('postgres', q(
+	CREATE EXTENSION amcheck;
+	CREATE EXTENSION pageinspect;
+	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5((i / 2)::text) FROM generate_series(1, 100000) AS i;
+	CREATE TABLE l (id int, k text COLLATE "en_US.utf8") WITH (parallel_workers = 3);
+	INSERT INTO l SELECT i, translate(md5((i / 2)::text), '0123456789', 'ÄäÖö- -ABé') FROM generate_series(1, 50000) AS i;
+	VACUUM (ANALYZE) t, l;
+	CREATE INDEX stock_t ON t (k, id);
+	CREATE INDEX stock_l ON l (k, id);
+	CREATE FUNCTION pages(index text) RETURNS text LANGUAGE sql AS $$
+		SELECT count(*) || md5(string_agg(substring(get_raw_page(index, 'main', n) FROM 11), '' ORDER BY n))
+		FROM generate_series(0, pg_relation_size(index::regclass) / current_setting('block_size')::int - 1) AS n
+	$$;
+	CREATE VIEW leftover AS
+		SELECT f FROM pg_database AS d, pg_ls_dir('base/' || d.oid) AS f
+		WHERE datname = current_database() AND f ~ '\d'
+			AND substring(f FROM '^\d+')::oid NOT IN (
+				SELECT pg_relation_filenode(oid) FROM pg_class WHERE pg_relation_filenode(oid) IS NOT NULL);));
+
+my %stock = map { $_ => $node->safe_psql('postgres', "SELECT pages('stock_$_')") } ('t', 'l');
+my $build = 'SET gpusort.force = on; SET gpusort.index_build = on;';
+my @modes = (
+	[ 'serial', 'SET max_parallel_maintenance_workers = 0;' ],
+	[ 'parallel', "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';" ]);
+
+sub clean
+{
+	my ($what) = @_;
+
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	is($node->safe_psql('postgres', 'SELECT * FROM leftover'), '', "$what: no file is left");
+	is($node->safe_psql('postgres', "SELECT relname FROM pg_class WHERE relname LIKE 'i\\_%'"),
+		'', "$what: no index is left");
+	released($node, $what);
+}
+
+sub good_index
+{
+	my ($table, $what) = @_;
+
+	is($node->safe_psql('postgres', "SELECT bt_index_parent_check('i_$table', true, true)"),
+		'', "$what: amcheck");
+	is($node->safe_psql('postgres', "SELECT pages('i_$table')"), $stock{$table}, "$what: pages");
+	$node->safe_psql('postgres', "DROP INDEX i_$table");
+	clean($what);
+}
+
+clean('at the start');
+
+#
+# The device fails
+#
+my %reasons = (
+	'open' => 'service not running',
+	'service_append' => 'device lost', 'service_append:4' => 'device lost',
+	'service_sort' => 'device lost',
+	'service_fetch' => 'device lost', 'service_fetch:4' => 'device lost',
+	'device_memory' => 'device memory exhausted', 'device_memory:4' => 'device memory exhausted',
+	'device_memory_sort' => 'device memory exhausted');
+
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+
+	for my $table ('t', 'l')
+	{
+		for my $point ('none', sort keys %reasons)
+		{
+			my $what = "$name, $table, $point";
+			my $reason = $reasons{$point};
+
+			fault($node, $point) if $reason;
+			stats_reset($node);
+			is(rows_of($node, "$build $settings", "CREATE INDEX i_$table ON $table (k, id)"), '',
+				"$what: built");
+			is(fallbacks($node), $reason ? qq({"$reason": 1}) : '{}', "$what: counted");
+			is($node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats'),
+				$reason ? '0' : '1', "$what: by gpusort or not");
+			fault($node, undef);
+			wait_ready($node);
+			good_index($table, $what);
+		}
+	}
+}
+
+# where WAL is not written for a new table's index
+for my $point ('service_fetch:4', 'service_append:4')
+{
+	fault($node, $point);
+	is( rows_of($node, $build, 'BEGIN; CREATE TABLE n AS SELECT * FROM t; CREATE INDEX i_n ON n (k, id); COMMIT;'),
+		'', "new table, $point: built");
+	fault($node, undef);
+	wait_ready($node);
+	is($node->safe_psql('postgres', "SELECT bt_index_parent_check('i_n', true, true)"),
+		'', "new table, $point: amcheck");
+	$node->safe_psql('postgres', 'DROP TABLE n');
+	clean("new table, $point");
+}
+
+# every device of the table's scan fails, of a concurrent build as well
+fault($node, 'service_fetch:4');
+is( rows_of($node, $build, 'CREATE INDEX CONCURRENTLY i_t ON t (k, id); REINDEX INDEX CONCURRENTLY i_t;'),
+	'', 'concurrent build: built');
+fault($node, undef);
+wait_ready($node);
+good_index('t', 'concurrent build');
+
+# duplicates are found whoever builds
+for my $point ('none', 'service_fetch', 'device_memory')
+{
+	fault($node, $point) unless $point eq 'none';
+	like(rows_of($node, $build, 'CREATE UNIQUE INDEX i_t ON t (k)'),
+		qr/could not create unique index "i_t".*Key \(k\)=\(\w+\) is duplicated/s,
+		"unique, $point: error");
+	fault($node, undef) unless $point eq 'none';
+	wait_ready($node);
+	clean("unique, $point");
+}
+
+#
+# Ended from outside
+#
+my %phase = (append => 'feeding', sort => 'sorting', fetch => 'returning rows');
+
+for my $stage ('append', 'sort', 'fetch')
+{
+	fault($node, "service_hold_$stage");
+	for my $mode (@modes)
+	{
+		my ($name, $settings) = @$mode;
+
+		for my $way ('pg_cancel_backend', 'pg_terminate_backend')
+		{
+			my $what = "$name, $phase{$stage}, $way";
+			my $session = session($node, "$build $settings");
+
+			$session->send('CREATE INDEX i_t ON t (k, id);');
+			ok( $node->poll_query_until('postgres', "SELECT EXISTS (
+					SELECT FROM gpusort_activity AS a JOIN pg_stat_activity AS p USING (pid)
+					WHERE a.pid = $session->{pid} AND a.phase = '$phase{$stage}'
+					AND p.wait_event_type IN ('Extension', 'IPC'))"),
+				"$what: at its stage");
+			my $progress = $node->safe_psql('postgres',
+				"SELECT phase FROM pg_stat_progress_create_index WHERE pid = $session->{pid}");
+			like($progress,
+				$stage eq 'append' ? qr/^building index: scanning table$/
+				: $stage eq 'sort' ? qr/^building index: sorting live tuples$/
+				: qr/^building index: loading tuples in tree$/,
+				"$what: progress");
+			$node->safe_psql('postgres', "SELECT $way($session->{pid})");
+			$session->receive;
+			like($session->errors, qr/canceling statement|terminating connection/, "$what: error");
+			$session->quit;
+			clean($what);
+		}
+	}
+}
+fault($node, undef);
+
+# wherever it happens to be
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+	my $session = session($node, "$build $settings");
+
+	for (my $ms = 1; $ms <= 300; $ms += 12)
+	{
+		$session->query("SET statement_timeout = $ms; CREATE INDEX i_t ON t (k, id); DROP INDEX IF EXISTS i_t;");
+	}
+	unlike($session->errors, qr/(PANIC|FATAL|gpusort|server closed)/, "$name, at any time: errors");
+	$session->query('SET statement_timeout = 0; DROP INDEX IF EXISTS i_t;');
+	$session->quit;
+	clean("$name, at any time");
+}
+
+#
+# Errors of the index's own expressions, in the leader or a worker
+#
+$node->safe_psql('postgres', q(CREATE FUNCTION bad(int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+	AS $$ BEGIN RETURN 1 / ($1 - 77777); END $$;));
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+
+	like(rows_of($node, "$build $settings", 'CREATE INDEX i_t ON t (bad(id))'),
+		qr/division by zero/, "$name, expression: error");
+	clean("$name, expression");
+}
+
+#
+# Disk full
+#
+SKIP:
+{
+	skip 'prlimit is not to be had', 6 unless grep { -x "$_/prlimit" } split /:/, $ENV{PATH};
+
+	for my $mode (@modes)
+	{
+		my ($name, $settings) = @$mode;
+		my $session = session($node, "$build $settings");
+
+		system_or_bail('prlimit', '--pid', $session->{pid}, '--fsize=2097152');
+		$session->query('CREATE INDEX i_t ON t (k, id);');
+		like($session->errors, qr/ERROR:  could not (extend|write).*: (File too large|wrote only)/, "$name, disk full: error");
+		$session->quit;
+		clean("$name, disk full");
+	}
+}
+
+# it was none of the service's fault
+stats_reset($node);
+is(rows_of($node, $build, 'CREATE INDEX i_t ON t (k, id)'), '', 'in the end: built');
+is(fallbacks($node), '{}', 'in the end: by gpusort');
+good_index('t', 'in the end');
+
+$node->stop;
+done_testing();
