@@ -207,4 +207,27 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #endif
 }
 
+/*
+ * Writing a relation's pages past shared buffers.  PostgreSQL 17 has an
+ * interface for it.
+ */
+#if PG_VERSION_NUM >= 170000
+#define GS_COMPAT_BULK_WRITE 1
+#include "storage/bulk_write.h"
+#endif
+
+/* What log_newpages() names a relation by: PostgreSQL 16 renamed it. */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_relation_locator(rel) (&(rel)->rd_locator)
+#else
+#define gs_compat_relation_locator(rel) (&(rel)->rd_node)
+#endif
+
+/* The largest item of a btree leaf.  Since PostgreSQL 18 a constant. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_btree_item_max(page) ((void) (page), BTMaxItemSize)
+#else
+#define gs_compat_btree_item_max(page) BTMaxItemSize(page)
+#endif
+
 #endif							/* GS_COMPAT_H */

@@ -1,0 +1,598 @@
+/*-------------------------------------------------------------------------
+ *
+ * btree_writer.c
+ *	  Writes a btree from index tuples that come in order (btree_writer.h).
+ *
+ * What is written
+ *	  The same blocks as PostgreSQL's nbtsort.c writes, byte by byte, so every
+ *	  rule of where a page ends is that file's (_bt_load, _bt_buildadd,
+ *	  _bt_uppershutdown, and _bt_dedup_save_htid of nbtdedup.c):
+ *
+ *	  - A leaf is full when the next tuple would not leave room for the heap
+ *		TID that its high key may need, or when less space than fillfactor
+ *		wants is free already and two tuples are on it.  What the last tuple's
+ *		posting list takes counts as free there, since it will not be part of
+ *		the high key.
+ *	  - A full page's last item moves to the next page, as its first one; cut
+ *		down to what tells it from its predecessor it stays as the high key.
+ *	  - The high key is also the low key of the next page, and with a downlink
+ *		becomes an item one level up.  The first item of each level above the
+ *		leaves has no key.
+ *	  - Blocks are numbered as pages are begun, block 0 being the metapage.
+ *	  - Equal tuples are merged into a posting list of at most a tenth of a
+ *		page, where all columns' types allow it and the caller does not
+ *		check uniqueness.
+ *
+ *	  This includes what nobody ever reads, the bytes that remain in the free
+ *	  space of a page when its high key is cut down or its line pointers are
+ *	  moved: two files can be compared as they are.
+ *
+ * A leaf in work
+ *
+ *		| header | - | lp | lp | lp |   ...   | item 3 | item 2 | item 1 | special |
+ *								    ^ lower   ^ upper
+ *
+ *	  The first line pointer is kept for the high key; the last page of a
+ *	  level, which has none, gets its line pointers moved by one place in the end.
+ *	  Only the level knows lower and upper until the page is done.
+ *
+ * The way of a tuple
+ *	  A tuple is copied once, to where it will stay.  So the last item on the
+ *	  leaf is also the one that the next tuple is compared with, in the
+ *	  processor's cache.  While equal ones arrive, nothing but their heap TIDs is
+ *	  collected; when another one arrives, the item is made a posting
+ *	  list in place, by moving it down (seal_posting).  Should the list not
+ *	  fit where the tuple alone did, the item is taken off again, the page
+ *	  finished, and the list goes onto the next one, where PostgreSQL, which
+ *	  adds nothing before the list is complete, would have put it at once.
+ *
+ *	  Tuples are equal if the images of their key values are
+ *	  (_bt_keep_natts_fast), and mostly their bytes tell: if all bytes are equal,
+ *	  so are the values.  If not, the values differ, unless a value can be
+ *	  stored in several ways: compressed or not, with a short header or a long
+ *	  one.  A tuple whose values are all stored in the usual way
+ *	  (is_canonical) differs from another such tuple where its bytes do.
+ *	  For the rest _bt_keep_natts_fast decides.
+ *
+ *	  What is done once a page, and not for each tuple: checking for
+ *	  interrupts, reporting progress, writing the page's header.
+ *
+ * One process
+ *	  Laying tuples out takes less time than the kernel does to take the pages,
+ *	  and the WAL machinery to copy them, so more processes would have to share
+ *	  the writing rather than the layout.  The format allows it: where pages end
+ *	  depends on the sizes of tuples and on which neighbours are equal only,
+ *	  which a quick pass over the tuples finds; the high keys, and from
+ *	  them the upper levels and all block numbers, depend on the two tuples at
+ *	  each page's end.  After that every page can be made by any process, or by
+ *	  the device, which has the tuples.  It needs tuples that several
+ *	  processes can fetch, which sort.h does not offer, and it cannot
+ *	  begin to write before that pass has ended; so it is left until writing in
+ *	  one process is what bounds the builds.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "commands/progress.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "compat.h"
+#include "index/btree_writer.h"
+#include "index/page_output.h"
+
+/* Space for the heap TID that a high key may have to hold. */
+#define HEAP_TID_SPACE		MAXALIGN(sizeof(ItemPointerData))
+
+/* A posting list and its line pointer take at most a tenth of a page. */
+#define POSTING_MAX			(MAXALIGN_DOWN(BLCKSZ * 10 / 100) - sizeof(ItemIdData))
+
+/*
+ * The page in work of one level.  Offsets into it are signed, as differences
+ * of them may be negative.
+ */
+typedef struct Level
+{
+	struct Level *parent;		/* NULL: this is the top so far */
+	uint32		level;			/* 0: leaves */
+	BlockNumber blkno;
+	char	   *page;			/* NULL: no item has come yet */
+	int			lower;			/* where the next line pointer goes */
+	int			upper;			/* where the last item begins */
+	OffsetNumber last;			/* the last item's */
+	int			last_posting;	/* bytes of the last item's posting list */
+	int			soft_limit;		/* end the page where less is free */
+	IndexTuple	low_key;		/* the page's, in a buffer of BLCKSZ */
+} Level;
+
+/* What is_canonical() must know of a column. */
+typedef struct KeyColumn
+{
+	int16		len;
+	char		align;
+} KeyColumn;
+
+struct GsBtreeWriter
+{
+	Relation	heap;
+	Relation	index;
+	GsPageOutput *output;
+	MemoryContext context;		/* of all that belongs to the writer */
+	MemoryContext page_context; /* reset with each page */
+	BTScanInsert scankey;
+
+	uint64		n_tuples;
+	BlockNumber n_blocks;		/* numbered so far */
+	int			item_max;		/* larger ones need a closer look */
+	Level		leaf;
+
+	/* merging equal tuples into the last item of the leaf */
+	bool		deduplicate;
+	bool		base_canonical;
+	int			n_tids;			/* of the last item; 0: there is none */
+	ItemPointerData tids[POSTING_MAX / sizeof(ItemPointerData)];
+
+	/* the columns up to the last one of variable length */
+	int			n_columns;
+	KeyColumn	columns[INDEX_MAX_KEYS];
+};
+
+static inline ItemId
+line_pointer(Level *level, OffsetNumber offset)
+{
+	return PageGetItemId((Page) level->page, offset);
+}
+
+static inline IndexTuple
+last_item(Level *level)
+{
+	return (IndexTuple) (level->page + level->upper);
+}
+
+/* The free bytes of a page, as PageGetFreeSpace(). */
+static inline int
+free_space(const Level *level)
+{
+	return level->upper - level->lower - (int) sizeof(ItemIdData);
+}
+
+/* Begin a page, with a number; what the last page was is the caller's. */
+static void
+begin_page(GsBtreeWriter *writer, Level *level)
+{
+	BTPageOpaque opaque;
+
+	level->page = gs_page_output_alloc(writer->output);
+	level->blkno = writer->n_blocks++;
+	_bt_pageinit((Page) level->page, BLCKSZ);
+	opaque = BTPageGetOpaque((Page) level->page);
+	opaque->btpo_prev = P_NONE;
+	opaque->btpo_next = P_NONE;
+	opaque->btpo_level = level->level;
+	opaque->btpo_flags = level->level == 0 ? BTP_LEAF : 0;
+	opaque->btpo_cycleid = 0;
+
+	level->lower = SizeOfPageHeaderData + sizeof(ItemIdData);
+	level->upper = ((PageHeader) level->page)->pd_special;
+	level->last = P_HIKEY;
+}
+
+/* A level's first page: its low key is below all keys. */
+static void
+begin_level(GsBtreeWriter *writer, Level *level, uint32 number)
+{
+	level->parent = NULL;
+	level->level = number;
+	level->last_posting = 0;
+	if (number == 0)
+		level->soft_limit = BTGetTargetPageFreeSpace(writer->index);
+	else
+		level->soft_limit = BLCKSZ * (100 - BTREE_NONLEAF_FILLFACTOR) / 100;
+
+	level->low_key = MemoryContextAlloc(writer->context, BLCKSZ);
+	memset(level->low_key, 0, sizeof(IndexTupleData));
+	level->low_key->t_info = sizeof(IndexTupleData);
+	BTreeTupleSetNAtts(level->low_key, 0, false);
+	begin_page(writer, level);
+}
+
+/* Make room for an item of this size, which fits. */
+static inline IndexTuple
+add_space(Level *level, int size)
+{
+	level->upper -= size;
+	level->last++;
+	ItemIdSetNormal(line_pointer(level, level->last), level->upper, size);
+	level->lower += sizeof(ItemIdData);
+	return last_item(level);
+}
+
+/*
+ * Above the leaves the first item of a level's page has a downlink, and no
+ * key.
+ */
+static inline void
+add_downlink_only(Level *level, IndexTuple from)
+{
+	IndexTuple	item = add_space(level, sizeof(IndexTupleData));
+
+	item->t_tid = from->t_tid;
+	item->t_info = sizeof(IndexTupleData);
+	BTreeTupleSetNAtts(item, 0, false);
+}
+
+static void
+write_page(GsBtreeWriter *writer, char *page, BlockNumber blkno, int lower, int upper)
+{
+	((PageHeader) page)->pd_lower = lower;
+	((PageHeader) page)->pd_upper = upper;
+	gs_page_output_write(writer->output, blkno, (Page) page);
+}
+
+static void add_pivot(GsBtreeWriter *writer, Level *level, IndexTuple pivot);
+
+/* Put a downlink to the level's page into the level above. */
+static void
+add_to_parent(GsBtreeWriter *writer, Level *level, BlockNumber blkno)
+{
+	Assert(BTreeTupleGetNAtts(level->low_key, writer->index) <=
+		   IndexRelationGetNumberOfKeyAttributes(writer->index));
+
+	BTreeTupleSetDownLink(level->low_key, blkno);
+	add_pivot(writer, level->parent, level->low_key);
+}
+
+/*
+ * Replace the last item of a full leaf, which has moved on to the next one, by
+ * what is needed of it as a high key.  Returns the high key.
+ */
+static IndexTuple
+make_high_key(GsBtreeWriter *writer, Level *full)
+{
+	ItemId		place = line_pointer(full, P_HIKEY);
+	ItemId		left = line_pointer(full, OffsetNumberPrev(full->last));
+	MemoryContext caller = MemoryContextSwitchTo(writer->page_context);
+	IndexTuple	key;
+	int			size;
+
+	key = _bt_truncate(writer->index,
+					   (IndexTuple) PageGetItem((Page) full->page, left),
+					   last_item(full), writer->scankey);
+	size = MAXALIGN(IndexTupleSize(key));
+
+	/* It may be larger, by the heap TID; there is room for it */
+	full->upper += (int) ItemIdGetLength(place) - size;
+	Assert(full->lower <= full->upper);
+	ItemIdSetNormal(place, full->upper, size);
+	memcpy(full->page + full->upper, key, size);
+
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(writer->page_context);
+	return last_item(full);
+}
+
+/* End the level's page, and begin the next one with its last item. */
+static void
+finish_page(GsBtreeWriter *writer, Level *level)
+{
+	Level		full = *level;
+	ItemId		moved;
+	IndexTuple	high_key;
+
+	Assert(full.last > P_FIRSTKEY);
+	begin_page(writer, level);
+	if (level->level == 0)
+	{
+		int			size = ItemIdGetLength(line_pointer(&full, full.last));
+
+		memcpy(add_space(level, size), last_item(&full), size);
+	}
+	else
+		add_downlink_only(level, last_item(&full));
+
+	/* The item becomes the high key, and its line pointer is free space */
+	moved = line_pointer(&full, full.last);
+	*line_pointer(&full, P_HIKEY) = *moved;
+	ItemIdSetUnused(moved);
+	full.lower -= sizeof(ItemIdData);
+
+	high_key = level->level == 0 ? make_high_key(writer, &full) : last_item(&full);
+
+	if (level->parent == NULL)
+	{
+		Level	   *parent = MemoryContextAlloc(writer->context, sizeof(Level));
+
+		begin_level(writer, parent, level->level + 1);
+		level->parent = parent;
+	}
+	add_to_parent(writer, level, full.blkno);
+	memcpy(level->low_key, high_key, IndexTupleSize(high_key));
+
+	BTPageGetOpaque((Page) full.page)->btpo_next = level->blkno;
+	BTPageGetOpaque((Page) level->page)->btpo_prev = full.blkno;
+	write_page(writer, full.page, full.blkno, full.lower, full.upper);
+
+	if (level->level == 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, writer->n_tuples);
+	}
+}
+
+/* Must the page end before an item of this size, and spare_size more? */
+static inline bool
+is_full(const Level *level, int size, int spare_size)
+{
+	int			space = free_space(level);
+
+	return space < size + spare_size ||
+		(space + level->last_posting < level->soft_limit && level->last > P_FIRSTKEY);
+}
+
+/* Add an item to a level above the leaves. */
+static void
+add_pivot(GsBtreeWriter *writer, Level *level, IndexTuple pivot)
+{
+	int			size = MAXALIGN(IndexTupleSize(pivot));
+
+	if (unlikely(size > writer->item_max))
+		_bt_check_third_page(writer->index, writer->heap, false, (Page) level->page, pivot);
+
+	if (is_full(level, size, 0))
+		finish_page(writer, level);
+	if (level->last == P_HIKEY)
+		add_downlink_only(level, pivot);
+	else
+		memcpy(add_space(level, size), pivot, size);
+}
+
+/*
+ * Are the tuple's values stored in the usual way, so that different bytes mean
+ * different values?  Those of fixed length and C strings always are, the
+ * others if they are neither compressed nor have a long header without
+ * need.
+ */
+static inline bool
+is_canonical(const GsBtreeWriter *writer, IndexTuple itup)
+{
+	const char *values = (const char *) itup + IndexInfoFindDataOffset(itup->t_info);
+	const bits8 *not_null = (const bits8 *) itup + sizeof(IndexTupleData);
+	bool		has_nulls = IndexTupleHasNulls(itup);
+	Size		off = 0;
+
+	for (int i = 0; i < writer->n_columns; i++)
+	{
+		const KeyColumn *column = &writer->columns[i];
+		const char *value;
+
+		if (has_nulls && att_isnull(i, not_null))
+			continue;
+		off = att_align_pointer(off, column->align, column->len, values + off);
+		value = values + off;
+		if (column->len == -1 &&
+			(VARATT_IS_1B(value) ? VARATT_IS_1B_E(value) :
+			 (!VARATT_IS_4B_U(value) || VARATT_CAN_MAKE_SHORT(value))))
+			return false;
+		off = att_addlength_pointer(off, column->len, value);
+	}
+	return true;
+}
+
+/* Are the bytes of two tuples equal, but for the heap TIDs? */
+static inline bool
+same_bytes(const IndexTupleData *a, const IndexTupleData *b)
+{
+	const char *end_a = (const char *) a + IndexTupleSize(a);
+	const char *end_b = (const char *) b + IndexTupleSize(a);
+	const char *begin_a = (const char *) a + sizeof(IndexTupleData);
+
+	if (a->t_info != b->t_info)
+		return false;
+
+	/* Neighbours in the order differ at their ends rather than beginnings */
+	while (end_a > begin_a)
+	{
+		end_a -= sizeof(uint64);
+		end_b -= sizeof(uint64);
+		if (*(const uint64 *) end_a != *(const uint64 *) end_b)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * If the tuple is equal to the last item and there is room in its posting
+ * list, note its heap TID there.  Otherwise the tuple will be the next base.
+ */
+static inline bool
+merge_tuple(GsBtreeWriter *writer, IndexTuple itup)
+{
+	IndexTuple	base = last_item(&writer->leaf);
+	int			size = IndexTupleSize(base);
+	bool		canonical = writer->base_canonical;
+
+	if (!same_bytes(base, itup))
+	{
+		canonical = is_canonical(writer, itup);
+		if ((writer->base_canonical && canonical) ||
+			_bt_keep_natts_fast(writer->index, base, itup) <=
+			IndexRelationGetNumberOfKeyAttributes(writer->index))
+		{
+			writer->base_canonical = canonical;
+			return false;
+		}
+	}
+	if (MAXALIGN(size + (writer->n_tids + 1) * sizeof(ItemPointerData)) > POSTING_MAX)
+	{
+		writer->base_canonical = canonical;
+		return false;
+	}
+	writer->tids[writer->n_tids++] = itup->t_tid;
+	return true;
+}
+
+/* Make the last item one with a posting list of all heap TIDs noted. */
+static void
+seal_posting(GsBtreeWriter *writer)
+{
+	Level	   *leaf = &writer->leaf;
+	int			base_size = IndexTupleSize(last_item(leaf));
+	int			tids_size = writer->n_tids * sizeof(ItemPointerData);
+	int			size = MAXALIGN(base_size + tids_size);
+	char		base[POSTING_MAX];
+	IndexTuple	item;
+
+	/* Take the item off the page, and leave no trace of it there */
+	memcpy(base, last_item(leaf), base_size);
+	memset(last_item(leaf), 0, base_size);
+	leaf->upper += base_size;
+	ItemIdSetUnused(line_pointer(leaf, leaf->last));
+	leaf->lower -= sizeof(ItemIdData);
+	leaf->last--;
+
+	/* The tuple alone did fit, so fillfactor wants no new page */
+	if (free_space(leaf) < size + (int) HEAP_TID_SPACE)
+		finish_page(writer, leaf);
+
+	item = add_space(leaf, size);
+	memcpy(item, base, base_size);
+	memcpy((char *) item + base_size, writer->tids, tids_size);
+	memset((char *) item + base_size + tids_size, 0, size - base_size - tids_size);
+	item->t_info = (item->t_info & ~INDEX_SIZE_MASK) | size;
+	BTreeTupleSetPosting(item, writer->n_tids, base_size);
+	leaf->last_posting = size - base_size;
+	writer->n_tids = 0;
+}
+
+GsBtreeWriter *
+gs_btree_writer_begin(Relation heap, Relation index, bool unique)
+{
+	TupleDesc	desc = RelationGetDescr(index);
+	MemoryContext context;
+	MemoryContext caller;
+	GsBtreeWriter *writer;
+	PGAlignedBlock block;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
+								 PROGRESS_BTREE_PHASE_LEAF_LOAD);
+
+	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort btree writer",
+									ALLOCSET_DEFAULT_SIZES);
+	caller = MemoryContextSwitchTo(context);
+	writer = palloc0(sizeof(GsBtreeWriter));
+	writer->heap = heap;
+	writer->index = index;
+	writer->output = gs_page_output_begin(index);
+	writer->context = context;
+	writer->page_context = AllocSetContextCreate(context, "gpusort btree page",
+												 ALLOCSET_DEFAULT_SIZES);
+	writer->scankey = _bt_mkscankey(index, NULL);
+	MemoryContextSwitchTo(caller);
+
+	/* without a metapage _bt_mkscankey() cannot know */
+	writer->scankey->allequalimage = _bt_allequalimage(index, true);
+	writer->deduplicate = writer->scankey->allequalimage && !unique &&
+		BTGetDeduplicateItems(index);
+	writer->n_blocks = BTREE_METAPAGE + 1;
+
+	_bt_pageinit((Page) block.data, BLCKSZ);
+	writer->item_max = gs_compat_btree_item_max((Page) block.data);
+
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+
+		writer->columns[i].len = att->attlen;
+		writer->columns[i].align = att->attalign;
+		if (att->attlen == -1)
+			writer->n_columns = i + 1;
+	}
+	return writer;
+}
+
+void
+gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple itup)
+{
+	Level	   *leaf = &writer->leaf;
+	int			size = MAXALIGN(IndexTupleSize(itup));
+
+	if (unlikely(writer->n_tuples++ == 0))
+		begin_level(writer, leaf, 0);
+
+	if (writer->deduplicate)
+	{
+		if (writer->n_tids == 0)
+			writer->base_canonical = is_canonical(writer, itup);
+		else if (merge_tuple(writer, itup))
+			return;
+		if (writer->n_tids > 1)
+			seal_posting(writer);
+		writer->tids[0] = itup->t_tid;
+		writer->n_tids = 1;
+	}
+
+	if (unlikely(size > writer->item_max))
+		_bt_check_third_page(writer->index, writer->heap, true, (Page) leaf->page, itup);
+
+	if (unlikely(is_full(leaf, size, HEAP_TID_SPACE)))
+		finish_page(writer, leaf);
+	memcpy(add_space(leaf, size), itup, size);
+	leaf->last_posting = 0;
+}
+
+/*
+ * The last page of a level has no high key, so its items begin one place
+ * before.  What the last line pointer was remains in the free space.
+ */
+static void
+drop_high_key(Level *level)
+{
+	memmove(line_pointer(level, P_HIKEY), line_pointer(level, P_FIRSTKEY),
+			(level->last - P_HIKEY) * sizeof(ItemIdData));
+	level->lower -= sizeof(ItemIdData);
+}
+
+void
+gs_btree_writer_finish(GsBtreeWriter *writer)
+{
+	BlockNumber root = P_NONE;
+	uint32		root_level = 0;
+	Page		metapage;
+
+	if (writer->n_tids > 1)
+		seal_posting(writer);
+
+	if (writer->n_tuples > 0)
+	{
+		for (Level *level = &writer->leaf; level != NULL; level = level->parent)
+		{
+			if (level->parent != NULL)
+				add_to_parent(writer, level, level->blkno);
+			else
+			{
+				BTPageGetOpaque((Page) level->page)->btpo_flags |= BTP_ROOT;
+				root = level->blkno;
+				root_level = level->level;
+			}
+			drop_high_key(level);
+			write_page(writer, level->page, level->blkno, level->lower, level->upper);
+		}
+	}
+
+	/* What makes it an index */
+	metapage = gs_page_output_alloc(writer->output);
+	_bt_initmetapage(metapage, root, root_level, writer->scankey->allequalimage);
+	gs_page_output_write(writer->output, BTREE_METAPAGE, metapage);
+	gs_page_output_end(writer->output);
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, writer->n_tuples);
+
+	MemoryContextDelete(writer->context);
+}

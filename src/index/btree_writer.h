@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * btree_writer.h
+ *	  Writes a btree from index tuples that come in order.
+ *
+ * Calling protocol:
+ *	  1. gs_btree_writer_begin
+ *	  2. gs_btree_writer_add, for each tuple, by the key columns and then by heap
+ *		 TID
+ *	  3. gs_btree_writer_finish
+ *	  The relation then holds the btree that btbuild() would have made of these
+ *	  tuples, block by block and byte by byte, but for LSNs.
+ *
+ * Raises errors as btbuild() does; for too large tuples with its text.  Whether
+ * keys are unique is the caller's business.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_BTREE_WRITER_H
+#define GS_BTREE_WRITER_H
+
+#include "access/itup.h"
+#include "utils/relcache.h"
+
+typedef struct GsBtreeWriter GsBtreeWriter;
+
+/*
+ * The index must be empty.  "unique" is IndexInfo.ii_Unique, which is not
+ * always what the index's catalog entry says: some rebuilds do not check, and
+ * PostgreSQL then makes posting lists in unique indexes too.
+ *
+ * The writer's memory is in a context below the current one.  The progress
+ * view's subphase becomes "loading tuples in tree", so begin when the sort is
+ * done.
+ */
+extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique);
+
+/* The tuple, a plain one as index_form_tuple() makes it, is copied. */
+extern void gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple itup);
+
+/* Upper levels, metapage, WAL, sync.  Frees the writer and all that is its. */
+extern void gs_btree_writer_finish(GsBtreeWriter *writer);
+
+#endif							/* GS_BTREE_WRITER_H */
