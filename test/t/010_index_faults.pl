@@ -71,7 +71,7 @@ my %reasons = (
 	'open' => 'service not running',
 	'service_append' => 'device lost', 'service_append:4' => 'device lost',
 	'service_sort' => 'device lost',
-	'service_fetch' => 'device lost', 'service_fetch:4' => 'device lost',
+	'service_fetch' => 'device lost', 'service_fetch:3' => 'device lost',
 	'device_memory' => 'device memory exhausted', 'device_memory:4' => 'device memory exhausted',
 	'device_memory_sort' => 'device memory exhausted');
 
@@ -83,6 +83,9 @@ for my $mode (@modes)
 	{
 		for my $point ('none', sort keys %reasons)
 		{
+			# a failing service takes two seconds to come back
+			next if $table eq 'l' && $point !~ /^(none|service_sort|service_fetch:3)$/;
+
 			my $what = "$name, $table, $point";
 			my $reason = $reasons{$point};
 
@@ -101,7 +104,7 @@ for my $mode (@modes)
 }
 
 # where WAL is not written for a new table's index
-for my $point ('service_fetch:4', 'service_append:4')
+for my $point ('service_fetch:3', 'service_append:4')
 {
 	fault($node, $point);
 	is( rows_of($node, $build, 'BEGIN; CREATE TABLE n AS SELECT * FROM t; CREATE INDEX i_n ON n (k, id); COMMIT;'),
@@ -115,7 +118,7 @@ for my $point ('service_fetch:4', 'service_append:4')
 }
 
 # every device of the table's scan fails, of a concurrent build as well
-fault($node, 'service_fetch:4');
+fault($node, 'service_fetch:3');
 is( rows_of($node, $build, 'CREATE INDEX CONCURRENTLY i_t ON t (k, id); REINDEX INDEX CONCURRENTLY i_t;'),
 	'', 'concurrent build: built');
 fault($node, undef);

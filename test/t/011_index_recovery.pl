@@ -1,0 +1,152 @@
+# Indexes built with gpusort survive crashes, and reach a standby.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $build = 'SET gpusort.force = on; SET gpusort.index_build = on;';
+my $workers = "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';";
+
+my $schema = q(
+	CREATE EXTENSION amcheck;
+	CREATE EXTENSION pageinspect;
+	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5((i / 2)::text) FROM generate_series(1, 50000) AS i;
+	-- without the hole in a page, which WAL does not hold
+	CREATE FUNCTION pages(index text) RETURNS text LANGUAGE sql AS $$
+		SELECT count(*) || md5(string_agg(substring(page FROM 1 FOR lower) || substring(page FROM upper + 1), '' ORDER BY n))
+		FROM generate_series(0, pg_relation_size(index::regclass) / current_setting('block_size')::int - 1) AS n,
+			get_raw_page(index, 'main', n) AS page, page_header(page)
+	$$;
+	CREATE VIEW indexes AS
+		SELECT c.relname, c.oid FROM pg_class AS c WHERE c.relname LIKE 'i\_%' AND c.relkind = 'i';);
+
+sub good_indexes
+{
+	my ($node, $what, $n) = @_;
+
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM indexes'), $n, "$what: $n indexes");
+	my ($out, $err) = ('', '');
+	is($node->psql('postgres', 'SELECT bt_index_parent_check(oid, true, true) FROM indexes',
+			stdout => \$out, stderr => \$err), 0, "$what: amcheck") or diag($err);
+	is( $node->safe_psql('postgres',
+			"SET enable_seqscan = off; SELECT count(*), md5(string_agg(k, ',' ORDER BY k COLLATE \"C\")) FROM t WHERE k > ''"),
+		$node->safe_psql('postgres',
+			"SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SELECT count(*), md5(string_agg(k, ',' ORDER BY k COLLATE \"C\")) FROM t WHERE k > ''"),
+		"$what: the index has the table's rows");
+}
+
+#
+# The server is killed
+#
+for my $level ('minimal', 'replica')
+{
+	my $node = new_server("index_crash_$level", "wal_level = $level\nmax_wal_senders = 0\nfsync = on\n");
+	my $space = PostgreSQL::Test::Utils::tempdir();
+
+	$node->safe_psql('postgres', $schema);
+	$node->safe_psql('postgres', "CREATE TABLESPACE space LOCATION '$space'");
+	$node->safe_psql('postgres', "$build $workers
+		CREATE INDEX i_t ON t (k);
+		CREATE UNIQUE INDEX i_u ON t (id DESC) TABLESPACE space;
+		CREATE INDEX CONCURRENTLY i_c ON t (k, id) INCLUDE (id);
+		BEGIN; CREATE TABLE n AS SELECT * FROM t; CREATE INDEX i_n ON n (k); COMMIT;
+		BEGIN; CREATE TABLE s AS SELECT * FROM t; SAVEPOINT a; CREATE INDEX i_s ON s (k); ROLLBACK TO a; CREATE INDEX i_s ON s (id); COMMIT;
+		CREATE UNLOGGED TABLE x AS SELECT * FROM t; CREATE INDEX i_x ON x (k);
+		CREATE TABLE e (a text); CREATE INDEX i_e ON e (a);
+		REINDEX INDEX i_t; ALTER TABLE n ALTER id TYPE bigint; CLUSTER n USING i_n;");
+	is($node->safe_psql('postgres', 'SELECT index_builds >= 12 FROM gpusort_stats'), 't', "$level: built by gpusort");
+	$node->stop('immediate');
+	$node->start;
+	good_indexes($node, "$level, killed right after the build", 7);
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM x'), '0', "$level: the unlogged table is empty");
+	is($node->safe_psql('postgres', "INSERT INTO x VALUES (1, 'a'); SELECT bt_index_parent_check('i_x', true, true)"),
+		'', "$level: the unlogged table's index works");
+
+	# with all pages on disk, or in WAL only
+	$node->safe_psql('postgres', "$build $workers CREATE INDEX i_w ON t (id, k); DELETE FROM t WHERE id % 7 = 0; VACUUM t;
+		INSERT INTO t SELECT i, md5(i::text) FROM generate_series(100001, 105000) AS i;");
+	$node->stop('immediate');
+	$node->start;
+	wait_ready($node);
+	good_indexes($node, "$level, killed after changes", 8);
+
+	# while pages are written, and before
+	for my $stage ('append', 'sort', 'fetch')
+	{
+		fault($node, "service_hold_$stage" . ($stage eq 'sort' ? '' : ':3'));
+		my $session = session($node, $build);
+
+		$session->send('BEGIN; DROP INDEX i_t; CREATE INDEX i_t ON t (k); COMMIT;');
+		ok( $node->poll_query_until('postgres', "SELECT EXISTS (
+				SELECT FROM gpusort_activity AS a JOIN pg_stat_activity AS p USING (pid)
+				WHERE a.pid = $session->{pid} AND p.wait_event_type IN ('Extension', 'IPC'))"),
+			"$level, $stage: the build waits");
+		$node->stop('immediate');
+		$session->receive;
+		$session->quit;
+		$node->append_conf('postgresql.conf', "gpusort.fault = ''\n");
+		unlink $node->data_dir . '/postgresql.auto.conf';
+		append_to_file($node->data_dir . '/postgresql.auto.conf', '');
+		$node->start;
+		wait_ready($node);
+		good_indexes($node, "$level, killed during $stage", 8);
+	}
+
+	# the service is lost while pages are written, then the server is killed
+	fault($node, 'service_fetch:3');
+	$node->safe_psql('postgres', "$build CREATE INDEX i_y ON t (k DESC);
+		BEGIN; CREATE TABLE m AS SELECT * FROM t; CREATE INDEX i_m ON m (k); COMMIT;");
+	$node->stop('immediate');
+	unlink $node->data_dir . '/postgresql.auto.conf';
+	append_to_file($node->data_dir . '/postgresql.auto.conf', '');
+	$node->start;
+	good_indexes($node, "$level, killed after the service was", 10);
+	$node->stop;
+}
+
+#
+# A standby
+#
+{
+	my $node = new_server('index_primary', "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\n",
+		stopped => 1);
+
+	$node->append_conf('pg_hba.conf', "local replication all trust\nhost replication all 127.0.0.1/32 trust\n");
+	$node->start;
+	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+	wait_ready($node);
+	$node->safe_psql('postgres', $schema);
+	$node->backup('base');
+	my $standby = PostgreSQL::Test::Cluster->new('index_standby');
+	$standby->init_from_backup($node, 'base', has_streaming => 1);
+	$standby->start;
+
+	$node->safe_psql('postgres', "$build $workers
+		CREATE INDEX i_t ON t (k);
+		CREATE UNIQUE INDEX i_u ON t (id DESC);
+		CREATE INDEX CONCURRENTLY i_c ON t (k, id);
+		REINDEX INDEX CONCURRENTLY i_u;
+		BEGIN; CREATE TABLE n AS SELECT * FROM t; CREATE INDEX i_n ON n (k); COMMIT;");
+	fault($node, 'service_fetch:3');
+	$node->safe_psql('postgres', "$build CREATE INDEX i_y ON t (k DESC);");
+	fault($node, undef);
+	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+	for my $index ('i_t', 'i_u', 'i_c', 'i_n', 'i_y')
+	{
+		is($standby->safe_psql('postgres', "SELECT pages('$index')"),
+			$node->safe_psql('postgres', "SELECT pages('$index')"), "standby: $index is the primary's");
+		is($standby->safe_psql('postgres', "SELECT bt_index_check('$index', true)"), '', "standby: $index, amcheck");
+	}
+	$standby->promote;
+	good_indexes($standby, 'promoted standby', 5);
+	$standby->stop;
+	$node->stop;
+}
+
+done_testing();

@@ -1,0 +1,96 @@
+# Indexes are built while others write to the table, in all ways that allow it,
+# and by several sessions at once.
+
+use strict;
+use warnings;
+
+use IPC::Run ();
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('index_concurrent', "max_connections = 60\nmax_worker_processes = 20\n");
+my $build = 'SET gpusort.force = on; SET gpusort.index_build = on;';
+my $workers = "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';";
+
+$node->safe_psql('postgres', q(
+	CREATE EXTENSION amcheck;
+	CREATE TABLE t (id int, k text COLLATE "C", n int) WITH (parallel_workers = 3, fillfactor = 80);
+	INSERT INTO t SELECT i, md5(i::text), i % 100 FROM generate_series(1, 30000) AS i;
+	CREATE UNIQUE INDEX t_id ON t (id);
+	VACUUM (ANALYZE) t;));
+
+#
+# Writers all the time: HOT updates, others, deletions, insertions
+#
+my $script = $PostgreSQL::Test::Utils::tmp_check . '/index_concurrent';
+append_to_file("$script.write", q(
+\set id random(1, 30000)
+\set other random(1, 30000)
+BEGIN;
+UPDATE t SET n = n + 1 WHERE id = :id;
+UPDATE t SET k = md5(k) WHERE id = :other;
+DELETE FROM t WHERE id = :other + 30000;
+INSERT INTO t VALUES (:other + 30000, md5(:id::text), :id) ON CONFLICT DO NOTHING;
+END;
+));
+my ($out, $err) = ('', '');
+my $writers = IPC::Run::start(
+	[ 'pgbench', '-n', '-c', '4', '-j', '1', '-T', '600', '-f', "$script.write", $node->connstr('postgres') ],
+	'>', \$out, '2>', \$err);
+
+for my $mode ([ 'serial', 'SET max_parallel_maintenance_workers = 0;' ], [ 'parallel', $workers ])
+{
+	my ($name, $settings) = @$mode;
+
+	stats_reset($node);
+	for my $sql (
+		'CREATE INDEX CONCURRENTLY i_k ON t (k)',
+		'CREATE INDEX CONCURRENTLY i_p ON t (n, k DESC) WHERE n % 2 = 0',
+		'CREATE UNIQUE INDEX CONCURRENTLY i_u ON t (id, (n * 0))',
+		'REINDEX INDEX CONCURRENTLY i_k',
+		'REINDEX TABLE CONCURRENTLY t',
+		'CREATE INDEX i_l ON t (k, id)',
+		'REINDEX INDEX i_l',
+		'VACUUM (FULL) t',
+		'REINDEX TABLE CONCURRENTLY t')
+	{
+		is(rows_of($node, "$build $settings", $sql), '', "$name: $sql");
+	}
+	is($node->safe_psql('postgres', 'SELECT index_builds >= 20 FROM gpusort_stats'), 't',
+		"$name: built by gpusort");
+	is(fallbacks($node), '{}', "$name: no fallbacks");
+	my ($stdout, $stderr);
+	is($node->psql('postgres',
+			"SELECT bt_index_parent_check(indexrelid, true, true) FROM pg_index WHERE indrelid = 't'::regclass",
+			stderr => \$stderr), 0, "$name: amcheck, with the writers at work") or diag($stderr);
+	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass AND NOT indisvalid"),
+		'0', "$name: all are valid");
+	$node->safe_psql('postgres', 'DROP INDEX i_k, i_p, i_u, i_l');
+}
+ok($writers->pumpable, 'the writers went on to the end');
+$writers->kill_kill;
+unlike($err, qr/(ERROR|FATAL|aborted)/, 'the writers had no errors');
+
+#
+# Many builds at once, of more sessions than staging memory has promises for
+#
+my @sessions = map { session($node, "$build $workers") } 1 .. 8;
+for my $round (1 .. 3)
+{
+	my $i = 0;
+
+	$_->send('CREATE INDEX i_' . ++$i . ' ON t (k, id, n);') for @sessions;
+	$_->receive for @sessions;
+	is(join('', map { $_->errors } @sessions), '', "eight builds, round $round: no errors");
+	is($node->safe_psql('postgres', "SELECT count(bt_index_parent_check(oid, true, true)::text) FROM pg_class WHERE relname ~ '^i_\\d'"),
+		'8', "eight builds, round $round: amcheck");
+	$node->safe_psql('postgres', 'DROP INDEX ' . join(', ', map { "i_$_" } 1 .. 8));
+}
+$_->quit for @sessions;
+released($node, 'in the end');
+
+$node->stop;
+done_testing();
