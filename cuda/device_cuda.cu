@@ -214,6 +214,8 @@ GsStatus cuda_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort *
                   fail(GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
                 if (spec->elem != GS_ELEM_NONE)
                   fail(GS_INVALID, "there are no arrays of elements %d", static_cast<int>(spec->elem));
+                if (gs_engine_name(spec->engine) == nullptr)
+                  fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec->engine));
                 device->sorts.reserve(device->sorts.size() + 1);
 
                 auto made = std::make_unique<GsDeviceSort>();

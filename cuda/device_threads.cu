@@ -75,7 +75,7 @@ void check_usable(const GsDeviceSort *sort, const Request &request)
 // Memory that must be reserved for a sort of so many rows besides its images.
 u64 work_bytes_for(const GsDeviceSort *sort, u64 n_rows, u64 n_images, u64 data_bytes)
 {
-  return std::max(perform_bytes(n_rows, n_images, data_bytes, sort->spec.chunk_bytes),
+  return std::max(perform_bytes(sort->spec.engine, n_rows, n_images, data_bytes, sort->spec.chunk_bytes),
                   rows_bytes(n_rows) + page_buffers_bytes(sort, min_page_buffers));
 }
 
@@ -468,7 +468,8 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
 
   performer->started.record(performer->stream);
   perform(*performer, *sort->device->memory, sort->cancelled,
-          {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.key_width},
+          {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.key_width,
+           sort->spec.engine},
           &sort->output);
   take_page_buffers(sort, performer->stream);
   performer->event.record(performer->stream);

@@ -6,8 +6,8 @@
  * All memory is taken in two allocations before the first kernel: the rows in
  * key order, which stay, and the workspace, in which the engine's arrays and
  * those of the page layout follow each other in the same place.  The host
- * waits three times for a fixed-length sort: for the statistics of the rows,
- * for the page table, and in between once a round of the string engine.
+ * waits for the statistics of the rows, for the page table, and in between
+ * once a round of those engines that need it.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,8 +15,6 @@
 
 #include <algorithm>
 #include <optional>
-
-#include "sort_fixed.cuh"
 
 namespace gpusort
 {
@@ -34,7 +32,8 @@ struct Workspace
   char *phase; // the engine's, then the layout's
 };
 
-Workspace carve_workspace(Carver &carve, u32 n_rows, u64 n_images, u64 page_bytes_total, u32 chunk_bytes)
+Workspace carve_workspace(Carver &carve, GsEngine engine, u32 n_rows, u64 n_images, u64 page_bytes_total,
+                          u32 chunk_bytes)
 {
   Workspace space;
 
@@ -43,8 +42,8 @@ Workspace carve_workspace(Carver &carve, u32 n_rows, u64 n_images, u64 page_byte
   space.keys = carve.take<KeyRef>(n_rows);
   space.order = carve.take<u32>(n_rows);
   space.tie = carve.take<u8>(n_rows);
-  space.phase = carve.take<char>(std::max({sort_string_workspace(n_rows), sort_fixed_workspace(n_rows),
-                                           layout_pages_workspace(n_rows, page_bytes_total, chunk_bytes)}));
+  space.phase = carve.take<char>(std::max(engine_workspace(engine, n_rows),
+                                          layout_pages_workspace(n_rows, page_bytes_total, chunk_bytes)));
   return space;
 }
 
@@ -61,14 +60,15 @@ u64 rows_bytes(u64 n_rows)
   return align_up<u64>(n_rows * sizeof(RowRef), 512) + align_up<u64>(n_rows * sizeof(KeySpan), 512);
 }
 
-u64 perform_bytes(u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes)
+u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes)
 {
   if (n_rows == 0)
     return 0;
 
   Carver carve;
 
-  carve_workspace(carve, static_cast<u32>(n_rows), n_images, max_page_bytes(n_rows, row_bytes), chunk_bytes);
+  carve_workspace(carve, engine, static_cast<u32>(n_rows), n_images, max_page_bytes(n_rows, row_bytes),
+                  chunk_bytes);
   return align_up<u64>(carve.bytes(), 512) + rows_bytes(n_rows);
 }
 
@@ -87,12 +87,13 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   u64 page_bytes_total = max_page_bytes(n_rows, row_bytes);
   Carver sizes;
 
-  carve_workspace(sizes, n_rows, n_images, page_bytes_total, input.chunk_bytes);
+  carve_workspace(sizes, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
 
   DeviceBuffer rows(memory, rows_bytes(n_rows), stream);
   DeviceBuffer workspace(memory, sizes.bytes(), stream);
   Carver carve(workspace.get());
-  Workspace space = carve_workspace(carve, n_rows, n_images, page_bytes_total, input.chunk_bytes);
+  Workspace space =
+      carve_workspace(carve, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
 
   GS_CUDA_TRY(cudaMemcpyAsync(space.images, input.images.data(), n_images * sizeof(ImageRef),
                               cudaMemcpyHostToDevice, stream));
@@ -108,17 +109,9 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
     fail(GS_INVALID, "a record points outside of its chunk or breaks its sort's limits");
   context.check_cancelled();
 
-  if (sort_fixed_fits(stats))
-  {
-    output->engine = sort_fixed(space.keys, n_rows, stats, space.phase, space.order, space.tie, stream);
-    output->rounds = 1;
-  }
-  else
-  {
-    output->engine = "radix, strings";
-    output->rounds =
-        sort_string(context, space.keys, n_rows, stats.prefix, space.phase, space.order, space.tie);
-  }
+  EngineReport report =
+      run_engine(context, input.engine, space.keys, n_rows, stats, space.phase, space.order, space.tie);
+
   context.check_cancelled();
 
   // Rows that overlap in their chunks can fill more pages than were foreseen.
@@ -142,6 +135,8 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   layout_pages(n_rows, stats, input.chunk_bytes, phase, row_refs, &output->pages, stream);
 
   output->stats = stats;
+  output->rounds = report.rounds;
+  output->engine = report.name;
   output->spans = spans;
   output->rows = static_cast<RowRef *>(rows.detach());
 }

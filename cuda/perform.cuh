@@ -9,8 +9,8 @@
 #define GS_PERFORM_CUH
 
 #include "cuda_memory.cuh"
+#include "engine.cuh"
 #include "gather.cuh"
-#include "sort_string.cuh"
 
 namespace gpusort
 {
@@ -21,6 +21,7 @@ struct PerformInput
   u32 n_rows;                          // > 0
   u32 chunk_bytes;
   u32 key_width;
+  GsEngine engine;
 };
 
 struct PerformOutput
@@ -45,7 +46,7 @@ struct Performer
 };
 
 // Bytes that perform() may take, of which rows_bytes() stay taken.
-u64 perform_bytes(u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes);
+u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes);
 u64 rows_bytes(u64 n_rows);
 
 void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool> &cancelled,

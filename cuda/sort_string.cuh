@@ -10,37 +10,10 @@
 #define GS_SORT_STRING_CUH
 
 #include "rows.cuh"
+#include "sort_context.cuh"
 
 namespace gpusort
 {
-
-// What a round tells the host, written by the device.
-struct RoundCounts
-{
-  u32 live;
-  u32 segments;
-};
-
-// What a sorting thread brings along.
-struct SortContext
-{
-  cudaStream_t stream;
-  Event &event;
-  RoundCounts *counts; // pinned
-  const std::atomic<bool> &cancelled;
-
-  void check_cancelled() const
-  {
-    if (cancelled.load(std::memory_order_relaxed))
-      fail(GS_CANCELLED, "the sort was cancelled");
-  }
-  // Waits until the stream has done all of its work.
-  void wait() const
-  {
-    event.record(stream);
-    event.wait();
-  }
-};
 
 // Bytes of workspace for any n_rows keys.
 u64 sort_string_workspace(u32 n_rows);

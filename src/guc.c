@@ -13,6 +13,7 @@
 #include "utils/guc.h"
 
 #include "compat.h"
+#include "device/device.h"
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
@@ -31,6 +32,7 @@ double		gs_guc_setup_cost = 400.0;
 double		gs_guc_feed_row_cost = 0.01;
 double		gs_guc_fetch_row_cost = 0.003;
 
+int			gs_guc_engine = GS_ENGINE_AUTO;
 bool		gs_guc_force = false;
 
 static const struct config_enum_entry device_choices[] = {
@@ -40,6 +42,9 @@ static const struct config_enum_entry device_choices[] = {
 	{"off", GS_CHOOSE_OFF, false},
 	{NULL, 0, false}
 };
+
+/* Filled by gs_guc_define(); the last entry ends it */
+static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
 
 static void
 define_server_settings(void)
@@ -107,6 +112,16 @@ gs_guc_define(bool preloading)
 							 &gs_guc_fetch_row_cost, 0.003, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
+	for (int i = 0; i < GS_N_ENGINES; i++)
+	{
+		engine_choices[i].name = gs_engine_name((GsEngine) i);
+		engine_choices[i].val = i;
+	}
+	DefineCustomEnumVariable("gpusort.engine",
+							 "Chooses the algorithm that a CUDA device sorts by.",
+							 "All but auto are published algorithms, for comparison.",
+							 &gs_guc_engine, GS_ENGINE_AUTO, engine_choices,
+							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.force",
 							 "Makes gpusort take every sort that it supports, whatever its cost and size.",
 							 "For tests and benchmarks.",

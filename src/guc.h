@@ -34,6 +34,7 @@ extern double gs_guc_feed_row_cost;
 extern double gs_guc_fetch_row_cost;
 
 /* for developers */
+extern int	gs_guc_engine;		/* a GsEngine */
 extern bool gs_guc_force;
 
 /* preloading: whether the settings of server start can still be defined */

@@ -146,11 +146,25 @@ gs_page_entry(const void *page, size_t page_bytes, uint32_t i)
  */
 #define gs_max_row_bytes(chunk_bytes)	((chunk_bytes) / 8 - 16)
 
-/* How records are ordered. */
+/*
+ * How records, or arrays, are ordered.  All but the first are published
+ * algorithms, kept for comparison: an engine that a device does not have, or
+ * that cannot order what it is given, leaves it to GS_ENGINE_AUTO.
+ */
 typedef enum GsEngine
 {
-	GS_ENGINE_AUTO = 0
+	GS_ENGINE_AUTO = 0,			/* the device chooses */
+	GS_ENGINE_RADIX2013,		/* Deshpande, Narayanan */
+	GS_ENGINE_RADIX2013_FIXED,	/* the same, segment numbers of 4 bytes */
+	GS_ENGINE_RADIX2013_KEEP,	/* the same, singletons kept */
+	GS_ENGINE_RADIX2013_FIXED_KEEP, /* both */
+	GS_ENGINE_MERGE2012,		/* Davidson, Tarjan, Garland, Owens */
+	GS_ENGINE_RADIX2011,		/* Harada, Howes */
+	GS_ENGINE_ARRAYSORT2016,	/* Awan, Saeed: arrays */
+	GS_ENGINE_STA				/* their baseline: arrays */
 } GsEngine;
+
+#define GS_N_ENGINES 9
 
 /* Elements of arrays. */
 typedef enum GsElem
@@ -216,7 +230,7 @@ typedef struct GsSortResult
 	uint64_t	row_bytes;
 	uint64_t	key_bytes;
 	uint32_t	rounds;			/* passes over key words that it took */
-	const char *engine;			/* name for EXPLAIN; static */
+	const char *engine;			/* what ordered it, for EXPLAIN; static */
 	double		copy_in_ms;		/* device time so far, by phase */
 	double		sort_ms;
 	double		gather_ms;
@@ -302,6 +316,9 @@ extern const GsDeviceOps gs_device_cuda;
 #endif
 
 extern const char *gs_status_name(GsStatus status);
+
+/* As in the setting gpusort.engine; NULL where there is no such engine. */
+extern const char *gs_engine_name(GsEngine engine);
 
 #ifdef __cplusplus
 }

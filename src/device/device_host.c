@@ -564,8 +564,8 @@ host_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort, Gs
 
 	if (chunk_bytes < MIN_CHUNK_BYTES || (chunk_bytes & (chunk_bytes - 1)) != 0)
 		return fail(error, GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
-	if (spec->engine != GS_ENGINE_AUTO)
-		return fail(error, GS_INVALID, "the host device has no engine %d", (int) spec->engine);
+	if (gs_engine_name(spec->engine) == NULL)
+		return fail(error, GS_INVALID, "there is no engine %d", (int) spec->engine);
 	if (spec->elem != GS_ELEM_NONE && (gs_elem_bytes(spec->elem) == 0 || spec->key_width > 0))
 		return fail(error, GS_INVALID, "there are no arrays of elements %d", (int) spec->elem);
 	made = calloc(1, sizeof(GsDeviceSort));
@@ -911,7 +911,7 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 		sort->queues[JOB_SORT_ARRAYS].ms;
 	result->gather_ms = sort->queues[JOB_FETCH].ms + sort->queues[JOB_FETCH_KEYS].ms;
 	result->copy_out_ms = sort->queues[JOB_FETCH_IMAGE].ms;
-	result->engine = "radix";
+	result->engine = "host radix";
 	if (sort->spec.elem != GS_ELEM_NONE)
 		result->n_rows = sort->n_rows;
 	else if (sort->state == SORT_PERFORMED || sort->state == SORT_REORDERING)

@@ -109,6 +109,7 @@ gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
 			client->number = number;
 			client->session = &gs_sessions[number];
 			client->session->key_width = key_width;
+			client->session->engine_wanted = (GsEngine) gs_guc_engine;
 			if (layout)
 				client->session->layout = *layout;
 			client->id = client->session->id;

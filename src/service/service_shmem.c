@@ -263,6 +263,7 @@ gs_session_alloc(int extra_chunks)
 	session->user = GetUserId();
 	session->opened = GetCurrentTimestamp();
 	session->key_width = 0;
+	session->engine_wanted = GS_ENGINE_AUTO;
 	session->layout.n_parts = 0;
 	session->reserved = 0;
 	session->attached = 0;

@@ -113,6 +113,7 @@ typedef struct GsSession
 
 	/* what */
 	uint32		key_width;
+	GsEngine	engine_wanted;
 	GsKeyLayout layout;			/* with parts: the order is to be checked */
 
 	/* chunks */

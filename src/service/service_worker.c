@@ -210,7 +210,7 @@ serve_session(int number)
 
 		spec.chunk_bytes = GS_CHUNK_BYTES;
 		spec.key_width = gs_sessions[number].key_width;
-		spec.engine = GS_ENGINE_AUTO;
+		spec.engine = gs_sessions[number].engine_wanted;
 		status = ops->sort_open(device, &spec, &s->sort, &error);
 		if (status != GS_OK)
 		{

@@ -3,10 +3,11 @@
  * test_device.c
  *	  The conformance suite of all gpusort devices.
  *
- *	  test_device DEVICE [--seed N] [--threads N] [--only TEXT]
- *	  test_device DEVICE --bench FILE [--threads N]
+ *	  test_device DEVICE [--seed N] [--threads N] [--only TEXT] [--engine NAME]
+ *	  test_device DEVICE --bench FILE [--threads N] [--engine NAME]
  *
- * DEVICE is "host", or "cuda" where the suite was built with it.  A case
+ * DEVICE is "host", or "cuda" where the suite was built with it; NAME is one
+ * that gpusort.engine can have.  A case
  * prints "ok" or "not ok" and its name; the last line counts both.  A device
  * that does not exist here is skipped, with success.
  *
@@ -24,6 +25,7 @@ static const GsDeviceOps *ops;
 static uint64_t seed = 1;
 static int	threads;
 static const char *only;
+GsEngine	test_engine = GS_ENGINE_AUTO;
 
 static unsigned n_passed;
 static unsigned n_failed;
@@ -475,6 +477,11 @@ case_misuse(TestDevice *td)
 	status = td->ops->sort_open(td->device, &spec, &none, &error);
 	CHECK(status == GS_INVALID && error.message[0] != '\0' && none == NULL,
 		  "chunks that are no power of two: %s", gs_status_name(status));
+	spec.chunk_bytes = 65536;
+	spec.engine = (GsEngine) GS_N_ENGINES;
+	status = td->ops->sort_open(td->device, &spec, &none, &error);
+	CHECK(status == GS_INVALID && error.message[0] != '\0' && none == NULL,
+		  "an engine that does not exist: %s", gs_status_name(status));
 	test_input_init(&in, 65536);
 	test_make_words(&in, 1000, &rng);
 	test_input_finish(&in);
@@ -640,7 +647,8 @@ run_suite(void)
 	}
 	memset(&info, 0, sizeof(info));
 	ops->info(td.device, &info);
-	printf("# %s: %s, seed %llu\n", ops->name, info.name, (unsigned long long) seed);
+	printf("# %s: %s, engine %s, seed %llu\n", ops->name, info.name, gs_engine_name(test_engine),
+		   (unsigned long long) seed);
 	case_generators(&td);
 	case_fixed(&td);
 	case_sizes(&td);
@@ -667,6 +675,21 @@ run_suite(void)
 	return n_failed > 0 || n_passed == 0;
 }
 
+/* Sort with the engine of that name; false where there is none. */
+static bool
+find_engine(const char *name)
+{
+	for (int i = 0; i < GS_N_ENGINES; i++)
+	{
+		if (strcmp(name, gs_engine_name((GsEngine) i)) == 0)
+		{
+			test_engine = (GsEngine) i;
+			return true;
+		}
+	}
+	return false;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -683,6 +706,8 @@ main(int argc, char **argv)
 			only = argv[i + 1];
 		else if (strcmp(argv[i], "--bench") == 0)
 			bench = argv[i + 1];
+		else if (strcmp(argv[i], "--engine") == 0)
+			usage |= !find_engine(argv[i + 1]);
 		else
 			usage = true;
 	}
@@ -700,7 +725,8 @@ main(int argc, char **argv)
 #endif
 	if (usage || ops == NULL)
 	{
-		fprintf(stderr, "usage: test_device host|cuda [--seed N] [--threads N] [--only TEXT] [--bench FILE]\n");
+		fprintf(stderr, "usage: test_device host|cuda [--seed N] [--threads N] [--only TEXT] [--engine NAME]"
+				" [--bench FILE]\n");
 		return 2;
 	}
 	return bench != NULL ? test_run_bench(ops, threads, bench) : run_suite();

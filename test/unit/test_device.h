@@ -141,6 +141,9 @@ extern GsStatus test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memor
 						  int threads, GsError *error);
 extern void test_close(TestDevice *td);
 
+/* What all sorts are opened with. */
+extern GsEngine test_engine;
+
 /* Wait for a job; false and a failed check after a minute and a half. */
 extern bool test_wait(TestDevice *td, GsJob *job);
 

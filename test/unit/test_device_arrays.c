@@ -281,6 +281,7 @@ open_arrays(TestDevice *td, GsElem elem, bool descending, uint32_t chunk_bytes)
 	GsStatus	status;
 
 	spec.chunk_bytes = chunk_bytes;
+	spec.engine = test_engine;
 	spec.elem = elem;
 	spec.descending = descending;
 	status = td->ops->sort_open(td->device, &spec, &sort, &error);

@@ -172,7 +172,7 @@ test_run_bench(const GsDeviceOps *ops, int threads, const char *path)
 	char	   *arena = aligned_alloc(4096, (size_t) MAX_CHUNKS * BENCH_CHUNK_BYTES);
 	char	   *pages = aligned_alloc(4096, (size_t) 8 * BENCH_CHUNK_BYTES);
 	uint32_t	n_chunks;
-	GsSortSpec	spec = {.chunk_bytes = BENCH_CHUNK_BYTES};
+	GsSortSpec	spec = {.chunk_bytes = BENCH_CHUNK_BYTES, .engine = test_engine};
 	GsError		error;
 	TestDevice	td;
 	GsStatus	status;
