@@ -51,12 +51,14 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 						   room_left(writer) - row_bytes, &inexact);
 	if (unlikely(key_len == GS_KEY_NO_ROOM))
 		return GS_CHUNK_PUT_FULL;
+	if (unlikely(key_len == GS_KEY_TOO_LONG))
+		return GS_CHUNK_PUT_NO_KEY;
 
 	/*
 	 * Keys of the longest length all count as inexact, so that keys which tie
-	 * are either all inexact or all exact.
+	 * are either all inexact or all exact.  Not so those that are never cut.
 	 */
-	if (unlikely(key_len >= GS_KEY_MAX))
+	if (unlikely(key_len >= GS_KEY_MAX && !desc->whole))
 	{
 		inexact = true;
 		writer->inexact++;

@@ -30,7 +30,8 @@ typedef enum GsChunkPut
 	GS_CHUNK_PUT_OK,
 	GS_CHUNK_PUT_FULL,			/* does not fit into what is left: try again
 								 * in an empty chunk */
-	GS_CHUNK_PUT_BIG			/* the row is too large for any chunk */
+	GS_CHUNK_PUT_BIG,			/* the row is too large for any chunk */
+	GS_CHUNK_PUT_NO_KEY			/* the row has no key: GS_KEY_TOO_LONG */
 } GsChunkPut;
 
 extern void gs_chunk_begin(GsChunkWriter *writer, char *memory);

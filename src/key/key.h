@@ -12,7 +12,9 @@
  * with nothing after the null byte of a NULL, except that keys of a fixed
  * width are filled up with zeroes.  Equal keys mean equal to the operator
  * class, column by column, unless one of them is marked inexact; then, and
- * only then, the columns' own operators must settle the tie.
+ * only then, the columns' own operators must settle the tie.  Keys that hold
+ * text of a libc collation are exact or not made at all (GS_KEY_TOO_LONG),
+ * since their order is proven from the texts in them (key_check.h).
  *
  * Protocol
  *	  1. gs_key_desc_create, while planning and again in every process that
@@ -34,8 +36,9 @@
 /* Widest key that is treated as one of fixed width. */
 #define GS_KEY_FIXED_MAX	16
 
-/* gs_key_write's answer where the key does not fit. */
+/* gs_key_write's answers where the key does not fit: here, or ever. */
 #define GS_KEY_NO_ROOM		UINT32_MAX
+#define GS_KEY_TOO_LONG		(UINT32_MAX - 1)
 
 /* Why a sort's columns cannot be written as keys. */
 typedef enum GsRefusal
@@ -118,6 +121,7 @@ typedef struct GsKeyDesc
 	int			ncols;
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
+	bool		whole;			/* keys are never cut off: GS_KEY_TOO_LONG */
 	AttrNumber	max_attno;		/* highest attno of the columns */
 	GsKeyShape	shape;
 	GsKeyColumn cols[FLEXIBLE_ARRAY_MEMBER];
@@ -160,7 +164,8 @@ extern const char *gs_refusal_name(GsRefusal refusal);
  * Where the key would need more than capacity bytes and capacity is less than
  * GS_KEY_MAX, returns GS_KEY_NO_ROOM; dst may have been written to.  The caller
  * then tries again with at least GS_KEY_MAX, which always succeeds: a key
- * longer than GS_KEY_MAX is cut there, and *inexact set.
+ * longer than GS_KEY_MAX is cut there, and *inexact set.  Only where keys are
+ * to be whole the answer is GS_KEY_TOO_LONG instead, whatever the capacity.
  *
  * The first value of an enum reads pg_enum.
  *

@@ -81,8 +81,8 @@ read_libc(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at, 
 
 	value->level_end = find_byte(key, at + 1, len, LEVEL_END ^ flip);
 	value->text = value->level_end + 1;
-	if (value->level_end == at + 1 && value->text < len && key[value->text] != (TEXT_END ^ flip))
-		value->text = find_byte(key, value->text, len, LEVEL_END ^ flip) + 1;
+	if (value->text < len && key[value->text] == (LEVEL_END ^ flip))
+		value->text = find_byte(key, value->text + 1, len, LEVEL_END ^ flip) + 1;
 	value->text_end = find_byte(key, value->text, len, TEXT_END ^ flip);
 	return value->text_end < len;
 }

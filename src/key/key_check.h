@@ -15,9 +15,9 @@
  *	  FIXED		null byte, width bytes
  *	  TEXT		null byte, bytes without NUL, 00
  *	  ESCAPED	null byte, bytes with each NUL written as 00 01, 00 00
- *	  LIBC		null byte, level 1, 01, text, 00; where level 1 is empty and
- *				the text is not, null byte, 01, further levels, 01, text, 00
- *				(key_libc.h).  No level holds 00 or 01
+ *	  LIBC		null byte, level 1, 01, text, 00; or, and so where the text
+ *				itself begins with 01: null byte, level 1, 01, 01, further
+ *				levels, 01, text, 00 (key_libc.h).  No level holds 00 or 01
  *	  REST		the rest of the key
  *	  For DESC all but the null byte is complemented, except in REST.
  *

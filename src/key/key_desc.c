@@ -61,6 +61,8 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 			fixed = false;
 		width += 1 + col->width;
 	}
+	for (int i = 0; i < ncols; i++)
+		desc->whole = desc->whole || desc->cols[i].libc != NULL;
 	*refusal = check_layout(desc);
 	if (*refusal != GS_REFUSE_NONE)
 	{

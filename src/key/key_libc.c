@@ -12,6 +12,11 @@
  * all pairs once, and texts that hold one go to strxfrm, as do those that are
  * not ASCII.
  *
+ * Hangul, emoji and combining marks have no weight of level 1 at all.  Where a
+ * text consists of such characters to a good part, level 1 says too little,
+ * texts that agree on it are many, and comparing them costs the more: strcoll
+ * takes 7 to 50 microseconds for ten syllables.  There the other levels follow.
+ *
  * A wrong guess here costs time, never correctness: see key_libc.h.
  *
  *-------------------------------------------------------------------------
@@ -24,6 +29,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -34,6 +40,16 @@
 
 /* What ends level 1 in glibc's keys, and in ours. */
 #define LEVEL_END		0x01
+
+/*
+ * Of longer texts the first bytes have to do for a guess.  What is cut off
+ * there only makes texts equal that agree so far.
+ */
+#define LEVEL_MAX		1024
+#define GUESS_TEXT		1024
+
+/* The rest follows where one character in so many has no weight of level 1. */
+#define WEIGHTLESS_SHARE 4
 
 /* A character's level-1 weight in the table. */
 #define WEIGHT_MAX		7
@@ -54,6 +70,9 @@ struct GsLibcCollation
 	Weight		weights[128];
 	/* bit b of pairs[a]: "ab" is not a's weight followed by b's */
 	uint64		pairs[128][2];
+	/* characters up to U+FFFF: is it known, and the answer */
+	uint64	   *weightless_known;
+	uint64	   *weightless;
 	GsLibcCollation *next;
 };
 
@@ -179,6 +198,11 @@ gs_libc_collation(Oid oid)
 	if (!collation->usable)
 		return NULL;
 	learn_table(collation);
+	if (GetDatabaseEncoding() == PG_UTF8)
+	{
+		collation->weightless_known = MemoryContextAllocZero(TopMemoryContext, 0x10000 / 8);
+		collation->weightless = MemoryContextAllocZero(TopMemoryContext, 0x10000 / 8);
+	}
 	return collation;
 }
 
@@ -206,12 +230,12 @@ append_byte(uint8 *dst, size_t room, size_t *used, uint8 byte)
 }
 
 /*
- * Level 1 by the table.  Returns false, with nothing of consequence written,
- * where the text is not for the table.  *fits is false where room was short.
+ * Level 1 by the table, as far as there is room.  Returns false where the
+ * text is not for the table.
  */
 static inline bool
 append_by_table(const GsLibcCollation *collation, uint8 *dst, size_t room, size_t *used,
-				const uint8 *text, size_t len, bool *fits)
+				const uint8 *text, size_t len)
 {
 	size_t		at = *used;
 	uint8		previous = 0;
@@ -230,13 +254,7 @@ append_by_table(const GsLibcCollation *collation, uint8 *dst, size_t room, size_
 		if (likely(room - at >= 8))
 			memcpy(dst + at, weight->bytes, 7);
 		else if (room - at < weight->len)
-		{
-			/* the rest might still not be for the table; a cut key may differ */
-			memcpy(dst + at, weight->bytes, room - at);
-			*used = room;
-			*fits = false;
-			return true;
-		}
+			break;
 		else
 			memcpy(dst + at, weight->bytes, weight->len);
 		at += weight->len;
@@ -245,25 +263,71 @@ append_by_table(const GsLibcCollation *collation, uint8 *dst, size_t room, size_
 	return true;
 }
 
-/* Level 1, and the rest where that is empty, by strxfrm. */
+/* Has a character, len bytes of UTF-8, no weight of level 1? */
+static bool
+is_weightless(const GsLibcCollation *collation, const uint8 *character, int len)
+{
+	char		string[MAX_MULTIBYTE_CHAR_LEN + 1];
+	char		key[256];
+	uint32		c;
+	uint64		bit;
+
+	if (len > 3)
+		return true;			/* mostly emoji; whoever asks goes by the share */
+	c = utf8_to_unicode(character) & 0xffff;
+	bit = UINT64CONST(1) << (c & 63);
+	if (!(collation->weightless_known[c >> 6] & bit))
+	{
+		memcpy(string, character, len);
+		string[len] = '\0';
+		key[0] = LEVEL_END;
+		if (strxfrm_l(key, string, sizeof(key), collation->locale) < sizeof(key) &&
+			(key[0] == LEVEL_END || key[0] == '\0'))
+			collation->weightless[c >> 6] |= bit;
+		collation->weightless_known[c >> 6] |= bit;
+	}
+	return (collation->weightless[c >> 6] & bit) != 0;
+}
+
+/* Does level 1 say too little of a text? */
+static bool
+is_mostly_weightless(const GsLibcCollation *collation, const uint8 *text, size_t len)
+{
+	size_t		n = 0;
+	size_t		weightless = 0;
+
+	if (collation->weightless_known == NULL)
+		return false;
+	for (size_t i = 0; i < len; n++)
+	{
+		int			bytes = pg_utf_mblen(text + i);
+
+		if (bytes > 1 && i + bytes <= len && is_weightless(collation, text + i, bytes))
+			weightless++;
+		i += bytes;
+	}
+	return weightless * WEIGHTLESS_SHARE >= n;
+}
+
+/* Level 1 by strxfrm, and the rest where level 1 says too little. */
 static bool
 append_by_strxfrm(const GsLibcCollation *collation, uint8 *dst, size_t room, size_t *used,
 				  const uint8 *text, size_t len)
 {
-	char		stack_text[512];
+	char		string[GUESS_TEXT + 1];
 	char		stack_key[4096];
-	char	   *string = stack_text;
 	char	   *key = stack_key;
 	size_t		size = sizeof(stack_key);
 	size_t		key_len;
+	size_t		guess_len = len;
 	char	   *end;
 	size_t		level_1;
 	bool		fits;
 
-	if (len >= sizeof(stack_text))
-		string = palloc(len + 1);
-	memcpy(string, text, len);
-	string[len] = '\0';
+	if (len > GUESS_TEXT)
+		guess_len = pg_mbcliplen((const char *) text, len, GUESS_TEXT);
+	memcpy(string, text, guess_len);
+	string[guess_len] = '\0';
 	key_len = strxfrm_l(key, string, size, collation->locale);
 	if (key_len >= size)
 	{
@@ -274,28 +338,26 @@ append_by_strxfrm(const GsLibcCollation *collation, uint8 *dst, size_t room, siz
 
 	end = memchr(key, LEVEL_END, key_len);
 	level_1 = end ? (size_t) (end - key) : key_len;
-	fits = append(dst, room, used, (uint8 *) key, level_1);
-	if (level_1 == 0 && len > 0)
+	fits = append(dst, room, used, (uint8 *) key, Min(level_1, LEVEL_MAX)) &&
+		append_byte(dst, room, used, LEVEL_END);
+	if (fits && len > 0 &&
+		(level_1 == 0 || is_mostly_weightless(collation, text, guess_len)))
 	{
+		size_t		rest_end = Min(key_len, level_1 + 1 + LEVEL_MAX);
+
 		fits = append_byte(dst, room, used, LEVEL_END);
-		for (size_t i = 1; i < key_len && fits; i++)
+		for (size_t i = level_1 + 1; i < rest_end && fits; i++)
 		{
 			uint8		byte = (uint8) key[i];
 
 			if (byte <= 0x02)
-			{
 				fits = append_byte(dst, room, used, 0x02) &&
 					append_byte(dst, room, used, byte + 1);
-			}
 			else
 				fits = append_byte(dst, room, used, byte);
 		}
-		/* an empty rest would read as the empty text */
-		if (key_len <= 1)
-			fits = fits && append_byte(dst, room, used, 0x02);
+		fits = fits && append_byte(dst, room, used, LEVEL_END);
 	}
-	if (string != stack_text)
-		pfree(string);
 	if (key != stack_key)
 		pfree(key);
 	return fits;
@@ -305,16 +367,24 @@ bool
 gs_libc_put(const GsLibcCollation *collation, uint8 *dst, size_t room,
 			const uint8 *text, size_t len, size_t *written)
 {
-	bool		fits = true;
+	bool		fits;
 
 	*written = 0;
-	if (!append_by_table(collation, dst, room, written, text, len, &fits) ||
-		(*written == 0 && len > 0))
+	if (append_by_table(collation, dst, Min(room, LEVEL_MAX), written, text, len) &&
+		(*written > 0 || len == 0))
+	{
+		fits = append_byte(dst, room, written, LEVEL_END);
+
+		/* a text that begins like a rest follows an empty one */
+		if (unlikely(len > 0 && text[0] == LEVEL_END))
+			fits = fits && append_byte(dst, room, written, LEVEL_END) &&
+				append_byte(dst, room, written, LEVEL_END);
+	}
+	else
 	{
 		*written = 0;
 		fits = append_by_strxfrm(collation, dst, room, written, text, len);
 	}
-	fits = fits && append_byte(dst, room, written, LEVEL_END);
 	fits = fits && append(dst, room, written, text, len);
 	return fits && append_byte(dst, room, written, 0);
 }

@@ -15,7 +15,8 @@
  * instead: the caller has a larger buffer.
  *
  * Values that are not in line are not fetched where their length alone says
- * that the room will not do.
+ * that the room will not do.  Nor is text of a libc collation where it says
+ * that no key will: there keys hold the whole text, and are never cut.
  *
  *-------------------------------------------------------------------------
  */
@@ -135,7 +136,13 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 					gs_key_complement(dst, written);
 			}
 			else
+			{
+				if (col->libc != NULL && col->kind == GS_KEY_TEXT &&
+					gs_var_length((struct varlena *) DatumGetPointer(values[at])) > GS_KEY_MAX)
+					return GS_KEY_TOO_LONG;
+
 				all = gs_key_put_varying(col, values[at], dst, end - dst, &written);
+			}
 			dst += written;
 			if (!all)
 				goto full;
@@ -146,6 +153,8 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 full:
 	if (capacity < GS_KEY_MAX)
 		return GS_KEY_NO_ROOM;
+	if (desc->whole)
+		return GS_KEY_TOO_LONG;
 	Assert(dst == end);
 	*inexact = true;
 	return GS_KEY_MAX;

@@ -293,13 +293,6 @@ note_result(GsSession *session, const GsSortResult *result)
 	session->copy_out_ms = result->copy_out_ms;
 }
 
-/* A key that was cut off does not tell its text: no need to sort first. */
-static bool
-cannot_be_checked(const GsSession *session)
-{
-	return session->layout.n_parts > 0 && session->inexact > 0;
-}
-
 /* For tests, which want to find sorts waiting: leave requests of a kind alone. */
 static bool
 chunk_is_held_up(const GsChunk *c)
@@ -371,19 +364,13 @@ advance_session(int number)
 	}
 	if (GS_FAULT("service_sort"))
 		proc_exit(1);
-	if (s->sort == NULL || session->overflow || cannot_be_checked(session) ||
-		GS_FAULT("device_memory_sort"))
+	if (s->sort == NULL || session->overflow || GS_FAULT("device_memory_sort"))
 	{
 		GsSortResult result = {0};
 
 		if (s->sort)
 			ops->result(s->sort, &result);
 		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		if (!session->overflow && cannot_be_checked(session))
-		{
-			session->overflow = true;
-			session->overflow_reason = GS_FALLBACK_ORDER;
-		}
 		session->overflow |= GS_FAULT("device_memory_sort");
 		note_result(session, &result);
 		if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */

@@ -56,13 +56,22 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	return desc;
 }
 
+/* The tuplesort of a sort whose place becomes CPU. */
 static void
-change_to_cpu(GsSort *sort, GsFallback reason)
+make_tuplesort(GsSort *sort)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
+	sort->tuplesort = gs_aside_take(sort);
+	if (sort->tuplesort == NULL)
+		sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
 	MemoryContextSwitchTo(old);
+}
+
+static void
+change_to_cpu(GsSort *sort, GsFallback reason)
+{
+	make_tuplesort(sort);
 	sort->place = GS_SORT_CPU;
 	sort->report.fallback = reason;
 	gs_stats_fallback(reason);
@@ -164,12 +173,9 @@ change_full_device_to_cpu(GsSort *sort)
 static void
 change_few_rows_to_cpu(GsSort *sort)
 {
-	MemoryContext old = MemoryContextSwitchTo(sort->context);
-
-	sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
-	MemoryContextSwitchTo(old);
+	sort->report.rows = sort->local.rows + gs_aside_rows(sort);
+	make_tuplesort(sort);
 	sort->place = GS_SORT_CPU;
-	sort->report.rows = sort->local.rows;
 	gs_local_each(sort, put_stored_row);
 	gs_local_free(sort);
 	gs_stats_count(GS_COUNT_SORTS, 1);
@@ -250,11 +256,32 @@ gs_sort_client(const GsSort *sort)
 	return sort->place == GS_SORT_DEVICE ? sort->client : NULL;
 }
 
+/* Spares writing a large row down only to learn that it has no key. */
+bool
+gs_sort_has_key(GsSort *sort, TupleTableSlot *slot)
+{
+	MemoryContext old;
+	bool		inexact;
+	uint32		len;
+
+	if (!sort->desc->whole)
+		return true;
+	old = MemoryContextSwitchTo(sort->scratch);
+	slot_getsomeattrs(slot, sort->desc->max_attno);
+	len = gs_key_write(sort->desc, slot->tts_values, slot->tts_isnull, palloc(GS_KEY_MAX),
+					   GS_KEY_MAX, &inexact);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(sort->scratch);
+	return len != GS_KEY_TOO_LONG;
+}
+
 static GsSortStatus
 put_device(GsSort *sort, TupleTableSlot *slot)
 {
 	GsFeedStatus status = gs_feeder_put(sort->feeder, slot);
 
+	if (unlikely(status == GS_FEED_BIG && !gs_sort_has_key(sort, slot)))
+		status = GS_FEED_NO_KEY;
 	if (unlikely(status == GS_FEED_BIG))
 	{
 		GsBigStub	stub;
@@ -273,6 +300,11 @@ put_device(GsSort *sort, TupleTableSlot *slot)
 		return GS_SORT_OK;
 	if (status == GS_FEED_LOST)
 		return GS_SORT_LOST;
+	if (status == GS_FEED_NO_KEY)
+	{
+		gs_aside_put(sort, slot);
+		return GS_SORT_OK;
+	}
 	change_full_device_to_cpu(sort);
 	tuplesort_puttupleslot(sort->tuplesort, slot);
 	return GS_SORT_OK;
@@ -429,7 +461,10 @@ gs_sort_perform(GsSort *sort)
 		old = MemoryContextSwitchTo(sort->context);
 		sort->rows = gs_rows_of_session(sort->client, sort->repeatable);
 		MemoryContextSwitchTo(old);
-		sort->report.rows = gs_rows_count(sort->rows);
+		if (sort->aside)
+			gs_aside_perform(sort);
+		sort->report.settled = gs_aside_rows(sort);
+		sort->report.rows = gs_rows_count(sort->rows) + gs_aside_rows(sort);
 		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
 		gs_stats_count(GS_COUNT_BYTES, sort->report.row_bytes + sort->report.key_bytes);
 	}

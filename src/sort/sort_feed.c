@@ -110,6 +110,8 @@ gs_feeder_put(GsFeeder *feeder, TupleTableSlot *slot)
 	}
 	if (put == GS_CHUNK_PUT_BIG)
 		return GS_FEED_BIG;
+	if (put == GS_CHUNK_PUT_NO_KEY)
+		return GS_FEED_NO_KEY;
 	if (feeder->status == GS_FEED_OK)
 		elog(ERROR, "row does not fit into an empty chunk");
 	return feeder->status;
@@ -132,6 +134,8 @@ gs_feeder_put_stub(GsFeeder *feeder, TupleTableSlot *slot, const void *stub, uin
 		put = gs_chunk_put_stub(&feeder->writer, feeder->desc, slot, stub, stub_bytes);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(feeder->fetched);
+	if (put == GS_CHUNK_PUT_NO_KEY)
+		return GS_FEED_NO_KEY;
 	if (put == GS_CHUNK_PUT_OK)
 		feeder->rows++;
 	else if (feeder->status == GS_FEED_OK)

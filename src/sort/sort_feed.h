@@ -15,6 +15,8 @@ typedef enum GsFeedStatus
 {
 	GS_FEED_OK,
 	GS_FEED_BIG,				/* this row is too large to be fed */
+	GS_FEED_NO_KEY,				/* this row cannot be fed, not as a stub
+								 * either */
 	GS_FEED_OVERFLOW,			/* no device memory: this row and all later
 								 * ones are the caller's, and those that
 								 * gs_feeder_take_back returns */
@@ -29,7 +31,7 @@ typedef struct GsFeeder GsFeeder;
  */
 extern GsFeeder *gs_feeder_create(GsClient *client, const GsKeyDesc *desc);
 
-/* Statuses other than OK and BIG are final: later calls return them again. */
+/* Statuses other than OK, BIG and NO_KEY are final: later calls return them again. */
 extern GsFeedStatus gs_feeder_put(GsFeeder *feeder, TupleTableSlot *slot);
 extern GsFeedStatus gs_feeder_put_stub(GsFeeder *feeder, TupleTableSlot *slot,
 									   const void *stub, uint32 stub_bytes);

@@ -57,6 +57,14 @@ gs_local_put(GsSort *sort, TupleTableSlot *slot)
 			put = gs_chunk_put_stub(chunk, sort->desc, slot, &stub, sizeof(stub));
 		else
 			put = gs_chunk_put(chunk, sort->desc, slot);
+		if (put == GS_CHUNK_PUT_NO_KEY ||
+			(put == GS_CHUNK_PUT_BIG && !gs_sort_has_key(sort, slot)))
+		{
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(sort->scratch);
+			gs_aside_put(sort, slot);
+			return;
+		}
 		if (put == GS_CHUNK_PUT_BIG)
 		{
 			MemoryContextSwitchTo(sort->context);

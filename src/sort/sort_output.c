@@ -11,6 +11,10 @@
  *	  and any key was cut, all rows are settled first and kept in a
  *	  tuplestore.
  *
+ * Rows put aside
+ *	  Those without a key (sort_aside.c) are merged in, also in forward
+ *	  direction only, and where random access is asked for beforehand.
+ *
  * Leaving out
  *	  After a restart (sort.h) the rows that were returned before must not be
  *	  returned again.  See GsSkip and gs_rows_track().
@@ -55,34 +59,37 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 	return GS_SORT_OK;
 }
 
-/* Return a row that is external, or part of a run to be settled. */
-static GsSortStatus
-get_unusual_row(GsSort *sort, bool forward, const char *row, uint32 flags, TupleTableSlot *slot)
+/* Put a row where it lies, or a stub's row, into a slot. */
+void
+gs_output_store_row(GsSort *sort, const char *row, uint32 flags, TupleTableSlot *slot)
 {
-	if (flags & GS_ENTRY_INEXACT)
-	{
-		GsSortStatus status;
+	MemoryContext old;
 
-		Assert(forward && !sort->store);
-		status = settle_run(sort, row, flags);
-		if (status != GS_SORT_OK)
-			return status;
-		if (!tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
-			elog(ERROR, "run of equal keys is empty");
-		return GS_SORT_OK;
-	}
-	else
+	if (likely(!(flags & GS_ENTRY_EXTERNAL)))
 	{
-		MemoryContext old = MemoryContextSwitchTo(sort->context);
-
-		if (sort->big_row)
-			pfree(sort->big_row);
-		sort->big_row = NULL;
-		sort->big_row = gs_big_read(sort->big, (const GsBigStub *) row);
-		MemoryContextSwitchTo(old);
-		ExecStoreMinimalTuple(sort->big_row, slot, false);
-		return GS_SORT_OK;
+		ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+		return;
 	}
+	old = MemoryContextSwitchTo(sort->context);
+	if (sort->big_row)
+		pfree(sort->big_row);
+	sort->big_row = NULL;
+	sort->big_row = gs_big_read(sort->big, (const GsBigStub *) row);
+	MemoryContextSwitchTo(old);
+	ExecStoreMinimalTuple(sort->big_row, slot, false);
+}
+
+/* Return the first row of a run to be settled. */
+static GsSortStatus
+get_settled_row(GsSort *sort, const char *row, uint32 flags, TupleTableSlot *slot)
+{
+	GsSortStatus status = settle_run(sort, row, flags);
+
+	if (status != GS_SORT_OK)
+		return status;
+	if (!tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
+		elog(ERROR, "run of equal keys is empty");
+	return GS_SORT_OK;
 }
 
 static GsSortStatus
@@ -91,6 +98,11 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	const char *row;
 	uint32		flags;
 
+	if (unlikely(sort->aside != NULL))
+	{
+		Assert(forward && !sort->store);
+		return gs_aside_get(sort, slot);
+	}
 	if (unlikely(sort->settling != NULL))
 	{
 		if (tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
@@ -105,9 +117,12 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		ExecClearTuple(slot);
 		return GS_SORT_END;
 	}
-	if (unlikely(flags & (GS_ENTRY_INEXACT | GS_ENTRY_EXTERNAL)))
-		return get_unusual_row(sort, forward, row, flags, slot);
-	ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+	if (unlikely(flags & GS_ENTRY_INEXACT))
+	{
+		Assert(forward && !sort->store);
+		return get_settled_row(sort, row, flags, slot);
+	}
+	gs_output_store_row(sort, row, flags, slot);
 	return GS_SORT_OK;
 }
 
@@ -216,7 +231,9 @@ gs_output_begin(GsSort *sort)
 	sort->mark.rank = -1;
 	if (!sort->random_access || sort->place == GS_SORT_CPU)
 		return GS_SORT_OK;
-	if (sort->place == GS_SORT_DEVICE)
+	if (sort->aside)
+		inexact = true;
+	else if (sort->place == GS_SORT_DEVICE)
 		inexact = gs_client_session(sort->client)->inexact > 0;
 	else
 		for (int i = 0; i < sort->local.n_chunks; i++)
@@ -280,7 +297,8 @@ void
 gs_output_plan_skip(GsSort *sort)
 {
 	GsSkip	   *skip = &sort->skip;
-	const uint64 *hashes;
+	const GsRowHashes *latest;
+	uint64		aside = 0;
 	uint64		n;
 
 	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0)
@@ -295,13 +313,23 @@ gs_output_plan_skip(GsSort *sort)
 		skip->before = sort->emitted;
 		return;
 	}
-	if (!gs_rows_track(sort->rows, &skip->before, &hashes, &n))
+	if (sort->aside && !gs_aside_track(sort, &aside, &latest))
 		gs_sort_report_lost(sort);
+	if (sort->aside && latest->n > 0)
+		skip->before = sort->emitted - latest->n;
+	else
+	{
+		/* no row put aside is part of the group, so all stand before it */
+		if (!gs_rows_track(sort->rows, &skip->before, &latest))
+			gs_sort_report_lost(sort);
+		skip->before += aside;
+	}
+	n = latest->n;
 	Assert(skip->before + n == sort->emitted);
 
 	skip->hashes = MemoryContextAlloc(sort->context, Max(n, 1) * sizeof(uint64));
 	skip->counts = MemoryContextAllocZero(sort->context, Max(n, 1) * sizeof(uint64));
-	memcpy(skip->hashes, hashes, n * sizeof(uint64));
+	memcpy(skip->hashes, latest->hashes, n * sizeof(uint64));
 	qsort(skip->hashes, n, sizeof(uint64), compare_hashes);
 	for (uint64 i = 0; i < n; i++)
 	{
@@ -322,6 +350,7 @@ gs_output_end(GsSort *sort)
 	if (sort->store)
 		tuplestore_end(sort->store);
 	sort->store = NULL;
+	gs_aside_end(sort);
 	if (sort->rows)
 		gs_rows_end(sort->rows);
 	sort->rows = NULL;

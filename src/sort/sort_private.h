@@ -6,6 +6,7 @@
  *	  sort.c		 begin, put, perform, restart: the way in
  *	  sort_local.c	 rows kept in this process
  *	  sort_output.c	 get, settle, mark: the way out
+ *	  sort_aside.c	 rows without a key: both ways
  *
  *-------------------------------------------------------------------------
  */
@@ -39,6 +40,8 @@ typedef struct GsSkip
 	uint64		left;			/* sum of the counts */
 } GsSkip;
 
+typedef struct GsAside GsAside;
+
 struct GsSort
 {
 	/* constant */
@@ -63,6 +66,8 @@ struct GsSort
 								 * taken back */
 	Tuplesortstate *tuplesort;	/* place CPU */
 	GsBigRows  *big;			/* NULL until there is one */
+	GsAside    *aside;			/* rows without a key; NULL until there is
+								 * one, or place CPU */
 	TupleTableSlot *row_slot;	/* to pass stored rows on */
 
 	/* the way out */
@@ -82,6 +87,9 @@ struct GsSort
 /* sort.c */
 extern Tuplesortstate *gs_sort_make_tuplesort(GsSort *sort, bool random_access);
 
+/* Can a row that is too large for a chunk be fed as a stub? */
+extern bool gs_sort_has_key(GsSort *sort, TupleTableSlot *slot);
+
 /* A stored row in a slot that is good until the next call. */
 extern TupleTableSlot *gs_sort_stored_row(GsSort *sort, const char *row, bool external);
 
@@ -98,7 +106,27 @@ extern void gs_local_each_of_chunk(GsSort *sort, const GsChunkWriter *chunk,
 
 /* sort_output.c */
 extern GsSortStatus gs_output_begin(GsSort *sort);
+extern void gs_output_store_row(GsSort *sort, const char *row, uint32 flags,
+								TupleTableSlot *slot);
 extern void gs_output_plan_skip(GsSort *sort);
 extern void gs_output_end(GsSort *sort);
+
+/* sort_aside.c */
+extern void gs_aside_put(GsSort *sort, TupleTableSlot *slot);
+
+/* The tuplesort that holds them, to be the sort's own; NULL: there are none. */
+extern Tuplesortstate *gs_aside_take(GsSort *sort);
+extern uint64 gs_aside_rows(const GsSort *sort);
+extern void gs_aside_perform(GsSort *sort);
+
+/* The next row, of those put aside or the device's. */
+extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
+
+/*
+ * How many rows put aside were returned, and the hashes of those after the
+ * device's last row; false where these were too many.
+ */
+extern bool gs_aside_track(const GsSort *sort, uint64 *returned, const GsRowHashes **latest);
+extern void gs_aside_end(GsSort *sort);
 
 #endif							/* GS_SORT_PRIVATE_H */

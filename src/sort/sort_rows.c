@@ -61,11 +61,8 @@ struct GsRows
 	GsRowsPlace sought;
 
 	bool		keep_track;
-	bool		track_lost;
 	uint64		track_before;
-	uint64	   *track;
-	uint64		n_track;
-	uint64		max_track;
+	GsRowHashes track;
 };
 
 GsRows *
@@ -98,8 +95,7 @@ gs_rows_of_session(GsClient *client, bool keep_track)
 void
 gs_rows_end(GsRows *rows)
 {
-	if (rows->track)
-		pfree(rows->track);
+	gs_row_hashes_free(&rows->track);
 	/* chunks go back with the session */
 	pfree(rows);
 }
@@ -128,25 +124,39 @@ page_entry(const GsRows *rows, int pos)
 	return gs_page_entry(slot_memory(rows, rows->current), GS_CHUNK_BYTES, pos);
 }
 
+void
+gs_row_hashes_add(GsRowHashes *list, MemoryContext context, uint64 hash)
+{
+	if (list->n >= GS_TRACK_MAX)
+	{
+		list->lost = true;
+		return;
+	}
+	if (list->n == list->room)
+	{
+		list->room = Max(64, list->room * 2);
+		if (list->hashes)
+			list->hashes = repalloc(list->hashes, list->room * sizeof(uint64));
+		else
+			list->hashes = MemoryContextAlloc(context, list->room * sizeof(uint64));
+	}
+	list->hashes[list->n++] = hash;
+}
+
+void
+gs_row_hashes_free(GsRowHashes *list)
+{
+	if (list->hashes)
+		pfree(list->hashes);
+	memset(list, 0, sizeof(*list));
+}
+
 static void
 add_to_track(GsRows *rows, const char *row, uint32 flags)
 {
-	if (rows->n_track >= GS_TRACK_MAX)
-	{
-		rows->track_lost = true;
-		return;
-	}
-	if (rows->n_track == rows->max_track)
-	{
-		rows->max_track = Max(64, rows->max_track * 2);
-		if (rows->track)
-			rows->track = repalloc(rows->track, rows->max_track * sizeof(uint64));
-		else
-			rows->track = MemoryContextAlloc(GetMemoryChunkContext(rows),
-											 rows->max_track * sizeof(uint64));
-	}
-	rows->track[rows->n_track++] = flags & GS_ENTRY_EXTERNAL ?
-		((const GsBigStub *) row)->hash : gs_tuple_hash((const MinimalTupleData *) row);
+	gs_row_hashes_add(&rows->track, GetMemoryChunkContext(rows),
+					  flags & GS_ENTRY_EXTERNAL ? ((const GsBigStub *) row)->hash :
+					  gs_tuple_hash((const MinimalTupleData *) row));
 }
 
 /* All rows of the current page have been returned: keep its last group. */
@@ -160,11 +170,10 @@ track_page(GsRows *rows)
 	if (first >= 0)
 	{
 		/* the group begins here */
-		rows->n_track = 0;
-		rows->track_lost = false;
+		gs_row_hashes_clear(&rows->track);
 		rows->track_before = rows->page_rank + first;
 	}
-	for (int i = Max(first, 0); i < rows->n_in_page && !rows->track_lost; i++)
+	for (int i = Max(first, 0); i < rows->n_in_page && !rows->track.lost; i++)
 	{
 		uint32		entry = page_entry(rows, i);
 
@@ -174,12 +183,11 @@ track_page(GsRows *rows)
 }
 
 bool
-gs_rows_track(const GsRows *rows, uint64 *before, const uint64 **hashes, uint64 *n_hashes)
+gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest)
 {
 	*before = rows->track_before;
-	*hashes = rows->track;
-	*n_hashes = rows->n_track;
-	return rows->keep_track && !rows->track_lost;
+	*latest = &rows->track;
+	return rows->keep_track && !rows->track.lost;
 }
 
 static void
@@ -379,6 +387,23 @@ gs_rows_peek(GsRows *rows, uint32 *flags)
 			*flags = page_entry(rows, rank - rows->page_rank) & GS_ENTRY_FLAGS;
 	}
 	return status;
+}
+
+uint64
+gs_rows_left_in_page(const GsRows *rows)
+{
+	Assert(rows->client && !rows->seeking);
+	return rows->page_rank + rows->n_in_page - rows->rank;
+}
+
+const char *
+gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags)
+{
+	uint32		entry = page_entry(rows, rows->rank - rows->page_rank + i);
+
+	Assert(i < gs_rows_left_in_page(rows));
+	*flags = entry & GS_ENTRY_FLAGS;
+	return slot_memory(rows, rows->current) + (entry & ~GS_ENTRY_FLAGS);
 }
 
 void

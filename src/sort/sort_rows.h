@@ -20,6 +20,25 @@ typedef uintptr_t GsLocalRow;
 
 typedef struct GsRows GsRows;
 
+/* gs_tuple_hash() of rows that were returned; zeroes: none. */
+typedef struct GsRowHashes
+{
+	uint64	   *hashes;
+	uint64		n;
+	uint64		room;
+	bool		lost;			/* they were too many to keep track of */
+} GsRowHashes;
+
+extern void gs_row_hashes_add(GsRowHashes *list, MemoryContext context, uint64 hash);
+extern void gs_row_hashes_free(GsRowHashes *list);
+
+static inline void
+gs_row_hashes_clear(GsRowHashes *list)
+{
+	list->n = 0;
+	list->lost = false;
+}
+
 /* Both allocate in CurrentMemoryContext. */
 extern GsRows *gs_rows_of_session(GsClient *client, bool keep_track);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
@@ -41,6 +60,14 @@ extern GsClientStatus gs_rows_move(GsRows *rows, bool forward, const char **row,
  */
 extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
 
+/*
+ * Of a session's rows: how many there are from the current one to the end of
+ * its page, and the i'th of these, which the next call of gs_rows_move makes
+ * invalid.
+ */
+extern uint64 gs_rows_left_in_page(const GsRows *rows);
+extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);
+
 /* A place to come back to: the current row. */
 typedef struct GsRowsPlace
 {
@@ -57,10 +84,9 @@ extern void gs_rows_seek(GsRows *rows, const GsRowsPlace *place);
 /*
  * Of a session's rows, begun with keep_track and only moved forward, when a
  * page was lost: how many rows precede the group of equal keys that the last
- * row returned belongs to, and the gs_tuple_hash() of each row of that group that
- * was returned.  False where the group was too large to keep track of.
+ * row returned belongs to, and the hash of each row of that group that was
+ * returned.  False where the group was too large to keep track of.
  */
-extern bool gs_rows_track(const GsRows *rows, uint64 *before, const uint64 **hashes,
-						  uint64 *n_hashes);
+extern bool gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest);
 
 #endif							/* GS_SORT_ROWS_H */

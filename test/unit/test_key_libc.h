@@ -86,9 +86,12 @@ test_put_libc(uint8_t *dst, locale_t locale, const char *text, bool desc, bool n
 	while (level_1 < len && whole[level_1] != 0x01)
 		dst[n++] = (uint8_t) whole[level_1++];
 	dst[n++] = 0x01;
-	if (level_1 == 0 && text[0] != '\0')
+
+	/* texts of an odd length too have a rest */
+	if ((level_1 == 0 && text[0] != '\0') || text[0] == 0x01 || strlen(text) % 2 != 0)
 	{
-		for (size_t i = 1; i < len; i++)
+		dst[n++] = 0x01;
+		for (size_t i = level_1 + 1; i < len; i++)
 		{
 			uint8_t		byte = (uint8_t) whole[i];
 
@@ -96,8 +99,6 @@ test_put_libc(uint8_t *dst, locale_t locale, const char *text, bool desc, bool n
 				dst[n++] = 2;
 			dst[n++] = byte <= 2 ? byte + 1 : byte;
 		}
-		if (len <= 1)
-			dst[n++] = 2;
 		dst[n++] = 0x01;
 	}
 	memcpy(dst + n, text, strlen(text) + 1);

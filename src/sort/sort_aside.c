@@ -1,0 +1,218 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_aside.c
+ *	  Rows that have no key, among those that the device sorts.
+ *
+ * A key that holds text of a libc collation must hold all of it, or nobody
+ * could prove the order (key_libc.h).  Rows whose text is longer than a key may
+ * be are put aside, into a tuplesort of the leader, and merged into what
+ * comes back from the device, by the columns' own operators.  So long texts
+ * cost what they cost in PostgreSQL's sort, and the others do not.
+ *
+ * Merging compares little.  Rows of the device come in pages, and which of a
+ * page's rows stand before the next row put aside is found by binary search:
+ * one comparison for a page where all do, and so for nearly all rows where few
+ * are put aside.
+ *
+ * No row put aside is equal to one of the device's: values that are equal have
+ * equal keys, and so have both a key or none.
+ *
+ * Where the sort goes to the CPU before it is performed, the rows put aside
+ * are the first ones of that sort's input: the tuplesort changes hands.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/sortsupport.h"
+
+#include "sort/sort_private.h"
+
+struct GsAside
+{
+	Tuplesortstate *sort;
+	uint64		rows;
+
+	/* while merging */
+	SortSupport keys;
+	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
+	bool		ended;			/* there is none */
+	const char *pending;		/* the device's current row, not returned yet */
+	uint32		pending_flags;
+	bool		device_ended;
+	uint64		before;			/* so many rows of the device, the pending one
+								 * included, stand before the head */
+
+	/* rows returned; and since the last one of the device */
+	uint64		returned;
+	GsRowHashes latest;
+};
+
+void
+gs_aside_put(GsSort *sort, TupleTableSlot *slot)
+{
+	if (sort->aside == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+		sort->aside = palloc0(sizeof(GsAside));
+		sort->aside->sort = gs_sort_make_tuplesort(sort, sort->random_access);
+		MemoryContextSwitchTo(old);
+	}
+	tuplesort_puttupleslot(sort->aside->sort, slot);
+	sort->aside->rows++;
+}
+
+Tuplesortstate *
+gs_aside_take(GsSort *sort)
+{
+	Tuplesortstate *tuplesort = sort->aside ? sort->aside->sort : NULL;
+
+	if (sort->aside)
+		pfree(sort->aside);
+	sort->aside = NULL;
+	return tuplesort;
+}
+
+uint64
+gs_aside_rows(const GsSort *sort)
+{
+	return sort->aside ? sort->aside->rows : 0;
+}
+
+void
+gs_aside_perform(GsSort *sort)
+{
+	GsAside    *aside = sort->aside;
+	const GsSortKeys *keys = sort->keys;
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+	aside->keys = palloc0(keys->ncols * sizeof(SortSupportData));
+	for (int i = 0; i < keys->ncols; i++)
+	{
+		SortSupport key = &aside->keys[i];
+
+		key->ssup_cxt = sort->context;
+		key->ssup_collation = keys->collations[i];
+		key->ssup_nulls_first = keys->nulls_first[i];
+		key->ssup_attno = keys->attnos[i];
+		PrepareSortSupportFromOrderingOp(keys->operators[i], key);
+	}
+	aside->head = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	MemoryContextSwitchTo(old);
+	tuplesort_performsort(aside->sort);
+}
+
+/* Does a row of the device stand before the head? */
+static bool
+is_before_head(GsSort *sort, const char *row, uint32 flags)
+{
+	GsAside    *aside = sort->aside;
+	TupleTableSlot *slot = gs_sort_stored_row(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
+
+	for (int i = 0; i < sort->keys->ncols; i++)
+	{
+		SortSupport key = &aside->keys[i];
+		bool		a_null;
+		bool		b_null;
+		Datum		a = slot_getattr(slot, key->ssup_attno, &a_null);
+		Datum		b = slot_getattr(aside->head, key->ssup_attno, &b_null);
+		int			order = ApplySortComparator(a, a_null, b, b_null, key);
+
+		if (order != 0)
+			return order < 0;
+	}
+	return true;
+}
+
+/*
+ * Of the device's current row and those behind it in its page, how many
+ * stand before the head?
+ */
+static uint64
+count_before_head(GsSort *sort)
+{
+	uint64		low = 0;
+	uint64		high = gs_rows_left_in_page(sort->rows);
+	uint64		at = high - 1;
+
+	Assert(high > 0);
+	while (low < high)
+	{
+		uint32		flags;
+		const char *row = gs_rows_in_page(sort->rows, at, &flags);
+
+		CHECK_FOR_INTERRUPTS();
+		if (is_before_head(sort, row, flags))
+			low = at + 1;
+		else
+			high = at;
+		at = low + (high - low) / 2;
+	}
+	return low;
+}
+
+GsSortStatus
+gs_aside_get(GsSort *sort, TupleTableSlot *slot)
+{
+	GsAside    *aside = sort->aside;
+
+	if (TTS_EMPTY(aside->head) && !aside->ended)
+		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
+	if (aside->pending == NULL && !aside->device_ended)
+	{
+		if (gs_rows_move(sort->rows, true, &aside->pending, &aside->pending_flags) != GS_CLIENT_OK)
+			return GS_SORT_LOST;
+		aside->device_ended = aside->pending == NULL;
+	}
+
+	if (!aside->ended && aside->pending != NULL && aside->before == 0)
+		aside->before = count_before_head(sort);
+	if (!aside->ended && aside->before == 0)
+	{
+		aside->returned++;
+		if (sort->repeatable)
+			gs_row_hashes_add(&aside->latest, sort->context,
+							  gs_tuple_hash(((MinimalTupleTableSlot *) aside->head)->mintuple));
+		/* it lives until the next one is got */
+		ExecStoreMinimalTuple(((MinimalTupleTableSlot *) aside->head)->mintuple, slot, false);
+		ExecClearTuple(aside->head);
+		return GS_SORT_OK;
+	}
+	if (aside->pending == NULL)
+	{
+		ExecClearTuple(slot);
+		return GS_SORT_END;
+	}
+	if (aside->before > 0)
+		aside->before--;
+	gs_row_hashes_clear(&aside->latest);
+	gs_output_store_row(sort, aside->pending, aside->pending_flags, slot);
+	aside->pending = NULL;
+	return GS_SORT_OK;
+}
+
+bool
+gs_aside_track(const GsSort *sort, uint64 *returned, const GsRowHashes **latest)
+{
+	*returned = sort->aside->returned;
+	*latest = &sort->aside->latest;
+	return !sort->aside->latest.lost;
+}
+
+void
+gs_aside_end(GsSort *sort)
+{
+	GsAside    *aside = sort->aside;
+
+	if (aside == NULL)
+		return;
+	tuplesort_end(aside->sort);
+	if (aside->head)
+		ExecDropSingleTupleTableSlot(aside->head);
+	gs_row_hashes_free(&aside->latest);
+	pfree(aside);
+	sort->aside = NULL;
+}

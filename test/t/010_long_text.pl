@@ -1,0 +1,90 @@
+# Text that is longer than a key of a libc collation can hold is put aside and
+# merged into the device's rows; what becomes of that when the device fails.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('long_text', '', init => [ '--encoding=UTF8', '--locale=C' ]);
+
+# Pages of wide rows with short text, every second of which is followed by two
+# equal long ones; and a group of long ones behind all
+$node->safe_psql('postgres', q(
+	CREATE TABLE t (id int, v text COLLATE "en_US.utf8") WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 1600) AS i;
+	INSERT INTO t SELECT 10000 + i, md5((i / 2 * 2)::text) || repeat('-long', 1700)
+		FROM generate_series(2, 1600) AS i;
+	INSERT INTO t SELECT 20000 + i, 'zz' || repeat('long', 2500) FROM generate_series(1, 40) AS i;
+	VACUUM (ANALYZE) t;));
+
+my $query = q(SELECT md5(v), id, left(rpad('', CASE WHEN id < 10000 THEN 8000 END, md5(id::text)), 8000)
+	FROM t ORDER BY v);
+$query =~ s/\s+/ /g;
+my $expected = stock($node, "$query, id;");
+
+# By v alone: equal ones may come in any order, but each comes once
+sub same_but_ties
+{
+	my ($got, $what) = @_;
+	my $by_id = join "\n",
+	  map { $_->[0] }
+	  sort { $a->[1] <=> $b->[1] || $a->[2] <=> $b->[2] } do
+	{
+		my ($group, $last) = (0, '');
+
+		map {
+			my ($md5, $id) = split /\|/;
+
+			$group++ if $md5 ne $last;
+			$last = $md5;
+			[ $_, $group, $id // 0 ];
+		} split /\n/, $got;
+	};
+
+	return same_order($by_id, $expected, $what);
+}
+
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+
+	stats_reset($node);
+	same_rows($node, $settings, "$query, id;", "$name: rows", $expected);
+	same_but_ties(rows_of($node, "$force $settings", "$query;"), "$name: rows by text alone");
+	is(fallbacks($node), '{}', "$name: on the device");
+	released($node, $name);
+
+	# all rows end in one tuplesort: those put aside too
+	for my $case (
+		[ 'device_memory', 'device memory exhausted' ], [ 'device_memory:3', 'device memory exhausted' ],
+		[ 'device_memory_sort', 'device memory exhausted' ], [ 'order_check_border', 'order not proven' ])
+	{
+		my ($point, $reason) = @$case;
+
+		fault($node, $point);
+		stats_reset($node);
+		same_rows($node, $settings, "$query, id;", "$name, $point: rows", $expected);
+		is(fallbacks($node), qq({"$reason": 1}), "$name, $point: counted");
+		released($node, "$name, $point");
+	}
+
+	# the service ends when some of the rows have been returned
+	for my $point ('service_append:2',
+		map { "service_fetch:$_" } $name eq 'serial' ? (2, 4, 5, 6, 7, 8, 9, 10) : (5, 9))
+	{
+		fault($node, $point);
+		stats_reset($node);
+		same_but_ties(rows_of($node, "$force $settings", "$query;"), "$name, $point: rows");
+		is(fallbacks($node), '{"device lost": 1}', "$name, $point: counted");
+		fault($node, undef);
+		wait_ready($node);
+		released($node, "$name, $point");
+	}
+}
+
+$node->stop;
+done_testing();
