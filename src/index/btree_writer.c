@@ -204,7 +204,7 @@ static inline void
 set_line_pointer(ItemId place, int off, int size)
 {
 	/* one store; ItemIdSetNormal() changes the fields one by one */
-	*place = (ItemIdData) {.lp_off = off, .lp_flags = LP_NORMAL, .lp_len = size};
+	*place = (ItemIdData){.lp_off = off, .lp_flags = LP_NORMAL, .lp_len = size};
 }
 
 /* Make room for an item of this size, which fits. */
