@@ -7,6 +7,7 @@
 #   make check-unit check-regress check-isolation check-tap lint
 #                       one suite of "make test" each
 #   make check-postgres PostgreSQL's own tests with every sort forced onto gpusort
+#   make fuzz           random queries against PostgreSQL, see test/README.md
 #   make bench          ORDER BY against PostgreSQL, see test/bench
 #
 # Variables:
@@ -31,7 +32,7 @@ ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
 
 # Targets that set things up themselves must work where there is no
 # PostgreSQL yet: they are scripts, and PGXS is not read for them.
-SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap check-postgres lint bench
+SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap check-postgres lint bench fuzz
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(SCRIPT_GOALS)
@@ -47,6 +48,9 @@ check-tap:
 	@$(ROOT)/test/run.sh tap
 lint:
 	@$(ROOT)/test/run.sh lint
+fuzz:
+	@FUZZ_CASES=$${FUZZ_CASES:-1000} FUZZ_SEED=$${FUZZ_SEED:-random} \
+		GPUSORT_TEST_DEVICE=$${FUZZ_DEVICE:-$${GPUSORT_TEST_DEVICE:-host}} $(ROOT)/test/run.sh fuzz
 check-postgres:
 	@$(ROOT)/test/check_postgres.sh
 demo:

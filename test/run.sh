@@ -1,7 +1,7 @@
 #!/bin/bash
 # Set everything up and run the tests.
 #
-#	test/run.sh [build|lint|unit|regress|isolation|tap]...	default: all
+#	test/run.sh [build|lint|unit|regress|isolation|tap|fuzz]...	default: all
 #
 # What is missing on the machine is installed when root (see
 # lib/prerequisites.sh).  Everything is built in build/test with the fault
@@ -18,6 +18,7 @@
 #	GPUSORT_TEST_DEVICE		host (default) or cuda: where the servers' sorts run
 #	SANITIZE				for the unit tests' second build (default address,undefined;
 #							thread is clean as well, and takes minutes)
+#	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS	of the differential tester, see README.md
 #	GPUSORT_TEST_USER		who runs the servers when we are root (default postgres)
 set -u
 
@@ -26,10 +27,10 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib/server.sh"
 . "$root/test/lib/suites.sh"
 
-suites=${*:-build lint unit regress isolation tap}
+suites=${*:-build lint unit regress isolation tap fuzz}
 for suite in $suites; do
 	case $suite in
-		build|lint|unit|regress|isolation|tap) ;;
+		build|lint|unit|regress|isolation|tap|fuzz) ;;
 		*) echo "no such suite: $suite" >&2; exit 2 ;;
 	esac
 done
@@ -58,7 +59,7 @@ rm -rf "${log:?}"/*
 
 if build_for_test; then
 	case " $suites " in
-		*" regress "*|*" isolation "*|*" tap "*) install_for_test || exit 1 ;;
+		*" regress "*|*" isolation "*|*" tap "*|*" fuzz "*) install_for_test || exit 1 ;;
 	esac
 	for suite in $suites; do
 		run_suite "$suite"

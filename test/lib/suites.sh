@@ -312,3 +312,73 @@ suite_tap()
 	cp -r "$dir"/tmp_check/log "$log/tap/servers" 2>/dev/null
 	count tap $total_ok $total_bad
 }
+
+# ---- the differential tester ----
+
+fuzz_batch=250					# cases that one server lives for
+
+# Settings and the database's locale, for the batch that a case belongs to:
+# memory in plenty, little staging memory, little device memory, no waiting
+fuzz_conditions()
+{
+	fuzz_locale="LOCALE 'en_US.UTF-8'"
+	fuzz_conf=()
+	case $(($1 % 4)) in
+		1)
+			fuzz_locale="LOCALE 'C'"
+			fuzz_conf=("gpusort.staging_memory = '8MB'" "gpusort.host_threads = 1")
+			;;
+		2)
+			fuzz_locale="LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und'"
+			fuzz_conf=("gpusort.device_memory = '8MB'")
+			;;
+		3)
+			fuzz_conf=("gpusort.staging_memory = '16MB'" "gpusort.wait_timeout = 0")
+			;;
+	esac
+}
+
+suite_fuzz()
+{
+	local cases=${FUZZ_CASES:-60} seed=${FUZZ_SEED:-1} first=${FUZZ_FIRST:-1} workers=${FUZZ_JOBS:-$jobs}
+	local dir=$log/fuzz name end ok bad
+
+	[ "$seed" != random ] || seed=$((RANDOM * 32768 + RANDOM))
+	echo "seed $seed, $cases cases from $first on, $workers at a time"
+	mkdir -p "$dir"
+	end=$((first + cases))
+	while [ "$first" -lt "$end" ]; do
+		local batch=$(((first - 1) / fuzz_batch)) count
+		count=$(((batch + 1) * fuzz_batch - first + 1))
+		[ $((first + count)) -le "$end" ] || count=$((end - first))
+		name=fuzz-server-$batch
+
+		fuzz_conditions $batch
+		if ! start_server "$name" "include '$work/gpusort.conf'" "${fuzz_conf[@]}" "autovacuum = off" \
+			"statement_timeout = '120s'" "synchronize_seqscans = off" "max_connections = 100" \
+			"max_worker_processes = 64" "max_parallel_workers = 48" "log_min_error_statement = panic"; then
+			count fuzz 0 1
+			return
+		fi
+		wait_for_device "$name"
+		if ! psql -Xqc "CREATE DATABASE fuzz TEMPLATE template0 ENCODING 'UTF8' $fuzz_locale" 2>"$dir/database.log"; then
+			# a server without ICU
+			psql -Xqc "CREATE DATABASE fuzz TEMPLATE template0 ENCODING 'UTF8' LOCALE 'en_US.UTF-8'"
+		fi
+		PGDATABASE=fuzz interruptible perl "$root/test/fuzz/fuzz.pl" --seed "$seed" --first "$first" \
+			--count "$count" --jobs "$workers" --log "$dir" >"$dir/batch-$batch.log" 2>&1
+		read_counts "$dir/batch-$batch.log" $?
+		grep -vE '^[0-9]+ passed' "$dir/batch-$batch.log"
+		cp "$run/$name.log" "$dir/"
+		stop_server "$name"
+		count "fuzz, cases from $first on" "$ok" "$bad"
+		check_server_log "$name" "$dir/$name.log"
+		rm -rf "${run:?}/$name"
+		first=$((first + count))
+	done
+	perl "$root/test/fuzz/fuzz.pl" --summary "$dir" >"$dir/summary.log" 2>&1
+	read_counts "$dir/summary.log" $?
+	grep -vE '^[0-9]+ passed' "$dir/summary.log"
+	count "fuzz, coverage" "$ok" "$bad"
+	[ "$failed" -eq 0 ] || echo "again: make fuzz FUZZ_SEED=$seed FUZZ_FIRST=<case> FUZZ_CASES=1"
+}
