@@ -7,6 +7,7 @@
 #	settings		for both runs
 #	run				statements that fill the table %R with the query's rows in the
 #					order in which it returns them (its rows' order by ctid)
+#	finish			statements that make %R of what "run" left; not by gpusort
 #	explain			what to EXPLAIN in order to learn who sorts
 #	sequence		columns of %R, with collation, that must be the same row by row
 #	rows			"same": the rows as a whole are the same, in any order;
@@ -61,7 +62,7 @@ sub random_key
 		$key->{order} = ' USING ' . pick('~<~', '~>~') . pick('', ' NULLS FIRST', ' NULLS LAST');
 		$key->{equal} = ' COLLATE "C"';
 	}
-	$key->{equal} //= '';
+	$key->{equal} //= $key->{type}{compare_as} // '';
 	return $key;
 }
 
@@ -139,11 +140,22 @@ sub rows_as_they_are
 	$q->{rows} = 'same';
 }
 
-sub create_and_insert
+# INSERT puts rows where there is room: they are numbered, and afterwards put
+# in order
+sub into_numbered
 {
-	my ($query) = @_;
+	my ($q, $query) = @_;
 
-	return ("CREATE TABLE %R AS $query WITH NO DATA;", "INSERT INTO %R $query;");
+	$q->{finish} = [ 'CREATE TABLE %R AS SELECT * FROM %R_raw ORDER BY at;', 'ALTER TABLE %R DROP COLUMN at;', 'DROP TABLE %R_raw;' ];
+	return ("CREATE TABLE %R_raw AS $query WITH NO DATA;", 'ALTER TABLE %R_raw ADD COLUMN at bigint GENERATED ALWAYS AS IDENTITY;');
+}
+
+# An INSERT of the record r
+sub insert_record
+{
+	my ($q, @more) = @_;
+
+	return 'INSERT INTO %R_raw VALUES (' . join(', ', map({ "r.$_" } key_names($q), 'id', @{ $q->{payload} }), @more) . ');';
 }
 
 # ---- shapes ----
@@ -205,8 +217,8 @@ sub insert_select
 	my ($q) = @_;
 
 	rows_as_they_are($q);
-	$q->{run} = [ create_and_insert(ordered($q)) ];
-	$q->{explain} = 'INSERT INTO %R ' . ordered($q);
+	$q->{run} = [ into_numbered($q, ordered($q)), 'INSERT INTO %R_raw ' . ordered($q) . ';' ];
+	$q->{explain} = 'INSERT INTO %R_raw ' . ordered($q);
 }
 
 sub subquery
@@ -247,7 +259,7 @@ sub window
 		$order =~ s/^[^,]*, //;
 	}
 	# the second window's order is that of id: as fixed as rows can be
-	$rest = ', row_number() OVER (ORDER BY k1, id) AS n' if chance(0.3);
+	$rest = ', row_number() OVER (ORDER BY k1, id) AS nr' if chance(0.3);
 	my $query = 'SELECT id, rank() OVER w AS r, dense_rank() OVER w AS d, count(*) OVER w AS c, sum(id) OVER w AS s'
 	  . "$rest FROM (SELECT " . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q"
 	  . " WINDOW w AS (${partition}ORDER BY $order)";
@@ -307,7 +319,8 @@ sub merge_join
 {
 	my ($q, $table) = @_;
 	my $list = join ', ', key_list($q);
-	my $on = join ' AND ', map { "a.$_ = b.$_" } key_names($q);
+	my $i = 0;
+	my $on = join ' AND ', map { $i++; my $cast = $_->{type}{compare_as} // ''; "a.k$i$cast = b.k$i$cast" } @{ $q->{key} };
 	my $few = 'id % ' . (1 + int($table->{rows} / between(5, 40))) . ' = 0';
 	my $a = "(SELECT $list, id FROM t@{[where($q)]} OFFSET 0) AS a";
 	my $b = "(SELECT $list, id FROM t WHERE $few OFFSET 0) AS b";
@@ -389,25 +402,29 @@ sub cursor
 			"FETCH ABSOLUTE -$n FROM c INTO r; place := greatest(total + 1 - $n, 0);", 2,
 			"FETCH RELATIVE $n FROM c INTO r; place := least(place + $n, total + 1);", 1,
 			"FETCH RELATIVE -$n FROM c INTO r; place := greatest(place - $n, 0);", 1,
-			"MOVE $n FROM c; place := least(place + $n, total + 1); r := NULL;", 1,
+			"MOVE $n FROM c; place := least(place + $n, total + 1);", 1,
 			"step FORWARD $n", 3,
 			"step BACKWARD $n", 2,
 			'step FORWARD 30000', 1,
 			'step BACKWARD 30000', 1);
 	}
-	my $keep = 'IF r.id IS NOT NULL THEN r.place := place; INSERT INTO %R SELECT r.*; END IF;';
-	my $body = join '', map { $_ =~ /^step (\w+) (\d+)/ ? steps($1, $2, $keep) : "\t$_\n\t$keep\n" } @moves;
+	my $keep = insert_record($q, 'place');
+	my $body = join '', map {
+			/^step (\w+) (\d+)/ ? steps($1, $2, $keep)
+		  : /^MOVE/ ? "\t$_\n"
+		  : "\t$_\n\tIF r.id IS NOT NULL THEN $keep END IF;\n"
+	} @moves;
 
 	$q->{sequence} = [ 'place', @{ sequence($q) } ];
 	$q->{rows} = 'none';
 	# a place always has the same row
 	$q->{check} = '(SELECT count(DISTINCT place) = count(DISTINCT (place, id)) FROM %R)';
 	$q->{run} = [
-		"CREATE TABLE %R AS $query WITH NO DATA;",
+		into_numbered($q, $query),
 		'BEGIN;',
 		'DECLARE walk SCROLL CURSOR' . ($hold ? ' WITH HOLD' : '') . " FOR $query;",
 		$hold ? 'COMMIT;' : (),
-		'DO $walk$ DECLARE c refcursor := \'walk\'; r %R; place bigint := 0; got bool;'
+		'DO $walk$ DECLARE c refcursor := \'walk\'; r record; place bigint := 0; got bool;'
 		  . " total bigint := (SELECT count(*) FROM t@{[where($q)]});\nBEGIN\n$body" . 'END $walk$;',
 		'CLOSE walk;',
 		$hold ? () : 'COMMIT;' ];
@@ -426,9 +443,8 @@ sub loop
 		$q->{shape} = 'for_update';
 	}
 	$q->{run} = [
-		'CREATE TABLE %R AS ' . ordered($q) . ' WITH NO DATA;',
-		"DO \$loop\$ DECLARE r record; BEGIN\n\tFOR r IN $query LOOP\n\t\tINSERT INTO %R VALUES ("
-		  . join(', ', map { "r.$_" } key_names($q), 'id', @{ $q->{payload} }) . ");\n\tEND LOOP;\nEND \$loop\$;" ];
+		into_numbered($q, ordered($q)),
+		"DO \$loop\$ DECLARE r record; BEGIN\n\tFOR r IN $query LOOP\n\t\t@{[insert_record($q)]}\n\tEND LOOP;\nEND \$loop\$;" ];
 	$q->{explain} = $query;
 }
 
@@ -449,9 +465,10 @@ sub prepared
 	$q->{run} = [
 		"PREPARE again (int) AS $query;",
 		map({ my $n = $_; "CREATE TABLE %R_$n AS EXECUTE again ($values[$n]);" } 0 .. 2),
-		'CREATE TABLE %R AS ' . join(' UNION ALL ', map { "SELECT $_ AS which, * FROM %R_$_" } 0 .. 2) . ';',
-		map({ "DROP TABLE %R_$_;" } 0 .. 2),
 		'DEALLOCATE again;' ];
+	$q->{finish} = [
+		'CREATE TABLE %R AS ' . join(' UNION ALL ', map { "SELECT $_ AS which, * FROM %R_$_" } 0 .. 2) . ';',
+		map({ "DROP TABLE %R_$_;" } 0 .. 2) ];
 	unshift @{ $q->{sequence} }, 'which';
 	$q->{explain} = $query =~ s/\$1/$values[0]/gr;
 }
@@ -540,6 +557,8 @@ sub random_query
 	my @names = map { $_->{name} } @{ $table->{columns} };
 	$q->{payload} = [ some(weighted(0, 3, 1, 3, 3, 2, 12, 2), @names) ];
 	$q->{cheap} = 1 if chance(0.25);
+	# by cost, it is the planner that leaves small sorts alone
+	$q->{min_rows} = 0 if $q->{cheap};
 	$function->($q, $table);
 
 	$q->{keys} = join ', ', map { $_->{expr} . $_->{order} } @{ $q->{key} };

@@ -25,7 +25,7 @@ sub sql_value
 {
 	my ($value, $type) = @_;
 
-	return (ref $value ? $$value : quote($value)) . "::$type->{sql}";
+	return (ref $value ? "($$value)" : quote($value) . ($type->{cast} // '')) . "::$type->{sql}";
 }
 
 sub random_column

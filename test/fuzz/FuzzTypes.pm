@@ -5,11 +5,13 @@
 #	nasty		values that ought to be tried: strings as the type's input function
 #				takes them, or references to SQL expressions
 #	random		one more such string
+#	cast		a cast of such a string on its way to the type
 #	formula		an SQL expression for a value of each row, from hashes of its number
 #	long		SQL expressions of long values
 #	collates	it has a collation
 #	pattern		~<~ and ~>~ sort it
 #	exprs		expressions over a column (%s), each with the kind of its result
+#	compare_as	a cast to what has an equality operator
 #	left		gpusort leaves it to PostgreSQL
 #
 # random_type() makes them, also domains over others and arrays of others.
@@ -78,7 +80,7 @@ sub prefixes
 
 sub text_formula
 {
-	my ($longest) = @_;
+	my ($sql, $longest) = @_;
 	my $letters = join '', map { join '', @$_ } some(3, @alphabets);
 
 	$letters = substr($letters . 'abcdefghijklmnop', 0, 16);
@@ -87,8 +89,8 @@ sub text_formula
 		my ($h) = @_;
 		my $digits = $half > 16 ? "md5(@{[$h->()]}::text) || md5(@{[$h->()]}::text)" : "md5(@{[$h->()]}::text)";
 
-		return "translate(left($digits, (@{[$h->()]} & " . ($longest > 20 ? 63 : $longest > 8 ? 15 : 7)
-		  . ")::int), '0123456789abcdef', " . quote($letters) . ')';
+		return "(translate(left($digits, (@{[$h->()]} & " . ($longest > 20 ? 63 : $longest > 8 ? 15 : 7)
+		  . ")::int), '0123456789abcdef', " . quote($letters) . "))::$sql";
 	};
 }
 
@@ -119,7 +121,7 @@ sub text_type
 	my ($sql, $max) = @_;
 
 	return {
-		sql => $sql, nasty => [ @text_nasty, prefixes() ], random => \&text_random, formula => text_formula($max),
+		sql => $sql, nasty => [ @text_nasty, prefixes() ], random => \&text_random, formula => text_formula($sql, $max),
 		long => $max > 100 ? [ text_long() ] : undef, collates => 1, pattern => 1, exprs => \@text_exprs, max => $max };
 }
 
@@ -154,7 +156,7 @@ sub integer_type
 		nasty => [ @{ $limits{$bits} }, 0, 1, -1, 127, 128, -128, 255, 256, -256, 32767, -32768, 32766 ],
 		random => sub { between(-300, 300) },
 		formula => sub { my ($h) = @_; my $low = 64 - $bits; "(@{[$h->()]} >> ($low + (@{[$h->()]} & " . ($bits - 1) . ")::int))::$sql" },
-		exprs => [ [ '%s % 7', 'plain' ], [ '%s > 0', 'plain' ], [ "coalesce(%s, 5)", 'plain' ], [ '%s::text', 'text' ] ] };
+		exprs => [ [ '%s %% 7', 'plain' ], [ '%s > 0', 'plain' ], [ "coalesce(%s, 5)", 'plain' ], [ '%s::text', 'text' ] ] };
 }
 
 my @floats4 = qw(0 -0 1 -1 1.5 -1.5 NaN -NaN Infinity -Infinity 1e-45 -1e-45 1.1754942e-38 3.4028235e38 -3.4028235e38
@@ -253,7 +255,7 @@ my %scalars = (
 		random => sub { substr(moment(), 11) . sprintf('%s%02d:%02d', pick('+', '-'), between(0, 14), pick(0, 0, 30, 45)) },
 		formula => sub {
 			my ($h) = @_;
-			"(((timestamp '2000-01-01' + (@{[$h->()]} >> 20) * interval '1 second')::time::text || "
+			"(((timestamp '2000-01-01' + (@{[$h->()]} >> 30) * interval '1 second')::time::text || "
 			  . "CASE WHEN @{[$h->()]} > 0 THEN '+' ELSE '-' END || (@{[$h->()]} & 7))::timetz)" } } },
 	timestamp => sub { {
 		sql => 'timestamp', nasty => \@moments, random => \&moment, formula => moment_formula('timestamp'),
@@ -265,7 +267,7 @@ my %scalars = (
 		sql => 'interval',
 		nasty => [ '0', '1 mon', '30 days', '29 days 24:00', '720:00', '-1 day', '-24:00', '1 mon -30 days', '00:00:00.000001', '178000000 years',
 			'-178000000 years', '2147483647 days', '-2147483648 days', '2147483647 mons 2147483647 days', '-2147483648 mons -2147483648 days', '1 year',
-			'12 mons', '360 days', '2562047788:00:54.775807', '-2562047788:00:54.775808' ],
+			'12 mons', '360 days', '2562047788:00:54.775807', '-2562047788:00:54.775807' ],
 		random => sub { sprintf '%d mons %d days %d:00', between(-3, 3), between(-95, 95), between(-50, 50) },
 		formula => sub {
 			my ($h) = @_;
@@ -381,6 +383,8 @@ sub make_domain
 		$type->{random} = sub { pick('m1', 'm2', 'm3', 'm0') };
 	}
 	# functions and casts of the base type work on it
+	# but there is no equality for domains over enums
+	$type->{compare_as} = '::fuzz_mood' if $name eq 'fuzz_state';
 	return { %$type, sql => $name, label => 'domain' };
 }
 
@@ -417,7 +421,7 @@ sub make_array
 {
 	my ($element) = @_;
 	my $type = {
-		sql => "$element->{sql}\[]", nasty => [ '{}', '{}', '{NULL}', '{NULL,NULL}' ], random => sub { array_random($element) },
+		sql => "$element->{sql}\[]", cast => $element->{max} ? '::text[]' : '', nasty => [ '{}', '{}', '{NULL}', '{NULL,NULL}' ], random => sub { array_random($element) },
 		collates => $element->{collates}, left => $element->{left}, label => 'array', of => $element,
 		exprs => [ [ 'cardinality(%s)', 'plain' ], [ 'array_upper(%s, 1)', 'plain' ], [ '%s[1:2]', 'same' ] ] };
 	my $formula = $element->{formula};

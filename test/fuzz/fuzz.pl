@@ -120,12 +120,17 @@ sub query_sql
 	$sql .= "CREATE TABLE fuzz_full AS $q->{full};\n" if $q->{full};
 	$sql .= ($_ =~ s/%R/fuzz_stock/gr) . "\n" for @{ $q->{run} };
 	$sql .= settings_sql($q) . "\n\\echo \@plan $i\n";
-	# a result table that is created and filled in two steps exists only from the first one on
+	# what is inserted into must be there
 	$sql .= ($q->{run}[0] =~ s/%R/fuzz_ours/gr) . "\n" if $q->{explain} =~ /%R/;
 	$sql .= 'EXPLAIN (COSTS OFF) ' . ($q->{explain} =~ s/%R/fuzz_ours/gr) . ";\n\\echo \@end\n";
-	$sql .= "DROP TABLE fuzz_ours;\n" if $q->{explain} =~ /%R/;
+	$sql .= "DROP TABLE fuzz_ours_raw;\n" if $q->{explain} =~ /%R/;
 	$sql .= ($_ =~ s/%R/fuzz_ours/gr) . "\n" for @{ $q->{run} };
-	$sql .= "RESET ALL; SET search_path = :schema, fuzz, public; SET client_min_messages = warning; SET gpusort.enabled = off;\n";
+	$sql .= "RESET ALL; SET search_path = :schema, fuzz, public; SET client_min_messages = warning;\n"
+	  . "SET gpusort.enabled = off; SET max_parallel_workers_per_gather = 0;\n";
+	for my $statement (@{ $q->{finish} // [] })
+	{
+		$sql .= ($statement =~ s/%R/$_/gr) . "\n" for 'fuzz_stock', 'fuzz_ours';
+	}
 	$sql .= compare_sql($q, $i);
 	$sql .= 'DROP TABLE fuzz_stock, fuzz_ours' . ($q->{hidden} ? ', fuzz_keys' : '') . ($q->{full} ? ', fuzz_full' : '') . ";\n";
 	$sql .= "$_\n" for @{ $q->{cleanup} // [] };
@@ -261,9 +266,8 @@ sub show_failure
 		print "not ok - seed $option{seed}, case $n, query $i ($shape; keys: $labels): $state\n";
 	}
 	open my $file, '<:utf8', $output or return;
-	my @text = map { substr $_, 0, 400 } grep { !/^@(plan|end|result|query)/ } <$file>;
+	my @text = map { substr $_, 0, 400 } grep { !(/^\@plan/ .. /^\@end/) && !/^\@/ } <$file>;
 	close $file;
-	@text = grep { /psql:|ERROR|differing|only one|^(>>)?\|/ } @text if @text > 40;
 	print map { '    ' . s/^psql:\S*?(\d+): /line $1: /r } @text[ 0 .. (@text > 14 ? 13 : $#text) ];
 	print "    again: psql -f $option{log}/case-$n.sql\n";
 }

@@ -10,7 +10,7 @@ CREATE FUNCTION make_collation(name text, provider text, locale text, strength_o
 LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('CREATE COLLATION %I (provider = %s, locale = %L, deterministic = %s)',
-				   name, provider, locale, NOT strength_only);
+				   name, provider, locale, (NOT strength_only)::text);
 EXCEPTION WHEN OTHERS THEN
 	RAISE WARNING 'no collation %, C in its place: %', locale, SQLERRM;
 	EXECUTE format('CREATE COLLATION %I FROM "C"', name);
