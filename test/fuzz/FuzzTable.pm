@@ -114,7 +114,7 @@ sub create_statements
 	}
 	for my $column (@columns)
 	{
-		push @sql, "ALTER TABLE t ALTER $column->{name} SET STORAGE external;" if $column->{long} && chance(0.5);
+		push @sql, "ALTER TABLE t ALTER $column->{name} SET STORAGE external;" if $column->{long} && !$column->{added} && chance(0.5);
 	}
 	return @sql;
 }

@@ -240,7 +240,7 @@ my %scalars = (
 		formula => sub { "round(@{[$_[0]->()]}::numeric / 10 ^ (@{[$_[0]->()]} & 15)::numeric, (@{[$_[0]->()]} & 15)::int)" },
 		long => [ \"(repeat('7', 16380) || '.' || repeat('3', 300))", \"(repeat('7', 16380) || '.' || repeat('3', 300) || '00')",
 			\"(repeat('7', 16380) || '.' || repeat('3', 299) || '4')", \"('-' || repeat('7', 40000))" ],
-		exprs => [ [ 'trunc(%s)', 'plain' ], [ '-%s', 'plain' ], [ 'abs(%s)', 'plain' ], [ '%s::text', 'text' ] ] } },
+		exprs => [ [ 'trunc(%s)', 'plain' ], [ '-%s', 'plain' ], [ 'abs(%s)', 'plain' ], [ 'left(%s::text, 30)', 'text' ] ] } },
 	money => sub { {
 		sql => 'money', nasty => [ '0', '-0.01', '0.01', '1', '-92233720368547758.08', '92233720368547758.07' ],
 		random => sub { between(-500, 500) / 100 }, formula => sub { "(@{[$_[0]->()]} / 1000)::money" } } },

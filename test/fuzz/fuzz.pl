@@ -65,12 +65,12 @@ sub numbered
 sub compare_sql
 {
 	my ($q, $i) = @_;
-	my @different = ('s.n IS NULL', 'o.n IS NULL');
+	my @different = ('stock.n IS NULL', 'ours.n IS NULL');
 
 	for my $name (@{ $q->{sequence} })
 	{
 		# $name may have a collation behind it
-		push @different, "s.$name IS DISTINCT FROM o.$name";
+		push @different, "stock.$name IS DISTINCT FROM ours.$name";
 	}
 	my $different = '(' . join(' OR ', @different) . ')';
 	my $sum = sub { "(SELECT (count(*), sum(hashtextextended(r::text, 0)::numeric)) FROM $_[0] AS r)" };
@@ -79,20 +79,20 @@ sub compare_sql
 	  : $q->{rows} eq 'subset' ? 'EXISTS (SELECT r::text FROM fuzz_ours AS r EXCEPT ALL SELECT r::text FROM fuzz_full AS r)'
 	  : 'false';
 	my $check = $q->{check} ? join ' AND ', map { $q->{check} =~ s/%R/$_/gr } 'fuzz_stock', 'fuzz_ours' : 'true';
-	my $both = '(' . numbered($q, 'fuzz_stock') . ') AS s FULL JOIN (' . numbered($q, 'fuzz_ours') . ') AS o ON o.n = s.n';
+	my $both = '(' . numbered($q, 'fuzz_stock') . ') AS stock FULL JOIN (' . numbered($q, 'fuzz_ours') . ') AS ours ON ours.n = stock.n';
 
 	return <<SQL;
-SELECT count(s.n) AS stock, count(o.n) AS ours, count(*) FILTER (WHERE $different) AS differing,
-	coalesce(min(coalesce(s.n, o.n)) FILTER (WHERE $different), 0) AS first, $rows AS other_rows, NOT ($check) AS contradiction
+SELECT count(stock.n) AS stock, count(ours.n) AS ours, count(*) FILTER (WHERE $different) AS differing,
+	coalesce(min(coalesce(stock.n, ours.n)) FILTER (WHERE $different), 0) AS first, $rows AS other_rows, NOT ($check) AS contradiction
 FROM $both
 \\gset
 \\echo \@result $i :stock :ours :differing :other_rows :contradiction
 SELECT :differing > 0 AS show_order, :'other_rows'::bool AS show_rows
 \\gset
 \\if :show_order
-\\echo the first differing row, and those around it: without gpusort (s), with it (o)
-SELECT CASE WHEN coalesce(s.n, o.n) = :first THEN '>>' END AS " ", left(s::text, 1000) AS s, left(o::text, 1000) AS o
-FROM $both WHERE coalesce(s.n, o.n) BETWEEN :first - 1 AND :first + 1 ORDER BY coalesce(s.n, o.n);
+\\echo the first differing row, and those around it: without gpusort | with it
+SELECT CASE WHEN coalesce(stock.n, ours.n) = :first THEN '>>' END, left(stock::text, 1000), left(ours::text, 1000)
+FROM $both WHERE coalesce(stock.n, ours.n) BETWEEN :first - 1 AND :first + 1 ORDER BY coalesce(stock.n, ours.n);
 \\endif
 \\if :show_rows
 \\echo rows that only one of both has: without gpusort, then with it

@@ -8,74 +8,9 @@
 -- left to PostgreSQL.
 --
 SET client_min_messages = warning;
-
-CREATE FUNCTION keys_taken(query text) RETURNS boolean LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		IF line LIKE '%(GpuSort)%' THEN
-			RETURN true;
-		END IF;
-	END LOOP;
-	RETURN false;
-END
-$$;
-
-CREATE FUNCTION same_order(source text, order_by text, image text) RETURNS text
-LANGUAGE plpgsql AS $$
-DECLARE
-	query text := format('SELECT coalesce(array_agg((%s)::text), ''{}'') FROM (SELECT * FROM %s ORDER BY %s) s',
-						 image, source, order_by);
-	stock text[];
-	ours text[];
-	taken boolean;
-	min_rows int;
-BEGIN
-	PERFORM set_config('gpusort.enabled', 'off', true);
-	EXECUTE query INTO stock;
-	IF keys_taken(query) THEN
-		RETURN 'taken although disabled';
-	END IF;
-
-	PERFORM set_config('gpusort.enabled', 'on', true);
-	PERFORM set_config('gpusort.force', 'on', true);
-	taken := keys_taken(query);
-	-- in the process, then on the device
-	FOREACH min_rows IN ARRAY ARRAY[1000000, 0] LOOP
-		PERFORM set_config('gpusort.min_rows', min_rows::text, true);
-		EXECUTE query INTO ours;
-		IF cardinality(stock) <> cardinality(ours) THEN
-			RETURN format('%s rows, should be %s', cardinality(ours), cardinality(stock));
-		END IF;
-		FOR i IN 1 .. cardinality(stock) LOOP
-			IF stock[i] IS DISTINCT FROM ours[i] THEN
-				RETURN format('row %s is %s, should be %s (gpusort.min_rows %s)', i,
-							  left(ours[i], 60), left(stock[i], 60), min_rows);
-			END IF;
-		END LOOP;
-	END LOOP;
-	RETURN format('same order (%s rows), %s', cardinality(stock),
-				  CASE WHEN taken THEN 'gpusort' ELSE 'postgres' END);
-END
-$$;
-
-CREATE TABLE keys_direction (n int, direction text);
-INSERT INTO keys_direction VALUES
-	(1, 'ASC NULLS LAST'), (2, 'ASC NULLS FIRST'),
-	(3, 'DESC NULLS FIRST'), (4, 'DESC NULLS LAST');
-
--- One column in all four directions; image as above.
-CREATE FUNCTION four_orders(source text, key text, image text)
-RETURNS TABLE (direction text, result text) LANGUAGE plpgsql AS $$
-BEGIN
-	FOR direction IN SELECT d.direction FROM keys_direction d ORDER BY n LOOP
-		result := same_order(source, key || ' ' || direction, image);
-		RETURN NEXT;
-	END LOOP;
-END
-$$;
-
+\set ECHO none
+\i sql/keys_common.inc
+\set ECHO all
 SELECT setseed(0.5);
 
 --
@@ -290,4 +225,4 @@ RESET min_parallel_table_scan_size;
 
 DROP TABLE keys_int, keys_float, keys_time, keys_raw, keys_text, keys_bytea, keys_long, keys_direction;
 DROP DOMAIN keys_name, keys_count;
-DROP FUNCTION four_orders, same_order, keys_taken;
+DROP FUNCTION four_orders, same_order, keys_taken, keys_rank;

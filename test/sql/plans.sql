@@ -4,15 +4,9 @@
 -- on, serially and with parallel feed; the rows are compared one by one.
 --
 SET client_min_messages = warning;
--- sessions are closed by the service, soon after they ended
-CREATE FUNCTION wait_closed() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-	FOR i IN 1 .. 200 LOOP
-		EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity WHERE phase = 'closing');
-		PERFORM pg_sleep(0.05);
-	END LOOP;
-END
-$$;
+\set ECHO none
+\i sql/wait_closed.inc
+\set ECHO all
 SET gpusort.min_rows = 500;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -2,15 +2,9 @@
 -- The extension's objects and settings.
 --
 SET client_min_messages = warning;
--- sessions are closed by the service, soon after they ended
-CREATE FUNCTION wait_closed() RETURNS void LANGUAGE plpgsql AS $$
-BEGIN
-	FOR i IN 1 .. 200 LOOP
-		EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity WHERE phase = 'closing');
-		PERFORM pg_sleep(0.05);
-	END LOOP;
-END
-$$;
+\set ECHO none
+\i sql/wait_closed.inc
+\set ECHO all
 \dx gpusort
 \d gpusort_devices
 \d gpusort_stats
