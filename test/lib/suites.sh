@@ -318,7 +318,7 @@ suite_tap()
 fuzz_batch=250					# cases that one server lives for
 
 # Settings and the database's locale, for the batch that a case belongs to:
-# memory in plenty, little staging memory, little device memory, no waiting
+# memory in plenty, little staging memory, little device memory, no waiting for it
 fuzz_conditions()
 {
 	fuzz_locale="LOCALE 'en_US.UTF-8'"
@@ -326,7 +326,8 @@ fuzz_conditions()
 	case $(($1 % 4)) in
 		1)
 			fuzz_locale="LOCALE 'C'"
-			fuzz_conf=("gpusort.staging_memory = '8MB'" "gpusort.host_threads = 1")
+			fuzz_conf=("gpusort.staging_memory = '8MB'" "gpusort.wait_timeout = '100ms'"
+				"gpusort.host_threads = 1")
 			;;
 		2)
 			fuzz_locale="LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und'"
