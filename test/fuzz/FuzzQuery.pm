@@ -248,21 +248,31 @@ sub cte
 sub window
 {
 	my ($q) = @_;
-	my @names = key_names($q);
 	my $order = order_by($q, 1);
 	my $partition = '';
-	my $rest = '';
+	my @functions = ('rank()', 'dense_rank()', 'percent_rank()', 'cume_dist()');
 
-	if (@names > 1 && chance(0.5))
+	if (@{ $q->{key} } > 1 && chance(0.5))
 	{
 		$partition = 'PARTITION BY k1 ';
 		$order =~ s/^[^,]*, //;
 	}
-	# the second window's order is that of id: as fixed as rows can be
-	$rest = ', row_number() OVER (ORDER BY k1, id) AS nr' if chance(0.3);
-	my $query = 'SELECT id, rank() OVER w AS r, dense_rank() OVER w AS d, count(*) OVER w AS c, sum(id) OVER w AS s'
-	  . "$rest FROM (SELECT " . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q"
-	  . " WINDOW w AS (${partition}ORDER BY $order)";
+	# what counts equal rows one by one needs an order without any
+	if (chance(0.5))
+	{
+		$order .= pick(', id', ', id DESC');
+		push @functions, 'row_number()', 'row_number()', 'ntile(7)', 'lag(id)', 'lead(id, 3)', 'first_value(id)', 'nth_value(id, 2)',
+		  'count(*) FILTER (WHERE id % 2 = 0)';
+	}
+	push @functions, 'count(*)', 'sum(id)', 'max(id)' if chance(0.6);
+	my $i = 0;
+	my @chosen = map { "$_ OVER w AS w" . ++$i } some(between(1, 3), @functions);
+	push @chosen, 'row_number() OVER (ORDER BY k1, id) AS other' if chance(0.2);
+	my $query = 'SELECT id, ' . join(', ', @chosen) . ' FROM (SELECT ' . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q"
+	  . " WINDOW w AS (${partition}ORDER BY $order" . ($order =~ /, id/ && chance(0.2) ? ' ROWS UNBOUNDED PRECEDING' : '') . ')';
+
+	# a condition on the first one may end the window early
+	$query = "SELECT * FROM ($query) AS v WHERE w1 <= 20" if chance(0.2);
 	$q->{sequence} = [];
 	$q->{rows} = 'same';
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];

@@ -331,7 +331,7 @@ fuzz_conditions()
 			;;
 		2)
 			fuzz_locale="LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'und'"
-			fuzz_conf=("gpusort.device_memory = '8MB'")
+			fuzz_conf=("gpusort.device_memory = '2MB'")
 			;;
 		3)
 			fuzz_conf=("gpusort.staging_memory = '16MB'" "gpusort.wait_timeout = 0")
