@@ -341,7 +341,7 @@ fuzz_conditions()
 
 suite_fuzz()
 {
-	local cases=${FUZZ_CASES:-60} seed=${FUZZ_SEED:-1} first=${FUZZ_FIRST:-1} workers=${FUZZ_JOBS:-$jobs}
+	local cases=${FUZZ_CASES:-120} seed=${FUZZ_SEED:-1} first=${FUZZ_FIRST:-1} workers=${FUZZ_JOBS:-$jobs}
 	local dir=$log/fuzz name end ok bad
 
 	[ "$seed" != random ] || seed=$((RANDOM * 32768 + RANDOM))
