@@ -74,9 +74,17 @@ close_callback(void *arg)
 	gs_client_close((GsClient *) arg);
 }
 
-GsClient *
-gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
-			   GsFallback *reason)
+/* What a session is opened for, as its GsSession has it. */
+typedef struct SessionSpec
+{
+	uint32		key_width;
+	const GsKeyLayout *layout;
+	GsElem		elem;
+	bool		descending;
+} SessionSpec;
+
+static GsClient *
+open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 {
 	GsClient   *client;
 	TimestampTz start = 0;
@@ -108,10 +116,12 @@ gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
 			 */
 			client->number = number;
 			client->session = &gs_sessions[number];
-			client->session->key_width = key_width;
+			client->session->key_width = spec->key_width;
+			if (spec->layout)
+				client->session->layout = *spec->layout;
+			client->session->elem = spec->elem;
+			client->session->descending = spec->descending;
 			client->session->engine_wanted = (GsEngine) gs_guc_engine;
-			if (layout)
-				client->session->layout = *layout;
 			client->id = client->session->id;
 			client->generation = client->session->generation;
 			client->closed = false;
@@ -146,6 +156,23 @@ gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
 	}
 	*reason = GS_FALLBACK_NONE;
 	return client;
+}
+
+GsClient *
+gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
+			   GsFallback *reason)
+{
+	SessionSpec spec = {key_width, layout, GS_ELEM_NONE, false};
+
+	return open_session(&spec, extra_feeders, reason);
+}
+
+GsClient *
+gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason)
+{
+	SessionSpec spec = {0, NULL, elem, descending};
+
+	return open_session(&spec, 0, reason);
 }
 
 GsSessionHandle
@@ -369,6 +396,7 @@ gs_client_request_page(GsClient *client, int chunk, uint64 page, bool image)
 	Assert(session_is_mine(client));
 	gs_chunks[chunk].page = page;
 	gs_chunks[chunk].image = image;
+	gs_chunks[chunk].arrays = false;
 	gs_chunks[chunk].state = GS_CHUNK_FETCHING;
 	gs_chunks[chunk].status = GS_PENDING;
 	if (service_serves(client))
@@ -377,35 +405,25 @@ gs_client_request_page(GsClient *client, int chunk, uint64 page, bool image)
 	wake_service();
 }
 
-GsClientStatus
-gs_client_wait_page(GsClient *client, int chunk)
+/* Wait until a chunk is FETCHED; false where that will not happen. */
+static bool
+wait_fetched(GsClient *client, int chunk, GsWait event)
 {
-	GsChunk    *c = &gs_chunks[chunk];
-	GsClientStatus status = GS_CLIENT_OK;
+	bool		fetched;
 	bool		sleeping = false;
 
 	for (;;)
 	{
-		GsChunkState state;
 		bool		serves;
 
 		LWLockAcquire(gs_shared->lock, LW_SHARED);
-		state = c->state;
+		fetched = gs_chunks[chunk].state == GS_CHUNK_FETCHED;
 		serves = service_serves(client);
 		LWLockRelease(gs_shared->lock);
 
-		/* a page that is here is good, whatever became of the service */
-		if (state == GS_CHUNK_FETCHED)
-		{
-			if (c->status != GS_OK)
-				status = GS_CLIENT_LOST;
+		/* what is here is good, whatever became of the service */
+		if (fetched || !serves)
 			break;
-		}
-		if (!serves)
-		{
-			status = GS_CLIENT_LOST;
-			break;
-		}
 		if (!sleeping)
 		{
 			ConditionVariablePrepareToSleep(&client->session->cv);
@@ -413,11 +431,63 @@ gs_client_wait_page(GsClient *client, int chunk)
 			continue;
 		}
 		ConditionVariableTimedSleep(&client->session->cv, GS_WAIT_MS,
-									gs_compat_wait_event(GS_WAIT_FETCH));
+									gs_compat_wait_event(event));
 	}
 	if (sleeping)
 		ConditionVariableCancelSleep();
-	return status;
+	return fetched;
+}
+
+GsClientStatus
+gs_client_wait_page(GsClient *client, int chunk)
+{
+	if (!wait_fetched(client, chunk, GS_WAIT_FETCH) || gs_chunks[chunk].status != GS_OK)
+		return GS_CLIENT_LOST;
+	return GS_CLIENT_OK;
+}
+
+void
+gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes, uint32 n_arrays)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	Assert(session_is_mine(client));
+	Assert(c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHED);
+	c->arrays = true;
+	c->started = false;
+	c->image = false;
+	c->data_bytes = data_bytes;
+	c->n_records = n_arrays;
+	c->status = GS_PENDING;
+	c->state = GS_CHUNK_FETCHING;
+	if (service_serves(client))
+		gs_chunk_request(chunk);
+	else
+	{
+		c->state = GS_CHUNK_FETCHED;
+		c->status = GS_CANCELLED;
+	}
+	LWLockRelease(gs_shared->lock);
+	wake_service();
+}
+
+GsArraysOutcome
+gs_client_wait_arrays(GsClient *client, int chunk)
+{
+	if (!wait_fetched(client, chunk, GS_WAIT_SORT))
+		return GS_ARRAYS_LOST;
+	switch (gs_chunks[chunk].status)
+	{
+		case GS_OK:
+			return GS_ARRAYS_SORTED;
+		case GS_NO_MEMORY:
+			return GS_ARRAYS_NO_MEMORY;
+		case GS_CANCELLED:
+			return GS_ARRAYS_NO_SERVICE;
+		default:
+			return GS_ARRAYS_LOST;
+	}
 }
 
 int

@@ -47,6 +47,9 @@ extern bool gs_client_service_ready(void);
  */
 extern GsClient *gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
 								GsFallback *reason);
+
+/* The same to sort arrays of one kind of element. */
+extern GsClient *gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
 
 /* NULL where there are no chunks for this process, or the session is gone. */
@@ -74,6 +77,22 @@ extern const GsSession *gs_client_session(const GsClient *client);
  */
 extern void gs_client_request_page(GsClient *client, int chunk, uint64 page, bool image);
 extern GsClientStatus gs_client_wait_page(GsClient *client, int chunk);
+
+/*
+ * Have the arrays of a chunk that the caller holds sorted in place, and wait
+ * for it; the chunk is the caller's again then.
+ */
+typedef enum GsArraysOutcome
+{
+	GS_ARRAYS_SORTED,
+	GS_ARRAYS_NO_MEMORY,		/* of the device: each is sorted, or as it was */
+	GS_ARRAYS_NO_SERVICE,		/* the same; no use in asking again */
+	GS_ARRAYS_LOST				/* what the chunk holds is not to be used */
+} GsArraysOutcome;
+
+extern void gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes,
+								  uint32 n_arrays);
+extern GsArraysOutcome gs_client_wait_arrays(GsClient *client, int chunk);
 
 /* Leader, after overflow: a chunk whose rows the device refused; -1: no more. */
 extern int	gs_client_take_rejected(GsClient *client);

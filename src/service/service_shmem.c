@@ -265,6 +265,8 @@ gs_session_alloc(int extra_chunks)
 	session->key_width = 0;
 	session->engine_wanted = GS_ENGINE_AUTO;
 	session->layout.n_parts = 0;
+	session->elem = GS_ELEM_NONE;
+	session->descending = false;
 	session->reserved = 0;
 	session->attached = 0;
 	session->held = 0;
@@ -313,6 +315,8 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_FREE:
 			return "free";
 		case GS_SESSION_FEEDING:
+			if (session->elem != GS_ELEM_NONE)
+				return "sorting arrays";
 			return session->overflow ? "feeding, device full" : "feeding";
 		case GS_SESSION_SORTING:
 			return session->checking ? "checking order" : "sorting";

@@ -17,8 +17,9 @@
  *	  APPENDING	   the service: rows are on their way to the device
  *	  REJECTED	   nobody; its rows did not get onto the device.  On the
  *				   session's rejected list, for the leader to take back
- *	  FETCHING	   the service: a page is on its way from the device
- *	  FETCHED	   the backend that asked for the page
+ *	  FETCHING	   the service: a page is on its way from the device, or the
+ *				   chunk's arrays are being sorted
+ *	  FETCHED	   the backend that asked for either
  *
  * Reservation
  *	  A session is opened only when GS_SESSION_CHUNKS chunks can be promised
@@ -79,6 +80,8 @@ typedef struct GsChunk
 	uint32		data_bytes;		/* of rows and keys, while HELD..REJECTED */
 	uint32		n_records;		/* records, or rows of the page */
 	bool		image;			/* FETCHING: chunk as appended, not a page */
+	bool		arrays;			/* FETCHING, FETCHED: the chunk's own arrays */
+	bool		started;		/* FETCHING: the device was asked */
 	uint64		page;			/* FETCHING, FETCHED: number of page or image */
 	GsStatus	status;			/* FETCHED: outcome */
 } GsChunk;
@@ -115,6 +118,8 @@ typedef struct GsSession
 	uint32		key_width;
 	GsEngine	engine_wanted;
 	GsKeyLayout layout;			/* with parts: the order is to be checked */
+	GsElem		elem;			/* not NONE: sorts arrays, FEEDING for ever */
+	bool		descending;		/* arrays */
 
 	/* chunks */
 	int			reserved;
@@ -123,7 +128,7 @@ typedef struct GsSession
 	int			rejected;		/* head of the list of REJECTED chunks */
 
 	/* progress */
-	uint64		rows;			/* appended so far */
+	uint64		rows;			/* appended, or arrays sorted, so far */
 	uint64		bytes;
 	uint64		inexact;		/* records with a key that was cut off */
 

@@ -97,6 +97,24 @@ drain_notify_pipe(void)
 	__atomic_store_n(&notified, 0, __ATOMIC_RELEASE);
 }
 
+/*
+ * Give chunks of arrays back with what became of them.  The device is closed,
+ * so all jobs have ended; a chunk that it never saw is as it was.
+ */
+static void
+return_arrays(void)
+{
+	for (int i = 0; i < gs_shared->n_chunks; i++)
+	{
+		GsChunk    *c = &gs_chunks[i];
+
+		if (c->state != GS_CHUNK_FETCHING || !c->arrays)
+			continue;
+		c->status = c->started ? gs_job_status(&chunk_jobs[i]) : GS_CANCELLED;
+		c->state = GS_CHUNK_FETCHED;
+	}
+}
+
 static void
 service_exit(int code, Datum arg)
 {
@@ -117,6 +135,7 @@ service_exit(int code, Datum arg)
 	gs_shared->device.memory_used = 0;
 	gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 	gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
+	return_arrays();
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 	{
 		gs_sessions[i].queued = false;
@@ -211,6 +230,8 @@ serve_session(int number)
 		spec.chunk_bytes = GS_CHUNK_BYTES;
 		spec.key_width = gs_sessions[number].key_width;
 		spec.engine = gs_sessions[number].engine_wanted;
+		spec.elem = gs_sessions[number].elem;
+		spec.descending = gs_sessions[number].descending;
 		status = ops->sort_open(device, &spec, &s->sort, &error);
 		if (status != GS_OK)
 		{
@@ -235,7 +256,16 @@ reject_chunk(int chunk)
 	session->rejected = chunk;
 }
 
-/* Both with the lock held, which is given up while the device is called. */
+/* For tests: how a request of this kind ends the service, or is refused. */
+static bool
+chunk_kills_service(const GsChunk *c)
+{
+	if (c->state == GS_CHUNK_APPENDING)
+		return GS_FAULT("service_append");
+	return c->arrays ? GS_FAULT("service_arrays") : GS_FAULT("service_fetch");
+}
+
+/* With the lock held, which is given up while the device is called. */
 static void
 start_chunk(int chunk)
 {
@@ -249,7 +279,7 @@ start_chunk(int chunk)
 		return;					/* freed with the session */
 	LWLockRelease(gs_shared->lock);
 
-	if (c->state == GS_CHUNK_APPENDING ? GS_FAULT("service_append") : GS_FAULT("service_fetch"))
+	if (chunk_kills_service(c))
 		proc_exit(1);
 	s = serve_session(number);
 	memset(job, 0, sizeof(*job));
@@ -266,6 +296,21 @@ start_chunk(int chunk)
 			return;
 		}
 		ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records, job);
+	}
+	else if (c->arrays)
+	{
+		if (s->sort == NULL || GS_FAULT("device_memory"))
+		{
+			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+			c->status = GS_NO_MEMORY;
+			c->state = GS_CHUNK_FETCHED;
+			LWLockRelease(gs_shared->lock);
+			ConditionVariableBroadcast(&session->cv);
+			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+			return;
+		}
+		c->started = true;
+		ops->sort_arrays(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records, job);
 	}
 	else if (c->image)
 		ops->fetch_image(s->sort, c->page, gs_chunk_memory(chunk), job);
@@ -299,8 +344,9 @@ chunk_is_held_up(const GsChunk *c)
 {
 	if (gs_sessions[c->session].state == GS_SESSION_CLOSING)
 		return false;
-	return c->state == GS_CHUNK_APPENDING ? GS_FAULT("service_hold_append") :
-		GS_FAULT("service_hold_fetch");
+	if (c->state == GS_CHUNK_APPENDING)
+		return GS_FAULT("service_hold_append");
+	return c->arrays ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
 }
 
 static bool
@@ -464,6 +510,17 @@ chunk_job_ended(int chunk)
 		}
 		else
 			reject_chunk(chunk);
+	}
+	else if (c->arrays)
+	{
+		if (status == GS_OK)
+		{
+			session->rows += c->n_records;
+			session->bytes += c->data_bytes;
+		}
+		note_result(session, &result);
+		c->status = status;
+		c->state = GS_CHUNK_FETCHED;
 	}
 	else
 	{
