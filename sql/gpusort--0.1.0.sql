@@ -40,6 +40,8 @@ CREATE FUNCTION gpusort_stats(
     OUT index_builds bigint,
     OUT rows bigint,
     OUT bytes bigint,
+    OUT arrays bigint,
+    OUT device_arrays bigint,
     OUT fallbacks bigint,
     OUT fallback_reasons jsonb,
     OUT refusals bigint,
@@ -95,5 +97,29 @@ CREATE VIEW gpusort_activity AS
 
 COMMENT ON VIEW gpusort_activity IS
 'the sorts that are now running on the device';
+
+-- Sorting the elements of arrays, as PostgreSQL 18's array_sort() does.
+
+CREATE FUNCTION gpu_sort_array("array" anyarray)
+RETURNS anyarray
+AS 'MODULE_PATHNAME', 'gpusort_sort_array'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+
+CREATE FUNCTION gpu_sort_array("array" anyarray, descending boolean)
+RETURNS anyarray
+AS 'MODULE_PATHNAME', 'gpusort_sort_array'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+
+CREATE FUNCTION gpu_sort_array("array" anyarray, descending boolean, nulls_first boolean)
+RETURNS anyarray
+AS 'MODULE_PATHNAME', 'gpusort_sort_array'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+
+COMMENT ON FUNCTION gpu_sort_array(anyarray) IS
+'the array with its elements in ascending order, NULLs last';
+COMMENT ON FUNCTION gpu_sort_array(anyarray, boolean) IS
+'the array with its elements in the order asked for, NULLs first where it descends';
+COMMENT ON FUNCTION gpu_sort_array(anyarray, boolean, boolean) IS
+'the array with its elements in the order asked for';
 
 GRANT SELECT ON gpusort_devices, gpusort_stats, gpusort_activity TO PUBLIC;

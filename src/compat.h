@@ -193,6 +193,18 @@ gs_compat_wait_event(GsWait wait)
 #define gs_compat_create_wait_event_set(n) CreateWaitEventSet(TopMemoryContext, (n))
 #endif
 
+/*
+ * The next datum of a tuplesort; by reference it is a copy, in
+ * CurrentMemoryContext.  PostgreSQL 16 lets callers do without the copy.
+ */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_tuplesort_getdatum(sort, value, isnull) \
+	tuplesort_getdatum((sort), true, true, (value), (isnull), NULL)
+#else
+#define gs_compat_tuplesort_getdatum(sort, value, isnull) \
+	tuplesort_getdatum((sort), true, (value), (isnull), NULL)
+#endif
+
 /* PostgreSQL 16 has BufFileReadExact(), which fails where less is there. */
 static inline void
 gs_compat_read_exact(BufFile *file, void *data, size_t size)

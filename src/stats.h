@@ -22,6 +22,8 @@ typedef enum GsCounter
 	GS_COUNT_INDEX_BUILDS,		/* of these: index builds */
 	GS_COUNT_ROWS,				/* rows sorted */
 	GS_COUNT_BYTES,				/* bytes of rows and keys sent to the device */
+	GS_COUNT_ARRAYS,			/* arrays sorted by GpuArraySort */
+	GS_COUNT_DEVICE_ARRAYS,		/* of them: on the device */
 	GS_COUNT_COUNTERS
 } GsCounter;
 

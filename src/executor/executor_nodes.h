@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * executor_nodes.h
- *	  The executor nodes GpuSort, GpuSortFeed and GpuWindow.
+ *	  The executor nodes GpuSort, GpuSortFeed, GpuWindow and
+ *	  GpuArraySort.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,11 +11,13 @@
 
 #include "nodes/extensible.h"
 
+#include "array/array_batch.h"
 #include "sort/sort.h"
 
 extern const CustomScanMethods gs_sort_scan_methods;
 extern const CustomScanMethods gs_feed_scan_methods;
 extern const CustomScanMethods gs_window_scan_methods;
+extern const CustomScanMethods gs_arrays_scan_methods;
 
 /* Let plans with these nodes be read in this process. */
 extern void gs_executor_init(void);
@@ -35,5 +38,8 @@ extern int	gs_feed_planned_workers(PlanState *gather);
 extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
 								 ExplainState *es);
 extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
+extern void gs_explain_array_calls(CustomScanState *node, List *ancestors, int n_calls,
+								   ExplainState *es);
+extern void gs_explain_array_report(const GsArrayReport *report, ExplainState *es);
 
 #endif							/* GS_EXECUTOR_NODES_H */

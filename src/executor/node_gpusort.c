@@ -300,4 +300,5 @@ gs_executor_init(void)
 	RegisterCustomScanMethods(&gs_sort_scan_methods);
 	RegisterCustomScanMethods(&gs_feed_scan_methods);
 	RegisterCustomScanMethods(&gs_window_scan_methods);
+	RegisterCustomScanMethods(&gs_arrays_scan_methods);
 }

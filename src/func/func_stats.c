@@ -127,8 +127,8 @@ Datum
 gpusort_stats(PG_FUNCTION_ARGS)
 {
 	TupleDesc	tupdesc;
-	Datum		values[11];
-	bool		nulls[11] = {0};
+	Datum		values[13];
+	bool		nulls[13] = {0};
 	int			column;
 
 	require_preloaded();

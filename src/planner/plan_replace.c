@@ -51,9 +51,6 @@ typedef struct ReplaceContext
 	int			last_node_id;	/* the highest plan_node_id in use */
 } ReplaceContext;
 
-/* No Limit above, as far as a sort below it would learn of it. */
-#define NO_BOUND	(-1.0)
-
 static Plan *replace(ReplaceContext *context, Plan *plan, double bound);
 
 /* A target list that returns a scan tuple of tlist's columns as it is. */
@@ -280,13 +277,13 @@ limit_bound(const Limit *limit)
 	double		count = limit->plan.plan_rows;
 
 	if (limit->limitOption == LIMIT_OPTION_WITH_TIES || limit->limitCount == NULL)
-		return NO_BOUND;
+		return GS_NO_BOUND;
 	if (IsA(limit->limitCount, Const))
 	{
 		const Const *value = (const Const *) limit->limitCount;
 
 		if (value->constisnull)
-			return NO_BOUND;
+			return GS_NO_BOUND;
 		count = DatumGetInt64(value->constvalue);
 	}
 	if (limit->limitOffset)
@@ -300,12 +297,9 @@ limit_bound(const Limit *limit)
 	return count;
 }
 
-/*
- * What becomes of a bound on its way from a node to its children, as in
- * ExecSetTupleBound().
- */
-static double
-bound_below(const Plan *plan, double bound)
+/* As in ExecSetTupleBound(). */
+double
+gs_plan_bound_below(const Plan *plan, double bound)
 {
 	switch (nodeTag(plan))
 	{
@@ -317,11 +311,11 @@ bound_below(const Plan *plan, double bound)
 		case T_GatherMerge:
 			return bound;
 		case T_Result:
-			return ((const Result *) plan)->resconstantqual == NULL ? bound : NO_BOUND;
+			return ((const Result *) plan)->resconstantqual == NULL ? bound : GS_NO_BOUND;
 		case T_SubqueryScan:
-			return plan->qual == NIL ? bound : NO_BOUND;
+			return plan->qual == NIL ? bound : GS_NO_BOUND;
 		default:
-			return NO_BOUND;
+			return GS_NO_BOUND;
 	}
 }
 
@@ -337,7 +331,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 
 	if (plan == NULL)
 		return NULL;
-	below = bound_below(plan, bound);
+	below = gs_plan_bound_below(plan, bound);
 
 	/*
 	 * Below here a process has its part of the rows only, and by scanning
@@ -376,7 +370,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 			{
 				/* before the Sort alone would be replaced */
 				outerPlan(outerPlan(plan)) =
-					replace(context, outerPlan(outerPlan(plan)), NO_BOUND);
+					replace(context, outerPlan(outerPlan(plan)), GS_NO_BOUND);
 				context->flags = flags;
 				return replace_gather_merge(context, (GatherMerge *) plan, bound);
 			}
@@ -446,19 +440,27 @@ highest_node_id(Plan *plan)
 	return id;
 }
 
+int
+gs_plan_last_node_id(const PlannedStmt *stmt)
+{
+	int			id = highest_node_id(stmt->planTree);
+	ListCell   *lc;
+
+	foreach(lc, stmt->subplans)
+		id = Max(id, highest_node_id(lfirst(lc)));
+	return id;
+}
+
 void
 gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
 {
 	ReplaceContext context;
-	ListCell   *lc;
 
 	if (stmt->planTree == NULL || (!enable_sort && !gs_guc_force))
 		return;
 	context.flags = rerun ? GS_PLAN_FLAG_RERUN : 0;
-	context.last_node_id = highest_node_id(stmt->planTree);
-	foreach(lc, stmt->subplans)
-		context.last_node_id = Max(context.last_node_id, highest_node_id(lfirst(lc)));
+	context.last_node_id = gs_plan_last_node_id(stmt);
 
-	stmt->planTree = replace(&context, stmt->planTree, NO_BOUND);
-	replace_list(&context, stmt->subplans, NO_BOUND);
+	stmt->planTree = replace(&context, stmt->planTree, GS_NO_BOUND);
+	replace_list(&context, stmt->subplans, GS_NO_BOUND);
 }

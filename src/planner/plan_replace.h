@@ -17,4 +17,16 @@
  */
 extern void gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun);
 
+/* The highest plan_node_id of a statement's plans. */
+extern int	gs_plan_last_node_id(const PlannedStmt *stmt);
+
+/* No Limit above that a node would learn of. */
+#define GS_NO_BOUND	(-1.0)
+
+/*
+ * How many rows a node's children will be asked for, where the node itself is
+ * asked for bound.
+ */
+extern double gs_plan_bound_below(const Plan *plan, double bound);
+
 #endif							/* GS_PLAN_REPLACE_H */

@@ -14,7 +14,8 @@
  *
  * In the finished plan the sorts that have no paths of their own are replaced
  * (plan_replace.c), and columns that only PostgreSQL's own sort would have
- * needed taken out (sort_tlist.c).
+ * needed taken out (sort_tlist.c).  Calls of gpu_sort_array() are given to
+ * GpuArraySort there (array_plan.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -33,6 +34,7 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "planner/array_plan.h"
 #include "planner/plan_replace.h"
 #include "planner/planner_hooks.h"
 #include "planner/sort_cost.h"
@@ -80,10 +82,9 @@ order_by_is_supported(PlannerInfo *root)
 
 /* May a plan for this query be run a second time, unseen by the user? */
 static bool
-can_run_again(Query *parse)
+can_run_again(const Query *parse, bool is_volatile)
 {
-	return !parse->hasModifyingCTE && parse->rowMarks == NIL &&
-		!contain_volatile_functions((Node *) parse);
+	return !parse->hasModifyingCTE && parse->rowMarks == NIL && !is_volatile;
 }
 
 static CustomPath *
@@ -105,6 +106,7 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 {
 	CustomPath *path;
 	SortPath   *sort = create_sort_path(root, rel, child, root->sort_pathkeys, -1.0);
+	bool		rerun = can_run_again(root->parse, contain_volatile_functions((Node *) root->parse));
 
 	path = make_custom_path(rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
 	path->path.parallel_aware = false;
@@ -112,7 +114,7 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 	path->path.parallel_workers = 0;
 	path->path.pathkeys = root->sort_pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	path->custom_private = list_make1_int(can_run_again(root->parse) ? GS_PLAN_FLAG_RERUN : 0);
+	path->custom_private = list_make1_int(rerun ? GS_PLAN_FLAG_RERUN : 0);
 	gs_cost_sort(&path->path, child->total_cost, rows, fed_below);
 	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;
@@ -204,11 +206,14 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 static PlannedStmt *
 plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
 {
+	bool		active = gs_guc_enabled && gs_client_service_ready();
 	PlannedStmt *stmt;
+	bool		is_volatile;
 	bool		rerun;
 
 	/* asked first: the planner scribbles on its input */
-	rerun = gs_guc_enabled && gs_client_service_ready() && can_run_again(parse);
+	is_volatile = active && contain_volatile_functions((Node *) parse);
+	rerun = active && can_run_again(parse, is_volatile);
 	if (previous_planner)
 		stmt = previous_planner(parse, query_string, cursor_options, params);
 	else
@@ -218,6 +223,8 @@ plan_query(Query *parse, const char *query_string, int cursor_options, ParamList
 		gs_plan_replace_sorts(stmt, rerun);
 		gs_tlist_drop_junk(stmt);
 	}
+	if (active)
+		gs_array_plan(stmt, cursor_options, is_volatile);
 	return stmt;
 }
 

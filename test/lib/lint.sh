@@ -42,7 +42,7 @@ check_layers()
 	awk -v headers="$(ls src/*/*.h | tr '\n' ' ')" '
 	BEGIN {
 		rank["device"] = 0; rank["key"] = 1; rank["batch"] = 2; rank["service"] = 3
-		rank["sort"] = 4; rank["planner"] = 5; rank["executor"] = 5; rank["index"] = 5
+		rank["sort"] = 4; rank["array"] = 4; rank["planner"] = 5; rank["executor"] = 5; rank["index"] = 5
 		rank["func"] = 5
 		# PostgreSQL has folders of the same names: only what is ours counts
 		n = split(headers, header, " ")

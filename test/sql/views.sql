@@ -56,6 +56,7 @@ SET client_min_messages = warning;
 
 -- an ordinary user sees the views, and may not reset
 CREATE ROLE regress_gpusort_user;
+SELECT wait_closed();
 SET ROLE regress_gpusort_user;
 SELECT count(*) FROM gpusort_stats;
 SELECT count(*) FROM gpusort_devices;

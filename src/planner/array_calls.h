@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * array_calls.h
+ *	  Calls of gpu_sort_array() in expressions.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ARRAY_CALLS_H
+#define GS_ARRAY_CALLS_H
+
+#include "nodes/pg_list.h"
+#include "nodes/primnodes.h"
+
+/*
+ * Add to *calls the calls (FuncExpr) in an expression that may be computed
+ * for many rows before the expression is, if they are not there yet.
+ * sometimes: the expression is not evaluated for every row.  in_aggregates:
+ * look only into the arguments of aggregates and window functions; otherwise
+ * not into them.  Returns whether there are any in this expression.
+ */
+extern bool gs_array_calls_find(Node *expr, bool sometimes, bool in_aggregates, List **calls);
+
+/* The array that a call sorts, its direction and where it has NULLs. */
+extern Expr *gs_array_call_array(const FuncExpr *call);
+extern bool gs_array_call_descending(const FuncExpr *call);
+extern bool gs_array_call_nulls_first(const FuncExpr *call);
+
+/* The element type that the arrays of a call should have. */
+extern Oid	gs_array_call_element_type(const FuncExpr *call);
+
+#endif							/* GS_ARRAY_CALLS_H */

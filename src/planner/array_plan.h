@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * array_plan.h
+ *	  Putting GpuArraySort into finished plans.
+ *
+ * A GpuArraySort's scan tuple (custom_scan_tlist) has columns of its child, as
+ * OUTER_VAR Vars, and after these the calls of gpu_sort_array() that it
+ * computes, whose arguments are in terms of its child's columns.  Its target
+ * list and filter refer to the scan tuple by INDEX_VAR, as with all custom
+ * scans.  custom_private is a list of integers, named by the enum.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ARRAY_PLAN_H
+#define GS_ARRAY_PLAN_H
+
+#include "nodes/plannodes.h"
+
+#define GS_ARRAYS_NAME	"GpuArraySort"
+
+typedef enum GsArraysItem
+{
+	GS_ARRAYS_CALLS,			/* how many columns of the scan tuple are calls */
+	GS_ARRAYS_FLAGS,			/* GS_ARRAYS_FLAG_ below */
+	GS_ARRAYS_Count
+} GsArraysItem;
+
+#define GS_ARRAYS_FLAG_ALL_ROWS	1	/* the node is read to its end */
+
+/*
+ * Have calls of gpu_sort_array() in all of a statement's plans computed by
+ * GpuArraySort where that is worth while.  is_volatile: the query has volatile
+ * functions.
+ */
+extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
+
+#endif							/* GS_ARRAY_PLAN_H */

@@ -1,0 +1,299 @@
+--
+-- GpuArraySort: where the planner puts it, and that queries return the same
+-- with it as without.
+--
+SET client_min_messages = warning;
+SET gpusort.min_rows = 300;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_parallel_append = off;
+
+CREATE TABLE arrays_t (id int, k int, a float4[], b int8[], txt text, big float4[]);
+INSERT INTO arrays_t
+	SELECT i, i % 17,
+		CASE WHEN i % 10 > 0 THEN (SELECT array_agg((hashint4(i * 100 + j) % 1000)::float4)
+			FROM generate_series(1, i % 30) AS j) END,
+		(SELECT array_agg(CASE WHEN j % 4 > 0 OR i % 2 = 0 THEN hashint4(i + j)::int8 END) FROM generate_series(1, 5 + i % 7) AS j),
+		md5(i::text),
+		CASE WHEN i % 50 = 0 THEN (SELECT array_agg((hashint4(i + j) % 9999)::float4) FROM generate_series(1, 3000) AS j) END
+	FROM generate_series(1, 2000) AS i;
+ALTER TABLE arrays_t ADD PRIMARY KEY (id);
+-- arrays as they may be stored: plain, compressed, out of line
+CREATE TABLE arrays_stored (id int, main float4[], extended float4[], external float4[]);
+ALTER TABLE arrays_stored ALTER main SET STORAGE MAIN, ALTER external SET STORAGE EXTERNAL;
+INSERT INTO arrays_stored
+	SELECT i, array_agg((j % 10)::float4), array_agg((j % 10)::float4), array_agg(hashint4(j)::float4)
+	FROM generate_series(1, 40) AS i, generate_series(1, i * 50) AS j GROUP BY i;
+VACUUM ANALYZE arrays_t, arrays_stored;
+
+CREATE FUNCTION count_nodes(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	n int := 0;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+		n := n + (line ~ '\(GpuArraySort\)')::int;
+	END LOOP;
+	RETURN n;
+END
+$$;
+
+-- the same rows as without gpusort, serially and in parallel, on the device from the
+-- first row on and not; and how many GpuArraySort nodes the two plans have
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wrapped text := 'SELECT array_agg(s::text ORDER BY s::text) FROM (' || query || ') s';
+	stock text[];
+	ours text[];
+	result text := '';
+BEGIN
+	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
+	PERFORM set_config('gpusort.enabled', 'off', true);
+	EXECUTE wrapped INTO stock;
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	FOR workers IN 0 .. 1 LOOP
+		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
+		FOR forced IN 0 .. 1 LOOP
+			PERFORM set_config('gpusort.force', forced::text, true);
+			EXECUTE wrapped INTO ours;
+			IF cardinality(stock) IS DISTINCT FROM cardinality(ours) THEN
+				RETURN format('%s workers: %s rows, should be %s', workers * 2, cardinality(ours), cardinality(stock));
+			END IF;
+			FOR i IN 1 .. cardinality(stock) LOOP
+				IF stock[i] IS DISTINCT FROM ours[i] THEN
+					RETURN format('%s workers, row %s is %s, should be %s', workers * 2, i, ours[i], stock[i]);
+				END IF;
+			END LOOP;
+		END LOOP;
+		result := result || ', ' || count_nodes(query);
+	END LOOP;
+	RETURN format('same (%s rows)%s', cardinality(stock), result);
+END
+$$;
+
+CREATE FUNCTION arrays_lazy(int) RETURNS float4[] IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	IF $1 % 3 = 0 THEN
+		RAISE EXCEPTION 'evaluated for %', $1;
+	END IF;
+	RETURN ARRAY[$1, 1];
+END
+$$;
+
+CREATE TEMP TABLE arrays_queries (n serial, query text);
+INSERT INTO arrays_queries (query) VALUES
+	-- above scans
+	('SELECT gpu_sort_array(a) FROM arrays_t'),
+	('SELECT id, a, gpu_sort_array(a) AS s, txt FROM arrays_t'),
+	('SELECT id, (gpu_sort_array(a))[1] + (gpu_sort_array(a, true))[1] AS s, gpu_sort_array(b, true, false) AS t FROM arrays_t'),
+	('SELECT id, gpu_sort_array(big) AS s FROM arrays_t'),
+	('SELECT id, gpu_sort_array(main) AS s, gpu_sort_array(extended, true) AS t, gpu_sort_array(external) AS u FROM arrays_stored'),
+	('SELECT id, gpu_sort_array(a || 5::float4) AS s FROM arrays_t'),
+	('SELECT gpu_sort_array(gpu_sort_array(a), true) AS s FROM arrays_t'),
+	('SELECT arrays_t, gpu_sort_array(b) AS s, ctid FROM arrays_t'),
+	('SELECT 1 AS one, true AS t, gpu_sort_array(b, true) AS s, (gpu_sort_array(b, true))[1] AS u FROM arrays_t'),
+	('SELECT gpu_sort_array(b::numeric[]) AS s FROM arrays_t'),
+	('SELECT gpu_sort_array(ARRAY[txt, ''x'']) AS s FROM arrays_t'),
+	('SELECT gpu_sort_array(ARRAY[ARRAY[id, k], ARRAY[k, id]]) AS s FROM arrays_t'),
+	('SELECT id, gpu_sort_array(b) AS s FROM arrays_t WHERE id BETWEEN 100 AND 900 AND k < 5'),
+	-- filters
+	('SELECT id FROM arrays_t WHERE (gpu_sort_array(a))[1] < 0'),
+	('SELECT id, gpu_sort_array(a) AS s FROM arrays_t WHERE k > 3 AND (gpu_sort_array(a))[1] < 0 AND txt < ''8'''),
+	('SELECT id, 100 / k AS d FROM arrays_t WHERE k <> 0 AND (gpu_sort_array(b))[1] < 0'),
+	('SELECT id, 100 / k AS d FROM arrays_t WHERE CASE WHEN (gpu_sort_array(b))[1] < 0 THEN k <> 0 END'),
+	('SELECT id FROM arrays_t WHERE gpu_sort_array(a) IS NULL OR (gpu_sort_array(a))[2] IS NULL'),
+	-- what is evaluated only sometimes
+	('SELECT CASE WHEN id % 3 <> 0 THEN gpu_sort_array(arrays_lazy(id)) END AS s FROM arrays_t'),
+	('SELECT id % 3 <> 0 AND (gpu_sort_array(arrays_lazy(id)))[1] = 1 AS s FROM arrays_t'),
+	('SELECT COALESCE(CASE WHEN id % 3 = 0 THEN a END, gpu_sort_array(a), a) AS s FROM arrays_t'),
+	('SELECT gpu_sort_array(arrays_lazy(id)) AS s FROM arrays_t WHERE (gpu_sort_array(b))[1] IS NOT NULL AND id % 3 = 1'),
+	('SELECT id FROM arrays_t WHERE id % 3 <> 0 AND (gpu_sort_array(arrays_lazy(id)))[1] = 1'),
+	('SELECT CASE k WHEN (gpu_sort_array(b))[1] THEN 1 WHEN 7 THEN (gpu_sort_array(b, true))[2] END AS s FROM arrays_t'),
+	('SELECT sum((gpu_sort_array(arrays_lazy(id)))[2]) FILTER (WHERE id % 3 = 1) FROM arrays_t'),
+	-- aggregates, groups, windows, sets
+	('SELECT sum((gpu_sort_array(b))[1]), count(*) FROM arrays_t'),
+	('SELECT k, sum((gpu_sort_array(b))[1]), max(txt) FROM arrays_t GROUP BY k'),
+	('SELECT k, sum((gpu_sort_array(b))[1]) AS s FROM arrays_t GROUP BY k ORDER BY k'),
+	('SELECT k, array_agg((gpu_sort_array(b, true, false))[1] ORDER BY id) FILTER (WHERE (gpu_sort_array(b))[2] > 0) FROM arrays_t GROUP BY k'),
+	('SELECT k, gpu_sort_array(array_agg(id)) AS s FROM arrays_t GROUP BY k HAVING (gpu_sort_array(array_agg(id)))[1] > 3'),
+	('SELECT gpu_sort_array(b) AS s, count(*) FROM arrays_t GROUP BY 1'),
+	('SELECT (gpu_sort_array(b))[1] > 0 AS p, k, count(*), min(id) FROM arrays_t GROUP BY GROUPING SETS (1, (1, 2), ())'),
+	('SELECT DISTINCT (gpu_sort_array(a))[1] FROM arrays_t'),
+	('SELECT id, sum((gpu_sort_array(b))[1]) OVER (PARTITION BY k ORDER BY id ROWS 2 PRECEDING) AS s FROM arrays_t'),
+	('SELECT id, gpu_sort_array(array_agg(id) OVER (PARTITION BY k)) AS s FROM arrays_t WHERE id < 300'),
+	('SELECT id, rank() OVER (ORDER BY (gpu_sort_array(a))[1], id) AS s FROM arrays_t'),
+	('SELECT id, unnest(gpu_sort_array(b)) AS s FROM arrays_t WHERE id < 300'),
+	('SELECT id, gpu_sort_array(b) AS s, generate_series(1, k % 3) FROM arrays_t WHERE id < 300'),
+	('SELECT id, x FROM arrays_t, unnest(gpu_sort_array(b)) AS x WHERE id < 100'),
+	-- orders and limits
+	('SELECT id FROM arrays_t ORDER BY gpu_sort_array(a) NULLS FIRST, id LIMIT 20'),
+	('SELECT id, (gpu_sort_array(b))[2] AS s FROM arrays_t ORDER BY 2 OFFSET 5 LIMIT 200'),
+	('SELECT id, (SELECT gpu_sort_array(b)) AS s FROM (SELECT * FROM arrays_t ORDER BY id LIMIT 700) t'),
+	-- joins and subqueries
+	('SELECT x.id, gpu_sort_array(x.a) AS s, gpu_sort_array(y.b) AS t FROM arrays_t x JOIN arrays_t y ON y.id = x.id + 1'),
+	('SELECT x.id, y.s FROM arrays_t x LEFT JOIN (SELECT id, COALESCE(gpu_sort_array(a), ''{1}'') AS s FROM arrays_t WHERE k < 9) y ON y.id = x.id + 1'),
+	('SELECT x.id FROM arrays_t x WHERE EXISTS (SELECT FROM arrays_t y WHERE y.id = x.k AND (gpu_sort_array(y.b))[1] < (gpu_sort_array(x.b))[1])'),
+	('SELECT x.id, (SELECT (gpu_sort_array(y.b))[1] FROM arrays_t y WHERE y.id = x.k) AS s FROM arrays_t x WHERE x.id < 200'),
+	('SELECT x.id, (SELECT sum((gpu_sort_array(y.b))[x.k]) FROM arrays_stored z, arrays_t y WHERE y.id <= x.k AND z.id < 3) AS s FROM arrays_t x WHERE x.id < 60'),
+	('SELECT x.id, y.s FROM arrays_t x, LATERAL (SELECT gpu_sort_array(y.b || x.id::int8) AS s FROM arrays_t y WHERE y.id < x.k OFFSET 0) y WHERE x.id < 60'),
+	('WITH c AS MATERIALIZED (SELECT id, gpu_sort_array(b) AS s FROM arrays_t) SELECT x.id, x.s, y.s AS t FROM c x JOIN c y ON x.id = y.id - 1'),
+	('SELECT gpu_sort_array(b) AS s FROM arrays_t WHERE id < 50 UNION ALL SELECT gpu_sort_array(b, true) FROM arrays_t WHERE id > 1950'),
+	('SELECT id IN (SELECT (gpu_sort_array(b))[1] FROM arrays_t) AS s FROM arrays_t'),
+	('SELECT (gpu_sort_array(ARRAY[x, -x]))[1] AS s FROM generate_series(1, 500) AS x'),
+	('SELECT gpu_sort_array(ARRAY[x, -x, 0]::oid[]) AS s, gpu_sort_array(ARRAY[x, -x, 0]) AS t FROM generate_series(1, 500) AS x'),
+	('SELECT gpu_sort_array(v) AS s FROM (VALUES (ARRAY[2, 1]), (ARRAY[4, 3]), (NULL)) AS v(v)');
+SELECT n, left(query, 60) AS query, compare(query) FROM arrays_queries ORDER BY n;
+
+-- the shapes
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (VERBOSE, COSTS OFF)
+SELECT id, (gpu_sort_array(a, true))[1], gpu_sort_array(b || 1::int8) FROM arrays_t WHERE k > 3 AND (gpu_sort_array(a))[1] < 0;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT k, sum((gpu_sort_array(b))[1]) FROM arrays_t GROUP BY k;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT unnest(gpu_sort_array(b)), id FROM arrays_t;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT sum((gpu_sort_array(b))[1]) FROM arrays_t;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF) SELECT gpu_sort_array(a) FROM arrays_t LIMIT 10;
+SET gpusort.enabled = off;
+EXPLAIN (COSTS OFF) SELECT sum((gpu_sort_array(b))[1]) FROM arrays_t;
+RESET gpusort.enabled;
+
+-- EXPLAIN ANALYZE, in workers too
+CREATE FUNCTION explain_masked(query text, options text DEFAULT '') RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE format('EXPLAIN (ANALYZE, COSTS OFF, SUMMARY OFF, BUFFERS OFF %s) ', options) || query LOOP
+		line := regexp_replace(line, '(actual .*?)?rows=(\d+)(\.\d+)? loops=', 'rows=\2 loops=');
+		line := regexp_replace(line, '[\d.]+ ms', 'N ms', 'g');
+		line := regexp_replace(line, '(Batches|Batches on Device|Arrays on Device): \d+', '\1: N');
+		line := regexp_replace(line, '(Device|Engine): (host|cuda|radix|bitonic|[a-z ]+)$', '\1: masked');
+		RETURN NEXT line;
+	END LOOP;
+END
+$$;
+SET gpusort.force = on;
+SELECT explain_masked('SELECT id, gpu_sort_array(b) FROM arrays_t');
+SELECT explain_masked('SELECT id FROM arrays_t WHERE (gpu_sort_array(b))[1] < 0', ', TIMING OFF');
+DO $$
+DECLARE
+	plan json;
+	wanted text[] := '{Array Sort,Device,Arrays Sorted,Batches,Arrays on Device,Batches on Device,Engine,Copy In Time,Sort Time,Copy Out Time}';
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) SELECT id, gpu_sort_array(b) FROM arrays_t' INTO plan;
+	ASSERT wanted <@ (SELECT array_agg(k) FROM json_object_keys(plan -> 0 -> 'Plan') AS k), plan::text;
+END
+$$;
+-- arrays of workers count
+SET max_parallel_workers_per_gather = 2;
+SELECT line FROM explain_masked('SELECT sum((gpu_sort_array(b))[1]) FROM arrays_t') AS line WHERE line ~ 'Arrays Sorted';
+SET max_parallel_workers_per_gather = 0;
+SELECT gpusort_stats_reset();
+SELECT count(gpu_sort_array(b)) FROM arrays_t;
+SELECT arrays, device_arrays > 0 AS on_device, fallbacks FROM gpusort_stats;
+
+-- volatile functions are called as often as without; INSERT reads all rows anyway
+CREATE SEQUENCE arrays_seq;
+SELECT nextval('arrays_seq') > 0 AS ok, (gpu_sort_array(b))[2] FROM arrays_t ORDER BY id LIMIT 1;
+SELECT currval('arrays_seq');
+EXPLAIN (COSTS OFF) SELECT nextval('arrays_seq'), gpu_sort_array(b) FROM arrays_t;
+CREATE TABLE arrays_copy (n int DEFAULT nextval('arrays_seq'), id int, s int8[]);
+EXPLAIN (COSTS OFF) INSERT INTO arrays_copy (id, s) SELECT id, gpu_sort_array(b) FROM arrays_t;
+INSERT INTO arrays_copy (id, s) SELECT id, gpu_sort_array(b) FROM arrays_t;
+SELECT count(*), max(n) - min(n) AS n, count(*) FILTER (WHERE s = gpu_sort_array(b)) AS right FROM arrays_copy JOIN arrays_t USING (id);
+EXPLAIN (COSTS OFF) UPDATE arrays_copy SET s = gpu_sort_array(s, true), n = id WHERE (gpu_sort_array(s))[1] < 0;
+UPDATE arrays_copy SET s = gpu_sort_array(s, true), n = id WHERE (gpu_sort_array(s))[1] < 0;
+SELECT count(*) AS wrong FROM arrays_copy JOIN arrays_t USING (id)
+WHERE s IS DISTINCT FROM gpu_sort_array(b, s[1] > s[2] OR (gpu_sort_array(b))[1] < 0);
+DELETE FROM arrays_copy WHERE (gpu_sort_array(s))[1] < 0;
+SELECT count(*) = (SELECT count(*) FROM arrays_t WHERE NOT (gpu_sort_array(b))[1] < 0) AS same FROM arrays_copy;
+
+-- cursors: scrolling, and where they stand
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id, (gpu_sort_array(b))[1] > 0 FROM arrays_t;
+FETCH 3 FROM c;
+FETCH BACKWARD 2 FROM c;
+MOVE LAST FROM c;
+FETCH PRIOR FROM c;
+CLOSE c;
+DECLARE c CURSOR FOR SELECT id, gpu_sort_array(s) FROM arrays_copy;
+MOVE 5 FROM c;
+DELETE FROM arrays_copy WHERE CURRENT OF c RETURNING id = (SELECT id FROM arrays_copy OFFSET 4 LIMIT 1) AS the_fifth;
+CLOSE c;
+DECLARE c CURSOR FOR SELECT id, sum((gpu_sort_array(b))[1]) OVER (ORDER BY id) > 0 FROM arrays_t;
+FETCH 2 FROM c;
+ROLLBACK;
+-- a loop stops early
+DO $$
+DECLARE
+	r record;
+	n int := 0;
+BEGIN
+	FOR r IN SELECT id, gpu_sort_array(b) AS s, b FROM arrays_t LOOP
+		ASSERT r.s = (SELECT array_agg(x ORDER BY x) FROM unnest(r.b) AS x);
+		n := n + 1;
+		EXIT WHEN n = 700;
+	END LOOP;
+END
+$$;
+
+-- prepared statements: parameters, plans that are kept
+PREPARE arrays_p(int, int8[]) AS
+SELECT count(*), sum((gpu_sort_array(b || $2))[$1]) FROM arrays_t WHERE (gpu_sort_array(b))[$1] < 0;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE arrays_p(1, '{1,-1}');
+EXECUTE arrays_p(2, NULL);
+SET gpusort.enabled = off;
+EXECUTE arrays_p(1, '{1,-1}');
+DISCARD PLANS;
+EXECUTE arrays_p(1, '{1,-1}');
+EXECUTE arrays_p(2, NULL);
+RESET gpusort.enabled;
+RESET plan_cache_mode;
+
+-- row locks
+BEGIN;
+SELECT id, (gpu_sort_array(b))[1] > 0 AS s FROM arrays_t WHERE (gpu_sort_array(b))[1] > -1000000000 ORDER BY id LIMIT 2 FOR UPDATE;
+ROLLBACK;
+
+-- a security barrier holds: f sees no row that the view does not show
+CREATE FUNCTION arrays_leak(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$
+BEGIN
+	IF $1 = 7 THEN
+		RAISE EXCEPTION 'saw %', $1;
+	END IF;
+	RETURN true;
+END
+$$;
+ALTER FUNCTION arrays_leak(int) STABLE;
+CREATE VIEW arrays_view WITH (security_barrier) AS SELECT * FROM arrays_t WHERE (gpu_sort_array(ARRAY[id, 7]))[1] < 7 OR id = 8;
+SELECT count(*) FROM arrays_view WHERE arrays_leak(id);
+
+-- who may not call the function may not
+REVOKE EXECUTE ON FUNCTION gpu_sort_array(anyarray) FROM PUBLIC;
+CREATE ROLE regress_gpusort_arrays;
+GRANT SELECT ON arrays_t TO regress_gpusort_arrays;
+SET ROLE regress_gpusort_arrays;
+SELECT gpu_sort_array(b) FROM arrays_t;
+SELECT count(gpu_sort_array(b, true)) FROM arrays_t;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION gpu_sort_array(anyarray) TO PUBLIC;
+DROP OWNED BY regress_gpusort_arrays;
+DROP ROLE regress_gpusort_arrays;
+
+-- arrays larger than a chunk between others
+SET work_mem = '1MB';
+SELECT count(*) AS wrong, (SELECT count(*) FROM gpusort_activity WHERE pid = pg_backend_pid() AND phase = 'sorting arrays') AS sessions
+FROM (SELECT id, gpu_sort_array(l) AS s, gpu_sort_array(m, true) AS t, l, m FROM (
+		SELECT i AS id, (SELECT array_agg(hashint4(j + i)) FROM generate_series(1, CASE WHEN i % 4 = 0 THEN 300000 ELSE i END) AS j) AS l,
+			(SELECT array_agg(hashint4(j - i)) FROM generate_series(1, CASE WHEN i % 3 = 0 THEN 150000 ELSE 140000 END) AS j) AS m
+		FROM generate_series(1, 12) AS i OFFSET 0) s OFFSET 0) s
+WHERE s IS DISTINCT FROM (SELECT array_agg(x ORDER BY x) FROM unnest(l) AS x)
+	OR t IS DISTINCT FROM (SELECT array_agg(x ORDER BY x DESC) FROM unnest(m) AS x);
+RESET work_mem;
+
+DROP VIEW arrays_view;
+DROP FUNCTION count_nodes, compare, explain_masked, arrays_lazy, arrays_leak;
+DROP TABLE arrays_t, arrays_stored, arrays_copy;
+DROP SEQUENCE arrays_seq;
