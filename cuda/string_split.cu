@@ -1,0 +1,448 @@
+/*-------------------------------------------------------------------------
+ *
+ * string_split.cu
+ *	  The first words of the string engine: rows classified by splitters.
+ *
+ * The leading bytes of real keys say little: a million file paths begin with
+ * "/usr/share", and rounds that look at seven bytes each move all rows many
+ * times.  So the first round's words begin with the number of a bucket found by
+ * comparing the key with splitters, which are keys of the sort themselves, at
+ * equal distances in a sorted sample, as in Bingmann and Sanders' super scalar
+ * string sample sort.  Keys that differ late take a longer search, but no more
+ * passes over the rows.
+ *
+ * Buckets
+ *	  Bucket 2i holds the keys between splitters i - 1 and i, and 2i + 1 those
+ *	  that equal splitter i; these are done.  Keys between two splitters
+ *	  agree in the bytes in which the splitters agree, and in the first bits of
+ *	  the next byte.  What follows these is the rest of the word.
+ *
+ * Search
+ *	  A root word is 7 bytes after the prefix of all keys, and the number of
+ *	  bytes left or 8.  The splitters' root words lie in shared memory as a
+ *	  perfect tree, level by level, so that neighbours in a level lie in
+ *	  different banks.  A key whose root word equals none is placed by that.
+ *	  If it equals some and the key has ended, the key equals that splitter.
+ *	  Otherwise a binary search among the splitters of this root word follows,
+ *	  which never reads a byte of the key twice (Manber and Myers' search in
+ *	  suffix arrays): it knows how many bytes the key shares with the splitters
+ *	  below and above, and each splitter is at the middle of one interval only,
+ *	  so that what it shares with the ends of that is known beforehand.  Only
+ *	  where both numbers agree are bytes compared, from there on.
+ *
+ * Sample
+ *	  finish_groups sorts the sample in pieces.  Each sample then finds its rank
+ *	  by binary search in the other pieces, one thread a pair.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "string_split.cuh"
+
+#include <algorithm>
+
+namespace gpusort
+{
+
+namespace
+{
+
+constexpr u32 threads = 256;
+constexpr u32 classify_threads = 512;
+constexpr u32 max_levels = 13;
+constexpr u32 max_oversampling = 4;
+constexpr u32 bucket_rows = 512; // on average, while levels last
+
+__device__ __forceinline__ u64 root_word(const KeyRef &key, u32 prefix)
+{
+  u32 left = key.length - prefix;
+
+  return (load_word(key.address + prefix, left) & ~u64{0xff}) | min(left, 8u);
+}
+
+// Rows at random, one in each of n_samples equal parts of all.
+__global__ void __launch_bounds__(threads)
+    draw_sample(u32 n_rows, u32 n_samples, u32 piece, u32 prefix, u32 *sample, u32 *rank, GroupLists lists)
+{
+  u32 i = blockIdx.x * threads + threadIdx.x;
+
+  if (i >= n_samples)
+    return;
+
+  u64 begin = u64{n_rows} * i / n_samples;
+  u64 end = u64{n_rows} * (i + 1) / n_samples;
+  u32 hash = (i + 1) * 0x9e3779b1u;
+
+  hash ^= hash >> 15;
+  hash *= 0x85ebca77u;
+  hash ^= hash >> 13;
+  sample[i] = static_cast<u32>(begin + (u64{hash} * (end - begin) >> 32));
+  rank[i] = i % piece;
+  if (i % piece == 0)
+  {
+    Group group = {i, i, prefix, static_cast<uint16_t>(min(piece, n_samples - i)), 0};
+
+    lists.groups[group_classes - 1][i / piece] = group;
+  }
+  if (i == 0)
+  {
+    RoundState state = {};
+
+    state.n_groups[group_classes - 1] = (n_samples + piece - 1) / piece;
+    *lists.state = state;
+  }
+}
+
+// Adds to each sample's rank what other pieces of the sample hold before it.
+__global__ void __launch_bounds__(threads)
+    rank_samples(const KeyRef *keys, u32 n_samples, u32 piece, u32 prefix, const u32 *sorted, u32 *rank)
+{
+  u32 i = blockIdx.x * threads + threadIdx.x;
+  u32 other = blockIdx.y;
+
+  if (i >= n_samples || i / piece == other)
+    return;
+
+  bool equal_count = other < i / piece;
+  KeyRef mine = load_key(keys, sorted[i]);
+  u32 first = other * piece;
+  u32 low = first;
+  u32 high = min(first + piece, n_samples);
+
+  while (low < high)
+  {
+    u32 middle = low + (high - low) / 2;
+    int order = compare_keys(load_key(keys, sorted[middle]), mine, prefix).order;
+
+    if (order < 0 || (order == 0 && equal_count))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  if (low > first)
+    atomicAdd(&rank[i], low - first);
+}
+
+// Takes every so manieth sample for a splitter.
+__global__ void __launch_bounds__(threads)
+    take_splitters(const KeyRef *keys, u32 n_samples, u32 oversampling, u32 levels, u32 prefix,
+                   const u32 *sorted, const u32 *rank, u32 *splitter_rows, u64 *root, u64 *tree)
+{
+  u32 i = blockIdx.x * threads + threadIdx.x;
+
+  if (i >= n_samples)
+    return;
+
+  u32 at = rank[i];
+  u32 splitter = at / oversampling;
+
+  if (at % oversampling != oversampling - 1 || splitter >= (1u << levels) - 1)
+    return;
+
+  u64 word = root_word(load_key(keys, sorted[i]), prefix);
+  u32 trailing = static_cast<u32>(__ffs(static_cast<int>(splitter + 1))) - 1;
+
+  splitter_rows[splitter] = sorted[i];
+  root[splitter] = word;
+  tree[(1u << (levels - 1 - trailing)) + ((splitter + 1) >> (trailing + 1))] = word;
+}
+
+// The first splitter in [0, n) whose root word is not less, or not less or equal.
+__device__ u32 root_bound(const u64 *root, u32 n, u64 word, bool after_equal)
+{
+  u32 low = 0;
+  u32 high = n;
+
+  while (low < high)
+  {
+    u32 middle = low + (high - low) / 2;
+
+    if (root[middle] < word || (after_equal && root[middle] == word))
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// Prepares splitter i for the search, and the segments 2i and 2i + 1.
+__global__ void __launch_bounds__(threads)
+    prepare_splitters(const KeyRef *keys, u32 n_splitters, u32 prefix, const u32 *rows, const u64 *root,
+                      Splitter *splitters, Segments segments)
+{
+  u32 i = blockIdx.x * threads + threadIdx.x;
+
+  if (i > n_splitters)
+    return;
+
+  u32 depth = prefix;
+  u32 lead = 0;
+  KeyRef key = {};
+
+  if (i < n_splitters)
+    key = load_key(keys, rows[i]);
+  if (i > 0 && i < n_splitters)
+  {
+    KeyRef below = load_key(keys, rows[i - 1]);
+
+    depth = compare_keys(below, key, prefix).shared;
+
+    u64 diff = load_word(below.address + depth, below.length - depth) ^
+               load_word(key.address + depth, key.length - depth);
+
+    lead = min(7u, static_cast<u32>(__clzll(static_cast<long long>(diff))));
+  }
+  segments.place[2 * i] = 0;
+  segments.slot[2 * i] = 0;
+  segments.depth[2 * i] = depth;
+  segments.skip[2 * i] = 0;
+  segments.lead[2 * i] = lead;
+  if (i == n_splitters)
+    return;
+  segments.place[2 * i + 1] = 0;
+  segments.slot[2 * i + 1] = 0;
+  segments.depth[2 * i + 1] = key.length;
+  segments.skip[2 * i + 1] = 0;
+  segments.lead[2 * i + 1] = equal_keys;
+
+  // The interval whose middle this splitter is.
+  u64 word = root[i];
+  u32 low = root_bound(root, n_splitters, word, false);
+  u32 high = root_bound(root, n_splitters, word, true);
+  u32 run_end = high;
+  u32 below = ~0u;
+  u32 above = ~0u;
+  Splitter result;
+
+  for (;;)
+  {
+    u32 middle = low + (high - low) / 2;
+
+    if (middle == i)
+      break;
+    if (middle < i)
+    {
+      below = middle;
+      low = middle + 1;
+    }
+    else
+    {
+      above = middle;
+      high = middle;
+    }
+  }
+
+  u32 at_least = min(prefix + 7, key.length);
+
+  result.address = key.address;
+  result.length = key.length;
+  result.lcp_low = below == ~0u ? at_least : compare_keys(load_key(keys, rows[below]), key, at_least).shared;
+  result.lcp_high = above == ~0u ? at_least : compare_keys(load_key(keys, rows[above]), key, at_least).shared;
+  result.word_low = load_word(key.address + result.lcp_low, key.length - result.lcp_low);
+  result.word_high = load_word(key.address + result.lcp_high, key.length - result.lcp_high);
+  result.run_end = run_end;
+  splitters[i] = result;
+}
+
+// Goes on where the root words of a key and of splitters [low, high) are equal
+// and the key has not ended.  Returns the key's bucket.
+__device__ __forceinline__ u32 search_run(const Splitter *splitters, u32 low, u32 high, const KeyRef &key,
+                                          u32 shared)
+{
+  u32 shared_low = shared; // with the splitter below, and above
+  u32 shared_high = shared;
+
+  while (low < high)
+  {
+    u32 middle = low + (high - low) / 2;
+    const Splitter &splitter = splitters[middle];
+    bool by_low = shared_low >= shared_high;
+    u32 known = by_low ? shared_low : shared_high;
+    u32 lcp = by_low ? splitter.lcp_low : splitter.lcp_high;
+
+    if (lcp > known)
+    {
+      // It agrees with that end further than the key does.
+      if (by_low)
+        low = middle + 1;
+      else
+        high = middle;
+      continue;
+    }
+    if (lcp < known)
+    {
+      if (by_low)
+      {
+        high = middle;
+        shared_high = lcp;
+      }
+      else
+      {
+        low = middle + 1;
+        shared_low = lcp;
+      }
+      continue;
+    }
+
+    u32 left = key.length - known;
+    u64 mine = load_word(key.address + known, left);
+    u64 its = by_low ? splitter.word_low : splitter.word_high;
+    u32 its_left = splitter.length - known;
+    int order;
+
+    if (mine != its)
+    {
+      order = mine < its ? -1 : 1;
+      known += min(min(left, its_left), static_cast<u32>(__clzll(static_cast<long long>(mine ^ its))) / 8);
+    }
+    else
+    {
+      KeyRef other = {splitter.address, splitter.length, 0};
+      Comparison comparison = compare_keys(key, other, known + min(8u, min(left, its_left)));
+
+      order = comparison.order;
+      known = comparison.shared;
+    }
+    if (order == 0)
+      return 2 * middle + 1;
+    if (order > 0)
+    {
+      low = middle + 1;
+      shared_low = known;
+    }
+    else
+    {
+      high = middle;
+      shared_high = known;
+    }
+  }
+  return 2 * low;
+}
+
+__global__ void __launch_bounds__(classify_threads)
+    classify_rows(const KeyRef *keys, u32 n_rows, u32 prefix, u32 levels, Shape shape, const u64 *tree,
+                  const Splitter *splitters, Segments segments, u64 *words, u32 *rows)
+{
+  extern __shared__ u64 root_tree[];
+
+  for (u32 i = threadIdx.x + 1; i < 1u << levels; i += classify_threads)
+    root_tree[i] = tree[i];
+  __syncthreads();
+
+  for (u64 at = u64{blockIdx.x} * classify_threads + threadIdx.x; at < n_rows;
+       at += u64{gridDim.x} * classify_threads)
+  {
+    u32 row = static_cast<u32>(at);
+    KeyRef key = load_key(keys, row);
+    u64 word = root_word(key, prefix);
+    u32 node = 1;
+
+    for (u32 level = 0; level < levels; level++)
+      node = 2 * node + (root_tree[node] < word);
+
+    u32 place = node - (1u << levels);
+    u32 not_less = node >> __ffs(static_cast<int>(~node)); // the last node that was not less
+    u32 bucket = 2 * place;
+
+    if (not_less > 0 && root_tree[not_less] == word)
+    {
+      if ((word & 0xff) < 8)
+        bucket = 2 * place + 1;
+      else
+        bucket = search_run(splitters, place, splitters[place].run_end, key, prefix + 7);
+    }
+
+    u32 lead = segments.lead[bucket];
+    u64 bytes = 0;
+    u32 left = 0;
+
+    if (lead == equal_keys)
+      lead = 0;
+    else
+    {
+      u32 depth = segments.depth[bucket];
+
+      left = key.length - depth;
+      bytes = load_word(key.address + depth, left);
+    }
+    words[row] = shape.make_word(bucket, bytes, lead, left);
+    rows[row] = row;
+  }
+}
+
+} // namespace
+
+SplitPlan plan_split(u32 n_rows, const FinishLimits &)
+{
+  SplitPlan plan;
+  u32 oversampling = max_oversampling;
+
+  plan.levels = 2;
+  while (plan.levels < max_levels && n_rows >> plan.levels > bucket_rows)
+    plan.levels++;
+  plan.n_samples = oversampling << plan.levels;
+  plan.shape.segment_bits = plan.levels + 1;
+  plan.shape.key_bits = 64 - count_bits - plan.shape.segment_bits;
+  plan.shape.sorted_bits = n_rows >> plan.levels > 2 * bucket_rows ? 24 : 16;
+  return plan;
+}
+
+SplitWorkspace carve_split(Carver &carve)
+{
+  constexpr u32 n = 1u << max_levels;
+  SplitWorkspace space;
+
+  space.sample = carve.take<u32>(n * max_oversampling);
+  space.rank = carve.take<u32>(n * max_oversampling);
+  space.rows = carve.take<u32>(n);
+  space.root = carve.take<u64>(n);
+  space.tree = carve.take<u64>(n);
+  space.splitters = carve.take<Splitter>(n);
+  return space;
+}
+
+void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefix, const FinishLimits &limits,
+                const SplitWorkspace &space, const GroupLists &lists, const Segments &segments, u64 *words,
+                u32 *rows, u32 *order, u8 *tie, cudaStream_t stream)
+{
+  u32 n_samples = plan.n_samples;
+  u32 n_splitters = plan.n_splitters();
+  u32 oversampling = n_samples >> plan.levels;
+  u32 piece = std::min(n_samples, limits.max_rows());
+  u32 pieces = blocks_for(n_samples, piece);
+  u32 sample_blocks = blocks_for(n_samples, threads);
+  Shape whole = {0, 64 - count_bits, 64};
+  SortedRows sample = {keys, words, space.sample, n_samples, whole, order, tie};
+
+  draw_sample<<<sample_blocks, threads, 0, stream>>>(n_rows, n_samples, piece, prefix, space.sample, space.rank,
+                                                     lists);
+  GS_CUDA_LAUNCHED();
+  finish_listed(sample, lists, limits, stream);
+  if (pieces > 1)
+  {
+    rank_samples<<<dim3(sample_blocks, pieces), threads, 0, stream>>>(keys, n_samples, piece, prefix, order,
+                                                                      space.rank);
+    GS_CUDA_LAUNCHED();
+  }
+  take_splitters<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, oversampling, plan.levels, prefix, order,
+                                                        space.rank, space.rows, space.root, space.tree);
+  GS_CUDA_LAUNCHED();
+  prepare_splitters<<<blocks_for(n_splitters + 1, threads), threads, 0, stream>>>(
+      keys, n_splitters, prefix, space.rows, space.root, space.splitters, segments);
+  GS_CUDA_LAUNCHED();
+
+  int bytes = static_cast<int>(sizeof(u64) << plan.levels);
+  int blocks_each = 0;
+
+  GS_CUDA_TRY(cudaFuncSetAttribute(classify_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  GS_CUDA_TRY(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, classify_rows, classify_threads, bytes));
+
+  u32 blocks = std::min(limits.n_multiprocessors * static_cast<u32>(std::max(blocks_each, 1)),
+                        blocks_for(n_rows, classify_threads));
+
+  classify_rows<<<blocks, classify_threads, bytes, stream>>>(keys, n_rows, prefix, plan.levels, plan.shape,
+                                                             space.tree, space.splitters, segments, words, rows);
+  GS_CUDA_LAUNCHED();
+}
+
+} // namespace gpusort

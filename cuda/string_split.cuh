@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * string_split.cuh
+ *	  The first words of the string engine: rows classified by splitters.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_STRING_SPLIT_CUH
+#define GS_STRING_SPLIT_CUH
+
+#include "string_finish.cuh"
+
+namespace gpusort
+{
+
+// A splitter as the search meets it; see string_split.cu.
+struct alignas(16) Splitter
+{
+  u64 address;
+  u32 length;
+  u32 lcp_low; // bytes shared with the one below in its search
+  u64 word_low;
+  u64 word_high; // its bytes after those shared with the one above
+  u32 lcp_high;
+  u32 run_end; // the first splitter after it with another root word
+};
+
+struct SplitWorkspace
+{
+  u32 *sample; // rows
+  u32 *rank;
+  u32 *rows; // of the splitters, in order
+  u64 *root; // their root words in order
+  u64 *tree; // and as a search tree
+  Splitter *splitters;
+};
+
+// How many splitters rows are classified by, and the segments that makes.
+struct SplitPlan
+{
+  u32 levels; // of the root's tree; 1 << levels less 1 splitters
+  u32 n_samples;
+  Shape shape;
+
+  u32 n_splitters() const
+  {
+    return (1u << levels) - 1;
+  }
+  u32 n_segments() const
+  {
+    return 2 * n_splitters() + 1;
+  }
+};
+
+constexpr u32 max_split_segments = (2u << 13) - 1;
+
+// Chooses for any n_rows larger than limits.max_rows().
+SplitPlan plan_split(u32 n_rows, const FinishLimits &limits);
+
+SplitWorkspace carve_split(Carver &carve);
+
+// Finds splitters and fills *segments, words and rows.  order and tie are
+// scratch; the lists' first class must have room for one group for each 2048
+// samples.
+void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefix, const FinishLimits &limits,
+                const SplitWorkspace &space, const GroupLists &lists, const Segments &segments, u64 *words,
+                u32 *rows, u32 *order, u8 *tie, cudaStream_t stream);
+
+} // namespace gpusort
+
+#endif // GS_STRING_SPLIT_CUH

@@ -1,0 +1,156 @@
+/*-------------------------------------------------------------------------
+ *
+ * string_words.cuh
+ *	  What the parts of the string engine share: words, segments, groups.
+ *
+ * Words
+ *	  A segment is a run of rows, neighbours in the order so far, whose keys
+ *	  agree in all bytes looked at.  Rows are sorted by one 64-bit word: from
+ *	  the top, the segment's number, the next bits of the key, zeros where it
+ *	  has ended, and in 3 bits how many whole bytes of the key there are.  That
+ *	  last field orders "ab" before "ab\0", whose words are otherwise the same.
+ *	  The last byte may be there in part: its upper bits separate rows, but
+ *	  depth counts whole bytes.  Where the keys of a segment also agree in the
+ *	  first bits of their next byte, the word begins after those (`lead`).
+ *
+ * Groups
+ *	  A round sorts by all bits of the words or by the upper ones only.  Rows
+ *	  that agree in the bits sorted by form a group.  Groups that fit on chip
+ *	  leave the rounds, see string_finish.cu; larger ones are the next round's
+ *	  segments.  Rows move only within their segment, so that a segment's ranks
+ *	  never change: they begin at `slot`.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_STRING_WORDS_CUH
+#define GS_STRING_WORDS_CUH
+
+#include "rows.cuh"
+
+namespace gpusort
+{
+
+constexpr u32 count_bits = 3;
+constexpr u32 max_chars = 7;
+
+// A segment's lead where all of its keys are equal.
+constexpr u32 equal_keys = 64;
+
+// The segments of a round, an array for each property.
+struct Segments
+{
+  u32 *place;  // its first row's place among the rows of the round
+  u32 *source; // and among those of the round before
+  u32 *slot;   // its first rank, in the first round less the place
+  u32 *depth;  // its keys agree in so many bytes,
+  u32 *skip;   // in as many again that were found later,
+  u32 *lead;   // and in so many bits
+};
+
+// The layout of a round's words.
+struct Shape
+{
+  u32 segment_bits;
+  u32 key_bits;
+  u32 sorted_bits; // of 64, from the top
+
+  // How many whole bytes of a key a word covers.
+  __host__ __device__ u32 chars(u32 lead) const
+  {
+    u32 bytes = (lead + key_bits) / 8;
+
+    return bytes < max_chars ? bytes : max_chars;
+  }
+  __host__ __device__ bool partial() const
+  {
+    return sorted_bits < 64;
+  }
+  __device__ u32 segment_of(u64 word) const
+  {
+    return static_cast<u32>(word >> 1 >> (63 - segment_bits));
+  }
+  __device__ u64 group_of(u64 word) const
+  {
+    return word >> (64 - sorted_bits);
+  }
+  __device__ u64 make_word(u32 segment, u64 next_bytes, u32 lead, u32 left) const
+  {
+    u64 bits = next_bytes << lead >> (64 - key_bits);
+
+    return static_cast<u64>(segment) << 1 << (63 - segment_bits) | bits << count_bits |
+           min(left, chars(lead));
+  }
+};
+
+// The rows of a round after its sort, and where those go whose rank is known.
+struct SortedRows
+{
+  const KeyRef *keys;
+  const u64 *words;
+  const u32 *rows;
+  u32 live;
+  Shape shape;
+  u32 *order;
+  u8 *tie;
+};
+
+// A group that one block sorts to the end.
+struct alignas(16) Group
+{
+  u32 start; // among the rows of its round
+  u32 slot;
+  u32 depth; // its keys agree in so many bytes once the word is sorted by
+  uint16_t size;
+  uint16_t chars; // whole bytes in the word
+};
+
+constexpr u32 group_classes = 3;
+
+// The groups that a round found, by size, and what its kernels count.
+struct RoundState
+{
+  u64 large; // rows in large groups; those groups in the upper half
+  u32 n_groups[group_classes];
+  u32 taken[group_classes];
+};
+
+struct GroupLists
+{
+  Group *groups[group_classes];
+  RoundState *state;
+};
+
+inline u32 bits_of(u32 value)
+{
+  return value == 0 ? 0 : 32 - static_cast<u32>(__builtin_clz(value));
+}
+
+#ifdef __CUDACC__
+
+struct Comparison
+{
+  int order;
+  u32 shared; // bytes
+};
+
+// Compares two keys that agree in their first `from` bytes.
+__device__ __forceinline__ Comparison compare_keys(const KeyRef &a, const KeyRef &b, u32 from)
+{
+  u32 common = min(a.length, b.length);
+
+  for (u32 at = from; at < common; at += 8)
+  {
+    u64 x = load_word(a.address + at, a.length - at);
+    u64 y = load_word(b.address + at, b.length - at);
+
+    if (x != y)
+      return {x < y ? -1 : 1, min(common, at + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8)};
+  }
+  return {(a.length > b.length) - (a.length < b.length), common};
+}
+
+#endif // __CUDACC__
+
+} // namespace gpusort
+
+#endif // GS_STRING_WORDS_CUH
