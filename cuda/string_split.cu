@@ -39,6 +39,7 @@
 #include "string_split.cuh"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace gpusort
 {
@@ -48,6 +49,7 @@ namespace
 
 constexpr u32 threads = 256;
 constexpr u32 classify_threads = 512;
+constexpr u32 min_levels = 2;
 constexpr u32 max_levels = 13;
 constexpr u32 max_oversampling = 4;
 constexpr u32 bucket_rows = 512; // on average, while levels last
@@ -376,8 +378,14 @@ SplitPlan plan_split(u32 n_rows, const FinishLimits &)
   SplitPlan plan;
   u32 oversampling = max_oversampling;
 
-  plan.levels = 2;
-  while (plan.levels < max_levels && n_rows >> plan.levels > bucket_rows)
+  u32 levels = max_levels;
+
+#ifdef GPUSORT_FAULTS
+  if (getenv("GPUSORT_FAULT_SPLITTERS") != nullptr)
+    levels = min_levels;
+#endif
+  plan.levels = min_levels;
+  while (plan.levels < levels && n_rows >> plan.levels > bucket_rows)
     plan.levels++;
   plan.n_samples = oversampling << plan.levels;
   plan.shape.segment_bits = plan.levels + 1;

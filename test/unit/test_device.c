@@ -96,6 +96,32 @@ case_generators(TestDevice *td)
 	}
 }
 
+/*
+ * Again with the fewest splitters that the CUDA device can do with, so that
+ * groups of rows are left which are too large for one block.
+ */
+static void
+case_few_splitters(TestDevice *td)
+{
+	if (!test_begin_case("few splitters"))
+		return;
+	setenv("GPUSORT_FAULT_SPLITTERS", "1", 1);
+	for (const TestGenerator *g = test_generators; g->name != NULL; g++)
+	{
+		TestRandom	rng = seed + (uint64_t) (g - test_generators);
+		TestInput	in;
+
+		test_input_init(&in, g->chunk_bytes);
+		g->make(&in, &rng);
+		test_input_finish(&in);
+		if (in.n > 10000)
+			check_sort(td, &in, true, &rng);
+		test_input_free(&in);
+	}
+	unsetenv("GPUSORT_FAULT_SPLITTERS");
+	test_end_case("few splitters");
+}
+
 static void
 case_fixed(TestDevice *td)
 {
@@ -650,6 +676,7 @@ run_suite(void)
 	printf("# %s: %s, engine %s, seed %llu\n", ops->name, info.name, gs_engine_name(test_engine),
 		   (unsigned long long) seed);
 	case_generators(&td);
+	case_few_splitters(&td);
 	case_fixed(&td);
 	case_sizes(&td);
 	case_empty_chunks(&td);

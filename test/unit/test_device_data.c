@@ -601,6 +601,70 @@ test_make_words(TestInput *in, uint32_t n, TestRandom *rng)
 	}
 }
 
+/* What an engine that samples keys must not overlook. */
+static void
+make_one_other(TestInput *in, TestRandom *rng)
+{
+	unsigned char key[61];
+	uint32_t	other = test_below(rng, 50000);
+
+	memset(key, 'e', sizeof(key));
+	for (uint32_t i = 0; i < 50000; i++)
+		test_input_add(in, key, i == other ? 61 : 60, 0);
+}
+
+/* Every length of nothing but NUL bytes, many times. */
+static void
+make_nul_comb(TestInput *in, TestRandom *rng)
+{
+	static const unsigned char key[1500];
+
+	for (int i = 0; i < 15000; i++)
+		test_input_add_apart(in, &i, sizeof(i), key, test_below(rng, sizeof(key)));
+}
+
+static void
+make_long_and_short(TestInput *in, TestRandom *rng)
+{
+	unsigned char key[408];
+
+	memset(key, 'q', sizeof(key));
+	for (int i = 0; i < 30000; i++)
+	{
+		random_bytes(rng, key + 400, 8, 'a', 3);
+		if (i % 2 == 0)
+			test_input_add(in, key, sizeof(key), 0);
+		else
+			test_input_add(in, key + 400, test_below(rng, 4), 0);
+	}
+}
+
+/* Families of keys that share hundreds of bytes, among keys that do not. */
+static void
+make_families(TestInput *in, TestRandom *rng)
+{
+	enum
+	{
+		FAMILIES = 20,
+		SHARED = 300
+	};
+	static unsigned char family[FAMILIES][SHARED + 8];
+
+	for (int i = 0; i < FAMILIES; i++)
+		random_bytes(rng, family[i], SHARED, 0, 2);
+	for (int i = 0; i < 60000; i++)
+	{
+		unsigned char *key = family[test_below(rng, FAMILIES)];
+		uint32_t	len = test_below(rng, 8);
+
+		random_bytes(rng, key + SHARED, len, 0, 2);
+		if (test_below(rng, 3) > 0)
+			test_input_add(in, key, SHARED + len, 0);
+		else
+			test_input_add(in, key, test_below(rng, SHARED), 0);
+	}
+}
+
 const TestGenerator test_generators[] = {
 	{"no records", 65536, make_none},
 	{"one record", 65536, make_one},
@@ -624,5 +688,9 @@ const TestGenerator test_generators[] = {
 	{"rows of the largest size", 65536, make_full_rows},
 	{"flags", 65536, make_flags},
 	{"paths", 262144, make_paths},
+	{"one key unlike all others", 262144, make_one_other},
+	{"every length of NULs", 262144, make_nul_comb},
+	{"long and short keys by turns", 262144, make_long_and_short},
+	{"families of keys", 262144, make_families},
 	{NULL, 0, NULL}
 };
