@@ -66,7 +66,8 @@ struct Workspace
 Workspace carve_workspace(Carver &carve, u32 n_rows)
 {
   Workspace space;
-  u64 max_segments = u64{n_rows} / (least_max_rows + 1) + 1 + max_split_segments;
+  SplitPlan plan = plan_split(n_rows);
+  u64 max_segments = std::max(u64{n_rows} / (least_max_rows + 1) + 1, u64{plan.n_segments()});
   size_t sort_bytes = 0;
   cub::DoubleBuffer<u64> words;
   cub::DoubleBuffer<u32> rows;
@@ -84,9 +85,9 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
   }
   space.segment = carve.take<u32>(n_rows);
   for (u32 i = 0; i < group_classes; i++)
-    space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows[i] + 64);
+    space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows[i] + plan.max_pieces());
   space.lists.state = carve.take<RoundState>(1);
-  space.split = carve_split(carve);
+  space.split = carve_split(carve, plan);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
   space.temp_bytes = sort_bytes;
@@ -95,7 +96,8 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
 }
 
 // All rows as one group.
-__global__ void __launch_bounds__(threads) one_group(u32 n_rows, u32 prefix, u32 group_class, u32 *rows, GroupLists lists)
+__global__ void __launch_bounds__(threads)
+    one_group(u32 n_rows, u32 prefix, u32 group_class, u32 *rows, GroupLists lists)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
 
@@ -186,9 +188,9 @@ __global__ void __launch_bounds__(threads)
 }
 
 // The words of the live rows.
-__global__ void __launch_bounds__(threads) make_words(const KeyRef *keys, u32 live, const u32 *rows,
-                                                      const u32 *segment, Segments segments, Shape shape,
-                                                      u64 *words)
+__global__ void __launch_bounds__(threads)
+    make_words(const KeyRef *keys, u32 live, const u32 *rows, const u32 *segment, Segments segments,
+               Shape shape, u64 *words)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -229,8 +231,8 @@ __global__ void __launch_bounds__(threads)
     bool tail = at + 1 == in.live || shape.group_of(in.words[i + 1]) != key;
     u32 of = shape.segment_of(word);
     u32 lead = segments.lead[of];
-    bool equal = lead == equal_keys ||
-                 (!shape.partial() && (word & ((1 << count_bits) - 1)) < shape.chars(lead));
+    bool equal =
+        lead == equal_keys || (!shape.partial() && (word & ((1 << count_bits) - 1)) < shape.chars(lead));
 
     if (equal || (head && tail))
     {
@@ -324,8 +326,8 @@ RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live,
 
   SortedRows sorted = {keys, words.Current(), rows.Current(), live, shape, order, tie};
 
-  find_groups<<<blocks_for(live, threads), threads, 0, stream>>>(sorted, space.segments[0], limits, space.lists,
-                                                                 space.segments[1]);
+  find_groups<<<blocks_for(live, threads), threads, 0, stream>>>(sorted, space.segments[0], limits,
+                                                                 space.lists, space.segments[1]);
   GS_CUDA_LAUNCHED();
   GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.state->large, sizeof(RoundCounts),
                               cudaMemcpyDeviceToHost, stream));
@@ -377,7 +379,7 @@ u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 
     return rounds;
   }
 
-  SplitPlan plan = plan_split(n_rows, limits);
+  SplitPlan plan = plan_split(n_rows);
 
   split_rows(plan, keys, n_rows, prefix, limits, space.split, space.lists, space.segments[0], space.words[0],
              space.rows[0], order, tie, stream);

@@ -103,8 +103,8 @@ __global__ void __launch_bounds__(window_threads) small_groups(SortedRows in, Se
   u32 place = threadIdx.x;
   bool exists = base + place < in.live;
   u64 word = exists ? in.words[base + place] : 0;
-  bool head = !exists || base + place == 0 ||
-              shape.group_of(in.words[base + place - 1]) != shape.group_of(word);
+  bool head =
+      !exists || base + place == 0 || shape.group_of(in.words[base + place - 1]) != shape.group_of(word);
   u32 ballot = __ballot_sync(~0u, head);
 
   if (place % 32 == 0)
@@ -325,13 +325,13 @@ template <u32 capacity>
 struct GroupState
 {
   u64 exchange[capacity];
-  u64 address[capacity];          // of a home's next byte
-  u32 left[capacity];             // and how many bytes there are
-  u32 skip[capacity / 2];         // of a segment: bytes that all share
-  uint16_t first[capacity / 2];   // of a segment: its first entry
-  uint16_t home[capacity];        // of an entry
-  uint16_t rank[capacity];        // of an entry: its rank in the group
-  uint16_t segment[capacity];     // of an entry
+  u64 address[capacity];        // of a home's next byte
+  u32 left[capacity];           // and how many bytes there are
+  u32 skip[capacity / 2];       // of a segment: bytes that all share
+  uint16_t first[capacity / 2]; // of a segment: its first entry
+  uint16_t home[capacity];      // of an entry
+  uint16_t rank[capacity];      // of an entry: its rank in the group
+  uint16_t segment[capacity];   // of an entry
   u32 warp_sums[capacity / items / 32];
   u32 taken;
 };
@@ -559,8 +559,9 @@ __global__ void __launch_bounds__(threads)
       }
 
       u32 totals;
-      u32 sums = sum_before<threads>(static_cast<u32>(__popc(going_on)) | static_cast<u32>(__popc(heads)) << 16,
-                                     state.warp_sums, &totals);
+      u32 sums =
+          sum_before<threads>(static_cast<u32>(__popc(going_on)) | static_cast<u32>(__popc(heads)) << 16,
+                              state.warp_sums, &totals);
       u32 entry = sums & 0xffff;
       u32 of = sums >> 16;
 

@@ -50,9 +50,10 @@ namespace
 constexpr u32 threads = 256;
 constexpr u32 classify_threads = 512;
 constexpr u32 min_levels = 2;
-constexpr u32 max_levels = 13;
-constexpr u32 max_oversampling = 4;
-constexpr u32 bucket_rows = 512; // on average, while levels last
+constexpr u32 max_levels = 17;
+constexpr u32 shared_levels = 13; // of the tree in shared memory
+constexpr u32 oversampling = 4;
+constexpr u32 bucket_rows = 900; // on average, while levels last
 
 __device__ __forceinline__ u64 root_word(const KeyRef &key, u32 prefix)
 {
@@ -126,8 +127,8 @@ __global__ void __launch_bounds__(threads)
 
 // Takes every so manieth sample for a splitter.
 __global__ void __launch_bounds__(threads)
-    take_splitters(const KeyRef *keys, u32 n_samples, u32 oversampling, u32 levels, u32 prefix,
-                   const u32 *sorted, const u32 *rank, u32 *splitter_rows, u64 *root, u64 *tree)
+    take_splitters(const KeyRef *keys, u32 n_samples, u32 levels, u32 prefix, const u32 *sorted,
+                   const u32 *rank, u32 *splitter_rows, u64 *root, u64 *tree)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
 
@@ -326,7 +327,9 @@ __global__ void __launch_bounds__(classify_threads)
 {
   extern __shared__ u64 root_tree[];
 
-  for (u32 i = threadIdx.x + 1; i < 1u << levels; i += classify_threads)
+  u32 shared = min(levels, shared_levels);
+
+  for (u32 i = threadIdx.x + 1; i < 1u << shared; i += classify_threads)
     root_tree[i] = tree[i];
   __syncthreads();
 
@@ -338,14 +341,16 @@ __global__ void __launch_bounds__(classify_threads)
     u64 word = root_word(key, prefix);
     u32 node = 1;
 
-    for (u32 level = 0; level < levels; level++)
+    for (u32 level = 0; level < shared; level++)
       node = 2 * node + (root_tree[node] < word);
+    for (u32 level = shared; level < levels; level++)
+      node = 2 * node + (__ldg(tree + node) < word);
 
     u32 place = node - (1u << levels);
     u32 not_less = node >> __ffs(static_cast<int>(~node)); // the last node that was not less
     u32 bucket = 2 * place;
 
-    if (not_less > 0 && root_tree[not_less] == word)
+    if (not_less > 0 && __ldg(tree + not_less) == word)
     {
       if ((word & 0xff) < 8)
         bucket = 2 * place + 1;
@@ -373,11 +378,9 @@ __global__ void __launch_bounds__(classify_threads)
 
 } // namespace
 
-SplitPlan plan_split(u32 n_rows, const FinishLimits &)
+SplitPlan plan_split(u32 n_rows)
 {
   SplitPlan plan;
-  u32 oversampling = max_oversampling;
-
   u32 levels = max_levels;
 
 #ifdef GPUSORT_FAULTS
@@ -390,21 +393,20 @@ SplitPlan plan_split(u32 n_rows, const FinishLimits &)
   plan.n_samples = oversampling << plan.levels;
   plan.shape.segment_bits = plan.levels + 1;
   plan.shape.key_bits = 64 - count_bits - plan.shape.segment_bits;
-  plan.shape.sorted_bits = n_rows >> plan.levels > 2 * bucket_rows ? 24 : 16;
+  plan.shape.sorted_bits = plan.levels < 16 ? 16 : 24;
   return plan;
 }
 
-SplitWorkspace carve_split(Carver &carve)
+SplitWorkspace carve_split(Carver &carve, const SplitPlan &plan)
 {
-  constexpr u32 n = 1u << max_levels;
   SplitWorkspace space;
 
-  space.sample = carve.take<u32>(n * max_oversampling);
-  space.rank = carve.take<u32>(n * max_oversampling);
-  space.rows = carve.take<u32>(n);
-  space.root = carve.take<u64>(n);
-  space.tree = carve.take<u64>(n);
-  space.splitters = carve.take<Splitter>(n);
+  space.sample = carve.take<u32>(plan.n_samples);
+  space.rank = carve.take<u32>(plan.n_samples);
+  space.rows = carve.take<u32>(plan.n_splitters());
+  space.root = carve.take<u64>(plan.n_splitters());
+  space.tree = carve.take<u64>(plan.n_splitters() + 1);
+  space.splitters = carve.take<Splitter>(plan.n_splitters());
   return space;
 }
 
@@ -414,15 +416,14 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
 {
   u32 n_samples = plan.n_samples;
   u32 n_splitters = plan.n_splitters();
-  u32 oversampling = n_samples >> plan.levels;
   u32 piece = std::min(n_samples, limits.max_rows());
   u32 pieces = blocks_for(n_samples, piece);
   u32 sample_blocks = blocks_for(n_samples, threads);
   Shape whole = {0, 64 - count_bits, 64};
   SortedRows sample = {keys, words, space.sample, n_samples, whole, order, tie};
 
-  draw_sample<<<sample_blocks, threads, 0, stream>>>(n_rows, n_samples, piece, prefix, space.sample, space.rank,
-                                                     lists);
+  draw_sample<<<sample_blocks, threads, 0, stream>>>(n_rows, n_samples, piece, prefix, space.sample,
+                                                     space.rank, lists);
   GS_CUDA_LAUNCHED();
   finish_listed(sample, lists, limits, stream);
   if (pieces > 1)
@@ -431,14 +432,14 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
                                                                       space.rank);
     GS_CUDA_LAUNCHED();
   }
-  take_splitters<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, oversampling, plan.levels, prefix, order,
+  take_splitters<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, plan.levels, prefix, order,
                                                         space.rank, space.rows, space.root, space.tree);
   GS_CUDA_LAUNCHED();
   prepare_splitters<<<blocks_for(n_splitters + 1, threads), threads, 0, stream>>>(
       keys, n_splitters, prefix, space.rows, space.root, space.splitters, segments);
   GS_CUDA_LAUNCHED();
 
-  int bytes = static_cast<int>(sizeof(u64) << plan.levels);
+  int bytes = static_cast<int>(sizeof(u64) << std::min(plan.levels, shared_levels));
   int blocks_each = 0;
 
   GS_CUDA_TRY(cudaFuncSetAttribute(classify_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -448,8 +449,8 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
   u32 blocks = std::min(limits.n_multiprocessors * static_cast<u32>(std::max(blocks_each, 1)),
                         blocks_for(n_rows, classify_threads));
 
-  classify_rows<<<blocks, classify_threads, bytes, stream>>>(keys, n_rows, prefix, plan.levels, plan.shape,
-                                                             space.tree, space.splitters, segments, words, rows);
+  classify_rows<<<blocks, classify_threads, bytes, stream>>>(
+      keys, n_rows, prefix, plan.levels, plan.shape, space.tree, space.splitters, segments, words, rows);
   GS_CUDA_LAUNCHED();
 }
 

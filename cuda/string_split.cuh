@@ -42,6 +42,11 @@ struct SplitPlan
   u32 n_samples;
   Shape shape;
 
+  // Into how many groups the sample is cut to be sorted.
+  u32 max_pieces() const
+  {
+    return (n_samples + least_max_rows - 1) / least_max_rows;
+  }
   u32 n_splitters() const
   {
     return (1u << levels) - 1;
@@ -52,16 +57,14 @@ struct SplitPlan
   }
 };
 
-constexpr u32 max_split_segments = (2u << 13) - 1;
+// Chooses for any n_rows.
+SplitPlan plan_split(u32 n_rows);
 
-// Chooses for any n_rows larger than limits.max_rows().
-SplitPlan plan_split(u32 n_rows, const FinishLimits &limits);
+SplitWorkspace carve_split(Carver &carve, const SplitPlan &plan);
 
-SplitWorkspace carve_split(Carver &carve);
-
-// Finds splitters and fills *segments, words and rows.  order and tie are
-// scratch; the lists' first class must have room for one group for each 2048
-// samples.
+// Finds splitters among at least n_samples rows; fills *segments, words and
+// rows.  order and tie are scratch; the lists must have room for max_pieces
+// groups.
 void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefix, const FinishLimits &limits,
                 const SplitWorkspace &space, const GroupLists &lists, const Segments &segments, u64 *words,
                 u32 *rows, u32 *order, u8 *tie, cudaStream_t stream);
