@@ -290,7 +290,8 @@ __global__ void __launch_bounds__(threads)
         next.source[to] = i;
         next.slot[to] = slot;
         next.depth[to] =
-            depth + (shape.partial() ? min((lead + shape.sorted_bits - shape.segment_bits) / 8, chars) : chars);
+            depth +
+            (shape.partial() ? min((lead + shape.sorted_bits - shape.segment_bits) / 8, chars) : chars);
         next.skip[to] = max_skip;
         next.lead[to] = 0;
       }
@@ -329,8 +330,9 @@ RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live,
   find_groups<<<blocks_for(live, threads), threads, 0, stream>>>(sorted, space.segments[0], limits,
                                                                  space.lists, space.segments[1]);
   GS_CUDA_LAUNCHED();
-  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.state->large, sizeof(RoundCounts),
-                              cudaMemcpyDeviceToHost, stream));
+  static_assert(offsetof(RoundCounts, live) == 0 && offsetof(RoundCounts, segments) == 4);
+  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.state->large, sizeof(u64), cudaMemcpyDeviceToHost,
+                              stream));
 
   // The counts are on their way while the groups are finished.
   context.event.record(stream);
