@@ -289,9 +289,8 @@ __global__ void __launch_bounds__(threads)
         next.place[to] = static_cast<u32>(taken);
         next.source[to] = i;
         next.slot[to] = slot;
-        next.depth[to] =
-            depth +
-            (shape.partial() ? min((lead + shape.sorted_bits - shape.segment_bits) / 8, chars) : chars);
+        // Sorted by the upper bits only, some keys may have ended already.
+        next.depth[to] = shape.partial() ? depth : depth + chars;
         next.skip[to] = max_skip;
         next.lead[to] = 0;
       }
