@@ -236,7 +236,9 @@ serve_session(int number)
 		if (status != GS_OK)
 		{
 			s->sort = NULL;
-			if (status != GS_NO_MEMORY)
+
+			/* a device may not know how to sort arrays, or these */
+			if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
 				device_failed(&error, status);
 		}
 		trimmed = false;
