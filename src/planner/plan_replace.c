@@ -249,12 +249,14 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	gather->rescan_param = merge->rescan_param;
 	gather->initParam = merge->initParam;
 
-	/* what the merge computed of its child's columns, GpuSort does after sorting */
+	/*
+	 * What the merge computed of its child's columns, GpuSort does after
+	 * sorting.  Where it computed nothing its target list matters all the same:
+	 * at the top of a plan it has the names, and says which columns are junk.
+	 */
 	scan = make_node(&merge->plan, outer_tlist(sort->plan.targetlist), &gather->plan, private,
 					 &gs_sort_scan_methods);
-	if (!passes_rows_on(&merge->plan))
-		scan->scan.plan.targetlist =
-			(List *) outer_to_scan((Node *) merge->plan.targetlist, NULL);
+	scan->scan.plan.targetlist = (List *) outer_to_scan((Node *) merge->plan.targetlist, NULL);
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
 	scan->scan.plan.initPlan = merge->plan.initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
