@@ -1,6 +1,6 @@
 #!/bin/bash
-# PostgreSQL's own regression and isolation tests, with every sort that gpusort
-# supports forced onto it.
+# PostgreSQL's own regression and isolation tests, with every sort and index build
+# that gpusort supports forced onto it.
 #
 # Fetches the distribution's source package of the server's major version, and
 # builds it with assertions (once, in build/postgres-MAJOR; some minutes).
@@ -83,6 +83,7 @@ start_server check \
 	"shared_preload_libraries = 'gpusort'" \
 	"gpusort.device = ${GPUSORT_TEST_DEVICE:-host}" \
 	"gpusort.force = on" \
+	"gpusort.index_build = on" \
 	"gpusort.min_rows = ${MIN_ROWS:-0}" \
 	"max_connections = 100" || exit 1
 wait_for_device check

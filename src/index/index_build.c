@@ -229,8 +229,11 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 	GsFallback	reason;
 	IndexBuildResult *result;
 
-	/* all that a build holds, the session included, goes with this context */
-	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort index build",
+	/*
+	 * All that a build holds, the session included, goes with this context,
+	 * which does not outlive a subtransaction that fails.
+	 */
+	context = AllocSetContextCreate(CurTransactionContext, "gpusort index build",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	build.desc = gs_index_accept(heap, index);

@@ -207,6 +207,35 @@ for my $mode (@modes)
 	clean("$name, expression");
 }
 
+# caught in a function, which goes on and looks
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+
+	for my $ddl ('CREATE UNIQUE INDEX i_t ON t (k)', 'CREATE INDEX i_t ON t (bad(id))')
+	{
+		is( rows_of($node, "$build $settings SET client_min_messages = warning;", qq(
+				DO \$\$
+				BEGIN
+					BEGIN
+						$ddl;
+					EXCEPTION WHEN unique_violation OR division_by_zero THEN
+						NULL;
+					END;
+					FOR i IN 1 .. 200 LOOP
+						EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity);
+						PERFORM pg_sleep(0.05);
+					END LOOP;
+					IF EXISTS (SELECT FROM gpusort_activity) THEN
+						RAISE 'the build is still there';
+					END IF;
+				END
+				\$\$;)),
+			'', "$name, $ddl, caught: released in the same transaction");
+		clean("$name, caught");
+	}
+}
+
 #
 # Disk full
 #
