@@ -256,15 +256,15 @@ keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
 	return true;
 }
 
-/* As comparetup_index_btree() does. */
+/* As comparetup_index_btree() does; with the values of the first one. */
 static void
-report_duplicate(GsIndexStream *stream, IndexTuple tuple)
+report_duplicate(GsIndexStream *stream)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	char	   *description;
 
-	index_deform_tuple(tuple, stream->tupdesc, values, isnull);
+	index_deform_tuple(stream->last, stream->tupdesc, values, isnull);
 	description = BuildIndexValueDescription(stream->index, values, isnull);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -284,7 +284,7 @@ check_unique(GsIndexStream *stream, IndexTuple tuple)
 		return;
 	}
 	if (stream->has_last && unlikely(keys_equal(stream, stream->last, tuple)))
-		report_duplicate(stream, tuple);
+		report_duplicate(stream);
 	memcpy(stream->last, tuple, IndexTupleSize(tuple));
 	stream->has_last = true;
 }
