@@ -9,6 +9,7 @@
 #   make check-postgres PostgreSQL's own tests with every sort forced onto gpusort
 #   make fuzz           random queries against PostgreSQL, see test/README.md
 #   make bench          ORDER BY against PostgreSQL, see test/bench
+#   make bench-device   the device's engines against published ones, on data that lie there
 #
 # Variables:
 #   PG_CONFIG=path      the server to build against (default: pg_config)
@@ -32,7 +33,8 @@ ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
 
 # Targets that set things up themselves must work where there is no
 # PostgreSQL yet: they are scripts, and PGXS is not read for them.
-SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap check-postgres lint bench fuzz
+SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap check-postgres lint bench \
+	bench-device fuzz
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(SCRIPT_GOALS)
@@ -57,6 +59,8 @@ demo:
 	@$(ROOT)/test/demo.sh
 bench:
 	@$(ROOT)/test/bench/order_by.sh
+bench-device:
+	@$(ROOT)/test/bench/device/run.sh
 
 else
 

@@ -137,7 +137,7 @@ suite_lint()
 
 suite_unit()
 {
-	local total_ok=0 total_bad=0 plain=$build/unit sanitizers=${SANITIZE:-address,undefined} cuda=()
+	local engine total_ok=0 total_bad=0 plain=$build/unit sanitizers=${SANITIZE:-address,undefined} cuda=()
 	local sanitized=$build/unit-${sanitizers/,/-}
 	local make_unit=(interruptible make -f "$root/test/unit/Makefile" -j"$jobs")
 
@@ -160,7 +160,12 @@ suite_unit()
 	if [ -x "$plain/test_device" ]; then
 		run_unit "$plain/test_device" host
 		run_unit "$sanitized/test_device" host
-		[ $with_cuda = no ] || run_unit "$plain/test_device" cuda
+		if [ $with_cuda = yes ]; then
+			run_unit "$plain/test_device" cuda
+			for engine in radix2013{,_fixed,_keep,_fixed_keep} merge2012 radix2011; do
+				run_unit "$plain/test_device" cuda --engine $engine
+			done
+		fi
 	fi
 	count unit $total_ok $total_bad
 }
@@ -169,7 +174,7 @@ run_unit()
 {
 	local name start=$SECONDS status output
 
-	name="$(basename "$(dirname "$1")")/$(basename "$1")${2:+ $2}"
+	name="$(basename "$(dirname "$1")")/$(basename "$1")${2:+ ${*:2}}"
 	output=$log/$(echo "$name" | tr '/ ' '--').log
 	UBSAN_OPTIONS=print_stacktrace=1 interruptible timeout -k 10 $suite_limit_s "$@" \
 		>"$output" 2>&1

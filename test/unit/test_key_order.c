@@ -187,7 +187,7 @@ append(GsDeviceSort *sort, const char *chunk, uint32_t used, uint32_t n)
 static GsDeviceSort *
 make_sort(const Case *c, bool inexact)
 {
-	GsSortSpec	spec = {CHUNK_BYTES, 0, GS_ENGINE_AUTO};
+	GsSortSpec	spec = {.chunk_bytes = CHUNK_BYTES};
 	GsDeviceSort *sort = NULL;
 	GsError		error;
 	GsJob		job = {0};
