@@ -49,7 +49,7 @@
 #define GUESS_TEXT		1024
 
 /* The rest follows where one character in so many has no weight of level 1. */
-#define WEIGHTLESS_SHARE 4
+#define WEIGHTLESS_SHARE 8
 
 /* A character's level-1 weight in the table. */
 #define WEIGHT_MAX		7
