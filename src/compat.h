@@ -125,6 +125,8 @@ extern struct pg_locale_struct *pg_newlocale_from_collation(Oid collation);
 extern bool pg_strxfrm_enabled(struct pg_locale_struct *locale);
 extern size_t pg_strnxfrm(char *dest, size_t destsize, const char *src, size_t srclen,
 						  struct pg_locale_struct *locale);
+extern size_t pg_strnxfrm_prefix(char *dest, size_t destsize, const char *src, size_t srclen,
+								 struct pg_locale_struct *locale);
 #endif
 
 /* NULL where the collation has no sort keys to be trusted. */
@@ -145,6 +147,14 @@ gs_compat_sort_key(uint8 *dst, size_t size, const uint8 *src, size_t len, void *
 {
 	return pg_strnxfrm((char *) dst, size, (const char *) src, len,
 					   (struct pg_locale_struct *) locale);
+}
+
+/* The first size bytes of it, or all; how many. */
+static inline size_t
+gs_compat_sort_key_prefix(uint8 *dst, size_t size, const uint8 *src, size_t len, void *locale)
+{
+	return pg_strnxfrm_prefix((char *) dst, size, (const char *) src, len,
+							  (struct pg_locale_struct *) locale);
 }
 #else
 extern char *get_collation_actual_version(char provider, const char *locale);

@@ -23,8 +23,12 @@
  *
  * ucol_getSortKey() fills a buffer that is too small with the first bytes of
  * the sort key, which is what a key that is cut wants; PostgreSQL 15
- * abbreviates on that as well.  It computes the rest nevertheless, so text of
- * many megabytes takes its time.
+ * abbreviates on that as well.  But it computes the rest nevertheless, 8 s for
+ * text of 100 MB.  Of long text the first bytes come from ucol_nextSortKeyPart(),
+ * which reads no more of it than it needs.  ICU does not promise that both
+ * calls give the same bytes.  They do, as since ICU 53 they share the function that
+ * writes them (CollationKeys::writeSortKeyUpToQuaternary); each collator is
+ * asked to show it on samples, and one that cannot is never asked for parts.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,8 +54,12 @@ struct GsKeyCollator
 	Oid			collation;
 	bool		usable;
 	bool		deterministic;
+	bool		parts;			/* put_first_bytes() may be used */
 	void	   *handle;			/* a UCollator, or the server's locale */
 };
+
+/* Text longer than this is long, in bytes. */
+#define LONG_TEXT			65536
 
 /* All that were asked for in this process, the unusable ones too. */
 static GsKeyCollator *collators = NULL;
@@ -59,6 +67,40 @@ static GsKeyCollator *collators = NULL;
 static void *open_handle(Oid collation, HeapTuple tuple);
 static bool put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room,
 						 size_t *written);
+static size_t put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room);
+
+/*
+ * Are the first bytes of sort keys the same, whichever way they are made?
+ */
+static bool
+parts_agree(void *handle)
+{
+	static const char *const samples[] = {
+		"The quick brown fox, 1234567890 and 98.", "a", "",
+		"\xc3\xa9t\xc3\xa9 \xc3\x84rger gro\xc3\x9f o\xcc\x88 \xc3\xb1 ch dz aa AA lj",
+		"\xd0\x96\xd1\x83\xd0\xba \xce\xb1\xcf\x81\xcf\x87\xce\xae",
+		"\xe6\xbc\xa2\xe5\xad\x97 \xe3\x81\x8b\xe3\x82\xab \xed\x95\x9c\xea\xb8\x80 \xf0\x9f\x98\x80"
+	};
+	uint8		whole[1024];
+	uint8		first[1024];
+
+	for (int i = 0; i < lengthof(samples); i++)
+	{
+		GsVarBytes	text;
+		size_t		len;
+
+		text.data = (const uint8 *) samples[i];
+		text.len = strlen(samples[i]);
+		if (!put_sort_key(handle, text, whole, sizeof(whole), &len))
+			return false;
+		/* the 0 at the end need not be in a part */
+		for (size_t room = 1; room < len; room += 1 + room / 4)
+			if (put_first_bytes(handle, text, first, room) != room ||
+				memcmp(whole, first, room) != 0)
+				return false;
+	}
+	return true;
+}
 
 GsKeyCollator *
 gs_key_collator_open(Oid collation)
@@ -95,6 +137,7 @@ gs_key_collator_open(Oid collation)
 	collator->collation = collation;
 	collator->usable = handle != NULL;
 	collator->deterministic = deterministic;
+	collator->parts = handle != NULL && GetDatabaseEncoding() == PG_UTF8 && parts_agree(handle);
 	collator->handle = handle;
 	collator->next = collators;
 	collators = collator;
@@ -108,6 +151,12 @@ gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key, uint8 *d
 	size_t		tail;
 	bool		all;
 
+	if (unlikely(text.len > LONG_TEXT) && collator->parts &&
+		put_first_bytes(collator->handle, text, dst, room) == room)
+	{
+		*written = room;
+		return false;
+	}
 	if (!put_sort_key(collator->handle, text, dst, room, written))
 		return false;
 	if (!collator->deterministic)
@@ -157,6 +206,12 @@ put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *wri
 	return false;
 }
 
+static size_t
+put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
+{
+	return gs_compat_sort_key_prefix(dst, room, text.data, text.len, handle);
+}
+
 #else
 
 /*
@@ -181,6 +236,17 @@ typedef void (*IcuVersionToString) (const IcuVersion version, char *string);
 typedef int32 (*IcuGetSortKey) (const void *collator, const uint16 *chars, int32 n,
 								uint8 *result, int32 size);
 
+/* ICU's iterator over UTF-8: some integers and pointers, 120 bytes. */
+typedef struct IcuIterator
+{
+	uint64		space[32];
+} IcuIterator;
+
+typedef void (*IcuSetUtf8) (IcuIterator *iterator, const char *string, int32 length);
+typedef int32 (*IcuNextSortKeyPart) (const void *collator, IcuIterator *iterator,
+									 uint32 state[2], uint8 *result, int32 count,
+									 int *status);
+
 typedef struct Icu
 {
 	IcuOpen		open;
@@ -188,6 +254,8 @@ typedef struct Icu
 	IcuGetVersion get_version;
 	IcuVersionToString version_to_string;
 	IcuGetSortKey get_sort_key;
+	IcuSetUtf8	set_utf8;
+	IcuNextSortKeyPart next_sort_key_part;
 } Icu;
 
 /* The server's; all collators are its. */
@@ -264,8 +332,12 @@ find_icu(int version, Icu *found)
 	found->get_version = (IcuGetVersion) find_function("ucol_getVersion", version);
 	found->version_to_string = (IcuVersionToString) find_function("u_versionToString", version);
 	found->get_sort_key = (IcuGetSortKey) find_function("ucol_getSortKey", version);
+	found->set_utf8 = (IcuSetUtf8) find_function("uiter_setUTF8", version);
+	found->next_sort_key_part =
+		(IcuNextSortKeyPart) find_function("ucol_nextSortKeyPart", version);
 	return found->close != NULL && found->get_version != NULL &&
-		found->version_to_string != NULL && found->get_sort_key != NULL;
+		found->version_to_string != NULL && found->get_sort_key != NULL &&
+		found->set_utf8 != NULL && found->next_sort_key_part != NULL;
 }
 
 /* A collator, if it is of the version that the server's is. */
@@ -319,6 +391,19 @@ put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *wri
 	}
 	*written = len;
 	return true;
+}
+
+static size_t
+put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
+{
+	IcuIterator iterator;
+	uint32		state[2] = {0, 0};
+	int			status = 0;
+	int32		len;
+
+	icu.set_utf8(&iterator, (const char *) text.data, text.len);
+	len = icu.next_sort_key_part(handle, &iterator, state, dst, room, &status);
+	return status > 0 || len < 0 ? 0 : len;
 }
 
 /*

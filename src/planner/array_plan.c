@@ -54,6 +54,7 @@
 #include "planner/array_calls.h"
 #include "planner/array_plan.h"
 #include "planner/plan_replace.h"
+#include "planner/plan_walk.h"
 #include "service/service_client.h"
 
 typedef struct ArrayPlanContext
@@ -551,45 +552,35 @@ stands_with_child(const Plan *plan)
 	}
 }
 
-static void
-walk_list(ArrayPlanContext *context, List *plans, Place place)
+typedef struct Children
 {
-	ListCell   *lc;
+	ArrayPlanContext *context;
+	Plan	   *parent;
+	Place		place;
+} Children;
 
-	foreach(lc, plans)
-		lfirst(lc) = walk(context, lfirst(lc), place);
+static void
+walk_child(Plan **child, void *context)
+{
+	const Children *children = context;
+	Place		place = children->place;
+
+	place.marked |= IsA(children->parent, MergeJoin) && child == &innerPlan(children->parent);
+	*child = walk(children->context, *child, place);
 }
 
 static void
 walk_children(ArrayPlanContext *context, Plan *plan, Place place)
 {
-	Place		below = place;
+	Children	children = {context, plan, place};
+	Place	   *below = &children.place;
 
-	below.bound = gs_plan_bound_below(plan, place.bound);
-	below.all_rows = reads_all(plan) || (place.all_rows && reads_as_read(plan));
-	below.at_cursor = place.at_cursor && stands_with_child(plan);
-	below.marked = place.marked && stands_with_child(plan);
-	below.parallel = place.parallel || IsA(plan, Gather) || IsA(plan, GatherMerge);
-	switch (nodeTag(plan))
-	{
-		case T_Append:
-			walk_list(context, ((Append *) plan)->appendplans, below);
-			break;
-		case T_MergeAppend:
-			walk_list(context, ((MergeAppend *) plan)->mergeplans, below);
-			break;
-		case T_SubqueryScan:
-			((SubqueryScan *) plan)->subplan = walk(context, ((SubqueryScan *) plan)->subplan, below);
-			break;
-		case T_CustomScan:
-			walk_list(context, ((CustomScan *) plan)->custom_plans, below);
-			break;
-		default:
-			break;
-	}
-	outerPlan(plan) = walk(context, outerPlan(plan), below);
-	below.marked |= IsA(plan, MergeJoin);
-	innerPlan(plan) = walk(context, innerPlan(plan), below);
+	below->bound = gs_plan_bound_below(plan, place.bound);
+	below->all_rows = reads_all(plan) || (place.all_rows && reads_as_read(plan));
+	below->at_cursor = place.at_cursor && stands_with_child(plan);
+	below->marked = place.marked && stands_with_child(plan);
+	below->parallel = place.parallel || IsA(plan, Gather) || IsA(plan, GatherMerge);
+	gs_plan_visit_children(plan, walk_child, &children);
 }
 
 static Plan *
@@ -597,8 +588,6 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 {
 	Place		child_place = place;
 
-	if (plan == NULL)
-		return NULL;
 	walk_children(context, plan, place);
 	if (place.marked || (context->is_volatile && !place.all_rows && !reads_all(plan)))
 		return plan;
@@ -659,6 +648,7 @@ gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 	ArrayPlanContext context;
 	Place		top = {GS_NO_BOUND, false, false, true, false};
 	Place		sub = {GS_NO_BOUND, false, false, false, false};
+	ListCell   *lc;
 
 	if (stmt->planTree == NULL || !gs_client_service_ready())
 		return;
@@ -667,5 +657,7 @@ gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 	context.is_volatile = is_volatile;
 	context.last_node_id = gs_plan_last_node_id(stmt);
 	stmt->planTree = walk(&context, stmt->planTree, top);
-	walk_list(&context, stmt->subplans, sub);
+	foreach(lc, stmt->subplans)
+		if (lfirst(lc) != NULL)
+			lfirst(lc) = walk(&context, lfirst(lc), sub);
 }

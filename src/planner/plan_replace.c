@@ -38,6 +38,7 @@
 #include "executor/executor_nodes.h"
 #include "guc.h"
 #include "planner/plan_replace.h"
+#include "planner/plan_walk.h"
 #include "planner/sort_cost.h"
 #include "planner/sort_plan.h"
 #include "planner/sort_refuse.h"
@@ -263,15 +264,6 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	return &scan->scan.plan;
 }
 
-static void
-replace_list(ReplaceContext *context, List *plans, double bound)
-{
-	ListCell   *lc;
-
-	foreach(lc, plans)
-		lfirst(lc) = replace(context, lfirst(lc), bound);
-}
-
 /* How many tuples a Limit will ask for, or an estimate of it. */
 static double
 limit_bound(const Limit *limit)
@@ -321,6 +313,20 @@ gs_plan_bound_below(const Plan *plan, double bound)
 	}
 }
 
+typedef struct ReplaceChildren
+{
+	ReplaceContext *context;
+	double		bound;
+} ReplaceChildren;
+
+static void
+replace_child(Plan **child, void *context)
+{
+	const ReplaceChildren *children = context;
+
+	*child = replace(children->context, *child, children->bound);
+}
+
 /*
  * Replace what there is to replace in a plan tree, from the bottom up, and
  * return the tree.
@@ -329,11 +335,7 @@ static Plan *
 replace(ReplaceContext *context, Plan *plan, double bound)
 {
 	int			flags = context->flags;
-	double		below;
-
-	if (plan == NULL)
-		return NULL;
-	below = gs_plan_bound_below(plan, bound);
+	ReplaceChildren children;
 
 	/*
 	 * Below here a process has its part of the rows only, and by scanning
@@ -342,51 +344,22 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	if (IsA(plan, Gather) || IsA(plan, GatherMerge))
 		context->flags &= ~GS_PLAN_FLAG_RERUN;
 
-	switch (nodeTag(plan))
+	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort))
 	{
-		case T_Append:
-			replace_list(context, ((Append *) plan)->appendplans, below);
-			break;
-		case T_MergeAppend:
-			replace_list(context, ((MergeAppend *) plan)->mergeplans, below);
-			break;
-		case T_SubqueryScan:
-			((SubqueryScan *) plan)->subplan =
-				replace(context, ((SubqueryScan *) plan)->subplan, below);
-			break;
-		case T_CustomScan:
-			replace_list(context, ((CustomScan *) plan)->custom_plans, below);
-
-			/*
-			 * Nodes made of paths: have EXPLAIN find their columns in the
-			 * child's, as it does for Sort.  It knows no other way to what a
-			 * set operation returns.
-			 */
-			if (((CustomScan *) plan)->methods == &gs_sort_scan_methods ||
-				((CustomScan *) plan)->methods == &gs_feed_scan_methods)
-				((CustomScan *) plan)->custom_scan_tlist =
-					outer_tlist(outerPlan(plan)->targetlist);
-			break;
-		case T_GatherMerge:
-			if (IsA(outerPlan(plan), Sort))
-			{
-				/* before the Sort alone would be replaced */
-				outerPlan(outerPlan(plan)) =
-					replace(context, outerPlan(outerPlan(plan)), GS_NO_BOUND);
-				context->flags = flags;
-				return replace_gather_merge(context, (GatherMerge *) plan, bound);
-			}
-			break;
-		default:
-			break;
+		/* before the Sort alone would be replaced */
+		outerPlan(outerPlan(plan)) = replace(context, outerPlan(outerPlan(plan)), GS_NO_BOUND);
+		context->flags = flags;
+		return replace_gather_merge(context, (GatherMerge *) plan, bound);
 	}
-	outerPlan(plan) = replace(context, outerPlan(plan), below);
-	innerPlan(plan) = replace(context, innerPlan(plan), below);
+	children.context = context;
+	children.bound = gs_plan_bound_below(plan, bound);
+	gs_plan_visit_children(plan, replace_child, &children);
 	context->flags = flags;
 
 	/*
 	 * A GpuSort made from a path has its child's unfinished target list here,
-	 * which EXPLAIN cannot print in every case (above set operations).
+	 * which EXPLAIN cannot print in every case (above set operations).  Have
+	 * it find the columns in the child's, as it does for Sort.
 	 */
 	if (IsA(plan, CustomScan) && outerPlan(plan) &&
 		(((CustomScan *) plan)->methods == &gs_sort_scan_methods ||
@@ -399,57 +372,29 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	return plan;
 }
 
-/* The highest plan_node_id of a tree; not all kinds of children matter. */
-static int
-highest_node_id(Plan *plan)
+static void
+note_node_id(Plan **plan, void *highest)
 {
-	int			id;
-	List	   *children = NIL;
-	ListCell   *lc;
+	int		   *id = highest;
 
-	if (plan == NULL)
-		return 0;
-	id = Max(plan->plan_node_id,
-			 Max(highest_node_id(outerPlan(plan)), highest_node_id(innerPlan(plan))));
-	switch (nodeTag(plan))
-	{
-		case T_Append:
-			children = ((Append *) plan)->appendplans;
-			break;
-		case T_MergeAppend:
-			children = ((MergeAppend *) plan)->mergeplans;
-			break;
-		case T_BitmapAnd:
-			children = ((BitmapAnd *) plan)->bitmapplans;
-			break;
-		case T_BitmapOr:
-			children = ((BitmapOr *) plan)->bitmapplans;
-			break;
-		case T_CustomScan:
-			children = ((CustomScan *) plan)->custom_plans;
-			break;
-		case T_Agg:
-			children = ((Agg *) plan)->chain;
-			break;
-		case T_SubqueryScan:
-			id = Max(id, highest_node_id(((SubqueryScan *) plan)->subplan));
-			break;
-		default:
-			break;
-	}
-	foreach(lc, children)
-		id = Max(id, highest_node_id(lfirst(lc)));
-	return id;
+	*id = Max(*id, (*plan)->plan_node_id);
+	gs_plan_visit_children(*plan, note_node_id, highest);
 }
 
 int
 gs_plan_last_node_id(const PlannedStmt *stmt)
 {
-	int			id = highest_node_id(stmt->planTree);
+	Plan	   *plan = stmt->planTree;
+	int			id = 0;
 	ListCell   *lc;
 
+	note_node_id(&plan, &id);
 	foreach(lc, stmt->subplans)
-		id = Max(id, highest_node_id(lfirst(lc)));
+	{
+		plan = lfirst(lc);
+		if (plan != NULL)
+			note_node_id(&plan, &id);
+	}
 	return id;
 }
 
@@ -457,6 +402,7 @@ void
 gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
 {
 	ReplaceContext context;
+	ListCell   *lc;
 
 	if (stmt->planTree == NULL || (!enable_sort && !gs_guc_force))
 		return;
@@ -464,5 +410,7 @@ gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
 	context.last_node_id = gs_plan_last_node_id(stmt);
 
 	stmt->planTree = replace(&context, stmt->planTree, GS_NO_BOUND);
-	replace_list(&context, stmt->subplans, GS_NO_BOUND);
+	foreach(lc, stmt->subplans)
+		if (lfirst(lc) != NULL)
+			lfirst(lc) = replace(&context, lfirst(lc), GS_NO_BOUND);
 }

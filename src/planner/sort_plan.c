@@ -16,27 +16,26 @@
 #include "optimizer/optimizer.h"
 
 #include "executor/executor_nodes.h"
+#include "planner/plan_walk.h"
 #include "planner/sort_plan.h"
 #include "planner/sort_tlist.h"
 
 /*
- * Which of the flags does a plan allow?  One that locks or changes rows must
+ * Remove the flags that a plan does not allow.  One that locks or changes rows must
  * not run twice.  One that picks some of many rows, or a value that depends on
  * the order in which rows come, may give other rows when it runs again.
  */
-static int
-allowed_flags(Plan *plan, int flags)
+static void
+note_flags(Plan **plan, void *context)
 {
-	List	   *children = NIL;
-	ListCell   *lc;
+	int		   *flags = context;
 
-	if (plan == NULL || flags == 0)
-		return flags;
-	switch (nodeTag(plan))
+	switch (nodeTag(*plan))
 	{
 		case T_LockRows:
 		case T_ModifyTable:
-			return 0;
+			*flags = 0;
+			break;
 		case T_Limit:
 		case T_Agg:
 		case T_Group:
@@ -44,29 +43,18 @@ allowed_flags(Plan *plan, int flags)
 		case T_WindowAgg:
 		case T_SetOp:
 		case T_ForeignScan:
-			flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		case T_CustomScan:
-			if (((CustomScan *) plan)->methods != &gs_sort_scan_methods &&
-				((CustomScan *) plan)->methods != &gs_feed_scan_methods)
-				flags &= ~GS_PLAN_FLAG_REPEATABLE;
-			children = ((CustomScan *) plan)->custom_plans;
-			break;
-		case T_Append:
-			children = ((Append *) plan)->appendplans;
-			break;
-		case T_MergeAppend:
-			children = ((MergeAppend *) plan)->mergeplans;
-			break;
-		case T_SubqueryScan:
-			flags = allowed_flags(((SubqueryScan *) plan)->subplan, flags);
+			if (((CustomScan *) *plan)->methods != &gs_sort_scan_methods &&
+				((CustomScan *) *plan)->methods != &gs_feed_scan_methods)
+				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		default:
 			break;
 	}
-	foreach(lc, children)
-		flags = allowed_flags(lfirst(lc), flags);
-	return allowed_flags(innerPlan(plan), allowed_flags(outerPlan(plan), flags));
+	if (*flags != 0)
+		gs_plan_visit_children(*plan, note_flags, context);
 }
 
 List *
@@ -78,7 +66,10 @@ gs_plan_private(const Sort *sort, int flags)
 	List	   *nulls_first = NIL;
 
 	if (flags & GS_PLAN_FLAG_RERUN)
-		flags = allowed_flags(outerPlan(sort), flags | GS_PLAN_FLAG_REPEATABLE);
+	{
+		flags |= GS_PLAN_FLAG_REPEATABLE;
+		note_flags(&outerPlan(sort), &flags);
+	}
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		attnos = lappend_int(attnos, sort->sortColIdx[i]);

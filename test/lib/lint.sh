@@ -83,10 +83,12 @@ check_devices_pure()
 		$(sources src/device cuda)
 }
 
-# ... and the host device and the encoders compile alone, as plain C11
+# ... and the host device, the encoders, and the check of orders compile alone,
+# as plain C11
 check_pure_c11()
 {
-	for file in $(ls src/device/*.[ch] src/key/key_encode.h 2>/dev/null); do
+	for file in src/device/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
+		src/key/key_check.[ch] src/service/order_*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'
