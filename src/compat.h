@@ -12,6 +12,7 @@
 #define GS_COMPAT_H
 
 #include "access/stratnum.h"
+#include "access/toast_internals.h"
 #include "catalog/pg_collation.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
@@ -213,6 +214,31 @@ gs_compat_wait_event(GsWait wait)
 #else
 #define gs_compat_tuplesort_getdatum(sort, value, isnull) \
 	tuplesort_getdatum((sort), true, (value), (isnull), NULL)
+#endif
+
+/*
+ * The snapshot that out-of-line values are read by; space is where it may be
+ * put.  PostgreSQL 18 has it in a place of its own.
+ */
+static inline Snapshot
+gs_compat_toast_snapshot(SnapshotData *space)
+{
+#if PG_VERSION_NUM >= 180000
+	(void) space;
+	return get_toast_snapshot();
+#else
+	init_toast_snapshot(space);
+	return space;
+#endif
+}
+
+/* PostgreSQL 18 counts the searches of index scans. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_index_beginscan(table, index, snapshot, n_keys) \
+	index_beginscan((table), (index), (snapshot), NULL, (n_keys), 0)
+#else
+#define gs_compat_index_beginscan(table, index, snapshot, n_keys) \
+	index_beginscan((table), (index), (snapshot), (n_keys), 0)
 #endif
 
 /* PostgreSQL 16 has BufFileReadExact(), which fails where less is there. */

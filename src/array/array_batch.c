@@ -34,15 +34,12 @@
 #include "postgres.h"
 
 #include "access/detoast.h"
-#include "access/table.h"
-#include "access/tableam.h"
-#include "access/toast_internals.h"
 #include "miscadmin.h"
 #include "utils/expandeddatum.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 
 #include "array/array_batch.h"
+#include "array/array_toast.h"
 #include "device/host_arrays.h"
 #include "gpusort.h"
 #include "guc.h"
@@ -90,6 +87,7 @@ struct GsArrayStream
 	GsArraySorter **sorters;	/* of each call, for what the device does not
 								 * do; NULL: none yet */
 	Oid		   *sorter_types;
+	GsToastReader **toast;		/* of each call; NULL: not needed yet */
 	int			n_groups;
 	ArrayGroup *groups;
 	bool		off;			/* the device is not to be had any more */
@@ -116,6 +114,7 @@ gs_array_stream_begin(int n_calls, const GsArrayCall *calls)
 	stream->group_of = palloc(n_calls * sizeof(int));
 	stream->sorters = palloc0(n_calls * sizeof(GsArraySorter *));
 	stream->sorter_types = palloc0(n_calls * sizeof(Oid));
+	stream->toast = palloc0(n_calls * sizeof(GsToastReader *));
 	stream->groups = palloc0(n_calls * sizeof(ArrayGroup));
 	stream->report.fallback = GS_FALLBACK_NONE;
 	for (int i = 0; i < n_calls; i++)
@@ -300,20 +299,21 @@ plain_bytes(struct varlena *array)
 	return toast_raw_datum_size(PointerGetDatum(array));
 }
 
-/* Read an out-of-line value that is not compressed, as toast_fetch_datum() does. */
+/* An out-of-line value that is not compressed: read it straight to dst. */
 static void
-fetch_plain(struct varlena *array, struct varlena *dst)
+fetch_plain(GsArrayStream *stream, int call, struct varlena *array, struct varlena *dst)
 {
 	struct varatt_external pointer;
-	Relation	toast;
-	Size		bytes;
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, array);
-	bytes = VARATT_EXTERNAL_GET_EXTSIZE(pointer);
-	SET_VARSIZE(dst, bytes + VARHDRSZ);
-	toast = table_open(pointer.va_toastrelid, AccessShareLock);
-	table_relation_fetch_toast_slice(toast, pointer.va_valueid, bytes, 0, bytes, dst);
-	table_close(toast, AccessShareLock);
+	if (stream->toast[call] == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(stream->context);
+
+		stream->toast[call] = gs_toast_reader_create();
+		MemoryContextSwitchTo(old);
+	}
+	gs_toast_read(stream->toast[call], &pointer, dst);
 }
 
 static bool
@@ -329,7 +329,8 @@ is_fetched_plain(struct varlena *array)
 
 /* Write an array to a place that has room for its plain_bytes(). */
 static void
-write_plain(GsArrayStream *stream, struct varlena *array, struct varlena *dst, Size bytes)
+write_plain(GsArrayStream *stream, int call, struct varlena *array, struct varlena *dst,
+			Size bytes)
 {
 	if (is_short(array))
 	{
@@ -339,7 +340,7 @@ write_plain(GsArrayStream *stream, struct varlena *array, struct varlena *dst, S
 	else if (VARATT_IS_4B_U(array))
 		memcpy(dst, array, bytes);
 	else if (is_fetched_plain(array))
-		fetch_plain(array, dst);
+		fetch_plain(stream, call, array, dst);
 	else if (VARATT_IS_EXTERNAL_EXPANDED(array))
 		EOH_flatten_into(DatumGetEOHP(PointerGetDatum(array)), dst, bytes);
 	else
@@ -384,7 +385,7 @@ put_beside(GsArrayBatch *batch, int call, struct varlena *array, Size bytes)
 {
 	ArrayType  *copy = MemoryContextAlloc(batch->context, bytes);
 
-	write_plain(batch->stream, array, (struct varlena *) copy, bytes);
+	write_plain(batch->stream, call, array, (struct varlena *) copy, bytes);
 	if (gs_array_is_trivial(copy))
 	{
 		batch->extra_bytes += bytes;
@@ -408,7 +409,7 @@ put_into_chunk(GsArrayBatch *batch, int call, struct varlena *array, Size bytes)
 	GsRecord   *record;
 	int			n;
 
-	write_plain(stream, array, (struct varlena *) copy, bytes);
+	write_plain(stream, call, array, (struct varlena *) copy, bytes);
 	if (gs_array_is_trivial(copy))
 	{
 		chunk->used += MAXALIGN(bytes);
@@ -622,5 +623,8 @@ gs_array_stream_end(GsArrayStream *stream)
 {
 	gs_stats_count(GS_COUNT_ARRAYS, stream->report.arrays);
 	gs_stats_count(GS_COUNT_DEVICE_ARRAYS, stream->report.device_arrays);
+	for (int i = 0; i < stream->n_calls; i++)
+		if (stream->toast[i])
+			gs_toast_reader_close(stream->toast[i]);
 	MemoryContextDelete(stream->context);
 }

@@ -25,7 +25,10 @@ ALTER TABLE arrays_stored ALTER main SET STORAGE MAIN, ALTER external SET STORAG
 INSERT INTO arrays_stored
 	SELECT i, array_agg((j % 10)::float4), array_agg((j % 10)::float4), array_agg(hashint4(j)::float4)
 	FROM generate_series(1, 40) AS i, generate_series(1, i * 50) AS j GROUP BY i;
-VACUUM ANALYZE arrays_t, arrays_stored;
+CREATE TABLE arrays_other AS SELECT id, external FROM arrays_stored;
+ALTER TABLE arrays_other ALTER external SET STORAGE EXTERNAL;
+UPDATE arrays_other SET external = external || 0::float4;
+VACUUM ANALYZE arrays_t, arrays_stored, arrays_other;
 
 CREATE FUNCTION count_nodes(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
@@ -89,6 +92,8 @@ INSERT INTO arrays_queries (query) VALUES
 	('SELECT id, (gpu_sort_array(a))[1] + (gpu_sort_array(a, true))[1] AS s, gpu_sort_array(b, true, false) AS t FROM arrays_t'),
 	('SELECT id, gpu_sort_array(big) AS s FROM arrays_t'),
 	('SELECT id, gpu_sort_array(main) AS s, gpu_sort_array(extended, true) AS t, gpu_sort_array(external) AS u FROM arrays_stored'),
+	('SELECT x.id, gpu_sort_array(CASE WHEN x.id % 2 = 0 THEN x.external ELSE y.external END) AS s
+		FROM arrays_stored x JOIN arrays_other y USING (id)'),
 	('SELECT id, gpu_sort_array(a || 5::float4) AS s FROM arrays_t'),
 	('SELECT gpu_sort_array(gpu_sort_array(a), true) AS s FROM arrays_t'),
 	('SELECT arrays_t, gpu_sort_array(b) AS s, ctid FROM arrays_t'),
@@ -295,5 +300,5 @@ RESET work_mem;
 
 DROP VIEW arrays_view;
 DROP FUNCTION count_nodes, compare, explain_masked, arrays_lazy, arrays_leak;
-DROP TABLE arrays_t, arrays_stored, arrays_copy;
+DROP TABLE arrays_t, arrays_stored, arrays_other, arrays_copy;
 DROP SEQUENCE arrays_seq;

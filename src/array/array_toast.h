@@ -1,0 +1,23 @@
+/*-------------------------------------------------------------------------
+ *
+ * array_toast.h
+ *	  Reading many out-of-line values of one TOAST table.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ARRAY_TOAST_H
+#define GS_ARRAY_TOAST_H
+
+#include "postgres.h"
+
+typedef struct GsToastReader GsToastReader;
+
+/* A reader in CurrentMemoryContext; it opens tables as it comes to them. */
+extern GsToastReader *gs_toast_reader_create(void);
+
+/* Read a value that is stored out of line and not compressed to dst. */
+extern void gs_toast_read(GsToastReader *reader, const struct varatt_external *pointer,
+						  struct varlena *dst);
+extern void gs_toast_reader_close(GsToastReader *reader);
+
+#endif							/* GS_ARRAY_TOAST_H */
