@@ -120,7 +120,8 @@ struct GsBtreeWriter
 {
 	Relation	heap;
 	Relation	index;
-	GsPageOutput *output;
+	GsPageOutput *output;		/* NULL: pages go to the relay */
+	GsPageRelay *relay;
 	MemoryContext context;		/* of all that belongs to the writer */
 	MemoryContext page_context; /* reset with each page */
 	BTScanInsert scankey;
@@ -160,13 +161,28 @@ free_space(const Level *level)
 	return level->upper - level->lower - (int) sizeof(ItemIdData);
 }
 
+static Page
+alloc_page(GsBtreeWriter *writer)
+{
+	return writer->relay ? gs_page_relay_alloc(writer->relay) : gs_page_output_alloc(writer->output);
+}
+
+static void
+put_page(GsBtreeWriter *writer, BlockNumber blkno, Page page)
+{
+	if (writer->relay)
+		gs_page_relay_write(writer->relay, blkno, page);
+	else
+		gs_page_output_write(writer->output, blkno, page);
+}
+
 /* Begin a page, with a number; what the last page was is the caller's. */
 static void
 begin_page(GsBtreeWriter *writer, Level *level)
 {
 	BTPageOpaque opaque;
 
-	level->page = gs_page_output_alloc(writer->output);
+	level->page = (char *) alloc_page(writer);
 	level->blkno = writer->n_blocks++;
 	_bt_pageinit((Page) level->page, BLCKSZ);
 	opaque = BTPageGetOpaque((Page) level->page);
@@ -251,7 +267,7 @@ write_page(GsBtreeWriter *writer, char *page, BlockNumber blkno, int lower, int 
 {
 	((PageHeader) page)->pd_lower = lower;
 	((PageHeader) page)->pd_upper = upper;
-	gs_page_output_write(writer->output, blkno, (Page) page);
+	put_page(writer, blkno, (Page) page);
 }
 
 static void add_pivot(GsBtreeWriter *writer, Level *level, IndexTuple pivot);
@@ -494,7 +510,7 @@ seal_posting(GsBtreeWriter *writer)
 }
 
 GsBtreeWriter *
-gs_btree_writer_begin(Relation heap, Relation index, bool unique)
+gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageRelay *relay)
 {
 	TupleDesc	desc = RelationGetDescr(index);
 	MemoryContext context;
@@ -514,7 +530,9 @@ gs_btree_writer_begin(Relation heap, Relation index, bool unique)
 	writer = palloc0(sizeof(GsBtreeWriter));
 	writer->heap = heap;
 	writer->index = index;
-	writer->output = gs_page_output_begin(index);
+	writer->relay = relay;
+	if (relay == NULL)
+		writer->output = gs_page_output_begin(index);
 	writer->context = context;
 	writer->page_context = AllocSetContextCreate(context, "gpusort btree page",
 												 ALLOCSET_DEFAULT_SIZES);
@@ -612,10 +630,13 @@ gs_btree_writer_finish(GsBtreeWriter *writer)
 	}
 
 	/* What makes it an index */
-	metapage = gs_page_output_alloc(writer->output);
+	metapage = alloc_page(writer);
 	_bt_initmetapage(metapage, root, root_level, writer->scankey->allequalimage);
-	gs_page_output_write(writer->output, BTREE_METAPAGE, metapage);
-	gs_page_output_end(writer->output);
+	put_page(writer, BTREE_METAPAGE, metapage);
+	if (writer->relay)
+		gs_page_relay_finish(writer->relay);
+	else
+		gs_page_output_end(writer->output);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, writer->n_tuples);
 

@@ -20,6 +20,7 @@
 #define GS_BTREE_WRITER_H
 
 #include "access/itup.h"
+#include "index/page_relay.h"
 #include "utils/relcache.h"
 
 typedef struct GsBtreeWriter GsBtreeWriter;
@@ -29,11 +30,13 @@ typedef struct GsBtreeWriter GsBtreeWriter;
  * always what the index's catalog entry says: some rebuilds do not check, and
  * PostgreSQL then makes posting lists in unique indexes too.
  *
- * The writer's memory is in a context below the current one.  The progress
+ * With a relay its worker writes the pages, and finish ends it; without one, NULL,
+ * this process does.  The writer's memory is in a context below the current one.  The progress
  * view's subphase becomes "loading tuples in tree", so begin when the sort is
  * done.
  */
-extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique);
+extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique,
+											GsPageRelay *relay);
 
 /* The tuple, a plain one as index_form_tuple() makes it, is copied. */
 extern void gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple itup);

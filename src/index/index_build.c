@@ -37,12 +37,17 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
+#include "guc.h"
 #include "index/btree_writer.h"
 #include "index/index_build.h"
 #include "index/index_refuse.h"
 #include "index/index_scan.h"
 #include "index/index_stream.h"
+#include "index/page_relay.h"
 #include "stats.h"
+
+/* With fewer tuples than this, a worker to write pages is not worth its start. */
+#define RELAY_MIN_TUPLES	100000
 
 /* A build under way. */
 typedef struct Build
@@ -53,6 +58,7 @@ typedef struct Build
 	GsKeyDesc  *desc;
 	GsKeyLayout layout;
 	GsIndexScanResult scan;
+	GsPageRelay *relay;			/* who writes pages; NULL: this process */
 	uint64		settled;
 	double		scan_ms;		/* times of the phases */
 	double		sort_ms;
@@ -133,6 +139,11 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 		return GS_FALLBACK_LOST;
 	if (build->scan.status == GS_FEED_OVERFLOW)
 		return fallback_of(GS_CLIENT_OVERFLOW, client);
+
+	/* the worker starts while the device sorts */
+	if (build->info->ii_ParallelWorkers > 0 &&
+		(gs_guc_force || build->scan.index_tuples >= RELAY_MIN_TUPLES))
+		build->relay = gs_page_relay_begin(build->heap, build->index, build->info->ii_Concurrent);
 	status = gs_client_perform(client);
 	build->sort_ms = lap_ms(&start);
 	return status == GS_CLIENT_OK ? GS_FALLBACK_NONE : fallback_of(status, client);
@@ -143,7 +154,7 @@ static GsFallback
 write_index(Build *build, GsClient *client)
 {
 	GsBtreeWriter *writer = gs_btree_writer_begin(build->heap, build->index,
-												  build->info->ii_Unique);
+												  build->info->ii_Unique, build->relay);
 	GsIndexStream *stream = gs_index_stream_begin(build->heap, build->index, build->info, client);
 	GsClientStatus status;
 	instr_time	start;
@@ -160,6 +171,7 @@ write_index(Build *build, GsClient *client)
 	if (status != GS_CLIENT_OK)
 		return GS_FALLBACK_LOST;	/* the writer goes with its memory */
 	gs_btree_writer_finish(writer);
+	build->relay = NULL;
 	build->write_ms = lap_ms(&start);
 	return GS_FALLBACK_NONE;
 }
@@ -248,6 +260,8 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 	build.info = info;
 	gs_key_layout(build.desc, &build.layout);
 	reason = build_with_device(&build);
+	if (build.relay)
+		gs_page_relay_cancel(build.relay);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 
