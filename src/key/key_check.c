@@ -172,7 +172,7 @@ read_text(const GsKeyPart *part, const uint8_t *key, const LibcValue *value, cha
 }
 
 int
-gs_key_check_compare(const GsKeyLayout *layout, locale_t locale, const uint8_t *a,
+gs_key_check_compare(const GsKeyLayout *layout, const locale_t *locales, const uint8_t *a,
 					 uint32_t a_len, const uint8_t *b, uint32_t b_len,
 					 GsKeyCheckScratch *scratch)
 {
@@ -210,7 +210,7 @@ gs_key_check_compare(const GsKeyLayout *layout, locale_t locale, const uint8_t *
 	}
 	a_text = read_text(column.part, a, &a_value, scratch->a, &scratch->malformed);
 	b_text = read_text(column.part, b, &b_value, scratch->b, &scratch->malformed);
-	result = strcoll_l(a_text, b_text, locale);
+	result = strcoll_l(a_text, b_text, locales[column.part->locale]);
 	if (result == 0)
 		result = strcmp(a_text, b_text);
 

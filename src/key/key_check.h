@@ -55,16 +55,19 @@ typedef struct GsKeyPart
 	bool		desc;
 	bool		nulls_first;
 	uint16_t	width;			/* FIXED: bytes, without the null byte */
+	uint8_t		locale;			/* LIBC: which of the layout's */
 } GsKeyPart;
 
 #define GS_KEY_MAX_PARTS	16
+#define GS_KEY_MAX_LOCALES	4
 #define GS_KEY_LOCALE_BYTES 64
 
 /* What keys consist of; plain data.  n_parts 0: their bytes are the order. */
 typedef struct GsKeyLayout
 {
 	uint8_t		n_parts;
-	char		locale[GS_KEY_LOCALE_BYTES];	/* for newlocale() */
+	uint8_t		n_locales;
+	char		locales[GS_KEY_MAX_LOCALES][GS_KEY_LOCALE_BYTES];	/* for newlocale() */
 	GsKeyPart	parts[GS_KEY_MAX_PARTS];
 } GsKeyLayout;
 
@@ -80,8 +83,11 @@ typedef struct GsKeyCheckScratch
 	char		b[GS_KEY_CHECK_TEXT_BYTES];
 } GsKeyCheckScratch;
 
-/* < 0, 0, > 0 as PostgreSQL orders a before, with, or after b. */
-extern int	gs_key_check_compare(const GsKeyLayout *layout, locale_t locale,
+/*
+ * < 0, 0, > 0 as PostgreSQL orders a before, with, or after b; locales are
+ * those of the layout, opened.
+ */
+extern int	gs_key_check_compare(const GsKeyLayout *layout, const locale_t *locales,
 								 const uint8_t *a, uint32_t a_len,
 								 const uint8_t *b, uint32_t b_len,
 								 GsKeyCheckScratch *scratch);

@@ -177,13 +177,29 @@ part_kind(const GsKeyColumn *col)
 }
 
 /*
- * Keys with text of a libc collation must be such that all of it can be found
- * in them, and compared in one locale.
+ * The number of a locale among a layout's, which it is added to where it is
+ * new; -1 where there is no place for it.
+ */
+static int
+layout_locale(GsKeyLayout *layout, const char *name)
+{
+	for (int i = 0; i < layout->n_locales; i++)
+		if (strcmp(layout->locales[i], name) == 0)
+			return i;
+	if (layout->n_locales == GS_KEY_MAX_LOCALES || strlen(name) >= GS_KEY_LOCALE_BYTES)
+		return -1;
+	strcpy(layout->locales[layout->n_locales], name);
+	return layout->n_locales++;
+}
+
+/*
+ * Keys with text of libc collations must be such that all of it can be found
+ * in them.
  */
 static GsRefusal
 check_layout(const GsKeyDesc *desc)
 {
-	const GsLibcCollation *libc = NULL;
+	GsKeyLayout layout = {0};
 	bool		lost = false;
 	int			parts = 0;
 
@@ -194,10 +210,7 @@ check_layout(const GsKeyDesc *desc)
 		if (col->libc != NULL)
 		{
 			parts = i + 1;
-			if (lost || (libc != NULL && libc != col->libc))
-				return GS_REFUSE_COLLATION;
-			libc = col->libc;
-			if (strlen(gs_libc_locale_name(libc)) >= GS_KEY_LOCALE_BYTES)
+			if (lost || layout_locale(&layout, gs_libc_locale_name(col->libc)) < 0)
 				return GS_REFUSE_COLLATION;
 		}
 		lost = lost || part_kind(col) == GS_PART_REST;
@@ -213,11 +226,7 @@ gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 	memset(layout, 0, sizeof(*layout));
 	for (int i = 0; i < desc->ncols; i++)
 		if (desc->cols[i].libc != NULL)
-		{
 			parts = i + 1;
-			strlcpy(layout->locale, gs_libc_locale_name(desc->cols[i].libc),
-					sizeof(layout->locale));
-		}
 	for (int i = 0; i < parts; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
@@ -227,6 +236,8 @@ gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 		part->desc = col->desc;
 		part->nulls_first = col->nulls_first;
 		part->width = col->width;
+		if (col->libc != NULL)
+			part->locale = layout_locale(layout, gs_libc_locale_name(col->libc));
 	}
 	if (parts > 0 && parts < desc->ncols)
 		layout->parts[layout->n_parts++].kind = GS_PART_REST;

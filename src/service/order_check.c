@@ -470,6 +470,18 @@ open_pool(void)
 	return gs_order_checker.pool != NULL;
 }
 
+static bool
+open_locales(GsOrderJudge *judge)
+{
+	for (int i = 0; i < judge->layout.n_locales; i++)
+	{
+		judge->locales[i] = newlocale(LC_COLLATE_MASK, judge->layout.locales[i], (locale_t) 0);
+		if (judge->locales[i] == (locale_t) 0)
+			return false;
+	}
+	return true;
+}
+
 /* Cut the sort into stretches; neighbouring ones share a row. */
 static bool
 begin_scan(GsOrderCheck *check)
@@ -521,8 +533,7 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 	check->slice_bytes = slice < MIN_FETCH_BYTES * 4 ? MIN_FETCH_BYTES * 4 :
 		slice > BUFFER_BYTES ? BUFFER_BYTES : (size_t) slice;
 
-	check->judge.locale = newlocale(LC_COLLATE_MASK, check->judge.layout.locale, (locale_t) 0);
-	if (check->judge.locale == (locale_t) 0)
+	if (!open_locales(&check->judge))
 		gs_order_give_up(check, "the collation's locale is not to be had");
 	else if (!open_pool())
 		gs_order_give_up(check, "could not start a thread");
@@ -616,8 +627,9 @@ gs_order_check_end(GsOrderCheck *check)
 		link = &(*link)->next;
 	*link = check->next;
 	gs_order_checker.n_checks--;
-	if (check->judge.locale != (locale_t) 0)
-		freelocale(check->judge.locale);
+	for (int i = 0; i < GS_KEY_MAX_LOCALES; i++)
+		if (check->judge.locales[i] != (locale_t) 0)
+			freelocale(check->judge.locales[i]);
 	free(check);
 }
 

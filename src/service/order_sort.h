@@ -18,7 +18,7 @@
 typedef struct GsOrderJudge
 {
 	GsKeyLayout layout;
-	locale_t	locale;
+	locale_t	locales[GS_KEY_MAX_LOCALES];
 	int			stop;			/* atomic; not 0: end soon */
 } GsOrderJudge;
 
@@ -68,7 +68,7 @@ static inline int
 gs_entry_compare(const GsOrderJudge *judge, const uint8_t *a, const uint8_t *b,
 				 GsKeyCheckScratch *scratch)
 {
-	return gs_key_check_compare(&judge->layout, judge->locale,
+	return gs_key_check_compare(&judge->layout, judge->locales,
 								gs_entry_key(a), gs_entry_len(a),
 								gs_entry_key(b), gs_entry_len(b), scratch);
 }

@@ -44,9 +44,11 @@ SELECT same_order('libc_t', 'b, v DESC, id', 'id');
 SELECT same_order('libc_t', 'left(v, 1) COLLATE "C", v, id', 'id');
 SELECT same_order('libc_t', 'v, left(v, 1) COLLATE "C" DESC, id', 'id');
 SELECT same_order('libc_t', 'lower(v), v, id', 'id');
--- what stands before the text must tell where it ends; there must be one locale
+SELECT same_order('libc_t', 'left(v, 1) COLLATE "de_DE.utf8", b DESC, v COLLATE "de_DE.utf8" DESC, id', 'id');
+SELECT same_order('libc_t', 'left(v, 2) COLLATE "en_US.utf8", v COLLATE "de_DE.utf8", v, id', 'id');
+-- what stands before the text must tell where it ends
 SELECT same_order('libc_t', 'id::numeric, v', 'id');
-SELECT same_order('libc_t', 'v, b COLLATE "C.utf8", id', 'id');
+SELECT same_order('libc_t', 'v, b COLLATE "C", id', 'id');
 SELECT same_order('libc_t', 'v, id::numeric', 'id');
 -- text inside an array is left to PostgreSQL
 SELECT same_order('libc_t', 'ARRAY[v], id', 'id');

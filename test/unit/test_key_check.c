@@ -28,7 +28,7 @@ typedef struct Row
 } Row;
 
 static Row	rows[N_ROWS];
-static locale_t locale;
+static locale_t locales[2];
 static const char *locale_name;
 static int	n_passed;
 static int	n_failed;
@@ -62,7 +62,7 @@ put_column(const GsKeyPart *part, Row *row, int c)
 
 	if (part->kind == GS_PART_LIBC)
 	{
-		row->len += test_put_libc(dst, locale, row->isnull[c] ? NULL : row->text[c],
+		row->len += test_put_libc(dst, locales[part->locale], row->isnull[c] ? NULL : row->text[c],
 								  part->desc, part->nulls_first);
 		return;
 	}
@@ -121,7 +121,7 @@ compare_rows(const GsKeyLayout *layout, const Row *a, const Row *b)
 		if (part->kind == GS_PART_FIXED)
 			order = (a->number[c] > b->number[c]) - (a->number[c] < b->number[c]);
 		else if (part->kind == GS_PART_LIBC)
-			order = test_compare_texts(locale, a->text[c], b->text[c]);
+			order = test_compare_texts(locales[part->locale], a->text[c], b->text[c]);
 		else
 		{
 			order = strcmp(a->text[c], b->text[c]);
@@ -159,7 +159,9 @@ test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 	bool		together_ok = true;
 
 	layout.n_parts = n_parts;
-	strcpy(layout.locale, locale_name);
+	layout.n_locales = 2;
+	strcpy(layout.locales[0], locale_name);
+	strcpy(layout.locales[1], "C");
 	memcpy(layout.parts, parts, n_parts * sizeof(GsKeyPart));
 	make_rows(&layout);
 	qsort(rows, N_ROWS, sizeof(Row), compare_bytes);
@@ -172,7 +174,7 @@ test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 		{
 			const Row  *b = &rows[j];
 			int			wanted = compare_rows(&layout, a, b);
-			int			order = gs_key_check_compare(&layout, locale, a->key, a->len,
+			int			order = gs_key_check_compare(&layout, locales, a->key, a->len,
 													 b->key, b->len, &scratch);
 			uint32_t	prefix = 0;
 
@@ -199,8 +201,8 @@ test_malformed(void)
 {
 	static GsKeyCheckScratch scratch;
 	const GsKeyPart parts[] = {
-		{GS_PART_ESCAPED, false, false, 0}, {GS_PART_LIBC, true, false, 0},
-		{GS_PART_LIBC, false, true, 0}
+		{GS_PART_ESCAPED, false, false, 0, 0}, {GS_PART_LIBC, true, false, 0, 0},
+		{GS_PART_LIBC, false, true, 0, 0}
 	};
 	GsKeyLayout layout = {0};
 	bool		ok = true;
@@ -221,11 +223,11 @@ test_malformed(void)
 		if (a_len > 0 && test_below(2) == 0)
 			a[test_below(a_len)] = (uint8_t) test_below(256);
 		scratch.malformed = false;
-		(void) gs_key_check_compare(&layout, locale, a, a_len, b, b_len, &scratch);
+		(void) gs_key_check_compare(&layout, locales, a, a_len, b, b_len, &scratch);
 		(void) gs_key_check_run_prefix(&layout, a, a_len, b, b_len);
 		memcpy(a, b, a_len < b_len ? a_len : b_len);
 		scratch.malformed = false;
-		(void) gs_key_check_compare(&layout, locale, a, a_len, b, b_len, &scratch);
+		(void) gs_key_check_compare(&layout, locales, a, a_len, b, b_len, &scratch);
 		if (a_len != b_len && (a_len == rows[i - 1].len || b_len == rows[i - 1].len) &&
 			a_len <= rows[i - 1].len)
 			ok &= scratch.malformed;
@@ -238,23 +240,24 @@ test_malformed(void)
 int
 main(void)
 {
-	const GsKeyPart asc[] = {{GS_PART_LIBC, false, false, 0}};
-	const GsKeyPart desc[] = {{GS_PART_LIBC, true, true, 0}};
-	const GsKeyPart both[] = {{GS_PART_LIBC, false, true, 0}, {GS_PART_LIBC, true, false, 0}};
+	const GsKeyPart asc[] = {{GS_PART_LIBC, false, false, 0, 0}};
+	const GsKeyPart desc[] = {{GS_PART_LIBC, true, true, 0, 0}};
+	const GsKeyPart both[] = {{GS_PART_LIBC, false, true, 0, 0}, {GS_PART_LIBC, true, false, 0, 1}};
 	const GsKeyPart mixed[] = {
-		{GS_PART_FIXED, true, false, 4}, {GS_PART_LIBC, false, false, 0},
-		{GS_PART_TEXT, true, true, 0}, {GS_PART_REST, false, false, 0}
+		{GS_PART_FIXED, true, false, 4, 0}, {GS_PART_LIBC, false, false, 0, 0},
+		{GS_PART_TEXT, true, true, 0, 0}, {GS_PART_REST, false, false, 0, 0}
 	};
 	const GsKeyPart strings[] = {
-		{GS_PART_TEXT, false, true, 0}, {GS_PART_ESCAPED, true, false, 0},
-		{GS_PART_LIBC, true, true, 0}, {GS_PART_FIXED, false, true, 4}
+		{GS_PART_TEXT, false, true, 0, 0}, {GS_PART_ESCAPED, true, false, 0, 0},
+		{GS_PART_LIBC, true, true, 0, 0}, {GS_PART_FIXED, false, true, 4, 0}
 	};
 	const GsKeyPart escaped[] = {
-		{GS_PART_ESCAPED, false, true, 0}, {GS_PART_LIBC, true, false, 0},
-		{GS_PART_LIBC, false, false, 0}
+		{GS_PART_ESCAPED, false, true, 0, 0}, {GS_PART_LIBC, true, false, 0, 0},
+		{GS_PART_LIBC, false, false, 0, 0}
 	};
 
-	locale = test_open_locale(&locale_name);
+	locales[0] = test_open_locale(&locale_name);
+	locales[1] = newlocale(LC_COLLATE_MASK, "C", (locale_t) 0);
 	test_layout("ascending", asc, 1);
 	test_layout("descending", desc, 1);
 	test_layout("two texts", both, 2);
@@ -263,7 +266,8 @@ main(void)
 	test_layout("escaped, libc, libc", escaped, 3);
 	test_malformed();
 
-	freelocale(locale);
+	freelocale(locales[0]);
+	freelocale(locales[1]);
 	printf("%d passed, %d failed\n", n_passed, n_failed);
 	return n_failed == 0 ? 0 : 1;
 }

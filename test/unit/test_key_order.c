@@ -134,7 +134,8 @@ make_layout(const Case *c, GsKeyLayout *layout)
 {
 	memset(layout, 0, sizeof(*layout));
 	layout->n_parts = c->n_texts;
-	strcpy(layout->locale, locale_name);
+	layout->n_locales = 1;
+	strcpy(layout->locales[0], locale_name);
 	layout->parts[0].kind = GS_PART_LIBC;
 	layout->parts[0].desc = c->desc;
 	layout->parts[1].kind = GS_PART_LIBC;
@@ -361,7 +362,7 @@ test_case(const Case *c, Disturbance disturbance, GsVerdict wanted, bool moves)
 	if (disturbance == REVERSE)
 		reverse(c, sort);
 	if (disturbance == NO_LOCALE)
-		strcpy(layout.locale, "xx_XX.UTF-8");
+		strcpy(layout.locales[0], "xx_XX.UTF-8");
 	if (disturbance == NO_MEMORY)
 		reorder_status = GS_NO_MEMORY;
 	if (disturbance == LOST)
