@@ -200,7 +200,7 @@ const char *const frequent_letters = "etaoinsrhldcumfpgwybvkxjqz";
 void add_letters(Random &random, uint32_t n, double skew, std::string *to)
 {
   for (uint32_t i = 0; i < n; i++)
-    to->push_back(frequent_letters[random.zipf(26, skew)]);
+    to->push_back(frequent_letters[skew > 0 ? random.zipf(26, skew) : random.below(26)]);
 }
 
 std::string letters(Random &random, uint32_t n, double skew)
@@ -617,7 +617,7 @@ Strings make_long_short(uint64_t n, int threads)
 {
   return make_rows(n, threads, 54,
                    [](Random &random, uint64_t i, std::string *row)
-                   { add_letters(random, i % 2 == 0 ? 3 : 250, 0.3, row); });
+                   { add_letters(random, i % 2 == 0 ? 3 : 250, 0, row); });
 }
 
 Strings make_zeros(uint64_t n, int threads)
