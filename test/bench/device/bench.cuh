@@ -124,6 +124,7 @@ private:
 // ---- sections ----
 
 void run_strings(Bench &bench);
+void run_ties(Bench &bench);
 void run_streaming(Bench &bench);
 void run_fixed(Bench &bench);
 void run_adversaries(Bench &bench);

@@ -481,6 +481,21 @@ Strings make_filelist(uint64_t n, int threads)
   return strings;
 }
 
+// Figure 4: ties made shorter by taking every k-th character only, or longer by
+// having each one k times.
+template <Strings (*make)(uint64_t, int), uint32_t every, uint32_t times>
+Strings make_spread(uint64_t n, int threads)
+{
+  Strings from = make(n, threads);
+
+  return make_rows(from.size(), threads, 0,
+                   [&](Random &, uint64_t i, std::string *row)
+                   {
+                     for (uint32_t k = every - 1; k < from.length[i]; k += every)
+                       row->append(times, from.bytes[from.begin[i] + k]);
+                   });
+}
+
 // ---- Davidson and others ----
 
 Strings make_wiki_words(uint64_t n, int threads)
@@ -649,6 +664,17 @@ const std::vector<Dataset> datasets = {
     {"book-sentences", Group::strings, 1000000, "sentences of about 98 characters", make_book_sentences},
     {"letters", Group::strings, 10000000, "5 to 16 random letters", make_letters},
     {"random16", Group::strings, 10000000, "16 random bytes", make_random16},
+
+    {"words/8", Group::ties, 10000000, "every 8th character of words", make_spread<make_words, 8, 1>},
+    {"words/4", Group::ties, 10000000, "every 4th character of words", make_spread<make_words, 4, 1>},
+    {"words*2", Group::ties, 10000000, "each character of words twice", make_spread<make_words, 1, 2>},
+    {"words*4", Group::ties, 10000000, "each character of words 4 times", make_spread<make_words, 1, 4>},
+    {"pc-filelist/8", Group::ties, 10000000, "every 8th character of pc-filelist",
+     make_spread<make_filelist, 8, 1>},
+    {"pc-filelist/4", Group::ties, 10000000, "every 4th character of pc-filelist",
+     make_spread<make_filelist, 4, 1>},
+    {"pc-filelist/2", Group::ties, 10000000, "every 2nd character of pc-filelist",
+     make_spread<make_filelist, 2, 1>},
 
     {"urls_large", Group::streaming, 40000000, "longer addresses", make_urls_large},
     {"norandom", Group::streaming, 10000000, "runs of one letter, then random ones", make_norandom},

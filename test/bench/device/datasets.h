@@ -31,6 +31,7 @@ struct Strings
 enum class Group
 {
   strings,
+  ties,
   streaming,
   fixed,
   adversaries

@@ -5,7 +5,8 @@
  *
  * radix2013 and the sort by a comparator: Deshpande and Narayanan, HiPC 2013,
  * GTX 580, without memory setup.  Table II (t1 + t2 + t3), IV (fixed segment
- * numbers), III (these with singletons kept), II again (Thrust).  For the
+ * numbers), III (these with singletons kept), II again (Thrust), and what
+ * figure 4 gives as multiples.  For the
  * four streamed sets: Thakkar and Narayanan, GTX Titan, transfers included.
  *
  * merge2012: the figures for the implementation of its authors that Deshpande and
@@ -78,6 +79,14 @@ const Figure figures[] = {
     {"genome", "comparator", 14064},
     {"sentences", "comparator", 895},
     {"pc-filelist", "comparator", 9003},
+
+    {"words/8", "radix2013", 0.4 * 154},
+    {"words/4", "radix2013", 0.5 * 154},
+    {"words*2", "radix2013", 2.4 * 154},
+    {"words*4", "radix2013", 3.3 * 154},
+    {"pc-filelist/2", "radix2013", 0.47 * 1182},
+    {"pc-filelist/4", "radix2013", 0.23 * 1182},
+    {"pc-filelist/8", "radix2013", 0.12 * 1182},
 
     {"urls_large", "radix2013", 9641},
     {"norandom", "radix2013", 12966},

@@ -31,11 +31,12 @@ const Section sections[] = {
     {"strings", "Strings", run_strings},
     {"fixed", "Keys of one length", run_fixed},
     {"adversaries", "Adversaries", run_adversaries},
+    {"ties", "The same strings with shorter and longer ties", run_ties},
     {"streaming", "Large sets of strings", run_streaming},
 };
 
 const char *const usage = "usage: device_bench [OPTION VALUE]...\n"
-                          "  --sections A,B   only these: strings, fixed, adversaries, streaming\n"
+                          "  --sections A,B   only these: strings, fixed, adversaries, ties, streaming\n"
                           "  --datasets A,B   only these; \"file\" is that of --file\n"
                           "  --engines A,B    only these: ours, radix2013, radix2013_fixed, radix2013_keep,\n"
                           "                   radix2013_fixed_keep, merge2012, radix2011, comparator\n"

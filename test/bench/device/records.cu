@@ -355,6 +355,11 @@ void run_strings(Bench &bench)
   run_group(bench, Group::strings, "strings");
 }
 
+void run_ties(Bench &bench)
+{
+  run_group(bench, Group::ties, "ties");
+}
+
 void run_streaming(Bench &bench)
 {
   run_group(bench, Group::streaming, "streaming");
