@@ -31,6 +31,12 @@ u64 own_workspace(u32 n_rows)
 EngineReport run_own(const SortContext &context, const KeyRef *keys, u32 n_rows, const RowStats &stats,
                      void *workspace, u32 *order, u8 *tie)
 {
+  // However long they are.
+  if (stats.min_key == stats.max_key && stats.prefix == stats.max_key)
+  {
+    order_equal_keys(n_rows, order, tie, context.stream);
+    return {"all keys equal", 1};
+  }
   if (fixed_keys_fit(stats))
     return {sort_fixed(keys, n_rows, stats, workspace, order, tie, context.stream), 1};
   return {"radix, strings", sort_string(context, keys, n_rows, stats.prefix, workspace, order, tie)};

@@ -4,10 +4,12 @@
  *	  Keys of one length, squeezed into integers.
  *
  * A radix pass costs the same whether or not its digit varies, and the keys
- * of databases hold many constant bytes: null bytes, the high bytes of small
- * integers.  So a key is first squeezed into the bytes in which keys differ,
- * known from rows.cu, and sorts cover their varying bits only: (int4) with
- * its null byte sorts as 32 bits at most, two int8 as 128.
+ * of databases hold many constant bits: null bytes, the high bytes of small
+ * integers, half of a digit's byte.  So a key is first squeezed into the bits in
+ * which keys differ, known from rows.cu, in their order: (int4) with its null
+ * byte sorts as 32 bits at most, nine letters of acgt as 36.  The bits of a word
+ * move together in six steps (Warren, Hacker's Delight, 7-4), whose masks the
+ * host computes.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,11 +24,11 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 max_bytes = 16;
+constexpr u32 max_bits = 128;
 
 template <typename Key>
 __global__ void __launch_bounds__(threads)
-    squeeze(const KeyRef *refs, u32 n_rows, ByteMask mask, Key *keys, u32 *rows)
+    squeeze(const KeyRef *refs, u32 n_rows, FixedSpan span, Key *keys, u32 *rows)
 {
   u64 row = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -39,15 +41,21 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
   for (u32 w = 0; w < diff_words; w++)
   {
-    if (w >= mask.n_words || mask.word[w] == 0)
+    const Squeeze &squeeze = span.word[w];
+
+    if (squeeze.n_bits == 0)
       continue;
 
-    u64 word = load_word(ref.address + w * 8, ref.length - w * 8);
+    u64 word = load_word(ref.address + w * 8, ref.length - w * 8) & squeeze.mask;
 
 #pragma unroll
-    for (int shift = 56; shift >= 0; shift -= 8)
-      if ((mask.word[w] >> shift & 0xff) != 0)
-        key = key << 8 | static_cast<Key>(word >> shift & 0xff);
+    for (u32 step = 0; step < squeeze_steps; step++)
+    {
+      u64 moved = word & squeeze.moved[step];
+
+      word = (word ^ moved) | moved >> (1u << step);
+    }
+    key = (squeeze.n_bits < sizeof(Key) * 8 ? key << squeeze.n_bits : 0) | static_cast<Key>(word);
   }
   keys[row] = key;
   rows[row] = static_cast<u32>(row);
@@ -73,45 +81,55 @@ __global__ void __launch_bounds__(threads) all_equal(u32 n_rows, u32 *order, u8 
   }
 }
 
+Squeeze make_squeeze(u64 mask)
+{
+  Squeeze squeeze = {mask, {}, static_cast<u32>(__builtin_popcountll(mask))};
+  u64 left = mask;
+  u64 constant = ~mask << 1; // bits with a constant one just below
+
+  for (u32 step = 0; step < squeeze_steps; step++)
+  {
+    u64 odd = constant; // bits with an odd number of those at or below them
+
+    for (u32 shift = 1; shift < 64; shift *= 2)
+      odd ^= odd << shift;
+
+    u64 moved = odd & left;
+
+    squeeze.moved[step] = moved;
+    left = (left ^ moved) | moved >> (1u << step);
+    constant &= ~odd;
+  }
+  return squeeze;
+}
+
 } // namespace
 
 FixedSpan find_fixed_span(const RowStats &stats)
 {
   FixedSpan span = {};
-  u8 first = 0;
-  u8 last = 0;
 
-  span.mask.n_words = blocks_for(std::min(stats.max_key, diff_words * 8), 8);
-  for (u32 i = 0; i < diff_words * 8; i++)
+  for (u32 w = 0; w < diff_words; w++)
   {
-    u8 byte = static_cast<u8>(stats.diff[i / 8] >> (56 - i % 8 * 8));
-
-    if (byte == 0)
-      continue;
-    span.mask.word[i / 8] |= u64{0xff} << (56 - i % 8 * 8);
-    if (span.n_bytes++ == 0)
-      first = byte;
-    last = byte;
+    span.word[w] = make_squeeze(stats.diff[w]);
+    span.n_bits += span.word[w].n_bits;
   }
-  if (span.n_bytes > 0)
-  {
-    span.begin_bit = __builtin_ctz(last);
-    span.end_bit = static_cast<int>(span.n_bytes * 8) - (__builtin_clz(first) - 24);
-  }
+  span.n_bytes = blocks_for(span.n_bits, 8);
+  span.end_bit = static_cast<int>(span.n_bits);
   return span;
 }
 
 bool fixed_keys_fit(const RowStats &stats)
 {
   return stats.min_key == stats.max_key && stats.max_key <= diff_words * 8 &&
-         find_fixed_span(stats).n_bytes <= max_bytes;
+         find_fixed_span(stats).n_bits <= max_bits;
 }
 
 template <typename Key>
 void squeeze_keys(const KeyRef *refs, u32 n_rows, const FixedSpan &span, Key *keys, u32 *rows,
                   cudaStream_t stream)
 {
-  squeeze<Key><<<blocks_for(n_rows, threads), threads, 0, stream>>>(refs, n_rows, span.mask, keys, rows);
+  squeeze<Key><<<blocks_for(n_rows, threads), threads, 0, stream>>>(refs, n_rows, span, keys, rows);
   GS_CUDA_LAUNCHED();
 }
 

@@ -15,24 +15,27 @@ namespace gpusort
 
 using u128 = unsigned __int128;
 
-// The bytes of a key that vary, as 0xff in the words of a key.
-struct ByteMask
+constexpr u32 squeeze_steps = 6; // log2 of a word's bits
+
+// Moves the bits of a word that vary together at its lower end.
+struct Squeeze
 {
-  u64 word[diff_words];
-  u32 n_words;
+  u64 mask;
+  u64 moved[squeeze_steps]; // the bits that move by 1, 2, 4 ... places
+  u32 n_bits;
 };
 
-// What is left of the keys: n_bytes, 16 at most, of which the bits from
-// begin_bit up to end_bit vary.
+// What is left of the keys: n_bits, 128 at most, which fit into n_bytes.
 struct FixedSpan
 {
-  ByteMask mask;
+  Squeeze word[diff_words];
+  u32 n_bits;
   u32 n_bytes;
-  int begin_bit;
-  int end_bit;
+  int begin_bit; // of the integers, bits from here
+  int end_bit;   // up to here vary
 };
 
-// Whether the keys have one length and differ in few enough bytes.
+// Whether the keys have one length and differ in few enough bits.
 bool fixed_keys_fit(const RowStats &stats);
 
 FixedSpan find_fixed_span(const RowStats &stats);
