@@ -37,7 +37,7 @@ EngineReport run_own(const SortContext &context, const KeyRef *keys, u32 n_rows,
     order_equal_keys(n_rows, order, tie, context.stream);
     return {"all keys equal", 1};
   }
-  if (fixed_keys_fit(stats))
+  if (sort_fixed_fits(stats))
     return {sort_fixed(keys, n_rows, stats, workspace, order, tie, context.stream), 1};
   return {"radix, strings", sort_string(context, keys, n_rows, stats.prefix, workspace, order, tie)};
 }

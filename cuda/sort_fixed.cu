@@ -3,7 +3,9 @@
  * sort_fixed.cu
  *	  The engine for keys of one length: a radix sort of whole keys.
  *
- * Keys are squeezed into integers of 32, 64 or 128 bits by fixed_keys.cu.
+ * Keys are squeezed into integers of 32 or 64 bits by fixed_keys.cu.  Integers of
+ * 128 bits would take 16 passes, each slower by half; sort_string.cu needs two
+ * or three for such keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,6 +20,8 @@ namespace gpusort
 
 namespace
 {
+
+constexpr u32 max_bits = 64;
 
 template <typename Key>
 u64 radix_bytes(u32 n_rows)
@@ -66,9 +70,14 @@ u64 workspace_of(u32 n_rows)
 
 } // namespace
 
+bool sort_fixed_fits(const RowStats &stats)
+{
+  return fixed_keys_fit(stats) && find_fixed_span(stats).n_bits <= max_bits;
+}
+
 u64 sort_fixed_workspace(u32 n_rows)
 {
-  return std::max({workspace_of<u32>(n_rows), workspace_of<u64>(n_rows), workspace_of<u128>(n_rows)});
+  return std::max(workspace_of<u32>(n_rows), workspace_of<u64>(n_rows));
 }
 
 const char *sort_fixed(const KeyRef *keys, u32 n_rows, const RowStats &stats, void *workspace, u32 *order,
@@ -86,13 +95,8 @@ const char *sort_fixed(const KeyRef *keys, u32 n_rows, const RowStats &stats, vo
     sort_squeezed<u32>(keys, n_rows, span, workspace, order, tie, stream);
     return "radix, 32 bits";
   }
-  if (span.n_bytes <= 8)
-  {
-    sort_squeezed<u64>(keys, n_rows, span, workspace, order, tie, stream);
-    return "radix, 64 bits";
-  }
-  sort_squeezed<u128>(keys, n_rows, span, workspace, order, tie, stream);
-  return "radix, 128 bits";
+  sort_squeezed<u64>(keys, n_rows, span, workspace, order, tie, stream);
+  return "radix, 64 bits";
 }
 
 } // namespace gpusort

@@ -13,10 +13,13 @@
 namespace gpusort
 {
 
+// Whether the keys have one length and differ in few enough bits.
+bool sort_fixed_fits(const RowStats &stats);
+
 // Bytes of workspace that sort_fixed may need for any keys.
 u64 sort_fixed_workspace(u32 n_rows);
 
-// Orders row numbers by their keys, which fixed_keys_fit(): rank i goes to row order[i], and tie[i]
+// Orders row numbers by their keys: rank i goes to row order[i], and tie[i]
 // tells whether its key equals rank i - 1's.  Returns the engine's name.
 const char *sort_fixed(const KeyRef *keys, u32 n_rows, const RowStats &stats, void *workspace, u32 *order,
                        u8 *tie, cudaStream_t stream);

@@ -7,9 +7,10 @@
  *
  * First round
  *	  Rows that fit on chip are one group, which string_finish.cu sorts.  For
- *	  more, string_split.cu makes words that begin with a bucket.  The rows are
- *	  sorted by the upper bits of these, and nearly all groups leave to be
- *	  finished on chip.
+ *	  more, string_choose.cu looks whether the first bits of the keys tell them
+ *	  apart; otherwise string_split.cu makes words that begin with a bucket.  The
+ *	  rows are sorted by the upper bits of these words, and nearly all groups
+ *	  leave to be finished on chip.
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how common their bytes
@@ -40,6 +41,8 @@
 
 #include <algorithm>
 
+#include "string_choose.cuh"
+#include "string_groups.cuh"
 #include "string_split.cuh"
 
 namespace gpusort
@@ -49,7 +52,6 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 max_skip = 64;
 
 struct Workspace
 {
@@ -205,112 +207,6 @@ __global__ void __launch_bounds__(threads)
   words[i] = shape.make_word(of, load_word(key.address + depth, left), 0, left);
 }
 
-// Finds the groups of a sorted round: settles rows whose rank is known, lists
-// the groups to be finished, and makes segments of the larger ones.
-__global__ void __launch_bounds__(threads)
-    find_groups(SortedRows in, Segments segments, FinishLimits limits, GroupLists lists, Segments next)
-{
-  __shared__ u32 listed[group_classes];
-  __shared__ u32 list_base[group_classes];
-  const Shape shape = in.shape;
-  u64 at = u64{blockIdx.x} * threads + threadIdx.x;
-  u32 i = static_cast<u32>(at);
-  u32 group_class = group_classes;
-  u32 place_in_list = 0;
-  Group group = {};
-
-  if (threadIdx.x < group_classes)
-    listed[threadIdx.x] = 0;
-  __syncthreads();
-
-  if (at < in.live)
-  {
-    u64 word = in.words[i];
-    u64 key = shape.group_of(word);
-    bool head = i == 0 || shape.group_of(in.words[i - 1]) != key;
-    bool tail = at + 1 == in.live || shape.group_of(in.words[i + 1]) != key;
-    u32 of = shape.segment_of(word);
-    u32 lead = segments.lead[of];
-    bool equal =
-        lead == equal_keys || (!shape.partial() && (word & ((1 << count_bits) - 1)) < shape.chars(lead));
-
-    if (equal || (head && tail))
-    {
-      u32 slot = segments.slot[of] + (i - segments.place[of]);
-
-      in.order[slot] = in.rows[i];
-      in.tie[slot] = !head;
-    }
-    else if (head)
-    {
-      // Double the step until it is past the group's end, then find that.
-      u64 inside = at + 1; // is of the group
-      u64 step = 1;
-
-      while (inside + step < in.live && step <= limits.max_rows() &&
-             shape.group_of(in.words[inside + step]) == key)
-      {
-        inside += step;
-        step *= 2;
-      }
-      while (step > 0)
-      {
-        if (inside + step < in.live && shape.group_of(in.words[inside + step]) == key)
-          inside += step;
-        step /= 2;
-      }
-
-      // Exact up to max_rows(); at least that where it is more.
-      u64 size = inside + 1 - at;
-      u32 depth = segments.depth[of] + segments.skip[of];
-      u32 chars = shape.chars(lead);
-      u32 slot = segments.slot[of] + (i - segments.place[of]);
-
-      if (size > limits.max_rows())
-      {
-        u64 low = inside;
-        u64 high = in.live;
-
-        // The group may still be far longer.
-        while (high - low > 1)
-        {
-          u64 middle = low + (high - low) / 2;
-
-          if (shape.group_of(in.words[middle]) == key)
-            low = middle;
-          else
-            high = middle;
-        }
-        size = low + 1 - at;
-
-        u64 taken = atomicAdd(&lists.state->large, u64{1} << 32 | size);
-        u32 to = static_cast<u32>(taken >> 32);
-
-        next.place[to] = static_cast<u32>(taken);
-        next.source[to] = i;
-        next.slot[to] = slot;
-        // Sorted by the upper bits only, some keys may have ended already.
-        next.depth[to] = shape.partial() ? depth : depth + chars;
-        next.skip[to] = max_skip;
-        next.lead[to] = 0;
-      }
-      else if (size > small_rows)
-      {
-        group = {i, slot, depth + chars, static_cast<uint16_t>(size), static_cast<uint16_t>(chars)};
-        for (group_class = 0; size > limits.class_rows[group_class];)
-          group_class++;
-        place_in_list = atomicAdd(&listed[group_class], 1u);
-      }
-    }
-  }
-  __syncthreads();
-  if (threadIdx.x < group_classes && listed[threadIdx.x] > 0)
-    list_base[threadIdx.x] = atomicAdd(&lists.state->n_groups[threadIdx.x], listed[threadIdx.x]);
-  __syncthreads();
-  if (group_class < group_classes)
-    lists.groups[group_class][list_base[group_class] + place_in_list] = group;
-}
-
 // Sorts the words, finishes what fits on chip; what is left is the next round's.
 RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live, const Shape &shape,
                        const FinishLimits &limits, Workspace &space, u32 *order, u8 *tie)
@@ -326,16 +222,13 @@ RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live,
 
   SortedRows sorted = {keys, words.Current(), rows.Current(), live, shape, order, tie};
 
-  find_groups<<<blocks_for(live, threads), threads, 0, stream>>>(sorted, space.segments[0], limits,
-                                                                 space.lists, space.segments[1]);
-  GS_CUDA_LAUNCHED();
+  find_groups(sorted, space.segments[0], limits, space.lists, space.segments[1], stream);
   static_assert(offsetof(RoundCounts, live) == 0 && offsetof(RoundCounts, segments) == 4);
   GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.state->large, sizeof(u64), cudaMemcpyDeviceToHost,
                               stream));
 
   // The counts are on their way while the groups are finished.
   context.event.record(stream);
-  finish_small(sorted, space.segments[0], stream);
   finish_listed(sorted, space.lists, limits, stream);
   context.event.wait();
 
@@ -381,9 +274,16 @@ u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 
   }
 
   SplitPlan plan = plan_split(n_rows);
+  u32 bits = choose_bits(context, keys, n_rows, prefix);
 
-  split_rows(plan, keys, n_rows, prefix, limits, space.split, space.lists, space.segments[0], space.words[0],
-             space.rows[0], order, tie, stream);
+  if (bits > 0)
+  {
+    plan.shape = {0, 64 - count_bits, bits};
+    first_words(keys, n_rows, prefix, plan.shape, space.segments[0], space.words[0], space.rows[0], stream);
+  }
+  else
+    split_rows(plan, keys, n_rows, prefix, limits, space.split, space.lists, space.segments[0],
+               space.words[0], space.rows[0], order, tie, stream);
 
   RoundCounts counts = sort_words(context, keys, n_rows, plan.shape, limits, space, order, tie);
 

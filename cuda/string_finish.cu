@@ -9,32 +9,34 @@
  * with the next word of those.  If the round was sorted by the upper bits of
  * its words only, the rest of the words is what the groups are sorted by first.
  *
- * Small groups
- *	  finish_small takes windows of the sorted array, one row a thread, and of
- *	  each the groups that begin so early (in its first `quota` rows) that they
- *	  end within it.  A row's new place is the number of rows in its group that
- *	  are less, and the equal ones before it; that makes smaller groups, and so
- *	  on until none holds two unequal rows.  All that is 64 compares at most of
- *	  words in shared memory a row, and no thread waits for more than its block.
- *
- * Listed groups
- *	  finish_groups gives each block a group at a time.  In shared memory a row
- *	  is its `home`, the number that it came with; the address of its next byte
- *	  and the bytes left are found by that.  The rows that live on are kept
- *	  together, in order, as entries: home, rank in the group, segment.
- *	  A step packs for each entry, from the top, its segment, the next bits of
- *	  its key, the count and the entry's own number into 64 bits, and sorts
- *	  these with a bitonic network: eight a thread in registers, partners within
- *	  a warp by shuffles, further ones through shared memory.  The numbers make
+ * Steps
+ *	  Each block takes a group at a time.  In shared memory a row is its `home`,
+ *	  the number that it came with; the address of its next byte and the bytes
+ *	  left are found by that.  The rows that live on are kept together, in
+ *	  order, as entries: home, rank in the group, segment.
+ *	  A step packs for each entry, from the top, its segment, its relation to
+ *	  the segment's pivot, the bits of its key after what it shares with the
+ *	  pivot, the count and the entry's own number into 64 bits, and sorts these
+ *	  with a bitonic network: eight a thread in registers, partners within a
+ *	  warp by shuffles, further ones through shared memory.  The numbers make
  *	  all values distinct, which makes the network stable.  Ranks stay with the
  *	  places of entries, since segments do not move.  Singletons and ended keys
  *	  leave; the others form the new entries.
- *	  Before the next step, the rows of every segment are compared with its
- *	  first one, so that bytes which all share cost no step each.
+ *
+ * Pivots
+ *	  The pivot is the segment's middle entry.  Of two keys less than it, the one
+ *	  that shares more bytes with it is the greater; of two greater ones, the
+ *	  less.  So the relation is the number of shared bytes on this side, and
+ *	  counted downwards on the other, with the keys that share max_shared bytes
+ *	  or all in between.  Entries that relate alike agree in the bytes shared and
+ *	  go on behind these.  However deep and uneven the keys' common prefixes
+ *	  are, segments shrink as in a quicksort, and every byte is read but once.
  *
  *-------------------------------------------------------------------------
  */
 #include "string_finish.cuh"
+
+#include "block_sort.cuh"
 
 #include <algorithm>
 
@@ -44,294 +46,26 @@ namespace gpusort
 namespace
 {
 
-constexpr u32 window_threads = 256;
-constexpr u32 window_quota = window_threads - small_rows;
+constexpr u32 batch = 4; // loads that a thread has under way at a time
 
-constexpr u32 items = 8; // of a thread of finish_groups
-constexpr u32 item_bits = 3;
-constexpr u32 max_skip = 256;
+constexpr u32 relation_bits = 9;
+constexpr u32 max_shared = 255;
+static_assert(2 * max_shared < 1u << relation_bits);
 
-constexpr u32 class_threads[group_classes] = {32, 128, 512};
-static_assert(least_class_rows[1] == class_threads[0] * items + 1 &&
-              least_class_rows[2] == class_threads[1] * items + 1);
-constexpr u32 least_threads = least_max_rows / items; // of the last class, where memory is short
+constexpr u32 class_rows[group_classes] = {256, 1024, 4096};
+static_assert(least_class_rows[1] == class_rows[0] + 1 && least_class_rows[2] == class_rows[1] + 1);
 
-// ---- small groups ----
-
-// The last place up to `place` whose flag is set, or ~0.
-__device__ __forceinline__ u32 flag_before(const u32 *flags, u32 place)
-{
-  u32 at = place / 32;
-  u32 bits = flags[at] & (~0u >> (31 - place % 32));
-
-  while (bits == 0)
-  {
-    if (at == 0)
-      return ~0u;
-    bits = flags[--at];
-  }
-  return at * 32 + 31 - __clz(static_cast<int>(bits));
-}
-
-// The first place after `place` whose flag is set, or `limit`.
-__device__ __forceinline__ u32 flag_after(const u32 *flags, u32 place, u32 limit)
-{
-  u32 at = place + 1;
-
-  if (at >= limit)
-    return limit;
-
-  u32 bits = flags[at / 32] & (~0u << at % 32);
-
-  at /= 32;
-  while (bits == 0)
-  {
-    if (++at == limit / 32)
-      return limit;
-    bits = flags[at];
-  }
-  return at * 32 + __ffs(static_cast<int>(bits)) - 1;
-}
-
-__global__ void __launch_bounds__(window_threads) small_groups(SortedRows in, Segments segments)
-{
-  __shared__ u64 window[window_threads];
-  __shared__ u8 window_count[window_threads];
-  __shared__ u32 heads[window_threads / 32];
-  const Shape shape = in.shape;
-  u64 base = u64{blockIdx.x} * window_quota;
-  u32 place = threadIdx.x;
-  bool exists = base + place < in.live;
-  u64 word = exists ? in.words[base + place] : 0;
-  bool head =
-      !exists || base + place == 0 || shape.group_of(in.words[base + place - 1]) != shape.group_of(word);
-  u32 ballot = __ballot_sync(~0u, head);
-
-  if (place % 32 == 0)
-    heads[place / 32] = ballot;
-  __syncthreads();
-
-  u32 low = 0;
-  u32 high = 0;
-  u32 of = 0;
-  u32 lead = 0;
-  bool mine = false;
-
-  if (exists)
-  {
-    low = flag_before(heads, place);
-    high = flag_after(heads, place, window_threads);
-    mine = low < window_quota && high - low >= 2 && high - low <= small_rows;
-    if (mine)
-    {
-      of = shape.segment_of(word);
-      lead = segments.lead[of];
-      if (lead == equal_keys)
-        mine = false;
-      else if (!shape.partial())
-        mine = (word & ((1 << count_bits) - 1)) == shape.chars(lead);
-    }
-  }
-  if (!__syncthreads_or(mine))
-    return;
-
-  u32 row = 0;
-  u32 depth = 0;
-  KeyRef key = {};
-  bool unsettled = mine;
-  bool equal_before = false;
-  bool carried = shape.partial();
-  bool loaded = false;
-
-  if (mine)
-  {
-    row = in.rows[base + place];
-    depth = segments.depth[of] + segments.skip[of] + shape.chars(lead);
-  }
-
-  u32 slot_base = mine ? segments.slot[of] - segments.place[of] : 0;
-
-  while (__syncthreads_or(unsettled))
-  {
-    u64 own = 0;
-    u32 count = 0;
-
-    if (unsettled)
-    {
-      if (carried)
-      {
-        own = word;
-        count = (word & ((1 << count_bits) - 1)) < shape.chars(lead) ? 0 : 8;
-      }
-      else
-      {
-        if (!loaded)
-          key = load_key(in.keys, row);
-        loaded = true;
-
-        u32 left = key.length - depth;
-
-        own = load_word(key.address + depth, left);
-        count = min(left, 8u);
-        depth += 8;
-      }
-      window[place] = own;
-      window_count[place] = static_cast<u8>(count);
-    }
-    __syncthreads();
-    if (unsettled)
-    {
-      u32 less = 0;
-      u32 equal = 0;
-      u32 before = 0;
-
-      for (u32 j = low; j < high; j++)
-      {
-        u64 other = window[j];
-        u32 other_count = window_count[j];
-        bool same = other == own && other_count == count;
-
-        less += other < own || (other == own && other_count < count);
-        equal += same;
-        before += same && j < place;
-      }
-      low += less;
-      high = low + equal;
-      place = low + before;
-      if (equal == 1 || count < 8)
-      {
-        equal_before = before > 0;
-        unsettled = false;
-      }
-    }
-    carried = false;
-  }
-
-  if (mine)
-  {
-    u32 slot = slot_base + static_cast<u32>(base) + place;
-
-    in.order[slot] = row;
-    in.tie[slot] = equal_before;
-  }
-}
-
-// ---- listed groups ----
-
-// Puts the less of two values first.
-__device__ __forceinline__ void order_pair(u64 &a, u64 &b)
-{
-  u64 less = min(a, b);
-
-  b = max(a, b);
-  a = less;
-}
-
-__device__ __forceinline__ void merge_items(u64 (&v)[items])
-{
-#pragma unroll
-  for (u32 step = items / 2; step > 0; step /= 2)
-#pragma unroll
-    for (u32 q = 0; q < items; q++)
-      if ((q & step) == 0)
-        order_pair(v[q], v[q + step]);
-}
-
-__device__ __forceinline__ void sort_items(u64 (&v)[items])
-{
-#pragma unroll
-  for (u32 size = 2; size <= items; size *= 2)
-  {
-#pragma unroll
-    for (u32 q = 0; q < items; q++)
-      if ((q & (size / 2)) == 0)
-        order_pair(v[q], v[q ^ (size - 1)]);
-#pragma unroll
-    for (u32 step = size / 4; step > 0; step /= 2)
-#pragma unroll
-      for (u32 q = 0; q < items; q++)
-        if ((q & step) == 0)
-          order_pair(v[q], v[q + step]);
-  }
-}
-
-// One step of the network: each value meets that of the partner thread, at the
-// same place of it or, when turned, at the opposite one.  `exchange` holds the
-// values of all threads, for partners in other warps.
-template <u32 threads, bool turned>
-__device__ __forceinline__ void meet(u64 (&v)[items], u32 mask, bool in_use, u64 *exchange)
-{
-  u32 me = threadIdx.x;
-  u32 partner = me ^ mask;
-  bool lower = me < partner;
-
-  if (mask < 32)
-  {
-    if (!in_use)
-      return;
-#pragma unroll
-    for (u32 q = 0; q < (turned ? items / 2 : items); q++)
-    {
-      u32 opposite = turned ? items - 1 - q : q;
-      u64 a = __shfl_xor_sync(~0u, v[opposite], mask);
-
-      if (turned)
-      {
-        u64 b = __shfl_xor_sync(~0u, v[q], mask);
-
-        v[opposite] = lower ? min(v[opposite], b) : max(v[opposite], b);
-      }
-      v[q] = lower ? min(v[q], a) : max(v[q], a);
-    }
-  }
-  else
-  {
-    if (in_use)
-#pragma unroll
-      for (u32 q = 0; q < items; q++)
-        exchange[q * threads + me] = v[q];
-    __syncthreads();
-    if (in_use)
-#pragma unroll
-      for (u32 q = 0; q < items; q++)
-      {
-        u64 a = exchange[(turned ? items - 1 - q : q) * threads + partner];
-
-        v[q] = lower ? min(v[q], a) : max(v[q], a);
-      }
-    __syncthreads();
-  }
-}
-
-// Sorts the first 1 << log_size values of a block, items * thread + place.
-template <u32 threads>
-__device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *exchange)
-{
-  bool in_use = (threadIdx.x & ~31u) * items < 1u << log_size;
-
-  sort_items(v);
-  for (u32 log = item_bits + 1; log <= log_size; log++)
-  {
-    meet<threads, true>(v, (1u << (log - item_bits)) - 1, in_use, exchange);
-    for (u32 mask = 1u << (log - item_bits) >> 2; mask > 0; mask /= 2)
-      meet<threads, false>(v, mask, in_use, exchange);
-    if (in_use)
-      merge_items(v);
-  }
-}
-
-// What finish_groups keeps in shared memory.
+// What a block keeps in shared memory.
 template <u32 capacity>
 struct GroupState
 {
   u64 exchange[capacity];
-  u64 address[capacity];        // of a home's next byte
-  u32 left[capacity];           // and how many bytes there are
-  u32 skip[capacity / 2];       // of a segment: bytes that all share
-  uint16_t first[capacity / 2]; // of a segment: its first entry
-  uint16_t home[capacity];      // of an entry
-  uint16_t rank[capacity];      // of an entry: its rank in the group
-  uint16_t segment[capacity];   // of an entry
+  u64 address[capacity];            // of a home's next byte
+  u32 left[capacity];               // and how many bytes there are
+  uint16_t first[capacity / 2 + 2]; // of a segment, and the one after the last: its first entry
+  uint16_t home[capacity];          // of an entry
+  uint16_t rank[capacity];          // of an entry: its rank in the group
+  uint16_t segment[capacity];       // of an entry
   u32 warp_sums[capacity / items / 32];
   u32 taken;
 };
@@ -370,32 +104,177 @@ __device__ __forceinline__ u32 sum_before(u32 value, u32 *warp_sums, u32 *total)
   return before + sum - value;
 }
 
-// Finds the bytes that each segment's rows share, as far as max_skip.
-template <u32 threads, u32 capacity>
-__device__ __forceinline__ void skip_shared(GroupState<capacity> &state, u32 live)
+// The words that a key's next bytes lie in.
+struct RawWord
 {
-  for (u32 entry = threadIdx.x; entry < live; entry += threads)
+  u64 low;
+  u64 high;
+};
+
+__device__ __forceinline__ RawWord load_raw(u64 address, u32 left)
+{
+  const u64 *at = reinterpret_cast<const u64 *>(address & ~u64{7});
+  u32 offset = static_cast<u32>(address & 7);
+  RawWord raw = {0, 0};
+
+  if (left > 0)
+    raw.low = __ldg(at);
+  if (offset + min(left, 8u) > 8)
+    raw.high = __ldg(at + 1);
+  return raw;
+}
+
+// What load_word() makes of them.
+__device__ __forceinline__ u64 word_of(RawWord raw, u64 address, u32 left)
+{
+  u32 shift = static_cast<u32>(address & 7) * 8;
+  u64 word = swap_bytes(raw.low >> shift | raw.high << 1 << (63 - shift));
+
+  return left >= 8 ? word : left == 0 ? 0 : word & ~u64{0} << (64 - left * 8);
+}
+
+// Finds the addresses of a group's keys.
+template <u32 threads, u32 capacity>
+__device__ __forceinline__ void load_keys(GroupState<capacity> &state, const SortedRows &in,
+                                          const Group &group, u32 live)
+{
+  for (u32 first = threadIdx.x; first < live; first += threads * batch)
   {
-    u32 of = state.segment[entry];
-    u32 mine = state.home[entry];
-    u32 head = state.home[state.first[of]];
+    u32 row[batch];
+    KeyRef key[batch];
 
-    if (mine == head)
-      continue;
+#pragma unroll
+    for (u32 u = 0; u < batch; u++)
+      row[u] =
+          first + u * threads < live ? __ldg(in.rows + group.start + state.home[first + u * threads]) : 0;
+#pragma unroll
+    for (u32 u = 0; u < batch; u++)
+      key[u] = load_key(in.keys, row[u]);
+#pragma unroll
+    for (u32 u = 0; u < batch; u++)
+      if (first + u * threads < live)
+      {
+        u32 home = state.home[first + u * threads];
 
-    u32 limit = *const_cast<volatile u32 *>(&state.skip[of]);
-    u32 shared = min(limit, min(state.left[mine], state.left[head]));
+        state.address[home] = key[u].address + group.depth;
+        state.left[home] = key[u].length - group.depth;
+      }
+  }
+}
 
-    for (u32 at = 0; at < shared; at += 8)
+// Relates all entries to their segment's pivot; fills exchange with the values
+// to be sorted.
+template <u32 threads, u32 capacity>
+__device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 live, u32 segment_bits,
+                                               u32 key_bits, u32 log_size)
+{
+  u32 chars = min(max_chars, key_bits / 8);
+
+  for (u32 begin = threadIdx.x; begin < live; begin += threads * batch)
+  {
+    u64 mine[batch];
+    u64 pivot[batch];
+    u32 my_left[batch];
+    u32 pivot_left[batch];
+    u32 of[batch];
+    u32 at[batch];    // bytes compared so far
+    u32 limit[batch]; // bytes shared at most
+    u32 less = 0;     // a bit for each of the batch
+    u32 unlike = 0;
+    bool more = false;
+
+#pragma unroll
+    for (u32 u = 0; u < batch; u++)
     {
-      u64 diff = load_word(state.address[mine] + at, state.left[mine] - at) ^
-                 load_word(state.address[head] + at, state.left[head] - at);
+      u32 entry = begin + u * threads;
 
-      if (diff != 0)
-        shared = min(shared, at + static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8);
+      at[u] = limit[u] = 0;
+      if (entry < live)
+      {
+        of[u] = state.segment[entry];
+
+        u32 middle = (state.first[of[u]] + state.first[of[u] + 1]) / 2;
+        u32 home = state.home[entry];
+        u32 pivot_home = state.home[middle];
+
+        mine[u] = state.address[home];
+        my_left[u] = state.left[home];
+        pivot[u] = state.address[pivot_home];
+        pivot_left[u] = state.left[pivot_home];
+        limit[u] = min(min(my_left[u], pivot_left[u]), max_shared);
+        if (entry == middle)
+          at[u] = limit[u];
+        more |= at[u] < limit[u];
+      }
     }
-    if (shared < limit)
-      atomicMin(&state.skip[of], shared);
+    while (more)
+    {
+      RawWord my_raw[batch];
+      RawWord pivot_raw[batch];
+
+      more = false;
+#pragma unroll
+      for (u32 u = 0; u < batch; u++)
+        if (at[u] < limit[u])
+        {
+          my_raw[u] = load_raw(mine[u] + at[u], my_left[u] - at[u]);
+          pivot_raw[u] = load_raw(pivot[u] + at[u], pivot_left[u] - at[u]);
+        }
+#pragma unroll
+      for (u32 u = 0; u < batch; u++)
+        if (at[u] < limit[u])
+        {
+          u64 x = word_of(my_raw[u], mine[u] + at[u], my_left[u] - at[u]);
+          u64 y = word_of(pivot_raw[u], pivot[u] + at[u], pivot_left[u] - at[u]);
+
+          if (x != y)
+          {
+            limit[u] = min(limit[u], at[u] + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8);
+            at[u] = limit[u];
+            unlike |= 1u << u;
+            less |= x < y ? 1u << u : 0;
+          }
+          else
+            at[u] = min(limit[u], at[u] + 8);
+          more |= at[u] < limit[u];
+        }
+    }
+
+    RawWord raw[batch];
+
+#pragma unroll
+    for (u32 u = 0; u < batch; u++)
+      if (begin + u * threads < live)
+        raw[u] = load_raw(mine[u] + limit[u], my_left[u] - limit[u]);
+#pragma unroll
+    for (u32 u = 0; u < batch; u++)
+    {
+      u32 entry = begin + u * threads;
+
+      if (entry >= live)
+        continue;
+
+      bool is_less = (less >> u & 1) != 0;
+      u32 relation = max_shared;
+
+      if ((unlike >> u & 1) == 0)
+      {
+        // One is the beginning of the other, or both go on past max_shared.
+        is_less = my_left[u] < pivot_left[u];
+        if (my_left[u] != pivot_left[u])
+          unlike |= 1u << u;
+      }
+      if ((unlike >> u & 1) != 0 && limit[u] < max_shared)
+        relation = is_less ? limit[u] : 2 * max_shared - limit[u];
+
+      u32 left = my_left[u] - limit[u];
+      u64 bits = word_of(raw[u], mine[u] + limit[u], left) >> (64 - key_bits);
+
+      state.exchange[entry] = static_cast<u64>(of[u]) << 1 << (63 - segment_bits) |
+                              static_cast<u64>(relation) << (key_bits + count_bits + log_size) |
+                              bits << (count_bits + log_size) |
+                              static_cast<u64>(min(left, chars)) << log_size | entry;
+    }
   }
 }
 
@@ -424,7 +303,6 @@ __global__ void __launch_bounds__(threads)
     u32 n_segments = 1;
     bool carried = in.shape.partial();
     bool loaded = false;
-    u32 chars = 0; // that addresses lag behind
 
     for (u32 entry = me; entry < live; entry += threads)
     {
@@ -433,7 +311,10 @@ __global__ void __launch_bounds__(threads)
       state.segment[entry] = 0;
     }
     if (me == 0)
+    {
       state.first[0] = 0;
+      state.first[1] = static_cast<uint16_t>(live);
+    }
     __syncthreads();
 
     while (live > 0)
@@ -444,78 +325,38 @@ __global__ void __launch_bounds__(threads)
         log_size++;
 
       u32 active = 1u << (log_size - item_bits);
+      u32 segment_bits = 32 - static_cast<u32>(__clz(static_cast<int>(n_segments - 1)));
+      u32 key_bits = 64 - relation_bits - count_bits - segment_bits - log_size;
+      u32 chars = carried ? group.chars : min(max_chars, key_bits / 8);
       u64 v[items];
 
       if (carried)
       {
         u32 rest = 64 - in.shape.sorted_bits;
 
-        chars = group.chars;
-#pragma unroll
-        for (u32 q = 0; q < items; q++)
-        {
-          u32 entry = q * active + me;
-
-          v[q] = ~u64{0};
-          if (me < active && entry < live)
-            v[q] = (in.words[u64{group.start} + entry] & ~(~u64{0} << rest)) << log_size | entry;
-        }
+        for (u32 entry = me; entry < live; entry += threads)
+          state.exchange[entry] =
+              (__ldg(in.words + group.start + entry) & ~(~u64{0} << rest)) << log_size | entry;
       }
       else
       {
         if (!loaded)
         {
-          for (u32 entry = me; entry < live; entry += threads)
-          {
-            u32 home = state.home[entry];
-            KeyRef key = load_key(in.keys, in.rows[u64{group.start} + home]);
-
-            state.address[home] = key.address + group.depth;
-            state.left[home] = key.length - group.depth;
-          }
-        }
-        else
-        {
-          for (u32 entry = me; entry < live; entry += threads)
-          {
-            u32 home = state.home[entry];
-
-            state.address[home] += chars;
-            state.left[home] -= chars;
-          }
+          load_keys<threads>(state, in, group, live);
+          __syncthreads();
         }
         loaded = true;
-        for (u32 of = me; of < n_segments; of += threads)
-          state.skip[of] = max_skip;
-        __syncthreads();
-        skip_shared<threads, capacity>(state, live);
-        __syncthreads();
-
-        u32 segment_bits = 32 - static_cast<u32>(__clz(static_cast<int>(n_segments - 1)));
-        u32 key_bits = 64 - count_bits - segment_bits - log_size;
-
-        chars = min(max_chars, key_bits / 8);
-#pragma unroll
-        for (u32 q = 0; q < items; q++)
-        {
-          u32 entry = q * active + me;
-
-          v[q] = ~u64{0};
-          if (me < active && entry < live)
-          {
-            u32 home = state.home[entry];
-            u32 of = state.segment[entry];
-            u64 address = state.address[home] + state.skip[of];
-            u32 left = state.left[home] - state.skip[of];
-
-            state.address[home] = address;
-            state.left[home] = left;
-            v[q] = static_cast<u64>(of) << 1 << (63 - segment_bits) |
-                   load_word(address, left) >> (64 - key_bits) << (count_bits + log_size) |
-                   static_cast<u64>(min(left, chars)) << log_size | entry;
-          }
-        }
+        relate_entries<threads>(state, live, segment_bits, key_bits, log_size);
       }
+      __syncthreads();
+#pragma unroll
+      for (u32 q = 0; q < items; q++)
+      {
+        u32 entry = q * active + me;
+
+        v[q] = me < active && entry < live ? state.exchange[entry] : ~u64{0};
+      }
+      __syncthreads();
 
       sort_block<threads>(v, log_size, state.exchange);
 #pragma unroll
@@ -547,13 +388,21 @@ __global__ void __launch_bounds__(threads)
           {
             u64 slot = u64{group.slot} + rank[q];
 
-            in.order[slot] = in.rows[u64{group.start} + home[q]];
+            in.order[slot] = __ldg(in.rows + group.start + home[q]);
             in.tie[slot] = !head;
           }
           else
           {
             going_on |= 1u << q;
             heads |= head ? 1u << q : 0;
+            if (loaded)
+            {
+              u32 relation = static_cast<u32>(word >> (key_bits + count_bits)) & ((1u << relation_bits) - 1);
+              u32 consumed = chars + (relation > max_shared ? 2 * max_shared - relation : relation);
+
+              state.address[home[q]] += consumed;
+              state.left[home[q]] -= consumed;
+            }
           }
         }
       }
@@ -579,6 +428,8 @@ __global__ void __launch_bounds__(threads)
       }
       live = totals & 0xffff;
       n_segments = totals >> 16;
+      if (me == 0)
+        state.first[n_segments] = static_cast<uint16_t>(live);
       carried = false;
       __syncthreads();
     }
@@ -619,27 +470,21 @@ FinishLimits finish_limits()
   GS_CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   limits.n_multiprocessors = static_cast<u32>(processors);
   for (u32 i = 0; i < group_classes; i++)
-    limits.class_rows[i] = class_threads[i] * items;
-  if (static_cast<size_t>(shared_bytes) < sizeof(GroupState<class_threads[group_classes - 1] * items>))
+    limits.class_rows[i] = class_rows[i];
+  if (static_cast<size_t>(shared_bytes) < sizeof(GroupState<class_rows[group_classes - 1]>))
     limits.class_rows[group_classes - 1] = least_max_rows;
   return limits;
-}
-
-void finish_small(const SortedRows &in, const Segments &segments, cudaStream_t stream)
-{
-  small_groups<<<blocks_for(in.live, window_quota), window_threads, 0, stream>>>(in, segments);
-  GS_CUDA_LAUNCHED();
 }
 
 void finish_listed(const SortedRows &in, const GroupLists &lists, const FinishLimits &limits,
                    cudaStream_t stream)
 {
-  launch_groups<class_threads[0]>(in, lists, 0, limits, stream);
-  launch_groups<class_threads[1]>(in, lists, 1, limits, stream);
-  if (limits.max_rows() == class_threads[2] * items)
-    launch_groups<class_threads[2]>(in, lists, 2, limits, stream);
+  launch_groups<class_rows[0] / items>(in, lists, 0, limits, stream);
+  launch_groups<class_rows[1] / items>(in, lists, 1, limits, stream);
+  if (limits.max_rows() == class_rows[2])
+    launch_groups<class_rows[2] / items>(in, lists, 2, limits, stream);
   else
-    launch_groups<least_threads>(in, lists, 2, limits, stream);
+    launch_groups<least_max_rows / items>(in, lists, 2, limits, stream);
 }
 
 } // namespace gpusort

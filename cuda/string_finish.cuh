@@ -13,7 +13,7 @@
 namespace gpusort
 {
 
-// Groups of up to so many rows are not listed; finish_small() finds them.
+// Groups of up to so many rows are not listed, but sorted where they are found.
 constexpr u32 small_rows = 64;
 
 // What this device can finish.
@@ -35,9 +35,6 @@ constexpr u32 least_max_rows = 2048;
 constexpr u32 least_class_rows[group_classes] = {small_rows + 1, 257, 1025};
 
 FinishLimits finish_limits();
-
-// Sorts the groups of 2 to small_rows rows.
-void finish_small(const SortedRows &in, const Segments &segments, cudaStream_t stream);
 
 // Sorts the groups listed.
 void finish_listed(const SortedRows &in, const GroupLists &lists, const FinishLimits &limits,

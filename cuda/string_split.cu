@@ -53,6 +53,7 @@ constexpr u32 min_levels = 2;
 constexpr u32 max_levels = 17;
 constexpr u32 shared_levels = 13; // of the tree in shared memory
 constexpr u32 oversampling = 4;
+constexpr u32 piece_class = 1;   // of the groups that the sample is sorted in
 constexpr u32 bucket_rows = 900; // on average, while levels last
 
 __device__ __forceinline__ u64 root_word(const KeyRef &key, u32 prefix)
@@ -71,33 +72,37 @@ __global__ void __launch_bounds__(threads)
   if (i >= n_samples)
     return;
 
-  u64 begin = u64{n_rows} * i / n_samples;
-  u64 end = u64{n_rows} * (i + 1) / n_samples;
-  u32 hash = (i + 1) * 0x9e3779b1u;
-
-  hash ^= hash >> 15;
-  hash *= 0x85ebca77u;
-  hash ^= hash >> 13;
-  sample[i] = static_cast<u32>(begin + (u64{hash} * (end - begin) >> 32));
+  sample[i] = sample_row(n_rows, n_samples, i);
   rank[i] = i % piece;
   if (i % piece == 0)
   {
     Group group = {i, i, prefix, static_cast<uint16_t>(min(piece, n_samples - i)), 0};
 
-    lists.groups[group_classes - 1][i / piece] = group;
+    lists.groups[piece_class][i / piece] = group;
   }
   if (i == 0)
   {
     RoundState state = {};
 
-    state.n_groups[group_classes - 1] = (n_samples + piece - 1) / piece;
+    state.n_groups[piece_class] = (n_samples + piece - 1) / piece;
     *lists.state = state;
   }
 }
 
-// Adds to each sample's rank what other pieces of the sample hold before it.
+// The root words of the samples.
 __global__ void __launch_bounds__(threads)
-    rank_samples(const KeyRef *keys, u32 n_samples, u32 piece, u32 prefix, const u32 *sorted, u32 *rank)
+    read_samples(const KeyRef *keys, u32 n_samples, u32 prefix, const u32 *sorted, u64 *words)
+{
+  u32 i = blockIdx.x * threads + threadIdx.x;
+
+  if (i < n_samples)
+    words[i] = root_word(load_key(keys, sorted[i]), prefix);
+}
+
+// Adds to each sample's rank what another piece of the sample holds before it.
+__global__ void __launch_bounds__(threads)
+    rank_samples(const KeyRef *keys, u32 n_samples, u32 piece, u32 prefix, const u32 *sorted,
+                 const u64 *words, u32 *rank)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
   u32 other = blockIdx.y;
@@ -106,6 +111,7 @@ __global__ void __launch_bounds__(threads)
     return;
 
   bool equal_count = other < i / piece;
+  u64 word = words[i];
   KeyRef mine = load_key(keys, sorted[i]);
   u32 first = other * piece;
   u32 low = first;
@@ -114,8 +120,11 @@ __global__ void __launch_bounds__(threads)
   while (low < high)
   {
     u32 middle = low + (high - low) / 2;
-    int order = compare_keys(load_key(keys, sorted[middle]), mine, prefix).order;
+    u64 its = words[middle];
+    int order = its < word ? -1 : its > word;
 
+    if (order == 0 && (word & 0xff) == 8)
+      order = compare_keys(load_key(keys, sorted[middle]), mine, prefix + 7).order;
     if (order < 0 || (order == 0 && equal_count))
       low = middle + 1;
     else
@@ -127,8 +136,8 @@ __global__ void __launch_bounds__(threads)
 
 // Takes every so manieth sample for a splitter.
 __global__ void __launch_bounds__(threads)
-    take_splitters(const KeyRef *keys, u32 n_samples, u32 levels, u32 prefix, const u32 *sorted,
-                   const u32 *rank, u32 *splitter_rows, u64 *root, u64 *tree)
+    take_splitters(u32 n_samples, u32 levels, const u32 *sorted, const u64 *words, const u32 *rank,
+                   u32 *splitter_rows, u64 *root, u64 *tree)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
 
@@ -141,7 +150,7 @@ __global__ void __launch_bounds__(threads)
   if (at % oversampling != oversampling - 1 || splitter >= (1u << levels) - 1)
     return;
 
-  u64 word = root_word(load_key(keys, sorted[i]), prefix);
+  u64 word = words[i];
   u32 trailing = static_cast<u32>(__ffs(static_cast<int>(splitter + 1))) - 1;
 
   splitter_rows[splitter] = sorted[i];
@@ -403,6 +412,7 @@ SplitWorkspace carve_split(Carver &carve, const SplitPlan &plan)
 
   space.sample = carve.take<u32>(plan.n_samples);
   space.rank = carve.take<u32>(plan.n_samples);
+  space.words = carve.take<u64>(plan.n_samples);
   space.rows = carve.take<u32>(plan.n_splitters());
   space.root = carve.take<u64>(plan.n_splitters());
   space.tree = carve.take<u64>(plan.n_splitters() + 1);
@@ -416,7 +426,7 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
 {
   u32 n_samples = plan.n_samples;
   u32 n_splitters = plan.n_splitters();
-  u32 piece = std::min(n_samples, limits.max_rows());
+  u32 piece = std::min(n_samples, limits.class_rows[piece_class]);
   u32 pieces = blocks_for(n_samples, piece);
   u32 sample_blocks = blocks_for(n_samples, threads);
   Shape whole = {0, 64 - count_bits, 64};
@@ -426,13 +436,15 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
                                                      space.rank, lists);
   GS_CUDA_LAUNCHED();
   finish_listed(sample, lists, limits, stream);
+  read_samples<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, prefix, order, space.words);
+  GS_CUDA_LAUNCHED();
   if (pieces > 1)
   {
     rank_samples<<<dim3(sample_blocks, pieces), threads, 0, stream>>>(keys, n_samples, piece, prefix, order,
-                                                                      space.rank);
+                                                                      space.words, space.rank);
     GS_CUDA_LAUNCHED();
   }
-  take_splitters<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, plan.levels, prefix, order,
+  take_splitters<<<sample_blocks, threads, 0, stream>>>(n_samples, plan.levels, order, space.words,
                                                         space.rank, space.rows, space.root, space.tree);
   GS_CUDA_LAUNCHED();
   prepare_splitters<<<blocks_for(n_splitters + 1, threads), threads, 0, stream>>>(

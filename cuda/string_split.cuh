@@ -29,9 +29,10 @@ struct SplitWorkspace
 {
   u32 *sample; // rows
   u32 *rank;
-  u32 *rows; // of the splitters, in order
-  u64 *root; // their root words in order
-  u64 *tree; // and as a search tree
+  u64 *words; // root words of the sorted sample
+  u32 *rows;  // of the splitters, in order
+  u64 *root;  // their root words in order
+  u64 *tree;  // and as a search tree
   Splitter *splitters;
 };
 
@@ -45,7 +46,7 @@ struct SplitPlan
   // Into how many groups the sample is cut to be sorted.
   u32 max_pieces() const
   {
-    return (n_samples + least_max_rows - 1) / least_max_rows;
+    return (n_samples + least_class_rows[1] - 1) / least_class_rows[1];
   }
   u32 n_splitters() const
   {

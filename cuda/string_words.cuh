@@ -36,6 +36,9 @@ constexpr u32 max_chars = 7;
 // A segment's lead where all of its keys are equal.
 constexpr u32 equal_keys = 64;
 
+// How many more shared bytes are looked for before a round.
+constexpr u32 max_skip = 64;
+
 // The segments of a round, an array for each property.
 struct Segments
 {
@@ -126,6 +129,19 @@ inline u32 bits_of(u32 value)
 }
 
 #ifdef __CUDACC__
+
+// The row of sample i: one at random in each of n_samples equal parts.
+__device__ __forceinline__ u32 sample_row(u32 n_rows, u32 n_samples, u32 i)
+{
+  u64 begin = u64{n_rows} * i / n_samples;
+  u64 end = u64{n_rows} * (i + 1) / n_samples;
+  u32 hash = (i + 1) * 0x9e3779b1u;
+
+  hash ^= hash >> 15;
+  hash *= 0x85ebca77u;
+  hash ^= hash >> 13;
+  return static_cast<u32>(begin + (u64{hash} * (end - begin) >> 32));
+}
 
 struct Comparison
 {

@@ -1,0 +1,133 @@
+/*-------------------------------------------------------------------------
+ *
+ * block_sort.cuh
+ *	  A bitonic network that sorts 64-bit values within a block.
+ *
+ * A thread holds `items` values in registers, neighbours in the sorted order.
+ * Batcher's network in the form in which all comparisons put the less value
+ * first: a merge begins with each value meeting the one opposite to it.  So
+ * values that are larger than all others stay at the end, and a network over
+ * the lower part of the block only is a complete one.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_BLOCK_SORT_CUH
+#define GS_BLOCK_SORT_CUH
+
+#include "cuda_common.cuh"
+
+namespace gpusort
+{
+
+constexpr u32 items = 8; // of a thread
+constexpr u32 item_bits = 3;
+
+#ifdef __CUDACC__
+
+// Puts the less of two values first.
+__device__ __forceinline__ void order_pair(u64 &a, u64 &b)
+{
+  u64 less = min(a, b);
+
+  b = max(a, b);
+  a = less;
+}
+
+__device__ __forceinline__ void merge_items(u64 (&v)[items])
+{
+#pragma unroll
+  for (u32 step = items / 2; step > 0; step /= 2)
+#pragma unroll
+    for (u32 q = 0; q < items; q++)
+      if ((q & step) == 0)
+        order_pair(v[q], v[q + step]);
+}
+
+__device__ __forceinline__ void sort_items(u64 (&v)[items])
+{
+#pragma unroll
+  for (u32 size = 2; size <= items; size *= 2)
+  {
+#pragma unroll
+    for (u32 q = 0; q < items; q++)
+      if ((q & (size / 2)) == 0)
+        order_pair(v[q], v[q ^ (size - 1)]);
+#pragma unroll
+    for (u32 step = size / 4; step > 0; step /= 2)
+#pragma unroll
+      for (u32 q = 0; q < items; q++)
+        if ((q & step) == 0)
+          order_pair(v[q], v[q + step]);
+  }
+}
+
+// One step of the network: each value meets that of the partner thread, at the
+// same place of it or, when turned, at the opposite one.  `exchange` holds the
+// values of all threads, for partners in other warps.
+template <u32 threads, bool turned>
+__device__ __forceinline__ void meet(u64 (&v)[items], u32 mask, bool in_use, u64 *exchange)
+{
+  u32 me = threadIdx.x;
+  u32 partner = me ^ mask;
+  bool lower = me < partner;
+
+  if (mask < 32)
+  {
+    if (!in_use)
+      return;
+#pragma unroll
+    for (u32 q = 0; q < (turned ? items / 2 : items); q++)
+    {
+      u32 opposite = turned ? items - 1 - q : q;
+      u64 a = __shfl_xor_sync(~0u, v[opposite], mask);
+
+      if (turned)
+      {
+        u64 b = __shfl_xor_sync(~0u, v[q], mask);
+
+        v[opposite] = lower ? min(v[opposite], b) : max(v[opposite], b);
+      }
+      v[q] = lower ? min(v[q], a) : max(v[q], a);
+    }
+  }
+  else
+  {
+    if (in_use)
+#pragma unroll
+      for (u32 q = 0; q < items; q++)
+        exchange[q * threads + me] = v[q];
+    __syncthreads();
+    if (in_use)
+#pragma unroll
+      for (u32 q = 0; q < items; q++)
+      {
+        u64 a = exchange[(turned ? items - 1 - q : q) * threads + partner];
+
+        v[q] = lower ? min(v[q], a) : max(v[q], a);
+      }
+    __syncthreads();
+  }
+}
+
+// Sorts the first 1 << log_size values of a block, items * thread + place.
+template <u32 threads>
+__device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *exchange)
+{
+  bool in_use = (threadIdx.x & ~31u) * items < 1u << log_size;
+
+  sort_items(v);
+  for (u32 log = item_bits + 1; log <= log_size; log++)
+  {
+    meet<threads, true>(v, (1u << (log - item_bits)) - 1, in_use, exchange);
+    for (u32 mask = 1u << (log - item_bits) >> 2; mask > 0; mask /= 2)
+      meet<threads, false>(v, mask, in_use, exchange);
+    if (in_use)
+      merge_items(v);
+  }
+}
+
+#endif // __CUDACC__
+
+} // namespace gpusort
+
+#endif // GS_BLOCK_SORT_CUH
