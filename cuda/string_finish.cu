@@ -46,7 +46,7 @@ namespace gpusort
 namespace
 {
 
-constexpr u32 batch = 4; // loads that a thread has under way at a time
+constexpr u32 batch = 2; // loads that a thread has under way at a time
 
 constexpr u32 relation_bits = 9;
 constexpr u32 max_shared = 255;
@@ -172,11 +172,8 @@ __device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 
 
   for (u32 begin = threadIdx.x; begin < live; begin += threads * batch)
   {
-    u64 mine[batch];
-    u64 pivot[batch];
-    u32 my_left[batch];
-    u32 pivot_left[batch];
-    u32 of[batch];
+    u32 home[batch];
+    u32 pivot[batch];
     u32 at[batch];    // bytes compared so far
     u32 limit[batch]; // bytes shared at most
     u32 less = 0;     // a bit for each of the batch
@@ -191,17 +188,12 @@ __device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 
       at[u] = limit[u] = 0;
       if (entry < live)
       {
-        of[u] = state.segment[entry];
+        u32 of = state.segment[entry];
+        u32 middle = (u32{state.first[of]} + state.first[of + 1]) / 2;
 
-        u32 middle = (state.first[of[u]] + state.first[of[u] + 1]) / 2;
-        u32 home = state.home[entry];
-        u32 pivot_home = state.home[middle];
-
-        mine[u] = state.address[home];
-        my_left[u] = state.left[home];
-        pivot[u] = state.address[pivot_home];
-        pivot_left[u] = state.left[pivot_home];
-        limit[u] = min(min(my_left[u], pivot_left[u]), max_shared);
+        home[u] = state.home[entry];
+        pivot[u] = state.home[middle];
+        limit[u] = min(min(state.left[home[u]], state.left[pivot[u]]), max_shared);
         if (entry == middle)
           at[u] = limit[u];
         more |= at[u] < limit[u];
@@ -209,23 +201,23 @@ __device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 
     }
     while (more)
     {
-      RawWord my_raw[batch];
-      RawWord pivot_raw[batch];
+      RawWord mine[batch];
+      RawWord other[batch];
 
       more = false;
 #pragma unroll
       for (u32 u = 0; u < batch; u++)
         if (at[u] < limit[u])
         {
-          my_raw[u] = load_raw(mine[u] + at[u], my_left[u] - at[u]);
-          pivot_raw[u] = load_raw(pivot[u] + at[u], pivot_left[u] - at[u]);
+          mine[u] = load_raw(state.address[home[u]] + at[u], state.left[home[u]] - at[u]);
+          other[u] = load_raw(state.address[pivot[u]] + at[u], state.left[pivot[u]] - at[u]);
         }
 #pragma unroll
       for (u32 u = 0; u < batch; u++)
         if (at[u] < limit[u])
         {
-          u64 x = word_of(my_raw[u], mine[u] + at[u], my_left[u] - at[u]);
-          u64 y = word_of(pivot_raw[u], pivot[u] + at[u], pivot_left[u] - at[u]);
+          u64 x = word_of(mine[u], state.address[home[u]] + at[u], state.left[home[u]] - at[u]);
+          u64 y = word_of(other[u], state.address[pivot[u]] + at[u], state.left[pivot[u]] - at[u]);
 
           if (x != y)
           {
@@ -245,7 +237,7 @@ __device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
       if (begin + u * threads < live)
-        raw[u] = load_raw(mine[u] + limit[u], my_left[u] - limit[u]);
+        raw[u] = load_raw(state.address[home[u]] + limit[u], state.left[home[u]] - limit[u]);
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
     {
@@ -254,23 +246,25 @@ __device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 
       if (entry >= live)
         continue;
 
+      u32 left = state.left[home[u]];
+      u32 pivot_left = state.left[pivot[u]];
       bool is_less = (less >> u & 1) != 0;
+      bool is_unlike = (unlike >> u & 1) != 0;
       u32 relation = max_shared;
 
-      if ((unlike >> u & 1) == 0)
+      if (!is_unlike)
       {
         // One is the beginning of the other, or both go on past max_shared.
-        is_less = my_left[u] < pivot_left[u];
-        if (my_left[u] != pivot_left[u])
-          unlike |= 1u << u;
+        is_less = left < pivot_left;
+        is_unlike = left != pivot_left;
       }
-      if ((unlike >> u & 1) != 0 && limit[u] < max_shared)
+      if (is_unlike && limit[u] < max_shared)
         relation = is_less ? limit[u] : 2 * max_shared - limit[u];
+      left -= limit[u];
 
-      u32 left = my_left[u] - limit[u];
-      u64 bits = word_of(raw[u], mine[u] + limit[u], left) >> (64 - key_bits);
+      u64 bits = word_of(raw[u], state.address[home[u]] + limit[u], left) >> (64 - key_bits);
 
-      state.exchange[entry] = static_cast<u64>(of[u]) << 1 << (63 - segment_bits) |
+      state.exchange[entry] = static_cast<u64>(state.segment[entry]) << 1 << (63 - segment_bits) |
                               static_cast<u64>(relation) << (key_bits + count_bits + log_size) |
                               bits << (count_bits + log_size) |
                               static_cast<u64>(min(left, chars)) << log_size | entry;
