@@ -19,6 +19,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "array_engine.cuh"
+
 using namespace gpusort;
 
 namespace
@@ -53,6 +55,7 @@ void stop_threads(GsDevice *device)
 {
   device->copy_in.queue.close();
   device->copy_out.queue.close();
+  device->arrays.queue.close();
   device->sorting.close();
   for (std::thread &thread : device->threads)
     thread.join();
@@ -63,9 +66,10 @@ void start_threads(GsDevice *device)
 {
   try
   {
-    device->threads.reserve(2 + GsDevice::n_sorters);
+    device->threads.reserve(3 + GsDevice::n_sorters);
     device->threads.emplace_back(run_copy_lane, device, &device->copy_in);
     device->threads.emplace_back(run_copy_lane, device, &device->copy_out);
+    device->threads.emplace_back(run_array_lane, device, &device->arrays);
     for (Performer &performer : device->performers)
       device->threads.emplace_back(run_sorter, device, &performer);
   }
@@ -212,7 +216,7 @@ GsStatus cuda_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort *
                 if (chunk_bytes < min_chunk_bytes || chunk_bytes > max_chunk_bytes ||
                     (chunk_bytes & (chunk_bytes - 1)) != 0)
                   fail(GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
-                if (spec->elem != GS_ELEM_NONE)
+                if (spec->elem != GS_ELEM_NONE && (gs_elem_bytes(spec->elem) == 0 || spec->key_width > 0))
                   fail(GS_INVALID, "there are no arrays of elements %d", static_cast<int>(spec->elem));
                 if (gs_engine_name(spec->engine) == nullptr)
                   fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec->engine));
@@ -222,6 +226,8 @@ GsStatus cuda_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort *
 
                 made->device = device;
                 made->spec = *spec;
+                if (spec->elem != GS_ELEM_NONE)
+                  made->times.engine = array_engine_name(spec->engine);
                 device->sorts.push_back(made.get());
                 *sort = made.release();
               }))
@@ -261,7 +267,10 @@ void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uin
   request.chunk = chunk;
   request.data_bytes = data_bytes;
   request.n_records = n_records;
-  request.misuse = sort->perform_called ? "a chunk was appended to a sort that was performed" : nullptr;
+  if (sort->spec.elem != GS_ELEM_NONE)
+    request.misuse = "a chunk was appended to a sort of arrays";
+  else if (sort->perform_called)
+    request.misuse = "a chunk was appended to a sort that was performed";
   submit(&sort->device->copy_in.queue, request);
 }
 
@@ -272,7 +281,10 @@ void cuda_perform(GsDeviceSort *sort, GsJob *job)
   request.call = Call::perform;
   request.sort = sort;
   request.job = job;
-  request.misuse = sort->perform_called ? "a sort was performed twice" : nullptr;
+  if (sort->spec.elem != GS_ELEM_NONE)
+    request.misuse = "a sort of arrays was performed";
+  else if (sort->perform_called)
+    request.misuse = "a sort was performed twice";
   sort->perform_called = true;
   submit(&sort->device->sorting, request);
 }
@@ -353,7 +365,8 @@ void cuda_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint
   request.dst = chunk;
   request.data_bytes = data_bytes;
   request.n_records = n_arrays;
-  submit(&sort->device->copy_in.queue, request);
+  request.misuse = sort->spec.elem == GS_ELEM_NONE ? "a sort of rows was given arrays" : nullptr;
+  submit(&sort->device->arrays.queue, request);
 }
 
 void cuda_result(GsDeviceSort *sort, GsSortResult *result)

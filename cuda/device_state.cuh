@@ -8,6 +8,7 @@
  *	  copy in	  appends; also frees and trims, when there is nothing to copy
  *	  copy out	  fetches: gathers pages or keys and copies them to the host
  *	  sorters	  perform, reorder; as many sorts at a time as there are sorters
+ *	  arrays	  sort_arrays
  *
  * Ownership
  *	  device.h's protocol keeps the phases of a sort apart: while an append is
@@ -54,10 +55,10 @@ struct Request
   GsDeviceSort *sort;
   GsJob *job;
   const void *chunk;  // append
-  void *dst;          // fetches
+  void *dst;          // fetches; sort_arrays: the chunk
   u64 number;         // of the page or image; fetch_keys: first rank; reorder: rows
-  u32 data_bytes;     // append
-  u32 n_records;      // append
+  u32 data_bytes;     // append, sort_arrays
+  u32 n_records;      // append, sort_arrays
   u64 bytes;          // fetch_keys
   uint64_t *n_keys;   // fetch_keys
   const uint64_t *to; // reorder
@@ -135,6 +136,32 @@ struct CopyLane
   Pinned<KeyCounts> counts; // of the slots, written by the device
 };
 
+// A chunk of arrays on its way to the device and back, or one that could not be
+// started.
+struct ArraySlot
+{
+  Request request;
+  bool failed;
+  Failure failure;
+  void *memory; // on the device
+  u64 reserved;
+  u64 bytes;       // of the arrays
+  GsEngine engine; // that sorts them
+  Stream stream;
+  Event begin;
+  Event copied;
+  Event sorted;
+  Event end;
+};
+
+struct ArrayLane
+{
+  static constexpr size_t max_slots = 8;
+
+  RequestQueue queue;
+  ArraySlot slots[max_slots];
+};
+
 } // namespace gpusort
 
 struct GsDevice
@@ -155,6 +182,7 @@ struct GsDevice
 
   gpusort::CopyLane copy_in;
   gpusort::CopyLane copy_out;
+  gpusort::ArrayLane arrays;
   gpusort::RequestQueue sorting;
   gpusort::Performer performers[n_sorters];
   std::vector<std::thread> threads;
@@ -199,7 +227,7 @@ struct GsDeviceSort
   std::mutex lock; // guards the following
   std::vector<uint32_t> image_records;
   std::vector<uint32_t> image_bytes;
-  GsSortResult times = {}; // only its times
+  GsSortResult times = {}; // only its times; of arrays all
 
   // What result() has handed out.
   std::vector<uint32_t> shown_records;
@@ -212,6 +240,10 @@ namespace gpusort
 // The threads; each returns once its queue is closed and empty.
 void run_copy_lane(GsDevice *device, CopyLane *lane);
 void run_sorter(GsDevice *device, Performer *performer);
+void run_array_lane(GsDevice *device, ArrayLane *lane);
+
+// Throws where the request cannot be served at all.
+void check_usable(const GsDeviceSort *sort, const Request &request);
 
 // Hands a job's outcome to the caller, to whom the sort then belongs again.
 void end_request(const Request &request, const Failure &outcome);

@@ -56,22 +56,6 @@ u64 page_buffers_bytes(const GsDeviceSort *sort, u64 count)
   return count * align_up<u64>(sort->spec.chunk_bytes, 512);
 }
 
-void check_usable(const GsDeviceSort *sort, const Request &request)
-{
-  GsDevice *device = sort->device;
-
-  if (device->lost.load(std::memory_order_acquire))
-  {
-    std::lock_guard<std::mutex> guard(device->lost_lock);
-
-    throw Failure{GS_DEVICE_LOST, device->lost_error};
-  }
-  if (request.misuse != nullptr)
-    fail(GS_INVALID, "%s", request.misuse);
-  if (sort->cancelled.load(std::memory_order_relaxed))
-    fail(GS_CANCELLED, "the sort was cancelled");
-}
-
 // Memory that must be reserved for a sort of so many rows besides its images.
 u64 work_bytes_for(const GsDeviceSort *sort, u64 n_rows, u64 n_images, u64 data_bytes)
 {
@@ -382,11 +366,10 @@ void start_copy(CopySlot *slot, CopyLane *lane)
                             case Call::fetch_keys:
                               start_fetch_keys(slot, lane);
                               break;
-                            case Call::sort_arrays:
-                              fail(GS_INVALID, "a sort of rows was given arrays");
                             case Call::perform:
                             case Call::reorder:
-                              fail(GS_INTERNAL, "a sorter's job on a copying thread");
+                            case Call::sort_arrays:
+                              fail(GS_INTERNAL, "another thread's job on a copying thread");
                             }
                           });
 
@@ -521,6 +504,22 @@ void reorder_sort(GsDeviceSort *sort, const Request &request, Performer *perform
 }
 
 } // namespace
+
+void check_usable(const GsDeviceSort *sort, const Request &request)
+{
+  GsDevice *device = sort->device;
+
+  if (device->lost.load(std::memory_order_acquire))
+  {
+    std::lock_guard<std::mutex> guard(device->lost_lock);
+
+    throw Failure{GS_DEVICE_LOST, device->lost_error};
+  }
+  if (request.misuse != nullptr)
+    fail(GS_INVALID, "%s", request.misuse);
+  if (sort->cancelled.load(std::memory_order_relaxed))
+    fail(GS_CANCELLED, "the sort was cancelled");
+}
 
 void RequestQueue::push(const Request &request)
 {

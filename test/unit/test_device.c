@@ -686,13 +686,11 @@ run_suite(void)
 	case_misuse(&td);
 	case_large(&td);
 	test_keys_cases(&td, seed);
-	if (ops == &gs_device_host)
-		test_arrays_cases(&td, seed);
+	test_arrays_cases(&td, seed);
 	test_close(&td);
 	case_memory_limit();
 	test_keys_memory(ops, threads, seed);
-	if (ops == &gs_device_host)
-		test_arrays_memory(ops, threads, seed);
+	test_arrays_memory(ops, threads, seed);
 	case_close_open_sorts();
 	case_without_notify();
 	case_wrong_ordinal();

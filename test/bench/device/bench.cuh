@@ -5,6 +5,7 @@
  *
  *	  main.cu		 options, the table of sections, the device's own rates
  *	  records.cu	 keys in every engine, dataset by dataset
+ *	  arrays.cu		 arrays in every engine that sorts them
  *	  comparator.cu	 the merge sort that libraries sort strings by
  *	  datasets.cc	 strings like those of the papers, and adversaries
  *	  check.cc		 the right order, by the CPU, and what can be told of it
@@ -128,6 +129,7 @@ void run_ties(Bench &bench);
 void run_streaming(Bench &bench);
 void run_fixed(Bench &bench);
 void run_adversaries(Bench &bench);
+void run_arrays(Bench &bench);
 
 } // namespace bench
 

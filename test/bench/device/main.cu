@@ -32,14 +32,18 @@ const Section sections[] = {
     {"fixed", "Keys of one length", run_fixed},
     {"adversaries", "Adversaries", run_adversaries},
     {"ties", "The same strings with shorter and longer ties", run_ties},
+    {"arrays", "Arrays", run_arrays},
     {"streaming", "Large sets of strings", run_streaming},
 };
 
 const char *const usage = "usage: device_bench [OPTION VALUE]...\n"
-                          "  --sections A,B   only these: strings, fixed, adversaries, ties, streaming\n"
+                          "  --sections A,B   only these: strings, fixed, adversaries, ties, arrays,\n"
+                          "                   streaming\n"
                           "  --datasets A,B   only these; \"file\" is that of --file\n"
                           "  --engines A,B    only these: ours, radix2013, radix2013_fixed, radix2013_keep,\n"
-                          "                   radix2013_fixed_keep, merge2012, radix2011, comparator\n"
+                          "                   radix2013_fixed_keep, merge2012, radix2011, comparator;\n"
+                          "                   of arrays: ours, arraysort2016, sta, cub_segmented_sort,\n"
+                          "                   cub_segmented_radix\n"
                           "  --file PATH      sort its lines too\n"
                           "  --scale X        times the papers' numbers of rows (1)\n"
                           "  --runs N         of each cell (7)\n"

@@ -1,0 +1,289 @@
+/*-------------------------------------------------------------------------
+ *
+ * array_classes.cuh
+ *	  The classes of arrays, and the kernels that sort those which fit on the
+ *	  chip.
+ *
+ *	  elements			sorted by
+ *	  2 to 8, 16		that many lanes of a warp, one code a lane, eight arrays
+ *						at a time so that enough loads are under way
+ *	  to 1024, 512, 256 8, 16 or 32 lanes with up to 32, 16, 8 registers (for
+ *						codes of 4, 8, 16 bytes)
+ *	  to 8 times that	a block of 2, 4, 8 such warps
+ *	  more				array_split.cuh
+ *
+ * All capacities are powers of two, so the class follows from the logarithm of
+ * the length.  What is missing is filled up with the highest code.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ARRAY_CLASSES_CUH
+#define GS_ARRAY_CLASSES_CUH
+
+#include "array_team.cuh"
+#include "sort_arrays.cuh"
+
+namespace gpusort
+{
+
+template <typename Code>
+struct Classes
+{
+  static constexpr int registers = 128 / sizeof(Code);        // of a thread of a full team
+  static constexpr u32 warp_capacity = warp_size * registers; // 1024, 512, 256
+  static constexpr u32 capacity = 8 * warp_capacity;          // 8192, 4096, 2048
+  static constexpr u32 log_capacity = sizeof(Code) == 4 ? 13 : sizeof(Code) == 8 ? 12 : 11;
+  static constexpr u32 first_long = log_capacity - 1; // class of long arrays
+  static constexpr u32 huge = first_long + 1;
+
+  // Long arrays are split into bins such that most do not exceed a warp's
+  // capacity, or, where that would take too many, that of some warps.
+  static constexpr u32 max_bins = 8192 / sizeof(Code) < 1024 ? 8192 / sizeof(Code) : 1024;
+  static constexpr u32 bin_target = sizeof(Code) == 4 ? 800 : sizeof(Code) == 8 ? 800 : 400;
+  static constexpr u32 max_long = max_bins * (capacity / 8);
+  static constexpr u32 tile = 16384 / sizeof(Code);
+};
+
+static_assert(Classes<u32>::huge < max_array_classes, "classes of arrays");
+
+__host__ __device__ inline u32 ceil_log2(u32 n)
+{
+#ifdef __CUDA_ARCH__
+  return 32 - __clz(n - 1);
+#else
+  return n < 2 ? 0 : 32 - __builtin_clz(n - 1);
+#endif
+}
+
+template <typename Code>
+__host__ __device__ inline u32 class_of(u32 n)
+{
+  if (n <= 8)
+    return n > 1;
+  if (n > Classes<Code>::max_long)
+    return Classes<Code>::huge;
+
+  u32 c = ceil_log2(n) - 2;
+
+  return c < Classes<Code>::first_long ? c : Classes<Code>::first_long;
+}
+
+// Bins that a long array is split into.
+template <typename Code>
+__host__ __device__ inline u32 bins_of(u32 n)
+{
+  u32 bins = (n + Classes<Code>::bin_target - 1) / Classes<Code>::bin_target;
+
+  return bins < Classes<Code>::max_bins ? bins : Classes<Code>::max_bins;
+}
+
+// Arrays of one class, and where they are.
+struct ClassList
+{
+  const ArraySpan *spans;
+  u64 n;
+  const u32 *device_n; // not null: how many there are is known on the device
+  char *data;
+  char *second;
+};
+
+#ifdef __CUDACC__
+
+__device__ __forceinline__ u64 list_length(const ClassList &list)
+{
+  return list.device_n != nullptr ? *list.device_n : list.n;
+}
+
+__device__ __forceinline__ ArraySpan load_span(const ArraySpan *spans, u64 i)
+{
+  uint4 raw = __ldg(reinterpret_cast<const uint4 *>(spans) + i);
+
+  return {static_cast<u64>(raw.y) << 32 | raw.x, raw.z, raw.w};
+}
+
+__device__ __forceinline__ const char *source_of(const ClassList &list, const ArraySpan &span)
+{
+  return (span.moved ? list.second : list.data) + span.offset;
+}
+
+constexpr u32 small_threads = 256;
+constexpr int small_batch = 8;
+
+template <typename Code, int Lanes>
+__global__ void __launch_bounds__(small_threads) sort_small_arrays(ClassList list, CodeMap map)
+{
+  constexpr u32 groups = small_threads / Lanes;
+
+  u64 n_arrays = list_length(list);
+  u32 t = threadIdx.x % Lanes;
+
+  for (u64 first = u64{blockIdx.x} * groups * small_batch; first < n_arrays;
+       first += u64{gridDim.x} * groups * small_batch)
+  {
+    Code x[small_batch];
+    char *to[small_batch];
+    const char *from[small_batch];
+    u32 n[small_batch];
+
+#pragma unroll
+    for (int b = 0; b < small_batch; b++)
+    {
+      u64 i = first + b * groups + threadIdx.x / Lanes;
+      ArraySpan span = i < n_arrays ? load_span(list.spans, i) : ArraySpan{0, 0, 0};
+
+      from[b] = source_of(list, span);
+      to[b] = list.data + span.offset;
+      n[b] = span.length;
+    }
+#pragma unroll
+    for (int b = 0; b < small_batch; b++)
+    {
+      x[b] = CodeTraits<Code>::highest();
+      if (t < n[b])
+        load_code(from[b], t, map, &x[b]);
+    }
+#pragma unroll
+    for (u32 width = 2; width <= Lanes; width *= 2)
+    {
+#pragma unroll
+      for (int b = 0; b < small_batch; b++)
+        x[b] = keep(x[b], shuffle_xor(x[b], width - 1), (t & (width / 2)) == 0);
+#pragma unroll
+      for (u32 d = width / 4; d >= 1; d /= 2)
+#pragma unroll
+        for (int b = 0; b < small_batch; b++)
+          x[b] = keep(x[b], shuffle_xor(x[b], d), (t & d) == 0);
+    }
+#pragma unroll
+    for (int b = 0; b < small_batch; b++)
+      if (t < n[b])
+        store_code(to[b], t, map, x[b]);
+  }
+}
+
+// Small teams share blocks of four warps.
+__host__ __device__ constexpr u32 team_threads(int threads)
+{
+  return threads <= warp_size ? 4 * warp_size : threads;
+}
+
+template <typename Code, int Threads, int R>
+__global__ void __launch_bounds__(team_threads(Threads)) sort_team_arrays(ClassList list, CodeMap map)
+{
+  using Sorters = Team<Code, Threads, R>;
+  constexpr u32 block = team_threads(Threads);
+  constexpr u32 teams = block / Threads;
+
+  __shared__ Code shared[block / Sorters::group * Sorters::shared_codes];
+
+  u64 n_arrays = list_length(list);
+  u32 t = threadIdx.x % Sorters::group;
+  Code *own = shared + threadIdx.x / Sorters::group * Sorters::shared_codes;
+
+  // All teams of a warp go on as long as one of them does.
+  for (u64 first = u64{blockIdx.x} * teams; first < n_arrays; first += u64{gridDim.x} * teams)
+  {
+    u64 i = first + threadIdx.x / Threads;
+    ArraySpan span = i < n_arrays ? load_span(list.spans, i) : ArraySpan{0, 0, 0};
+    Code x[R];
+
+    Sorters::load(x, source_of(list, span), span.length, map, t);
+    Sorters::sort(x, own, t);
+    Sorters::store(x, own, list.data + span.offset, span.length, map, t);
+  }
+}
+
+// Parts of arrays that are in order but must be moved back to the data.
+constexpr u32 copy_threads = 128;
+
+template <typename Code>
+__global__ void __launch_bounds__(copy_threads) copy_arrays(ClassList list, CodeMap map)
+{
+  u64 n_arrays = list_length(list);
+
+  for (u64 i = blockIdx.x; i < n_arrays; i += gridDim.x)
+  {
+    ArraySpan span = load_span(list.spans, i);
+
+    for (u32 j = threadIdx.x; j < span.length; j += copy_threads)
+    {
+      Code x;
+
+      load_code(source_of(list, span), j, map, &x);
+      store_code(list.data + span.offset, j, map, x);
+    }
+  }
+}
+
+// Enough blocks to fill any device several times; each takes what is left.
+inline u32 grid_for(u64 n_arrays, u32 per_block)
+{
+  constexpr u64 most_blocks = 1 << 16;
+  u64 blocks = (n_arrays + per_block - 1) / per_block;
+
+  return static_cast<u32>(blocks < most_blocks ? blocks : most_blocks);
+}
+
+template <typename Code, int Lanes>
+void launch_small(const ClassList &list, const CodeMap &map, cudaStream_t stream)
+{
+  u32 per_block = small_threads / Lanes * small_batch;
+
+  sort_small_arrays<Code, Lanes><<<grid_for(list.n, per_block), small_threads, 0, stream>>>(list, map);
+  GS_CUDA_LAUNCHED();
+}
+
+template <typename Code, int Threads, int R>
+void launch_team(const ClassList &list, const CodeMap &map, cudaStream_t stream)
+{
+  constexpr u32 block = team_threads(Threads);
+
+  sort_team_arrays<Code, Threads, R><<<grid_for(list.n, block / Threads), block, 0, stream>>>(list, map);
+  GS_CUDA_LAUNCHED();
+}
+
+// Sorts arrays of a class that fit on the chip, at most list.n of them.
+template <typename Code>
+void sort_class(u32 c, const ClassList &list, const CodeMap &map, cudaStream_t stream)
+{
+  constexpr int full = Classes<Code>::registers;
+  constexpr int half = full < 16 ? full : 16;
+
+  if (c < 6)
+    switch (c)
+    {
+    case 1:
+      return launch_small<Code, 8>(list, map, stream);
+    case 2:
+      return launch_small<Code, 16>(list, map, stream);
+    case 3:
+      return launch_team<Code, 8, 4>(list, map, stream);
+    case 4:
+      return launch_team<Code, 8, 8>(list, map, stream);
+    case 5:
+      return launch_team<Code, 128 / half, half>(list, map, stream);
+    }
+  switch (Classes<Code>::first_long - c)
+  {
+  case 1:
+    return launch_team<Code, 8 * warp_size, full>(list, map, stream);
+  case 2:
+    return launch_team<Code, 4 * warp_size, full>(list, map, stream);
+  case 3:
+    return launch_team<Code, 2 * warp_size, full>(list, map, stream);
+  case 4:
+    return launch_team<Code, warp_size, full>(list, map, stream);
+  case 5:
+    return launch_team<Code, warp_size / 2, full>(list, map, stream);
+  case 6:
+    return launch_team<Code, warp_size / 4, full>(list, map, stream);
+  default:
+    fail(GS_INTERNAL, "there is no class %u of arrays", c);
+  }
+}
+
+#endif // __CUDACC__
+
+} // namespace gpusort
+
+#endif // GS_ARRAY_CLASSES_CUH

@@ -1,0 +1,306 @@
+/*-------------------------------------------------------------------------
+ *
+ * array_codes.cuh
+ *	  The elements of arrays as unsigned codes that are in their order.
+ *
+ * Elements of 1, 2 and 4 bytes have codes of type u32, those of 8 bytes u64,
+ * those of 16 bytes Wide.  What kind of number they are is told by a few
+ * constants at run time, so that there is a kernel for each code type only.
+ *
+ * Let x be an element's bits, moved up to the top of the code type, and
+ *
+ *	  y	   = x ^ (x < 0 ? fold : 0)		(x taken as signed)
+ *	  code = y * sign + bias			(modulo 2^32 or 2^64)
+ *
+ * fold is 0 for integers and has all bits but the sign for floats: then y, as a
+ * signed number, is in their order but for NaNs with a sign, which are at the
+ * bottom.  sign and bias are chosen such that the lowest element that is not
+ * such a NaN, -infinity, has code 0: these NaNs come around to the top, where
+ * the others are.  For a descending order sign is -1, which with the bias makes
+ * the complement.  Every step can be undone: an element comes back with just the
+ * bits that it had.
+ *
+ * The multiplication is there because it runs beside the comparisons, in other
+ * units of the processor than exclusive or.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ARRAY_CODES_CUH
+#define GS_ARRAY_CODES_CUH
+
+#include "cuda_common.cuh"
+
+namespace gpusort
+{
+
+using u16 = uint16_t;
+
+// 16 bytes as a number, the first byte highest.
+struct alignas(16) Wide
+{
+  u64 high;
+  u64 low;
+
+  __host__ __device__ friend bool operator<(const Wide &a, const Wide &b)
+  {
+    return a.high < b.high || (a.high == b.high && a.low < b.low);
+  }
+  __host__ __device__ friend bool operator==(const Wide &a, const Wide &b)
+  {
+    return a.high == b.high && a.low == b.low;
+  }
+};
+
+struct CodeMap
+{
+  u64 fold;
+  u64 sign; // 1, or all ones
+  u64 bias;
+  u32 bytes; // of an element
+};
+
+inline CodeMap code_map(GsElem elem, bool descending)
+{
+  u32 bytes = gs_elem_bytes(elem);
+  bool narrow = bytes <= 4;
+  bool is_signed = elem == GS_ELEM_INT2 || elem == GS_ELEM_INT4 || elem == GS_ELEM_INT8;
+  bool is_float = elem == GS_ELEM_FLOAT4 || elem == GS_ELEM_FLOAT8;
+  u64 top = narrow ? u64{1} << 31 : u64{1} << 63;
+  u64 infinity = narrow ? 0x007fffff : 0x000fffffffffffff; // -infinity as an ordered number
+  u64 bias = is_float ? top - infinity : is_signed ? top : 0;
+
+  return {is_float ? top - 1 : 0, descending ? ~u64{0} : 1, descending ? ~bias : bias, bytes};
+}
+
+// The number that no code is above.
+template <typename Code>
+struct CodeTraits;
+
+template <>
+struct CodeTraits<u32>
+{
+  __host__ __device__ static constexpr u32 highest()
+  {
+    return ~u32{0};
+  }
+};
+
+template <>
+struct CodeTraits<u64>
+{
+  __host__ __device__ static constexpr u64 highest()
+  {
+    return ~u64{0};
+  }
+};
+
+template <>
+struct CodeTraits<Wide>
+{
+  __host__ __device__ static constexpr Wide highest()
+  {
+    return {~u64{0}, ~u64{0}};
+  }
+};
+
+// The type by which CUB sorts codes.
+template <typename Code>
+struct RadixKey
+{
+  using type = Code;
+};
+
+template <>
+struct RadixKey<Wide>
+{
+  using type = unsigned __int128;
+};
+
+// Calls f with a code of the type that elements of this kind have.
+template <typename F>
+auto with_code(GsElem elem, F f)
+{
+  switch (gs_elem_bytes(elem))
+  {
+  case 16:
+    return f(Wide{});
+  case 8:
+    return f(u64{});
+  default:
+    return f(u32{});
+  }
+}
+
+#ifdef __CUDACC__
+
+__device__ __forceinline__ u32 encode(u32 x, const CodeMap &map)
+{
+  u32 y = x ^ (static_cast<u32>(static_cast<int32_t>(x) >> 31) & static_cast<u32>(map.fold));
+
+  return y * static_cast<u32>(map.sign) + static_cast<u32>(map.bias);
+}
+
+__device__ __forceinline__ u32 decode(u32 code, const CodeMap &map)
+{
+  u32 y = (code - static_cast<u32>(map.bias)) * static_cast<u32>(map.sign);
+
+  return y ^ (static_cast<u32>(static_cast<int32_t>(y) >> 31) & static_cast<u32>(map.fold));
+}
+
+__device__ __forceinline__ u64 encode(u64 x, const CodeMap &map)
+{
+  u64 y = x ^ (static_cast<u64>(static_cast<long long>(x) >> 63) & map.fold);
+
+  return y * map.sign + map.bias;
+}
+
+__device__ __forceinline__ u64 decode(u64 code, const CodeMap &map)
+{
+  u64 y = (code - map.bias) * map.sign;
+
+  return y ^ (static_cast<u64>(static_cast<long long>(y) >> 63) & map.fold);
+}
+
+__device__ __forceinline__ Wide encode(const Wide &x, const CodeMap &map)
+{
+  u64 flip = map.sign == 1 ? 0 : ~u64{0};
+
+  return {x.high ^ flip, x.low ^ flip};
+}
+
+__device__ __forceinline__ Wide decode(const Wide &code, const CodeMap &map)
+{
+  return encode(code, map);
+}
+
+// The bits of an element, moved to the top.
+template <typename Code, typename T>
+__device__ __forceinline__ Code load_bits(const T *array, u32 i)
+{
+  return static_cast<Code>(array[i]) << 8 * (sizeof(Code) - sizeof(T));
+}
+
+// Arrays begin at multiples of 8, which is not enough to load 16 bytes at once.
+template <>
+__device__ __forceinline__ Wide load_bits<Wide, Wide>(const Wide *array, u32 i)
+{
+  const u64 *words = reinterpret_cast<const u64 *>(array) + 2 * u64{i};
+
+  return {swap_bytes(words[0]), swap_bytes(words[1])};
+}
+
+// Element i of an array as a code.
+__device__ __forceinline__ void load_code(const char *array, u32 i, const CodeMap &map, u32 *code)
+{
+  u32 x = map.bytes == 4   ? load_bits<u32>(reinterpret_cast<const u32 *>(array), i)
+          : map.bytes == 2 ? load_bits<u32>(reinterpret_cast<const u16 *>(array), i)
+                           : load_bits<u32>(reinterpret_cast<const u8 *>(array), i);
+
+  *code = encode(x, map);
+}
+
+template <typename Code>
+__device__ __forceinline__ void load_code(const char *array, u32 i, const CodeMap &map, Code *code)
+{
+  *code = encode(load_bits<Code>(reinterpret_cast<const Code *>(array), i), map);
+}
+
+__device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, u32 code)
+{
+  u32 x = decode(code, map);
+
+  if (map.bytes == 4)
+    reinterpret_cast<u32 *>(array)[i] = x;
+  else if (map.bytes == 2)
+    reinterpret_cast<u16 *>(array)[i] = static_cast<u16>(x >> 16);
+  else
+    reinterpret_cast<u8 *>(array)[i] = static_cast<u8>(x >> 24);
+}
+
+__device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, u64 code)
+{
+  reinterpret_cast<u64 *>(array)[i] = decode(code, map);
+}
+
+__device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, Wide code)
+{
+  u64 *words = reinterpret_cast<u64 *>(array) + 2 * u64{i};
+  Wide x = decode(code, map);
+
+  words[0] = swap_bytes(x.high);
+  words[1] = swap_bytes(x.low);
+}
+
+__device__ __forceinline__ u32 shuffle_xor(u32 x, u32 mask)
+{
+  return __shfl_xor_sync(~0u, x, mask);
+}
+
+__device__ __forceinline__ u64 shuffle_xor(u64 x, u32 mask)
+{
+  return __shfl_xor_sync(~0u, x, mask);
+}
+
+__device__ __forceinline__ Wide shuffle_xor(const Wide &x, u32 mask)
+{
+  return {__shfl_xor_sync(~0u, x.high, mask), __shfl_xor_sync(~0u, x.low, mask)};
+}
+
+// The lower one into a, the higher one into b.
+__device__ __forceinline__ void order(u32 &a, u32 &b)
+{
+  u32 low = min(a, b);
+
+  b = max(a, b);
+  a = low;
+}
+
+template <typename Code>
+__device__ __forceinline__ void order(Code &a, Code &b)
+{
+  Code x = a;
+  bool turned = b < a;
+
+  a = turned ? b : x;
+  b = turned ? x : b;
+}
+
+// The lower one of both, or the higher one.
+__device__ __forceinline__ u32 keep(u32 x, u32 y, bool lower)
+{
+  return lower ? min(x, y) : max(x, y);
+}
+
+template <typename Code>
+__device__ __forceinline__ Code keep(const Code &x, const Code &y, bool lower)
+{
+  return (y < x) == lower ? y : x;
+}
+
+template <typename Code>
+__device__ __forceinline__ Code radix_key(const Code &code)
+{
+  return code;
+}
+
+__device__ __forceinline__ unsigned __int128 radix_key(const Wide &code)
+{
+  return static_cast<unsigned __int128>(code.high) << 64 | code.low;
+}
+
+__device__ __forceinline__ void from_radix_key(unsigned __int128 key, Wide *code)
+{
+  *code = {static_cast<u64>(key >> 64), static_cast<u64>(key)};
+}
+
+template <typename Code>
+__device__ __forceinline__ void from_radix_key(Code key, Code *code)
+{
+  *code = key;
+}
+
+#endif // __CUDACC__
+
+} // namespace gpusort
+
+#endif // GS_ARRAY_CODES_CUH

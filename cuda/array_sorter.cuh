@@ -1,0 +1,28 @@
+/*-------------------------------------------------------------------------
+ *
+ * array_sorter.cuh
+ *	  Sorting arrays whose elements have codes of one type.
+ *
+ * Each of sort_arrays_4.cu, _8.cu and _16.cu makes the template for one type of
+ * code, so that the many kernels are compiled side by side.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ARRAY_SORTER_CUH
+#define GS_ARRAY_SORTER_CUH
+
+#include "sort_arrays.cuh"
+
+namespace gpusort
+{
+
+template <typename Code>
+struct ArraySorter
+{
+  static u64 workspace(const ArrayCensus &census);
+  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
+};
+
+} // namespace gpusort
+
+#endif // GS_ARRAY_SORTER_CUH

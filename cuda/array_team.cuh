@@ -1,0 +1,299 @@
+/*-------------------------------------------------------------------------
+ *
+ * array_team.cuh
+ *	  A team of threads sorts an array on the chip.
+ *
+ * A team is some lanes of a warp, a warp, or some warps that make a block; each
+ * thread holds R codes in registers.  The more registers, the fewer threads, the
+ * less has to go across them.  The sort is a network, so its time does not depend on
+ * the data: every thread sorts its registers by Batcher's odd-even merge sort;
+ * then neighbouring threads' sorted sequences, those of pairs, fours, and so on,
+ * are merged by bitonic merges.  A merge of 2m threads compares each element
+ * with its mirror image in the other half, keeping the lower one in the first
+ * half; the halves are bitonic then, and half-cleaners with distances of m / 2,
+ * m / 4, ... threads follow, until every thread has a bitonic sequence of its
+ * own and merges that in its registers.  Nothing ever sorts downwards, so
+ * what is to be kept where is known to the compiler, or for a thread by one bit.
+ * (K. Batcher, Sorting networks and their applications, 1968; for registers and
+ * shuffles, D. Merrill's and others' warp sorts.)
+ *
+ * What counts is the number of instructions of the arithmetic units.  A
+ * comparator within a thread takes two for two codes, one that goes across
+ * threads two for one code, as each side computes only the half that it keeps.
+ * So with 32 registers, merges of 8 threads and more turn their codes around
+ * through shared memory: thread i of a warp then holds what all threads had in
+ * register i, and all the comparisons between lanes are within threads.  The
+ * upper half's codes are read in reverse for the mirrored comparison; a bitonic
+ * sequence read backwards is bitonic, so nothing has to turn them again.
+ * Comparisons between warps go through shared memory one by one: there are
+ * 1, 2, 3 of them in merges of 2, 4, 8 warps.
+ *
+ * Global memory is read and written with a stride of the team's size; the order
+ * in which a network gets its input does not matter, and the output is turned
+ * around in shared memory.  Rows of it are swizzled or padded so that the threads
+ * of a warp use different banks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ARRAY_TEAM_CUH
+#define GS_ARRAY_TEAM_CUH
+
+#include "array_codes.cuh"
+
+namespace gpusort
+{
+
+constexpr int warp_size = 32;
+
+template <typename Code, int Threads, int R>
+struct Team
+{
+  static_assert(R >= 2 && (R & (R - 1)) == 0, "registers of a team");
+
+  static constexpr u32 threads = Threads;
+  static constexpr u32 capacity = threads * R;
+  static constexpr bool turns = R == warp_size && Threads >= 8;
+
+  // The threads that share memory: the team, or the warp that its lanes are
+  // of.  Codes of it that they need, of any contents.
+  static constexpr u32 group = Threads < warp_size ? warp_size : Threads;
+  static constexpr u32 row = turns ? R + 1 : R;
+  static constexpr u32 shared_codes = group * row;
+
+  static __device__ __forceinline__ void sync()
+  {
+    if (group == warp_size)
+      __syncwarp();
+    else
+      __syncthreads();
+  }
+
+  // Batcher's odd-even merge sort.
+  static __device__ __forceinline__ void sort_registers(Code (&x)[R])
+  {
+#pragma unroll
+    for (int p = 1; p < R; p *= 2)
+#pragma unroll
+      for (int k = p; k >= 1; k /= 2)
+#pragma unroll
+        for (int i = 0; i < R; i++)
+          if (i >= k % p && (i - k % p) / k % 2 == 0 && i + k < R && i / (2 * p) == (i + k) / (2 * p))
+            order(x[i], x[i + k]);
+  }
+
+  // Half-cleaners for registers at distance `from` and below.
+  template <int From, int Count>
+  static __device__ __forceinline__ void clean_registers(Code (&x)[Count])
+  {
+#pragma unroll
+    for (int d = From; d >= 1; d /= 2)
+#pragma unroll
+      for (int i = 0; i < Count; i++)
+        if ((i & d) == 0)
+          order(x[i], x[i + d]);
+  }
+
+  // Compares registers with those of the thread at t ^ mask, mirrored if Mirror.
+  template <bool Mirror>
+  static __device__ __forceinline__ void compare_lanes(Code (&x)[R], u32 mask, bool lower)
+  {
+    if constexpr (Mirror)
+    {
+#pragma unroll
+      for (int r = 0; r < R / 2; r++)
+      {
+        Code y = shuffle_xor(x[R - 1 - r], mask);
+        Code z = shuffle_xor(x[r], mask);
+
+        x[r] = keep(x[r], y, lower);
+        x[R - 1 - r] = keep(x[R - 1 - r], z, lower);
+      }
+    }
+    else
+    {
+#pragma unroll
+      for (int r = 0; r < R; r++)
+        x[r] = keep(x[r], shuffle_xor(x[r], mask), lower);
+    }
+  }
+
+  // The same with a thread of another warp.
+  static __device__ __forceinline__ void compare_warps(Code (&x)[R], Code *shared, u32 t, u32 mask,
+                                                       bool mirror, bool lower)
+  {
+    sync();
+#pragma unroll
+    for (int r = 0; r < R; r++)
+      shared[r * threads + t] = x[r];
+    sync();
+
+    const Code *other = shared + (t ^ mask);
+
+    if (mirror)
+    {
+#pragma unroll
+      for (int r = 0; r < R; r++)
+        x[r] = keep(x[r], other[(R - 1 - r) * threads], lower);
+    }
+    else
+    {
+#pragma unroll
+      for (int r = 0; r < R; r++)
+        x[r] = keep(x[r], other[r * threads], lower);
+    }
+  }
+
+  // All comparisons between lanes of a merge of 2 * Half lanes, of those from
+  // distance Half on, the first one mirrored if Mirror.
+  template <int Half, bool Mirror>
+  static __device__ __forceinline__ void merge_turned(Code (&x)[R], Code *shared, u32 lane)
+  {
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < R; r++)
+      shared[lane * row + r] = x[r];
+    __syncwarp();
+
+    // Register a is what lane a had in register `lane`, or in its mirror image.
+    const Code *straight = shared + lane;
+    const Code *mirrored = shared + (R - 1 - lane);
+
+#pragma unroll
+    for (int a = 0; a < R; a++)
+      x[a] = Mirror && (a & Half) != 0 ? mirrored[a * row] : straight[a * row];
+    if (Mirror)
+    {
+#pragma unroll
+      for (int a = 0; a < R; a++)
+        if ((a & Half) == 0)
+          order(x[a], x[a ^ (2 * Half - 1)]);
+      clean_registers<Half / 2>(x);
+    }
+    else
+      clean_registers<Half>(x);
+    __syncwarp();
+#pragma unroll
+    for (int a = 0; a < R; a++)
+      shared[a * row + lane] = x[a];
+    __syncwarp();
+#pragma unroll
+    for (int r = 0; r < R; r++)
+      x[r] = shared[lane * row + r];
+  }
+
+  // Sorts the team's codes: its thread t's register r gets that of rank t * R + r.
+  // `shared` is the group's, and t the number of the thread in the group.
+  static __device__ __forceinline__ void sort(Code (&x)[R], Code *shared, u32 t)
+  {
+    constexpr u32 lanes = Threads < warp_size ? Threads : warp_size;
+    constexpr u32 plain = turns ? 4 : lanes; // the widest merge that does not turn
+    u32 lane = t % warp_size;
+    Code *own = shared + (t - lane) * row;
+
+    sort_registers(x);
+#pragma unroll(R <= 8 ? 8 : 1)
+    for (u32 width = 2; width <= plain; width *= 2)
+    {
+      compare_lanes<true>(x, width - 1, (t & (width / 2)) == 0);
+#pragma unroll(R <= 8 ? 8 : 1)
+      for (u32 d = width / 4; d >= 1; d /= 2)
+        compare_lanes<false>(x, d, (t & d) == 0);
+      clean_registers<R / 2>(x);
+    }
+    if constexpr (turns)
+    {
+      merge_turned<4, true>(x, own, lane);
+      clean_registers<R / 2>(x);
+      if constexpr (lanes >= 16)
+      {
+        merge_turned<8, true>(x, own, lane);
+        clean_registers<R / 2>(x);
+      }
+      if constexpr (lanes >= 32)
+      {
+        merge_turned<16, true>(x, own, lane);
+        clean_registers<R / 2>(x);
+      }
+    }
+#pragma unroll 1
+    for (u32 width = 2 * warp_size; width <= threads; width *= 2)
+    {
+      compare_warps(x, shared, t, width - 1, true, (t & (width / 2)) == 0);
+#pragma unroll 1
+      for (u32 d = width / 4; d >= warp_size; d /= 2)
+        compare_warps(x, shared, t, d, false, (t & d) == 0);
+      if constexpr (turns)
+      {
+        sync(); // a warp's part is its own again
+        merge_turned<16, false>(x, own, lane);
+      }
+      else
+      {
+#pragma unroll 1
+        for (u32 d = warp_size / 2; d >= 1; d /= 2)
+          compare_lanes<false>(x, d, (t & d) == 0);
+      }
+      clean_registers<R / 2>(x);
+    }
+  }
+
+  // Where the code of a rank lies in shared memory while codes are handed out.
+  static __device__ __forceinline__ u32 place(u32 rank)
+  {
+    constexpr u32 banks = 128 / sizeof(Code);
+
+    return rank ^ (rank / banks % banks);
+  }
+
+  // Loads the array of the team; t is the number of the thread in the group.
+  template <typename T>
+  static __device__ __forceinline__ void load_as(Code (&x)[R], const char *array, u32 n, u32 t)
+  {
+#pragma unroll
+    for (int r = 0; r < R; r++)
+      if (r * threads + t < n)
+        x[r] = load_bits<Code>(reinterpret_cast<const T *>(array), r * threads + t);
+  }
+
+  static __device__ __forceinline__ void load(Code (&x)[R], const char *array, u32 n, const CodeMap &map,
+                                              u32 t)
+  {
+    t %= threads;
+    if constexpr (sizeof(Code) > 4)
+      load_as<Code>(x, array, n, t);
+    else if (map.bytes == 4)
+      load_as<u32>(x, array, n, t);
+    else if (map.bytes == 2)
+      load_as<u16>(x, array, n, t);
+    else
+      load_as<u8>(x, array, n, t);
+#pragma unroll
+    for (int r = 0; r < R; r++)
+      x[r] = r * threads + t < n ? encode(x[r], map) : CodeTraits<Code>::highest();
+  }
+
+  static __device__ __forceinline__ void store(Code (&x)[R], Code *shared, char *array, u32 n,
+                                               const CodeMap &map, u32 t)
+  {
+    sync();
+#pragma unroll
+    for (int r = 0; r < R; r++)
+      shared[place(t * R + r)] = x[r];
+    sync();
+
+    u32 first = t / threads * capacity;
+
+#pragma unroll
+    for (int r = 0; r < R; r++)
+    {
+      u32 i = r * threads + t % threads;
+
+      if (i < n)
+        store_code(array, i, map, shared[place(first + i)]);
+    }
+  }
+};
+
+} // namespace gpusort
+
+#endif // GS_ARRAY_TEAM_CUH

@@ -1,0 +1,15 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_arrays_16.cu
+ *	  Sorting arrays whose elements have codes of 16 bytes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "array_sorter_impl.cuh"
+
+namespace gpusort
+{
+
+template struct ArraySorter<Wide>;
+
+} // namespace gpusort
