@@ -38,7 +38,8 @@ sub direction
 sub random_key
 {
 	my ($table, $using_allowed) = @_;
-	my $column = pick(@{ $table->{columns} });
+	my @long = grep { $_->{long} } @{ $table->{columns} };
+	my $column = @long && chance(0.5) ? pick(@long) : pick(@{ $table->{columns} });
 	my $key = { expr => $column->{name}, type => $column->{type}, label => $column->{label}, column => $column };
 
 	if ($column->{type}{exprs} && chance(0.25))

@@ -30,16 +30,18 @@ sub sql_value
 
 sub random_column
 {
-	my ($name, $type, $long_allowed) = @_;
+	my ($name, $type, $long_chance) = @_;
 	my $column = { name => $name, type => $type, label => $type->{label} };
 
 	$column->{definition} = "$name $type->{sql}";
 	if ($type->{collates} && $type->{label} ne 'domain')
 	{
-		$column->{definition} .= ' COLLATE ' . random_collation() if chance(0.5);
+		# longer than a key only those are sorted that are their own keys
+		$column->{definition} .= ' COLLATE ' . ($long_chance == 1 ? pick('"C"', '"C"', 'fuzz_icu', 'fuzz_en') : random_collation())
+		  if chance(0.5) || $long_chance == 1;
 	}
 	$column->{nulls} = weighted(0, 4, 0.05, 4, 0.5, 1, 1, 0.2);
-	if ($type->{formula} && chance(0.35))
+	if ($type->{formula} && $long_chance < 1 && chance(0.35))
 	{
 		$column->{formula} = $type->{formula};
 		return $column;
@@ -47,7 +49,7 @@ sub random_column
 
 	my $size = weighted(1, 1, between(2, 4), 3, between(5, 25), 4, between(50, 300), 3);
 	my @values = map { chance(0.5) ? pick(@{ $type->{nasty} }) : $type->{random}->() } 1 .. $size;
-	if ($long_allowed && $type->{long} && chance(0.3))
+	if ($type->{long} && chance($long_chance))
 	{
 		push @values, @{ $type->{long} };
 		$column->{long} = 1;
@@ -163,17 +165,18 @@ sub random_table
 	my $n_columns = weighted(between(1, 3), 4, between(3, 7), 4, between(8, 12), 2);
 
 	$table->{rows} = weighted(between(0, 1), 2, between(2, 50), 8, between(50, 700), 16, between(700, 4000), 26, between(4000, 20000), 13);
-	my $long_allowed = $table->{rows} <= 700;
+	my $long_chance = $table->{rows} <= 700 ? 0.3 : 0;
+	my $long_table = $long_chance > 0 && chance(0.2);
 	for my $i (1 .. $n_columns)
 	{
-		my $type = $i > 1 && chance(0.2) ? payload_type() : random_type();
+		my $long = $i == 1 && $long_table;
+		my $type = $long ? long_type() : $i > 1 && chance(0.2) ? payload_type() : random_type();
 
-		push @{ $table->{columns} }, random_column("c$i", $type, $long_allowed);
+		push @{ $table->{columns} }, random_column("c$i", $type, $long ? 1 : $long_chance);
 	}
 	$table->{columns}[-1]{added} = 1 if $n_columns > 1 && chance(0.2);
 	$table->{dropped} = chance(0.3) ? between(1, 3) : 0;
 	$table->{partitions} = between(2, 4) if chance(0.2);
-	$table->{long} = grep { $_->{long} } @{ $table->{columns} };
 
 	my @sortable = grep { !$_->{added} } @{ $table->{columns} };
 	$table->{order} = weighted('s.i', 6, 's.i DESC', 1, @sortable ? (pick(@sortable)->{name} . pick('', ' DESC') . ', s.i', 2) : ());

@@ -25,7 +25,7 @@ use utf8;
 use FuzzRandom;
 
 use base 'Exporter';
-our @EXPORT = qw(random_type random_collation payload_type result_type);
+our @EXPORT = qw(random_type long_type random_collation payload_type result_type);
 
 # Letters whose order, or whose lack of one, has been somebody's mistake
 my @alphabets = (
@@ -108,7 +108,7 @@ my @text_exprs = (
 sub text_long
 {
 	my $letter = quote(pick('x', 'a-', "\x{e9}", '1', "\x{ac00}"));
-	my $at = pick(1000, 2700, 3000, 4090, 8185, 8190, 20000, 120000);
+	my $at = pick(1000, 2700, 3000, 4090, 8185, 8190, 8190, 20000, 120000);
 
 	return map {
 		my $tail = pick("''", "'a'", "'b'", "'-'", "'B'");
@@ -388,24 +388,37 @@ sub make_domain
 	return { %$type, sql => $name, label => 'domain' };
 }
 
+# An element of an array's literal
+sub element_random
+{
+	my ($type) = @_;
+	my $value = chance(0.15) ? undef : chance(0.6) ? pick(@{ $type->{nasty} }) : $type->{random}->();
+
+	return 'NULL' if !defined $value || ref $value;
+	$value =~ s/(["\\])/\\$1/g;
+	return "\"$value\"";
+}
+
+# The same elements in other shapes, or nearly so: what tells arrays apart last
+sub array_variants
+{
+	my ($x, $y) = map { element_random($_[0]) } 1 .. 2;
+
+	return ("{$x}", "{$x,$y}", "[0:1]={$x,$y}", "[-1:0]={$x,$y}", "[2:3]={$x,$y}", "{{$x,$y}}", "{{$x},{$y}}", "[1:1][0:1]={{$x,$y}}",
+		"[0:0][1:2]={{$x,$y}}", "{$x,$y,NULL}", "{NULL,$x}", "{$y,$x}", "{{{$x,$y}}}");
+}
+
 # An array's literal, of any shape
 sub array_random
 {
 	my ($type) = @_;
-	my $element = sub {
-		my $value = chance(0.15) ? undef : chance(0.6) ? pick(@{ $type->{nasty} }) : $type->{random}->();
-
-		return 'NULL' if !defined $value || ref $value;
-		$value =~ s/(["\\])/\\$1/g;
-		return "\"$value\"";
-	};
 	my $n = weighted(0, 1, 1, 3, 2, 3, 3, 2, 4, 2, 6, 1, 40, 0.3);
 
 	return '{}' if $n == 0;
 	my @sizes = $n == 4 && chance(0.4) ? (2, 2) : $n == 6 && chance(0.5) ? (pick([ 2, 3 ], [ 3, 2 ]))->@* : ($n);
 	@sizes = (1, @sizes) if chance(0.12);
 	@sizes = (@sizes, 1) if chance(0.08);
-	my @parts = map { $element->() } 1 .. $n;
+	my @parts = map { element_random($type) } 1 .. $n;
 	for my $size (reverse @sizes)
 	{
 		my @groups;
@@ -421,7 +434,7 @@ sub make_array
 {
 	my ($element) = @_;
 	my $type = {
-		sql => "$element->{sql}\[]", cast => $element->{max} ? '::text[]' : '', nasty => [ '{}', '{}', '{NULL}', '{NULL,NULL}' ], random => sub { array_random($element) },
+		sql => "$element->{sql}\[]", cast => $element->{max} ? '::text[]' : '', nasty => [ '{}', '{}', '{NULL}', '{NULL,NULL}', array_variants($element) ], random => sub { array_random($element) },
 		collates => $element->{collates}, left => $element->{left}, label => 'array', of => $element,
 		exprs => [ [ 'cardinality(%s)', 'plain' ], [ 'array_upper(%s, 1)', 'plain' ], [ '%s[1:2]', 'same' ] ] };
 	my $formula = $element->{formula};
@@ -453,6 +466,14 @@ sub random_type
 	# int2vector and oidvector have no arrays that literals could be written for so
 	return $type if $name =~ /vector/ || !chance(0.15);
 	return make_array($type);
+}
+
+# A type with values that are longer than keys can be
+sub long_type
+{
+	my $name = pick('text', 'text', 'varchar', 'bytea', 'numeric', 'varbit');
+
+	return $name eq 'varchar' ? { %{ text_type('varchar', 10000) }, label => $name } : { %{ $scalars{$name}->() }, label => $name };
 }
 
 # A type of columns that are only carried along
