@@ -505,7 +505,7 @@ sort_chunk(GsArrayStream *stream, const ArrayGroup *group, const BatchChunk *chu
 
 		CHECK_FOR_INTERRUPTS();
 		gs_host_sort_elements(group->elem, group->descending, chunk->memory + record->row_off,
-							  record->row_len / group->elem_bytes, stream->sort_scratch);
+							  record->row_len / group->elem_bytes, stream->sort_scratch, NULL);
 	}
 }
 

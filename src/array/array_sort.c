@@ -373,6 +373,12 @@ gs_array_place_nulls(ArrayType *array, bool nulls_first)
 	return values;
 }
 
+static void
+check_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
 /* Sort the values of an array of one dimension where they lie. */
 static void
 sort_bytes(const GsArraySorter *sorter, ArrayType *array, bool nulls_first)
@@ -384,7 +390,8 @@ sort_bytes(const GsArraySorter *sorter, ArrayType *array, bool nulls_first)
 		n = gs_array_place_nulls(array, nulls_first);
 	scratch = MemoryContextAllocHuge(CurrentMemoryContext,
 									 (Size) n * gs_elem_bytes(sorter->elem));
-	gs_host_sort_elements(sorter->elem, sorter->descending, ARR_DATA_PTR(array), n, scratch);
+	gs_host_sort_elements(sorter->elem, sorter->descending, ARR_DATA_PTR(array), n, scratch,
+						  check_interrupts);
 	pfree(scratch);
 }
 

@@ -7,7 +7,8 @@
  *
  *	  GS_CODE		  the integer type
  *	  GS_CODE_SORT	  name of the function to be made:
- *					  void GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch)
+ *					  void GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch,
+ *									   void (*tick) (void))
  *	  GS_CODE_DIGITS  bytes of GS_CODE that a radix sort has to pass over
  *	  GS_CODE_RADIX	  numbers from which on it is the faster one
  *
@@ -48,7 +49,7 @@ GS_CODE_INSERT(GS_CODE *codes, size_t n)
 }
 
 static void
-GS_CODE_MERGE(GS_CODE *codes, size_t n, GS_CODE *scratch)
+GS_CODE_MERGE(GS_CODE *codes, size_t n, GS_CODE *scratch, void (*tick) (void))
 {
 	GS_CODE    *from = codes;
 	GS_CODE    *to = scratch;
@@ -59,6 +60,8 @@ GS_CODE_MERGE(GS_CODE *codes, size_t n, GS_CODE *scratch)
 	{
 		GS_CODE    *other = from;
 
+		if (tick)
+			tick();
 		for (size_t i = 0; i < n; i += 2 * run)
 		{
 			GS_CODE    *a = from + i;
@@ -90,7 +93,7 @@ GS_CODE_MERGE(GS_CODE *codes, size_t n, GS_CODE *scratch)
 
 #if GS_CODE_DIGITS > 0
 static void
-GS_CODE_DIGIT_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch)
+GS_CODE_DIGIT_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch, void (*tick) (void))
 {
 	uint32_t	counts[GS_CODE_DIGITS][256];
 	GS_CODE    *from = codes;
@@ -110,6 +113,8 @@ GS_CODE_DIGIT_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch)
 		uint32_t	first = 0;
 		GS_CODE    *other = from;
 
+		if (tick)
+			tick();
 		if (count[(uint8_t) (from[0] >> (8 * d))] == n)
 			continue;
 		for (int digit = 0; digit < 256; digit++)
@@ -134,7 +139,7 @@ GS_CODE_DIGIT_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch)
 #endif
 
 static void
-GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch)
+GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch, void (*tick) (void))
 {
 	size_t		i = 1;
 
@@ -145,11 +150,11 @@ GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch)
 #if GS_CODE_DIGITS > 0
 	if (n >= GS_CODE_RADIX)
 	{
-		GS_CODE_DIGIT_SORT(codes, n, scratch);
+		GS_CODE_DIGIT_SORT(codes, n, scratch, tick);
 		return;
 	}
 #endif
-	GS_CODE_MERGE(codes, n, scratch);
+	GS_CODE_MERGE(codes, n, scratch, tick);
 }
 
 #undef GS_CODE

@@ -72,47 +72,47 @@ __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
 #define SIGN8 UINT64_C(0x8000000000000000)
 
 static void
-sort_1(uint8_t *a, size_t n, uint8_t flip, void *scratch)
+sort_1(uint8_t *a, size_t n, uint8_t flip, void *scratch, GsHostTick tick)
 {
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
-	sort_codes_1(a, n, scratch);
+	sort_codes_1(a, n, scratch, tick);
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
 }
 
 static void
-sort_2(uint16_t *a, size_t n, uint16_t flip, void *scratch)
+sort_2(uint16_t *a, size_t n, uint16_t flip, void *scratch, GsHostTick tick)
 {
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
-	sort_codes_2(a, n, scratch);
+	sort_codes_2(a, n, scratch, tick);
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
 }
 
 static void
-sort_4(uint32_t *a, size_t n, uint32_t flip, void *scratch)
+sort_4(uint32_t *a, size_t n, uint32_t flip, void *scratch, GsHostTick tick)
 {
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
-	sort_codes_4(a, n, scratch);
+	sort_codes_4(a, n, scratch, tick);
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
 }
 
 static void
-sort_8(uint64_t *a, size_t n, uint64_t flip, void *scratch)
+sort_8(uint64_t *a, size_t n, uint64_t flip, void *scratch, GsHostTick tick)
 {
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
-	sort_codes_8(a, n, scratch);
+	sort_codes_8(a, n, scratch, tick);
 	for (size_t i = 0; i < n; i++)
 		a[i] ^= flip;
 }
 
 static void
-sort_float4(uint32_t *a, size_t n, uint32_t flip, void *scratch)
+sort_float4(uint32_t *a, size_t n, uint32_t flip, void *scratch, GsHostTick tick)
 {
 	for (size_t i = 0; i < n; i++)
 	{
@@ -120,7 +120,7 @@ sort_float4(uint32_t *a, size_t n, uint32_t flip, void *scratch)
 
 		a[i] = ((x ^ ((0 - (x >> 31)) | SIGN4)) - FLOAT4_BIAS) ^ flip;
 	}
-	sort_codes_4(a, n, scratch);
+	sort_codes_4(a, n, scratch, tick);
 	for (size_t i = 0; i < n; i++)
 	{
 		uint32_t	y = (a[i] ^ flip) + FLOAT4_BIAS;
@@ -130,7 +130,7 @@ sort_float4(uint32_t *a, size_t n, uint32_t flip, void *scratch)
 }
 
 static void
-sort_float8(uint64_t *a, size_t n, uint64_t flip, void *scratch)
+sort_float8(uint64_t *a, size_t n, uint64_t flip, void *scratch, GsHostTick tick)
 {
 	for (size_t i = 0; i < n; i++)
 	{
@@ -138,7 +138,7 @@ sort_float8(uint64_t *a, size_t n, uint64_t flip, void *scratch)
 
 		a[i] = ((x ^ ((0 - (x >> 63)) | SIGN8)) - FLOAT8_BIAS) ^ flip;
 	}
-	sort_codes_8(a, n, scratch);
+	sort_codes_8(a, n, scratch, tick);
 	for (size_t i = 0; i < n; i++)
 	{
 		uint64_t	y = (a[i] ^ flip) + FLOAT8_BIAS;
@@ -159,19 +159,20 @@ swap_16(Code16 x)
 }
 
 static void
-sort_16(Code16 *a, size_t n, uint64_t flip, void *scratch)
+sort_16(Code16 *a, size_t n, uint64_t flip, void *scratch, GsHostTick tick)
 {
 	Code16		flip_16 = (Code16) flip << 64 | flip;
 
 	for (size_t i = 0; i < n; i++)
 		a[i] = swap_16(a[i]) ^ flip_16;
-	sort_codes_16(a, n, scratch);
+	sort_codes_16(a, n, scratch, tick);
 	for (size_t i = 0; i < n; i++)
 		a[i] = swap_16(a[i] ^ flip_16);
 }
 
 void
-gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n, void *scratch)
+gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n, void *scratch,
+					  GsHostTick tick)
 {
 	uint64_t	flip = descending ? UINT64_MAX : 0;
 
@@ -182,31 +183,31 @@ gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n, vo
 		case GS_ELEM_NONE:
 			break;
 		case GS_ELEM_UINT1:
-			sort_1(elements, n, (uint8_t) flip, scratch);
+			sort_1(elements, n, (uint8_t) flip, scratch, tick);
 			break;
 		case GS_ELEM_INT2:
-			sort_2(elements, n, (uint16_t) flip ^ SIGN2, scratch);
+			sort_2(elements, n, (uint16_t) flip ^ SIGN2, scratch, tick);
 			break;
 		case GS_ELEM_INT4:
-			sort_4(elements, n, (uint32_t) flip ^ SIGN4, scratch);
+			sort_4(elements, n, (uint32_t) flip ^ SIGN4, scratch, tick);
 			break;
 		case GS_ELEM_UINT4:
-			sort_4(elements, n, (uint32_t) flip, scratch);
+			sort_4(elements, n, (uint32_t) flip, scratch, tick);
 			break;
 		case GS_ELEM_FLOAT4:
-			sort_float4(elements, n, (uint32_t) flip, scratch);
+			sort_float4(elements, n, (uint32_t) flip, scratch, tick);
 			break;
 		case GS_ELEM_INT8:
-			sort_8(elements, n, flip ^ SIGN8, scratch);
+			sort_8(elements, n, flip ^ SIGN8, scratch, tick);
 			break;
 		case GS_ELEM_UINT8:
-			sort_8(elements, n, flip, scratch);
+			sort_8(elements, n, flip, scratch, tick);
 			break;
 		case GS_ELEM_FLOAT8:
-			sort_float8(elements, n, flip, scratch);
+			sort_float8(elements, n, flip, scratch, tick);
 			break;
 		case GS_ELEM_BYTES16:
-			sort_16(elements, n, flip, scratch);
+			sort_16(elements, n, flip, scratch, tick);
 			break;
 	}
 }
@@ -247,7 +248,7 @@ gs_host_sort_arrays(const GsSortSpec *spec, void *chunk, uint32_t data_bytes, ui
 		const GsRecord *record = gs_chunk_record(chunk, spec->chunk_bytes, i);
 
 		gs_host_sort_elements(spec->elem, spec->descending, (char *) chunk + record->row_off,
-							  record->row_len / elem_bytes, scratch);
+							  record->row_len / elem_bytes, scratch, NULL);
 	}
 	free(scratch);
 	if (__atomic_load_n(cancel, __ATOMIC_RELAXED) != 0)

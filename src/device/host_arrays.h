@@ -13,13 +13,17 @@
 
 #include "device.h"
 
+/* Called now and then by a long sort; need not return. */
+typedef void (*GsHostTick) (void);
+
 /*
  * Sort n elements in place, in the order that device.h tells; n is at most
  * UINT32_MAX.  Both addresses are multiples of the element's size, or of 8
- * where that is larger; scratch has room for n elements.
+ * where that is larger; scratch has room for n elements.  tick may be NULL; if it
+ * does not return, the elements are lost.
  */
 extern void gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n,
-								  void *scratch);
+								  void *scratch, GsHostTick tick);
 
 /*
  * Sort the arrays of a chunk, as GsDeviceOps.sort_arrays is to; *bytes is set to
