@@ -10,6 +10,8 @@
 # Medians in ms; scan is the same query with the array as it is, "alone" is
 # gpu_sort_array() in the process, without GpuArraySort.  For the other settings see
 # lib.sh.
+#
+#	test/bench/arrays.sh [NAME]...		only the lines whose names match: "f20 rows"
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -20,6 +22,7 @@ elements()
 }
 bench_load f20 "${BENCH_SMALL:-1000000}" "id int, a float4[]" "$(elements 20)"
 bench_load f1000 "${BENCH_LARGE:-200000}" "id int, a float4[]" "$(elements 1000)"
+bench_ready
 
 stock="gpusort.enabled=off"
 ours="gpusort.enabled=on"
@@ -32,6 +35,7 @@ printf '%-6s %-5s | %8s %8s | %8s %8s %8s %8s | %8s %8s | %8s %8s\n' \
 	table query scan 'scan p' 'pg s' 'pg p' 'alone s' 'alone p' 'ours s' 'ours p' 'faster s' 'faster p'
 for t in f20 f1000; do
 	for query in rows sum; do
+		bench_wanted "$t $query" || continue
 		sql()
 		{
 			[ "$query" = rows ] && echo "SELECT id, $1 FROM $t" || echo "SELECT sum(($1)[7]) FROM $t"

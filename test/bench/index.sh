@@ -10,6 +10,8 @@
 # gpusort's phases in the last run, and a comparison of the indexes, page by
 # page.  With BENCH_SERIAL=no PostgreSQL builds en_US indexes with workers only, as
 # it takes minutes without.  For the other settings see lib.sh.
+#
+#	test/bench/index.sh [NAME]...		only the lines whose names match: "plain f (id)"
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -18,6 +20,7 @@ bench_load_paths f "${BENCH_PATHS:-10000000}"
 bench_load_words w "${BENCH_WORDS:-10000000}"
 bench_sql -c "CREATE EXTENSION amcheck" -c "CREATE EXTENSION pageinspect" \
 	-c "ALTER TABLE f SET (parallel_workers = 8)" -c "ALTER TABLE w SET (parallel_workers = 8)" || exit 1
+bench_ready
 
 common="maintenance_work_mem=8GB client_min_messages=debug1"
 stock="gpusort.index_build=off $common"
@@ -45,6 +48,7 @@ echo
 printf '%-34s | %8s %8s %8s | %8s %8s | %7s %7s\n' index 'pg 0' 'pg 8' best 'ours 0' 'ours 8' faster "/pg 0"
 : >"$work/lines"
 while read -r kind table columns; do
+	bench_wanted "$kind $table ($columns)" || continue
 	ddl="CREATE $([ "$kind" = unique ] && echo UNIQUE) INDEX i ON $table ($columns)"
 	if [[ "${BENCH_SERIAL:-yes}" = no && "$columns" = *en_US* ]]; then
 		s0=
@@ -78,6 +82,7 @@ echo
 echo "pages compared with PostgreSQL's, but for LSN and checksum:"
 for columns in 'p COLLATE "C"' 'p COLLATE "en_US.utf8"'; do
 	for t in f w; do
+		bench_wanted "plain $t ($columns)" || continue
 		{
 			bench_settings "gpusort.index_build=off maintenance_work_mem=8GB"
 			echo "CREATE INDEX i_stock ON $t ($columns);"

@@ -4,6 +4,8 @@
 #	bench_begin				build, install, start the server
 #	bench_load_paths TABLE ROWS, bench_load_words TABLE ROWS
 #	bench_load TABLE ROWS COLUMNS EXPRESSIONS	rows made by SQL, i = 1 .. ROWS
+#	bench_ready				data are loaded: timing begins
+#	bench_wanted NAME		does the command line ask for NAME?
 #	bench_time SETTINGS SQL	median ms of BENCH_RUNS runs, by EXPLAIN (ANALYZE,
 #							TIMING OFF); SETTINGS are "name=value" words
 #	bench_copy_time SETTINGS SQL	the same for COPY (SQL) TO '/dev/null', by clock
@@ -12,6 +14,8 @@
 #	BENCH_DEVICE=cuda|host	default: cuda where there is a GPU
 #	BENCH_FILE=file			lines to sort instead of the distribution's paths
 #	BENCH_RUNS=3
+#	BENCH_LOCK=file			benchmarks that are started side by side with the same
+#							file set up together, but time one after the other
 #	PG_CONFIG, CUDA, CUDA_ARCH	as for the Makefile
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -40,6 +44,7 @@ bench_begin()
 {
 	local arch memory_mb
 
+	bench_names=("$@")
 	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
 		tr -d '. ' | grep -xE '[0-9]+' | sort -u | tr '\n' ' ')
 	device=${BENCH_DEVICE:-$([ -n "$arch" ] && echo cuda || echo host)}
@@ -130,6 +135,25 @@ bench_load()
 		wait "$pid" || exit 1
 	done
 	bench_settle "$table"
+}
+
+bench_ready()
+{
+	[ -n "${BENCH_LOCK-}" ] || return 0
+	exec 7>"$BENCH_LOCK"
+	interruptible flock 7
+}
+
+# With arguments, only what contains one of them is timed
+bench_wanted()
+{
+	local pattern
+
+	[ ${#bench_names[@]} -gt 0 ] || return 0
+	for pattern in "${bench_names[@]}"; do
+		case $1 in *"$pattern"*) return 0 ;; esac
+	done
+	return 1
 }
 
 bench_settings()

@@ -18,6 +18,7 @@ bench_load_paths f "${BENCH_PATHS:-10000000}"
 bench_load_words w "${BENCH_WORDS:-10000000}"
 bench_sql -c "CREATE TABLE f100k AS SELECT * FROM f LIMIT 100000" || exit 1
 bench_settle f100k
+bench_ready
 
 stock="gpusort.enabled=off"
 serial="max_parallel_workers_per_gather=0"

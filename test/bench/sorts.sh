@@ -16,19 +16,8 @@ set -u
 bench_begin "$@"
 bench_load_paths f "${BENCH_PATHS:-10000000}"
 bench_load_words w "${BENCH_WORDS:-10000000}"
+bench_ready
 
-wanted()
-{
-	local pattern
-
-	[ $# -gt 1 ] || return 0
-	for pattern in "${@:2}"; do
-		case $1 in *$pattern*) return 0 ;; esac
-	done
-	return 1
-}
-
-names=("$@")
 stock="gpusort.enabled=off statement_timeout=$((${BENCH_PATIENCE:-30} * 1000))"
 ours="gpusort.enabled=on gpusort.force=on work_mem=64MB"
 
@@ -42,7 +31,7 @@ row()
 {
 	local name=$1 extra=$2 sql=$3 best=-1 workers memory t mine=-1
 
-	wanted "$name" "${names[@]}" || return
+	bench_wanted "$name" || return
 	for workers in 0 8; do
 		for memory in 64MB 8GB; do
 			t=$(measure "$stock $extra max_parallel_workers_per_gather=$workers work_mem=$memory" "$sql")
@@ -72,18 +61,18 @@ done
 row "merge join f, w" "enable_hashjoin=off enable_nestloop=off" \
 	"SELECT count(*) FROM f JOIN w ON f.p COLLATE \"C\" = w.p COLLATE \"C\""
 
-if wanted "n ORDER BY numeric" "${names[@]}"; then
+if bench_wanted "n ORDER BY numeric"; then
 	bench_load n "${BENCH_NUMERICS:-10000000}" "id int, v numeric" \
 		"i, (hashint4(i)::numeric * 1000 + i % 7) / 100"
 	row "n ORDER BY numeric" "" "SELECT id, v FROM n ORDER BY v"
 	row "n ORDER BY numeric DESC, id" "" "SELECT id, v FROM n ORDER BY v DESC, id"
 fi
-if wanted "a ORDER BY float4[20]" "${names[@]}"; then
+if bench_wanted "a ORDER BY float4[20]"; then
 	bench_load a "${BENCH_ARRAYS:-5000000}" "id int, v float4[]" \
 		"i, ARRAY(SELECT (hashint4(i * 20 + j) % 1000000)::float4 / 7 FROM generate_series(1, 20) AS j)"
 	row "a ORDER BY float4[20]" "" "SELECT id, v FROM a ORDER BY v"
 fi
-if wanted "h ORDER BY Hangul en_US" "${names[@]}"; then
+if bench_wanted "h ORDER BY Hangul en_US"; then
 	bench_load h "${BENCH_HANGUL:-1000000}" "id int, p text" \
 		"i, (SELECT string_agg(chr(44032 + abs(hashint4(i * 8 + j)) % 11172), '') FROM generate_series(1, 8) AS j)"
 	BENCH_RUNS=1 row "h ORDER BY Hangul en_US" "" "SELECT id, p FROM h ORDER BY p COLLATE \"en_US.utf8\""
