@@ -143,6 +143,7 @@ INSERT INTO arrays_queries (query) VALUES
 	('SELECT x.id, (SELECT sum((gpu_sort_array(y.b))[x.k]) FROM arrays_stored z, arrays_t y WHERE y.id <= x.k AND z.id < 3) AS s FROM arrays_t x WHERE x.id < 60'),
 	('SELECT x.id, y.s FROM arrays_t x, LATERAL (SELECT gpu_sort_array(y.b || x.id::int8) AS s FROM arrays_t y WHERE y.id < x.k OFFSET 0) y WHERE x.id < 60'),
 	('WITH c AS MATERIALIZED (SELECT id, gpu_sort_array(b) AS s FROM arrays_t) SELECT x.id, x.s, y.s AS t FROM c x JOIN c y ON x.id = y.id - 1'),
+	('WITH RECURSIVE r(n, a) AS (SELECT 1, ''{5,3,9}''::int[] UNION ALL SELECT n + 1, gpu_sort_array(a || -n) FROM r WHERE n < 60) SELECT * FROM r'),
 	('SELECT gpu_sort_array(b) AS s FROM arrays_t WHERE id < 50 UNION ALL SELECT gpu_sort_array(b, true) FROM arrays_t WHERE id > 1950'),
 	('SELECT id IN (SELECT (gpu_sort_array(b))[1] FROM arrays_t) AS s FROM arrays_t'),
 	('SELECT (gpu_sort_array(ARRAY[x, -x]))[1] AS s FROM generate_series(1, 500) AS x'),
@@ -229,6 +230,18 @@ CLOSE c;
 DECLARE c CURSOR FOR SELECT id, sum((gpu_sort_array(b))[1]) OVER (ORDER BY id) > 0 FROM arrays_t;
 FETCH 2 FROM c;
 ROLLBACK;
+-- what is open for out-of-line arrays outlives subtransactions that fail
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, sum(s[1]) OVER (ORDER BY id) FROM (SELECT id, gpu_sort_array(external) AS s FROM arrays_stored) s;
+SAVEPOINT s;
+FETCH 2 FROM c;
+ROLLBACK TO s;
+FETCH 2 FROM c;
+SAVEPOINT t;
+MOVE 20 FROM c;
+ROLLBACK TO t;
+FETCH 1 FROM c;
+COMMIT;
 -- a loop stops early
 DO $$
 DECLARE
