@@ -19,7 +19,7 @@
 #include "guc.h"
 
 bool		gs_guc_enabled = true;
-bool		gs_guc_index_build = false;
+bool		gs_guc_index_build = true;
 int			gs_guc_min_rows = 20000;
 int			gs_guc_wait_timeout_ms = 1000;
 
@@ -83,7 +83,7 @@ gs_guc_define(bool preloading)
 	DefineCustomBoolVariable("gpusort.index_build",
 							 "Lets gpusort build btree indexes.",
 							 NULL,
-							 &gs_guc_index_build, false,
+							 &gs_guc_index_build, true,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Sets the number of rows below which a sort stays in its own process.",
