@@ -9,8 +9,9 @@
  * Every participant forms index tuples and feeds them, with their keys, to one
  * session; the leader is one of the participants.
  *
- * All scans are parallel ones, those of the leader alone included: its
- * descriptor then lies in local memory.
+ * Scans of heaps are always parallel ones, those of the leader alone included:
+ * the descriptor then lies in local memory.  Other access methods may not know
+ * parallel scans, and are not asked for them where there are no workers.
  *
  * Where feeding fails the tuples are of no use to anybody, as the build will
  * begin again with PostgreSQL's.  There is no way to end a scan from within its
@@ -47,13 +48,14 @@
 #define KEY_WAL_USAGE	UINT64CONST(0x6770757300000003)
 #define KEY_BUFFERS		UINT64CONST(0x6770757300000004)
 
-/* What participants share; the parallel scan's descriptor follows. */
+/* What participants share; a parallel scan's descriptor follows. */
 typedef struct Shared
 {
 	Oid			heap;
 	Oid			index;
 	bool		concurrent;
 	bool		unique;			/* IndexInfo's: not always the index's own */
+	bool		parallel;		/* there is a parallel scan's descriptor */
 	GsSessionHandle session;
 
 	slock_t		mutex;			/* protects all that follows */
@@ -150,11 +152,17 @@ form_tuple(Participant *part, Datum *values, bool *isnull)
 	return tuple;
 }
 
+static inline bool
+is_heap(Relation table)
+{
+	return table->rd_tableam == GetHeapamTableAmRoutine();
+}
+
 /* No participant needs to go on. */
 static void
 stop_scan(Participant *part)
 {
-	if (part->heap->rd_tableam == GetHeapamTableAmRoutine())
+	if (is_heap(part->heap))
 	{
 		ParallelBlockTableScanDesc blocks = (ParallelBlockTableScanDesc) shared_scan(part->shared);
 
@@ -202,6 +210,7 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 			const GsKeyDesc *desc, Shared *shared, bool progress)
 {
 	Participant part = {0};
+	TableScanDesc scan = NULL;
 	double		heap_tuples;
 
 	if (client == NULL)
@@ -217,8 +226,9 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 										 ALLOCSET_DEFAULT_SIZES);
 	part.tuple = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
 
-	heap_tuples = table_index_build_scan(heap, index, info, true, progress, put_tuple, &part,
-										 table_beginscan_parallel(heap, shared_scan(shared)));
+	if (shared->parallel)
+		scan = table_beginscan_parallel(heap, shared_scan(shared));
+	heap_tuples = table_index_build_scan(heap, index, info, true, progress, put_tuple, &part, scan);
 	if (part.status == GS_FEED_OK)
 		part.status = gs_feeder_finish(part.feeder);
 
@@ -238,19 +248,21 @@ shared_size(Relation heap, Snapshot snapshot)
 
 static void
 init_shared(Shared *shared, Relation heap, Relation index, const IndexInfo *info,
-			const GsClient *client, Snapshot snapshot)
+			const GsClient *client, bool parallel, Snapshot snapshot)
 {
 	shared->heap = RelationGetRelid(heap);
 	shared->index = RelationGetRelid(index);
 	shared->concurrent = info->ii_Concurrent;
 	shared->unique = info->ii_Unique;
+	shared->parallel = parallel;
 	shared->session = gs_client_handle(client);
 	SpinLockInit(&shared->mutex);
 	shared->status = GS_FEED_OK;
 	shared->heap_tuples = 0;
 	shared->index_tuples = 0;
 	shared->broken_hot_chain = false;
-	table_parallelscan_initialize(heap, shared_scan(shared), snapshot);
+	if (parallel)
+		table_parallelscan_initialize(heap, shared_scan(shared), snapshot);
 }
 
 /*
@@ -286,7 +298,7 @@ begin_parallel(Leader *leader, Relation heap, Relation index, const IndexInfo *i
 	}
 
 	shared = shm_toc_allocate(context->toc, size);
-	init_shared(shared, heap, index, info, client, snapshot);
+	init_shared(shared, heap, index, info, client, true, snapshot);
 	shm_toc_insert(context->toc, KEY_SHARED, shared);
 	if (query_size > 0)
 	{
@@ -335,8 +347,8 @@ gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 		shared = begin_parallel(&leader, heap, index, info, client, snapshot, workers);
 	if (shared == NULL)
 	{
-		shared = palloc(shared_size(heap, snapshot));
-		init_shared(shared, heap, index, info, client, snapshot);
+		shared = palloc(is_heap(heap) ? shared_size(heap, snapshot) : sizeof(Shared));
+		init_shared(shared, heap, index, info, client, is_heap(heap), snapshot);
 	}
 	participate(heap, index, info, client, desc, shared, true);
 	if (leader.context)
