@@ -6,7 +6,7 @@
 # (BENCH_HANGUL rows, default 1 million).  PostgreSQL's best is the fastest of
 # serial and parallel (8 workers allowed), each with work_mem 64 MB and 8 GB;
 # where one of them takes more than BENCH_PATIENCE seconds (default 30) it is
-# left out.  Medians in ms; "-" in the last columns: gpusort does not take the
+# left out, and with BENCH_SERIAL=no the serial ones are.  Medians in ms; "-" in the last columns: gpusort does not take the
 # sort.
 #
 #	test/bench/sorts.sh [NAME]...		only the queries whose names match
@@ -34,6 +34,7 @@ row()
 	bench_wanted "$name" || return
 	for workers in 0 8; do
 		for memory in 64MB 8GB; do
+			[ "$workers" -gt 0 ] || [ "${BENCH_SERIAL:-yes}" = yes ] || continue
 			t=$(measure "$stock $extra max_parallel_workers_per_gather=$workers work_mem=$memory" "$sql")
 			[ "$t" -ge 0 ] && { [ "$best" -lt 0 ] || [ "$t" -lt "$best" ]; } && best=$t
 		done
