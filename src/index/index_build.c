@@ -139,6 +139,8 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 		return GS_FALLBACK_LOST;
 	if (build->scan.status == GS_FEED_OVERFLOW)
 		return fallback_of(GS_CLIENT_OVERFLOW, client);
+	if (build->scan.status == GS_FEED_NO_KEY)
+		return GS_FALLBACK_KEYS;
 
 	/* the worker starts while the device sorts */
 	if (build->info->ii_ParallelWorkers > 0 &&
@@ -242,10 +244,12 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 	IndexBuildResult *result;
 
 	/*
-	 * All that a build holds, the session included, goes with this context,
-	 * which does not outlive a subtransaction that fails.
+	 * All that a build holds, the session included, goes with this context.
+	 * If the build fails, its parent, the command's, is cleared when the
+	 * (sub)transaction is aborted, after its workers have ended.
+	 * CurTransactionContext would stay until the user says ROLLBACK.
 	 */
-	context = AllocSetContextCreate(CurTransactionContext, "gpusort index build",
+	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort index build",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	build.desc = gs_index_accept(heap, index);

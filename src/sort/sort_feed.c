@@ -169,6 +169,8 @@ gs_feeder_put_bytes(GsFeeder *feeder, const Datum *values, const bool *isnull, c
 	}
 	if (put == GS_CHUNK_PUT_BIG)
 		return GS_FEED_BIG;
+	if (put == GS_CHUNK_PUT_NO_KEY)
+		return GS_FEED_NO_KEY;
 	if (feeder->status == GS_FEED_OK)
 		elog(ERROR, "row does not fit into an empty chunk");
 	return feeder->status;

@@ -25,6 +25,12 @@ SELECT index_check('CREATE INDEX %s ON t (w) INCLUDE (v)');
 SELECT index_check('CREATE INDEX %s ON t ((ARRAY[v]))', taken => false);
 SELECT index_check('CREATE INDEX %s ON t (v COLLATE "C", w)');
 
+-- texts that are small when compressed, and too long for a key that is to be checked
+INSERT INTO t SELECT i, repeat(md5(i::text), 400) FROM generate_series(1, 3) AS i;
+SELECT index_check('CREATE INDEX %s ON t (v)', taken => false);
+SELECT index_check('CREATE INDEX %s ON t (id, v)', taken => false);
+SELECT index_check('CREATE INDEX %s ON t (v COLLATE "C")');
+
 -- equal to the eye only, and equal
 CREATE TABLE u (v text COLLATE "en_US.utf8");
 INSERT INTO u VALUES ('a'), ('A'), ('á'), ('a-'), ('-a'), ('');

@@ -236,6 +236,26 @@ for my $mode (@modes)
 	}
 }
 
+# left in a transaction that has failed and waits for its ROLLBACK
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+
+	for my $ddl ('CREATE UNIQUE INDEX i_t ON t (k)', 'CREATE INDEX i_t ON t (bad(id))')
+	{
+		for my $begin ('BEGIN;', 'BEGIN; SAVEPOINT s;')
+		{
+			my $session = session($node, "$build $settings");
+
+			$session->query("$begin $ddl;");
+			like($session->errors, qr/duplicated|division by zero/, "$name, $begin $ddl: error");
+			released($node, "$name, $begin $ddl, not rolled back");
+			$session->query('ROLLBACK');
+			$session->quit;
+		}
+	}
+}
+
 #
 # Disk full
 #
