@@ -403,6 +403,10 @@ distribute(Orderer *o, size_t large)
 	starts[N_BUCKETS] = place;
 	gs_host_pool_loop(o->pool, blocks, scatter_block, o);
 
+	/* scratch has holes then, which nobody may take for keys */
+	if (cancelled(o))
+		return GS_CANCELLED;
+
 	for (uint32_t bucket = 0; bucket < N_BUCKETS; bucket++)
 	{
 		Segment		part;

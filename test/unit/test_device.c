@@ -438,6 +438,63 @@ case_cancel(TestDevice *td)
 	test_end_case("cancel");
 }
 
+static double
+now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec * 1e9 + (double) now.tv_nsec;
+}
+
+/* Cancel at any moment of ordering: what is half done must not be gone on with. */
+static void
+case_cancel_anywhere(TestDevice *td)
+{
+	enum
+	{
+		ROUNDS = 150
+	};
+	TestRandom	rng = seed;
+	TestInput	in;
+	double		whole = 0;
+
+	if (!test_begin_case("cancel anywhere"))
+		return;
+	test_input_init(&in, 1 << 18);
+	test_make_words(&in, 100000, &rng);
+	test_input_finish(&in);
+	for (int round = 0; round < ROUNDS; round++)
+	{
+		TestSort	ts;
+		GsJob		job = {0};
+		GsStatus	status;
+		double		start;
+
+		if (!test_sort_open(&ts, td, &in, true, seed))
+			break;
+		CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message);
+		start = now_ns();
+		td->ops->perform(ts.sort, &job);
+		if (round > 0)
+		{
+			/* sleeping takes too long to be exact */
+			while (now_ns() - start < whole * round / ROUNDS)
+				;
+			td->ops->cancel(ts.sort);
+		}
+		test_wait(td, &job);
+		if (round == 0)
+			whole = now_ns() - start;
+		status = gs_job_status(&job);
+		CHECK(status == GS_OK || (round > 0 && status == GS_CANCELLED),
+			  "round %d: %s", round, gs_status_name(status));
+		test_sort_close(&ts);
+	}
+	test_input_free(&in);
+	test_end_case("cancel anywhere");
+}
+
 static void
 case_close_open_sorts(void)
 {
@@ -683,6 +740,7 @@ run_suite(void)
 	case_interleaved(&td);
 	case_memory_returned(&td);
 	case_cancel(&td);
+	case_cancel_anywhere(&td);
 	case_misuse(&td);
 	case_large(&td);
 	test_keys_cases(&td, seed);
