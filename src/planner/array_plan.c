@@ -324,7 +324,8 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
 		List	   *none = NIL;
 
-		if (clauses == NIL && !is_constant(expr) &&
+		/* a column stands for all equal expressions: not of random() */
+		if (clauses == NIL && !is_constant(expr) && !contain_volatile_functions(expr) &&
 			!gs_array_calls_find(expr, false, false, &none))
 			moved.columns = list_append_unique(moved.columns, expr);
 		else
@@ -624,7 +625,9 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 			/* what these two compute, they compute from their child's columns */
 			if (IsA(plan, ProjectSet) || IsA(plan, Result))
 				return plan;
-			if (IsA(plan, WindowAgg) && plan->qual != NIL)
+			/* its filters are about the columns that it returns */
+			if (IsA(plan, WindowAgg) &&
+				(plan->qual != NIL || ((WindowAgg *) plan)->runCondition != NIL))
 				return plan;
 			break;
 		case T_Group:

@@ -300,6 +300,18 @@ GRANT EXECUTE ON FUNCTION gpu_sort_array(anyarray) TO PUBLIC;
 DROP OWNED BY regress_gpusort_arrays;
 DROP ROLE regress_gpusort_arrays;
 
+-- each volatile expression has a value of its own
+CREATE TABLE arrays_volatile (n bigint, m bigint, x float8, y float8, s int8[]);
+SELECT count_nodes('INSERT INTO arrays_volatile SELECT nextval(''arrays_seq''), nextval(''arrays_seq''), random(), random(), gpu_sort_array(b) FROM arrays_t');
+INSERT INTO arrays_volatile
+	SELECT nextval('arrays_seq'), nextval('arrays_seq'), random(), random(), gpu_sort_array(b) FROM arrays_t;
+SELECT count(*), count(*) FILTER (WHERE m = n + 1) AS next, count(*) FILTER (WHERE x = y) AS equal FROM arrays_volatile;
+DROP TABLE arrays_volatile;
+
+-- a window that ends early looks at its own columns
+SELECT compare('SELECT * FROM (SELECT gpu_sort_array(b) AS s, row_number() OVER (ORDER BY id) AS n FROM arrays_t) w WHERE n <= 300');
+SELECT compare('SELECT * FROM (SELECT gpu_sort_array(b) AS s, id, rank() OVER (PARTITION BY k ORDER BY id) AS n FROM arrays_t) w WHERE n <= 30');
+
 -- arrays larger than a chunk between others
 SET work_mem = '1MB';
 SELECT count(*) AS wrong, (SELECT count(*) FROM gpusort_activity WHERE pid = pg_backend_pid() AND phase = 'sorting arrays') AS sessions
