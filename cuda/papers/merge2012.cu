@@ -32,7 +32,8 @@
  *
  * Items
  *	  Key and value: keys of one length are squeezed into 4, 8 or 16 bytes by
- *	  fixed_keys.cu, and the value is the row number.  Strings (section 4): the
+ *	  fixed_keys.cu, and the value is the row number; the paper's third kind, keys
+ *	  without a value, has no use here.  Strings (section 4): the
  *	  first 4 characters as key; where keys are equal, the strings are compared in
  *	  memory.  For strings, linear searches are cut short and go on as binary
  *	  ones (section 6.2).
