@@ -35,6 +35,7 @@ struct Options
   int runs = 7;                      // of each cell at most
   double cap_s = 2;                  // seconds after which a cell is not run again
   int threads = 1;                   // of the CPU
+  double budget_s = 0;               // seconds after which no dataset is begun; 0: none
   const char *file = nullptr;        // whose lines are sorted too
   std::vector<std::string> sections; // empty: all
   std::vector<std::string> datasets;
@@ -47,6 +48,14 @@ struct Bench
   double copy_bytes_per_ms; // read and written, of a large copy
   FILE *cells = nullptr;    // one line a cell, for plot.py; may stay null
   int wrong = 0;            // cells whose result was
+  std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+
+  bool time_left() const
+  {
+    std::chrono::duration<double> gone = std::chrono::steady_clock::now() - begin;
+
+    return options.budget_s == 0 || gone.count() < options.budget_s;
+  }
 };
 
 // Whether a name is among those wanted.

@@ -30,9 +30,9 @@ struct Section
 const Section sections[] = {
     {"strings", "Strings", run_strings},
     {"fixed", "Keys of one length", run_fixed},
+    {"arrays", "Arrays", run_arrays},
     {"adversaries", "Adversaries", run_adversaries},
     {"ties", "The same strings with shorter and longer ties", run_ties},
-    {"arrays", "Arrays", run_arrays},
     {"streaming", "Large sets of strings", run_streaming},
 };
 
@@ -48,6 +48,7 @@ const char *const usage = "usage: device_bench [OPTION VALUE]...\n"
                           "  --scale X        times the papers' numbers of rows (1)\n"
                           "  --runs N         of each cell (7)\n"
                           "  --cap SECONDS    after which a cell is not run again (2)\n"
+                          "  --budget SECONDS after which no dataset is begun (none)\n"
                           "  --threads N      of the CPU (all)\n"
                           "  --cells PATH     write a line for each cell there\n";
 
@@ -80,6 +81,8 @@ bool parse_option(const char *name, const char *value, Bench *bench)
     return (options.runs = atoi(value)) > 0;
   else if (strcmp(name, "--cap") == 0)
     return (options.cap_s = atof(value)) > 0;
+  else if (strcmp(name, "--budget") == 0)
+    return (options.budget_s = atof(value)) > 0;
   else if (strcmp(name, "--threads") == 0)
     return (options.threads = atoi(value)) > 0;
   else if (strcmp(name, "--cells") == 0)
@@ -121,11 +124,13 @@ void run(Bench &bench)
          runtime / 1000, runtime / 10 % 100, bench.copy_bytes_per_ms / 1e9, bench.options.runs);
   for (const Section &section : sections)
   {
-    if (!wanted(bench.options.sections, section.name))
+    if (!wanted(bench.options.sections, section.name) || !bench.time_left())
       continue;
     printf("\n## %s\n", section.title);
     section.run(bench);
   }
+  if (!bench.time_left())
+    printf("\nTime ran out: what is missing was not run.\n");
 }
 
 } // namespace

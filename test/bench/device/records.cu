@@ -335,7 +335,7 @@ void run_group(Bench &bench, Group group, const char *section)
 {
   for (const Dataset &dataset : datasets)
   {
-    if (dataset.group != group || !wanted(bench.options.datasets, dataset.name))
+    if (dataset.group != group || !wanted(bench.options.datasets, dataset.name) || !bench.time_left())
       continue;
 
     u64 n = std::max<u64>(static_cast<u64>(static_cast<double>(dataset.n) * bench.options.scale), 1);
