@@ -2,7 +2,8 @@
 # plan.
 #
 # A query is a hash:
-#	shape, keys		for the report
+#	shape, labels	for the report: kind of plan, kinds of sort keys
+#	key				the sort keys
 #	setup, cleanup	statements around both runs
 #	settings		for both runs
 #	run				statements that fill the table %R with the query's rows in the
@@ -16,6 +17,9 @@
 #					values it returns
 #	hidden			the sort keys are not in %R, but come by id from fuzz_keys
 #	check			an expression over %R that must be true for both
+#	cheap			gpusort is not forced, but its sorts cost nothing
+#	min_rows		gpusort.min_rows
+#	left			a key is of a type that gpusort leaves to PostgreSQL
 
 package FuzzQuery;
 
@@ -204,7 +208,8 @@ sub shuffle_in
 sub big_rows
 {
 	my ($q, $table) = @_;
-	my $query = ordered($q, "CASE WHEN id % @{[between(7, 60)]} = 0 THEN repeat('y', 130000 + id) ELSE 'y' END AS big");
+	my $each = 1 + int($table->{rows} / between(3, 60));
+	my $query = ordered($q, "CASE WHEN id % $each = 0 THEN repeat('y', 140000 + id) ELSE 'y' END AS big");
 
 	rows_as_they_are($q);
 	# toasted values would not be rows of that size any more
@@ -574,7 +579,6 @@ sub random_query
 	$q->{min_rows} = 0 if $q->{cheap};
 	$function->($q, $table);
 
-	$q->{keys} = join ', ', map { $_->{expr} . $_->{order} } @{ $q->{key} };
 	$q->{labels} = [ map { $_->{label} } @{ $q->{key} } ];
 	$q->{left} = grep { $_->{type}{left} } @{ $q->{key} };
 	return $q;

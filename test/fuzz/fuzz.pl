@@ -55,7 +55,6 @@ sub settings_sql
 sub numbered
 {
 	my ($q, $table) = @_;
-	my @names = map { s/ .*//r } @{ $q->{sequence} };
 
 	return "SELECT row_number() OVER (ORDER BY ctid) AS n, * FROM $table" unless $q->{hidden};
 	return 'SELECT r.n, k.* FROM (SELECT row_number() OVER (ORDER BY ctid) AS n, id'
@@ -299,7 +298,7 @@ sub run_all
 	system("psql -Xq -v ON_ERROR_STOP=1 -f '$option{log}/setup.sql' 2>&1") == 0 or die "setup.sql failed\n";
 	unlink "$option{log}/setup.sql";
 	unlink "$option{log}/results-$_.txt" for 0 .. $option{jobs} - 1;
-	read_psql('-c', 'CREATE EXTENSION IF NOT EXISTS gpusort; SELECT gpusort_stats_reset()');
+	read_psql('-c', 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpusort; SELECT gpusort_stats_reset()');
 	my $service = read_psql('-c', 'SELECT service_pid FROM gpusort_devices');
 	for my $job (0 .. $option{jobs} - 1)
 	{
