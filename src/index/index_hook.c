@@ -28,6 +28,7 @@
 #include "access/genam.h"
 #include "access/nbtree.h"
 #include "access/table.h"
+#include "catalog/catalog.h"
 #include "catalog/pg_am_d.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
@@ -94,7 +95,8 @@ relation_info(PlannerInfo *root, Oid oid, bool inhparent, RelOptInfo *rel)
 	if (!is_index_build(root, inhparent))
 		return;
 
-	if (gs_guc_enabled && gs_guc_index_build)
+	/* catalogs' indexes are not looked at, as one of them may be broken */
+	if (gs_guc_enabled && gs_guc_index_build && !IsCatalogRelationOid(oid))
 	{
 		Relation	heap = table_open(oid, NoLock);
 		List	   *indexes = RelationGetIndexList(heap);

@@ -229,6 +229,13 @@ append_byte(uint8 *dst, size_t room, size_t *used, uint8 byte)
 	return append(dst, room, used, &byte, 1);
 }
 
+/* Goes before a text that begins with what a rest begins with. */
+static bool
+append_empty_rest(uint8 *dst, size_t room, size_t *used)
+{
+	return append_byte(dst, room, used, LEVEL_END) && append_byte(dst, room, used, LEVEL_END);
+}
+
 /*
  * Level 1 by the table, as far as there is room.  Returns false where the
  * text is not for the table.
@@ -358,6 +365,8 @@ append_by_strxfrm(const GsLibcCollation *collation, uint8 *dst, size_t room, siz
 		}
 		fits = fits && append_byte(dst, room, used, LEVEL_END);
 	}
+	else if (fits && len > 0 && text[0] == LEVEL_END)
+		fits = append_empty_rest(dst, room, used);
 	if (key != stack_key)
 		pfree(key);
 	return fits;
@@ -375,10 +384,8 @@ gs_libc_put(const GsLibcCollation *collation, uint8 *dst, size_t room,
 	{
 		fits = append_byte(dst, room, written, LEVEL_END);
 
-		/* a text that begins like a rest follows an empty one */
 		if (unlikely(len > 0 && text[0] == LEVEL_END))
-			fits = fits && append_byte(dst, room, written, LEVEL_END) &&
-				append_byte(dst, room, written, LEVEL_END);
+			fits = fits && append_empty_rest(dst, room, written);
 	}
 	else
 	{
