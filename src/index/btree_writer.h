@@ -30,10 +30,10 @@ typedef struct GsBtreeWriter GsBtreeWriter;
  * always what the index's catalog entry says: some rebuilds do not check, and
  * PostgreSQL then makes posting lists in unique indexes too.
  *
- * With a relay its worker writes the pages, and finish ends it; without one, NULL,
- * this process does.  The writer's memory is in a context below the current one.  The progress
- * view's subphase becomes "loading tuples in tree", so begin when the sort is
- * done.
+ * With a relay its workers write the pages, and finish ends it; without one,
+ * NULL, this process does.  The writer's memory is in a context below the
+ * current one.  The progress view's subphase becomes "loading tuples in tree",
+ * so begin when the sort is done.
  */
 extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique,
 											GsPageRelay *relay);

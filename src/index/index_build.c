@@ -46,8 +46,11 @@
 #include "index/page_relay.h"
 #include "stats.h"
 
-/* With fewer tuples than this, a worker to write pages is not worth its start. */
+/* With fewer tuples than this, workers to write pages are not worth their start. */
 #define RELAY_MIN_TUPLES	100000
+
+/* This many write pages about as fast as they are laid out. */
+#define RELAY_WORKERS		3
 
 /* A build under way. */
 typedef struct Build
@@ -142,10 +145,11 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 	if (build->scan.status == GS_FEED_NO_KEY)
 		return GS_FALLBACK_KEYS;
 
-	/* the worker starts while the device sorts */
+	/* the workers start while the device sorts */
 	if (build->info->ii_ParallelWorkers > 0 &&
 		(gs_guc_force || build->scan.index_tuples >= RELAY_MIN_TUPLES))
-		build->relay = gs_page_relay_begin(build->heap, build->index, build->info->ii_Concurrent);
+		build->relay = gs_page_relay_begin(build->heap, build->index, build->info->ii_Concurrent,
+										   Min(workers, RELAY_WORKERS));
 	status = gs_client_perform(client);
 	build->sort_ms = lap_ms(&start);
 	return status == GS_CLIENT_OK ? GS_FALLBACK_NONE : fallback_of(status, client);

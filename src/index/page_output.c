@@ -31,6 +31,13 @@
  *	  Unlogged and temporary ones are not synced, as PostgreSQL 15 and 16 do
  *	  not either.
  *
+ * Several processes
+ *	  Who writes a gap must know that nobody else writes into it, so where
+ *	  several processes write, gaps are left to the file system until all is
+ *	  written.  For the same reason no block of a new segment (1 GB) of the
+ *	  file may be written while others write: storage/md.c lengthens a short
+ *	  segment before the next one by writing its last block.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -43,6 +50,40 @@
 
 #include "compat.h"
 #include "index/page_output.h"
+
+/* Direct I/O wants this alignment; the kernel copies aligned pages faster. */
+#define PAGE_ALIGNMENT	4096
+
+/* Log the pages, and get them ready to be written. */
+static void
+log_pages(Relation rel, int n, BlockNumber *blocks, Page *pages)
+{
+	if (RelationNeedsWAL(rel) && n > 0)
+		log_newpages(gs_compat_relation_locator(rel), MAIN_FORKNUM, n, blocks, pages, true);
+	for (int i = 0; i < n; i++)
+		PageSetChecksumInplace(pages[i], blocks[i]);
+}
+
+void
+gs_page_output_batch(Relation rel, int n, BlockNumber *blocks, Page *pages)
+{
+	log_pages(rel, n, blocks, pages);
+	/* It may also write over what is there, or leave a gap */
+	for (int i = 0; i < n; i++)
+		smgrextend(RelationGetSmgr(rel), MAIN_FORKNUM, blocks[i], (char *) pages[i], true);
+}
+
+void
+gs_page_output_reserve(Relation rel, BlockNumber n_blocks)
+{
+	char		memory[BLCKSZ + PAGE_ALIGNMENT];
+	char	   *zero_page = (char *) TYPEALIGN(PAGE_ALIGNMENT, memory);
+
+	if (smgrnblocks(RelationGetSmgr(rel), MAIN_FORKNUM) >= n_blocks)
+		return;
+	memset(zero_page, 0, BLCKSZ);
+	smgrextend(RelationGetSmgr(rel), MAIN_FORKNUM, n_blocks - 1, zero_page, true);
+}
 
 #ifdef GS_COMPAT_BULK_WRITE
 
@@ -82,9 +123,6 @@ gs_page_output_end(GsPageOutput *output)
 
 #define BATCH_PAGES		XLR_MAX_BLOCK_ID
 
-/* Direct I/O wants this alignment; the kernel copies aligned pages faster. */
-#define PAGE_ALIGNMENT	4096
-
 /* A page that is not in use. */
 typedef struct FreePage
 {
@@ -94,7 +132,6 @@ typedef struct FreePage
 struct GsPageOutput
 {
 	Relation	rel;
-	bool		use_wal;
 	BlockNumber file_blocks;	/* the file's size */
 	MemoryContext context;
 	FreePage   *free;
@@ -112,7 +149,6 @@ gs_page_output_begin(Relation rel)
 	GsPageOutput *output = palloc(sizeof(GsPageOutput));
 
 	output->rel = rel;
-	output->use_wal = RelationNeedsWAL(rel);
 	output->file_blocks = smgrnblocks(RelationGetSmgr(rel), MAIN_FORKNUM);
 	output->context = CurrentMemoryContext;
 	output->free = NULL;
@@ -165,17 +201,13 @@ write_gap(GsPageOutput *output, BlockNumber end)
 static void
 write_batch(GsPageOutput *output)
 {
-	if (output->use_wal && output->n_pages > 0)
-		log_newpages(gs_compat_relation_locator(output->rel), MAIN_FORKNUM,
-					 output->n_pages, output->blocks, output->pages, true);
-
+	log_pages(output->rel, output->n_pages, output->blocks, output->pages);
 	for (int i = 0; i < output->n_pages; i++)
 	{
 		Page		page = output->pages[i];
 
 		if (output->file_blocks < output->blocks[i])
 			write_gap(output, output->blocks[i]);
-		PageSetChecksumInplace(page, output->blocks[i]);
 		write_block(output, output->blocks[i], page);
 
 		((FreePage *) page)->next = output->free;
@@ -206,7 +238,7 @@ void
 gs_page_output_end(GsPageOutput *output)
 {
 	write_batch(output);
-	if (output->use_wal)
+	if (RelationNeedsWAL(output->rel))
 		smgrimmedsync(RelationGetSmgr(output->rel), MAIN_FORKNUM);
 }
 

@@ -11,6 +11,14 @@
  *	  An error leaves blocks behind that go with the relation file, which must
  *	  have been created by this transaction.
  *
+ * Several processes may write at once:
+ *	  1. gs_page_output_begin, in one of them
+ *	  2. gs_page_output_batch, in all of them
+ *	  3. gs_page_output_end, in the one, when the others have ended
+ *	  Before a block is written whose number is a multiple of RELSEG_SIZE, or a
+ *	  higher one, all batches must have ended, and gs_page_output_reserve been
+ *	  called for that number.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_PAGE_OUTPUT_H
@@ -33,6 +41,15 @@ extern Page gs_page_output_alloc(GsPageOutput *output);
 
 /* Takes the page over.  A block may be written once. */
 extern void gs_page_output_write(GsPageOutput *output, BlockNumber blkno, Page page);
+
+/*
+ * Write pages, at most XLR_MAX_BLOCK_ID, at once.  Changes their LSNs and
+ * checksums.
+ */
+extern void gs_page_output_batch(Relation rel, int n, BlockNumber *blocks, Page *pages);
+
+/* The file has so many blocks, or more, when this returns. */
+extern void gs_page_output_reserve(Relation rel, BlockNumber n_blocks);
 
 /* All pages are where a commit needs them to be when this returns. */
 extern void gs_page_output_end(GsPageOutput *output);

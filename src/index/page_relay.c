@@ -1,25 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * page_relay.c
- *	  Has a parallel worker write the pages of a new relation (page_relay.h).
+ *	  Has parallel workers write the pages of a new relation (page_relay.h).
  *
- * Writing a page is two copies into WAL and kernel, a checksum and a system
- * call, and takes longer than laying it out.  Here the leader lays out, and
- * the worker writes, both at once.
+ * Writing a page is two copies, into WAL and kernel, a checksum and a system
+ * call, and takes two or three times as long as laying it out.  Here the leader
+ * lays out, and workers write, all at once.
  *
- * The ring
- *	  Pages lie in shared memory.  Two queues of page numbers lead from the leader
- *	  to the worker (full) and back (free), each with one who puts in and one
- *	  who takes out, and as long as there are pages, so that putting in never
- *	  waits.  An entry is written before its queue's count is, and read after
- *	  it; no lock is needed.  Who finds a queue empty sleeps on a condition
- *	  variable, and tests again when prepared to.
+ * Rings
+ *	  Pages lie in shared memory, some for each worker.  Two queues of page
+ *	  numbers lead from the leader to the worker (full) and back (free), each
+ *	  with one who puts in and one who takes out, and as long as there are
+ *	  pages, so that putting in never waits.  An entry is written before its
+ *	  queue's count is, and read after it; no lock is needed.  Who finds a queue
+ *	  empty sleeps on a condition variable, and tests again when prepared to.
+ *
+ *	  The leader takes pages from one ring until a batch of them is full, and
+ *	  shows them to its worker all at once, then goes on to the next ring.  So
+ *	  a worker has blocks that follow each other, for one WAL record, and is
+ *	  not woken for each.  It works on the pages where they lie, and gives them
+ *	  back when they are written.
+ *
+ * Segments
+ *	  page_output.h wants all batches to have ended before the first block of a
+ *	  new segment of the file is written.  The leader sees to that, once in a
+ *	  gigabyte.
  *
  * The end
- *	  With "finish" the worker drains its queue, then ends its output, which
- *	  syncs; with "cancel" it stops where it is.  If the leader fails, the
- *	  transaction's abort ends the worker, and waits for it, before it removes
- *	  the file.
+ *	  With "finish" the workers drain their queues, and the leader syncs when
+ *	  they have ended; with "cancel" they stop where they are.  If the leader
+ *	  fails, the transaction's abort ends the workers, and waits for them,
+ *	  before it removes the file.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +40,7 @@
 #include "access/parallel.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "access/xlogrecord.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -48,11 +60,14 @@
 #define KEY_WAL_USAGE	UINT64CONST(0x6770757300000013)
 #define KEY_BUFFERS		UINT64CONST(0x6770757300000014)
 
-/* Pages of the ring; a power of two. */
-#define N_PAGES			256
+/* Pages of one ring; a power of two. */
+#define RING_PAGES		128
 #define PAGE_ALIGNMENT	4096
 
-/* How long a wait lasts before the leader looks after the worker. */
+/* Pages that are shown to a worker, and written by it, at once. */
+#define BATCH_PAGES		XLR_MAX_BLOCK_ID
+
+/* How long a wait lasts before the leader looks after the workers. */
 #define WAIT_MS			1000
 
 typedef enum Order
@@ -68,81 +83,113 @@ typedef struct FullPage
 	BlockNumber blkno;
 } FullPage;
 
-/* In the DSM segment; the pages follow. */
+/* One worker's, in the DSM segment. */
+typedef struct Ring
+{
+	pg_atomic_uint32 n_full;	/* ever put into full */
+	FullPage	full[RING_PAGES];
+	ConditionVariable full_cv;	/* the worker's */
+
+	pg_atomic_uint32 n_free;	/* ever put into free */
+	uint32		free[RING_PAGES];
+} Ring;
+
+/* In the DSM segment; the rings' pages follow. */
 typedef struct Shared
 {
 	Oid			heap;
 	Oid			index;
 	bool		concurrent;
+	int			n_rings;		/* that there is room for */
 	pg_atomic_uint32 order;		/* an Order */
-
-	pg_atomic_uint32 n_full;	/* ever put into full */
-	FullPage	full[N_PAGES];
-	ConditionVariable full_cv;	/* the worker's */
-
-	pg_atomic_uint32 n_free;	/* ever put into free */
-	uint32		free[N_PAGES];
-	ConditionVariable free_cv;	/* the leader's */
+	ConditionVariable free_cv;	/* the leader's, for all rings */
+	Ring		rings[FLEXIBLE_ARRAY_MEMBER];
 } Shared;
 
-#define SHARED_BYTES	(sizeof(Shared) + PAGE_ALIGNMENT + (Size) N_PAGES * BLCKSZ)
+/* What the leader knows of a ring. */
+typedef struct RingState
+{
+	uint32		n_put;			/* into full */
+	uint32		n_shown;		/* of them, to the worker */
+	uint32		n_taken;		/* from free */
+} RingState;
 
 struct GsPageRelay
 {
 	ParallelContext *context;
-	WalUsage   *wal_usage;
+	Relation	index;
+	GsPageOutput *output;
+	WalUsage   *wal_usage;		/* of each worker */
 	BufferUsage *buffer_usage;
 	Shared	   *shared;
 	char	   *pages;
-	uint32		n_full;			/* put in */
-	uint32		n_taken;		/* taken from free */
+	BlockNumber segment_end;	/* blocks from here on need a new segment */
+	int			current;		/* ring that pages are taken from */
+	int			n_rings;
+	RingState	rings[FLEXIBLE_ARRAY_MEMBER];
 };
 
 PGDLLEXPORT void gpusort_page_worker(dsm_segment *seg, shm_toc *toc);
 
+static Size
+shared_bytes(int n_rings)
+{
+	return offsetof(Shared, rings) + n_rings * (sizeof(Ring) + (Size) RING_PAGES * BLCKSZ) +
+		PAGE_ALIGNMENT;
+}
+
 static char *
 shared_pages(Shared *shared)
 {
-	return (char *) TYPEALIGN(PAGE_ALIGNMENT, (char *) shared + sizeof(Shared));
+	return (char *) TYPEALIGN(PAGE_ALIGNMENT, (char *) &shared->rings[shared->n_rings]);
 }
 
 static void
-init_shared(Shared *shared, Relation heap, Relation index, bool concurrent)
+init_shared(Shared *shared, Relation heap, Relation index, bool concurrent, int n_rings)
 {
 	shared->heap = RelationGetRelid(heap);
 	shared->index = RelationGetRelid(index);
 	shared->concurrent = concurrent;
+	shared->n_rings = n_rings;
 	pg_atomic_init_u32(&shared->order, ORDER_WRITE);
-	pg_atomic_init_u32(&shared->n_full, 0);
-	pg_atomic_init_u32(&shared->n_free, N_PAGES);
-	for (uint32 i = 0; i < N_PAGES; i++)
-		shared->free[i] = i;
-	ConditionVariableInit(&shared->full_cv);
 	ConditionVariableInit(&shared->free_cv);
+	for (int i = 0; i < n_rings; i++)
+	{
+		Ring	   *ring = &shared->rings[i];
+
+		pg_atomic_init_u32(&ring->n_full, 0);
+		pg_atomic_init_u32(&ring->n_free, RING_PAGES);
+		for (uint32 page = 0; page < RING_PAGES; page++)
+			ring->free[page] = i * RING_PAGES + page;
+		ConditionVariableInit(&ring->full_cv);
+	}
 }
 
+/* Wait for the workers' end, and leave parallel mode. */
 static void
 close_relay(GsPageRelay *relay)
 {
 	WaitForParallelWorkersToFinish(relay->context);
-	InstrAccumParallelQuery(relay->buffer_usage, relay->wal_usage);
+	for (int i = 0; i < relay->context->nworkers_launched; i++)
+		InstrAccumParallelQuery(&relay->buffer_usage[i], &relay->wal_usage[i]);
 	DestroyParallelContext(relay->context);
 	ExitParallelMode();
-	pfree(relay);
 }
 
 GsPageRelay *
-gs_page_relay_begin(Relation heap, Relation index, bool concurrent)
+gs_page_relay_begin(Relation heap, Relation index, bool concurrent, int n_workers)
 {
 	Size		query_bytes = debug_query_string ? strlen(debug_query_string) + 1 : 0;
+	Size		wal_bytes = mul_size(n_workers, sizeof(WalUsage));
+	Size		buffer_bytes = mul_size(n_workers, sizeof(BufferUsage));
 	ParallelContext *context;
 	GsPageRelay *relay;
 
 	EnterParallelMode();
-	context = CreateParallelContext(GPUSORT_NAME, "gpusort_page_worker", 1);
-	shm_toc_estimate_chunk(&context->estimator, SHARED_BYTES);
-	shm_toc_estimate_chunk(&context->estimator, sizeof(WalUsage));
-	shm_toc_estimate_chunk(&context->estimator, sizeof(BufferUsage));
+	context = CreateParallelContext(GPUSORT_NAME, "gpusort_page_worker", n_workers);
+	shm_toc_estimate_chunk(&context->estimator, shared_bytes(n_workers));
+	shm_toc_estimate_chunk(&context->estimator, wal_bytes);
+	shm_toc_estimate_chunk(&context->estimator, buffer_bytes);
 	shm_toc_estimate_keys(&context->estimator, 3);
 	if (query_bytes > 0)
 	{
@@ -157,18 +204,20 @@ gs_page_relay_begin(Relation heap, Relation index, bool concurrent)
 		return NULL;
 	}
 
-	relay = palloc0(sizeof(GsPageRelay));
+	relay = palloc0(offsetof(GsPageRelay, rings) + n_workers * sizeof(RingState));
 	relay->context = context;
-	relay->shared = shm_toc_allocate(context->toc, SHARED_BYTES);
+	relay->index = index;
+	relay->shared = shm_toc_allocate(context->toc, shared_bytes(n_workers));
+	init_shared(relay->shared, heap, index, concurrent, n_workers);
 	relay->pages = shared_pages(relay->shared);
-	init_shared(relay->shared, heap, index, concurrent);
+	relay->segment_end = RELSEG_SIZE;
 	shm_toc_insert(context->toc, KEY_SHARED, relay->shared);
-	relay->wal_usage = shm_toc_allocate(context->toc, sizeof(WalUsage));
+	relay->wal_usage = shm_toc_allocate(context->toc, wal_bytes);
 	shm_toc_insert(context->toc, KEY_WAL_USAGE, relay->wal_usage);
-	relay->buffer_usage = shm_toc_allocate(context->toc, sizeof(BufferUsage));
+	relay->buffer_usage = shm_toc_allocate(context->toc, buffer_bytes);
 	shm_toc_insert(context->toc, KEY_BUFFERS, relay->buffer_usage);
-	memset(relay->wal_usage, 0, sizeof(WalUsage));
-	memset(relay->buffer_usage, 0, sizeof(BufferUsage));
+	memset(relay->wal_usage, 0, wal_bytes);
+	memset(relay->buffer_usage, 0, buffer_bytes);
 	if (query_bytes > 0)
 	{
 		char	   *query = shm_toc_allocate(context->toc, query_bytes);
@@ -177,8 +226,11 @@ gs_page_relay_begin(Relation heap, Relation index, bool concurrent)
 		shm_toc_insert(context->toc, KEY_QUERY, query);
 	}
 
+	/* before the first page is written, for the rules of syncing */
+	relay->output = gs_page_output_begin(index);
 	LaunchParallelWorkers(context);
-	if (context->nworkers_launched == 0)
+	relay->n_rings = context->nworkers_launched;
+	if (relay->n_rings == 0)
 	{
 		close_relay(relay);
 		return NULL;
@@ -186,57 +238,149 @@ gs_page_relay_begin(Relation heap, Relation index, bool concurrent)
 	return relay;
 }
 
-/* Ends with an error where the worker has ended without a word. */
+/* Ends with an error where a worker has ended without a word. */
 static void
-check_worker(GsPageRelay *relay)
+check_workers(GsPageRelay *relay)
 {
-	BackgroundWorkerHandle *handle = relay->context->worker[0].bgwhandle;
 	pid_t		pid;
 
-	if (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED)
+	for (int i = 0; i < relay->n_rings; i++)
+	{
+		if (GetBackgroundWorkerPid(relay->context->worker[i].bgwhandle, &pid) != BGWH_STOPPED)
+			continue;
+		/* this knows what befell it, if it waits for no other one */
+		pg_atomic_write_u32(&relay->shared->order, ORDER_CANCEL);
+		for (int j = 0; j < relay->n_rings; j++)
+			ConditionVariableSignal(&relay->shared->rings[j].full_cv);
+		WaitForParallelWorkersToFinish(relay->context);
+		elog(ERROR, "gpusort's page writer has ended early");
+	}
+}
+
+/* Let the worker of a ring see what was put in. */
+static void
+show_pages(GsPageRelay *relay, int i)
+{
+	RingState  *state = &relay->rings[i];
+
+	if (state->n_shown == state->n_put)
 		return;
-	/* this knows what befell it */
-	WaitForParallelWorkersToFinish(relay->context);
-	elog(ERROR, "gpusort's page writer has ended early");
+	state->n_shown = state->n_put;
+	pg_write_barrier();
+	pg_atomic_write_u32(&relay->shared->rings[i].n_full, state->n_shown);
+	ConditionVariableSignal(&relay->shared->rings[i].full_cv);
+}
+
+static void
+show_all_pages(GsPageRelay *relay)
+{
+	for (int i = 0; i < relay->n_rings; i++)
+		show_pages(relay, i);
+}
+
+/* Has the ring a page to fill in? */
+static bool
+has_free_page(GsPageRelay *relay, int i)
+{
+	return pg_atomic_read_u32(&relay->shared->rings[i].n_free) != relay->rings[i].n_taken;
+}
+
+/* Has the worker written all that was put into its ring? */
+static bool
+is_drained(GsPageRelay *relay, int i)
+{
+	return pg_atomic_read_u32(&relay->shared->rings[i].n_free) ==
+		RING_PAGES + relay->rings[i].n_put;
+}
+
+/* Wait until a test holds for any of the rings, or for all; which one, if any. */
+static int
+wait_for_rings(GsPageRelay *relay, bool (*test)(GsPageRelay *, int), bool all)
+{
+	bool		sleeping = false;
+	int			found = 0;
+
+	for (;;)
+	{
+		int			n = 0;
+
+		for (int i = 0; i < relay->n_rings; i++)
+		{
+			int			ring = (relay->current + i) % relay->n_rings;
+
+			if (!test(relay, ring))
+				continue;
+			if (n++ == 0)
+				found = ring;
+		}
+		if (n >= (all ? relay->n_rings : 1))
+			break;
+		if (!sleeping)
+		{
+			show_all_pages(relay);
+			ConditionVariablePrepareToSleep(&relay->shared->free_cv);
+			sleeping = true;
+		}
+		else if (ConditionVariableTimedSleep(&relay->shared->free_cv, WAIT_MS,
+											 WAIT_EVENT_PARALLEL_FINISH))
+			check_workers(relay);
+	}
+	if (sleeping)
+		ConditionVariableCancelSleep();
+	pg_read_barrier();
+	return found;
 }
 
 Page
 gs_page_relay_alloc(GsPageRelay *relay)
 {
-	Shared	   *shared = relay->shared;
-	uint32		page;
+	RingState  *state = &relay->rings[relay->current];
+	Ring	   *ring;
 
-	if (unlikely(pg_atomic_read_u32(&shared->n_free) == relay->n_taken))
+	/* on to the next ring with each batch, or where there is a page */
+	if (state->n_taken % BATCH_PAGES == 0 || !has_free_page(relay, relay->current))
 	{
-		ConditionVariablePrepareToSleep(&shared->free_cv);
-		while (pg_atomic_read_u32(&shared->n_free) == relay->n_taken)
-			if (ConditionVariableTimedSleep(&shared->free_cv, WAIT_MS, WAIT_EVENT_PARALLEL_FINISH))
-				check_worker(relay);
-		ConditionVariableCancelSleep();
+		relay->current = (relay->current + 1) % relay->n_rings;
+		relay->current = wait_for_rings(relay, has_free_page, false);
+		state = &relay->rings[relay->current];
 	}
 	pg_read_barrier();
-	page = shared->free[relay->n_taken++ % N_PAGES];
-	return (Page) (relay->pages + (Size) page * BLCKSZ);
+	ring = &relay->shared->rings[relay->current];
+	return (Page) (relay->pages + (Size) ring->free[state->n_taken++ % RING_PAGES] * BLCKSZ);
 }
 
 void
 gs_page_relay_write(GsPageRelay *relay, BlockNumber blkno, Page page)
 {
-	FullPage   *full = &relay->shared->full[relay->n_full++ % N_PAGES];
+	uint32		number = ((char *) page - relay->pages) / BLCKSZ;
+	int			i = number / RING_PAGES;
+	RingState  *state = &relay->rings[i];
+	FullPage   *full;
 
-	full->page = ((char *) page - relay->pages) / BLCKSZ;
+	if (unlikely(blkno >= relay->segment_end))
+	{
+		BlockNumber begin = blkno - blkno % RELSEG_SIZE;
+
+		wait_for_rings(relay, is_drained, true);
+		gs_page_output_reserve(relay->index, begin);
+		relay->segment_end = begin + Min(RELSEG_SIZE, MaxBlockNumber - begin);
+	}
+
+	full = &relay->shared->rings[i].full[state->n_put++ % RING_PAGES];
+	full->page = number;
 	full->blkno = blkno;
-	pg_write_barrier();
-	pg_atomic_write_u32(&relay->shared->n_full, relay->n_full);
-	ConditionVariableSignal(&relay->shared->full_cv);
+	if (state->n_put - state->n_shown >= BATCH_PAGES)
+		show_pages(relay, i);
 }
 
 static void
 end_relay(GsPageRelay *relay, Order order)
 {
+	show_all_pages(relay);
 	pg_write_barrier();
 	pg_atomic_write_u32(&relay->shared->order, order);
-	ConditionVariableSignal(&relay->shared->full_cv);
+	for (int i = 0; i < relay->n_rings; i++)
+		ConditionVariableSignal(&relay->shared->rings[i].full_cv);
 	close_relay(relay);
 }
 
@@ -244,6 +388,7 @@ void
 gs_page_relay_finish(GsPageRelay *relay)
 {
 	end_relay(relay, ORDER_FINISH);
+	gs_page_output_end(relay->output);
 }
 
 void
@@ -253,61 +398,67 @@ gs_page_relay_cancel(GsPageRelay *relay)
 }
 
 /*
- * The worker's wait for the next full page; false where no more will come.
+ * The worker's wait for full pages; how many there are, none where no more will
+ * come.
  */
-static bool
-next_page(Shared *shared, uint32 n_taken, Order *order)
+static uint32
+wait_for_pages(Shared *shared, Ring *ring, uint32 n_written)
 {
 	bool		sleeping = false;
-	bool		found;
+	Order		order;
+	uint32		n;
 
 	for (;;)
 	{
 		/* the order first: what was put in before it is seen then */
-		*order = (Order) pg_atomic_read_u32(&shared->order);
+		order = (Order) pg_atomic_read_u32(&shared->order);
 		pg_read_barrier();
-		found = pg_atomic_read_u32(&shared->n_full) != n_taken;
-		if (found || *order != ORDER_WRITE)
+		n = pg_atomic_read_u32(&ring->n_full) - n_written;
+		if (n > 0 || order != ORDER_WRITE)
 			break;
 		if (!sleeping)
 		{
-			ConditionVariablePrepareToSleep(&shared->full_cv);
+			ConditionVariablePrepareToSleep(&ring->full_cv);
 			sleeping = true;
 			continue;
 		}
-		ConditionVariableSleep(&shared->full_cv, WAIT_EVENT_PARALLEL_FINISH);
+		ConditionVariableSleep(&ring->full_cv, WAIT_EVENT_PARALLEL_FINISH);
 	}
 	if (sleeping)
 		ConditionVariableCancelSleep();
 	pg_read_barrier();
-	return found && *order != ORDER_CANCEL;
+	return order == ORDER_CANCEL ? 0 : n;
 }
 
 static void
-write_pages(Relation index, Shared *shared)
+write_pages(Relation index, Shared *shared, Ring *ring, char *memory)
 {
-	GsPageOutput *output = gs_page_output_begin(index);
-	char	   *pages = shared_pages(shared);
-	Order		order;
+	BlockNumber blocks[BATCH_PAGES];
+	Page		pages[BATCH_PAGES];
+	uint32		n_written = 0;
+	uint32		n;
 
-	for (uint32 n = 0; next_page(shared, n, &order); n++)
+	while ((n = wait_for_pages(shared, ring, n_written)) > 0)
 	{
-		FullPage	full = shared->full[n % N_PAGES];
-		Page		page = gs_page_output_alloc(output);
+		n = Min(n, BATCH_PAGES);
+		for (uint32 i = 0; i < n; i++)
+		{
+			FullPage   *full = &ring->full[(n_written + i) % RING_PAGES];
 
-		memcpy(page, pages + (Size) full.page * BLCKSZ, BLCKSZ);
-		shared->free[n % N_PAGES] = full.page;
+			blocks[i] = full->blkno;
+			pages[i] = (Page) (memory + (Size) full->page * BLCKSZ);
+			ring->free[(n_written + i) % RING_PAGES] = full->page;
+		}
+		gs_page_output_batch(index, n, blocks, pages);
+		n_written += n;
 		pg_write_barrier();
-		pg_atomic_write_u32(&shared->n_free, N_PAGES + n + 1);
+		pg_atomic_write_u32(&ring->n_free, RING_PAGES + n_written);
 		ConditionVariableSignal(&shared->free_cv);
-		gs_page_output_write(output, full.blkno, page);
 		CHECK_FOR_INTERRUPTS();
 	}
-	if (order == ORDER_FINISH)
-		gs_page_output_end(output);
 }
 
-/* The main function of the worker. */
+/* The main function of the workers. */
 void
 gpusort_page_worker(dsm_segment *seg, shm_toc *toc)
 {
@@ -327,8 +478,9 @@ gpusort_page_worker(dsm_segment *seg, shm_toc *toc)
 	heap = table_open(shared->heap, heap_lock);
 	index = index_open(shared->index, index_lock);
 	InstrStartParallelQuery();
-	write_pages(index, shared);
-	InstrEndParallelQuery(buffer_usage, wal_usage);
+	write_pages(index, shared, &shared->rings[ParallelWorkerNumber],
+				shared_pages(shared));
+	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
 	index_close(index, index_lock);
 	table_close(heap, heap_lock);
 }

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * page_relay.h
- *	  Has a parallel worker write the pages of a new relation.
+ *	  Has parallel workers write the pages of a new relation.
  *
  * It takes the place of page_output.h for who fills the pages:
  *	  1. gs_page_relay_begin
  *	  2. gs_page_relay_alloc a page, fill it in, gs_page_relay_write it; several
  *		 of them may be in work at once
  *	  3. gs_page_relay_finish, or gs_page_relay_cancel
- *	  Between 1 and 3 the process is in parallel mode.  The worker's errors are
+ *	  Between 1 and 3 the process is in parallel mode.  The workers' errors are
  *	  raised here, by one of these functions or CHECK_FOR_INTERRUPTS().
  *
  *-------------------------------------------------------------------------
@@ -23,10 +23,11 @@
 typedef struct GsPageRelay GsPageRelay;
 
 /*
- * Launch the worker; NULL where there is none to be had.  concurrent: the locks
- * held on the index and its table are those of a concurrent build.
+ * Launch up to n_workers; NULL where there is none to be had.  concurrent: the
+ * locks held on the index and its table are those of a concurrent build.
  */
-extern GsPageRelay *gs_page_relay_begin(Relation heap, Relation index, bool concurrent);
+extern GsPageRelay *gs_page_relay_begin(Relation heap, Relation index, bool concurrent,
+										int n_workers);
 
 /* A page to fill in, of any content now. */
 extern Page gs_page_relay_alloc(GsPageRelay *relay);
@@ -34,7 +35,7 @@ extern Page gs_page_relay_alloc(GsPageRelay *relay);
 /* Takes the page over. */
 extern void gs_page_relay_write(GsPageRelay *relay, BlockNumber blkno, Page page);
 
-/* The worker is gone when these return.  After finish all pages are written. */
+/* The workers are gone when these return.  After finish all pages are written. */
 extern void gs_page_relay_finish(GsPageRelay *relay);
 extern void gs_page_relay_cancel(GsPageRelay *relay);
 
