@@ -61,7 +61,7 @@
 #define KEY_BUFFERS		UINT64CONST(0x6770757300000014)
 
 /* Pages of one ring; a power of two. */
-#define RING_PAGES		128
+#define RING_PAGES		64
 #define PAGE_ALIGNMENT	4096
 
 /* Pages that are shown to a worker, and written by it, at once. */
