@@ -29,7 +29,23 @@
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#else
+#include "commands/explain.h"
 #endif
+
+/*
+ * Does EXPLAIN print the names of columns with those of their tables?  The
+ * range table of PostgreSQL 18 has an entry for GROUP BY, which does not count.
+ */
+static inline bool
+gs_compat_explain_prefix(const ExplainState *es)
+{
+#if PG_VERSION_NUM >= 180000
+	return es->rtable_size > 1 || es->verbose;
+#else
+	return list_length(es->rtable) > 1 || es->verbose;
+#endif
+}
 
 /* Goes before a declaration.  PostgreSQL 18 has no pg_attribute_noreturn(). */
 #if PG_VERSION_NUM >= 180000

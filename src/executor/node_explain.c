@@ -32,7 +32,7 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *k
 					 ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	bool		prefixed = list_length(es->rtable) > 1 || es->verbose;
+	bool		prefixed = gs_compat_explain_prefix(es);
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
 	List	   *result = NIL;
 	StringInfoData buf;
@@ -187,7 +187,7 @@ void
 gs_explain_array_calls(CustomScanState *node, List *ancestors, int n_calls, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	bool		prefixed = list_length(es->rtable) > 1 || es->verbose;
+	bool		prefixed = gs_compat_explain_prefix(es);
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
 	List	   *result = NIL;
 

@@ -71,6 +71,22 @@ find_columns(Node *node, WindowContext *context)
 	return expression_tree_mutator(node, find_columns, context);
 }
 
+/*
+ * A column of the scan tuple as EXPLAIN is to show it.  PostgreSQL 18 prints a
+ * WindowFunc below a WindowAgg only, with whose window's name; so functions
+ * are shown as calls, which nobody evaluates.
+ */
+static Expr *
+shown_column(Expr *column)
+{
+	WindowFunc *function = (WindowFunc *) column;
+
+	if (!IsA(column, WindowFunc))
+		return column;
+	return (Expr *) makeFuncExpr(function->winfnoid, function->wintype, NIL, function->wincollid,
+								 function->inputcollid, COERCE_EXPLICIT_CALL);
+}
+
 static List *
 int_list(const AttrNumber *values, int n)
 {
@@ -126,7 +142,8 @@ gs_window_replace(WindowAgg *window)
 		if (is_function)
 			functions = lappend_oid(functions, ((WindowFunc *) expr)->winfnoid);
 		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry(expr, list_length(scan_tlist) + 1, NULL, false));
+							 makeTargetEntry(shown_column(expr), list_length(scan_tlist) + 1, NULL,
+											 false));
 	}
 
 	scan = makeNode(CustomScan);

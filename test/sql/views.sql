@@ -5,7 +5,8 @@ SET client_min_messages = warning;
 \set ECHO none
 \i sql/wait_closed.inc
 \set ECHO all
-\dx gpusort
+SELECT extname, extversion, nspname, obj_description(e.oid, 'pg_extension')
+FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'gpusort';
 \d gpusort_devices
 \d gpusort_stats
 \d gpusort_activity
