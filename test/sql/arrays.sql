@@ -185,7 +185,41 @@ FROM (SELECT array_agg(md5(i::text)) AS a, array_agg((hashint4(i) * 1.5)::numeri
 	FROM generate_series(1, 20000) AS i) s;
 RESET work_mem;
 
-DROP FUNCTION arrays_compare;
+-- array_sort() itself, in versions that have it: values, bounds, dimensions
+CREATE FUNCTION arrays_unlike_array_sort(type text, v text[]) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	result int := 0;
+	n int;
+BEGIN
+	IF to_regprocedure('array_sort(anyarray, boolean, boolean)') IS NULL THEN
+		RETURN 0;
+	END IF;
+	EXECUTE format('CREATE TEMP TABLE arrays_t AS
+		SELECT i, (SELECT array_agg(CASE WHEN hashint4(i * 1000 + j) %% 11 <> 0 THEN ($1)[1 + abs(hashint4(i * 1000 + j) %% %1$s)]::%2$s END ORDER BY j)
+			FROM generate_series(1, i) AS j) AS a
+		FROM generate_series(0, 40) AS i', cardinality(v), type) USING v;
+	FOR flags IN 0 .. 3 LOOP
+		EXECUTE format('SELECT count(*)
+			FROM (SELECT a FROM arrays_t
+				UNION ALL
+				SELECT (''[-1:'' || i - 2 || '']='' || a::text)::%s[] FROM arrays_t WHERE i > 0
+				UNION ALL
+				SELECT (SELECT array_agg(ARRAY[a[j], a[j + 1]] ORDER BY j) FROM generate_series(1, i - 1) AS j) FROM arrays_t) s,
+				gpu_sort_array(a, $1, $2) AS ours, array_sort(a, $1, $2) AS stock
+			WHERE ours IS DISTINCT FROM stock OR array_dims(ours) IS DISTINCT FROM array_dims(stock)',
+			split_part(type, ' COLLATE', 1))
+			INTO n USING flags % 2 = 1, flags / 2 = 1;
+		result := result + n;
+	END LOOP;
+	DROP TABLE arrays_t;
+	RETURN result;
+END
+$$;
+SELECT sum(arrays_unlike_array_sort(type, v)) AS different FROM arrays_values;
+SELECT arrays_unlike_array_sort('text COLLATE "C"', v) AS c, arrays_unlike_array_sort('text COLLATE "en_US.utf8"', v) AS en_us
+FROM arrays_values WHERE type = 'text';
+
+DROP FUNCTION arrays_compare, arrays_unlike_array_sort;
 DROP TABLE arrays_values;
 DROP DOMAIN arrays_dint, arrays_darr;
 DROP TYPE arrays_enum;
