@@ -6,7 +6,8 @@
  * All rules are here:
  *	  - gpusort.enabled and gpusort.index_build must be on;
  *	  - indexes of system catalogs are PostgreSQL's: it builds them while
- *		catalogs are not to be trusted, and describing keys reads catalogs;
+ *		catalogs are not to be trusted, and describing keys reads catalogs
+ *		(index_hook.c sees to it);
  *	  - the service must be at work;
  *	  - tables of fewer than gpusort.min_rows rows gain nothing, unless
  *		gpusort.force is on;
@@ -82,11 +83,8 @@ gs_index_accept(Relation heap, Relation index)
 
 	if (!gs_guc_enabled || !gs_guc_index_build)
 		return NULL;
-	if (IsCatalogRelation(heap))
-	{
-		report(index, "it belongs to a system catalog");
-		return NULL;
-	}
+	/* the hook leaves those alone */
+	Assert(!IsCatalogRelation(heap));
 	if (is_small(heap))
 	{
 		report(index, "the table is small");
