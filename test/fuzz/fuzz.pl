@@ -121,7 +121,7 @@ sub query_sql
 	$sql .= settings_sql($q) . "\n\\echo \@plan $i\n";
 	# what is inserted into must be there
 	$sql .= ($q->{run}[0] =~ s/%R/fuzz_ours/gr) . "\n" if $q->{explain} =~ /%R/;
-	$sql .= 'EXPLAIN (COSTS OFF) ' . ($q->{explain} =~ s/%R/fuzz_ours/gr) . ";\n\\echo \@end\n";
+	$sql .= 'EXPLAIN (VERBOSE, COSTS OFF) ' . ($q->{explain} =~ s/%R/fuzz_ours/gr) . ";\n\\echo \@end\n";
 	$sql .= "DROP TABLE fuzz_ours_raw;\n" if $q->{explain} =~ /%R/;
 	$sql .= ($_ =~ s/%R/fuzz_ours/gr) . "\n" for @{ $q->{run} };
 	$sql .= "RESET ALL; SET search_path = :schema, fuzz, public; SET client_min_messages = warning;\n"

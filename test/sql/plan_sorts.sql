@@ -91,6 +91,20 @@ SELECT compare('SELECT count(*), sum(a.id), sum(b.id) FROM sorts_t a JOIN sorts_
 SELECT compare('SELECT a.id, b.id FROM sorts_t a FULL JOIN sorts_part b ON a.id = b.id + 3000 AND a.p = b.p ORDER BY a.id, b.id');
 SELECT compare('SELECT a.id FROM sorts_t a LEFT JOIN sorts_t b ON a.p = b.p AND b.id < 100 WHERE b.id IS NULL ORDER BY 1');
 SELECT compare('SELECT a.id FROM sorts_t a WHERE p IN (SELECT p FROM sorts_t b WHERE b.k < 5) ORDER BY 1');
+-- generated columns: PostgreSQL 18's are expressions
+DO $$
+BEGIN
+	EXECUTE format('CREATE TABLE sorts_gen (id int, g int GENERATED ALWAYS AS (id * 7919 %% 1000) %1$s,
+		t text COLLATE "C" GENERATED ALWAYS AS (overlay(''abcdefgh'' COLLATE "C" PLACING (id %% 90)::text FROM 2)) %1$s)',
+		CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'VIRTUAL' ELSE 'STORED' END);
+END
+$$;
+INSERT INTO sorts_gen SELECT id FROM sorts_t;
+ANALYZE sorts_gen;
+SELECT compare('SELECT g, t, id FROM sorts_gen ORDER BY t, g DESC, id');
+SELECT compare('SELECT t, count(*), min(g) FROM sorts_gen GROUP BY t');
+SELECT compare('SELECT id, rank() OVER (PARTITION BY g ORDER BY t, id) AS r FROM sorts_gen');
+DROP TABLE sorts_gen;
 -- set operations
 SELECT compare_only('SELECT p, k FROM sorts_t WHERE id % 3 = 0 UNION SELECT p, k FROM sorts_t WHERE id % 5 = 0');
 SELECT compare_only('SELECT k FROM sorts_t WHERE id < 900 EXCEPT SELECT k FROM sorts_t WHERE k % 7 = 0');
