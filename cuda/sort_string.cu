@@ -87,7 +87,7 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
   }
   space.segment = carve.take<u32>(n_rows);
   for (u32 i = 0; i < group_classes; i++)
-    space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows[i] + plan.max_pieces());
+    space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows(i) + plan.max_pieces());
   space.lists.state = carve.take<RoundState>(1);
   space.split = carve_split(carve, plan);
 
@@ -269,7 +269,7 @@ u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 
     one_group<<<blocks_for(n_rows, threads), threads, 0, stream>>>(n_rows, prefix, group_class, space.rows[0],
                                                                    space.lists);
     GS_CUDA_LAUNCHED();
-    finish_listed(rows, space.lists, limits, stream);
+    finish_class(rows, space.lists, group_class, limits, stream);
     return rounds;
   }
 

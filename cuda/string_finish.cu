@@ -46,16 +46,15 @@ namespace gpusort
 namespace
 {
 
-// Keys that a thread looks at a time.  With 2 it has more loads under way, but
-// the registers leave room for fewer threads: 3 to 5 % slower.
-constexpr u32 batch = 1;
+constexpr u32 batch = 4; // keys that a thread looks up at a time
+
+// What a place's value tells after the sort, besides rank and home.
+constexpr u64 settled = u64{1} << 32;
+constexpr u64 tied = u64{1} << 33;
 
 constexpr u32 relation_bits = 9;
 constexpr u32 max_shared = 255;
 static_assert(2 * max_shared < 1u << relation_bits);
-
-constexpr u32 class_rows[group_classes] = {256, 1024, 4096};
-static_assert(least_class_rows[1] == class_rows[0] + 1 && least_class_rows[2] == class_rows[1] + 1);
 
 // What a block keeps in shared memory.
 template <u32 capacity>
@@ -172,105 +171,48 @@ __device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 
 {
   u32 chars = min(max_chars, key_bits / 8);
 
-  for (u32 begin = threadIdx.x; begin < live; begin += threads * batch)
+  for (u32 entry = threadIdx.x; entry < live; entry += threads)
   {
-    u32 home[batch];
-    u32 pivot[batch];
-    u32 at[batch];    // bytes compared so far
-    u32 limit[batch]; // bytes shared at most
-    u32 less = 0;     // a bit for each of the batch
-    u32 unlike = 0;
-    bool more = false;
+    u32 of = state.segment[entry];
+    u32 middle = (u32{state.first[of]} + state.first[of + 1]) / 2;
+    u32 home = state.home[entry];
+    u32 pivot_home = state.home[middle];
+    u64 mine = state.address[home];
+    u64 pivot = state.address[pivot_home];
+    u32 left = state.left[home];
+    u32 pivot_left = state.left[pivot_home];
+    u32 shared = min(min(left, pivot_left), max_shared); // at most
+    bool is_less = left < pivot_left;                    // should one be the beginning of the other
+    bool is_unlike = left != pivot_left;
 
-#pragma unroll
-    for (u32 u = 0; u < batch; u++)
+    for (u32 at = entry == middle ? shared : 0; at < shared; at += 8)
     {
-      u32 entry = begin + u * threads;
+      RawWord my_raw = load_raw(mine + at, left - at);
+      RawWord pivot_raw = load_raw(pivot + at, pivot_left - at);
+      u64 x = word_of(my_raw, mine + at, left - at);
+      u64 y = word_of(pivot_raw, pivot + at, pivot_left - at);
 
-      at[u] = limit[u] = 0;
-      if (entry < live)
+      if (x != y)
       {
-        u32 of = state.segment[entry];
-        u32 middle = (u32{state.first[of]} + state.first[of + 1]) / 2;
-
-        home[u] = state.home[entry];
-        pivot[u] = state.home[middle];
-        limit[u] = min(min(state.left[home[u]], state.left[pivot[u]]), max_shared);
-        if (entry == middle)
-          at[u] = limit[u];
-        more |= at[u] < limit[u];
+        shared = min(shared, at + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8);
+        is_less = x < y;
+        is_unlike = true;
       }
     }
-    while (more)
-    {
-      RawWord mine[batch];
-      RawWord other[batch];
 
-      more = false;
-#pragma unroll
-      for (u32 u = 0; u < batch; u++)
-        if (at[u] < limit[u])
-        {
-          mine[u] = load_raw(state.address[home[u]] + at[u], state.left[home[u]] - at[u]);
-          other[u] = load_raw(state.address[pivot[u]] + at[u], state.left[pivot[u]] - at[u]);
-        }
-#pragma unroll
-      for (u32 u = 0; u < batch; u++)
-        if (at[u] < limit[u])
-        {
-          u64 x = word_of(mine[u], state.address[home[u]] + at[u], state.left[home[u]] - at[u]);
-          u64 y = word_of(other[u], state.address[pivot[u]] + at[u], state.left[pivot[u]] - at[u]);
+    u32 relation = max_shared;
 
-          if (x != y)
-          {
-            limit[u] = min(limit[u], at[u] + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8);
-            at[u] = limit[u];
-            unlike |= 1u << u;
-            less |= x < y ? 1u << u : 0;
-          }
-          else
-            at[u] = min(limit[u], at[u] + 8);
-          more |= at[u] < limit[u];
-        }
-    }
+    if (is_unlike && shared < max_shared)
+      relation = is_less ? shared : 2 * max_shared - shared;
+    mine += shared;
+    left -= shared;
 
-    RawWord raw[batch];
+    u64 bits = word_of(load_raw(mine, left), mine, left) >> (64 - key_bits);
 
-#pragma unroll
-    for (u32 u = 0; u < batch; u++)
-      if (begin + u * threads < live)
-        raw[u] = load_raw(state.address[home[u]] + limit[u], state.left[home[u]] - limit[u]);
-#pragma unroll
-    for (u32 u = 0; u < batch; u++)
-    {
-      u32 entry = begin + u * threads;
-
-      if (entry >= live)
-        continue;
-
-      u32 left = state.left[home[u]];
-      u32 pivot_left = state.left[pivot[u]];
-      bool is_less = (less >> u & 1) != 0;
-      bool is_unlike = (unlike >> u & 1) != 0;
-      u32 relation = max_shared;
-
-      if (!is_unlike)
-      {
-        // One is the beginning of the other, or both go on past max_shared.
-        is_less = left < pivot_left;
-        is_unlike = left != pivot_left;
-      }
-      if (is_unlike && limit[u] < max_shared)
-        relation = is_less ? limit[u] : 2 * max_shared - limit[u];
-      left -= limit[u];
-
-      u64 bits = word_of(raw[u], state.address[home[u]] + limit[u], left) >> (64 - key_bits);
-
-      state.exchange[entry] = static_cast<u64>(state.segment[entry]) << 1 << (63 - segment_bits) |
-                              static_cast<u64>(relation) << (key_bits + count_bits + log_size) |
-                              bits << (count_bits + log_size) |
-                              static_cast<u64>(min(left, chars)) << log_size | entry;
-    }
+    state.exchange[entry] = static_cast<u64>(of) << 1 << (63 - segment_bits) |
+                            static_cast<u64>(relation) << (key_bits + count_bits + log_size) |
+                            bits << (count_bits + log_size) | static_cast<u64>(min(left, chars)) << log_size |
+                            entry;
   }
 }
 
@@ -380,17 +322,10 @@ __global__ void __launch_bounds__(threads)
         {
           home[q] = state.home[v[q] & ((1u << log_size) - 1)];
           rank[q] = state.rank[place];
-          if ((head && tail) || (word & ((1 << count_bits) - 1)) < chars)
-          {
-            u64 slot = u64{group.slot} + rank[q];
-
-            in.order[slot] = __ldg(in.rows + group.start + home[q]);
-            in.tie[slot] = !head;
-          }
-          else
+          heads |= head ? 1u << q : 0;
+          if ((!head || !tail) && (word & ((1 << count_bits) - 1)) >= chars)
           {
             going_on |= 1u << q;
-            heads |= head ? 1u << q : 0;
             if (loaded)
             {
               u32 relation = static_cast<u32>(word >> (key_bits + count_bits)) & ((1u << relation_bits) - 1);
@@ -404,23 +339,45 @@ __global__ void __launch_bounds__(threads)
       }
 
       u32 totals;
-      u32 sums =
-          sum_before<threads>(static_cast<u32>(__popc(going_on)) | static_cast<u32>(__popc(heads)) << 16,
-                              state.warp_sums, &totals);
+      u32 sums = sum_before<threads>(static_cast<u32>(__popc(going_on)) |
+                                         static_cast<u32>(__popc(heads & going_on)) << 16,
+                                     state.warp_sums, &totals);
       u32 entry = sums & 0xffff;
       u32 of = sums >> 16;
 
+      // What is settled is written by neighbouring threads, not from here.
 #pragma unroll
       for (u32 q = 0; q < items; q++)
       {
+        u32 place = me * items + q;
+        bool head = (heads >> q & 1) != 0;
+
         if ((going_on >> q & 1) == 0)
+        {
+          if (place < live)
+            state.exchange[place] = settled | (head ? 0 : tied) | static_cast<u64>(rank[q]) << 16 | home[q];
           continue;
-        if ((heads >> q & 1) != 0)
+        }
+        if (head)
           state.first[of++] = static_cast<uint16_t>(entry);
+        state.exchange[place] = 0;
         state.home[entry] = home[q];
         state.rank[entry] = rank[q];
         state.segment[entry] = static_cast<uint16_t>(of - 1);
         entry++;
+      }
+      __syncthreads();
+      for (u32 place = me; place < live; place += threads)
+      {
+        u64 result = state.exchange[place];
+
+        if ((result & settled) != 0)
+        {
+          u64 slot = group.slot + (result >> 16 & 0xffff);
+
+          in.order[slot] = __ldg(in.rows + group.start + (result & 0xffff));
+          in.tie[slot] = (result & tied) != 0;
+        }
       }
       live = totals & 0xffff;
       n_segments = totals >> 16;
@@ -445,7 +402,7 @@ void launch_groups(const SortedRows &in, const GroupLists &lists, u32 group_clas
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, finish_groups<threads>, threads, bytes));
 
   u64 blocks = std::min(u64{limits.n_multiprocessors} * static_cast<u32>(std::max(blocks_each, 1)),
-                        u64{in.live / least_class_rows[group_class]} + 1);
+                        u64{in.live / least_class_rows(group_class)} + 1);
 
   finish_groups<threads><<<static_cast<u32>(blocks), threads, bytes, stream>>>(
       in, lists.groups[group_class], &lists.state->n_groups[group_class], &lists.state->taken[group_class]);
@@ -465,22 +422,43 @@ FinishLimits finish_limits()
   GS_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   GS_CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   limits.n_multiprocessors = static_cast<u32>(processors);
+  limits.n_classes = group_classes;
+  if (static_cast<size_t>(shared_bytes) < sizeof(GroupState<class_rows[group_classes - 1]>))
+    limits.n_classes--;
   for (u32 i = 0; i < group_classes; i++)
     limits.class_rows[i] = class_rows[i];
-  if (static_cast<size_t>(shared_bytes) < sizeof(GroupState<class_rows[group_classes - 1]>))
-    limits.class_rows[group_classes - 1] = least_max_rows;
   return limits;
+}
+
+void finish_class(const SortedRows &in, const GroupLists &lists, u32 group_class, const FinishLimits &limits,
+                  cudaStream_t stream)
+{
+  switch (group_class)
+  {
+  case 0:
+    launch_groups<class_rows[0] / items>(in, lists, 0, limits, stream);
+    break;
+  case 1:
+    launch_groups<class_rows[1] / items>(in, lists, 1, limits, stream);
+    break;
+  case 2:
+    launch_groups<class_rows[2] / items>(in, lists, 2, limits, stream);
+    break;
+  case 3:
+    launch_groups<class_rows[3] / items>(in, lists, 3, limits, stream);
+    break;
+  default:
+    launch_groups<class_rows[4] / items>(in, lists, 4, limits, stream);
+    break;
+  }
 }
 
 void finish_listed(const SortedRows &in, const GroupLists &lists, const FinishLimits &limits,
                    cudaStream_t stream)
 {
-  launch_groups<class_rows[0] / items>(in, lists, 0, limits, stream);
-  launch_groups<class_rows[1] / items>(in, lists, 1, limits, stream);
-  if (limits.max_rows() == class_rows[2])
-    launch_groups<class_rows[2] / items>(in, lists, 2, limits, stream);
-  else
-    launch_groups<least_max_rows / items>(in, lists, 2, limits, stream);
+  for (u32 i = limits.n_classes; i-- > 0;)
+    if (in.live >= least_class_rows(i))
+      finish_class(in, lists, i, limits, stream);
 }
 
 } // namespace gpusort

@@ -16,27 +16,36 @@ namespace gpusort
 // Groups of up to so many rows are not listed, but sorted where they are found.
 constexpr u32 small_rows = 64;
 
-// What this device can finish.
+// The largest groups of each class.
+constexpr u32 class_rows[group_classes] = {256, 512, 1024, 2048, 4096};
+
+// And the smallest.
+constexpr u32 least_class_rows(u32 group_class)
+{
+  return group_class == 0 ? small_rows + 1 : class_rows[group_class - 1] + 1;
+}
+
+// What this device can finish: not all have the shared memory for all classes.
 struct FinishLimits
 {
-  u32 class_rows[group_classes]; // the largest group of each class
+  u32 n_classes;
   u32 n_multiprocessors;
+  u32 class_rows[group_classes];
 
   __host__ __device__ u32 max_rows() const
   {
-    return class_rows[group_classes - 1];
+    return class_rows[n_classes - 1];
   }
 };
 
 // The least that max_rows() can be.
-constexpr u32 least_max_rows = 2048;
-
-// The smallest group of each class.
-constexpr u32 least_class_rows[group_classes] = {small_rows + 1, 257, 1025};
+constexpr u32 least_max_rows = class_rows[group_classes - 2];
 
 FinishLimits finish_limits();
 
-// Sorts the groups listed.
+// Sorts the groups listed, of one class or all.
+void finish_class(const SortedRows &in, const GroupLists &lists, u32 group_class, const FinishLimits &limits,
+                  cudaStream_t stream);
 void finish_listed(const SortedRows &in, const GroupLists &lists, const FinishLimits &limits,
                    cudaStream_t stream);
 

@@ -3,7 +3,7 @@
  * string_groups.cu
  *	  The groups of a sorted round.
  *
- * A block looks at a window of the sorted words, one row a thread, and takes
+ * A block looks at a window of the sorted words, some rows a thread, and takes
  * the groups that begin in its first `quota` rows: so early that small ones
  * end within it.  The first row of a group that does not searches for its end.
  *
@@ -25,7 +25,10 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 quota = threads - small_rows;
+constexpr u32 strips = 4; // rows of a thread, `threads` apart
+constexpr u32 window_rows = threads * strips;
+constexpr u32 quota = window_rows - small_rows;
+constexpr u32 max_listed = quota / (small_rows + 1) + 1;
 constexpr u32 probes = 7; // that a search has under way at a time
 
 // The last place up to `place` whose flag is set, or ~0.
@@ -43,19 +46,19 @@ __device__ __forceinline__ u32 flag_before(const u32 *flags, u32 place)
   return at * 32 + 31 - static_cast<u32>(__clz(static_cast<int>(bits)));
 }
 
-// The first place after `place` whose flag is set, or `threads`.
+// The first place after `place` whose flag is set, or `window_rows`.
 __device__ __forceinline__ u32 flag_after(const u32 *flags, u32 place)
 {
-  if (place + 1 >= threads)
-    return threads;
+  if (place + 1 >= window_rows)
+    return window_rows;
 
   u32 at = (place + 1) / 32;
   u32 bits = flags[at] & (~0u << (place + 1) % 32);
 
   while (bits == 0)
   {
-    if (++at == threads / 32)
-      return threads;
+    if (++at == window_rows / 32)
+      return window_rows;
     bits = flags[at];
   }
   return at * 32 + static_cast<u32>(__ffs(static_cast<int>(bits))) - 1;
@@ -107,75 +110,92 @@ __device__ u64 find_end(const SortedRows &in, u64 inside, u64 key)
 __global__ void __launch_bounds__(threads)
     take_groups(SortedRows in, Segments segments, FinishLimits limits, GroupLists lists, Segments next)
 {
-  __shared__ u64 window[threads];
-  __shared__ u8 window_count[threads];
-  __shared__ u32 heads[threads / 32];
-  __shared__ u32 listed[group_classes];
-  __shared__ u32 list_base[group_classes];
+  __shared__ u64 window[window_rows];
+  __shared__ u8 window_count[window_rows];
+  __shared__ u32 heads[window_rows / 32];
+  __shared__ Group listed[max_listed];
+  __shared__ u32 n_listed;
   const Shape shape = in.shape;
   const u32 count_mask = (1u << count_bits) - 1;
-  u64 base = u64{blockIdx.x} * quota;
-  u32 place = threadIdx.x;
-  u64 at = base + place;
-  bool exists = at < in.live;
-  u64 word = exists ? __ldg(in.words + at) : 0;
-  u64 key = shape.group_of(word);
-  bool head = !exists || at == 0 || shape.group_of(__ldg(in.words + at - 1)) != key;
-  u32 ballot = __ballot_sync(~0u, head);
+  const u64 base = u64{blockIdx.x} * quota;
+  const u32 me = threadIdx.x;
+  u64 word[strips];
 
-  if (place % 32 == 0)
-    heads[place / 32] = ballot;
-  if (place < group_classes)
-    listed[place] = 0;
+  if (me == 0)
+    n_listed = 0;
+#pragma unroll
+  for (u32 s = 0; s < strips; s++)
+  {
+    u64 at = base + s * threads + me;
+
+    word[s] = at < in.live ? __ldg(in.words + at) : 0;
+  }
+#pragma unroll
+  for (u32 s = 0; s < strips; s++)
+  {
+    u64 at = base + s * threads + me;
+    u64 before = at > 0 && at < in.live ? __ldg(in.words + at - 1) : 0;
+    bool head = at >= in.live || at == 0 || shape.group_of(before) != shape.group_of(word[s]);
+    u32 ballot = __ballot_sync(~0u, head);
+
+    if (me % 32 == 0)
+      heads[(s * threads + me) / 32] = ballot;
+  }
   __syncthreads();
 
-  u32 low = 0;
-  u32 high = 0;
-  u32 row = 0;
-  u32 slot_base = 0; // the window's first rank, were it all of this segment
-  u32 depth = 0;     // after this word
-  u32 chars = 0;
-  bool mine = false; // of a small group
-  u32 group_class = group_classes;
-  u32 place_in_list = 0;
-  Group group = {};
+  u32 mine = 0;      // a bit for each strip: of a small group
+  u32 ends[strips];  // of that group: where it begins, and in the upper half ends
+  u32 slots[strips]; // the window's first rank, were it all of this segment
+  u32 row[strips];
+  u32 depth[strips]; // after this word
+  u32 carried_chars[strips];
 
-  if (exists)
+#pragma unroll
+  for (u32 s = 0; s < strips; s++)
   {
-    u32 of = shape.segment_of(word);
-    u32 lead = segments.lead[of];
+    u32 place = s * threads + me;
+    u64 at = base + place;
 
-    chars = shape.chars(lead);
-    low = flag_before(heads, place);
-    high = flag_after(heads, place);
-    slot_base = segments.slot[of] - segments.place[of] + static_cast<u32>(base);
-    if (lead == equal_keys || (!shape.partial() && (word & count_mask) < chars))
+    if (at >= in.live)
+      continue;
+
+    u32 of = shape.segment_of(word[s]);
+    u32 lead = __ldg(segments.lead + of);
+    u32 chars = shape.chars(lead);
+    u32 low = flag_before(heads, place);
+    u32 high = flag_after(heads, place);
+    u32 slot = __ldg(segments.slot + of) - __ldg(segments.place + of) + static_cast<u32>(base);
+
+    if (lead == equal_keys || (!shape.partial() && (word[s] & count_mask) < chars))
     {
       if (place < quota)
       {
-        in.order[slot_base + place] = in.rows[at];
-        in.tie[slot_base + place] = !head;
+        in.order[slot + place] = __ldg(in.rows + at);
+        in.tie[slot + place] = low != place;
       }
     }
     else if (low < quota && high - low <= small_rows)
     {
-      row = in.rows[at];
+      row[s] = __ldg(in.rows + at);
       if (high - low == 1)
       {
-        in.order[slot_base + place] = row;
-        in.tie[slot_base + place] = 0;
+        in.order[slot + place] = row[s];
+        in.tie[slot + place] = 0;
       }
       else
       {
-        mine = true;
-        depth = segments.depth[of] + segments.skip[of] + chars;
+        mine |= 1u << s;
+        ends[s] = low | high << 16;
+        slots[s] = slot;
+        depth[s] = __ldg(segments.depth + of) + __ldg(segments.skip + of) + chars;
+        carried_chars[s] = chars;
       }
     }
     else if (low == place && place < quota)
     {
-      u64 size = high < threads ? high - low : find_end(in, base + threads - 1, key) - at;
-      u32 before = segments.depth[of] + segments.skip[of];
-      u32 slot = slot_base + place;
+      u64 size = high < window_rows ? high - low
+                                    : find_end(in, base + window_rows - 1, shape.group_of(word[s])) - at;
+      u32 before = __ldg(segments.depth + of) + __ldg(segments.skip + of);
 
       if (size > limits.max_rows())
       {
@@ -184,96 +204,104 @@ __global__ void __launch_bounds__(threads)
 
         next.place[to] = static_cast<u32>(taken);
         next.source[to] = static_cast<u32>(at);
-        next.slot[to] = slot;
+        next.slot[to] = slot + place;
         // Sorted by the upper bits only, some keys may have ended already.
         next.depth[to] = shape.partial() ? before : before + chars;
         next.skip[to] = max_skip;
         next.lead[to] = 0;
       }
       else
-      {
-        group = {static_cast<u32>(at), slot, before + chars, static_cast<uint16_t>(size),
-                 static_cast<uint16_t>(chars)};
-        for (group_class = 0; size > limits.class_rows[group_class];)
-          group_class++;
-        place_in_list = atomicAdd(&listed[group_class], 1u);
-      }
+        listed[atomicAdd(&n_listed, 1u)] = {static_cast<u32>(at), slot + place, before + chars,
+                                            static_cast<uint16_t>(size), static_cast<uint16_t>(chars)};
     }
   }
   __syncthreads();
-  if (place < group_classes && listed[place] > 0)
-    list_base[place] = atomicAdd(&lists.state->n_groups[place], listed[place]);
-  __syncthreads();
-  if (group_class < group_classes)
-    lists.groups[group_class][list_base[group_class] + place_in_list] = group;
-
-  KeyRef ref = {};
-  bool unsettled = mine;
-  bool equal_before = false;
-  bool carried = shape.partial();
-  bool loaded = false;
-
-  while (__syncthreads_or(unsettled))
+  if (me < n_listed)
   {
-    u64 own = 0;
-    u32 count = 0;
+    u32 group_class = 0;
 
-    if (unsettled)
+    while (listed[me].size > limits.class_rows[group_class])
+      group_class++;
+    lists.groups[group_class][atomicAdd(&lists.state->n_groups[group_class], 1u)] = listed[me];
+  }
+
+  u32 unsettled = mine;
+  u32 equal_before = 0;
+  u32 to[strips]; // the row's new place
+  bool carried = shape.partial();
+
+#pragma unroll
+  for (u32 s = 0; s < strips; s++)
+    to[s] = s * threads + me;
+
+  while (__syncthreads_or(unsettled != 0))
+  {
+    u64 own[strips];
+    u32 count[strips];
+
+#pragma unroll
+    for (u32 s = 0; s < strips; s++)
     {
+      if ((unsettled >> s & 1) == 0)
+        continue;
       if (carried)
       {
-        own = word;
-        count = (word & count_mask) < chars ? 0 : 8;
+        own[s] = word[s];
+        count[s] = (word[s] & count_mask) < carried_chars[s] ? 0 : 8;
       }
       else
       {
-        if (!loaded)
-          ref = load_key(in.keys, row);
-        loaded = true;
+        KeyRef key = load_key(in.keys, row[s]);
+        u32 left = key.length - depth[s];
 
-        u32 left = ref.length - depth;
-
-        own = load_word(ref.address + depth, left);
-        count = min(left, 8u);
-        depth += 8;
+        own[s] = load_word(key.address + depth[s], left);
+        count[s] = min(left, 8u);
+        depth[s] += 8;
       }
-      window[place] = own;
-      window_count[place] = static_cast<u8>(count);
+      window[to[s]] = own[s];
+      window_count[to[s]] = static_cast<u8>(count[s]);
     }
     __syncthreads();
-    if (unsettled)
+#pragma unroll
+    for (u32 s = 0; s < strips; s++)
     {
+      if ((unsettled >> s & 1) == 0)
+        continue;
+
       u32 less = 0;
       u32 equal = 0;
       u32 before = 0;
+      u32 low = ends[s] & 0xffff;
 
-      for (u32 j = low; j < high; j++)
+      for (u32 j = low; j < ends[s] >> 16; j++)
       {
         u64 other = window[j];
         u32 other_count = window_count[j];
-        bool same = other == own && other_count == count;
+        bool same = other == own[s] && other_count == count[s];
 
-        less += other < own || (other == own && other_count < count);
+        less += other < own[s] || (other == own[s] && other_count < count[s]);
         equal += same;
-        before += same && j < place;
+        before += same && j < to[s];
       }
       low += less;
-      high = low + equal;
-      place = low + before;
-      if (equal == 1 || count < 8)
+      to[s] = low + before;
+      ends[s] = low | (low + equal) << 16;
+      if (equal == 1 || count[s] < 8)
       {
-        equal_before = before > 0;
-        unsettled = false;
+        unsettled &= ~(1u << s);
+        equal_before |= before > 0 ? 1u << s : 0;
       }
     }
     carried = false;
   }
 
-  if (mine)
-  {
-    in.order[slot_base + place] = row;
-    in.tie[slot_base + place] = equal_before;
-  }
+#pragma unroll
+  for (u32 s = 0; s < strips; s++)
+    if ((mine >> s & 1) != 0)
+    {
+      in.order[slots[s] + to[s]] = row[s];
+      in.tie[slots[s] + to[s]] = equal_before >> s & 1;
+    }
 }
 
 } // namespace

@@ -53,7 +53,7 @@ constexpr u32 min_levels = 2;
 constexpr u32 max_levels = 17;
 constexpr u32 shared_levels = 13; // of the tree in shared memory
 constexpr u32 oversampling = 4;
-constexpr u32 piece_class = 1;   // of the groups that the sample is sorted in
+constexpr u32 max_packed_lcp = 0xffff;
 constexpr u32 bucket_rows = 900; // on average, while levels last
 
 __device__ __forceinline__ u64 root_word(const KeyRef &key, u32 prefix)
@@ -116,19 +116,28 @@ __global__ void __launch_bounds__(threads)
   u32 first = other * piece;
   u32 low = first;
   u32 high = min(first + piece, n_samples);
+  u32 shared_low = prefix; // bytes shared with what is below low, and from high on
+  u32 shared_high = prefix;
 
   while (low < high)
   {
     u32 middle = low + (high - low) / 2;
     u64 its = words[middle];
-    int order = its < word ? -1 : its > word;
+    Comparison comparison = {its < word ? -1 : its > word, prefix};
 
-    if (order == 0 && (word & 0xff) == 8)
-      order = compare_keys(load_key(keys, sorted[middle]), mine, prefix + 7).order;
-    if (order < 0 || (order == 0 && equal_count))
+    if (its == word && (word & 0xff) == 8)
+      comparison =
+          compare_keys(load_key(keys, sorted[middle]), mine, max(prefix + 7, min(shared_low, shared_high)));
+    if (comparison.order < 0 || (comparison.order == 0 && equal_count))
+    {
       low = middle + 1;
+      shared_low = comparison.shared;
+    }
     else
+    {
       high = middle;
+      shared_high = comparison.shared;
+    }
   }
   if (low > first)
     atomicAdd(&rank[i], low - first);
@@ -179,7 +188,7 @@ __device__ u32 root_bound(const u64 *root, u32 n, u64 word, bool after_equal)
 // Prepares splitter i for the search, and the segments 2i and 2i + 1.
 __global__ void __launch_bounds__(threads)
     prepare_splitters(const KeyRef *keys, u32 n_splitters, u32 prefix, const u32 *rows, const u64 *root,
-                      Splitter *splitters, Segments segments)
+                      Splitter *splitters, u32 *packed_lcps, Segments segments)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
 
@@ -253,12 +262,13 @@ __global__ void __launch_bounds__(threads)
   result.word_high = load_word(key.address + result.lcp_high, key.length - result.lcp_high);
   result.run_end = run_end;
   splitters[i] = result;
+  packed_lcps[i] = min(result.lcp_low, max_packed_lcp) | min(result.lcp_high, max_packed_lcp) << 16;
 }
 
 // Goes on where the root words of a key and of splitters [low, high) are equal
 // and the key has not ended.  Returns the key's bucket.
-__device__ __forceinline__ u32 search_run(const Splitter *splitters, u32 low, u32 high, const KeyRef &key,
-                                          u32 shared)
+__device__ __forceinline__ u32 search_run(const Splitter *splitters, const u32 *packed_lcps, u32 low,
+                                          u32 high, const KeyRef &key, u32 shared)
 {
   u32 shared_low = shared; // with the splitter below, and above
   u32 shared_high = shared;
@@ -266,10 +276,13 @@ __device__ __forceinline__ u32 search_run(const Splitter *splitters, u32 low, u3
   while (low < high)
   {
     u32 middle = low + (high - low) / 2;
-    const Splitter &splitter = splitters[middle];
     bool by_low = shared_low >= shared_high;
     u32 known = by_low ? shared_low : shared_high;
-    u32 lcp = by_low ? splitter.lcp_low : splitter.lcp_high;
+    u32 lcps = __ldg(packed_lcps + middle);
+    u32 lcp = by_low ? lcps & max_packed_lcp : lcps >> 16;
+
+    if (lcp == max_packed_lcp)
+      lcp = by_low ? splitters[middle].lcp_low : splitters[middle].lcp_high;
 
     if (lcp > known)
     {
@@ -295,6 +308,7 @@ __device__ __forceinline__ u32 search_run(const Splitter *splitters, u32 low, u3
       continue;
     }
 
+    const Splitter &splitter = splitters[middle];
     u32 left = key.length - known;
     u64 mine = load_word(key.address + known, left);
     u64 its = by_low ? splitter.word_low : splitter.word_high;
@@ -332,7 +346,7 @@ __device__ __forceinline__ u32 search_run(const Splitter *splitters, u32 low, u3
 
 __global__ void __launch_bounds__(classify_threads)
     classify_rows(const KeyRef *keys, u32 n_rows, u32 prefix, u32 levels, Shape shape, const u64 *tree,
-                  const Splitter *splitters, Segments segments, u64 *words, u32 *rows)
+                  const Splitter *splitters, const u32 *packed_lcps, Segments segments, u64 *words, u32 *rows)
 {
   extern __shared__ u64 root_tree[];
 
@@ -364,7 +378,7 @@ __global__ void __launch_bounds__(classify_threads)
       if ((word & 0xff) < 8)
         bucket = 2 * place + 1;
       else
-        bucket = search_run(splitters, place, splitters[place].run_end, key, prefix + 7);
+        bucket = search_run(splitters, packed_lcps, place, splitters[place].run_end, key, prefix + 7);
     }
 
     u32 lead = segments.lead[bucket];
@@ -417,6 +431,7 @@ SplitWorkspace carve_split(Carver &carve, const SplitPlan &plan)
   space.root = carve.take<u64>(plan.n_splitters());
   space.tree = carve.take<u64>(plan.n_splitters() + 1);
   space.splitters = carve.take<Splitter>(plan.n_splitters());
+  space.packed_lcps = carve.take<u32>(plan.n_splitters());
   return space;
 }
 
@@ -426,7 +441,7 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
 {
   u32 n_samples = plan.n_samples;
   u32 n_splitters = plan.n_splitters();
-  u32 piece = std::min(n_samples, limits.class_rows[piece_class]);
+  u32 piece = std::min(n_samples, piece_rows);
   u32 pieces = blocks_for(n_samples, piece);
   u32 sample_blocks = blocks_for(n_samples, threads);
   Shape whole = {0, 64 - count_bits, 64};
@@ -435,7 +450,7 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
   draw_sample<<<sample_blocks, threads, 0, stream>>>(n_rows, n_samples, piece, prefix, space.sample,
                                                      space.rank, lists);
   GS_CUDA_LAUNCHED();
-  finish_listed(sample, lists, limits, stream);
+  finish_class(sample, lists, piece_class, limits, stream);
   read_samples<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, prefix, order, space.words);
   GS_CUDA_LAUNCHED();
   if (pieces > 1)
@@ -448,7 +463,7 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
                                                         space.rank, space.rows, space.root, space.tree);
   GS_CUDA_LAUNCHED();
   prepare_splitters<<<blocks_for(n_splitters + 1, threads), threads, 0, stream>>>(
-      keys, n_splitters, prefix, space.rows, space.root, space.splitters, segments);
+      keys, n_splitters, prefix, space.rows, space.root, space.splitters, space.packed_lcps, segments);
   GS_CUDA_LAUNCHED();
 
   int bytes = static_cast<int>(sizeof(u64) << std::min(plan.levels, shared_levels));
@@ -461,8 +476,9 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
   u32 blocks = std::min(limits.n_multiprocessors * static_cast<u32>(std::max(blocks_each, 1)),
                         blocks_for(n_rows, classify_threads));
 
-  classify_rows<<<blocks, classify_threads, bytes, stream>>>(
-      keys, n_rows, prefix, plan.levels, plan.shape, space.tree, space.splitters, segments, words, rows);
+  classify_rows<<<blocks, classify_threads, bytes, stream>>>(keys, n_rows, prefix, plan.levels, plan.shape,
+                                                             space.tree, space.splitters, space.packed_lcps,
+                                                             segments, words, rows);
   GS_CUDA_LAUNCHED();
 }
 

@@ -34,7 +34,12 @@ struct SplitWorkspace
   u64 *root;  // their root words in order
   u64 *tree;  // and as a search tree
   Splitter *splitters;
+  u32 *packed_lcps; // both lcps of a splitter, 16 bits each: most steps need no more
 };
+
+// The sample is sorted in groups of this class.
+constexpr u32 piece_class = 2;
+constexpr u32 piece_rows = class_rows[piece_class];
 
 // How many splitters rows are classified by, and the segments that makes.
 struct SplitPlan
@@ -46,7 +51,7 @@ struct SplitPlan
   // Into how many groups the sample is cut to be sorted.
   u32 max_pieces() const
   {
-    return (n_samples + least_class_rows[1] - 1) / least_class_rows[1];
+    return (n_samples + piece_rows - 1) / piece_rows;
   }
   u32 n_splitters() const
   {

@@ -107,7 +107,7 @@ struct alignas(16) Group
   uint16_t chars; // whole bytes in the word
 };
 
-constexpr u32 group_classes = 3;
+constexpr u32 group_classes = 5;
 
 // The groups that a round found, by size, and what its kernels count.
 struct RoundState
