@@ -114,9 +114,12 @@ public:
   {
     return memory;
   }
+  // cudaMemcpy() returns when pageable memory has been read, which may be before
+  // all of it is on the device; other streams would not wait for that.
   void fill(const T *from)
   {
     GS_CUDA_TRY(cudaMemcpy(memory, from, count * sizeof(T), cudaMemcpyHostToDevice));
+    GS_CUDA_TRY(cudaStreamSynchronize(nullptr));
   }
   std::vector<T> read() const
   {
