@@ -155,7 +155,19 @@ note_fallback(GsArrayStream *stream, GsFallback reason)
  * Batches
  */
 
-/* Sessions for all groups; false where there is one missing. */
+/* They are opened for the first batch that wants them, so none is in use. */
+static void
+close_sessions(GsArrayStream *stream)
+{
+	for (int i = 0; i < stream->n_groups; i++)
+	{
+		if (stream->groups[i].client)
+			gs_client_close(stream->groups[i].client);
+		stream->groups[i].client = NULL;
+	}
+}
+
+/* Sessions for all groups; where there is one missing false, and none is kept. */
 static bool
 open_sessions(GsArrayStream *stream)
 {
@@ -174,6 +186,7 @@ open_sessions(GsArrayStream *stream)
 		{
 			note_fallback(stream, reason);
 			stream->off = true;
+			close_sessions(stream);
 			return false;
 		}
 	}

@@ -250,7 +250,7 @@ for my $mode (@modes)
 			$session->query("$begin $ddl;");
 			like($session->errors, qr/duplicated|division by zero/, "$name, $begin $ddl: error");
 			released($node, "$name, $begin $ddl, not rolled back");
-			$session->query('ROLLBACK');
+			$session->query('ROLLBACK;');
 			$session->quit;
 		}
 	}

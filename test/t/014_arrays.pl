@@ -188,6 +188,16 @@ like(
 	rows_of($node, $force, q(SELECT gpu_sort_array(array_fill(1::float8, ARRAY[134217727]));)),
 	qr/ERROR: .*(array size exceeds|invalid memory alloc|out of memory)/,
 	'more than an array can have');
+
+# where there is a session for one kind of arrays only, it is not kept
+my $holder = session($node, "$force $serial SET gpusort.fault = 'open:2';");
+$holder->query('BEGIN; DECLARE c CURSOR FOR SELECT (gpu_sort_array(a))[1], (gpu_sort_array(b))[1], count(*) OVER () FROM t;');
+like($holder->query('FETCH 1 FROM c;'), qr/40001/, 'one session of two: rows');
+is($holder->errors, '', 'one session of two: no errors');
+released($node, 'one session of two');
+$holder->query('COMMIT;');
+$holder->quit;
+
 $node->stop;
 
 #
