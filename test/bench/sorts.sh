@@ -6,8 +6,8 @@
 # (BENCH_HANGUL rows, default 1 million).  PostgreSQL's best is the fastest of
 # serial and parallel (8 workers allowed), each with work_mem 64 MB and 8 GB;
 # where one of them takes more than BENCH_PATIENCE seconds (default 30) it is
-# left out, and with BENCH_SERIAL=no the serial ones are.  Medians in ms; "-" in the last columns: gpusort does not take the
-# sort.
+# left out, and with BENCH_SERIAL=no the serial ones are.  Medians in ms; "-" in
+# the last columns: gpusort does not take the sort.
 #
 #	test/bench/sorts.sh [NAME]...		only the queries whose names match
 set -u
