@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -34,6 +35,24 @@ require_preloaded(void)
 				 errhint("Add gpusort to shared_preload_libraries and restart the server.")));
 }
 
+/*
+ * The columns that an extension script declares must be those that this library
+ * returns: values of other types would be read as what they are not.
+ */
+static void
+require_columns(TupleDesc tupdesc, const Oid *types, int n)
+{
+	bool		same = tupdesc->natts == n;
+
+	for (int i = 0; same && i < n; i++)
+		same = TupleDescAttr(tupdesc, i)->atttypid == types[i];
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the functions of extension gpusort are of another version than its library"),
+				 errhint("Run ALTER EXTENSION gpusort UPDATE, or drop the extension and create it again.")));
+}
+
 static Datum
 text_or_null(const char *string, bool *isnull)
 {
@@ -45,13 +64,18 @@ Datum
 gpusort_devices(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Datum		values[12];
-	bool		nulls[12] = {0};
+	static const Oid types[] = {
+		TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID,
+		INT4OID, TIMESTAMPTZOID
+	};
+	Datum		values[lengthof(types)];
+	bool		nulls[lengthof(types)] = {0};
 	GsShared	copy;
 	const char *state;
 
 	require_preloaded();
 	InitMaterializedSRF(fcinfo, 0);
+	require_columns(rsinfo->setDesc, types, lengthof(types));
 
 	LWLockAcquire(gs_shared->lock, LW_SHARED);
 	copy = *gs_shared;
@@ -126,14 +150,19 @@ sum(pg_atomic_uint64 *counts, int n)
 Datum
 gpusort_stats(PG_FUNCTION_ARGS)
 {
+	static const Oid types[] = {
+		INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, JSONBOID,
+		INT8OID, JSONBOID, TIMESTAMPTZOID
+	};
 	TupleDesc	tupdesc;
-	Datum		values[13];
-	bool		nulls[13] = {0};
+	Datum		values[lengthof(types)];
+	bool		nulls[lengthof(types)] = {0};
 	int			column;
 
 	require_preloaded();
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	require_columns(tupdesc, types, lengthof(types));
 	for (int i = 0; i < GS_COUNT_COUNTERS; i++)
 		values[i] = Int64GetDatum(pg_atomic_read_u64(&gs_stats->counters[i]));
 	column = GS_COUNT_COUNTERS;
@@ -158,12 +187,16 @@ gpusort_stats_reset(PG_FUNCTION_ARGS)
 Datum
 gpusort_activity(PG_FUNCTION_ARGS)
 {
+	static const Oid types[] = {
+		INT4OID, OIDOID, OIDOID, TEXTOID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID
+	};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n = 0;
 	GsSession  *open;
 
 	require_preloaded();
 	InitMaterializedSRF(fcinfo, 0);
+	require_columns(rsinfo->setDesc, types, lengthof(types));
 
 	open = palloc(gs_shared->n_sessions * sizeof(GsSession));
 	LWLockAcquire(gs_shared->lock, LW_SHARED);
@@ -174,8 +207,8 @@ gpusort_activity(PG_FUNCTION_ARGS)
 
 	for (int i = 0; i < n; i++)
 	{
-		Datum		values[8];
-		bool		nulls[8] = {0};
+		Datum		values[lengthof(types)];
+		bool		nulls[lengthof(types)] = {0};
 
 		values[0] = Int32GetDatum(open[i].pid);
 		values[1] = ObjectIdGetDatum(open[i].database);

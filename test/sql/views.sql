@@ -76,5 +76,15 @@ SELECT pid = pg_backend_pid() AS mine, datname = current_database() AS here,
 FROM gpusort_activity;
 CLOSE c;
 COMMIT;
+
+-- functions that another version's script declared
+CREATE FUNCTION views_old(OUT sorts bigint, OUT rows bigint) RETURNS record
+	AS '$libdir/gpusort', 'gpusort_stats' LANGUAGE C VOLATILE STRICT;
+SELECT * FROM views_old();
+CREATE FUNCTION views_old_set(OUT pid int, OUT datid oid, OUT usesysid oid, OUT phase bigint, OUT rows bigint,
+	OUT bytes bigint, OUT staging_bytes bigint, OUT started timestamptz) RETURNS SETOF record
+	AS '$libdir/gpusort', 'gpusort_activity' LANGUAGE C VOLATILE STRICT;
+SELECT * FROM views_old_set();
+DROP FUNCTION views_old, views_old_set;
 DROP TABLE views_t;
 DROP FUNCTION wait_closed;
