@@ -5,8 +5,13 @@
  *
  * The bytes are ICU's sort key, which ends with its only 0, and where the
  * collation is deterministic the text itself as PostgreSQL's tie-break.
- * Every option of a collation is in the sort key: strength, case first,
- * numeric, alternate, tailored rules.
+ * The options of a collation are in the sort key: strength, case first, numeric,
+ * tailored rules.  But where white space and punctuation are ignored
+ * (alternate=shifted), ICU's comparison is not the order of its sort keys: marks
+ * that follow what is ignored are ignored, too, and the comparison skips the
+ * strings' common prefix without looking at what it was.  For example E'\n\x1f' is
+ * less than E'\n\x01\u064b' by comparison, and greater by sort keys (ICU 72).
+ * Such collations are refused.
  *
  * From PostgreSQL 16 on the server makes sort keys for us, pg_strnxfrm().
  * PostgreSQL 15 exports no such call, so there ICU is called directly: the
@@ -68,6 +73,20 @@ static void *open_handle(Oid collation, HeapTuple tuple);
 static bool put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room,
 						 size_t *written);
 static size_t put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room);
+
+/*
+ * Does the collation ignore white space at level 1?  Then the key of a blank has
+ * no weights of that level, and begins with a separator, or ends.
+ */
+static bool
+is_shifted(void *handle)
+{
+	GsVarBytes	blank = {(const uint8 *) " ", 1};
+	uint8		key[64];
+	size_t		len;
+
+	return !put_sort_key(handle, blank, key, sizeof(key), &len) || len == 0 || key[0] <= 1;
+}
 
 /*
  * Are the first bytes of sort keys the same, whichever way they are made?
@@ -135,7 +154,7 @@ gs_key_collator_open(Oid collation)
 
 	collator = MemoryContextAlloc(TopMemoryContext, sizeof(GsKeyCollator));
 	collator->collation = collation;
-	collator->usable = handle != NULL;
+	collator->usable = handle != NULL && !is_shifted(handle);
 	collator->deterministic = deterministic;
 	collator->parts = handle != NULL && GetDatabaseEncoding() == PG_UTF8 && parts_agree(handle);
 	collator->handle = handle;

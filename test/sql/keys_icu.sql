@@ -65,7 +65,7 @@ INSERT INTO keys_icu_text
 INSERT INTO keys_icu_text SELECT 1500 + i, s, left(s, 14), left(s, 40)
 	FROM unnest(ARRAY['', '', ' ', '  ', 'a', 'a ', 'A', 'aa', 'côte', 'coté', 'côté', 'cote', 'Cote', 'résumé', 'resume',
 		'Resume', 'co-op', 'coop', 'co op', '10', '9', '010', '1e3', 'I', 'İ', 'ı', 'i', E'i\u0307', 'straße', 'strasse',
-		E'\uFFFD', U&'\+10FFFF', E'a\u00ad', NULL, NULL]) WITH ORDINALITY u(s, i);
+		E'\uFFFD', U&'\+10FFFF', E'a\u00ad', E'\n\x1f', E'\n\x01\u064b', NULL, NULL]) WITH ORDINALITY u(s, i);
 
 CREATE FUNCTION keys_collations()
 RETURNS TABLE (collation_name text, direction text, result text) LANGUAGE plpgsql AS $$
