@@ -22,38 +22,24 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
 #include "access/heapam.h"
 #include "access/heaptoast.h"
 #include "access/htup_details.h"
-#include "access/parallel.h"
 #include "access/relscan.h"
-#include "access/table.h"
 #include "access/tableam.h"
-#include "access/xact.h"
 #include "catalog/index.h"
-#include "executor/instrument.h"
-#include "pgstat.h"
 #include "storage/spin.h"
-#include "tcop/tcopprot.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#include "gpusort.h"
 #include "index/index_keys.h"
 #include "index/index_scan.h"
-
-#define KEY_SHARED		UINT64CONST(0x6770757300000001)
-#define KEY_QUERY		UINT64CONST(0x6770757300000002)
-#define KEY_WAL_USAGE	UINT64CONST(0x6770757300000003)
-#define KEY_BUFFERS		UINT64CONST(0x6770757300000004)
+#include "index/index_workers.h"
 
 /* What participants share; a parallel scan's descriptor follows. */
 typedef struct Shared
 {
-	Oid			heap;
-	Oid			index;
-	bool		concurrent;
+	GsIndexTarget target;		/* first: index_workers.h */
 	bool		unique;			/* IndexInfo's: not always the index's own */
 	bool		parallel;		/* there is a parallel scan's descriptor */
 	GsSessionHandle session;
@@ -67,14 +53,6 @@ typedef struct Shared
 
 #define shared_scan(shared) \
 	((ParallelTableScanDesc) ((char *) (shared) + BUFFERALIGN(sizeof(Shared))))
-
-/* The parallel part of a leader. */
-typedef struct Leader
-{
-	ParallelContext *context;
-	WalUsage   *wal_usage;
-	BufferUsage *buffer_usage;
-} Leader;
 
 /* A participant. */
 typedef struct Participant
@@ -247,12 +225,9 @@ shared_size(Relation heap, Snapshot snapshot)
 }
 
 static void
-init_shared(Shared *shared, Relation heap, Relation index, const IndexInfo *info,
-			const GsClient *client, bool parallel, Snapshot snapshot)
+init_shared(Shared *shared, Relation heap, const IndexInfo *info, const GsClient *client,
+			bool parallel, Snapshot snapshot)
 {
-	shared->heap = RelationGetRelid(heap);
-	shared->index = RelationGetRelid(index);
-	shared->concurrent = info->ii_Concurrent;
 	shared->unique = info->ii_Unique;
 	shared->parallel = parallel;
 	shared->session = gs_client_handle(client);
@@ -265,74 +240,11 @@ init_shared(Shared *shared, Relation heap, Relation index, const IndexInfo *info
 		table_parallelscan_initialize(heap, shared_scan(shared), snapshot);
 }
 
-/*
- * Launch workers; NULL where there is no shared memory for them.  There may be
- * fewer than asked for, even none.
- */
-static Shared *
-begin_parallel(Leader *leader, Relation heap, Relation index, const IndexInfo *info,
-			   const GsClient *client, Snapshot snapshot, int workers)
-{
-	ParallelContext *context;
-	Size		size = shared_size(heap, snapshot);
-	Size		query_size = debug_query_string ? strlen(debug_query_string) + 1 : 0;
-	Shared	   *shared;
-
-	EnterParallelMode();
-	context = CreateParallelContext(GPUSORT_NAME, "gpusort_index_worker", workers);
-	shm_toc_estimate_chunk(&context->estimator, size);
-	shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(WalUsage), context->nworkers));
-	shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(BufferUsage), context->nworkers));
-	shm_toc_estimate_keys(&context->estimator, 3);
-	if (query_size > 0)
-	{
-		shm_toc_estimate_chunk(&context->estimator, query_size);
-		shm_toc_estimate_keys(&context->estimator, 1);
-	}
-	InitializeParallelDSM(context);
-	if (context->seg == NULL)
-	{
-		DestroyParallelContext(context);
-		ExitParallelMode();
-		return NULL;
-	}
-
-	shared = shm_toc_allocate(context->toc, size);
-	init_shared(shared, heap, index, info, client, true, snapshot);
-	shm_toc_insert(context->toc, KEY_SHARED, shared);
-	if (query_size > 0)
-	{
-		char	   *query = shm_toc_allocate(context->toc, query_size);
-
-		memcpy(query, debug_query_string, query_size);
-		shm_toc_insert(context->toc, KEY_QUERY, query);
-	}
-	leader->wal_usage = shm_toc_allocate(context->toc,
-										 mul_size(sizeof(WalUsage), context->nworkers));
-	shm_toc_insert(context->toc, KEY_WAL_USAGE, leader->wal_usage);
-	leader->buffer_usage = shm_toc_allocate(context->toc,
-											mul_size(sizeof(BufferUsage), context->nworkers));
-	shm_toc_insert(context->toc, KEY_BUFFERS, leader->buffer_usage);
-
-	LaunchParallelWorkers(context);
-	leader->context = context;
-	return shared;
-}
-
-/* Wait for the workers, whose errors become ours here. */
-static void
-finish_parallel(Leader *leader)
-{
-	WaitForParallelWorkersToFinish(leader->context);
-	for (int i = 0; i < leader->context->nworkers_launched; i++)
-		InstrAccumParallelQuery(&leader->buffer_usage[i], &leader->wal_usage[i]);
-}
-
 void
 gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 			  const GsKeyDesc *desc, int workers, GsIndexScanResult *result)
 {
-	Leader		leader = {0};
+	GsIndexWorkers helpers = {0};
 	Shared	   *shared = NULL;
 	Snapshot	snapshot = SnapshotAny;
 
@@ -344,27 +256,31 @@ gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
 
 	if (workers > 0)
-		shared = begin_parallel(&leader, heap, index, info, client, snapshot, workers);
-	if (shared == NULL)
+		shared = gs_index_workers_begin(&helpers, "gpusort_index_worker", workers,
+										shared_size(heap, snapshot), heap, index,
+										info->ii_Concurrent);
+	result->workers = 0;
+	if (shared)
+	{
+		init_shared(shared, heap, info, client, true, snapshot);
+		result->workers = gs_index_workers_launch(&helpers);
+	}
+	else
 	{
 		shared = palloc(is_heap(heap) ? shared_size(heap, snapshot) : sizeof(Shared));
-		init_shared(shared, heap, index, info, client, is_heap(heap), snapshot);
+		init_shared(shared, heap, info, client, is_heap(heap), snapshot);
 	}
 	participate(heap, index, info, client, desc, shared, true);
-	if (leader.context)
-		finish_parallel(&leader);
+	if (helpers.context)
+		gs_index_workers_wait(&helpers);
 
 	result->status = shared->status;
 	result->heap_tuples = shared->heap_tuples;
 	result->index_tuples = shared->index_tuples;
-	result->workers = leader.context ? leader.context->nworkers_launched : 0;
 	info->ii_BrokenHotChain |= shared->broken_hot_chain;
 
-	if (leader.context)
-	{
-		DestroyParallelContext(leader.context);
-		ExitParallelMode();
-	}
+	if (helpers.context)
+		gs_index_workers_end(&helpers);
 	if (info->ii_Concurrent)
 		UnregisterSnapshot(snapshot);
 }
@@ -373,36 +289,22 @@ gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 void
 gpusort_index_worker(dsm_segment *seg, shm_toc *toc)
 {
-	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
-	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
-	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFERS, false);
-	LOCKMODE	heap_lock = shared->concurrent ? ShareUpdateExclusiveLock : ShareLock;
-	LOCKMODE	index_lock = shared->concurrent ? RowExclusiveLock : AccessExclusiveLock;
 	Relation	heap;
 	Relation	index;
+	Shared	   *shared = gs_index_worker_begin(toc, &heap, &index);
 	IndexInfo  *info;
 	GsKeyDesc  *desc;
 	GsRefusal	refusal;
 
 	(void) seg;
-	debug_query_string = shm_toc_lookup(toc, KEY_QUERY, true);
-	pgstat_report_activity(STATE_RUNNING, debug_query_string);
-
-	/* the leader holds these locks, and workers share them */
-	heap = table_open(shared->heap, heap_lock);
-	index = index_open(shared->index, index_lock);
 	info = BuildIndexInfo(index);
-	info->ii_Concurrent = shared->concurrent;
+	info->ii_Concurrent = shared->target.concurrent;
 	info->ii_Unique = shared->unique;
 	desc = gs_index_key_desc(index, &refusal);
 	if (desc == NULL)
 		elog(ERROR, "gpusort cannot sort the columns of index \"%s\": %s",
 			 RelationGetRelationName(index), gs_refusal_name(refusal));
 
-	InstrStartParallelQuery();
 	participate(heap, index, info, gs_client_attach(shared->session), desc, shared, false);
-	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
-
-	index_close(index, index_lock);
-	table_close(heap, heap_lock);
+	gs_index_worker_end(toc, heap, index);
 }

@@ -36,29 +36,17 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/parallel.h"
-#include "access/table.h"
-#include "access/xact.h"
 #include "access/xlogrecord.h"
-#include "executor/instrument.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "port/atomics.h"
 #include "postmaster/bgworker.h"
 #include "storage/condition_variable.h"
-#include "tcop/tcopprot.h"
 #include "utils/rel.h"
 #include "utils/wait_event.h"
 
-#include "gpusort.h"
+#include "index/index_workers.h"
 #include "index/page_output.h"
 #include "index/page_relay.h"
-
-#define KEY_SHARED		UINT64CONST(0x6770757300000011)
-#define KEY_QUERY		UINT64CONST(0x6770757300000012)
-#define KEY_WAL_USAGE	UINT64CONST(0x6770757300000013)
-#define KEY_BUFFERS		UINT64CONST(0x6770757300000014)
 
 /* Pages of one ring; a power of two. */
 #define RING_PAGES		64
@@ -97,9 +85,7 @@ typedef struct Ring
 /* In the DSM segment; the rings' pages follow. */
 typedef struct Shared
 {
-	Oid			heap;
-	Oid			index;
-	bool		concurrent;
+	GsIndexTarget target;		/* first: index_workers.h */
 	int			n_rings;		/* that there is room for */
 	pg_atomic_uint32 order;		/* an Order */
 	ConditionVariable free_cv;	/* the leader's, for all rings */
@@ -116,11 +102,9 @@ typedef struct RingState
 
 struct GsPageRelay
 {
-	ParallelContext *context;
+	GsIndexWorkers workers;
 	Relation	index;
 	GsPageOutput *output;
-	WalUsage   *wal_usage;		/* of each worker */
-	BufferUsage *buffer_usage;
 	Shared	   *shared;
 	char	   *pages;
 	BlockNumber segment_end;	/* blocks from here on need a new segment */
@@ -145,11 +129,8 @@ shared_pages(Shared *shared)
 }
 
 static void
-init_shared(Shared *shared, Relation heap, Relation index, bool concurrent, int n_rings)
+init_shared(Shared *shared, int n_rings)
 {
-	shared->heap = RelationGetRelid(heap);
-	shared->index = RelationGetRelid(index);
-	shared->concurrent = concurrent;
 	shared->n_rings = n_rings;
 	pg_atomic_init_u32(&shared->order, ORDER_WRITE);
 	ConditionVariableInit(&shared->free_cv);
@@ -169,67 +150,31 @@ init_shared(Shared *shared, Relation heap, Relation index, bool concurrent, int 
 static void
 close_relay(GsPageRelay *relay)
 {
-	WaitForParallelWorkersToFinish(relay->context);
-	for (int i = 0; i < relay->context->nworkers_launched; i++)
-		InstrAccumParallelQuery(&relay->buffer_usage[i], &relay->wal_usage[i]);
-	DestroyParallelContext(relay->context);
-	ExitParallelMode();
+	gs_index_workers_wait(&relay->workers);
+	gs_index_workers_end(&relay->workers);
 }
 
 GsPageRelay *
 gs_page_relay_begin(Relation heap, Relation index, bool concurrent, int n_workers)
 {
-	Size		query_bytes = debug_query_string ? strlen(debug_query_string) + 1 : 0;
-	Size		wal_bytes = mul_size(n_workers, sizeof(WalUsage));
-	Size		buffer_bytes = mul_size(n_workers, sizeof(BufferUsage));
-	ParallelContext *context;
+	GsIndexWorkers workers = {0};
+	Shared	   *shared = gs_index_workers_begin(&workers, "gpusort_page_worker", n_workers,
+												shared_bytes(n_workers), heap, index, concurrent);
 	GsPageRelay *relay;
 
-	EnterParallelMode();
-	context = CreateParallelContext(GPUSORT_NAME, "gpusort_page_worker", n_workers);
-	shm_toc_estimate_chunk(&context->estimator, shared_bytes(n_workers));
-	shm_toc_estimate_chunk(&context->estimator, wal_bytes);
-	shm_toc_estimate_chunk(&context->estimator, buffer_bytes);
-	shm_toc_estimate_keys(&context->estimator, 3);
-	if (query_bytes > 0)
-	{
-		shm_toc_estimate_chunk(&context->estimator, query_bytes);
-		shm_toc_estimate_keys(&context->estimator, 1);
-	}
-	InitializeParallelDSM(context);
-	if (context->seg == NULL)
-	{
-		DestroyParallelContext(context);
-		ExitParallelMode();
+	if (shared == NULL)
 		return NULL;
-	}
-
+	init_shared(shared, n_workers);
 	relay = palloc0(offsetof(GsPageRelay, rings) + n_workers * sizeof(RingState));
-	relay->context = context;
+	relay->workers = workers;
 	relay->index = index;
-	relay->shared = shm_toc_allocate(context->toc, shared_bytes(n_workers));
-	init_shared(relay->shared, heap, index, concurrent, n_workers);
-	relay->pages = shared_pages(relay->shared);
+	relay->shared = shared;
+	relay->pages = shared_pages(shared);
 	relay->segment_end = RELSEG_SIZE;
-	shm_toc_insert(context->toc, KEY_SHARED, relay->shared);
-	relay->wal_usage = shm_toc_allocate(context->toc, wal_bytes);
-	shm_toc_insert(context->toc, KEY_WAL_USAGE, relay->wal_usage);
-	relay->buffer_usage = shm_toc_allocate(context->toc, buffer_bytes);
-	shm_toc_insert(context->toc, KEY_BUFFERS, relay->buffer_usage);
-	memset(relay->wal_usage, 0, wal_bytes);
-	memset(relay->buffer_usage, 0, buffer_bytes);
-	if (query_bytes > 0)
-	{
-		char	   *query = shm_toc_allocate(context->toc, query_bytes);
-
-		memcpy(query, debug_query_string, query_bytes);
-		shm_toc_insert(context->toc, KEY_QUERY, query);
-	}
 
 	/* before the first page is written, for the rules of syncing */
 	relay->output = gs_page_output_begin(index);
-	LaunchParallelWorkers(context);
-	relay->n_rings = context->nworkers_launched;
+	relay->n_rings = gs_index_workers_launch(&relay->workers);
 	if (relay->n_rings == 0)
 	{
 		close_relay(relay);
@@ -246,13 +191,13 @@ check_workers(GsPageRelay *relay)
 
 	for (int i = 0; i < relay->n_rings; i++)
 	{
-		if (GetBackgroundWorkerPid(relay->context->worker[i].bgwhandle, &pid) != BGWH_STOPPED)
+		if (GetBackgroundWorkerPid(relay->workers.context->worker[i].bgwhandle, &pid) != BGWH_STOPPED)
 			continue;
 		/* this knows what befell it, if it waits for no other one */
 		pg_atomic_write_u32(&relay->shared->order, ORDER_CANCEL);
 		for (int j = 0; j < relay->n_rings; j++)
 			ConditionVariableSignal(&relay->shared->rings[j].full_cv);
-		WaitForParallelWorkersToFinish(relay->context);
+		gs_index_workers_wait(&relay->workers);
 		elog(ERROR, "gpusort's page writer has ended early");
 	}
 }
@@ -462,25 +407,11 @@ write_pages(Relation index, Shared *shared, Ring *ring, char *memory)
 void
 gpusort_page_worker(dsm_segment *seg, shm_toc *toc)
 {
-	Shared	   *shared = shm_toc_lookup(toc, KEY_SHARED, false);
-	WalUsage   *wal_usage = shm_toc_lookup(toc, KEY_WAL_USAGE, false);
-	BufferUsage *buffer_usage = shm_toc_lookup(toc, KEY_BUFFERS, false);
-	LOCKMODE	heap_lock = shared->concurrent ? ShareUpdateExclusiveLock : ShareLock;
-	LOCKMODE	index_lock = shared->concurrent ? RowExclusiveLock : AccessExclusiveLock;
 	Relation	heap;
 	Relation	index;
+	Shared	   *shared = gs_index_worker_begin(toc, &heap, &index);
 
 	(void) seg;
-	debug_query_string = shm_toc_lookup(toc, KEY_QUERY, true);
-	pgstat_report_activity(STATE_RUNNING, debug_query_string);
-
-	/* the leader holds these locks, and workers share them */
-	heap = table_open(shared->heap, heap_lock);
-	index = index_open(shared->index, index_lock);
-	InstrStartParallelQuery();
-	write_pages(index, shared, &shared->rings[ParallelWorkerNumber],
-				shared_pages(shared));
-	InstrEndParallelQuery(&buffer_usage[ParallelWorkerNumber], &wal_usage[ParallelWorkerNumber]);
-	index_close(index, index_lock);
-	table_close(heap, heap_lock);
+	write_pages(index, shared, &shared->rings[ParallelWorkerNumber], shared_pages(shared));
+	gs_index_worker_end(toc, heap, index);
 }
