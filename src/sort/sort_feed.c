@@ -82,6 +82,24 @@ next_chunk(GsFeeder *feeder)
 	return status;
 }
 
+/* Count a row that was put, or say what became of it. */
+static inline GsFeedStatus
+count_row(GsFeeder *feeder, GsChunkPut put)
+{
+	if (likely(put == GS_CHUNK_PUT_OK))
+	{
+		feeder->rows++;
+		return GS_FEED_OK;
+	}
+	if (put == GS_CHUNK_PUT_BIG)
+		return GS_FEED_BIG;
+	if (put == GS_CHUNK_PUT_NO_KEY)
+		return GS_FEED_NO_KEY;
+	if (feeder->status == GS_FEED_OK)
+		elog(ERROR, "row does not fit into an empty chunk");
+	return feeder->status;
+}
+
 GsFeedStatus
 gs_feeder_put(GsFeeder *feeder, TupleTableSlot *slot)
 {
@@ -103,18 +121,7 @@ gs_feeder_put(GsFeeder *feeder, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(feeder->fetched);
 
-	if (likely(put == GS_CHUNK_PUT_OK))
-	{
-		feeder->rows++;
-		return GS_FEED_OK;
-	}
-	if (put == GS_CHUNK_PUT_BIG)
-		return GS_FEED_BIG;
-	if (put == GS_CHUNK_PUT_NO_KEY)
-		return GS_FEED_NO_KEY;
-	if (feeder->status == GS_FEED_OK)
-		elog(ERROR, "row does not fit into an empty chunk");
-	return feeder->status;
+	return count_row(feeder, put);
 }
 
 GsFeedStatus
@@ -134,13 +141,7 @@ gs_feeder_put_stub(GsFeeder *feeder, TupleTableSlot *slot, const void *stub, uin
 		put = gs_chunk_put_stub(&feeder->writer, feeder->desc, slot, stub, stub_bytes);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(feeder->fetched);
-	if (put == GS_CHUNK_PUT_NO_KEY)
-		return GS_FEED_NO_KEY;
-	if (put == GS_CHUNK_PUT_OK)
-		feeder->rows++;
-	else if (feeder->status == GS_FEED_OK)
-		elog(ERROR, "row does not fit into an empty chunk");
-	return feeder->status;
+	return count_row(feeder, put);
 }
 
 GsFeedStatus
@@ -162,18 +163,7 @@ gs_feeder_put_bytes(GsFeeder *feeder, const Datum *values, const bool *isnull, c
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(feeder->fetched);
 
-	if (likely(put == GS_CHUNK_PUT_OK))
-	{
-		feeder->rows++;
-		return GS_FEED_OK;
-	}
-	if (put == GS_CHUNK_PUT_BIG)
-		return GS_FEED_BIG;
-	if (put == GS_CHUNK_PUT_NO_KEY)
-		return GS_FEED_NO_KEY;
-	if (feeder->status == GS_FEED_OK)
-		elog(ERROR, "row does not fit into an empty chunk");
-	return feeder->status;
+	return count_row(feeder, put);
 }
 
 GsFeedStatus
