@@ -466,10 +466,12 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
       keys, n_splitters, prefix, space.rows, space.root, space.splitters, space.packed_lcps, segments);
   GS_CUDA_LAUNCHED();
 
+  // The attribute is the kernel's, not the launch's: all threads that sort must set it alike.
+  constexpr int most_bytes = sizeof(u64) << shared_levels;
   int bytes = static_cast<int>(sizeof(u64) << std::min(plan.levels, shared_levels));
   int blocks_each = 0;
 
-  GS_CUDA_TRY(cudaFuncSetAttribute(classify_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  GS_CUDA_TRY(cudaFuncSetAttribute(classify_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, most_bytes));
   GS_CUDA_TRY(
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, classify_rows, classify_threads, bytes));
 

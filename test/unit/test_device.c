@@ -280,6 +280,56 @@ case_interleaved(TestDevice *td)
 	test_end_case("interleaved sorts");
 }
 
+/*
+ * Small and large sorts in turn, all of them waiting to be performed: what
+ * threads of the device set for the one must not reach the other.
+ */
+static void
+case_unlike_at_once(TestDevice *td)
+{
+	enum
+	{
+		N_SORTS = 24,
+		N_ROUNDS = 8
+	};
+	TestRandom	rng = seed;
+	TestInput	in[N_SORTS];
+	TestSort	ts[N_SORTS];
+	GsJob		performs[N_SORTS];
+
+	if (!test_begin_case("unlike sorts at once"))
+		return;
+	for (int i = 0; i < N_SORTS; i++)
+	{
+		test_input_init(&in[i], 65536);
+		test_make_words(&in[i], 4200 + (uint32_t) (i % 3) * 2200 * (1 + (uint32_t) i), &rng);
+		test_input_finish(&in[i]);
+	}
+	for (int round = 0; round < N_ROUNDS; round++)
+	{
+		int			n = 0;
+
+		memset(performs, 0, sizeof(performs));
+		while (n < N_SORTS && test_sort_open(&ts[n], td, &in[n], true, test_random(&rng)))
+		{
+			CHECK(test_sort_feed(&ts[n]) == GS_OK, "append: %s", ts[n].error.message);
+			n++;
+		}
+		for (int i = 0; i < n; i++)
+			td->ops->perform(ts[i].sort, &performs[i]);
+		for (int i = 0; i < n; i++)
+		{
+			test_wait(td, &performs[i]);
+			if (CHECK(gs_job_status(&performs[i]) == GS_OK, "perform: %s", performs[i].error.message))
+				test_check_result(&ts[i]);
+			test_sort_close(&ts[i]);
+		}
+	}
+	for (int i = 0; i < N_SORTS; i++)
+		test_input_free(&in[i]);
+	test_end_case("unlike sorts at once");
+}
+
 /* ---- memory ---- */
 
 static void
@@ -738,6 +788,7 @@ run_suite(void)
 	case_sizes(&td);
 	case_empty_chunks(&td);
 	case_interleaved(&td);
+	case_unlike_at_once(&td);
 	case_memory_returned(&td);
 	case_cancel(&td);
 	case_cancel_anywhere(&td);
