@@ -1,0 +1,339 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_jobs.c
+ *	  Running and ending the jobs of the host device.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "src/device is plain C and must not see postgres.h"
+#endif
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "host_arrays.h"
+#include "host_jobs.h"
+
+static double
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec / 1e6;
+}
+
+GsStatus
+gs_host_fail(GsError *error, GsStatus status, const char *format,...)
+{
+	va_list		args;
+
+	if (error != NULL)
+	{
+		va_start(args, format);
+		vsnprintf(error->message, sizeof(error->message), format, args);
+		va_end(args);
+	}
+	return status;
+}
+
+/* What a job that has run means for its sort; called with the lock held. */
+static void
+apply_job(GsDeviceSort *sort, GsHostJob *job)
+{
+	GsDevice   *device = sort->device;
+
+	if (job->kind == GS_HOST_APPEND)
+	{
+		if (job->status == GS_OK)
+		{
+			uint64_t	i = sort->n_images++;
+
+			sort->images[i] = job->image;
+			sort->image_records[i] = job->image.n_records;
+			sort->image_bytes[i] = job->image.data_bytes;
+			sort->row_bytes += job->row_bytes;
+			sort->key_bytes += job->key_bytes;
+		}
+		else
+		{
+			sort->n_rows -= job->image.n_records;
+			sort->memory_used -= job->image_memory;
+			device->memory_used -= job->image_memory;
+		}
+	}
+	else if (job->kind == GS_HOST_PERFORM && sort->state == GS_HOST_PERFORMING)
+	{
+		sort->state = job->status == GS_OK ? GS_HOST_PERFORMED : GS_HOST_FILLING;
+		if (job->status == GS_OK)
+		{
+			uint64_t	unused = sort->n_rows * (GS_HOST_WORK_BYTES - GS_HOST_KEEP_BYTES);
+
+			sort->memory_used -= unused;
+			device->memory_used -= unused;
+		}
+	}
+	else if (job->kind == GS_HOST_REORDER && job->reordering)
+	{
+		sort->state = GS_HOST_PERFORMED;
+		sort->memory_used -= job->work_memory;
+		device->memory_used -= job->work_memory;
+		if (job->status == GS_OK)
+		{
+			free(sort->order.page_first);
+			sort->order = job->order;
+		}
+	}
+	else if (job->kind == GS_HOST_SORT_ARRAYS)
+	{
+		sort->memory_used -= job->work_memory;
+		device->memory_used -= job->work_memory;
+		if (job->status == GS_OK)
+		{
+			sort->n_rows += job->image.n_records;
+			sort->row_bytes += job->row_bytes;
+		}
+	}
+}
+
+/* Note that a job has run, and end those that may end. */
+static void
+finish_job(GsHostJob *job)
+{
+	GsDeviceSort *sort = job->sort;
+	GsDevice   *device = sort->device;
+	GsHostQueue   *queue = &sort->queues[job->kind];
+	uint32_t	n_ended = 0;
+
+	pthread_mutex_lock(&device->lock);
+	job->has_run = true;
+	if (--queue->n_running == 0)
+		queue->ms += now_ms() - queue->running_since;
+	while (queue->first != NULL && queue->first->has_run)
+	{
+		GsHostJob    *ended = queue->first;
+
+		queue->first = ended->next;
+		if (queue->first == NULL)
+			queue->last = NULL;
+		apply_job(sort, ended);
+		queue->n--;
+		if (--sort->n_pending == 0)
+			pthread_cond_broadcast(&device->idle);
+		ended->job->error = ended->error;
+		__atomic_store_n(&ended->job->status, (int32_t) ended->status, __ATOMIC_RELEASE);
+		free(ended);
+		n_ended++;
+	}
+	pthread_mutex_unlock(&device->lock);
+	while (n_ended-- > 0 && device->config.notify != NULL)
+		device->config.notify(device->config.notify_arg);
+}
+
+/* Check a chunk's records and copy it. */
+static void
+run_append(GsHostJob *job)
+{
+	const GsSortSpec *spec = &job->sort->spec;
+	GsHostImage *image = &job->image;
+	size_t		records_bytes = image->n_records * sizeof(GsRecord);
+	const char *records = job->chunk + spec->chunk_bytes - records_bytes;
+	uint32_t	max_row = gs_max_row_bytes(spec->chunk_bytes);
+
+	for (uint32_t i = 0; i < image->n_records; i++)
+	{
+		const GsRecord *record = (const GsRecord *) (const void *) records + i;
+		uint32_t	row_len = record->row_len & GS_LENGTH_MASK;
+		uint32_t	key_len = record->key_len & GS_LENGTH_MASK;
+
+		if (record->row_off % 8 != 0 || row_len > max_row ||
+			(uint64_t) record->row_off + row_len > image->data_bytes ||
+			(uint64_t) record->key_off + key_len > image->data_bytes ||
+			(spec->key_width > 0 && key_len != spec->key_width))
+		{
+			job->status = gs_host_fail(&job->error, GS_INVALID,
+							   "record %u of a chunk has a row of %u bytes at %u and a key of %u bytes at %u of %u",
+							   image->n_records - 1 - i, row_len, record->row_off,
+							   key_len, record->key_off, image->data_bytes);
+			return;
+		}
+		job->row_bytes += row_len;
+		job->key_bytes += key_len;
+	}
+	memcpy(image->data, job->chunk, image->data_bytes);
+	memcpy(image->data + gs_host_image_bytes(image->data_bytes, image->n_records) - records_bytes,
+		   records, records_bytes);
+	job->status = GS_OK;
+}
+
+static void
+run_perform(GsHostJob *job)
+{
+	GsDeviceSort *sort = job->sort;
+
+	job->status = gs_host_order(sort->device->pool, sort->images, sort->n_images,
+								sort->spec.chunk_bytes, &sort->cancel, &sort->order);
+	if (job->status == GS_NO_MEMORY)
+		gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory while ordering %llu rows",
+			 (unsigned long long) sort->n_rows);
+}
+
+static void
+run_fetch_image(GsHostJob *job)
+{
+	const GsHostImage *image = &job->image;
+	size_t		records_bytes = image->n_records * sizeof(GsRecord);
+
+	memcpy(job->dst, image->data, image->data_bytes);
+	memcpy((char *) job->dst + job->sort->spec.chunk_bytes - records_bytes,
+		   image->data + gs_host_image_bytes(image->data_bytes, image->n_records) - records_bytes,
+		   records_bytes);
+	job->status = GS_OK;
+}
+
+static void
+run_fetch_keys(GsHostJob *job)
+{
+	const GsHostOrder *order = &job->sort->order;
+	uint64_t	n_keys = gs_host_copy_keys(order, job->number, job->dst, job->bytes);
+
+	*job->n_keys = n_keys;
+	job->status = GS_OK;
+	if (n_keys == 0 && job->number < order->n_rows)
+		job->status = gs_host_fail(&job->error, GS_INVALID, "%zu bytes have no room for key %llu",
+						   job->bytes, (unsigned long long) job->number);
+}
+
+static void
+run_reorder(GsHostJob *job)
+{
+	GsDeviceSort *sort = job->sort;
+
+	job->status = gs_host_reorder(sort->device->pool, &sort->order, job->to, job->from,
+								  job->number, sort->spec.chunk_bytes, &job->order);
+	if (job->status == GS_NO_MEMORY)
+		gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory while moving %llu rows",
+			 (unsigned long long) job->number);
+	else if (job->status == GS_INVALID)
+		gs_host_fail(&job->error, GS_INVALID, "rows were to be moved from other ranks than to");
+}
+
+static void
+run_sort_arrays(GsHostJob *job)
+{
+	job->status = gs_host_sort_arrays(&job->sort->spec, job->dst, job->image.data_bytes,
+									  job->image.n_records, &job->sort->cancel, &job->row_bytes,
+									  &job->error);
+}
+
+static void
+run_job(GsHostTask *task)
+{
+	GsHostJob    *job = (GsHostJob *) task;
+	GsDeviceSort *sort = job->sort;
+	GsDevice   *device = sort->device;
+	GsHostQueue   *queue = &sort->queues[job->kind];
+
+	pthread_mutex_lock(&device->lock);
+	if (queue->n_running++ == 0)
+		queue->running_since = now_ms();
+	pthread_mutex_unlock(&device->lock);
+
+	if (job->status == GS_PENDING && gs_host_is_cancelled(sort))
+		job->status = GS_CANCELLED;
+	if (job->status == GS_PENDING)
+	{
+		switch (job->kind)
+		{
+			case GS_HOST_APPEND:
+				run_append(job);
+				break;
+			case GS_HOST_PERFORM:
+				run_perform(job);
+				break;
+			case GS_HOST_FETCH:
+				gs_host_gather(&sort->order, job->number, sort->spec.chunk_bytes, job->dst);
+				job->status = GS_OK;
+				break;
+			case GS_HOST_FETCH_IMAGE:
+				run_fetch_image(job);
+				break;
+			case GS_HOST_FETCH_KEYS:
+				run_fetch_keys(job);
+				break;
+			case GS_HOST_REORDER:
+				run_reorder(job);
+				break;
+			case GS_HOST_SORT_ARRAYS:
+				run_sort_arrays(job);
+				break;
+		}
+	}
+	finish_job(job);
+}
+
+static void
+run_lone_notify(GsHostTask *task)
+{
+	GsDevice   *device = (GsDevice *) (void *) ((char *) task - offsetof(GsDevice, lone_notify));
+
+	pthread_mutex_lock(&device->lock);
+	device->notify_waits = false;
+	pthread_mutex_unlock(&device->lock);
+	if (device->config.notify != NULL)
+		device->config.notify(device->config.notify_arg);
+}
+
+GsHostJob *
+gs_host_job_begin(GsDeviceSort *sort, GsHostJobKind kind, GsJob *job)
+{
+	GsHostJob    *made = calloc(1, sizeof(GsHostJob));
+
+	if (made == NULL)
+	{
+		GsDevice   *device = sort->device;
+		bool		waits;
+
+		gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
+		__atomic_store_n(&job->status, (int32_t) GS_NO_MEMORY, __ATOMIC_RELEASE);
+		pthread_mutex_lock(&device->lock);
+		waits = device->notify_waits;
+		device->notify_waits = true;
+		pthread_mutex_unlock(&device->lock);
+		if (!waits)
+		{
+			device->lone_notify.run = run_lone_notify;
+			gs_host_pool_submit(device->pool, &device->lone_notify);
+		}
+		return NULL;
+	}
+	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);
+	made->task.run = run_job;
+	made->sort = sort;
+	made->job = job;
+	made->kind = kind;
+	made->status = GS_PENDING;
+	return made;
+}
+
+void
+gs_host_job_submit(GsHostJob *job)
+{
+	GsDeviceSort *sort = job->sort;
+	GsHostQueue   *queue = &sort->queues[job->kind];
+
+	pthread_mutex_lock(&sort->device->lock);
+	if (queue->last != NULL)
+		queue->last->next = job;
+	else
+		queue->first = job;
+	queue->last = job;
+	queue->n++;
+	sort->n_pending++;
+	pthread_mutex_unlock(&sort->device->lock);
+	gs_host_pool_submit(sort->device->pool, &job->task);
+}

@@ -1,0 +1,145 @@
+/*-------------------------------------------------------------------------
+ *
+ * host_jobs.h
+ *	  The jobs of the host device: its state, queues, and what runs them.
+ *
+ * device_host.c makes jobs, by gs_host_job_begin and gs_host_job_submit, and
+ * reserves what they need; threads of the pool run and end them.  The essay on
+ * order, memory and locks is in device_host.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_HOST_JOBS_H
+#define GS_HOST_JOBS_H
+
+#include <pthread.h>
+
+#include "host_machine.h"
+#include "host_order.h"
+
+typedef enum GsHostJobKind
+{
+	GS_HOST_APPEND,
+	GS_HOST_PERFORM,
+	GS_HOST_FETCH,
+	GS_HOST_FETCH_IMAGE,
+	GS_HOST_FETCH_KEYS,
+	GS_HOST_REORDER,
+	GS_HOST_SORT_ARRAYS
+} GsHostJobKind;
+
+#define GS_HOST_JOB_KINDS 7
+
+typedef struct GsHostJob
+{
+	GsHostTask	task;			/* must be first */
+	GsDeviceSort *sort;
+	GsJob	   *job;			/* the caller's */
+	GsHostJobKind		kind;
+	GsStatus	status;			/* GS_PENDING, or known before it was run */
+	GsError		error;
+	bool		has_run;		/* under lock */
+	struct GsHostJob *next;		/* in its queue; under lock */
+
+	const char *chunk;			/* append */
+	GsHostImage image;			/* append: to become one of the sort's;
+								 * sort_arrays: without data */
+	uint64_t	image_memory;	/* append: reserved for it */
+	uint64_t	row_bytes;		/* append, sort_arrays */
+	uint64_t	key_bytes;
+	uint64_t	number;			/* fetch: page; fetch_image: image;
+								 * fetch_keys: first rank; reorder: rows */
+	void	   *dst;			/* fetch, fetch_image, fetch_keys;
+								 * sort_arrays: the chunk */
+	size_t		bytes;			/* fetch_keys: room in dst */
+	uint64_t   *n_keys;			/* fetch_keys: the caller's */
+	const uint64_t *to;			/* reorder */
+	const uint64_t *from;		/* reorder */
+	uint64_t	work_memory;	/* reorder, sort_arrays: reserved while it runs */
+	bool		reordering;		/* reorder: it put the sort into that state */
+	GsHostOrder order;			/* reorder: to become the sort's */
+} GsHostJob;
+
+typedef struct GsHostQueue
+{
+	GsHostJob    *first;
+	GsHostJob    *last;
+	uint32_t	n;				/* pending jobs of this kind */
+	uint32_t	n_running;
+	double		running_since;
+	double		ms;				/* during which at least one was running */
+} GsHostQueue;
+
+typedef enum GsHostSortState
+{
+	GS_HOST_FILLING,
+	GS_HOST_PERFORMING,
+	GS_HOST_PERFORMED,
+	GS_HOST_REORDERING
+} GsHostSortState;
+
+struct GsDevice
+{
+	GsDeviceConfig config;
+	GsHostPool *pool;
+	uint64_t	memory_total;
+	uint64_t	memory_limit;
+	pthread_mutex_t lock;
+	pthread_cond_t idle;		/* a sort has no pending job any more */
+	uint64_t	memory_used;	/* reserved; under lock */
+	GsHostTask	lone_notify;	/* for a job that ended in its call */
+	bool		notify_waits;	/* it is submitted; under lock */
+	GsDeviceSort *sorts;		/* of the caller's thread only */
+};
+
+struct GsDeviceSort
+{
+	GsDevice   *device;
+	GsSortSpec	spec;
+	GsDeviceSort *next;			/* of the caller's thread only */
+	int			cancel;			/* atomic */
+	bool		refused;		/* an append was; of the caller's thread only */
+	GsHostSlab *slabs;			/* images; of the caller's thread only */
+
+	/*
+	 * Under lock, and constant while perform or reorder is pending or after
+	 * them.  While it is GS_HOST_REORDERING, rows and sums of the order belong to
+	 * the job.
+	 */
+	GsHostSortState	state;
+	GsHostQueue	queues[GS_HOST_JOB_KINDS];
+	uint32_t	n_pending;		/* jobs of all kinds */
+	GsHostImage *images;
+	uint32_t   *image_records;
+	uint32_t   *image_bytes;
+	uint64_t	n_images;
+	uint64_t	max_images;
+	uint64_t	n_rows;			/* pending appends included */
+	uint64_t	row_bytes;
+	uint64_t	key_bytes;
+	uint64_t	memory_used;	/* the sort's part of the device's */
+	GsHostOrder order;			/* once performed */
+};
+
+/* Say in *error, unless it is NULL, why; returns the status given. */
+extern GsStatus gs_host_fail(GsError *error, GsStatus status, const char *format,...)
+			__attribute__((format(printf, 3, 4)));
+
+static inline bool
+gs_host_is_cancelled(const GsDeviceSort *sort)
+{
+	return __atomic_load_n(&sort->cancel, __ATOMIC_RELAXED) != 0;
+}
+
+/*
+ * A new job of a sort, with GS_PENDING for its status; a caller that sets
+ * another one has it end with that, without being run.  Where there is not even
+ * memory for the job, the caller's ends at once, NULL is returned, and a thread
+ * of the pool notifies.
+ */
+extern GsHostJob *gs_host_job_begin(GsDeviceSort *sort, GsHostJobKind kind, GsJob *job);
+
+/* Put a job into its queue and hand it to the pool, which frees it. */
+extern void gs_host_job_submit(GsHostJob *job);
+
+#endif							/* GS_HOST_JOBS_H */
