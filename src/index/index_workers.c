@@ -75,6 +75,7 @@ gs_index_workers_begin(GsIndexWorkers *workers, const char *function, int n, Siz
 	target->heap = RelationGetRelid(heap);
 	target->index = RelationGetRelid(index);
 	target->concurrent = concurrent;
+	target->query_id = pgstat_get_my_query_id();
 	shm_toc_insert(context->toc, KEY_SHARED, target);
 	return target;
 }
@@ -121,6 +122,7 @@ gs_index_worker_begin(shm_toc *toc, Relation *heap, Relation *index)
 
 	debug_query_string = shm_toc_lookup(toc, KEY_QUERY, true);
 	pgstat_report_activity(STATE_RUNNING, debug_query_string);
+	pgstat_report_query_id(target->query_id, false);
 	*heap = table_open(target->heap, heap_lock(target));
 	*index = index_open(target->index, index_lock(target));
 	InstrStartParallelQuery();

@@ -28,6 +28,7 @@ typedef struct GsIndexTarget
 	Oid heap;
 	Oid index;
 	bool concurrent; /* which locks the leader holds */
+	uint64 query_id; /* 0: the server computes none */
 } GsIndexTarget;
 
 typedef struct GsIndexWorkers

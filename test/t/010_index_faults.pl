@@ -11,7 +11,7 @@ use Test::More;
 use GpusortTest;
 
 # small WAL segments, so that files can be limited to less than the index's size
-my $node = new_server('index_faults', "gpusort.staging_memory = '8MB'\n",
+my $node = new_server('index_faults', "gpusort.staging_memory = '8MB'\ncompute_query_id = on\n",
 	init => ['--wal-segsize=1']);
 
 $node->safe_psql('postgres', q(
@@ -39,6 +39,9 @@ my $build = 'SET gpusort.force = on; SET gpusort.index_build = on;';
 my @modes = (
 	[ 'serial', 'SET max_parallel_maintenance_workers = 0;' ],
 	[ 'parallel', "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';" ]);
+my $same_query = q(SELECT bool_and(w.query_id = l.query_id)
+	FROM pg_stat_activity AS w JOIN pg_stat_activity AS l ON l.pid = w.leader_pid
+	WHERE w.backend_type = 'parallel worker' AND w.state = 'active');
 
 sub clean
 {
@@ -167,6 +170,8 @@ for my $stage ('append', 'sort', 'fetch')
 				: $stage eq 'sort' ? qr/^building index: sorting live tuples$/
 				: qr/^building index: loading tuples in tree$/,
 				"$what: progress");
+			ok($node->poll_query_until('postgres', $same_query), "$what: the workers' query")
+			  if $name eq 'parallel' && $stage eq 'append';
 			$node->safe_psql('postgres', "SELECT $way($session->{pid})");
 			$session->receive;
 			like($session->errors, qr/canceling statement|terminating connection/, "$what: error");
