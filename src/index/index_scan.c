@@ -240,6 +240,18 @@ init_shared(Shared *shared, Relation heap, const IndexInfo *info, const GsClient
 		table_parallelscan_initialize(heap, shared_scan(shared), snapshot);
 }
 
+/*
+ * Labels of enums are numbered by the active snapshot.  That of the command may
+ * be older than rows that others inserted while it waited for its lock on the
+ * table; since the lock was granted there are no new ones, but in a concurrent
+ * build, which has a snapshot for its rows.
+ */
+static void
+push_label_snapshot(const IndexInfo *info, Snapshot rows)
+{
+	PushActiveSnapshot(info->ii_Concurrent ? rows : GetLatestSnapshot());
+}
+
 void
 gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 			  const GsKeyDesc *desc, int workers, GsIndexScanResult *result)
@@ -247,6 +259,7 @@ gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 	GsIndexWorkers helpers = {0};
 	Shared	   *shared = NULL;
 	Snapshot	snapshot = SnapshotAny;
+	bool		has_labels = gs_key_has_labels(desc);
 
 	/*
 	 * The scan judges by itself which tuples are to be indexed, but in a
@@ -254,6 +267,8 @@ gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 	 */
 	if (info->ii_Concurrent)
 		snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	if (has_labels)
+		push_label_snapshot(info, snapshot);
 
 	if (workers > 0)
 		shared = gs_index_workers_begin(&helpers, "gpusort_index_worker", workers,
@@ -281,6 +296,8 @@ gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 
 	if (helpers.context)
 		gs_index_workers_end(&helpers);
+	if (has_labels)
+		PopActiveSnapshot();
 	if (info->ii_Concurrent)
 		UnregisterSnapshot(snapshot);
 }

@@ -150,6 +150,12 @@ extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
  */
 extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
 
+/*
+ * Do keys hold labels of enums?  Their numbers are read by the active snapshot,
+ * which must be no older than the rows, and the same in all processes.
+ */
+extern bool gs_key_has_labels(const GsKeyDesc *desc);
+
 /* A short phrase, "type is not supported"; constant, and stable. */
 extern const char *gs_refusal_name(GsRefusal refusal);
 

@@ -243,6 +243,21 @@ gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 		layout->parts[layout->n_parts++].kind = GS_PART_REST;
 }
 
+bool
+gs_key_has_labels(const GsKeyDesc *desc)
+{
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+
+		while (col->element != NULL)
+			col = &col->element->column;
+		if (col->labels != NULL)
+			return true;
+	}
+	return false;
+}
+
 static GsKeyShape
 choose_shape(const GsKeyDesc *desc)
 {

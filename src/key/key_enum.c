@@ -9,9 +9,10 @@
  *
  * ALTER TYPE ADD VALUE may renumber the labels while a sort runs, which keeps
  * their order but would mix two numberings in one sort.  Therefore they are
- * read under the query's own snapshot, which its parallel workers share.
- * A label that is newer than the snapshot, as a volatile function may return,
- * is looked up as it is now.
+ * read under the query's own snapshot, which its parallel workers share, and
+ * where rows are not the snapshot's, as in index builds, under one that is
+ * newer than they (gs_key_has_labels).  A label that is newer than the snapshot
+ * all the same, as a volatile function may return, is looked up as it is now.
  *
  *-------------------------------------------------------------------------
  */
