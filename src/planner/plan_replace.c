@@ -358,13 +358,18 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 
 	/*
 	 * A GpuSort made from a path has its child's unfinished target list here,
-	 * which EXPLAIN cannot print in every case (above set operations).  Have
-	 * it find the columns in the child's, as it does for Sort.
+	 * which EXPLAIN cannot print in every case (above set operations), and
+	 * whose columns were found by looking for equal expressions: but two calls
+	 * of random() are equal and have two values.  Its columns are the child's
+	 * first ones.
 	 */
 	if (IsA(plan, CustomScan) && outerPlan(plan) &&
 		(((CustomScan *) plan)->methods == &gs_sort_scan_methods ||
 		 ((CustomScan *) plan)->methods == &gs_feed_scan_methods))
+	{
 		((CustomScan *) plan)->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
+		plan->targetlist = index_tlist(plan->targetlist);
+	}
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);
 	if (IsA(plan, WindowAgg))

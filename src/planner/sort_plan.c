@@ -114,12 +114,23 @@ gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
  * A custom node that returns its child's target list as it is.  The child goes
  * into lefttree, where PostgreSQL's own code takes care of it in every
  * respect (references, parameters, rescans, instrumentation, EXPLAIN).
+ *
+ * tlist are the first columns of the child's, which may have more, to sort by.
+ * plan_replace.c relies on that.
  */
 static Plan *
 make_custom_scan(CustomPath *path, List *tlist, Plan *child, List *private,
 				 const CustomScanMethods *methods)
 {
 	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *ours;
+	ListCell   *childs;
+
+	if (list_length(tlist) > list_length(child->targetlist))
+		elog(ERROR, "%s plan has more columns than its child", methods->CustomName);
+	forboth(ours, tlist, childs, child->targetlist)
+		if (!equal(lfirst_node(TargetEntry, ours)->expr, lfirst_node(TargetEntry, childs)->expr))
+			elog(ERROR, "columns of a %s plan are not those of its child", methods->CustomName);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = NIL;

@@ -96,8 +96,12 @@ SELECT compare('SELECT ' || string_agg(CASE i % 3 WHEN 0 THEN 'NULL::int' WHEN 1
 	' FROM plans_t WHERE id <= 1200 ORDER BY 1, 2')
 FROM generate_series(1, 1600) AS i;
 
--- a SCROLL cursor in all directions, across pages
+-- calls that look the same and have values of their own
+CREATE SEQUENCE plans_s;
 SET gpusort.force = on;
+SELECT nextval('plans_s') AS a, nextval('plans_s') AS b FROM generate_series(1, 3) ORDER BY a DESC, b;
+
+-- a SCROLL cursor in all directions, across pages
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE plans_wide AS SELECT i AS id, repeat(chr(97 + i % 26), 1000) AS pad FROM generate_series(1, 6000) AS i;
 ANALYZE plans_wide;
@@ -204,4 +208,5 @@ ALTER TABLE plans_t ADD COLUMN late int DEFAULT 42;
 INSERT INTO plans_t (id, p) SELECT -i, md5(i::text) FROM generate_series(1, 1000) AS i;
 SELECT compare('SELECT * FROM plans_t ORDER BY late, p DESC, id');
 DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;
+DROP SEQUENCE plans_s;
 DROP FUNCTION wait_closed;
