@@ -128,8 +128,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		}
 	}
 
-	/* rows are read forward, once */
-	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	/* as with WindowAgg, a rescan need not sort again */
+	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	state->first_peer = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
 											   &TTSOpsMinimalTuple);

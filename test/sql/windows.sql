@@ -79,6 +79,18 @@ EXPLAIN (VERBOSE, COSTS OFF)
 	SELECT id, rank() OVER (PARTITION BY k ORDER BY p) + 1 AS r, dense_rank() OVER (PARTITION BY k ORDER BY p) FROM win_t;
 SELECT explain_rows('SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY p) AS r FROM win_t WHERE id < 100) s');
 
+-- rescanned, what is below is not computed again: the function's values stay the same
+CREATE SEQUENCE win_s;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+SELECT count(*), max(v) FROM generate_series(1, 4) AS g LEFT JOIN
+	(SELECT v, row_number() OVER (ORDER BY p, id) AS r
+	 FROM (SELECT id, p, nextval('win_s') AS v FROM win_t WHERE id < 100 OFFSET 0) AS t) AS s ON r > g;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_material;
+
 -- a cursor, backward and again, and a prepared statement's generic plan
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT p, id, row_number() OVER (ORDER BY p, id) FROM win_t WHERE id < 300;
@@ -95,4 +107,5 @@ EXECUTE ranks(10);
 EXECUTE ranks(3000);
 
 DROP TABLE win_t;
+DROP SEQUENCE win_s;
 DROP FUNCTION compare_windows, explain_rows;
