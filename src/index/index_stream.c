@@ -14,7 +14,8 @@
  *	  may stand between them; so each tuple that is not is compared with the
  *	  last one that was not.  Where the operator class says that equal values
  *	  have equal images, images are compared, else the values by the index's
- *	  comparison function.
+ *	  comparison function.  The one of bpchar says so without reason: blanks at
+ *	  the end do not count, and columns without a length have any number of them.
  *
  *	  PostgreSQL complains about the first two equal keys that its sort happens
  *	  to compare, we about those that are first in the index.
@@ -26,6 +27,7 @@
 #include "access/genam.h"
 #include "access/nbtree.h"
 #include "catalog/index.h"
+#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
@@ -95,7 +97,7 @@ init_uniqueness(GsIndexStream *stream)
 		column->len = attr->attlen;
 		column->collation = index->rd_indcollation[i];
 		column->compare = index_getprocinfo(index, i + 1, BTORDER_PROC);
-		column->image = OidIsValid(equal_image) &&
+		column->image = OidIsValid(equal_image) && opcintype != BPCHAROID &&
 			DatumGetBool(OidFunctionCall1Coll(equal_image, column->collation,
 											  ObjectIdGetDatum(opcintype)));
 	}

@@ -118,6 +118,15 @@ CREATE UNIQUE INDEX i_ours ON t (a, b) NULLS NOT DISTINCT;
 SELECT index_check('CREATE UNIQUE INDEX %s ON t (a, b)');
 DELETE FROM t WHERE a IS NULL;
 SELECT index_check('CREATE UNIQUE INDEX %s ON t (a, c) NULLS NOT DISTINCT');
+-- as equal as the comparison function says, whatever the images are
+CREATE TABLE u (a bpchar, b text COLLATE "und-x-icu", c numeric, d int[], e interval);
+INSERT INTO u VALUES ('a', 'a', 1, '{1}', '1 day'), ('a  ', 'a', 1.00, '[2:2]={1}', '24 hours');
+CREATE UNIQUE INDEX i_u ON u (a);
+CREATE UNIQUE INDEX i_u ON u (a bpchar_pattern_ops);
+CREATE UNIQUE INDEX i_u ON u (b, a);
+CREATE UNIQUE INDEX i_u ON u (c, e);
+CREATE UNIQUE INDEX i_u ON u (d);
+DROP TABLE u;
 -- the values of an index that one may not read do not show
 CREATE ROLE regress_gpusort_owner;
 ALTER TABLE t OWNER TO regress_gpusort_owner;
