@@ -20,7 +20,8 @@
  * end, all ones are NULL, as wide as an element is.
  *
  * Every encoding of an element ends by itself, and so does this one:
- * elements may themselves be arrays, through a domain.
+ * elements may themselves be arrays, through a domain.  key_check.c reads arrays
+ * of text under libc collations.
  *
  * An array with a short header is copied to where it is aligned.  It cannot
  * be large, and most small arrays come so from a table.
@@ -33,10 +34,6 @@
 #include "utils/array.h"
 
 #include "key/key_value.h"
-
-#define ARRAY_END			0x00
-#define ARRAY_VALUE			0x01
-#define ARRAY_NULL			0x02
 
 /* Bytes of the longest tail: the end, dimensions, lengths, lower bounds. */
 #define ARRAY_TAIL_MAX		(sizeof(uint64) + 1 + MAXDIM * 2 * sizeof(uint32))
@@ -161,7 +158,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 	{
 		for (int i = 0; i < n; i++)
 		{
-			*dst++ = ARRAY_VALUE;
+			*dst++ = GS_KEY_ARRAY_VALUE;
 			gs_key_put_int32(dst, ((const int32 *) data)[i]);
 			dst += sizeof(int32);
 		}
@@ -171,7 +168,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 	{
 		for (int i = 0; i < n; i++)
 		{
-			*dst++ = ARRAY_VALUE;
+			*dst++ = GS_KEY_ARRAY_VALUE;
 			gs_key_put_int64(dst, ((const int64 *) data)[i]);
 			dst += sizeof(int64);
 		}
@@ -179,7 +176,7 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 	}
 	for (int i = 0; i < n; i++)
 	{
-		*dst++ = ARRAY_VALUE;
+		*dst++ = GS_KEY_ARRAY_VALUE;
 		gs_key_put_fixed(col, fetch_att(data, element->typbyval, element->typlen), dst);
 		dst += col->width;
 		data = att_addlength_pointer(data, element->typlen, data);
@@ -193,7 +190,7 @@ put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 *
 			 const uint8 *end)
 {
 	static const uint8 null_float[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-	static const uint8 null_mark = ARRAY_NULL;
+	static const uint8 null_mark = GS_KEY_ARRAY_NULL;
 	const bits8 *bitmap = ARR_NULLBITMAP(array);
 	const char *data = ARR_DATA_PTR(array);
 	bool		marked = !is_float(&element->column);
@@ -229,7 +226,7 @@ put_element(const GsKeyElement *element, bool marked, Datum value, uint8 **at,
 	{
 		if (*at == end)
 			return false;
-		*(*at)++ = ARRAY_VALUE;
+		*(*at)++ = GS_KEY_ARRAY_VALUE;
 	}
 
 	room = end - *at;
@@ -258,7 +255,7 @@ put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end)
 	size_t		len = end_width;
 	int			n_dims = ARR_NDIM(array);
 
-	memset(tail, ARRAY_END, end_width);
+	memset(tail, GS_KEY_ARRAY_END, end_width);
 	tail[len++] = (uint8) n_dims;
 	for (int i = 0; n_dims > 1 && i < n_dims; i++)
 	{
@@ -270,5 +267,6 @@ put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end)
 		gs_key_put_int32(tail + len, ARR_LBOUND(array)[i]);
 		len += sizeof(int32);
 	}
+	Assert(len == end_width + gs_key_array_tail(n_dims));
 	return gs_key_append(at, end, tail, len);
 }

@@ -6,7 +6,9 @@
  * The first byte in which two keys differ decides: the column that it lies in
  * is the first one whose values differ, as equal values have equal bytes and
  * no column's encoding is a prefix of another one's.  So one key only has to
- * be read column by column, up to that byte.
+ * be read column by column, up to that byte.  The same holds of the elements of
+ * arrays: their order is that of the first ones that differ, and where none
+ * do, what stands around the elements decides, by its bytes.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,14 +24,15 @@
 #define LEVEL_END	0x01
 #define TEXT_END	0x00
 
-/* Where a column lies that holds the byte asked for. */
-typedef struct Column
+/* What a byte of a key lies in. */
+typedef struct Place
 {
-	const GsKeyPart *part;
-	uint32_t	at;				/* its null byte */
-} Column;
+	const GsKeyPart *part;		/* the column */
+	bool		in_text;		/* a text of a libc collation, whose bytes ... */
+	uint32_t	mark;			/* ... follow this one, null byte or element's mark */
+} Place;
 
-/* A LIBC column's value that is not NULL; offsets in the key. */
+/* A text of a libc collation; offsets in the key. */
 typedef struct LibcValue
 {
 	uint32_t	level_end;		/* of the byte that ends level 1 */
@@ -73,13 +76,13 @@ find_byte(const uint8_t *key, uint32_t from, uint32_t len, uint8_t byte)
 	return found != NULL ? (uint32_t) (found - key) : len;
 }
 
-/* Read the value whose null byte is at; false where it is malformed. */
+/* Read the text that follows a mark; false where it is malformed. */
 static bool
-read_libc(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at, LibcValue *value)
+read_libc(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t mark, LibcValue *value)
 {
 	uint8_t		flip = part->desc ? 0xff : 0;
 
-	value->level_end = find_byte(key, at + 1, len, LEVEL_END ^ flip);
+	value->level_end = find_byte(key, mark + 1, len, LEVEL_END ^ flip);
 	value->text = value->level_end + 1;
 	if (value->text < len && key[value->text] == (LEVEL_END ^ flip))
 		value->text = find_byte(key, value->text + 1, len, LEVEL_END ^ flip) + 1;
@@ -87,12 +90,56 @@ read_libc(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at, 
 	return value->text_end < len;
 }
 
-/* Offset behind the value whose null byte is at; > len: malformed. */
+/*
+ * Offset behind the text, or the array so many deep, that follows a mark; > len:
+ * malformed.  Where it holds byte d, *place becomes what d lies in, and an array
+ * is read no further than that element.
+ */
 static uint32_t
-column_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
+libc_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t len, uint32_t mark,
+		 uint32_t d, Place *place)
 {
 	uint8_t		flip = part->desc ? 0xff : 0;
+	uint32_t	at = mark + 1;
 	LibcValue	value;
+
+	if (depth == 0)
+	{
+		if (!read_libc(part, key, len, mark, &value))
+			return len + 1;
+		if (d > mark && d <= value.text_end)
+		{
+			place->in_text = true;
+			place->mark = mark;
+		}
+		return value.text_end + 1;
+	}
+	while (at < len)
+		switch (key[at] ^ flip)
+		{
+			case GS_KEY_ARRAY_VALUE:
+				at = libc_end(part, depth - 1, key, len, at, d, place);
+				if (d < at)
+					return at;
+				break;
+			case GS_KEY_ARRAY_NULL:
+				at++;
+				break;
+			case GS_KEY_ARRAY_END:
+				at++;
+				return at < len ? at + (uint32_t) gs_key_array_tail(key[at] ^ flip) : len + 1;
+			default:
+				return len + 1;
+		}
+	return len + 1;
+}
+
+/* Offset behind the value whose null byte is at, and more, as libc_end() has it. */
+static uint32_t
+column_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at, uint32_t d,
+		   Place *place)
+{
+	uint8_t		flip = part->desc ? 0xff : 0;
 
 	if (key[at] == gs_key_null_byte(true, part->nulls_first))
 		return at + 1;
@@ -111,9 +158,7 @@ column_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
 					return at;
 			}
 		case GS_PART_LIBC:
-			if (!read_libc(part, key, len, at, &value))
-				return len + 1;
-			return value.text_end + 1;
+			return libc_end(part, part->depth, key, len, at, d, place);
 		case GS_PART_REST:
 			break;
 	}
@@ -121,27 +166,26 @@ column_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
 }
 
 /*
- * Find the column of a key that byte d lies in; false where the key is
- * malformed.  REST holds all bytes, also those that the key does not have.
+ * Find what byte d of a key lies in; false where the key is malformed.  REST
+ * holds all bytes, also those that the key does not have.
  */
 static bool
-find_column(const GsKeyLayout *layout, const uint8_t *key, uint32_t len, uint32_t d,
-			Column *column)
+find_place(const GsKeyLayout *layout, const uint8_t *key, uint32_t len, uint32_t d, Place *place)
 {
 	uint32_t	at = 0;
 
+	place->in_text = false;
 	for (uint32_t i = 0; i < layout->n_parts; i++)
 	{
 		const GsKeyPart *part = &layout->parts[i];
 		uint32_t	end;
 
-		column->part = part;
-		column->at = at;
+		place->part = part;
 		if (part->kind == GS_PART_REST)
 			return true;
 		if (at >= len || key[at] > 1)
 			return false;
-		end = column_end(part, key, len, at);
+		end = column_end(part, key, len, at, d, place);
 		if (end > len)
 			return false;
 		if (d < end)
@@ -178,7 +222,7 @@ gs_key_check_compare(const GsKeyLayout *layout, const locale_t *locales, const u
 {
 	uint32_t	n = min_len(a_len, b_len);
 	uint32_t	d = first_difference(a, b, n);
-	Column		column;
+	Place		place;
 	LibcValue	a_value;
 	LibcValue	b_value;
 	const char *a_text;
@@ -187,37 +231,37 @@ gs_key_check_compare(const GsKeyLayout *layout, const locale_t *locales, const u
 
 	if (d == n && a_len == b_len)
 		return 0;
-	if (!find_column(layout, a, a_len, d, &column))
+	if (!find_place(layout, a, a_len, d, &place))
 	{
 		scratch->malformed = true;
 		return 0;
 	}
-	if (column.part->kind != GS_PART_LIBC || d == column.at)
+	if (!place.in_text)
 	{
 		if (d < n)
 			return a[d] < b[d] ? -1 : 1;
-		if (column.part->kind != GS_PART_REST)
+		if (place.part->kind != GS_PART_REST)
 			scratch->malformed = true;
 		return a_len < b_len ? -1 : 1;
 	}
 
-	/* a's value reaches byte d, so neither is NULL */
-	if (!read_libc(column.part, a, a_len, column.at, &a_value) ||
-		!read_libc(column.part, b, b_len, column.at, &b_value))
+	/* both have the mark before byte d, and so a text */
+	if (!read_libc(place.part, a, a_len, place.mark, &a_value) ||
+		!read_libc(place.part, b, b_len, place.mark, &b_value))
 	{
 		scratch->malformed = true;
 		return 0;
 	}
-	a_text = read_text(column.part, a, &a_value, scratch->a, &scratch->malformed);
-	b_text = read_text(column.part, b, &b_value, scratch->b, &scratch->malformed);
-	result = strcoll_l(a_text, b_text, locales[column.part->locale]);
+	a_text = read_text(place.part, a, &a_value, scratch->a, &scratch->malformed);
+	b_text = read_text(place.part, b, &b_value, scratch->b, &scratch->malformed);
+	result = strcoll_l(a_text, b_text, locales[place.part->locale]);
 	if (result == 0)
 		result = strcmp(a_text, b_text);
 
 	/* equal texts have equal bytes before them */
 	if (result == 0)
 		scratch->malformed = true;
-	return column.part->desc ? (result < 0) - (result > 0) : result;
+	return place.part->desc ? (result < 0) - (result > 0) : result;
 }
 
 uint32_t
@@ -225,12 +269,11 @@ gs_key_check_run_prefix(const GsKeyLayout *layout, const uint8_t *a, uint32_t a_
 						const uint8_t *b, uint32_t b_len)
 {
 	uint32_t	d = first_difference(a, b, min_len(a_len, b_len));
-	Column		column;
+	Place		place;
 	LibcValue	value;
 
-	if (!find_column(layout, a, a_len, d, &column) || column.part->kind != GS_PART_LIBC ||
-		d == column.at || !read_libc(column.part, a, a_len, column.at, &value) ||
-		d <= value.level_end)
+	if (!find_place(layout, a, a_len, d, &place) || !place.in_text ||
+		!read_libc(place.part, a, a_len, place.mark, &value) || d <= value.level_end)
 		return 0;
 	return value.level_end + 1;
 }
@@ -240,13 +283,13 @@ gs_key_check_same_texts(const GsKeyLayout *layout, const uint8_t *a, uint32_t a_
 						const uint8_t *b, uint32_t b_len)
 {
 	uint32_t	d = first_difference(a, b, min_len(a_len, b_len));
-	Column		column;
+	Place		place;
 
 	if (d == a_len && d == b_len)
 		return true;
-	if (!find_column(layout, a, a_len, d, &column))
+	if (!find_place(layout, a, a_len, d, &place))
 		return false;
-	for (const GsKeyPart *part = column.part; part < layout->parts + layout->n_parts; part++)
+	for (const GsKeyPart *part = place.part; part < layout->parts + layout->n_parts; part++)
 		if (part->kind == GS_PART_LIBC)
 			return false;
 	return true;

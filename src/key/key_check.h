@@ -17,13 +17,18 @@
  *	  ESCAPED	null byte, bytes with each NUL written as 00 01, 00 00
  *	  LIBC		null byte, level 1, 01, text, 00; or, and so where the text
  *				itself begins with 01: null byte, level 1, 01, 01, further
- *				levels, 01, text, 00 (key_libc.h).  No level holds 00 or 01
+ *				levels, 01, text, 00 (key_libc.h).  No level holds 00 or 01.
+ *				In an array: null byte; for each element either 01 and the
+ *				bytes from level 1 to 00, or 02 for NULL; 00; number of
+ *				dimensions; lengths and lower bounds (key_array.c).  Elements
+ *				of arrays of arrays are arrays, without a null byte
  *	  REST		the rest of the key
  *	  For DESC all but the null byte is complemented, except in REST.
  *
  * Runs
  *	  Two keys are in one run if their bytes agree up to and including level 1
- *	  of some LIBC column: the order between them is then the text's to tell.
+ *	  of a text in which they differ: the order between them is then the text's
+ *	  to tell.
  *	  In a device's order a run's keys stand together, as they begin with the
  *	  same bytes.  Runs of one sort are nested or disjoint.
  *
@@ -56,11 +61,13 @@ typedef struct GsKeyPart
 	bool		nulls_first;
 	uint16_t	width;			/* FIXED: bytes, without the null byte */
 	uint8_t		locale;			/* LIBC: which of the layout's */
+	uint8_t		depth;			/* LIBC: of arrays that the text is inside of */
 } GsKeyPart;
 
 #define GS_KEY_MAX_PARTS	16
 #define GS_KEY_MAX_LOCALES	4
 #define GS_KEY_LOCALE_BYTES 64
+#define GS_KEY_MAX_DEPTH	8
 
 /* What keys consist of; plain data.  n_parts 0: their bytes are the order. */
 typedef struct GsKeyLayout
@@ -100,7 +107,7 @@ extern uint32_t gs_key_check_run_prefix(const GsKeyLayout *layout,
 										const uint8_t *a, uint32_t a_len,
 										const uint8_t *b, uint32_t b_len);
 
-/* Do two keys hold the same text in every LIBC column? */
+/* Do two keys hold the same texts in every LIBC column?  If in doubt, no. */
 extern bool gs_key_check_same_texts(const GsKeyLayout *layout,
 									const uint8_t *a, uint32_t a_len,
 									const uint8_t *b, uint32_t b_len);

@@ -28,6 +28,7 @@ static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_op
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
 								Oid type);
 static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
+static const GsLibcCollation *libc_of(const GsKeyColumn *col, int *depth);
 static GsRefusal check_layout(const GsKeyDesc *desc);
 static GsKeyShape choose_shape(const GsKeyDesc *desc);
 
@@ -39,6 +40,7 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 	GsKeyDesc  *desc;
 	uint32		width = 0;
 	bool		fixed = true;
+	int			depth;
 
 	Assert(ncols > 0);
 
@@ -62,7 +64,7 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 		width += 1 + col->width;
 	}
 	for (int i = 0; i < ncols; i++)
-		desc->whole = desc->whole || desc->cols[i].libc != NULL;
+		desc->whole = desc->whole || libc_of(&desc->cols[i], &depth) != NULL;
 	*refusal = check_layout(desc);
 	if (*refusal != GS_REFUSE_NONE)
 	{
@@ -131,7 +133,6 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 	Oid			type = get_element_type(array_type);
 	GsKeyElement *element;
 	TypeCacheEntry *entry;
-	GsRefusal	refusal;
 
 	if (!OidIsValid(type))
 		return GS_REFUSE_TYPE;
@@ -144,12 +145,20 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 	element->typbyval = entry->typbyval;
 	element->typalign = entry->typalign;
 	col->element = element;
-	refusal = describe_value(&element->column, entry->btree_opf, entry->btree_opintype, collation,
-							 type);
-	/* text inside an array is out of reach of whoever proves the order */
-	if (refusal == GS_REFUSE_NONE && element->column.libc != NULL)
-		refusal = GS_REFUSE_COLLATION;
-	return refusal;
+	return describe_value(&element->column, entry->btree_opf, entry->btree_opintype, collation,
+						  type);
+}
+
+/*
+ * The libc collation that a column's text is under, also where that is inside
+ * of arrays, *depth of them; else NULL.
+ */
+static const GsLibcCollation *
+libc_of(const GsKeyColumn *col, int *depth)
+{
+	for (*depth = 0; col->element != NULL; (*depth)++)
+		col = &col->element->column;
+	return col->libc;
 }
 
 /*
@@ -159,7 +168,9 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 static GsKeyPartKind
 part_kind(const GsKeyColumn *col)
 {
-	if (col->libc != NULL)
+	int			depth;
+
+	if (libc_of(col, &depth) != NULL)
 		return GS_PART_LIBC;
 	if (col->width > 0)
 		return GS_PART_FIXED;
@@ -206,11 +217,14 @@ check_layout(const GsKeyDesc *desc)
 	for (int i = 0; i < desc->ncols; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
+		int			depth;
+		const GsLibcCollation *libc = libc_of(col, &depth);
 
-		if (col->libc != NULL)
+		if (libc != NULL)
 		{
 			parts = i + 1;
-			if (lost || layout_locale(&layout, gs_libc_locale_name(col->libc)) < 0)
+			if (lost || depth > GS_KEY_MAX_DEPTH ||
+				layout_locale(&layout, gs_libc_locale_name(libc)) < 0)
 				return GS_REFUSE_COLLATION;
 		}
 		lost = lost || part_kind(col) == GS_PART_REST;
@@ -222,22 +236,27 @@ void
 gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 {
 	int			parts = 0;
+	int			depth;
 
 	memset(layout, 0, sizeof(*layout));
 	for (int i = 0; i < desc->ncols; i++)
-		if (desc->cols[i].libc != NULL)
+		if (libc_of(&desc->cols[i], &depth) != NULL)
 			parts = i + 1;
 	for (int i = 0; i < parts; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
 		GsKeyPart  *part = &layout->parts[layout->n_parts++];
+		const GsLibcCollation *libc = libc_of(col, &depth);
 
 		part->kind = part_kind(col);
 		part->desc = col->desc;
 		part->nulls_first = col->nulls_first;
 		part->width = col->width;
-		if (col->libc != NULL)
-			part->locale = layout_locale(layout, gs_libc_locale_name(col->libc));
+		if (libc != NULL)
+		{
+			part->locale = layout_locale(layout, gs_libc_locale_name(libc));
+			part->depth = depth;
+		}
 	}
 	if (parts > 0 && parts < desc->ncols)
 		layout->parts[layout->n_parts++].kind = GS_PART_REST;

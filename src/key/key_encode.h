@@ -352,4 +352,19 @@ gs_key_put_inet(uint8_t *dst, uint8_t family, uint8_t n_bits, const uint8_t *add
 	return 2 + address_len + address_len - whole;
 }
 
+/*
+ * What stands before each element of an array, and behind the last one
+ * (key_array.c).
+ */
+#define GS_KEY_ARRAY_END	0x00
+#define GS_KEY_ARRAY_VALUE	0x01
+#define GS_KEY_ARRAY_NULL	0x02
+
+/* Bytes of an array behind its end mark, by the number of dimensions. */
+static inline size_t
+gs_key_array_tail(size_t n_dims)
+{
+	return 1 + (n_dims > 1 ? n_dims * sizeof(uint32_t) : 0) + n_dims * sizeof(int32_t);
+}
+
 #endif							/* GS_KEY_ENCODE_H */

@@ -79,6 +79,27 @@ write_bytes(const GsKeyColumn *col, Datum value, bool isnull, uint8 *dst,
 }
 
 /*
+ * Text of a libc collation, or an array of it, that its length alone keeps from
+ * having a key.  Of an array's bytes at least a third are in its key: text in it
+ * has a header of 4 bytes and is padded to a multiple of 4, in the key it has 3
+ * bytes around it; and the array's own header takes 70 bytes and a bit for each
+ * element at most.
+ */
+static inline bool
+is_surely_too_long(const GsKeyColumn *col, Datum value)
+{
+	uint32		max = GS_KEY_MAX;
+
+	if (col->kind == GS_KEY_ARRAY)
+	{
+		col = &col->element->column;
+		max = 3 * GS_KEY_MAX;
+	}
+	return col->libc != NULL && col->kind == GS_KEY_TEXT &&
+		gs_var_length((struct varlena *) DatumGetPointer(value)) > max;
+}
+
+/*
  * Any columns.
  */
 static uint32
@@ -137,8 +158,7 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 			}
 			else
 			{
-				if (col->libc != NULL && col->kind == GS_KEY_TEXT &&
-					gs_var_length((struct varlena *) DatumGetPointer(values[at])) > GS_KEY_MAX)
+				if (is_surely_too_long(col, values[at]))
 					return GS_KEY_TOO_LONG;
 
 				all = gs_key_put_varying(col, values[at], dst, end - dst, &written);
