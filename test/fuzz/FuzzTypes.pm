@@ -375,7 +375,8 @@ sub make_domain
 {
 	my ($name) = @_;
 	my %domains = (
-		fuzz_word => $scalars{text}, fuzz_count => $scalars{int4}, fuzz_amount => $scalars{numeric}, fuzz_state => $scalars{enum});
+		fuzz_word => $scalars{text}, fuzz_count => $scalars{int4}, fuzz_amount => $scalars{numeric}, fuzz_state => $scalars{enum},
+		fuzz_words => sub { make_array($scalars{text}->()) });
 	my $type = $domains{$name}->();
 
 	if ($name eq 'fuzz_state')
@@ -431,12 +432,28 @@ sub array_random
 	return join('', map { my $low = between(-2, 2); "[$low:@{[$low + $_ - 1]}]" } @sizes) . "=$parts[0]";
 }
 
+# Arrays longer than a key can be, by one of their elements or by all
+sub array_long
+{
+	my ($element) = @_;
+	my @arrays = map { "ARRAY['a', $$_, @{[quote(pick('', 'b', 'B'))]}]" } @{ $element->{long} };
+
+	for (1 .. 3)
+	{
+		my $n = pick(400, 1300, 1630, 2720) + between(-5, 15);
+
+		push @arrays, 'array_fill(' . quote(pick('a', 'A', '', 'ab')) . "::text, ARRAY[$n]) || ARRAY[" . quote(pick('', 'a', 'A')) . ']';
+	}
+	return map { \$_ } @arrays;
+}
+
 sub make_array
 {
 	my ($element) = @_;
 	my $type = {
 		sql => "$element->{sql}\[]", cast => $element->{max} ? '::text[]' : '', nasty => [ '{}', '{}', '{NULL}', '{NULL,NULL}', array_variants($element) ], random => sub { array_random($element) },
-		collates => $element->{collates}, left => $element->{left}, label => 'array', of => $element,
+		collates => $element->{collates}, left => $element->{left}, label => $element->{collates} ? 'array of text' : 'array', of => $element,
+		long => $element->{long} && $element->{collates} ? [ array_long($element) ] : undef,
 		exprs => [ [ 'cardinality(%s)', 'plain' ], [ 'array_upper(%s, 1)', 'plain' ], [ '%s[1:2]', 'same' ] ] };
 	my $formula = $element->{formula};
 
@@ -461,7 +478,8 @@ sub random_type
 	my $type;
 
 	$name = pick('jsonb', 'int4range') if chance(0.02);
-	return make_domain(pick('fuzz_word', 'fuzz_count', 'fuzz_amount', 'fuzz_state')) if chance(0.05);
+	return make_domain(pick('fuzz_word', 'fuzz_words', 'fuzz_count', 'fuzz_amount', 'fuzz_state')) if chance(0.05);
+	return make_array(chance(0.3) ? make_domain('fuzz_word') : $scalars{ pick(@text_like) }->()) if chance(0.06);
 	$name = pick('float4', 'float8', 'int4', 'text', $name, $name) if chance(0.2);
 	$type = { %{ $scalars{$name}->() }, label => $name };
 	# int2vector and oidvector have no arrays that literals could be written for so
@@ -472,8 +490,9 @@ sub random_type
 # A type with values that are longer than keys can be
 sub long_type
 {
-	my $name = pick('text', 'text', 'varchar', 'bytea', 'numeric', 'varbit');
+	my $name = pick('text', 'text', 'varchar', 'bytea', 'numeric', 'varbit', 'array');
 
+	return make_array($scalars{text}->()) if $name eq 'array';
 	return $name eq 'varchar' ? { %{ text_type('varchar', 10000) }, label => $name } : { %{ $scalars{$name}->() }, label => $name };
 }
 

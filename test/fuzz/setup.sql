@@ -37,6 +37,7 @@ ALTER TYPE fuzz_many ADD VALUE 'm2' BEFORE 'm9';
 ALTER TYPE fuzz_many ADD VALUE 'm15' BEFORE 'm2';
 ALTER TYPE fuzz_many ADD VALUE 'm0' AFTER 'm15';
 CREATE DOMAIN fuzz_word AS text COLLATE fuzz_en;
+CREATE DOMAIN fuzz_words AS text[] COLLATE fuzz_en;
 CREATE DOMAIN fuzz_count AS int;
 CREATE DOMAIN fuzz_amount AS numeric;
 CREATE DOMAIN fuzz_state AS fuzz_mood;

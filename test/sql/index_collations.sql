@@ -22,7 +22,7 @@ SELECT * FROM index_directions('b');
 SELECT index_check('CREATE INDEX %s ON t (v, id DESC)');
 SELECT index_check('CREATE INDEX %s ON t (id, w DESC, v)');
 SELECT index_check('CREATE INDEX %s ON t (w) INCLUDE (v)');
-SELECT index_check('CREATE INDEX %s ON t ((ARRAY[v]))', taken => false);
+SELECT index_check('CREATE INDEX %s ON t ((ARRAY[v]))');
 SELECT index_check('CREATE INDEX %s ON t (v COLLATE "C", w)');
 
 -- texts that are small when compressed, and too long for a key that is to be checked
@@ -41,6 +41,32 @@ SELECT bt_index_parent_check('u_v', true, true);
 DROP INDEX u_v;
 INSERT INTO u VALUES ('á');
 CREATE UNIQUE INDEX u_v ON u (v);
+
+-- arrays
+ALTER TABLE t RENAME TO words;
+CREATE TABLE t (id int, a text[] COLLATE "en_US.utf8", c char(6)[] COLLATE "en_US.utf8");
+INSERT INTO t SELECT x.id, ARRAY[left(x.v, 3), y.w, x.v], ARRAY[[x.b], [y.b]]::char(6)[]
+	FROM (SELECT *, row_number() OVER (ORDER BY id, v COLLATE "C") AS n FROM words WHERE length(v) < 50) x
+		JOIN (SELECT *, row_number() OVER (ORDER BY v COLLATE "C", id) AS n FROM words WHERE length(v) < 50) y USING (n);
+INSERT INTO t SELECT id, a[1:2], c[1:1] FROM t WHERE id % 3 = 0;
+INSERT INTO t SELECT id, ('[0:2]=' || a::text)::text[], c FROM t WHERE id % 7 = 0 AND cardinality(a) = 3;
+INSERT INTO t VALUES (1, '{}', '{}'), (2, '{NULL}', '{NULL}'), (3, NULL, NULL), (4, '{""}', '{""}'), (5, '{a,NULL}', '{{a},{NULL}}');
+SELECT * FROM index_directions('a');
+SELECT * FROM index_directions('c');
+SELECT index_check('CREATE INDEX %s ON t (c, id DESC, a COLLATE "de_DE.utf8")');
+SELECT index_check('CREATE INDEX %s ON t (a) INCLUDE (c)');
+SELECT index_check('CREATE INDEX %s ON t (a) WHERE id %% 2 = 0');
+INSERT INTO t SELECT 1, ARRAY['x', repeat(md5(i::text), 400)], NULL FROM generate_series(1, 3) AS i;
+SELECT index_check('CREATE INDEX %s ON t (a)', taken => false);
+CREATE TABLE v (a text[] COLLATE "en_US.utf8");
+INSERT INTO v SELECT DISTINCT a FROM t WHERE id > 1;
+CREATE UNIQUE INDEX v_a ON v (a);
+SELECT bt_index_parent_check('v_a', true, true);
+DROP INDEX v_a;
+INSERT INTO v VALUES ('{á,NULL}'), ('{á,NULL}');
+CREATE UNIQUE INDEX v_a ON v (a);
+DROP TABLE t;
+ALTER TABLE words RENAME TO t;
 
 -- ICU, where the server has it; also a collation that calls different texts equal
 CREATE FUNCTION index_icu(collation_name text, ddl text, taken boolean) RETURNS text LANGUAGE plpgsql AS $$

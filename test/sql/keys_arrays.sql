@@ -4,41 +4,9 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/keys_common.inc
+\i sql/keys_array.inc
 \set ECHO all
 SELECT setseed(0.5);
-
--- A random array of up to five dimensions: elements from the list given, with
--- NULLs, and lower bounds of any sign.
-CREATE FUNCTION keys_array(elements anyarray, nulls boolean) RETURNS anyarray LANGUAGE plpgsql AS $$
-DECLARE
-	n int := floor(random() ^ 2 * 9);
-	a elements%TYPE;
-	literal text;
-BEGIN
-	a := ARRAY(SELECT CASE WHEN nulls AND random() < 0.15 THEN NULL
-					  ELSE elements[1 + floor(random() * cardinality(elements))] END
-			   FROM generate_series(1, n));
-	IF n = 0 OR random() < 0.5 THEN
-		RETURN a;
-	END IF;
-	literal := a::text;
-	-- {..} to {{..}}: more dimensions of the same elements
-	FOR i IN 1 .. floor(random() * 3) LOOP
-		literal := '{' || literal || '}';
-	END LOOP;
-	IF random() < 0.3 AND n = 4 THEN
-		literal := ARRAY[ARRAY[a[1], a[2]], ARRAY[a[3], a[4]]]::text;
-	END IF;
-	a := literal;
-	IF random() < 0.5 THEN
-		SELECT string_agg(format('[%s:%s]', l, l + array_length(a, d) - 1), '' ORDER BY d) || '=' || literal
-		INTO literal
-		FROM (SELECT d, floor(random() * 5)::int - 2 AS l FROM generate_series(1, array_ndims(a)) d) s;
-		a := literal;
-	END IF;
-	RETURN a;
-END
-$$;
 
 --
 -- Every type of element, with few distinct values for many ties

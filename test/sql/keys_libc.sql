@@ -51,7 +51,6 @@ SELECT same_order('libc_t', 'left(v, 2) COLLATE "en_US.utf8", v COLLATE "de_DE.u
 SELECT same_order('libc_t', 'id::numeric, v', 'id');
 SELECT same_order('libc_t', 'v, b COLLATE "C", id', 'id');
 SELECT same_order('libc_t', 'v, id::numeric', 'id');
--- text inside an array is left to PostgreSQL
 SELECT same_order('libc_t', 'ARRAY[v], id', 'id');
 
 SET gpusort.force = on;

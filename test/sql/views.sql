@@ -48,7 +48,7 @@ SELECT sorts, device_sorts, process_sorts, rows, bytes > 100000 AS bytes, fallba
 	refusals, refusal_reasons, stats_reset < clock_timestamp() AS reset
 FROM gpusort_stats;
 -- each of these is refused twice: in EXPLAIN and when it runs
-EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY ARRAY[m COLLATE "C.utf8"];
+EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY ARRAY[i], m COLLATE "C.utf8";
 EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY to_jsonb(i);
 SELECT refusals, refusal_reasons FROM gpusort_stats;
 SET client_min_messages = debug1;

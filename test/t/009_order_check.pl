@@ -14,7 +14,7 @@ my $node = new_server('order_check', '', init => [ '--encoding=UTF8', '--locale=
 
 # exact: runs of two texts each that agree on level 1 and that their bytes put
 # into the right order; natural: many that the bytes, or level 1, do not; one:
-# a single run, larger than what is looked at in one piece
+# a single run, larger than what is looked at in one piece; arrays of both kinds
 $node->safe_psql('postgres', q(
 	CREATE TABLE exact (id int, v text) WITH (parallel_workers = 3);
 	INSERT INTO exact SELECT i, md5((i / 2)::text) || CASE WHEN i % 2 = 0 THEN 'a' ELSE 'á' END
@@ -34,7 +34,14 @@ $node->safe_psql('postgres', q(
 	CREATE TABLE one (id int, v text) WITH (parallel_workers = 3);
 	INSERT INTO one SELECT i, translate(lpad((i * 7919 % 65536)::bit(16)::text, 48, 'same'), '01', 'xX')
 		FROM generate_series(1, 30000) AS i;
-	VACUUM (ANALYZE) exact, "natural", one;
+	CREATE TABLE exact_array (id int, v text[]) WITH (parallel_workers = 3);
+	INSERT INTO exact_array SELECT i, ARRAY[md5((i / 8)::text), NULL, md5((i / 2)::text), CASE WHEN i % 2 = 0 THEN 'a' ELSE 'á' END]
+		FROM generate_series(1, 30000) AS i;
+	CREATE TABLE natural_array (id int, v text[]) WITH (parallel_workers = 3);
+	INSERT INTO natural_array SELECT a.id, ARRAY[left(a.v, 1 + a.id % 3), b.v, a.v]
+		FROM "natural" AS a JOIN "natural" AS b ON b.id = a.id / 2 WHERE a.id < 90000;
+	INSERT INTO natural_array SELECT 90000 + id, v[1:id % 4] FROM natural_array WHERE id % 3 = 0;
+	VACUUM (ANALYZE) exact, "natural", one, exact_array, natural_array;
 	CREATE FUNCTION repaired(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 	DECLARE
 		plan json;
@@ -56,7 +63,7 @@ for my $collation ('en_US.utf8', 'de_DE.utf8')
 {
 	my %query;
 
-	for my $table ('exact', 'natural', 'one')
+	for my $table ('exact', 'natural', 'one', $collation =~ /en/ ? ('exact_array', 'natural_array') : ())
 	{
 		for my $direction ('', ' DESC')
 		{
@@ -102,7 +109,7 @@ for my $collation ('en_US.utf8', 'de_DE.utf8')
 			released($node, "$what, disorder in a run");
 
 			# two neighbours of different runs, where there are any
-			if ($name =~ /one/)
+			if ($name =~ /^one/)
 			{
 				fault($node, undef);
 				next;

@@ -6,7 +6,8 @@
  *
  * Each test makes rows of nasty and of random texts, writes their keys, and
  * compares every pair both ways: gs_key_check_compare() on the keys, and
- * strcoll() and then strcmp() on the values.  What must hold of runs besides:
+ * strcoll() and then strcmp() on the values; for arrays as array_cmp() orders
+ * by that.  What must hold of runs besides:
  * keys of one run begin with the same bytes and stand together in bytewise
  * order, and two keys in different runs are ordered by their bytes.
  *
@@ -16,13 +17,36 @@
 
 #define N_ROWS		600
 #define MAX_COLUMNS 4
+#define MAX_ELEMENTS 3
+#define TEST_ELEMENT_BYTES 16
 
-/* A row: a text for each column, NULL or not; FIXED columns have a number. */
+typedef struct Array
+{
+	uint32_t	n;				/* elements */
+	bool		isnull[MAX_ELEMENTS];
+	char		text[MAX_ELEMENTS][TEST_ELEMENT_BYTES];
+	uint32_t	n_dims;
+	int32_t		bound;
+} Array;
+
+/* Arrays as elements of one. */
+typedef struct Nested
+{
+	uint32_t	n;
+	bool		isnull[MAX_ELEMENTS];
+	Array		arrays[MAX_ELEMENTS];
+} Nested;
+
+/*
+ * A row: a text for each column, NULL or not; FIXED columns have a number, and
+ * LIBC columns of some depth an array.
+ */
 typedef struct Row
 {
 	bool		isnull[MAX_COLUMNS];
 	char		text[MAX_COLUMNS][TEST_TEXT_BYTES];
 	uint32_t	number[MAX_COLUMNS];
+	Nested		nested[MAX_COLUMNS];	/* depth 1: the first array of it */
 	uint8_t		key[MAX_COLUMNS * TEST_KEY_BYTES];
 	uint32_t	len;
 } Row;
@@ -52,6 +76,30 @@ report(const char *name, const char *what, bool ok)
 		n_failed++;
 }
 
+static uint32_t
+put_array(uint8_t *dst, locale_t locale, const Array *array)
+{
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i < array->n; i++)
+		n += test_put_element(dst + n, locale, array->isnull[i] ? NULL : array->text[i]);
+	return n + test_put_array_end(dst + n, array->n_dims, array->n, array->bound);
+}
+
+static uint32_t
+put_nested(uint8_t *dst, locale_t locale, const Nested *nested)
+{
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i < nested->n; i++)
+	{
+		dst[n++] = nested->isnull[i] ? GS_KEY_ARRAY_NULL : GS_KEY_ARRAY_VALUE;
+		if (!nested->isnull[i])
+			n += put_array(dst + n, locale, &nested->arrays[i]);
+	}
+	return n + test_put_array_end(dst + n, nested->n > 0, nested->n, 1);
+}
+
 static void
 put_column(const GsKeyPart *part, Row *row, int c)
 {
@@ -60,7 +108,7 @@ put_column(const GsKeyPart *part, Row *row, int c)
 	size_t		written = 0;
 	uint32_t	n = 1;
 
-	if (part->kind == GS_PART_LIBC)
+	if (part->kind == GS_PART_LIBC && part->depth == 0)
 	{
 		row->len += test_put_libc(dst, locales[part->locale], row->isnull[c] ? NULL : row->text[c],
 								  part->desc, part->nulls_first);
@@ -69,7 +117,11 @@ put_column(const GsKeyPart *part, Row *row, int c)
 	dst[0] = gs_key_null_byte(row->isnull[c], part->nulls_first);
 	if (!row->isnull[c])
 	{
-		if (part->kind == GS_PART_FIXED)
+		if (part->kind == GS_PART_LIBC && part->depth == 1)
+			written = put_array(dst + 1, locales[part->locale], &row->nested[c].arrays[0]);
+		else if (part->kind == GS_PART_LIBC)
+			written = put_nested(dst + 1, locales[part->locale], &row->nested[c]);
+		else if (part->kind == GS_PART_FIXED)
 			gs_key_put_uint32(dst + 1, row->number[c]);
 		else if (part->kind == GS_PART_TEXT)
 			(void) gs_key_put_text(dst + 1, TEST_KEY_BYTES, (uint8_t *) row->text[c], len, &written);
@@ -82,6 +134,27 @@ put_column(const GsKeyPart *part, Row *row, int c)
 			gs_key_complement(dst + 1, n - 1);
 	}
 	row->len += n;
+}
+
+/* Elements few enough that arrays agree in the first ones. */
+static void
+make_nested(Nested *nested)
+{
+	nested->n = test_below(MAX_ELEMENTS + 1);
+	for (uint32_t j = 0; j < MAX_ELEMENTS; j++)
+	{
+		Array	   *array = &nested->arrays[j];
+
+		nested->isnull[j] = test_below(8) == 0;
+		array->n = test_below(MAX_ELEMENTS + 1);
+		array->n_dims = array->n == 0 ? 0 : 1 + test_below(2);
+		array->bound = (int32_t) test_below(3) - 1;
+		for (uint32_t i = 0; i < MAX_ELEMENTS; i++)
+		{
+			array->isnull[i] = test_below(8) == 0;
+			strcpy(array->text[i], nasty[test_below(N_NASTY)]);
+		}
+	}
 }
 
 /* Make rows of few enough texts that they agree in the first columns. */
@@ -101,9 +174,55 @@ make_rows(const GsKeyLayout *layout)
 				strcpy(row->text[c], nasty[layout->n_parts == 1 ? i : test_below(N_NASTY)]);
 			else
 				test_make_text(row->text[c], layout->n_parts == 1 ? 6 : 2, TEST_N_PIECES);
+			make_nested(&row->nested[c]);
 			put_column(&layout->parts[c], row, c);
 		}
 	}
+}
+
+static int
+compare_numbers(int64_t a, int64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Two values one of which is NULL, as elements of arrays are ordered. */
+static int
+compare_nulls(bool a, bool b)
+{
+	return compare_numbers(a, b);
+}
+
+static int
+compare_arrays(locale_t locale, const Array *a, const Array *b)
+{
+	int			order = 0;
+
+	for (uint32_t i = 0; i < a->n && i < b->n && order == 0; i++)
+	{
+		order = compare_nulls(a->isnull[i], b->isnull[i]);
+		if (order == 0 && !a->isnull[i])
+			order = test_compare_texts(locale, a->text[i], b->text[i]);
+	}
+	if (order == 0)
+		order = compare_numbers(a->n, b->n);
+	if (order == 0)
+		order = compare_numbers(a->n_dims, b->n_dims);
+	return order != 0 || a->n == 0 ? order : compare_numbers(a->bound, b->bound);
+}
+
+static int
+compare_nested(locale_t locale, const Nested *a, const Nested *b)
+{
+	int			order = 0;
+
+	for (uint32_t i = 0; i < a->n && i < b->n && order == 0; i++)
+	{
+		order = compare_nulls(a->isnull[i], b->isnull[i]);
+		if (order == 0 && !a->isnull[i])
+			order = compare_arrays(locale, &a->arrays[i], &b->arrays[i]);
+	}
+	return order != 0 ? order : compare_numbers(a->n, b->n);
 }
 
 static int
@@ -119,7 +238,12 @@ compare_rows(const GsKeyLayout *layout, const Row *a, const Row *b)
 		if (a->isnull[c])
 			continue;
 		if (part->kind == GS_PART_FIXED)
-			order = (a->number[c] > b->number[c]) - (a->number[c] < b->number[c]);
+			order = compare_numbers(a->number[c], b->number[c]);
+		else if (part->kind == GS_PART_LIBC && part->depth == 1)
+			order = compare_arrays(locales[part->locale], &a->nested[c].arrays[0],
+								   &b->nested[c].arrays[0]);
+		else if (part->kind == GS_PART_LIBC && part->depth == 2)
+			order = compare_nested(locales[part->locale], &a->nested[c], &b->nested[c]);
 		else if (part->kind == GS_PART_LIBC)
 			order = test_compare_texts(locales[part->locale], a->text[c], b->text[c]);
 		else
@@ -197,18 +321,14 @@ test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 
 /* Keys cut short, or with bytes changed, are noticed or harmless. */
 static void
-test_malformed(void)
+test_malformed(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 {
 	static GsKeyCheckScratch scratch;
-	const GsKeyPart parts[] = {
-		{GS_PART_ESCAPED, false, false, 0, 0}, {GS_PART_LIBC, true, false, 0, 0},
-		{GS_PART_LIBC, false, true, 0, 0}
-	};
 	GsKeyLayout layout = {0};
 	bool		ok = true;
 
-	layout.n_parts = 3;
-	memcpy(layout.parts, parts, sizeof(parts));
+	layout.n_parts = n_parts;
+	memcpy(layout.parts, parts, n_parts * sizeof(GsKeyPart));
 	make_rows(&layout);
 	for (uint32_t i = 1; i < N_ROWS; i++)
 	{
@@ -234,27 +354,41 @@ test_malformed(void)
 		free(a);
 		free(b);
 	}
-	report("malformed keys", "noticed", ok);
+	report(name, "malformed keys are noticed", ok);
 }
 
 int
 main(void)
 {
-	const GsKeyPart asc[] = {{GS_PART_LIBC, false, false, 0, 0}};
-	const GsKeyPart desc[] = {{GS_PART_LIBC, true, true, 0, 0}};
-	const GsKeyPart both[] = {{GS_PART_LIBC, false, true, 0, 0}, {GS_PART_LIBC, true, false, 0, 1}};
+	/* kind, desc, nulls_first, width, locale, depth */
+	const GsKeyPart asc[] = {{GS_PART_LIBC, false, false, 0, 0, 0}};
+	const GsKeyPart desc[] = {{GS_PART_LIBC, true, true, 0, 0, 0}};
+	const GsKeyPart both[] = {
+		{GS_PART_LIBC, false, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 1, 0}
+	};
 	const GsKeyPart mixed[] = {
-		{GS_PART_FIXED, true, false, 4, 0}, {GS_PART_LIBC, false, false, 0, 0},
-		{GS_PART_TEXT, true, true, 0, 0}, {GS_PART_REST, false, false, 0, 0}
+		{GS_PART_FIXED, true, false, 4, 0, 0}, {GS_PART_LIBC, false, false, 0, 0, 0},
+		{GS_PART_TEXT, true, true, 0, 0, 0}, {GS_PART_REST, false, false, 0, 0, 0}
 	};
 	const GsKeyPart strings[] = {
-		{GS_PART_TEXT, false, true, 0, 0}, {GS_PART_ESCAPED, true, false, 0, 0},
-		{GS_PART_LIBC, true, true, 0, 0}, {GS_PART_FIXED, false, true, 4, 0}
+		{GS_PART_TEXT, false, true, 0, 0, 0}, {GS_PART_ESCAPED, true, false, 0, 0, 0},
+		{GS_PART_LIBC, true, true, 0, 0, 0}, {GS_PART_FIXED, false, true, 4, 0, 0}
 	};
 	const GsKeyPart escaped[] = {
-		{GS_PART_ESCAPED, false, true, 0, 0}, {GS_PART_LIBC, true, false, 0, 0},
-		{GS_PART_LIBC, false, false, 0, 0}
+		{GS_PART_ESCAPED, false, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 0, 0},
+		{GS_PART_LIBC, false, false, 0, 0, 0}
 	};
+	const GsKeyPart array[] = {{GS_PART_LIBC, false, false, 0, 0, 1}};
+	const GsKeyPart array_desc[] = {{GS_PART_LIBC, true, true, 0, 0, 1}};
+	const GsKeyPart arrays[] = {
+		{GS_PART_LIBC, true, false, 0, 0, 1}, {GS_PART_LIBC, false, true, 0, 1, 1},
+		{GS_PART_LIBC, false, false, 0, 0, 0}, {GS_PART_REST, false, false, 0, 0, 0}
+	};
+	const GsKeyPart nested[] = {
+		{GS_PART_FIXED, false, false, 4, 0, 0}, {GS_PART_LIBC, false, true, 0, 0, 2},
+		{GS_PART_LIBC, true, false, 0, 0, 1}
+	};
+	const GsKeyPart nested_desc[] = {{GS_PART_LIBC, true, false, 0, 0, 2}};
 
 	locales[0] = test_open_locale(&locale_name);
 	locales[1] = newlocale(LC_COLLATE_MASK, "C", (locale_t) 0);
@@ -264,7 +398,14 @@ main(void)
 	test_layout("number, libc, text, rest", mixed, 4);
 	test_layout("text, escaped, libc, number", strings, 4);
 	test_layout("escaped, libc, libc", escaped, 3);
-	test_malformed();
+	test_layout("array", array, 1);
+	test_layout("array, descending", array_desc, 1);
+	test_layout("array, array, libc, rest", arrays, 4);
+	test_layout("number, array of arrays, array", nested, 3);
+	test_layout("array of arrays, descending", nested_desc, 1);
+	test_malformed("escaped, libc, libc", escaped, 3);
+	test_malformed("array, array, libc", arrays, 3);
+	test_malformed("number, array of arrays, array", nested, 3);
 
 	freelocale(locales[0]);
 	freelocale(locales[1]);

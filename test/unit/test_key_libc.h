@@ -65,18 +65,15 @@ test_make_text(char *text, uint32_t pieces, uint32_t n)
 	text[len] = '\0';
 }
 
-/* Write a column; NULL: text is NULL.  Returns its bytes. */
+/* Write a text, ascending.  Returns its bytes. */
 static inline uint32_t
-test_put_libc(uint8_t *dst, locale_t locale, const char *text, bool desc, bool nulls_first)
+test_put_text(uint8_t *dst, locale_t locale, const char *text)
 {
 	char		whole[TEST_KEY_BYTES];
 	size_t		len;
 	size_t		level_1 = 0;
 	uint32_t	n = 0;
 
-	dst[n++] = gs_key_null_byte(text == NULL, nulls_first);
-	if (text == NULL)
-		return n;
 	len = strxfrm_l(whole, text, sizeof(whole), locale);
 	if (len >= sizeof(whole) / 2)
 	{
@@ -102,9 +99,46 @@ test_put_libc(uint8_t *dst, locale_t locale, const char *text, bool desc, bool n
 		dst[n++] = 0x01;
 	}
 	memcpy(dst + n, text, strlen(text) + 1);
-	n += (uint32_t) strlen(text) + 1;
+	return n + (uint32_t) strlen(text) + 1;
+}
+
+/* Write a column; NULL: text is NULL.  Returns its bytes. */
+static inline uint32_t
+test_put_libc(uint8_t *dst, locale_t locale, const char *text, bool desc, bool nulls_first)
+{
+	uint32_t	n = 1;
+
+	dst[0] = gs_key_null_byte(text == NULL, nulls_first);
+	if (text != NULL)
+		n += test_put_text(dst + 1, locale, text);
 	if (desc)
 		gs_key_complement(dst + 1, n - 1);
+	return n;
+}
+
+/* Write an element of an array, with its mark; NULL: text is NULL. */
+static inline uint32_t
+test_put_element(uint8_t *dst, locale_t locale, const char *text)
+{
+	dst[0] = text == NULL ? GS_KEY_ARRAY_NULL : GS_KEY_ARRAY_VALUE;
+	return text == NULL ? 1 : 1 + test_put_text(dst + 1, locale, text);
+}
+
+/*
+ * Write what follows an array's elements: it has one dimension of so many, or
+ * two, the outer one of length 1; all bounds are the same.
+ */
+static inline uint32_t
+test_put_array_end(uint8_t *dst, uint32_t n_dims, uint32_t length, int32_t bound)
+{
+	uint32_t	n = 0;
+
+	dst[n++] = GS_KEY_ARRAY_END;
+	dst[n++] = (uint8_t) n_dims;
+	for (uint32_t i = 0; n_dims > 1 && i < n_dims; i++, n += 4)
+		gs_key_put_uint32(dst + n, i + 1 < n_dims ? 1 : length);
+	for (uint32_t i = 0; i < n_dims; i++, n += 4)
+		gs_key_put_int32(dst + n, bound);
 	return n;
 }
 

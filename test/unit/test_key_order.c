@@ -36,6 +36,7 @@ typedef struct Case
 	uint32_t	pieces;			/* in a text, at most */
 	const char *prefix;			/* of the first text */
 	bool		hangul;			/* texts with an empty level 1 */
+	bool		array;			/* the texts are elements of one array */
 } Case;
 
 static const GsDeviceOps *host = &gs_device_host;
@@ -133,11 +134,12 @@ static void
 make_layout(const Case *c, GsKeyLayout *layout)
 {
 	memset(layout, 0, sizeof(*layout));
-	layout->n_parts = c->n_texts;
+	layout->n_parts = c->array ? 1 : c->n_texts;
 	layout->n_locales = 1;
 	strcpy(layout->locales[0], locale_name);
 	layout->parts[0].kind = GS_PART_LIBC;
 	layout->parts[0].desc = c->desc;
+	layout->parts[0].depth = c->array ? 1 : 0;
 	layout->parts[1].kind = GS_PART_LIBC;
 }
 
@@ -175,6 +177,27 @@ make_row(const Case *c, Row *row, uint32_t number)
 	}
 }
 
+/* Returns its bytes. */
+static uint32_t
+put_key(const Case *c, const Row *row, uint8_t *key)
+{
+	uint32_t	len = 0;
+
+	if (!c->array)
+	{
+		for (int i = 0; i < c->n_texts; i++)
+			len += test_put_libc(key + len, locale, row->text[i], i == 0 && c->desc, false);
+		return len;
+	}
+	key[len++] = gs_key_null_byte(false, false);
+	for (int i = 0; i < c->n_texts; i++)
+		len += test_put_element(key + len, locale, row->text[i]);
+	len += test_put_array_end(key + len, 1, c->n_texts, 1);
+	if (c->desc)
+		gs_key_complement(key + 1, len - 1);
+	return len;
+}
+
 static bool
 append(GsDeviceSort *sort, const char *chunk, uint32_t used, uint32_t n)
 {
@@ -197,16 +220,17 @@ make_sort(const Case *c, bool inexact)
 	uint32_t	n = 0;
 	bool		ok = host->sort_open(device, &spec, &sort, &error) == GS_OK;
 
+	/* the same rows whatever was tested before */
+	test_random_state = UINT64_C(0x9e3779b97f4a7c15);
 	for (uint32_t i = 0; i < c->n && ok; i++)
 	{
 		Row			row;
 		uint8_t		key[MAX_TEXTS * TEST_KEY_BYTES];
-		uint32_t	key_len = 0;
+		uint32_t	key_len;
 		GsRecord   *record;
 
 		make_row(c, &row, i);
-		for (int j = 0; j < c->n_texts; j++)
-			key_len += test_put_libc(key + key_len, locale, row.text[j], j == 0 && c->desc, false);
+		key_len = put_key(c, &row, key);
 		if (used + sizeof(row) + key_len + 8 + (n + 1) * sizeof(GsRecord) > CHUNK_BYTES)
 		{
 			ok &= append(sort, chunk, used, n);
@@ -241,7 +265,7 @@ compare_rows(const Case *c, const Row *a, const Row *b)
 		int			order = test_compare_texts(locale, a->text[i], b->text[i]);
 
 		if (order != 0)
-			return i == 0 && c->desc ? -order : order;
+			return c->desc && (i == 0 || c->array) ? -order : order;
 	}
 	return 0;
 }
@@ -450,18 +474,22 @@ test_end(const Case *c)
 int
 main(void)
 {
-	/* name, rows, texts, desc, pieces, prefix, hangul */
-	const Case	empty = {"no rows", 0, 1, false, 3, NULL, false};
-	const Case	one = {"one row", 1, 1, false, 3, NULL, false};
-	const Case	two = {"two rows", 2, 1, false, 3, NULL, false};
-	const Case	small = {"small runs", 60000, 1, false, 6, NULL, false};
-	const Case	desc = {"descending", 60000, 1, true, 6, NULL, false};
-	const Case	dense = {"few texts", 50000, 1, false, 2, NULL, false};
-	const Case	texts = {"two texts", 60000, 2, true, 3, NULL, false};
-	const Case	same = {"one level 1, two texts", 40000, 2, false, 1, "same", false};
-	const Case	hangul = {"one large run", 12000, 1, false, 0, NULL, true};
-	const Case	hangul_desc = {"one large run, descending", 6000, 1, true, 0, NULL, true};
-	const Case	together[] = {small, hangul_desc, texts, dense, hangul_desc, two};
+	/* name, rows, texts, desc, pieces, prefix, hangul, array */
+	const Case	empty = {"no rows", 0, 1, false, 3, NULL, false, false};
+	const Case	one = {"one row", 1, 1, false, 3, NULL, false, false};
+	const Case	two = {"two rows", 2, 1, false, 3, NULL, false, false};
+	const Case	small = {"small runs", 60000, 1, false, 6, NULL, false, false};
+	const Case	desc = {"descending", 60000, 1, true, 6, NULL, false, false};
+	const Case	dense = {"few texts", 50000, 1, false, 2, NULL, false, false};
+	const Case	texts = {"two texts", 60000, 2, true, 3, NULL, false, false};
+	const Case	same = {"one level 1, two texts", 40000, 2, false, 1, "same", false, false};
+	const Case	hangul = {"one large run", 12000, 1, false, 0, NULL, true, false};
+	const Case	hangul_desc = {"one large run, descending", 6000, 1, true, 0, NULL, true, false};
+	const Case	array = {"array", 60000, 2, false, 3, NULL, false, true};
+	const Case	array_desc = {"array, descending", 60000, 2, true, 3, NULL, false, true};
+	const Case	array_same = {"array, one level 1 of the first", 40000, 2, false, 1, "same", false, true};
+	const Case	array_hangul = {"array, one large run", 3000, 2, true, 0, NULL, true, true};
+	const Case	together[] = {small, hangul_desc, texts, dense, array_hangul, two, array};
 	GsDeviceConfig config = {0};
 	GsError		error = {{0}};
 
@@ -489,16 +517,22 @@ main(void)
 	test_case(&hangul, NOTHING, GS_ORDER_PROVEN, false);
 	test_case(&hangul, REVERSE, GS_ORDER_PROVEN, true);
 	test_case(&hangul_desc, REVERSE, GS_ORDER_PROVEN, true);
+	test_case(&array, NOTHING, GS_ORDER_PROVEN, true);
+	test_case(&array_desc, NOTHING, GS_ORDER_PROVEN, true);
+	test_case(&array_same, NOTHING, GS_ORDER_PROVEN, true);
+	test_case(&array_hangul, REVERSE, GS_ORDER_PROVEN, true);
 	test_case(&dense, PLANT, GS_ORDER_PROVEN, true);
+	test_case(&array, PLANT, GS_ORDER_PROVEN, true);
 	test_case(&two, PLANT_BORDER, GS_ORDER_NOT_PROVEN, true);
 	test_case(&small, PLANT_BORDER, GS_ORDER_NOT_PROVEN, true);
 	test_case(&texts, PLANT_BORDER, GS_ORDER_NOT_PROVEN, true);
+	test_case(&array_desc, PLANT_BORDER, GS_ORDER_NOT_PROVEN, true);
 	test_case(&small, INEXACT, GS_ORDER_NOT_PROVEN, true);
 	test_case(&small, NO_LOCALE, GS_ORDER_NOT_PROVEN, true);
 	test_case(&dense, NO_MEMORY, GS_ORDER_NOT_PROVEN, true);
 	test_case(&dense, LOST, GS_ORDER_DEVICE_LOST, true);
 	test_case(&hangul, CANCEL, GS_ORDER_NOT_PROVEN, true);
-	test_together(together, 6);
+	test_together(together, 7);
 	test_end(&hangul);
 
 	freelocale(locale);
