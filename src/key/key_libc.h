@@ -3,7 +3,7 @@
  * key_libc.h
  *	  Keys of text under libc collations: a good guess of strcoll's order.
  *
- * The bytes of a column are
+ * The bytes of a column, or of an element of an array, are
  *
  *		level 1 | 01 | text | 00
  *
