@@ -373,7 +373,7 @@ sub set_operation
 sub merge_append
 {
 	my ($q, $table) = @_;
-	my @plain = grep { $_->{column} && !$_->{column}{long} && $_->{label} !~ /^array/ } @{ $q->{key} };
+	my @plain = grep { $_->{column} && !$_->{column}{long} && $_->{label} !~ /^array|\[\]/ } @{ $q->{key} };
 
 	return plain($q) unless $table->{partitions} && @plain == @{ $q->{key} };
 	# under a window function, for which gpusort has no path that would be cheaper

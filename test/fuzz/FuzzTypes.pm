@@ -452,7 +452,7 @@ sub make_array
 	my ($element) = @_;
 	my $type = {
 		sql => "$element->{sql}\[]", cast => $element->{max} ? '::text[]' : '', nasty => [ '{}', '{}', '{NULL}', '{NULL,NULL}', array_variants($element) ], random => sub { array_random($element) },
-		collates => $element->{collates}, left => $element->{left}, label => $element->{collates} ? 'array of text' : 'array', of => $element,
+		collates => $element->{collates}, left => $element->{left}, label => $element->{collates} ? 'text[]' : 'array', of => $element,
 		long => $element->{long} && $element->{collates} ? [ array_long($element) ] : undef,
 		exprs => [ [ 'cardinality(%s)', 'plain' ], [ 'array_upper(%s, 1)', 'plain' ], [ '%s[1:2]', 'same' ] ] };
 	my $formula = $element->{formula};
@@ -471,7 +471,7 @@ sub make_array
 }
 
 # A column's type.  With a label for the report: the type's name, "domain" or
-# "array".
+# "array", or "text[]" of any text.
 sub random_type
 {
 	my $name = chance(0.35) ? pick(@text_like) : pick(@supported);
