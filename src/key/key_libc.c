@@ -171,6 +171,10 @@ learn_table(GsLibcCollation *collation)
 		for (int b = 'A'; b <= 'z'; b++)
 			if (is_letter(a) && is_letter(b) && !is_concatenation(collation, a, b))
 				collation->pairs[a][b >> 6] |= UINT64CONST(1) << (b & 63);
+
+	/* in a locale without rules keys are the texts, where this is no end */
+	for (int a = 0; a < 128; a++)
+		collation->pairs[a][0] |= UINT64CONST(1) << LEVEL_END;
 	collation->has_table = true;
 }
 
