@@ -361,14 +361,19 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	 * which EXPLAIN cannot print in every case (above set operations), and
 	 * whose columns were found by looking for equal expressions: but two calls
 	 * of random() are equal and have two values.  Its columns are the child's
-	 * first ones.
+	 * first ones.  And what makes it unsafe to run the child again may have
+	 * been out of sight, in a subquery that was planned already.
 	 */
 	if (IsA(plan, CustomScan) && outerPlan(plan) &&
 		(((CustomScan *) plan)->methods == &gs_sort_scan_methods ||
 		 ((CustomScan *) plan)->methods == &gs_feed_scan_methods))
 	{
-		((CustomScan *) plan)->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
+		CustomScan *scan = (CustomScan *) plan;
+
+		scan->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
 		plan->targetlist = index_tlist(plan->targetlist);
+		if (!(flags & GS_PLAN_FLAG_RERUN))
+			linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) = 0;
 	}
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);

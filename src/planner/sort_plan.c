@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/tsmapi.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 
@@ -44,6 +45,10 @@ note_flags(Plan **plan, void *context)
 		case T_SetOp:
 		case T_ForeignScan:
 			*flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			break;
+		case T_SampleScan:
+			if (!GetTsmRoutine(((SampleScan *) *plan)->tablesample->tsmhandler)->repeatable_across_scans)
+				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		case T_CustomScan:
 			if (((CustomScan *) *plan)->methods != &gs_sort_scan_methods &&

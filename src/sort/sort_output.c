@@ -17,7 +17,9 @@
  *
  * Leaving out
  *	  After a restart (sort.h) the rows that were returned before must not be
- *	  returned again.  See GsSkip and gs_rows_track().
+ *	  returned again.  See GsSkip and gs_rows_track().  Where they do not come
+ *	  again, as a setting that an expression depends on has changed between two
+ *	  fetches from a cursor, the end of the rows is an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -165,14 +167,19 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
-			return GS_SORT_END;
+			gs_sort_report_lost(sort);
 		skip->before--;
 	}
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL))
+		{
+			/* the input was another one the second time */
+			if (unlikely(skip->left > 0))
+				gs_sort_report_lost(sort);
 			return GS_SORT_END;
+		}
 	} while (unlikely(skip->left > 0) && leave_out(skip, slot));
 	return GS_SORT_OK;
 }

@@ -105,6 +105,25 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	released($node, 'cursor, equal keys');
 }
 
+# ... and the rows themselves are others the second time
+{
+	my $cursor = session($node, "$force $serial SET timezone = 'UTC';");
+	my $pid = service_pid($node);
+
+	$cursor->query("BEGIN; DECLARE c CURSOR FOR
+		SELECT g, rpad((timestamptz '2026-01-01' + id * interval '1 s')::text, 100) FROM ties ORDER BY g;
+		FETCH 12000 FROM c;");
+	$cursor->query("SET timezone = 'Asia/Tokyo';");
+	kill 'TERM', $pid;
+	$cursor->query('FETCH ALL FROM c;');
+	like($cursor->errors, qr/ERROR:  gpusort lost its device.*HINT:  Retry/s,
+		'cursor, other rows: error');
+	$cursor->query('ROLLBACK;');
+	$cursor->quit;
+	wait_ready($node);
+	released($node, 'cursor, other rows');
+}
+
 # A scrollable cursor may have shown the rows in both directions: no second
 # order among equal keys can be right
 {
@@ -146,6 +165,8 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 for my $case (
 	[ 'nextval', "SELECT id, k, nextval('s') FROM t ORDER BY k;", 'service_append:3' ],
 	[ 'nextval', "SELECT id, k, nextval('s') FROM t ORDER BY k;", 'service_fetch:2' ],
+	[ 'nextval in a subquery', "SELECT id, k, (SELECT nextval('s') WHERE id > 0) FROM t ORDER BY k;", 'service_append:3' ],
+	[ 'nextval in a subquery', "SELECT id, k, (SELECT nextval('s') WHERE id > 0) FROM t ORDER BY k;", 'service_fetch:6' ],
 	[ 'volatile', 'SELECT id, k FROM t WHERE twice(id) > 0 ORDER BY k;', 'service_sort' ],
 	[ 'for update', 'SELECT id, k FROM t ORDER BY k FOR UPDATE;', 'service_append' ])
 {
@@ -169,6 +190,23 @@ for my $case (
 	released($node, "$name, $point");
 	same_rows($node, '', 'SELECT id, k FROM t ORDER BY k;', "$name, $point: retry", $expected)
 	  if $name eq 'for update';
+}
+
+#
+# The input can be computed twice, but not the same one
+#
+{
+	$node->safe_psql('postgres', 'CREATE EXTENSION tsm_system_time');
+	fault($node, 'service_fetch:5');
+	my ($out, $err);
+	$node->psql('postgres', "$force $serial SELECT g, id, rpad(pad, 70) FROM ties TABLESAMPLE system_time (1000000) ORDER BY g;",
+		stdout => \$out, stderr => \$err);
+	like($err,
+		qr/ERROR:  gpusort lost its device during a sort\nDETAIL:  Some of the sorted rows had been returned/,
+		'another sample: error');
+	fault($node, undef);
+	wait_ready($node);
+	released($node, 'another sample');
 }
 
 #
