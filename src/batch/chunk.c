@@ -105,6 +105,12 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	MinimalTuple tuple;
 	GsChunkPut	put;
 
+	/* a join may have more, which a tuple's header has no room for */
+	if (unlikely(natts > MaxTupleAttributeNumber))
+		ereport(ERROR,
+				(errcode(ERRCODE_TOO_MANY_COLUMNS),
+				 errmsg("number of columns (%d) exceeds limit (%d)",
+						natts, MaxTupleAttributeNumber)));
 	slot_getallattrs(slot);
 	for (int i = 0; i < natts; i++)
 		if (slot->tts_isnull[i])

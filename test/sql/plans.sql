@@ -101,6 +101,20 @@ CREATE SEQUENCE plans_s;
 SET gpusort.force = on;
 SELECT nextval('plans_s') AS a, nextval('plans_s') AS b FROM generate_series(1, 3) ORDER BY a DESC, b;
 
+-- more columns than a row can have are PostgreSQL's error
+DO $$
+DECLARE
+	columns text;
+	sums text;
+BEGIN
+	SELECT string_agg(format('%s AS c%s', i, i), ', '), string_agg(format('a.c%s + b.c%s', i, i), ' + ')
+		INTO columns, sums FROM generate_series(1, 900) AS i;
+	EXECUTE format('WITH t AS MATERIALIZED (SELECT %s) SELECT row_number() OVER (ORDER BY a.c1), %s FROM t a, t b', columns, sums);
+EXCEPTION WHEN too_many_columns THEN
+	RAISE WARNING '%', SQLERRM;
+END
+$$;
+
 -- a SCROLL cursor in all directions, across pages
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE plans_wide AS SELECT i AS id, repeat(chr(97 + i % 26), 1000) AS pad FROM generate_series(1, 6000) AS i;
