@@ -123,6 +123,10 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		state->last_column = Max(state->last_column, state->columns[i]);
 		if (state->columns[i] == 0)
 		{
+			TargetEntry *tle = list_nth_node(TargetEntry, plan->custom_scan_tlist, i);
+
+			/* it is not called, but checked as if it were: may the user call it? */
+			(void) ExecInitExpr(tle->expr, &node->ss.ps);
 			state->functions[i] = lfirst_oid(function);
 			function = lnext(lists[GS_WINDOW_FUNCTIONS], function);
 		}

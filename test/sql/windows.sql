@@ -91,6 +91,18 @@ RESET enable_hashjoin;
 RESET enable_mergejoin;
 RESET enable_material;
 
+-- who may not call a function may not do so by GpuWindow
+CREATE ROLE gpusort_win_user;
+GRANT SELECT ON win_t TO gpusort_win_user;
+REVOKE EXECUTE ON FUNCTION dense_rank() FROM public;
+SET ROLE gpusort_win_user;
+SELECT p, dense_rank() OVER (ORDER BY p) FROM win_t;
+SELECT count(*) FROM (SELECT p, rank() OVER (ORDER BY p) FROM win_t OFFSET 0) s;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION dense_rank() TO public;
+DROP OWNED BY gpusort_win_user;
+DROP ROLE gpusort_win_user;
+
 -- a cursor, backward and again, and a prepared statement's generic plan
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT p, id, row_number() OVER (ORDER BY p, id) FROM win_t WHERE id < 300;
