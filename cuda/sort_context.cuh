@@ -19,6 +19,7 @@ struct RoundCounts
   u32 live;
   u32 segments;
   u32 again = 0; // not 0: the engine must begin anew
+  u32 pairs[8];  // of a sample, that agree in so many bits; see string_choose.cu
 };
 
 struct SortContext

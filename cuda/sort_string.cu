@@ -8,9 +8,10 @@
  * First round
  *	  Rows that fit on chip are one group, which string_finish.cu sorts.  For
  *	  more, string_choose.cu looks whether the first bits of the keys tell them
- *	  apart; otherwise string_split.cu makes words that begin with a bucket.  The
- *	  rows are sorted by the upper bits of these words, and nearly all groups
- *	  leave to be finished on chip.
+ *	  apart, or of a code of the keys that string_code.cu makes; otherwise
+ *	  string_split.cu makes words that begin with a bucket.  The rows are sorted
+ *	  by the upper bits of these words, and nearly all groups leave to be
+ *	  finished on chip.
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how common their bytes
@@ -60,6 +61,7 @@ struct Workspace
   u32 *segment;
   Segments segments[2];
   GroupLists lists;
+  CodeSpace code;
   SplitWorkspace split;
   void *temp;
   size_t temp_bytes;
@@ -89,6 +91,7 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
   for (u32 i = 0; i < group_classes; i++)
     space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows(i) + plan.max_pieces());
   space.lists.state = carve.take<RoundState>(1);
+  space.code = carve_code(carve);
   space.split = carve_split(carve, plan);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
@@ -274,18 +277,19 @@ u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 
   }
 
   SplitPlan plan = plan_split(n_rows);
-  u32 bits = choose_bits(context, keys, n_rows, prefix);
+  Shape first = choose_words(context, keys, n_rows, prefix, space.code);
 
-  if (bits > 0)
-  {
-    plan.shape = {0, 64 - count_bits, bits};
-    first_words(keys, n_rows, prefix, plan.shape, space.segments[0], space.words[0], space.rows[0], stream);
-  }
+  if (first.sorted_bits > 0)
+    first_words(keys, n_rows, prefix, first, space.code, space.segments[0], space.words[0], space.rows[0],
+                stream);
   else
+  {
+    first = plan.shape;
     split_rows(plan, keys, n_rows, prefix, limits, space.split, space.lists, space.segments[0],
                space.words[0], space.rows[0], order, tie, stream);
+  }
 
-  RoundCounts counts = sort_words(context, keys, n_rows, plan.shape, limits, space, order, tie);
+  RoundCounts counts = sort_words(context, keys, n_rows, first, limits, space, order, tie);
 
   while (counts.live > 0)
   {

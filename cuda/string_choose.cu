@@ -1,19 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * string_choose.cu
- *	  Whether the first word of the keys alone separates the rows.
+ *	  Whether the first words of the keys alone separate the rows.
  *
- * It does for random keys, hashes, most numbers.  Then splitters would tell
- * nothing that the bits themselves do not.  One block sorts the first words of
- * a sample and counts the pairs that agree in their first 16, 24 and 32 bits.
- * Were groups made by so many bits, a row's group would be expected to have
- * n_rows * pairs / (all pairs of the sample) rows.
+ * Their bytes do for random keys, hashes, most numbers; a code of their bytes
+ * (string_code.cu) for many more.  Then splitters would tell little that the
+ * bits themselves do not.  Of a sample's words it is counted how many pairs agree
+ * in their first 16, 24, ... bits, without those that sorting by these bits
+ * settles.  Were groups made by so many bits, a row's group would be expected to
+ * have n_rows * pairs / (all pairs of the sample) rows.
  *
  *-------------------------------------------------------------------------
  */
 #include "string_choose.cuh"
 
-#include "block_sort.cuh"
+#include <cstdlib>
 
 namespace gpusort
 {
@@ -22,84 +23,97 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 log_probes = 12;
-constexpr u32 n_probes = 1u << log_probes;
-constexpr u32 probe_threads = n_probes / items;
+constexpr u32 pair_threads = 1024;
+constexpr u32 n_slots = 6000;      // of a hash table with n_probes keys
 constexpr u32 least_rows = 200000; // fewer are not worth the wait
-constexpr u32 max_expected = 32;   // rows in a row's group
-constexpr u32 least_bits = 16;
-constexpr u32 most_bits = 32;
 
-__global__ void __launch_bounds__(probe_threads)
-    probe_words(const KeyRef *keys, u32 n_rows, u32 prefix, RoundCounts *counts)
+// The words that are tried, in this order, and how many rows may be expected
+// in a row's group.
+struct Trial
 {
-  __shared__ u64 exchange[n_probes];
+  bool coded;
+  u32 bits;
+  u32 max_expected;
+};
+
+constexpr u32 n_trials = 7;
+static_assert(sizeof(RoundCounts::pairs) / sizeof(u32) >= n_trials);
+
+struct Trials
+{
+  Trial list[n_trials];
+};
+
+constexpr Trials trials = {{{false, 16, 32},
+                            {false, 24, 32},
+                            {true, 16, 8},
+                            {true, 24, 8},
+                            {false, 32, 32},
+                            {true, 32, 8},
+                            {true, 40, 8}}};
+
+// One block for each trial.  A slot holds the first bits of a word and, below
+// them, how many words have these.
+__global__ void __launch_bounds__(pair_threads)
+    count_pairs(CodeSpace sample, Trials tried, RoundCounts *counts)
+{
+  constexpr u32 tally_bits = log_probes + 1;
+  static_assert(most_first_bits + tally_bits <= 64);
+  __shared__ u64 slots[n_slots];
   __shared__ u32 pairs;
+  const Trial trial = tried.list[blockIdx.x];
+  const Shape shape = {0, 64 - count_bits, trial.bits, trial.coded};
+  const u64 *words = trial.coded ? sample.coded : sample.plain;
   u32 me = threadIdx.x;
-  u64 v[items];
-  u32 bits = 0;
+  u32 mine = 0;
 
-#pragma unroll
-  for (u32 q = 0; q < items; q++)
-  {
-    u32 i = q * probe_threads + me;
-    KeyRef key = load_key(keys, sample_row(n_rows, n_probes, i));
-
-    v[q] = load_word(key.address + prefix, key.length - prefix);
-  }
-  sort_block<probe_threads>(v, log_probes, exchange);
-  __syncthreads();
-#pragma unroll
-  for (u32 q = 0; q < items; q++)
-    exchange[me * items + q] = v[q];
-
-  for (u32 tried = least_bits; tried <= most_bits && bits == 0; tried += 8)
-  {
-    u32 before = 0;
-
-    if (me == 0)
-      pairs = 0;
-    __syncthreads();
-    for (u32 i = me; i < n_probes; i += probe_threads)
-    {
-      u32 low = 0;
-      u32 high = i;
-
-      while (low < high)
-      {
-        u32 middle = (low + high) / 2;
-
-        if (exchange[middle] >> (64 - tried) < exchange[i] >> (64 - tried))
-          low = middle + 1;
-        else
-          high = middle;
-      }
-      before += i - low;
-    }
-    atomicAdd(&pairs, before);
-    __syncthreads();
-    if (u64{pairs} * n_rows <= u64{max_expected} * (n_probes / 2) * n_probes)
-      bits = tried;
-    __syncthreads();
-  }
+  for (u32 i = me; i < n_slots; i += pair_threads)
+    slots[i] = 0;
   if (me == 0)
-    counts->live = bits;
+    pairs = 0;
+  __syncthreads();
+
+  for (u32 i = me; i < n_probes; i += pair_threads)
+  {
+    u64 word = words[i];
+
+    if (trial.coded && shape.is_settled(word, 0))
+      continue;
+
+    u64 bits = shape.group_of(word);
+    u32 hash = static_cast<u32>(bits * 0x9e3779b97f4a7c15ull >> 32);
+    u32 slot = static_cast<u32>(u64{hash} * n_slots >> 32);
+
+    for (;;)
+    {
+      u64 found = atomicCAS(&slots[slot], u64{0}, bits << tally_bits | 1);
+
+      if (found == 0)
+        break;
+      if (found >> tally_bits == bits)
+      {
+        u32 before = atomicAdd(reinterpret_cast<u32 *>(&slots[slot]), 1u);
+
+        mine += before & ((1u << tally_bits) - 1);
+        break;
+      }
+      slot = slot + 1 < n_slots ? slot + 1 : 0;
+    }
+  }
+  if (mine > 0)
+    atomicAdd(&pairs, mine);
+  __syncthreads();
+  if (me == 0)
+    counts->pairs[blockIdx.x] = pairs;
 }
 
-__global__ void __launch_bounds__(threads)
-    make_first_words(const KeyRef *keys, u32 n_rows, u32 prefix, Shape shape, Segments segments, u64 *words,
-                     u32 *rows)
+__global__ void __launch_bounds__(threads) plain_words(const KeyRef *keys, u32 n_rows, u32 prefix,
+                                                       Shape shape, Segments segments, u64 *words, u32 *rows)
 {
   u64 at = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (at == 0)
-  {
-    segments.place[0] = 0;
-    segments.slot[0] = 0;
-    segments.depth[0] = prefix;
-    segments.skip[0] = 0;
-    segments.lead[0] = 0;
-  }
+    segments.set_whole(prefix);
   if (at >= n_rows)
     return;
 
@@ -113,21 +127,47 @@ __global__ void __launch_bounds__(threads)
 
 } // namespace
 
-u32 choose_bits(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix)
+Shape choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
+                   const CodeSpace &space)
 {
+  Shape shape = {0, 64 - count_bits, 0};
+
+#ifdef GPUSORT_FAULTS
+  if (getenv("GPUSORT_FAULT_CODE") != nullptr)
+  {
+    learn_code(keys, n_rows, prefix, space, context.stream);
+    shape.sorted_bits = least_first_bits;
+    shape.coded = true;
+    return shape;
+  }
+#endif
   if (n_rows < least_rows)
-    return 0;
-  probe_words<<<1, probe_threads, 0, context.stream>>>(keys, n_rows, prefix, context.counts);
+    return shape;
+  learn_code(keys, n_rows, prefix, space, context.stream);
+  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, trials, context.counts);
   GS_CUDA_LAUNCHED();
   context.wait();
-  return context.counts->live;
+  for (u32 i = 0; i < n_trials; i++)
+    if (u64{context.counts->pairs[i]} * n_rows <=
+        u64{trials.list[i].max_expected} * (n_probes / 2) * n_probes)
+    {
+      shape.sorted_bits = trials.list[i].bits;
+      shape.coded = trials.list[i].coded;
+      break;
+    }
+  return shape;
 }
 
-void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const Shape &shape, const Segments &segments,
-                 u64 *words, u32 *rows, cudaStream_t stream)
+void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const Shape &shape, const CodeSpace &space,
+                 const Segments &segments, u64 *words, u32 *rows, cudaStream_t stream)
 {
-  make_first_words<<<blocks_for(n_rows, threads), threads, 0, stream>>>(keys, n_rows, prefix, shape, segments,
-                                                                        words, rows);
+  if (shape.coded)
+  {
+    code_words(keys, n_rows, prefix, space.model, segments, words, rows, stream);
+    return;
+  }
+  plain_words<<<blocks_for(n_rows, threads), threads, 0, stream>>>(keys, n_rows, prefix, shape, segments,
+                                                                   words, rows);
   GS_CUDA_LAUNCHED();
 }
 

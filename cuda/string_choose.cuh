@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * string_choose.cuh
- *	  Whether the first word of the keys alone separates the rows.
+ *	  Whether the first words of the keys alone separate the rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,18 +9,19 @@
 #define GS_STRING_CHOOSE_CUH
 
 #include "sort_context.cuh"
-#include "string_words.cuh"
+#include "string_code.cuh"
 
 namespace gpusort
 {
 
-// By how many bits after the prefix rows are to be sorted, or 0 where these
-// leave groups that are too large.  Waits for the device.
-u32 choose_bits(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix);
+// What words the rows are to be sorted by, and how many bits of these: none
+// where that leaves groups that are too large.  Waits for the device.
+Shape choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
+                   const CodeSpace &space);
 
-// Words of one segment for all rows, and their numbers.
-void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const Shape &shape, const Segments &segments,
-                 u64 *words, u32 *rows, cudaStream_t stream);
+// Such words of one segment for all rows, and their numbers.
+void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const Shape &shape, const CodeSpace &space,
+                 const Segments &segments, u64 *words, u32 *rows, cudaStream_t stream);
 
 } // namespace gpusort
 

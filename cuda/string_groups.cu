@@ -162,19 +162,22 @@ __global__ void __launch_bounds__(threads)
     u32 of = shape.segment_of(word[s]);
     u32 lead = __ldg(segments.lead + of);
     u32 chars = shape.chars(lead);
-    u32 low = flag_before(heads, place);
-    u32 high = flag_after(heads, place);
     u32 slot = __ldg(segments.slot + of) - __ldg(segments.place + of) + static_cast<u32>(base);
 
-    if (lead == equal_keys || (!shape.partial() && (word[s] & count_mask) < chars))
+    if (lead == equal_keys || shape.is_settled(word[s], lead))
     {
       if (place < quota)
       {
         in.order[slot + place] = __ldg(in.rows + at);
-        in.tie[slot + place] = low != place;
+        in.tie[slot + place] = (heads[place / 32] >> place % 32 & 1) == 0;
       }
+      continue;
     }
-    else if (low < quota && high - low <= small_rows)
+
+    u32 low = flag_before(heads, place);
+    u32 high = flag_after(heads, place);
+
+    if (low < quota && high - low <= small_rows)
     {
       row[s] = __ldg(in.rows + at);
       if (high - low == 1)
@@ -187,7 +190,7 @@ __global__ void __launch_bounds__(threads)
         mine |= 1u << s;
         ends[s] = low | high << 16;
         slots[s] = slot;
-        depth[s] = __ldg(segments.depth + of) + __ldg(segments.skip + of) + chars;
+        depth[s] = __ldg(segments.depth + of) + __ldg(segments.skip + of) + shape.advance(lead);
         carried_chars[s] = chars;
       }
     }
@@ -206,12 +209,12 @@ __global__ void __launch_bounds__(threads)
         next.source[to] = static_cast<u32>(at);
         next.slot[to] = slot + place;
         // Sorted by the upper bits only, some keys may have ended already.
-        next.depth[to] = shape.partial() ? before : before + chars;
+        next.depth[to] = shape.partial() ? before : before + shape.advance(lead);
         next.skip[to] = max_skip;
         next.lead[to] = 0;
       }
       else
-        listed[atomicAdd(&n_listed, 1u)] = {static_cast<u32>(at), slot + place, before + chars,
+        listed[atomicAdd(&n_listed, 1u)] = {static_cast<u32>(at), slot + place, before + shape.advance(lead),
                                             static_cast<uint16_t>(size), static_cast<uint16_t>(chars)};
     }
   }

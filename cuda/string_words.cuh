@@ -12,6 +12,8 @@
  *	  The last byte may be there in part: its upper bits separate rows, but
  *	  depth counts whole bytes.  Where the keys of a segment also agree in the
  *	  first bits of their next byte, the word begins after those (`lead`).
+ *	  The words of a first round may hold a code of the bytes instead: see
+ *	  string_code.cu.
  *
  * Groups
  *	  A round sorts by all bits of the words or by the upper ones only.  Rows
@@ -48,14 +50,29 @@ struct Segments
   u32 *depth;  // its keys agree in so many bytes,
   u32 *skip;   // in as many again that were found later,
   u32 *lead;   // and in so many bits
+
+  // Makes all rows the one segment.
+  __device__ void set_whole(u32 prefix) const
+  {
+    place[0] = 0;
+    slot[0] = 0;
+    depth[0] = prefix;
+    skip[0] = 0;
+    lead[0] = 0;
+  }
 };
+
+// How many bits a first round without splitters sorts by: a multiple of 8.
+constexpr u32 least_first_bits = 16;
+constexpr u32 most_first_bits = 40;
 
 // The layout of a round's words.
 struct Shape
 {
   u32 segment_bits;
   u32 key_bits;
-  u32 sorted_bits; // of 64, from the top
+  u32 sorted_bits;    // of 64, from the top
+  bool coded = false; // in place of bytes; a count less than max_chars then tells is_settled()
 
   // How many whole bytes of a key a word covers.
   __host__ __device__ u32 chars(u32 lead) const
@@ -64,9 +81,29 @@ struct Shape
 
     return bytes < max_chars ? bytes : max_chars;
   }
+  // How many bytes keys agree in that agree in all bits of such words.
+  __host__ __device__ u32 advance(u32 lead) const
+  {
+    return coded ? 0 : chars(lead);
+  }
   __host__ __device__ bool partial() const
   {
     return sorted_bits < 64;
+  }
+  // The count of a coded word whose group holds equal keys only once at least
+  // `needed` bits are sorted.
+  __host__ __device__ static u32 settled_count(u32 needed)
+  {
+    u32 bits = needed < least_first_bits ? least_first_bits : needed;
+
+    return bits > most_first_bits ? max_chars - 1 : (bits - least_first_bits + 7) / 8;
+  }
+  // Whether a sorted word tells that all keys of its group are equal.
+  __device__ bool is_settled(u64 word, u32 lead) const
+  {
+    u32 count = static_cast<u32>(word) & ((1u << count_bits) - 1);
+
+    return coded ? least_first_bits + 8 * count <= sorted_bits : !partial() && count < chars(lead);
   }
   __device__ u32 segment_of(u64 word) const
   {

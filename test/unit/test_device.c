@@ -97,15 +97,16 @@ case_generators(TestDevice *td)
 }
 
 /*
- * Again with the fewest splitters that the CUDA device can do with, so that
- * groups of rows are left which are too large for one block.
+ * Again with a choice that the CUDA device's string engine would not make: with
+ * the fewest splitters that it can do with, so that groups of rows are left
+ * which are too large for one block, or with coded words for everything.
  */
 static void
-case_few_splitters(TestDevice *td)
+case_forced(TestDevice *td, const char *name, const char *variable)
 {
-	if (!test_begin_case("few splitters"))
+	if (!test_begin_case(name))
 		return;
-	setenv("GPUSORT_FAULT_SPLITTERS", "1", 1);
+	setenv(variable, "1", 1);
 	for (const TestGenerator *g = test_generators; g->name != NULL; g++)
 	{
 		TestRandom	rng = seed + (uint64_t) (g - test_generators);
@@ -118,8 +119,8 @@ case_few_splitters(TestDevice *td)
 			check_sort(td, &in, true, &rng);
 		test_input_free(&in);
 	}
-	unsetenv("GPUSORT_FAULT_SPLITTERS");
-	test_end_case("few splitters");
+	unsetenv(variable);
+	test_end_case(name);
 }
 
 static void
@@ -783,7 +784,8 @@ run_suite(void)
 	printf("# %s: %s, engine %s, seed %llu\n", ops->name, info.name, gs_engine_name(test_engine),
 		   (unsigned long long) seed);
 	case_generators(&td);
-	case_few_splitters(&td);
+	case_forced(&td, "few splitters", "GPUSORT_FAULT_SPLITTERS");
+	case_forced(&td, "coded words", "GPUSORT_FAULT_CODE");
 	case_fixed(&td);
 	case_sizes(&td);
 	case_empty_chunks(&td);

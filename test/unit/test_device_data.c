@@ -665,6 +665,39 @@ make_families(TestInput *in, TestRandom *rng)
 	}
 }
 
+/* Few symbols, most of them the same, in so many rows that a code pays. */
+static void
+make_uneven(TestInput *in, TestRandom *rng)
+{
+	unsigned char key[80];
+
+	for (int i = 0; i < 220000; i++)
+	{
+		uint32_t	len = test_below(rng, 1 + test_below(rng, 80));
+
+		for (uint32_t j = 0; j < len; j++)
+			key[j] = (unsigned char) (test_below(rng, 5) == 0 ? test_below(rng, 4) : 0);
+		test_input_add(in, key, len, 0);
+	}
+}
+
+/* Runs of one byte, and in a few keys other bytes, which a sample may miss. */
+static void
+make_rare_symbols(TestInput *in, TestRandom *rng)
+{
+	unsigned char key[120];
+
+	for (int i = 0; i < 220000; i++)
+	{
+		uint32_t	len = test_below(rng, sizeof(key));
+
+		memset(key, 'r', sizeof(key));
+		for (uint32_t j = 0; i % 1500 < 3 && j < len; j += 1 + test_below(rng, 20))
+			key[j] = (unsigned char) test_below(rng, 256);
+		test_input_add(in, key, len, 0);
+	}
+}
+
 const TestGenerator test_generators[] = {
 	{"no records", 65536, make_none},
 	{"one record", 65536, make_one},
@@ -692,5 +725,7 @@ const TestGenerator test_generators[] = {
 	{"every length of NULs", 262144, make_nul_comb},
 	{"long and short keys by turns", 262144, make_long_and_short},
 	{"families of keys", 262144, make_families},
+	{"uneven symbols", 1048576, make_uneven},
+	{"rare symbols", 1048576, make_rare_symbols},
 	{NULL, 0, NULL}
 };

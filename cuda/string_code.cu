@@ -1,0 +1,392 @@
+/*-------------------------------------------------------------------------
+ *
+ * string_code.cu
+ *	  Words that hold a code of the keys in place of their bytes.
+ *
+ * Where the bytes of keys are few and uneven, eight of them say little.  A code
+ * that spends fewer bits on what is frequent says as much about twice or ten
+ * times as many bytes, and still orders the keys.  It is an arithmetic code
+ * (Rissanen and Langdon, "Arithmetic coding", IBM J. Res. Dev. 23, 1979) in
+ * integers (Martin, "Range encoding", 1979).  Codes that keep the order of keys
+ * are known from search trees (Zhang et al., "Order-Preserving Key Compression
+ * for In-Memory Search Trees", SIGMOD 2020).
+ *
+ * Code
+ *	  A key is a string of symbols: its bytes, and an end that is less than any
+ *	  byte.  An interval, at first all of code_bits bits, is cut into 1 << part_bits
+ *	  parts; each symbol gets some of them, at least one, in the order of the
+ *	  symbols, and the key's next symbol selects the interval to go on with.  How
+ *	  many parts depends on how often a sample has the symbol.  This stops behind
+ *	  the end, or where the interval has become too small to be cut, or after
+ *	  max_words words.  Whether it does depends on nothing but the symbols consumed.
+ *	  So two keys that differ in these have intervals that are disjoint and lie in
+ *	  the order of the keys, and keys that do not have the same interval and state.
+ *	  That holds for all keys, whatever the sample had; symbols that it had not
+ *	  only take many bits.
+ *
+ * Runs
+ *	  Where most words of eight bytes are the same byte eight times, each word is
+ *	  first coded as less than this run, equal, or greater; only where it is not
+ *	  equal do its bytes follow.  Long runs so take a step for eight bytes.
+ *
+ * Words
+ *	  A key that has ended is given the middle of its interval, and a count that
+ *	  says from how many sorted bits on all codes that agree with it in these lie
+ *	  in the interval, and belong to equal keys: Shape::is_settled().  Such rows
+ *	  are done once they are sorted, however many there are.  Others that have the
+ *	  same word and have ended are equal as well.  A key that goes on, with the
+ *	  highest count, is given the beginning of its interval.  Rows that tie in it
+ *	  are compared by their bytes, beginning behind the prefix of all: the code
+ *	  does not say how far it reaches.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "string_code.cuh"
+
+namespace gpusort
+{
+
+namespace
+{
+
+constexpr u32 threads = 256;
+constexpr u32 count_threads = 32;
+constexpr u32 counted_words = 8; // of a sample's key
+constexpr u32 code_bits = 64 - count_bits;
+constexpr u32 part_bits = 16;
+constexpr u64 least_range = u64{1} << part_bits; // that can be cut
+constexpr u32 max_words = 512;
+constexpr u32 rows_each = 16;
+static_assert(n_symbols < 1u << part_bits);
+static_assert(threads == n_symbols - 1);
+static_assert(sizeof(CodeCounts) % sizeof(u32) == 0 && sizeof(CodeModel) % sizeof(u32) == 0);
+
+// Reads a key word by word, each a step before it is asked for.  Only aligned
+// words that hold a byte of the key are read.
+class KeyReader
+{
+public:
+  __device__ KeyReader(const KeyRef &key, u32 from)
+      : at((key.address + from) & ~u64{7}), end(key.length > from ? key.address + key.length : 0),
+        shift(static_cast<u32>((key.address + from) & 7) * 8), left(key.length - from)
+  {
+    low = load(at);
+    high = load(at + 8);
+  }
+  // The next eight bytes, zeros after the last.
+  __device__ u64 word() const
+  {
+    u64 bytes = swap_bytes(low >> shift | high << 1 << (63 - shift));
+
+    return left >= 8 ? bytes : left == 0 ? 0 : bytes & ~u64{0} << (64 - left * 8);
+  }
+  __device__ u32 bytes_left() const
+  {
+    return left;
+  }
+  // What advance() will need.
+  __device__ u64 ahead() const
+  {
+    return load(at + 16);
+  }
+  // Passes eight bytes.
+  __device__ void advance(u64 next)
+  {
+    low = high;
+    high = next;
+    at += 8;
+    left -= 8;
+  }
+
+private:
+  __device__ u64 load(u64 address) const
+  {
+    return address < end ? __ldg(reinterpret_cast<const u64 *>(address)) : 0;
+  }
+
+  u64 at;
+  u64 end;
+  u64 low;
+  u64 high;
+  u32 shift;
+  u32 left;
+};
+
+struct Interval
+{
+  u64 low = 0;
+  u64 range = u64{1} << code_bits;
+
+  __device__ __forceinline__ bool can_cut() const
+  {
+    return range >= least_range;
+  }
+  __device__ __forceinline__ void cut(u32 parts)
+  {
+    u64 part = range >> part_bits;
+
+    low += part * (parts >> part_bits);
+    range = part * (parts & ((1u << part_bits) - 1));
+  }
+};
+
+// Codes a key word by word.
+class KeyCoder
+{
+public:
+  __device__ KeyCoder(const KeyRef &key, u32 prefix) : reader(key, prefix)
+  {
+  }
+  // Consumes eight bytes; false: the key has ended or the interval is too small.
+  __device__ __forceinline__ bool step(const CodeModel &model)
+  {
+    u64 next = reader.ahead();
+    u64 word = reader.word();
+    u32 left = reader.bytes_left();
+
+    if (model.has_run != 0)
+    {
+      u32 relation = word < model.run || (word == model.run && left < 8) ? 0 : word == model.run ? 1 : 2;
+
+      interval.cut(model.words[relation]);
+      if (relation == 1)
+      {
+        reader.advance(next);
+        return ++n_words < max_words && interval.can_cut();
+      }
+    }
+#pragma unroll
+    for (u32 i = 0; i < 8; i++)
+    {
+      if (i >= left || !interval.can_cut())
+        break;
+      interval.cut(model.symbols[1 + (word >> (56 - 8 * i) & 0xff)]);
+    }
+    if (!interval.can_cut())
+      return false;
+    if (left < 8)
+    {
+      interval.cut(model.symbols[0]);
+      has_ended = true;
+      return false;
+    }
+    reader.advance(next);
+    return ++n_words < max_words;
+  }
+  __device__ u64 word() const
+  {
+    if (!has_ended)
+      return interval.low << count_bits | max_chars;
+
+    // From so many bits on, the middle is in an aligned part of the interval.
+    u32 needed = static_cast<u32>(__clzll(static_cast<long long>(interval.range))) + 2 - (64 - code_bits);
+
+    return (interval.low + interval.range / 2) << count_bits | Shape::settled_count(needed);
+  }
+
+private:
+  KeyReader reader;
+  Interval interval;
+  u32 n_words = 0;
+  bool has_ended = false;
+};
+
+// What the sample's keys consist of: a thread counts one key.
+__global__ void __launch_bounds__(count_threads)
+    count_symbols(const KeyRef *keys, u32 n_rows, u32 prefix, CodeCounts *counts)
+{
+  __shared__ CodeCounts own;
+  constexpr u32 n_counts = sizeof(CodeCounts) / sizeof(u32);
+  u32 me = threadIdx.x;
+  u32 *own_counts = reinterpret_cast<u32 *>(&own);
+  u32 *all_counts = reinterpret_cast<u32 *>(counts);
+
+  for (u32 i = me; i < n_counts; i += count_threads)
+    own_counts[i] = 0;
+  __syncthreads();
+
+  KeyReader reader(load_key(keys, sample_row(n_rows, n_probes, blockIdx.x * count_threads + me)), prefix);
+  u32 words = 0;
+  bool has_ended = false;
+
+  while (words < counted_words && !has_ended)
+  {
+    u64 next = reader.ahead();
+    u64 word = reader.word();
+    u32 left = reader.bytes_left();
+    u32 first = static_cast<u32>(word >> 56);
+
+    words++;
+    has_ended = left < 8;
+    if (!has_ended && word == first * 0x0101010101010101ull)
+      atomicAdd(&own.runs[first], 1u);
+    else
+      for (u32 i = 0; i < min(left, 8u); i++)
+        atomicAdd(&own.symbols[1 + (word >> (56 - 8 * i) & 0xff)], 1u);
+    if (has_ended)
+      atomicAdd(&own.symbols[0], 1u);
+    else
+      reader.advance(next);
+  }
+  atomicAdd(&own.words, words);
+  __syncthreads();
+  for (u32 i = me; i < n_counts; i += count_threads)
+    if (own_counts[i] > 0)
+      atomicAdd(&all_counts[i], own_counts[i]);
+}
+
+// Makes the model in shared memory; thread i is for bytes of value i.
+__device__ void make_model(const CodeCounts *counts, CodeModel &model)
+{
+  __shared__ u32 sums[threads];
+  __shared__ u32 most;
+  __shared__ u32 total;
+  u32 me = threadIdx.x;
+  u32 runs = counts->runs[me];
+  u32 words = counts->words;
+
+  if (me == 0)
+  {
+    most = 0;
+    total = counts->symbols[0];
+  }
+  __syncthreads();
+  atomicMax(&most, runs << 8 | me);
+  __syncthreads();
+
+  bool has_run = 2 * (most >> 8) >= words;
+  u32 count = counts->symbols[1 + me];
+
+  if (!has_run || (most & 0xff) != me)
+    count += 8 * runs;
+  atomicAdd(&total, count);
+  __syncthreads();
+
+  constexpr u32 free_parts = (1u << part_bits) - n_symbols;
+  u32 ends = 1 + static_cast<u32>(u64{counts->symbols[0]} * free_parts / max(total, 1u));
+  u32 parts = 1 + static_cast<u32>(u64{count} * free_parts / max(total, 1u));
+
+  sums[me] = parts;
+  __syncthreads();
+  for (u32 step = 1; step < threads; step *= 2)
+  {
+    u32 sum = sums[me] + (me >= step ? sums[me - step] : 0);
+
+    __syncthreads();
+    sums[me] = sum;
+    __syncthreads();
+  }
+  model.symbols[1 + me] = (ends + sums[me] - parts) << part_bits | parts;
+  if (me == 0)
+  {
+    u32 equal = 1 + static_cast<u32>(u64{most >> 8} * ((1u << part_bits) - 3) / max(words, 1u));
+    u32 less = ((1u << part_bits) - equal) / 2;
+
+    model.symbols[0] = ends;
+    model.words[0] = less;
+    model.words[1] = less << part_bits | equal;
+    model.words[2] = (less + equal) << part_bits | ((1u << part_bits) - less - equal);
+    model.has_run = has_run;
+    model.run = (most & 0xff) * 0x0101010101010101ull;
+  }
+  __syncthreads();
+}
+
+__global__ void __launch_bounds__(threads)
+    code_sample(const KeyRef *keys, u32 n_rows, u32 prefix, CodeSpace space)
+{
+  __shared__ CodeModel model;
+  u32 i = blockIdx.x * threads + threadIdx.x;
+  KeyRef key = load_key(keys, sample_row(n_rows, n_probes, i));
+
+  make_model(space.counts, model);
+  space.plain[i] = load_word(key.address + prefix, key.length - prefix);
+
+  KeyCoder coder(key, prefix);
+
+  while (coder.step(model))
+    ;
+  space.coded[i] = coder.word();
+  if (i == 0)
+    *space.model = model;
+}
+
+// A warp codes rows_each * 32 rows.  Keys take unequal numbers of steps: a thread
+// that is done with one takes the warp's next.
+__global__ void __launch_bounds__(threads)
+    code_rows(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeModel *learned, Segments segments,
+              u64 *words, u32 *rows)
+{
+  __shared__ CodeModel model;
+  const u32 *from = reinterpret_cast<const u32 *>(learned);
+  u32 *to = reinterpret_cast<u32 *>(&model);
+
+  for (u32 i = threadIdx.x; i < sizeof(CodeModel) / sizeof(u32); i += threads)
+    to[i] = __ldg(from + i);
+  if (blockIdx.x == 0 && threadIdx.x == 0)
+    segments.set_whole(prefix);
+  __syncthreads();
+
+  const u32 before_me = (1u << threadIdx.x % 32) - 1;
+  u64 first = (u64{blockIdx.x} * threads + threadIdx.x / 32 * 32) * rows_each;
+  u64 end = min(first + rows_each * 32, u64{n_rows});
+  u64 row = 0;
+  KeyCoder coder({}, 0);
+  bool busy = false;
+
+  for (;;)
+  {
+    u32 idle = __ballot_sync(~0u, !busy);
+
+    if (!busy)
+    {
+      row = first + static_cast<u32>(__popc(idle & before_me));
+      busy = row < end;
+      if (busy)
+      {
+        coder = KeyCoder(load_key(keys, static_cast<u32>(row)), prefix);
+        rows[row] = static_cast<u32>(row);
+      }
+    }
+    first += static_cast<u32>(__popc(idle));
+    if (!__any_sync(~0u, busy))
+      return;
+    if (busy && !coder.step(model))
+    {
+      words[row] = coder.word();
+      busy = false;
+    }
+  }
+}
+
+} // namespace
+
+CodeSpace carve_code(Carver &carve)
+{
+  CodeSpace space;
+
+  space.counts = carve.take<CodeCounts>(1);
+  space.model = carve.take<CodeModel>(1);
+  space.plain = carve.take<u64>(n_probes);
+  space.coded = carve.take<u64>(n_probes);
+  return space;
+}
+
+void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &space, cudaStream_t stream)
+{
+  GS_CUDA_TRY(cudaMemsetAsync(space.counts, 0, sizeof(CodeCounts), stream));
+  count_symbols<<<n_probes / count_threads, count_threads, 0, stream>>>(keys, n_rows, prefix, space.counts);
+  GS_CUDA_LAUNCHED();
+  code_sample<<<n_probes / threads, threads, 0, stream>>>(keys, n_rows, prefix, space);
+  GS_CUDA_LAUNCHED();
+}
+
+void code_words(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeModel *model, const Segments &segments,
+                u64 *words, u32 *rows, cudaStream_t stream)
+{
+  code_rows<<<blocks_for(n_rows, threads * rows_each), threads, 0, stream>>>(keys, n_rows, prefix, model,
+                                                                             segments, words, rows);
+  GS_CUDA_LAUNCHED();
+}
+
+} // namespace gpusort
