@@ -12,7 +12,9 @@
  * read under the query's own snapshot, which its parallel workers share, and
  * where rows are not the snapshot's, as in index builds, under one that is
  * newer than they (gs_key_has_labels).  A label that is newer than the snapshot
- * all the same, as a volatile function may return, is looked up as it is now.
+ * all the same, as a volatile function or a row that was locked may have, counts
+ * as it does now.  If the labels known before were renumbered meanwhile, there is
+ * no number for it, and the sort ends with an error that asks to try again.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,10 +25,10 @@
 #include "access/table.h"
 #include "catalog/indexing.h"
 #include "catalog/pg_enum.h"
+#include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
-#include "utils/syscache.h"
 
 #include "key/key_value.h"
 
@@ -44,8 +46,9 @@ struct GsKeyLabels
 	int			n;
 };
 
-static void read_labels(GsKeyLabels *labels);
-static float4 current_order(Oid oid);
+static int	read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read);
+static const Label *find_label(const Label *labels, int n, Oid oid);
+static void add_new_labels(GsKeyLabels *labels);
 static int	compare_labels(const void *a, const void *b);
 
 /* In CurrentMemoryContext; the labels are read when the first is needed. */
@@ -60,31 +63,71 @@ gs_key_labels_create(Oid type)
 }
 
 float4
-gs_key_label_order(GsKeyLabels *labels, Oid label)
+gs_key_label_order(GsKeyLabels *labels, Oid oid)
 {
-	int			low = 0;
-	int			high;
+	const Label *label;
 
 	if (unlikely(labels->labels == NULL))
-		read_labels(labels);
+		labels->n = read_labels(labels, ActiveSnapshotSet() ? GetActiveSnapshot() : NULL,
+								&labels->labels);
 
-	high = labels->n;
+	label = find_label(labels->labels, labels->n, oid);
+	if (unlikely(label == NULL))
+	{
+		add_new_labels(labels);
+		label = find_label(labels->labels, labels->n, oid);
+		if (label == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+					 errmsg("invalid internal value for enum: %u", oid)));
+	}
+	return label->order;
+}
+
+static const Label *
+find_label(const Label *labels, int n, Oid oid)
+{
+	int			low = 0;
+	int			high = n;
+
 	while (low < high)
 	{
 		int			middle = (low + high) / 2;
 
-		if (labels->labels[middle].oid < label)
+		if (labels[middle].oid < oid)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (likely(low < labels->n && labels->labels[low].oid == label))
-		return labels->labels[low].order;
-	return current_order(label);
+	return low < n && labels[low].oid == oid ? &labels[low] : NULL;
 }
 
+/* Go over to the labels as they are now, if those known have kept their numbers. */
 static void
-read_labels(GsKeyLabels *labels)
+add_new_labels(GsKeyLabels *labels)
+{
+	Label	   *now;
+	int			n = read_labels(labels, NULL, &now);
+
+	for (int i = 0; i < labels->n; i++)
+	{
+		const Label *label = find_label(now, n, labels->labels[i].oid);
+
+		if (label != NULL && label->order != labels->labels[i].order)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not sort due to a concurrent change of type %s",
+							format_type_be(labels->type)),
+					 errhint("Retry the query.")));
+	}
+	pfree(labels->labels);
+	labels->labels = now;
+	labels->n = n;
+}
+
+/* The type's labels, by OID; how many there are. */
+static int
+read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read)
 {
 	Relation	catalog = table_open(EnumRelationId, AccessShareLock);
 	int			n_max = 64;
@@ -96,8 +139,7 @@ read_labels(GsKeyLabels *labels)
 
 	ScanKeyInit(&key, Anum_pg_enum_enumtypid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(labels->type));
-	scan = systable_beginscan(catalog, EnumTypIdLabelIndexId, true,
-							  ActiveSnapshotSet() ? GetActiveSnapshot() : NULL, 1, &key);
+	scan = systable_beginscan(catalog, EnumTypIdLabelIndexId, true, snapshot, 1, &key);
 	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
 	{
 		Form_pg_enum form = (Form_pg_enum) GETSTRUCT(tuple);
@@ -115,23 +157,8 @@ read_labels(GsKeyLabels *labels)
 	table_close(catalog, AccessShareLock);
 
 	qsort(found, n, sizeof(Label), compare_labels);
-	labels->n = n;
-	labels->labels = found;
-}
-
-static float4
-current_order(Oid oid)
-{
-	HeapTuple	tuple = SearchSysCache1(ENUMOID, ObjectIdGetDatum(oid));
-	float4		order;
-
-	if (!HeapTupleIsValid(tuple))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("invalid internal value for enum: %u", oid)));
-	order = ((Form_pg_enum) GETSTRUCT(tuple))->enumsortorder;
-	ReleaseSysCache(tuple);
-	return order;
+	*labels_read = found;
+	return n;
 }
 
 static int
