@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "access/parallel.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -38,6 +39,9 @@ struct GsClient
 
 /* Sessions that this process leads. */
 static int	open_sessions = 0;
+
+/* It is a worker for a query that has one. */
+static bool feeds_leader = false;
 
 static inline bool
 session_is_mine(const GsClient *client)
@@ -137,7 +141,7 @@ open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 		*reason = GS_FALLBACK_STAGING;
 
 		/* what we wait for might be held by another sort of this query */
-		if (open_sessions > 0)
+		if (open_sessions > 0 || feeds_leader)
 			break;
 		if (start == 0)
 			start = GetCurrentTimestamp();
@@ -198,6 +202,7 @@ gs_client_attach(GsSessionHandle handle)
 	if (handle.number < 0)
 		return NULL;
 	Assert(handle.number < gs_shared->n_sessions);
+	feeds_leader = IsParallelWorker();
 	session = &gs_sessions[handle.number];
 	client = palloc0(sizeof(GsClient));
 	client->number = handle.number;

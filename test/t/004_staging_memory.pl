@@ -165,5 +165,29 @@ released($node, 'after waiting');
 	released($node, 'little left');
 }
 
+#
+# Workers sort within expressions while the sort that they feed has all the rest
+#
+{
+	my $large = session($node, "$force $serial $open");
+	my $timeout = "SET statement_timeout = '60s'; SET gpusort.wait_timeout = '1h';";
+
+	$node->safe_psql('postgres', q(
+		CREATE FUNCTION nested(int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+		BEGIN
+			RETURN (SELECT i FROM (SELECT i FROM generate_series($1, $1 + 50) AS i ORDER BY i % 7, i OFFSET 3) AS s LIMIT 1);
+		END $$;));
+	stats_reset($node);
+	is( rows_of($node, "$force $timeout SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';",
+			'CREATE INDEX n ON wide (nested(id)) WHERE id % 20 = 0;'),
+		'', 'workers of an index build that sort');
+	is($node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats'), '1',
+		'workers of an index build that sort: on the device');
+	same_rows($node, "$parallel $timeout", 'SELECT nested(id) AS n, id FROM wide WHERE id % 20 = 0 ORDER BY n, id;',
+		'workers of a query that sort: rows');
+	$large->quit;
+	released($node, 'workers that sort');
+}
+
 $node->stop;
 done_testing();
