@@ -6,7 +6,8 @@
  *
  *	  elements			sorted by
  *	  2 to 8, 16		that many lanes of a warp, one code a lane, eight arrays
- *						at a time so that enough loads are under way
+ *						at a time so that enough loads are under way (2 to 8 only
+ *						where all arrays are; else see array_sorter_impl.cuh)
  *	  to 1024, 512, 256 8, 16 or 32 lanes with up to 32, 16, 8 registers (for
  *						codes of 4, 8, 16 bytes)
  *	  to 8 times that	a block of 2, 4, 8 such warps
@@ -36,12 +37,12 @@ struct Classes
   static constexpr u32 first_long = log_capacity - 1; // class of long arrays
   static constexpr u32 huge = first_long + 1;
 
-  // Long arrays are split into bins such that most do not exceed a warp's
-  // capacity, or, where that would take too many, that of some warps.
+  // Long arrays are split, tile by tile, into bins such that most do not exceed a
+  // warp's capacity, or, where that would take too many, that of some warps.
   static constexpr u32 max_bins = 8192 / sizeof(Code) < 1024 ? 8192 / sizeof(Code) : 1024;
   static constexpr u32 bin_target = sizeof(Code) == 4 ? 800 : sizeof(Code) == 8 ? 800 : 400;
   static constexpr u32 max_long = max_bins * (capacity / 8);
-  static constexpr u32 tile = 16384 / sizeof(Code);
+  static constexpr u32 tile = 32768 / sizeof(Code);
 };
 
 static_assert(Classes<u32>::huge < max_array_classes, "classes of arrays");
@@ -68,7 +69,13 @@ __host__ __device__ inline u32 class_of(u32 n)
   return c < Classes<Code>::first_long ? c : Classes<Code>::first_long;
 }
 
-// Bins that a long array is split into.
+// Tiles of a long array, and bins that it is split into.
+template <typename Code>
+__host__ __device__ inline u32 tiles_of(u32 n)
+{
+  return (n + Classes<Code>::tile - 1) / Classes<Code>::tile;
+}
+
 template <typename Code>
 __host__ __device__ inline u32 bins_of(u32 n)
 {
@@ -82,28 +89,16 @@ struct ClassList
 {
   const ArraySpan *spans;
   u64 n;
-  const u32 *device_n; // not null: how many there are is known on the device
   char *data;
-  char *second;
 };
 
 #ifdef __CUDACC__
-
-__device__ __forceinline__ u64 list_length(const ClassList &list)
-{
-  return list.device_n != nullptr ? *list.device_n : list.n;
-}
 
 __device__ __forceinline__ ArraySpan load_span(const ArraySpan *spans, u64 i)
 {
   uint4 raw = __ldg(reinterpret_cast<const uint4 *>(spans) + i);
 
-  return {static_cast<u64>(raw.y) << 32 | raw.x, raw.z, raw.w};
-}
-
-__device__ __forceinline__ const char *source_of(const ClassList &list, const ArraySpan &span)
-{
-  return (span.moved ? list.second : list.data) + span.offset;
+  return {static_cast<u64>(raw.y) << 32 | raw.x, raw.z};
 }
 
 constexpr u32 small_threads = 256;
@@ -114,25 +109,22 @@ __global__ void __launch_bounds__(small_threads) sort_small_arrays(ClassList lis
 {
   constexpr u32 groups = small_threads / Lanes;
 
-  u64 n_arrays = list_length(list);
   u32 t = threadIdx.x % Lanes;
 
-  for (u64 first = u64{blockIdx.x} * groups * small_batch; first < n_arrays;
+  for (u64 first = u64{blockIdx.x} * groups * small_batch; first < list.n;
        first += u64{gridDim.x} * groups * small_batch)
   {
     Code x[small_batch];
-    char *to[small_batch];
-    const char *from[small_batch];
+    char *array[small_batch];
     u32 n[small_batch];
 
 #pragma unroll
     for (int b = 0; b < small_batch; b++)
     {
       u64 i = first + b * groups + threadIdx.x / Lanes;
-      ArraySpan span = i < n_arrays ? load_span(list.spans, i) : ArraySpan{0, 0, 0};
+      ArraySpan span = i < list.n ? load_span(list.spans, i) : ArraySpan{0, 0};
 
-      from[b] = source_of(list, span);
-      to[b] = list.data + span.offset;
+      array[b] = list.data + span.offset;
       n[b] = span.length;
     }
 #pragma unroll
@@ -140,7 +132,7 @@ __global__ void __launch_bounds__(small_threads) sort_small_arrays(ClassList lis
     {
       x[b] = CodeTraits<Code>::highest();
       if (t < n[b])
-        load_code(from[b], t, map, &x[b]);
+        load_code(array[b], t, map, &x[b]);
     }
 #pragma unroll
     for (u32 width = 2; width <= Lanes; width *= 2)
@@ -157,7 +149,7 @@ __global__ void __launch_bounds__(small_threads) sort_small_arrays(ClassList lis
 #pragma unroll
     for (int b = 0; b < small_batch; b++)
       if (t < n[b])
-        store_code(to[b], t, map, x[b]);
+        store_code(array[b], t, map, x[b]);
   }
 }
 
@@ -167,8 +159,26 @@ __host__ __device__ constexpr u32 team_threads(int threads)
   return threads <= warp_size ? 4 * warp_size : threads;
 }
 
+// Does a team try to spread its codes first?  Not where its network is as fast: with
+// few registers, and of at most one warp with codes of 4 bytes.
+template <typename Code>
+__host__ __device__ constexpr bool team_spreads(int threads, int registers)
+{
+  return registers == Classes<Code>::registers && (sizeof(Code) > 4 || threads > warp_size);
+}
+
+// Blocks that a multiprocessor should have room for: 24 warps, or whatever the
+// compiler makes of it.
+template <typename Code>
+__host__ __device__ constexpr u32 team_blocks(int threads, int registers)
+{
+  return sizeof(Code) > 4 && registers == Classes<Code>::registers ? 24 * warp_size / team_threads(threads)
+                                                                   : 0;
+}
+
 template <typename Code, int Threads, int R>
-__global__ void __launch_bounds__(team_threads(Threads)) sort_team_arrays(ClassList list, CodeMap map)
+__global__ void __launch_bounds__(team_threads(Threads), team_blocks<Code>(Threads, R))
+    sort_team_arrays(ClassList list, CodeMap map)
 {
   using Sorters = Team<Code, Threads, R>;
   constexpr u32 block = team_threads(Threads);
@@ -176,42 +186,25 @@ __global__ void __launch_bounds__(team_threads(Threads)) sort_team_arrays(ClassL
 
   __shared__ Code shared[block / Sorters::group * Sorters::shared_codes];
 
-  u64 n_arrays = list_length(list);
   u32 t = threadIdx.x % Sorters::group;
   Code *own = shared + threadIdx.x / Sorters::group * Sorters::shared_codes;
 
   // All teams of a warp go on as long as one of them does.
-  for (u64 first = u64{blockIdx.x} * teams; first < n_arrays; first += u64{gridDim.x} * teams)
+  for (u64 first = u64{blockIdx.x} * teams; first < list.n; first += u64{gridDim.x} * teams)
   {
     u64 i = first + threadIdx.x / Threads;
-    ArraySpan span = i < n_arrays ? load_span(list.spans, i) : ArraySpan{0, 0, 0};
+    ArraySpan span = i < list.n ? load_span(list.spans, i) : ArraySpan{0, 0};
     Code x[R];
 
-    Sorters::load(x, source_of(list, span), span.length, map, t);
-    Sorters::sort(x, own, t);
-    Sorters::store(x, own, list.data + span.offset, span.length, map, t);
-  }
-}
-
-// Parts of arrays that are in order but must be moved back to the data.
-constexpr u32 copy_threads = 128;
-
-template <typename Code>
-__global__ void __launch_bounds__(copy_threads) copy_arrays(ClassList list, CodeMap map)
-{
-  u64 n_arrays = list_length(list);
-
-  for (u64 i = blockIdx.x; i < n_arrays; i += gridDim.x)
-  {
-    ArraySpan span = load_span(list.spans, i);
-
-    for (u32 j = threadIdx.x; j < span.length; j += copy_threads)
+    Sorters::load(x, list.data + span.offset, span.length, map, t);
+    if constexpr (team_spreads<Code>(Threads, R))
     {
-      Code x;
-
-      load_code(source_of(list, span), j, map, &x);
-      store_code(list.data + span.offset, j, map, x);
+      if (!Sorters::spread(x, own, span.length, t))
+        Sorters::sort(x, own, t);
     }
+    else
+      Sorters::sort(x, own, t);
+    Sorters::store(x, own, list.data + span.offset, span.length, map, t);
   }
 }
 
@@ -242,7 +235,7 @@ void launch_team(const ClassList &list, const CodeMap &map, cudaStream_t stream)
   GS_CUDA_LAUNCHED();
 }
 
-// Sorts arrays of a class that fit on the chip, at most list.n of them.
+// Sorts arrays of a class that fit on the chip.
 template <typename Code>
 void sort_class(u32 c, const ClassList &list, const CodeMap &map, cudaStream_t stream)
 {

@@ -246,6 +246,37 @@ __device__ __forceinline__ Wide shuffle_xor(const Wide &x, u32 mask)
   return {__shfl_xor_sync(~0u, x.high, mask), __shfl_xor_sync(~0u, x.low, mask)};
 }
 
+__device__ __forceinline__ u32 shuffle(u32 x, u32 lane)
+{
+  return __shfl_sync(~0u, x, lane);
+}
+
+__device__ __forceinline__ u64 shuffle(u64 x, u32 lane)
+{
+  return __shfl_sync(~0u, x, lane);
+}
+
+__device__ __forceinline__ Wide shuffle(const Wide &x, u32 lane)
+{
+  return {__shfl_sync(~0u, x.high, lane), __shfl_sync(~0u, x.low, lane)};
+}
+
+// What of a code is higher if the code is.
+__device__ __forceinline__ u32 head(u32 code)
+{
+  return code;
+}
+
+__device__ __forceinline__ u64 head(u64 code)
+{
+  return code;
+}
+
+__device__ __forceinline__ u64 head(const Wide &code)
+{
+  return code.high;
+}
+
 // The lower one into a, the higher one into b.
 __device__ __forceinline__ void order(u32 &a, u32 &b)
 {

@@ -6,76 +6,238 @@
  *
  * Where all arrays are of one class, the spans are its list.  Else they are
  * copied into lists one behind the other; within a class their order is that in
- * which blocks came by, which keeps neighbours together.
+ * which blocks came by, which keeps neighbours together.  Arrays of 2 to 8
+ * elements, which may be most of them, are in no list then: threads that come by
+ * them sort them in passing.
+ *
+ * Huge arrays, of more than some hundred thousand elements, are sorted one by
+ * one, by CUB's radix sort.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_ARRAY_SORTER_IMPL_CUH
 #define GS_ARRAY_SORTER_IMPL_CUH
 
+#include <cub/device/device_radix_sort.cuh>
+
+#include <vector>
+
+#include "array_bins.cuh"
 #include "array_sorter.cuh"
-#include "array_split.cuh"
 
 namespace gpusort
 {
 
 constexpr u32 list_threads = 256;
-constexpr u32 list_batch = 4;
+constexpr u32 list_batch = 8;
 
 struct ListStarts
 {
   u64 start[max_array_classes];
 };
 
+// Where a class's list goes on, in a line of its own: additions to several of them
+// are under way side by side.
+struct alignas(128) ListEnd
+{
+  u64 at;
+};
+
+static __global__ void begin_lists(ListStarts starts, ListEnd *ends)
+{
+  ends[threadIdx.x].at = starts.start[threadIdx.x];
+}
+
+// A warp sorts arrays of 2 to 8 elements, one in each lane, or of none.  They are
+// written in the order of the lanes, so that lines are filled: short arrays are
+// mostly neighbours of others.
+template <typename Code>
+struct TinySorter
+{
+  static constexpr u32 most = 8;
+  using Registers = Team<Code, 1, most>;
+
+  Code codes[warp_size * most];
+  u64 first[warp_size]; // where a lane's array would begin if codes began at 0
+  u8 lane_of[warp_size * most];
+
+  __device__ __forceinline__ void sort(char *array, u32 n, const CodeMap &map)
+  {
+    u32 lane = threadIdx.x % warp_size;
+    u32 end = n;
+    Code x[most];
+
+    Registers::load(x, array, n, map, 0);
+#pragma unroll
+    for (u32 d = 1; d < warp_size; d *= 2)
+    {
+      u32 before = __shfl_up_sync(~0u, end, d);
+
+      end += lane >= d ? before : 0;
+    }
+    Registers::sort_registers(x);
+    __syncwarp();
+    first[lane] = reinterpret_cast<u64>(array) - u64{end - n} * map.bytes;
+#pragma unroll
+    for (u32 k = 0; k < most; k++)
+      if (k < n)
+      {
+        codes[end - n + k] = x[k];
+        lane_of[end - n + k] = static_cast<u8>(lane);
+      }
+    end = __shfl_sync(~0u, end, warp_size - 1);
+    __syncwarp();
+    for (u32 k = lane; k < end; k += warp_size)
+      store_code(reinterpret_cast<char *>(first[lane_of[k]]), k, map, codes[k]);
+  }
+};
+
 template <typename Code>
 __global__ void __launch_bounds__(list_threads)
-    list_arrays(const ArraySpan *spans, u64 n_arrays, ListStarts starts, u64 *listed, ArraySpan *lists)
+    list_arrays(ArrayJob job, CodeMap map, ListEnd *ends, ArraySpan *lists)
 {
   __shared__ u32 counts[max_array_classes];
   __shared__ u64 first[max_array_classes];
+  __shared__ TinySorter<Code> tiny[list_threads / warp_size];
 
   ArraySpan span[list_batch];
-  u32 c[list_batch];
   u32 rank[list_batch];
   u64 base = u64{blockIdx.x} * list_threads * list_batch;
+  u32 lane = threadIdx.x % warp_size;
 
   if (threadIdx.x < max_array_classes)
     counts[threadIdx.x] = 0;
-  __syncthreads();
 #pragma unroll
   for (u32 b = 0; b < list_batch; b++)
   {
     u64 i = base + b * list_threads + threadIdx.x;
 
-    span[b] = i < n_arrays ? load_span(spans, i) : ArraySpan{0, 0, 0};
-    c[b] = class_of<Code>(span[b].length);
-
+    span[b] = i < job.n_arrays ? load_span(job.spans, i) : ArraySpan{0, 0};
+  }
+  __syncthreads();
+#pragma unroll
+  for (u32 b = 0; b < list_batch; b++)
+  {
     // One addition for all lanes of a class.
-    u32 peers = __match_any_sync(~0u, c[b]);
-    u32 lane = threadIdx.x % warp_size;
-    int leader = __ffs(peers) - 1;
+    u32 c = class_of<Code>(span[b].length);
+    u32 peers = __match_any_sync(~0u, c);
+    u32 leader = __ffs(peers) - 1;
     u32 before = 0;
 
-    if (lane == leader)
-      before = atomicAdd(&counts[c[b]], __popc(peers));
+    if (c > 1 && lane == leader)
+      before = atomicAdd(&counts[c], __popc(peers));
     rank[b] = __shfl_sync(~0u, before, leader) + __popc(peers & ((1u << lane) - 1));
   }
   __syncthreads();
   if (threadIdx.x < max_array_classes && counts[threadIdx.x] > 0)
-    first[threadIdx.x] =
-        starts.start[threadIdx.x] + atomicAdd(&listed[threadIdx.x], static_cast<u64>(counts[threadIdx.x]));
+    first[threadIdx.x] = atomicAdd(&ends[threadIdx.x].at, static_cast<u64>(counts[threadIdx.x]));
   __syncthreads();
 #pragma unroll
   for (u32 b = 0; b < list_batch; b++)
-    if (c[b] > 0)
-      lists[first[c[b]] + rank[b]] = {span[b].offset, span[b].length, 0};
+  {
+    u32 c = class_of<Code>(span[b].length);
+
+    if (c > 1)
+      lists[first[c] + rank[b]] = span[b];
+  }
+#pragma unroll
+  for (u32 b = 0; b < list_batch; b++)
+    tiny[threadIdx.x / warp_size].sort(job.data + span[b].offset,
+                                       class_of<Code>(span[b].length) == 1 ? span[b].length : 0, map);
+}
+
+constexpr u32 huge_threads = 256;
+
+template <typename Code>
+__global__ void __launch_bounds__(huge_threads)
+    load_huge(const char *array, u32 n, CodeMap map, typename RadixKey<Code>::type *keys)
+{
+  u64 i = u64{blockIdx.x} * huge_threads + threadIdx.x;
+  Code code;
+
+  if (i >= n)
+    return;
+  load_code(array, static_cast<u32>(i), map, &code);
+  keys[i] = radix_key(code);
+}
+
+template <typename Code>
+__global__ void __launch_bounds__(huge_threads)
+    store_huge(char *array, u32 n, CodeMap map, const typename RadixKey<Code>::type *keys)
+{
+  u64 i = u64{blockIdx.x} * huge_threads + threadIdx.x;
+  Code code;
+
+  if (i >= n)
+    return;
+  from_radix_key(keys[i], &code);
+  store_code(array, static_cast<u32>(i), map, code);
+}
+
+template <typename Code>
+struct HugeMemory
+{
+  typename RadixKey<Code>::type *keys[2];
+  void *temp;
+  size_t temp_bytes;
+};
+
+template <typename Code>
+HugeMemory<Code> carve_huge(Carver *carve, u32 longest)
+{
+  using Key = typename RadixKey<Code>::type;
+  HugeMemory<Code> memory;
+  cub::DoubleBuffer<Key> keys;
+
+  GS_CUDA_TRY(cub::DeviceRadixSort::SortKeys(nullptr, memory.temp_bytes, keys, u64{longest}));
+  memory.keys[0] = carve->take<Key>(longest);
+  memory.keys[1] = carve->take<Key>(longest);
+  memory.temp = carve->take<char>(memory.temp_bytes);
+  return memory;
+}
+
+template <typename Code>
+void sort_huge(const ClassList &list, const CodeMap &map, const HugeMemory<Code> &memory, cudaStream_t stream)
+{
+  using Key = typename RadixKey<Code>::type;
+  std::vector<ArraySpan> spans(list.n);
+  int bits = sizeof(Code) * 8;
+
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(spans.data(), list.spans, list.n * sizeof(ArraySpan), cudaMemcpyDeviceToHost, stream));
+  GS_CUDA_TRY(cudaStreamSynchronize(stream));
+  for (const ArraySpan &span : spans)
+  {
+    cub::DoubleBuffer<Key> keys(memory.keys[0], memory.keys[1]);
+    size_t temp_bytes = memory.temp_bytes;
+    u32 blocks = blocks_for(span.length, huge_threads);
+
+    load_huge<Code>
+        <<<blocks, huge_threads, 0, stream>>>(list.data + span.offset, span.length, map, keys.Current());
+    GS_CUDA_LAUNCHED();
+    GS_CUDA_TRY(cub::DeviceRadixSort::SortKeys(memory.temp, temp_bytes, keys, u64{span.length},
+                                               bits - static_cast<int>(map.bytes) * 8, bits, stream));
+    store_huge<Code>
+        <<<blocks, huge_threads, 0, stream>>>(list.data + span.offset, span.length, map, keys.Current());
+    GS_CUDA_LAUNCHED();
+  }
+}
+
+// All of one class?
+inline bool one_class(const ArrayCensus &census)
+{
+  u32 n = 0;
+
+  for (u32 c = 0; c < max_array_classes; c++)
+    n += census.n[c] > 0;
+  return n < 2;
 }
 
 // The workspace, over all classes.
 template <typename Code>
 struct ArrayMemory
 {
-  u64 *listed;
+  ListEnd *ends;
   ArraySpan *lists;
   SplitMemory<Code> split;
   HugeMemory<Code> huge;
@@ -84,17 +246,12 @@ struct ArrayMemory
   ArrayMemory(void *workspace, const ArrayCensus &census)
   {
     Carver carve(workspace);
-    u64 n_lists = 0;
     u64 n_arrays = 0;
 
-    for (u32 c = 1; c < max_array_classes; c++)
-    {
+    for (u32 c = 2; c < max_array_classes; c++)
       n_arrays += census.n[c];
-      n_lists += census.n[c] > 0;
-    }
-    n_lists += census.n[0] > 0;
-    listed = carve.take<u64>(max_array_classes);
-    lists = carve.take<ArraySpan>(n_lists > 1 ? n_arrays : 0);
+    ends = carve.take<ListEnd>(max_array_classes);
+    lists = carve.take<ArraySpan>(one_class(census) ? 0 : n_arrays);
     if (census.n[Classes<Code>::first_long] > 0)
       split = carve_split<Code>(&carve, census);
     if (census.n[Classes<Code>::huge] > 0)
@@ -118,31 +275,31 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
   ListStarts starts = {};
   const ArraySpan *lists = job.spans;
   u64 start = 0;
-  bool one_class = false;
+  u32 first_class = 1;
 
-  for (u32 c = 0; c < max_array_classes; c++)
-    one_class |= census.n[c] == job.n_arrays;
-  if (!one_class)
+  if (!one_class(census))
   {
     u32 per_block = list_threads * list_batch;
     u64 blocks = (job.n_arrays + per_block - 1) / per_block;
 
     if (blocks > INT32_MAX)
       fail(GS_NO_MEMORY, "there are too many arrays");
-    for (u32 c = 1; c < max_array_classes; c++)
+    first_class = 2;
+    for (u32 c = first_class; c < max_array_classes; c++)
     {
       starts.start[c] = start;
       start += census.n[c];
     }
     lists = memory.lists;
-    GS_CUDA_TRY(cudaMemsetAsync(memory.listed, 0, max_array_classes * sizeof(u64), stream));
-    list_arrays<Code><<<static_cast<u32>(blocks), list_threads, 0, stream>>>(job.spans, job.n_arrays, starts,
-                                                                             memory.listed, memory.lists);
+    begin_lists<<<1, max_array_classes, 0, stream>>>(starts, memory.ends);
+    GS_CUDA_LAUNCHED();
+    list_arrays<Code>
+        <<<static_cast<u32>(blocks), list_threads, 0, stream>>>(job, map, memory.ends, memory.lists);
     GS_CUDA_LAUNCHED();
   }
-  for (u32 c = 1; c <= Classes<Code>::huge; c++)
+  for (u32 c = first_class; c <= Classes<Code>::huge; c++)
   {
-    ClassList list = {lists + starts.start[c], census.n[c], nullptr, job.data, nullptr};
+    ClassList list = {lists + starts.start[c], census.n[c], job.data};
 
     if (list.n == 0)
       continue;

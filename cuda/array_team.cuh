@@ -5,7 +5,7 @@
  *
  * A team is some lanes of a warp, a warp, or some warps that make a block; each
  * thread holds R codes in registers.  The more registers, the fewer threads, the
- * less has to go across them.  The sort is a network, so its time does not depend on
+ * less has to go across them.  sort() is a network, so its time does not depend on
  * the data: every thread sorts its registers by Batcher's odd-even merge sort;
  * then neighbouring threads' sorted sequences, those of pairs, fours, and so on,
  * are merged by bitonic merges.  A merge of 2m threads compares each element
@@ -27,6 +27,17 @@
  * sequence read backwards is bitonic, so nothing has to turn them again.
  * Comparisons between warps go through shared memory one by one: there are
  * 1, 2, 3 of them in merges of 2, 4, 8 warps.
+ *
+ * Large teams first try something that takes fewer instructions, but for which the
+ * codes have to be spread over their range: spread() cuts the range from the lowest
+ * to the highest code into as many equal pieces as the team has places, counts the
+ * codes of each piece, and places them piece by piece.  What is left to do is to
+ * order the few codes within each piece, and as these are neighbours, some rounds of
+ * an odd-even transposition sort do that for all pieces at once.  The number of rounds
+ * is that of the codes in the fullest piece.  Where that has too many, nothing has been
+ * moved yet, and the network takes over.  (D. Knuth, The Art of Computer Programming,
+ * volume 3: address calculation sorting, in section 5.2.1, and odd-even transposition,
+ * in 5.3.4.)
  *
  * Global memory is read and written with a stride of the team's size; the order
  * in which a network gets its input does not matter, and the output is turned
@@ -58,7 +69,8 @@ struct Team
   // of.  Codes of it that they need, of any contents.
   static constexpr u32 group = Threads < warp_size ? warp_size : Threads;
   static constexpr u32 row = turns ? R + 1 : R;
-  static constexpr u32 shared_codes = group * row;
+  static constexpr u32 warps = group / warp_size;
+  static constexpr u32 shared_codes = group * row + (warps > 1 ? 2 * warps : 0);
 
   static __device__ __forceinline__ void sync()
   {
@@ -243,6 +255,208 @@ struct Team
     constexpr u32 banks = 128 / sizeof(Code);
 
     return rank ^ (rank / banks % banks);
+  }
+
+  // One number of all of the group's, where x is one of all of a warp's; through the
+  // codes beyond the rows.
+  template <typename T, typename F>
+  static __device__ __forceinline__ T reduce(T x, Code *shared, u32 t, F combine)
+  {
+    if constexpr (warps > 1)
+    {
+      T *all = reinterpret_cast<T *>(shared + group * row);
+
+      sync();
+      if (t % warp_size == 0)
+        all[t / warp_size] = x;
+      sync();
+#pragma unroll
+      for (u32 w = 0; w < warps; w++)
+        x = w == 0 ? all[w] : combine(x, all[w]);
+    }
+    return x;
+  }
+
+  // Rounds of an odd-even transposition sort: places in succession are compared with
+  // each other.
+  static __device__ __forceinline__ void settle(Code (&x)[R], Code *shared, u32 t, u32 rounds)
+  {
+    u32 lane = t % warp_size;
+    bool begins = t % threads == 0;
+    bool ends = t % threads == threads - 1;
+
+#pragma unroll 1
+    for (u32 round = 0; round < rounds; round += 2)
+    {
+#pragma unroll
+      for (int r = 0; r < R; r += 2)
+        order(x[r], x[r + 1]);
+#pragma unroll
+      for (int r = 1; r + 1 < R; r += 2)
+        order(x[r], x[r + 1]);
+
+      Code before = shuffle(x[R - 1], lane - 1);
+      Code after = shuffle(x[0], lane + 1);
+
+      if constexpr (warps > 1)
+      {
+        Code *firsts = shared + group * row;
+        Code *lasts = firsts + warps;
+        u32 warp = t / warp_size;
+
+        sync();
+        if (lane == 0)
+          firsts[warp] = x[0];
+        if (lane == warp_size - 1)
+          lasts[warp] = x[R - 1];
+        sync();
+        if (lane == 0 && !begins)
+          before = lasts[warp - 1];
+        if (lane == warp_size - 1 && !ends)
+          after = firsts[warp + 1];
+      }
+      if (!begins)
+        x[0] = keep(x[0], before, false);
+      if (!ends)
+        x[R - 1] = keep(x[R - 1], after, true);
+    }
+  }
+
+  // Sorts as sort() does, if the codes are spread well enough over their range, else
+  // leaves them as they are.  There are n of them: register r of thread t has one if
+  // r * threads + t is less.
+  static __device__ __forceinline__ bool spread(Code (&x)[R], Code *shared, u32 n, u32 t)
+  {
+    constexpr u32 most = 24; // codes of a piece
+    constexpr u32 stride = R + 1;
+    constexpr u32 lanes = Threads < warp_size ? Threads : warp_size;
+    using Head = decltype(head(x[0]));
+
+    static_assert(group * stride * sizeof(u32) <= group * row * sizeof(Code), "counts of a team");
+
+    u32 own = t % threads;
+    u32 *counts = reinterpret_cast<u32 *>(shared) + (t - own) * stride;
+    Head lowest = ~Head{0};
+    Head highest = 0;
+
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+      if (r * threads + own < n)
+      {
+        lowest = min(lowest, head(x[r]));
+        highest = max(highest, head(x[r]));
+      }
+#pragma unroll
+    for (u32 d = 1; d < lanes; d *= 2)
+    {
+      lowest = min(lowest, __shfl_xor_sync(~0u, lowest, d));
+      highest = max(highest, __shfl_xor_sync(~0u, highest, d));
+    }
+    lowest = reduce(lowest, shared, t, [](Head a, Head b) { return min(a, b); });
+    highest = reduce(highest, shared, t, [](Head a, Head b) { return max(a, b); });
+
+    // A head's piece is (head - lowest) * capacity / (range + a little), by a product
+    // of 32 bits of each.
+    Head range = n == 0 ? 1 : (highest - lowest) | 1;
+    u32 shift = sizeof(Head) == 8 ? __clzll(static_cast<long long>(range)) : __clz(static_cast<int>(range));
+    float top = static_cast<float>(static_cast<u32>(range << shift >> (sizeof(Head) - 4) * 8));
+    u32 factor = static_cast<u32>(static_cast<float>(capacity) * (4294967296.0f * 0.999999f) / top);
+
+    // Where are the counts of a code's piece?
+    auto piece_of = [&](const Code &code)
+    {
+      Head above = (head(code) - lowest) << shift;
+      u32 piece = __umulhi(static_cast<u32>(above >> (sizeof(Head) - 4) * 8), factor);
+
+      return counts + piece + piece / R;
+    };
+    u32 *mine = counts + own * stride;
+
+    sync();
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+      mine[r] = 0;
+    sync();
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+      if (r * threads + own < n)
+        atomicAdd(piece_of(x[r]), 1);
+    sync();
+
+    u32 sum = 0;
+    u32 fullest = 0;
+
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+    {
+      sum += mine[r];
+      fullest = max(fullest, mine[r]);
+    }
+    if (sizeof(Code) <= 8 && range <= capacity / 2)
+      fullest = 1; // each code has a piece of its own
+#pragma unroll
+    for (u32 d = 1; d < warp_size; d *= 2)
+      fullest = max(fullest, __shfl_xor_sync(~0u, fullest, d));
+    fullest = reduce(fullest, shared, t, [](u32 a, u32 b) { return max(a, b); });
+    if (fullest > most)
+      return false;
+
+    u32 before = sum;
+
+#pragma unroll
+    for (u32 d = 1; d < lanes; d *= 2)
+    {
+      u32 other = __shfl_up_sync(~0u, before, d);
+
+      before += t % lanes >= d ? other : 0;
+    }
+    if constexpr (warps > 1)
+    {
+      u32 *sums = reinterpret_cast<u32 *>(shared + group * row);
+
+      sync();
+      if (t % warp_size == warp_size - 1)
+        sums[t / warp_size] = before;
+      sync();
+#pragma unroll
+      for (u32 w = 0; w < warps; w++)
+        before += w < t / warp_size ? sums[w] : 0;
+    }
+    before -= sum;
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+    {
+      u32 count = mine[r];
+
+      mine[r] = before;
+      before += count;
+    }
+    sync();
+
+    u32 places[R / 2]; // two in each
+
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+    {
+      u32 at = r * threads + own < n ? atomicAdd(piece_of(x[r]), 1) : 0;
+
+      places[r / 2] = r % 2 == 0 ? at : places[r / 2] | at << 16;
+    }
+    sync();
+
+    u32 first = t / threads * capacity;
+
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+      if (r * threads + own < n)
+        shared[place(first + (r % 2 == 0 ? places[r / 2] & 0xffff : places[r / 2] >> 16))] = x[r];
+    sync();
+#pragma unroll
+    for (u32 r = 0; r < R; r++)
+      x[r] = own * R + r < n ? shared[place(first + own * R + r)] : CodeTraits<Code>::highest();
+    if (fullest > 1)
+      settle(x, shared, t, fullest);
+    return true;
   }
 
   // Loads the array of the team; t is the number of the thread in the group.

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(span_threads)
   {
     GsRecord record = records[n - 1 - i];
 
-    spans[i] = {record.row_off, record.row_len / elem_bytes, 0};
+    spans[i] = {record.row_off, record.row_len / elem_bytes};
   }
 }
 
@@ -65,7 +65,7 @@ ArrayCensus count_chunk(const Request &request, u32 chunk_bytes, GsElem elem, u6
         u64{record.row_off} + record.row_len > request.data_bytes)
       fail(GS_INVALID, "array %u of a chunk has %u bytes at %u of %u", i, record.row_len, record.row_off,
            request.data_bytes);
-    count_array(elem, {record.row_off, record.row_len / elem_bytes, 0}, &census);
+    count_array(elem, {record.row_off, record.row_len / elem_bytes}, &census);
     *bytes += record.row_len;
   }
   return census;

@@ -17,14 +17,12 @@
 namespace gpusort
 {
 
-// An array: where it begins, in bytes from the data's beginning, a multiple of 8
-// (or, for the engine's own parts of arrays, of an element's size), and its
-// elements.
+// An array: where it begins, in bytes from the data's beginning, a multiple of 8,
+// and its elements.
 struct alignas(16) ArraySpan
 {
   u64 offset;
   u32 length;
-  u32 moved; // the engine's own: it lies in the second buffer
 };
 
 // Arrays are sorted in classes of similar length: 0 and 1 elements, which
@@ -38,6 +36,7 @@ struct ArrayCensus
   u64 elements;
   u64 tiles; // of the long ones
   u64 bins;
+  u64 parts;   // of bins in tiles, and one more a tile
   u64 end;     // of the data
   u32 longest; // elements
 };

@@ -223,7 +223,7 @@ void run(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaSt
 {
   BucketMemory<Code> memory(workspace, gs_elem_bytes(job.elem), census);
   CodeMap map = code_map(job.elem, job.descending);
-  ClassList list = {job.spans, job.n_arrays, nullptr, job.data, nullptr};
+  ClassList list = {job.spans, job.n_arrays, job.data};
   u32 blocks = grid_for(job.n_arrays, 1);
   u32 threads = align_up(std::max(census.longest / bucket_elements, 1u), u32{warp_size});
 

@@ -124,7 +124,7 @@ void run(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaSt
   using Key = typename RadixKey<Code>::type;
   TagMemory<Code> memory(workspace, census);
   CodeMap map = code_map(job.elem, job.descending);
-  ClassList list = {job.spans, job.n_arrays, nullptr, job.data, nullptr};
+  ClassList list = {job.spans, job.n_arrays, job.data};
   cub::DoubleBuffer<Key> elements(memory.elements[0], memory.elements[1]);
   cub::DoubleBuffer<u32> tags(memory.tags[0], memory.tags[1]);
   u32 blocks = grid_for(job.n_arrays, warps);

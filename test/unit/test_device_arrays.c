@@ -111,6 +111,7 @@ typedef enum Shape
 	SHAPE_SORTED,
 	SHAPE_REVERSED,
 	SHAPE_SKEWED,				/* most elements near one value */
+	SHAPE_NARROW,				/* of a hundred values in succession */
 	N_SHAPES
 } Shape;
 
@@ -167,6 +168,9 @@ make_element(GsElem elem, Shape shape, uint32_t i, uint32_t n, char *dst, TestRa
 		case SHAPE_SKEWED:
 			if (test_below(rng, 50) > 0)
 				bits[0] = bits[0] % 1000 + UINT64_C(0x4000000040000000);
+			break;
+		case SHAPE_NARROW:
+			bits[0] = bits[0] % 100 + 1000;
 			break;
 		case SHAPE_RANDOM:
 		case N_SHAPES:

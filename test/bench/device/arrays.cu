@@ -96,7 +96,7 @@ __global__ void sum_arrays(const T *data, const u64 *offsets, u64 n_arrays, u64 
 __global__ void make_spans(const u64 *offsets, u64 n_arrays, u32 width, ArraySpan *spans)
 {
   for (u64 i = u64{blockIdx.x} * blockDim.x + threadIdx.x; i < n_arrays; i += u64{gridDim.x} * blockDim.x)
-    spans[i] = {offsets[i] * width, static_cast<u32>(offsets[i + 1] - offsets[i]), 0};
+    spans[i] = {offsets[i] * width, static_cast<u32>(offsets[i + 1] - offsets[i])};
 }
 
 template <typename T>
