@@ -24,8 +24,8 @@ struct EngineReport
 u64 engine_workspace(GsEngine engine, u32 n_rows);
 
 // Orders row numbers by their keys: rank i goes to row order[i], and tie[i]
-// tells whether its key equals rank i - 1's.  All that is asked of the device
-// is on the context's stream when it returns, done or not.
+// tells whether its key equals rank i - 1's.  When it returns, all that was asked
+// of the device, done or not, comes before what the context's stream gets next.
 EngineReport run_engine(const SortContext &context, GsEngine engine, const KeyRef *keys, u32 n_rows,
                         const RowStats &stats, void *workspace, u32 *order, u8 *tie);
 

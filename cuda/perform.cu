@@ -76,7 +76,7 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
              const PerformInput &input, PerformOutput *output)
 {
   cudaStream_t stream = performer.stream;
-  SortContext context = {stream, performer.event, performer.counts.get(), cancelled};
+  SortContext context = {stream, performer.side, performer.event, performer.counts.get(), cancelled};
   u32 n_rows = input.n_rows;
   u64 n_images = input.images.size();
   u64 row_bytes = 0;

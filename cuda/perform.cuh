@@ -38,6 +38,7 @@ struct PerformOutput
 struct Performer
 {
   Stream stream;
+  SideStreams side;
   Event started;
   Event event;
   Pinned<RoundCounts> counts;

@@ -22,9 +22,91 @@ struct RoundCounts
   u32 pairs[8];  // of a sample, that agree in so many bits; see string_choose.cu
 };
 
+// An event that other streams wait for, and no thread.
+class Milestone
+{
+public:
+  Milestone()
+  {
+    GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming));
+  }
+  ~Milestone()
+  {
+    (void)cudaEventDestroy(handle);
+  }
+  Milestone(const Milestone &) = delete;
+  Milestone &operator=(const Milestone &) = delete;
+  operator cudaEvent_t() const
+  {
+    return handle;
+  }
+
+private:
+  cudaEvent_t handle = nullptr;
+};
+
+// Streams beside a thread's own, for kernels that may run side by side.
+struct SideStreams
+{
+  static constexpr u32 count = 2;
+
+  Stream streams[count];
+  Milestone milestones[count];
+};
+
+// While it lives, the side streams go on from where the stream was.  However the
+// scope is left, all that they got comes before what the stream gets next, such
+// as the freeing of memory that they use.
+class Fork
+{
+public:
+  Fork(SideStreams &side, cudaStream_t stream) : side(side), stream(stream)
+  {
+    GS_CUDA_TRY(cudaEventRecord(side.milestones[0], stream));
+    for (Stream &beside : side.streams)
+      GS_CUDA_TRY(cudaStreamWaitEvent(beside, side.milestones[0], 0));
+  }
+  ~Fork()
+  {
+    if (joined == SideStreams::count)
+      return;
+
+    // After a failure, whose error is on its way.
+    for (u32 i = joined; i < SideStreams::count; i++)
+      if (cudaEventRecord(side.milestones[i], side.streams[i]) != cudaSuccess ||
+          cudaStreamWaitEvent(stream, side.milestones[i], 0) != cudaSuccess)
+        (void)cudaStreamSynchronize(side.streams[i]);
+    (void)cudaGetLastError();
+  }
+  Fork(const Fork &) = delete;
+  Fork &operator=(const Fork &) = delete;
+
+  // One of all streams, by turns.
+  cudaStream_t lane(u32 turn) const
+  {
+    u32 i = turn % (SideStreams::count + 1);
+
+    return i == 0 ? stream : static_cast<cudaStream_t>(side.streams[i - 1]);
+  }
+  void join()
+  {
+    for (; joined < SideStreams::count; joined++)
+    {
+      GS_CUDA_TRY(cudaEventRecord(side.milestones[joined], side.streams[joined]));
+      GS_CUDA_TRY(cudaStreamWaitEvent(stream, side.milestones[joined], 0));
+    }
+  }
+
+private:
+  SideStreams &side;
+  cudaStream_t stream;
+  u32 joined = 0;
+};
+
 struct SortContext
 {
   cudaStream_t stream;
+  SideStreams &side;
   Event &event;
   RoundCounts *counts; // pinned
   const std::atomic<bool> &cancelled;

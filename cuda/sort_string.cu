@@ -232,7 +232,7 @@ RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live,
 
   // The counts are on their way while the groups are finished.
   context.event.record(stream);
-  finish_listed(sorted, space.lists, limits, stream);
+  finish_listed(context, sorted, space.lists, limits);
   context.event.wait();
 
   space.words[0] = words.Alternate();

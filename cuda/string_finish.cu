@@ -453,12 +453,17 @@ void finish_class(const SortedRows &in, const GroupLists &lists, u32 group_class
   }
 }
 
-void finish_listed(const SortedRows &in, const GroupLists &lists, const FinishLimits &limits,
-                   cudaStream_t stream)
+void finish_listed(const SortContext &context, const SortedRows &in, const GroupLists &lists,
+                   const FinishLimits &limits)
 {
+  // A few large groups keep few multiprocessors busy, and for long: they begin first.
+  Fork fork(context.side, context.stream);
+  u32 turn = 0;
+
   for (u32 i = limits.n_classes; i-- > 0;)
     if (in.live >= least_class_rows(i))
-      finish_class(in, lists, i, limits, stream);
+      finish_class(in, lists, i, limits, fork.lane(turn++));
+  fork.join();
 }
 
 } // namespace gpusort

@@ -8,6 +8,7 @@
 #ifndef GS_STRING_FINISH_CUH
 #define GS_STRING_FINISH_CUH
 
+#include "sort_context.cuh"
 #include "string_words.cuh"
 
 namespace gpusort
@@ -46,8 +47,8 @@ FinishLimits finish_limits();
 // Sorts the groups listed, of one class or all.
 void finish_class(const SortedRows &in, const GroupLists &lists, u32 group_class, const FinishLimits &limits,
                   cudaStream_t stream);
-void finish_listed(const SortedRows &in, const GroupLists &lists, const FinishLimits &limits,
-                   cudaStream_t stream);
+void finish_listed(const SortContext &context, const SortedRows &in, const GroupLists &lists,
+                   const FinishLimits &limits);
 
 } // namespace gpusort
 

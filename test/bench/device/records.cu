@@ -187,7 +187,7 @@ private:
       return {comparator, 0};
     }
 
-    SortContext context = {stream, event, counts.get(), never};
+    SortContext context = {stream, side, event, counts.get(), never};
 
     return run_engine(context, engine.engine, rows.key_refs(), rows.n_rows, stats, workspace.get(),
                       order.get(), tie.get());
@@ -298,6 +298,7 @@ private:
   const Title title;
   const Strings &strings;
   Stream stream;
+  SideStreams side;
   Event event;
   Pinned<RoundCounts> counts;
   const std::atomic<bool> never{false};
