@@ -24,41 +24,52 @@ namespace gpusort
 namespace
 {
 
-constexpr u32 threads = 256;
+constexpr u32 threads = 128;
 constexpr u32 strips = 4; // rows of a thread, `threads` apart
 constexpr u32 window_rows = threads * strips;
 constexpr u32 quota = window_rows - small_rows;
 constexpr u32 max_listed = quota / (small_rows + 1) + 1;
 constexpr u32 probes = 7; // that a search has under way at a time
 
-// The last place up to `place` whose flag is set, or ~0.
-__device__ __forceinline__ u32 flag_before(const u32 *flags, u32 place)
+// How many blocks a multiprocessor should hold, which wait for memory most of the time.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr u32 least_blocks = 8; // it cannot hold more
+#else
+constexpr u32 least_blocks = 10;
+#endif
+
+// The last place up to `place` whose flag is set, or ~0.  `any` has a bit for
+// each of the flags' words: whether it has one set.
+__device__ __forceinline__ u32 flag_before(const u32 *flags, u32 any, u32 place)
 {
   u32 at = place / 32;
   u32 bits = flags[at] & (~0u >> (31 - place % 32));
 
-  while (bits == 0)
+  if (bits == 0)
   {
-    if (at == 0)
+    u32 before = any & ~(~0u << at);
+
+    if (before == 0)
       return ~0u;
-    bits = flags[--at];
+    at = 31 - static_cast<u32>(__clz(static_cast<int>(before)));
+    bits = flags[at];
   }
   return at * 32 + 31 - static_cast<u32>(__clz(static_cast<int>(bits)));
 }
 
 // The first place after `place` whose flag is set, or `window_rows`.
-__device__ __forceinline__ u32 flag_after(const u32 *flags, u32 place)
+__device__ __forceinline__ u32 flag_after(const u32 *flags, u32 any, u32 place)
 {
-  if (place + 1 >= window_rows)
-    return window_rows;
+  u32 at = place / 32;
+  u32 bits = flags[at] & (~0u << 1 << place % 32);
 
-  u32 at = (place + 1) / 32;
-  u32 bits = flags[at] & (~0u << (place + 1) % 32);
-
-  while (bits == 0)
+  if (bits == 0)
   {
-    if (++at == window_rows / 32)
+    u32 after = any & (~0u << 1 << at);
+
+    if (after == 0)
       return window_rows;
+    at = static_cast<u32>(__ffs(static_cast<int>(after))) - 1;
     bits = flags[at];
   }
   return at * 32 + static_cast<u32>(__ffs(static_cast<int>(bits))) - 1;
@@ -107,8 +118,9 @@ __device__ u64 find_end(const SortedRows &in, u64 inside, u64 key)
   return outside;
 }
 
-__global__ void __launch_bounds__(threads)
-    take_groups(SortedRows in, Segments segments, FinishLimits limits, GroupLists lists, Segments next)
+__global__ void __launch_bounds__(threads, least_blocks)
+    take_groups(SortedRows in, Segments segments, FinishLimits limits, u32 max_rows, GroupLists lists,
+                Segments next)
 {
   __shared__ u64 window[window_rows];
   __shared__ u8 window_count[window_rows];
@@ -143,6 +155,8 @@ __global__ void __launch_bounds__(threads)
   }
   __syncthreads();
 
+  static_assert(window_rows <= 32 * 32);
+  const u32 any = __ballot_sync(~0u, me % 32 < window_rows / 32 && heads[me % 32] != 0);
   u32 mine = 0;      // a bit for each strip: of a small group
   u32 ends[strips];  // of that group: where it begins, and in the upper half ends
   u32 slots[strips]; // the window's first rank, were it all of this segment
@@ -174,8 +188,8 @@ __global__ void __launch_bounds__(threads)
       continue;
     }
 
-    u32 low = flag_before(heads, place);
-    u32 high = flag_after(heads, place);
+    u32 low = flag_before(heads, any, place);
+    u32 high = flag_after(heads, any, place);
 
     if (low < quota && high - low <= small_rows)
     {
@@ -200,7 +214,7 @@ __global__ void __launch_bounds__(threads)
                                     : find_end(in, base + window_rows - 1, shape.group_of(word[s])) - at;
       u32 before = __ldg(segments.depth + of) + __ldg(segments.skip + of);
 
-      if (size > limits.max_rows())
+      if (size > max_rows)
       {
         u64 taken = atomicAdd(&lists.state->large, u64{1} << 32 | size);
         u32 to = static_cast<u32>(taken >> 32);
@@ -221,11 +235,18 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   if (me < n_listed)
   {
-    u32 group_class = 0;
+    const Group group = listed[me];
+    Group *groups = lists.groups[0];
+    u32 *n_groups = &lists.state->n_groups[0];
 
-    while (listed[me].size > limits.class_rows[group_class])
-      group_class++;
-    lists.groups[group_class][atomicAdd(&lists.state->n_groups[group_class], 1u)] = listed[me];
+#pragma unroll
+    for (u32 i = 1; i < group_classes; i++)
+      if (group.size > limits.class_rows[i - 1])
+      {
+        groups = lists.groups[i];
+        n_groups = &lists.state->n_groups[i];
+      }
+    groups[atomicAdd(n_groups, 1u)] = group;
   }
 
   u32 unsettled = mine;
@@ -276,6 +297,7 @@ __global__ void __launch_bounds__(threads)
       u32 before = 0;
       u32 low = ends[s] & 0xffff;
 
+#pragma unroll 4
       for (u32 j = low; j < ends[s] >> 16; j++)
       {
         u64 other = window[j];
@@ -312,7 +334,8 @@ __global__ void __launch_bounds__(threads)
 void find_groups(const SortedRows &in, const Segments &segments, const FinishLimits &limits,
                  const GroupLists &lists, const Segments &next, cudaStream_t stream)
 {
-  take_groups<<<blocks_for(in.live, quota), threads, 0, stream>>>(in, segments, limits, lists, next);
+  take_groups<<<blocks_for(in.live, quota), threads, 0, stream>>>(in, segments, limits, limits.max_rows(),
+                                                                  lists, next);
   GS_CUDA_LAUNCHED();
 }
 
