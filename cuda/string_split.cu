@@ -23,7 +23,11 @@
  *	  perfect tree, level by level, so that neighbours in a level lie in
  *	  different banks.  A key whose root word equals none is placed by that.
  *	  If it equals some and the key has ended, the key equals that splitter.
- *	  Otherwise a binary search among the splitters of this root word follows,
+ *	  Otherwise the run of splitters with this root word is searched by words of
+ *	  the same kind, which begin behind the bytes that all of the run share; the
+ *	  key is compared with one of them in these first.  So on for deeper_levels
+ *	  levels, a load of 8 bytes for each step, and most keys are placed then.
+ *	  Among the splitters that still agree with a key, a binary search follows
  *	  which never reads a byte of the key twice (Manber and Myers' search in
  *	  suffix arrays): it knows how many bytes the key shares with the splitters
  *	  below and above, and each splitter is at the middle of one interval only,
@@ -32,7 +36,8 @@
  *
  * Sample
  *	  finish_groups sorts the sample in pieces.  Each sample then finds its rank
- *	  by binary search in the other pieces, one thread a pair.
+ *	  by binary search in the other pieces, one thread a pair: by its root word,
+ *	  then the word after it, and only then the keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,7 +53,7 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 classify_threads = 512;
+constexpr u32 classify_threads = 1024; // a multiprocessor then holds the tree once, and more of the keys
 constexpr u32 min_levels = 2;
 constexpr u32 max_levels = 17;
 constexpr u32 shared_levels = 13; // of the tree in shared memory
@@ -89,20 +94,25 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// The root words of the samples.
-__global__ void __launch_bounds__(threads)
-    read_samples(const KeyRef *keys, u32 n_samples, u32 prefix, const u32 *sorted, u64 *words)
+// The root words of the samples, and the words after these.
+__global__ void __launch_bounds__(threads) read_samples(const KeyRef *keys, u32 n_samples, u32 prefix,
+                                                        const u32 *sorted, u64 *words, u64 *next_words)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
 
-  if (i < n_samples)
-    words[i] = root_word(load_key(keys, sorted[i]), prefix);
+  if (i >= n_samples)
+    return;
+
+  KeyRef key = load_key(keys, sorted[i]);
+
+  words[i] = root_word(key, prefix);
+  next_words[i] = key.length - prefix > 7 ? root_word(key, prefix + 7) : 0;
 }
 
 // Adds to each sample's rank what another piece of the sample holds before it.
 __global__ void __launch_bounds__(threads)
     rank_samples(const KeyRef *keys, u32 n_samples, u32 piece, u32 prefix, const u32 *sorted,
-                 const u64 *words, u32 *rank)
+                 const u64 *words, const u64 *next_words, u32 *rank)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
   u32 other = blockIdx.y;
@@ -112,6 +122,7 @@ __global__ void __launch_bounds__(threads)
 
   bool equal_count = other < i / piece;
   u64 word = words[i];
+  u64 next_word = next_words[i];
   KeyRef mine = load_key(keys, sorted[i]);
   u32 first = other * piece;
   u32 low = first;
@@ -126,8 +137,14 @@ __global__ void __launch_bounds__(threads)
     Comparison comparison = {its < word ? -1 : its > word, prefix};
 
     if (its == word && (word & 0xff) == 8)
-      comparison =
-          compare_keys(load_key(keys, sorted[middle]), mine, max(prefix + 7, min(shared_low, shared_high)));
+    {
+      u64 its_next = next_words[middle];
+
+      comparison.order = its_next < next_word ? -1 : its_next > next_word;
+      if (comparison.order == 0 && (next_word & 0xff) == 8)
+        comparison = compare_keys(load_key(keys, sorted[middle]), mine,
+                                  max(prefix + 14, min(shared_low, shared_high)));
+    }
     if (comparison.order < 0 || (comparison.order == 0 && equal_count))
     {
       low = middle + 1;
@@ -167,36 +184,101 @@ __global__ void __launch_bounds__(threads)
   tree[(1u << (levels - 1 - trailing)) + ((splitter + 1) >> (trailing + 1))] = word;
 }
 
-// The first splitter in [0, n) whose root word is not less, or not less or equal.
-__device__ u32 root_bound(const u64 *root, u32 n, u64 word, bool after_equal)
+// The splitters of [begin, end) whose words equal that of splitter i, which is
+// one of these.  Most such runs are short.
+__device__ void find_run(const u64 *words, u32 i, u32 *begin, u32 *end)
 {
-  u32 low = 0;
-  u32 high = n;
+  u64 word = words[i];
+  u32 inside = i;
+  u32 outside = *end;
 
-  while (low < high)
-  {
-    u32 middle = low + (high - low) / 2;
-
-    if (root[middle] < word || (after_equal && root[middle] == word))
-      low = middle + 1;
+  for (u32 step = 1; inside + step < outside; step *= 2)
+    if (words[inside + step] == word)
+      inside += step;
     else
-      high = middle;
+      outside = inside + step;
+  while (outside - inside > 1)
+  {
+    u32 middle = inside + (outside - inside) / 2;
+
+    if (words[middle] == word)
+      inside = middle;
+    else
+      outside = middle;
   }
-  return low;
+  *end = outside;
+
+  u32 least = *begin; // what may be inside
+
+  inside = i;
+  for (u32 step = 1; least + step <= inside; step *= 2)
+    if (words[inside - step] == word)
+      inside -= step;
+    else
+      least = inside - step + 1;
+  while (inside > least)
+  {
+    u32 middle = least + (inside - least) / 2;
+
+    if (words[middle] == word)
+      inside = middle;
+    else
+      least = middle + 1;
+  }
+  *begin = inside;
+}
+
+// The run of splitter i after the root and `levels` levels; its depth is in how
+// many bytes the run agrees with a key that the search has led there.
+__device__ Run run_after(const Deeper &deeper, u32 levels, const u64 *root, u32 prefix, u32 i)
+{
+  Run run = {0, deeper.n_splitters, prefix, 0};
+  const u64 *words = root;
+
+  if (levels > 0)
+  {
+    const u32 level = (levels - 1) * deeper.n_splitters;
+
+    run = deeper.runs[level + i];
+    words = deeper.words + level;
+  }
+  find_run(words, i, &run.begin, &run.end);
+  run.depth += 7;
+  return run;
+}
+
+// Makes a level from the one before.
+__global__ void __launch_bounds__(threads)
+    prepare_level(const KeyRef *keys, u32 prefix, const u32 *rows, const u64 *root, Deeper deeper, u32 level)
+{
+  u32 i = blockIdx.x * threads + threadIdx.x;
+
+  if (i >= deeper.n_splitters)
+    return;
+
+  KeyRef key = load_key(keys, rows[i]);
+  Run run = run_after(deeper, level, root, prefix, i);
+
+  // Keys that have ended before are all equal, and no search comes there.
+  run.depth = min(run.depth, key.length);
+  if (run.end - run.begin > 1)
+    run.depth =
+        compare_keys(load_key(keys, rows[run.begin]), load_key(keys, rows[run.end - 1]), run.depth).shared;
+  deeper.runs[level * deeper.n_splitters + i] = run;
+  deeper.words[level * deeper.n_splitters + i] = root_word(key, run.depth);
 }
 
 // Prepares splitter i for the search, and the segments 2i and 2i + 1.
 __global__ void __launch_bounds__(threads)
     prepare_splitters(const KeyRef *keys, u32 n_splitters, u32 prefix, const u32 *rows, const u64 *root,
-                      Splitter *splitters, u32 *packed_lcps, Segments segments)
+                      Deeper deeper, Splitter *splitters, u32 *packed_lcps, Start *starts, Segments segments)
 {
   u32 i = blockIdx.x * threads + threadIdx.x;
 
   if (i > n_splitters)
     return;
 
-  u32 depth = prefix;
-  u32 lead = 0;
+  Start start = {prefix, 0};
   KeyRef key = {};
 
   if (i < n_splitters)
@@ -205,18 +287,19 @@ __global__ void __launch_bounds__(threads)
   {
     KeyRef below = load_key(keys, rows[i - 1]);
 
-    depth = compare_keys(below, key, prefix).shared;
+    start.depth = compare_keys(below, key, prefix).shared;
 
-    u64 diff = load_word(below.address + depth, below.length - depth) ^
-               load_word(key.address + depth, key.length - depth);
+    u64 diff = load_word(below.address + start.depth, below.length - start.depth) ^
+               load_word(key.address + start.depth, key.length - start.depth);
 
-    lead = min(7u, static_cast<u32>(__clzll(static_cast<long long>(diff))));
+    start.lead = min(7u, static_cast<u32>(__clzll(static_cast<long long>(diff))));
   }
+  starts[i] = start;
   segments.place[2 * i] = 0;
   segments.slot[2 * i] = 0;
-  segments.depth[2 * i] = depth;
+  segments.depth[2 * i] = start.depth;
   segments.skip[2 * i] = 0;
-  segments.lead[2 * i] = lead;
+  segments.lead[2 * i] = start.lead;
   if (i == n_splitters)
     return;
   segments.place[2 * i + 1] = 0;
@@ -226,10 +309,10 @@ __global__ void __launch_bounds__(threads)
   segments.lead[2 * i + 1] = equal_keys;
 
   // The interval whose middle this splitter is.
-  u64 word = root[i];
-  u32 low = root_bound(root, n_splitters, word, false);
-  u32 high = root_bound(root, n_splitters, word, true);
-  u32 run_end = high;
+  Run run = run_after(deeper, deeper_levels, root, prefix, i);
+  u32 low = run.begin;
+  u32 high = run.end;
+  u32 at_least = min(run.depth, key.length);
   u32 below = ~0u;
   u32 above = ~0u;
   Splitter result;
@@ -252,21 +335,19 @@ __global__ void __launch_bounds__(threads)
     }
   }
 
-  u32 at_least = min(prefix + 7, key.length);
-
+  result.run_end = run.end;
   result.address = key.address;
   result.length = key.length;
   result.lcp_low = below == ~0u ? at_least : compare_keys(load_key(keys, rows[below]), key, at_least).shared;
   result.lcp_high = above == ~0u ? at_least : compare_keys(load_key(keys, rows[above]), key, at_least).shared;
   result.word_low = load_word(key.address + result.lcp_low, key.length - result.lcp_low);
   result.word_high = load_word(key.address + result.lcp_high, key.length - result.lcp_high);
-  result.run_end = run_end;
   splitters[i] = result;
   packed_lcps[i] = min(result.lcp_low, max_packed_lcp) | min(result.lcp_high, max_packed_lcp) << 16;
 }
 
-// Goes on where the root words of a key and of splitters [low, high) are equal
-// and the key has not ended.  Returns the key's bucket.
+// Searches the splitters [low, high), which share so many bytes with the key,
+// which has not ended there.  Returns the key's bucket.
 __device__ __forceinline__ u32 search_run(const Splitter *splitters, const u32 *packed_lcps, u32 low,
                                           u32 high, const KeyRef &key, u32 shared)
 {
@@ -344,26 +425,76 @@ __device__ __forceinline__ u32 search_run(const Splitter *splitters, const u32 *
   return 2 * low;
 }
 
+// Goes on where the root words of a key and of some splitters, of which `low` is
+// the first, are equal and the key has not ended.  Returns the key's bucket.
+__device__ __forceinline__ u32 search_deeper(const Deeper &deeper, const Splitter *splitters,
+                                             const u32 *packed_lcps, u32 low, const KeyRef &key, u32 shared)
+{
+#pragma unroll 1
+  for (u32 level = 0; level < deeper_levels; level++)
+  {
+    const u32 first = level * deeper.n_splitters;
+    int4 run = __ldg(reinterpret_cast<const int4 *>(deeper.runs + first + low));
+    u32 end = static_cast<u32>(run.y);
+    u32 depth = static_cast<u32>(run.z);
+    const u64 *words = deeper.words + first;
+
+    if (depth > shared)
+    {
+      KeyRef other = {splitters[low].address, splitters[low].length, 0};
+      Comparison comparison = compare_keys(key, other, shared, depth);
+
+      if (comparison.shared < depth)
+        return 2 * (comparison.order < 0 ? low : end);
+    }
+
+    u64 word = root_word(key, depth);
+    u32 high = end;
+
+    while (low < high)
+    {
+      u32 middle = low + (high - low) / 2;
+
+      if (__ldg(words + middle) < word)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    if (low == end || __ldg(words + low) != word)
+      return 2 * low;
+    if ((word & 0xff) < 8)
+      return 2 * low + 1;
+    shared = depth + 7;
+  }
+  return search_run(splitters, packed_lcps, low, splitters[low].run_end, key, shared);
+}
+
 __global__ void __launch_bounds__(classify_threads)
     classify_rows(const KeyRef *keys, u32 n_rows, u32 prefix, u32 levels, Shape shape, const u64 *tree,
-                  const Splitter *splitters, const u32 *packed_lcps, Segments segments, u64 *words, u32 *rows)
+                  const Splitter *splitters, Deeper deeper, const u32 *packed_lcps, const Start *starts,
+                  u64 *words, u32 *rows)
 {
   extern __shared__ u64 root_tree[];
 
-  u32 shared = min(levels, shared_levels);
+  const u32 shared = min(levels, shared_levels);
+  const u64 stride = u64{gridDim.x} * classify_threads;
+  u64 at = u64{blockIdx.x} * classify_threads + threadIdx.x;
+  KeyRef next = {};
 
+  if (at < n_rows)
+    next = load_key(keys, static_cast<u32>(at));
   for (u32 i = threadIdx.x + 1; i < 1u << shared; i += classify_threads)
     root_tree[i] = tree[i];
   __syncthreads();
 
-  for (u64 at = u64{blockIdx.x} * classify_threads + threadIdx.x; at < n_rows;
-       at += u64{gridDim.x} * classify_threads)
+  for (; at < n_rows; at += stride)
   {
-    u32 row = static_cast<u32>(at);
-    KeyRef key = load_key(keys, row);
+    KeyRef key = next;
     u64 word = root_word(key, prefix);
     u32 node = 1;
 
+    if (at + stride < n_rows)
+      next = load_key(keys, static_cast<u32>(at + stride));
     for (u32 level = 0; level < shared; level++)
       node = 2 * node + (root_tree[node] < word);
     for (u32 level = shared; level < levels; level++)
@@ -373,29 +504,30 @@ __global__ void __launch_bounds__(classify_threads)
     u32 not_less = node >> __ffs(static_cast<int>(~node)); // the last node that was not less
     u32 bucket = 2 * place;
 
-    if (not_less > 0 && __ldg(tree + not_less) == word)
+    if (not_less > 0 && (not_less < 1u << shared ? root_tree[not_less] : __ldg(tree + not_less)) == word)
     {
       if ((word & 0xff) < 8)
         bucket = 2 * place + 1;
       else
-        bucket = search_run(splitters, packed_lcps, place, splitters[place].run_end, key, prefix + 7);
+        bucket = search_deeper(deeper, splitters, packed_lcps, place, key, prefix + 7);
     }
 
-    u32 lead = segments.lead[bucket];
     u64 bytes = 0;
+    u32 lead = 0;
     u32 left = 0;
 
-    if (lead == equal_keys)
-      lead = 0;
-    else
+    // The keys of odd buckets are equal.
+    if (bucket % 2 == 0)
     {
-      u32 depth = segments.depth[bucket];
+      u64 start = __ldg(reinterpret_cast<const u64 *>(starts + bucket / 2));
+      u32 depth = static_cast<u32>(start);
 
+      lead = static_cast<u32>(start >> 32);
       left = key.length - depth;
       bytes = load_word(key.address + depth, left);
     }
-    words[row] = shape.make_word(bucket, bytes, lead, left);
-    rows[row] = row;
+    words[at] = shape.make_word(bucket, bytes, lead, left);
+    rows[at] = static_cast<u32>(at);
   }
 }
 
@@ -427,11 +559,16 @@ SplitWorkspace carve_split(Carver &carve, const SplitPlan &plan)
   space.sample = carve.take<u32>(plan.n_samples);
   space.rank = carve.take<u32>(plan.n_samples);
   space.words = carve.take<u64>(plan.n_samples);
+  space.next_words = carve.take<u64>(plan.n_samples);
   space.rows = carve.take<u32>(plan.n_splitters());
   space.root = carve.take<u64>(plan.n_splitters());
   space.tree = carve.take<u64>(plan.n_splitters() + 1);
   space.splitters = carve.take<Splitter>(plan.n_splitters());
   space.packed_lcps = carve.take<u32>(plan.n_splitters());
+  space.starts = carve.take<Start>(plan.n_splitters() + 1);
+  space.deeper.n_splitters = plan.n_splitters();
+  space.deeper.runs = carve.take<Run>(u64{deeper_levels} * plan.n_splitters());
+  space.deeper.words = carve.take<u64>(u64{deeper_levels} * plan.n_splitters());
   return space;
 }
 
@@ -451,19 +588,27 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
                                                      space.rank, lists);
   GS_CUDA_LAUNCHED();
   finish_class(sample, lists, piece_class, limits, stream);
-  read_samples<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, prefix, order, space.words);
+  read_samples<<<sample_blocks, threads, 0, stream>>>(keys, n_samples, prefix, order, space.words,
+                                                      space.next_words);
   GS_CUDA_LAUNCHED();
   if (pieces > 1)
   {
-    rank_samples<<<dim3(sample_blocks, pieces), threads, 0, stream>>>(keys, n_samples, piece, prefix, order,
-                                                                      space.words, space.rank);
+    rank_samples<<<dim3(sample_blocks, pieces), threads, 0, stream>>>(
+        keys, n_samples, piece, prefix, order, space.words, space.next_words, space.rank);
     GS_CUDA_LAUNCHED();
   }
   take_splitters<<<sample_blocks, threads, 0, stream>>>(n_samples, plan.levels, order, space.words,
                                                         space.rank, space.rows, space.root, space.tree);
   GS_CUDA_LAUNCHED();
+  for (u32 level = 0; level < deeper_levels; level++)
+  {
+    prepare_level<<<blocks_for(n_splitters, threads), threads, 0, stream>>>(keys, prefix, space.rows,
+                                                                            space.root, space.deeper, level);
+    GS_CUDA_LAUNCHED();
+  }
   prepare_splitters<<<blocks_for(n_splitters + 1, threads), threads, 0, stream>>>(
-      keys, n_splitters, prefix, space.rows, space.root, space.splitters, space.packed_lcps, segments);
+      keys, n_splitters, prefix, space.rows, space.root, space.deeper, space.splitters, space.packed_lcps,
+      space.starts, segments);
   GS_CUDA_LAUNCHED();
 
   // The attribute is the kernel's, not the launch's: all threads that sort must set it alike.
@@ -479,8 +624,8 @@ void split_rows(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefi
                         blocks_for(n_rows, classify_threads));
 
   classify_rows<<<blocks, classify_threads, bytes, stream>>>(keys, n_rows, prefix, plan.levels, plan.shape,
-                                                             space.tree, space.splitters, space.packed_lcps,
-                                                             segments, words, rows);
+                                                             space.tree, space.splitters, space.deeper,
+                                                             space.packed_lcps, space.starts, words, rows);
   GS_CUDA_LAUNCHED();
 }
 

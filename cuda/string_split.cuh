@@ -22,18 +22,48 @@ struct alignas(16) Splitter
   u64 word_low;
   u64 word_high; // its bytes after those shared with the one above
   u32 lcp_high;
-  u32 run_end; // the first splitter after it with another root word
+  u32 run_end; // the first splitter after its run at the last level
+};
+
+// After the root, so many levels of words.
+constexpr u32 deeper_levels = 2;
+
+// The splitters that agree in all words of the levels before.
+struct alignas(16) Run
+{
+  u32 begin;
+  u32 end;
+  u32 depth; // all of them agree in so many bytes, which the words follow
+  u32 padding;
+};
+
+// What the levels hold for each splitter, level by level.
+struct Deeper
+{
+  u32 n_splitters;
+  Run *runs;
+  u64 *words;
+};
+
+// Where the words of the rows between two splitters begin.
+struct alignas(8) Start
+{
+  u32 depth;
+  u32 lead;
 };
 
 struct SplitWorkspace
 {
   u32 *sample; // rows
   u32 *rank;
-  u64 *words; // root words of the sorted sample
-  u32 *rows;  // of the splitters, in order
-  u64 *root;  // their root words in order
-  u64 *tree;  // and as a search tree
+  u64 *words;      // root words of the sorted sample
+  u64 *next_words; // and the words after these
+  u32 *rows;       // of the splitters, in order
+  u64 *root;       // their root words in order
+  u64 *tree;       // and as a search tree
   Splitter *splitters;
+  Deeper deeper;
+  Start *starts;
   u32 *packed_lcps; // both lcps of a splitter, 16 bits each: most steps need no more
 };
 

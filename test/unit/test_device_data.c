@@ -698,6 +698,43 @@ make_rare_symbols(TestInput *in, TestRandom *rng)
 	}
 }
 
+/*
+ * Keys of parts from small sets, so that many agree for a while, part after part;
+ * some end within a part or, at its end, in NUL bytes.
+ */
+static void
+make_parts(TestInput *in, TestRandom *rng)
+{
+	static const unsigned char lengths[] = {7, 8, 3, 14, 21, 1, 40, 5};
+	unsigned char key[128];
+
+	for (int i = 0; i < 60000; i++)
+	{
+		uint32_t	len = 0;
+
+		for (size_t part = 0; part < sizeof(lengths); part++)
+		{
+			TestRandom	choice = part * 8 + test_below(rng, 1 + test_below(rng, 6));
+
+			random_bytes(&choice, key + len, lengths[part], 'a', 3);
+			len += lengths[part];
+			if (test_below(rng, 9) == 0)
+				break;
+		}
+		switch (test_below(rng, 6))
+		{
+			case 0:
+				len -= test_below(rng, len);
+				break;
+			case 1:
+				memset(key + len, 0, 3);
+				len += test_below(rng, 4);
+				break;
+		}
+		test_input_add(in, key, len, 0);
+	}
+}
+
 const TestGenerator test_generators[] = {
 	{"no records", 65536, make_none},
 	{"one record", 65536, make_one},
@@ -725,6 +762,7 @@ const TestGenerator test_generators[] = {
 	{"every length of NULs", 262144, make_nul_comb},
 	{"long and short keys by turns", 262144, make_long_and_short},
 	{"families of keys", 262144, make_families},
+	{"keys of few parts", 262144, make_parts},
 	{"uneven symbols", 1048576, make_uneven},
 	{"rare symbols", 1048576, make_rare_symbols},
 	{NULL, 0, NULL}
