@@ -13,19 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "host_arrays.h"
 #include "host_jobs.h"
-
-static double
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec / 1e6;
-}
 
 GsStatus
 gs_host_fail(GsError *error, GsStatus status, const char *format,...)
@@ -112,7 +102,7 @@ finish_job(GsHostJob *job)
 	pthread_mutex_lock(&device->lock);
 	job->has_run = true;
 	if (--queue->n_running == 0)
-		queue->ms += now_ms() - queue->running_since;
+		queue->ms += gs_host_now_ms() - queue->running_since;
 	while (queue->first != NULL && queue->first->has_run)
 	{
 		GsHostJob    *ended = queue->first;
@@ -240,7 +230,7 @@ run_job(GsHostTask *task)
 
 	pthread_mutex_lock(&device->lock);
 	if (queue->n_running++ == 0)
-		queue->running_since = now_ms();
+		queue->running_since = gs_host_now_ms();
 	pthread_mutex_unlock(&device->lock);
 
 	if (job->status == GS_PENDING && gs_host_is_cancelled(sort))

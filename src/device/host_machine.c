@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * host_machine.c
- *	  What the machine has for the host device: cores and memory.
+ *	  What the machine has for the host device: cores, memory, a clock.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host_machine.h"
@@ -158,4 +159,13 @@ gs_host_slabs_free(GsHostSlab **slabs)
 		free(slab->memory);
 		free(slab);
 	}
+}
+
+double
+gs_host_now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec / 1e6;
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * host_machine.h
- *	  What the machine has for the host device: cores and memory.
+ *	  What the machine has for the host device: cores, memory, a clock.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +16,9 @@ extern int	gs_host_cores(void);
 
 /* Of `total` bytes, those that can be used without swapping. */
 extern uint64_t gs_host_available_memory(uint64_t total);
+
+/* Milliseconds by a clock that nobody sets. */
+extern double gs_host_now_ms(void);
 
 /*
  * Memory for much data: large pages where the system has them.  Returned by

@@ -46,9 +46,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "device/host_machine.h"
 #include "service/order_private.h"
 
 #define MAX_THREADS		16
@@ -60,15 +60,6 @@
 #define STRETCH_ROWS	16384
 
 GsOrderChecker gs_order_checker;
-
-static double
-now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double) now.tv_sec * 1e3 + (double) now.tv_nsec / 1e6;
-}
 
 void
 gs_order_give_up(GsOrderCheck *check, const char *reason)
@@ -101,7 +92,7 @@ finish(GsOrderCheck *check)
 		check->outcome.verdict = GS_ORDER_PROVEN;
 	else if (check->outcome.verdict != GS_ORDER_DEVICE_LOST)
 		check->outcome.verdict = GS_ORDER_NOT_PROVEN;
-	check->outcome.ms = now_ms() - check->began_ms;
+	check->outcome.ms = gs_host_now_ms() - check->began_ms;
 	if (gs_order_checker.repairing == check)
 		gs_order_checker.repairing = NULL;
 	gs_order_free_blocks(check);
@@ -511,7 +502,7 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 	if (check == NULL)
 		return NULL;
 	gs_order_checker.ops->result(sort, &result);
-	check->began_ms = now_ms();
+	check->began_ms = gs_host_now_ms();
 	check->sort = sort;
 	check->judge.layout = *layout;
 	check->n_rows = result.n_rows;
