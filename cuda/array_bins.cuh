@@ -8,9 +8,11 @@
  * Where the next bin's part begins, it ends.
  *
  * A team that is to sort a bin first adds up the lengths of its parts, so that
- * it knows at which of the bin's places each of them goes on.  Then each thread
- * takes places of the bin, a team's size apart: neighbours read neighbours, but
- * for the ends of parts.
+ * it knows at which of the bin's places each of them goes on, and marks these
+ * places by bits.  Then each thread takes places of the bin, a team's size apart:
+ * neighbours read neighbours, but for the ends of parts.  Counting the bits up to
+ * a place gives its part, so no place waits for another one's, and all loads of a
+ * thread are under way at the same time.
  *
  *-------------------------------------------------------------------------
  */
@@ -107,84 +109,144 @@ __device__ __forceinline__ Bin load_bin(const Bin *bins, u64 i)
           static_cast<u64>(b.y) << 32 | b.x, b.z, b.w};
 }
 
-// A part of a bin in some tile.
-struct alignas(8) Part
+// Which of a bin's places are in which part, for a warp's places in succession.
+struct alignas(8) PartBits
 {
-  u32 end;   // the place of the bin behind it
-  u32 shift; // from the bin's places to the array's, in the tiles
+  u32 begins; // a bit for each place at which a part begins
+  u32 before; // parts that begin before these places
 };
 
-// Loads a bin into the registers of a team.  Of `shared`, which is the team's, there
-// must be as much as parts take.
+// A bin's parts, but for empty ones.
+template <u32 Places>
+struct PartMap
+{
+  PartBits bits[Places / warp_size];
+  u32 shift[max_parts]; // from the bin's places to the array's, in the tiles
+};
+
+// Done by one warp: of 32 tiles at a time, the lengths and the number of parts up to
+// each are summed up together.
+template <typename Code, u32 Places>
+__device__ __forceinline__ void map_parts(PartMap<Places> *map, const u16 *row, u32 tiles, u32 lane)
+{
+  constexpr u32 words = Places / warp_size;
+  constexpr u32 per_lane = words < warp_size ? 1 : words / warp_size;
+  constexpr u32 rounds = max_parts / warp_size;
+
+  u32 begin[rounds] = {};
+  u32 n[rounds] = {};
+  u32 before = 0; // places, and above them parts
+
+#pragma unroll
+  for (u32 j = 0; j < rounds; j++)
+  {
+    u32 tile = j * warp_size + lane;
+
+    if (tile < tiles)
+    {
+      begin[j] = row[tile];
+      n[j] = row[tiles + tile] - begin[j];
+    }
+  }
+#pragma unroll
+  for (u32 j = 0; j < per_lane; j++)
+    if (words >= warp_size || lane < words)
+      map->bits[lane * per_lane + j].begins = 0;
+  __syncwarp();
+#pragma unroll
+  for (u32 j = 0; j < rounds; j++)
+  {
+    if (j * warp_size >= tiles)
+      break;
+
+    u32 mine = n[j] | (n[j] > 0 ? 1u << 16 : 0);
+    u32 end = mine;
+
+#pragma unroll
+    for (u32 d = 1; d < warp_size; d *= 2)
+    {
+      u32 other = __shfl_up_sync(~0u, end, d);
+
+      end += lane >= d ? other : 0;
+    }
+    end += before;
+    before = __shfl_sync(~0u, end, warp_size - 1);
+    if (n[j] > 0)
+    {
+      u32 place = (end - mine) & 0xffff;
+
+      atomicOr(&map->bits[place / warp_size].begins, 1u << place % warp_size);
+      map->shift[(end - mine) >> 16] = (j * warp_size + lane) * Classes<Code>::tile + begin[j] - place;
+    }
+  }
+  __syncwarp();
+
+  u32 sum = 0;
+
+#pragma unroll
+  for (u32 j = 0; j < per_lane; j++)
+    if (words >= warp_size || lane < words)
+      sum += __popc(map->bits[lane * per_lane + j].begins);
+
+  u32 end = sum;
+
+#pragma unroll
+  for (u32 d = 1; d < warp_size; d *= 2)
+  {
+    u32 other = __shfl_up_sync(~0u, end, d);
+
+    end += lane >= d ? other : 0;
+  }
+  end -= sum;
+#pragma unroll
+  for (u32 j = 0; j < per_lane; j++)
+    if (words >= warp_size || lane < words)
+    {
+      PartBits *bits = &map->bits[lane * per_lane + j];
+
+      bits->before = end;
+      end += __popc(bits->begins);
+    }
+}
+
+// Loads a bin into the registers of a team, whose memory `shared` is.
 template <typename Code, int Threads, int R>
 __device__ __forceinline__ void gather_bin(Code (&x)[R], Code *shared, const BinList<Code> &list,
                                            const Bin &bin, u32 t)
 {
   using Sorters = Team<Code, Threads, R>;
-  constexpr u32 per_lane = max_parts / warp_size;
+  using Map = PartMap<Sorters::capacity>;
 
   static_assert(Threads >= warp_size, "team of a bin");
-  static_assert(Sorters::shared_codes * sizeof(Code) >= max_parts * sizeof(Part), "memory of a team");
+  static_assert(Sorters::capacity < 1 << 16, "places of a bin");
+  static_assert(Sorters::shared_codes * sizeof(Code) >= sizeof(Map), "memory of a team");
 
-  Part *parts = reinterpret_cast<Part *>(shared);
+  Map *map = reinterpret_cast<Map *>(shared);
+  int left = Sorters::codes_left(bin.n, t);
+  const Code *codes = list.codes + bin.codes;
 
   Sorters::sync();
   if (t < warp_size)
-  {
-    const u16 *row = list.parts + bin.parts;
-    u32 begin[per_lane];
-    u32 n[per_lane];
-    u32 sum = 0;
-
-#pragma unroll
-    for (u32 j = 0; j < per_lane; j++)
-    {
-      u32 tile = t * per_lane + j;
-
-      begin[j] = tile < bin.tiles ? row[tile] : 0;
-      n[j] = tile < bin.tiles ? row[bin.tiles + tile] - begin[j] : 0;
-      sum += n[j];
-    }
-
-    u32 end = sum;
-
-#pragma unroll
-    for (u32 d = 1; d < warp_size; d *= 2)
-    {
-      u32 before = __shfl_up_sync(~0u, end, d);
-
-      end += t >= d ? before : 0;
-    }
-    end -= sum;
-#pragma unroll
-    for (u32 j = 0; j < per_lane; j++)
-    {
-      u32 tile = t * per_lane + j;
-      u32 shift = tile * Classes<Code>::tile + begin[j] - end;
-
-      end += n[j];
-      parts[tile] = {end, shift};
-    }
-  }
+    map_parts<Code>(map, list.parts + bin.parts, bin.tiles, t);
   Sorters::sync();
+  compute_here(codes);
 
-  const Code *codes = list.codes + bin.codes;
-  u32 p = 0;
-  Part part = parts[0];
-
-#pragma unroll
-  for (u32 r = 0; r < R; r++)
+  auto source_of = [&](u32 place)
   {
-    u32 at = r * Threads + t;
+    PartBits bits = map->bits[place / warp_size];
+    u32 up_to = ~0u >> (warp_size - 1 - place % warp_size);
 
-    x[r] = CodeTraits<Code>::highest();
-    if (at < bin.n)
-    {
-      while (at >= part.end)
-        part = parts[++p];
-      x[r] = codes[at + part.shift];
-    }
-  }
+    return map->shift[bits.before + __popc(bits.begins & up_to) - 1] + place;
+  };
+  u32 last = source_of(bin.n - 1);
+
+  // All of them load something, so that no load waits for another one.
+#pragma unroll
+  for (int r = 0; r < R; r++)
+    x[r] = load_unchanged(codes + min(source_of(r * Threads + t), last));
+#pragma unroll
+  for (int r = 0; r < R; r++)
+    x[r] = r * Threads < left ? x[r] : CodeTraits<Code>::highest();
   Sorters::sync();
 }
 

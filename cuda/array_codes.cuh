@@ -142,7 +142,8 @@ __device__ __forceinline__ u32 encode(u32 x, const CodeMap &map)
 
 __device__ __forceinline__ u32 decode(u32 code, const CodeMap &map)
 {
-  u32 y = (code - static_cast<u32>(map.bias)) * static_cast<u32>(map.sign);
+  u32 sign = static_cast<u32>(map.sign);
+  u32 y = code * sign - static_cast<u32>(map.bias) * sign;
 
   return y ^ (static_cast<u32>(static_cast<int32_t>(y) >> 31) & static_cast<u32>(map.fold));
 }
@@ -173,20 +174,55 @@ __device__ __forceinline__ Wide decode(const Wide &code, const CodeMap &map)
   return encode(code, map);
 }
 
-// The bits of an element, moved to the top.
+// The bits of an element as they lie in memory.
 template <typename Code, typename T>
-__device__ __forceinline__ Code load_bits(const T *array, u32 i)
+__device__ __forceinline__ Code load_raw(const T *array, u32 i)
 {
-  return static_cast<Code>(array[i]) << 8 * (sizeof(Code) - sizeof(T));
+  return static_cast<Code>(array[i]);
 }
 
 // Arrays begin at multiples of 8, which is not enough to load 16 bytes at once.
 template <>
-__device__ __forceinline__ Wide load_bits<Wide, Wide>(const Wide *array, u32 i)
+__device__ __forceinline__ Wide load_raw<Wide, Wide>(const Wide *array, u32 i)
 {
   const u64 *words = reinterpret_cast<const u64 *>(array) + 2 * u64{i};
 
-  return {swap_bytes(words[0]), swap_bytes(words[1])};
+  return {words[0], words[1]};
+}
+
+// These bits moved to the top, or in the order of numbers.
+template <typename T, typename Code>
+__device__ __forceinline__ Code arrange(Code raw)
+{
+  return raw << 8 * (sizeof(Code) - sizeof(T));
+}
+
+template <>
+__device__ __forceinline__ Wide arrange<Wide, Wide>(Wide raw)
+{
+  return {swap_bytes(raw.high), swap_bytes(raw.low)};
+}
+
+template <typename Code, typename T>
+__device__ __forceinline__ Code load_bits(const T *array, u32 i)
+{
+  return arrange<T>(load_raw<Code>(array, i));
+}
+
+// The same back.
+template <typename Code, typename T>
+__device__ __forceinline__ void store_bits(T *array, u32 i, const Code &x)
+{
+  array[i] = static_cast<T>(x >> 8 * (sizeof(Code) - sizeof(T)));
+}
+
+template <>
+__device__ __forceinline__ void store_bits<Wide, Wide>(Wide *array, u32 i, const Wide &x)
+{
+  u64 *words = reinterpret_cast<u64 *>(array) + 2 * u64{i};
+
+  words[0] = swap_bytes(x.high);
+  words[1] = swap_bytes(x.low);
 }
 
 // Element i of an array as a code.
@@ -205,30 +241,64 @@ __device__ __forceinline__ void load_code(const char *array, u32 i, const CodeMa
   *code = encode(load_bits<Code>(reinterpret_cast<const Code *>(array), i), map);
 }
 
+// A code that no thread of the kernel writes.
+template <typename Code>
+__device__ __forceinline__ Code load_unchanged(const Code *code)
+{
+  return __ldg(code);
+}
+
+template <>
+__device__ __forceinline__ Wide load_unchanged<Wide>(const Wide *code)
+{
+  return {__ldg(&code->high), __ldg(&code->low)};
+}
+
 __device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, u32 code)
 {
   u32 x = decode(code, map);
 
   if (map.bytes == 4)
-    reinterpret_cast<u32 *>(array)[i] = x;
+    store_bits(reinterpret_cast<u32 *>(array), i, x);
   else if (map.bytes == 2)
-    reinterpret_cast<u16 *>(array)[i] = static_cast<u16>(x >> 16);
+    store_bits(reinterpret_cast<u16 *>(array), i, x);
   else
-    reinterpret_cast<u8 *>(array)[i] = static_cast<u8>(x >> 24);
+    store_bits(reinterpret_cast<u8 *>(array), i, x);
 }
 
-__device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, u64 code)
+template <typename Code>
+__device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, const Code &code)
 {
-  reinterpret_cast<u64 *>(array)[i] = decode(code, map);
+  store_bits(reinterpret_cast<Code *>(array), i, decode(code, map));
 }
 
-__device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, Wide code)
+// To have something computed where this stands, and not in a branch in which alone
+// it is needed: so short a branch then becomes a conditional instruction.
+__device__ __forceinline__ void compute_here(u32 &x)
 {
-  u64 *words = reinterpret_cast<u64 *>(array) + 2 * u64{i};
-  Wide x = decode(code, map);
+  asm volatile("" : "+r"(x));
+}
 
-  words[0] = swap_bytes(x.high);
-  words[1] = swap_bytes(x.low);
+__device__ __forceinline__ void compute_here(int &x)
+{
+  asm volatile("" : "+r"(x));
+}
+
+__device__ __forceinline__ void compute_here(u64 &x)
+{
+  asm volatile("" : "+l"(x));
+}
+
+template <typename T>
+__device__ __forceinline__ void compute_here(const T *&x)
+{
+  asm volatile("" : "+l"(x));
+}
+
+__device__ __forceinline__ void compute_here(Wide &x)
+{
+  compute_here(x.high);
+  compute_here(x.low);
 }
 
 __device__ __forceinline__ u32 shuffle_xor(u32 x, u32 mask)

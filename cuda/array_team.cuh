@@ -41,8 +41,13 @@
  *
  * Global memory is read and written with a stride of the team's size; the order
  * in which a network gets its input does not matter, and the output is turned
- * around in shared memory.  Rows of it are swizzled or padded so that the threads
- * of a warp use different banks.
+ * around in shared memory.  There a code is left free after as many as there are
+ * banks, so that the threads of a warp use different banks both ways, and where a
+ * register's code lies is known to the compiler but for a number of the thread.
+ *
+ * What is beyond the end of an array is the highest code.  Where it must not count,
+ * only the one instruction that matters is conditional: a branch around each of R
+ * pieces of work takes longer than the work.
  *
  *-------------------------------------------------------------------------
  */
@@ -70,7 +75,18 @@ struct Team
   static constexpr u32 group = Threads < warp_size ? warp_size : Threads;
   static constexpr u32 row = turns ? R + 1 : R;
   static constexpr u32 warps = group / warp_size;
-  static constexpr u32 shared_codes = group * row + (warps > 1 ? 2 * warps : 0);
+  static constexpr u32 banks = 128 / sizeof(Code);
+  static constexpr u32 padded_codes = group * R + group * R / banks;
+  static constexpr u32 shared_codes = padded_codes + (warps > 1 ? 2 * warps : 0);
+
+  static_assert(banks % R == 0, "a thread's codes are in one row of banks");
+  static_assert(group * row <= padded_codes, "memory of a team");
+
+  // Register r of thread t of the team holds one of n codes if r * threads < left.
+  static __device__ __forceinline__ int codes_left(u32 n, u32 t)
+  {
+    return static_cast<int>(n) - static_cast<int>(t);
+  }
 
   static __device__ __forceinline__ void sync()
   {
@@ -249,12 +265,16 @@ struct Team
     }
   }
 
-  // Where the code of a rank lies in shared memory while codes are handed out.
+  // Where the code of a rank of the group lies in shared memory.
   static __device__ __forceinline__ u32 place(u32 rank)
   {
-    constexpr u32 banks = 128 / sizeof(Code);
+    return rank + rank / banks;
+  }
 
-    return rank ^ (rank / banks % banks);
+  // Of rank t * R: those of the following registers are the next ones.
+  static __device__ __forceinline__ Code *own_places(Code *shared, u32 t)
+  {
+    return shared + place(t * R);
   }
 
   // One number of all of the group's, where x is one of all of a warp's; through the
@@ -264,7 +284,7 @@ struct Team
   {
     if constexpr (warps > 1)
     {
-      T *all = reinterpret_cast<T *>(shared + group * row);
+      T *all = reinterpret_cast<T *>(shared + padded_codes);
 
       sync();
       if (t % warp_size == 0)
@@ -300,7 +320,7 @@ struct Team
 
       if constexpr (warps > 1)
       {
-        Code *firsts = shared + group * row;
+        Code *firsts = shared + padded_codes;
         Code *lasts = firsts + warps;
         u32 warp = t / warp_size;
 
@@ -323,8 +343,7 @@ struct Team
   }
 
   // Sorts as sort() does, if the codes are spread well enough over their range, else
-  // leaves them as they are.  There are n of them: register r of thread t has one if
-  // r * threads + t is less.
+  // leaves them as they are.  There are n of them, as codes_left() says.
   static __device__ __forceinline__ bool spread(Code (&x)[R], Code *shared, u32 n, u32 t)
   {
     constexpr u32 most = 24; // codes of a piece
@@ -332,20 +351,21 @@ struct Team
     constexpr u32 lanes = Threads < warp_size ? Threads : warp_size;
     using Head = decltype(head(x[0]));
 
-    static_assert(group * stride * sizeof(u32) <= group * row * sizeof(Code), "counts of a team");
+    static_assert(group * stride * sizeof(u32) <= padded_codes * sizeof(Code), "counts of a team");
 
     u32 own = t % threads;
     u32 *counts = reinterpret_cast<u32 *>(shared) + (t - own) * stride;
+    int left = codes_left(n, own);
     Head lowest = ~Head{0};
     Head highest = 0;
 
+    compute_here(left); // here and below, as comparing again takes less than what was kept
 #pragma unroll
-    for (u32 r = 0; r < R; r++)
-      if (r * threads + own < n)
-      {
-        lowest = min(lowest, head(x[r]));
-        highest = max(highest, head(x[r]));
-      }
+    for (int r = 0; r < R; r++)
+    {
+      lowest = min(lowest, head(x[r]));
+      highest = max(highest, r * Threads < left ? head(x[r]) : 0);
+    }
 #pragma unroll
     for (u32 d = 1; d < lanes; d *= 2)
     {
@@ -360,16 +380,8 @@ struct Team
     Head range = n == 0 ? 1 : (highest - lowest) | 1;
     u32 shift = sizeof(Head) == 8 ? __clzll(static_cast<long long>(range)) : __clz(static_cast<int>(range));
     float top = static_cast<float>(static_cast<u32>(range << shift >> (sizeof(Head) - 4) * 8));
-    u32 factor = static_cast<u32>(static_cast<float>(capacity) * (4294967296.0f * 0.999999f) / top);
+    u32 factor = static_cast<u32>(__fdividef(static_cast<float>(capacity) * (4294967296.0f * 0.999999f), top));
 
-    // Where are the counts of a code's piece?
-    auto piece_of = [&](const Code &code)
-    {
-      Head above = (head(code) - lowest) << shift;
-      u32 piece = __umulhi(static_cast<u32>(above >> (sizeof(Head) - 4) * 8), factor);
-
-      return counts + piece + piece / R;
-    };
     u32 *mine = counts + own * stride;
 
     sync();
@@ -377,10 +389,24 @@ struct Team
     for (u32 r = 0; r < R; r++)
       mine[r] = 0;
     sync();
+    // Where a code's piece has its count, two in each; then where the code goes.  What
+    // is beyond the end is counted behind the thread's pieces.
+    u32 places[R / 2];
+
+    compute_here(left);
 #pragma unroll
-    for (u32 r = 0; r < R; r++)
-      if (r * threads + own < n)
-        atomicAdd(piece_of(x[r]), 1);
+    for (int r = 0; r < R; r++)
+    {
+      Head above = (head(x[r]) - lowest) << shift;
+      u32 piece = __umulhi(static_cast<u32>(above >> (sizeof(Head) - 4) * 8), factor);
+      u32 at = r * Threads < left ? piece + piece / R : own * stride + R;
+
+      atomicAdd(&counts[at], 1);
+      places[r / 2] = r % 2 == 0 ? at : places[r / 2] | at << 16;
+    }
+#pragma unroll
+    for (int i = 0; i < R / 2; i++)
+      compute_here(places[i]); // or each would be kept in two registers
     sync();
 
     u32 sum = 0;
@@ -412,7 +438,7 @@ struct Team
     }
     if constexpr (warps > 1)
     {
-      u32 *sums = reinterpret_cast<u32 *>(shared + group * row);
+      u32 *sums = reinterpret_cast<u32 *>(shared + padded_codes);
 
       sync();
       if (t % warp_size == warp_size - 1)
@@ -431,80 +457,128 @@ struct Team
       mine[r] = before;
       before += count;
     }
+    mine[R] = n + own * (R - n / threads) - min(own, n % threads);
     sync();
 
-    u32 places[R / 2]; // two in each
-
 #pragma unroll
-    for (u32 r = 0; r < R; r++)
+    for (int i = 0; i < R / 2; i++)
     {
-      u32 at = r * threads + own < n ? atomicAdd(piece_of(x[r]), 1) : 0;
+      u32 first = atomicAdd(&counts[places[i] & 0xffff], 1);
+      u32 second = atomicAdd(&counts[places[i] >> 16], 1);
 
-      places[r / 2] = r % 2 == 0 ? at : places[r / 2] | at << 16;
+      places[i] = first | second << 16;
     }
     sync();
 
-    u32 first = t / threads * capacity;
+    Code *team = shared + place(t / threads * capacity);
 
 #pragma unroll
-    for (u32 r = 0; r < R; r++)
-      if (r * threads + own < n)
-        shared[place(first + (r % 2 == 0 ? places[r / 2] & 0xffff : places[r / 2] >> 16))] = x[r];
+    for (int r = 0; r < R; r++)
+      team[place(r % 2 == 0 ? places[r / 2] & 0xffff : places[r / 2] >> 16)] = x[r];
     sync();
+
+    const Code *sorted = own_places(shared, t);
+
 #pragma unroll
-    for (u32 r = 0; r < R; r++)
-      x[r] = own * R + r < n ? shared[place(first + own * R + r)] : CodeTraits<Code>::highest();
+    for (int r = 0; r < R; r++)
+      x[r] = sorted[r];
     if (fullest > 1)
       settle(x, shared, t, fullest);
     return true;
   }
 
-  // Loads the array of the team; t is the number of the thread in the group.
+  // What is loaded is left alone until all loads are under way.
   template <typename T>
-  static __device__ __forceinline__ void load_as(Code (&x)[R], const char *array, u32 n, u32 t)
+  static __device__ __forceinline__ void load_as(Code (&x)[R], const char *array, int left, const Code &none,
+                                                 u32 t)
   {
+    constexpr bool arranged = sizeof(T) == sizeof(Code) && sizeof(T) <= 8;
+    const T *from = reinterpret_cast<const T *>(array) + t;
+
 #pragma unroll
     for (int r = 0; r < R; r++)
-      if (r * threads + t < n)
-        x[r] = load_bits<Code>(reinterpret_cast<const T *>(array), r * threads + t);
+    {
+      x[r] = none;
+      if (r * Threads < left)
+        x[r] = load_raw<Code>(from, r * Threads);
+    }
+    if constexpr (!arranged)
+    {
+      compute_here(left);
+#pragma unroll
+      for (int r = 0; r < R; r++)
+        x[r] = r * Threads < left ? arrange<T>(x[r]) : none;
+    }
   }
 
+  // Loads the array of the team; t is the number of the thread in the group.
   static __device__ __forceinline__ void load(Code (&x)[R], const char *array, u32 n, const CodeMap &map,
                                               u32 t)
   {
+    const Code none = decode(CodeTraits<Code>::highest(), map);
+
     t %= threads;
+
+    int left = codes_left(n, t);
+
     if constexpr (sizeof(Code) > 4)
-      load_as<Code>(x, array, n, t);
+      load_as<Code>(x, array, left, none, t);
     else if (map.bytes == 4)
-      load_as<u32>(x, array, n, t);
+      load_as<u32>(x, array, left, none, t);
     else if (map.bytes == 2)
-      load_as<u16>(x, array, n, t);
+      load_as<u16>(x, array, left, none, t);
     else
-      load_as<u8>(x, array, n, t);
+      load_as<u8>(x, array, left, none, t);
 #pragma unroll
     for (int r = 0; r < R; r++)
-      x[r] = r * threads + t < n ? encode(x[r], map) : CodeTraits<Code>::highest();
+      x[r] = encode(x[r], map);
+  }
+
+  template <typename T>
+  static __device__ __forceinline__ void store_as(const Code *sorted, char *array, int left,
+                                                  const CodeMap &map, u32 t)
+  {
+    T *to = reinterpret_cast<T *>(array) + t;
+
+#pragma unroll
+    for (int r = 0; r < R; r++)
+    {
+      Code x = decode(sorted[place(r * threads)], map);
+
+      compute_here(x);
+      if (r * Threads < left)
+        store_bits(to, r * Threads, x);
+    }
   }
 
   static __device__ __forceinline__ void store(Code (&x)[R], Code *shared, char *array, u32 n,
                                                const CodeMap &map, u32 t)
   {
+    Code *own = own_places(shared, t);
+    const Code *sorted = shared + place(t / threads * capacity);
+
     sync();
 #pragma unroll
     for (int r = 0; r < R; r++)
-      shared[place(t * R + r)] = x[r];
+      own[r] = x[r];
     sync();
+    t %= threads;
 
-    u32 first = t / threads * capacity;
+    int left = codes_left(n, t);
 
-#pragma unroll
-    for (int r = 0; r < R; r++)
-    {
-      u32 i = r * threads + t % threads;
+    compute_here(left);
 
-      if (i < n)
-        store_code(array, i, map, shared[place(first + i)]);
-    }
+    // Ranks of the registers are a multiple of the banks apart, or in the same row.
+    static_assert(threads % banks == 0 || banks % threads == 0, "places of a team");
+    sorted += place(t);
+    if constexpr (sizeof(Code) > 4)
+      store_as<Code>(sorted, array, left, map, t);
+    else if (map.bytes == 4)
+      store_as<u32>(sorted, array, left, map, t);
+    else if (map.bytes == 2)
+      store_as<u16>(sorted, array, left, map, t);
+    else
+      store_as<u8>(sorted, array, left, map, t);
   }
 };
 
