@@ -198,6 +198,7 @@ struct BinPlaces
 {
   static constexpr u32 banks = 128 / sizeof(Code);
   static constexpr u32 all = Classes<Code>::max_bins + Classes<Code>::max_bins / banks;
+  static constexpr u32 none = all; // and the following ones: of each lane's codes beyond the end
 
   static __device__ __forceinline__ u32 place(u32 bin)
   {
@@ -213,7 +214,7 @@ struct BinPlaces
 // its place.  Where many lanes of a warp have the same bin, one of them counts for
 // all: data may be sorted already, or equal.
 template <int R>
-__device__ __forceinline__ void rank_in_bins(u32 (&places)[R], u32 n, u32 *counts)
+__device__ __forceinline__ void rank_in_bins(u32 (&places)[R], u32 *counts)
 {
   constexpr u32 crowd = 8;
   u32 lane = threadIdx.x % warp_size;
@@ -224,12 +225,11 @@ __device__ __forceinline__ void rank_in_bins(u32 (&places)[R], u32 n, u32 *count
 #pragma unroll
     for (u32 r = 0; r < R; r++)
     {
-      bool there = r * split_threads + threadIdx.x < n;
-      u32 peers = __match_any_sync(~0u, there ? places[r] : ~0u);
+      u32 peers = __match_any_sync(~0u, places[r]);
       u32 leader = __ffs(peers) - 1;
       u32 before = 0;
 
-      if (there && lane == leader)
+      if (lane == leader)
         before = atomicAdd(&counts[places[r]], __popc(peers));
       before = __shfl_sync(~0u, before, leader) + __popc(peers & ((1u << lane) - 1));
       places[r] |= before << 16;
@@ -239,9 +239,11 @@ __device__ __forceinline__ void rank_in_bins(u32 (&places)[R], u32 n, u32 *count
   {
 #pragma unroll
     for (u32 r = 0; r < R; r++)
-      if (r * split_threads + threadIdx.x < n)
-        places[r] |= atomicAdd(&counts[places[r]], 1) << 16;
+      places[r] |= atomicAdd(&counts[places[r]], 1) << 16;
   }
+#pragma unroll
+  for (u32 r = 0; r < R; r++)
+    compute_here(places[r]); // or both would be kept for longer
 }
 
 template <typename Code>
@@ -256,9 +258,11 @@ __global__ void __launch_bounds__(split_threads, 2)
   using Scan = cub::BlockScan<u32, split_threads>;
 
   __shared__ typename Scan::TempStorage temp;
-  alignas(16) __shared__ Code codes[tile];
+  alignas(16) __shared__ Code codes[tile + 1]; // the last one of those beyond the end
   __shared__ Code splitters[Places::all]; // in order, the first one at the place of 1
-  __shared__ u32 counts[Places::all];     // of a bin in the tile; then where it begins
+
+  // Of a bin in the tile; then where it begins.
+  __shared__ u32 counts[Places::all + warp_size];
 
   u32 i = memory.array_of[blockIdx.x];
   LongArray array = memory.arrays[i];
@@ -268,6 +272,7 @@ __global__ void __launch_bounds__(split_threads, 2)
   u32 n_bins = bins_of<Code>(span.length);
   u32 n_tiles = tiles_of<Code>(span.length);
   u32 levels = ceil_log2(n_bins);
+  int left = static_cast<int>(n) - static_cast<int>(threadIdx.x);
   Code code[per_thread];
   u32 places[per_thread] = {};
 
@@ -304,7 +309,11 @@ __global__ void __launch_bounds__(split_threads, 2)
         places[r] = Places::place(bin - 1);
     }
   }
-  rank_in_bins(places, n, counts);
+  compute_here(left);
+#pragma unroll
+  for (int r = 0; r < per_thread; r++)
+    places[r] = r * static_cast<int>(split_threads) < left ? places[r] : Places::none + threadIdx.x % warp_size;
+  rank_in_bins(places, counts);
   __syncthreads();
 
   u32 bin_counts[bins_per_thread];
@@ -322,13 +331,14 @@ __global__ void __launch_bounds__(split_threads, 2)
     if (b < n_bins)
       memory.parts[array.parts + u64{b} * n_tiles + t] = static_cast<u16>(bin_counts[j]);
   }
+  if (threadIdx.x < warp_size)
+    counts[Places::none + threadIdx.x] = tile;
   if (threadIdx.x == 0)
     memory.parts[array.parts + u64{n_bins} * n_tiles + t] = static_cast<u16>(n);
   __syncthreads();
 #pragma unroll
-  for (u32 r = 0; r < per_thread; r++)
-    if (r * split_threads + threadIdx.x < n)
-      codes[counts[places[r] & 0xffff] + (places[r] >> 16)] = code[r];
+  for (int r = 0; r < per_thread; r++)
+    codes[min(counts[places[r] & 0xffff] + (places[r] >> 16), tile)] = code[r];
   __syncthreads();
 
   // In pieces of 16 bytes, the last of which may end in anything.
