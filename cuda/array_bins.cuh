@@ -358,13 +358,11 @@ void launch_bins(const BinList<Code> &list, u64 max_entries, const CodeMap &map,
 }
 
 template <typename Code>
-void sort_long(const ClassList &list, const CodeMap &map, const ArrayCensus &census,
-               const SplitMemory<Code> &memory, cudaStream_t stream)
+void split_long(const ClassList &list, const CodeMap &map, const ArrayCensus &census,
+                const SplitMemory<Code> &memory, cudaStream_t stream)
 {
   u32 n = static_cast<u32>(list.n);
   u32 tiles = static_cast<u32>(census.tiles);
-  u32 blocks = static_cast<u32>(std::min<u64>(census.bins, most_bin_blocks));
-  BinList<Code> bins[n_bin_lists];
 
   if (list.n > INT32_MAX || census.tiles > INT32_MAX || census.bins > INT32_MAX)
     fail(GS_NO_MEMORY, "there are too many long arrays");
@@ -375,6 +373,16 @@ void sort_long(const ClassList &list, const CodeMap &map, const ArrayCensus &cen
   GS_CUDA_LAUNCHED();
   place_bins<Code><<<n, place_threads, 0, stream>>>(list, map, memory, census.bins);
   GS_CUDA_LAUNCHED();
+}
+
+// After split_long(), to which the streams must have been joined.
+template <typename Code>
+void sort_split(const ClassList &list, const CodeMap &map, const ArrayCensus &census,
+                const SplitMemory<Code> &memory, const Fork &fork)
+{
+  u32 blocks = static_cast<u32>(std::min<u64>(census.bins, most_bin_blocks));
+  BinList<Code> bins[n_bin_lists];
+
   for (u32 c = 0; c < n_bin_lists; c++)
     bins[c] = {memory.bins + c * census.bins,
                &memory.counts->bins[c],
@@ -382,13 +390,13 @@ void sort_long(const ClassList &list, const CodeMap &map, const ArrayCensus &cen
                memory.codes,
                memory.splitters,
                list.data};
-  launch_bins<Code, warp_size>(bins[0], census.bins, map, stream);
-  launch_bins<Code, 2 * warp_size>(bins[1], census.bins, map, stream);
-  launch_bins<Code, 4 * warp_size>(bins[2], census.bins, map, stream);
-  launch_bins<Code, 8 * warp_size>(bins[3], census.bins, map, stream);
-  fill_bins<Code><<<blocks, bin_threads, 0, stream>>>(bins[equal_bins], map);
+  launch_bins<Code, warp_size>(bins[0], census.bins, map, fork.lane(0));
+  launch_bins<Code, 2 * warp_size>(bins[1], census.bins, map, fork.lane(1));
+  launch_bins<Code, 4 * warp_size>(bins[2], census.bins, map, fork.lane(2));
+  launch_bins<Code, 8 * warp_size>(bins[3], census.bins, map, fork.lane(1));
+  fill_bins<Code><<<blocks, bin_threads, 0, fork.lane(2)>>>(bins[equal_bins], map);
   GS_CUDA_LAUNCHED();
-  sort_large_bins<Code><<<blocks, bin_threads, 0, stream>>>(bins[large_bins], map);
+  sort_large_bins<Code><<<blocks, bin_threads, 0, fork.lane(1)>>>(bins[large_bins], map);
   GS_CUDA_LAUNCHED();
 }
 

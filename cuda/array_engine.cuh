@@ -22,7 +22,7 @@ bool array_engine_fits(GsEngine engine, GsElem elem, const ArrayCensus &census);
 // As sort_arrays_workspace() and sort_arrays().
 u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &census);
 void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
-                      cudaStream_t stream);
+                      SideStreams &side, cudaStream_t stream);
 
 } // namespace gpusort
 

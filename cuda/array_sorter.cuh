@@ -20,7 +20,8 @@ template <typename Code>
 struct ArraySorter
 {
   static u64 workspace(const ArrayCensus &census);
-  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
+  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
+                   cudaStream_t stream);
 };
 
 } // namespace gpusort

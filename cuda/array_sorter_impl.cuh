@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * array_sorter_impl.cuh
- *	  From spans of arrays to lists of their classes, and one class after the
- *	  other.
+ *	  From spans of arrays to lists of their classes, and all classes, those
+ *	  of different lengths side by side.
  *
  * Where all arrays are of one class, the spans are its list.  Else they are
  * copied into lists one behind the other; within a class their order is that in
@@ -268,8 +268,11 @@ u64 ArraySorter<Code>::workspace(const ArrayCensus &census)
 
 template <typename Code>
 void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, void *workspace,
-                             cudaStream_t stream)
+                             SideStreams &side, cudaStream_t stream)
 {
+  constexpr u32 first_long = Classes<Code>::first_long;
+  constexpr u32 huge = Classes<Code>::huge;
+
   ArrayMemory<Code> memory(workspace, census);
   CodeMap map = code_map(job.elem, job.descending);
   ListStarts starts = {};
@@ -297,19 +300,33 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
         <<<static_cast<u32>(blocks), list_threads, 0, stream>>>(job, map, memory.ends, memory.lists);
     GS_CUDA_LAUNCHED();
   }
-  for (u32 c = first_class; c <= Classes<Code>::huge; c++)
-  {
-    ClassList list = {lists + starts.start[c], census.n[c], job.data};
 
-    if (list.n == 0)
-      continue;
-    if (c < Classes<Code>::first_long)
-      sort_class<Code>(c, list, map, stream);
-    else if (c == Classes<Code>::first_long)
-      sort_long<Code>(list, map, census, memory.split, stream);
-    else
-      sort_huge<Code>(list, map, memory.huge, stream);
+  auto list_of = [&](u32 c) { return ClassList{lists + starts.start[c], census.n[c], job.data}; };
+
+  if (one_class(census) && census.n[first_long] == 0 && census.n[huge] == 0)
+  {
+    for (u32 c = first_class; c < first_long; c++)
+      if (census.n[c] > 0)
+        sort_class<Code>(c, list_of(c), map, stream);
+    return;
   }
+
+  // Long arrays go through several kernels, beside which the others are sorted.
+  Fork fork(side, stream);
+
+  if (census.n[first_long] > 0)
+    split_long<Code>(list_of(first_long), map, census, memory.split, stream);
+  for (u32 c = first_class; c < first_long; c++)
+    if (census.n[c] > 0)
+      sort_class<Code>(c, list_of(c), map, fork.lane(1 + c % SideStreams::count));
+  if (census.n[first_long] > 0)
+  {
+    fork.follow();
+    sort_split<Code>(list_of(first_long), map, census, memory.split, fork);
+  }
+  if (census.n[huge] > 0)
+    sort_huge<Code>(list_of(huge), map, memory.huge, fork.lane(1));
+  fork.join();
 }
 
 } // namespace gpusort

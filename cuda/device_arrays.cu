@@ -7,7 +7,8 @@
  * is copied back.  All of that is queued at once, on a stream of the slot that
  * the chunk has been given, so chunks in different slots overlap: one is copied
  * in while another is sorted and a third one copied out.  They end in the order
- * in which they were given.
+ * in which they were given.  The streams beside those, for arrays of different
+ * lengths, are shared.
  *
  * The records are read twice: on the host, which checks them and takes the
  * census that tells the memory and the kernels needed, and on the device, where
@@ -92,7 +93,7 @@ struct ChunkMemory
   }
 };
 
-void start_arrays(ArraySlot *slot)
+void start_arrays(ArraySlot *slot, SideStreams &side)
 {
   const Request &request = slot->request;
   GsDeviceSort *sort = request.sort;
@@ -134,7 +135,7 @@ void start_arrays(ArraySlot *slot)
         memory.records, request.n_records, gs_elem_bytes(spec.elem), memory.spans);
     GS_CUDA_LAUNCHED();
     run_array_engine(slot->engine, {memory.data, memory.spans, request.n_records, spec.elem, spec.descending},
-                     census, memory.workspace, stream);
+                     census, memory.workspace, side, stream);
     slot->sorted.record(stream);
     GS_CUDA_TRY(cudaMemcpyAsync(chunk, memory.data, census.end, cudaMemcpyDeviceToHost, stream));
   }
@@ -211,7 +212,7 @@ void run_array_lane(GsDevice *device, ArrayLane *lane)
 
     while (count < ArrayLane::max_slots && lane->queue.try_pop(&slot->request))
     {
-      slot->failed = !guarded(&slot->failure, [&] { start_arrays(slot); });
+      slot->failed = !guarded(&slot->failure, [&] { start_arrays(slot, lane->side); });
       if (count++ == 0)
         sleep_after = clock::now() + std::chrono::microseconds(100);
       slot = &lane->slots[(first + count) % ArrayLane::max_slots];

@@ -159,6 +159,7 @@ struct ArrayLane
   static constexpr size_t max_slots = 8;
 
   RequestQueue queue;
+  SideStreams side; // of all slots
   ArraySlot slots[max_slots];
 };
 

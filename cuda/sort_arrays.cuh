@@ -5,7 +5,8 @@
  *
  * First a census of the arrays is taken, by whoever has them, on the host or on
  * the device; from it follow the workspace and the launches.  Then all of them
- * are sorted in the order of a stream, without waiting for it.
+ * are sorted in the order of a stream, without waiting for it; what may run side
+ * by side is also given to the streams beside it.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +14,7 @@
 #define GS_SORT_ARRAYS_CUH
 
 #include "array_codes.cuh"
+#include "sort_context.cuh"
 
 namespace gpusort
 {
@@ -59,7 +61,8 @@ u64 census_workspace();
 u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census);
 
 // Waits for the stream only where there are huge arrays.
-void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
+void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
+                 cudaStream_t stream);
 
 } // namespace gpusort
 

@@ -54,7 +54,7 @@ struct SideStreams
   Milestone milestones[count];
 };
 
-// While it lives, the side streams go on from where the stream was.  However the
+// While it lives, the side streams go on from where the stream is.  However the
 // scope is left, all that they got comes before what the stream gets next, such
 // as the freeing of memory that they use.
 class Fork
@@ -62,9 +62,7 @@ class Fork
 public:
   Fork(SideStreams &side, cudaStream_t stream) : side(side), stream(stream)
   {
-    GS_CUDA_TRY(cudaEventRecord(side.milestones[0], stream));
-    for (Stream &beside : side.streams)
-      GS_CUDA_TRY(cudaStreamWaitEvent(beside, side.milestones[0], 0));
+    follow();
   }
   ~Fork()
   {
@@ -80,6 +78,14 @@ public:
   }
   Fork(const Fork &) = delete;
   Fork &operator=(const Fork &) = delete;
+
+  // What the side streams get next comes after all that the stream has got.
+  void follow()
+  {
+    GS_CUDA_TRY(cudaEventRecord(side.milestones[0], stream));
+    for (Stream &beside : side.streams)
+      GS_CUDA_TRY(cudaStreamWaitEvent(beside, side.milestones[0], 0));
+  }
 
   // One of all streams, by turns.
   cudaStream_t lane(u32 turn) const

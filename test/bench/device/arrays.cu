@@ -197,7 +197,7 @@ private:
                    [&](cudaStream_t stream)
                    {
                      take_census(job, &census, counts.get(), stream);
-                     run_array_engine(engine, job, census, workspace.get(), stream);
+                     run_array_engine(engine, job, census, workspace.get(), side, stream);
                    }),
                data.get());
   }
@@ -252,6 +252,7 @@ private:
   const u64 n_arrays;
   const u64 n;
   Stream stream;
+  SideStreams side;
   Device<T> original;
   Device<T> data;
   Device<u64> offsets;
