@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(split_threads, 2)
 
   __shared__ typename Scan::TempStorage temp;
   alignas(16) __shared__ Code codes[tile + 1]; // the last one of those beyond the end
-  __shared__ Code splitters[Places::all]; // in order, the first one at the place of 1
+  __shared__ Code splitters[Places::all];      // in order, the first one at the place of 1
 
   // Of a bin in the tile; then where it begins.
   __shared__ u32 counts[Places::all + warp_size];
@@ -312,7 +312,8 @@ __global__ void __launch_bounds__(split_threads, 2)
   compute_here(left);
 #pragma unroll
   for (int r = 0; r < per_thread; r++)
-    places[r] = r * static_cast<int>(split_threads) < left ? places[r] : Places::none + threadIdx.x % warp_size;
+    places[r] =
+        r * static_cast<int>(split_threads) < left ? places[r] : Places::none + threadIdx.x % warp_size;
   rank_in_bins(places, counts);
   __syncthreads();
 

@@ -380,7 +380,8 @@ struct Team
     Head range = n == 0 ? 1 : (highest - lowest) | 1;
     u32 shift = sizeof(Head) == 8 ? __clzll(static_cast<long long>(range)) : __clz(static_cast<int>(range));
     float top = static_cast<float>(static_cast<u32>(range << shift >> (sizeof(Head) - 4) * 8));
-    u32 factor = static_cast<u32>(__fdividef(static_cast<float>(capacity) * (4294967296.0f * 0.999999f), top));
+    u32 factor =
+        static_cast<u32>(__fdividef(static_cast<float>(capacity) * (4294967296.0f * 0.999999f), top));
 
     u32 *mine = counts + own * stride;
 
