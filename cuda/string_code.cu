@@ -43,6 +43,8 @@
  */
 #include "string_code.cuh"
 
+#include <algorithm>
+
 namespace gpusort
 {
 
@@ -56,7 +58,8 @@ constexpr u32 code_bits = 64 - count_bits;
 constexpr u32 part_bits = 16;
 constexpr u64 least_range = u64{1} << part_bits; // that can be cut
 constexpr u32 max_words = 512;
-constexpr u32 rows_each = 16;
+constexpr u32 most_rows_each = 16;
+constexpr u32 usual_threads = 1 << 18; // of a large device
 static_assert(n_symbols < 1u << part_bits);
 static_assert(threads == n_symbols - 1);
 static_assert(sizeof(CodeCounts) % sizeof(u32) == 0 && sizeof(CodeModel) % sizeof(u32) == 0);
@@ -311,11 +314,11 @@ __global__ void __launch_bounds__(threads)
     *space.model = model;
 }
 
-// A warp codes rows_each * 32 rows.  Keys take unequal numbers of steps: a thread
+// A warp codes so many rows for each of its threads.  Keys take unequal numbers of steps: a thread
 // that is done with one takes the warp's next.
 __global__ void __launch_bounds__(threads)
-    code_rows(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeModel *learned, Segments segments,
-              u64 *words, u32 *rows)
+    code_rows(const KeyRef *keys, u32 n_rows, u32 prefix, u32 rows_each, const CodeModel *learned,
+              Segments segments, u64 *words, u32 *rows)
 {
   __shared__ CodeModel model;
   const u32 *from = reinterpret_cast<const u32 *>(learned);
@@ -384,8 +387,10 @@ void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &spa
 void code_words(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeModel *model, const Segments &segments,
                 u64 *words, u32 *rows, cudaStream_t stream)
 {
-  code_rows<<<blocks_for(n_rows, threads * rows_each), threads, 0, stream>>>(keys, n_rows, prefix, model,
-                                                                             segments, words, rows);
+  u32 rows_each = std::min(blocks_for(n_rows, usual_threads), most_rows_each);
+
+  code_rows<<<blocks_for(n_rows, threads * rows_each), threads, 0, stream>>>(keys, n_rows, prefix, rows_each,
+                                                                             model, segments, words, rows);
   GS_CUDA_LAUNCHED();
 }
 
