@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * block_sort.cuh
- *	  A bitonic network that sorts 64-bit values within a block.
+ *	  Within a block: a bitonic network that sorts 64-bit values, and sums.
  *
  * A thread holds `items` values in registers, neighbours in the sorted order.
  * Batcher's network in the form in which all comparisons put the less value
@@ -124,6 +124,41 @@ __device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *e
     if (in_use)
       merge_items(v);
   }
+}
+
+// The sums of `value` over the threads before this one, and over all.  The sums of
+// warps may be written again after the next barrier but one.
+template <u32 threads>
+__device__ __forceinline__ u32 sum_before(u32 value, u32 *warp_sums, u32 *total)
+{
+  u32 lane = threadIdx.x % 32;
+  u32 sum = value;
+
+#pragma unroll
+  for (u32 step = 1; step < 32; step *= 2)
+  {
+    u32 other = __shfl_up_sync(~0u, sum, step);
+
+    if (lane >= step)
+      sum += other;
+  }
+  if (lane == 31)
+    warp_sums[threadIdx.x / 32] = sum;
+  __syncthreads();
+
+  u32 before = 0;
+  u32 all = 0;
+
+#pragma unroll
+  for (u32 w = 0; w < threads / 32; w++)
+  {
+    u32 warp_sum = warp_sums[w];
+
+    before += w < threadIdx.x / 32 ? warp_sum : 0;
+    all += warp_sum;
+  }
+  *total = all;
+  return before + sum - value;
 }
 
 #endif // __CUDACC__

@@ -71,40 +71,6 @@ struct GroupState
   u32 taken;
 };
 
-// The sums of `value` over the threads before this one, and over all.
-template <u32 threads>
-__device__ __forceinline__ u32 sum_before(u32 value, u32 *warp_sums, u32 *total)
-{
-  u32 lane = threadIdx.x % 32;
-  u32 sum = value;
-
-#pragma unroll
-  for (u32 step = 1; step < 32; step *= 2)
-  {
-    u32 other = __shfl_up_sync(~0u, sum, step);
-
-    if (lane >= step)
-      sum += other;
-  }
-  if (lane == 31)
-    warp_sums[threadIdx.x / 32] = sum;
-  __syncthreads();
-
-  u32 before = 0;
-  u32 all = 0;
-
-#pragma unroll
-  for (u32 w = 0; w < threads / 32; w++)
-  {
-    u32 warp_sum = warp_sums[w];
-
-    before += w < threadIdx.x / 32 ? warp_sum : 0;
-    all += warp_sum;
-  }
-  *total = all;
-  return before + sum - value;
-}
-
 // The words that a key's next bytes lie in.
 struct RawWord
 {
@@ -422,6 +388,7 @@ FinishLimits finish_limits()
   GS_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   GS_CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   limits.n_multiprocessors = static_cast<u32>(processors);
+  limits.shared_bytes = static_cast<u32>(shared_bytes);
   limits.n_classes = group_classes;
   if (static_cast<size_t>(shared_bytes) < sizeof(GroupState<class_rows[group_classes - 1]>))
     limits.n_classes--;

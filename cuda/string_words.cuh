@@ -149,7 +149,9 @@ constexpr u32 group_classes = 5;
 // The groups that a round found, by size, and what its kernels count.
 struct RoundState
 {
-  u64 large; // rows in large groups; those groups in the upper half
+  u64 large;  // rows in large groups; those groups in the upper half
+  u32 again;  // not 0: other words are needed; see string_buckets.cu
+  u32 listed; // groups to be finished, as far as the host must know
   u32 n_groups[group_classes];
   u32 taken[group_classes];
 };

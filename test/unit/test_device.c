@@ -97,9 +97,9 @@ case_generators(TestDevice *td)
 }
 
 /*
- * Again with a choice that the CUDA device's string engine would not make: with
- * the fewest splitters that it can do with, so that groups of rows are left
- * which are too large for one block, or with coded words for everything.
+ * Again with a choice that the CUDA device's string engine would not make: in the
+ * way of larger sorts, with the fewest splitters that it can do with, so that groups of
+ * rows are left which are too large for one block, or with coded words for everything.
  */
 static void
 case_forced(TestDevice *td, const char *name, const char *variable)
@@ -784,6 +784,7 @@ run_suite(void)
 	printf("# %s: %s, engine %s, seed %llu\n", ops->name, info.name, gs_engine_name(test_engine),
 		   (unsigned long long) seed);
 	case_generators(&td);
+	case_forced(&td, "no buckets", "GPUSORT_FAULT_BUCKETS");
 	case_forced(&td, "few splitters", "GPUSORT_FAULT_SPLITTERS");
 	case_forced(&td, "coded words", "GPUSORT_FAULT_CODE");
 	case_fixed(&td);

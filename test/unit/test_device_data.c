@@ -699,6 +699,61 @@ make_rare_symbols(TestInput *in, TestRandom *rng)
 }
 
 /*
+ * Bytes of all ones, among which words of them cannot be told from what is behind
+ * all; families of a few hundred rows or more that share more bytes than a sample is
+ * looked at; and keys that occur from twice to thousands of times.
+ */
+static void
+make_crowds(TestInput *in, TestRandom *rng)
+{
+	enum
+	{
+		FAMILIES = 12,
+		SHARED = 400
+	};
+	static unsigned char family[FAMILIES][SHARED + 8];
+
+	for (int i = 0; i < FAMILIES; i++)
+		random_bytes(rng, family[i], SHARED, 'a', 2);
+	for (int i = 0; i < 70000; i++)
+	{
+		unsigned char key[40];
+		uint32_t	len = test_below(rng, sizeof(key));
+		uint32_t	kind = test_below(rng, 100);
+
+		if (kind < 30)
+		{
+			memset(key, 0xff, sizeof(key));
+			if (len > 0 && test_below(rng, 2) == 0)
+				key[test_below(rng, len)] -= (unsigned char) test_below(rng, 3);
+			test_input_add(in, key, len, 0);
+		}
+		else if (kind < 40)
+		{
+			/* the first of them seldom, the last one often */
+			uint32_t	which = FAMILIES - 1 - test_below(rng, 1 + test_below(rng, 1 + test_below(rng, FAMILIES)));
+
+			len = test_below(rng, 8);
+			random_bytes(rng, family[which] + SHARED, len, 0, 3);
+			test_input_add(in, family[which], SHARED + len, 0);
+		}
+		else if (kind < 80)
+		{
+			TestRandom	choice = test_below(rng, 1 + test_below(rng, 1 + test_below(rng, 4000)));
+
+			len = 1 + (uint32_t) choice % 37;
+			random_bytes(&choice, key, len, 'a', 26);
+			test_input_add(in, key, len, 0);
+		}
+		else
+		{
+			random_bytes(rng, key, len, 0, 256);
+			test_input_add(in, key, len, 0);
+		}
+	}
+}
+
+/*
  * Keys of parts from small sets, so that many agree for a while, part after part;
  * some end within a part or, at its end, in NUL bytes.
  */
@@ -763,6 +818,7 @@ const TestGenerator test_generators[] = {
 	{"long and short keys by turns", 262144, make_long_and_short},
 	{"families of keys", 262144, make_families},
 	{"keys of few parts", 262144, make_parts},
+	{"crowds of keys", 262144, make_crowds},
 	{"uneven symbols", 1048576, make_uneven},
 	{"rare symbols", 1048576, make_rare_symbols},
 	{NULL, 0, NULL}
