@@ -29,7 +29,8 @@ namespace gpusort
 {
 
 constexpr u32 list_threads = 256;
-constexpr u32 list_batch = 8;
+template <typename Code>
+constexpr u32 list_batch = sizeof(Code) <= 8 ? 8 : 4; // what shared memory has room for
 
 struct ListStarts
 {
@@ -48,7 +49,7 @@ static __global__ void begin_lists(ListStarts starts, ListEnd *ends)
   ends[threadIdx.x].at = starts.start[threadIdx.x];
 }
 
-// A warp sorts arrays of 2 to 8 elements, one in each lane, or of none.  They are
+// A warp sorts arrays of 2 to 8 elements, one in each lane, or none.  They are
 // written in the order of the lanes, so that lines are filled: short arrays are
 // mostly neighbours of others.
 template <typename Code>
@@ -96,19 +97,22 @@ template <typename Code>
 __global__ void __launch_bounds__(list_threads)
     list_arrays(ArrayJob job, CodeMap map, ListEnd *ends, ArraySpan *lists)
 {
+  constexpr u32 batch = list_batch<Code>;
+
   __shared__ u32 counts[max_array_classes];
   __shared__ u64 first[max_array_classes];
-  __shared__ TinySorter<Code> tiny[list_threads / warp_size];
+  __shared__ TinySorter<Code> sorters[list_threads / warp_size];
+  __shared__ u64 tiny[list_threads * batch]; // offsets, and in the lower bits lengths - 1
 
-  ArraySpan span[list_batch];
-  u32 rank[list_batch];
-  u64 base = u64{blockIdx.x} * list_threads * list_batch;
+  ArraySpan span[batch];
+  u32 rank[batch];
+  u64 base = u64{blockIdx.x} * list_threads * batch;
   u32 lane = threadIdx.x % warp_size;
 
   if (threadIdx.x < max_array_classes)
     counts[threadIdx.x] = 0;
 #pragma unroll
-  for (u32 b = 0; b < list_batch; b++)
+  for (u32 b = 0; b < batch; b++)
   {
     u64 i = base + b * list_threads + threadIdx.x;
 
@@ -116,7 +120,7 @@ __global__ void __launch_bounds__(list_threads)
   }
   __syncthreads();
 #pragma unroll
-  for (u32 b = 0; b < list_batch; b++)
+  for (u32 b = 0; b < batch; b++)
   {
     // One addition for all lanes of a class.
     u32 c = class_of<Code>(span[b].length);
@@ -124,26 +128,33 @@ __global__ void __launch_bounds__(list_threads)
     u32 leader = __ffs(peers) - 1;
     u32 before = 0;
 
-    if (c > 1 && lane == leader)
+    if (c > 0 && lane == leader)
       before = atomicAdd(&counts[c], __popc(peers));
     rank[b] = __shfl_sync(~0u, before, leader) + __popc(peers & ((1u << lane) - 1));
   }
   __syncthreads();
-  if (threadIdx.x < max_array_classes && counts[threadIdx.x] > 0)
+  if (threadIdx.x > 1 && threadIdx.x < max_array_classes && counts[threadIdx.x] > 0)
     first[threadIdx.x] = atomicAdd(&ends[threadIdx.x].at, static_cast<u64>(counts[threadIdx.x]));
   __syncthreads();
 #pragma unroll
-  for (u32 b = 0; b < list_batch; b++)
+  for (u32 b = 0; b < batch; b++)
   {
     u32 c = class_of<Code>(span[b].length);
 
     if (c > 1)
       lists[first[c] + rank[b]] = span[b];
+    else if (c == 1)
+      tiny[rank[b]] = span[b].offset | (span[b].length - 1);
   }
-#pragma unroll
-  for (u32 b = 0; b < list_batch; b++)
-    tiny[threadIdx.x / warp_size].sort(job.data + span[b].offset,
-                                       class_of<Code>(span[b].length) == 1 ? span[b].length : 0, map);
+  __syncthreads();
+#pragma unroll 1
+  for (u32 k = threadIdx.x; k - lane < counts[1]; k += list_threads)
+  {
+    u64 array = k < counts[1] ? tiny[k] : 0;
+
+    sorters[threadIdx.x / warp_size].sort(job.data + (array & ~u64{7}),
+                                          k < counts[1] ? static_cast<u32>(array & 7) + 1 : 0, map);
+  }
 }
 
 constexpr u32 huge_threads = 256;
@@ -282,7 +293,7 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
 
   if (!one_class(census))
   {
-    u32 per_block = list_threads * list_batch;
+    u32 per_block = list_threads * list_batch<Code>;
     u64 blocks = (job.n_arrays + per_block - 1) / per_block;
 
     if (blocks > INT32_MAX)
