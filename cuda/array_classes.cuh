@@ -160,11 +160,11 @@ __host__ __device__ constexpr u32 team_threads(int threads)
 }
 
 // Does a team try to spread its codes first?  Not where its network is as fast: with
-// few registers, and of at most one warp with codes of 4 bytes.
+// few registers, and of less than a warp with codes of 4 bytes.
 template <typename Code>
 __host__ __device__ constexpr bool team_spreads(int threads, int registers)
 {
-  return registers == Classes<Code>::registers && (sizeof(Code) > 4 || threads > warp_size);
+  return registers == Classes<Code>::registers && (sizeof(Code) > 4 || threads >= warp_size);
 }
 
 // Blocks that a multiprocessor should have room for: 24 warps, or whatever the

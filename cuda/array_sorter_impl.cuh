@@ -11,7 +11,7 @@
  * them sort them in passing.
  *
  * Huge arrays, of more than some hundred thousand elements, are sorted one by
- * one, by CUB's radix sort.
+ * one in each of two streams, by CUB's radix sort.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,6 +20,7 @@
 
 #include <cub/device/device_radix_sort.cuh>
 
+#include <algorithm>
 #include <vector>
 
 #include "array_bins.cuh"
@@ -98,11 +99,12 @@ __global__ void __launch_bounds__(list_threads)
     list_arrays(ArrayJob job, CodeMap map, ListEnd *ends, ArraySpan *lists)
 {
   constexpr u32 batch = list_batch<Code>;
+  constexpr u32 tiny_bits = 60; // of an offset
 
   __shared__ u32 counts[max_array_classes];
   __shared__ u64 first[max_array_classes];
   __shared__ TinySorter<Code> sorters[list_threads / warp_size];
-  __shared__ u64 tiny[list_threads * batch]; // offsets, and in the lower bits lengths - 1
+  __shared__ u64 tiny[list_threads * batch]; // offsets, and lengths in the upper bits
 
   ArraySpan span[batch];
   u32 rank[batch];
@@ -144,7 +146,7 @@ __global__ void __launch_bounds__(list_threads)
     if (c > 1)
       lists[first[c] + rank[b]] = span[b];
     else if (c == 1)
-      tiny[rank[b]] = span[b].offset | (span[b].length - 1);
+      tiny[rank[b]] = span[b].offset | u64{span[b].length} << tiny_bits;
   }
   __syncthreads();
 #pragma unroll 1
@@ -152,8 +154,8 @@ __global__ void __launch_bounds__(list_threads)
   {
     u64 array = k < counts[1] ? tiny[k] : 0;
 
-    sorters[threadIdx.x / warp_size].sort(job.data + (array & ~u64{7}),
-                                          k < counts[1] ? static_cast<u32>(array & 7) + 1 : 0, map);
+    sorters[threadIdx.x / warp_size].sort(job.data + (array & ((u64{1} << tiny_bits) - 1)),
+                                          static_cast<u32>(array >> tiny_bits), map);
   }
 }
 
@@ -193,6 +195,16 @@ struct HugeMemory
   size_t temp_bytes;
 };
 
+// How many of them are sorted side by side: alone, one of some millions of elements
+// does not fill the device, but one of many does.
+inline u32 huge_lanes(const ArrayCensus &census, u32 huge)
+{
+  constexpr u32 fills_device = 1 << 22;
+
+  return census.longest > fills_device ? 1
+                                       : static_cast<u32>(std::min<u64>(census.n[huge], SideStreams::count));
+}
+
 template <typename Code>
 HugeMemory<Code> carve_huge(Carver *carve, u32 longest)
 {
@@ -207,31 +219,31 @@ HugeMemory<Code> carve_huge(Carver *carve, u32 longest)
   return memory;
 }
 
-template <typename Code>
-void sort_huge(const ClassList &list, const CodeMap &map, const HugeMemory<Code> &memory, cudaStream_t stream)
+inline std::vector<ArraySpan> read_spans(const ClassList &list, cudaStream_t stream)
 {
-  using Key = typename RadixKey<Code>::type;
   std::vector<ArraySpan> spans(list.n);
-  int bits = sizeof(Code) * 8;
 
   GS_CUDA_TRY(
       cudaMemcpyAsync(spans.data(), list.spans, list.n * sizeof(ArraySpan), cudaMemcpyDeviceToHost, stream));
   GS_CUDA_TRY(cudaStreamSynchronize(stream));
-  for (const ArraySpan &span : spans)
-  {
-    cub::DoubleBuffer<Key> keys(memory.keys[0], memory.keys[1]);
-    size_t temp_bytes = memory.temp_bytes;
-    u32 blocks = blocks_for(span.length, huge_threads);
+  return spans;
+}
 
-    load_huge<Code>
-        <<<blocks, huge_threads, 0, stream>>>(list.data + span.offset, span.length, map, keys.Current());
-    GS_CUDA_LAUNCHED();
-    GS_CUDA_TRY(cub::DeviceRadixSort::SortKeys(memory.temp, temp_bytes, keys, u64{span.length},
-                                               bits - static_cast<int>(map.bytes) * 8, bits, stream));
-    store_huge<Code>
-        <<<blocks, huge_threads, 0, stream>>>(list.data + span.offset, span.length, map, keys.Current());
-    GS_CUDA_LAUNCHED();
-  }
+template <typename Code>
+void sort_huge(char *array, u32 n, const CodeMap &map, const HugeMemory<Code> &memory, cudaStream_t stream)
+{
+  using Key = typename RadixKey<Code>::type;
+  int bits = sizeof(Code) * 8;
+  cub::DoubleBuffer<Key> keys(memory.keys[0], memory.keys[1]);
+  size_t temp_bytes = memory.temp_bytes;
+  u32 blocks = blocks_for(n, huge_threads);
+
+  load_huge<Code><<<blocks, huge_threads, 0, stream>>>(array, n, map, keys.Current());
+  GS_CUDA_LAUNCHED();
+  GS_CUDA_TRY(cub::DeviceRadixSort::SortKeys(memory.temp, temp_bytes, keys, u64{n},
+                                             bits - static_cast<int>(map.bytes) * 8, bits, stream));
+  store_huge<Code><<<blocks, huge_threads, 0, stream>>>(array, n, map, keys.Current());
+  GS_CUDA_LAUNCHED();
 }
 
 // All of one class?
@@ -251,7 +263,7 @@ struct ArrayMemory
   ListEnd *ends;
   ArraySpan *lists;
   SplitMemory<Code> split;
-  HugeMemory<Code> huge;
+  HugeMemory<Code> huge[SideStreams::count];
   u64 bytes;
 
   ArrayMemory(void *workspace, const ArrayCensus &census)
@@ -265,8 +277,8 @@ struct ArrayMemory
     lists = carve.take<ArraySpan>(one_class(census) ? 0 : n_arrays);
     if (census.n[Classes<Code>::first_long] > 0)
       split = carve_split<Code>(&carve, census);
-    if (census.n[Classes<Code>::huge] > 0)
-      huge = carve_huge<Code>(&carve, census.longest);
+    for (u32 i = 0; i < huge_lanes(census, Classes<Code>::huge); i++)
+      huge[i] = carve_huge<Code>(&carve, census.longest);
     bytes = carve.bytes();
   }
 };
@@ -322,9 +334,21 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
     return;
   }
 
-  // Long arrays go through several kernels, beside which the others are sorted.
+  std::vector<ArraySpan> huge_spans;
+
+  if (census.n[huge] > 0)
+    huge_spans = read_spans(list_of(huge), stream);
+
+  // Long and huge arrays go through several kernels, beside which the others are sorted.
   Fork fork(side, stream);
 
+  for (size_t i = 0; i < huge_spans.size(); i++)
+  {
+    u32 lane = i % huge_lanes(census, huge);
+
+    sort_huge<Code>(job.data + huge_spans[i].offset, huge_spans[i].length, map, memory.huge[lane],
+                    fork.lane(1 + lane));
+  }
   if (census.n[first_long] > 0)
     split_long<Code>(list_of(first_long), map, census, memory.split, stream);
   for (u32 c = first_class; c < first_long; c++)
@@ -335,8 +359,6 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
     fork.follow();
     sort_split<Code>(list_of(first_long), map, census, memory.split, fork);
   }
-  if (census.n[huge] > 0)
-    sort_huge<Code>(list_of(huge), map, memory.huge, fork.lane(1));
   fork.join();
 }
 
