@@ -405,6 +405,44 @@ case_full_chunks(TestDevice *td, uint64_t seed)
 	test_end_case("arrays that fill a chunk");
 }
 
+/* Arrays that are split into many parts, three of the longest, and short ones in one chunk. */
+static void
+case_long_and_short(TestDevice *td, uint64_t seed)
+{
+	static const GsElem elems[] = {GS_ELEM_UINT4, GS_ELEM_FLOAT8, GS_ELEM_BYTES16};
+	static const uint32_t longest[] = {600000, 260000, 135000};
+	TestRandom	rng = seed;
+
+	if (!test_begin_case("long and short arrays"))
+		return;
+	for (int e = 0; e < 3; e++)
+	{
+		uint32_t	chunk_bytes = 8 * CHUNK_BYTES;
+		GsDeviceSort *sort = open_arrays(td, elems[e], e == 2, chunk_bytes);
+
+		if (sort == NULL)
+			continue;
+		for (int shape = 0; shape < N_SHAPES; shape++)
+		{
+			ArrayChunk	c;
+
+			chunk_begin(&c, chunk_bytes);
+			for (int i = 0; i < 3; i++)
+			{
+				chunk_add(&c, elems[e], (Shape) ((shape + i) % N_SHAPES), longest[e] + (uint32_t) i, &rng);
+				for (int j = 0; j < 1000; j++)
+					chunk_add(&c, elems[e], (Shape) shape, test_below(&rng, 12), &rng);
+				chunk_add(&c, elems[e], (Shape) shape, 1 + test_below(&rng, 30000), &rng);
+			}
+			chunk_sort(&c, td, sort);
+			chunk_check(&c, td, elems[e], e == 2, "long and short");
+			chunk_free(&c);
+		}
+		td->ops->sort_close(sort);
+	}
+	test_end_case("long and short arrays");
+}
+
 /* Many chunks of arrays of all lengths at once, which must end in order. */
 static void
 case_in_flight(TestDevice *td, uint64_t seed)
@@ -595,6 +633,7 @@ test_arrays_cases(TestDevice *td, uint64_t seed)
 
 	case_lengths(td, seed);
 	case_full_chunks(td, seed);
+	case_long_and_short(td, seed);
 	case_in_flight(td, seed);
 	case_cancel(td, seed);
 	case_misuse(td, seed);
