@@ -37,12 +37,17 @@ struct Classes
   static constexpr u32 first_long = log_capacity - 1; // class of long arrays
   static constexpr u32 huge = first_long + 1;
 
-  // Long arrays are split, tile by tile, into bins such that most do not exceed a
-  // warp's capacity, or, where that would take too many, that of some warps.
+  // Long arrays are split, tile by tile, into bins such that most do not exceed the
+  // capacity of a warp or two.  Where there are many tiles, bins of 4-byte codes are
+  // larger, as their parts in tiles would be short else.  A value that is just not
+  // frequent enough to get bins of its own can double a bin, for which there must be
+  // room even if the sample was bad.
   static constexpr u32 max_bins = 8192 / sizeof(Code) < 1024 ? 8192 / sizeof(Code) : 1024;
-  static constexpr u32 bin_target = sizeof(Code) == 4 ? 800 : sizeof(Code) == 8 ? 800 : 400;
+  static constexpr u32 bin_target = sizeof(Code) <= 8 ? 800 : 400;
+  static constexpr u32 large_bin_target = sizeof(Code) == 4 ? 2 * bin_target : bin_target;
   static constexpr u32 max_long = max_bins * (capacity / 8);
   static constexpr u32 tile = 32768 / sizeof(Code);
+  static constexpr u32 many_tiles = 32;
 };
 
 static_assert(Classes<u32>::huge < max_array_classes, "classes of arrays");
@@ -79,7 +84,9 @@ __host__ __device__ inline u32 tiles_of(u32 n)
 template <typename Code>
 __host__ __device__ inline u32 bins_of(u32 n)
 {
-  u32 bins = (n + Classes<Code>::bin_target - 1) / Classes<Code>::bin_target;
+  bool large = n > Classes<Code>::many_tiles * Classes<Code>::tile;
+  u32 target = large ? Classes<Code>::large_bin_target : Classes<Code>::bin_target;
+  u32 bins = (n + target - 1) / target;
 
   return bins < Classes<Code>::max_bins ? bins : Classes<Code>::max_bins;
 }
@@ -160,11 +167,11 @@ __host__ __device__ constexpr u32 team_threads(int threads)
 }
 
 // Does a team try to spread its codes first?  Not where its network is as fast: with
-// few registers, and of less than a warp with codes of 4 bytes.
+// few registers, and of 8 lanes with codes of 4 bytes.
 template <typename Code>
 __host__ __device__ constexpr bool team_spreads(int threads, int registers)
 {
-  return registers == Classes<Code>::registers && (sizeof(Code) > 4 || threads >= warp_size);
+  return registers == Classes<Code>::registers && (sizeof(Code) > 4 || threads > 8);
 }
 
 // Blocks that a multiprocessor should have room for: 24 warps, or whatever the
@@ -172,8 +179,7 @@ __host__ __device__ constexpr bool team_spreads(int threads, int registers)
 template <typename Code>
 __host__ __device__ constexpr u32 team_blocks(int threads, int registers)
 {
-  return sizeof(Code) > 4 && registers == Classes<Code>::registers ? 24 * warp_size / team_threads(threads)
-                                                                   : 0;
+  return registers == Classes<Code>::registers ? 24 * warp_size / team_threads(threads) : 0;
 }
 
 template <typename Code, int Threads, int R>

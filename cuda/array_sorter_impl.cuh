@@ -7,8 +7,8 @@
  * Where all arrays are of one class, the spans are its list.  Else they are
  * copied into lists one behind the other; within a class their order is that in
  * which blocks came by, which keeps neighbours together.  Arrays of 2 to 8
- * elements, which may be most of them, are in no list then: threads that come by
- * them sort them in passing.
+ * elements, which may be most of them, are in no list then: each block that comes by
+ * collects its own and sorts them.
  *
  * Huge arrays, of more than some hundred thousand elements, are sorted one by
  * one in each of two streams, by CUB's radix sort.
