@@ -24,7 +24,7 @@ namespace
 
 constexpr u32 threads = 256;
 constexpr u32 pair_threads = 1024;
-constexpr u32 n_slots = 6000;      // of a hash table with n_probes keys
+constexpr u32 n_slots = 6000;      // of a hash table with most_probes keys
 constexpr u32 least_rows = 200000; // fewer are not worth the wait
 
 // The words that are tried, in this order, and how many rows may be expected
@@ -55,7 +55,7 @@ constexpr Trials trials = {{{false, 16, 32},
 // One block for each trial.  A slot holds the first bits of a word and, below
 // them, how many words have these.
 __global__ void __launch_bounds__(pair_threads)
-    count_pairs(CodeSpace sample, Trials tried, RoundCounts *counts)
+    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, RoundCounts *counts)
 {
   constexpr u32 tally_bits = log_probes + 1;
   static_assert(most_first_bits + tally_bits <= 64);
@@ -143,8 +143,11 @@ Shape choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u
 #endif
   if (n_rows < least_rows)
     return shape;
+
+  u32 n_probes = probes_of(n_rows);
+
   learn_code(keys, n_rows, prefix, space, context.stream);
-  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, trials, context.counts);
+  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, n_probes, trials, context.counts);
   GS_CUDA_LAUNCHED();
   context.wait();
   for (u32 i = 0; i < n_trials; i++)

@@ -208,7 +208,8 @@ __global__ void __launch_bounds__(count_threads)
     own_counts[i] = 0;
   __syncthreads();
 
-  KeyReader reader(load_key(keys, sample_row(n_rows, n_probes, blockIdx.x * count_threads + me)), prefix);
+  KeyReader reader(
+      load_key(keys, sample_row(n_rows, gridDim.x * count_threads, blockIdx.x * count_threads + me)), prefix);
   u32 words = 0;
   bool has_ended = false;
 
@@ -300,7 +301,7 @@ __global__ void __launch_bounds__(threads)
 {
   __shared__ CodeModel model;
   u32 i = blockIdx.x * threads + threadIdx.x;
-  KeyRef key = load_key(keys, sample_row(n_rows, n_probes, i));
+  KeyRef key = load_key(keys, sample_row(n_rows, gridDim.x * threads, i));
 
   make_model(space.counts, model);
   space.plain[i] = load_word(key.address + prefix, key.length - prefix);
@@ -370,17 +371,18 @@ CodeSpace carve_code(Carver &carve)
 
   space.counts = carve.take<CodeCounts>(1);
   space.model = carve.take<CodeModel>(1);
-  space.plain = carve.take<u64>(n_probes);
-  space.coded = carve.take<u64>(n_probes);
+  space.plain = carve.take<u64>(most_probes);
+  space.coded = carve.take<u64>(most_probes);
   return space;
 }
 
 void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &space, cudaStream_t stream)
 {
   GS_CUDA_TRY(cudaMemsetAsync(space.counts, 0, sizeof(CodeCounts), stream));
-  count_symbols<<<n_probes / count_threads, count_threads, 0, stream>>>(keys, n_rows, prefix, space.counts);
+  count_symbols<<<probes_of(n_rows) / count_threads, count_threads, 0, stream>>>(keys, n_rows, prefix,
+                                                                                 space.counts);
   GS_CUDA_LAUNCHED();
-  code_sample<<<n_probes / threads, threads, 0, stream>>>(keys, n_rows, prefix, space);
+  code_sample<<<probes_of(n_rows) / threads, threads, 0, stream>>>(keys, n_rows, prefix, space);
   GS_CUDA_LAUNCHED();
 }
 

@@ -17,7 +17,13 @@ namespace gpusort
 constexpr u32 n_symbols = 257;
 
 constexpr u32 log_probes = 12;
-constexpr u32 n_probes = 1u << log_probes; // keys that the code is made from
+constexpr u32 most_probes = 1u << log_probes; // keys that the code is made from
+
+// With few rows, half of them tell as surely how many will agree.
+inline u32 probes_of(u32 n_rows)
+{
+  return n_rows < 1u << 22 ? most_probes / 2 : most_probes;
+}
 
 // What a sample of the keys consists of.
 struct CodeCounts
@@ -47,7 +53,7 @@ struct CodeSpace
 
 CodeSpace carve_code(Carver &carve);
 
-// Makes a code from n_probes of the keys, and both kinds of words of these.
+// Makes a code from probes_of() the keys, and both kinds of words of these.
 void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &space, cudaStream_t stream);
 
 // Coded words of one segment for all rows, and their numbers.
