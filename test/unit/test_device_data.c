@@ -730,8 +730,9 @@ make_crowds(TestInput *in, TestRandom *rng)
 		}
 		else if (kind < 40)
 		{
-			/* the first of them seldom, the last one often */
-			uint32_t	which = FAMILIES - 1 - test_below(rng, 1 + test_below(rng, 1 + test_below(rng, FAMILIES)));
+			/* the first family seldom, the last one often */
+			uint32_t	most = 1 + test_below(rng, 1 + test_below(rng, FAMILIES));
+			uint32_t	which = FAMILIES - 1 - test_below(rng, most);
 
 			len = test_below(rng, 8);
 			random_bytes(rng, family[which] + SHARED, len, 0, 3);
