@@ -127,7 +127,7 @@ __device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *e
 }
 
 // The sums of `value` over the threads before this one, and over all.  The sums of
-// warps may be written again after the next barrier but one.
+// warps are still read when it returns: they may be written again after a barrier.
 template <u32 threads>
 __device__ __forceinline__ u32 sum_before(u32 value, u32 *warp_sums, u32 *total)
 {
