@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * block_sort.cuh
- *	  Within a block: a bitonic network that sorts 64-bit values, and sums.
+ *	  Within a block or a warp: a bitonic network that sorts 64-bit values, and sums.
  *
  * A thread holds `items` values in registers, neighbours in the sorted order.
  * Batcher's network in the form in which all comparisons put the less value
@@ -19,20 +19,20 @@
 namespace gpusort
 {
 
-constexpr u32 items = 8; // of a thread
-constexpr u32 item_bits = 3;
-
 #ifdef __CUDACC__
 
 // Puts the less of two values first.
 __device__ __forceinline__ void order_pair(u64 &a, u64 &b)
 {
-  u64 less = min(a, b);
+  // One comparison for both: min() and max() make two.
+  bool turned = b < a;
+  u64 less = turned ? b : a;
 
-  b = max(a, b);
+  b = turned ? a : b;
   a = less;
 }
 
+template <u32 items>
 __device__ __forceinline__ void merge_items(u64 (&v)[items])
 {
 #pragma unroll
@@ -43,6 +43,7 @@ __device__ __forceinline__ void merge_items(u64 (&v)[items])
         order_pair(v[q], v[q + step]);
 }
 
+template <u32 items>
 __device__ __forceinline__ void sort_items(u64 (&v)[items])
 {
 #pragma unroll
@@ -61,10 +62,16 @@ __device__ __forceinline__ void sort_items(u64 (&v)[items])
   }
 }
 
+// The one of two values that a thread keeps.
+__device__ __forceinline__ u64 keep(u64 mine, u64 other, bool lesser)
+{
+  return (other < mine) == lesser ? other : mine;
+}
+
 // One step of the network: each value meets that of the partner thread, at the
 // same place of it or, when turned, at the opposite one.  `exchange` holds the
 // values of all threads, for partners in other warps.
-template <u32 threads, bool turned>
+template <u32 threads, bool turned, u32 items>
 __device__ __forceinline__ void meet(u64 (&v)[items], u32 mask, bool in_use, u64 *exchange)
 {
   u32 me = threadIdx.x;
@@ -85,9 +92,9 @@ __device__ __forceinline__ void meet(u64 (&v)[items], u32 mask, bool in_use, u64
       {
         u64 b = __shfl_xor_sync(~0u, v[q], mask);
 
-        v[opposite] = lower ? min(v[opposite], b) : max(v[opposite], b);
+        v[opposite] = keep(v[opposite], b, lower);
       }
-      v[q] = lower ? min(v[q], a) : max(v[q], a);
+      v[q] = keep(v[q], a, lower);
     }
   }
   else
@@ -103,16 +110,22 @@ __device__ __forceinline__ void meet(u64 (&v)[items], u32 mask, bool in_use, u64
       {
         u64 a = exchange[(turned ? items - 1 - q : q) * threads + partner];
 
-        v[q] = lower ? min(v[q], a) : max(v[q], a);
+        v[q] = keep(v[q], a, lower);
       }
     __syncthreads();
   }
 }
 
+__host__ __device__ constexpr u32 log_of(u32 power_of_two)
+{
+  return power_of_two == 1 ? 0 : 1 + log_of(power_of_two / 2);
+}
+
 // Sorts the first 1 << log_size values of a block, items * thread + place.
-template <u32 threads>
+template <u32 threads, u32 items>
 __device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *exchange)
 {
+  constexpr u32 item_bits = log_of(items);
   bool in_use = (threadIdx.x & ~31u) * items < 1u << log_size;
 
   sort_items(v);
@@ -123,6 +136,23 @@ __device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *e
       meet<threads, false>(v, mask, in_use, exchange);
     if (in_use)
       merge_items(v);
+  }
+}
+
+// Sorts the values of a warp, items * lane + place.  All steps are written out: few instructions
+// then stand between one exchange and the next.
+template <u32 items>
+__device__ __forceinline__ void sort_warp(u64 (&v)[items])
+{
+  sort_items(v);
+#pragma unroll
+  for (u32 lanes = 2; lanes <= 32; lanes *= 2)
+  {
+    meet<32, true>(v, lanes - 1, true, nullptr);
+#pragma unroll
+    for (u32 mask = lanes / 4; mask > 0; mask /= 2)
+      meet<32, false>(v, mask, true, nullptr);
+    merge_items(v);
   }
 }
 

@@ -6,8 +6,8 @@
  * What string_words.cuh calls words, segments and groups is put to work here.
  *
  * First round
- *	  Rows that fit on chip are one group, which string_finish.cu sorts.  Up to some
- *	  hundred thousand are put into buckets by string_buckets.cu, each of which
+ *	  Rows that fit on chip are one group, which string_finish.cu sorts.  Up to two
+ *	  million are put into buckets by string_buckets.cu, each of which
  *	  string_bucket_finish.cu sorts on chip.  For more, or where that does not do,
  *	  string_choose.cu looks whether the first bits of the keys tell them
  *	  apart, or of a code of the keys that string_code.cu makes; otherwise
@@ -269,17 +269,29 @@ RoundCounts sort_buckets(const SortContext &context, const KeyRef *keys, u32 n_r
   cudaStream_t stream = context.stream;
   SortedRows left = {keys, nullptr, space.rows[1], n_rows, whole, order, tie};
 
-  fill_buckets(keys, n_rows, prefix, space.buckets, limits, space.lists.state, stream);
+  *context.counts = {};
+  fill_buckets(keys, n_rows, prefix, space.buckets, limits, space.lists.state, context.counts, stream);
   finish_buckets(keys, prefix, space.buckets, limits, space.lists, space.segments[0], space.rows[1], order,
-                 tie, stream);
-  static_assert(offsetof(RoundState, again) == 8 && offsetof(RoundCounts, again) == 8);
-  static_assert(offsetof(RoundState, listed) == 12 && offsetof(RoundCounts, listed) == 12);
-  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, space.lists.state, offsetof(RoundState, n_groups),
-                              cudaMemcpyDeviceToHost, stream));
+                 tie, context.counts, stream);
   context.wait();
-  if (context.counts->listed > 0)
+
+  RoundCounts counts = *context.counts;
+
+  if (counts.live > 0)
+  {
+    GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.state->large, sizeof(u64),
+                                cudaMemcpyDeviceToHost, stream));
+    context.event.record(stream);
+  }
+  if (counts.listed > 0)
     finish_listed(context, left, space.lists, limits);
-  return *context.counts;
+  if (counts.live > 0)
+  {
+    context.event.wait();
+    counts.live = context.counts->live;
+    counts.segments = context.counts->segments;
+  }
+  return counts;
 }
 
 } // namespace
@@ -316,17 +328,14 @@ u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 
   }
 
   RoundCounts counts = {};
-  Shape first = {};
 
+  counts.again = 1;
   if (takes_buckets(n_rows, limits))
     counts = sort_buckets(context, keys, n_rows, prefix, limits, space, order, tie);
-  else
-  {
-    first = choose_words(context, keys, n_rows, prefix, space.code);
-    counts.again = 1;
-  }
   if (counts.again != 0)
   {
+    Shape first = choose_words(context, keys, n_rows, prefix, space.code);
+
     if (first.sorted_bits > 0)
       first_words(keys, n_rows, prefix, first, space.code, space.segments[0], space.words[0], space.rows[0],
                   stream);

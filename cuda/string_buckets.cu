@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * string_buckets.cu
- *	  The string engine's way with up to half a million rows: buckets between
+ *	  The string engine's way with up to two million rows: buckets between
  *	  splitters, and each bucket sorted on chip.
  *
  * With few rows it is not the bytes moved that take time, but one kernel waiting
@@ -9,22 +9,24 @@
  * device.  So here everything is done in four kernels, and the host waits for the
  * last one only: a sample is sorted, splitters are taken from it, all rows are put
  * into buckets between these, and each bucket is sorted on chip
- * (string_bucket_finish.cu).
+ * (string_bucket_finish.cu).  Each kernel lets the next one's blocks begin before it ends.
  *
  * Words
  *	  Keys are compared word by word, seven bytes and how many there are, behind the
- *	  prefix of all.  Of the sample's keys n_levels words are kept.  The first words of
- *	  the splitters lie in shared memory as a search tree.  Where several splitters
- *	  have a row's first word, these are searched by the second one, and so on.  Where many
- *	  have all words alike, words tell too little: that is noticed before the rows are
- *	  looked at, and the engine begins anew in another way (string_split.cu).
+ *	  prefix of all.  Of the sample's keys the first kept_levels words are kept, and those behind
+ *	  them are read from the keys where they are needed, up to n_levels; of splitters all are
+ *	  kept.  The first words of the splitters lie in shared memory as a search tree.  Where several
+ *	  splitters have a row's first word, these are searched by the second one, and so on.
+ *	  Where many keys have many words alike, words tell too little, or too much would have to be
+ *	  read: a few probes tell that before the sample is sorted, and the splitters
+ *	  before the rows are looked at.  The engine then begins anew in another way.
  *
  * Buckets
  *	  A row's bucket is the number of splitters that are not greater than it.  Rows
  *	  that equal two splitters in succession, in all words that are kept, have the bucket
- *	  between these alone: so no bucket becomes large because of equal keys.  As the keys of a
- *	  bucket agree in the words in which its two splitters do, they are sorted by what
- *	  follows these.
+ *	  between these alone: so no bucket becomes large because of equal keys.  The keys of a
+ *	  bucket agree in all bits in which its two splitters do, and a row's value, by which its bucket
+ *	  is sorted first, begins right behind these.
  *
  * Tiles
  *	  A block takes a tile of the rows, thousands, and leaves them in the order of
@@ -40,6 +42,7 @@
 #include "string_buckets.cuh"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "block_sort.cuh"
 
@@ -49,49 +52,92 @@ namespace gpusort
 namespace
 {
 
-constexpr u32 piece_threads = 256; // and samples of a piece
-constexpr u32 rank_threads = 512;
+constexpr u32 small_piece = 256; // samples that a block sorts
+constexpr u32 large_piece = 1024;
+constexpr u32 rank_threads = 1024;
 constexpr u32 rank_lanes = 8; // threads that rank a sample
 constexpr u32 rank_batch = 2; // searches of a thread at a time
 constexpr u32 tile_threads = 1024;
-constexpr u32 most_tile_rows = 4096;
+constexpr u32 most_tile_rows = 8192;
+constexpr u32 usual_tiles = 128; // no more than large devices have multiprocessors
 constexpr u32 oversampling = 4;
-constexpr u32 bucket_rows = 256; // on average, at most
-constexpr u32 log_most_buckets = 11;
+constexpr u32 bucket_rows = 256; // on average, if there are not too many buckets
+constexpr u32 log_most_buckets = 12;
 constexpr u32 log_least_buckets = 4;
-constexpr u32 most_rows = bucket_rows << log_most_buckets;
-constexpr u32 sample_bytes = (oversampling << log_most_buckets) * static_cast<u32>(sizeof(u64));
+constexpr u32 most_rows = most_tiles * most_tile_rows;
 constexpr u32 buckets_each = (1u << log_most_buckets) / tile_threads;
 constexpr u32 heavy_rows = 128; // of a bucket in a tile
 constexpr u32 most_heavy = most_tile_rows / heavy_rows;
-constexpr u8 is_heavy = 0x40; // of what is known of a bucket, in a tile
-constexpr u32 most_shared_levels = 3;
-constexpr u32 static_bytes = 1024; // of shared memory that a tile has beside
-constexpr u32 long_run = 5;        // splitters with equal words: too many rows for a block
-constexpr u32 most_long = 32;      // one in so many splitters may be in such a run
+constexpr u32 is_heavy = 0x2000;      // of what is known of a bucket, in a tile
+constexpr u32 most_shared_levels = 1; // what is left of the chip's memory caches keys
+constexpr u32 static_bytes = 1024;    // of shared memory that a tile has beside
+constexpr u32 long_run = 5;           // splitters with equal words: too many rows for a block
+constexpr u32 most_long = 32;         // one in so many splitters may be in such a run
+constexpr u32 many_splitters = 16;    // that are equal: a key with many rows
+constexpr u32 kept_levels = 4;        // of words that are kept of the sample's keys
+constexpr u32 probes = 256;           // keys that are compared with each other beforehand,
+constexpr u32 most_deep = 32;         // of which so many may agree in all words that are kept
 
-static_assert(most_rows <= most_tiles * most_tile_rows);
-static_assert(n_levels < is_heavy && is_heavy < one_key);
+static_assert((is_heavy & (one_key | many_rows | agreed_bits)) == 0);
+
+// What a block that sorts a piece has in shared memory.
+template <u32 piece>
+struct PieceMemory
+{
+  u64 words[kept_levels][piece];
+  u64 firsts[piece];
+  uint16_t numbers[piece];
+};
+
+// How the keys of two samples compare that agree in all words that are kept, and go on; in no more
+// than all words.
+__device__ __forceinline__ int order_behind(const KeyRef *keys, u32 prefix, u32 row_a, u32 row_b)
+{
+  u32 end = prefix + n_levels * word_bytes;
+  KeyRef a = load_key(keys, row_a);
+  KeyRef b = load_key(keys, row_b);
+
+  a.length = min(a.length, end + 1);
+  b.length = min(b.length, end + 1);
+  return compare_keys(a, b, prefix + kept_levels * word_bytes, end).order;
+}
+
+// Does one of the probes agree with another one in all words that are kept?
+__device__ __forceinline__ bool is_deep(const KeyRef *keys, u32 n_rows, u32 prefix, u32 probe)
+{
+  u32 end = prefix + kept_levels * word_bytes;
+
+  return compare_keys(load_key(keys, sample_row(n_rows, probes, probe)),
+                      load_key(keys, sample_row(n_rows, probes, probe ^ probes / 2)), prefix, end)
+             .shared == end;
+}
 
 // Reads samples, and sorts them in pieces of one block each, by a bitonic network.
-__global__ void __launch_bounds__(piece_threads)
-    sort_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, u32 n_samples, u64 *samples, RoundState *state)
+template <u32 piece>
+__global__ void __launch_bounds__(piece)
+    sort_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, u32 n_samples, u64 *samples, u32 *sample_rows,
+                RoundState *state, RoundCounts *told)
 {
-  __shared__ u64 words[n_levels][piece_threads];
-  __shared__ u64 firsts[piece_threads];
-  __shared__ uint16_t numbers[piece_threads];
+  extern __shared__ u64 shared_memory[];
+  PieceMemory<piece> &memory = *reinterpret_cast<PieceMemory<piece> *>(shared_memory);
+  auto &words = memory.words;
+  auto &firsts = memory.firsts;
+  auto &numbers = memory.numbers;
   const u32 me = threadIdx.x;
-  const u32 i = blockIdx.x * piece_threads + me;
-  const u32 size = min(piece_threads, n_samples - blockIdx.x * piece_threads);
+  const u32 i = blockIdx.x * piece + me;
+  const u32 size = min(piece, n_samples);
+
+  // The row of one of the block's samples: each block has some from all over the rows.
+  auto row_of = [&](u32 number) { return sample_row(n_rows, n_samples, number * gridDim.x + blockIdx.x); };
   u64 mine = ~u64{0};
   u32 number = me; // from size on those behind all
 
   if (i < n_samples)
   {
-    KeyRef key = load_key(keys, sample_row(n_rows, n_samples, i));
+    KeyRef key = load_key(keys, row_of(me));
 
 #pragma unroll
-    for (u32 level = 0; level < n_levels; level++)
+    for (u32 level = 0; level < kept_levels; level++)
     {
       u32 depth = prefix + level * word_bytes;
       u64 word = depth <= key.length ? key_word(key, depth) : 0;
@@ -101,12 +147,22 @@ __global__ void __launch_bounds__(piece_threads)
         mine = word;
     }
   }
+
+  // Where many keys agree that far, too much would be read to sort the sample.  All blocks find the same.
+  bool is_too_deep = __syncthreads_count(me < probes && is_deep(keys, n_rows, prefix, me)) > most_deep;
+
   if (i == 0)
+  {
     *state = {};
-  __syncthreads();
+    state->again = is_too_deep;
+    told->again = is_too_deep;
+  }
+  if (is_too_deep)
+    return;
+  let_next_begin();
 
 #pragma unroll 1
-  for (u32 width = 2; width <= piece_threads; width *= 2)
+  for (u32 width = 2; width <= piece; width *= 2)
 #pragma unroll 1
     for (u32 step = width / 2; step > 0; step /= 2)
     {
@@ -138,9 +194,12 @@ __global__ void __launch_bounds__(piece_threads)
         {
           u32 level = 1;
 
-          while (level < n_levels && words[level][its] == words[level][number])
+          while (level < kept_levels && words[level][its] == words[level][number])
             level++;
-          less = level < n_levels && words[level][its] < words[level][number];
+          if (level < kept_levels)
+            less = words[level][its] < words[level][number];
+          else if (!is_whole(words[kept_levels - 1][number]))
+            less = order_behind(keys, prefix, row_of(its), row_of(number)) < 0;
         }
       }
 
@@ -153,30 +212,42 @@ __global__ void __launch_bounds__(piece_threads)
         number = its;
       }
     }
-  if (i < n_samples)
+  if (i >= n_samples)
+    return;
 #pragma unroll
-    for (u32 level = 0; level < n_levels; level++)
-      samples[level * n_samples + i] = words[level][number];
+  for (u32 level = 0; level < kept_levels; level++)
+    samples[level * n_samples + i] = words[level][number];
+  sample_rows[i] = row_of(number);
 }
 
 // Finds each sample's rank by searching all pieces but its own, and takes every so
 // manieth for a splitter.  The first words of all samples lie in shared memory.
 __global__ void __launch_bounds__(rank_threads)
-    take_splitters(u32 n_samples, u32 log_buckets, const u64 *samples, u64 *splitters, u64 *tree)
+    take_splitters(const KeyRef *keys, u32 prefix, u32 piece_size, u32 log_buckets, Buckets buckets,
+                   const RoundState *state)
 {
-  extern __shared__ u64 firsts[];
+  extern __shared__ u64 shared_memory[];
+  u64 *firsts = shared_memory;
+  const u64 *samples = buckets.samples;
+  const u32 n_samples = buckets.n_samples;
   const u32 at = blockIdx.x * rank_threads + threadIdx.x;
   const u32 i = at / rank_lanes;
-  const u32 piece = i / piece_threads;
-  const u32 pieces = n_samples / piece_threads; // 0: one that is not full
-  u64 mine = 0;
+  const u32 piece = i / piece_size;
+  const u32 pieces = n_samples / piece_size; // 0: one that is not full
+  u64 mine[kept_levels] = {};
   u32 rank = 0;
 
+  let_next_begin();
+  wait_for_previous();
+  if (state->again != 0)
+    return;
   if (i < n_samples)
   {
-    mine = samples[i];
+#pragma unroll
+    for (u32 level = 0; level < kept_levels; level++)
+      mine[level] = __ldg(samples + level * n_samples + i);
     if (at % rank_lanes == 0)
-      rank = i % piece_threads;
+      rank = i % piece_size;
   }
 
   // Is the sample at a place before mine?
@@ -184,19 +255,28 @@ __global__ void __launch_bounds__(rank_threads)
   {
     u64 first = firsts[place];
 
-    if (first != mine)
-      return first < mine;
+    if (first != mine[0])
+      return first < mine[0];
     if (!is_whole(first))
-      for (u32 level = 1; level < n_levels; level++)
-      {
-        u64 a = __ldg(samples + level * n_samples + place);
-        u64 b = __ldg(samples + level * n_samples + i);
+    {
+      u64 its = 0;
 
-        if (a != b)
-          return a < b;
-        if (is_whole(a))
-          break;
+#pragma unroll
+      for (u32 level = 1; level < kept_levels; level++)
+      {
+        its = __ldg(samples + level * n_samples + place);
+        if (its != mine[level])
+          return its < mine[level];
       }
+      if (!is_whole(its))
+      {
+        int order =
+            order_behind(keys, prefix, __ldg(buckets.sample_rows + place), __ldg(buckets.sample_rows + i));
+
+        if (order != 0)
+          return order < 0;
+      }
+    }
     return other < piece;
   };
 
@@ -210,13 +290,13 @@ __global__ void __launch_bounds__(rank_threads)
     u32 low[rank_batch] = {};
 
 #pragma unroll 1
-    for (u32 step = piece_threads / 2; step > 0; step /= 2)
+    for (u32 step = piece_size / 2; step > 0; step /= 2)
 #pragma unroll
       for (u32 b = 0; b < rank_batch; b++)
       {
         u32 other = min(first + b * rank_lanes, pieces - 1);
 
-        if (is_before(other * piece_threads + low[b] + step - 1, other))
+        if (is_before(other * piece_size + low[b] + step - 1, other))
           low[b] += step;
       }
 #pragma unroll
@@ -225,7 +305,7 @@ __global__ void __launch_bounds__(rank_threads)
       u32 other = first + b * rank_lanes;
 
       if (other < pieces && other != piece)
-        rank += low[b] + is_before(other * piece_threads + low[b], other);
+        rank += low[b] + is_before(other * piece_size + low[b], other);
     }
   }
 #pragma unroll
@@ -236,17 +316,25 @@ __global__ void __launch_bounds__(rank_threads)
 
   if (i >= n_samples || rank % oversampling != oversampling - 1 || splitter + 1 >= 1u << log_buckets)
     return;
+
+  // A key's words behind its end are 0.
+  KeyRef key = load_key(keys, buckets.sample_rows[i]);
+
   for (u32 level = at % rank_lanes; level < n_levels; level += rank_lanes)
-    splitters[(level << log_buckets) + splitter] = samples[level * n_samples + i];
+  {
+    u32 depth = prefix + level * word_bytes;
+
+    buckets.splitters[(level << log_buckets) + splitter] = depth <= key.length ? key_word(key, depth) : 0;
+  }
   if (at % rank_lanes > 0)
     return;
 
   u32 trailing = static_cast<u32>(__ffs(static_cast<int>(splitter + 1))) - 1;
 
-  tree[(1u << (log_buckets - 1 - trailing)) + ((splitter + 1) >> (trailing + 1))] = mine;
+  buckets.tree[(1u << (log_buckets - 1 - trailing)) + ((splitter + 1) >> (trailing + 1))] = mine[0];
 }
 
-// The memory of a tile: words; then the tree and some levels of the splitters' words, and in
+// The memory of a tile: values; then the tree and some levels of the splitters' words, and in
 // their place counts and places when all rows have their buckets; then buckets of rows, and
 // what is known of all.
 struct TileMemory
@@ -255,49 +343,37 @@ struct TileMemory
   u32 search_bytes;
   u32 bytes;
 
-  __host__ __device__ TileMemory(u32 n_buckets, u32 tile_rows, u32 shared_levels)
-      : shared_levels(shared_levels)
+  TileMemory(u32 n_buckets, u32 tile_rows, u32 shared_levels) : shared_levels(shared_levels)
   {
     u32 words = (1 + shared_levels) * n_buckets * static_cast<u32>(sizeof(u64));
     u32 counts = n_buckets * static_cast<u32>(sizeof(u32)) + tile_rows * static_cast<u32>(sizeof(uint16_t));
 
     search_bytes = words > counts ? words : counts;
-    bytes = tile_rows * static_cast<u32>(sizeof(u64) + sizeof(uint16_t)) + search_bytes + n_buckets;
+    bytes = tile_rows * static_cast<u32>(sizeof(u64) + sizeof(uint16_t)) + search_bytes +
+            n_buckets * static_cast<u32>(sizeof(uint16_t));
   }
 };
 
-// In how many words two splitters agree; one_key as well if these are all.
-__device__ __forceinline__ u32 words_shared(const u64 *splitters, u32 n_buckets, u32 a, u32 b)
+// What two splitters tell of the bucket between them.  All keys there have words from the lesser
+// one's to the greater one's, and so none ends before the lesser one where these agree.
+__device__ __forceinline__ u32 known_of(const u64 *splitters, u32 n_buckets, u32 a, u32 b)
 {
-  u32 level = 0;
-
-  while (level < n_levels)
+  for (u32 level = 0; level < n_levels; level++)
   {
     u64 word = __ldg(splitters + level * n_buckets + a);
+    u64 diff = word ^ __ldg(splitters + level * n_buckets + b);
+    u32 before = level * word_bytes * 8;
 
-    if (word != __ldg(splitters + level * n_buckets + b))
-      break;
+    if (diff != 0)
+    {
+      u32 bytes = is_whole(word) ? (static_cast<u32>(word) & 0xff) >> count_bits : word_bytes;
+
+      return before + min(static_cast<u32>(__clzll(static_cast<long long>(diff))), bytes * 8);
+    }
     if (is_whole(word))
-      return level | one_key;
-    level++;
+      return before | one_key;
   }
-  return level;
-}
-
-// Are words enough?  Not where many splitters have equal ones and go on.
-__device__ __forceinline__ bool words_suffice(const u64 *splitters, u32 n_buckets)
-{
-  u32 in_run = 0;
-
-#pragma unroll 1
-  for (u32 first = long_run - 1; first + 1 < n_buckets; first += tile_threads)
-  {
-    u32 i = first + threadIdx.x;
-
-    in_run += static_cast<u32>(__syncthreads_count(
-        i + 1 < n_buckets && words_shared(splitters, n_buckets, i - (long_run - 1), i) == n_levels));
-  }
-  return in_run * most_long <= n_buckets;
+  return n_levels * word_bytes * 8;
 }
 
 // The first of splitters [low, high) whose word is greater, or is not less.
@@ -318,96 +394,131 @@ __device__ __forceinline__ u32 find_word(const u64 *words, u32 low, u32 high, u6
 }
 
 // The bucket of a key whose first word splitters [low, high) have, of which there are two
-// at least.
+// at least.  The first of their words are in shared memory.
 __device__ __forceinline__ u32 search_deeper(const u64 *splitters, const u64 *shared, u32 shared_levels,
-                                             u32 n_buckets, const KeyRef &key, u32 prefix, u64 word, u32 low,
-                                             u32 high)
+                                             u32 n_buckets, const KeyRef &key, Head head, u32 prefix,
+                                             u64 word, u32 low, u32 high)
 {
 #pragma unroll 1
   for (u32 level = 1; level < n_levels && !is_whole(word); level++)
   {
-    const u64 *words = (level <= shared_levels ? shared : splitters) + level * n_buckets;
     u32 begin = low;
+    bool is_found;
+    auto search = [&](const u64 *words)
+    {
+      high = find_word<true>(words, low, high, word);
+      is_found = high < begin + 2 || words[high - 2] != word;
+      if (!is_found)
+        low = find_word<false>(words, low, high, word);
+    };
 
-    word = key_word(key, prefix + level * word_bytes);
-    high = find_word<true>(words, low, high, word);
-    if (high < begin + 2 || words[high - 2] != word)
+    if (level % 2 == 0)
+    {
+      u64 address = key.address + prefix + level * word_bytes;
+      u32 left = key.length - prefix - level * word_bytes;
+
+      head = load_head(address, left);
+    }
+    word = word_of(head, level % 2, key.length - prefix - level / 2 * 2 * word_bytes);
+    if (level <= shared_levels)
+      search(shared + level * n_buckets);
+    else
+      search(splitters + level * n_buckets);
+    if (is_found)
       return high;
-    low = find_word<false>(words, low, high, word);
   }
   return high - 1;
+}
+
+// A row's value, of the bits behind those in which its bucket's keys agree.
+__device__ __forceinline__ u64 value_of(const KeyRef &key, const Head &head, u32 prefix, u32 agreed)
+{
+  constexpr Shape shape = {0, value_bits, 64};
+  u32 byte = agreed / 8;
+  u32 left = key.length - prefix - byte;
+  u64 bytes = byte <= 8 ? head.from(byte) : load_word(key.address + prefix + byte, left);
+
+  return shape.make_word(0, bytes, agreed % 8, left) << place_bits;
 }
 
 // Finds the buckets of a tile's rows and brings them into that order.
 __global__ void __launch_bounds__(tile_threads)
     fill_tiles(const KeyRef *keys, u32 n_rows, u32 prefix, Buckets buckets, TileMemory layout,
-               RoundState *state)
+               RoundState *state, RoundCounts *told)
 {
-  extern __shared__ u64 tile_memory[];
+  extern __shared__ u64 shared_memory[];
   __shared__ u32 warp_sums[tile_threads / 32];
   __shared__ u32 heavy[most_heavy];
   __shared__ u32 n_heavy;
+  __shared__ u32 n_many;
   const u32 me = threadIdx.x;
   const u32 lane = me % 32;
   const u32 n_buckets = buckets.n_buckets;
   const u32 base = blockIdx.x * buckets.tile_rows;
   const u32 n = min(buckets.tile_rows, n_rows - base);
-  u64 *words = tile_memory;
-  u64 *tree = words + buckets.tile_rows;
+  u64 *values = shared_memory;
+  u64 *tree = values + buckets.tile_rows;
   u32 *counts = reinterpret_cast<u32 *>(tree);
   uint16_t *places = reinterpret_cast<uint16_t *>(counts + n_buckets);
   uint16_t *bucket_of = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(tree) + layout.search_bytes);
-  u8 *known = reinterpret_cast<u8 *>(bucket_of + buckets.tile_rows);
+  uint16_t *known = bucket_of + buckets.tile_rows;
 
-  // While a row's bucket is searched, the next one's first word is on its way, and where the
-  // key of the one after it is.
-  auto find_key = [&](u32 i) { return i < n ? load_key(keys, base + i) : KeyRef{}; };
-  auto first_word = [&](u32 i, const KeyRef &key) { return i < n ? key_word(key, prefix) : 0; };
-  KeyRef next = find_key(me);
-  KeyRef after = find_key(me + tile_threads);
+  // While a row's bucket is searched, it is on its way where the next one's key is.
+  KeyRef next = me < n ? load_key(keys, base + me) : KeyRef{};
 
-  if (!words_suffice(buckets.splitters, n_buckets))
+  if (me == 0)
   {
-    if (blockIdx.x == 0 && me == 0)
-      state->again = 1;
-    return;
+    n_heavy = 0;
+    n_many = 0;
   }
-
-  u64 next_word = first_word(me, next);
-
+  wait_for_previous();
+  if (state->again != 0)
+    return;
+#pragma unroll 1
   for (u32 i = me; i < n_buckets; i += tile_threads)
   {
-    if (i > 0)
-      tree[i] = buckets.tree[i];
+    tree[i] = i > 0 ? buckets.tree[i] : 0;
 #pragma unroll
     for (u32 level = 1; level <= most_shared_levels; level++)
       if (level <= layout.shared_levels)
         tree[level * n_buckets + i] = __ldg(buckets.splitters + level * n_buckets + i);
+    known[i] = static_cast<uint16_t>(
+        i > 0 && i + 1 < n_buckets ? known_of(buckets.splitters, n_buckets, i - 1, i) : 0);
   }
-  for (u32 b = me; b < n_buckets; b += tile_threads)
-  {
-    u8 shared = b > 0 && b + 1 < n_buckets
-                    ? static_cast<u8>(words_shared(buckets.splitters, n_buckets, b - 1, b))
-                    : 0;
-
-    known[b] = shared;
-    if (blockIdx.x == 0)
-      buckets.known[b] = shared;
-  }
-  if (me == 0)
-    n_heavy = 0;
   __syncthreads();
 
+  // Words do not do where many splitters have equal ones and go on.
+  u32 in_run = 0;
+
+#pragma unroll 1
+  for (u32 first = 0; first < n_buckets; first += tile_threads)
+  {
+    u32 i = first + me;
+    bool is_long = i < n_buckets && i >= long_run - 1;
+
+#pragma unroll
+    for (u32 k = 0; k < long_run - 1; k++)
+      is_long = is_long && known[i - k] == n_levels * word_bytes * 8;
+    in_run += static_cast<u32>(__syncthreads_count(is_long));
+  }
+  if (in_run * most_long > n_buckets)
+  {
+    if (blockIdx.x == 0 && me == 0)
+    {
+      state->again = 1;
+      told->again = 1;
+    }
+    return;
+  }
 #pragma unroll 1
   for (u32 i = me; i < n; i += tile_threads)
   {
-    KeyRef key = next;
-    u64 word = next_word;
+    const KeyRef key = next;
+    const Head head = load_head(key.address + prefix, key.length - prefix);
+    const u64 word = word_of(head, 0, key.length - prefix);
     u32 node = 1;
 
-    next = after;
-    next_word = first_word(i + tile_threads, next);
-    after = find_key(i + 2 * tile_threads);
+    next = i + tile_threads < n ? load_key(keys, base + i + tile_threads) : KeyRef{};
     while (node < n_buckets)
       node = 2 * node + (tree[node] <= word);
 
@@ -419,16 +530,42 @@ __global__ void __launch_bounds__(tile_threads)
       node = 1;
       while (node < n_buckets)
         node = 2 * node + (tree[node] < word);
-      bucket = search_deeper(buckets.splitters, tree, layout.shared_levels, n_buckets, key, prefix, word,
-                             node - n_buckets, bucket);
+      bucket = search_deeper(buckets.splitters, tree, layout.shared_levels, n_buckets, key, head, prefix,
+                             word, node - n_buckets, bucket);
     }
 
-    u32 level = known[bucket] & ~u32{one_key};
+    u32 what = known[bucket];
 
-    words[i] = level == 0 ? word : key_word(key, prefix + level * word_bytes);
+    if ((what & one_key) == 0)
+      values[i] = value_of(key, head, prefix, what & agreed_bits);
     bucket_of[i] = static_cast<uint16_t>(bucket);
   }
   __syncthreads();
+
+  // The first block tells of all buckets.  Of those of one key only the last one between equal
+  // splitters has rows.
+  if (blockIdx.x == 0)
+  {
+#pragma unroll 1
+    for (u32 b = me; b < n_buckets; b += tile_threads)
+    {
+      u32 what = known[b];
+      bool many = (what & one_key) != 0 && (known[b + 1] & one_key) == 0 && b >= many_splitters;
+
+#pragma unroll
+      for (u32 k = 1; k < many_splitters - 1; k++)
+        many = many && (known[b - k] & one_key) != 0;
+      if (many)
+      {
+        buckets.many[atomicAdd(&n_many, 1u)] = static_cast<uint16_t>(b);
+        what |= many_rows;
+      }
+      buckets.known[b] = static_cast<uint16_t>(what);
+    }
+    __syncthreads();
+    if (me == 0)
+      *buckets.n_many = n_many;
+  }
 
   // How many rows each bucket has, and where they begin.
 #pragma unroll 1
@@ -453,7 +590,7 @@ __global__ void __launch_bounds__(tile_threads)
     if (own[k] > heavy_rows)
     {
       heavy[atomicAdd(&n_heavy, 1u)] = b;
-      known[b] |= is_heavy;
+      known[b] |= static_cast<uint16_t>(is_heavy);
     }
     sum += own[k];
   }
@@ -512,57 +649,104 @@ __global__ void __launch_bounds__(tile_threads)
     }
   }
   __syncthreads();
+
+  // No earlier, or the next kernel's blocks crowd where there are no tiles.
+  let_next_begin();
   for (u32 p = me; p < n; p += tile_threads)
   {
     u32 i = places[p];
 
-    buckets.words[base + p] = words[i];
+    buckets.values[base + p] = values[i];
     buckets.rows[base + p] = static_cast<uint16_t>(i);
   }
 }
 
 u32 log_buckets_of(u32 n_rows)
 {
+  u32 rows = bucket_rows;
   u32 log = log_least_buckets;
 
-  while (log < log_most_buckets && n_rows >> log > bucket_rows)
+#ifdef GPUSORT_FAULTS
+  if (getenv("GPUSORT_FAULT_FEW_BUCKETS") != nullptr)
+    rows *= 8;
+#endif
+  while (log < log_most_buckets && n_rows >> log > rows)
     log++;
   return log;
+}
+
+u32 sample_bytes(u32 n_samples)
+{
+  return n_samples * static_cast<u32>(sizeof(u64));
+}
+
+// Leaves one of large_piece samples to a block only where there are many.
+bool takes_large_pieces(u32 n_samples, const FinishLimits &limits)
+{
+  return n_samples >= 8 * large_piece && sizeof(PieceMemory<large_piece>) <= limits.shared_bytes;
+}
+
+template <u32 piece>
+void launch_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets, RoundState *state,
+                   RoundCounts *told, cudaStream_t stream)
+{
+  constexpr int bytes = sizeof(PieceMemory<piece>);
+
+  // The attribute is the kernel's, not the launch's: all threads that sort must set it alike.
+  GS_CUDA_TRY(cudaFuncSetAttribute(sort_pieces<piece>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  sort_pieces<piece><<<blocks_for(buckets.n_samples, piece), piece, bytes, stream>>>(
+      keys, n_rows, prefix, buckets.n_samples, buckets.samples, buckets.sample_rows, state, told);
+  GS_CUDA_LAUNCHED();
+}
+
+// How rows are cut into tiles and buckets.
+Buckets plan_buckets(u32 n_rows)
+{
+  Buckets buckets = {};
+
+  buckets.n_buckets = 1u << log_buckets_of(n_rows);
+  buckets.n_samples = oversampling * buckets.n_buckets;
+  buckets.tile_rows = std::min(blocks_for(n_rows, usual_tiles * tile_threads) * tile_threads, most_tile_rows);
+  buckets.n_tiles = blocks_for(n_rows, buckets.tile_rows);
+  return buckets;
 }
 
 } // namespace
 
 bool buckets_fit(u32 n_rows, const FinishLimits &limits)
 {
-  u32 tile_bytes = TileMemory(1u << log_most_buckets, most_tile_rows, 0).bytes + static_bytes;
+  if (n_rows > most_rows)
+    return false;
 
-  return n_rows <= most_rows && std::max(tile_bytes, sample_bytes) <= limits.shared_bytes;
+  Buckets plan = plan_buckets(n_rows);
+  u32 tile_bytes = TileMemory(plan.n_buckets, plan.tile_rows, 0).bytes + static_bytes;
+
+  return std::max({tile_bytes, sample_bytes(plan.n_samples),
+                   static_cast<u32>(sizeof(PieceMemory<small_piece>))}) <= limits.shared_bytes;
 }
 
-Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *words, u32 *rows)
+Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values, u32 *rows)
 {
-  Buckets buckets = {};
-
   // What it takes must not become less with more rows: it is reserved as they come.
-  n_rows = std::min(n_rows, most_rows);
-  buckets.n_buckets = 1u << log_buckets_of(n_rows);
-  buckets.n_samples = oversampling * buckets.n_buckets;
+  Buckets buckets = plan_buckets(std::min(n_rows, most_rows));
 
-  buckets.tile_rows = blocks_for(n_rows, most_tiles * tile_threads) * tile_threads;
-  buckets.n_tiles = blocks_for(n_rows, buckets.tile_rows);
-  buckets.samples = carve.take<u64>(u64{n_levels} * buckets.n_samples);
+  buckets.samples = carve.take<u64>(u64{kept_levels} * buckets.n_samples);
+  buckets.sample_rows = carve.take<u32>(buckets.n_samples);
   buckets.splitters = carve.take<u64>(u64{n_levels} * buckets.n_buckets);
   buckets.tree = carve.take<u64>(buckets.n_buckets);
-  buckets.known = carve.take<u8>(buckets.n_buckets);
+  buckets.known = carve.take<uint16_t>(buckets.n_buckets);
+  buckets.many = carve.take<uint16_t>(buckets.n_buckets / many_splitters + 1);
+  buckets.n_many = carve.take<u32>(1);
   buckets.begins = carve.take<uint16_t>(u64{most_tiles} * (buckets.n_buckets + 1));
-  buckets.words = words;
+  buckets.values = values;
   buckets.rows = reinterpret_cast<uint16_t *>(rows);
   return buckets;
 }
 
 void fill_buckets(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets,
-                  const FinishLimits &limits, RoundState *state, cudaStream_t stream)
+                  const FinishLimits &limits, RoundState *state, RoundCounts *told, cudaStream_t stream)
 {
+  bool large = takes_large_pieces(buckets.n_samples, limits);
   u32 most_bytes = limits.shared_bytes - static_bytes;
   u32 shared_levels = most_shared_levels;
 
@@ -571,22 +755,20 @@ void fill_buckets(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buc
 
   TileMemory layout(buckets.n_buckets, buckets.tile_rows, shared_levels);
 
-  sort_pieces<<<blocks_for(buckets.n_samples, piece_threads), piece_threads, 0, stream>>>(
-      keys, n_rows, prefix, buckets.n_samples, buckets.samples, state);
-  GS_CUDA_LAUNCHED();
+  if (large)
+    launch_pieces<large_piece>(keys, n_rows, prefix, buckets, state, told, stream);
+  else
+    launch_pieces<small_piece>(keys, n_rows, prefix, buckets, state, told, stream);
 
-  // The attribute is the kernel's, not the launch's: all threads that sort must set it alike.
   GS_CUDA_TRY(cudaFuncSetAttribute(take_splitters, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(sample_bytes)));
-  take_splitters<<<blocks_for(buckets.n_samples * rank_lanes, rank_threads), rank_threads,
-                   buckets.n_samples * sizeof(u64), stream>>>(
-      buckets.n_samples, log_buckets_of(n_rows), buckets.samples, buckets.splitters, buckets.tree);
-  GS_CUDA_LAUNCHED();
+                                   static_cast<int>(most_bytes)));
+  launch_next(limits.can_overlap, take_splitters, blocks_for(buckets.n_samples * rank_lanes, rank_threads),
+              rank_threads, sample_bytes(buckets.n_samples), stream, keys, prefix,
+              large ? large_piece : small_piece, log_buckets_of(n_rows), buckets, state);
   GS_CUDA_TRY(cudaFuncSetAttribute(fill_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(most_bytes)));
-  fill_tiles<<<buckets.n_tiles, tile_threads, layout.bytes, stream>>>(keys, n_rows, prefix, buckets, layout,
-                                                                      state);
-  GS_CUDA_LAUNCHED();
+  launch_next(limits.can_overlap, fill_tiles, buckets.n_tiles, tile_threads, layout.bytes, stream, keys,
+              n_rows, prefix, buckets, layout, state, told);
 }
 
 } // namespace gpusort

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * string_buckets.cuh
- *	  The string engine's way with up to half a million rows: buckets between
+ *	  The string engine's way with up to two million rows: buckets between
  *	  splitters, and each bucket sorted on chip.
  *
  *-------------------------------------------------------------------------
@@ -9,6 +9,7 @@
 #ifndef GS_STRING_BUCKETS_CUH
 #define GS_STRING_BUCKETS_CUH
 
+#include "sort_context.cuh"
 #include "string_finish.cuh"
 
 namespace gpusort
@@ -18,10 +19,19 @@ namespace gpusort
 constexpr u32 word_bytes = 7;
 constexpr u32 n_levels = 16;
 
-constexpr u32 most_tiles = 128; // no more than large devices have multiprocessors
+constexpr u32 most_tiles = 256;
 
-// What is known of a bucket: in how many words all of its keys agree, and
-constexpr u8 one_key = 0x80; // that they are all equal
+// What is known of a bucket: in how many bits behind the prefix all of its keys agree, and
+constexpr u32 one_key = 0x8000;   // that they are all equal,
+constexpr u32 many_rows = 0x4000; // and have thousands of rows
+constexpr u32 agreed_bits = 0x3ff;
+
+static_assert(n_levels * word_bytes * 8 <= agreed_bits);
+
+// The values of a tile's rows: bits of the key behind those in which the bucket's keys agree, how many
+// bytes these are, and room for a place in the bucket.
+constexpr u32 place_bits = 10;
+constexpr u32 value_bits = 64 - count_bits - place_bits;
 
 // Rows are cut into tiles; a tile's rows lie in the order of their buckets.
 struct Buckets
@@ -30,11 +40,14 @@ struct Buckets
   u32 n_samples;
   u32 tile_rows;
   u32 n_tiles;
-  u64 *samples;     // words of a sample, level by level, piece by piece in order
+  u64 *samples;     // the first words of a sample, level by level, piece by piece in order
+  u32 *sample_rows; // and its rows
   u64 *splitters;   // those of the splitters, one less than buckets
   u64 *tree;        // first words of these as a search tree
-  u8 *known;        // of buckets
-  u64 *words;       // of rows, tile by tile, behind what the bucket's keys agree in
+  uint16_t *known;  // of buckets
+  uint16_t *many;   // buckets that have many_rows
+  u32 *n_many;      // how many there are
+  u64 *values;      // of rows, tile by tile
   uint16_t *rows;   // and their numbers in their tile
   uint16_t *begins; // for each tile where its part of each bucket begins, and where the last one ends
 };
@@ -44,16 +57,16 @@ bool buckets_fit(u32 n_rows, const FinishLimits &limits);
 
 Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *words, u32 *rows);
 
-// Fills the buckets with all rows; sets again in *state, which it makes empty, where words
-// tell too little of the keys.
+// Fills the buckets with all rows; sets again in *state, which it makes empty, and in *told, where
+// words tell too little of the keys.
 void fill_buckets(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets,
-                  const FinishLimits &limits, RoundState *state, cudaStream_t stream);
+                  const FinishLimits &limits, RoundState *state, RoundCounts *told, cudaStream_t stream);
 
-// Sorts the rows of each bucket.  Groups that stay large are left in the lists, buckets without
-// room in *next; rows then holds theirs.
+// Sorts the rows of each bucket.  Those without room are left in the lists or, if they are too large
+// for these, in *next; rows then holds theirs.  Either is told in *told, as 1 for any number of them.
 void finish_buckets(const KeyRef *keys, u32 prefix, const Buckets &buckets, const FinishLimits &limits,
                     const GroupLists &lists, const Segments &next, u32 *rows, u32 *order, u8 *tie,
-                    cudaStream_t stream);
+                    RoundCounts *told, cudaStream_t stream);
 
 #ifdef __CUDACC__
 
@@ -65,6 +78,15 @@ __device__ __forceinline__ u64 key_word(const KeyRef &key, u32 depth)
 
   return (load_word(key.address + depth, left) & ~u64{0xff}) |
          (left <= word_bytes ? left << count_bits : 0xff);
+}
+
+// A word of the two that 16 bytes of a key hold; so many bytes are left of the key.
+__device__ __forceinline__ u64 word_of(const Head &head, u32 which, u32 left)
+{
+  u64 its = which == 0 ? head.bytes[0] : head.bytes[0] << 56 | head.bytes[1] >> 8;
+
+  left -= which * word_bytes;
+  return (its & ~u64{0xff}) | (left <= word_bytes ? left << count_bits : 0xff);
 }
 
 // Does the key end in such a word, or in another one whose lowest bits are not all set where

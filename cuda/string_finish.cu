@@ -46,15 +46,13 @@ namespace gpusort
 namespace
 {
 
+constexpr u32 items = 8; // of a thread
+constexpr u32 item_bits = log_of(items);
 constexpr u32 batch = 4; // keys that a thread looks up at a time
 
 // What a place's value tells after the sort, besides rank and home.
 constexpr u64 settled = u64{1} << 32;
 constexpr u64 tied = u64{1} << 33;
-
-constexpr u32 relation_bits = 9;
-constexpr u32 max_shared = 255;
-static_assert(2 * max_shared < 1u << relation_bits);
 
 // What a block keeps in shared memory.
 template <u32 capacity>
@@ -70,35 +68,6 @@ struct GroupState
   u32 warp_sums[capacity / items / 32];
   u32 taken;
 };
-
-// The words that a key's next bytes lie in.
-struct RawWord
-{
-  u64 low;
-  u64 high;
-};
-
-__device__ __forceinline__ RawWord load_raw(u64 address, u32 left)
-{
-  const u64 *at = reinterpret_cast<const u64 *>(address & ~u64{7});
-  u32 offset = static_cast<u32>(address & 7);
-  RawWord raw = {0, 0};
-
-  if (left > 0)
-    raw.low = __ldg(at);
-  if (offset + min(left, 8u) > 8)
-    raw.high = __ldg(at + 1);
-  return raw;
-}
-
-// What load_word() makes of them.
-__device__ __forceinline__ u64 word_of(RawWord raw, u64 address, u32 left)
-{
-  u32 shift = static_cast<u32>(address & 7) * 8;
-  u64 word = swap_bytes(raw.low >> shift | raw.high << 1 << (63 - shift));
-
-  return left >= 8 ? word : left == 0 ? 0 : word & ~u64{0} << (64 - left * 8);
-}
 
 // Finds the addresses of a group's keys.
 template <u32 threads, u32 capacity>
@@ -143,42 +112,14 @@ __device__ __forceinline__ void relate_entries(GroupState<capacity> &state, u32 
     u32 middle = (u32{state.first[of]} + state.first[of + 1]) / 2;
     u32 home = state.home[entry];
     u32 pivot_home = state.home[middle];
-    u64 mine = state.address[home];
-    u64 pivot = state.address[pivot_home];
     u32 left = state.left[home];
-    u32 pivot_left = state.left[pivot_home];
-    u32 shared = min(min(left, pivot_left), max_shared); // at most
-    bool is_less = left < pivot_left;                    // should one be the beginning of the other
-    bool is_unlike = left != pivot_left;
-
-    for (u32 at = entry == middle ? shared : 0; at < shared; at += 8)
-    {
-      RawWord my_raw = load_raw(mine + at, left - at);
-      RawWord pivot_raw = load_raw(pivot + at, pivot_left - at);
-      u64 x = word_of(my_raw, mine + at, left - at);
-      u64 y = word_of(pivot_raw, pivot + at, pivot_left - at);
-
-      if (x != y)
-      {
-        shared = min(shared, at + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8);
-        is_less = x < y;
-        is_unlike = true;
-      }
-    }
-
-    u32 relation = max_shared;
-
-    if (is_unlike && shared < max_shared)
-      relation = is_less ? shared : 2 * max_shared - shared;
-    mine += shared;
-    left -= shared;
-
-    u64 bits = word_of(load_raw(mine, left), mine, left) >> (64 - key_bits);
+    Relation relation =
+        relate(state.address[home], left, state.address[pivot_home], state.left[pivot_home], entry == middle);
 
     state.exchange[entry] = static_cast<u64>(of) << 1 << (63 - segment_bits) |
-                            static_cast<u64>(relation) << (key_bits + count_bits + log_size) |
-                            bits << (count_bits + log_size) | static_cast<u64>(min(left, chars)) << log_size |
-                            entry;
+                            static_cast<u64>(relation.value) << (key_bits + count_bits + log_size) |
+                            relation.next >> (64 - key_bits) << (count_bits + log_size) |
+                            static_cast<u64>(min(left - relation.shared, chars)) << log_size | entry;
   }
 }
 
@@ -295,7 +236,7 @@ __global__ void __launch_bounds__(threads)
             if (loaded)
             {
               u32 relation = static_cast<u32>(word >> (key_bits + count_bits)) & ((1u << relation_bits) - 1);
-              u32 consumed = chars + (relation > max_shared ? 2 * max_shared - relation : relation);
+              u32 consumed = chars + shared_of(relation);
 
               state.address[home[q]] += consumed;
               state.left[home[q]] -= consumed;
@@ -383,10 +324,13 @@ FinishLimits finish_limits()
   int device;
   int processors;
   int shared_bytes;
+  int major;
 
   GS_CUDA_TRY(cudaGetDevice(&device));
   GS_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   GS_CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  GS_CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+  limits.can_overlap = major >= 9;
   limits.n_multiprocessors = static_cast<u32>(processors);
   limits.shared_bytes = static_cast<u32>(shared_bytes);
   limits.n_classes = group_classes;

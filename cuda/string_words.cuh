@@ -149,9 +149,8 @@ constexpr u32 group_classes = 5;
 // The groups that a round found, by size, and what its kernels count.
 struct RoundState
 {
-  u64 large;  // rows in large groups; those groups in the upper half
-  u32 again;  // not 0: other words are needed; see string_buckets.cu
-  u32 listed; // groups to be finished, as far as the host must know
+  u64 large; // rows in large groups; those groups in the upper half
+  u32 again; // not 0: other words are needed; see string_buckets.cu
   u32 n_groups[group_classes];
   u32 taken[group_classes];
 };
@@ -266,6 +265,114 @@ __device__ __forceinline__ Comparison compare_keys(const KeyRef &a, const KeyRef
     }
   }
   return {(a.length > b.length) - (a.length < b.length), common};
+}
+
+// The next 16 bytes of a key, the first one highest, zeros where it has ended.  That so many come at once is
+// worth more than that few are read.
+struct Head
+{
+  u64 bytes[2];
+
+  // Eight of them, from one of the first 9 on.
+  __device__ __forceinline__ u64 from(u32 byte) const
+  {
+    return byte == 8 ? bytes[1] : bytes[0] << byte * 8 | bytes[1] >> 1 >> (63 - byte * 8);
+  }
+};
+
+__device__ __forceinline__ Head load_head(u64 address, u32 left)
+{
+  const ulonglong2 *at = reinterpret_cast<const ulonglong2 *>(address & ~u64{15});
+  ulonglong2 low = {0, 0};
+  ulonglong2 high = {0, 0};
+
+  if (left > 0)
+    low = __ldg(at);
+  if (static_cast<u32>(address & 15) + min(left, 16u) > 16)
+    high = __ldg(at + 1);
+
+  bool is_late = (address & 8) != 0;
+  u32 shift = static_cast<u32>(address & 7) * 8;
+  u64 a = is_late ? low.y : low.x;
+  u64 b = is_late ? high.x : low.y;
+  u64 c = is_late ? high.y : high.x;
+  Head head = {
+      {swap_bytes(a >> shift | b << 1 << (63 - shift)), swap_bytes(b >> shift | c << 1 << (63 - shift))}};
+
+  if (left < 16)
+  {
+    head.bytes[1] = left <= 8 ? 0 : head.bytes[1] & ~u64{0} << (16 - left) * 8;
+    if (left < 8)
+      head.bytes[0] = left == 0 ? 0 : head.bytes[0] & ~u64{0} << (8 - left) * 8;
+  }
+  return head;
+}
+
+// How an entry's key relates to that of its segment's pivot, behind what the segment's keys agree in:
+// see string_finish.cu.
+struct Relation
+{
+  u32 value;
+  u32 shared; // bytes
+  u64 next;   // those behind the shared ones
+};
+
+constexpr u32 relation_bits = 9;
+constexpr u32 max_shared = 255;
+static_assert(2 * max_shared < 1u << relation_bits);
+
+__device__ __forceinline__ u32 shared_of(u32 relation)
+{
+  return relation > max_shared ? 2 * max_shared - relation : relation;
+}
+
+__device__ __forceinline__ Relation relate(u64 mine, u32 left, u64 pivot, u32 pivot_left, bool is_pivot)
+{
+  u32 common = min(min(left, pivot_left), max_shared); // at most
+  u32 shared = 0;
+  u32 at = 0;
+  bool is_less = left < pivot_left; // should one be the beginning of the other
+  bool is_unlike = left != pivot_left;
+  Head head;
+
+  for (;; at += 16)
+  {
+    head = load_head(mine + at, left - at);
+    if (is_pivot)
+    {
+      shared = common;
+      break;
+    }
+
+    Head its = load_head(pivot + at, pivot_left - at);
+    bool at_once = head.bytes[0] != its.bytes[0];
+    u64 x = at_once ? head.bytes[0] : head.bytes[1];
+    u64 y = at_once ? its.bytes[0] : its.bytes[1];
+
+    if (x != y)
+    {
+      shared = at + (at_once ? 0 : 8) + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8;
+      if (shared < common)
+      {
+        is_less = x < y;
+        is_unlike = true;
+      }
+    }
+    else
+      shared = at + 16;
+    if (x != y || shared >= common)
+    {
+      shared = min(shared, common);
+      break;
+    }
+  }
+
+  Relation relation = {max_shared, shared, 0};
+
+  if (is_unlike && shared < max_shared)
+    relation.value = is_less ? shared : 2 * max_shared - shared;
+  relation.next = shared - at <= 8 ? head.from(shared - at) : load_word(mine + shared, left - shared);
+  return relation;
 }
 
 #endif // __CUDACC__

@@ -785,6 +785,7 @@ run_suite(void)
 		   (unsigned long long) seed);
 	case_generators(&td);
 	case_forced(&td, "no buckets", "GPUSORT_FAULT_BUCKETS");
+	case_forced(&td, "few buckets", "GPUSORT_FAULT_FEW_BUCKETS");
 	case_forced(&td, "few splitters", "GPUSORT_FAULT_SPLITTERS");
 	case_forced(&td, "coded words", "GPUSORT_FAULT_CODE");
 	case_fixed(&td);
