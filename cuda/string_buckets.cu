@@ -474,6 +474,7 @@ __global__ void __launch_bounds__(tile_threads)
   wait_for_previous();
   if (state->again != 0)
     return;
+
 #pragma unroll 1
   for (u32 i = me; i < n_buckets; i += tile_threads)
   {
@@ -510,6 +511,7 @@ __global__ void __launch_bounds__(tile_threads)
     }
     return;
   }
+
 #pragma unroll 1
   for (u32 i = me; i < n; i += tile_threads)
   {

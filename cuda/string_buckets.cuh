@@ -55,7 +55,7 @@ struct Buckets
 // Whether so many rows are sorted in this way, on this device.
 bool buckets_fit(u32 n_rows, const FinishLimits &limits);
 
-Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *words, u32 *rows);
+Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values, u32 *rows);
 
 // Fills the buckets with all rows; sets again in *state, which it makes empty, and in *told, where
 // words tell too little of the keys.
