@@ -268,7 +268,8 @@ __device__ __forceinline__ Comparison compare_keys(const KeyRef &a, const KeyRef
 }
 
 // The next 16 bytes of a key, the first one highest, zeros where it has ended.  That so many come at once is
-// worth more than that few are read.
+// worth more than that few are read.  Only aligned 16 bytes are read that hold one of those; memory ends no
+// sooner.
 struct Head
 {
   u64 bytes[2];
