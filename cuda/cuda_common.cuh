@@ -249,7 +249,9 @@ __host__ __device__ constexpr T align_up(T value, T to)
 
 // Launches a kernel whose blocks may begin before the one before it in the stream has ended, where the device
 // can do that.  The kernel must wait_for_previous() before it reads what any kernel left or writes what one
-// reads; the one before must let_next_begin(), or nothing is won.
+// reads; the one before must let_next_begin(), or nothing is won.  What is written while the kernel may have
+// begun must not be read by __ldg(): that is for memory that does not change in a kernel's time, and gave old
+// data.
 template <typename... Parameters, typename... Arguments>
 void launch_next(bool can_overlap, void (*kernel)(Parameters...), u32 blocks, u32 threads,
                  size_t shared_bytes, cudaStream_t stream, const Arguments &...arguments)

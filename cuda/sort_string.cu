@@ -270,6 +270,7 @@ RoundCounts sort_buckets(const SortContext &context, const KeyRef *keys, u32 n_r
   SortedRows left = {keys, nullptr, space.rows[1], n_rows, whole, order, tie};
 
   *context.counts = {};
+  find_splitters(keys, n_rows, prefix, space.buckets, limits, space.lists.state, context.counts, stream);
   fill_buckets(keys, n_rows, prefix, space.buckets, limits, space.lists.state, context.counts, stream);
   finish_buckets(keys, prefix, space.buckets, limits, space.lists, space.segments[0], space.rows[1], order,
                  tie, context.counts, stream);
@@ -304,8 +305,8 @@ u64 sort_string_workspace(u32 n_rows)
   return carve.bytes();
 }
 
-u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix, void *workspace,
-                u32 *order, u8 *tie)
+StringReport sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
+                         void *workspace, u32 *order, u8 *tie)
 {
   Carver carve(workspace);
   Workspace space = carve_workspace(carve, n_rows);
@@ -324,14 +325,18 @@ u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 
                                                                    space.lists);
     GS_CUDA_LAUNCHED();
     finish_class(rows, space.lists, group_class, limits, stream);
-    return rounds;
+    return {rounds, false};
   }
 
   RoundCounts counts = {};
 
   counts.again = 1;
   if (takes_buckets(n_rows, limits))
+  {
     counts = sort_buckets(context, keys, n_rows, prefix, limits, space, order, tie);
+    if (counts.again == 0 && counts.listed == 0 && counts.live == 0)
+      return {rounds, true};
+  }
   if (counts.again != 0)
   {
     Shape first = choose_words(context, keys, n_rows, prefix, space.code);
@@ -368,7 +373,7 @@ u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 
     counts = sort_words(context, keys, counts.live, shape, limits, space, order, tie);
     rounds++;
   }
-  return rounds;
+  return {rounds, false};
 }
 
 } // namespace gpusort

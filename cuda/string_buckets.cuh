@@ -18,8 +18,13 @@ namespace gpusort
 // So many bytes of a key are in a word, and words of a sample's key are looked at.
 constexpr u32 word_bytes = 7;
 constexpr u32 n_levels = 16;
+constexpr u32 kept_levels = 4;  // of words that are kept of the sample's keys
+constexpr u32 oversampling = 4; // samples to a bucket
 
 constexpr u32 most_tiles = 256;
+
+// The bucket of a turn; what is known of it is in the upper half.
+constexpr u32 bucket_mask = 0xffff;
 
 // What is known of a bucket: in how many bits behind the prefix all of its keys agree, and
 constexpr u32 one_key = 0x8000;   // that they are all equal,
@@ -44,7 +49,7 @@ struct Buckets
   u32 *sample_rows; // and its rows
   u64 *splitters;   // those of the splitters, one less than buckets
   u64 *tree;        // first words of these as a search tree
-  uint16_t *known;  // of buckets
+  u32 *turns;       // buckets in the order in which they are sorted, and what is known of them
   uint16_t *many;   // buckets that have many_rows
   u32 *n_many;      // how many there are
   u64 *values;      // of rows, tile by tile
@@ -57,8 +62,15 @@ bool buckets_fit(u32 n_rows, const FinishLimits &limits);
 
 Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values, u32 *rows);
 
-// Fills the buckets with all rows; sets again in *state, which it makes empty, and in *told, where
-// words tell too little of the keys.
+// The shared memory that a block needs to find the splitters.
+u32 sample_shared_bytes(u32 n_samples);
+
+// Finds the splitters.  Sets again in *state, which it makes empty, and in *told, where words tell too little
+// of the keys.
+void find_splitters(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets,
+                    const FinishLimits &limits, RoundState *state, RoundCounts *told, cudaStream_t stream);
+
+// Fills the buckets between them with all rows; may set again, too.
 void fill_buckets(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets,
                   const FinishLimits &limits, RoundState *state, RoundCounts *told, cudaStream_t stream);
 

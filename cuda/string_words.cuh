@@ -283,22 +283,31 @@ struct Head
 
 __device__ __forceinline__ Head load_head(u64 address, u32 left)
 {
-  const ulonglong2 *at = reinterpret_cast<const ulonglong2 *>(address & ~u64{15});
-  ulonglong2 low = {0, 0};
-  ulonglong2 high = {0, 0};
+  const uint4 *at = reinterpret_cast<const uint4 *>(address & ~u64{15});
+  uint4 low = {};
+  uint4 high = {};
 
   if (left > 0)
     low = __ldg(at);
   if (static_cast<u32>(address & 15) + min(left, 16u) > 16)
     high = __ldg(at + 1);
 
-  bool is_late = (address & 8) != 0;
-  u32 shift = static_cast<u32>(address & 7) * 8;
-  u64 a = is_late ? low.y : low.x;
-  u64 b = is_late ? high.x : low.y;
-  u64 c = is_late ? high.y : high.x;
+  // From the four bytes on that hold the first one; then each four in one step.
+  u32 words[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  u32 turned[4];
+
+#pragma unroll
+  for (u32 i = 0; i < 6; i++)
+    words[i] = (address & 8) != 0 ? words[i + 2] : words[i];
+#pragma unroll
+  for (u32 i = 0; i < 5; i++)
+    words[i] = (address & 4) != 0 ? words[i + 1] : words[i];
+#pragma unroll
+  for (u32 i = 0; i < 4; i++)
+    turned[i] = __byte_perm(words[i], words[i + 1], 0x0123 + static_cast<u32>(address & 3) * 0x1111);
+
   Head head = {
-      {swap_bytes(a >> shift | b << 1 << (63 - shift)), swap_bytes(b >> shift | c << 1 << (63 - shift))}};
+      {static_cast<u64>(turned[0]) << 32 | turned[1], static_cast<u64>(turned[2]) << 32 | turned[3]}};
 
   if (left < 16)
   {

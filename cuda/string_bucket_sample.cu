@@ -1,0 +1,351 @@
+/*-------------------------------------------------------------------------
+ *
+ * string_bucket_sample.cu
+ *	  Splitters of buckets, from a sorted sample.
+ *
+ * Two kernels: blocks sort pieces of the sample, and each sample is searched for in all pieces, which
+ * tells its rank; every so manieth is a splitter.
+ *
+ * Within a piece, samples are compared by their words, the first of which moves with them.  Those of a
+ * warp are sorted by a bitonic network; then runs of these are merged by pairs, in which each sample
+ * searches the other run for its place.
+ *
+ * Of the sample's keys the first kept_levels words are kept, and those behind them are read from the
+ * keys where they are needed, up to n_levels; of splitters all are kept.  Where many keys agree in all
+ * words that are kept, which a few probes tell beforehand, too much would have to be read: the
+ * engine then begins anew in another way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "string_buckets.cuh"
+
+#include <algorithm>
+
+namespace gpusort
+{
+
+namespace
+{
+
+constexpr u32 small_piece = 256; // samples that a block sorts
+constexpr u32 large_piece = 1024;
+constexpr u32 rank_threads = 1024;
+constexpr u32 rank_lanes = 8; // threads that rank a sample
+constexpr u32 rank_batch = 2; // searches of a thread at a time
+constexpr u32 probes = 256;   // keys that are compared with each other beforehand,
+constexpr u32 most_deep = 32; // of which so many may agree in all words that are kept
+
+// What a block that sorts a piece has in shared memory.
+template <u32 piece>
+struct PieceMemory
+{
+  u64 words[kept_levels][piece];
+  u64 firsts[piece];
+  uint16_t numbers[piece];
+};
+
+// How the keys of two samples compare that agree in all words that are kept, and go on; in no more
+// than all words.
+__device__ __forceinline__ int order_behind(const KeyRef *keys, u32 prefix, u32 row_a, u32 row_b)
+{
+  u32 end = prefix + n_levels * word_bytes;
+  KeyRef a = load_key(keys, row_a);
+  KeyRef b = load_key(keys, row_b);
+
+  a.length = min(a.length, end + 1);
+  b.length = min(b.length, end + 1);
+  return compare_keys(a, b, prefix + kept_levels * word_bytes, end).order;
+}
+
+// Reads samples, and sorts them in pieces of one block each.
+template <u32 piece>
+__global__ void __launch_bounds__(piece)
+    sort_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, u32 n_samples, u64 *samples, u32 *sample_rows,
+                RoundState *state, RoundCounts *told)
+{
+  extern __shared__ u64 shared_memory[];
+  PieceMemory<piece> &memory = *reinterpret_cast<PieceMemory<piece> *>(shared_memory);
+  auto &words = memory.words;
+  auto &firsts = memory.firsts;
+  auto &numbers = memory.numbers;
+  const u32 me = threadIdx.x;
+  const u32 i = blockIdx.x * piece + me;
+  const u32 size = min(piece, n_samples);
+
+  // The row of one of the block's samples: each block has some from all over the rows.
+  auto row_of = [&](u32 number) { return sample_row(n_rows, n_samples, number * gridDim.x + blockIdx.x); };
+  u64 mine = ~u64{0};
+  u32 number = me; // from size on those behind all
+
+  // How another sample compares with mine.
+  auto order_of = [&](u64 other, u32 its)
+  {
+    if (other != mine)
+      return other < mine ? -1 : 1;
+    if (max(its, number) >= size)
+      return its < number ? -1 : 1;
+    if (is_whole(mine))
+      return 0;
+#pragma unroll
+    for (u32 level = 1; level < kept_levels; level++)
+    {
+      u64 word = words[level][number];
+
+      other = words[level][its];
+      if (other != word)
+        return other < word ? -1 : 1;
+      if (is_whole(word))
+        return 0;
+    }
+    return order_behind(keys, prefix, row_of(its), row_of(number));
+  };
+
+  const u32 end = prefix + kept_levels * word_bytes;
+  KeyRef key = i < n_samples ? load_key(keys, row_of(me)) : KeyRef{};
+  KeyRef probe = me < probes ? load_key(keys, sample_row(n_rows, probes, me)) : KeyRef{};
+  KeyRef another = me < probes ? load_key(keys, sample_row(n_rows, probes, me ^ probes / 2)) : KeyRef{};
+
+  if (i < n_samples)
+  {
+#pragma unroll
+    for (u32 level = 0; level < kept_levels; level++)
+    {
+      u32 depth = prefix + level * word_bytes;
+      u64 word = depth <= key.length ? key_word(key, depth) : 0;
+
+      words[level][me] = word;
+      if (level == 0)
+        mine = word;
+    }
+  }
+
+  // Where many keys agree that far, too much would be read to sort the sample.  All blocks find the same.
+  bool is_deep = me < probes && compare_keys(probe, another, prefix, end).shared == end;
+  bool is_too_deep = __syncthreads_count(is_deep) > most_deep;
+
+  if (i == 0)
+  {
+    *state = {};
+    state->again = is_too_deep;
+    told->again = is_too_deep;
+  }
+  if (is_too_deep)
+    return;
+  let_next_begin();
+
+#pragma unroll 1
+  for (u32 width = 2; width <= 32; width *= 2)
+#pragma unroll 1
+    for (u32 step = width / 2; step > 0; step /= 2)
+    {
+      u64 other = __shfl_xor_sync(~0u, mine, step);
+      u32 its = __shfl_xor_sync(~0u, number, step);
+      bool is_less = order_of(other, its) < 0;
+
+      // Which of both is to be kept, if they are not equal?
+      bool lesser = ((me % 32 & width) == 0) == ((me & step) == 0);
+
+      if (is_less == lesser)
+      {
+        mine = other;
+        number = its;
+      }
+    }
+  firsts[me] = mine;
+  numbers[me] = static_cast<uint16_t>(number);
+  __syncthreads();
+#pragma unroll 1
+  for (u32 run = 32; run < piece; run *= 2)
+  {
+    // Of equal ones the first are those of the first run.
+    int least = (me & run) != 0 ? 1 : 0;
+    u32 begin = (me ^ run) & ~(run - 1);
+    u32 n_before = 0;
+    auto is_before = [&](u32 place) { return order_of(firsts[place], numbers[place]) < least; };
+
+#pragma unroll 1
+    for (u32 step = run / 2; step > 0; step /= 2)
+      if (is_before(begin + n_before + step - 1))
+        n_before += step;
+    n_before += is_before(begin + n_before);
+    __syncthreads();
+
+    u32 to = (me & ~(2 * run - 1)) + (me & (run - 1)) + n_before;
+
+    firsts[to] = mine;
+    numbers[to] = static_cast<uint16_t>(number);
+    __syncthreads();
+    mine = firsts[me];
+    number = numbers[me];
+  }
+  if (i >= n_samples)
+    return;
+#pragma unroll
+  for (u32 level = 0; level < kept_levels; level++)
+    samples[level * n_samples + i] = words[level][number];
+  sample_rows[i] = row_of(number);
+}
+
+// Finds each sample's rank by searching all pieces but its own, and takes every so
+// manieth for a splitter.  The first words of all samples lie in shared memory.
+__global__ void __launch_bounds__(rank_threads)
+    take_splitters(const KeyRef *keys, u32 prefix, u32 piece_size, u32 log_buckets, Buckets buckets,
+                   const RoundState *state)
+{
+  extern __shared__ u64 shared_memory[];
+  u64 *firsts = shared_memory;
+  const u64 *samples = buckets.samples;
+  const u32 *sample_rows = buckets.sample_rows;
+  const u32 n_samples = buckets.n_samples;
+  const u32 at = blockIdx.x * rank_threads + threadIdx.x;
+  const u32 i = at / rank_lanes;
+  const u32 piece = i / piece_size;
+  const u32 pieces = n_samples / piece_size; // 0: one that is not full
+  u64 mine[kept_levels] = {};
+  u32 rank = 0;
+
+  let_next_begin();
+  wait_for_previous();
+  if (state->again != 0)
+    return;
+  if (i < n_samples)
+  {
+#pragma unroll
+    for (u32 level = 0; level < kept_levels; level++)
+      mine[level] = samples[level * n_samples + i];
+    if (at % rank_lanes == 0)
+      rank = i % piece_size;
+  }
+
+  // Is the sample at a place before mine?
+  auto is_before = [&](u32 place, u32 other)
+  {
+    u64 first = firsts[place];
+
+    if (first != mine[0])
+      return first < mine[0];
+    if (!is_whole(first))
+    {
+      u64 its = 0;
+
+#pragma unroll
+      for (u32 level = 1; level < kept_levels; level++)
+      {
+        its = samples[level * n_samples + place];
+        if (its != mine[level])
+          return its < mine[level];
+      }
+      if (!is_whole(its))
+      {
+        int order = order_behind(keys, prefix, sample_rows[place], sample_rows[i]);
+
+        if (order != 0)
+          return order < 0;
+      }
+    }
+    return other < piece;
+  };
+
+  if (pieces > 1)
+    for (u32 k = threadIdx.x; k < n_samples; k += rank_threads)
+      firsts[k] = samples[k];
+  __syncthreads();
+#pragma unroll 1
+  for (u32 first = at % rank_lanes; first < pieces; first += rank_lanes * rank_batch)
+  {
+    u32 low[rank_batch] = {};
+
+#pragma unroll 1
+    for (u32 step = piece_size / 2; step > 0; step /= 2)
+#pragma unroll
+      for (u32 b = 0; b < rank_batch; b++)
+      {
+        u32 other = min(first + b * rank_lanes, pieces - 1);
+
+        if (is_before(other * piece_size + low[b] + step - 1, other))
+          low[b] += step;
+      }
+#pragma unroll
+    for (u32 b = 0; b < rank_batch; b++)
+    {
+      u32 other = first + b * rank_lanes;
+
+      if (other < pieces && other != piece)
+        rank += low[b] + is_before(other * piece_size + low[b], other);
+    }
+  }
+#pragma unroll
+  for (u32 step = 1; step < rank_lanes; step *= 2)
+    rank += __shfl_xor_sync(~0u, rank, step);
+
+  u32 splitter = rank / oversampling;
+
+  if (i >= n_samples || rank % oversampling != oversampling - 1 || splitter + 1 >= 1u << log_buckets)
+    return;
+
+  // A key's words behind its end are 0.
+  KeyRef key = load_key(keys, buckets.sample_rows[i]);
+
+  for (u32 level = at % rank_lanes; level < n_levels; level += rank_lanes)
+  {
+    u32 depth = prefix + level * word_bytes;
+
+    buckets.splitters[(level << log_buckets) + splitter] = depth <= key.length ? key_word(key, depth) : 0;
+  }
+  if (at % rank_lanes > 0)
+    return;
+
+  u32 trailing = static_cast<u32>(__ffs(static_cast<int>(splitter + 1))) - 1;
+
+  buckets.tree[(1u << (log_buckets - 1 - trailing)) + ((splitter + 1) >> (trailing + 1))] = mine[0];
+}
+
+u32 sample_bytes(u32 n_samples)
+{
+  return n_samples * static_cast<u32>(sizeof(u64));
+}
+
+// Leaves one of large_piece samples to a block only where there are many.
+bool takes_large_pieces(u32 n_samples, const FinishLimits &limits)
+{
+  return n_samples >= 8 * large_piece && sizeof(PieceMemory<large_piece>) <= limits.shared_bytes;
+}
+
+template <u32 piece>
+void launch_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets, RoundState *state,
+                   RoundCounts *told, cudaStream_t stream)
+{
+  constexpr int bytes = sizeof(PieceMemory<piece>);
+
+  // The attribute is the kernel's, not the launch's: all threads that sort must set it alike.
+  GS_CUDA_TRY(cudaFuncSetAttribute(sort_pieces<piece>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  sort_pieces<piece><<<blocks_for(buckets.n_samples, piece), piece, bytes, stream>>>(
+      keys, n_rows, prefix, buckets.n_samples, buckets.samples, buckets.sample_rows, state, told);
+  GS_CUDA_LAUNCHED();
+}
+
+} // namespace
+
+u32 sample_shared_bytes(u32 n_samples)
+{
+  return std::max(sample_bytes(n_samples), static_cast<u32>(sizeof(PieceMemory<small_piece>)));
+}
+
+void find_splitters(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets,
+                    const FinishLimits &limits, RoundState *state, RoundCounts *told, cudaStream_t stream)
+{
+  bool large = takes_large_pieces(buckets.n_samples, limits);
+
+  if (large)
+    launch_pieces<large_piece>(keys, n_rows, prefix, buckets, state, told, stream);
+  else
+    launch_pieces<small_piece>(keys, n_rows, prefix, buckets, state, told, stream);
+
+  GS_CUDA_TRY(cudaFuncSetAttribute(take_splitters, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(limits.shared_bytes)));
+  launch_next(limits.can_overlap, take_splitters, blocks_for(buckets.n_samples * rank_lanes, rank_threads),
+              rank_threads, sample_bytes(buckets.n_samples), stream, keys, prefix,
+              large ? large_piece : small_piece, bits_of(buckets.n_buckets) - 1, buckets, state);
+}
+
+} // namespace gpusort

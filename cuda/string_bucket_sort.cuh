@@ -1,0 +1,415 @@
+/*-------------------------------------------------------------------------
+ *
+ * string_bucket_sort.cuh
+ *	  The rows of a bucket, sorted by one block.
+ *
+ * Steps
+ *	  At first the values of the bucket's rows are sorted: bits of the key behind those
+ *	  in which the bucket's keys agree, and the home, which makes the sort stable.  Rows whose
+ *	  values tie while their keys go on are kept together, as entries.  What is sorted then is,
+ *	  from the top, the entry's segment, the relation of its key to that of the segment's
+ *	  pivot, the bits after what it shares with the pivot, and the entry's number; see
+ *	  string_finish.cu, whose groups are sorted in the same way.  Where most values are alike, the rows
+ *	  are one segment at once.
+ *
+ *	  Once all segments are small, each key is compared with all others of its segment, which
+ *	  brings it to its place: to wait for keys takes longer than to compare them.
+ *
+ * Sorting
+ *	  A warp sorts a run of values in its registers, by a network that is written out.  Runs
+ *	  are merged by pairs: each value searches the other run for its place.  With so few rows in a
+ *	  block, the time is that of one instruction after the other; this takes fewer of them, and fewer
+ *	  barriers, than a network over the block.
+ *
+ * Included by string_bucket_finish.cu alone.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_STRING_BUCKET_SORT_CUH
+#define GS_STRING_BUCKET_SORT_CUH
+
+#include "string_bucket_rows.cuh"
+
+namespace gpusort
+{
+
+namespace bucket_finish
+{
+
+constexpr u32 items = 2;             // of a thread
+constexpr u32 run_size = 32 * items; // values that a warp sorts
+constexpr u32 small_segment = 4;     // whose rows are compared with each other
+constexpr u32 majority = 2;          // one in less than so many rows has the same value
+
+constexpr u32 related_bits = 64 - relation_bits - count_bits - place_bits;
+
+// An entry: its home, its rank in the bucket, and its segment.
+constexpr u32 place_mask = capacity - 1;
+
+// How a step's values are made up.
+struct Layout
+{
+  bool has_relation;
+  u32 segment_bits;
+  u32 key_bits;
+  u32 chars; // whole bytes of the key
+
+  __device__ explicit Layout(const Bucket &bucket)
+  {
+    has_relation = bucket.step > 0 || bucket.is_related;
+    segment_bits = 32 - static_cast<u32>(__clz(static_cast<int>(bucket.n_segments - 1)));
+    key_bits = has_relation ? related_bits - segment_bits : value_bits;
+    chars = min(max_chars, (key_bits + (has_relation ? 0 : bucket.known & agreed_bits) % 8) / 8);
+  }
+};
+
+// An entry's value: how it relates to its segment's pivot, and what follows that.
+__device__ __forceinline__ u64 entry_value(const BucketState &state, const KeyRef *keys, u32 parity,
+                                           const Layout &layout, u32 number)
+{
+  u32 entry = state.entries[parity][number];
+  u32 of = entry >> (2 * place_bits);
+  u32 middle = (u32{state.first[of]} + state.first[of + 1]) / 2;
+  KeyRef mine = load_key(keys, state.row[entry & place_mask]);
+  KeyRef pivot = load_key(keys, state.row[state.entries[parity][middle] & place_mask]);
+  u32 depth = state.depth[parity][of];
+  u32 left = mine.length - depth;
+  Relation relation =
+      relate(mine.address + depth, left, pivot.address + depth, pivot.length - depth, number == middle);
+
+  return static_cast<u64>(of) << 1 << (63 - layout.segment_bits) |
+         static_cast<u64>(relation.value) << (layout.key_bits + count_bits + place_bits) |
+         relation.next >> (64 - layout.key_bits) << (count_bits + place_bits) |
+         static_cast<u64>(min(left - relation.shared, layout.chars)) << place_bits | number;
+}
+
+// Sorts the values of a run, of which there are `live` in all.
+__device__ __forceinline__ void sort_run(BucketState &state, u32 run, u32 live)
+{
+  const u32 lane = threadIdx.x % 32;
+  const u32 begin = run * run_size;
+  u64 v[items];
+
+#pragma unroll
+  for (u32 q = 0; q < items; q++)
+  {
+    u32 number = begin + q * 32 + lane;
+
+    v[q] = number < live ? state.exchange[number] : ~u64{0};
+  }
+  if (begin < live)
+    sort_warp(v);
+  __syncwarp();
+
+  ulonglong2 *to = reinterpret_cast<ulonglong2 *>(state.exchange + begin + lane * items);
+
+#pragma unroll
+  for (u32 q = 0; q < items; q += 2)
+    to[q / 2] = make_ulonglong2(v[q], v[q + 1]);
+}
+
+// Merges runs by pairs until there is one: a value's place is the number of those less than it in its
+// own run, which it stands for, and in the other one, which is searched.  Has `each` values for a thread.
+template <u32 each>
+__device__ __forceinline__ void merge_runs(BucketState &state, u32 live)
+{
+  u64 v[each];
+
+#pragma unroll 1
+  for (u32 size = run_size; size < each * threads; size *= 2)
+  {
+    u32 low[each];
+
+#pragma unroll
+    for (u32 k = 0; k < each; k++)
+    {
+      u32 at = k * threads + threadIdx.x;
+
+      v[k] = state.exchange[at];
+      low[k] = (at ^ size) & ~(size - 1);
+    }
+#pragma unroll 1
+    for (u32 step = size / 2; step > 0; step /= 2)
+#pragma unroll
+      for (u32 k = 0; k < each; k++)
+        low[k] += state.exchange[low[k] + step - 1] < v[k] ? step : 0;
+#pragma unroll
+    for (u32 k = 0; k < each; k++)
+    {
+      u32 at = k * threads + threadIdx.x;
+
+      low[k] += state.exchange[low[k]] < v[k];
+      low[k] = (at & ~(2 * size - 1)) + (at & (size - 1)) + low[k] - ((at ^ size) & ~(size - 1));
+    }
+    __syncthreads();
+#pragma unroll
+    for (u32 k = 0; k < each; k++)
+      if (k * threads + threadIdx.x < live)
+        state.exchange[low[k]] = v[k];
+    __syncthreads();
+  }
+}
+
+// The places that a warp looks after, 32 at a time.
+struct Places
+{
+  u32 begin;
+  u32 end;
+
+  __device__ explicit Places(u32 live)
+  {
+    u32 each = (live + threads - 1) / threads * 32;
+
+    begin = min(threadIdx.x / 32 * each, live);
+    end = min(begin + each, live);
+  }
+};
+
+// What a place's value tells beside those before and behind it.
+struct Standing
+{
+  u64 value;
+  bool head;     // the first of equal values
+  bool going_on; // there are others, of keys that go on
+
+  __device__ Standing(const u64 *values, u32 place, u32 live, u32 chars)
+  {
+    value = values[place];
+
+    u64 word = value >> place_bits;
+
+    head = place == 0 || values[place - 1] >> place_bits != word;
+
+    bool tail = place + 1 == live || values[place + 1] >> place_bits != word;
+
+    going_on = (!head || !tail) && (word & ((1 << count_bits) - 1)) >= chars;
+  }
+};
+
+// Writes where the rows are that are settled, and keeps the others together.
+__device__ __forceinline__ void settle(BucketState &state, const BucketJob &job, Bucket &bucket,
+                                       const Layout &layout)
+{
+  const u32 lane = threadIdx.x % 32;
+  const u32 warp = threadIdx.x / 32;
+  const u32 parity = bucket.step & 1;
+  const bool is_first = bucket.step == 0;
+  const u32 live = bucket.live;
+  const Places mine(live);
+  u32 sums = 0; // entries that go on; heads in the upper half
+
+#pragma unroll 1
+  for (u32 first = mine.begin; first < mine.end; first += 32)
+  {
+    u32 place = first + lane;
+    bool head = false;
+    bool going_on = false;
+
+    if (place < mine.end)
+    {
+      Standing standing(state.exchange, place, live, layout.chars);
+      u32 home = static_cast<u32>(standing.value) & place_mask;
+      u32 rank = place;
+
+      head = standing.head;
+      going_on = standing.going_on;
+      if (!going_on)
+      {
+        if (!is_first)
+        {
+          home = state.entries[parity][home] & place_mask;
+          rank = state.entries[parity][place] >> place_bits & place_mask;
+        }
+        job.order[bucket.base + rank] = state.row[home];
+        job.tie[bucket.base + rank] = !head;
+      }
+    }
+    sums += static_cast<u32>(__popc(__ballot_sync(~0u, going_on))) |
+            static_cast<u32>(__popc(__ballot_sync(~0u, going_on && head))) << 16;
+  }
+  if (lane == 0)
+    state.warp_sums[parity][warp] = sums;
+  __syncthreads();
+
+  u32 before = 0;
+  u32 all = 0;
+
+#pragma unroll
+  for (u32 w = 0; w < warps; w++)
+  {
+    u32 its = state.warp_sums[parity][w];
+
+    before += w < warp ? its : 0;
+    all += its;
+  }
+  bucket.step++;
+  bucket.live = all & 0xffff;
+  bucket.n_segments = all >> 16;
+  if (all == 0)
+    return;
+
+#pragma unroll 1
+  for (u32 first = mine.begin; first < mine.end; first += 32)
+  {
+    u32 place = first + lane;
+    Standing standing(state.exchange, min(place, live - 1), live, layout.chars);
+    bool going_on = place < mine.end && standing.going_on;
+    bool head = going_on && standing.head;
+    u32 going = __ballot_sync(~0u, going_on);
+    u32 heads = __ballot_sync(~0u, head);
+
+    if (going_on)
+    {
+      u32 number = static_cast<u32>(standing.value) & place_mask;
+      u32 home = is_first ? number : state.entries[parity][number] & place_mask;
+      u32 rank = is_first ? place : state.entries[parity][place] >> place_bits & place_mask;
+      u32 entry = (before & 0xffff) + static_cast<u32>(__popc(going & ((1u << lane) - 1)));
+      u32 of = (before >> 16) + static_cast<u32>(__popc(heads & ((2u << lane) - 1))) - 1;
+
+      state.entries[parity ^ 1][entry] = home | rank << place_bits | of << (2 * place_bits);
+      if (head)
+      {
+        u32 depth = bucket.depth;
+
+        if (!is_first)
+          depth = state.depth[parity][static_cast<u32>(standing.value >> 1 >> (63 - layout.segment_bits))];
+        if (layout.has_relation)
+          depth += shared_of(static_cast<u32>(standing.value >> (layout.key_bits + count_bits + place_bits)) &
+                             ((1u << relation_bits) - 1));
+        state.depth[parity ^ 1][of] = depth + layout.chars;
+        state.first[of] = static_cast<uint16_t>(entry);
+      }
+    }
+    before += static_cast<u32>(__popc(going)) | static_cast<u32>(__popc(heads)) << 16;
+  }
+  if (threadIdx.x == 0)
+    state.first[bucket.n_segments] = static_cast<uint16_t>(bucket.live);
+  __syncthreads();
+}
+
+// Brings all values to their places.
+__device__ __forceinline__ void sort_values(BucketState &state, u32 live)
+{
+  u32 each = live <= threads ? 1 : live <= 2 * threads ? 2 : live <= 4 * threads ? 4 : 8;
+
+#pragma unroll 1
+  for (u32 run = threadIdx.x / 32; run < each * threads / run_size; run += warps)
+    sort_run(state, run, live);
+  __syncthreads();
+  if (live <= run_size)
+    return;
+  if (each == 1)
+    merge_runs<1>(state, live);
+  else if (each == 2)
+    merge_runs<2>(state, live);
+  else if (each == 4)
+    merge_runs<4>(state, live);
+  else
+    merge_runs<8>(state, live);
+}
+
+// Is one value that of many rows, among `live`, whose keys go on?
+__device__ __forceinline__ bool has_majority(const BucketState &state, const Layout &layout, u32 live)
+{
+  u64 value = state.exchange[live / 2] >> place_bits;
+  bool is_its = threadIdx.x < live && state.exchange[threadIdx.x] >> place_bits == value;
+
+  return static_cast<u32>(__syncthreads_count(is_its)) * majority > min(live, threads) &&
+         (value & ((1 << count_bits) - 1)) >= layout.chars;
+}
+
+// Makes one segment of all rows, which are to be related to a pivot.
+__device__ __forceinline__ void take_segment(BucketState &state, Bucket &bucket)
+{
+  bucket.step = 2;
+  for (u32 i = threadIdx.x; i < bucket.live; i += threads)
+    state.entries[0][i] = i | i << place_bits;
+  if (threadIdx.x == 0)
+  {
+    state.first[0] = 0;
+    state.first[1] = static_cast<uint16_t>(bucket.live);
+    state.depth[0][0] = bucket.depth;
+  }
+  __syncthreads();
+}
+
+// If all segments are small, brings their rows to their places at once: each key is compared with all
+// others of its segment.
+__device__ __forceinline__ bool finish_small(const BucketState &state, const BucketJob &job,
+                                             const Bucket &bucket)
+{
+  const u32 parity = bucket.step & 1;
+  const u32 number = threadIdx.x;
+  u32 entry = 0;
+  u32 begin = 0;
+  u32 end = 0;
+
+  if (bucket.live > threads)
+    return false;
+  if (number < bucket.live)
+  {
+    entry = state.entries[parity][number];
+    begin = state.first[entry >> (2 * place_bits)];
+    end = state.first[(entry >> (2 * place_bits)) + 1];
+  }
+  if (__syncthreads_or(end - begin > small_segment) != 0)
+    return false;
+  if (end == 0)
+    return true;
+
+  const u32 row = state.row[entry & place_mask];
+  const u32 depth = state.depth[parity][entry >> (2 * place_bits)];
+  const KeyRef mine = load_key(job.keys, row);
+  u32 n_before = 0;
+  bool is_tie = false;
+
+#pragma unroll 1
+  for (u32 other = begin; other < end; other++)
+    if (other != number)
+    {
+      KeyRef its = load_key(job.keys, state.row[state.entries[parity][other] & place_mask]);
+      int order = compare_keys(its, mine, depth).order;
+      bool is_same = order == 0 && other < number;
+
+      n_before += order < 0 || is_same;
+      is_tie = is_tie || is_same;
+    }
+
+  // Ranks stay with the places of entries.
+  u32 rank = bucket.base + (state.entries[parity][begin + n_before] >> place_bits & place_mask);
+
+  job.order[rank] = row;
+  job.tie[rank] = is_tie;
+  return true;
+}
+
+// Sorts a bucket that has room, or a part of one, once its values are in their places.
+__device__ __forceinline__ void sort_bucket(BucketState &state, const BucketJob &job, Bucket bucket)
+{
+  __syncthreads();
+  if (has_majority(state, Layout(bucket), bucket.live))
+    take_segment(state, bucket);
+#pragma unroll 1
+  while (bucket.live > 0)
+  {
+    const Layout layout(bucket);
+
+    if (bucket.step > 0)
+    {
+      if (finish_small(state, job, bucket))
+        return;
+#pragma unroll 1
+      for (u32 number = threadIdx.x; number < bucket.live; number += threads)
+        state.exchange[number] = entry_value(state, job.keys, bucket.step & 1, layout, number);
+      __syncthreads();
+    }
+    sort_values(state, bucket.live);
+    settle(state, job, bucket, layout);
+  }
+}
+
+} // namespace bucket_finish
+
+} // namespace gpusort
+
+#endif // GS_STRING_BUCKET_SORT_CUH
