@@ -170,6 +170,31 @@ case_sizes(TestDevice *td)
 	test_end_case("many sizes");
 }
 
+/* Memory that one sort gives back, with all that it holds, the next one has. */
+static void
+case_as_many(TestDevice *td)
+{
+	const char *const name = "as many rows, other keys";
+
+	if (!test_begin_case(name))
+		return;
+	for (TestRandom i = 0; i < 3; i++)
+	{
+		TestRandom	rng = seed + i;
+		TestInput	in;
+
+		test_input_init(&in, 1 << 20);
+		if (i == 1)
+			test_make_fixed(&in, 20, 300000, &rng);
+		else
+			test_make_words(&in, 300000, &rng);
+		test_input_finish(&in);
+		check_sort(td, &in, true, &rng);
+		test_input_free(&in);
+	}
+	test_end_case(name);
+}
+
 static void
 case_large(TestDevice *td)
 {
@@ -790,6 +815,7 @@ run_suite(void)
 	case_forced(&td, "coded words", "GPUSORT_FAULT_CODE");
 	case_fixed(&td);
 	case_sizes(&td);
+	case_as_many(&td);
 	case_empty_chunks(&td);
 	case_interleaved(&td);
 	case_unlike_at_once(&td);
