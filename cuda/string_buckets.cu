@@ -528,6 +528,7 @@ __global__ void __launch_bounds__(tile_threads)
         places[at + static_cast<u32>(__popc(peers & ((1u << lane) - 1)))] = static_cast<uint16_t>(i);
       at += static_cast<u32>(__popc(peers));
     }
+    __syncwarp();
     if (lane == 0)
       counts[b] = at;
   }
