@@ -33,9 +33,9 @@
  *	  buckets, and for each bucket where in the tile its part begins.  From that
  *	  follows for a bucket, over all tiles, where it begins in the order and where
  *	  its rows are; no pass over the rows brings them together.  Parts are in the
- *	  order of appending: atomic counters place the rows, and those that have the same
- *	  bucket, few, are then ordered by counting; where they are not so few, as many rows at a
- *	  time as a block has threads.  A warp collects those of a large part from all of the tile.
+ *	  order of appending: of as many rows at a time as a block has threads, atomic
+ *	  counters place those that have the same bucket, few, which are then ordered by counting.
+ *	  A warp collects those of a large part from all of the tile.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,12 +60,10 @@ constexpr u32 log_most_buckets = 12;
 constexpr u32 log_least_buckets = 4;
 constexpr u32 most_rows = most_tiles * most_tile_rows;
 constexpr u32 buckets_each = (1u << log_most_buckets) / tile_threads;
-constexpr u32 few_rows = 16;    // of a bucket in a tile: each is compared with the others,
-constexpr u32 heavy_rows = 128; // those of so many by a warp
+constexpr u32 heavy_rows = 128; // of a bucket in a tile: a warp places so many
 constexpr u32 most_heavy = most_tile_rows / heavy_rows;
 constexpr u32 n_turn_classes = 10; // by a bucket's rows in a tile
-constexpr u32 is_heavy = 0x2000;   // of what is known of a bucket, in a tile: more than heavy_rows,
-constexpr u32 is_middling = 0x400; // or than few_rows;
+constexpr u32 is_heavy = 0x2000;   // of what is known of a bucket, in a tile: more than heavy_rows;
 constexpr u32 is_alike = 0x1000;   // its two splitters have all words equal,
 constexpr u32 begins_run = 0x800;  // or not even the first one
 constexpr u32 static_bytes = 1024; // of shared memory that a tile has beside
@@ -73,7 +71,7 @@ constexpr u32 long_run = 5;        // splitters with equal words: too many rows 
 constexpr u32 most_long = 32;      // one in so many splitters may be in such a run
 constexpr u32 many_splitters = 16; // that are equal: a key with many rows
 
-static_assert(((is_heavy | is_middling | is_alike | begins_run) & (one_key | many_rows | agreed_bits)) == 0);
+static_assert(((is_heavy | is_alike | begins_run) & (one_key | many_rows | agreed_bits)) == 0);
 
 // The memory of a tile: values; then the tree and the runs of splitters, and in their place counts
 // and places when all rows have their buckets; then buckets of rows, and what is known of all.
@@ -283,7 +281,6 @@ __global__ void __launch_bounds__(tile_threads)
   __shared__ u32 n_heavy;
   __shared__ u32 n_many;
   __shared__ u32 in_runs;
-  __shared__ bool has_middling;
   const u32 me = threadIdx.x;
   const u32 lane = me % 32;
   const u32 n_buckets = buckets.n_buckets;
@@ -305,7 +302,6 @@ __global__ void __launch_bounds__(tile_threads)
     n_heavy = 0;
     n_many = 0;
     in_runs = 0;
-    has_middling = false;
   }
   wait_for_previous();
 
@@ -452,11 +448,6 @@ __global__ void __launch_bounds__(tile_threads)
       heavy[atomicAdd(&n_heavy, 1u)] = b;
       known[b] |= static_cast<uint16_t>(is_heavy);
     }
-    else if (own[k] > few_rows)
-    {
-      has_middling = true;
-      known[b] |= static_cast<uint16_t>(is_middling);
-    }
     sum += own[k];
   }
   sum = sum_before<tile_threads>(sum, warp_sums, &all);
@@ -478,40 +469,28 @@ __global__ void __launch_bounds__(tile_threads)
     begins[n_buckets] = static_cast<uint16_t>(n);
   __syncthreads();
 
-  // Small parts are filled as rows come,
+  // As many rows at a time as there are threads, each brought to its place among these; and large
+  // parts by a warp each.
 #pragma unroll 1
-  for (u32 i = me; i < n; i += tile_threads)
+  for (u32 first = 0; first < n; first += tile_threads)
   {
-    u32 b = bucket_of[i];
+    u32 i = first + me;
+    u32 b = i < n ? bucket_of[i] : 0;
+    bool in = i < n && (known[b] & is_heavy) == 0;
+    u32 begin = counts[b];
+    u32 place = begin;
 
-    if ((known[b] & (is_heavy | is_middling)) == 0)
+    __syncthreads();
+    if (in)
       places[atomicAdd(&counts[b], 1u)] = static_cast<uint16_t>(i);
+    __syncthreads();
+    if (in)
+      for (u32 p = begin; p < counts[b]; p++)
+        place += places[p] < i;
+    __syncthreads();
+    if (in)
+      places[place] = static_cast<uint16_t>(i);
   }
-
-  // middling ones with as many rows at a time as there are threads, each brought to its place,
-  if (has_middling)
-#pragma unroll 1
-    for (u32 first = 0; first < n; first += tile_threads)
-    {
-      u32 i = first + me;
-      u32 b = i < n ? bucket_of[i] : 0;
-      bool in = i < n && (known[b] & is_middling) != 0;
-      u32 begin = in ? counts[b] : 0;
-      u32 place = begin;
-
-      __syncthreads();
-      if (in)
-        places[atomicAdd(&counts[b], 1u)] = static_cast<uint16_t>(i);
-      __syncthreads();
-      if (in)
-        for (u32 p = begin; p < counts[b]; p++)
-          place += places[p] < i;
-      __syncthreads();
-      if (in)
-        places[place] = static_cast<uint16_t>(i);
-    }
-
-    // and large ones by a warp each.
 #pragma unroll 1
   for (u32 h = me / 32; h < n_heavy; h += tile_threads / 32)
   {
@@ -528,38 +507,7 @@ __global__ void __launch_bounds__(tile_threads)
         places[at + static_cast<u32>(__popc(peers & ((1u << lane) - 1)))] = static_cast<uint16_t>(i);
       at += static_cast<u32>(__popc(peers));
     }
-    __syncwarp();
-    if (lane == 0)
-      counts[b] = at;
   }
-  __syncthreads();
-
-  // Parts now end where their counts say: in small ones, rows are brought into the order of appending.
-  u32 to[most_tile_rows / tile_threads];
-
-#pragma unroll
-  for (u32 j = 0; j < most_tile_rows / tile_threads; j++)
-  {
-    u32 i = j * tile_threads + me;
-    u32 b = i < n ? bucket_of[i] : 0;
-
-    to[j] = n;
-    if (i < n && (known[b] & (is_heavy | is_middling)) == 0)
-    {
-      u32 begin = b > 0 ? counts[b - 1] : 0;
-      u32 end = counts[b];
-
-      to[j] = begin;
-#pragma unroll 1
-      for (u32 p = begin; p < end; p++)
-        to[j] += places[p] < i;
-    }
-  }
-  __syncthreads();
-#pragma unroll
-  for (u32 j = 0; j < most_tile_rows / tile_threads; j++)
-    if (to[j] < n)
-      places[to[j]] = static_cast<uint16_t>(j * tile_threads + me);
   __syncthreads();
 
   // No earlier, or the next kernel's blocks crowd where there are no tiles.
