@@ -187,7 +187,8 @@ __global__ void __launch_bounds__(piece)
 }
 
 // Finds each sample's rank by searching all pieces but its own, and takes every so
-// manieth for a splitter.  The first words of all samples lie in shared memory.
+// manieth for a splitter.  The first words of all samples lie in shared memory, each piece one
+// word further, or the searches of all pieces would begin in the same bank.
 __global__ void __launch_bounds__(rank_threads)
     take_splitters(const KeyRef *keys, u32 prefix, u32 piece_size, u32 log_buckets, Buckets buckets,
                    const RoundState *state)
@@ -220,7 +221,7 @@ __global__ void __launch_bounds__(rank_threads)
   // Is the sample at a place before mine?
   auto is_before = [&](u32 place, u32 other)
   {
-    u64 first = firsts[place];
+    u64 first = firsts[place + other];
 
     if (first != mine[0])
       return first < mine[0];
@@ -248,7 +249,7 @@ __global__ void __launch_bounds__(rank_threads)
 
   if (pieces > 1)
     for (u32 k = threadIdx.x; k < n_samples; k += rank_threads)
-      firsts[k] = samples[k];
+      firsts[k + k / piece_size] = samples[k];
   __syncthreads();
 #pragma unroll 1
   for (u32 first = at % rank_lanes; first < pieces; first += rank_lanes * rank_batch)
@@ -302,7 +303,7 @@ __global__ void __launch_bounds__(rank_threads)
 
 u32 sample_bytes(u32 n_samples)
 {
-  return n_samples * static_cast<u32>(sizeof(u64));
+  return (n_samples + n_samples / small_piece) * static_cast<u32>(sizeof(u64));
 }
 
 // Leaves one of large_piece samples to a block only where there are many.
