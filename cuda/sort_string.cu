@@ -97,7 +97,7 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
     space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows(i) + plan.max_pieces());
   space.lists.state = carve.take<RoundState>(1);
   space.code = carve_code(carve);
-  space.buckets = carve_buckets(carve, n_rows, space.words[0], space.rows[0]);
+  space.buckets = carve_buckets(carve, n_rows, space.words[0]);
   space.split = carve_split(carve, plan);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));

@@ -83,16 +83,15 @@ __device__ __forceinline__ void place_many(const BucketJob &job, u32 tile, u32 s
 {
   const Buckets &buckets = job.buckets;
   const u32 lane = threadIdx.x % 32;
-  const u32 stride = buckets.n_buckets + 1; // of begins
   const u32 n_many = *buckets.n_many;
 
 #pragma unroll 1
   for (u32 k = share * warps + threadIdx.x / 32; k < n_many; k += warps * many_blocks)
   {
     u32 bucket = buckets.many[k];
-    const uint16_t *at = buckets.begins + u64{tile} * stride + bucket;
-    u32 begin = *at;
-    u32 n = at[1] - begin;
+    u32 part = buckets.parts[u64{tile} * buckets.n_buckets + bucket];
+    u32 begin = part & 0xffff;
+    u32 n = (part >> 16) - begin;
     u32 base = 0;
     u32 before = 0;
 
@@ -103,11 +102,10 @@ __device__ __forceinline__ void place_many(const BucketJob &job, u32 tile, u32 s
 
       if (other < buckets.n_tiles)
       {
-        const uint16_t *its = buckets.begins + u64{other} * stride + bucket;
-        u32 its_begin = *its;
+        u32 its = buckets.parts[u64{other} * buckets.n_buckets + bucket];
 
-        base += its_begin;
-        before += other < tile ? its[1] - its_begin : 0;
+        base += its & 0xffff;
+        before += other < tile ? (its >> 16) - (its & 0xffff) : 0;
       }
     }
     base = warp_sum(base);
@@ -118,7 +116,7 @@ __device__ __forceinline__ void place_many(const BucketJob &job, u32 tile, u32 s
     {
       u32 first_row = tile * buckets.tile_rows;
 
-      job.order[base + before + i] = first_row + buckets.rows[first_row + begin + i];
+      job.order[base + before + i] = first_row + row_of(buckets.values[first_row + begin + i]);
       job.tie[base + before + i] = before + i > 0;
     }
   }
@@ -128,20 +126,20 @@ __device__ __forceinline__ void place_many(const BucketJob &job, u32 tile, u32 s
 __device__ __noinline__ void relate_rows(BucketState &state, const BucketJob &job, u32 depth, u32 n)
 {
   const Buckets &buckets = job.buckets;
-  const u32 chars = min(max_chars, related_bits / 8);
-  auto row_at = [&](const Found &found) { return found.first_row + buckets.rows[found.at]; };
+  constexpr u32 chars = kept_related_bits / 8;
   u32 middle[1] = {n / 2};
   Found its[1];
 
   find_rows(state.parts, buckets, middle, its);
 
-  const KeyRef pivot = load_key(job.keys, row_at(its[0]));
+  const KeyRef pivot = load_key(job.keys, its[0].first_row + row_of(buckets.values[its[0].at]));
 
 #pragma unroll 1
   for (u32 first = threadIdx.x; first < n; first += threads * split_batch)
   {
     u32 places[split_batch];
     Found found[split_batch];
+    u32 rows[split_batch];
     KeyRef mine[split_batch];
 
 #pragma unroll
@@ -150,7 +148,10 @@ __device__ __noinline__ void relate_rows(BucketState &state, const BucketJob &jo
     find_rows(state.parts, buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
-      mine[u] = load_key(job.keys, row_at(found[u]));
+      rows[u] = row_of(buckets.values[found[u].at]);
+#pragma unroll
+    for (u32 u = 0; u < split_batch; u++)
+      mine[u] = load_key(job.keys, found[u].first_row + rows[u]);
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
     {
@@ -159,10 +160,8 @@ __device__ __noinline__ void relate_rows(BucketState &state, const BucketJob &jo
                                  places[u] == n / 2);
 
       if (first + u * threads < n)
-        buckets.values[found[u].at] = static_cast<u64>(relation.value)
-                                          << (related_bits + count_bits + place_bits) |
-                                      relation.next >> (64 - related_bits) << (count_bits + place_bits) |
-                                      static_cast<u64>(min(left - relation.shared, chars)) << place_bits;
+        buckets.values[found[u].at] =
+            related_value(relation, left, kept_related_bits, chars) << row_bits | rows[u];
     }
   }
   __syncthreads();
@@ -185,7 +184,7 @@ __device__ __noinline__ u32 split_bucket(BucketState &state, const BucketJob &jo
   if (n_parts > most_parts)
     return 0;
   for (u32 i = me; i < split_samples; i += threads)
-    state.exchange[i] = buckets.values[find_row(state, buckets, i * n / split_samples)] | i;
+    state.exchange[i] = placed_value(buckets.values[find_row(state, buckets, i * n / split_samples)], i);
   __syncthreads();
   if (has_majority(state, Layout(bucket), split_samples))
     return 0;
@@ -210,7 +209,7 @@ __device__ __noinline__ u32 split_bucket(BucketState &state, const BucketJob &jo
     find_rows(state.parts, buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
-      values[u] = buckets.values[found[u].at];
+      values[u] = placed_value(buckets.values[found[u].at], 0);
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
     {
@@ -319,9 +318,13 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
   const u32 number = blockIdx.x;
 
   wait_for_previous();
-  if (job.lists.state->again != 0)
-    return;
 
+  // Not one load after the other; nobody may have written the turn.
+  const u32 again = job.lists.state->again;
+  const u32 turn = number < job.buckets.n_buckets ? job.buckets.turns[number] : 0;
+
+  if (again != 0)
+    return;
   if (number >= job.buckets.n_buckets)
   {
     u32 share = number - job.buckets.n_buckets;
@@ -330,9 +333,7 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
     return;
   }
 
-  const u32 turn = job.buckets.turns[number];
   const u32 known = turn >> 16;
-
   Share share;
 
   if ((known & many_rows) != 0)

@@ -27,6 +27,7 @@ namespace bucket_finish
 {
 
 constexpr u32 threads = 128;
+constexpr u32 place_bits = 10;
 constexpr u32 capacity = 1u << place_bits;
 constexpr u32 warps = threads / 32;
 constexpr u32 tiles_each = most_tiles / threads; // whose parts a thread looks up
@@ -123,16 +124,15 @@ __device__ __forceinline__ Extent find_parts(BucketState &state, const Buckets &
     share.n_rows[k] = 0;
     if (k < each && share.tile + k < buckets.n_tiles)
     {
-      const uint16_t *at = buckets.begins + u64{share.tile + k} * (buckets.n_buckets + 1) + bucket;
+      u32 part = buckets.parts[u64{share.tile + k} * buckets.n_buckets + bucket];
 
-      share.begin[k] = *at;
-      share.n_rows[k] = at[1];
+      share.begin[k] = part & 0xffff;
+      share.n_rows[k] = (part >> 16) - share.begin[k];
     }
   }
 #pragma unroll
   for (u32 k = 0; k < tiles_each; k++)
   {
-    share.n_rows[k] -= share.begin[k];
     before += share.begin[k];
     sum += share.n_rows[k];
     has_many = has_many || share.n_rows[k] > most_share;
@@ -188,6 +188,18 @@ __device__ __forceinline__ u32 find_row(const BucketState &state, const Buckets 
   return found[0].at;
 }
 
+// A row's number in its tile, of the row's value there.
+__device__ __forceinline__ u32 row_of(u64 value)
+{
+  return static_cast<u32>(value) & row_mask;
+}
+
+// A value as the block has it: with the row's place in the bucket instead.
+__device__ __forceinline__ u64 placed_value(u64 value, u32 place)
+{
+  return value >> row_bits << place_bits | place;
+}
+
 // Calls put(place, row) for all rows of a bucket.
 template <typename Put>
 __device__ __forceinline__ void for_rows(const Part *parts, const Buckets &buckets, u32 n, Put put)
@@ -204,7 +216,7 @@ __device__ __forceinline__ void for_rows(const Part *parts, const Buckets &bucke
     find_rows(parts, buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
-      found[u].first_row += buckets.rows[found[u].at];
+      found[u].first_row += row_of(buckets.values[found[u].at]);
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
       if (first + u * threads < n)
@@ -225,7 +237,6 @@ __device__ __forceinline__ void load_share(BucketState &state, const Buckets &bu
   for (u32 first = 0; first < most; first += each)
   {
     u64 values[tiles][each];
-    u32 rows[tiles][each];
 
 #pragma unroll
     for (u32 k = 0; k < tiles; k++)
@@ -235,10 +246,7 @@ __device__ __forceinline__ void load_share(BucketState &state, const Buckets &bu
         u32 at = (share.tile + k) * buckets.tile_rows + share.begin[k] + first + u;
 
         if (first + u < share.n_rows[k])
-        {
           values[k][u] = buckets.values[at];
-          rows[k][u] = buckets.rows[at];
-        }
       }
 #pragma unroll
     for (u32 k = 0; k < tiles; k++)
@@ -248,8 +256,8 @@ __device__ __forceinline__ void load_share(BucketState &state, const Buckets &bu
         {
           u32 place = share.place + (k > 0 ? share.n_rows[0] : 0) + first + u;
 
-          state.exchange[place] = values[k][u] | place;
-          state.row[place] = (share.tile + k) * buckets.tile_rows + rows[k][u];
+          state.exchange[place] = placed_value(values[k][u], place);
+          state.row[place] = (share.tile + k) * buckets.tile_rows + row_of(values[k][u]);
         }
   }
 }
@@ -282,16 +290,13 @@ __device__ __forceinline__ void load_values(BucketState &state, const BucketJob 
       find_rows(state.parts, buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
-    {
       values[u] = buckets.values[found[u].at];
-      found[u].first_row += buckets.rows[found[u].at];
-    }
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
       if (first + u * threads < bucket.live)
       {
-        state.exchange[places[u]] = values[u] | places[u];
-        state.row[places[u]] = found[u].first_row;
+        state.exchange[places[u]] = placed_value(values[u], places[u]);
+        state.row[places[u]] = found[u].first_row + row_of(values[u]);
       }
   }
 }

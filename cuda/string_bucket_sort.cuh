@@ -41,6 +41,8 @@ constexpr u32 run_size = 32 * items; // values that a warp sorts
 constexpr u32 small_segment = 4;     // whose rows are compared with each other
 constexpr u32 majority = 2;          // one in less than so many rows has the same value
 
+// Bits of keys in values that have a relation, as the tiles keep them and as a block does.
+constexpr u32 kept_related_bits = 64 - relation_bits - count_bits - row_bits;
 constexpr u32 related_bits = 64 - relation_bits - count_bits - place_bits;
 
 // An entry: its home, its rank in the bucket, and its segment.
@@ -58,12 +60,21 @@ struct Layout
   {
     has_relation = bucket.step > 0 || bucket.is_related;
     segment_bits = 32 - static_cast<u32>(__clz(static_cast<int>(bucket.n_segments - 1)));
-    key_bits = has_relation ? related_bits - segment_bits : value_bits;
+    key_bits = bucket.step > 0     ? related_bits - segment_bits
+               : bucket.is_related ? kept_related_bits
+                                   : value_bits;
     chars = min(max_chars, (key_bits + (has_relation ? 0 : bucket.known & agreed_bits) % 8) / 8);
   }
 };
 
-// An entry's value: how it relates to its segment's pivot, and what follows that.
+// What a value says of a key: how it relates to a pivot, what follows that, and how much this is.
+__device__ __forceinline__ u64 related_value(const Relation &relation, u32 left, u32 key_bits, u32 chars)
+{
+  return static_cast<u64>(relation.value) << (key_bits + count_bits) |
+         relation.next >> (64 - key_bits) << count_bits | min(left - relation.shared, chars);
+}
+
+// An entry's value: it relates to its segment's pivot.
 __device__ __forceinline__ u64 entry_value(const BucketState &state, const KeyRef *keys, u32 parity,
                                            const Layout &layout, u32 number)
 {
@@ -78,9 +89,7 @@ __device__ __forceinline__ u64 entry_value(const BucketState &state, const KeyRe
       relate(mine.address + depth, left, pivot.address + depth, pivot.length - depth, number == middle);
 
   return static_cast<u64>(of) << 1 << (63 - layout.segment_bits) |
-         static_cast<u64>(relation.value) << (layout.key_bits + count_bits + place_bits) |
-         relation.next >> (64 - layout.key_bits) << (count_bits + place_bits) |
-         static_cast<u64>(min(left - relation.shared, layout.chars)) << place_bits | number;
+         related_value(relation, left, layout.key_bits, layout.chars) << place_bits | number;
 }
 
 // Sorts the values of a run, of which there are `live` in all.

@@ -59,6 +59,7 @@ constexpr u32 bucket_rows = 256; // on average, if there are not too many bucket
 constexpr u32 log_most_buckets = 12;
 constexpr u32 log_least_buckets = 4;
 constexpr u32 most_rows = most_tiles * most_tile_rows;
+static_assert(most_tile_rows == 1u << row_bits);
 constexpr u32 buckets_each = (1u << log_most_buckets) / tile_threads;
 constexpr u32 heavy_rows = 128; // of a bucket in a tile: a warp places so many
 constexpr u32 most_heavy = most_tile_rows / heavy_rows;
@@ -166,7 +167,7 @@ __device__ __forceinline__ u32 search_deeper(const u64 *splitters, const uint16_
   return is_equal && (known[low - 1] & is_alike) != 0 ? low - 1 : low;
 }
 
-// A row's value, of the bits behind those in which its bucket's keys agree.
+// A row's value, of the bits behind those in which its bucket's keys agree.  Its number is put in later.
 __device__ __forceinline__ u64 value_of(const KeyRef &key, const Head &head, u32 prefix, u32 agreed)
 {
   constexpr Shape shape = {0, value_bits, 64};
@@ -174,7 +175,7 @@ __device__ __forceinline__ u64 value_of(const KeyRef &key, const Head &head, u32
   u32 left = key.length - prefix - byte;
   u64 bytes = byte <= 8 ? head.from(byte) : load_word(key.address + prefix + byte, left);
 
-  return shape.make_word(0, bytes, agreed % 8, left) << place_bits;
+  return shape.make_word(0, bytes, agreed % 8, left) << row_bits;
 }
 
 // For each splitter, where the run of those with its first word begins.
@@ -385,8 +386,7 @@ __global__ void __launch_bounds__(tile_threads)
 
     u32 what = known[bucket];
 
-    if ((what & one_key) == 0)
-      values[i] = value_of(key, head, prefix, what & agreed_bits);
+    values[i] = (what & one_key) == 0 ? value_of(key, head, prefix, what & agreed_bits) : 0;
     bucket_of[i] = static_cast<uint16_t>(bucket);
   }
   __syncthreads();
@@ -432,7 +432,7 @@ __global__ void __launch_bounds__(tile_threads)
     atomicAdd(&counts[bucket_of[i]], 1u);
   __syncthreads();
 
-  uint16_t *begins = buckets.begins + u64{blockIdx.x} * (n_buckets + 1);
+  u32 *parts = buckets.parts + u64{blockIdx.x} * n_buckets;
   u32 own[buckets_each];
   u32 sum = 0;
   u32 all;
@@ -461,12 +461,10 @@ __global__ void __launch_bounds__(tile_threads)
     if (b < n_buckets)
     {
       counts[b] = sum;
-      begins[b] = static_cast<uint16_t>(sum);
+      parts[b] = sum | (sum + own[k]) << 16;
     }
     sum += own[k];
   }
-  if (me == 0)
-    begins[n_buckets] = static_cast<uint16_t>(n);
   __syncthreads();
 
   // As many rows at a time as there are threads, each brought to its place among these; and large
@@ -516,8 +514,7 @@ __global__ void __launch_bounds__(tile_threads)
   {
     u32 i = places[p];
 
-    buckets.values[base + p] = values[i];
-    buckets.rows[base + p] = static_cast<uint16_t>(i);
+    buckets.values[base + p] = values[i] | i;
   }
 }
 
@@ -561,7 +558,7 @@ bool buckets_fit(u32 n_rows, const FinishLimits &limits)
   return std::max(tile_bytes, sample_shared_bytes(plan.n_samples)) <= limits.shared_bytes;
 }
 
-Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values, u32 *rows)
+Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values)
 {
   // What it takes must not become less with more rows: it is reserved as they come.
   Buckets buckets = plan_buckets(std::min(n_rows, most_rows));
@@ -573,9 +570,8 @@ Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values, u32 *rows)
   buckets.turns = carve.take<u32>(buckets.n_buckets);
   buckets.many = carve.take<uint16_t>(buckets.n_buckets / many_splitters + 1);
   buckets.n_many = carve.take<u32>(1);
-  buckets.begins = carve.take<uint16_t>(u64{most_tiles} * (buckets.n_buckets + 1));
+  buckets.parts = carve.take<u32>(u64{most_tiles} * buckets.n_buckets);
   buckets.values = values;
-  buckets.rows = reinterpret_cast<uint16_t *>(rows);
   return buckets;
 }
 

@@ -34,9 +34,10 @@ constexpr u32 agreed_bits = 0x3ff;
 static_assert(n_levels * word_bytes * 8 <= agreed_bits);
 
 // The values of a tile's rows: bits of the key behind those in which the bucket's keys agree, how many
-// bytes these are, and room for a place in the bucket.
-constexpr u32 place_bits = 10;
-constexpr u32 value_bits = 64 - count_bits - place_bits;
+// bytes these are, and the row's number in the tile.
+constexpr u32 row_bits = 13;
+constexpr u32 row_mask = (1u << row_bits) - 1;
+constexpr u32 value_bits = 64 - count_bits - row_bits;
 
 // Rows are cut into tiles; a tile's rows lie in the order of their buckets.
 struct Buckets
@@ -53,14 +54,13 @@ struct Buckets
   uint16_t *many;   // buckets that have many_rows
   u32 *n_many;      // how many there are
   u64 *values;      // of rows, tile by tile
-  uint16_t *rows;   // and their numbers in their tile
-  uint16_t *begins; // for each tile where its part of each bucket begins, and where the last one ends
+  u32 *parts;       // for each tile where its part of each bucket begins and, in the upper half, ends
 };
 
 // Whether so many rows are sorted in this way, on this device.
 bool buckets_fit(u32 n_rows, const FinishLimits &limits);
 
-Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values, u32 *rows);
+Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values);
 
 // The shared memory that a block needs to find the splitters.
 u32 sample_shared_bytes(u32 n_samples);
