@@ -28,7 +28,7 @@ namespace
 {
 
 constexpr u32 small_piece = 256; // samples that a block sorts
-constexpr u32 large_piece = 1024;
+constexpr u32 large_piece = 512;
 constexpr u32 rank_threads = 1024;
 constexpr u32 rank_lanes = 8; // threads that rank a sample
 constexpr u32 rank_batch = 2; // searches of a thread at a time
@@ -190,7 +190,7 @@ __global__ void __launch_bounds__(piece)
 // manieth for a splitter.  The first words of all samples lie in shared memory, each piece one
 // word further, or the searches of all pieces would begin in the same bank.
 __global__ void __launch_bounds__(rank_threads)
-    take_splitters(const KeyRef *keys, u32 prefix, u32 piece_size, u32 log_buckets, Buckets buckets,
+    take_splitters(const KeyRef *keys, u32 prefix, u32 log_piece, u32 log_buckets, Buckets buckets,
                    const RoundState *state)
 {
   extern __shared__ u64 shared_memory[];
@@ -200,8 +200,9 @@ __global__ void __launch_bounds__(rank_threads)
   const u32 n_samples = buckets.n_samples;
   const u32 at = blockIdx.x * rank_threads + threadIdx.x;
   const u32 i = at / rank_lanes;
-  const u32 piece = i / piece_size;
-  const u32 pieces = n_samples / piece_size; // 0: one that is not full
+  const u32 piece_size = 1u << log_piece;
+  const u32 piece = i >> log_piece;
+  const u32 pieces = n_samples >> log_piece; // 0: one that is not full
   u64 mine[kept_levels] = {};
   u32 rank = 0;
 
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(rank_threads)
     for (u32 level = 0; level < kept_levels; level++)
       mine[level] = samples[level * n_samples + i];
     if (at % rank_lanes == 0)
-      rank = i % piece_size;
+      rank = i & (piece_size - 1);
   }
 
   // Is the sample at a place before mine?
@@ -249,7 +250,7 @@ __global__ void __launch_bounds__(rank_threads)
 
   if (pieces > 1)
     for (u32 k = threadIdx.x; k < n_samples; k += rank_threads)
-      firsts[k + k / piece_size] = samples[k];
+      firsts[k + (k >> log_piece)] = samples[k];
   __syncthreads();
 #pragma unroll 1
   for (u32 first = at % rank_lanes; first < pieces; first += rank_lanes * rank_batch)
@@ -309,7 +310,7 @@ u32 sample_bytes(u32 n_samples)
 // Leaves one of large_piece samples to a block only where there are many.
 bool takes_large_pieces(u32 n_samples, const FinishLimits &limits)
 {
-  return n_samples >= 8 * large_piece && sizeof(PieceMemory<large_piece>) <= limits.shared_bytes;
+  return n_samples >= 16 * large_piece && sizeof(PieceMemory<large_piece>) <= limits.shared_bytes;
 }
 
 template <u32 piece>
@@ -346,7 +347,7 @@ void find_splitters(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &b
                                    static_cast<int>(limits.shared_bytes)));
   launch_next(limits.can_overlap, take_splitters, blocks_for(buckets.n_samples * rank_lanes, rank_threads),
               rank_threads, sample_bytes(buckets.n_samples), stream, keys, prefix,
-              large ? large_piece : small_piece, bits_of(buckets.n_buckets) - 1, buckets, state);
+              bits_of(large ? large_piece : small_piece) - 1, bits_of(buckets.n_buckets) - 1, buckets, state);
 }
 
 } // namespace gpusort
