@@ -8,10 +8,10 @@
  * bucket.
  *
  * Without room
- *	  A bucket without room is split, by pivots from a sample of its values, into parts that have it,
- *	  which are sorted one after the other.  Where too many of its values are equal, all get new ones:
- *	  how their keys relate to that of one row, and what follows.  Should these not do either, the
- *	  bucket is left to string_finish.cu or, if there is no room there, to the next round.
+ *	  A bucket without room is split, see string_bucket_split.cuh, into parts that have it.  These
+ *	  are sorted by the blocks that split buckets, and by helpers, which begin when all buckets
+ *	  have a block.  Where there are too many equal values even so, the bucket is left to
+ *	  string_finish.cu or, if there is no room there, to the next round.
  *
  * Equal keys
  *	  The rows of a bucket of one key are in order: they are only brought to their
@@ -22,7 +22,7 @@
  */
 #include <algorithm>
 
-#include "string_bucket_sort.cuh"
+#include "string_bucket_split.cuh"
 
 namespace gpusort
 {
@@ -32,10 +32,8 @@ namespace
 
 using namespace bucket_finish;
 
-constexpr u32 many_blocks = 4;              // for the equal keys of a tile
-constexpr u32 part_rows = capacity * 5 / 8; // of a part on average,
-constexpr u32 split_samples = 256;          // by a sample of so many values,
-constexpr u32 split_batch = 4;              // so many looked up at a time
+constexpr u32 many_blocks = 4;     // for the equal keys of a tile
+constexpr u32 helped_buckets = 16; // to a block that sorts parts of buckets
 
 // Leaves the rows of a bucket that does not fit here to other kernels.
 __device__ __noinline__ void leave_bucket(BucketState &state, const BucketJob &job, u32 depth, u32 base,
@@ -90,8 +88,8 @@ __device__ __forceinline__ void place_many(const BucketJob &job, u32 tile, u32 s
   {
     u32 bucket = buckets.many[k];
     u32 part = buckets.parts[u64{tile} * buckets.n_buckets + bucket];
-    u32 begin = part & 0xffff;
-    u32 n = (part >> 16) - begin;
+    u32 begin = begin_of_part(part);
+    u32 n = rows_of_part(part);
     u32 base = 0;
     u32 before = 0;
 
@@ -104,8 +102,8 @@ __device__ __forceinline__ void place_many(const BucketJob &job, u32 tile, u32 s
       {
         u32 its = buckets.parts[u64{other} * buckets.n_buckets + bucket];
 
-        base += its & 0xffff;
-        before += other < tile ? (its >> 16) - (its & 0xffff) : 0;
+        base += begin_of_part(its);
+        before += other < tile ? rows_of_part(its) : 0;
       }
     }
     base = warp_sum(base);
@@ -122,168 +120,30 @@ __device__ __forceinline__ void place_many(const BucketJob &job, u32 tile, u32 s
   }
 }
 
-// Makes new values for a bucket's rows: how their keys relate to that of one of them, and what follows.
-__device__ __noinline__ void relate_rows(BucketState &state, const BucketJob &job, u32 depth, u32 n)
+// Sorts parts of buckets until there are none left; a helper waits for those that are still to come.
+__device__ __noinline__ void sort_parts(BucketState &state, const BucketJob &job, bool is_helper)
 {
-  const Buckets &buckets = job.buckets;
-  constexpr u32 chars = kept_related_bits / 8;
-  u32 middle[1] = {n / 2};
-  Found its[1];
-
-  find_rows(state.parts, buckets, middle, its);
-
-  const KeyRef pivot = load_key(job.keys, its[0].first_row + row_of(buckets.values[its[0].at]));
-
-#pragma unroll 1
-  for (u32 first = threadIdx.x; first < n; first += threads * split_batch)
+  for (;;)
   {
-    u32 places[split_batch];
-    Found found[split_batch];
-    u32 rows[split_batch];
-    KeyRef mine[split_batch];
+    if (threadIdx.x == 0)
+      state.taken = take_part(job, is_helper);
+    __syncthreads();
+    if (state.taken == no_part)
+      return;
 
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-      places[u] = min(first + u * threads, n - 1);
-    find_rows(state.parts, buckets, places, found);
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-      rows[u] = row_of(buckets.values[found[u].at]);
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-      mine[u] = load_key(job.keys, found[u].first_row + rows[u]);
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-    {
-      u32 left = mine[u].length - depth;
-      Relation relation = relate(mine[u].address + depth, left, pivot.address + depth, pivot.length - depth,
-                                 places[u] == n / 2);
+    Bucket part = part_at(job, state.taken);
 
-      if (first + u * threads < n)
-        buckets.values[found[u].at] =
-            related_value(relation, left, kept_related_bits, chars) << row_bits | rows[u];
-    }
+    load_values(state, job, part, true);
+    sort_bucket(state, job, part);
+    __syncthreads();
   }
-  __syncthreads();
-}
-
-// Splits a bucket that has no room by pivots from a sample of its values.  Leaves in job.rows, part by
-// part, where its rows are in the tiles.  Returns how many parts there are, 0 if that does not do.
-__device__ __noinline__ u32 split_bucket(BucketState &state, const BucketJob &job, const Bucket &bucket)
-{
-  const Buckets &buckets = job.buckets;
-  const u32 n = bucket.live;
-  const u32 me = threadIdx.x;
-  const u32 warp = me / 32;
-  const u32 lane = me % 32;
-  const u32 n_parts = (n + part_rows - 1) / part_rows;
-  const u32 each = (n + threads - 1) / threads * 32;
-  const u32 begin = min(warp * each, n);
-  const u32 end = min(begin + each, n);
-
-  if (n_parts > most_parts)
-    return 0;
-  for (u32 i = me; i < split_samples; i += threads)
-    state.exchange[i] = placed_value(buckets.values[find_row(state, buckets, i * n / split_samples)], i);
-  __syncthreads();
-  if (has_majority(state, Layout(bucket), split_samples))
-    return 0;
-  sort_values(state, split_samples);
-  if (me + 1 < n_parts)
-    state.pivots[me] = state.exchange[(me + 1) * split_samples / n_parts] & ~u64{place_mask};
-  if (lane < most_parts)
-    state.places[warp][lane] = 0;
-  __syncthreads();
-
-  // Each warp counts its rows of each part.  Until their ranks are known, where they are waits in the order.
-#pragma unroll 1
-  for (u32 first = begin + lane; first - lane < end; first += 32 * split_batch)
-  {
-    u32 places[split_batch];
-    Found found[split_batch];
-    u64 values[split_batch];
-
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-      places[u] = min(first + u * 32, n - 1);
-    find_rows(state.parts, buckets, places, found);
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-      values[u] = placed_value(buckets.values[found[u].at], 0);
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-    {
-      u32 part = most_parts;
-
-      if (first + u * 32 < end)
-      {
-        part = 0;
-        for (u32 j = 0; j + 1 < n_parts; j++)
-          part += state.pivots[j] <= values[u];
-        job.order[bucket.base + places[u]] = found[u].at * most_parts + part;
-      }
-
-      u32 peers = __match_any_sync(~0u, part);
-
-      if (part < most_parts && (peers & ((1u << lane) - 1)) == 0)
-        state.places[warp][part] += static_cast<u32>(__popc(peers));
-      __syncwarp();
-    }
-  }
-  __syncthreads();
-  if (me == 0)
-  {
-    u32 sum = 0;
-
-    for (u32 part = 0; part < n_parts; part++)
-    {
-      state.begins[part] = sum;
-      for (u32 w = 0; w < warps; w++)
-      {
-        u32 count = state.places[w][part];
-
-        state.places[w][part] = sum;
-        sum += count;
-      }
-    }
-    state.begins[n_parts] = sum;
-  }
-  __syncthreads();
-  for (u32 part = 0; part < n_parts; part++)
-    if (state.begins[part + 1] - state.begins[part] > capacity)
-      return 0;
-
-#pragma unroll 1
-  for (u32 first = begin + lane; first - lane < end; first += 32 * split_batch)
-  {
-    u32 where[split_batch];
-
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-      where[u] = job.order[bucket.base + min(first + u * 32, n - 1)];
-#pragma unroll
-    for (u32 u = 0; u < split_batch; u++)
-    {
-      u32 part = first + u * 32 < end ? where[u] % most_parts : most_parts;
-      u32 peers = __match_any_sync(~0u, part);
-      u32 before = peers & ((1u << lane) - 1);
-
-      if (part < most_parts)
-        job.rows[bucket.base + state.places[warp][part] + static_cast<u32>(__popc(before))] =
-            where[u] / most_parts;
-      __syncwarp();
-      if (part < most_parts && before == 0)
-        state.places[warp][part] += static_cast<u32>(__popc(peers));
-      __syncwarp();
-    }
-  }
-  __syncthreads();
-  return n_parts;
 }
 
 // Sorts a bucket that has no room, in parts that have it, or leaves it.
-__device__ __noinline__ void sort_parts(BucketState &state, const BucketJob &job, Bucket bucket)
+__device__ __noinline__ void split_and_sort(BucketState &state, const BucketJob &job, Bucket bucket)
 {
+  begin_split(job);
+
   u32 n_parts = split_bucket(state, job, bucket);
 
   if (n_parts == 0 && bucket.live <= most_parts * part_rows)
@@ -294,24 +154,11 @@ __device__ __noinline__ void sort_parts(BucketState &state, const BucketJob &job
   }
   if (n_parts == 0)
     leave_bucket(state, job, bucket.depth, bucket.base, bucket.live);
-
-#pragma unroll 1
-  for (u32 k = 0; k < n_parts; k++)
-  {
-    Bucket part = bucket;
-
-    part.base += state.begins[k];
-    part.live = state.begins[k + 1] - state.begins[k];
-    if (part.live > 0)
-    {
-      load_values(state, job, part, true);
-      sort_bucket(state, job, part);
-    }
-    __syncthreads();
-  }
+  end_split(state, job, bucket, n_parts);
+  sort_parts(state, job, false);
 }
 
-// A block for each bucket, and some for each tile.
+// A block for each bucket, some for each tile, and helpers.
 __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant__ BucketJob job)
 {
   __shared__ BucketState state;
@@ -319,7 +166,7 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
 
   wait_for_previous();
 
-  // Not one load after the other; nobody may have written the turn.
+  // Both are on their way at a time; if it is to be done again, nobody wrote the turn.
   const u32 again = job.lists.state->again;
   const u32 turn = number < job.buckets.n_buckets ? job.buckets.turns[number] : 0;
 
@@ -329,7 +176,10 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
   {
     u32 share = number - job.buckets.n_buckets;
 
-    place_many(job, share / many_blocks, share % many_blocks);
+    if (share < job.buckets.n_tiles * many_blocks)
+      place_many(job, share / many_blocks, share % many_blocks);
+    else
+      sort_parts(state, job, true);
     return;
   }
 
@@ -340,7 +190,8 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
     return;
 
   Extent extent = find_parts(state, job.buckets, turn & bucket_mask, share);
-  Bucket bucket = {known, job.prefix + (known & agreed_bits) / 8, extent.base, extent.n, false};
+  u32 depth = job.prefix + ((known & has_codes) != 0 ? 0 : (known & agreed_bits) / 8);
+  Bucket bucket = {known, depth, extent.base, extent.n, false};
 
   if (extent.n == 0)
     return;
@@ -352,7 +203,7 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
                job.tie[extent.base + place] = place > 0;
              });
   else if (extent.n > capacity)
-    sort_parts(state, job, bucket);
+    split_and_sort(state, job, bucket);
   else
   {
     if (extent.is_spread)
@@ -376,8 +227,9 @@ void finish_buckets(const KeyRef *keys, u32 prefix, const Buckets &buckets, cons
 {
   BucketJob job = {keys, prefix, buckets, limits, lists, next, rows, order, tie, told};
 
-  launch_next(limits.can_overlap, sort_buckets, buckets.n_buckets + buckets.n_tiles * many_blocks, threads, 0,
-              stream, job);
+  launch_next(limits.can_overlap, sort_buckets,
+              buckets.n_buckets + buckets.n_tiles * many_blocks + buckets.n_buckets / helped_buckets, threads,
+              0, stream, job);
 }
 
 } // namespace gpusort

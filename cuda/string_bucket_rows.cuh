@@ -27,8 +27,6 @@ namespace bucket_finish
 {
 
 constexpr u32 threads = 128;
-constexpr u32 place_bits = 10;
-constexpr u32 capacity = 1u << place_bits;
 constexpr u32 warps = threads / 32;
 constexpr u32 tiles_each = most_tiles / threads; // whose parts a thread looks up
 constexpr u32 batch = 2;                         // rows that a thread looks up at a time,
@@ -85,6 +83,7 @@ struct BucketState
   u64 pivots[most_parts];        // the least values of all parts but the first
   u32 places[warps][most_parts]; // where a warp's next row of a part goes
   u32 begins[most_parts + 1];    // of parts
+  u32 taken;                     // the part that the block sorts
 };
 
 static_assert(tiles_each == 2);
@@ -126,8 +125,8 @@ __device__ __forceinline__ Extent find_parts(BucketState &state, const Buckets &
     {
       u32 part = buckets.parts[u64{share.tile + k} * buckets.n_buckets + bucket];
 
-      share.begin[k] = part & 0xffff;
-      share.n_rows[k] = (part >> 16) - share.begin[k];
+      share.begin[k] = begin_of_part(part);
+      share.n_rows[k] = rows_of_part(part);
     }
   }
 #pragma unroll
@@ -191,7 +190,7 @@ __device__ __forceinline__ u32 find_row(const BucketState &state, const Buckets 
 // A row's number in its tile, of the row's value there.
 __device__ __forceinline__ u32 row_of(u64 value)
 {
-  return static_cast<u32>(value) & row_mask;
+  return static_cast<u32>(value) & ((1u << row_bits) - 1);
 }
 
 // A value as the block has it: with the row's place in the bucket instead.
@@ -282,7 +281,7 @@ __device__ __forceinline__ void load_values(BucketState &state, const BucketJob 
 #pragma unroll
       for (u32 u = 0; u < batch; u++)
       {
-        u32 at = job.rows[bucket.base + places[u]];
+        u32 at = __ldcg(job.rows + bucket.base + places[u]);
 
         found[u] = {at, at / buckets.tile_rows * buckets.tile_rows};
       }
@@ -290,7 +289,7 @@ __device__ __forceinline__ void load_values(BucketState &state, const BucketJob 
       find_rows(state.parts, buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
-      values[u] = buckets.values[found[u].at];
+      values[u] = __ldcg(buckets.values + found[u].at);
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
       if (first + u * threads < bucket.live)

@@ -13,13 +13,13 @@
  * Of the sample's keys the first kept_levels words are kept, and those behind them are read from the
  * keys where they are needed, up to n_levels; of splitters all are kept.  Where many keys agree in all
  * words that are kept, which a few probes tell beforehand, too much would have to be read: the
- * engine then begins anew in another way.
+ * engine then begins anew in another way.  The probes also tell whether first words hold codes.
  *
  *-------------------------------------------------------------------------
  */
-#include "string_buckets.cuh"
-
 #include <algorithm>
+
+#include "string_bucket_alphabet.cuh"
 
 namespace gpusort
 {
@@ -33,7 +33,9 @@ constexpr u32 rank_threads = 1024;
 constexpr u32 rank_lanes = 8; // threads that rank a sample
 constexpr u32 rank_batch = 2; // searches of a thread at a time
 constexpr u32 probes = 256;   // keys that are compared with each other beforehand,
-constexpr u32 most_deep = 32; // of which so many may agree in all words that are kept
+constexpr u32 most_deep = 32; // of which so many may agree in all words that are kept;
+constexpr u32 many_alike = 8; // if so many do in the first one, codes are tried in place of bytes,
+constexpr u32 much_less = 4;  // and taken if not one in so many of these does then
 
 // What a block that sorts a piece has in shared memory.
 template <u32 piece>
@@ -45,30 +47,52 @@ struct PieceMemory
 };
 
 // How the keys of two samples compare that agree in all words that are kept, and go on; in no more
-// than all words.
-__device__ __forceinline__ int order_behind(const KeyRef *keys, u32 prefix, u32 row_a, u32 row_b)
+// than all words.  The second one begins at `depth`.
+__device__ __noinline__ int order_behind(const KeyRef *keys, u32 depth, u32 row_a, u32 row_b)
 {
-  u32 end = prefix + n_levels * word_bytes;
+  u32 end = depth + (n_levels - 1) * word_bytes;
   KeyRef a = load_key(keys, row_a);
   KeyRef b = load_key(keys, row_b);
 
   a.length = min(a.length, end + 1);
   b.length = min(b.length, end + 1);
-  return compare_keys(a, b, prefix + kept_levels * word_bytes, end).order;
+  return compare_keys(a, b, depth + (kept_levels - 1) * word_bytes, end).order;
+}
+
+// Chooses between bytes, for which it returns 0, and codes for words, of which it returns the bits.  So many
+// bytes a probe shares with another one; `alike` of them share a word.
+__device__ __noinline__ u32 choose_codes(AlphabetState &alphabet, const KeyRef &probe, u32 prefix, u32 shared,
+                                         u32 alike)
+{
+  if (alike < many_alike)
+    return 0;
+
+  u32 symbol_bits = learn_alphabet(alphabet, probe, prefix, probes);
+
+  if (symbol_bits == 0)
+    return 0;
+
+  // Codes are worth their while if words of them tell most of these apart.
+  u32 depth = prefix + min(coded_bytes(symbol_bits), kept_levels * word_bytes);
+  u32 left = static_cast<u32>(__syncthreads_count(shared >= depth));
+
+  return left * much_less <= alike ? symbol_bits : 0;
 }
 
 // Reads samples, and sorts them in pieces of one block each.
 template <u32 piece>
-__global__ void __launch_bounds__(piece)
-    sort_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, u32 n_samples, u64 *samples, u32 *sample_rows,
-                RoundState *state, RoundCounts *told)
+__global__ void __launch_bounds__(piece) sort_pieces(const KeyRef *keys, u32 n_rows, u32 prefix,
+                                                     Buckets buckets, RoundState *state, RoundCounts *told)
 {
   extern __shared__ u64 shared_memory[];
+  __shared__ AlphabetState alphabet;
+  __shared__ u32 warp_alike[probes / 32];
   PieceMemory<piece> &memory = *reinterpret_cast<PieceMemory<piece> *>(shared_memory);
   auto &words = memory.words;
   auto &firsts = memory.firsts;
   auto &numbers = memory.numbers;
   const u32 me = threadIdx.x;
+  const u32 n_samples = buckets.n_samples;
   const u32 i = blockIdx.x * piece + me;
   const u32 size = min(piece, n_samples);
 
@@ -76,6 +100,7 @@ __global__ void __launch_bounds__(piece)
   auto row_of = [&](u32 number) { return sample_row(n_rows, n_samples, number * gridDim.x + blockIdx.x); };
   u64 mine = ~u64{0};
   u32 number = me; // from size on those behind all
+  u32 symbol_bits = 0;
 
   // How another sample compares with mine.
   auto order_of = [&](u64 other, u32 its)
@@ -97,40 +122,70 @@ __global__ void __launch_bounds__(piece)
       if (is_whole(word))
         return 0;
     }
-    return order_behind(keys, prefix, row_of(its), row_of(number));
+    return order_behind(keys, prefix + bytes_before(mine, symbol_bits), row_of(its), row_of(number));
   };
+
+  if (me < n_bytes)
+    alphabet.seen[me] = 0;
 
   const u32 end = prefix + kept_levels * word_bytes;
   KeyRef key = i < n_samples ? load_key(keys, row_of(me)) : KeyRef{};
   KeyRef probe = me < probes ? load_key(keys, sample_row(n_rows, probes, me)) : KeyRef{};
   KeyRef another = me < probes ? load_key(keys, sample_row(n_rows, probes, me ^ probes / 2)) : KeyRef{};
-
   if (i < n_samples)
   {
+    mine = key_word(key, prefix);
+    words[0][me] = mine;
 #pragma unroll
-    for (u32 level = 0; level < kept_levels; level++)
-    {
-      u32 depth = prefix + level * word_bytes;
-      u64 word = depth <= key.length ? key_word(key, depth) : 0;
-
-      words[level][me] = word;
-      if (level == 0)
-        mine = word;
-    }
+    for (u32 level = 1; level < kept_levels; level++)
+      words[level][me] = word_or_0(key, prefix + level * word_bytes);
   }
 
   // Where many keys agree that far, too much would be read to sort the sample.  All blocks find the same.
-  bool is_deep = me < probes && compare_keys(probe, another, prefix, end).shared == end;
-  bool is_too_deep = __syncthreads_count(is_deep) > most_deep;
+  const u32 shared = me < probes ? compare_keys(probe, another, prefix, end).shared : 0;
+  const u32 its_alike = __ballot_sync(~0u, shared >= prefix + word_bytes);
 
+  if (me < probes && me % 32 == 0)
+    warp_alike[me / 32] = static_cast<u32>(__popc(its_alike));
+
+  const bool is_too_deep = __syncthreads_count(shared >= end) > most_deep;
+  u32 alike = 0;
+
+#pragma unroll
+  for (u32 w = 0; w < probes / 32; w++)
+    alike += warp_alike[w];
+  if (!is_too_deep)
+    symbol_bits = choose_codes(alphabet, probe, prefix, shared, alike);
   if (i == 0)
   {
     *state = {};
     state->again = is_too_deep;
+    state->symbol_bits = symbol_bits;
     told->again = is_too_deep;
   }
   if (is_too_deep)
     return;
+  if (symbol_bits > 0)
+  {
+    if (i < n_samples)
+    {
+      mine = coded_word(alphabet.codes, symbol_bits, CodedBytes(key, prefix));
+      words[0][me] = mine;
+
+      u32 depth = prefix + bytes_before(mine, symbol_bits);
+
+      for (u32 level = 1; level < kept_levels; level++)
+        words[level][me] = word_or_0(key, depth + (level - 1) * word_bytes);
+    }
+    if (blockIdx.x == 0 && me < n_bytes)
+      buckets.codes[me] = alphabet.codes[me];
+  }
+
+  // What later kernels' blocks tell each other is not told yet.
+  for (u32 k = i; k < telling_tiles * buckets.n_buckets; k += gridDim.x * piece)
+    buckets.parts[k] = 0;
+  for (u32 k = i; k < buckets.most_queued; k += gridDim.x * piece)
+    buckets.queued[k].rows = 0;
   let_next_begin();
 
 #pragma unroll 1
@@ -182,8 +237,8 @@ __global__ void __launch_bounds__(piece)
     return;
 #pragma unroll
   for (u32 level = 0; level < kept_levels; level++)
-    samples[level * n_samples + i] = words[level][number];
-  sample_rows[i] = row_of(number);
+    buckets.samples[level * n_samples + i] = words[level][number];
+  buckets.sample_rows[i] = row_of(number);
 }
 
 // Finds each sample's rank by searching all pieces but its own, and takes every so
@@ -208,7 +263,11 @@ __global__ void __launch_bounds__(rank_threads)
 
   let_next_begin();
   wait_for_previous();
-  if (state->again != 0)
+
+  const u32 again = state->again;
+  const u32 symbol_bits = state->symbol_bits;
+
+  if (again != 0)
     return;
   if (i < n_samples)
   {
@@ -218,6 +277,8 @@ __global__ void __launch_bounds__(rank_threads)
     if (at % rank_lanes == 0)
       rank = i & (piece_size - 1);
   }
+
+  const u32 depth = prefix + bytes_before(mine[0], symbol_bits); // of the second word
 
   // Is the sample at a place before mine?
   auto is_before = [&](u32 place, u32 other)
@@ -239,7 +300,7 @@ __global__ void __launch_bounds__(rank_threads)
       }
       if (!is_whole(its))
       {
-        int order = order_behind(keys, prefix, sample_rows[place], sample_rows[i]);
+        int order = order_behind(keys, depth, sample_rows[place], sample_rows[i]);
 
         if (order != 0)
           return order < 0;
@@ -285,15 +346,11 @@ __global__ void __launch_bounds__(rank_threads)
   if (i >= n_samples || rank % oversampling != oversampling - 1 || splitter + 1 >= 1u << log_buckets)
     return;
 
-  // A key's words behind its end are 0.
   KeyRef key = load_key(keys, buckets.sample_rows[i]);
 
   for (u32 level = at % rank_lanes; level < n_levels; level += rank_lanes)
-  {
-    u32 depth = prefix + level * word_bytes;
-
-    buckets.splitters[(level << log_buckets) + splitter] = depth <= key.length ? key_word(key, depth) : 0;
-  }
+    buckets.splitters[(level << log_buckets) + splitter] =
+        level == 0 ? mine[0] : word_or_0(key, depth + (level - 1) * word_bytes);
   if (at % rank_lanes > 0)
     return;
 
@@ -321,8 +378,8 @@ void launch_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &bu
 
   // The attribute is the kernel's, not the launch's: all threads that sort must set it alike.
   GS_CUDA_TRY(cudaFuncSetAttribute(sort_pieces<piece>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-  sort_pieces<piece><<<blocks_for(buckets.n_samples, piece), piece, bytes, stream>>>(
-      keys, n_rows, prefix, buckets.n_samples, buckets.samples, buckets.sample_rows, state, told);
+  sort_pieces<piece><<<blocks_for(buckets.n_samples, piece), piece, bytes, stream>>>(keys, n_rows, prefix,
+                                                                                     buckets, state, told);
   GS_CUDA_LAUNCHED();
 }
 

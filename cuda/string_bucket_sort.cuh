@@ -54,7 +54,8 @@ struct Layout
   bool has_relation;
   u32 segment_bits;
   u32 key_bits;
-  u32 chars; // whole bytes of the key
+  u32 chars;   // whole bytes of the key
+  u32 advance; // keys of equal values agree in so many more
 
   __device__ explicit Layout(const Bucket &bucket)
   {
@@ -64,6 +65,7 @@ struct Layout
                : bucket.is_related ? kept_related_bits
                                    : value_bits;
     chars = min(max_chars, (key_bits + (has_relation ? 0 : bucket.known & agreed_bits) % 8) / 8);
+    advance = has_relation || (bucket.known & has_codes) == 0 ? chars : 0;
   }
 };
 
@@ -285,7 +287,7 @@ __device__ __forceinline__ void settle(BucketState &state, const BucketJob &job,
         if (layout.has_relation)
           depth += shared_of(static_cast<u32>(standing.value >> (layout.key_bits + count_bits + place_bits)) &
                              ((1u << relation_bits) - 1));
-        state.depth[parity ^ 1][of] = depth + layout.chars;
+        state.depth[parity ^ 1][of] = depth + layout.advance;
         state.first[of] = static_cast<uint16_t>(entry);
       }
     }
@@ -369,20 +371,41 @@ __device__ __forceinline__ bool finish_small(const BucketState &state, const Buc
   const u32 row = state.row[entry & place_mask];
   const u32 depth = state.depth[parity][entry >> (2 * place_bits)];
   const KeyRef mine = load_key(job.keys, row);
+  const u64 my_word = load_word(mine.address + depth, mine.length - depth);
+  KeyRef its[small_segment - 1];
+  u64 its_word[small_segment - 1];
   u32 n_before = 0;
   bool is_tie = false;
 
-#pragma unroll 1
-  for (u32 other = begin; other < end; other++)
-    if (other != number)
+  // All are on their way at a time; mostly the first words tell them apart.
+#pragma unroll
+  for (u32 k = 0; k < small_segment - 1; k++)
+  {
+    u32 other = begin + k + (begin + k >= number);
+
+    its[k] = other < end ? load_key(job.keys, state.row[state.entries[parity][other] & place_mask]) : mine;
+  }
+#pragma unroll
+  for (u32 k = 0; k < small_segment - 1; k++)
+    its_word[k] = load_word(its[k].address + depth, its[k].length - depth);
+#pragma unroll
+  for (u32 k = 0; k < small_segment - 1; k++)
+  {
+    u32 other = begin + k + (begin + k >= number);
+
+    if (other < end)
     {
-      KeyRef its = load_key(job.keys, state.row[state.entries[parity][other] & place_mask]);
-      int order = compare_keys(its, mine, depth).order;
+      int order = its_word[k] < my_word ? -1 : 1;
+
+      if (its_word[k] == my_word)
+        order = compare_keys(its[k], mine, depth).order;
+
       bool is_same = order == 0 && other < number;
 
       n_before += order < 0 || is_same;
       is_tie = is_tie || is_same;
     }
+  }
 
   // Ranks stay with the places of entries.
   u32 rank = bucket.base + (state.entries[parity][begin + n_before] >> place_bits & place_mask);

@@ -13,11 +13,11 @@
  *
  * Words
  *	  Keys are compared word by word, seven bytes and how many there are, behind the
- *	  prefix of all.  The first words of the splitters lie in shared memory as a search tree.
- *	  Where several splitters have a row's first word, these are searched by the words behind it:
- *	  all of those that are left agree with the row in as many words as the two around
- *	  them do, and a comparison goes on from there.  Where splitters tell that words say too
- *	  little of the keys, the engine begins anew in another way; string_bucket_sample.cu may tell that
+ *	  prefix of all; the first one may hold codes of more bytes, see string_bucket_alphabet.cuh.  The
+ *first words of the splitters lie in shared memory as a search tree. Where several splitters have a row's
+ *first word, these are searched by the words behind it: all of those that are left agree with the row in as
+ *many words as the two around them do, and a comparison goes on from there.  Where splitters tell that words
+ *say too little of the keys, the engine begins anew in another way; string_bucket_sample.cu may tell that
  *	  before.
  *
  * Buckets
@@ -25,8 +25,9 @@
  *	  that equal two splitters in succession, in all words that are kept, have the bucket
  *	  between these alone: so no bucket becomes large because of equal keys.  The keys of a
  *	  bucket agree in all bits in which its two splitters do, and a row's value, by which its bucket
- *	  is sorted first, begins right behind these.  Buckets that have many rows of the first tile are
- *	  likely large; they are sorted first, so that the device has work to the end.
+ *	  is sorted first, begins right behind these.  Buckets that have many rows of the first tiles are
+ *	  likely large; they are sorted first, so that the device has work to the end.  A block that has no
+ *	  tile finds out about this, while those that have are not done yet.
  *
  * Tiles
  *	  A block takes a tile of the rows, thousands, and leaves them in the order of
@@ -39,12 +40,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "string_buckets.cuh"
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "block_sort.cuh"
+#include "string_bucket_alphabet.cuh"
 
 namespace gpusort
 {
@@ -63,19 +63,20 @@ static_assert(most_tile_rows == 1u << row_bits);
 constexpr u32 buckets_each = (1u << log_most_buckets) / tile_threads;
 constexpr u32 heavy_rows = 128; // of a bucket in a tile: a warp places so many
 constexpr u32 most_heavy = most_tile_rows / heavy_rows;
-constexpr u32 n_turn_classes = 10; // by a bucket's rows in a tile
-constexpr u32 is_heavy = 0x2000;   // of what is known of a bucket, in a tile: more than heavy_rows;
-constexpr u32 is_alike = 0x1000;   // its two splitters have all words equal,
+constexpr u32 n_turn_classes = 16; // by how many rows a bucket has in the first tiles
+constexpr u32 average_class = 4;   // of which so many are for less than average
+constexpr u32 is_heavy = 1u << 31; // of a bucket's count: it has as many
+constexpr u32 is_alike = 0x1000;   // of what is known of a bucket: its two splitters have all words equal,
 constexpr u32 begins_run = 0x800;  // or not even the first one
 constexpr u32 static_bytes = 1024; // of shared memory that a tile has beside
 constexpr u32 long_run = 5;        // splitters with equal words: too many rows for a block
 constexpr u32 most_long = 32;      // one in so many splitters may be in such a run
 constexpr u32 many_splitters = 16; // that are equal: a key with many rows
 
-static_assert(((is_heavy | is_alike | begins_run) & (one_key | many_rows | agreed_bits)) == 0);
+static_assert(((is_alike | begins_run) & (one_key | many_rows | has_codes | agreed_bits)) == 0);
 
-// The memory of a tile: values; then the tree and the runs of splitters, and in their place counts
-// and places when all rows have their buckets; then buckets of rows, and what is known of all.
+// The shared memory of a tile: values; then the tree and the runs of splitters, and in their place counts
+// and places when all rows have their buckets; then buckets of rows, what is known of all, and codes.
 struct TileMemory
 {
   u32 search_bytes;
@@ -88,50 +89,92 @@ struct TileMemory
 
     search_bytes = std::max(search, counts);
     bytes = tile_rows * static_cast<u32>(sizeof(u64) + sizeof(uint16_t)) + search_bytes +
-            n_buckets * static_cast<u32>(sizeof(uint16_t));
+            n_buckets * static_cast<u32>(sizeof(uint16_t)) + n_bytes;
   }
 };
 
-// What two splitters tell of the bucket between them.  All keys there have words from the lesser
-// one's to the greater one's, and so none ends before the lesser one where these agree.
-// The first words are given.
-__device__ __forceinline__ u32 known_of(const u64 *splitters, u32 n_buckets, u32 a, u32 b, u64 first_a,
-                                        u64 first_b)
+struct Tile
 {
-  for (u32 level = 0; level < n_levels; level++)
+  u32 base; // its first row
+  u32 n;    // rows
+  u64 *values;
+  u64 *tree;
+  uint16_t *runs;
+  u32 *counts;
+  uint16_t *places;
+  uint16_t *bucket_of;
+  uint16_t *known;
+  u8 *codes;
+
+  __device__ __forceinline__ Tile(const Buckets &buckets, const TileMemory &layout, u32 n_rows)
   {
-    u64 word = level == 0 ? first_a : splitters[level * n_buckets + a];
-    u64 diff = word ^ (level == 0 ? first_b : splitters[level * n_buckets + b]);
-    u32 before = level * word_bytes * 8;
+    extern __shared__ u64 shared_memory[];
+
+    base = blockIdx.x * buckets.tile_rows;
+    n = blockIdx.x < buckets.n_tiles ? min(buckets.tile_rows, n_rows - base) : 0;
+    values = shared_memory;
+    tree = values + buckets.tile_rows;
+    runs = reinterpret_cast<uint16_t *>(tree + buckets.n_buckets);
+    counts = reinterpret_cast<u32 *>(tree);
+    places = reinterpret_cast<uint16_t *>(counts + buckets.n_buckets);
+    bucket_of = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(tree) + layout.search_bytes);
+    known = bucket_of + buckets.tile_rows;
+    codes = reinterpret_cast<u8 *>(known + buckets.n_buckets);
+  }
+};
+
+// In how many bits the words of bytes agree that lie between two, of which the lesser one is given.
+__device__ __forceinline__ u32 agreed_in(u64 word, u64 diff)
+{
+  u32 bytes = is_whole(word) ? (static_cast<u32>(word) & 0xff) >> count_bits : word_bytes;
+
+  return min(static_cast<u32>(__clzll(static_cast<long long>(diff))), bytes * 8);
+}
+
+// What two splitters tell of the bucket between them that have the same first word, behind which theirs
+// agree in so many bits.  All keys there have words from the lesser one's to the greater one's, and so none
+// ends before the lesser one where these agree.  Not inline, for what is executed once is slow to come.
+__device__ __noinline__ u32 known_behind(const u64 *splitters, u32 n_buckets, u32 before, u32 a, u32 b)
+{
+#pragma unroll 1
+  for (u32 level = 1; level < n_levels; level++)
+  {
+    u64 word = splitters[level * n_buckets + a];
+    u64 diff = word ^ splitters[level * n_buckets + b];
 
     if (diff != 0)
-    {
-      u32 bytes = is_whole(word) ? (static_cast<u32>(word) & 0xff) >> count_bits : word_bytes;
-
-      return (before + min(static_cast<u32>(__clzll(static_cast<long long>(diff))), bytes * 8)) |
-             (level == 0 ? begins_run : 0);
-    }
+      return min(before + agreed_in(word, diff), agreed_bits);
     if (is_whole(word))
-      return before | is_alike | one_key;
+      return min(before, agreed_bits) | is_alike | one_key;
+    before += word_bytes * 8;
   }
-  return (n_levels * word_bytes * 8) | is_alike;
+  return min(before, agreed_bits) | is_alike;
+}
+
+// What two splitters tell of the bucket between them, whose first words are given.
+__device__ __forceinline__ u32 known_of(const u64 *splitters, u32 n_buckets, u32 symbol_bits, u32 a, u32 b,
+                                        u64 first_a, u64 first_b)
+{
+  u64 diff = first_a ^ first_b;
+  u32 codes = symbol_bits > 0 ? has_codes : 0;
+
+  if (diff != 0)
+    return begins_run | codes |
+           (codes != 0 ? min(static_cast<u32>(__clzll(static_cast<long long>(diff))), coded_bits)
+                       : agreed_in(first_a, diff));
+  if (is_whole(first_a))
+    return is_alike | one_key | codes;
+  return known_behind(splitters, n_buckets, bytes_before(first_a, symbol_bits) * 8, a, b);
 }
 
 // The bucket of a key whose first word splitters [low, high) have, of which there are two at
-// least.  Of these, those from low to high agree with the key in as many words as the lesser of both
-// levels says: a comparison begins behind them.
+// least.  Its words behind that begin at `depth`; the first three are given.  Of the splitters, those from
+// low to high agree with the key in as many words as the lesser of both levels says: a comparison begins
+// behind them.
 __device__ __forceinline__ u32 search_deeper(const u64 *splitters, const uint16_t *known, u32 n_buckets,
-                                             const KeyRef &key, const Head &head, u32 prefix, u64 word,
-                                             u32 low, u32 high)
+                                             const KeyRef &key, u32 depth, const u64 (&words)[3], u32 low,
+                                             u32 high)
 {
-  if (is_whole(word))
-    return high - 1;
-
-  // Seldom are more than four words needed.
-  u32 left = key.length - prefix;
-  Head more = load_head(key.address + prefix + 2 * word_bytes, left - min(left, 2 * word_bytes));
-  u64 words[3] = {word_of(head, 1, left), word_of(more, 0, left - 2 * word_bytes),
-                  word_of(more, 1, left - 2 * word_bytes)};
   u32 low_level = 1;
   u32 high_level = 1;
   u32 level = 1;
@@ -144,8 +187,9 @@ __device__ __forceinline__ u32 search_deeper(const u64 *splitters, const uint16_
     u64 its = splitters[level * n_buckets + middle];
     u64 mine = level == 1 ? words[0] : level == 2 ? words[1] : words[2];
 
+    // Seldom are more than these needed.
     if (level > 3)
-      mine = key_word(key, prefix + level * word_bytes);
+      mine = key_word(key, depth + (level - 1) * word_bytes);
     if (mine == its && !is_whole(mine) && level + 1 < n_levels)
     {
       level++;
@@ -167,15 +211,38 @@ __device__ __forceinline__ u32 search_deeper(const u64 *splitters, const uint16_
   return is_equal && (known[low - 1] & is_alike) != 0 ? low - 1 : low;
 }
 
+// The leaf of the tree of splitters to which a word belongs: behind those that are not greater.
+__device__ __forceinline__ u32 find_leaf(const u64 *tree, u32 log_buckets, u64 word)
+{
+  u32 at = sizeof(u64); // in bytes; from node 1 on
+
+#pragma unroll
+  for (u32 level = 0; level < log_most_buckets; level++)
+    if (level < log_buckets)
+      at = 2 * at + (*reinterpret_cast<const u64 *>(reinterpret_cast<const char *>(tree) + at) <= word
+                         ? static_cast<u32>(sizeof(u64))
+                         : 0);
+  return at / static_cast<u32>(sizeof(u64));
+}
+
+// Do several splitters have the word of a leaf?
+__device__ __forceinline__ bool is_in_run(const Tile &tile, u32 leaf, u32 bucket, u64 word)
+{
+  // The last node that was not greater.
+  return bucket >= 2 && tile.tree[leaf >> __ffs(static_cast<int>(leaf))] == word &&
+         tile.runs[bucket - 1] + 2 <= bucket;
+}
+
 // A row's value, of the bits behind those in which its bucket's keys agree.  Its number is put in later.
 __device__ __forceinline__ u64 value_of(const KeyRef &key, const Head &head, u32 prefix, u32 agreed)
 {
-  constexpr Shape shape = {0, value_bits, 64};
   u32 byte = agreed / 8;
+  u32 lead = agreed % 8;
   u32 left = key.length - prefix - byte;
+  u32 chars = min((lead + value_bits) / 8, max_chars);
   u64 bytes = byte <= 8 ? head.from(byte) : load_word(key.address + prefix + byte, left);
 
-  return shape.make_word(0, bytes, agreed % 8, left) << row_bits;
+  return (bytes << lead & ~u64{0} << (64 - value_bits)) | min(left, chars) << row_bits;
 }
 
 // For each splitter, where the run of those with its first word begins.
@@ -232,19 +299,86 @@ __device__ __forceinline__ u32 take_places(u32 *ends, u32 which, bool takes)
          static_cast<u32>(__popc(peers & ((1u << lane) - 1)));
 }
 
-// Buckets that have many of a tile's rows are likely large.  They are sorted first, or much of the device
-// would wait for the last ones.
-__device__ __forceinline__ void set_turns(const u32 (&own)[buckets_each], const uint16_t *known,
-                                          u32 n_buckets, u32 *ends, u32 *turns)
+// Which buckets of one key have many rows: they are listed.  Of those between equal splitters only the last
+// one has rows.
+__device__ __forceinline__ void find_many(const Buckets &buckets, uint16_t *known, u32 *n_many)
 {
+  const u32 n_buckets = buckets.n_buckets;
+  bool many[buckets_each];
+
+#pragma unroll
+  for (u32 j = 0; j < buckets_each; j++)
+  {
+    u32 b = j * tile_threads + threadIdx.x;
+
+    many[j] = b >= many_splitters && b + 1 < n_buckets && (known[b] & one_key) != 0 &&
+              (known[b + 1] & one_key) == 0;
+#pragma unroll 1
+    for (u32 k = 1; k < many_splitters - 1; k++)
+      many[j] = many[j] && (known[b - k] & one_key) != 0;
+  }
+  __syncthreads();
+#pragma unroll
+  for (u32 j = 0; j < buckets_each; j++)
+    if (many[j])
+    {
+      u32 b = j * tile_threads + threadIdx.x;
+
+      known[b] |= static_cast<uint16_t>(many_rows);
+      buckets.many[atomicAdd(n_many, 1u)] = static_cast<uint16_t>(b);
+    }
+  __syncthreads();
+  if (threadIdx.x == 0)
+    *buckets.n_many = *n_many;
+}
+
+// Sets the turns of buckets.  Those that have many rows of some tiles are likely large: they are sorted
+// first, or much of the device would wait for the last ones.
+__device__ __forceinline__ void set_turns(const Buckets &buckets, const uint16_t *known, u32 *ends)
+{
+  const u32 n_buckets = buckets.n_buckets;
+  const u32 n_tiles = min(telling_tiles, buckets.n_tiles);
+  const u32 class_rows = max(n_tiles * buckets.tile_rows / n_buckets / average_class, 1u);
   const u32 first = threadIdx.x * buckets_each;
+  u32 likely[buckets_each] = {};
+  u32 its_class[buckets_each];
+
+  static_assert(buckets_each == 4);
+  if (first < n_buckets)
+  {
+    // The blocks whose parts it waits for have begun before this one.
+    u32 all;
+
+    do
+    {
+      all = is_told;
+#pragma unroll
+      for (u32 k = 0; k < buckets_each; k++)
+        likely[k] = 0;
+#pragma unroll
+      for (u32 tile = 0; tile < telling_tiles; tile++)
+        if (tile < n_tiles)
+        {
+          uint4 its = __ldcv(reinterpret_cast<const uint4 *>(buckets.parts + tile * n_buckets + first));
+
+          all &= its.x & its.y & its.z & its.w;
+          likely[0] += rows_of_part(its.x);
+          likely[1] += rows_of_part(its.y);
+          likely[2] += rows_of_part(its.z);
+          likely[3] += rows_of_part(its.w);
+        }
+    } while (all == 0);
+  }
 
   if (threadIdx.x < n_turn_classes)
     ends[threadIdx.x] = 0;
   __syncthreads();
 #pragma unroll
   for (u32 k = 0; k < buckets_each; k++)
-    (void)take_places(ends, n_turn_classes - 1 - min(own[k], n_turn_classes - 1), first + k < n_buckets);
+  {
+    its_class[k] = n_turn_classes - 1 - min(likely[k] / class_rows, n_turn_classes - 1);
+    (void)take_places(ends, its_class[k], first + k < n_buckets);
+  }
   __syncthreads();
   if (threadIdx.x == 0)
   {
@@ -263,19 +397,67 @@ __device__ __forceinline__ void set_turns(const u32 (&own)[buckets_each], const 
   for (u32 k = 0; k < buckets_each; k++)
   {
     bool is_bucket = first + k < n_buckets;
-    u32 turn = take_places(ends, n_turn_classes - 1 - min(own[k], n_turn_classes - 1), is_bucket);
+    u32 turn = take_places(ends, its_class[k], is_bucket);
 
     if (is_bucket)
-      turns[turn] = (first + k) | u32{known[first + k]} << 16;
+      buckets.turns[turn] = (first + k) | u32{known[first + k]} << 16;
   }
 }
 
-// Finds the buckets of a tile's rows and brings them into that order.
-__global__ void __launch_bounds__(tile_threads)
-    fill_tiles(const KeyRef *keys, u32 n_rows, u32 prefix, Buckets buckets, TileMemory layout,
-               RoundState *state, RoundCounts *told)
+// Finds the buckets and values of a tile's rows where words hold codes.  Not inline, or it takes registers
+// where they hold bytes.
+__device__ __noinline__ void find_coded_rows(const KeyRef *keys, u32 n_rows, u32 prefix,
+                                             const Buckets &buckets, const TileMemory &layout,
+                                             u32 symbol_bits)
 {
-  extern __shared__ u64 shared_memory[];
+  const Tile tile(buckets, layout, n_rows);
+  const u32 n_buckets = buckets.n_buckets;
+  const u32 log_buckets = 31 - static_cast<u32>(__clz(static_cast<int>(n_buckets)));
+  KeyRef next = threadIdx.x < tile.n ? load_key(keys, tile.base + threadIdx.x) : KeyRef{};
+
+#pragma unroll 1
+  for (u32 i = threadIdx.x; i < tile.n; i += tile_threads)
+  {
+    const KeyRef key = next;
+    const CodedBytes bytes(key, prefix);
+    const u64 word = coded_word(tile.codes, symbol_bits, bytes);
+
+    next = i + tile_threads < tile.n ? load_key(keys, tile.base + i + tile_threads) : KeyRef{};
+
+    const u32 leaf = find_leaf(tile.tree, log_buckets, word);
+    u32 bucket = leaf - n_buckets;
+
+    if (is_in_run(tile, leaf, bucket, word))
+    {
+      if (is_whole(word))
+        bucket--;
+      else
+      {
+        u32 depth = prefix + bytes_before(word, symbol_bits);
+        u64 words[3] = {word_or_0(key, depth), word_or_0(key, depth + word_bytes),
+                        word_or_0(key, depth + 2 * word_bytes)};
+
+        bucket = search_deeper(buckets.splitters, tile.known, n_buckets, key, depth, words,
+                               tile.runs[bucket - 1], bucket);
+      }
+    }
+
+    u32 what = tile.known[bucket];
+
+    if ((what & has_codes) != 0)
+      tile.values[i] = coded_value(word, what & agreed_bits);
+    else
+      tile.values[i] = (what & one_key) == 0 ? value_of(key, bytes.heads[0], prefix, what & agreed_bits) : 0;
+    tile.bucket_of[i] = static_cast<uint16_t>(bucket);
+  }
+}
+
+// Finds the buckets of a tile's rows and brings them into that order.  The last block has no tile, but tells
+// of all buckets.
+__global__ void __launch_bounds__(tile_threads)
+    fill_tiles(const KeyRef *keys, u32 n_rows, u32 prefix, const __grid_constant__ Buckets buckets,
+               const __grid_constant__ TileMemory layout, RoundState *state, RoundCounts *told)
+{
   __shared__ u32 warp_sums[tile_threads / 32];
   __shared__ u32 turn_ends[n_turn_classes];
   __shared__ u32 heavy[most_heavy];
@@ -285,15 +467,10 @@ __global__ void __launch_bounds__(tile_threads)
   const u32 me = threadIdx.x;
   const u32 lane = me % 32;
   const u32 n_buckets = buckets.n_buckets;
-  const u32 base = blockIdx.x * buckets.tile_rows;
-  const u32 n = min(buckets.tile_rows, n_rows - base);
-  u64 *values = shared_memory;
-  u64 *tree = values + buckets.tile_rows;
-  uint16_t *runs = reinterpret_cast<uint16_t *>(tree + n_buckets);
-  u32 *counts = reinterpret_cast<u32 *>(tree);
-  uint16_t *places = reinterpret_cast<uint16_t *>(counts + n_buckets);
-  uint16_t *bucket_of = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(tree) + layout.search_bytes);
-  uint16_t *known = bucket_of + buckets.tile_rows;
+  const u32 log_buckets = 31 - static_cast<u32>(__clz(static_cast<int>(n_buckets)));
+  const Tile tile(buckets, layout, n_rows);
+  const u32 base = tile.base;
+  const u32 n = tile.n;
 
   // While a row's bucket is searched, it is on its way where the next one's key is.
   KeyRef next = me < n ? load_key(keys, base + me) : KeyRef{};
@@ -320,8 +497,14 @@ __global__ void __launch_bounds__(tile_threads)
     before[j] = is_inner ? buckets.splitters[b - 1] : 0;
     behind[j] = is_inner ? buckets.splitters[b] : 0;
   }
-  if (state->again != 0)
+
+  const u32 again = state->again;
+  const u32 symbol_bits = state->symbol_bits;
+
+  if (again != 0)
     return;
+  if (symbol_bits > 0 && me < n_bytes)
+    tile.codes[me] = buckets.codes[me];
 #pragma unroll
   for (u32 j = 0; j < buckets_each; j++)
   {
@@ -331,9 +514,11 @@ __global__ void __launch_bounds__(tile_threads)
     {
       bool is_inner = b > 0 && b + 1 < n_buckets;
 
-      tree[b] = node_word[j];
-      known[b] = static_cast<uint16_t>(
-          is_inner ? known_of(buckets.splitters, n_buckets, b - 1, b, before[j], behind[j]) : 0);
+      tile.tree[b] = node_word[j];
+      tile.known[b] = static_cast<uint16_t>(
+          is_inner ? known_of(buckets.splitters, n_buckets, symbol_bits, b - 1, b, before[j], behind[j])
+          : symbol_bits > 0 ? has_codes
+                            : 0);
     }
   }
   __syncthreads();
@@ -349,12 +534,12 @@ __global__ void __launch_bounds__(tile_threads)
 
 #pragma unroll
     for (u32 k = 0; k < long_run - 1; k++)
-      is_long = is_long && (known[b - k] & (is_alike | one_key)) == is_alike;
+      is_long = is_long && (tile.known[b - k] & (is_alike | one_key)) == is_alike;
     n_long += static_cast<u32>(__popc(__ballot_sync(~0u, is_long)));
   }
   if (lane == 0 && n_long > 0)
     atomicAdd(&in_runs, n_long);
-  find_runs(known, n_buckets, warp_sums, runs);
+  find_runs(tile.known, n_buckets, warp_sums, tile.runs);
   if (in_runs * most_long > n_buckets)
   {
     if (blockIdx.x == 0 && me == 0)
@@ -365,71 +550,57 @@ __global__ void __launch_bounds__(tile_threads)
     return;
   }
 
+  if (blockIdx.x == buckets.n_tiles)
+  {
+    find_many(buckets, tile.known, &n_many);
+    set_turns(buckets, tile.known, turn_ends);
+    return;
+  }
+
 #pragma unroll 1
-  for (u32 i = me; i < n; i += tile_threads)
+  for (u32 i = me; symbol_bits == 0 && i < n; i += tile_threads)
   {
     const KeyRef key = next;
     const Head head = load_head(key.address + prefix, key.length - prefix);
     const u64 word = word_of(head, 0, key.length - prefix);
-    u32 node = 1;
 
     next = i + tile_threads < n ? load_key(keys, base + i + tile_threads) : KeyRef{};
-    while (node < n_buckets)
-      node = 2 * node + (tree[node] <= word);
 
-    u32 bucket = node - n_buckets;
-    u32 not_greater = node >> __ffs(static_cast<int>(node)); // the last node that was not
+    const u32 leaf = find_leaf(tile.tree, log_buckets, word);
+    u32 bucket = leaf - n_buckets;
 
-    if (bucket >= 2 && tree[not_greater] == word && runs[bucket - 1] + 2 <= bucket)
-      bucket = search_deeper(buckets.splitters, known, n_buckets, key, head, prefix, word, runs[bucket - 1],
-                             bucket);
-
-    u32 what = known[bucket];
-
-    values[i] = (what & one_key) == 0 ? value_of(key, head, prefix, what & agreed_bits) : 0;
-    bucket_of[i] = static_cast<uint16_t>(bucket);
-  }
-  __syncthreads();
-
-  // The first block tells of all buckets.  Of those of one key only the last one between equal
-  // splitters has rows.
-  if (blockIdx.x == 0)
-  {
-    bool many[buckets_each];
-
-#pragma unroll
-    for (u32 j = 0; j < buckets_each; j++)
+    if (is_in_run(tile, leaf, bucket, word))
     {
-      u32 b = j * tile_threads + me;
-
-      many[j] = b >= many_splitters && b + 1 < n_buckets && (known[b] & one_key) != 0 &&
-                (known[b + 1] & one_key) == 0;
-#pragma unroll
-      for (u32 k = 1; k < many_splitters - 1; k++)
-        many[j] = many[j] && (known[b - k] & one_key) != 0;
-    }
-    __syncthreads();
-#pragma unroll
-    for (u32 j = 0; j < buckets_each; j++)
-      if (many[j])
+      if (is_whole(word))
+        bucket--;
+      else
       {
-        u32 b = j * tile_threads + me;
+        u32 left = key.length - prefix;
+        Head more = load_head(key.address + prefix + 2 * word_bytes, left - min(left, 2 * word_bytes));
+        u64 words[3] = {word_of(head, 1, left), word_of(more, 0, left - 2 * word_bytes),
+                        word_of(more, 1, left - 2 * word_bytes)};
 
-        known[b] |= static_cast<uint16_t>(many_rows);
-        buckets.many[atomicAdd(&n_many, 1u)] = static_cast<uint16_t>(b);
+        bucket = search_deeper(buckets.splitters, tile.known, n_buckets, key, prefix + word_bytes, words,
+                               tile.runs[bucket - 1], bucket);
       }
-    __syncthreads();
-    if (me == 0)
-      *buckets.n_many = n_many;
+    }
+
+    u32 what = tile.known[bucket];
+
+    tile.values[i] = (what & one_key) == 0 ? value_of(key, head, prefix, what & agreed_bits) : 0;
+    tile.bucket_of[i] = static_cast<uint16_t>(bucket);
   }
+  if (symbol_bits > 0)
+    find_coded_rows(keys, n_rows, prefix, buckets, layout, symbol_bits);
+  __syncthreads();
 
   // How many rows each bucket has, and where they begin.
 #pragma unroll 1
   for (u32 b = me; b < n_buckets; b += tile_threads)
-    counts[b] = 0;
+    tile.counts[b] = 0;
   __syncthreads();
   for (u32 i = me; i < n; i += tile_threads)
-    atomicAdd(&counts[bucket_of[i]], 1u);
+    atomicAdd(&tile.counts[tile.bucket_of[i]], 1u);
   __syncthreads();
 
   u32 *parts = buckets.parts + u64{blockIdx.x} * n_buckets;
@@ -442,17 +613,14 @@ __global__ void __launch_bounds__(tile_threads)
   {
     u32 b = me * buckets_each + k;
 
-    own[k] = b < n_buckets ? counts[b] : 0;
+    own[k] = b < n_buckets ? tile.counts[b] : 0;
     if (own[k] > heavy_rows)
     {
       heavy[atomicAdd(&n_heavy, 1u)] = b;
-      known[b] |= static_cast<uint16_t>(is_heavy);
     }
     sum += own[k];
   }
   sum = sum_before<tile_threads>(sum, warp_sums, &all);
-  if (blockIdx.x == 0)
-    set_turns(own, known, n_buckets, turn_ends, buckets.turns);
 #pragma unroll
   for (u32 k = 0; k < buckets_each; k++)
   {
@@ -460,8 +628,8 @@ __global__ void __launch_bounds__(tile_threads)
 
     if (b < n_buckets)
     {
-      counts[b] = sum;
-      parts[b] = sum | (sum + own[k]) << 16;
+      tile.counts[b] = sum | (own[k] > heavy_rows ? is_heavy : 0);
+      parts[b] = is_told | sum | (sum + own[k]) << 16;
     }
     sum += own[k];
   }
@@ -473,36 +641,36 @@ __global__ void __launch_bounds__(tile_threads)
   for (u32 first = 0; first < n; first += tile_threads)
   {
     u32 i = first + me;
-    u32 b = i < n ? bucket_of[i] : 0;
-    bool in = i < n && (known[b] & is_heavy) == 0;
-    u32 begin = counts[b];
+    u32 b = i < n ? tile.bucket_of[i] : 0;
+    u32 begin = tile.counts[b];
+    bool in = i < n && (begin & is_heavy) == 0;
     u32 place = begin;
 
     __syncthreads();
     if (in)
-      places[atomicAdd(&counts[b], 1u)] = static_cast<uint16_t>(i);
+      tile.places[atomicAdd(&tile.counts[b], 1u)] = static_cast<uint16_t>(i);
     __syncthreads();
     if (in)
-      for (u32 p = begin; p < counts[b]; p++)
-        place += places[p] < i;
+      for (u32 p = begin; p < tile.counts[b]; p++)
+        place += tile.places[p] < i;
     __syncthreads();
     if (in)
-      places[place] = static_cast<uint16_t>(i);
+      tile.places[place] = static_cast<uint16_t>(i);
   }
 #pragma unroll 1
   for (u32 h = me / 32; h < n_heavy; h += tile_threads / 32)
   {
     u32 b = heavy[h];
-    u32 at = counts[b];
+    u32 at = tile.counts[b] & ~is_heavy;
 
 #pragma unroll 4
     for (u32 i = lane; i - lane < n; i += 32)
     {
-      bool in = i < n && bucket_of[i] == b;
+      bool in = i < n && tile.bucket_of[i] == b;
       u32 peers = __ballot_sync(~0u, in);
 
       if (in)
-        places[at + static_cast<u32>(__popc(peers & ((1u << lane) - 1)))] = static_cast<uint16_t>(i);
+        tile.places[at + static_cast<u32>(__popc(peers & ((1u << lane) - 1)))] = static_cast<uint16_t>(i);
       at += static_cast<u32>(__popc(peers));
     }
   }
@@ -512,9 +680,9 @@ __global__ void __launch_bounds__(tile_threads)
   let_next_begin();
   for (u32 p = me; p < n; p += tile_threads)
   {
-    u32 i = places[p];
+    u32 i = tile.places[p];
 
-    buckets.values[base + p] = values[i] | i;
+    buckets.values[base + p] = tile.values[i] | i;
   }
 }
 
@@ -542,6 +710,7 @@ Buckets plan_buckets(u32 n_rows)
   buckets.n_samples = oversampling * buckets.n_buckets;
   buckets.tile_rows = blocks_for(n_rows, usual_tiles * n_waves * tile_threads) * tile_threads;
   buckets.n_tiles = blocks_for(n_rows, buckets.tile_rows);
+  buckets.most_queued = n_rows / part_rows + n_rows / capacity;
   return buckets;
 }
 
@@ -565,12 +734,14 @@ Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values)
 
   buckets.samples = carve.take<u64>(u64{kept_levels} * buckets.n_samples);
   buckets.sample_rows = carve.take<u32>(buckets.n_samples);
+  buckets.codes = carve.take<u8>(n_bytes);
   buckets.splitters = carve.take<u64>(u64{n_levels} * buckets.n_buckets);
   buckets.tree = carve.take<u64>(buckets.n_buckets);
   buckets.turns = carve.take<u32>(buckets.n_buckets);
   buckets.many = carve.take<uint16_t>(buckets.n_buckets / many_splitters + 1);
   buckets.n_many = carve.take<u32>(1);
   buckets.parts = carve.take<u32>(u64{most_tiles} * buckets.n_buckets);
+  buckets.queued = carve.take<QueuedPart>(buckets.most_queued);
   buckets.values = values;
   return buckets;
 }
@@ -583,7 +754,7 @@ void fill_buckets(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buc
 
   GS_CUDA_TRY(cudaFuncSetAttribute(fill_tiles, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(most_bytes)));
-  launch_next(limits.can_overlap, fill_tiles, buckets.n_tiles, tile_threads, layout.bytes, stream, keys,
+  launch_next(limits.can_overlap, fill_tiles, buckets.n_tiles + 1, tile_threads, layout.bytes, stream, keys,
               n_rows, prefix, buckets, layout, state, told);
 }
 

@@ -9,6 +9,8 @@
 #ifndef GS_STRING_BUCKETS_CUH
 #define GS_STRING_BUCKETS_CUH
 
+#include <cuda/atomic>
+
 #include "sort_context.cuh"
 #include "string_finish.cuh"
 
@@ -23,12 +25,26 @@ constexpr u32 oversampling = 4; // samples to a bucket
 
 constexpr u32 most_tiles = 256;
 
+// The rows that a block sorts at most, and on average those of a part of a bucket with more.
+constexpr u32 place_bits = 10;
+constexpr u32 capacity = 1u << place_bits;
+constexpr u32 part_rows = capacity * 5 / 8;
+
+constexpr u32 n_bytes = 256; // that there are
+
+// By how many tiles it is told which buckets are likely large.
+constexpr u32 telling_tiles = 8;
+
+// Set in a tile's part of a bucket once it is written.
+constexpr u32 is_told = 1u << 31;
+
 // The bucket of a turn; what is known of it is in the upper half.
 constexpr u32 bucket_mask = 0xffff;
 
 // What is known of a bucket: in how many bits behind the prefix all of its keys agree, and
 constexpr u32 one_key = 0x8000;   // that they are all equal,
 constexpr u32 many_rows = 0x4000; // and have thousands of rows
+constexpr u32 has_codes = 0x400;  // or their words are of codes
 constexpr u32 agreed_bits = 0x3ff;
 
 static_assert(n_levels * word_bytes * 8 <= agreed_bits);
@@ -36,8 +52,16 @@ static_assert(n_levels * word_bytes * 8 <= agreed_bits);
 // The values of a tile's rows: bits of the key behind those in which the bucket's keys agree, how many
 // bytes these are, and the row's number in the tile.
 constexpr u32 row_bits = 13;
-constexpr u32 row_mask = (1u << row_bits) - 1;
 constexpr u32 value_bits = 64 - count_bits - row_bits;
+
+// A part of a bucket that is split, to be sorted by any block.
+struct alignas(16) QueuedPart
+{
+  u32 known;
+  u32 depth;
+  u32 base;
+  u32 rows; // and in the lowest bit, whether its values relate to a pivot; 0: not yet written
+};
 
 // Rows are cut into tiles; a tile's rows lie in the order of their buckets.
 struct Buckets
@@ -46,15 +70,18 @@ struct Buckets
   u32 n_samples;
   u32 tile_rows;
   u32 n_tiles;
-  u64 *samples;     // the first words of a sample, level by level, piece by piece in order
-  u32 *sample_rows; // and its rows
-  u64 *splitters;   // those of the splitters, one less than buckets
-  u64 *tree;        // first words of these as a search tree
-  u32 *turns;       // buckets in the order in which they are sorted, and what is known of them
-  uint16_t *many;   // buckets that have many_rows
-  u32 *n_many;      // how many there are
-  u64 *values;      // of rows, tile by tile
-  u32 *parts;       // for each tile where its part of each bucket begins and, in the upper half, ends
+  u32 most_queued;
+  u64 *samples;       // the first words of a sample, level by level, piece by piece in order
+  u32 *sample_rows;   // and its rows
+  u8 *codes;          // of bytes, if words hold such
+  u64 *splitters;     // those of the splitters, one less than buckets
+  u64 *tree;          // first words of these as a search tree
+  u32 *turns;         // buckets in the order in which they are sorted, and what is known of them
+  uint16_t *many;     // buckets that have many_rows
+  u32 *n_many;        // how many there are
+  QueuedPart *queued; // parts of buckets without room
+  u64 *values;        // of rows, tile by tile
+  u32 *parts;         // for each tile, of each bucket: see begin_of_part()
 };
 
 // Whether so many rows are sorted in this way, on this device.
@@ -82,6 +109,20 @@ void finish_buckets(const KeyRef *keys, u32 prefix, const Buckets &buckets, cons
 
 #ifdef __CUDACC__
 
+// A number that blocks tell each other.
+using DeviceCount = cuda::atomic_ref<u32, cuda::thread_scope_device>;
+
+// Where a tile's part of a bucket begins, and how many rows it has.
+__device__ __forceinline__ u32 begin_of_part(u32 part)
+{
+  return part & 0xffff;
+}
+
+__device__ __forceinline__ u32 rows_of_part(u32 part)
+{
+  return ((part & ~is_told) >> 16) - (part & 0xffff);
+}
+
 // The word of a key behind so many bytes, zeros where it has ended, with the number of its
 // bytes.
 __device__ __forceinline__ u64 key_word(const KeyRef &key, u32 depth)
@@ -90,6 +131,12 @@ __device__ __forceinline__ u64 key_word(const KeyRef &key, u32 depth)
 
   return (load_word(key.address + depth, left) & ~u64{0xff}) |
          (left <= word_bytes ? left << count_bits : 0xff);
+}
+
+// The same, or 0 where the key has ended before.
+__device__ __forceinline__ u64 word_or_0(const KeyRef &key, u32 depth)
+{
+  return depth <= key.length ? key_word(key, depth) : 0;
 }
 
 // A word of the two that 16 bytes of a key hold; so many bytes are left of the key.
