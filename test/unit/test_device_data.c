@@ -791,6 +791,58 @@ make_parts(TestInput *in, TestRandom *rng)
 	}
 }
 
+/*
+ * Keys that agree far, of few symbols, the first one mostly, and seldom of bytes
+ * before, between and behind these.
+ */
+static void
+add_few_symbols(TestInput *in, const unsigned char *symbols, uint32_t n_symbols, TestRandom *rng)
+{
+	unsigned char key[80];
+
+	for (int i = 0; i < 60000; i++)
+	{
+		uint32_t	len = test_below(rng, 34);
+
+		for (uint32_t k = 0; k < len; k++)
+			key[k] = symbols[test_below(rng, 8) > 0 ? 0 : test_below(rng, n_symbols)];
+		if (len > 0 && test_below(rng, 50) == 0)
+			random_bytes(rng, key + test_below(rng, len), 1, 0, 256);
+		if (test_below(rng, 40) == 0)
+		{
+			/* behind a first word */
+			memset(key, symbols[n_symbols - 1], 30);
+			len = 30 + test_below(rng, 50);
+			random_bytes(rng, key + 30, len - 30, 'a', 4);
+		}
+		test_input_add(in, key, len, 0);
+	}
+}
+
+static void
+make_two_bytes(TestInput *in, TestRandom *rng)
+{
+	add_few_symbols(in, (const unsigned char *) "\0\1", 2, rng);
+}
+
+static void
+make_three_letters(TestInput *in, TestRandom *rng)
+{
+	add_few_symbols(in, (const unsigned char *) "mbx", 3, rng);
+}
+
+static void
+make_digits(TestInput *in, TestRandom *rng)
+{
+	add_few_symbols(in, (const unsigned char *) "0123456789", 10, rng);
+}
+
+static void
+make_last_bytes(TestInput *in, TestRandom *rng)
+{
+	add_few_symbols(in, (const unsigned char *) "\377\0\376\1\375kcdefghij", 14, rng);
+}
+
 const TestGenerator test_generators[] = {
 	{"no records", 65536, make_none},
 	{"one record", 65536, make_one},
@@ -822,5 +874,9 @@ const TestGenerator test_generators[] = {
 	{"crowds of keys", 262144, make_crowds},
 	{"uneven symbols", 1048576, make_uneven},
 	{"rare symbols", 1048576, make_rare_symbols},
+	{"two bytes", 1048576, make_two_bytes},
+	{"three letters", 1048576, make_three_letters},
+	{"digits", 1048576, make_digits},
+	{"the last bytes and others", 1048576, make_last_bytes},
 	{NULL, 0, NULL}
 };
