@@ -179,6 +179,7 @@ __global__ void __launch_bounds__(piece) sort_pieces(const KeyRef *keys, u32 n_r
     }
     if (blockIdx.x == 0 && me < n_bytes)
       buckets.codes[me] = alphabet.codes[me];
+    __syncthreads();
   }
 
   // What later kernels' blocks tell each other is not told yet.
