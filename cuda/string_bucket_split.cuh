@@ -4,14 +4,14 @@
  *	  Buckets without room, split into parts that have it.
  *
  * Splitting
- *	  Pivots are taken from a sorted sample of the bucket's values.  Where too many of these are equal,
- *all rows get new ones: how their keys relate to that of one of them, and what follows.
+ *	  Pivots are taken from a sorted sample of the bucket's values.  Where too many of these are
+ *	  equal, all rows get new ones: how their keys relate to that of one of them, and what follows.
  *
  * Queue
- *	  Parts are put into a queue, from which any block may take them: the ones that split buckets do, and
- *helpers wait as long as there are such.  A part is queued before it is written, and who takes it waits for
- *that, but for nothing else.  So no block has to run for another one to end, and all parts are sorted if
- *there are no helpers at all.
+ *	  Parts are put into a queue, from which any block may take them: the ones that split buckets
+ *	  do, and helpers wait as long as there are such.  A part is queued before it is written, and who
+ *	  takes it waits for that, but for nothing else.  So no block has to run for another one to end,
+ *	  and all parts are sorted if there are no helpers at all.
  *
  *	  What other blocks write while the kernel runs must not be read from a multiprocessor's own
  *	  cache, which may have had it before: the loads of parts go around it.

@@ -13,12 +13,12 @@
  *
  * Words
  *	  Keys are compared word by word, seven bytes and how many there are, behind the
- *	  prefix of all; the first one may hold codes of more bytes, see string_bucket_alphabet.cuh.  The
- *first words of the splitters lie in shared memory as a search tree. Where several splitters have a row's
- *first word, these are searched by the words behind it: all of those that are left agree with the row in as
- *many words as the two around them do, and a comparison goes on from there.  Where splitters tell that words
- *say too little of the keys, the engine begins anew in another way; string_bucket_sample.cu may tell that
- *	  before.
+ *	  prefix of all; the first one may hold codes of more bytes, see string_bucket_alphabet.cuh.
+ *	  The first words of the splitters lie in shared memory as a search tree.  Where several
+ *	  splitters have a row's first word, these are searched by the words behind it: all of those
+ *	  that are left agree with the row in as many words as the two around them do, and a comparison
+ *	  goes on from there.  Where splitters tell that words say too little of the keys, the engine
+ *	  begins anew in another way; string_bucket_sample.cu may tell that before.
  *
  * Buckets
  *	  A row's bucket is the number of splitters that are not greater than it.  Rows
