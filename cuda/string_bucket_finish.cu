@@ -39,7 +39,7 @@ constexpr u32 helped_buckets = 16; // to a block that sorts parts of buckets
 __device__ __noinline__ void leave_bucket(BucketState &state, const BucketJob &job, u32 depth, u32 base,
                                           u32 n)
 {
-  for_rows(state.parts, job.buckets, n, [&](u32 place, u32 row) { job.rows[base + place] = row; });
+  for_rows(state.parts(), job.buckets, n, [&](u32 place, u32 row) { job.rows[base + place] = row; });
   if (threadIdx.x > 0)
     return;
   if (n <= job.limits.max_rows())
@@ -65,14 +65,6 @@ __device__ __noinline__ void leave_bucket(BucketState &state, const BucketJob &j
     job.next.lead[to] = 0;
     job.told->live = 1;
   }
-}
-
-__device__ __forceinline__ u32 warp_sum(u32 x)
-{
-#pragma unroll
-  for (u32 step = 16; step > 0; step /= 2)
-    x += __shfl_xor_sync(~0u, x, step);
-  return x;
 }
 
 // Moves the rows that a tile has of buckets of one key that have many to where they belong.
@@ -158,7 +150,8 @@ __device__ __noinline__ void split_and_sort(BucketState &state, const BucketJob 
   sort_parts(state, job, false);
 }
 
-// A block for each bucket, some for each tile, and helpers.
+// A block for each bucket, some for each tile, and helpers.  A thread looks up the parts of so many tiles.
+template <u32 tiles>
 __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant__ BucketJob job)
 {
   __shared__ BucketState state;
@@ -184,7 +177,7 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
   }
 
   const u32 known = turn >> 16;
-  Share share;
+  Share<tiles> share;
 
   if ((known & many_rows) != 0)
     return;
@@ -195,8 +188,10 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
 
   if (extent.n == 0)
     return;
+  if (!extent.is_spread || extent.n > capacity || (known & one_key) != 0)
+    keep_parts(state, job.buckets, share, extent.n);
   if ((known & one_key) != 0)
-    for_rows(state.parts, job.buckets, extent.n,
+    for_rows(state.parts(), job.buckets, extent.n,
              [&](u32 place, u32 row)
              {
                job.order[extent.base + place] = row;
@@ -207,12 +202,7 @@ __global__ void __launch_bounds__(threads, 7) sort_buckets(const __grid_constant
   else
   {
     if (extent.is_spread)
-    {
-      if (job.buckets.n_tiles > threads)
-        load_share<tiles_each, share_batch / 2>(state, job.buckets, share);
-      else
-        load_share<1, share_batch>(state, job.buckets, share);
-    }
+      load_share(state, job.buckets, share);
     else
       load_values(state, job, bucket, false);
     sort_bucket(state, job, bucket);
@@ -227,7 +217,7 @@ void finish_buckets(const KeyRef *keys, u32 prefix, const Buckets &buckets, cons
 {
   BucketJob job = {keys, prefix, buckets, limits, lists, next, rows, order, tie, told};
 
-  launch_next(limits.can_overlap, sort_buckets,
+  launch_next(limits.can_overlap, buckets.n_tiles > threads ? sort_buckets<most_each> : sort_buckets<1>,
               buckets.n_buckets + buckets.n_tiles * many_blocks + buckets.n_buckets / helped_buckets, threads,
               0, stream, job);
 }

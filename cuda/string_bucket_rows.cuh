@@ -28,11 +28,13 @@ namespace bucket_finish
 
 constexpr u32 threads = 128;
 constexpr u32 warps = threads / 32;
-constexpr u32 tiles_each = most_tiles / threads; // whose parts a thread looks up
-constexpr u32 batch = 2;                         // rows that a thread looks up at a time,
-constexpr u32 share_batch = 4;                   // or that it has of its own tiles, of which there are few,
-constexpr u32 most_share = 16;                   // if none has more of one
-constexpr u32 most_parts = 8;                    // into which a bucket without room is split
+constexpr u32 most_each = most_tiles / threads; // tiles whose parts a thread looks up
+constexpr u32 batch = 2;                        // rows that a thread looks up at a time,
+constexpr u32 share_batch = 8;                  // or that it has of its own tiles, of which there are few,
+constexpr u32 most_share = 16;                  // if none has more of one
+constexpr u32 most_parts = 8;                   // into which a bucket without room is split
+constexpr u32 probe_step = 8;                   // one value in so many is a probe,
+constexpr u32 most_probes = 32;                 // of the first ones
 
 // What the kernel needs.
 struct BucketJob
@@ -68,33 +70,57 @@ struct alignas(8) Part
   u32 shift; // from places of the bucket to those of the tiles
 };
 
+// The shared memory of a block.  With more of it the caches would have too little for keys: so values that
+// are sorted go to and fro between `exchange` and room that is used before and after.
 struct BucketState
 {
   alignas(16) u64 exchange[capacity];
-  u32 row[capacity];                // of a home
-  u32 depth[2][capacity / 2];       // by turns of a step's segments: their keys agree in so many bytes
-  uint16_t first[capacity / 2 + 2]; // of a segment, and the one after the last: its first entry
-  union
-  {
-    Part parts[most_tiles];
-    u32 entries[2][capacity]; // by turns of a step
-  };
+  u32 memory[7 * capacity / 2]; // entries(1), depth(1), first(), depth(0), entries(0)
+  u32 row[capacity];            // of a home
   u32 warp_sums[2][warps];
+  u64 probes[most_probes];       // some of the values that were put into their places
   u64 pivots[most_parts];        // the least values of all parts but the first
   u32 places[warps][most_parts]; // where a warp's next row of a part goes
   u32 begins[most_parts + 1];    // of parts
   u32 taken;                     // the part that the block sorts
+
+  // By turns of a step: its entries,
+  __device__ __forceinline__ u32 *entries(u32 turn)
+  {
+    return memory + (1 - turn) * (5 * capacity / 2);
+  }
+  // and in how many bytes the keys of its segments agree, of which there are half as many.
+  __device__ __forceinline__ u32 *depth(u32 turn)
+  {
+    return memory + capacity + (1 - turn) * capacity;
+  }
+  // The first entry of a segment, and the one after the last.
+  __device__ __forceinline__ uint16_t *first()
+  {
+    return reinterpret_cast<uint16_t *>(memory + 3 * capacity / 2);
+  }
+  // Room for `capacity` values while those of a turn are sorted: that of the other one, and first().
+  __device__ __forceinline__ u64 *room(u32 turn)
+  {
+    return reinterpret_cast<u64 *>(memory + turn * (3 * capacity / 2));
+  }
+  // Before there are entries, where those of turn 0 will be.
+  __device__ __forceinline__ Part *parts()
+  {
+    return reinterpret_cast<Part *>(entries(0));
+  }
 };
 
-static_assert(tiles_each == 2);
+static_assert(sizeof(Part) * most_tiles <= sizeof(u32) * capacity);
 
 // The parts of a bucket that some tiles have, which a thread looks up.
+template <u32 tiles>
 struct Share
 {
-  u32 tile;              // the first one
-  u32 place;             // of its first row in the bucket
-  u32 begin[tiles_each]; // in the tile
-  u32 n_rows[tiles_each];
+  u32 tile;         // the first one
+  u32 place;        // of its first row in the bucket
+  u32 begin[tiles]; // in the tile
+  u32 n_rows[tiles];
 };
 
 // What find_parts() tells of a bucket.
@@ -105,51 +131,87 @@ struct Extent
   bool is_spread; // over many tiles, none of which has more than most_share rows
 };
 
-// Reads which part of the bucket each tile has.
-__device__ __forceinline__ Extent find_parts(BucketState &state, const Buckets &buckets, u32 bucket,
-                                             Share &share)
+__device__ __forceinline__ u32 warp_sum(u32 x)
 {
-  const u32 each = buckets.n_tiles > threads ? tiles_each : 1;
-  Extent extent;
+#pragma unroll
+  for (u32 step = 16; step > 0; step /= 2)
+    x += __shfl_xor_sync(~0u, x, step);
+  return x;
+}
+
+// Reads which part of the bucket each tile has.
+template <u32 tiles>
+__device__ __forceinline__ Extent find_parts(BucketState &state, const Buckets &buckets, u32 bucket,
+                                             Share<tiles> &share)
+{
+  const u32 warp = threadIdx.x / 32;
+  const u32 lane = threadIdx.x % 32;
+  const u32 *parts = buckets.parts + bucket;
+  Extent extent = {};
   u32 before = 0;
-  u32 sum = 0;
+  u32 mine = 0;
   bool has_many = false;
 
-  share.tile = threadIdx.x * each;
+  share.tile = threadIdx.x * tiles;
 #pragma unroll
-  for (u32 k = 0; k < tiles_each; k++)
+  for (u32 k = 0; k < tiles; k++)
   {
-    share.begin[k] = 0;
-    share.n_rows[k] = 0;
-    if (k < each && share.tile + k < buckets.n_tiles)
-    {
-      u32 part = buckets.parts[u64{share.tile + k} * buckets.n_buckets + bucket];
+    u32 part = share.tile + k < buckets.n_tiles ? parts[(share.tile + k) * buckets.n_buckets] : 0;
 
-      share.begin[k] = begin_of_part(part);
-      share.n_rows[k] = rows_of_part(part);
-    }
-  }
-#pragma unroll
-  for (u32 k = 0; k < tiles_each; k++)
-  {
+    share.begin[k] = begin_of_part(part);
+    share.n_rows[k] = rows_of_part(part);
     before += share.begin[k];
-    sum += share.n_rows[k];
+    mine += share.n_rows[k];
     has_many = has_many || share.n_rows[k] > most_share;
   }
-  (void)sum_before<threads>(before, state.warp_sums[0], &extent.base);
-  sum = sum_before<threads>(sum, state.warp_sums[1], &extent.n);
-  share.place = sum;
-#pragma unroll
-  for (u32 k = 0; k < tiles_each; k++)
+
+  const u32 sum = warp_sum_up_to(mine);
+
+  before = warp_sum(before);
+  has_many = __any_sync(~0u, has_many) != 0;
+  if (lane == 31)
   {
-    u32 tile = k < each ? share.tile + k : threads * k + threadIdx.x;
+    state.warp_sums[0][warp] = before;
+    state.warp_sums[1][warp] = sum << 1 | has_many;
+  }
+  __syncthreads();
+  share.place = sum - mine;
+
+  u32 any_many = 0;
+
+#pragma unroll
+  for (u32 w = 0; w < warps; w++)
+  {
+    u32 its = state.warp_sums[1][w];
+
+    share.place += w < warp ? its >> 1 : 0;
+    extent.n += its >> 1;
+    any_many |= its;
+    extent.base += state.warp_sums[0][w];
+  }
+  extent.is_spread = (any_many & 1) == 0;
+  return extent;
+}
+
+// Keeps the parts, for those that search for the tile of a place.
+template <u32 tiles>
+__device__ __forceinline__ void keep_parts(BucketState &state, const Buckets &buckets,
+                                           const Share<tiles> &share, u32 n)
+{
+  u32 sum = share.place;
+
+#pragma unroll
+  for (u32 k = 0; k < tiles; k++)
+  {
+    u32 tile = share.tile + k;
 
     sum += share.n_rows[k];
-    state.parts[tile] = {k < each ? sum : extent.n,
-                         tile * buckets.tile_rows + share.begin[k] - (sum - share.n_rows[k])};
+    state.parts()[tile] = {sum, tile * buckets.tile_rows + share.begin[k] - (sum - share.n_rows[k])};
   }
-  extent.is_spread = __syncthreads_or(has_many) == 0;
-  return extent;
+#pragma unroll
+  for (u32 tile = tiles * threads + threadIdx.x; tile < most_tiles; tile += threads)
+    state.parts()[tile] = {n, 0};
+  __syncthreads();
 }
 
 // The row at a place, and what its tile has of it.
@@ -178,12 +240,12 @@ __device__ __forceinline__ void find_rows(const Part *parts, const Buckets &buck
 }
 
 // Where in the tiles the row at a place is.
-__device__ __forceinline__ u32 find_row(const BucketState &state, const Buckets &buckets, u32 place)
+__device__ __forceinline__ u32 find_row(BucketState &state, const Buckets &buckets, u32 place)
 {
   u32 places[1] = {place};
   Found found[1];
 
-  find_rows(state.parts, buckets, places, found);
+  find_rows(state.parts(), buckets, places, found);
   return found[0].at;
 }
 
@@ -197,6 +259,14 @@ __device__ __forceinline__ u32 row_of(u64 value)
 __device__ __forceinline__ u64 placed_value(u64 value, u32 place)
 {
   return value >> row_bits << place_bits | place;
+}
+
+__device__ __forceinline__ void put_value(BucketState &state, u64 value, u32 place)
+{
+  value = placed_value(value, place);
+  state.exchange[place] = value;
+  if ((place & ~((most_probes - 1) * probe_step)) == 0)
+    state.probes[place / probe_step] = value;
 }
 
 // Calls put(place, row) for all rows of a bucket.
@@ -223,10 +293,12 @@ __device__ __forceinline__ void for_rows(const Part *parts, const Buckets &bucke
   }
 }
 
-// Reads the values of a bucket, each thread those of its own tiles, `each` of them at a time.
-template <u32 tiles, u32 each>
-__device__ __forceinline__ void load_share(BucketState &state, const Buckets &buckets, const Share &share)
+// Reads the values of a bucket, each thread those of its own tiles, some at a time.
+template <u32 tiles>
+__device__ __forceinline__ void load_share(BucketState &state, const Buckets &buckets,
+                                           const Share<tiles> &share)
 {
+  constexpr u32 each = share_batch / tiles;
   u32 most = share.n_rows[0];
 
   if (tiles > 1)
@@ -239,25 +311,27 @@ __device__ __forceinline__ void load_share(BucketState &state, const Buckets &bu
 
 #pragma unroll
     for (u32 k = 0; k < tiles; k++)
+    {
+      const u64 *from = buckets.values + (share.tile + k) * buckets.tile_rows + share.begin[k] + first;
+
 #pragma unroll
       for (u32 u = 0; u < each; u++)
-      {
-        u32 at = (share.tile + k) * buckets.tile_rows + share.begin[k] + first + u;
-
         if (first + u < share.n_rows[k])
-          values[k][u] = buckets.values[at];
-      }
+          values[k][u] = from[u];
+    }
 #pragma unroll
     for (u32 k = 0; k < tiles; k++)
+    {
+      u32 place = share.place + (k > 0 ? share.n_rows[0] : 0) + first;
+
 #pragma unroll
       for (u32 u = 0; u < each; u++)
         if (first + u < share.n_rows[k])
         {
-          u32 place = share.place + (k > 0 ? share.n_rows[0] : 0) + first + u;
-
-          state.exchange[place] = placed_value(values[k][u], place);
-          state.row[place] = (share.tile + k) * buckets.tile_rows + row_of(values[k][u]);
+          put_value(state, values[k][u], place + u);
+          state.row[place + u] = (share.tile + k) * buckets.tile_rows + row_of(values[k][u]);
         }
+    }
   }
 }
 
@@ -286,7 +360,7 @@ __device__ __forceinline__ void load_values(BucketState &state, const BucketJob 
         found[u] = {at, at / buckets.tile_rows * buckets.tile_rows};
       }
     else
-      find_rows(state.parts, buckets, places, found);
+      find_rows(state.parts(), buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < batch; u++)
       values[u] = __ldcg(buckets.values + found[u].at);
@@ -294,7 +368,7 @@ __device__ __forceinline__ void load_values(BucketState &state, const BucketJob 
     for (u32 u = 0; u < batch; u++)
       if (first + u * threads < bucket.live)
       {
-        state.exchange[places[u]] = placed_value(values[u], places[u]);
+        put_value(state, values[u], places[u]);
         state.row[places[u]] = found[u].first_row + row_of(values[u]);
       }
   }

@@ -36,10 +36,9 @@ namespace gpusort
 namespace bucket_finish
 {
 
-constexpr u32 items = 2;             // of a thread
-constexpr u32 run_size = 32 * items; // values that a warp sorts
-constexpr u32 small_segment = 4;     // whose rows are compared with each other
-constexpr u32 majority = 2;          // one in less than so many rows has the same value
+constexpr u32 run_size = warp_values; // that a warp sorts
+constexpr u32 small_segment = 4;      // whose rows are compared with each other
+constexpr u32 majority = 2;           // one in less than so many rows has the same value
 
 // Bits of keys in values that have a relation, as the tiles keep them and as a block does.
 constexpr u32 kept_related_bits = 64 - relation_bits - count_bits - row_bits;
@@ -77,15 +76,15 @@ __device__ __forceinline__ u64 related_value(const Relation &relation, u32 left,
 }
 
 // An entry's value: it relates to its segment's pivot.
-__device__ __forceinline__ u64 entry_value(const BucketState &state, const KeyRef *keys, u32 parity,
+__device__ __forceinline__ u64 entry_value(BucketState &state, const KeyRef *keys, u32 parity,
                                            const Layout &layout, u32 number)
 {
-  u32 entry = state.entries[parity][number];
+  u32 entry = state.entries(parity)[number];
   u32 of = entry >> (2 * place_bits);
-  u32 middle = (u32{state.first[of]} + state.first[of + 1]) / 2;
+  u32 middle = (u32{state.first()[of]} + state.first()[of + 1]) / 2;
   KeyRef mine = load_key(keys, state.row[entry & place_mask]);
-  KeyRef pivot = load_key(keys, state.row[state.entries[parity][middle] & place_mask]);
-  u32 depth = state.depth[parity][of];
+  KeyRef pivot = load_key(keys, state.row[state.entries(parity)[middle] & place_mask]);
+  u32 depth = state.depth(parity)[of];
   u32 left = mine.length - depth;
   Relation relation =
       relate(mine.address + depth, left, pivot.address + depth, pivot.length - depth, number == middle);
@@ -94,71 +93,71 @@ __device__ __forceinline__ u64 entry_value(const BucketState &state, const KeyRe
          related_value(relation, left, layout.key_bits, layout.chars) << place_bits | number;
 }
 
-// Sorts the values of a run, of which there are `live` in all.
-__device__ __forceinline__ void sort_run(BucketState &state, u32 run, u32 live)
+// Merges groups of sorted values by pairs, from one place to another: where a value goes tells the number of
+// those less than it in its own group, which it stands for, and in the other one, which is searched.
+template <u32 size>
+__device__ __forceinline__ void merge_groups(u64 *values, u32 from, u32 to, u32 live)
 {
   const u32 lane = threadIdx.x % 32;
-  const u32 begin = run * run_size;
-  u64 v[items];
 
-#pragma unroll
-  for (u32 q = 0; q < items; q++)
+#pragma unroll 1
+  for (u32 begin = threadIdx.x / 32 * run_size; begin < live; begin += warps * run_size)
   {
-    u32 number = begin + q * 32 + lane;
+    ulonglong2 mine = reinterpret_cast<const ulonglong2 *>(values + from + begin)[lane];
+    u32 other = (begin ^ size) & ~(size - 1);
+    u32 first = to + (begin & ~size) + lane * 2;
+    u32 second = first + 1;
 
-    v[q] = number < live ? state.exchange[number] : ~u64{0};
+    if (other < live)
+    {
+      first += find_place<size>(values, from + other, mine.x) - (from + other);
+      second += find_place<size>(values, from + other, mine.y) - (from + other);
+    }
+    values[first] = mine.x;
+    values[second] = mine.y;
   }
-  if (begin < live)
-    sort_warp(v);
-  __syncwarp();
-
-  ulonglong2 *to = reinterpret_cast<ulonglong2 *>(state.exchange + begin + lane * items);
-
-#pragma unroll
-  for (u32 q = 0; q < items; q += 2)
-    to[q / 2] = make_ulonglong2(v[q], v[q + 1]);
+  __syncthreads();
 }
 
-// Merges runs by pairs until there is one: a value's place is the number of those less than it in its
-// own run, which it stands for, and in the other one, which is searched.  Has `each` values for a thread.
-template <u32 each>
-__device__ __forceinline__ void merge_runs(BucketState &state, u32 live)
+// Brings all values to their places.  A warp sorts runs, and these are merged by pairs, to and fro.
+__device__ __forceinline__ void sort_values(BucketState &state, u32 parity, u32 live)
 {
-  u64 v[each];
+  const u32 lane = threadIdx.x % 32;
+  const u32 merges = 32 - static_cast<u32>(__clz(static_cast<int>((live - 1) / run_size)));
+  u64 *values = state.exchange;
+  const u32 room = static_cast<u32>(state.room(parity) - values);
+  const u32 from = merges % 2 == 0 ? 0 : room;
+  const u32 to = merges % 2 == 0 ? room : 0;
 
 #pragma unroll 1
-  for (u32 size = run_size; size < each * threads; size *= 2)
+  for (u32 run = threadIdx.x / 32; run < 1u << merges; run += warps)
   {
-    u32 low[each];
+    u32 begin = run * run_size;
+    u64 v[2] = {~u64{0}, ~u64{0}};
 
-#pragma unroll
-    for (u32 k = 0; k < each; k++)
+    if (begin < live)
     {
-      u32 at = k * threads + threadIdx.x;
-
-      v[k] = state.exchange[at];
-      low[k] = (at ^ size) & ~(size - 1);
+#pragma unroll
+      for (u32 q = 0; q < 2; q++)
+        if (begin + q * 32 + lane < live)
+          v[q] = values[begin + q * 32 + lane];
+      sort_warp(v);
     }
-#pragma unroll 1
-    for (u32 step = size / 2; step > 0; step /= 2)
-#pragma unroll
-      for (u32 k = 0; k < each; k++)
-        low[k] += state.exchange[low[k] + step - 1] < v[k] ? step : 0;
-#pragma unroll
-    for (u32 k = 0; k < each; k++)
-    {
-      u32 at = k * threads + threadIdx.x;
-
-      low[k] += state.exchange[low[k]] < v[k];
-      low[k] = (at & ~(2 * size - 1)) + (at & (size - 1)) + low[k] - ((at ^ size) & ~(size - 1));
-    }
-    __syncthreads();
-#pragma unroll
-    for (u32 k = 0; k < each; k++)
-      if (k * threads + threadIdx.x < live)
-        state.exchange[low[k]] = v[k];
-    __syncthreads();
+    else
+      // No merge brings anything there, but searches look.
+      reinterpret_cast<ulonglong2 *>(values + to + begin)[lane] = make_ulonglong2(v[0], v[1]);
+    reinterpret_cast<ulonglong2 *>(values + from + begin)[lane] = make_ulonglong2(v[0], v[1]);
   }
+  __syncthreads();
+  static_assert(16 * run_size == capacity);
+  if (merges >= 1)
+    merge_groups<run_size>(values, from, to, live);
+  if (merges >= 2)
+    merge_groups<2 * run_size>(values, to, from, live);
+  if (merges >= 3)
+    merge_groups<4 * run_size>(values, from, to, live);
+  if (merges >= 4)
+    merge_groups<8 * run_size>(values, to, from, live);
 }
 
 // The places that a warp looks after, 32 at a time.
@@ -176,6 +175,12 @@ struct Places
   }
 };
 
+// Do two values differ in nothing but their homes, or the numbers of entries?
+__device__ __forceinline__ bool are_alike(u64 a, u64 b)
+{
+  return ((a ^ b) & ~u64{place_mask}) == 0;
+}
+
 // What a place's value tells beside those before and behind it.
 struct Standing
 {
@@ -186,14 +191,11 @@ struct Standing
   __device__ Standing(const u64 *values, u32 place, u32 live, u32 chars)
   {
     value = values[place];
+    head = place == 0 || !are_alike(values[place - 1], value);
 
-    u64 word = value >> place_bits;
+    bool tail = place + 1 == live || !are_alike(values[place + 1], value);
 
-    head = place == 0 || values[place - 1] >> place_bits != word;
-
-    bool tail = place + 1 == live || values[place + 1] >> place_bits != word;
-
-    going_on = (!head || !tail) && (word & ((1 << count_bits) - 1)) >= chars;
+    going_on = (!head || !tail) && (static_cast<u32>(value) >> place_bits & ((1 << count_bits) - 1)) >= chars;
   }
 };
 
@@ -207,7 +209,9 @@ __device__ __forceinline__ void settle(BucketState &state, const BucketJob &job,
   const bool is_first = bucket.step == 0;
   const u32 live = bucket.live;
   const Places mine(live);
-  u32 sums = 0; // entries that go on; heads in the upper half
+  u32 sums = 0;     // entries that go on; heads in the upper half
+  u32 my_going = 0; // which of them do, of the 32 places whose number among the warp's is the lane,
+  u32 my_heads = 0; // and which are heads
 
 #pragma unroll 1
   for (u32 first = mine.begin; first < mine.end; first += 32)
@@ -228,15 +232,23 @@ __device__ __forceinline__ void settle(BucketState &state, const BucketJob &job,
       {
         if (!is_first)
         {
-          home = state.entries[parity][home] & place_mask;
-          rank = state.entries[parity][place] >> place_bits & place_mask;
+          home = state.entries(parity)[home] & place_mask;
+          rank = state.entries(parity)[place] >> place_bits & place_mask;
         }
         job.order[bucket.base + rank] = state.row[home];
         job.tie[bucket.base + rank] = !head;
       }
     }
-    sums += static_cast<u32>(__popc(__ballot_sync(~0u, going_on))) |
-            static_cast<u32>(__popc(__ballot_sync(~0u, going_on && head))) << 16;
+
+    u32 going = __ballot_sync(~0u, going_on);
+    u32 heads = __ballot_sync(~0u, going_on && head);
+
+    sums += static_cast<u32>(__popc(going)) | static_cast<u32>(__popc(heads)) << 16;
+    if (first == mine.begin + lane * 32)
+    {
+      my_going = going;
+      my_heads = heads;
+    }
   }
   if (lane == 0)
     state.warp_sums[parity][warp] = sums;
@@ -262,70 +274,51 @@ __device__ __forceinline__ void settle(BucketState &state, const BucketJob &job,
 #pragma unroll 1
   for (u32 first = mine.begin; first < mine.end; first += 32)
   {
-    u32 place = first + lane;
-    Standing standing(state.exchange, min(place, live - 1), live, layout.chars);
-    bool going_on = place < mine.end && standing.going_on;
-    bool head = going_on && standing.head;
-    u32 going = __ballot_sync(~0u, going_on);
-    u32 heads = __ballot_sync(~0u, head);
+    int chunk = static_cast<int>((first - mine.begin) / 32);
+    u32 going = __shfl_sync(~0u, my_going, chunk);
+    u32 heads = __shfl_sync(~0u, my_heads, chunk);
 
-    if (going_on)
+    if ((going >> lane & 1) != 0)
     {
-      u32 number = static_cast<u32>(standing.value) & place_mask;
-      u32 home = is_first ? number : state.entries[parity][number] & place_mask;
-      u32 rank = is_first ? place : state.entries[parity][place] >> place_bits & place_mask;
+      u32 place = first + lane;
+      u64 value = state.exchange[place];
+      u32 number = static_cast<u32>(value) & place_mask;
+      u32 home = is_first ? number : state.entries(parity)[number] & place_mask;
+      u32 rank = is_first ? place : state.entries(parity)[place] >> place_bits & place_mask;
       u32 entry = (before & 0xffff) + static_cast<u32>(__popc(going & ((1u << lane) - 1)));
       u32 of = (before >> 16) + static_cast<u32>(__popc(heads & ((2u << lane) - 1))) - 1;
 
-      state.entries[parity ^ 1][entry] = home | rank << place_bits | of << (2 * place_bits);
-      if (head)
+      state.entries(parity ^ 1)[entry] = home | rank << place_bits | of << (2 * place_bits);
+      if ((heads >> lane & 1) != 0)
       {
         u32 depth = bucket.depth;
 
         if (!is_first)
-          depth = state.depth[parity][static_cast<u32>(standing.value >> 1 >> (63 - layout.segment_bits))];
+          depth = state.depth(parity)[static_cast<u32>(value >> 1 >> (63 - layout.segment_bits))];
         if (layout.has_relation)
-          depth += shared_of(static_cast<u32>(standing.value >> (layout.key_bits + count_bits + place_bits)) &
+          depth += shared_of(static_cast<u32>(value >> (layout.key_bits + count_bits + place_bits)) &
                              ((1u << relation_bits) - 1));
-        state.depth[parity ^ 1][of] = depth + layout.advance;
-        state.first[of] = static_cast<uint16_t>(entry);
+        state.depth(parity ^ 1)[of] = depth + layout.advance;
+        state.first()[of] = static_cast<uint16_t>(entry);
       }
     }
     before += static_cast<u32>(__popc(going)) | static_cast<u32>(__popc(heads)) << 16;
   }
   if (threadIdx.x == 0)
-    state.first[bucket.n_segments] = static_cast<uint16_t>(bucket.live);
+    state.first()[bucket.n_segments] = static_cast<uint16_t>(bucket.live);
   __syncthreads();
 }
 
-// Brings all values to their places.
-__device__ __forceinline__ void sort_values(BucketState &state, u32 live)
+// Is one value that of many rows, among `live`, whose keys go on?  So it is if it is that of many probes,
+// which all warps look at by themselves.
+__device__ __forceinline__ bool has_majority(BucketState &state, const Layout &layout, u32 live)
 {
-  u32 each = live <= threads ? 1 : live <= 2 * threads ? 2 : live <= 4 * threads ? 4 : 8;
+  u32 n = min((live + probe_step - 1) / probe_step, most_probes);
+  u32 lane = threadIdx.x % 32;
+  u64 value = state.probes[n / 2] >> place_bits;
+  u32 alike = __ballot_sync(~0u, lane < n && state.probes[lane] >> place_bits == value);
 
-#pragma unroll 1
-  for (u32 run = threadIdx.x / 32; run < each * threads / run_size; run += warps)
-    sort_run(state, run, live);
-  __syncthreads();
-  if (live <= run_size)
-    return;
-  if (each == 1)
-    merge_runs<1>(state, live);
-  else if (each == 2)
-    merge_runs<2>(state, live);
-  else if (each == 4)
-    merge_runs<4>(state, live);
-  else
-    merge_runs<8>(state, live);
-}
-
-// Is one value that of many rows, among `live`, whose keys go on?
-__device__ __forceinline__ bool has_majority(const BucketState &state, const Layout &layout, u32 live)
-{
-  u64 value = state.exchange[live / 2] >> place_bits;
-  bool is_its = threadIdx.x < live && state.exchange[threadIdx.x] >> place_bits == value;
-
-  return static_cast<u32>(__syncthreads_count(is_its)) * majority > min(live, threads) &&
+  return live > probe_step && static_cast<u32>(__popc(alike)) * majority > n &&
          (value & ((1 << count_bits) - 1)) >= layout.chars;
 }
 
@@ -334,20 +327,19 @@ __device__ __forceinline__ void take_segment(BucketState &state, Bucket &bucket)
 {
   bucket.step = 2;
   for (u32 i = threadIdx.x; i < bucket.live; i += threads)
-    state.entries[0][i] = i | i << place_bits;
+    state.entries(0)[i] = i | i << place_bits;
   if (threadIdx.x == 0)
   {
-    state.first[0] = 0;
-    state.first[1] = static_cast<uint16_t>(bucket.live);
-    state.depth[0][0] = bucket.depth;
+    state.first()[0] = 0;
+    state.first()[1] = static_cast<uint16_t>(bucket.live);
+    state.depth(0)[0] = bucket.depth;
   }
   __syncthreads();
 }
 
 // If all segments are small, brings their rows to their places at once: each key is compared with all
 // others of its segment.
-__device__ __forceinline__ bool finish_small(const BucketState &state, const BucketJob &job,
-                                             const Bucket &bucket)
+__device__ __forceinline__ bool finish_small(BucketState &state, const BucketJob &job, const Bucket &bucket)
 {
   const u32 parity = bucket.step & 1;
   const u32 number = threadIdx.x;
@@ -359,9 +351,9 @@ __device__ __forceinline__ bool finish_small(const BucketState &state, const Buc
     return false;
   if (number < bucket.live)
   {
-    entry = state.entries[parity][number];
-    begin = state.first[entry >> (2 * place_bits)];
-    end = state.first[(entry >> (2 * place_bits)) + 1];
+    entry = state.entries(parity)[number];
+    begin = state.first()[entry >> (2 * place_bits)];
+    end = state.first()[(entry >> (2 * place_bits)) + 1];
   }
   if (__syncthreads_or(end - begin > small_segment) != 0)
     return false;
@@ -369,7 +361,7 @@ __device__ __forceinline__ bool finish_small(const BucketState &state, const Buc
     return true;
 
   const u32 row = state.row[entry & place_mask];
-  const u32 depth = state.depth[parity][entry >> (2 * place_bits)];
+  const u32 depth = state.depth(parity)[entry >> (2 * place_bits)];
   const KeyRef mine = load_key(job.keys, row);
   const u64 my_word = load_word(mine.address + depth, mine.length - depth);
   KeyRef its[small_segment - 1];
@@ -383,7 +375,7 @@ __device__ __forceinline__ bool finish_small(const BucketState &state, const Buc
   {
     u32 other = begin + k + (begin + k >= number);
 
-    its[k] = other < end ? load_key(job.keys, state.row[state.entries[parity][other] & place_mask]) : mine;
+    its[k] = other < end ? load_key(job.keys, state.row[state.entries(parity)[other] & place_mask]) : mine;
   }
 #pragma unroll
   for (u32 k = 0; k < small_segment - 1; k++)
@@ -408,7 +400,7 @@ __device__ __forceinline__ bool finish_small(const BucketState &state, const Buc
   }
 
   // Ranks stay with the places of entries.
-  u32 rank = bucket.base + (state.entries[parity][begin + n_before] >> place_bits & place_mask);
+  u32 rank = bucket.base + (state.entries(parity)[begin + n_before] >> place_bits & place_mask);
 
   job.order[rank] = row;
   job.tie[rank] = is_tie;
@@ -435,7 +427,7 @@ __device__ __forceinline__ void sort_bucket(BucketState &state, const BucketJob 
         state.exchange[number] = entry_value(state, job.keys, bucket.step & 1, layout, number);
       __syncthreads();
     }
-    sort_values(state, bucket.live);
+    sort_values(state, bucket.step & 1, bucket.live);
     settle(state, job, bucket, layout);
   }
 }

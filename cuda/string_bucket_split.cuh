@@ -44,7 +44,7 @@ __device__ __noinline__ void relate_rows(BucketState &state, const BucketJob &jo
   u32 middle[1] = {n / 2};
   Found its[1];
 
-  find_rows(state.parts, buckets, middle, its);
+  find_rows(state.parts(), buckets, middle, its);
 
   const KeyRef pivot = load_key(job.keys, its[0].first_row + row_of(buckets.values[its[0].at]));
 
@@ -59,7 +59,7 @@ __device__ __noinline__ void relate_rows(BucketState &state, const BucketJob &jo
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
       places[u] = min(first + u * threads, n - 1);
-    find_rows(state.parts, buckets, places, found);
+    find_rows(state.parts(), buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
       rows[u] = row_of(buckets.values[found[u].at]);
@@ -98,11 +98,11 @@ __device__ __noinline__ u32 split_bucket(BucketState &state, const BucketJob &jo
   if (n_parts > most_parts)
     return 0;
   for (u32 i = me; i < split_samples; i += threads)
-    state.exchange[i] = placed_value(buckets.values[find_row(state, buckets, i * n / split_samples)], i);
+    put_value(state, buckets.values[find_row(state, buckets, i * n / split_samples)], i);
   __syncthreads();
   if (has_majority(state, Layout(bucket), split_samples))
     return 0;
-  sort_values(state, split_samples);
+  sort_values(state, 0, split_samples);
   if (me + 1 < n_parts)
     state.pivots[me] = state.exchange[(me + 1) * split_samples / n_parts] & ~u64{place_mask};
   if (lane < most_parts)
@@ -120,7 +120,7 @@ __device__ __noinline__ u32 split_bucket(BucketState &state, const BucketJob &jo
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
       places[u] = min(first + u * 32, n - 1);
-    find_rows(state.parts, buckets, places, found);
+    find_rows(state.parts(), buckets, places, found);
 #pragma unroll
     for (u32 u = 0; u < split_batch; u++)
       values[u] = placed_value(buckets.values[found[u].at], 0);
@@ -203,8 +203,8 @@ __device__ __forceinline__ void begin_split(const BucketJob &job)
 }
 
 // Puts the parts of a bucket into the queue.
-__device__ __forceinline__ void end_split(const BucketState &state, const BucketJob &job,
-                                          const Bucket &bucket, u32 n_parts)
+__device__ __forceinline__ void end_split(BucketState &state, const BucketJob &job, const Bucket &bucket,
+                                          u32 n_parts)
 {
   PartQueue &queue = job.lists.state->parts;
   u32 n = 0;
