@@ -18,7 +18,9 @@
  *-------------------------------------------------------------------------
  */
 #include <algorithm>
+#include <type_traits>
 
+#include "block_sort.cuh"
 #include "string_bucket_alphabet.cuh"
 
 namespace gpusort
@@ -45,6 +47,8 @@ struct PieceMemory
   u64 firsts[piece];
   uint16_t numbers[piece];
 };
+
+static_assert(kept_levels <= rank_lanes);
 
 // How the keys of two samples compare that agree in all words that are kept, and go on; in no more
 // than all words.  The second one begins at `depth`.
@@ -210,20 +214,27 @@ __global__ void __launch_bounds__(piece) sort_pieces(const KeyRef *keys, u32 n_r
   firsts[me] = mine;
   numbers[me] = static_cast<uint16_t>(number);
   __syncthreads();
-#pragma unroll 1
-  for (u32 run = 32; run < piece; run *= 2)
-  {
-    // Of equal ones the first are those of the first run.
-    int least = (me & run) != 0 ? 1 : 0;
-    u32 begin = (me ^ run) & ~(run - 1);
-    u32 n_before = 0;
-    auto is_before = [&](u32 place) { return order_of(firsts[place], numbers[place]) < least; };
 
+  // Merges runs of so many by pairs.  Of equal ones the first are those of the first run.
+  auto merge = [&](auto size_of_run)
+  {
+    constexpr u32 run = decltype(size_of_run)::value;
+    const bool is_second = (me & run) != 0;
+    const u32 begin = (me ^ run) & ~(run - 1);
+    u32 n_before = find_place<run>(firsts, begin, mine + (is_whole(mine) && is_second)) - begin;
+
+    // Mostly first words tell.
+    if (!is_whole(mine) && n_before < run && firsts[begin + n_before] == mine)
 #pragma unroll 1
-    for (u32 step = run / 2; step > 0; step /= 2)
-      if (is_before(begin + n_before + step - 1))
-        n_before += step;
-    n_before += is_before(begin + n_before);
+      for (u32 left = run - n_before; left > 0;)
+      {
+        u32 half = (left + 1) / 2;
+        u32 place = begin + n_before + half - 1;
+
+        if (order_of(firsts[place], numbers[place]) < is_second)
+          n_before += half;
+        left -= half;
+      }
     __syncthreads();
 
     u32 to = (me & ~(2 * run - 1)) + (me & (run - 1)) + n_before;
@@ -233,7 +244,14 @@ __global__ void __launch_bounds__(piece) sort_pieces(const KeyRef *keys, u32 n_r
     __syncthreads();
     mine = firsts[me];
     number = numbers[me];
-  }
+  };
+
+  merge(std::integral_constant<u32, 32>());
+  merge(std::integral_constant<u32, 64>());
+  merge(std::integral_constant<u32, 128>());
+  if constexpr (piece > 256)
+    merge(std::integral_constant<u32, 256>());
+  static_assert(small_piece == 256 && large_piece == 512);
   if (i >= n_samples)
     return;
 #pragma unroll
@@ -242,12 +260,12 @@ __global__ void __launch_bounds__(piece) sort_pieces(const KeyRef *keys, u32 n_r
   buckets.sample_rows[i] = row_of(number);
 }
 
-// Finds each sample's rank by searching all pieces but its own, and takes every so
-// manieth for a splitter.  The first words of all samples lie in shared memory, each piece one
-// word further, or the searches of all pieces would begin in the same bank.
+// Finds each sample's rank by searching all pieces but its own, and takes every so manieth for a splitter.
+// The first words of all samples lie in shared memory, each piece one word further, or the searches of all
+// pieces would begin in the same bank.
+template <u32 piece_size>
 __global__ void __launch_bounds__(rank_threads)
-    take_splitters(const KeyRef *keys, u32 prefix, u32 log_piece, u32 log_buckets, Buckets buckets,
-                   const RoundState *state)
+    take_splitters(const KeyRef *keys, u32 prefix, u32 log_buckets, Buckets buckets, const RoundState *state)
 {
   extern __shared__ u64 shared_memory[];
   u64 *firsts = shared_memory;
@@ -256,10 +274,11 @@ __global__ void __launch_bounds__(rank_threads)
   const u32 n_samples = buckets.n_samples;
   const u32 at = blockIdx.x * rank_threads + threadIdx.x;
   const u32 i = at / rank_lanes;
-  const u32 piece_size = 1u << log_piece;
-  const u32 piece = i >> log_piece;
-  const u32 pieces = n_samples >> log_piece; // 0: one that is not full
+  const u32 lane = at % rank_lanes;
+  const u32 piece = i / piece_size;
+  const u32 pieces = n_samples / piece_size; // 0: one that is not full
   u64 mine[kept_levels] = {};
+  u32 row = 0;
   u32 rank = 0;
 
   let_next_begin();
@@ -275,67 +294,83 @@ __global__ void __launch_bounds__(rank_threads)
 #pragma unroll
     for (u32 level = 0; level < kept_levels; level++)
       mine[level] = samples[level * n_samples + i];
-    if (at % rank_lanes == 0)
-      rank = i & (piece_size - 1);
+    row = sample_rows[i];
+    rank = lane == 0 ? i % piece_size : 0;
   }
+  if (pieces > 1)
+#pragma unroll 4
+    for (u32 k = 2 * threadIdx.x; k < n_samples; k += 2 * rank_threads)
+    {
+      ulonglong2 two = *reinterpret_cast<const ulonglong2 *>(samples + k);
+      u64 *to = firsts + k + k / piece_size;
 
+      to[0] = two.x;
+      to[1] = two.y;
+    }
+
+  // On its way until it is known whether the sample is a splitter.
+  const KeyRef key = i < n_samples ? load_key(keys, row) : KeyRef{};
   const u32 depth = prefix + bytes_before(mine[0], symbol_bits); // of the second word
+  const bool goes_on = !is_whole(mine[0]);
 
   // Is the sample at a place before mine?
   auto is_before = [&](u32 place, u32 other)
   {
-    u64 first = firsts[place + other];
+    u64 its = firsts[place + other];
 
-    if (first != mine[0])
-      return first < mine[0];
-    if (!is_whole(first))
-    {
-      u64 its = 0;
-
+    if (its != mine[0])
+      return its < mine[0];
 #pragma unroll
-      for (u32 level = 1; level < kept_levels; level++)
-      {
-        its = samples[level * n_samples + place];
-        if (its != mine[level])
-          return its < mine[level];
-      }
-      if (!is_whole(its))
-      {
-        int order = order_behind(keys, depth, sample_rows[place], sample_rows[i]);
+    for (u32 level = 1; level < kept_levels; level++)
+    {
+      its = samples[level * n_samples + place];
+      if (its != mine[level])
+        return its < mine[level];
+    }
+    if (!is_whole(its))
+    {
+      int order = order_behind(keys, depth, sample_rows[place], row);
 
-        if (order != 0)
-          return order < 0;
-      }
+      if (order != 0)
+        return order < 0;
     }
     return other < piece;
   };
 
-  if (pieces > 1)
-    for (u32 k = threadIdx.x; k < n_samples; k += rank_threads)
-      firsts[k + (k >> log_piece)] = samples[k];
   __syncthreads();
 #pragma unroll 1
-  for (u32 first = at % rank_lanes; first < pieces; first += rank_lanes * rank_batch)
+  for (u32 first = lane; first < pieces; first += rank_lanes * rank_batch)
   {
-    u32 low[rank_batch] = {};
+    u32 low[rank_batch];
 
-#pragma unroll 1
-    for (u32 step = piece_size / 2; step > 0; step /= 2)
+    // By first words, which mostly tell; equal keys are in the order of their pieces.
 #pragma unroll
-      for (u32 b = 0; b < rank_batch; b++)
-      {
-        u32 other = min(first + b * rank_lanes, pieces - 1);
+    for (u32 b = 0; b < rank_batch; b++)
+    {
+      u32 other = min(first + b * rank_lanes, pieces - 1);
+      u32 begin = other * piece_size + other;
 
-        if (is_before(other * piece_size + low[b] + step - 1, other))
-          low[b] += step;
-      }
+      low[b] = find_place<piece_size>(firsts, begin, mine[0] + (!goes_on && other < piece)) - begin;
+    }
 #pragma unroll
     for (u32 b = 0; b < rank_batch; b++)
     {
       u32 other = first + b * rank_lanes;
 
       if (other < pieces && other != piece)
-        rank += low[b] + is_before(other * piece_size + low[b], other);
+      {
+        if (goes_on && low[b] < piece_size && firsts[other * piece_size + other + low[b]] == mine[0])
+#pragma unroll 1
+          for (u32 left = piece_size - low[b]; left > 0;)
+          {
+            u32 half = (left + 1) / 2;
+
+            if (is_before(other * piece_size + low[b] + half - 1, other))
+              low[b] += half;
+            left -= half;
+          }
+        rank += low[b];
+      }
     }
   }
 #pragma unroll
@@ -347,17 +382,14 @@ __global__ void __launch_bounds__(rank_threads)
   if (i >= n_samples || rank % oversampling != oversampling - 1 || splitter + 1 >= 1u << log_buckets)
     return;
 
-  KeyRef key = load_key(keys, buckets.sample_rows[i]);
+  u64 kept = mine[0];
 
-  for (u32 level = at % rank_lanes; level < n_levels; level += rank_lanes)
+#pragma unroll
+  for (u32 level = 1; level < kept_levels; level++)
+    kept = lane == level ? mine[level] : kept;
+  for (u32 level = lane; level < n_levels; level += rank_lanes)
     buckets.splitters[(level << log_buckets) + splitter] =
-        level == 0 ? mine[0] : word_or_0(key, depth + (level - 1) * word_bytes);
-  if (at % rank_lanes > 0)
-    return;
-
-  u32 trailing = static_cast<u32>(__ffs(static_cast<int>(splitter + 1))) - 1;
-
-  buckets.tree[(1u << (log_buckets - 1 - trailing)) + ((splitter + 1) >> (trailing + 1))] = mine[0];
+        level < kept_levels ? kept : word_or_0(key, depth + (level - 1) * word_bytes);
 }
 
 u32 sample_bytes(u32 n_samples)
@@ -372,8 +404,8 @@ bool takes_large_pieces(u32 n_samples, const FinishLimits &limits)
 }
 
 template <u32 piece>
-void launch_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets, RoundState *state,
-                   RoundCounts *told, cudaStream_t stream)
+void launch(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets, const FinishLimits &limits,
+            RoundState *state, RoundCounts *told, cudaStream_t stream)
 {
   constexpr int bytes = sizeof(PieceMemory<piece>);
 
@@ -382,6 +414,12 @@ void launch_pieces(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &bu
   sort_pieces<piece><<<blocks_for(buckets.n_samples, piece), piece, bytes, stream>>>(keys, n_rows, prefix,
                                                                                      buckets, state, told);
   GS_CUDA_LAUNCHED();
+  GS_CUDA_TRY(cudaFuncSetAttribute(take_splitters<piece>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(limits.shared_bytes)));
+  launch_next(limits.can_overlap, take_splitters<piece>,
+              blocks_for(buckets.n_samples * rank_lanes, rank_threads), rank_threads,
+              sample_bytes(buckets.n_samples), stream, keys, prefix, bits_of(buckets.n_buckets) - 1, buckets,
+              state);
 }
 
 } // namespace
@@ -394,18 +432,10 @@ u32 sample_shared_bytes(u32 n_samples)
 void find_splitters(const KeyRef *keys, u32 n_rows, u32 prefix, const Buckets &buckets,
                     const FinishLimits &limits, RoundState *state, RoundCounts *told, cudaStream_t stream)
 {
-  bool large = takes_large_pieces(buckets.n_samples, limits);
-
-  if (large)
-    launch_pieces<large_piece>(keys, n_rows, prefix, buckets, state, told, stream);
+  if (takes_large_pieces(buckets.n_samples, limits))
+    launch<large_piece>(keys, n_rows, prefix, buckets, limits, state, told, stream);
   else
-    launch_pieces<small_piece>(keys, n_rows, prefix, buckets, state, told, stream);
-
-  GS_CUDA_TRY(cudaFuncSetAttribute(take_splitters, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(limits.shared_bytes)));
-  launch_next(limits.can_overlap, take_splitters, blocks_for(buckets.n_samples * rank_lanes, rank_threads),
-              rank_threads, sample_bytes(buckets.n_samples), stream, keys, prefix,
-              bits_of(large ? large_piece : small_piece) - 1, bits_of(buckets.n_buckets) - 1, buckets, state);
+    launch<small_piece>(keys, n_rows, prefix, buckets, limits, state, told, stream);
 }
 
 } // namespace gpusort

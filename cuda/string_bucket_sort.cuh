@@ -142,6 +142,7 @@ __device__ __forceinline__ void sort_values(BucketState &state, u32 parity, u32 
         if (begin + q * 32 + lane < live)
           v[q] = values[begin + q * 32 + lane];
       sort_warp(v);
+      __syncwarp(); // others have read what is written over
     }
     else
       // No merge brings anything there, but searches look.

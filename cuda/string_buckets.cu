@@ -14,7 +14,7 @@
  * Words
  *	  Keys are compared word by word, seven bytes and how many there are, behind the
  *	  prefix of all; the first one may hold codes of more bytes, see string_bucket_alphabet.cuh.
- *	  The first words of the splitters lie in shared memory as a search tree.  Where several
+ *	  The first words of the splitters lie in order in shared memory.  Where several
  *	  splitters have a row's first word, these are searched by the words behind it: all of those
  *	  that are left agree with the row in as many words as the two around them do, and a comparison
  *	  goes on from there.  Where splitters tell that words say too little of the keys, the engine
@@ -75,21 +75,33 @@ constexpr u32 many_splitters = 16; // that are equal: a key with many rows
 
 static_assert(((is_alike | begins_run) & (one_key | many_rows | has_codes | agreed_bits)) == 0);
 
-// The shared memory of a tile: values; then the tree and the runs of splitters, and in their place counts
-// and places when all rows have their buckets; then buckets of rows, what is known of all, and codes.
+// Where in a tile's memory what belongs to a bucket is.  A search by halves would read from one bank again
+// and again if it were at the bucket's number; so a place is left free behind 16 and behind 256 of them.  The
+// place of a sum of different powers of two is the sum of their places.
+__host__ __device__ constexpr u32 place_of(u32 bucket)
+{
+  return bucket + (bucket >> 4) + (bucket >> 8);
+}
+
+// The shared memory of a tile: values; then the first words and runs of splitters, and in their place counts
+// and places when all rows have their buckets; then what is known of all buckets, the rows' buckets, and
+// codes.
 struct TileMemory
 {
   u32 search_bytes;
+  u32 known_bytes;
   u32 bytes;
 
   TileMemory(u32 n_buckets, u32 tile_rows)
   {
-    u32 search = n_buckets * static_cast<u32>(sizeof(u64) + sizeof(uint16_t));
+    u32 n_places = place_of(n_buckets - 1) + 1;
+    u32 search = n_places * static_cast<u32>(sizeof(u64)) + n_buckets * static_cast<u32>(sizeof(uint16_t));
     u32 counts = n_buckets * static_cast<u32>(sizeof(u32)) + tile_rows * static_cast<u32>(sizeof(uint16_t));
 
-    search_bytes = std::max(search, counts);
-    bytes = tile_rows * static_cast<u32>(sizeof(u64) + sizeof(uint16_t)) + search_bytes +
-            n_buckets * static_cast<u32>(sizeof(uint16_t)) + n_bytes;
+    search_bytes = (std::max(search, counts) + 15) & ~15u;
+    known_bytes = (n_places * static_cast<u32>(sizeof(u32)) + 15) & ~15u;
+    bytes =
+        tile_rows * static_cast<u32>(sizeof(u64) + sizeof(uint16_t)) + search_bytes + known_bytes + n_bytes;
   }
 };
 
@@ -98,12 +110,12 @@ struct Tile
   u32 base; // its first row
   u32 n;    // rows
   u64 *values;
-  u64 *tree;
+  u64 *words; // at a bucket's place the first word of the splitter before it
   uint16_t *runs;
   u32 *counts;
   uint16_t *places;
+  u32 *known; // at a bucket's place what is known of it, and its number in the upper half
   uint16_t *bucket_of;
-  uint16_t *known;
   u8 *codes;
 
   __device__ __forceinline__ Tile(const Buckets &buckets, const TileMemory &layout, u32 n_rows)
@@ -113,13 +125,18 @@ struct Tile
     base = blockIdx.x * buckets.tile_rows;
     n = blockIdx.x < buckets.n_tiles ? min(buckets.tile_rows, n_rows - base) : 0;
     values = shared_memory;
-    tree = values + buckets.tile_rows;
-    runs = reinterpret_cast<uint16_t *>(tree + buckets.n_buckets);
-    counts = reinterpret_cast<u32 *>(tree);
+    words = values + buckets.tile_rows;
+    runs = reinterpret_cast<uint16_t *>(words + place_of(buckets.n_buckets - 1) + 1);
+    counts = reinterpret_cast<u32 *>(words);
     places = reinterpret_cast<uint16_t *>(counts + buckets.n_buckets);
-    bucket_of = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(tree) + layout.search_bytes);
-    known = bucket_of + buckets.tile_rows;
-    codes = reinterpret_cast<u8 *>(known + buckets.n_buckets);
+    known = reinterpret_cast<u32 *>(reinterpret_cast<char *>(words) + layout.search_bytes);
+    bucket_of = reinterpret_cast<uint16_t *>(reinterpret_cast<char *>(known) + layout.known_bytes);
+    codes = reinterpret_cast<u8 *>(bucket_of + buckets.tile_rows);
+  }
+
+  __device__ __forceinline__ u32 known_of(u32 bucket) const
+  {
+    return known[place_of(bucket)];
   }
 };
 
@@ -171,7 +188,7 @@ __device__ __forceinline__ u32 known_of(const u64 *splitters, u32 n_buckets, u32
 // least.  Its words behind that begin at `depth`; the first three are given.  Of the splitters, those from
 // low to high agree with the key in as many words as the lesser of both levels says: a comparison begins
 // behind them.
-__device__ __forceinline__ u32 search_deeper(const u64 *splitters, const uint16_t *known, u32 n_buckets,
+__device__ __forceinline__ u32 search_deeper(const u64 *splitters, const Tile &tile, u32 n_buckets,
                                              const KeyRef &key, u32 depth, const u64 (&words)[3], u32 low,
                                              u32 high)
 {
@@ -208,29 +225,65 @@ __device__ __forceinline__ u32 search_deeper(const u64 *splitters, const uint16_
     }
     level = min(low_level, high_level);
   }
-  return is_equal && (known[low - 1] & is_alike) != 0 ? low - 1 : low;
+  return is_equal && (tile.known_of(low - 1) & is_alike) != 0 ? low - 1 : low;
 }
 
-// The leaf of the tree of splitters to which a word belongs: behind those that are not greater.
-__device__ __forceinline__ u32 find_leaf(const u64 *tree, u32 log_buckets, u64 word)
+// One step of a search: goes on by so many buckets, a power of two, if the splitter there is not greater.
+// Places are in bytes: so it takes few instructions.
+template <u32 buckets>
+__device__ __forceinline__ void step_on(const u64 *words, u64 word, u32 &at)
 {
-  u32 at = sizeof(u64); // in bytes; from node 1 on
+  constexpr u32 step = place_of(buckets) * static_cast<u32>(sizeof(u64));
 
-#pragma unroll
-  for (u32 level = 0; level < log_most_buckets; level++)
-    if (level < log_buckets)
-      at = 2 * at + (*reinterpret_cast<const u64 *>(reinterpret_cast<const char *>(tree) + at) <= word
-                         ? static_cast<u32>(sizeof(u64))
-                         : 0);
+  if (*reinterpret_cast<const u64 *>(reinterpret_cast<const char *>(words) + at + step) <= word)
+    at += step;
+}
+
+// The place of the bucket to which a first word belongs: behind those splitters that are not greater.
+__device__ __forceinline__ u32 find_bucket(const u64 *words, u32 log_buckets, u64 word)
+{
+  u32 at = 0;
+
+  static_assert(log_most_buckets == 12 && log_least_buckets == 4);
+  switch (log_buckets)
+  {
+  case 12:
+    step_on<2048>(words, word, at);
+    [[fallthrough]];
+  case 11:
+    step_on<1024>(words, word, at);
+    [[fallthrough]];
+  case 10:
+    step_on<512>(words, word, at);
+    [[fallthrough]];
+  case 9:
+    step_on<256>(words, word, at);
+    [[fallthrough]];
+  case 8:
+    step_on<128>(words, word, at);
+    [[fallthrough]];
+  case 7:
+    step_on<64>(words, word, at);
+    [[fallthrough]];
+  case 6:
+    step_on<32>(words, word, at);
+    [[fallthrough]];
+  case 5:
+    step_on<16>(words, word, at);
+    [[fallthrough]];
+  default:
+    step_on<8>(words, word, at);
+    step_on<4>(words, word, at);
+    step_on<2>(words, word, at);
+    step_on<1>(words, word, at);
+  }
   return at / static_cast<u32>(sizeof(u64));
 }
 
-// Do several splitters have the word of a leaf?
-__device__ __forceinline__ bool is_in_run(const Tile &tile, u32 leaf, u32 bucket, u64 word)
+// Do several splitters have a word, the last of them before the bucket at a place?
+__device__ __forceinline__ bool is_in_run(const Tile &tile, u32 place, u32 bucket, u64 word)
 {
-  // The last node that was not greater.
-  return bucket >= 2 && tile.tree[leaf >> __ffs(static_cast<int>(leaf))] == word &&
-         tile.runs[bucket - 1] + 2 <= bucket;
+  return bucket >= 2 && tile.words[place] == word && (tile.known_of(bucket - 1) & begins_run) == 0;
 }
 
 // A row's value, of the bits behind those in which its bucket's keys agree.  Its number is put in later.
@@ -245,42 +298,44 @@ __device__ __forceinline__ u64 value_of(const KeyRef &key, const Head &head, u32
   return (bytes << lead & ~u64{0} << (64 - value_bits)) | min(left, chars) << row_bits;
 }
 
-// For each splitter, where the run of those with its first word begins.
-__device__ __forceinline__ void find_runs(const uint16_t *known, u32 n_buckets, u32 *warp_sums,
-                                          uint16_t *runs)
+__device__ __forceinline__ u32 warp_max_up_to(u32 value)
 {
+#pragma unroll
+  for (u32 step = 1; step < 32; step *= 2)
+    value = max(value, __shfl_up_sync(~0u, value, step));
+  return value;
+}
+
+// For each splitter, where the run of those with its first word begins.
+__device__ __forceinline__ void find_runs(const Tile &tile, u32 n_buckets, u32 *warp_latest)
+{
+  const u32 warp = threadIdx.x / 32;
   const u32 lane = threadIdx.x % 32;
   const u32 first = threadIdx.x * buckets_each;
   u32 begin = 0; // of the run up to here, 0 if before
 
 #pragma unroll
   for (u32 k = 0; k < buckets_each; k++)
-    if (first + k < n_buckets && (known[first + k] & begins_run) != 0)
+    if (first + k < n_buckets && (tile.known_of(first + k) & begins_run) != 0)
       begin = first + k;
 
-      // The latest of those before.
-#pragma unroll
-  for (u32 step = 1; step < 32; step *= 2)
-  {
-    u32 other = __shfl_up_sync(~0u, begin, step);
-
-    begin = lane >= step ? max(begin, other) : begin;
-  }
+  // The latest of those before, of the warp and of the warps before it.
+  begin = warp_max_up_to(begin);
   if (lane == 31)
-    warp_sums[threadIdx.x / 32] = begin;
+    warp_latest[warp] = begin;
   begin = __shfl_up_sync(~0u, begin, 1);
   if (lane == 0)
     begin = 0;
   __syncthreads();
-  for (u32 w = 0; w < threadIdx.x / 32; w++)
-    begin = max(begin, warp_sums[w]);
+  static_assert(tile_threads == 32 * 32);
+  begin = max(begin, __shfl_sync(~0u, warp_max_up_to(lane < warp ? warp_latest[lane] : 0), 31));
 #pragma unroll
   for (u32 k = 0; k < buckets_each; k++)
     if (first + k < n_buckets)
     {
-      if ((known[first + k] & begins_run) != 0)
+      if ((tile.known_of(first + k) & begins_run) != 0)
         begin = first + k;
-      runs[first + k] = static_cast<uint16_t>(begin);
+      tile.runs[first + k] = static_cast<uint16_t>(begin);
     }
   __syncthreads();
 }
@@ -301,7 +356,7 @@ __device__ __forceinline__ u32 take_places(u32 *ends, u32 which, bool takes)
 
 // Which buckets of one key have many rows: they are listed.  Of those between equal splitters only the last
 // one has rows.
-__device__ __forceinline__ void find_many(const Buckets &buckets, uint16_t *known, u32 *n_many)
+__device__ __forceinline__ void find_many(const Buckets &buckets, const Tile &tile, u32 *n_many)
 {
   const u32 n_buckets = buckets.n_buckets;
   bool many[buckets_each];
@@ -311,11 +366,11 @@ __device__ __forceinline__ void find_many(const Buckets &buckets, uint16_t *know
   {
     u32 b = j * tile_threads + threadIdx.x;
 
-    many[j] = b >= many_splitters && b + 1 < n_buckets && (known[b] & one_key) != 0 &&
-              (known[b + 1] & one_key) == 0;
+    many[j] = b >= many_splitters && b + 1 < n_buckets && (tile.known_of(b) & one_key) != 0 &&
+              (tile.known_of(b + 1) & one_key) == 0;
 #pragma unroll 1
     for (u32 k = 1; k < many_splitters - 1; k++)
-      many[j] = many[j] && (known[b - k] & one_key) != 0;
+      many[j] = many[j] && (tile.known_of(b - k) & one_key) != 0;
   }
   __syncthreads();
 #pragma unroll
@@ -324,7 +379,7 @@ __device__ __forceinline__ void find_many(const Buckets &buckets, uint16_t *know
     {
       u32 b = j * tile_threads + threadIdx.x;
 
-      known[b] |= static_cast<uint16_t>(many_rows);
+      tile.known[place_of(b)] |= many_rows;
       buckets.many[atomicAdd(n_many, 1u)] = static_cast<uint16_t>(b);
     }
   __syncthreads();
@@ -334,7 +389,7 @@ __device__ __forceinline__ void find_many(const Buckets &buckets, uint16_t *know
 
 // Sets the turns of buckets.  Those that have many rows of some tiles are likely large: they are sorted
 // first, or much of the device would wait for the last ones.
-__device__ __forceinline__ void set_turns(const Buckets &buckets, const uint16_t *known, u32 *ends)
+__device__ __forceinline__ void set_turns(const Buckets &buckets, const Tile &tile, u32 *ends)
 {
   const u32 n_buckets = buckets.n_buckets;
   const u32 n_tiles = min(telling_tiles, buckets.n_tiles);
@@ -356,10 +411,10 @@ __device__ __forceinline__ void set_turns(const Buckets &buckets, const uint16_t
       for (u32 k = 0; k < buckets_each; k++)
         likely[k] = 0;
 #pragma unroll
-      for (u32 tile = 0; tile < telling_tiles; tile++)
-        if (tile < n_tiles)
+      for (u32 other = 0; other < telling_tiles; other++)
+        if (other < n_tiles)
         {
-          uint4 its = __ldcv(reinterpret_cast<const uint4 *>(buckets.parts + tile * n_buckets + first));
+          uint4 its = __ldcv(reinterpret_cast<const uint4 *>(buckets.parts + other * n_buckets + first));
 
           all &= its.x & its.y & its.z & its.w;
           likely[0] += rows_of_part(its.x);
@@ -400,7 +455,7 @@ __device__ __forceinline__ void set_turns(const Buckets &buckets, const uint16_t
     u32 turn = take_places(ends, its_class[k], is_bucket);
 
     if (is_bucket)
-      buckets.turns[turn] = (first + k) | u32{known[first + k]} << 16;
+      buckets.turns[turn] = (first + k) | tile.known_of(first + k) << 16;
   }
 }
 
@@ -424,10 +479,11 @@ __device__ __noinline__ void find_coded_rows(const KeyRef *keys, u32 n_rows, u32
 
     next = i + tile_threads < tile.n ? load_key(keys, tile.base + i + tile_threads) : KeyRef{};
 
-    const u32 leaf = find_leaf(tile.tree, log_buckets, word);
-    u32 bucket = leaf - n_buckets;
+    const u32 place = find_bucket(tile.words, log_buckets, word);
+    u32 what = tile.known[place];
+    u32 bucket = what >> 16;
 
-    if (is_in_run(tile, leaf, bucket, word))
+    if (is_in_run(tile, place, bucket, word))
     {
       if (is_whole(word))
         bucket--;
@@ -437,13 +493,11 @@ __device__ __noinline__ void find_coded_rows(const KeyRef *keys, u32 n_rows, u32
         u64 words[3] = {word_or_0(key, depth), word_or_0(key, depth + word_bytes),
                         word_or_0(key, depth + 2 * word_bytes)};
 
-        bucket = search_deeper(buckets.splitters, tile.known, n_buckets, key, depth, words,
-                               tile.runs[bucket - 1], bucket);
+        bucket = search_deeper(buckets.splitters, tile, n_buckets, key, depth, words, tile.runs[bucket - 1],
+                               bucket);
       }
+      what = tile.known_of(bucket);
     }
-
-    u32 what = tile.known[bucket];
-
     if ((what & has_codes) != 0)
       tile.values[i] = coded_value(word, what & agreed_bits);
     else
@@ -483,7 +537,6 @@ __global__ void __launch_bounds__(tile_threads)
   }
   wait_for_previous();
 
-  u64 node_word[buckets_each];
   u64 before[buckets_each];
   u64 behind[buckets_each];
 
@@ -493,8 +546,7 @@ __global__ void __launch_bounds__(tile_threads)
     u32 b = j * tile_threads + me;
     bool is_inner = b > 0 && b + 1 < n_buckets;
 
-    node_word[j] = b > 0 && b < n_buckets ? buckets.tree[b] : 0;
-    before[j] = is_inner ? buckets.splitters[b - 1] : 0;
+    before[j] = b > 0 && b < n_buckets ? buckets.splitters[b - 1] : 0;
     behind[j] = is_inner ? buckets.splitters[b] : 0;
   }
 
@@ -514,11 +566,12 @@ __global__ void __launch_bounds__(tile_threads)
     {
       bool is_inner = b > 0 && b + 1 < n_buckets;
 
-      tile.tree[b] = node_word[j];
-      tile.known[b] = static_cast<uint16_t>(
-          is_inner ? known_of(buckets.splitters, n_buckets, symbol_bits, b - 1, b, before[j], behind[j])
-          : symbol_bits > 0 ? has_codes
-                            : 0);
+      u32 what = symbol_bits > 0 ? has_codes : 0;
+
+      if (is_inner)
+        what = known_of(buckets.splitters, n_buckets, symbol_bits, b - 1, b, before[j], behind[j]);
+      tile.words[place_of(b)] = before[j];
+      tile.known[place_of(b)] = what | b << 16;
     }
   }
   __syncthreads();
@@ -534,12 +587,12 @@ __global__ void __launch_bounds__(tile_threads)
 
 #pragma unroll
     for (u32 k = 0; k < long_run - 1; k++)
-      is_long = is_long && (tile.known[b - k] & (is_alike | one_key)) == is_alike;
+      is_long = is_long && (tile.known_of(b - k) & (is_alike | one_key)) == is_alike;
     n_long += static_cast<u32>(__popc(__ballot_sync(~0u, is_long)));
   }
   if (lane == 0 && n_long > 0)
     atomicAdd(&in_runs, n_long);
-  find_runs(tile.known, n_buckets, warp_sums, tile.runs);
+  find_runs(tile, n_buckets, warp_sums);
   if (in_runs * most_long > n_buckets)
   {
     if (blockIdx.x == 0 && me == 0)
@@ -552,8 +605,8 @@ __global__ void __launch_bounds__(tile_threads)
 
   if (blockIdx.x == buckets.n_tiles)
   {
-    find_many(buckets, tile.known, &n_many);
-    set_turns(buckets, tile.known, turn_ends);
+    find_many(buckets, tile, &n_many);
+    set_turns(buckets, tile, turn_ends);
     return;
   }
 
@@ -566,10 +619,11 @@ __global__ void __launch_bounds__(tile_threads)
 
     next = i + tile_threads < n ? load_key(keys, base + i + tile_threads) : KeyRef{};
 
-    const u32 leaf = find_leaf(tile.tree, log_buckets, word);
-    u32 bucket = leaf - n_buckets;
+    const u32 place = find_bucket(tile.words, log_buckets, word);
+    u32 what = tile.known[place];
+    u32 bucket = what >> 16;
 
-    if (is_in_run(tile, leaf, bucket, word))
+    if (is_in_run(tile, place, bucket, word))
     {
       if (is_whole(word))
         bucket--;
@@ -580,13 +634,11 @@ __global__ void __launch_bounds__(tile_threads)
         u64 words[3] = {word_of(head, 1, left), word_of(more, 0, left - 2 * word_bytes),
                         word_of(more, 1, left - 2 * word_bytes)};
 
-        bucket = search_deeper(buckets.splitters, tile.known, n_buckets, key, prefix + word_bytes, words,
+        bucket = search_deeper(buckets.splitters, tile, n_buckets, key, prefix + word_bytes, words,
                                tile.runs[bucket - 1], bucket);
       }
+      what = tile.known_of(bucket);
     }
-
-    u32 what = tile.known[bucket];
-
     tile.values[i] = (what & one_key) == 0 ? value_of(key, head, prefix, what & agreed_bits) : 0;
     tile.bucket_of[i] = static_cast<uint16_t>(bucket);
   }
@@ -595,43 +647,51 @@ __global__ void __launch_bounds__(tile_threads)
   __syncthreads();
 
   // How many rows each bucket has, and where they begin.
-#pragma unroll 1
-  for (u32 b = me; b < n_buckets; b += tile_threads)
-    tile.counts[b] = 0;
+  const u32 first_bucket = me * buckets_each;
+  uint4 *counts = reinterpret_cast<uint4 *>(tile.counts) + me;
+
+  static_assert(buckets_each == 4);
+  if (first_bucket < n_buckets)
+    *counts = {};
   __syncthreads();
   for (u32 i = me; i < n; i += tile_threads)
     atomicAdd(&tile.counts[tile.bucket_of[i]], 1u);
   __syncthreads();
 
-  u32 *parts = buckets.parts + u64{blockIdx.x} * n_buckets;
-  u32 own[buckets_each];
-  u32 sum = 0;
+  u32 own[buckets_each] = {};
+  u32 begins[buckets_each];
+  u32 ends[buckets_each];
   u32 all;
 
-#pragma unroll
-  for (u32 k = 0; k < buckets_each; k++)
+  if (first_bucket < n_buckets)
   {
-    u32 b = me * buckets_each + k;
+    uint4 its = *counts;
 
-    own[k] = b < n_buckets ? tile.counts[b] : 0;
-    if (own[k] > heavy_rows)
-    {
-      heavy[atomicAdd(&n_heavy, 1u)] = b;
-    }
-    sum += own[k];
+    own[0] = its.x;
+    own[1] = its.y;
+    own[2] = its.z;
+    own[3] = its.w;
   }
-  sum = sum_before<tile_threads>(sum, warp_sums, &all);
+
+  u32 sum = sum_before<tile_threads>(own[0] + own[1] + own[2] + own[3], warp_sums, &all);
+
 #pragma unroll
   for (u32 k = 0; k < buckets_each; k++)
   {
-    u32 b = me * buckets_each + k;
-
-    if (b < n_buckets)
-    {
-      tile.counts[b] = sum | (own[k] > heavy_rows ? is_heavy : 0);
-      parts[b] = is_told | sum | (sum + own[k]) << 16;
-    }
+    begins[k] = sum;
     sum += own[k];
+    ends[k] = sum;
+    if (own[k] > heavy_rows)
+      heavy[atomicAdd(&n_heavy, 1u)] = first_bucket + k;
+  }
+  if (first_bucket < n_buckets)
+  {
+    uint4 *parts = reinterpret_cast<uint4 *>(buckets.parts + u64{blockIdx.x} * n_buckets) + me;
+    auto part = [&](u32 k) { return is_told | begins[k] | ends[k] << 16; };
+    auto begin = [&](u32 k) { return begins[k] | (own[k] > heavy_rows ? is_heavy : 0); };
+
+    *parts = make_uint4(part(0), part(1), part(2), part(3));
+    *counts = make_uint4(begin(0), begin(1), begin(2), begin(3));
   }
   __syncthreads();
 
@@ -736,7 +796,6 @@ Buckets carve_buckets(Carver &carve, u32 n_rows, u64 *values)
   buckets.sample_rows = carve.take<u32>(buckets.n_samples);
   buckets.codes = carve.take<u8>(n_bytes);
   buckets.splitters = carve.take<u64>(u64{n_levels} * buckets.n_buckets);
-  buckets.tree = carve.take<u64>(buckets.n_buckets);
   buckets.turns = carve.take<u32>(buckets.n_buckets);
   buckets.many = carve.take<uint16_t>(buckets.n_buckets / many_splitters + 1);
   buckets.n_many = carve.take<u32>(1);

@@ -75,7 +75,6 @@ struct Buckets
   u32 *sample_rows;   // and its rows
   u8 *codes;          // of bytes, if words hold such
   u64 *splitters;     // those of the splitters, one less than buckets
-  u64 *tree;          // first words of these as a search tree
   u32 *turns;         // buckets in the order in which they are sorted, and what is known of them
   uint16_t *many;     // buckets that have many_rows
   u32 *n_many;        // how many there are
