@@ -198,6 +198,15 @@ __device__ __forceinline__ u32 find_place(const u64 *values, u32 begin, u64 valu
   return at / static_cast<u32>(sizeof(u64));
 }
 
+// The sum over a warp.
+__device__ __forceinline__ u32 warp_sum(u32 value)
+{
+#pragma unroll
+  for (u32 step = 16; step > 0; step /= 2)
+    value += __shfl_xor_sync(~0u, value, step);
+  return value;
+}
+
 // The sums of `value` over the lanes up to this one.
 __device__ __forceinline__ u32 warp_sum_up_to(u32 value)
 {

@@ -131,14 +131,6 @@ struct Extent
   bool is_spread; // over many tiles, none of which has more than most_share rows
 };
 
-__device__ __forceinline__ u32 warp_sum(u32 x)
-{
-#pragma unroll
-  for (u32 step = 16; step > 0; step /= 2)
-    x += __shfl_xor_sync(~0u, x, step);
-  return x;
-}
-
 // Reads which part of the bucket each tile has.
 template <u32 tiles>
 __device__ __forceinline__ Extent find_parts(BucketState &state, const Buckets &buckets, u32 bucket,
