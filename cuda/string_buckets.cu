@@ -565,7 +565,6 @@ __global__ void __launch_bounds__(tile_threads)
     if (b < n_buckets)
     {
       bool is_inner = b > 0 && b + 1 < n_buckets;
-
       u32 what = symbol_bits > 0 ? has_codes : 0;
 
       if (is_inner)
