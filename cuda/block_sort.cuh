@@ -1,20 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * block_sort.cuh
- *	  Within a block or a warp: bitonic networks that sort 64-bit values, searches among these, and sums.
+ *	  Within a block: a bitonic network that sorts 64-bit values, and sums.
  *
  * Over a block, a thread holds `items` values in registers, neighbours in the sorted order.
  * Batcher's network in the form in which all comparisons put the less value
  * first: a merge begins with each value meeting the one opposite to it.  So
  * values that are larger than all others stay at the end, and a network over
  * the lower part of the block only is a complete one.
- *
- * Over a warp, a thread holds two values, which it compares with each other.  Behind each step it gives
- * one of them to another thread for one of that thread's: so one value is exchanged in place of two, and
- * each comparison is made once.  A merge of groups of 2^m begins with all threads giving away the greater
- * value, to that whose m highest bits of the lane are the opposite: each value then meets the one opposite
- * to it in the other group.  Within a merge, threads whose lanes differ in one bit, from the highest one
- * on, exchange values, the one its lesser for the other's greater one.
  *
  *-------------------------------------------------------------------------
  */
@@ -143,59 +136,6 @@ __device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *e
     if (in_use)
       merge_items(v);
   }
-}
-
-constexpr u32 warp_values = 64;
-
-// Sorts so many values of a warp, two of each thread, which then are those of numbers 2 * lane and
-// 2 * lane + 1.  All steps are written out: few instructions then stand between one exchange and the next.
-__device__ __forceinline__ void sort_warp(u64 (&v)[2])
-{
-  constexpr u32 log_lanes = 5;
-
-#pragma unroll
-  for (u32 merge = 0; merge <= log_lanes; merge++)
-#pragma unroll
-    for (u32 step = 0; step <= merge; step++)
-    {
-      bool is_within = step < merge; // the next step is one of this merge
-      bool is_last = merge == log_lanes && !is_within;
-      u32 bit = 16u >> step;
-      bool gives_less = is_within ? (threadIdx.x & bit) != 0 : is_last;
-      u64 both = v[0] ^ v[1];
-
-      v[0] = (v[0] < v[1]) == gives_less ? v[0] : v[1];
-      v[1] = both ^ v[0];
-      if (!is_last)
-        v[0] = __shfl_xor_sync(~0u, v[0], static_cast<int>(is_within ? bit : 32 - (16u >> merge)));
-    }
-}
-
-// Goes on from a place, in bytes, to the first of `left` sorted values there that is not less than one.  The
-// halves are odd, or lanes that search for neighbours would look at the same bank of the shared memory.
-template <u32 left>
-__device__ __forceinline__ void go_on_to(const u64 *values, u64 value, u32 &at)
-{
-  constexpr u32 half = (left + 1) / 2;
-  constexpr u32 step = left > 8 ? (half - 1) | 1 : half;
-  constexpr u32 bytes = step * static_cast<u32>(sizeof(u64));
-
-  if (*reinterpret_cast<const u64 *>(reinterpret_cast<const char *>(values) + at + bytes - sizeof(u64)) <
-      value)
-    at += bytes;
-  if constexpr (left > step)
-    go_on_to<left - step>(values, value, at);
-}
-
-// The place of the first of `size` sorted values, from `begin` on, that is not less than one.  All steps are
-// written out, four instructions each.
-template <u32 size>
-__device__ __forceinline__ u32 find_place(const u64 *values, u32 begin, u64 value)
-{
-  u32 at = begin * static_cast<u32>(sizeof(u64));
-
-  go_on_to<size>(values, value, at);
-  return at / static_cast<u32>(sizeof(u64));
 }
 
 // The sum over a warp.

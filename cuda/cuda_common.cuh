@@ -247,43 +247,6 @@ __host__ __device__ constexpr T align_up(T value, T to)
 
 #ifdef __CUDACC__
 
-// Launches a kernel whose blocks may begin before the one before it in the stream has ended, where the device
-// can do that.  The kernel must wait_for_previous() before it reads what any kernel left or writes what one
-// reads; the one before must let_next_begin(), or nothing is won.  What is written while the kernel may have
-// begun must not be read by __ldg(): that is for memory that does not change in a kernel's time, and gave old
-// data.
-template <typename... Parameters, typename... Arguments>
-void launch_next(bool can_overlap, void (*kernel)(Parameters...), u32 blocks, u32 threads,
-                 size_t shared_bytes, cudaStream_t stream, const Arguments &...arguments)
-{
-  cudaLaunchAttribute attribute = {};
-  cudaLaunchConfig_t config = {};
-
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  config.gridDim = dim3(blocks);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared_bytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = can_overlap ? 1 : 0;
-  GS_CUDA_TRY(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
-}
-
-__device__ __forceinline__ void wait_for_previous()
-{
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-
-__device__ __forceinline__ void let_next_begin()
-{
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
 __device__ __forceinline__ u64 swap_bytes(u64 word)
 {
   u32 low = static_cast<u32>(word);

@@ -18,7 +18,6 @@ struct EngineReport
 {
   const char *name; // of what did it; static
   u32 rounds;
-  bool is_done = false; // the device had done all of it when it passed the context's event
 };
 
 // Bytes of workspace for any n_rows keys.

@@ -18,8 +18,6 @@ struct RoundCounts
 {
   u32 live;
   u32 segments;
-  u32 again;    // not 0: the round must be begun anew, in another way
-  u32 listed;   // not 0: groups are to be finished
   u32 pairs[8]; // of a sample, that agree in so many bits; see string_choose.cu
 };
 

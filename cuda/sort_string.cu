@@ -6,9 +6,7 @@
  * What string_words.cuh calls words, segments and groups is put to work here.
  *
  * First round
- *	  Rows that fit on chip are one group, which string_finish.cu sorts.  Up to two
- *	  million are put into buckets by string_buckets.cu, each of which
- *	  string_bucket_finish.cu sorts on chip.  For more, or where that does not do,
+ *	  Rows that fit on chip are one group, which string_finish.cu sorts.  Of more,
  *	  string_choose.cu looks whether the first bits of the keys tell them
  *	  apart, or of a code of the keys that string_code.cu makes; otherwise
  *	  string_split.cu makes words that begin with a bucket.  The rows are sorted
@@ -43,9 +41,7 @@
 #include <cub/device/device_radix_sort.cuh>
 
 #include <algorithm>
-#include <cstdlib>
 
-#include "string_buckets.cuh"
 #include "string_choose.cuh"
 #include "string_groups.cuh"
 #include "string_split.cuh"
@@ -66,7 +62,6 @@ struct Workspace
   Segments segments[2];
   GroupLists lists;
   CodeSpace code;
-  Buckets buckets;
   SplitWorkspace split;
   void *temp;
   size_t temp_bytes;
@@ -97,7 +92,6 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
     space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows(i) + plan.max_pieces());
   space.lists.state = carve.take<RoundState>(1);
   space.code = carve_code(carve);
-  space.buckets = carve_buckets(carve, n_rows, space.words[0]);
   space.split = carve_split(carve, plan);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
@@ -249,52 +243,6 @@ RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live,
   return *context.counts;
 }
 
-// Are the rows to be sorted by buckets?
-bool takes_buckets(u32 n_rows, const FinishLimits &limits)
-{
-#ifdef GPUSORT_FAULTS
-  for (const char *other : {"GPUSORT_FAULT_BUCKETS", "GPUSORT_FAULT_CODE", "GPUSORT_FAULT_SPLITTERS"})
-    if (getenv(other) != nullptr)
-      return false;
-#endif
-  return buckets_fit(n_rows, limits);
-}
-
-// Sorts the rows by buckets, unless the counts say again; what is left is the next
-// round's.
-RoundCounts sort_buckets(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
-                         const FinishLimits &limits, Workspace &space, u32 *order, u8 *tie)
-{
-  constexpr Shape whole = {0, 64 - count_bits, 64};
-  cudaStream_t stream = context.stream;
-  SortedRows left = {keys, nullptr, space.rows[1], n_rows, whole, order, tie};
-
-  *context.counts = {};
-  find_splitters(keys, n_rows, prefix, space.buckets, limits, space.lists.state, context.counts, stream);
-  fill_buckets(keys, n_rows, prefix, space.buckets, limits, space.lists.state, context.counts, stream);
-  finish_buckets(keys, prefix, space.buckets, limits, space.lists, space.segments[0], space.rows[1], order,
-                 tie, context.counts, stream);
-  context.wait();
-
-  RoundCounts counts = *context.counts;
-
-  if (counts.live > 0)
-  {
-    GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.state->large, sizeof(u64),
-                                cudaMemcpyDeviceToHost, stream));
-    context.event.record(stream);
-  }
-  if (counts.listed > 0)
-    finish_listed(context, left, space.lists, limits);
-  if (counts.live > 0)
-  {
-    context.event.wait();
-    counts.live = context.counts->live;
-    counts.segments = context.counts->segments;
-  }
-  return counts;
-}
-
 } // namespace
 
 u64 sort_string_workspace(u32 n_rows)
@@ -305,8 +253,8 @@ u64 sort_string_workspace(u32 n_rows)
   return carve.bytes();
 }
 
-StringReport sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
-                         void *workspace, u32 *order, u8 *tie)
+u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix, void *workspace,
+                u32 *order, u8 *tie)
 {
   Carver carve(workspace);
   Workspace space = carve_workspace(carve, n_rows);
@@ -325,35 +273,24 @@ StringReport sort_string(const SortContext &context, const KeyRef *keys, u32 n_r
                                                                    space.lists);
     GS_CUDA_LAUNCHED();
     finish_class(rows, space.lists, group_class, limits, stream);
-    return {rounds, false};
+    return rounds;
   }
 
-  RoundCounts counts = {};
+  Shape first = choose_words(context, keys, n_rows, prefix, space.code);
 
-  counts.again = 1;
-  if (takes_buckets(n_rows, limits))
+  if (first.sorted_bits > 0)
+    first_words(keys, n_rows, prefix, first, space.code, space.segments[0], space.words[0], space.rows[0],
+                stream);
+  else
   {
-    counts = sort_buckets(context, keys, n_rows, prefix, limits, space, order, tie);
-    if (counts.again == 0 && counts.listed == 0 && counts.live == 0)
-      return {rounds, true};
-  }
-  if (counts.again != 0)
-  {
-    Shape first = choose_words(context, keys, n_rows, prefix, space.code);
+    SplitPlan plan = plan_split(n_rows);
 
-    if (first.sorted_bits > 0)
-      first_words(keys, n_rows, prefix, first, space.code, space.segments[0], space.words[0], space.rows[0],
-                  stream);
-    else
-    {
-      SplitPlan plan = plan_split(n_rows);
-
-      first = plan.shape;
-      split_rows(plan, keys, n_rows, prefix, limits, space.split, space.lists, space.segments[0],
-                 space.words[0], space.rows[0], order, tie, stream);
-    }
-    counts = sort_words(context, keys, n_rows, first, limits, space, order, tie);
+    first = plan.shape;
+    split_rows(plan, keys, n_rows, prefix, limits, space.split, space.lists, space.segments[0],
+               space.words[0], space.rows[0], order, tie, stream);
   }
+
+  RoundCounts counts = sort_words(context, keys, n_rows, first, limits, space, order, tie);
 
   while (counts.live > 0)
   {
@@ -373,7 +310,7 @@ StringReport sort_string(const SortContext &context, const KeyRef *keys, u32 n_r
     counts = sort_words(context, keys, counts.live, shape, limits, space, order, tie);
     rounds++;
   }
-  return {rounds, false};
+  return rounds;
 }
 
 } // namespace gpusort

@@ -15,20 +15,14 @@
 namespace gpusort
 {
 
-struct StringReport
-{
-  u32 rounds;
-  bool is_done; // the device had done all of it when it passed the context's event
-};
-
 // Bytes of workspace for any n_rows keys.
 u64 sort_string_workspace(u32 n_rows);
 
 // Orders row numbers by their keys, all of which share their first `prefix`
 // bytes: rank i goes to row order[i], and tie[i] tells whether its key equals
-// rank i - 1's.
-StringReport sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
-                         void *workspace, u32 *order, u8 *tie);
+// rank i - 1's.  Returns the number of rounds.
+u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix, void *workspace,
+                u32 *order, u8 *tie);
 
 } // namespace gpusort
 

@@ -324,15 +324,11 @@ FinishLimits finish_limits()
   int device;
   int processors;
   int shared_bytes;
-  int major;
 
   GS_CUDA_TRY(cudaGetDevice(&device));
   GS_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   GS_CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  GS_CUDA_TRY(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-  limits.can_overlap = major >= 9;
   limits.n_multiprocessors = static_cast<u32>(processors);
-  limits.shared_bytes = static_cast<u32>(shared_bytes);
   limits.n_classes = group_classes;
   if (static_cast<size_t>(shared_bytes) < sizeof(GroupState<class_rows[group_classes - 1]>))
     limits.n_classes--;

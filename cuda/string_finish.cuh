@@ -31,8 +31,6 @@ struct FinishLimits
 {
   u32 n_classes;
   u32 n_multiprocessors;
-  u32 shared_bytes; // that a block can have
-  bool can_overlap; // see launch_next()
   u32 class_rows[group_classes];
 
   __host__ __device__ u32 max_rows() const

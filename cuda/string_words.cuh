@@ -146,21 +146,10 @@ struct alignas(16) Group
 
 constexpr u32 group_classes = 5;
 
-// Parts of buckets that are split: see string_bucket_split.cuh.
-struct PartQueue
-{
-  u32 splitting; // blocks that may yet bring some
-  u32 queued;
-  u32 taken;
-};
-
 // The groups that a round found, by size, and what its kernels count.
 struct RoundState
 {
-  PartQueue parts;
   u64 large;       // rows in large groups; those groups in the upper half
-  u32 again;       // not 0: other words are needed; see string_buckets.cu
-  u32 symbol_bits; // of a byte's code, if words hold codes; see string_bucket_alphabet.cuh
   u32 n_groups[group_classes];
   u32 taken[group_classes];
 };

@@ -809,8 +809,6 @@ run_suite(void)
 	printf("# %s: %s, engine %s, seed %llu\n", ops->name, info.name, gs_engine_name(test_engine),
 		   (unsigned long long) seed);
 	case_generators(&td);
-	case_forced(&td, "no buckets", "GPUSORT_FAULT_BUCKETS");
-	case_forced(&td, "few buckets", "GPUSORT_FAULT_FEW_BUCKETS");
 	case_forced(&td, "few splitters", "GPUSORT_FAULT_SPLITTERS");
 	case_forced(&td, "coded words", "GPUSORT_FAULT_CODE");
 	case_fixed(&td);

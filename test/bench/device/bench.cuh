@@ -73,8 +73,7 @@ struct Timing
 };
 
 // Times what run(stream) does, once it has been done before: as often as the
-// options allow.  Where run() returns an event, that is when it was done, and not when the host
-// went on.
+// options allow.
 template <typename Run>
 Timing measure(const Options &options, cudaStream_t stream, Run run)
 {
@@ -85,16 +84,11 @@ Timing measure(const Options &options, cudaStream_t stream, Run run)
 
   while (static_cast<int>(times.size()) < options.runs && total_ms < options.cap_s * 1e3)
   {
-    const gpusort::Event *done = nullptr;
-
     begin.record(stream);
-    if constexpr (std::is_void_v<decltype(run(stream))>)
-      run(stream);
-    else
-      done = run(stream);
+    run(stream);
     end.record(stream);
     GS_CUDA_TRY(cudaEventSynchronize(end));
-    times.push_back(gpusort::elapsed_ms(begin, done != nullptr ? *done : end));
+    times.push_back(gpusort::elapsed_ms(begin, end));
     total_ms += times.back();
   }
   std::sort(times.begin(), times.end());
