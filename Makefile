@@ -102,7 +102,7 @@ endif
 endif
 
 ifneq ($(NVCC),)
-CUDA_SOURCES := $(call sources,cuda/*.cu cuda/*/*.cu)
+CUDA_SOURCES := $(call sources,cuda/*/*.cu)
 CUDA_OBJS = $(CUDA_SOURCES:.cu=.o)
 CUDA_ARCHIVE = cuda/libgpusort_cuda.a
 

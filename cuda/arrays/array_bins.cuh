@@ -21,7 +21,7 @@
 
 #include <algorithm>
 
-#include "array_split.cuh"
+#include "arrays/array_split.cuh"
 
 namespace gpusort
 {

@@ -21,8 +21,8 @@
 #ifndef GS_ARRAY_CLASSES_CUH
 #define GS_ARRAY_CLASSES_CUH
 
-#include "array_team.cuh"
-#include "sort_arrays.cuh"
+#include "arrays/array_team.cuh"
+#include "arrays/sort_arrays.cuh"
 
 namespace gpusort
 {

@@ -28,7 +28,7 @@
 #ifndef GS_ARRAY_CODES_CUH
 #define GS_ARRAY_CODES_CUH
 
-#include "cuda_common.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {

@@ -11,7 +11,7 @@
 #ifndef GS_ARRAY_SORTER_CUH
 #define GS_ARRAY_SORTER_CUH
 
-#include "sort_arrays.cuh"
+#include "arrays/sort_arrays.cuh"
 
 namespace gpusort
 {

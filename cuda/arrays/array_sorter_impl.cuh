@@ -23,8 +23,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "array_bins.cuh"
-#include "array_sorter.cuh"
+#include "arrays/array_bins.cuh"
+#include "arrays/array_sorter.cuh"
 
 namespace gpusort
 {
@@ -206,16 +206,16 @@ inline u32 huge_lanes(const ArrayCensus &census, u32 huge)
 }
 
 template <typename Code>
-HugeMemory<Code> carve_huge(Carver *carve, u32 longest)
+HugeMemory<Code> alias_huge(TempStorage *storage, u32 longest)
 {
   using Key = typename RadixKey<Code>::type;
   HugeMemory<Code> memory;
   cub::DoubleBuffer<Key> keys;
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortKeys(nullptr, memory.temp_bytes, keys, u64{longest}));
-  memory.keys[0] = carve->take<Key>(longest);
-  memory.keys[1] = carve->take<Key>(longest);
-  memory.temp = carve->take<char>(memory.temp_bytes);
+  memory.keys[0] = storage->alias<Key>(longest);
+  memory.keys[1] = storage->alias<Key>(longest);
+  memory.temp = storage->alias<char>(memory.temp_bytes);
   return memory;
 }
 
@@ -268,18 +268,18 @@ struct ArrayMemory
 
   ArrayMemory(void *workspace, const ArrayCensus &census)
   {
-    Carver carve(workspace);
+    TempStorage storage(workspace);
     u64 n_arrays = 0;
 
     for (u32 c = 2; c < max_array_classes; c++)
       n_arrays += census.n[c];
-    ends = carve.take<ListEnd>(max_array_classes);
-    lists = carve.take<ArraySpan>(one_class(census) ? 0 : n_arrays);
+    ends = storage.alias<ListEnd>(max_array_classes);
+    lists = storage.alias<ArraySpan>(one_class(census) ? 0 : n_arrays);
     if (census.n[Classes<Code>::first_long] > 0)
-      split = carve_split<Code>(&carve, census);
+      split = alias_split<Code>(&storage, census);
     for (u32 i = 0; i < huge_lanes(census, Classes<Code>::huge); i++)
-      huge[i] = carve_huge<Code>(&carve, census.longest);
-    bytes = carve.bytes();
+      huge[i] = alias_huge<Code>(&storage, census.longest);
+    bytes = storage.bytes();
   }
 };
 

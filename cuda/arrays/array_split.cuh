@@ -30,7 +30,7 @@
 
 #include <cub/block/block_scan.cuh>
 
-#include "array_classes.cuh"
+#include "arrays/array_classes.cuh"
 
 namespace gpusort
 {
@@ -86,18 +86,18 @@ struct SplitMemory
 };
 
 template <typename Code>
-SplitMemory<Code> carve_split(Carver *carve, const ArrayCensus &census)
+SplitMemory<Code> alias_split(TempStorage *storage, const ArrayCensus &census)
 {
   u64 n = census.n[Classes<Code>::first_long];
   SplitMemory<Code> memory;
 
-  memory.arrays = carve->take<LongArray>(n);
-  memory.splitters = carve->take<Code>(n * Classes<Code>::max_bins);
-  memory.array_of = carve->take<u32>(census.tiles);
-  memory.parts = carve->take<u16>(census.parts);
-  memory.codes = carve->take<Code>(census.tiles * Classes<Code>::tile);
-  memory.counts = carve->take<SplitCounts>(1);
-  memory.bins = carve->take<Bin>(census.bins * n_bin_lists);
+  memory.arrays = storage->alias<LongArray>(n);
+  memory.splitters = storage->alias<Code>(n * Classes<Code>::max_bins);
+  memory.array_of = storage->alias<u32>(census.tiles);
+  memory.parts = storage->alias<u16>(census.parts);
+  memory.codes = storage->alias<Code>(census.tiles * Classes<Code>::tile);
+  memory.counts = storage->alias<SplitCounts>(1);
+  memory.bins = storage->alias<Bin>(census.bins * n_bin_lists);
   return memory;
 }
 

@@ -54,7 +54,7 @@
 #ifndef GS_ARRAY_TEAM_CUH
 #define GS_ARRAY_TEAM_CUH
 
-#include "array_codes.cuh"
+#include "arrays/array_codes.cuh"
 
 namespace gpusort
 {

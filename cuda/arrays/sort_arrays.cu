@@ -5,12 +5,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "sort_arrays.cuh"
+#include "arrays/sort_arrays.cuh"
 
 #include <algorithm>
 
-#include "array_classes.cuh"
-#include "array_sorter.cuh"
+#include "arrays/array_classes.cuh"
+#include "arrays/array_sorter.cuh"
 
 namespace gpusort
 {

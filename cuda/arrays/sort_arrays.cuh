@@ -13,8 +13,8 @@
 #ifndef GS_SORT_ARRAYS_CUH
 #define GS_SORT_ARRAYS_CUH
 
-#include "array_codes.cuh"
-#include "sort_context.cuh"
+#include "arrays/array_codes.cuh"
+#include "common/sort_context.cuh"
 
 namespace gpusort
 {

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "array_sorter_impl.cuh"
+#include "arrays/array_sorter_impl.cuh"
 
 namespace gpusort
 {

@@ -14,7 +14,7 @@
 #ifndef GS_BLOCK_SORT_CUH
 #define GS_BLOCK_SORT_CUH
 
-#include "cuda_common.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {

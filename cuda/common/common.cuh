@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * cuda_common.cuh
+ * common.cuh
  *	  What all CUDA sources of gpusort share: errors, owned handles, and the
  *	  loading of key words.
  *
@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_CUDA_COMMON_CUH
-#define GS_CUDA_COMMON_CUH
+#ifndef GS_COMMON_CUH
+#define GS_COMMON_CUH
 
 #include <cuda_runtime.h>
 
@@ -22,7 +22,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "../src/device/device.h"
+#include "../../src/device/device.h"
 
 #ifdef POSTGRES_H
 #error "CUDA sources must not see PostgreSQL's headers"
@@ -210,14 +210,14 @@ private:
 
 // Cuts one allocation into arrays.  Over no memory it only adds up sizes, so
 // that one function both lays out a workspace and tells how large it is.
-class Carver
+class TempStorage
 {
 public:
-  explicit Carver(void *base = nullptr) : base(static_cast<char *>(base))
+  explicit TempStorage(void *base = nullptr) : base(static_cast<char *>(base))
   {
   }
   template <typename T>
-  T *take(u64 count)
+  T *alias(u64 count)
   {
     u64 at = (used + 255) & ~u64{255};
 
@@ -280,4 +280,4 @@ __device__ __forceinline__ u64 load_word(u64 address, u32 left)
 
 } // namespace gpusort
 
-#endif // GS_CUDA_COMMON_CUH
+#endif // GS_COMMON_CUH

@@ -8,7 +8,7 @@
 #ifndef GS_SORT_CONTEXT_CUH
 #define GS_SORT_CONTEXT_CUH
 
-#include "cuda_common.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {
@@ -22,19 +22,19 @@ struct RoundCounts
 };
 
 // An event that other streams wait for, and no thread.
-class Milestone
+class UntimedEvent
 {
 public:
-  Milestone()
+  UntimedEvent()
   {
     GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming));
   }
-  ~Milestone()
+  ~UntimedEvent()
   {
     (void)cudaEventDestroy(handle);
   }
-  Milestone(const Milestone &) = delete;
-  Milestone &operator=(const Milestone &) = delete;
+  UntimedEvent(const UntimedEvent &) = delete;
+  UntimedEvent &operator=(const UntimedEvent &) = delete;
   operator cudaEvent_t() const
   {
     return handle;
@@ -50,7 +50,7 @@ struct SideStreams
   static constexpr u32 count = 2;
 
   Stream streams[count];
-  Milestone milestones[count];
+  UntimedEvent events[count];
 };
 
 // While it lives, the side streams go on from where the stream is.  However the
@@ -70,8 +70,8 @@ public:
 
     // After a failure, whose error is on its way.
     for (u32 i = joined; i < SideStreams::count; i++)
-      if (cudaEventRecord(side.milestones[i], side.streams[i]) != cudaSuccess ||
-          cudaStreamWaitEvent(stream, side.milestones[i], 0) != cudaSuccess)
+      if (cudaEventRecord(side.events[i], side.streams[i]) != cudaSuccess ||
+          cudaStreamWaitEvent(stream, side.events[i], 0) != cudaSuccess)
         (void)cudaStreamSynchronize(side.streams[i]);
     (void)cudaGetLastError();
   }
@@ -81,9 +81,9 @@ public:
   // What the side streams get next comes after all that the stream has got.
   void follow()
   {
-    GS_CUDA_TRY(cudaEventRecord(side.milestones[0], stream));
+    GS_CUDA_TRY(cudaEventRecord(side.events[0], stream));
     for (Stream &beside : side.streams)
-      GS_CUDA_TRY(cudaStreamWaitEvent(beside, side.milestones[0], 0));
+      GS_CUDA_TRY(cudaStreamWaitEvent(beside, side.events[0], 0));
   }
 
   // One of all streams, by turns.
@@ -97,8 +97,8 @@ public:
   {
     for (; joined < SideStreams::count; joined++)
     {
-      GS_CUDA_TRY(cudaEventRecord(side.milestones[joined], side.streams[joined]));
-      GS_CUDA_TRY(cudaStreamWaitEvent(stream, side.milestones[joined], 0));
+      GS_CUDA_TRY(cudaEventRecord(side.events[joined], side.streams[joined]));
+      GS_CUDA_TRY(cudaStreamWaitEvent(stream, side.events[joined], 0));
     }
   }
 

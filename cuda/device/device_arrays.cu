@@ -20,11 +20,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "device_state.cuh"
+#include "device/device_state.cuh"
 
 #include <algorithm>
 
-#include "array_engine.cuh"
+#include "engine/array_engine.cuh"
 
 namespace gpusort
 {
@@ -83,13 +83,13 @@ struct ChunkMemory
 
   ChunkMemory(void *base, const Request &request, const ArrayCensus &census, u64 workspace_bytes)
   {
-    Carver carve(base);
+    TempStorage storage(base);
 
-    data = carve.take<char>(census.end);
-    records = carve.take<GsRecord>(request.n_records);
-    spans = carve.take<ArraySpan>(request.n_records);
-    workspace = carve.take<char>(workspace_bytes);
-    bytes = carve.bytes();
+    data = storage.alias<char>(census.end);
+    records = storage.alias<GsRecord>(request.n_records);
+    spans = storage.alias<ArraySpan>(request.n_records);
+    workspace = storage.alias<char>(workspace_bytes);
+    bytes = storage.bytes();
   }
 };
 

@@ -12,14 +12,14 @@
 #ifndef GS_WITH_CUDA
 #define GS_WITH_CUDA
 #endif
-#include "device_state.cuh"
+#include "device/device_state.cuh"
 
 #include <signal.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "array_engine.cuh"
+#include "engine/array_engine.cuh"
 
 using namespace gpusort;
 

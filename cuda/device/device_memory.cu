@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * cuda_memory.cu
+ * device_memory.cu
  *	  Device memory under a hard cap.
  *
  * The pool is a cudaMemPool with an unlimited release threshold: allocations
@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "cuda_memory.cuh"
+#include "device/device_memory.cuh"
 
 namespace gpusort
 {

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * cuda_memory.cuh
+ * device_memory.cuh
  *	  Device memory under a hard cap.
  *
  * Two books are kept.  Reservations are what the cap is checked against:
@@ -16,13 +16,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_CUDA_MEMORY_CUH
-#define GS_CUDA_MEMORY_CUH
+#ifndef GS_DEVICE_MEMORY_CUH
+#define GS_DEVICE_MEMORY_CUH
 
 #include <mutex>
 #include <vector>
 
-#include "cuda_common.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {
@@ -124,4 +124,4 @@ private:
 
 } // namespace gpusort
 
-#endif // GS_CUDA_MEMORY_CUH
+#endif // GS_DEVICE_MEMORY_CUH

@@ -31,8 +31,8 @@
 #include <thread>
 #include <vector>
 
-#include "keys.cuh"
-#include "reorder.cuh"
+#include "device/reorder.cuh"
+#include "rows/keys.cuh"
 
 namespace gpusort
 {

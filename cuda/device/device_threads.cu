@@ -22,7 +22,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "device_state.cuh"
+#include "device/device_state.cuh"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "perform.cuh"
+#include "device/perform.cuh"
 
 #include <algorithm>
 #include <optional>
@@ -32,17 +32,17 @@ struct Workspace
   char *phase; // the engine's, then the layout's
 };
 
-Workspace carve_workspace(Carver &carve, GsEngine engine, u32 n_rows, u64 n_images, u64 page_bytes_total,
+Workspace alias_workspace(TempStorage &storage, GsEngine engine, u32 n_rows, u64 n_images, u64 page_bytes_total,
                           u32 chunk_bytes)
 {
   Workspace space;
 
-  space.images = carve.take<ImageRef>(n_images);
-  space.stats = carve.take<RowStats>(1);
-  space.keys = carve.take<KeyRef>(n_rows);
-  space.order = carve.take<u32>(n_rows);
-  space.tie = carve.take<u8>(n_rows);
-  space.phase = carve.take<char>(std::max(engine_workspace(engine, n_rows),
+  space.images = storage.alias<ImageRef>(n_images);
+  space.stats = storage.alias<RowStats>(1);
+  space.keys = storage.alias<KeyRef>(n_rows);
+  space.order = storage.alias<u32>(n_rows);
+  space.tie = storage.alias<u8>(n_rows);
+  space.phase = storage.alias<char>(std::max(engine_workspace(engine, n_rows),
                                           layout_pages_workspace(n_rows, page_bytes_total, chunk_bytes)));
   return space;
 }
@@ -65,11 +65,11 @@ u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 row_bytes, u32 
   if (n_rows == 0)
     return 0;
 
-  Carver carve;
+  TempStorage storage;
 
-  carve_workspace(carve, engine, static_cast<u32>(n_rows), n_images, max_page_bytes(n_rows, row_bytes),
+  alias_workspace(storage, engine, static_cast<u32>(n_rows), n_images, max_page_bytes(n_rows, row_bytes),
                   chunk_bytes);
-  return align_up<u64>(carve.bytes(), 512) + rows_bytes(n_rows);
+  return align_up<u64>(storage.bytes(), 512) + rows_bytes(n_rows);
 }
 
 void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool> &cancelled,
@@ -85,15 +85,15 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
     row_bytes += image.data_bytes;
 
   u64 page_bytes_total = max_page_bytes(n_rows, row_bytes);
-  Carver sizes;
+  TempStorage sizes;
 
-  carve_workspace(sizes, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
+  alias_workspace(sizes, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
 
   DeviceBuffer rows(memory, rows_bytes(n_rows), stream);
   DeviceBuffer workspace(memory, sizes.bytes(), stream);
-  Carver carve(workspace.get());
+  TempStorage storage(workspace.get());
   Workspace space =
-      carve_workspace(carve, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
+      alias_workspace(storage, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
 
   GS_CUDA_TRY(cudaMemcpyAsync(space.images, input.images.data(), n_images * sizeof(ImageRef),
                               cudaMemcpyHostToDevice, stream));

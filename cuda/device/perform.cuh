@@ -8,9 +8,9 @@
 #ifndef GS_PERFORM_CUH
 #define GS_PERFORM_CUH
 
-#include "cuda_memory.cuh"
-#include "engine.cuh"
-#include "gather.cuh"
+#include "device/device_memory.cuh"
+#include "engine/engine.cuh"
+#include "rows/gather.cuh"
 
 namespace gpusort
 {

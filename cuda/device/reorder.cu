@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "reorder.cuh"
+#include "device/reorder.cuh"
 
 namespace gpusort
 {
@@ -34,18 +34,18 @@ struct Workspace
   char *layout;
 };
 
-Workspace carve_workspace(Carver &carve, const MoveInput &input, const RowStats &stats)
+Workspace alias_workspace(TempStorage &storage, const MoveInput &input, const RowStats &stats)
 {
   Workspace space;
 
-  space.to = carve.take<uint64_t>(input.n);
-  space.from = carve.take<uint64_t>(input.n);
-  space.rows = carve.take<RowRef>(input.n);
-  space.spans = carve.take<KeySpan>(input.n);
+  space.to = storage.alias<uint64_t>(input.n);
+  space.from = storage.alias<uint64_t>(input.n);
+  space.rows = storage.alias<RowRef>(input.n);
+  space.spans = storage.alias<KeySpan>(input.n);
   space.seen_bytes = (u64{input.n_rows} / 32 + 1) * sizeof(u32);
-  space.seen = carve.take<u32>(space.seen_bytes / sizeof(u32));
-  space.wrong = carve.take<u32>(1);
-  space.layout = carve.take<char>(layout_pages_workspace(input.n_rows, stats.page_bytes, input.chunk_bytes));
+  space.seen = storage.alias<u32>(space.seen_bytes / sizeof(u32));
+  space.wrong = storage.alias<u32>(1);
+  space.layout = storage.alias<char>(layout_pages_workspace(input.n_rows, stats.page_bytes, input.chunk_bytes));
   return space;
 }
 
@@ -143,14 +143,14 @@ void reorder(Performer &performer, DeviceMemory &memory, const MoveInput &input,
              PageTable *pages, bool *moving)
 {
   cudaStream_t stream = performer.stream;
-  Carver sizes;
+  TempStorage sizes;
 
-  carve_workspace(sizes, input, output.stats);
+  alias_workspace(sizes, input, output.stats);
 
   Reservation reserved(memory, align_up<u64>(sizes.bytes(), 512), "moving rows");
   DeviceBuffer workspace(memory, sizes.bytes(), stream);
-  Carver carve(workspace.get());
-  Workspace space = carve_workspace(carve, input, output.stats);
+  TempStorage storage(workspace.get());
+  Workspace space = alias_workspace(storage, input, output.stats);
   u32 n = input.n;
   u32 n_rows = input.n_rows;
   u32 blocks = blocks_for(n, threads);

@@ -8,7 +8,7 @@
 #ifndef GS_REORDER_CUH
 #define GS_REORDER_CUH
 
-#include "perform.cuh"
+#include "device/perform.cuh"
 
 namespace gpusort
 {

@@ -7,7 +7,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "array_engine.cuh"
+#include "engine/array_engine.cuh"
 
 #include "papers/papers_arrays.cuh"
 

@@ -8,7 +8,7 @@
 #ifndef GS_ARRAY_ENGINE_CUH
 #define GS_ARRAY_ENGINE_CUH
 
-#include "sort_arrays.cuh"
+#include "arrays/sort_arrays.cuh"
 
 namespace gpusort
 {

@@ -9,13 +9,13 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "engine.cuh"
+#include "engine/engine.cuh"
 
 #include <algorithm>
 
+#include "fixed/sort_fixed.cuh"
 #include "papers/papers.cuh"
-#include "sort_fixed.cuh"
-#include "sort_string.cuh"
+#include "strings/sort_string.cuh"
 
 namespace gpusort
 {

@@ -8,8 +8,8 @@
 #ifndef GS_ENGINE_CUH
 #define GS_ENGINE_CUH
 
-#include "rows.cuh"
-#include "sort_context.cuh"
+#include "common/sort_context.cuh"
+#include "rows/rows.cuh"
 
 namespace gpusort
 {

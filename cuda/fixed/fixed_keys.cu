@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "fixed_keys.cuh"
+#include "fixed/fixed_keys.cuh"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #ifndef GS_FIXED_KEYS_CUH
 #define GS_FIXED_KEYS_CUH
 
-#include "rows.cuh"
+#include "rows/rows.cuh"
 
 namespace gpusort
 {

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "sort_fixed.cuh"
+#include "fixed/sort_fixed.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 
@@ -38,12 +38,12 @@ template <typename Key>
 void sort_squeezed(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *workspace, u32 *order,
                    u8 *tie, cudaStream_t stream)
 {
-  Carver carve(workspace);
-  Key *keys_a = carve.take<Key>(n_rows);
-  Key *keys_b = carve.take<Key>(n_rows);
-  u32 *spare = carve.take<u32>(n_rows);
+  TempStorage storage(workspace);
+  Key *keys_a = storage.alias<Key>(n_rows);
+  Key *keys_b = storage.alias<Key>(n_rows);
+  u32 *spare = storage.alias<u32>(n_rows);
   size_t temp_bytes = radix_bytes<Key>(n_rows);
-  void *temp = carve.take<char>(temp_bytes);
+  void *temp = storage.alias<char>(temp_bytes);
   cub::DoubleBuffer<Key> keys(keys_a, keys_b);
   cub::DoubleBuffer<u32> rows(spare, order);
 
@@ -59,13 +59,13 @@ void sort_squeezed(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *
 template <typename Key>
 u64 workspace_of(u32 n_rows)
 {
-  Carver carve;
+  TempStorage storage;
 
-  carve.take<Key>(n_rows);
-  carve.take<Key>(n_rows);
-  carve.take<u32>(n_rows);
-  carve.take<char>(radix_bytes<Key>(n_rows));
-  return carve.bytes();
+  storage.alias<Key>(n_rows);
+  storage.alias<Key>(n_rows);
+  storage.alias<u32>(n_rows);
+  storage.alias<char>(radix_bytes<Key>(n_rows));
+  return storage.bytes();
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 #ifndef GS_SORT_FIXED_CUH
 #define GS_SORT_FIXED_CUH
 
-#include "fixed_keys.cuh"
+#include "fixed/fixed_keys.cuh"
 
 namespace gpusort
 {

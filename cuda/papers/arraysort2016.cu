@@ -35,11 +35,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers_arrays.cuh"
+#include "papers/papers_arrays.cuh"
 
 #include <algorithm>
 
-#include "../array_classes.cuh"
+#include "arrays/array_classes.cuh"
 
 namespace gpusort
 {
@@ -65,12 +65,12 @@ struct BucketMemory
 
   BucketMemory(void *workspace, u32 elem_bytes, const ArrayCensus &census)
   {
-    Carver carve(workspace);
+    TempStorage storage(workspace);
     u64 n = census.end / elem_bytes / bucket_elements + 1;
 
-    splitters = carve.take<Code>(n);
-    sizes = carve.take<u32>(n);
-    bytes = carve.bytes();
+    splitters = storage.alias<Code>(n);
+    sizes = storage.alias<u32>(n);
+    bytes = storage.bytes();
   }
 };
 

@@ -48,12 +48,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers.cuh"
+#include "papers/papers.cuh"
 
 #include <algorithm>
 #include <utility>
 
-#include "../fixed_keys.cuh"
+#include "fixed/fixed_keys.cuh"
 
 namespace gpusort
 {
@@ -434,22 +434,22 @@ struct Workspace
 };
 
 template <typename Key>
-Workspace<Key> carve_workspace(Carver &carve, u32 n_rows)
+Workspace<Key> alias_workspace(TempStorage &storage, u32 n_rows)
 {
   Workspace<Key> space;
 
   for (Arrays<Key> &arrays : space.arrays)
-    arrays = {carve.take<Key>(n_rows), carve.take<u32>(n_rows)};
+    arrays = {storage.alias<Key>(n_rows), storage.alias<u32>(n_rows)};
   return space;
 }
 
 template <typename Key>
 u64 workspace_of(u32 n_rows)
 {
-  Carver carve;
+  TempStorage storage;
 
-  carve_workspace<Key>(carve, n_rows);
-  return carve.bytes();
+  alias_workspace<Key>(storage, n_rows);
+  return storage.bytes();
 }
 
 // Blocks that fill the GPU.
@@ -498,8 +498,8 @@ template <typename Key>
 u32 sort_fixed_keys(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *workspace, u32 *order,
                     u8 *tie, cudaStream_t stream)
 {
-  Carver carve(workspace);
-  Workspace<Key> space = carve_workspace<Key>(carve, n_rows);
+  TempStorage storage(workspace);
+  Workspace<Key> space = alias_workspace<Key>(storage, n_rows);
   Arrays<Key> &from = space.arrays[0];
 
   squeeze_keys(refs, n_rows, span, from.keys, from.rows, stream);
@@ -559,8 +559,8 @@ u32 merge2012(const SortContext &context, const KeyRef *keys, u32 n_rows, const 
     return sort_fixed_keys<u128>(keys, n_rows, span, workspace, order, tie, stream);
   }
 
-  Carver carve(workspace);
-  Workspace<u32> space = carve_workspace<u32>(carve, n_rows);
+  TempStorage storage(workspace);
+  Workspace<u32> space = alias_workspace<u32>(storage, n_rows);
   Arrays<u32> &from = space.arrays[0];
   StringOrder string_order{keys};
   u32 blocks = blocks_for(n_rows, threads);

@@ -11,8 +11,8 @@
 #ifndef GS_PAPERS_CUH
 #define GS_PAPERS_CUH
 
-#include "../rows.cuh"
-#include "../sort_context.cuh"
+#include "common/sort_context.cuh"
+#include "rows/rows.cuh"
 
 namespace gpusort
 {

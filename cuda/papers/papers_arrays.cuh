@@ -10,7 +10,7 @@
 #ifndef GS_PAPERS_ARRAYS_CUH
 #define GS_PAPERS_ARRAYS_CUH
 
-#include "../sort_arrays.cuh"
+#include "arrays/sort_arrays.cuh"
 
 namespace gpusort
 {

@@ -33,12 +33,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers.cuh"
+#include "papers/papers.cuh"
 
 #include <algorithm>
 #include <utility>
 
-#include "../fixed_keys.cuh"
+#include "fixed/fixed_keys.cuh"
 
 namespace gpusort
 {
@@ -293,33 +293,33 @@ struct Workspace
 };
 
 template <typename Key>
-Workspace<Key> carve_workspace(Carver &carve, u32 n_rows, const Sections &sections)
+Workspace<Key> alias_workspace(TempStorage &storage, u32 n_rows, const Sections &sections)
 {
   Workspace<Key> space;
 
-  space.keys[0] = carve.take<Key>(n_rows);
-  space.keys[1] = carve.take<Key>(n_rows);
-  space.rows = carve.take<u32>(n_rows);
-  space.table = carve.take<u32>(sections.groups * digits);
+  space.keys[0] = storage.alias<Key>(n_rows);
+  space.keys[1] = storage.alias<Key>(n_rows);
+  space.rows = storage.alias<u32>(n_rows);
+  space.table = storage.alias<u32>(sections.groups * digits);
   return space;
 }
 
 template <typename Key>
 u64 workspace_of(u32 n_rows)
 {
-  Carver carve;
+  TempStorage storage;
 
-  carve_workspace<Key>(carve, n_rows, cut_sections(n_rows));
-  return carve.bytes();
+  alias_workspace<Key>(storage, n_rows, cut_sections(n_rows));
+  return storage.bytes();
 }
 
 template <typename Key>
 u32 sort_keys(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *workspace, u32 *order, u8 *tie,
               cudaStream_t stream)
 {
-  Carver carve(workspace);
+  TempStorage storage(workspace);
   Sections sections = cut_sections(n_rows);
-  Workspace<Key> space = carve_workspace<Key>(carve, n_rows, sections);
+  Workspace<Key> space = alias_workspace<Key>(storage, n_rows, sections);
   u32 first_digit = static_cast<u32>(span.begin_bit) / digit_bits;
   u32 passes = blocks_for(static_cast<u64>(span.end_bit), digit_bits) - first_digit;
   Key *keys = space.keys[0];

@@ -46,7 +46,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers.cuh"
+#include "papers/papers.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -115,7 +115,7 @@ struct Workspace
   size_t temp_bytes;
 };
 
-Workspace carve_workspace(Carver &carve, u32 n_rows)
+Workspace alias_workspace(TempStorage &storage, u32 n_rows)
 {
   Workspace space;
   size_t sort_bytes = 0;
@@ -128,15 +128,15 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
 
   for (int i = 0; i < 2; i++)
   {
-    space.words[i] = carve.take<u64>(n_rows);
-    space.rows[i] = carve.take<u32>(n_rows);
-    space.slots[i] = carve.take<u32>(n_rows);
-    space.windows[i] = carve.take<Window>(1);
+    space.words[i] = storage.alias<u64>(n_rows);
+    space.rows[i] = storage.alias<u32>(n_rows);
+    space.slots[i] = storage.alias<u32>(n_rows);
+    space.windows[i] = storage.alias<Window>(1);
   }
-  space.segment = carve.take<u32>(n_rows);
-  space.place = carve.take<u32>(n_rows);
-  space.live = carve.take<u8>(n_rows);
-  space.counts = carve.take<RoundCounts>(1);
+  space.segment = storage.alias<u32>(n_rows);
+  space.place = storage.alias<u32>(n_rows);
+  space.live = storage.alias<u8>(n_rows);
+  space.counts = storage.alias<RoundCounts>(1);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, length_bytes, lengths, rows, n_rows));
@@ -145,7 +145,7 @@ Workspace carve_workspace(Carver &carve, u32 n_rows)
   GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(nullptr, segment_bytes, segment_flags(space.words[0]),
                                             space.segment, n_rows));
   space.temp_bytes = std::max({sort_bytes, length_bytes, scan_bytes, segment_bytes});
-  space.temp = carve.take<char>(space.temp_bytes);
+  space.temp = storage.alias<char>(space.temp_bytes);
   return space;
 }
 
@@ -448,17 +448,17 @@ private:
 
 u64 radix2013_workspace(u32 n_rows)
 {
-  Carver carve;
+  TempStorage storage;
 
-  carve_workspace(carve, n_rows);
-  return carve.bytes();
+  alias_workspace(storage, n_rows);
+  return storage.bytes();
 }
 
 u32 radix2013(const SortContext &context, Radix2013Options options, const KeyRef *keys, u32 n_rows,
               void *workspace, u32 *order, u8 *tie)
 {
-  Carver carve(workspace);
-  Workspace space = carve_workspace(carve, n_rows);
+  TempStorage storage(workspace);
+  Workspace space = alias_workspace(storage, n_rows);
   Attempt plain(context, options, keys, n_rows, space, false);
 
   if (plain.run(order, tie))

@@ -17,14 +17,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers_arrays.cuh"
+#include "papers/papers_arrays.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 
 #include <algorithm>
 
-#include "../array_classes.cuh"
+#include "arrays/array_classes.cuh"
 
 namespace gpusort
 {
@@ -49,7 +49,7 @@ struct TagMemory
 
   TagMemory(void *workspace, const ArrayCensus &census)
   {
-    Carver carve(workspace);
+    TempStorage storage(workspace);
     cub::DoubleBuffer<Key> no_elements;
     cub::DoubleBuffer<u32> no_tags;
     u64 n_arrays = 0;
@@ -63,14 +63,14 @@ struct TagMemory
     GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, by_element, no_elements, no_tags, census.elements));
     GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, by_tag, no_tags, no_elements, census.elements));
     temp_bytes = std::max({scan, by_element, by_tag});
-    first = carve.take<u64>(n_arrays);
+    first = storage.alias<u64>(n_arrays);
     for (int i = 0; i < 2; i++)
     {
-      elements[i] = carve.take<Key>(census.elements);
-      tags[i] = carve.take<u32>(census.elements);
+      elements[i] = storage.alias<Key>(census.elements);
+      tags[i] = storage.alias<u32>(census.elements);
     }
-    temp = carve.take<char>(temp_bytes);
-    bytes = carve.bytes();
+    temp = storage.alias<char>(temp_bytes);
+    bytes = storage.bytes();
   }
 };
 

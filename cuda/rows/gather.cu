@@ -22,7 +22,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "gather.cuh"
+#include "rows/gather.cuh"
 
 #include <cub/device/device_scan.cuh>
 #include <thrust/iterator/transform_iterator.h>
@@ -63,16 +63,16 @@ u64 max_pages(u64 page_bytes_total, u32 chunk_bytes)
   return page_bytes_total / (chunk_bytes - chunk_bytes / 8) + 1;
 }
 
-Workspace carve_workspace(Carver &carve, u32 n_rows, u64 n_pages)
+Workspace alias_workspace(TempStorage &storage, u32 n_rows, u64 n_pages)
 {
   Workspace space = {};
 
-  space.begin = carve.take<u64>(n_rows);
-  space.first_row = carve.take<u64>(n_pages + 1);
-  space.row_bytes = carve.take<u32>(n_pages);
+  space.begin = storage.alias<u64>(n_rows);
+  space.first_row = storage.alias<u64>(n_pages + 1);
+  space.row_bytes = storage.alias<u32>(n_pages);
   GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, space.temp_bytes, RowSizes(nullptr, RowBytes()),
                                             space.begin, n_rows));
-  space.temp = carve.take<char>(space.temp_bytes);
+  space.temp = storage.alias<char>(space.temp_bytes);
   return space;
 }
 
@@ -210,10 +210,10 @@ __global__ void __launch_bounds__(threads) copy_rows(const RowRef *rows, u32 n, 
 
 u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes)
 {
-  Carver carve;
+  TempStorage storage;
 
-  carve_workspace(carve, n_rows, max_pages(page_bytes_total, chunk_bytes));
-  return carve.bytes();
+  alias_workspace(storage, n_rows, max_pages(page_bytes_total, chunk_bytes));
+  return storage.bytes();
 }
 
 void order_rows(const ImageRef *images, const KeyRef *keys, u32 n_rows, const u32 *order, const u8 *tie,
@@ -228,8 +228,8 @@ void layout_pages(u32 n_rows, const RowStats &stats, u32 chunk_bytes, void *work
                   PageTable *table, cudaStream_t stream)
 {
   u64 n_pages = max_pages(stats.page_bytes, chunk_bytes);
-  Carver carve(workspace);
-  Workspace space = carve_workspace(carve, n_rows, n_pages);
+  TempStorage storage(workspace);
+  Workspace space = alias_workspace(storage, n_rows, n_pages);
   u32 blocks = blocks_for(n_rows, threads);
 
   GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(space.temp, space.temp_bytes, RowSizes(rows, RowBytes()),

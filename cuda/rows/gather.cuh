@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "rows.cuh"
+#include "rows/rows.cuh"
 
 namespace gpusort
 {

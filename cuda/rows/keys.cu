@@ -17,7 +17,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "keys.cuh"
+#include "rows/keys.cuh"
 
 #include <cub/device/device_scan.cuh>
 #include <thrust/iterator/transform_iterator.h>
@@ -61,15 +61,15 @@ struct Buffer
   size_t temp_bytes;
 };
 
-Buffer carve_buffer(Carver &carve, KeyRoom room)
+Buffer alias_buffer(TempStorage &storage, KeyRoom room)
 {
   Buffer buffer = {};
 
-  buffer.keys = carve.take<char>(room.bytes);
-  buffer.ends = carve.take<u32>(room.keys);
+  buffer.keys = storage.alias<char>(room.bytes);
+  buffer.ends = storage.alias<u32>(room.keys);
   GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(nullptr, buffer.temp_bytes, SpanSizes(nullptr, SpanBytes()),
                                              buffer.ends, SumUpTo(), room.keys));
-  buffer.temp = carve.take<char>(buffer.temp_bytes);
+  buffer.temp = storage.alias<char>(buffer.temp_bytes);
   return buffer;
 }
 
@@ -133,17 +133,17 @@ KeyRoom key_room(const RowStats &stats, u64 n_rows, u64 bytes)
 
 u64 key_buffer_bytes(KeyRoom room)
 {
-  Carver carve;
+  TempStorage storage;
 
-  carve_buffer(carve, room);
-  return align_up<u64>(carve.bytes(), 512);
+  alias_buffer(storage, room);
+  return align_up<u64>(storage.bytes(), 512);
 }
 
 void gather_keys(const RowRef *rows, const KeySpan *spans, u32 n, KeyRoom room, void *buffer, u32 *n_keys,
                  cudaStream_t stream)
 {
-  Carver carve(buffer);
-  Buffer space = carve_buffer(carve, room);
+  TempStorage storage(buffer);
+  Buffer space = alias_buffer(storage, room);
 
   GS_CUDA_TRY(cudaMemsetAsync(space.keys, 0, room.bytes, stream));
   GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(space.temp, space.temp_bytes, SpanSizes(spans, SpanBytes()),

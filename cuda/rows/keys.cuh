@@ -8,7 +8,7 @@
 #ifndef GS_KEYS_CUH
 #define GS_KEYS_CUH
 
-#include "rows.cuh"
+#include "rows/rows.cuh"
 
 namespace gpusort
 {

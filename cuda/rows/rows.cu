@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "rows.cuh"
+#include "rows/rows.cuh"
 
 #include <algorithm>
 

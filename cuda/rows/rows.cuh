@@ -11,7 +11,7 @@
 #ifndef GS_ROWS_CUH
 #define GS_ROWS_CUH
 
-#include "cuda_common.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {

@@ -3,22 +3,22 @@
  * sort_string.cu
  *	  The engine for keys of any length.
  *
- * What string_words.cuh calls words, segments and groups is put to work here.
+ * words.cuh explains words, segments and groups, which are put to work here.
  *
  * First round
- *	  Rows that fit on chip are one group, which string_finish.cu sorts.  Of more,
- *	  string_choose.cu looks whether the first bits of the keys tell them
- *	  apart, or of a code of the keys that string_code.cu makes; otherwise
- *	  string_split.cu makes words that begin with a bucket.  The rows are sorted
- *	  by the upper bits of these words, and nearly all groups leave to be
- *	  finished on chip.
+ *	  Rows that fit on chip are one group, which finish.cu sorts.  Of more rows,
+ *	  choose.cu finds out whether the first bits of the keys tell them apart, or
+ *	  those of a code of the keys (code.cu).  If neither does, the words begin with
+ *	  the bucket between splitters from a sample (splitters.cu, classify.cu).  The
+ *	  rows are sorted by the upper bits of these words, and nearly all groups that
+ *	  remain fit on chip (groups.cu, finish.cu).
  *
  * Further rounds
- *	  Groups that are too large, because the sample missed how common their bytes
+ *	  Groups that are too large, because the sample missed how frequent their bytes
  *	  are, go through rounds after Deshpande and Narayanan ("Can GPUs sort
  *	  strings efficiently?", HiPC 2013): a radix sort of all bits of (segment,
  *	  next bytes), and rows with equal words form the new groups.  Rows leave
- *	  when their group is a singleton or their keys have ended, or fits on chip.
+ *	  when their group is a singleton, or their keys have ended, or it fits on chip.
  *	  Before the sort, the rows of every segment are compared with its first one
  *	  over up to max_skip bytes, and the segment's depth advances by the least
  *	  agreement: one pass over the live rows, where a round costs ten.
@@ -29,22 +29,24 @@
  *	  order of atomic operations; ranks do not.
  *
  * Memory
- *	  Per row two words, two row numbers, and a segment number: 28 bytes, laid
- *	  out by Workspace, and less than one for groups.  Everything is sized for
- *	  the first round, nothing is allocated later, and the host waits for the
- *	  device once a round, to learn how many rows live on.
+ *	  Two words, two row numbers and a segment number for each row: 28 bytes, and
+ *	  less than one for groups.  Everything is sized for the first round, and nothing
+ *	  is allocated later.  The host waits for the device once a round, to learn how
+ *	  many rows live on.
  *
  *-------------------------------------------------------------------------
  */
-#include "sort_string.cuh"
+#include "strings/sort_string.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/warp/warp_reduce.cuh>
 
 #include <algorithm>
 
-#include "string_choose.cuh"
-#include "string_groups.cuh"
-#include "string_split.cuh"
+#include "strings/choose.cuh"
+#include "strings/classify.cuh"
+#include "strings/groups.cuh"
+#include "strings/key_compare.cuh"
 
 namespace gpusort
 {
@@ -58,45 +60,62 @@ struct Workspace
 {
   u64 *words[2];
   u32 *rows[2];
-  u32 *segment;
+  u32 *segment_of; // of a round's rows
   Segments segments[2];
   GroupLists lists;
   CodeSpace code;
-  SplitWorkspace split;
+  Splitters splitters;
   void *temp;
   size_t temp_bytes;
 };
 
-Workspace carve_workspace(Carver &carve, u32 n_rows)
+// The keys of a sort, and where its result goes.
+struct Job
+{
+  const KeyRef *keys;
+  u32 n_rows;
+  u32 prefix;
+  u32 *order;
+  u8 *tie;
+};
+
+Segments alias_segments(TempStorage &storage, u64 n)
+{
+  Segments segments;
+
+  segments.place = storage.alias<u32>(n);
+  segments.source = storage.alias<u32>(n);
+  segments.first_rank = storage.alias<u32>(n);
+  segments.depth = storage.alias<u32>(n);
+  segments.skip = storage.alias<u32>(n);
+  segments.lead = storage.alias<u32>(n);
+  return segments;
+}
+
+Workspace alias_workspace(TempStorage &storage, u32 n_rows)
 {
   Workspace space;
   SplitPlan plan = plan_split(n_rows);
-  u64 max_segments = std::max(u64{n_rows} / (least_max_rows + 1) + 1, u64{plan.n_segments()});
-  size_t sort_bytes = 0;
+  u64 max_segments = std::max(u64{n_rows} / (min_max_rows + 1) + 1, u64{plan.n_buckets()});
   cub::DoubleBuffer<u64> words;
   cub::DoubleBuffer<u32> rows;
 
   for (int i = 0; i < 2; i++)
   {
-    space.words[i] = carve.take<u64>(n_rows);
-    space.rows[i] = carve.take<u32>(n_rows);
-    space.segments[i].place = carve.take<u32>(max_segments);
-    space.segments[i].source = carve.take<u32>(max_segments);
-    space.segments[i].slot = carve.take<u32>(max_segments);
-    space.segments[i].depth = carve.take<u32>(max_segments);
-    space.segments[i].skip = carve.take<u32>(max_segments);
-    space.segments[i].lead = carve.take<u32>(max_segments);
+    space.words[i] = storage.alias<u64>(n_rows);
+    space.rows[i] = storage.alias<u32>(n_rows);
+    space.segments[i] = alias_segments(storage, max_segments);
   }
-  space.segment = carve.take<u32>(n_rows);
+  space.segment_of = storage.alias<u32>(n_rows);
   for (u32 i = 0; i < group_classes; i++)
-    space.lists.groups[i] = carve.take<Group>(n_rows / least_class_rows(i) + plan.max_pieces());
-  space.lists.state = carve.take<RoundState>(1);
-  space.code = carve_code(carve);
-  space.split = carve_split(carve, plan);
+    space.lists.groups[i] = storage.alias<Group>(n_rows / min_class_rows(i) + 1);
+  space.lists.counts = storage.alias<GroupCounts>(1);
+  space.code = alias_code(storage);
+  space.splitters = alias_splitters(storage, plan);
 
-  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
-  space.temp_bytes = sort_bytes;
-  space.temp = carve.take<char>(space.temp_bytes);
+  space.temp_bytes = 0;
+  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, space.temp_bytes, words, rows, n_rows));
+  space.temp = storage.alias<char>(space.temp_bytes);
   return space;
 }
 
@@ -108,17 +127,14 @@ __global__ void __launch_bounds__(threads)
 
   if (i < n_rows)
     rows[i] = i;
-  if (i == 0)
-  {
-    Group group = {0, 0, prefix, static_cast<uint16_t>(n_rows), 0};
-    RoundState state = {};
-
-    state.n_groups[group_class] = 1;
-    *lists.state = state;
-    lists.groups[group_class][0] = group;
-  }
+  if (i > 0)
+    return;
+  *lists.counts = {};
+  lists.counts->listed[group_class] = 1;
+  lists.groups[group_class][0] = {0, 0, prefix, static_cast<uint16_t>(n_rows), 0};
 }
 
+// The segment of a row, by its place in the round.
 __device__ u32 find_segment(const Segments &segments, u32 n_segments, u32 place)
 {
   u32 low = 0;
@@ -136,83 +152,84 @@ __device__ u32 find_segment(const Segments &segments, u32 n_segments, u32 place)
   return low;
 }
 
+// How many bytes two keys of a segment share from `depth` on, `limit` at most.
+__device__ u32 shared_bytes(const KeyRef &a, const KeyRef &b, u32 depth, u32 limit)
+{
+  u32 shared = min(limit, min(a.length, b.length) - depth);
+
+  for (u32 byte = 0; byte < shared; byte += 8)
+  {
+    u64 diff = load_word(a.address + depth + byte, a.length - depth - byte) ^
+               load_word(b.address + depth + byte, b.length - depth - byte);
+
+    if (diff != 0)
+      shared = min(shared, byte + static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8);
+  }
+  return shared;
+}
+
 // Moves the rows of large groups together, and lowers each segment's skip to
 // the bytes that all of its rows share.
 __global__ void __launch_bounds__(threads)
-    gather_large(const KeyRef *keys, u32 live, u32 n_segments, const u32 *sorted_rows, Segments segments,
-                 u32 *rows, u32 *segment)
+    gather_large(const KeyRef *keys, u32 live, u32 n_segments, const u32 *sorted_rows,
+                 const __grid_constant__ Segments segments, u32 *rows, u32 *segment_of)
 {
-  u64 at = u64{blockIdx.x} * threads + threadIdx.x;
-  u32 i = static_cast<u32>(at);
-  u32 of = ~0u;
+  using WarpReduce = cub::WarpReduce<u32>;
+  __shared__ typename WarpReduce::TempStorage temp[threads / 32];
+  u64 place = u64{blockIdx.x} * threads + threadIdx.x;
+  u32 segment = ~0u;
+  u32 skip = 0; // as it was when last looked at
   u32 shared = max_skip;
-  u32 limit = 0; // what the segment's skip was when last looked at
 
-  if (at < live)
+  if (place < live)
   {
-    of = find_segment(segments, n_segments, i);
+    u32 i = static_cast<u32>(place);
 
-    u32 source = segments.source[of];
-    u32 row = sorted_rows[source + (i - segments.place[of])];
-    u32 depth = segments.depth[of];
+    segment = find_segment(segments, n_segments, i);
+
+    u32 source = segments.source[segment];
+    u32 row = sorted_rows[source + (i - segments.place[segment])];
 
     rows[i] = row;
-    segment[i] = of;
-    limit = *const_cast<volatile u32 *>(&segments.skip[of]);
-    if (limit > 0)
-    {
-      KeyRef mine = load_key(keys, row);
-      KeyRef head = load_key(keys, sorted_rows[source]);
-
-      shared = min(limit, min(mine.length, head.length) - depth);
-      for (u32 byte = 0; byte < shared; byte += 8)
-      {
-        u64 diff = load_word(mine.address + depth + byte, mine.length - depth - byte) ^
-                   load_word(head.address + depth + byte, head.length - depth - byte);
-
-        if (diff != 0)
-          shared = min(shared, byte + static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8);
-      }
-    }
-    else
-      shared = 0;
+    segment_of[i] = segment;
+    skip = *const_cast<volatile u32 *>(&segments.skip[segment]);
+    shared = skip == 0 ? 0
+                       : shared_bytes(load_key(keys, row), load_key(keys, sorted_rows[source]),
+                                      segments.depth[segment], skip);
   }
 
   // Large segments fill most warps; one atomic then does for 32 rows.
-  u32 first = __shfl_sync(~0u, of, 0);
-
-  if (__all_sync(~0u, of == first))
+  if (__all_sync(~0u, segment == __shfl_sync(~0u, segment, 0)))
   {
-    for (u32 step = 16; step > 0; step >>= 1)
-      shared = min(shared, __shfl_xor_sync(~0u, shared, step));
-    if (threadIdx.x % 32 == 0 && shared < limit)
-      atomicMin(&segments.skip[of], shared);
+    shared = WarpReduce(temp[threadIdx.x / 32]).Reduce(shared, [](u32 a, u32 b) { return min(a, b); });
+    if (threadIdx.x % 32 == 0 && shared < skip)
+      atomicMin(&segments.skip[segment], shared);
   }
-  else if (shared < limit)
-    atomicMin(&segments.skip[of], shared);
+  else if (shared < skip)
+    atomicMin(&segments.skip[segment], shared);
 }
 
 // The words of the live rows.
 __global__ void __launch_bounds__(threads)
-    make_words(const KeyRef *keys, u32 live, const u32 *rows, const u32 *segment, Segments segments,
-               Shape shape, u64 *words)
+    make_words(const KeyRef *keys, u32 live, const u32 *rows, const u32 *segment_of,
+               const __grid_constant__ Segments segments, WordLayout layout, u64 *words)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (i >= live)
     return;
 
-  u32 of = segment[i];
-  u32 depth = segments.depth[of] + segments.skip[of];
+  u32 segment = segment_of[i];
+  u32 depth = segments.depth[segment] + segments.skip[segment];
   KeyRef key = load_key(keys, rows[i]);
   u32 left = key.length - depth;
 
-  words[i] = shape.make_word(of, load_word(key.address + depth, left), 0, left);
+  words[i] = layout.make_word(segment, load_word(key.address + depth, left), 0, left);
 }
 
 // Sorts the words, finishes what fits on chip; what is left is the next round's.
-RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live, const Shape &shape,
-                       const FinishLimits &limits, Workspace &space, u32 *order, u8 *tie)
+RoundCounts sort_words(const SortContext &context, const Job &job, u32 live, const WordLayout &layout,
+                       const FinishLimits &limits, Workspace &space)
 {
   cudaStream_t stream = context.stream;
   cub::DoubleBuffer<u64> words(space.words[0], space.words[1]);
@@ -220,14 +237,14 @@ RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live,
   size_t temp_bytes = space.temp_bytes;
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.temp, temp_bytes, words, rows, live,
-                                              static_cast<int>(64 - shape.sorted_bits), 64, stream));
-  GS_CUDA_TRY(cudaMemsetAsync(space.lists.state, 0, sizeof(RoundState), stream));
+                                              static_cast<int>(64 - layout.sorted_bits), 64, stream));
+  GS_CUDA_TRY(cudaMemsetAsync(space.lists.counts, 0, sizeof(GroupCounts), stream));
 
-  SortedRows sorted = {keys, words.Current(), rows.Current(), live, shape, order, tie};
+  SortedRows sorted = {job.keys, words.Current(), rows.Current(), live, layout, job.order, job.tie};
 
   find_groups(sorted, space.segments[0], limits, space.lists, space.segments[1], stream);
   static_assert(offsetof(RoundCounts, live) == 0 && offsetof(RoundCounts, segments) == 4);
-  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.state->large, sizeof(u64), cudaMemcpyDeviceToHost,
+  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.counts->large, sizeof(u64), cudaMemcpyDeviceToHost,
                               stream));
 
   // The counts are on their way while the groups are finished.
@@ -243,73 +260,89 @@ RoundCounts sort_words(const SortContext &context, const KeyRef *keys, u32 live,
   return *context.counts;
 }
 
+// Sorts rows that fit on chip.
+void sort_on_chip(const SortContext &context, const Job &job, const FinishLimits &limits, Workspace &space)
+{
+  SortedRows rows = {job.keys, space.words[0], space.rows[0], job.n_rows, whole_words, job.order, job.tie};
+  u32 group_class = 0;
+
+  while (job.n_rows > class_rows(group_class))
+    group_class++;
+  one_group<<<blocks_for(job.n_rows, threads), threads, 0, context.stream>>>(
+      job.n_rows, job.prefix, group_class, space.rows[0], space.lists);
+  GS_CUDA_LAUNCHED();
+  finish_class(rows, space.lists, group_class, limits, context.stream);
+}
+
+RoundCounts first_round(const SortContext &context, const Job &job, const FinishLimits &limits,
+                        Workspace &space)
+{
+  cudaStream_t stream = context.stream;
+  WordLayout layout = choose_words(context, job.keys, job.n_rows, job.prefix, space.code);
+
+  if (layout.sorted_bits > 0)
+    first_words(job.keys, job.n_rows, job.prefix, layout, space.code, space.segments[0], space.words[0],
+                space.rows[0], stream);
+  else
+  {
+    SplitPlan plan = plan_split(job.n_rows);
+
+    layout = plan.layout;
+    find_splitters(plan, job.keys, job.n_rows, job.prefix, space.splitters, space.segments[0], stream);
+    classify_rows(plan, space.splitters, job.keys, job.n_rows, job.prefix, limits.n_multiprocessors,
+                  space.words[0], space.rows[0], stream);
+  }
+  return sort_words(context, job, job.n_rows, layout, limits, space);
+}
+
+RoundCounts next_round(const SortContext &context, const Job &job, const RoundCounts &counts,
+                       const FinishLimits &limits, Workspace &space)
+{
+  u32 blocks = blocks_for(counts.live, threads);
+  WordLayout layout;
+
+  layout.segment_bits = bits_of(counts.segments - 1);
+  layout.key_bits = 64 - count_bits - layout.segment_bits;
+  layout.sorted_bits = 64;
+  context.check_cancelled();
+  gather_large<<<blocks, threads, 0, context.stream>>>(job.keys, counts.live, counts.segments, space.rows[1],
+                                                       space.segments[0], space.rows[0], space.segment_of);
+  GS_CUDA_LAUNCHED();
+  make_words<<<blocks, threads, 0, context.stream>>>(job.keys, counts.live, space.rows[0], space.segment_of,
+                                                     space.segments[0], layout, space.words[0]);
+  GS_CUDA_LAUNCHED();
+  return sort_words(context, job, counts.live, layout, limits, space);
+}
+
 } // namespace
 
 u64 sort_string_workspace(u32 n_rows)
 {
-  Carver carve;
+  TempStorage storage;
 
-  carve_workspace(carve, n_rows);
-  return carve.bytes();
+  alias_workspace(storage, n_rows);
+  return storage.bytes();
 }
 
 u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix, void *workspace,
                 u32 *order, u8 *tie)
 {
-  Carver carve(workspace);
-  Workspace space = carve_workspace(carve, n_rows);
+  TempStorage storage(workspace);
+  Workspace space = alias_workspace(storage, n_rows);
   FinishLimits limits = finish_limits();
-  cudaStream_t stream = context.stream;
+  Job job = {keys, n_rows, prefix, order, tie};
   u32 rounds = 1;
 
   if (n_rows <= limits.max_rows())
   {
-    SortedRows rows = {keys, space.words[0], space.rows[0], n_rows, {0, 64 - count_bits, 64}, order, tie};
-    u32 group_class = 0;
-
-    while (n_rows > limits.class_rows[group_class])
-      group_class++;
-    one_group<<<blocks_for(n_rows, threads), threads, 0, stream>>>(n_rows, prefix, group_class, space.rows[0],
-                                                                   space.lists);
-    GS_CUDA_LAUNCHED();
-    finish_class(rows, space.lists, group_class, limits, stream);
+    sort_on_chip(context, job, limits, space);
     return rounds;
   }
 
-  Shape first = choose_words(context, keys, n_rows, prefix, space.code);
+  RoundCounts counts = first_round(context, job, limits, space);
 
-  if (first.sorted_bits > 0)
-    first_words(keys, n_rows, prefix, first, space.code, space.segments[0], space.words[0], space.rows[0],
-                stream);
-  else
-  {
-    SplitPlan plan = plan_split(n_rows);
-
-    first = plan.shape;
-    split_rows(plan, keys, n_rows, prefix, limits, space.split, space.lists, space.segments[0],
-               space.words[0], space.rows[0], order, tie, stream);
-  }
-
-  RoundCounts counts = sort_words(context, keys, n_rows, first, limits, space, order, tie);
-
-  while (counts.live > 0)
-  {
-    u32 blocks = blocks_for(counts.live, threads);
-    Shape shape;
-
-    shape.segment_bits = bits_of(counts.segments - 1);
-    shape.key_bits = 64 - count_bits - shape.segment_bits;
-    shape.sorted_bits = 64;
-    context.check_cancelled();
-    gather_large<<<blocks, threads, 0, stream>>>(keys, counts.live, counts.segments, space.rows[1],
-                                                 space.segments[0], space.rows[0], space.segment);
-    GS_CUDA_LAUNCHED();
-    make_words<<<blocks, threads, 0, stream>>>(keys, counts.live, space.rows[0], space.segment,
-                                               space.segments[0], shape, space.words[0]);
-    GS_CUDA_LAUNCHED();
-    counts = sort_words(context, keys, counts.live, shape, limits, space, order, tie);
-    rounds++;
-  }
+  for (; counts.live > 0; rounds++)
+    counts = next_round(context, job, counts, limits, space);
   return rounds;
 }
 

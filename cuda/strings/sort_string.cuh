@@ -9,8 +9,8 @@
 #ifndef GS_SORT_STRING_CUH
 #define GS_SORT_STRING_CUH
 
-#include "rows.cuh"
-#include "sort_context.cuh"
+#include "common/sort_context.cuh"
+#include "rows/rows.cuh"
 
 namespace gpusort
 {

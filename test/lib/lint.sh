@@ -33,18 +33,19 @@ sources()
 
 # ---- the layers ----
 
-# Lower folders of src/ never include higher ones; folders of one rank do not
-# include each other, but for planner and executor, which share a plan's shape.
-# Files of src/ itself: headers are for everyone and may include only
-# device.h of the folders; .c files may include anything.
-check_layers()
+# Lower folders never include higher ones; folders of one rank do not include
+# each other.
+#	check_ranks ROOT "FOLDER=RANK ..." [SAME]	SAME: folders of one rank that may
+check_ranks()
 {
-	awk -v headers="$(ls src/*/*.h | tr '\n' ' ')" '
+	awk -v root="$1" -v ranks="$2" -v same="${3-}" -v headers="$(ls "$1"/*/*.h "$1"/*/*.cuh 2>/dev/null | tr '\n' ' ')" '
 	BEGIN {
-		rank["device"] = 0; rank["key"] = 1; rank["batch"] = 2; rank["service"] = 3
-		rank["sort"] = 4; rank["array"] = 4; rank["planner"] = 5; rank["executor"] = 5; rank["index"] = 5
-		rank["func"] = 5
-		# PostgreSQL has folders of the same names: only what is ours counts
+		n = split(ranks, pairs, " ")
+		for (i = 1; i <= n; i++) {
+			split(pairs[i], pair, "=")
+			rank[pair[1]] = pair[2]
+		}
+		# others have folders of the same names: only what is ours counts
 		n = split(headers, header, " ")
 		for (i = 1; i <= n; i++)
 			ours[header[i]] = 1
@@ -59,19 +60,31 @@ check_layers()
 		split($0, quoted, "\"")
 		split(quoted[2], part, "/")
 		to = part[1]
-		if (!(("src/" quoted[2]) in ours) || !(to in rank) || to == own)
+		if (!((root "/" quoted[2]) in ours) || !(to in rank) || to == own)
 			next
 		if (own == "")
 			bad = FILENAME ~ /\.h$/ && to != "device"
 		else if (rank[to] == rank[own])
-			bad = !((own == "planner" || own == "executor") &&
-					(to == "planner" || to == "executor"))
+			bad = !(index(" " same " ", " " own " ") && index(" " same " ", " " to " "))
 		else
 			bad = rank[to] > rank[own]
 		if (bad)
 			print FILENAME ":" FNR ": " $0
 	}
-	' $(sources src)
+	' $(sources "$1")
+}
+
+# Files of src/ itself: headers are for everyone and may include only device.h
+# of the folders; .c files may include anything.
+check_layers()
+{
+	check_ranks src "device=0 key=1 batch=2 service=3 sort=4 array=4 planner=5 executor=5 index=5 func=5" \
+		"planner executor"
+}
+
+check_cuda_layers()
+{
+	check_ranks cuda "common=0 block=1 rows=1 fixed=2 strings=2 arrays=2 papers=3 engine=4 device=5"
 }
 
 # The devices know nothing of PostgreSQL
@@ -231,6 +244,7 @@ check_libraries()
 }
 
 check "lower layers never include higher ones" check_layers
+check "the same in cuda/" check_cuda_layers
 check "the devices know nothing of PostgreSQL" check_devices_pure
 check "the host device and the encoders are plain C11" check_pure_c11
 check "PG_VERSION_NUM is named in compat.h only" check_versions_in_one_place

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "../../../cuda/array_engine.cuh"
+#include "engine/array_engine.cuh"
 #include "bench.cuh"
 
 using namespace gpusort;

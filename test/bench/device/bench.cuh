@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "../../../cuda/cuda_common.cuh"
+#include "common/common.cuh"
 
 namespace bench
 {

@@ -77,18 +77,18 @@ struct Pairs
   size_t temp_bytes;
 };
 
-Pairs carve_pairs(Carver &carve, u32 n_rows)
+Pairs alias_pairs(TempStorage &storage, u32 n_rows)
 {
   Pairs pairs = {};
 
   for (int i = 0; i < 2; i++)
   {
-    pairs.keys[i] = carve.take<u64>(n_rows);
-    pairs.rows[i] = carve.take<u32>(n_rows);
+    pairs.keys[i] = storage.alias<u64>(n_rows);
+    pairs.rows[i] = storage.alias<u32>(n_rows);
   }
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, pairs.temp_bytes, pairs.keys[0], pairs.keys[1],
                                               pairs.rows[0], pairs.rows[1], n_rows));
-  pairs.temp = carve.take<char>(pairs.temp_bytes);
+  pairs.temp = storage.alias<char>(pairs.temp_bytes);
   return pairs;
 }
 
@@ -114,13 +114,13 @@ void sort_by_comparator(const KeyRef *keys, u32 n_rows, void *workspace, u32 *or
 
 RadixSortOfPairs::RadixSortOfPairs(u32 n_rows) : n_rows(n_rows)
 {
-  Carver sizes;
+  TempStorage sizes;
 
-  carve_pairs(sizes, n_rows);
+  alias_pairs(sizes, n_rows);
   GS_CUDA_TRY(cudaMalloc(&memory, sizes.bytes()));
 
-  Carver carve(memory);
-  Pairs pairs = carve_pairs(carve, n_rows);
+  TempStorage storage(memory);
+  Pairs pairs = alias_pairs(storage, n_rows);
 
   make_pairs<<<blocks_for(n_rows, threads), threads>>>(n_rows, pairs.keys[0], pairs.rows[0]);
   GS_CUDA_LAUNCHED();
@@ -134,8 +134,8 @@ RadixSortOfPairs::~RadixSortOfPairs()
 
 void RadixSortOfPairs::run(cudaStream_t stream)
 {
-  Carver carve(memory);
-  Pairs pairs = carve_pairs(carve, n_rows);
+  TempStorage storage(memory);
+  Pairs pairs = alias_pairs(storage, n_rows);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(pairs.temp, pairs.temp_bytes, pairs.keys[0], pairs.keys[1],
                                               pairs.rows[0], pairs.rows[1], n_rows, 0, 64, stream));

@@ -8,7 +8,7 @@
 #ifndef GS_BENCH_COMPARATOR_CUH
 #define GS_BENCH_COMPARATOR_CUH
 
-#include "../../../cuda/rows.cuh"
+#include "rows/rows.cuh"
 
 namespace bench
 {

@@ -18,7 +18,7 @@
 #include <cstring>
 #include <memory>
 
-#include "../../../cuda/engine.cuh"
+#include "engine/engine.cuh"
 #include "bench.cuh"
 #include "check.h"
 #include "comparator.cuh"

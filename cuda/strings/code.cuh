@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
- * string_code.cuh
+ * code.cuh
  *	  Words that hold a code of the keys in place of their bytes.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_STRING_CODE_CUH
-#define GS_STRING_CODE_CUH
+#ifndef GS_STRINGS_CODE_CUH
+#define GS_STRINGS_CODE_CUH
 
-#include "string_words.cuh"
+#include "strings/words.cuh"
 
 namespace gpusort
 {
@@ -16,13 +16,12 @@ namespace gpusort
 // The end of the key, then the values of a byte.
 constexpr u32 n_symbols = 257;
 
-constexpr u32 log_probes = 12;
-constexpr u32 most_probes = 1u << log_probes; // keys that the code is made from
+constexpr u32 max_probes = 1u << log_max_probes; // keys that the code is made from
 
 // With few rows, half of them tell as surely how many will agree.
 inline u32 probes_of(u32 n_rows)
 {
-  return n_rows < 1u << 22 ? most_probes / 2 : most_probes;
+  return n_rows < 1u << 22 ? max_probes / 2 : max_probes;
 }
 
 // What a sample of the keys consists of.
@@ -51,7 +50,7 @@ struct CodeSpace
   u64 *coded; // and their codes
 };
 
-CodeSpace carve_code(Carver &carve);
+CodeSpace alias_code(TempStorage &storage);
 
 // Makes a code from probes_of() the keys, and both kinds of words of these.
 void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &space, cudaStream_t stream);
@@ -62,4 +61,4 @@ void code_words(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeModel *mod
 
 } // namespace gpusort
 
-#endif // GS_STRING_CODE_CUH
+#endif // GS_STRINGS_CODE_CUH

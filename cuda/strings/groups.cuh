@@ -1,24 +1,24 @@
 /*-------------------------------------------------------------------------
  *
- * string_groups.cuh
+ * groups.cuh
  *	  The groups of a sorted round.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_STRING_GROUPS_CUH
-#define GS_STRING_GROUPS_CUH
+#ifndef GS_STRINGS_GROUPS_CUH
+#define GS_STRINGS_GROUPS_CUH
 
-#include "string_finish.cuh"
+#include "strings/finish.cuh"
 
 namespace gpusort
 {
 
 // Settles rows whose rank is known, sorts the groups of up to small_rows rows,
-// lists larger ones for finish_listed(), and makes segments of those that are
-// too large for that.
+// lists larger ones for finish_listed(), and makes segments of the next round of
+// those that are too large for that.
 void find_groups(const SortedRows &in, const Segments &segments, const FinishLimits &limits,
                  const GroupLists &lists, const Segments &next, cudaStream_t stream);
 
 } // namespace gpusort
 
-#endif // GS_STRING_GROUPS_CUH
+#endif // GS_STRINGS_GROUPS_CUH

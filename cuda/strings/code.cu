@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * string_code.cu
+ * code.cu
  *	  Words that hold a code of the keys in place of their bytes.
  *
  * Where the bytes of keys are few and uneven, eight of them say little.  A code
@@ -32,7 +32,7 @@
  * Words
  *	  A key that has ended is given the middle of its interval, and a count that
  *	  says from how many sorted bits on all codes that agree with it in these lie
- *	  in the interval, and belong to equal keys: Shape::is_settled().  Such rows
+ *	  in the interval, and belong to equal keys: WordLayout::is_settled().  Such rows
  *	  are done once they are sorted, however many there are.  Others that have the
  *	  same word and have ended are equal as well.  A key that goes on, with the
  *	  highest count, is given the beginning of its interval.  Rows that tie in it
@@ -41,7 +41,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "string_code.cuh"
+#include "strings/code.cuh"
 
 namespace gpusort
 {
@@ -181,7 +181,7 @@ public:
     // From so many bits on, the middle is in an aligned part of the interval.
     u32 needed = static_cast<u32>(__clzll(static_cast<long long>(interval.range))) + 2 - (64 - code_bits);
 
-    return (interval.low + interval.range / 2) << count_bits | Shape::settled_count(needed);
+    return (interval.low + interval.range / 2) << count_bits | WordLayout::settled_count(needed);
   }
 
 private:
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(threads)
   for (u32 i = threadIdx.x; i < sizeof(CodeModel) / sizeof(u32); i += threads)
     to[i] = __ldg(from + i);
   if (blockIdx.x == 0 && threadIdx.x == 0)
-    segments.set_whole(prefix);
+    segments.set(0, prefix, 0);
   __syncthreads();
 
   const u32 before_me = (1u << threadIdx.x % 32) - 1;
@@ -362,14 +362,14 @@ __global__ void __launch_bounds__(threads)
 
 } // namespace
 
-CodeSpace carve_code(Carver &carve)
+CodeSpace alias_code(TempStorage &storage)
 {
   CodeSpace space;
 
-  space.counts = carve.take<CodeCounts>(1);
-  space.model = carve.take<CodeModel>(1);
-  space.plain = carve.take<u64>(most_probes);
-  space.coded = carve.take<u64>(most_probes);
+  space.counts = storage.alias<CodeCounts>(1);
+  space.model = storage.alias<CodeModel>(1);
+  space.plain = storage.alias<u64>(max_probes);
+  space.coded = storage.alias<u64>(max_probes);
   return space;
 }
 

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * string_choose.cu
+ * choose.cu
  *	  Whether the first words of the keys alone separate the rows.
  *
  * Their bytes do for random keys, hashes, most numbers; a code of their bytes
- * (string_code.cu) for many more.  Then splitters would tell little that the
+ * (code.cu) for many more.  Then splitters would tell little that the
  * bits themselves do not.  Of a sample's words it is counted how many pairs agree
  * in their first 16, 24, ... bits, without those that sorting by these bits
  * settles.  Were groups made by so many bits, a row's group would be expected to
@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "string_choose.cuh"
+#include "strings/choose.cuh"
 
 #include <cstdlib>
 
@@ -24,8 +24,7 @@ namespace
 
 constexpr u32 threads = 256;
 constexpr u32 pair_threads = 1024;
-constexpr u32 n_slots = 6000;      // of a hash table with most_probes keys
-constexpr u32 least_rows = 200000; // fewer are not worth the wait
+constexpr u32 n_slots = 6000; // of a hash table with max_probes keys
 
 // The words that are tried, in this order, and how many rows may be expected
 // in a row's group.
@@ -57,12 +56,12 @@ constexpr Trials trials = {{{false, 16, 32},
 __global__ void __launch_bounds__(pair_threads)
     count_pairs(CodeSpace sample, u32 n_probes, Trials tried, RoundCounts *counts)
 {
-  constexpr u32 tally_bits = log_probes + 1;
-  static_assert(most_first_bits + tally_bits <= 64);
+  constexpr u32 tally_bits = log_max_probes + 1;
+  static_assert(max_first_bits + tally_bits <= 64);
   __shared__ u64 slots[n_slots];
   __shared__ u32 pairs;
   const Trial trial = tried.list[blockIdx.x];
-  const Shape shape = {0, 64 - count_bits, trial.bits, trial.coded};
+  const WordLayout layout = {0, 64 - count_bits, trial.bits, trial.coded};
   const u64 *words = trial.coded ? sample.coded : sample.plain;
   u32 me = threadIdx.x;
   u32 mine = 0;
@@ -77,10 +76,10 @@ __global__ void __launch_bounds__(pair_threads)
   {
     u64 word = words[i];
 
-    if (trial.coded && shape.is_settled(word, 0))
+    if (trial.coded && layout.is_settled(word, 0))
       continue;
 
-    u64 bits = shape.group_of(word);
+    u64 bits = layout.group_of(word);
     u32 hash = static_cast<u32>(bits * 0x9e3779b97f4a7c15ull >> 32);
     u32 slot = static_cast<u32>(u64{hash} * n_slots >> 32);
 
@@ -107,13 +106,14 @@ __global__ void __launch_bounds__(pair_threads)
     counts->pairs[blockIdx.x] = pairs;
 }
 
-__global__ void __launch_bounds__(threads) plain_words(const KeyRef *keys, u32 n_rows, u32 prefix,
-                                                       Shape shape, Segments segments, u64 *words, u32 *rows)
+__global__ void __launch_bounds__(threads)
+    plain_words(const KeyRef *keys, u32 n_rows, u32 prefix, WordLayout layout, Segments segments, u64 *words,
+                u32 *rows)
 {
   u64 at = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (at == 0)
-    segments.set_whole(prefix);
+    segments.set(0, prefix, 0);
   if (at >= n_rows)
     return;
 
@@ -121,28 +121,28 @@ __global__ void __launch_bounds__(threads) plain_words(const KeyRef *keys, u32 n
   KeyRef key = load_key(keys, row);
   u32 left = key.length - prefix;
 
-  words[row] = shape.make_word(0, load_word(key.address + prefix, left), 0, left);
+  words[row] = layout.make_word(0, load_word(key.address + prefix, left), 0, left);
   rows[row] = row;
 }
 
 } // namespace
 
-Shape choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
-                   const CodeSpace &space)
+WordLayout choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
+                        const CodeSpace &space)
 {
-  Shape shape = {0, 64 - count_bits, 0};
+  WordLayout layout = {0, 64 - count_bits, 0};
 
 #ifdef GPUSORT_FAULTS
   if (getenv("GPUSORT_FAULT_CODE") != nullptr)
   {
     learn_code(keys, n_rows, prefix, space, context.stream);
-    shape.sorted_bits = least_first_bits;
-    shape.coded = true;
-    return shape;
+    layout.sorted_bits = min_first_bits;
+    layout.coded = true;
+    return layout;
   }
 #endif
-  if (n_rows < least_rows)
-    return shape;
+  if (n_rows < min_rows_to_choose)
+    return layout;
 
   u32 n_probes = probes_of(n_rows);
 
@@ -154,22 +154,22 @@ Shape choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u
     if (u64{context.counts->pairs[i]} * n_rows <=
         u64{trials.list[i].max_expected} * (n_probes / 2) * n_probes)
     {
-      shape.sorted_bits = trials.list[i].bits;
-      shape.coded = trials.list[i].coded;
+      layout.sorted_bits = trials.list[i].bits;
+      layout.coded = trials.list[i].coded;
       break;
     }
-  return shape;
+  return layout;
 }
 
-void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const Shape &shape, const CodeSpace &space,
+void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const WordLayout &layout, const CodeSpace &space,
                  const Segments &segments, u64 *words, u32 *rows, cudaStream_t stream)
 {
-  if (shape.coded)
+  if (layout.coded)
   {
     code_words(keys, n_rows, prefix, space.model, segments, words, rows, stream);
     return;
   }
-  plain_words<<<blocks_for(n_rows, threads), threads, 0, stream>>>(keys, n_rows, prefix, shape, segments,
+  plain_words<<<blocks_for(n_rows, threads), threads, 0, stream>>>(keys, n_rows, prefix, layout, segments,
                                                                    words, rows);
   GS_CUDA_LAUNCHED();
 }

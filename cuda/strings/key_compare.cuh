@@ -1,0 +1,126 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_compare.cuh
+ *	  Comparing keys on the device, by words and to their ends.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_STRINGS_KEY_COMPARE_CUH
+#define GS_STRINGS_KEY_COMPARE_CUH
+
+#include "rows/rows.cuh"
+
+namespace gpusort
+{
+
+#ifdef __CUDACC__
+
+constexpr u32 word_bytes = 7;
+
+// The 7 bytes of a key from `depth` on, the first one highest, and in the lowest byte how
+// many bytes are left, or 8 for more than 7.  The order of words is that of the keys,
+// and words that are equal and do not go on belong to equal keys.
+__device__ __forceinline__ u64 key_word(const KeyRef &key, u32 depth)
+{
+  u32 left = key.length - depth;
+
+  return (load_word(key.address + depth, left) & ~u64{0xff}) | min(left, word_bytes + 1);
+}
+
+// Has the key more bytes than the word?
+__device__ __forceinline__ bool goes_on(u64 word)
+{
+  return (word & 0xff) == word_bytes + 1;
+}
+
+struct Comparison
+{
+  int order;
+  u32 shared; // bytes
+};
+
+constexpr u32 words_at_a_time = 2;
+
+// Several words from an address on, as load_word() makes them of `left` bytes.
+__device__ __forceinline__ void load_words(u64 address, u32 left, u64 (&words)[words_at_a_time])
+{
+  const u64 *at = reinterpret_cast<const u64 *>(address & ~u64{7});
+  u32 offset = static_cast<u32>(address & 7);
+  u32 end = offset + min(left, 8 * words_at_a_time);
+  u64 raw[words_at_a_time + 1];
+
+#pragma unroll
+  for (u32 q = 0; q <= words_at_a_time; q++)
+    raw[q] = 8 * q < end ? __ldg(at + q) : 0;
+#pragma unroll
+  for (u32 q = 0; q < words_at_a_time; q++)
+  {
+    words[q] = swap_bytes(raw[q] >> offset * 8 | raw[q + 1] << 1 << (63 - offset * 8));
+    if (left < 8 * q + 8)
+      words[q] = left <= 8 * q ? 0 : words[q] & ~u64{0} << (64 - (left - 8 * q) * 8);
+  }
+}
+
+// In how many bytes, of `left` at most, those at two addresses agree; in the
+// upper half 1 where the first ones are less then.  Not inline, since few keys
+// come here and it takes many registers.
+__device__ __forceinline__ u64 compare_further(u64 a, u64 b, u32 left)
+{
+  for (u32 at = 0; at < left;)
+  {
+    u64 x[words_at_a_time];
+    u64 y[words_at_a_time];
+    u64 diff = 0;
+    u32 place = at;
+    bool is_less = false;
+
+    load_words(a + at, left - at, x);
+    load_words(b + at, left - at, y);
+#pragma unroll
+    for (u32 q = words_at_a_time; q-- > 0;)
+      if (x[q] != y[q])
+      {
+        diff = x[q] ^ y[q];
+        place = at + 8 * q;
+        is_less = x[q] < y[q];
+      }
+    if (diff != 0)
+      return (place + static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8) | static_cast<u64>(is_less)
+                                                                                         << 32;
+    at = left - at > 8 * words_at_a_time ? at + 8 * words_at_a_time : left;
+  }
+  return left;
+}
+
+// Compares two keys that agree in their first `from` bytes; where they do in the
+// first `to`, it looks no further.  Keys that agree in one word often do in many:
+// the words after the first are several on their way at a time.
+__device__ __forceinline__ Comparison compare_keys(const KeyRef &a, const KeyRef &b, u32 from, u32 to = ~0u)
+{
+  u32 common = min(min(a.length, b.length), to);
+
+  if (from < common)
+  {
+    u64 x = load_word(a.address + from, common - from);
+    u64 y = load_word(b.address + from, common - from);
+
+    if (x != y)
+      return {x < y ? -1 : 1, from + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8};
+    if (common - from > 8)
+    {
+      u32 left = common - from - 8;
+      u64 found = compare_further(a.address + from + 8, b.address + from + 8, left);
+      u32 shared = static_cast<u32>(found);
+
+      if (shared < left)
+        return {found >> 32 != 0 ? -1 : 1, from + 8 + shared};
+    }
+  }
+  return {(a.length > b.length) - (a.length < b.length), common};
+}
+
+#endif // __CUDACC__
+
+} // namespace gpusort
+
+#endif // GS_STRINGS_KEY_COMPARE_CUH
