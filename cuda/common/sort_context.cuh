@@ -18,6 +18,7 @@ struct RoundCounts
 {
   u32 live;
   u32 segments;
+  u32 again;    // not 0: the round must be done again in another way; see papers/radix2013.cu
   u32 pairs[8]; // of a sample, that agree in so many bits; see string_choose.cu
 };
 
