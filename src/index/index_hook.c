@@ -15,11 +15,21 @@
  * all btrees of the table get it.  gs_index_build() calls btbuild() for those
  * that are not ours to build.
  *
- * With max_parallel_maintenance_workers = 0 the planner is not asked.  So for
- * the commands that build indexes it is 1 as long as they run, and the hook
- * then tells the planner that this table wants 0 workers.  The variable itself
- * is set, as these commands may commit in between, which would undo a setting
- * made in the usual way.
+ * With max_parallel_maintenance_workers = 0 the planner returns before it calls
+ * the hook, and PostgreSQL builds the index.  There is no other way in that all
+ * builds take and that nobody sees:
+ *	  - A higher setting while the command runs is seen by the index's functions,
+ *		the query of a materialized view and event triggers.  And it may stay
+ *		behind if a function that sets it as well ends with an error.
+ *	  - A relcache callback runs shortly before index_build() if the command has
+ *		just changed the index's catalog rows.  A concurrent build has not: a
+ *		transaction before it has.  And a callback must not read catalogs, but
+ *		may have to if it looks up an entry that is not open.
+ *	  - object_access_hook runs for new indexes only, before the entry has the
+ *		access method's functions.
+ * An entry that was patched in an earlier command has our function with any
+ * setting.  index_refuse.c then leaves the build to PostgreSQL, too: who builds
+ * shall not depend on what the session did before.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,12 +40,7 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_am_d.h"
-#include "commands/defrem.h"
-#include "miscadmin.h"
-#include "nodes/parsenodes.h"
 #include "optimizer/plancat.h"
-#include "tcop/utility.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -44,13 +49,8 @@
 #include "guc.h"
 #include "index/index_build.h"
 #include "index/index_hook.h"
-#include "service/service_client.h"
 
 static get_relation_info_hook_type previous_relation_info = NULL;
-static ProcessUtility_hook_type previous_utility = NULL;
-
-/* max_parallel_maintenance_workers is 1 through us, and 0 for the user. */
-static bool raised = false;
 
 /*
  * Put our function into a btree's relcache entry.  Only the index that is to be
@@ -107,83 +107,6 @@ relation_info(PlannerInfo *root, Oid oid, bool inhparent, RelOptInfo *rel)
 		list_free(indexes);
 		table_close(heap, NoLock);
 	}
-	if (raised)
-		rel->rel_parallel_workers = 0;
-}
-
-/* May a command build indexes of tables that have rows? */
-static bool
-builds_indexes(Node *command)
-{
-	switch (nodeTag(command))
-	{
-		case T_IndexStmt:
-		case T_ReindexStmt:
-		case T_ClusterStmt:
-		case T_AlterTableStmt:
-		case T_RefreshMatViewStmt:
-			return true;
-		case T_VacuumStmt:
-			{
-				VacuumStmt *stmt = (VacuumStmt *) command;
-				ListCell   *lc;
-
-				/* an ordinary VACUUM would find the workers of its own */
-				foreach(lc, stmt->options)
-				{
-					DefElem    *option = lfirst_node(DefElem, lc);
-
-					if (strcmp(option->defname, "full") == 0 && defGetBoolean(option))
-						return stmt->is_vacuumcmd;
-				}
-				return false;
-			}
-		default:
-			return false;
-	}
-}
-
-static void
-run_utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
-			ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *query_env,
-			DestReceiver *dest, QueryCompletion *completion)
-{
-	if (previous_utility)
-		previous_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest,
-						 completion);
-	else
-		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params, query_env,
-								dest, completion);
-}
-
-static void
-utility(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
-		ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *query_env,
-		DestReceiver *dest, QueryCompletion *completion)
-{
-	if (raised || max_parallel_maintenance_workers > 0 || !gs_guc_enabled || !gs_guc_index_build ||
-		!gs_client_service_ready() || !builds_indexes(pstmt->utilityStmt))
-	{
-		run_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest,
-					completion);
-		return;
-	}
-
-	PG_TRY();
-	{
-		raised = true;
-		max_parallel_maintenance_workers = 1;
-		run_utility(pstmt, query_string, read_only_tree, context, params, query_env, dest,
-					completion);
-	}
-	PG_FINALLY();
-	{
-		raised = false;
-		/* unless a function that was called has set it */
-		if (max_parallel_maintenance_workers == 1)
-			max_parallel_maintenance_workers = 0;
-	}
-	PG_END_TRY();
 }
 
 void
@@ -191,6 +114,4 @@ gs_index_init(void)
 {
 	previous_relation_info = get_relation_info_hook;
 	get_relation_info_hook = relation_info;
-	previous_utility = ProcessUtility_hook;
-	ProcessUtility_hook = utility;
 }

@@ -5,6 +5,8 @@
  *
  * All rules are here:
  *	  - gpusort.enabled and gpusort.index_build must be on;
+ *	  - max_parallel_maintenance_workers must not be 0: then gpusort is not asked,
+ *		or only by chance (index_hook.c);
  *	  - indexes of system catalogs are PostgreSQL's: it builds them while
  *		catalogs are not to be trusted, and describing keys reads catalogs
  *		(index_hook.c sees to it);
@@ -18,6 +20,7 @@
 #include "postgres.h"
 
 #include "catalog/catalog.h"
+#include "miscadmin.h"
 #include "optimizer/plancat.h"
 
 #include "guc.h"
@@ -81,7 +84,7 @@ gs_index_accept(Relation heap, Relation index)
 	GsKeyDesc  *desc;
 	GsRefusal	refusal;
 
-	if (!gs_guc_enabled || !gs_guc_index_build)
+	if (!gs_guc_enabled || !gs_guc_index_build || max_parallel_maintenance_workers == 0)
 		return NULL;
 	/* the hook leaves those alone */
 	Assert(!IsCatalogRelation(heap));

@@ -218,15 +218,25 @@ RESET gpusort.enabled;
 
 -- workers, and none at all
 DROP TABLE t;
-CREATE TABLE t (a int, b text) WITH (parallel_workers = 3);
+CREATE TABLE t (a int, b text);
 INSERT INTO t SELECT i % 2000, md5((i % 300)::text) FROM generate_series(1, 20000) AS i;
 DELETE FROM t WHERE a % 10 = 3;
-SELECT workers, set_config('max_parallel_maintenance_workers', workers::text, false),
+CREATE FUNCTION index_workers(workers int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('ALTER TABLE t SET (parallel_workers = %s)', workers);
+	RETURN workers;
+END
+$$;
+SET max_parallel_maintenance_workers = 3;
+SELECT index_workers(workers),
 	index_check('CREATE INDEX %s ON t (b)'), index_check('CREATE INDEX %s ON t (a DESC) INCLUDE (b) WHERE a < 1500')
 FROM generate_series(0, 3) AS workers;
+-- PostgreSQL's, whether the session has built before or not
+SET max_parallel_maintenance_workers = 0;
+SELECT index_check('CREATE INDEX %s ON t (b)', taken => false);
 DROP INDEX i_stock, i_ours;
 
--- the commands that build indexes, with workers asked for and without
+-- the commands that build indexes; gpusort takes none of them, takes them without workers, with them
 CREATE FUNCTION index_builds(command text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	before bigint;
@@ -247,7 +257,7 @@ CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (1000) TO (2000);
 INSERT INTO p SELECT * FROM t;
 CREATE MATERIALIZED VIEW mv AS SELECT a, b FROM u;
 SET gpusort.index_build = on;
-SELECT set_config('max_parallel_maintenance_workers', workers::text, false),
+SELECT set_config('max_parallel_maintenance_workers', allowed::text, false) AS allowed, index_workers(workers),
 	index_builds('CREATE INDEX i_b ON t (b)'),
 	index_builds('REINDEX TABLE t'),
 	index_builds('REINDEX INDEX i_b'),
@@ -269,22 +279,31 @@ SELECT set_config('max_parallel_maintenance_workers', workers::text, false),
 	index_builds('CREATE INDEX i_mv ON mv (b)'),
 	index_builds('REFRESH MATERIALIZED VIEW mv'),
 	index_builds('DROP INDEX i_mv')
-FROM unnest(ARRAY[0, 2]) AS workers
+FROM (VALUES (0, 2), (2, 0), (2, 2)) AS v (allowed, workers)
 \gx
-SHOW max_parallel_maintenance_workers;
+ALTER TABLE t SET (parallel_workers = 0);
 SELECT index_builds AS before FROM gpusort_stats \gset
-SET max_parallel_maintenance_workers = 0;
 CREATE INDEX CONCURRENTLY i_b ON t (b);
 REINDEX INDEX CONCURRENTLY i_b;
 VACUUM (FULL) t;
 VACUUM t;
-SET max_parallel_maintenance_workers = 2;
+ALTER TABLE t SET (parallel_workers = 2);
 CREATE INDEX CONCURRENTLY i_a ON t (a, b);
 REINDEX TABLE CONCURRENTLY t;
 REINDEX TABLE p;
 VACUUM (FULL) t;
 SELECT index_builds - :before AS builds FROM gpusort_stats;
-SELECT bt_index_parent_check(oid, true, true) FROM pg_class WHERE relname IN ('i_a', 'i_b');
+-- in this session gpusort's function is in the relcache entry of i_b already
+REINDEX INDEX i_a;
+SELECT index_builds AS before FROM gpusort_stats \gset
+SET max_parallel_maintenance_workers = 0;
+REINDEX INDEX i_b;
+REINDEX TABLE CONCURRENTLY t;
+CREATE INDEX CONCURRENTLY i_c ON t (a);
+VACUUM (FULL) t;
+SELECT index_builds - :before AS builds FROM gpusort_stats;
+RESET max_parallel_maintenance_workers;
+SELECT bt_index_parent_check(oid, true, true) FROM pg_class WHERE relname IN ('i_a', 'i_b', 'i_c');
 
 -- what is not built is counted and told
 SELECT gpusort_stats_reset();

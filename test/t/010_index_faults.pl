@@ -37,8 +37,9 @@ $node->safe_psql('postgres', q(
 my %stock = map { $_ => $node->safe_psql('postgres', "SELECT pages('stock_$_')") } ('t', 'l');
 my $build = 'SET gpusort.force = on; SET gpusort.index_build = on;';
 my @modes = (
-	[ 'serial', 'SET max_parallel_maintenance_workers = 0;' ],
-	[ 'parallel', "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';" ]);
+	[ 'serial', join('', map { "ALTER TABLE $_ SET (parallel_workers = 0);" } 't', 'l'), 0 ],
+	[ 'parallel', join('', map { "ALTER TABLE $_ SET (parallel_workers = 3);" } 't', 'l')
+		. "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';", 3 ]);
 my $same_query = q(SELECT bool_and(w.query_id = l.query_id)
 	FROM pg_stat_activity AS w JOIN pg_stat_activity AS l ON l.pid = w.leader_pid
 	WHERE w.backend_type = 'parallel worker' AND w.state = 'active');
@@ -66,6 +67,16 @@ sub good_index
 }
 
 clean('at the start');
+
+for my $mode (@modes)
+{
+	my ($name, $settings, $workers) = @$mode;
+	my $err = '';
+
+	$node->psql('postgres', "$build $settings SET client_min_messages = debug1; CREATE INDEX i_t ON t (k, id); DROP INDEX i_t;",
+		stderr => \$err);
+	like($err, qr/gpusort built index "i_t": 100000 tuples, $workers workers/, "$name: workers");
+}
 
 #
 # The device fails

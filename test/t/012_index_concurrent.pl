@@ -41,10 +41,11 @@ my $writers = IPC::Run::start(
 	[ 'pgbench', '-n', '-c', '4', '-j', '1', '-T', '600', '-f', "$script.write", $node->connstr('postgres') ],
 	'>', \$out, '2>', \$err);
 
-for my $mode ([ 'serial', 'SET max_parallel_maintenance_workers = 0;' ], [ 'parallel', $workers ])
+for my $mode ([ 'serial', 0 ], [ 'parallel', 3 ])
 {
-	my ($name, $settings) = @$mode;
+	my ($name, $table_workers) = @$mode;
 
+	$node->safe_psql('postgres', "ALTER TABLE t SET (parallel_workers = $table_workers)");
 	stats_reset($node);
 	for my $sql (
 		'CREATE INDEX CONCURRENTLY i_k ON t (k)',
@@ -57,7 +58,7 @@ for my $mode ([ 'serial', 'SET max_parallel_maintenance_workers = 0;' ], [ 'para
 		'VACUUM (FULL) t',
 		'REINDEX TABLE CONCURRENTLY t')
 	{
-		is(rows_of($node, "$build $settings", $sql), '', "$name: $sql");
+		is(rows_of($node, "$build $workers", $sql), '', "$name: $sql");
 	}
 	is($node->safe_psql('postgres', 'SELECT index_builds >= 20 FROM gpusort_stats'), 't',
 		"$name: built by gpusort");
