@@ -40,7 +40,9 @@ EngineReport run_own(const SortContext &context, const KeyRef *keys, u32 n_rows,
   if (sort_fixed_fits(stats))
     return {sort_fixed(keys, n_rows, stats, workspace, order, tie, context.stream), 1};
 
-  return {"radix, strings", sort_string(context, keys, n_rows, stats.prefix, workspace, order, tie)};
+  StringReport report = sort_string(context, keys, n_rows, stats.prefix, workspace, order, tie);
+
+  return {report.name, report.rounds};
 }
 
 // What is switched off in an engine of 2013; an engine of another kind has

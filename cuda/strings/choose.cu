@@ -3,16 +3,18 @@
  * choose.cu
  *	  Whether the first words of the keys alone separate the rows.
  *
- * Their bytes do for random keys, hashes, most numbers; a code of their bytes
- * (code.cu) for many more.  Then splitters would tell little that the
- * bits themselves do not.  Of a sample's words it is counted how many pairs agree
- * in their first 16, 24, ... bits, without those that sorting by these bits
- * settles.  Were groups made by so many bits, a row's group would be expected to
- * have n_rows * pairs / (all pairs of the sample) rows.
+ * Their bytes do for random keys, hashes and most numbers, a code of their bytes
+ * (code.cu) for many more.  Then splitters would tell little that the bits
+ * themselves do not.  A sample tells: we count how many pairs of its words agree in
+ * their first 16, 24, ... bits, without the words that sorting by these bits
+ * settles.  If all rows were grouped by so many bits, the group of a row would have
+ * an expected n_rows * pairs / (all pairs of the sample) rows.
  *
  *-------------------------------------------------------------------------
  */
 #include "strings/choose.cuh"
+
+#include <cub/block/block_reduce.cuh>
 
 #include <cstdlib>
 
@@ -26,8 +28,7 @@ constexpr u32 threads = 256;
 constexpr u32 pair_threads = 1024;
 constexpr u32 n_slots = 6000; // of a hash table with max_probes keys
 
-// The words that are tried, in this order, and how many rows may be expected
-// in a row's group.
+// Words to try, and how many rows a group may be expected to have.
 struct Trial
 {
   bool coded;
@@ -43,6 +44,7 @@ struct Trials
   Trial list[n_trials];
 };
 
+// The first one that does is taken.
 constexpr Trials trials = {{{false, 16, 32},
                             {false, 24, 32},
                             {true, 16, 8},
@@ -51,58 +53,47 @@ constexpr Trials trials = {{{false, 16, 32},
                             {true, 32, 8},
                             {true, 40, 8}}};
 
-// One block for each trial.  A slot holds the first bits of a word and, below
-// them, how many words have these.
-__global__ void __launch_bounds__(pair_threads)
-    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, RoundCounts *counts)
+// Counts how often an item occurs: a slot holds the item and, below it, its count.
+// Returns how often it was added before.
+__device__ u32 add_to_table(u64 *slots, u64 item)
 {
   constexpr u32 tally_bits = log_max_probes + 1;
   static_assert(max_first_bits + tally_bits <= 64);
+  u32 hash = static_cast<u32>(item * 0x9e3779b97f4a7c15ull >> 32);
+  u32 slot = static_cast<u32>(u64{hash} * n_slots >> 32);
+
+  for (;;)
+  {
+    u64 found = atomicCAS(&slots[slot], u64{0}, item << tally_bits | 1);
+
+    if (found == 0)
+      return 0;
+    if (found >> tally_bits == item)
+      return atomicAdd(reinterpret_cast<u32 *>(&slots[slot]), 1u) & ((1u << tally_bits) - 1);
+    slot = slot + 1 < n_slots ? slot + 1 : 0;
+  }
+}
+
+// Counts the pairs of each trial; one block for a trial.
+__global__ void __launch_bounds__(pair_threads)
+    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, RoundCounts *counts)
+{
+  using BlockReduce = cub::BlockReduce<u32, pair_threads>;
   __shared__ u64 slots[n_slots];
-  __shared__ u32 pairs;
+  __shared__ typename BlockReduce::TempStorage temp;
   const Trial trial = tried.list[blockIdx.x];
   const WordLayout layout = {0, 64 - count_bits, trial.bits, trial.coded};
   const u64 *words = trial.coded ? sample.coded : sample.plain;
-  u32 me = threadIdx.x;
-  u32 mine = 0;
+  u32 pairs = 0;
 
-  for (u32 i = me; i < n_slots; i += pair_threads)
+  for (u32 i = threadIdx.x; i < n_slots; i += pair_threads)
     slots[i] = 0;
-  if (me == 0)
-    pairs = 0;
   __syncthreads();
-
-  for (u32 i = me; i < n_probes; i += pair_threads)
-  {
-    u64 word = words[i];
-
-    if (trial.coded && layout.is_settled(word, 0))
-      continue;
-
-    u64 bits = layout.group_of(word);
-    u32 hash = static_cast<u32>(bits * 0x9e3779b97f4a7c15ull >> 32);
-    u32 slot = static_cast<u32>(u64{hash} * n_slots >> 32);
-
-    for (;;)
-    {
-      u64 found = atomicCAS(&slots[slot], u64{0}, bits << tally_bits | 1);
-
-      if (found == 0)
-        break;
-      if (found >> tally_bits == bits)
-      {
-        u32 before = atomicAdd(reinterpret_cast<u32 *>(&slots[slot]), 1u);
-
-        mine += before & ((1u << tally_bits) - 1);
-        break;
-      }
-      slot = slot + 1 < n_slots ? slot + 1 : 0;
-    }
-  }
-  if (mine > 0)
-    atomicAdd(&pairs, mine);
-  __syncthreads();
-  if (me == 0)
+  for (u32 i = threadIdx.x; i < n_probes; i += pair_threads)
+    if (!trial.coded || !layout.is_settled(words[i], 0))
+      pairs += add_to_table(slots, layout.group_of(words[i]));
+  pairs = BlockReduce(temp).Sum(pairs);
+  if (threadIdx.x == 0)
     counts->pairs[blockIdx.x] = pairs;
 }
 
@@ -110,14 +101,13 @@ __global__ void __launch_bounds__(threads)
     plain_words(const KeyRef *keys, u32 n_rows, u32 prefix, WordLayout layout, Segments segments, u64 *words,
                 u32 *rows)
 {
-  u64 at = u64{blockIdx.x} * threads + threadIdx.x;
+  u32 row = blockIdx.x * threads + threadIdx.x;
 
-  if (at == 0)
+  if (row == 0)
     segments.set(0, prefix, 0);
-  if (at >= n_rows)
+  if (u64{blockIdx.x} * threads + threadIdx.x >= n_rows)
     return;
 
-  u32 row = static_cast<u32>(at);
   KeyRef key = load_key(keys, row);
   u32 left = key.length - prefix;
 

@@ -14,12 +14,13 @@
 namespace gpusort
 {
 
-// What words the rows are to be sorted by, and how many bits of these: none
-// where that leaves groups that are too large.  Waits for the device.
+// Chooses the words by which to sort the rows first, and how many of their bits:
+// sorted_bits is 0 where neither bytes nor codes make groups that are small enough.
+// Waits for the device.
 WordLayout choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
                         const CodeSpace &space);
 
-// Such words of one segment for all rows, and their numbers.
+// Makes these words, of one segment, and lists the rows.
 void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const WordLayout &layout, const CodeSpace &space,
                  const Segments &segments, u64 *words, u32 *rows, cudaStream_t stream);
 

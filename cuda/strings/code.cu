@@ -43,6 +43,9 @@
  */
 #include "strings/code.cuh"
 
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+
 namespace gpusort
 {
 
@@ -191,22 +194,22 @@ private:
   bool has_ended = false;
 };
 
-// What the sample's keys consist of: a thread counts one key.
+// Counts what the sample's keys consist of; one thread for a key.
 __global__ void __launch_bounds__(count_threads)
     count_symbols(const KeyRef *keys, u32 n_rows, u32 prefix, CodeCounts *counts)
 {
-  __shared__ CodeCounts own;
+  __shared__ CodeCounts block;
   constexpr u32 n_counts = sizeof(CodeCounts) / sizeof(u32);
-  u32 me = threadIdx.x;
-  u32 *own_counts = reinterpret_cast<u32 *>(&own);
+  u32 *block_counts = reinterpret_cast<u32 *>(&block);
   u32 *all_counts = reinterpret_cast<u32 *>(counts);
 
-  for (u32 i = me; i < n_counts; i += count_threads)
-    own_counts[i] = 0;
+  for (u32 i = threadIdx.x; i < n_counts; i += count_threads)
+    block_counts[i] = 0;
   __syncthreads();
 
   KeyReader reader(
-      load_key(keys, sample_row(n_rows, gridDim.x * count_threads, blockIdx.x * count_threads + me)), prefix);
+      load_key(keys, sample_row(n_rows, gridDim.x * count_threads, blockIdx.x * count_threads + threadIdx.x)),
+      prefix);
   u32 words = 0;
   bool has_ended = false;
 
@@ -220,70 +223,72 @@ __global__ void __launch_bounds__(count_threads)
     words++;
     has_ended = left < 8;
     if (!has_ended && word == first * 0x0101010101010101ull)
-      atomicAdd(&own.runs[first], 1u);
+      atomicAdd(&block.runs[first], 1u);
     else
       for (u32 i = 0; i < min(left, 8u); i++)
-        atomicAdd(&own.symbols[1 + (word >> (56 - 8 * i) & 0xff)], 1u);
+        atomicAdd(&block.symbols[1 + (word >> (56 - 8 * i) & 0xff)], 1u);
     if (has_ended)
-      atomicAdd(&own.symbols[0], 1u);
+      atomicAdd(&block.symbols[0], 1u);
     else
       reader.advance(next);
   }
-  atomicAdd(&own.words, words);
+  atomicAdd(&block.words, words);
   __syncthreads();
-  for (u32 i = me; i < n_counts; i += count_threads)
-    if (own_counts[i] > 0)
-      atomicAdd(&all_counts[i], own_counts[i]);
+  for (u32 i = threadIdx.x; i < n_counts; i += count_threads)
+    if (block_counts[i] > 0)
+      atomicAdd(&all_counts[i], block_counts[i]);
 }
 
-// Makes the model in shared memory; thread i is for bytes of value i.
-__device__ void make_model(const CodeCounts *counts, CodeModel &model)
+// What the threads of a block share to make a model.
+struct ModelStorage
 {
-  __shared__ u32 sums[threads];
-  __shared__ u32 most;
-  __shared__ u32 total;
-  u32 me = threadIdx.x;
-  u32 runs = counts->runs[me];
-  u32 words = counts->words;
+  typename cub::BlockReduce<u32, threads>::TempStorage reduce;
+  typename cub::BlockScan<u32, threads>::TempStorage scan;
+  u32 most_runs; // runs of the most frequent byte, and in the lowest 8 bits the byte
+  u32 symbols;   // in all
+};
 
-  if (me == 0)
-  {
-    most = 0;
-    total = counts->symbols[0];
-  }
-  __syncthreads();
-  atomicMax(&most, runs << 8 | me);
-  __syncthreads();
-
-  bool has_run = 2 * (most >> 8) >= words;
-  u32 count = counts->symbols[1 + me];
-
-  if (!has_run || (most & 0xff) != me)
-    count += 8 * runs;
-  atomicAdd(&total, count);
-  __syncthreads();
-
+// Makes the model in shared memory; thread i is for bytes of value i.
+__device__ void make_model(const CodeCounts *counts, ModelStorage &storage, CodeModel &model)
+{
   constexpr u32 free_parts = (1u << part_bits) - n_symbols;
-  u32 ends = 1 + static_cast<u32>(u64{counts->symbols[0]} * free_parts / max(total, 1u));
-  u32 parts = 1 + static_cast<u32>(u64{count} * free_parts / max(total, 1u));
+  const u32 byte = threadIdx.x;
+  const u32 runs = counts->runs[byte];
+  const u32 words = counts->words;
+  const u32 ends = counts->symbols[0];
 
-  sums[me] = parts;
+  u32 most = cub::BlockReduce<u32, threads>(storage.reduce)
+                 .Reduce(runs << 8 | byte, [](u32 a, u32 b) { return max(a, b); });
+
+  if (byte == 0)
+    storage.most_runs = most;
   __syncthreads();
-  for (u32 step = 1; step < threads; step *= 2)
-  {
-    u32 sum = sums[me] + (me >= step ? sums[me - step] : 0);
+  most = storage.most_runs;
 
-    __syncthreads();
-    sums[me] = sum;
-    __syncthreads();
-  }
-  model.symbols[1 + me] = (ends + sums[me] - parts) << part_bits | parts;
-  if (me == 0)
+  const bool has_run = 2 * (most >> 8) >= words;
+  u32 count = counts->symbols[1 + byte];
+
+  if (!has_run || (most & 0xff) != byte)
+    count += 8 * runs;
+
+  u32 total = cub::BlockReduce<u32, threads>(storage.reduce).Sum(count);
+
+  if (byte == 0)
+    storage.symbols = max(total + ends, 1u);
+  __syncthreads();
+
+  const u32 end_parts = 1 + static_cast<u32>(u64{ends} * free_parts / storage.symbols);
+  const u32 parts = 1 + static_cast<u32>(u64{count} * free_parts / storage.symbols);
+  u32 parts_before;
+
+  cub::BlockScan<u32, threads>(storage.scan).ExclusiveSum(parts, parts_before);
+  model.symbols[1 + byte] = (end_parts + parts_before) << part_bits | parts;
+  if (byte == 0)
   {
     u32 equal = 1 + static_cast<u32>(u64{most >> 8} * ((1u << part_bits) - 3) / max(words, 1u));
     u32 less = ((1u << part_bits) - equal) / 2;
 
-    model.symbols[0] = ends;
+    model.symbols[0] = end_parts;
     model.words[0] = less;
     model.words[1] = less << part_bits | equal;
     model.words[2] = (less + equal) << part_bits | ((1u << part_bits) - less - equal);
@@ -297,10 +302,11 @@ __global__ void __launch_bounds__(threads)
     code_sample(const KeyRef *keys, u32 n_rows, u32 prefix, CodeSpace space)
 {
   __shared__ CodeModel model;
+  __shared__ ModelStorage storage;
   u32 i = blockIdx.x * threads + threadIdx.x;
   KeyRef key = load_key(keys, sample_row(n_rows, gridDim.x * threads, i));
 
-  make_model(space.counts, model);
+  make_model(space.counts, storage, model);
   space.plain[i] = load_word(key.address + prefix, key.length - prefix);
 
   KeyCoder coder(key, prefix);
@@ -312,8 +318,8 @@ __global__ void __launch_bounds__(threads)
     *space.model = model;
 }
 
-// A warp codes so many rows for each of its threads.  Keys take unequal numbers of steps: a thread
-// that is done with one takes the warp's next.
+// A warp codes rows_each rows for each of its threads.  Keys take unequal numbers of
+// steps: a thread that is done with one takes the warp's next.
 __global__ void __launch_bounds__(threads)
     code_rows(const KeyRef *keys, u32 n_rows, u32 prefix, u32 rows_each, const CodeModel *learned,
               Segments segments, u64 *words, u32 *rows)
@@ -328,7 +334,7 @@ __global__ void __launch_bounds__(threads)
     segments.set(0, prefix, 0);
   __syncthreads();
 
-  const u32 before_me = (1u << threadIdx.x % 32) - 1;
+  const u32 lanes_before = (1u << threadIdx.x % 32) - 1;
   u64 first = (u64{blockIdx.x} * threads + threadIdx.x / 32 * 32) * rows_each;
   u64 end = min(first + rows_each * 32, u64{n_rows});
   u64 row = 0;
@@ -341,7 +347,7 @@ __global__ void __launch_bounds__(threads)
 
     if (!busy)
     {
-      row = first + static_cast<u32>(__popc(idle & before_me));
+      row = first + static_cast<u32>(__popc(idle & lanes_before));
       busy = row < end;
       if (busy)
       {

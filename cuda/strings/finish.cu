@@ -10,9 +10,9 @@
  * words only, the rest of the words comes first.
  *
  * Steps
- *	  A block takes a group at a time.  A row's number in the group is its `home`;
+ *	  A block takes a group at a time.  A row's number in the group is its `slot`;
  *	  the address of its next byte and the bytes left are found by that.  The rows
- *	  that live on are kept together, in order, as entries: home, rank in the group,
+ *	  that live on are kept together, in order, as entries: slot, rank in the group,
  *	  segment.  A step packs for each entry, from the top, its segment, its
  *	  relation to the segment's pivot, the bits of its key after what it shares with
  *	  the pivot, the count of bytes and the entry's own number into 64 bits, and sorts
@@ -50,7 +50,7 @@ constexpr u32 items = 8; // values of a thread
 constexpr u32 item_bits = log_of(items);
 constexpr u32 load_batch = 4; // keys that a thread has on their way at a time
 
-// What the value of a settled row's place becomes, above its rank and its home.
+// What the value of a settled row's place becomes, above its rank and its slot.
 constexpr u64 is_settled = u64{1} << 32;
 constexpr u64 is_tied = u64{1} << 33;
 
@@ -61,10 +61,10 @@ struct GroupStorage
   static constexpr u32 capacity = threads * items;
 
   u64 values[capacity];
-  u64 address[capacity];                    // of a home's next byte
+  u64 address[capacity];                    // of a slot's next byte
   u32 left[capacity];                       // and how many bytes there are
   uint16_t segment_begin[capacity / 2 + 2]; // the first entry of each segment, and the end of the last
-  uint16_t home[capacity];                  // of an entry
+  uint16_t slot[capacity];                  // of an entry
   uint16_t rank[capacity];                  // of an entry, in the group
   uint16_t segment[capacity];               // of an entry
   typename cub::BlockScan<u32, threads>::TempStorage scan;
@@ -142,7 +142,7 @@ private:
   {
     for (u32 entry = threadIdx.x; entry < live; entry += threads)
     {
-      storage.home[entry] = static_cast<uint16_t>(entry);
+      storage.slot[entry] = static_cast<uint16_t>(entry);
       storage.rank[entry] = static_cast<uint16_t>(entry);
       storage.segment[entry] = 0;
     }
@@ -167,7 +167,7 @@ private:
       {
         u32 entry = first + k * threads;
 
-        row[k] = entry < live ? __ldg(in.rows + group.start + storage.home[entry]) : 0;
+        row[k] = entry < live ? __ldg(in.rows + group.start + storage.slot[entry]) : 0;
       }
 #pragma unroll
       for (u32 k = 0; k < load_batch; k++)
@@ -176,10 +176,10 @@ private:
       for (u32 k = 0; k < load_batch; k++)
         if (first + k * threads < live)
         {
-          u32 home = storage.home[first + k * threads];
+          u32 slot = storage.slot[first + k * threads];
 
-          storage.address[home] = key[k].address + group.depth;
-          storage.left[home] = key[k].length - group.depth;
+          storage.address[slot] = key[k].address + group.depth;
+          storage.left[slot] = key[k].length - group.depth;
         }
     }
     __syncthreads();
@@ -216,11 +216,11 @@ private:
     {
       u32 segment = storage.segment[entry];
       u32 pivot = (u32{storage.segment_begin[segment]} + storage.segment_begin[segment + 1]) / 2;
-      u32 home = storage.home[entry];
-      u32 pivot_home = storage.home[pivot];
-      u32 left = storage.left[home];
-      Relation relation = relate(storage.address[home], left, storage.address[pivot_home],
-                                 storage.left[pivot_home], entry == pivot);
+      u32 slot = storage.slot[entry];
+      u32 pivot_slot = storage.slot[pivot];
+      u32 left = storage.left[slot];
+      Relation relation = relate(storage.address[slot], left, storage.address[pivot_slot],
+                                 storage.left[pivot_slot], entry == pivot);
 
       storage.values[entry] = layout.make_value(segment, relation, left, entry);
     }
@@ -256,7 +256,7 @@ private:
     const u64 next = me + 1 < threads ? storage.values[me + 1] : 0;
     u32 goes_on = 0; // a bit for each item
     u32 heads = 0;
-    uint16_t home[items];
+    uint16_t slot[items];
     uint16_t rank[items];
 
 #pragma unroll
@@ -269,7 +269,7 @@ private:
 
       if (place >= live)
         continue;
-      home[k] = storage.home[layout.entry_of(v[k])];
+      slot[k] = storage.slot[layout.entry_of(v[k])];
       rank[k] = storage.rank[place];
       heads |= is_head ? 1u << k : 0;
       if ((!is_head || !is_tail) && layout.count_of(v[k]) >= chars)
@@ -279,8 +279,8 @@ private:
         {
           u32 consumed = chars + shared_of(layout.relation_of(v[k]));
 
-          storage.address[home[k]] += consumed;
-          storage.left[home[k]] -= consumed;
+          storage.address[slot[k]] += consumed;
+          storage.left[slot[k]] -= consumed;
         }
       }
     }
@@ -307,13 +307,13 @@ private:
       if ((goes_on >> k & 1) == 0)
       {
         storage.values[place] =
-            is_settled | (is_head ? 0 : is_tied) | static_cast<u64>(rank[k]) << 16 | home[k];
+            is_settled | (is_head ? 0 : is_tied) | static_cast<u64>(rank[k]) << 16 | slot[k];
         continue;
       }
       if (is_head)
         storage.segment_begin[segment++] = static_cast<uint16_t>(entry);
       storage.values[place] = 0;
-      storage.home[entry] = home[k];
+      storage.slot[entry] = slot[k];
       storage.rank[entry] = rank[k];
       storage.segment[entry] = static_cast<uint16_t>(segment - 1);
       entry++;

@@ -181,27 +181,10 @@ __device__ __forceinline__ Heads find_heads(const SortedRows &in, u64 base, u64 
   return {window.heads, __ballot_sync(~0u, lane < window_rows / 32 && window.heads[lane] != 0)};
 }
 
-// Makes a group that is too large for a block a segment of the next round.
-__device__ __forceinline__ void make_segment(const SortedRows &in, const Segments &next, GroupCounts *counts,
-                                             u32 source, u32 first_rank, u64 size, u32 depth, u32 advance)
-{
-  u64 taken = atomicAdd(&counts->large, u64{1} << 32 | size);
-  u32 i = static_cast<u32>(taken >> 32);
-
-  next.place[i] = static_cast<u32>(taken);
-  next.source[i] = source;
-  next.first_rank[i] = first_rank;
-  // Sorted by the upper bits only, some keys may have ended already.
-  next.depth[i] = in.layout.is_partial() ? depth : depth + advance;
-  next.skip[i] = max_skip;
-  next.lead[i] = 0;
-}
-
 // Settles the thread's rows whose rank is known, takes those of small groups, and
 // lists the larger groups that begin at its rows.
 __device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &segments,
-                                         const FinishLimits &limits, const GroupLists &lists,
-                                         const Segments &next, u64 base, const u64 (&word)[rows_each],
+                                         const GroupOutput &output, u64 base, const u64 (&word)[rows_each],
                                          const Heads &heads, Window &window, SmallRows &small)
 {
   const WordLayout layout = in.layout;
@@ -257,31 +240,14 @@ __device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &s
           at;
       u32 depth = __ldg(segments.depth + segment) + __ldg(segments.skip + segment);
 
-      if (size > limits.max_rows())
-        make_segment(in, next, lists.counts, static_cast<u32>(at), rank + place, size, depth,
-                     layout.advance(lead));
+      if (size > output.max_rows)
+        make_segment(output, layout, static_cast<u32>(at), rank + place, size, depth, lead);
       else
         window.listed[atomicAdd(&window.n_listed, 1u)] = {
             static_cast<u32>(at), rank + place, depth + layout.advance(lead), static_cast<uint16_t>(size),
             static_cast<uint16_t>(layout.chars(lead))};
     }
   }
-}
-
-// Puts a group on the list of its class.
-__device__ __forceinline__ void list_group(const GroupLists &lists, const Group &group)
-{
-  Group *groups = lists.groups[0];
-  u32 *listed = &lists.counts->listed[0];
-
-#pragma unroll
-  for (u32 i = 1; i < group_classes; i++)
-    if (group.size > class_rows(i - 1))
-    {
-      groups = lists.groups[i];
-      listed = &lists.counts->listed[i];
-    }
-  groups[atomicAdd(listed, 1u)] = group;
 }
 
 // Sorts the small groups of the window and writes their rows.
@@ -370,8 +336,7 @@ __device__ __forceinline__ void sort_small(const SortedRows &in, const u64 (&wor
 
 __global__ void __launch_bounds__(threads, min_blocks)
     take_groups(const __grid_constant__ SortedRows in, const __grid_constant__ Segments segments,
-                FinishLimits limits, const __grid_constant__ GroupLists lists,
-                const __grid_constant__ Segments next)
+                const __grid_constant__ GroupOutput output)
 {
   __shared__ Window window;
   const u64 base = u64{blockIdx.x} * quota;
@@ -383,19 +348,19 @@ __global__ void __launch_bounds__(threads, min_blocks)
 
   const Heads heads = find_heads(in, base, word, window);
 
-  sort_out(in, segments, limits, lists, next, base, word, heads, window, small);
+  sort_out(in, segments, output, base, word, heads, window, small);
   __syncthreads();
   if (threadIdx.x < window.n_listed)
-    list_group(lists, window.listed[threadIdx.x]);
+    list_group(output.lists, window.listed[threadIdx.x]);
   sort_small(in, word, window, small);
 }
 
 } // namespace
 
-void find_groups(const SortedRows &in, const Segments &segments, const FinishLimits &limits,
-                 const GroupLists &lists, const Segments &next, cudaStream_t stream)
+void find_groups(const SortedRows &in, const Segments &segments, const GroupOutput &output,
+                 cudaStream_t stream)
 {
-  take_groups<<<blocks_for(in.live, quota), threads, 0, stream>>>(in, segments, limits, lists, next);
+  take_groups<<<blocks_for(in.live, quota), threads, 0, stream>>>(in, segments, output);
   GS_CUDA_LAUNCHED();
 }
 

@@ -33,6 +33,7 @@ __device__ __forceinline__ bool goes_on(u64 word)
   return (word & 0xff) == word_bytes + 1;
 }
 
+// The order of two keys: negative, 0 or positive, and how many bytes they share.
 struct Comparison
 {
   int order;
@@ -41,7 +42,7 @@ struct Comparison
 
 constexpr u32 words_at_a_time = 2;
 
-// Several words from an address on, as load_word() makes them of `left` bytes.
+// Loads several words from an address on, as load_word() makes them of `left` bytes.
 __device__ __forceinline__ void load_words(u64 address, u32 left, u64 (&words)[words_at_a_time])
 {
   const u64 *at = reinterpret_cast<const u64 *>(address & ~u64{7});
@@ -61,9 +62,8 @@ __device__ __forceinline__ void load_words(u64 address, u32 left, u64 (&words)[w
   }
 }
 
-// In how many bytes, of `left` at most, those at two addresses agree; in the
-// upper half 1 where the first ones are less then.  Not inline, since few keys
-// come here and it takes many registers.
+// Compares the bytes at two addresses, `left` at most.  Returns how many are equal from
+// the first on, and in the upper half 1 if the next byte at the first address is less.
 __device__ __forceinline__ u64 compare_further(u64 a, u64 b, u32 left)
 {
   for (u32 at = 0; at < left;)
@@ -92,9 +92,9 @@ __device__ __forceinline__ u64 compare_further(u64 a, u64 b, u32 left)
   return left;
 }
 
-// Compares two keys that agree in their first `from` bytes; where they do in the
-// first `to`, it looks no further.  Keys that agree in one word often do in many:
-// the words after the first are several on their way at a time.
+// Compares two keys that share their first `from` bytes, and looks no further than the
+// first `to`.  Keys that agree in one word often agree in many, so the words after the
+// first are loaded several at a time.
 __device__ __forceinline__ Comparison compare_keys(const KeyRef &a, const KeyRef &b, u32 from, u32 to = ~0u)
 {
   u32 common = min(min(a.length, b.length), to);

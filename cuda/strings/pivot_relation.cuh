@@ -15,20 +15,19 @@ namespace gpusort
 
 #ifdef __CUDACC__
 
-// The next 16 bytes of a key, the first one highest, zeros where it has ended.  That so many come at once is
-// worth more than that few are read.  Only aligned 16 bytes are read that hold one of those; memory ends no
-// sooner.
+// The next 16 bytes of a key, the first one highest, zeros where it has ended.
 struct Head
 {
   u64 bytes[2];
 
-  // Eight of them, from one of the first 9 on.
+  // Eight of them, from byte 0 to 8 on.
   __device__ __forceinline__ u64 from(u32 byte) const
   {
     return byte == 8 ? bytes[1] : bytes[0] << byte * 8 | bytes[1] >> 1 >> (63 - byte * 8);
   }
 };
 
+// Reads only aligned 16 bytes that hold some of the `left` bytes.
 __device__ __forceinline__ Head load_head(u64 address, u32 left)
 {
   const uint4 *at = reinterpret_cast<const uint4 *>(address & ~u64{15});
@@ -66,54 +65,56 @@ __device__ __forceinline__ Head load_head(u64 address, u32 left)
   return head;
 }
 
-// How an entry's key relates to that of its segment's pivot, behind what the segment's keys agree in:
-// see string_finish.cu.
+// How a key relates to a pivot after the bytes that their segment shares; finish.cu
+// explains the order of values.
 struct Relation
 {
   u32 value;
   u32 shared; // bytes
-  u64 next;   // those behind the shared ones
+  u64 next;   // the key's 8 bytes after these
 };
 
 constexpr u32 relation_bits = 9;
 constexpr u32 max_shared = 255;
 static_assert(2 * max_shared < 1u << relation_bits);
 
+// The shared bytes that a value tells.
 __device__ __forceinline__ u32 shared_of(u32 relation)
 {
   return relation > max_shared ? 2 * max_shared - relation : relation;
 }
 
-__device__ __forceinline__ Relation relate(u64 mine, u32 left, u64 pivot, u32 pivot_left, bool is_pivot)
+// Relates a key, of which `left` bytes are left at an address, to a pivot.
+__device__ __forceinline__ Relation relate(u64 key, u32 left, u64 pivot, u32 pivot_left, bool is_pivot)
 {
   u32 common = min(min(left, pivot_left), max_shared); // at most
   u32 shared = 0;
   u32 at = 0;
-  bool is_less = left < pivot_left; // should one be the beginning of the other
-  bool is_unlike = left != pivot_left;
+  bool is_less = left < pivot_left; // unless bytes say otherwise
+  bool differs = left != pivot_left;
   Head head;
 
   for (;; at += 16)
   {
-    head = load_head(mine + at, left - at);
+    head = load_head(key + at, left - at);
     if (is_pivot)
     {
       shared = common;
       break;
     }
 
-    Head its = load_head(pivot + at, pivot_left - at);
-    bool at_once = head.bytes[0] != its.bytes[0];
-    u64 x = at_once ? head.bytes[0] : head.bytes[1];
-    u64 y = at_once ? its.bytes[0] : its.bytes[1];
+    Head pivot_head = load_head(pivot + at, pivot_left - at);
+    u32 half = head.bytes[0] != pivot_head.bytes[0] ? 0 : 1;
+    u64 x = half == 0 ? head.bytes[0] : head.bytes[1];
+    u64 y = half == 0 ? pivot_head.bytes[0] : pivot_head.bytes[1];
 
     if (x != y)
     {
-      shared = at + (at_once ? 0 : 8) + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8;
+      shared = at + half * 8 + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8;
       if (shared < common)
       {
         is_less = x < y;
-        is_unlike = true;
+        differs = true;
       }
     }
     else
@@ -127,9 +128,9 @@ __device__ __forceinline__ Relation relate(u64 mine, u32 left, u64 pivot, u32 pi
 
   Relation relation = {max_shared, shared, 0};
 
-  if (is_unlike && shared < max_shared)
+  if (differs && shared < max_shared)
     relation.value = is_less ? shared : 2 * max_shared - shared;
-  relation.next = shared - at <= 8 ? head.from(shared - at) : load_word(mine + shared, left - shared);
+  relation.next = shared - at <= 8 ? head.from(shared - at) : load_word(key + shared, left - shared);
   return relation;
 }
 

@@ -9,9 +9,10 @@
  *	  Rows that fit on chip are one group, which finish.cu sorts.  Of more rows,
  *	  choose.cu finds out whether the first bits of the keys tell them apart, or
  *	  those of a code of the keys (code.cu).  If neither does, the words begin with
- *	  the bucket between splitters from a sample (splitters.cu, classify.cu).  The
- *	  rows are sorted by the upper bits of these words, and nearly all groups that
- *	  remain fit on chip (groups.cu, finish.cu).
+ *	  the bucket between splitters from a sample (splitters.cu, search.cuh,
+ *	  classify.cu).  A radix sort orders the rows by the upper bits of these words, and
+ *	  nearly all groups that remain fit on chip (groups.cu, finish.cu).  Of few rows,
+ *	  a counting sort makes the groups (partition.cu).
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how frequent their bytes
@@ -47,6 +48,7 @@
 #include "strings/classify.cuh"
 #include "strings/groups.cuh"
 #include "strings/key_compare.cuh"
+#include "strings/partition.cuh"
 
 namespace gpusort
 {
@@ -65,6 +67,7 @@ struct Workspace
   GroupLists lists;
   CodeSpace code;
   Splitters splitters;
+  Partition partition;
   void *temp;
   size_t temp_bytes;
 };
@@ -107,11 +110,14 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
     space.segments[i] = alias_segments(storage, max_segments);
   }
   space.segment_of = storage.alias<u32>(n_rows);
+  // The buckets of few rows are listed even if they are small.
   for (u32 i = 0; i < group_classes; i++)
-    space.lists.groups[i] = storage.alias<Group>(n_rows / min_class_rows(i) + 1);
+    space.lists.groups[i] =
+        storage.alias<Group>(n_rows / min_class_rows(i) + 1 + (i == 0 ? plan.n_splitters() + 1 : 0));
   space.lists.counts = storage.alias<GroupCounts>(1);
   space.code = alias_code(storage);
   space.splitters = alias_splitters(storage, plan);
+  space.partition = alias_partition(storage, n_rows);
 
   space.temp_bytes = 0;
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, space.temp_bytes, words, rows, n_rows));
@@ -227,7 +233,24 @@ __global__ void __launch_bounds__(threads)
   words[i] = layout.make_word(segment, load_word(key.address + depth, left), 0, left);
 }
 
-// Sorts the words, finishes what fits on chip; what is left is the next round's.
+// Finishes the groups of a round that fit on chip.  Those that do not are the segments
+// of the next round, whose number and rows are returned.
+RoundCounts finish_round(const SortContext &context, const SortedRows &sorted, const FinishLimits &limits,
+                         Workspace &space)
+{
+  static_assert(offsetof(RoundCounts, live) == 0 && offsetof(RoundCounts, segments) == 4);
+  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.counts->large, sizeof(u64), cudaMemcpyDeviceToHost,
+                              context.stream));
+
+  // The counts are on their way while the groups are finished.
+  context.event.record(context.stream);
+  finish_listed(context, sorted, space.lists, limits);
+  context.event.wait();
+  std::swap(space.segments[0], space.segments[1]);
+  return *context.counts;
+}
+
+// Sorts the words of the live rows, and all groups that fit on chip.
 RoundCounts sort_words(const SortContext &context, const Job &job, u32 live, const WordLayout &layout,
                        const FinishLimits &limits, Workspace &space)
 {
@@ -238,26 +261,16 @@ RoundCounts sort_words(const SortContext &context, const Job &job, u32 live, con
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.temp, temp_bytes, words, rows, live,
                                               static_cast<int>(64 - layout.sorted_bits), 64, stream));
-  GS_CUDA_TRY(cudaMemsetAsync(space.lists.counts, 0, sizeof(GroupCounts), stream));
-
-  SortedRows sorted = {job.keys, words.Current(), rows.Current(), live, layout, job.order, job.tie};
-
-  find_groups(sorted, space.segments[0], limits, space.lists, space.segments[1], stream);
-  static_assert(offsetof(RoundCounts, live) == 0 && offsetof(RoundCounts, segments) == 4);
-  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.counts->large, sizeof(u64), cudaMemcpyDeviceToHost,
-                              stream));
-
-  // The counts are on their way while the groups are finished.
-  context.event.record(stream);
-  finish_listed(context, sorted, space.lists, limits);
-  context.event.wait();
-
   space.words[0] = words.Alternate();
   space.words[1] = words.Current();
   space.rows[0] = rows.Alternate();
   space.rows[1] = rows.Current();
-  std::swap(space.segments[0], space.segments[1]);
-  return *context.counts;
+
+  SortedRows sorted = {job.keys, space.words[1], space.rows[1], live, layout, job.order, job.tie};
+
+  GS_CUDA_TRY(cudaMemsetAsync(space.lists.counts, 0, sizeof(GroupCounts), stream));
+  find_groups(sorted, space.segments[0], {space.lists, space.segments[1], limits.max_rows()}, stream);
+  return finish_round(context, sorted, limits, space);
 }
 
 // Sorts rows that fit on chip.
@@ -274,24 +287,42 @@ void sort_on_chip(const SortContext &context, const Job &job, const FinishLimits
   finish_class(rows, space.lists, group_class, limits, context.stream);
 }
 
-RoundCounts first_round(const SortContext &context, const Job &job, const FinishLimits &limits,
-                        Workspace &space)
+// Sorts all rows by buckets between splitters.
+RoundCounts sort_by_splitters(const SortContext &context, const Job &job, const FinishLimits &limits,
+                              Workspace &space)
 {
   cudaStream_t stream = context.stream;
-  WordLayout layout = choose_words(context, job.keys, job.n_rows, job.prefix, space.code);
+  SplitPlan plan = plan_split(job.n_rows);
 
-  if (layout.sorted_bits > 0)
-    first_words(job.keys, job.n_rows, job.prefix, layout, space.code, space.segments[0], space.words[0],
-                space.rows[0], stream);
-  else
+  find_splitters(plan, job.keys, job.n_rows, job.prefix, space.splitters, space.segments[0], stream);
+  if (job.n_rows > max_few_rows)
   {
-    SplitPlan plan = plan_split(job.n_rows);
-
-    layout = plan.layout;
-    find_splitters(plan, job.keys, job.n_rows, job.prefix, space.splitters, space.segments[0], stream);
     classify_rows(plan, space.splitters, job.keys, job.n_rows, job.prefix, limits.n_multiprocessors,
                   space.words[0], space.rows[0], stream);
+    return sort_words(context, job, job.n_rows, plan.layout, limits, space);
   }
+
+  SortedRows sorted = {job.keys, space.words[1], space.rows[1], job.n_rows, plan.layout, job.order, job.tie};
+
+  GS_CUDA_TRY(cudaMemsetAsync(space.lists.counts, 0, sizeof(GroupCounts), stream));
+  partition_rows(plan, space.splitters, space.partition, job.prefix, space.words[0], sorted,
+                 space.segments[0], {space.lists, space.segments[1], limits.max_rows()}, stream);
+  return finish_round(context, sorted, limits, space);
+}
+
+RoundCounts first_round(const SortContext &context, const Job &job, const FinishLimits &limits,
+                        Workspace &space, StringReport *report)
+{
+  WordLayout layout = choose_words(context, job.keys, job.n_rows, job.prefix, space.code);
+
+  if (layout.sorted_bits == 0)
+  {
+    report->name = "strings, splitters";
+    return sort_by_splitters(context, job, limits, space);
+  }
+  report->name = layout.coded ? "strings, codes" : "strings, leading bits";
+  first_words(job.keys, job.n_rows, job.prefix, layout, space.code, space.segments[0], space.words[0],
+              space.rows[0], context.stream);
   return sort_words(context, job, job.n_rows, layout, limits, space);
 }
 
@@ -324,26 +355,26 @@ u64 sort_string_workspace(u32 n_rows)
   return storage.bytes();
 }
 
-u32 sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix, void *workspace,
-                u32 *order, u8 *tie)
+StringReport sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
+                         void *workspace, u32 *order, u8 *tie)
 {
   TempStorage storage(workspace);
   Workspace space = alias_workspace(storage, n_rows);
   FinishLimits limits = finish_limits();
   Job job = {keys, n_rows, prefix, order, tie};
-  u32 rounds = 1;
+  StringReport report = {"strings, on chip", 1};
 
   if (n_rows <= limits.max_rows())
   {
     sort_on_chip(context, job, limits, space);
-    return rounds;
+    return report;
   }
 
-  RoundCounts counts = first_round(context, job, limits, space);
+  RoundCounts counts = first_round(context, job, limits, space, &report);
 
-  for (; counts.live > 0; rounds++)
+  for (; counts.live > 0; report.rounds++)
     counts = next_round(context, job, counts, limits, space);
-  return rounds;
+  return report;
 }
 
 } // namespace gpusort

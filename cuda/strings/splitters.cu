@@ -351,20 +351,24 @@ void sort_sample(const KeyRef *keys, u32 n_rows, u32 prefix, u32 n_samples, cons
 
 SplitPlan plan_split(u32 n_rows)
 {
+  const bool is_few = n_rows <= max_few_rows;
+  const u32 rows_each = is_few ? few_rows_per_splitter : rows_per_splitter;
+  u32 most_levels = is_few ? max_few_levels : max_levels;
   SplitPlan plan;
-  u32 most_levels = max_levels;
 
 #ifdef GPUSORT_FAULTS
   if (getenv("GPUSORT_FAULT_SPLITTERS") != nullptr)
     most_levels = min_levels;
 #endif
   plan.levels = min_levels;
-  while (plan.levels < most_levels && n_rows >> plan.levels > rows_per_splitter)
+  while (plan.levels < most_levels && n_rows >> plan.levels > rows_each)
     plan.levels++;
   plan.n_samples = oversampling << plan.levels;
-  plan.layout.segment_bits = plan.levels + 1;
+
+  // A counting sort is by buckets alone, a radix sort by whole digits.
+  plan.layout.segment_bits = is_few ? max_few_levels + 1 : plan.levels + 1;
   plan.layout.key_bits = 64 - count_bits - plan.layout.segment_bits;
-  plan.layout.sorted_bits = plan.levels < 16 ? 16 : 24;
+  plan.layout.sorted_bits = is_few ? plan.layout.segment_bits : plan.levels < 16 ? 16 : 24;
   return plan;
 }
 

@@ -25,8 +25,14 @@ constexpr u32 rows_per_splitter = 900;  // at most, while there are levels left
 constexpr u32 oversampling = 4;
 constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small pieces
 
+// Few rows: a counting sort takes fewer launches than radix passes (partition.cu)
+constexpr u32 max_few_rows = 1u << 21;
+constexpr u32 max_few_levels = 12;
+constexpr u32 few_rows_per_splitter = 450;
+constexpr u32 max_rows_in_small_tiles = 1u << 19; // these spread over more multiprocessors
+
 // First words without splitters (choose.cu)
-constexpr u32 min_rows_to_choose = 200000; // fewer are not worth the wait for the host
+constexpr u32 min_rows_to_choose = 1u << 20; // for fewer the choice would cost what it saves
 constexpr u32 log_max_probes = 12;
 
 // Groups (groups.cu, finish.cu)

@@ -133,8 +133,8 @@ constexpr WordLayout whole_words = {0, 64 - count_bits, 64};
 struct SortedRows
 {
   const KeyRef *keys; // of all rows, by number
-  const u64 *words;
-  const u32 *rows; // numbers
+  u64 *words;
+  u32 *rows; // numbers
   u32 live;
   WordLayout layout;
   u32 *order;
@@ -163,6 +163,14 @@ struct GroupLists
 {
   Group *groups[group_classes];
   GroupCounts *counts;
+};
+
+// Where the groups of a round go that are not settled at once.
+struct GroupOutput
+{
+  GroupLists lists;
+  Segments segments; // of the next round: groups of more than max_rows
+  u32 max_rows;
 };
 
 // Bits that tell all numbers up to `value` apart.
