@@ -26,10 +26,6 @@ MODULE_big = gpusort
 DATA = sql/gpusort--0.1.0.sql
 PGFILEDESC = "gpusort - sorting on the GPU"
 
-CUDA = auto
-WERROR = 0
-FAULTS = 0
-
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
 
 # Targets that set things up themselves must work where there is no
@@ -66,6 +62,11 @@ bench-device:
 	@$(ROOT)/test/bench/device/run.sh
 
 else
+
+# not for the scripts, to which these may come from the environment
+CUDA = auto
+WERROR = 0
+FAULTS = 0
 
 sources = $(sort $(patsubst $(ROOT)/%,%,$(foreach p,$(1),$(wildcard $(ROOT)/$(p)))))
 
