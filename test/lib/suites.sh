@@ -1,5 +1,5 @@
 # The suites of test/run.sh.  Each job prints what it found and adds to passed
-# and failed.  What they need from run.sh: root, build, log, compilers, device.
+# and failed.  What they need from run.sh: root, build, log, part, compilers, device.
 
 suite_limit_s=600				# for one run of pg_regress, unit program or TAP file
 
@@ -220,7 +220,7 @@ suite_isolation()
 # the server's user can read and write
 run_regress()
 {
-	local suite=$1 inputs=$2 driver=$3 dir=$run/$1 status total
+	local suite=$1 inputs=$2 driver=$3 dir=$run/$1 out=$log/$1-$part status total
 	shift 3
 	local tests=("$@")
 
@@ -234,40 +234,40 @@ run_regress()
 	done
 	[ -z "$server_user" ] || chown -R "$server_user:" "$dir"
 
-	if ! start_server "$suite-server" "include '$work/gpusort.conf'"; then
+	if ! start_server "$suite-$part-server" "include '$work/gpusort.conf'"; then
 		count "$suite" 0 ${#tests[@]}
 		return
 	fi
-	wait_for_device "$suite-server"
+	wait_for_device "$suite-$part-server"
 	cd "$dir" || exit 1
 	interruptible as_user timeout -k 10 $suite_limit_s "$driver" \
 		--inputdir="$dir" --outputdir="$dir" --bindir="$bindir" \
 		--host="$PGHOST" --port="$PGPORT" --user="$PGUSER" --dbname="gpusort_$suite" \
-		--load-extension=gpusort --max-concurrent-tests=4 "${tests[@]}" >"$log/$suite.log" 2>&1
+		--load-extension=gpusort --max-concurrent-tests=4 "${tests[@]}" >"$out.log" 2>&1
 	status=$?
 	cd "$work" || exit 1
-	stop_server "$suite-server"
+	stop_server "$suite-$part-server"
 
-	mkdir -p "$log/$suite"
-	cp -r "$dir/results" "$run/$suite-server.log" "$log/$suite/" 2>/dev/null
-	grep -E '\.\.\. |^(not )?ok ' "$log/$suite.log"
+	mkdir -p "$out"
+	cp -r "$dir/results" "$run/$suite-$part-server.log" "$out/" 2>/dev/null
+	grep -E '\.\.\. |^(not )?ok ' "$out.log"
 
 	# "All 3 tests passed." or "1 of 3 tests failed."; from 16 on after a "#"
-	total=$(sed -nE 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests? .*/\2/p' "$log/$suite.log" | tail -1)
-	bad=$(sed -nE 's/^[# ]*([0-9]+) of [0-9]+ tests? failed.*/\1/p' "$log/$suite.log" | tail -1)
+	total=$(sed -nE 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests? .*/\2/p' "$out.log" | tail -1)
+	bad=$(sed -nE 's/^[# ]*([0-9]+) of [0-9]+ tests? failed.*/\1/p' "$out.log" | tail -1)
 	if [ -z "$total" ]; then
-		tail -20 "$log/$suite.log"
+		tail -20 "$out.log"
 		total=${#tests[@]}
 		bad=$total
 	elif [ "${bad:-0}" -gt 0 ]; then
-		cp "$dir/regression.diffs" "$log/$suite/"
+		cp "$dir/regression.diffs" "$out/"
 		head -150 "$dir/regression.diffs"
-		echo "(results and diffs are in ${log#"$root"/}/$suite)"
+		echo "(results and diffs are in ${out#"$root"/})"
 	elif [ $status -ne 0 ]; then
 		bad=1
 	fi
 	count "$suite" $((total - ${bad:-0})) "${bad:-0}"
-	check_server_log "$suite" "$run/$suite-server.log"
+	check_server_log "$suite" "$run/$suite-$part-server.log"
 }
 
 # A crash may hide behind tests that pass
