@@ -73,7 +73,6 @@ start_job()
 		failed=0
 		start=$SECONDS
 		server_port=$((5432 + number))
-		# shellcheck disable=SC2086
 		run_job "$job" ${job_tests[$job]}
 		[ "$failed" -eq 0 ] && verdict=ok || verdict="not ok"
 		echo "$verdict - $job: $passed passed, $failed failed ($((SECONDS - start)) s)"
