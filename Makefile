@@ -2,10 +2,11 @@
 #
 #   make                build gpusort.so
 #   make install        install it into the server that PG_CONFIG belongs to
-#   make test           set up and run every test; needs nothing prepared
+#   make test           set up and run every suite's quick tests; needs nothing prepared
+#   make check-all      all tests
 #   make demo           see what it does, on a private server
 #   make check-unit check-regress check-isolation check-tap lint
-#                       one suite of "make test" each
+#                       all tests of one suite
 #   make check-postgres PostgreSQL's own tests with every sort forced onto gpusort
 #   make fuzz           random queries against PostgreSQL, see test/README.md
 #   make bench          ORDER BY against PostgreSQL, see test/bench
@@ -25,20 +26,18 @@ MODULE_big = gpusort
 DATA = sql/gpusort--0.1.0.sql
 PGFILEDESC = "gpusort - sorting on the GPU"
 
-CUDA = auto
-WERROR = 0
-FAULTS = 0
-
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
 
 # Targets that set things up themselves must work where there is no
 # PostgreSQL yet: they are scripts, and PGXS is not read for them.
-SCRIPT_GOALS = test demo check-unit check-regress check-isolation check-tap check-postgres lint bench \
+SCRIPT_GOALS = test check-all demo check-unit check-regress check-isolation check-tap check-postgres lint bench \
 	bench-device fuzz
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(SCRIPT_GOALS)
 test:
+	@$(ROOT)/test/run.sh --quick
+check-all:
 	@$(ROOT)/test/run.sh
 check-unit:
 	@$(ROOT)/test/run.sh unit
@@ -63,6 +62,11 @@ bench-device:
 	@$(ROOT)/test/bench/device/run.sh
 
 else
+
+# not for the scripts, to which these may come from the environment
+CUDA = auto
+WERROR = 0
+FAULTS = 0
 
 sources = $(sort $(patsubst $(ROOT)/%,%,$(foreach p,$(1),$(wildcard $(ROOT)/$(p)))))
 

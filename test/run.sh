@@ -1,7 +1,10 @@
 #!/bin/bash
 # Set everything up and run the tests.
 #
-#	test/run.sh [build|lint|unit|regress|isolation|tap|fuzz]...	default: all
+#	test/run.sh [--quick] [SUITE|SUITE/TEST]...		default: every test
+#
+# Suites: build, lint, unit, regress, isolation, tap, fuzz.  --quick runs the
+# tests that test/parts marks as quick; without it the others follow.
 #
 # What is missing on the machine is installed when root (see
 # lib/prerequisites.sh).  Everything is built in build/test with the fault
@@ -26,13 +29,16 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib/prerequisites.sh"
 . "$root/test/lib/server.sh"
 . "$root/test/lib/suites.sh"
+. "$root/test/lib/jobs.sh"
 
-suites=${*:-build lint unit regress isolation tap fuzz}
-for suite in $suites; do
-	case $suite in
-		build|lint|unit|regress|isolation|tap|fuzz) ;;
-		*) echo "no such suite: $suite" >&2; exit 2 ;;
-	esac
+parts="quick rest"
+if [ "${1-}" = --quick ]; then
+	parts=quick
+	shift
+fi
+for name; do
+	[ -n "$(list_tests | while read -r _ test; do is_wanted "$test" "$name" && echo x; done)" ] ||
+		{ echo "test/parts has no such suite or test: $name" >&2; exit 2; }
 done
 
 passed=0
@@ -40,8 +46,14 @@ failed=0
 started=$SECONDS
 build=$root/build/test
 log=$build/log
-jobs=$(nproc)
+compilers=$(nproc)
 device=${GPUSORT_TEST_DEVICE:-host}
+SANITIZE=${SANITIZE:-address,undefined}
+
+# Jobs that run at the same time.  One more than there are cores, as tests wait
+# much; a GPU's memory is for one server at a time
+workers=$(($(nproc) + 1))
+[ "$device" != cuda ] || workers=1
 
 # The caller's make is not our make's parent: keep its variables only
 MAKEFLAGS=$(echo "${MAKEFLAGS-}" | sed -E 's/(^| )-j[0-9]*//g; s/ ?--jobserver[^ ]*//g')
@@ -58,12 +70,24 @@ fi
 rm -rf "${log:?}"/*
 
 if build_for_test; then
-	case " $suites " in
-		*" regress "*|*" isolation "*|*" tap "*|*" fuzz "*) install_for_test || exit 1 ;;
-	esac
-	for suite in $suites; do
-		run_suite "$suite"
+	installed=no
+	for part in $parts; do
+		select_jobs $part "$@"
+		[ ${#jobs[@]} -gt 0 ] || continue
+		case " ${jobs[*]}" in
+			*" regress"*|*" isolation"*|*" tap/"*|*" fuzz/"*)
+				[ $installed = yes ] || install_for_test || break
+				installed=yes
+				;;
+		esac
+		echo
+		echo "== $part part, $workers jobs at a time"
+		run_jobs
 	done
+	echo
+	for suite in "${!suite_ok[@]}"; do
+		echo "$suite: ${suite_ok[$suite]} passed, ${suite_bad[$suite]} failed"
+	done | sort
 fi
 
 echo

@@ -210,6 +210,29 @@ check_answers()
 		sed 's/$/ is both an SQL and an isolation test/'
 }
 
+# Every test has its line in test/parts, every line its test, and no test has two
+check_parts()
+{
+	local listed here
+
+	listed=$(awk '!/^#/ && NF && $2 !~ /^fuzz\// { print $2 }' test/parts | sort)
+	here=$({
+		printf '%s\n' lint/sources build/production unit/plain/engines
+		printf '%s\n' test/sql/*.sql | sed 's|^test/sql|regress|'
+		printf '%s\n' test/specs/*.spec | sed 's|^test/specs|isolation|'
+		printf '%s\n' test/t/*.pl | sed 's|^test/t|tap|'
+		printf '%s\n' test/unit/test_key*.c test/unit/test_device.c |
+			sed -n 's|^test/unit/|unit/plain/|p; s|^unit/plain|unit/sanitized|p'
+	} | sed 's|\.[a-z]*$||' | sort)
+	awk '!/^#/ && NF && (NF != 2 || $1 !~ /^(quick|rest)$/) { print "test/parts:" FNR ": " $0 }' test/parts
+	uniq -d <<<"$listed" | sed 's|^|test/parts has twice: |'
+	comm -13 <(uniq <<<"$listed") <(echo "$here") | sed 's|^|test/parts does not have |'
+	comm -23 <(uniq <<<"$listed") <(echo "$here") | sed 's|^|test/parts has what is not there: |'
+	for part in quick rest; do
+		grep -q "^$part[[:space:]]*fuzz/" test/parts || echo "test/parts has no $part fuzz/ cases"
+	done
+}
+
 # Every setting is documented
 check_settings_documented()
 {
@@ -252,6 +275,7 @@ check "no notes of unfinished work" check_markers
 check "white space and line length" check_white_space
 check "version numbers agree" check_version_number
 check "tests and their answers pair up" check_answers
+check "test/parts has every test once" check_parts
 check "README.md describes every setting" check_settings_documented
 if [ -e "$build/gpusort.so" ]; then
 	check "only entry points are exported" check_exported_symbols

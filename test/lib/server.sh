@@ -8,7 +8,7 @@
 #
 #	make_work_dir			sets work, goes there, and removes it when the script ends
 #	make_private_install	copies the server that PG_CONFIG names
-#	start_server NAME CONF...	initdb, start; sets PGHOST, PGUSER, PGDATABASE
+#	start_server NAME CONF...	initdb, start; sets PGHOST, PGPORT (server_port, or 5432), PGUSER, PGDATABASE
 #	wait_for_device NAME	until gpusort's service is ready, or has no device
 #	stop_server NAME
 #	as_user COMMAND...		runs COMMAND as the user that servers belong to
@@ -92,7 +92,7 @@ kill_tree()
 	kill -TERM "$1" 2>/dev/null
 }
 
-# Also ends the command (child) and the servers that an interruption has left
+# Also ends the commands (child) and the servers that an interruption has left
 clean_up()
 {
 	local status=$? file pid
@@ -100,8 +100,10 @@ clean_up()
 	trap '' HUP INT TERM
 	trap - EXIT
 	if [ "$status" -gt 128 ] && [ -n "${child-}" ]; then
-		kill_tree "$child"
-		wait "$child" 2>/dev/null
+		for pid in $child; do
+			kill_tree "$pid"
+			wait "$pid" 2>/dev/null
+		done
 	fi
 	for file in $(find "$run" -name postmaster.pid 2>/dev/null); do
 		pid=$(head -1 "$file" 2>/dev/null)
@@ -147,10 +149,11 @@ start_server()
 
 	if [ ! -e "$data/PG_VERSION" ]; then
 		as_user "$bindir/initdb" -D "$data" -U postgres -E UTF8 --no-locale -A trust -N \
-			>"$work/initdb.log" 2>&1 || { cat "$work/initdb.log" >&2; return 1; }
+			>"$work/initdb-$name.log" 2>&1 || { cat "$work/initdb-$name.log" >&2; return 1; }
 		as_user tee -a "$data/postgresql.conf" >/dev/null <<-CONF
 			listen_addresses = ''
 			unix_socket_directories = '$run'
+			port = ${server_port:-5432}
 			fsync = off
 		CONF
 	fi
@@ -160,7 +163,7 @@ start_server()
 		as_user tail -30 "$data.log" >&2
 		return 1
 	fi
-	export PGHOST=$run PGPORT=5432 PGUSER=postgres PGDATABASE=postgres
+	export PGHOST=$run PGPORT=${server_port:-5432} PGUSER=postgres PGDATABASE=postgres
 	PATH=$bindir:$PATH
 }
 

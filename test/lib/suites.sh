@@ -1,29 +1,32 @@
-# The suites of test/run.sh.  Each prints what it found and adds to passed
-# and failed.  What they need from run.sh: root, build, log, jobs, device.
+# The suites of test/run.sh.  Each job prints what it found and adds to passed
+# and failed.  What they need from run.sh: root, build, log, part, compilers, device.
 
-suite_limit_s=600				# for one suite, unit program or TAP file
+suite_limit_s=600				# for one run of pg_regress, unit program or TAP file
 
-# Add to the totals, and print the suite's summary
+# Add to the totals, and say of what, if that failed
 count()
 {
 	passed=$((passed + $2))
 	failed=$((failed + $3))
-	echo "$1: $2 passed, $3 failed"
+	[ "$3" -eq 0 ] || echo "$1: $2 passed, $3 failed"
 }
 
-skip()
+# Run a job of jobs.sh, with the names of its tests
+run_job()
 {
-	echo "$1: skipped, $2"
-}
+	local job=$1
+	shift
 
-run_suite()
-{
-	local start=$SECONDS
-
-	echo
-	echo "== $1"
-	"suite_$1"
-	echo "   ($((SECONDS - start)) s)"
+	case $job in
+		build/production) suite_build ;;
+		lint/*) suite_lint ;;
+		unit/*) suite_unit "${job#*/}" "$@" ;;
+		regress) suite_regress "$@" ;;
+		isolation) suite_isolation "$@" ;;
+		tap/*) suite_tap "${job#*/}" ;;
+		fuzz/*) suite_fuzz "${job#*/}" ;;
+		*) echo "no such test"; count "$job" 0 1 ;;
+	esac
 }
 
 # Tests passed and failed, as a program reported them, into ok and bad:
@@ -81,7 +84,7 @@ build_for_test()
 	build_flags+=(CUDA_ARCH="${CUDA_ARCH:-$(gpu_architectures)}")
 
 	echo "== building for $("$PG_CONFIG" --version), ${build_flags[*]}"
-	if ! make_gpusort "$build" -j"$jobs" "${build_flags[@]}" >"$log/build.log" 2>&1; then
+	if ! make_gpusort "$build" -j"$compilers" "${build_flags[@]}" >"$log/build.log" 2>&1; then
 		show_build_errors "$log/build.log"
 		count "test build" 0 1
 		return 1
@@ -108,6 +111,11 @@ install_for_test()
 	cp "$root/test/gpusort.conf" "$work/gpusort.conf"
 	echo "gpusort.device = $device" >>"$work/gpusort.conf"
 	chmod a+r "$work/gpusort.conf"
+
+	# where the TAP tests run
+	mkdir -p "$run/tap"
+	cp -r "$root/test/t" "$run/tap/"
+	[ -z "$server_user" ] || chown -R "$server_user:" "$run/tap"
 }
 
 # The production build without CUDA, and its installation
@@ -115,7 +123,7 @@ suite_build()
 {
 	local dir=$root/build/production
 
-	if make_gpusort "$dir" -j"$jobs" CUDA=no WERROR=1 >"$log/production.log" 2>&1 &&
+	if make_gpusort "$dir" -j"$compilers" CUDA=no WERROR=1 >"$log/production.log" 2>&1 &&
 		make_gpusort "$dir" install CUDA=no WERROR=1 DESTDIR="$work/production" \
 			>>"$log/production.log" 2>&1; then
 		count build 2 0
@@ -135,39 +143,43 @@ suite_lint()
 	count lint "$ok" "$bad"
 }
 
+# Programs of the unit tests, built plain or sanitized
 suite_unit()
 {
-	local engine total_ok=0 total_bad=0 plain=$build/unit sanitizers=${SANITIZE:-address,undefined} cuda=()
-	local sanitized=$build/unit-${sanitizers/,/-}
-	local make_unit=(interruptible make -f "$root/test/unit/Makefile" -j"$jobs")
+	local variant=$1 dir=$build/unit program engine options=()
+	shift
+	local programs=("${@/#engines/test_device}")
 
-	if ! ls "$root"/test/unit/test_*.c >/dev/null 2>&1; then
-		skip unit "test/unit holds no tests"
+	if [ "$variant" = sanitized ]; then
+		dir=$build/unit-${SANITIZE/,/-}
+		options=(SANITIZE="$SANITIZE")
+	elif [ $with_cuda = yes ]; then
+		options=(CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a" NVCC="$nvcc")
+	fi
+	mkdir -p "$dir"
+	if ! interruptible make -f "$root/test/unit/Makefile" -j"$compilers" -C "$dir" "${options[@]}" \
+		"${programs[@]}" >"$log/unit-build-$variant.log" 2>&1; then
+		show_build_errors "$log/unit-build-$variant.log"
+		count "unit/$variant" 0 1
 		return
 	fi
-	[ $with_cuda = no ] || cuda=(CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a" NVCC="$nvcc")
-	mkdir -p "$plain" "$sanitized"
-	if ! "${make_unit[@]}" -C "$plain" "${cuda[@]}" >"$log/unit-build.log" 2>&1 ||
-		! "${make_unit[@]}" -C "$sanitized" SANITIZE="$sanitizers" >>"$log/unit-build.log" 2>&1; then
-		show_build_errors "$log/unit-build.log"
-		count unit 0 1
-		return
-	fi
 
-	for program in "$plain"/test_key* "$sanitized"/test_key*; do
-		[ ! -x "$program" ] || run_unit "$program"
+	for program; do
+		case $variant/$program in
+			plain/engines)
+				[ $with_cuda = no ] || for engine in radix2013{,_fixed,_keep,_fixed_keep} merge2012 radix2011; do
+					run_unit "$dir/test_device" cuda --engine $engine
+				done
+				;;
+			*/test_device)
+				run_unit "$dir/test_device" host
+				[ "$variant" != plain ] || [ $with_cuda = no ] || run_unit "$dir/test_device" cuda
+				;;
+			*)
+				run_unit "$dir/$program"
+				;;
+		esac
 	done
-	if [ -x "$plain/test_device" ]; then
-		run_unit "$plain/test_device" host
-		run_unit "$sanitized/test_device" host
-		if [ $with_cuda = yes ]; then
-			run_unit "$plain/test_device" cuda
-			for engine in radix2013{,_fixed,_keep,_fixed_keep} merge2012 radix2011; do
-				run_unit "$plain/test_device" cuda --engine $engine
-			done
-		fi
-	fi
-	count unit $total_ok $total_bad
 }
 
 run_unit()
@@ -180,8 +192,7 @@ run_unit()
 		>"$output" 2>&1
 	status=$?
 	read_counts "$output" $status
-	total_ok=$((total_ok + ok))
-	total_bad=$((total_bad + bad))
+	count "$name" "$ok" "$bad"
 	if [ "$bad" -gt 0 ]; then
 		echo "not ok - $name: $ok passed, $bad failed, exit status $status"
 		grep -vE '^ok\b' "$output" | tail -40
@@ -196,72 +207,67 @@ run_unit()
 
 suite_regress()
 {
-	run_regress regress sql sql "$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress"
+	run_regress regress sql "$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress" "$@"
 }
 
 suite_isolation()
 {
-	run_regress isolation specs spec \
-		"$(pgxs_root "$PG_CONFIG")/src/test/isolation/pg_isolation_regress"
+	run_regress isolation specs \
+		"$(pgxs_root "$PG_CONFIG")/src/test/isolation/pg_isolation_regress" "$@"
 }
 
 # pg_regress and its isolation twin: inputs and answers are copied to where
 # the server's user can read and write
 run_regress()
 {
-	local suite=$1 inputs=$2 suffix=$3 driver=$4 dir=$run/$1 status total tests=()
+	local suite=$1 inputs=$2 driver=$3 dir=$run/$1 out=$log/$1-$part status total
+	shift 3
+	local tests=("$@")
 
-	for file in "$root/test/$inputs"/*."$suffix"; do
-		[ ! -e "$file" ] || tests+=("$(basename "$file" ".$suffix")")
-	done
-	if [ ${#tests[@]} -eq 0 ]; then
-		skip "$suite" "test/$inputs holds no .$suffix files"
-		return
-	fi
-
+	rm -rf "${dir:?}"
 	mkdir -p "$dir/$inputs" "$dir/expected"
 	cp "$root/test/$inputs"/* "$dir/$inputs/"
 	cp "$root"/expected/*.out "$dir/expected/" 2>/dev/null
 	# a test without an answer fails, and must not end the run
-	for file in "${tests[@]}"; do
-		[ -e "$dir/expected/$file.out" ] || : >"$dir/expected/$file.out"
+	for name in "${tests[@]}"; do
+		[ -e "$dir/expected/$name.out" ] || : >"$dir/expected/$name.out"
 	done
 	[ -z "$server_user" ] || chown -R "$server_user:" "$dir"
 
-	if ! start_server "$suite-server" "include '$work/gpusort.conf'"; then
+	if ! start_server "$suite-$part-server" "include '$work/gpusort.conf'"; then
 		count "$suite" 0 ${#tests[@]}
 		return
 	fi
-	wait_for_device "$suite-server"
+	wait_for_device "$suite-$part-server"
 	cd "$dir" || exit 1
 	interruptible as_user timeout -k 10 $suite_limit_s "$driver" \
 		--inputdir="$dir" --outputdir="$dir" --bindir="$bindir" \
 		--host="$PGHOST" --port="$PGPORT" --user="$PGUSER" --dbname="gpusort_$suite" \
-		--load-extension=gpusort --max-concurrent-tests=4 "${tests[@]}" >"$log/$suite.log" 2>&1
+		--load-extension=gpusort --max-concurrent-tests=4 "${tests[@]}" >"$out.log" 2>&1
 	status=$?
 	cd "$work" || exit 1
-	stop_server "$suite-server"
+	stop_server "$suite-$part-server"
 
-	mkdir -p "$log/$suite"
-	cp -r "$dir/results" "$run/$suite-server.log" "$log/$suite/" 2>/dev/null
-	grep -E '\.\.\. |^(not )?ok ' "$log/$suite.log"
+	mkdir -p "$out"
+	cp -r "$dir/results" "$run/$suite-$part-server.log" "$out/" 2>/dev/null
+	grep -E '\.\.\. |^(not )?ok ' "$out.log"
 
 	# "All 3 tests passed." or "1 of 3 tests failed."; from 16 on after a "#"
-	total=$(sed -nE 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests? .*/\2/p' "$log/$suite.log" | tail -1)
-	bad=$(sed -nE 's/^[# ]*([0-9]+) of [0-9]+ tests? failed.*/\1/p' "$log/$suite.log" | tail -1)
+	total=$(sed -nE 's/^[# ]*(All|[0-9]+ of) ([0-9]+) tests? .*/\2/p' "$out.log" | tail -1)
+	bad=$(sed -nE 's/^[# ]*([0-9]+) of [0-9]+ tests? failed.*/\1/p' "$out.log" | tail -1)
 	if [ -z "$total" ]; then
-		tail -20 "$log/$suite.log"
+		tail -20 "$out.log"
 		total=${#tests[@]}
 		bad=$total
 	elif [ "${bad:-0}" -gt 0 ]; then
-		cp "$dir/regression.diffs" "$log/$suite/"
+		cp "$dir/regression.diffs" "$out/"
 		head -150 "$dir/regression.diffs"
-		echo "(results and diffs are in ${log#"$root"/}/$suite)"
+		echo "(results and diffs are in ${out#"$root"/})"
 	elif [ $status -ne 0 ]; then
 		bad=1
 	fi
 	count "$suite" $((total - ${bad:-0})) "${bad:-0}"
-	check_server_log "$suite" "$run/$suite-server.log"
+	check_server_log "$suite" "$run/$suite-$part-server.log"
 }
 
 # A crash may hide behind tests that pass
@@ -274,48 +280,33 @@ check_server_log()
 	fi
 }
 
+# One file of test/t.  Files that run at the same time share a directory: ports are reserved there
 suite_tap()
 {
-	local dir=$run/tap perl_dir total_ok=0 total_bad=0 status name start
+	local name=$1 dir=$run/tap perl_dir status ok bad
 
 	perl_dir=$(pgxs_root "$PG_CONFIG")/src/test/perl
-	if ! ls "$root"/test/t/*.pl >/dev/null 2>&1; then
-		skip tap "test/t holds no tests"
-		return
-	fi
 	if [ ! -e "$perl_dir/PostgreSQL/Test/Cluster.pm" ]; then
 		echo "this PostgreSQL came without its Perl modules for tests ($perl_dir)"
-		count tap 0 1
+		count "$name" 0 1
 		return
 	fi
 
-	mkdir -p "$dir/t" "$log/tap"
-	cp -r "$root"/test/t/* "$dir/t/"
-	[ -z "$server_user" ] || chown -R "$server_user:" "$dir"
+	mkdir -p "$log/tap"
 	cd "$dir" || exit 1
-	for file in t/*.pl; do
-		name=$(basename "$file" .pl)
-		start=$SECONDS
-		interruptible as_user env PATH="$bindir:$PATH" PERL5LIB="$dir/t:${PERL5LIB-}" \
-			TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
-			TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" \
-			PG_REGRESS="$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress" \
-			timeout -k 10 $suite_limit_s prove --verbose -I "$perl_dir" "$file" \
-			>"$log/tap/$name.log" 2>&1
-		status=$?
-		read_counts "$log/tap/$name.log" $status
-		total_ok=$((total_ok + ok))
-		total_bad=$((total_bad + bad))
-		if [ "$bad" -gt 0 ]; then
-			echo "not ok - $name: $ok passed, $bad failed"
-			grep -vE '^ok\b' "$log/tap/$name.log" | tail -60
-		else
-			echo "ok - $name: $ok passed ($((SECONDS - start)) s)"
-		fi
-	done
+	interruptible as_user env PATH="$bindir:$PATH" PERL5LIB="$dir/t:${PERL5LIB-}" \
+		TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
+		TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" \
+		PG_REGRESS="$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress" \
+		timeout -k 10 $suite_limit_s prove --verbose -I "$perl_dir" "t/$name.pl" \
+		>"$log/tap/$name.log" 2>&1
+	status=$?
 	cd "$work" || exit 1
-	cp -r "$dir"/tmp_check/log "$log/tap/servers" 2>/dev/null
-	count tap $total_ok $total_bad
+	read_counts "$log/tap/$name.log" $status
+	[ "$bad" -eq 0 ] || grep -vE '^ok\b' "$log/tap/$name.log" | tail -60
+	mkdir -p "$log/tap/servers"
+	cp -r "$dir/tmp_check/log"/*"$name"* "$log/tap/servers" 2>/dev/null
+	count "$name" "$ok" "$bad"
 }
 
 # ---- the differential tester ----
@@ -344,20 +335,20 @@ fuzz_conditions()
 	esac
 }
 
+# Cases FIRST-LAST
 suite_fuzz()
 {
-	local cases=${FUZZ_CASES:-120} seed=${FUZZ_SEED:-1} first=${FUZZ_FIRST:-1} workers=${FUZZ_JOBS:-$jobs}
-	local dir=$log/fuzz name end ok bad
+	local first=${1%-*} end=$((${1#*-} + 1)) seed=${FUZZ_SEED:-1} sessions=${FUZZ_JOBS:-$compilers}
+	local dir=$log/fuzz name ok bad
 
 	[ "$seed" != random ] || seed=$((RANDOM * 32768 + RANDOM))
-	echo "seed $seed, $cases cases from $first on, $workers at a time"
+	echo "seed $seed, cases $first to $((end - 1)), $sessions at a time"
 	mkdir -p "$dir"
-	end=$((first + cases))
 	while [ "$first" -lt "$end" ]; do
-		local batch=$(((first - 1) / fuzz_batch)) count
-		count=$(((batch + 1) * fuzz_batch - first + 1))
-		[ $((first + count)) -le "$end" ] || count=$((end - first))
-		name=fuzz-server-$batch
+		local batch=$(((first - 1) / fuzz_batch)) n
+		n=$(((batch + 1) * fuzz_batch - first + 1))
+		[ $((first + n)) -le "$end" ] || n=$((end - first))
+		name=fuzz-server-$batch-$first
 
 		fuzz_conditions $batch
 		if ! start_server "$name" "include '$work/gpusort.conf'" "${fuzz_conf[@]}" "autovacuum = off" \
@@ -372,16 +363,17 @@ suite_fuzz()
 			psql -Xqc "CREATE DATABASE fuzz TEMPLATE template0 ENCODING 'UTF8' LOCALE 'en_US.UTF-8'"
 		fi
 		PGDATABASE=fuzz interruptible perl "$root/test/fuzz/fuzz.pl" --seed "$seed" --first "$first" \
-			--count "$count" --jobs "$workers" --log "$dir" >"$dir/batch-$batch.log" 2>&1
-		read_counts "$dir/batch-$batch.log" $?
-		grep -vE '^[0-9]+ passed' "$dir/batch-$batch.log"
+			--count "$n" --jobs "$sessions" --log "$dir" >"$dir/batch-$batch-$first.log" 2>&1
+		read_counts "$dir/batch-$batch-$first.log" $?
+		grep -vE '^[0-9]+ passed' "$dir/batch-$batch-$first.log"
 		cp "$run/$name.log" "$dir/"
 		stop_server "$name"
 		count "fuzz, cases from $first on" "$ok" "$bad"
 		check_server_log "$name" "$dir/$name.log"
 		rm -rf "${run:?}/$name"
-		first=$((first + count))
+		first=$((first + n))
 	done
+	# of all cases of this run, also those of a part before
 	perl "$root/test/fuzz/fuzz.pl" --summary "$dir" >"$dir/summary.log" 2>&1
 	read_counts "$dir/summary.log" $?
 	grep -vE '^[0-9]+ passed' "$dir/summary.log"
