@@ -46,6 +46,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "array/array_sort.h"
 #include "compat.h"
@@ -55,7 +56,6 @@
 #include "planner/array_plan.h"
 #include "planner/plan_replace.h"
 #include "planner/plan_walk.h"
-#include "service/service_client.h"
 
 typedef struct ArrayPlanContext
 {
@@ -645,6 +645,21 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 	return lift_above(context, plan, &place);
 }
 
+/*
+ * For the plan cache the planner lists all functions that are called in a plan
+ * and are not built in.
+ */
+bool
+gs_array_plan_may_have_calls(const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->invalItems)
+		if (lfirst_node(PlanInvalItem, lc)->cacheId == PROCOID)
+			return true;
+	return false;
+}
+
 void
 gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 {
@@ -653,8 +668,6 @@ gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 	Place		sub = {GS_NO_BOUND, false, false, false, false};
 	ListCell   *lc;
 
-	if (stmt->planTree == NULL || !gs_client_service_ready())
-		return;
 	context.stmt = stmt;
 	context.for_cursor = (cursor_options & (CURSOR_OPT_FAST_PLAN | CURSOR_OPT_SCROLL)) != 0;
 	context.is_volatile = is_volatile;

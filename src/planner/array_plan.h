@@ -27,6 +27,9 @@ typedef enum GsArraysItem
 
 #define GS_ARRAYS_FLAG_ALL_ROWS	1	/* the node is read to its end */
 
+/* May a statement's plans have calls of gpu_sort_array()?  Cheap. */
+extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
+
 /*
  * Have calls of gpu_sort_array() in all of a statement's plans computed by
  * GpuArraySort where that is worth while.  is_volatile: the query has volatile

@@ -54,6 +54,15 @@ typedef struct ReplaceContext
 
 static Plan *replace(ReplaceContext *context, Plan *plan, double bound);
 
+/* Is it a GpuSort or a GpuSortFeed? */
+static bool
+is_sort_or_feed(const Plan *plan)
+{
+	return IsA(plan, CustomScan) &&
+		(((const CustomScan *) plan)->methods == &gs_sort_scan_methods ||
+		 ((const CustomScan *) plan)->methods == &gs_feed_scan_methods);
+}
+
 /* A target list that returns a scan tuple of tlist's columns as it is. */
 static List *
 index_tlist(List *tlist)
@@ -154,6 +163,13 @@ is_possible(const Sort *sort)
 	return true;
 }
 
+/* What PostgreSQL's Sort alone costs. */
+static Cost
+sort_cost(const Plan *sort, const Plan *child)
+{
+	return sort->total_cost - child->total_cost;
+}
+
 static bool
 is_worth_while(const Plan *sort, const Plan *child, double processes, double bound)
 {
@@ -166,7 +182,7 @@ is_worth_while(const Plan *sort, const Plan *child, double processes, double bou
 		return false;
 	ours = gs_guc_setup_cost + gs_cost_feed(sort->plan_rows, sort->plan_width) +
 		sort->plan_rows * processes * gs_guc_fetch_row_cost;
-	return ours < sort->total_cost - child->total_cost;
+	return ours < sort_cost(sort, child);
 }
 
 /* Does a Gather or Gather Merge return its child's rows just as they are? */
@@ -364,9 +380,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	 * first ones.  And what makes it unsafe to run the child again may have
 	 * been out of sight, in a subquery that was planned already.
 	 */
-	if (IsA(plan, CustomScan) && outerPlan(plan) &&
-		(((CustomScan *) plan)->methods == &gs_sort_scan_methods ||
-		 ((CustomScan *) plan)->methods == &gs_feed_scan_methods))
+	if (is_sort_or_feed(plan))
 	{
 		CustomScan *scan = (CustomScan *) plan;
 
@@ -408,14 +422,52 @@ gs_plan_last_node_id(const PlannedStmt *stmt)
 	return id;
 }
 
+/*
+ * Is this a node that replace() looks at more closely?  A Sort that costs no more
+ * than a GpuSort's setup is not worth while, whatever else is true
+ * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
+ * no other node can tell.
+ */
+static void
+note_sort(Plan **plan, void *found)
+{
+	const Plan *node = *plan;
+
+	if (IsA(node, Sort))
+	{
+		if (gs_guc_force || sort_cost(node, outerPlan(node)) > gs_guc_setup_cost)
+			*(bool *) found = true;
+	}
+	else if (is_sort_or_feed(node))
+		*(bool *) found = true;
+	gs_plan_visit_children(*plan, note_sort, found);
+}
+
+bool
+gs_plan_has_sorts(const PlannedStmt *stmt)
+{
+	Plan	   *plan = stmt->planTree;
+	bool		found = false;
+	ListCell   *lc;
+
+	if (!enable_sort && !gs_guc_force)
+		return false;
+	note_sort(&plan, &found);
+	foreach(lc, stmt->subplans)
+	{
+		plan = lfirst(lc);
+		if (plan != NULL)
+			note_sort(&plan, &found);
+	}
+	return found;
+}
+
 void
 gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
 {
 	ReplaceContext context;
 	ListCell   *lc;
 
-	if (stmt->planTree == NULL || (!enable_sort && !gs_guc_force))
-		return;
 	context.flags = rerun ? GS_PLAN_FLAG_RERUN : 0;
 	context.last_node_id = gs_plan_last_node_id(stmt);
 

@@ -11,9 +11,15 @@
 #include "nodes/plannodes.h"
 
 /*
+ * Has a statement sorts that gs_plan_replace_sorts() might do something about?
+ * Cheap: looks at nothing but the plans' nodes.
+ */
+extern bool gs_plan_has_sorts(const PlannedStmt *stmt);
+
+/*
  * Replace the Sort nodes of all of a statement's plans where gpusort can do
- * what they do, and faster.  rerun: a plan of the statement may be run a
- * second time.
+ * what they do, and faster, and complete the GpuSort nodes that were made from
+ * paths.  rerun: a plan of the statement may be run a second time.
  */
 extern void gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun);
 

@@ -215,6 +215,38 @@ WHERE s IS DISTINCT FROM gpu_sort_array(b, s[1] > s[2] OR (gpu_sort_array(b))[1]
 DELETE FROM arrays_copy WHERE (gpu_sort_array(s))[1] < 0;
 SELECT count(*) = (SELECT count(*) FROM arrays_t WHERE NOT (gpu_sort_array(b))[1] < 0) AS same FROM arrays_copy;
 
+-- so they have no GpuArraySort that might read too far, wherever the planner has put the volatile function
+CREATE FUNCTION arrays_inlined(float8) RETURNS float8 LANGUAGE sql AS 'SELECT $1';
+CREATE FUNCTION arrays_nested() RETURNS float8 IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN (SELECT 1 FROM arrays_t WHERE id = 1 / 0);
+EXCEPTION WHEN division_by_zero THEN
+	RETURN (SELECT count(gpu_sort_array(b)) FROM arrays_t WHERE k < 0 AND random() < 1);
+END
+$$;
+SELECT query, count_nodes(format(query, 'pi()')) > 0 AS taken, count_nodes(format(query, 'random()')) AS volatile
+FROM unnest(ARRAY[
+	'SELECT gpu_sort_array(b), %s FROM arrays_t',
+	'SELECT gpu_sort_array(b) FROM arrays_t WHERE k > %s',
+	'SELECT gpu_sort_array(b) FROM arrays_t WHERE k > arrays_inlined(%s)',
+	'SELECT gpu_sort_array(b) FROM arrays_t WHERE k > arrays_nested() + %s',
+	'SELECT gpu_sort_array(b), (SELECT %s) FROM arrays_t',
+	'SELECT gpu_sort_array(b), (SELECT min(y.id) FROM arrays_other y WHERE y.id > x.k + %s) FROM arrays_t x',
+	'SELECT gpu_sort_array(b) FROM arrays_t WHERE k > (SELECT count(*) FROM arrays_other WHERE id > (SELECT %s))',
+	'SELECT gpu_sort_array(b) FROM arrays_t x WHERE EXISTS (SELECT FROM arrays_other y WHERE y.id = x.k AND y.id > %s)',
+	'SELECT gpu_sort_array(b) FROM arrays_t x WHERE id NOT IN (SELECT (id + %s)::int FROM arrays_other)',
+	'SELECT gpu_sort_array(b) FROM arrays_t JOIN (SELECT id FROM arrays_other WHERE id > %s) y USING (id)',
+	'SELECT gpu_sort_array(b) FROM arrays_t JOIN (SELECT id FROM arrays_other WHERE id > %s OFFSET 0) y USING (id)',
+	'SELECT gpu_sort_array(b) FROM arrays_t JOIN (SELECT id FROM arrays_other WHERE id > (SELECT %s) OFFSET 0) y USING (id)',
+	'SELECT gpu_sort_array(b) FROM arrays_t x LEFT JOIN arrays_other y ON x.id = y.id AND y.id > %s WHERE y.id > 0',
+	'SELECT gpu_sort_array(b) FROM arrays_t, LATERAL (SELECT max(id) FROM arrays_other WHERE id > k + %s) y',
+	'WITH c AS MATERIALIZED (SELECT id FROM arrays_other WHERE id > %s) SELECT gpu_sort_array(b) FROM arrays_t JOIN c USING (id)',
+	'SELECT gpu_sort_array(b) FROM arrays_t WHERE k < 5 UNION ALL SELECT gpu_sort_array(b) FROM arrays_t WHERE k > 9 + %s',
+	'SELECT gpu_sort_array(b) FROM arrays_t WHERE id IN (SELECT id FROM arrays_other EXCEPT SELECT id + 1 FROM arrays_other WHERE id > %s)',
+	'SELECT gpu_sort_array(b) FROM arrays_t, generate_series(1, 1 + %s::int)',
+	'SELECT gpu_sort_array(b) FROM arrays_t, (VALUES (1), (%s)) v',
+	'SELECT gpu_sort_array(array_agg(id)) FROM arrays_t GROUP BY k HAVING count(*) > %s']) AS query;
+
 -- cursors: scrolling, and where they stand
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT id, (gpu_sort_array(b))[1] > 0 FROM arrays_t;
@@ -324,6 +356,6 @@ WHERE s IS DISTINCT FROM (SELECT array_agg(x ORDER BY x) FROM unnest(l) AS x)
 RESET work_mem;
 
 DROP VIEW arrays_view;
-DROP FUNCTION count_nodes, compare, explain_masked, arrays_lazy, arrays_leak;
+DROP FUNCTION count_nodes, compare, explain_masked, arrays_lazy, arrays_leak, arrays_inlined, arrays_nested;
 DROP TABLE arrays_t, arrays_stored, arrays_other, arrays_copy;
 DROP SEQUENCE arrays_seq;

@@ -118,6 +118,48 @@ SELECT compare('SELECT k, (SELECT count(*) FROM (SELECT DISTINCT p FROM sorts_t 
 SELECT compare_only('WITH c AS MATERIALIZED (SELECT DISTINCT p, k FROM sorts_t) SELECT a.p, b.k FROM c a JOIN c b ON a.p = b.p AND a.k = b.k ORDER BY 1, 2');
 SELECT compare('SELECT t.k, s.p FROM (SELECT DISTINCT k FROM sorts_t WHERE k < 4) t, LATERAL (SELECT DISTINCT p FROM sorts_t u WHERE u.k >= t.k * 20) s ORDER BY 1, 2');
 
+-- a sort is looked at where it alone costs more than gpusort.setup_cost, whatever the plan
+-- around it costs: GpuSort nodes with a setup_cost just below, just above, and forced
+CREATE FUNCTION around_setup_cost(query text, OUT below int, OUT above int, OUT forced int, OUT cheaper_plan bool)
+LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+	sort jsonb;
+	cost float8;
+BEGIN
+	PERFORM set_config('gpusort.enabled', 'off', true);
+	EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+	sort := jsonb_path_query_first(plan, '$.** ? (@."Node Type" == "Sort")');
+	cost := (sort ->> 'Total Cost')::float8 - (sort -> 'Plans' -> 0 ->> 'Total Cost')::float8;
+	cheaper_plan := (plan -> 0 -> 'Plan' ->> 'Total Cost')::float8 < cost;
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	PERFORM set_config('gpusort.setup_cost', (cost * 0.999)::text, true);
+	below := gpusorts FROM count_sorts(query);
+	PERFORM set_config('gpusort.setup_cost', (cost * 1.001)::text, true);
+	above := gpusorts FROM count_sorts(query);
+	PERFORM set_config('gpusort.force', 'on', true);
+	forced := gpusorts FROM count_sorts(query);
+	PERFORM set_config('gpusort.force', 'off', true);
+END
+$$;
+SET max_parallel_workers_per_gather = 0;
+SET gpusort.feed_row_cost = 0;
+SET gpusort.fetch_row_cost = 0;
+SELECT query, around_setup_cost.* FROM unnest(ARRAY[
+	'SELECT DISTINCT p FROM sorts_t',
+	'SELECT id, p FROM sorts_t ORDER BY p',
+	'SELECT id, sum(k) OVER (ORDER BY p) FROM sorts_t',
+	'SELECT * FROM sorts_t a JOIN (SELECT id FROM sorts_t ORDER BY id OFFSET 0) b ON a.id = b.id',
+	'SELECT k FROM sorts_t UNION ALL SELECT count(*) FROM sorts_t GROUP BY p LIMIT 10',
+	'SELECT 1 WHERE EXISTS (SELECT k FROM sorts_t UNION ALL SELECT count(*) FROM sorts_t GROUP BY p)',
+	'SELECT (SELECT k FROM sorts_t UNION ALL (SELECT count(*) FROM sorts_t GROUP BY p) LIMIT 1)',
+	'WITH c AS MATERIALIZED (SELECT DISTINCT p FROM sorts_t) SELECT count(*) FROM c',
+	'SELECT g, (SELECT count(*) FROM (SELECT DISTINCT p FROM sorts_t WHERE k <> g OFFSET 0) s) FROM generate_series(1, 2) AS g'
+	]) AS query, around_setup_cost(query);
+RESET gpusort.feed_row_cost;
+RESET gpusort.fetch_row_cost;
+RESET gpusort.setup_cost;
+
 -- by cost and size: small sorts, and small limits of large ones, stay as they are
 RESET gpusort.min_rows;
 SET max_parallel_workers_per_gather = 0;
@@ -149,4 +191,4 @@ SET max_parallel_workers_per_gather = 0;
 SET gpusort.enabled = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
 DROP TABLE sorts_t, sorts_u, sorts_part;
-DROP FUNCTION compare, compare_only, count_sorts, sorts_upper;
+DROP FUNCTION compare, compare_only, count_sorts, around_setup_cost, sorts_upper;
