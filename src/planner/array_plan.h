@@ -25,7 +25,12 @@ typedef enum GsArraysItem
 	GS_ARRAYS_Count
 } GsArraysItem;
 
-#define GS_ARRAYS_FLAG_ALL_ROWS	1	/* the node is read to its end */
+/* When the node may read its child ahead of what it is asked for; one at least. */
+#define GS_ARRAYS_FLAG_ALL_ROWS	1	/* always, and all of it: the node is read to
+									 * its end */
+#define GS_ARRAYS_FLAG_TO_END	2	/* the same where the executor runs the query
+									 * to its end */
+#define GS_ARRAYS_FLAG_ANY_ROW	4	/* always: nobody can tell */
 
 /*
  * Have calls of gpu_sort_array() in all of a statement's plans computed by
