@@ -11,7 +11,7 @@
  * device left them: no array is copied a second time.
  *
  * Reading ahead
- *	  It must have no effect but on time.  Where all rows will be wanted, as many
+ *	  It must have no effect but on time.  Of rows that will be asked for, as many
  *	  are read ahead as there is room for.  Otherwise, where the planner knows that
  *	  nobody can tell, no more than have been returned, but for some at the
  *	  beginning; and an array that no chunk has room for waits until its row is
@@ -21,7 +21,7 @@
  *	  then all others.
  *
  *	  In a serializable transaction each row that is read counts, so there
- *	  only rows that will be wanted are read ahead.
+ *	  only rows that will be asked for are read ahead.
  *
  * Memory
  *	  GS_MAX_BATCHES batches, each with a chunk for each kind of array, GS_BATCH_BYTES
@@ -103,6 +103,7 @@ typedef struct GpuArraysState
 	Datum	   *arrays;			/* of the row in work */
 	bool	   *array_nulls;
 	int			flags;			/* GS_ARRAYS_FLAG_ */
+	uint64		rows;			/* that will be asked for, by these flags */
 
 	MemoryContext context;
 	GsArrayStream *stream;		/* NULL: not begun */
@@ -228,6 +229,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->n_calls = list_nth_int(plan->custom_private, GS_ARRAYS_CALLS);
 	state->flags = list_nth_int(plan->custom_private, GS_ARRAYS_FLAGS);
+	state->rows = list_nth_int(plan->custom_private, GS_ARRAYS_ROWS);
+	if (state->rows == 0)
+		state->rows = PG_UINT64_MAX;
 	state->n_kept = list_length(plan->custom_scan_tlist) - state->n_calls;
 	begin_kept(state, plan->custom_scan_tlist);
 	begin_calls(state, plan->custom_scan_tlist);
@@ -247,30 +251,36 @@ begin(CustomScanState *node, EState *estate, int eflags)
  * Reading ahead
  */
 
-/* Will every row of the child be asked for? */
-static bool
-all_rows_are_wanted(const GpuArraysState *state)
+/* How many rows of the child will be asked for, if there are so many? */
+static uint64
+rows_wanted(const GpuArraysState *state)
 {
-	if (state->flags & GS_ARRAYS_FLAG_ALL_ROWS)
-		return true;
-	if (!(state->flags & GS_ARRAYS_FLAG_TO_END))
-		return false;
-	if (state->shared && IsParallelWorker())
-		return state->shared->to_end;
-	return gs_executor_runs_to_end(state->css.ss.ps.state);
+	bool		certain = (state->flags & GS_ARRAYS_FLAG_WANTED) != 0;
+
+	if (state->flags & GS_ARRAYS_FLAG_TO_END)
+		certain = state->shared && IsParallelWorker() ? state->shared->to_end :
+			gs_executor_runs_to_end(state->css.ss.ps.state);
+	return certain ? state->rows : 0;
+}
+
+static uint64
+rows_read(const GpuArraysState *state)
+{
+	return state->n_returned + state->n_ahead;
 }
 
 /* How many rows may the next batch have, if any? */
 static int
 rows_to_read(const GpuArraysState *state)
 {
+	uint64		wanted = rows_wanted(state);
 	uint64		ahead = Max(state->n_returned, GS_FIRST_ROWS);
 
-	if (all_rows_are_wanted(state))
-		return state->max_rows;
+	if (rows_read(state) < wanted)
+		return (int) Min((uint64) state->max_rows, wanted - rows_read(state));
 	if (!(state->flags & GS_ARRAYS_FLAG_ANY_ROW) || IsolationIsSerializable())
 		return state->n_batches == 0 ? 1 : 0;
-	return state->n_ahead < ahead ? (int) Min(state->max_rows, ahead - state->n_ahead) : 0;
+	return state->n_ahead < ahead ? (int) Min((uint64) state->max_rows, ahead - state->n_ahead) : 0;
 }
 
 /*
@@ -414,7 +424,7 @@ fill_batch(GpuArraysState *state, int rows)
 	PlanState  *child = outerPlanState(state);
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	RowBatch   *batch = &state->batches[(state->first + state->n_batches) % GS_MAX_BATCHES];
-	bool		may_be_large = state->n_batches == 0 || all_rows_are_wanted(state);
+	bool		may_be_large = state->n_batches == 0 || rows_read(state) < rows_wanted(state);
 
 	batch->arrays = gs_array_batch_begin(state->stream, rows > 1);
 	if (batch->arrays == NULL)

@@ -30,7 +30,7 @@
  *		above as well, for rows that have passed the filter only.
  *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
  *		the calls' arguments then.  So it is used only where nobody can tell
- *		(array_ahead.c), or where all rows will be asked for.  At the top of a plan
+ *		(array_ahead.c), or for rows that will be asked for.  At the top of a plan
  *		that is known when it runs, see executor/executor_run.h.  Expressions
  *		that may fail or be seen wait until their row is asked for.
  *	  - It cannot be read backward, marked, or asked what row of a table it
@@ -69,13 +69,12 @@ typedef struct ArrayPlanContext
 	int			last_node_id;
 } ArrayPlanContext;
 
-/* How far is a node read? */
+/* When will a node be asked for all its rows? */
 typedef enum Reading
 {
-	READ_PARTLY,				/* perhaps not to its end */
-	READ_AS_QUERY,				/* to its end where the executor runs the
-								 * query to its end */
-	READ_WHOLLY					/* to its end */
+	READ_PARTLY,				/* never, as far as is known */
+	READ_AS_QUERY,				/* where the executor runs the query to its end */
+	READ_WHOLLY					/* always */
 } Reading;
 
 /* Where a node stands. */
@@ -84,6 +83,8 @@ typedef struct Place
 	double		bound;			/* rows that it will be asked for, or
 								 * GS_NO_BOUND */
 	Reading		reading;
+	double		rows;			/* if not for all, for so many at least;
+								 * GS_NO_BOUND: for all */
 	bool		marked;			/* it will be marked and restored */
 	bool		at_cursor;		/* a cursor may want to know where it stands */
 	bool		parallel;		/* below a Gather */
@@ -154,9 +155,9 @@ reading_ahead(const ArrayPlanContext *context, const Place *place, Plan *plan, N
 {
 	int			flags = 0;
 
-	if (place->reading != READ_PARTLY && !context->subplans_in_order &&
+	if (place->reading != READ_PARTLY && place->rows != 0 && !context->subplans_in_order &&
 		gs_ahead_all_rows(plan, exprs, context->is_volatile))
-		flags = place->reading == READ_WHOLLY ? GS_ARRAYS_FLAG_ALL_ROWS : GS_ARRAYS_FLAG_TO_END;
+		flags = place->reading == READ_WHOLLY ? GS_ARRAYS_FLAG_WANTED : GS_ARRAYS_FLAG_TO_END;
 	if (gs_ahead_any_row(plan, exprs))
 		flags |= GS_ARRAYS_FLAG_ANY_ROW;
 	return flags;
@@ -270,7 +271,8 @@ make_array_sort(ArrayPlanContext *context, const Place *place, int flags, Plan *
 	plan->targetlist = tlist;
 	plan->lefttree = child;
 	scan->custom_scan_tlist = scan_tlist;
-	scan->custom_private = list_make2_int(n_calls, flags);
+	scan->custom_private =
+		list_make3_int(n_calls, flags, place->rows == GS_NO_BOUND ? 0 : (int) Min(place->rows, INT_MAX));
 	scan->methods = &gs_arrays_scan_methods;
 	return plan;
 }
@@ -578,6 +580,7 @@ reads_as_read(const Plan *plan)
 		case T_GatherMerge:
 		case T_Group:
 		case T_LockRows:
+		case T_Material:
 		case T_MergeAppend:
 		case T_ModifyTable:
 		case T_ProjectSet:
@@ -595,13 +598,47 @@ reads_as_read(const Plan *plan)
 	}
 }
 
-/* How far is an outer child of the node read? */
-static Reading
-reading_below(const Plan *plan, Reading reading)
+/* For how many rows does a Limit ask at least, if it is asked for all that it has? */
+static double
+limit_rows(const Limit *limit)
 {
+	const Const *count = (const Const *) limit->limitCount;
+
+	if (count == NULL)
+		return GS_NO_BOUND;
+	if (!IsA(count, Const))
+		return 0;
+	return count->constisnull ? GS_NO_BOUND : Max(DatumGetInt64(count->constvalue), 0);
+}
+
+/* Does a node that is asked for a number of rows ask for as many, or more? */
+static bool
+reads_as_many(const Plan *plan)
+{
+	return IsA(plan, LockRows) || IsA(plan, Result) || IsA(plan, SubqueryScan);
+}
+
+/* When, and for how many rows, is an outer child of the node asked? */
+static void
+set_reading_below(Place *below, const Plan *plan, const Place *place)
+{
+	below->reading = READ_PARTLY;
+	below->rows = place->rows;
 	if (reads_all(plan))
-		return READ_WHOLLY;
-	return reads_as_read(plan) ? reading : READ_PARTLY;
+	{
+		below->reading = READ_WHOLLY;
+		below->rows = GS_NO_BOUND;
+	}
+	else if (IsA(plan, Limit))
+	{
+		double		rows = limit_rows((const Limit *) plan);
+
+		if (place->rows == GS_NO_BOUND || (rows != GS_NO_BOUND && rows < place->rows))
+			below->rows = rows;
+		below->reading = place->reading;
+	}
+	else if (place->rows == GS_NO_BOUND ? reads_as_read(plan) : reads_as_many(plan))
+		below->reading = place->reading;
 }
 
 /* Does a nested loop, read to its end, read its inner child to the end each time? */
@@ -645,7 +682,7 @@ walk_child(Plan **child, void *context)
 	Place		place = children->place;
 
 	place.marked |= IsA(children->parent, MergeJoin) && child == &innerPlan(children->parent);
-	if (IsA(children->parent, NestLoop) &&
+	if (IsA(children->parent, NestLoop) && place.rows == GS_NO_BOUND &&
 		(child == &outerPlan(children->parent) || reads_all_matches((NestLoop *) children->parent)))
 		place.reading = children->reading;
 	*child = walk(children->context, *child, place);
@@ -658,7 +695,7 @@ walk_children(ArrayPlanContext *context, Plan *plan, Place place)
 	Place	   *below = &children.place;
 
 	below->bound = gs_plan_bound_below(plan, place.bound);
-	below->reading = reading_below(plan, place.reading);
+	set_reading_below(below, plan, &place);
 	below->at_cursor = place.at_cursor && stands_with_child(plan);
 	below->marked = place.marked && stands_with_child(plan);
 	below->parallel = place.parallel || IsA(plan, Gather) || IsA(plan, GatherMerge);
@@ -700,7 +737,7 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 			if (outerPlan(plan) == NULL || (context->for_cursor && place.at_cursor && IsA(plan, Result)))
 				return plan;
 			child_place.bound = GS_NO_BOUND;
-			child_place.reading = reading_below(plan, place.reading);
+			set_reading_below(&child_place, plan, &place);
 			lift_below(context, plan, &child_place);
 
 			/* what these two compute, they compute from their child's columns */
@@ -748,8 +785,8 @@ void
 gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 {
 	ArrayPlanContext context;
-	Place		top = {GS_NO_BOUND, READ_AS_QUERY, false, true, false};
-	Place		sub = {GS_NO_BOUND, READ_PARTLY, false, false, false};
+	Place		top = {GS_NO_BOUND, READ_AS_QUERY, GS_NO_BOUND, false, true, false};
+	Place		sub = {GS_NO_BOUND, READ_PARTLY, GS_NO_BOUND, false, false, false};
 	ListCell   *lc;
 
 	if (stmt->planTree == NULL || !gs_client_service_ready())

@@ -133,6 +133,12 @@ CREATE TEMP TABLE ahead_commands (n serial, command text);
 INSERT INTO ahead_commands (command) VALUES
 	('SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0'),
 	('SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0 LIMIT 5'),
+	('SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0 LIMIT 5 OFFSET 100'),
+	('SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0 ORDER BY 1 FETCH FIRST 5 ROWS WITH TIES'),
+	('SELECT gpu_sort_array(a) FROM (SELECT * FROM ahead WHERE ahead_seen(i) > 0 LIMIT 100) s LIMIT 70'),
+	('SELECT gpu_sort_array(a) FROM (SELECT * FROM ahead WHERE ahead_seen(i) > 0 LIMIT 70) s LIMIT 100'),
+	('SELECT i FROM (SELECT i, gpu_sort_array(a) AS s FROM ahead WHERE ahead_seen(i) > 0 LIMIT 500) s WHERE s[1] < 0 LIMIT 2'),
+	('SELECT i FROM ahead WHERE ahead_seen(i) > 0 AND (gpu_sort_array(a))[i % 7 + 1] % 3 = 0 LIMIT 20'),
 	('SELECT gpu_sort_array(a), ahead_seen(i) FROM ahead LIMIT 5'),
 	('SELECT gpu_sort_array(ARRAY[1, ahead_seen(i)]) FROM ahead LIMIT 5'),
 	('SELECT gpu_sort_array(a) FROM (SELECT * FROM ahead WHERE ahead_seen(i) > 0 OFFSET 3) s LIMIT 5'),
@@ -189,7 +195,10 @@ SELECT command, ahead_nodes(command) FROM (VALUES
 	('SELECT gpu_sort_array(a), nextval(''ahead_seq'') FROM ahead LIMIT 1000'),
 	('SELECT gpu_sort_array(a) FROM ahead WHERE i % 2 = 0'),
 	('SELECT gpu_sort_array(a) FROM ahead WHERE i % 2 = 0 LIMIT 1000'),
+	('SELECT gpu_sort_array(a) FROM ahead WHERE i % 2 = 0 OFFSET 1'),
+	('SELECT gpu_sort_array(a) FROM ahead WHERE i % 2 = 0 LIMIT (SELECT count(*) FROM ahead_copy)'),
 	('SELECT gpu_sort_array(a || i) FROM ahead LIMIT 1000'),
+	('SELECT gpu_sort_array(a || i), generate_series(1, 2) FROM ahead LIMIT 1000'),
 	('SELECT gpu_sort_array(ARRAY[i, 3]) FROM ahead LIMIT 1000'),
 	('SELECT gpu_sort_array(a) FROM (SELECT * FROM ahead WHERE i % 2 = 0 ORDER BY t OFFSET 0) s LIMIT 1000'),
 	('SELECT gpu_sort_array(a) FROM ahead WHERE random() < 0.5'),
@@ -213,6 +222,10 @@ BEGIN
 END
 $$;
 SELECT arrays >= 2400 AND arrays <= 3000 AS some, device_arrays = arrays AS on_device FROM gpusort_stats;
+-- rows up to a limit are read ahead, too, whatever they may do, and no more
+SELECT gpusort_stats_reset(), setval('ahead_calls', 1, false);
+SELECT count(s) FROM (SELECT gpu_sort_array(a) AS s FROM ahead WHERE ahead_seen(i) > 0 LIMIT 1000) s;
+SELECT arrays, device_arrays, last_value FROM gpusort_stats, ahead_calls;
 -- in serializable transactions only what is wanted is read
 SELECT gpusort_stats_reset();
 BEGIN ISOLATION LEVEL SERIALIZABLE;
@@ -235,6 +248,16 @@ CREATE TABLE ahead_large AS
 	FROM generate_series(1, 20) AS i;
 SELECT count(*), count(*) FILTER (WHERE s = (SELECT array_agg(x ORDER BY x) FROM unnest(a) AS x)) AS sorted
 FROM (SELECT gpu_sort_array(a) AS s, a FROM ahead_large LIMIT 15) s;
+DO $$
+DECLARE
+	r record;
+BEGIN
+	FOR r IN SELECT i, gpu_sort_array(a) AS s, a FROM ahead_large LOOP
+		ASSERT r.s = (SELECT array_agg(x ORDER BY x) FROM unnest(r.a) AS x);
+		EXIT WHEN r.i = 15;
+	END LOOP;
+END
+$$;
 
 -- workers: asked for all rows they use the device
 SET parallel_setup_cost = 0;
