@@ -51,7 +51,7 @@
 /* Batches under way: one that is read, one that is filled, two on the device. */
 #define GS_MAX_BATCHES		4
 
-/* Rows that are read ahead before any was returned. */
+/* Rows of the first batch. */
 #define GS_FIRST_ROWS		64
 
 /* Copies of columns in one batch; a batch with more is full. */
@@ -269,18 +269,27 @@ rows_read(const GpuArraysState *state)
 	return state->n_returned + state->n_ahead;
 }
 
-/* How many rows may the next batch have, if any? */
+/*
+ * How many rows may the next batch have, if any?  Batches grow, because the
+ * first arrays of a query are sorted in the process.
+ */
 static int
 rows_to_read(const GpuArraysState *state)
 {
+	uint64		read = rows_read(state);
 	uint64		wanted = rows_wanted(state);
-	uint64		ahead = Max(state->n_returned, GS_FIRST_ROWS);
+	uint64		rows;
 
-	if (rows_read(state) < wanted)
-		return (int) Min((uint64) state->max_rows, wanted - rows_read(state));
-	if (!(state->flags & GS_ARRAYS_FLAG_ANY_ROW) || IsolationIsSerializable())
-		return state->n_batches == 0 ? 1 : 0;
-	return state->n_ahead < ahead ? (int) Min((uint64) state->max_rows, ahead - state->n_ahead) : 0;
+	if (read < wanted)
+		rows = Min(wanted - read, Max(read, GS_FIRST_ROWS));
+	else if (!(state->flags & GS_ARRAYS_FLAG_ANY_ROW) || IsolationIsSerializable())
+		rows = state->n_batches == 0 ? 1 : 0;
+	else
+	{
+		rows = Max(state->n_returned, GS_FIRST_ROWS);
+		rows -= Min(rows, state->n_ahead);
+	}
+	return (int) Min(rows, (uint64) state->max_rows);
 }
 
 /*

@@ -11,6 +11,8 @@ INSERT INTO ahead
 	FROM generate_series(1, 3000) AS i;
 ANALYZE ahead;
 
+CREATE TABLE ahead_copy (id serial, s int);
+
 -- sees that a row is read: counts its calls, and says that it is stable
 CREATE SEQUENCE ahead_calls;
 CREATE FUNCTION ahead_seen(int) RETURNS int STABLE LANGUAGE plpgsql AS $$
@@ -105,6 +107,16 @@ BEGIN
 	RETURN x;
 END
 $$;
+CREATE FUNCTION ahead_insert() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	x int;
+BEGIN
+	INSERT INTO ahead_copy (s) SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0 RETURNING s INTO x;
+EXCEPTION
+	WHEN too_many_rows THEN
+		NULL;
+END
+$$;
 CREATE FUNCTION ahead_cursor(n int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	c NO SCROLL CURSOR FOR SELECT i, sum((gpu_sort_array(a))[1]) OVER (ROWS 1 PRECEDING) FROM ahead WHERE ahead_seen(i) > 0;
@@ -127,7 +139,6 @@ CREATE FUNCTION ahead_sql_set() RETURNS SETOF int VOLATILE LANGUAGE sql AS
 	'SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0';
 CREATE FUNCTION ahead_sql() RETURNS int VOLATILE LANGUAGE sql AS
 	'SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0';
-CREATE TABLE ahead_copy (id serial, s int);
 
 CREATE TEMP TABLE ahead_commands (n serial, command text);
 INSERT INTO ahead_commands (command) VALUES
@@ -156,7 +167,10 @@ INSERT INTO ahead_commands (command) VALUES
 	('WITH RECURSIVE r AS (SELECT 1 AS n, ARRAY[3, 1, 2] AS a UNION ALL SELECT ahead_seen(n) + 1, gpu_sort_array(a || -n) FROM r) SELECT * FROM r LIMIT 5'),
 	('CREATE TABLE ahead_other AS SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0; DROP TABLE ahead_other'),
 	('CREATE MATERIALIZED VIEW ahead_view AS SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0; DROP MATERIALIZED VIEW ahead_view'),
+	('COPY (SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0) TO ''/dev/null'''),
 	('INSERT INTO ahead_copy (s) SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0'),
+	('WITH w AS (INSERT INTO ahead_copy (s) SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0 RETURNING s) SELECT * FROM w LIMIT 5'),
+	('SELECT ahead_insert()'),
 	('DO $d$ BEGIN PERFORM (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0; END $d$'),
 	('SELECT ahead_loop(3)'),
 	('SELECT ahead_loop(70)'),
@@ -283,4 +297,4 @@ SELECT device_arrays FROM gpusort_stats;
 
 DROP TABLE ahead, ahead_copy, ahead_large, ahead_all;
 DROP SEQUENCE ahead_seq, ahead_calls;
-DROP FUNCTION ahead_seen, ahead_reads, ahead_nodes, ahead_loop, ahead_into, ahead_cursor, ahead_return_query, ahead_sql_set, ahead_sql;
+DROP FUNCTION ahead_seen, ahead_reads, ahead_nodes, ahead_loop, ahead_into, ahead_insert, ahead_cursor, ahead_return_query, ahead_sql_set, ahead_sql;
