@@ -22,17 +22,20 @@ BEGIN
 END
 $$;
 
--- how many rows a command reads with PostgreSQL alone, and with gpusort
-CREATE FUNCTION ahead_reads(command text) RETURNS text LANGUAGE plpgsql AS $$
+-- how many rows commands, between which ;; stands, read with PostgreSQL alone, and with gpusort
+CREATE FUNCTION ahead_reads(commands text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	enabled text;
+	command text;
 	n bigint[];
 BEGIN
 	FOREACH enabled IN ARRAY '{off,on}'::text[] LOOP
 		PERFORM set_config('gpusort.enabled', enabled, true);
 		DISCARD PLANS;
 		PERFORM setval('ahead_calls', 1, false);
-		EXECUTE command;
+		FOREACH command IN ARRAY string_to_array(commands, ';;') LOOP
+			EXECUTE command;
+		END LOOP;
 		n := n || (SELECT last_value - CASE WHEN is_called THEN 0 ELSE 1 END FROM ahead_calls);
 	END LOOP;
 	RETURN CASE WHEN n[1] = n[2] THEN 'the same: ' || n[1] ELSE format('%s, should be %s', n[2], n[1]) END;
@@ -159,14 +162,14 @@ INSERT INTO ahead_commands (command) VALUES
 	('SELECT (gpu_sort_array(a))[1], count(*) FROM (SELECT * FROM ahead ORDER BY i OFFSET 0) s WHERE ahead_seen(i) > 0 GROUP BY i, a LIMIT 5'),
 	('SELECT * FROM (SELECT i, (gpu_sort_array(a))[1], row_number() OVER () AS n FROM ahead WHERE ahead_seen(i) > 0) s WHERE n < 7'),
 	('SELECT 1 WHERE EXISTS (SELECT FROM ahead WHERE ahead_seen(i) > 0 AND (gpu_sort_array(a))[1] IS NOT NULL)'),
-	('SELECT 1 FROM (VALUES (1), (2)) v(v) WHERE v IN (SELECT i FROM ahead WHERE ahead_seen(i) > 0 AND (gpu_sort_array(a))[1] + v < 0)'),
+	('SELECT 1 IN (SELECT i FROM ahead WHERE ahead_seen(i) > 0 AND (gpu_sort_array(a))[1] + v < 0) FROM generate_series(1, 2) AS v'),
 	('SELECT (SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) >= v LIMIT 1) FROM (VALUES (1), (4)) v(v)'),
 	('SELECT ARRAY(SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) >= v LIMIT 2) FROM (VALUES (1), (4)) v(v)'),
 	('SELECT s FROM (VALUES (1), (2)) v(v), LATERAL (SELECT (gpu_sort_array(a))[v] AS s FROM ahead WHERE ahead_seen(i) > 0) l LIMIT 5'),
 	('WITH w AS MATERIALIZED (SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0) SELECT * FROM w LIMIT 5'),
 	('WITH RECURSIVE r AS (SELECT 1 AS n, ARRAY[3, 1, 2] AS a UNION ALL SELECT ahead_seen(n) + 1, gpu_sort_array(a || -n) FROM r) SELECT * FROM r LIMIT 5'),
-	('CREATE TABLE ahead_other AS SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0; DROP TABLE ahead_other'),
-	('CREATE MATERIALIZED VIEW ahead_view AS SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0; DROP MATERIALIZED VIEW ahead_view'),
+	('CREATE TABLE ahead_other AS SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0;; DROP TABLE ahead_other'),
+	('CREATE MATERIALIZED VIEW ahead_view AS SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0;; DROP MATERIALIZED VIEW ahead_view'),
 	('COPY (SELECT gpu_sort_array(a) FROM ahead WHERE ahead_seen(i) > 0) TO ''/dev/null'''),
 	('INSERT INTO ahead_copy (s) SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0'),
 	('WITH w AS (INSERT INTO ahead_copy (s) SELECT (gpu_sort_array(a))[1] FROM ahead WHERE ahead_seen(i) > 0 RETURNING s) SELECT * FROM w LIMIT 5'),
@@ -180,12 +183,12 @@ INSERT INTO ahead_commands (command) VALUES
 	('SELECT ahead_sql_set() LIMIT 5'),
 	('SELECT * FROM ahead_sql_set() LIMIT 5'),
 	('SELECT ahead_sql()'),
-	('DECLARE c NO SCROLL CURSOR FOR SELECT (gpu_sort_array(a))[1], count(*) OVER (ROWS 1 PRECEDING) FROM ahead WHERE ahead_seen(i) > 0;'
-		'FETCH 3 FROM c; CLOSE c'),
-	('DECLARE c NO SCROLL CURSOR FOR SELECT (gpu_sort_array(a))[1], count(*) OVER (ROWS 1 PRECEDING) FROM ahead WHERE ahead_seen(i) > 0;'
-		'FETCH 3 FROM c; FETCH ALL FROM c; CLOSE c'),
-	('DECLARE c SCROLL CURSOR FOR SELECT (gpu_sort_array(a))[1], count(*) OVER (ROWS 1 PRECEDING) FROM ahead WHERE ahead_seen(i) > 0;'
-		'FETCH 3 FROM c; FETCH BACKWARD 1 FROM c; CLOSE c');
+	('DECLARE c NO SCROLL CURSOR FOR SELECT (gpu_sort_array(a))[1], count(*) OVER (ROWS 1 PRECEDING) FROM ahead WHERE ahead_seen(i) > 0;;'
+		'FETCH 3 FROM c;; CLOSE c'),
+	('DECLARE c NO SCROLL CURSOR FOR SELECT (gpu_sort_array(a))[1], count(*) OVER (ROWS 1 PRECEDING) FROM ahead WHERE ahead_seen(i) > 0;;'
+		'FETCH 3 FROM c;; FETCH ALL FROM c;; CLOSE c'),
+	('DECLARE c SCROLL CURSOR FOR SELECT (gpu_sort_array(a))[1], count(*) OVER (ROWS 1 PRECEDING) FROM ahead WHERE ahead_seen(i) > 0;;'
+		'FETCH 3 FROM c;; FETCH BACKWARD 1 FROM c;; CLOSE c');
 SELECT n, left(command, 75) AS command, ahead_reads(command) FROM ahead_commands ORDER BY n;
 
 -- rows that another row may have an effect on are read one by one: currval() here is
