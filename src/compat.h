@@ -248,6 +248,16 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
+/* What an ExecutorRun hook gets and passes on.  PostgreSQL 18 dropped execute_once. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_executor_run_params	QueryDesc *query, ScanDirection direction, uint64 count
+#define gs_compat_executor_run_args		query, direction, count
+#else
+#define gs_compat_executor_run_params \
+	QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
+#define gs_compat_executor_run_args		query, direction, count, execute_once
+#endif
+
 /* PostgreSQL 18 counts the searches of index scans. */
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_index_beginscan(table, index, snapshot, n_keys) \

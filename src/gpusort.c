@@ -16,6 +16,7 @@
 #include "storage/ipc.h"
 
 #include "executor/executor_nodes.h"
+#include "executor/executor_run.h"
 #include "guc.h"
 #include "index/index_hook.h"
 #include "planner/planner_hooks.h"
@@ -68,5 +69,6 @@ _PG_init(void)
 		return;
 	gs_service_register();
 	gs_planner_init();
+	gs_executor_run_init();
 	gs_index_init();
 }

@@ -31,29 +31,18 @@ namespace gpusort
 namespace
 {
 
-constexpr u32 threads = 256;
-constexpr u32 small_items = 4; // rows of a thread
-constexpr u32 large_items = 16;
-
-u32 tile_rows(u32 n_rows)
-{
-  return threads * (n_rows <= max_rows_in_small_tiles ? small_items : large_items);
-}
-
-u32 count_offsets(u32 n_rows)
-{
-  return blocks_for(n_rows, tile_rows(n_rows)) * plan_split(n_rows).n_buckets();
-}
+constexpr u32 threads = 512;
+constexpr u32 items = 4; // rows of a thread
+constexpr u32 tile_rows = threads * items;
 
 // Makes the rows' words, and counts those of each bucket in the tile.
-template <u32 items>
 __global__ void __launch_bounds__(threads)
     count_buckets(const KeyRef *keys, u32 n_rows, u32 prefix, u32 levels, WordLayout layout,
                   const __grid_constant__ Splitters splitters, u32 n_buckets, u64 *words, u32 *counts)
 {
   extern __shared__ u64 upper_tree[];
   u32 *tile_counts = reinterpret_cast<u32 *>(upper_tree + (1u << levels));
-  const u32 first = blockIdx.x * threads * items;
+  const u32 first = blockIdx.x * tile_rows;
 
   load_upper_tree<threads>(splitters, levels, upper_tree);
   for (u32 bucket = threadIdx.x; bucket < n_buckets; bucket += threads)
@@ -79,7 +68,6 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Orders a tile by bucket and writes its rows to their places.
-template <u32 items>
 __global__ void __launch_bounds__(threads) scatter_tile(const u64 *words, const u32 *offsets, u32 bucket_bits,
                                                         const __grid_constant__ SortedRows sorted)
 {
@@ -87,7 +75,7 @@ __global__ void __launch_bounds__(threads) scatter_tile(const u64 *words, const 
   constexpr u32 number_bits = 12;
   using Sort = cub::BlockRadixSort<u32, threads, items>;
   using Scan = cub::BlockScan<u32, threads>;
-  static_assert(threads * items <= 1u << number_bits);
+  static_assert(tile_rows <= 1u << number_bits);
   __shared__ union
   {
     typename Sort::TempStorage sort;
@@ -95,8 +83,8 @@ __global__ void __launch_bounds__(threads) scatter_tile(const u64 *words, const 
   } temp;
   __shared__ u32 last[threads]; // of each thread's buckets
   const WordLayout layout = sorted.layout;
-  const u32 first = blockIdx.x * threads * items;
-  const u32 end = min(threads * items, sorted.live - first);
+  const u32 first = blockIdx.x * tile_rows;
+  const u32 end = min(tile_rows, sorted.live - first);
   u32 tagged[items];
 
 #pragma unroll
@@ -176,39 +164,16 @@ __global__ void __launch_bounds__(threads)
                               static_cast<uint16_t>(layout.chars(lead))});
 }
 
-template <u32 items>
-void partition_tiles(const SplitPlan &plan, const Splitters &splitters, const Partition &partition,
-                     u32 prefix, u64 *words, const SortedRows &sorted, cudaStream_t stream)
-{
-  const u32 n_tiles = partition.n_tiles;
-  // The attribute is the kernel's, not the launch's: all threads that sort must set it alike.
-  constexpr u32 max_nodes = 1u << max_few_levels;
-  constexpr int max_bytes = max_nodes * (sizeof(u64) + 2 * sizeof(u32));
-  const u32 bytes = (sizeof(u64) << plan.levels) + plan.n_buckets() * sizeof(u32);
-  size_t temp_bytes = partition.temp_bytes;
-
-  GS_CUDA_TRY(
-      cudaFuncSetAttribute(count_buckets<items>, cudaFuncAttributeMaxDynamicSharedMemorySize, max_bytes));
-  count_buckets<items><<<n_tiles, threads, bytes, stream>>>(sorted.keys, sorted.live, prefix, plan.levels,
-                                                            plan.layout, splitters, plan.n_buckets(), words,
-                                                            partition.offsets);
-  GS_CUDA_LAUNCHED();
-  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(partition.temp, temp_bytes, partition.offsets,
-                                            n_tiles * plan.n_buckets(), stream));
-  scatter_tile<items><<<n_tiles, threads, 0, stream>>>(words, partition.offsets, plan.levels + 1, sorted);
-  GS_CUDA_LAUNCHED();
-}
-
 } // namespace
 
 Partition alias_partition(TempStorage &storage, u32 n_rows)
 {
   // What it takes must not become less with more rows: it is reserved as they come.
-  const u32 n_offsets = std::max(count_offsets(std::min(n_rows, max_rows_in_small_tiles)),
-                                 count_offsets(std::min(n_rows, max_few_rows)));
+  const u32 n_few = std::min(n_rows, max_few_rows);
+  const u32 n_offsets = blocks_for(n_few, tile_rows) * plan_split(n_few).n_buckets();
   Partition partition;
 
-  partition.n_tiles = blocks_for(n_rows, tile_rows(n_rows));
+  partition.n_tiles = blocks_for(n_rows, tile_rows);
   partition.offsets = storage.alias<u32>(n_offsets);
   partition.temp_bytes = 0;
   GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, partition.temp_bytes, partition.offsets, n_offsets));
@@ -220,12 +185,20 @@ void partition_rows(const SplitPlan &plan, const Splitters &splitters, const Par
                     u64 *words, const SortedRows &sorted, const Segments &segments, const GroupOutput &output,
                     cudaStream_t stream)
 {
-  if (tile_rows(sorted.live) == threads * small_items)
-    partition_tiles<small_items>(plan, splitters, partition, prefix, words, sorted, stream);
-  else
-    partition_tiles<large_items>(plan, splitters, partition, prefix, words, sorted, stream);
+  const u32 n_tiles = partition.n_tiles;
+  const u32 bytes = (sizeof(u64) << plan.levels) + plan.n_buckets() * sizeof(u32);
+  size_t temp_bytes = partition.temp_bytes;
+
+  count_buckets<<<n_tiles, threads, bytes, stream>>>(sorted.keys, sorted.live, prefix, plan.levels,
+                                                     plan.layout, splitters, plan.n_buckets(), words,
+                                                     partition.offsets);
+  GS_CUDA_LAUNCHED();
+  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(partition.temp, temp_bytes, partition.offsets,
+                                            n_tiles * plan.n_buckets(), stream));
+  scatter_tile<<<n_tiles, threads, 0, stream>>>(words, partition.offsets, plan.levels + 1, sorted);
+  GS_CUDA_LAUNCHED();
   put_out_buckets<<<blocks_for(plan.n_splitters() + 1, threads), threads, 0, stream>>>(
-      partition.offsets, partition.n_tiles, plan.n_buckets(), sorted, segments, output);
+      partition.offsets, n_tiles, plan.n_buckets(), sorted, segments, output);
   GS_CUDA_LAUNCHED();
 }
 

@@ -27,9 +27,8 @@ constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small piece
 
 // Few rows: a counting sort takes fewer launches than radix passes (partition.cu)
 constexpr u32 max_few_rows = 1u << 21;
-constexpr u32 max_few_levels = 12;
-constexpr u32 few_rows_per_splitter = 450;
-constexpr u32 max_rows_in_small_tiles = 1u << 19; // these spread over more multiprocessors
+constexpr u32 max_few_levels = 11;
+constexpr u32 few_rows_per_splitter = 512;
 
 // First words without splitters (choose.cu)
 constexpr u32 min_rows_to_choose = 1u << 20; // for fewer the choice would cost what it saves

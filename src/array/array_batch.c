@@ -251,11 +251,11 @@ free_batch(GsArrayBatch *batch)
 }
 
 GsArrayBatch *
-gs_array_batch_begin(GsArrayStream *stream)
+gs_array_batch_begin(GsArrayStream *stream, bool may_use_device)
 {
 	GsArrayBatch *batch = make_batch(stream);
 
-	batch->on_device = !stream->off &&
+	batch->on_device = may_use_device && !stream->off &&
 		(gs_guc_force || stream->elements >= gs_guc_min_rows) && open_sessions(stream);
 	if (batch->on_device && !take_chunks(batch))
 	{
@@ -472,7 +472,8 @@ forget_row(GsArrayBatch *batch)
 }
 
 bool
-gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, Datum *sorted)
+gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, bool may_be_large,
+				   Datum *sorted)
 {
 	GsArrayStream *stream = batch->stream;
 
@@ -494,7 +495,7 @@ gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, 
 		bytes = plain_bytes(array);
 		if (likely(MAXALIGN(bytes) <= room_left(chunk)))
 			sorted[i] = PointerGetDatum(put_into_chunk(batch, i, array, bytes));
-		else if (batch->rows == 0)
+		else if (batch->rows == 0 && may_be_large)
 			sorted[i] = PointerGetDatum(put_beside(batch, i, array, bytes));
 		else
 		{

@@ -55,17 +55,18 @@ typedef struct GsArrayBatch GsArrayBatch;
 extern GsArrayStream *gs_array_stream_begin(int n_calls, const GsArrayCall *calls);
 
 /*
- * NULL: there is no memory for one more batch until one has ended; never
- * where none is under way.
+ * may_use_device: it will not be a few rows only.  NULL: there is no memory for
+ * one more batch until one has ended; never where none is under way.
  */
-extern GsArrayBatch *gs_array_batch_begin(GsArrayStream *stream);
+extern GsArrayBatch *gs_array_batch_begin(GsArrayStream *stream, bool may_use_device);
 
 /*
  * Add a row's arrays, one for each call; sorted[i] will be the result.  NULLs
- * are passed on.  False: the batch is full, and the row not in it.
+ * are passed on.  False: the batch is full, and the row not in it; or the row
+ * has an array that no chunk has room for, and may_be_large is not set.
  */
 extern bool gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls,
-							   Datum *sorted);
+							   bool may_be_large, Datum *sorted);
 
 /* Is the batch going to the device? */
 extern bool gs_array_batch_on_device(const GsArrayBatch *batch);

@@ -11,9 +11,17 @@
  * device left them: no array is copied a second time.
  *
  * Reading ahead
- *	  Something above may want a few rows only.  So no more rows are read ahead
- *	  than have been returned, but for some at the beginning, unless the
- *	  planner knows that all will be wanted.
+ *	  It must have no effect but on time.  Of rows that will be asked for, as many
+ *	  are read ahead as there is room for.  Otherwise, where the planner knows that
+ *	  nobody can tell, no more than have been returned, but for some at the
+ *	  beginning; and an array that no chunk has room for waits until its row is
+ *	  asked for, as there may not be memory for it.  Everywhere else a row is read
+ *	  when it is asked for, and its arrays are sorted in the process.  Which of
+ *	  these holds may change while the node runs: a cursor fetches some rows, and
+ *	  then all others.
+ *
+ *	  In a serializable transaction each row that is read counts, so there
+ *	  only rows that will be asked for are read ahead.
  *
  * Memory
  *	  GS_MAX_BATCHES batches, each with a chunk for each kind of array, GS_BATCH_BYTES
@@ -24,6 +32,7 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "access/xact.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -35,13 +44,14 @@
 
 #include "compat.h"
 #include "executor/executor_nodes.h"
+#include "executor/executor_run.h"
 #include "planner/array_calls.h"
 #include "planner/array_plan.h"
 
 /* Batches under way: one that is read, one that is filled, two on the device. */
 #define GS_MAX_BATCHES		4
 
-/* Rows that are read ahead before any was returned. */
+/* Rows of the first batch. */
 #define GS_FIRST_ROWS		64
 
 /* Copies of columns in one batch; a batch with more is full. */
@@ -72,9 +82,10 @@ typedef struct RowBatch
 	MemoryContext large;		/* copies that are too large for a block */
 } RowBatch;
 
-/* In the DSM segment of a parallel query: what the workers report. */
+/* In the DSM segment of a parallel query: what the workers report, and must know. */
 typedef struct GsArraysShared
 {
+	bool		to_end;			/* the leader runs the query to its end */
 	slock_t		mutex;
 	GsArrayReport report;
 } GsArraysShared;
@@ -91,7 +102,8 @@ typedef struct GpuArraysState
 	ExprState **array_exprs;	/* where it is 0 */
 	Datum	   *arrays;			/* of the row in work */
 	bool	   *array_nulls;
-	bool		all_rows;
+	int			flags;			/* GS_ARRAYS_FLAG_ */
+	uint64		rows;			/* that will be asked for, by these flags */
 
 	MemoryContext context;
 	GsArrayStream *stream;		/* NULL: not begun */
@@ -216,8 +228,10 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 
 	state->n_calls = list_nth_int(plan->custom_private, GS_ARRAYS_CALLS);
-	state->all_rows =
-		(list_nth_int(plan->custom_private, GS_ARRAYS_FLAGS) & GS_ARRAYS_FLAG_ALL_ROWS) != 0;
+	state->flags = list_nth_int(plan->custom_private, GS_ARRAYS_FLAGS);
+	state->rows = list_nth_int(plan->custom_private, GS_ARRAYS_ROWS);
+	if (state->rows == 0)
+		state->rows = PG_UINT64_MAX;
 	state->n_kept = list_length(plan->custom_scan_tlist) - state->n_calls;
 	begin_kept(state, plan->custom_scan_tlist);
 	begin_calls(state, plan->custom_scan_tlist);
@@ -231,6 +245,51 @@ begin(CustomScanState *node, EState *estate, int eflags)
 														ALLOCSET_SMALL_SIZES);
 	state->row = -1;
 	state->report.fallback = GS_FALLBACK_NONE;
+}
+
+/*
+ * Reading ahead
+ */
+
+/* How many rows of the child will be asked for, if there are so many? */
+static uint64
+rows_wanted(const GpuArraysState *state)
+{
+	bool		certain = (state->flags & GS_ARRAYS_FLAG_WANTED) != 0;
+
+	if (state->flags & GS_ARRAYS_FLAG_TO_END)
+		certain = state->shared && IsParallelWorker() ? state->shared->to_end :
+			gs_executor_runs_to_end(state->css.ss.ps.state);
+	return certain ? state->rows : 0;
+}
+
+static uint64
+rows_read(const GpuArraysState *state)
+{
+	return state->n_returned + state->n_ahead;
+}
+
+/*
+ * How many rows may the next batch have, if any?  Batches grow, because the
+ * first arrays of a query are sorted in the process.
+ */
+static int
+rows_to_read(const GpuArraysState *state)
+{
+	uint64		read = rows_read(state);
+	uint64		wanted = rows_wanted(state);
+	uint64		rows;
+
+	if (read < wanted)
+		rows = Min(wanted - read, Max(read, GS_FIRST_ROWS));
+	else if (!(state->flags & GS_ARRAYS_FLAG_ANY_ROW) || IsolationIsSerializable())
+		rows = state->n_batches == 0 ? 1 : 0;
+	else
+	{
+		rows = Max(state->n_returned, GS_FIRST_ROWS);
+		rows -= Min(rows, state->n_ahead);
+	}
+	return (int) Min(rows, (uint64) state->max_rows);
 }
 
 /*
@@ -306,16 +365,20 @@ get_arrays(GpuArraysState *state, TupleTableSlot *slot)
 	}
 }
 
-/* Add a row to a batch; false: it has no room for its arrays. */
+/*
+ * Add a row to a batch; false: it has no room for its arrays, or an array is
+ * large, and may not be.
+ */
 static bool
-put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot)
+put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot, bool may_be_large)
 {
 	int			width = state->n_kept + state->n_calls;
 	Datum	   *values = batch->values + batch->n_rows * width;
 	bool	   *nulls = batch->nulls + batch->n_rows * width;
 
 	get_arrays(state, slot);
-	if (!gs_array_batch_put(batch->arrays, state->arrays, state->array_nulls, values + state->n_kept))
+	if (!gs_array_batch_put(batch->arrays, state->arrays, state->array_nulls, may_be_large,
+							values + state->n_kept))
 		return false;
 	memcpy(nulls + state->n_kept, state->array_nulls, state->n_calls * sizeof(bool));
 	for (int i = 0; i < state->n_kept; i++)
@@ -354,15 +417,25 @@ begin_rows(GpuArraysState *state, RowBatch *batch, int rows)
 	batch->capacity = rows;
 }
 
-/* Fill one more batch and hand it over; false where there is none to be had. */
+static void
+drop_batch(GpuArraysState *state, RowBatch *batch)
+{
+	gs_array_batch_end(batch->arrays);
+	batch->arrays = NULL;
+	MemoryContextReset(batch->large);
+	state->n_batches--;
+}
+
+/* Fill one more batch and hand it over; false where no row could be had. */
 static bool
 fill_batch(GpuArraysState *state, int rows)
 {
 	PlanState  *child = outerPlanState(state);
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	RowBatch   *batch = &state->batches[(state->first + state->n_batches) % GS_MAX_BATCHES];
+	bool		may_be_large = state->n_batches == 0 || rows_read(state) < rows_wanted(state);
 
-	batch->arrays = gs_array_batch_begin(state->stream);
+	batch->arrays = gs_array_batch_begin(state->stream, rows > 1);
 	if (batch->arrays == NULL)
 		return false;
 	begin_rows(state, batch, rows);
@@ -377,11 +450,16 @@ fill_batch(GpuArraysState *state, int rows)
 			state->child_done = true;
 			break;
 		}
-		put = put_row(state, batch, slot);
+		put = put_row(state, batch, slot, may_be_large);
 		ResetExprContext(econtext);
 		state->pending = put ? NULL : slot;
 		if (!put)
 			break;
+	}
+	if (batch->n_rows == 0)
+	{
+		drop_batch(state, batch);
+		return false;
 	}
 	gs_array_batch_submit(batch->arrays);
 	state->n_ahead += batch->n_rows;
@@ -394,17 +472,9 @@ fill_batches(GpuArraysState *state)
 {
 	while (!state->child_done && state->n_batches < GS_MAX_BATCHES)
 	{
-		uint64		rows = state->max_rows;
+		int			rows = rows_to_read(state);
 
-		if (!state->all_rows)
-		{
-			uint64		ahead = Max(state->n_returned, GS_FIRST_ROWS);
-
-			if (state->n_ahead >= ahead)
-				return;
-			rows = Min(rows, ahead - state->n_ahead);
-		}
-		if (!fill_batch(state, (int) rows))
+		if (rows == 0 || !fill_batch(state, rows))
 			return;
 
 		/* what is sorted already need not wait */
@@ -417,13 +487,8 @@ fill_batches(GpuArraysState *state)
 static void
 end_batch(GpuArraysState *state)
 {
-	RowBatch   *batch = &state->batches[state->first];
-
-	gs_array_batch_end(batch->arrays);
-	batch->arrays = NULL;
-	MemoryContextReset(batch->large);
+	drop_batch(state, &state->batches[state->first]);
 	state->first = (state->first + 1) % GS_MAX_BATCHES;
-	state->n_batches--;
 	state->row = -1;
 }
 
@@ -559,6 +624,7 @@ initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 
 	(void) pcxt;
 	state->shared = (GsArraysShared *) coordinate;
+	state->shared->to_end = gs_executor_runs_to_end(node->ss.ps.state);
 	SpinLockInit(&state->shared->mutex);
 	memset(&state->shared->report, 0, sizeof(GsArrayReport));
 	state->shared->report.fallback = GS_FALLBACK_NONE;

@@ -28,9 +28,11 @@
  *	  - Filters keep their order, which security barriers rely on: from the
  *		first one with a call on, all go up.  Then the target list is computed
  *		above as well, for rows that have passed the filter only.
- *	  - GpuArraySort reads its child ahead of what is asked of it.  Where the
- *		query has volatile functions, and something above may stop early, it is
- *		not used.
+ *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
+ *		the calls' arguments then.  So it is used only where nobody can tell
+ *		(array_ahead.c), or for rows that will be asked for.  At the top of a plan
+ *		that is known when it runs, see executor/executor_run.h.  Expressions
+ *		that may fail or be seen wait until their row is asked for.
  *	  - It cannot be read backward, marked, or asked what row of a table it
  *		stands at.  So it is not put where cursors want that, or merge joins.
  *
@@ -52,6 +54,7 @@
 #include "compat.h"
 #include "executor/executor_nodes.h"
 #include "guc.h"
+#include "planner/array_ahead.h"
 #include "planner/array_calls.h"
 #include "planner/array_plan.h"
 #include "planner/plan_replace.h"
@@ -62,15 +65,26 @@ typedef struct ArrayPlanContext
 	PlannedStmt *stmt;
 	bool		for_cursor;
 	bool		is_volatile;
+	bool		subplans_in_order;	/* what they do must not be done earlier */
 	int			last_node_id;
 } ArrayPlanContext;
+
+/* When will a node be asked for all its rows? */
+typedef enum Reading
+{
+	READ_PARTLY,				/* never, as far as is known */
+	READ_AS_QUERY,				/* where the executor runs the query to its end */
+	READ_WHOLLY					/* always */
+} Reading;
 
 /* Where a node stands. */
 typedef struct Place
 {
 	double		bound;			/* rows that it will be asked for, or
 								 * GS_NO_BOUND */
-	bool		all_rows;		/* it will be read to its end */
+	Reading		reading;
+	double		rows;			/* if not for all, for so many at least;
+								 * GS_NO_BOUND: for all */
 	bool		marked;			/* it will be marked and restored */
 	bool		at_cursor;		/* a cursor may want to know where it stands */
 	bool		parallel;		/* below a Gather */
@@ -130,6 +144,23 @@ is_worth_while(const ArrayPlanContext *context, const Plan *plan, const Place *p
 	foreach(lc, calls)
 		elements += rows * estimate_elements(context, plan, lfirst_node(FuncExpr, lc));
 	return elements >= gs_guc_min_rows;
+}
+
+/*
+ * When may rows of a plan be read ahead, with these expressions in the place of
+ * its uppermost node's?  GS_ARRAYS_FLAG_; 0: never.
+ */
+static int
+reading_ahead(const ArrayPlanContext *context, const Place *place, Plan *plan, Node *exprs)
+{
+	int			flags = 0;
+
+	if (place->reading != READ_PARTLY && place->rows != 0 && !context->subplans_in_order &&
+		gs_ahead_all_rows(plan, exprs, context->is_volatile))
+		flags = place->reading == READ_WHOLLY ? GS_ARRAYS_FLAG_WANTED : GS_ARRAYS_FLAG_TO_END;
+	if (gs_ahead_any_row(plan, exprs))
+		flags |= GS_ARRAYS_FLAG_ANY_ROW;
+	return flags;
 }
 
 /*
@@ -221,7 +252,7 @@ replace_calls(Node *node, MoveContext *context)
  */
 
 static Plan *
-make_array_sort(ArrayPlanContext *context, const Place *place, Plan *child, List *tlist,
+make_array_sort(ArrayPlanContext *context, const Place *place, int flags, Plan *child, List *tlist,
 				List *scan_tlist, int n_calls)
 {
 	CustomScan *scan = makeNode(CustomScan);
@@ -241,7 +272,7 @@ make_array_sort(ArrayPlanContext *context, const Place *place, Plan *child, List
 	plan->lefttree = child;
 	scan->custom_scan_tlist = scan_tlist;
 	scan->custom_private =
-		list_make2_int(n_calls, place->all_rows ? GS_ARRAYS_FLAG_ALL_ROWS : 0);
+		list_make3_int(n_calls, flags, place->rows == GS_NO_BOUND ? 0 : (int) Min(place->rows, INT_MAX));
 	scan->methods = &gs_arrays_scan_methods;
 	return plan;
 }
@@ -276,6 +307,18 @@ make_scan_tlist(MoveContext *moved)
 	return scan_tlist;
 }
 
+/* What GpuArraySort computes as it reads a row. */
+static List *
+call_arguments(const List *calls)
+{
+	List	   *args = NIL;
+	ListCell   *lc;
+
+	foreach(lc, calls)
+		args = lappend(args, gs_array_call_array(lfirst_node(FuncExpr, lc)));
+	return args;
+}
+
 /*
  * Above
  */
@@ -308,9 +351,11 @@ static Plan *
 lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 {
 	List	   *clauses;
+	List	   *child_clauses;
 	MoveContext moved = {0};
 	List	   *child_tlist = NIL;
 	List	   *tlist = NIL;
+	int			flags;
 	Plan	   *scan;
 	ListCell   *lc;
 
@@ -318,15 +363,15 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 	if (moved.calls == NIL || !is_worth_while(context, plan, place, moved.calls))
 		return plan;
 
+	child_clauses = list_truncate(list_copy(plan->qual),
+								  list_length(plan->qual) - list_length(clauses));
+
 	/* what the node returns from now on: first what GpuArraySort passes on */
 	foreach(lc, plan->targetlist)
 	{
 		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
-		List	   *none = NIL;
 
-		/* a column stands for all equal expressions: not of random() */
-		if (clauses == NIL && !is_constant(expr) && !contain_volatile_functions(expr) &&
-			!gs_array_calls_find(expr, false, false, &none))
+		if (clauses == NIL && !is_constant(expr) && gs_ahead_is_silent(expr))
 			moved.columns = list_append_unique(moved.columns, expr);
 		else
 			(void) note_columns(expr, &moved);
@@ -354,11 +399,15 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 	}
 	foreach(lc, moved.columns)
 		child_tlist = append_column(child_tlist, lfirst(lc));
-	scan = make_array_sort(context, place, plan, tlist, make_scan_tlist(&moved),
+	flags = reading_ahead(context, place, plan,
+						  (Node *) list_make3(child_tlist, child_clauses,
+											  call_arguments(moved.calls)));
+	if (flags == 0)
+		return plan;
+	scan = make_array_sort(context, place, flags, plan, tlist, make_scan_tlist(&moved),
 						   list_length(moved.calls));
 	scan->qual = clauses;
-	plan->qual = list_truncate(list_copy(plan->qual),
-							   list_length(plan->qual) - list_length(clauses));
+	plan->qual = child_clauses;
 	plan->targetlist = child_tlist;
 	scan->initPlan = plan->initPlan;
 	plan->initPlan = NIL;
@@ -445,10 +494,16 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 	Bitmapset  *used;
 	List	   *tlist = NIL;
 	List	   *scan_tlist = NIL;
+	int			flags;
 	ListCell   *lc;
 
 	moved.calls = find_calls_below(plan);
 	if (moved.calls == NIL || !is_worth_while(context, child, place, moved.calls))
+		return;
+	flags = reading_ahead(context, place, child,
+						  (Node *) list_make3(child->targetlist, child->qual,
+											  call_arguments(moved.calls)));
+	if (flags == 0)
 		return;
 
 	/* the node finds the sorted arrays behind its child's other columns */
@@ -480,7 +535,7 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 	/* the calls' arguments are in terms of the child's columns already */
 	foreach(lc, list_concat_copy(moved.columns, moved.calls))
 		scan_tlist = append_column(scan_tlist, lfirst(lc));
-	outerPlan(plan) = make_array_sort(context, place, child, tlist, scan_tlist,
+	outerPlan(plan) = make_array_sort(context, place, flags, child, tlist, scan_tlist,
 									  list_length(moved.calls));
 	outerPlan(plan)->extParam = bms_add_members(outerPlan(plan)->extParam, plan->extParam);
 	outerPlan(plan)->allParam = bms_add_members(outerPlan(plan)->allParam, plan->allParam);
@@ -497,6 +552,9 @@ reads_all(const Plan *plan)
 	switch (nodeTag(plan))
 	{
 		case T_ModifyTable:
+			/* one in WITH runs to its end, whoever reads what it returns */
+			return ((const ModifyTable *) plan)->returningLists == NIL ||
+				!((const ModifyTable *) plan)->canSetTag;
 		case T_Hash:
 		case T_Sort:
 			return true;
@@ -521,18 +579,74 @@ reads_as_read(const Plan *plan)
 		case T_Gather:
 		case T_GatherMerge:
 		case T_Group:
+		case T_LockRows:
+		case T_Material:
+		case T_MergeAppend:
+		case T_ModifyTable:
 		case T_ProjectSet:
 		case T_Result:
 		case T_SubqueryScan:
 		case T_Unique:
-		case T_WindowAgg:
 			return true;
+		case T_WindowAgg:
+			return ((const WindowAgg *) plan)->runCondition == NIL;
 		case T_CustomScan:
 			return ((const CustomScan *) plan)->methods == &gs_feed_scan_methods ||
 				((const CustomScan *) plan)->methods == &gs_window_scan_methods;
 		default:
 			return false;
 	}
+}
+
+/* For how many rows does a Limit ask at least, if it is asked for all that it has? */
+static double
+limit_rows(const Limit *limit)
+{
+	const Const *count = (const Const *) limit->limitCount;
+
+	if (count == NULL)
+		return GS_NO_BOUND;
+	if (!IsA(count, Const))
+		return 0;
+	return count->constisnull ? GS_NO_BOUND : Max(DatumGetInt64(count->constvalue), 0);
+}
+
+/* Does a node that is asked for a number of rows ask for as many, or more? */
+static bool
+reads_as_many(const Plan *plan)
+{
+	return IsA(plan, LockRows) || IsA(plan, Result) || IsA(plan, SubqueryScan);
+}
+
+/* When, and for how many rows, is an outer child of the node asked? */
+static void
+set_reading_below(Place *below, const Plan *plan, const Place *place)
+{
+	below->reading = READ_PARTLY;
+	below->rows = place->rows;
+	if (reads_all(plan))
+	{
+		below->reading = READ_WHOLLY;
+		below->rows = GS_NO_BOUND;
+	}
+	else if (IsA(plan, Limit))
+	{
+		double		rows = limit_rows((const Limit *) plan);
+
+		if (place->rows == GS_NO_BOUND || (rows != GS_NO_BOUND && rows < place->rows))
+			below->rows = rows;
+		below->reading = place->reading;
+	}
+	else if (place->rows == GS_NO_BOUND ? reads_as_read(plan) : reads_as_many(plan))
+		below->reading = place->reading;
+}
+
+/* Does a nested loop, read to its end, read its inner child to the end each time? */
+static bool
+reads_all_matches(const NestLoop *loop)
+{
+	return !loop->join.inner_unique &&
+		(loop->join.jointype == JOIN_INNER || loop->join.jointype == JOIN_LEFT);
 }
 
 /* Does a node stand where its child stands? */
@@ -557,7 +671,8 @@ typedef struct Children
 {
 	ArrayPlanContext *context;
 	Plan	   *parent;
-	Place		place;
+	Reading		reading;		/* the parent's */
+	Place		place;			/* of a child */
 } Children;
 
 static void
@@ -567,17 +682,20 @@ walk_child(Plan **child, void *context)
 	Place		place = children->place;
 
 	place.marked |= IsA(children->parent, MergeJoin) && child == &innerPlan(children->parent);
+	if (IsA(children->parent, NestLoop) && place.rows == GS_NO_BOUND &&
+		(child == &outerPlan(children->parent) || reads_all_matches((NestLoop *) children->parent)))
+		place.reading = children->reading;
 	*child = walk(children->context, *child, place);
 }
 
 static void
 walk_children(ArrayPlanContext *context, Plan *plan, Place place)
 {
-	Children	children = {context, plan, place};
+	Children	children = {context, plan, place.reading, place};
 	Place	   *below = &children.place;
 
 	below->bound = gs_plan_bound_below(plan, place.bound);
-	below->all_rows = reads_all(plan) || (place.all_rows && reads_as_read(plan));
+	set_reading_below(below, plan, &place);
 	below->at_cursor = place.at_cursor && stands_with_child(plan);
 	below->marked = place.marked && stands_with_child(plan);
 	below->parallel = place.parallel || IsA(plan, Gather) || IsA(plan, GatherMerge);
@@ -590,7 +708,7 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 	Place		child_place = place;
 
 	walk_children(context, plan, place);
-	if (place.marked || (context->is_volatile && !place.all_rows && !reads_all(plan)))
+	if (place.marked)
 		return plan;
 
 	switch (nodeTag(plan))
@@ -619,7 +737,7 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 			if (outerPlan(plan) == NULL || (context->for_cursor && place.at_cursor && IsA(plan, Result)))
 				return plan;
 			child_place.bound = GS_NO_BOUND;
-			child_place.all_rows = reads_all(plan) || (place.all_rows && reads_as_read(plan));
+			set_reading_below(&child_place, plan, &place);
 			lift_below(context, plan, &child_place);
 
 			/* what these two compute, they compute from their child's columns */
@@ -640,8 +758,6 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 		default:
 			return plan;
 	}
-	if (context->is_volatile && !place.all_rows)
-		return plan;
 	return lift_above(context, plan, &place);
 }
 
@@ -660,17 +776,38 @@ gs_array_plan_may_have_calls(const PlannedStmt *stmt)
 	return false;
 }
 
+/*
+ * Must what the subplans do be done at its time?  They run when an expression
+ * or a scan of a WITH query asks for it, wherever that is.
+ */
+static bool
+subplans_are_in_order(const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->subplans)
+	{
+		Plan	   *plan = lfirst(lc);
+
+		if (plan != NULL &&
+			!gs_ahead_all_rows(plan, (Node *) list_make2(plan->targetlist, plan->qual), true))
+			return true;
+	}
+	return false;
+}
+
 void
 gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 {
 	ArrayPlanContext context;
-	Place		top = {GS_NO_BOUND, false, false, true, false};
-	Place		sub = {GS_NO_BOUND, false, false, false, false};
+	Place		top = {GS_NO_BOUND, READ_AS_QUERY, GS_NO_BOUND, false, true, false};
+	Place		sub = {GS_NO_BOUND, READ_PARTLY, GS_NO_BOUND, false, false, false};
 	ListCell   *lc;
 
 	context.stmt = stmt;
 	context.for_cursor = (cursor_options & (CURSOR_OPT_FAST_PLAN | CURSOR_OPT_SCROLL)) != 0;
 	context.is_volatile = is_volatile;
+	context.subplans_in_order = is_volatile && subplans_are_in_order(stmt);
 	context.last_node_id = gs_plan_last_node_id(stmt);
 	stmt->planTree = walk(&context, stmt->planTree, top);
 	foreach(lc, stmt->subplans)

@@ -22,10 +22,15 @@ typedef enum GsArraysItem
 {
 	GS_ARRAYS_CALLS,			/* how many columns of the scan tuple are calls */
 	GS_ARRAYS_FLAGS,			/* GS_ARRAYS_FLAG_ below */
+	GS_ARRAYS_ROWS,				/* that will be asked for; 0: all */
 	GS_ARRAYS_Count
 } GsArraysItem;
 
-#define GS_ARRAYS_FLAG_ALL_ROWS	1	/* the node is read to its end */
+/* When the node may read its child ahead of what it is asked for; one at least. */
+#define GS_ARRAYS_FLAG_WANTED	1	/* GS_ARRAYS_ROWS rows: they will be asked for */
+#define GS_ARRAYS_FLAG_TO_END	2	/* the same where the executor runs the query
+									 * to its end */
+#define GS_ARRAYS_FLAG_ANY_ROW	4	/* any row: nobody can tell */
 
 /* May a statement's plans have calls of gpu_sort_array()?  Cheap. */
 extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
