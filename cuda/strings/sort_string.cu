@@ -11,8 +11,8 @@
  *	  those of a code of the keys (code.cu).  If neither does, the words begin with
  *	  the bucket between splitters from a sample (splitters.cu, search.cuh,
  *	  classify.cu).  A radix sort orders the rows by the upper bits of these words, and
- *	  nearly all groups that remain fit on chip (groups.cu, finish.cu).  Of few rows,
- *	  a counting sort makes the groups (partition.cu).
+ *	  nearly all groups that remain fit on chip (groups.cu, finish.cu).  Of few
+ *	  rows, each bucket is a group (buckets.cu).
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how frequent their bytes
@@ -44,11 +44,11 @@
 
 #include <algorithm>
 
+#include "strings/buckets.cuh"
 #include "strings/choose.cuh"
 #include "strings/classify.cuh"
 #include "strings/groups.cuh"
 #include "strings/key_compare.cuh"
-#include "strings/partition.cuh"
 
 namespace gpusort
 {
@@ -67,7 +67,7 @@ struct Workspace
   GroupLists lists;
   CodeSpace code;
   Splitters splitters;
-  Partition partition;
+  u32 *bucket_begins;
   void *temp;
   size_t temp_bytes;
 };
@@ -117,7 +117,7 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
   space.lists.counts = storage.alias<GroupCounts>(1);
   space.code = alias_code(storage);
   space.splitters = alias_splitters(storage, plan);
-  space.partition = alias_partition(storage, n_rows);
+  space.bucket_begins = storage.alias<u32>(plan.n_buckets() + 1);
 
   space.temp_bytes = 0;
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, space.temp_bytes, words, rows, n_rows));
@@ -250,26 +250,31 @@ RoundCounts finish_round(const SortContext &context, const SortedRows &sorted, c
   return *context.counts;
 }
 
-// Sorts the words of the live rows, and all groups that fit on chip.
-RoundCounts sort_words(const SortContext &context, const Job &job, u32 live, const WordLayout &layout,
-                       const FinishLimits &limits, Workspace &space)
+// Sorts the words of the live rows; what becomes of their groups is still to be found.
+SortedRows sort_words(const SortContext &context, const Job &job, u32 live, const WordLayout &layout,
+                      Workspace &space)
 {
-  cudaStream_t stream = context.stream;
   cub::DoubleBuffer<u64> words(space.words[0], space.words[1]);
   cub::DoubleBuffer<u32> rows(space.rows[0], space.rows[1]);
   size_t temp_bytes = space.temp_bytes;
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.temp, temp_bytes, words, rows, live,
-                                              static_cast<int>(64 - layout.sorted_bits), 64, stream));
+                                              static_cast<int>(64 - layout.sorted_bits), 64, context.stream));
+  GS_CUDA_TRY(cudaMemsetAsync(space.lists.counts, 0, sizeof(GroupCounts), context.stream));
   space.words[0] = words.Alternate();
   space.words[1] = words.Current();
   space.rows[0] = rows.Alternate();
   space.rows[1] = rows.Current();
+  return {job.keys, space.words[1], space.rows[1], live, layout, job.order, job.tie};
+}
 
-  SortedRows sorted = {job.keys, space.words[1], space.rows[1], live, layout, job.order, job.tie};
+// A round, once the live rows have words.
+RoundCounts run_round(const SortContext &context, const Job &job, u32 live, const WordLayout &layout,
+                      const FinishLimits &limits, Workspace &space)
+{
+  SortedRows sorted = sort_words(context, job, live, layout, space);
 
-  GS_CUDA_TRY(cudaMemsetAsync(space.lists.counts, 0, sizeof(GroupCounts), stream));
-  find_groups(sorted, space.segments[0], {space.lists, space.segments[1], limits.max_rows()}, stream);
+  find_groups(sorted, space.segments[0], {space.lists, space.segments[1], limits.max_rows()}, context.stream);
   return finish_round(context, sorted, limits, space);
 }
 
@@ -287,26 +292,23 @@ void sort_on_chip(const SortContext &context, const Job &job, const FinishLimits
   finish_class(rows, space.lists, group_class, limits, context.stream);
 }
 
-// Sorts all rows by buckets between splitters.
-RoundCounts sort_by_splitters(const SortContext &context, const Job &job, const FinishLimits &limits,
-                              Workspace &space)
+// A first round by buckets between splitters.
+RoundCounts split_round(const SortContext &context, const Job &job, const FinishLimits &limits,
+                        Workspace &space)
 {
   cudaStream_t stream = context.stream;
   SplitPlan plan = plan_split(job.n_rows);
 
   find_splitters(plan, job.keys, job.n_rows, job.prefix, space.splitters, space.segments[0], stream);
+  classify_rows(plan, space.splitters, job.keys, job.n_rows, job.prefix, limits.n_multiprocessors,
+                space.words[0], space.rows[0], stream);
   if (job.n_rows > max_few_rows)
-  {
-    classify_rows(plan, space.splitters, job.keys, job.n_rows, job.prefix, limits.n_multiprocessors,
-                  space.words[0], space.rows[0], stream);
-    return sort_words(context, job, job.n_rows, plan.layout, limits, space);
-  }
+    return run_round(context, job, job.n_rows, plan.layout, limits, space);
 
-  SortedRows sorted = {job.keys, space.words[1], space.rows[1], job.n_rows, plan.layout, job.order, job.tie};
+  SortedRows sorted = sort_words(context, job, job.n_rows, plan.layout, space);
 
-  GS_CUDA_TRY(cudaMemsetAsync(space.lists.counts, 0, sizeof(GroupCounts), stream));
-  partition_rows(plan, space.splitters, space.partition, job.prefix, space.words[0], sorted,
-                 space.segments[0], {space.lists, space.segments[1], limits.max_rows()}, stream);
+  find_bucket_groups(sorted, plan.n_buckets(), space.segments[0], space.bucket_begins,
+                     {space.lists, space.segments[1], limits.max_rows()}, stream);
   return finish_round(context, sorted, limits, space);
 }
 
@@ -318,12 +320,12 @@ RoundCounts first_round(const SortContext &context, const Job &job, const Finish
   if (layout.sorted_bits == 0)
   {
     report->name = "strings, splitters";
-    return sort_by_splitters(context, job, limits, space);
+    return split_round(context, job, limits, space);
   }
   report->name = layout.coded ? "strings, codes" : "strings, leading bits";
   first_words(job.keys, job.n_rows, job.prefix, layout, space.code, space.segments[0], space.words[0],
               space.rows[0], context.stream);
-  return sort_words(context, job, job.n_rows, layout, limits, space);
+  return run_round(context, job, job.n_rows, layout, limits, space);
 }
 
 RoundCounts next_round(const SortContext &context, const Job &job, const RoundCounts &counts,
@@ -342,7 +344,7 @@ RoundCounts next_round(const SortContext &context, const Job &job, const RoundCo
   make_words<<<blocks, threads, 0, context.stream>>>(job.keys, counts.live, space.rows[0], space.segment_of,
                                                      space.segments[0], layout, space.words[0]);
   GS_CUDA_LAUNCHED();
-  return sort_words(context, job, counts.live, layout, limits, space);
+  return run_round(context, job, counts.live, layout, limits, space);
 }
 
 } // namespace

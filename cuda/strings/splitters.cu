@@ -365,7 +365,7 @@ SplitPlan plan_split(u32 n_rows)
     plan.levels++;
   plan.n_samples = oversampling << plan.levels;
 
-  // A counting sort is by buckets alone, a radix sort by whole digits.
+  // The values that finish.cu sorts leave room for the bits after 12.
   plan.layout.segment_bits = is_few ? max_few_levels + 1 : plan.levels + 1;
   plan.layout.key_bits = 64 - count_bits - plan.layout.segment_bits;
   plan.layout.sorted_bits = is_few ? plan.layout.segment_bits : plan.levels < 16 ? 16 : 24;

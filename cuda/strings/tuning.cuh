@@ -25,9 +25,9 @@ constexpr u32 rows_per_splitter = 900;  // at most, while there are levels left
 constexpr u32 oversampling = 4;
 constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small pieces
 
-// Few rows: a counting sort takes fewer launches than radix passes (partition.cu)
+// Few rows: one group a bucket (buckets.cu)
 constexpr u32 max_few_rows = 1u << 21;
-constexpr u32 max_few_levels = 11;
+constexpr u32 max_few_levels = 12;
 constexpr u32 few_rows_per_splitter = 512;
 
 // First words without splitters (choose.cu)
