@@ -28,7 +28,7 @@ constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small piece
 // Few rows: one group a bucket (buckets.cu)
 constexpr u32 max_few_rows = 1u << 21;
 constexpr u32 max_few_levels = 12;
-constexpr u32 few_rows_per_splitter = 512;
+constexpr u32 few_rows_per_splitter = 300;
 
 // First words without splitters (choose.cu)
 constexpr u32 min_rows_to_choose = 1u << 20; // for fewer the choice would cost what it saves
