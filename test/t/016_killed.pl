@@ -206,7 +206,11 @@ for my $stage ('append', 'sort', 'fetch')
 	unlink $node->data_dir . '/postmaster.pid';
 	is(temp_files(), '', "$what: no temporary files");
 	# other settings each time
-	$node->append_conf('postgresql.conf', { append => "gpusort.staging_memory = '8MB'", sort => "gpusort.host_threads = 1", fetch => "gpusort.device = off" }->{$stage} . "\n");
+	my %settings = (
+		append => "gpusort.staging_memory = '8MB'",
+		sort => 'gpusort.host_threads = 1',
+		fetch => 'gpusort.device = off');
+	$node->append_conf('postgresql.conf', "$settings{$stage}\n");
 	$node->start;
 	if ($stage eq 'fetch')
 	{
