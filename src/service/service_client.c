@@ -9,13 +9,22 @@
  *	  lock, and wake now and then in any case, to notice a service that ended
  *	  without saying so.
  *
+ * Closing
+ *	  A session is closed when its memory goes, and when the resource owner that
+ *	  it was opened under is released by an error.  Mostly the memory goes first.
+ *	  But a portal that fails in a subtransaction, and is older than that, keeps
+ *	  its memory until the user closes it or the transaction ends; its resource
+ *	  owner is released with the subtransaction.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
@@ -35,10 +44,12 @@ struct GsClient
 	bool		leader;
 	bool		closed;
 	MemoryContextCallback callback;
+	ResourceOwner owner;		/* it was opened under; NULL: has ended well */
+	dlist_node	node;			/* in open_sessions, until it is closed */
 };
 
 /* Sessions that this process leads. */
-static int	open_sessions = 0;
+static dlist_head open_sessions = DLIST_STATIC_INIT(open_sessions);
 
 /* It is a worker for a query that has one. */
 static bool feeds_leader = false;
@@ -78,6 +89,39 @@ close_callback(void *arg)
 	gs_client_close((GsClient *) arg);
 }
 
+/* A resource owner is released: what was opened under it goes after an error. */
+static void
+release_owner(ResourceReleasePhase phase, bool is_commit, bool is_top_level, void *arg)
+{
+	dlist_mutable_iter iter;
+
+	(void) is_top_level;
+	(void) arg;
+	if (phase != RESOURCE_RELEASE_AFTER_LOCKS)
+		return;
+	dlist_foreach_modify(iter, &open_sessions)
+	{
+		GsClient   *client = dlist_container(GsClient, node, iter.cur);
+
+		if (client->owner != CurrentResourceOwner)
+			continue;
+		if (is_commit)
+			client->owner = NULL;
+		else
+			gs_client_close(client);
+	}
+}
+
+static void
+watch_owners(void)
+{
+	static bool watching = false;
+
+	if (!watching)
+		RegisterResourceReleaseCallback(release_owner, NULL);
+	watching = true;
+}
+
 /* What a session is opened for, as its GsSession has it. */
 typedef struct SessionSpec
 {
@@ -98,9 +142,11 @@ open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 	if (!gs_client_service_ready() || GS_FAULT("open"))
 		return NULL;
 
+	watch_owners();
 	client = palloc0(sizeof(GsClient));
 	client->leader = true;
 	client->closed = true;
+	client->owner = CurrentResourceOwner;
 
 	ConditionVariablePrepareToSleep(&gs_shared->session_cv);
 	for (;;)
@@ -129,7 +175,7 @@ open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 			client->id = client->session->id;
 			client->generation = client->session->generation;
 			client->closed = false;
-			open_sessions++;
+			dlist_push_head(&open_sessions, &client->node);
 			client->callback.func = close_callback;
 			client->callback.arg = client;
 			MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
@@ -141,7 +187,7 @@ open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 		*reason = GS_FALLBACK_STAGING;
 
 		/* what we wait for might be held by another sort of this query */
-		if (open_sessions > 0 || feeds_leader)
+		if (!dlist_is_empty(&open_sessions) || feeds_leader)
 			break;
 		if (start == 0)
 			start = GetCurrentTimestamp();
@@ -224,8 +270,8 @@ gs_client_attach(GsSessionHandle handle)
 }
 
 /*
- * Give the session back.  Called from memory context callbacks also while an
- * error is being handled: it allocates nothing, waits for nothing but the
+ * Give the session back.  Called from callbacks of memory contexts and resource
+ * owners also while an error is being handled: it allocates nothing, waits for nothing but the
  * lock, and cannot fail.
  */
 void
@@ -236,7 +282,7 @@ gs_client_close(GsClient *client)
 	if (client->closed || !client->leader)
 		return;
 	client->closed = true;
-	open_sessions--;
+	dlist_delete(&client->node);
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	if (session_is_mine(client))

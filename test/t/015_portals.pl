@@ -1,0 +1,389 @@
+# Portals that are read in parts, as drivers do with a fetch size: several of
+# them in turn in one transaction, of all kinds of plans, some left half read,
+# with errors, faults and cancels in between; and SQL's cursors in
+# subtransactions.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortProtocol;
+use GpusortTest;
+
+my $node = new_server('portals');
+
+$node->safe_psql('postgres', q(
+	CREATE TABLE t (id int, k text COLLATE "C", l text COLLATE "en_US.utf8", n numeric, a float4[])
+		WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5(i::text), initcap(md5((i * 7)::text)), hashint4(i) / 1000.0,
+			ARRAY[hashint4(i), hashint4(-i), i % 5]
+		FROM generate_series(1, 30000) AS i;
+	CREATE FUNCTION fails_at(i int, at int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS
+		'BEGIN IF i = at THEN RAISE ''at row %'', i; END IF; RETURN i; END';
+	VACUUM (ANALYZE) t;));
+
+my @queries = (
+	'SELECT id, k FROM t ORDER BY k',
+	'SELECT id, l FROM t ORDER BY l, id DESC',
+	'SELECT id, rank() OVER (ORDER BY n), row_number() OVER (ORDER BY n) FROM t',
+	'SELECT id, gpu_sort_array(a), (gpu_sort_array(a))[2] FROM t',
+	'SELECT n, count(*) OVER (ORDER BY n DESC), gpu_sort_array(a) FROM t ORDER BY n DESC',
+	'SELECT x.id, y.id FROM t AS x JOIN t AS y ON x.k = y.k ORDER BY x.n, y.id');
+my @expected = map { stock($node, "$_;") } @queries;
+my $merge = 'SET enable_hashjoin = off; SET enable_nestloop = off;';
+
+my @modes = ([ 'serial', $serial ], [ 'parallel', $parallel ]);
+
+like(rows_of($node, "$force $serial", "EXPLAIN $queries[2]"), qr/GpuWindow.*GpuSort/s, 'plan with GpuWindow');
+like(rows_of($node, "$force $serial", "EXPLAIN $queries[3]"), qr/GpuArraySort/, 'plan with GpuArraySort');
+
+sub client
+{
+	my (@settings) = @_;
+	my $client = GpusortProtocol->connect_to($node);
+
+	$client->query($_) for $force, $merge, @settings;
+	return $client;
+}
+
+# Open a portal for each query
+sub open_portals
+{
+	my ($client, @numbers) = @_;
+
+	$client->parse('', $queries[$_])->bind("p$_", '') for @numbers;
+	return;
+}
+
+# How many sorts are on the device
+sub held
+{
+	return $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_activity');
+}
+
+# Read portals in turn, by other numbers of rows each time, up to all their ends
+# or so many turns; the rows go into lists.
+sub read_in_turn
+{
+	my ($client, $rows, $turns, @numbers) = @_;
+	my @sizes = (1, 999, 7, 5000, 64, 2500);
+	my %open = map { $_ => 1 } @numbers;
+
+	for (my $turn = 0; %open && (!$turns || $turn < $turns); $turn++)
+	{
+		for my $i (sort keys %open)
+		{
+			my $answer = $client->fetch("p$i", $sizes[ ($turn + $i) % @sizes ]);
+
+			push @{ $rows->[$i] }, @{ $answer->{rows} };
+			delete $open{$i} if $answer->{end} ne 'suspended';
+			return $answer if $answer->{end} eq 'error' || $answer->{end} eq 'gone';
+		}
+	}
+	return;
+}
+
+sub same_portals
+{
+	my ($rows, $what, @numbers) = @_;
+
+	for my $i (@numbers)
+	{
+		my @got = @{ $rows->[$i] // [] };
+		my @wanted = split /\n/, $expected[$i];
+
+		# without ORDER BY the order is the scan's
+		@$_ = sort @$_ for $queries[$i] =~ /ORDER BY \S+( DESC|, \S+)*$/ ? () : (\@got, \@wanted);
+		same_order(join("\n", @got), join("\n", @wanted), "$what: rows of portal $i");
+	}
+}
+
+#
+# All of them in turn, up to their ends
+#
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+	my $client = client($settings);
+	my @rows;
+
+	$client->query('BEGIN');
+	open_portals($client, 0 .. $#queries);
+	is(read_in_turn($client, \@rows, 3, 0 .. $#queries), undef, "$name: no error");
+	cmp_ok(held(), '>=', 5, "$name: several sorts are on the device at once");
+
+	# a request to cancel that comes while nothing runs
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($client->{pid})");
+	is(read_in_turn($client, \@rows, 0, 0 .. $#queries), undef, "$name: no error up to the end");
+	same_portals(\@rows, $name, 0 .. $#queries);
+	is(scalar @{ $client->fetch('p0', 10)->{rows} }, 0, "$name: no rows behind the end");
+	$client->close_portal("p$_") for 0 .. $#queries;
+	is($client->ready->{error}, '', "$name: portals closed");
+	released($node, "$name, transaction still open");
+	$client->query('COMMIT');
+	$client->quit;
+}
+
+#
+# Half read, and left in each way there is
+#
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+	my $client = client($settings);
+	my @rows;
+
+	# closed
+	$client->query('BEGIN');
+	open_portals($client, 0 .. 3);
+	read_in_turn($client, \@rows, 2, 0 .. 3);
+	$client->close_portal("p$_") for 0 .. 3;
+	$client->ready;
+	released($node, "$name, closed half read");
+
+	# Sync is no end within a transaction
+	open_portals($client, 0 .. 3);
+	@rows = ();
+	read_in_turn($client, \@rows, 2, 0 .. 3);
+	is($client->ready->{error}, '', "$name: Sync in the middle");
+	is(read_in_turn($client, \@rows, 0, 0 .. 3), undef, "$name: reading goes on behind it");
+	same_portals(\@rows, "$name, Sync in the middle", 0 .. 3);
+	$client->query('COMMIT');
+	released($node, "$name, COMMIT");
+
+	# ... but without one it is
+	open_portals($client, 0, 1, 3);
+	read_in_turn($client, \@rows, 2, 0, 1, 3);
+	cmp_ok(held(), '>', 0, "$name: portals of no transaction");
+	$client->ready;
+	released($node, "$name, Sync without a transaction");
+	like($client->fetch('p0', 1)->{error}, qr/portal "p0" does not exist/, "$name: portals went with Sync");
+	$client->ready;
+
+	# the unnamed portal goes when it is bound again
+	$client->query('BEGIN');
+	$client->parse('', $queries[0])->bind('', '');
+	$client->fetch('', 3);
+	$client->parse('', 'SELECT 1')->bind('', '');
+	is_deeply($client->fetch('', 0)->{rows}, ['1'], "$name: unnamed portal bound again");
+	$client->ready;
+	released($node, "$name, unnamed portal bound again");
+
+	# an error of something else ends all, before the client says ROLLBACK
+	open_portals($client, 0 .. 4);
+	read_in_turn($client, \@rows, 2, 0 .. 4);
+	like($client->parse('', 'SELECT fails_at(1, 1)')->bind('', '')->execute('')->ready->{error}, qr/at row 1$/, "$name: error in between");
+	released($node, "$name, error in between");
+	like($client->fetch('p1', 1)->{error}, qr/25P02/, "$name: transaction is aborted");
+	$client->ready;
+	$client->query('ROLLBACK');
+
+	# terminated, and a client that disappears
+	for my $way ('terminated', 'client gone')
+	{
+		my $other = client($settings);
+
+		$other->query('BEGIN');
+		open_portals($other, 0 .. 3);
+		read_in_turn($other, \@rows, 2, 0 .. 3);
+		if ($way eq 'terminated')
+		{
+			$node->safe_psql('postgres', "SELECT pg_terminate_backend($other->{pid})");
+			like($other->fetch('p0', 1)->{error}, qr/57P01/, "$name: terminated");
+		}
+		else
+		{
+			close $other->{socket};
+		}
+		released($node, "$name, $way");
+	}
+
+	# left to the server's patience
+	$client->query("SET idle_in_transaction_session_timeout = '200ms'");
+	$client->query('BEGIN');
+	open_portals($client, 0 .. 3);
+	read_in_turn($client, \@rows, 1, 0 .. 3);
+	$client->ready;
+	like(GpusortProtocol::answer($client->receive('E'))->{error}, qr/25P03/, "$name: idle for too long");
+	released($node, "$name, idle for too long");
+}
+
+#
+# A portal fails in a subtransaction that is younger than itself: it is dead,
+# but there until the transaction ends, and must hold nothing
+#
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+	my $client = client($settings);
+	my @rows;
+
+	$client->query('BEGIN');
+	open_portals($client, 0, 1, 3);
+	read_in_turn($client, \@rows, 1, 0, 1, 3);
+	my $held = held();
+	my @failing = (
+		'SELECT fails_at(id, 25000) FROM (SELECT id, k FROM t ORDER BY k OFFSET 0) AS s',
+		'SELECT id, fails_at(row_number() OVER (ORDER BY n)::int, 25000) FROM t',
+		'SELECT id, fails_at(id, 25000), gpu_sort_array(a) FROM t',
+		'SELECT id FROM t WHERE fails_at(id, 25000) > 0 ORDER BY k');
+	for my $i (0 .. $#failing)
+	{
+		$client->parse('', $failing[$i])->bind("f$i", '');
+		$client->fetch("f$i", 10) if $i < 3;
+		$client->query('SAVEPOINT s');
+		like($client->fetch("f$i", 0)->{error}, qr/at row 25000/, "$name: portal $i fails in a subtransaction");
+		$client->ready;
+		$client->query('ROLLBACK TO s');
+		ok( eventually(sub { held() == $held }), "$name: failed portal $i holds nothing");
+		like($client->fetch("f$i", 1)->{error}, qr/55000: portal "f$i" cannot be run/, "$name: and is dead");
+		$client->ready;
+		$client->query('ROLLBACK TO s');
+	}
+	is(read_in_turn($client, \@rows, 0, 0, 1, 3), undef, "$name: others are read on");
+	same_portals(\@rows, "$name, beside failed ones", 0, 1, 3);
+
+	# a cancel is an error like others
+	fault($node, 'service_hold_fetch');
+	open_portals($client, 4);
+	$client->query('SAVEPOINT u');
+	$client->execute('p4', 20000)->put('H', '')->send;
+	ok( $node->poll_query_until('postgres', "SELECT wait_event_type IN ('Extension', 'IPC')
+			FROM pg_stat_activity WHERE pid = $client->{pid}"), "$name: portal waits");
+	$node->safe_psql('postgres', "SELECT pg_cancel_backend($client->{pid})");
+	like(GpusortProtocol::answer($client->receive('EsC'))->{error}, qr/57014/, "$name: and is cancelled");
+	$client->ready;
+	fault($node, undef);
+	$client->query('ROLLBACK TO u');
+	$client->close_portal("p$_") for 0, 1, 3;
+	$client->ready;
+	released($node, "$name, failed portals, transaction still open");
+	$client->query('COMMIT');
+	$client->quit;
+}
+
+#
+# A pipeline, with an error in its middle
+#
+{
+	my $client = client($serial);
+
+	$client->parse("s$_", $queries[$_]) for 0, 1;
+	for my $round (1 .. 3)
+	{
+		$client->bind("a$round", 's0')->execute("a$round", 100 * $round);
+		$client->bind("b$round", 's1')->execute("b$round", 10);
+		$client->parse('', 'SELECT fails_at(1, 1)')->bind('', '')->execute('', 0) if $round == 2;
+	}
+	$client->sync->bind('', 's0')->execute('', 3)->sync;
+	my $first = GpusortProtocol::answer($client->receive('Z'));
+	my $second = GpusortProtocol::answer($client->receive('Z'));
+
+	like($first->{error}, qr/at row 1$/, 'pipeline: error');
+	my @text = split /\n/, $expected[0];
+	my @libc = split /\n/, $expected[1];
+	same_order(
+		join("\n", @{ $first->{rows} }),
+		join("\n", @text[ 0 .. 99 ], @libc[ 0 .. 9 ], @text[ 0 .. 199 ], @libc[ 0 .. 9 ]),
+		'pipeline: rows before it');
+	same_order(join("\n", @{ $second->{rows} }), join("\n", @text[ 0 .. 2 ]), 'pipeline: rows behind Sync');
+	released($node, 'pipeline');
+	$client->quit;
+}
+
+#
+# Faults while portals are half read
+#
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+
+	for my $point ('service_fetch:2', 'service_append:4', 'service_sort:2', 'device_memory:3', 'device_memory_sort:2', 'service ends')
+	{
+		my $client = client($settings);
+		my @numbers = (0, 1, 2, 3);
+		my @rows;
+
+		fault($node, $point) unless $point eq 'service ends';
+		$client->query('BEGIN');
+		open_portals($client, @numbers);
+		if ($point eq 'service ends')
+		{
+			read_in_turn($client, \@rows, 2, @numbers);
+			kill 'TERM', service_pid($node);
+		}
+		is(read_in_turn($client, \@rows, 0, @numbers), undef, "$name, $point: no error");
+		same_portals(\@rows, "$name, $point", @numbers);
+		$client->query('COMMIT');
+		$client->quit;
+		fault($node, undef);
+		wait_ready($node);
+		released($node, "$name, $point");
+	}
+}
+
+#
+# SQL's cursors
+#
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+	my $session = session($node, "$force $settings");
+
+	# WITH HOLD, in subtransactions of which some are rolled back
+	$session->query("BEGIN; SAVEPOINT a; DECLARE a CURSOR WITH HOLD FOR $queries[0]; FETCH 5 FROM a; ROLLBACK TO a;");
+	released($node, "$name, holdable cursor rolled back");
+	my $got = $session->query("DECLARE b CURSOR WITH HOLD FOR $queries[0]; SAVEPOINT b; FETCH 7 FROM b;");
+	$got .= "\n" . $session->query('ROLLBACK TO b; FETCH 8 FROM b;');
+	$session->query("SAVEPOINT c; DECLARE c SCROLL CURSOR WITH HOLD FOR $queries[1]; FETCH 100 FROM c; RELEASE c; COMMIT;");
+	released($node, "$name, held cursors");
+	$got .= "\n" . $session->query('FETCH ALL FROM b;');
+	same_order($got, $expected[0], "$name: holdable cursor, read in a subtransaction");
+	same_order($session->query('FETCH ABSOLUTE 0 FROM c; FETCH ALL FROM c;'), $expected[1], "$name: scrollable one");
+	$session->query('CLOSE ALL;');
+
+	# kept by a loop that commits
+	is($session->query(q(
+			CREATE TABLE seen (id int);
+			DO $$
+			DECLARE r record; n int := 0;
+			BEGIN
+				FOR r IN SELECT id, k FROM t ORDER BY k LOOP
+					INSERT INTO seen VALUES (r.id);
+					n := n + 1;
+					IF n % 10000 = 0 THEN COMMIT; END IF;
+					IF n = 25000 THEN ROLLBACK; END IF;
+				END LOOP;
+			END $$;
+			SELECT count(*), count(DISTINCT id) FROM seen; DROP TABLE seen;)),
+		'25000|25000', "$name: a loop that commits and rolls back");
+	is($session->errors, '', "$name: no errors");
+	released($node, "$name, a loop that commits");
+
+	# FETCH fails in a savepoint, and in a function's block
+	$session->query('BEGIN; DECLARE f CURSOR FOR SELECT fails_at(id, 25000) FROM (SELECT id, k FROM t ORDER BY k OFFSET 0) AS s;
+		FETCH 10 FROM f; SAVEPOINT s; FETCH ALL FROM f; ROLLBACK TO s;');
+	like($session->errors, qr/at row 25000/, "$name: FETCH fails");
+	released($node, "$name, FETCH failed in a subtransaction");
+	is( $session->query(q(
+			DO $$
+			DECLARE c refcursor := 'g'; i int;
+			BEGIN
+				OPEN c FOR SELECT fails_at(id, 25000) FROM (SELECT id, k FROM t ORDER BY k OFFSET 0) AS s;
+				BEGIN
+					LOOP FETCH c INTO i; EXIT WHEN NOT FOUND; END LOOP;
+				EXCEPTION WHEN raise_exception THEN NULL;
+				END;
+			END $$;
+			SELECT count(*) FROM gpusort_activity WHERE pid = pg_backend_pid() AND phase <> 'closing';)),
+		'0', "$name: a cursor variable of which FETCH fails");
+	$session->query('COMMIT;');
+	is($session->errors, '', "$name: no other errors");
+	$session->quit;
+	released($node, "$name, cursors");
+}
+
+$node->stop;
+done_testing();
