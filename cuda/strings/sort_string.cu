@@ -302,7 +302,7 @@ RoundCounts split_round(const SortContext &context, const Job &job, const Finish
   find_splitters(plan, job.keys, job.n_rows, job.prefix, space.splitters, space.segments[0], stream);
   classify_rows(plan, space.splitters, job.keys, job.n_rows, job.prefix, limits.n_multiprocessors,
                 space.words[0], space.rows[0], stream);
-  if (job.n_rows > max_few_rows)
+  if (!plan.is_by_buckets)
     return run_round(context, job, job.n_rows, plan.layout, limits, space);
 
   SortedRows sorted = sort_words(context, job, job.n_rows, plan.layout, space);

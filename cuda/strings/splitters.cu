@@ -351,7 +351,13 @@ void sort_sample(const KeyRef *keys, u32 n_rows, u32 prefix, u32 n_samples, cons
 
 SplitPlan plan_split(u32 n_rows)
 {
-  const bool is_few = n_rows <= max_few_rows;
+  bool is_few = n_rows <= max_few_rows;
+
+#ifdef GPUSORT_FAULTS
+  if (getenv("GPUSORT_FAULT_MANY_ROWS") != nullptr)
+    is_few = false;
+#endif
+
   const u32 rows_each = is_few ? few_rows_per_splitter : rows_per_splitter;
   u32 most_levels = is_few ? max_few_levels : max_levels;
   SplitPlan plan;
@@ -364,6 +370,7 @@ SplitPlan plan_split(u32 n_rows)
   while (plan.levels < most_levels && n_rows >> plan.levels > rows_each)
     plan.levels++;
   plan.n_samples = oversampling << plan.levels;
+  plan.is_by_buckets = is_few;
 
   // The values that finish.cu sorts leave room for the bits after 12.
   plan.layout.segment_bits = is_few ? max_few_levels + 1 : plan.levels + 1;

@@ -209,7 +209,7 @@ case_large(TestDevice *td)
 			continue;
 		test_input_init(&in, 1 << 20);
 		if (i == 0)
-			test_make_words(&in, 2000000, &rng);
+			test_make_words(&in, 2200000, &rng);
 		else
 			test_make_fixed(&in, i == 1 ? 8 : 1, 1000000, &rng);
 		test_input_finish(&in);
@@ -809,6 +809,8 @@ run_suite(void)
 	printf("# %s: %s, engine %s, seed %llu\n", ops->name, info.name, gs_engine_name(test_engine),
 		   (unsigned long long) seed);
 	case_generators(&td);
+	case_forced(&td, "as many rows are sorted", "GPUSORT_FAULT_MANY_ROWS");
+	case_forced(&td, "leading bits", "GPUSORT_FAULT_BITS");
 	case_forced(&td, "few splitters", "GPUSORT_FAULT_SPLITTERS");
 	case_forced(&td, "coded words", "GPUSORT_FAULT_CODE");
 	case_fixed(&td);
