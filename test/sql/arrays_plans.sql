@@ -215,7 +215,8 @@ WHERE s IS DISTINCT FROM gpu_sort_array(b, s[1] > s[2] OR (gpu_sort_array(b))[1]
 DELETE FROM arrays_copy WHERE (gpu_sort_array(s))[1] < 0;
 SELECT count(*) = (SELECT count(*) FROM arrays_t WHERE NOT (gpu_sort_array(b))[1] < 0) AS same FROM arrays_copy;
 
--- so they have no GpuArraySort that might read too far, wherever the planner has put the volatile function
+-- so there is no GpuArraySort where reading ahead would call one too often, wherever the planner has put it;
+-- 1: what is read ahead does not call it
 CREATE FUNCTION arrays_inlined(float8) RETURNS float8 LANGUAGE sql AS 'SELECT $1';
 CREATE FUNCTION arrays_nested() RETURNS float8 IMMUTABLE LANGUAGE plpgsql AS $$
 BEGIN
