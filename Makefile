@@ -15,7 +15,10 @@
 # Variables:
 #   PG_CONFIG=path      the server to build against (default: pg_config)
 #   CUDA=auto|yes|no    compile the CUDA device; auto: where nvcc is found
-#   CUDA_ARCH="90 ..."  GPU architectures to compile for, instead of all common ones
+#   CUDA_ARCH=auto|all|"90 ..."
+#                       the GPU architectures to compile for; auto: those of this machine's
+#                       GPUs, or where it has none 9.0, and PTX that any GPU's driver can
+#                       translate; all: all common ones, as packages should
 #   WERROR=1            more warnings, and all of them errors
 #   FAULTS=1            compile in the fault points that the tests use
 #
@@ -27,6 +30,9 @@ DATA = sql/gpusort--0.1.0.sql
 PGFILEDESC = "gpusort - sorting on the GPU"
 
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
+
+# As many jobs as there are processors, unless make was told how many
+MAKEFLAGS += -j$(shell nproc)
 
 # Targets that set things up themselves must work where there is no
 # PostgreSQL yet: they are scripts, and PGXS is not read for them.
@@ -116,16 +122,23 @@ CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -c -o /dev/null $(ROOT)/Makefil
 CUDA_LIBDIR := $(dir $(firstword $(wildcard $(patsubst %,$(CUDA_HOME)/%/libcudart_static.a,\
 	lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib))))
 
-ifdef CUDA_ARCH
-CUDA_ARCHS := $(CUDA_ARCH)
-else
+# Machine code for CUDA_ARCHS, PTX for CUDA_PTX and whatever is newer
+CUDA_ARCH ?= auto
+ifeq ($(CUDA_ARCH),all)
 CUDA_ARCHS := $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)),75 80 86 89 90 100 120)
+CUDA_PTX := $(lastword $(CUDA_ARCHS))
+else ifeq ($(CUDA_ARCH),auto)
+CUDA_GPUS := $(sort $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null)))
+CUDA_ARCHS := $(or $(CUDA_GPUS),90)
+CUDA_PTX := $(if $(CUDA_GPUS),$(lastword $(CUDA_GPUS)),75)
+else
+CUDA_ARCHS := $(CUDA_ARCH)
+CUDA_PTX := $(lastword $(CUDA_ARCHS))
 endif
-CUDA_NEWEST = $(lastword $(CUDA_ARCHS))
 
 NVCCFLAGS = -O3 -std=c++17 -lineinfo -I$(ROOT)/src -I$(ROOT)/cuda \
 	$(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-	-gencode arch=compute_$(CUDA_NEWEST),code=compute_$(CUDA_NEWEST) \
+	-gencode arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX) \
 	-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra
 ifeq ($(FAULTS),1)
 NVCCFLAGS += -DGPUSORT_FAULTS
