@@ -36,11 +36,16 @@ struct Trial
 };
 
 constexpr u32 n_trials = 7;
-static_assert(sizeof(RoundCounts::pairs) / sizeof(u32) >= n_trials);
 
 struct Trials
 {
   Trial list[n_trials];
+};
+
+// Of each trial, the pairs of probes in one group; what the device tells the host.
+struct TrialCounts
+{
+  u32 pairs[n_trials];
 };
 
 constexpr Trials trials = {{{false, 16, 32},
@@ -54,7 +59,7 @@ constexpr Trials trials = {{{false, 16, 32},
 // One block for each trial.  A slot holds the first bits of a word and, below
 // them, how many words have these.
 __global__ void __launch_bounds__(pair_threads)
-    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, RoundCounts *counts)
+    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, TrialCounts *counts)
 {
   constexpr u32 tally_bits = log_max_probes + 1;
   static_assert(max_first_bits + tally_bits <= 64);
@@ -145,14 +150,14 @@ WordLayout choose_words(const SortContext &context, const KeyRef *keys, u32 n_ro
     return layout;
 
   u32 n_probes = probes_of(n_rows);
+  TrialCounts *counts = context.counts<TrialCounts>();
 
   learn_code(keys, n_rows, prefix, space, context.stream);
-  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, n_probes, trials, context.counts);
+  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, n_probes, trials, counts);
   GS_CUDA_LAUNCHED();
   context.wait();
   for (u32 i = 0; i < n_trials; i++)
-    if (u64{context.counts->pairs[i]} * n_rows <=
-        u64{trials.list[i].max_expected} * (n_probes / 2) * n_probes)
+    if (u64{counts->pairs[i]} * n_rows <= u64{trials.list[i].max_expected} * (n_probes / 2) * n_probes)
     {
       layout.sorted_bits = trials.list[i].bits;
       layout.coded = trials.list[i].coded;

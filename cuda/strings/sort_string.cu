@@ -56,6 +56,13 @@ namespace
 
 constexpr u32 threads = 256;
 
+// What a round leaves, in the order of GroupCounts::large; the device tells the host.
+struct RoundCounts
+{
+  u32 live;
+  u32 segments;
+};
+
 struct Workspace
 {
   u64 *words[2];
@@ -232,6 +239,7 @@ RoundCounts sort_words(const SortContext &context, const Job &job, u32 live, con
                        const FinishLimits &limits, Workspace &space)
 {
   cudaStream_t stream = context.stream;
+  RoundCounts *counts = context.counts<RoundCounts>();
   cub::DoubleBuffer<u64> words(space.words[0], space.words[1]);
   cub::DoubleBuffer<u32> rows(space.rows[0], space.rows[1]);
   size_t temp_bytes = space.temp_bytes;
@@ -244,8 +252,8 @@ RoundCounts sort_words(const SortContext &context, const Job &job, u32 live, con
 
   find_groups(sorted, space.segments[0], limits, space.lists, space.segments[1], stream);
   static_assert(offsetof(RoundCounts, live) == 0 && offsetof(RoundCounts, segments) == 4);
-  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.counts->large, sizeof(u64), cudaMemcpyDeviceToHost,
-                              stream));
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(counts, &space.lists.counts->large, sizeof(u64), cudaMemcpyDeviceToHost, stream));
 
   // The counts are on their way while the groups are finished.
   context.event.record(stream);
@@ -257,7 +265,7 @@ RoundCounts sort_words(const SortContext &context, const Job &job, u32 live, con
   space.rows[0] = rows.Alternate();
   space.rows[1] = rows.Current();
   std::swap(space.segments[0], space.segments[1]);
-  return *context.counts;
+  return *counts;
 }
 
 // Sorts rows that fit on chip.
