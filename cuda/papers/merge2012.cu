@@ -166,19 +166,32 @@ __device__ __forceinline__ bool goes_before(const Order &order, const Item<typen
   return equal_before ? !less(order, item, sorted) : less(order, sorted, item);
 }
 
-// The first place in [begin, n) whose item does not go before `item`, or n: by binary
-// search.
-template <typename Place, typename Order>
-__device__ __forceinline__ Place binary_search(const Order &order, const Arrays<typename Order::Key> &sorted,
-                                               Place begin, Place n, const Item<typename Order::Key> &item,
-                                               bool equal_before)
+// The places of a search, and how many of them are searched one by one first.
+struct SearchRange
 {
-  Place low = begin;
-  Place high = n;
+  u32 begin;
+  u32 end;
+  u32 linear_steps;
+};
 
+// The first place of the range whose item does not go before `item`, or its end.
+template <typename Order>
+__device__ __forceinline__ u32 find_place(const Order &order, const Arrays<typename Order::Key> &sorted,
+                                          const SearchRange &range, const Item<typename Order::Key> &item,
+                                          bool equal_before)
+{
+  u32 low = range.begin;
+  u32 high = range.end;
+
+  for (u32 step = 0; step < range.linear_steps && low < high; step++)
+  {
+    if (!goes_before(order, sorted[low], item, equal_before))
+      return low;
+    low++;
+  }
   while (low < high)
   {
-    Place middle = low + (high - low) / 2;
+    u32 middle = low + (high - low) / 2;
 
     if (goes_before(order, sorted[middle], item, equal_before))
       low = middle + 1;
@@ -186,23 +199,6 @@ __device__ __forceinline__ Place binary_search(const Order &order, const Arrays<
       high = middle;
   }
   return low;
-}
-
-// The same by a linear search, which goes on as a binary one after linear_steps.
-template <typename Order>
-__device__ __forceinline__ u32 linear_search(const Order &order, const Arrays<typename Order::Key> &sorted,
-                                             u32 begin, u32 n, const Item<typename Order::Key> &item,
-                                             bool equal_before)
-{
-  u32 place = begin;
-
-  for (u32 step = 0; step < Order::linear_steps && place < n; step++)
-  {
-    if (!goes_before(order, sorted[place], item, equal_before))
-      return place;
-    place++;
-  }
-  return binary_search(order, sorted, place, n, item, equal_before);
 }
 
 // ---- block sort ----
@@ -266,8 +262,8 @@ __device__ __forceinline__ void merge_neighbours(const Order &order,
     items[k] = shared[first + k];
     if (first + k < n)
     {
-      place = k == 0 ? binary_search(order, shared.from(other), 0u, other_n, items[k], other < begin)
-                     : linear_search(order, shared.from(other), place, other_n, items[k], other < begin);
+      place = find_place(order, shared.from(other), {place, other_n, k == 0 ? 0 : Order::linear_steps},
+                         items[k], other < begin);
       places[k] = output + k + place;
     }
   }
@@ -351,26 +347,35 @@ struct Part
   }
 };
 
-// The window of the other sequence in shared memory.
-template <typename Key>
-struct SharedWindow
+// Where a part begins in the other sequence: a binary search in memory.
+template <typename Order>
+__device__ u64 find_part(const Order &order, const Arrays<typename Order::Key> &sorted, u64 n,
+                         const Item<typename Order::Key> &item, bool equal_before)
 {
-  Key keys[shared_window];
-  u32 rows[shared_window];
-  u64 next; // place in the other sequence of the last item in registers
+  u64 low = 0;
+  u64 high = n;
 
-  __device__ __forceinline__ Arrays<Key> items()
+  while (low < high)
   {
-    return {keys, rows};
+    u64 middle = low + (high - low) / 2;
+
+    if (goes_before(order, sorted[middle], item, equal_before))
+      low = middle + 1;
+    else
+      high = middle;
   }
-  __device__ __forceinline__ void load(const Arrays<Key> &other, u64 begin, u32 n)
-  {
-    __syncthreads(); // the window before is no longer used
-    for (u32 i = threadIdx.x; i < n; i += threads)
-      items().set(i, other[begin + i]);
-    __syncthreads();
-  }
-};
+  return low;
+}
+
+// Loads a window of the other sequence into shared memory.
+template <typename Key>
+__device__ __forceinline__ void load_window(const Arrays<Key> &shared, const Arrays<Key> &other, u32 n)
+{
+  __syncthreads(); // the window before is no longer used
+  for (u32 i = threadIdx.x; i < n; i += threads)
+    shared.set(i, other[i]);
+  __syncthreads();
+}
 
 template <typename Order>
 __global__ void __launch_bounds__(threads)
@@ -379,7 +384,10 @@ __global__ void __launch_bounds__(threads)
 {
   using Key = typename Order::Key;
 
-  __shared__ SharedWindow<Key> shared;
+  __shared__ Key shared_keys[shared_window];
+  __shared__ u32 shared_rows[shared_window];
+  __shared__ u64 shared_next; // the place in the other sequence of the last item in registers
+  const Arrays<Key> shared = {shared_keys, shared_rows};
   const Part part(level);
 
   if (part.begin == part.end)
@@ -390,12 +398,11 @@ __global__ void __launch_bounds__(threads)
   const Arrays<Key> output = to.from(min(part.sequence, part.other));
 
   if (threadIdx.x == 0)
-    shared.next = part.begin == 0
-                      ? 0
-                      : binary_search(order, other, u64{0}, part.other_n, own[part.begin], part.is_second);
+    shared_next =
+        part.begin == 0 ? 0 : find_part(order, other, part.other_n, own[part.begin], part.is_second);
   __syncthreads();
 
-  u64 window = shared.next; // place of the shared window in the other sequence
+  u64 window = shared_next; // place of the shared window in the other sequence
   u32 window_n = 0;
   bool load = true;
 
@@ -416,26 +423,25 @@ __global__ void __launch_bounds__(threads)
       if (load)
       {
         window_n = static_cast<u32>(min(part.other_n - window, u64{shared_window}));
-        shared.load(other, window, window_n);
+        load_window(shared, other.from(window), window_n);
       }
 
       const bool is_last_window = window + window_n == part.other_n;
-      const u32 done_before = done;
       u32 place = 0;
+      u32 linear_steps = 0; // the first search in a window is binary
 
 #pragma unroll
       for (u32 k = 0; k < merge_items; k++)
         if (k == done && k < n)
         {
-          place = k == done_before
-                      ? binary_search(order, shared.items(), 0u, window_n, items[k], part.is_second)
-                      : linear_search(order, shared.items(), place, window_n, items[k], part.is_second);
+          place = find_place(order, shared, {place, window_n, linear_steps}, items[k], part.is_second);
+          linear_steps = Order::linear_steps;
           if (place == window_n && !is_last_window)
             continue;
           output.set(first + k + window + place, items[k]);
           done++;
           if (first + k + 1 == part.end || (threadIdx.x == threads - 1 && k == merge_items - 1))
-            shared.next = window + place;
+            shared_next = window + place;
         }
       if (__syncthreads_and(done == n))
         break;
@@ -443,12 +449,12 @@ __global__ void __launch_bounds__(threads)
       load = true;
     }
 
-    u64 next = shared.next;
+    u64 next = shared_next;
 
     load = next - window >= shift_threshold;
     if (load)
       window = next;
-    __syncthreads(); // all threads have read shared.next
+    __syncthreads(); // all threads have read shared_next
   }
 }
 

@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(group_threads)
 
 __global__ void __launch_bounds__(scan_threads) scan_table(u32 *table, u32 n)
 {
-  using BlockScan = cub::BlockScan<u32, scan_threads>;
+  using BlockScan = cub::BlockScan<u32, scan_threads, cub::BLOCK_SCAN_WARP_SCANS>;
 
   __shared__ typename BlockScan::TempStorage temp;
   u32 thread_counts = (n + scan_threads - 1) / scan_threads;
@@ -138,13 +138,16 @@ __global__ void __launch_bounds__(scan_threads) scan_table(u32 *table, u32 n)
   }
 }
 
+// The scan of a local sort.
+using LocalScan = cub::BlockScan<u32, group_threads, cub::BLOCK_SCAN_WARP_SCANS>;
+
 // What a work group keeps in shared memory.
 template <typename Key>
 struct LocalStorage
 {
   Key keys[step_keys];
   u32 rows[step_keys];
-  typename cub::BlockScan<u32, group_threads>::TempStorage scan;
+  LocalScan::TempStorage scan;
   u32 counts[digits]; // of the current 256
   u32 first[digits];  // the first place of a value among these: lo
   u32 next[digits];   // the next place of a value in the output: o
@@ -183,7 +186,7 @@ __device__ __forceinline__ void sort_locally(LocalStorage<Key> &local, ThreadKey
     shifts[k] = (static_cast<u32>(thread.keys[k] >> bit) & ((1 << local_bits) - 1)) * 8;
     packed += 1u << shifts[k];
   }
-  cub::BlockScan<u32, group_threads>(local.scan).ExclusiveSum(packed, before, total);
+  LocalScan(local.scan).ExclusiveSum(packed, before, total);
 
   // The first place of each of the four values: sums of the bytes below its own.
   u32 first_places = (total << 8) + (total << 16) + (total << 24);

@@ -87,14 +87,14 @@ __device__ __forceinline__ u32 load_bytes(u64 address, u32 left)
 }
 
 __global__ void __launch_bounds__(threads)
-    copy_keys(OrderedRows rows, u32 n, u32 room_bytes, Buffer buffer, u32 *n_keys)
+    copy_keys(OrderedRows rows, u32 n, u32 room_bytes, const u32 *ends, char *keys, u32 *n_keys)
 {
   u32 i = static_cast<u32>((u64{blockIdx.x} * threads + threadIdx.x) / lanes);
   u32 lane = threadIdx.x % lanes;
 
   if (i >= n)
     return;
-  if (buffer.ends[i] > room_bytes)
+  if (ends[i] > room_bytes)
   {
     if (i == 0 && lane == 0)
       *n_keys = 0;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(threads)
   const KeySpan span = rows.spans[i];
   u32 length = span.length & GS_LENGTH_MASK;
   u64 from = rows.refs[i].address + static_cast<u64>(static_cast<int64_t>(span.offset));
-  u32 *to = reinterpret_cast<u32 *>(buffer.keys + (i == 0 ? 0 : buffer.ends[i - 1]));
+  u32 *to = reinterpret_cast<u32 *>(keys + (i == 0 ? 0 : ends[i - 1]));
 
 #pragma unroll 4
   for (u32 at = lane * 4; at < length; at += lanes * 4)
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(threads)
   if (lane == 0)
   {
     to[0] = span.length;
-    if (i + 1 == n || buffer.ends[i + 1] > room_bytes)
+    if (i + 1 == n || ends[i + 1] > room_bytes)
       *n_keys = i + 1;
   }
 }
@@ -147,7 +147,8 @@ void gather_keys(const OrderedRows &rows, u32 n, KeyRoom room, void *memory, u32
   GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(buffer.temp, buffer.temp_bytes,
                                              SpanSizes(rows.spans, SpanBytes()), buffer.ends, SaturatingSum(),
                                              n, stream));
-  copy_keys<<<blocks_for(u64{n} * lanes, threads), threads, 0, stream>>>(rows, n, room.bytes, buffer, n_keys);
+  copy_keys<<<blocks_for(u64{n} * lanes, threads), threads, 0, stream>>>(rows, n, room.bytes, buffer.ends,
+                                                                         buffer.keys, n_keys);
   GS_CUDA_LAUNCHED();
 }
 

@@ -25,6 +25,7 @@ namespace
 
 constexpr u32 build_threads = 256;
 constexpr u32 build_blocks = 1024;
+constexpr u32 build_min_blocks = 4; // of a multiprocessor, in 64 registers a thread
 
 // The longest shared prefix that is followed.
 constexpr u32 max_prefix = 1024;
@@ -115,10 +116,10 @@ struct KeyBytes
   u64 address;
   u32 length;
 
-  // The word at a byte; zeros behind the end.
+  // The word at a byte of the key.
   __device__ __forceinline__ u64 word_at(u32 byte) const
   {
-    return byte < length ? load_word(address + byte, length - byte) : 0;
+    return load_word(address + byte, length - byte);
   }
 };
 
@@ -140,7 +141,7 @@ __device__ __forceinline__ void compare_key(const KeyBytes &key, const KeyBytes 
     // Keys that are longer than all diff words need their shared prefix only.
     if (w * 8 < key.length && (key.length <= diff_words * 8 || w * 8 < shared))
     {
-      u64 diff = key.word_at(w * 8) ^ first.word_at(w * 8);
+      u64 diff = key.word_at(w * 8) ^ (w * 8 < first.length ? first.word_at(w * 8) : 0);
 
       stats->diff[w] |= diff;
       if (diff != 0)
@@ -184,7 +185,8 @@ __device__ __forceinline__ KeyRef build_key(const Chunks &chunks, u32 row, RowSt
   return {image.data + record.key_off, key_len, image_number};
 }
 
-__global__ void __launch_bounds__(build_threads) build(Chunks chunks, KeyRef *keys, RowStats *stats)
+__global__ void __launch_bounds__(build_threads, build_min_blocks)
+    build(Chunks chunks, KeyRef *keys, RowStats *stats)
 {
   using BlockReduce = cub::BlockReduce<RowStats, build_threads>;
 
