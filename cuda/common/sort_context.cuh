@@ -1,112 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * sort_context.cuh
- *	  What a sorting thread brings along for an engine.
+ *	  What a sorting thread gives to an engine.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_SORT_CONTEXT_CUH
 #define GS_SORT_CONTEXT_CUH
 
-#include "common/common.cuh"
+#include <atomic>
+
+#include "common/side_streams.cuh"
 
 namespace gpusort
 {
 
-// What a round of an engine tells the host, written by the device.
-struct RoundCounts
+// Pinned host memory for the counts that an engine's kernels tell the host.  Each
+// engine has its own struct for them.
+struct alignas(16) CountsMemory
 {
-  u32 live;
-  u32 segments;
-  u32 again;    // not 0: the round must be done again in another way; see papers/radix2013.cu
-  u32 pairs[8]; // of a sample, that agree in so many bits; see string_choose.cu
-};
-
-// An event that other streams wait for, and no thread.
-class UntimedEvent
-{
-public:
-  UntimedEvent()
-  {
-    GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming));
-  }
-  ~UntimedEvent()
-  {
-    (void)cudaEventDestroy(handle);
-  }
-  UntimedEvent(const UntimedEvent &) = delete;
-  UntimedEvent &operator=(const UntimedEvent &) = delete;
-  operator cudaEvent_t() const
-  {
-    return handle;
-  }
-
-private:
-  cudaEvent_t handle = nullptr;
-};
-
-// Streams beside a thread's own, for kernels that may run side by side.
-struct SideStreams
-{
-  static constexpr u32 count = 2;
-
-  Stream streams[count];
-  UntimedEvent events[count];
-};
-
-// While it lives, the side streams go on from where the stream is.  However the
-// scope is left, all that they got comes before what the stream gets next, such
-// as the freeing of memory that they use.
-class Fork
-{
-public:
-  Fork(SideStreams &side, cudaStream_t stream) : side(side), stream(stream)
-  {
-    follow();
-  }
-  ~Fork()
-  {
-    if (joined == SideStreams::count)
-      return;
-
-    // After a failure, whose error is on its way.
-    for (u32 i = joined; i < SideStreams::count; i++)
-      if (cudaEventRecord(side.events[i], side.streams[i]) != cudaSuccess ||
-          cudaStreamWaitEvent(stream, side.events[i], 0) != cudaSuccess)
-        (void)cudaStreamSynchronize(side.streams[i]);
-    (void)cudaGetLastError();
-  }
-  Fork(const Fork &) = delete;
-  Fork &operator=(const Fork &) = delete;
-
-  // What the side streams get next comes after all that the stream has got.
-  void follow()
-  {
-    GS_CUDA_TRY(cudaEventRecord(side.events[0], stream));
-    for (Stream &beside : side.streams)
-      GS_CUDA_TRY(cudaStreamWaitEvent(beside, side.events[0], 0));
-  }
-
-  // One of all streams, by turns.
-  cudaStream_t lane(u32 turn) const
-  {
-    u32 i = turn % (SideStreams::count + 1);
-
-    return i == 0 ? stream : static_cast<cudaStream_t>(side.streams[i - 1]);
-  }
-  void join()
-  {
-    for (; joined < SideStreams::count; joined++)
-    {
-      GS_CUDA_TRY(cudaEventRecord(side.events[joined], side.streams[joined]));
-      GS_CUDA_TRY(cudaStreamWaitEvent(stream, side.events[joined], 0));
-    }
-  }
-
-private:
-  SideStreams &side;
-  cudaStream_t stream;
-  u32 joined = 0;
+  char bytes[64];
 };
 
 struct SortContext
@@ -114,9 +27,16 @@ struct SortContext
   cudaStream_t stream;
   SideStreams &side;
   Event &event;
-  RoundCounts *counts; // pinned
+  CountsMemory *counts_memory;
   const std::atomic<bool> &cancelled;
 
+  // The pinned memory as an engine's struct, which kernels may write as well.
+  template <typename Counts>
+  Counts *counts() const
+  {
+    static_assert(sizeof(Counts) <= sizeof(CountsMemory) && alignof(Counts) <= alignof(CountsMemory));
+    return reinterpret_cast<Counts *>(counts_memory);
+  }
   void check_cancelled() const
   {
     if (cancelled.load(std::memory_order_relaxed))

@@ -4,19 +4,17 @@
  *	  The thread of a CUDA device that sorts chunks of arrays.
  *
  * A chunk is copied to the device, its arrays are sorted there in place, and it
- * is copied back.  All of that is queued at once, on a stream of the slot that
- * the chunk has been given, so chunks in different slots overlap: one is copied
- * in while another is sorted and a third one copied out.  They end in the order
- * in which they were given.  The streams beside those, for arrays of different
- * lengths, are shared.
+ * is copied back.  All of that is queued at once, on the stream of the chunk's slot.
+ * So chunks in different slots overlap: one is copied in while another is sorted
+ * and a third one is copied out.  They end in the order in which they were given.
+ * All slots share the side streams, which sort arrays of different lengths.
  *
- * The records are read twice: on the host, which checks them and takes the
- * census that tells the memory and the kernels needed, and on the device, where
- * they become spans.  So nothing has to be waited for between the copies, unless
- * an array is huge.
+ * The records are read twice.  The host checks them and takes the census, from which
+ * follow the memory and the kernels needed.  The device makes spans of them.  So
+ * the host need not wait between the copies, unless an array is huge.
  *
- * Memory is reserved and taken for one chunk at a time, and nothing stays: the
- * pool makes that cheap.
+ * Memory is reserved and taken for one chunk at a time and given back after it,
+ * which the pool makes cheap.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,9 +32,7 @@ namespace
 
 constexpr u32 span_threads = 256;
 
-const Failure success = {GS_OK, {}};
-
-// Records lie backwards.
+// Record i is the i-th from the end.
 __global__ void __launch_bounds__(span_threads)
     make_spans(const GsRecord *records, u32 n, u32 elem_bytes, ArraySpan *spans)
 {
@@ -163,7 +159,7 @@ void finish_arrays(ArraySlot *slot)
   sort->times.copy_out_ms += out_ms;
 }
 
-// Done, or failed; `sleep`: not before it is.
+// Has the chunk come back, or failed?  With `sleep`, waits until it has.
 bool is_over(ArraySlot *slot, bool sleep)
 {
   bool done = false;
@@ -186,7 +182,8 @@ void end_arrays(ArraySlot *slot)
   if (!slot->failed)
     slot->failed = !guarded(&slot->failure, [&] { finish_arrays(slot); });
 
-  // Part of the work may be under way; the chunk is still the caller's.
+  // Part of the work may be under way, but the caller may reuse the chunk once the
+  // job has ended.
   if (slot->failed)
     (void)cudaStreamSynchronize(slot->stream);
   if (slot->memory != nullptr)
@@ -214,7 +211,7 @@ void run_array_lane(GsDevice *device, ArrayLane *lane)
     {
       slot->failed = !guarded(&slot->failure, [&] { start_arrays(slot, lane->side); });
       if (count++ == 0)
-        sleep_after = clock::now() + std::chrono::microseconds(100);
+        sleep_after = clock::now() + spin_time;
       slot = &lane->slots[(first + count) % ArrayLane::max_slots];
     }
     if (count == 0)
@@ -228,7 +225,7 @@ void run_array_lane(GsDevice *device, ArrayLane *lane)
     end_arrays(&lane->slots[first]);
     first = (first + 1) % ArrayLane::max_slots;
     count--;
-    sleep_after = clock::now() + std::chrono::microseconds(100);
+    sleep_after = clock::now() + spin_time;
   }
 }
 

@@ -3,9 +3,9 @@
  * device_cuda.cu
  *	  The device "cuda" of device.h.
  *
- * Only this file offers a symbol to the C side, gs_device_cuda.  Its functions
- * book and queue; the threads in device_threads.cu do what takes time.  No
- * exception leaves them.
+ * gs_device_cuda is the only symbol that cuda/ has for the C side.  Its functions
+ * book and queue; threads do what takes time (device_copies.cu, device_sorters.cu,
+ * device_arrays.cu).  No exception leaves any of them.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,7 @@ namespace
 constexpr u32 min_chunk_bytes = 1024;
 constexpr u32 max_chunk_bytes = u32{1} << 30;
 
-// Blocks all signals for a scope, so that threads made in it take none.
+// Blocks all signals for a scope: threads that start in it inherit that.
 class SignalBlock
 {
 public:
@@ -123,28 +123,31 @@ GsStatus cuda_open(const GsDeviceConfig *config, GsDevice **device, GsError *err
   return failure.status == GS_NO_MEMORY ? GS_NO_MEMORY : GS_NO_DEVICE;
 }
 
+// Leaves the device memory of a sort to a thread of the device, which frees it.
+void discard_memory(GsDeviceSort *sort)
+{
+  std::vector<void *> memory;
+
+  memory.reserve(sort->slabs.size() + 3);
+  for (const Slab &slab : sort->slabs)
+    memory.push_back(slab.base);
+  if (sort->output.rows.refs != nullptr)
+    memory.push_back(sort->output.rows.refs);
+  if (sort->page_memory != nullptr)
+    memory.push_back(sort->page_memory);
+  if (sort->key_memory != nullptr)
+    memory.push_back(sort->key_memory);
+  sort->device->memory->discard(std::move(memory));
+}
+
 void cuda_sort_close(GsDeviceSort *sort)
 {
   GsDevice *device = sort->device;
-  std::vector<void *> memory;
   Failure failure;
 
-  // Freeing is left to a thread of the device.
-  (void)guarded(&failure,
-                [&]
-                {
-                  memory.reserve(sort->slabs.size() + 3);
-                  for (const Slab &slab : sort->slabs)
-                    memory.push_back(slab.base);
-                  if (sort->output.rows != nullptr)
-                    memory.push_back(sort->output.rows);
-                  if (sort->page_memory != nullptr)
-                    memory.push_back(sort->page_memory);
-                  if (sort->key_memory != nullptr)
-                    memory.push_back(sort->key_memory);
-                  device->memory->discard(std::move(memory));
-                });
-  device->memory->release(sort->slab_bytes + sort->work_bytes + sort->key_memory_bytes);
+  // Memory that could not be discarded stays reserved.
+  if (guarded(&failure, [&] { discard_memory(sort); }))
+    device->memory->release(sort->slab_bytes + sort->work_bytes + sort->key_memory_bytes);
   device->sorts.erase(std::find(device->sorts.begin(), device->sorts.end(), sort));
   delete sort;
   device->copy_in.queue.poke();
@@ -156,7 +159,7 @@ void cuda_close(GsDevice *device)
     sort->cancelled.store(true, std::memory_order_relaxed);
   stop_threads(device);
 
-  // From here on errors tell no more than that the process is ending.
+  // From here on errors have no consequence.
   (void)cudaSetDevice(device->config.ordinal);
   while (!device->sorts.empty())
     cuda_sort_close(device->sorts.back());
@@ -175,18 +178,19 @@ void cuda_info(GsDevice *device, GsDeviceInfo *info)
   info->memory_used = device->memory->used();
 }
 
+void pin(GsDevice *device, void *memory, size_t bytes)
+{
+  device->pinned.reserve(device->pinned.size() + 1);
+  GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
+  GS_CUDA_TRY(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
+  device->pinned.push_back(memory);
+}
+
 GsStatus cuda_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 {
   Failure failure;
 
-  if (guarded(&failure,
-              [&]
-              {
-                device->pinned.reserve(device->pinned.size() + 1);
-                GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
-                GS_CUDA_TRY(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
-                device->pinned.push_back(memory);
-              }))
+  if (guarded(&failure, [&] { pin(device, memory, bytes); }))
     return GS_OK;
   *error = failure.error;
   return failure.status;
@@ -198,42 +202,54 @@ void cuda_trim(GsDevice *device)
   device->copy_in.queue.poke();
 }
 
+// Throws where a sort cannot be opened.
+void check_spec(const GsSortSpec &spec)
+{
+  u32 chunk_bytes = spec.chunk_bytes;
+
+  if (chunk_bytes < min_chunk_bytes || chunk_bytes > max_chunk_bytes ||
+      (chunk_bytes & (chunk_bytes - 1)) != 0)
+    fail(GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
+  if (spec.elem != GS_ELEM_NONE && (gs_elem_bytes(spec.elem) == 0 || spec.key_width > 0))
+    fail(GS_INVALID, "there are no arrays of elements %d", static_cast<int>(spec.elem));
+  if (gs_engine_name(spec.engine) == nullptr)
+    fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec.engine));
+}
+
+GsDeviceSort *open_sort(GsDevice *device, const GsSortSpec &spec)
+{
+  check_not_lost(device);
+  check_spec(spec);
+  device->sorts.reserve(device->sorts.size() + 1);
+
+  auto sort = std::make_unique<GsDeviceSort>();
+
+  sort->device = device;
+  sort->spec = spec;
+  if (spec.elem != GS_ELEM_NONE)
+    sort->times.engine = array_engine_name(spec.engine);
+  device->sorts.push_back(sort.get());
+  return sort.release();
+}
+
 GsStatus cuda_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort, GsError *error)
 {
   Failure failure;
 
-  if (guarded(&failure,
-              [&]
-              {
-                u32 chunk_bytes = spec->chunk_bytes;
-
-                if (device->lost.load(std::memory_order_acquire))
-                {
-                  std::lock_guard<std::mutex> guard(device->lost_lock);
-
-                  throw Failure{GS_DEVICE_LOST, device->lost_error};
-                }
-                if (chunk_bytes < min_chunk_bytes || chunk_bytes > max_chunk_bytes ||
-                    (chunk_bytes & (chunk_bytes - 1)) != 0)
-                  fail(GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
-                if (spec->elem != GS_ELEM_NONE && (gs_elem_bytes(spec->elem) == 0 || spec->key_width > 0))
-                  fail(GS_INVALID, "there are no arrays of elements %d", static_cast<int>(spec->elem));
-                if (gs_engine_name(spec->engine) == nullptr)
-                  fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec->engine));
-                device->sorts.reserve(device->sorts.size() + 1);
-
-                auto made = std::make_unique<GsDeviceSort>();
-
-                made->device = device;
-                made->spec = *spec;
-                if (spec->elem != GS_ELEM_NONE)
-                  made->times.engine = array_engine_name(spec->engine);
-                device->sorts.push_back(made.get());
-                *sort = made.release();
-              }))
+  if (guarded(&failure, [&] { *sort = open_sort(device, *spec); }))
     return GS_OK;
   *error = failure.error;
   return failure.status;
+}
+
+Request make_request(Call call, GsDeviceSort *sort, GsJob *job)
+{
+  Request request = {};
+
+  request.call = call;
+  request.sort = sort;
+  request.job = job;
+  return request;
 }
 
 void submit(RequestQueue *queue, const Request &request)
@@ -246,7 +262,7 @@ void submit(RequestQueue *queue, const Request &request)
     end_request(request, failure);
 }
 
-// Fetches read what reorder changes.
+// Counts the fetch, since it reads what reorder changes.
 void submit_fetch(Request *request)
 {
   GsDeviceSort *sort = request->sort;
@@ -259,11 +275,8 @@ void submit_fetch(Request *request)
 
 void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t n_records, GsJob *job)
 {
-  Request request = {};
+  Request request = make_request(Call::append, sort, job);
 
-  request.call = Call::append;
-  request.sort = sort;
-  request.job = job;
   request.chunk = chunk;
   request.data_bytes = data_bytes;
   request.n_records = n_records;
@@ -276,11 +289,8 @@ void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uin
 
 void cuda_perform(GsDeviceSort *sort, GsJob *job)
 {
-  Request request = {};
+  Request request = make_request(Call::perform, sort, job);
 
-  request.call = Call::perform;
-  request.sort = sort;
-  request.job = job;
   if (sort->spec.elem != GS_ELEM_NONE)
     request.misuse = "a sort of arrays was performed";
   else if (sort->perform_called)
@@ -291,11 +301,8 @@ void cuda_perform(GsDeviceSort *sort, GsJob *job)
 
 void cuda_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job)
 {
-  Request request = {};
+  Request request = make_request(Call::fetch, sort, job);
 
-  request.call = Call::fetch;
-  request.sort = sort;
-  request.job = job;
   request.dst = dst;
   request.number = page;
   submit_fetch(&request);
@@ -303,11 +310,8 @@ void cuda_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job)
 
 void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job)
 {
-  Request request = {};
+  Request request = make_request(Call::fetch_image, sort, job);
 
-  request.call = Call::fetch_image;
-  request.sort = sort;
-  request.job = job;
   request.dst = dst;
   request.number = i;
   submit(&sort->device->copy_out.queue, request);
@@ -316,12 +320,9 @@ void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job)
 void cuda_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes, uint64_t *n_keys,
                      GsJob *job)
 {
-  Request request = {};
+  Request request = make_request(Call::fetch_keys, sort, job);
 
   *n_keys = 0;
-  request.call = Call::fetch_keys;
-  request.sort = sort;
-  request.job = job;
   request.dst = dst;
   request.number = first;
   request.bytes = bytes;
@@ -331,11 +332,8 @@ void cuda_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes
 
 void cuda_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, uint64_t n, GsJob *job)
 {
-  Request request = {};
+  Request request = make_request(Call::reorder, sort, job);
 
-  request.call = Call::reorder;
-  request.sort = sort;
-  request.job = job;
   request.to = to;
   request.from = from;
   request.number = n;
@@ -357,11 +355,8 @@ void cuda_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, 
 
 void cuda_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint32_t n_arrays, GsJob *job)
 {
-  Request request = {};
+  Request request = make_request(Call::sort_arrays, sort, job);
 
-  request.call = Call::sort_arrays;
-  request.sort = sort;
-  request.job = job;
   request.dst = chunk;
   request.data_bytes = data_bytes;
   request.n_records = n_arrays;

@@ -5,9 +5,9 @@
  *
  * The pool is a cudaMemPool with an unlimited release threshold: allocations
  * and frees are ordered by streams and cost microseconds once it is warm.
- * Its cache is cut back as soon as it makes the process's footprint pass the
- * cap.  On devices without pools (some virtual ones) plain cudaMalloc and
- * cudaFree serve, which wait for the device but are right.
+ * Its cache is cut back as soon as memory in use and cached memory together pass the
+ * cap.  On devices without pools (some virtual ones) cudaMalloc and cudaFree serve
+ * instead; they wait for the device.
  *
  *-------------------------------------------------------------------------
  */
@@ -95,7 +95,7 @@ void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
     trim();
     memory = take(bytes, stream);
   }
-  // What is cached may lie in pieces that did not serve this request.
+  // Cached memory may have been in pieces too small for this request.
   else if (pool != nullptr && pool_bytes() > limit_bytes)
     trim();
   if (memory == nullptr)
@@ -142,7 +142,7 @@ void DeviceMemory::trim()
   if (pool == nullptr)
     return;
 
-  // Frees count once their stream has passed them.
+  // A free counts once its stream has reached it.
   GS_CUDA_TRY(cudaStreamSynchronize(idle));
   GS_CUDA_TRY(cudaMemPoolTrimTo(pool, 0));
 }

@@ -3,13 +3,12 @@
  * device_memory.cuh
  *	  Device memory under a hard cap.
  *
- * Two books are kept.  Reservations are what the cap is checked against:
- * reserve() before memory is needed, release() when it no longer is; both
- * only count.  Allocations take the memory, and their total never passes the
- * reservations, because whoever allocates has reserved before.  Freed memory
- * stays cached in a pool of our own, since taking memory from the driver is
- * slow, and goes back when the cap or another allocation needs it, or with
- * trim().
+ * Reservations are counted and checked against the cap: reserve() before memory is
+ * needed, release() when it no longer is.  Both only count.  Allocations take the
+ * memory.  Callers reserve before they allocate, so all allocations together are
+ * never larger than the reservations.  Freed memory stays cached in a pool of our
+ * own, since the driver is slow to give memory.  It goes back to the driver when the
+ * cap or another allocation needs it, or with trim().
  *
  * reserve, release, discard, used and limit never call CUDA and may be called
  * on any thread; so may the others, but they can take a while.
@@ -19,7 +18,9 @@
 #ifndef GS_DEVICE_MEMORY_CUH
 #define GS_DEVICE_MEMORY_CUH
 
+#include <atomic>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "common/common.cuh"
@@ -39,15 +40,16 @@ public:
   bool reserve(u64 bytes);
   void release(u64 bytes);
 
-  // Usable in the stream's order.  Throws GS_NO_MEMORY.
+  // Memory that the stream may use, and others after it.  Throws GS_NO_MEMORY.
   void *allocate(u64 bytes, cudaStream_t stream);
   void free(void *memory, cudaStream_t stream);
 
-  // Memory that no stream uses any more; it is freed before the next
-  // allocation or by drain().
+  // Takes memory that no stream uses any more.  drain() frees it, and so does the
+  // next allocation.
   void discard(std::vector<void *> &&memory);
   void drain();
 
+  // Gives cached memory back to the driver.
   void trim();
 
   u64 limit() const
@@ -60,8 +62,8 @@ public:
   }
 
 private:
-  void *take(u64 bytes, cudaStream_t stream);
-  u64 pool_bytes() const; // in use or cached
+  void *take(u64 bytes, cudaStream_t stream); // null where there is no memory
+  u64 pool_bytes() const;                     // in use or cached
 
   const u64 limit_bytes;
   std::atomic<u64> reserved{0};
@@ -75,10 +77,11 @@ private:
 class Reservation
 {
 public:
-  Reservation(DeviceMemory &memory, u64 bytes, const char *what) : memory(memory), bytes(bytes)
+  Reservation(DeviceMemory &memory, u64 bytes, const char *purpose) : memory(memory), bytes(bytes)
   {
     if (!memory.reserve(bytes))
-      fail(GS_NO_MEMORY, "the device memory limit of %llu bytes leaves no room for %s", memory.limit(), what);
+      fail(GS_NO_MEMORY, "the device memory limit of %llu bytes leaves no room for %s", memory.limit(),
+           purpose);
   }
   ~Reservation()
   {
@@ -92,7 +95,7 @@ private:
   u64 bytes;
 };
 
-// An allocation that a stream owns for a scope.
+// An allocation for a scope, usable in the order of a stream.
 class DeviceBuffer
 {
 public:

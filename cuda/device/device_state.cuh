@@ -4,25 +4,31 @@
  *	  A CUDA device and its sorts, as the threads that serve them see them.
  *
  * Threads of a device
- *	  caller	  calls the functions of device.h; it only books and queues
- *	  copy in	  appends; also frees and trims, when there is nothing to copy
+ *	  caller	  calls the functions of device.h, which only book and queue
+ *				  (device_cuda.cu, device_requests.cu)
+ *	  copy in	  appends; frees and trims memory when there is nothing to copy
+ *				  (device_copies.cu)
  *	  copy out	  fetches: gathers pages or keys and copies them to the host
- *	  sorters	  perform, reorder; as many sorts at a time as there are sorters
- *	  arrays	  sort_arrays
+ *				  (device_copies.cu)
+ *	  sorters	  perform and reorder; as many sorts at a time as there are sorters
+ *				  (device_sorters.cu)
+ *	  arrays	  sort_arrays (device_arrays.cu)
  *
  * Ownership
- *	  device.h's protocol keeps the phases of a sort apart: while an append is
+ *	  The protocol of device.h keeps the phases of a sort apart: while an append is
  *	  pending there is no perform, and fetches come after both, or between
- *	  reorders.  So a sort's fields belong to the thread that serves its phase,
- *	  and pass on with the job's status and the queue's lock.  Only what result() reports is read at any
- *	  time; it is guarded by the sort's lock.  Once a job's status is set its
- *	  thread touches neither the job nor the sort again: they may be gone.
+ *	  reorders.  So a sort's fields belong to the thread that serves its phase.
+ *	  The job's status and the queue's lock pass them on to the next thread.  Only
+ *	  what result() reports is read at any time; the sort's lock guards it.  Once a
+ *	  thread has set a job's status, it touches neither the job nor the sort again:
+ *	  they may be gone.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_DEVICE_STATE_CUH
 #define GS_DEVICE_STATE_CUH
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -63,7 +69,7 @@ struct Request
   uint64_t *n_keys;   // fetch_keys
   const uint64_t *to; // reorder
   const uint64_t *from;
-  const char *misuse; // not null: the caller broke the protocol
+  const char *misuse; // not null: how the caller broke the protocol
 };
 
 class RequestQueue
@@ -72,8 +78,8 @@ public:
   void push(const Request &request);
   bool try_pop(Request *request);
 
-  // Until there is a request, somebody poked, or the queue was closed; false
-  // where it is closed and empty.
+  // Waits for a request, poke() or close().  False where the queue is closed and
+  // empty.
   bool wait();
 
   void poke();
@@ -87,6 +93,7 @@ private:
   bool closed = false;
 };
 
+// A piece of device memory for images.
 struct Slab
 {
   char *base;
@@ -106,7 +113,7 @@ struct KeyBuffer
   Event copied; // its last copy to the host
 };
 
-// A copy under way, or one that could not be started.
+// A copy that is under way or could not be started.
 struct CopySlot
 {
   Request request;
@@ -136,8 +143,7 @@ struct CopyLane
   Pinned<KeyCounts> counts; // of the slots, written by the device
 };
 
-// A chunk of arrays on its way to the device and back, or one that could not be
-// started.
+// A chunk of arrays that is being sorted, or whose sort could not be started.
 struct ArraySlot
 {
   Request request;
@@ -159,7 +165,7 @@ struct ArrayLane
   static constexpr size_t max_slots = 8;
 
   RequestQueue queue;
-  SideStreams side; // of all slots
+  SideStreams side; // shared by all slots
   ArraySlot slots[max_slots];
 };
 
@@ -196,8 +202,7 @@ struct GsDeviceSort
   std::atomic<bool> cancelled{false};
   bool perform_called = false; // the caller's
 
-  // Of the appends.  refused: an append has failed, and so do all later ones,
-  // so that what was appended is always the first so many chunks.
+  // Of the appends.  Once one of them has failed (refused), all later ones fail.
   std::vector<gpusort::Slab> slabs;
   std::vector<gpusort::ImageRef> images;
   uint64_t n_rows = 0;
@@ -228,9 +233,9 @@ struct GsDeviceSort
   std::mutex lock; // guards the following
   std::vector<uint32_t> image_records;
   std::vector<uint32_t> image_bytes;
-  GsSortResult times = {}; // only its times; of arrays all
+  GsSortResult times = {}; // its times only; for arrays all of it
 
-  // What result() has handed out.
+  // Copies of the two vectors, which result() has handed out.
   std::vector<uint32_t> shown_records;
   std::vector<uint32_t> shown_bytes;
 };
@@ -243,13 +248,34 @@ void run_copy_lane(GsDevice *device, CopyLane *lane);
 void run_sorter(GsDevice *device, Performer *performer);
 void run_array_lane(GsDevice *device, ArrayLane *lane);
 
-// Throws where the request cannot be served at all.
+const Failure success = {GS_OK, {}};
+
+// How long a thread looks for new requests before it sleeps until a job ends.
+constexpr std::chrono::microseconds spin_time(100);
+
+void check_not_lost(GsDevice *device);
+
+// Throws where the device is lost, the caller broke the protocol, or the sort was
+// cancelled.
 void check_usable(const GsDeviceSort *sort, const Request &request);
 
 // Hands a job's outcome to the caller, to whom the sort then belongs again.
 void end_request(const Request &request, const Failure &outcome);
 
-// Runs f, and turns what it throws into a value; true where nothing was.
+// Device memory that the appends reserve for the result of a sort of n_rows rows.
+u64 min_output_bytes(const GsDeviceSort *sort, u64 n_rows);
+
+// Takes the buffers for the pages of a performed sort.
+void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream);
+
+// Takes buffers of this capacity for keys, in place of those that the sort has: as
+// many as there is memory for.
+void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane);
+
+// Gives the buffers for keys back.  Nothing may use them any more.
+void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream);
+
+// Runs f.  False where it throws; *failure then tells why.
 template <typename F>
 bool guarded(Failure *failure, F f)
 {

@@ -4,9 +4,9 @@
  *	  Ordering all rows of a sort: keys, engine, pages.
  *
  * All memory is taken in two allocations before the first kernel: the rows in
- * key order, which stay, and the workspace, in which the engine's arrays and
- * those of the page layout follow each other in the same place.  The host
- * waits for the statistics of the rows, for the page table, and in between
+ * key order, which stay, and the workspace.  In the workspace the engine's arrays
+ * and those of the page layout share one place, since one comes after the other.
+ * The host waits for the statistics of the rows, for the page table, and in between
  * once a round of those engines that need it.
  *
  *-------------------------------------------------------------------------
@@ -27,49 +27,90 @@ struct Workspace
   ImageRef *images;
   RowStats *stats;
   KeyRef *keys;
-  u32 *order;
-  u8 *tie;
-  char *phase; // the engine's, then the layout's
+  KeyOrder order;
+  char *phase; // the workspace of the engine, then that of the page layout
 };
 
-Workspace alias_workspace(TempStorage &storage, GsEngine engine, u32 n_rows, u64 n_images, u64 page_bytes_total,
-                          u32 chunk_bytes)
+// What the workspace of a sort depends on.
+struct SortSize
 {
-  Workspace space;
+  GsEngine engine;
+  u32 n_rows;
+  u64 n_images;
+  u64 max_page_bytes; // of all rows and their entries
+  u32 chunk_bytes;
 
-  space.images = storage.alias<ImageRef>(n_images);
-  space.stats = storage.alias<RowStats>(1);
-  space.keys = storage.alias<KeyRef>(n_rows);
-  space.order = storage.alias<u32>(n_rows);
-  space.tie = storage.alias<u8>(n_rows);
-  space.phase = storage.alias<char>(std::max(engine_workspace(engine, n_rows),
-                                          layout_pages_workspace(n_rows, page_bytes_total, chunk_bytes)));
-  return space;
+  SortSize(GsEngine engine, u64 n_rows, u64 n_images, u64 data_bytes, u32 chunk_bytes)
+      : engine(engine), n_rows(static_cast<u32>(n_rows)), n_images(n_images),
+        max_page_bytes(data_bytes + n_rows * (7 + sizeof(u32))), // rows begin at multiples of 8
+        chunk_bytes(chunk_bytes)
+  {
+  }
+};
+
+Workspace alias_workspace(TempStorage &storage, const SortSize &size)
+{
+  Workspace workspace;
+
+  workspace.images = storage.alias<ImageRef>(size.n_images);
+  workspace.stats = storage.alias<RowStats>(1);
+  workspace.keys = storage.alias<KeyRef>(size.n_rows);
+  workspace.order.row = storage.alias<u32>(size.n_rows);
+  workspace.order.tie = storage.alias<u8>(size.n_rows);
+  workspace.phase = storage.alias<char>(
+      std::max(engine_workspace(size.engine, size.n_rows),
+               layout_pages_workspace(size.n_rows, size.max_page_bytes, size.chunk_bytes)));
+  return workspace;
 }
 
-// What rows take in pages is known only on the device; this is never less.
-u64 max_page_bytes(u64 n_rows, u64 row_bytes)
+u64 workspace_bytes(const SortSize &size)
 {
-  return row_bytes + n_rows * (7 + sizeof(u32));
+  TempStorage storage;
+
+  alias_workspace(storage, size);
+  return storage.bytes();
+}
+
+u64 refs_bytes(u64 n_rows)
+{
+  return align_up<u64>(n_rows * sizeof(RowRef), 512);
+}
+
+OrderedRows alias_rows(void *memory, u64 n_rows)
+{
+  return {static_cast<RowRef *>(memory),
+          reinterpret_cast<KeySpan *>(static_cast<char *>(memory) + refs_bytes(n_rows))};
+}
+
+// Makes the keys of all rows, and returns the statistics once they are known.
+RowStats make_keys(Performer &performer, const SortContext &context, const PerformInput &input,
+                   const Workspace &workspace)
+{
+  u64 n_images = input.images.size();
+
+  GS_CUDA_TRY(cudaMemcpyAsync(workspace.images, input.images.data(), n_images * sizeof(ImageRef),
+                              cudaMemcpyHostToDevice, context.stream));
+  build_keys({workspace.images, static_cast<u32>(n_images), input.n_rows, input.chunk_bytes, input.key_width},
+             workspace.keys, workspace.stats, context.stream);
+  GS_CUDA_TRY(cudaMemcpyAsync(performer.stats.get(), workspace.stats, sizeof(RowStats),
+                              cudaMemcpyDeviceToHost, context.stream));
+  context.wait();
+  return *performer.stats.get();
 }
 
 } // namespace
 
 u64 rows_bytes(u64 n_rows)
 {
-  return align_up<u64>(n_rows * sizeof(RowRef), 512) + align_up<u64>(n_rows * sizeof(KeySpan), 512);
+  return refs_bytes(n_rows) + align_up<u64>(n_rows * sizeof(KeySpan), 512);
 }
 
-u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes)
+u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 data_bytes, u32 chunk_bytes)
 {
   if (n_rows == 0)
     return 0;
-
-  TempStorage storage;
-
-  alias_workspace(storage, engine, static_cast<u32>(n_rows), n_images, max_page_bytes(n_rows, row_bytes),
-                  chunk_bytes);
-  return align_up<u64>(storage.bytes(), 512) + rows_bytes(n_rows);
+  return align_up<u64>(workspace_bytes({engine, n_rows, n_images, data_bytes, chunk_bytes}), 512) +
+         rows_bytes(n_rows);
 }
 
 void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool> &cancelled,
@@ -78,67 +119,51 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   cudaStream_t stream = performer.stream;
   SortContext context = {stream, performer.side, performer.event, performer.counts.get(), cancelled};
   u32 n_rows = input.n_rows;
-  u64 n_images = input.images.size();
-  u64 row_bytes = 0;
+  u64 data_bytes = 0;
 
   for (const ImageRef &image : input.images)
-    row_bytes += image.data_bytes;
+    data_bytes += image.data_bytes;
 
-  u64 page_bytes_total = max_page_bytes(n_rows, row_bytes);
-  TempStorage sizes;
-
-  alias_workspace(sizes, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
-
-  DeviceBuffer rows(memory, rows_bytes(n_rows), stream);
-  DeviceBuffer workspace(memory, sizes.bytes(), stream);
-  TempStorage storage(workspace.get());
-  Workspace space =
-      alias_workspace(storage, input.engine, n_rows, n_images, page_bytes_total, input.chunk_bytes);
-
-  GS_CUDA_TRY(cudaMemcpyAsync(space.images, input.images.data(), n_images * sizeof(ImageRef),
-                              cudaMemcpyHostToDevice, stream));
-  build_keys(space.images, static_cast<u32>(n_images), n_rows, input.chunk_bytes, input.key_width, space.keys,
-             space.stats, stream);
-  GS_CUDA_TRY(
-      cudaMemcpyAsync(performer.stats.get(), space.stats, sizeof(RowStats), cudaMemcpyDeviceToHost, stream));
-  context.wait();
-
-  const RowStats stats = *performer.stats.get();
+  const SortSize size(input.engine, n_rows, input.images.size(), data_bytes, input.chunk_bytes);
+  DeviceBuffer rows_memory(memory, rows_bytes(n_rows), stream);
+  DeviceBuffer workspace_memory(memory, workspace_bytes(size), stream);
+  TempStorage storage(workspace_memory.get());
+  Workspace workspace = alias_workspace(storage, size);
+  const RowStats stats = make_keys(performer, context, input, workspace);
 
   if (stats.invalid)
     fail(GS_INVALID, "a record points outside of its chunk or breaks its sort's limits");
   context.check_cancelled();
 
-  EngineReport report =
-      run_engine(context, input.engine, space.keys, n_rows, stats, space.phase, space.order, space.tie);
+  OrderJob job = {workspace.keys, n_rows, stats, workspace.phase, workspace.order};
+  EngineReport report = run_engine(context, input.engine, job);
 
   context.check_cancelled();
 
-  // Rows that overlap in their chunks can fill more pages than were foreseen.
+  // Rows that overlap in their chunks can fill more pages than the workspace foresees.
   u64 layout_bytes = layout_pages_workspace(n_rows, stats.page_bytes, input.chunk_bytes);
-  std::optional<Reservation> reserved;
-  std::optional<DeviceBuffer> more;
-  void *phase = space.phase;
+  std::optional<Reservation> reservation;
+  std::optional<DeviceBuffer> layout_memory;
+  void *layout_workspace = workspace.phase;
 
-  if (stats.page_bytes > page_bytes_total)
+  if (stats.page_bytes > size.max_page_bytes)
   {
-    reserved.emplace(memory, layout_bytes, "the page table");
-    more.emplace(memory, layout_bytes, stream);
-    phase = more->get();
+    reservation.emplace(memory, layout_bytes, "the page table");
+    layout_memory.emplace(memory, layout_bytes, stream);
+    layout_workspace = layout_memory->get();
   }
 
-  RowRef *row_refs = static_cast<RowRef *>(rows.get());
-  KeySpan *spans = reinterpret_cast<KeySpan *>(static_cast<char *>(rows.get()) +
-                                               align_up<u64>(n_rows * sizeof(RowRef), 512));
+  OrderedRows rows = alias_rows(rows_memory.get(), n_rows);
 
-  order_rows(space.images, space.keys, n_rows, space.order, space.tie, row_refs, spans, stream);
-  layout_pages(n_rows, stats, input.chunk_bytes, phase, row_refs, &output->pages, stream);
+  order_rows(workspace.images, job, rows, stream);
+  layout_pages({rows.refs, n_rows, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
+               layout_workspace, &output->pages, stream);
 
   output->stats = stats;
   output->rounds = report.rounds;
   output->engine = report.name;
-  output->spans = spans;
-  output->rows = static_cast<RowRef *>(rows.detach());
+  output->rows = rows;
+  (void)rows_memory.detach();
 }
 
 } // namespace gpusort

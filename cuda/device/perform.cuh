@@ -26,28 +26,28 @@ struct PerformInput
 
 struct PerformOutput
 {
-  RowRef *rows;   // device memory, now the caller's
-  KeySpan *spans; // in the same allocation
+  OrderedRows rows; // one allocation, from rows.refs on, that the caller then owns
   PageTable pages;
   RowStats stats;
   u32 rounds;
   const char *engine;
 };
 
-// A sorting thread's own things.
+// What a sorting thread owns.
 struct Performer
 {
   Stream stream;
   SideStreams side;
   Event started;
   Event event;
-  Pinned<RoundCounts> counts;
+  Pinned<CountsMemory> counts; // of the engine
   Pinned<RowStats> stats;
-  Pinned<u32> wrong;
+  Pinned<u32> wrong; // of reorder
 };
 
-// Bytes that perform() may take, of which rows_bytes() stay taken.
-u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 row_bytes, u32 chunk_bytes);
+// The most device memory that perform() takes at a time; the rows_bytes() of it stay
+// taken.  data_bytes are the bytes of rows and keys in all chunks.
+u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 data_bytes, u32 chunk_bytes);
 u64 rows_bytes(u64 n_rows);
 
 void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool> &cancelled,

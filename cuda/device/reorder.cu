@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * reorder.cu
- *	  Moving rows of a finished order about.
+ *	  Moves rows within a finished order.
  *
- * The ranks are checked first, with a bit for every row: those that rows go to
- * are set, then those that rows come from are struck out.  A bit found set, or
- * found struck out, belongs to a rank named twice or to one side only.  The rows
- * are copied away while their ranks are struck out, and back to their new
- * ranks once the host has seen that all is well.  Then the keys of neighbours
- * are compared, and the pages laid out anew.
+ * The ranks are checked first, with a bit for each rank.  One kernel sets the bits of
+ * the ranks in `to`.  A second kernel clears the bits of the ranks in `from`, and
+ * copies the rows of these ranks away.  A bit that is already set, or already clear,
+ * belongs to a rank that is named twice or on one side only.  Once the host has seen
+ * that the ranks are right, a third kernel copies the rows back to their new ranks.
+ * Then the keys of new neighbours are compared, and the pages are laid out anew.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,119 +22,156 @@ namespace
 
 constexpr u32 threads = 256;
 
-struct Workspace
+// The moves, in device memory.
+struct Moves
 {
   uint64_t *to;
   uint64_t *from;
-  RowRef *rows; // those that move, in the order of to
-  KeySpan *spans;
-  u32 *seen;
-  u64 seen_bytes;
+  u32 n;
+  u32 n_rows;
+};
+
+struct Workspace
+{
+  Moves moves;
+  OrderedRows moved; // rows, in the order of the moves
+  u32 *target_bits;  // a bit for each rank
+  u64 target_bytes;
   u32 *wrong;
   char *layout;
 };
 
 Workspace alias_workspace(TempStorage &storage, const MoveInput &input, const RowStats &stats)
 {
-  Workspace space;
+  Workspace workspace;
 
-  space.to = storage.alias<uint64_t>(input.n);
-  space.from = storage.alias<uint64_t>(input.n);
-  space.rows = storage.alias<RowRef>(input.n);
-  space.spans = storage.alias<KeySpan>(input.n);
-  space.seen_bytes = (u64{input.n_rows} / 32 + 1) * sizeof(u32);
-  space.seen = storage.alias<u32>(space.seen_bytes / sizeof(u32));
-  space.wrong = storage.alias<u32>(1);
-  space.layout = storage.alias<char>(layout_pages_workspace(input.n_rows, stats.page_bytes, input.chunk_bytes));
-  return space;
+  workspace.moves.to = storage.alias<uint64_t>(input.n);
+  workspace.moves.from = storage.alias<uint64_t>(input.n);
+  workspace.moves.n = input.n;
+  workspace.moves.n_rows = input.n_rows;
+  workspace.moved.refs = storage.alias<RowRef>(input.n);
+  workspace.moved.spans = storage.alias<KeySpan>(input.n);
+  workspace.target_bytes = (u64{input.n_rows} / 32 + 1) * sizeof(u32);
+  workspace.target_bits = storage.alias<u32>(workspace.target_bytes / sizeof(u32));
+  workspace.wrong = storage.alias<u32>(1);
+  workspace.layout =
+      storage.alias<char>(layout_pages_workspace(input.n_rows, stats.page_bytes, input.chunk_bytes));
+  return workspace;
 }
 
-__global__ void __launch_bounds__(threads)
-    mark_targets(const uint64_t *to, u32 n, u32 n_rows, u32 *seen, u32 *wrong)
+// Sets *wrong where a rank in `to` does not exist or is named twice.
+__global__ void __launch_bounds__(threads) mark_targets(Moves moves, u32 *target_bits, u32 *wrong)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (i >= n)
+  if (i >= moves.n)
     return;
 
-  u64 rank = to[i];
+  u64 rank = moves.to[i];
   u32 bit = 1u << rank % 32;
 
-  if (rank >= n_rows || (atomicOr(&seen[rank / 32], bit) & bit) != 0)
+  if (rank >= moves.n_rows || (atomicOr(&target_bits[rank / 32], bit) & bit) != 0)
     *wrong = 1;
 }
 
+// Copies away the rows that move.  Sets *wrong where a rank in `from` is not one in
+// `to`, or is named twice.
 __global__ void __launch_bounds__(threads)
-    take_rows(const uint64_t *from, u32 n, u32 n_rows, const RowRef *rows, const KeySpan *spans, u32 *seen,
-              u32 *wrong, RowRef *taken_rows, KeySpan *taken_spans)
+    take_rows(Moves moves, OrderedRows rows, u32 *target_bits, u32 *wrong, OrderedRows moved)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (i >= n)
+  if (i >= moves.n)
     return;
 
-  u64 rank = from[i];
+  u64 rank = moves.from[i];
   u32 bit = 1u << rank % 32;
 
-  if (rank >= n_rows || (atomicAnd(&seen[rank / 32], ~bit) & bit) == 0)
+  if (rank >= moves.n_rows || (atomicAnd(&target_bits[rank / 32], ~bit) & bit) == 0)
   {
     *wrong = 1;
     return;
   }
-  taken_rows[i] = rows[rank];
-  taken_spans[i] = spans[rank];
+  moved.refs[i] = rows.refs[rank];
+  moved.spans[i] = rows.spans[rank];
 }
 
-__global__ void __launch_bounds__(threads) put_rows(const uint64_t *to, u32 n, const RowRef *taken_rows,
-                                                    const KeySpan *taken_spans, RowRef *rows, KeySpan *spans)
+__global__ void __launch_bounds__(threads) put_rows(Moves moves, OrderedRows moved, OrderedRows rows)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (i >= n)
+  if (i >= moves.n)
     return;
-  rows[to[i]] = taken_rows[i];
-  spans[to[i]] = taken_spans[i];
+  rows.refs[moves.to[i]] = moved.refs[i];
+  rows.spans[moves.to[i]] = moved.spans[i];
 }
 
-__device__ bool keys_equal(const RowRef *rows, const KeySpan *spans, u64 a, u64 b)
+__device__ bool keys_equal(const OrderedRows &rows, u64 a, u64 b)
 {
-  const KeySpan x = spans[a];
-  const KeySpan y = spans[b];
-  u32 length = x.length & GS_LENGTH_MASK;
-  u64 x_key = rows[a].address + static_cast<u64>(static_cast<int64_t>(x.offset));
-  u64 y_key = rows[b].address + static_cast<u64>(static_cast<int64_t>(y.offset));
+  const KeySpan span_a = rows.spans[a];
+  const KeySpan span_b = rows.spans[b];
+  u32 length = span_a.length & GS_LENGTH_MASK;
+  u64 key_a = rows.refs[a].address + static_cast<u64>(static_cast<int64_t>(span_a.offset));
+  u64 key_b = rows.refs[b].address + static_cast<u64>(static_cast<int64_t>(span_b.offset));
 
-  if ((y.length & GS_LENGTH_MASK) != length)
+  if ((span_b.length & GS_LENGTH_MASK) != length)
     return false;
   for (u32 at = 0; at < length; at += 8)
-    if (load_word(x_key + at, length - at) != load_word(y_key + at, length - at))
+    if (load_word(key_a + at, length - at) != load_word(key_b + at, length - at))
       return false;
   return true;
 }
 
-// Whether a row has the key of the one before it.  Two threads may look at
-// one row, and find the same.
-__device__ void compare_row(RowRef *rows, const KeySpan *spans, u64 rank)
+// Sets or clears the tie flag of a rank.  Two threads may do so for the same rank,
+// with the same result.
+__device__ void compare_row(const OrderedRows &rows, u64 rank)
 {
-  if (rank > 0 && keys_equal(rows, spans, rank - 1, rank))
-    atomicOr(&rows[rank].info, GS_ENTRY_TIE);
+  if (rank > 0 && keys_equal(rows, rank - 1, rank))
+    atomicOr(&rows.refs[rank].info, GS_ENTRY_TIE);
   else
-    atomicAnd(&rows[rank].info, ~GS_ENTRY_TIE);
+    atomicAnd(&rows.refs[rank].info, ~GS_ENTRY_TIE);
 }
 
-__global__ void __launch_bounds__(threads)
-    compare_rows(const uint64_t *to, u32 n, u32 n_rows, RowRef *rows, const KeySpan *spans)
+// Compares each moved row with the row before it, and the row after it with that.
+__global__ void __launch_bounds__(threads) compare_rows(Moves moves, OrderedRows rows)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (i >= n)
+  if (i >= moves.n)
     return;
 
-  u64 rank = to[i];
+  u64 rank = moves.to[i];
 
-  compare_row(rows, spans, rank);
-  if (rank + 1 < n_rows && (i + 1 == n || to[i + 1] != rank + 1))
-    compare_row(rows, spans, rank + 1);
+  compare_row(rows, rank);
+  if (rank + 1 < moves.n_rows && (i + 1 == moves.n || moves.to[i + 1] != rank + 1))
+    compare_row(rows, rank + 1);
+}
+
+// Copies the moves to the device, checks them, and copies the rows away.
+void take_checked_rows(Performer &performer, const MoveInput &input, const Workspace &workspace,
+                       const OrderedRows &rows)
+{
+  cudaStream_t stream = performer.stream;
+  const Moves &moves = workspace.moves;
+  u32 blocks = blocks_for(moves.n, threads);
+
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(moves.to, input.to, moves.n * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(moves.from, input.from, moves.n * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
+  GS_CUDA_TRY(cudaMemsetAsync(workspace.target_bits, 0, workspace.target_bytes, stream));
+  GS_CUDA_TRY(cudaMemsetAsync(workspace.wrong, 0, sizeof(u32), stream));
+  mark_targets<<<blocks, threads, 0, stream>>>(moves, workspace.target_bits, workspace.wrong);
+  GS_CUDA_LAUNCHED();
+  take_rows<<<blocks, threads, 0, stream>>>(moves, rows, workspace.target_bits, workspace.wrong,
+                                            workspace.moved);
+  GS_CUDA_LAUNCHED();
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(performer.wrong.get(), workspace.wrong, sizeof(u32), cudaMemcpyDeviceToHost, stream));
+  performer.event.record(stream);
+  performer.event.wait();
+  if (*performer.wrong.get() != 0)
+    fail(GS_INVALID, "rows were to be moved from other ranks than to");
 }
 
 } // namespace
@@ -143,40 +180,26 @@ void reorder(Performer &performer, DeviceMemory &memory, const MoveInput &input,
              PageTable *pages, bool *moving)
 {
   cudaStream_t stream = performer.stream;
-  TempStorage sizes;
+  const RowStats &stats = output.stats;
+  TempStorage sizes; // of the workspace's arrays
 
-  alias_workspace(sizes, input, output.stats);
+  alias_workspace(sizes, input, stats);
 
-  Reservation reserved(memory, align_up<u64>(sizes.bytes(), 512), "moving rows");
-  DeviceBuffer workspace(memory, sizes.bytes(), stream);
-  TempStorage storage(workspace.get());
-  Workspace space = alias_workspace(storage, input, output.stats);
-  u32 n = input.n;
-  u32 n_rows = input.n_rows;
-  u32 blocks = blocks_for(n, threads);
+  Reservation reservation(memory, align_up<u64>(sizes.bytes(), 512), "moving rows");
+  DeviceBuffer workspace_memory(memory, sizes.bytes(), stream);
+  TempStorage storage(workspace_memory.get());
+  Workspace workspace = alias_workspace(storage, input, stats);
+  u32 blocks = blocks_for(input.n, threads);
 
-  GS_CUDA_TRY(cudaMemcpyAsync(space.to, input.to, n * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
-  GS_CUDA_TRY(cudaMemcpyAsync(space.from, input.from, n * sizeof(uint64_t), cudaMemcpyHostToDevice, stream));
-  GS_CUDA_TRY(cudaMemsetAsync(space.seen, 0, space.seen_bytes, stream));
-  GS_CUDA_TRY(cudaMemsetAsync(space.wrong, 0, sizeof(u32), stream));
-  mark_targets<<<blocks, threads, 0, stream>>>(space.to, n, n_rows, space.seen, space.wrong);
-  GS_CUDA_LAUNCHED();
-  take_rows<<<blocks, threads, 0, stream>>>(space.from, n, n_rows, output.rows, output.spans, space.seen,
-                                            space.wrong, space.rows, space.spans);
-  GS_CUDA_LAUNCHED();
-  GS_CUDA_TRY(
-      cudaMemcpyAsync(performer.wrong.get(), space.wrong, sizeof(u32), cudaMemcpyDeviceToHost, stream));
-  performer.event.record(stream);
-  performer.event.wait();
-  if (*performer.wrong.get() != 0)
-    fail(GS_INVALID, "rows were to be moved from other ranks than to");
+  take_checked_rows(performer, input, workspace, output.rows);
 
   *moving = true;
-  put_rows<<<blocks, threads, 0, stream>>>(space.to, n, space.rows, space.spans, output.rows, output.spans);
+  put_rows<<<blocks, threads, 0, stream>>>(workspace.moves, workspace.moved, output.rows);
   GS_CUDA_LAUNCHED();
-  compare_rows<<<blocks, threads, 0, stream>>>(space.to, n, n_rows, output.rows, output.spans);
+  compare_rows<<<blocks, threads, 0, stream>>>(workspace.moves, output.rows);
   GS_CUDA_LAUNCHED();
-  layout_pages(n_rows, output.stats, input.chunk_bytes, space.layout, output.rows, pages, stream);
+  layout_pages({output.rows.refs, input.n_rows, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
+               workspace.layout, pages, stream);
 }
 
 } // namespace gpusort

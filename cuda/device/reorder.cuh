@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * reorder.cuh
- *	  Moving rows of a finished order about.
+ *	  Moves rows within a finished order.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,18 +13,19 @@
 namespace gpusort
 {
 
+// Rank to[i] gets the row of rank from[i].
 struct MoveInput
 {
-  const uint64_t *to; // ranks, in host memory
+  const uint64_t *to; // in host memory
   const uint64_t *from;
-  u32 n; // > 0
+  u32 n; // moves, > 0
   u32 n_rows;
   u32 chunk_bytes;
 };
 
-// Moves rows as reorder of device.h does: rows and spans of the output are
-// changed, its page table is left and the new one goes to *pages.  Where it
-// throws with *moving still false, nothing has changed.
+// Moves rows as reorder of device.h demands.  Changes the rows of the output in
+// place, but not its page table: the new one goes to *pages.  Where it throws while
+// *moving is false, nothing has changed.
 void reorder(Performer &performer, DeviceMemory &memory, const MoveInput &input, const PerformOutput &output,
              PageTable *pages, bool *moving);
 

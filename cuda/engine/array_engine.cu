@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * array_engine.cu
- *	  The choice of what sorts arrays.
+ *	  The choice of the engine that sorts arrays.
  *
- * Ours, unless a published algorithm is asked for by name and takes the arrays.
+ * It is our own, unless the caller names a published algorithm (papers/) that takes
+ * the arrays.
  *
  *-------------------------------------------------------------------------
  */

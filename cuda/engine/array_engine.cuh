@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * array_engine.cuh
- *	  The choice of what sorts arrays.
+ *	  The choice of the engine that sorts arrays.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,13 +13,13 @@
 namespace gpusort
 {
 
-// For EXPLAIN; static.
+// The engine's name for EXPLAIN; static.
 const char *array_engine_name(GsEngine engine);
 
-// Does the engine take these arrays?  Else they are left to ours.
+// Does the engine take these arrays?  Otherwise the caller uses GS_ENGINE_AUTO.
 bool array_engine_fits(GsEngine engine, GsElem elem, const ArrayCensus &census);
 
-// As sort_arrays_workspace() and sort_arrays().
+// Like sort_arrays_workspace() and sort_arrays().
 u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &census);
 void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
                       SideStreams &side, cudaStream_t stream);

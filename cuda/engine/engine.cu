@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * engine.cu
- *	  The choice of what orders the rows of a sort.
+ *	  The choice of the engine that orders the rows of a sort.
  *
- * Ours are two: sort_fixed for the keys that it takes, sort_string for all
- * others.  Published algorithms, asked for by name, stand in papers/; keys that
- * one of them cannot order fall to ours, and the report says so.
+ * There are two engines of our own: sort_fixed for the keys that it takes, and
+ * sort_string for all others.  The engines in papers/ are published algorithms, run
+ * where a caller names one of them.  Keys that it cannot order are left to our own,
+ * and the report then names these.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,25 +29,26 @@ u64 own_workspace(u32 n_rows)
   return std::max(sort_string_workspace(n_rows), sort_fixed_workspace(n_rows));
 }
 
-EngineReport run_own(const SortContext &context, const KeyRef *keys, u32 n_rows, const RowStats &stats,
-                     void *workspace, u32 *order, u8 *tie)
+EngineReport run_own(const SortContext &context, const OrderJob &job)
 {
-  // However long they are.
+  const RowStats &stats = job.stats;
+
+  // Equal keys of any length.
   if (stats.min_key == stats.max_key && stats.prefix == stats.max_key)
   {
-    order_equal_keys(n_rows, order, tie, context.stream);
+    order_equal_keys(job.n_rows, job.order, context.stream);
     return {"all keys equal", 1};
   }
   if (sort_fixed_fits(stats))
-    return {sort_fixed(keys, n_rows, stats, workspace, order, tie, context.stream), 1};
+    return {sort_fixed(job, context.stream), 1};
 
-  StringReport report = sort_string(context, keys, n_rows, stats.prefix, workspace, order, tie);
+  StringReport report =
+      sort_string(context, job.keys, job.n_rows, stats.prefix, job.workspace, job.order.row, job.order.tie);
 
   return {report.name, report.rounds};
 }
 
-// What is switched off in an engine of 2013; an engine of another kind has
-// nothing to switch off.
+// The options that a variant of radix2013 stands for.
 Radix2013Options radix2013_options(GsEngine engine)
 {
   return {engine == GS_ENGINE_RADIX2013_FIXED || engine == GS_ENGINE_RADIX2013_FIXED_KEEP,
@@ -73,8 +75,7 @@ u64 engine_workspace(GsEngine engine, u32 n_rows)
   }
 }
 
-EngineReport run_engine(const SortContext &context, GsEngine engine, const KeyRef *keys, u32 n_rows,
-                        const RowStats &stats, void *workspace, u32 *order, u8 *tie)
+EngineReport run_engine(const SortContext &context, GsEngine engine, const OrderJob &job)
 {
   switch (engine)
   {
@@ -82,18 +83,17 @@ EngineReport run_engine(const SortContext &context, GsEngine engine, const KeyRe
   case GS_ENGINE_RADIX2013_FIXED:
   case GS_ENGINE_RADIX2013_KEEP:
   case GS_ENGINE_RADIX2013_FIXED_KEEP:
-    return {gs_engine_name(engine),
-            radix2013(context, radix2013_options(engine), keys, n_rows, workspace, order, tie)};
+    return {gs_engine_name(engine), radix2013(context, radix2013_options(engine), job)};
   case GS_ENGINE_MERGE2012:
-    return {gs_engine_name(engine), merge2012(context, keys, n_rows, stats, workspace, order, tie)};
+    return {gs_engine_name(engine), merge2012(job, context.stream)};
   case GS_ENGINE_RADIX2011:
-    if (fixed_keys_fit(stats))
-      return {gs_engine_name(engine), radix2011(keys, n_rows, stats, workspace, order, tie, context.stream)};
+    if (fixed_keys_fit(job.stats))
+      return {gs_engine_name(engine), radix2011(job, context.stream)};
     break;
   default:
     break;
   }
-  return run_own(context, keys, n_rows, stats, workspace, order, tie);
+  return run_own(context, job);
 }
 
 } // namespace gpusort

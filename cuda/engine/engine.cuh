@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * engine.cuh
- *	  The choice of what orders the rows of a sort.
+ *	  The choice of the engine that orders the rows of a sort.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,18 +16,16 @@ namespace gpusort
 
 struct EngineReport
 {
-  const char *name; // of what did it; static
+  const char *name; // of the engine, for EXPLAIN; static
   u32 rounds;
 };
 
 // Bytes of workspace for any n_rows keys.
 u64 engine_workspace(GsEngine engine, u32 n_rows);
 
-// Orders row numbers by their keys: rank i goes to row order[i], and tie[i]
-// tells whether its key equals rank i - 1's.  When it returns, all that was asked
-// of the device, done or not, comes before what the context's stream gets next.
-EngineReport run_engine(const SortContext &context, GsEngine engine, const KeyRef *keys, u32 n_rows,
-                        const RowStats &stats, void *workspace, u32 *order, u8 *tie);
+// Finds the order of the rows.  Work may still be under way when it returns, but it
+// comes before what the context's stream is given next.
+EngineReport run_engine(const SortContext &context, GsEngine engine, const OrderJob &job);
 
 } // namespace gpusort
 

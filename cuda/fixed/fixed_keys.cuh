@@ -17,43 +17,41 @@ using u128 = unsigned __int128;
 
 constexpr u32 squeeze_steps = 6; // log2 of a word's bits
 
-// Moves the bits of a word that vary together at its lower end.
+// How to move the bits of a word that vary to its lower end.
 struct Squeeze
 {
-  u64 mask;
+  u64 mask;                 // the bits that vary
   u64 moved[squeeze_steps]; // the bits that move by 1, 2, 4 ... places
   u32 n_bits;
 };
 
-// What is left of the keys: n_bits, 128 at most, which fit into n_bytes.
-struct FixedSpan
+// The layout of squeezed keys: integers of n_bits bits, which take n_bytes bytes.
+struct SqueezedLayout
 {
-  Squeeze word[diff_words];
+  Squeeze words[diff_words];
   u32 n_bits;
   u32 n_bytes;
-  int begin_bit; // of the integers, bits from here
-  int end_bit;   // up to here vary
 };
 
-// Whether the keys have one length and differ in few enough bits.
+// Do the keys have one length, and at most 128 bits that vary?
 bool fixed_keys_fit(const RowStats &stats);
 
-FixedSpan find_fixed_span(const RowStats &stats);
+SqueezedLayout squeezed_layout(const RowStats &stats);
 
-// The functions below are there for Key = u32, u64 and u128.
+// The functions below have instances for Key = u32, u64 and u128.
 
-// Fills keys with integers in the order of the rows' keys, and rows with their
-// numbers.
+// Fills keys with integers in the order of the rows' keys, and rows with the
+// numbers of the rows.
 template <typename Key>
-void squeeze_keys(const KeyRef *refs, u32 n_rows, const FixedSpan &span, Key *keys, u32 *rows,
+void squeeze_keys(const OrderJob &job, const SqueezedLayout &layout, Key *keys, u32 *rows,
                   cudaStream_t stream);
 
-// tie[i] tells whether sorted key i equals the one before.
+// Writes to tie[i] whether sorted key i equals the one before.
 template <typename Key>
-void mark_fixed_ties(const Key *keys, u32 n_rows, u8 *tie, cudaStream_t stream);
+void mark_squeezed_ties(const Key *keys, u32 n_rows, u8 *tie, cudaStream_t stream);
 
 // The order of n_rows equal keys.
-void order_equal_keys(u32 n_rows, u32 *order, u8 *tie, cudaStream_t stream);
+void order_equal_keys(u32 n_rows, const KeyOrder &order, cudaStream_t stream);
 
 } // namespace gpusort
 

@@ -24,78 +24,82 @@ namespace
 constexpr u32 max_bits = 64;
 
 template <typename Key>
-u64 radix_bytes(u32 n_rows)
+struct Workspace
 {
-  size_t bytes = 0;
+  Key *keys[2];
+  u32 *rows; // the other array of row numbers is the order itself
+  void *temp;
+  size_t temp_bytes;
+};
+
+template <typename Key>
+Workspace<Key> alias_workspace(TempStorage &storage, u32 n_rows)
+{
+  Workspace<Key> workspace = {};
   cub::DoubleBuffer<Key> keys;
   cub::DoubleBuffer<u32> rows;
 
-  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, rows, n_rows));
-  return bytes;
+  workspace.keys[0] = storage.alias<Key>(n_rows);
+  workspace.keys[1] = storage.alias<Key>(n_rows);
+  workspace.rows = storage.alias<u32>(n_rows);
+  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, workspace.temp_bytes, keys, rows, n_rows));
+  workspace.temp = storage.alias<char>(workspace.temp_bytes);
+  return workspace;
 }
 
 template <typename Key>
-void sort_squeezed(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *workspace, u32 *order,
-                   u8 *tie, cudaStream_t stream)
-{
-  TempStorage storage(workspace);
-  Key *keys_a = storage.alias<Key>(n_rows);
-  Key *keys_b = storage.alias<Key>(n_rows);
-  u32 *spare = storage.alias<u32>(n_rows);
-  size_t temp_bytes = radix_bytes<Key>(n_rows);
-  void *temp = storage.alias<char>(temp_bytes);
-  cub::DoubleBuffer<Key> keys(keys_a, keys_b);
-  cub::DoubleBuffer<u32> rows(spare, order);
-
-  squeeze_keys(refs, n_rows, span, keys.Current(), rows.Current(), stream);
-  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, temp_bytes, keys, rows, n_rows, span.begin_bit,
-                                              span.end_bit, stream));
-  if (rows.Current() != order)
-    GS_CUDA_TRY(
-        cudaMemcpyAsync(order, rows.Current(), u64{n_rows} * sizeof(u32), cudaMemcpyDeviceToDevice, stream));
-  mark_fixed_ties(keys.Current(), n_rows, tie, stream);
-}
-
-template <typename Key>
-u64 workspace_of(u32 n_rows)
+u64 workspace_bytes(u32 n_rows)
 {
   TempStorage storage;
 
-  storage.alias<Key>(n_rows);
-  storage.alias<Key>(n_rows);
-  storage.alias<u32>(n_rows);
-  storage.alias<char>(radix_bytes<Key>(n_rows));
+  alias_workspace<Key>(storage, n_rows);
   return storage.bytes();
+}
+
+template <typename Key>
+void sort_squeezed(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t stream)
+{
+  TempStorage storage(job.workspace);
+  Workspace<Key> workspace = alias_workspace<Key>(storage, job.n_rows);
+  cub::DoubleBuffer<Key> keys(workspace.keys[0], workspace.keys[1]);
+  cub::DoubleBuffer<u32> rows(workspace.rows, job.order.row);
+
+  squeeze_keys(job, layout, keys.Current(), rows.Current(), stream);
+  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(workspace.temp, workspace.temp_bytes, keys, rows, job.n_rows, 0,
+                                              static_cast<int>(layout.n_bits), stream));
+  if (rows.Current() != job.order.row)
+    GS_CUDA_TRY(cudaMemcpyAsync(job.order.row, rows.Current(), u64{job.n_rows} * sizeof(u32),
+                                cudaMemcpyDeviceToDevice, stream));
+  mark_squeezed_ties(keys.Current(), job.n_rows, job.order.tie, stream);
 }
 
 } // namespace
 
 bool sort_fixed_fits(const RowStats &stats)
 {
-  return fixed_keys_fit(stats) && find_fixed_span(stats).n_bits <= max_bits;
+  return fixed_keys_fit(stats) && squeezed_layout(stats).n_bits <= max_bits;
 }
 
 u64 sort_fixed_workspace(u32 n_rows)
 {
-  return std::max(workspace_of<u32>(n_rows), workspace_of<u64>(n_rows));
+  return std::max(workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows));
 }
 
-const char *sort_fixed(const KeyRef *keys, u32 n_rows, const RowStats &stats, void *workspace, u32 *order,
-                       u8 *tie, cudaStream_t stream)
+const char *sort_fixed(const OrderJob &job, cudaStream_t stream)
 {
-  FixedSpan span = find_fixed_span(stats);
+  SqueezedLayout layout = squeezed_layout(job.stats);
 
-  if (span.n_bytes == 0)
+  if (layout.n_bytes == 0)
   {
-    order_equal_keys(n_rows, order, tie, stream);
+    order_equal_keys(job.n_rows, job.order, stream);
     return "all keys equal";
   }
-  if (span.n_bytes <= 4)
+  if (layout.n_bytes <= 4)
   {
-    sort_squeezed<u32>(keys, n_rows, span, workspace, order, tie, stream);
+    sort_squeezed<u32>(job, layout, stream);
     return "radix, 32 bits";
   }
-  sort_squeezed<u64>(keys, n_rows, span, workspace, order, tie, stream);
+  sort_squeezed<u64>(job, layout, stream);
   return "radix, 64 bits";
 }
 

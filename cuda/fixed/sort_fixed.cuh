@@ -13,16 +13,14 @@
 namespace gpusort
 {
 
-// Whether the keys have one length and differ in few enough bits.
+// Do the keys have one length and few enough bits that vary?
 bool sort_fixed_fits(const RowStats &stats);
 
-// Bytes of workspace that sort_fixed may need for any keys.
+// Bytes of workspace for any n_rows keys.
 u64 sort_fixed_workspace(u32 n_rows);
 
-// Orders row numbers by their keys: rank i goes to row order[i], and tie[i]
-// tells whether its key equals rank i - 1's.  Returns the engine's name.
-const char *sort_fixed(const KeyRef *keys, u32 n_rows, const RowStats &stats, void *workspace, u32 *order,
-                       u8 *tie, cudaStream_t stream);
+// Finds the order of the rows.  Returns a name for EXPLAIN.
+const char *sort_fixed(const OrderJob &job, cudaStream_t stream);
 
 } // namespace gpusort
 

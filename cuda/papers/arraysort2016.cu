@@ -12,12 +12,12 @@
  *		brought to shared memory; one thread sorts it by insertion and takes
  *		p - 1 splitters at regular intervals.
  *	  Buckets (5.2, algorithm 2): p threads; each has a pair of neighbouring
- *		splitters, goes over the whole array in shared memory, and finds those
- *		elements that are between them.  The buckets' sizes, kept in memory, tell
- *		where in the array each thread writes its own.
+ *		splitters, goes over the whole array in shared memory, and finds the
+ *		elements between them.  From the sizes of the buckets, which are kept in
+ *		memory, follows where in the array each thread writes its elements.
  *	  Sorting (5.3, algorithm 3): p threads; each sorts its bucket by insertion.
  *
- * What is printed there was put right where it does not sort:
+ * Corrections, where the printed algorithm does not sort:
  *	  - algorithm 1 takes splitters from the unsorted array, A[sampleIndex]; the
  *		text says that they come from the sorted samples;
  *	  - algorithm 2 keeps what is strictly between two splitters, and so loses
@@ -54,8 +54,8 @@ constexpr u32 splitter_threads = 64;
 template <typename Code>
 constexpr u32 most_buckets = Classes<Code>::capacity / bucket_elements;
 
-// Splitters of each array, and sizes of its buckets.  Arrays do not overlap: at
-// a twentieth of the place where it begins there is room for one's own.
+// Splitters of each array, and sizes of its buckets.  Arrays do not overlap, so an
+// array's begin at a twentieth of its first element's number.
 template <typename Code>
 struct BucketMemory
 {
@@ -98,12 +98,13 @@ __device__ __forceinline__ void insertion_sort(Code *codes, u32 n)
   }
 }
 
-// Sums of what stands before, over the block; a thread each.
-__device__ __forceinline__ u32 sum_before(u32 n, u32 *sums)
+// The sum of the values of the threads before this one.  The number of threads is not
+// constant, so cub::BlockScan does not fit.
+__device__ __forceinline__ u32 exclusive_sum(u32 value, u32 *sums)
 {
   u32 t = threadIdx.x;
 
-  sums[t] = n;
+  sums[t] = value;
   __syncthreads();
   for (u32 d = 1; d < blockDim.x; d *= 2)
   {
@@ -113,7 +114,7 @@ __device__ __forceinline__ u32 sum_before(u32 n, u32 *sums)
     sums[t] += other;
     __syncthreads();
   }
-  return sums[t] - n;
+  return sums[t] - value;
 }
 
 template <typename Code>
@@ -176,7 +177,7 @@ __global__ void fill_buckets(ClassList list, CodeMap map, BucketMemory<Code> mem
       for (u32 k = 0; k < span.length; k++)
         size += (first || !(codes[k] < low)) && (last || codes[k] < high);
 
-    u32 at = sum_before(size, sums);
+    u32 at = exclusive_sum(size, sums);
 
     if (working)
     {
@@ -209,7 +210,7 @@ __global__ void sort_buckets(ClassList list, CodeMap map, BucketMemory<Code> mem
       load_code(array, k, map, &codes[k]);
 
     u32 size = b >= p ? 0 : p > 1 ? memory.sizes[buckets_at(span, map.bytes) + b] : span.length;
-    u32 at = sum_before(size, sums);
+    u32 at = exclusive_sum(size, sums);
 
     insertion_sort(codes + at, size);
     __syncthreads();

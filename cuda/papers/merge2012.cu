@@ -11,37 +11,38 @@
  *	  A block sorts m = 1024 items: each of its 128 threads 8 of them in
  *	  registers by a bitonic network, then log2(128) steps of merging neighbours
  *	  in shared memory.  In a step each thread finds where its 8 go among the
- *	  items of the neighbouring sequence, the first by binary search, the others
- *	  by linear search from there.
+ *	  items of the neighbouring sequence: the first by binary search, the others
+ *	  by linear search from its place.
  *
  * Merging (section 3, "simple" and "multiple")
- *	  A level merges pairs of sequences.  The items of one sequence, a window of
- *	  some for each thread, are held in registers; a window of the other one, of
- *	  1024 items, in shared memory.  Items whose place is found go to their own
- *	  number plus that place in the output, those beyond the shared window wait
- *	  for the next one.  When all registers are done, the place of their last item
- *	  is where the next search begins; if that spares threshold items or more,
- *	  the shared window is loaded anew from there ("shift load").  Each sequence of a
- *	  pair takes both parts, so that an item is read twice and written once in
- *	  a level, as section 6 counts.
+ *	  A level merges pairs of sequences.  A block holds a window of its own sequence
+ *	  in registers, 4 items a thread, and a window of the other sequence, 1024 items,
+ *	  in shared memory.  Where an item's place in the other sequence is found, the
+ *	  item goes to its own number plus that place in the output.  Items beyond the
+ *	  shared window wait for the next one.  When all items in registers have been
+ *	  written, the place of the last one is where the next search begins.  If that
+ *	  skips shift_threshold items or more, the shared window is loaded anew from
+ *	  there ("shift load").  Each sequence of a pair has both roles, so an item is
+ *	  read twice and written once in a level, as section 6 counts.
  *
- *	  While there are sequences enough to fill the GPU, a block takes a whole
- *	  one.  On the last levels each is cut into as many parts as blocks are needed
- *	  (s * l = p), of any size; a binary search in memory tells where in the other
- *	  sequence a part begins.
+ *	  While there are enough sequences to fill the GPU, a block takes a whole one.
+ *	  On the last levels each sequence is cut into parts, so that there are as many
+ *	  parts as blocks that fill the GPU (s * l = p).  A binary search in memory finds
+ *	  where in the other sequence a part begins.
  *
  * Items
- *	  Key and value: keys of one length are squeezed into 4, 8 or 16 bytes by
- *	  fixed_keys.cu, and the value is the row number; the paper's third kind, keys
- *	  without a value, has no use here.  Strings (section 4): the
- *	  first 4 characters as key; where keys are equal, the strings are compared in
- *	  memory.  For strings, linear searches are cut short and go on as binary
- *	  ones (section 6.2).
+ *	  Key and value (section 3): keys of one length are squeezed into 4, 8 or 16
+ *	  bytes by fixed_keys.cu, and the value is the row number.  The paper's third
+ *	  kind, keys without a value, has no use here.
+ *	  Strings (section 4): the key is the first 4 characters; where keys are equal,
+ *	  the strings are compared in memory.  Linear searches are cut short and go on
+ *	  as binary ones (section 6.2).
  *
- * Stability, which a bitonic network lacks: rows come in the order of their
- * numbers, so that within the network equal keys are ordered by them.  While
- * merging, the first sequence's items go before equal ones of the second.
- * Strings may hold NUL: they are compared as if zeros followed them, then by length.
+ * What differs from the paper
+ *	  The sort is stable, which a bitonic network is not: within the network equal
+ *	  keys are ordered by row number.  While merging, the first sequence's items go
+ *	  before equal ones of the second.  Strings may hold NUL: they are compared as
+ *	  if zeros followed them, then by length.
  *
  * Memory
  *	  Per row two keys and two row numbers: 40 bytes at most.
@@ -62,15 +63,15 @@ namespace
 {
 
 constexpr u32 threads = 128;
-constexpr u32 sort_items = 8; // a thread, in the block sort
+constexpr u32 sort_items = 8; // of a thread, in the block sort
 constexpr u32 block_items = threads * sort_items;
-constexpr u32 merge_items = 4; // a thread, in registers
+constexpr u32 merge_items = 4; // of a thread, in registers
 constexpr u32 register_window = threads * merge_items;
 constexpr u32 shared_window = 1024;
 constexpr u32 shift_threshold = shared_window / 4;
 constexpr u32 string_linear_steps = 4;
 
-// Behind the last row, greater than all.
+// The row number of an item behind the last one.
 constexpr u32 no_row = ~0u;
 
 template <typename Key>
@@ -80,7 +81,7 @@ struct Item
   u32 row;
 };
 
-// Keys that are the whole truth.
+// Compares squeezed keys.
 template <typename Word>
 struct FixedOrder
 {
@@ -93,7 +94,7 @@ struct FixedOrder
   }
 };
 
-// Keys of the first 4 characters.
+// Compares strings, by their first 4 characters where these differ.
 struct StringOrder
 {
   using Key = u32;
@@ -112,9 +113,9 @@ private:
   {
     KeyRef a = load_key(keys, a_row);
     KeyRef b = load_key(keys, b_row);
-    u32 least = min(a.length, b.length);
+    u32 length = min(a.length, b.length);
 
-    for (u32 at = key_bytes; at < least; at += 8)
+    for (u32 at = key_bytes; at < length; at += 8)
     {
       u64 a_word = load_word(a.address + at, a.length - at);
       u64 b_word = load_word(b.address + at, b.length - at);
@@ -123,13 +124,11 @@ private:
         return a_word < b_word ? -1 : 1;
     }
 
-    // What is left of the longer one might begin with other bytes than zeros,
-    // but is longer anyhow.
+    // One key is the other one with zeros and perhaps more behind it.
     return a.length < b.length ? -1 : a.length > b.length;
   }
 };
 
-// Whether a goes before b when a stands behind b: only if it is less.
 template <typename Order>
 __device__ __forceinline__ bool less(const Order &order, const Item<typename Order::Key> &a,
                                      const Item<typename Order::Key> &b)
@@ -137,31 +136,64 @@ __device__ __forceinline__ bool less(const Order &order, const Item<typename Ord
   return order.compare(a, b) < 0;
 }
 
-// Of n sorted items those that go before `item`: the lesser ones, and with
-// equal_too those equal to it.  Looked for from `from` on; the first `linear`
-// one by one.
-template <typename Order>
-__device__ __forceinline__ u32 find_place(const Order &order, const typename Order::Key *keys,
-                                          const u32 *rows, u32 from, u32 n,
-                                          const Item<typename Order::Key> &item, bool equal_too, u32 linear)
+template <typename Key>
+struct Arrays
 {
-  u32 low = from;
-  u32 high = n;
+  Key *keys;
+  u32 *rows;
 
-  for (u32 step = 0; step < linear && low < high; step++)
+  __device__ __forceinline__ Item<Key> operator[](u64 i) const
   {
-    Item<typename Order::Key> other = {keys[low], rows[low]};
+    return {keys[i], rows[i]};
+  }
+  __device__ __forceinline__ void set(u64 i, const Item<Key> &item) const
+  {
+    keys[i] = item.key;
+    rows[i] = item.row;
+  }
+  __device__ __forceinline__ Arrays from(u64 i) const
+  {
+    return {keys + i, rows + i};
+  }
+};
 
-    if (equal_too ? less(order, item, other) : !less(order, other, item))
+// Does a sorted item go before `item`?  It is less, or equal and of a sequence whose
+// items go before equal ones.
+template <typename Order>
+__device__ __forceinline__ bool goes_before(const Order &order, const Item<typename Order::Key> &sorted,
+                                            const Item<typename Order::Key> &item, bool equal_before)
+{
+  return equal_before ? !less(order, item, sorted) : less(order, sorted, item);
+}
+
+// The places of a search, and how many of them are searched one by one first.
+struct SearchRange
+{
+  u32 begin;
+  u32 end;
+  u32 linear_steps;
+};
+
+// The first place of the range whose item does not go before `item`, or its end.
+template <typename Order>
+__device__ __forceinline__ u32 find_place(const Order &order, const Arrays<typename Order::Key> &sorted,
+                                          const SearchRange &range, const Item<typename Order::Key> &item,
+                                          bool equal_before)
+{
+  u32 low = range.begin;
+  u32 high = range.end;
+
+  for (u32 step = 0; step < range.linear_steps && low < high; step++)
+  {
+    if (!goes_before(order, sorted[low], item, equal_before))
       return low;
     low++;
   }
   while (low < high)
   {
     u32 middle = low + (high - low) / 2;
-    Item<typename Order::Key> other = {keys[middle], rows[middle]};
 
-    if (equal_too ? !less(order, item, other) : less(order, other, item))
+    if (goes_before(order, sorted[middle], item, equal_before))
       low = middle + 1;
     else
       high = middle;
@@ -171,12 +203,12 @@ __device__ __forceinline__ u32 find_place(const Order &order, const typename Ord
 
 // ---- block sort ----
 
+// Puts two items in order; equal keys by row number.
 template <typename Order>
 __device__ __forceinline__ void exchange(const Order &order, Item<typename Order::Key> &a,
                                          Item<typename Order::Key> &b, bool ascending)
 {
-  // Rows stand for the order that they came in.
-  bool behind;
+  bool behind; // does a go after b?
 
   if (a.row == no_row || b.row == no_row)
     behind = a.row > b.row;
@@ -209,81 +241,77 @@ __device__ __forceinline__ void sort_registers(const Order &order,
           exchange(order, items[i], items[i | stride], (i & size) == 0);
 }
 
+// One step of the block sort: merges neighbouring sequences of `length` items in
+// shared memory, of which n are in use.
+template <typename Order>
+__device__ __forceinline__ void merge_neighbours(const Order &order,
+                                                 const Arrays<typename Order::Key> &shared, u32 n, u32 length)
+{
+  const u32 first = threadIdx.x * sort_items; // of the thread's items
+  const u32 begin = first / length * length;  // of their sequence
+  const u32 other = begin ^ length;           // the neighbouring sequence
+  const u32 other_n = other < n ? min(length, n - other) : 0;
+  const u32 output = min(begin, other) + (first - begin);
+  Item<typename Order::Key> items[sort_items];
+  u32 places[sort_items];
+  u32 place = 0;
+
+#pragma unroll
+  for (u32 k = 0; k < sort_items; k++)
+  {
+    items[k] = shared[first + k];
+    if (first + k < n)
+    {
+      place = find_place(order, shared.from(other), {place, other_n, k == 0 ? 0 : Order::linear_steps},
+                         items[k], other < begin);
+      places[k] = output + k + place;
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (u32 k = 0; k < sort_items; k++)
+    if (first + k < n)
+      shared.set(places[k], items[k]);
+  __syncthreads();
+}
+
 template <typename Order>
 __global__ void __launch_bounds__(threads)
-    sort_blocks(Order order, u32 n_rows, typename Order::Key *keys, u32 *rows)
+    sort_blocks(Order order, u32 n_rows, Arrays<typename Order::Key> all)
 {
   using Key = typename Order::Key;
 
   __shared__ Key shared_keys[block_items];
   __shared__ u32 shared_rows[block_items];
-
-  u64 first = u64{blockIdx.x} * block_items;
-  u32 n = static_cast<u32>(min(u64{n_rows} - first, u64{block_items}));
-  u32 own = threadIdx.x * sort_items;
+  const Arrays<Key> shared = {shared_keys, shared_rows};
+  const Arrays<Key> block = all.from(u64{blockIdx.x} * block_items);
+  const u32 n = static_cast<u32>(min(n_rows - u64{blockIdx.x} * block_items, u64{block_items}));
+  const u32 first = threadIdx.x * sort_items;
   Item<Key> items[sort_items];
 
   for (u32 i = threadIdx.x; i < block_items; i += threads)
-  {
-    shared_keys[i] = i < n ? keys[first + i] : Key{0};
-    shared_rows[i] = i < n ? rows[first + i] : no_row;
-  }
+    shared.set(i, i < n ? block[i] : Item<Key>{0, no_row});
   __syncthreads();
 #pragma unroll
   for (u32 k = 0; k < sort_items; k++)
-    items[k] = {shared_keys[own + k], shared_rows[own + k]};
+    items[k] = shared[first + k];
   sort_registers(order, items);
   __syncthreads();
 #pragma unroll
   for (u32 k = 0; k < sort_items; k++)
-  {
-    shared_keys[own + k] = items[k].key;
-    shared_rows[own + k] = items[k].row;
-  }
+    shared.set(first + k, items[k]);
   __syncthreads();
 
-  // What fills the block up is at its end from now on, and no part of it.
+  // The items of no_row are now at the block's end and take no part in merges.
   for (u32 length = sort_items; length < block_items; length *= 2)
-  {
-    u32 begin = own / length * length; // of the own sequence
-    u32 other = begin ^ length;
-    u32 other_n = other < n ? min(length, n - other) : 0;
-    u32 base = min(begin, other) + (own - begin); // and the place in the other one
-    u32 places[sort_items];
-    u32 place = 0;
-
-#pragma unroll
-    for (u32 k = 0; k < sort_items; k++)
-    {
-      items[k] = {shared_keys[own + k], shared_rows[own + k]};
-      if (own + k < n)
-      {
-        place = find_place(order, shared_keys + other, shared_rows + other, place, other_n, items[k],
-                           other < begin, k == 0 ? 0 : Order::linear_steps);
-        places[k] = base + k + place;
-      }
-    }
-    __syncthreads();
-#pragma unroll
-    for (u32 k = 0; k < sort_items; k++)
-      if (own + k < n)
-      {
-        shared_keys[places[k]] = items[k].key;
-        shared_rows[places[k]] = items[k].row;
-      }
-    __syncthreads();
-  }
+    merge_neighbours(order, shared, n, length);
   for (u32 i = threadIdx.x; i < n; i += threads)
-  {
-    keys[first + i] = shared_keys[i];
-    rows[first + i] = shared_rows[i];
-  }
+    block.set(i, shared[i]);
 }
 
 // ---- merging ----
 
-// A level: sequences of `length` items, neighbours to be merged, each cut into
-// parts.
+// A level: merges neighbouring sequences of `length` items, each cut into parts.
 struct Level
 {
   u64 n_rows;
@@ -291,17 +319,38 @@ struct Level
   u32 parts;
 };
 
-template <typename Key>
-struct Arrays
+// The part of a sequence that a block merges with the other sequence of the pair.
+struct Part
 {
-  Key *keys;
-  u32 *rows;
+  u64 sequence; // its first item
+  u64 begin;    // of the part in the sequence
+  u64 end;
+  u64 other; // the first item of the other sequence
+  u64 other_n;
+  bool is_second; // in its pair: equal items of the other sequence go before
+
+  __device__ __forceinline__ explicit Part(const Level &level)
+  {
+    u64 number = blockIdx.x / level.parts; // of the sequence
+    u32 part = blockIdx.x % level.parts;
+
+    sequence = number * level.length;
+    other = (number ^ 1) * level.length;
+    is_second = number % 2 != 0;
+
+    u64 n = min(level.length, level.n_rows - sequence);
+    u64 part_n = (n + level.parts - 1) / level.parts;
+
+    other_n = other < level.n_rows ? min(level.length, level.n_rows - other) : 0;
+    begin = min(part * part_n, n);
+    end = min(begin + part_n, n);
+  }
 };
 
-// The same search in memory, for where a part begins.
+// Where a part begins in the other sequence: a binary search in memory.
 template <typename Order>
-__device__ u64 find_far(const Order &order, const typename Order::Key *keys, const u32 *rows, u64 n,
-                        const Item<typename Order::Key> &item, bool equal_too)
+__device__ u64 find_part(const Order &order, const Arrays<typename Order::Key> &sorted, u64 n,
+                         const Item<typename Order::Key> &item, bool equal_before)
 {
   u64 low = 0;
   u64 high = n;
@@ -309,14 +358,23 @@ __device__ u64 find_far(const Order &order, const typename Order::Key *keys, con
   while (low < high)
   {
     u64 middle = low + (high - low) / 2;
-    Item<typename Order::Key> other = {keys[middle], rows[middle]};
 
-    if (equal_too ? !less(order, item, other) : less(order, other, item))
+    if (goes_before(order, sorted[middle], item, equal_before))
       low = middle + 1;
     else
       high = middle;
   }
   return low;
+}
+
+// Loads a window of the other sequence into shared memory.
+template <typename Key>
+__device__ __forceinline__ void load_window(const Arrays<Key> &shared, const Arrays<Key> &other, u32 n)
+{
+  __syncthreads(); // the window before is no longer used
+  for (u32 i = threadIdx.x; i < n; i += threads)
+    shared.set(i, other[i]);
+  __syncthreads();
 }
 
 template <typename Order>
@@ -328,89 +386,62 @@ __global__ void __launch_bounds__(threads)
 
   __shared__ Key shared_keys[shared_window];
   __shared__ u32 shared_rows[shared_window];
-  __shared__ u64 shared_begin;
+  __shared__ u64 shared_next; // the place in the other sequence of the last item in registers
+  const Arrays<Key> shared = {shared_keys, shared_rows};
+  const Part part(level);
 
-  // Block numbers count parts of sequences.
-  u64 sequence = blockIdx.x / level.parts;
-  u32 part = blockIdx.x % level.parts;
-  u64 own = sequence * level.length;
-  u64 other = (sequence ^ 1) * level.length;
-  bool second = sequence % 2 != 0; // equal items of the other one go before
-  u64 own_n = min(level.length, level.n_rows - own);
-  u64 other_n = other < level.n_rows ? min(level.length, level.n_rows - other) : 0;
-  u64 part_n = (own_n + level.parts - 1) / level.parts;
-  u64 part_begin = min(part * part_n, own_n);
-  u64 part_end = min(part_begin + part_n, own_n);
-
-  if (part_begin == part_end)
+  if (part.begin == part.end)
     return;
 
-  const Key *own_keys = from.keys + own;
-  const u32 *own_rows = from.rows + own;
-  const Key *other_keys = from.keys + other;
-  const u32 *other_rows = from.rows + other;
-  Key *to_keys = to.keys + min(own, other);
-  u32 *to_rows = to.rows + min(own, other);
+  const Arrays<Key> own = from.from(part.sequence);
+  const Arrays<Key> other = from.from(part.other);
+  const Arrays<Key> output = to.from(min(part.sequence, part.other));
 
   if (threadIdx.x == 0)
-    shared_begin = part == 0 ? 0
-                             : find_far(order, other_keys, other_rows, other_n,
-                                        {own_keys[part_begin], own_rows[part_begin]}, second);
+    shared_next =
+        part.begin == 0 ? 0 : find_part(order, other, part.other_n, own[part.begin], part.is_second);
   __syncthreads();
 
-  u64 window = shared_begin; // where the shared one begins
+  u64 window = shared_next; // place of the shared window in the other sequence
   u32 window_n = 0;
   bool load = true;
 
-  for (u64 registers = part_begin; registers < part_end; registers += register_window)
+  for (u64 registers = part.begin; registers < part.end; registers += register_window)
   {
-    u64 mine = registers + threadIdx.x * merge_items;
-    u32 n = mine < part_end ? static_cast<u32>(min(part_end - mine, u64{merge_items})) : 0;
+    const u64 first = registers + threadIdx.x * merge_items;
+    const u32 n = first < part.end ? static_cast<u32>(min(part.end - first, u64{merge_items})) : 0;
     Item<Key> items[merge_items];
     u32 done = 0;
 
 #pragma unroll
     for (u32 k = 0; k < merge_items; k++)
       if (k < n)
-        items[k] = {own_keys[mine + k], own_rows[mine + k]};
+        items[k] = own[first + k];
 
     for (;;)
     {
       if (load)
       {
-        __syncthreads(); // the last window has been used
-        window_n = static_cast<u32>(min(other_n - window, u64{shared_window}));
-        for (u32 i = threadIdx.x; i < window_n; i += threads)
-        {
-          shared_keys[i] = other_keys[window + i];
-          shared_rows[i] = other_rows[window + i];
-        }
-        __syncthreads();
+        window_n = static_cast<u32>(min(part.other_n - window, u64{shared_window}));
+        load_window(shared, other.from(window), window_n);
       }
 
-      bool last_window = window + window_n == other_n;
+      const bool is_last_window = window + window_n == part.other_n;
       u32 place = 0;
-      bool first = true;
+      u32 linear_steps = 0; // the first search in a window is binary
 
 #pragma unroll
       for (u32 k = 0; k < merge_items; k++)
         if (k == done && k < n)
         {
-          place = find_place(order, shared_keys, shared_rows, place, window_n, items[k], second,
-                             first ? 0 : Order::linear_steps);
-          first = false;
-          if (place < window_n || last_window)
-          {
-            u64 at = mine + k + window + place;
-
-            to_keys[at] = items[k].key;
-            to_rows[at] = items[k].row;
-            done++;
-
-            // The last item of all tells where the next ones' search begins.
-            if (mine + k + 1 == part_end || (threadIdx.x == threads - 1 && k == merge_items - 1))
-              shared_begin = window + place;
-          }
+          place = find_place(order, shared, {place, window_n, linear_steps}, items[k], part.is_second);
+          linear_steps = Order::linear_steps;
+          if (place == window_n && !is_last_window)
+            continue;
+          output.set(first + k + window + place, items[k]);
+          done++;
+          if (first + k + 1 == part.end || (threadIdx.x == threads - 1 && k == merge_items - 1))
+            shared_next = window + place;
         }
       if (__syncthreads_and(done == n))
         break;
@@ -418,12 +449,12 @@ __global__ void __launch_bounds__(threads)
       load = true;
     }
 
-    u64 begin = shared_begin;
+    u64 next = shared_next;
 
-    load = begin - window >= shift_threshold;
+    load = next - window >= shift_threshold;
     if (load)
-      window = begin;
-    __syncthreads(); // all have read where to begin
+      window = next;
+    __syncthreads(); // all threads have read shared_next
   }
 }
 
@@ -436,15 +467,15 @@ struct Workspace
 template <typename Key>
 Workspace<Key> alias_workspace(TempStorage &storage, u32 n_rows)
 {
-  Workspace<Key> space;
+  Workspace<Key> workspace;
 
-  for (Arrays<Key> &arrays : space.arrays)
+  for (Arrays<Key> &arrays : workspace.arrays)
     arrays = {storage.alias<Key>(n_rows), storage.alias<u32>(n_rows)};
-  return space;
+  return workspace;
 }
 
 template <typename Key>
-u64 workspace_of(u32 n_rows)
+u64 workspace_bytes(u32 n_rows)
 {
   TempStorage storage;
 
@@ -467,23 +498,22 @@ u32 needed_blocks()
   return static_cast<u32>(processors * std::max(blocks, 1));
 }
 
-// Sorts the items in *from, which trades places with *to each level; returns
-// how many levels there were, the block sort included.
+// Sorts the items in *from, which changes places with *to on each level.  Returns
+// the number of levels, the block sort included.
 template <typename Order>
-u32 sort_items_of(const Order &order, u32 n_rows, Arrays<typename Order::Key> *from,
-                  Arrays<typename Order::Key> *to, cudaStream_t stream)
+u32 merge_sort(const Order &order, u32 n_rows, Arrays<typename Order::Key> *from,
+               Arrays<typename Order::Key> *to, cudaStream_t stream)
 {
   u32 needed = needed_blocks<Order>();
   u32 levels = 1;
 
-  sort_blocks<Order>
-      <<<blocks_for(n_rows, block_items), threads, 0, stream>>>(order, n_rows, from->keys, from->rows);
+  sort_blocks<Order><<<blocks_for(n_rows, block_items), threads, 0, stream>>>(order, n_rows, *from);
   GS_CUDA_LAUNCHED();
   for (u64 length = block_items; length < n_rows; length *= 2)
   {
     u32 sequences = static_cast<u32>((n_rows + length - 1) / length);
-    u32 most = static_cast<u32>(length / register_window); // no part smaller than what registers hold
-    u32 parts = std::max(std::min(needed / sequences, most), 1u);
+    u32 max_parts = static_cast<u32>(length / register_window); // no part smaller than the registers hold
+    u32 parts = std::max(std::min(needed / sequences, max_parts), 1u);
 
     merge_sequences<Order>
         <<<sequences * parts, threads, 0, stream>>>(order, Level{n_rows, length, parts}, *from, *to);
@@ -495,24 +525,24 @@ u32 sort_items_of(const Order &order, u32 n_rows, Arrays<typename Order::Key> *f
 }
 
 template <typename Key>
-u32 sort_fixed_keys(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *workspace, u32 *order,
-                    u8 *tie, cudaStream_t stream)
+u32 sort_fixed_keys(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t stream)
 {
-  TempStorage storage(workspace);
-  Workspace<Key> space = alias_workspace<Key>(storage, n_rows);
-  Arrays<Key> &from = space.arrays[0];
+  TempStorage storage(job.workspace);
+  Workspace<Key> workspace = alias_workspace<Key>(storage, job.n_rows);
+  Arrays<Key> &from = workspace.arrays[0];
 
-  squeeze_keys(refs, n_rows, span, from.keys, from.rows, stream);
+  squeeze_keys(job, layout, from.keys, from.rows, stream);
 
-  u32 levels = sort_items_of(FixedOrder<Key>(), n_rows, &from, &space.arrays[1], stream);
+  u32 levels = merge_sort(FixedOrder<Key>(), job.n_rows, &from, &workspace.arrays[1], stream);
 
-  GS_CUDA_TRY(cudaMemcpyAsync(order, from.rows, u64{n_rows} * sizeof(u32), cudaMemcpyDeviceToDevice, stream));
-  mark_fixed_ties(from.keys, n_rows, tie, stream);
+  GS_CUDA_TRY(cudaMemcpyAsync(job.order.row, from.rows, u64{job.n_rows} * sizeof(u32),
+                              cudaMemcpyDeviceToDevice, stream));
+  mark_squeezed_ties(from.keys, job.n_rows, job.order.tie, stream);
   return levels;
 }
 
 __global__ void __launch_bounds__(threads)
-    load_first_characters(const KeyRef *refs, u32 n_rows, u32 *keys, u32 *rows)
+    load_first_characters(const KeyRef *refs, u32 n_rows, Arrays<u32> items)
 {
   u64 row = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -521,58 +551,58 @@ __global__ void __launch_bounds__(threads)
 
   KeyRef ref = load_key(refs, static_cast<u32>(row));
 
-  keys[row] = static_cast<u32>(load_word(ref.address, ref.length) >> 32);
-  rows[row] = static_cast<u32>(row);
+  items.set(row, {static_cast<u32>(load_word(ref.address, ref.length) >> 32), static_cast<u32>(row)});
 }
 
 __global__ void __launch_bounds__(threads)
-    write_strings(StringOrder string_order, const u32 *keys, const u32 *rows, u32 n_rows, u32 *order, u8 *tie)
+    write_order(StringOrder string_order, Arrays<u32> sorted, u32 n_rows, KeyOrder order)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (i >= n_rows)
     return;
-  order[i] = rows[i];
-  tie[i] = i > 0 && string_order.compare({keys[i - 1], rows[i - 1]}, {keys[i], rows[i]}) == 0;
+  order.row[i] = sorted.rows[i];
+  order.tie[i] = i > 0 && string_order.compare(sorted[i - 1], sorted[i]) == 0;
+}
+
+u32 sort_strings(const OrderJob &job, cudaStream_t stream)
+{
+  TempStorage storage(job.workspace);
+  Workspace<u32> workspace = alias_workspace<u32>(storage, job.n_rows);
+  Arrays<u32> &from = workspace.arrays[0];
+  StringOrder string_order{job.keys};
+  u32 blocks = blocks_for(job.n_rows, threads);
+
+  load_first_characters<<<blocks, threads, 0, stream>>>(job.keys, job.n_rows, from);
+  GS_CUDA_LAUNCHED();
+
+  u32 levels = merge_sort(string_order, job.n_rows, &from, &workspace.arrays[1], stream);
+
+  write_order<<<blocks, threads, 0, stream>>>(string_order, from, job.n_rows, job.order);
+  GS_CUDA_LAUNCHED();
+  return levels;
 }
 
 } // namespace
 
 u64 merge2012_workspace(u32 n_rows)
 {
-  return std::max({workspace_of<u32>(n_rows), workspace_of<u64>(n_rows), workspace_of<u128>(n_rows)});
+  return std::max(
+      {workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows), workspace_bytes<u128>(n_rows)});
 }
 
-u32 merge2012(const SortContext &context, const KeyRef *keys, u32 n_rows, const RowStats &stats,
-              void *workspace, u32 *order, u8 *tie)
+u32 merge2012(const OrderJob &job, cudaStream_t stream)
 {
-  cudaStream_t stream = context.stream;
+  if (!fixed_keys_fit(job.stats))
+    return sort_strings(job, stream);
 
-  if (fixed_keys_fit(stats))
-  {
-    FixedSpan span = find_fixed_span(stats);
+  SqueezedLayout layout = squeezed_layout(job.stats);
 
-    if (span.n_bytes <= 4)
-      return sort_fixed_keys<u32>(keys, n_rows, span, workspace, order, tie, stream);
-    if (span.n_bytes <= 8)
-      return sort_fixed_keys<u64>(keys, n_rows, span, workspace, order, tie, stream);
-    return sort_fixed_keys<u128>(keys, n_rows, span, workspace, order, tie, stream);
-  }
-
-  TempStorage storage(workspace);
-  Workspace<u32> space = alias_workspace<u32>(storage, n_rows);
-  Arrays<u32> &from = space.arrays[0];
-  StringOrder string_order{keys};
-  u32 blocks = blocks_for(n_rows, threads);
-
-  load_first_characters<<<blocks, threads, 0, stream>>>(keys, n_rows, from.keys, from.rows);
-  GS_CUDA_LAUNCHED();
-
-  u32 levels = sort_items_of(string_order, n_rows, &from, &space.arrays[1], stream);
-
-  write_strings<<<blocks, threads, 0, stream>>>(string_order, from.keys, from.rows, n_rows, order, tie);
-  GS_CUDA_LAUNCHED();
-  return levels;
+  if (layout.n_bytes <= 4)
+    return sort_fixed_keys<u32>(job, layout, stream);
+  if (layout.n_bytes <= 8)
+    return sort_fixed_keys<u64>(job, layout, stream);
+  return sort_fixed_keys<u128>(job, layout, stream);
 }
 
 } // namespace gpusort

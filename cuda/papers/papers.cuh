@@ -3,8 +3,14 @@
  * papers.cuh
  *	  Published algorithms that order records, as engines to compare with.
  *
- * Each orders row numbers by their keys, as engine.cuh says, within a
- * workspace for any n_rows keys, and returns how many rounds it took.
+ *	  radix2013	 A. Deshpande, P. J. Narayanan: Can GPUs Sort Strings
+ *				 Efficiently?, 2013
+ *	  merge2012	 A. Davidson, D. Tarjan, M. Garland, J. D. Owens: Efficient
+ *				 Parallel Merge Sort for Fixed and Variable Length Keys, 2012
+ *	  radix2011	 T. Harada, L. Howes: Introduction to GPU Radix Sort, 2011
+ *
+ * Each finds the order of the rows, with a workspace for any n_rows keys, and
+ * returns the number of its rounds.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,22 +25,19 @@ namespace gpusort
 
 struct Radix2013Options
 {
-  bool fixed; // segment numbers of 4 bytes always, not of as few as they need
-  bool keep;  // singletons stay to the end
+  bool fixed; // segment numbers always take 4 bytes, not as few as possible
+  bool keep;  // singletons stay among the rows to the end
 };
 
 u64 radix2013_workspace(u32 n_rows);
-u32 radix2013(const SortContext &context, Radix2013Options options, const KeyRef *keys, u32 n_rows,
-              void *workspace, u32 *order, u8 *tie);
+u32 radix2013(const SortContext &context, Radix2013Options options, const OrderJob &job);
 
 u64 merge2012_workspace(u32 n_rows);
-u32 merge2012(const SortContext &context, const KeyRef *keys, u32 n_rows, const RowStats &stats,
-              void *workspace, u32 *order, u8 *tie);
+u32 merge2012(const OrderJob &job, cudaStream_t stream);
 
 // For keys that fixed_keys_fit().
 u64 radix2011_workspace(u32 n_rows);
-u32 radix2011(const KeyRef *keys, u32 n_rows, const RowStats &stats, void *workspace, u32 *order, u8 *tie,
-              cudaStream_t stream);
+u32 radix2011(const OrderJob &job, cudaStream_t stream);
 
 } // namespace gpusort
 

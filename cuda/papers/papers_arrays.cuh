@@ -3,7 +3,10 @@
  * papers_arrays.cuh
  *	  Published algorithms that sort many arrays, as engines to compare with.
  *
- * Each sorts as sort_arrays() does.
+ *	  arraysort2016	 M. Awan, F. Saeed: GPU-ArraySort, 2016
+ *	  sta			 the baseline of the same paper
+ *
+ * They sort like sort_arrays().
  *
  *-------------------------------------------------------------------------
  */

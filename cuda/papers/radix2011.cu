@@ -5,35 +5,36 @@
  *
  * T. Harada, L. Howes: Introduction to GPU Radix Sort.  2011 (AMD).
  *
- * A pass sorts by 4 bits, the lowest first.  The rows are cut into sections,
- * one for each of a number of work groups that is 8 times that of the GPU's
- * processors (section 3: 4 to 8).
- *	  Count (3.1): a work group counts the values of the digit in its section,
- *		each of its threads in counters of its own in shared memory, and adds
- *		them up.
+ * A pass sorts by 4 bits, the lowest first.  The rows are cut into sections, one
+ * for each work group.  There are 8 work groups for each multiprocessor of the GPU
+ * (section 3: 4 to 8).
+ *	  Count (3.1): a work group counts the values of the digit in its section.
+ *		Each thread has its own counters in shared memory; these are added up.
  *	  Scan (3.2): one work group makes prefix sums of the table of counts, laid
- *		out value by value (equation 1), a thread summing a run of them before
- *		and after the scan of the threads' sums (figure 3).
+ *		out value by value (equation 1).  Each thread sums a run of counts, the
+ *		threads' sums are scanned, and each thread scans its run (figure 3).
  *	  Reorder (3.3): a work group of 64 threads takes 256 keys at a time, 4 a
- *		thread, sorts them locally by 2 bits, twice, and writes each to i - lo + o
- *		(equation 2): i its place among the 256, lo the first place of its value
- *		there, o where its value goes next, which grows by how often the value
- *		was among these 256.
+ *		thread, sorts them locally by 2 bits, twice, and writes each key to
+ *		i - lo + o (equation 2): i is its place among the 256, lo the first place
+ *		of its value there, and o the next place of its value in the output.  o
+ *		then grows by the number of these 256 keys that have the value.
  *
  * A local sort by 2 bits counts its four values in the four bytes of one word, so
- * that one scan serves all (3.3).  All of 256 keys can have one value, which
- * a byte cannot hold: the carry then runs into the count of the next value.  But
- * only in the sum over all threads, never in what stands before a thread, 252
- * at most; and then no key has a value whose place depends on it.
+ * that one scan serves all four (3.3).  All 256 keys can have one value, and a byte
+ * cannot hold 256: the carry then runs into the count of the next value.  That only
+ * happens in the sum over all threads, since the sum before a thread is 252 at most.
+ * And then no key has a value whose place depends on the carry.
  *
  * Keys are those of fixed_keys.cu, of 4, 8 or 16 bytes; the row number travels
- * with its key.  Only the digits between the first and last bit that vary are
- * sorted, as in our engine.  The last 256 of a section are filled up with
- * keys of the highest digit, which stay behind all others and are not written.
+ * with its key.  Only the bits that vary are sorted by, as in our own engine.  The
+ * last 256 keys of a section are filled up with keys of the highest digit, which stay
+ * behind all others and are not written.  Scans over a block are CUB's.
  *
  *-------------------------------------------------------------------------
  */
 #include "papers/papers.cuh"
+
+#include <cub/block/block_scan.cuh>
 
 #include <algorithm>
 #include <utility>
@@ -54,13 +55,12 @@ constexpr u32 keys_per_thread = 4;
 constexpr u32 step_keys = group_threads * keys_per_thread;
 constexpr u32 groups_per_processor = 8;
 constexpr u32 scan_threads = 1024;
-constexpr u32 warp = 32;
 
-// The rows of a work group: up to `keys` of them from first on.
+// How the rows are cut into sections: block b has rows first() to end() - 1.
 struct Sections
 {
   u32 groups;
-  u64 keys; // a multiple of step_keys
+  u64 keys; // of a section; a multiple of step_keys
   u32 n_rows;
 
   __device__ u64 first() const
@@ -116,49 +116,19 @@ __global__ void __launch_bounds__(group_threads)
   }
 }
 
-// What stands before a thread's value: in its warp by shuffles, and the sums of
-// the warps before.  warp_sums has room for one word a warp.
-template <u32 block_threads>
-__device__ __forceinline__ u32 scan_block(u32 value, u32 *warp_sums, u32 *total)
-{
-  u32 lane = threadIdx.x % warp;
-  u32 sum = value;
-  u32 before = 0;
-  u32 all = 0;
-
-  for (u32 step = 1; step < warp; step *= 2)
-  {
-    u32 other = __shfl_up_sync(~0u, sum, step);
-
-    if (lane >= step)
-      sum += other;
-  }
-  __syncthreads(); // the last scan's readers are done
-  if (lane == warp - 1)
-    warp_sums[threadIdx.x / warp] = sum;
-  __syncthreads();
-  for (u32 w = 0; w < block_threads / warp; w++)
-  {
-    if (w < threadIdx.x / warp)
-      before += warp_sums[w];
-    all += warp_sums[w];
-  }
-  *total = all;
-  return before + sum - value;
-}
-
 __global__ void __launch_bounds__(scan_threads) scan_table(u32 *table, u32 n)
 {
-  __shared__ u32 warp_sums[scan_threads / warp];
-  u32 each = (n + scan_threads - 1) / scan_threads;
-  u32 first = min(threadIdx.x * each, n);
-  u32 end = min(first + each, n);
+  using BlockScan = cub::BlockScan<u32, scan_threads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+  __shared__ typename BlockScan::TempStorage temp;
+  u32 thread_counts = (n + scan_threads - 1) / scan_threads;
+  u32 first = min(threadIdx.x * thread_counts, n);
+  u32 end = min(first + thread_counts, n);
   u32 sum = 0;
-  u32 total;
 
   for (u32 i = first; i < end; i++)
     sum += table[i];
-  sum = scan_block<scan_threads>(sum, warp_sums, &total);
+  BlockScan(temp).ExclusiveSum(sum, sum);
   for (u32 i = first; i < end; i++)
   {
     u32 count = table[i];
@@ -168,64 +138,118 @@ __global__ void __launch_bounds__(scan_threads) scan_table(u32 *table, u32 n)
   }
 }
 
+// The scan of a local sort.
+using LocalScan = cub::BlockScan<u32, group_threads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+// What a work group keeps in shared memory.
 template <typename Key>
-struct Local
+struct LocalStorage
 {
   Key keys[step_keys];
   u32 rows[step_keys];
-  u32 warp_sums[group_threads / warp];
+  LocalScan::TempStorage scan;
   u32 counts[digits]; // of the current 256
-  u32 first[digits];  // where a value begins among them
-  u32 next[digits];   // where the value goes in the output
+  u32 first[digits];  // the first place of a value among these: lo
+  u32 next[digits];   // the next place of a value in the output: o
+};
+
+// The keys of a thread, neighbours in the order so far, and their rows.
+template <typename Key>
+struct ThreadKeys
+{
+  Key keys[keys_per_thread];
+  u32 rows[keys_per_thread];
+
+  __device__ __forceinline__ void load(const LocalStorage<Key> &local)
+  {
+#pragma unroll
+    for (u32 k = 0; k < keys_per_thread; k++)
+    {
+      keys[k] = local.keys[threadIdx.x * keys_per_thread + k];
+      rows[k] = local.rows[threadIdx.x * keys_per_thread + k];
+    }
+  }
 };
 
 // Sorts the 256 keys by 2 bits of their digit.
 template <typename Key>
-__device__ __forceinline__ void sort_locally(Local<Key> &local, Key (&keys)[keys_per_thread],
-                                             u32 (&rows)[keys_per_thread], int bit)
+__device__ __forceinline__ void sort_locally(LocalStorage<Key> &local, ThreadKeys<Key> &thread, int bit)
 {
-  u32 values[keys_per_thread];
+  u32 shifts[keys_per_thread]; // of the byte that counts a key's value
   u32 packed = 0;
+  u32 before;
   u32 total;
 
 #pragma unroll
   for (u32 k = 0; k < keys_per_thread; k++)
   {
-    values[k] = (static_cast<u32>(keys[k] >> bit) & ((1 << local_bits) - 1)) * 8;
-    packed += 1u << values[k];
+    shifts[k] = (static_cast<u32>(thread.keys[k] >> bit) & ((1 << local_bits) - 1)) * 8;
+    packed += 1u << shifts[k];
   }
+  LocalScan(local.scan).ExclusiveSum(packed, before, total);
 
-  u32 before = scan_block<group_threads>(packed, local.warp_sums, &total);
-
-  // Where each of the four values begins: bytes of sums over the lower ones.
-  u32 begins = (total << 8) + (total << 16) + (total << 24);
-  u32 places = begins + before;
+  // The first place of each of the four values: sums of the bytes below its own.
+  u32 first_places = (total << 8) + (total << 16) + (total << 24);
+  u32 places = first_places + before;
 
 #pragma unroll
   for (u32 k = 0; k < keys_per_thread; k++)
   {
-    u32 place = places >> values[k] & 0xff;
+    u32 place = places >> shifts[k] & 0xff;
 
-    places += 1u << values[k];
-    local.keys[place] = keys[k];
-    local.rows[place] = rows[k];
+    places += 1u << shifts[k];
+    local.keys[place] = thread.keys[k];
+    local.rows[place] = thread.rows[k];
   }
   __syncthreads();
-#pragma unroll
-  for (u32 k = 0; k < keys_per_thread; k++)
-  {
-    keys[k] = local.keys[threadIdx.x * keys_per_thread + k];
-    rows[k] = local.rows[threadIdx.x * keys_per_thread + k];
-  }
+  thread.load(local);
   __syncthreads();
 }
 
+// Loads up to 256 keys and counts the values of their digit.
+template <typename Key>
+__device__ __forceinline__ void load_step(LocalStorage<Key> &local, ThreadKeys<Key> &thread, const Key *keys,
+                                          const u32 *rows, u32 n, int bit)
+{
+  // Coalesced into shared memory, then 4 neighbours to each thread.
+  for (u32 i = threadIdx.x; i < step_keys; i += group_threads)
+  {
+    local.keys[i] = i < n ? keys[i] : ~Key{0};
+    local.rows[i] = i < n ? rows[i] : 0;
+  }
+  if (threadIdx.x < digits)
+    local.counts[threadIdx.x] = 0;
+  __syncthreads();
+  thread.load(local);
+#pragma unroll
+  for (u32 k = 0; k < keys_per_thread; k++)
+    if (threadIdx.x * keys_per_thread + k < n)
+      atomicAdd(&local.counts[digit_of(thread.keys[k], bit)], 1u);
+  __syncthreads();
+  if (threadIdx.x == 0)
+  {
+    u32 sum = 0;
+
+    for (u32 d = 0; d < digits; d++)
+    {
+      local.first[d] = sum;
+      sum += local.counts[d];
+    }
+  }
+}
+
+template <typename Key>
+struct KeyArrays
+{
+  Key *keys;
+  u32 *rows;
+};
+
 template <typename Key>
 __global__ void __launch_bounds__(group_threads)
-    reorder_keys(const Key *keys, const u32 *rows, Sections sections, int bit, const u32 *table, Key *to_keys,
-                 u32 *to_rows)
+    reorder_keys(KeyArrays<Key> from, Sections sections, int bit, const u32 *table, KeyArrays<Key> to)
 {
-  __shared__ Local<Key> local;
+  __shared__ LocalStorage<Key> local;
 
   if (threadIdx.x < digits)
     local.next[threadIdx.x] = table[threadIdx.x * sections.groups + blockIdx.x];
@@ -233,49 +257,21 @@ __global__ void __launch_bounds__(group_threads)
   for (u64 first = sections.first(); first < sections.end(); first += step_keys)
   {
     u32 n = static_cast<u32>(min(sections.end() - first, u64{step_keys}));
-    Key my_keys[keys_per_thread];
-    u32 my_rows[keys_per_thread];
+    ThreadKeys<Key> thread;
 
-    // Coalesced into shared memory, then 4 neighbours a thread
-    for (u32 i = threadIdx.x; i < step_keys; i += group_threads)
-    {
-      local.keys[i] = i < n ? keys[first + i] : ~Key{0};
-      local.rows[i] = i < n ? rows[first + i] : 0;
-    }
-    if (threadIdx.x < digits)
-      local.counts[threadIdx.x] = 0;
-    __syncthreads();
-#pragma unroll
-    for (u32 k = 0; k < keys_per_thread; k++)
-    {
-      my_keys[k] = local.keys[threadIdx.x * keys_per_thread + k];
-      my_rows[k] = local.rows[threadIdx.x * keys_per_thread + k];
-      if (threadIdx.x * keys_per_thread + k < n)
-        atomicAdd(&local.counts[digit_of(my_keys[k], bit)], 1u);
-    }
-    __syncthreads();
-    if (threadIdx.x == 0)
-    {
-      u32 sum = 0;
+    load_step(local, thread, from.keys + first, from.rows + first, n, bit);
+    sort_locally(local, thread, bit);
+    sort_locally(local, thread, bit + static_cast<int>(local_bits));
 
-      for (u32 d = 0; d < digits; d++)
-      {
-        local.first[d] = sum;
-        sum += local.counts[d];
-      }
-    }
-    sort_locally(local, my_keys, my_rows, bit);
-    sort_locally(local, my_keys, my_rows, bit + static_cast<int>(local_bits));
-
-    // The sorted keys are in shared memory too: neighbours write to neighbours.
+    // Neighbours in shared memory are written to neighbours.
     for (u32 i = threadIdx.x; i < n; i += group_threads)
     {
       Key key = local.keys[i];
       u32 d = digit_of(key, bit);
-      u32 to = i - local.first[d] + local.next[d];
+      u32 place = i - local.first[d] + local.next[d];
 
-      to_keys[to] = key;
-      to_rows[to] = local.rows[i];
+      to.keys[place] = key;
+      to.rows[place] = local.rows[i];
     }
     __syncthreads();
     if (threadIdx.x < digits)
@@ -288,24 +284,24 @@ template <typename Key>
 struct Workspace
 {
   Key *keys[2];
-  u32 *rows;
+  u32 *rows; // the other array of row numbers is the order itself
   u32 *table;
 };
 
 template <typename Key>
 Workspace<Key> alias_workspace(TempStorage &storage, u32 n_rows, const Sections &sections)
 {
-  Workspace<Key> space;
+  Workspace<Key> workspace;
 
-  space.keys[0] = storage.alias<Key>(n_rows);
-  space.keys[1] = storage.alias<Key>(n_rows);
-  space.rows = storage.alias<u32>(n_rows);
-  space.table = storage.alias<u32>(sections.groups * digits);
-  return space;
+  workspace.keys[0] = storage.alias<Key>(n_rows);
+  workspace.keys[1] = storage.alias<Key>(n_rows);
+  workspace.rows = storage.alias<u32>(n_rows);
+  workspace.table = storage.alias<u32>(sections.groups * digits);
+  return workspace;
 }
 
 template <typename Key>
-u64 workspace_of(u32 n_rows)
+u64 workspace_bytes(u32 n_rows)
 {
   TempStorage storage;
 
@@ -314,35 +310,33 @@ u64 workspace_of(u32 n_rows)
 }
 
 template <typename Key>
-u32 sort_keys(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *workspace, u32 *order, u8 *tie,
-              cudaStream_t stream)
+u32 sort_keys(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t stream)
 {
-  TempStorage storage(workspace);
-  Sections sections = cut_sections(n_rows);
-  Workspace<Key> space = alias_workspace<Key>(storage, n_rows, sections);
-  u32 first_digit = static_cast<u32>(span.begin_bit) / digit_bits;
-  u32 passes = blocks_for(static_cast<u64>(span.end_bit), digit_bits) - first_digit;
-  Key *keys = space.keys[0];
-  Key *to_keys = space.keys[1];
-  u32 *rows = passes % 2 == 0 ? order : space.rows; // the last pass writes to order
-  u32 *to_rows = passes % 2 == 0 ? space.rows : order;
+  TempStorage storage(job.workspace);
+  Sections sections = cut_sections(job.n_rows);
+  Workspace<Key> workspace = alias_workspace<Key>(storage, job.n_rows, sections);
+  u32 passes = blocks_for(layout.n_bits, digit_bits);
+  KeyArrays<Key> from = {workspace.keys[0], workspace.rows};
+  KeyArrays<Key> to = {workspace.keys[1], job.order.row};
 
-  squeeze_keys(refs, n_rows, span, keys, rows, stream);
+  if (passes % 2 == 0) // the last pass writes to the order
+    std::swap(from.rows, to.rows);
+  squeeze_keys(job, layout, from.keys, from.rows, stream);
   for (u32 pass = 0; pass < passes; pass++)
   {
-    int bit = static_cast<int>((first_digit + pass) * digit_bits);
+    int bit = static_cast<int>(pass * digit_bits);
 
-    count_digits<Key><<<sections.groups, group_threads, 0, stream>>>(keys, sections, bit, space.table);
+    count_digits<Key>
+        <<<sections.groups, group_threads, 0, stream>>>(from.keys, sections, bit, workspace.table);
     GS_CUDA_LAUNCHED();
-    scan_table<<<1, scan_threads, 0, stream>>>(space.table, sections.groups * digits);
+    scan_table<<<1, scan_threads, 0, stream>>>(workspace.table, sections.groups * digits);
     GS_CUDA_LAUNCHED();
-    reorder_keys<Key><<<sections.groups, group_threads, 0, stream>>>(keys, rows, sections, bit, space.table,
-                                                                     to_keys, to_rows);
+    reorder_keys<Key>
+        <<<sections.groups, group_threads, 0, stream>>>(from, sections, bit, workspace.table, to);
     GS_CUDA_LAUNCHED();
-    std::swap(keys, to_keys);
-    std::swap(rows, to_rows);
+    std::swap(from, to);
   }
-  mark_fixed_ties(keys, n_rows, tie, stream);
+  mark_squeezed_ties(from.keys, job.n_rows, job.order.tie, stream);
   return passes;
 }
 
@@ -350,24 +344,24 @@ u32 sort_keys(const KeyRef *refs, u32 n_rows, const FixedSpan &span, void *works
 
 u64 radix2011_workspace(u32 n_rows)
 {
-  return std::max({workspace_of<u32>(n_rows), workspace_of<u64>(n_rows), workspace_of<u128>(n_rows)});
+  return std::max(
+      {workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows), workspace_bytes<u128>(n_rows)});
 }
 
-u32 radix2011(const KeyRef *keys, u32 n_rows, const RowStats &stats, void *workspace, u32 *order, u8 *tie,
-              cudaStream_t stream)
+u32 radix2011(const OrderJob &job, cudaStream_t stream)
 {
-  FixedSpan span = find_fixed_span(stats);
+  SqueezedLayout layout = squeezed_layout(job.stats);
 
-  if (span.n_bytes == 0)
+  if (layout.n_bytes == 0)
   {
-    order_equal_keys(n_rows, order, tie, stream);
+    order_equal_keys(job.n_rows, job.order, stream);
     return 0;
   }
-  if (span.n_bytes <= 4)
-    return sort_keys<u32>(keys, n_rows, span, workspace, order, tie, stream);
-  if (span.n_bytes <= 8)
-    return sort_keys<u64>(keys, n_rows, span, workspace, order, tie, stream);
-  return sort_keys<u128>(keys, n_rows, span, workspace, order, tie, stream);
+  if (layout.n_bytes <= 4)
+    return sort_keys<u32>(job, layout, stream);
+  if (layout.n_bytes <= 8)
+    return sort_keys<u64>(job, layout, stream);
+  return sort_keys<u128>(job, layout, stream);
 }
 
 } // namespace gpusort

@@ -4,45 +4,44 @@
  *	  String sort by radix sorts of prefixes, after Deshpande and Narayanan.
  *
  * A. Deshpande, P. J. Narayanan: Can GPUs Sort Strings Efficiently?  HiPC
- * 2013.  This is the paper's Algorithm 1 on today's CUB, and what the gain of
- * our own engine is measured against.  Line numbers below are those of
- * Algorithm 1.
+ * 2013.  This is the paper's Algorithm 1 on today's CUB.  The gain of our own
+ * engine is measured against it.  Line numbers below are those of Algorithm 1.
  *
- * A round sorts pairs of an 8-byte key K and a row number I (line 10).  K has
- * the number of the row's segment, the rows that agree in all characters before,
- * in its upper bytes, and the next characters below it.  Then
- *	  - singletons are marked, K differing from both neighbours, and their rows
- *		written to the output (line 11; section III.A);
- *	  - an exclusive scan of the marks tells where the others go (12), a scatter
- *		puts them there (13);
+ * A round sorts pairs of an 8-byte key K and a row number I (line 10).  The upper
+ * bytes of K hold the number of the row's segment: the rows that agree in all
+ * characters before.  The lower bytes hold the next characters.  Then
+ *	  - singletons are marked: their K differs from those of both neighbours.
+ *		Their rows are written to the output (line 11; section III.A);
+ *	  - an exclusive scan of the marks computes where the other rows go (12), and a
+ *		scatter puts them there (13);
  *	  - a scan over the places where K changes numbers the segments (15);
- *	  - their largest number decides how many bytes segments take in the next
+ *	  - the largest segment number decides how many bytes segments take in the next
  *		K, and how many are left for characters (16; section III.B), which are
  *		loaded and packed (17, 18).
  *
- * Options: "fixed" gives segments 4 bytes in every K, also the first (table IV,
+ * Options: "fixed" gives segments 4 bytes in every K, also in the first (table IV,
  * whose numbers of rounds show this); "keep" leaves singletons where they are
- * (table III).  The paper's figures with a variable number take one byte at
- * least from the second round on, as does this.
+ * (table III).  In the paper's figures with a variable number of bytes, segments
+ * take at least one byte from the second round on; so they do here.
  *
  * What differs from the paper
  *	  Characters are loaded by two aligned words instead of bytewise (a step of
  *	  the authors' own later work), row numbers stand in place of offsets into
  *	  the strings, and the host waits once a round.
  *
- *	  There, a string ends with a NUL, and one whose K holds it is finished:
- *	  rows with the same K are equal.  Here NUL may be data.  A key is taken to
- *	  have zeros behind its end, and is finished when its end and one zero
- *	  more have been in K; lengths are looked at only where K holds a zero byte.
- *	  As long as all rows of the same K have ended with the same length or have
- *	  not ended, this is just the paper's scheme.  Where not, "a" stands next to
+ *	  In the paper a string ends with a NUL, and a string whose K holds the NUL is
+ *	  finished: rows with the same K are equal.  Here NUL may be data.  A key is
+ *	  taken to have zeros behind its end, and is finished when its end and one zero
+ *	  more have been in K.  Lengths are looked at only where K holds a zero byte.
+ *	  As long as all rows of the same K have ended with the same length, or none of
+ *	  them has ended, this is just the paper's scheme.  Otherwise "a" stands next to
  *	  "a\0": then the sort begins anew, with the rows in order of their lengths.
  *	  Radix sorts are stable, so the rows of a segment always stay in this order,
- *	  and those that have ended come first, in their final one.
+ *	  and those that have ended come first, in their final order.
  *
  * Memory
- *	  Per row two words, two row numbers, two places in the output, a segment,
- *	  a sum and a mark: 41 bytes.
+ *	  Per row two words, two row numbers, two ranks, a segment, a place and a mark:
+ *	  41 bytes.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,6 +53,7 @@
 #include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace gpusort
 {
@@ -65,8 +65,8 @@ constexpr u32 threads = 256;
 constexpr u32 word_bytes = 8;
 constexpr u32 fixed_segment_bytes = 4;
 
-// Of what the current words are made: characters from `from` to `to` of their
-// keys, below the segment's number.
+// The characters of the keys that the current words hold, below the segment's
+// number: those from `from` to `to` - 1.
 struct Window
 {
   u32 from;
@@ -83,7 +83,8 @@ struct IsLive
 
 using LiveFlags = thrust::transform_iterator<IsLive, const u8 *>;
 
-// Whether a segment begins at a place, of the first one no matter.
+// Does a segment begin at a place?  Segments are numbered from the first place on,
+// so the answer there is no.
 struct BeginsSegment
 {
   const u64 *words;
@@ -101,23 +102,36 @@ SegmentFlags segment_flags(const u64 *words)
   return SegmentFlags(thrust::counting_iterator<u64>(0), BeginsSegment{words});
 }
 
+// The counts of a round, which the device tells the host.
+struct RoundResult
+{
+  u32 live;           // rows that are not finished; with keep only whether there are any
+  u32 lengths_matter; // not 0: rows of the same K have ended with different lengths
+};
+
+// The rows of a round, in their current order.
+struct LiveRows
+{
+  u64 *words;
+  u32 *rows;
+  u32 *ranks; // of the places: place i of the round has rank ranks[i] in the output
+};
+
 struct Workspace
 {
-  u64 *words[2];
-  u32 *rows[2];
-  u32 *slots[2];
+  LiveRows live[2];
   u32 *segment;
   u32 *place;
-  u8 *live;
-  Window *windows[2]; // of this round, of the next
-  RoundCounts *counts;
+  u8 *lives;
+  Window *windows[2]; // of this round and of the next one
+  RoundResult *result;
   void *temp;
   size_t temp_bytes;
 };
 
 Workspace alias_workspace(TempStorage &storage, u32 n_rows)
 {
-  Workspace space;
+  Workspace workspace;
   size_t sort_bytes = 0;
   size_t length_bytes = 0;
   size_t scan_bytes = 0;
@@ -128,25 +142,23 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
 
   for (int i = 0; i < 2; i++)
   {
-    space.words[i] = storage.alias<u64>(n_rows);
-    space.rows[i] = storage.alias<u32>(n_rows);
-    space.slots[i] = storage.alias<u32>(n_rows);
-    space.windows[i] = storage.alias<Window>(1);
+    workspace.live[i] = {storage.alias<u64>(n_rows), storage.alias<u32>(n_rows), storage.alias<u32>(n_rows)};
+    workspace.windows[i] = storage.alias<Window>(1);
   }
-  space.segment = storage.alias<u32>(n_rows);
-  space.place = storage.alias<u32>(n_rows);
-  space.live = storage.alias<u8>(n_rows);
-  space.counts = storage.alias<RoundCounts>(1);
+  workspace.segment = storage.alias<u32>(n_rows);
+  workspace.place = storage.alias<u32>(n_rows);
+  workspace.lives = storage.alias<u8>(n_rows);
+  workspace.result = storage.alias<RoundResult>(1);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, length_bytes, lengths, rows, n_rows));
-  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, scan_bytes, LiveFlags(space.live, IsLive()), space.place,
-                                            n_rows));
-  GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(nullptr, segment_bytes, segment_flags(space.words[0]),
-                                            space.segment, n_rows));
-  space.temp_bytes = std::max({sort_bytes, length_bytes, scan_bytes, segment_bytes});
-  space.temp = storage.alias<char>(space.temp_bytes);
-  return space;
+  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, scan_bytes, LiveFlags(workspace.lives, IsLive()),
+                                            workspace.place, n_rows));
+  GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(nullptr, segment_bytes, segment_flags(workspace.live[0].words),
+                                            workspace.segment, n_rows));
+  workspace.temp_bytes = std::max({sort_bytes, length_bytes, scan_bytes, segment_bytes});
+  workspace.temp = storage.alias<char>(workspace.temp_bytes);
+  return workspace;
 }
 
 __device__ __forceinline__ bool has_zero_byte(u64 word)
@@ -154,39 +166,45 @@ __device__ __forceinline__ bool has_zero_byte(u64 word)
   return ((word - 0x0101010101010101) & ~word & 0x8080808080808080) != 0;
 }
 
-// What there is of a sorted row: its word, and its length where its key has
-// ended within the window, else no_end.
+// A sorted row.
 struct SortedRow
 {
-  static constexpr u32 no_end = ~0u;
+  static constexpr u32 not_ended = ~0u;
 
   u64 word;
-  u32 ended;
+  u32 end; // the length of its key where that has ended within the window
 };
 
-__device__ __forceinline__ SortedRow load_sorted(const KeyRef *keys, const u64 *words, const u32 *rows,
-                                                 Window window, u64 i)
+// The rows of a round after its sort.
+struct SortedRows
 {
-  SortedRow row = {words[i], SortedRow::no_end};
-  u32 segment_bits = (word_bytes - (window.to - window.from)) * 8;
+  const KeyRef *keys; // of all rows, by number
+  LiveRows live;
+  u32 n;
 
-  // A segment's bytes are no characters.
-  if (has_zero_byte(segment_bits == 0 ? row.word : row.word | ~u64{0} << (64 - segment_bits)))
+  __device__ __forceinline__ SortedRow load(Window window, u64 i) const
   {
-    u32 length = load_key(keys, rows[i]).length;
+    SortedRow row = {live.words[i], SortedRow::not_ended};
+    u32 segment_bits = (word_bytes - (window.to - window.from)) * 8;
 
-    if (length < window.to)
-      row.ended = length;
+    // The bytes of the segment are no characters.
+    if (has_zero_byte(segment_bits == 0 ? row.word : row.word | ~u64{0} << (64 - segment_bits)))
+    {
+      u32 length = load_key(keys, live.rows[i]).length;
+
+      if (length < window.to)
+        row.end = length;
+    }
+    return row;
   }
-  return row;
-}
+};
 
-__global__ void __launch_bounds__(threads) number_rows(u32 n_rows, u32 *rows, u32 *slots)
+__global__ void __launch_bounds__(threads) number_rows(u32 n_rows, u32 *rows, u32 *ranks)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (i < n_rows)
-    rows[i] = slots[i] = static_cast<u32>(i);
+    rows[i] = ranks[i] = static_cast<u32>(i);
 }
 
 __global__ void __launch_bounds__(threads) load_lengths(const KeyRef *keys, u32 n_rows, u32 *lengths)
@@ -216,147 +234,142 @@ __global__ void __launch_bounds__(threads)
   words[i] = load_word(key.address, key.length) >> (word_bytes - chars) * 8;
 }
 
-// Line 11: which rows live on; the others' ranks are known.  With keep they
-// are written at the end, and it only matters whether any row lives.
+// Line 11: marks the rows that go on, and writes the others to the output.  With
+// keep the rows are written at the end, and only counts whether any goes on.
 template <bool keep>
 __global__ void __launch_bounds__(threads)
-    mark_singletons(const KeyRef *keys, const u64 *words, const u32 *rows, const u32 *slots, u32 n,
-                    const Window *window, bool by_length, u8 *live, RoundCounts *counts, u32 *order, u8 *tie)
+    mark_singletons(SortedRows in, const Window *window, bool by_length, u8 *lives, RoundResult *result,
+                    KeyOrder order)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
-  bool lives = false;
+  bool goes_on = false;
 
-  if (i < n)
+  if (i < in.n)
   {
-    SortedRow row = load_sorted(keys, words, rows, *window, i);
-    bool like_last = i > 0 && words[i - 1] == row.word;
-    bool like_next = i + 1 < n && words[i + 1] == row.word;
-    u32 last = like_last ? load_sorted(keys, words, rows, *window, i - 1).ended : SortedRow::no_end;
+    SortedRow row = in.load(*window, i);
+    bool like_last = i > 0 && in.live.words[i - 1] == row.word;
+    bool like_next = i + 1 < in.n && in.live.words[i + 1] == row.word;
+    u32 last_end = like_last ? in.load(*window, i - 1).end : SortedRow::not_ended;
 
-    if (like_last && last != row.ended && !by_length)
-      counts->again = 1;
-    lives = row.ended == SortedRow::no_end && ((like_last && last == SortedRow::no_end) || like_next);
+    if (like_last && last_end != row.end && !by_length)
+      result->lengths_matter = 1;
+    goes_on =
+        row.end == SortedRow::not_ended && ((like_last && last_end == SortedRow::not_ended) || like_next);
     if (!keep)
     {
-      live[i] = lives;
-      if (!lives)
+      lives[i] = goes_on;
+      if (!goes_on)
       {
-        u32 slot = slots[i];
+        u32 rank = in.live.ranks[i];
 
-        order[slot] = rows[i];
-        tie[slot] = like_last && row.ended != SortedRow::no_end && last == row.ended;
+        order.row[rank] = in.live.rows[i];
+        order.tie[rank] = like_last && row.end != SortedRow::not_ended && last_end == row.end;
       }
     }
   }
-  if (keep && __syncthreads_or(lives) && threadIdx.x == 0)
-    counts->live = 1;
+  if (keep && __syncthreads_or(goes_on) && threadIdx.x == 0)
+    result->live = 1;
 }
 
-// Line 13: what lives moves together, in its order.
+// Line 13: moves the rows that go on together, in their order.
 __global__ void __launch_bounds__(threads)
-    scatter(const u64 *words, const u32 *rows, const u32 *slots, const u8 *live, const u32 *place, u32 n,
-            u64 *to_words, u32 *to_rows, u32 *to_slots, RoundCounts *counts)
+    scatter(LiveRows from, const u8 *lives, const u32 *place, u32 n, LiveRows to, RoundResult *result)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (i >= n)
     return;
 
-  u32 to = place[i];
+  u32 p = place[i];
 
-  if (live[i])
+  if (lives[i])
   {
-    to_words[to] = words[i];
-    to_rows[to] = rows[i];
-    to_slots[to] = slots[i];
+    to.words[p] = from.words[i];
+    to.rows[p] = from.rows[i];
+    to.ranks[p] = from.ranks[i];
   }
   if (i + 1 == n)
-    counts->live = to + live[i];
+    result->live = p + lives[i];
 }
 
-// Lines 16 to 18: the next words, over the old ones.
+// Lines 16 to 18: the next words, in place of the old ones.
 __global__ void __launch_bounds__(threads)
-    pack_words(const KeyRef *keys, const u32 *rows, const u32 *segment, u32 n, bool fixed,
-               const Window *window, Window *next, u64 *words)
+    pack_words(SortedRows in, const u32 *segment, bool fixed, const Window *window, Window *next)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (i >= n)
+  if (i >= in.n)
     return;
 
   u32 offset = window->to;
-  u32 segment_bytes = fixed ? fixed_segment_bytes : (32 - __clz(segment[n - 1] | 1) + 7) / 8;
-  KeyRef key = load_key(keys, rows[i]);
+  u32 segment_bytes = fixed ? fixed_segment_bytes : (32 - __clz(segment[in.n - 1] | 1) + 7) / 8;
+  KeyRef key = load_key(in.keys, in.live.rows[i]);
   u64 chars = load_word(key.address + offset, key.length > offset ? key.length - offset : 0);
 
-  words[i] = static_cast<u64>(segment[i]) << (word_bytes - segment_bytes) * 8 | chars >> segment_bytes * 8;
+  in.live.words[i] =
+      static_cast<u64>(segment[i]) << (word_bytes - segment_bytes) * 8 | chars >> segment_bytes * 8;
   if (i == 0)
     *next = {offset, offset + word_bytes - segment_bytes};
 }
 
-__global__ void __launch_bounds__(threads) write_kept(const KeyRef *keys, const u64 *words, const u32 *rows,
-                                                      u32 n, const Window *window, u32 *order, u8 *tie)
+__global__ void __launch_bounds__(threads) write_kept(SortedRows in, const Window *window, KeyOrder order)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (i >= n)
+  if (i >= in.n)
     return;
-  order[i] = rows[i];
-  tie[i] = i > 0 && words[i] == words[i - 1] &&
-           load_sorted(keys, words, rows, *window, i).ended ==
-               load_sorted(keys, words, rows, *window, i - 1).ended;
+  order.row[i] = in.live.rows[i];
+  order.tie[i] = i > 0 && in.live.words[i] == in.live.words[i - 1] &&
+                 in.load(*window, i).end == in.load(*window, i - 1).end;
 }
 
 // One attempt, with the rows in their own order or in that of their lengths.
 class Attempt
 {
 public:
-  Attempt(const SortContext &context, Radix2013Options options, const KeyRef *keys, u32 n_rows,
-          const Workspace &space, bool by_length)
-      : context(context), stream(context.stream), options(options), keys(keys), n(n_rows), space(space),
-        words(space.words[0], space.words[1]), rows(space.rows[0], space.rows[1]),
-        slots(space.slots[0], space.slots[1]), by_length(by_length)
+  Attempt(const SortContext &context, Radix2013Options options, const OrderJob &job,
+          const Workspace &workspace, bool by_length)
+      : context(context), stream(context.stream), options(options), job(job), workspace(workspace),
+        live(workspace.live[0]), spare(workspace.live[1]), n(job.n_rows), by_length(by_length)
   {
   }
 
-  // False where lengths matter that the rows are not in order of.
-  bool run(u32 *order, u8 *tie)
+  // False where rows must be in order of their lengths but are not.
+  bool run()
   {
     begin();
     for (;;)
     {
-      size_t temp_bytes = space.temp_bytes;
-
       rounds++;
-      GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.temp, temp_bytes, words, rows, n, 0, 64, stream));
+      sort_words();
       if (options.keep)
-        mark<true>(order, tie);
+        mark<true>();
       else
       {
-        mark<false>(order, tie);
+        mark<false>();
         compact();
       }
-      GS_CUDA_TRY(cudaMemcpyAsync(context.counts, space.counts, sizeof *space.counts, cudaMemcpyDeviceToHost,
-                                  stream));
+      GS_CUDA_TRY(cudaMemcpyAsync(context.counts<RoundResult>(), workspace.result, sizeof(RoundResult),
+                                  cudaMemcpyDeviceToHost, stream));
       context.wait();
-      if (context.counts->again != 0)
+
+      const RoundResult result = *context.counts<RoundResult>();
+
+      if (result.lengths_matter != 0)
         return false;
-      if (context.counts->live == 0)
+      if (result.live == 0)
         break;
       context.check_cancelled();
       if (!options.keep)
       {
-        words.selector ^= 1;
-        rows.selector ^= 1;
-        slots.selector ^= 1;
-        n = context.counts->live;
+        std::swap(live, spare);
+        n = result.live;
       }
       next_words();
     }
     if (options.keep)
     {
-      write_kept<<<blocks_for(n, threads), threads, 0, stream>>>(keys, words.Current(), rows.Current(), n,
-                                                                 window(), order, tie);
+      write_kept<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), window(), job.order);
       GS_CUDA_LAUNCHED();
     }
     return true;
@@ -367,11 +380,15 @@ public:
 private:
   const Window *window() const
   {
-    return space.windows[rounds % 2];
+    return workspace.windows[rounds % 2];
   }
   Window *next_window() const
   {
-    return space.windows[(rounds + 1) % 2];
+    return workspace.windows[(rounds + 1) % 2];
+  }
+  SortedRows sorted() const
+  {
+    return {job.keys, live, n};
   }
 
   void begin()
@@ -379,68 +396,87 @@ private:
     u32 chars = options.fixed ? word_bytes - fixed_segment_bytes : word_bytes;
     u32 blocks = blocks_for(n, threads);
 
-    number_rows<<<blocks, threads, 0, stream>>>(n, rows.Current(), slots.Current());
+    number_rows<<<blocks, threads, 0, stream>>>(n, live.rows, live.ranks);
     GS_CUDA_LAUNCHED();
     if (by_length)
     {
-      cub::DoubleBuffer<u32> lengths(reinterpret_cast<u32 *>(words.Current()),
-                                     reinterpret_cast<u32 *>(words.Alternate()));
-      size_t temp_bytes = space.temp_bytes;
+      cub::DoubleBuffer<u32> lengths(reinterpret_cast<u32 *>(live.words),
+                                     reinterpret_cast<u32 *>(spare.words));
 
-      load_lengths<<<blocks, threads, 0, stream>>>(keys, n, lengths.Current());
+      load_lengths<<<blocks, threads, 0, stream>>>(job.keys, n, lengths.Current());
       GS_CUDA_LAUNCHED();
-      GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(space.temp, temp_bytes, lengths, rows, n, 0, 32, stream));
+      sort_rows(lengths);
     }
     first_window<<<1, 1, 0, stream>>>(chars, next_window());
     GS_CUDA_LAUNCHED();
-    first_words<<<blocks, threads, 0, stream>>>(keys, n, chars, rows.Current(), words.Current());
+    first_words<<<blocks, threads, 0, stream>>>(job.keys, n, chars, live.rows, live.words);
     GS_CUDA_LAUNCHED();
   }
 
-  template <bool keep>
-  void mark(u32 *order, u8 *tie)
+  // Sorts the rows by integers of one each.
+  template <typename Key>
+  void sort_rows(cub::DoubleBuffer<Key> &sort_keys)
   {
-    GS_CUDA_TRY(cudaMemsetAsync(space.counts, 0, sizeof *space.counts, stream));
+    cub::DoubleBuffer<u32> rows(live.rows, spare.rows);
+    size_t temp_bytes = workspace.temp_bytes;
+
+    GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(workspace.temp, temp_bytes, sort_keys, rows, n, 0,
+                                                static_cast<int>(sizeof(Key)) * 8, stream));
+    live.rows = rows.Current();
+    spare.rows = rows.Alternate();
+  }
+
+  // Line 10.
+  void sort_words()
+  {
+    cub::DoubleBuffer<u64> words(live.words, spare.words);
+
+    sort_rows(words);
+    live.words = words.Current();
+    spare.words = words.Alternate();
+  }
+
+  template <bool keep>
+  void mark()
+  {
+    GS_CUDA_TRY(cudaMemsetAsync(workspace.result, 0, sizeof(RoundResult), stream));
     mark_singletons<keep><<<blocks_for(n, threads), threads, 0, stream>>>(
-        keys, words.Current(), rows.Current(), slots.Current(), n, window(), by_length, space.live,
-        space.counts, order, tie);
+        sorted(), window(), by_length, workspace.lives, workspace.result, job.order);
     GS_CUDA_LAUNCHED();
   }
 
   // Lines 12 and 13.
   void compact()
   {
-    size_t temp_bytes = space.temp_bytes;
+    size_t temp_bytes = workspace.temp_bytes;
 
-    GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(space.temp, temp_bytes, LiveFlags(space.live, IsLive()),
-                                              space.place, n, stream));
-    scatter<<<blocks_for(n, threads), threads, 0, stream>>>(
-        words.Current(), rows.Current(), slots.Current(), space.live, space.place, n, words.Alternate(),
-        rows.Alternate(), slots.Alternate(), space.counts);
+    GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(
+        workspace.temp, temp_bytes, LiveFlags(workspace.lives, IsLive()), workspace.place, n, stream));
+    scatter<<<blocks_for(n, threads), threads, 0, stream>>>(live, workspace.lives, workspace.place, n, spare,
+                                                            workspace.result);
     GS_CUDA_LAUNCHED();
   }
 
   // Lines 15 to 18.
   void next_words()
   {
-    size_t temp_bytes = space.temp_bytes;
+    size_t temp_bytes = workspace.temp_bytes;
 
-    GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(space.temp, temp_bytes, segment_flags(words.Current()),
-                                              space.segment, n, stream));
-    pack_words<<<blocks_for(n, threads), threads, 0, stream>>>(
-        keys, rows.Current(), space.segment, n, options.fixed, window(), next_window(), words.Current());
+    GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(workspace.temp, temp_bytes, segment_flags(live.words),
+                                              workspace.segment, n, stream));
+    pack_words<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), workspace.segment, options.fixed,
+                                                               window(), next_window());
     GS_CUDA_LAUNCHED();
   }
 
   const SortContext &context;
   cudaStream_t stream;
   Radix2013Options options;
-  const KeyRef *keys;
+  const OrderJob &job;
+  const Workspace &workspace;
+  LiveRows live;
+  LiveRows spare;
   u32 n; // rows that are sorted
-  const Workspace &space;
-  cub::DoubleBuffer<u64> words;
-  cub::DoubleBuffer<u32> rows;
-  cub::DoubleBuffer<u32> slots;
   bool by_length;
 };
 
@@ -454,19 +490,18 @@ u64 radix2013_workspace(u32 n_rows)
   return storage.bytes();
 }
 
-u32 radix2013(const SortContext &context, Radix2013Options options, const KeyRef *keys, u32 n_rows,
-              void *workspace, u32 *order, u8 *tie)
+u32 radix2013(const SortContext &context, Radix2013Options options, const OrderJob &job)
 {
-  TempStorage storage(workspace);
-  Workspace space = alias_workspace(storage, n_rows);
-  Attempt plain(context, options, keys, n_rows, space, false);
+  TempStorage storage(job.workspace);
+  Workspace workspace = alias_workspace(storage, job.n_rows);
+  Attempt plain(context, options, job, workspace, false);
 
-  if (plain.run(order, tie))
+  if (plain.run())
     return plain.rounds;
 
-  Attempt by_length(context, options, keys, n_rows, space, true);
+  Attempt by_length(context, options, job, workspace, true);
 
-  by_length.run(order, tie);
+  by_length.run();
   return plain.rounds + by_length.rounds;
 }
 

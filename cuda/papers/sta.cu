@@ -6,14 +6,13 @@
  * M. Awan, F. Saeed: GPU-ArraySort: A parallel, in-place algorithm for sorting
  * large number of arrays.  2016.  Section 7.1.1 and figure 3.
  *
- * All arrays are merged into one, and another one is made that has for each
- * element its array's number, the tag.  A stable sort by the elements moves the
- * tags along; a stable sort by the tags then moves the elements along, and
- * brings those of each array together, in order.  (Figure 3 lists the two sorts
- * the other way around, which would leave the elements of all arrays mixed.)
- * Both are radix sorts, as those of Thrust in the paper were; they are CUB's here,
- * with the tags' own number of bits.  Besides the data it takes two copies of the
- * elements and two of the tags.
+ * All arrays are merged into one, and a second array holds for each element the
+ * number of its array, the tag.  A stable sort by the elements moves the tags along.
+ * A stable sort by the tags then moves the elements along, and brings the elements
+ * of each array together, in order.  (Figure 3 lists the two sorts the other way
+ * around, which would leave the elements of all arrays mixed.)  Both are radix
+ * sorts: Thrust's in the paper, CUB's here, with as many bits as the tags have.
+ * Besides the data they take two copies of the elements and two of the tags.
  *
  *-------------------------------------------------------------------------
  */

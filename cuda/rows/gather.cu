@@ -1,24 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * gather.cu
- *	  From an order to pages: which rows go where, and copying them there.
+ *	  From the order of the rows to pages: their layout, and copying rows.
  *
  * Layout
- *	  A row takes its length, rounded up to 8, and 4 bytes of entry; P are the
- *	  prefix sums over what rows take.  Filling each page to the brim makes each
- *	  page wait for the one before it: that is fill_pages, one warp that goes
- *	  from page to page.  With rows that are small against a page, at most a
- *	  sixteenth, all pages are found at once instead: every page gets the same quota,
- *	  chunk_bytes less the largest row, and row i belongs to page P[i] / quota.
- *	  A page then holds what begins within its quota, which fits even if a
- *	  largest row begins at its end.  Either way no page but the last is filled to
- *	  less than seven eighths.
+ *	  A row takes its length, rounded up to 8, and 4 bytes of entry.  P is the prefix
+ *	  sum of these sizes.  To fill each page as far as possible, one has to know
+ *	  where the page before it ends: fill_pages() is one warp that goes from page to
+ *	  page.  Where the largest row takes at most a sixteenth of a page, find_pages()
+ *	  finds all pages at once: every page gets the same quota, chunk_bytes less
+ *	  the largest row, and row i belongs to page P[i] / quota.  A page then holds the
+ *	  rows that begin within its quota, and even a largest row that begins at the
+ *	  quota's end fits.  Either way every page but the last is full to seven eighths
+ *	  or more.
  *
  * Gather
- *	  Rows in key order lie anywhere in device memory but begin at multiples of
- *	  8, in their chunk as in their page.  Eight neighbouring lanes copy a row,
- *	  8 bytes each at a time.  Bytes after a row's end are zeroed: pages tell
- *	  nothing of what else lies in the memory they pass through.
+ *	  Rows in key order are scattered in device memory, but begin at multiples of 8,
+ *	  in their chunk as in their page.  Eight neighbouring lanes copy a row, 8 bytes
+ *	  each at a time.  They zero the bytes after a row's end: a page must not show
+ *	  other contents of device memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,9 +51,9 @@ using RowSizes = thrust::transform_iterator<RowBytes, const RowRef *>;
 
 struct Workspace
 {
-  u64 *begin;     // P of the head of this file
-  u64 *first_row; // of pages
-  u32 *row_bytes; // of pages
+  u64 *begin;     // of each row: P of the head of this file
+  u64 *first_row; // of each page
+  u32 *row_bytes; // of each page
   void *temp;
   size_t temp_bytes;
 };
@@ -65,38 +65,38 @@ u64 max_pages(u64 page_bytes_total, u32 chunk_bytes)
 
 Workspace alias_workspace(TempStorage &storage, u32 n_rows, u64 n_pages)
 {
-  Workspace space = {};
+  Workspace workspace = {};
 
-  space.begin = storage.alias<u64>(n_rows);
-  space.first_row = storage.alias<u64>(n_pages + 1);
-  space.row_bytes = storage.alias<u32>(n_pages);
-  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, space.temp_bytes, RowSizes(nullptr, RowBytes()),
-                                            space.begin, n_rows));
-  space.temp = storage.alias<char>(space.temp_bytes);
-  return space;
+  workspace.begin = storage.alias<u64>(n_rows);
+  workspace.first_row = storage.alias<u64>(n_pages + 1);
+  workspace.row_bytes = storage.alias<u32>(n_pages);
+  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, workspace.temp_bytes, RowSizes(nullptr, RowBytes()),
+                                            workspace.begin, n_rows));
+  workspace.temp = storage.alias<char>(workspace.temp_bytes);
+  return workspace;
 }
 
-__global__ void __launch_bounds__(threads)
-    read_rows(const ImageRef *images, const KeyRef *keys, u32 n_rows, const u32 *order, const u8 *tie,
-              RowRef *rows, KeySpan *spans)
+__global__ void __launch_bounds__(threads) write_ordered_rows(const ImageRef *images, const KeyRef *keys,
+                                                              u32 n_rows, KeyOrder order, OrderedRows rows)
 {
   u64 rank = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (rank >= n_rows)
     return;
 
-  u32 row = order[rank];
+  u32 row = order.row[rank];
   const ImageRef image = images[load_key(keys, row).image];
   GsRecord record = load_record(image, row - image.first_row);
   u32 info = (record.row_len & GS_LENGTH_MASK) << 3;
 
-  info |= tie[rank] ? GS_ENTRY_TIE : 0;
+  info |= order.tie[rank] ? GS_ENTRY_TIE : 0;
   info |= record.key_len & GS_KEY_INEXACT ? GS_ENTRY_INEXACT : 0;
   info |= record.row_len & GS_ROW_EXTERNAL ? GS_ENTRY_EXTERNAL : 0;
-  rows[rank] = {image.data + record.row_off, info, 0};
-  spans[rank] = {static_cast<int32_t>(record.key_off - record.row_off), record.key_len};
+  rows.refs[rank] = {image.data + record.row_off, info, 0};
+  rows.spans[rank] = {static_cast<int32_t>(record.key_off - record.row_off), record.key_len};
 }
 
+// Finds all pages by their quota.
 __global__ void __launch_bounds__(threads)
     find_pages(const u64 *begin, u32 n_rows, u32 quota, u64 n_pages, u64 *first_row)
 {
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(threads)
   first_row[page] = low;
 }
 
-// The same where rows can be large: by one warp, each page as full as can be.
+// Finds the pages one after the other, by one warp, each as full as possible.
 __global__ void fill_pages(const u64 *begin, u32 n_rows, u64 total, u32 chunk_bytes, u64 n_pages,
                            u64 *first_row)
 {
@@ -216,46 +216,46 @@ u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes)
   return storage.bytes();
 }
 
-void order_rows(const ImageRef *images, const KeyRef *keys, u32 n_rows, const u32 *order, const u8 *tie,
-                RowRef *rows, KeySpan *spans, cudaStream_t stream)
+void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &rows, cudaStream_t stream)
 {
-  read_rows<<<blocks_for(n_rows, threads), threads, 0, stream>>>(images, keys, n_rows, order, tie, rows,
-                                                                 spans);
+  write_ordered_rows<<<blocks_for(job.n_rows, threads), threads, 0, stream>>>(images, job.keys, job.n_rows,
+                                                                              job.order, rows);
   GS_CUDA_LAUNCHED();
 }
 
-void layout_pages(u32 n_rows, const RowStats &stats, u32 chunk_bytes, void *workspace, RowRef *rows,
-                  PageTable *table, cudaStream_t stream)
+void layout_pages(const PageInput &input, void *memory, PageTable *table, cudaStream_t stream)
 {
-  u64 n_pages = max_pages(stats.page_bytes, chunk_bytes);
-  TempStorage storage(workspace);
-  Workspace space = alias_workspace(storage, n_rows, n_pages);
-  u32 blocks = blocks_for(n_rows, threads);
+  u64 n_pages = max_pages(input.page_bytes_total, input.chunk_bytes);
+  TempStorage storage(memory);
+  Workspace workspace = alias_workspace(storage, input.n_rows, n_pages);
 
-  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(space.temp, space.temp_bytes, RowSizes(rows, RowBytes()),
-                                            space.begin, n_rows, stream));
-  if (stats.max_page_bytes <= chunk_bytes / 16)
+  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(workspace.temp, workspace.temp_bytes,
+                                            RowSizes(input.rows, RowBytes()), workspace.begin, input.n_rows,
+                                            stream));
+  if (input.max_page_bytes <= input.chunk_bytes / 16)
     find_pages<<<blocks_for(n_pages + 1, threads), threads, 0, stream>>>(
-        space.begin, n_rows, chunk_bytes - stats.max_page_bytes, n_pages, space.first_row);
+        workspace.begin, input.n_rows, input.chunk_bytes - input.max_page_bytes, n_pages,
+        workspace.first_row);
   else
-    fill_pages<<<1, 32, 0, stream>>>(space.begin, n_rows, stats.page_bytes, chunk_bytes, n_pages,
-                                     space.first_row);
+    fill_pages<<<1, 32, 0, stream>>>(workspace.begin, input.n_rows, input.page_bytes_total, input.chunk_bytes,
+                                     n_pages, workspace.first_row);
   GS_CUDA_LAUNCHED();
-  place_rows<<<blocks, threads, 0, stream>>>(space.begin, space.first_row, n_pages, n_rows, rows,
-                                             space.row_bytes);
+  place_rows<<<blocks_for(input.n_rows, threads), threads, 0, stream>>>(
+      workspace.begin, workspace.first_row, n_pages, input.n_rows, input.rows, workspace.row_bytes);
   GS_CUDA_LAUNCHED();
 
   table->first_row.resize(n_pages + 1);
   table->row_bytes.resize(n_pages);
-  GS_CUDA_TRY(cudaMemcpyAsync(table->first_row.data(), space.first_row, (n_pages + 1) * sizeof(u64),
+  GS_CUDA_TRY(cudaMemcpyAsync(table->first_row.data(), workspace.first_row, (n_pages + 1) * sizeof(u64),
                               cudaMemcpyDeviceToHost, stream));
-  GS_CUDA_TRY(cudaMemcpyAsync(table->row_bytes.data(), space.row_bytes, n_pages * sizeof(u32),
+  GS_CUDA_TRY(cudaMemcpyAsync(table->row_bytes.data(), workspace.row_bytes, n_pages * sizeof(u32),
                               cudaMemcpyDeviceToHost, stream));
   GS_CUDA_TRY(cudaStreamSynchronize(stream));
 
-  // The number of pages was an upper bound; what is too many begins at the end.
-  n_pages = static_cast<u64>(std::lower_bound(table->first_row.begin(), table->first_row.end(), n_rows) -
-                             table->first_row.begin());
+  // n_pages was an upper bound.  The pages beyond the last one begin at n_rows.
+  n_pages =
+      static_cast<u64>(std::lower_bound(table->first_row.begin(), table->first_row.end(), input.n_rows) -
+                       table->first_row.begin());
   table->first_row.resize(n_pages + 1);
   table->row_bytes.resize(n_pages);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gather.cuh
- *	  From an order to pages: which rows go where, and copying them there.
+ *	  From the order of the rows to pages: their layout, and copying rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,26 +15,34 @@
 namespace gpusort
 {
 
-// Where the pages of a sort begin and how full they are.
+// The pages of a sort.
 struct PageTable
 {
   std::vector<uint64_t> first_row; // of each page; then the number of rows
   std::vector<uint32_t> row_bytes; // of each page, without entries
 };
 
+// Writes the rows in key order, all but their page_offset.
+void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &rows, cudaStream_t stream);
+
+// Rows in key order that are to be put into pages.
+struct PageInput
+{
+  RowRef *rows; // layout_pages() sets page_offset
+  u32 n_rows;
+  u32 chunk_bytes;      // of a page
+  u64 page_bytes_total; // of rows and entries, as in RowStats
+  u32 max_page_bytes;   // of one row and its entry
+};
+
 u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes);
 
-// Fills rows[0 .. n_rows) but for the places in pages, and spans, in key order.
-void order_rows(const ImageRef *images, const KeyRef *keys, u32 n_rows, const u32 *order, const u8 *tie,
-                RowRef *rows, KeySpan *spans, cudaStream_t stream);
-
-// Gives rows in key order their places in pages, and fills the table.  Waits
-// for the stream.
-void layout_pages(u32 n_rows, const RowStats &stats, u32 chunk_bytes, void *workspace, RowRef *rows,
-                  PageTable *table, cudaStream_t stream);
+// Gives rows their places in pages, and fills the table.  `memory` is the
+// workspace.  Waits for the stream.
+void layout_pages(const PageInput &input, void *memory, PageTable *table, cudaStream_t stream);
 
 // Copies n rows into a page in device memory: rows from the front, entries
-// from the end; what lies between is left as it was.
+// from the end.  The bytes between them are not written.
 void gather_page(const RowRef *rows, u32 n, u32 chunk_bytes, void *page, cudaStream_t stream);
 
 } // namespace gpusort

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * keys.cu
- *	  Copying keys in their order out of the chunks that they came in.
+ *	  Copies keys, in key order, out of the chunks that they came in.
  *
- * How many keys fit into a buffer shows only when their lengths have been
- * summed, and the host is not to wait for that.  So sums are made over as many
- * keys as could fit at most, given the shortest key of the sort; those whose sum
- * stays within the buffer are copied, and the last of them reports its number.  The
- * host copies the whole buffer, which is full but for less than one key, or
- * zeroed behind the last key of the sort.  Sums stop at the largest number
- * instead of passing it, which makes 32 bits enough.
+ * How many keys fit into a buffer is known only once their lengths are summed, and
+ * the host does not wait for that.  So the device sums the lengths of as many keys
+ * as can fit, given the shortest key of the sort.  It copies the keys whose sum
+ * stays within the buffer, and the thread that copies the last of them writes their
+ * number.  The host copies the whole buffer, which is full but for less than one
+ * key, or zeroed after the last key of the sort.  Sums saturate, so 32 bits are
+ * enough.
  *
- * Eight neighbouring lanes copy a key, 4 bytes each at a time.  Keys begin
- * anywhere: a word is put together from two aligned ones, of which the second
- * is read only where it has bytes of the key.
+ * Eight neighbouring lanes copy a key, 4 bytes each at a time.  Keys begin at any
+ * address: a word is made from two aligned ones, of which the second is read only
+ * where it has bytes of the key.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +43,7 @@ struct SpanBytes
   }
 };
 
-struct SumUpTo
+struct SaturatingSum
 {
   __host__ __device__ u32 operator()(u32 a, u32 b) const
   {
@@ -56,7 +56,7 @@ using SpanSizes = thrust::transform_iterator<SpanBytes, const KeySpan *>;
 struct Buffer
 {
   char *keys;
-  u32 *ends; // of the keys in the buffer
+  u32 *ends; // where each key ends in it
   void *temp;
   size_t temp_bytes;
 };
@@ -66,16 +66,16 @@ Buffer alias_buffer(TempStorage &storage, KeyRoom room)
   Buffer buffer = {};
 
   buffer.keys = storage.alias<char>(room.bytes);
-  buffer.ends = storage.alias<u32>(room.keys);
+  buffer.ends = storage.alias<u32>(room.max_keys);
   GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(nullptr, buffer.temp_bytes, SpanSizes(nullptr, SpanBytes()),
-                                             buffer.ends, SumUpTo(), room.keys));
+                                             buffer.ends, SaturatingSum(), room.max_keys));
   buffer.temp = storage.alias<char>(buffer.temp_bytes);
   return buffer;
 }
 
-// The next 4 bytes at an address of any alignment, zeros after the last of
-// `left` bytes, of which there is one at least.
-__device__ __forceinline__ u32 load_part(u64 address, u32 left)
+// The next 4 bytes of a key, of which `left` bytes, at least one, are left; zeros
+// after the last one.
+__device__ __forceinline__ u32 load_bytes(u64 address, u32 left)
 {
   const u32 *at = reinterpret_cast<const u32 *>(address & ~u64{3});
   u32 skip = static_cast<u32>(address & 3);
@@ -87,33 +87,32 @@ __device__ __forceinline__ u32 load_part(u64 address, u32 left)
 }
 
 __global__ void __launch_bounds__(threads)
-    copy_keys(const RowRef *rows, const KeySpan *spans, const u32 *ends, u32 n, u32 room, char *keys,
-              u32 *n_keys)
+    copy_keys(OrderedRows rows, u32 n, u32 room_bytes, const u32 *ends, char *keys, u32 *n_keys)
 {
   u32 i = static_cast<u32>((u64{blockIdx.x} * threads + threadIdx.x) / lanes);
   u32 lane = threadIdx.x % lanes;
 
   if (i >= n)
     return;
-  if (ends[i] > room)
+  if (ends[i] > room_bytes)
   {
     if (i == 0 && lane == 0)
       *n_keys = 0;
     return;
   }
 
-  const KeySpan span = spans[i];
+  const KeySpan span = rows.spans[i];
   u32 length = span.length & GS_LENGTH_MASK;
-  u64 from = rows[i].address + static_cast<u64>(static_cast<int64_t>(span.offset));
+  u64 from = rows.refs[i].address + static_cast<u64>(static_cast<int64_t>(span.offset));
   u32 *to = reinterpret_cast<u32 *>(keys + (i == 0 ? 0 : ends[i - 1]));
 
 #pragma unroll 4
   for (u32 at = lane * 4; at < length; at += lanes * 4)
-    to[1 + at / 4] = load_part(from + at, length - at);
+    to[1 + at / 4] = load_bytes(from + at, length - at);
   if (lane == 0)
   {
     to[0] = span.length;
-    if (i + 1 == n || ends[i + 1] > room)
+    if (i + 1 == n || ends[i + 1] > room_bytes)
       *n_keys = i + 1;
   }
 }
@@ -122,12 +121,12 @@ __global__ void __launch_bounds__(threads)
 
 KeyRoom key_room(const RowStats &stats, u64 n_rows, u64 bytes)
 {
-  u64 all = stats.key_bytes + n_rows * (length_bytes + 3);
-  u64 least = length_bytes + align_up<u64>(stats.min_key, 4);
+  u64 total = stats.key_bytes + n_rows * (length_bytes + 3);
+  u64 min_bytes = length_bytes + align_up<u64>(stats.min_key, 4);
   KeyRoom room;
 
-  room.bytes = static_cast<u32>(std::min({bytes, all, u64{max_sum - 1}}) & ~u64{3});
-  room.keys = static_cast<u32>(std::min(n_rows, room.bytes / least));
+  room.bytes = static_cast<u32>(std::min({bytes, total, u64{max_sum - 1}}) & ~u64{3});
+  room.max_keys = static_cast<u32>(std::min(n_rows, room.bytes / min_bytes));
   return room;
 }
 
@@ -139,17 +138,17 @@ u64 key_buffer_bytes(KeyRoom room)
   return align_up<u64>(storage.bytes(), 512);
 }
 
-void gather_keys(const RowRef *rows, const KeySpan *spans, u32 n, KeyRoom room, void *buffer, u32 *n_keys,
-                 cudaStream_t stream)
+void gather_keys(const OrderedRows &rows, u32 n, KeyRoom room, void *memory, u32 *n_keys, cudaStream_t stream)
 {
-  TempStorage storage(buffer);
-  Buffer space = alias_buffer(storage, room);
+  TempStorage storage(memory);
+  Buffer buffer = alias_buffer(storage, room);
 
-  GS_CUDA_TRY(cudaMemsetAsync(space.keys, 0, room.bytes, stream));
-  GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(space.temp, space.temp_bytes, SpanSizes(spans, SpanBytes()),
-                                             space.ends, SumUpTo(), n, stream));
-  copy_keys<<<blocks_for(u64{n} * lanes, threads), threads, 0, stream>>>(rows, spans, space.ends, n,
-                                                                         room.bytes, space.keys, n_keys);
+  GS_CUDA_TRY(cudaMemsetAsync(buffer.keys, 0, room.bytes, stream));
+  GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(buffer.temp, buffer.temp_bytes,
+                                             SpanSizes(rows.spans, SpanBytes()), buffer.ends, SaturatingSum(),
+                                             n, stream));
+  copy_keys<<<blocks_for(u64{n} * lanes, threads), threads, 0, stream>>>(rows, n, room.bytes, buffer.ends,
+                                                                         buffer.keys, n_keys);
   GS_CUDA_LAUNCHED();
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * keys.cuh
- *	  Copying keys in their order out of the chunks that they came in.
+ *	  Copies keys, in key order, out of the chunks that they came in.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,23 +13,23 @@
 namespace gpusort
 {
 
-// What fits into a buffer for keys.
+// The capacity of a buffer for keys.
 struct KeyRoom
 {
-  u32 bytes; // of keys as they are handed out
-  u32 keys;  // at most
+  u32 bytes;    // of keys as fetch_keys of device.h hands them out
+  u32 max_keys; // that can fit into these bytes
 };
 
-// The room to take for a buffer of the caller's, of a sort's n_rows keys.
+// The capacity for a fetch of up to `bytes` bytes of a sort's n_rows keys.
 KeyRoom key_room(const RowStats &stats, u64 n_rows, u64 bytes);
 
-// Device memory for a buffer with that room.
+// The size of a buffer of this capacity in device memory.  The keys are its first
+// room.bytes bytes.
 u64 key_buffer_bytes(KeyRoom room);
 
-// Copies as many of n keys as have room into buffer, from where room.bytes
-// bytes are to be copied to the host, and says how many in *n_keys, in pinned
-// memory; n is at most room.keys.
-void gather_keys(const RowRef *rows, const KeySpan *spans, u32 n, KeyRoom room, void *buffer, u32 *n_keys,
+// Copies the first keys of n rows into the buffer at `memory`, as many whole ones as fit, and
+// writes their number to *n_keys, in pinned memory.  n is at most room.max_keys.
+void gather_keys(const OrderedRows &rows, u32 n, KeyRoom room, void *memory, u32 *n_keys,
                  cudaStream_t stream);
 
 } // namespace gpusort

@@ -4,14 +4,16 @@
  *	  From chunk images in device memory to one array of keys.
  *
  * One kernel reads every record once.  It checks that records stay inside of
- * their chunk, since all later kernels trust them, and gathers what the choice
- * of an engine needs: key lengths, the prefix that all keys share, and the bits
- * in which short keys differ.  Keys are compared with row 0's, whose bytes stay
- * in the first-level cache.
+ * their chunk, since all later kernels trust them, and collects the statistics that
+ * the choice of an engine needs: key lengths, the prefix that all keys share, and
+ * the bits in which short keys differ.  Keys are compared with the key of row 0,
+ * whose bytes stay in the first-level cache.
  *
  *-------------------------------------------------------------------------
  */
 #include "rows/rows.cuh"
+
+#include <cub/block/block_reduce.cuh>
 
 #include <algorithm>
 
@@ -23,50 +25,12 @@ namespace
 
 constexpr u32 build_threads = 256;
 constexpr u32 build_blocks = 1024;
+constexpr u32 build_min_blocks = 4; // of a multiprocessor, in 64 registers a thread
 
-// How far the shared prefix is followed in keys longer than diff_words words.
+// The longest shared prefix that is followed.
 constexpr u32 max_prefix = 1024;
 
-template <typename T, typename Op>
-__device__ __forceinline__ T warp_reduce(T value, Op op)
-{
-  for (u32 step = 16; step > 0; step >>= 1)
-    value = op(value, __shfl_xor_sync(~0u, value, step));
-  return value;
-}
-
-struct Sum
-{
-  __device__ u64 operator()(u64 a, u64 b) const
-  {
-    return a + b;
-  }
-};
-
-struct Or
-{
-  __device__ u64 operator()(u64 a, u64 b) const
-  {
-    return a | b;
-  }
-};
-
-struct Min
-{
-  __device__ u32 operator()(u32 a, u32 b) const
-  {
-    return a < b ? a : b;
-  }
-};
-
-struct Max
-{
-  __device__ u32 operator()(u32 a, u32 b) const
-  {
-    return a > b ? a : b;
-  }
-};
-
+// The chunk of a row.
 __device__ u32 find_image(const ImageRef *images, u32 n_images, u32 row)
 {
   u32 low = 0;
@@ -84,26 +48,50 @@ __device__ u32 find_image(const ImageRef *images, u32 n_images, u32 row)
   return low;
 }
 
-__device__ bool record_is_valid(const GsRecord &record, const ImageRef &image, u32 chunk_bytes, u32 key_width)
+// Is there no byte outside of the chunk, and no limit of the sort broken?
+__device__ bool record_is_valid(const GsRecord &record, const ImageRef &image, const Chunks &chunks)
 {
   u64 row_len = record.row_len & GS_LENGTH_MASK;
   u64 key_len = record.key_len & GS_LENGTH_MASK;
 
   return record.row_off % 8 == 0 && record.row_off + row_len <= image.data_bytes &&
-         row_len <= gs_max_row_bytes(chunk_bytes) && record.key_off + key_len <= image.data_bytes &&
-         (key_width == 0 || key_len == key_width);
+         row_len <= gs_max_row_bytes(chunks.chunk_bytes) && record.key_off + key_len <= image.data_bytes &&
+         (chunks.key_width == 0 || key_len == chunks.key_width);
 }
 
-__global__ void init_stats(RowStats *stats)
+// The statistics of no rows.
+__device__ RowStats no_rows()
 {
-  RowStats empty = {};
+  RowStats stats = {};
 
-  empty.min_key = empty.prefix = ~0u;
-  *stats = empty;
+  stats.min_key = stats.prefix = ~0u;
+  return stats;
 }
 
-// Adds one thread's findings to *to, which a block shares.
-__device__ void merge_stats(RowStats *to, const RowStats &from)
+// The statistics of two sets of rows together.
+struct MergeStats
+{
+  __device__ RowStats operator()(const RowStats &a, const RowStats &b) const
+  {
+    RowStats both;
+
+    both.key_bytes = a.key_bytes + b.key_bytes;
+    both.row_bytes = a.row_bytes + b.row_bytes;
+    both.page_bytes = a.page_bytes + b.page_bytes;
+#pragma unroll
+    for (u32 w = 0; w < diff_words; w++)
+      both.diff[w] = a.diff[w] | b.diff[w];
+    both.max_page_bytes = max(a.max_page_bytes, b.max_page_bytes);
+    both.min_key = min(a.min_key, b.min_key);
+    both.max_key = max(a.max_key, b.max_key);
+    both.prefix = min(a.prefix, b.prefix);
+    both.invalid = a.invalid | b.invalid;
+    return both;
+  }
+};
+
+// Adds the statistics of a block's rows to those of all rows.
+__device__ void add_stats(const RowStats &from, RowStats *to)
 {
   atomicAdd(&to->key_bytes, from.key_bytes);
   atomicAdd(&to->row_bytes, from.row_bytes);
@@ -117,95 +105,113 @@ __device__ void merge_stats(RowStats *to, const RowStats &from)
   atomicOr(&to->invalid, from.invalid);
 }
 
-__global__ void __launch_bounds__(build_threads)
-    build(const ImageRef *images, u32 n_images, u32 n_rows, u32 chunk_bytes, u32 key_width, KeyRef *keys,
-          RowStats *stats)
+__global__ void init_stats(RowStats *stats)
 {
-  __shared__ RowStats block_stats;
-  RowStats mine = {};
-  const ImageRef first_image = images[0];
-  const GsRecord first = load_record(first_image, 0);
-  u64 first_key = first_image.data + first.key_off;
-  u32 first_length = first.key_len & GS_LENGTH_MASK;
+  *stats = no_rows();
+}
 
-  if (!record_is_valid(first, first_image, chunk_bytes, key_width))
-    first_length = 0;
-  mine.min_key = mine.prefix = ~0u;
-  if (threadIdx.x == 0)
-    block_stats = mine;
-  __syncthreads();
+// A key without what else a KeyRef holds.
+struct KeyBytes
+{
+  u64 address;
+  u32 length;
 
-  for (u64 at = blockIdx.x * build_threads + threadIdx.x; at < n_rows; at += u64{gridDim.x} * build_threads)
+  // The word at a byte of the key.
+  __device__ __forceinline__ u64 word_at(u32 byte) const
   {
-    u32 row = static_cast<u32>(at);
-    u32 image_number = find_image(images, n_images, row);
-    const ImageRef image = images[image_number];
-    GsRecord record = load_record(image, row - image.first_row);
-    u32 key_len = record.key_len & GS_LENGTH_MASK;
-    u32 row_len = record.row_len & GS_LENGTH_MASK;
-
-    if (!record_is_valid(record, image, chunk_bytes, key_width))
-    {
-      mine.invalid = 1;
-      key_len = row_len = record.key_off = 0;
-    }
-
-    KeyRef key = {image.data + record.key_off, key_len, image_number};
-    u32 page_bytes = align_up<u32>(row_len, 8) + sizeof(u32);
-
-    keys[row] = key;
-    mine.key_bytes += key_len;
-    mine.row_bytes += row_len;
-    mine.page_bytes += page_bytes;
-    mine.max_page_bytes = max(mine.max_page_bytes, page_bytes);
-    mine.min_key = min(mine.min_key, key_len);
-    mine.max_key = max(mine.max_key, key_len);
-
-    u32 common = min(min(key_len, first_length), max_prefix);
-    u32 shared = common;
-
-#pragma unroll
-    for (u32 w = 0; w < diff_words; w++)
-    {
-      if (w * 8 < key_len && (key_len <= diff_words * 8 || w * 8 < shared))
-      {
-        u64 diff = load_word(key.address + w * 8, key_len - w * 8) ^
-                   (w * 8 < first_length ? load_word(first_key + w * 8, first_length - w * 8) : 0);
-
-        mine.diff[w] |= diff;
-        if (diff != 0)
-          shared = min(shared, w * 8 + __clzll(static_cast<long long>(diff)) / 8);
-      }
-    }
-    shared = min(shared, mine.prefix);
-    for (u32 at_byte = diff_words * 8; at_byte < shared; at_byte += 8)
-    {
-      u64 diff = load_word(key.address + at_byte, key_len - at_byte) ^
-                 load_word(first_key + at_byte, first_length - at_byte);
-
-      if (diff != 0)
-        shared = min(shared, at_byte + __clzll(static_cast<long long>(diff)) / 8);
-    }
-    mine.prefix = min(mine.prefix, shared);
+    return load_word(address + byte, length - byte);
   }
+};
 
-  mine.key_bytes = warp_reduce(mine.key_bytes, Sum());
-  mine.row_bytes = warp_reduce(mine.row_bytes, Sum());
-  mine.page_bytes = warp_reduce(mine.page_bytes, Sum());
+// The bytes before the first one in which two words differ.
+__device__ __forceinline__ u32 equal_bytes(u64 diff)
+{
+  return static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8;
+}
+
+// Compares a key with row 0's: adds to the bits in which keys differ, and
+// shortens the prefix that all keys share.
+__device__ __forceinline__ void compare_key(const KeyBytes &key, const KeyBytes &first, RowStats *stats)
+{
+  u32 shared = min(min(key.length, first.length), max_prefix);
+
 #pragma unroll
   for (u32 w = 0; w < diff_words; w++)
-    mine.diff[w] = warp_reduce(mine.diff[w], Or());
-  mine.max_page_bytes = warp_reduce(mine.max_page_bytes, Max());
-  mine.min_key = warp_reduce(mine.min_key, Min());
-  mine.max_key = warp_reduce(mine.max_key, Max());
-  mine.prefix = warp_reduce(mine.prefix, Min());
-  mine.invalid = warp_reduce(mine.invalid, Max());
+  {
+    // Keys that are longer than all diff words need their shared prefix only.
+    if (w * 8 < key.length && (key.length <= diff_words * 8 || w * 8 < shared))
+    {
+      u64 diff = key.word_at(w * 8) ^ (w * 8 < first.length ? first.word_at(w * 8) : 0);
 
-  if (threadIdx.x % 32 == 0)
-    merge_stats(&block_stats, mine);
-  __syncthreads();
+      stats->diff[w] |= diff;
+      if (diff != 0)
+        shared = min(shared, w * 8 + equal_bytes(diff));
+    }
+  }
+  shared = min(shared, stats->prefix);
+  for (u32 byte = diff_words * 8; byte < shared; byte += 8)
+  {
+    u64 diff = key.word_at(byte) ^ first.word_at(byte);
+
+    if (diff != 0)
+      shared = min(shared, byte + equal_bytes(diff));
+  }
+  stats->prefix = min(stats->prefix, shared);
+}
+
+// Makes the key of a row and adds the row to the statistics.
+__device__ __forceinline__ KeyRef build_key(const Chunks &chunks, u32 row, RowStats *stats)
+{
+  u32 image_number = find_image(chunks.images, chunks.n_images, row);
+  const ImageRef image = chunks.images[image_number];
+  GsRecord record = load_record(image, row - image.first_row);
+  u32 key_len = record.key_len & GS_LENGTH_MASK;
+  u32 row_len = record.row_len & GS_LENGTH_MASK;
+
+  if (!record_is_valid(record, image, chunks))
+  {
+    stats->invalid = 1;
+    key_len = row_len = record.key_off = 0;
+  }
+
+  u32 page_bytes = align_up<u32>(row_len, 8) + sizeof(u32);
+
+  stats->key_bytes += key_len;
+  stats->row_bytes += row_len;
+  stats->page_bytes += page_bytes;
+  stats->max_page_bytes = max(stats->max_page_bytes, page_bytes);
+  stats->min_key = min(stats->min_key, key_len);
+  stats->max_key = max(stats->max_key, key_len);
+  return {image.data + record.key_off, key_len, image_number};
+}
+
+__global__ void __launch_bounds__(build_threads, build_min_blocks)
+    build(Chunks chunks, KeyRef *keys, RowStats *stats)
+{
+  using BlockReduce = cub::BlockReduce<RowStats, build_threads>;
+
+  __shared__ typename BlockReduce::TempStorage temp;
+  const ImageRef first_image = chunks.images[0];
+  const GsRecord first_record = load_record(first_image, 0);
+  KeyBytes first_key = {first_image.data + first_record.key_off, first_record.key_len & GS_LENGTH_MASK};
+  RowStats thread_stats = no_rows();
+
+  if (!record_is_valid(first_record, first_image, chunks))
+    first_key.length = 0;
+  for (u64 i = blockIdx.x * build_threads + threadIdx.x; i < chunks.n_rows;
+       i += u64{gridDim.x} * build_threads)
+  {
+    u32 row = static_cast<u32>(i);
+    KeyRef key = build_key(chunks, row, &thread_stats);
+
+    keys[row] = key;
+    compare_key({key.address, key.length}, first_key, &thread_stats);
+  }
+
+  RowStats block_stats = BlockReduce(temp).Reduce(thread_stats, MergeStats());
+
   if (threadIdx.x == 0)
-    merge_stats(stats, block_stats);
+    add_stats(block_stats, stats);
 }
 
 } // namespace
@@ -217,13 +223,12 @@ void check_device_code()
   GS_CUDA_TRY(cudaFuncGetAttributes(&attributes, build));
 }
 
-void build_keys(const ImageRef *images, u32 n_images, u32 n_rows, u32 chunk_bytes, u32 key_width,
-                KeyRef *keys, RowStats *stats, cudaStream_t stream)
+void build_keys(const Chunks &chunks, KeyRef *keys, RowStats *stats, cudaStream_t stream)
 {
   init_stats<<<1, 1, 0, stream>>>(stats);
   GS_CUDA_LAUNCHED();
-  build<<<std::min(blocks_for(n_rows, build_threads), build_blocks), build_threads, 0, stream>>>(
-      images, n_images, n_rows, chunk_bytes, key_width, keys, stats);
+  build<<<std::min(blocks_for(chunks.n_rows, build_threads), build_blocks), build_threads, 0, stream>>>(
+      chunks, keys, stats);
   GS_CUDA_LAUNCHED();
 }
 

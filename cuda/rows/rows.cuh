@@ -19,19 +19,19 @@ namespace gpusort
 // The first words of keys, whose constant bytes need no sorting.
 constexpr u32 diff_words = 5;
 
-// A chunk as it lies in device memory: its data, and from the next multiple
-// of 16 its records, the last one first.
+// A chunk in device memory: its data, and from the next multiple of 16 its
+// records, the last one first.
 struct ImageRef
 {
   u64 data;
-  u64 first_record; // where record 0 is; record i lies i * 16 before it
+  u64 first_record; // address of record 0; record i lies i * 16 before it
   u32 first_row;
   u32 n_records;
   u32 data_bytes;
   u32 padding;
 };
 
-// A row's key.
+// The key of a row.
 struct alignas(16) KeyRef
 {
   u64 address;
@@ -44,17 +44,29 @@ struct alignas(16) RowRef
 {
   u64 address;
   u32 info;        // length * 8 + GS_ENTRY_ flags
-  u32 page_offset; // where it goes in its page
+  u32 page_offset; // of its first byte in its page
 };
 
-// Its key, which came in the same chunk.
+// The key of a row in key order, in the chunk that the row came in.
 struct alignas(8) KeySpan
 {
   int32_t offset; // of the key from the row
   u32 length;     // and GS_KEY_INEXACT
 };
 
-// What one pass over all records finds out.
+// Rows in key order and their keys, an array for each.
+struct OrderedRows
+{
+  RowRef *refs;
+  KeySpan *spans;
+
+  OrderedRows from(u64 rank) const
+  {
+    return {refs + rank, spans + rank};
+  }
+};
+
+// Statistics of all records.
 struct RowStats
 {
   u64 key_bytes;
@@ -65,8 +77,36 @@ struct RowStats
   u32 max_page_bytes;   // of one row and its entry
   u32 min_key;
   u32 max_key;
-  u32 prefix;  // bytes that all keys share, as far as was looked
-  u32 invalid; // not 0: a record points outside of its chunk
+  u32 prefix;  // bytes that all keys share; keys may share more than build_keys() follows
+  u32 invalid; // not 0: a record points outside of its chunk or breaks the sort's limits
+};
+
+// The chunks of a sort that have records.
+struct Chunks
+{
+  const ImageRef *images; // in device memory
+  u32 n_images;
+  u32 n_rows;
+  u32 chunk_bytes;
+  u32 key_width; // 0: keys of any length
+};
+
+// The order that an engine finds: the row of rank i is row[i], and tie[i] tells
+// whether its key equals that of rank i - 1.
+struct KeyOrder
+{
+  u32 *row;
+  u8 *tie;
+};
+
+// What an engine is asked for: the order of n_rows rows by their keys.
+struct OrderJob
+{
+  const KeyRef *keys;
+  u32 n_rows;
+  const RowStats &stats; // in host memory
+  void *workspace;
+  KeyOrder order;
 };
 
 inline u64 image_bytes(u32 data_bytes, u32 n_records)
@@ -74,12 +114,11 @@ inline u64 image_bytes(u32 data_bytes, u32 n_records)
   return align_up<u64>(data_bytes, 16) + static_cast<u64>(n_records) * sizeof(GsRecord);
 }
 
-// Throws where this build holds no code for the current device.
+// Throws where this build has no code for the current device.
 void check_device_code();
 
 // Fills keys[0 .. n_rows) and *stats, both in device memory.
-void build_keys(const ImageRef *images, u32 n_images, u32 n_rows, u32 chunk_bytes, u32 key_width,
-                KeyRef *keys, RowStats *stats, cudaStream_t stream);
+void build_keys(const Chunks &chunks, KeyRef *keys, RowStats *stats, cudaStream_t stream);
 
 #ifdef __CUDACC__
 

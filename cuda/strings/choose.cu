@@ -37,11 +37,17 @@ struct Trial
 };
 
 constexpr u32 n_trials = 7;
-static_assert(sizeof(RoundCounts::pairs) / sizeof(u32) >= n_trials);
 
 struct Trials
 {
   Trial list[n_trials];
+};
+
+// What the device tells the host: of each trial, the pairs of the sample's words that
+// agree in its bits.
+struct TrialCounts
+{
+  u32 pairs[n_trials];
 };
 
 // The first one that does is taken.
@@ -76,7 +82,7 @@ __device__ u32 add_to_table(u64 *slots, u64 item)
 
 // Counts the pairs of each trial; one block for a trial.
 __global__ void __launch_bounds__(pair_threads)
-    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, RoundCounts *counts)
+    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, TrialCounts *counts)
 {
   using BlockReduce = cub::BlockReduce<u32, pair_threads>;
   __shared__ u64 slots[n_slots];
@@ -140,14 +146,14 @@ WordLayout choose_words(const SortContext &context, const KeyRef *keys, u32 n_ro
     return layout;
 
   u32 n_probes = probes_of(n_rows);
+  TrialCounts *counts = context.counts<TrialCounts>();
 
   learn_code(keys, n_rows, prefix, space, context.stream);
-  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, n_probes, trials, context.counts);
+  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, n_probes, trials, counts);
   GS_CUDA_LAUNCHED();
   context.wait();
   for (u32 i = 0; i < n_trials; i++)
-    if (u64{context.counts->pairs[i]} * n_rows <=
-        u64{trials.list[i].max_expected} * (n_probes / 2) * n_probes)
+    if (u64{counts->pairs[i]} * n_rows <= u64{trials.list[i].max_expected} * (n_probes / 2) * n_probes)
     {
       layout.sorted_bits = trials.list[i].bits;
       layout.coded = trials.list[i].coded;

@@ -82,6 +82,13 @@ struct Job
   u8 *tie;
 };
 
+// What a round leaves to the next one, in the order of GroupCounts::large.
+struct RoundCounts
+{
+  u32 live;
+  u32 segments;
+};
+
 Segments alias_segments(TempStorage &storage, u64 n)
 {
   Segments segments;
@@ -239,7 +246,9 @@ RoundCounts finish_round(const SortContext &context, const SortedRows &sorted, c
                          Workspace &space)
 {
   static_assert(offsetof(RoundCounts, live) == 0 && offsetof(RoundCounts, segments) == 4);
-  GS_CUDA_TRY(cudaMemcpyAsync(context.counts, &space.lists.counts->large, sizeof(u64), cudaMemcpyDeviceToHost,
+  RoundCounts *counts = context.counts<RoundCounts>();
+
+  GS_CUDA_TRY(cudaMemcpyAsync(counts, &space.lists.counts->large, sizeof(u64), cudaMemcpyDeviceToHost,
                               context.stream));
 
   // The counts are on their way while the groups are finished.
@@ -247,7 +256,7 @@ RoundCounts finish_round(const SortContext &context, const SortedRows &sorted, c
   finish_listed(context, sorted, space.lists, limits);
   context.event.wait();
   std::swap(space.segments[0], space.segments[1]);
-  return *context.counts;
+  return *counts;
 }
 
 // Sorts the words of the live rows; what becomes of their groups is still to be found.

@@ -1,0 +1,151 @@
+/*-------------------------------------------------------------------------
+ *
+ * handles.cuh
+ *	  Streams, events and pinned memory, each owned by an object.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_HANDLES_CUH
+#define GS_HANDLES_CUH
+
+#include <chrono>
+
+#include "common/errors.cuh"
+
+namespace gpusort
+{
+
+class Stream
+{
+public:
+  Stream()
+  {
+    GS_CUDA_TRY(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking));
+  }
+  ~Stream()
+  {
+    (void)cudaStreamDestroy(handle);
+  }
+  Stream(const Stream &) = delete;
+  Stream &operator=(const Stream &) = delete;
+  operator cudaStream_t() const
+  {
+    return handle;
+  }
+
+private:
+  cudaStream_t handle = nullptr;
+};
+
+// An event that has a time and that a thread can sleep on.
+class Event
+{
+public:
+  Event()
+  {
+    GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, cudaEventBlockingSync));
+  }
+  ~Event()
+  {
+    (void)cudaEventDestroy(handle);
+  }
+  Event(const Event &) = delete;
+  Event &operator=(const Event &) = delete;
+  operator cudaEvent_t() const
+  {
+    return handle;
+  }
+  void record(cudaStream_t stream)
+  {
+    GS_CUDA_TRY(cudaEventRecord(handle, stream));
+  }
+  bool done() const
+  {
+    cudaError_t code = cudaEventQuery(handle);
+
+    if (code == cudaErrorNotReady)
+      return false;
+    GS_CUDA_TRY(code);
+    return true;
+  }
+  // Spins first, since most waits are short and waking up takes some 25
+  // microseconds; then sleeps.
+  void wait() const
+  {
+    auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+
+    while (!done())
+    {
+      if (std::chrono::steady_clock::now() < until)
+        continue;
+      GS_CUDA_TRY(cudaEventSynchronize(handle));
+      return;
+    }
+  }
+
+private:
+  cudaEvent_t handle = nullptr;
+};
+
+inline double elapsed_ms(const Event &from, const Event &to)
+{
+  float ms = 0;
+
+  GS_CUDA_TRY(cudaEventElapsedTime(&ms, from, to));
+  return ms;
+}
+
+// An event that streams wait for, and no thread.
+class UntimedEvent
+{
+public:
+  UntimedEvent()
+  {
+    GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming));
+  }
+  ~UntimedEvent()
+  {
+    (void)cudaEventDestroy(handle);
+  }
+  UntimedEvent(const UntimedEvent &) = delete;
+  UntimedEvent &operator=(const UntimedEvent &) = delete;
+  operator cudaEvent_t() const
+  {
+    return handle;
+  }
+
+private:
+  cudaEvent_t handle = nullptr;
+};
+
+// One object of T in pinned host memory, which kernels may write.
+template <typename T>
+class Pinned
+{
+public:
+  Pinned()
+  {
+    GS_CUDA_TRY(cudaHostAlloc(reinterpret_cast<void **>(&object), sizeof(T), cudaHostAllocPortable));
+  }
+  ~Pinned()
+  {
+    (void)cudaFreeHost(object);
+  }
+  Pinned(const Pinned &) = delete;
+  Pinned &operator=(const Pinned &) = delete;
+  T *get() const
+  {
+    return object;
+  }
+  T *operator->() const
+  {
+    return object;
+  }
+
+private:
+  T *object = nullptr;
+};
+
+} // namespace gpusort
+
+#endif // GS_HANDLES_CUH

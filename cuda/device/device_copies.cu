@@ -1,0 +1,445 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_copies.cu
+ *	  The threads of a CUDA device that copy chunks in, and pages and keys out.
+ *
+ * Copying
+ *	  A lane keeps up to max_slots copies queued on its stream, so that the link to
+ *	  the host is never idle between them, and ends them in order.  While it waits
+ *	  for the oldest copy it looks for new requests, for some time spinning.  If none
+ *	  comes it sleeps until the copy ends.
+ *
+ * Images
+ *	  Chunks are copied next to each other into slabs.  Slabs grow with the sort, up
+ *	  to max_slab_bytes: a small sort takes little memory, and a large one makes few
+ *	  allocations.  Images never move.
+ *
+ * Booking ahead
+ *	  An append reserves the memory of its image, and also what perform and the
+ *	  fetches need for all rows so far.  So memory runs out in an append, while the
+ *	  caller still holds the rows of that chunk and can read back the others, and not
+ *	  after the last one.
+ *
+ * Refusals
+ *	  Once an append has failed, for whatever reason, all later ones fail with the same
+ *	  error.  So the images are always those of the first chunks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "device/device_state.cuh"
+
+#include <algorithm>
+
+namespace gpusort
+{
+
+namespace
+{
+
+constexpr u64 first_slab_bytes = u64{2} << 20;
+constexpr u64 max_slab_bytes = u64{64} << 20;
+
+// The most that the image of a chunk takes, with its alignment.
+u64 slab_unit(const GsDeviceSort *sort)
+{
+  return align_up<u64>(u64{sort->spec.chunk_bytes} + 16, 512);
+}
+
+// Memory that must be reserved for a sort of n_rows rows besides its images.
+u64 work_bytes_for(const GsDeviceSort *sort, u64 n_rows, u64 n_images, u64 data_bytes)
+{
+  return std::max(perform_bytes(sort->spec.engine, n_rows, n_images, data_bytes, sort->spec.chunk_bytes),
+                  min_output_bytes(sort, n_rows));
+}
+
+// The size of a sort's next slab, for an image of min_bytes bytes or more.
+u64 next_slab_bytes(const GsDeviceSort *sort, u64 min_bytes)
+{
+  u64 unit = slab_unit(sort);
+  u64 bytes = sort->slab_bytes == 0
+                  ? std::min(unit, first_slab_bytes)
+                  : std::max<u64>(std::min<u64>(sort->slab_bytes, max_slab_bytes) / unit, 1) * unit;
+
+  return std::max(bytes, min_bytes);
+}
+
+// Adds a slab for an image, and reserves more_work bytes.  Returns the slab's size.
+u64 add_slab(GsDeviceSort *sort, u64 image_bytes, u64 more_work, cudaStream_t stream)
+{
+  DeviceMemory &memory = *sort->device->memory;
+  u64 min_bytes = align_up<u64>(std::max<u64>(image_bytes, 16), 512);
+  u64 bytes = next_slab_bytes(sort, min_bytes);
+
+  if (!memory.reserve(bytes + more_work))
+  {
+    bytes = min_bytes;
+    if (!memory.reserve(bytes + more_work))
+      fail(GS_NO_MEMORY, "the device memory limit of %llu bytes leaves no room for %llu more", memory.limit(),
+           bytes + more_work);
+  }
+  try
+  {
+    sort->slabs.reserve(sort->slabs.size() + 1);
+    sort->slabs.push_back({static_cast<char *>(memory.allocate(bytes, stream)), bytes, 0});
+  }
+  catch (...)
+  {
+    memory.release(bytes + more_work);
+    throw;
+  }
+  return bytes;
+}
+
+// Reserves an image, and what the sort needs with it.  Returns the image's place.
+char *place_image(GsDeviceSort *sort, u64 bytes, u64 work_bytes, cudaStream_t stream)
+{
+  DeviceMemory &memory = *sort->device->memory;
+
+  // Some engines need less for more rows: radix2011, where its sections grow.
+  work_bytes = std::max<u64>(work_bytes, sort->work_bytes);
+
+  u64 more_work = work_bytes - sort->work_bytes;
+
+  bytes = align_up<u64>(bytes, 16);
+  if (sort->slabs.empty() || sort->slabs.back().bytes - sort->slabs.back().used < bytes)
+    sort->slab_bytes += add_slab(sort, bytes, more_work, stream);
+  else if (!memory.reserve(more_work))
+    fail(GS_NO_MEMORY, "the device memory limit of %llu bytes leaves no room to sort more rows",
+         memory.limit());
+  sort->work_bytes = work_bytes;
+
+  Slab &slab = sort->slabs.back();
+  char *place = slab.base + slab.used;
+
+  slab.used += bytes;
+  return place;
+}
+
+// Makes room in a vector for n elements, so that push_back() cannot fail.
+template <typename T>
+void make_room(std::vector<T> *vector, u64 n)
+{
+  if (vector->capacity() < n)
+    vector->reserve(std::max<u64>(n, 2 * vector->capacity()));
+}
+
+// Makes room for finish_append(), which must not fail once a later append has begun.
+void make_room_for_image(GsDeviceSort *sort)
+{
+  u64 n = sort->n_images + 1;
+
+  make_room(&sort->images, n);
+
+  std::lock_guard<std::mutex> guard(sort->lock);
+
+  make_room(&sort->image_records, n);
+  make_room(&sort->image_bytes, n);
+}
+
+// Queues the copy of a chunk to its image.
+void copy_image(CopySlot *slot, char *place, cudaStream_t stream)
+{
+  const Request &request = slot->request;
+  u64 records_bytes = u64{request.n_records} * sizeof(GsRecord);
+  const char *chunk_end = static_cast<const char *>(request.chunk) + request.sort->spec.chunk_bytes;
+  char *records = place + align_up<u64>(request.data_bytes, 16);
+
+  slot->copy_begin.record(stream);
+  if (request.data_bytes > 0)
+    GS_CUDA_TRY(cudaMemcpyAsync(place, request.chunk, request.data_bytes, cudaMemcpyHostToDevice, stream));
+  if (request.n_records > 0)
+    GS_CUDA_TRY(
+        cudaMemcpyAsync(records, chunk_end - records_bytes, records_bytes, cudaMemcpyHostToDevice, stream));
+  slot->copy_end.record(stream);
+  slot->image = {reinterpret_cast<u64>(place),
+                 reinterpret_cast<u64>(records + records_bytes) - sizeof(GsRecord),
+                 static_cast<u32>(request.sort->n_rows),
+                 request.n_records,
+                 request.data_bytes,
+                 0};
+}
+
+void start_append(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+  GsDeviceSort *sort = request.sort;
+  u64 n_rows = sort->n_rows + request.n_records;
+  u64 data_bytes = sort->data_bytes + request.data_bytes;
+
+  if (sort->refused)
+    throw sort->refusal;
+  check_usable(sort, request);
+  if (request.data_bytes + u64{request.n_records} * sizeof(GsRecord) > sort->spec.chunk_bytes)
+    fail(GS_INVALID, "a chunk's data and records overlap");
+  if (n_rows > UINT32_MAX)
+    fail(GS_NO_MEMORY, "more than 4294967295 rows");
+  make_room_for_image(sort);
+  copy_image(slot,
+             place_image(sort, image_bytes(request.data_bytes, request.n_records),
+                         work_bytes_for(sort, n_rows, sort->n_images + 1, data_bytes), lane->copy_stream),
+             lane->copy_stream);
+  sort->n_rows = n_rows;
+  sort->n_images++;
+  sort->data_bytes = data_bytes;
+}
+
+void finish_append(CopySlot *slot)
+{
+  GsDeviceSort *sort = slot->request.sort;
+  double ms = elapsed_ms(slot->copy_begin, slot->copy_end);
+
+  sort->images.push_back(slot->image);
+
+  std::lock_guard<std::mutex> guard(sort->lock);
+
+  sort->image_records.push_back(slot->image.n_records);
+  sort->image_bytes.push_back(slot->image.data_bytes);
+  sort->times.copy_in_ms += ms;
+}
+
+void start_fetch(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+  GsDeviceSort *sort = request.sort;
+  u64 chunk_bytes = sort->spec.chunk_bytes;
+
+  check_usable(sort, request);
+  if (!sort->performed || request.number >= sort->output.pages.row_bytes.size())
+    fail(GS_INVALID, "page %llu was fetched but does not exist", request.number);
+
+  const PageTable &pages = sort->output.pages;
+  u64 first = pages.first_row[request.number];
+  u32 n = static_cast<u32>(pages.first_row[request.number + 1] - first);
+  u32 row_bytes = pages.row_bytes[request.number];
+  u64 entry_bytes = u64{n} * sizeof(u32);
+  PageBuffer &buffer = sort->page_buffers[sort->next_buffer++ % sort->page_buffers.size()];
+  char *dst = static_cast<char *>(request.dst);
+
+  // This gather runs while the page before is copied.
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer.copied));
+  slot->gather_begin.record(lane->gather_stream);
+  gather_page(sort->output.rows.refs + first, n, static_cast<u32>(chunk_bytes), buffer.page,
+              lane->gather_stream);
+  slot->gather_end.record(lane->gather_stream);
+
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
+  slot->copy_begin.record(lane->copy_stream);
+  if (row_bytes > 0)
+    GS_CUDA_TRY(cudaMemcpyAsync(dst, buffer.page, row_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
+  GS_CUDA_TRY(cudaMemcpyAsync(dst + chunk_bytes - entry_bytes, buffer.page + chunk_bytes - entry_bytes,
+                              entry_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
+  slot->copy_end.record(lane->copy_stream);
+  buffer.copied.record(lane->copy_stream);
+}
+
+void start_fetch_image(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+  GsDeviceSort *sort = request.sort;
+
+  check_usable(sort, request);
+  if (request.number >= sort->images.size())
+    fail(GS_INVALID, "chunk %llu was fetched but does not exist", request.number);
+
+  const ImageRef &image = sort->images[request.number];
+  u64 records_bytes = u64{image.n_records} * sizeof(GsRecord);
+  char *dst = static_cast<char *>(request.dst);
+  const char *data = reinterpret_cast<const char *>(image.data);
+
+  slot->copy_begin.record(lane->copy_stream);
+  if (image.data_bytes > 0)
+    GS_CUDA_TRY(cudaMemcpyAsync(dst, data, image.data_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
+  if (records_bytes > 0)
+    GS_CUDA_TRY(cudaMemcpyAsync(dst + sort->spec.chunk_bytes - records_bytes,
+                                data + align_up<u64>(image.data_bytes, 16), records_bytes,
+                                cudaMemcpyDeviceToHost, lane->copy_stream));
+  slot->copy_end.record(lane->copy_stream);
+}
+
+void start_fetch_keys(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+  GsDeviceSort *sort = request.sort;
+  u64 first = request.number;
+  u32 *n_keys = &lane->counts->n_keys[slot - lane->slots];
+
+  check_usable(sort, request);
+  if (!sort->performed || first > sort->n_rows)
+    fail(GS_INVALID, "key %llu was fetched but does not exist", first);
+
+  KeyRoom room = first < sort->n_rows ? key_room(sort->output.stats, sort->n_rows, request.bytes) : KeyRoom{};
+  u32 n = static_cast<u32>(std::min<u64>(room.max_keys, sort->n_rows - first));
+  KeyBuffer *buffer = nullptr;
+
+  *n_keys = 0;
+  if (n == 0 && first < sort->n_rows)
+    fail(GS_INVALID, "%llu bytes have no room for a key", request.bytes);
+  if (n > 0)
+  {
+    if (sort->key_room.bytes < room.bytes)
+      take_key_buffers(sort, room, lane);
+    buffer = &sort->key_buffers[sort->next_key_buffer++ % sort->key_buffers.size()];
+    GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer->copied));
+  }
+  slot->gather_begin.record(lane->gather_stream);
+  if (n > 0)
+    gather_keys(sort->output.rows.from(first), n, room, buffer->memory, n_keys, lane->gather_stream);
+  slot->gather_end.record(lane->gather_stream);
+
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
+  slot->copy_begin.record(lane->copy_stream);
+  if (n > 0)
+    GS_CUDA_TRY(
+        cudaMemcpyAsync(request.dst, buffer->memory, room.bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
+  slot->copy_end.record(lane->copy_stream);
+  if (n > 0)
+    buffer->copied.record(lane->copy_stream);
+}
+
+void finish_fetch(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+  GsDeviceSort *sort = request.sort;
+  double gather_ms = request.call != Call::fetch_image ? elapsed_ms(slot->gather_begin, slot->gather_end) : 0;
+  double copy_ms = elapsed_ms(slot->copy_begin, slot->copy_end);
+
+  if (request.call == Call::fetch_keys)
+  {
+    *request.n_keys = lane->counts->n_keys[slot - lane->slots];
+    if (*request.n_keys == 0 && request.number < sort->n_rows)
+      fail(GS_INVALID, "%llu bytes have no room for key %llu", request.bytes, request.number);
+  }
+
+  std::lock_guard<std::mutex> guard(sort->lock);
+
+  sort->times.gather_ms += gather_ms;
+  sort->times.copy_out_ms += copy_ms;
+}
+
+void queue_copy(CopySlot *slot, CopyLane *lane)
+{
+  switch (slot->request.call)
+  {
+  case Call::append:
+    return start_append(slot, lane);
+  case Call::fetch:
+    return start_fetch(slot, lane);
+  case Call::fetch_image:
+    return start_fetch_image(slot, lane);
+  case Call::fetch_keys:
+    return start_fetch_keys(slot, lane);
+  case Call::perform:
+  case Call::reorder:
+  case Call::sort_arrays:
+    fail(GS_INTERNAL, "another thread's job on a copying thread");
+  }
+}
+
+void start_copy(CopySlot *slot, CopyLane *lane)
+{
+  const Request &request = slot->request;
+
+  slot->failed = !guarded(&slot->failure, [&] { queue_copy(slot, lane); });
+  if (!slot->failed)
+    return;
+  if (request.call == Call::append && !request.sort->refused)
+  {
+    request.sort->refused = true;
+    request.sort->refusal = slot->failure;
+  }
+
+  // Part of the work may be under way, but the caller may reuse the memory of its
+  // chunk or page once the job has ended, and close the sort.
+  (void)cudaStreamSynchronize(lane->gather_stream);
+  (void)cudaStreamSynchronize(lane->copy_stream);
+  (void)cudaGetLastError();
+}
+
+void finish_copy(CopySlot *slot, CopyLane *lane)
+{
+  if (!slot->failed)
+    slot->failed = !guarded(&slot->failure,
+                            [&]
+                            {
+                              if (slot->request.call == Call::append)
+                                finish_append(slot);
+                              else
+                                finish_fetch(slot, lane);
+                            });
+  end_request(slot->request, slot->failed ? slot->failure : success);
+}
+
+// Has the copy ended, or failed?  With `sleep`, waits until it has.
+bool copy_is_over(CopySlot *slot, bool sleep)
+{
+  bool done = false;
+
+  if (!slot->failed)
+    slot->failed = !guarded(&slot->failure,
+                            [&]
+                            {
+                              if (sleep)
+                                GS_CUDA_TRY(cudaEventSynchronize(slot->copy_end));
+                              done = slot->copy_end.done();
+                            });
+  return done || slot->failed;
+}
+
+// Frees the memory of closed sorts, and what is cached where the caller wants that.
+void tidy_memory(GsDevice *device)
+{
+  Failure ignored;
+
+  (void)guarded(&ignored,
+                [&]
+                {
+                  device->memory->drain();
+                  if (device->trim_wanted.exchange(false))
+                    device->memory->trim();
+                });
+}
+
+} // namespace
+
+void run_copy_lane(GsDevice *device, CopyLane *lane)
+{
+  using clock = std::chrono::steady_clock;
+
+  size_t first = 0; // slot of the oldest copy
+  size_t count = 0;
+  clock::time_point sleep_after;
+
+  (void)cudaSetDevice(device->config.ordinal);
+  for (;;)
+  {
+    CopySlot *slot = &lane->slots[(first + count) % CopyLane::max_slots];
+
+    while (count < CopyLane::max_slots && lane->queue.try_pop(&slot->request))
+    {
+      start_copy(slot, lane);
+      if (count++ == 0)
+        sleep_after = clock::now() + spin_time;
+      slot = &lane->slots[(first + count) % CopyLane::max_slots];
+    }
+
+    if (count == 0)
+    {
+      if (lane == &device->copy_in)
+        tidy_memory(device);
+      if (!lane->queue.wait())
+        return;
+      continue;
+    }
+
+    CopySlot *oldest = &lane->slots[first];
+
+    if (!copy_is_over(oldest, clock::now() >= sleep_after))
+      continue;
+    finish_copy(oldest, lane);
+    first = (first + 1) % CopyLane::max_slots;
+    count--;
+    sleep_after = clock::now() + spin_time;
+  }
+}
+
+} // namespace gpusort

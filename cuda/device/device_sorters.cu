@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * device_sorters.cu
+ *	  The threads of a CUDA device that perform and reorder sorts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "device/device_state.cuh"
+
+namespace gpusort
+{
+
+namespace
+{
+
+// Waits for the stream.  Returns its milliseconds since `started`.
+double finish_timing(Performer *performer)
+{
+  performer->event.record(performer->stream);
+  performer->event.wait();
+  return elapsed_ms(performer->started, performer->event);
+}
+
+void perform_sort(GsDeviceSort *sort, const Request &request, Performer *performer)
+{
+  check_usable(sort, request);
+  if (sort->n_rows == 0)
+  {
+    std::lock_guard<std::mutex> guard(sort->lock);
+
+    sort->output.pages.first_row.assign(1, 0);
+    sort->output.engine = "none";
+    sort->performed = true;
+    return;
+  }
+
+  std::vector<ImageRef> images;
+
+  for (const ImageRef &image : sort->images)
+    if (image.n_records > 0)
+      images.push_back(image);
+
+  performer->started.record(performer->stream);
+  perform(*performer, *sort->device->memory, sort->cancelled,
+          {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.key_width,
+           sort->spec.engine},
+          &sort->output);
+  take_page_buffers(sort, performer->stream);
+
+  double ms = finish_timing(performer);
+  std::lock_guard<std::mutex> guard(sort->lock);
+
+  sort->performed = true;
+  sort->times.sort_ms = ms;
+}
+
+void reorder_sort(GsDeviceSort *sort, const Request &request, Performer *performer)
+{
+  check_usable(sort, request);
+  if (request.number > sort->n_rows)
+    fail(GS_INVALID, "%llu rows were to be moved of %llu", request.number, u64{sort->n_rows});
+  if (request.number == 0)
+    return;
+  drop_key_buffers(sort, performer->stream);
+
+  PageTable pages;
+  bool moving = false;
+  double ms = 0;
+
+  try
+  {
+    performer->started.record(performer->stream);
+    reorder(*performer, *sort->device->memory,
+            {request.to, request.from, static_cast<u32>(request.number), static_cast<u32>(sort->n_rows),
+             sort->spec.chunk_bytes},
+            sort->output, &pages, &moving);
+    ms = finish_timing(performer);
+  }
+  catch (...)
+  {
+    // Rows that have moved no longer fit the pages.  The images are still of use.
+    std::lock_guard<std::mutex> guard(sort->lock);
+
+    sort->performed = sort->performed && !moving;
+    throw;
+  }
+
+  std::lock_guard<std::mutex> guard(sort->lock);
+
+  sort->output.pages = std::move(pages);
+  sort->times.sort_ms += ms;
+}
+
+void serve(const Request &request, Performer *performer)
+{
+  if (request.call == Call::reorder)
+    reorder_sort(request.sort, request, performer);
+  else
+    perform_sort(request.sort, request, performer);
+}
+
+} // namespace
+
+void run_sorter(GsDevice *device, Performer *performer)
+{
+  Request request;
+
+  (void)cudaSetDevice(device->config.ordinal);
+  for (;;)
+  {
+    if (device->sorting.try_pop(&request))
+    {
+      Failure outcome = success;
+
+      // A sort that failed must have stopped reading its images too.
+      if (!guarded(&outcome, [&] { serve(request, performer); }))
+        (void)cudaStreamSynchronize(performer->stream);
+      end_request(request, outcome);
+    }
+    else if (!device->sorting.wait())
+      return;
+  }
+}
+
+} // namespace gpusort
