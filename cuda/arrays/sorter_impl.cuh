@@ -1,96 +1,138 @@
 /*-------------------------------------------------------------------------
  *
- * array_sorter_impl.cuh
- *	  From spans of arrays to lists of their classes, and all classes, those
- *	  of different lengths side by side.
+ * sorter_impl.cuh
+ *	  From the spans of arrays to lists of classes, and the sorting of all classes.
  *
- * Where all arrays are of one class, the spans are its list.  Else they are
- * copied into lists one behind the other; within a class their order is that in
- * which blocks came by, which keeps neighbours together.  Arrays of 2 to 8
- * elements, which may be most of them, are in no list then: each block that comes by
- * collects its own and sorts them.
+ * Where all arrays are of one class, the spans are its list.  Otherwise the spans
+ * are copied to a list for each class, in the order in which blocks come by: arrays
+ * that are neighbours stay close to each other.  Arrays of 2 to 8 elements, which may
+ * be the most, are in no list then: each block sorts those that it comes by.
  *
- * Huge arrays, of more than some hundred thousand elements, are sorted one by
- * one in each of two streams, by CUB's radix sort.
+ * Classes are sorted side by side, in the stream and the side streams.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_ARRAY_SORTER_IMPL_CUH
-#define GS_ARRAY_SORTER_IMPL_CUH
+#ifndef GS_ARRAYS_SORTER_IMPL_CUH
+#define GS_ARRAYS_SORTER_IMPL_CUH
 
-#include <cub/device/device_radix_sort.cuh>
-
-#include <algorithm>
-#include <vector>
-
-#include "arrays/array_bins.cuh"
-#include "arrays/array_sorter.cuh"
+#include "arrays/bins.cuh"
+#include "arrays/on_chip.cuh"
+#include "arrays/sorter.cuh"
 
 namespace gpusort
 {
-
-constexpr u32 list_threads = 256;
-template <typename Code>
-constexpr u32 list_batch = sizeof(Code) <= 8 ? 8 : 4; // what shared memory has room for
 
 struct ListStarts
 {
   u64 start[max_array_classes];
 };
 
-// Where a class's list goes on, in a line of its own: additions to several of them
-// are under way side by side.
+// The end of a class's list so far.  Each is in a cache line of its own, so that
+// additions to several of them run side by side.
 struct alignas(128) ListEnd
 {
-  u64 at;
+  u64 index;
 };
 
-static __global__ void begin_lists(ListStarts starts, ListEnd *ends)
+static __global__ void start_lists(ListStarts starts, ListEnd *ends)
 {
-  ends[threadIdx.x].at = starts.start[threadIdx.x];
+  ends[threadIdx.x].index = starts.start[threadIdx.x];
 }
 
-// A warp sorts arrays of 2 to 8 elements, one in each lane, or none.  They are
-// written in the order of the lanes, so that lines are filled: short arrays are
-// mostly neighbours of others.
+// A warp sorts arrays of up to 8 elements, one in each lane.  They are written in the
+// order of the lanes, so that lines are filled: short arrays are mostly neighbours.
 template <typename Code>
 struct TinySorter
 {
-  static constexpr u32 most = 8;
-  using Registers = Team<Code, 1, most>;
+  static constexpr u32 max_n = 8;
+  using Sorter = Team<Code, 1, max_n>;
 
-  Code codes[warp_size * most];
-  u64 first[warp_size]; // where a lane's array would begin if codes began at 0
-  u8 lane_of[warp_size * most];
+  Code codes[warp_size * max_n];
+  u64 base[warp_size]; // where a lane's array would begin if its first code were codes[0]
+  u8 lane_of[warp_size * max_n];
 
   __device__ __forceinline__ void sort(char *array, u32 n, const CodeMap &map)
   {
     u32 lane = threadIdx.x % warp_size;
-    u32 end = n;
-    Code x[most];
+    Code items[max_n];
 
-    Registers::load(x, array, n, map, 0);
-#pragma unroll
-    for (u32 d = 1; d < warp_size; d *= 2)
-    {
-      u32 before = __shfl_up_sync(~0u, end, d);
+    Sorter::load(items, array, n, map, 0);
 
-      end += lane >= d ? before : 0;
-    }
-    Registers::sort_registers(x);
+    u32 end = inclusive_sum(n);
+    u32 begin = end - n;
+
+    Sorter::sort_items(items);
     __syncwarp();
-    first[lane] = reinterpret_cast<u64>(array) - u64{end - n} * map.bytes;
+    base[lane] = reinterpret_cast<u64>(array) - u64{begin} * map.bytes;
 #pragma unroll
-    for (u32 k = 0; k < most; k++)
-      if (k < n)
+    for (u32 i = 0; i < max_n; i++)
+      if (i < n)
       {
-        codes[end - n + k] = x[k];
-        lane_of[end - n + k] = static_cast<u8>(lane);
+        codes[begin + i] = items[i];
+        lane_of[begin + i] = static_cast<u8>(lane);
       }
     end = __shfl_sync(~0u, end, warp_size - 1);
     __syncwarp();
     for (u32 k = lane; k < end; k += warp_size)
-      store_code(reinterpret_cast<char *>(first[lane_of[k]]), k, map, codes[k]);
+      store_code(reinterpret_cast<char *>(base[lane_of[k]]), k, map, codes[k]);
+  }
+};
+
+// Puts arrays on the lists of their classes, and sorts those of 2 to 8 elements.
+template <typename Code>
+struct ArrayLister
+{
+  static constexpr u32 batch = list_batch<Code>;
+  static constexpr u32 offset_bits = 60; // of a tiny array's offset; its length is above them
+
+  struct Storage
+  {
+    u32 counts[max_array_classes];
+    u64 first[max_array_classes]; // in each list, the entry of the block's first array
+    TinySorter<Code> sorters[list_threads / warp_size];
+    u64 tiny[list_threads * batch];
+  };
+
+  // Finds each array's rank among those of its class in the block.
+  static __device__ __forceinline__ void rank_arrays(Storage &storage, const ArraySpan (&spans)[batch],
+                                                     u32 (&ranks)[batch])
+  {
+#pragma unroll
+    for (u32 b = 0; b < batch; b++)
+    {
+      u32 c = class_of<Code>(spans[b].length);
+
+      ranks[b] = count_peers(c, &storage.counts[c], c > 0);
+    }
+  }
+
+  static __device__ __forceinline__ void list(Storage &storage, const ArraySpan (&spans)[batch],
+                                              const u32 (&ranks)[batch], ArraySpan *lists)
+  {
+#pragma unroll
+    for (u32 b = 0; b < batch; b++)
+    {
+      u32 c = class_of<Code>(spans[b].length);
+
+      if (c > 1)
+        lists[storage.first[c] + ranks[b]] = spans[b];
+      else if (c == 1)
+        storage.tiny[ranks[b]] = spans[b].offset | u64{spans[b].length} << offset_bits;
+    }
+  }
+
+  static __device__ __forceinline__ void sort_tiny(Storage &storage, char *data, const CodeMap &map)
+  {
+    u32 lane = threadIdx.x % warp_size;
+
+#pragma unroll 1
+    for (u32 k = threadIdx.x; k - lane < storage.counts[1]; k += list_threads)
+    {
+      u64 array = k < storage.counts[1] ? storage.tiny[k] : 0;
+
+      storage.sorters[threadIdx.x / warp_size].sort(data + (array & ((u64{1} << offset_bits) - 1)),
+                                                    static_cast<u32>(array >> offset_bits), map);
+    }
   }
 };
 
@@ -98,156 +140,38 @@ template <typename Code>
 __global__ void __launch_bounds__(list_threads)
     list_arrays(ArrayJob job, CodeMap map, ListEnd *ends, ArraySpan *lists)
 {
-  constexpr u32 batch = list_batch<Code>;
-  constexpr u32 tiny_bits = 60; // of an offset
+  using Lister = ArrayLister<Code>;
+  constexpr u32 batch = Lister::batch;
 
-  __shared__ u32 counts[max_array_classes];
-  __shared__ u64 first[max_array_classes];
-  __shared__ TinySorter<Code> sorters[list_threads / warp_size];
-  __shared__ u64 tiny[list_threads * batch]; // offsets, and lengths in the upper bits
+  __shared__ typename Lister::Storage storage;
 
-  ArraySpan span[batch];
-  u32 rank[batch];
+  ArraySpan spans[batch];
+  u32 ranks[batch];
   u64 base = u64{blockIdx.x} * list_threads * batch;
-  u32 lane = threadIdx.x % warp_size;
 
   if (threadIdx.x < max_array_classes)
-    counts[threadIdx.x] = 0;
+    storage.counts[threadIdx.x] = 0;
 #pragma unroll
   for (u32 b = 0; b < batch; b++)
   {
     u64 i = base + b * list_threads + threadIdx.x;
 
-    span[b] = i < job.n_arrays ? load_span(job.spans, i) : ArraySpan{0, 0};
+    spans[b] = i < job.n_arrays ? load_span(job.spans, i) : ArraySpan{0, 0};
   }
   __syncthreads();
-#pragma unroll
-  for (u32 b = 0; b < batch; b++)
-  {
-    // One addition for all lanes of a class.
-    u32 c = class_of<Code>(span[b].length);
-    u32 peers = __match_any_sync(~0u, c);
-    u32 leader = __ffs(peers) - 1;
-    u32 before = 0;
-
-    if (c > 0 && lane == leader)
-      before = atomicAdd(&counts[c], __popc(peers));
-    rank[b] = __shfl_sync(~0u, before, leader) + __popc(peers & ((1u << lane) - 1));
-  }
+  Lister::rank_arrays(storage, spans, ranks);
   __syncthreads();
-  if (threadIdx.x > 1 && threadIdx.x < max_array_classes && counts[threadIdx.x] > 0)
-    first[threadIdx.x] = atomicAdd(&ends[threadIdx.x].at, static_cast<u64>(counts[threadIdx.x]));
+  if (threadIdx.x > 1 && threadIdx.x < max_array_classes && storage.counts[threadIdx.x] > 0)
+    storage.first[threadIdx.x] =
+        atomicAdd(&ends[threadIdx.x].index, static_cast<u64>(storage.counts[threadIdx.x]));
   __syncthreads();
-#pragma unroll
-  for (u32 b = 0; b < batch; b++)
-  {
-    u32 c = class_of<Code>(span[b].length);
-
-    if (c > 1)
-      lists[first[c] + rank[b]] = span[b];
-    else if (c == 1)
-      tiny[rank[b]] = span[b].offset | u64{span[b].length} << tiny_bits;
-  }
+  Lister::list(storage, spans, ranks, lists);
   __syncthreads();
-#pragma unroll 1
-  for (u32 k = threadIdx.x; k - lane < counts[1]; k += list_threads)
-  {
-    u64 array = k < counts[1] ? tiny[k] : 0;
-
-    sorters[threadIdx.x / warp_size].sort(job.data + (array & ((u64{1} << tiny_bits) - 1)),
-                                          static_cast<u32>(array >> tiny_bits), map);
-  }
+  Lister::sort_tiny(storage, job.data, map);
 }
 
-constexpr u32 huge_threads = 256;
-
-template <typename Code>
-__global__ void __launch_bounds__(huge_threads)
-    load_huge(const char *array, u32 n, CodeMap map, typename RadixKey<Code>::type *keys)
-{
-  u64 i = u64{blockIdx.x} * huge_threads + threadIdx.x;
-  Code code;
-
-  if (i >= n)
-    return;
-  load_code(array, static_cast<u32>(i), map, &code);
-  keys[i] = radix_key(code);
-}
-
-template <typename Code>
-__global__ void __launch_bounds__(huge_threads)
-    store_huge(char *array, u32 n, CodeMap map, const typename RadixKey<Code>::type *keys)
-{
-  u64 i = u64{blockIdx.x} * huge_threads + threadIdx.x;
-  Code code;
-
-  if (i >= n)
-    return;
-  from_radix_key(keys[i], &code);
-  store_code(array, static_cast<u32>(i), map, code);
-}
-
-template <typename Code>
-struct HugeMemory
-{
-  typename RadixKey<Code>::type *keys[2];
-  void *temp;
-  size_t temp_bytes;
-};
-
-// How many of them are sorted side by side: alone, one of some millions of elements
-// does not fill the device, but one of many does.
-inline u32 huge_lanes(const ArrayCensus &census, u32 huge)
-{
-  constexpr u32 fills_device = 1 << 22;
-
-  return census.longest > fills_device ? 1
-                                       : static_cast<u32>(std::min<u64>(census.n[huge], SideStreams::count));
-}
-
-template <typename Code>
-HugeMemory<Code> alias_huge(TempStorage *storage, u32 longest)
-{
-  using Key = typename RadixKey<Code>::type;
-  HugeMemory<Code> memory;
-  cub::DoubleBuffer<Key> keys;
-
-  GS_CUDA_TRY(cub::DeviceRadixSort::SortKeys(nullptr, memory.temp_bytes, keys, u64{longest}));
-  memory.keys[0] = storage->alias<Key>(longest);
-  memory.keys[1] = storage->alias<Key>(longest);
-  memory.temp = storage->alias<char>(memory.temp_bytes);
-  return memory;
-}
-
-inline std::vector<ArraySpan> read_spans(const ClassList &list, cudaStream_t stream)
-{
-  std::vector<ArraySpan> spans(list.n);
-
-  GS_CUDA_TRY(
-      cudaMemcpyAsync(spans.data(), list.spans, list.n * sizeof(ArraySpan), cudaMemcpyDeviceToHost, stream));
-  GS_CUDA_TRY(cudaStreamSynchronize(stream));
-  return spans;
-}
-
-template <typename Code>
-void sort_huge(char *array, u32 n, const CodeMap &map, const HugeMemory<Code> &memory, cudaStream_t stream)
-{
-  using Key = typename RadixKey<Code>::type;
-  int bits = sizeof(Code) * 8;
-  cub::DoubleBuffer<Key> keys(memory.keys[0], memory.keys[1]);
-  size_t temp_bytes = memory.temp_bytes;
-  u32 blocks = blocks_for(n, huge_threads);
-
-  load_huge<Code><<<blocks, huge_threads, 0, stream>>>(array, n, map, keys.Current());
-  GS_CUDA_LAUNCHED();
-  GS_CUDA_TRY(cub::DeviceRadixSort::SortKeys(memory.temp, temp_bytes, keys, u64{n},
-                                             bits - static_cast<int>(map.bytes) * 8, bits, stream));
-  store_huge<Code><<<blocks, huge_threads, 0, stream>>>(array, n, map, keys.Current());
-  GS_CUDA_LAUNCHED();
-}
-
-// All of one class?
-inline bool one_class(const ArrayCensus &census)
+// Are all arrays of one class?
+inline bool is_one_class(const ArrayCensus &census)
 {
   u32 n = 0;
 
@@ -258,35 +182,44 @@ inline bool one_class(const ArrayCensus &census)
 
 // The workspace, over all classes.
 template <typename Code>
-struct ArrayMemory
+struct ArrayWorkspace
 {
   ListEnd *ends;
   ArraySpan *lists;
-  SplitMemory<Code> split;
-  HugeMemory<Code> huge[SideStreams::count];
+  SplitWorkspace<Code> split;
   u64 bytes;
 
-  ArrayMemory(void *workspace, const ArrayCensus &census)
+  ArrayWorkspace(void *base, const ArrayCensus &census)
   {
-    TempStorage storage(workspace);
-    u64 n_arrays = 0;
+    TempStorage storage(base);
+    u64 n_listed = 0;
 
     for (u32 c = 2; c < max_array_classes; c++)
-      n_arrays += census.n[c];
+      n_listed += census.n[c];
     ends = storage.alias<ListEnd>(max_array_classes);
-    lists = storage.alias<ArraySpan>(one_class(census) ? 0 : n_arrays);
+    lists = storage.alias<ArraySpan>(is_one_class(census) ? 0 : n_listed);
     if (census.n[Classes<Code>::first_long] > 0)
       split = alias_split<Code>(&storage, census);
-    for (u32 i = 0; i < huge_lanes(census, Classes<Code>::huge); i++)
-      huge[i] = alias_huge<Code>(&storage, census.longest);
     bytes = storage.bytes();
   }
 };
 
+// Makes the lists, class after class, and sorts the arrays of 2 to 8 elements.
+template <typename Code>
+void make_lists(const ArrayJob &job, const CodeMap &map, const ListStarts &starts,
+                const ArrayWorkspace<Code> &workspace, cudaStream_t stream)
+{
+  start_lists<<<1, max_array_classes, 0, stream>>>(starts, workspace.ends);
+  GS_CUDA_LAUNCHED();
+  list_arrays<Code><<<blocks_for(job.n_arrays, list_threads * list_batch<Code>), list_threads, 0, stream>>>(
+      job, map, workspace.ends, workspace.lists);
+  GS_CUDA_LAUNCHED();
+}
+
 template <typename Code>
 u64 ArraySorter<Code>::workspace(const ArrayCensus &census)
 {
-  return ArrayMemory<Code>(nullptr, census).bytes;
+  return ArrayWorkspace<Code>(nullptr, census).bytes;
 }
 
 template <typename Code>
@@ -294,74 +227,51 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
                              SideStreams &side, cudaStream_t stream)
 {
   constexpr u32 first_long = Classes<Code>::first_long;
-  constexpr u32 huge = Classes<Code>::huge;
 
-  ArrayMemory<Code> memory(workspace, census);
-  CodeMap map = code_map(job.elem, job.descending);
+  const ArrayWorkspace<Code> memory(workspace, census);
+  const CodeMap map = code_map(job.elem, job.descending);
+  const bool one_class = is_one_class(census);
+  const u32 first_class = one_class ? 1 : 2;
+  const u64 n_long = census.n[first_long];
   ListStarts starts = {};
-  const ArraySpan *lists = job.spans;
   u64 start = 0;
-  u32 first_class = 1;
 
-  if (!one_class(census))
+  for (u32 c = first_class; c < max_array_classes; c++)
   {
-    u32 per_block = list_threads * list_batch<Code>;
-    u64 blocks = (job.n_arrays + per_block - 1) / per_block;
-
-    if (blocks > INT32_MAX)
-      fail(GS_NO_MEMORY, "there are too many arrays");
-    first_class = 2;
-    for (u32 c = first_class; c < max_array_classes; c++)
-    {
-      starts.start[c] = start;
-      start += census.n[c];
-    }
-    lists = memory.lists;
-    begin_lists<<<1, max_array_classes, 0, stream>>>(starts, memory.ends);
-    GS_CUDA_LAUNCHED();
-    list_arrays<Code>
-        <<<static_cast<u32>(blocks), list_threads, 0, stream>>>(job, map, memory.ends, memory.lists);
-    GS_CUDA_LAUNCHED();
+    starts.start[c] = start;
+    start += census.n[c];
   }
+  if (!one_class)
+    make_lists(job, map, starts, memory, stream);
 
-  auto list_of = [&](u32 c) { return ClassList{lists + starts.start[c], census.n[c], job.data}; };
+  auto list_of = [&](u32 c) {
+    return ClassList{(one_class ? job.spans : memory.lists) + starts.start[c], census.n[c], job.data};
+  };
 
-  if (one_class(census) && census.n[first_long] == 0 && census.n[huge] == 0)
+  auto sort_on_chip = [&](auto stream_of)
   {
     for (u32 c = first_class; c < first_long; c++)
       if (census.n[c] > 0)
-        sort_class<Code>(c, list_of(c), map, stream);
-    return;
-  }
+        sort_class<Code>(c, list_of(c), map, stream_of(c));
+  };
 
-  std::vector<ArraySpan> huge_spans;
+  if (one_class && n_long == 0)
+    return sort_on_chip([&](u32) { return stream; });
 
-  if (census.n[huge] > 0)
-    huge_spans = read_spans(list_of(huge), stream);
-
-  // Long and huge arrays go through several kernels, beside which the others are sorted.
+  // Long arrays go through several kernels, beside which the others are sorted.
   Fork fork(side, stream);
 
-  for (size_t i = 0; i < huge_spans.size(); i++)
-  {
-    u32 lane = i % huge_lanes(census, huge);
-
-    sort_huge<Code>(job.data + huge_spans[i].offset, huge_spans[i].length, map, memory.huge[lane],
-                    fork.lane(1 + lane));
-  }
-  if (census.n[first_long] > 0)
-    split_long<Code>(list_of(first_long), map, census, memory.split, stream);
-  for (u32 c = first_class; c < first_long; c++)
-    if (census.n[c] > 0)
-      sort_class<Code>(c, list_of(c), map, fork.lane(1 + c % SideStreams::count));
-  if (census.n[first_long] > 0)
+  if (n_long > 0)
+    split_long_arrays<Code>(list_of(first_long), map, census, memory.split, stream);
+  sort_on_chip([&](u32 c) { return fork.lane(1 + c % SideStreams::count); });
+  if (n_long > 0)
   {
     fork.follow();
-    sort_split<Code>(list_of(first_long), map, census, memory.split, fork);
+    sort_long_arrays<Code>(list_of(first_long), map, census, memory.split, fork);
   }
   fork.join();
 }
 
 } // namespace gpusort
 
-#endif // GS_ARRAY_SORTER_IMPL_CUH
+#endif // GS_ARRAYS_SORTER_IMPL_CUH

@@ -1,70 +1,75 @@
 /*-------------------------------------------------------------------------
  *
- * array_split.cuh
- *	  Long arrays: split, tile by tile, into bins that fit on the chip.
+ * split.cuh
+ *	  Long arrays: split, tile by tile, into bins that fit on chip.
  *
- *	  sample	a block sorts some elements for each bin, taken at random from
- *				equal stretches of the array, and picks splitters from them
- *	  split		a block brings a tile of an array into the order of its bins, in
- *				shared memory, writes it to a second buffer as it then is, and
- *				notes where in the tile each bin begins
- *	  place		what the tiles noted for a bin, added up, is the bin's first place
- *				in the array; bins become entries of lists
- *	  finish	teams gather their bin from all tiles, sort it, and write it to
- *				where it belongs
+ * Four steps sort a long array.  The first two are here, the others in bins.cuh.
+ *	  Sample	A block sorts elements taken at random from equal stretches of the
+ *				array, some for each bin, and picks splitters from them.
+ *	  Split		A block moves the codes of a tile to the order of their bins, in
+ *				shared memory, and writes them to a second buffer.  It also writes
+ *				where in the tile each bin begins.
+ *	  List		The sum of these numbers over all tiles is where the bin begins in the
+ *				sorted array.  Bins are put on lists by size.
+ *	  Finish	Teams gather a bin from all tiles, sort it, and write it to its place
+ *				in the array.
  *
- * So a long array is read and written twice, always in full lines but for the
- * ends of bins' parts in tiles, and no element's bin is looked up twice.  The
- * last two steps are in array_bins.cuh.
+ * So a long array is read twice and written twice, in full lines but for the ends
+ * of parts, and each element's bin is searched for once.
  *
- * A value that is in the sample often enough to be two splitters in succession
- * has a bin of its own between them, which needs no sorting.  So no bin becomes
- * too large because of equal elements.  That one becomes too large by bad luck
- * is a matter of some millionths; a block then sorts it in memory, which takes
+ * A part is what one tile has of one bin.  The table of parts has a row for each bin
+ * of an array, and one more: the begin of the bin's part in each tile, which is also
+ * the end of the part of the bin before.
+ *
+ * A value that is frequent enough in the sample to be two neighbouring splitters
+ * has a bin of its own between these, which need not be sorted.  So equal
+ * elements cannot make a bin too large.  Bad luck with the sample does so in some
+ * millionths of the cases; a block then sorts the bin in memory, which takes
  * milliseconds.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_ARRAY_SPLIT_CUH
-#define GS_ARRAY_SPLIT_CUH
+#ifndef GS_ARRAYS_SPLIT_CUH
+#define GS_ARRAYS_SPLIT_CUH
 
 #include <cub/block/block_scan.cuh>
 
-#include "arrays/array_classes.cuh"
+#include "arrays/classes.cuh"
+#include "arrays/team.cuh"
 
 namespace gpusort
 {
 
-constexpr u32 max_parts = 128; // tiles of a long array
+template <typename Code>
+constexpr u32 max_tiles = tiles_of<Code>(max_length<Code>); // of a long array
 
-static_assert(Classes<u32>::max_long <= max_parts * Classes<u32>::tile, "tiles of an array");
-static_assert(Classes<u64>::max_long <= max_parts * Classes<u64>::tile, "tiles of an array");
-static_assert(Classes<Wide>::max_long <= max_parts * Classes<Wide>::tile, "tiles of an array");
+// The most bins of an array, rounded up to a multiple of the threads that split a tile.
+template <typename Code>
+constexpr u32 max_bins = align_up(bins_of<Code>(max_length<Code>), split_threads);
 
-// What is kept of a long array.
 struct LongArray
 {
-  u64 parts; // where its rows begin, one for each bin and one for what is behind
-  u32 first_tile;
-  u32 equal; // has it bins of one value?
+  u64 first_part;     // the array's first row in the table of parts
+  u32 first_tile;     // the array's first tile in the second buffer
+  u32 has_equal_bins; // not 0: some bins hold one value only
 };
 
 // A bin that is not empty.
 struct alignas(16) Bin
 {
-  u64 offset; // in the data, where it belongs
-  u64 codes;  // of the array's first tile; or the splitter that all its elements are
-  u64 parts;  // its row
+  u64 offset; // of its place in the array, in bytes from the data's beginning
+  u64 source; // its array's first code in the second buffer; of an equal bin, the splitter
+  u64 parts;  // its row in the table of parts
   u32 n;
   u32 tiles;
 };
 
-// Bins by what is to be done with them.  They are sorted by 1, 2, 4 or 8 warps, or
-// consist of one value, or did not become small enough.
-constexpr u32 n_bin_teams = 4;
-constexpr u32 equal_bins = n_bin_teams;
-constexpr u32 large_bins = n_bin_teams + 1;
-constexpr u32 n_bin_lists = n_bin_teams + 2;
+// Bins that are sorted by 1, 2, 4 or 8 warps, that hold one value only, and that are
+// too large for a block.
+constexpr u32 n_team_bin_lists = 4;
+constexpr u32 equal_bins = n_team_bin_lists;
+constexpr u32 large_bins = n_team_bin_lists + 1;
+constexpr u32 n_bin_lists = n_team_bin_lists + 2;
 
 struct SplitCounts
 {
@@ -74,34 +79,32 @@ struct SplitCounts
 };
 
 template <typename Code>
-struct SplitMemory
+struct SplitWorkspace
 {
   LongArray *arrays;
-  Code *splitters; // max_bins for each array, the last one unused
-  u32 *array_of;   // of each tile
-  u16 *parts;      // where in its tile each part of a bin begins
-  Code *codes;     // tile by tile
+  Code *splitters;  // max_bins for each array, the last one unused
+  u32 *tile_arrays; // the number of each tile's array
+  u16 *part_begins; // the table of parts
+  Code *codes;      // the second buffer, tile by tile
   SplitCounts *counts;
-  Bin *bins; // n_bin_lists times as many as there may be
+  Bin *bins; // n_bin_lists lists, each with room for all bins
 };
 
 template <typename Code>
-SplitMemory<Code> alias_split(TempStorage *storage, const ArrayCensus &census)
+SplitWorkspace<Code> alias_split(TempStorage *storage, const ArrayCensus &census)
 {
   u64 n = census.n[Classes<Code>::first_long];
-  SplitMemory<Code> memory;
+  SplitWorkspace<Code> split;
 
-  memory.arrays = storage->alias<LongArray>(n);
-  memory.splitters = storage->alias<Code>(n * Classes<Code>::max_bins);
-  memory.array_of = storage->alias<u32>(census.tiles);
-  memory.parts = storage->alias<u16>(census.parts);
-  memory.codes = storage->alias<Code>(census.tiles * Classes<Code>::tile);
-  memory.counts = storage->alias<SplitCounts>(1);
-  memory.bins = storage->alias<Bin>(census.bins * n_bin_lists);
-  return memory;
+  split.arrays = storage->alias<LongArray>(n);
+  split.splitters = storage->alias<Code>(n * max_bins<Code>);
+  split.tile_arrays = storage->alias<u32>(census.tiles);
+  split.part_begins = storage->alias<u16>(census.parts);
+  split.codes = storage->alias<Code>(census.tiles * tile_codes<Code>);
+  split.counts = storage->alias<SplitCounts>(1);
+  split.bins = storage->alias<Bin>(census.bins * n_bin_lists);
+  return split;
 }
-
-#ifdef __CUDACC__
 
 __device__ __forceinline__ u32 mix_bits(u32 x)
 {
@@ -110,255 +113,291 @@ __device__ __forceinline__ u32 mix_bits(u32 x)
   return x ^ (x >> 16);
 }
 
-// The sample should have 32 elements for each bin, and has for very long arrays at
-// least 4.  The less they differ in size, the better bins fill the teams that
-// will sort them.
-constexpr u32 sample_threads = 8 * warp_size;
-constexpr u32 sample_per_bin = 32;
-
-static_assert(Classes<u32>::capacity >= 4 * Classes<u32>::max_bins, "sample of few elements");
-static_assert(Classes<u64>::capacity >= 4 * Classes<u64>::max_bins, "sample of few elements");
-static_assert(Classes<Wide>::capacity >= 4 * Classes<Wide>::max_bins, "sample of few elements");
-
-// Sorts a sample of R elements for each thread, or of as many more as it takes.
-template <typename Code, int R>
-__device__ __forceinline__ void pick_splitters(const char *array, u32 n, u32 n_bins, u32 seed,
-                                               const CodeMap &map, Code *shared, Code *splitters)
+// An array that a block samples.
+struct SampledArray
 {
-  constexpr u32 size = sample_threads * R;
+  const char *elements;
+  u32 n;
+  u32 n_bins;
+  u32 seed;
+};
 
-  if constexpr (R < Classes<Code>::registers)
-    if (n_bins * sample_per_bin > size)
-      return pick_splitters<Code, 2 * R>(array, n, n_bins, seed, map, shared, splitters);
+// Takes splitters from a sorted sample of `items` elements for each thread, or more:
+// samples_per_bin for each bin if a block can sort so many.  Bins of similar size fill
+// the teams that sort them best.
+template <typename Code, int items>
+__device__ __forceinline__ void pick_splitters(const SampledArray &array, const CodeMap &map, Code *shared,
+                                               Code *splitters)
+{
+  constexpr u32 size = sample_threads * items;
 
-  Code x[R];
+  if constexpr (items < Classes<Code>::max_items)
+    if (array.n_bins * samples_per_bin > size)
+      return pick_splitters<Code, 2 * items>(array, map, shared, splitters);
+
+  Code codes[items];
 
 #pragma unroll
-  for (u32 r = 0; r < R; r++)
+  for (u32 i = 0; i < items; i++)
   {
-    u32 k = r * sample_threads + threadIdx.x;
-    u32 from = static_cast<u32>(u64{k} * n / size);
-    u32 to = static_cast<u32>((u64{k} + 1) * n / size);
+    u32 k = i * sample_threads + threadIdx.x;
+    u32 begin = static_cast<u32>(u64{k} * array.n / size);
+    u32 end = static_cast<u32>((u64{k} + 1) * array.n / size);
 
-    load_code(array, from + mix_bits(seed + k) % (to - from), map, &x[r]);
+    load_code(array.elements, begin + mix_bits(array.seed + k) % (end - begin), map, &codes[i]);
   }
-  Team<Code, sample_threads, R>::sort(x, shared, threadIdx.x);
+  Team<Code, sample_threads, items>::sort_by_network(codes, shared, threadIdx.x);
 
-  // Splitter k is that of rank (k + 1) * size / n_bins.
+  // Splitter k is the sample of rank (k + 1) * size / n_bins.
 #pragma unroll
-  for (u32 r = 0; r < R; r++)
+  for (u32 i = 0; i < items; i++)
   {
-    u32 rank = threadIdx.x * R + r;
-    u32 k = (rank * n_bins + size - 1) / size;
+    u32 rank = threadIdx.x * items + i;
+    u32 k = (rank * array.n_bins + size - 1) / size;
 
-    if (k > 0 && k < n_bins && k * size / n_bins == rank)
-      splitters[k - 1] = x[r];
+    if (k > 0 && k < array.n_bins && k * size / array.n_bins == rank)
+      splitters[k - 1] = codes[i];
   }
 }
 
+// Picks the splitters of an array, and gives it tiles of the second buffer and rows of
+// the table of parts.
 template <typename Code>
 __global__ void __launch_bounds__(sample_threads)
-    sample_arrays(ClassList list, CodeMap map, SplitMemory<Code> memory)
+    sample_arrays(ClassList list, CodeMap map, SplitWorkspace<Code> split)
 {
-  __shared__ Code shared[Team<Code, sample_threads, Classes<Code>::registers>::shared_codes];
+  __shared__ Code shared[Team<Code, sample_threads, Classes<Code>::max_items>::shared_codes];
   __shared__ u32 first_tile;
+
+  static_assert(Classes<Code>::capacity >= 8 * bins_of<Code>(max_length<Code>), "samples of a bin");
 
   u64 i = blockIdx.x;
   ArraySpan span = load_span(list.spans, i);
   u32 n_bins = bins_of<Code>(span.length);
   u32 tiles = tiles_of<Code>(span.length);
-  Code *splitters = memory.splitters + i * Classes<Code>::max_bins;
-  u32 equal = 0;
+  Code *splitters = split.splitters + i * max_bins<Code>;
+  u32 has_equal_bins = 0;
 
   if (threadIdx.x == 0)
-    first_tile = atomicAdd(&memory.counts->tiles, tiles);
-  pick_splitters<Code, 4>(list.data + span.offset, span.length, n_bins, static_cast<u32>(i * 0x9e3779b9u),
+    first_tile = atomicAdd(&split.counts->tiles, tiles);
+  pick_splitters<Code, 4>({list.data + span.offset, span.length, n_bins, static_cast<u32>(i * 0x9e3779b9u)},
                           map, shared, splitters);
   __syncthreads();
-  for (u32 t = threadIdx.x; t < tiles; t += sample_threads)
-    memory.array_of[first_tile + t] = static_cast<u32>(i);
+  for (u32 tile = threadIdx.x; tile < tiles; tile += sample_threads)
+    split.tile_arrays[first_tile + tile] = static_cast<u32>(i);
   for (u32 b = threadIdx.x + 1; b + 1 < n_bins; b += sample_threads)
-    equal |= splitters[b] == splitters[b - 1];
-  equal = __syncthreads_or(equal);
+    has_equal_bins |= splitters[b] == splitters[b - 1];
+  has_equal_bins = __syncthreads_or(has_equal_bins);
   if (threadIdx.x == 0)
   {
-    u64 parts = atomicAdd(&memory.counts->parts, u64{n_bins + 1} * tiles);
+    u64 first_part = atomicAdd(&split.counts->parts, u64{n_bins + 1} * tiles);
 
-    memory.arrays[i] = {parts, first_tile, equal};
+    split.arrays[i] = {first_part, first_tile, has_equal_bins};
   }
 }
 
-constexpr u32 split_threads = 512;
-
-// Tables of one code or number for each bin leave one place free after as many as
-// there are banks: those that are far apart, by powers of two, are in different
-// banks then, and a number's place is the sum of those of its bits.
+// Slots of bins in shared memory.  One slot is left free after as many as there are
+// banks.  Bins that are a power of two apart are in different banks then, and the
+// slot of a number is the sum of the slots of its bits.
 template <typename Code>
-struct BinPlaces
+struct BinSlots
 {
   static constexpr u32 banks = 128 / sizeof(Code);
-  static constexpr u32 all = Classes<Code>::max_bins + Classes<Code>::max_bins / banks;
-  static constexpr u32 none = all; // and the following ones: of each lane's codes beyond the end
+  static constexpr u32 count = max_bins<Code> + max_bins<Code> / banks;
+  static constexpr u32 past_end = count; // a slot for each lane, of places after the end of the array
 
-  static __device__ __forceinline__ u32 place(u32 bin)
+  static __device__ __forceinline__ u32 slot(u32 bin)
   {
     return bin + bin / banks;
   }
-  static __device__ __forceinline__ u32 bin(u32 place)
+  static __device__ __forceinline__ u32 bin(u32 slot)
   {
-    return place - place / (banks + 1);
+    return slot - slot / (banks + 1);
   }
 };
 
-// Gives each code its rank among those of its bin in the tile, in the upper half of
-// its place.  Where many lanes of a warp have the same bin, one of them counts for
-// all: data may be sorted already, or equal.
-template <int R>
-__device__ __forceinline__ void rank_in_bins(u32 (&places)[R], u32 *counts)
+// A block's tile of a long array.
+struct Tile
 {
-  constexpr u32 crowd = 8;
-  u32 lane = threadIdx.x % warp_size;
-  u32 like_me = __popc(__match_any_sync(~0u, places[0]));
+  u32 number; // in the array
+  u32 n;      // codes
+  u32 n_tiles;
+  u32 n_bins;
+  u32 levels; // of the search for bins
+};
 
-  if (__any_sync(~0u, like_me >= crowd))
-  {
-#pragma unroll
-    for (u32 r = 0; r < R; r++)
-    {
-      u32 peers = __match_any_sync(~0u, places[r]);
-      u32 leader = __ffs(peers) - 1;
-      u32 before = 0;
-
-      if (lane == leader)
-        before = atomicAdd(&counts[places[r]], __popc(peers));
-      before = __shfl_sync(~0u, before, leader) + __popc(peers & ((1u << lane) - 1));
-      places[r] |= before << 16;
-    }
-  }
-  else
-  {
-#pragma unroll
-    for (u32 r = 0; r < R; r++)
-      places[r] |= atomicAdd(&counts[places[r]], 1) << 16;
-  }
-#pragma unroll
-  for (u32 r = 0; r < R; r++)
-    compute_here(places[r]); // or both would be kept for longer
-}
-
+// Splits one tile.  A code's bin is kept as a slot.
 template <typename Code>
-__global__ void __launch_bounds__(split_threads, 2)
-    split_tiles(ClassList list, CodeMap map, SplitMemory<Code> memory)
+struct TileSplit
 {
-  using Places = BinPlaces<Code>;
-  constexpr u32 tile = Classes<Code>::tile;
-  constexpr u32 max_bins = Classes<Code>::max_bins;
-  constexpr int per_thread = tile / split_threads;
-  constexpr int bins_per_thread = max_bins / split_threads;
+  static constexpr int items = tile_codes<Code> / split_threads;
+  static constexpr int bins_per_thread = max_bins<Code> / split_threads;
+  using Slots = BinSlots<Code>;
   using Scan = cub::BlockScan<u32, split_threads>;
 
-  __shared__ typename Scan::TempStorage temp;
-  alignas(16) __shared__ Code codes[tile + 1]; // the last one of those beyond the end
-  __shared__ Code splitters[Places::all];      // in order, the first one at the place of 1
+  struct Storage
+  {
+    alignas(16) Code codes[tile_codes<Code> + 1]; // the last one takes the places after the end
+    Code splitters[Slots::count];                 // in order, from the slot of bin 1 on
+    u32 counters[Slots::count + warp_size];       // of each bin: its codes, later its begin in the tile
+  };
 
-  // Of a bin in the tile; then where it begins.
-  __shared__ u32 counts[Places::all + warp_size];
+  static __device__ __forceinline__ void load_splitters(Storage &storage, const Tile &tile,
+                                                        const Code *splitters)
+  {
+    for (u32 b = threadIdx.x; b < max_bins<Code>; b += split_threads)
+      storage.counters[Slots::slot(b)] = 0;
+    for (u32 b = threadIdx.x + 1; b < 1u << tile.levels; b += split_threads)
+      storage.splitters[Slots::slot(b)] = b < tile.n_bins ? splitters[b - 1] : CodeTraits<Code>::highest();
+  }
 
-  u32 i = memory.array_of[blockIdx.x];
-  LongArray array = memory.arrays[i];
+  // A code's bin is the number of splitters that are not above it.
+  static __device__ __forceinline__ void find_bins(const Storage &storage, const Tile &tile,
+                                                   const Code (&codes)[items], u32 (&slots)[items])
+  {
+    // Slots are counted in bytes here, which saves an instruction.
+    for (u32 step = 1u << tile.levels >> 1; step > 0; step /= 2)
+    {
+      u32 distance = Slots::slot(step) * sizeof(Code);
+
+#pragma unroll
+      for (int i = 0; i < items; i++)
+      {
+        u32 next = slots[i] + distance;
+
+        if (!(codes[i] <
+              *reinterpret_cast<const Code *>(reinterpret_cast<const char *>(storage.splitters) + next)))
+          slots[i] = next;
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < items; i++)
+      slots[i] = min(slots[i] / static_cast<u32>(sizeof(Code)), Slots::slot(tile.n_bins - 1));
+  }
+
+  // Moves codes that are equal to two neighbouring splitters to the bin between these.
+  static __device__ __forceinline__ void use_equal_bins(const Storage &storage, const Code (&codes)[items],
+                                                        u32 (&slots)[items])
+  {
+#pragma unroll
+    for (int i = 0; i < items; i++)
+    {
+      u32 bin = Slots::bin(slots[i]);
+
+      if (bin >= 2 && storage.splitters[slots[i]] == codes[i] &&
+          storage.splitters[Slots::slot(bin - 1)] == codes[i])
+        slots[i] = Slots::slot(bin - 1);
+    }
+  }
+
+  // Adds to each slot, in its upper half, the code's rank among those of its bin in the
+  // tile.  Where many lanes of a warp have the same bin, as in data that is sorted
+  // already, one of them counts for all.
+  static __device__ __forceinline__ void rank_in_bins(Storage &storage, u32 (&slots)[items])
+  {
+    u32 equal_lanes = __popc(__match_any_sync(~0u, slots[0]));
+
+    if (__any_sync(~0u, equal_lanes >= min_crowd))
+    {
+#pragma unroll
+      for (int i = 0; i < items; i++)
+        slots[i] |= count_peers(slots[i], &storage.counters[slots[i]]) << 16;
+    }
+    else
+    {
+#pragma unroll
+      for (int i = 0; i < items; i++)
+        slots[i] |= atomicAdd(&storage.counters[slots[i]], 1) << 16;
+    }
+#pragma unroll
+    for (int i = 0; i < items; i++)
+      materialize(slots[i]); // or the compiler keeps both halves for longer
+  }
+
+  // Replaces the number of codes of each bin by the bin's begin in the tile, and writes
+  // the tile's column of the table of parts.
+  static __device__ __forceinline__ void
+  start_bins(Storage &storage, typename Scan::TempStorage &temp_storage, const Tile &tile, u16 *part_begins)
+  {
+    u32 begins[bins_per_thread];
+
+#pragma unroll
+    for (int j = 0; j < bins_per_thread; j++)
+      begins[j] = storage.counters[Slots::slot(threadIdx.x * bins_per_thread + j)];
+    Scan(temp_storage).ExclusiveSum(begins, begins);
+#pragma unroll
+    for (int j = 0; j < bins_per_thread; j++)
+    {
+      u32 b = threadIdx.x * bins_per_thread + j;
+
+      storage.counters[Slots::slot(b)] = begins[j];
+      if (b < tile.n_bins)
+        part_begins[u64{b} * tile.n_tiles + tile.number] = static_cast<u16>(begins[j]);
+    }
+    if (threadIdx.x < warp_size)
+      storage.counters[Slots::past_end + threadIdx.x] = tile_codes<Code>;
+    if (threadIdx.x == 0)
+      part_begins[u64{tile.n_bins} * tile.n_tiles + tile.number] = static_cast<u16>(tile.n);
+  }
+
+  // Writes the tile in pieces of 16 bytes.  The last piece may end in anything.
+  static __device__ __forceinline__ void store(const Storage &storage, u32 n, Code *codes)
+  {
+    constexpr u32 codes_per_piece = 16 / sizeof(Code);
+    u32 pieces = (n + codes_per_piece - 1) / codes_per_piece;
+    const uint4 *source = reinterpret_cast<const uint4 *>(storage.codes);
+    uint4 *destination = reinterpret_cast<uint4 *>(codes);
+
+    for (u32 k = threadIdx.x; k < pieces; k += split_threads)
+      destination[k] = source[k];
+  }
+};
+
+template <typename Code>
+__global__ void __launch_bounds__(split_threads, split_blocks)
+    split_tiles(ClassList list, CodeMap map, SplitWorkspace<Code> split)
+{
+  using Split = TileSplit<Code>;
+  using Slots = BinSlots<Code>;
+  constexpr int items = Split::items;
+
+  __shared__ typename Split::Storage storage;
+  __shared__ typename Split::Scan::TempStorage temp_storage;
+
+  u32 i = split.tile_arrays[blockIdx.x];
+  LongArray array = split.arrays[i];
   ArraySpan span = load_span(list.spans, i);
-  u32 t = blockIdx.x - array.first_tile;
-  u32 n = min(span.length - t * tile, tile);
+  u32 number = blockIdx.x - array.first_tile;
+  u32 n = min(span.length - number * tile_codes<Code>, tile_codes<Code>);
   u32 n_bins = bins_of<Code>(span.length);
-  u32 n_tiles = tiles_of<Code>(span.length);
-  u32 levels = ceil_log2(n_bins);
+  Tile tile = {number, n, tiles_of<Code>(span.length), n_bins, ceil_log2(n_bins)};
   int left = static_cast<int>(n) - static_cast<int>(threadIdx.x);
-  Code code[per_thread];
-  u32 places[per_thread] = {};
+  Code codes[items];
+  u32 slots[items] = {};
 
-  Team<Code, split_threads, per_thread>::load(code, list.data + span.offset + u64{t} * tile * map.bytes, n,
-                                              map, threadIdx.x);
-  for (u32 b = threadIdx.x; b < max_bins; b += split_threads)
-    counts[Places::place(b)] = 0;
-  for (u32 b = threadIdx.x + 1; b < 1u << levels; b += split_threads)
-    splitters[Places::place(b)] =
-        b < n_bins ? memory.splitters[u64{i} * max_bins + b - 1] : CodeTraits<Code>::highest();
+  Team<Code, split_threads, items>::load(
+      codes, list.data + span.offset + u64{number} * tile_codes<Code> * map.bytes, n, map, threadIdx.x);
+  Split::load_splitters(storage, tile, split.splitters + u64{i} * max_bins<Code>);
   __syncthreads();
-
-  // A code's bin is the number of splitters that are not above it.  Places are counted
-  // in bytes here, which leaves one instruction less to do.
-  for (u32 step = 1u << levels >> 1; step > 0; step /= 2)
-  {
-    u32 far = Places::place(step) * sizeof(Code);
-
+  Split::find_bins(storage, tile, codes, slots);
+  if (array.has_equal_bins != 0)
+    Split::use_equal_bins(storage, codes, slots);
+  materialize(left);
 #pragma unroll
-    for (int r = 0; r < per_thread; r++)
-    {
-      u32 next = places[r] + far;
-
-      if (!(code[r] < *reinterpret_cast<const Code *>(reinterpret_cast<const char *>(splitters) + next)))
-        places[r] = next;
-    }
-  }
-#pragma unroll
-  for (int r = 0; r < per_thread; r++)
-    places[r] = min(places[r] / static_cast<u32>(sizeof(Code)), Places::place(n_bins - 1));
-  if (array.equal != 0)
-  {
-#pragma unroll
-    for (int r = 0; r < per_thread; r++)
-    {
-      u32 bin = Places::bin(places[r]);
-
-      if (bin >= 2 && splitters[places[r]] == code[r] && splitters[Places::place(bin - 1)] == code[r])
-        places[r] = Places::place(bin - 1);
-    }
-  }
-  compute_here(left);
-#pragma unroll
-  for (int r = 0; r < per_thread; r++)
-    places[r] =
-        r * static_cast<int>(split_threads) < left ? places[r] : Places::none + threadIdx.x % warp_size;
-  rank_in_bins(places, counts);
+  for (int k = 0; k < items; k++)
+    slots[k] =
+        k * static_cast<int>(split_threads) < left ? slots[k] : Slots::past_end + threadIdx.x % warp_size;
+  Split::rank_in_bins(storage, slots);
   __syncthreads();
-
-  u32 bin_counts[bins_per_thread];
-
-#pragma unroll
-  for (int j = 0; j < bins_per_thread; j++)
-    bin_counts[j] = counts[Places::place(threadIdx.x * bins_per_thread + j)];
-  Scan(temp).ExclusiveSum(bin_counts, bin_counts);
-#pragma unroll
-  for (int j = 0; j < bins_per_thread; j++)
-  {
-    u32 b = threadIdx.x * bins_per_thread + j;
-
-    counts[Places::place(b)] = bin_counts[j];
-    if (b < n_bins)
-      memory.parts[array.parts + u64{b} * n_tiles + t] = static_cast<u16>(bin_counts[j]);
-  }
-  if (threadIdx.x < warp_size)
-    counts[Places::none + threadIdx.x] = tile;
-  if (threadIdx.x == 0)
-    memory.parts[array.parts + u64{n_bins} * n_tiles + t] = static_cast<u16>(n);
+  Split::start_bins(storage, temp_storage, tile, split.part_begins + array.first_part);
   __syncthreads();
 #pragma unroll
-  for (int r = 0; r < per_thread; r++)
-    codes[min(counts[places[r] & 0xffff] + (places[r] >> 16), tile)] = code[r];
+  for (int k = 0; k < items; k++)
+    storage.codes[min(storage.counters[slots[k] & 0xffff] + (slots[k] >> 16), tile_codes<Code>)] = codes[k];
   __syncthreads();
-
-  // In pieces of 16 bytes, the last of which may end in anything.
-  constexpr u32 codes_per_piece = 16 / sizeof(Code);
-  u32 pieces = (n + codes_per_piece - 1) / codes_per_piece;
-  const uint4 *from = reinterpret_cast<const uint4 *>(codes);
-  uint4 *to = reinterpret_cast<uint4 *>(memory.codes + u64{blockIdx.x} * tile);
-
-  for (u32 k = threadIdx.x; k < pieces; k += split_threads)
-    to[k] = from[k];
+  Split::store(storage, n, split.codes + u64{blockIdx.x} * tile_codes<Code>);
 }
-
-#endif // __CUDACC__
 
 } // namespace gpusort
 
-#endif // GS_ARRAY_SPLIT_CUH
+#endif // GS_ARRAYS_SPLIT_CUH

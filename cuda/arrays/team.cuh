@@ -1,91 +1,96 @@
 /*-------------------------------------------------------------------------
  *
- * array_team.cuh
- *	  A team of threads sorts an array on the chip.
+ * team.cuh
+ *	  A team of threads sorts an array on chip.
  *
- * A team is some lanes of a warp, a warp, or some warps that make a block; each
- * thread holds R codes in registers.  The more registers, the fewer threads, the
- * less has to go across them.  sort() is a network, so its time does not depend on
- * the data: every thread sorts its registers by Batcher's odd-even merge sort;
- * then neighbouring threads' sorted sequences, those of pairs, fours, and so on,
- * are merged by bitonic merges.  A merge of 2m threads compares each element
- * with its mirror image in the other half, keeping the lower one in the first
- * half; the halves are bitonic then, and half-cleaners with distances of m / 2,
- * m / 4, ... threads follow, until every thread has a bitonic sequence of its
- * own and merges that in its registers.  Nothing ever sorts downwards, so
- * what is to be kept where is known to the compiler, or for a thread by one bit.
- * (K. Batcher, Sorting networks and their applications, 1968; for registers and
- * shuffles, D. Merrill's and others' warp sorts.)
+ * A team is a few lanes of a warp, a warp, or several warps that make a block.
+ * Each thread holds `items` codes in registers.  More items make fewer threads, and
+ * less to exchange between threads.  Places after the end of the array hold the
+ * highest code.
  *
- * What counts is the number of instructions of the arithmetic units.  A
- * comparator within a thread takes two for two codes, one that goes across
- * threads two for one code, as each side computes only the half that it keeps.
- * So with 32 registers, merges of 8 threads and more turn their codes around
- * through shared memory: thread i of a warp then holds what all threads had in
- * register i, and all the comparisons between lanes are within threads.  The
- * upper half's codes are read in reverse for the mirrored comparison; a bitonic
- * sequence read backwards is bitonic, so nothing has to turn them again.
- * Comparisons between warps go through shared memory one by one: there are
- * 1, 2, 3 of them in merges of 2, 4, 8 warps.
+ * Network
+ *	  sort_by_network() takes the same time for all data.  Every thread sorts its
+ *	  items by Batcher's odd-even merge sort.  Bitonic merges then merge the sorted
+ *	  sequences of neighbouring threads, of pairs of threads, and so on.  A merge of
+ *	  2m threads compares each code with its mirror image in the other half and
+ *	  keeps the lower one in the first half.  Both halves are bitonic then.
+ *	  Half-cleaners with distances of m / 2, m / 4, ... threads follow, until every
+ *	  thread has a bitonic sequence of its own and merges that in its registers.  No
+ *	  step sorts downwards, so the compiler knows which code of a pair stays where,
+ *	  or one bit of the thread's number tells.  (K. Batcher, Sorting networks and
+ *	  their applications, 1968.)
  *
- * Large teams first try something that takes fewer instructions, but for which the
- * codes have to be spread over their range: spread() cuts the range from the lowest
- * to the highest code into as many equal pieces as the team has places, counts the
- * codes of each piece, and places them piece by piece.  What is left to do is to
- * order the few codes within each piece, and as these are neighbours, some rounds of
- * an odd-even transposition sort do that for all pieces at once.  The number of rounds
- * is that of the codes in the fullest piece.  Where that has too many, nothing has been
- * moved yet, and the network takes over.  (D. Knuth, The Art of Computer Programming,
- * volume 3: address calculation sorting, in section 5.2.1, and odd-even transposition,
- * in 5.3.4.)
+ *	  Arithmetic instructions bound the time.  A comparator within a thread takes two
+ *	  instructions for two codes; one between threads takes two for one code, since
+ *	  each side computes the code that it keeps.  So with 32 items, merges of 8 and
+ *	  more lanes transpose the codes of a warp through shared memory: lane i then
+ *	  holds item i of all lanes, and all comparators between lanes are within
+ *	  threads.  The upper half is read in reverse for the mirrored comparison.  A
+ *	  bitonic sequence is bitonic backwards too, so nothing reverses it again.
+ *	  Comparators between warps go through shared memory one by one: merges of 2, 4
+ *	  and 8 warps have 1, 2 and 3 of them.
  *
- * Global memory is read and written with a stride of the team's size; the order
- * in which a network gets its input does not matter, and the output is turned
- * around in shared memory.  There a code is left free after as many as there are
- * banks, so that the threads of a warp use different banks both ways, and where a
- * register's code lies is known to the compiler but for a number of the thread.
+ * Buckets
+ *	  Large teams first try try_sort_by_buckets(), which takes fewer instructions where
+ *	  the codes are spread over their range.  It cuts the range from the lowest to the
+ *	  highest code into as many equal buckets as the team has places, counts the
+ *	  codes of each bucket, and places the codes in the order of their buckets.
+ *	  Rounds of an odd-even transposition sort, over all places at once, then order the
+ *	  few codes within each bucket.  There are as many rounds as the fullest bucket
+ *	  has codes.  If these are too many, no code has been moved yet, and the network
+ *	  sorts.  (D. Knuth, The Art of Computer Programming, volume 3: address calculation
+ *	  sorting, in section 5.2.1, and odd-even transposition, in 5.3.4.)
  *
- * What is beyond the end of an array is the highest code.  Where it must not count,
- * only the one instruction that matters is conditional: a branch around each of R
- * pieces of work takes longer than the work.
+ * Memory
+ *	  The threads of a team read and write neighbouring elements.  The order of the
+ *	  input of a network does not matter; the output is transposed in shared memory.
+ *	  There one code is left free after as many as there are banks, so that the
+ *	  threads of a warp use different banks both ways, and so that the compiler knows
+ *	  where an item is but for a number of the thread.
+ *
+ *	  Where places after the end must not count, only the instruction that matters is
+ *	  predicated: a branch around each of `items` pieces of work takes longer than the
+ *	  work.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_ARRAY_TEAM_CUH
-#define GS_ARRAY_TEAM_CUH
+#ifndef GS_ARRAYS_TEAM_CUH
+#define GS_ARRAYS_TEAM_CUH
 
-#include "arrays/array_codes.cuh"
+#include "arrays/codes.cuh"
+#include "arrays/tuning.cuh"
 
 namespace gpusort
 {
 
-constexpr int warp_size = 32;
-
-template <typename Code, int Threads, int R>
+template <typename Code, int threads, int items>
 struct Team
 {
-  static_assert(R >= 2 && (R & (R - 1)) == 0, "registers of a team");
+  static_assert(items >= 2 && (items & (items - 1)) == 0, "items of a thread");
 
-  static constexpr u32 threads = Threads;
-  static constexpr u32 capacity = threads * R;
-  static constexpr bool turns = R == warp_size && Threads >= 8;
+  static constexpr u32 capacity = threads * items;
+  static constexpr bool transposes = items == warp_size && threads >= 8;
+  static constexpr int lanes = threads < warp_size ? threads : warp_size; // of a warp, in one team
 
-  // The threads that share memory: the team, or the warp that its lanes are
-  // of.  Codes of it that they need, of any contents.
-  static constexpr u32 group = Threads < warp_size ? warp_size : Threads;
-  static constexpr u32 row = turns ? R + 1 : R;
+  // A group is the threads that share memory: the team, or the warp of its lanes.
+  // `shared_codes` is the memory that a group needs.
+  static constexpr u32 group = threads < warp_size ? warp_size : threads;
+  static constexpr u32 row = transposes ? items + 1 : items;
   static constexpr u32 warps = group / warp_size;
   static constexpr u32 banks = 128 / sizeof(Code);
-  static constexpr u32 padded_codes = group * R + group * R / banks;
+  static constexpr u32 padded_codes = group * items + group * items / banks;
   static constexpr u32 shared_codes = padded_codes + (warps > 1 ? 2 * warps : 0);
 
-  static_assert(banks % R == 0, "a thread's codes are in one row of banks");
+  static_assert(banks % items == 0, "a thread's codes are in one row of banks");
   static_assert(group * row <= padded_codes, "memory of a team");
 
-  // Register r of thread t of the team holds one of n codes if r * threads < left.
-  static __device__ __forceinline__ int codes_left(u32 n, u32 t)
+  // In all functions, `thread` is the number of a thread in its group, `shared` the
+  // memory of the group, and n the length of the team's array.
+
+  // Item i of a team's thread is one of the array's codes if i * threads < codes_left().
+  static __device__ __forceinline__ int codes_left(u32 n, u32 team_thread)
   {
-    return static_cast<int>(n) - static_cast<int>(t);
+    return static_cast<int>(n) - static_cast<int>(team_thread);
   }
 
   static __device__ __forceinline__ void sync()
@@ -97,274 +102,327 @@ struct Team
   }
 
   // Batcher's odd-even merge sort.
-  static __device__ __forceinline__ void sort_registers(Code (&x)[R])
+  static __device__ __forceinline__ void sort_items(Code (&codes)[items])
   {
 #pragma unroll
-    for (int p = 1; p < R; p *= 2)
+    for (int p = 1; p < items; p *= 2)
 #pragma unroll
       for (int k = p; k >= 1; k /= 2)
 #pragma unroll
-        for (int i = 0; i < R; i++)
-          if (i >= k % p && (i - k % p) / k % 2 == 0 && i + k < R && i / (2 * p) == (i + k) / (2 * p))
-            order(x[i], x[i + k]);
+        for (int i = 0; i < items; i++)
+          if (i >= k % p && (i - k % p) / k % 2 == 0 && i + k < items && i / (2 * p) == (i + k) / (2 * p))
+            compare_exchange(codes[i], codes[i + k]);
   }
 
-  // Half-cleaners for registers at distance `from` and below.
-  template <int From, int Count>
-  static __device__ __forceinline__ void clean_registers(Code (&x)[Count])
+  // Half-cleaners for the items at distance `from` and below.
+  template <int from>
+  static __device__ __forceinline__ void clean_items(Code (&codes)[items])
   {
 #pragma unroll
-    for (int d = From; d >= 1; d /= 2)
+    for (int d = from; d >= 1; d /= 2)
 #pragma unroll
-      for (int i = 0; i < Count; i++)
+      for (int i = 0; i < items; i++)
         if ((i & d) == 0)
-          order(x[i], x[i + d]);
+          compare_exchange(codes[i], codes[i + d]);
   }
 
-  // Compares registers with those of the thread at t ^ mask, mirrored if Mirror.
-  template <bool Mirror>
-  static __device__ __forceinline__ void compare_lanes(Code (&x)[R], u32 mask, bool lower)
+  // Compares items with those of the lane at distance `mask`, mirrored or not.
+  template <bool mirror>
+  static __device__ __forceinline__ void compare_lanes(Code (&codes)[items], u32 mask, bool lower)
   {
-    if constexpr (Mirror)
+    if constexpr (mirror)
     {
 #pragma unroll
-      for (int r = 0; r < R / 2; r++)
+      for (int i = 0; i < items / 2; i++)
       {
-        Code y = shuffle_xor(x[R - 1 - r], mask);
-        Code z = shuffle_xor(x[r], mask);
+        Code y = shuffle_xor(codes[items - 1 - i], mask);
+        Code z = shuffle_xor(codes[i], mask);
 
-        x[r] = keep(x[r], y, lower);
-        x[R - 1 - r] = keep(x[R - 1 - r], z, lower);
+        codes[i] = lower_or_higher(codes[i], y, lower);
+        codes[items - 1 - i] = lower_or_higher(codes[items - 1 - i], z, lower);
       }
     }
     else
     {
 #pragma unroll
-      for (int r = 0; r < R; r++)
-        x[r] = keep(x[r], shuffle_xor(x[r], mask), lower);
+      for (int i = 0; i < items; i++)
+        codes[i] = lower_or_higher(codes[i], shuffle_xor(codes[i], mask), lower);
     }
   }
 
   // The same with a thread of another warp.
-  static __device__ __forceinline__ void compare_warps(Code (&x)[R], Code *shared, u32 t, u32 mask,
-                                                       bool mirror, bool lower)
+  static __device__ __forceinline__ void compare_warps(Code (&codes)[items], Code *shared, u32 thread,
+                                                       u32 mask, bool mirror, bool lower)
   {
     sync();
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      shared[r * threads + t] = x[r];
+    for (int i = 0; i < items; i++)
+      shared[i * threads + thread] = codes[i];
     sync();
 
-    const Code *other = shared + (t ^ mask);
+    const Code *other = shared + (thread ^ mask);
 
     if (mirror)
     {
 #pragma unroll
-      for (int r = 0; r < R; r++)
-        x[r] = keep(x[r], other[(R - 1 - r) * threads], lower);
+      for (int i = 0; i < items; i++)
+        codes[i] = lower_or_higher(codes[i], other[(items - 1 - i) * threads], lower);
     }
     else
     {
 #pragma unroll
-      for (int r = 0; r < R; r++)
-        x[r] = keep(x[r], other[r * threads], lower);
+      for (int i = 0; i < items; i++)
+        codes[i] = lower_or_higher(codes[i], other[i * threads], lower);
     }
   }
 
-  // All comparisons between lanes of a merge of 2 * Half lanes, of those from
-  // distance Half on, the first one mirrored if Mirror.
-  template <int Half, bool Mirror>
-  static __device__ __forceinline__ void merge_turned(Code (&x)[R], Code *shared, u32 lane)
+  // All comparisons between lanes in a merge of 2 * half lanes, from distance `half`
+  // down, the first one mirrored or not.  `warp_codes` is the warp's part of the memory.
+  template <int half, bool mirror>
+  static __device__ __forceinline__ void merge_transposed(Code (&codes)[items], Code *warp_codes, u32 lane)
   {
     __syncwarp();
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      shared[lane * row + r] = x[r];
+    for (int i = 0; i < items; i++)
+      warp_codes[lane * row + i] = codes[i];
     __syncwarp();
 
-    // Register a is what lane a had in register `lane`, or in its mirror image.
-    const Code *straight = shared + lane;
-    const Code *mirrored = shared + (R - 1 - lane);
+    // Item k becomes item `lane` of lane k, or the mirror image of that item.
+    const Code *straight = warp_codes + lane;
+    const Code *mirrored = warp_codes + (items - 1 - lane);
 
 #pragma unroll
-    for (int a = 0; a < R; a++)
-      x[a] = Mirror && (a & Half) != 0 ? mirrored[a * row] : straight[a * row];
-    if (Mirror)
+    for (int k = 0; k < items; k++)
+      codes[k] = mirror && (k & half) != 0 ? mirrored[k * row] : straight[k * row];
+    if (mirror)
     {
 #pragma unroll
-      for (int a = 0; a < R; a++)
-        if ((a & Half) == 0)
-          order(x[a], x[a ^ (2 * Half - 1)]);
-      clean_registers<Half / 2>(x);
+      for (int k = 0; k < items; k++)
+        if ((k & half) == 0)
+          compare_exchange(codes[k], codes[k ^ (2 * half - 1)]);
+      clean_items<half / 2>(codes);
     }
     else
-      clean_registers<Half>(x);
+      clean_items<half>(codes);
     __syncwarp();
 #pragma unroll
-    for (int a = 0; a < R; a++)
-      shared[a * row + lane] = x[a];
+    for (int k = 0; k < items; k++)
+      warp_codes[k * row + lane] = codes[k];
     __syncwarp();
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      x[r] = shared[lane * row + r];
+    for (int i = 0; i < items; i++)
+      codes[i] = warp_codes[lane * row + i];
   }
 
-  // Sorts the team's codes: its thread t's register r gets that of rank t * R + r.
-  // `shared` is the group's, and t the number of the thread in the group.
-  static __device__ __forceinline__ void sort(Code (&x)[R], Code *shared, u32 t)
+  // Sorts the codes of each lane's team within the warp.
+  static __device__ __forceinline__ void sort_warp(Code (&codes)[items], Code *warp_codes, u32 thread)
   {
-    constexpr u32 lanes = Threads < warp_size ? Threads : warp_size;
-    constexpr u32 plain = turns ? 4 : lanes; // the widest merge that does not turn
-    u32 lane = t % warp_size;
-    Code *own = shared + (t - lane) * row;
+    constexpr u32 max_plain = transposes ? 4 : lanes; // the widest merge that does not transpose
+    u32 lane = thread % warp_size;
 
-    sort_registers(x);
-#pragma unroll(R <= 8 ? 8 : 1)
-    for (u32 width = 2; width <= plain; width *= 2)
+    sort_items(codes);
+#pragma unroll(items <= 8 ? 8 : 1)
+    for (u32 width = 2; width <= max_plain; width *= 2)
     {
-      compare_lanes<true>(x, width - 1, (t & (width / 2)) == 0);
-#pragma unroll(R <= 8 ? 8 : 1)
+      compare_lanes<true>(codes, width - 1, (thread & (width / 2)) == 0);
+#pragma unroll(items <= 8 ? 8 : 1)
       for (u32 d = width / 4; d >= 1; d /= 2)
-        compare_lanes<false>(x, d, (t & d) == 0);
-      clean_registers<R / 2>(x);
+        compare_lanes<false>(codes, d, (thread & d) == 0);
+      clean_items<items / 2>(codes);
     }
-    if constexpr (turns)
+    if constexpr (transposes)
     {
-      merge_turned<4, true>(x, own, lane);
-      clean_registers<R / 2>(x);
+      merge_transposed<4, true>(codes, warp_codes, lane);
+      clean_items<items / 2>(codes);
       if constexpr (lanes >= 16)
       {
-        merge_turned<8, true>(x, own, lane);
-        clean_registers<R / 2>(x);
+        merge_transposed<8, true>(codes, warp_codes, lane);
+        clean_items<items / 2>(codes);
       }
       if constexpr (lanes >= 32)
       {
-        merge_turned<16, true>(x, own, lane);
-        clean_registers<R / 2>(x);
+        merge_transposed<16, true>(codes, warp_codes, lane);
+        clean_items<items / 2>(codes);
       }
     }
+  }
+
+  // Sorts the team's codes by a network: item i of the team's thread t becomes the
+  // code of rank t * items + i.
+  static __device__ __forceinline__ void sort_by_network(Code (&codes)[items], Code *shared, u32 thread)
+  {
+    u32 lane = thread % warp_size;
+    Code *warp_codes = shared + (thread - lane) * row;
+
+    sort_warp(codes, warp_codes, thread);
 #pragma unroll 1
     for (u32 width = 2 * warp_size; width <= threads; width *= 2)
     {
-      compare_warps(x, shared, t, width - 1, true, (t & (width / 2)) == 0);
+      compare_warps(codes, shared, thread, width - 1, true, (thread & (width / 2)) == 0);
 #pragma unroll 1
       for (u32 d = width / 4; d >= warp_size; d /= 2)
-        compare_warps(x, shared, t, d, false, (t & d) == 0);
-      if constexpr (turns)
+        compare_warps(codes, shared, thread, d, false, (thread & d) == 0);
+      if constexpr (transposes)
       {
-        sync(); // a warp's part is its own again
-        merge_turned<16, false>(x, own, lane);
+        sync(); // other warps have read the warp's part of the memory
+        merge_transposed<16, false>(codes, warp_codes, lane);
       }
       else
       {
 #pragma unroll 1
         for (u32 d = warp_size / 2; d >= 1; d /= 2)
-          compare_lanes<false>(x, d, (t & d) == 0);
+          compare_lanes<false>(codes, d, (thread & d) == 0);
       }
-      clean_registers<R / 2>(x);
+      clean_items<items / 2>(codes);
     }
   }
 
-  // Where the code of a rank of the group lies in shared memory.
-  static __device__ __forceinline__ u32 place(u32 rank)
+  // Where the code of a rank in the group is in shared memory.
+  static __device__ __forceinline__ u32 slot(u32 rank)
   {
     return rank + rank / banks;
   }
 
-  // Of rank t * R: those of the following registers are the next ones.
-  static __device__ __forceinline__ Code *own_places(Code *shared, u32 t)
+  // The slot of a thread's first item; its other items follow.
+  static __device__ __forceinline__ Code *thread_slots(Code *shared, u32 thread)
   {
-    return shared + place(t * R);
+    return shared + slot(thread * items);
   }
 
-  // One number of all of the group's, where x is one of all of a warp's; through the
-  // codes beyond the rows.
+  // Combines the values that each warp of the group has, by the memory after the
+  // padded codes.
   template <typename T, typename F>
-  static __device__ __forceinline__ T reduce(T x, Code *shared, u32 t, F combine)
+  static __device__ __forceinline__ T reduce_warps(T value, Code *shared, u32 thread, F combine)
   {
     if constexpr (warps > 1)
     {
-      T *all = reinterpret_cast<T *>(shared + padded_codes);
+      T *warp_values = reinterpret_cast<T *>(shared + padded_codes);
 
       sync();
-      if (t % warp_size == 0)
-        all[t / warp_size] = x;
+      if (thread % warp_size == 0)
+        warp_values[thread / warp_size] = value;
       sync();
 #pragma unroll
       for (u32 w = 0; w < warps; w++)
-        x = w == 0 ? all[w] : combine(x, all[w]);
+        value = w == 0 ? warp_values[w] : combine(value, warp_values[w]);
     }
-    return x;
+    return value;
   }
 
-  // Rounds of an odd-even transposition sort: places in succession are compared with
-  // each other.
-  static __device__ __forceinline__ void settle(Code (&x)[R], Code *shared, u32 t, u32 rounds)
+  // The sum of `value` over the threads of the team before this one.
+  static __device__ __forceinline__ u32 exclusive_sum(u32 value, Code *shared, u32 thread)
   {
-    u32 lane = t % warp_size;
-    bool begins = t % threads == 0;
-    bool ends = t % threads == threads - 1;
+    u32 sum = inclusive_sum<lanes>(value);
+
+    if constexpr (warps > 1)
+    {
+      u32 *warp_sums = reinterpret_cast<u32 *>(shared + padded_codes);
+
+      sync();
+      if (thread % warp_size == warp_size - 1)
+        warp_sums[thread / warp_size] = sum;
+      sync();
+#pragma unroll
+      for (u32 w = 0; w < warps; w++)
+        sum += w < thread / warp_size ? warp_sums[w] : 0;
+    }
+    return sum - value;
+  }
+
+  // Rounds of an odd-even transposition sort: each compares neighbouring places.
+  static __device__ __forceinline__ void sort_by_transpositions(Code (&codes)[items], Code *shared,
+                                                                u32 thread, u32 rounds)
+  {
+    u32 lane = thread % warp_size;
+    bool is_first = thread % threads == 0;
+    bool is_last = thread % threads == threads - 1;
 
 #pragma unroll 1
     for (u32 round = 0; round < rounds; round += 2)
     {
 #pragma unroll
-      for (int r = 0; r < R; r += 2)
-        order(x[r], x[r + 1]);
+      for (int i = 0; i < items; i += 2)
+        compare_exchange(codes[i], codes[i + 1]);
 #pragma unroll
-      for (int r = 1; r + 1 < R; r += 2)
-        order(x[r], x[r + 1]);
+      for (int i = 1; i + 1 < items; i += 2)
+        compare_exchange(codes[i], codes[i + 1]);
 
-      Code before = shuffle(x[R - 1], lane - 1);
-      Code after = shuffle(x[0], lane + 1);
+      Code before = shuffle(codes[items - 1], lane - 1);
+      Code after = shuffle(codes[0], lane + 1);
 
       if constexpr (warps > 1)
       {
-        Code *firsts = shared + padded_codes;
-        Code *lasts = firsts + warps;
-        u32 warp = t / warp_size;
+        Code *first_codes = shared + padded_codes;
+        Code *last_codes = first_codes + warps;
+        u32 warp = thread / warp_size;
 
         sync();
         if (lane == 0)
-          firsts[warp] = x[0];
+          first_codes[warp] = codes[0];
         if (lane == warp_size - 1)
-          lasts[warp] = x[R - 1];
+          last_codes[warp] = codes[items - 1];
         sync();
-        if (lane == 0 && !begins)
-          before = lasts[warp - 1];
-        if (lane == warp_size - 1 && !ends)
-          after = firsts[warp + 1];
+        if (lane == 0 && !is_first)
+          before = last_codes[warp - 1];
+        if (lane == warp_size - 1 && !is_last)
+          after = first_codes[warp + 1];
       }
-      if (!begins)
-        x[0] = keep(x[0], before, false);
-      if (!ends)
-        x[R - 1] = keep(x[R - 1], after, true);
+      if (!is_first)
+        codes[0] = lower_or_higher(codes[0], before, false);
+      if (!is_last)
+        codes[items - 1] = lower_or_higher(codes[items - 1], after, true);
     }
   }
 
-  // Sorts as sort() does, if the codes are spread well enough over their range, else
-  // leaves them as they are.  There are n of them, as codes_left() says.
-  static __device__ __forceinline__ bool spread(Code (&x)[R], Code *shared, u32 n, u32 t)
+  using Word = decltype(upper_word(Code{}));
+
+  // Cuts the range of the upper words into `capacity` buckets.  A word's bucket is
+  // (word - lowest) * capacity / (range + a little), by a product of 32 bits of each
+  // factor.
+  struct Buckets
   {
-    constexpr u32 most = 24; // codes of a piece
-    constexpr u32 stride = R + 1;
-    constexpr u32 lanes = Threads < warp_size ? Threads : warp_size;
-    using Head = decltype(head(x[0]));
+    Word lowest;
+    Word range;
+    u32 shift; // brings the highest bit of the range to the top
+    u32 factor;
 
-    static_assert(group * stride * sizeof(u32) <= padded_codes * sizeof(Code), "counts of a team");
-
-    u32 own = t % threads;
-    u32 *counts = reinterpret_cast<u32 *>(shared) + (t - own) * stride;
-    int left = codes_left(n, own);
-    Head lowest = ~Head{0};
-    Head highest = 0;
-
-    compute_here(left); // here and below, as comparing again takes less than what was kept
-#pragma unroll
-    for (int r = 0; r < R; r++)
+    __device__ __forceinline__ Buckets(Word lowest, Word highest, u32 n) : lowest(lowest)
     {
-      lowest = min(lowest, head(x[r]));
-      highest = max(highest, r * Threads < left ? head(x[r]) : 0);
+      range = n == 0 ? 1 : (highest - lowest) | 1;
+      shift = sizeof(Word) == 8 ? __clzll(static_cast<long long>(range)) : __clz(static_cast<int>(range));
+
+      float top = static_cast<float>(upper_half(range));
+
+      factor = static_cast<u32>(__fdividef(static_cast<float>(capacity) * (4294967296.0f * 0.999999f), top));
+    }
+    __device__ __forceinline__ u32 bucket_of(const Code &code) const
+    {
+      return __umulhi(upper_half(upper_word(code) - lowest), factor);
+    }
+    // Can no two different codes be in one bucket?
+    __device__ __forceinline__ bool separate_all() const
+    {
+      return sizeof(Code) <= 8 && range <= capacity / 2;
+    }
+
+  private:
+    __device__ __forceinline__ u32 upper_half(Word word) const
+    {
+      return static_cast<u32>(word << shift >> (sizeof(Word) - 4) * 8);
+    }
+  };
+
+  static __device__ __forceinline__ Buckets make_buckets(const Code (&codes)[items], Code *shared, u32 n,
+                                                         int left, u32 thread)
+  {
+    Word lowest = ~Word{0};
+    Word highest = 0;
+
+#pragma unroll
+    for (int i = 0; i < items; i++)
+    {
+      lowest = min(lowest, upper_word(codes[i]));
+      highest = max(highest, i * threads < left ? upper_word(codes[i]) : 0);
     }
 #pragma unroll
     for (u32 d = 1; d < lanes; d *= 2)
@@ -372,217 +430,226 @@ struct Team
       lowest = min(lowest, __shfl_xor_sync(~0u, lowest, d));
       highest = max(highest, __shfl_xor_sync(~0u, highest, d));
     }
-    lowest = reduce(lowest, shared, t, [](Head a, Head b) { return min(a, b); });
-    highest = reduce(highest, shared, t, [](Head a, Head b) { return max(a, b); });
+    lowest = reduce_warps(lowest, shared, thread, [](Word a, Word b) { return min(a, b); });
+    highest = reduce_warps(highest, shared, thread, [](Word a, Word b) { return max(a, b); });
+    return Buckets(lowest, highest, n);
+  }
 
-    // A head's piece is (head - lowest) * capacity / (range + a little), by a product
-    // of 32 bits of each.
-    Head range = n == 0 ? 1 : (highest - lowest) | 1;
-    u32 shift = sizeof(Head) == 8 ? __clzll(static_cast<long long>(range)) : __clz(static_cast<int>(range));
-    float top = static_cast<float>(static_cast<u32>(range << shift >> (sizeof(Head) - 4) * 8));
-    u32 factor =
-        static_cast<u32>(__fdividef(static_cast<float>(capacity) * (4294967296.0f * 0.999999f), top));
+  // The counters of a team: each thread has one for each of `items` buckets, and one
+  // for its places after the end of the array.
+  static constexpr u32 counters_stride = items + 1;
 
-    u32 *mine = counts + own * stride;
-
-    sync();
+  // Counts the codes of each bucket.  Writes the index of each code's counter, two in
+  // each element of packed[].
+  static __device__ __forceinline__ void count_codes(const Code (&codes)[items], const Buckets &buckets,
+                                                     u32 *counters, int left, u32 team_thread,
+                                                     u32 (&packed)[items / 2])
+  {
+    materialize(left);
 #pragma unroll
-    for (u32 r = 0; r < R; r++)
-      mine[r] = 0;
-    sync();
-    // Where a code's piece has its count, two in each; then where the code goes.  What
-    // is beyond the end is counted behind the thread's pieces.
-    u32 places[R / 2];
-
-    compute_here(left);
-#pragma unroll
-    for (int r = 0; r < R; r++)
+    for (int i = 0; i < items; i++)
     {
-      Head above = (head(x[r]) - lowest) << shift;
-      u32 piece = __umulhi(static_cast<u32>(above >> (sizeof(Head) - 4) * 8), factor);
-      u32 at = r * Threads < left ? piece + piece / R : own * stride + R;
+      u32 bucket = buckets.bucket_of(codes[i]);
+      u32 counter = i * threads < left ? bucket + bucket / items : team_thread * counters_stride + items;
 
-      atomicAdd(&counts[at], 1);
-      places[r / 2] = r % 2 == 0 ? at : places[r / 2] | at << 16;
+      atomicAdd(&counters[counter], 1);
+      packed[i / 2] = i % 2 == 0 ? counter : packed[i / 2] | counter << 16;
     }
 #pragma unroll
-    for (int i = 0; i < R / 2; i++)
-      compute_here(places[i]); // or each would be kept in two registers
+    for (int i = 0; i < items / 2; i++)
+      materialize(packed[i]); // or the compiler keeps each pair in two registers
+  }
+
+  // Replaces the counts of the thread's buckets by the ranks of their first codes.
+  static __device__ __forceinline__ void start_buckets(u32 *thread_counters, u32 first_rank, u32 n,
+                                                       u32 team_thread)
+  {
+#pragma unroll
+    for (u32 k = 0; k < items; k++)
+    {
+      u32 count = thread_counters[k];
+
+      thread_counters[k] = first_rank;
+      first_rank += count;
+    }
+    thread_counters[items] = n + team_thread * (items - n / threads) - min(team_thread, n % threads);
+  }
+
+  // Moves the codes to the order of their buckets.
+  static __device__ __forceinline__ void place_codes(Code (&codes)[items], Code *shared, u32 *counters,
+                                                     u32 thread, u32 (&packed)[items / 2])
+  {
+#pragma unroll
+    for (int i = 0; i < items / 2; i++)
+    {
+      u32 first = atomicAdd(&counters[packed[i] & 0xffff], 1);
+      u32 second = atomicAdd(&counters[packed[i] >> 16], 1);
+
+      packed[i] = first | second << 16;
+    }
+    sync();
+
+    Code *team_slots = shared + slot(thread / threads * capacity);
+
+#pragma unroll
+    for (int i = 0; i < items; i++)
+      team_slots[slot(i % 2 == 0 ? packed[i / 2] & 0xffff : packed[i / 2] >> 16)] = codes[i];
+    sync();
+
+    const Code *placed = thread_slots(shared, thread);
+
+#pragma unroll
+    for (int i = 0; i < items; i++)
+      codes[i] = placed[i];
+  }
+
+  // Sorts as sort_by_network() does if the codes are spread well enough over their
+  // range; else returns false and leaves them as they are.
+  static __device__ __forceinline__ bool try_sort_by_buckets(Code (&codes)[items], Code *shared, u32 n,
+                                                             u32 thread)
+  {
+    static_assert(group * counters_stride * sizeof(u32) <= padded_codes * sizeof(Code), "counters of a team");
+
+    u32 team_thread = thread % threads;
+    u32 *counters = reinterpret_cast<u32 *>(shared) + (thread - team_thread) * counters_stride;
+    int left = codes_left(n, team_thread);
+
+    materialize(left); // comparing again takes less than keeping the results
+
+    const Buckets buckets = make_buckets(codes, shared, n, left, thread);
+    u32 *thread_counters = counters + team_thread * counters_stride;
+
+    sync();
+#pragma unroll
+    for (u32 k = 0; k < items; k++)
+      thread_counters[k] = 0;
+    sync();
+
+    u32 packed[items / 2];
+
+    count_codes(codes, buckets, counters, left, team_thread, packed);
     sync();
 
     u32 sum = 0;
     u32 fullest = 0;
 
 #pragma unroll
-    for (u32 r = 0; r < R; r++)
+    for (u32 k = 0; k < items; k++)
     {
-      sum += mine[r];
-      fullest = max(fullest, mine[r]);
+      sum += thread_counters[k];
+      fullest = max(fullest, thread_counters[k]);
     }
-    if (sizeof(Code) <= 8 && range <= capacity / 2)
-      fullest = 1; // each code has a piece of its own
+    if (buckets.separate_all())
+      fullest = 1;
 #pragma unroll
     for (u32 d = 1; d < warp_size; d *= 2)
       fullest = max(fullest, __shfl_xor_sync(~0u, fullest, d));
-    fullest = reduce(fullest, shared, t, [](u32 a, u32 b) { return max(a, b); });
-    if (fullest > most)
+    fullest = reduce_warps(fullest, shared, thread, [](u32 a, u32 b) { return max(a, b); });
+    if (fullest > max_bucket_codes)
       return false;
-
-    u32 before = sum;
-
-#pragma unroll
-    for (u32 d = 1; d < lanes; d *= 2)
-    {
-      u32 other = __shfl_up_sync(~0u, before, d);
-
-      before += t % lanes >= d ? other : 0;
-    }
-    if constexpr (warps > 1)
-    {
-      u32 *sums = reinterpret_cast<u32 *>(shared + padded_codes);
-
-      sync();
-      if (t % warp_size == warp_size - 1)
-        sums[t / warp_size] = before;
-      sync();
-#pragma unroll
-      for (u32 w = 0; w < warps; w++)
-        before += w < t / warp_size ? sums[w] : 0;
-    }
-    before -= sum;
-#pragma unroll
-    for (u32 r = 0; r < R; r++)
-    {
-      u32 count = mine[r];
-
-      mine[r] = before;
-      before += count;
-    }
-    mine[R] = n + own * (R - n / threads) - min(own, n % threads);
+    start_buckets(thread_counters, exclusive_sum(sum, shared, thread), n, team_thread);
     sync();
-
-#pragma unroll
-    for (int i = 0; i < R / 2; i++)
-    {
-      u32 first = atomicAdd(&counts[places[i] & 0xffff], 1);
-      u32 second = atomicAdd(&counts[places[i] >> 16], 1);
-
-      places[i] = first | second << 16;
-    }
-    sync();
-
-    Code *team = shared + place(t / threads * capacity);
-
-#pragma unroll
-    for (int r = 0; r < R; r++)
-      team[place(r % 2 == 0 ? places[r / 2] & 0xffff : places[r / 2] >> 16)] = x[r];
-    sync();
-
-    const Code *sorted = own_places(shared, t);
-
-#pragma unroll
-    for (int r = 0; r < R; r++)
-      x[r] = sorted[r];
+    place_codes(codes, shared, counters, thread, packed);
     if (fullest > 1)
-      settle(x, shared, t, fullest);
+      sort_by_transpositions(codes, shared, thread, fullest);
     return true;
   }
 
-  // What is loaded is left alone until all loads are under way.
+  // Reads elements of type T as codes that are not mapped yet.  Works on them only once
+  // all loads are under way.
   template <typename T>
-  static __device__ __forceinline__ void load_as(Code (&x)[R], const char *array, int left, const Code &none,
-                                                 u32 t)
+  static __device__ __forceinline__ void load_as(Code (&codes)[items], const char *array, int left,
+                                                 const Code &padding, u32 team_thread)
   {
-    constexpr bool arranged = sizeof(T) == sizeof(Code) && sizeof(T) <= 8;
-    const T *from = reinterpret_cast<const T *>(array) + t;
+    constexpr bool is_number = sizeof(T) == sizeof(Code) && sizeof(T) <= 8;
+    const T *elements = reinterpret_cast<const T *>(array) + team_thread;
 
 #pragma unroll
-    for (int r = 0; r < R; r++)
+    for (int i = 0; i < items; i++)
     {
-      x[r] = none;
-      if (r * Threads < left)
-        x[r] = load_raw<Code>(from, r * Threads);
+      codes[i] = padding;
+      if (i * threads < left)
+        codes[i] = load_raw<Code>(elements, i * threads);
     }
-    if constexpr (!arranged)
+    if constexpr (!is_number)
     {
-      compute_here(left);
+      materialize(left);
 #pragma unroll
-      for (int r = 0; r < R; r++)
-        x[r] = r * Threads < left ? arrange<T>(x[r]) : none;
+      for (int i = 0; i < items; i++)
+        codes[i] = i * threads < left ? number_of<T>(codes[i]) : padding;
     }
   }
 
-  // Loads the array of the team; t is the number of the thread in the group.
-  static __device__ __forceinline__ void load(Code (&x)[R], const char *array, u32 n, const CodeMap &map,
-                                              u32 t)
+  // Loads the team's array.
+  static __device__ __forceinline__ void load(Code (&codes)[items], const char *array, u32 n,
+                                              const CodeMap &map, u32 thread)
   {
-    const Code none = decode(CodeTraits<Code>::highest(), map);
-
-    t %= threads;
-
-    int left = codes_left(n, t);
+    const Code padding = decode(CodeTraits<Code>::highest(), map);
+    u32 team_thread = thread % threads;
+    int left = codes_left(n, team_thread);
 
     if constexpr (sizeof(Code) > 4)
-      load_as<Code>(x, array, left, none, t);
+      load_as<Code>(codes, array, left, padding, team_thread);
     else if (map.bytes == 4)
-      load_as<u32>(x, array, left, none, t);
+      load_as<u32>(codes, array, left, padding, team_thread);
     else if (map.bytes == 2)
-      load_as<u16>(x, array, left, none, t);
+      load_as<u16>(codes, array, left, padding, team_thread);
     else
-      load_as<u8>(x, array, left, none, t);
+      load_as<u8>(codes, array, left, padding, team_thread);
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      x[r] = encode(x[r], map);
+    for (int i = 0; i < items; i++)
+      codes[i] = encode(codes[i], map);
   }
 
   template <typename T>
   static __device__ __forceinline__ void store_as(const Code *sorted, char *array, int left,
-                                                  const CodeMap &map, u32 t)
+                                                  const CodeMap &map, u32 team_thread)
   {
-    T *to = reinterpret_cast<T *>(array) + t;
+    T *elements = reinterpret_cast<T *>(array) + team_thread;
 
 #pragma unroll
-    for (int r = 0; r < R; r++)
+    for (int i = 0; i < items; i++)
     {
-      Code x = decode(sorted[place(r * threads)], map);
+      Code number = decode(sorted[slot(i * threads)], map);
 
-      compute_here(x);
-      if (r * Threads < left)
-        store_bits(to, r * Threads, x);
+      materialize(number);
+      if (i * threads < left)
+        store_number(elements, i * threads, number);
     }
   }
 
-  static __device__ __forceinline__ void store(Code (&x)[R], Code *shared, char *array, u32 n,
-                                               const CodeMap &map, u32 t)
+  // Stores the team's sorted array.
+  static __device__ __forceinline__ void store(const Code (&codes)[items], Code *shared, char *array, u32 n,
+                                               const CodeMap &map, u32 thread)
   {
-    Code *own = own_places(shared, t);
-    const Code *sorted = shared + place(t / threads * capacity);
+    Code *slots = thread_slots(shared, thread);
+    const Code *sorted = shared + slot(thread / threads * capacity);
 
     sync();
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      own[r] = x[r];
+    for (int i = 0; i < items; i++)
+      slots[i] = codes[i];
     sync();
-    t %= threads;
 
-    int left = codes_left(n, t);
+    u32 team_thread = thread % threads;
+    int left = codes_left(n, team_thread);
 
-    compute_here(left);
+    materialize(left);
 
-    // Ranks of the registers are a multiple of the banks apart, or in the same row.
-    static_assert(threads % banks == 0 || banks % threads == 0, "places of a team");
-    sorted += place(t);
+    // Ranks i * threads apart are a multiple of the banks apart, or in the same row.
+    static_assert(threads % banks == 0 || banks % threads == 0, "slots of a team");
+    sorted += slot(team_thread);
     if constexpr (sizeof(Code) > 4)
-      store_as<Code>(sorted, array, left, map, t);
+      store_as<Code>(sorted, array, left, map, team_thread);
     else if (map.bytes == 4)
-      store_as<u32>(sorted, array, left, map, t);
+      store_as<u32>(sorted, array, left, map, team_thread);
     else if (map.bytes == 2)
-      store_as<u16>(sorted, array, left, map, t);
+      store_as<u16>(sorted, array, left, map, team_thread);
     else
-      store_as<u8>(sorted, array, left, map, t);
+      store_as<u8>(sorted, array, left, map, team_thread);
   }
 };
 
 } // namespace gpusort
 
-#endif // GS_ARRAY_TEAM_CUH
+#endif // GS_ARRAYS_TEAM_CUH

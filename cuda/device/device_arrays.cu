@@ -12,8 +12,7 @@
  *
  * The records are read twice: on the host, which checks them and takes the
  * census that tells the memory and the kernels needed, and on the device, where
- * they become spans.  So nothing has to be waited for between the copies, unless
- * an array is huge.
+ * they become spans.  So nothing has to be waited for between the copies.
  *
  * Memory is reserved and taken for one chunk at a time, and nothing stays: the
  * pool makes that cheap.
