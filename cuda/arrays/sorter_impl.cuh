@@ -3,10 +3,10 @@
  * sorter_impl.cuh
  *	  From the spans of arrays to lists of classes, and the sorting of all classes.
  *
- * Where all arrays are of one class, the spans are its list.  Otherwise the spans
- * are copied to a list for each class, in the order in which blocks come by: arrays
- * that are neighbours stay close to each other.  Arrays of 2 to 8 elements, which may
- * be the most, are in no list then: each block sorts those that it comes by.
+ * Where all arrays are of one class, the spans are its list.  Otherwise blocks copy
+ * the spans to a list for each class.  A block's spans stay together, so that
+ * neighbours on a list are near each other in memory.  Arrays of 2 to 8 elements,
+ * often the most, are on no list then: each block sorts those of its own spans.
  *
  * Classes are sorted side by side, in the stream and the side streams.
  *

@@ -82,7 +82,7 @@ template <typename Code>
 struct SplitWorkspace
 {
   LongArray *arrays;
-  Code *splitters;  // max_bins for each array, the last one unused
+  Code *splitters;  // max_bins for each array
   u32 *tile_arrays; // the number of each tile's array
   u16 *part_begins; // the table of parts
   Code *codes;      // the second buffer, tile by tile
@@ -123,8 +123,8 @@ struct SampledArray
 };
 
 // Takes splitters from a sorted sample of `items` elements for each thread, or more:
-// samples_per_bin for each bin if a block can sort so many.  Bins of similar size fill
-// the teams that sort them best.
+// samples_per_bin for each bin if a block can sort so many.  The more samples, the more
+// similar the bins are in size, and the better they fill their teams.
 template <typename Code, int items>
 __device__ __forceinline__ void pick_splitters(const SampledArray &array, const CodeMap &map, Code *shared,
                                                Code *splitters)
@@ -169,7 +169,8 @@ __global__ void __launch_bounds__(sample_threads)
   __shared__ Code shared[Team<Code, sample_threads, Classes<Code>::max_items>::shared_codes];
   __shared__ u32 first_tile;
 
-  static_assert(Classes<Code>::capacity >= 8 * bins_of<Code>(max_length<Code>), "samples of a bin");
+  static_assert(Classes<Code>::capacity >= 8 * bins_of<Code>(max_length<Code>),
+                "8 samples or more for each bin");
 
   u64 i = blockIdx.x;
   ArraySpan span = load_span(list.spans, i);
