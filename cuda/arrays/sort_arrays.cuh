@@ -3,43 +3,41 @@
  * sort_arrays.cuh
  *	  Sorting the elements of many arrays in device memory.
  *
- * First a census of the arrays is taken, by whoever has them, on the host or on
- * the device; from it follow the workspace and the launches.  Then all of them
- * are sorted in the order of a stream, without waiting for it; what may run side
- * by side is also given to the streams beside it.
+ * The caller first takes a census of the arrays, from which the workspace and the
+ * launches follow.  sort_arrays() then sorts all arrays in the order of a stream and
+ * does not wait for it.  Kernels that may run side by side are also given to the side
+ * streams.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_SORT_ARRAYS_CUH
-#define GS_SORT_ARRAYS_CUH
+#ifndef GS_ARRAYS_SORT_ARRAYS_CUH
+#define GS_ARRAYS_SORT_ARRAYS_CUH
 
-#include "arrays/array_codes.cuh"
+#include "arrays/codes.cuh"
 #include "common/sort_context.cuh"
 
 namespace gpusort
 {
 
-// An array: where it begins, in bytes from the data's beginning, a multiple of 8,
-// and its elements.
+// An array: its offset in bytes from the beginning of the data, a multiple of 8, and
+// the number of its elements.
 struct alignas(16) ArraySpan
 {
   u64 offset;
   u32 length;
 };
 
-// Arrays are sorted in classes of similar length: 0 and 1 elements, which
-// are sorted; up to 8, 16, 32, and so on; long ones, which are split; and huge
-// ones.
-constexpr u32 max_array_classes = 15;
+// Arrays are sorted in classes of similar length; see classes.cuh.
+constexpr u32 max_array_classes = 13;
 
 struct ArrayCensus
 {
-  u64 n[max_array_classes]; // arrays in each class
+  u64 n[max_array_classes]; // arrays of each class
   u64 elements;
-  u64 tiles; // of the long ones
+  u64 tiles; // of the long arrays
   u64 bins;
-  u64 parts;   // of bins in tiles, and one more a tile
-  u64 end;     // of the data
+  u64 parts;   // entries of the table of parts, see split.cuh
+  u64 end;     // of the data, in bytes
   u32 longest; // elements
 };
 
@@ -47,23 +45,20 @@ struct ArrayJob
 {
   char *data; // a multiple of 16
   const ArraySpan *spans;
-  u64 n_arrays;
+  u32 n_arrays;
   GsElem elem;
   bool descending;
 };
 
+// Adds an array to a census; fails with GS_INVALID if it is longer than
+// GS_MAX_ARRAY_BYTES.
 void count_array(GsElem elem, const ArraySpan &span, ArrayCensus *census);
-
-// Of spans in device memory; waits for the stream.
-void take_census(const ArrayJob &job, ArrayCensus *census, void *workspace, cudaStream_t stream);
-u64 census_workspace();
 
 u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census);
 
-// Waits for the stream only where there are huge arrays.
 void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
                  cudaStream_t stream);
 
 } // namespace gpusort
 
-#endif // GS_SORT_ARRAYS_CUH
+#endif // GS_ARRAYS_SORT_ARRAYS_CUH

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * sort_arrays_16.cu
- *	  Sorting arrays whose elements have codes of 16 bytes.
+ *	  The array sorter for codes of 16 bytes.
  *
  *-------------------------------------------------------------------------
  */
-#include "arrays/array_sorter_impl.cuh"
+#include "arrays/sorter_impl.cuh"
 
 namespace gpusort
 {

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * sort_arrays_8.cu
- *	  Sorting arrays whose elements have codes of 8 bytes.
+ *	  The array sorter for codes of 8 bytes.
  *
  *-------------------------------------------------------------------------
  */
-#include "arrays/array_sorter_impl.cuh"
+#include "arrays/sorter_impl.cuh"
 
 namespace gpusort
 {

@@ -11,7 +11,7 @@
  *
  * The records are read twice.  The host checks them and takes the census, from which
  * follow the memory and the kernels needed.  The device makes spans of them.  So
- * the host need not wait between the copies, unless an array is huge.
+ * the host need not wait between the copies.
  *
  * Memory is reserved and taken for one chunk at a time and given back after it,
  * which the pool makes cheap.

@@ -39,7 +39,7 @@
 
 #include <algorithm>
 
-#include "arrays/array_classes.cuh"
+#include "arrays/classes.cuh"
 
 namespace gpusort
 {

@@ -23,7 +23,7 @@
 
 #include <algorithm>
 
-#include "arrays/array_classes.cuh"
+#include "arrays/classes.cuh"
 
 namespace gpusort
 {
@@ -33,6 +33,41 @@ namespace
 
 constexpr u32 threads = 256;
 constexpr u32 warps = threads / warp_size;
+
+// The type by which CUB sorts codes.
+template <typename Code>
+struct RadixKey
+{
+  using type = Code;
+};
+
+template <>
+struct RadixKey<Wide>
+{
+  using type = unsigned __int128;
+};
+
+template <typename Code>
+__device__ __forceinline__ Code radix_key(const Code &code)
+{
+  return code;
+}
+
+__device__ __forceinline__ unsigned __int128 radix_key(const Wide &code)
+{
+  return static_cast<unsigned __int128>(code.high) << 64 | code.low;
+}
+
+__device__ __forceinline__ void from_radix_key(unsigned __int128 key, Wide *code)
+{
+  *code = {static_cast<u64>(key >> 64), static_cast<u64>(key)};
+}
+
+template <typename Code>
+__device__ __forceinline__ void from_radix_key(Code key, Code *code)
+{
+  *code = key;
+}
 
 template <typename Code>
 struct TagMemory
@@ -129,22 +164,20 @@ void run(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaSt
   u32 blocks = grid_for(job.n_arrays, warps);
   int bits = sizeof(Key) * 8;
 
-  if (job.n_arrays > UINT32_MAX)
-    fail(GS_NO_MEMORY, "there are more arrays than tags");
   list_lengths<<<grid_for(job.n_arrays, threads), threads, 0, stream>>>(job.spans, job.n_arrays,
                                                                         memory.first);
   GS_CUDA_LAUNCHED();
   GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(memory.temp, memory.temp_bytes, memory.first, memory.first,
-                                            job.n_arrays, stream));
+                                            u64{job.n_arrays}, stream));
   tag_elements<Code>
       <<<blocks, threads, 0, stream>>>(list, map, memory.first, elements.Current(), tags.Current());
   GS_CUDA_LAUNCHED();
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(memory.temp, memory.temp_bytes, elements, tags, census.elements,
                                               bits - static_cast<int>(map.bytes) * 8, bits, stream));
   if (job.n_arrays > 1)
-    GS_CUDA_TRY(
-        cub::DeviceRadixSort::SortPairs(memory.temp, memory.temp_bytes, tags, elements, census.elements, 0,
-                                        static_cast<int>(ceil_log2(static_cast<u32>(job.n_arrays))), stream));
+    GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(memory.temp, memory.temp_bytes, tags, elements,
+                                                census.elements, 0, static_cast<int>(ceil_log2(job.n_arrays)),
+                                                stream));
   restore_elements<Code><<<blocks, threads, 0, stream>>>(list, map, memory.first, elements.Current());
   GS_CUDA_LAUNCHED();
 }

@@ -381,16 +381,15 @@ case_full_chunks(TestDevice *td, uint64_t seed)
 		return;
 	for (int elem = GS_ELEM_INT2; elem < GS_N_ELEMS; elem++)
 	{
-		for (uint32_t chunk_bytes = 1024; chunk_bytes <= 4 * CHUNK_BYTES; chunk_bytes *= 4)
+		for (uint32_t chunk_bytes = 1024; chunk_bytes <= CHUNK_BYTES; chunk_bytes *= 4)
 		{
 			GsDeviceSort *sort = open_arrays(td, (GsElem) elem, false, chunk_bytes);
 			uint32_t	n = (chunk_bytes - (uint32_t) sizeof(GsRecord)) / gs_elem_bytes((GsElem) elem);
-			int			step = chunk_bytes > CHUNK_BYTES ? N_SHAPES : 2;
 			ArrayChunk	c;
 
 			if (sort == NULL)
 				continue;
-			for (int shape = 0; shape < N_SHAPES; shape += step)
+			for (int shape = 0; shape < N_SHAPES; shape += 2)
 			{
 				chunk_begin(&c, chunk_bytes);
 				while (!chunk_add(&c, (GsElem) elem, (Shape) shape, n, &rng))
@@ -405,20 +404,25 @@ case_full_chunks(TestDevice *td, uint64_t seed)
 	test_end_case("arrays that fill a chunk");
 }
 
-/* Arrays that are split into many parts, three of the longest, and short ones in one chunk. */
+/* Arrays that are split into many parts, three of the longest lengths, and short ones in one chunk. */
 static void
 case_long_and_short(TestDevice *td, uint64_t seed)
 {
-	static const GsElem elems[] = {GS_ELEM_UINT4, GS_ELEM_FLOAT8, GS_ELEM_BYTES16};
-	static const uint32_t longest[] = {600000, 260000, 135000};
+	static const GsElem elems[] = {GS_ELEM_UINT1, GS_ELEM_UINT4, GS_ELEM_FLOAT8, GS_ELEM_BYTES16};
+	enum
+	{
+		N_ELEMS = sizeof(elems) / sizeof(elems[0])
+	};
 	TestRandom	rng = seed;
 
 	if (!test_begin_case("long and short arrays"))
 		return;
-	for (int e = 0; e < 3; e++)
+	for (int e = 0; e < N_ELEMS; e++)
 	{
 		uint32_t	chunk_bytes = 8 * CHUNK_BYTES;
-		GsDeviceSort *sort = open_arrays(td, elems[e], e == 2, chunk_bytes);
+		uint32_t	longest = GS_MAX_ARRAY_BYTES / gs_elem_bytes(elems[e]);
+		bool		descending = elems[e] == GS_ELEM_BYTES16;
+		GsDeviceSort *sort = open_arrays(td, elems[e], descending, chunk_bytes);
 
 		if (sort == NULL)
 			continue;
@@ -429,13 +433,13 @@ case_long_and_short(TestDevice *td, uint64_t seed)
 			chunk_begin(&c, chunk_bytes);
 			for (int i = 0; i < 3; i++)
 			{
-				chunk_add(&c, elems[e], (Shape) ((shape + i) % N_SHAPES), longest[e] + (uint32_t) i, &rng);
+				chunk_add(&c, elems[e], (Shape) ((shape + i) % N_SHAPES), longest - (uint32_t) i, &rng);
 				for (int j = 0; j < 1000; j++)
 					chunk_add(&c, elems[e], (Shape) shape, test_below(&rng, 12), &rng);
 				chunk_add(&c, elems[e], (Shape) shape, 1 + test_below(&rng, 30000), &rng);
 			}
 			chunk_sort(&c, td, sort);
-			chunk_check(&c, td, elems[e], e == 2, "long and short");
+			chunk_check(&c, td, elems[e], descending, "long and short");
 			chunk_free(&c);
 		}
 		td->ops->sort_close(sort);
@@ -552,6 +556,43 @@ expect_invalid(TestDevice *td, ArrayChunk *c, const char *what)
 		  gs_status_name(gs_job_status(&c->job)));
 }
 
+/* An array has GS_MAX_ARRAY_BYTES at most, however large its chunk is. */
+static void
+case_too_long(TestDevice *td, uint64_t seed)
+{
+	TestRandom	rng = seed;
+
+	if (!test_begin_case("arrays that are too long"))
+		return;
+	for (int elem = GS_ELEM_INT2; elem < GS_N_ELEMS; elem++)
+	{
+		uint32_t	longest = GS_MAX_ARRAY_BYTES / gs_elem_bytes((GsElem) elem);
+		GsDeviceSort *sort = open_arrays(td, (GsElem) elem, false, 4 * CHUNK_BYTES);
+		ArrayChunk	c;
+
+		if (sort == NULL)
+			continue;
+		for (uint32_t more = 0; more < 2; more++)
+		{
+			chunk_begin(&c, 4 * CHUNK_BYTES);
+			chunk_add(&c, (GsElem) elem, SHAPE_RANDOM, 100, &rng);
+			chunk_add(&c, (GsElem) elem, SHAPE_RANDOM, longest + more, &rng);
+			chunk_add(&c, (GsElem) elem, SHAPE_RANDOM, 100, &rng);
+			chunk_sort(&c, td, sort);
+			if (more == 0)
+				chunk_check(&c, td, (GsElem) elem, false, "the longest array");
+			else
+			{
+				expect_invalid(td, &c, "an array that is too long");
+				CHECK(memcmp(c.bytes, c.before, c.chunk_bytes) == 0, "a refused chunk was written");
+			}
+			chunk_free(&c);
+		}
+		td->ops->sort_close(sort);
+	}
+	test_end_case("arrays that are too long");
+}
+
 static void
 case_misuse(TestDevice *td, uint64_t seed)
 {
@@ -636,6 +677,7 @@ test_arrays_cases(TestDevice *td, uint64_t seed)
 	case_long_and_short(td, seed);
 	case_in_flight(td, seed);
 	case_cancel(td, seed);
+	case_too_long(td, seed);
 	case_misuse(td, seed);
 	memset(&info, 0, sizeof(info));
 	td->ops->info(td->device, &info);

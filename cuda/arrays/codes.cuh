@@ -1,32 +1,34 @@
 /*-------------------------------------------------------------------------
  *
- * array_codes.cuh
- *	  The elements of arrays as unsigned codes that are in their order.
+ * codes.cuh
+ *	  The elements of arrays as unsigned codes in the same order.
  *
  * Elements of 1, 2 and 4 bytes have codes of type u32, those of 8 bytes u64,
- * those of 16 bytes Wide.  What kind of number they are is told by a few
- * constants at run time, so that there is a kernel for each code type only.
+ * those of 16 bytes Wide.  The type of the elements is a set of constants at run
+ * time (CodeMap), so that a kernel exists once for each type of code only.
  *
  * Let x be an element's bits, moved up to the top of the code type, and
  *
  *	  y	   = x ^ (x < 0 ? fold : 0)		(x taken as signed)
  *	  code = y * sign + bias			(modulo 2^32 or 2^64)
  *
- * fold is 0 for integers and has all bits but the sign for floats: then y, as a
- * signed number, is in their order but for NaNs with a sign, which are at the
- * bottom.  sign and bias are chosen such that the lowest element that is not
- * such a NaN, -infinity, has code 0: these NaNs come around to the top, where
- * the others are.  For a descending order sign is -1, which with the bias makes
- * the complement.  Every step can be undone: an element comes back with just the
- * bits that it had.
+ * For integers fold is 0.  For floats it has all bits but the sign: as a signed
+ * number y then is in the order of the floats, except that NaNs with a sign are
+ * at the bottom.  sign and bias give code 0 to -infinity, the lowest element that
+ * is not such a NaN.  These NaNs wrap around to the top, where the other NaNs
+ * are.  For a descending order sign is -1, which with the bias makes the
+ * complement.  Every step can be undone: an element gets its own bits back.
  *
- * The multiplication is there because it runs beside the comparisons, in other
- * units of the processor than exclusive or.
+ * A multiplication by sign takes the place of an exclusive or, because the
+ * processor multiplies and compares in different units, side by side.
+ *
+ * Elements of 16 bytes are in the order of memcmp(): they are read as big-endian
+ * numbers, and complemented for a descending order.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_ARRAY_CODES_CUH
-#define GS_ARRAY_CODES_CUH
+#ifndef GS_ARRAYS_CODES_CUH
+#define GS_ARRAYS_CODES_CUH
 
 #include "common/common.cuh"
 
@@ -51,6 +53,7 @@ struct alignas(16) Wide
   }
 };
 
+// The map from elements to codes, as in the head of this file.
 struct CodeMap
 {
   u64 fold;
@@ -72,13 +75,16 @@ inline CodeMap code_map(GsElem elem, bool descending)
   return {is_float ? top - 1 : 0, descending ? ~u64{0} : 1, descending ? ~bias : bias, bytes};
 }
 
-// The number that no code is above.
+// highest(): the greatest code.  min_elem_bytes: the size of the smallest elements
+// that have codes of this type.
 template <typename Code>
 struct CodeTraits;
 
 template <>
 struct CodeTraits<u32>
 {
+  static constexpr u32 min_elem_bytes = 1;
+
   __host__ __device__ static constexpr u32 highest()
   {
     return ~u32{0};
@@ -88,6 +94,8 @@ struct CodeTraits<u32>
 template <>
 struct CodeTraits<u64>
 {
+  static constexpr u32 min_elem_bytes = 8;
+
   __host__ __device__ static constexpr u64 highest()
   {
     return ~u64{0};
@@ -97,26 +105,15 @@ struct CodeTraits<u64>
 template <>
 struct CodeTraits<Wide>
 {
+  static constexpr u32 min_elem_bytes = 16;
+
   __host__ __device__ static constexpr Wide highest()
   {
     return {~u64{0}, ~u64{0}};
   }
 };
 
-// The type by which CUB sorts codes.
-template <typename Code>
-struct RadixKey
-{
-  using type = Code;
-};
-
-template <>
-struct RadixKey<Wide>
-{
-  using type = unsigned __int128;
-};
-
-// Calls f with a code of the type that elements of this kind have.
+// Calls f with a code of the type that such elements have.
 template <typename F>
 auto with_code(GsElem elem, F f)
 {
@@ -174,7 +171,7 @@ __device__ __forceinline__ Wide decode(const Wide &code, const CodeMap &map)
   return encode(code, map);
 }
 
-// The bits of an element as they lie in memory.
+// The bits of an element as they are in memory.
 template <typename Code, typename T>
 __device__ __forceinline__ Code load_raw(const T *array, u32 i)
 {
@@ -190,34 +187,34 @@ __device__ __forceinline__ Wide load_raw<Wide, Wide>(const Wide *array, u32 i)
   return {words[0], words[1]};
 }
 
-// These bits moved to the top, or in the order of numbers.
+// The same bits as a number, at the top of the code type.
 template <typename T, typename Code>
-__device__ __forceinline__ Code arrange(Code raw)
+__device__ __forceinline__ Code number_of(Code raw)
 {
   return raw << 8 * (sizeof(Code) - sizeof(T));
 }
 
 template <>
-__device__ __forceinline__ Wide arrange<Wide, Wide>(Wide raw)
+__device__ __forceinline__ Wide number_of<Wide, Wide>(Wide raw)
 {
   return {swap_bytes(raw.high), swap_bytes(raw.low)};
 }
 
 template <typename Code, typename T>
-__device__ __forceinline__ Code load_bits(const T *array, u32 i)
+__device__ __forceinline__ Code load_number(const T *array, u32 i)
 {
-  return arrange<T>(load_raw<Code>(array, i));
+  return number_of<T>(load_raw<Code>(array, i));
 }
 
-// The same back.
+// Writes a number back as the bits of an element.
 template <typename Code, typename T>
-__device__ __forceinline__ void store_bits(T *array, u32 i, const Code &x)
+__device__ __forceinline__ void store_number(T *array, u32 i, const Code &x)
 {
   array[i] = static_cast<T>(x >> 8 * (sizeof(Code) - sizeof(T)));
 }
 
 template <>
-__device__ __forceinline__ void store_bits<Wide, Wide>(Wide *array, u32 i, const Wide &x)
+__device__ __forceinline__ void store_number<Wide, Wide>(Wide *array, u32 i, const Wide &x)
 {
   u64 *words = reinterpret_cast<u64 *>(array) + 2 * u64{i};
 
@@ -225,12 +222,12 @@ __device__ __forceinline__ void store_bits<Wide, Wide>(Wide *array, u32 i, const
   words[1] = swap_bytes(x.low);
 }
 
-// Element i of an array as a code.
+// Reads element i of an array as a code.
 __device__ __forceinline__ void load_code(const char *array, u32 i, const CodeMap &map, u32 *code)
 {
-  u32 x = map.bytes == 4   ? load_bits<u32>(reinterpret_cast<const u32 *>(array), i)
-          : map.bytes == 2 ? load_bits<u32>(reinterpret_cast<const u16 *>(array), i)
-                           : load_bits<u32>(reinterpret_cast<const u8 *>(array), i);
+  u32 x = map.bytes == 4   ? load_number<u32>(reinterpret_cast<const u32 *>(array), i)
+          : map.bytes == 2 ? load_number<u32>(reinterpret_cast<const u16 *>(array), i)
+                           : load_number<u32>(reinterpret_cast<const u8 *>(array), i);
 
   *code = encode(x, map);
 }
@@ -238,10 +235,10 @@ __device__ __forceinline__ void load_code(const char *array, u32 i, const CodeMa
 template <typename Code>
 __device__ __forceinline__ void load_code(const char *array, u32 i, const CodeMap &map, Code *code)
 {
-  *code = encode(load_bits<Code>(reinterpret_cast<const Code *>(array), i), map);
+  *code = encode(load_number<Code>(reinterpret_cast<const Code *>(array), i), map);
 }
 
-// A code that no thread of the kernel writes.
+// Reads a code that no thread of the kernel writes.
 template <typename Code>
 __device__ __forceinline__ Code load_unchanged(const Code *code)
 {
@@ -254,51 +251,52 @@ __device__ __forceinline__ Wide load_unchanged<Wide>(const Wide *code)
   return {__ldg(&code->high), __ldg(&code->low)};
 }
 
+// Writes a code back as element i of an array.
 __device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, u32 code)
 {
   u32 x = decode(code, map);
 
   if (map.bytes == 4)
-    store_bits(reinterpret_cast<u32 *>(array), i, x);
+    store_number(reinterpret_cast<u32 *>(array), i, x);
   else if (map.bytes == 2)
-    store_bits(reinterpret_cast<u16 *>(array), i, x);
+    store_number(reinterpret_cast<u16 *>(array), i, x);
   else
-    store_bits(reinterpret_cast<u8 *>(array), i, x);
+    store_number(reinterpret_cast<u8 *>(array), i, x);
 }
 
 template <typename Code>
 __device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, const Code &code)
 {
-  store_bits(reinterpret_cast<Code *>(array), i, decode(code, map));
+  store_number(reinterpret_cast<Code *>(array), i, decode(code, map));
 }
 
-// To have something computed where this stands, and not in a branch in which alone
-// it is needed: so short a branch then becomes a conditional instruction.
-__device__ __forceinline__ void compute_here(u32 &x)
+// Makes the compiler compute a value here, even if only a later branch needs it.
+// Such a branch is then short enough to become a predicated instruction.
+__device__ __forceinline__ void materialize(u32 &x)
 {
   asm volatile("" : "+r"(x));
 }
 
-__device__ __forceinline__ void compute_here(int &x)
+__device__ __forceinline__ void materialize(int &x)
 {
   asm volatile("" : "+r"(x));
 }
 
-__device__ __forceinline__ void compute_here(u64 &x)
+__device__ __forceinline__ void materialize(u64 &x)
 {
   asm volatile("" : "+l"(x));
 }
 
 template <typename T>
-__device__ __forceinline__ void compute_here(const T *&x)
+__device__ __forceinline__ void materialize(const T *&x)
 {
   asm volatile("" : "+l"(x));
 }
 
-__device__ __forceinline__ void compute_here(Wide &x)
+__device__ __forceinline__ void materialize(Wide &x)
 {
-  compute_here(x.high);
-  compute_here(x.low);
+  materialize(x.high);
+  materialize(x.low);
 }
 
 __device__ __forceinline__ u32 shuffle_xor(u32 x, u32 mask)
@@ -331,24 +329,24 @@ __device__ __forceinline__ Wide shuffle(const Wide &x, u32 lane)
   return {__shfl_sync(~0u, x.high, lane), __shfl_sync(~0u, x.low, lane)};
 }
 
-// What of a code is higher if the code is.
-__device__ __forceinline__ u32 head(u32 code)
+// The upper word of a code, by which codes are in order unless the words tie.
+__device__ __forceinline__ u32 upper_word(u32 code)
 {
   return code;
 }
 
-__device__ __forceinline__ u64 head(u64 code)
+__device__ __forceinline__ u64 upper_word(u64 code)
 {
   return code;
 }
 
-__device__ __forceinline__ u64 head(const Wide &code)
+__device__ __forceinline__ u64 upper_word(const Wide &code)
 {
   return code.high;
 }
 
-// The lower one into a, the higher one into b.
-__device__ __forceinline__ void order(u32 &a, u32 &b)
+// Puts the lower of two codes into a, the higher one into b.
+__device__ __forceinline__ void compare_exchange(u32 &a, u32 &b)
 {
   u32 low = min(a, b);
 
@@ -357,51 +355,29 @@ __device__ __forceinline__ void order(u32 &a, u32 &b)
 }
 
 template <typename Code>
-__device__ __forceinline__ void order(Code &a, Code &b)
+__device__ __forceinline__ void compare_exchange(Code &a, Code &b)
 {
   Code x = a;
-  bool turned = b < a;
+  bool swaps = b < a;
 
-  a = turned ? b : x;
-  b = turned ? x : b;
+  a = swaps ? b : x;
+  b = swaps ? x : b;
 }
 
-// The lower one of both, or the higher one.
-__device__ __forceinline__ u32 keep(u32 x, u32 y, bool lower)
+// The lower of two codes, or the higher one.
+__device__ __forceinline__ u32 lower_or_higher(u32 x, u32 y, bool lower)
 {
   return lower ? min(x, y) : max(x, y);
 }
 
 template <typename Code>
-__device__ __forceinline__ Code keep(const Code &x, const Code &y, bool lower)
+__device__ __forceinline__ Code lower_or_higher(const Code &x, const Code &y, bool lower)
 {
   return (y < x) == lower ? y : x;
-}
-
-template <typename Code>
-__device__ __forceinline__ Code radix_key(const Code &code)
-{
-  return code;
-}
-
-__device__ __forceinline__ unsigned __int128 radix_key(const Wide &code)
-{
-  return static_cast<unsigned __int128>(code.high) << 64 | code.low;
-}
-
-__device__ __forceinline__ void from_radix_key(unsigned __int128 key, Wide *code)
-{
-  *code = {static_cast<u64>(key >> 64), static_cast<u64>(key)};
-}
-
-template <typename Code>
-__device__ __forceinline__ void from_radix_key(Code key, Code *code)
-{
-  *code = key;
 }
 
 #endif // __CUDACC__
 
 } // namespace gpusort
 
-#endif // GS_ARRAY_CODES_CUH
+#endif // GS_ARRAYS_CODES_CUH

@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * array_sorter.cuh
+ * sorter.cuh
  *	  Sorting arrays whose elements have codes of one type.
  *
- * Each of sort_arrays_4.cu, _8.cu and _16.cu makes the template for one type of
- * code, so that the many kernels are compiled side by side.
+ * Each of sort_arrays_4.cu, _8.cu and _16.cu instantiates the template for one
+ * type of code, so that the many kernels are compiled in parallel.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_ARRAY_SORTER_CUH
-#define GS_ARRAY_SORTER_CUH
+#ifndef GS_ARRAYS_SORTER_CUH
+#define GS_ARRAYS_SORTER_CUH
 
 #include "arrays/sort_arrays.cuh"
 
@@ -26,4 +26,4 @@ struct ArraySorter
 
 } // namespace gpusort
 
-#endif // GS_ARRAY_SORTER_CUH
+#endif // GS_ARRAYS_SORTER_CUH
