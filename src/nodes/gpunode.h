@@ -1,45 +1,47 @@
 /*-------------------------------------------------------------------------
  *
- * executor_nodes.h
- *	  The executor nodes GpuSort, GpuSortFeed, GpuWindow and
- *	  GpuArraySort.
+ * gpunode.h
+ *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow and GpuArraySort have
+ *	  in common.
+ *
+ * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
+ * the child in every respect: references, parameters, rescans, instrumentation,
+ * EXPLAIN.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_EXECUTOR_NODES_H
-#define GS_EXECUTOR_NODES_H
+#ifndef GS_GPUNODE_H
+#define GS_GPUNODE_H
 
 #include "nodes/extensible.h"
+#include "nodes/plannodes.h"
 
-#include "array/array_batch.h"
-#include "sort/sort.h"
+/* A kind of node. */
+typedef struct GsNode
+{
+	CustomScanMethods scan;		/* first: CustomScan.methods points to it */
+	CustomExecMethods exec;
+	Size		state_bytes;	/* of its state, which a CustomScanState begins */
+} GsNode;
 
-extern const CustomScanMethods gs_sort_scan_methods;
-extern const CustomScanMethods gs_feed_scan_methods;
-extern const CustomScanMethods gs_window_scan_methods;
-extern const CustomScanMethods gs_arrays_scan_methods;
+/* For scan.CreateCustomScanState. */
+extern Node *gs_node_create_state(CustomScan *plan);
 
 /* Let plans with these nodes be read in this process. */
-extern void gs_executor_init(void);
+extern void gs_nodes_init(void);
+
+/* Is a plan node of this kind?  Inline, because it is asked of all nodes of every plan. */
+static inline bool
+gs_node_is(const Plan *plan, const GsNode *node)
+{
+	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &node->scan;
+}
 
 /*
- * node_gpufeed.c: what GpuSort sees of a feed node below it.
- *
- * Before the feed nodes run, the leader's is told where to feed: to a sort's
- * session, or nowhere (NULL), which makes all feed nodes pass rows on.
+ * A node for a finished plan, with the costs, parameters and number of another
+ * one, and no memory in common with it.
  */
-extern bool gs_feed_is_feed(PlanState *state);
-extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
+extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlist,
+								List *scan_tlist, Plan *child, List *private);
 
-/* The workers that the node was planned for. */
-extern int	gs_feed_planned_workers(PlanState *gather);
-
-/* node_explain.c */
-extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
-								 ExplainState *es);
-extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
-extern void gs_explain_array_calls(CustomScanState *node, List *ancestors, int n_calls,
-								   ExplainState *es);
-extern void gs_explain_array_report(const GsArrayReport *report, ExplainState *es);
-
-#endif							/* GS_EXECUTOR_NODES_H */
+#endif							/* GS_GPUNODE_H */

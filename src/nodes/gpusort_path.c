@@ -1,0 +1,185 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_path.c
+ *	  Offering GpuSort paths for a query's ORDER BY.
+ *
+ * At UPPERREL_ORDERED up to two paths are added, and compete by cost with
+ * those that PostgreSQL made:
+ *
+ *		GpuSort -> cheapest path
+ *		GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
+ *
+ * In the second one the rows reach the device from all processes at once and
+ * none goes through Gather, whose part is to launch and join the workers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+
+#include "compat.h"
+#include "guc.h"
+#include "nodes/gpusort.h"
+#include "plan/sort_cost.h"
+#include "service/service_client.h"
+
+/*
+ * Can every column of the query's ORDER BY be sorted by gpusort?  The columns
+ * that an equivalence class makes redundant do no harm here.
+ */
+static bool
+order_by_is_supported(PlannerInfo *root)
+{
+	List	   *clauses = root->parse->sortClause;
+	int			n = list_length(clauses);
+	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
+	Oid		   *operators = palloc(n * sizeof(Oid));
+	Oid		   *collations = palloc(n * sizeof(Oid));
+	bool	   *nulls_first = palloc(n * sizeof(bool));
+	Oid		   *types = palloc(n * sizeof(Oid));
+	GsRefusal	refusal;
+	int			i = 0;
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+
+		attnos[i] = i + 1;
+		operators[i] = clause->sortop;
+		collations[i] = exprCollation(expr);
+		nulls_first[i] = clause->nulls_first;
+		types[i] = exprType(expr);
+		i++;
+	}
+	/* a refusal is noted when the plan turns out to have a Sort in it */
+	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types,
+							  &refusal) != NULL;
+}
+
+bool
+gs_sort_may_rerun(const Query *parse)
+{
+	return !parse->hasModifyingCTE && parse->rowMarks == NIL;
+}
+
+static CustomPath *
+make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomPathMethods *methods)
+{
+	CustomPath *path = makeNode(CustomPath);
+
+	path->path.pathtype = T_CustomScan;
+	path->path.parent = rel;
+	path->path.pathtarget = target;
+	path->path.param_info = NULL;
+	path->custom_paths = list_make1(child);
+	path->methods = methods;
+	return path;
+}
+
+static Path *
+make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, bool fed_below,
+			   int flags)
+{
+	CustomPath *path;
+	SortPath   *sort = create_sort_path(root, rel, child, root->sort_pathkeys, -1.0);
+	double		rows_fed = fed_below ? 0 : rows;
+	int			width = child->pathtarget->width;
+
+	path = make_custom_path(rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
+	path->path.parallel_aware = false;
+	path->path.parallel_safe = false;
+	path->path.parallel_workers = 0;
+	path->path.pathkeys = root->sort_pathkeys;
+	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	path->custom_private = list_make1_int(flags);
+	path->path.rows = rows;
+	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, width);
+	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width);
+	gs_compat_inherit_disabled(&path->path, child);
+	return &path->path;
+}
+
+static Path *
+make_parallel_feed(PlannerInfo *root, RelOptInfo *rel, Path *partial)
+{
+	CustomPath *feed;
+	GatherPath *gather;
+	double		none = 0;
+
+	feed = make_custom_path(rel, partial, partial->pathtarget, &gs_feed_path_methods);
+	feed->path.parallel_aware = true;
+	feed->path.parallel_safe = true;
+	feed->path.parallel_workers = partial->parallel_workers;
+	feed->path.rows = partial->rows;
+	feed->path.startup_cost = partial->startup_cost;
+	gs_compat_inherit_disabled(&feed->path, partial);
+	feed->path.total_cost = partial->total_cost +
+		gs_cost_feed(partial->rows, partial->pathtarget->width);
+
+	gather = create_gather_path(root, rel, &feed->path, partial->pathtarget, NULL, &none);
+	gather->path.startup_cost = feed->path.startup_cost + parallel_setup_cost;
+	gather->path.total_cost = feed->path.total_cost + parallel_setup_cost;
+	return &gather->path;
+}
+
+static void
+add_ordered_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *path)
+{
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+
+	/* a set operation has no target of its own for this step */
+	if (target && path->pathtarget != target)
+		path = apply_projection_to_path(root, ordered_rel, path, target);
+	add_path(ordered_rel, path);
+}
+
+void
+gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+{
+	Path	   *cheapest = input_rel->cheapest_total_path;
+	Path	   *serial;
+	Path	   *parallel = NULL;
+	int			flags = 0;
+
+	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
+		cheapest->param_info != NULL)
+		return;
+	if (!gs_guc_force)
+	{
+		if (!enable_sort || cheapest->rows < gs_guc_min_rows ||
+			gs_cost_prefers_heapsort(cheapest->rows, cheapest->pathtarget->width,
+									 root->limit_tuples))
+			return;
+		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
+			return;
+	}
+	if (!gs_client_service_ready() || !order_by_is_supported(root))
+		return;
+
+	if (gs_sort_may_rerun(root->parse) && !contain_volatile_functions((Node *) root->parse))
+		flags = GS_PLAN_FLAG_RERUN;
+	serial = make_sort_path(root, ordered_rel, cheapest, cheapest->rows, false, flags);
+	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
+	{
+		Path	   *gather = make_parallel_feed(root, ordered_rel,
+												linitial(input_rel->partial_pathlist));
+
+		parallel = make_sort_path(root, ordered_rel, gather, cheapest->rows, true, flags);
+	}
+
+	/* forced: leave the planner no other choice */
+	if (gs_guc_force)
+		ordered_rel->pathlist = NIL;
+	add_ordered_path(root, ordered_rel, serial);
+	if (parallel)
+		add_ordered_path(root, ordered_rel, parallel);
+}
