@@ -91,6 +91,15 @@ note_report(GpuSortState *state)
 	state->reported = true;
 }
 
+/* Where an order is wrong, this names the path to look at. */
+static void
+log_sort(const GsSortReport *report)
+{
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: engine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
+							 report->rows, report->engine, report->chunks, report->settled)));
+}
+
 static void
 end_sort(GpuSortState *state)
 {
@@ -99,6 +108,8 @@ end_sort(GpuSortState *state)
 	if (state->feed)
 		gs_feed_set_sort(state->feed, NULL);
 	note_report(state);
+	if (state->done && state->report.place == GS_SORT_DEVICE)
+		log_sort(&state->report);
 	gs_sort_end(state->sort);
 	state->sort = NULL;
 	state->done = false;
