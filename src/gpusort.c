@@ -15,11 +15,11 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
-#include "executor/executor_nodes.h"
-#include "executor/executor_run.h"
 #include "guc.h"
 #include "index/index_hook.h"
-#include "planner/planner_hooks.h"
+#include "nodes/executor_run.h"
+#include "nodes/gpunode.h"
+#include "nodes/planner_hooks.h"
 #include "service/service_shmem.h"
 #include "service/service_worker.h"
 #include "stats.h"
@@ -57,7 +57,7 @@ _PG_init(void)
 	gs_guc_define(preloading);
 
 	/* plans with our nodes come to parallel workers before anything else */
-	gs_executor_init();
+	gs_nodes_init();
 	if (!preloading)
 		return;
 

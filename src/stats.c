@@ -35,7 +35,7 @@ gs_stats_shmem_startup(void)
 			pg_atomic_init_u64(&gs_stats->counters[i], 0);
 		for (int i = 0; i < GS_FALLBACK_COUNT; i++)
 			pg_atomic_init_u64(&gs_stats->fallbacks[i], 0);
-		for (int i = 0; i < GS_REFUSED_COUNT; i++)
+		for (int i = 0; i < GS_REFUSE_COUNT; i++)
 			pg_atomic_init_u64(&gs_stats->refusals[i], 0);
 		pg_atomic_init_u64(&gs_stats->reset_time, (uint64) GetCurrentTimestamp());
 	}
@@ -49,7 +49,7 @@ gs_stats_reset(void)
 		pg_atomic_write_u64(&gs_stats->counters[i], 0);
 	for (int i = 0; i < GS_FALLBACK_COUNT; i++)
 		pg_atomic_write_u64(&gs_stats->fallbacks[i], 0);
-	for (int i = 0; i < GS_REFUSED_COUNT; i++)
+	for (int i = 0; i < GS_REFUSE_COUNT; i++)
 		pg_atomic_write_u64(&gs_stats->refusals[i], 0);
 	pg_atomic_write_u64(&gs_stats->reset_time, (uint64) GetCurrentTimestamp());
 }
@@ -69,7 +69,7 @@ gs_stats_fallback(GsFallback reason)
 }
 
 void
-gs_stats_refusal(GsRefused reason)
+gs_stats_refusal(GsRefusal reason)
 {
 	if (gs_stats)
 		pg_atomic_fetch_add_u64(&gs_stats->refusals[reason], 1);
@@ -100,20 +100,21 @@ gs_fallback_name(GsFallback reason)
 }
 
 const char *
-gs_refused_name(GsRefused reason)
+gs_refusal_name(GsRefusal reason)
 {
 	switch (reason)
 	{
-		case GS_REFUSED_TYPE:
+		case GS_REFUSE_TYPE:
 			return "type is not supported";
-		case GS_REFUSED_COLLATION:
+		case GS_REFUSE_COLLATION:
 			return "collation is not supported";
-		case GS_REFUSED_OPCLASS:
+		case GS_REFUSE_OPCLASS:
 			return "operator class is not supported";
-		case GS_REFUSED_SERVICE:
+		case GS_REFUSE_SERVICE:
 			return "service not running";
-		case GS_REFUSED_COUNT:
+		case GS_REFUSE_NONE:
+		case GS_REFUSE_COUNT:
 			break;
 	}
-	return "unknown";
+	return "none";
 }

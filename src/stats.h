@@ -40,21 +40,25 @@ typedef enum GsFallback
 	GS_FALLBACK_COUNT
 } GsFallback;
 
-/* Why a sort or an index build was left to PostgreSQL from the outset. */
-typedef enum GsRefused
+/*
+ * Why a sort or an index build was left to PostgreSQL from the outset.  The first
+ * three say why its columns cannot be written as keys (key/key.h).
+ */
+typedef enum GsRefusal
 {
-	GS_REFUSED_TYPE,
-	GS_REFUSED_COLLATION,
-	GS_REFUSED_OPCLASS,
-	GS_REFUSED_SERVICE,
-	GS_REFUSED_COUNT
-} GsRefused;
+	GS_REFUSE_NONE = -1,
+	GS_REFUSE_TYPE,				/* no encoding for the column's type */
+	GS_REFUSE_COLLATION,		/* no keys in its order */
+	GS_REFUSE_OPCLASS,			/* not the type's own btree ordering */
+	GS_REFUSE_SERVICE,			/* no service runs */
+	GS_REFUSE_COUNT
+} GsRefusal;
 
 typedef struct GsStatsShared
 {
 	pg_atomic_uint64 counters[GS_COUNT_COUNTERS];
 	pg_atomic_uint64 fallbacks[GS_FALLBACK_COUNT];
-	pg_atomic_uint64 refusals[GS_REFUSED_COUNT];
+	pg_atomic_uint64 refusals[GS_REFUSE_COUNT];
 	pg_atomic_uint64 reset_time;	/* a TimestampTz */
 } GsStatsShared;
 
@@ -67,9 +71,10 @@ extern void gs_stats_reset(void);
 
 extern void gs_stats_count(GsCounter counter, uint64 n);
 extern void gs_stats_fallback(GsFallback reason);
-extern void gs_stats_refusal(GsRefused reason);
+extern void gs_stats_refusal(GsRefusal reason);
 
+/* Short phrases, "type is not supported"; constant, and stable. */
 extern const char *gs_fallback_name(GsFallback reason);
-extern const char *gs_refused_name(GsRefused reason);
+extern const char *gs_refusal_name(GsRefusal reason);
 
 #endif							/* GS_STATS_H */

@@ -5,7 +5,7 @@
  *
  * Called like any function, as here, it sorts in the process that calls it,
  * also where gpusort is not preloaded.  Calls for many rows are taken out of
- * their expressions by the planner, and never come here (planner/plan_arrays.c).
+ * their expressions by the planner, and never come here (nodes/gpuarrays_plan.c).
  *
  *-------------------------------------------------------------------------
  */

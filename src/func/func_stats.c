@@ -132,9 +132,9 @@ fallback_name(int i)
 }
 
 static const char *
-refused_name(int i)
+refusal_name(int i)
 {
-	return gs_refused_name((GsRefused) i);
+	return gs_refusal_name((GsRefusal) i);
 }
 
 static int64
@@ -168,8 +168,8 @@ gpusort_stats(PG_FUNCTION_ARGS)
 	column = GS_COUNT_COUNTERS;
 	values[column++] = Int64GetDatum(sum(gs_stats->fallbacks, GS_FALLBACK_COUNT));
 	values[column++] = counts_as_jsonb(gs_stats->fallbacks, GS_FALLBACK_COUNT, fallback_name);
-	values[column++] = Int64GetDatum(sum(gs_stats->refusals, GS_REFUSED_COUNT));
-	values[column++] = counts_as_jsonb(gs_stats->refusals, GS_REFUSED_COUNT, refused_name);
+	values[column++] = Int64GetDatum(sum(gs_stats->refusals, GS_REFUSE_COUNT));
+	values[column++] = counts_as_jsonb(gs_stats->refusals, GS_REFUSE_COUNT, refusal_name);
 	values[column++] =
 		TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&gs_stats->reset_time));
 	StaticAssertStmt(GS_COUNT_COUNTERS + 5 == lengthof(values), "one value for each column");

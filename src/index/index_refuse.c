@@ -38,31 +38,10 @@ report(Relation index, const char *reason)
 }
 
 static void
-refuse(Relation index, GsRefused reason)
+refuse(Relation index, GsRefusal reason)
 {
 	gs_stats_refusal(reason);
-	report(index, gs_refused_name(reason));
-}
-
-static void
-refuse_keys(Relation index, GsRefusal reason)
-{
-	switch (reason)
-	{
-		case GS_REFUSE_TYPE:
-			refuse(index, GS_REFUSED_TYPE);
-			return;
-		case GS_REFUSE_COLLATION:
-			refuse(index, GS_REFUSED_COLLATION);
-			return;
-		case GS_REFUSE_OPCLASS:
-			refuse(index, GS_REFUSED_OPCLASS);
-			return;
-		case GS_REFUSE_NONE:
-		case GS_REFUSE_COUNT:
-			break;
-	}
-	elog(ERROR, "unexpected refusal %d", (int) reason);
+	report(index, gs_refusal_name(reason));
 }
 
 static bool
@@ -95,11 +74,11 @@ gs_index_accept(Relation heap, Relation index)
 	}
 	if (!gs_client_service_ready())
 	{
-		refuse(index, GS_REFUSED_SERVICE);
+		refuse(index, GS_REFUSE_SERVICE);
 		return NULL;
 	}
 	desc = gs_index_key_desc(index, &refusal);
 	if (desc == NULL)
-		refuse_keys(index, refusal);
+		refuse(index, refusal);
 	return desc;
 }

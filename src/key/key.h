@@ -29,6 +29,7 @@
 
 #include "access/attnum.h"
 #include "executor/tuptable.h"
+#include "stats.h"
 
 /* Longest key in bytes; what is beyond is cut off and the key inexact. */
 #define GS_KEY_MAX			8192
@@ -39,16 +40,6 @@
 /* gs_key_write's answers where the key does not fit: here, or ever. */
 #define GS_KEY_NO_ROOM		UINT32_MAX
 #define GS_KEY_TOO_LONG		(UINT32_MAX - 1)
-
-/* Why a sort's columns cannot be written as keys. */
-typedef enum GsRefusal
-{
-	GS_REFUSE_NONE = 0,
-	GS_REFUSE_TYPE,				/* no encoding for the column's type */
-	GS_REFUSE_COLLATION,		/* no keys in its order */
-	GS_REFUSE_OPCLASS,			/* not the type's own btree ordering */
-	GS_REFUSE_COUNT
-} GsRefusal;
 
 /* How a column's value becomes bytes. */
 typedef enum GsKeyKind
@@ -155,9 +146,6 @@ extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
  * which must be no older than the rows, and the same in all processes.
  */
 extern bool gs_key_has_labels(const GsKeyDesc *desc);
-
-/* A short phrase, "type is not supported"; constant, and stable. */
-extern const char *gs_refusal_name(GsRefusal refusal);
 
 /*
  * key_write.c

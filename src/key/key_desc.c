@@ -289,23 +289,3 @@ choose_shape(const GsKeyDesc *desc)
 		return GS_KEY_SHAPE_BYTES;
 	return GS_KEY_SHAPE_GENERAL;
 }
-
-const char *
-gs_refusal_name(GsRefusal refusal)
-{
-	switch (refusal)
-	{
-		case GS_REFUSE_NONE:
-			return "none";
-		case GS_REFUSE_TYPE:
-			return "type is not supported";
-		case GS_REFUSE_COLLATION:
-			return "collation is not supported";
-		case GS_REFUSE_OPCLASS:
-			return "operator class is not supported";
-		case GS_REFUSE_COUNT:
-			break;
-	}
-	elog(ERROR, "unrecognized refusal: %d", (int) refusal);
-	return NULL;				/* keep compiler quiet */
-}

@@ -35,10 +35,10 @@ sources()
 
 # Lower folders never include higher ones; folders of one rank do not include
 # each other.
-#	check_ranks ROOT "FOLDER=RANK ..." [SAME]	SAME: folders of one rank that may
+#	check_ranks ROOT "FOLDER=RANK ..."
 check_ranks()
 {
-	awk -v root="$1" -v ranks="$2" -v same="${3-}" -v headers="$(ls "$1"/*/*.h "$1"/*/*.cuh 2>/dev/null | tr '\n' ' ')" '
+	awk -v root="$1" -v ranks="$2" -v headers="$(ls "$1"/*/*.h "$1"/*/*.cuh 2>/dev/null | tr '\n' ' ')" '
 	BEGIN {
 		n = split(ranks, pairs, " ")
 		for (i = 1; i <= n; i++) {
@@ -64,10 +64,8 @@ check_ranks()
 			next
 		if (own == "")
 			bad = FILENAME ~ /\.h$/ && to != "device"
-		else if (rank[to] == rank[own])
-			bad = !(index(" " same " ", " " own " ") && index(" " same " ", " " to " "))
 		else
-			bad = rank[to] > rank[own]
+			bad = rank[to] >= rank[own]
 		if (bad)
 			print FILENAME ":" FNR ": " $0
 	}
@@ -78,8 +76,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "device=0 key=1 batch=2 service=3 sort=4 array=4 planner=5 executor=5 index=5 func=5" \
-		"planner executor"
+	check_ranks src "device=0 key=1 batch=2 service=3 sort=4 array=4 plan=5 nodes=6 index=6 func=6"
 }
 
 check_cuda_layers()
@@ -92,7 +89,7 @@ check_devices_pure()
 {
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
 		$(sources src/device cuda)
-	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|batch/|service/|sort/|planner/|executor/|func/)' \
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|batch/|service/|sort/|plan/|nodes/|func/)' \
 		$(sources src/device cuda)
 }
 

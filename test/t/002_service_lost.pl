@@ -31,6 +31,18 @@ same_rows($node, "$force $serial", $query, 'serial, nothing lost', $expected);
 same_rows($node, "$force $parallel", $query, 'parallel, nothing lost', $expected);
 released($node, 'nothing lost');
 
+# ... and the message that names what sorted, once
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+	my $err = '';
+
+	$node->psql('postgres', "$force $settings SET client_min_messages = debug1; $query", stderr => \$err);
+	my @messages = $err =~ /(gpusort sorted .*)/g;
+	is(scalar @messages, 1, "$name: one message");
+	like($err, qr/gpusort sorted 100000 rows: engine [^:]+, [1-9]\d* chunks, 0 settled$/m, "$name: message");
+}
+
 # Each row must be there once, and the sorted column in order
 sub same_groups
 {

@@ -1,21 +1,24 @@
 /*-------------------------------------------------------------------------
  *
- * window_plan.h
- *	  Putting GpuWindow in the place of WindowAgg above GpuSort.
+ * gpuwindow.h
+ *	  The node GpuWindow, in the place of WindowAgg above GpuSort.
  *
- * custom_private of a GpuWindow is a list of lists, so that plans can be copied;
- * the enum names its members.  Columns are those of the child's output;
+ * custom_private is a list of lists, so that plans can be copied; the enum names
+ * its members.  Columns are those of the child's output;
  * operators are equality operators.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_WINDOW_PLAN_H
-#define GS_WINDOW_PLAN_H
+#ifndef GS_GPUWINDOW_H
+#define GS_GPUWINDOW_H
 
-#include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
+#include "nodes/gpunode.h"
+
 #define GS_WINDOW_NAME	"GpuWindow"
+
+extern const GsNode gs_window_node;
 
 typedef enum GsWindowItem
 {
@@ -34,4 +37,4 @@ typedef enum GsWindowItem
 /* The node that does a WindowAgg's work, or the WindowAgg itself. */
 extern Plan *gs_window_replace(WindowAgg *window);
 
-#endif							/* GS_WINDOW_PLAN_H */
+#endif							/* GS_GPUWINDOW_H */

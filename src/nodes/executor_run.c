@@ -15,7 +15,7 @@
 #include "executor/executor.h"
 
 #include "compat.h"
-#include "executor/executor_run.h"
+#include "nodes/executor_run.h"
 
 typedef struct Run
 {

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * plan_replace.c
+ * gpusort_replace.c
  *	  Putting GpuSort in the place of Sort nodes in finished plans.
  *
  * PostgreSQL decides on many sorts only while it makes a plan of a path: those
@@ -11,7 +11,7 @@
  *		Sort -> child						GpuSort -> child
  *		Gather Merge -> Sort -> partial		GpuSort -> Gather -> GpuSortFeed -> partial
  *		Sort -> Gather -> partial			the same
- *		WindowAgg -> GpuSort				GpuWindow -> GpuSort (window_plan.c)
+ *		WindowAgg -> GpuSort				GpuWindow -> GpuSort (gpuwindow_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
@@ -34,16 +34,13 @@
 #include "optimizer/cost.h"
 #include "parser/parsetree.h"
 
-#include "compat.h"
-#include "executor/executor_nodes.h"
 #include "guc.h"
-#include "planner/plan_replace.h"
-#include "planner/plan_walk.h"
-#include "planner/sort_cost.h"
-#include "planner/sort_plan.h"
-#include "planner/sort_refuse.h"
-#include "planner/sort_tlist.h"
-#include "planner/window_plan.h"
+#include "nodes/gpufeed.h"
+#include "nodes/gpusort.h"
+#include "nodes/gpuwindow.h"
+#include "plan/plan_walk.h"
+#include "plan/sort_cost.h"
+#include "plan/sort_refuse.h"
 #include "service/service_client.h"
 
 typedef struct ReplaceContext
@@ -58,9 +55,7 @@ static Plan *replace(ReplaceContext *context, Plan *plan, double bound);
 static bool
 is_sort_or_feed(const Plan *plan)
 {
-	return IsA(plan, CustomScan) &&
-		(((const CustomScan *) plan)->methods == &gs_sort_scan_methods ||
-		 ((const CustomScan *) plan)->methods == &gs_feed_scan_methods);
+	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
 }
 
 /* A target list that returns a scan tuple of tlist's columns as it is. */
@@ -112,28 +107,11 @@ outer_to_scan(Node *node, void *context)
 	return expression_tree_mutator(node, outer_to_scan, context);
 }
 
+/* A node that returns its scan tuple, of tlist's columns, as it is. */
 static CustomScan *
-make_node(const Plan *like, List *tlist, Plan *child, List *private,
-		  const CustomScanMethods *methods)
+make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *private)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *plan = &scan->scan.plan;
-
-	plan->startup_cost = like->startup_cost;
-	plan->total_cost = like->total_cost;
-	gs_compat_copy_disabled(plan, like);
-	plan->plan_rows = like->plan_rows;
-	plan->plan_width = like->plan_width;
-	plan->parallel_safe = like->parallel_safe;
-	plan->plan_node_id = like->plan_node_id;
-	plan->extParam = bms_copy(like->extParam);
-	plan->allParam = bms_copy(like->allParam);
-	plan->targetlist = index_tlist(tlist);
-	plan->lefttree = child;
-	scan->custom_scan_tlist = tlist;
-	scan->custom_private = private;
-	scan->methods = methods;
-	return scan;
+	return gs_node_make(node, like, index_tlist(tlist), tlist, child, private);
 }
 
 /* Can gpusort do this sort?  Says so if not. */
@@ -152,12 +130,12 @@ is_possible(const Sort *sort)
 	if (!gs_key_desc_create(sort->numCols, sort->sortColIdx, sort->sortOperators,
 							sort->collations, sort->nullsFirst, types, &refusal))
 	{
-		gs_refuse_key(refusal);
+		gs_refuse(refusal);
 		return false;
 	}
 	if (!gs_client_service_ready())
 	{
-		gs_refuse(GS_REFUSED_SERVICE);
+		gs_refuse(GS_REFUSE_SERVICE);
 		return false;
 	}
 	return true;
@@ -173,16 +151,13 @@ sort_cost(const Plan *sort, const Plan *child)
 static bool
 is_worth_while(const Plan *sort, const Plan *child, double processes, double bound)
 {
-	Cost		ours;
+	double		rows = sort->plan_rows * processes;
 
 	if (gs_guc_force)
 		return true;
-	if (sort->plan_rows * processes < gs_guc_min_rows ||
-		gs_cost_prefers_heapsort(sort->plan_rows * processes, sort->plan_width, bound))
+	if (rows < gs_guc_min_rows || gs_cost_prefers_heapsort(rows, sort->plan_width, bound))
 		return false;
-	ours = gs_guc_setup_cost + gs_cost_feed(sort->plan_rows, sort->plan_width) +
-		sort->plan_rows * processes * gs_guc_fetch_row_cost;
-	return ours < sort_cost(sort, child);
+	return gs_cost_sort(sort->plan_rows, rows, sort->plan_width) < sort_cost(sort, child);
 }
 
 /* Does a Gather or Gather Merge return its child's rows just as they are? */
@@ -217,16 +192,16 @@ replace_sort(ReplaceContext *context, Sort *sort, double bound)
 	{
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
-		CustomScan *feed = make_node(partial, outer_tlist(partial->targetlist), partial,
-									 gs_plan_private(sort, context->flags), &gs_feed_scan_methods);
+		CustomScan *feed = make_node(&gs_feed_node, partial, outer_tlist(partial->targetlist),
+									 partial, gs_plan_private(sort, context->flags));
 
 		feed->scan.plan.plan_node_id = ++context->last_node_id;
 		feed->scan.plan.parallel_aware = true;
 		feed->scan.plan.parallel_safe = true;
 		outerPlan(child) = &feed->scan.plan;
 	}
-	scan = make_node(&sort->plan, sort->plan.targetlist, child,
-					 gs_plan_private(sort, context->flags), &gs_sort_scan_methods);
+	scan = make_node(&gs_sort_node, &sort->plan, sort->plan.targetlist, child,
+					 gs_plan_private(sort, context->flags));
 	scan->scan.plan.initPlan = sort->plan.initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &scan->scan.plan;
@@ -248,8 +223,8 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	gs_tlist_find_columns(sort);
 	private = gs_plan_private(sort, context->flags);
 
-	feed = make_node(&sort->plan, sort->plan.targetlist, child, copyObject(private),
-					 &gs_feed_scan_methods);
+	feed = make_node(&gs_feed_node, &sort->plan, sort->plan.targetlist, child,
+					 copyObject(private));
 	feed->scan.plan.initPlan = sort->plan.initPlan;
 	feed->scan.plan.parallel_aware = true;
 
@@ -271,62 +246,13 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	 * sorting.  Where it computed nothing its target list matters all the same:
 	 * at the top of a plan it has the names, and says which columns are junk.
 	 */
-	scan = make_node(&merge->plan, outer_tlist(sort->plan.targetlist), &gather->plan, private,
-					 &gs_sort_scan_methods);
+	scan = make_node(&gs_sort_node, &merge->plan, outer_tlist(sort->plan.targetlist),
+					 &gather->plan, private);
 	scan->scan.plan.targetlist = (List *) outer_to_scan((Node *) merge->plan.targetlist, NULL);
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
 	scan->scan.plan.initPlan = merge->plan.initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &scan->scan.plan;
-}
-
-/* How many tuples a Limit will ask for, or an estimate of it. */
-static double
-limit_bound(const Limit *limit)
-{
-	double		count = limit->plan.plan_rows;
-
-	if (limit->limitOption == LIMIT_OPTION_WITH_TIES || limit->limitCount == NULL)
-		return GS_NO_BOUND;
-	if (IsA(limit->limitCount, Const))
-	{
-		const Const *value = (const Const *) limit->limitCount;
-
-		if (value->constisnull)
-			return GS_NO_BOUND;
-		count = DatumGetInt64(value->constvalue);
-	}
-	if (limit->limitOffset)
-	{
-		const Const *value = (const Const *) limit->limitOffset;
-
-		/* an offset that is not known: assume that it is small */
-		if (IsA(value, Const) && !value->constisnull)
-			count += DatumGetInt64(value->constvalue);
-	}
-	return count;
-}
-
-/* As in ExecSetTupleBound(). */
-double
-gs_plan_bound_below(const Plan *plan, double bound)
-{
-	switch (nodeTag(plan))
-	{
-		case T_Limit:
-			return limit_bound((const Limit *) plan);
-		case T_Append:
-		case T_MergeAppend:
-		case T_Gather:
-		case T_GatherMerge:
-			return bound;
-		case T_Result:
-			return ((const Result *) plan)->resconstantqual == NULL ? bound : GS_NO_BOUND;
-		case T_SubqueryScan:
-			return plan->qual == NIL ? bound : GS_NO_BOUND;
-		default:
-			return GS_NO_BOUND;
-	}
 }
 
 typedef struct ReplaceChildren
@@ -394,32 +320,6 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	if (IsA(plan, WindowAgg))
 		return gs_window_replace((WindowAgg *) plan);
 	return plan;
-}
-
-static void
-note_node_id(Plan **plan, void *highest)
-{
-	int		   *id = highest;
-
-	*id = Max(*id, (*plan)->plan_node_id);
-	gs_plan_visit_children(*plan, note_node_id, highest);
-}
-
-int
-gs_plan_last_node_id(const PlannedStmt *stmt)
-{
-	Plan	   *plan = stmt->planTree;
-	int			id = 0;
-	ListCell   *lc;
-
-	note_node_id(&plan, &id);
-	foreach(lc, stmt->subplans)
-	{
-		plan = lfirst(lc);
-		if (plan != NULL)
-			note_node_id(&plan, &id);
-	}
-	return id;
 }
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * sort_plan.c
- *	  From GpuSort paths to GpuSort plans.
+ * gpusort_plan.c
+ *	  From GpuSort paths to GpuSort plans, and what plans tell the executor.
  *
  * A GpuSort path's child path is a SortPath over the true child.  So it is
  * PostgreSQL that makes a Sort plan of it, and thereby finds the columns to
@@ -16,10 +16,9 @@
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 
-#include "executor/executor_nodes.h"
-#include "planner/plan_walk.h"
-#include "planner/sort_plan.h"
-#include "planner/sort_tlist.h"
+#include "nodes/gpufeed.h"
+#include "nodes/gpusort.h"
+#include "plan/plan_walk.h"
 
 /*
  * Remove the flags that a plan does not allow.  One that locks or changes rows must
@@ -51,8 +50,7 @@ note_flags(Plan **plan, void *context)
 				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		case T_CustomScan:
-			if (((CustomScan *) *plan)->methods != &gs_sort_scan_methods &&
-				((CustomScan *) *plan)->methods != &gs_feed_scan_methods)
+			if (!gs_node_is(*plan, &gs_sort_node) && !gs_node_is(*plan, &gs_feed_node))
 				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		default:
@@ -116,26 +114,24 @@ gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
 }
 
 /*
- * A custom node that returns its child's target list as it is.  The child goes
- * into lefttree, where PostgreSQL's own code takes care of it in every
- * respect (references, parameters, rescans, instrumentation, EXPLAIN).
+ * A custom node that returns its child's target list as it is.
  *
  * tlist are the first columns of the child's, which may have more, to sort by.
- * plan_replace.c relies on that.
+ * gpusort_replace.c relies on that.
  */
 static Plan *
 make_custom_scan(CustomPath *path, List *tlist, Plan *child, List *private,
-				 const CustomScanMethods *methods)
+				 const GsNode *node)
 {
 	CustomScan *scan = makeNode(CustomScan);
 	ListCell   *ours;
 	ListCell   *childs;
 
 	if (list_length(tlist) > list_length(child->targetlist))
-		elog(ERROR, "%s plan has more columns than its child", methods->CustomName);
+		elog(ERROR, "%s plan has more columns than its child", node->scan.CustomName);
 	forboth(ours, tlist, childs, child->targetlist)
 		if (!equal(lfirst_node(TargetEntry, ours)->expr, lfirst_node(TargetEntry, childs)->expr))
-			elog(ERROR, "columns of a %s plan are not those of its child", methods->CustomName);
+			elog(ERROR, "columns of a %s plan are not those of its child", node->scan.CustomName);
 
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = NIL;
@@ -144,7 +140,7 @@ make_custom_scan(CustomPath *path, List *tlist, Plan *child, List *private,
 	scan->flags = path->flags;
 	scan->custom_private = private;
 	scan->custom_scan_tlist = copyObject(child->targetlist);
-	scan->methods = methods;
+	scan->methods = &node->scan;
 	return &scan->scan.plan;
 }
 
@@ -165,10 +161,9 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	private = gs_plan_private(sort, flags);
 
 	/* tell the feed nodes under a Gather what to sort by */
-	if (IsA(child, Gather) && IsA(outerPlan(child), CustomScan) &&
-		((CustomScan *) outerPlan(child))->methods == &gs_feed_scan_methods)
+	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
 		((CustomScan *) outerPlan(child))->custom_private = copyObject(private);
-	return make_custom_scan(path, tlist, child, private, &gs_sort_scan_methods);
+	return make_custom_scan(path, tlist, child, private, &gs_sort_node);
 }
 
 static Plan *
@@ -180,7 +175,7 @@ plan_feed_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	(void) clauses;
 
 	/* custom_private comes from the GpuSort above */
-	return make_custom_scan(path, tlist, linitial(children), NIL, &gs_feed_scan_methods);
+	return make_custom_scan(path, tlist, linitial(children), NIL, &gs_feed_node);
 }
 
 const CustomPathMethods gs_sort_path_methods = {

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * array_ahead.h
+ * gpuarrays_ahead.h
  *	  May rows of a plan be read before they are asked for?
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_ARRAY_AHEAD_H
-#define GS_ARRAY_AHEAD_H
+#ifndef GS_GPUARRAYS_AHEAD_H
+#define GS_GPUARRAYS_AHEAD_H
 
 #include "nodes/plannodes.h"
 
@@ -27,4 +27,4 @@ extern bool gs_ahead_any_row(Plan *plan, Node *exprs);
  */
 extern bool gs_ahead_all_rows(Plan *plan, Node *exprs, bool is_volatile);
 
-#endif							/* GS_ARRAY_AHEAD_H */
+#endif							/* GS_GPUARRAYS_AHEAD_H */

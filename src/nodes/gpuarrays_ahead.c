@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * array_ahead.c
+ * gpuarrays_ahead.c
  *	  May rows of a plan be read before they are asked for?
  *
  * Nobody must be able to tell that GpuArraySort read rows ahead.  There are two
@@ -36,9 +36,9 @@
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
-#include "executor/executor_nodes.h"
-#include "planner/array_ahead.h"
-#include "planner/plan_walk.h"
+#include "nodes/gpuarrays_ahead.h"
+#include "nodes/gpusort.h"
+#include "plan/plan_walk.h"
 
 typedef bool (*ExpressionCheck) (Node *expr);
 
@@ -210,8 +210,7 @@ own_expressions(const Plan *plan)
 static bool
 is_sort(const Plan *plan)
 {
-	return IsA(plan, Sort) ||
-		(IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &gs_sort_scan_methods);
+	return IsA(plan, Sort) || gs_node_is(plan, &gs_sort_node);
 }
 
 static bool

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * node_gpuwindow.c
+ * gpuwindow_exec.c
  *	  The executor node GpuWindow: row_number(), rank() and dense_rank() over
  *	  rows that come sorted.
  *
@@ -25,8 +25,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "executor/executor_nodes.h"
-#include "planner/window_plan.h"
+#include "nodes/gpuwindow.h"
 
 typedef struct GpuWindowState
 {
@@ -48,37 +47,6 @@ typedef struct GpuWindowState
 	Size		buffer_bytes;
 	MemoryContext context;		/* the buffer's */
 } GpuWindowState;
-
-static void begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *exec(CustomScanState *node);
-static void end(CustomScanState *node);
-static void rescan(CustomScanState *node);
-static void explain(CustomScanState *node, List *ancestors, ExplainState *es);
-
-static const CustomExecMethods exec_methods = {
-	.CustomName = GS_WINDOW_NAME,
-	.BeginCustomScan = begin,
-	.ExecCustomScan = exec,
-	.EndCustomScan = end,
-	.ReScanCustomScan = rescan,
-	.ExplainCustomScan = explain,
-};
-
-static Node *
-create_window_state(CustomScan *plan)
-{
-	GpuWindowState *state = palloc0(sizeof(GpuWindowState));
-
-	(void) plan;
-	NodeSetTag(state, T_CustomScanState);
-	state->css.methods = &exec_methods;
-	return (Node *) state;
-}
-
-const CustomScanMethods gs_window_scan_methods = {
-	.CustomName = GS_WINDOW_NAME,
-	.CreateCustomScanState = create_window_state,
-};
 
 /* Compares the columns of two lists of custom_private; NULL: there are none. */
 static ExprState *
@@ -287,3 +255,19 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 			names = lappend(names, psprintf("%s()", get_func_name(state->functions[i])));
 	ExplainPropertyList("Window Functions", names, es);
 }
+
+const GsNode gs_window_node = {
+	.scan = {
+		.CustomName = GS_WINDOW_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_WINDOW_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuWindowState),
+};

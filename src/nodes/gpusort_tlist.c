@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sort_tlist.c
+ * gpusort_tlist.c
  *	  Keeping columns that only the sort needs out of the rows it carries.
  *
  * For "SELECT id, p FROM t ORDER BY p COLLATE "C"" PostgreSQL's target list is
@@ -20,9 +20,8 @@
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 
-#include "executor/executor_nodes.h"
-#include "planner/sort_plan.h"
-#include "planner/sort_tlist.h"
+#include "nodes/gpufeed.h"
+#include "nodes/gpusort.h"
 
 static Node *
 strip_relabel(Node *node)
@@ -61,12 +60,6 @@ gs_tlist_find_columns(Sort *sort)
 	}
 }
 
-static bool
-is_sort_node(Plan *plan, const CustomScanMethods *methods)
-{
-	return IsA(plan, CustomScan) && ((CustomScan *) plan)->methods == methods;
-}
-
 /* The nodes that must all lose the column, from the top down; at most five. */
 static List *
 nodes_to_change(PlannedStmt *stmt)
@@ -82,11 +75,11 @@ nodes_to_change(PlannedStmt *stmt)
 		nodes = lappend(nodes, plan);
 		plan = outerPlan(plan);
 	}
-	if (!is_sort_node(plan, &gs_sort_scan_methods))
+	if (!gs_node_is(plan, &gs_sort_node))
 		return NIL;
 	nodes = lappend(nodes, plan);
 	plan = outerPlan(plan);
-	if (IsA(plan, Gather) && is_sort_node(outerPlan(plan), &gs_feed_scan_methods))
+	if (IsA(plan, Gather) && gs_node_is(outerPlan(plan), &gs_feed_node))
 	{
 		nodes = lappend(nodes, plan);
 		plan = outerPlan(plan);

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * node_gpufeed.c
+ * gpufeed_exec.c
  *	  The executor node GpuSortFeed: hands a partial plan's rows to the device,
  *	  in parallel workers and the leader.
  *
@@ -27,8 +27,8 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "executor/executor_nodes.h"
-#include "planner/sort_plan.h"
+#include "nodes/gpufeed.h"
+#include "nodes/gpusort.h"
 #include "sort/sort_feed.h"
 
 /* In the DSM segment of the parallel query. */
@@ -55,52 +55,10 @@ typedef struct GpuFeedState
 	uint64		rows;			/* handed over; in the leader, by all */
 } GpuFeedState;
 
-static void begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *exec(CustomScanState *node);
-static void end(CustomScanState *node);
-static void rescan(CustomScanState *node);
-static Size estimate_dsm(CustomScanState *node, ParallelContext *pcxt);
-static void initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
-static void reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
-static void initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
-static void shutdown(CustomScanState *node);
-static void explain(CustomScanState *node, List *ancestors, ExplainState *es);
-
-static const CustomExecMethods exec_methods = {
-	.CustomName = GS_FEED_NAME,
-	.BeginCustomScan = begin,
-	.ExecCustomScan = exec,
-	.EndCustomScan = end,
-	.ReScanCustomScan = rescan,
-	.EstimateDSMCustomScan = estimate_dsm,
-	.InitializeDSMCustomScan = initialize_dsm,
-	.ReInitializeDSMCustomScan = reinitialize_dsm,
-	.InitializeWorkerCustomScan = initialize_worker,
-	.ShutdownCustomScan = shutdown,
-	.ExplainCustomScan = explain,
-};
-
-static Node *
-create_feed_state(CustomScan *plan)
-{
-	GpuFeedState *state = palloc0(sizeof(GpuFeedState));
-
-	(void) plan;
-	NodeSetTag(state, T_CustomScanState);
-	state->css.methods = &exec_methods;
-	return (Node *) state;
-}
-
-const CustomScanMethods gs_feed_scan_methods = {
-	.CustomName = GS_FEED_NAME,
-	.CreateCustomScanState = create_feed_state,
-};
-
 bool
 gs_feed_is_feed(PlanState *state)
 {
-	return state && IsA(state, CustomScanState) &&
-		((CustomScanState *) state)->methods == &exec_methods;
+	return state && gs_node_is(state->plan, &gs_feed_node);
 }
 
 void
@@ -328,3 +286,24 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	if (es->analyze)
 		ExplainPropertyInteger("Rows Fed", NULL, state->rows, es);
 }
+
+const GsNode gs_feed_node = {
+	.scan = {
+		.CustomName = GS_FEED_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_FEED_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.EstimateDSMCustomScan = estimate_dsm,
+		.InitializeDSMCustomScan = initialize_dsm,
+		.ReInitializeDSMCustomScan = reinitialize_dsm,
+		.InitializeWorkerCustomScan = initialize_worker,
+		.ShutdownCustomScan = shutdown,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuFeedState),
+};

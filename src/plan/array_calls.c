@@ -27,7 +27,7 @@
 #include "utils/syscache.h"
 
 #include "array/array_sort.h"
-#include "planner/array_calls.h"
+#include "plan/array_calls.h"
 
 typedef struct FindContext
 {

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
- * node_gpusort.c
+ * gpusort_exec.c
  *	  The executor node GpuSort: like Sort, but with gpusort's sort.
  *
- * Input comes from one of two shapes (planner/sort_plan.h).  Without feed
+ * Input comes from one of two shapes (gpusort.h).  Without feed
  * nodes, this process puts every tuple into the sort.  With them, the session
  * is opened here before Gather launches the workers, the feed nodes hand the
  * rows to the device, and what arrives here is only what they could not hand
@@ -20,8 +20,8 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "executor/executor_nodes.h"
-#include "planner/sort_plan.h"
+#include "nodes/gpufeed.h"
+#include "nodes/gpusort.h"
 
 typedef struct GpuSortState
 {
@@ -40,41 +40,6 @@ typedef struct GpuSortState
 	GsSortReport report;		/* of the last sort */
 	bool		reported;
 } GpuSortState;
-
-static void begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *exec(CustomScanState *node);
-static void end(CustomScanState *node);
-static void rescan(CustomScanState *node);
-static void mark(CustomScanState *node);
-static void restore(CustomScanState *node);
-static void explain(CustomScanState *node, List *ancestors, ExplainState *es);
-
-static const CustomExecMethods exec_methods = {
-	.CustomName = GS_SORT_NAME,
-	.BeginCustomScan = begin,
-	.ExecCustomScan = exec,
-	.EndCustomScan = end,
-	.ReScanCustomScan = rescan,
-	.MarkPosCustomScan = mark,
-	.RestrPosCustomScan = restore,
-	.ExplainCustomScan = explain,
-};
-
-static Node *
-create_sort_state(CustomScan *plan)
-{
-	GpuSortState *state = palloc0(sizeof(GpuSortState));
-
-	(void) plan;
-	NodeSetTag(state, T_CustomScanState);
-	state->css.methods = &exec_methods;
-	return (Node *) state;
-}
-
-const CustomScanMethods gs_sort_scan_methods = {
-	.CustomName = GS_SORT_NAME,
-	.CreateCustomScanState = create_sort_state,
-};
 
 static void
 begin(CustomScanState *node, EState *estate, int eflags)
@@ -126,6 +91,15 @@ note_report(GpuSortState *state)
 	state->reported = true;
 }
 
+/* Where an order is wrong, this names the path to look at. */
+static void
+log_sort(const GsSortReport *report)
+{
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: engine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
+							 report->rows, report->engine, report->chunks, report->settled)));
+}
+
 static void
 end_sort(GpuSortState *state)
 {
@@ -134,6 +108,8 @@ end_sort(GpuSortState *state)
 	if (state->feed)
 		gs_feed_set_sort(state->feed, NULL);
 	note_report(state);
+	if (state->done && state->report.place == GS_SORT_DEVICE)
+		log_sort(&state->report);
 	gs_sort_end(state->sort);
 	state->sort = NULL;
 	state->done = false;
@@ -294,11 +270,20 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		gs_explain_sort_report(&state->report, es);
 }
 
-void
-gs_executor_init(void)
-{
-	RegisterCustomScanMethods(&gs_sort_scan_methods);
-	RegisterCustomScanMethods(&gs_feed_scan_methods);
-	RegisterCustomScanMethods(&gs_window_scan_methods);
-	RegisterCustomScanMethods(&gs_arrays_scan_methods);
-}
+const GsNode gs_sort_node = {
+	.scan = {
+		.CustomName = GS_SORT_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_SORT_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.MarkPosCustomScan = mark,
+		.RestrPosCustomScan = restore,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuSortState),
+};

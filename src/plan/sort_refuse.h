@@ -8,11 +8,9 @@
 #ifndef GS_SORT_REFUSE_H
 #define GS_SORT_REFUSE_H
 
-#include "key/key.h"
 #include "stats.h"
 
 /* Count the refusal and report it at DEBUG1. */
-extern void gs_refuse(GsRefused reason);
-extern void gs_refuse_key(GsRefusal reason);
+extern void gs_refuse(GsRefusal reason);
 
 #endif							/* GS_SORT_REFUSE_H */

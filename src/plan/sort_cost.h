@@ -8,13 +8,18 @@
 #ifndef GS_SORT_COST_H
 #define GS_SORT_COST_H
 
-#include "nodes/pathnodes.h"
+#include "nodes/nodes.h"
 
 /* Cost of handing so many rows of this width to the device, in one process. */
 extern Cost gs_cost_feed(double rows, int width);
 
-/* Set startup_cost and total_cost of a GpuSort path over a child. */
-extern void gs_cost_sort(Path *path, Cost child_total, double rows, bool fed_below);
+/*
+ * What a sort costs beyond its child: to the first row, and to the last one.
+ * rows_fed are those that one process feeds; 0 where the feed has a cost of its
+ * own.
+ */
+extern Cost gs_cost_sort_startup(double rows_fed, int width);
+extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 
 /*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of

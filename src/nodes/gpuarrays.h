@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * array_plan.h
- *	  Putting GpuArraySort into finished plans.
+ * gpuarrays.h
+ *	  The node GpuArraySort, which computes calls of gpu_sort_array().
  *
  * A GpuArraySort's scan tuple (custom_scan_tlist) has columns of its child, as
  * OUTER_VAR Vars, and after these the calls of gpu_sort_array() that it
@@ -11,12 +11,17 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_ARRAY_PLAN_H
-#define GS_ARRAY_PLAN_H
+#ifndef GS_GPUARRAYS_H
+#define GS_GPUARRAYS_H
 
 #include "nodes/plannodes.h"
 
+#include "array/array_batch.h"
+#include "nodes/gpunode.h"
+
 #define GS_ARRAYS_NAME	"GpuArraySort"
+
+extern const GsNode gs_arrays_node;
 
 typedef enum GsArraysItem
 {
@@ -32,6 +37,8 @@ typedef enum GsArraysItem
 									 * to its end */
 #define GS_ARRAYS_FLAG_ANY_ROW	4	/* any row: nobody can tell */
 
+/* gpuarrays_plan.c */
+
 /* May a statement's plans have calls of gpu_sort_array()?  Cheap. */
 extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
 
@@ -42,4 +49,9 @@ extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
  */
 extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
 
-#endif							/* GS_ARRAY_PLAN_H */
+/* gpuarrays_explain.c: the calls that a node computes, and what became of them. */
+extern void gs_explain_array_calls(CustomScanState *node, List *ancestors, int n_calls,
+								   ExplainState *es);
+extern void gs_explain_array_report(const GsArrayReport *report, ExplainState *es);
+
+#endif							/* GS_GPUARRAYS_H */

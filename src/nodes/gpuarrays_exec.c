@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * node_gpuarrays.c
+ * gpuarrays_exec.c
  *	  The executor node GpuArraySort: computes calls of gpu_sort_array() for many
  *	  rows at once.
  *
@@ -43,10 +43,9 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "executor/executor_nodes.h"
-#include "executor/executor_run.h"
-#include "planner/array_calls.h"
-#include "planner/array_plan.h"
+#include "nodes/executor_run.h"
+#include "nodes/gpuarrays.h"
+#include "plan/array_calls.h"
 
 /* Batches under way: one that is read, one that is filled, two on the device. */
 #define GS_MAX_BATCHES		4
@@ -121,47 +120,6 @@ typedef struct GpuArraysState
 	GsArraysShared *shared;		/* NULL: no parallel query under way */
 	GsArrayReport report;		/* of what has ended */
 } GpuArraysState;
-
-static void begin(CustomScanState *node, EState *estate, int eflags);
-static TupleTableSlot *exec(CustomScanState *node);
-static void end(CustomScanState *node);
-static void rescan(CustomScanState *node);
-static Size estimate_dsm(CustomScanState *node, ParallelContext *pcxt);
-static void initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
-static void reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
-static void initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
-static void shutdown(CustomScanState *node);
-static void explain(CustomScanState *node, List *ancestors, ExplainState *es);
-
-static const CustomExecMethods exec_methods = {
-	.CustomName = GS_ARRAYS_NAME,
-	.BeginCustomScan = begin,
-	.ExecCustomScan = exec,
-	.EndCustomScan = end,
-	.ReScanCustomScan = rescan,
-	.EstimateDSMCustomScan = estimate_dsm,
-	.InitializeDSMCustomScan = initialize_dsm,
-	.ReInitializeDSMCustomScan = reinitialize_dsm,
-	.InitializeWorkerCustomScan = initialize_worker,
-	.ShutdownCustomScan = shutdown,
-	.ExplainCustomScan = explain,
-};
-
-static Node *
-create_arrays_state(CustomScan *plan)
-{
-	GpuArraysState *state = palloc0(sizeof(GpuArraysState));
-
-	(void) plan;
-	NodeSetTag(state, T_CustomScanState);
-	state->css.methods = &exec_methods;
-	return (Node *) state;
-}
-
-const CustomScanMethods gs_arrays_scan_methods = {
-	.CustomName = GS_ARRAYS_NAME,
-	.CreateCustomScanState = create_arrays_state,
-};
 
 /*
  * Setting up
@@ -686,3 +644,24 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 		gs_array_stream_report(state->stream, &report);
 	gs_explain_array_report(&report, es);
 }
+
+const GsNode gs_arrays_node = {
+	.scan = {
+		.CustomName = GS_ARRAYS_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_ARRAYS_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.EstimateDSMCustomScan = estimate_dsm,
+		.InitializeDSMCustomScan = initialize_dsm,
+		.ReInitializeDSMCustomScan = reinitialize_dsm,
+		.InitializeWorkerCustomScan = initialize_worker,
+		.ShutdownCustomScan = shutdown,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuArraysState),
+};

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * window_plan.c
+ * gpuwindow_plan.c
  *	  Putting GpuWindow in the place of WindowAgg above GpuSort.
  *
  * WindowAgg keeps the rows of a partition in a tuplestore, because a window
@@ -28,8 +28,8 @@
 #include "utils/fmgroids.h"
 
 #include "compat.h"
-#include "executor/executor_nodes.h"
-#include "planner/window_plan.h"
+#include "nodes/gpusort.h"
+#include "nodes/gpuwindow.h"
 
 typedef struct WindowContext
 {
@@ -110,9 +110,7 @@ oid_list(const Oid *values, int n)
 static bool
 returns_sorted_rows(const Plan *plan)
 {
-	return IsA(plan, CustomScan) &&
-		(((const CustomScan *) plan)->methods == &gs_sort_scan_methods ||
-		 ((const CustomScan *) plan)->methods == &gs_window_scan_methods);
+	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_window_node);
 }
 
 Plan *
@@ -161,6 +159,6 @@ gs_window_replace(WindowAgg *window)
 							   int_list(window->ordColIdx, window->ordNumCols),
 							   oid_list(window->ordOperators, window->ordNumCols),
 							   oid_list(window->ordCollations, window->ordNumCols)));
-	scan->methods = &gs_window_scan_methods;
+	scan->methods = &gs_window_node.scan;
 	return &scan->scan.plan;
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * array_plan.c
+ * gpuarrays_plan.c
  *	  Putting GpuArraySort into finished plans.
  *
  * A call of gpu_sort_array() may stand in any expression of any node.  Two
@@ -24,19 +24,19 @@
  *
  * What makes it the same query
  *	  - Calls that their expression evaluates only sometimes are taken out only
- *		where that can do no harm (array_calls.c).
+ *		where that can do no harm (plan/array_calls.c).
  *	  - Filters keep their order, which security barriers rely on: from the
  *		first one with a call on, all go up.  Then the target list is computed
  *		above as well, for rows that have passed the filter only.
  *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
  *		the calls' arguments then.  So it is used only where nobody can tell
- *		(array_ahead.c), or for rows that will be asked for.  At the top of a plan
- *		that is known when it runs, see executor/executor_run.h.  Expressions
+ *		(gpuarrays_ahead.c), or for rows that will be asked for.  At the top of a plan
+ *		that is known when it runs, see executor_run.h.  Expressions
  *		that may fail or be seen wait until their row is asked for.
  *	  - It cannot be read backward, marked, or asked what row of a table it
  *		stands at.  So it is not put where cursors want that, or merge joins.
  *
- * Expressions have their final form here, see plan_replace.c.
+ * Expressions have their final form here, see gpusort_replace.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,14 +51,14 @@
 #include "utils/syscache.h"
 
 #include "array/array_sort.h"
-#include "compat.h"
-#include "executor/executor_nodes.h"
 #include "guc.h"
-#include "planner/array_ahead.h"
-#include "planner/array_calls.h"
-#include "planner/array_plan.h"
-#include "planner/plan_replace.h"
-#include "planner/plan_walk.h"
+#include "nodes/gpuarrays.h"
+#include "nodes/gpuarrays_ahead.h"
+#include "nodes/gpufeed.h"
+#include "nodes/gpusort.h"
+#include "nodes/gpuwindow.h"
+#include "plan/array_calls.h"
+#include "plan/plan_walk.h"
 
 typedef struct ArrayPlanContext
 {
@@ -255,26 +255,13 @@ static Plan *
 make_array_sort(ArrayPlanContext *context, const Place *place, int flags, Plan *child, List *tlist,
 				List *scan_tlist, int n_calls)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *plan = &scan->scan.plan;
+	int			rows = place->rows == GS_NO_BOUND ? 0 : (int) Min(place->rows, INT_MAX);
+	CustomScan *scan = gs_node_make(&gs_arrays_node, child, tlist, scan_tlist, child,
+									list_make3_int(n_calls, flags, rows));
 
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	gs_compat_copy_disabled(plan, child);
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
-	plan->parallel_aware = place->parallel; /* to hear of the workers' arrays */
-	plan->parallel_safe = child->parallel_safe;
-	plan->plan_node_id = ++context->last_node_id;
-	plan->extParam = bms_copy(child->extParam);
-	plan->allParam = bms_copy(child->allParam);
-	plan->targetlist = tlist;
-	plan->lefttree = child;
-	scan->custom_scan_tlist = scan_tlist;
-	scan->custom_private =
-		list_make3_int(n_calls, flags, place->rows == GS_NO_BOUND ? 0 : (int) Min(place->rows, INT_MAX));
-	scan->methods = &gs_arrays_scan_methods;
-	return plan;
+	scan->scan.plan.parallel_aware = place->parallel;	/* to hear of the workers' arrays */
+	scan->scan.plan.plan_node_id = ++context->last_node_id;
+	return &scan->scan.plan;
 }
 
 static List *
@@ -562,7 +549,7 @@ reads_all(const Plan *plan)
 			return ((const Agg *) plan)->aggstrategy == AGG_PLAIN ||
 				((const Agg *) plan)->aggstrategy == AGG_HASHED;
 		case T_CustomScan:
-			return ((const CustomScan *) plan)->methods == &gs_sort_scan_methods;
+			return gs_node_is(plan, &gs_sort_node);
 		default:
 			return false;
 	}
@@ -591,8 +578,7 @@ reads_as_read(const Plan *plan)
 		case T_WindowAgg:
 			return ((const WindowAgg *) plan)->runCondition == NIL;
 		case T_CustomScan:
-			return ((const CustomScan *) plan)->methods == &gs_feed_scan_methods ||
-				((const CustomScan *) plan)->methods == &gs_window_scan_methods;
+			return gs_node_is(plan, &gs_feed_node) || gs_node_is(plan, &gs_window_node);
 		default:
 			return false;
 	}

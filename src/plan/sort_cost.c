@@ -31,7 +31,7 @@
 #include "optimizer/optimizer.h"
 
 #include "guc.h"
-#include "planner/sort_cost.h"
+#include "plan/sort_cost.h"
 
 /* Bytes of a row that cost as much to copy as a row costs to handle. */
 #define FEED_WIDTH	200.0
@@ -42,14 +42,16 @@ gs_cost_feed(double rows, int width)
 	return rows * gs_guc_feed_row_cost * (1.0 + width / FEED_WIDTH);
 }
 
-void
-gs_cost_sort(Path *path, Cost child_total, double rows, bool fed_below)
+Cost
+gs_cost_sort_startup(double rows_fed, int width)
 {
-	path->rows = rows;
-	path->startup_cost = child_total + gs_guc_setup_cost;
-	if (!fed_below)
-		path->startup_cost += gs_cost_feed(rows, path->pathtarget->width);
-	path->total_cost = path->startup_cost + rows * gs_guc_fetch_row_cost;
+	return gs_guc_setup_cost + gs_cost_feed(rows_fed, width);
+}
+
+Cost
+gs_cost_sort(double rows_fed, double rows, int width)
+{
+	return gs_cost_sort_startup(rows_fed, width) + rows * gs_guc_fetch_row_cost;
 }
 
 /*
@@ -72,5 +74,5 @@ gs_cost_prefers_heapsort(double rows, int width, double limit_tuples)
 		return false;
 	entering = limit_tuples * (1.0 + log(rows / limit_tuples));
 	heapsort = 2.0 * cpu_operator_cost * (rows + entering * log2(limit_tuples + 1.0));
-	return heapsort < gs_guc_setup_cost + gs_cost_feed(rows, width);
+	return heapsort < gs_cost_sort_startup(rows, width);
 }

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * planner_hooks.c
- *	  Offer GpuSort paths for a query's ORDER BY, and look at finished plans.
+ * gpusort_path.c
+ *	  Offering GpuSort paths for a query's ORDER BY.
  *
  * At UPPERREL_ORDERED up to two paths are added, and compete by cost with
  * those that PostgreSQL made:
@@ -12,22 +12,10 @@
  * In the second one the rows reach the device from all processes at once and
  * none goes through Gather, whose part is to launch and join the workers.
  *
- * In the finished plan the sorts that have no paths of their own are replaced
- * (plan_replace.c), and columns that only PostgreSQL's own sort would have
- * needed taken out (sort_tlist.c).  Calls of gpu_sort_array() are given to
- * GpuArraySort there (array_plan.c).
- *
- * Most statements have neither large sorts nor such calls, and must not pay for
- * gpusort.  So a plan is walked for sorts in one look at its nodes, for calls only if
- * it depends on some function that is not built in, and all else, which looks
- * at expressions, is done only for what was found.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "nodes/extensible.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -35,23 +23,12 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
-#include "utils/lsyscache.h"
 
 #include "compat.h"
 #include "guc.h"
-#include "planner/array_plan.h"
-#include "planner/plan_replace.h"
-#include "planner/planner_hooks.h"
-#include "planner/sort_cost.h"
-#include "planner/sort_plan.h"
-#include "planner/sort_tlist.h"
+#include "nodes/gpusort.h"
+#include "plan/sort_cost.h"
 #include "service/service_client.h"
-
-static create_upper_paths_hook_type previous_hook = NULL;
-static planner_hook_type previous_planner = NULL;
-
-/* What the planner knows of the query that is being planned; NULL before its paths are made. */
-static PlannerInfo *top_root = NULL;
 
 /*
  * Can every column of the query's ORDER BY be sorted by gpusort?  The columns
@@ -88,11 +65,10 @@ order_by_is_supported(PlannerInfo *root)
 							  &refusal) != NULL;
 }
 
-/* May a plan for this query be run a second time, unseen by the user? */
-static bool
-can_run_again(const Query *parse, bool is_volatile)
+bool
+gs_sort_may_rerun(const Query *parse)
 {
-	return !parse->hasModifyingCTE && parse->rowMarks == NIL && !is_volatile;
+	return !parse->hasModifyingCTE && parse->rowMarks == NIL;
 }
 
 static CustomPath *
@@ -110,11 +86,13 @@ make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomP
 }
 
 static Path *
-make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, bool fed_below)
+make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, bool fed_below,
+			   int flags)
 {
 	CustomPath *path;
 	SortPath   *sort = create_sort_path(root, rel, child, root->sort_pathkeys, -1.0);
-	bool		rerun = can_run_again(root->parse, contain_volatile_functions((Node *) root->parse));
+	double		rows_fed = fed_below ? 0 : rows;
+	int			width = child->pathtarget->width;
 
 	path = make_custom_path(rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
 	path->path.parallel_aware = false;
@@ -122,8 +100,10 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 	path->path.parallel_workers = 0;
 	path->path.pathkeys = root->sort_pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	path->custom_private = list_make1_int(rerun ? GS_PLAN_FLAG_RERUN : 0);
-	gs_cost_sort(&path->path, child->total_cost, rows, fed_below);
+	path->custom_private = list_make1_int(flags);
+	path->path.rows = rows;
+	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, width);
+	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width);
 	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;
 }
@@ -162,12 +142,13 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *path)
 	add_path(ordered_rel, path);
 }
 
-static void
-offer_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+void
+gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
 	Path	   *serial;
 	Path	   *parallel = NULL;
+	int			flags = 0;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
 		cheapest->param_info != NULL)
@@ -184,13 +165,15 @@ offer_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 	if (!gs_client_service_ready() || !order_by_is_supported(root))
 		return;
 
-	serial = make_sort_path(root, ordered_rel, cheapest, cheapest->rows, false);
+	if (gs_sort_may_rerun(root->parse) && !contain_volatile_functions((Node *) root->parse))
+		flags = GS_PLAN_FLAG_RERUN;
+	serial = make_sort_path(root, ordered_rel, cheapest, cheapest->rows, false, flags);
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 	{
 		Path	   *gather = make_parallel_feed(root, ordered_rel,
 												linitial(input_rel->partial_pathlist));
 
-		parallel = make_sort_path(root, ordered_rel, gather, cheapest->rows, true);
+		parallel = make_sort_path(root, ordered_rel, gather, cheapest->rows, true, flags);
 	}
 
 	/* forced: leave the planner no other choice */
@@ -199,87 +182,4 @@ offer_sort(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 	add_ordered_path(root, ordered_rel, serial);
 	if (parallel)
 		add_ordered_path(root, ordered_rel, parallel);
-}
-
-static void
-create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
-				   RelOptInfo *output_rel, void *extra)
-{
-	if (previous_hook)
-		previous_hook(root, stage, input_rel, output_rel, extra);
-	if (stage == UPPERREL_ORDERED && gs_guc_enabled)
-		offer_sort(root, input_rel, output_rel);
-	if (stage == UPPERREL_FINAL && root->query_level == 1)
-		top_root = root;
-}
-
-/*
- * Has the query that a plan is for volatile functions?  The answer is looked for
- * in the query as the planner has left it, so that only those queries pay for it whose
- * plans need it.  The planner scribbles on queries, but whatever it takes from
- * one it leaves in another one that is looked at here: subqueries that are
- * pulled up in the query around them, sublinks and CTEs in those of the
- * subplans, a planned subquery in its RTE.
- */
-static bool
-is_volatile(const PlannerInfo *root, const PlannedStmt *stmt)
-{
-	ListCell   *lc;
-
-	/* not planned by the usual planner, or changed since: be careful */
-	if (root == NULL || root->glob->finalrtable != stmt->rtable)
-		return true;
-	if (contain_volatile_functions((Node *) root->parse))
-		return true;
-	foreach(lc, root->glob->subroots)
-		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
-			return true;
-	return false;
-}
-
-/* What to do with a finished plan, and no more than there is to do. */
-static void
-change_plan(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options)
-{
-	if (gs_plan_has_sorts(stmt))
-	{
-		gs_plan_replace_sorts(stmt, can_run_again(parse, is_volatile(root, stmt)));
-		gs_tlist_drop_junk(stmt);
-	}
-	if (gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
-		gs_array_plan(stmt, cursor_options, is_volatile(root, stmt));
-}
-
-static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
-{
-	PlannerInfo *outer_root = top_root;
-	PlannedStmt *stmt;
-
-	/* functions that the planner evaluates may have queries to be planned */
-	top_root = NULL;
-	PG_TRY();
-	{
-		if (previous_planner)
-			stmt = previous_planner(parse, query_string, cursor_options, params);
-		else
-			stmt = standard_planner(parse, query_string, cursor_options, params);
-		if (gs_guc_enabled && stmt->planTree != NULL)
-			change_plan(stmt, parse, top_root, cursor_options);
-	}
-	PG_FINALLY();
-	{
-		top_root = outer_root;
-	}
-	PG_END_TRY();
-	return stmt;
-}
-
-void
-gs_planner_init(void)
-{
-	previous_planner = planner_hook;
-	planner_hook = plan_query;
-	previous_hook = create_upper_paths_hook;
-	create_upper_paths_hook = create_upper_paths;
 }

@@ -1,0 +1,59 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpunode.c
+ *	  What gpusort's plan nodes have in common (gpunode.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "compat.h"
+#include "nodes/gpuarrays.h"
+#include "nodes/gpufeed.h"
+#include "nodes/gpunode.h"
+#include "nodes/gpusort.h"
+#include "nodes/gpuwindow.h"
+
+void
+gs_nodes_init(void)
+{
+	RegisterCustomScanMethods(&gs_sort_node.scan);
+	RegisterCustomScanMethods(&gs_feed_node.scan);
+	RegisterCustomScanMethods(&gs_window_node.scan);
+	RegisterCustomScanMethods(&gs_arrays_node.scan);
+}
+
+Node *
+gs_node_create_state(CustomScan *plan)
+{
+	const GsNode *node = (const GsNode *) plan->methods;
+	CustomScanState *state = palloc0(node->state_bytes);
+
+	NodeSetTag(state, T_CustomScanState);
+	state->methods = &node->exec;
+	return (Node *) state;
+}
+
+CustomScan *
+gs_node_make(const GsNode *node, const Plan *like, List *tlist, List *scan_tlist, Plan *child,
+			 List *private)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *plan = &scan->scan.plan;
+
+	plan->startup_cost = like->startup_cost;
+	plan->total_cost = like->total_cost;
+	gs_compat_copy_disabled(plan, like);
+	plan->plan_rows = like->plan_rows;
+	plan->plan_width = like->plan_width;
+	plan->parallel_safe = like->parallel_safe;
+	plan->plan_node_id = like->plan_node_id;
+	plan->extParam = bms_copy(like->extParam);
+	plan->allParam = bms_copy(like->allParam);
+	plan->targetlist = tlist;
+	plan->lefttree = child;
+	scan->custom_scan_tlist = scan_tlist;
+	scan->custom_private = private;
+	scan->methods = &node->scan;
+	return scan;
+}

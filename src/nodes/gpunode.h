@@ -1,0 +1,47 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpunode.h
+ *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow and GpuArraySort have
+ *	  in common.
+ *
+ * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
+ * the child in every respect: references, parameters, rescans, instrumentation,
+ * EXPLAIN.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUNODE_H
+#define GS_GPUNODE_H
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+
+/* A kind of node. */
+typedef struct GsNode
+{
+	CustomScanMethods scan;		/* first: CustomScan.methods points to it */
+	CustomExecMethods exec;
+	Size		state_bytes;	/* of its state, which a CustomScanState begins */
+} GsNode;
+
+/* For scan.CreateCustomScanState. */
+extern Node *gs_node_create_state(CustomScan *plan);
+
+/* Let plans with these nodes be read in this process. */
+extern void gs_nodes_init(void);
+
+/* Is a plan node of this kind?  Inline, because it is asked of all nodes of every plan. */
+static inline bool
+gs_node_is(const Plan *plan, const GsNode *node)
+{
+	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &node->scan;
+}
+
+/*
+ * A node for a finished plan, with the costs, parameters and number of another
+ * one, and no memory in common with it.
+ */
+extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlist,
+								List *scan_tlist, Plan *child, List *private);
+
+#endif							/* GS_GPUNODE_H */

@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort.h
+ *	  The node GpuSort, which stands where a Sort would.
+ *
+ * Its child is either any plan, or Gather over GpuSortFeed over a partial plan:
+ * then the feed nodes hand the rows to the device, in the workers and the
+ * leader, and return only those rows that they could not hand over.
+ *
+ *	  gpusort_path.c	  paths for ORDER BY
+ *	  gpusort_plan.c	  plans of these paths; what they tell the executor
+ *	  gpusort_replace.c	  all other sorts: GpuSort in the place of Sort in finished
+ *						  plans
+ *	  gpusort_tlist.c	  columns that need not travel
+ *	  gpusort_exec.c	  the executor's part
+ *	  gpusort_explain.c   EXPLAIN's lines
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_NODES_GPUSORT_H
+#define GS_NODES_GPUSORT_H
+
+#include "nodes/pathnodes.h"
+
+#include "nodes/gpunode.h"
+#include "sort/sort.h"
+
+#define GS_SORT_NAME	"GpuSort"
+
+extern const GsNode gs_sort_node;
+
+/*
+ * custom_private is a list of lists, so that plans can be copied and sent to
+ * workers; the enum names its members.
+ */
+typedef enum GsPlanItem
+{
+	GS_PLAN_ATTNOS,				/* IntList: columns of the child's output */
+	GS_PLAN_OPERATORS,			/* OidList */
+	GS_PLAN_COLLATIONS,			/* OidList */
+	GS_PLAN_NULLS_FIRST,		/* IntList of bools */
+	GS_PLAN_FLAGS,				/* IntList of one: GS_PLAN_FLAG_ below */
+	GS_PLAN_Count
+} GsPlanItem;
+
+#define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
+#define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
+
+/* gpusort_path.c: add paths to those that PostgreSQL has for a query's ORDER BY. */
+extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								RelOptInfo *ordered_rel);
+
+/* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
+extern bool gs_sort_may_rerun(const Query *parse);
+
+/* gpusort_plan.c */
+extern const CustomPathMethods gs_sort_path_methods;
+extern const CustomPathMethods gs_feed_path_methods;
+
+/*
+ * Sort columns as custom_private, and back (palloc'd).  Of the flags, those
+ * stay set that the plan below the Sort allows.
+ */
+extern List *gs_plan_private(const Sort *sort, int flags);
+extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
+
+/*
+ * gpusort_replace.c
+ *
+ * Has a statement sorts that gs_plan_replace_sorts() might do something about?
+ * Cheap: looks at nothing but the plans' nodes.
+ */
+extern bool gs_plan_has_sorts(const PlannedStmt *stmt);
+
+/*
+ * Replace the Sort nodes of all of a statement's plans where gpusort can do
+ * what they do, and faster, and complete the GpuSort nodes that were made from
+ * paths.  rerun: a plan of the statement may be run a second time.
+ */
+extern void gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun);
+
+/*
+ * gpusort_tlist.c
+ *
+ * Where a column to sort by is another column of the same target list under a
+ * binary-compatible type or another collation, sort by that one.  Changes
+ * sort->sortColIdx.
+ */
+extern void gs_tlist_find_columns(Sort *sort);
+
+/*
+ * In a finished plan with a GpuSort at its top, remove columns that nobody
+ * needs: neither the user nor the sort.
+ */
+extern void gs_tlist_drop_junk(PlannedStmt *stmt);
+
+/* gpusort_explain.c */
+extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
+								 ExplainState *es);
+extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
+
+#endif							/* GS_NODES_GPUSORT_H */

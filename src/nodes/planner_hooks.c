@@ -1,0 +1,117 @@
+/*-------------------------------------------------------------------------
+ *
+ * planner_hooks.c
+ *	  Where gpusort enters PostgreSQL's planner.
+ *
+ * While a query's paths are made GpuSort is offered for its ORDER BY
+ * (gpusort_path.c).  In the finished plan the sorts that have no paths of their own
+ * are replaced (gpusort_replace.c), and columns that only PostgreSQL's own sort
+ * would have needed taken out (gpusort_tlist.c).  Calls of gpu_sort_array() are
+ * given to GpuArraySort there (gpuarrays_plan.c).
+ *
+ * Most statements have neither large sorts nor such calls, and must not pay for
+ * gpusort.  So a plan is walked for sorts in one look at its nodes, for calls only if
+ * it depends on some function that is not built in, and all else, which looks
+ * at expressions, is done only for what was found.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+
+#include "guc.h"
+#include "nodes/gpuarrays.h"
+#include "nodes/gpusort.h"
+#include "nodes/planner_hooks.h"
+#include "service/service_client.h"
+
+static create_upper_paths_hook_type previous_hook = NULL;
+static planner_hook_type previous_planner = NULL;
+
+/* What the planner knows of the query that is being planned; NULL before its paths are made. */
+static PlannerInfo *top_root = NULL;
+
+static void
+create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+				   RelOptInfo *output_rel, void *extra)
+{
+	if (previous_hook)
+		previous_hook(root, stage, input_rel, output_rel, extra);
+	if (stage == UPPERREL_ORDERED && gs_guc_enabled)
+		gs_sort_offer_paths(root, input_rel, output_rel);
+	if (stage == UPPERREL_FINAL && root->query_level == 1)
+		top_root = root;
+}
+
+/*
+ * Has the query that a plan is for volatile functions?  The answer is looked for
+ * in the query as the planner has left it, so that only those queries pay for it whose
+ * plans need it.  The planner scribbles on queries, but whatever it takes from
+ * one it leaves in another one that is looked at here: subqueries that are
+ * pulled up in the query around them, sublinks and CTEs in those of the
+ * subplans, a planned subquery in its RTE.
+ */
+static bool
+is_volatile(const PlannerInfo *root, const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	/* not planned by the usual planner, or changed since: be careful */
+	if (root == NULL || root->glob->finalrtable != stmt->rtable)
+		return true;
+	if (contain_volatile_functions((Node *) root->parse))
+		return true;
+	foreach(lc, root->glob->subroots)
+		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
+			return true;
+	return false;
+}
+
+/* What to do with a finished plan, and no more than there is to do. */
+static void
+change_plan(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options)
+{
+	if (gs_plan_has_sorts(stmt))
+	{
+		gs_plan_replace_sorts(stmt, gs_sort_may_rerun(parse) && !is_volatile(root, stmt));
+		gs_tlist_drop_junk(stmt);
+	}
+	if (gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
+		gs_array_plan(stmt, cursor_options, is_volatile(root, stmt));
+}
+
+static PlannedStmt *
+plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+{
+	PlannerInfo *outer_root = top_root;
+	PlannedStmt *stmt;
+
+	/* functions that the planner evaluates may have queries to be planned */
+	top_root = NULL;
+	PG_TRY();
+	{
+		if (previous_planner)
+			stmt = previous_planner(parse, query_string, cursor_options, params);
+		else
+			stmt = standard_planner(parse, query_string, cursor_options, params);
+		if (gs_guc_enabled && stmt->planTree != NULL)
+			change_plan(stmt, parse, top_root, cursor_options);
+	}
+	PG_FINALLY();
+	{
+		top_root = outer_root;
+	}
+	PG_END_TRY();
+	return stmt;
+}
+
+void
+gs_planner_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_query;
+	previous_hook = create_upper_paths_hook;
+	create_upper_paths_hook = create_upper_paths;
+}
