@@ -20,7 +20,7 @@
  * end, all ones are NULL, as wide as an element is.
  *
  * Every encoding of an element ends by itself, and so does this one:
- * elements may themselves be arrays, through a domain.  key_check.c reads arrays
+ * elements may themselves be arrays, through a domain.  order/key_check.c reads arrays
  * of text under libc collations.
  *
  * An array with a short header is copied to where it is aligned.  It cannot

@@ -19,7 +19,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
-#include "key/key_check.h"
+#include "key/key_layout.h"
 #include "key/key_types.h"
 #include "key/key_value.h"
 
@@ -162,7 +162,7 @@ libc_of(const GsKeyColumn *col, int *depth)
 }
 
 /*
- * The kind of part that a column's bytes are, for key_check.c; REST where none
+ * The kind of part that a column's bytes are, for src/order; REST where none
  * of its kinds tells where they end.
  */
 static GsKeyPartKind

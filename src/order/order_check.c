@@ -49,7 +49,7 @@
 #include <unistd.h>
 
 #include "device/host_machine.h"
-#include "service/order_private.h"
+#include "order/order_private.h"
 
 #define MAX_THREADS		16
 #define BUFFER_BYTES	((size_t) 4 << 20)

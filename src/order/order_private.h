@@ -11,8 +11,8 @@
 #ifndef GS_ORDER_PRIVATE_H
 #define GS_ORDER_PRIVATE_H
 
-#include "service/order_check.h"
-#include "service/order_scan.h"
+#include "order/order_check.h"
+#include "order/order_scan.h"
 
 #define N_BUFFERS		16
 #define MAX_MOVES		((uint64_t) 8 << 20)

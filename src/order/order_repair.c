@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#include "service/order_private.h"
+#include "order/order_private.h"
 
 #define PROBE_BYTES		((size_t) 32 << 10)
 #define MAX_RUN_KEYS	((uint64_t) 16 << 20)

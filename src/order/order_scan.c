@@ -22,7 +22,7 @@
 
 #include <stdlib.h>
 
-#include "service/order_scan.h"
+#include "order/order_scan.h"
 
 /* Ranges no further apart are one. */
 #define JOIN_RANKS	256

@@ -9,7 +9,7 @@
 #ifndef GS_ORDER_SCAN_H
 #define GS_ORDER_SCAN_H
 
-#include "service/order_sort.h"
+#include "order/order_sort.h"
 
 /* Rows to be moved: rank to[i] gets the row of rank from[i]. */
 typedef struct GsMoves

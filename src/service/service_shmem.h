@@ -46,7 +46,7 @@
 
 #include "datatype/timestamp.h"
 #include "device/device.h"
-#include "key/key_check.h"
+#include "key/key_layout.h"
 #include "stats.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"

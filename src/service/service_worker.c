@@ -38,7 +38,7 @@
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
-#include "service/order_check.h"
+#include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "service/service_worker.h"
 

@@ -13,7 +13,7 @@
 #ifndef GS_SORT_PRIVATE_H
 #define GS_SORT_PRIVATE_H
 
-#include "key/key_check.h"
+#include "key/key_layout.h"
 #include "sort/sort.h"
 #include "sort/sort_big.h"
 #include "sort/sort_feed.h"
