@@ -13,7 +13,7 @@
 
 #include "access/htup_details.h"
 
-#include "batch/chunk.h"
+#include "chunk/chunk.h"
 
 void
 gs_chunk_begin(GsChunkWriter *writer, char *memory)

@@ -8,7 +8,7 @@
 #ifndef GS_SORT_FEED_H
 #define GS_SORT_FEED_H
 
-#include "batch/chunk.h"
+#include "chunk/chunk.h"
 #include "service/service_client.h"
 
 typedef enum GsFeedStatus

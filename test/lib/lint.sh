@@ -78,7 +78,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "device=0 key=1 order=2 batch=2 service=3 sort=4 array=4 planner=5 executor=5 index=5 func=5" \
+	check_ranks src "device=0 key=1 order=2 chunk=2 service=3 sort=4 array=4 planner=5 executor=5 index=5 func=5" \
 		"planner executor"
 }
 
@@ -92,7 +92,7 @@ check_devices_pure()
 {
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
 		$(sources src/device src/order cuda)
-	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|order/|batch/|service/|sort/|array/|planner/|executor/|func/)' \
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|order/|chunk/|service/|sort/|array/|planner/|executor/|func/)' \
 		$(sources src/device cuda)
 }
 
