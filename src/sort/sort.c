@@ -3,6 +3,9 @@
  * sort.c
  *	  The sort as its consumers see it: the way in.
  *
+ * Calls all other files of the sort, and none of them calls it
+ * (sort_private.h).
+ *
  * Places change in one direction only: LOCAL -> DEVICE -> CPU, or LOCAL ->
  * CPU.  What changes them:
  *
@@ -64,7 +67,7 @@ make_tuplesort(GsSort *sort)
 
 	sort->tuplesort = gs_aside_take(sort);
 	if (sort->tuplesort == NULL)
-		sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
+		sort->tuplesort = gs_stored_make_tuplesort(sort, sort->random_access);
 	MemoryContextSwitchTo(old);
 }
 
@@ -115,38 +118,11 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	return sort;
 }
 
-Tuplesortstate *
-gs_sort_make_tuplesort(GsSort *sort, bool random_access)
-{
-	const GsSortKeys *keys = sort->keys;
-
-	return tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
-								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL,
-								random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
-}
-
-TupleTableSlot *
-gs_sort_stored_row(GsSort *sort, const char *row, bool external)
-{
-	if (external)
-	{
-		MemoryContext old = MemoryContextSwitchTo(sort->scratch);
-		MinimalTuple tuple;
-
-		ExecClearTuple(sort->row_slot);
-		MemoryContextReset(sort->scratch);
-		tuple = gs_big_read(sort->big, (const GsBigStub *) row);
-		MemoryContextSwitchTo(old);
-		return ExecStoreMinimalTuple(tuple, sort->row_slot, false);
-	}
-	return ExecStoreMinimalTuple((MinimalTuple) row, sort->row_slot, false);
-}
-
 /* tuplesort copies what it is given. */
 static void
 put_stored_row(GsSort *sort, const char *row, bool external)
 {
-	tuplesort_puttupleslot(sort->tuplesort, gs_sort_stored_row(sort, row, external));
+	tuplesort_puttupleslot(sort->tuplesort, gs_stored_slot(sort, row, external));
 }
 
 /*
@@ -256,44 +232,18 @@ gs_sort_client(const GsSort *sort)
 	return sort->place == GS_SORT_DEVICE ? sort->client : NULL;
 }
 
-/* Spares writing a large row down only to learn that it has no key. */
-bool
-gs_sort_has_key(GsSort *sort, TupleTableSlot *slot)
-{
-	MemoryContext old;
-	bool		inexact;
-	uint32		len;
-
-	if (!sort->desc->whole)
-		return true;
-	old = MemoryContextSwitchTo(sort->scratch);
-	slot_getsomeattrs(slot, sort->desc->max_attno);
-	len = gs_key_write(sort->desc, slot->tts_values, slot->tts_isnull, palloc(GS_KEY_MAX),
-					   GS_KEY_MAX, &inexact);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(sort->scratch);
-	return len != GS_KEY_TOO_LONG;
-}
-
 static GsSortStatus
 put_device(GsSort *sort, TupleTableSlot *slot)
 {
 	GsFeedStatus status = gs_feeder_put(sort->feeder, slot);
 
-	if (unlikely(status == GS_FEED_BIG && !gs_sort_has_key(sort, slot)))
+	if (unlikely(status == GS_FEED_BIG && !gs_stored_has_key(sort, slot)))
 		status = GS_FEED_NO_KEY;
 	if (unlikely(status == GS_FEED_BIG))
 	{
 		GsBigStub	stub;
 
-		if (sort->big == NULL)
-		{
-			MemoryContext old = MemoryContextSwitchTo(sort->context);
-
-			sort->big = gs_big_begin();
-			MemoryContextSwitchTo(old);
-		}
-		gs_big_write(sort->big, slot, &stub);
+		gs_stored_write_big(sort, slot, &stub);
 		status = gs_feeder_put_stub(sort->feeder, slot, &stub, sizeof(stub));
 	}
 	if (likely(status == GS_FEED_OK))
@@ -489,18 +439,6 @@ gs_sort_restart(GsSort *sort)
 	sort->performed = false;
 	gs_local_free(sort);
 	change_to_cpu(sort, GS_FALLBACK_LOST);
-}
-
-void
-gs_sort_report_lost(const GsSort *sort)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_SYSTEM_ERROR),
-			 errmsg("gpusort lost its device during a sort"),
-			 sort->rerun ?
-			 errdetail("Some of the sorted rows had been returned already and cannot be told from the others.") :
-			 errdetail("The sort's input cannot be computed a second time."),
-			 errhint("Retry the query.")));
 }
 
 void

@@ -7,6 +7,8 @@
  * They are kept in the form in which they would go to the device, so that
  * changing over to it is a copy of whole chunks.
  *
+ * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -58,7 +60,7 @@ gs_local_put(GsSort *sort, TupleTableSlot *slot)
 		else
 			put = gs_chunk_put(chunk, sort->desc, slot);
 		if (put == GS_CHUNK_PUT_NO_KEY ||
-			(put == GS_CHUNK_PUT_BIG && !gs_sort_has_key(sort, slot)))
+			(put == GS_CHUNK_PUT_BIG && !gs_stored_has_key(sort, slot)))
 		{
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(sort->scratch);
@@ -67,11 +69,7 @@ gs_local_put(GsSort *sort, TupleTableSlot *slot)
 		}
 		if (put == GS_CHUNK_PUT_BIG)
 		{
-			MemoryContextSwitchTo(sort->context);
-			if (sort->big == NULL)
-				sort->big = gs_big_begin();
-			MemoryContextSwitchTo(sort->scratch);
-			gs_big_write(sort->big, slot, &stub);
+			gs_stored_write_big(sort, slot, &stub);
 			big = true;
 		}
 		else if (put == GS_CHUNK_PUT_FULL)
