@@ -122,6 +122,15 @@ gs_moves_of_order(GsMoves *moves, uint64_t first, const uint32_t *order, uint32_
 	return true;
 }
 
+int
+gs_range_compare(const void *a, const void *b)
+{
+	const GsRange *x = a;
+	const GsRange *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
+}
+
 bool
 gs_ranges_push(GsRanges *ranges, uint64_t first, uint64_t last)
 {
