@@ -10,6 +10,8 @@
  * where the trailing blanks begin, and of text under an ICU collation the last
  * character may count before the first.
  *
+ * Calls key_array.c, and through it itself for the elements of arrays.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -71,7 +73,7 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 			all = put_oidvector((const oidvector *) var, dst, room, written);
 			break;
 		case GS_KEY_ARRAY:
-			all = gs_key_put_array(col, value, dst, room, written);
+			all = gs_key_put_array(col, value, gs_key_put_varying, dst, room, written);
 			break;
 		default:
 			Assert(false);
