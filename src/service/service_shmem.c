@@ -315,9 +315,9 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_FREE:
 			return "free";
 		case GS_SESSION_FEEDING:
-			if (session->elem != GS_ELEM_NONE)
-				return "sorting arrays";
 			return session->overflow ? "feeding, device full" : "feeding";
+		case GS_SESSION_ARRAYS:
+			return "sorting arrays";
 		case GS_SESSION_SORTING:
 			return session->checking ? "checking order" : "sorting";
 		case GS_SESSION_SORTED:

@@ -339,8 +339,8 @@ drain_device(GsSort *sort)
 			return GS_SORT_LOST;
 		for (uint64 i = 0; i < session->n_images; i++)
 		{
-			gs_client_request_page(sort->client, chunk, i, true);
-			if (gs_client_wait_page(sort->client, chunk) != GS_CLIENT_OK)
+			gs_client_request(sort->client, chunk, GS_FETCH_IMAGE, i);
+			if (gs_client_wait(sort->client, chunk) != GS_CLIENT_OK)
 				return GS_SORT_LOST;
 			take_back_chunk(sort, chunk);
 			CHECK_FOR_INTERRUPTS();
