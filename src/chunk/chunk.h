@@ -25,37 +25,44 @@ typedef struct GsChunkWriter
 	uint32		inexact;		/* of them: with a key that was cut off */
 } GsChunkWriter;
 
-typedef enum GsChunkPut
+/*
+ * What became of a row that was to be put somewhere.  gs_chunk_put() answers
+ * the first four; who feeds (sort_feed.h), all but FULL.
+ */
+typedef enum GsPut
 {
-	GS_CHUNK_PUT_OK,
-	GS_CHUNK_PUT_FULL,			/* does not fit into what is left: try again
+	GS_PUT_OK,
+	GS_PUT_FULL,				/* does not fit into what is left: try again
 								 * in an empty chunk */
-	GS_CHUNK_PUT_BIG,			/* the row is too large for any chunk */
-	GS_CHUNK_PUT_NO_KEY			/* the row has no key: GS_KEY_TOO_LONG */
-} GsChunkPut;
+	GS_PUT_BIG,					/* the row is too large for any chunk */
+	GS_PUT_NO_KEY,				/* the row has no key (GS_KEY_TOO_LONG), so it
+								 * cannot be put as a stub either */
+	GS_PUT_OVERFLOW,			/* no device memory: this row and all later
+								 * ones are the caller's, and those that
+								 * gs_feeder_take_back returns */
+	GS_PUT_LOST					/* all rows fed so far are gone */
+} GsPut;
+
+/*
+ * A row to be put: a slot's tuple with the key of its columns, unless the
+ * fields below say otherwise.
+ */
+typedef struct GsPutRow
+{
+	TupleTableSlot *slot;
+	const Datum *values;		/* where slot is NULL: the key's columns, */
+	const bool *isnull;			/* indexed by attno - 1 */
+	const void *bytes;			/* not NULL: stored in place of the tuple */
+	uint32		n_bytes;
+	uint32		flags;			/* GS_ROW_EXTERNAL where bytes are a stub */
+} GsPutRow;
 
 extern void gs_chunk_begin(GsChunkWriter *writer, char *memory);
 
 /*
- * Write a slot's tuple and key.  Values that must be fetched to make the key
- * go into CurrentMemoryContext, which the caller resets now and then.
+ * Write a row and its key.  Values that must be fetched to make the key go into
+ * CurrentMemoryContext, which the caller resets now and then.
  */
-extern GsChunkPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc,
-							   TupleTableSlot *slot);
-
-/*
- * Write a slot's key with these bytes in place of its tuple; the record is
- * marked GS_ROW_EXTERNAL.
- */
-extern GsChunkPut gs_chunk_put_stub(GsChunkWriter *writer, const GsKeyDesc *desc,
-									TupleTableSlot *slot, const void *stub, uint32 stub_bytes);
-
-/*
- * Write any bytes as the row, with the key of values and isnull, which are
- * indexed by attno - 1.
- */
-extern GsChunkPut gs_chunk_put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc,
-									 const Datum *values, const bool *isnull, const void *row,
-									 uint32 row_bytes);
+extern GsPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row);
 
 #endif							/* GS_CHUNK_H */

@@ -200,13 +200,13 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 	{
 		switch (gs_feeder_put_chunk(sort->feeder, &sort->local.chunks[i]))
 		{
-			case GS_FEED_OVERFLOW:
+			case GS_PUT_OVERFLOW:
 				/* what is on the device stays there for the time being */
 				change_full_device_to_cpu(sort);
 				for (; i < sort->local.n_chunks; i++)
 					gs_local_each_of_chunk(sort, &sort->local.chunks[i], put_stored_row);
 				break;
-			case GS_FEED_LOST:
+			case GS_PUT_LOST:
 				/* all rows are still here */
 				close_session(sort);
 				change_to_cpu(sort, GS_FALLBACK_LOST);
@@ -235,22 +235,23 @@ gs_sort_client(const GsSort *sort)
 static GsSortStatus
 put_device(GsSort *sort, TupleTableSlot *slot)
 {
-	GsFeedStatus status = gs_feeder_put(sort->feeder, slot);
+	GsPutRow	row = {.slot = slot};
+	GsPut		put = gs_feeder_put(sort->feeder, &row);
 
-	if (unlikely(status == GS_FEED_BIG && !gs_stored_has_key(sort, slot)))
-		status = GS_FEED_NO_KEY;
-	if (unlikely(status == GS_FEED_BIG))
+	if (unlikely(put == GS_PUT_BIG && !gs_stored_has_key(sort, slot)))
+		put = GS_PUT_NO_KEY;
+	if (unlikely(put == GS_PUT_BIG))
 	{
 		GsBigStub	stub;
 
-		gs_stored_write_big(sort, slot, &stub);
-		status = gs_feeder_put_stub(sort->feeder, slot, &stub, sizeof(stub));
+		row = gs_stored_write_big(sort, slot, &stub);
+		put = gs_feeder_put(sort->feeder, &row);
 	}
-	if (likely(status == GS_FEED_OK))
+	if (likely(put == GS_PUT_OK))
 		return GS_SORT_OK;
-	if (status == GS_FEED_LOST)
+	if (put == GS_PUT_LOST)
 		return GS_SORT_LOST;
-	if (status == GS_FEED_NO_KEY)
+	if (put == GS_PUT_NO_KEY)
 	{
 		gs_aside_put(sort, slot);
 		return GS_SORT_OK;
@@ -356,12 +357,12 @@ drain_device(GsSort *sort)
 static GsSortStatus
 perform_device(GsSort *sort)
 {
-	GsFeedStatus fed = gs_feeder_finish(sort->feeder);
+	GsPut		fed = gs_feeder_finish(sort->feeder);
 	GsClientStatus status;
 
-	if (fed == GS_FEED_LOST)
+	if (fed == GS_PUT_LOST)
 		return GS_SORT_LOST;
-	if (fed == GS_FEED_OVERFLOW)
+	if (fed == GS_PUT_OVERFLOW)
 	{
 		change_full_device_to_cpu(sort);
 		return GS_SORT_OK;

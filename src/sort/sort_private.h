@@ -127,8 +127,11 @@ extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, bool random_access
 /* Can a row that is too large for a chunk be fed as a stub? */
 extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);
 
-/* Write a row that is too large for a chunk down, and its stub. */
-extern void gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub);
+/*
+ * Write a row that is too large for a chunk down.  Returns what to put in its
+ * stead: stub, which is filled in, with the same key.
+ */
+extern GsPutRow gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub);
 
 /* A stored row in a slot that is good until the next call. */
 extern TupleTableSlot *gs_stored_slot(GsSort *sort, const char *row, bool external);

@@ -28,9 +28,11 @@ gs_stored_make_tuplesort(GsSort *sort, bool random_access)
 }
 
 /* The row goes into the file of large rows, which the first one creates. */
-void
+GsPutRow
 gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub)
 {
+	GsPutRow	row = {.slot = slot};
+
 	if (sort->big == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(sort->context);
@@ -39,6 +41,10 @@ gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub)
 		MemoryContextSwitchTo(old);
 	}
 	gs_big_write(sort->big, slot, stub);
+	row.bytes = stub;
+	row.n_bytes = sizeof(*stub);
+	row.flags = GS_ROW_EXTERNAL;
+	return row;
 }
 
 /* Spares writing a large row down only to learn that it has no key. */
