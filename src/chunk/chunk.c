@@ -15,6 +15,15 @@
 
 #include "chunk/chunk.h"
 
+/* Rows begin at multiples of MAXALIGN(), and device.h has flags in the low bits. */
+StaticAssertDecl(MAXIMUM_ALIGNOF > GS_ENTRY_FLAGS, "rows are aligned as devices want them");
+
+/* A row that is not too large fits into an empty chunk with any key. */
+StaticAssertDecl(gs_max_row_bytes(GS_CHUNK_BYTES) + MAXIMUM_ALIGNOF + GS_KEY_MAX + sizeof(GsRecord) <
+				 GS_CHUNK_BYTES, "any row and key fit into an empty chunk");
+StaticAssertDecl(GS_KEY_MAX < GS_KEY_TOO_LONG && GS_KEY_MAX <= GS_LENGTH_MASK,
+				 "lengths of keys are no answers, and have no flags");
+
 void
 gs_chunk_begin(GsChunkWriter *writer, char *memory)
 {
@@ -64,6 +73,8 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 		writer->inexact++;
 	}
 
+	Assert(desc->fixed_width == 0 || key_len == desc->fixed_width);
+	Assert(key_off + key_len + (writer->n + 1) * sizeof(GsRecord) <= GS_CHUNK_BYTES);
 	record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
 	record->row_off = writer->used;
 	record->row_len = row_bytes | row_flags;

@@ -51,6 +51,10 @@ typedef struct Shared
 	bool		broken_hot_chain;
 } Shared;
 
+StaticAssertDecl(offsetof(Shared, target) == 0, "workers find the target there");
+StaticAssertDecl(GS_PUT_OK < GS_PUT_NO_KEY && GS_PUT_NO_KEY < GS_PUT_OVERFLOW &&
+				 GS_PUT_OVERFLOW < GS_PUT_LOST, "the worst status is the greatest");
+
 #define shared_scan(shared) \
 	((ParallelTableScanDesc) ((char *) (shared) + BUFFERALIGN(sizeof(Shared))))
 

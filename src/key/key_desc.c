@@ -115,6 +115,8 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 	if (row->collated && !gs_key_collation_lookup(collation, &col->collator, &col->libc))
 		return GS_REFUSE_COLLATION;
 
+	Assert(row->width <= GS_KEY_VALUE_MAX);
+	Assert((row->width > 0) == (row->kind < GS_KEY_TEXT));
 	col->type = opcintype;
 	col->collation = collation;
 	col->kind = row->kind;

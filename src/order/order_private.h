@@ -17,6 +17,8 @@
 #ifndef GS_ORDER_PRIVATE_H
 #define GS_ORDER_PRIVATE_H
 
+#include <stddef.h>
+
 #include "order/order_check.h"
 #include "order/order_scan.h"
 
@@ -115,6 +117,9 @@ struct GsOrderCheck
 	bool		plant_border;
 #endif
 };
+
+_Static_assert(offsetof(Buffer, task) == 0 && offsetof(GsOrderCheck, task) == 0,
+			   "tasks are cast to what they belong to");
 
 typedef struct GsOrderChecker
 {

@@ -406,6 +406,7 @@ begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
 	GsChunk    *c = &gs_chunks[chunk];
 
 	Assert(session_is_mine(client) && c->session == client->number);
+	Assert((kind == GS_FETCH_ARRAYS) == (client->session->state == GS_SESSION_ARRAYS));
 	Assert(c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHED);
 	c->fetch = kind;
 	c->status = GS_PENDING;
@@ -513,6 +514,7 @@ gs_client_take_rejected(GsClient *client)
 	if (session_is_mine(client) && client->session->rejected >= 0)
 	{
 		chunk = client->session->rejected;
+		Assert(gs_chunks[chunk].state == GS_CHUNK_REJECTED);
 		client->session->rejected = gs_chunks[chunk].next;
 		gs_chunks[chunk].next = -1;
 		gs_chunks[chunk].state = GS_CHUNK_HELD;

@@ -46,6 +46,7 @@
 
 #include "datatype/timestamp.h"
 #include "device/device.h"
+#include "gpusort.h"
 #include "key/key_layout.h"
 #include "stats.h"
 #include "storage/condition_variable.h"
@@ -209,7 +210,7 @@ extern char *gs_arena;
 static inline char *
 gs_chunk_memory(int chunk)
 {
-	return gs_arena + (Size) chunk * (1 << 20);
+	return gs_arena + (Size) chunk * GS_CHUNK_BYTES;
 }
 
 extern void gs_service_shmem_request(void);

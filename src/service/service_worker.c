@@ -38,9 +38,12 @@
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
+#include "key/key.h"
 #include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "service/service_worker.h"
+
+StaticAssertDecl(GS_KEY_CHECK_TEXT_BYTES > GS_KEY_MAX, "the order check has room for any key's text");
 
 /* Idle for so long, the device gives its cached memory back. */
 #define GS_TRIM_AFTER_MS	10000
@@ -287,6 +290,8 @@ reject_chunk(int chunk)
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
 
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(c->state == GS_CHUNK_APPENDING);
 	session->overflow = true;
 	c->state = GS_CHUNK_REJECTED;
 	c->next = session->rejected;
@@ -297,6 +302,7 @@ reject_chunk(int chunk)
 static void
 give_fetched(GsChunk *c, GsStatus status)
 {
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	Assert(c->state == GS_CHUNK_FETCHING);
 	c->status = status;
 	c->state = GS_CHUNK_FETCHED;
@@ -376,6 +382,7 @@ start_chunk(int chunk)
 	served_chunks[chunk].started = true;
 	start_job(c, s->sort, &served_chunks[chunk].job);
 	s->pending++;
+	Assert(n_pending_chunks < gs_shared->n_chunks);
 	pending_chunks[n_pending_chunks++] = chunk;
 }
 
@@ -522,6 +529,7 @@ pop_session(void)
 static RequestKind
 next_request(int *number)
 {
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	while (gs_shared->chunk_queue_head >= 0)
 	{
 		const GsChunk *c = &gs_chunks[gs_shared->chunk_queue_head];
@@ -630,6 +638,7 @@ chunk_job_ended(int chunk)
 
 	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
 		device_failed(&job->error, status);
+	Assert(s->pending > 0);
 	s->pending--;
 	ops->result(s->sort, &result);
 
@@ -745,6 +754,7 @@ perform_ended(int number)
 
 	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
 		device_failed(&s->perform_job.error, status);
+	Assert(s->pending > 0);
 	s->pending--;
 	s->performing = false;
 	n_performing--;

@@ -135,6 +135,7 @@ change_full_device_to_cpu(GsSort *sort)
 	const char *row;
 	bool		external;
 
+	Assert(sort->place == GS_SORT_DEVICE);
 	change_to_cpu(sort, gs_client_session(sort->client)->overflow_reason);
 	sort->drain = true;
 	if (sort->feeder && gs_feeder_overflowed(sort->feeder))
@@ -264,6 +265,7 @@ put_device(GsSort *sort, TupleTableSlot *slot)
 GsSortStatus
 gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 {
+	Assert(!sort->performed);
 	switch (sort->place)
 	{
 		case GS_SORT_LOCAL:
