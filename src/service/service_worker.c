@@ -108,6 +108,13 @@ drain_notify_pipe(void)
 	__atomic_store_n(&notified, 0, __ATOMIC_RELEASE);
 }
 
+/* Is it a chunk whose arrays are to be sorted? */
+static inline bool
+holds_arrays(const GsChunk *c)
+{
+	return c->state == GS_CHUNK_FETCHING && c->fetch == GS_FETCH_ARRAYS;
+}
+
 /*
  * Give chunks of arrays back with what became of them.  The device is closed,
  * so all jobs have ended; a chunk that it never saw is as it was.
@@ -119,7 +126,7 @@ return_arrays(void)
 	{
 		GsChunk    *c = &gs_chunks[i];
 
-		if (c->state != GS_CHUNK_FETCHING || c->fetch != GS_FETCH_ARRAYS)
+		if (!holds_arrays(c))
 			continue;
 		c->status = served_chunks[i].started ?
 			gs_job_status(&served_chunks[i].job) : GS_CANCELLED;
@@ -258,13 +265,6 @@ serve_session(int number)
 	return s;
 }
 
-/* An array's chunk, unlike others, is the device's to sort in place. */
-static inline bool
-holds_arrays(const GsChunk *c)
-{
-	return c->state == GS_CHUNK_FETCHING && c->fetch == GS_FETCH_ARRAYS;
-}
-
 /* For tests: how a request of this kind ends the service. */
 static bool
 chunk_kills_service(const GsChunk *c)
@@ -312,7 +312,7 @@ give_fetched(GsChunk *c, GsStatus status)
 static bool
 is_refused(const GsChunk *c, const ServedSession *s)
 {
-	if (c->state == GS_CHUNK_FETCHING && c->fetch != GS_FETCH_ARRAYS)
+	if (c->state == GS_CHUNK_FETCHING && !holds_arrays(c))
 		return false;
 	return s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory");
 }
