@@ -20,7 +20,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_operator.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/builtins.h"
@@ -33,6 +32,7 @@
 #include "array/array_sort.h"
 #include "compat.h"
 #include "device/host_arrays.h"
+#include "key/key_types.h"
 
 /* One order of values: that of the elements, or of slices. */
 typedef struct ValueOrder
@@ -94,40 +94,14 @@ gs_array_elem(Oid element_type)
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		descending;
+	const GsKeyType *row;
+	GsRefusal	refusal;
 
 	if (!OidIsValid(typentry->lt_opr) || !OidIsValid(typentry->gt_opr) ||
 		!gs_compat_ordering_op(typentry->lt_opr, &opfamily, &opcintype, &descending))
 		return GS_ELEM_NONE;
-	switch (opcintype)
-	{
-		case BOOLOID:
-		case CHAROID:
-			return GS_ELEM_UINT1;
-		case INT2OID:
-			return GS_ELEM_INT2;
-		case INT4OID:
-		case DATEOID:
-			return GS_ELEM_INT4;
-		case INT8OID:
-		case MONEYOID:
-		case TIMEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return GS_ELEM_INT8;
-		case OIDOID:
-			return GS_ELEM_UINT4;
-		case XID8OID:
-		case PG_LSNOID:
-			return GS_ELEM_UINT8;
-		case FLOAT4OID:
-			return GS_ELEM_FLOAT4;
-		case FLOAT8OID:
-			return GS_ELEM_FLOAT8;
-		case UUIDOID:
-			return GS_ELEM_BYTES16;
-		default:
-			return GS_ELEM_NONE;
-	}
+	row = gs_key_type_lookup(opcintype, opfamily, &refusal);
+	return row ? row->elem : GS_ELEM_NONE;
 }
 
 GsArraySorter *

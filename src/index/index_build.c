@@ -138,11 +138,11 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 
 	values[0] = build->scan.index_tuples;
 	pgstat_progress_update_multi_param(lengthof(indexes), indexes, values);
-	if (build->scan.status == GS_FEED_LOST)
+	if (build->scan.status == GS_PUT_LOST)
 		return GS_FALLBACK_LOST;
-	if (build->scan.status == GS_FEED_OVERFLOW)
+	if (build->scan.status == GS_PUT_OVERFLOW)
 		return fallback_of(GS_CLIENT_OVERFLOW, client);
-	if (build->scan.status == GS_FEED_NO_KEY)
+	if (build->scan.status == GS_PUT_NO_KEY)
 		return GS_FALLBACK_KEYS;
 
 	/* the workers start while the device sorts */

@@ -45,11 +45,15 @@ typedef struct Shared
 	GsSessionHandle session;
 
 	slock_t		mutex;			/* protects all that follows */
-	GsFeedStatus status;		/* the worst that a participant had */
+	GsPut		status;			/* the worst that a participant had */
 	double		heap_tuples;
 	double		index_tuples;
 	bool		broken_hot_chain;
 } Shared;
+
+StaticAssertDecl(offsetof(Shared, target) == 0, "workers find the target there");
+StaticAssertDecl(GS_PUT_OK < GS_PUT_NO_KEY && GS_PUT_NO_KEY < GS_PUT_OVERFLOW &&
+				 GS_PUT_OVERFLOW < GS_PUT_LOST, "the worst status is the greatest");
 
 #define shared_scan(shared) \
 	((ParallelTableScanDesc) ((char *) (shared) + BUFFERALIGN(sizeof(Shared))))
@@ -60,7 +64,7 @@ typedef struct Participant
 	Relation	heap;
 	Shared	   *shared;
 	GsFeeder   *feeder;
-	GsFeedStatus status;
+	GsPut		status;
 	TupleDesc	tupdesc;		/* the index's */
 	int			nkeys;
 	bool		unique;
@@ -155,10 +159,11 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	Participant *part = arg;
 	Datum		key_values[INDEX_MAX_KEYS + 1];
 	bool		key_isnull[INDEX_MAX_KEYS + 1];
+	GsPutRow	row = {.values = key_values, .isnull = key_isnull};
 	IndexTuple	tuple;
 
 	(void) index;
-	if (unlikely(part->status != GS_FEED_OK))
+	if (unlikely(part->status != GS_PUT_OK))
 		return;
 
 	tuple = form_tuple(part, values, isnull);
@@ -173,11 +178,12 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	}
 	key_values[part->nkeys] = PointerGetDatum(tid);
 	key_isnull[part->nkeys] = false;
-	part->status = gs_feeder_put_bytes(part->feeder, key_values, key_isnull, tuple,
-									   IndexTupleSize(tuple));
+	row.bytes = tuple;
+	row.n_bytes = IndexTupleSize(tuple);
+	part->status = gs_feeder_put(part->feeder, &row);
 	if (unlikely(tuple != part->tuple))
 		MemoryContextReset(part->scratch);
-	if (unlikely(part->status != GS_FEED_OK))
+	if (unlikely(part->status != GS_PUT_OK))
 		stop_scan(part);
 	part->tuples += 1;
 }
@@ -196,7 +202,7 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 	part.heap = heap;
 	part.shared = shared;
 	part.feeder = gs_feeder_create(client, desc);
-	part.status = GS_FEED_OK;
+	part.status = GS_PUT_OK;
 	part.tupdesc = RelationGetDescr(index);
 	part.nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	part.unique = info->ii_Unique;
@@ -207,7 +213,7 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 	if (shared->parallel)
 		scan = table_beginscan_parallel(heap, shared_scan(shared));
 	heap_tuples = table_index_build_scan(heap, index, info, true, progress, put_tuple, &part, scan);
-	if (part.status == GS_FEED_OK)
+	if (part.status == GS_PUT_OK)
 		part.status = gs_feeder_finish(part.feeder);
 
 	SpinLockAcquire(&shared->mutex);
@@ -232,7 +238,7 @@ init_shared(Shared *shared, Relation heap, const IndexInfo *info, const GsClient
 	shared->parallel = parallel;
 	shared->session = gs_client_handle(client);
 	SpinLockInit(&shared->mutex);
-	shared->status = GS_FEED_OK;
+	shared->status = GS_PUT_OK;
 	shared->heap_tuples = 0;
 	shared->index_tuples = 0;
 	shared->broken_hot_chain = false;

@@ -16,7 +16,7 @@
 
 typedef struct GsIndexScanResult
 {
-	GsFeedStatus status;		/* OK, OVERFLOW or LOST; OK: all is fed */
+	GsPut		status;			/* OK, OVERFLOW or LOST; OK: all is fed */
 	double		heap_tuples;
 	double		index_tuples;
 	int			workers;		/* that were launched */

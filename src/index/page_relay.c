@@ -92,6 +92,8 @@ typedef struct Shared
 	Ring		rings[FLEXIBLE_ARRAY_MEMBER];
 } Shared;
 
+StaticAssertDecl(offsetof(Shared, target) == 0, "workers find the target there");
+
 /* What the leader knows of a ring. */
 typedef struct RingState
 {

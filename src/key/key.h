@@ -14,7 +14,7 @@
  * class, column by column, unless one of them is marked inexact; then, and
  * only then, the columns' own operators must settle the tie.  Keys that hold
  * text of a libc collation are exact or not made at all (GS_KEY_TOO_LONG),
- * since their order is proven from the texts in them (key_check.h).
+ * since their order is proven from the texts in them (src/order).
  *
  * Protocol
  *	  1. gs_key_desc_create, while planning and again in every process that
@@ -75,7 +75,7 @@ typedef struct GsKeyLabels GsKeyLabels; /* key_enum.c */
 typedef struct GsKeyCollator GsKeyCollator; /* key_icu.c */
 typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
 struct GsLibcCollation;			/* key_libc.h */
-struct GsKeyLayout;				/* key_check.h */
+struct GsKeyLayout;				/* key_layout.h */
 
 typedef struct GsKeyColumn
 {

@@ -20,11 +20,14 @@
  * end, all ones are NULL, as wide as an element is.
  *
  * Every encoding of an element ends by itself, and so does this one:
- * elements may themselves be arrays, through a domain.  key_check.c reads arrays
+ * elements may themselves be arrays, through a domain.  order/key_check.c reads arrays
  * of text under libc collations.
  *
  * An array with a short header is copied to where it is aligned.  It cannot
  * be large, and most small arrays come so from a table.
+ *
+ * Called by key_value.c, and calls no file that writes values: the caller
+ * passes the function that writes elements of a varying width.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,9 +54,9 @@ static bool put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **
 					   const uint8 *end);
 static void put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *dst);
 static bool put_elements(const GsKeyElement *element, const ArrayType *array, int n,
-						 uint8 **at, const uint8 *end);
-static bool put_element(const GsKeyElement *element, bool marked, Datum value, uint8 **at,
-						const uint8 *end);
+						 GsKeyPut put_varying, uint8 **at, const uint8 *end);
+static bool put_element(const GsKeyElement *element, bool marked, Datum value,
+						GsKeyPut put_varying, uint8 **at, const uint8 *end);
 static bool put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end);
 
 /* Do the elements' encodings leave codes for the end and NULL? */
@@ -64,8 +67,8 @@ is_float(const GsKeyColumn *col)
 }
 
 bool
-gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
-				 size_t *written)
+gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uint8 *dst,
+				 size_t room, size_t *written)
 {
 	const GsKeyElement *element = col->element;
 	ShortArray	space;
@@ -85,7 +88,7 @@ gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 		at += n * (1 + width);
 	}
 	else
-		all = put_elements(element, array, n, &at, end);
+		all = put_elements(element, array, n, put_varying, &at, end);
 	if (all)
 		all = put_tail(array, is_float(&element->column) ? width : 1, &at, end);
 	*written = at - dst;
@@ -186,8 +189,8 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 
 /* Elements of any type, with and without NULLs. */
 static bool
-put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 **at,
-			 const uint8 *end)
+put_elements(const GsKeyElement *element, const ArrayType *array, int n,
+			 GsKeyPut put_varying, uint8 **at, const uint8 *end)
 {
 	static const uint8 null_float[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	static const uint8 null_mark = GS_KEY_ARRAY_NULL;
@@ -206,7 +209,7 @@ put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 *
 			continue;
 		}
 		all = put_element(element, marked, fetch_att(data, element->typbyval, element->typlen),
-						  at, end);
+						  put_varying, at, end);
 		data = att_addlength_pointer(data, element->typlen, data);
 		data = (const char *) att_align_nominal(data, element->typalign);
 	}
@@ -214,8 +217,8 @@ put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 *
 }
 
 static bool
-put_element(const GsKeyElement *element, bool marked, Datum value, uint8 **at,
-			const uint8 *end)
+put_element(const GsKeyElement *element, bool marked, Datum value, GsKeyPut put_varying,
+			uint8 **at, const uint8 *end)
 {
 	const GsKeyColumn *col = &element->column;
 	size_t		room;
@@ -232,7 +235,7 @@ put_element(const GsKeyElement *element, bool marked, Datum value, uint8 **at,
 	room = end - *at;
 	if (col->width == 0)
 	{
-		all = gs_key_put_varying(col, value, *at, room, &written);
+		all = put_varying(col, value, *at, room, &written);
 		*at += written;
 		return all;
 	}

@@ -12,7 +12,7 @@
  *
  * Collations of the ICU provider have sort keys, key_icu.c.  Others are
  * libc's, whose sort keys differ from its order: key_libc.c makes keys that come
- * near it, and whoever sorts by them has to prove the order (key_check.h).
+ * near it, and whoever sorts by them has to prove the order (src/order).
  *
  *-------------------------------------------------------------------------
  */

@@ -19,7 +19,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
-#include "key/key_check.h"
+#include "key/key_layout.h"
 #include "key/key_types.h"
 #include "key/key_value.h"
 
@@ -115,6 +115,8 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 	if (row->collated && !gs_key_collation_lookup(collation, &col->collator, &col->libc))
 		return GS_REFUSE_COLLATION;
 
+	Assert(row->width <= GS_KEY_VALUE_MAX);
+	Assert((row->width > 0) == (row->kind < GS_KEY_TEXT));
 	col->type = opcintype;
 	col->collation = collation;
 	col->kind = row->kind;
@@ -162,7 +164,7 @@ libc_of(const GsKeyColumn *col, int *depth)
 }
 
 /*
- * The kind of part that a column's bytes are, for key_check.c; REST where none
+ * The kind of part that a column's bytes are, for src/order; REST where none
  * of its kinds tells where they end.
  */
 static GsKeyPartKind

@@ -17,7 +17,7 @@
  * with rest's bytes 01 and 02 written as 02 02 and 02 03, so that it ends at
  * the first 01.  Texts that agree on level 1 are not yet in strcoll's order,
  * and glibc gives no promise for the others either: whoever sorts by these keys
- * compares all neighbours by strcoll afterwards (key_check.h).  For that the text
+ * compares all neighbours by strcoll afterwards (src/order).  For that the text
  * must be there as a whole: a key that would have to be cut is not made at all
  * (GS_KEY_TOO_LONG in key.h).
  *

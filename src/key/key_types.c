@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * key_types.c
- *	  The table of types whose values can be written as key bytes.
+ *	  The table of types that gpusort sorts: how their values are written as
+ *	  key bytes, and how devices sort them as elements of arrays.
  *
- * A type is supported by adding a row here, and where no kind of encoding
- * fits yet, a kind to GsKeyKind and its case to key_write.c.  What makes a row
- * right is the operator class's comparison function, not how the type looks:
- * the bytes must be equal exactly where it returns 0, and smaller exactly
- * where it returns less than 0.
+ * A type is supported by adding a row here.  Where no kind of encoding fits
+ * yet, it takes a kind in GsKeyKind (key.h) and the kind's case: for a fixed
+ * width in gs_key_put_fixed() (key_value.h), else in gs_key_put_varying()
+ * (key_value.c).  What makes a row right is the operator class's comparison
+ * function, not how the type looks: the bytes must be equal exactly where it
+ * returns 0, and smaller exactly where it returns less than 0.
  *
  *	  "char"	compared as unsigned bytes, although the type is signed
  *	  bpchar	trailing blanks do not count
@@ -31,6 +33,9 @@
  * operator class, which is pinned for built-in types and so cannot be
  * another than the one meant here; the pattern classes are named.
  *
+ * The element says how devices sort such values where they lie in an array
+ * (device.h); GS_ELEM_NONE: not at all.  Their order is the operator class's, too.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -43,41 +48,41 @@
 #include "key/key_types.h"
 
 static const GsKeyType key_types[] = {
-	/* type, operator family, kind, width, collated */
-	{BOOLOID, InvalidOid, GS_KEY_BOOL, 1, false},
-	{CHAROID, InvalidOid, GS_KEY_UINT8, 1, false},
-	{INT2OID, InvalidOid, GS_KEY_INT16, 2, false},
-	{INT4OID, InvalidOid, GS_KEY_INT32, 4, false},
-	{INT8OID, InvalidOid, GS_KEY_INT64, 8, false},
-	{OIDOID, InvalidOid, GS_KEY_UINT32, 4, false},
-	{XID8OID, InvalidOid, GS_KEY_UINT64, 8, false},
-	{PG_LSNOID, InvalidOid, GS_KEY_UINT64, 8, false},
-	{FLOAT4OID, InvalidOid, GS_KEY_FLOAT4, 4, false},
-	{FLOAT8OID, InvalidOid, GS_KEY_FLOAT8, 8, false},
-	{MONEYOID, InvalidOid, GS_KEY_INT64, 8, false},
-	{DATEOID, InvalidOid, GS_KEY_INT32, 4, false},
-	{TIMEOID, InvalidOid, GS_KEY_INT64, 8, false},
-	{TIMETZOID, InvalidOid, GS_KEY_TIMETZ, 12, false},
-	{TIMESTAMPOID, InvalidOid, GS_KEY_INT64, 8, false},
-	{TIMESTAMPTZOID, InvalidOid, GS_KEY_INT64, 8, false},
-	{INTERVALOID, InvalidOid, GS_KEY_INTERVAL, GS_KEY_SPAN_BYTES, false},
-	{TIDOID, InvalidOid, GS_KEY_TID, 6, false},
-	{ANYENUMOID, InvalidOid, GS_KEY_ENUM, 4, false},
-	{UUIDOID, InvalidOid, GS_KEY_RAW, 16, false},
-	{MACADDROID, InvalidOid, GS_KEY_RAW, 6, false},
-	{MACADDR8OID, InvalidOid, GS_KEY_RAW, 8, false},
-	{TEXTOID, InvalidOid, GS_KEY_TEXT, 0, true},
-	{TEXTOID, TEXT_PATTERN_BTREE_FAM_OID, GS_KEY_TEXT, 0, false},
-	{BPCHAROID, InvalidOid, GS_KEY_BPCHAR, 0, true},
-	{BPCHAROID, BPCHAR_PATTERN_BTREE_FAM_OID, GS_KEY_BPCHAR, 0, false},
-	{NAMEOID, InvalidOid, GS_KEY_NAME, 0, true},
-	{BYTEAOID, InvalidOid, GS_KEY_BYTEA, 0, false},
-	{NUMERICOID, InvalidOid, GS_KEY_NUMERIC, 0, false},
-	{INETOID, InvalidOid, GS_KEY_INET, 0, false},
-	{BITOID, InvalidOid, GS_KEY_BITS, 0, false},
-	{VARBITOID, InvalidOid, GS_KEY_BITS, 0, false},
-	{OIDVECTOROID, InvalidOid, GS_KEY_OIDVECTOR, 0, false},
-	{ANYARRAYOID, InvalidOid, GS_KEY_ARRAY, 0, false},
+	/* type, operator family, kind, width, collated, element */
+	{BOOLOID, InvalidOid, GS_KEY_BOOL, 1, false, GS_ELEM_UINT1},
+	{CHAROID, InvalidOid, GS_KEY_UINT8, 1, false, GS_ELEM_UINT1},
+	{INT2OID, InvalidOid, GS_KEY_INT16, 2, false, GS_ELEM_INT2},
+	{INT4OID, InvalidOid, GS_KEY_INT32, 4, false, GS_ELEM_INT4},
+	{INT8OID, InvalidOid, GS_KEY_INT64, 8, false, GS_ELEM_INT8},
+	{OIDOID, InvalidOid, GS_KEY_UINT32, 4, false, GS_ELEM_UINT4},
+	{XID8OID, InvalidOid, GS_KEY_UINT64, 8, false, GS_ELEM_UINT8},
+	{PG_LSNOID, InvalidOid, GS_KEY_UINT64, 8, false, GS_ELEM_UINT8},
+	{FLOAT4OID, InvalidOid, GS_KEY_FLOAT4, 4, false, GS_ELEM_FLOAT4},
+	{FLOAT8OID, InvalidOid, GS_KEY_FLOAT8, 8, false, GS_ELEM_FLOAT8},
+	{MONEYOID, InvalidOid, GS_KEY_INT64, 8, false, GS_ELEM_INT8},
+	{DATEOID, InvalidOid, GS_KEY_INT32, 4, false, GS_ELEM_INT4},
+	{TIMEOID, InvalidOid, GS_KEY_INT64, 8, false, GS_ELEM_INT8},
+	{TIMETZOID, InvalidOid, GS_KEY_TIMETZ, 12, false, GS_ELEM_NONE},
+	{TIMESTAMPOID, InvalidOid, GS_KEY_INT64, 8, false, GS_ELEM_INT8},
+	{TIMESTAMPTZOID, InvalidOid, GS_KEY_INT64, 8, false, GS_ELEM_INT8},
+	{INTERVALOID, InvalidOid, GS_KEY_INTERVAL, GS_KEY_SPAN_BYTES, false, GS_ELEM_NONE},
+	{TIDOID, InvalidOid, GS_KEY_TID, 6, false, GS_ELEM_NONE},
+	{ANYENUMOID, InvalidOid, GS_KEY_ENUM, 4, false, GS_ELEM_NONE},
+	{UUIDOID, InvalidOid, GS_KEY_RAW, 16, false, GS_ELEM_BYTES16},
+	{MACADDROID, InvalidOid, GS_KEY_RAW, 6, false, GS_ELEM_NONE},
+	{MACADDR8OID, InvalidOid, GS_KEY_RAW, 8, false, GS_ELEM_NONE},
+	{TEXTOID, InvalidOid, GS_KEY_TEXT, 0, true, GS_ELEM_NONE},
+	{TEXTOID, TEXT_PATTERN_BTREE_FAM_OID, GS_KEY_TEXT, 0, false, GS_ELEM_NONE},
+	{BPCHAROID, InvalidOid, GS_KEY_BPCHAR, 0, true, GS_ELEM_NONE},
+	{BPCHAROID, BPCHAR_PATTERN_BTREE_FAM_OID, GS_KEY_BPCHAR, 0, false, GS_ELEM_NONE},
+	{NAMEOID, InvalidOid, GS_KEY_NAME, 0, true, GS_ELEM_NONE},
+	{BYTEAOID, InvalidOid, GS_KEY_BYTEA, 0, false, GS_ELEM_NONE},
+	{NUMERICOID, InvalidOid, GS_KEY_NUMERIC, 0, false, GS_ELEM_NONE},
+	{INETOID, InvalidOid, GS_KEY_INET, 0, false, GS_ELEM_NONE},
+	{BITOID, InvalidOid, GS_KEY_BITS, 0, false, GS_ELEM_NONE},
+	{VARBITOID, InvalidOid, GS_KEY_BITS, 0, false, GS_ELEM_NONE},
+	{OIDVECTOROID, InvalidOid, GS_KEY_OIDVECTOR, 0, false, GS_ELEM_NONE},
+	{ANYARRAYOID, InvalidOid, GS_KEY_ARRAY, 0, false, GS_ELEM_NONE},
 };
 
 const GsKeyType *

@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * key_types.h
- *	  Which types and collations have an encoding: the inside of key/.
+ *	  Which types and collations have an encoding: the inside of key/, and
+ *	  for arrays the elements that devices sort.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_KEY_TYPES_H
 #define GS_KEY_TYPES_H
 
+#include "device/device.h"
 #include "key/key.h"
 #include "key/key_libc.h"
 
@@ -19,6 +21,7 @@ typedef struct GsKeyType
 	GsKeyKind	kind;
 	uint32		width;			/* bytes of an encoded value; 0: varies */
 	bool		collated;		/* its order depends on the collation */
+	GsElem		elem;			/* as an element of arrays */
 } GsKeyType;
 
 /*

@@ -10,6 +10,8 @@
  * where the trailing blanks begin, and of text under an ICU collation the last
  * character may count before the first.
  *
+ * Calls key_array.c, and through it itself for the elements of arrays.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -71,9 +73,22 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 			all = put_oidvector((const oidvector *) var, dst, room, written);
 			break;
 		case GS_KEY_ARRAY:
-			all = gs_key_put_array(col, value, dst, room, written);
+			all = gs_key_put_array(col, value, gs_key_put_varying, dst, room, written);
 			break;
-		default:
+		case GS_KEY_BOOL:
+		case GS_KEY_UINT8:
+		case GS_KEY_INT16:
+		case GS_KEY_INT32:
+		case GS_KEY_INT64:
+		case GS_KEY_UINT32:
+		case GS_KEY_UINT64:
+		case GS_KEY_FLOAT4:
+		case GS_KEY_FLOAT8:
+		case GS_KEY_TIMETZ:
+		case GS_KEY_INTERVAL:
+		case GS_KEY_RAW:
+		case GS_KEY_TID:
+		case GS_KEY_ENUM:
 			Assert(false);
 			*written = 0;
 			break;

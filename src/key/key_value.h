@@ -41,6 +41,10 @@ typedef struct GsVarBytes
 	uint32		len;
 } GsVarBytes;
 
+/* A function that writes values, as gs_key_put_varying() does. */
+typedef bool (*GsKeyPut) (const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+						  size_t *written);
+
 /*
  * key_value.c: write a value of a varying width, at most room bytes of it,
  * and set *written to their number.  Returns whether that was all; if not,
@@ -50,9 +54,12 @@ typedef struct GsVarBytes
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
 
-/* key_array.c: the same for an array, ascending. */
-extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst,
-							 size_t room, size_t *written);
+/*
+ * key_array.c: the same for an array, ascending, with put_varying for elements
+ * of a varying width, which may be arrays themselves.
+ */
+extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_varying,
+							 uint8 *dst, size_t room, size_t *written);
 
 /* key_enum.c: place of a label among those of its type. */
 extern GsKeyLabels *gs_key_labels_create(Oid type);

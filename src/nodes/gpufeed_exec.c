@@ -139,7 +139,7 @@ finish_feeding(GpuFeedState *state)
 	if (state->feeder == NULL)
 		return;
 	if (!state->passing)
-		state->passing = gs_feeder_finish(state->feeder) == GS_FEED_OVERFLOW;
+		state->passing = gs_feeder_finish(state->feeder) == GS_PUT_OVERFLOW;
 	rows = gs_feeder_rows(state->feeder);
 	if (IsParallelWorker())
 		pg_atomic_fetch_add_u64(&state->shared->rows, rows);
@@ -174,7 +174,7 @@ exec(CustomScanState *node)
 	while (!state->child_done)
 	{
 		TupleTableSlot *slot;
-		GsFeedStatus status;
+		GsPut		status;
 
 		if (unlikely(state->passing))
 		{
@@ -190,15 +190,15 @@ exec(CustomScanState *node)
 		}
 		if (state->passing)
 			return slot;
-		status = gs_feeder_put(state->feeder, slot);
-		if (likely(status == GS_FEED_OK))
+		status = gs_feeder_put(state->feeder, &(GsPutRow){.slot = slot});
+		if (likely(status == GS_PUT_OK))
 			continue;
-		if (status == GS_FEED_LOST)
+		if (status == GS_PUT_LOST)
 		{
 			finish_feeding(state);
 			break;
 		}
-		state->passing = status == GS_FEED_OVERFLOW;
+		state->passing = status == GS_PUT_OVERFLOW;
 		return slot;
 	}
 	return state->passing ? taken_back(state) : NULL;

@@ -169,6 +169,8 @@ open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 			client->session->key_width = spec->key_width;
 			if (spec->layout)
 				client->session->layout = *spec->layout;
+			if (spec->elem != GS_ELEM_NONE)
+				client->session->state = GS_SESSION_ARRAYS;
 			client->session->elem = spec->elem;
 			client->session->descending = spec->descending;
 			client->session->engine_wanted = (GsEngine) gs_guc_engine;
@@ -378,6 +380,7 @@ gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_record
 	{
 		GsChunk    *c = &gs_chunks[chunk];
 
+		Assert(client->session->state == GS_SESSION_FEEDING);
 		Assert(c->state == GS_CHUNK_HELD && c->session == client->number);
 		c->state = GS_CHUNK_APPENDING;
 		c->data_bytes = data_bytes;
@@ -403,6 +406,8 @@ gs_client_perform(GsClient *client)
 		status = GS_CLIENT_LOST;
 	else
 	{
+		/* a sort that overflowed is asked again, for its images */
+		Assert(session->state == GS_SESSION_FEEDING || session->state == GS_SESSION_OVERFLOW);
 		session->state = GS_SESSION_SORTING;
 		gs_session_request(client->number);
 	}
@@ -440,16 +445,27 @@ gs_client_session(const GsClient *client)
 	return client->session;
 }
 
-void
-gs_client_request_page(GsClient *client, int chunk, uint64 page, bool image)
+/* Ask for something in a chunk that is this backend's; the caller holds the lock. */
+static void
+begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
 {
+	GsChunk    *c = &gs_chunks[chunk];
+
+	Assert(session_is_mine(client) && c->session == client->number);
+	Assert((kind == GS_FETCH_ARRAYS) == (client->session->state == GS_SESSION_ARRAYS));
+	Assert(c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHED);
+	c->fetch = kind;
+	c->status = GS_PENDING;
+	c->state = GS_CHUNK_FETCHING;
+}
+
+void
+gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number)
+{
+	Assert(kind == GS_FETCH_PAGE || kind == GS_FETCH_IMAGE);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	Assert(session_is_mine(client));
-	gs_chunks[chunk].page = page;
-	gs_chunks[chunk].image = image;
-	gs_chunks[chunk].arrays = false;
-	gs_chunks[chunk].state = GS_CHUNK_FETCHING;
-	gs_chunks[chunk].status = GS_PENDING;
+	begin_fetch(client, chunk, kind);
+	gs_chunks[chunk].number = number;
 	if (service_serves(client))
 		gs_chunk_request(chunk);
 	LWLockRelease(gs_shared->lock);
@@ -490,7 +506,7 @@ wait_fetched(GsClient *client, int chunk, GsWait event)
 }
 
 GsClientStatus
-gs_client_wait_page(GsClient *client, int chunk)
+gs_client_wait(GsClient *client, int chunk)
 {
 	if (!wait_fetched(client, chunk, GS_WAIT_FETCH) || gs_chunks[chunk].status != GS_OK)
 		return GS_CLIENT_LOST;
@@ -503,15 +519,9 @@ gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes, uint32 n_a
 	GsChunk    *c = &gs_chunks[chunk];
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	Assert(session_is_mine(client));
-	Assert(c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHED);
-	c->arrays = true;
-	c->started = false;
-	c->image = false;
+	begin_fetch(client, chunk, GS_FETCH_ARRAYS);
 	c->data_bytes = data_bytes;
 	c->n_records = n_arrays;
-	c->status = GS_PENDING;
-	c->state = GS_CHUNK_FETCHING;
 	if (service_serves(client))
 		gs_chunk_request(chunk);
 	else
@@ -550,6 +560,7 @@ gs_client_take_rejected(GsClient *client)
 	if (session_is_mine(client) && client->session->rejected >= 0)
 	{
 		chunk = client->session->rejected;
+		Assert(gs_chunks[chunk].state == GS_CHUNK_REJECTED);
 		client->session->rejected = gs_chunks[chunk].next;
 		gs_chunks[chunk].next = -1;
 		gs_chunks[chunk].state = GS_CHUNK_HELD;

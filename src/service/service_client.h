@@ -72,11 +72,11 @@ extern GsClientStatus gs_client_perform(GsClient *client);
 extern const GsSession *gs_client_session(const GsClient *client);
 
 /*
- * Leader: ask for a page (or, after overflow, for the image of an appended
- * chunk) in a chunk that the caller holds, and wait for it.
+ * Leader: ask for a page, or after overflow for the image of an appended chunk,
+ * in a chunk that the caller holds, and wait for it.
  */
-extern void gs_client_request_page(GsClient *client, int chunk, uint64 page, bool image);
-extern GsClientStatus gs_client_wait_page(GsClient *client, int chunk);
+extern void gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number);
+extern GsClientStatus gs_client_wait(GsClient *client, int chunk);
 
 /*
  * Have the arrays of a chunk that the caller holds sorted in place, and wait

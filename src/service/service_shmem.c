@@ -27,7 +27,7 @@ GsChunk    *gs_chunks = NULL;
 GsSession  *gs_sessions = NULL;
 char	   *gs_arena = NULL;
 
-StaticAssertDecl(GS_CHUNK_BYTES == 1 << 20, "gs_chunk_memory() knows the chunk size");
+StaticAssertDecl(GS_ARENA_ALIGN % GS_CHUNK_BYTES == 0, "chunks are aligned as the arena is");
 
 static int
 arena_chunks(void)
@@ -190,6 +190,9 @@ gs_chunk_free(int chunk)
 void
 gs_chunk_request(int chunk)
 {
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(gs_chunks[chunk].state == GS_CHUNK_APPENDING ||
+		   gs_chunks[chunk].state == GS_CHUNK_FETCHING);
 	gs_chunks[chunk].next = -1;
 	if (gs_shared->chunk_queue_tail >= 0)
 		gs_chunks[gs_shared->chunk_queue_tail].next = chunk;
@@ -203,6 +206,8 @@ gs_session_request(int session)
 {
 	GsSession  *s = &gs_sessions[session];
 
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(s->state == GS_SESSION_SORTING || s->state == GS_SESSION_CLOSING);
 	if (s->queued)
 		return;
 	s->queued = true;
@@ -223,6 +228,7 @@ gs_session_reserve(GsSession *session, int reserved)
 {
 	int			room;
 
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	gs_shared->reserved -= session->reserved;
 	gs_shared->promised -= session_promise(session);
 
@@ -233,6 +239,8 @@ gs_session_reserve(GsSession *session, int reserved)
 
 	gs_shared->reserved += session->reserved;
 	gs_shared->promised += session_promise(session);
+	Assert(gs_shared->reserved >= 0 && gs_shared->reserved <= gs_shared->n_chunks);
+	Assert(gs_shared->promised >= 0 && gs_shared->promised <= gs_shared->n_free);
 }
 
 int
@@ -284,6 +292,7 @@ gs_session_alloc(int extra_chunks)
 	session->check_ms = 0;
 	session->rows_repaired = 0;
 	gs_session_reserve(session, GS_SESSION_CHUNKS + extra_chunks);
+	Assert(session->reserved >= GS_SESSION_CHUNKS);
 	return number;
 }
 
@@ -315,9 +324,9 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_FREE:
 			return "free";
 		case GS_SESSION_FEEDING:
-			if (session->elem != GS_ELEM_NONE)
-				return "sorting arrays";
 			return session->overflow ? "feeding, device full" : "feeding";
+		case GS_SESSION_ARRAYS:
+			return "sorting arrays";
 		case GS_SESSION_SORTING:
 			return session->checking ? "checking order" : "sorting";
 		case GS_SESSION_SORTED:

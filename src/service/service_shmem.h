@@ -17,9 +17,9 @@
  *	  APPENDING	   the service: rows are on their way to the device
  *	  REJECTED	   nobody; its rows did not get onto the device.  On the
  *				   session's rejected list, for the leader to take back
- *	  FETCHING	   the service: a page is on its way from the device, or the
- *				   chunk's arrays are being sorted
- *	  FETCHED	   the backend that asked for either
+ *	  FETCHING	   the service: what GsFetchKind says is on its way from the
+ *				   device
+ *	  FETCHED	   the backend that asked for it
  *
  * Reservation
  *	  A session is opened only when GS_SESSION_CHUNKS chunks can be promised
@@ -46,7 +46,8 @@
 
 #include "datatype/timestamp.h"
 #include "device/device.h"
-#include "key/key_check.h"
+#include "gpusort.h"
+#include "key/key_layout.h"
 #include "stats.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
@@ -72,6 +73,14 @@ typedef enum GsChunkState
 	GS_CHUNK_FETCHED
 } GsChunkState;
 
+/* What a backend asks for in a chunk that it holds. */
+typedef enum GsFetchKind
+{
+	GS_FETCH_PAGE,				/* a page of sorted rows */
+	GS_FETCH_IMAGE,				/* a chunk as it was appended */
+	GS_FETCH_ARRAYS				/* the chunk's own arrays, sorted in place */
+} GsFetchKind;
+
 typedef struct GsChunk
 {
 	GsChunkState state;
@@ -79,10 +88,8 @@ typedef struct GsChunk
 	int			next;			/* free, request or rejected list; -1 ends it */
 	uint32		data_bytes;		/* of rows and keys, while HELD..REJECTED */
 	uint32		n_records;		/* records, or rows of the page */
-	bool		image;			/* FETCHING: chunk as appended, not a page */
-	bool		arrays;			/* FETCHING, FETCHED: the chunk's own arrays */
-	bool		started;		/* FETCHING: the device was asked */
-	uint64		page;			/* FETCHING, FETCHED: number of page or image */
+	GsFetchKind fetch;			/* FETCHING, FETCHED: what was asked for */
+	uint64		number;			/* FETCHING, FETCHED: of the page or image */
 	GsStatus	status;			/* FETCHED: outcome */
 } GsChunk;
 
@@ -90,6 +97,7 @@ typedef enum GsSessionState
 {
 	GS_SESSION_FREE = 0,
 	GS_SESSION_FEEDING,			/* chunks are appended */
+	GS_SESSION_ARRAYS,			/* chunks of arrays are sorted, one by one */
 	GS_SESSION_SORTING,			/* the leader asked for perform */
 	GS_SESSION_SORTED,			/* pages can be fetched */
 	GS_SESSION_OVERFLOW,		/* no device memory, or the order cannot be
@@ -118,8 +126,8 @@ typedef struct GsSession
 	uint32		key_width;
 	GsEngine	engine_wanted;
 	GsKeyLayout layout;			/* with parts: the order is to be checked */
-	GsElem		elem;			/* not NONE: sorts arrays, FEEDING for ever */
-	bool		descending;		/* arrays */
+	GsElem		elem;			/* ARRAYS: of what; else NONE */
+	bool		descending;		/* ARRAYS */
 
 	/* chunks */
 	int			reserved;
@@ -202,7 +210,7 @@ extern char *gs_arena;
 static inline char *
 gs_chunk_memory(int chunk)
 {
-	return gs_arena + (Size) chunk * (1 << 20);
+	return gs_arena + (Size) chunk * GS_CHUNK_BYTES;
 }
 
 extern void gs_service_shmem_request(void);

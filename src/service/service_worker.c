@@ -38,9 +38,12 @@
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
-#include "service/order_check.h"
+#include "key/key.h"
+#include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "service/service_worker.h"
+
+StaticAssertDecl(GS_KEY_CHECK_TEXT_BYTES > GS_KEY_MAX, "the order check has room for any key's text");
 
 /* Idle for so long, the device gives its cached memory back. */
 #define GS_TRIM_AFTER_MS	10000
@@ -58,10 +61,18 @@ typedef struct ServedSession
 	GsOrderCheck *check;		/* NULL: none under way */
 } ServedSession;
 
+/* A chunk as the service knows it, beside its GsChunk. */
+typedef struct ServedChunk
+{
+	GsJob		job;
+	bool		started;		/* the device was given the job, and what became
+								 * of it is not in the GsChunk yet */
+} ServedChunk;
+
 static const GsDeviceOps *ops = NULL;
 static GsDevice *device = NULL;
 static ServedSession *served = NULL;	/* by session number */
-static GsJob *chunk_jobs = NULL;	/* by chunk number */
+static ServedChunk *served_chunks = NULL;	/* by chunk number */
 static int *pending_chunks = NULL;	/* chunks with a job under way */
 static int	n_pending_chunks = 0;
 static int	n_performing = 0;
@@ -97,6 +108,13 @@ drain_notify_pipe(void)
 	__atomic_store_n(&notified, 0, __ATOMIC_RELEASE);
 }
 
+/* Is it a chunk whose arrays are to be sorted? */
+static inline bool
+holds_arrays(const GsChunk *c)
+{
+	return c->state == GS_CHUNK_FETCHING && c->fetch == GS_FETCH_ARRAYS;
+}
+
 /*
  * Give chunks of arrays back with what became of them.  The device is closed,
  * so all jobs have ended; a chunk that it never saw is as it was.
@@ -108,9 +126,10 @@ return_arrays(void)
 	{
 		GsChunk    *c = &gs_chunks[i];
 
-		if (c->state != GS_CHUNK_FETCHING || !c->arrays)
+		if (!holds_arrays(c))
 			continue;
-		c->status = c->started ? gs_job_status(&chunk_jobs[i]) : GS_CANCELLED;
+		c->status = served_chunks[i].started ?
+			gs_job_status(&served_chunks[i].job) : GS_CANCELLED;
 		c->state = GS_CHUNK_FETCHED;
 	}
 }
@@ -246,82 +265,125 @@ serve_session(int number)
 	return s;
 }
 
+/* For tests: how a request of this kind ends the service. */
+static bool
+chunk_kills_service(const GsChunk *c)
+{
+	if (c->state == GS_CHUNK_APPENDING)
+		return GS_FAULT("service_append");
+	return holds_arrays(c) ? GS_FAULT("service_arrays") : GS_FAULT("service_fetch");
+}
+
+/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
+static bool
+chunk_is_held_up(const GsChunk *c)
+{
+	if (c->state == GS_CHUNK_APPENDING)
+		return GS_FAULT("service_hold_append");
+	return holds_arrays(c) ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
+}
+
+/* With the lock held: the device has no room for a chunk's rows. */
 static void
 reject_chunk(int chunk)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
 
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(c->state == GS_CHUNK_APPENDING);
 	session->overflow = true;
 	c->state = GS_CHUNK_REJECTED;
 	c->next = session->rejected;
 	session->rejected = chunk;
 }
 
-/* For tests: how a request of this kind ends the service, or is refused. */
-static bool
-chunk_kills_service(const GsChunk *c)
+/* With the lock held: the backend may look at what it asked for. */
+static void
+give_fetched(GsChunk *c, GsStatus status)
 {
-	if (c->state == GS_CHUNK_APPENDING)
-		return GS_FAULT("service_append");
-	return c->arrays ? GS_FAULT("service_arrays") : GS_FAULT("service_fetch");
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(c->state == GS_CHUNK_FETCHING);
+	c->status = status;
+	c->state = GS_CHUNK_FETCHED;
 }
 
-/* With the lock held, which is given up while the device is called. */
+/* Is the device not to be given the chunk?  Pages and images it has already. */
+static bool
+is_refused(const GsChunk *c, const ServedSession *s)
+{
+	if (c->state == GS_CHUNK_FETCHING && !holds_arrays(c))
+		return false;
+	return s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory");
+}
+
 static void
-start_chunk(int chunk)
+refuse_chunk(int chunk)
 {
 	GsChunk    *c = &gs_chunks[chunk];
-	int			number = c->session;
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s;
-	GsJob	   *job = &chunk_jobs[chunk];
+	GsSession  *session = &gs_sessions[c->session];
 
-	if (session->state == GS_SESSION_CLOSING)
-		return;					/* freed with the session */
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (c->state == GS_CHUNK_APPENDING)
+		reject_chunk(chunk);
+	else
+		give_fetched(c, GS_NO_MEMORY);
 	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+}
 
-	if (chunk_kills_service(c))
-		proc_exit(1);
-	s = serve_session(number);
+/* Give the device the job that a chunk's state and kind tell. */
+static void
+start_job(const GsChunk *c, GsDeviceSort *sort, GsJob *job)
+{
+	char	   *memory = gs_chunk_memory(c - gs_chunks);
+
 	memset(job, 0, sizeof(*job));
 	job->status = GS_PENDING;
 	if (c->state == GS_CHUNK_APPENDING)
 	{
-		if (s->sort == NULL || session->overflow || GS_FAULT("device_memory"))
-		{
-			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-			reject_chunk(chunk);
-			LWLockRelease(gs_shared->lock);
-			ConditionVariableBroadcast(&session->cv);
-			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-			return;
-		}
-		ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records, job);
+		ops->append(sort, memory, c->data_bytes, c->n_records, job);
+		return;
 	}
-	else if (c->arrays)
+	switch (c->fetch)
 	{
-		if (s->sort == NULL || GS_FAULT("device_memory"))
-		{
-			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-			c->status = GS_NO_MEMORY;
-			c->state = GS_CHUNK_FETCHED;
-			LWLockRelease(gs_shared->lock);
-			ConditionVariableBroadcast(&session->cv);
-			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-			return;
-		}
-		c->started = true;
-		ops->sort_arrays(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records, job);
+		case GS_FETCH_PAGE:
+			ops->fetch(sort, c->number, memory, job);
+			break;
+		case GS_FETCH_IMAGE:
+			ops->fetch_image(sort, c->number, memory, job);
+			break;
+		case GS_FETCH_ARRAYS:
+			ops->sort_arrays(sort, memory, c->data_bytes, c->n_records, job);
+			break;
 	}
-	else if (c->image)
-		ops->fetch_image(s->sort, c->page, gs_chunk_memory(chunk), job);
-	else
-		ops->fetch(s->sort, c->page, gs_chunk_memory(chunk), job);
-	s->pending++;
-	pending_chunks[n_pending_chunks++] = chunk;
+}
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+/*
+ * Serve the request for a chunk, without the lock: a chunk in APPENDING or
+ * FETCHING is the service's.
+ */
+static void
+start_chunk(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	ServedSession *s;
+
+	Assert(c->state == GS_CHUNK_APPENDING || c->state == GS_CHUNK_FETCHING);
+	Assert(!served_chunks[chunk].started);
+	if (chunk_kills_service(c))
+		proc_exit(1);
+	s = serve_session(c->session);
+	if (is_refused(c, s))
+	{
+		refuse_chunk(chunk);
+		return;
+	}
+	served_chunks[chunk].started = true;
+	start_job(c, s->sort, &served_chunks[chunk].job);
+	s->pending++;
+	Assert(n_pending_chunks < gs_shared->n_chunks);
+	pending_chunks[n_pending_chunks++] = chunk;
 }
 
 static void
@@ -340,17 +402,7 @@ note_result(GsSession *session, const GsSortResult *result)
 	session->copy_out_ms = result->copy_out_ms;
 }
 
-/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
-static bool
-chunk_is_held_up(const GsChunk *c)
-{
-	if (gs_sessions[c->session].state == GS_SESSION_CLOSING)
-		return false;
-	if (c->state == GS_CHUNK_APPENDING)
-		return GS_FAULT("service_hold_append");
-	return c->arrays ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
-}
-
+/* For tests, which want to find sorts waiting: leave requests alone. */
 static bool
 session_is_held_up(const GsSession *session)
 {
@@ -435,61 +487,149 @@ advance_session(int number)
 	ops->perform(s->sort, &s->perform_job);
 }
 
+typedef enum RequestKind
+{
+	REQUEST_NONE,
+	REQUEST_CHUNK,
+	REQUEST_SESSION
+} RequestKind;
+
+/* With the lock held: the first chunk is off the request list then. */
+static int
+pop_chunk(void)
+{
+	int			chunk = gs_shared->chunk_queue_head;
+
+	gs_shared->chunk_queue_head = gs_chunks[chunk].next;
+	if (gs_shared->chunk_queue_head < 0)
+		gs_shared->chunk_queue_tail = -1;
+	gs_chunks[chunk].next = -1;
+	return chunk;
+}
+
+static int
+pop_session(void)
+{
+	int			session = gs_shared->session_queue_head;
+
+	gs_shared->session_queue_head = gs_sessions[session].next;
+	if (gs_shared->session_queue_head < 0)
+		gs_shared->session_queue_tail = -1;
+	gs_sessions[session].next = -1;
+	gs_sessions[session].queued = false;
+	return session;
+}
+
 /*
+ * With the lock held: take the next request, and tell whose it is.
+ *
  * All requests for chunks come before any for a session: when a session is
  * asked to close, none of its chunks is on the list any more.
  */
+static RequestKind
+next_request(int *number)
+{
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	while (gs_shared->chunk_queue_head >= 0)
+	{
+		const GsChunk *c = &gs_chunks[gs_shared->chunk_queue_head];
+		bool		closing = gs_sessions[c->session].state == GS_SESSION_CLOSING;
+
+		if (!closing && chunk_is_held_up(c))
+			return REQUEST_NONE;
+		*number = pop_chunk();
+		if (!closing)			/* else freed with the session */
+			return REQUEST_CHUNK;
+	}
+	if (gs_shared->session_queue_head < 0 ||
+		session_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
+		return REQUEST_NONE;
+	*number = pop_session();
+	return REQUEST_SESSION;
+}
+
+/* The lock is held while a request is taken, not while it is served. */
 static bool
 serve_requests(void)
 {
-	bool		any = false;
-
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	for (;;)
+	for (bool any = false;; any = true)
 	{
-		int			chunk = gs_shared->chunk_queue_head;
-		int			number = gs_shared->session_queue_head;
+		int			number;
+		RequestKind kind;
 
-		if (chunk >= 0)
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		kind = next_request(&number);
+		LWLockRelease(gs_shared->lock);
+
+		switch (kind)
 		{
-			if (chunk_is_held_up(&gs_chunks[chunk]))
+			case REQUEST_NONE:
+				return any;
+			case REQUEST_CHUNK:
+				start_chunk(number);
 				break;
-			gs_shared->chunk_queue_head = gs_chunks[chunk].next;
-			if (gs_shared->chunk_queue_head < 0)
-				gs_shared->chunk_queue_tail = -1;
-			gs_chunks[chunk].next = -1;
-			start_chunk(chunk);
-		}
-		else if (number >= 0)
-		{
-			if (session_is_held_up(&gs_sessions[number]))
+			case REQUEST_SESSION:
+				advance_session(number);
 				break;
-			gs_shared->session_queue_head = gs_sessions[number].next;
-			if (gs_shared->session_queue_head < 0)
-				gs_shared->session_queue_tail = -1;
-			gs_sessions[number].next = -1;
-			gs_sessions[number].queued = false;
-			LWLockRelease(gs_shared->lock);
-			advance_session(number);
-			LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 		}
-		else
-			break;
-		any = true;
 	}
-	LWLockRelease(gs_shared->lock);
-	return any;
 }
 
 /*
  * Ended jobs
  */
 
+/* With the lock held: a chunk was appended, or not. */
+static void
+note_append(int chunk, GsStatus status)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
+	if (status != GS_OK)
+	{
+		reject_chunk(chunk);
+		return;
+	}
+	session->rows += c->n_records;
+	session->bytes += c->data_bytes;
+	gs_chunk_free(chunk);
+}
+
+/* With the lock held: what was asked for has come, or not. */
+static void
+note_fetch(int chunk, GsStatus status, const GsSortResult *result)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
+	session->gather_ms = result->gather_ms;
+	session->copy_out_ms = result->copy_out_ms;
+	if (c->fetch == GS_FETCH_ARRAYS)
+		note_result(session, result);
+	if (status == GS_OK)
+		switch (c->fetch)
+		{
+			case GS_FETCH_PAGE:
+				c->n_records = result->page_first[c->number + 1] - result->page_first[c->number];
+				break;
+			case GS_FETCH_IMAGE:
+				c->n_records = result->image_records[c->number];
+				c->data_bytes = result->image_bytes[c->number];
+				break;
+			case GS_FETCH_ARRAYS:
+				session->rows += c->n_records;
+				session->bytes += c->data_bytes;
+				break;
+		}
+	give_fetched(c, status);
+}
+
 static void
 chunk_job_ended(int chunk)
 {
 	GsChunk    *c = &gs_chunks[chunk];
-	GsJob	   *job = &chunk_jobs[chunk];
+	GsJob	   *job = &served_chunks[chunk].job;
 	GsStatus	status = gs_job_status(job);
 	int			number = c->session;
 	GsSession  *session = &gs_sessions[number];
@@ -498,49 +638,16 @@ chunk_job_ended(int chunk)
 
 	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
 		device_failed(&job->error, status);
+	Assert(s->pending > 0);
 	s->pending--;
 	ops->result(s->sort, &result);
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	if (c->state == GS_CHUNK_APPENDING)
-	{
-		if (status == GS_OK)
-		{
-			session->rows += c->n_records;
-			session->bytes += c->data_bytes;
-			gs_chunk_free(chunk);
-		}
-		else
-			reject_chunk(chunk);
-	}
-	else if (c->arrays)
-	{
-		if (status == GS_OK)
-		{
-			session->rows += c->n_records;
-			session->bytes += c->data_bytes;
-		}
-		note_result(session, &result);
-		c->status = status;
-		c->state = GS_CHUNK_FETCHED;
-	}
+		note_append(chunk, status);
 	else
-	{
-		if (status == GS_OK)
-		{
-			if (c->image)
-			{
-				c->n_records = result.image_records[c->page];
-				c->data_bytes = result.image_bytes[c->page];
-			}
-			else
-				c->n_records = result.page_first[c->page + 1] - result.page_first[c->page];
-		}
-		session->gather_ms = result.gather_ms;
-		session->copy_out_ms = result.copy_out_ms;
-		c->status = status;
-		c->state = GS_CHUNK_FETCHED;
-	}
+		note_fetch(chunk, status, &result);
+	served_chunks[chunk].started = false;
 	LWLockRelease(gs_shared->lock);
 	ConditionVariableBroadcast(&session->cv);
 
@@ -647,6 +754,7 @@ perform_ended(int number)
 
 	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
 		device_failed(&s->perform_job.error, status);
+	Assert(s->pending > 0);
 	s->pending--;
 	s->performing = false;
 	n_performing--;
@@ -683,7 +791,7 @@ note_ended_jobs(void)
 	{
 		int			chunk = pending_chunks[i];
 
-		if (gs_job_status(&chunk_jobs[chunk]) == GS_PENDING)
+		if (gs_job_status(&served_chunks[chunk].job) == GS_PENDING)
 			i++;
 		else
 		{
@@ -763,7 +871,8 @@ gpusort_service_main(Datum arg)
 
 	open_notify_pipe();
 	served = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_sessions * sizeof(ServedSession));
-	chunk_jobs = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(GsJob));
+	served_chunks = MemoryContextAllocZero(TopMemoryContext,
+										   gs_shared->n_chunks * sizeof(ServedChunk));
 	pending_chunks = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
 
 	before_shmem_exit(service_exit, 0);

@@ -3,6 +3,9 @@
  * sort.c
  *	  The sort as its consumers see it: the way in.
  *
+ * Calls all other files of the sort, and none of them calls it
+ * (sort_private.h).
+ *
  * Places change in one direction only: LOCAL -> DEVICE -> CPU, or LOCAL ->
  * CPU.  What changes them:
  *
@@ -64,7 +67,7 @@ make_tuplesort(GsSort *sort)
 
 	sort->tuplesort = gs_aside_take(sort);
 	if (sort->tuplesort == NULL)
-		sort->tuplesort = gs_sort_make_tuplesort(sort, sort->random_access);
+		sort->tuplesort = gs_stored_make_tuplesort(sort, sort->random_access);
 	MemoryContextSwitchTo(old);
 }
 
@@ -115,38 +118,11 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	return sort;
 }
 
-Tuplesortstate *
-gs_sort_make_tuplesort(GsSort *sort, bool random_access)
-{
-	const GsSortKeys *keys = sort->keys;
-
-	return tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
-								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL,
-								random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
-}
-
-TupleTableSlot *
-gs_sort_stored_row(GsSort *sort, const char *row, bool external)
-{
-	if (external)
-	{
-		MemoryContext old = MemoryContextSwitchTo(sort->scratch);
-		MinimalTuple tuple;
-
-		ExecClearTuple(sort->row_slot);
-		MemoryContextReset(sort->scratch);
-		tuple = gs_big_read(sort->big, (const GsBigStub *) row);
-		MemoryContextSwitchTo(old);
-		return ExecStoreMinimalTuple(tuple, sort->row_slot, false);
-	}
-	return ExecStoreMinimalTuple((MinimalTuple) row, sort->row_slot, false);
-}
-
 /* tuplesort copies what it is given. */
 static void
 put_stored_row(GsSort *sort, const char *row, bool external)
 {
-	tuplesort_puttupleslot(sort->tuplesort, gs_sort_stored_row(sort, row, external));
+	tuplesort_puttupleslot(sort->tuplesort, gs_stored_slot(sort, row, external));
 }
 
 /*
@@ -159,6 +135,7 @@ change_full_device_to_cpu(GsSort *sort)
 	const char *row;
 	bool		external;
 
+	Assert(sort->place == GS_SORT_DEVICE);
 	change_to_cpu(sort, gs_client_session(sort->client)->overflow_reason);
 	sort->drain = true;
 	if (sort->feeder && gs_feeder_overflowed(sort->feeder))
@@ -224,13 +201,13 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 	{
 		switch (gs_feeder_put_chunk(sort->feeder, &sort->local.chunks[i]))
 		{
-			case GS_FEED_OVERFLOW:
+			case GS_PUT_OVERFLOW:
 				/* what is on the device stays there for the time being */
 				change_full_device_to_cpu(sort);
 				for (; i < sort->local.n_chunks; i++)
 					gs_local_each_of_chunk(sort, &sort->local.chunks[i], put_stored_row);
 				break;
-			case GS_FEED_LOST:
+			case GS_PUT_LOST:
 				/* all rows are still here */
 				close_session(sort);
 				change_to_cpu(sort, GS_FALLBACK_LOST);
@@ -256,51 +233,26 @@ gs_sort_client(const GsSort *sort)
 	return sort->place == GS_SORT_DEVICE ? sort->client : NULL;
 }
 
-/* Spares writing a large row down only to learn that it has no key. */
-bool
-gs_sort_has_key(GsSort *sort, TupleTableSlot *slot)
-{
-	MemoryContext old;
-	bool		inexact;
-	uint32		len;
-
-	if (!sort->desc->whole)
-		return true;
-	old = MemoryContextSwitchTo(sort->scratch);
-	slot_getsomeattrs(slot, sort->desc->max_attno);
-	len = gs_key_write(sort->desc, slot->tts_values, slot->tts_isnull, palloc(GS_KEY_MAX),
-					   GS_KEY_MAX, &inexact);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(sort->scratch);
-	return len != GS_KEY_TOO_LONG;
-}
-
 static GsSortStatus
 put_device(GsSort *sort, TupleTableSlot *slot)
 {
-	GsFeedStatus status = gs_feeder_put(sort->feeder, slot);
+	GsPutRow	row = {.slot = slot};
+	GsPut		put = gs_feeder_put(sort->feeder, &row);
 
-	if (unlikely(status == GS_FEED_BIG && !gs_sort_has_key(sort, slot)))
-		status = GS_FEED_NO_KEY;
-	if (unlikely(status == GS_FEED_BIG))
+	if (unlikely(put == GS_PUT_BIG && !gs_stored_has_key(sort, slot)))
+		put = GS_PUT_NO_KEY;
+	if (unlikely(put == GS_PUT_BIG))
 	{
 		GsBigStub	stub;
 
-		if (sort->big == NULL)
-		{
-			MemoryContext old = MemoryContextSwitchTo(sort->context);
-
-			sort->big = gs_big_begin();
-			MemoryContextSwitchTo(old);
-		}
-		gs_big_write(sort->big, slot, &stub);
-		status = gs_feeder_put_stub(sort->feeder, slot, &stub, sizeof(stub));
+		row = gs_stored_write_big(sort, slot, &stub);
+		put = gs_feeder_put(sort->feeder, &row);
 	}
-	if (likely(status == GS_FEED_OK))
+	if (likely(put == GS_PUT_OK))
 		return GS_SORT_OK;
-	if (status == GS_FEED_LOST)
+	if (put == GS_PUT_LOST)
 		return GS_SORT_LOST;
-	if (status == GS_FEED_NO_KEY)
+	if (put == GS_PUT_NO_KEY)
 	{
 		gs_aside_put(sort, slot);
 		return GS_SORT_OK;
@@ -313,6 +265,7 @@ put_device(GsSort *sort, TupleTableSlot *slot)
 GsSortStatus
 gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 {
+	Assert(!sort->performed);
 	switch (sort->place)
 	{
 		case GS_SORT_LOCAL:
@@ -389,8 +342,8 @@ drain_device(GsSort *sort)
 			return GS_SORT_LOST;
 		for (uint64 i = 0; i < session->n_images; i++)
 		{
-			gs_client_request_page(sort->client, chunk, i, true);
-			if (gs_client_wait_page(sort->client, chunk) != GS_CLIENT_OK)
+			gs_client_request(sort->client, chunk, GS_FETCH_IMAGE, i);
+			if (gs_client_wait(sort->client, chunk) != GS_CLIENT_OK)
 				return GS_SORT_LOST;
 			take_back_chunk(sort, chunk);
 			CHECK_FOR_INTERRUPTS();
@@ -406,12 +359,12 @@ drain_device(GsSort *sort)
 static GsSortStatus
 perform_device(GsSort *sort)
 {
-	GsFeedStatus fed = gs_feeder_finish(sort->feeder);
+	GsPut		fed = gs_feeder_finish(sort->feeder);
 	GsClientStatus status;
 
-	if (fed == GS_FEED_LOST)
+	if (fed == GS_PUT_LOST)
 		return GS_SORT_LOST;
-	if (fed == GS_FEED_OVERFLOW)
+	if (fed == GS_PUT_OVERFLOW)
 	{
 		change_full_device_to_cpu(sort);
 		return GS_SORT_OK;
@@ -489,18 +442,6 @@ gs_sort_restart(GsSort *sort)
 	sort->performed = false;
 	gs_local_free(sort);
 	change_to_cpu(sort, GS_FALLBACK_LOST);
-}
-
-void
-gs_sort_report_lost(const GsSort *sort)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_SYSTEM_ERROR),
-			 errmsg("gpusort lost its device during a sort"),
-			 sort->rerun ?
-			 errdetail("Some of the sorted rows had been returned already and cannot be told from the others.") :
-			 errdetail("The sort's input cannot be computed a second time."),
-			 errhint("Retry the query.")));
 }
 
 void

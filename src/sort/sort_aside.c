@@ -20,6 +20,9 @@
  * Where the sort goes to the CPU before it is performed, the rows put aside
  * are the first ones of that sort's input: the tuplesort changes hands.
  *
+ * Calls sort_stored.c.  sort.c and sort_local.c put rows aside, sort_output.c
+ * gets them.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -58,7 +61,7 @@ gs_aside_put(GsSort *sort, TupleTableSlot *slot)
 		MemoryContext old = MemoryContextSwitchTo(sort->context);
 
 		sort->aside = palloc0(sizeof(GsAside));
-		sort->aside->sort = gs_sort_make_tuplesort(sort, sort->random_access);
+		sort->aside->sort = gs_stored_make_tuplesort(sort, sort->random_access);
 		MemoryContextSwitchTo(old);
 	}
 	tuplesort_puttupleslot(sort->aside->sort, slot);
@@ -110,7 +113,7 @@ static bool
 is_before_head(GsSort *sort, const char *row, uint32 flags)
 {
 	GsAside    *aside = sort->aside;
-	TupleTableSlot *slot = gs_sort_stored_row(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
+	TupleTableSlot *slot = gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
 
 	for (int i = 0; i < sort->keys->ncols; i++)
 	{
@@ -189,7 +192,7 @@ gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 	if (aside->before > 0)
 		aside->before--;
 	gs_row_hashes_clear(&aside->latest);
-	gs_output_store_row(sort, aside->pending, aside->pending_flags, slot);
+	gs_stored_output(sort, aside->pending, aside->pending_flags, slot);
 	aside->pending = NULL;
 	return GS_SORT_OK;
 }

@@ -16,7 +16,7 @@ struct GsFeeder
 	GsClient   *client;
 	const GsKeyDesc *desc;
 	MemoryContext fetched;		/* values fetched to make keys */
-	GsFeedStatus status;
+	GsPut		status;
 	int			chunk;			/* being written; -1: none */
 	GsChunkWriter writer;		/* of that chunk */
 	uint32		taken_back;
@@ -32,12 +32,12 @@ gs_feeder_create(GsClient *client, const GsKeyDesc *desc)
 	feeder->desc = desc;
 	feeder->fetched = AllocSetContextCreate(CurrentMemoryContext, "gpusort feed",
 											ALLOCSET_DEFAULT_SIZES);
-	feeder->status = GS_FEED_OK;
+	feeder->status = GS_PUT_OK;
 	feeder->chunk = -1;
 	return feeder;
 }
 
-static GsFeedStatus
+static GsPut
 note_status(GsFeeder *feeder, GsClientStatus status)
 {
 	switch (status)
@@ -45,131 +45,76 @@ note_status(GsFeeder *feeder, GsClientStatus status)
 		case GS_CLIENT_OK:
 			break;
 		case GS_CLIENT_OVERFLOW:
-			feeder->status = GS_FEED_OVERFLOW;
+			feeder->status = GS_PUT_OVERFLOW;
 			break;
 		case GS_CLIENT_LOST:
-			feeder->status = GS_FEED_LOST;
+			feeder->status = GS_PUT_LOST;
 			break;
 	}
 	return feeder->status;
 }
 
-static GsFeedStatus
+static GsPut
 hand_over(GsFeeder *feeder)
 {
-	GsFeedStatus status;
+	GsPut		status;
 
 	if (feeder->chunk < 0)
 		return feeder->status;
 	status = note_status(feeder, gs_client_append(feeder->client, feeder->chunk,
 												  feeder->writer.used, feeder->writer.n,
 												  feeder->writer.inexact));
-	if (status == GS_FEED_OK)
+	if (status == GS_PUT_OK)
 		feeder->chunk = -1;
 	return status;
 }
 
-static GsFeedStatus
+static GsPut
 next_chunk(GsFeeder *feeder)
 {
-	GsFeedStatus status = hand_over(feeder);
+	GsPut		status = hand_over(feeder);
 
-	if (status != GS_FEED_OK)
+	if (status != GS_PUT_OK)
 		return status;
 	status = note_status(feeder, gs_client_take_chunk(feeder->client, &feeder->chunk));
-	if (status == GS_FEED_OK)
+	if (status == GS_PUT_OK)
 		gs_chunk_begin(&feeder->writer, gs_chunk_memory(feeder->chunk));
 	return status;
 }
 
-/* Count a row that was put, or say what became of it. */
-static inline GsFeedStatus
-count_row(GsFeeder *feeder, GsChunkPut put)
+GsPut
+gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 {
-	if (likely(put == GS_CHUNK_PUT_OK))
+	MemoryContext old;
+	GsPut		put;
+
+	if (unlikely(feeder->status != GS_PUT_OK))
+		return feeder->status;
+	if (unlikely(feeder->chunk < 0) && next_chunk(feeder) != GS_PUT_OK)
+		return feeder->status;
+
+	old = MemoryContextSwitchTo(feeder->fetched);
+	put = gs_chunk_put(&feeder->writer, feeder->desc, row);
+	if (unlikely(put == GS_PUT_FULL))
 	{
+		put = next_chunk(feeder);
+		if (put == GS_PUT_OK)
+			put = gs_chunk_put(&feeder->writer, feeder->desc, row);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(feeder->fetched);
+
+	if (likely(put == GS_PUT_OK))
 		feeder->rows++;
-		return GS_FEED_OK;
-	}
-	if (put == GS_CHUNK_PUT_BIG)
-		return GS_FEED_BIG;
-	if (put == GS_CHUNK_PUT_NO_KEY)
-		return GS_FEED_NO_KEY;
-	if (feeder->status == GS_FEED_OK)
+	else if (unlikely(put == GS_PUT_FULL))
 		elog(ERROR, "row does not fit into an empty chunk");
-	return feeder->status;
+	return put;
 }
 
-GsFeedStatus
-gs_feeder_put(GsFeeder *feeder, TupleTableSlot *slot)
-{
-	MemoryContext old;
-	GsChunkPut	put;
-
-	if (unlikely(feeder->status != GS_FEED_OK))
-		return feeder->status;
-	if (unlikely(feeder->chunk < 0) && next_chunk(feeder) != GS_FEED_OK)
-		return feeder->status;
-
-	old = MemoryContextSwitchTo(feeder->fetched);
-	put = gs_chunk_put(&feeder->writer, feeder->desc, slot);
-	if (unlikely(put == GS_CHUNK_PUT_FULL))
-	{
-		if (next_chunk(feeder) == GS_FEED_OK)
-			put = gs_chunk_put(&feeder->writer, feeder->desc, slot);
-	}
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(feeder->fetched);
-
-	return count_row(feeder, put);
-}
-
-GsFeedStatus
-gs_feeder_put_stub(GsFeeder *feeder, TupleTableSlot *slot, const void *stub, uint32 stub_bytes)
-{
-	MemoryContext old;
-	GsChunkPut	put;
-
-	if (feeder->status != GS_FEED_OK)
-		return feeder->status;
-	if (feeder->chunk < 0 && next_chunk(feeder) != GS_FEED_OK)
-		return feeder->status;
-
-	old = MemoryContextSwitchTo(feeder->fetched);
-	put = gs_chunk_put_stub(&feeder->writer, feeder->desc, slot, stub, stub_bytes);
-	if (put == GS_CHUNK_PUT_FULL && next_chunk(feeder) == GS_FEED_OK)
-		put = gs_chunk_put_stub(&feeder->writer, feeder->desc, slot, stub, stub_bytes);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(feeder->fetched);
-	return count_row(feeder, put);
-}
-
-GsFeedStatus
-gs_feeder_put_bytes(GsFeeder *feeder, const Datum *values, const bool *isnull, const void *row,
-					uint32 row_bytes)
-{
-	MemoryContext old;
-	GsChunkPut	put;
-
-	if (unlikely(feeder->status != GS_FEED_OK))
-		return feeder->status;
-	if (unlikely(feeder->chunk < 0) && next_chunk(feeder) != GS_FEED_OK)
-		return feeder->status;
-
-	old = MemoryContextSwitchTo(feeder->fetched);
-	put = gs_chunk_put_bytes(&feeder->writer, feeder->desc, values, isnull, row, row_bytes);
-	if (unlikely(put == GS_CHUNK_PUT_FULL) && next_chunk(feeder) == GS_FEED_OK)
-		put = gs_chunk_put_bytes(&feeder->writer, feeder->desc, values, isnull, row, row_bytes);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(feeder->fetched);
-
-	return count_row(feeder, put);
-}
-
-GsFeedStatus
+GsPut
 gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 {
-	if (feeder->status != GS_FEED_OK || next_chunk(feeder) != GS_FEED_OK)
+	if (feeder->status != GS_PUT_OK || next_chunk(feeder) != GS_PUT_OK)
 		return feeder->status;
 	memcpy(feeder->writer.memory, chunk->memory, chunk->used);
 	memcpy(gs_chunk_record(feeder->writer.memory, GS_CHUNK_BYTES, chunk->n) + 1,
@@ -182,10 +127,10 @@ gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 	return feeder->status;
 }
 
-GsFeedStatus
+GsPut
 gs_feeder_finish(GsFeeder *feeder)
 {
-	if (feeder->status != GS_FEED_OK)
+	if (feeder->status != GS_PUT_OK)
 		return feeder->status;
 	if (feeder->chunk >= 0 && feeder->writer.n == 0)
 	{
@@ -198,7 +143,7 @@ gs_feeder_finish(GsFeeder *feeder)
 bool
 gs_feeder_overflowed(const GsFeeder *feeder)
 {
-	return feeder->status == GS_FEED_OVERFLOW;
+	return feeder->status == GS_PUT_OVERFLOW;
 }
 
 const char *
@@ -206,7 +151,7 @@ gs_feeder_take_back(GsFeeder *feeder, bool *external)
 {
 	GsRecord   *record;
 
-	Assert(feeder->status == GS_FEED_OVERFLOW);
+	Assert(feeder->status == GS_PUT_OVERFLOW);
 	if (feeder->chunk < 0)
 		return NULL;
 	if (feeder->taken_back == feeder->writer.n)

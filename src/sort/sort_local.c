@@ -7,6 +7,8 @@
  * They are kept in the form in which they would go to the device, so that
  * changing over to it is a copy of whole chunks.
  *
+ * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -42,39 +44,28 @@ gs_local_put(GsSort *sort, TupleTableSlot *slot)
 {
 	GsLocalRows *local = &sort->local;
 	MemoryContext old = MemoryContextSwitchTo(sort->scratch);
-	GsChunkPut	put = GS_CHUNK_PUT_FULL;
+	GsPutRow	row = {.slot = slot};
+	GsPut		put = GS_PUT_FULL;
 	GsBigStub	stub;
-	bool		big = false;
 
-	while (put != GS_CHUNK_PUT_OK)
+	while (put != GS_PUT_OK)
 	{
 		GsChunkWriter *chunk;
 
 		if (local->n_chunks == 0)
 			add_chunk(sort);
 		chunk = &local->chunks[local->n_chunks - 1];
-		if (big)
-			put = gs_chunk_put_stub(chunk, sort->desc, slot, &stub, sizeof(stub));
-		else
-			put = gs_chunk_put(chunk, sort->desc, slot);
-		if (put == GS_CHUNK_PUT_NO_KEY ||
-			(put == GS_CHUNK_PUT_BIG && !gs_sort_has_key(sort, slot)))
+		put = gs_chunk_put(chunk, sort->desc, &row);
+		if (put == GS_PUT_NO_KEY || (put == GS_PUT_BIG && !gs_stored_has_key(sort, slot)))
 		{
 			MemoryContextSwitchTo(old);
 			MemoryContextReset(sort->scratch);
 			gs_aside_put(sort, slot);
 			return;
 		}
-		if (put == GS_CHUNK_PUT_BIG)
-		{
-			MemoryContextSwitchTo(sort->context);
-			if (sort->big == NULL)
-				sort->big = gs_big_begin();
-			MemoryContextSwitchTo(sort->scratch);
-			gs_big_write(sort->big, slot, &stub);
-			big = true;
-		}
-		else if (put == GS_CHUNK_PUT_FULL)
+		if (put == GS_PUT_BIG)
+			row = gs_stored_write_big(sort, slot, &stub);
+		else if (put == GS_PUT_FULL)
 		{
 			if (chunk->n == 0)
 				elog(ERROR, "row does not fit into an empty chunk");

@@ -3,6 +3,8 @@
  * sort_output.c
  *	  The sort as its consumers see it: the way out.
  *
+ * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
+ *
  * Settling
  *	  A key longer than GS_KEY_MAX went to the device cut off.  Rows whose cut
  *	  keys are equal come as a run, every row of it marked inexact; a
@@ -32,13 +34,25 @@
 
 #include "sort/sort_private.h"
 
+void
+gs_sort_report_lost(const GsSort *sort)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_SYSTEM_ERROR),
+			 errmsg("gpusort lost its device during a sort"),
+			 sort->rerun ?
+			 errdetail("Some of the sorted rows had been returned already and cannot be told from the others.") :
+			 errdetail("The sort's input cannot be computed a second time."),
+			 errhint("Retry the query.")));
+}
+
 /* Put the current run into a tuplesort, when row is its first row. */
 static GsSortStatus
 settle_run(GsSort *sort, const char *row, uint32 flags)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	sort->settling = gs_sort_make_tuplesort(sort, false);
+	sort->settling = gs_stored_make_tuplesort(sort, false);
 	MemoryContextSwitchTo(old);
 	sort->collecting = true;
 	for (;;)
@@ -47,7 +61,7 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 
 		CHECK_FOR_INTERRUPTS();
 		tuplesort_puttupleslot(sort->settling,
-							   gs_sort_stored_row(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0));
+							   gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0));
 		sort->report.settled++;
 		if (gs_rows_peek(sort->rows, &next) != GS_CLIENT_OK)
 			return GS_SORT_LOST;
@@ -59,26 +73,6 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 	tuplesort_performsort(sort->settling);
 	sort->collecting = false;
 	return GS_SORT_OK;
-}
-
-/* Put a row where it lies, or a stub's row, into a slot. */
-void
-gs_output_store_row(GsSort *sort, const char *row, uint32 flags, TupleTableSlot *slot)
-{
-	MemoryContext old;
-
-	if (likely(!(flags & GS_ENTRY_EXTERNAL)))
-	{
-		ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
-		return;
-	}
-	old = MemoryContextSwitchTo(sort->context);
-	if (sort->big_row)
-		pfree(sort->big_row);
-	sort->big_row = NULL;
-	sort->big_row = gs_big_read(sort->big, (const GsBigStub *) row);
-	MemoryContextSwitchTo(old);
-	ExecStoreMinimalTuple(sort->big_row, slot, false);
 }
 
 /* Return the first row of a run to be settled. */
@@ -124,7 +118,7 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		Assert(forward && !sort->store);
 		return get_settled_row(sort, row, flags, slot);
 	}
-	gs_output_store_row(sort, row, flags, slot);
+	gs_stored_output(sort, row, flags, slot);
 	return GS_SORT_OK;
 }
 

@@ -4,16 +4,19 @@
  *	  The state of a sort, shared by the files of this folder alone.
  *
  *	  sort.c		 begin, put, perform, restart: the way in
- *	  sort_local.c	 rows kept in this process
  *	  sort_output.c	 get, settle, mark: the way out
+ *	  sort_local.c	 rows kept in this process
  *	  sort_aside.c	 rows without a key: both ways
+ *	  sort_stored.c	 how rows are stored and read back
+ *
+ * Each calls only files below it in this list.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_SORT_PRIVATE_H
 #define GS_SORT_PRIVATE_H
 
-#include "key/key_check.h"
+#include "key/key_layout.h"
 #include "sort/sort.h"
 #include "sort/sort_big.h"
 #include "sort/sort_feed.h"
@@ -84,15 +87,6 @@ struct GsSort
 	GsSortReport report;
 };
 
-/* sort.c */
-extern Tuplesortstate *gs_sort_make_tuplesort(GsSort *sort, bool random_access);
-
-/* Can a row that is too large for a chunk be fed as a stub? */
-extern bool gs_sort_has_key(GsSort *sort, TupleTableSlot *slot);
-
-/* A stored row in a slot that is good until the next call. */
-extern TupleTableSlot *gs_sort_stored_row(GsSort *sort, const char *row, bool external);
-
 /* sort_local.c */
 extern void gs_local_put(GsSort *sort, TupleTableSlot *slot);
 extern bool gs_local_full(const GsSort *sort);
@@ -106,8 +100,6 @@ extern void gs_local_each_of_chunk(GsSort *sort, const GsChunkWriter *chunk,
 
 /* sort_output.c */
 extern GsSortStatus gs_output_begin(GsSort *sort);
-extern void gs_output_store_row(GsSort *sort, const char *row, uint32 flags,
-								TupleTableSlot *slot);
 extern void gs_output_plan_skip(GsSort *sort);
 extern void gs_output_end(GsSort *sort);
 
@@ -128,5 +120,23 @@ extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
  */
 extern bool gs_aside_track(const GsSort *sort, uint64 *returned, const GsRowHashes **latest);
 extern void gs_aside_end(GsSort *sort);
+
+/* sort_stored.c */
+extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, bool random_access);
+
+/* Can a row that is too large for a chunk be fed as a stub? */
+extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);
+
+/*
+ * Write a row that is too large for a chunk down.  Returns what to put in its
+ * stead: stub, which is filled in, with the same key.
+ */
+extern GsPutRow gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub);
+
+/* A stored row in a slot that is good until the next call. */
+extern TupleTableSlot *gs_stored_slot(GsSort *sort, const char *row, bool external);
+
+/* The same in the consumer's slot, from a row with GS_ENTRY_ flags. */
+extern void gs_stored_output(GsSort *sort, const char *row, uint32 flags, TupleTableSlot *slot);
 
 #endif							/* GS_SORT_PRIVATE_H */

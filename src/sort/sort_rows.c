@@ -196,7 +196,7 @@ ask_for(GsRows *rows, int slot, uint64 page)
 	rows->slots[slot].page = page;
 	rows->slots[slot].asked = true;
 	rows->slots[slot].here = false;
-	gs_client_request_page(rows->client, rows->slots[slot].chunk, page, false);
+	gs_client_request(rows->client, rows->slots[slot].chunk, GS_FETCH_PAGE, page);
 }
 
 static int
@@ -265,7 +265,7 @@ open_page(GsRows *rows, uint64 page, bool forward)
 			Assert(i < rows->n_slots);
 			if (rows->slots[i].here)
 				continue;
-			status = gs_client_wait_page(rows->client, rows->slots[i].chunk);
+			status = gs_client_wait(rows->client, rows->slots[i].chunk);
 			if (status != GS_CLIENT_OK)
 				return status;
 			slot = i;
@@ -288,7 +288,7 @@ open_page(GsRows *rows, uint64 page, bool forward)
 
 	if (!rows->slots[slot].here)
 	{
-		status = gs_client_wait_page(rows->client, rows->slots[slot].chunk);
+		status = gs_client_wait(rows->client, rows->slots[slot].chunk);
 		if (status != GS_CLIENT_OK)
 			return status;
 		rows->slots[slot].here = true;

@@ -12,7 +12,7 @@
 #ifndef GS_SORT_ROWS_H
 #define GS_SORT_ROWS_H
 
-#include "batch/chunk.h"
+#include "chunk/chunk.h"
 #include "service/service_client.h"
 
 /* A row of a local sort: its address, with GS_ENTRY_ flags in the low bits. */

@@ -76,7 +76,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "device=0 key=1 batch=2 service=3 sort=4 array=4 plan=5 nodes=6 index=6 func=6"
+	check_ranks src "device=0 key=1 order=2 chunk=2 service=3 sort=4 array=4 plan=5 nodes=6 index=6 func=6"
 }
 
 check_cuda_layers()
@@ -84,12 +84,12 @@ check_cuda_layers()
 	check_ranks cuda "common=0 block=1 rows=1 fixed=2 strings=2 arrays=2 papers=3 engine=4 device=5"
 }
 
-# The devices know nothing of PostgreSQL
+# The devices and the order check know nothing of PostgreSQL
 check_devices_pure()
 {
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
-		$(sources src/device cuda)
-	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|batch/|service/|sort/|plan/|nodes/|func/)' \
+		$(sources src/device src/order cuda)
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|order/|chunk/|service/|sort/|array/|plan/|nodes/|func/)' \
 		$(sources src/device cuda)
 }
 
@@ -98,7 +98,7 @@ check_devices_pure()
 check_pure_c11()
 {
 	for file in src/device/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
-		src/key/key_check.[ch] src/service/order_*.[ch]; do
+		src/key/key_layout.h src/order/*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'
@@ -265,8 +265,8 @@ check_libraries()
 
 check "lower layers never include higher ones" check_layers
 check "the same in cuda/" check_cuda_layers
-check "the devices know nothing of PostgreSQL" check_devices_pure
-check "the host device and the encoders are plain C11" check_pure_c11
+check "the devices and the order check know nothing of PostgreSQL" check_devices_pure
+check "the host device, the encoders and the order check are plain C11" check_pure_c11
 check "PG_VERSION_NUM is named in compat.h only" check_versions_in_one_place
 check "no notes of unfinished work" check_markers
 check "white space and line length" check_white_space

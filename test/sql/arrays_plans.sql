@@ -3,6 +3,9 @@
 -- with it as without.
 --
 SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
 SET gpusort.min_rows = 300;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -30,44 +33,28 @@ ALTER TABLE arrays_other ALTER external SET STORAGE EXTERNAL;
 UPDATE arrays_other SET external = external || 0::float4;
 VACUUM ANALYZE arrays_t, arrays_stored, arrays_other;
 
-CREATE FUNCTION count_nodes(query text) RETURNS int LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	n int := 0;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		n := n + (line ~ '\(GpuArraySort\)')::int;
-	END LOOP;
-	RETURN n;
-END
+CREATE FUNCTION count_nodes(query text) RETURNS int LANGUAGE sql AS $$
+	SELECT plan_lines(query, '\(GpuArraySort\)');
 $$;
 
 -- the same rows as without gpusort, serially and in parallel, on the device from the
 -- first row on and not; and how many GpuArraySort nodes the two plans have
 CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	wrapped text := 'SELECT array_agg(s::text ORDER BY s::text) FROM (' || query || ') s';
 	stock text[];
-	ours text[];
+	difference text;
 	result text := '';
 BEGIN
 	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
-	PERFORM set_config('gpusort.enabled', 'off', true);
-	EXECUTE wrapped INTO stock;
-	PERFORM set_config('gpusort.enabled', 'on', true);
+	stock := stock_rows(query, true);
 	FOR workers IN 0 .. 1 LOOP
 		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
 		FOR forced IN 0 .. 1 LOOP
 			PERFORM set_config('gpusort.force', forced::text, true);
-			EXECUTE wrapped INTO ours;
-			IF cardinality(stock) IS DISTINCT FROM cardinality(ours) THEN
-				RETURN format('%s workers: %s rows, should be %s', workers * 2, cardinality(ours), cardinality(stock));
+			difference := rows_differ(query_rows(query, true), stock);
+			IF difference IS NOT NULL THEN
+				RETURN format('%s workers, %s', workers * 2, difference);
 			END IF;
-			FOR i IN 1 .. cardinality(stock) LOOP
-				IF stock[i] IS DISTINCT FROM ours[i] THEN
-					RETURN format('%s workers, row %s is %s, should be %s', workers * 2, i, ours[i], stock[i]);
-				END IF;
-			END LOOP;
 		END LOOP;
 		result := result || ', ' || count_nodes(query);
 	END LOOP;
@@ -365,5 +352,6 @@ RESET work_mem;
 DROP VIEW arrays_view;
 DROP FUNCTION count_nodes, compare, explain_masked, arrays_lazy, arrays_leak, arrays_inlined, arrays_nested,
 	arrays_sessions;
+DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
 DROP TABLE arrays_t, arrays_stored, arrays_other, arrays_copy;
 DROP SEQUENCE arrays_seq;

@@ -3,6 +3,9 @@
 -- the service proves and repairs the order before any row is returned.
 --
 SET client_min_messages = warning;
+\set ECHO none
+\i sql/explain_lines.inc
+\set ECHO all
 \i sql/keys_common.inc
 
 -- Strings on which strxfrm and strcoll disagree, or that have little or no
@@ -57,16 +60,8 @@ SET gpusort.force = on;
 SET gpusort.min_rows = 0;
 
 -- what EXPLAIN says
-CREATE FUNCTION explain_check(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		IF line ~ 'Order Check|Sort Key|Device|Fallback' THEN
-			RETURN NEXT regexp_replace(regexp_replace(line, '[\d.]+ ms', 'N ms'), 'Device: (host|cuda)', 'Device: D');
-		END IF;
-	END LOOP;
-END
+CREATE FUNCTION explain_check(query text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT explain_lines(query, 'Order Check|Sort Key|Device|Fallback');
 $$;
 SELECT regexp_replace(l, 'repaired: \d+', 'repaired: N') FROM explain_check('SELECT v FROM libc_t ORDER BY v') AS l;
 -- a locale without rules orders byte 01 like others
@@ -79,4 +74,4 @@ SELECT device_sorts, fallback_reasons FROM gpusort_stats;
 SET gpusort.min_rows = 100000;
 SELECT explain_check('SELECT v FROM libc_t ORDER BY v');
 DROP TABLE libc_t, keys_direction;
-DROP FUNCTION explain_check, four_orders, same_order, keys_taken, keys_rank;
+DROP FUNCTION explain_check, explain_lines, four_orders, same_order, keys_taken, keys_rank;

@@ -3,6 +3,10 @@
 -- their keys, too, which the service proves and repairs.
 --
 SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\i sql/explain_lines.inc
+\set ECHO all
 \i sql/keys_common.inc
 \i sql/keys_array.inc
 SELECT setseed(0.25);
@@ -93,18 +97,12 @@ SELECT same_order('(SELECT min(id) AS id, array_agg(v[2] ORDER BY id) AS v FROM 
 -- what takes sorted rows: a query's rows with gpusort off and on
 CREATE FUNCTION same_rows(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	wrapped text := 'SELECT array_agg(s::text) FROM (' || query || ') s';
-	stock text[];
-	ours text[];
+	stock text[] := stock_rows(query);
 BEGIN
-	PERFORM set_config('gpusort.enabled', 'off', true);
-	EXECUTE wrapped INTO stock;
-	PERFORM set_config('gpusort.enabled', 'on', true);
 	PERFORM set_config('gpusort.force', 'on', true);
 	PERFORM set_config('gpusort.min_rows', '0', true);
-	EXECUTE wrapped INTO ours;
-	RETURN format('%s, %s', CASE WHEN ours = stock THEN 'same rows' ELSE 'other rows' END,
-				  CASE WHEN keys_taken(wrapped) THEN 'gpusort' ELSE 'postgres' END);
+	RETURN format('%s, %s', coalesce(rows_differ(query_rows(query), stock), 'same rows'),
+				  CASE WHEN keys_taken(query) THEN 'gpusort' ELSE 'postgres' END);
 END
 $$;
 SET enable_hashagg = off;
@@ -125,17 +123,9 @@ SET gpusort.force = on;
 SET gpusort.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;
 SELECT gpusort_stats_reset();
-CREATE FUNCTION explain_check(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		IF line ~ 'Order Check|Sort Key|Device|Fallback|Rows S' THEN
-			RETURN NEXT regexp_replace(regexp_replace(regexp_replace(line, '[\d.]+ ms', 'N ms'),
-													  'Device: (host|cuda)', 'Device: D'), '(repaired|Settled): \d+', '\1: N');
-		END IF;
-	END LOOP;
-END
+CREATE FUNCTION explain_check(query text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT regexp_replace(line, '(repaired|Settled): \d+', '\1: N')
+	FROM explain_lines(query, 'Order Check|Sort Key|Device|Fallback|Rows S') AS line;
 $$;
 SELECT explain_check('SELECT v FROM libc_a ORDER BY v');
 SELECT explain_check('SELECT v FROM libc_long_a ORDER BY v DESC');
@@ -153,4 +143,5 @@ SELECT fallback_reasons FROM gpusort_stats;
 
 DROP TABLE libc_words, libc_a, libc_nested, libc_long_a, keys_ranked, keys_direction;
 DROP DOMAIN libc_word, libc_list;
-DROP FUNCTION same_rows, explain_check, keys_array, four_orders, same_order, keys_taken, keys_rank;
+DROP FUNCTION same_rows, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION explain_check, explain_lines, keys_array, four_orders, same_order, keys_taken, keys_rank;

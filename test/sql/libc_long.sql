@@ -3,6 +3,9 @@
 -- rows are put aside, and merged into what the device returns.
 --
 SET client_min_messages = warning;
+\set ECHO none
+\i sql/explain_lines.inc
+\set ECHO all
 \i sql/keys_common.inc
 
 -- 10000 short texts, and long ones that stand between them, before and behind
@@ -46,16 +49,8 @@ SET gpusort.force = on;
 SET gpusort.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;
 SELECT gpusort_stats_reset();
-CREATE FUNCTION explain_long(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		IF line ~ 'Device:|Fallback|Rows S' THEN
-			RETURN NEXT regexp_replace(line, 'Device: (host|cuda)', 'Device: D');
-		END IF;
-	END LOOP;
-END
+CREATE FUNCTION explain_long(query text) RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT explain_lines(query, 'Device:|Fallback|Rows S');
 $$;
 SELECT explain_long('SELECT v FROM long_t ORDER BY v');
 SELECT explain_long('SELECT v FROM longer_t ORDER BY v');
@@ -112,4 +107,4 @@ SELECT walk('SELECT id FROM longer_t ORDER BY v, id') = walked AS walked,
 FROM stock_long;
 
 DROP TABLE long_t, longer_t, stock_long, keys_direction;
-DROP FUNCTION walk, explain_long, four_orders, same_order, keys_taken, keys_rank;
+DROP FUNCTION walk, explain_long, explain_lines, four_orders, same_order, keys_taken, keys_rank;

@@ -4,6 +4,9 @@
 -- runs with gpusort off and forced on, serially and in parallel.
 --
 SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
 SET gpusort.min_rows = 300;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -24,41 +27,27 @@ INSERT INTO sorts_part SELECT id, p FROM sorts_t;
 ANALYZE sorts_t, sorts_part;
 
 -- how many GpuSort nodes, and how many Sort nodes, are in the plan?
-CREATE FUNCTION count_sorts(query text, OUT gpusorts int, OUT sorts int) LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	gpusorts := 0;
-	sorts := 0;
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		gpusorts := gpusorts + (line ~ '\(GpuSort\)')::int;
-		sorts := sorts + (line ~ '(^|->  )Sort$')::int;
-	END LOOP;
-END
+CREATE FUNCTION count_sorts(query text, OUT gpusorts int, OUT sorts int) LANGUAGE sql AS $$
+	SELECT plan_lines(query, '\(GpuSort\)'), plan_lines(query, '(^|->  )Sort$');
 $$;
 
 CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	wrapped text := 'SELECT array_agg(s::text) FROM (' || query || ') s';
 	stock text[];
-	ours text[];
+	difference text;
 	result text := '';
 BEGIN
 	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
-	PERFORM set_config('gpusort.enabled', 'off', true);
-	EXECUTE wrapped INTO stock;
-	PERFORM set_config('gpusort.enabled', 'on', true);
+	stock := stock_rows(query);
 	PERFORM set_config('gpusort.force', 'on', true);
 	FOR workers IN 0 .. 1 LOOP
 		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
 		result := result || (SELECT format('; %s workers: %s GpuSort, %s Sort', workers * 2, gpusorts, sorts)
 							 FROM count_sorts(query));
-		EXECUTE wrapped INTO ours;
-		FOR i IN 1 .. greatest(cardinality(stock), cardinality(ours)) LOOP
-			IF stock[i] IS DISTINCT FROM ours[i] THEN
-				RETURN format('%s workers, row %s is %s, should be %s', workers * 2, i, ours[i], stock[i]);
-			END IF;
-		END LOOP;
+		difference := rows_differ(query_rows(query), stock);
+		IF difference IS NOT NULL THEN
+			RETURN format('%s workers, %s', workers * 2, difference);
+		END IF;
 	END LOOP;
 	RETURN format('same, %s rows%s', cardinality(stock), result);
 END
@@ -192,3 +181,4 @@ SET gpusort.enabled = off;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
 DROP TABLE sorts_t, sorts_u, sorts_part;
 DROP FUNCTION compare, compare_only, count_sorts, around_setup_cost, sorts_upper;
+DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;

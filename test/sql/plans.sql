@@ -6,6 +6,7 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/wait_closed.inc
+\i sql/compare.inc
 \set ECHO all
 SET gpusort.min_rows = 500;
 SET parallel_setup_cost = 0;
@@ -22,28 +23,17 @@ ANALYZE plans_t;
 -- Runs query three ways; it must have a total order up to equal rows.
 CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	wrapped text := 'SELECT array_agg(s::text) FROM (' || query || ') s';
-	stock text[];
-	ours text[];
-	plan text;
+	stock text[] := stock_rows(query);
+	difference text;
 	taken boolean := false;
 BEGIN
-	PERFORM set_config('gpusort.enabled', 'off', true);
-	EXECUTE wrapped INTO stock;
-	PERFORM set_config('gpusort.enabled', 'on', true);
 	PERFORM set_config('gpusort.force', 'on', true);
 	FOR workers IN 0 .. 1 LOOP
 		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
-		FOR plan IN EXECUTE 'EXPLAIN (COSTS OFF) ' || wrapped LOOP
-			taken := taken OR plan LIKE '%(GpuSort)%';
-		END LOOP;
-		EXECUTE wrapped INTO ours;
-		IF stock IS DISTINCT FROM ours THEN
-			FOR i IN 1 .. greatest(cardinality(stock), cardinality(ours)) LOOP
-				IF stock[i] IS DISTINCT FROM ours[i] THEN
-					RETURN format('%s workers, row %s is %s, should be %s', workers * 2, i, ours[i], stock[i]);
-				END IF;
-			END LOOP;
+		taken := taken OR plan_lines(query, '\(GpuSort\)') > 0;
+		difference := rows_differ(query_rows(query), stock);
+		IF difference IS NOT NULL THEN
+			RETURN format('%s workers, %s', workers * 2, difference);
 		END IF;
 	END LOOP;
 	RETURN format('same (%s rows), %s', cardinality(stock), CASE WHEN taken THEN 'gpusort' ELSE 'postgres' END);
@@ -223,4 +213,4 @@ INSERT INTO plans_t (id, p) SELECT -i, md5(i::text) FROM generate_series(1, 1000
 SELECT compare('SELECT * FROM plans_t ORDER BY late, p DESC, id');
 DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;
 DROP SEQUENCE plans_s;
-DROP FUNCTION wait_closed;
+DROP FUNCTION wait_closed, plan_lines, query_rows, stock_rows, rows_differ;

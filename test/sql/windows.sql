@@ -3,6 +3,9 @@
 -- WindowAgg.
 --
 SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
 SET gpusort.min_rows = 200;
 
 CREATE TABLE win_t (id int, k int, p text COLLATE "C", f float8, n numeric, w bytea);
@@ -17,26 +20,13 @@ ANALYZE win_t;
 -- the values that a query returns, with gpusort off and forced on, and whether GpuWindow took part
 CREATE FUNCTION compare_windows(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-	wrapped text := 'SELECT array_agg(s::text) FROM (' || query || ') s';
-	stock text[];
+	stock text[] := stock_rows(query);
 	ours text[];
-	line text;
-	nodes int := 0;
 BEGIN
-	PERFORM set_config('gpusort.enabled', 'off', true);
-	EXECUTE wrapped INTO stock;
-	PERFORM set_config('gpusort.enabled', 'on', true);
 	PERFORM set_config('gpusort.force', 'on', true);
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		nodes := nodes + (line ~ '\(GpuWindow\)')::int;
-	END LOOP;
-	EXECUTE wrapped INTO ours;
-	FOR i IN 1 .. greatest(cardinality(stock), cardinality(ours), 0) LOOP
-		IF stock[i] IS DISTINCT FROM ours[i] THEN
-			RETURN format('row %s is %s, should be %s', i, ours[i], stock[i]);
-		END IF;
-	END LOOP;
-	RETURN format('%s rows, %s GpuWindow', coalesce(cardinality(ours), 0), nodes);
+	ours := query_rows(query);
+	RETURN coalesce(rows_differ(ours, stock),
+					format('%s rows, %s GpuWindow', coalesce(cardinality(ours), 0), plan_lines(query, '\(GpuWindow\)')));
 END
 $$;
 
@@ -120,4 +110,4 @@ EXECUTE ranks(3000);
 
 DROP TABLE win_t;
 DROP SEQUENCE win_s;
-DROP FUNCTION compare_windows, explain_rows;
+DROP FUNCTION compare_windows, explain_rows, plan_lines, query_rows, stock_rows, rows_differ;

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "key/key_check.h"
+#include "order/key_check.h"
 #include "key/key_encode.h"
 
 #define TEST_TEXT_BYTES 64

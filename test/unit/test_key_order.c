@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "device/device.h"
-#include "service/order_check.h"
+#include "order/order_check.h"
 #include "test_key_libc.h"
 
 #define CHUNK_BYTES		((uint32_t) 1 << 20)

@@ -5,17 +5,26 @@
  *
  *	  order_check.c		the phases of a check, and scanning
  *	  order_repair.c	the repair of runs that reach beyond a buffer
+ *	  order_steps.c		what the phases have in common
+ *	  order_scan.c		checking the keys of one buffer
+ *	  order_sort.c		sorting the keys of a run
+ *	  key_check.c		the order of two keys
+ *
+ * Each calls only files below it in this list.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_ORDER_PRIVATE_H
 #define GS_ORDER_PRIVATE_H
 
-#include "service/order_check.h"
-#include "service/order_scan.h"
+#include <stddef.h>
+
+#include "order/order_check.h"
+#include "order/order_scan.h"
 
 #define N_BUFFERS		16
 #define MAX_MOVES		((uint64_t) 8 << 20)
+#define MIN_FETCH_BYTES ((size_t) 32 << 10)
 
 typedef enum Phase
 {
@@ -109,6 +118,9 @@ struct GsOrderCheck
 #endif
 };
 
+_Static_assert(offsetof(Buffer, task) == 0 && offsetof(GsOrderCheck, task) == 0,
+			   "tasks are cast to what they belong to");
+
 typedef struct GsOrderChecker
 {
 	const GsDeviceOps *ops;
@@ -124,7 +136,12 @@ typedef struct GsOrderChecker
 
 extern GsOrderChecker gs_order_checker;
 
-/* order_check.c */
+/* order_repair.c: the phases of these names; true if anything has happened. */
+extern bool gs_order_work_bound(GsOrderCheck *check);
+extern bool gs_order_work_load(GsOrderCheck *check);
+extern bool gs_order_work_sort(GsOrderCheck *check);
+
+/* order_steps.c */
 
 /* The verdict will be NOT_PROVEN, for the first reason given. */
 extern void gs_order_give_up(GsOrderCheck *check, const char *reason);
@@ -141,13 +158,7 @@ extern void gs_order_move_then(GsOrderCheck *check, Phase phase);
 /* Carry out what is left to be moved, then scan all that was. */
 extern bool gs_order_begin_rescan(GsOrderCheck *check);
 
-/* For qsort: by their first ranks. */
-extern int	gs_order_compare_ranges(const void *a, const void *b);
-
-/* order_repair.c: the phases of these names; true if anything has happened. */
-extern bool gs_order_work_bound(GsOrderCheck *check);
-extern bool gs_order_work_load(GsOrderCheck *check);
-extern bool gs_order_work_sort(GsOrderCheck *check);
+/* Free the memory for keys, and what points into it. */
 extern void gs_order_free_blocks(GsOrderCheck *check);
 
 #endif							/* GS_ORDER_PRIVATE_H */

@@ -27,7 +27,7 @@
 
 #include <stdlib.h>
 
-#include "service/order_sort.h"
+#include "order/order_sort.h"
 
 #define LEAF	2048
 #define PIECE	(2 * LEAF)		/* no piece belongs to two merges */

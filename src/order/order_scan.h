@@ -9,7 +9,7 @@
 #ifndef GS_ORDER_SCAN_H
 #define GS_ORDER_SCAN_H
 
-#include "service/order_sort.h"
+#include "order/order_sort.h"
 
 /* Rows to be moved: rank to[i] gets the row of rank from[i]. */
 typedef struct GsMoves
@@ -54,6 +54,8 @@ extern bool gs_moves_add(GsMoves *moves, uint64_t to, uint64_t from);
 extern bool gs_moves_append(GsMoves *moves, const GsMoves *more);
 extern void gs_moves_free(GsMoves *moves);
 
+/* For qsort: by their first ranks. */
+extern int	gs_range_compare(const void *a, const void *b);
 extern bool gs_ranges_push(GsRanges *ranges, uint64_t first, uint64_t last);
 
 /* Add a range that does not begin before the last one; close ones are joined. */

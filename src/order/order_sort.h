@@ -12,7 +12,7 @@
 
 #include "device/device.h"
 #include "device/host_threads.h"
-#include "key/key_check.h"
+#include "order/key_check.h"
 
 /* What tells the order of keys, and when to give up telling it. */
 typedef struct GsOrderJudge

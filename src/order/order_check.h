@@ -3,7 +3,7 @@
  * order_check.h
  *	  Proving, and repairing, the order of sorts whose keys only guess it.
  *
- * Keys that hold text of a libc collation (key/key_check.h) do not tell the
+ * Keys that hold text of a libc collation (key_check.h) do not tell the
  * order by their bytes.  After such a sort has been performed, a check reads
  * all its keys in the device's order and compares each pair of neighbours as
  * PostgreSQL would.  That the order of rows is right follows from that alone,
@@ -24,7 +24,7 @@
 #define GS_ORDER_CHECK_H
 
 #include "device/device.h"
-#include "key/key_check.h"
+#include "order/key_check.h"
 
 typedef enum GsVerdict
 {

@@ -22,7 +22,7 @@
 
 #include <stdlib.h>
 
-#include "service/order_scan.h"
+#include "order/order_scan.h"
 
 /* Ranges no further apart are one. */
 #define JOIN_RANKS	256
@@ -120,6 +120,15 @@ gs_moves_of_order(GsMoves *moves, uint64_t first, const uint32_t *order, uint32_
 		if (order[i] != i && !gs_moves_add(moves, first + i, first + order[i]))
 			return false;
 	return true;
+}
+
+int
+gs_range_compare(const void *a, const void *b)
+{
+	const GsRange *x = a;
+	const GsRange *y = b;
+
+	return (x->first > y->first) - (x->first < y->first);
 }
 
 bool

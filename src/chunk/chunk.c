@@ -13,7 +13,16 @@
 
 #include "access/htup_details.h"
 
-#include "batch/chunk.h"
+#include "chunk/chunk.h"
+
+/* Rows begin at multiples of MAXALIGN(), and device.h has flags in the low bits. */
+StaticAssertDecl(MAXIMUM_ALIGNOF > GS_ENTRY_FLAGS, "rows are aligned as devices want them");
+
+/* A row that is not too large fits into an empty chunk with any key. */
+StaticAssertDecl(gs_max_row_bytes(GS_CHUNK_BYTES) + MAXIMUM_ALIGNOF + GS_KEY_MAX + sizeof(GsRecord) <
+				 GS_CHUNK_BYTES, "any row and key fit into an empty chunk");
+StaticAssertDecl(GS_KEY_MAX < GS_KEY_TOO_LONG && GS_KEY_MAX <= GS_LENGTH_MASK,
+				 "lengths of keys are no answers, and have no flags");
 
 void
 gs_chunk_begin(GsChunkWriter *writer, char *memory)
@@ -38,7 +47,7 @@ room_left(const GsChunkWriter *writer)
  * Write the key behind the row, which takes row_bytes at the end of what is
  * used, and describe the record.
  */
-static inline GsChunkPut
+static inline GsPut
 finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 			  const bool *isnull, uint32 row_bytes, uint32 row_flags)
 {
@@ -50,9 +59,9 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	key_len = gs_key_write(desc, values, isnull, (uint8 *) writer->memory + key_off,
 						   room_left(writer) - row_bytes, &inexact);
 	if (unlikely(key_len == GS_KEY_NO_ROOM))
-		return GS_CHUNK_PUT_FULL;
+		return GS_PUT_FULL;
 	if (unlikely(key_len == GS_KEY_TOO_LONG))
-		return GS_CHUNK_PUT_NO_KEY;
+		return GS_PUT_NO_KEY;
 
 	/*
 	 * Keys of the longest length all count as inexact, so that keys which tie
@@ -64,6 +73,8 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 		writer->inexact++;
 	}
 
+	Assert(desc->fixed_width == 0 || key_len == desc->fixed_width);
+	Assert(key_off + key_len + (writer->n + 1) * sizeof(GsRecord) <= GS_CHUNK_BYTES);
 	record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
 	record->row_off = writer->used;
 	record->row_len = row_bytes | row_flags;
@@ -71,11 +82,11 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	record->key_len = key_len | (inexact ? GS_KEY_INEXACT : 0);
 	writer->n++;
 	writer->used = MAXALIGN(key_off + key_len);
-	return GS_CHUNK_PUT_OK;
+	return GS_PUT_OK;
 }
 
 /* The same with the key of a slot's columns. */
-static inline GsChunkPut
+static inline GsPut
 finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
 			uint32 row_bytes, uint32 row_flags)
 {
@@ -84,16 +95,16 @@ finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
 }
 
 /* Does a row of this size go in, with the shortest key? */
-static inline GsChunkPut
+static inline GsPut
 check_row(const GsChunkWriter *writer, Size row_bytes)
 {
 	if (likely(row_bytes < room_left(writer)))
-		return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_CHUNK_PUT_OK : GS_CHUNK_PUT_BIG;
-	return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_CHUNK_PUT_FULL : GS_CHUNK_PUT_BIG;
+		return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_PUT_OK : GS_PUT_BIG;
+	return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_PUT_FULL : GS_PUT_BIG;
 }
 
 /* Form a minimal tuple from the slot's values, as heap_form_minimal_tuple does. */
-static GsChunkPut
+static GsPut
 put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 {
 	TupleDesc	tupdesc = slot->tts_tupleDescriptor;
@@ -103,7 +114,7 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	int			hoff;
 	bool		hasnull = false;
 	MinimalTuple tuple;
-	GsChunkPut	put;
+	GsPut		put;
 
 	/* a join may have more, which a tuple's header has no room for */
 	if (unlikely(natts > MaxTupleAttributeNumber))
@@ -127,7 +138,7 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	len += data_len;
 
 	put = check_row(writer, len);
-	if (unlikely(put != GS_CHUNK_PUT_OK))
+	if (unlikely(put != GS_PUT_OK))
 		return put;
 	tuple = (MinimalTuple) (writer->memory + writer->used);
 	memset(tuple, 0, len);
@@ -140,11 +151,12 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	return finish_slot(writer, desc, slot, len, 0);
 }
 
-GsChunkPut
-gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
+/* A slot's tuple and key, copied from where the tuple lies if it is formed. */
+static inline GsPut
+put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 {
 	MinimalTuple tuple = (MinimalTuple) (writer->memory + writer->used);
-	GsChunkPut	put;
+	GsPut		put;
 
 	if (TTS_IS_BUFFERTUPLE(slot) || TTS_IS_HEAPTUPLE(slot))
 	{
@@ -156,7 +168,7 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 			uint32		len = heap->t_len - MINIMAL_TUPLE_OFFSET;
 
 			put = check_row(writer, len);
-			if (unlikely(put != GS_CHUNK_PUT_OK))
+			if (unlikely(put != GS_PUT_OK))
 				return put;
 			memcpy(tuple, (char *) heap->t_data + MINIMAL_TUPLE_OFFSET, len);
 			tuple->t_len = len;
@@ -171,7 +183,7 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 		if (mintuple)
 		{
 			put = check_row(writer, mintuple->t_len);
-			if (unlikely(put != GS_CHUNK_PUT_OK))
+			if (unlikely(put != GS_PUT_OK))
 				return put;
 			memcpy(tuple, mintuple, mintuple->t_len);
 			return finish_slot(writer, desc, slot, mintuple->t_len, 0);
@@ -180,26 +192,21 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	return put_values(writer, desc, slot);
 }
 
-GsChunkPut
-gs_chunk_put_stub(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
-				  const void *stub, uint32 stub_bytes)
+static GsPut
+put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 {
-	GsChunkPut	put = check_row(writer, stub_bytes);
+	GsPut		put = check_row(writer, row->n_bytes);
 
-	if (put != GS_CHUNK_PUT_OK)
+	if (unlikely(put != GS_PUT_OK))
 		return put;
-	memcpy(writer->memory + writer->used, stub, stub_bytes);
-	return finish_slot(writer, desc, slot, stub_bytes, GS_ROW_EXTERNAL);
+	memcpy(writer->memory + writer->used, row->bytes, row->n_bytes);
+	if (row->slot)
+		return finish_slot(writer, desc, row->slot, row->n_bytes, row->flags);
+	return finish_record(writer, desc, row->values, row->isnull, row->n_bytes, row->flags);
 }
 
-GsChunkPut
-gs_chunk_put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
-				   const bool *isnull, const void *row, uint32 row_bytes)
+GsPut
+gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 {
-	GsChunkPut	put = check_row(writer, row_bytes);
-
-	if (unlikely(put != GS_CHUNK_PUT_OK))
-		return put;
-	memcpy(writer->memory + writer->used, row, row_bytes);
-	return finish_record(writer, desc, values, isnull, row_bytes, 0);
+	return row->bytes ? put_bytes(writer, desc, row) : put_slot(writer, desc, row->slot);
 }

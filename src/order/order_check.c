@@ -38,38 +38,27 @@
  *	  of the pool until it sets the state that says otherwise; all else is the
  *	  caller's thread's.
  *
+ * Calls order_repair.c, order_steps.c and order_scan.c, and none of them calls
+ * it (order_private.h).
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
 #error "order_check.c is plain C and must not see postgres.h"
 #endif
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "device/host_machine.h"
-#include "service/order_private.h"
+#include "order/order_private.h"
 
 #define MAX_THREADS		16
 #define BUFFER_BYTES	((size_t) 4 << 20)
-#define MIN_FETCH_BYTES ((size_t) 32 << 10)
 
 /* Stretches that a sort is cut into, and rows in each of them at least. */
 #define N_STRETCHES		8
 #define STRETCH_ROWS	16384
-
-GsOrderChecker gs_order_checker;
-
-void
-gs_order_give_up(GsOrderCheck *check, const char *reason)
-{
-	if (check->giving_up)
-		return;
-	check->giving_up = true;
-	snprintf(check->outcome.reason.message, sizeof(check->outcome.reason.message), "%s", reason);
-	__atomic_store_n(&check->judge.stop, 1, __ATOMIC_RELAXED);
-}
 
 /* A job of the device has failed. */
 static void
@@ -102,54 +91,12 @@ finish(GsOrderCheck *check)
 	gs_open_runs_free(&check->open);
 }
 
-/* ---- the one job ---- */
-
-static void
-begin_job(GsOrderCheck *check)
-{
-	memset(&check->job, 0, sizeof(check->job));
-	check->job.status = GS_PENDING;
-	check->job_pending = true;
-}
-
-void
-gs_order_fetch(GsOrderCheck *check, uint64_t first, void *memory, size_t bytes)
-{
-	begin_job(check);
-	gs_order_checker.ops->fetch_keys(check->sort, first, memory, bytes, &check->n_keys, &check->job);
-}
-
-/* Carry the moves out, if there are any, then go on with a phase. */
-void
-gs_order_move_then(GsOrderCheck *check, Phase phase)
-{
-	if (check->moves.n == 0)
-	{
-		check->phase = phase;
-		return;
-	}
-	check->phase = PHASE_MOVE;
-	check->after_move = phase;
-	begin_job(check);
-	gs_order_checker.ops->reorder(check->sort, check->moves.to, check->moves.from, check->moves.n,
-						 &check->job);
-}
-
 static void
 moved(GsOrderCheck *check)
 {
 	check->outcome.rows_moved += check->moves.n;
 	gs_moves_free(&check->moves);
 	check->phase = check->after_move;
-}
-
-/* How much to ask for, to get so many keys or a good part of them. */
-size_t
-gs_order_fetch_bytes(const GsOrderCheck *check, uint64_t n_keys)
-{
-	uint64_t	bytes = MIN_FETCH_BYTES + n_keys * (check->entry_bytes + check->entry_bytes / 4);
-
-	return bytes < check->slice_bytes ? (size_t) bytes : check->slice_bytes;
 }
 
 /* ---- scanning ---- */
@@ -345,33 +292,6 @@ work_scan(GsOrderCheck *check)
 		return gs_order_begin_rescan(check);
 	else
 		finish(check);
-	return true;
-}
-
-int
-gs_order_compare_ranges(const void *a, const void *b)
-{
-	const GsRange *x = a;
-	const GsRange *y = b;
-
-	return (x->first > y->first) - (x->first < y->first);
-}
-
-/* Carry out what is left to be moved, then scan all that was. */
-bool
-gs_order_begin_rescan(GsOrderCheck *check)
-{
-	GsRanges	joined = {0};
-
-	qsort(check->moved.items, check->moved.n, sizeof(GsRange), gs_order_compare_ranges);
-	for (uint64_t i = 0; i < check->moved.n; i++)
-		if (!gs_ranges_add(&joined, check->moved.items[i].first, check->moved.items[i].last))
-			gs_order_give_up(check, "out of memory");
-	gs_ranges_free(&check->moved);
-	gs_ranges_free(&check->stretches);
-	check->stretches = joined;
-	if (!check->giving_up)
-		gs_order_move_then(check, PHASE_RESCAN);
 	return true;
 }
 

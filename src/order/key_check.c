@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-#include "key/key_check.h"
+#include "order/key_check.h"
 #include "key/key_encode.h"
 
 #define LEVEL_END	0x01

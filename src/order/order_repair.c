@@ -7,6 +7,8 @@
  * The phases BOUND, LOAD and SORT (order_check.c) find where it ends, read it
  * into memory, and sort it.  One check at a time is in them.
  *
+ * Calls order_steps.c and the lists of order_scan.c; order_check.c calls it.
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
@@ -15,36 +17,18 @@
 
 #include <stdlib.h>
 
-#include "service/order_private.h"
+#include "order/order_private.h"
 
 #define PROBE_BYTES		((size_t) 32 << 10)
 #define MAX_RUN_KEYS	((uint64_t) 16 << 20)
 #define MAX_RUN_BYTES	((uint64_t) 1 << 30)
-
-void
-gs_order_free_blocks(GsOrderCheck *check)
-{
-	while (check->blocks != NULL)
-	{
-		Block	   *block = check->blocks;
-
-		check->blocks = block->next;
-		free(block);
-	}
-	check->blocks_bytes = 0;
-	free(check->entries);
-	free(check->order);
-	check->entries = NULL;
-	check->order = NULL;
-	check->n_entries = 0;
-}
 
 static int
 compare_open_runs(const void *a, const void *b)
 {
 	const GsOpenRun *x = a;
 	const GsOpenRun *y = b;
-	int			order = gs_order_compare_ranges(&x->range, &y->range);
+	int			order = gs_range_compare(&x->range, &y->range);
 
 	/* of those that begin together the larger one comes first */
 	return order != 0 ? order : (x->prefix_len > y->prefix_len) - (x->prefix_len < y->prefix_len);

@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * chunk.h
+ *	  Writing tuples into chunks, in the form that devices take (device.h).
+ *
+ * A record's row is a minimal tuple, as PostgreSQL stores sorted tuples: it
+ * begins with its own length, and a slot can point at it where it lies.  Or it
+ * is whatever the caller makes of it.  The key follows the row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_CHUNK_H
+#define GS_CHUNK_H
+
+#include "device/device.h"
+#include "executor/tuptable.h"
+#include "gpusort.h"
+#include "key/key.h"
+
+typedef struct GsChunkWriter
+{
+	char	   *memory;			/* GS_CHUNK_BYTES bytes, aligned to 8 */
+	uint32		used;			/* bytes of rows and keys */
+	uint32		n;				/* records */
+	uint32		inexact;		/* of them: with a key that was cut off */
+} GsChunkWriter;
+
+/*
+ * What became of a row that was to be put somewhere.  gs_chunk_put() answers
+ * the first four; who feeds (sort_feed.h), all but FULL.
+ */
+typedef enum GsPut
+{
+	GS_PUT_OK,
+	GS_PUT_FULL,				/* does not fit into what is left: try again
+								 * in an empty chunk */
+	GS_PUT_BIG,					/* the row is too large for any chunk */
+	GS_PUT_NO_KEY,				/* the row has no key (GS_KEY_TOO_LONG), so it
+								 * cannot be put as a stub either */
+	GS_PUT_OVERFLOW,			/* no device memory: this row and all later
+								 * ones are the caller's, and those that
+								 * gs_feeder_take_back returns */
+	GS_PUT_LOST					/* all rows fed so far are gone */
+} GsPut;
+
+/*
+ * A row to be put: a slot's tuple with the key of its columns, unless the
+ * fields below say otherwise.
+ */
+typedef struct GsPutRow
+{
+	TupleTableSlot *slot;
+	const Datum *values;		/* where slot is NULL: the key's columns, */
+	const bool *isnull;			/* indexed by attno - 1 */
+	const void *bytes;			/* not NULL: stored in place of the tuple */
+	uint32		n_bytes;
+	uint32		flags;			/* GS_ROW_EXTERNAL where bytes are a stub */
+} GsPutRow;
+
+extern void gs_chunk_begin(GsChunkWriter *writer, char *memory);
+
+/*
+ * Write a row and its key.  Values that must be fetched to make the key go into
+ * CurrentMemoryContext, which the caller resets now and then.
+ */
+extern GsPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row);
+
+#endif							/* GS_CHUNK_H */
