@@ -16,6 +16,7 @@
 #include "catalog/pg_collation.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "nodes/primnodes.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
 #include "utils/lsyscache.h"
@@ -23,6 +24,20 @@
 
 #if PG_VERSION_NUM < 150000
 #error "gpusort needs PostgreSQL 15 or later"
+#endif
+
+/*
+ * gpusort writes index pages and changes finished plans, so a version may be wrong
+ * for it although everything compiles.  Users get an error; whoever looks into a
+ * new version says so, and runs the tests.
+ */
+#if PG_VERSION_NUM >= 200000 && !defined(GPUSORT_UNKNOWN_VERSION)
+#error "gpusort knows PostgreSQL 15 to 19; to try a later one: make COPT=-DGPUSORT_UNKNOWN_VERSION"
+#endif
+
+/* PostgreSQL 16 took the access to variable-length values out of postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
 #endif
 
 /* PostgreSQL 18 took commands/explain.h apart. */
@@ -248,6 +263,57 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
+/*
+ * What a planner hook gets and passes on.  PostgreSQL 19 tells it of the EXPLAIN
+ * that the plan is for.
+ */
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_planner_params \
+	Query *parse, const char *query_string, int cursor_options, ParamListInfo params, \
+	ExplainState *explain
+#define gs_compat_planner_args	parse, query_string, cursor_options, params, explain
+#else
+#define gs_compat_planner_params \
+	Query *parse, const char *query_string, int cursor_options, ParamListInfo params
+#define gs_compat_planner_args	parse, query_string, cursor_options, params
+#endif
+
+/*
+ * The hook that sees each relation of a query when the planner has read its
+ * catalogs: what it gets and passes on.  rel->relid and root tell all that we
+ * need.  PostgreSQL 19 has another one, which is called a little later, and for
+ * subqueries and functions too.
+ */
+#if PG_VERSION_NUM >= 190000
+#include "optimizer/pathnode.h"
+#define gs_compat_relation_hook			build_simple_rel_hook
+#define gs_compat_relation_hook_type	build_simple_rel_hook_type
+#define gs_compat_relation_params		PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry
+#define gs_compat_relation_args			root, rel, entry
+#else
+#include "optimizer/plancat.h"
+#define gs_compat_relation_hook			get_relation_info_hook
+#define gs_compat_relation_hook_type	get_relation_info_hook_type
+#define gs_compat_relation_params \
+	PlannerInfo *root, Oid relation, bool inh_parent, RelOptInfo *rel
+#define gs_compat_relation_args			root, relation, inh_parent, rel
+#endif
+
+/*
+ * Does a call say RESPECT NULLS or IGNORE NULLS?  PostgreSQL 19 has these; the
+ * functions that do not take them say so when they run.
+ */
+static inline bool
+gs_compat_null_treatment(const WindowFunc *call)
+{
+#if PG_VERSION_NUM >= 190000
+	return call->ignore_nulls != NO_NULLTREATMENT;
+#else
+	(void) call;
+	return false;
+#endif
+}
+
 /* What an ExecutorRun hook gets and passes on.  PostgreSQL 18 dropped execute_once. */
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_executor_run_params	QueryDesc *query, ScanDirection direction, uint64 count
@@ -258,13 +324,31 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #define gs_compat_executor_run_args		query, direction, count, execute_once
 #endif
 
-/* PostgreSQL 18 counts the searches of index scans. */
-#if PG_VERSION_NUM >= 180000
+/* PostgreSQL 18 counts the searches of index scans; 19 has options of scans. */
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_index_beginscan(table, index, snapshot, n_keys) \
+	index_beginscan((table), (index), (snapshot), NULL, (n_keys), 0, SO_NONE)
+#define gs_compat_table_beginscan_parallel(table, shared) \
+	table_beginscan_parallel((table), (shared), SO_NONE)
+#elif PG_VERSION_NUM >= 180000
 #define gs_compat_index_beginscan(table, index, snapshot, n_keys) \
 	index_beginscan((table), (index), (snapshot), NULL, (n_keys), 0)
 #else
 #define gs_compat_index_beginscan(table, index, snapshot, n_keys) \
 	index_beginscan((table), (index), (snapshot), (n_keys), 0)
+#endif
+#if PG_VERSION_NUM < 190000
+#define gs_compat_table_beginscan_parallel(table, shared) \
+	table_beginscan_parallel((table), (shared))
+#endif
+
+/* PostgreSQL 19 lets a scan's slot be made with flags. */
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_init_scan_slot(estate, node, tupdesc, ops) \
+	ExecInitScanTupleSlot((estate), (node), (tupdesc), (ops), 0)
+#else
+#define gs_compat_init_scan_slot(estate, node, tupdesc, ops) \
+	ExecInitScanTupleSlot((estate), (node), (tupdesc), (ops))
 #endif
 
 /* PostgreSQL 16 has BufFileReadExact(), which fails where less is there. */
@@ -295,6 +379,13 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #define gs_compat_relation_locator(rel) (&(rel)->rd_locator)
 #else
 #define gs_compat_relation_locator(rel) (&(rel)->rd_node)
+#endif
+
+/* Before a page is written.  PostgreSQL 19 gave it a name without "in place". */
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_page_set_checksum(page, blkno) PageSetChecksum((page), (blkno))
+#else
+#define gs_compat_page_set_checksum(page, blkno) PageSetChecksumInplace((page), (blkno))
 #endif
 
 /* The largest item of a btree leaf.  Since PostgreSQL 18 a constant. */

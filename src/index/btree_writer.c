@@ -399,7 +399,7 @@ static bool
 is_canonical(const GsBtreeWriter *writer, IndexTuple itup)
 {
 	const char *values = (const char *) itup + IndexInfoFindDataOffset(itup->t_info);
-	const bits8 *not_null = (const bits8 *) itup + sizeof(IndexTupleData);
+	const uint8 *not_null = (const uint8 *) itup + sizeof(IndexTupleData);
 	bool		has_nulls = IndexTupleHasNulls(itup);
 	Size		off = 0;
 

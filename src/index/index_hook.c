@@ -5,15 +5,16 @@
  *
  * All builds of indexes end in index_build(), which calls the ambuild function
  * in the index's relcache entry: CREATE INDEX, constraints, REINDEX, CLUSTER,
- * VACUUM FULL, ALTER TABLE, REFRESH MATERIALIZED VIEW, concurrently or not.
- * There is no hook in it.  But just before, it asks the planner how many
+ * VACUUM FULL, REPACK, ALTER TABLE, REFRESH MATERIALIZED VIEW, concurrently or
+ * not.  There is no hook in it.  But just before, it asks the planner how many
  * workers to use, and plan_create_index_workers() sets up so much of a planner
- * that get_relation_info_hook is called for the table, while index_build()
- * holds the index's relcache entry.  There we put gs_index_build() into the
- * entry's copy of the access method's functions; it lives as long as the entry
- * and is made anew when needed.  The hook is not told which index is meant, so
- * all btrees of the table get it.  gs_index_build() calls btbuild() for those
- * that are not ours to build.
+ * that a hook is called for the table, get_relation_info_hook, or from
+ * PostgreSQL 19 on build_simple_rel_hook, while index_build() holds the index's
+ * relcache entry.  There we have the entry point to a copy of the access
+ * method's functions, with gs_index_build() among them; the copy lives as long
+ * as the entry and is made anew when needed.  The hook is not told which index
+ * is meant, so all btrees of the table get it.  gs_index_build() calls btbuild()
+ * for those that are not ours to build.
  *
  * With max_parallel_maintenance_workers = 0 the planner returns before it calls
  * the hook, and PostgreSQL builds the index.  There is no other way in that all
@@ -40,7 +41,7 @@
 #include "access/table.h"
 #include "catalog/catalog.h"
 #include "catalog/pg_am_d.h"
-#include "optimizer/plancat.h"
+#include "parser/parsetree.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -50,7 +51,7 @@
 #include "index/index_build.h"
 #include "index/index_hook.h"
 
-static get_relation_info_hook_type previous_relation_info = NULL;
+static gs_compat_relation_hook_type previous_hook = NULL;
 
 /*
  * Put our function into a btree's relcache entry.  Only the index that is to be
@@ -79,26 +80,28 @@ patch_index(Oid oid)
 
 /* Is this plan_create_index_workers() asking?  It has no query at all. */
 static bool
-is_index_build(const PlannerInfo *root, bool inhparent)
+is_index_build(const PlannerInfo *root, const RangeTblEntry *table)
 {
 	const Query *query = root->parse;
 
-	return inhparent && query->commandType == CMD_SELECT && query->jointree == NULL &&
+	return table->inh && query->commandType == CMD_SELECT && query->jointree == NULL &&
 		query->targetList == NIL && list_length(query->rtable) == 1;
 }
 
 static void
-relation_info(PlannerInfo *root, Oid oid, bool inhparent, RelOptInfo *rel)
+see_relation(gs_compat_relation_params)
 {
-	if (previous_relation_info)
-		previous_relation_info(root, oid, inhparent, rel);
-	if (!is_index_build(root, inhparent))
+	const RangeTblEntry *table = planner_rt_fetch(rel->relid, root);
+
+	if (previous_hook)
+		previous_hook(gs_compat_relation_args);
+	if (!is_index_build(root, table))
 		return;
 
 	/* catalogs' indexes are not looked at, as one of them may be broken */
-	if (gs_guc_enabled && gs_guc_index_build && !IsCatalogRelationOid(oid))
+	if (gs_guc_enabled && gs_guc_index_build && !IsCatalogRelationOid(table->relid))
 	{
-		Relation	heap = table_open(oid, NoLock);
+		Relation	heap = table_open(table->relid, NoLock);
 		List	   *indexes = RelationGetIndexList(heap);
 		ListCell   *lc;
 
@@ -112,6 +115,6 @@ relation_info(PlannerInfo *root, Oid oid, bool inhparent, RelOptInfo *rel)
 void
 gs_index_init(void)
 {
-	previous_relation_info = get_relation_info_hook;
-	get_relation_info_hook = relation_info;
+	previous_hook = gs_compat_relation_hook;
+	gs_compat_relation_hook = see_relation;
 }

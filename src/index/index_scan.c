@@ -32,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
+#include "compat.h"
 #include "index/index_keys.h"
 #include "index/index_scan.h"
 #include "index/index_workers.h"
@@ -127,7 +128,7 @@ form_tuple(Participant *part, Datum *values, bool *isnull)
 
 	memset(tuple, 0, size);
 	heap_fill_tuple(tupdesc, values, isnull, (char *) tuple + data_offset, data_size, &heap_mask,
-					has_null ? (bits8 *) tuple + sizeof(IndexTupleData) : NULL);
+					has_null ? (uint8 *) tuple + sizeof(IndexTupleData) : NULL);
 	if (heap_mask & HEAP_HASVARWIDTH)
 		info |= INDEX_VAR_MASK;
 	tuple->t_info = info | size;
@@ -211,7 +212,7 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 	part.tuple = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
 
 	if (shared->parallel)
-		scan = table_beginscan_parallel(heap, shared_scan(shared));
+		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));
 	heap_tuples = table_index_build_scan(heap, index, info, true, progress, put_tuple, &part, scan);
 	if (part.status == GS_PUT_OK)
 		part.status = gs_feeder_finish(part.feeder);

@@ -61,7 +61,7 @@ log_pages(Relation rel, int n, BlockNumber *blocks, Page *pages)
 	if (RelationNeedsWAL(rel) && n > 0)
 		log_newpages(gs_compat_relation_locator(rel), MAIN_FORKNUM, n, blocks, pages, true);
 	for (int i = 0; i < n; i++)
-		PageSetChecksumInplace(pages[i], blocks[i]);
+		gs_compat_page_set_checksum(pages[i], blocks[i]);
 }
 
 void

@@ -194,7 +194,7 @@ put_elements(const GsKeyElement *element, const ArrayType *array, int n,
 {
 	static const uint8 null_float[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	static const uint8 null_mark = GS_KEY_ARRAY_NULL;
-	const bits8 *bitmap = ARR_NULLBITMAP(array);
+	const uint8 *bitmap = ARR_NULLBITMAP(array);
 	const char *data = ARR_DATA_PTR(array);
 	bool		marked = !is_float(&element->column);
 	const uint8 *null = marked ? &null_mark : null_float;

@@ -19,6 +19,7 @@
 #include "utils/pg_lsn.h"
 #include "utils/timestamp.h"
 
+#include "compat.h"
 #include "key/key.h"
 #include "key/key_encode.h"
 

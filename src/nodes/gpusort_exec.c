@@ -69,7 +69,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	 * before PostgreSQL 16 in any case, so do that part anew.
 	 */
 	state->tupdesc = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor;
-	ExecInitScanTupleSlot(estate, &node->ss, state->tupdesc, &TTSOpsMinimalTuple);
+	gs_compat_init_scan_slot(estate, &node->ss, state->tupdesc, &TTSOpsMinimalTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
 	state->sort_parent = CurrentMemoryContext;
 }

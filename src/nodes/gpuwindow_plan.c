@@ -48,6 +48,7 @@ find_columns(Node *node, WindowContext *context)
 		WindowFunc *function = (WindowFunc *) node;
 
 		if (function->args != NIL || function->aggfilter != NULL ||
+			gs_compat_null_treatment(function) ||
 			(function->winfnoid != F_ROW_NUMBER && function->winfnoid != F_RANK_ &&
 			 function->winfnoid != F_DENSE_RANK_))
 			context->possible = false;

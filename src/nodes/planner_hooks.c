@@ -21,6 +21,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 
+#include "compat.h"
 #include "guc.h"
 #include "nodes/gpuarrays.h"
 #include "nodes/gpusort.h"
@@ -83,7 +84,7 @@ change_plan(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int 
 }
 
 static PlannedStmt *
-plan_query(Query *parse, const char *query_string, int cursor_options, ParamListInfo params)
+plan_query(gs_compat_planner_params)
 {
 	PlannerInfo *outer_root = top_root;
 	PlannedStmt *stmt;
@@ -93,9 +94,9 @@ plan_query(Query *parse, const char *query_string, int cursor_options, ParamList
 	PG_TRY();
 	{
 		if (previous_planner)
-			stmt = previous_planner(parse, query_string, cursor_options, params);
+			stmt = previous_planner(gs_compat_planner_args);
 		else
-			stmt = standard_planner(parse, query_string, cursor_options, params);
+			stmt = standard_planner(gs_compat_planner_args);
 		if (gs_guc_enabled && stmt->planTree != NULL)
 			change_plan(stmt, parse, top_root, cursor_options);
 	}

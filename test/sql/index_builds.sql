@@ -305,6 +305,100 @@ SELECT index_builds - :before AS builds FROM gpusort_stats;
 RESET max_parallel_maintenance_workers;
 SELECT bt_index_parent_check(oid, true, true) FROM pg_class WHERE relname IN ('i_a', 'i_b', 'i_c');
 
+-- VACUUM FULL, CLUSTER, and what PostgreSQL 19 has in their place: the pages of the new indexes
+SELECT current_setting('server_version_num')::int >= 190000 AS has_repack \gset
+CREATE TABLE r (id int PRIMARY KEY, b name COLLATE "C", n int) WITH (autovacuum_enabled = off, parallel_workers = 2);
+CREATE UNIQUE INDEX i_r_u ON r (b, id);
+CREATE INDEX i_r_n ON r (n DESC) INCLUDE (b) WHERE id % 3 > 0;
+INSERT INTO r SELECT i, md5((i * 7919 % 4000)::text), i % 50 FROM generate_series(1, 12000) AS i;
+DELETE FROM r WHERE id % 4 = 0;
+CREATE FUNCTION index_images() RETURNS text LANGUAGE sql AS $$
+	SELECT string_agg(index::text || ' ' || md5(pages), ', ' ORDER BY index::text)
+	FROM (SELECT indexrelid::regclass AS index, string_agg(substring(get_raw_page(indexrelid::regclass::text, 'main', n) FROM 11), '' ORDER BY n) AS pages
+		FROM pg_index, generate_series(0, index_blocks(indexrelid::regclass::text) - 1) AS n
+		WHERE indrelid = 'r'::regclass GROUP BY indexrelid) AS i
+$$;
+-- each by PostgreSQL, then with gpusort, without workers and with them
+SET gpusort.index_build = off;
+\if :has_repack
+REPACK r;
+\else
+VACUUM (FULL) r;
+\endif
+SELECT index_images() AS stock \gset
+SET gpusort.index_build = on;
+ALTER TABLE r SET (parallel_workers = 0);
+SELECT index_builds AS before FROM gpusort_stats \gset
+\if :has_repack
+REPACK r;
+\else
+VACUUM (FULL) r;
+\endif
+SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
+ALTER TABLE r SET (parallel_workers = 2);
+\if :has_repack
+REPACK r;
+\else
+VACUUM (FULL) r;
+\endif
+SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
+SET gpusort.index_build = off;
+\if :has_repack
+REPACK r USING INDEX i_r_u;
+\else
+CLUSTER r USING i_r_u;
+\endif
+SELECT index_images() AS stock \gset
+SET gpusort.index_build = on;
+ALTER TABLE r SET (parallel_workers = 0);
+SELECT index_builds AS before FROM gpusort_stats \gset
+\if :has_repack
+REPACK r USING INDEX i_r_u;
+\else
+CLUSTER r USING i_r_u;
+\endif
+SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
+ALTER TABLE r SET (parallel_workers = 2);
+\if :has_repack
+REPACK r USING INDEX i_r_u;
+\else
+CLUSTER r USING i_r_u;
+\endif
+SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
+SET gpusort.index_build = off;
+\if :has_repack
+REPACK (CONCURRENTLY) r;
+\else
+VACUUM (FULL) r;
+\endif
+SELECT index_images() AS stock \gset
+SET gpusort.index_build = on;
+ALTER TABLE r SET (parallel_workers = 0);
+SELECT index_builds AS before FROM gpusort_stats \gset
+\if :has_repack
+REPACK (CONCURRENTLY) r;
+\else
+VACUUM (FULL) r;
+\endif
+SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
+ALTER TABLE r SET (parallel_workers = 2);
+\if :has_repack
+REPACK (CONCURRENTLY) r;
+\else
+VACUUM (FULL) r;
+\endif
+SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
+SELECT bt_index_parent_check(indexrelid, true, true) FROM pg_index WHERE indrelid = 'r'::regclass;
+SELECT index_builds AS before FROM gpusort_stats \gset
+CREATE INDEX i_p ON p (b);
+\if :has_repack
+REPACK p;
+\else
+VACUUM (FULL) p;
+\endif
+SELECT index_builds - :before AS builds FROM gpusort_stats;
+DROP TABLE r;
+
 -- what is not built is counted and told
 SELECT gpusort_stats_reset();
 SET client_min_messages = debug1;

@@ -108,6 +108,23 @@ EXECUTE ranks(1000);
 EXECUTE ranks(10);
 EXECUTE ranks(3000);
 
+-- PostgreSQL 19's IGNORE NULLS and RESPECT NULLS are an error for these functions
+CREATE FUNCTION treat_nulls(function name, clause text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	IF current_setting('server_version_num')::int < 190000 THEN
+		RETURN format('function %s does not allow RESPECT/IGNORE NULLS', function);
+	END IF;
+	PERFORM set_config('gpusort.force', 'on', true);
+	EXECUTE format('SELECT max(r) FROM (SELECT %s() %s OVER (ORDER BY p) AS r FROM win_t) AS s', function, clause);
+	RETURN 'no error';
+EXCEPTION WHEN feature_not_supported THEN
+	RETURN sqlerrm;
+END
+$$;
+SELECT clause, treat_nulls(function, clause)
+FROM unnest(ARRAY['row_number', 'rank', 'dense_rank']) AS function, unnest(ARRAY['IGNORE NULLS', 'RESPECT NULLS']) AS clause
+ORDER BY 1, 2;
+
 DROP TABLE win_t;
 DROP SEQUENCE win_s;
-DROP FUNCTION compare_windows, explain_rows, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_windows, explain_rows, treat_nulls, plan_lines, query_rows, stock_rows, rows_differ;

@@ -11,7 +11,8 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('index_concurrent', "max_connections = 60\nmax_worker_processes = 20\n");
+my $node = new_server('index_concurrent', "max_connections = 60\nmax_worker_processes = 20\nwal_level = replica\n");
+my $has_repack = $node->safe_psql('postgres', 'SHOW server_version_num') >= 190000;
 my $build = 'SET gpusort.force = on; SET gpusort.index_build = on;';
 my $workers = "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';";
 
@@ -20,6 +21,7 @@ $node->safe_psql('postgres', q(
 	CREATE TABLE t (id int, k text COLLATE "C", n int) WITH (parallel_workers = 3, fillfactor = 80);
 	INSERT INTO t SELECT i, md5(i::text), i % 100 FROM generate_series(1, 30000) AS i;
 	CREATE UNIQUE INDEX t_id ON t (id);
+	ALTER TABLE t ALTER id SET NOT NULL, REPLICA IDENTITY USING INDEX t_id;
 	VACUUM (ANALYZE) t;));
 
 #
@@ -56,6 +58,7 @@ for my $mode ([ 'serial', 0 ], [ 'parallel', 3 ])
 		'CREATE INDEX i_l ON t (k, id)',
 		'REINDEX INDEX i_l',
 		'VACUUM (FULL) t',
+		$has_repack ? ('REPACK t', 'REPACK (CONCURRENTLY) t') : (),
 		'REINDEX TABLE CONCURRENTLY t')
 	{
 		is(rows_of($node, "$build $workers", $sql), '', "$name: $sql");

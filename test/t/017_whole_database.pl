@@ -66,11 +66,12 @@ sub good_database
 }
 
 good_database('at first');
-for my $mode ([ 'serial', 'SET max_parallel_maintenance_workers = 0;' ],
-	[ 'parallel', 'SET max_parallel_maintenance_workers = 2; SET min_parallel_table_scan_size = 0;' ])
+for my $mode ([ 'serial', 0, 'SET max_parallel_maintenance_workers = 2;' ],
+	[ 'parallel', 2, 'SET max_parallel_maintenance_workers = 2; SET min_parallel_table_scan_size = 0;' ])
 {
-	my ($name, $settings) = @$mode;
+	my ($name, $workers, $settings) = @$mode;
 
+	$node->safe_psql('postgres', "ALTER TABLE s.t SET (parallel_workers = $workers)");
 	for my $command ('REINDEX DATABASE postgres', 'REINDEX SYSTEM postgres', 'REINDEX SCHEMA s',
 		'REINDEX SCHEMA CONCURRENTLY s', 'REINDEX DATABASE CONCURRENTLY postgres', 'VACUUM FULL', 'VACUUM (FULL, ANALYZE) pg_class, s.t, pg_index',
 		'CLUSTER', 'REINDEX TABLE CONCURRENTLY pg_toast.TOAST', 'REINDEX TABLE s.p', 'REFRESH MATERIALIZED VIEW CONCURRENTLY s.m',
