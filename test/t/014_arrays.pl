@@ -50,7 +50,8 @@ for my $mode (@modes)
 
 	stats_reset($node);
 	same_rows($node, $settings, $query, "$name: on the device", $expected);
-	cmp_ok(arrays_on_device(), '>', 40000, "$name: most of them indeed");
+	# processes that find staging memory taken sort in the process
+	cmp_ok(arrays_on_device(), '>', $name eq 'serial' ? 40000 : 20000, "$name: many of them indeed");
 	released($node, $name);
 
 	for my $nth (1, 2, 5)
