@@ -263,6 +263,14 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
+/* Has a domain constraints? */
+#include "utils/typcache.h"
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_domain_has_constraints(type)	DomainHasConstraints(type, NULL)
+#else
+#define gs_compat_domain_has_constraints(type)	DomainHasConstraints(type)
+#endif
+
 /*
  * What a planner hook gets and passes on.  PostgreSQL 19 tells it of the EXPLAIN
  * that the plan is for.

@@ -75,7 +75,7 @@ __device__ u32 add_to_table(u64 *slots, u64 item)
     if (found == 0)
       return 0;
     if (found >> tally_bits == item)
-      return atomicAdd(reinterpret_cast<u32 *>(&slots[slot]), 1u) & ((1u << tally_bits) - 1);
+      return static_cast<u32>(atomicAdd(&slots[slot], u64{1})) & ((1u << tally_bits) - 1);
     slot = slot + 1 < n_slots ? slot + 1 : 0;
   }
 }

@@ -296,6 +296,10 @@ private:
     u32 entry = before & 0xffff;
     u32 segment = before >> 16;
 
+    // The scan of a single warp has no barrier between what was read and what is written.
+    if constexpr (threads == 32)
+      __syncwarp();
+
 #pragma unroll
     for (u32 k = 0; k < items; k++)
     {

@@ -14,7 +14,7 @@
 namespace gpusort
 {
 
-// The least rows of a group of a class; smaller groups are not listed.
+// The least rows of a group of a class; find_groups() lists no smaller ones.
 __host__ __device__ constexpr u32 min_class_rows(u32 group_class)
 {
   return group_class == 0 ? small_rows + 1 : class_rows(group_class - 1) + 1;

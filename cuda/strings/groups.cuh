@@ -22,7 +22,8 @@ void find_groups(const SortedRows &in, const Segments &segments, const GroupOutp
 #ifdef __CUDACC__
 
 // Makes a group that is too large for a block a segment of the next round.  It begins
-// at place `source` of the sorted rows; its keys share `depth` bytes without the words.
+// at place `source` of the sorted rows; depth: bytes that its keys share, before this round's words are
+// counted in.
 __device__ __forceinline__ void make_segment(const GroupOutput &output, const WordLayout &layout, u32 source,
                                              u32 first_rank, u64 size, u32 depth, u32 lead)
 {

@@ -13,7 +13,7 @@
  * where both words tie.  Equal samples are ranked by piece, then by place, so
  * that ranks are distinct.
  *
- * What the search needs to know of a splitter (classify.cu tells how it works) is
+ * What the search needs to know of a splitter (search.cuh tells how it works) is
  * prepared by one thread a splitter, from the sorted splitters alone.
  *
  *-------------------------------------------------------------------------
@@ -22,7 +22,6 @@
 
 #include <cub/block/block_merge_sort.cuh>
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "strings/key_compare.cuh"
@@ -41,7 +40,7 @@ struct Sample
   u32 number; // within its piece
 };
 
-// Greater than all words of keys, which count at most max_count bytes.
+// Greater than all words of keys, whose lowest byte is at most 8.
 constexpr Sample no_sample = {~u64{0}, 0};
 
 // Orders the samples of a piece.
@@ -372,7 +371,9 @@ SplitPlan plan_split(u32 n_rows)
   plan.n_samples = oversampling << plan.levels;
   plan.is_by_buckets = is_few;
 
-  // The values that finish.cu sorts leave room for the bits after 12.
+  // finish.cu shifts the unsorted bits up by 12 at most, for 4096 entries, so at least 12 bits must be
+  // sorted: hence 13 for few rows, whatever their number of buckets.
+  static_assert(max_few_levels + 1 >= 12);
   plan.layout.segment_bits = is_few ? max_few_levels + 1 : plan.levels + 1;
   plan.layout.key_bits = 64 - count_bits - plan.layout.segment_bits;
   plan.layout.sorted_bits = is_few ? plan.layout.segment_bits : plan.levels < 16 ? 16 : 24;

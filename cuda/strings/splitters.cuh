@@ -74,7 +74,7 @@ struct alignas(8) BucketStart
   u32 lead;
 };
 
-// The splitters, and what the search needs to know of them; classify.cu tells what
+// The splitters, and what the search needs to know of them; search.cuh tells what
 // each is for.
 struct Splitters
 {

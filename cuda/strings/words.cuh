@@ -47,7 +47,7 @@ struct Segments
 {
   u32 *place;      // of its first row among the rows of the round
   u32 *source;     // of the same row among the sorted rows of the round before
-  u32 *first_rank; // in a first round less the place
+  u32 *first_rank; // of its first row; a first round stores 0 for it and for the place
   u32 *depth;      // bytes that all of its keys share,
   u32 *skip;       // more such bytes that were found later,
   u32 *lead;       // and more such bits
@@ -73,7 +73,7 @@ struct WordLayout
   u32 segment_bits;
   u32 key_bits;
   u32 sorted_bits;    // of 64, from the top
-  bool coded = false; // codes in place of bytes; a count less than max_chars then tells is_settled()
+  bool coded = false; // codes in place of bytes; the count then holds settled_count(), not a number of bytes
 
   // Whole bytes of a key that a word covers.
   __host__ __device__ u32 chars(u32 lead) const

@@ -52,11 +52,47 @@ is_loud_function(Oid function, void *context)
 	return !get_func_leakproof(function) || func_volatile(function) == PROVOLATILE_VOLATILE;
 }
 
+/*
+ * Does a call compare texts without knowing the collation?  Leakproof functions
+ * raise an error then.
+ */
+static bool
+lacks_collation(Node *node)
+{
+	ListCell   *lc;
+	List	   *args;
+
+	switch (nodeTag(node))
+	{
+		case T_FuncExpr:
+			args = ((FuncExpr *) node)->args;
+			break;
+		case T_OpExpr:
+		case T_DistinctExpr:
+		case T_NullIfExpr:
+			args = ((OpExpr *) node)->args;
+			break;
+		case T_ScalarArrayOpExpr:
+			args = ((ScalarArrayOpExpr *) node)->args;
+			break;
+		default:
+			return false;
+	}
+	if (OidIsValid(exprInputCollation(node)))
+		return false;
+	foreach(lc, args)
+		if (type_is_collatable(exprType(lfirst(lc))))
+			return true;
+	return false;
+}
+
 static bool
 is_loud(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
+	if (lacks_collation(node))
+		return true;
 	if (check_functions_in_node(node, is_loud_function, context))
 		return true;
 	switch (nodeTag(node))

@@ -58,6 +58,12 @@ extern const CustomPathMethods gs_sort_path_methods;
 extern const CustomPathMethods gs_feed_path_methods;
 
 /*
+ * The flags that a statement's subplans allow, other than init plans.  They run
+ * when an expression asks for them, so they may be part of any sort's input.
+ */
+extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
+
+/*
  * Sort columns as custom_private, and back (palloc'd).  Of the flags, those
  * stay set that the plan below the Sort allows.
  */

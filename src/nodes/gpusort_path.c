@@ -27,6 +27,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/gpusort.h"
+#include "plan/query_volatile.h"
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
@@ -165,8 +166,8 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 	if (!gs_client_service_ready() || !order_by_is_supported(root))
 		return;
 
-	if (gs_sort_may_rerun(root->parse) && !contain_volatile_functions((Node *) root->parse))
-		flags = GS_PLAN_FLAG_RERUN;
+	if (gs_sort_may_rerun(root->parse) && !gs_query_is_volatile(root->parse))
+		flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
 	serial = make_sort_path(root, ordered_rel, cheapest, cheapest->rows, false, flags);
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 	{

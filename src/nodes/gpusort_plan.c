@@ -6,7 +6,7 @@
  * A GpuSort path's child path is a SortPath over the true child.  So it is
  * PostgreSQL that makes a Sort plan of it, and thereby finds the columns to
  * sort by in the child's target list, adding what is missing; the Sort node is
- * then taken apart again.  Both nodes return their child's target list.
+ * then taken apart again.  GpuSort and GpuSortFeed return their child's target list.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,6 +60,42 @@ note_flags(Plan **plan, void *context)
 		gs_plan_visit_children(*plan, note_flags, context);
 }
 
+static void
+note_init_plans(Plan **plan, void *context)
+{
+	Bitmapset **init_plans = context;
+	ListCell   *lc;
+
+	foreach(lc, (*plan)->initPlan)
+		*init_plans = bms_add_member(*init_plans, lfirst_node(SubPlan, lc)->plan_id);
+	gs_plan_visit_children(*plan, note_init_plans, context);
+}
+
+int
+gs_plan_subplan_flags(PlannedStmt *stmt)
+{
+	int			flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
+	Bitmapset  *init_plans = NULL;
+	ListCell   *lc;
+	int			plan_id = 0;
+
+	if (stmt->subplans == NIL)
+		return flags;
+	note_init_plans(&stmt->planTree, &init_plans);
+	foreach(lc, stmt->subplans)
+		if (lfirst(lc) != NULL)
+			note_init_plans((Plan **) &lfirst(lc), &init_plans);
+
+	/* an init plan's result is kept, and so are the rows of a WITH query */
+	foreach(lc, stmt->subplans)
+	{
+		plan_id++;
+		if (lfirst(lc) != NULL && !bms_is_member(plan_id, init_plans))
+			note_flags((Plan **) &lfirst(lc), &flags);
+	}
+	return flags;
+}
+
 List *
 gs_plan_private(const Sort *sort, int flags)
 {
@@ -68,11 +104,8 @@ gs_plan_private(const Sort *sort, int flags)
 	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
 
-	if (flags & GS_PLAN_FLAG_RERUN)
-	{
-		flags |= GS_PLAN_FLAG_REPEATABLE;
+	if (flags != 0)
 		note_flags(&outerPlan(sort), &flags);
-	}
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		attnos = lappend_int(attnos, sort->sortColIdx[i]);

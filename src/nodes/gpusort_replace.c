@@ -284,7 +284,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	 * again it would not get the same part.
 	 */
 	if (IsA(plan, Gather) || IsA(plan, GatherMerge))
-		context->flags &= ~GS_PLAN_FLAG_RERUN;
+		context->flags = 0;
 
 	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort))
 	{
@@ -312,8 +312,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 
 		scan->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
 		plan->targetlist = index_tlist(plan->targetlist);
-		if (!(flags & GS_PLAN_FLAG_RERUN))
-			linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) = 0;
+		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
 	}
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);
@@ -368,7 +367,7 @@ gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
 	ReplaceContext context;
 	ListCell   *lc;
 
-	context.flags = rerun ? GS_PLAN_FLAG_RERUN : 0;
+	context.flags = rerun ? gs_plan_subplan_flags(stmt) : 0;
 	context.last_node_id = gs_plan_last_node_id(stmt);
 
 	stmt->planTree = replace(&context, stmt->planTree, GS_NO_BOUND);

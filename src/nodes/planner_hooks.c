@@ -18,7 +18,6 @@
  */
 #include "postgres.h"
 
-#include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 
 #include "compat.h"
@@ -26,6 +25,7 @@
 #include "nodes/gpuarrays.h"
 #include "nodes/gpusort.h"
 #include "nodes/planner_hooks.h"
+#include "plan/query_volatile.h"
 #include "service/service_client.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
@@ -62,10 +62,10 @@ is_volatile(const PlannerInfo *root, const PlannedStmt *stmt)
 	/* not planned by the usual planner, or changed since: be careful */
 	if (root == NULL || root->glob->finalrtable != stmt->rtable)
 		return true;
-	if (contain_volatile_functions((Node *) root->parse))
+	if (gs_query_is_volatile(root->parse))
 		return true;
 	foreach(lc, root->glob->subroots)
-		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
+		if (gs_query_is_volatile(lfirst_node(PlannerInfo, lc)->parse))
 			return true;
 	return false;
 }
