@@ -59,7 +59,6 @@ constexpr u32 code_bits = 64 - count_bits;
 constexpr u32 part_bits = 16;
 constexpr u64 least_range = u64{1} << part_bits; // that can be cut
 constexpr u32 max_words = 512;
-constexpr u32 few_rows = 1 << 20;
 static_assert(n_symbols < 1u << part_bits);
 static_assert(threads == n_symbols - 1);
 static_assert(sizeof(CodeCounts) % sizeof(u32) == 0 && sizeof(CodeModel) % sizeof(u32) == 0);
@@ -392,9 +391,8 @@ void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &spa
 void code_words(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeModel *model, const Segments &segments,
                 u64 *words, u32 *rows, cudaStream_t stream)
 {
-  // Few rows must be spread over all of a device.  Of more, fewer threads at a time leave
-  // long keys in the first-level cache.
-  u32 rows_each = n_rows <= few_rows ? 4 : 16;
+  // Fewer threads at a time leave long keys in the first-level cache.
+  constexpr u32 rows_each = 16;
 
   code_rows<<<blocks_for(n_rows, threads * rows_each), threads, 0, stream>>>(keys, n_rows, prefix, rows_each,
                                                                              model, segments, words, rows);

@@ -106,12 +106,6 @@ gs_rows_count(const GsRows *rows)
 	return rows->n;
 }
 
-int64
-gs_rows_rank(const GsRows *rows)
-{
-	return rows->rank;
-}
-
 static inline const char *
 slot_memory(const GsRows *rows, int slot)
 {

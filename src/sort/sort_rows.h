@@ -45,7 +45,6 @@ extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
 
 extern uint64 gs_rows_count(const GsRows *rows);
-extern int64 gs_rows_rank(const GsRows *rows);
 
 /*
  * Make the next row (or the previous one) the current one and return it, with

@@ -276,6 +276,21 @@ BEGIN
 END
 $$;
 
+-- a comparison without a collation is leakproof, and may fail
+CREATE TABLE ahead_texts AS
+	SELECT i, ARRAY[3, 2, i] AS a, CASE WHEN i > 40 THEN 'x' END COLLATE "C" AS c, 'x' COLLATE "POSIX" AS p
+	FROM generate_series(1, 1000) AS i;
+DO $$
+DECLARE
+	r record;
+BEGIN
+	FOR r IN SELECT i, gpu_sort_array(a) AS s FROM ahead_texts WHERE c IS NULL OR c <> p LOOP
+		EXIT WHEN r.i = 5;
+	END LOOP;
+END
+$$;
+DROP TABLE ahead_texts;
+
 -- workers: asked for all rows they use the device
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -174,12 +174,21 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 #
 # The input cannot be computed twice
 #
+$node->safe_psql('postgres', q(
+	CREATE TABLE one AS SELECT 1 AS n;
+	CREATE DOMAIN counted AS int CHECK (nextval('s') > 0);
+	CREATE FUNCTION counted_add(bigint, int) RETURNS bigint VOLATILE LANGUAGE sql AS
+		$$SELECT $1 + $2 FROM nextval('s')$$;
+	CREATE AGGREGATE counted_sum(int) (SFUNC = counted_add, STYPE = bigint, INITCOND = '0');));
 for my $case (
 	[ 'nextval', "SELECT id, k, nextval('s') FROM t ORDER BY k;", 'service_append:3' ],
 	[ 'nextval', "SELECT id, k, nextval('s') FROM t ORDER BY k;", 'service_fetch:2' ],
 	[ 'nextval in a subquery', "SELECT id, k, (SELECT nextval('s') WHERE id > 0) FROM t ORDER BY k;", 'service_append:3' ],
 	[ 'nextval in a subquery', "SELECT id, k, (SELECT nextval('s') WHERE id > 0) FROM t ORDER BY k;", 'service_fetch:6' ],
 	[ 'volatile', 'SELECT id, k FROM t WHERE twice(id) > 0 ORDER BY k;', 'service_sort' ],
+	[ 'volatile constraint', 'SELECT id::counted, k FROM t ORDER BY k;', 'service_append:3' ],
+	[ 'volatile aggregate', 'SELECT k, counted_sum(id) AS n FROM t GROUP BY k ORDER BY n, k;', 'service_sort' ],
+	[ 'for update in a subquery', 'SELECT id, k, (SELECT n FROM one WHERE id > 0 FOR UPDATE) FROM t ORDER BY k;', 'service_append:3' ],
 	[ 'for update', 'SELECT id, k FROM t ORDER BY k FOR UPDATE;', 'service_append' ])
 {
 	my ($name, $sql, $point) = @$case;
