@@ -1,0 +1,143 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill.h
+ *	  Sorted runs of a sort in temporary files, and the ranges of keys in
+ *	  which they are read back.
+ *
+ * A sort that outgrows the device is written out in runs: each is sorted by
+ * itself.  Afterwards borders cut the whole sort into ranges, each small enough
+ * for the device; a range's rows of all runs are read, appended to a new sort
+ * of the device, and sorted.  The ranges one after the other are the sort.
+ *
+ * The order
+ *	  Rows of all runs are ordered by their key, then by the number of their
+ *	  run, then by their place in it; so the sort is stable if runs are
+ *	  numbered in the order in which their rows were appended.  A border is a
+ *	  row of this order, not a key only: so even a key that all rows have is
+ *	  cut into ranges of any size.
+ *
+ * Chunks
+ *	  Runs are written and read in chunks of the form that device.h describes,
+ *	  whose rows are in order: row and key of record i lie before those of
+ *	  record i + 1, the key behind the row, and the first row at offset 0.
+ *
+ * Files
+ *	  Made when the first byte is written, and removed by gs_spill_close().
+ *	  Of each block of some 64 kB the first key is kept in memory.
+ *
+ * Jobs
+ *	  Reading and writing is done by threads.  Functions that are given a
+ *	  GsJob return at once; the job ends as in device.h: its status is set,
+ *	  then notify called.  A failure is GS_INTERNAL with a message; what
+ *	  failed, and where, gs_spill_failure() tells.  All functions are called from one
+ *	  thread.
+ *
+ * Nothing here knows PostgreSQL; this header is plain C11.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SPILL_H
+#define GS_SPILL_H
+
+#include "device/device.h"
+
+typedef struct GsSpillIo GsSpillIo; /* the threads, for all sorts */
+typedef struct GsSpill GsSpill; /* files and runs of one sort */
+typedef struct GsSpillReader GsSpillReader; /* reads one range */
+
+#define GS_SPILL_PATH_BYTES 1024
+
+/* Why a job failed: errno, and what was done with which file. */
+typedef struct GsSpillFailure
+{
+	int			error_number;	/* 0: nothing has failed */
+	const char *action;			/* "create", "write to", "read from" */
+	char		path[GS_SPILL_PATH_BYTES];
+} GsSpillFailure;
+
+/* What a read has put into a chunk; set before its job ends. */
+typedef struct GsSpillPiece
+{
+	uint32_t	data_bytes;
+	uint32_t	n_records;		/* may be 0: then there is nothing to append */
+} GsSpillPiece;
+
+/* NULL: no memory, or no thread could be started. */
+extern GsSpillIo *gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg);
+
+/* Ends the threads.  Jobs end first; sorts may be closed before or afterwards. */
+extern void gs_spill_io_close(GsSpillIo *io);
+
+/*
+ * Files will be named PATH.0, PATH.1 and so on; the folder of path is made where
+ * there is none.  NULL: no memory.
+ */
+extern GsSpill *gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_bytes);
+
+/* Legal when no job of it is pending.  Removes the files. */
+extern void gs_spill_close(GsSpill *spill);
+
+/* Bytes in files, those now being written included. */
+extern uint64_t gs_spill_bytes(const GsSpill *spill);
+
+/* The first failure of any of its jobs. */
+extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
+
+/*
+ * Runs.  The chunks of one run are written between begin and end; chunk i is
+ * written once, chunks in any order and side by side.  end: all of its writes
+ * have ended well; false: no memory.  An abandoned run is begun again.
+ */
+extern bool gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks);
+extern void gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records,
+						   GsJob *job);
+extern bool gs_spill_end_run(GsSpill *spill);
+extern uint32_t gs_spill_runs(const GsSpill *spill);
+extern uint64_t gs_spill_rows(const GsSpill *spill);
+
+/* Chunks written, of all ended runs in their order, each as it was. */
+extern uint64_t gs_spill_images(const GsSpill *spill);
+extern void gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece,
+								GsJob *job);
+
+/*
+ * Ranges.  seal: no run will be added; false: no memory.  plan: adds a range
+ * behind those that there are, of some budget bytes, counting row_bytes for each
+ * row beside the bytes of its chunk; it may come out larger.  False: no memory,
+ * or all rows are in ranges already, which gs_spill_planned() tells.  split: makes the
+ * last range smaller, for it did not fit; false: it has one row only, or no memory.
+ */
+extern bool gs_spill_seal(GsSpill *spill);
+extern bool gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes);
+extern bool gs_spill_planned(const GsSpill *spill);
+extern bool gs_spill_split(GsSpill *spill);
+extern uint32_t gs_spill_ranges(const GsSpill *spill);
+
+/*
+ * The border below a range, a key that no row of the range is smaller than and
+ * no row of the ranges before is greater than; NULL below the first range.
+ * Valid until the spill is closed, or the range before it split.
+ */
+extern const void *gs_spill_border(const GsSpill *spill, uint32_t range, uint32_t *key_len);
+
+/*
+ * Reading a range.  next: read its next piece into chunk, in the order in which
+ * pieces must be appended; false, and no job begins, when there are no more.
+ * Jobs may run side by side and end in any order.  A reader is closed when none of its
+ * jobs is pending.
+ */
+extern GsSpillReader *gs_spill_reader_open(GsSpill *spill, uint32_t range);
+extern bool gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *job);
+
+/*
+ * When all has been read: does the first row of the range have the same key as
+ * the last one of the range before it?
+ */
+extern bool gs_spill_reader_ties(const GsSpillReader *reader);
+extern void gs_spill_reader_close(GsSpillReader *reader);
+
+/* Pages of the device, as they are: for a sort that is in order already. */
+extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, GsJob *job);
+extern void gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job);
+
+#endif							/* GS_SPILL_H */
