@@ -85,13 +85,13 @@ deparse_context(const PlannedStmt *stmt, const Sort *sort)
 									plan, NIL);
 }
 
-/* A Sort's column i as EXPLAIN prints it. */
+/* A Sort's column i as EXPLAIN prints it, always with the table's name. */
 static char *
-column_text(const PlannedStmt *stmt, const Sort *sort, List *context, int i)
+column_text(const Sort *sort, List *context, int i)
 {
 	if (context == NIL)
 		return psprintf("column %d", sort->sortColIdx[i]);
-	return deparse_expression(sort_expression(sort, i), context, list_length(stmt->rtable) > 1, true);
+	return deparse_expression(sort_expression(sort, i), context, true, true);
 }
 
 void
@@ -103,7 +103,7 @@ gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal reason)
 	if (gs_guc_log_refusals && reason != GS_REFUSE_SERVICE)
 	{
 		int			i = refused_column(sort);
-		char	   *column = column_text(stmt, sort, deparse_context(stmt, sort), i);
+		char	   *column = column_text(sort, deparse_context(stmt, sort), i);
 
 		detail = gs_refuse_detail(psprintf("Sort key %s", column), exprType(sort_expression(sort, i)),
 								  sort->collations[i]);
@@ -124,7 +124,7 @@ gs_decline_sort(const PlannedStmt *stmt, const Sort *sort, double rows, const ch
 	context = deparse_context(stmt, sort);
 	initStringInfo(&keys);
 	for (int i = 0; i < sort->numCols; i++)
-		appendStringInfo(&keys, "%s%s", i > 0 ? ", " : "", column_text(stmt, sort, context, i));
+		appendStringInfo(&keys, "%s%s", i > 0 ? ", " : "", column_text(sort, context, i));
 	ereport(NOTICE,
 			(errmsg("gpusort leaves a sort to PostgreSQL: %s", reason),
 			 errdetail("Sort key: %s. Estimated rows: %.0f.", keys.data, rows)));
