@@ -26,7 +26,7 @@
 
 EXTENSION = gpusort
 MODULE_big = gpusort
-DATA = sql/gpusort--0.1.0.sql
+DATA = $(call sources,sql/gpusort--*.sql)
 PGFILEDESC = "gpusort - sorting on the GPU"
 
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))

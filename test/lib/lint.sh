@@ -174,17 +174,27 @@ check_cuda_format()
 
 # ---- what belongs together ----
 
+# The current version has its script, and each version of CHANGELOG.md an
+# upgrade script from the one before it
 check_version_number()
 {
-	local version file
+	local version next= file
 
 	version=$(sed -nE "s/^default_version *= *'(.*)'/\1/p" gpusort.control)
 	[ -e "sql/gpusort--$version.sql" ] || echo "no sql/gpusort--$version.sql"
-	for file in META.json Makefile CHANGELOG.md; do
-		grep -qF "$version" "$file" || echo "$file does not name version $version"
-	done
+	[ "$(sed -nE '1s/^## ([0-9.]+) .*/\1/p' CHANGELOG.md)" = "$version" ] ||
+		echo "CHANGELOG.md does not begin with version $version"
 	[ "$(grep -cF "\"version\": \"$version\"" META.json)" -eq 2 ] ||
 		echo "META.json's versions are not $version"
+	grep -qF "sql/gpusort--$version.sql" META.json || echo "META.json does not name version $version's script"
+	sed -nE 's/^## ([0-9.]+) .*/\1/p' CHANGELOG.md | while read -r version; do
+		[ -z "$next" ] || [ -e "sql/gpusort--$version--$next.sql" ] ||
+			echo "no sql/gpusort--$version--$next.sql"
+		next=$version
+	done
+	for file in sql/*.sql; do
+		[ "$(head -1 "$file")" = "/* $file */" ] || echo "$file does not begin with its name"
+	done
 }
 
 # Every input has an answer and every answer an input

@@ -1,0 +1,75 @@
+/* sql/gpusort--0.1.0--0.2.0.sql */
+
+-- complain if script is sourced in psql, rather than via ALTER EXTENSION
+\echo Use "ALTER EXTENSION gpusort UPDATE TO '0.2.0'" to load this file. \quit
+
+-- Comments on the views' columns
+
+COMMENT ON COLUMN gpusort_devices.kind IS
+'cuda or host';
+COMMENT ON COLUMN gpusort_devices.name IS
+'the device''s name';
+COMMENT ON COLUMN gpusort_devices.state IS
+'ready, starting, or off: there is no device';
+COMMENT ON COLUMN gpusort_devices.message IS
+'why there is no device, or its last failure';
+COMMENT ON COLUMN gpusort_devices.memory_total IS
+'bytes of memory that the device has';
+COMMENT ON COLUMN gpusort_devices.memory_limit IS
+'bytes of device memory that all sorts together may hold';
+COMMENT ON COLUMN gpusort_devices.memory_used IS
+'bytes of device memory that sorts hold now';
+COMMENT ON COLUMN gpusort_devices.staging_total IS
+'bytes of staging memory';
+COMMENT ON COLUMN gpusort_devices.staging_used IS
+'bytes of staging memory that sorts hold now';
+COMMENT ON COLUMN gpusort_devices.sorts IS
+'sorts that are open now';
+COMMENT ON COLUMN gpusort_devices.service_pid IS
+'process id of the service';
+COMMENT ON COLUMN gpusort_devices.started IS
+'when the service started';
+
+COMMENT ON COLUMN gpusort_stats.sorts IS
+'sorts that gpusort completed';
+COMMENT ON COLUMN gpusort_stats.device_sorts IS
+'of these, sorts on the device';
+COMMENT ON COLUMN gpusort_stats.process_sorts IS
+'of these, small sorts in the backend';
+COMMENT ON COLUMN gpusort_stats.index_builds IS
+'indexes built, each of which is among device_sorts';
+COMMENT ON COLUMN gpusort_stats.rows IS
+'rows in all these sorts';
+COMMENT ON COLUMN gpusort_stats.bytes IS
+'bytes of rows and keys that went to the device';
+COMMENT ON COLUMN gpusort_stats.arrays IS
+'arrays that GpuArraySort sorted';
+COMMENT ON COLUMN gpusort_stats.device_arrays IS
+'of these, arrays on the device';
+COMMENT ON COLUMN gpusort_stats.fallbacks IS
+'sorts, index builds and array queries that gpusort began and PostgreSQL completed';
+COMMENT ON COLUMN gpusort_stats.fallback_reasons IS
+'how many fallbacks each reason had';
+COMMENT ON COLUMN gpusort_stats.refusals IS
+'times that gpusort had to leave a sort or an index build to PostgreSQL';
+COMMENT ON COLUMN gpusort_stats.refusal_reasons IS
+'how many refusals each reason had';
+COMMENT ON COLUMN gpusort_stats.stats_reset IS
+'when counting began';
+
+COMMENT ON COLUMN gpusort_activity.pid IS
+'process id of the session';
+COMMENT ON COLUMN gpusort_activity.datname IS
+'the session''s database';
+COMMENT ON COLUMN gpusort_activity.usename IS
+'the session''s user';
+COMMENT ON COLUMN gpusort_activity.phase IS
+'what the sort is doing';
+COMMENT ON COLUMN gpusort_activity.rows IS
+'rows that went to the device so far';
+COMMENT ON COLUMN gpusort_activity.bytes IS
+'bytes of rows and keys that went to the device so far';
+COMMENT ON COLUMN gpusort_activity.staging_bytes IS
+'bytes of staging memory that the sort holds';
+COMMENT ON COLUMN gpusort_activity.started IS
+'when the sort was opened on the device';
