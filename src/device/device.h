@@ -47,10 +47,11 @@
  *	  4. result; then fetch, any page any number of times in any order; also
  *		 fetch_keys and reorder
  *	  5. sort_close, when no job of the sort is pending
- *	  If an append ends with GS_NO_MEMORY, so do all later ones of that sort.
- *	  The chunks appended before are still there, and the caller may go on in
- *	  two ways: perform the sort, which then has the rows of these chunks; or
- *	  have them back one by one, by fetch_image.  If perform ends with
+ *	  If an append ends with GS_NO_MEMORY, so do all later ones of that sort,
+ *	  until resume.  The chunks appended before are still there, and the caller may
+ *	  go on in three ways: resume appending, when there may be more memory;
+ *	  perform the sort, which then has the rows of these chunks; or have them back
+ *	  one by one, by fetch_image.  If perform ends with
  *	  GS_NO_MEMORY, there is fetch_image only.  fetch_image is legal whenever no
  *	  append or perform is pending.
  *
@@ -312,6 +313,9 @@ typedef struct GsDeviceOps
 							  GsError *error);
 	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,
 						   uint32_t n_records, GsJob *job);
+
+	/* After appends that ended with GS_NO_MEMORY, all of them: try again. */
+	void		(*resume) (GsDeviceSort *sort);
 
 	/* GS_INVALID: a row and its key do not fit into a chunk. */
 	void		(*perform) (GsDeviceSort *sort, GsPageFormat format, GsJob *job);

@@ -343,6 +343,12 @@ host_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t
 }
 
 static void
+host_resume(GsDeviceSort *sort)
+{
+	sort->refused = false;
+}
+
+static void
 host_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *caller_job)
 {
 	GsHostJob    *job = gs_host_job_begin(sort, GS_HOST_PERFORM, caller_job);
@@ -542,6 +548,7 @@ const GsDeviceOps gs_device_host = {
 	.trim = host_trim,
 	.sort_open = host_sort_open,
 	.append = host_append,
+	.resume = host_resume,
 	.perform = host_perform,
 	.fetch = host_fetch,
 	.fetch_image = host_fetch_image,

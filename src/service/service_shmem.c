@@ -39,6 +39,22 @@ arena_chunks(void)
 	return Max(2 * GS_SESSION_CHUNKS, (int) (bytes / GS_CHUNK_BYTES));
 }
 
+/*
+ * Chunks for the service's own use: enough to keep some threads reading and
+ * writing.
+ */
+static int
+arena_buffers(void)
+{
+	return gs_guc_device == GS_CHOOSE_OFF ? 0 : Max(8, Min(64, arena_chunks() / 8));
+}
+
+static Size
+arena_bytes(void)
+{
+	return mul_size(arena_chunks() + arena_buffers(), GS_CHUNK_BYTES);
+}
+
 /* No more sessions than can be promised their chunks. */
 static int
 max_sessions(void)
@@ -59,7 +75,7 @@ void
 gs_service_shmem_request(void)
 {
 	RequestAddinShmemSpace(control_bytes());
-	RequestAddinShmemSpace(add_size(mul_size(arena_chunks(), GS_CHUNK_BYTES), GS_ARENA_ALIGN));
+	RequestAddinShmemSpace(add_size(arena_bytes(), GS_ARENA_ALIGN));
 	RequestNamedLWLockTranche(GPUSORT_NAME, 1);
 }
 
@@ -97,7 +113,8 @@ gs_service_shmem_startup(void)
 		gs_shared->lock = &GetNamedLWLockTranche(GPUSORT_NAME)->lock;
 		gs_shared->n_chunks = arena_chunks();
 		gs_shared->n_sessions = max_sessions();
-		gs_shared->arena_bytes = mul_size(gs_shared->n_chunks, GS_CHUNK_BYTES);
+		gs_shared->n_buffers = arena_buffers();
+		gs_shared->arena_bytes = arena_bytes();
 		gs_shared->state = GS_SERVICE_STARTING;
 		if (was_off || gs_guc_device == GS_CHOOSE_OFF)
 		{
@@ -130,7 +147,7 @@ gs_service_shmem_startup(void)
 		}
 	}
 	arena = ShmemInitStruct("gpusort staging arena",
-							add_size(mul_size(arena_chunks(), GS_CHUNK_BYTES), GS_ARENA_ALIGN),
+							add_size(arena_bytes(), GS_ARENA_ALIGN),
 							&found);
 	gs_arena = (char *) TYPEALIGN(GS_ARENA_ALIGN, arena);
 	LWLockRelease(AddinShmemInitLock);
@@ -262,6 +279,15 @@ gs_session_alloc(int extra_chunks)
 	session->state = GS_SESSION_FEEDING;
 	session->overflow = false;
 	session->overflow_reason = GS_FALLBACK_MEMORY;
+	session->trouble = GS_SPILL_FINE;
+	memset(&session->failure, 0, sizeof(session->failure));
+	session->temp_tablespace = InvalidOid;
+	session->temp_limit = -1;
+	session->n_runs = 0;
+	session->temp_bytes = 0;
+	session->range_wanted = session->range = 0;
+	session->n_ranges = 0;
+	session->range_ties = false;
 	session->checking = false;
 	session->generation = gs_shared->generation;
 	session->next = -1;
