@@ -13,8 +13,8 @@
  *	  the largest row, and row i belongs to page P[i] / quota.  A page then holds the
  *	  rows that begin within its quota, and even a largest row that begins at the
  *	  quota's end fits.  Either way every page but the last is full to seven eighths
- *	  or more, unless, in chunks, the next row is larger than what is left.  So two
- *	  neighbouring pages together hold more than one page can.
+ *	  or more, unless, in chunks, the next row is larger than what is left.  Since what
+ *	  is left and that row are more than a page, max_pages() counts half a page for each.
  *
  * Gather
  *	  Rows in key order are scattered in device memory, but begin at multiples of 8,
