@@ -187,6 +187,10 @@ check_version_number()
 	[ "$(grep -cF "\"version\": \"$version\"" META.json)" -eq 2 ] ||
 		echo "META.json's versions are not $version"
 	grep -qF "sql/gpusort--$version.sql" META.json || echo "META.json does not name version $version's script"
+	head -1 packaging/debian/changelog | grep -qF "($version-" ||
+		echo "packaging/debian/changelog does not begin with version $version"
+	grep -qxE "Version: +$version" packaging/rpm/gpusort.spec ||
+		echo "packaging/rpm/gpusort.spec is not of version $version"
 	sed -nE 's/^## ([0-9.]+) .*/\1/p' CHANGELOG.md | while read -r version; do
 		[ -z "$next" ] || [ -e "sql/gpusort--$version--$next.sql" ] ||
 			echo "no sql/gpusort--$version--$next.sql"
@@ -224,7 +228,7 @@ check_parts()
 
 	listed=$(awk '!/^#/ && NF && $2 !~ /^fuzz\// { print $2 }' test/parts | sort)
 	here=$({
-		printf '%s\n' lint/sources build/production unit/plain/engines
+		printf '%s\n' lint/sources build/production build/dist unit/plain/engines
 		printf '%s\n' test/sql/*.sql | sed 's|^test/sql|regress|'
 		printf '%s\n' test/specs/*.spec | sed 's|^test/specs|isolation|'
 		printf '%s\n' test/t/*.pl | sed 's|^test/t|tap|'
@@ -248,6 +252,20 @@ check_settings_documented()
 	[ -e README.md ] || return
 	for name in $(grep -ohE '"gpusort\.[a-z_]+"' src/guc.c 2>/dev/null | tr -d '"' | sort -u); do
 		grep -qF "$name" README.md || echo "README.md does not describe $name"
+	done
+}
+
+# Every make target that documents and workflows name is there
+check_make_targets()
+{
+	local target
+
+	grep -ohE '(^ +|`|run: |&& )make [a-z-]+' README.md packaging/README.md test/README.md \
+		.github/workflows/*.yml 2>/dev/null | sed 's/.*make //' | sort -u | while read -r target; do
+		case $target in
+			install|uninstall|-*) ;;			# of PGXS
+			*) grep -qE "^$target:" Makefile || echo "the Makefile has no target $target" ;;
+		esac
 	done
 }
 
@@ -284,6 +302,7 @@ check "version numbers agree" check_version_number
 check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
 check "README.md describes every setting" check_settings_documented
+check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then
 	check "only entry points are exported" check_exported_symbols
 	check "global names carry the prefix" check_prefixes
