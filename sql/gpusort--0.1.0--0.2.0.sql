@@ -3,6 +3,131 @@
 -- complain if script is sourced in psql, rather than via ALTER EXTENSION
 \echo Use "ALTER EXTENSION gpusort UPDATE TO '0.2.0'" to load this file. \quit
 
+-- Sorts that outgrow the device's memory
+
+DROP VIEW gpusort_stats, gpusort_activity;
+DROP FUNCTION gpusort_stats();
+DROP FUNCTION gpusort_activity();
+
+CREATE FUNCTION gpusort_stats(
+    OUT sorts bigint,
+    OUT device_sorts bigint,
+    OUT process_sorts bigint,
+    OUT index_builds bigint,
+    OUT rows bigint,
+    OUT bytes bigint,
+    OUT spilled_sorts bigint,
+    OUT temp_bytes bigint,
+    OUT arrays bigint,
+    OUT device_arrays bigint,
+    OUT fallbacks bigint,
+    OUT fallback_reasons jsonb,
+    OUT refusals bigint,
+    OUT refusal_reasons jsonb,
+    OUT stats_reset timestamptz)
+RETURNS record
+AS 'MODULE_PATHNAME', 'gpusort_stats'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpusort_stats() IS
+'what gpusort did since the last reset, and why it did not';
+
+CREATE VIEW gpusort_stats AS
+    SELECT * FROM gpusort_stats();
+
+COMMENT ON VIEW gpusort_stats IS
+'what gpusort did since the last reset, and why it did not';
+
+COMMENT ON COLUMN gpusort_stats.sorts IS
+'sorts that gpusort completed';
+COMMENT ON COLUMN gpusort_stats.device_sorts IS
+'of these, sorts on the device';
+COMMENT ON COLUMN gpusort_stats.process_sorts IS
+'of these, small sorts in the backend';
+COMMENT ON COLUMN gpusort_stats.index_builds IS
+'indexes built, each of which is among device_sorts';
+COMMENT ON COLUMN gpusort_stats.rows IS
+'rows in all these sorts';
+COMMENT ON COLUMN gpusort_stats.bytes IS
+'bytes of rows and keys that went to the device';
+COMMENT ON COLUMN gpusort_stats.spilled_sorts IS
+'sorts that outgrew the device''s memory and used temporary files';
+COMMENT ON COLUMN gpusort_stats.temp_bytes IS
+'bytes that these wrote to temporary files';
+COMMENT ON COLUMN gpusort_stats.spilled_sorts IS
+'sorts that outgrew the device''s memory and used temporary files';
+COMMENT ON COLUMN gpusort_stats.temp_bytes IS
+'bytes that these wrote to temporary files';
+COMMENT ON COLUMN gpusort_stats.arrays IS
+'arrays that GpuArraySort sorted';
+COMMENT ON COLUMN gpusort_stats.device_arrays IS
+'of these, arrays on the device';
+COMMENT ON COLUMN gpusort_stats.fallbacks IS
+'sorts, index builds and array queries that gpusort began and PostgreSQL completed';
+COMMENT ON COLUMN gpusort_stats.fallback_reasons IS
+'how many fallbacks each reason had';
+COMMENT ON COLUMN gpusort_stats.refusals IS
+'times that gpusort had to leave a sort or an index build to PostgreSQL';
+COMMENT ON COLUMN gpusort_stats.refusal_reasons IS
+'how many refusals each reason had';
+COMMENT ON COLUMN gpusort_stats.stats_reset IS
+'when counting began';
+
+CREATE FUNCTION gpusort_activity(
+    OUT pid integer,
+    OUT datid oid,
+    OUT usesysid oid,
+    OUT phase text,
+    OUT rows bigint,
+    OUT bytes bigint,
+    OUT staging_bytes bigint,
+    OUT runs integer,
+    OUT temp_bytes bigint,
+    OUT started timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_activity'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpusort_activity() IS
+'the sorts that are now running on the device';
+
+CREATE VIEW gpusort_activity AS
+    SELECT a.pid, d.datname, u.rolname AS usename, a.phase, a.rows, a.bytes,
+           a.staging_bytes, a.runs, a.temp_bytes, a.started
+    FROM gpusort_activity() AS a
+    LEFT JOIN pg_catalog.pg_database AS d ON d.oid = a.datid
+    LEFT JOIN pg_catalog.pg_roles AS u ON u.oid = a.usesysid;
+
+COMMENT ON VIEW gpusort_activity IS
+'the sorts that are now running on the device';
+
+COMMENT ON COLUMN gpusort_activity.pid IS
+'process id of the session';
+COMMENT ON COLUMN gpusort_activity.datname IS
+'the session''s database';
+COMMENT ON COLUMN gpusort_activity.usename IS
+'the session''s user';
+COMMENT ON COLUMN gpusort_activity.phase IS
+'what the sort is doing';
+COMMENT ON COLUMN gpusort_activity.rows IS
+'rows that went to the device so far';
+COMMENT ON COLUMN gpusort_activity.bytes IS
+'bytes of rows and keys that went to the device so far';
+COMMENT ON COLUMN gpusort_activity.staging_bytes IS
+'bytes of staging memory that the sort holds';
+COMMENT ON COLUMN gpusort_activity.runs IS
+'sorted runs written to temporary files so far';
+COMMENT ON COLUMN gpusort_activity.temp_bytes IS
+'bytes of temporary files';
+COMMENT ON COLUMN gpusort_activity.runs IS
+'sorted runs written to temporary files so far';
+COMMENT ON COLUMN gpusort_activity.temp_bytes IS
+'bytes of temporary files';
+COMMENT ON COLUMN gpusort_activity.started IS
+'when the sort was opened on the device';
+
+GRANT SELECT ON gpusort_stats, gpusort_activity TO PUBLIC;
+
 -- Comments on the views' columns
 
 COMMENT ON COLUMN gpusort_devices.kind IS

@@ -65,6 +65,8 @@ CREATE FUNCTION gpusort_stats(
     OUT index_builds bigint,
     OUT rows bigint,
     OUT bytes bigint,
+    OUT spilled_sorts bigint,
+    OUT temp_bytes bigint,
     OUT arrays bigint,
     OUT device_arrays bigint,
     OUT fallbacks bigint,
@@ -97,6 +99,10 @@ COMMENT ON COLUMN gpusort_stats.rows IS
 'rows in all these sorts';
 COMMENT ON COLUMN gpusort_stats.bytes IS
 'bytes of rows and keys that went to the device';
+COMMENT ON COLUMN gpusort_stats.spilled_sorts IS
+'sorts that outgrew the device''s memory and used temporary files';
+COMMENT ON COLUMN gpusort_stats.temp_bytes IS
+'bytes that these wrote to temporary files';
 COMMENT ON COLUMN gpusort_stats.arrays IS
 'arrays that GpuArraySort sorted';
 COMMENT ON COLUMN gpusort_stats.device_arrays IS
@@ -132,6 +138,8 @@ CREATE FUNCTION gpusort_activity(
     OUT rows bigint,
     OUT bytes bigint,
     OUT staging_bytes bigint,
+    OUT runs integer,
+    OUT temp_bytes bigint,
     OUT started timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_activity'
@@ -142,7 +150,7 @@ COMMENT ON FUNCTION gpusort_activity() IS
 
 CREATE VIEW gpusort_activity AS
     SELECT a.pid, d.datname, u.rolname AS usename, a.phase, a.rows, a.bytes,
-           a.staging_bytes, a.started
+           a.staging_bytes, a.runs, a.temp_bytes, a.started
     FROM gpusort_activity() AS a
     LEFT JOIN pg_catalog.pg_database AS d ON d.oid = a.datid
     LEFT JOIN pg_catalog.pg_roles AS u ON u.oid = a.usesysid;
@@ -164,6 +172,10 @@ COMMENT ON COLUMN gpusort_activity.bytes IS
 'bytes of rows and keys that went to the device so far';
 COMMENT ON COLUMN gpusort_activity.staging_bytes IS
 'bytes of staging memory that the sort holds';
+COMMENT ON COLUMN gpusort_activity.runs IS
+'sorted runs written to temporary files so far';
+COMMENT ON COLUMN gpusort_activity.temp_bytes IS
+'bytes of temporary files';
 COMMENT ON COLUMN gpusort_activity.started IS
 'when the sort was opened on the device';
 

@@ -19,9 +19,11 @@ typedef enum GsCounter
 	GS_COUNT_SORTS,				/* sorts that gpusort performed, anywhere */
 	GS_COUNT_DEVICE_SORTS,		/* of them: on the device */
 	GS_COUNT_PROCESS_SORTS,		/* of them: small, in their own process */
-	GS_COUNT_INDEX_BUILDS,		/* of these: index builds */
+	GS_COUNT_INDEX_BUILDS,		/* of the sorts on the device: index builds */
 	GS_COUNT_ROWS,				/* rows sorted */
 	GS_COUNT_BYTES,				/* bytes of rows and keys sent to the device */
+	GS_COUNT_SPILLED_SORTS,		/* sorts that wrote temporary files */
+	GS_COUNT_TEMP_BYTES,		/* that they wrote */
 	GS_COUNT_ARRAYS,			/* arrays sorted by GpuArraySort */
 	GS_COUNT_DEVICE_ARRAYS,		/* of them: on the device */
 	GS_COUNT_COUNTERS

@@ -92,7 +92,7 @@ gpusort_devices(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum(copy.device.memory_total);
 	values[5] = Int64GetDatum(copy.device.memory_limit);
 	values[6] = Int64GetDatum(copy.device.memory_used);
-	values[7] = Int64GetDatum(copy.arena_bytes);
+	values[7] = Int64GetDatum((int64) copy.n_chunks * GS_CHUNK_BYTES);
 	values[8] = Int64GetDatum((int64) (copy.n_chunks - copy.n_free) * GS_CHUNK_BYTES);
 	values[9] = Int32GetDatum(copy.n_open);
 	values[10] = Int32GetDatum(copy.pid);
@@ -153,8 +153,8 @@ Datum
 gpusort_stats(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
-		INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, JSONBOID,
-		INT8OID, JSONBOID, TIMESTAMPTZOID
+		INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
+		INT8OID, JSONBOID, INT8OID, JSONBOID, TIMESTAMPTZOID
 	};
 	TupleDesc	tupdesc;
 	Datum		values[lengthof(types)];
@@ -190,7 +190,8 @@ Datum
 gpusort_activity(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
-		INT4OID, OIDOID, OIDOID, TEXTOID, INT8OID, INT8OID, INT8OID, TIMESTAMPTZOID
+		INT4OID, OIDOID, OIDOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID,
+		TIMESTAMPTZOID
 	};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n = 0;
@@ -219,7 +220,9 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		values[4] = Int64GetDatum(open[i].rows);
 		values[5] = Int64GetDatum(open[i].bytes);
 		values[6] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
-		values[7] = TimestampTzGetDatum(open[i].opened);
+		values[7] = Int32GetDatum(open[i].n_runs);
+		values[8] = Int64GetDatum(open[i].temp_bytes);
+		values[9] = TimestampTzGetDatum(open[i].opened);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	pfree(open);

@@ -188,6 +188,7 @@ build_with_device(Build *build)
 	int			workers = choose_workers(build->heap, build->info);
 	GsFallback	reason;
 	GsClient   *client;
+	const GsSession *session;
 	uint64		rows;
 
 	client = gs_client_open(build->desc->fixed_width,
@@ -198,7 +199,8 @@ build_with_device(Build *build)
 	if (reason != GS_FALLBACK_NONE)
 		return reason;
 
-	rows = gs_client_session(client)->n_rows;
+	session = gs_client_session(client);
+	rows = session->n_rows;
 	if (rows != (uint64) build->scan.index_tuples)
 		elog(ERROR, "gpusort sorted " UINT64_FORMAT " tuples of %.0f", rows,
 			 build->scan.index_tuples);
@@ -210,12 +212,13 @@ build_with_device(Build *build)
 	gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
 	gs_stats_count(GS_COUNT_INDEX_BUILDS, 1);
 	gs_stats_count(GS_COUNT_ROWS, rows);
-	gs_stats_count(GS_COUNT_BYTES,
-				   gs_client_session(client)->row_bytes + gs_client_session(client)->key_bytes);
+	gs_stats_count(GS_COUNT_BYTES, session->row_bytes + session->key_bytes);
+	gs_stats_count(GS_COUNT_SPILLED_SORTS, session->n_runs > 0 ? 1 : 0);
+	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, engine %s, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
+			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,
-							 gs_client_session(client)->engine, build->settled,
+							 session->engine, session->n_runs, build->settled,
 							 build->scan_ms, build->sort_ms, build->write_ms)));
 	return GS_FALLBACK_NONE;
 }

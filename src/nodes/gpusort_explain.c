@@ -107,6 +107,24 @@ explain_order_check(const GsSortReport *report, ExplainState *es)
 							psprintf("rows repaired: " UINT64_FORMAT, report->rows_repaired), es);
 }
 
+/* What did not fit into the device's memory. */
+static void
+explain_spill(const GsSortReport *report, ExplainState *es)
+{
+	uint64		kb = (report->temp_bytes + 1023) / 1024;
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyText("Temporary Files",
+							psprintf("%u runs, %u ranges, " UINT64_FORMAT "kB",
+									 report->runs, report->ranges, kb), es);
+	else
+	{
+		ExplainPropertyInteger("Runs", NULL, report->runs, es);
+		ExplainPropertyInteger("Ranges", NULL, report->ranges, es);
+		ExplainPropertyInteger("Temporary Space Used", "kB", kb, es);
+	}
+}
+
 /*
  * In text format three lines:
  *
@@ -164,6 +182,8 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
 	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
 	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
+	if (report->runs > 0)
+		explain_spill(report, es);
 	if (report->check_ms > 0)
 		explain_order_check(report, es);
 	if (!es->timing)

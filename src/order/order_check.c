@@ -20,6 +20,8 @@
  *				(order_repair.c).
  *	  RESCAN	What was moved is scanned again, with the neighbours on both
  *				sides; now every inversion is fatal.
+ *	  BORDERS	The first and the last key are compared with those that the
+ *				sort must lie between (order_borders.c).
  *	  MOVE		Comes in between: rows are moved on the device.  Never while
  *				keys are fetched; and moves of runs found in SCAN are done
  *				before open runs are loaded, since an open run may contain
@@ -38,7 +40,7 @@
  *	  of the pool until it sets the state that says otherwise; all else is the
  *	  caller's thread's.
  *
- * Calls order_repair.c, order_steps.c and order_scan.c, and none of them calls
+ * Calls order_repair.c, order_borders.c, order_steps.c and order_scan.c, and none of them calls
  * it (order_private.h).
  *
  *-------------------------------------------------------------------------
@@ -285,13 +287,13 @@ work_scan(GsOrderCheck *check)
 	else if (check->stretches.n > 0)
 		return any;				/* until other checks return their buffers */
 	else if (check->phase == PHASE_RESCAN)
-		finish(check);
+		check->phase = PHASE_BORDERS;
 	else if (check->open.n > 0)
 		gs_order_move_then(check, PHASE_BOUND);
 	else if (check->moved.n > 0)
 		return gs_order_begin_rescan(check);
 	else
-		finish(check);
+		check->phase = PHASE_BORDERS;
 	return true;
 }
 
@@ -412,7 +414,7 @@ begin_scan(GsOrderCheck *check)
 }
 
 GsOrderCheck *
-gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
+gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout, const GsOrderBorders *borders)
 {
 	GsOrderCheck *check = calloc(1, sizeof(GsOrderCheck));
 	GsOrderCheck **link = &gs_order_checker.checks;
@@ -425,6 +427,8 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 	check->began_ms = gs_host_now_ms();
 	check->sort = sort;
 	check->judge.layout = *layout;
+	if (borders)
+		check->borders = *borders;
 	check->n_rows = result.n_rows;
 	check->phase = PHASE_SCAN;
 	while (*link != NULL)
@@ -432,7 +436,7 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 	*link = check;
 	gs_order_checker.n_checks++;
 
-	if (check->n_rows < 2)
+	if (check->n_rows < 2 && (check->n_rows == 0 || borders == NULL))
 	{
 		finish(check);
 		return check;
@@ -448,6 +452,8 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 		gs_order_give_up(check, "the collation's locale is not to be had");
 	else if (!open_pool())
 		gs_order_give_up(check, "could not start a thread");
+	else if (check->n_rows == 1)
+		check->phase = PHASE_BORDERS;
 	else if (!begin_scan(check))
 		gs_order_give_up(check, "out of memory");
 	return check;
@@ -457,6 +463,9 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout)
 static bool
 work(GsOrderCheck *check)
 {
+	bool		proven = false;
+	bool		any;
+
 	if (check->phase == PHASE_DONE)
 		return false;
 	if (check->job_pending)
@@ -471,8 +480,7 @@ work(GsOrderCheck *check)
 	}
 	if (check->giving_up)
 	{
-		bool		any = look_at_buffers(check);
-
+		any = look_at_buffers(check);
 		if (check->n_buffers > 0 ||
 			(check->phase == PHASE_SORT &&
 			 __atomic_load_n(&check->sorted, __ATOMIC_ACQUIRE) == 0))
@@ -494,6 +502,11 @@ work(GsOrderCheck *check)
 		case PHASE_MOVE:
 			moved(check);
 			return true;
+		case PHASE_BORDERS:
+			any = gs_order_work_borders(check, &proven);
+			if (proven)
+				finish(check);
+			return any;
 		case PHASE_PLANT:
 #ifdef GPUSORT_FAULTS
 			return work_plant(check);

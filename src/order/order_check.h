@@ -42,6 +42,19 @@ typedef struct GsOrderOutcome
 	double		ms;				/* since the check began */
 } GsOrderOutcome;
 
+/*
+ * Keys between which all of a sort's must be, where it is one range of a larger
+ * sort: low <= first, last <= high.  NULL: no such border.  They stay as they are until
+ * the verdict.
+ */
+typedef struct GsOrderBorders
+{
+	const void *low;
+	const void *high;
+	uint32_t	low_len;
+	uint32_t	high_len;
+} GsOrderBorders;
+
 typedef struct GsOrderCheck GsOrderCheck;
 
 /*
@@ -53,9 +66,11 @@ extern void gs_order_check_init(const GsDeviceOps *ops, GsDevice *device,
 
 /*
  * Begin to check a sort that has been performed and of which nothing is
- * pending; until the verdict nobody else may use it.  NULL: out of memory.
+ * pending; until the verdict nobody else may use it.  borders may be NULL.
+ * Returns NULL where memory is short.
  */
-extern GsOrderCheck *gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout);
+extern GsOrderCheck *gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout,
+										  const GsOrderBorders *borders);
 
 /*
  * Take all checks a step further; true if any could be.

@@ -5,6 +5,7 @@
  *
  *	  order_check.c		the phases of a check, and scanning
  *	  order_repair.c	the repair of runs that reach beyond a buffer
+ *	  order_borders.c	the phase of its name
  *	  order_steps.c		what the phases have in common
  *	  order_scan.c		checking the keys of one buffer
  *	  order_sort.c		sorting the keys of a run
@@ -35,6 +36,7 @@ typedef enum Phase
 	PHASE_SORT,
 	PHASE_RESCAN,
 	PHASE_MOVE,
+	PHASE_BORDERS,
 	PHASE_DONE
 } Phase;
 
@@ -81,6 +83,7 @@ struct GsOrderCheck
 	GsOrderCheck *next;
 	GsDeviceSort *sort;
 	GsOrderJudge judge;
+	GsOrderBorders borders;
 	uint64_t	n_rows;
 	uint64_t	entry_bytes;	/* that a key takes on average */
 	size_t		slice_bytes;	/* of a large fetch */
@@ -102,6 +105,10 @@ struct GsOrderCheck
 	GsJob		job;
 	bool		job_pending;
 	uint64_t	n_keys;			/* that it fetched */
+
+	/* the borders */
+	bool		low_asked;		/* the sort's first key was fetched, or is being */
+	bool		high_asked;		/* its last one, likewise */
 
 	/* repair of open runs */
 	uint64_t	run;			/* the one in work */
@@ -140,6 +147,9 @@ extern GsOrderChecker gs_order_checker;
 extern bool gs_order_work_bound(GsOrderCheck *check);
 extern bool gs_order_work_load(GsOrderCheck *check);
 extern bool gs_order_work_sort(GsOrderCheck *check);
+
+/* order_borders.c: the phase; sets *proven where the check has ended well. */
+extern bool gs_order_work_borders(GsOrderCheck *check, bool *proven);
 
 /* order_steps.c */
 

@@ -21,8 +21,14 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
+#include "catalog/pg_tablespace_d.h"
+#include "commands/tablespace.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/fd.h"
+#include "storage/ipc.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
@@ -131,18 +137,67 @@ typedef struct SessionSpec
 	bool		descending;
 } SessionSpec;
 
+/* Where a sort's temporary files go, as PostgreSQL's own would. */
+static Oid
+choose_tablespace(void)
+{
+	Oid			tablespace;
+
+	PrepareTempTablespaces();
+	tablespace = GetNextTempTableSpace();
+	if (!OidIsValid(tablespace))
+		tablespace = MyDatabaseTableSpace;
+	return OidIsValid(tablespace) ? tablespace : DEFAULTTABLESPACE_OID;
+}
+
+/* With the lock held: what temp_file_limit leaves, in bytes; -1: no limit. */
+static int64
+temp_bytes_left(void)
+{
+	int64		left = (int64) temp_file_limit * 1024;
+	dlist_iter	iter;
+
+	if (temp_file_limit < 0)
+		return -1;
+	dlist_foreach(iter, &open_sessions)
+	{
+		const GsClient *client = dlist_container(GsClient, node, iter.cur);
+
+		if (session_is_mine(client))
+			left -= client->session->temp_bytes;
+	}
+	return Max(left, 0);
+}
+
+/* Count temporary files as fd.c does when it removes one. */
+static void
+report_temp_files(Oid tablespace, uint64 id, uint64 bytes)
+{
+	char		path[GS_SPILL_PATH_BYTES];
+
+	if (bytes == 0 || proc_exit_inprogress)
+		return;
+	pgstat_report_tempfile(bytes);
+	if (log_temp_files >= 0 && bytes / 1024 >= (uint64) log_temp_files &&
+		gs_session_temp_path(path, tablespace, MyProcPid, id))
+		ereport(LOG,
+				(errmsg("temporary file: path \"%s\", size " UINT64_FORMAT, path, bytes)));
+}
+
 static GsClient *
 open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 {
 	GsClient   *client;
 	TimestampTz start = 0;
 	int			number = -1;
+	Oid			tablespace;
 
 	*reason = GS_FALLBACK_SERVICE;
 	if (!gs_client_service_ready() || GS_FAULT("open"))
 		return NULL;
 
 	watch_owners();
+	tablespace = choose_tablespace();
 	client = palloc0(sizeof(GsClient));
 	client->leader = true;
 	client->closed = true;
@@ -174,6 +229,8 @@ open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 			client->session->elem = spec->elem;
 			client->session->descending = spec->descending;
 			client->session->engine_wanted = (GsEngine) gs_guc_engine;
+			client->session->temp_tablespace = tablespace;
+			client->session->temp_limit = temp_bytes_left();
 			client->id = client->session->id;
 			client->generation = client->session->generation;
 			client->closed = false;
@@ -280,6 +337,8 @@ void
 gs_client_close(GsClient *client)
 {
 	GsSession  *session = client->session;
+	uint64		temp_bytes = 0;
+	Oid			tablespace = InvalidOid;
 
 	if (client->closed || !client->leader)
 		return;
@@ -289,6 +348,8 @@ gs_client_close(GsClient *client)
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	if (session_is_mine(client))
 	{
+		temp_bytes = session->temp_bytes;
+		tablespace = session->temp_tablespace;
 		if (service_serves(client))
 		{
 			session->state = GS_SESSION_CLOSING;
@@ -300,6 +361,33 @@ gs_client_close(GsClient *client)
 	LWLockRelease(gs_shared->lock);
 	wake_service();
 	ConditionVariableBroadcast(&gs_shared->session_cv);
+	report_temp_files(tablespace, client->id, temp_bytes);
+}
+
+/* Raise the error that the session's files have met with, if any. */
+static void
+report_trouble(const GsClient *client)
+{
+	const GsSpillFailure *failure = &client->session->failure;
+
+	switch (client->session->trouble)
+	{
+		case GS_SPILL_FINE:
+		case GS_SPILL_LOST:
+			break;
+		case GS_SPILL_LIMIT:
+			ereport(ERROR,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("temporary file size exceeds \"temp_file_limit\" (%dkB)",
+							temp_file_limit)));
+			break;
+		case GS_SPILL_FILE:
+			errno = failure->error_number;
+			ereport(ERROR,
+					(errcode_for_file_access(),
+					 errmsg("could not %s file \"%s\": %m", failure->action, failure->path)));
+			break;
+	}
 }
 
 /* What stops a feeder; the caller holds the lock. */
@@ -307,7 +395,8 @@ static inline GsClientStatus
 feeding_status(const GsClient *client)
 {
 	if (!session_is_mine(client) || !service_serves(client) ||
-		client->session->state == GS_SESSION_CLOSING)
+		client->session->state == GS_SESSION_CLOSING ||
+		client->session->trouble != GS_SPILL_FINE)
 		return GS_CLIENT_LOST;
 	if (client->session->overflow)
 		return GS_CLIENT_OVERFLOW;
@@ -339,6 +428,8 @@ gs_client_take_chunk(GsClient *client, int *chunk)
 	}
 	if (sleeping)
 		ConditionVariableCancelSleep();
+	if (status == GS_CLIENT_LOST)
+		report_trouble(client);
 	return status;
 }
 
@@ -391,11 +482,14 @@ gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_record
 	LWLockRelease(gs_shared->lock);
 	if (status == GS_CLIENT_OK)
 		wake_service();
+	else if (status == GS_CLIENT_LOST)
+		report_trouble(client);
 	return status;
 }
 
-GsClientStatus
-gs_client_perform(GsClient *client)
+/* Have a range sorted, and wait until it is. */
+static GsClientStatus
+sort_range(GsClient *client, uint32 range)
 {
 	GsSession  *session = client->session;
 	GsClientStatus status = GS_CLIENT_OK;
@@ -406,8 +500,7 @@ gs_client_perform(GsClient *client)
 		status = GS_CLIENT_LOST;
 	else
 	{
-		/* a sort that overflowed is asked again, for its images */
-		Assert(session->state == GS_SESSION_FEEDING || session->state == GS_SESSION_OVERFLOW);
+		session->range_wanted = range;
 		session->state = GS_SESSION_SORTING;
 		gs_session_request(client->number);
 	}
@@ -424,7 +517,7 @@ gs_client_perform(GsClient *client)
 
 		LWLockAcquire(gs_shared->lock, LW_SHARED);
 		state = session->state;
-		serves = service_serves(client);
+		serves = service_serves(client) && session->trouble == GS_SPILL_FINE;
 		LWLockRelease(gs_shared->lock);
 		if (!serves)
 			status = GS_CLIENT_LOST;
@@ -436,7 +529,25 @@ gs_client_perform(GsClient *client)
 									gs_compat_wait_event(GS_WAIT_SORT));
 	}
 	ConditionVariableCancelSleep();
+	if (status == GS_CLIENT_LOST)
+		report_trouble(client);
 	return status;
+}
+
+GsClientStatus
+gs_client_perform(GsClient *client)
+{
+	/* a sort that overflowed is asked again, for its images */
+	Assert(client->session->state == GS_SESSION_FEEDING ||
+		   client->session->state == GS_SESSION_OVERFLOW);
+	return sort_range(client, 0);
+}
+
+GsClientStatus
+gs_client_open_range(GsClient *client, uint32 range)
+{
+	Assert(client->session->state == GS_SESSION_SORTED);
+	return sort_range(client, range) == GS_CLIENT_OK ? GS_CLIENT_OK : GS_CLIENT_LOST;
 }
 
 const GsSession *
@@ -508,9 +619,10 @@ wait_fetched(GsClient *client, int chunk, GsWait event)
 GsClientStatus
 gs_client_wait(GsClient *client, int chunk)
 {
-	if (!wait_fetched(client, chunk, GS_WAIT_FETCH) || gs_chunks[chunk].status != GS_OK)
-		return GS_CLIENT_LOST;
-	return GS_CLIENT_OK;
+	if (wait_fetched(client, chunk, GS_WAIT_FETCH) && gs_chunks[chunk].status == GS_OK)
+		return GS_CLIENT_OK;
+	report_trouble(client);
+	return GS_CLIENT_LOST;
 }
 
 void

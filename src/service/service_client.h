@@ -9,7 +9,8 @@
  * clean-up.
  *
  * All waiting calls react to query cancel, and return GS_CLIENT_LOST when the
- * service that holds the rows is gone.
+ * service that holds the rows is gone.  Where temporary files cannot be written
+ * or read, or temp_file_limit is exceeded, they raise an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,6 +68,12 @@ extern GsClientStatus gs_client_append(GsClient *client, int chunk, uint32 data_
 
 /* Leader: order what was appended; no feeder may append any more. */
 extern GsClientStatus gs_client_perform(GsClient *client);
+
+/*
+ * Leader, after perform: have the pages of another range at hand.  Chunks that were
+ * asked for before are fetched first.  Any status but OK: the rows are lost.
+ */
+extern GsClientStatus gs_client_open_range(GsClient *client, uint32 range);
 
 /* Leader, after perform: outcome and statistics of the session. */
 extern const GsSession *gs_client_session(const GsClient *client);

@@ -10,6 +10,8 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "common/file_utils.h"
+#include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
@@ -39,6 +41,22 @@ arena_chunks(void)
 	return Max(2 * GS_SESSION_CHUNKS, (int) (bytes / GS_CHUNK_BYTES));
 }
 
+/*
+ * Chunks for the service's own use: enough to keep some threads reading and
+ * writing.
+ */
+static int
+arena_buffers(void)
+{
+	return gs_guc_device == GS_CHOOSE_OFF ? 0 : Max(8, Min(64, arena_chunks() / 8));
+}
+
+static Size
+arena_bytes(void)
+{
+	return mul_size(arena_chunks() + arena_buffers(), GS_CHUNK_BYTES);
+}
+
 /* No more sessions than can be promised their chunks. */
 static int
 max_sessions(void)
@@ -59,7 +77,7 @@ void
 gs_service_shmem_request(void)
 {
 	RequestAddinShmemSpace(control_bytes());
-	RequestAddinShmemSpace(add_size(mul_size(arena_chunks(), GS_CHUNK_BYTES), GS_ARENA_ALIGN));
+	RequestAddinShmemSpace(add_size(arena_bytes(), GS_ARENA_ALIGN));
 	RequestNamedLWLockTranche(GPUSORT_NAME, 1);
 }
 
@@ -97,7 +115,8 @@ gs_service_shmem_startup(void)
 		gs_shared->lock = &GetNamedLWLockTranche(GPUSORT_NAME)->lock;
 		gs_shared->n_chunks = arena_chunks();
 		gs_shared->n_sessions = max_sessions();
-		gs_shared->arena_bytes = mul_size(gs_shared->n_chunks, GS_CHUNK_BYTES);
+		gs_shared->n_buffers = arena_buffers();
+		gs_shared->arena_bytes = arena_bytes();
 		gs_shared->state = GS_SERVICE_STARTING;
 		if (was_off || gs_guc_device == GS_CHOOSE_OFF)
 		{
@@ -106,7 +125,9 @@ gs_service_shmem_startup(void)
 					sizeof(gs_shared->message));
 		}
 		on_shmem_exit(remember_off, 0);
-		gs_shared->next_session_id = 1;
+
+		/* files named by them may outlive a crash, so none comes again */
+		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();
 		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
 		ConditionVariableInit(&gs_shared->session_cv);
@@ -130,7 +151,7 @@ gs_service_shmem_startup(void)
 		}
 	}
 	arena = ShmemInitStruct("gpusort staging arena",
-							add_size(mul_size(arena_chunks(), GS_CHUNK_BYTES), GS_ARENA_ALIGN),
+							add_size(arena_bytes(), GS_ARENA_ALIGN),
 							&found);
 	gs_arena = (char *) TYPEALIGN(GS_ARENA_ALIGN, arena);
 	LWLockRelease(AddinShmemInitLock);
@@ -262,6 +283,15 @@ gs_session_alloc(int extra_chunks)
 	session->state = GS_SESSION_FEEDING;
 	session->overflow = false;
 	session->overflow_reason = GS_FALLBACK_MEMORY;
+	session->trouble = GS_SPILL_FINE;
+	memset(&session->failure, 0, sizeof(session->failure));
+	session->temp_tablespace = InvalidOid;
+	session->temp_limit = -1;
+	session->n_runs = 0;
+	session->temp_bytes = 0;
+	session->range_wanted = session->range = 0;
+	session->n_ranges = 0;
+	session->range_ties = false;
 	session->checking = false;
 	session->generation = gs_shared->generation;
 	session->next = -1;
@@ -314,6 +344,16 @@ gs_session_free(int number)
 	session->next = gs_shared->free_session;
 	gs_shared->free_session = number;
 	gs_shared->n_open--;
+}
+
+bool
+gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid, uint64 id)
+{
+	char		folder[MAXPGPATH];
+
+	TempTablespacePath(folder, tablespace);
+	return snprintf(path, GS_SPILL_PATH_BYTES, "%s/%s%d.gpusort" UINT64_FORMAT, folder,
+					PG_TEMP_FILE_PREFIX, pid, id) < GS_SPILL_PATH_BYTES;
 }
 
 const char *

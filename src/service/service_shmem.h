@@ -33,6 +33,11 @@
  *	  Gather), a worker one, and no more workers may attach than the promise
  *	  covers.
  *
+ * Ranges
+ *	  A session whose rows were written to files returns them in ranges: the
+ *	  leader asks for one (SORTED -> SORTING, range_wanted), and fetches pages of
+ *	  it when it is there.  Any session's first range is 0; most have no other.
+ *
  * Sessions and generations
  *	  Each start of the service is a generation.  A session belongs to the
  *	  generation in which it was opened; in any other one its rows on the
@@ -48,6 +53,7 @@
 #include "device/device.h"
 #include "gpusort.h"
 #include "key/key_layout.h"
+#include "spill/spill.h"
 #include "stats.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
@@ -93,12 +99,21 @@ typedef struct GsChunk
 	GsStatus	status;			/* FETCHED: outcome */
 } GsChunk;
 
+/* Why a session cannot go on. */
+typedef enum GsSpillTrouble
+{
+	GS_SPILL_FINE = 0,
+	GS_SPILL_LIMIT,				/* temp_file_limit would be exceeded */
+	GS_SPILL_FILE,				/* a file could not be written or read */
+	GS_SPILL_LOST				/* the rows are gone, as if the device were */
+} GsSpillTrouble;
+
 typedef enum GsSessionState
 {
 	GS_SESSION_FREE = 0,
 	GS_SESSION_FEEDING,			/* chunks are appended */
 	GS_SESSION_ARRAYS,			/* chunks of arrays are sorted, one by one */
-	GS_SESSION_SORTING,			/* the leader asked for perform */
+	GS_SESSION_SORTING,			/* the leader asked for perform, or a range */
 	GS_SESSION_SORTED,			/* pages can be fetched */
 	GS_SESSION_OVERFLOW,		/* no device memory, or the order cannot be
 								 * proven: images can be fetched */
@@ -110,6 +125,8 @@ typedef struct GsSession
 	uint64		id;				/* never used twice */
 	GsSessionState state;
 	bool		overflow;		/* FEEDING: feeders must feed no more */
+	GsSpillTrouble trouble;		/* the session is of no more use */
+	GsSpillFailure failure;		/* of a file */
 	GsFallback	overflow_reason;
 	bool		checking;		/* SORTING: the order is being checked */
 	uint64		generation;		/* of the service that it was opened with */
@@ -129,6 +146,17 @@ typedef struct GsSession
 	GsElem		elem;			/* ARRAYS: of what; else NONE */
 	bool		descending;		/* ARRAYS */
 
+	/* temporary files */
+	Oid			temp_tablespace;	/* where they are made */
+	int64		temp_limit;		/* bytes; -1: none */
+	uint32		n_runs;			/* written so far */
+	uint64		temp_bytes;
+	uint32		range_wanted;	/* SORTING: what the leader waits for */
+	uint32		range;			/* SORTED: the one that pages are of */
+	uint32		n_ranges;		/* known so far */
+	bool		range_ties;		/* its first row has the key of the last row of
+								 * the range before it */
+
 	/* chunks */
 	int			reserved;
 	int			attached;		/* feeding processes beside the leader */
@@ -144,7 +172,7 @@ typedef struct GsSession
 	GsStatus	status;
 	GsError		error;
 	uint64		n_rows;
-	uint64		n_pages;
+	uint64		n_pages;		/* of the range, where there are ranges */
 	uint64		n_images;
 	uint64		row_bytes;
 	uint64		key_bytes;
@@ -165,6 +193,8 @@ typedef struct GsShared
 {
 	LWLock	   *lock;			/* constant after start-up */
 	int			n_chunks;		/* constant */
+	int			n_buffers;		/* constant; the service's own, behind the
+								 * chunks in the arena */
 	int			n_sessions;		/* constant */
 	Size		arena_bytes;	/* constant */
 
@@ -224,6 +254,13 @@ extern void gs_chunk_request(int chunk);
 extern int	gs_session_alloc(int extra_chunks); /* -1: none to be had now */
 extern void gs_session_reserve(GsSession *session, int reserved);
 extern void gs_session_free(int session);	/* frees its chunks as well */
+
+/*
+ * The path that the names of a session's temporary files begin with, so that a
+ * restart of the server removes them; false: it is too long.
+ */
+extern bool gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid,
+								 uint64 id);
 
 extern const char *gs_session_phase(const GsSession *session);
 

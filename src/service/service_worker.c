@@ -38,45 +38,18 @@
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
-#include "key/key.h"
-#include "order/order_check.h"
-#include "service/service_shmem.h"
+#include "service/service_private.h"
 #include "service/service_worker.h"
-
-StaticAssertDecl(GS_KEY_CHECK_TEXT_BYTES > GS_KEY_MAX, "the order check has room for any key's text");
 
 /* Idle for so long, the device gives its cached memory back. */
 #define GS_TRIM_AFTER_MS	10000
 
+/* While a sort waits for device memory, look for some as often as this. */
+#define GS_SHORT_MEMORY_MS	200
+
 /* Seconds until the postmaster starts a failed service again. */
 #define GS_RESTART_S		2
 
-/* A session as the service knows it, beside its GsSession. */
-typedef struct ServedSession
-{
-	GsDeviceSort *sort;			/* NULL until the first chunk arrives */
-	int			pending;		/* jobs of the session under way */
-	bool		performing;
-	GsJob		perform_job;
-	GsOrderCheck *check;		/* NULL: none under way */
-} ServedSession;
-
-/* A chunk as the service knows it, beside its GsChunk. */
-typedef struct ServedChunk
-{
-	GsJob		job;
-	bool		started;		/* the device was given the job, and what became
-								 * of it is not in the GsChunk yet */
-} ServedChunk;
-
-static const GsDeviceOps *ops = NULL;
-static GsDevice *device = NULL;
-static ServedSession *served = NULL;	/* by session number */
-static ServedChunk *served_chunks = NULL;	/* by chunk number */
-static int *pending_chunks = NULL;	/* chunks with a job under way */
-static int	n_pending_chunks = 0;
-static int	n_performing = 0;
-static int	n_checking = 0;
 static bool trimmed = true;
 
 static int	notify_pipe[2] = {-1, -1};
@@ -108,13 +81,6 @@ drain_notify_pipe(void)
 	__atomic_store_n(&notified, 0, __ATOMIC_RELEASE);
 }
 
-/* Is it a chunk whose arrays are to be sorted? */
-static inline bool
-holds_arrays(const GsChunk *c)
-{
-	return c->state == GS_CHUNK_FETCHING && c->fetch == GS_FETCH_ARRAYS;
-}
-
 /*
  * Give chunks of arrays back with what became of them.  The device is closed,
  * so all jobs have ended; a chunk that it never saw is as it was.
@@ -126,10 +92,10 @@ return_arrays(void)
 	{
 		GsChunk    *c = &gs_chunks[i];
 
-		if (!holds_arrays(c))
+		if (c->state != GS_CHUNK_FETCHING || c->fetch != GS_FETCH_ARRAYS)
 			continue;
-		c->status = served_chunks[i].started ?
-			gs_job_status(&served_chunks[i].job) : GS_CANCELLED;
+		c->status = gs_served_chunks[i].started ?
+			gs_job_status(&gs_served_chunks[i].job) : GS_CANCELLED;
 		c->state = GS_CHUNK_FETCHED;
 	}
 }
@@ -139,13 +105,19 @@ service_exit(int code, Datum arg)
 {
 	(void) code;
 	(void) arg;
-	if (device)
+	if (gs_served_io)
+		gs_spill_io_close(gs_served_io);
+	gs_served_io = NULL;
+	if (gs_served_device)
 	{
 		gs_order_check_stop();
-		ops->close(device);
+		gs_ops->close(gs_served_device);
 		gs_order_check_free();
-		device = NULL;
+		gs_served_device = NULL;
 	}
+	for (int i = 0; gs_served && i < gs_shared->n_sessions; i++)
+		if (gs_served[i].spill)
+			gs_spill_close(gs_served[i].spill);
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_shared->alive = false;
@@ -170,9 +142,8 @@ service_exit(int code, Datum arg)
 	ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
-/* End the service, to be started again. */
-static void
-device_failed(const GsError *error, GsStatus status)
+void
+gs_service_device_failed(const GsError *error, GsStatus status)
 {
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	strlcpy(gs_shared->message, error->message, sizeof(gs_shared->message));
@@ -182,6 +153,13 @@ device_failed(const GsError *error, GsStatus status)
 					error->message[0] ? error->message : gs_status_name(status)),
 			 errhint("It will be started again; sorts that were running go on without it.")));
 	proc_exit(1);
+}
+
+/* The device's limit that the settings ask for; 0: its default. */
+static uint64
+memory_limit(void)
+{
+	return (uint64) gs_guc_device_memory_mb * 1024 * 1024;
 }
 
 /*
@@ -197,22 +175,22 @@ open_device(void)
 	bool		ran_before = gs_shared->generation > 0;
 	bool		said_before;
 
-	config.memory_limit = (uint64) gs_guc_device_memory_mb * 1024 * 1024;
+	config.memory_limit = memory_limit();
 	config.threads = gs_guc_host_threads;
 	config.notify = job_ended;
 
 	if (gs_guc_device == GS_CHOOSE_HOST)
-		ops = &gs_device_host;
+		gs_ops = &gs_device_host;
 	else
 	{
 #ifdef GS_WITH_CUDA
-		ops = &gs_device_cuda;
+		gs_ops = &gs_device_cuda;
 #else
 		strlcpy(error.message, "gpusort was built without CUDA", sizeof(error.message));
 #endif
 	}
-	if (ops)
-		status = ops->open(&config, &device, &error);
+	if (gs_ops)
+		status = gs_ops->open(&config, &gs_served_device, &error);
 	if (status == GS_OK)
 		return;
 
@@ -231,597 +209,12 @@ open_device(void)
 	proc_exit(ran_before ? 1 : 0);
 }
 
-/*
- * Requests
- */
-
-static ServedSession *
-serve_session(int number)
-{
-	ServedSession *s = &served[number];
-
-	if (s->sort == NULL)
-	{
-		GsSortSpec	spec = {0};
-		GsError		error = {{0}};
-		GsStatus	status;
-
-		spec.chunk_bytes = GS_CHUNK_BYTES;
-		spec.key_width = gs_sessions[number].key_width;
-		spec.engine = gs_sessions[number].engine_wanted;
-		spec.elem = gs_sessions[number].elem;
-		spec.descending = gs_sessions[number].descending;
-		status = ops->sort_open(device, &spec, &s->sort, &error);
-		if (status != GS_OK)
-		{
-			s->sort = NULL;
-
-			/* a device may not know how to sort arrays, or these */
-			if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
-				device_failed(&error, status);
-		}
-		trimmed = false;
-	}
-	return s;
-}
-
-/* For tests: how a request of this kind ends the service. */
-static bool
-chunk_kills_service(const GsChunk *c)
-{
-	if (c->state == GS_CHUNK_APPENDING)
-		return GS_FAULT("service_append");
-	return holds_arrays(c) ? GS_FAULT("service_arrays") : GS_FAULT("service_fetch");
-}
-
-/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
-static bool
-chunk_is_held_up(const GsChunk *c)
-{
-	if (c->state == GS_CHUNK_APPENDING)
-		return GS_FAULT("service_hold_append");
-	return holds_arrays(c) ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
-}
-
-/* With the lock held: the device has no room for a chunk's rows. */
-static void
-reject_chunk(int chunk)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	Assert(c->state == GS_CHUNK_APPENDING);
-	session->overflow = true;
-	c->state = GS_CHUNK_REJECTED;
-	c->next = session->rejected;
-	session->rejected = chunk;
-}
-
-/* With the lock held: the backend may look at what it asked for. */
-static void
-give_fetched(GsChunk *c, GsStatus status)
-{
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	Assert(c->state == GS_CHUNK_FETCHING);
-	c->status = status;
-	c->state = GS_CHUNK_FETCHED;
-}
-
-/* Is the device not to be given the chunk?  Pages and images it has already. */
-static bool
-is_refused(const GsChunk *c, const ServedSession *s)
-{
-	if (c->state == GS_CHUNK_FETCHING && !holds_arrays(c))
-		return false;
-	return s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory");
-}
-
-static void
-refuse_chunk(int chunk)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
-
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	if (c->state == GS_CHUNK_APPENDING)
-		reject_chunk(chunk);
-	else
-		give_fetched(c, GS_NO_MEMORY);
-	LWLockRelease(gs_shared->lock);
-	ConditionVariableBroadcast(&session->cv);
-}
-
-/* Give the device the job that a chunk's state and kind tell. */
-static void
-start_job(const GsChunk *c, GsDeviceSort *sort, GsJob *job)
-{
-	char	   *memory = gs_chunk_memory(c - gs_chunks);
-
-	memset(job, 0, sizeof(*job));
-	job->status = GS_PENDING;
-	if (c->state == GS_CHUNK_APPENDING)
-	{
-		ops->append(sort, memory, c->data_bytes, c->n_records, job);
-		return;
-	}
-	switch (c->fetch)
-	{
-		case GS_FETCH_PAGE:
-			ops->fetch(sort, c->number, memory, job);
-			break;
-		case GS_FETCH_IMAGE:
-			ops->fetch_image(sort, c->number, memory, job);
-			break;
-		case GS_FETCH_ARRAYS:
-			ops->sort_arrays(sort, memory, c->data_bytes, c->n_records, job);
-			break;
-	}
-}
-
-/*
- * Serve the request for a chunk, without the lock: a chunk in APPENDING or
- * FETCHING is the service's.
- */
-static void
-start_chunk(int chunk)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	ServedSession *s;
-
-	Assert(c->state == GS_CHUNK_APPENDING || c->state == GS_CHUNK_FETCHING);
-	Assert(!served_chunks[chunk].started);
-	if (chunk_kills_service(c))
-		proc_exit(1);
-	s = serve_session(c->session);
-	if (is_refused(c, s))
-	{
-		refuse_chunk(chunk);
-		return;
-	}
-	served_chunks[chunk].started = true;
-	start_job(c, s->sort, &served_chunks[chunk].job);
-	s->pending++;
-	Assert(n_pending_chunks < gs_shared->n_chunks);
-	pending_chunks[n_pending_chunks++] = chunk;
-}
-
-static void
-note_result(GsSession *session, const GsSortResult *result)
-{
-	session->n_rows = result->n_rows;
-	session->n_pages = result->n_pages;
-	session->n_images = result->n_images;
-	session->row_bytes = result->row_bytes;
-	session->key_bytes = result->key_bytes;
-	session->rounds = result->rounds;
-	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
-	session->copy_in_ms = result->copy_in_ms;
-	session->sort_ms = result->sort_ms;
-	session->gather_ms = result->gather_ms;
-	session->copy_out_ms = result->copy_out_ms;
-}
-
-/* For tests, which want to find sorts waiting: leave requests alone. */
-static bool
-session_is_held_up(const GsSession *session)
-{
-	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
-}
-
-/*
- * Take a session a step on its way: begin to sort when all its chunks have
- * arrived, free it when nothing of it is under way any more.
- */
-static void
-advance_session(int number)
-{
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s = &served[number];
-	GsSessionState state;
-	bool		queued;
-
-	/*
-	 * While a session is on the request list, so may be chunks of it on
-	 * theirs: rows that have to be appended before it is sorted, and chunks
-	 * that would be lost from the list if it were freed.  Its turn will come.
-	 */
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
-	state = session->state;
-	queued = session->queued;
-	LWLockRelease(gs_shared->lock);
-	if (queued)
-		return;
-
-	if (state == GS_SESSION_CLOSING)
-	{
-		if (s->pending > 0 || s->check)
-		{
-			if (s->check)
-				gs_order_check_cancel(s->check);
-			if (s->sort)
-				ops->cancel(s->sort);
-			return;
-		}
-		if (s->sort)
-			ops->sort_close(s->sort);
-		memset(s, 0, sizeof(*s));
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		gs_session_free(number);
-		LWLockRelease(gs_shared->lock);
-		ConditionVariableBroadcast(&gs_shared->session_cv);
-		return;
-	}
-
-	if (state != GS_SESSION_SORTING || s->pending > 0 || s->performing || s->check)
-		return;
-	if (session_is_held_up(session))
-	{
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		gs_session_request(number);
-		LWLockRelease(gs_shared->lock);
-		return;
-	}
-	if (GS_FAULT("service_sort"))
-		proc_exit(1);
-	if (s->sort == NULL || session->overflow || GS_FAULT("device_memory_sort"))
-	{
-		GsSortResult result = {0};
-
-		if (s->sort)
-			ops->result(s->sort, &result);
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		session->overflow |= GS_FAULT("device_memory_sort");
-		note_result(session, &result);
-		if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
-			session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
-		LWLockRelease(gs_shared->lock);
-		ConditionVariableBroadcast(&session->cv);
-		return;
-	}
-	memset(&s->perform_job, 0, sizeof(GsJob));
-	s->perform_job.status = GS_PENDING;
-	s->performing = true;
-	s->pending++;
-	n_performing++;
-	ops->perform(s->sort, &s->perform_job);
-}
-
-typedef enum RequestKind
-{
-	REQUEST_NONE,
-	REQUEST_CHUNK,
-	REQUEST_SESSION
-} RequestKind;
-
-/* With the lock held: the first chunk is off the request list then. */
-static int
-pop_chunk(void)
-{
-	int			chunk = gs_shared->chunk_queue_head;
-
-	gs_shared->chunk_queue_head = gs_chunks[chunk].next;
-	if (gs_shared->chunk_queue_head < 0)
-		gs_shared->chunk_queue_tail = -1;
-	gs_chunks[chunk].next = -1;
-	return chunk;
-}
-
-static int
-pop_session(void)
-{
-	int			session = gs_shared->session_queue_head;
-
-	gs_shared->session_queue_head = gs_sessions[session].next;
-	if (gs_shared->session_queue_head < 0)
-		gs_shared->session_queue_tail = -1;
-	gs_sessions[session].next = -1;
-	gs_sessions[session].queued = false;
-	return session;
-}
-
-/*
- * With the lock held: take the next request, and tell whose it is.
- *
- * All requests for chunks come before any for a session: when a session is
- * asked to close, none of its chunks is on the list any more.
- */
-static RequestKind
-next_request(int *number)
-{
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	while (gs_shared->chunk_queue_head >= 0)
-	{
-		const GsChunk *c = &gs_chunks[gs_shared->chunk_queue_head];
-		bool		closing = gs_sessions[c->session].state == GS_SESSION_CLOSING;
-
-		if (!closing && chunk_is_held_up(c))
-			return REQUEST_NONE;
-		*number = pop_chunk();
-		if (!closing)			/* else freed with the session */
-			return REQUEST_CHUNK;
-	}
-	if (gs_shared->session_queue_head < 0 ||
-		session_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
-		return REQUEST_NONE;
-	*number = pop_session();
-	return REQUEST_SESSION;
-}
-
-/* The lock is held while a request is taken, not while it is served. */
-static bool
-serve_requests(void)
-{
-	for (bool any = false;; any = true)
-	{
-		int			number;
-		RequestKind kind;
-
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		kind = next_request(&number);
-		LWLockRelease(gs_shared->lock);
-
-		switch (kind)
-		{
-			case REQUEST_NONE:
-				return any;
-			case REQUEST_CHUNK:
-				start_chunk(number);
-				break;
-			case REQUEST_SESSION:
-				advance_session(number);
-				break;
-		}
-	}
-}
-
-/*
- * Ended jobs
- */
-
-/* With the lock held: a chunk was appended, or not. */
-static void
-note_append(int chunk, GsStatus status)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
-
-	if (status != GS_OK)
-	{
-		reject_chunk(chunk);
-		return;
-	}
-	session->rows += c->n_records;
-	session->bytes += c->data_bytes;
-	gs_chunk_free(chunk);
-}
-
-/* With the lock held: what was asked for has come, or not. */
-static void
-note_fetch(int chunk, GsStatus status, const GsSortResult *result)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
-
-	session->gather_ms = result->gather_ms;
-	session->copy_out_ms = result->copy_out_ms;
-	if (c->fetch == GS_FETCH_ARRAYS)
-		note_result(session, result);
-	if (status == GS_OK)
-		switch (c->fetch)
-		{
-			case GS_FETCH_PAGE:
-				c->n_records = result->page_first[c->number + 1] - result->page_first[c->number];
-				break;
-			case GS_FETCH_IMAGE:
-				c->n_records = result->image_records[c->number];
-				c->data_bytes = result->image_bytes[c->number];
-				break;
-			case GS_FETCH_ARRAYS:
-				session->rows += c->n_records;
-				session->bytes += c->data_bytes;
-				break;
-		}
-	give_fetched(c, status);
-}
-
-static void
-chunk_job_ended(int chunk)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	GsJob	   *job = &served_chunks[chunk].job;
-	GsStatus	status = gs_job_status(job);
-	int			number = c->session;
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s = &served[number];
-	GsSortResult result = {0};
-
-	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
-		device_failed(&job->error, status);
-	Assert(s->pending > 0);
-	s->pending--;
-	ops->result(s->sort, &result);
-
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	if (c->state == GS_CHUNK_APPENDING)
-		note_append(chunk, status);
-	else
-		note_fetch(chunk, status, &result);
-	served_chunks[chunk].started = false;
-	LWLockRelease(gs_shared->lock);
-	ConditionVariableBroadcast(&session->cv);
-
-	if (s->pending == 0)
-		advance_session(number);
-}
-
-/* The order of a sort is known to be right, or not. */
-static void
-check_ended(int number, const GsOrderOutcome *outcome)
-{
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s = &served[number];
-	GsSortResult result = {0};
-
-	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
-		device_failed(&outcome->reason, GS_DEVICE_LOST);
-	if (s->check)
-	{
-		gs_order_check_end(s->check);
-		s->check = NULL;
-		n_checking--;
-	}
-	ops->result(s->sort, &result);
-
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	note_result(session, &result);
-	session->checking = false;
-	session->check_ms = outcome->ms;
-	session->rows_repaired = outcome->rows_moved;
-	if (session->state == GS_SESSION_SORTING)
-	{
-		if (outcome->verdict == GS_ORDER_PROVEN)
-			session->state = GS_SESSION_SORTED;
-		else
-		{
-			session->error = outcome->reason;
-			session->overflow = true;
-			session->overflow_reason = GS_FALLBACK_ORDER;
-			session->state = GS_SESSION_OVERFLOW;
-		}
-	}
-	LWLockRelease(gs_shared->lock);
-	ConditionVariableBroadcast(&session->cv);
-	if (outcome->verdict != GS_ORDER_PROVEN)
-		ereport(DEBUG1,
-				(errmsg_internal("gpusort could not prove the order of a sort: %s",
-								 outcome->reason.message)));
-	advance_session(number);
-}
-
-/* Check the order of a performed sort before anybody sees its rows. */
-static void
-begin_check(int number)
-{
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s = &served[number];
-
-	s->check = gs_order_check_begin(s->sort, &session->layout);
-	if (s->check == NULL)
-	{
-		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
-
-		check_ended(number, &outcome);
-		return;
-	}
-	n_checking++;
-#ifdef GPUSORT_FAULTS
-	if (GS_FAULT("order_check_plant"))
-		gs_order_check_plant(s->check, false);
-	if (GS_FAULT("order_check_border"))
-		gs_order_check_plant(s->check, true);
-#endif
-}
-
-/* Take the checks a step further, and note those that have ended. */
-static bool
-work_on_checks(void)
-{
-	bool		any = gs_order_check_work();
-
-	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (served[i].check)
-		{
-			GsOrderOutcome outcome;
-
-			gs_order_check_outcome(served[i].check, &outcome);
-			if (outcome.verdict == GS_ORDER_PENDING)
-				continue;
-			check_ended(i, &outcome);
-			any = true;
-		}
-	return any;
-}
-
-static void
-perform_ended(int number)
-{
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s = &served[number];
-	GsStatus	status = gs_job_status(&s->perform_job);
-	GsSortResult result = {0};
-	bool		check = false;
-
-	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
-		device_failed(&s->perform_job.error, status);
-	Assert(s->pending > 0);
-	s->pending--;
-	s->performing = false;
-	n_performing--;
-	ops->result(s->sort, &result);
-
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	note_result(session, &result);
-	session->error = s->perform_job.error;
-	if (session->state == GS_SESSION_SORTING)
-	{
-		session->overflow = status != GS_OK;
-		check = status == GS_OK && session->layout.n_parts > 0;
-		if (check)
-			session->checking = true;
-		else
-			session->state = status == GS_OK ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
-	}
-	LWLockRelease(gs_shared->lock);
-	if (check)
-	{
-		begin_check(number);
-		return;
-	}
-	ConditionVariableBroadcast(&session->cv);
-	advance_session(number);
-}
-
-static bool
-note_ended_jobs(void)
-{
-	bool		any = false;
-
-	for (int i = 0; i < n_pending_chunks;)
-	{
-		int			chunk = pending_chunks[i];
-
-		if (gs_job_status(&served_chunks[chunk].job) == GS_PENDING)
-			i++;
-		else
-		{
-			/* keep the order, which is the order in which jobs end */
-			memmove(&pending_chunks[i], &pending_chunks[i + 1],
-					(n_pending_chunks - i - 1) * sizeof(int));
-			n_pending_chunks--;
-			chunk_job_ended(chunk);
-			any = true;
-		}
-	}
-	if (n_performing > 0)
-		for (int i = 0; i < gs_shared->n_sessions; i++)
-			if (served[i].performing &&
-				gs_job_status(&served[i].perform_job) != GS_PENDING)
-			{
-				perform_ended(i);
-				any = true;
-			}
-	if (n_checking > 0)
-		any |= work_on_checks();
-	return any;
-}
-
 static void
 publish_device(bool first)
 {
 	GsDeviceInfo info;
 
-	ops->info(device, &info);
+	gs_ops->info(gs_served_device, &info);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_shared->device = info;
 	if (first)
@@ -833,7 +226,7 @@ publish_device(bool first)
 		gs_shared->latch = MyLatch;
 		gs_shared->started = GetCurrentTimestamp();
 		gs_shared->message[0] = '\0';
-		strlcpy(gs_shared->kind, ops->name, sizeof(gs_shared->kind));
+		strlcpy(gs_shared->kind, gs_ops->name, sizeof(gs_shared->kind));
 	}
 	LWLockRelease(gs_shared->lock);
 	if (first)
@@ -858,6 +251,42 @@ open_notify_pipe(void)
 	(void) fcntl(notify_pipe[1], F_SETFD, FD_CLOEXEC);
 }
 
+/* Threads that read and write temporary files: more than one disk's worth of them. */
+static int
+io_threads(void)
+{
+	long		cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (int) Max(2, Min(cores / 2, 8));
+}
+
+/* Take what there is to be done a step further; false: nothing could be. */
+static bool
+work(void)
+{
+	bool		any = gs_requests_serve();
+	int			number;
+
+	any |= gs_requests_note_ended();
+	any |= gs_sort_note_ended();
+	any |= gs_memory_relieve();
+	while ((number = gs_served_woken()) >= 0)
+	{
+		gs_sort_advance(number);
+		any = true;
+	}
+	return any;
+}
+
+/* How long to sleep where nobody wakes the service. */
+static long
+longest_sleep(void)
+{
+	if (gs_memory_is_short())
+		return GS_SHORT_MEMORY_MS;
+	return trimmed || gs_shared->n_open > 0 ? -1 : GS_TRIM_AFTER_MS;
+}
+
 void
 gpusort_service_main(Datum arg)
 {
@@ -870,15 +299,17 @@ gpusort_service_main(Datum arg)
 	BackgroundWorkerUnblockSignals();
 
 	open_notify_pipe();
-	served = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_sessions * sizeof(ServedSession));
-	served_chunks = MemoryContextAllocZero(TopMemoryContext,
-										   gs_shared->n_chunks * sizeof(ServedChunk));
-	pending_chunks = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
+	gs_served_init();
 
 	before_shmem_exit(service_exit, 0);
 	open_device();
-	gs_order_check_init(ops, device, job_ended, NULL);
-	if (ops->pin(device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
+	gs_order_check_init(gs_ops, gs_served_device, job_ended, NULL);
+	gs_served_io = gs_spill_io_open(io_threads(), job_ended, NULL);
+	if (gs_served_io == NULL)
+		ereport(FATAL,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("gpusort could not start threads for temporary files")));
+	if (gs_ops->pin(gs_served_device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
 		ereport(LOG,
 				(errmsg("gpusort could not pin its staging memory: %s", error.message),
 				 errdetail("Copies to and from the device will be slower.")));
@@ -892,31 +323,39 @@ gpusort_service_main(Datum arg)
 	for (;;)
 	{
 		WaitEvent	occurred[3];
-		bool		worked;
 
 		ResetLatch(MyLatch);
 		if (ShutdownRequestPending)
 			proc_exit(1);
 		if (ConfigReloadPending)
 		{
+			uint64		limit = memory_limit();
+
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
+			if (memory_limit() != limit)
+			{
+				gs_ops->set_memory_limit(gs_served_device, memory_limit());
+				gs_memory_freed();	/* those who wait may try again */
+				publish_device(false);
+			}
 		}
 
 		drain_notify_pipe();
-		worked = serve_requests();
-		worked |= note_ended_jobs();
-		if (worked)
+		if (work())
 		{
 			publish_device(false);
 			continue;
 		}
 
-		if (WaitEventSetWait(events, trimmed || gs_shared->n_open > 0 ? -1 : GS_TRIM_AFTER_MS,
+		if (gs_served_was_busy())
+			trimmed = false;
+		if (WaitEventSetWait(events, longest_sleep(),
 							 occurred, 3,
-							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0)
+							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0 &&
+			gs_shared->n_open == 0)
 		{
-			ops->trim(device);
+			gs_ops->trim(gs_served_device);
 			trimmed = true;
 			publish_device(false);
 		}

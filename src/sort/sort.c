@@ -11,9 +11,10 @@
  *
  *	  LOCAL to DEVICE	gpusort.min_rows rows, or work_mem, are reached
  *	  LOCAL to CPU		the same, and no session can be opened
- *	  DEVICE to CPU		the device has no memory for more rows (its rows are
- *						taken back, one by one, when all others are in), or
- *						is lost and the caller puts all rows again
+ *	  DEVICE to CPU		the device is lost, and the caller puts all rows again; or
+ *						others than gpusort have taken its memory, or the order is not
+ *						proven: its rows are taken back, one by one, when all
+ *						others are in
  *
  * Memory
  *	  A sort lives in a memory context of its own.  The session is closed by
@@ -282,12 +283,11 @@ gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 	pg_unreachable();
 }
 
-/* Remember what the session knows before it is closed. */
+/* What the session knows. */
 static void
-note_session(GsSort *sort)
+note_session(const GsSort *sort, GsSortReport *report)
 {
 	const GsSession *session = gs_client_session(sort->client);
-	GsSortReport *report = &sort->report;
 
 	report->row_bytes = session->row_bytes;
 	report->key_bytes = session->key_bytes;
@@ -298,6 +298,9 @@ note_session(GsSort *sort)
 	report->sort_ms = session->sort_ms;
 	report->gather_ms = session->gather_ms;
 	report->copy_out_ms = session->copy_out_ms;
+	report->runs = session->n_runs;
+	report->ranges = session->n_ranges;
+	report->temp_bytes = session->temp_bytes;
 	report->check_ms = session->check_ms;
 	report->rows_repaired = session->rows_repaired;
 }
@@ -349,7 +352,7 @@ drain_device(GsSort *sort)
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
-	note_session(sort);
+	note_session(sort, &sort->report);
 	gs_client_close(sort->client);
 	sort->client = NULL;
 	sort->drain = false;
@@ -372,7 +375,7 @@ perform_device(GsSort *sort)
 	status = gs_client_perform(sort->client);
 	if (status == GS_CLIENT_LOST)
 		return GS_SORT_LOST;
-	note_session(sort);
+	note_session(sort, &sort->report);
 	if (status == GS_CLIENT_OVERFLOW)
 		change_full_device_to_cpu(sort);
 	return GS_SORT_OK;
@@ -419,6 +422,8 @@ gs_sort_perform(GsSort *sort)
 		sort->report.settled = gs_aside_rows(sort);
 		sort->report.rows = gs_rows_count(sort->rows) + gs_aside_rows(sort);
 		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
+		gs_stats_count(GS_COUNT_SPILLED_SORTS, sort->report.runs > 0 ? 1 : 0);
+		gs_stats_count(GS_COUNT_TEMP_BYTES, sort->report.temp_bytes);
 		gs_stats_count(GS_COUNT_BYTES, sort->report.row_bytes + sort->report.key_bytes);
 	}
 	if (sort->place != GS_SORT_CPU)
@@ -450,12 +455,7 @@ gs_sort_report(const GsSort *sort, GsSortReport *report)
 	*report = sort->report;
 	report->place = sort->place;
 	if (sort->client && sort->performed)
-	{
-		const GsSession *session = gs_client_session(sort->client);
-
-		report->gather_ms = session->gather_ms;
-		report->copy_out_ms = session->copy_out_ms;
-	}
+		note_session(sort, report);
 	if (sort->tuplesort && sort->performed)
 	{
 		TuplesortInstrumentation stats;

@@ -77,6 +77,9 @@ typedef struct GsSortReport
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;
+	uint32		runs;			/* written to temporary files; 0: none */
+	uint32		ranges;			/* read back so far */
+	uint64		temp_bytes;
 	double		check_ms;		/* 0: the order needed no check */
 	uint64		rows_repaired;	/* moved by the check */
 	const char *cpu_method;		/* place CPU: as Sort prints it; else NULL */

@@ -251,7 +251,7 @@ gs_sort_can_rescan(const GsSort *sort)
 void
 gs_sort_rescan(GsSort *sort)
 {
-	GsRowsPlace start = {-1, 0, 0};
+	GsRowsPlace start = {.rank = -1};
 
 	Assert(sort->performed);
 	sort->wandered = true;

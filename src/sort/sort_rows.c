@@ -10,6 +10,11 @@
  *	  direction never waits for the device once it is under way.  A chunk is
  *	  reused for the next request without going back to the free list.
  *
+ * Ranges
+ *	  Where a sort was larger than the device, its pages come in ranges, of
+ *	  which one is at hand (service_shmem.h).  Going beyond its last page, or
+ *	  before its first one, the reader asks for another one.
+ *
  * Keeping track
  *	  Should the service be lost while rows are being returned, the sort is
  *	  done again on the CPU, where rows with equal keys may come in another
@@ -38,7 +43,8 @@ typedef struct PageSlot
 	int			chunk;			/* -1: slot not in use */
 	bool		asked;			/* page was asked for */
 	bool		here;			/* and has arrived */
-	uint64		page;
+	uint32		range;
+	uint64		page;			/* of the range */
 } PageSlot;
 
 struct GsRows
@@ -51,6 +57,7 @@ struct GsRows
 
 	/* rows of a session */
 	GsClient   *client;
+	uint32		range;			/* the one at hand; pages are counted in it */
 	uint64		n_pages;
 	PageSlot	slots[GS_PAGES_AHEAD + 1];
 	int			n_slots;
@@ -106,7 +113,7 @@ gs_rows_count(const GsRows *rows)
 	return rows->n;
 }
 
-static inline const char *
+static inline char *
 slot_memory(const GsRows *rows, int slot)
 {
 	return gs_chunk_memory(rows->slots[slot].chunk);
@@ -187,6 +194,7 @@ gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest)
 static void
 ask_for(GsRows *rows, int slot, uint64 page)
 {
+	rows->slots[slot].range = rows->range;
 	rows->slots[slot].page = page;
 	rows->slots[slot].asked = true;
 	rows->slots[slot].here = false;
@@ -197,14 +205,15 @@ static int
 find_slot(const GsRows *rows, uint64 page)
 {
 	for (int i = 0; i < rows->n_slots; i++)
-		if (rows->slots[i].asked && rows->slots[i].page == page)
+		if (rows->slots[i].asked && rows->slots[i].range == rows->range &&
+			rows->slots[i].page == page)
 			return i;
 	return -1;
 }
 
 /*
  * A slot to fetch a page into: a new one where a chunk can be had, else one
- * whose page is outside [low, high].  -1 where there is none.
+ * whose page is outside [low, high] of the range at hand.  -1 where there is none.
  */
 static int
 free_slot(GsRows *rows, uint64 low, uint64 high)
@@ -225,11 +234,38 @@ free_slot(GsRows *rows, uint64 low, uint64 high)
 		PageSlot   *slot = &rows->slots[i];
 
 		if (!slot->asked ||
-			((slot->page < low || slot->page > high) &&
+			((slot->range != rows->range || slot->page < low || slot->page > high) &&
 			 (slot->here || gs_chunks[slot->chunk].state == GS_CHUNK_FETCHED)))
 			return i;
 	}
 	return -1;
+}
+
+/* Make a range the one at hand. */
+static GsClientStatus
+open_range(GsRows *rows, uint32 range)
+{
+	GsClientStatus status;
+
+	if (range == rows->range)
+		return GS_CLIENT_OK;
+	status = gs_client_open_range(rows->client, range);
+	if (status == GS_CLIENT_OK)
+	{
+		rows->range = range;
+		rows->n_pages = gs_client_session(rows->client)->n_pages;
+	}
+	return status;
+}
+
+/* The device did not know of the row before the first one of a range. */
+static void
+mark_first_row(GsRows *rows, int slot)
+{
+	uint32	   *entry = (uint32 *) (slot_memory(rows, slot) + GS_CHUNK_BYTES) - 1;
+
+	if (gs_client_session(rows->client)->range_ties)
+		*entry |= GS_ENTRY_TIE;
 }
 
 /* Make a page the current one, and ask for those that follow it. */
@@ -286,23 +322,38 @@ open_page(GsRows *rows, uint64 page, bool forward)
 		if (status != GS_CLIENT_OK)
 			return status;
 		rows->slots[slot].here = true;
+		if (page == 0 && rows->range > 0)
+			mark_first_row(rows, slot);
 	}
 	rows->current = slot;
 	rows->n_in_page = gs_chunks[rows->slots[slot].chunk].n_records;
 	return GS_CLIENT_OK;
 }
 
-/* Go on to the next page, or back to the previous one. */
+/* Go on to the next page, or back to the previous one, in another range if need be. */
 static GsClientStatus
 turn_page(GsRows *rows, bool forward)
 {
-	GsClientStatus status;
+	GsClientStatus status = GS_CLIENT_OK;
 	uint64		page = rows->slots[rows->current].page;
 	int64		next_rank = rows->page_rank + rows->n_in_page;
 
 	if (forward && rows->keep_track)
 		track_page(rows);
-	status = open_page(rows, forward ? page + 1 : page - 1, forward);
+	if (forward && page + 1 == rows->n_pages)
+	{
+		status = open_range(rows, rows->range + 1);
+		page = 0;
+	}
+	else if (!forward && page == 0)
+	{
+		status = open_range(rows, rows->range - 1);
+		page = rows->n_pages - 1;
+	}
+	else
+		page += forward ? 1 : -1;
+	if (status == GS_CLIENT_OK)
+		status = open_page(rows, page, forward);
 	if (status == GS_CLIENT_OK)
 		rows->page_rank = forward ? next_rank : rows->page_rank - rows->n_in_page;
 	return status;
@@ -316,7 +367,9 @@ find_page(GsRows *rows, int64 rank)
 
 	if (rows->current < 0 || rows->seeking)
 	{
-		status = open_page(rows, rows->sought.page, true);
+		status = open_range(rows, rows->sought.range);
+		if (status == GS_CLIENT_OK)
+			status = open_page(rows, rows->sought.page, true);
 		rows->page_rank = rows->sought.page_rank;
 		rows->seeking = false;
 	}
@@ -407,11 +460,13 @@ gs_rows_tell(const GsRows *rows, GsRowsPlace *place)
 	place->rank = rows->rank;
 	if (rows->current >= 0 && !rows->seeking)
 	{
+		place->range = rows->range;
 		place->page = rows->slots[rows->current].page;
 		place->page_rank = rows->page_rank;
 	}
 	else
 	{
+		place->range = rows->sought.range;
 		place->page = rows->sought.page;
 		place->page_rank = rows->sought.page_rank;
 	}
@@ -422,5 +477,6 @@ gs_rows_seek(GsRows *rows, const GsRowsPlace *place)
 {
 	rows->rank = place->rank;
 	rows->sought = *place;
-	rows->seeking = rows->current >= 0 && rows->slots[rows->current].page != place->page;
+	rows->seeking = rows->current >= 0 &&
+		(rows->range != place->range || rows->slots[rows->current].page != place->page);
 }

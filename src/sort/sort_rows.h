@@ -71,6 +71,7 @@ extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);
 typedef struct GsRowsPlace
 {
 	int64		rank;
+	uint32		range;
 	uint64		page;
 	int64		page_rank;		/* rank of the page's first row */
 } GsRowsPlace;

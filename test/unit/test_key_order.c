@@ -16,6 +16,7 @@
 
 #include "device/device.h"
 #include "order/order_check.h"
+#include "order/order_sort.h"
 #include "test_key_libc.h"
 
 #define CHUNK_BYTES		((uint32_t) 1 << 20)
@@ -246,7 +247,7 @@ make_sort(const Case *c, bool inexact)
 		used = (used + (uint32_t) sizeof(row) + key_len + 7) & ~UINT32_C(7);
 	}
 	ok = ok && (n == 0 || append(sort, chunk, used, n));
-	host->perform(sort, &job);
+	host->perform(sort, GS_FORMAT_ROWS, &job);
 	ok &= wait_job(&job) == GS_OK;
 	free(chunk);
 	if (!ok)
@@ -392,7 +393,7 @@ test_case(const Case *c, Disturbance disturbance, GsVerdict wanted, bool moves)
 	if (disturbance == LOST)
 		reorder_status = GS_DEVICE_LOST;
 
-	check = gs_order_check_begin(sort, &layout);
+	check = gs_order_check_begin(sort, &layout, NULL);
 	if (disturbance == PLANT || disturbance == PLANT_BORDER)
 		gs_order_check_plant(check, disturbance == PLANT_BORDER);
 	if (disturbance == CANCEL)
@@ -444,7 +445,7 @@ test_together(const Case *cases, int n)
 		GsKeyLayout layout;
 
 		make_layout(&cases[i], &layout);
-		checks[i] = gs_order_check_begin(sorts[i], &layout);
+		checks[i] = gs_order_check_begin(sorts[i], &layout, NULL);
 	}
 	run_checks(checks, n, outcomes);
 	for (int i = 0; i < n; i++)
@@ -455,6 +456,68 @@ test_together(const Case *cases, int n)
 	report("together", "all in order", ok);
 }
 
+/* An entry of the sort's keys, malloc'd. */
+static uint8_t *
+fetch_entry(GsDeviceSort *sort, uint64_t rank)
+{
+	size_t		bytes = 4 + GS_KEY_CHECK_TEXT_BYTES;
+	uint8_t    *entry = malloc(bytes);
+	uint64_t	n_keys;
+	GsJob		job = {0};
+
+	host->fetch_keys(sort, rank, entry, bytes, &n_keys, &job);
+	(void) wait_job(&job);
+	return entry;
+}
+
+/* One range of a larger sort: its rows must be between the borders. */
+static void
+test_borders(const Case *c)
+{
+	GsDeviceSort *sort = make_sort(c, false);
+	GsKeyLayout layout;
+	GsOrderCheck *check;
+	GsOrderOutcome outcome;
+	uint8_t    *keys[2];		/* the first one, and the last one */
+
+	make_layout(c, &layout);
+	reorder_status = GS_OK;
+	check = gs_order_check_begin(sort, &layout, NULL);
+	run_checks(&check, 1, &outcome);
+	keys[0] = fetch_entry(sort, 0);
+	keys[1] = fetch_entry(sort, c->n - 1);
+	for (int i = 0; i < 9; i++)
+	{
+		/* 0: none, 1: the first key, 2: the last one */
+		int			low = i % 3;
+		int			high = i / 3;
+		bool		same = gs_entry_len(keys[0]) == gs_entry_len(keys[1]) &&
+			memcmp(keys[0], keys[1], gs_entry_bytes(keys[0])) == 0;
+		bool		fits = same || (low != 2 && high != 1);
+		GsOrderBorders borders = {0};
+		char		name[64];
+
+		if (low > 0)
+		{
+			borders.low = gs_entry_key(keys[low - 1]);
+			borders.low_len = gs_entry_len(keys[low - 1]);
+		}
+		if (high > 0)
+		{
+			borders.high = gs_entry_key(keys[high - 1]);
+			borders.high_len = gs_entry_len(keys[high - 1]);
+		}
+		check = gs_order_check_begin(sort, &layout, &borders);
+		run_checks(&check, 1, &outcome);
+		snprintf(name, sizeof(name), "borders %d, %d", low, high);
+		report(c->name, name,
+			   outcome.verdict == (fits ? GS_ORDER_PROVEN : GS_ORDER_NOT_PROVEN));
+	}
+	free(keys[0]);
+	free(keys[1]);
+	host->sort_close(sort);
+}
+
 /* The device is closed while a check is under way. */
 static void
 test_end(const Case *c)
@@ -463,7 +526,7 @@ test_end(const Case *c)
 	GsKeyLayout layout;
 
 	make_layout(c, &layout);
-	(void) gs_order_check_begin(sort, &layout);
+	(void) gs_order_check_begin(sort, &layout, NULL);
 	(void) gs_order_check_work();
 	gs_order_check_stop();
 	host->close(device);
@@ -532,6 +595,10 @@ main(void)
 	test_case(&dense, NO_MEMORY, GS_ORDER_NOT_PROVEN, true);
 	test_case(&dense, LOST, GS_ORDER_DEVICE_LOST, true);
 	test_case(&hangul, CANCEL, GS_ORDER_NOT_PROVEN, true);
+	test_borders(&one);
+	test_borders(&two);
+	test_borders(&small);
+	test_borders(&hangul_desc);
 	test_together(together, 7);
 	test_end(&hangul);
 

@@ -1,0 +1,308 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_load.c
+ *	  Reading a range of a session's rows back onto the device.
+ *
+ * Pieces of all runs are read into buffers, several at a time, and appended
+ * to a new sort in their order; then it is performed like any other one, and
+ * checked where its keys only guess the order, with the range's borders as
+ * neighbours.
+ *
+ * One session at a time reads, so that those who have part of a range on the device
+ * do not wait for each other.  Where the device has no room, a range that is only
+ * read ahead is given up; one that the leader waits for waits for room
+ * (service_memory.c), or is made smaller.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fault.h"
+#include "service/service_private.h"
+
+/* The session that reads; -1: none. */
+static int	reading = -1;
+
+/* What a range may hold of the session's share, so that two fit. */
+#define RANGE_SHARE 0.42
+
+void
+gs_load_begin(int number, uint32 range, bool wanted)
+{
+	Load	   *load = &gs_served[number].load;
+
+	Assert(load->phase == LOAD_NONE);
+	memset(load, 0, sizeof(*load));
+	load->phase = LOAD_WAITING;
+	load->range = range;
+	load->wanted = wanted;
+	gs_served_wake(number);
+}
+
+/* Another session may read. */
+static void
+stop_reading(int number)
+{
+	if (reading != number)
+		return;
+	reading = -1;
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_served[i].load.phase == LOAD_WAITING)
+			gs_served_wake(i);
+}
+
+void
+gs_load_cancel(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->load.phase == LOAD_NONE)
+		return;
+	if (s->load.phase == LOAD_CHECKING && s->check)
+		gs_order_check_cancel(s->check);
+	if (s->load.sort)
+		gs_ops->cancel(s->load.sort);
+	s->load.phase = LOAD_ENDING;
+	gs_served_wake(number);
+}
+
+/* The end of a load that was cancelled. */
+static void
+end_load(int number)
+{
+	ServedSession *s = &gs_served[number];
+	Load	   *load = &s->load;
+
+	if (load->busy > 0 || s->check)
+		return;
+	gs_buffers_free_of(number, BUFFER_READ);
+	if (load->reader)
+		gs_spill_reader_close(load->reader);
+	load->reader = NULL;
+	if (load->sort)
+	{
+		gs_served_close(number, load->sort);
+		gs_memory_freed();
+	}
+	load->sort = NULL;
+	load->phase = LOAD_NONE;
+	stop_reading(number);
+	gs_served_wake(number);
+	if (load->too_large && !s->closing && !s->failed &&
+		(load->range + 1 != gs_spill_ranges(s->spill) || !gs_spill_split(s->spill)))
+		gs_write_failed(number);
+}
+
+void
+gs_load_shrink(int number)
+{
+	gs_served[number].load.too_large = true;
+	gs_load_cancel(number);
+}
+
+/* How many bytes of runs a range should have. */
+static uint64
+range_budget(const ServedSession *s)
+{
+	double		held_each = s->run_bytes > 0 ? (double) s->run_held / s->run_bytes : 1;
+
+	return Max((uint64) (gs_memory_share() * RANGE_SHARE / Max(held_each, 1)), 1);
+}
+
+static bool
+start_reading(int number)
+{
+	ServedSession *s = &gs_served[number];
+	Load	   *load = &s->load;
+
+	if (load->range == gs_spill_ranges(s->spill) &&
+		!gs_spill_plan(s->spill, range_budget(s), 0))
+		return false;
+	load->reader = gs_spill_reader_open(s->spill, load->range);
+	load->sort = gs_served_open(number);
+	if (load->reader == NULL || load->sort == NULL)
+		return false;
+#ifdef GPUSORT_FAULTS
+	if (GS_FAULT("spill_read"))
+		gs_spill_plant(s->spill, "read from", EIO);
+#endif
+	load->phase = LOAD_READING;
+	reading = number;
+	return true;
+}
+
+static void
+read_pieces(int number)
+{
+	Load	   *load = &gs_served[number].load;
+	int			buffer;
+
+	while (!load->refused && !load->all_read &&
+		   (buffer = gs_buffer_take(number, BUFFER_READING)) >= 0)
+	{
+		ServiceBuffer *b = gs_buffer(buffer);
+
+		gs_served_begin(&b->job);
+		b->number = load->asked;
+		if (gs_spill_read(load->reader, gs_buffer_memory(buffer), &b->piece, &b->job))
+		{
+			load->asked++;
+			load->busy++;
+		}
+		else
+		{
+			load->all_read = true;
+			gs_buffer_free(buffer);
+		}
+	}
+}
+
+static void
+append_pieces(int number)
+{
+	Load	   *load = &gs_served[number].load;
+	int			buffer;
+
+	while (!load->refused &&
+		   (buffer = gs_buffer_find(number, BUFFER_READ, load->appended)) >= 0)
+	{
+		ServiceBuffer *b = gs_buffer(buffer);
+
+		load->appended++;
+		if (b->piece.n_records == 0)
+		{
+			gs_buffer_free(buffer);
+			continue;
+		}
+		b->use = BUFFER_APPENDING;
+		gs_served_begin(&b->job);
+		load->busy++;
+		load->appending++;
+		gs_ops->append(load->sort, gs_buffer_memory(buffer), b->piece.data_bytes,
+					   b->piece.n_records, &b->job);
+	}
+}
+
+void
+gs_load_buffer_ended(int buffer, GsStatus status)
+{
+	ServiceBuffer *b = gs_buffer(buffer);
+	int			number = b->session;
+	Load	   *load = &gs_served[number].load;
+
+	load->busy--;
+	gs_served_wake(number);
+	if (b->use == BUFFER_APPENDING)
+	{
+		load->appending--;
+		if (load->phase != LOAD_ENDING && status == GS_NO_MEMORY)
+		{
+			/* so were all that follow; they go again from here */
+			load->refused = true;
+			load->appended = Min(load->appended, b->number);
+			b->use = BUFFER_READ;
+			return;
+		}
+	}
+	else if (load->phase != LOAD_ENDING)
+	{
+		if (status == GS_OK)
+		{
+			b->use = BUFFER_READ;
+			return;
+		}
+		gs_write_failed(number);
+	}
+	gs_buffer_free(buffer);
+}
+
+static void
+ready(int number, bool proven)
+{
+	gs_served[number].load.phase = proven ? LOAD_READY : LOAD_UNPROVEN;
+	gs_served_wake(number);
+}
+
+/* The range is sorted; is its order to be checked? */
+static void
+performed(int number)
+{
+	ServedSession *s = &gs_served[number];
+	Load	   *load = &s->load;
+	GsStatus	status = gs_served_end(&load->job);
+	GsOrderBorders borders = {0};
+
+	load->performing = false;
+	load->busy--;
+	if (load->phase == LOAD_ENDING)
+		return;
+	if (status != GS_OK)
+	{
+		if (status == GS_NO_MEMORY)
+			gs_load_shrink(number);
+		else
+			gs_load_cancel(number);
+		return;
+	}
+	if (gs_sessions[number].layout.n_parts == 0)
+	{
+		ready(number, true);
+		return;
+	}
+	borders.low = gs_spill_border(s->spill, load->range, &borders.low_len);
+	if (load->range + 1 < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
+		borders.high = gs_spill_border(s->spill, load->range + 1, &borders.high_len);
+	load->phase = LOAD_CHECKING;
+	s->check = gs_order_check_begin(load->sort, &gs_sessions[number].layout, &borders);
+	if (s->check == NULL)
+		ready(number, false);
+}
+
+void
+gs_load_checked(int number, bool proven)
+{
+	if (gs_served[number].load.phase == LOAD_CHECKING)
+		ready(number, proven);
+}
+
+void
+gs_load_step(int number)
+{
+	ServedSession *s = &gs_served[number];
+	Load	   *load = &s->load;
+
+	if ((s->failed || s->closing) && load->phase != LOAD_NONE && load->phase != LOAD_ENDING)
+		gs_load_cancel(number);
+	if (load->performing && gs_job_status(&load->job) != GS_PENDING)
+		performed(number);
+	if (load->phase == LOAD_ENDING)
+	{
+		end_load(number);
+		return;
+	}
+	if (load->phase == LOAD_WAITING && reading < 0 && !start_reading(number))
+	{
+		gs_write_failed(number);
+		return;
+	}
+	if (load->phase != LOAD_READING)
+		return;
+	if (load->refused && !load->wanted)
+	{
+		gs_load_cancel(number);
+		return;
+	}
+	read_pieces(number);
+	append_pieces(number);
+	if (!load->all_read || load->refused || load->busy > 0 || load->appended < load->asked)
+		return;
+	load->ties = gs_spill_reader_ties(load->reader);
+	gs_spill_reader_close(load->reader);
+	load->reader = NULL;
+	stop_reading(number);
+	load->phase = LOAD_PERFORMING;
+	gs_served_begin(&load->job);
+	load->performing = true;
+	load->busy++;
+	gs_ops->perform(load->sort, GS_FORMAT_ROWS, &load->job);
+}

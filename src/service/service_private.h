@@ -1,0 +1,267 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_private.h
+ *	  The service's own state, shared by the files of the worker alone.
+ *
+ *	  service_worker.c	 the process: start, loop, end
+ *	  service_requests.c requests of backends, and chunks whose jobs have ended
+ *	  service_sort.c	 a session's steps: performing, checking, closing
+ *	  service_ranges.c	 a session that was written out: its ranges
+ *	  service_load.c	 reading a range onto the device
+ *	  service_write.c	 writing sorts out
+ *	  service_memory.c	 who waits for device memory, and who makes room
+ *	  service_served.c	 sessions, chunks and buffers as the service knows them
+ *
+ * Each calls files below it in this list.  What has to go up, the news that a
+ * session can take a step, goes through gs_served_wake().
+ *
+ * Writing out
+ *	  When the device has no room for a session's rows, some session, this one
+ *	  or another one, makes room: while it is fed, its sort is performed as a
+ *	  run, whose chunks are fetched into the service's buffers and from there
+ *	  written to files (spill/).  Its chunks go to a new sort meanwhile.  A
+ *	  session that is returning rows has its pages written, and reads them
+ *	  from there.  When a session with runs is asked for its rows, what is left
+ *	  becomes its last run.  Then its rows are read back in ranges, each a
+ *	  sort of its own; while the leader fetches one the next is made ready.
+ *
+ * Buffers
+ *	  Chunks of the arena that only the service uses.  A quarter of them
+ *	  belongs to writing, so that room can always be made, and one session
+ *	  at a time reads; so nothing waits in a circle.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SERVICE_PRIVATE_H
+#define GS_SERVICE_PRIVATE_H
+
+#include "order/order_check.h"
+#include "service/service_shmem.h"
+#include "spill/spill.h"
+
+/* What is being written out of a session. */
+typedef struct WriteOut
+{
+	GsDeviceSort *sort;			/* NULL: nothing */
+	bool		is_run;			/* a run; else pages, of a session's sort that
+								 * is in order */
+	bool		performing;		/* its job is under way */
+	bool		given_up;		/* pages: some could not be written */
+	GsJob		job;
+	uint64		n_pages;
+	uint64		asked;			/* pages that a buffer was given for */
+	uint64		written;
+	int			busy;			/* jobs of it and its buffers */
+	uint64	   *page_first;		/* as in GsSortResult; malloc'd */
+} WriteOut;
+
+typedef enum LoadPhase
+{
+	LOAD_NONE,
+	LOAD_WAITING,				/* until no other session reads */
+	LOAD_READING,
+	LOAD_PERFORMING,
+	LOAD_CHECKING,
+	LOAD_READY,
+	LOAD_UNPROVEN,				/* ready, but its order could not be proven */
+	LOAD_ENDING					/* given up: until its jobs have ended */
+} LoadPhase;
+
+/* A range on its way to the device. */
+typedef struct Load
+{
+	LoadPhase	phase;
+	uint32		range;
+	bool		wanted;			/* the leader waits for it */
+	bool		refused;		/* the device had no room for the next piece */
+	bool		all_read;		/* every piece was asked for */
+	bool		too_large;		/* ENDING: split it then */
+	GsDeviceSort *sort;
+	GsSpillReader *reader;
+	bool		ties;			/* its first row with the range before */
+	uint64		asked;			/* pieces asked for */
+	uint64		appended;		/* pieces given to the device */
+	int			appending;		/* of them: under way */
+	int			busy;			/* jobs of it and its buffers */
+	bool		performing;		/* its job is under way */
+	GsJob		job;
+} Load;
+
+/* A session as the service knows it, beside its GsSession. */
+typedef struct ServedSession
+{
+	GsDeviceSort *sort;			/* takes chunks; or pages are fetched from it */
+	int			pending;		/* jobs of its chunks and of performing */
+	int			appends;		/* of them: appends */
+	bool		performing;
+	bool		performed;		/* sort is, or is being: no ranges */
+	GsJob		perform_job;
+	GsOrderCheck *check;		/* of sort, or of the range being loaded */
+	bool		woken;			/* gs_served_wake() was called */
+	bool		closing;		/* start nothing more */
+
+	/* device memory */
+	uint64		n_chunks;		/* asked to be appended, so far */
+	int			waiting;		/* head of the list of chunks in APPENDING that
+								 * wait for room, by their number */
+	bool		refused;		/* sort had no room for the first of them */
+	bool		write_out;		/* sort is to be written out as a run */
+	TimestampTz last_fetch;		/* when a page was last asked for */
+
+	/* what was written out */
+	GsSpill    *spill;			/* NULL: nothing */
+	bool		failed;			/* GsSession.failure says why */
+	bool		sealed;			/* all runs are there */
+	bool		in_file;		/* pages are fetched from the spill ... */
+	uint64	   *page_first;		/* ... and are these; malloc'd */
+	WriteOut	out;
+	Load		load;
+	GsSortResult done;			/* sums over sorts that were closed */
+	uint64		run_bytes;		/* written in runs ... */
+	uint64		run_held;		/* ... and what their sorts held for them */
+} ServedSession;
+
+/* A chunk as the service knows it, beside its GsChunk. */
+typedef struct ServedChunk
+{
+	GsJob		job;
+	bool		started;		/* the job was given, and what became of it is
+								 * not in the GsChunk yet */
+	uint64		number;			/* among the session's appended ones */
+	bool		from_file;		/* a job of the spill, not of the device */
+	GsSpillPiece piece;			/* of an image read from it */
+} ServedChunk;
+
+typedef enum BufferUse
+{
+	BUFFER_FREE,
+	BUFFER_FETCHING,			/* from the device, to be written */
+	BUFFER_WRITING,
+	BUFFER_READING,				/* from the spill, to be appended */
+	BUFFER_READ,				/* no job: waits for its turn, or for room */
+	BUFFER_APPENDING
+} BufferUse;
+
+typedef struct ServiceBuffer
+{
+	BufferUse	use;
+	int			session;
+	uint64		number;			/* of the page or piece */
+	GsSpillPiece piece;
+	GsJob		job;
+} ServiceBuffer;
+
+extern const GsDeviceOps *gs_ops;
+extern GsDevice *gs_served_device;
+extern GsSpillIo *gs_served_io;
+extern ServedSession *gs_served;	/* by session number */
+extern ServedChunk *gs_served_chunks;	/* by chunk number */
+
+/* service_served.c */
+extern void gs_served_init(void);
+extern void gs_served_reset(int number);
+
+/* Have the session looked at, by gs_sort_advance(), before the service sleeps. */
+extern void gs_served_wake(int number);
+
+/* The next woken session; -1: there is none. */
+extern int	gs_served_woken(void);
+
+/* The device is in use: caches of it may have to be trimmed later. */
+extern void gs_served_busy(void);
+
+/* Was it since the last call? */
+extern bool gs_served_was_busy(void);
+
+/* Note that a chunk's job begins. */
+extern void gs_served_start(int chunk);
+
+/* The chunks with jobs under way, in the order in which these began. */
+extern const int *gs_served_started(int *n);
+extern void gs_served_ended(int chunk);
+
+/* Begin a job: GS_PENDING. */
+extern void gs_served_begin(GsJob *job);
+
+/* Its status once it has ended; ends the service where the device has failed. */
+extern GsStatus gs_served_end(const GsJob *job);
+
+/* NULL: the device has no memory for it, or does not know how to sort these. */
+extern GsDeviceSort *gs_served_open(int number);
+
+/* Close a sort of a session, and keep what it has to tell of its times. */
+extern void gs_served_close(int number, GsDeviceSort *sort);
+extern uint64 gs_served_held(const GsDeviceSort *sort);
+
+/* With the lock held: what a sort has come to, for the session's backends. */
+extern void gs_served_note(int number, const GsSortResult *result);
+
+/* A buffer for a session: -1 where none may be had now. */
+extern int	gs_buffer_take(int number, BufferUse use);
+extern void gs_buffer_free(int buffer);
+extern ServiceBuffer *gs_buffer(int buffer);
+extern char *gs_buffer_memory(int buffer);
+extern int	gs_buffer_find(int number, BufferUse use, uint64 page_or_piece);
+extern void gs_buffers_free_of(int number, BufferUse use);
+
+/* service_worker.c: end the service, to be started again. */
+extern void gs_service_device_failed(const GsError *error, GsStatus status) pg_attribute_noreturn();
+
+/* service_memory.c */
+
+/* A chunk has to wait for room on the device, or behind others that do. */
+extern void gs_memory_queue(int chunk);
+
+/* Give chunks that wait to the device, and begin to write out what is due. */
+extern void gs_memory_step(int number);
+
+/* Some device memory was given back. */
+extern void gs_memory_freed(void);
+
+/* Make room for those who wait; true if anything has happened. */
+extern bool gs_memory_relieve(void);
+
+/* Does anybody wait for room? */
+extern bool gs_memory_is_short(void);
+
+/* How much a session's sorts should hold at most, while others want some, too. */
+extern uint64 gs_memory_share(void);
+
+/* service_write.c */
+
+/* Write a session's sort out: as a run, or its pages.  False: it has failed. */
+extern bool gs_write_begin(int number, bool is_run);
+
+/* May so many bytes more be written for a session? */
+extern bool gs_write_allowed(int number, uint64 bytes);
+extern void gs_write_step(int number);
+extern void gs_write_buffer_ended(int buffer, GsStatus status);
+
+/* A session's spill could not do what it was asked to. */
+extern void gs_write_failed(int number);
+
+/* service_load.c */
+extern void gs_load_begin(int number, uint32 range, bool wanted);
+extern void gs_load_step(int number);
+extern void gs_load_buffer_ended(int buffer, GsStatus status);
+extern void gs_load_checked(int number, bool proven);
+
+/* Give a load up, and make its range smaller; the session fails where it cannot be. */
+extern void gs_load_shrink(int number);
+
+/* Give a load up; it is LOAD_NONE once its jobs have ended. */
+extern void gs_load_cancel(int number);
+
+/* service_ranges.c */
+extern void gs_ranges_step(int number);
+
+/* service_sort.c */
+extern void gs_sort_advance(int number);
+extern bool gs_sort_note_ended(void);
+
+/* service_requests.c */
+extern bool gs_requests_serve(void);
+extern bool gs_requests_note_ended(void);
+extern void gs_requests_reject(int chunk);
+
+#endif							/* GS_SERVICE_PRIVATE_H */

@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_ranges.c
+ *	  A session that was written out gives its rows back range by range.
+ *
+ * The leader asks for ranges by their number: state SORTING, range_wanted.  When
+ * the range is on the device and in order, it becomes the session's sort, the
+ * state SORTED, and pages are fetched from it as from any sort.  Meanwhile
+ * the range behind it is read ahead.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "service/service_private.h"
+
+/* The range that the leader waits for is here. */
+static void
+take_over(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+	bool		proven = s->load.phase == LOAD_READY;
+	GsSortResult result = {0};
+
+	Assert(s->pending == 0 && s->out.sort == NULL);
+	if (s->sort)
+	{
+		gs_served_close(number, s->sort);
+		gs_memory_freed();
+	}
+	s->sort = s->load.sort;
+	s->in_file = false;
+	s->load.sort = NULL;
+	s->load.phase = LOAD_NONE;
+	gs_ops->result(s->sort, &result);
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_served_note(number, &result);
+	session->range = s->load.range;
+	session->range_ties = s->load.ties;
+	session->n_ranges = gs_spill_ranges(s->spill);
+	session->checking = false;
+	if (session->state == GS_SESSION_SORTING)
+	{
+		session->state = proven ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
+		if (!proven)
+		{
+			session->overflow = true;
+			session->overflow_reason = GS_FALLBACK_ORDER;
+		}
+	}
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+	gs_served_wake(number);
+}
+
+/* The leader waits for a range, or for all to be fed. */
+static void
+serve_range(int number, uint32 wanted)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->pending > 0 || s->out.sort)
+		return;
+	if (!s->sealed)
+	{
+		if (s->sort)
+		{
+			if (!gs_write_begin(number, true))
+				gs_write_failed(number);
+			return;
+		}
+		if (!gs_spill_seal(s->spill))
+		{
+			gs_write_failed(number);
+			return;
+		}
+		s->sealed = true;
+	}
+	if (s->load.phase == LOAD_NONE)
+	{
+		/* what the leader has read makes room for what it wants */
+		if (s->sort)
+		{
+			gs_served_close(number, s->sort);
+			gs_memory_freed();
+			s->sort = NULL;
+		}
+		gs_load_begin(number, wanted, true);
+	}
+	else if (s->load.range != wanted)
+		gs_load_cancel(number);
+	else if (s->load.phase == LOAD_READY || s->load.phase == LOAD_UNPROVEN)
+		take_over(number);
+	else
+		s->load.wanted = true;
+}
+
+/* Read the next range ahead, while there is room for it. */
+static void
+read_ahead(int number)
+{
+	ServedSession *s = &gs_served[number];
+	uint32		next = gs_sessions[number].range + 1;
+
+	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || gs_memory_is_short())
+		return;
+	if (next < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
+		gs_load_begin(number, next, false);
+}
+
+void
+gs_ranges_step(int number)
+{
+	const ServedSession *s = &gs_served[number];
+	GsSessionState state;
+	uint32		wanted;
+
+	if (s->spill == NULL || s->failed || s->closing || gs_sessions[number].overflow)
+		return;
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	state = gs_sessions[number].state;
+	wanted = gs_sessions[number].range_wanted;
+	LWLockRelease(gs_shared->lock);
+	if (state == GS_SESSION_SORTING)
+		serve_range(number, wanted);
+	else if (state == GS_SESSION_SORTED && s->sealed)
+		read_ahead(number);
+}

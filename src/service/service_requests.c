@@ -1,0 +1,415 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_requests.c
+ *	  What backends ask for: chunks to be appended or fetched, sessions to be
+ *	  sorted or closed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/ipc.h"
+#include "utils/timestamp.h"
+
+#include "fault.h"
+#include "service/service_private.h"
+
+/* Is it a chunk whose arrays are to be sorted? */
+static inline bool
+holds_arrays(const GsChunk *c)
+{
+	return c->state == GS_CHUNK_FETCHING && c->fetch == GS_FETCH_ARRAYS;
+}
+
+/* For tests: how a request of this kind ends the service. */
+static bool
+chunk_kills_service(const GsChunk *c)
+{
+	if (c->state == GS_CHUNK_APPENDING)
+		return GS_FAULT("service_append");
+	return holds_arrays(c) ? GS_FAULT("service_arrays") : GS_FAULT("service_fetch");
+}
+
+/* For tests, which want to find sorts waiting: leave requests of a kind alone. */
+static bool
+chunk_is_held_up(const GsChunk *c)
+{
+	if (c->state == GS_CHUNK_APPENDING)
+		return GS_FAULT("service_hold_append");
+	return holds_arrays(c) ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
+}
+
+static bool
+session_is_held_up(const GsSession *session)
+{
+	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
+}
+
+/* The session takes no more rows: the leader is to take the chunk's back. */
+void
+gs_requests_reject(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	Assert(c->state == GS_CHUNK_APPENDING);
+	session->overflow = true;
+	c->state = GS_CHUNK_REJECTED;
+	c->next = session->rejected;
+	session->rejected = chunk;
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+}
+
+/* With the lock held: the backend may look at what it asked for. */
+static void
+give_fetched(GsChunk *c, GsStatus status)
+{
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(c->state == GS_CHUNK_FETCHING);
+	c->status = status;
+	c->state = GS_CHUNK_FETCHED;
+}
+
+static void
+refuse_fetch(GsChunk *c)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	give_fetched(c, GS_NO_MEMORY);
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&gs_sessions[c->session].cv);
+}
+
+static void
+request_append(int chunk)
+{
+	int			number = gs_chunks[chunk].session;
+	ServedSession *s = &gs_served[number];
+
+	gs_served_chunks[chunk].number = s->n_chunks++;
+	if (gs_sessions[number].overflow || GS_FAULT("device_memory"))
+		gs_requests_reject(chunk);
+	else
+	{
+		gs_memory_queue(chunk);
+		gs_served_wake(number);
+	}
+}
+
+static void
+request_arrays(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	ServedSession *s = &gs_served[c->session];
+
+	if (s->sort == NULL)
+		s->sort = gs_served_open(c->session);
+	if (s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory"))
+	{
+		refuse_fetch(c);
+		return;
+	}
+	gs_served_start(chunk);
+	gs_ops->sort_arrays(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records,
+						&gs_served_chunks[chunk].job);
+}
+
+static void
+request_fetch(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	ServedSession *s = &gs_served[c->session];
+	ServedChunk *served = &gs_served_chunks[chunk];
+	char	   *memory = gs_chunk_memory(chunk);
+	uint64		stored = c->fetch == GS_FETCH_IMAGE && s->spill ? gs_spill_images(s->spill) : 0;
+
+	s->last_fetch = GetCurrentTimestamp();
+	gs_served_start(chunk);
+	if (c->fetch == GS_FETCH_PAGE && s->in_file)
+		gs_spill_read_page(s->spill, c->number, memory, &served->job);
+	else if (c->fetch == GS_FETCH_PAGE)
+		gs_ops->fetch(s->sort, c->number, memory, &served->job);
+	else if (c->number < stored)
+		gs_spill_read_image(s->spill, c->number, memory, &served->piece, &served->job);
+	else
+		gs_ops->fetch_image(s->sort, c->number - stored, memory, &served->job);
+	served->from_file = (c->fetch == GS_FETCH_PAGE && s->in_file) ||
+		(c->fetch == GS_FETCH_IMAGE && c->number < stored);
+}
+
+/*
+ * Serve the request for a chunk, without the lock: a chunk in APPENDING or
+ * FETCHING is the service's.
+ */
+static void
+request_chunk(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+
+	Assert(c->state == GS_CHUNK_APPENDING || c->state == GS_CHUNK_FETCHING);
+	if (chunk_kills_service(c))
+		proc_exit(1);
+	gs_served_busy();
+	if (c->state == GS_CHUNK_APPENDING)
+		request_append(chunk);
+	else if (holds_arrays(c))
+		request_arrays(chunk);
+	else
+		request_fetch(chunk);
+}
+
+typedef enum RequestKind
+{
+	REQUEST_NONE,
+	REQUEST_CHUNK,
+	REQUEST_SESSION
+} RequestKind;
+
+/* With the lock held: the first chunk is off the request list then. */
+static int
+pop_chunk(void)
+{
+	int			chunk = gs_shared->chunk_queue_head;
+
+	gs_shared->chunk_queue_head = gs_chunks[chunk].next;
+	if (gs_shared->chunk_queue_head < 0)
+		gs_shared->chunk_queue_tail = -1;
+	gs_chunks[chunk].next = -1;
+	return chunk;
+}
+
+static int
+pop_session(void)
+{
+	int			session = gs_shared->session_queue_head;
+
+	gs_shared->session_queue_head = gs_sessions[session].next;
+	if (gs_shared->session_queue_head < 0)
+		gs_shared->session_queue_tail = -1;
+	gs_sessions[session].next = -1;
+	gs_sessions[session].queued = false;
+	return session;
+}
+
+/*
+ * With the lock held: take the next request, and tell whose it is.
+ *
+ * All requests for chunks come before any for a session: when a session is
+ * asked to close, none of its chunks is on the list any more.
+ */
+static RequestKind
+next_request(int *number)
+{
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	while (gs_shared->chunk_queue_head >= 0)
+	{
+		const GsChunk *c = &gs_chunks[gs_shared->chunk_queue_head];
+		bool		closing = gs_sessions[c->session].state == GS_SESSION_CLOSING;
+
+		if (!closing && chunk_is_held_up(c))
+			return REQUEST_NONE;
+		*number = pop_chunk();
+		if (!closing)			/* else freed with the session */
+			return REQUEST_CHUNK;
+	}
+	if (gs_shared->session_queue_head < 0 ||
+		session_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
+		return REQUEST_NONE;
+	*number = pop_session();
+	return REQUEST_SESSION;
+}
+
+/* The lock is held while a request is taken, not while it is served. */
+bool
+gs_requests_serve(void)
+{
+	for (bool any = false;; any = true)
+	{
+		int			number;
+		RequestKind kind;
+
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		kind = next_request(&number);
+		LWLockRelease(gs_shared->lock);
+
+		switch (kind)
+		{
+			case REQUEST_NONE:
+				return any;
+			case REQUEST_CHUNK:
+				request_chunk(number);
+				break;
+			case REQUEST_SESSION:
+				gs_served_wake(number);
+				break;
+		}
+	}
+}
+
+/*
+ * Chunks whose jobs have ended
+ */
+
+/* A chunk was appended, or not. */
+static void
+note_append(int chunk, GsStatus status)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	int			number = c->session;
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &gs_served[number];
+
+	s->appends--;
+	if (status == GS_NO_MEMORY && !s->closing && !session->overflow)
+	{
+		s->refused = true;
+		gs_memory_queue(chunk);
+		return;
+	}
+	if (status != GS_OK)
+	{
+		gs_requests_reject(chunk);
+		return;
+	}
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	session->rows += c->n_records;
+	session->bytes += c->data_bytes;
+	gs_chunk_free(chunk);
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+}
+
+/* With the lock held: what a fetched chunk holds. */
+static void
+describe_fetched(int chunk, const GsSortResult *result)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+	const ServedSession *s = &gs_served[c->session];
+	const ServedChunk *served = &gs_served_chunks[chunk];
+	const uint64 *page_first = served->from_file ? s->page_first : result->page_first;
+	uint64		stored = s->spill ? gs_spill_images(s->spill) : 0;
+
+	switch (c->fetch)
+	{
+		case GS_FETCH_PAGE:
+			c->n_records = page_first[c->number + 1] - page_first[c->number];
+			break;
+		case GS_FETCH_IMAGE:
+			c->n_records = served->from_file ? served->piece.n_records :
+				result->image_records[c->number - stored];
+			c->data_bytes = served->from_file ? served->piece.data_bytes :
+				result->image_bytes[c->number - stored];
+			break;
+		case GS_FETCH_ARRAYS:
+			session->rows += c->n_records;
+			session->bytes += c->data_bytes;
+			break;
+	}
+}
+
+/* What was asked for has come, or not. */
+static void
+note_fetch(int chunk, GsStatus status)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+	const ServedSession *s = &gs_served[c->session];
+	GsSortResult result = {0};
+
+	if (s->sort)
+		gs_ops->result(s->sort, &result);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	session->gather_ms = s->done.gather_ms + result.gather_ms;
+	session->copy_out_ms = s->done.copy_out_ms + result.copy_out_ms;
+	if (c->fetch == GS_FETCH_ARRAYS)
+		gs_served_note(c->session, &result);
+	if (status == GS_OK)
+		describe_fetched(chunk, &result);
+	give_fetched(c, status);
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+}
+
+static void
+chunk_ended(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	ServedChunk *served = &gs_served_chunks[chunk];
+	int			number = c->session;
+	GsStatus	status;
+
+	gs_served_ended(chunk);
+	gs_served[number].pending--;
+	gs_served_wake(number);
+	if (c->state == GS_CHUNK_APPENDING)
+	{
+		note_append(chunk, gs_served_end(&served->job));
+		return;
+	}
+	status = served->from_file ? gs_job_status(&served->job) : gs_served_end(&served->job);
+	if (served->from_file && status != GS_OK)
+		gs_write_failed(number);
+	note_fetch(chunk, status);
+	served->from_file = false;
+}
+
+static void
+buffer_ended(int buffer)
+{
+	const ServiceBuffer *b = gs_buffer(buffer);
+
+	switch (b->use)
+	{
+		case BUFFER_FETCHING:
+			gs_write_buffer_ended(buffer, gs_served_end(&b->job));
+			break;
+		case BUFFER_WRITING:
+			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
+			break;
+		case BUFFER_READING:
+			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
+			break;
+		case BUFFER_APPENDING:
+			gs_load_buffer_ended(buffer, gs_served_end(&b->job));
+			break;
+		case BUFFER_FREE:
+		case BUFFER_READ:
+			break;
+	}
+}
+
+bool
+gs_requests_note_ended(void)
+{
+	bool		any = false;
+	int			n;
+	const int  *started = gs_served_started(&n);
+
+	/* in the order in which they began, which is that in which they end */
+	for (int i = 0; i < n;)
+	{
+		int			chunk = started[i];
+
+		if (gs_job_status(&gs_served_chunks[chunk].job) == GS_PENDING)
+		{
+			i++;
+			continue;
+		}
+		chunk_ended(chunk);
+		started = gs_served_started(&n);
+		any = true;
+	}
+	for (int i = 0; i < gs_shared->n_buffers; i++)
+	{
+		const ServiceBuffer *b = gs_buffer(i);
+
+		if (b->use == BUFFER_FREE || b->use == BUFFER_READ ||
+			gs_job_status(&b->job) == GS_PENDING)
+			continue;
+		buffer_ended(i);
+		any = true;
+	}
+	return any;
+}

@@ -1,0 +1,296 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_served.c
+ *	  Sessions, chunks and buffers as the gpusort service knows them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "service/service_private.h"
+
+const GsDeviceOps *gs_ops = NULL;
+GsDevice   *gs_served_device = NULL;
+GsSpillIo  *gs_served_io = NULL;
+ServedSession *gs_served = NULL;
+ServedChunk *gs_served_chunks = NULL;
+
+static int *started = NULL;		/* chunks with a job under way */
+static int	n_started = 0;
+static ServiceBuffer *buffers = NULL;
+static int	n_free_buffers = 0;
+static int	n_woken = 0;
+static bool busy = false;
+
+void
+gs_served_init(void)
+{
+	gs_served = MemoryContextAllocZero(TopMemoryContext,
+									   gs_shared->n_sessions * sizeof(ServedSession));
+	gs_served_chunks = MemoryContextAllocZero(TopMemoryContext,
+											  gs_shared->n_chunks * sizeof(ServedChunk));
+	started = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
+	buffers = MemoryContextAllocZero(TopMemoryContext,
+									 gs_shared->n_buffers * sizeof(ServiceBuffer));
+	n_free_buffers = gs_shared->n_buffers;
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		gs_served_reset(i);
+}
+
+/* Nothing of the session is under way, or to be closed. */
+void
+gs_served_reset(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->woken)
+		n_woken--;
+	free(s->page_first);
+	free(s->out.page_first);
+	memset(s, 0, sizeof(*s));
+	s->waiting = -1;
+}
+
+void
+gs_served_wake(int number)
+{
+	if (!gs_served[number].woken)
+		n_woken++;
+	gs_served[number].woken = true;
+}
+
+int
+gs_served_woken(void)
+{
+	for (int i = 0; n_woken > 0 && i < gs_shared->n_sessions; i++)
+		if (gs_served[i].woken)
+		{
+			gs_served[i].woken = false;
+			n_woken--;
+			return i;
+		}
+	return -1;
+}
+
+void
+gs_served_busy(void)
+{
+	busy = true;
+}
+
+bool
+gs_served_was_busy(void)
+{
+	bool		was = busy;
+
+	busy = false;
+	return was;
+}
+
+void
+gs_served_start(int chunk)
+{
+	Assert(n_started < gs_shared->n_chunks && !gs_served_chunks[chunk].started);
+	gs_served_begin(&gs_served_chunks[chunk].job);
+	gs_served_chunks[chunk].started = true;
+	gs_served[gs_chunks[chunk].session].pending++;
+	started[n_started++] = chunk;
+}
+
+const int *
+gs_served_started(int *n)
+{
+	*n = n_started;
+	return started;
+}
+
+void
+gs_served_ended(int chunk)
+{
+	int			i = 0;
+
+	while (started[i] != chunk)
+		i++;
+	memmove(&started[i], &started[i + 1], (n_started - i - 1) * sizeof(int));
+	n_started--;
+	gs_served_chunks[chunk].started = false;
+}
+
+void
+gs_served_begin(GsJob *job)
+{
+	memset(job, 0, sizeof(*job));
+	job->status = GS_PENDING;
+}
+
+GsStatus
+gs_served_end(const GsJob *job)
+{
+	GsStatus	status = gs_job_status(job);
+
+	Assert(status != GS_PENDING);
+	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
+		gs_service_device_failed(&job->error, status);
+	return status;
+}
+
+GsDeviceSort *
+gs_served_open(int number)
+{
+	const GsSession *session = &gs_sessions[number];
+	GsDeviceSort *sort = NULL;
+	GsSortSpec	spec = {0};
+	GsError		error = {{0}};
+	GsStatus	status;
+
+	spec.chunk_bytes = GS_CHUNK_BYTES;
+	spec.key_width = session->key_width;
+	spec.engine = session->engine_wanted;
+	spec.elem = session->elem;
+	spec.descending = session->descending;
+	status = gs_ops->sort_open(gs_served_device, &spec, &sort, &error);
+	if (status == GS_OK)
+		return sort;
+
+	/* a device may not know how to sort arrays, or these */
+	if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
+		gs_service_device_failed(&error, status);
+	return NULL;
+}
+
+void
+gs_served_close(int number, GsDeviceSort *sort)
+{
+	GsSortResult *done = &gs_served[number].done;
+	GsSortResult result = {0};
+
+	gs_ops->result(sort, &result);
+	done->copy_in_ms += result.copy_in_ms;
+	done->sort_ms += result.sort_ms;
+	done->gather_ms += result.gather_ms;
+	done->copy_out_ms += result.copy_out_ms;
+	gs_ops->sort_close(sort);
+}
+
+uint64
+gs_served_held(const GsDeviceSort *sort)
+{
+	GsSortResult result = {0};
+
+	if (sort)
+		gs_ops->result((GsDeviceSort *) sort, &result);
+	return result.memory_held;
+}
+
+/*
+ * Of a session that was written out n_pages and engine are those of the range
+ * at hand; rows, bytes and times those of all it did.
+ */
+void
+gs_served_note(int number, const GsSortResult *result)
+{
+	const ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	session->n_pages = result->n_pages;
+	session->rounds = result->rounds;
+	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
+	if (s->sealed)
+	{
+		session->n_rows = gs_spill_rows(s->spill);
+		session->n_images = gs_spill_images(s->spill);
+		session->row_bytes = s->done.row_bytes;
+		session->key_bytes = s->done.key_bytes;
+	}
+	else
+	{
+		session->n_rows = result->n_rows;
+		session->n_images = result->n_images;
+		session->row_bytes = result->row_bytes;
+		session->key_bytes = result->key_bytes;
+	}
+	session->copy_in_ms = s->done.copy_in_ms + result->copy_in_ms;
+	session->sort_ms = s->done.sort_ms + result->sort_ms;
+	session->gather_ms = s->done.gather_ms + result->gather_ms;
+	session->copy_out_ms = s->done.copy_out_ms + result->copy_out_ms;
+}
+
+/*
+ * Buffers.  Neither those who write nor those who read may have more than
+ * three quarters of them.
+ */
+
+ServiceBuffer *
+gs_buffer(int buffer)
+{
+	Assert(buffer >= 0 && buffer < gs_shared->n_buffers);
+	return &buffers[buffer];
+}
+
+char *
+gs_buffer_memory(int buffer)
+{
+	return gs_chunk_memory(gs_shared->n_chunks + buffer);
+}
+
+static bool
+writes(BufferUse use)
+{
+	return use == BUFFER_FETCHING || use == BUFFER_WRITING;
+}
+
+int
+gs_buffer_take(int number, BufferUse use)
+{
+	int			same = 0;
+	int			found = -1;
+
+	if (n_free_buffers == 0)
+		return -1;
+	for (int i = 0; i < gs_shared->n_buffers; i++)
+	{
+		if (buffers[i].use == BUFFER_FREE)
+			found = i;
+		else if (writes(buffers[i].use) == writes(use))
+			same++;
+	}
+	if (same >= gs_shared->n_buffers * 3 / 4)
+		return -1;
+	buffers[found].use = use;
+	buffers[found].session = number;
+	n_free_buffers--;
+	return found;
+}
+
+/* Those who could go on with one more are woken. */
+void
+gs_buffer_free(int buffer)
+{
+	Assert(buffers[buffer].use != BUFFER_FREE);
+	buffers[buffer].use = BUFFER_FREE;
+	n_free_buffers++;
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_served[i].out.sort || gs_served[i].load.phase == LOAD_READING)
+			gs_served_wake(i);
+}
+
+int
+gs_buffer_find(int number, BufferUse use, uint64 page_or_piece)
+{
+	for (int i = 0; i < gs_shared->n_buffers; i++)
+		if (buffers[i].use == use && buffers[i].session == number &&
+			buffers[i].number == page_or_piece)
+			return i;
+	return -1;
+}
+
+void
+gs_buffers_free_of(int number, BufferUse use)
+{
+	for (int i = 0; i < gs_shared->n_buffers; i++)
+		if (buffers[i].use == use && buffers[i].session == number)
+			gs_buffer_free(i);
+}

@@ -1,0 +1,305 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_sort.c
+ *	  The steps of a session: its rows are fed, sorted, checked, returned; or it
+ *	  closes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "storage/ipc.h"
+
+#include "fault.h"
+#include "key/key.h"
+#include "service/service_private.h"
+
+StaticAssertDecl(GS_KEY_CHECK_TEXT_BYTES > GS_KEY_MAX, "the order check has room for any key's text");
+
+/* Nothing of a closing session may be under way any more, or it waits. */
+static void
+close_session(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	s->closing = true;
+	if (s->check)
+		gs_order_check_cancel(s->check);
+	if (s->sort)
+		gs_ops->cancel(s->sort);
+	if (s->out.sort)
+		gs_ops->cancel(s->out.sort);
+	gs_write_step(number);
+	gs_load_step(number);
+	if (s->pending > 0 || s->check || s->out.busy > 0 || s->out.performing ||
+		s->load.phase != LOAD_NONE)
+		return;
+	if (s->sort)
+		gs_served_close(number, s->sort);
+	if (s->out.sort && s->out.sort != s->sort)
+		gs_served_close(number, s->out.sort);
+	if (s->spill)
+		gs_spill_close(s->spill);
+	gs_memory_freed();
+	gs_served_reset(number);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_session_free(number);
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&gs_shared->session_cv);
+}
+
+/* What the device refused, and had before, is to be taken back. */
+static void
+offer_images(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+	GsSortResult result = {0};
+
+	if (s->out.sort)
+		return;
+	if (s->sort)
+		gs_ops->result(s->sort, &result);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_served_note(number, &result);
+	session->n_images = result.n_images + (s->spill ? gs_spill_images(s->spill) : 0);
+	if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
+		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+}
+
+/* For tests, which want to find sorts waiting: leave requests alone. */
+static bool
+session_is_held_up(const GsSession *session)
+{
+	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
+}
+
+/* All chunks have come: sort them, unless some were written out. */
+static void
+sort_session(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &gs_served[number];
+
+	if (s->performing || s->appends > 0 || s->waiting >= 0 || s->write_out || s->failed)
+		return;
+	if (session_is_held_up(session))
+	{
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_session_request(number);
+		LWLockRelease(gs_shared->lock);
+		return;
+	}
+	if (GS_FAULT("service_sort"))
+		proc_exit(1);
+	if (GS_FAULT("device_memory_sort"))
+		session->overflow = true;
+	if (session->overflow || (s->sort == NULL && s->spill == NULL))
+	{
+		if (s->pending == 0 && s->check == NULL)
+			offer_images(number);
+		return;
+	}
+	if (s->spill && !s->performed)
+	{
+		gs_ranges_step(number);
+		return;
+	}
+	if (s->pending > 0 || s->check || s->performed)
+		return;
+	s->performing = s->performed = true;
+	s->pending++;
+	gs_served_begin(&s->perform_job);
+	gs_ops->perform(s->sort, GS_FORMAT_ROWS, &s->perform_job);
+}
+
+/*
+ * Take a session a step on its way.
+ *
+ * While a session is on the request list, so may be chunks of it on
+ * theirs: rows that have to be appended before it is sorted, and chunks
+ * that would be lost from the list if it were freed.  Its turn will come.
+ */
+void
+gs_sort_advance(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+	GsSessionState state;
+	bool		queued;
+
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	state = session->state;
+	queued = session->queued;
+	LWLockRelease(gs_shared->lock);
+	if (state == GS_SESSION_FREE)
+		return;
+	if (state == GS_SESSION_CLOSING)
+	{
+		if (!queued)
+			close_session(number);
+		return;
+	}
+	gs_write_step(number);
+	gs_load_step(number);
+	gs_memory_step(number);
+	if (state != GS_SESSION_SORTING)
+		gs_ranges_step(number);
+	else if (!queued)
+		sort_session(number);
+}
+
+/* The order of a session's sort is known to be right, or not. */
+static void
+sort_checked(int number, const GsOrderOutcome *outcome)
+{
+	GsSession  *session = &gs_sessions[number];
+	GsSortResult result = {0};
+
+	gs_ops->result(gs_served[number].sort, &result);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_served_note(number, &result);
+	session->checking = false;
+	if (session->state == GS_SESSION_SORTING)
+	{
+		if (outcome->verdict == GS_ORDER_PROVEN)
+			session->state = GS_SESSION_SORTED;
+		else
+		{
+			session->error = outcome->reason;
+			session->overflow = true;
+			session->overflow_reason = GS_FALLBACK_ORDER;
+			session->state = GS_SESSION_OVERFLOW;
+		}
+	}
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+}
+
+static void
+check_ended(int number, const GsOrderOutcome *outcome)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &gs_served[number];
+
+	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
+		gs_service_device_failed(&outcome->reason, GS_DEVICE_LOST);
+	if (s->check)
+		gs_order_check_end(s->check);
+	s->check = NULL;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	session->check_ms += outcome->ms;
+	session->rows_repaired += outcome->rows_moved;
+	LWLockRelease(gs_shared->lock);
+	if (outcome->verdict != GS_ORDER_PROVEN)
+		ereport(DEBUG1,
+				(errmsg_internal("gpusort could not prove the order of a sort: %s",
+								 outcome->reason.message)));
+	if (s->performed)
+		sort_checked(number, outcome);
+	else
+		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
+	gs_served_wake(number);
+}
+
+/* Check the order of a performed sort before anybody sees its rows. */
+static void
+begin_check(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	s->check = gs_order_check_begin(s->sort, &gs_sessions[number].layout, NULL);
+	if (s->check == NULL)
+	{
+		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
+
+		check_ended(number, &outcome);
+		return;
+	}
+#ifdef GPUSORT_FAULTS
+	if (GS_FAULT("order_check_plant"))
+		gs_order_check_plant(s->check, false);
+	if (GS_FAULT("order_check_border"))
+		gs_order_check_plant(s->check, true);
+#endif
+}
+
+static void
+perform_ended(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &gs_served[number];
+	GsStatus	status = gs_served_end(&s->perform_job);
+	GsSortResult result = {0};
+	bool		check = false;
+
+	Assert(s->pending > 0);
+	s->pending--;
+	s->performing = false;
+	gs_ops->result(s->sort, &result);
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_served_note(number, &result);
+	session->error = s->perform_job.error;
+	if (session->state == GS_SESSION_SORTING)
+	{
+		session->overflow = status != GS_OK;
+		check = status == GS_OK && session->layout.n_parts > 0;
+		if (check)
+			session->checking = true;
+		else
+			session->state = status == GS_OK ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
+	}
+	LWLockRelease(gs_shared->lock);
+	gs_served_wake(number);
+	if (check)
+		begin_check(number);
+	else
+		ConditionVariableBroadcast(&session->cv);
+}
+
+/* Take the checks a step further, and note those that have ended. */
+static bool
+work_on_checks(void)
+{
+	bool		any = gs_order_check_work();
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_served[i].check)
+		{
+			GsOrderOutcome outcome;
+
+			gs_order_check_outcome(gs_served[i].check, &outcome);
+			if (outcome.verdict == GS_ORDER_PENDING)
+				continue;
+			check_ended(i, &outcome);
+			any = true;
+		}
+	return any;
+}
+
+bool
+gs_sort_note_ended(void)
+{
+	bool		any = false;
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+	{
+		ServedSession *s = &gs_served[i];
+
+		if (s->performing && gs_job_status(&s->perform_job) != GS_PENDING)
+		{
+			perform_ended(i);
+			any = true;
+		}
+		if ((s->out.performing && gs_job_status(&s->out.job) != GS_PENDING) ||
+			(s->load.performing && gs_job_status(&s->load.job) != GS_PENDING))
+		{
+			gs_served_wake(i);
+			any = true;
+		}
+	}
+	return work_on_checks() || any;
+}

@@ -1,0 +1,314 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_write.c
+ *	  Writing sorts out of the device's memory, into temporary files.
+ *
+ * A session's sort is written out in one of two ways:
+ *
+ *	  as a run	  While the session is fed.  The sort is performed with pages that
+ *				  are chunks, rows and keys, to be read back by ranges; it is the
+ *				  session's no more from the moment on that this begins.
+ *	  as pages	  When rows are being returned.  The pages of rows go to files as they
+ *				  are, and fetches are answered from there; until all are there the
+ *				  device answers them.
+ *
+ * Either way pages come into buffers, several at a time, and are written from
+ * there; the sort is closed when all have been.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fault.h"
+#include "service/service_private.h"
+
+static bool
+open_spill(int number)
+{
+	const GsSession *session = &gs_sessions[number];
+	char		path[GS_SPILL_PATH_BYTES];
+
+	if (!gs_session_temp_path(path, session->temp_tablespace, session->pid, session->id))
+		return false;
+	gs_served[number].spill = gs_spill_open(gs_served_io, path, GS_CHUNK_BYTES);
+#ifdef GPUSORT_FAULTS
+	if (gs_served[number].spill)
+	{
+		if (GS_FAULT("spill_create"))
+			gs_spill_plant(gs_served[number].spill, "create", EACCES);
+		if (GS_FAULT("spill_write"))
+			gs_spill_plant(gs_served[number].spill, "write to", ENOSPC);
+	}
+#endif
+	return gs_served[number].spill != NULL;
+}
+
+bool
+gs_write_allowed(int number, uint64 bytes)
+{
+	const GsSession *session = &gs_sessions[number];
+	const GsSpill *spill = gs_served[number].spill;
+
+	return session->temp_limit < 0 ||
+		(spill ? gs_spill_bytes(spill) : 0) + bytes <= (uint64) session->temp_limit;
+}
+
+/* The session's rows are neither to be had nor to be returned any more. */
+static void
+note_failure(int number, const GsSpillFailure *failure, GsSpillTrouble trouble)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+
+	if (s->failed)
+		return;
+	s->failed = true;
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (failure)
+		session->failure = *failure;
+	session->trouble = trouble;
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+	gs_served_wake(number);
+}
+
+void
+gs_write_failed(int number)
+{
+	const ServedSession *s = &gs_served[number];
+	const GsSpillFailure *failure = s->spill ? gs_spill_failure(s->spill) : NULL;
+
+	if (failure && failure->error_number != 0)
+		note_failure(number, failure, GS_SPILL_FILE);
+	else
+		note_failure(number, NULL, GS_SPILL_LOST);
+}
+
+/* Ask the device for pages, one for each buffer to be had. */
+static void
+fetch_pages(int number)
+{
+	WriteOut   *out = &gs_served[number].out;
+	int			buffer;
+
+	while (out->asked < out->n_pages &&
+		   (buffer = gs_buffer_take(number, BUFFER_FETCHING)) >= 0)
+	{
+		ServiceBuffer *b = gs_buffer(buffer);
+
+		b->number = out->asked++;
+		gs_served_begin(&b->job);
+		out->busy++;
+		gs_ops->fetch(out->sort, b->number, gs_buffer_memory(buffer), &b->job);
+	}
+}
+
+/* The sort is in order: begin with its pages.  False: no memory. */
+static bool
+begin_pages(int number)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+	GsSortResult result = {0};
+
+	gs_ops->result(out->sort, &result);
+	out->n_pages = result.n_pages;
+	out->asked = out->written = 0;
+	free(out->page_first);
+	out->page_first = malloc((result.n_pages + 1) * sizeof(uint64));
+	if (out->page_first == NULL)
+		return false;
+	if (result.n_pages > 0)
+		memcpy(out->page_first, result.page_first, (result.n_pages + 1) * sizeof(uint64));
+	if (!out->is_run)
+		return true;
+	s->done.row_bytes += result.row_bytes;
+	s->done.key_bytes += result.key_bytes;
+	s->run_held += gs_served_held(out->sort);
+	s->run_bytes += result.row_bytes + result.key_bytes + result.n_rows * sizeof(GsRecord);
+	return gs_spill_begin_run(s->spill, result.n_pages);
+}
+
+bool
+gs_write_begin(int number, bool is_run)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	Assert(out->sort == NULL && s->sort != NULL && !s->failed);
+	out->given_up = false;
+	if (s->spill == NULL && !open_spill(number))
+	{
+		gs_write_failed(number);
+		return false;
+	}
+	out->sort = s->sort;
+	out->is_run = is_run;
+	out->n_pages = out->asked = out->written = 0;
+	if (!is_run)
+	{
+		if (!begin_pages(number))
+		{
+			out->sort = NULL;
+			out->given_up = true;
+			return false;
+		}
+		gs_served_wake(number);
+		return true;
+	}
+	s->sort = NULL;
+	out->performing = true;
+	out->busy++;
+	gs_served_begin(&out->job);
+	gs_ops->perform(out->sort, GS_FORMAT_CHUNKS, &out->job);
+	return true;
+}
+
+/* A run has been sorted. */
+static void
+run_performed(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsStatus	status = gs_served_end(&s->out.job);
+	GsSortResult result = {0};
+
+	s->out.performing = false;
+	s->out.busy--;
+	if (s->closing || s->failed)
+		return;
+	gs_ops->result(s->out.sort, &result);
+	if (status != GS_OK)
+		note_failure(number, NULL, GS_SPILL_LOST);
+	else if (!gs_write_allowed(number, result.row_bytes + result.key_bytes +
+							   result.n_rows * sizeof(GsRecord)))
+		note_failure(number, NULL, GS_SPILL_LIMIT);
+	else if (!begin_pages(number))
+		note_failure(number, NULL, GS_SPILL_LOST);
+}
+
+static void
+note_spill(int number)
+{
+	const ServedSession *s = &gs_served[number];
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_sessions[number].n_runs = gs_spill_runs(s->spill);
+	gs_sessions[number].temp_bytes = gs_spill_bytes(s->spill);
+	LWLockRelease(gs_shared->lock);
+}
+
+static void
+close_out(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	gs_served_close(number, s->out.sort);
+	if (s->sort == s->out.sort)
+		s->sort = NULL;
+	s->out.sort = NULL;
+	gs_memory_freed();
+	gs_served_wake(number);
+}
+
+/* All has been written. */
+static void
+written(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	note_spill(number);
+	if (s->out.is_run)
+	{
+		if (!gs_spill_end_run(s->spill))
+			gs_write_failed(number);
+		close_out(number);
+		return;
+	}
+
+	/* fetches under way are still the device's */
+	if (!s->in_file)
+	{
+		free(s->page_first);
+		s->page_first = s->out.page_first;
+		s->out.page_first = NULL;
+		s->in_file = true;
+	}
+	if (s->pending == 0)
+		close_out(number);
+}
+
+void
+gs_write_step(int number)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	if (out->sort == NULL || s->closing)
+		return;
+	if (out->performing)
+	{
+		if (gs_job_status(&out->job) == GS_PENDING)
+			return;
+		run_performed(number);
+	}
+	if (out->given_up && out->busy == 0)
+	{
+		/* the pages are still on the device */
+		out->sort = NULL;
+		return;
+	}
+	if (s->failed)
+	{
+		if (out->busy == 0 && s->pending == 0)
+			close_out(number);
+		return;
+	}
+	if (out->given_up)
+		return;
+	fetch_pages(number);
+	if (out->written == out->n_pages)
+		written(number);
+}
+
+/* A page has come, and is to be written. */
+static void
+write_page(int buffer)
+{
+	ServiceBuffer *b = gs_buffer(buffer);
+	ServedSession *s = &gs_served[b->session];
+	WriteOut   *out = &s->out;
+
+	b->use = BUFFER_WRITING;
+	gs_served_begin(&b->job);
+	out->busy++;
+	if (out->is_run)
+		gs_spill_write(s->spill, b->number, gs_buffer_memory(buffer),
+					   (uint32) (out->page_first[b->number + 1] - out->page_first[b->number]),
+					   &b->job);
+	else
+		gs_spill_write_page(s->spill, b->number, gs_buffer_memory(buffer), &b->job);
+}
+
+void
+gs_write_buffer_ended(int buffer, GsStatus status)
+{
+	ServiceBuffer *b = gs_buffer(buffer);
+	int			number = b->session;
+	ServedSession *s = &gs_served[number];
+
+	s->out.busy--;
+	if (b->use == BUFFER_FETCHING && status == GS_OK &&
+		!s->closing && !s->failed && !s->out.given_up)
+	{
+		write_page(buffer);
+		return;
+	}
+	if (b->use == BUFFER_WRITING && status == GS_OK)
+		s->out.written++;
+	else if (!s->out.is_run)
+		s->out.given_up = true;
+	else if (!s->closing)
+		gs_write_failed(number);
+	gs_buffer_free(buffer);
+	gs_served_wake(number);
+}
