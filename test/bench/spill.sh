@@ -158,9 +158,12 @@ fi
 
 if bench_wanted growth; then
 	printf '\n%-12s | %10s %10s\n' '2 GB' ms 'ns a row'
+	bench_ready
 	device_memory 2048
 	for size in $sizes; do
-		bench_load_words wn $((size * 1000000))
+		bench_load wn $((size * 1000000)) "id int, p text" \
+			"i, substr(translate(md5(i::text), '0123456789', 'ghijklmnop'), 1, 5 + abs(hashint4(i)) % 12)"
+		: >"$work/plans.log"
 		ms=$(bench_time "$gpu" 'SELECT id, p FROM wn ORDER BY p COLLATE "C"')
 		printf '%9d M  | %10d %10d   %s\n' "$size" "$ms" $((ms / size)) "$(spilled)"
 		bench_sql -c "DROP TABLE wn"
@@ -180,9 +183,9 @@ if bench_wanted sessions; then
 			{
 				bench_settings "$1"
 				echo 'EXPLAIN (ANALYZE, TIMING OFF) SELECT id, p FROM ws ORDER BY p COLLATE "C";'
-			} | bench_sql >"$work/session.$BASHPID" 2>&1 &
+			} | bench_sql >/dev/null 2>&1 &
 		done
-		wait $(jobs -p)
+		wait
 		echo $((($(date +%s%N) - began) / 1000000))
 	}
 	bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
