@@ -57,9 +57,10 @@ define_server_settings(void)
 							 PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.device_memory",
 							"Sets how much device memory all sorts together may hold.",
-							"Zero means four fifths of what is free when the service starts.",
+							"Zero means four fifths of what is free on a GPU when the service starts, "
+							"and a quarter of the machine's memory for the host device.",
 							&gs_guc_device_memory_mb, 0, 0, INT_MAX / 2,
-							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
 							"Sets how many threads sort when gpusort.device is host.",
 							"Zero means one for each processor core.",

@@ -211,14 +211,15 @@ void start_fetch(CopySlot *slot, CopyLane *lane)
   u64 first = pages.first_row[request.number];
   u32 n = static_cast<u32>(pages.first_row[request.number + 1] - first);
   u32 row_bytes = pages.row_bytes[request.number];
-  u64 entry_bytes = u64{n} * sizeof(u32);
+  GsPageFormat format = sort->output.format;
+  u64 entries_bytes = u64{n} * entry_bytes(format);
   PageBuffer &buffer = sort->page_buffers[sort->next_buffer++ % sort->page_buffers.size()];
   char *dst = static_cast<char *>(request.dst);
 
   // This gather runs while the page before is copied.
   GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer.copied));
   slot->gather_begin.record(lane->gather_stream);
-  gather_page(sort->output.rows.refs + first, n, static_cast<u32>(chunk_bytes), buffer.page,
+  gather_page(sort->output.rows.from(first), n, format, static_cast<u32>(chunk_bytes), buffer.page,
               lane->gather_stream);
   slot->gather_end.record(lane->gather_stream);
 
@@ -226,8 +227,8 @@ void start_fetch(CopySlot *slot, CopyLane *lane)
   slot->copy_begin.record(lane->copy_stream);
   if (row_bytes > 0)
     GS_CUDA_TRY(cudaMemcpyAsync(dst, buffer.page, row_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
-  GS_CUDA_TRY(cudaMemcpyAsync(dst + chunk_bytes - entry_bytes, buffer.page + chunk_bytes - entry_bytes,
-                              entry_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
+  GS_CUDA_TRY(cudaMemcpyAsync(dst + chunk_bytes - entries_bytes, buffer.page + chunk_bytes - entries_bytes,
+                              entries_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
   slot->copy_end.record(lane->copy_stream);
   buffer.copied.record(lane->copy_stream);
 }

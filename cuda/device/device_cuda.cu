@@ -91,6 +91,12 @@ void select_device(int ordinal)
   check_device_code();
 }
 
+// The limit that the caller asks for with so many bytes.
+u64 limit_for(const GsDevice *device, uint64_t bytes)
+{
+  return bytes == 0 ? device->default_limit : std::min(bytes, device->memory_total);
+}
+
 std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
 {
   select_device(config->ordinal);
@@ -105,9 +111,9 @@ std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
   device->config = *config;
   device->name = properties.name;
   device->memory_total = total_bytes;
-  device->memory = std::make_unique<DeviceMemory>(
-      config->ordinal,
-      config->memory_limit == 0 ? u64{free_bytes} / 5 * 4 : std::min<u64>(config->memory_limit, total_bytes));
+  device->default_limit = free_bytes / 5 * 4;
+  device->memory =
+      std::make_unique<DeviceMemory>(config->ordinal, limit_for(device.get(), config->memory_limit));
   start_threads(device.get());
   return device;
 }
@@ -147,7 +153,7 @@ void cuda_sort_close(GsDeviceSort *sort)
 
   // Memory that could not be discarded stays reserved.
   if (guarded(&failure, [&] { discard_memory(sort); }))
-    device->memory->release(sort->slab_bytes + sort->work_bytes + sort->key_memory_bytes);
+    device->memory->release(sort->memory_held());
   device->sorts.erase(std::find(device->sorts.begin(), device->sorts.end(), sort));
   delete sort;
   device->copy_in.queue.poke();
@@ -200,6 +206,12 @@ void cuda_trim(GsDevice *device)
 {
   device->trim_wanted.store(true);
   device->copy_in.queue.poke();
+}
+
+void cuda_set_memory_limit(GsDevice *device, uint64_t bytes)
+{
+  device->memory->set_limit(limit_for(device, bytes));
+  cuda_trim(device); // more may be cached than the limit allows now
 }
 
 // Throws where a sort cannot be opened.
@@ -287,10 +299,11 @@ void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uin
   submit(&sort->device->copy_in.queue, request);
 }
 
-void cuda_perform(GsDeviceSort *sort, GsJob *job)
+void cuda_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 {
   Request request = make_request(Call::perform, sort, job);
 
+  request.format = format;
   if (sort->spec.elem != GS_ELEM_NONE)
     request.misuse = "a sort of arrays was performed";
   else if (sort->perform_called)
@@ -370,6 +383,7 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   std::lock_guard<std::mutex> guard(sort->lock);
 
   *result = sort->times;
+  result->memory_held = sort->memory_held();
   if (guarded(&failure,
               [&]
               {
@@ -400,21 +414,22 @@ void cuda_cancel(GsDeviceSort *sort)
 } // namespace
 
 extern "C" const GsDeviceOps gs_device_cuda = {
-    "cuda",           // name
-    cuda_open,        // open
-    cuda_close,       // close
-    cuda_info,        // info
-    cuda_pin,         // pin
-    cuda_trim,        // trim
-    cuda_sort_open,   // sort_open
-    cuda_append,      // append
-    cuda_perform,     // perform
-    cuda_fetch,       // fetch
-    cuda_fetch_image, // fetch_image
-    cuda_fetch_keys,  // fetch_keys
-    cuda_reorder,     // reorder
-    cuda_sort_arrays, // sort_arrays
-    cuda_result,      // result
-    cuda_cancel,      // cancel
-    cuda_sort_close   // sort_close
+    "cuda",                // name
+    cuda_open,             // open
+    cuda_close,            // close
+    cuda_info,             // info
+    cuda_pin,              // pin
+    cuda_set_memory_limit, // set_memory_limit
+    cuda_trim,             // trim
+    cuda_sort_open,        // sort_open
+    cuda_append,           // append
+    cuda_perform,          // perform
+    cuda_fetch,            // fetch
+    cuda_fetch_image,      // fetch_image
+    cuda_fetch_keys,       // fetch_keys
+    cuda_reorder,          // reorder
+    cuda_sort_arrays,      // sort_arrays
+    cuda_result,           // result
+    cuda_cancel,           // cancel
+    cuda_sort_close        // sort_close
 };

@@ -45,11 +45,12 @@ DeviceMemory::~DeviceMemory()
 
 bool DeviceMemory::reserve(u64 bytes)
 {
+  u64 most = limit();
   u64 before = reserved.load(std::memory_order_relaxed);
 
   do
   {
-    if (bytes > limit_bytes || before > limit_bytes - bytes)
+    if (bytes > most || before > most - bytes)
       return false;
   } while (!reserved.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
   return true;
@@ -96,7 +97,7 @@ void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
     memory = take(bytes, stream);
   }
   // Cached memory may have been in pieces too small for this request.
-  else if (pool != nullptr && pool_bytes() > limit_bytes)
+  else if (pool != nullptr && pool_bytes() > limit())
     trim();
   if (memory == nullptr)
     fail(GS_NO_MEMORY, "the device has no %llu bytes of memory free", bytes);

@@ -8,9 +8,10 @@
  * memory.  Callers reserve before they allocate, so all allocations together are
  * never larger than the reservations.  Freed memory stays cached in a pool of our
  * own, since the driver is slow to give memory.  It goes back to the driver when the
- * cap or another allocation needs it, or with trim().
+ * cap or another allocation needs it, or with trim().  The cap can change: a lower one
+ * lets reservations be, but no further one succeeds until they are below it.
  *
- * reserve, release, discard, used and limit never call CUDA and may be called
+ * reserve, release, discard, used, limit and set_limit never call CUDA and may be called
  * on any thread; so may the others, but they can take a while.
  *
  *-------------------------------------------------------------------------
@@ -54,7 +55,11 @@ public:
 
   u64 limit() const
   {
-    return limit_bytes;
+    return limit_bytes.load(std::memory_order_relaxed);
+  }
+  void set_limit(u64 bytes)
+  {
+    limit_bytes.store(bytes, std::memory_order_relaxed);
   }
   u64 used() const
   {
@@ -65,7 +70,7 @@ private:
   void *take(u64 bytes, cudaStream_t stream); // null where there is no memory
   u64 pool_bytes() const;                     // in use or cached
 
-  const u64 limit_bytes;
+  std::atomic<u64> limit_bytes;
   std::atomic<u64> reserved{0};
   cudaMemPool_t pool = nullptr; // null where the device has no such pools
   Stream idle;                  // what drain() frees on

@@ -43,7 +43,7 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
   performer->started.record(performer->stream);
   perform(*performer, *sort->device->memory, sort->cancelled,
           {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.key_width,
-           sort->spec.engine},
+           sort->spec.engine, request.format},
           &sort->output);
   take_page_buffers(sort, performer->stream);
 

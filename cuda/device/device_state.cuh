@@ -19,9 +19,9 @@
  *	  pending there is no perform, and fetches come after both, or between
  *	  reorders.  So a sort's fields belong to the thread that serves its phase.
  *	  The job's status and the queue's lock pass them on to the next thread.  Only
- *	  what result() reports is read at any time; the sort's lock guards it.  Once a
- *	  thread has set a job's status, it touches neither the job nor the sort again:
- *	  they may be gone.
+ *	  what result() reports is read at any time; the sort's lock guards it, or it is
+ *	  atomic.  Once a thread has set a job's status, it touches neither the job nor the
+ *	  sort again: they may be gone.
  *
  *-------------------------------------------------------------------------
  */
@@ -60,14 +60,15 @@ struct Request
   Call call;
   GsDeviceSort *sort;
   GsJob *job;
-  const void *chunk;  // append
-  void *dst;          // fetches; sort_arrays: the chunk
-  u64 number;         // of the page or image; fetch_keys: first rank; reorder: rows
-  u32 data_bytes;     // append, sort_arrays
-  u32 n_records;      // append, sort_arrays
-  u64 bytes;          // fetch_keys
-  uint64_t *n_keys;   // fetch_keys
-  const uint64_t *to; // reorder
+  GsPageFormat format; // perform
+  const void *chunk;   // append
+  void *dst;           // fetches; sort_arrays: the chunk
+  u64 number;          // of the page or image; fetch_keys: first rank; reorder: rows
+  u32 data_bytes;      // append, sort_arrays
+  u32 n_records;       // append, sort_arrays
+  u64 bytes;           // fetch_keys
+  uint64_t *n_keys;    // fetch_keys
+  const uint64_t *to;  // reorder
   const uint64_t *from;
   const char *misuse; // not null: how the caller broke the protocol
 };
@@ -176,6 +177,7 @@ struct GsDevice
   GsDeviceConfig config;
   std::string name;
   uint64_t memory_total = 0;
+  uint64_t default_limit = 0; // of memory
   std::unique_ptr<gpusort::DeviceMemory> memory;
   std::vector<void *> pinned;
   std::vector<GsDeviceSort *> sorts;
@@ -208,8 +210,8 @@ struct GsDeviceSort
   uint64_t n_rows = 0;
   uint64_t n_images = 0;
   uint64_t data_bytes = 0;
-  uint64_t slab_bytes = 0;
-  uint64_t work_bytes = 0; // reserved for what follows the appends
+  std::atomic<uint64_t> slab_bytes{0};
+  std::atomic<uint64_t> work_bytes{0}; // reserved for what follows the appends
   bool refused = false;
   gpusort::Failure refusal = {};
 
@@ -222,10 +224,16 @@ struct GsDeviceSort
 
   // For fetches of keys, once there is one, until a reorder.
   char *key_memory = nullptr;
-  uint64_t key_memory_bytes = 0; // reserved
+  std::atomic<uint64_t> key_memory_bytes{0}; // reserved
   gpusort::KeyRoom key_room = {};
   std::deque<gpusort::KeyBuffer> key_buffers;
   size_t next_key_buffer = 0;
+
+  // Bytes of the device's limit, without those that a pending job reserves for itself.
+  uint64_t memory_held() const
+  {
+    return slab_bytes + work_bytes + key_memory_bytes;
+  }
 
   std::atomic<uint32_t> fetching{0}; // pages and keys
   std::atomic<bool> reordering{false};

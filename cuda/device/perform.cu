@@ -29,6 +29,7 @@ struct Workspace
   KeyRef *keys;
   KeyOrder order;
   char *phase; // the workspace of the engine, then that of the page layout
+  u64 phase_bytes;
 };
 
 // What the workspace of a sort depends on.
@@ -37,12 +38,12 @@ struct SortSize
   GsEngine engine;
   u32 n_rows;
   u64 n_images;
-  u64 max_page_bytes; // of all rows and their entries
+  u64 max_page_bytes; // of all rows in pages, where none overlap in their chunks
   u32 chunk_bytes;
 
   SortSize(GsEngine engine, u64 n_rows, u64 n_images, u64 data_bytes, u32 chunk_bytes)
       : engine(engine), n_rows(static_cast<u32>(n_rows)), n_images(n_images),
-        max_page_bytes(data_bytes + n_rows * (7 + sizeof(u32))), // rows begin at multiples of 8
+        max_page_bytes(data_bytes + n_rows * (7 + sizeof(GsRecord))), // rows begin at multiples of 8
         chunk_bytes(chunk_bytes)
   {
   }
@@ -57,9 +58,10 @@ Workspace alias_workspace(TempStorage &storage, const SortSize &size)
   workspace.keys = storage.alias<KeyRef>(size.n_rows);
   workspace.order.row = storage.alias<u32>(size.n_rows);
   workspace.order.tie = storage.alias<u8>(size.n_rows);
-  workspace.phase = storage.alias<char>(
+  workspace.phase_bytes =
       std::max(engine_workspace(size.engine, size.n_rows),
-               layout_pages_workspace(size.n_rows, size.max_page_bytes, size.chunk_bytes)));
+               layout_pages_workspace(size.n_rows, size.max_page_bytes, size.chunk_bytes));
+  workspace.phase = storage.alias<char>(workspace.phase_bytes);
   return workspace;
 }
 
@@ -90,7 +92,8 @@ RowStats make_keys(Performer &performer, const SortContext &context, const Perfo
 
   GS_CUDA_TRY(cudaMemcpyAsync(workspace.images, input.images.data(), n_images * sizeof(ImageRef),
                               cudaMemcpyHostToDevice, context.stream));
-  build_keys({workspace.images, static_cast<u32>(n_images), input.n_rows, input.chunk_bytes, input.key_width},
+  build_keys({workspace.images, static_cast<u32>(n_images), input.n_rows, input.chunk_bytes, input.key_width,
+              input.format},
              workspace.keys, workspace.stats, context.stream);
   GS_CUDA_TRY(cudaMemcpyAsync(performer.stats.get(), workspace.stats, sizeof(RowStats),
                               cudaMemcpyDeviceToHost, context.stream));
@@ -133,6 +136,9 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
 
   if (stats.invalid)
     fail(GS_INVALID, "a record points outside of its chunk or breaks its sort's limits");
+  if (stats.max_page_bytes > input.chunk_bytes)
+    fail(GS_INVALID, "a row and its key take %u bytes in a chunk of %u", stats.max_page_bytes,
+         input.chunk_bytes);
   context.check_cancelled();
 
   OrderJob job = {workspace.keys, n_rows, stats, workspace.phase, workspace.order};
@@ -140,13 +146,13 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
 
   context.check_cancelled();
 
-  // Rows that overlap in their chunks can fill more pages than the workspace foresees.
+  // Rows and keys that overlap in their chunks can fill more pages than the workspace foresees.
   u64 layout_bytes = layout_pages_workspace(n_rows, stats.page_bytes, input.chunk_bytes);
   std::optional<Reservation> reservation;
   std::optional<DeviceBuffer> layout_memory;
   void *layout_workspace = workspace.phase;
 
-  if (stats.page_bytes > size.max_page_bytes)
+  if (layout_bytes > workspace.phase_bytes)
   {
     reservation.emplace(memory, layout_bytes, "the page table");
     layout_memory.emplace(memory, layout_bytes, stream);
@@ -156,9 +162,10 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   OrderedRows rows = alias_rows(rows_memory.get(), n_rows);
 
   order_rows(workspace.images, job, rows, stream);
-  layout_pages({rows.refs, n_rows, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
+  layout_pages({rows, n_rows, input.format, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
                layout_workspace, &output->pages, stream);
 
+  output->format = input.format;
   output->stats = stats;
   output->rounds = report.rounds;
   output->engine = report.name;

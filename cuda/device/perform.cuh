@@ -22,11 +22,13 @@ struct PerformInput
   u32 chunk_bytes;
   u32 key_width;
   GsEngine engine;
+  GsPageFormat format;
 };
 
 struct PerformOutput
 {
   OrderedRows rows; // one allocation, from rows.refs on, that the caller then owns
+  GsPageFormat format;
   PageTable pages;
   RowStats stats;
   u32 rounds;
@@ -45,7 +47,7 @@ struct Performer
   Pinned<u32> wrong; // of reorder
 };
 
-// The most device memory that perform() takes at a time; the rows_bytes() of it stay
+// The most device memory that perform() takes at a time, in either format; the rows_bytes() of it stay
 // taken.  data_bytes are the bytes of rows and keys in all chunks.
 u64 perform_bytes(GsEngine engine, u64 n_rows, u64 n_images, u64 data_bytes, u32 chunk_bytes);
 u64 rows_bytes(u64 n_rows);

@@ -198,8 +198,9 @@ void reorder(Performer &performer, DeviceMemory &memory, const MoveInput &input,
   GS_CUDA_LAUNCHED();
   compare_rows<<<blocks, threads, 0, stream>>>(workspace.moves, output.rows);
   GS_CUDA_LAUNCHED();
-  layout_pages({output.rows.refs, input.n_rows, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
-               workspace.layout, pages, stream);
+  layout_pages(
+      {output.rows, input.n_rows, output.format, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
+      workspace.layout, pages, stream);
 }
 
 } // namespace gpusort

@@ -19,7 +19,7 @@ namespace gpusort
 struct PageTable
 {
   std::vector<uint64_t> first_row; // of each page; then the number of rows
-  std::vector<uint32_t> row_bytes; // of each page, without entries
+  std::vector<uint32_t> row_bytes; // of each page, without entries; in chunks with keys
 };
 
 // Writes the rows in key order, all but their page_offset.
@@ -28,11 +28,12 @@ void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &
 // Rows in key order that are to be put into pages.
 struct PageInput
 {
-  RowRef *rows; // layout_pages() sets page_offset
+  OrderedRows rows; // layout_pages() sets page_offset
   u32 n_rows;
+  GsPageFormat format;
   u32 chunk_bytes;      // of a page
-  u64 page_bytes_total; // of rows and entries, as in RowStats
-  u32 max_page_bytes;   // of one row and its entry
+  u64 page_bytes_total; // of all rows, as in RowStats
+  u32 max_page_bytes;   // of one row; at most chunk_bytes
 };
 
 u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes);
@@ -41,9 +42,10 @@ u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes);
 // workspace.  Waits for the stream.
 void layout_pages(const PageInput &input, void *memory, PageTable *table, cudaStream_t stream);
 
-// Copies n rows into a page in device memory: rows from the front, entries
-// from the end.  The bytes between them are not written.
-void gather_page(const RowRef *rows, u32 n, u32 chunk_bytes, void *page, cudaStream_t stream);
+// Copies n rows into a page in device memory: rows, in chunks with their keys, from the
+// front, entries or records from the end.  The bytes between them are not written.
+void gather_page(const OrderedRows &rows, u32 n, GsPageFormat format, u32 chunk_bytes, void *page,
+                 cudaStream_t stream);
 
 } // namespace gpusort
 

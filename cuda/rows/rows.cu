@@ -174,7 +174,7 @@ __device__ __forceinline__ KeyRef build_key(const Chunks &chunks, u32 row, RowSt
     key_len = row_len = record.key_off = 0;
   }
 
-  u32 page_bytes = align_up<u32>(row_len, 8) + sizeof(u32);
+  u32 page_bytes = front_bytes(chunks.format, row_len, key_len) + entry_bytes(chunks.format);
 
   stats->key_bytes += key_len;
   stats->row_bytes += row_len;

@@ -71,10 +71,10 @@ struct RowStats
 {
   u64 key_bytes;
   u64 row_bytes;
-  u64 page_bytes;       // of rows and entries
+  u64 page_bytes;       // of all rows in pages of the sort's format
   u64 diff[diff_words]; // bits in which keys differ, the first byte highest;
                         // complete where no key is longer than diff_words * 8
-  u32 max_page_bytes;   // of one row and its entry
+  u32 max_page_bytes;   // of one row there
   u32 min_key;
   u32 max_key;
   u32 prefix;  // bytes that all keys share; keys may share more than build_keys() follows
@@ -89,6 +89,7 @@ struct Chunks
   u32 n_rows;
   u32 chunk_bytes;
   u32 key_width; // 0: keys of any length
+  GsPageFormat format;
 };
 
 // The order that an engine finds: the row of rank i is row[i], and tie[i] tells
@@ -108,6 +109,18 @@ struct OrderJob
   void *workspace;
   KeyOrder order;
 };
+
+// A row in a page takes front bytes, counted from the page's begin, and an entry at its
+// end.  In GS_FORMAT_CHUNKS the front holds the row's key too, and the entry is a record.
+__host__ __device__ constexpr u32 front_bytes(GsPageFormat format, u32 row_len, u32 key_len)
+{
+  return align_up<u32>(format == GS_FORMAT_CHUNKS ? row_len + key_len : row_len, 8);
+}
+
+__host__ __device__ constexpr u32 entry_bytes(GsPageFormat format)
+{
+  return format == GS_FORMAT_CHUNKS ? sizeof(GsRecord) : sizeof(u32);
+}
 
 inline u64 image_bytes(u32 data_bytes, u32 n_records)
 {

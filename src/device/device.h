@@ -28,6 +28,18 @@
  *	  bits.  A page is filled with rows in key order; its number of rows
  *	  follows from GsSortResult.page_first.
  *
+ * Chunks (out)
+ *	  A sort may be performed with GS_FORMAT_CHUNKS.  Its pages are then chunks
+ *	  as above, which can be appended to another sort: rows with their keys, in
+ *	  key order from the front.  The row of record 0 is at offset 0.  Each key
+ *	  lies directly behind its row, and the next row at the next multiple of 8;
+ *	  bytes in between are zeroes.  Lengths and flags of records are as they
+ *	  were.  So data_bytes of such a chunk is where the last record's key ends.
+ *	  All chunks but the last are full to seven eighths or have no room for the
+ *	  next record.  Ties are not marked.  A row and its key, up to a multiple of 8, must fit
+ *	  into a chunk beside their record: all do that did not overlap when they
+ *	  were appended.
+ *
  * Calling protocol, for one sort:
  *	  1. sort_open
  *	  2. append, any number of times
@@ -35,9 +47,19 @@
  *	  4. result; then fetch, any page any number of times in any order; also
  *		 fetch_keys and reorder
  *	  5. sort_close, when no job of the sort is pending
- *	  If an append or perform ends with GS_NO_MEMORY, all chunks appended
- *	  successfully are still there: fetch_image returns them one by one.
- *	  fetch_image is legal whenever no append or perform is pending.
+ *	  If an append ends with GS_NO_MEMORY, so do all later ones of that sort.
+ *	  The chunks appended before are still there, and the caller may go on in
+ *	  two ways: perform the sort, which then has the rows of these chunks; or
+ *	  have them back one by one, by fetch_image.  If perform ends with
+ *	  GS_NO_MEMORY, there is fetch_image only.  fetch_image is legal whenever no
+ *	  append or perform is pending.
+ *
+ * Memory
+ *	  A device holds no more than a limit for all sorts.  An append reserves,
+ *	  beside the memory of its chunk, what perform in either format and the
+ *	  fetches of pages will take: running out of memory is noticed while feeding.
+ *	  A lower limit takes nothing from open sorts: what they have reserved is
+ *	  theirs, and further memory is refused until enough is given back.
  *
  * Arrays
  *	  A sort opened with an elem sorts the elements of arrays instead of
@@ -146,6 +168,13 @@ gs_page_entry(const void *page, size_t page_bytes, uint32_t i)
  */
 #define gs_max_row_bytes(chunk_bytes)	((chunk_bytes) / 8 - 16)
 
+/* What the pages of a performed sort are. */
+typedef enum GsPageFormat
+{
+	GS_FORMAT_ROWS = 0,			/* rows, as "Pages (out)" says */
+	GS_FORMAT_CHUNKS			/* records, as "Chunks (out)" says */
+} GsPageFormat;
+
 /*
  * How records, or arrays, are ordered.  All but the first are published
  * algorithms, kept for comparison: an engine that a device does not have, or
@@ -189,11 +218,17 @@ typedef enum GsElem
 /* Size of an element in bytes; 0 for GS_ELEM_NONE and unknown ones. */
 extern uint32_t gs_elem_bytes(GsElem elem);
 
+/*
+ * The default memory limit is found when the device is opened.  cuda: four fifths
+ * of what is free.  host: a quarter of the memory of the machine or its control
+ * group, and no more than half of what is available; and while less than a tenth
+ * of all memory is available, appends are refused (the device looks once for
+ * every 64 MB that are reserved).
+ */
 typedef struct GsDeviceConfig
 {
 	int			ordinal;		/* which device of its kind; 0 is the first */
-	uint64_t	memory_limit;	/* bytes it may hold; 0: four fifths of what
-								 * is free */
+	uint64_t	memory_limit;	/* bytes it may hold; 0: the default */
 	int			threads;		/* host: sorting threads; 0: one a core */
 	void		(*notify) (void *arg);	/* a job has ended; may be NULL */
 	void	   *notify_arg;
@@ -238,6 +273,9 @@ typedef struct GsSortResult
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;
+	uint64_t	memory_held;	/* bytes of the device's limit that the sort
+								 * holds now (legal at any time).  May leave
+								 * out what a pending job takes and gives back */
 } GsSortResult;
 
 typedef struct GsDevice GsDevice;
@@ -261,6 +299,12 @@ typedef struct GsDeviceOps
 	 */
 	GsStatus	(*pin) (GsDevice *device, void *memory, size_t bytes, GsError *error);
 
+	/*
+	 * Change GsDeviceConfig.memory_limit; 0: to the default, as it was found by
+	 * open.
+	 */
+	void		(*set_memory_limit) (GsDevice *device, uint64_t bytes);
+
 	/* Give memory cached beyond what open sorts hold back to the system. */
 	void		(*trim) (GsDevice *device);
 
@@ -268,7 +312,11 @@ typedef struct GsDeviceOps
 							  GsError *error);
 	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,
 						   uint32_t n_records, GsJob *job);
-	void		(*perform) (GsDeviceSort *sort, GsJob *job);
+
+	/* GS_INVALID: a row and its key do not fit into a chunk. */
+	void		(*perform) (GsDeviceSort *sort, GsPageFormat format, GsJob *job);
+
+	/* Write a page, in the format that the sort was performed in, to dst. */
 	void		(*fetch) (GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job);
 
 	/*
@@ -281,7 +329,8 @@ typedef struct GsDeviceOps
 	 * Copy keys in order, from rank first on, to dst: for each a uint32 of its
 	 * length with GS_KEY_INEXACT kept, its bytes, and zeroes up to a multiple
 	 * of 4; as many whole ones as fit into bytes, which must have room for
-	 * one.  *n_keys is set before the job ends.  Legal after perform.
+	 * one.  *n_keys is set before the job ends.  Legal after perform in either
+	 * format.
 	 */
 	void		(*fetch_keys) (GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes,
 							   uint64_t *n_keys, GsJob *job);
@@ -290,8 +339,8 @@ typedef struct GsDeviceOps
 	 * Move rows: rank to[i] gets the row that was at rank from[i], i < n; the
 	 * ranks in to and in from are the same set.  Pages, page_first and tie
 	 * flags (equal keys of neighbours) follow the new order; result() tells
-	 * them after the job has ended.  Legal after perform while no fetch is
-	 * pending; the arrays are the device's until the job ends.
+	 * them after the job has ended.  Legal after perform in either format while
+	 * no fetch is pending; the arrays are the device's until the job ends.
 	 */
 	void		(*reorder) (GsDeviceSort *sort, const uint64_t *to, const uint64_t *from,
 							uint64_t n, GsJob *job);

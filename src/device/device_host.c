@@ -21,7 +21,9 @@
  *	  An append reserves, in the call, what its image takes and what ordering
  *	  its rows will take, so perform never exceeds the limit.  An append that
  *	  is refused makes the sort refuse later ones, so that the images are
- *	  always the first chunks appended.  Images lie in slabs of the sort, which
+ *	  always the first chunks appended.  The device shares the machine's memory
+ *	  with all others: unless the caller has set the limit, appends are refused
+ *	  also while the machine has little memory left.  Images lie in slabs of the sort, which
  *	  grow from chunk to chunk: large ones get large pages, which matter to
  *	  rows that are read in random order, and none is returned before close.
  *
@@ -43,14 +45,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "host_jobs.h"
 
 #define MAX_THREADS 1024
 #define MIN_CHUNK_BYTES 1024
 
+/* Under the default limit: reserved bytes after which the machine is asked again. */
+#define WATCH_BYTES ((uint64_t) 64 << 20)
+
 /* ---- opening and closing ---- */
+
+static uint64_t
+default_limit(uint64_t total)
+{
+	uint64_t	most = gs_host_available_memory(total) / 2;
+
+	return total / 4 < most ? total / 4 : most;
+}
+
+static void
+host_set_memory_limit(GsDevice *device, uint64_t bytes)
+{
+	device->limit_is_default = bytes == 0;
+	device->memory_limit = bytes > 0 ? bytes : device->default_limit;
+}
 
 static GsStatus
 host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
@@ -64,9 +83,9 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 	if (made == NULL)
 		return gs_host_fail(error, GS_NO_MEMORY, "out of memory");
 	made->config = *config;
-	made->memory_total = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
-	made->memory_limit = config->memory_limit > 0 ? config->memory_limit
-		: gs_host_available_memory(made->memory_total) / 5 * 4;
+	made->memory_total = gs_host_total_memory();
+	made->default_limit = default_limit(made->memory_total);
+	host_set_memory_limit(made, config->memory_limit);
 	made->pool = gs_host_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
 	if (made->pool == NULL)
 	{
@@ -224,6 +243,32 @@ fits(GsHostJob *job, uint64_t memory)
 }
 
 /*
+ * Does the machine have memory left for others, if so many bytes are reserved?
+ * Asked for appends only, since a caller whose append is refused has a way on.
+ */
+static bool
+machine_has_memory(GsHostJob *job, uint64_t memory)
+{
+	GsDevice   *device = job->sort->device;
+	uint64_t	available;
+
+	if (!device->limit_is_default)
+		return true;
+	device->unwatched += memory;
+	if (device->unwatched < WATCH_BYTES)
+		return true;
+	available = gs_host_available_memory(device->memory_total);
+	if (available >= device->memory_total / 10)
+	{
+		device->unwatched = 0;
+		return true;
+	}
+	gs_host_fail(&job->error, GS_NO_MEMORY, "the machine has only %llu of %llu bytes of memory left",
+		 (unsigned long long) available, (unsigned long long) device->memory_total);
+	return false;
+}
+
+/*
  * Reserve what an append needs: memory for its image, room in the arrays of
  * images, and the right to order its rows.
  */
@@ -236,6 +281,8 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records)
 	uint64_t	memory = image_bytes + (uint64_t) n_records * GS_HOST_WORK_BYTES;
 	GsStatus	status = GS_OK;
 
+	if (!machine_has_memory(job, memory))
+		return GS_NO_MEMORY;
 	pthread_mutex_lock(&device->lock);
 	if (!fits(job, memory))
 		status = GS_NO_MEMORY;
@@ -296,12 +343,13 @@ host_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t
 }
 
 static void
-host_perform(GsDeviceSort *sort, GsJob *caller_job)
+host_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *caller_job)
 {
 	GsHostJob    *job = gs_host_job_begin(sort, GS_HOST_PERFORM, caller_job);
 
 	if (job == NULL)
 		return;
+	job->format = format;
 	pthread_mutex_lock(&sort->device->lock);
 	if (sort->state != GS_HOST_FILLING || sort->queues[GS_HOST_APPEND].n > 0)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "perform twice, or before append has ended");
@@ -309,6 +357,10 @@ host_perform(GsDeviceSort *sort, GsJob *caller_job)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "perform of a sort of arrays");
 	else if (sort->queues[GS_HOST_FETCH_IMAGE].n > 0)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "perform before fetch_image has ended");
+	else if (format == GS_FORMAT_CHUNKS && sort->max_record > sort->spec.chunk_bytes)
+		job->status = gs_host_fail(&job->error, GS_INVALID,
+						   "a row and its key take %llu bytes in a chunk of %u",
+						   (unsigned long long) sort->max_record, sort->spec.chunk_bytes);
 	else
 		sort->state = GS_HOST_PERFORMING;
 	pthread_mutex_unlock(&sort->device->lock);
@@ -466,6 +518,7 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 		sort->queues[GS_HOST_SORT_ARRAYS].ms;
 	result->gather_ms = sort->queues[GS_HOST_FETCH].ms + sort->queues[GS_HOST_FETCH_KEYS].ms;
 	result->copy_out_ms = sort->queues[GS_HOST_FETCH_IMAGE].ms;
+	result->memory_held = sort->memory_used;
 	result->engine = "host radix";
 	if (sort->spec.elem != GS_ELEM_NONE)
 		result->n_rows = sort->n_rows;
@@ -485,6 +538,7 @@ const GsDeviceOps gs_device_host = {
 	.close = host_close,
 	.info = host_info,
 	.pin = host_pin,
+	.set_memory_limit = host_set_memory_limit,
 	.trim = host_trim,
 	.sort_open = host_sort_open,
 	.append = host_append,

@@ -48,6 +48,8 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 			sort->image_bytes[i] = job->image.data_bytes;
 			sort->row_bytes += job->row_bytes;
 			sort->key_bytes += job->key_bytes;
+			if (sort->max_record < job->max_record)
+				sort->max_record = job->max_record;
 		}
 		else
 		{
@@ -139,6 +141,8 @@ run_append(GsHostJob *job)
 		const GsRecord *record = (const GsRecord *) (const void *) records + i;
 		uint32_t	row_len = record->row_len & GS_LENGTH_MASK;
 		uint32_t	key_len = record->key_len & GS_LENGTH_MASK;
+		GsHostRow	row = {.len = row_len, .key_len = key_len};
+		uint64_t	page_bytes = gs_host_page_bytes(GS_FORMAT_CHUNKS, &row);
 
 		if (record->row_off % 8 != 0 || row_len > max_row ||
 			(uint64_t) record->row_off + row_len > image->data_bytes ||
@@ -153,6 +157,8 @@ run_append(GsHostJob *job)
 		}
 		job->row_bytes += row_len;
 		job->key_bytes += key_len;
+		if (job->max_record < page_bytes)
+			job->max_record = page_bytes;
 	}
 	memcpy(image->data, job->chunk, image->data_bytes);
 	memcpy(image->data + gs_host_image_bytes(image->data_bytes, image->n_records) - records_bytes,
@@ -165,7 +171,7 @@ run_perform(GsHostJob *job)
 {
 	GsDeviceSort *sort = job->sort;
 
-	job->status = gs_host_order(sort->device->pool, sort->images, sort->n_images,
+	job->status = gs_host_order(sort->device->pool, sort->images, sort->n_images, job->format,
 								sort->spec.chunk_bytes, &sort->cancel, &sort->order);
 	if (job->status == GS_NO_MEMORY)
 		gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory while ordering %llu rows",

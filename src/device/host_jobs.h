@@ -47,6 +47,8 @@ typedef struct GsHostJob
 	uint64_t	image_memory;	/* append: reserved for it */
 	uint64_t	row_bytes;		/* append, sort_arrays */
 	uint64_t	key_bytes;
+	uint64_t	max_record;		/* append: bytes of the largest record */
+	GsPageFormat format;		/* perform */
 	uint64_t	number;			/* fetch: page; fetch_image: image;
 								 * fetch_keys: first rank; reorder: rows */
 	void	   *dst;			/* fetch, fetch_image, fetch_keys;
@@ -83,7 +85,11 @@ struct GsDevice
 	GsDeviceConfig config;
 	GsHostPool *pool;
 	uint64_t	memory_total;
-	uint64_t	memory_limit;
+	uint64_t	default_limit;	/* of memory */
+	uint64_t	memory_limit;	/* of the caller's thread only */
+	bool		limit_is_default;	/* of the caller's thread only */
+	uint64_t	unwatched;		/* bytes reserved since the machine was asked for
+								 * its memory; of the caller's thread only */
 	pthread_mutex_t lock;
 	pthread_cond_t idle;		/* a sort has no pending job any more */
 	uint64_t	memory_used;	/* reserved; under lock */
@@ -117,6 +123,8 @@ struct GsDeviceSort
 	uint64_t	n_rows;			/* pending appends included */
 	uint64_t	row_bytes;
 	uint64_t	key_bytes;
+	uint64_t	max_record;		/* bytes of the largest record in a page of
+								 * GS_FORMAT_CHUNKS */
 	uint64_t	memory_used;	/* the sort's part of the device's */
 	GsHostOrder order;			/* once performed */
 };

@@ -31,24 +31,26 @@ struct GsHostSlab
 	size_t		used;			/* multiple of 64 */
 };
 
-/* The value in kB of a line of /proc/meminfo, in bytes; 0 if not found. */
+#define GROUP "/sys/fs/cgroup/memory"
+
+/* The number behind a name, and what follows it, in a file of such lines; or 0. */
 static uint64_t
-read_meminfo(const char *name)
+read_named(const char *path, const char *name)
 {
-	FILE	   *file = fopen("/proc/meminfo", "re");
+	FILE	   *file = fopen(path, "re");
 	char		line[128];
 	size_t		len = strlen(name);
-	uint64_t	bytes = 0;
+	uint64_t	number = 0;
 
 	if (file == NULL)
 		return 0;
-	while (bytes == 0 && fgets(line, sizeof(line), file) != NULL)
+	while (number == 0 && fgets(line, sizeof(line), file) != NULL)
 	{
-		if (strncmp(line, name, len) == 0 && line[len] == ':')
-			bytes = strtoull(line + len + 1, NULL, 10) * 1024;
+		if (strncmp(line, name, len) == 0)
+			number = strtoull(line + len, NULL, 10);
 	}
 	fclose(file);
-	return bytes;
+	return number;
 }
 
 /* The number in a file of one line; UINT64_MAX if there is none. */
@@ -67,24 +69,45 @@ read_number(const char *path)
 	return number;
 }
 
-/* Memory that can be used without swapping, in this control group. */
+uint64_t
+gs_host_total_memory(void)
+{
+	uint64_t	total = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
+	uint64_t	group_max = read_number(GROUP ".max");
+
+	return group_max < total ? group_max : total;
+}
+
+/* What is left to this control group; UINT64_MAX where nothing limits it. */
+static uint64_t
+group_memory_left(void)
+{
+	uint64_t	group_max = read_number(GROUP ".max");
+	uint64_t	group_now = read_number(GROUP ".current");
+	uint64_t	cached;
+
+	if (group_max == UINT64_MAX || group_now == UINT64_MAX)
+		return UINT64_MAX;
+
+	/* cached files count as used, but make room for whatever needs it */
+	cached = read_named(GROUP ".stat", "inactive_file ") + read_named(GROUP ".stat", "active_file ");
+	group_now -= cached < group_now ? cached : group_now;
+	return group_max > group_now ? group_max - group_now : 0;
+}
+
 uint64_t
 gs_host_available_memory(uint64_t total)
 {
-	uint64_t	available = read_meminfo("MemAvailable");
-	uint64_t	group_max = read_number("/sys/fs/cgroup/memory.max");
-	uint64_t	group_now = read_number("/sys/fs/cgroup/memory.current");
+	uint64_t	available = read_named("/proc/meminfo", "MemAvailable:") * 1024;
+	uint64_t	left = group_memory_left();
 
+#ifdef GPUSORT_FAULTS
+	if (getenv("GPUSORT_FAULT_LOW_MEMORY") != NULL)
+		return 0;
+#endif
 	if (available == 0)
 		available = total / 2;
-	if (group_max != UINT64_MAX && group_now != UINT64_MAX)
-	{
-		uint64_t	left = group_max > group_now ? group_max - group_now : 0;
-
-		if (left < available)
-			available = left;
-	}
-	return available;
+	return left < available ? left : available;
 }
 
 int

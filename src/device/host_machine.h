@@ -14,6 +14,9 @@
 /* Cores that this process may use. */
 extern int	gs_host_cores(void);
 
+/* Bytes of memory that the machine has, or this process's control group. */
+extern uint64_t gs_host_total_memory(void);
+
 /* Of `total` bytes, those that can be used without swapping. */
 extern uint64_t gs_host_available_memory(uint64_t total);
 

@@ -103,6 +103,7 @@ typedef struct Orderer
 	size_t		n_large;
 	size_t		max_large;
 
+	GsPageFormat format;
 	GsHostRow  *rows;
 	uint64_t   *sums;
 } Orderer;
@@ -533,7 +534,7 @@ place_rows(void *arg, uint32_t part)
 				row->flags |= GS_ENTRY_INEXACT;
 			if (record->row_len & GS_ROW_EXTERNAL)
 				row->flags |= GS_ENTRY_EXTERNAL;
-			*sum += gs_host_page_bytes(row->len);
+			*sum += gs_host_page_bytes(o->format, row);
 		}
 		start = stop;
 	}
@@ -541,10 +542,10 @@ place_rows(void *arg, uint32_t part)
 
 GsStatus
 gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
-			  uint32_t chunk_bytes, const int *cancel, GsHostOrder *order)
+			  GsPageFormat format, uint32_t chunk_bytes, const int *cancel, GsHostOrder *order)
 {
 	Orderer    *o = calloc(1, sizeof(Orderer));
-	GsHostOrder made = {0};
+	GsHostOrder made = {.format = format};
 	GsStatus	status = GS_OK;
 
 	if (o == NULL)
@@ -553,6 +554,7 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	o->cancel = cancel;
 	o->images = images;
 	o->n_images = n_images;
+	o->format = format;
 	o->rounds = 1;
 	if (!set_up(o))
 		status = GS_NO_MEMORY;

@@ -52,10 +52,10 @@ allocate_pages(const GsHostOrder *order, uint32_t chunk_bytes)
 {
 	uint64_t	bytes = 0;
 
-	/* No page but the last is filled to less than seven eighths. */
+	/* What a page and the first row of the next one take is more than a page. */
 	for (uint64_t i = 0; i * GS_HOST_SUM_ROWS < order->n_rows; i++)
 		bytes += order->sums[i];
-	return malloc((bytes / (chunk_bytes - chunk_bytes / 8) + 2) * sizeof(uint64_t));
+	return malloc((bytes / (chunk_bytes / 2) + 2) * sizeof(uint64_t));
 }
 
 static void
@@ -73,14 +73,14 @@ cut_pages(GsHostOrder *order, uint64_t *page_first, uint32_t chunk_bytes)
 		{
 			bool		whole = row % GS_HOST_SUM_ROWS == 0;
 			uint64_t	bytes = whole ? order->sums[row / GS_HOST_SUM_ROWS]
-				: gs_host_page_bytes(order->rows[row].len);
+				: gs_host_page_bytes(order->format, &order->rows[row]);
 
 			if (used + bytes > chunk_bytes)
 			{
 				if (!whole)
 					break;
 				whole = false;
-				bytes = gs_host_page_bytes(order->rows[row].len);
+				bytes = gs_host_page_bytes(order->format, &order->rows[row]);
 				if (used + bytes > chunk_bytes)
 					break;
 			}
@@ -115,11 +115,16 @@ gs_host_order_free(GsHostOrder *order)
 
 /* ---- reading ---- */
 
-void
-gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes, void *dst)
+static inline void
+prefetch_row(const GsHostRow *row)
 {
-	const GsHostRow *rows = order->rows + order->page_first[page];
-	size_t		n = (size_t) (order->page_first[page + 1] - order->page_first[page]);
+	__builtin_prefetch(row->row);
+	__builtin_prefetch(row->row + 64);
+}
+
+static void
+gather_rows(const GsHostRow *rows, size_t n, uint32_t chunk_bytes, void *dst)
+{
 	uint32_t   *entry = (uint32_t *) ((char *) dst + chunk_bytes);
 	uint32_t	offset = 0;
 
@@ -128,16 +133,49 @@ gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes, vo
 		uint32_t	bytes = (rows[i].len + 7) & ~7u;
 
 		if (i + PREFETCH_ROWS < n)
-		{
-			const char *ahead = rows[i + PREFETCH_ROWS].row;
-
-			__builtin_prefetch(ahead);
-			__builtin_prefetch(ahead + 64);
-		}
+			prefetch_row(&rows[i + PREFETCH_ROWS]);
 		memcpy((char *) dst + offset, rows[i].row, bytes);
 		*--entry = offset | rows[i].flags;
 		offset += bytes;
 	}
+}
+
+static void
+gather_records(const GsHostRow *rows, size_t n, uint32_t chunk_bytes, void *dst)
+{
+	GsRecord   *record = gs_chunk_record(dst, chunk_bytes, 0);
+	char	   *out = dst;
+
+	for (size_t i = 0; i < n; i++, record--)
+	{
+		const GsHostRow *row = &rows[i];
+		uint32_t	key_len = row->key_len & GS_LENGTH_MASK;
+		uint32_t	len = row->len + key_len;
+		uint32_t	bytes = (len + 7) & ~7u;
+
+		if (i + PREFETCH_ROWS < n)
+			prefetch_row(row + PREFETCH_ROWS);
+		memcpy(out, row->row, row->len);
+		memcpy(out + row->len, row->row + row->key_off, key_len);
+		memset(out + len, 0, bytes - len);
+		record->row_off = (uint32_t) (out - (char *) dst);
+		record->row_len = row->len | (row->flags & GS_ENTRY_EXTERNAL ? GS_ROW_EXTERNAL : 0);
+		record->key_off = record->row_off + row->len;
+		record->key_len = row->key_len;
+		out += bytes;
+	}
+}
+
+void
+gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes, void *dst)
+{
+	const GsHostRow *rows = order->rows + order->page_first[page];
+	size_t		n = (size_t) (order->page_first[page + 1] - order->page_first[page]);
+
+	if (order->format == GS_FORMAT_CHUNKS)
+		gather_records(rows, n, chunk_bytes, dst);
+	else
+		gather_rows(rows, n, chunk_bytes, dst);
 }
 
 uint64_t
@@ -233,8 +271,8 @@ put_part(void *arg, uint32_t part)
 	for (uint64_t i = start; i < end; i++)
 	{
 		uint64_t	rank = move->to[i];
-		uint64_t	grown = gs_host_page_bytes(move->rows[i].len) -
-			gs_host_page_bytes(order->rows[rank].len);
+		uint64_t	grown = gs_host_page_bytes(order->format, &move->rows[i]) -
+			gs_host_page_bytes(order->format, &order->rows[rank]);
 
 		order->rows[rank] = move->rows[i];
 		if (grown != 0)

@@ -26,6 +26,7 @@ typedef struct GsHostOrder
 {
 	GsHostRow  *rows;
 	uint64_t	n_rows;
+	GsPageFormat format;		/* of pages */
 	uint64_t   *sums;			/* what every GS_HOST_SUM_ROWS rows take */
 	uint64_t   *page_first;		/* as in GsSortResult */
 	uint64_t	n_pages;
@@ -34,21 +35,24 @@ typedef struct GsHostOrder
 
 #define GS_HOST_SUM_ROWS 1024
 
-/* What a row takes in a page, its entry included. */
+/* What a row takes in a page, its entry or its key and record included. */
 static inline uint64_t
-gs_host_page_bytes(uint32_t len)
+gs_host_page_bytes(GsPageFormat format, const GsHostRow *row)
 {
-	return (((uint64_t) len + 7) & ~(uint64_t) 7) + sizeof(uint32_t);
+	bool		chunks = format == GS_FORMAT_CHUNKS;
+	uint64_t	len = (uint64_t) row->len + (chunks ? row->key_len & GS_LENGTH_MASK : 0);
+
+	return ((len + 7) & ~(uint64_t) 7) + (chunks ? sizeof(GsRecord) : sizeof(uint32_t));
 }
 
 /*
  * Cut an order with rows and sums into pages, each as full as can be.  Sets
  * page_first, allocated by malloc(), and n_pages; false where there is no
- * memory, and then nothing has changed.
+ * memory, and then nothing has changed.  No row takes more than a page.
  */
 extern bool gs_host_cut_pages(GsHostOrder *order, uint32_t chunk_bytes);
 
-/* Write a page. */
+/* Write a page in the order's format. */
 extern void gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes,
 						   void *dst);
 

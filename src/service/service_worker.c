@@ -184,6 +184,13 @@ device_failed(const GsError *error, GsStatus status)
 	proc_exit(1);
 }
 
+/* The device's limit that the settings ask for; 0: its default. */
+static uint64
+memory_limit(void)
+{
+	return (uint64) gs_guc_device_memory_mb * 1024 * 1024;
+}
+
 /*
  * Open the device that gpusort.device asks for.  Where there is none, say so
  * where users look for it, and end.
@@ -197,7 +204,7 @@ open_device(void)
 	bool		ran_before = gs_shared->generation > 0;
 	bool		said_before;
 
-	config.memory_limit = (uint64) gs_guc_device_memory_mb * 1024 * 1024;
+	config.memory_limit = memory_limit();
 	config.threads = gs_guc_host_threads;
 	config.notify = job_ended;
 
@@ -484,7 +491,7 @@ advance_session(int number)
 	s->performing = true;
 	s->pending++;
 	n_performing++;
-	ops->perform(s->sort, &s->perform_job);
+	ops->perform(s->sort, GS_FORMAT_ROWS, &s->perform_job);
 }
 
 typedef enum RequestKind
@@ -899,8 +906,15 @@ gpusort_service_main(Datum arg)
 			proc_exit(1);
 		if (ConfigReloadPending)
 		{
+			uint64		limit = memory_limit();
+
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
+			if (memory_limit() != limit)
+			{
+				ops->set_memory_limit(device, memory_limit());
+				publish_device(false);
+			}
 		}
 
 		drain_notify_pipe();

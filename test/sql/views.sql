@@ -26,7 +26,7 @@ ORDER BY name COLLATE "C";
 SELECT setting, context, unnest(enumvals) FROM pg_settings WHERE name = 'gpusort.engine';
 SHOW gpusort.staging_memory;
 
--- settings of server start cannot be changed in a session
+-- settings of the server cannot be changed in a session
 SET gpusort.device = 'off';
 SET gpusort.staging_memory = '1GB';
 SET gpusort.device_memory = '1GB';

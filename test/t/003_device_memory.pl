@@ -96,5 +96,39 @@ fault($node, undef);
 	released($node, 'two sorts');
 }
 
+# A reload changes the limit; sorts that hold more keep it
+sub set_limit
+{
+	my ($value, $limit_mb) = @_;
+	my $limit = $limit_mb > 0 ? "memory_limit >> 20 = $limit_mb" : 'memory_limit >> 20 > 64';
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '$value'");
+	$node->reload;
+	ok($node->poll_query_until('postgres', "SELECT $limit FROM gpusort_devices"), "limit is set to $value");
+}
+{
+	my $cursor = session($node, "$force $serial");
+	my $query = 'SELECT id, k FROM t ORDER BY k';
+	my $got = $cursor->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 100 FROM c;");
+
+	set_limit('1MB', 1);
+	is($node->safe_psql('postgres', 'SELECT memory_used > memory_limit FROM gpusort_devices'),
+		't', 'a sort holds more than the new limit');
+	stats_reset($node);
+	same_rows($node, $serial, "$query;", 'low limit: rows', $expected{'short rows'});
+	is(fallbacks($node), '{"device memory exhausted": 1}', 'low limit: counted');
+	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
+	same_order($got, $expected{'short rows'}, 'the sort that holds more: rows');
+	$cursor->quit;
+	released($node, 'low limit');
+
+	set_limit('256MB', 256);
+	stats_reset($node);
+	same_rows($node, $serial, 'SELECT id, k, v FROM large ORDER BY k;', 'high limit: rows');
+	is(fallbacks($node), '{}', 'high limit: on the device');
+	set_limit('0', 0);
+	released($node, 'high limit');
+}
+
 $node->stop;
 done_testing();

@@ -6,6 +6,7 @@
  *	  test_device.c		  the cases, and options
  *	  test_device_arrays.c the cases of sort_arrays
  *	  test_device_bench.c the benchmark
+ *	  test_device_chunks.c the cases of GS_FORMAT_CHUNKS, and of memory limits
  *	  test_device_keys.c  the cases of fetch_keys and reorder
  *	  test_device_run.c	  driving a device by its protocol, checking pages
  *	  test_device_data.c  inputs, their right order, and writing chunks
@@ -135,6 +136,7 @@ typedef struct TestSort
 	uint32_t	max_ended;
 	GsStatus	worst;			/* the first status other than GS_OK */
 	GsError		error;			/* and its message */
+	GsPageFormat format;		/* to perform it with */
 } TestSort;
 
 extern GsStatus test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memory_limit,
@@ -165,6 +167,11 @@ extern void test_check_result(TestSort *ts);
 extern void test_check_pages(TestSort *ts, TestRandom *rng);
 extern void test_check_images(TestSort *ts);
 extern void test_check_keys(TestSort *ts, TestRandom *rng);
+
+/* ---- cases of GS_FORMAT_CHUNKS, and of memory limits ---- */
+
+extern void test_chunks_cases(TestDevice *td, uint64_t seed);
+extern void test_chunks_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
 
 /* ---- cases of fetch_keys and reorder ---- */
 

@@ -286,6 +286,7 @@ check_input(TestDevice *td, TestInput *in, bool plain, TestRandom *rng)
 
 	if (!test_sort_open(&ts, td, in, plain, test_random(rng)))
 		return;
+	ts.format = test_below(rng, 2) == 0 ? GS_FORMAT_ROWS : GS_FORMAT_CHUNKS;
 	if (CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message) &&
 		CHECK(test_sort_perform(&ts) == GS_OK, "perform failed"))
 	{

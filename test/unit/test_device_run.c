@@ -226,9 +226,21 @@ test_sort_perform(TestSort *ts)
 {
 	GsJob		job = {0};
 
-	ts->td->ops->perform(ts->sort, &job);
+	ts->td->ops->perform(ts->sort, ts->format, &job);
 	test_wait(ts->td, &job);
 	return gs_job_status(&job);
+}
+
+/* What a row takes in a page. */
+static uint64_t
+page_bytes(const TestSort *ts, uint64_t position)
+{
+	const TestRecord *record = &ts->in->records[ts->in->order[position]];
+	uint64_t	len = record->row_len & GS_LENGTH_MASK;
+
+	if (ts->format == GS_FORMAT_CHUNKS)
+		return ((len + (record->key_len & GS_LENGTH_MASK) + 7) & ~UINT64_C(7)) + sizeof(GsRecord);
+	return ((len + 7) & ~UINT64_C(7)) + sizeof(uint32_t);
 }
 
 void
@@ -272,11 +284,12 @@ test_check_result(TestSort *ts)
 				   (unsigned long long) page))
 			return;
 		for (uint64_t i = result.page_first[page]; i < result.page_first[page + 1]; i++)
-			used += (((in->records[in->order[i]].row_len & GS_LENGTH_MASK) + 7) & ~7u) + 4;
+			used += page_bytes(ts, i);
 		CHECK(used <= in->chunk_bytes, "the rows of page %llu take %llu bytes",
 			  (unsigned long long) page, (unsigned long long) used);
-		CHECK(page + 1 == result.n_pages || used >= (uint64_t) in->chunk_bytes / 8 * 7,
-			  "page %llu is filled with %llu bytes only", (unsigned long long) page,
+		CHECK(page + 1 == result.n_pages || used >= (uint64_t) in->chunk_bytes / 8 * 7 ||
+			  (ts->format == GS_FORMAT_CHUNKS &&
+			   used + page_bytes(ts, result.page_first[page + 1]) > in->chunk_bytes), "page %llu is filled with %llu bytes only", (unsigned long long) page,
 			  (unsigned long long) used);
 	}
 }
@@ -326,6 +339,46 @@ check_page(TestSort *ts, const GsSortResult *result, uint64_t page, const char *
 	}
 }
 
+/* Check one page that is a chunk: the bytes that it must be. */
+static void
+check_chunk(TestSort *ts, const GsSortResult *result, uint64_t page, char *bytes)
+{
+	const TestInput *in = ts->in;
+	uint64_t	first = result->page_first[page];
+	uint32_t	n = (uint32_t) (result->page_first[page + 1] - first);
+	uint32_t	limit = in->chunk_bytes - n * (uint32_t) sizeof(GsRecord);
+	uint32_t	offset = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		const TestRecord *expected = &in->records[in->order[first + i]];
+		const GsRecord *record = gs_chunk_record(bytes, in->chunk_bytes, i);
+		uint32_t	row_len = expected->row_len & GS_LENGTH_MASK;
+		uint32_t	key_len = expected->key_len & GS_LENGTH_MASK;
+		uint32_t	end = offset + row_len + key_len;
+		const char	zeroes[8] = {0};
+
+		if (!CHECK(record->row_off == offset && record->row_len == expected->row_len &&
+				   record->key_off == offset + row_len && record->key_len == expected->key_len,
+				   "record %u of chunk %llu is row %u of %x bytes, key %u of %x", i,
+				   (unsigned long long) page, record->row_off, record->row_len, record->key_off,
+				   record->key_len) ||
+			!CHECK(end <= limit, "record %u of chunk %llu ends at %u of %u", i,
+				   (unsigned long long) page, end, limit) ||
+			!CHECK(memcmp(bytes + offset, in->bytes + expected->row, row_len) == 0,
+				   "row %u of chunk %llu (%u bytes) is not the right one", i,
+				   (unsigned long long) page, row_len) ||
+			!CHECK(memcmp(bytes + offset + row_len, in->bytes + expected->key, key_len) == 0,
+				   "key %u of chunk %llu (%u bytes) is not the right one", i,
+				   (unsigned long long) page, key_len))
+			return;
+		offset = (end + 7) & ~UINT32_C(7);
+		if (!CHECK(memcmp(bytes + end, zeroes, offset - end) == 0,
+				   "record %u of chunk %llu is not followed by zeroes", i, (unsigned long long) page))
+			return;
+	}
+}
+
 /* Fetch the pages named, several at a time, and check them. */
 static void
 check_pages_in(TestSort *ts, const uint64_t *pages, uint64_t n)
@@ -355,7 +408,12 @@ check_pages_in(TestSort *ts, const uint64_t *pages, uint64_t n)
 			test_wait(ts->td, &jobs[slot]);
 			if (CHECK(gs_job_status(&jobs[slot]) == GS_OK, "fetch: %s %s",
 					  gs_status_name(gs_job_status(&jobs[slot])), jobs[slot].error.message))
-				check_page(ts, &result, pages[i - TEST_WINDOW], ts->buffers[slot], granules);
+			{
+				if (ts->format == GS_FORMAT_CHUNKS)
+					check_chunk(ts, &result, pages[i - TEST_WINDOW], ts->buffers[slot]);
+				else
+					check_page(ts, &result, pages[i - TEST_WINDOW], ts->buffers[slot], granules);
+			}
 		}
 		if (i < n)
 		{

@@ -73,8 +73,8 @@ public:
   // As perform does first.
   void build(cudaStream_t stream)
   {
-    build_keys({images->get(), static_cast<u32>(image_refs.size()), n_rows, chunk_bytes, 0}, keys.get(),
-               stats_memory.get(), stream);
+    build_keys({images->get(), static_cast<u32>(image_refs.size()), n_rows, chunk_bytes, 0, GS_FORMAT_ROWS},
+               keys.get(), stats_memory.get(), stream);
   }
   const KeyRef *key_refs() const
   {
@@ -189,8 +189,8 @@ private:
 
     SortContext context = {stream, side, event, counts.get(), never};
 
-    return run_engine(context, engine.engine, {rows.key_refs(), rows.n_rows, stats, workspace.get(),
-                                               {order.get(), tie.get()}});
+    return run_engine(context, engine.engine,
+                      {rows.key_refs(), rows.n_rows, stats, workspace.get(), {order.get(), tie.get()}});
   }
 
   void print_head()

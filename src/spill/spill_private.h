@@ -1,0 +1,294 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill_private.h
+ *	  What the files of spill/ share.
+ *
+ *	  spill_io.c	  threads, files, transfers, how jobs end
+ *	  spill_runs.c	  writing runs in blocks, and their index; images; pages
+ *	  spill_ranges.c  borders: planning, splitting, where they cut a run
+ *	  spill_read.c	  reading ranges, cut to their borders
+ *
+ * All of it belongs to the calling thread, but for what a GsSpillTask names,
+ * which belongs to a thread of the pool while it runs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_SPILL_PRIVATE_H
+#define GS_SPILL_PRIVATE_H
+
+#ifdef POSTGRES_H
+#error "src/spill is plain C and must not see postgres.h"
+#endif
+
+#include <pthread.h>
+#include <string.h>
+
+#include "device/host_threads.h"
+#include "spill/spill.h"
+
+/* ---- files, and what is done with them ---- */
+
+/* As many files as may be written at the same time: one inode has one lock. */
+#define GS_SPILL_STRIPES	4
+#define GS_SPILL_FILES		(2 * GS_SPILL_STRIPES)	/* of chunks, then of pages */
+
+typedef enum GsSpillAction
+{
+	GS_SPILL_CREATE,
+	GS_SPILL_WRITE,
+	GS_SPILL_READ
+} GsSpillAction;
+
+#define GS_SPILL_ACTIONS	3
+
+typedef struct GsSpillFile
+{
+	int			fd;				/* -1: not made yet */
+	uint64_t	bytes;			/* those being written included */
+} GsSpillFile;
+
+struct GsSpillIo
+{
+	GsHostPool *pool;			/* NULL: closed */
+	void		(*notify) (void *arg);
+	void	   *notify_arg;
+	uint32_t	n_spills;		/* open sorts; the last one frees a closed io */
+};
+
+/* ---- runs ---- */
+
+/*
+ * Records that are read together.  In the file: data_bytes of rows and keys,
+ * then the records as they lay in their chunk, the last one first.
+ */
+typedef struct GsSpillBlock
+{
+	const uint8_t *key;			/* of its first record */
+	uint64_t	offset;			/* in the file */
+	uint64_t	first_row;		/* number of its first record in the run */
+	uint32_t	run;
+	uint32_t	key_len;		/* without flags */
+	uint32_t	data_bytes;		/* a multiple of 8 */
+	uint32_t	n_records;		/* at least 1 */
+	uint32_t	base;			/* offset of its data in the chunk, to which
+								 * offsets in records refer */
+	uint8_t		file;
+	bool		repeats;		/* the record before it in the run has the same
+								 * key */
+} GsSpillBlock;
+
+static inline uint64_t
+gs_spill_block_bytes(const GsSpillBlock *block)
+{
+	return block->data_bytes + (uint64_t) block->n_records * sizeof(GsRecord);
+}
+
+typedef struct GsSpillChunk
+{
+	uint32_t	first_block;	/* once its run has ended */
+	uint32_t	n_blocks;		/* 0: no records */
+	GsSpillBlock *blocks;		/* until its run ends */
+	uint8_t    *keys;			/* first keys of the blocks, then last_key */
+	const uint8_t *last_key;	/* of the last record */
+	uint32_t	last_key_len;
+} GsSpillChunk;
+
+typedef struct GsSpillRun
+{
+	uint32_t	first_block;
+	uint32_t	n_blocks;
+} GsSpillRun;
+
+/* ---- ranges ---- */
+
+/* A row; it and what follows it in the order are above the border. */
+typedef struct GsSpillBorder
+{
+	const uint8_t *key;
+	uint32_t	key_len;
+	uint32_t	run;
+	uint64_t	row;			/* its number in the run */
+	uint32_t	block;			/* that it is in */
+	bool		repeats;		/* the row before it in the run has the same key */
+	uint8_t    *own_key;		/* malloc'd key; NULL: it is the block's */
+} GsSpillBorder;
+
+/* Which of a block's records is the first above a border. */
+typedef enum GsSpillCutKind
+{
+	GS_CUT_START,				/* its first */
+	GS_CUT_RECORD,				/* the one with number `record` */
+	GS_CUT_AT_KEY,				/* the first whose key is no less than the
+								 * border's, or none */
+	GS_CUT_BEHIND_KEY			/* the first whose key is greater, or none */
+} GsSpillCutKind;
+
+/* Where a border cuts a run. */
+typedef struct GsSpillCut
+{
+	GsSpillCutKind kind;
+	uint32_t	block;			/* one behind the run's last: above all of it */
+	uint32_t	record;
+	uint32_t	key_len;
+	const uint8_t *key;
+} GsSpillCut;
+
+/* A block in memory. */
+typedef struct GsSpillView
+{
+	const char *data;
+	const GsRecord *first;		/* record i is first[-i] */
+	uint32_t	n;
+	uint32_t	base;
+} GsSpillView;
+
+struct GsSpill
+{
+	GsHostTask	cleanup;		/* must be first */
+	GsSpillIo  *io;
+	uint32_t	chunk_bytes;
+	GsSpillFile files[GS_SPILL_FILES];
+	char		path[GS_SPILL_PATH_BYTES - 8];	/* without number */
+
+	pthread_mutex_t failure_lock;	/* to set it */
+	bool		has_failed;		/* atomic; once set, failure is constant */
+	GsSpillFailure failure;
+#ifdef GPUSORT_FAULTS
+	int			planted[GS_SPILL_ACTIONS];	/* atomic: errno, once */
+#endif
+
+	GsSpillChunk *writing;		/* of the run begun */
+	uint64_t	n_writing;
+	uint64_t	bytes_before_run[GS_SPILL_STRIPES];
+
+	GsSpillBlock *blocks;		/* of all ended runs */
+	uint32_t	n_blocks;
+	uint32_t	max_blocks;
+	GsSpillChunk *chunks;
+	uint64_t	n_chunks;
+	uint64_t	max_chunks;
+	GsSpillRun *runs;
+	uint32_t	n_runs;
+	uint32_t	max_runs;
+	uint64_t	n_rows;
+
+	/* Once sealed: blocks in the order of their first rows. */
+	bool		is_sealed;
+	uint32_t   *order;			/* n_blocks */
+	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
+	uint64_t   *rows_before;
+
+	GsSpillBorder *borders;		/* above each range, but none above the last of
+								 * all */
+	uint32_t	n_ranges;
+	uint32_t	max_ranges;
+	bool		is_planned;		/* the last range has no border above */
+};
+
+/* A part of a transfer: a block, or a page, which has no records. */
+typedef struct GsSpillPart
+{
+	char	   *data;
+	GsRecord   *records;		/* the last one, which is first in memory */
+	uint64_t	offset;
+	uint32_t	data_bytes;
+	uint32_t	n_records;
+	uint32_t	base;
+	uint8_t		file;
+	GsSpillCut	low;			/* records to drop in front */
+	GsSpillCut	high;			/* and behind; GS_CUT_START: none */
+} GsSpillPart;
+
+/* A job on its way; freed when it has ended. */
+typedef struct GsSpillTask
+{
+	GsHostTask	task;			/* must be first */
+	GsSpill    *spill;
+	GsJob	   *job;
+	GsSpillAction action;		/* what failed, if error_number is not 0 */
+	int			error_number;
+	uint8_t		failed_file;
+	void		(*finish) (struct GsSpillTask *task);	/* after a good read */
+	char	   *chunk;			/* finish: read to */
+	GsSpillPiece *piece;
+	bool	   *ties;			/* atomic */
+	GsSpillPart *parts;
+	uint32_t	n_parts;
+	uint32_t	max_parts;
+} GsSpillTask;
+
+/* ---- spill_io.c ---- */
+
+/* NULL: no memory, and the job has ended. */
+extern GsSpillTask *gs_spill_task_begin(GsSpill *spill, GsSpillAction action, GsJob *job);
+
+/* Another part, zeroed; NULL: no memory.  Parts before it may have moved. */
+extern GsSpillPart *gs_spill_task_part(GsSpillTask *task);
+extern void gs_spill_task_submit(GsSpillTask *task);
+
+/* End a job that was not submitted. */
+extern void gs_spill_task_no_memory(GsSpillTask *task);
+
+/* Make the file if there is none; a task that fails so is to be submitted. */
+extern bool gs_spill_task_create(GsSpillTask *task, uint8_t file);
+
+/* Read a block at once, to be freed; false: a failure, noted, or no memory. */
+extern bool gs_spill_read_block(GsSpill *spill, const GsSpillBlock *block, char **memory,
+								GsSpillView *view);
+
+/* Make room for n items of an array that doubles; false: no memory. */
+extern bool gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
+
+/* ---- spill_runs.c ---- */
+
+extern void gs_spill_runs_free(GsSpill *spill);
+
+/* ---- spill_read.c ---- */
+
+/* Add a block to what a task reads, to lie behind *data_bytes and *n_records. */
+extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
+							   uint32_t *data_bytes, uint32_t *n_records);
+
+/* Finish: drop what is not wanted, and make offsets those of the chunk read to. */
+extern void gs_spill_assemble(GsSpillTask *task);
+
+/* ---- spill_ranges.c ---- */
+
+extern void gs_spill_ranges_free(GsSpill *spill);
+
+/* Where the border below or above a range cuts a run. */
+extern GsSpillCut gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run);
+extern GsSpillCut gs_spill_cut_high(const GsSpill *spill, uint32_t range, uint32_t run);
+
+/* The first record above the cut, of the block that it is in; view->n: none. */
+extern uint32_t gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view);
+
+/* ---- keys ---- */
+
+static inline int
+gs_spill_compare_keys(const uint8_t *a, uint32_t a_len, const uint8_t *b, uint32_t b_len)
+{
+	int			order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static inline const uint8_t *
+gs_spill_view_key(const GsSpillView *view, uint32_t i, uint32_t *len)
+{
+	const GsRecord *record = view->first - i;
+
+	*len = record->key_len & GS_LENGTH_MASK;
+	return (const uint8_t *) view->data + (record->key_off - view->base);
+}
+
+static inline bool
+gs_spill_view_key_is(const GsSpillView *view, uint32_t i, const uint8_t *key, uint32_t key_len)
+{
+	uint32_t	len;
+	const uint8_t *other = gs_spill_view_key(view, i, &len);
+
+	return len == key_len && memcmp(other, key, len) == 0;
+}
+
+#endif							/* GS_SPILL_PRIVATE_H */

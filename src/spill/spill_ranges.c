@@ -1,0 +1,461 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill_ranges.c
+ *	  The borders between ranges: planning them, and where they cut a run.
+ *
+ * A border is a row: (key, run, number in the run).  Rows are ordered by these
+ * three, and a range is what lies between two borders.  In the border's own
+ * run the cut is at that row.  In a run before it rows of the border's key
+ * are below the border, in a run behind it they are above; so there the cut is behind,
+ * or at, the border's key, and which record that is, is only known to lie in
+ * the last block that begins below the cut.
+ *
+ * Planning looks at nothing but the index.  Blocks are sorted by their first
+ * rows, once; a border is the first row of a block, and the rows between two
+ * borders are counted as the blocks that begin between them.  Each run may have
+ * one block begun below a border and ended above it; such parts are missing at one
+ * end of a range and too many at the other, so that sums are right but for
+ * some blocks of each run.
+ *
+ * A range that turns out too large for the device is split at a block that
+ * begins within it.  Where none does, it has at most one block of each run; then
+ * these are read, and the border is a row: of the rows in the middle of each run's
+ * part the one with half of all rows on either side, nearly.  At least a
+ * quarter is on either side, and so splitting ends at ranges of one row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+
+#include "device/host_sort.h"
+#include "spill/spill_private.h"
+
+/* ---- the order of borders and blocks ---- */
+
+static int
+compare_places(uint32_t a_run, uint64_t a_row, uint32_t b_run, uint64_t b_row)
+{
+	if (a_run != b_run)
+		return a_run < b_run ? -1 : 1;
+	return (a_row > b_row) - (a_row < b_row);
+}
+
+static int
+compare_borders(const GsSpillBorder *a, const GsSpillBorder *b)
+{
+	int			order = gs_spill_compare_keys(a->key, a->key_len, b->key, b->key_len);
+
+	return order != 0 ? order : compare_places(a->run, a->row, b->run, b->row);
+}
+
+static GsSpillBorder
+border_at_block(const GsSpill *spill, uint32_t number)
+{
+	const GsSpillBlock *block = &spill->blocks[number];
+	GsSpillBorder border = {block->key, block->key_len, block->run, block->first_row, number,
+							block->repeats, NULL};
+
+	return border;
+}
+
+/*
+ * The first place in spill->order whose block begins above the border, or at
+ * it, where that counts.
+ */
+static uint32_t
+first_block_above(const GsSpill *spill, const GsSpillBorder *border, bool or_at)
+{
+	uint32_t	low = 0;
+	uint32_t	high = spill->n_blocks;
+
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low) / 2;
+		GsSpillBorder start = border_at_block(spill, spill->order[middle]);
+
+		if (compare_borders(&start, border) >= (or_at ? 0 : 1))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* ---- sealing ---- */
+
+/*
+ * Blocks lie by run and row, so a stable sort by key is what is needed.
+ */
+static bool
+sort_blocks(GsSpill *spill)
+{
+	size_t		n = spill->n_blocks;
+	GsHostKey  *keys = malloc(2 * n * sizeof(GsHostKey));
+
+	if (keys == NULL)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		gs_host_key_init(&keys[i], spill->blocks[i].key, spill->blocks[i].key_len, i);
+	(void) gs_host_sort(keys, keys + n, n, NULL);
+	for (uint32_t i = 0; i < n; i++)
+		spill->order[i] = keys[i].row;
+	free(keys);
+	return true;
+}
+
+bool
+gs_spill_seal(GsSpill *spill)
+{
+	size_t		n = spill->n_blocks;
+
+	spill->is_planned = n == 0;
+	if (n == 0)
+		return true;
+	spill->order = malloc(n * sizeof(uint32_t));
+	spill->bytes_before = malloc((n + 1) * sizeof(uint64_t));
+	spill->rows_before = malloc((n + 1) * sizeof(uint64_t));
+	if (spill->order == NULL || spill->bytes_before == NULL || spill->rows_before == NULL ||
+		!sort_blocks(spill))
+	{
+		gs_spill_ranges_free(spill);
+		return false;
+	}
+	spill->bytes_before[0] = 0;
+	spill->rows_before[0] = 0;
+	for (size_t i = 0; i < n; i++)
+	{
+		const GsSpillBlock *block = &spill->blocks[spill->order[i]];
+
+		spill->bytes_before[i + 1] = spill->bytes_before[i] + gs_spill_block_bytes(block);
+		spill->rows_before[i + 1] = spill->rows_before[i] + block->n_records;
+	}
+	return true;
+}
+
+void
+gs_spill_ranges_free(GsSpill *spill)
+{
+	for (uint32_t i = 0; i < spill->n_ranges; i++)
+		free(spill->borders[i].own_key);
+	free(spill->borders);
+	free(spill->order);
+	free(spill->bytes_before);
+	free(spill->rows_before);
+	spill->borders = NULL;
+	spill->order = NULL;
+	spill->bytes_before = NULL;
+	spill->rows_before = NULL;
+}
+
+/* ---- planning ---- */
+
+bool
+gs_spill_planned(const GsSpill *spill)
+{
+	return spill->is_planned;
+}
+
+uint32_t
+gs_spill_ranges(const GsSpill *spill)
+{
+	return spill->n_ranges;
+}
+
+const void *
+gs_spill_border(const GsSpill *spill, uint32_t range, uint32_t *key_len)
+{
+	if (range == 0)
+		return NULL;
+	*key_len = spill->borders[range - 1].key_len;
+	return spill->borders[range - 1].key;
+}
+
+/* The first place in spill->order behind the block that a range begins in. */
+static uint32_t
+first_block_within(const GsSpill *spill, uint32_t range)
+{
+	return range == 0 ? 1 : first_block_above(spill, &spill->borders[range - 1], false);
+}
+
+bool
+gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes)
+{
+	uint64_t	max_ranges = spill->max_ranges;
+	uint32_t	first;
+	uint32_t	low;
+	uint32_t	high = spill->n_blocks;
+
+	if (spill->is_planned ||
+		!gs_spill_grow((void **) &spill->borders, (uint64_t) spill->n_ranges + 1, &max_ranges,
+					   sizeof(GsSpillBorder)))
+		return false;
+	spill->max_ranges = (uint32_t) max_ranges;
+	low = first_block_within(spill, spill->n_ranges);
+	first = low - 1;
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low + 1) / 2;
+		uint64_t	bytes = spill->bytes_before[middle] - spill->bytes_before[first];
+		uint64_t	rows = spill->rows_before[middle] - spill->rows_before[first];
+
+		if (bytes + rows * row_bytes <= budget)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	if (low < spill->n_blocks)
+		spill->borders[spill->n_ranges] = border_at_block(spill, spill->order[low]);
+	else
+	{
+		memset(&spill->borders[spill->n_ranges], 0, sizeof(GsSpillBorder));
+		spill->is_planned = true;
+	}
+	spill->n_ranges++;
+	return true;
+}
+
+/* ---- splitting ---- */
+
+/* A row in the middle of what a range has of a run. */
+typedef struct Candidate
+{
+	GsSpillBorder border;		/* with a key of its own */
+	uint32_t	n_rows;			/* of the range, in the run */
+} Candidate;
+
+static int
+compare_candidates(const void *a, const void *b)
+{
+	return compare_borders(&((const Candidate *) a)->border, &((const Candidate *) b)->border);
+}
+
+/* Make row i of a block that was read a border. */
+static bool
+border_at_record(GsSpillBorder *border, const GsSpill *spill, uint32_t number,
+				 const GsSpillView *view, uint32_t i)
+{
+	const GsSpillBlock *block = &spill->blocks[number];
+	const uint8_t *key = gs_spill_view_key(view, i, &border->key_len);
+
+	border->own_key = malloc((size_t) border->key_len + 1);
+	if (border->own_key == NULL)
+		return false;
+	memcpy(border->own_key, key, border->key_len);
+	border->key = border->own_key;
+	border->run = block->run;
+	border->row = block->first_row + i;
+	border->block = number;
+	border->repeats = i > 0 ? gs_spill_view_key_is(view, i - 1, key, border->key_len) :
+		block->repeats;
+	return true;
+}
+
+/*
+ * The middle row of what the last range has of a run, which is in one block;
+ * n_rows is 0 where it has none.
+ */
+static bool
+find_candidate(GsSpill *spill, uint32_t run, Candidate *candidate)
+{
+	GsSpillCut	low = gs_spill_cut_low(spill, spill->n_ranges - 1, run);
+	GsSpillCut	high = gs_spill_cut_high(spill, spill->n_ranges - 1, run);
+	GsSpillView view;
+	char	   *memory;
+	uint32_t	from;
+	uint32_t	to;
+	bool		done = true;
+
+	candidate->n_rows = 0;
+	if (low.block == high.block && high.kind == GS_CUT_START)
+		return true;
+	if (!gs_spill_read_block(spill, &spill->blocks[low.block], &memory, &view))
+		return false;
+	from = gs_spill_cut_record(&low, &view);
+	to = high.kind == GS_CUT_START ? view.n : gs_spill_cut_record(&high, &view);
+	if (from < to)
+	{
+		done = border_at_record(&candidate->border, spill, low.block, &view, from + (to - from) / 2);
+		candidate->n_rows = to - from;
+	}
+	free(memory);
+	return done;
+}
+
+/*
+ * The candidate that has half of the rows on either side, nearly, and at least
+ * one below it; n: there is only one row.
+ */
+static uint32_t
+choose_candidate(Candidate *candidates, uint32_t n)
+{
+	uint64_t	n_rows = 0;
+	uint64_t	n_below = 0;
+	uint32_t	i = 0;
+
+	qsort(candidates, n, sizeof(Candidate), compare_candidates);
+	for (uint32_t j = 0; j < n; j++)
+		n_rows += candidates[j].n_rows;
+	while ((n_below += candidates[i].n_rows) < (n_rows + 1) / 2)
+		i++;
+	if (i == 0 && candidates[0].n_rows == 1)
+		i = 1;
+	return i;
+}
+
+/* Split the last range, in which no block begins, at a row. */
+static bool
+find_middle_row(GsSpill *spill, GsSpillBorder *border)
+{
+	Candidate  *candidates = calloc(spill->n_runs, sizeof(Candidate));
+	uint32_t	n = 0;
+	uint32_t	chosen = 0;
+	bool		found = candidates != NULL;
+
+	for (uint32_t run = 0; run < spill->n_runs && found; run++)
+	{
+		found = find_candidate(spill, run, &candidates[n]);
+		if (candidates[n].n_rows > 0)
+			n++;
+	}
+	if (found)
+	{
+		chosen = choose_candidate(candidates, n);
+		found = chosen < n;
+	}
+	for (uint32_t i = 0; i < n; i++)
+	{
+		if (found && i == chosen)
+			*border = candidates[i].border;
+		else
+			free(candidates[i].border.own_key);
+	}
+	free(candidates);
+	return found;
+}
+
+/* Of the blocks [first, end) in order the one with half of the range below it. */
+static uint32_t
+middle_block(const GsSpill *spill, uint32_t first, uint32_t end)
+{
+	uint64_t	middle_bytes = (spill->bytes_before[first - 1] + spill->bytes_before[end]) / 2;
+	uint32_t	low = first;
+	uint32_t	high = end - 1;
+
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low) / 2;
+
+		if (spill->bytes_before[middle] >= middle_bytes)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+bool
+gs_spill_split(GsSpill *spill)
+{
+	uint32_t	range = spill->n_ranges - 1;
+	GsSpillBorder border;
+	uint32_t	first;
+	uint32_t	end = spill->n_blocks;
+
+	if (spill->n_ranges == 0)
+		return false;
+	first = first_block_within(spill, range);
+	if (!spill->is_planned)
+		end = first_block_above(spill, &spill->borders[range], true);
+	if (first < end)
+		border = border_at_block(spill, spill->order[middle_block(spill, first, end)]);
+	else if (!find_middle_row(spill, &border))
+		return false;
+	free(spill->borders[range].own_key);
+	spill->borders[range] = border;
+	spill->is_planned = false;
+	return true;
+}
+
+/* ---- cuts ---- */
+
+/* Where a border cuts a run. */
+static GsSpillCut
+cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
+{
+	uint32_t	first = spill->runs[run].first_block;
+	uint32_t	low = first;
+	uint32_t	high = first + spill->runs[run].n_blocks;
+	GsSpillCut	cut = {GS_CUT_START, border->block, 0, border->key_len, border->key};
+
+	if (run == border->run)
+	{
+		cut.record = (uint32_t) (border->row - spill->blocks[border->block].first_row);
+		if (cut.record > 0)
+			cut.kind = GS_CUT_RECORD;
+		return cut;
+	}
+
+	/* the first block that begins above the border */
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low) / 2;
+		const GsSpillBlock *block = &spill->blocks[middle];
+		int			order = gs_spill_compare_keys(block->key, block->key_len, border->key,
+												  border->key_len);
+
+		if (order > 0 || (order == 0 && run > border->run))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	cut.block = low;
+	if (low > first)
+	{
+		cut.block = low - 1;
+		cut.kind = run < border->run ? GS_CUT_BEHIND_KEY : GS_CUT_AT_KEY;
+	}
+	return cut;
+}
+
+GsSpillCut
+gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run)
+{
+	GsSpillCut	cut = {GS_CUT_START, spill->runs[run].first_block, 0, 0, NULL};
+
+	return range == 0 ? cut : cut_at_border(spill, &spill->borders[range - 1], run);
+}
+
+GsSpillCut
+gs_spill_cut_high(const GsSpill *spill, uint32_t range, uint32_t run)
+{
+	GsSpillCut	cut = {GS_CUT_START, spill->runs[run].first_block + spill->runs[run].n_blocks, 0, 0,
+					   NULL};
+
+	if (spill->is_planned && range + 1 == spill->n_ranges)
+		return cut;
+	return cut_at_border(spill, &spill->borders[range], run);
+}
+
+uint32_t
+gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view)
+{
+	uint32_t	low = 0;
+	uint32_t	high = view->n;
+	int			below = cut->kind == GS_CUT_AT_KEY ? -1 : 0;	/* orders up to this are */
+
+	if (cut->kind == GS_CUT_START || cut->kind == GS_CUT_RECORD)
+		return cut->record;
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low) / 2;
+		uint32_t	len;
+		const uint8_t *key = gs_spill_view_key(view, middle, &len);
+		int			order = gs_spill_compare_keys(key, len, cut->key, cut->key_len);
+
+		if (order <= below)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

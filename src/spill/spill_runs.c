@@ -1,0 +1,438 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill_runs.c
+ *	  Writing sorted runs in blocks, and the index that is kept of them.
+ *
+ * A chunk is written as it lies, but cut into blocks: some rows and keys, then
+ * their records, then the next block.  So a thread that needs some of a
+ * chunk's rows reads them in one piece, and whole chunks are read and written
+ * in one piece as well.
+ *
+ *	  chunk   | data 0 | data 1 | data 2 |     | records 2 | records 1 | records 0 |
+ *	  file    | data 0 | records 0 | data 1 | records 1 | data 2 | records 2 |
+ *
+ * In memory the index has for each block its place and its first key, and
+ * whether that is the key of the row before it, too: whether two ranges that
+ * meet there have a key in common could not be told otherwise without reading
+ * one more block (spill_read.c).  A block is a sixteenth of a chunk, and longer
+ * where its first key is long, so that the index stays within a sixty-fourth
+ * of what is written.
+ *
+ * The chunks of a run go round the files, so that several threads write at the same
+ * time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdlib.h>
+
+#include "spill/spill_private.h"
+
+#define BLOCKS_A_CHUNK	16
+#define MIN_BLOCK_BYTES 512
+
+/* A block holds this many times its first key. */
+#define BYTES_A_KEY_BYTE 64
+
+/* ---- cutting a chunk into blocks ---- */
+
+/* A chunk to be written; record i is first[-i]. */
+typedef struct Source
+{
+	const char *data;
+	const GsRecord *first;
+	uint32_t	n;
+	uint32_t	data_bytes;		/* a multiple of 8 */
+} Source;
+
+static uint32_t
+round_up_8(uint32_t bytes)
+{
+	return (bytes + 7) & ~UINT32_C(7);
+}
+
+static Source
+source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
+{
+	Source		source = {chunk, (const GsRecord *) (const void *) ((const char *) chunk + chunk_bytes) - 1,
+						  n_records, 0};
+
+	if (n_records > 0)
+	{
+		const GsRecord *last = source.first - (n_records - 1);
+		uint32_t	row_end = last->row_off + (last->row_len & GS_LENGTH_MASK);
+		uint32_t	key_end = last->key_off + (last->key_len & GS_LENGTH_MASK);
+
+		source.data_bytes = round_up_8(row_end > key_end ? row_end : key_end);
+	}
+	return source;
+}
+
+static const uint8_t *
+source_key(const Source *source, uint32_t i, uint32_t *len)
+{
+	const GsRecord *record = source->first - i;
+
+	*len = record->key_len & GS_LENGTH_MASK;
+	return (const uint8_t *) source->data + record->key_off;
+}
+
+/* Where the data of record i begin, or end, for i = n. */
+static uint32_t
+source_offset(const Source *source, uint32_t i)
+{
+	return i < source->n ? (source->first - i)->row_off : source->data_bytes;
+}
+
+/* Bytes of the records from first to before end. */
+static uint64_t
+source_bytes(const Source *source, uint32_t first, uint32_t end)
+{
+	return source_offset(source, end) - source_offset(source, first) +
+		(uint64_t) (end - first) * sizeof(GsRecord);
+}
+
+/* The end of the block that begins with a record. */
+static uint32_t
+block_end(const Source *source, uint32_t chunk_bytes, uint32_t first)
+{
+	uint32_t	low = first + 1;
+	uint32_t	high = source->n;
+	uint32_t	key_len;
+	uint64_t	bytes = chunk_bytes / BLOCKS_A_CHUNK;
+
+	(void) source_key(source, first, &key_len);
+	if (bytes < MIN_BLOCK_BYTES)
+		bytes = MIN_BLOCK_BYTES;
+	if (bytes < (uint64_t) key_len * BYTES_A_KEY_BYTE)
+		bytes = (uint64_t) key_len * BYTES_A_KEY_BYTE;
+
+	/* no short block at the chunk's end */
+	if (source_bytes(source, first, high) <= bytes + bytes / 2)
+		return high;
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low + 1) / 2;
+
+		if (source_bytes(source, first, middle) <= bytes)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/* ---- the index ---- */
+
+static bool
+allocate_index(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
+{
+	size_t		keys_bytes = 1;
+	uint32_t	key_len;
+
+	chunk->n_blocks = 0;
+	for (uint32_t i = 0; i < source->n; i = block_end(source, chunk_bytes, i))
+	{
+		(void) source_key(source, i, &key_len);
+		keys_bytes += key_len;
+		chunk->n_blocks++;
+	}
+	if (source->n == 0)
+		return true;
+	(void) source_key(source, source->n - 1, &key_len);
+	chunk->blocks = calloc(chunk->n_blocks, sizeof(GsSpillBlock));
+	chunk->keys = malloc(keys_bytes + key_len);
+	return chunk->blocks != NULL && chunk->keys != NULL;
+}
+
+static uint8_t *
+copy_key(uint8_t *dst, const Source *source, uint32_t i, uint32_t *len)
+{
+	const uint8_t *key = source_key(source, i, len);
+
+	memcpy(dst, key, *len);
+	return dst + *len;
+}
+
+/* All of a chunk's index but what depends on the chunks before it. */
+static bool
+index_chunk(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
+{
+	uint32_t	first = 0;
+	uint8_t    *next_key;
+
+	if (!allocate_index(chunk, source, chunk_bytes))
+		return false;
+	next_key = chunk->keys;
+	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+	{
+		GsSpillBlock *block = &chunk->blocks[i];
+		uint32_t	end = block_end(source, chunk_bytes, first);
+
+		block->key = next_key;
+		next_key = copy_key(next_key, source, first, &block->key_len);
+		block->base = source_offset(source, first);
+		block->data_bytes = source_offset(source, end) - block->base;
+		block->n_records = end - first;
+		if (first > 0)
+		{
+			uint32_t	len;
+			const uint8_t *key = source_key(source, first - 1, &len);
+
+			block->repeats = gs_spill_compare_keys(key, len, block->key, block->key_len) == 0;
+		}
+		first = end;
+	}
+	if (source->n > 0)
+	{
+		chunk->last_key = next_key;
+		(void) copy_key(next_key, source, source->n - 1, &chunk->last_key_len);
+	}
+	return true;
+}
+
+static void
+free_index(GsSpillChunk *chunk)
+{
+	free(chunk->blocks);
+	free(chunk->keys);
+	memset(chunk, 0, sizeof(*chunk));
+}
+
+/* ---- runs ---- */
+
+static void
+abandon_run(GsSpill *spill)
+{
+	for (uint64_t i = 0; i < spill->n_writing; i++)
+		free_index(&spill->writing[i]);
+	free(spill->writing);
+	spill->writing = NULL;
+	spill->n_writing = 0;
+	for (int i = 0; i < GS_SPILL_STRIPES; i++)
+		spill->files[i].bytes = spill->bytes_before_run[i];
+}
+
+bool
+gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks)
+{
+	abandon_run(spill);
+	spill->writing = calloc(n_chunks + 1, sizeof(GsSpillChunk));
+	if (spill->writing == NULL)
+		return false;
+	spill->n_writing = n_chunks;
+	return true;
+}
+
+/* Give the blocks of a chunk their places in its file, and have them written. */
+static bool
+place_blocks(GsSpillTask *task, const GsSpillChunk *chunk, const Source *source, uint8_t file)
+{
+	uint64_t	offset = task->spill->files[file].bytes;
+	const GsRecord *records = source->first + 1;
+
+	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+	{
+		GsSpillBlock *block = &chunk->blocks[i];
+		GsSpillPart *part = gs_spill_task_part(task);
+
+		if (part == NULL)
+			return false;
+		records -= block->n_records;
+		block->file = file;
+		block->offset = offset;
+		part->data = (char *) (uintptr_t) source->data + block->base;
+		part->records = (GsRecord *) (uintptr_t) records;
+		part->offset = offset;
+		part->data_bytes = block->data_bytes;
+		part->n_records = block->n_records;
+		part->file = file;
+		offset += gs_spill_block_bytes(block);
+	}
+	task->spill->files[file].bytes = offset;
+	return true;
+}
+
+void
+gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records, GsJob *job)
+{
+	GsSpillTask *task = gs_spill_task_begin(spill, GS_SPILL_WRITE, job);
+	GsSpillChunk *index = &spill->writing[i];
+	Source		source = source_of(chunk, spill->chunk_bytes, n_records);
+	uint8_t		file = (uint8_t) ((spill->n_chunks + i) % GS_SPILL_STRIPES);
+
+	if (task == NULL)
+		return;
+	if (!index_chunk(index, &source, spill->chunk_bytes) ||
+		(index->n_blocks > 0 && gs_spill_task_create(task, file) &&
+		 !place_blocks(task, index, &source, file)))
+		gs_spill_task_no_memory(task);
+	else
+		gs_spill_task_submit(task);
+}
+
+static bool
+make_room_for_run(GsSpill *spill, uint64_t n_blocks)
+{
+	uint64_t	max_blocks = spill->max_blocks;
+	uint64_t	max_runs = spill->max_runs;
+	bool		made;
+
+	if (n_blocks > UINT32_MAX)
+		return false;
+	made = gs_spill_grow((void **) &spill->blocks, n_blocks, &max_blocks, sizeof(GsSpillBlock)) &&
+		gs_spill_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &max_runs,
+					  sizeof(GsSpillRun)) &&
+		gs_spill_grow((void **) &spill->chunks, spill->n_chunks + spill->n_writing,
+					  &spill->max_chunks, sizeof(GsSpillChunk));
+	spill->max_blocks = (uint32_t) max_blocks;
+	spill->max_runs = (uint32_t) max_runs;
+	return made;
+}
+
+/* Append a chunk of the run that ends, and its blocks, to all others'. */
+static void
+attach_chunk(GsSpill *spill, GsSpillChunk *chunk, const GsSpillChunk *before, uint64_t *n_rows)
+{
+	chunk->first_block = spill->n_blocks;
+	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+	{
+		GsSpillBlock *block = &spill->blocks[spill->n_blocks++];
+
+		*block = chunk->blocks[i];
+		block->run = spill->n_runs;
+		block->first_row = *n_rows;
+		if (i == 0 && before != NULL)
+			block->repeats = gs_spill_compare_keys(before->last_key, before->last_key_len,
+												   block->key, block->key_len) == 0;
+		*n_rows += block->n_records;
+	}
+	free(chunk->blocks);
+	chunk->blocks = NULL;
+	spill->chunks[spill->n_chunks++] = *chunk;
+}
+
+bool
+gs_spill_end_run(GsSpill *spill)
+{
+	uint64_t	n_blocks = spill->n_blocks;
+	uint64_t	n_rows = 0;
+	const GsSpillChunk *before = NULL;
+	GsSpillRun *run;
+
+	for (uint64_t i = 0; i < spill->n_writing; i++)
+		n_blocks += spill->writing[i].n_blocks;
+	if (!make_room_for_run(spill, n_blocks))
+		return false;
+	run = &spill->runs[spill->n_runs];
+	run->first_block = spill->n_blocks;
+	for (uint64_t i = 0; i < spill->n_writing; i++)
+	{
+		attach_chunk(spill, &spill->writing[i], before, &n_rows);
+		if (spill->writing[i].n_blocks > 0)
+			before = &spill->writing[i];
+	}
+	run->n_blocks = spill->n_blocks - run->first_block;
+	spill->n_runs++;
+	spill->n_rows += n_rows;
+	free(spill->writing);
+	spill->writing = NULL;
+	spill->n_writing = 0;
+	for (int i = 0; i < GS_SPILL_STRIPES; i++)
+		spill->bytes_before_run[i] = spill->files[i].bytes;
+	return true;
+}
+
+uint32_t
+gs_spill_runs(const GsSpill *spill)
+{
+	return spill->n_runs;
+}
+
+uint64_t
+gs_spill_rows(const GsSpill *spill)
+{
+	return spill->n_rows;
+}
+
+void
+gs_spill_runs_free(GsSpill *spill)
+{
+	abandon_run(spill);
+	for (uint64_t i = 0; i < spill->n_chunks; i++)
+		free_index(&spill->chunks[i]);
+	free(spill->chunks);
+	free(spill->blocks);
+	free(spill->runs);
+}
+
+/* ---- images ---- */
+
+uint64_t
+gs_spill_images(const GsSpill *spill)
+{
+	return spill->n_chunks;
+}
+
+void
+gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece, GsJob *job)
+{
+	GsSpillTask *task = gs_spill_task_begin(spill, GS_SPILL_READ, job);
+	const GsSpillChunk *image = &spill->chunks[i];
+	uint32_t	data_bytes = 0;
+	uint32_t	n_records = 0;
+
+	if (task == NULL)
+		return;
+	task->chunk = chunk;
+	task->piece = piece;
+	task->finish = gs_spill_assemble;
+	for (uint32_t b = 0; b < image->n_blocks; b++)
+		if (!gs_spill_add_block(task, &spill->blocks[image->first_block + b], &data_bytes,
+								&n_records))
+		{
+			gs_spill_task_no_memory(task);
+			return;
+		}
+	gs_spill_task_submit(task);
+}
+
+/* ---- pages ---- */
+
+static void
+transfer_page(GsSpill *spill, GsSpillAction action, uint64_t page, void *memory, GsJob *job)
+{
+	GsSpillTask *task = gs_spill_task_begin(spill, action, job);
+	uint8_t		file = (uint8_t) (GS_SPILL_STRIPES + page % GS_SPILL_STRIPES);
+	GsSpillFile *stripe = &spill->files[file];
+	GsSpillPart *part;
+	uint64_t	end;
+
+	if (task == NULL)
+		return;
+	part = gs_spill_task_part(task);
+	if (part == NULL)
+	{
+		gs_spill_task_no_memory(task);
+		return;
+	}
+	part->data = memory;
+	part->data_bytes = spill->chunk_bytes;
+	part->offset = page / GS_SPILL_STRIPES * spill->chunk_bytes;
+	part->file = file;
+	end = part->offset + spill->chunk_bytes;
+	if (action == GS_SPILL_WRITE && gs_spill_task_create(task, file) && end > stripe->bytes)
+		stripe->bytes = end;
+	gs_spill_task_submit(task);
+}
+
+void
+gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, GsJob *job)
+{
+	transfer_page(spill, GS_SPILL_WRITE, page, (void *) (uintptr_t) memory, job);
+}
+
+void
+gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job)
+{
+	transfer_page(spill, GS_SPILL_READ, page, memory, job);
+}
