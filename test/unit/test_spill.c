@@ -123,21 +123,18 @@ test_close_late(void)
 {
 	GsSpillIo  *all = io;
 	Sort		sort;
+	char		path[GS_SPILL_PATH_BYTES];
+	GsJob		job = {0};
 
 	begin_case("threads that end first");
 	io = gs_spill_io_open(1, NULL, NULL);
 	make_sort(&sort, &small_case);
-	{
-		char		path[GS_SPILL_PATH_BYTES];
-		GsJob		job = {0};
-
-		temporary_path(path);
-		sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
-		CHECK(gs_spill_begin_run(sort.spill, 1));
-		gs_spill_write(sort.spill, 0, sort.chunks[0].memory, sort.chunks[0].n_records, &job);
-		gs_spill_io_close(io);
-		CHECK(gs_job_status(&job) == GS_OK);
-	}
+	temporary_path(path);
+	sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
+	CHECK(gs_spill_begin_run(sort.spill, 1));
+	gs_spill_write(sort.spill, 0, sort.chunks[0].memory, sort.chunks[0].n_records, &job);
+	gs_spill_io_close(io);
+	CHECK(gs_job_status(&job) == GS_OK);
 	close_spill(sort.spill);
 	free_sort(&sort);
 	io = all;

@@ -182,7 +182,9 @@ test_read_failures(void)
 static void
 test_create(void)
 {
-	static const char chunk[4096];
+	static const char *const names[3] = {"here/sort", "neither/here/sort", "taken"};
+	static const int errors[3] = {0, ENOENT, EEXIST};
+	char		chunk[4096] = {0};	/* one record of no bytes */
 	char		path[GS_SPILL_PATH_BYTES];
 	char		file[GS_SPILL_PATH_BYTES + 8];
 	struct stat status;
@@ -191,8 +193,6 @@ test_create(void)
 	begin_case("making files");
 	for (int round = 0; round < 3; round++)
 	{
-		static const char *const names[3] = {"here/sort", "neither/here/sort", "taken"};
-		static const int errors[3] = {0, ENOENT, EEXIST};
 		GsJob		job = {0};
 		GsSpill    *spill;
 
@@ -202,14 +202,10 @@ test_create(void)
 		if (fd >= 0)
 			close(fd);
 		spill = gs_spill_open(io, path, sizeof(chunk));
-		n_jobs++;
 		CHECK(gs_spill_begin_run(spill, 1));
-		{
-			char		records[4096] = {0};
-
-			gs_spill_write(spill, 0, records, 1, &job);
-			CHECK(wait_for(&job) == (round == 0 ? GS_OK : GS_INTERNAL));
-		}
+		n_jobs++;
+		gs_spill_write(spill, 0, chunk, 1, &job);
+		CHECK(wait_for(&job) == (round == 0 ? GS_OK : GS_INTERNAL));
 		CHECK(gs_spill_failure(spill)->error_number == errors[round]);
 		CHECK((stat(file, &status) == 0) == (round != 1));
 		gs_spill_close(spill);
