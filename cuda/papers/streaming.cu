@@ -9,7 +9,7 @@
  *
  * Modes (section III)
  *	  Few strings are sorted by the CPU.  Strings that fit on the device are copied
- *	  there and sorted by radix2013.cu, the authors' earlier work.  All others are
+ *	  there and sorted by radix2013.cu, the earlier work [DN13].  All others are
  *	  sorted by both, in steps:
  *
  * Steps

@@ -22,8 +22,8 @@ struct HostStrings
 {
   const char *bytes; // of all strings; copies of all of them are faster where pinned
   u64 n_bytes;
-  const u64 *begin;  // of each string in bytes
-  const u32 *length; // of each string
+  const uint64_t *begin; // of each string in bytes
+  const u32 *length;     // of each string
   u32 n;
 };
 

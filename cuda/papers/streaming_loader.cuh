@@ -8,6 +8,7 @@
 #ifndef GS_STREAMING_LOADER_CUH
 #define GS_STREAMING_LOADER_CUH
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>

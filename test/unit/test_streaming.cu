@@ -64,7 +64,7 @@ public:
 
 private:
   std::vector<char> bytes;
-  std::vector<u64> begin;
+  std::vector<uint64_t> begin;
   std::vector<u32> length;
 };
 

@@ -162,10 +162,9 @@ private:
       result->order.resize(n);
       result->tie.resize(n);
 
-      StreamingReport report =
-          sort_streaming({strings.bytes.data(), strings.bytes.size(),
-                          reinterpret_cast<const u64 *>(strings.begin.data()), strings.length.data(), n},
-                         options, result->order.data(), result->tie.data());
+      StreamingReport report = sort_streaming(
+          {strings.bytes.data(), strings.bytes.size(), strings.begin.data(), strings.length.data(), n},
+          options, result->order.data(), result->tie.data());
 
       result->ms = report.total_ms;
       result->about =
