@@ -140,4 +140,9 @@ extern void gs_spill_reader_close(GsSpillReader *reader);
 extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, GsJob *job);
 extern void gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job);
 
+#ifdef GPUSORT_FAULTS
+/* For tests: the next action of this name, see GsSpillFailure, fails. */
+extern void gs_spill_plant(GsSpill *spill, const char *action, int error_number);
+#endif
+
 #endif							/* GS_SPILL_H */
