@@ -11,6 +11,11 @@
 #   make fuzz           random queries against PostgreSQL, see test/README.md
 #   make bench          ORDER BY against PostgreSQL, see test/bench
 #   make bench-device   the device's engines against published ones, on data that lie there
+#   make cuda           compile the CUDA device alone
+#   make dist           source archives of the last commit, in build/dist
+#   make deb            Debian packages for the installed servers, in build/deb
+#   make rpm            an RPM package, in build/rpm
+#   make docker         a Docker image
 #
 # Variables:
 #   PG_CONFIG=path      the server to build against (default: pg_config)
@@ -19,6 +24,7 @@
 #                       the GPU architectures to compile for; auto: those of this machine's
 #                       GPUs, or where it has none 9.0, and PTX that any GPU's driver can
 #                       translate; all: all common ones, as packages should
+#   CUDA_ARCHIVE=path   link the CUDA device that "make cuda" has compiled there
 #   WERROR=1            more warnings, and all of them errors
 #   FAULTS=1            compile in the fault points that the tests use
 #
@@ -37,7 +43,7 @@ MAKEFLAGS += -j$(shell nproc)
 # Targets that set things up themselves must work where there is no
 # PostgreSQL yet: they are scripts, and PGXS is not read for them.
 SCRIPT_GOALS = test check-all demo check-unit check-regress check-isolation check-tap check-postgres lint bench \
-	bench-device fuzz
+	bench-device fuzz dist deb rpm docker
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(SCRIPT_GOALS)
@@ -66,6 +72,14 @@ bench:
 	@$(ROOT)/test/bench/order_by.sh
 bench-device:
 	@$(ROOT)/test/bench/device/run.sh
+dist:
+	@$(ROOT)/packaging/dist.sh
+deb:
+	@$(ROOT)/packaging/deb.sh
+rpm:
+	@$(ROOT)/packaging/rpm.sh
+docker:
+	@$(ROOT)/packaging/docker.sh
 
 else
 
@@ -112,9 +126,12 @@ endif
 endif
 
 ifneq ($(NVCC),)
+CUDA_ARCHIVE ?=
+ifeq ($(CUDA_ARCHIVE),)
+CUDA_ARCHIVE := cuda/libgpusort_cuda.a
 CUDA_SOURCES := $(call sources,cuda/*/*.cu)
 CUDA_OBJS = $(CUDA_SOURCES:.cu=.o)
-CUDA_ARCHIVE = cuda/libgpusort_cuda.a
+endif
 
 # The toolkit's own idea of where it lies: nvcc on PATH may be a wrapper
 CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -c -o /dev/null $(ROOT)/Makefile -x cu 2>&1 | \
@@ -197,13 +214,20 @@ $(BITCODE): %.bc: $(ROOT)/%.c $(FLAGS_FILE) $(addprefix $(ROOT)/,$(call sources,
 
 $(shlib): $(ROOT)/gpusort.map $(CUDA_ARCHIVE)
 
-ifneq ($(NVCC),)
+ifneq ($(CUDA_OBJS),)
 $(CUDA_OBJS): %.o: $(ROOT)/%.cu $(FLAGS_FILE)
 	$(NVCC) $(NVCCFLAGS) -MMD -MP -MF $*.d -c -o $@ $<
 
 $(CUDA_ARCHIVE): $(CUDA_OBJS)
 	rm -f $@
 	$(AR) crs $@ $^
+endif
+
+# (there is a folder of this name)
+.PHONY: cuda
+cuda: $(CUDA_ARCHIVE)
+ifeq ($(NVCC),)
+	$(error there is no nvcc to compile the CUDA device)
 endif
 
 -include $(wildcard $(OBJS:.o=.d) $(CUDA_OBJS:.o=.d))

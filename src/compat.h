@@ -263,6 +263,14 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
+/* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_aggref_sorts(agg) \
+	(((agg)->aggorder != NIL || (agg)->aggdistinct != NIL) && !(agg)->aggpresorted)
+#else
+#define gs_compat_aggref_sorts(agg)	((agg)->aggorder != NIL || (agg)->aggdistinct != NIL)
+#endif
+
 /* Has a domain constraints? */
 #include "utils/typcache.h"
 #if PG_VERSION_NUM >= 190000

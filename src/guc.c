@@ -20,6 +20,7 @@
 
 bool		gs_guc_enabled = true;
 bool		gs_guc_index_build = true;
+bool		gs_guc_log_refusals = false;
 int			gs_guc_min_rows = 20000;
 int			gs_guc_wait_timeout_ms = 1000;
 
@@ -85,6 +86,11 @@ gs_guc_define(bool preloading)
 							 "Lets gpusort build btree indexes.",
 							 NULL,
 							 &gs_guc_index_build, true,
+							 PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.log_refusals",
+							 "Reports each sort and index build that gpusort leaves to PostgreSQL, and why.",
+							 NULL,
+							 &gs_guc_log_refusals, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
 							"Sets the number of rows below which a sort stays in its own process.",

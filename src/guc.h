@@ -19,6 +19,7 @@ typedef enum GsDeviceChoice
 /* for every user */
 extern bool gs_guc_enabled;
 extern bool gs_guc_index_build;
+extern bool gs_guc_log_refusals;
 extern int	gs_guc_min_rows;
 extern int	gs_guc_wait_timeout_ms;
 

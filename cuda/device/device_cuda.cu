@@ -299,6 +299,12 @@ void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uin
   submit(&sort->device->copy_in.queue, request);
 }
 
+// No append is pending, so no thread of the device looks at it.
+void cuda_resume(GsDeviceSort *sort)
+{
+  sort->refused = false;
+}
+
 void cuda_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 {
   Request request = make_request(Call::perform, sort, job);
@@ -423,6 +429,7 @@ extern "C" const GsDeviceOps gs_device_cuda = {
     cuda_trim,             // trim
     cuda_sort_open,        // sort_open
     cuda_append,           // append
+    cuda_resume,           // resume
     cuda_perform,          // perform
     cuda_fetch,            // fetch
     cuda_fetch_image,      // fetch_image

@@ -204,7 +204,8 @@ struct GsDeviceSort
   std::atomic<bool> cancelled{false};
   bool perform_called = false; // the caller's
 
-  // Of the appends.  Once one of them has failed (refused), all later ones fail.
+  // Of the appends.  Once one of them has failed (refused), all later ones fail,
+  // until the caller resumes.
   std::vector<gpusort::Slab> slabs;
   std::vector<gpusort::ImageRef> images;
   uint64_t n_rows = 0;

@@ -36,10 +36,10 @@ column_operator(Relation index, int i, bool descending, Oid *sort_operator)
 		found_family == opfamily && found_type == opcintype && found_descending == descending;
 }
 
-GsKeyDesc *
-gs_index_key_desc(Relation index, GsRefusal *refusal)
+/* The index's first nkeys columns, and the TID. */
+static GsKeyDesc *
+describe_columns(Relation index, int nkeys, GsRefusal *refusal)
 {
-	int			nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	AttrNumber	attnos[INDEX_MAX_KEYS + 1];
 	Oid			operators[INDEX_MAX_KEYS + 1];
 	Oid			collations[INDEX_MAX_KEYS + 1];
@@ -70,4 +70,22 @@ gs_index_key_desc(Relation index, GsRefusal *refusal)
 	nulls_first[nkeys] = false;
 	types[nkeys] = TIDOID;
 	return gs_key_desc_create(nkeys + 1, attnos, operators, collations, nulls_first, types, refusal);
+}
+
+GsKeyDesc *
+gs_index_key_desc(Relation index, GsRefusal *refusal)
+{
+	return describe_columns(index, IndexRelationGetNumberOfKeyAttributes(index), refusal);
+}
+
+int
+gs_index_refused_column(Relation index)
+{
+	int			nkeys = 1;
+	GsRefusal	refusal;
+
+	while (nkeys < IndexRelationGetNumberOfKeyAttributes(index) &&
+		   describe_columns(index, nkeys, &refusal) != NULL)
+		nkeys++;
+	return nkeys - 1;
 }

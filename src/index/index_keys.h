@@ -18,4 +18,7 @@
  */
 extern GsKeyDesc *gs_index_key_desc(Relation index, GsRefusal *refusal);
 
+/* The first column, from 0, with which gs_index_key_desc() refuses an index. */
+extern int	gs_index_refused_column(Relation index);
+
 #endif							/* GS_INDEX_KEYS_H */

@@ -26,22 +26,35 @@
 #include "guc.h"
 #include "index/index_keys.h"
 #include "index/index_refuse.h"
+#include "plan/sort_refuse.h"
 #include "service/service_client.h"
 #include "stats.h"
 
+/* detail: NULL for none */
 static void
-report(Relation index, const char *reason)
+report(Relation index, const char *reason, const char *detail)
 {
-	ereport(DEBUG1,
-			(errmsg_internal("gpusort leaves the build of index \"%s\" to PostgreSQL: %s",
-							 RelationGetRelationName(index), reason)));
+	ereport(gs_refuse_level(),
+			(errmsg("gpusort leaves the build of index \"%s\" to PostgreSQL: %s",
+					RelationGetRelationName(index), reason),
+			 detail ? errdetail_internal("%s", detail) : 0));
 }
 
 static void
 refuse(Relation index, GsRefusal reason)
 {
+	char	   *detail = NULL;
+
 	gs_stats_refusal(reason);
-	report(index, gs_refusal_name(reason));
+	if (gs_guc_log_refusals && reason != GS_REFUSE_SERVICE)
+	{
+		int			i = gs_index_refused_column(index);
+		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(index), i);
+
+		detail = gs_refuse_detail(psprintf("Column \"%s\"", NameStr(column->attname)), column->atttypid,
+								  index->rd_indcollation[i]);
+	}
+	report(index, gs_refusal_name(reason), detail);
 }
 
 static bool
@@ -69,7 +82,7 @@ gs_index_accept(Relation heap, Relation index)
 	Assert(!IsCatalogRelation(heap));
 	if (is_small(heap))
 	{
-		report(index, "the table is small");
+		report(index, "the table is small", NULL);
 		return NULL;
 	}
 	if (!gs_client_service_ready())

@@ -13,7 +13,7 @@
 
 /*
  * The index's keys where gpusort is to build it, else NULL; the reason is then
- * reported at DEBUG1 and, where it is not just the build's size, counted.
+ * reported (sort_refuse.h) and, where it is not just the build's size, counted.
  */
 extern GsKeyDesc *gs_index_accept(Relation heap, Relation index);
 

@@ -103,7 +103,7 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	path->custom_private = list_make1_int(flags);
 	path->path.rows = rows;
-	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, width);
+	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, rows, width);
 	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width);
 	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;

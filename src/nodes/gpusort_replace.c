@@ -45,6 +45,7 @@
 
 typedef struct ReplaceContext
 {
+	const PlannedStmt *stmt;
 	int			flags;			/* of the nodes made: GS_PLAN_FLAG_ */
 	int			last_node_id;	/* the highest plan_node_id in use */
 } ReplaceContext;
@@ -116,7 +117,7 @@ make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *
 
 /* Can gpusort do this sort?  Says so if not. */
 static bool
-is_possible(const Sort *sort)
+is_possible(const ReplaceContext *context, const Sort *sort)
 {
 	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
 	GsRefusal	refusal;
@@ -130,12 +131,12 @@ is_possible(const Sort *sort)
 	if (!gs_key_desc_create(sort->numCols, sort->sortColIdx, sort->sortOperators,
 							sort->collations, sort->nullsFirst, types, &refusal))
 	{
-		gs_refuse(refusal);
+		gs_refuse_sort(context->stmt, sort, refusal);
 		return false;
 	}
 	if (!gs_client_service_ready())
 	{
-		gs_refuse(GS_REFUSE_SERVICE);
+		gs_refuse_sort(context->stmt, sort, GS_REFUSE_SERVICE);
 		return false;
 	}
 	return true;
@@ -148,16 +149,26 @@ sort_cost(const Plan *sort, const Plan *child)
 	return sort->total_cost - child->total_cost;
 }
 
+/* Is gpusort expected to be faster?  Says so if not.  processes: that sort a part each. */
 static bool
-is_worth_while(const Plan *sort, const Plan *child, double processes, double bound)
+is_worth_while(const ReplaceContext *context, const Sort *node, double processes, double bound)
 {
+	const Plan *sort = &node->plan;
 	double		rows = sort->plan_rows * processes;
+	const char *reason;
 
 	if (gs_guc_force)
 		return true;
-	if (rows < gs_guc_min_rows || gs_cost_prefers_heapsort(rows, sort->plan_width, bound))
-		return false;
-	return gs_cost_sort(sort->plan_rows, rows, sort->plan_width) < sort_cost(sort, child);
+	if (rows < gs_guc_min_rows)
+		reason = "it has fewer rows than gpusort.min_rows";
+	else if (gs_cost_prefers_heapsort(rows, sort->plan_width, bound))
+		reason = "a top-N sort costs less";
+	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= sort_cost(sort, outerPlan(sort)))
+		reason = "PostgreSQL's sort costs less";
+	else
+		return true;
+	gs_decline_sort(context->stmt, node, rows, reason);
+	return false;
 }
 
 /* Does a Gather or Gather Merge return its child's rows just as they are? */
@@ -185,7 +196,7 @@ replace_sort(ReplaceContext *context, Sort *sort, double bound)
 	Plan	   *child = outerPlan(sort);
 	CustomScan *scan;
 
-	if (!is_worth_while(&sort->plan, child, 1.0, bound) || !is_possible(sort))
+	if (!is_worth_while(context, sort, 1.0, bound) || !is_possible(context, sort))
 		return &sort->plan;
 	gs_tlist_find_columns(sort);
 	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
@@ -218,7 +229,7 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	CustomScan *scan;
 
 	if (merge->plan.qual != NIL || contain_subplans((Node *) merge->plan.targetlist) ||
-		!is_worth_while(&sort->plan, child, merge->num_workers, bound) || !is_possible(sort))
+		!is_worth_while(context, sort, merge->num_workers, bound) || !is_possible(context, sort))
 		return &merge->plan;
 	gs_tlist_find_columns(sort);
 	private = gs_plan_private(sort, context->flags);
@@ -314,6 +325,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 		plan->targetlist = index_tlist(plan->targetlist);
 		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
 	}
+	gs_decline_node(plan);
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);
 	if (IsA(plan, WindowAgg))
@@ -351,6 +363,8 @@ gs_plan_has_sorts(const PlannedStmt *stmt)
 
 	if (!enable_sort && !gs_guc_force)
 		return false;
+	if (gs_guc_log_refusals)	/* small sorts are reported, too */
+		return true;
 	note_sort(&plan, &found);
 	foreach(lc, stmt->subplans)
 	{
@@ -367,6 +381,7 @@ gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
 	ReplaceContext context;
 	ListCell   *lc;
 
+	context.stmt = stmt;
 	context.flags = rerun ? gs_plan_subplan_flags(stmt) : 0;
 	context.last_node_id = gs_plan_last_node_id(stmt);
 

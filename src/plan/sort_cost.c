@@ -15,7 +15,9 @@
  *		gpusort.fetch_row_cost		for each row given back: 20 ns
  *
  * and nothing for the sort itself, which takes the device less time than
- * either.  Measured there: 60 ns a row beyond the scan, feeding and giving back
+ * either.  A sort that is larger than the device's memory is written to temporary
+ * files and read back, each byte once, both in sequence and by several threads:
+ * seq_page_cost for each page.  Measured there: 60 ns a row beyond the scan, feeding and giving back
  * together; the settings are above that, for machines with slower memory.
  * Example: 10M rows of 40 bytes, one process: 400 + 10M * (0.01 * 1.2 + 0.003)
  * = 150 thousand units, against 1.16 million for Sort.
@@ -32,9 +34,16 @@
 
 #include "guc.h"
 #include "plan/sort_cost.h"
+#include "service/service_shmem.h"
 
 /* Bytes of a row that cost as much to copy as a row costs to handle. */
 #define FEED_WIDTH	200.0
+
+/*
+ * What the device holds of a row beside its values: header and record of the row,
+ * a key about as long as the values, and what sorting takes (cuda/README.md).
+ */
+#define DEVICE_ROW_BYTES	120.0
 
 Cost
 gs_cost_feed(double rows, int width)
@@ -42,16 +51,29 @@ gs_cost_feed(double rows, int width)
 	return rows * gs_guc_feed_row_cost * (1.0 + width / FEED_WIDTH);
 }
 
-Cost
-gs_cost_sort_startup(double rows_fed, int width)
+/* Of writing so many rows to temporary files and of reading them back. */
+static Cost
+cost_spill(double rows, int width)
 {
-	return gs_guc_setup_cost + gs_cost_feed(rows_fed, width);
+	/* a word that changes seldom, and only an estimate: no lock */
+	double		limit = gs_shared ? gs_shared->device.memory_limit : 0;
+
+	if (limit <= 0 || rows * (2.0 * width + DEVICE_ROW_BYTES) <= limit)
+		return 0;
+	return seq_page_cost * rows * (2.0 * width + sizeof(GsRecord)) / BLCKSZ;
+}
+
+Cost
+gs_cost_sort_startup(double rows_fed, double rows, int width)
+{
+	return gs_guc_setup_cost + gs_cost_feed(rows_fed, width) + cost_spill(rows, width) / 2;
 }
 
 Cost
 gs_cost_sort(double rows_fed, double rows, int width)
 {
-	return gs_cost_sort_startup(rows_fed, width) + rows * gs_guc_fetch_row_cost;
+	return gs_cost_sort_startup(rows_fed, rows, width) + cost_spill(rows, width) / 2 +
+		rows * gs_guc_fetch_row_cost;
 }
 
 /*
@@ -74,5 +96,5 @@ gs_cost_prefers_heapsort(double rows, int width, double limit_tuples)
 		return false;
 	entering = limit_tuples * (1.0 + log(rows / limit_tuples));
 	heapsort = 2.0 * cpu_operator_cost * (rows + entering * log2(limit_tuples + 1.0));
-	return heapsort < gs_cost_sort_startup(rows, width);
+	return heapsort < gs_cost_sort_startup(rows, rows, width);
 }

@@ -16,9 +16,10 @@ extern Cost gs_cost_feed(double rows, int width);
 /*
  * What a sort costs beyond its child: to the first row, and to the last one.
  * rows_fed are those that one process feeds; 0 where the feed has a cost of its
- * own.
+ * own.  Of rows that are more than the device's memory holds, it is also that of
+ * temporary files.
  */
-extern Cost gs_cost_sort_startup(double rows_fed, int width);
+extern Cost gs_cost_sort_startup(double rows_fed, double rows, int width);
 extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 
 /*

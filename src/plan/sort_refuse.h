@@ -3,14 +3,33 @@
  * sort_refuse.h
  *	  Saying why a sort is left to PostgreSQL.
  *
+ * Where gpusort cannot do a sort, that is a refusal: counted, and reported at
+ * DEBUG1.  Where gpusort could, but another plan is expected to be faster, or
+ * where a plan sorts in a way that gpusort takes no part in, nothing is counted.
+ * With gpusort.log_refusals all of this is reported at NOTICE, with the columns.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_SORT_REFUSE_H
 #define GS_SORT_REFUSE_H
 
+#include "nodes/plannodes.h"
 #include "stats.h"
 
-/* Count the refusal and report it at DEBUG1. */
-extern void gs_refuse(GsRefusal reason);
+/* The level of messages about what gpusort leaves to PostgreSQL. */
+extern int	gs_refuse_level(void);
+
+/* "... is of type text under collation "de-x-icu".", palloc'd */
+extern char *gs_refuse_detail(const char *column, Oid type, Oid collation);
+
+/* A Sort of a finished plan that gpusort cannot do. */
+extern void gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal reason);
+
+/* A Sort that PostgreSQL is expected to do faster.  rows: in all processes. */
+extern void gs_decline_sort(const PlannedStmt *stmt, const Sort *sort, double rows,
+							const char *reason);
+
+/* Any other node of a finished plan: does it sort, or in place of sorting hash? */
+extern void gs_decline_node(const Plan *plan);
 
 #endif							/* GS_SORT_REFUSE_H */

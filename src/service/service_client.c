@@ -171,15 +171,17 @@ temp_bytes_left(void)
 
 /* Count temporary files as fd.c does when it removes one. */
 static void
-report_temp_files(int pid, uint64 id, uint64 bytes)
+report_temp_files(Oid tablespace, uint64 id, uint64 bytes)
 {
+	char		path[GS_SPILL_PATH_BYTES];
+
 	if (bytes == 0 || proc_exit_inprogress)
 		return;
 	pgstat_report_tempfile(bytes);
-	if (log_temp_files >= 0 && bytes / 1024 >= (uint64) log_temp_files)
+	if (log_temp_files >= 0 && bytes / 1024 >= (uint64) log_temp_files &&
+		gs_session_temp_path(path, tablespace, MyProcPid, id))
 		ereport(LOG,
-				(errmsg("temporary file: path \"%s%d.gpusort" UINT64_FORMAT "\", size " UINT64_FORMAT,
-						PG_TEMP_FILE_PREFIX, pid, id, bytes)));
+				(errmsg("temporary file: path \"%s\", size " UINT64_FORMAT, path, bytes)));
 }
 
 static GsClient *
@@ -336,6 +338,7 @@ gs_client_close(GsClient *client)
 {
 	GsSession  *session = client->session;
 	uint64		temp_bytes = 0;
+	Oid			tablespace = InvalidOid;
 
 	if (client->closed || !client->leader)
 		return;
@@ -346,6 +349,7 @@ gs_client_close(GsClient *client)
 	if (session_is_mine(client))
 	{
 		temp_bytes = session->temp_bytes;
+		tablespace = session->temp_tablespace;
 		if (service_serves(client))
 		{
 			session->state = GS_SESSION_CLOSING;
@@ -357,7 +361,7 @@ gs_client_close(GsClient *client)
 	LWLockRelease(gs_shared->lock);
 	wake_service();
 	ConditionVariableBroadcast(&gs_shared->session_cv);
-	report_temp_files(MyProcPid, client->id, temp_bytes);
+	report_temp_files(tablespace, client->id, temp_bytes);
 }
 
 /* Raise the error that the session's files have met with, if any. */

@@ -88,6 +88,16 @@ end_load(int number)
 	load->phase = LOAD_NONE;
 	stop_reading(number);
 	gs_served_wake(number);
+	if (load->too_large && !s->closing && !s->failed &&
+		(load->range + 1 != gs_spill_ranges(s->spill) || !gs_spill_split(s->spill)))
+		gs_write_failed(number);
+}
+
+void
+gs_load_shrink(int number)
+{
+	gs_served[number].load.too_large = true;
+	gs_load_cancel(number);
 }
 
 /* How many bytes of runs a range should have. */
@@ -228,9 +238,10 @@ performed(int number)
 		return;
 	if (status != GS_OK)
 	{
-		gs_load_cancel(number);
-		if (status == GS_NO_MEMORY && !gs_spill_split(s->spill))
-			gs_write_failed(number);
+		if (status == GS_NO_MEMORY)
+			gs_load_shrink(number);
+		else
+			gs_load_cancel(number);
 		return;
 	}
 	if (gs_sessions[number].layout.n_parts == 0)

@@ -226,11 +226,7 @@ give_up(int number)
 
 	if (s->load.refused)
 	{
-		bool		last = s->load.range + 1 == gs_spill_ranges(s->spill);
-
-		gs_load_cancel(number);
-		if (!last || !gs_spill_split(s->spill))
-			gs_write_failed(number);
+		gs_load_shrink(number);
 		return;
 	}
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);

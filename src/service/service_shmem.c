@@ -10,6 +10,8 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "common/file_utils.h"
+#include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
@@ -123,7 +125,9 @@ gs_service_shmem_startup(void)
 					sizeof(gs_shared->message));
 		}
 		on_shmem_exit(remember_off, 0);
-		gs_shared->next_session_id = 1;
+
+		/* files named by them may outlive a crash, so none comes again */
+		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();
 		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
 		ConditionVariableInit(&gs_shared->session_cv);
@@ -340,6 +344,16 @@ gs_session_free(int number)
 	session->next = gs_shared->free_session;
 	gs_shared->free_session = number;
 	gs_shared->n_open--;
+}
+
+bool
+gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid, uint64 id)
+{
+	char		folder[MAXPGPATH];
+
+	TempTablespacePath(folder, tablespace);
+	return snprintf(path, GS_SPILL_PATH_BYTES, "%s/%s%d.gpusort" UINT64_FORMAT, folder,
+					PG_TEMP_FILE_PREFIX, pid, id) < GS_SPILL_PATH_BYTES;
 }
 
 const char *

@@ -255,6 +255,13 @@ extern int	gs_session_alloc(int extra_chunks); /* -1: none to be had now */
 extern void gs_session_reserve(GsSession *session, int reserved);
 extern void gs_session_free(int session);	/* frees its chunks as well */
 
+/*
+ * The path that the names of a session's temporary files begin with, so that a
+ * restart of the server removes them; false: it is too long.
+ */
+extern bool gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid,
+								 uint64 id);
+
 extern const char *gs_session_phase(const GsSession *session);
 
 #endif							/* GS_SERVICE_SHMEM_H */

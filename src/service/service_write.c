@@ -19,24 +19,16 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_tablespace_d.h"
-#include "common/file_utils.h"
-#include "storage/fd.h"
-
 #include "fault.h"
 #include "service/service_private.h"
 
-/* The files of a session, named so that a restart of the server removes them. */
 static bool
 open_spill(int number)
 {
 	const GsSession *session = &gs_sessions[number];
-	char		folder[MAXPGPATH];
 	char		path[GS_SPILL_PATH_BYTES];
 
-	TempTablespacePath(folder, session->temp_tablespace);
-	if (snprintf(path, sizeof(path), "%s/%s%d.gpusort" UINT64_FORMAT, folder, PG_TEMP_FILE_PREFIX,
-				 session->pid, session->id) >= (int) sizeof(path))
+	if (!gs_session_temp_path(path, session->temp_tablespace, session->pid, session->id))
 		return false;
 	gs_served[number].spill = gs_spill_open(gs_served_io, path, GS_CHUNK_BYTES);
 #ifdef GPUSORT_FAULTS

@@ -20,17 +20,22 @@
  *	  Runs are written and read in chunks of the form that device.h describes,
  *	  whose rows are in order: row and key of record i lie before those of
  *	  record i + 1, the key behind the row, and the first row at offset 0.
+ *	  Data end, at a multiple of 8, with the last record's key or row.
  *
  * Files
- *	  Made when the first byte is written, and removed by gs_spill_close().
- *	  Of each block of some 64 kB the first key is kept in memory.
+ *	  Some, so that several threads write at the same time.  Each is made when its
+ *	  first byte is written, and its name is removed by gs_spill_close().  Of each
+ *	  block of some 64 kB, a sixteenth of a chunk, the first key is kept in
+ *	  memory.
  *
  * Jobs
  *	  Reading and writing is done by threads.  Functions that are given a
  *	  GsJob return at once; the job ends as in device.h: its status is set,
- *	  then notify called.  A failure is GS_INTERNAL with a message; what
- *	  failed, and where, gs_spill_failure() tells.  All functions are called from one
- *	  thread.
+ *	  then notify called.  Memory named in the call is the job's until then.  Jobs end in
+ *	  any order.  A failure is GS_INTERNAL with a message; what failed, and where,
+ *	  gs_spill_failure() tells.  Where there is no memory for the job it ends in the
+ *	  call, as GS_NO_MEMORY, and notify is called there.  All functions are called
+ *	  from one thread.
  *
  * Nothing here knows PostgreSQL; this header is plain C11.
  *
@@ -62,31 +67,42 @@ typedef struct GsSpillPiece
 	uint32_t	n_records;		/* may be 0: then there is nothing to append */
 } GsSpillPiece;
 
-/* NULL: no memory, or no thread could be started. */
+/*
+ * NULL: no memory, or no thread could be started.  notify, which may be NULL, is
+ * called on threads with all signals blocked.
+ */
 extern GsSpillIo *gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg);
 
-/* Ends the threads.  Jobs end first; sorts may be closed before or afterwards. */
+/*
+ * Ends the threads.  Jobs end first, and files of closed sorts are removed; sorts
+ * may be closed before or afterwards.
+ */
 extern void gs_spill_io_close(GsSpillIo *io);
 
 /*
- * Files will be named PATH.0, PATH.1 and so on; the folder of path is made where
- * there is none.  NULL: no memory.
+ * Files will be named PATH.0 to PATH.7; there must be none.  The folder of path is
+ * made where there is none.  NULL: no memory, or path is too long.
  */
 extern GsSpill *gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_bytes);
 
-/* Legal when no job of it is pending.  Removes the files. */
+/*
+ * Legal when no job of it is pending, and its readers are closed.  No file has its
+ * name afterwards; a thread gives the space back, which takes time.
+ */
 extern void gs_spill_close(GsSpill *spill);
 
-/* Bytes in files, those now being written included. */
+/* Bytes in files, from the moment when they were to be written. */
 extern uint64_t gs_spill_bytes(const GsSpill *spill);
 
-/* The first failure of any of its jobs. */
+/* The first failure of any of its jobs, and of splits; constant then. */
 extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
 
 /*
- * Runs.  The chunks of one run are written between begin and end; chunk i is
- * written once, chunks in any order and side by side.  end: all of its writes
- * have ended well; false: no memory.  An abandoned run is begun again.
+ * Runs.  The n_chunks chunks of one run are written between begin and end, each
+ * once, in any order and side by side; a chunk may have no records.  begin:
+ * false: no memory.  end: all writes have ended well; false: no memory, and it may
+ * be called again.  A run that is begun while another one has not ended takes its
+ * place, also in the files; no job of it may be pending.
  */
 extern bool gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks);
 extern void gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records,
@@ -95,7 +111,7 @@ extern bool gs_spill_end_run(GsSpill *spill);
 extern uint32_t gs_spill_runs(const GsSpill *spill);
 extern uint64_t gs_spill_rows(const GsSpill *spill);
 
-/* Chunks written, of all ended runs in their order, each as it was. */
+/* Chunks written, of all ended runs, by run and number, each as it was. */
 extern uint64_t gs_spill_images(const GsSpill *spill);
 extern void gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece,
 								GsJob *job);
@@ -103,9 +119,12 @@ extern void gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpill
 /*
  * Ranges.  seal: no run will be added; false: no memory.  plan: adds a range
  * behind those that there are, of some budget bytes, counting row_bytes for each
- * row beside the bytes of its chunk; it may come out larger.  False: no memory,
- * or all rows are in ranges already, which gs_spill_planned() tells.  split: makes the
- * last range smaller, for it did not fit; false: it has one row only, or no memory.
+ * row beside the bytes of its chunk; it may come out larger, by some blocks of
+ * each run.  False: no memory, or all rows are in ranges already, which
+ * gs_spill_planned() tells.  split: makes the last range smaller, for it did
+ * not fit; what it loses is planned again.  False: it has one row only, no
+ * memory, or a failure.  Where no block begins within the range, split reads one of
+ * each run, in the call.  A range has at least one row.
  */
 extern bool gs_spill_seal(GsSpill *spill);
 extern bool gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes);
@@ -123,8 +142,9 @@ extern const void *gs_spill_border(const GsSpill *spill, uint32_t range, uint32_
 /*
  * Reading a range.  next: read its next piece into chunk, in the order in which
  * pieces must be appended; false, and no job begins, when there are no more.
- * Jobs may run side by side and end in any order.  A reader is closed when none of its
- * jobs is pending.
+ * Jobs may run side by side and end in any order; one that fails is not made up
+ * for.  A reader is closed when none of its jobs is pending, and before its range is
+ * split.
  */
 extern GsSpillReader *gs_spill_reader_open(GsSpill *spill, uint32_t range);
 extern bool gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *job);
@@ -136,12 +156,18 @@ extern bool gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piec
 extern bool gs_spill_reader_ties(const GsSpillReader *reader);
 extern void gs_spill_reader_close(GsSpillReader *reader);
 
-/* Pages of the device, as they are: for a sort that is in order already. */
+/*
+ * Pages of the device, as they are, in any order: for a sort that is in order
+ * already.  chunk_bytes each.
+ */
 extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, GsJob *job);
 extern void gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job);
 
 #ifdef GPUSORT_FAULTS
-/* For tests: the next action of this name, see GsSpillFailure, fails. */
+/*
+ * For tests: the next such action of the sort (as in GsSpillFailure) fails, with
+ * this errno.
+ */
 extern void gs_spill_plant(GsSpill *spill, const char *action, int error_number);
 #endif
 

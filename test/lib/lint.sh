@@ -76,7 +76,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "device=0 key=1 order=2 chunk=2 service=3 sort=4 array=4 plan=5 nodes=6 index=6 func=6"
+	check_ranks src "device=0 key=1 order=2 spill=2 chunk=2 service=3 sort=4 array=4 plan=5 nodes=6 index=6 func=6"
 }
 
 check_cuda_layers()
@@ -84,21 +84,21 @@ check_cuda_layers()
 	check_ranks cuda "common=0 block=1 rows=1 fixed=2 strings=2 arrays=2 papers=3 engine=4 device=5"
 }
 
-# The devices and the order check know nothing of PostgreSQL
+# The devices, the order check and temporary files know nothing of PostgreSQL
 check_devices_pure()
 {
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
-		$(sources src/device src/order cuda)
-	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|order/|chunk/|service/|sort/|array/|plan/|nodes/|func/)' \
+		$(sources src/device src/order src/spill cuda)
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|order/|spill/|chunk/|service/|sort/|array/|plan/|nodes/|func/)' \
 		$(sources src/device cuda)
 }
 
-# ... and the host device, the encoders, and the check of orders compile alone,
-# as plain C11
+# ... and the host device, the encoders, the check of orders and temporary files
+# compile alone, as plain C11
 check_pure_c11()
 {
 	for file in src/device/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
-		src/key/key_layout.h src/order/*.[ch]; do
+		src/key/key_layout.h src/order/*.[ch] src/spill/*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'
@@ -187,6 +187,10 @@ check_version_number()
 	[ "$(grep -cF "\"version\": \"$version\"" META.json)" -eq 2 ] ||
 		echo "META.json's versions are not $version"
 	grep -qF "sql/gpusort--$version.sql" META.json || echo "META.json does not name version $version's script"
+	head -1 packaging/debian/changelog | grep -qF "($version-" ||
+		echo "packaging/debian/changelog does not begin with version $version"
+	grep -qxE "Version: +$version" packaging/rpm/gpusort.spec ||
+		echo "packaging/rpm/gpusort.spec is not of version $version"
 	sed -nE 's/^## ([0-9.]+) .*/\1/p' CHANGELOG.md | while read -r version; do
 		[ -z "$next" ] || [ -e "sql/gpusort--$version--$next.sql" ] ||
 			echo "no sql/gpusort--$version--$next.sql"
@@ -224,11 +228,11 @@ check_parts()
 
 	listed=$(awk '!/^#/ && NF && $2 !~ /^fuzz\// { print $2 }' test/parts | sort)
 	here=$({
-		printf '%s\n' lint/sources build/production unit/plain/engines
+		printf '%s\n' lint/sources build/production build/dist unit/plain/engines
 		printf '%s\n' test/sql/*.sql | sed 's|^test/sql|regress|'
 		printf '%s\n' test/specs/*.spec | sed 's|^test/specs|isolation|'
 		printf '%s\n' test/t/*.pl | sed 's|^test/t|tap|'
-		printf '%s\n' test/unit/test_key*.c test/unit/test_device.c |
+		printf '%s\n' test/unit/test_key*.c test/unit/test_{device,spill}.c |
 			sed -n 's|^test/unit/|unit/plain/|p; s|^unit/plain|unit/sanitized|p'
 	} | sed 's|\.[a-z]*$||' | sort)
 	awk '!/^#/ && NF && (NF != 2 || $1 !~ /^(quick|rest)$/) { print "test/parts:" FNR ": " $0 }' test/parts
@@ -248,6 +252,20 @@ check_settings_documented()
 	[ -e README.md ] || return
 	for name in $(grep -ohE '"gpusort\.[a-z_]+"' src/guc.c 2>/dev/null | tr -d '"' | sort -u); do
 		grep -qF "$name" README.md || echo "README.md does not describe $name"
+	done
+}
+
+# Every make target that documents and workflows name is there
+check_make_targets()
+{
+	local target
+
+	grep -ohE '(^ +|`|run: |&& )make [a-z-]+' README.md packaging/README.md test/README.md \
+		.github/workflows/*.yml 2>/dev/null | sed 's/.*make //' | sort -u | while read -r target; do
+		case $target in
+			install|uninstall|-*) ;;			# of PGXS
+			*) grep -qE "^$target:" Makefile || echo "the Makefile has no target $target" ;;
+		esac
 	done
 }
 
@@ -275,8 +293,8 @@ check_libraries()
 
 check "lower layers never include higher ones" check_layers
 check "the same in cuda/" check_cuda_layers
-check "the devices and the order check know nothing of PostgreSQL" check_devices_pure
-check "the host device, the encoders and the order check are plain C11" check_pure_c11
+check "the devices, the order check and temporary files know nothing of PostgreSQL" check_devices_pure
+check "the host device, the encoders, the order check and temporary files are plain C11" check_pure_c11
 check "PG_VERSION_NUM is named in compat.h only" check_versions_in_one_place
 check "no notes of unfinished work" check_markers
 check "white space and line length" check_white_space
@@ -284,6 +302,7 @@ check "version numbers agree" check_version_number
 check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
 check "README.md describes every setting" check_settings_documented
+check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then
 	check "only entry points are exported" check_exported_symbols
 	check "global names carry the prefix" check_prefixes

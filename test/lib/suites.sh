@@ -19,6 +19,7 @@ run_job()
 
 	case $job in
 		build/production) suite_build ;;
+		build/dist) suite_dist ;;
 		lint/*) suite_lint ;;
 		unit/*) suite_unit "${job#*/}" "$@" ;;
 		regress) suite_regress "$@" ;;
@@ -130,6 +131,31 @@ suite_build()
 	else
 		show_build_errors "$log/production.log"
 		count build 1 1
+	fi
+}
+
+# The archive of "make dist" builds and installs, without optimization to save time
+suite_dist()
+{
+	local version dir=$work/dist
+
+	if [ ! -e "$root/.git" ]; then
+		echo "no git repository to make an archive of"
+		count build 1 0
+		return
+	fi
+	version=$(sed -nE "s/^default_version *= *'(.*)'/\1/p" "$root/gpusort.control")
+	mkdir -p "$dir"
+	if "$root/packaging/dist.sh" >"$log/dist.log" 2>&1 &&
+		tar -C "$dir" -xzf "$root/build/dist/gpusort-$version.tar.gz" >>"$log/dist.log" 2>&1 &&
+		interruptible make -C "$dir/gpusort-$version" install PG_CONFIG="$PG_CONFIG" -j"$compilers" CUDA=no COPT=-O0 \
+			with_llvm=no DESTDIR="$dir/install" >>"$log/dist.log" 2>&1 &&
+		[ -e "$dir/install$("$PG_CONFIG" --pkglibdir)/gpusort.so" ] &&
+		[ -e "$dir/install$("$PG_CONFIG" --sharedir)/extension/gpusort--$version.sql" ]; then
+		count build 1 0
+	else
+		show_build_errors "$log/dist.log"
+		count build 0 1
 	fi
 }
 

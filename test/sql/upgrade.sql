@@ -28,7 +28,8 @@ CREATE VIEW upgrade_members AS
 DROP EXTENSION gpusort;
 CREATE EXTENSION gpusort;
 CREATE TABLE upgrade_new AS SELECT * FROM upgrade_members;
-SELECT object FROM upgrade_new ORDER BY object COLLATE "C";
+-- (from 19 on the row types of views are members as well)
+SELECT object FROM upgrade_new WHERE object NOT LIKE 'type %' ORDER BY object COLLATE "C";
 
 -- there is a way from each version to the current one
 SELECT source, path FROM pg_extension_update_paths('gpusort')

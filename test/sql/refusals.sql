@@ -1,0 +1,68 @@
+--
+-- gpusort.log_refusals: what is left to PostgreSQL, and why, with the columns.
+--
+SET client_min_messages = notice;
+SET max_parallel_workers_per_gather = 0;
+SET enable_incremental_sort = off;
+CREATE TYPE refusals_pair AS (a int, b int);
+CREATE TABLE refusals_t (id int, p text COLLATE "C", j jsonb, n numeric, pair refusals_pair);
+INSERT INTO refusals_t
+	SELECT i, md5(i::text), to_jsonb(i), i / 7.0, row(i, i)::refusals_pair FROM generate_series(1, 3000) AS i;
+ANALYZE refusals_t;
+-- plans a query: what is said of it counts, and the plan itself is not the same on all versions
+CREATE FUNCTION plan(query text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE 'EXPLAIN ' || query;
+END
+$$;
+DO $$
+BEGIN
+	IF EXISTS (SELECT FROM pg_settings WHERE name = 'enable_presorted_aggregate') THEN
+		PERFORM set_config('enable_presorted_aggregate', 'off', false);
+	END IF;
+END
+$$;
+
+-- off: nothing is said
+SELECT plan($$SELECT id FROM refusals_t ORDER BY j$$);
+SET gpusort.log_refusals = on;
+SET gpusort.min_rows = 1000;
+
+-- what gpusort cannot sort: the column, its type, its collation
+SET gpusort.force = on;
+SELECT count(*) FROM (SELECT id FROM refusals_t ORDER BY p, j OFFSET 0) AS s;
+SELECT plan($$SELECT t.id FROM refusals_t t JOIN refusals_t u USING (id) ORDER BY t.id, u.pair$$);
+SELECT plan($$SELECT id FROM refusals_t ORDER BY id, n, p COLLATE "C.utf8"$$);
+SELECT plan($$SELECT id FROM refusals_t ORDER BY p USING ~<~$$);
+SELECT plan($$SELECT id FROM refusals_t WHERE id IN (SELECT id FROM refusals_t ORDER BY lower(j::text)::jsonb LIMIT 3)$$);
+-- the sort that EXPLAIN alone can print
+SELECT plan($$WITH RECURSIVE r(i, j) AS (
+	SELECT 1, '1'::jsonb UNION ALL (SELECT i + 1, j FROM r WHERE i < 3 ORDER BY j)) SELECT * FROM r$$);
+CREATE INDEX refusals_i ON refusals_t (id, j);
+CREATE INDEX refusals_i2 ON refusals_t (n, (p || 'x') COLLATE "C.utf8");
+RESET gpusort.force;
+
+-- what PostgreSQL does faster
+SELECT plan($$SELECT id FROM refusals_t WHERE id < 100 ORDER BY p DESC, id$$);
+SELECT plan($$SELECT id FROM refusals_t ORDER BY p LIMIT 10$$);
+SET gpusort.setup_cost = 1000000;
+SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
+RESET gpusort.setup_cost;
+SET gpusort.min_rows = 5000;
+CREATE INDEX refusals_i3 ON refusals_t (id);
+SET gpusort.min_rows = 1000;
+
+-- what gpusort takes no part in
+SELECT plan($$SELECT count(DISTINCT n + 1), sum(id) FROM refusals_t GROUP BY p || 'x'$$);
+SELECT plan($$SELECT id % 10, count(*) FROM refusals_t GROUP BY 1$$);
+SET enable_incremental_sort = on;
+SELECT plan($$SELECT * FROM (SELECT id, p FROM refusals_t ORDER BY id LIMIT 2000) AS s ORDER BY id, p$$);
+SET enable_hashagg = off;
+SELECT plan($$SELECT count(*) FROM refusals_t GROUP BY GROUPING SETS ((p), (n))$$);
+-- a sort that gpusort does
+SET gpusort.force = on;
+SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
+
+DROP FUNCTION plan;
+DROP TABLE refusals_t;
+DROP TYPE refusals_pair;

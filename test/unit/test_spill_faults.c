@@ -1,0 +1,394 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_spill_faults.c
+ *	  Failures of files and of memory.
+ *
+ * preadv(), pwritev() and the allocation functions are wrapped for all of the
+ * program (by the linker, see Makefile): transfers are cut short and interrupted,
+ * and memory ends, when a test wants it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "test_spill.h"
+
+const Case	small_case = {KEYS_FEW, 4096, 5, 500, true, 30, 6000, SPLIT_SOMETIMES};
+
+/* ---- what is wrapped ---- */
+
+uint32_t	n_transfers;
+bool		cut_transfers;
+
+extern ssize_t __real_preadv(int fd, const struct iovec *iov, int n_iov, off_t offset);
+extern ssize_t __real_pwritev(int fd, const struct iovec *iov, int n_iov, off_t offset);
+extern void *__real_calloc(size_t n, size_t bytes);
+extern ssize_t __wrap_preadv(int fd, const struct iovec *iov, int n_iov, off_t offset);
+extern ssize_t __wrap_pwritev(int fd, const struct iovec *iov, int n_iov, off_t offset);
+extern void *__wrap_malloc(size_t bytes);
+extern void *__wrap_calloc(size_t n, size_t bytes);
+extern void *__wrap_realloc(void *memory, size_t bytes);
+
+/* Interrupt every fifth transfer, and cut most others short. */
+static bool
+disturb(const struct iovec *iov, int n_iov, struct iovec *cut, int *n_cut)
+{
+	uint32_t	n = __atomic_add_fetch(&n_transfers, 1, __ATOMIC_RELAXED);
+
+	memcpy(cut, iov, (size_t) n_iov * sizeof(struct iovec));
+	*n_cut = n_iov;
+	if (!__atomic_load_n(&cut_transfers, __ATOMIC_RELAXED))
+		return false;
+	if (n % 5 == 0)
+	{
+		errno = EINTR;
+		return true;
+	}
+	*n_cut = 1 + (int) (n * 7 % (uint32_t) n_iov);
+	if (n % 3 != 0)
+		cut[*n_cut - 1].iov_len = 1 + n * 31 % cut[*n_cut - 1].iov_len;
+	return false;
+}
+
+ssize_t
+__wrap_preadv(int fd, const struct iovec *iov, int n_iov, off_t offset)
+{
+	struct iovec cut[64];
+	int			n_cut;
+
+	return disturb(iov, n_iov, cut, &n_cut) ? -1 : __real_preadv(fd, cut, n_cut, offset);
+}
+
+ssize_t
+__wrap_pwritev(int fd, const struct iovec *iov, int n_iov, off_t offset)
+{
+	struct iovec cut[64];
+	int			n_cut;
+
+	return disturb(iov, n_iov, cut, &n_cut) ? -1 : __real_pwritev(fd, cut, n_cut, offset);
+}
+
+/* Allocations of this thread that still succeed, before one that does not. */
+static _Thread_local int64_t allocations_left = INT64_MAX;
+
+static bool
+allocation_fails(void)
+{
+	return allocations_left != INT64_MAX && allocations_left-- == 0;
+}
+
+void *
+__wrap_malloc(size_t bytes)
+{
+	return allocation_fails() ? NULL : __real_malloc(bytes);
+}
+
+void *
+__wrap_calloc(size_t n, size_t bytes)
+{
+	return allocation_fails() ? NULL : __real_calloc(n, bytes);
+}
+
+void *
+__wrap_realloc(void *memory, size_t bytes)
+{
+	return allocation_fails() ? NULL : __real_realloc(memory, bytes);
+}
+
+/* ---- failures ---- */
+
+/* A write that fails, or a file that cannot be made; then the run is begun again. */
+static void
+test_write_failure(const char *name, const char *action, int error_number)
+{
+	Sort		sort;
+	char		path[GS_SPILL_PATH_BYTES];
+	uint64_t	bytes;
+
+	begin_case(name);
+	make_sort(&sort, &small_case);
+	temporary_path(path);
+	sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
+	for (uint32_t run = 0; run < small_case.n_runs; run++)
+	{
+		bytes = gs_spill_bytes(sort.spill);
+		if (run == 0 || strcmp(action, "create") != 0)
+		{
+			gs_spill_plant(sort.spill, action, error_number);
+			CHECK(write_run(&sort, run) == GS_INTERNAL);
+			check_failure(sort.spill, action, error_number);
+			CHECK(gs_spill_runs(sort.spill) == run);
+			CHECK(gs_spill_begin_run(sort.spill, 1));
+			CHECK(gs_spill_bytes(sort.spill) == bytes);
+		}
+		CHECK(write_run(&sort, run) == GS_OK);
+	}
+	check_images(&sort);
+	check_ranges(&sort);
+	close_spill(sort.spill);
+	free_sort(&sort);
+	end_case();
+}
+
+static void
+test_read_failures(void)
+{
+	Sort		sort;
+	Rows		rows = {NULL, 0, 0};
+	bool		ties;
+	uint32_t	len;
+	GsSpillPiece piece;
+	GsJob		job = {0};
+	char	   *memory = allocate(small_case.chunk_bytes);
+
+	begin_case("reads that fail");
+	make_sort(&sort, &small_case);
+	if (write_sort(&sort))
+	{
+		gs_spill_plant(sort.spill, "read from", EIO);
+		n_jobs++;
+		gs_spill_read_image(sort.spill, 1, memory, &piece, &job);
+		CHECK(wait_for(&job) == GS_INTERNAL);
+		CHECK(strstr(job.error.message, "could not read from \"") != NULL);
+		check_failure(sort.spill, "read from", EIO);
+
+		CHECK(gs_spill_seal(sort.spill));
+		CHECK(gs_spill_plan(sort.spill, 1, 0));
+		CHECK(gs_spill_plan(sort.spill, 1, 0));
+		gs_spill_plant(sort.spill, "read from", EBADF);
+		CHECK(read_range(&sort, 1, &rows, &ties) == GS_INTERNAL);
+		check_failure(sort.spill, "read from", EIO);	/* the first one */
+
+		/* the third range has no block within */
+		CHECK(gs_spill_plan(sort.spill, 1, 0));
+		gs_spill_plant(sort.spill, "read from", EIO);
+		CHECK(!gs_spill_split(sort.spill));
+		CHECK(gs_spill_split(sort.spill));
+		CHECK(gs_spill_border(sort.spill, 3, &len) != NULL && len == 4);
+	}
+	close_spill(sort.spill);
+	free_rows(&rows);
+	free_sort(&sort);
+	free(memory);
+	end_case();
+}
+
+/* The folder is made; not its parent, and not a file that there is. */
+static void
+test_create(void)
+{
+	static const char *const names[3] = {"here/sort", "neither/here/sort", "taken"};
+	static const int errors[3] = {0, ENOENT, EEXIST};
+	char		chunk[4096] = {0};	/* one record of no bytes */
+	char		path[GS_SPILL_PATH_BYTES];
+	char		file[GS_SPILL_PATH_BYTES + 8];
+	struct stat status;
+	int			fd;
+
+	begin_case("making files");
+	for (int round = 0; round < 3; round++)
+	{
+		GsJob		job = {0};
+		GsSpill    *spill;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, names[round]);
+		snprintf(file, sizeof(file), "%s.0", path);
+		fd = round == 2 ? open(file, O_CREAT | O_RDWR, 0600) : -1;
+		if (fd >= 0)
+			close(fd);
+		spill = gs_spill_open(io, path, sizeof(chunk));
+		CHECK(gs_spill_begin_run(spill, 1));
+		n_jobs++;
+		gs_spill_write(spill, 0, chunk, 1, &job);
+		CHECK(wait_for(&job) == (round == 0 ? GS_OK : GS_INTERNAL));
+		CHECK(gs_spill_failure(spill)->error_number == errors[round]);
+		CHECK((stat(file, &status) == 0) == (round != 1));
+		gs_spill_close(spill);
+		CHECK((stat(file, &status) == 0) == (round == 2));
+	}
+	CHECK(unlink(file) == 0);
+	snprintf(path, sizeof(path), "%s/here", folder);
+	CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0700);
+	CHECK(rmdir(path) == 0);
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	CHECK(gs_spill_open(io, path, 4096) == NULL);
+	end_case();
+}
+
+/* Files that can get no larger: the last write before is a short one. */
+static void
+test_file_limit(void)
+{
+	Sort		sort;
+	struct rlimit before;
+	struct rlimit limit;
+	char		path[GS_SPILL_PATH_BYTES];
+
+	begin_case("a limit of files' sizes");
+	make_sort(&sort, &small_case);
+	temporary_path(path);
+	sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
+	getrlimit(RLIMIT_FSIZE, &before);
+	limit = before;
+	limit.rlim_cur = 5000;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	CHECK(write_run(&sort, 0) == GS_INTERNAL);
+	setrlimit(RLIMIT_FSIZE, &before);
+	check_failure(sort.spill, "write to", EFBIG);
+	close_spill(sort.spill);
+	free_sort(&sort);
+	end_case();
+}
+
+/*
+ * A file system that is full.  A process of its own, in a mount namespace of
+ * its own, has one; 2 where it is not allowed to.
+ */
+static int
+fill_file_system(void)
+{
+	Sort		sort;
+	char		path[GS_SPILL_PATH_BYTES];
+
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+		mount("none", folder, "tmpfs", 0, "size=64k") != 0)
+		return 2;
+	io = gs_spill_io_open(2, notify, NULL);
+	make_sort(&sort, &small_case);
+	temporary_path(path);
+	sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
+	for (uint32_t run = 0; run < small_case.n_runs; run++)
+		if (write_run(&sort, run) != GS_OK)
+			break;
+	check_failure(sort.spill, "write to", ENOSPC);
+	CHECK(gs_spill_runs(sort.spill) < small_case.n_runs);
+	check_images(&sort);
+	close_spill(sort.spill);
+	gs_spill_io_close(io);
+	free_sort(&sort);
+	return case_ok ? 0 : 1;
+}
+
+void
+test_file_system_full(void)
+{
+	int			status;
+	pid_t		child;
+
+	begin_case("a file system that is full");
+	fflush(stdout);
+	child = fork();
+	if (child == 0)
+	{
+		status = fill_file_system();
+		fflush(stdout);
+		_exit(status);
+	}
+	CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+	if (case_ok && WEXITSTATUS(status) == 2)
+	{
+		printf("# skipped, for it takes privileges: a file system that is full\n");
+		return;
+	}
+	CHECK(WEXITSTATUS(status) == 0);
+	end_case();
+}
+
+/* Write and read a sort; false where memory was short somewhere. */
+static bool
+try_all(const Sort *made)
+{
+	Sort		sort = *made;
+	Rows		rows = {NULL, 0, 0};
+	char		path[GS_SPILL_PATH_BYTES];
+	char	   *memory = allocate(made->spec.chunk_bytes);
+	GsSpillPiece piece;
+	GsJob		job = {0};
+	GsStatus	status = GS_OK;
+	bool		ties;
+	bool		done;
+
+	temporary_path(path);
+	sort.spill = gs_spill_open(io, path, made->spec.chunk_bytes);
+	done = sort.spill != NULL;
+	for (uint32_t run = 0; run < made->spec.n_runs && done; run++)
+	{
+		status = write_run(&sort, run);
+		done = status == GS_OK;
+	}
+	if (done)
+	{
+		n_jobs++;
+		gs_spill_read_image(sort.spill, 0, memory, &piece, &job);
+		status = wait_for(&job);
+		done = status == GS_OK && gs_spill_seal(sort.spill);
+	}
+	for (int i = 0; i < 3 && done; i++)
+	{
+		done = gs_spill_plan(sort.spill, 1, 0) && gs_spill_split(sort.spill) &&
+			gs_spill_split(sort.spill);
+		if (done)
+		{
+			status = read_range(&sort, gs_spill_ranges(sort.spill) - 1, &rows, &ties);
+			done = status == GS_OK;
+		}
+	}
+	CHECK(status == GS_OK || status == GS_NO_MEMORY);
+	if (sort.spill != NULL)
+	{
+		CHECK(gs_spill_failure(sort.spill)->error_number == 0);
+		close_spill(sort.spill);
+	}
+	free_rows(&rows);
+	free(memory);
+	return done;
+}
+
+static void
+test_no_memory(void)
+{
+	static const Case few = {KEYS_FEW, 4096, 3, 300, true, 30, 1, SPLIT_NEVER};
+	Sort		sort;
+	int64_t		n = 0;
+	bool		reached;
+
+	begin_case("no memory");
+	make_sort(&sort, &few);
+	do
+	{
+		bool		done;
+
+		allocations_left = n++;
+		done = try_all(&sort);
+		reached = allocations_left < 0;
+		allocations_left = INT64_MAX;
+		CHECK(done == !reached);
+	} while (reached && case_ok);
+	CHECK(n > 50);
+	CHECK(n_jobs == n_notified);
+	free_sort(&sort);
+	allocations_left = 0;
+	CHECK(gs_spill_io_open(2, notify, NULL) == NULL);
+	allocations_left = 1;
+	CHECK(gs_spill_io_open(2, notify, NULL) == NULL);
+	allocations_left = INT64_MAX;
+	end_case();
+}
+
+void
+test_failures(void)
+{
+	random_state = 1;			/* some expect what a case is like */
+	test_write_failure("files that cannot be made", "create", EACCES);
+	test_write_failure("writes that fail", "write to", ENOSPC);
+	test_read_failures();
+	test_create();
+	test_file_limit();
+	test_no_memory();
+}
