@@ -75,6 +75,7 @@ typedef struct Load
 	bool		wanted;			/* the leader waits for it */
 	bool		refused;		/* the device had no room for the next piece */
 	bool		all_read;		/* every piece was asked for */
+	bool		too_large;		/* ENDING: split it then */
 	GsDeviceSort *sort;
 	GsSpillReader *reader;
 	bool		ties;			/* its first row with the range before */
@@ -111,6 +112,8 @@ typedef struct ServedSession
 	GsSpill    *spill;			/* NULL: nothing */
 	bool		failed;			/* GsSession.failure says why */
 	bool		sealed;			/* all runs are there */
+	uint32		n_proven;		/* ranges whose order is, the first ones ... */
+	bool		all_proven;		/* ... and that is all of them */
 	bool		in_file;		/* pages are fetched from the spill ... */
 	uint64	   *page_first;		/* ... and are these; malloc'd */
 	WriteOut	out;
@@ -244,6 +247,9 @@ extern void gs_load_begin(int number, uint32 range, bool wanted);
 extern void gs_load_step(int number);
 extern void gs_load_buffer_ended(int buffer, GsStatus status);
 extern void gs_load_checked(int number, bool proven);
+
+/* Give a load up, and make its range smaller; the session fails where it cannot be. */
+extern void gs_load_shrink(int number);
 
 /* Give a load up; it is LOAD_NONE once its jobs have ended. */
 extern void gs_load_cancel(int number);
