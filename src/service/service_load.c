@@ -56,7 +56,7 @@ gs_load_cancel(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->load.phase == LOAD_NONE)
+	if (s->load.phase == LOAD_NONE || s->load.phase == LOAD_ENDING)
 		return;
 	if (s->load.phase == LOAD_CHECKING && s->check)
 		gs_order_check_cancel(s->check);

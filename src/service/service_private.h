@@ -112,6 +112,8 @@ typedef struct ServedSession
 	GsSpill    *spill;			/* NULL: nothing */
 	bool		failed;			/* GsSession.failure says why */
 	bool		sealed;			/* all runs are there */
+	uint32		n_proven;		/* ranges whose order is, the first ones ... */
+	bool		all_proven;		/* ... and that is all of them */
 	bool		in_file;		/* pages are fetched from the spill ... */
 	uint64	   *page_first;		/* ... and are these; malloc'd */
 	WriteOut	out;

@@ -8,6 +8,10 @@
  * state SORTED, and pages are fetched from it as from any sort.  Meanwhile
  * the range behind it is read ahead.
  *
+ * Where keys only guess the order, that a range's rows are beyond its borders
+ * tells that ranges before it lack rows.  So the order of all ranges is proven
+ * before the leader gets the first one, and for this each of them is read once more.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -20,7 +24,6 @@ take_over(int number)
 {
 	ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
-	bool		proven = s->load.phase == LOAD_READY;
 	GsSortResult result = {0};
 
 	Assert(s->pending == 0 && s->out.sort == NULL);
@@ -42,17 +45,63 @@ take_over(int number)
 	session->n_ranges = gs_spill_ranges(s->spill);
 	session->checking = false;
 	if (session->state == GS_SESSION_SORTING)
-	{
-		session->state = proven ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
-		if (!proven)
-		{
-			session->overflow = true;
-			session->overflow_reason = GS_FALLBACK_ORDER;
-		}
-	}
+		session->state = GS_SESSION_SORTED;
 	LWLockRelease(gs_shared->lock);
 	ConditionVariableBroadcast(&session->cv);
 	gs_served_wake(number);
+}
+
+/* The range that was loaded is not needed, or not any more. */
+static void
+drop_load(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	gs_served_close(number, s->load.sort);
+	s->load.sort = NULL;
+	s->load.phase = LOAD_NONE;
+	gs_memory_freed();
+	gs_served_wake(number);
+}
+
+/* The order is not to be had from the device: the leader is to take all rows back. */
+static void
+refuse_order(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+
+	drop_load(number);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	session->checking = false;
+	session->overflow = true;
+	session->overflow_reason = GS_FALLBACK_ORDER;
+	if (session->state == GS_SESSION_SORTING)
+		session->state = GS_SESSION_OVERFLOW;
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
+}
+
+/* Is every range's order proven?  If not, go on with that. */
+static bool
+prove_ranges(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (gs_sessions[number].layout.n_parts == 0 || s->all_proven)
+		return true;
+	if (s->load.phase == LOAD_NONE)
+		gs_load_begin(number, s->n_proven, true);
+	else if (s->load.phase == LOAD_READY)
+	{
+		s->n_proven++;
+		s->all_proven = s->n_proven == gs_spill_ranges(s->spill) && gs_spill_planned(s->spill);
+		if (s->all_proven && s->load.range == 0)
+			return true;
+		drop_load(number);
+	}
+	else if (s->load.phase == LOAD_UNPROVEN)
+		refuse_order(number);
+	return false;
 }
 
 /* The leader waits for a range, or for all to be fed. */
@@ -78,6 +127,8 @@ serve_range(int number, uint32 wanted)
 		}
 		s->sealed = true;
 	}
+	if (!prove_ranges(number))
+		return;
 	if (s->load.phase == LOAD_NONE)
 	{
 		/* what the leader has read makes room for what it wants */
@@ -91,8 +142,10 @@ serve_range(int number, uint32 wanted)
 	}
 	else if (s->load.range != wanted)
 		gs_load_cancel(number);
-	else if (s->load.phase == LOAD_READY || s->load.phase == LOAD_UNPROVEN)
+	else if (s->load.phase == LOAD_READY)
 		take_over(number);
+	else if (s->load.phase == LOAD_UNPROVEN)
+		refuse_order(number);
 	else
 		s->load.wanted = true;
 }
