@@ -37,12 +37,27 @@
 #define IDLE_READER_MS	1000
 
 static bool freed = false;		/* since the last gs_memory_relieve() */
+static uint64 n_freed = 0;		/* how often any was */
 static TimestampTz needy_since = 0; /* somebody waits for room; 0: nobody */
 
 void
 gs_memory_freed(void)
 {
 	freed = true;
+	n_freed++;
+}
+
+uint64
+gs_memory_asked(void)
+{
+	return n_freed;
+}
+
+void
+gs_memory_refused(uint64 asked)
+{
+	if (asked != n_freed)
+		freed = true;
 }
 
 static bool
@@ -90,6 +105,7 @@ append_waiting(int number)
 {
 	ServedSession *s = &gs_served[number];
 
+	s->memory_asked = gs_memory_asked();
 	while (s->waiting >= 0)
 	{
 		int			chunk = s->waiting;

@@ -92,7 +92,7 @@ spills($parallel, 'parallel');
 # Limits and failures of files
 #
 like(rows_of($node, "$force $serial SET temp_file_limit = '2MB'; SET work_mem = '1MB';", "$query;"),
-	qr/ERROR:  temporary file size exceeds "temp_file_limit" \(2048kB\)/, 'temp_file_limit');
+	qr/ERROR:  temporary file size exceeds "?temp_file_limit"? \(2048kB\)/, 'temp_file_limit');
 nothing_left('temp_file_limit');
 for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 {
