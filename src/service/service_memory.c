@@ -120,13 +120,34 @@ append_waiting(int number)
 	}
 }
 
+/* The session takes no more rows: its chunks wait for nothing. */
+static void
+reject_waiting(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	while (s->waiting >= 0)
+	{
+		int			chunk = s->waiting;
+
+		s->waiting = gs_chunks[chunk].next;
+		gs_requests_reject(chunk);
+	}
+	s->refused = false;
+}
+
 void
 gs_memory_step(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->failed || s->closing || s->performed || s->sealed || gs_sessions[number].overflow)
+	if (s->failed || s->closing || s->performed || s->sealed)
 		return;
+	if (gs_sessions[number].overflow)
+	{
+		reject_waiting(number);
+		return;
+	}
 	if (is_run_due(s))
 		s->write_out = true;
 	if (s->appends > 0)
@@ -249,14 +270,7 @@ give_up(int number)
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_sessions[number].overflow = true;
 	LWLockRelease(gs_shared->lock);
-	while (s->waiting >= 0)
-	{
-		int			chunk = s->waiting;
-
-		s->waiting = gs_chunks[chunk].next;
-		gs_requests_reject(chunk);
-	}
-	s->refused = false;
+	reject_waiting(number);
 	gs_served_wake(number);
 }
 
