@@ -124,6 +124,24 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 }
 
 #
+# No more memory after runs were written: these rows come back, too
+#
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+
+	for my $point ('device_memory:5', 'device_memory:9', 'device_memory_sort')
+	{
+		fault($node, $point);
+		stats_reset($node);
+		same_rows($node, $settings, "$query;", "$name, $point: rows", $expected);
+		is(fallbacks($node), '{"device memory exhausted": 1}', "$name, $point: counted");
+		fault($node, undef);
+		nothing_left("$name, $point");
+	}
+}
+
+#
 # The service ends while rows are appended, runs and ranges sorted, pages fetched
 #
 for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
@@ -144,8 +162,6 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 
 # A key that a third of all rows have, so that ranges meet within it
 {
-	my $all = 'SELECT k FROM few ORDER BY k';
-
 	for my $point ('service_fetch:3', 'service_fetch:5')
 	{
 		fault($node, $point);
