@@ -256,8 +256,7 @@ performed(int number)
 	if (load->range + 1 < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
 		borders.high = gs_spill_border(s->spill, load->range + 1, &borders.high_len);
 	load->phase = LOAD_CHECKING;
-	s->check = gs_order_check_begin(load->sort, &gs_sessions[number].layout, &borders);
-	if (s->check == NULL)
+	if (!gs_served_check(number, load->sort, &borders))
 		ready(number, false);
 }
 

@@ -141,6 +141,13 @@ gs_memory_step(int number)
 {
 	ServedSession *s = &gs_served[number];
 
+	if (s->failed && s->sort && s->pending == 0 && s->check == NULL && s->out.sort == NULL)
+	{
+		/* nobody will ask for its rows any more */
+		gs_served_close(number, s->sort);
+		s->sort = NULL;
+		gs_memory_freed();
+	}
 	if (s->failed || s->closing || s->performed || s->sealed)
 		return;
 	if (gs_sessions[number].overflow)
@@ -251,9 +258,14 @@ relief_of(int number, bool patient, uint64 *bytes)
 			return patient &&
 				!TimestampDifferenceExceeds(s->last_fetch, GetCurrentTimestamp(), IDLE_READER_MS) ?
 				RELIEF_LATER : RELIEF_PAGES;
-		default:
-			return RELIEF_NONE;
+		case GS_SESSION_OVERFLOW:
+		case GS_SESSION_CLOSING:
+			return RELIEF_LATER;
+		case GS_SESSION_ARRAYS:
+		case GS_SESSION_FREE:
+			break;
 	}
+	return RELIEF_NONE;
 }
 
 /* Nobody can make room for it. */

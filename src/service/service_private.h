@@ -197,6 +197,9 @@ extern GsDeviceSort *gs_served_open(int number);
 extern void gs_served_close(int number, GsDeviceSort *sort);
 extern uint64 gs_served_held(const GsDeviceSort *sort);
 
+/* Begin to check the order of a sort of a session's; false: no memory. */
+extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderBorders *borders);
+
 /* With the lock held: what a sort has come to, for the session's backends. */
 extern void gs_served_note(int number, const GsSortResult *result);
 

@@ -125,6 +125,11 @@ request_fetch(int chunk)
 	uint64		stored = c->fetch == GS_FETCH_IMAGE && s->spill ? gs_spill_images(s->spill) : 0;
 
 	s->last_fetch = GetCurrentTimestamp();
+	if (s->failed)
+	{
+		refuse_fetch(c);
+		return;
+	}
 	gs_served_start(chunk);
 	if (c->fetch == GS_FETCH_PAGE && s->in_file)
 		gs_spill_read_page(s->spill, c->number, memory, &served->job);

@@ -9,6 +9,7 @@
 
 #include "utils/memutils.h"
 
+#include "fault.h"
 #include "service/service_private.h"
 
 const GsDeviceOps *gs_ops = NULL;
@@ -182,6 +183,22 @@ gs_served_held(const GsDeviceSort *sort)
 	if (sort)
 		gs_ops->result((GsDeviceSort *) sort, &result);
 	return result.memory_held;
+}
+
+bool
+gs_served_check(int number, GsDeviceSort *sort, const GsOrderBorders *borders)
+{
+	ServedSession *s = &gs_served[number];
+
+	Assert(s->check == NULL);
+	s->check = gs_order_check_begin(sort, &gs_sessions[number].layout, borders);
+#ifdef GPUSORT_FAULTS
+	if (s->check && GS_FAULT("order_check_plant"))
+		gs_order_check_plant(s->check, false);
+	if (s->check && GS_FAULT("order_check_border"))
+		gs_order_check_plant(s->check, true);
+#endif
+	return s->check != NULL;
 }
 
 /*

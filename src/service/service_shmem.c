@@ -9,8 +9,8 @@
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "common/file_utils.h"
+#include "miscadmin.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
@@ -364,7 +364,8 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_FREE:
 			return "free";
 		case GS_SESSION_FEEDING:
-			return session->overflow ? "feeding, device full" : "feeding";
+			return session->overflow ? "feeding, device full" :
+				session->n_runs > 0 ? "feeding, writing runs" : "feeding";
 		case GS_SESSION_ARRAYS:
 			return "sorting arrays";
 		case GS_SESSION_SORTING:

@@ -58,7 +58,7 @@ offer_images(int number)
 
 	if (s->out.sort)
 		return;
-	if (s->sort)
+	if (s->sort && !s->sealed)
 		gs_ops->result(s->sort, &result);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_served_note(number, &result);
@@ -208,22 +208,12 @@ check_ended(int number, const GsOrderOutcome *outcome)
 static void
 begin_check(int number)
 {
-	ServedSession *s = &gs_served[number];
-
-	s->check = gs_order_check_begin(s->sort, &gs_sessions[number].layout, NULL);
-	if (s->check == NULL)
+	if (!gs_served_check(number, gs_served[number].sort, NULL))
 	{
 		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
 
 		check_ended(number, &outcome);
-		return;
 	}
-#ifdef GPUSORT_FAULTS
-	if (GS_FAULT("order_check_plant"))
-		gs_order_check_plant(s->check, false);
-	if (GS_FAULT("order_check_border"))
-		gs_order_check_plant(s->check, true);
-#endif
 }
 
 static void

@@ -228,7 +228,7 @@ check_parts()
 
 	listed=$(awk '!/^#/ && NF && $2 !~ /^fuzz\// { print $2 }' test/parts | sort)
 	here=$({
-		printf '%s\n' lint/sources build/production build/dist unit/plain/engines
+		printf '%s\n' lint/sources build/production build/dist unit/plain/engines unit/plain/test_streaming
 		printf '%s\n' test/sql/*.sql | sed 's|^test/sql|regress|'
 		printf '%s\n' test/specs/*.spec | sed 's|^test/specs|isolation|'
 		printf '%s\n' test/t/*.pl | sed 's|^test/t|tap|'

@@ -172,9 +172,17 @@ suite_lint()
 # Programs of the unit tests, built plain or sanitized
 suite_unit()
 {
-	local variant=$1 dir=$build/unit program engine options=()
+	local variant=$1 dir=$build/unit program engine options=() programs=()
 	shift
-	local programs=("${@/#engines/test_device}")
+
+	for program; do
+		case $with_cuda/$program in
+			*/engines) programs+=(test_device) ;;
+			no/test_streaming) ;;
+			*) programs+=("$program") ;;
+		esac
+	done
+	[ ${#programs[@]} -gt 0 ] || return
 
 	if [ "$variant" = sanitized ]; then
 		dir=$build/unit-${SANITIZE/,/-}
@@ -196,6 +204,9 @@ suite_unit()
 				[ $with_cuda = no ] || for engine in radix2013{,_fixed,_keep,_fixed_keep} merge2012 radix2011; do
 					run_unit "$dir/test_device" cuda --engine $engine
 				done
+				;;
+			plain/test_streaming)
+				[ $with_cuda = no ] || run_unit "$dir/test_streaming"
 				;;
 			*/test_device)
 				run_unit "$dir/test_device" host

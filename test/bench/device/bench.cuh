@@ -6,6 +6,9 @@
  *	  main.cu		 options, the table of sections, the device's own rates
  *	  records.cu	 keys in every engine, dataset by dataset
  *	  arrays.cu		 arrays in every engine that sorts them
+ *	  capped.cu		 strings in host memory that the device does not hold
+ *	  spilled.cc	 our way with them
+ *	  cpu_sort.cc	 the CPU's
  *	  comparator.cu	 the merge sort that libraries sort strings by
  *	  datasets.cc	 strings like those of the papers, and adversaries
  *	  check.cc		 the right order, by the CPU, and what can be told of it
@@ -35,6 +38,8 @@ struct Options
   int runs = 7;                      // of each cell at most
   double cap_s = 2;                  // seconds after which a cell is not run again
   int threads = 1;                   // of the CPU
+  u64 memory_limit = 0;              // bytes, in section capped; 0: by the strings
+  std::string folder = "/dev/shm";   // for files
   double budget_s = 0;               // seconds after which no dataset is begun; 0: none
   const char *file = nullptr;        // whose lines are sorted too
   std::vector<std::string> sections; // empty: all
@@ -139,6 +144,7 @@ private:
 void run_strings(Bench &bench);
 void run_ties(Bench &bench);
 void run_streaming(Bench &bench);
+void run_capped(Bench &bench);
 void run_fixed(Bench &bench);
 void run_adversaries(Bench &bench);
 void run_arrays(Bench &bench);

@@ -510,6 +510,33 @@ Strings make_book_sentences(uint64_t n, int threads)
 
 // ---- Thakkar and Narayanan ----
 
+// Long names in directories that are mostly not deep.
+Strings make_server_files(uint64_t n, int threads)
+{
+  constexpr uint32_t n_dirs = 40000;
+  static const char *const endings[] = {".dat", ".log", ".jpg", ".gz", ".txt", ""};
+  Random random(15);
+  std::vector<std::string> words = vocabulary(random, 3000, 3, 8, 0.5, false);
+  std::vector<std::string> dirs;
+
+  while (dirs.size() < n_dirs)
+  {
+    std::string dir = "/home";
+    uint32_t length = random.chance(0.002) ? 222 : random.between(12, 24);
+
+    while (dir.size() < length)
+      dir += "/" + words[random.zipf(3000, 0.6)];
+    dirs.push_back(dir);
+  }
+  return make_rows(n, threads, 15,
+                   [&](Random &random, uint64_t, std::string *row)
+                   {
+                     *row += dirs[random.zipf(n_dirs, 0.3)] + "/";
+                     add_letters(random, random.between(20, 122), 0.3, row);
+                     *row += endings[random.below(6)];
+                   });
+}
+
 Strings make_urls_large(uint64_t n, int threads)
 {
   return make_urls(n, threads, static_cast<uint32_t>(std::max<uint64_t>(n * 7 / 10, 1)), 4);
@@ -676,6 +703,7 @@ const std::vector<Dataset> datasets = {
     {"pc-filelist/2", Group::ties, 10000000, "Every 2nd character of pc-filelist",
      make_spread<make_filelist, 2, 1>},
 
+    {"filelist", Group::streaming, 10000000, "Long file names", make_server_files},
     {"urls_large", Group::streaming, 40000000, "Longer addresses", make_urls_large},
     {"norandom", Group::streaming, 10000000, "Runs of one letter, then random ones", make_norandom},
     {"totalrandom", Group::streaming, 10000000, "1 to 960 random bytes", make_totalrandom},

@@ -6,8 +6,10 @@
  * radix2013 and the sort by a comparator: Deshpande and Narayanan, HiPC 2013,
  * GTX 580, without memory setup.  Table II (t1 + t2 + t3), IV (fixed segment
  * numbers), III (these with singletons kept), II again (Thrust), and what
- * figure 4 gives as multiples.  For the
- * four streamed sets: Thakkar and Narayanan, GTX Titan, transfers included.
+ * figure 4 gives as multiples.
+ *
+ * streaming: Thakkar and Narayanan, tables III and IV, GTX Titan with 6 GB,
+ * transfers included; cpu: the best of four there, four cores.
  *
  * merge2012: the figures for the implementation of its authors that Deshpande and
  * Narayanan measured (section IV.D), the authors' own 70 million words a second
@@ -88,10 +90,20 @@ const Figure figures[] = {
     {"pc-filelist/4", "radix2013", 0.23 * 1182},
     {"pc-filelist/8", "radix2013", 0.12 * 1182},
 
-    {"urls_large", "radix2013", 9641},
-    {"norandom", "radix2013", 12966},
-    {"totalrandom", "radix2013", 580},
-    {"partlyrandom", "radix2013", 3281},
+    {"filelist", "streaming", 692},
+    {"norandom", "streaming", 12966},
+    {"totalrandom", "streaming", 580},
+    {"partlyrandom", "streaming", 3281},
+    {"urls_large", "streaming", 9641},
+    {"norandom", "streaming_dynamic", 12684},
+    {"totalrandom", "streaming_dynamic", 585},
+    {"partlyrandom", "streaming_dynamic", 4634},
+    {"urls_large", "streaming_dynamic", 9720},
+    {"filelist", "cpu", 1643},
+    {"norandom", "cpu", 9705},
+    {"totalrandom", "cpu", 3142},
+    {"partlyrandom", "cpu", 4751},
+    {"urls_large", "cpu", 4056},
 
     {"random", "merge2012", 27},
     {"words", "merge2012", 2100},

@@ -34,22 +34,26 @@ const Section sections[] = {
     {"adversaries", "Adversaries", run_adversaries},
     {"ties", "The same strings with shorter and longer ties", run_ties},
     {"streaming", "Large sets of strings", run_streaming},
+    {"capped", "Large sets of strings in host memory, and little device memory", run_capped},
 };
 
 const char *const usage = "usage: device_bench [OPTION VALUE]...\n"
                           "  --sections A,B   only these: strings, fixed, adversaries, ties, arrays,\n"
-                          "                   streaming\n"
+                          "                   streaming, capped\n"
                           "  --datasets A,B   only these; \"file\" is that of --file\n"
                           "  --engines A,B    only these: ours, radix2013, radix2013_fixed, radix2013_keep,\n"
                           "                   radix2013_fixed_keep, merge2012, radix2011, comparator;\n"
                           "                   of arrays: ours, arraysort2016, sta, cub_segmented_sort,\n"
-                          "                   cub_segmented_radix\n"
+                          "                   cub_segmented_radix; of capped: ours, streaming,\n"
+                          "                   streaming_dynamic, streaming_one_loader, cpu\n"
                           "  --file PATH      sort its lines too\n"
                           "  --scale X        times the papers' numbers of rows (1)\n"
                           "  --runs N         of each cell (7)\n"
                           "  --cap SECONDS    after which a cell is not run again (2)\n"
                           "  --budget SECONDS after which no dataset is begun (none)\n"
                           "  --threads N      of the CPU (all)\n"
+                          "  --cap-memory MB  that the device may hold, in capped (by the strings)\n"
+                          "  --folder PATH    for files, in capped (/dev/shm)\n"
                           "  --cells PATH     write a line for each cell there\n";
 
 std::vector<std::string> split(const char *list)
@@ -85,6 +89,10 @@ bool parse_option(const char *name, const char *value, Bench *bench)
     return (options.budget_s = atof(value)) > 0;
   else if (strcmp(name, "--threads") == 0)
     return (options.threads = atoi(value)) > 0;
+  else if (strcmp(name, "--cap-memory") == 0)
+    return (options.memory_limit = static_cast<u64>(atof(value) * 1e6)) > 0;
+  else if (strcmp(name, "--folder") == 0)
+    options.folder = value;
   else if (strcmp(name, "--cells") == 0)
   {
     bench->cells = fopen(value, "w");
