@@ -74,6 +74,7 @@ typedef struct Load
 	uint32		range;
 	bool		wanted;			/* the leader waits for it */
 	bool		refused;		/* the device had no room for the next piece */
+	uint64		memory_asked;	/* see gs_memory_asked() */
 	bool		all_read;		/* every piece was asked for */
 	bool		too_large;		/* ENDING: split it then */
 	GsDeviceSort *sort;
@@ -105,6 +106,7 @@ typedef struct ServedSession
 	int			waiting;		/* head of the list of chunks in APPENDING that
 								 * wait for room, by their number */
 	bool		refused;		/* sort had no room for the first of them */
+	uint64		memory_asked;	/* see gs_memory_asked() */
 	bool		write_out;		/* sort is to be written out as a run */
 	TimestampTz last_fetch;		/* when a page was last asked for */
 
@@ -222,6 +224,13 @@ extern void gs_memory_step(int number);
 
 /* Some device memory was given back. */
 extern void gs_memory_freed(void);
+
+/*
+ * Memory is asked for; if it is refused, this is to be told together with what the
+ * first function returned then: some may have been given back meanwhile.
+ */
+extern uint64 gs_memory_asked(void);
+extern void gs_memory_refused(uint64 asked);
 
 /* Make room for those who wait; true if anything has happened. */
 extern bool gs_memory_relieve(void);

@@ -26,12 +26,7 @@ take_over(int number)
 	GsSession  *session = &gs_sessions[number];
 	GsSortResult result = {0};
 
-	Assert(s->pending == 0 && s->out.sort == NULL);
-	if (s->sort)
-	{
-		gs_served_close(number, s->sort);
-		gs_memory_freed();
-	}
+	Assert(s->pending == 0 && s->sort == NULL && s->out.sort == NULL);
 	s->sort = s->load.sort;
 	s->in_file = false;
 	s->load.sort = NULL;
@@ -127,19 +122,17 @@ serve_range(int number, uint32 wanted)
 		}
 		s->sealed = true;
 	}
+	/* what the leader has read makes room for what it wants */
+	if (s->sort)
+	{
+		gs_served_close(number, s->sort);
+		gs_memory_freed();
+		s->sort = NULL;
+	}
 	if (!prove_ranges(number))
 		return;
 	if (s->load.phase == LOAD_NONE)
-	{
-		/* what the leader has read makes room for what it wants */
-		if (s->sort)
-		{
-			gs_served_close(number, s->sort);
-			gs_memory_freed();
-			s->sort = NULL;
-		}
 		gs_load_begin(number, wanted, true);
-	}
 	else if (s->load.range != wanted)
 		gs_load_cancel(number);
 	else if (s->load.phase == LOAD_READY)
