@@ -115,7 +115,7 @@ install_for_test()
 
 	# where the TAP tests run
 	mkdir -p "$run/tap"
-	cp -r "$root/test/t" "$run/tap/"
+	cp -r "$root/test/t" "$root/README.md" "$run/tap/"
 	[ -z "$server_user" ] || chown -R "$server_user:" "$run/tap"
 }
 
