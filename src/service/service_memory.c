@@ -237,8 +237,8 @@ relief_of(int number, bool patient, uint64 *bytes)
 		*bytes = gs_served_held(s->load.sort);
 		return RELIEF_LOAD;
 	}
-	if (s->load.phase == LOAD_PERFORMING || s->load.phase == LOAD_CHECKING ||
-		(s->load.phase == LOAD_READING && !s->load.refused))
+	/* it will be returned, and may be written out then */
+	if (s->load.phase > LOAD_WAITING && !s->load.refused)
 		return RELIEF_LATER;
 	if (s->sort == NULL)
 		return RELIEF_NONE;
