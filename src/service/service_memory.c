@@ -163,7 +163,7 @@ gs_memory_step(int number)
 	{
 		s->write_out = false;
 		s->refused = false;
-		if (s->sort && !gs_write_begin(number, true))
+		if (s->sort && !gs_write_begin(number, WRITE_RUN))
 			return;
 	}
 	if (s->waiting < 0 || s->refused || s->write_out)
@@ -308,7 +308,7 @@ make_room(int number, Relief relief)
 			s->write_out = true;
 			break;
 		case RELIEF_PAGES:
-			(void) gs_write_begin(number, false);
+			(void) gs_write_begin(number, WRITE_PAGES);
 			break;
 		case RELIEF_NONE:
 		case RELIEF_LATER:

@@ -39,20 +39,27 @@
 #include "service/service_shmem.h"
 #include "spill/spill.h"
 
+typedef enum WriteKind
+{
+	WRITE_RUN,					/* the rows fed so far, as a run */
+	WRITE_PAGES,				/* pages of the session's sort, which is in order */
+	WRITE_RANGE					/* pages of a range whose order was proven */
+} WriteKind;
+
 /* What is being written out of a session. */
 typedef struct WriteOut
 {
 	GsDeviceSort *sort;			/* NULL: nothing */
-	bool		is_run;			/* a run; else pages, of a session's sort that
-								 * is in order */
+	WriteKind	kind;
 	bool		performing;		/* its job is under way */
-	bool		given_up;		/* pages: some could not be written */
+	bool		given_up;		/* WRITE_PAGES: some could not be written */
+	bool		ties;			/* WRITE_RANGE: with the range before */
 	GsJob		job;
+	uint64		first_page;		/* in the file: number of the first one */
 	uint64		n_pages;
 	uint64		asked;			/* pages that a buffer was given for */
 	uint64		written;
 	int			busy;			/* jobs of it and its buffers */
-	uint64	   *page_first;		/* as in GsSortResult; malloc'd */
 } WriteOut;
 
 typedef enum LoadPhase
@@ -114,10 +121,10 @@ typedef struct ServedSession
 	GsSpill    *spill;			/* NULL: nothing */
 	bool		failed;			/* GsSession.failure says why */
 	bool		sealed;			/* all runs are there */
-	uint32		n_proven;		/* ranges whose order is, the first ones ... */
-	bool		all_proven;		/* ... and that is all of them */
-	bool		in_file;		/* pages are fetched from the spill ... */
-	uint64	   *page_first;		/* ... and are these; malloc'd */
+	uint32		n_proven;		/* ranges, the first ones, whose order is */
+	bool		in_file;		/* pages are fetched from the spill */
+	uint64		n_pages;		/* written there, or being written */
+	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
 	Load		load;
 	GsSortResult done;			/* sums over sorts that were closed */
@@ -243,8 +250,11 @@ extern uint64 gs_memory_share(void);
 
 /* service_write.c */
 
-/* Write a session's sort out: as a run, or its pages.  False: it has failed. */
-extern bool gs_write_begin(int number, bool is_run);
+/*
+ * Write out a session's sort, or for WRITE_RANGE the one that was loaded.  False:
+ * it has failed.
+ */
+extern bool gs_write_begin(int number, WriteKind kind);
 
 /* May so many bytes more be written for a session? */
 extern bool gs_write_allowed(int number, uint64 bytes);
