@@ -269,6 +269,7 @@ for _ in $(seq 100); do
 done
 query -c "$gpusort" -c "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $by_bytes" >"$work/plan" || exit 1
 grep -E '^Custom Scan|Rows Sorted|Temporary Files|Execution Time' "$work/plan" | sed 's/^/    /'
+grep -q 'Temporary Files' "$work/plan" || echo "    (these rows fit)"
 same 'ORDER BY p COLLATE "C"' "$by_bytes"
 
 echo
