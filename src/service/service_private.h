@@ -35,6 +35,7 @@
 #ifndef GS_SERVICE_PRIVATE_H
 #define GS_SERVICE_PRIVATE_H
 
+#include "compat.h"
 #include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "spill/spill.h"
