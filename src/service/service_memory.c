@@ -294,6 +294,16 @@ is_load_too_large(const ServedSession *s)
 		gs_served_held(s->load.sort) >= gs_memory_share() / 2;
 }
 
+/*
+ * A range before the last one has been on the device before: it must fit, as soon as
+ * memory that was given back can be had.
+ */
+static bool
+fitted_before(const ServedSession *s)
+{
+	return s->load.refused && s->load.range + 1 < gs_spill_ranges(s->spill);
+}
+
 static void
 make_room(int number, Relief relief)
 {
@@ -376,7 +386,7 @@ gs_memory_relieve(void)
 	}
 	if (best >= 0)
 		make_room(best, best_relief);
-	else if (later)
+	else if (later || (patient && fitted_before(&gs_served[needy])))
 		return false;
 	else
 		give_up(needy);

@@ -366,10 +366,12 @@ gpusort_service_main(Datum arg)
 
 		if (gs_served_was_busy())
 			trimmed = false;
-		if (WaitEventSetWait(events, longest_sleep(),
-							 occurred, 3,
-							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0 &&
-			gs_shared->n_open == 0)
+		if (WaitEventSetWait(events, longest_sleep(), occurred, 3,
+							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) > 0)
+			continue;
+		if (gs_memory_is_short())
+			gs_memory_freed();	/* by others than gpusort, perhaps */
+		else if (gs_shared->n_open == 0)
 		{
 			gs_ops->trim(gs_served_device);
 			trimmed = true;

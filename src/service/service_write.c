@@ -70,6 +70,12 @@ note_failure(int number, const GsSpillFailure *failure, GsSpillTrouble trouble)
 	LWLockRelease(gs_shared->lock);
 	ConditionVariableBroadcast(&session->cv);
 	gs_served_wake(number);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort gives up a sort in temporary files: %s, %u runs, range %u of %u, load %d",
+							 trouble == GS_SPILL_LIMIT ? "temp_file_limit" :
+							 trouble == GS_SPILL_FILE ? "file" : "no memory",
+							 session->n_runs, s->load.range, s->spill ? gs_spill_ranges(s->spill) : 0,
+							 (int) s->load.phase)));
 }
 
 void
