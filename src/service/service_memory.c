@@ -206,7 +206,8 @@ is_needy(const ServedSession *s)
 	if (s->closing || s->failed)
 		return false;
 	return (s->refused && s->appends == 0 && s->waiting >= 0 && !s->write_out) ||
-		(s->load.refused && s->load.appending == 0 && s->load.phase == LOAD_READING);
+		(s->load.refused && s->load.wanted && s->load.appending == 0 &&
+		 s->load.phase == LOAD_READING);
 }
 
 typedef enum Relief
@@ -362,6 +363,9 @@ gs_memory_relieve(void)
 	if (needy_since == 0)
 		needy_since = GetCurrentTimestamp();
 	patient = !TimestampDifferenceExceeds(needy_since, GetCurrentTimestamp(), IDLE_READER_MS);
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_served[i].out.sort)
+			return false;		/* room is being made */
 	if (is_load_too_large(&gs_served[needy]))
 	{
 		give_up(needy);
@@ -372,8 +376,6 @@ gs_memory_relieve(void)
 		uint64		bytes;
 		Relief		relief;
 
-		if (gs_served[i].out.sort)
-			return false;		/* room is being made */
 		relief = relief_of(i, patient, &bytes);
 		if (relief == RELIEF_LATER)
 			later = true;

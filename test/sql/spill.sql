@@ -23,10 +23,11 @@ BEGIN
 	RAISE 'the limit does not change';
 END
 $$;
--- so that a chunk or two are more than the device takes
-ALTER SYSTEM SET gpusort.device_memory = '3MB';
+-- so that a chunk or two are more than the device takes; a GPU needs a little more
+SELECT CASE kind WHEN 'cuda' THEN '5MB' ELSE '3MB' END AS memory FROM gpusort_devices \gset
+ALTER SYSTEM SET gpusort.device_memory = :'memory';
 SELECT pg_reload_conf();
-SELECT set_device_memory('3MB');
+SELECT set_device_memory(:'memory');
 
 -- The ids of a query's rows in their order, and what all rows have in them.
 -- stock: by PostgreSQL alone; else all sorts are gpusort's.

@@ -9,7 +9,9 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('spill', "gpusort.device_memory = '3MB'\nlog_temp_files = 0\n"
+# A GPU needs a little more for the least of sorts
+my $memory = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda' ? '5MB' : '3MB';
+my $node = new_server('spill', "gpusort.device_memory = '$memory'\nlog_temp_files = 0\n"
 	  . "client_connection_check_interval = '50ms'\ngpusort.wait_timeout = '60s'\n");
 
 $node->safe_psql('postgres', q(
