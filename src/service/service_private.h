@@ -35,6 +35,7 @@
 #ifndef GS_SERVICE_PRIVATE_H
 #define GS_SERVICE_PRIVATE_H
 
+#include "compat.h"
 #include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "spill/spill.h"
@@ -210,7 +211,7 @@ extern int	gs_buffer_find(int number, BufferUse use, uint64 page_or_piece);
 extern void gs_buffers_free_of(int number, BufferUse use);
 
 /* service_worker.c: end the service, to be started again. */
-extern void gs_service_device_failed(const GsError *error, GsStatus status) pg_attribute_noreturn();
+gs_compat_noreturn extern void gs_service_device_failed(const GsError *error, GsStatus status);
 
 /* service_memory.c */
 
