@@ -136,6 +136,37 @@ ignores_order(const Aggref *agg)
 	return result;
 }
 
+/* Do two aggregates with DISTINCT drop the same rows, and sort in the same order? */
+static bool
+equal_distinct(const Aggref *a, const Aggref *b)
+{
+	List	   *clauses[2] = {NIL, NIL};
+	const Aggref *aggs[2] = {a, b};
+	ListCell   *lc;
+	ListCell   *other;
+
+	for (int i = 0; i < 2; i++)
+		foreach(lc, aggs[i]->aggdistinct)
+			if (!IsA(get_sortgroupclause_expr(lfirst(lc), aggs[i]->args), Const))
+				clauses[i] = lappend(clauses[i], lfirst(lc));
+	if (list_length(clauses[0]) != list_length(clauses[1]))
+		return false;
+	forboth(lc, clauses[0], other, clauses[1])
+	{
+		SortGroupClause *ours = lfirst_node(SortGroupClause, lc);
+		SortGroupClause *theirs = lfirst_node(SortGroupClause, other);
+		Node	   *our_expr = get_sortgroupclause_expr(ours, a->args);
+		Node	   *their_expr = get_sortgroupclause_expr(theirs, b->args);
+
+		if (ours->eqop != theirs->eqop || ours->sortop != theirs->sortop ||
+			ours->nulls_first != theirs->nulls_first ||
+			exprCollation(our_expr) != exprCollation(their_expr) ||
+			!equal(gs_tlist_strip_relabel(our_expr), gs_tlist_strip_relabel(their_expr)))
+			return false;
+	}
+	return true;
+}
+
 /* Have all aggregates of a query the same DISTINCT, so that a Unique below does it? */
 static bool
 same_distinct(const PlannerInfo *root)
@@ -148,31 +179,49 @@ same_distinct(const PlannerInfo *root)
 		const Aggref *agg = lfirst_node(AggInfo, lc)->representative_aggref;
 
 		if (agg->aggdistinct == NIL || agg->aggfilter || !takes_order(agg) ||
-			!equal(agg->aggdistinct, first->aggdistinct) || !equal(agg->args, first->args) ||
-			(agg->aggfnoid != F_COUNT_ANY && !equal_is_same(agg)))
+			!equal_distinct(agg, first) || (agg->aggfnoid != F_COUNT_ANY && !equal_is_same(agg)))
 			return false;
 	}
 	return true;
 }
 
-/* The order of an aggregate as pathkeys, behind those of GROUP BY. */
+static bool
+has_class(List *pathkeys, const PathKey *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+		if (lfirst_node(PathKey, lc)->pk_eclass == key->pk_eclass)
+			return true;
+	return false;
+}
+
+/*
+ * The order of an aggregate as pathkeys, behind those of GROUP BY.  NIL: there is
+ * nothing to sort by, or a column has no pathkey of its own, because the query
+ * makes it equal to another one or to a constant.  In the finished plan that
+ * could not be seen (gpusort_agg_plan.c).
+ */
 static List *
 order_pathkeys(PlannerInfo *root, const Aggref *agg)
 {
 	List	   *pathkeys = list_copy(root->group_pathkeys);
+	List	   *exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
 	ListCell   *lc;
 
-	foreach(lc, make_pathkeys_for_sortclauses(root, sort_clauses(agg), agg->args))
+	foreach(lc, sort_clauses(agg))
 	{
-		PathKey    *key = lfirst_node(PathKey, lc);
-		ListCell   *other;
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
+		List	   *keys;
 
-		/* a column that is there already says nothing more */
-		foreach(other, pathkeys)
-			if (lfirst_node(PathKey, other)->pk_eclass == key->pk_eclass)
-				break;
-		if (other == NULL)
-			pathkeys = lappend(pathkeys, key);
+		if (IsA(expr, Const) || list_member(exprs, expr))
+			continue;
+		keys = make_pathkeys_for_sortclauses(root, list_make1(clause), agg->args);
+		if (keys == NIL || has_class(pathkeys, linitial(keys)))
+			return NIL;
+		pathkeys = list_concat(pathkeys, keys);
+		exprs = lappend(exprs, expr);
 	}
 	return pathkeys;
 }
@@ -188,9 +237,12 @@ count_served(PlannerInfo *root, List *pathkeys)
 	{
 		const AggInfo *info = lfirst_node(AggInfo, lc);
 		const Aggref *agg = info->representative_aggref;
+		List	   *wanted;
 
-		if (takes_order(agg) && agg->aggdistinct == NIL &&
-			pathkeys_contained_in(order_pathkeys(root, agg), pathkeys))
+		if (!takes_order(agg) || agg->aggdistinct != NIL)
+			continue;
+		wanted = order_pathkeys(root, agg);
+		if (wanted != NIL && pathkeys_contained_in(wanted, pathkeys))
 			states = bms_add_member(states, info->transno);
 	}
 	return bms_num_members(states);
@@ -268,29 +320,33 @@ is_supported(const PlannerInfo *root, const Aggref *agg)
 }
 
 /*
- * The expressions that the aggregate sorts by and that input has no column for.
- * A column under another type or collation will do.
+ * Find the expressions that the aggregate sorts by and that input has no column
+ * for.  A variable under another type or collation will do.  False: input has
+ * another expression so, which the Sort would take for the aggregate's.
  */
-static List *
-missing_columns(const PathTarget *input, const Aggref *agg)
+static bool
+find_missing(const PathTarget *input, const Aggref *agg, List **missing)
 {
-	List	   *missing = NIL;
 	ListCell   *lc;
 
+	*missing = NIL;
 	foreach(lc, sort_clauses(agg))
 	{
 		Node	   *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), agg->args);
+		Node	   *bare = gs_tlist_strip_relabel(expr);
 		ListCell   *column;
 
 		if (IsA(expr, Const))
 			continue;
 		foreach(column, input->exprs)
-			if (equal(gs_tlist_strip_relabel(lfirst(column)), gs_tlist_strip_relabel(expr)))
+			if (equal(gs_tlist_strip_relabel(lfirst(column)), bare))
 				break;
 		if (column == NULL)
-			missing = lappend(missing, expr);
+			*missing = lappend(*missing, expr);
+		else if (!IsA(bare, Var) && !equal(lfirst(column), expr))
+			return false;
 	}
-	return missing;
+	return true;
 }
 
 /* A path that has these columns as well. */
@@ -409,10 +465,10 @@ gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 		return;
 	like = find_agg_path(grouped_rel);
 	if (like == NULL || !gs_client_service_ready() || !choose_order(root, &order) ||
-		!is_supported(root, order.agg))
+		!is_supported(root, order.agg) ||
+		!find_missing(cheapest->pathtarget, order.agg, &missing))
 		return;
 
-	missing = missing_columns(cheapest->pathtarget, order.agg);
 	flags = gs_sort_path_flags(root);
 	path = gs_sort_path(root, grouped_rel, add_columns(root, input_rel, cheapest, missing),
 						order.pathkeys, cheapest->rows, false, flags);

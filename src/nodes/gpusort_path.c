@@ -151,6 +151,18 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *path)
 	add_path(ordered_rel, path);
 }
 
+/*
+ * May the cheapest path be gone?  One in the right order was itself added to
+ * ordered_rel, and freed if a Gather Merge then turned out to be cheaper.  Below
+ * grouping that one was among the cheapest path's rivals before.
+ */
+static bool
+may_be_freed(const RelOptInfo *input_rel, const RelOptInfo *ordered_rel)
+{
+	return IS_UPPER_REL(input_rel) && input_rel->partial_pathlist != NIL &&
+		!list_member_ptr(ordered_rel->pathlist, input_rel->cheapest_total_path);
+}
+
 void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
@@ -160,7 +172,7 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 	int			flags;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
-		cheapest->param_info != NULL)
+		may_be_freed(input_rel, ordered_rel) || cheapest->param_info != NULL)
 		return;
 	if (!gs_guc_force)
 	{
