@@ -75,10 +75,22 @@ extern void gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptIn
 #endif
 
 /*
- * gpusort_agg_plan.c: the aggregates of a finished Agg above a GpuSort do not sort
- * what is in their order already.
+ * gpusort_agg_plan.c
+ *
+ * The aggregates of a finished Agg above a GpuSort are to sort nothing that is in
+ * their order already.  last_node_id: the highest plan_node_id in use, and again
+ * afterwards.
  */
-extern void gs_agg_use_order(Agg *agg);
+extern void gs_agg_use_order(Agg *agg, int *last_node_id);
+
+/* Do two aggregates with DISTINCT drop the same rows, and sort in the same order? */
+extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
+
+/*
+ * May an aggregate with DISTINCT be given any one of equal values: does it only
+ * count them, or are equal ones the same, byte by byte?
+ */
+extern bool gs_agg_takes_any_equal(const Aggref *agg);
 
 /* gpusort_plan.c */
 extern const CustomPathMethods gs_sort_path_methods;

@@ -329,7 +329,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
 	}
 	if (IsA(plan, Agg))
-		gs_agg_use_order((Agg *) plan);
+		gs_agg_use_order((Agg *) plan, &context->last_node_id);
 	gs_decline_node(plan);
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);

@@ -22,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -162,4 +163,38 @@ gs_window_replace(WindowAgg *window)
 							   oid_list(window->ordCollations, window->ordNumCols)));
 	scan->methods = &gs_window_node.scan;
 	return &scan->scan.plan;
+}
+
+Plan *
+gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations)
+{
+	List	   *scan_tlist = NIL;
+	List	   *tlist = NIL;
+	List	   *columns = NIL;
+	ListCell   *lc;
+
+	foreach(lc, sort->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, tle),
+														 tle->resno, NULL, false));
+		columns = lappend_int(columns, tle->resno);
+	}
+	scan_tlist = lappend(scan_tlist,
+						 makeTargetEntry((Expr *) makeFuncExpr(F_ROW_NUMBER, INT8OID, NIL, InvalidOid,
+															   InvalidOid, COERCE_EXPLICIT_CALL),
+										 list_length(scan_tlist) + 1, NULL, false));
+	columns = lappend_int(columns, 0);
+	foreach(lc, scan_tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(INDEX_VAR, tle),
+											   tle->resno, NULL, false));
+	}
+	return &gs_node_make(&gs_window_node, sort, tlist, scan_tlist, sort,
+						 list_concat(list_make4(columns, list_make1_oid(F_ROW_NUMBER), attnos,
+												operators),
+									 list_make4(collations, NIL, NIL, NIL)))->scan.plan;
 }
