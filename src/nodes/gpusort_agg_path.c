@@ -175,7 +175,7 @@ order_pathkeys(PlannerInfo *root, const Aggref *agg)
 	return pathkeys;
 }
 
-/* Aggregates that sort for themselves, and not another one for them too, and find this order. */
+/* How many sorts of aggregates an order saves; aggregates that share a state share one. */
 static int
 count_served(PlannerInfo *root, List *pathkeys)
 {
@@ -308,7 +308,8 @@ add_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *columns)
 		return path;
 	target = copy_pathtarget(path->pathtarget);
 	add_new_columns_to_pathtarget(target, columns);
-	return (Path *) create_projection_path(root, rel, path, set_pathtarget_cost_width(root, target));
+	target = set_pathtarget_cost_width(root, target);
+	return (Path *) create_projection_path(root, rel, path, target);
 }
 
 /* How many rows are left when a Unique has dropped those that are equal in order's columns. */
@@ -339,8 +340,11 @@ make_agg_path(PlannerInfo *root, RelOptInfo *rel, const AggPath *like, Path *sor
 	path = create_agg_path(root, rel, sorted, like->path.pathtarget, like->aggstrategy,
 						   AGGSPLIT_SIMPLE, like->groupClause, like->qual, &costs,
 						   like->numGroups);
-	if (order->agg->aggdistinct != NIL && !order->unique)	/* its rows are compared */
+	if (order->agg->aggdistinct != NIL && !order->unique)
+	{
+		/* GpuWindow compares rows, as Unique does */
 		path->path.total_cost += cpu_operator_cost * sorted->rows * list_length(order->pathkeys);
+	}
 	/* the aggregate's columns are not those of its result */
 	if (path->path.pathkeys != NIL)
 		path->path.pathkeys = root->group_pathkeys;
