@@ -21,7 +21,7 @@
 #	GPUSORT_TEST_DEVICE		host (default) or cuda: where the servers' sorts run
 #	SANITIZE				for the unit tests' second build (default address,undefined;
 #							thread is clean as well, and takes minutes)
-#	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS	of the differential tester, see README.md
+#	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS, FUZZ_DEVICE_MEMORY	of the differential tester, see README.md
 #	GPUSORT_TEST_USER		who runs the servers when we are root (default postgres)
 set -u
 

@@ -163,6 +163,8 @@ append_pieces(int number)
 	Load	   *load = &gs_served[number].load;
 	int			buffer;
 
+	if (load->appending == 0)
+		load->memory_asked = gs_memory_asked();
 	while (!load->refused &&
 		   (buffer = gs_buffer_find(number, BUFFER_READ, load->appended)) >= 0)
 	{
@@ -199,6 +201,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 		{
 			/* so were all that follow; they go again from here */
 			load->refused = true;
+			gs_memory_refused(load->memory_asked);
 			load->appended = Min(load->appended, b->number);
 			b->use = BUFFER_READ;
 			return;

@@ -37,12 +37,27 @@
 #define IDLE_READER_MS	1000
 
 static bool freed = false;		/* since the last gs_memory_relieve() */
+static uint64 n_freed = 0;		/* how often any was */
 static TimestampTz needy_since = 0; /* somebody waits for room; 0: nobody */
 
 void
 gs_memory_freed(void)
 {
 	freed = true;
+	n_freed++;
+}
+
+uint64
+gs_memory_asked(void)
+{
+	return n_freed;
+}
+
+void
+gs_memory_refused(uint64 asked)
+{
+	if (asked != n_freed)
+		freed = true;
 }
 
 static bool
@@ -90,6 +105,7 @@ append_waiting(int number)
 {
 	ServedSession *s = &gs_served[number];
 
+	s->memory_asked = gs_memory_asked();
 	while (s->waiting >= 0)
 	{
 		int			chunk = s->waiting;
@@ -104,6 +120,22 @@ append_waiting(int number)
 	}
 }
 
+/* The session takes no more rows: its chunks wait for nothing. */
+static void
+reject_waiting(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	while (s->waiting >= 0)
+	{
+		int			chunk = s->waiting;
+
+		s->waiting = gs_chunks[chunk].next;
+		gs_requests_reject(chunk);
+	}
+	s->refused = false;
+}
+
 void
 gs_memory_step(int number)
 {
@@ -116,8 +148,13 @@ gs_memory_step(int number)
 		s->sort = NULL;
 		gs_memory_freed();
 	}
-	if (s->failed || s->closing || s->performed || s->sealed || gs_sessions[number].overflow)
+	if (s->failed || s->closing || s->performed || s->sealed)
 		return;
+	if (gs_sessions[number].overflow)
+	{
+		reject_waiting(number);
+		return;
+	}
 	if (is_run_due(s))
 		s->write_out = true;
 	if (s->appends > 0)
@@ -126,7 +163,7 @@ gs_memory_step(int number)
 	{
 		s->write_out = false;
 		s->refused = false;
-		if (s->sort && !gs_write_begin(number, true))
+		if (s->sort && !gs_write_begin(number, WRITE_RUN))
 			return;
 	}
 	if (s->waiting < 0 || s->refused || s->write_out)
@@ -200,7 +237,8 @@ relief_of(int number, bool patient, uint64 *bytes)
 		*bytes = gs_served_held(s->load.sort);
 		return RELIEF_LOAD;
 	}
-	if (s->load.phase == LOAD_PERFORMING || s->load.phase == LOAD_CHECKING)
+	/* it will be returned, and may be written out then */
+	if (s->load.phase > LOAD_WAITING && !s->load.refused)
 		return RELIEF_LATER;
 	if (s->sort == NULL)
 		return RELIEF_NONE;
@@ -244,14 +282,7 @@ give_up(int number)
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_sessions[number].overflow = true;
 	LWLockRelease(gs_shared->lock);
-	while (s->waiting >= 0)
-	{
-		int			chunk = s->waiting;
-
-		s->waiting = gs_chunks[chunk].next;
-		gs_requests_reject(chunk);
-	}
-	s->refused = false;
+	reject_waiting(number);
 	gs_served_wake(number);
 }
 
@@ -277,7 +308,7 @@ make_room(int number, Relief relief)
 			s->write_out = true;
 			break;
 		case RELIEF_PAGES:
-			(void) gs_write_begin(number, false);
+			(void) gs_write_begin(number, WRITE_PAGES);
 			break;
 		case RELIEF_NONE:
 		case RELIEF_LATER:

@@ -40,20 +40,27 @@
 #include "service/service_shmem.h"
 #include "spill/spill.h"
 
+typedef enum WriteKind
+{
+	WRITE_RUN,					/* the rows fed so far, as a run */
+	WRITE_PAGES,				/* pages of the session's sort, which is in order */
+	WRITE_RANGE					/* pages of a range whose order was proven */
+} WriteKind;
+
 /* What is being written out of a session. */
 typedef struct WriteOut
 {
 	GsDeviceSort *sort;			/* NULL: nothing */
-	bool		is_run;			/* a run; else pages, of a session's sort that
-								 * is in order */
+	WriteKind	kind;
 	bool		performing;		/* its job is under way */
-	bool		given_up;		/* pages: some could not be written */
+	bool		given_up;		/* WRITE_PAGES: some could not be written */
+	bool		ties;			/* WRITE_RANGE: with the range before */
 	GsJob		job;
+	uint64		first_page;		/* in the file: number of the first one */
 	uint64		n_pages;
 	uint64		asked;			/* pages that a buffer was given for */
 	uint64		written;
 	int			busy;			/* jobs of it and its buffers */
-	uint64	   *page_first;		/* as in GsSortResult; malloc'd */
 } WriteOut;
 
 typedef enum LoadPhase
@@ -75,6 +82,7 @@ typedef struct Load
 	uint32		range;
 	bool		wanted;			/* the leader waits for it */
 	bool		refused;		/* the device had no room for the next piece */
+	uint64		memory_asked;	/* see gs_memory_asked() */
 	bool		all_read;		/* every piece was asked for */
 	bool		too_large;		/* ENDING: split it then */
 	GsDeviceSort *sort;
@@ -106,6 +114,7 @@ typedef struct ServedSession
 	int			waiting;		/* head of the list of chunks in APPENDING that
 								 * wait for room, by their number */
 	bool		refused;		/* sort had no room for the first of them */
+	uint64		memory_asked;	/* see gs_memory_asked() */
 	bool		write_out;		/* sort is to be written out as a run */
 	TimestampTz last_fetch;		/* when a page was last asked for */
 
@@ -113,10 +122,10 @@ typedef struct ServedSession
 	GsSpill    *spill;			/* NULL: nothing */
 	bool		failed;			/* GsSession.failure says why */
 	bool		sealed;			/* all runs are there */
-	uint32		n_proven;		/* ranges whose order is, the first ones ... */
-	bool		all_proven;		/* ... and that is all of them */
-	bool		in_file;		/* pages are fetched from the spill ... */
-	uint64	   *page_first;		/* ... and are these; malloc'd */
+	uint32		n_proven;		/* ranges, the first ones, whose order is */
+	bool		in_file;		/* pages are fetched from the spill */
+	uint64		n_pages;		/* written there, or being written */
+	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
 	Load		load;
 	GsSortResult done;			/* sums over sorts that were closed */
@@ -224,6 +233,13 @@ extern void gs_memory_step(int number);
 /* Some device memory was given back. */
 extern void gs_memory_freed(void);
 
+/*
+ * Memory is asked for; if it is refused, this is to be told together with what the
+ * first function returned then: some may have been given back meanwhile.
+ */
+extern uint64 gs_memory_asked(void);
+extern void gs_memory_refused(uint64 asked);
+
 /* Make room for those who wait; true if anything has happened. */
 extern bool gs_memory_relieve(void);
 
@@ -235,8 +251,11 @@ extern uint64 gs_memory_share(void);
 
 /* service_write.c */
 
-/* Write a session's sort out: as a run, or its pages.  False: it has failed. */
-extern bool gs_write_begin(int number, bool is_run);
+/*
+ * Write out a session's sort, or for WRITE_RANGE the one that was loaded.  False:
+ * it has failed.
+ */
+extern bool gs_write_begin(int number, WriteKind kind);
 
 /* May so many bytes more be written for a session? */
 extern bool gs_write_allowed(int number, uint64 bytes);

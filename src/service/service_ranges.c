@@ -10,7 +10,8 @@
  *
  * Where keys only guess the order, that a range's rows are beyond its borders
  * tells that ranges before it lack rows.  So the order of all ranges is proven
- * before the leader gets the first one, and for this each of them is read once more.
+ * before the leader gets the first row.  Their pages are written to files as they
+ * are proven, and the leader reads all of them as those of range 0.
  *
  *-------------------------------------------------------------------------
  */
@@ -26,12 +27,7 @@ take_over(int number)
 	GsSession  *session = &gs_sessions[number];
 	GsSortResult result = {0};
 
-	Assert(s->pending == 0 && s->out.sort == NULL);
-	if (s->sort)
-	{
-		gs_served_close(number, s->sort);
-		gs_memory_freed();
-	}
+	Assert(s->pending == 0 && s->sort == NULL && s->out.sort == NULL);
 	s->sort = s->load.sort;
 	s->in_file = false;
 	s->load.sort = NULL;
@@ -81,27 +77,56 @@ refuse_order(int number)
 	ConditionVariableBroadcast(&session->cv);
 }
 
-/* Is every range's order proven?  If not, go on with that. */
+/*
+ * Where keys only guess the order: have each range loaded and proven, and its pages
+ * written.  True when that is so.
+ */
 static bool
 prove_ranges(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (gs_sessions[number].layout.n_parts == 0 || s->all_proven)
-		return true;
-	if (s->load.phase == LOAD_NONE)
-		gs_load_begin(number, s->n_proven, true);
-	else if (s->load.phase == LOAD_READY)
+	if (s->load.phase == LOAD_UNPROVEN)
+	{
+		refuse_order(number);
+		return false;
+	}
+	if (s->load.phase == LOAD_READY && s->out.sort == NULL)
 	{
 		s->n_proven++;
-		s->all_proven = s->n_proven == gs_spill_ranges(s->spill) && gs_spill_planned(s->spill);
-		if (s->all_proven && s->load.range == 0)
-			return true;
-		drop_load(number);
+		if (!gs_write_begin(number, WRITE_RANGE))
+			return false;
 	}
-	else if (s->load.phase == LOAD_UNPROVEN)
-		refuse_order(number);
-	return false;
+	if (s->load.phase != LOAD_NONE)
+		return false;
+	if (s->n_proven < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
+	{
+		gs_load_begin(number, s->n_proven, true);
+		return false;
+	}
+	return s->out.sort == NULL;
+}
+
+/* All ranges' pages are in files: to the leader they are one range. */
+static void
+offer_pages(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+	GsSortResult result = {0};
+
+	s->in_file = true;
+	result.n_pages = s->n_pages;
+	result.engine = s->done.engine;
+	result.rounds = s->done.rounds;
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_served_note(number, &result);
+	session->n_ranges = gs_spill_ranges(s->spill);
+	session->checking = false;
+	if (session->state == GS_SESSION_SORTING)
+		session->state = GS_SESSION_SORTED;
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&session->cv);
 }
 
 /* The leader waits for a range, or for all to be fed. */
@@ -110,14 +135,13 @@ serve_range(int number, uint32 wanted)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->pending > 0 || s->out.sort)
+	if (s->pending > 0 || (s->out.sort && s->out.kind != WRITE_RANGE))
 		return;
 	if (!s->sealed)
 	{
 		if (s->sort)
 		{
-			if (!gs_write_begin(number, true))
-				gs_write_failed(number);
+			(void) gs_write_begin(number, WRITE_RUN);
 			return;
 		}
 		if (!gs_spill_seal(s->spill))
@@ -127,25 +151,26 @@ serve_range(int number, uint32 wanted)
 		}
 		s->sealed = true;
 	}
-	if (!prove_ranges(number))
-		return;
-	if (s->load.phase == LOAD_NONE)
+	if (gs_sessions[number].layout.n_parts > 0)
 	{
-		/* what the leader has read makes room for what it wants */
-		if (s->sort)
-		{
-			gs_served_close(number, s->sort);
-			gs_memory_freed();
-			s->sort = NULL;
-		}
-		gs_load_begin(number, wanted, true);
+		if (prove_ranges(number))
+			offer_pages(number);
+		return;
 	}
+
+	/* what the leader has read makes room for what it wants */
+	if (s->sort)
+	{
+		gs_served_close(number, s->sort);
+		gs_memory_freed();
+		s->sort = NULL;
+	}
+	if (s->load.phase == LOAD_NONE)
+		gs_load_begin(number, wanted, true);
 	else if (s->load.range != wanted)
 		gs_load_cancel(number);
 	else if (s->load.phase == LOAD_READY)
 		take_over(number);
-	else if (s->load.phase == LOAD_UNPROVEN)
-		refuse_order(number);
 	else
 		s->load.wanted = true;
 }

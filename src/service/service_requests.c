@@ -269,6 +269,7 @@ note_append(int chunk, GsStatus status)
 	if (status == GS_NO_MEMORY && !s->closing && !session->overflow)
 	{
 		s->refused = true;
+		gs_memory_refused(s->memory_asked);
 		gs_memory_queue(chunk);
 		return;
 	}

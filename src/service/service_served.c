@@ -49,7 +49,6 @@ gs_served_reset(int number)
 	if (s->woken)
 		n_woken--;
 	free(s->page_first);
-	free(s->out.page_first);
 	memset(s, 0, sizeof(*s));
 	s->waiting = -1;
 }
@@ -168,6 +167,8 @@ gs_served_close(int number, GsDeviceSort *sort)
 	GsSortResult result = {0};
 
 	gs_ops->result(sort, &result);
+	done->engine = result.engine;
+	done->rounds = result.rounds;
 	done->copy_in_ms += result.copy_in_ms;
 	done->sort_ms += result.sort_ms;
 	done->gather_ms += result.gather_ms;

@@ -8,7 +8,7 @@
  *	  as a run	  While the session is fed.  The sort is performed with pages that
  *				  are chunks, rows and keys, to be read back by ranges; it is the
  *				  session's no more from the moment on that this begins.
- *	  as pages	  When rows are being returned.  The pages of rows go to files as they
+ *	  as pages	  When rows are being returned, or were proven to be in order.  The pages of rows go to files as they
  *				  are, and fetches are answered from there; until all are there the
  *				  device answers them.
  *
@@ -103,6 +103,23 @@ fetch_pages(int number)
 	}
 }
 
+/* Note which rows the pages hold that will be in files.  False: no memory. */
+static bool
+note_pages(ServedSession *s, uint64 first, const GsSortResult *result)
+{
+	uint64	   *grown = realloc(s->page_first, (first + result->n_pages + 1) * sizeof(uint64));
+	uint64		before;
+
+	if (grown == NULL)
+		return false;
+	before = first > 0 ? grown[first] : 0;
+	for (uint64 i = 0; i <= result->n_pages; i++)
+		grown[first + i] = before + (result->n_pages > 0 ? result->page_first[i] : 0);
+	s->page_first = grown;
+	s->n_pages = first + result->n_pages;
+	return true;
+}
+
 /* The sort is in order: begin with its pages.  False: no memory. */
 static bool
 begin_pages(int number)
@@ -113,15 +130,8 @@ begin_pages(int number)
 
 	gs_ops->result(out->sort, &result);
 	out->n_pages = result.n_pages;
-	out->asked = out->written = 0;
-	free(out->page_first);
-	out->page_first = malloc((result.n_pages + 1) * sizeof(uint64));
-	if (out->page_first == NULL)
-		return false;
-	if (result.n_pages > 0)
-		memcpy(out->page_first, result.page_first, (result.n_pages + 1) * sizeof(uint64));
-	if (!out->is_run)
-		return true;
+	if (out->kind != WRITE_RUN)
+		return note_pages(s, out->first_page, &result);
 	s->done.row_bytes += result.row_bytes;
 	s->done.key_bytes += result.key_bytes;
 	s->run_held += gs_served_held(out->sort);
@@ -129,39 +139,70 @@ begin_pages(int number)
 	return gs_spill_begin_run(s->spill, result.n_pages);
 }
 
-bool
-gs_write_begin(int number, bool is_run)
+static void
+begin_run(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	s->out.sort = s->sort;
+	s->sort = NULL;
+	s->out.performing = true;
+	s->out.busy++;
+	gs_served_begin(&s->out.job);
+	gs_ops->perform(s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
+}
+
+/* The range is on its way out when this returns, or the session has failed. */
+static bool
+begin_range(int number)
 {
 	ServedSession *s = &gs_served[number];
 	WriteOut   *out = &s->out;
 
-	Assert(out->sort == NULL && s->sort != NULL && !s->failed);
-	out->given_up = false;
+	out->sort = s->load.sort;
+	out->first_page = s->n_pages;
+	out->ties = s->load.ties;
+	s->load.sort = NULL;
+	s->load.phase = LOAD_NONE;
+	if (!begin_pages(number))
+		gs_write_failed(number);
+	else if (!gs_write_allowed(number, out->n_pages * GS_CHUNK_BYTES))
+		note_failure(number, NULL, GS_SPILL_LIMIT);
+	return !s->failed;
+}
+
+bool
+gs_write_begin(int number, WriteKind kind)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	Assert(out->sort == NULL && !s->failed);
+	out->kind = kind;
+	out->given_up = out->ties = false;
+	out->first_page = out->n_pages = out->asked = out->written = 0;
 	if (s->spill == NULL && !open_spill(number))
 	{
 		gs_write_failed(number);
 		return false;
 	}
-	out->sort = s->sort;
-	out->is_run = is_run;
-	out->n_pages = out->asked = out->written = 0;
-	if (!is_run)
+	gs_served_wake(number);
+	switch (kind)
 	{
-		if (!begin_pages(number))
-		{
-			out->sort = NULL;
-			out->given_up = true;
-			return false;
-		}
-		gs_served_wake(number);
-		return true;
+		case WRITE_RUN:
+			begin_run(number);
+			return true;
+		case WRITE_RANGE:
+			return begin_range(number);
+		case WRITE_PAGES:
+			break;
 	}
-	s->sort = NULL;
-	out->performing = true;
-	out->busy++;
-	gs_served_begin(&out->job);
-	gs_ops->perform(out->sort, GS_FORMAT_CHUNKS, &out->job);
-	return true;
+	out->sort = s->sort;
+	if (begin_pages(number))
+		return true;
+	out->sort = NULL;
+	out->given_up = true;
+	return false;
 }
 
 /* A run has been sorted. */
@@ -216,25 +257,23 @@ written(int number)
 {
 	ServedSession *s = &gs_served[number];
 
+	switch (s->out.kind)
+	{
+		case WRITE_RUN:
+			if (!gs_spill_end_run(s->spill))
+				gs_write_failed(number);
+			break;
+		case WRITE_RANGE:
+			break;
+		case WRITE_PAGES:
+			/* fetches under way are still the device's */
+			s->in_file = true;
+			if (s->pending > 0)
+				return;
+			break;
+	}
 	note_spill(number);
-	if (s->out.is_run)
-	{
-		if (!gs_spill_end_run(s->spill))
-			gs_write_failed(number);
-		close_out(number);
-		return;
-	}
-
-	/* fetches under way are still the device's */
-	if (!s->in_file)
-	{
-		free(s->page_first);
-		s->page_first = s->out.page_first;
-		s->out.page_first = NULL;
-		s->in_file = true;
-	}
-	if (s->pending == 0)
-		close_out(number);
+	close_out(number);
 }
 
 void
@@ -277,16 +316,24 @@ write_page(int buffer)
 	ServiceBuffer *b = gs_buffer(buffer);
 	ServedSession *s = &gs_served[b->session];
 	WriteOut   *out = &s->out;
+	char	   *memory = gs_buffer_memory(buffer);
+	GsSortResult result = {0};
 
 	b->use = BUFFER_WRITING;
 	gs_served_begin(&b->job);
 	out->busy++;
-	if (out->is_run)
-		gs_spill_write(s->spill, b->number, gs_buffer_memory(buffer),
-					   (uint32) (out->page_first[b->number + 1] - out->page_first[b->number]),
+	if (out->kind == WRITE_RUN)
+	{
+		gs_ops->result(out->sort, &result);
+		gs_spill_write(s->spill, b->number, memory,
+					   (uint32) (result.page_first[b->number + 1] - result.page_first[b->number]),
 					   &b->job);
-	else
-		gs_spill_write_page(s->spill, b->number, gs_buffer_memory(buffer), &b->job);
+		return;
+	}
+	/* the device did not know of the row before the first one of a range */
+	if (b->number == 0 && out->ties)
+		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
+	gs_spill_write_page(s->spill, out->first_page + b->number, memory, &b->job);
 }
 
 void
@@ -305,7 +352,7 @@ gs_write_buffer_ended(int buffer, GsStatus status)
 	}
 	if (b->use == BUFFER_WRITING && status == GS_OK)
 		s->out.written++;
-	else if (!s->out.is_run)
+	else if (s->out.kind == WRITE_PAGES)
 		s->out.given_up = true;
 	else if (!s->closing)
 		gs_write_failed(number);

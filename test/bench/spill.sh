@@ -13,6 +13,8 @@
 #	lineitem	ORDER BY of l with 1 GB
 #	growth		time per row of wN with 2 GB
 #	index		CREATE INDEX on f with 300 MB
+#	memory		ORDER BY of f with 256 MB, the same for work_mem, and what the service's
+#				own memory grows to; for the host device
 #	sessions	16 sessions, 5 million words each, with 1 GB together
 #
 # Medians in ms.  "pg" is the fastest of serial and 8 workers, work_mem 64 MB and
@@ -88,7 +90,7 @@ header()
 	printf '%-44s | %8s %8s | %8s %8s %8s | %7s %8s |\n' query pg 'pg def' 'all mem' capped def '/all' 'faster'
 }
 
-if bench_wanted order || bench_wanted index; then
+if bench_wanted order || bench_wanted index || bench_wanted memory; then
 	bench_load_paths f "$paths"
 fi
 if bench_wanted order; then
@@ -135,6 +137,38 @@ if bench_wanted index; then
 		printf '%-44s | %8d | %8d %8d | %7s %8s\n' "$ddl" "$pg" "$all" "$capped" \
 			"$(bench_ratio "$capped" "$all")" "$(bench_ratio "$pg" "$capped")"
 	done
+fi
+
+# kB of the service's own memory, the most that it had while a file stands
+watch_service()
+{
+	local pid most=0 now
+
+	pid=$(bench_sql -c "SELECT service_pid FROM gpusort_devices")
+	while [ -e "$work/watching" ]; do
+		now=$(awk '/^RssAnon/ {print $2}' "/proc/$pid/status")
+		[ "$now" -le "$most" ] || most=$now
+		sleep 0.05
+	done
+	echo "$most"
+}
+
+if bench_wanted memory; then
+	sql='SELECT id, p FROM f ORDER BY p COLLATE "C"'
+	bench_ready
+	device_memory 256
+	s=$(bench_time "$stock $serial work_mem=256MB" "$sql")
+	p=$(bench_time "$stock $parallel work_mem=256MB" "$sql")
+	touch "$work/watching"
+	watch_service >"$work/service" &
+	gs=$(bench_time "gpusort.enabled=on gpusort.force=on work_mem=256MB $serial" "$sql")
+	gp=$(bench_time "gpusort.enabled=on gpusort.force=on work_mem=256MB $parallel" "$sql")
+	rm "$work/watching"
+	wait
+	printf '\n%-30s | %8s %8s | %8s %8s | %s\n' '256 MB, f' 'pg s' 'pg p' 'ours s' 'ours p' faster
+	printf '%-30s | %8d %8d | %8d %8d | %s   %s\n' "$(bench_sql -c 'SELECT count(*) FROM f') rows" "$s" "$p" "$gs" "$gp" \
+		"$(bench_ratio "$(bench_min "$s" "$p")" "$(bench_min "$gs" "$gp")")" "$(spilled)"
+	echo "the service's own memory, at most: $(($(cat "$work/service") / 1024)) MB"
 fi
 
 if bench_wanted lineitem; then

@@ -370,6 +370,7 @@ fuzz_conditions()
 			fuzz_conf=("gpusort.staging_memory = '16MB'" "gpusort.wait_timeout = 0")
 			;;
 	esac
+	[ -z "${FUZZ_DEVICE_MEMORY-}" ] || fuzz_conf+=("gpusort.device_memory = '$FUZZ_DEVICE_MEMORY'")
 }
 
 # Cases FIRST-LAST
