@@ -3,7 +3,7 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION gpusort" to load this file. \quit
 
--- The device that sorts, and how much of it is in use.
+-- The device that sorts.
 
 CREATE FUNCTION gpusort_devices(
     OUT kind text,
@@ -23,22 +23,22 @@ AS 'MODULE_PATHNAME', 'gpusort_devices'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION gpusort_devices() IS
-'the device that sorts, and how much of it is in use';
+'the device that sorts: its state, and how much of its memory is in use';
 
 CREATE VIEW gpusort_devices AS
     SELECT * FROM gpusort_devices();
 
 COMMENT ON VIEW gpusort_devices IS
-'the device that sorts, and how much of it is in use';
+'the device that sorts: its state, and how much of its memory is in use';
 
 COMMENT ON COLUMN gpusort_devices.kind IS
 'cuda or host';
 COMMENT ON COLUMN gpusort_devices.name IS
 'the device''s name';
 COMMENT ON COLUMN gpusort_devices.state IS
-'ready, starting, or off: there is no device';
+'ready, starting, or off (there is no device)';
 COMMENT ON COLUMN gpusort_devices.message IS
-'why there is no device, or its last failure';
+'why there is no device, or the device''s last failure';
 COMMENT ON COLUMN gpusort_devices.memory_total IS
 'bytes of memory that the device has';
 COMMENT ON COLUMN gpusort_devices.memory_limit IS
@@ -56,7 +56,7 @@ COMMENT ON COLUMN gpusort_devices.service_pid IS
 COMMENT ON COLUMN gpusort_devices.started IS
 'when the service started';
 
--- What gpusort did since the last reset, and why it did not.
+-- Counters.
 
 CREATE FUNCTION gpusort_stats(
     OUT sorts bigint,
@@ -79,13 +79,13 @@ AS 'MODULE_PATHNAME', 'gpusort_stats'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION gpusort_stats() IS
-'what gpusort did since the last reset, and why it did not';
+'counters of what gpusort sorted, and of what it left to PostgreSQL';
 
 CREATE VIEW gpusort_stats AS
     SELECT * FROM gpusort_stats();
 
 COMMENT ON VIEW gpusort_stats IS
-'what gpusort did since the last reset, and why it did not';
+'counters of what gpusort sorted, and of what it left to PostgreSQL';
 
 COMMENT ON COLUMN gpusort_stats.sorts IS
 'sorts that gpusort completed';
@@ -94,27 +94,27 @@ COMMENT ON COLUMN gpusort_stats.device_sorts IS
 COMMENT ON COLUMN gpusort_stats.process_sorts IS
 'of these, small sorts in the backend';
 COMMENT ON COLUMN gpusort_stats.index_builds IS
-'indexes built, each of which is among device_sorts';
+'indexes built; each counts as one of device_sorts, too';
 COMMENT ON COLUMN gpusort_stats.rows IS
 'rows in all these sorts';
 COMMENT ON COLUMN gpusort_stats.bytes IS
-'bytes of rows and keys that went to the device';
+'bytes of rows and keys that were sent to the device';
 COMMENT ON COLUMN gpusort_stats.spilled_sorts IS
 'sorts that outgrew the device''s memory and used temporary files';
 COMMENT ON COLUMN gpusort_stats.temp_bytes IS
-'bytes that these wrote to temporary files';
+'bytes that these sorts wrote to temporary files';
 COMMENT ON COLUMN gpusort_stats.arrays IS
 'arrays that GpuArraySort sorted';
 COMMENT ON COLUMN gpusort_stats.device_arrays IS
-'of these, arrays on the device';
+'of these, arrays sorted on the device';
 COMMENT ON COLUMN gpusort_stats.fallbacks IS
 'sorts, index builds and array queries that gpusort began and PostgreSQL completed';
 COMMENT ON COLUMN gpusort_stats.fallback_reasons IS
-'how many fallbacks each reason had';
+'number of fallbacks for each reason';
 COMMENT ON COLUMN gpusort_stats.refusals IS
-'times that gpusort had to leave a sort or an index build to PostgreSQL';
+'times that gpusort could not take a sort or an index build, and left it to PostgreSQL';
 COMMENT ON COLUMN gpusort_stats.refusal_reasons IS
-'how many refusals each reason had';
+'number of refusals for each reason';
 COMMENT ON COLUMN gpusort_stats.stats_reset IS
 'when counting began';
 
@@ -128,7 +128,7 @@ COMMENT ON FUNCTION gpusort_stats_reset() IS
 
 REVOKE ALL ON FUNCTION gpusort_stats_reset() FROM PUBLIC;
 
--- The sorts that hold something of the device or of staging memory now.
+-- The sorts that are open now.
 
 CREATE FUNCTION gpusort_activity(
     OUT pid integer,
@@ -146,7 +146,7 @@ AS 'MODULE_PATHNAME', 'gpusort_activity'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION gpusort_activity() IS
-'the sorts that are now running on the device';
+'the sorts that hold device memory or staging memory now';
 
 CREATE VIEW gpusort_activity AS
     SELECT a.pid, d.datname, u.rolname AS usename, a.phase, a.rows, a.bytes,
@@ -156,7 +156,7 @@ CREATE VIEW gpusort_activity AS
     LEFT JOIN pg_catalog.pg_roles AS u ON u.oid = a.usesysid;
 
 COMMENT ON VIEW gpusort_activity IS
-'the sorts that are now running on the device';
+'the sorts that hold device memory or staging memory now';
 
 COMMENT ON COLUMN gpusort_activity.pid IS
 'process id of the session';
@@ -167,15 +167,15 @@ COMMENT ON COLUMN gpusort_activity.usename IS
 COMMENT ON COLUMN gpusort_activity.phase IS
 'what the sort is doing';
 COMMENT ON COLUMN gpusort_activity.rows IS
-'rows that went to the device so far';
+'rows sent to the device so far';
 COMMENT ON COLUMN gpusort_activity.bytes IS
-'bytes of rows and keys that went to the device so far';
+'bytes of rows and keys sent to the device so far';
 COMMENT ON COLUMN gpusort_activity.staging_bytes IS
 'bytes of staging memory that the sort holds';
 COMMENT ON COLUMN gpusort_activity.runs IS
 'sorted runs written to temporary files so far';
 COMMENT ON COLUMN gpusort_activity.temp_bytes IS
-'bytes of temporary files';
+'bytes written to temporary files so far';
 COMMENT ON COLUMN gpusort_activity.started IS
 'when the sort was opened on the device';
 

@@ -18,6 +18,9 @@
 #include "gpusort.h"
 #include "guc.h"
 
+/* 16 TB: more than any device has, so that a wrong unit is noticed. */
+#define MAX_DEVICE_MEMORY_MB	(16 * 1024 * 1024)
+
 bool		gs_guc_enabled = true;
 bool		gs_guc_index_build = true;
 bool		gs_guc_log_refusals = false;
@@ -51,24 +54,24 @@ static void
 define_server_settings(void)
 {
 	DefineCustomEnumVariable("gpusort.device",
-							 "Chooses the device that sorts.",
-							 "auto uses a CUDA device where there is one and is off elsewhere; "
-							 "host sorts on threads of the gpusort service.",
+							 "Selects the device that sorts.",
+							 "\"auto\" and \"cuda\" use a GPU, and leave all sorts to PostgreSQL if there is none. "
+							 "\"host\" sorts on the CPU, on threads of the gpusort service.",
 							 &gs_guc_device, GS_CHOOSE_AUTO, device_choices,
 							 PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.device_memory",
-							"Sets how much device memory all sorts together may hold.",
-							"Zero means four fifths of what is free on a GPU when the service starts, "
-							"and a quarter of the machine's memory for the host device.",
-							&gs_guc_device_memory_mb, 0, 0, INT_MAX / 2,
+							"Sets the maximum device memory that all sorts together may hold.",
+							"Sorts that need more use temporary files. Zero means the default: four fifths of "
+							"the GPU's free memory, or a quarter of the machine's memory for the host device.",
+							&gs_guc_device_memory_mb, 0, 0, MAX_DEVICE_MEMORY_MB,
 							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.host_threads",
-							"Sets how many threads sort when gpusort.device is host.",
+							"Sets the number of threads of the host device.",
 							"Zero means one for each processor core.",
 							&gs_guc_host_threads, 0, 0, 1024,
 							PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.staging_memory",
-							"Sets the size of the shared memory through which rows reach the device.",
+							"Sets the size of the shared memory through which rows go to the device and back.",
 							NULL,
 							&gs_guc_staging_memory_mb, 256, 8, 64 * 1024,
 							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
@@ -78,28 +81,28 @@ void
 gs_guc_define(bool preloading)
 {
 	DefineCustomBoolVariable("gpusort.enabled",
-							 "Lets the planner use gpusort.",
+							 "Enables sorts and index builds by gpusort.",
 							 NULL,
 							 &gs_guc_enabled, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.index_build",
-							 "Lets gpusort build btree indexes.",
+							 "Enables btree index builds by gpusort.",
 							 NULL,
 							 &gs_guc_index_build, true,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.log_refusals",
-							 "Reports each sort and index build that gpusort leaves to PostgreSQL, and why.",
+							 "Reports each sort and index build that gpusort leaves to PostgreSQL, with the reason.",
 							 NULL,
 							 &gs_guc_log_refusals, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.min_rows",
-							"Sets the number of rows below which a sort stays in its own process.",
-							NULL,
+							"Sets the minimum number of rows for a sort on the device.",
+							"PostgreSQL, or the backend itself, sorts fewer rows.",
 							&gs_guc_min_rows, 20000, 0, INT_MAX,
 							PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.wait_timeout",
 							"Sets how long a sort waits for staging memory before PostgreSQL sorts instead.",
-							NULL,
+							"Zero means not to wait.",
 							&gs_guc_wait_timeout_ms, 1000, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 
@@ -109,12 +112,12 @@ gs_guc_define(bool preloading)
 							 &gs_guc_setup_cost, 400.0, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.feed_row_cost",
-							 "Sets the planner's estimate of the cost of handing one row to the device.",
+							 "Sets the planner's estimate of the cost of sending one row to the device.",
 							 NULL,
 							 &gs_guc_feed_row_cost, 0.01, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.fetch_row_cost",
-							 "Sets the planner's estimate of the cost of taking one row back in order.",
+							 "Sets the planner's estimate of the cost of taking one sorted row back.",
 							 NULL,
 							 &gs_guc_fetch_row_cost, 0.003, 0, DBL_MAX,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
@@ -125,13 +128,13 @@ gs_guc_define(bool preloading)
 		engine_choices[i].val = i;
 	}
 	DefineCustomEnumVariable("gpusort.engine",
-							 "Chooses the algorithm that a CUDA device sorts by.",
-							 "All but auto are published algorithms, for comparison.",
+							 "Selects the algorithm by which a GPU sorts.",
+							 "All but \"auto\" are published algorithms, for comparison.",
 							 &gs_guc_engine, GS_ENGINE_AUTO, engine_choices,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.force",
-							 "Makes gpusort take every sort that it supports, whatever its cost and size.",
-							 "For tests and benchmarks.",
+							 "Makes gpusort take every sort that it supports, regardless of cost and size.",
+							 "This is for tests and benchmarks.",
 							 &gs_guc_force, false,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
 	gs_fault_define_setting();

@@ -1,13 +1,14 @@
 #!/bin/bash
 # Shows what gpusort does, on real data and a private server.
 #
-# Builds the extension as a user would, sorts file paths with stock PostgreSQL
-# and with gpusort, and compares plans, times, memory and every row.  With a
-# GPU the sorts run there, without one on the host device.  Touches nothing of
-# the system's PostgreSQL and leaves nothing behind.
+# Builds the extension as a user would and sorts file paths, arrays and an
+# index with PostgreSQL alone and with gpusort: times, plans, and a check that
+# the results are the same.  With a GPU the sorts run there, without one on the
+# host device.  Touches nothing of the system's PostgreSQL and leaves nothing
+# behind but the build, in build/demo.
 #
 # Environment:
-#	DEMO_ROWS=1000000		how many paths
+#	DEMO_ROWS=2000000		how many paths; without a GPU 500000
 #	DEMO_FILE=file			sort the lines of this file instead
 #	PG_CONFIG, CUDA, CUDA_ARCH	as for the Makefile
 set -u
@@ -17,7 +18,6 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib/server.sh"
 . "$root/test/lib/paths.sh"
 
-rows=${DEMO_ROWS:-1000000}
 build=$root/build/demo
 MAKEFLAGS=$(echo "${MAKEFLAGS-}" | sed -E 's/(^| )-j[0-9]*//g; s/ ?--jobserver[^ ]*//g')
 export MAKEFLAGS
@@ -33,7 +33,7 @@ title()
 	printf '\n== %s\n' "$*"
 }
 
-case $rows in
+case ${DEMO_ROWS-1} in
 	''|*[!0-9]*|0) die "DEMO_ROWS must be a number of rows" ;;
 esac
 
@@ -50,7 +50,7 @@ make_work_dir
 flags=(CUDA="${CUDA:-$([ -n "$gpu_arch" ] && echo auto || echo no)}")
 [ -z "${CUDA_ARCH:-$gpu_arch}" ] || flags+=(CUDA_ARCH="${CUDA_ARCH:-${gpu_arch% }}")
 
-title "Building gpusort for $("$PG_CONFIG" --version) (${flags[*]})"
+title "Building gpusort for $("$PG_CONFIG" --version), ${flags[*]} (the first time takes a minute or more)"
 mkdir -p "$build"
 make_private_install || exit 1
 build_and_install()
@@ -66,6 +66,7 @@ fi
 chmod -R a+rX "$work/install"
 echo "installed into a private copy of the server"
 
+rows=${DEMO_ROWS:-$([ -n "$gpu_arch" ] && echo 2000000 || echo 500000)}
 title "Data"
 interruptible collect_paths "$rows" "$work/paths" || die "no file paths found"
 chmod a+r "$work/paths"
@@ -82,8 +83,11 @@ start_demo_server()
 		"shared_buffers = 512MB" \
 		"max_wal_size = 8GB" \
 		"work_mem = 1GB" \
+		"maintenance_work_mem = 1GB" \
+		"max_worker_processes = 16" \
 		"max_parallel_workers_per_gather = $workers" \
 		"max_parallel_workers = $workers" \
+		"max_parallel_maintenance_workers = $workers" \
 		"jit = off" || exit 1
 }
 
@@ -122,148 +126,154 @@ fi
 query -c "CREATE TABLE paths (id serial, p text)" || exit 1
 as_user cat "$work/paths" |
 	query -c "COPY paths (p) FROM STDIN (FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02')" || exit 1
-interruptible query -c "VACUUM (ANALYZE) paths" || exit 1
-
-# ---- the machine ----
+n_arrays=$((rows / 5 + 1))
+query -c "CREATE TABLE arrays AS
+		SELECT i AS id, (SELECT array_agg(random()::float4) FROM generate_series(1, 20) WHERE i > 0) AS a
+		FROM generate_series(1, $n_arrays) AS i" || exit 1
+interruptible query -c "VACUUM (ANALYZE) paths" -c "VACUUM (ANALYZE) arrays" \
+	-c "CREATE EXTENSION amcheck" || exit 1
+echo "and $n_arrays arrays of 20 random float4"
 
 title "Machine"
-echo "CPU:    $(nproc) x $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)"
-echo "memory: $(awk '/^MemTotal/ { printf "%.0f GB", $2 / 1048576 }' /proc/meminfo)"
+echo "CPU: $(nproc) x $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)," \
+	"$(awk '/^MemTotal/ { printf "%.0f GB", $2 / 1048576 }' /proc/meminfo)"
 if [ $device = cuda ]; then
-	nvidia-smi --query-gpu=name,memory.total --format=csv,noheader | sed 's/^/GPU:    /'
+	nvidia-smi --query-gpu=name,memory.total --format=csv,noheader | sed 's/^/GPU: /'
 else
-	echo "GPU:    none that gpusort can use: the sorts run on the host device, which orders rows"
-	echo "        on this CPU by the same way through the service. The times show the overhead of"
-	echo "        that way, not what a GPU gains."
+	echo "GPU: none that gpusort can use. Its host device sorts on this CPU, through the same"
+	echo "     service. The times below do not show what a GPU gains."
 fi
-echo
-as_user "$bindir/psql" -Xq -P pager=off -c "SELECT * FROM gpusort_devices"
+
+# ---- times ----
+
+by_bytes='SELECT id, p FROM paths ORDER BY p COLLATE "C"'
+by_language='SELECT id, p FROM paths ORDER BY p COLLATE "en_US.utf8"'
+index='CREATE INDEX paths_p ON paths (p COLLATE "en_US.utf8")'
+stock_arrays='SELECT id, (SELECT array_agg(x ORDER BY x) FROM unnest(a) AS x) FROM arrays'
+gpusort_arrays='SELECT id, gpu_sort_array(a) FROM arrays'
+
+stock="SET gpusort.enabled = off;"
+serial="$stock SET max_parallel_workers_per_gather = 0; SET max_parallel_maintenance_workers = 0;"
+parallel="$stock SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
+gpusort="SET gpusort.enabled = on;"
+
+uses()
+{
+	query -c "$gpusort" -c "EXPLAIN $2" | grep -q "$1"
+}
+
+# The planner's costs are those of a GPU and of many rows
+if [ $device = host ] || ! uses GpuSort "$by_bytes" || ! uses GpuSort "$by_language" ||
+	! uses GpuArraySort "$gpusort_arrays"; then
+	gpusort="$gpusort SET gpusort.force = on;"
+fi
+uses GpuSort "$by_bytes" && uses GpuSort "$by_language" && uses GpuArraySort "$gpusort_arrays" ||
+	die "PostgreSQL did not choose gpusort's plans"
+
+# One run of a statement, in milliseconds; the rows of a query stay in the server
+milliseconds()
+{
+	local settings=$1 statement=$2
+
+	case $statement in
+		SELECT*)
+			query -c "$settings" -c "EXPLAIN (ANALYZE, TIMING OFF) $statement" |
+				sed -n 's/^Execution Time: \([0-9]*\).*/\1/p'
+			;;
+		*)
+			query -c "DROP INDEX IF EXISTS paths_p" 2>/dev/null
+			query -c "$settings" -c '\timing on' -c "$statement" | sed -n 's/^Time: \([0-9]*\).*/\1/p'
+			;;
+	esac
+}
+
+# Sets best to the better of the runs with each of the settings
+best_of()
+{
+	local statement=$1 settings ms
+	shift
+
+	best=
+	for settings; do
+		interruptible milliseconds "$settings" "$statement" >"$work/ms"
+		ms=$(cat "$work/ms")
+		[ -n "$ms" ] || die "failed: $statement"
+		[ -n "$best" ] && [ "$best" -le "$ms" ] || best=$ms
+	done
+	[ "$best" -gt 0 ] || best=1
+}
+
+# A line for PostgreSQL and one for gpusort, each as soon as it is known
+race()
+{
+	local name=$1 statement=$2 gpusort_statement=${3:-$2} stock_best width=32 length
+
+	printf '%-35s PostgreSQL ' "$name"
+	best_of "$statement" "$serial" "$parallel"
+	stock_best=$best
+	printf '%6d ms %s\n%-35s gpusort    ' "$stock_best" "$(printf '%*s' $width '' | tr ' ' '#')" ''
+	best_of "$gpusort_statement" "$gpusort" "$gpusort"
+	length=$(((best * width + stock_best - 1) / stock_best))
+	[ $length -le $width ] || length=$width
+	printf '%6d ms %s %s times as fast\n' "$best" "$(printf '%*s' $length '' | tr ' ' '#')" \
+		"$(awk -v a="$stock_best" -v b="$best" 'BEGIN { printf "%.1f", a / b }')"
+}
+
+title "Times on the $device device: the better of two runs, PostgreSQL's without and with $workers workers"
+race 'ORDER BY p COLLATE "C"' "$by_bytes"
+race 'ORDER BY p COLLATE "en_US.utf8"' "$by_language"
+race 'CREATE INDEX (COLLATE "en_US.utf8")' "$index"
+race 'array_agg(x), gpu_sort_array(a)' "$stock_arrays" "$gpusort_arrays"
 
 # ---- plans ----
 
-select="SELECT id, p FROM paths ORDER BY p COLLATE \"C\""
-stock="SET gpusort.enabled = off;"
-serial="$stock SET max_parallel_workers_per_gather = 0;"
-parallel="$stock SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;"
-gpusort="SET gpusort.enabled = on;"
-if [ $device = host ] || ! query -c "$gpusort" -c "EXPLAIN $select" | grep -q GpuSort; then
-	gpusort="$gpusort SET gpusort.force = on;"
-fi
-
-title "Plans of: $select"
-for how in serial parallel gpusort; do
-	echo "-- ${!how}"
-	query -c "${!how}" -c "EXPLAIN (COSTS OFF) $select" | sed 's/^/    /'
-	echo
-done
-query -c "$gpusort" -c "EXPLAIN $select" | grep -q GpuSort ||
-	die "PostgreSQL did not choose gpusort's plan"
-
-# ---- times and memory ----
-
-# Private memory, in kB, of the processes that now run a query, and of the service
-private_memory()
-{
-	local pid kb queries=0 service=0
-
-	for pid in $(cat /proc/"$postmaster"/task/*/children); do
-		kb=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$pid/status")
-		case $(tr '\0' ' ' <"/proc/$pid/cmdline") in
-			postgres:\ postgres\ *EXPLAIN*|postgres:\ parallel\ worker*)
-				queries=$((queries + ${kb:-0})) ;;
-			postgres:\ gpusort*)
-				service=${kb:-0} ;;
-		esac
-	done
-	echo "$queries $service"
-} 2>/dev/null							# processes end while we look
-
-# The best of three: sets best_ms, peak_kb and service_kb, and leaves the plan
-# in $work/plan
-measure()
-{
-	local ms queries service
-
-	best_ms=
-	peak_kb=0
-	service_kb=0
-	for _ in 1 2 3; do
-		query -c "$1" -c "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) $select" >"$work/plan" &
-		child=$!
-		while kill -0 $child 2>/dev/null; do
-			read -r queries service < <(private_memory)
-			[ "$queries" -le "$peak_kb" ] || peak_kb=$queries
-			[ "$service" -le "$service_kb" ] || service_kb=$service
-			sleep 0.02
-		done
-		wait $child || die "the query failed"
-		child=
-		ms=$(sed -n 's/^Execution Time: \([0-9]*\).*/\1/p' "$work/plan")
-		[ -n "$best_ms" ] && [ "$best_ms" -le "$ms" ] || best_ms=$ms
-	done
-}
-
-postmaster=$(as_user head -1 "$run/demo/postmaster.pid")
-title "Times: best of 3, work_mem 1 GB"
-printf '%-38s %10s %18s %14s\n' "" "" "private memory at" "the peak of"
-printf '%-38s %10s %18s %14s\n' "" "time" "its processes" "the service"
-stock_best=
-for how in serial parallel gpusort; do
-	measure "${!how}"
-	case $how in
-		serial) name="PostgreSQL, one process" ;;
-		parallel) name="PostgreSQL, $workers parallel workers" ;;
-		gpusort) name="gpusort, $device device" ;;
-	esac
-	if [ $how = gpusort ]; then
-		printf '%-38s %7d ms %15d MB %11d MB\n' "$name" "$best_ms" $((peak_kb / 1024)) $((service_kb / 1024))
-		awk -v a="$stock_best" -v b="$best_ms" 'BEGIN {
-			printf "\ngpusort takes %.2f times the time of PostgreSQL at its best: it is %.1f times as fast\n",
-				b / a, a / b }'
-	else
-		printf '%-38s %7d ms %15d MB %14s\n' "$name" "$best_ms" $((peak_kb / 1024)) -
-		[ -n "$stock_best" ] && [ "$stock_best" -le "$best_ms" ] || stock_best=$best_ms
-	fi
-done
+title "The plan without gpusort, and with it; and where the time goes (EXPLAIN ANALYZE)"
+query -c "$parallel" -c "EXPLAIN (COSTS OFF) $by_bytes" | sed 's/^/    /'
 echo
-echo "The rows lie with the service while they are sorted, in its memory or the GPU's. Besides,"
-echo "gpusort's staging memory, shared by all sorts of the server, is $(query -c "SHOW gpusort.staging_memory")."
-echo "Where the time went (EXPLAIN ANALYZE):"
-sed 's/^/    /' "$work/plan"
+query -c "$gpusort" -c "EXPLAIN (ANALYZE, COSTS OFF) $by_bytes" | sed 's/^/    /'
 
 # ---- proof ----
 
-# Compares a query's rows with and without gpusort, byte by byte, as they come
-compare()
+# The sum of a query's rows, in the order in which they come
+sum()
 {
-	local query_text=$1 stock_sum gpusort_sum lines
-
-	query -c "$gpusort" -c "EXPLAIN $query_text" | grep -q GpuSort ||
-		die "PostgreSQL did not choose gpusort's plan"
-	mkfifo "$work/stock.pipe" "$work/gpusort.pipe"
-	query -c "$stock" -c "COPY ($query_text) TO STDOUT" |
-		tee "$work/stock.pipe" | md5sum >"$work/stock.sum" &
-	query -c "$gpusort" -c "COPY ($query_text) TO STDOUT" |
-		tee "$work/gpusort.pipe" | tee >(wc -l >"$work/lines") | md5sum >"$work/gpusort.sum" &
-	interruptible cmp "$work/stock.pipe" "$work/gpusort.pipe" || die "the orders differ"
-	wait
-	lines=$(cat "$work/lines")
-	stock_sum=$(cut -d' ' -f1 "$work/stock.sum")
-	gpusort_sum=$(cut -d' ' -f1 "$work/gpusort.sum")
-	[ "$stock_sum" = "$gpusort_sum" ] && [ "$lines" -eq "$(wc -l <"$work/paths")" ] ||
-		die "the orders differ"
-	rm "$work/stock.pipe" "$work/gpusort.pipe"
-	echo "$query_text"
-	echo "    $lines rows equal one by one; md5 of PostgreSQL's rows $stock_sum,"
-	echo "                                  of gpusort's            $gpusort_sum"
+	(set -o pipefail && query -c "$1" -c "COPY ($2) TO STDOUT" | md5sum | cut -d' ' -f1) || echo "failed: $1"
 }
 
-title "The order is PostgreSQL's"
-compare 'SELECT p FROM paths ORDER BY p COLLATE "C"'
-compare 'SELECT id, p FROM paths ORDER BY p COLLATE "C" DESC, id'
+# Are the rows the same, one by one?
+same()
+{
+	local name=$1 statement=$2 gpusort_statement=${3:-$2}
 
-title "Counters"
-as_user "$bindir/psql" -Xqx -P pager=off -c "SELECT * FROM gpusort_stats"
+	interruptible sum "$parallel" "$statement" >"$work/stock.sum"
+	interruptible sum "$gpusort" "$gpusort_statement" >"$work/gpusort.sum"
+	cmp -s "$work/stock.sum" "$work/gpusort.sum" || die "the rows differ: $name"
+	printf '%-35s the same rows in the same order, md5 %s\n' "$name" "$(cat "$work/gpusort.sum")"
+}
 
+title "The results are PostgreSQL's"
+same 'ORDER BY p COLLATE "C"' "$by_bytes"
+same 'ORDER BY p COLLATE "en_US.utf8"' "$by_language"
+same 'gpu_sort_array(a)' "$stock_arrays ORDER BY id" "$gpusort_arrays ORDER BY id"
+query -c "SELECT bt_index_check('paths_p', true)" >/dev/null || die "the index is wrong"
+printf '%-35s bt_index_check() finds every row, all in order\n' 'CREATE INDEX'
+
+# ---- little device memory ----
+
+small=16MB
+title "With $small of device memory: what does not fit goes to temporary files"
+query -c "ALTER SYSTEM SET gpusort.device_memory = '$small'" -c "SELECT pg_reload_conf()" >/dev/null || exit 1
+for _ in $(seq 100); do
+	[ "$(query -c "SELECT memory_limit >> 20 FROM gpusort_devices")MB" != $small ] || break
+	sleep 0.1
+done
+query -c "$gpusort" -c "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $by_bytes" >"$work/plan" || exit 1
+grep -E '^Custom Scan|Rows Sorted|Temporary Files|Execution Time' "$work/plan" | sed 's/^/    /'
+grep -q 'Temporary Files' "$work/plan" || echo "    (these rows fit)"
+same 'ORDER BY p COLLATE "C"' "$by_bytes"
+
+echo
+query -c "SELECT format('In all gpusort sorted %s rows in %s sorts and built %s indexes; PostgreSQL had to complete %s of these sorts.',
+	rows, sorts, index_builds, fallbacks) FROM gpusort_stats"
 stop_server demo
-echo "Done; server and data are removed."
+echo "The server and its data are removed."

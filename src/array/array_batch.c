@@ -147,7 +147,7 @@ note_fallback(GsArrayStream *stream, GsFallback reason)
 	stream->report.fallback = reason;
 	gs_stats_fallback(reason);
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort: arrays are sorted in this process: %s",
+			(errmsg_internal("gpusort: the process sorts the arrays instead of the device: %s",
 							 gs_fallback_name(reason))));
 }
 
@@ -440,7 +440,7 @@ put_into_chunk(GsArrayBatch *batch, int call, struct varlena *array, Size bytes)
 				 ARR_DATA_OFFSET(copy) + (uint64) n * group->elem_bytes > bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("array of %d elements has %zu bytes", n, bytes)));
+				 errmsg("array has %zu bytes, too few for its %d elements", bytes, n)));
 	record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, chunk->n);
 	record->row_off = chunk->used + ARR_DATA_OFFSET(copy);
 	record->row_len = n * group->elem_bytes;
@@ -578,7 +578,7 @@ gs_array_batch_finish(GsArrayBatch *batch)
 				ereport(ERROR,
 						(errcode(ERRCODE_SYSTEM_ERROR),
 						 errmsg("gpusort lost its device during a sort"),
-						 errdetail("The device failed while it gave sorted arrays back."),
+						 errdetail("The device failed while it returned sorted arrays."),
 						 errhint("Retry the query.")));
 		}
 	}

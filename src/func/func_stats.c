@@ -51,7 +51,7 @@ require_columns(TupleDesc tupdesc, const Oid *types, int n)
 	if (!same)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("the functions of extension gpusort are of another version than its library"),
+				 errmsg("extension gpusort has another version than its library"),
 				 errhint("Run ALTER EXTENSION gpusort UPDATE, or drop the extension and create it again.")));
 }
 

@@ -278,6 +278,34 @@ gs_key_check_run_prefix(const GsKeyLayout *layout, const uint8_t *a, uint32_t a_
 	return value.level_end + 1;
 }
 
+uint32_t
+gs_key_check_group(const GsKeyLayout *layout, const uint8_t *key, uint32_t len)
+{
+	uint32_t	at = 0;
+
+	for (uint32_t i = 0; i < layout->n_parts; i++)
+	{
+		const GsKeyPart *part = &layout->parts[i];
+		Place		place = {part, false, 0};
+		LibcValue	value;
+		uint32_t	end;
+
+		if (part->kind == GS_PART_REST || at >= len || key[at] > 1)
+			break;
+		end = column_end(part, key, len, at, len, &place);
+		if (end > len)
+			break;
+
+		/* NULL, and an array without texts, have none: go on with the next column */
+		for (uint32_t d = at + 1; d < end && part->kind == GS_PART_LIBC && !place.in_text; d++)
+			(void) column_end(part, key, len, at, d, &place);
+		if (place.in_text)
+			return read_libc(part, key, len, place.mark, &value) ? value.level_end + 1 : len;
+		at = end;
+	}
+	return len;
+}
+
 bool
 gs_key_check_same_texts(const GsKeyLayout *layout, const uint8_t *a, uint32_t a_len,
 						const uint8_t *b, uint32_t b_len)

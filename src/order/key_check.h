@@ -60,6 +60,12 @@ extern uint32_t gs_key_check_run_prefix(const GsKeyLayout *layout,
 										const uint8_t *a, uint32_t a_len,
 										const uint8_t *b, uint32_t b_len);
 
+/*
+ * How many first bytes of a key the largest run shares that it may be in: up to level 1
+ * of its first text.  Its length where it holds no text, or is malformed.
+ */
+extern uint32_t gs_key_check_group(const GsKeyLayout *layout, const uint8_t *key, uint32_t len);
+
 /* Do two keys hold the same texts in every LIBC column?  If in doubt, no. */
 extern bool gs_key_check_same_texts(const GsKeyLayout *layout,
 									const uint8_t *a, uint32_t a_len,

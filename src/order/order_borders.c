@@ -15,6 +15,7 @@
 #endif
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "order/order_private.h"
 
@@ -39,9 +40,9 @@ fetch_one(GsOrderCheck *check, uint64_t rank)
 	return true;
 }
 
-/* Is the key that was fetched on the right side of a border? */
+/* Does the key that was fetched come after the last one of the range before? */
 static void
-compare(GsOrderCheck *check, const void *border, uint32_t len, bool is_low)
+compare(GsOrderCheck *check)
 {
 	const uint8_t *entry = check->blocks->memory;
 	GsKeyCheckScratch *scratch = malloc(sizeof(GsKeyCheckScratch));
@@ -53,38 +54,53 @@ compare(GsOrderCheck *check, const void *border, uint32_t len, bool is_low)
 		return;
 	}
 	scratch->malformed = false;
-	order = gs_key_check_compare(&check->judge.layout, check->judge.locales, border, len,
-								 gs_entry_key(entry), gs_entry_len(entry), scratch);
-	if (check->n_keys == 0)
-		gs_order_give_up(check, "the device returned too few keys");
-	else if (scratch->malformed || (is_low ? order > 0 : order < 0))
-		gs_order_give_up(check, "a row is beyond the borders of its range");
+	order = gs_key_check_compare(&check->judge.layout, check->judge.locales, check->range.before,
+								 check->range.before_len, gs_entry_key(entry), gs_entry_len(entry),
+								 scratch);
+	if (scratch->malformed || order > 0)
+		gs_order_give_up(check, "rows of two ranges are out of order");
 	free(scratch);
+}
+
+static void
+keep_last(GsOrderCheck *check)
+{
+	size_t		bytes = gs_entry_bytes(check->blocks->memory);
+
+	check->last = malloc(bytes);
+	if (check->last == NULL)
+		gs_order_give_up(check, "out of memory");
+	else
+		memcpy(check->last, check->blocks->memory, bytes);
 }
 
 bool
 gs_order_work_borders(GsOrderCheck *check, bool *proven)
 {
-	GsOrderBorders *borders = &check->borders;
-
-	if (borders->low && !check->low_asked)
+	if (check->is_range && check->range.before && !check->first_asked)
 	{
-		check->low_asked = fetch_one(check, 0);
+		check->first_asked = fetch_one(check, 0);
 		return true;
 	}
-	if (borders->low)
-		compare(check, borders->low, borders->low_len, true);
-	borders->low = NULL;
-	if (check->giving_up)
-		return true;
-	if (borders->high && !check->high_asked)
+	if (check->is_range && !check->last_asked)
 	{
-		check->high_asked = fetch_one(check, check->n_rows - 1);
+		if (check->first_asked && check->n_keys > 0)
+			compare(check);
+		if (!check->giving_up)
+			check->last_asked = fetch_one(check, check->n_rows - 1);
 		return true;
 	}
-	if (borders->high)
-		compare(check, borders->high, borders->high_len, false);
-	borders->high = NULL;
+	if (check->is_range && check->n_keys > 0)
+		keep_last(check);
+	else if (check->is_range)
+		gs_order_give_up(check, "the device returned too few keys");
 	*proven = !check->giving_up;
 	return true;
+}
+
+const void *
+gs_order_check_last(const GsOrderCheck *check, uint32_t *len)
+{
+	*len = gs_entry_len(check->last);
+	return gs_entry_key(check->last);
 }

@@ -20,8 +20,8 @@
  *				(order_repair.c).
  *	  RESCAN	What was moved is scanned again, with the neighbours on both
  *				sides; now every inversion is fatal.
- *	  BORDERS	The first and the last key are compared with those that the
- *				sort must lie between (order_borders.c).
+ *	  BORDERS	Of a range, the first key is compared with the last one of the
+ *				range before (order_borders.c).
  *	  MOVE		Comes in between: rows are moved on the device.  Never while
  *				keys are fetched; and moves of runs found in SCAN are done
  *				before open runs are loaded, since an open run may contain
@@ -414,7 +414,7 @@ begin_scan(GsOrderCheck *check)
 }
 
 GsOrderCheck *
-gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout, const GsOrderBorders *borders)
+gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout, const GsOrderRange *range)
 {
 	GsOrderCheck *check = calloc(1, sizeof(GsOrderCheck));
 	GsOrderCheck **link = &gs_order_checker.checks;
@@ -427,8 +427,11 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout, const GsOrde
 	check->began_ms = gs_host_now_ms();
 	check->sort = sort;
 	check->judge.layout = *layout;
-	if (borders)
-		check->borders = *borders;
+	if (range)
+	{
+		check->is_range = true;
+		check->range = *range;
+	}
 	check->n_rows = result.n_rows;
 	check->phase = PHASE_SCAN;
 	while (*link != NULL)
@@ -436,7 +439,7 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout, const GsOrde
 	*link = check;
 	gs_order_checker.n_checks++;
 
-	if (check->n_rows < 2 && (check->n_rows == 0 || borders == NULL))
+	if (check->n_rows < 2 && (check->n_rows == 0 || range == NULL))
 	{
 		finish(check);
 		return check;
@@ -554,6 +557,7 @@ gs_order_check_end(GsOrderCheck *check)
 	for (int i = 0; i < GS_KEY_MAX_LOCALES; i++)
 		if (check->judge.locales[i] != (locale_t) 0)
 			freelocale(check->judge.locales[i]);
+	free(check->last);
 	free(check);
 }
 

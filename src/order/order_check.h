@@ -43,17 +43,15 @@ typedef struct GsOrderOutcome
 } GsOrderOutcome;
 
 /*
- * Keys between which all of a sort's must be, where it is one range of a larger
- * sort: low <= first, last <= high.  NULL: no such border.  They stay as they are until
- * the verdict.
+ * Of a sort that is one range of a larger sort: the last key of the range before,
+ * which must come before all of this one's; NULL: it is the first.  It stays as it
+ * is until the verdict.
  */
-typedef struct GsOrderBorders
+typedef struct GsOrderRange
 {
-	const void *low;
-	const void *high;
-	uint32_t	low_len;
-	uint32_t	high_len;
-} GsOrderBorders;
+	const void *before;
+	uint32_t	before_len;
+} GsOrderRange;
 
 typedef struct GsOrderCheck GsOrderCheck;
 
@@ -66,11 +64,15 @@ extern void gs_order_check_init(const GsDeviceOps *ops, GsDevice *device,
 
 /*
  * Begin to check a sort that has been performed and of which nothing is
- * pending; until the verdict nobody else may use it.  borders may be NULL.
+ * pending; until the verdict nobody else may use it.  range: NULL where it is all of a
+ * sort.
  * Returns NULL where memory is short.
  */
 extern GsOrderCheck *gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout,
-										  const GsOrderBorders *borders);
+										  const GsOrderRange *range);
+
+/* Of a range that is PROVEN and has rows: its last key, until the check is freed. */
+extern const void *gs_order_check_last(const GsOrderCheck *check, uint32_t *len);
 
 /*
  * Take all checks a step further; true if any could be.

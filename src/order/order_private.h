@@ -83,7 +83,8 @@ struct GsOrderCheck
 	GsOrderCheck *next;
 	GsDeviceSort *sort;
 	GsOrderJudge judge;
-	GsOrderBorders borders;
+	bool		is_range;
+	GsOrderRange range;
 	uint64_t	n_rows;
 	uint64_t	entry_bytes;	/* that a key takes on average */
 	size_t		slice_bytes;	/* of a large fetch */
@@ -106,9 +107,10 @@ struct GsOrderCheck
 	bool		job_pending;
 	uint64_t	n_keys;			/* that it fetched */
 
-	/* the borders */
-	bool		low_asked;		/* the sort's first key was fetched, or is being */
-	bool		high_asked;		/* its last one, likewise */
+	/* the borders of a range */
+	bool		first_asked;	/* its first key was fetched, or is being */
+	bool		last_asked;		/* its last one, likewise */
+	uint8_t    *last;			/* an entry; malloc'd */
 
 	/* repair of open runs */
 	uint64_t	run;			/* the one in work */

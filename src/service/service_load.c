@@ -5,8 +5,8 @@
  *
  * Pieces of all runs are read into buffers, several at a time, and appended
  * to a new sort in their order; then it is performed like any other one, and
- * checked where its keys only guess the order, with the range's borders as
- * neighbours.
+ * checked where its keys only guess the order, the last key of the range before
+ * included.
  *
  * One session at a time reads, so that those who have part of a range on the device
  * do not wait for each other.  Where the device has no room, a range that is only
@@ -233,7 +233,7 @@ performed(int number)
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
 	GsStatus	status = gs_served_end(&load->job);
-	GsOrderBorders borders = {0};
+	GsOrderRange range = {s->last_key, s->last_key_len};
 
 	load->performing = false;
 	load->busy--;
@@ -252,19 +252,36 @@ performed(int number)
 		ready(number, true);
 		return;
 	}
-	borders.low = gs_spill_border(s->spill, load->range, &borders.low_len);
-	if (load->range + 1 < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
-		borders.high = gs_spill_border(s->spill, load->range + 1, &borders.high_len);
+	Assert(load->range == s->n_proven);
 	load->phase = LOAD_CHECKING;
-	if (!gs_served_check(number, load->sort, &borders))
+	if (!gs_served_check(number, load->sort, &range))
 		ready(number, false);
+}
+
+/* The next range must come after this one's last key. */
+static bool
+keep_last_key(ServedSession *s)
+{
+	uint32		len;
+	const void *key = gs_order_check_last(s->check, &len);
+	void	   *copy = malloc(len + 1);
+
+	if (copy == NULL)
+		return false;
+	memcpy(copy, key, len);
+	free(s->last_key);
+	s->last_key = copy;
+	s->last_key_len = len;
+	return true;
 }
 
 void
 gs_load_checked(int number, bool proven)
 {
-	if (gs_served[number].load.phase == LOAD_CHECKING)
-		ready(number, proven);
+	ServedSession *s = &gs_served[number];
+
+	if (s->load.phase == LOAD_CHECKING)
+		ready(number, proven && keep_last_key(s));
 }
 
 void

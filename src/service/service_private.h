@@ -123,6 +123,8 @@ typedef struct ServedSession
 	bool		failed;			/* GsSession.failure says why */
 	bool		sealed;			/* all runs are there */
 	uint32		n_proven;		/* ranges, the first ones, whose order is */
+	void	   *last_key;		/* of the last one of these; malloc'd */
+	uint32		last_key_len;
 	bool		in_file;		/* pages are fetched from the spill */
 	uint64		n_pages;		/* written there, or being written */
 	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
@@ -206,7 +208,7 @@ extern void gs_served_close(int number, GsDeviceSort *sort);
 extern uint64 gs_served_held(const GsDeviceSort *sort);
 
 /* Begin to check the order of a sort of a session's; false: no memory. */
-extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderBorders *borders);
+extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
 
 /* With the lock held: what a sort has come to, for the session's backends. */
 extern void gs_served_note(int number, const GsSortResult *result);

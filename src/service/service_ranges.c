@@ -8,10 +8,12 @@
  * state SORTED, and pages are fetched from it as from any sort.  Meanwhile
  * the range behind it is read ahead.
  *
- * Where keys only guess the order, that a range's rows are beyond its borders
- * tells that ranges before it lack rows.  So the order of all ranges is proven
- * before the leader gets the first row.  Their pages are written to files as they
- * are proven, and the leader reads all of them as those of range 0.
+ * Where keys only guess the order, borders are where the guess is sure to be
+ * right: between groups of texts that only strcoll() can put in order.  That is
+ * proven, too: each range must begin after the last key of the one before.
+ * Where it does not, the ranges before lack rows.  So the order of all ranges
+ * is proven before the leader gets the first row.  Their pages are written to
+ * files as they are proven, and the leader reads all of them as those of range 0.
  *
  *-------------------------------------------------------------------------
  */
@@ -129,6 +131,13 @@ offer_pages(int number)
 	ConditionVariableBroadcast(&session->cv);
 }
 
+/* Texts whose order only strcoll() tells are put in order within a range. */
+static uint32_t
+group_of(const void *key, uint32_t len, const void *layout)
+{
+	return gs_key_check_group(layout, key, len);
+}
+
 /* The leader waits for a range, or for all to be fed. */
 static void
 serve_range(int number, uint32 wanted)
@@ -150,6 +159,8 @@ serve_range(int number, uint32 wanted)
 			return;
 		}
 		s->sealed = true;
+		if (gs_sessions[number].layout.n_parts > 0)
+			gs_spill_keep_groups(s->spill, group_of, &gs_sessions[number].layout);
 	}
 	if (gs_sessions[number].layout.n_parts > 0)
 	{

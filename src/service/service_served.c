@@ -49,6 +49,7 @@ gs_served_reset(int number)
 	if (s->woken)
 		n_woken--;
 	free(s->page_first);
+	free(s->last_key);
 	memset(s, 0, sizeof(*s));
 	s->waiting = -1;
 }
@@ -187,12 +188,12 @@ gs_served_held(const GsDeviceSort *sort)
 }
 
 bool
-gs_served_check(int number, GsDeviceSort *sort, const GsOrderBorders *borders)
+gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
 {
 	ServedSession *s = &gs_served[number];
 
 	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(sort, &gs_sessions[number].layout, borders);
+	s->check = gs_order_check_begin(sort, &gs_sessions[number].layout, range);
 #ifdef GPUSORT_FAULTS
 	if (s->check && GS_FAULT("order_check_plant"))
 		gs_order_check_plant(s->check, false);

@@ -185,6 +185,8 @@ check_ended(int number, const GsOrderOutcome *outcome)
 
 	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
 		gs_service_device_failed(&outcome->reason, GS_DEVICE_LOST);
+	if (!s->performed)
+		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
 	if (s->check)
 		gs_order_check_end(s->check);
 	s->check = NULL;
@@ -199,8 +201,6 @@ check_ended(int number, const GsOrderOutcome *outcome)
 								 outcome->reason.message)));
 	if (s->performed)
 		sort_checked(number, outcome);
-	else
-		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
 	gs_served_wake(number);
 }
 

@@ -151,7 +151,7 @@ gs_service_device_failed(const GsError *error, GsStatus status)
 	ereport(LOG,
 			(errmsg("gpusort service ends because its device failed: %s",
 					error->message[0] ? error->message : gs_status_name(status)),
-			 errhint("It will be started again; sorts that were running go on without it.")));
+			 errdetail("The service starts again in %d seconds. Until then PostgreSQL does all sorts.", GS_RESTART_S)));
 	proc_exit(1);
 }
 
@@ -203,7 +203,7 @@ open_device(void)
 	ereport(said_before ? DEBUG1 : gs_guc_device == GS_CHOOSE_AUTO ? LOG : WARNING,
 			(errmsg("gpusort has no device: %s",
 					error.message[0] ? error.message : gs_status_name(status)),
-			 errdetail("PostgreSQL does all sorting itself.")));
+			 errdetail("PostgreSQL does all sorts itself.")));
 
 	/* a device that was there once may come back */
 	proc_exit(ran_before ? 1 : 0);
@@ -236,6 +236,20 @@ publish_device(bool first)
 						   (unsigned long long) (info.memory_limit >> 20),
 						   (unsigned long long) (info.memory_total >> 20),
 						   (unsigned long long) (gs_shared->arena_bytes >> 20))));
+}
+
+/* The setting may be a mistake: the device cannot hold more than it has. */
+static void
+report_high_limit(void)
+{
+	uint64		total = gs_shared->device.memory_total;
+
+	if (memory_limit() > total)
+		ereport(LOG,
+				(errmsg("gpusort.device_memory is larger than the memory of the device"),
+				 errdetail("The setting is %d MB; the device has %llu MB.",
+						   gs_guc_device_memory_mb, (unsigned long long) (total >> 20)),
+				 errhint("Lower gpusort.device_memory, or set it to 0 for the default limit.")));
 }
 
 static void
@@ -312,8 +326,9 @@ gpusort_service_main(Datum arg)
 	if (gs_ops->pin(gs_served_device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
 		ereport(LOG,
 				(errmsg("gpusort could not pin its staging memory: %s", error.message),
-				 errdetail("Copies to and from the device will be slower.")));
+				 errdetail("gpusort works, but copies to and from the device are slower.")));
 	publish_device(true);
+	report_high_limit();
 
 	events = gs_compat_create_wait_event_set(3);
 	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
@@ -338,6 +353,7 @@ gpusort_service_main(Datum arg)
 				gs_ops->set_memory_limit(gs_served_device, memory_limit());
 				gs_memory_freed();	/* those who wait may try again */
 				publish_device(false);
+				report_high_limit();
 			}
 		}
 

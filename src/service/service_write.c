@@ -8,9 +8,9 @@
  *	  as a run	  While the session is fed.  The sort is performed with pages that
  *				  are chunks, rows and keys, to be read back by ranges; it is the
  *				  session's no more from the moment on that this begins.
- *	  as pages	  When rows are being returned, or were proven to be in order.  The pages of rows go to files as they
- *				  are, and fetches are answered from there; until all are there the
- *				  device answers them.
+ *	  as pages	  When rows are being returned, or were proven to be in order.
+ *				  The pages of rows go to files as they are, and fetches are
+ *				  answered from there; until all are there the device answers them.
  *
  * Either way pages come into buffers, several at a time, and are written from
  * there; the sort is closed when all have been.

@@ -80,7 +80,7 @@ change_to_cpu(GsSort *sort, GsFallback reason)
 	sort->report.fallback = reason;
 	gs_stats_fallback(reason);
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort: sort falls back to the CPU: %s", gs_fallback_name(reason))));
+			(errmsg_internal("gpusort: PostgreSQL sorts instead of the device: %s", gs_fallback_name(reason))));
 }
 
 GsSort *

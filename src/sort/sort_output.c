@@ -41,7 +41,7 @@ gs_sort_report_lost(const GsSort *sort)
 			(errcode(ERRCODE_SYSTEM_ERROR),
 			 errmsg("gpusort lost its device during a sort"),
 			 sort->rerun ?
-			 errdetail("Some of the sorted rows had been returned already and cannot be told from the others.") :
+			 errdetail("Some sorted rows had been returned already, and cannot be told apart from the others.") :
 			 errdetail("The sort's input cannot be computed a second time."),
 			 errhint("Retry the query.")));
 }

@@ -117,6 +117,15 @@ extern void gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpill
 								GsJob *job);
 
 /*
+ * How many first bytes of a key those keys share that should be in one range with
+ * it; its length: none but its own.  Such a group is parted only where it does not fit.
+ */
+typedef uint32_t (*GsSpillGroup) (const void *key, uint32_t len, const void *arg);
+
+/* Before the first range is planned.  arg must live as long as the spill. */
+extern void gs_spill_keep_groups(GsSpill *spill, GsSpillGroup group, const void *arg);
+
+/*
  * Ranges.  seal: no run will be added; false: no memory.  plan: adds a range
  * behind those that there are, of some budget bytes, counting row_bytes for each
  * row beside the bytes of its chunk; it may come out larger, by some blocks of
@@ -131,13 +140,6 @@ extern bool gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes);
 extern bool gs_spill_planned(const GsSpill *spill);
 extern bool gs_spill_split(GsSpill *spill);
 extern uint32_t gs_spill_ranges(const GsSpill *spill);
-
-/*
- * The border below a range, a key that no row of the range is smaller than and
- * no row of the ranges before is greater than; NULL below the first range.
- * Valid until the spill is closed, or the range before it split.
- */
-extern const void *gs_spill_border(const GsSpill *spill, uint32_t range, uint32_t *key_len);
 
 /*
  * Reading a range.  next: read its next piece into chunk, in the order in which

@@ -110,6 +110,8 @@ typedef struct GsSpillBorder
 	uint64_t	row;			/* its number in the run */
 	uint32_t	block;			/* that it is in */
 	bool		repeats;		/* the row before it in the run has the same key */
+	bool		is_group;		/* no row: above it are all keys that are no less
+								 * than its own, in every run */
 	uint8_t    *own_key;		/* malloc'd key; NULL: it is the block's */
 } GsSpillBorder;
 
@@ -178,6 +180,8 @@ struct GsSpill
 	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
 	uint64_t   *rows_before;
 
+	GsSpillGroup group;			/* NULL: keys are not in groups */
+	const void *group_arg;
 	GsSpillBorder *borders;		/* above each range, but none above the last of
 								 * all */
 	uint32_t	n_ranges;

@@ -17,6 +17,11 @@
  * end of a range and too many at the other, so that sums are right but for
  * some blocks of each run.
  *
+ * Keys may be in groups that should not be parted, since only together they can
+ * be put into their true order (gs_spill_keep_groups()).  Then the border is not at the
+ * block's row but below its group: at the first bytes that the group's keys share, which
+ * are less than any of these keys.
+ *
  * A range that turns out too large for the device is split at a block that
  * begins within it.  Where none does, it has at most one block of each run; then
  * these are read, and the border is a row: of the rows in the middle of each run's
@@ -45,6 +50,8 @@ compare_borders(const GsSpillBorder *a, const GsSpillBorder *b)
 {
 	int			order = gs_spill_compare_keys(a->key, a->key_len, b->key, b->key_len);
 
+	if (order == 0 && (a->is_group || b->is_group))
+		return (int) b->is_group - (int) a->is_group;
 	return order != 0 ? order : compare_places(a->run, a->row, b->run, b->row);
 }
 
@@ -53,7 +60,7 @@ border_at_block(const GsSpill *spill, uint32_t number)
 {
 	const GsSpillBlock *block = &spill->blocks[number];
 	GsSpillBorder border = {block->key, block->key_len, block->run, block->first_row, number,
-							block->repeats, NULL};
+							block->repeats, false, NULL};
 
 	return border;
 }
@@ -161,20 +168,63 @@ gs_spill_ranges(const GsSpill *spill)
 	return spill->n_ranges;
 }
 
-const void *
-gs_spill_border(const GsSpill *spill, uint32_t range, uint32_t *key_len)
+void
+gs_spill_keep_groups(GsSpill *spill, GsSpillGroup group, const void *arg)
 {
-	if (range == 0)
-		return NULL;
-	*key_len = spill->borders[range - 1].key_len;
-	return spill->borders[range - 1].key;
+	spill->group = group;
+	spill->group_arg = arg;
 }
 
-/* The first place in spill->order behind the block that a range begins in. */
+/* The border below a block, or below the group that it begins in. */
+static GsSpillBorder
+border_of_group(const GsSpill *spill, uint32_t number)
+{
+	GsSpillBorder border = border_at_block(spill, number);
+	uint32_t	len;
+
+	if (spill->group == NULL)
+		return border;
+	len = spill->group(border.key, border.key_len, spill->group_arg);
+	if (len >= border.key_len)
+		return border;
+	border.key_len = len;
+	border.is_group = true;
+	border.repeats = false;
+	return border;
+}
+
+/*
+ * The first border that has rows of the range below it, of the blocks at places
+ * [place, end) in order.  False: there is none.
+ */
+static bool
+border_within(const GsSpill *spill, uint32_t range, uint32_t place, uint32_t end,
+			  GsSpillBorder *border)
+{
+	GsSpillBorder low = range > 0 ? spill->borders[range - 1] : border_at_block(spill, spill->order[0]);
+
+	for (; place < end; place++)
+	{
+		*border = border_of_group(spill, spill->order[place]);
+		if (compare_borders(border, &low) > 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The first place in spill->order of a block that has rows of the range below it for
+ * sure: the border's own row, or of a group that of the first block in it.
+ */
 static uint32_t
 first_block_within(const GsSpill *spill, uint32_t range)
 {
-	return range == 0 ? 1 : first_block_above(spill, &spill->borders[range - 1], false);
+	const GsSpillBorder *low;
+
+	if (range == 0)
+		return 1;
+	low = &spill->borders[range - 1];
+	return first_block_above(spill, low, false) + (low->is_group ? 1 : 0);
 }
 
 bool
@@ -197,15 +247,13 @@ gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes)
 		uint32_t	middle = low + (high - low + 1) / 2;
 		uint64_t	bytes = spill->bytes_before[middle] - spill->bytes_before[first];
 		uint64_t	rows = spill->rows_before[middle] - spill->rows_before[first];
-
 		if (bytes + rows * row_bytes <= budget)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	if (low < spill->n_blocks)
-		spill->borders[spill->n_ranges] = border_at_block(spill, spill->order[low]);
-	else
+	if (!border_within(spill, spill->n_ranges, low, spill->n_blocks,
+					   &spill->borders[spill->n_ranges]))
 	{
 		memset(&spill->borders[spill->n_ranges], 0, sizeof(GsSpillBorder));
 		spill->is_planned = true;
@@ -251,34 +299,51 @@ border_at_record(GsSpillBorder *border, const GsSpill *spill, uint32_t number,
 }
 
 /*
- * The middle row of what the last range has of a run, which is in one block;
- * n_rows is 0 where it has none.
+ * Look at what the last range has of a block, between two cuts of its run: its middle
+ * row is the candidate unless a block before has more.
  */
 static bool
-find_candidate(GsSpill *spill, uint32_t run, Candidate *candidate)
+look_at_block(GsSpill *spill, uint32_t number, const GsSpillCut *low, const GsSpillCut *high,
+			  uint32_t *most, Candidate *candidate)
 {
-	GsSpillCut	low = gs_spill_cut_low(spill, spill->n_ranges - 1, run);
-	GsSpillCut	high = gs_spill_cut_high(spill, spill->n_ranges - 1, run);
 	GsSpillView view;
 	char	   *memory;
 	uint32_t	from;
 	uint32_t	to;
 	bool		done = true;
 
-	candidate->n_rows = 0;
-	if (low.block == high.block && high.kind == GS_CUT_START)
-		return true;
-	if (!gs_spill_read_block(spill, &spill->blocks[low.block], &memory, &view))
+	if (!gs_spill_read_block(spill, &spill->blocks[number], &memory, &view))
 		return false;
-	from = gs_spill_cut_record(&low, &view);
-	to = high.kind == GS_CUT_START ? view.n : gs_spill_cut_record(&high, &view);
-	if (from < to)
+	from = number == low->block ? gs_spill_cut_record(low, &view) : 0;
+	to = number == high->block ? gs_spill_cut_record(high, &view) : view.n;
+	if (from < to && to - from >= *most)
 	{
-		done = border_at_record(&candidate->border, spill, low.block, &view, from + (to - from) / 2);
-		candidate->n_rows = to - from;
+		free(candidate->border.own_key);
+		*most = to - from;
+		done = border_at_record(&candidate->border, spill, number, &view, from + *most / 2);
 	}
+	candidate->n_rows += from < to ? to - from : 0;
 	free(memory);
 	return done;
+}
+
+/*
+ * A row of what the last range has of a run, with one below it where there are two.
+ * That is in one block, or in two where the range begins with a group.
+ */
+static bool
+find_candidate(GsSpill *spill, uint32_t run, Candidate *candidate)
+{
+	GsSpillCut	low = gs_spill_cut_low(spill, spill->n_ranges - 1, run);
+	GsSpillCut	high = gs_spill_cut_high(spill, spill->n_ranges - 1, run);
+	uint32_t	end = high.kind == GS_CUT_START ? high.block : high.block + 1;
+	uint32_t	most = 0;
+
+	memset(candidate, 0, sizeof(*candidate));
+	for (uint32_t number = low.block; number < end; number++)
+		if (!look_at_block(spill, number, &low, &high, &most, candidate))
+			return false;
+	return true;
 }
 
 /*
@@ -367,7 +432,13 @@ gs_spill_split(GsSpill *spill)
 	if (!spill->is_planned)
 		end = first_block_above(spill, &spill->borders[range], true);
 	if (first < end)
-		border = border_at_block(spill, spill->order[middle_block(spill, first, end)]);
+	{
+		uint32_t	middle = middle_block(spill, first, end);
+
+		if (!border_within(spill, range, middle, end, &border) &&
+			!border_within(spill, range, first, middle, &border))
+			border = border_at_block(spill, spill->order[middle]);
+	}
 	else if (!find_middle_row(spill, &border))
 		return false;
 	free(spill->borders[range].own_key);
@@ -387,7 +458,7 @@ cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
 	uint32_t	high = first + spill->runs[run].n_blocks;
 	GsSpillCut	cut = {GS_CUT_START, border->block, 0, border->key_len, border->key};
 
-	if (run == border->run)
+	if (run == border->run && !border->is_group)
 	{
 		cut.record = (uint32_t) (border->row - spill->blocks[border->block].first_row);
 		if (cut.record > 0)
@@ -403,7 +474,7 @@ cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
 		int			order = gs_spill_compare_keys(block->key, block->key_len, border->key,
 												  border->key_len);
 
-		if (order > 0 || (order == 0 && run > border->run))
+		if (order > 0 || (order == 0 && (border->is_group || run > border->run)))
 			high = middle;
 		else
 			low = middle + 1;
@@ -412,7 +483,7 @@ cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
 	if (low > first)
 	{
 		cut.block = low - 1;
-		cut.kind = run < border->run ? GS_CUT_BEHIND_KEY : GS_CUT_AT_KEY;
+		cut.kind = run < border->run && !border->is_group ? GS_CUT_BEHIND_KEY : GS_CUT_AT_KEY;
 	}
 	return cut;
 }

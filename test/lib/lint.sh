@@ -269,6 +269,51 @@ check_make_targets()
 	done
 }
 
+# Every reason that the library gives is explained
+check_reasons_documented()
+{
+	sed -n '/^gs_\(fallback\|refusal\)_name/,/^}/s/.*return "\(.*\)";/\1/p' src/stats.c | grep -vx none |
+		sort -u | while read -r reason; do
+		grep -qF "$reason" README.md || echo "README.md does not explain \"$reason\""
+	done
+}
+
+# The anchors of a document's headings, as GitHub makes them
+anchors()
+{
+	sed -nE 's/^#+ //p' "$1" | tr 'A-Z' 'a-z' | sed -E 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+# Links between documents lead somewhere, and so do names of scripts and tests
+check_links()
+{
+	local document link file anchor
+
+	for document in README.md CHANGELOG.md */README.md test/bench/*.md; do
+		grep -oE '\]\([^)]+\)' "$document" | sed 's/^](//; s/)$//' | grep -vE '^https?:' | sort -u |
+			while read -r link; do
+			file=${link%%#*}
+			anchor=
+			case $link in *'#'*) anchor=${link#*'#'} ;; esac
+			file=${file:+$(dirname "$document")/$file}
+			file=${file:-$document}
+			if [ ! -e "$file" ]; then
+				echo "$document links to $link, which is not there"
+			elif [ -n "$anchor" ] && ! anchors "$file" | grep -qxF -- "$anchor"; then
+				echo "$document links to $link, but there is no such heading"
+			fi
+		done
+	done
+	grep -ohE '`[^` ]*(test|packaging)/[a-z_/]+\.(sh|md|pl|sql|conf)' README.md */README.md | tr -d '`' | sort -u |
+		while read -r file; do
+		[ -e "$file" ] || echo "documents name $file, which is not there"
+	done
+	grep -ohE 'test/run\.sh (tap|regress|unit|isolation)/[a-z0-9_/]+' README.md */README.md | sed 's/.* //' |
+		sort -u | while read -r file; do
+		grep -qE "[[:space:]]$file$" test/parts || echo "documents name the test $file, which is not in test/parts"
+	done
+}
+
 # ---- the library ----
 
 # The linker hides all but entry points; every other name that is global
@@ -302,6 +347,8 @@ check "version numbers agree" check_version_number
 check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
 check "README.md describes every setting" check_settings_documented
+check "README.md explains every reason" check_reasons_documented
+check "links and files named in documents are there" check_links
 check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then
 	check "only entry points are exported" check_exported_symbols

@@ -115,19 +115,21 @@ install_for_test()
 
 	# where the TAP tests run
 	mkdir -p "$run/tap"
-	cp -r "$root/test/t" "$run/tap/"
+	cp -r "$root/test/t" "$root/README.md" "$run/tap/"
 	[ -z "$server_user" ] || chown -R "$server_user:" "$run/tap"
 }
 
-# The production build without CUDA, and its installation
+# The production build without CUDA, its installation, and that nothing is left of that
 suite_build()
 {
 	local dir=$root/build/production
 
 	if make_gpusort "$dir" -j"$compilers" CUDA=no WERROR=1 >"$log/production.log" 2>&1 &&
 		make_gpusort "$dir" install CUDA=no WERROR=1 DESTDIR="$work/production" \
-			>>"$log/production.log" 2>&1; then
-		count build 2 0
+			>>"$log/production.log" 2>&1 && [ -n "$(find "$work/production" -name 'gpusort*')" ] &&
+		make_gpusort "$dir" uninstall CUDA=no WERROR=1 DESTDIR="$work/production" \
+			>>"$log/production.log" 2>&1 && [ -z "$(find "$work/production" -name '*gpusort*' ! -type d)" ]; then
+		count build 3 0
 	else
 		show_build_errors "$log/production.log"
 		count build 1 1

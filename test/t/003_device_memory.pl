@@ -131,5 +131,26 @@ sub set_limit
 	released($node, 'high limit');
 }
 
+# A limit that the device does not have is reported, at a reload and at a start
+{
+	my $report = qr/LOG:  gpusort\.device_memory is larger than the memory of the device\n.*DETAIL:  The setting is 16777216 MB; the device has \d+ MB\.\n.*HINT:  Lower/;
+	my $log = -s $node->logfile;
+
+	set_limit('16TB', 16777216);
+	ok(eventually(sub { slurp_file($node->logfile, $log) =~ $report }), 'reload: too high a limit is reported');
+	$log = -s $node->logfile;
+	$node->restart;
+	wait_ready($node);
+	ok(eventually(sub { slurp_file($node->logfile, $log) =~ $report }), 'start: too high a limit is reported');
+	$log = -s $node->logfile;
+	set_limit('256MB', 256);
+	$node->restart;
+	wait_ready($node);
+	unlike(slurp_file($node->logfile, $log), $report, 'a limit that the device has is not reported');
+
+	my $error = rows_of($node, '', "ALTER SYSTEM SET gpusort.device_memory = '999TB';");
+	like($error, qr/is outside the valid range for parameter "gpusort\.device_memory"/, 'no device has 999 TB');
+}
+
 $node->stop;
 done_testing();

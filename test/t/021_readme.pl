@@ -1,0 +1,374 @@
+# README.md: every SQL example runs and prints what README.md shows; settings,
+# views and their columns are those that it lists; every command is run, or is
+# named below with the reason why not.  (make lint checks links, files and
+# targets of make.)
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortReadme;
+use GpusortTest;
+
+# The server of a new user: step 3 of the installation switches gpusort on
+my $node = new_server('readme', "shared_preload_libraries = ''\n", stopped => 1);
+my $tmp = $PostgreSQL::Test::Utils::tmp_check;
+
+#
+# Commands.  A code reference runs the command; a text says why it is not run.
+#
+my $needs_root = 'needs root and a network';
+my $suite = 'a suite of the tests';
+my @commands = (
+	[ qr/^apt-get (install|purge) /, $needs_root ],
+	[ qr/^make (deb|rpm|docker)\b/, 'needs a network and much time; packaging/README.md' ],
+	[ qr/^(DEMO_ROWS=\d+ )?make demo$/, 'builds a server of its own' ],
+	[ qr/^make (test|check-\w+|lint|fuzz)$/, $suite ],
+	[ qr/^test\/(run\.sh|bench\/\w+\.sh)\b/, $suite ],
+	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.)?$/, 'build/production runs it' ],
+	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
+	[ qr/^systemctl /, 'would restart the server of the machine' ],
+	[ qr/^kill( -9)?$/, '002_service_lost and 016_killed do it' ],
+	[ qr/^pg_amcheck /, \&check_indexes ],
+	[ qr/^pg_restore /, \&restore_dump ]);
+
+# Does a text in backticks look like a command?
+my $command = qr/^(?:[A-Z_]+=\S+ )*(?:apt-get|kill|make|nvidia-smi|pg_\w+ -|psql|systemctl|test\/)(?: |$|\S*\.sh)/;
+
+sub try_command
+{
+	my ($item, $text) = @_;
+	my ($known) = grep { $text =~ $_->[0] } @commands;
+
+	return fail("line $item->{line}: $text: a command that this test does not know") unless $known;
+	return $known->[1]->($item, $text) if ref $known->[1];
+	note("not run: $text ($known->[1])");
+}
+
+# Make a collation sort as another one does, as an upgrade of glibc would: one
+# index is then in the wrong order, until it is rebuilt
+sub check_indexes
+{
+	my ($item, $text) = @_;
+	my ($out, $err) = ('', '');
+	my @command = split / /, $text =~ s/'//gr;
+
+	$node->safe_psql('postgres', 'CREATE DATABASE mydb');
+	$node->safe_psql('mydb', q(
+		CREATE COLLATION upgraded (provider = libc, locale = 'en_US.utf8');
+		CREATE TABLE t (p text COLLATE upgraded);
+		INSERT INTO t SELECT chr(65 + i % 2 * 32 + i / 2) FROM generate_series(0, 51) AS i;
+		CREATE INDEX t_p ON t (p);));
+	$node->command_ok(\@command, "$text: all is well");
+	$node->safe_psql('mydb',
+		"UPDATE pg_collation SET collcollate = 'C', collctype = 'C', collversion = NULL WHERE collname = 'upgraded'");
+	local $ENV{PGHOST} = $node->host;
+	local $ENV{PGPORT} = $node->port;
+	my $status = IPC::Run::run(\@command, '>', \$out, '2>', \$err) ? 0 : $? >> 8;
+
+	is($status, 2, "$text: exit status of a broken index");
+	like($out, qr/index "mydb\.public\.t_p"/, "$text: names it");
+}
+
+# README.md rebuilds what the command above found
+sub check_rebuilt
+{
+	$node->command_ok([ 'pg_amcheck', '--index=*', 'mydb' ], 'the index is rebuilt');
+}
+
+sub restore_dump
+{
+	my ($item, $text) = @_;
+	my $dump = "$tmp/readme.dump";
+
+	$node->command_ok([ 'pg_dump', '-Fd', '-t', 'paths', '-f', $dump, $node->connstr('postgres') ], 'pg_dump');
+	$node->safe_psql('postgres', 'CREATE DATABASE restored');
+	stats_reset($node);
+	$node->command_ok([ split(/ /, $text), '-d', $node->connstr('restored'), $dump ], $text);
+	is($node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats'),
+		$node->safe_psql('restored', "SELECT count(*) FROM pg_indexes WHERE tablename = 'paths'"),
+		"$text: gpusort built the indexes");
+}
+
+#
+# SQL
+#
+
+# Where an example belongs to another database
+sub database_of
+{
+	my ($sql) = @_;
+
+	return $sql =~ /\bt_p\b|\bmydb\b/ ? 'mydb' : 'postgres';
+}
+
+# Differences between machines, devices and versions: times, pieces that the
+# device gets, and what newer versions print besides
+sub masked
+{
+	my ($text) = @_;
+
+	for ($text)
+	{
+		s/rows=(\d+\.\d+)/sprintf 'rows=%.0f', $1/ge;
+		s/\d+\.\d+/TIME/g;
+		s/(Chunks: |Batches: |on Device: )\d+/$1N/g;
+		s/\d+ chunks/N chunks/g;
+		s/\d+ threads?/N threads/g;
+		s/\d+ MB/N MB/g;
+		s/(Device: )\w+$|(Engine: ).*$/($1 \/\/ $2) . 'DEVICE'/gme;
+		s/engine \w+(?: \w+)?/engine DEVICE/g;
+		s/^ *(?:Buffers|Planning|I\/O Timings|Index Searches):.*\n?//gm if !/Planning Time/ || $node->pg_version >= 18;
+		s/\n+\z//;
+	}
+	return $text;
+}
+
+# The statements of a block, in one session for each output that it shows
+sub run_sql
+{
+	my ($item, $text) = @_;
+	my $session = '';
+
+	for my $step (steps($text))
+	{
+		my ($out, $err) = ('', '');
+		my $what = "line $item->{line}: " . ($step->{sql} =~ s/\n.*//sr);
+		my $status = $node->psql(database_of($text), $session . $step->{sql},
+			stdout => \$out, stderr => \$err, on_error_stop => 1);
+		my $messages = join '', map { "$_\n" } map { s/^psql:<stdin>:\d+: //r } split /\n/, $err;
+
+		is($status, 0, $what) or diag($err);
+		# what follows in the block is the same session's
+		$session .= join '', $step->{sql} =~ /^SET .*;\n/gm;
+		check_output($what, $step, $out, $messages);
+	}
+	if ($text =~ /^ALTER SYSTEM/m)
+	{
+		$node->restart;
+	}
+	wait_ready($node) if $text =~ /^CREATE EXTENSION gpusort/m;
+	check_rebuilt() if $text =~ /^REINDEX/;
+}
+
+sub check_output
+{
+	my ($what, $step, $out, $messages) = @_;
+	my @comments = $step->{sql} =~ /;\s*-- (.*)$/gm;
+
+	is($out, join("\n", @comments), "$what: result") if @comments;
+	return if $step->{output} eq '';
+	if ($step->{output} =~ /^(?:DEBUG|NOTICE):/)
+	{
+		# there may be other messages at this level
+		my $expected = masked($step->{output});
+
+		ok(index(masked($messages), $expected) >= 0, "$what: messages")
+		  or diag("got:\n$messages\nexpected:\n$step->{output}");
+	}
+	else
+	{
+		# psql's margin of one blank
+		is(masked($out), masked($step->{output} =~ s/^ //gmr), "$what: output");
+	}
+}
+
+sub limit_device_memory
+{
+	my ($limit) = @_;
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '$limit'");
+	$node->reload;
+	$node->poll_query_until('postgres',
+		'SELECT (memory_limit = 16 << 20) = ' . ($limit eq '0' ? 'false' : 'true') . ' FROM gpusort_devices')
+	  or die 'the limit does not arrive';
+}
+
+# What README.md shows without a command
+sub check_message
+{
+	my ($item) = @_;
+	my $expected = masked($item->{text});
+	my $what = "line $item->{line}: " . ($item->{text} =~ s/\n.*//sr);
+
+	if ($expected =~ /^LOG:/)
+	{
+		my $log = join "\n", map { s/^.*?(?=(?:LOG|DETAIL):)//r } split /\n/, masked(slurp_file($node->logfile));
+
+		$expected =~ s/(sorts on ).*/$1/ if ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda';
+		return ok(index($log, $expected =~ s/\n.*//sr) >= 0, "$what: in the log")
+		  && like($log, qr/DETAIL:  Device memory: N MB of N MB; staging memory: N MB\./, "$what: detail");
+	}
+
+	if ($expected =~ /^Temporary Files:/)
+	{
+		my $pattern = $expected =~ s/\d+/\\d+/gr;
+
+		limit_device_memory('16MB');
+		like(rows_of($node, $force, 'EXPLAIN (ANALYZE) SELECT id, p FROM paths ORDER BY p;'),
+			qr/^ *$pattern$/m, $what);
+		return limit_device_memory('0');
+	}
+
+	# the one error: the device is lost, and random() would not return the same again
+	my $err = '';
+
+	fault($node, 'service_sort');
+	$node->psql('postgres', "$force $serial SELECT random(), p FROM paths ORDER BY p;", stdout => \my $out, stderr => \$err);
+	fault($node, undef);
+	wait_ready($node);
+	is($err =~ s/^psql:<stdin>:\d+: //gmr, $item->{text}, $what);
+}
+
+# A statement within a sentence
+sub run_inline
+{
+	my ($item, $text) = @_;
+
+	my ($out, $err) = ('', '');
+	my $database = database_of($text);
+
+	is($node->psql($database, $text, stdout => \$out, stderr => \$err, on_error_stop => 1), 0, "line $item->{line}: $text")
+	  or diag($err);
+	if ($text =~ /^ALTER SYSTEM/)
+	{
+		$node->safe_psql('postgres', 'ALTER SYSTEM RESET ALL');
+		$node->append_conf('postgresql.conf', "shared_preload_libraries = 'gpusort'");
+	}
+}
+
+#
+# Names
+#
+sub check_names
+{
+	my ($item) = @_;
+	my $what = "line $item->{line}: $item->{text}";
+
+	if ($item->{text} =~ /^(gpusort\.\w+)(?: = (\w+))?$/)
+	{
+		my ($name, $value) = ($1, $2);
+
+		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = '$name'"), '1', $what);
+		is($node->psql('postgres', "ALTER SYSTEM SET $name = $value"), 0, "$what: value") if defined $value;
+		$node->safe_psql('postgres', "ALTER SYSTEM RESET $name") if defined $value;
+	}
+	elsif ($item->{text} =~ /^((?:gpusort|pg_stat)_\w+)(?:\.(\w+))?$/ && $1 ne 'pg_stat_statements')
+	{
+		is($node->psql('postgres', 'SELECT ' . ($2 // '*') . " FROM $1 LIMIT 0"), 0, $what);
+	}
+	elsif ($item->{text} =~ /^([a-z]+(?:_[a-z]+)+)(?: = \w+)?$/)
+	{
+		# any other name with an underscore is one that the server or this README knows
+		is( $node->safe_psql('postgres', "SELECT
+				EXISTS (SELECT FROM pg_settings WHERE name IN ('$1', 'gpusort.$1')) OR
+				EXISTS (SELECT FROM pg_opclass WHERE opcname = '$1') OR
+				EXISTS (SELECT FROM pg_collation WHERE collname = '$1') OR
+				EXISTS (SELECT FROM pg_proc WHERE proname = '$1' OR '$1' = ANY (proargnames)) OR
+				EXISTS (SELECT FROM pg_get_keywords() WHERE word = '$1') OR
+				EXISTS (SELECT FROM pg_available_extensions WHERE name = '$1')"),
+			't', $what) unless $1 eq 'pg_config';
+	}
+}
+
+sub in_unit
+{
+	my ($value, $unit) = @_;
+	my %factor = (MB => { MB => 1, GB => 1024 }, ms => { ms => 1, s => 1000 });
+
+	return $value unless $unit && $value =~ /^(\d+)([A-Za-z]+)$/;
+	return $1 * $factor{$unit}{$2};
+}
+
+sub check_settings
+{
+	my ($table) = @_;
+	my %change = (user => 'user', reload => 'sighup', restart => 'postmaster');
+	my @names;
+
+	for (@{ $table->{rows} })
+	{
+		my ($name, $default, $change) = @$_;
+
+		$name =~ s/`//g;
+		push @names, $name;
+		my ($boot, $unit, $context) = split /\|/, $node->safe_psql('postgres',
+			"SELECT boot_val, unit, context FROM pg_settings WHERE name = '$name'");
+
+		is(in_unit($default, $unit), $boot, "$name: default");
+		is($change{$change}, $context, "$name: how it is changed");
+	}
+	is( join(' ', sort @names),
+		$node->safe_psql('postgres', q(SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
+			FROM pg_settings WHERE name LIKE 'gpusort.%' AND name <> 'gpusort.fault')),
+		'all settings');
+}
+
+sub check_view
+{
+	my ($table, $view) = @_;
+	my @columns = map { split /, /, $_->[0] } @{ $table->{rows} };
+
+	is( join(' ', sort @columns),
+		$node->safe_psql('postgres', "SELECT string_agg(attname, ' ' ORDER BY attname COLLATE \"C\")
+			FROM pg_attribute WHERE attrelid = '$view'::regclass AND attnum > 0"),
+		"$view: all columns");
+}
+
+#
+# The file, from its beginning to its end
+#
+my @items = items(slurp_file('README.md'));
+my %views;
+my $installed = 0;
+
+$node->start;
+$node->safe_psql('postgres', 'CREATE ROLE some_role; CREATE TABLE t (p text);');
+
+for my $item (@items)
+{
+	my $text = $item->{text} // '';
+
+	if ($item->{kind} eq 'block' && is_sql($text))
+	{
+		run_sql($item, $text);
+	}
+	elsif ($item->{kind} eq 'block' && $text =~ /^(?:LOG|ERROR|Temporary Files):/)
+	{
+		check_message($item);
+	}
+	elsif ($item->{kind} eq 'block')
+	{
+		try_command($item, $_) for grep { /\S/ } split /\n/, $text;
+	}
+	elsif ($item->{kind} eq 'table')
+	{
+		check_settings($item) if "@{ $item->{head} }[0, 1]" eq 'name default';
+		if ($item->{head}[0] eq 'column')
+		{
+			my ($view) = $item->{before} =~ /^\*\*(gpusort_\w+)\*\*/;
+
+			check_view($item, $view);
+			$views{$view} = 1;
+		}
+	}
+	elsif (is_sql($text) && $text =~ /;$|^SET \S+ = \S+$/)
+	{
+		run_inline($item, $text);
+	}
+	elsif ($text =~ $command)
+	{
+		try_command($item, $text);
+	}
+}
+
+is(join(' ', sort keys %views), 'gpusort_activity gpusort_devices gpusort_stats', 'all views are described');
+
+# README.md ends with the extension's end
+$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS gpusort');
+check_names($_) for grep { $_->{kind} eq 'code' } @items;
+
+$node->stop;
+done_testing();
