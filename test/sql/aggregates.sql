@@ -253,6 +253,11 @@ SET gpusort.force = off;
 SET gpusort.setup_cost = 10;
 SELECT plan_lines('SELECT count(DISTINCT p) FROM agg_t', 'GpuSort');
 SELECT plan_lines('SELECT count(DISTINCT p) FROM agg_t WHERE id < 100', 'GpuSort');
+SELECT plan_lines('SELECT g, count(DISTINCT k) FROM agg_t GROUP BY g', 'GpuSort');
+-- PostgreSQL 15 sorts integers in an aggregate faster; later versions sort them below it anyhow
+SELECT plan_lines('SELECT count(DISTINCT k) FROM agg_t', 'GpuSort') > 0 AS by_gpusort,
+	current_setting('server_version_num')::int >= 160000 AS presorted \gset
+SELECT :'by_gpusort' = :'presorted' AS as_expected;
 SET gpusort.setup_cost = 100000;
 SELECT plan_lines('SELECT count(DISTINCT p) FROM agg_t', 'GpuSort');
 RESET gpusort.setup_cost;
