@@ -265,6 +265,7 @@ gs_compat_toast_snapshot(SnapshotData *space)
 
 /* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */
 #if PG_VERSION_NUM >= 160000
+#define GS_COMPAT_PRESORTED_AGGREGATES 1
 #define gs_compat_aggref_sorts(agg) \
 	(((agg)->aggorder != NIL || (agg)->aggdistinct != NIL) && !(agg)->aggpresorted)
 #else

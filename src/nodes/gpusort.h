@@ -11,6 +11,8 @@
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
  *	  gpusort_replace.c	  all other sorts: GpuSort in the place of Sort in finished
  *						  plans
+ *	  gpusort_agg_path.c  paths for the sorts of aggregates
+ *	  gpusort_agg_plan.c  aggregates that need not sort
  *	  gpusort_tlist.c	  columns that need not travel
  *	  gpusort_exec.c	  the executor's part
  *	  gpusort_explain.c   EXPLAIN's lines
@@ -22,6 +24,7 @@
 
 #include "nodes/pathnodes.h"
 
+#include "compat.h"
 #include "nodes/gpunode.h"
 #include "sort/sort.h"
 
@@ -50,8 +53,44 @@ typedef enum GsPlanItem
 extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								RelOptInfo *ordered_rel);
 
+/*
+ * A GpuSort of child, and a Gather over GpuSortFeed of a partial path to be its
+ * child.  rows: that are sorted.  fed_below: child is such a Gather.  flags:
+ * GS_PLAN_FLAG_; those that a query without subplans allows.
+ */
+extern Path *gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys,
+						  double rows, bool fed_below, int flags);
+extern Path *gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial);
+extern int	gs_sort_path_flags(const PlannerInfo *root);
+
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);
+
+/*
+ * gpusort_agg_path.c: have the input of aggregates with DISTINCT or ORDER BY sorted by
+ * GpuSort where PostgreSQL (before 16) never does it outside of the aggregate.
+ */
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+extern void gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel);
+#endif
+
+/*
+ * gpusort_agg_plan.c
+ *
+ * The aggregates of a finished Agg above a GpuSort are to sort nothing that is in
+ * their order already.  last_node_id: the highest plan_node_id in use, and again
+ * afterwards.
+ */
+extern void gs_agg_use_order(Agg *agg, int *last_node_id);
+
+/* Do two aggregates with DISTINCT drop the same rows, and sort in the same order? */
+extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
+
+/*
+ * May an aggregate with DISTINCT be given any one of equal values: does it only
+ * count them, or are equal ones the same, byte by byte?
+ */
+extern bool gs_agg_takes_any_equal(const Aggref *agg);
 
 /* gpusort_plan.c */
 extern const CustomPathMethods gs_sort_path_methods;
@@ -85,9 +124,10 @@ extern bool gs_plan_has_sorts(const PlannedStmt *stmt);
  */
 extern void gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun);
 
+/* gpusort_tlist.c: an expression without what changes its type or collation only. */
+extern Node *gs_tlist_strip_relabel(Node *node);
+
 /*
- * gpusort_tlist.c
- *
  * Where a column to sort by is another column of the same target list under a
  * binary-compatible type or another collation, sort by that one.  Changes
  * sort->sortColIdx.

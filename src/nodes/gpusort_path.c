@@ -72,6 +72,14 @@ gs_sort_may_rerun(const Query *parse)
 	return !parse->hasModifyingCTE && parse->rowMarks == NIL;
 }
 
+int
+gs_sort_path_flags(const PlannerInfo *root)
+{
+	if (!gs_sort_may_rerun(root->parse) || gs_query_is_volatile(root->parse))
+		return 0;
+	return GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
+}
+
 static CustomPath *
 make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomPathMethods *methods)
 {
@@ -86,12 +94,12 @@ make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomP
 	return path;
 }
 
-static Path *
-make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, bool fed_below,
-			   int flags)
+Path *
+gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys, double rows,
+			 bool fed_below, int flags)
 {
 	CustomPath *path;
-	SortPath   *sort = create_sort_path(root, rel, child, root->sort_pathkeys, -1.0);
+	SortPath   *sort = create_sort_path(root, rel, child, pathkeys, -1.0);
 	double		rows_fed = fed_below ? 0 : rows;
 	int			width = child->pathtarget->width;
 
@@ -99,7 +107,7 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 	path->path.parallel_aware = false;
 	path->path.parallel_safe = false;
 	path->path.parallel_workers = 0;
-	path->path.pathkeys = root->sort_pathkeys;
+	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	path->custom_private = list_make1_int(flags);
 	path->path.rows = rows;
@@ -109,8 +117,8 @@ make_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, double rows, boo
 	return &path->path;
 }
 
-static Path *
-make_parallel_feed(PlannerInfo *root, RelOptInfo *rel, Path *partial)
+Path *
+gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 {
 	CustomPath *feed;
 	GatherPath *gather;
@@ -143,16 +151,28 @@ add_ordered_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *path)
 	add_path(ordered_rel, path);
 }
 
+/*
+ * May the cheapest path be gone?  One in the right order was itself added to
+ * ordered_rel, and freed if a Gather Merge then turned out to be cheaper.  Below
+ * grouping that one was among the cheapest path's rivals before.
+ */
+static bool
+may_be_freed(const RelOptInfo *input_rel, const RelOptInfo *ordered_rel)
+{
+	return IS_UPPER_REL(input_rel) && input_rel->partial_pathlist != NIL &&
+		!list_member_ptr(ordered_rel->pathlist, input_rel->cheapest_total_path);
+}
+
 void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
 	Path	   *serial;
 	Path	   *parallel = NULL;
-	int			flags = 0;
+	int			flags;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
-		cheapest->param_info != NULL)
+		may_be_freed(input_rel, ordered_rel) || cheapest->param_info != NULL)
 		return;
 	if (!gs_guc_force)
 	{
@@ -166,15 +186,16 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 	if (!gs_client_service_ready() || !order_by_is_supported(root))
 		return;
 
-	if (gs_sort_may_rerun(root->parse) && !gs_query_is_volatile(root->parse))
-		flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
-	serial = make_sort_path(root, ordered_rel, cheapest, cheapest->rows, false, flags);
+	flags = gs_sort_path_flags(root);
+	serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, cheapest->rows, false,
+						  flags);
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 	{
-		Path	   *gather = make_parallel_feed(root, ordered_rel,
-												linitial(input_rel->partial_pathlist));
+		Path	   *gather = gs_sort_feed_path(root, ordered_rel,
+											   linitial(input_rel->partial_pathlist));
 
-		parallel = make_sort_path(root, ordered_rel, gather, cheapest->rows, true, flags);
+		parallel = gs_sort_path(root, ordered_rel, gather, root->sort_pathkeys, cheapest->rows,
+								true, flags);
 	}
 
 	/* forced: leave the planner no other choice */

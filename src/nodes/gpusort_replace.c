@@ -12,6 +12,9 @@
  *		Gather Merge -> Sort -> partial		GpuSort -> Gather -> GpuSortFeed -> partial
  *		Sort -> Gather -> partial			the same
  *		WindowAgg -> GpuSort				GpuWindow -> GpuSort (gpuwindow_plan.c)
+ *		Agg -> GpuSort						Agg without sorts of its own, where
+ *											its input is in their order
+ *											(gpusort_agg_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
@@ -325,6 +328,8 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 		plan->targetlist = index_tlist(plan->targetlist);
 		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
 	}
+	if (IsA(plan, Agg))
+		gs_agg_use_order((Agg *) plan, &context->last_node_id);
 	gs_decline_node(plan);
 	if (IsA(plan, Sort))
 		return replace_sort(context, (Sort *) plan, bound);

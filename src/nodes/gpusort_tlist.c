@@ -23,8 +23,8 @@
 #include "nodes/gpufeed.h"
 #include "nodes/gpusort.h"
 
-static Node *
-strip_relabel(Node *node)
+Node *
+gs_tlist_strip_relabel(Node *node)
 {
 	while (node && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
@@ -46,7 +46,7 @@ gs_tlist_find_columns(Sort *sort)
 
 		if (key == NULL || !IsA(key->expr, RelabelType))
 			continue;
-		bare = strip_relabel((Node *) key->expr);
+		bare = gs_tlist_strip_relabel((Node *) key->expr);
 		foreach(lc, tlist)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc);
@@ -104,7 +104,7 @@ sorts_by(CustomScan *sort, int resno)
 static bool
 is_plain_copy(TargetEntry *tle)
 {
-	return IsA(tle->expr, RelabelType) && IsA(strip_relabel((Node *) tle->expr), Var);
+	return IsA(tle->expr, RelabelType) && IsA(gs_tlist_strip_relabel((Node *) tle->expr), Var);
 }
 
 void

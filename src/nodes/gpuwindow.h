@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpuwindow.h
- *	  The node GpuWindow, in the place of WindowAgg above GpuSort.
+ *	  The node GpuWindow, in the place of WindowAgg above GpuSort, or of its own.
  *
  * custom_private is a list of lists, so that plans can be copied; the enum names
  * its members.  Columns are those of the child's output;
@@ -36,5 +36,12 @@ typedef enum GsWindowItem
 
 /* The node that does a WindowAgg's work, or the WindowAgg itself. */
 extern Plan *gs_window_replace(WindowAgg *window);
+
+/*
+ * A node that returns a GpuSort's columns and, as one more, the row_number() of
+ * rows that are equal in some columns and come one after the other.  It has the
+ * GpuSort's plan_node_id.
+ */
+extern Plan *gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations);
 
 #endif							/* GS_GPUWINDOW_H */

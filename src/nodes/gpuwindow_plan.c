@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gpuwindow_plan.c
- *	  Putting GpuWindow in the place of WindowAgg above GpuSort.
+ *	  Putting GpuWindow in the place of WindowAgg above GpuSort, and below an Agg
+ *	  that needs to know the first one of equal rows (gpusort_agg_plan.c).
  *
  * WindowAgg keeps the rows of a partition in a tuplestore, because a window
  * function may ask for any of them.  row_number(), rank() and dense_rank() need
@@ -22,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -162,4 +164,39 @@ gs_window_replace(WindowAgg *window)
 							   oid_list(window->ordCollations, window->ordNumCols)));
 	scan->methods = &gs_window_node.scan;
 	return &scan->scan.plan;
+}
+
+Plan *
+gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations)
+{
+	List	   *scan_tlist = NIL;
+	List	   *tlist = NIL;
+	List	   *columns = NIL;
+	List	   *private;
+	ListCell   *lc;
+
+	foreach(lc, sort->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *column = makeVarFromTargetEntry(OUTER_VAR, tle);
+
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry((Expr *) column, tle->resno, NULL, false));
+		columns = lappend_int(columns, tle->resno);
+	}
+	scan_tlist = lappend(scan_tlist,
+						 makeTargetEntry((Expr *) makeFuncExpr(F_ROW_NUMBER, INT8OID, NIL, InvalidOid,
+															   InvalidOid, COERCE_EXPLICIT_CALL),
+										 list_length(scan_tlist) + 1, NULL, false));
+	columns = lappend_int(columns, 0);
+	foreach(lc, scan_tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *column = makeVarFromTargetEntry(INDEX_VAR, tle);
+
+		tlist = lappend(tlist, makeTargetEntry((Expr *) column, tle->resno, NULL, false));
+	}
+	private = list_make4(columns, list_make1_oid(F_ROW_NUMBER), attnos, operators);
+	private = list_concat(private, list_make4(collations, NIL, NIL, NIL));
+	return &gs_node_make(&gs_window_node, sort, tlist, scan_tlist, sort, private)->scan.plan;
 }

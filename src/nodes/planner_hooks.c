@@ -4,9 +4,10 @@
  *	  Where gpusort enters PostgreSQL's planner.
  *
  * While a query's paths are made GpuSort is offered for its ORDER BY
- * (gpusort_path.c).  In the finished plan the sorts that have no paths of their own
- * are replaced (gpusort_replace.c), and columns that only PostgreSQL's own sort
- * would have needed taken out (gpusort_tlist.c).  Calls of gpu_sort_array() are
+ * (gpusort_path.c) and for the sorts inside aggregates (gpusort_agg_path.c).  In the
+ * finished plan the sorts that have no paths of their own are replaced
+ * (gpusort_replace.c), and columns that only PostgreSQL's own sort would have
+ * needed taken out (gpusort_tlist.c).  Calls of gpu_sort_array() are
  * given to GpuArraySort there (gpuarrays_plan.c).
  *
  * Most statements have neither large sorts nor such calls, and must not pay for
@@ -42,6 +43,10 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 		previous_hook(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_ORDERED && gs_guc_enabled)
 		gs_sort_offer_paths(root, input_rel, output_rel);
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+	if (stage == UPPERREL_GROUP_AGG && gs_guc_enabled)
+		gs_agg_offer_path(root, input_rel, output_rel);
+#endif
 	if (stage == UPPERREL_FINAL && root->query_level == 1)
 		top_root = root;
 }

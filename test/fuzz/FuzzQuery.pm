@@ -331,6 +331,39 @@ sub group_by
 	$q->{explain} = $query;
 }
 
+# Aggregates with DISTINCT and ORDER BY, which sort by themselves unless their input is in order
+sub aggregate
+{
+	my ($q) = @_;
+	my $i = 0;
+	my @orders = map { $i++; "k$i$_->{order}" } @{ $q->{key} };
+	my @names = key_names($q);
+	my $group = pick('', 'id % 5 AS grp', 'id / 40 AS grp', 'k1 AS grp');
+	my $grouped_by = $group eq '' ? undef : $group =~ /^k1/ ? "grp$q->{key}[0]{equal}" : 'grp';
+	my $distinct = pick(@names);
+	my @aggregates = map {
+		my $filter = chance(0.1) ? ' FILTER (WHERE id % 3 <> 0)' : '';
+
+		weighted(
+			"count(DISTINCT $distinct)$filter", 4,
+			"count(DISTINCT " . pick(@names) . ')', 1,
+			'array_agg(id ORDER BY ' . join(', ', @orders) . ", id)$filter", 4,
+			'array_agg(id % 10 ORDER BY ' . pick(@orders) . ", id DESC)$filter", 2,
+			"string_agg(DISTINCT (id % 10)::text, ',')", 1,
+			'sum(DISTINCT id % 7)', 1,
+			'count(*)', 1,
+			"sum(id)$filter", 1)
+	} 1 .. between(1, 4);
+	$i = 0;
+	my $query = 'SELECT ' . join(', ', $group || (), map { $i++; "$_ AS a$i" } @aggregates) . ' FROM (SELECT '
+	  . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q" . ($group ? ' GROUP BY grp ORDER BY grp' : '');
+
+	$q->{sequence} = [ $grouped_by // (), map { "a$_" } 1 .. $i ];
+	$q->{rows} = 'none';
+	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
+	$q->{explain} = $query;
+}
+
 # The inner side has few rows, for equal values make the product of both; they
 # are chosen so that mark and restore has work
 sub merge_join
@@ -542,6 +575,7 @@ sub append
 my @shapes = (
 	plain => \&plain, 10, big_rows => \&big_rows, 1, insert_select => \&insert_select, 2, subquery => \&subquery, 2, cte => \&cte, 2,
 	window => \&window, 4, distinct => \&distinct, 2, distinct_on => \&distinct_on, 2, group_by => \&group_by, 3,
+	aggregate => \&aggregate, 4,
 	merge_join => \&merge_join, 4, set_operation => \&set_operation, 3, merge_append => \&merge_append, 2, cursor => \&cursor, 3,
 	loop => \&loop, 3, prepared => \&prepared, 2, lateral => \&lateral, 2, expression => \&expression, 1, append => \&append, 1);
 
