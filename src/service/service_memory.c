@@ -239,7 +239,7 @@ relief_of(int number, bool patient, uint64 *bytes)
 		return RELIEF_LOAD;
 	}
 	/* it will be returned, and may be written out then */
-	if (s->load.phase > LOAD_WAITING && !s->load.refused)
+	if (s->load.phase == LOAD_ENDING || (s->load.phase > LOAD_WAITING && !s->load.refused))
 		return RELIEF_LATER;
 	if (s->sort == NULL)
 		return RELIEF_NONE;
