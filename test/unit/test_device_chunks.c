@@ -692,12 +692,18 @@ case_set_memory_limit(TestDevice *td, uint64_t seed)
 		test_check_pages(&done, &rng);
 		test_check_images(&done);
 
-		/* With room again, that sort stays refused; another is not. */
+		/* With room again, that sort stays refused until it is resumed; another is not. */
 		td->ops->set_memory_limit(td->device, 2 * used + 64 * mega);
 		CHECK(device_info(td).memory_limit == 2 * used + 64 * mega, "the limit is %llu",
 			  (unsigned long long) device_info(td).memory_limit);
 		CHECK(test_sort_append(&late) && test_sort_drain(&late) == GS_NO_MEMORY && late.n_appended == 0,
 			  "append to a refused sort");
+		td->ops->resume(late.sort);
+		late.feed = late.start;
+		late.worst = GS_OK;
+		CHECK(test_sort_feed(&late) == GS_OK && test_sort_perform(&late) == GS_OK,
+			  "append to a resumed sort: %s", late.error.message);
+		test_check_pages(&late, &rng);
 		test_sort_close(&late);
 		if (test_sort_open(&late, td, &in, true, seed))
 		{
