@@ -368,9 +368,18 @@ gs_client_close(GsClient *client)
 static void
 report_trouble(const GsClient *client)
 {
-	const GsSpillFailure *failure = &client->session->failure;
+	GsSpillTrouble trouble = GS_SPILL_FINE;
+	GsSpillFailure copy;
+	const GsSpillFailure *failure = &copy;
 
-	switch (client->session->trouble)
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	if (session_is_mine(client))
+	{
+		trouble = client->session->trouble;
+		copy = client->session->failure;
+	}
+	LWLockRelease(gs_shared->lock);
+	switch (trouble)
 	{
 		case GS_SPILL_FINE:
 		case GS_SPILL_LOST:

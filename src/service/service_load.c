@@ -86,10 +86,11 @@ end_load(int number)
 	}
 	load->sort = NULL;
 	load->phase = LOAD_NONE;
+	s->needy_since = 0;
 	stop_reading(number);
 	gs_served_wake(number);
 	if (load->too_large && !s->closing && !s->failed &&
-		(load->range + 1 != gs_spill_ranges(s->spill) || !gs_spill_split(s->spill)))
+		(load->range < s->n_taken || load->range + 1 != gs_spill_ranges(s->spill) || !gs_spill_split(s->spill)))
 		gs_write_failed(number);
 }
 
@@ -170,6 +171,12 @@ append_pieces(int number)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 
+		/*
+		 * A piece before this one may still be refused, and then all go again
+		 * from there: an empty one stays until none can.
+		 */
+		if (b->piece.n_records == 0 && load->appending > 0)
+			return;
 		load->appended++;
 		if (b->piece.n_records == 0)
 		{
@@ -206,6 +213,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 			b->use = BUFFER_READ;
 			return;
 		}
+		gs_served[number].needy_since = 0;
 	}
 	else if (load->phase != LOAD_ENDING)
 	{
@@ -308,6 +316,7 @@ gs_load_step(int number)
 		return;
 	if (load->refused && !load->wanted)
 	{
+		s->no_read_ahead = true;
 		gs_load_cancel(number);
 		return;
 	}

@@ -38,7 +38,6 @@
 
 static bool freed = false;		/* since the last gs_memory_relieve() */
 static uint64 n_freed = 0;		/* how often any was */
-static TimestampTz needy_since = 0; /* somebody waits for room; 0: nobody */
 
 void
 gs_memory_freed(void)
@@ -133,7 +132,8 @@ reject_waiting(int number)
 		s->waiting = gs_chunks[chunk].next;
 		gs_requests_reject(chunk);
 	}
-	s->refused = false;
+	s->refused = s->write_out = false;
+	s->needy_since = 0;
 }
 
 void
@@ -231,7 +231,9 @@ relief_of(int number, bool patient, uint64 *bytes)
 		return RELIEF_NONE;
 	if (s->closing || s->failed || s->performing || s->write_out)
 		return RELIEF_LATER;
-	if (s->load.phase != LOAD_NONE && !s->load.wanted)
+	if (session->overflow)
+		return RELIEF_LATER;
+	if (s->load.phase > LOAD_WAITING && !s->load.wanted)
 	{
 		if (s->load.phase == LOAD_ENDING)
 			return RELIEF_LATER;
@@ -257,7 +259,7 @@ relief_of(int number, bool patient, uint64 *bytes)
 			if (s->in_file || s->out.given_up)
 				return RELIEF_NONE;
 			return patient &&
-				!TimestampDifferenceExceeds(s->last_fetch, GetCurrentTimestamp(), IDLE_READER_MS) ?
+				!TimestampDifferenceExceeds(s->last_used, GetCurrentTimestamp(), IDLE_READER_MS) ?
 				RELIEF_LATER : RELIEF_PAGES;
 		case GS_SESSION_OVERFLOW:
 		case GS_SESSION_CLOSING:
@@ -291,18 +293,19 @@ give_up(int number)
 static bool
 is_load_too_large(const ServedSession *s)
 {
-	return s->load.refused && s->load.range + 1 == gs_spill_ranges(s->spill) &&
-		gs_served_held(s->load.sort) >= gs_memory_share() / 2;
+	return s->load.refused && s->load.range >= s->n_taken &&
+		s->load.range + 1 == gs_spill_ranges(s->spill) && gs_served_held(s->load.sort) >= gs_memory_share() / 2;
 }
 
 /*
- * A range before the last one has been on the device before: it must fit, as soon as
- * memory that was given back can be had.
+ * A range that the leader has had, or that is not the last one, has been on the device
+ * before: it must fit, as soon as memory that was given back can be had.
  */
 static bool
 fitted_before(const ServedSession *s)
 {
-	return s->load.refused && s->load.range + 1 < gs_spill_ranges(s->spill);
+	return s->load.refused &&
+		(s->load.range < s->n_taken || s->load.range + 1 < gs_spill_ranges(s->spill));
 }
 
 static void
@@ -313,6 +316,7 @@ make_room(int number, Relief relief)
 	switch (relief)
 	{
 		case RELIEF_LOAD:
+			s->no_read_ahead = true;
 			gs_load_cancel(number);
 			break;
 		case RELIEF_RUN:
@@ -328,14 +332,24 @@ make_room(int number, Relief relief)
 	gs_served_wake(number);
 }
 
-/* The session that needs room, and has waited for a time; -1: none. */
+/* The session that has waited for room longest; -1: none does. */
 static int
 find_needy(void)
 {
+	int			oldest = -1;
+
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (is_needy(&gs_served[i]))
-			return i;
-	return -1;
+	{
+		ServedSession *s = &gs_served[i];
+
+		if (!is_needy(s))
+			continue;
+		if (s->needy_since == 0)
+			s->needy_since = GetCurrentTimestamp();
+		if (oldest < 0 || s->needy_since < gs_served[oldest].needy_since)
+			oldest = i;
+	}
+	return oldest;
 }
 
 bool
@@ -356,13 +370,9 @@ gs_memory_relieve(void)
 	}
 	needy = find_needy();
 	if (needy < 0)
-	{
-		needy_since = 0;
 		return false;
-	}
-	if (needy_since == 0)
-		needy_since = GetCurrentTimestamp();
-	patient = !TimestampDifferenceExceeds(needy_since, GetCurrentTimestamp(), IDLE_READER_MS);
+	patient = !TimestampDifferenceExceeds(gs_served[needy].needy_since, GetCurrentTimestamp(),
+										  IDLE_READER_MS);
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 		if (gs_served[i].out.sort)
 			return false;		/* room is being made */
@@ -379,7 +389,7 @@ gs_memory_relieve(void)
 		relief = relief_of(i, patient, &bytes);
 		if (relief == RELIEF_LATER)
 			later = true;
-		else if (relief != RELIEF_NONE && bytes > best_bytes)
+		else if (relief != RELIEF_NONE && (best < 0 || bytes > best_bytes))
 		{
 			best = i;
 			best_relief = relief;
@@ -395,8 +405,12 @@ gs_memory_relieve(void)
 	return true;
 }
 
+/* A session waits from its first refusal until something of it is taken again. */
 bool
 gs_memory_is_short(void)
 {
-	return needy_since != 0;
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_served[i].needy_since != 0)
+			return true;
+	return false;
 }

@@ -12,8 +12,10 @@
  *	  service_memory.c	 who waits for device memory, and who makes room
  *	  service_served.c	 sessions, chunks and buffers as the service knows them
  *
- * Each calls files below it in this list.  What has to go up, the news that a
- * session can take a step, goes through gs_served_wake().
+ * Mostly each calls files below it in this list; service_memory.c, which decides
+ * who makes room, also calls service_load.c and service_write.c, and gives chunks
+ * back by gs_requests_reject().  The news that a session can take a step goes
+ * through gs_served_wake().
  *
  * Writing out
  *	  When the device has no room for a session's rows, some session, this one
@@ -116,12 +118,15 @@ typedef struct ServedSession
 	bool		refused;		/* sort had no room for the first of them */
 	uint64		memory_asked;	/* see gs_memory_asked() */
 	bool		write_out;		/* sort is to be written out as a run */
-	TimestampTz last_fetch;		/* when a page was last asked for */
+	TimestampTz needy_since;	/* it waits for room; 0: it does not */
+	TimestampTz last_used;		/* when pages were made ready, or last asked for */
 
 	/* what was written out */
 	GsSpill    *spill;			/* NULL: nothing */
-	bool		failed;			/* GsSession.failure says why */
+	bool		failed;			/* GsSession.trouble says why */
 	bool		sealed;			/* all runs are there */
+	uint32		n_taken;		/* ranges, the first ones, that the leader has had */
+	bool		no_read_ahead;	/* there was no room for it, until the next range */
 	uint32		n_proven;		/* ranges, the first ones, whose order is */
 	void	   *last_key;		/* of the last one of these; malloc'd */
 	uint32		last_key_len;

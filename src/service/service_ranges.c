@@ -19,6 +19,8 @@
  */
 #include "postgres.h"
 
+#include "utils/timestamp.h"
+
 #include "service/service_private.h"
 
 /* The range that the leader waits for is here. */
@@ -34,6 +36,9 @@ take_over(int number)
 	s->in_file = false;
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
+	s->n_taken = Max(s->n_taken, s->load.range + 1);
+	s->no_read_ahead = s->out.given_up = false;
+	s->last_used = GetCurrentTimestamp();
 	gs_ops->result(s->sort, &result);
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
@@ -118,6 +123,7 @@ offer_pages(int number)
 	GsSortResult result = {0};
 
 	s->in_file = true;
+	s->last_used = GetCurrentTimestamp();
 	result.n_pages = s->n_pages;
 	result.engine = s->done.engine;
 	result.rounds = s->done.rounds;
@@ -144,6 +150,9 @@ serve_range(int number, uint32 wanted)
 {
 	ServedSession *s = &gs_served[number];
 
+	/* pages of the range that the leader has left need not be kept */
+	if (s->out.sort && s->out.kind == WRITE_PAGES && !s->in_file)
+		s->out.given_up = true;
 	if (s->pending > 0 || (s->out.sort && s->out.kind != WRITE_RANGE))
 		return;
 	if (!s->sealed)
@@ -193,7 +202,7 @@ read_ahead(int number)
 	ServedSession *s = &gs_served[number];
 	uint32		next = gs_sessions[number].range + 1;
 
-	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || gs_memory_is_short())
+	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || s->no_read_ahead || gs_memory_is_short())
 		return;
 	if (next < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
 		gs_load_begin(number, next, false);

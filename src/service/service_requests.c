@@ -124,7 +124,7 @@ request_fetch(int chunk)
 	char	   *memory = gs_chunk_memory(chunk);
 	uint64		stored = c->fetch == GS_FETCH_IMAGE && s->spill ? gs_spill_images(s->spill) : 0;
 
-	s->last_fetch = GetCurrentTimestamp();
+	s->last_used = GetCurrentTimestamp();
 	if (s->failed)
 	{
 		refuse_fetch(c);
@@ -278,6 +278,7 @@ note_append(int chunk, GsStatus status)
 		gs_requests_reject(chunk);
 		return;
 	}
+	s->needy_since = 0;
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "storage/ipc.h"
+#include "utils/timestamp.h"
 
 #include "fault.h"
 #include "key/key.h"
@@ -157,6 +158,7 @@ sort_checked(int number, const GsOrderOutcome *outcome)
 	GsSession  *session = &gs_sessions[number];
 	GsSortResult result = {0};
 
+	gs_served[number].last_used = GetCurrentTimestamp();
 	gs_ops->result(gs_served[number].sort, &result);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_served_note(number, &result);
@@ -228,6 +230,7 @@ perform_ended(int number)
 	Assert(s->pending > 0);
 	s->pending--;
 	s->performing = false;
+	s->last_used = GetCurrentTimestamp();
 	gs_ops->result(s->sort, &result);
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);

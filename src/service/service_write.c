@@ -189,7 +189,11 @@ gs_write_begin(int number, WriteKind kind)
 	out->first_page = out->n_pages = out->asked = out->written = 0;
 	if (s->spill == NULL && !open_spill(number))
 	{
-		gs_write_failed(number);
+		/* pages stay where they are */
+		if (kind == WRITE_PAGES)
+			out->given_up = true;
+		else
+			gs_write_failed(number);
 		return false;
 	}
 	gs_served_wake(number);
@@ -288,7 +292,7 @@ gs_write_step(int number)
 	ServedSession *s = &gs_served[number];
 	WriteOut   *out = &s->out;
 
-	if (out->sort == NULL || s->closing)
+	if (out->sort == NULL)
 		return;
 	if (out->performing)
 	{
@@ -296,6 +300,8 @@ gs_write_step(int number)
 			return;
 		run_performed(number);
 	}
+	if (s->closing)
+		return;
 	if (out->given_up && out->busy == 0)
 	{
 		/* the pages are still on the device */

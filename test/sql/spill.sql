@@ -195,6 +195,18 @@ ALTER TABLE spill_text RENAME TO t;
 SELECT index_check('CREATE INDEX %s ON t (libc)');
 SELECT index_check('CREATE INDEX %s ON t (icu, libc DESC)');
 
+-- Keys that many blocks share: pieces of ranges without rows behind ones that are refused
+CREATE TABLE spill_same (id int, c text);
+ALTER TABLE spill_same ALTER c SET STORAGE EXTERNAL;
+INSERT INTO spill_same SELECT i, repeat('q', 8000 + (i % 9) * 100) || md5((i % 50)::text) || i FROM generate_series(1, 4000) AS i;
+SET gpusort.force = on;
+SET statement_timeout = '60s';
+SELECT count(*) FROM (SELECT c, id FROM spill_same WHERE id < 2000 ORDER BY c COLLATE "C", id) AS s;
+SELECT count(*) FROM (SELECT c, id FROM spill_same ORDER BY c COLLATE "C", id) AS s;
+RESET statement_timeout;
+RESET gpusort.force;
+DROP TABLE spill_same;
+
 -- What is told of it
 \set ECHO none
 \i sql/explain_lines.inc
