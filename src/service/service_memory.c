@@ -294,7 +294,8 @@ static bool
 is_load_too_large(const ServedSession *s)
 {
 	return s->load.refused && s->load.range >= s->n_taken &&
-		s->load.range + 1 == gs_spill_ranges(s->spill) && gs_served_held(s->load.sort) >= gs_memory_share() / 2;
+		s->load.range + 1 == gs_spill_ranges(s->spill) &&
+		gs_served_held(s->load.sort) >= gs_memory_share() / 2;
 }
 
 /*
