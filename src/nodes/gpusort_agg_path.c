@@ -89,7 +89,10 @@ takes_order(const Aggref *agg)
 	{
 		Node	   *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), agg->args);
 
-		if (contain_subplans(expr))
+		Oid			collation = exprCollation(expr);
+
+		if (contain_subplans(expr) ||
+			(OidIsValid(collation) && !get_collation_isdeterministic(collation)))
 			return false;
 		/* it would be evaluated for rows that the filter keeps away from it */
 		if (agg->aggfilter && !IsA(gs_tlist_strip_relabel(expr), Var))

@@ -89,8 +89,10 @@ end_load(int number)
 	s->needy_since = 0;
 	stop_reading(number);
 	gs_served_wake(number);
-	if (load->too_large && !s->closing && !s->failed &&
-		(load->range < s->n_taken || load->range + 1 != gs_spill_ranges(s->spill) || !gs_spill_split(s->spill)))
+	if (!load->too_large || s->closing || s->failed)
+		return;
+	if (load->range < s->n_taken || load->range + 1 != gs_spill_ranges(s->spill) ||
+		!gs_spill_split(s->spill))
 		gs_write_failed(number);
 }
 

@@ -127,7 +127,7 @@ SELECT compare_aggs('SELECT p, max(id), count(DISTINCT p), count(DISTINCT k) FRO
 SELECT compare_aggs('SELECT count(*), array_agg(k ORDER BY k), array_agg(DISTINCT k) FROM agg_t');
 SELECT compare_aggs('SELECT count(*), array_agg(id ORDER BY k, id), array_agg(DISTINCT k), count(DISTINCT g) FROM agg_t', 1);
 SELECT compare_aggs('SELECT count(*), count(DISTINCT upper(p)), string_agg(DISTINCT upper(p), ''-'') FROM agg_t');
-SELECT compare_aggs('SELECT count(*), count(DISTINCT u COLLATE agg_ci), max(id) FROM agg_t GROUP BY k ORDER BY k');
+SELECT compare_aggs('SELECT count(*), count(DISTINCT u COLLATE agg_ci), max(id) FROM agg_t GROUP BY k ORDER BY k', 1);
 SELECT compare_aggs('SELECT count(*), count(DISTINCT 1), count(DISTINCT k) FROM agg_t', 1);
 SELECT compare_aggs('SELECT x, s.* FROM generate_series(1, 4) AS x, LATERAL (SELECT g, count(DISTINCT k + x), sum(id) FROM agg_t WHERE id < 300 * x GROUP BY g ORDER BY g) s');
 SELECT compare_aggs('SELECT x, (SELECT count(DISTINCT p) + count(*) FROM agg_t WHERE k < x) FROM generate_series(0, 30) AS x');
@@ -218,17 +218,18 @@ RESET enable_partitionwise_aggregate;
 SELECT compare_aggs('SELECT count(DISTINCT v COLLATE "C.utf8"), string_agg(DISTINCT v COLLATE "C.utf8", '','') FROM agg_t');
 SELECT compare_aggs('SELECT string_agg(p, '','' ORDER BY p COLLATE "en-x-icu", id) FROM agg_t');
 SELECT compare_aggs('SELECT k, string_agg(p, '','' ORDER BY p COLLATE "en-x-icu") FROM agg_t GROUP BY k ORDER BY k');
-SELECT compare_aggs('SELECT count(DISTINCT upper(p) COLLATE agg_ci) FROM agg_t');
+SELECT compare_aggs('SELECT count(DISTINCT upper(p) COLLATE agg_ci) FROM agg_t', 1);
 SELECT compare_aggs('SELECT lower((string_agg(DISTINCT x COLLATE agg_ci, '',''))) FROM (SELECT CASE WHEN id % 2 = 0 THEN upper(p) ELSE p END AS x FROM agg_t) s', 1);
 -- groups by an equality that the order within them does not know
 SELECT compare_aggs('SELECT lower(x COLLATE agg_ci), array_agg(id ORDER BY x COLLATE "C", id)
 	FROM (SELECT id, CASE WHEN id % 2 = 0 THEN upper(p) ELSE p END AS x FROM agg_t) s GROUP BY x COLLATE agg_ci ORDER BY x COLLATE agg_ci', 1);
 SELECT compare_aggs('SELECT lower(p COLLATE agg_ci), array_agg(id ORDER BY p COLLATE "C", id) FROM agg_t GROUP BY p COLLATE agg_ci ORDER BY p COLLATE agg_ci');
 SELECT compare_aggs('SELECT lower(u COLLATE agg_ci), array_agg(id ORDER BY u COLLATE "C", id), array_agg(id ORDER BY u, id) FROM agg_t GROUP BY u COLLATE agg_ci ORDER BY u COLLATE agg_ci');
-SELECT compare_aggs('SELECT lower(u COLLATE agg_ci), array_agg(id ORDER BY u COLLATE agg_ci, id) FROM agg_t GROUP BY u COLLATE agg_ci ORDER BY u COLLATE agg_ci');
+SELECT compare_aggs('SELECT lower(u COLLATE agg_ci), array_agg(id ORDER BY u COLLATE agg_ci, id) FROM agg_t GROUP BY u COLLATE agg_ci ORDER BY u COLLATE agg_ci', 1);
 SELECT compare_aggs('SELECT lower(u COLLATE agg_ci), count(DISTINCT u), array_agg(DISTINCT u) FROM agg_t GROUP BY u COLLATE agg_ci ORDER BY u COLLATE agg_ci');
-SELECT compare_aggs('SELECT u, count(DISTINCT u COLLATE agg_ci) FROM agg_t GROUP BY u ORDER BY u');
-SELECT compare_aggs('SELECT k, count(DISTINCT u COLLATE agg_ci) FROM agg_t GROUP BY k ORDER BY k');
+SELECT compare_aggs('SELECT lower(u COLLATE agg_ci), array_agg(id ORDER BY u COLLATE agg_ci USING ~<~, id) FROM agg_t GROUP BY u COLLATE agg_ci ORDER BY u COLLATE agg_ci', 1);
+SELECT compare_aggs('SELECT u, count(DISTINCT u COLLATE agg_ci) FROM agg_t GROUP BY u ORDER BY u', 1);
+SELECT compare_aggs('SELECT k, count(DISTINCT u COLLATE agg_ci) FROM agg_t GROUP BY k ORDER BY k', 1);
 
 -- plans: with workers and without, and what is not worth while
 CREATE FUNCTION plan_shape(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
