@@ -12,6 +12,9 @@
  *		written out as a run, or, of those that are returning rows to somebody
  *		who has not asked for any for a while, as pages.
  *
+ * When somebody has waited that long, a reader that does ask for rows has its pages
+ * written, too.  Whoever has waited longest is helped first.
+ *
  * One at a time makes room, for what it gives back may be enough.  Nothing
  * of this needs a backend, so a sort may wait here for memory that another one
  * holds, whatever their backends wait for.

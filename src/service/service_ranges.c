@@ -10,7 +10,7 @@
  *
  * Where keys only guess the order, borders are where the guess is sure to be
  * right: between groups of texts that only strcoll() can put in order.  That is
- * proven, too: each range must begin after the last key of the one before.
+ * proven, too: no range may begin before the last key of the one before.
  * Where it does not, the ranges before lack rows.  So the order of all ranges
  * is proven before the leader gets the first row.  Their pages are written to
  * files as they are proven, and the leader reads all of them as those of range 0.

@@ -394,7 +394,7 @@ gs_requests_note_ended(void)
 	int			n;
 	const int  *started = gs_served_started(&n);
 
-	/* in the order in which they began, which is that in which they end */
+	/* in the order in which they began; those of the device end in it, too */
 	for (int i = 0; i < n;)
 	{
 		int			chunk = started[i];
