@@ -234,8 +234,10 @@ relief_of(int number, bool patient, uint64 *bytes)
 		return RELIEF_NONE;
 	if (s->closing || s->failed || s->performing || s->write_out)
 		return RELIEF_LATER;
-	if (session->overflow)
-		return RELIEF_LATER;
+
+	/* its rows go back when it is fed, which may take those of the one that waits */
+	if (session->overflow && session->state == GS_SESSION_FEEDING)
+		return RELIEF_NONE;
 	if (s->load.phase > LOAD_WAITING && !s->load.wanted)
 	{
 		if (s->load.phase == LOAD_ENDING)
