@@ -62,7 +62,7 @@ typedef struct GsKeyPart
 	uint8_t		depth;			/* of arrays that the value is inside of */
 } GsKeyPart;
 
-#define GS_KEY_MAX_PARTS	16
+#define GS_KEY_MAX_PARTS	64
 #define GS_KEY_MAX_LOCALES	4
 #define GS_KEY_LOCALE_BYTES 64
 #define GS_KEY_MAX_DEPTH	8
