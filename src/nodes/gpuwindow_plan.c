@@ -106,13 +106,13 @@ refuse_call(const WindowAgg *window, const WindowFunc *call)
 	Node	   *offset = NULL;
 
 	if (kind == GS_WINDOW_UNKNOWN)
-		return "it computes another function";
+		return "a function is not supported";
 	if (gs_compat_null_treatment(call))
-		return "it says IGNORE NULLS or RESPECT NULLS";
+		return "IGNORE NULLS and RESPECT NULLS are not supported";
 	if (gs_window_uses_frame(kind) && frame(window) == GS_FRAME_OTHER)
-		return "its frame is another one";
+		return "its frame is not supported";
 	if (kind == GS_WINDOW_AGGREGATE && !gs_window_agg_is_read_only(call->winfnoid))
-		return "the final function of an aggregate changes its state";
+		return "an aggregate changes its state to return a value";
 	if (contain_volatile_functions((Node *) call->args) ||
 		contain_volatile_functions((Node *) call->aggfilter))
 		return "an argument is volatile";
@@ -139,13 +139,13 @@ refuse_window(const WindowAgg *window, List *columns)
 			return reason;
 	}
 	if (window->startOffset || window->endOffset)
-		return "its frame is another one";
+		return "its frame is not supported";
 	if (contain_subplans(tlist) || contain_subplans((Node *) window->plan.qual) ||
 		contain_subplans((Node *) window->runCondition))
-		return "it computes a subquery";
+		return "it contains a subquery";
 	if ((window->runCondition != NIL || window->plan.qual != NIL) &&
 		contain_volatile_functions(tlist))
-		return "the query is volatile and filters by a window function";
+		return "volatile functions would see which rows are filtered out";
 
 	/* around WindowAgg they are sorted many at a time (gpuarrays_plan.c) */
 	(void) gs_array_calls_find(tlist, false, false, &array_calls);

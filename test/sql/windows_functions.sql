@@ -151,26 +151,27 @@ SELECT compare_errors('SELECT id, sum(1 / (id - 1000)) FILTER (WHERE id <> 1000)
 -- volatile arguments and the rest of what stays with WindowAgg, and why
 SET gpusort.log_refusals = on;
 SET client_min_messages = notice;
-EXPLAIN (COSTS OFF) SELECT sum(random()) OVER (ORDER BY id) FROM win_t;
-EXPLAIN (COSTS OFF) SELECT lag(id, k) OVER (ORDER BY id) FROM win_t;
-EXPLAIN (COSTS OFF) SELECT nth_value(id, 3) OVER (ORDER BY id) FROM win_t;
-EXPLAIN (COSTS OFF) SELECT rank() OVER (ORDER BY id ROWS 3 PRECEDING) FROM win_t;
-EXPLAIN (COSTS OFF) SELECT sum(id) OVER (ORDER BY id ROWS CURRENT ROW) FROM win_t;
-EXPLAIN (COSTS OFF) SELECT (SELECT t.id + t.k OFFSET 0), sum(id) OVER (ORDER BY id) FROM win_t t;
-EXPLAIN (COSTS OFF) SELECT win_shut(id) OVER (ORDER BY id) FROM win_t;
-EXPLAIN (COSTS OFF) SELECT * FROM (SELECT random(), rank() OVER (ORDER BY id) AS r FROM win_t) s WHERE r < 9;
-EXPLAIN (COSTS OFF) SELECT gpu_sort_array(ARRAY[id, k]), rank() OVER (ORDER BY id) AS r FROM win_t;
+SELECT plan_lines('SELECT sum(random()) OVER (ORDER BY id) FROM win_t', 'WindowAgg');
+SELECT plan_lines('SELECT lag(id, k) OVER (ORDER BY id) FROM win_t', 'WindowAgg');
+SELECT plan_lines('SELECT nth_value(id, 3) OVER (ORDER BY id) FROM win_t', 'WindowAgg');
+SELECT plan_lines('SELECT rank() OVER (ORDER BY id ROWS 3 PRECEDING) FROM win_t', 'WindowAgg');
+SELECT plan_lines('SELECT sum(id) OVER (ORDER BY id ROWS CURRENT ROW) FROM win_t', 'WindowAgg');
+SELECT plan_lines('SELECT (SELECT t.id + t.k OFFSET 0), sum(id) OVER (ORDER BY id) FROM win_t t', 'WindowAgg');
+EXPLAIN SELECT win_shut(id) OVER (ORDER BY id) FROM win_t;
+SELECT plan_lines('SELECT * FROM (SELECT random(), rank() OVER (ORDER BY id) AS r FROM win_t) s WHERE r < 9', 'WindowAgg');
+SELECT plan_lines('SELECT gpu_sort_array(ARRAY[id, k]), rank() OVER (ORDER BY id) AS r FROM win_t', 'WindowAgg');
 RESET gpusort.log_refusals;
 SET client_min_messages = warning;
 
--- what EXPLAIN shows; the rows below show that the scan of a window that is done ends
+-- what EXPLAIN shows, and how many rows are read
 EXPLAIN (VERBOSE, COSTS OFF)
 	SELECT id, sum(id) FILTER (WHERE k > 2) OVER w + 1 AS s, count(*) OVER w, lag(p, 2, 'x') OVER w, first_value(k) OVER w
 	FROM win_t WINDOW w AS (PARTITION BY k ORDER BY p);
-SELECT explain_rows('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3');
-SELECT explain_rows('SELECT * FROM (SELECT id, count(*) OVER (ORDER BY k) AS c FROM win_t) s WHERE c <= 900');
-SELECT explain_rows('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3');
-SELECT explain_rows('SELECT id, lead(id, 3) OVER (ORDER BY p, id) FROM win_t LIMIT 5');
+SELECT line FROM explain_rows('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
+SELECT line FROM explain_rows('SELECT * FROM (SELECT id, count(*) OVER (ORDER BY k) AS c FROM win_t) s WHERE c <= 900') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
+SELECT line FROM explain_rows('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
+SELECT line FROM explain_rows('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY p, id) AS r, count(*) OVER (PARTITION BY k ORDER BY id DESC, p) AS c FROM win_t) s WHERE r <= 900 AND c < 40') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
+SELECT line FROM explain_rows('SELECT id, lead(id, 3) OVER (ORDER BY p, id) FROM win_t LIMIT 5') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
 
 -- who may not call a function may not do so by GpuWindow; a transition function is the owner's to call
 CREATE ROLE gpusort_win_user;
