@@ -164,6 +164,12 @@ gs_key_collator_open(Oid collation)
 }
 
 bool
+gs_key_collator_is_deterministic(const GsKeyCollator *collator)
+{
+	return collator->deterministic;
+}
+
+bool
 gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key, uint8 *dst,
 			   size_t room, size_t *written)
 {
