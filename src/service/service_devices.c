@@ -166,7 +166,7 @@ begin_open(ServedDevice *d)
 	d->device = NULL;
 	d->config.memory_limit = memory_limit();
 	memset(&d->error, 0, sizeof(d->error));
-	if (GS_FAULT("device_open") && d != gs_devices)
+	if (d == &gs_devices[1] && GS_FAULT("device_open"))
 	{
 		d->status = GS_NO_DEVICE;
 		strlcpy(d->error.message, "fault point device_open", sizeof(d->error.message));

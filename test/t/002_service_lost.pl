@@ -272,7 +272,7 @@ for my $stage ('append', 'sort', 'fetch')
 	$sort->quit;
 	eventually(sub { run_log([ 'pg_isready', '-q', '-d', $node->connstr('postgres') ]) });
 	ok( $node->poll_query_until('postgres',
-			"SELECT state = 'ready' AND service_pid <> $pid FROM gpusort_devices"),
+			"SELECT bool_and(state = 'ready' AND service_pid <> $pid) FROM gpusort_devices"),
 		'SIGKILL: a new service');
 	fault($node, undef);
 	released($node, 'SIGKILL');
