@@ -331,6 +331,29 @@ gs_compat_null_treatment(const WindowFunc *call)
 #endif
 }
 
+/*
+ * Check that a role may execute a function, as every caller of functions has to.
+ * PostgreSQL 16 has one function for the rights to all kinds of objects.
+ */
+#include "catalog/objectaccess.h"
+#include "utils/acl.h"
+#if PG_VERSION_NUM >= 160000
+#include "catalog/pg_proc.h"
+#endif
+static inline void
+gs_compat_check_execute(Oid function, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	AclResult	result = object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
+#else
+	AclResult	result = pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
+}
+
 /* What an ExecutorRun hook gets and passes on.  PostgreSQL 18 dropped execute_once. */
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_executor_run_params	QueryDesc *query, ScanDirection direction, uint64 count
