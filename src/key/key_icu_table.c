@@ -209,7 +209,7 @@ may_be_learnt(const GsIcuTable *table, uint32_t c)
 		{0x10d0, 0x10ff},		/* Georgian */
 		{0x1e00, 0x1f15},		/* Latin, Greek */
 		{0x2010, 0x2027}, {0x2030, 0x205e}, {0x20a0, 0x20ba}, {0x2100, 0x2189},
-		{0x2190, 0x23f3}, {0x2500, 0x26ff},
+		{0x2190, 0x23f3}, {0x2460, 0x26ff},
 		{0x3000, 0x3029}, {0x3041, 0x3096}, {0x30a0, 0x30ff},	/* kana */
 		{0x3105, 0x312d}, {0x3131, 0x318e},
 		{0x3400, 0x4db5}, {0x4e00, 0x9fcc}, /* ideographs */
@@ -243,8 +243,10 @@ find_character(GsIcuTable *table, uint32_t c)
 }
 
 /*
- * Pairs of ASCII characters are kept.  In others one that is not ASCII is refused,
- * the second if that is possible: mostly it is the rarer.
+ * Pairs of ASCII characters are kept.  In others one that is not ASCII is refused, the
+ * second if that is possible: mostly it is the rarer.  Unless one of them cannot be learnt anyway,
+ * as the combining marks in most pairs, and U+FDD1, with which the index characters of scripts
+ * are contractions.
  */
 bool
 gs_icu_table_forbid(GsIcuTable *table, uint32_t first, uint32_t second)
@@ -252,13 +254,13 @@ gs_icu_table_forbid(GsIcuTable *table, uint32_t first, uint32_t second)
 	uint32_t	refused = second >= ASCII ? second : first;
 	Character  *character;
 
+	if (!may_be_learnt(table, first) || !may_be_learnt(table, second))
+		return true;
 	if (first < ASCII && second < ASCII)
 	{
 		table->pairs[second][first >> 6] |= UINT64_C(1) << (first & 63);
 		return true;
 	}
-	if (!may_be_learnt(table, refused))
-		return true;
 	character = find_character(table, refused);
 	if (character == NULL)
 		return false;
@@ -549,9 +551,8 @@ read_character(const GsIcuTable *table, const Sample *alone, int way, Character 
 		const uint8_t *bytes = at;
 		size_t		n;
 
-		while (at < end && *at > LEVEL_END)
+		for (n = 0; at < end && *at > LEVEL_END; n++)
 			at++;
-		n = (size_t) (at - bytes);
 		if (at == end || *at++ != (i + 1 < levels ? LEVEL_END : KEY_END))
 			return false;
 		if (i == 0)
