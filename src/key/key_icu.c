@@ -227,8 +227,10 @@ make_table(GsKeyCollator *collator)
 		return;
 	collator->table = gs_icu_make_table(library_collator, sort_key_of_handle, collator->handle);
 	gs_icu_close(library_collator);
-	elog(DEBUG1, "gpusort %s the sort keys of ICU locale \"%s\" from a table",
-		 collator->table != NULL ? "makes" : "cannot make", locale);
+	ereport(DEBUG1,
+			(errmsg_internal(collator->table != NULL ?
+							 "gpusort makes sort keys of ICU locale \"%s\" from a table" :
+							 "gpusort has no table for sort keys of ICU locale \"%s\"", locale)));
 }
 
 #ifdef GPUSORT_FAULTS

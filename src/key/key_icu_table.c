@@ -551,7 +551,7 @@ read_character(const GsIcuTable *table, const Sample *alone, int way, Character 
 		const uint8_t *bytes = at;
 		size_t		n;
 
-		for (n = 0; at < end && *at > LEVEL_END; n++)
+		for (n = 0; at < end && at[0] > LEVEL_END; n++)
 			at++;
 		if (at == end || *at++ != (i + 1 < levels ? LEVEL_END : KEY_END))
 			return false;
