@@ -187,7 +187,8 @@ SELECT spilled_sorts AS spilled FROM gpusort_stats
 \gset
 SELECT k, index_check(format('CREATE INDEX %%s ON t (%s)', k)) FROM unnest(ARRAY['c', 'few, n DESC', 'one', 'a, f8']) AS k;
 SELECT index_check('CREATE UNIQUE INDEX %s ON t (u, id)');
-SELECT spilled_sorts - :spilled AS spilled FROM gpusort_stats;
+-- One of them may fit, as devices differ in what they set aside
+SELECT spilled_sorts - :spilled >= 4 AS spilled FROM gpusort_stats;
 INSERT INTO t (id) VALUES (20000);
 CREATE UNIQUE INDEX i_unique ON t (id);
 DROP TABLE t;
