@@ -10,7 +10,7 @@
  *		primary weights | 01 | secondary weights | 01 | tertiary weights | 00
  *
  * with as many levels as the collation's strength says.  So a table of characters,
- * learnt from ICU's keys of single ones, does in its place, five to ten times as fast.
+ * learnt from ICU's keys of single ones, does in its place, four times as fast.
  *
  * Primary weights, of 1 to 4 bytes, are compressed: where a character's weight has
  * the lead byte of the one before it, that is left out, if it is one of certain lead
