@@ -113,7 +113,7 @@ sort_session(int number)
 	s->performing = s->performed = true;
 	s->pending++;
 	gs_served_begin(&s->perform_job);
-	gs_ops->perform(s->sort, GS_FORMAT_ROWS, &s->perform_job);
+	gs_ops->perform(s->sort, GS_FORMAT_ROWS, NULL, &s->perform_job);
 }
 
 /*

@@ -155,7 +155,7 @@ begin_run(int number)
 	s->out.performing = true;
 	s->out.busy++;
 	gs_served_begin(&s->out.job);
-	gs_ops->perform(s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
+	gs_ops->perform(s->out.sort, GS_FORMAT_CHUNKS, NULL, &s->out.job);
 }
 
 /* The range is on its way out when this returns, or the session has failed. */
