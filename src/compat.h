@@ -281,6 +281,16 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
+/* The path of a Unique node. */
+#include "optimizer/pathnode.h"
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_unique_path(root, rel, child, n_columns, rows) \
+	((Path *) create_unique_path(root, rel, child, n_columns, rows))
+#else
+#define gs_compat_unique_path(root, rel, child, n_columns, rows) \
+	((Path *) create_upper_unique_path(root, rel, child, n_columns, rows))
+#endif
+
 /* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */
 #if PG_VERSION_NUM >= 160000
 #define GS_COMPAT_PRESORTED_AGGREGATES 1
