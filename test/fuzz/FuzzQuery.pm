@@ -39,14 +39,15 @@ sub direction
 	return pick('', ' ASC', ' DESC') . pick('', '', ' NULLS FIRST', ' NULLS LAST');
 }
 
+# Of the columns given, under one of the collations given or any
 sub random_key
 {
-	my ($table, $using_allowed) = @_;
-	my @long = grep { $_->{long} } @{ $table->{columns} };
-	my $column = @long && chance(0.5) ? pick(@long) : pick(@{ $table->{columns} });
+	my ($columns, $using_allowed, @collations) = @_;
+	my @long = grep { $_->{long} } @$columns;
+	my $column = @long && chance(0.5) ? pick(@long) : pick(@$columns);
 	my $key = { expr => $column->{name}, type => $column->{type}, label => $column->{label}, column => $column };
 
-	if ($column->{type}{exprs} && chance(0.25))
+	if ($column->{type}{exprs} && !@collations && chance(0.25))
 	{
 		my $choice = pick(@{ $column->{type}{exprs} });
 
@@ -56,9 +57,9 @@ sub random_key
 		delete $key->{column};
 	}
 	$key->{order} = direction();
-	if ($key->{type}{collates} && chance(0.75))
+	if ($key->{type}{collates} && (@collations || chance(0.75)))
 	{
-		$key->{collation} = random_collation();
+		$key->{collation} = @collations ? pick(@collations) : random_collation();
 		$key->{expr} = "$key->{expr} COLLATE $key->{collation}";
 	}
 	$key->{expr} = "($key->{expr})";
@@ -77,7 +78,11 @@ sub random_keys
 	my $n = weighted(1, 5, 2, 4, 3, 2, 4, 1);
 
 	$n = $most if $n > $most;
-	return map { random_key($table, $using_allowed) } 1 .. $n;
+	my @texts = grep { $_->{type}{collates} } @{ $table->{columns} };
+	my @keys = map { random_key($table->{columns}, $using_allowed) } 1 .. $n;
+	# text of a libc collation behind whatever there is
+	push @keys, random_key(\@texts, 0, 'fuzz_en', 'fuzz_de') if @texts && $n < $most && chance(0.3);
+	return @keys;
 }
 
 # ---- pieces of queries ----
