@@ -58,6 +58,7 @@ fetch_and_build()
 			tar --strip-components=1 -xf "postgresql-${major}"_*.orig.tar.* &&
 			./configure --prefix="$prefix" --with-icu --enable-cassert --enable-debug \
 				CFLAGS="-O1 -g -fno-omit-frame-pointer" &&
+			unset MAKELEVEL MAKEFLAGS MFLAGS && # PostgreSQL makes its headers at level 0 only
 			make -s -j"$(nproc)" world-bin && make -s install-world-bin
 	) >"$home/build.log" 2>&1
 }

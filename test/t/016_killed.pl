@@ -157,7 +157,7 @@ for my $case (@work)
 
 # the service is no session; pg_terminate_backend() knows it not
 my ($out, $err) = ('', '');
-$node->psql('postgres', 'SELECT pg_terminate_backend(service_pid) FROM gpusort_devices', stdout => \$out, stderr => \$err);
+$node->psql('postgres', 'SELECT pg_terminate_backend(max(service_pid)) FROM gpusort_devices', stdout => \$out, stderr => \$err);
 note("terminate service: $out $err");
 wait_ready($node);
 
@@ -177,7 +177,7 @@ for my $stage ('append', 'sort', 'fetch')
 	waits($session, $what);
 	my $stop = IPC::Run::start([ 'pg_ctl', '-D', $node->data_dir, '-m', 'smart', '-w', '-t', '60', 'stop' ], '>', \my $stop_out, '2>', \my $stop_err);
 	ok(eventually(sub { $node->psql('postgres', 'SELECT 1', stderr => \my $e) != 0 }), "$what: no new sessions");
-	kill 'TERM', $other->query('SELECT service_pid FROM gpusort_devices;') if $stage eq 'fetch';
+	kill 'TERM', $other->query('SELECT max(service_pid) FROM gpusort_devices;') if $stage eq 'fetch';
 	$got .= "\n" . $other->query('FETCH 500 FROM c;') if $stage ne 'fetch';
 	$other->query("COMMIT; ALTER SYSTEM RESET gpusort.fault;") if $stage ne 'fetch';
 	$other->query('SELECT pg_reload_conf();');

@@ -48,7 +48,7 @@ sub wait_ready
 {
 	my ($node) = @_;
 
-	$node->poll_query_until('postgres', "SELECT state = 'ready' FROM gpusort_devices")
+	$node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpusort_devices")
 	  or die 'the service does not come up';
 }
 
@@ -61,14 +61,14 @@ sub restarted
 
 	eventually(sub { $node->psql('postgres', 'SELECT 1') == 0 });
 	return $node->poll_query_until('postgres',
-		"SELECT state = 'ready' AND service_pid <> $service FROM gpusort_devices");
+		"SELECT bool_and(state = 'ready' AND service_pid <> $service) FROM gpusort_devices");
 }
 
 sub service_pid
 {
 	my ($node) = @_;
 
-	return $node->safe_psql('postgres', 'SELECT service_pid FROM gpusort_devices');
+	return $node->safe_psql('postgres', 'SELECT max(service_pid) FROM gpusort_devices');
 }
 
 # Set or clear the server's fault point.  A backend that knows the new value
@@ -92,7 +92,7 @@ sub released
 {
 	my ($node, $what) = @_;
 	my $ok = $node->poll_query_until('postgres',
-		"SELECT sorts = 0 AND memory_used = 0 AND staging_used = 0
+		"SELECT bool_and(sorts = 0 AND memory_used = 0 AND staging_used = 0)
 			AND NOT EXISTS (SELECT FROM gpusort_activity)
 			AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'parallel worker')
 		FROM gpusort_devices");
