@@ -321,11 +321,13 @@ void cuda_resume(GsDeviceSort *sort)
   sort->refused = false;
 }
 
-void cuda_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *job)
+void cuda_perform(GsDeviceSort *sort, GsPageFormat format, const GsKeep *keep, GsJob *job)
 {
   Request request = make_request(Call::perform, sort, job);
 
   request.format = format;
+  if (keep != nullptr)
+    request.keep = *keep;
   if (sort->spec.elem != GS_ELEM_NONE)
     request.misuse = "a sort of arrays was performed";
   else if (sort->perform_called)
@@ -419,7 +421,8 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   }
   if (!sort->performed)
     return;
-  result->n_rows = sort->n_rows;
+  result->n_rows = sort->output.n_rows;
+  result->n_dropped = sort->n_rows - sort->output.n_rows;
   result->n_pages = sort->output.pages.row_bytes.size();
   result->page_first = sort->output.pages.first_row.data();
   result->row_bytes = sort->output.stats.row_bytes;

@@ -62,6 +62,7 @@ struct Request
   GsDeviceSort *sort;
   GsJob *job;
   GsPageFormat format; // perform
+  GsKeep keep;         // perform
   const void *chunk;   // append
   void *dst;           // fetches; sort_arrays: the chunk
   u64 number;          // of the page or image; fetch_keys: first rank; reorder: rows

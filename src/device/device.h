@@ -40,6 +40,13 @@
  *	  into a chunk beside their record: all do that did not overlap when they
  *	  were appended.
  *
+ * Fewer rows
+ *	  perform can be told to keep only some rows (GsKeep): of rows with equal
+ *	  keys the first, or the first rows in order, or the first of those.  Pages,
+ *	  ranks and n_rows are then of the rows kept alone.  Images have all rows.
+ *	  Keys are compared as they are: whether GS_KEY_INEXACT is set makes no
+ *	  difference, so a caller with such keys has to know what it asks for.
+ *
  * Calling protocol, for one sort:
  *	  1. sort_open
  *	  2. append, any number of times
@@ -179,6 +186,13 @@ typedef enum GsPageFormat
 	GS_FORMAT_CHUNKS			/* records, as "Chunks (out)" says */
 } GsPageFormat;
 
+/* Which rows of a sort are kept. */
+typedef struct GsKeep
+{
+	bool		unique;			/* of rows with equal keys, the first one only */
+	uint64_t	limit;			/* of what is left, so many first rows; 0: all */
+} GsKeep;
+
 /*
  * How records, or arrays, are ordered.  All but the first are published
  * algorithms, kept for comparison: an engine that a device does not have, or
@@ -266,6 +280,7 @@ typedef struct GsSortSpec
 typedef struct GsSortResult
 {
 	uint64_t	n_rows;
+	uint64_t	n_dropped;		/* rows that were not kept */
 	uint64_t	n_pages;		/* 0 where there are no rows */
 	const uint64_t *page_first; /* n_pages + 1 entries: number of each page's
 								 * first row, then n_rows */
@@ -333,8 +348,12 @@ typedef struct GsDeviceOps
 	/* After appends that ended with GS_NO_MEMORY, all of them: try again. */
 	void		(*resume) (GsDeviceSort *sort);
 
-	/* GS_INVALID: a row and its key do not fit into a chunk. */
-	void		(*perform) (GsDeviceSort *sort, GsPageFormat format, GsJob *job);
+	/*
+	 * Order the rows; keep is NULL where all are kept, and need not outlive the
+	 * call.  GS_INVALID: a row and its key do not fit into a chunk.
+	 */
+	void		(*perform) (GsDeviceSort *sort, GsPageFormat format, const GsKeep *keep,
+							GsJob *job);
 
 	/* Write a page, in the format that the sort was performed in, to dst. */
 	void		(*fetch) (GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job);

@@ -363,13 +363,15 @@ host_resume(GsDeviceSort *sort)
 }
 
 static void
-host_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *caller_job)
+host_perform(GsDeviceSort *sort, GsPageFormat format, const GsKeep *keep, GsJob *caller_job)
 {
 	GsHostJob    *job = gs_host_job_begin(sort, GS_HOST_PERFORM, caller_job);
 
 	if (job == NULL)
 		return;
 	job->format = format;
+	if (keep != NULL)
+		job->keep = *keep;
 	pthread_mutex_lock(&sort->device->lock);
 	if (sort->state != GS_HOST_FILLING || sort->queues[GS_HOST_APPEND].n > 0)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "perform twice, or before append has ended");
@@ -545,6 +547,7 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 	else if (sort->state == GS_HOST_PERFORMED || sort->state == GS_HOST_REORDERING)
 	{
 		result->n_rows = sort->order.n_rows;
+		result->n_dropped = sort->n_rows - sort->order.n_rows;
 		result->n_pages = sort->order.n_pages;
 		result->page_first = sort->order.page_first;
 		result->rounds = sort->order.rounds;

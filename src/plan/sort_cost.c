@@ -84,19 +84,20 @@ gs_cost_sort(double rows_fed, double rows, int width)
  * log2(K) comparisons each.
  */
 bool
-gs_cost_prefers_heapsort(double rows, int width, double limit_tuples)
+gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples)
 {
 	double		entering;
 	Cost		heapsort;
 	double		bytes;
 
-	if (limit_tuples <= 0 || limit_tuples >= rows)
+	if (limit_tuples <= 0 || limit_tuples >= rows_fed)
 		return false;
 	limit_tuples = Max(limit_tuples, 1.0);
 	bytes = limit_tuples * (width + 32.0);
 	if (bytes > work_mem * 1024.0)
 		return false;
-	entering = limit_tuples * (1.0 + log(rows / limit_tuples));
-	heapsort = 2.0 * cpu_operator_cost * (rows + entering * log2(limit_tuples + 1.0));
-	return heapsort < gs_cost_sort_startup(rows, rows, width);
+	entering = limit_tuples * (1.0 + log(rows_fed / limit_tuples));
+	heapsort = 2.0 * cpu_operator_cost * (rows_fed + entering * log2(limit_tuples + 1.0));
+	return heapsort < gs_cost_sort_startup(rows_fed, rows, width) +
+		limit_tuples * gs_guc_fetch_row_cost;
 }

@@ -284,6 +284,15 @@ gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason)
 	return open_session(&spec, 0, reason);
 }
 
+void
+gs_client_keep(GsClient *client, const GsKeep *keep)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (session_is_mine(client))
+		client->session->keep = *keep;
+	LWLockRelease(gs_shared->lock);
+}
+
 GsSessionHandle
 gs_client_handle(const GsClient *client)
 {

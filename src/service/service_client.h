@@ -51,6 +51,12 @@ extern GsClient *gs_client_open(uint32 key_width, const GsKeyLayout *layout, int
 
 /* The same to sort arrays of one kind of element. */
 extern GsClient *gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason);
+
+/*
+ * Leader, before it appends: rows other than these may be dropped.  That is
+ * done where it can be, and so far as it can be told from the keys.
+ */
+extern void gs_client_keep(GsClient *client, const GsKeep *keep);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
 
 /* NULL where there are no chunks for this process, or the session is gone. */

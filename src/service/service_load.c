@@ -333,5 +333,5 @@ gs_load_step(int number)
 	gs_served_begin(&load->job);
 	load->performing = true;
 	load->busy++;
-	gs_ops->perform(load->sort, GS_FORMAT_ROWS, &load->job);
+	gs_ops->perform(load->sort, GS_FORMAT_ROWS, NULL, &load->job);
 }

@@ -281,6 +281,9 @@ extern GsDeviceSort *gs_served_open(int number);
 extern void gs_served_close(int number, GsDeviceSort *sort);
 extern uint64 gs_served_held(const GsDeviceSort *sort);
 
+/* Have a sort of the rows that a session was fed performed: those that it is to keep. */
+extern void gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job);
+
 /* Begin to check the order of a sort of a session's; false: no memory. */
 extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
 

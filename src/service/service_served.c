@@ -182,6 +182,7 @@ gs_served_close(int number, GsDeviceSort *sort)
 	gs_ops->result(sort, &result);
 	done->engine = result.engine;
 	done->rounds = result.rounds;
+	done->n_dropped += result.n_dropped;
 	done->copy_in_ms += result.copy_in_ms;
 	done->sort_ms += result.sort_ms;
 	done->gather_ms += result.gather_ms;
@@ -198,6 +199,28 @@ gs_served_held(const GsDeviceSort *sort)
 	if (sort)
 		gs_ops->result((GsDeviceSort *) sort, &result);
 	return result.memory_held;
+}
+
+/*
+ * Rows may be dropped where the keys tell all about them.  Keys that were cut off do
+ * not tell which rows are equal.  A guessed order does not tell which rows are
+ * the first ones; but equal keys are equal.
+ */
+void
+gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
+{
+	const GsSession *session = &gs_sessions[number];
+	GsKeep		keep;
+
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	keep = session->keep;
+	if (session->inexact > 0)
+		memset(&keep, 0, sizeof(keep));
+	else if (session->layout.n_parts > 0)
+		keep.limit = 0;
+	LWLockRelease(gs_shared->lock);
+	gs_served_begin(job);
+	gs_ops->perform(sort, format, &keep, job);
 }
 
 bool
@@ -229,6 +252,7 @@ gs_served_note(int number, const GsSortResult *result)
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	session->n_pages = result->n_pages;
 	session->rounds = result->rounds;
+	session->n_dropped = s->done.n_dropped + result->n_dropped;
 	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
 	if (s->sealed)
 	{

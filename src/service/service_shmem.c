@@ -305,6 +305,7 @@ gs_session_alloc(int extra_chunks)
 	session->key_width = 0;
 	session->engine_wanted = GS_ENGINE_AUTO;
 	session->layout.n_parts = 0;
+	memset(&session->keep, 0, sizeof(session->keep));
 	session->elem = GS_ELEM_NONE;
 	session->descending = false;
 	session->reserved = 0;

@@ -148,6 +148,7 @@ typedef struct GsSession
 	uint32		key_width;
 	GsEngine	engine_wanted;
 	GsKeyLayout layout;			/* with parts: the order is to be checked */
+	GsKeep		keep;			/* rows that the leader needs; it may get more */
 	GsElem		elem;			/* ARRAYS: of what; else NONE */
 	bool		descending;		/* ARRAYS */
 
@@ -177,6 +178,7 @@ typedef struct GsSession
 	GsStatus	status;
 	GsError		error;
 	uint64		n_rows;
+	uint64		n_dropped;		/* rows that were not kept */
 	uint64		n_pages;		/* of the range, where there are ranges */
 	uint64		n_images;
 	uint64		row_bytes;

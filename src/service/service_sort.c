@@ -113,8 +113,7 @@ sort_session(int number)
 		return;
 	s->performing = s->performed = true;
 	s->pending++;
-	gs_served_begin(&s->perform_job);
-	gs_ops->perform(s->sort, GS_FORMAT_ROWS, &s->perform_job);
+	gs_served_perform(number, s->sort, GS_FORMAT_ROWS, &s->perform_job);
 }
 
 /*

@@ -67,16 +67,6 @@ sub waits
 		"$what: it waits");
 }
 
-# The server has restarted all of its processes
-sub restarted
-{
-	my ($service) = @_;
-
-	eventually(sub { $node->psql('postgres', 'SELECT 1') == 0 });
-	return $node->poll_query_until('postgres',
-		"SELECT bool_and(state = 'ready' AND service_pid <> $service) FROM gpusort_devices");
-}
-
 my $build = "$force $parallel SET max_parallel_maintenance_workers = 2; CREATE INDEX i ON t (k);";
 my @work = (
 	[ 'sort, feeding', "service_hold_append", "$force $parallel $query" ],
@@ -120,7 +110,7 @@ for my $case (@work)
 		$session->receive;
 		like($session->errors, qr/terminating connection|server closed the connection|connection to server was lost/, "$what: session ends");
 		$_->quit for $session, $cursor;
-		ok(restarted($service), "$what: server is up again");
+		ok(restarted($node, $service), "$what: server is up again");
 		fault($node, undef);
 		nothing_left($what);
 		same_rows($node, $parallel, $query, "$what: rows afterwards", $expected);

@@ -16,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use base 'Exporter';
-our @EXPORT = qw(new_server fault wait_ready released stats_reset fallbacks
+our @EXPORT = qw(new_server fault wait_ready restarted released stats_reset fallbacks
   stock rows_of same_rows same_order session service_pid eventually $force $serial $parallel);
 
 # Makes gpusort take each sort
@@ -50,6 +50,18 @@ sub wait_ready
 
 	$node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpusort_devices")
 	  or die 'the service does not come up';
+}
+
+# Waits until the server has restarted all of its processes after a crash, in
+# which the service had that pid.  A process with a GPU takes a while to end, in
+# which the server still answers.
+sub restarted
+{
+	my ($node, $service) = @_;
+
+	eventually(sub { $node->psql('postgres', 'SELECT 1') == 0 });
+	return $node->poll_query_until('postgres',
+		"SELECT bool_and(state = 'ready' AND service_pid <> $service) FROM gpusort_devices");
 }
 
 sub service_pid

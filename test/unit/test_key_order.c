@@ -247,7 +247,7 @@ make_sort(const Case *c, bool inexact)
 		used = (used + (uint32_t) sizeof(row) + key_len + 7) & ~UINT32_C(7);
 	}
 	ok = ok && (n == 0 || append(sort, chunk, used, n));
-	host->perform(sort, GS_FORMAT_ROWS, &job);
+	host->perform(sort, GS_FORMAT_ROWS, NULL, &job);
 	ok &= wait_job(&job) == GS_OK;
 	free(chunk);
 	if (!ok)
