@@ -86,8 +86,10 @@
  *	  made.  Every job ends, also after cancel and when the device is lost.
  *
  * Threads
- *	  All functions of one GsDevice are called from one thread.  Devices may
- *	  run threads of their own, with all signals blocked.
+ *	  All functions of one GsDevice are called from one thread at a time.  Only
+ *	  open, close and pin take longer than it takes to book and to queue, and
+ *	  none waits for another device.  Devices may run threads of their own, with all
+ *	  signals blocked.
  *
  *-------------------------------------------------------------------------
  */
@@ -116,6 +118,7 @@ typedef enum GsStatus
 } GsStatus;
 
 #define GS_MESSAGE_BYTES 160
+#define GS_UUID_BYTES 48
 
 /* What went wrong, for a log line; an empty message where nothing did. */
 typedef struct GsError
@@ -238,11 +241,13 @@ extern uint32_t gs_elem_bytes(GsElem elem);
  * of what is free.  host: a quarter of the memory of the machine or its control
  * group, and no more than half of what is available; and while less than a tenth
  * of all memory is available, appends are refused (the device looks once for
- * every 64 MB that are reserved).
+ * every 64 MB that are reserved).  Where the same device is opened several times, each
+ * has its part of that.
  */
 typedef struct GsDeviceConfig
 {
 	int			ordinal;		/* which device of its kind; 0 is the first */
+	int			opened;			/* how often the caller opens it in all; 0: once */
 	uint64_t	memory_limit;	/* bytes it may hold; 0: the default */
 	int			threads;		/* host: sorting threads; 0: one a core */
 	void		(*notify) (void *arg);	/* a job has ended; may be NULL */
@@ -252,6 +257,7 @@ typedef struct GsDeviceConfig
 typedef struct GsDeviceInfo
 {
 	char		name[96];		/* "NVIDIA H200", "host, 16 threads" */
+	char		uuid[GS_UUID_BYTES];	/* as nvidia-smi writes it; empty: it has none */
 	uint64_t	memory_total;	/* bytes that the device has */
 	uint64_t	memory_limit;	/* bytes that it may hold for sorts */
 	uint64_t	memory_used;	/* bytes held by open sorts */
@@ -301,7 +307,16 @@ typedef struct GsDeviceOps
 {
 	const char *name;			/* "cuda", "host" */
 
-	/* Open a device; *device is set only where GS_OK is returned. */
+	/* How many devices of its kind there are; 0: none, and *error tells why. */
+	int			(*count) (GsError *error);
+
+	/* The ordinal of the one that has this UUID; -1: none has. */
+	int			(*find) (const char *uuid);
+
+	/*
+	 * Open a device; *device is set only where GS_OK is returned.  A device may be
+	 * opened several times, and several devices by one process.
+	 */
 	GsStatus	(*open) (const GsDeviceConfig *config, GsDevice **device, GsError *error);
 
 	/* Cancel and end every job and sort, join the threads, release all. */
@@ -310,8 +325,9 @@ typedef struct GsDeviceOps
 	void		(*info) (GsDevice *device, GsDeviceInfo *info);
 
 	/*
-	 * Make host memory fast to copy from and to; a failure is no reason not
-	 * to go on.  It must stay mapped until close.
+	 * Make host memory fast to copy from and to, for all devices of its kind that
+	 * the process has open or will open while one is; a failure is no reason not to
+	 * go on.  It must stay mapped until the last of them is closed.
 	 */
 	GsStatus	(*pin) (GsDevice *device, void *memory, size_t bytes, GsError *error);
 

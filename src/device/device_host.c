@@ -71,6 +71,20 @@ host_set_memory_limit(GsDevice *device, uint64_t bytes)
 	device->memory_limit = bytes > 0 ? bytes : device->default_limit;
 }
 
+static int
+host_count(GsError *error)
+{
+	(void) error;
+	return 1;
+}
+
+static int
+host_find(const char *uuid)
+{
+	(void) uuid;
+	return -1;
+}
+
 static GsStatus
 host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 {
@@ -84,7 +98,7 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 		return gs_host_fail(error, GS_NO_MEMORY, "out of memory");
 	made->config = *config;
 	made->memory_total = gs_host_total_memory();
-	made->default_limit = default_limit(made->memory_total);
+	made->default_limit = default_limit(made->memory_total) / (config->opened > 1 ? config->opened : 1);
 	host_set_memory_limit(made, config->memory_limit);
 	made->pool = gs_host_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
 	if (made->pool == NULL)
@@ -543,6 +557,8 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 
 const GsDeviceOps gs_device_host = {
 	.name = "host",
+	.count = host_count,
+	.find = host_find,
 	.open = host_open,
 	.close = host_close,
 	.info = host_info,

@@ -18,6 +18,7 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "nodes/gpufeed.h"
@@ -98,9 +99,14 @@ note_report(GpuSortState *state)
 static void
 log_sort(const GsSortReport *report)
 {
+	char		device[32] = "";
+
+	if (report->devices != 0)
+		snprintf(device, sizeof(device), "device %d, ",
+				 pg_rightmost_one_pos32(report->devices));
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: engine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
-							 report->rows, report->engine, report->chunks, report->settled)));
+			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: %sengine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
+							 report->rows, device, report->engine, report->chunks, report->settled)));
 }
 
 static void

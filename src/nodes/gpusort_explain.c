@@ -21,6 +21,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "nodes/gpunode.h"
 #include "nodes/gpusort.h"
 
 /*
@@ -160,7 +161,7 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 			device = report->fallback == GS_FALLBACK_NONE ? "none (few rows)" : "none (fallback)";
 			break;
 	}
-	ExplainPropertyText("Device", device, es);
+	gs_explain_device(device, report->place == GS_SORT_DEVICE ? report->devices : 0, es);
 	if (report->place == GS_SORT_CPU)
 	{
 		if (report->fallback != GS_FALLBACK_NONE)

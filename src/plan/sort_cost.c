@@ -55,9 +55,11 @@ gs_cost_feed(double rows, int width)
 static Cost
 cost_spill(double rows, int width)
 {
-	/* a word that changes seldom, and only an estimate: no lock */
-	double		limit = gs_shared ? gs_shared->device.memory_limit : 0;
+	double		limit = 0;
 
+	/* words that change seldom, and only an estimate: no lock */
+	for (int i = 0; gs_shared && i < gs_shared->n_devices; i++)
+		limit = Max(limit, gs_shared->devices[i].info.memory_limit);
 	if (limit <= 0 || rows * (2.0 * width + DEVICE_ROW_BYTES) <= limit)
 		return 0;
 	return seq_page_cost * rows * (2.0 * width + sizeof(GsRecord)) / BLCKSZ;

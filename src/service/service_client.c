@@ -574,6 +574,14 @@ gs_client_session(const GsClient *client)
 	return client->session;
 }
 
+uint32
+gs_client_devices(const GsClient *client)
+{
+	int			device = client->session->device;
+
+	return gs_shared->n_devices > 1 && device >= 0 ? (uint32) 1 << device : 0;
+}
+
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */
 static void
 begin_fetch(GsClient *client, int chunk, GsFetchKind kind)

@@ -84,6 +84,9 @@ extern GsClientStatus gs_client_open_range(GsClient *client, uint32 range);
 /* Leader, after perform: outcome and statistics of the session. */
 extern const GsSession *gs_client_session(const GsClient *client);
 
+/* Of several devices the session's, as bit 1 << number; 0: there is one only. */
+extern uint32 gs_client_devices(const GsClient *client);
+
 /*
  * Leader: ask for a page, or after overflow for the image of an appended chunk,
  * in a chunk that the caller holds, and wait for it.

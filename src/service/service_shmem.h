@@ -52,6 +52,7 @@
 #include "datatype/timestamp.h"
 #include "device/device.h"
 #include "gpusort.h"
+#include "guc.h"
 #include "key/key_layout.h"
 #include "spill/spill.h"
 #include "stats.h"
@@ -61,6 +62,9 @@
 
 /* Chunks promised to every open session: one to fill or read, one under way */
 #define GS_SESSION_CHUNKS	2
+
+/* Buffers promised to every device: one to write from, one to read into */
+#define GS_DEVICE_BUFFERS	2
 
 typedef enum GsServiceState
 {
@@ -123,6 +127,7 @@ typedef enum GsSessionState
 typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
+	int			device;			/* its number; -1: none yet */
 	GsSessionState state;
 	bool		overflow;		/* FEEDING: feeders must feed no more */
 	GsSpillTrouble trouble;		/* the session is of no more use */
@@ -191,6 +196,16 @@ typedef struct GsSession
 	ConditionVariable cv;
 } GsSession;
 
+/* A device, for the views; numbers begin at 0. */
+typedef struct GsSharedDevice
+{
+	bool		ready;			/* sorts go to it, while the service serves */
+	char		message[GS_MESSAGE_BYTES];	/* why not */
+	GsDeviceInfo info;
+	int			losses;			/* failures one after the other, also of other services */
+	TimestampTz lost_at;		/* the last of them */
+} GsSharedDevice;
+
 typedef struct GsShared
 {
 	LWLock	   *lock;			/* constant after start-up */
@@ -209,7 +224,8 @@ typedef struct GsShared
 	TimestampTz started;
 	char		kind[8];		/* "cuda", "host" */
 	char		message[GS_MESSAGE_BYTES];	/* why OFF, or the last failure */
-	GsDeviceInfo device;
+	int			n_devices;		/* of the last service that found any */
+	GsSharedDevice devices[GS_MAX_DEVICES];
 
 	/* chunks */
 	int			free_chunk;		/* head of the free list, last in first out:

@@ -220,7 +220,7 @@ static void
 run_performed(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(&s->out.job);
+	GsStatus	status = gs_served_end(number, &s->out.job);
 	GsSortResult result = {0};
 
 	s->out.performing = false;
@@ -258,7 +258,7 @@ close_out(int number)
 	if (s->sort == s->out.sort)
 		s->sort = NULL;
 	s->out.sort = NULL;
-	gs_memory_freed();
+	gs_memory_freed(s->device);
 	gs_served_wake(number);
 }
 

@@ -304,6 +304,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 {
 	const GsSession *session = gs_client_session(sort->client);
 
+	report->devices = gs_client_devices(sort->client);
 	report->dropped = session->n_dropped;
 	report->row_bytes = session->row_bytes;
 	report->key_bytes = session->key_bytes;

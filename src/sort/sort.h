@@ -81,6 +81,7 @@ typedef struct GsSortReport
 	uint64		pages;			/* that came back */
 	uint64		settled;		/* rows ordered by comparison, as their keys
 								 * were too long */
+	uint32		devices;		/* bit i: device i sorted; 0: there is one only */
 	char		engine[32];
 	double		copy_in_ms;		/* device time */
 	double		sort_ms;

@@ -104,7 +104,9 @@ INSERT INTO spill_text
 	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 9), '0123456789abcdef', '11a--A ,_bBc.''x9é') AS s FROM generate_series(1, 12000) AS i) AS g;
 VACUUM (ANALYZE) spill_text;
 SELECT k, spill_compare('SELECT * FROM spill_text ORDER BY ' || k)
-FROM unnest(ARRAY['libc, id', 'libc DESC, id DESC', 'icu, id', 'icu DESC, id', 'long, id', 'long DESC, id', 'longer, id', 'longer DESC, libc, id']) AS k;
+FROM unnest(ARRAY['libc, id', 'libc DESC, id DESC', 'icu, id', 'icu DESC, id', 'long, id', 'long DESC, id', 'longer, id', 'longer DESC, libc, id',
+	'round(id / 2000.0), libc, id', '(id % 7)::numeric DESC, libc DESC, id', 'id / 7.0, libc', 'left(icu, 1), libc, id DESC', 'icu DESC, libc, id',
+	'ARRAY[id % 3, 0.5], longer, id']) AS k;
 SELECT k, spill_compare('SELECT *, CASE WHEN id % 300 = 0 THEN repeat(md5(id::text), 6000) END AS large FROM spill_text ORDER BY ' || k)
 FROM unnest(ARRAY['id % 100, libc, id', 'long, id', 'longer, id']) AS k;
 
@@ -226,7 +228,8 @@ SELECT spilled_sorts AS spilled FROM gpusort_stats
 \gset
 SELECT k, index_check(format('CREATE INDEX %%s ON t (%s)', k)) FROM unnest(ARRAY['c', 'few, n DESC', 'one', 'a, f8']) AS k;
 SELECT index_check('CREATE UNIQUE INDEX %s ON t (u, id)');
-SELECT spilled_sorts - :spilled AS spilled FROM gpusort_stats;
+-- One of them may fit, as devices differ in what they set aside
+SELECT spilled_sorts - :spilled >= 4 AS spilled FROM gpusort_stats;
 INSERT INTO t (id) VALUES (20000);
 CREATE UNIQUE INDEX i_unique ON t (id);
 DROP TABLE t;
