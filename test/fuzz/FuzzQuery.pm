@@ -303,7 +303,13 @@ sub window
 sub distinct
 {
 	my ($q) = @_;
-	my $query = 'SELECT DISTINCT ' . join(', ', key_list($q)) . " FROM t@{[where($q)]} ORDER BY " . order_by($q, 1);
+	my $keys = join(', ', key_list($q));
+	my $from = " FROM t@{[where($q)]}";
+	my $query = pick(
+		"SELECT DISTINCT $keys$from",
+		"SELECT * FROM (SELECT $keys$from) AS q GROUP BY " . join(', ', key_names($q)),
+		"SELECT DISTINCT ON (k1) $keys$from") . ' ORDER BY ' . order_by($q, 1)
+	  . pick('', '', ' LIMIT ' . between(1, 3000) . pick('', ' OFFSET ' . between(0, 500)));
 
 	$q->{sequence} = sequence($q);
 	$q->{rows} = 'none';
