@@ -75,7 +75,7 @@ gs_sort_may_rerun(const Query *parse)
 int
 gs_sort_path_flags(const PlannerInfo *root)
 {
-	if (!gs_sort_may_rerun(root->parse) || gs_query_is_volatile(root->parse))
+	if (!gs_sort_may_rerun(root->parse) || gs_query_is_volatile(root->parse, GS_VOLATILE_BESIDE_SCANS))
 		return 0;
 	return GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
 }

@@ -415,7 +415,7 @@ gs_sort_perform(GsSort *sort)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, sort->repeatable);
+		sort->rows = gs_rows_of_session(sort->client, sort->rerun);
 		MemoryContextSwitchTo(old);
 		if (sort->aside)
 			gs_aside_perform(sort);

@@ -95,8 +95,8 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
 /*
  * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
  * fallback may use.  rerun: the caller can put all tuples a second time;
- * repeatable: and they are the very same ones then, in any order, so that get
- * can go on behind rows that it returned before.
+ * repeatable: and they are known to be the very same ones then, in any order.
+ * Where that is not known, all rows returned are hashed, to find it out.
  */
 extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
 							 bool random_access, bool rerun, bool repeatable);

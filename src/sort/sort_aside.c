@@ -29,7 +29,6 @@
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/sortsupport.h"
 
 #include "sort/sort_private.h"
 
@@ -39,7 +38,7 @@ struct GsAside
 	uint64		rows;
 
 	/* while merging */
-	SortSupport keys;
+	SortSupport order;
 	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
 	bool		ended;			/* there is none */
 	const char *pending;		/* the device's current row, not returned yet */
@@ -89,20 +88,9 @@ void
 gs_aside_perform(GsSort *sort)
 {
 	GsAside    *aside = sort->aside;
-	const GsSortKeys *keys = sort->keys;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	aside->keys = palloc0(keys->ncols * sizeof(SortSupportData));
-	for (int i = 0; i < keys->ncols; i++)
-	{
-		SortSupport key = &aside->keys[i];
-
-		key->ssup_cxt = sort->context;
-		key->ssup_collation = keys->collations[i];
-		key->ssup_nulls_first = keys->nulls_first[i];
-		key->ssup_attno = keys->attnos[i];
-		PrepareSortSupportFromOrderingOp(keys->operators[i], key);
-	}
+	aside->order = gs_stored_order(sort);
 	aside->head = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
 	tuplesort_performsort(aside->sort);
@@ -115,19 +103,7 @@ is_before_head(GsSort *sort, const char *row, uint32 flags)
 	GsAside    *aside = sort->aside;
 	TupleTableSlot *slot = gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
 
-	for (int i = 0; i < sort->keys->ncols; i++)
-	{
-		SortSupport key = &aside->keys[i];
-		bool		a_null;
-		bool		b_null;
-		Datum		a = slot_getattr(slot, key->ssup_attno, &a_null);
-		Datum		b = slot_getattr(aside->head, key->ssup_attno, &b_null);
-		int			order = ApplySortComparator(a, a_null, b, b_null, key);
-
-		if (order != 0)
-			return order < 0;
-	}
-	return true;
+	return gs_stored_compare(sort, aside->order, slot, aside->head) <= 0;
 }
 
 /*
@@ -176,7 +152,7 @@ gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 	if (!aside->ended && aside->before == 0)
 	{
 		aside->returned++;
-		if (sort->repeatable)
+		if (sort->rerun)
 			gs_row_hashes_add(&aside->latest, sort->context,
 							  gs_tuple_hash(((MinimalTupleTableSlot *) aside->head)->mintuple));
 		/* it lives until the next one is got */

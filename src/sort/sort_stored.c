@@ -27,6 +27,45 @@ gs_stored_make_tuplesort(GsSort *sort, bool random_access)
 								random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
 }
 
+SortSupport
+gs_stored_order(GsSort *sort)
+{
+	const GsSortKeys *keys = sort->keys;
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+	SortSupport order = palloc0(keys->ncols * sizeof(SortSupportData));
+
+	for (int i = 0; i < keys->ncols; i++)
+	{
+		SortSupport key = &order[i];
+
+		key->ssup_cxt = sort->context;
+		key->ssup_collation = keys->collations[i];
+		key->ssup_nulls_first = keys->nulls_first[i];
+		key->ssup_attno = keys->attnos[i];
+		PrepareSortSupportFromOrderingOp(keys->operators[i], key);
+	}
+	MemoryContextSwitchTo(old);
+	return order;
+}
+
+int
+gs_stored_compare(const GsSort *sort, SortSupport order, TupleTableSlot *a, TupleTableSlot *b)
+{
+	for (int i = 0; i < sort->keys->ncols; i++)
+	{
+		SortSupport key = &order[i];
+		bool		a_null;
+		bool		b_null;
+		Datum		a_value = slot_getattr(a, key->ssup_attno, &a_null);
+		Datum		b_value = slot_getattr(b, key->ssup_attno, &b_null);
+		int			result = ApplySortComparator(a_value, a_null, b_value, b_null, key);
+
+		if (result != 0)
+			return result;
+	}
+	return 0;
+}
+
 /* The row goes into the file of large rows, which the first one creates. */
 GsPutRow
 gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub)
