@@ -172,7 +172,7 @@ close_session(GsSort *sort)
 }
 
 bool
-gs_sort_open_device(GsSort *sort, int extra_feeders)
+gs_sort_open_device(GsSort *sort, int feeders)
 {
 	MemoryContext old;
 	GsFallback	reason;
@@ -183,7 +183,7 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 	old = MemoryContextSwitchTo(sort->context);
 	sort->client = gs_client_open(sort->desc->fixed_width,
 								  sort->layout.n_parts > 0 ? &sort->layout : NULL,
-								  extra_feeders, &reason);
+								  feeders, &reason);
 	if (sort->client)
 	{
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
@@ -198,7 +198,7 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 		gs_local_free(sort);
 		return false;
 	}
-	for (int i = 0; i < sort->local.n_chunks && sort->place == GS_SORT_DEVICE; i++)
+	for (int i = 0; i < sort->local.n_chunks - 1 && sort->place == GS_SORT_DEVICE; i++)
 	{
 		switch (gs_feeder_put_chunk(sort->feeder, &sort->local.chunks[i]))
 		{
@@ -218,6 +218,8 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 				break;
 		}
 	}
+	if (sort->place == GS_SORT_DEVICE && sort->local.n_chunks > 0)
+		gs_feeder_go_on(sort->feeder, &sort->local.chunks[--sort->local.n_chunks]);
 	gs_local_free(sort);
 	return sort->place == GS_SORT_DEVICE;
 }
@@ -272,7 +274,7 @@ gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 		case GS_SORT_LOCAL:
 			gs_local_put(sort, slot);
 			if (unlikely(gs_local_full(sort)))
-				(void) gs_sort_open_device(sort, 0);
+				(void) gs_sort_open_device(sort, 1);
 			return GS_SORT_OK;
 		case GS_SORT_DEVICE:
 			return put_device(sort, slot);

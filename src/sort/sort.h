@@ -101,7 +101,8 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
 extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
 							 bool random_access, bool rerun, bool repeatable);
 
-extern bool gs_sort_open_device(GsSort *sort, int extra_feeders);
+/* feeders: processes that have a chunk's worth of rows or more, by estimate. */
+extern bool gs_sort_open_device(GsSort *sort, int feeders);
 extern GsSessionHandle gs_sort_handle(const GsSort *sort);
 extern GsClient *gs_sort_client(const GsSort *sort);
 
