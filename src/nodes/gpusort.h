@@ -9,6 +9,8 @@
  *
  *	  gpusort_path.c	  paths for ORDER BY
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
+ *	  gpusort_keep.c	  rows that the plan above does not need
+ *	  gpusort_distinct.c  paths for SELECT DISTINCT
  *	  gpusort_replace.c	  all other sorts: GpuSort in the place of Sort in finished
  *						  plans
  *	  gpusort_agg_path.c  paths for the sorts of aggregates
@@ -43,11 +45,15 @@ typedef enum GsPlanItem
 	GS_PLAN_COLLATIONS,			/* OidList */
 	GS_PLAN_NULLS_FIRST,		/* IntList of bools */
 	GS_PLAN_FLAGS,				/* IntList of one: GS_PLAN_FLAG_ below */
+	GS_PLAN_BOUND,				/* IntList of one: rows that will be asked for at
+								 * most, from the first one on; 0: not known */
 	GS_PLAN_Count
 } GsPlanItem;
 
 #define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
 #define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
+#define GS_PLAN_FLAG_UNIQUE	4	/* of rows that are equal in all sort columns, one
+								 * is enough: the first */
 
 /* gpusort_path.c: add paths to those that PostgreSQL has for a query's ORDER BY. */
 extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
@@ -55,13 +61,20 @@ extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 
 /*
  * A GpuSort of child, and a Gather over GpuSortFeed of a partial path to be its
- * child.  rows: that are sorted.  fed_below: child is such a Gather.  flags:
+ * child.  rows: that are sorted, and rows_back of them returned.  fed_below: child is such a Gather.  flags:
  * GS_PLAN_FLAG_; those that a query without subplans allows.
  */
 extern Path *gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys,
-						  double rows, bool fed_below, int flags);
+						  double rows, double rows_back, bool fed_below, int flags);
 extern Path *gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial);
 extern int	gs_sort_path_flags(const PlannerInfo *root);
+
+/* Can every one of these columns (SortGroupClauses) of the query be sorted by gpusort? */
+extern bool gs_sort_clauses_are_supported(PlannerInfo *root, List *clauses);
+
+/* gpusort_distinct.c: add paths to those that PostgreSQL has for a query's DISTINCT. */
+extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+									RelOptInfo *distinct_rel);
 
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);
@@ -109,6 +122,17 @@ extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 extern List *gs_plan_private(const Sort *sort, int flags);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 
+/* Which rows are needed of a plan's sort, and that these are. */
+extern void gs_plan_read_keep(const CustomScan *plan, GsKeep *keep);
+extern void gs_plan_keep_bound(CustomScan *plan, double bound);
+extern void gs_plan_keep_unique(CustomScan *plan);
+
+/*
+ * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not
+ * need.  bound: rows that the parent will be asked for at most, or GS_NO_BOUND.
+ */
+extern void gs_keep_for_parent(const Plan *parent, double bound);
+
 /*
  * gpusort_replace.c
  *
@@ -143,6 +167,7 @@ extern void gs_tlist_drop_junk(PlannedStmt *stmt);
 /* gpusort_explain.c */
 extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
 								 ExplainState *es);
+extern void gs_explain_sort_keep(const GsKeep *keep, ExplainState *es);
 extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
 
 #endif							/* GS_NODES_GPUSORT_H */

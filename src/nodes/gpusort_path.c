@@ -35,14 +35,10 @@
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
-/*
- * Can every column of the query's ORDER BY be sorted by gpusort?  The columns
- * that an equivalence class makes redundant do no harm here.
- */
-static bool
-order_by_is_supported(PlannerInfo *root)
+/* Columns that an equivalence class makes redundant do no harm here. */
+bool
+gs_sort_clauses_are_supported(PlannerInfo *root, List *clauses)
 {
-	List	   *clauses = root->parse->sortClause;
 	int			n = list_length(clauses);
 	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
 	Oid		   *operators = palloc(n * sizeof(Oid));
@@ -100,12 +96,13 @@ make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomP
 
 Path *
 gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys, double rows,
-			 bool fed_below, int flags)
+			 double rows_back, bool fed_below, int flags)
 {
 	CustomPath *path;
 	SortPath   *sort = create_sort_path(root, rel, child, pathkeys, -1.0);
 	double		rows_fed = fed_below ? 0 : rows;
 	int			width = child->pathtarget->width;
+	Cost		cost = gs_cost_sort(rows_fed, rows, width);
 
 	path = make_custom_path(rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
 	path->path.parallel_aware = false;
@@ -114,9 +111,9 @@ gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys, do
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	path->custom_private = list_make1_int(flags);
-	path->path.rows = rows;
+	path->path.rows = rows_back;
 	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, rows, width);
-	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width);
+	path->path.total_cost = child->total_cost + cost - (rows - rows_back) * gs_guc_fetch_row_cost;
 	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;
 }
@@ -224,44 +221,55 @@ void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
-	Path	   *serial;
+	Path	   *partial = NULL;
+	Path	   *serial = NULL;
 	Path	   *parallel = NULL;
+	bool		serial_wins = true;
+	bool		parallel_wins = true;
+	double		rows;
 	int			flags;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
 		may_be_freed(input_rel, ordered_rel) || cheapest->param_info != NULL)
 		return;
+	rows = cheapest->rows;
+	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
+		partial = linitial(input_rel->partial_pathlist);
 	if (!gs_guc_force)
 	{
-		if (!enable_sort || cheapest->rows < gs_guc_min_rows ||
-			gs_cost_prefers_heapsort(cheapest->rows, cheapest->pathtarget->width,
-									 root->limit_tuples))
+		int			width = cheapest->pathtarget->width;
+
+		if (!enable_sort || rows < gs_guc_min_rows)
+			return;
+		serial_wins = !gs_cost_prefers_heapsort(rows, rows, width, root->limit_tuples);
+		parallel_wins = partial &&
+			!gs_cost_prefers_heapsort(partial->rows, rows, width, root->limit_tuples);
+		if (!serial_wins && !parallel_wins)
 			return;
 		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
 			return;
 	}
-	if (!gs_client_service_ready() || !order_by_is_supported(root))
+	if (!gs_client_service_ready() ||
+		!gs_sort_clauses_are_supported(root, root->parse->sortClause))
 		return;
 
 	flags = gs_sort_path_flags(root);
-	serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, cheapest->rows, false,
-						  flags);
-	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
-	{
-		Path	   *gather = gs_sort_feed_path(root, ordered_rel,
-											   linitial(input_rel->partial_pathlist));
-
-		parallel = gs_sort_path(root, ordered_rel, gather, root->sort_pathkeys, cheapest->rows,
-								true, flags);
-	}
 
 	/* forced: leave the planner no other choice */
 	if (gs_guc_force)
 		ordered_rel->pathlist = NIL;
-	else
-		remove_merges(root, ordered_rel,
-					  parallel && parallel->total_cost < serial->total_cost ? parallel : serial);
-	add_ordered_path(root, ordered_rel, serial);
+	if (serial_wins)
+		serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, rows, rows, false,
+							  flags);
+	if (partial && parallel_wins)
+		parallel = gs_sort_path(root, ordered_rel, gs_sort_feed_path(root, ordered_rel, partial),
+								root->sort_pathkeys, rows, rows, true, flags);
+	if (!gs_guc_force && serial)
+		remove_merges(root, ordered_rel, serial);
+	if (!gs_guc_force && parallel)
+		remove_merges(root, ordered_rel, parallel);
+	if (serial)
+		add_ordered_path(root, ordered_rel, serial);
 	if (parallel)
 		add_ordered_path(root, ordered_rel, parallel);
 }

@@ -4,7 +4,8 @@
  *	  Where gpusort enters PostgreSQL's planner.
  *
  * While a query's paths are made GpuSort is offered for its ORDER BY
- * (gpusort_path.c) and for the sorts inside aggregates (gpusort_agg_path.c).  In the
+ * (gpusort_path.c), its DISTINCT (gpusort_distinct.c) and the sorts inside aggregates
+ * (gpusort_agg_path.c).  In the
  * finished plan the sorts that have no paths of their own are replaced
  * (gpusort_replace.c), and columns that only PostgreSQL's own sort would have
  * needed taken out (gpusort_tlist.c).  Calls of gpu_sort_array() are
@@ -43,6 +44,8 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 		previous_hook(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_ORDERED && gs_guc_enabled)
 		gs_sort_offer_paths(root, input_rel, output_rel);
+	if (stage == UPPERREL_DISTINCT && gs_guc_enabled)
+		gs_distinct_offer_paths(root, input_rel, output_rel);
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
 	if (stage == UPPERREL_GROUP_AGG && gs_guc_enabled)
 		gs_agg_offer_path(root, input_rel, output_rel);

@@ -30,8 +30,9 @@ extern Cost gs_cost_libc_merge(double rows, int streams);
 
 /*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of
- * so many rows?  limit_tuples <= 0: there is no limit.
+ * so many rows?  rows_fed: those that one process feeds, or has in its heapsort.
+ * limit_tuples <= 0: there is no limit.
  */
-extern bool gs_cost_prefers_heapsort(double rows, int width, double limit_tuples);
+extern bool gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples);
 
 #endif							/* GS_SORT_COST_H */

@@ -38,7 +38,7 @@ struct GsAside
 	uint64		rows;
 
 	/* while merging */
-	SortSupport order;
+	SortSupport comparison;
 	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
 	bool		ended;			/* there is none */
 	const char *pending;		/* the device's current row, not returned yet */
@@ -90,7 +90,7 @@ gs_aside_perform(GsSort *sort)
 	GsAside    *aside = sort->aside;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	aside->order = gs_stored_order(sort);
+	aside->comparison = gs_stored_comparison(sort);
 	aside->head = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
 	tuplesort_performsort(aside->sort);
@@ -103,7 +103,7 @@ is_before_head(GsSort *sort, const char *row, uint32 flags)
 	GsAside    *aside = sort->aside;
 	TupleTableSlot *slot = gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
 
-	return gs_stored_compare(sort, aside->order, slot, aside->head) <= 0;
+	return gs_stored_compare(sort, aside->comparison, slot, aside->head) <= 0;
 }
 
 /*

@@ -17,6 +17,10 @@
  *	  Those without a key (sort_aside.c) are merged in, also in forward
  *	  direction only, and where random access is asked for beforehand.
  *
+ * Equal rows
+ *	  Where the caller needs the first one of equal rows only, the others are left
+ *	  out here, too, if the keys tell them: one row comes of each group.
+ *
  * Leaving out
  *	  After a restart (sort.h) the rows that were returned before must not be
  *	  returned again.  See GsSkip and gs_rows_track().  They must be among the new
@@ -24,6 +28,9 @@
  *	  other rows are.  So the hashes of those before the last group must have the same
  *	  sum, and the last group all the rows that were returned of it: until the last
  *	  one is found none is returned.  Else the restart ends in an error.
+ *	  Where one row came of each group of equal ones, as many groups are left out as
+ *	  rows were returned; nothing tells whether they are the same ones, so the input
+ *	  must be known to be.
  *
  *-------------------------------------------------------------------------
  */
@@ -108,8 +115,13 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		tuplesort_end(sort->settling);
 		sort->settling = NULL;
 	}
-	if (unlikely(gs_rows_move(sort->rows, forward, &row, &flags) != GS_CLIENT_OK))
-		return GS_SORT_LOST;
+	do
+	{
+		if (unlikely(gs_rows_move(sort->rows, forward, &row, &flags) != GS_CLIENT_OK))
+			return GS_SORT_LOST;
+
+		/* equal rows of several runs; most were dropped before */
+	} while (unlikely(sort->first_of_equal && row != NULL && (flags & GS_ENTRY_TIE) != 0));
 	if (unlikely(row == NULL))
 	{
 		ExecClearTuple(slot);
@@ -165,7 +177,7 @@ skip_rows(GsSort *sort, TupleTableSlot *slot)
 {
 	GsSkip	   *skip = &sort->skip;
 	MemoryContext old;
-	SortSupport order;
+	SortSupport comparison;
 	TupleTableSlot *first;
 
 	for (; skip->before > 0; skip->before--)
@@ -182,7 +194,7 @@ skip_rows(GsSort *sort, TupleTableSlot *slot)
 		return;
 
 	old = MemoryContextSwitchTo(sort->context);
-	order = gs_stored_order(sort);
+	comparison = gs_stored_comparison(sort);
 	first = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	skip->held = tuplestore_begin_heap(false, false, sort->work_mem_kb);
 	MemoryContextSwitchTo(old);
@@ -193,12 +205,45 @@ skip_rows(GsSort *sort, TupleTableSlot *slot)
 			gs_sort_report_lost(sort);
 		if (TTS_EMPTY(first))
 			ExecCopySlot(first, slot);
-		else if (gs_stored_compare(sort, order, first, slot) != 0)
+		else if (gs_stored_compare(sort, comparison, first, slot) != 0)
 			gs_sort_report_lost(sort);
 		if (!leave_out(skip, slot))
 			tuplestore_puttupleslot(skip->held, slot);
 	}
 	ExecDropSingleTupleTableSlot(first);
+}
+
+/*
+ * Get the first row behind so many groups of equal rows, each of which one row was
+ * returned of before the restart.
+ */
+static GsSortStatus
+skip_groups(GsSort *sort, TupleTableSlot *slot)
+{
+	GsSkip	   *skip = &sort->skip;
+	SortSupport comparison = gs_stored_comparison(sort);
+	TupleTableSlot *last = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	uint64		begun = 0;
+	bool		found;
+
+	while ((found = tuplesort_gettupleslot(sort->tuplesort, true, true, slot, NULL)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (TTS_EMPTY(last) || gs_stored_compare(sort, comparison, last, slot) != 0)
+		{
+			if (begun++ == skip->groups)
+				break;
+			ExecCopySlot(last, slot);
+		}
+	}
+	ExecDropSingleTupleTableSlot(last);
+	pfree(comparison);
+
+	/* the input was another one the second time */
+	if (begun < skip->groups)
+		gs_sort_report_lost(sort);
+	skip->groups = 0;
+	return found ? GS_SORT_OK : GS_SORT_END;
 }
 
 static GsSortStatus
@@ -207,8 +252,10 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 	GsSkip	   *skip = &sort->skip;
 
 	/* backward, the rows left out would have to come up again */
-	if (unlikely(!forward && (skip->before > 0 || skip->n > 0)))
+	if (unlikely(!forward && (skip->before > 0 || skip->n > 0 || skip->groups > 0)))
 		gs_sort_report_lost(sort);
+	if (unlikely(skip->groups > 0))
+		return skip_groups(sort, slot);
 	if (unlikely(skip->before > 0 || skip->left > 0))
 		skip_rows(sort, slot);
 	if (unlikely(skip->held != NULL))
@@ -294,7 +341,8 @@ gs_output_begin(GsSort *sort)
 bool
 gs_sort_can_rescan(const GsSort *sort)
 {
-	return sort->performed && sort->random_access && sort->skip.before == 0 && sort->skip.n == 0;
+	return sort->performed && sort->random_access && sort->skip.before == 0 &&
+		sort->skip.n == 0 && sort->skip.groups == 0;
 }
 
 void
@@ -318,7 +366,8 @@ gs_sort_mark(GsSort *sort)
 	sort->wandered = true;
 
 	/* which rows are still to be left out is not part of a mark */
-	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.held != NULL)
+	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.held != NULL ||
+		sort->skip.groups > 0)
 		gs_sort_report_lost(sort);
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_markpos(sort->tuplesort);
@@ -351,11 +400,25 @@ gs_output_plan_skip(GsSort *sort)
 	uint64		aside = 0;
 	uint64		n;
 
-	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0)
+	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0 || skip->groups > 0)
 		gs_sort_report_lost(sort);
 	if (!sort->performed || sort->emitted == 0)
 		return;
 	skip->sum = sort->emitted_sum;
+	if (sort->keep.unique && sort->place == GS_SORT_DEVICE)
+	{
+		/*
+		 * One row of each group was returned.  Not so if some rows could not be
+		 * told to be equal; but runs may have dropped others before.
+		 */
+		if (sort->first_of_equal && sort->aside == NULL && sort->repeatable)
+		{
+			skip->groups = sort->emitted;
+			return;
+		}
+		if (sort->first_of_equal || sort->report.dropped > 0)
+			gs_sort_report_lost(sort);
+	}
 	if (sort->collecting)
 	{
 		/* all groups before the one being collected were returned in full */

@@ -48,6 +48,7 @@ typedef struct GsSkip
 	uint64		left;			/* sum of the counts */
 	Tuplestorestate *held;		/* rows of the group that are to be returned, as
 								 * far as read before the last one to be left out */
+	uint64		groups;			/* or so many first groups of equal rows */
 } GsSkip;
 
 typedef struct GsAside GsAside;
@@ -61,6 +62,7 @@ struct GsSort
 	bool		random_access;
 	bool		rerun;
 	bool		repeatable;
+	GsKeep		keep;
 	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */
 	GsKeyLayout layout;			/* with parts: the order is to be proven */
 	MemoryContext context;		/* holds all of this, and the session */
@@ -83,6 +85,8 @@ struct GsSort
 	/* the way out */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
 	Tuplesortstate *settling;	/* the run of equal keys now being settled */
+	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
+								 * is returned, but for rows put aside */
 	bool		collecting;		/* such a run is not complete yet */
 	Tuplestorestate *store;		/* settled rows, for random access */
 	MinimalTuple big_row;		/* the external row last returned */
@@ -131,6 +135,14 @@ extern void gs_aside_end(GsSort *sort);
 
 /* sort_stored.c */
 extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, bool random_access);
+
+/* The same of which only so many first rows will be got. */
+extern Tuplesortstate *gs_stored_make_bounded(GsSort *sort, uint64 bound);
+
+/* To compare rows by the columns' own operators; palloc'd in sort->context. */
+extern SortSupport gs_stored_comparison(GsSort *sort);
+extern int	gs_stored_compare(const GsSort *sort, SortSupport comparison, TupleTableSlot *a,
+							  TupleTableSlot *b);
 
 /* Can a row that is too large for a chunk be fed as a stub? */
 extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);

@@ -27,16 +27,29 @@ gs_stored_make_tuplesort(GsSort *sort, bool random_access)
 								random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
 }
 
+Tuplesortstate *
+gs_stored_make_bounded(GsSort *sort, uint64 bound)
+{
+	const GsSortKeys *keys = sort->keys;
+	Tuplesortstate *tuplesort;
+
+	tuplesort = tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
+									 keys->collations, keys->nulls_first, sort->work_mem_kb, NULL,
+									 TUPLESORT_ALLOWBOUNDED);
+	tuplesort_set_bound(tuplesort, (int64) bound);
+	return tuplesort;
+}
+
 SortSupport
-gs_stored_order(GsSort *sort)
+gs_stored_comparison(GsSort *sort)
 {
 	const GsSortKeys *keys = sort->keys;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
-	SortSupport order = palloc0(keys->ncols * sizeof(SortSupportData));
+	SortSupport comparison = palloc0(keys->ncols * sizeof(SortSupportData));
 
 	for (int i = 0; i < keys->ncols; i++)
 	{
-		SortSupport key = &order[i];
+		SortSupport key = &comparison[i];
 
 		key->ssup_cxt = sort->context;
 		key->ssup_collation = keys->collations[i];
@@ -45,23 +58,23 @@ gs_stored_order(GsSort *sort)
 		PrepareSortSupportFromOrderingOp(keys->operators[i], key);
 	}
 	MemoryContextSwitchTo(old);
-	return order;
+	return comparison;
 }
 
 int
-gs_stored_compare(const GsSort *sort, SortSupport order, TupleTableSlot *a, TupleTableSlot *b)
+gs_stored_compare(const GsSort *sort, SortSupport comparison, TupleTableSlot *a, TupleTableSlot *b)
 {
 	for (int i = 0; i < sort->keys->ncols; i++)
 	{
-		SortSupport key = &order[i];
+		SortSupport key = &comparison[i];
 		bool		a_null;
 		bool		b_null;
 		Datum		a_value = slot_getattr(a, key->ssup_attno, &a_null);
 		Datum		b_value = slot_getattr(b, key->ssup_attno, &b_null);
-		int			result = ApplySortComparator(a_value, a_null, b_value, b_null, key);
+		int			order = ApplySortComparator(a_value, a_null, b_value, b_null, key);
 
-		if (result != 0)
-			return result;
+		if (order != 0)
+			return order;
 	}
 	return 0;
 }
