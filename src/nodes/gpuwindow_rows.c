@@ -239,53 +239,47 @@ gs_held_starts_peers(GsHeldRows *held, int reader, int64 position)
 	return (tuple->t_infomask2 & STARTS_PEERS) != 0;
 }
 
-/* Of rows in a tuplestore none is left but the last one, or not even that. */
 static void
-move_to_memory(GsHeldRows *held, int64 begin)
+clear_readers(GsHeldRows *held)
 {
-	MinimalTuple tuple = NULL;
-
-	if (begin < held->end)
-	{
-		TupleTableSlot *slot = gs_held_row(held, 0, begin);
-		MemoryContext old = MemoryContextSwitchTo(held->tuples);
-
-		tuple = ExecCopySlotMinimalTuple(slot);
-		MemoryContextSwitchTo(old);
-	}
 	for (int i = 0; i < held->n_readers; i++)
 	{
 		ExecClearTuple(held->readers[i].slot);
 		held->readers[i].position = -1;
 	}
+}
+
+/* Of the rows in a tuplestore only the last one is left. */
+static void
+move_to_memory(GsHeldRows *held)
+{
+	TupleTableSlot *slot = gs_held_row(held, 0, held->end - 1);
+	MemoryContext old = MemoryContextSwitchTo(held->tuples);
+	MinimalTuple tuple = ExecCopySlotMinimalTuple(slot);
+
+	MemoryContextSwitchTo(old);
+	clear_readers(held);
 	tuplestore_end(held->file);
 	held->file = NULL;
-	held->begin = held->end = begin;
-	if (tuple)
-		put(held, tuple);
+	held->begin = --held->end;
+	put(held, tuple);
 }
 
 void
 gs_held_drop_before(GsHeldRows *held, int64 position)
 {
-	if (unlikely(held->file != NULL))
-	{
-		if (position >= held->end - 1)
-			move_to_memory(held, position);
-		return;
-	}
-	for (; held->begin < position && held->begin < held->end; held->begin++)
-		free_tuple(held, held->begin);
+	Assert(position < held->end);
+	if (likely(held->file == NULL))
+		for (; held->begin < position; held->begin++)
+			free_tuple(held, held->begin);
+	else if (position == held->end - 1)
+		move_to_memory(held);
 }
 
 void
 gs_held_clear(GsHeldRows *held)
 {
-	for (int i = 0; i < held->n_readers; i++)
-	{
-		ExecClearTuple(held->readers[i].slot);
-		held->readers[i].position = -1;
-	}
+	clear_readers(held);
 	if (held->file)
 		tuplestore_end(held->file);
 	else

@@ -38,7 +38,7 @@ extern TupleTableSlot *gs_held_row(GsHeldRows *held, int reader, int64 position)
 /* What gs_held_append() was told of it. */
 extern bool gs_held_starts_peers(GsHeldRows *held, int reader, int64 position);
 
-/* Rows before that position are not asked for any more. */
+/* Rows before that one, which is there, are not asked for any more. */
 extern void gs_held_drop_before(GsHeldRows *held, int64 position);
 
 /* Drop all rows; positions begin at 0 again. */

@@ -28,6 +28,7 @@
 #include <signal.h>
 
 #include "storage/ipc.h"
+#include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
 

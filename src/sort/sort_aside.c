@@ -4,9 +4,9 @@
  *	  Rows that have no key, among those that the device sorts.
  *
  * A key that holds text of a libc collation must hold all of it, or nobody
- * could prove the order (key_libc.h).  Rows whose text is longer than a key may
+ * could prove the order (key_libc.h).  Rows whose key would be longer than keys may
  * be are put aside, into a tuplesort of the leader, and merged into what
- * comes back from the device, by the columns' own operators.  So long texts
+ * comes back from the device, by the columns' own operators.  So long values
  * cost what they cost in PostgreSQL's sort, and the others do not.
  *
  * Merging compares little.  Rows of the device come in pages, and which of a

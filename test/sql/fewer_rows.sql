@@ -94,7 +94,6 @@ SELECT compare('SELECT upper(c) FROM fewer_t GROUP BY c ORDER BY c LIMIT 7');
 SELECT compare('SELECT sum(DISTINCT i8), count(DISTINCT i8), avg(DISTINCT i8) FROM fewer_t');
 SELECT compare('SELECT k, string_agg(DISTINCT c, '','') FROM fewer_t GROUP BY k HAVING count(DISTINCT c) > 1');
 SELECT compare('SELECT k % 3, sum(DISTINCT i8) FROM fewer_t GROUP BY k % 3 ORDER BY 1');
-SELECT compare('SELECT c FROM fewer_t WHERE k = 1 UNION SELECT c FROM fewer_t WHERE k < 3');
 SELECT compare('SELECT DISTINCT c FROM fewer_t WHERE k > 100');
 SELECT compare('SELECT count(DISTINCT c) FROM fewer_t WHERE k > 100');
 SELECT compare('SELECT DISTINCT c FROM fewer_t WHERE id = 77');
@@ -116,6 +115,9 @@ SELECT keeps_all('SELECT c FROM fewer_t WHERE k < 5 INTERSECT ALL SELECT c FROM 
 -- an order that tells apart what is equal
 SELECT keeps_all('SELECT DISTINCT ON (own) own, k FROM fewer_t ORDER BY own, k DESC');
 SELECT compare('SELECT c FROM (SELECT c, k FROM fewer_t ORDER BY c COLLATE "en_US.utf8", k OFFSET 0) AS s GROUP BY c ORDER BY c');
+
+-- where PostgreSQL 18 sorts each part, and merges them
+SELECT regexp_replace(compare('SELECT c FROM fewer_t WHERE k = 1 UNION SELECT c FROM fewer_t WHERE k < 3'), ',.*', '');
 
 -- Limits that are none, or not known
 SELECT keeps_all('SELECT id FROM fewer_t ORDER BY c, id LIMIT NULL');
@@ -179,3 +181,5 @@ EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM fewer_u;
 DROP TABLE fewer_t, fewer_u, fewer_columns;
 DROP TYPE fewer_enum;
 DROP SEQUENCE fewer_s;
+DROP FUNCTION dropped, compare, keeps_all;
+DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;

@@ -133,7 +133,7 @@ sub set_limit
 
 # A limit that the device does not have is reported, at a reload and at a start
 {
-	my $report = qr/LOG:  gpusort\.device_memory is larger than the memory of the device\n.*DETAIL:  The setting is 16777216 MB; the device has \d+ MB\.\n.*HINT:  Lower/;
+	my $report = qr/LOG:  gpusort\.device_memory is larger than the memory of (?:the )?device(?: 0)?\n.*DETAIL:  The setting is 16777216 MB; the device has \d+ MB\.\n.*HINT:  Lower/;
 	my $log = -s $node->logfile;
 
 	set_limit('16TB', 16777216);
