@@ -132,6 +132,19 @@ gs_compat_inherit_disabled(Path *path, const Path *child)
 #endif
 }
 
+/* Has a path more disabled nodes than another one? */
+static inline bool
+gs_compat_more_disabled(const Path *path, const Path *than)
+{
+#if PG_VERSION_NUM >= 180000
+	return path->disabled_nodes > than->disabled_nodes;
+#else
+	(void) path;
+	(void) than;
+	return false;
+#endif
+}
+
 static inline void
 gs_compat_copy_disabled(Plan *plan, const Plan *like)
 {

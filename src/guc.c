@@ -172,7 +172,8 @@ gs_guc_define(bool preloading)
 							PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.wait_timeout",
 							"Sets how long a sort waits for staging memory before PostgreSQL sorts instead.",
-							"Zero means not to wait.",
+							"The time counts from when another sort in the queue got some; a sort waits "
+							"at most ten times as long. Zero means not to wait.",
 							&gs_guc_wait_timeout_ms, 1000, 0, INT_MAX,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 

@@ -192,7 +192,7 @@ build_with_device(Build *build)
 	uint64		rows;
 
 	client = gs_client_open(build->desc->fixed_width,
-							build->layout.n_parts > 0 ? &build->layout : NULL, workers, &reason);
+							build->layout.n_parts > 0 ? &build->layout : NULL, 1 + workers, &reason);
 	if (client == NULL)
 		return reason;
 	reason = scan_and_sort(build, client, workers);

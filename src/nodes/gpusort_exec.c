@@ -24,6 +24,9 @@
 #include "nodes/gpufeed.h"
 #include "nodes/gpusort.h"
 
+/* What a row takes in a chunk beside its values and a key as long as these. */
+#define GS_ROW_BYTES	48.0
+
 typedef struct GpuSortState
 {
 	CustomScanState css;
@@ -162,6 +165,16 @@ sort_again(GpuSortState *state)
 		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
 }
 
+/* How many processes will fill chunks: not more than there are chunks to fill, by estimate. */
+static int
+count_feeders(const GpuSortState *state)
+{
+	const Plan *plan = state->css.ss.ps.plan;
+	double		bytes = plan->plan_rows * (2.0 * plan->plan_width + GS_ROW_BYTES);
+
+	return Min(bytes / GS_CHUNK_BYTES, 1 + gs_feed_planned_workers(state->gather));
+}
+
 static void
 sort_rows(GpuSortState *state)
 {
@@ -173,7 +186,7 @@ sort_rows(GpuSortState *state)
 	begin_sort(state);
 	if (state->feed)
 	{
-		(void) gs_sort_open_device(state->sort, gs_feed_planned_workers(state->gather));
+		(void) gs_sort_open_device(state->sort, count_feeders(state));
 		gs_feed_set_sort(state->feed, state->sort);
 	}
 	status = put_all(state);

@@ -12,6 +12,9 @@
  * In the second one the rows reach the device from all processes at once and
  * none goes through Gather, whose part is to launch and join the workers.
  *
+ * A MergeAppend under a libc collation costs far more than PostgreSQL thinks.  Where it
+ * would win for that reason only, it is taken out.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -26,6 +29,7 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "key/key_types.h"
 #include "nodes/gpusort.h"
 #include "plan/query_volatile.h"
 #include "plan/sort_cost.h"
@@ -71,7 +75,7 @@ gs_sort_may_rerun(const Query *parse)
 int
 gs_sort_path_flags(const PlannerInfo *root)
 {
-	if (!gs_sort_may_rerun(root->parse) || gs_query_is_volatile(root->parse))
+	if (!gs_sort_may_rerun(root->parse) || gs_query_is_volatile(root->parse, GS_VOLATILE_BESIDE_SCANS))
 		return 0;
 	return GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
 }
@@ -160,11 +164,66 @@ may_be_freed(const RelOptInfo *input_rel, const RelOptInfo *ordered_rel)
 		!list_member_ptr(ordered_rel->pathlist, input_rel->cheapest_total_path);
 }
 
+/* What so much of a path's rows cost. */
+static Cost
+fraction_cost(const Path *path, double fraction)
+{
+	return path->startup_cost + fraction * (path->total_cost - path->startup_cost);
+}
+
+/*
+ * How many streams a path merges by the comparison of a libc collation; 0: it does no
+ * such thing.
+ */
+static int
+libc_merge_streams(const Path *path)
+{
+	const PathKey *first;
+	GsKeyCollator *collator;
+	const GsLibcCollation *libc;
+
+	if (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	if (!IsA(path, MergeAppendPath) || path->pathkeys == NIL)
+		return 0;
+	first = linitial_node(PathKey, path->pathkeys);
+	if (!gs_key_collation_lookup(first->pk_eclass->ec_collation, &collator, &libc) || libc == NULL)
+		return 0;
+	return list_length(((const MergeAppendPath *) path)->subpaths);
+}
+
+/*
+ * Remove merges that PostgreSQL takes to be cheaper than a GpuSort, or as cheap, only
+ * since it does not count what their comparisons cost.
+ */
+static void
+remove_merges(const PlannerInfo *root, RelOptInfo *ordered_rel, const Path *sort)
+{
+	double		fraction = root->tuple_fraction >= 1.0 ?
+		root->tuple_fraction / Max(sort->rows, 1.0) : root->tuple_fraction;
+	ListCell   *lc;
+
+	if (fraction <= 0 || fraction > 1.0)
+		fraction = 1.0;
+	foreach(lc, ordered_rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+		int			streams = libc_merge_streams(path);
+
+		if (streams > 1 && !gs_compat_more_disabled(sort, path) &&
+			fraction_cost(sort, fraction) <
+			fraction_cost(path, fraction) + fraction * gs_cost_libc_merge(path->rows, streams))
+			ordered_rel->pathlist = foreach_delete_current(ordered_rel->pathlist, lc);
+	}
+}
+
 void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
 	Path	   *partial = NULL;
+	Path	   *serial = NULL;
+	Path	   *parallel = NULL;
 	bool		serial_wins = true;
 	bool		parallel_wins = true;
 	double		rows;
@@ -200,12 +259,17 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 	if (gs_guc_force)
 		ordered_rel->pathlist = NIL;
 	if (serial_wins)
-		add_ordered_path(root, ordered_rel,
-						 gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, rows,
-									  rows, false, flags));
+		serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, rows, rows, false,
+							  flags);
 	if (partial && parallel_wins)
-		add_ordered_path(root, ordered_rel,
-						 gs_sort_path(root, ordered_rel,
-									  gs_sort_feed_path(root, ordered_rel, partial),
-									  root->sort_pathkeys, rows, rows, true, flags));
+		parallel = gs_sort_path(root, ordered_rel, gs_sort_feed_path(root, ordered_rel, partial),
+								root->sort_pathkeys, rows, rows, true, flags);
+	if (!gs_guc_force && serial)
+		remove_merges(root, ordered_rel, serial);
+	if (!gs_guc_force && parallel)
+		remove_merges(root, ordered_rel, parallel);
+	if (serial)
+		add_ordered_path(root, ordered_rel, serial);
+	if (parallel)
+		add_ordered_path(root, ordered_rel, parallel);
 }

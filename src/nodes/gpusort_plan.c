@@ -19,6 +19,7 @@
 #include "nodes/gpufeed.h"
 #include "nodes/gpusort.h"
 #include "plan/plan_walk.h"
+#include "plan/query_volatile.h"
 
 /*
  * Remove the flags that a plan does not allow.  One that locks or changes rows must
@@ -49,9 +50,17 @@ note_flags(Plan **plan, void *context)
 			if (!GetTsmRoutine(((SampleScan *) *plan)->tablesample->tsmhandler)->repeatable_across_scans)
 				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
+		case T_FunctionScan:
+			/* the query may name functions that its plan does not call */
+			if (gs_expr_is_volatile((Node *) ((FunctionScan *) *plan)->functions))
+				*flags = 0;
+			break;
 		case T_CustomScan:
-			if (!gs_node_is(*plan, &gs_sort_node) && !gs_node_is(*plan, &gs_feed_node))
-				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			if (gs_node_is(*plan, &gs_sort_node) || gs_node_is(*plan, &gs_feed_node))
+				break;
+			*flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			if (gs_expr_is_volatile((Node *) ((CustomScan *) *plan)->custom_exprs))
+				*flags = 0;
 			break;
 		default:
 			break;

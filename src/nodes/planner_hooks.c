@@ -63,17 +63,17 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
  * subplans, a planned subquery in its RTE.
  */
 static bool
-is_volatile(const PlannerInfo *root, const PlannedStmt *stmt)
+is_volatile(const PlannerInfo *root, const PlannedStmt *stmt, GsVolatileScope scope)
 {
 	ListCell   *lc;
 
 	/* not planned by the usual planner, or changed since: be careful */
 	if (root == NULL || root->glob->finalrtable != stmt->rtable)
 		return true;
-	if (gs_query_is_volatile(root->parse))
+	if (gs_query_is_volatile(root->parse, scope))
 		return true;
 	foreach(lc, root->glob->subroots)
-		if (gs_query_is_volatile(lfirst_node(PlannerInfo, lc)->parse))
+		if (gs_query_is_volatile(lfirst_node(PlannerInfo, lc)->parse, scope))
 			return true;
 	return false;
 }
@@ -84,11 +84,12 @@ change_plan(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int 
 {
 	if (gs_plan_has_sorts(stmt))
 	{
-		gs_plan_replace_sorts(stmt, gs_sort_may_rerun(parse) && !is_volatile(root, stmt));
+		gs_plan_replace_sorts(stmt, gs_sort_may_rerun(parse) &&
+							  !is_volatile(root, stmt, GS_VOLATILE_BESIDE_SCANS));
 		gs_tlist_drop_junk(stmt);
 	}
 	if (gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
-		gs_array_plan(stmt, cursor_options, is_volatile(root, stmt));
+		gs_array_plan(stmt, cursor_options, is_volatile(root, stmt, GS_VOLATILE_ANYWHERE));
 }
 
 static PlannedStmt *

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * query_volatile.c
- *	  Has a query volatile functions, wherever they are called from?
+ *	  Has a query volatile functions (query_volatile.h)?
  *
  *-------------------------------------------------------------------------
  */
@@ -41,28 +41,51 @@ is_volatile_aggregate(Oid oid)
 	return result;
 }
 
+/* For check_functions_in_node(). */
+static bool
+is_volatile_called(Oid function, void *context)
+{
+	(void) context;
+	return is_volatile_function(function);
+}
+
 /*
- * contain_volatile_functions() looks neither into the functions of an aggregate
- * nor into the constraints of a domain.  Any constraint counts as volatile here.
+ * As contain_volatile_functions() does it, which looks neither into the functions of
+ * an aggregate nor into the constraints of a domain.  Any constraint counts as
+ * volatile here.  scope: a GsVolatileScope.
  */
 static bool
-hides_volatile(Node *node, void *context)
+is_volatile_node(Node *node, void *scope)
 {
 	if (node == NULL)
 		return false;
+	if (check_functions_in_node(node, is_volatile_called, NULL))
+		return true;
+	if (IsA(node, NextValueExpr))	/* of an identity column */
+		return true;
 	if (IsA(node, Aggref) && is_volatile_aggregate(((Aggref *) node)->aggfnoid))
 		return true;
 	if (IsA(node, WindowFunc) && is_volatile_aggregate(((WindowFunc *) node)->winfnoid))
 		return true;
 	if (IsA(node, CoerceToDomain) && gs_compat_domain_has_constraints(((CoerceToDomain *) node)->resulttype))
 		return true;
+	if (IsA(node, RangeTblFunction) && *(GsVolatileScope *) scope == GS_VOLATILE_BESIDE_SCANS)
+		return false;
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, hides_volatile, context, 0);
-	return expression_tree_walker(node, hides_volatile, context);
+		return query_tree_walker((Query *) node, is_volatile_node, scope, 0);
+	return expression_tree_walker(node, is_volatile_node, scope);
 }
 
 bool
-gs_query_is_volatile(const Query *parse)
+gs_query_is_volatile(const Query *parse, GsVolatileScope scope)
 {
-	return contain_volatile_functions((Node *) parse) || hides_volatile((Node *) parse, NULL);
+	return is_volatile_node((Node *) unconstify(Query *, parse), &scope);
+}
+
+bool
+gs_expr_is_volatile(Node *node)
+{
+	GsVolatileScope scope = GS_VOLATILE_ANYWHERE;
+
+	return is_volatile_node(node, &scope);
 }

@@ -79,6 +79,19 @@ gs_cost_sort(double rows_fed, double rows, int width)
 }
 
 /*
+ * PostgreSQL charges 2 * cpu_operator_cost for a comparison, whatever it compares.  In a
+ * merge each one calls strcoll(): there are no abbreviated keys.  Four indexes of 100,000
+ * texts of 47 characters, merged in the order of en_US.utf8, took 6 us a row more than in
+ * that of "C", where the whole scan took 1.1 us a row and cost 0.063 units: 0.34 units a
+ * row, 0.17 a comparison.  A third of that is charged here, as texts may be shorter.
+ */
+Cost
+gs_cost_libc_merge(double rows, int streams)
+{
+	return 20.0 * cpu_operator_cost * rows * log2(Max(streams, 2));
+}
+
+/*
  * With a limit of K of N rows, the heap holds K rows; most rows cost one
  * comparison with its top, and about K * ln(N / K) of them enter it, for
  * log2(K) comparisons each.

@@ -23,6 +23,12 @@ extern Cost gs_cost_sort_startup(double rows_fed, double rows, int width);
 extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 
 /*
+ * What merging streams of rows in the order of a libc collation costs beyond what
+ * PostgreSQL charges for it, for all rows.
+ */
+extern Cost gs_cost_libc_merge(double rows, int streams);
+
+/*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of
  * so many rows?  rows_fed: those that one process feeds, or has in its heapsort.
  * limit_tuples <= 0: there is no limit.

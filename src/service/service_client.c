@@ -135,6 +135,7 @@ typedef struct SessionSpec
 	const GsKeyLayout *layout;
 	GsElem		elem;
 	bool		descending;
+	Oid			tablespace;		/* filled in by open_session() */
 } SessionSpec;
 
 /* Where a sort's temporary files go, as PostgreSQL's own would. */
@@ -184,82 +185,143 @@ report_temp_files(Oid tablespace, uint64 id, uint64 bytes)
 				(errmsg("temporary file: path \"%s\", size " UINT64_FORMAT, path, bytes)));
 }
 
+/* With the lock held: make the session that was allocated the client's. */
+static void
+take_session(GsClient *client, int number, const SessionSpec *spec)
+{
+	GsSession  *session = &gs_sessions[number];
+
+	session->key_width = spec->key_width;
+	if (spec->layout)
+		session->layout = *spec->layout;
+	if (spec->elem != GS_ELEM_NONE)
+		session->state = GS_SESSION_ARRAYS;
+	session->elem = spec->elem;
+	session->descending = spec->descending;
+	session->engine_wanted = (GsEngine) gs_guc_engine;
+	session->temp_tablespace = spec->tablespace;
+	session->temp_limit = temp_bytes_left();
+
+	/*
+	 * From here on the session is ours; the callback that gives it back must not fail to
+	 * be registered, and does no allocation.
+	 */
+	client->number = number;
+	client->session = session;
+	client->id = session->id;
+	client->generation = session->generation;
+	client->closed = false;
+	dlist_push_head(&open_sessions, &client->node);
+	client->callback.func = close_callback;
+	client->callback.arg = client;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
+}
+
+/*
+ * How long a wait for a session may go on, in ms: gpusort.wait_timeout from its start or
+ * from when one who waited got a session last, and ten times that in all.
+ */
+static long
+wait_left(TimestampTz start, TimestampTz served)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	double		all = gs_guc_wait_timeout_ms * 10.0 - TimestampDifferenceMilliseconds(start, now);
+	double		still = gs_guc_wait_timeout_ms - TimestampDifferenceMilliseconds(Max(start, served), now);
+
+	return Min(Min(all, still), GS_WAIT_MS);
+}
+
+/* Leave the queue, also as the process ends. */
+static void
+leave_queue(int code, Datum arg)
+{
+	(void) code;
+	(void) arg;
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_queue_leave();
+	LWLockRelease(gs_shared->lock);
+	ConditionVariableBroadcast(&gs_shared->session_cv);
+}
+
+/*
+ * Open a session, or wait in the queue for one.  Returns false with the reason where
+ * there is none to be had.
+ */
+static bool
+wait_for_session(GsClient *client, const SessionSpec *spec, int feeders, GsFallback *reason)
+{
+	TimestampTz start = GetCurrentTimestamp();
+
+	/* what we would wait for might be held by another sort of this query */
+	bool		may_wait = dlist_is_empty(&open_sessions) && !feeds_leader && gs_guc_wait_timeout_ms > 0;
+
+	ConditionVariablePrepareToSleep(&gs_shared->session_cv);
+	for (;;)
+	{
+		int			number = -1;
+		bool		alive;
+		bool		waited = false;
+		TimestampTz served;
+		long		left;
+
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		alive = gs_shared->alive && gs_shared->state == GS_SERVICE_READY;
+		if (alive && (!may_wait || gs_queue_first()))
+			number = gs_session_alloc(feeders);
+		if (number >= 0)
+		{
+			take_session(client, number, spec);
+			waited = gs_queue_leave();
+			if (waited)
+				gs_shared->served = GetCurrentTimestamp();
+		}
+		else if (may_wait)
+			gs_queue_enter();
+		served = gs_shared->served;
+		LWLockRelease(gs_shared->lock);
+		if (number >= 0)
+		{
+			/* there may be one for the next in the queue, too */
+			if (waited)
+				ConditionVariableBroadcast(&gs_shared->session_cv);
+			return true;
+		}
+		*reason = alive ? GS_FALLBACK_STAGING : GS_FALLBACK_SERVICE;
+
+		left = wait_left(start, served);
+		if (!alive || !may_wait || left <= 0)
+			return false;
+		ConditionVariableTimedSleep(&gs_shared->session_cv, left,
+									gs_compat_wait_event(GS_WAIT_STAGING));
+	}
+}
+
 static GsClient *
-open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
+open_session(SessionSpec *spec, int feeders, GsFallback *reason)
 {
 	GsClient   *client;
-	TimestampTz start = 0;
-	int			number = -1;
-	Oid			tablespace;
+	bool		found;
 
 	*reason = GS_FALLBACK_SERVICE;
 	if (!gs_client_service_ready() || GS_FAULT("open"))
 		return NULL;
 
 	watch_owners();
-	tablespace = choose_tablespace();
+	spec->tablespace = choose_tablespace();
 	client = palloc0(sizeof(GsClient));
 	client->leader = true;
 	client->closed = true;
 	client->owner = CurrentResourceOwner;
 
-	ConditionVariablePrepareToSleep(&gs_shared->session_cv);
-	for (;;)
+	PG_ENSURE_ERROR_CLEANUP(leave_queue, (Datum) 0);
 	{
-		long		left;
-		bool		alive;
-
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		alive = gs_shared->alive && gs_shared->state == GS_SERVICE_READY;
-		if (alive)
-			number = gs_session_alloc(extra_feeders);
-		if (number >= 0)
-		{
-			/*
-			 * From here on the session is ours; the callback that gives it
-			 * back must not fail to be registered, and does no allocation.
-			 */
-			client->number = number;
-			client->session = &gs_sessions[number];
-			client->session->key_width = spec->key_width;
-			if (spec->layout)
-				client->session->layout = *spec->layout;
-			if (spec->elem != GS_ELEM_NONE)
-				client->session->state = GS_SESSION_ARRAYS;
-			client->session->elem = spec->elem;
-			client->session->descending = spec->descending;
-			client->session->engine_wanted = (GsEngine) gs_guc_engine;
-			client->session->temp_tablespace = tablespace;
-			client->session->temp_limit = temp_bytes_left();
-			client->id = client->session->id;
-			client->generation = client->session->generation;
-			client->closed = false;
-			dlist_push_head(&open_sessions, &client->node);
-			client->callback.func = close_callback;
-			client->callback.arg = client;
-			MemoryContextRegisterResetCallback(CurrentMemoryContext, &client->callback);
-		}
-		LWLockRelease(gs_shared->lock);
-		if (number >= 0 || !alive)
-			break;
-
-		*reason = GS_FALLBACK_STAGING;
-
-		/* what we wait for might be held by another sort of this query */
-		if (!dlist_is_empty(&open_sessions) || feeds_leader)
-			break;
-		if (start == 0)
-			start = GetCurrentTimestamp();
-		left = gs_guc_wait_timeout_ms - TimestampDifferenceMilliseconds(start, GetCurrentTimestamp());
-		if (left <= 0)
-			break;
-		ConditionVariableTimedSleep(&gs_shared->session_cv, Min(left, GS_WAIT_MS),
-									gs_compat_wait_event(GS_WAIT_STAGING));
+		found = wait_for_session(client, spec, feeders, reason);
 	}
+	PG_END_ENSURE_ERROR_CLEANUP(leave_queue, (Datum) 0);
 	ConditionVariableCancelSleep();
-
-	if (number < 0)
+	if (!found)
 	{
+		leave_queue(0, (Datum) 0);
 		pfree(client);
 		return NULL;
 	}
@@ -268,20 +330,19 @@ open_session(const SessionSpec *spec, int extra_feeders, GsFallback *reason)
 }
 
 GsClient *
-gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
-			   GsFallback *reason)
+gs_client_open(uint32 key_width, const GsKeyLayout *layout, int feeders, GsFallback *reason)
 {
-	SessionSpec spec = {key_width, layout, GS_ELEM_NONE, false};
+	SessionSpec spec = {key_width, layout, GS_ELEM_NONE, false, InvalidOid};
 
-	return open_session(&spec, extra_feeders, reason);
+	return open_session(&spec, feeders, reason);
 }
 
 GsClient *
 gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason)
 {
-	SessionSpec spec = {0, NULL, elem, descending};
+	SessionSpec spec = {0, NULL, elem, descending, InvalidOid};
 
-	return open_session(&spec, 0, reason);
+	return open_session(&spec, 1, reason);
 }
 
 void
@@ -311,7 +372,7 @@ gs_client_attach(GsSessionHandle handle)
 {
 	GsClient   *client;
 	GsSession  *session;
-	bool		room;
+	bool		mine;
 
 	if (handle.number < 0)
 		return NULL;
@@ -324,12 +385,9 @@ gs_client_attach(GsSessionHandle handle)
 	client->session = session;
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	client->generation = session->generation;
-	room = session_is_mine(client) &&
-		session->attached < session->reserved - GS_SESSION_CHUNKS;
-	if (room)
-		session->attached++;
+	mine = session_is_mine(client);
 	LWLockRelease(gs_shared->lock);
-	if (!room)
+	if (!mine)
 	{
 		pfree(client);
 		return NULL;
@@ -452,6 +510,18 @@ gs_client_take_chunk(GsClient *client, int *chunk)
 }
 
 int
+gs_client_fill_chunk(GsClient *client)
+{
+	int			chunk = -1;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (feeding_status(client) == GS_CLIENT_OK)
+		chunk = gs_chunk_fill(client->session);
+	LWLockRelease(gs_shared->lock);
+	return chunk;
+}
+
+int
 gs_client_try_chunk(GsClient *client)
 {
 	int			chunk = -1;
@@ -491,6 +561,7 @@ gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_record
 
 		Assert(client->session->state == GS_SESSION_FEEDING);
 		Assert(c->state == GS_CHUNK_HELD && c->session == client->number);
+		gs_chunk_filled(chunk);
 		c->state = GS_CHUNK_APPENDING;
 		c->data_bytes = data_bytes;
 		c->n_records = n_records;

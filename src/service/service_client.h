@@ -41,12 +41,12 @@ typedef struct GsClient GsClient;
 extern bool gs_client_service_ready(void);
 
 /*
- * Open a session, with chunks for extra_feeders processes beside the leader
- * if they are to be had; waits up to gpusort.wait_timeout.  NULL where that
- * fails, with the reason.  layout: how to check that the order of the keys is
+ * Open a session, so that so many processes can fill chunks in place if there are
+ * enough; waits for a while (gpusort.wait_timeout).  NULL where that fails, with the
+ * reason.  layout: how to check that the order of the keys is
  * the order wanted; NULL where it is that of their bytes.
  */
-extern GsClient *gs_client_open(uint32 key_width, const GsKeyLayout *layout, int extra_feeders,
+extern GsClient *gs_client_open(uint32 key_width, const GsKeyLayout *layout, int feeders,
 								GsFallback *reason);
 
 /* The same to sort arrays of one kind of element. */
@@ -59,11 +59,17 @@ extern GsClient *gs_client_open_arrays(GsElem elem, bool descending, GsFallback 
 extern void gs_client_keep(GsClient *client, const GsKeep *keep);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
 
-/* NULL where there are no chunks for this process, or the session is gone. */
+/* For another process that is to feed; NULL where the session is gone. */
 extern GsClient *gs_client_attach(GsSessionHandle handle);
 extern void gs_client_close(GsClient *client);
 
-/* A chunk to fill, or to fetch pages into. */
+/*
+ * A chunk to fill in place, for as long as the feeder likes; -1: there is none to be
+ * had now.
+ */
+extern int	gs_client_fill_chunk(GsClient *client);
+
+/* A chunk to be handed over at once, or to fetch pages into. */
 extern GsClientStatus gs_client_take_chunk(GsClient *client, int *chunk);
 extern int	gs_client_try_chunk(GsClient *client);	/* -1: none free */
 extern void gs_client_give_chunk(GsClient *client, int chunk);

@@ -271,6 +271,7 @@ note_append(int chunk, GsStatus status)
 	int			number = c->session;
 	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &gs_served[number];
+	bool		awaited;
 
 	s->appends--;
 	if (status == GS_NO_MEMORY && !s->closing && !session->overflow)
@@ -290,8 +291,11 @@ note_append(int chunk, GsStatus status)
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;
 	gs_chunk_free(chunk);
+	awaited = gs_shared->n_waiting > 0;
 	LWLockRelease(gs_shared->lock);
 	ConditionVariableBroadcast(&session->cv);
+	if (awaited)
+		ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
 /* With the lock held: what a fetched chunk holds. */

@@ -13,6 +13,7 @@
 #include "miscadmin.h"
 #include "storage/fd.h"
 #include "storage/ipc.h"
+#include "storage/proc.h"
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
@@ -27,6 +28,7 @@ GsShared   *gs_shared = NULL;
 GsChunk    *gs_chunks = NULL;
 GsSession  *gs_sessions = NULL;
 char	   *gs_arena = NULL;
+uint64	   *gs_tickets = NULL;
 
 StaticAssertDecl(GS_ARENA_ALIGN % GS_CHUNK_BYTES == 0, "chunks are aligned as the arena is");
 
@@ -37,7 +39,7 @@ arena_chunks(void)
 
 	if (gs_guc_device == GS_CHOOSE_OFF)
 		bytes = 0;
-	return Max(2 * GS_SESSION_CHUNKS, (int) (bytes / GS_CHUNK_BYTES));
+	return Max(GS_MIN_CHUNKS, (int) (bytes / GS_CHUNK_BYTES));
 }
 
 /*
@@ -58,11 +60,11 @@ arena_bytes(void)
 	return mul_size(arena_chunks() + arena_buffers(), GS_CHUNK_BYTES);
 }
 
-/* No more sessions than can be promised their chunks. */
+/* No more sessions than can be promised a chunk. */
 static int
 max_sessions(void)
 {
-	return arena_chunks() / GS_SESSION_CHUNKS;
+	return arena_chunks();
 }
 
 static Size
@@ -71,7 +73,8 @@ control_bytes(void)
 	Size		size = MAXALIGN(sizeof(GsShared));
 
 	size = add_size(size, MAXALIGN(mul_size(arena_chunks(), sizeof(GsChunk))));
-	return add_size(size, MAXALIGN(mul_size(max_sessions(), sizeof(GsSession))));
+	size = add_size(size, MAXALIGN(mul_size(max_sessions(), sizeof(GsSession))));
+	return add_size(size, mul_size(MaxBackends, sizeof(uint64)));
 }
 
 void
@@ -110,6 +113,7 @@ gs_service_shmem_startup(void)
 	gs_shared = ShmemInitStruct("gpusort control", control_bytes(), &found);
 	gs_chunks = (GsChunk *) ((char *) gs_shared + MAXALIGN(sizeof(GsShared)));
 	gs_sessions = (GsSession *) ((char *) gs_chunks + MAXALIGN(arena_chunks() * sizeof(GsChunk)));
+	gs_tickets = (uint64 *) ((char *) gs_sessions + MAXALIGN(max_sessions() * sizeof(GsSession)));
 	if (!found)
 	{
 		memset(gs_shared, 0, control_bytes());
@@ -129,6 +133,7 @@ gs_service_shmem_startup(void)
 
 		/* files named by them may outlive a crash, so none comes again */
 		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();
+		gs_shared->next_ticket = 1;
 		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
 		ConditionVariableInit(&gs_shared->session_cv);
@@ -189,8 +194,33 @@ gs_chunk_take(GsSession *session)
 	gs_chunks[chunk].state = GS_CHUNK_HELD;
 	gs_chunks[chunk].session = session - gs_sessions;
 	gs_chunks[chunk].next = -1;
+	gs_chunks[chunk].filling = false;
 	session_hold(session, 1);
 	return chunk;
+}
+
+int
+gs_chunk_fill(GsSession *session)
+{
+	int			chunk = session->filling < session->reserved - 1 ? gs_chunk_take(session) : -1;
+
+	if (chunk >= 0)
+	{
+		gs_chunks[chunk].filling = true;
+		session->filling++;
+	}
+	return chunk;
+}
+
+void
+gs_chunk_filled(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	if (c->filling)
+		gs_sessions[c->session].filling--;
+	c->filling = false;
 }
 
 void
@@ -201,6 +231,7 @@ gs_chunk_free(int chunk)
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	Assert(c->state != GS_CHUNK_FREE);
+	gs_chunk_filled(chunk);
 	c->state = GS_CHUNK_FREE;
 	c->session = -1;
 	c->next = gs_shared->free_chunk;
@@ -242,11 +273,10 @@ gs_session_request(int session)
 }
 
 /*
- * Change a session's promise, as far as chunks can be promised; it is never
- * raised above what is to be had nor lowered below GS_SESSION_CHUNKS.
+ * Change a session's promise, as far as chunks can be promised.
  */
-void
-gs_session_reserve(GsSession *session, int reserved)
+static void
+session_reserve(GsSession *session, int reserved)
 {
 	int			room;
 
@@ -266,15 +296,14 @@ gs_session_reserve(GsSession *session, int reserved)
 }
 
 int
-gs_session_alloc(int extra_chunks)
+gs_session_alloc(int feeders)
 {
 	int			number = gs_shared->free_session;
 	GsSession  *session;
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	if (number < 0 ||
-		gs_shared->n_chunks - gs_shared->reserved < GS_SESSION_CHUNKS ||
-		gs_shared->n_free - gs_shared->promised < GS_SESSION_CHUNKS)
+		gs_shared->reserved == gs_shared->n_chunks || gs_shared->promised == gs_shared->n_free)
 		return -1;
 	session = &gs_sessions[number];
 	gs_shared->free_session = session->next;
@@ -309,7 +338,7 @@ gs_session_alloc(int extra_chunks)
 	session->elem = GS_ELEM_NONE;
 	session->descending = false;
 	session->reserved = 0;
-	session->attached = 0;
+	session->filling = 0;
 	session->held = 0;
 	session->rejected = -1;
 	session->rows = 0;
@@ -324,9 +353,57 @@ gs_session_alloc(int extra_chunks)
 	session->copy_in_ms = session->sort_ms = session->gather_ms = session->copy_out_ms = 0;
 	session->check_ms = 0;
 	session->rows_repaired = 0;
-	gs_session_reserve(session, GS_SESSION_CHUNKS + extra_chunks);
-	Assert(session->reserved >= GS_SESSION_CHUNKS);
+	session_reserve(session, 1 + feeders);
+	Assert(session->reserved >= 1);
 	return number;
+}
+
+static inline uint64 *
+my_ticket(void)
+{
+	int			number = MyProc - ProcGlobal->allProcs;
+
+	Assert(LWLockHeldByMe(gs_shared->lock));
+	Assert(number >= 0 && number < MaxBackends);
+	return &gs_tickets[number];
+}
+
+void
+gs_queue_enter(void)
+{
+	uint64	   *ticket = my_ticket();
+
+	if (*ticket != 0)
+		return;
+	*ticket = gs_shared->next_ticket++;
+	gs_shared->n_waiting++;
+}
+
+bool
+gs_queue_first(void)
+{
+	uint64		mine = *my_ticket();
+
+	if (gs_shared->n_waiting == (mine != 0 ? 1 : 0))
+		return true;
+	if (mine == 0)
+		return false;
+	for (int i = 0; i < MaxBackends; i++)
+		if (gs_tickets[i] != 0 && gs_tickets[i] < mine)
+			return false;
+	return true;
+}
+
+bool
+gs_queue_leave(void)
+{
+	uint64	   *ticket = my_ticket();
+
+	if (*ticket == 0)
+		return false;
+	*ticket = 0;
+	gs_shared->n_waiting--;
+	return true;
 }
 
 void
@@ -340,7 +417,7 @@ gs_session_free(int number)
 			if (gs_chunks[i].state != GS_CHUNK_FREE && gs_chunks[i].session == number)
 				gs_chunk_free(i);
 	Assert(session->held == 0);
-	gs_session_reserve(session, 0);
+	session_reserve(session, 0);
 	session->id = 0;
 	session->state = GS_SESSION_FREE;
 	session->rejected = -1;

@@ -22,16 +22,16 @@
  *	  FETCHED	   the backend that asked for it
  *
  * Reservation
- *	  A session is opened only when GS_SESSION_CHUNKS chunks can be promised
- *	  to it, and holds a promise for as long as it is open: sum(reserved) <=
- *	  n_chunks.  A chunk may be taken by a session that holds fewer than it
- *	  reserved, or where more are free than all promises still need.  A
- *	  backend that waits for a chunk thus waits for its own session's chunks
- *	  only, which the service gives back: no cycle of waiting sorts exists.
- *	  Nor do the feeders of one sort wait for each other: the leader fills two
- *	  chunks at most (its feed node's, and one of what reaches it through
- *	  Gather), a worker one, and no more workers may attach than the promise
- *	  covers.
+ *	  A session is opened only when a chunk can be promised to it, and holds a
+ *	  promise for as long as it is open: sum(reserved) <= n_chunks.  A chunk may be
+ *	  taken by a session that holds fewer than it reserved, or where more are free
+ *	  than all promises still need.  A backend that waits for a chunk thus waits for
+ *	  its own session's chunks only, which the service gives back: no cycle of
+ *	  waiting sorts exists.
+ *	  Nor do the feeders of one sort wait for each other.  One that fills a chunk in
+ *	  place may keep it while it waits for the others, in a parallel join.  So at
+ *	  least one chunk of the promise is never filled in place (filling < reserved),
+ *	  but only taken to be handed over at once; and nobody waits for one to fill.
  *
  * Ranges
  *	  A session whose rows were written to files returns them in ranges: the
@@ -60,8 +60,8 @@
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 
-/* Chunks promised to every open session: one to fill or read, one under way */
-#define GS_SESSION_CHUNKS	2
+/* The least number of chunks in the arena. */
+#define GS_MIN_CHUNKS	4
 
 /* Buffers promised to every device: one to write from, one to read into */
 #define GS_DEVICE_BUFFERS	2
@@ -101,6 +101,7 @@ typedef struct GsChunk
 	GsFetchKind fetch;			/* FETCHING, FETCHED: what was asked for */
 	uint64		number;			/* FETCHING, FETCHED: of the page or image */
 	GsStatus	status;			/* FETCHED: outcome */
+	bool		filling;		/* HELD: one of the session's filling */
 } GsChunk;
 
 /* Why a session cannot go on. */
@@ -165,7 +166,7 @@ typedef struct GsSession
 
 	/* chunks */
 	int			reserved;
-	int			attached;		/* feeding processes beside the leader */
+	int			filling;		/* chunks that feeders fill in place */
 	int			held;			/* chunks whose session this is */
 	int			rejected;		/* head of the list of REJECTED chunks */
 
@@ -245,7 +246,12 @@ typedef struct GsShared
 	int			session_queue_head;
 	int			session_queue_tail;
 
-	/* wakes those who wait for a session; has its own lock */
+	/* those who wait for a session, first come first served (gs_tickets) */
+	int			n_waiting;
+	uint64		next_ticket;
+	TimestampTz served;			/* when one of them was given a session last */
+
+	/* wakes them; has its own lock */
 	ConditionVariable session_cv;
 } GsShared;
 
@@ -254,6 +260,9 @@ extern GsShared *gs_shared;
 extern GsChunk *gs_chunks;
 extern GsSession *gs_sessions;
 extern char *gs_arena;
+
+/* By backend, MaxBackends of them: its place in the queue for a session; 0: none. */
+extern uint64 *gs_tickets;
 
 static inline char *
 gs_chunk_memory(int chunk)
@@ -266,11 +275,15 @@ extern void gs_service_shmem_startup(void);
 
 /* All of these: the caller holds the lock. */
 extern int	gs_chunk_take(GsSession *session);	/* -1: none may be taken now */
+extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
+extern void gs_chunk_filled(int chunk); /* no longer, if it was */
 extern void gs_chunk_free(int chunk);
 extern void gs_session_request(int session);	/* put on the request list */
 extern void gs_chunk_request(int chunk);
-extern int	gs_session_alloc(int extra_chunks); /* -1: none to be had now */
-extern void gs_session_reserve(GsSession *session, int reserved);
+extern int	gs_session_alloc(int feeders);	/* -1: none to be had now */
+extern void gs_queue_enter(void);
+extern bool gs_queue_first(void);	/* does nobody wait who came before? */
+extern bool gs_queue_leave(void);	/* was this process in it? */
 extern void gs_session_free(int session);	/* frees its chunks as well */
 
 /*

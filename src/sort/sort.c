@@ -186,7 +186,7 @@ close_session(GsSort *sort)
 }
 
 bool
-gs_sort_open_device(GsSort *sort, int extra_feeders)
+gs_sort_open_device(GsSort *sort, int feeders)
 {
 	MemoryContext old;
 	GsFallback	reason;
@@ -197,7 +197,7 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 	old = MemoryContextSwitchTo(sort->context);
 	sort->client = gs_client_open(sort->desc->fixed_width,
 								  sort->layout.n_parts > 0 ? &sort->layout : NULL,
-								  extra_feeders, &reason);
+								  feeders, &reason);
 	if (sort->client)
 	{
 		gs_client_keep(sort->client, &sort->keep);
@@ -213,7 +213,7 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 		gs_local_free(sort);
 		return false;
 	}
-	for (int i = 0; i < sort->local.n_chunks && sort->place == GS_SORT_DEVICE; i++)
+	for (int i = 0; i < sort->local.n_chunks - 1 && sort->place == GS_SORT_DEVICE; i++)
 	{
 		switch (gs_feeder_put_chunk(sort->feeder, &sort->local.chunks[i]))
 		{
@@ -233,6 +233,8 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 				break;
 		}
 	}
+	if (sort->place == GS_SORT_DEVICE && sort->local.n_chunks > 0)
+		gs_feeder_go_on(sort->feeder, &sort->local.chunks[--sort->local.n_chunks]);
 	gs_local_free(sort);
 	return sort->place == GS_SORT_DEVICE;
 }
@@ -287,7 +289,7 @@ gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 		case GS_SORT_LOCAL:
 			gs_local_put(sort, slot);
 			if (unlikely(gs_local_full(sort)))
-				(void) gs_sort_open_device(sort, 0);
+				(void) gs_sort_open_device(sort, 1);
 			return GS_SORT_OK;
 		case GS_SORT_DEVICE:
 			return put_device(sort, slot);
@@ -432,7 +434,7 @@ gs_sort_perform(GsSort *sort)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, sort->repeatable);
+		sort->rows = gs_rows_of_session(sort->client, sort->rerun);
 		sort->first_of_equal = sort->keep.unique &&
 			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);

@@ -105,15 +105,16 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
 /*
  * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
  * fallback may use.  rerun: the caller can put all tuples a second time;
- * repeatable: and they are the very same ones then, in any order, so that get
- * can go on behind rows that it returned before.  keep: the rows that the caller
- * needs, see there; it may get more.
+ * repeatable: and they are known to be the very same ones then, in any order.
+ * Where that is not known, all rows returned are hashed, to find it out.
+ * keep: the rows that the caller needs, see there; it may get more.
  */
 extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
 							 bool random_access, bool rerun, bool repeatable,
 							 const GsKeep *keep);
 
-extern bool gs_sort_open_device(GsSort *sort, int extra_feeders);
+/* feeders: processes that have a chunk's worth of rows or more, by estimate. */
+extern bool gs_sort_open_device(GsSort *sort, int feeders);
 extern GsSessionHandle gs_sort_handle(const GsSort *sort);
 extern GsClient *gs_sort_client(const GsSort *sort);
 

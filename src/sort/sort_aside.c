@@ -152,7 +152,7 @@ gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 	if (!aside->ended && aside->before == 0)
 	{
 		aside->returned++;
-		if (sort->repeatable)
+		if (sort->rerun)
 			gs_row_hashes_add(&aside->latest, sort->context,
 							  gs_tuple_hash(((MinimalTupleTableSlot *) aside->head)->mintuple));
 		/* it lives until the next one is got */

@@ -3,6 +3,11 @@
  * sort_feed.c
  *	  Feeding tuples to the device (sort_feed.h).
  *
+ * The first chunk's worth of rows is written in memory of this process, and copied into
+ * a chunk when it is complete.  So a feeder of few rows holds a chunk for no longer than
+ * a copy takes.  Whoever has more fills chunks in place, as far as the session may
+ * hold some (service_shmem.h), and else goes on in its own memory.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -15,10 +20,13 @@ struct GsFeeder
 {
 	GsClient   *client;
 	const GsKeyDesc *desc;
+	MemoryContext context;
 	MemoryContext fetched;		/* values fetched to make keys */
 	GsPut		status;
-	int			chunk;			/* being written; -1: none */
-	GsChunkWriter writer;		/* of that chunk */
+	GsChunkWriter writer;		/* memory NULL: nothing is being written */
+	int			chunk;			/* being written; -1: the memory is own */
+	char	   *own;			/* NULL until needed */
+	bool		sent;			/* a chunk was filled and handed over */
 	uint32		taken_back;
 	uint64		rows;
 };
@@ -30,6 +38,7 @@ gs_feeder_create(GsClient *client, const GsKeyDesc *desc)
 
 	feeder->client = client;
 	feeder->desc = desc;
+	feeder->context = CurrentMemoryContext;
 	feeder->fetched = AllocSetContextCreate(CurrentMemoryContext, "gpusort feed",
 											ALLOCSET_DEFAULT_SIZES);
 	feeder->status = GS_PUT_OK;
@@ -54,18 +63,50 @@ note_status(GsFeeder *feeder, GsClientStatus status)
 	return feeder->status;
 }
 
+/* Hand a copy of what is written in memory of this process over. */
+static GsPut
+hand_copy_over(GsFeeder *feeder, const GsChunkWriter *from)
+{
+	int			chunk;
+	char	   *memory;
+	GsPut		status;
+
+	status = note_status(feeder, gs_client_take_chunk(feeder->client, &chunk));
+	if (status != GS_PUT_OK)
+		return status;
+	memory = gs_chunk_memory(chunk);
+	memcpy(memory, from->memory, from->used);
+	if (from->n > 0)
+		memcpy(gs_chunk_record(memory, GS_CHUNK_BYTES, from->n - 1),
+			   gs_chunk_record(from->memory, GS_CHUNK_BYTES, from->n - 1),
+			   from->n * sizeof(GsRecord));
+	status = note_status(feeder, gs_client_append(feeder->client, chunk, from->used, from->n,
+												  from->inexact));
+	if (status != GS_PUT_OK)
+		gs_client_give_chunk(feeder->client, chunk);
+	return status;
+}
+
+/* Where that fails, the rows stay with the writer. */
 static GsPut
 hand_over(GsFeeder *feeder)
 {
 	GsPut		status;
 
-	if (feeder->chunk < 0)
+	if (feeder->status != GS_PUT_OK || feeder->writer.memory == NULL)
 		return feeder->status;
-	status = note_status(feeder, gs_client_append(feeder->client, feeder->chunk,
-												  feeder->writer.used, feeder->writer.n,
-												  feeder->writer.inexact));
+	if (feeder->chunk < 0)
+		status = hand_copy_over(feeder, &feeder->writer);
+	else
+		status = note_status(feeder, gs_client_append(feeder->client, feeder->chunk,
+													  feeder->writer.used, feeder->writer.n,
+													  feeder->writer.inexact));
 	if (status == GS_PUT_OK)
+	{
 		feeder->chunk = -1;
+		feeder->writer.memory = NULL;
+		feeder->sent = true;
+	}
 	return status;
 }
 
@@ -76,10 +117,13 @@ next_chunk(GsFeeder *feeder)
 
 	if (status != GS_PUT_OK)
 		return status;
-	status = note_status(feeder, gs_client_take_chunk(feeder->client, &feeder->chunk));
-	if (status == GS_PUT_OK)
-		gs_chunk_begin(&feeder->writer, gs_chunk_memory(feeder->chunk));
-	return status;
+	if (feeder->sent)
+		feeder->chunk = gs_client_fill_chunk(feeder->client);
+	if (feeder->chunk < 0 && feeder->own == NULL)
+		feeder->own = MemoryContextAlloc(feeder->context, GS_CHUNK_BYTES);
+	gs_chunk_begin(&feeder->writer,
+				   feeder->chunk < 0 ? feeder->own : gs_chunk_memory(feeder->chunk));
+	return GS_PUT_OK;
 }
 
 GsPut
@@ -90,7 +134,7 @@ gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 
 	if (unlikely(feeder->status != GS_PUT_OK))
 		return feeder->status;
-	if (unlikely(feeder->chunk < 0) && next_chunk(feeder) != GS_PUT_OK)
+	if (unlikely(feeder->writer.memory == NULL) && next_chunk(feeder) != GS_PUT_OK)
 		return feeder->status;
 
 	old = MemoryContextSwitchTo(feeder->fetched);
@@ -114,28 +158,30 @@ gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 GsPut
 gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 {
-	if (feeder->status != GS_PUT_OK || next_chunk(feeder) != GS_PUT_OK)
-		return feeder->status;
-	memcpy(feeder->writer.memory, chunk->memory, chunk->used);
-	memcpy(gs_chunk_record(feeder->writer.memory, GS_CHUNK_BYTES, chunk->n) + 1,
-		   gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, chunk->n) + 1,
-		   chunk->n * sizeof(GsRecord));
-	feeder->writer.used = chunk->used;
-	feeder->writer.n = chunk->n;
-	feeder->writer.inexact = chunk->inexact;
-	feeder->rows += chunk->n;
+	Assert(feeder->writer.memory == NULL);
+	if (feeder->status == GS_PUT_OK && hand_copy_over(feeder, chunk) == GS_PUT_OK)
+		feeder->rows += chunk->n;
 	return feeder->status;
+}
+
+void
+gs_feeder_go_on(GsFeeder *feeder, const GsChunkWriter *chunk)
+{
+	Assert(feeder->status == GS_PUT_OK && feeder->writer.memory == NULL && feeder->own == NULL);
+	feeder->own = chunk->memory;
+	feeder->writer = *chunk;
+	feeder->rows += chunk->n;
 }
 
 GsPut
 gs_feeder_finish(GsFeeder *feeder)
 {
-	if (feeder->status != GS_PUT_OK)
-		return feeder->status;
-	if (feeder->chunk >= 0 && feeder->writer.n == 0)
+	if (feeder->writer.memory != NULL && feeder->writer.n == 0)
 	{
-		gs_client_give_chunk(feeder->client, feeder->chunk);
+		if (feeder->chunk >= 0)
+			gs_client_give_chunk(feeder->client, feeder->chunk);
 		feeder->chunk = -1;
+		feeder->writer.memory = NULL;
 	}
 	return hand_over(feeder);
 }
@@ -152,12 +198,14 @@ gs_feeder_take_back(GsFeeder *feeder, bool *external)
 	GsRecord   *record;
 
 	Assert(feeder->status == GS_PUT_OVERFLOW);
-	if (feeder->chunk < 0)
+	if (feeder->writer.memory == NULL)
 		return NULL;
 	if (feeder->taken_back == feeder->writer.n)
 	{
-		gs_client_give_chunk(feeder->client, feeder->chunk);
+		if (feeder->chunk >= 0)
+			gs_client_give_chunk(feeder->client, feeder->chunk);
 		feeder->chunk = -1;
+		feeder->writer.memory = NULL;
 		return NULL;
 	}
 	record = gs_chunk_record(feeder->writer.memory, GS_CHUNK_BYTES, feeder->taken_back++);

@@ -28,6 +28,9 @@ extern GsPut gs_feeder_put(GsFeeder *feeder, const GsPutRow *row);
 /* Feed a whole chunk that was written elsewhere. */
 extern GsPut gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk);
 
+/* Go on where another writer ended; its memory is the feeder's from then on. */
+extern void gs_feeder_go_on(GsFeeder *feeder, const GsChunkWriter *chunk);
+
 /* Hand over the chunk in work.  After it, no row may be put. */
 extern GsPut gs_feeder_finish(GsFeeder *feeder);
 

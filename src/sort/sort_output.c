@@ -23,10 +23,14 @@
  *
  * Leaving out
  *	  After a restart (sort.h) the rows that were returned before must not be
- *	  returned again.  See GsSkip and gs_rows_track().  Where one row came of each
- *	  group of equal ones, as many groups are left out as rows were returned.
- *	  Where they do not come again, as a setting that an expression depends on has
- *	  changed between two fetches from a cursor, the end of the rows is an error.
+ *	  returned again.  See GsSkip and gs_rows_track().  They must be among the new
+ *	  rows, and stand where they stood: going on behind them is right then, whatever the
+ *	  other rows are.  So the hashes of those before the last group must have the same
+ *	  sum, and the last group all the rows that were returned of it: until the last
+ *	  one is found none is returned.  Else the restart ends in an error.
+ *	  Where one row came of each group of equal ones, as many groups are left out as
+ *	  rows were returned; nothing tells whether they are the same ones, so the input
+ *	  must be known to be.
  *
  *-------------------------------------------------------------------------
  */
@@ -141,22 +145,72 @@ compare_hashes(const void *a, const void *b)
 	return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/* Is this a row that was returned before the restart?  Once for each. */
-static bool
-leave_out(GsSkip *skip, TupleTableSlot *slot)
+static uint64
+slot_hash(TupleTableSlot *slot)
 {
 	bool		should_free;
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
 	uint64		hash = gs_tuple_hash(tuple);
-	uint64	   *found = bsearch(&hash, skip->hashes, skip->n, sizeof(uint64), compare_hashes);
 
 	if (should_free)
 		heap_free_minimal_tuple(tuple);
+	return hash;
+}
+
+/* Is this a row that was returned before the restart?  Once for each. */
+static bool
+leave_out(GsSkip *skip, TupleTableSlot *slot)
+{
+	uint64		hash = slot_hash(slot);
+	uint64	   *found = bsearch(&hash, skip->hashes, skip->n, sizeof(uint64), compare_hashes);
+
 	if (found == NULL || skip->counts[found - skip->hashes] == 0)
 		return false;
 	skip->counts[found - skip->hashes]--;
 	skip->left--;
 	return true;
+}
+
+/* Leave out all rows that were returned before the restart. */
+static void
+skip_rows(GsSort *sort, TupleTableSlot *slot)
+{
+	GsSkip	   *skip = &sort->skip;
+	MemoryContext old;
+	SortSupport comparison;
+	TupleTableSlot *first;
+
+	for (; skip->before > 0; skip->before--)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
+			gs_sort_report_lost(sort);
+		if (!sort->repeatable)
+			skip->sum -= slot_hash(slot);
+	}
+	if (skip->sum != 0)
+		gs_sort_report_lost(sort);
+	if (skip->left == 0)
+		return;
+
+	old = MemoryContextSwitchTo(sort->context);
+	comparison = gs_stored_comparison(sort);
+	first = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	skip->held = tuplestore_begin_heap(false, false, sort->work_mem_kb);
+	MemoryContextSwitchTo(old);
+	while (skip->left > 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
+			gs_sort_report_lost(sort);
+		if (TTS_EMPTY(first))
+			ExecCopySlot(first, slot);
+		else if (gs_stored_compare(sort, comparison, first, slot) != 0)
+			gs_sort_report_lost(sort);
+		if (!leave_out(skip, slot))
+			tuplestore_puttupleslot(skip->held, slot);
+	}
+	ExecDropSingleTupleTableSlot(first);
 }
 
 /*
@@ -202,25 +256,18 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 		gs_sort_report_lost(sort);
 	if (unlikely(skip->groups > 0))
 		return skip_groups(sort, slot);
-	while (unlikely(skip->before > 0))
+	if (unlikely(skip->before > 0 || skip->left > 0))
+		skip_rows(sort, slot);
+	if (unlikely(skip->held != NULL))
 	{
-		CHECK_FOR_INTERRUPTS();
-		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
-			gs_sort_report_lost(sort);
-		skip->before--;
+		if (tuplestore_gettupleslot(skip->held, true, false, slot))
+			return GS_SORT_OK;
+		tuplestore_end(skip->held);
+		skip->held = NULL;
 	}
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL))
-		{
-			/* the input was another one the second time */
-			if (unlikely(skip->left > 0))
-				gs_sort_report_lost(sort);
-			return GS_SORT_END;
-		}
-	} while (unlikely(skip->left > 0) && leave_out(skip, slot));
-	return GS_SORT_OK;
+	CHECK_FOR_INTERRUPTS();
+	return tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL) ?
+		GS_SORT_OK : GS_SORT_END;
 }
 
 GsSortStatus
@@ -238,7 +285,11 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 		sort->wandered = true;
 	status = get_row(sort, forward, slot);
 	if (likely(status == GS_SORT_OK && forward))
+	{
 		sort->emitted++;
+		if (sort->rerun && !sort->repeatable && sort->place == GS_SORT_DEVICE)
+			sort->emitted_sum += slot_hash(slot);
+	}
 	return status;
 }
 
@@ -315,7 +366,8 @@ gs_sort_mark(GsSort *sort)
 	sort->wandered = true;
 
 	/* which rows are still to be left out is not part of a mark */
-	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.groups > 0)
+	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.held != NULL ||
+		sort->skip.groups > 0)
 		gs_sort_report_lost(sort);
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_markpos(sort->tuplesort);
@@ -352,15 +404,14 @@ gs_output_plan_skip(GsSort *sort)
 		gs_sort_report_lost(sort);
 	if (!sort->performed || sort->emitted == 0)
 		return;
-	if (!sort->repeatable)
-		gs_sort_report_lost(sort);
+	skip->sum = sort->emitted_sum;
 	if (sort->keep.unique && sort->place == GS_SORT_DEVICE)
 	{
 		/*
 		 * One row of each group was returned.  Not so if some rows could not be
 		 * told to be equal; but runs may have dropped others before.
 		 */
-		if (sort->first_of_equal && sort->aside == NULL)
+		if (sort->first_of_equal && sort->aside == NULL && sort->repeatable)
 		{
 			skip->groups = sort->emitted;
 			return;
@@ -394,6 +445,8 @@ gs_output_plan_skip(GsSort *sort)
 	qsort(skip->hashes, n, sizeof(uint64), compare_hashes);
 	for (uint64 i = 0; i < n; i++)
 	{
+		if (!sort->repeatable)
+			skip->sum -= skip->hashes[i];
 		if (skip->n == 0 || skip->hashes[i] != skip->hashes[skip->n - 1])
 			skip->hashes[skip->n++] = skip->hashes[i];
 		skip->counts[skip->n - 1]++;
@@ -418,5 +471,9 @@ gs_output_end(GsSort *sort)
 	if (sort->big_row)
 		pfree(sort->big_row);
 	sort->big_row = NULL;
+	if (sort->skip.held)
+		tuplestore_end(sort->skip.held);
+	sort->skip.held = NULL;
 	sort->emitted = 0;
+	sort->emitted_sum = 0;
 }

@@ -34,14 +34,20 @@ typedef struct GsLocalRows
 	uint64		rows;
 } GsLocalRows;
 
-/* Rows to leave out when a sort is done again. */
+/*
+ * Rows to leave out when a sort is done again: so many first ones, and of the group
+ * of equal keys behind them those with one of these hashes.
+ */
 typedef struct GsSkip
 {
-	uint64		before;			/* so many first rows, then ... */
-	int			n;				/* ... those with one of these hashes, each */
-	uint64	   *hashes;			/* as often as its count says; ascending */
-	uint64	   *counts;
+	uint64		before;
+	uint64		sum;			/* of their hashes; kept if !repeatable */
+	int			n;
+	uint64	   *hashes;			/* ascending; each ... */
+	uint64	   *counts;			/* ... as often as its count says */
 	uint64		left;			/* sum of the counts */
+	Tuplestorestate *held;		/* rows of the group that are to be returned, as
+								 * far as read before the last one to be left out */
 	uint64		groups;			/* or so many first groups of equal rows */
 } GsSkip;
 
@@ -87,6 +93,7 @@ struct GsSort
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
 	uint64		emitted;		/* rows returned, moving forward */
+	uint64		emitted_sum;	/* of their hashes; kept if rerun && !repeatable */
 	GsSkip		skip;			/* place CPU after a restart */
 
 	GsSortReport report;
@@ -145,6 +152,11 @@ extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);
  * stead: stub, which is filled in, with the same key.
  */
 extern GsPutRow gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub);
+
+/* The columns' own order: its keys, in sort->context, and two rows compared by them. */
+extern SortSupport gs_stored_order(GsSort *sort);
+extern int	gs_stored_compare(const GsSort *sort, SortSupport order,
+							  TupleTableSlot *a, TupleTableSlot *b);
 
 /* A stored row in a slot that is good until the next call. */
 extern TupleTableSlot *gs_stored_slot(GsSort *sort, const char *row, bool external);

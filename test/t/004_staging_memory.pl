@@ -166,6 +166,31 @@ released($node, 'after waiting');
 }
 
 #
+# Many small sorts at once wait for each other, each in its turn
+#
+{
+	my $script = $node->basedir . '/small.sql';
+
+	$node->safe_psql('postgres', q(
+		CREATE TABLE small (id int, k text COLLATE "C") WITH (parallel_workers = 2);
+		INSERT INTO small SELECT i, md5(i::text) FROM generate_series(1, 5000) AS i;
+		ANALYZE small;));
+	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	{
+		my ($name, $settings) = @$mode;
+
+		append_to_file($script, "$force $settings\nSELECT id, k FROM small ORDER BY k;\n");
+		stats_reset($node);
+		$node->command_ok([ 'pgbench', '-n', '-c', '64', '-t', '2', '-f', $script, 'postgres' ],
+			"$name, 64 sessions");
+		is( $node->safe_psql('postgres', 'SELECT device_sorts, fallback_reasons FROM gpusort_stats'),
+			'128|{}', "$name, 64 sessions: on the device");
+		unlink $script;
+		released($node, "$name, 64 sessions");
+	}
+}
+
+#
 # Workers sort within expressions while the sort that they feed has all the rest
 #
 {
