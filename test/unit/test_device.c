@@ -724,6 +724,81 @@ case_without_notify(void)
 	test_end_case("no notify, one thread");
 }
 
+/*
+ * Two devices, or the same one twice, are open at once: what one does, and that it
+ * is closed, is nothing to the other one, and memory stays pinned for it.
+ */
+static void
+case_two_devices(void)
+{
+	TestRandom	rng = seed;
+	TestDevice	td[2];
+	TestInput	in[2];
+	TestSort	ts[2];
+	GsError		error = {{0}};
+	int			n = ops->count(&error);
+	void	   *memory;
+
+	if (!test_begin_case("two devices at once"))
+		return;
+	CHECK(n > 0, "count: %d %s", n, error.message);
+	for (int i = 0; i < 2; i++)
+	{
+		GsStatus	status = test_open_number(&td[i], ops, i % n, 0, threads, &error);
+		GsDeviceInfo info;
+
+		if (!CHECK(status == GS_OK, "open: %s %s", gs_status_name(status), error.message))
+		{
+			if (i == 1)
+				test_close(&td[0]);
+			test_end_case("two devices at once");
+			return;
+		}
+		ops->info(td[i].device, &info);
+		if (info.uuid[0] != '\0')
+			CHECK(ops->find(info.uuid) == i % n, "%s is device %d", info.uuid, ops->find(info.uuid));
+		test_input_init(&in[i], 1 << 20);
+		test_make_words(&in[i], 50000 + i, &rng);
+		test_input_finish(&in[i]);
+	}
+	CHECK(ops->find("GPU-00000000-0000-0000-0000-000000000000") == -1, "a device that does not exist");
+
+	/* pinned through the first, again through the other */
+	memory = aligned_alloc(4096, 1 << 20);
+	for (int i = 0; i < 2; i++)
+		CHECK(ops->pin(td[i].device, memory, 1 << 20, &error) == GS_OK, "pin: %s", error.message);
+	for (int i = 0; i < 2; i++)
+	{
+		bool		good = test_sort_open(&ts[i], &td[i], &in[i], true, seed) &&
+			test_sort_feed(&ts[i]) == GS_OK;
+
+		CHECK(good, "sort on device %d", i);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK(test_sort_perform(&ts[i]) == GS_OK, "perform on device %d", i);
+	for (int i = 0; i < 2; i++)
+	{
+		GsJob		job = {0};
+		struct timespec pause = {0, 1000000};
+
+		test_check_result(&ts[i]);
+		test_check_pages(&ts[i], &rng);
+		ops->fetch_image(ts[i].sort, 0, memory, &job);
+		while (gs_job_status(&job) == GS_PENDING)
+			nanosleep(&pause, NULL);
+		CHECK(gs_job_status(&job) == GS_OK, "fetch into pinned memory: %s", job.error.message);
+		test_sort_close(&ts[i]);
+		if (i == 0)
+			test_close(&td[0]);
+	}
+	check_sort(&td[1], &in[0], true, &rng);
+	test_close(&td[1]);
+	for (int i = 0; i < 2; i++)
+		test_input_free(&in[i]);
+	free(memory);
+	test_end_case("two devices at once");
+}
+
 static void
 case_wrong_ordinal(void)
 {
@@ -835,6 +910,7 @@ run_suite(void)
 	test_arrays_memory(ops, threads, seed);
 	case_close_open_sorts();
 	case_without_notify();
+	case_two_devices();
 	case_wrong_ordinal();
 	if (ops == &gs_device_host)
 		case_in_process();

@@ -146,6 +146,8 @@ typedef struct TestSort
 
 extern GsStatus test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memory_limit,
 						  int threads, GsError *error);
+extern GsStatus test_open_number(TestDevice *td, const GsDeviceOps *ops, int ordinal,
+								 uint64_t memory_limit, int threads, GsError *error);
 extern void test_close(TestDevice *td);
 
 /* What all sorts are opened with. */

@@ -65,6 +65,13 @@ GsStatus
 test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memory_limit, int threads,
 		  GsError *error)
 {
+	return test_open_number(td, ops, 0, memory_limit, threads, error);
+}
+
+GsStatus
+test_open_number(TestDevice *td, const GsDeviceOps *ops, int ordinal, uint64_t memory_limit,
+				 int threads, GsError *error)
+{
 	GsDeviceConfig config = {0};
 
 	memset(td, 0, sizeof(*td));
@@ -72,6 +79,7 @@ test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memory_limit, int thr
 	td->caller = pthread_self();
 	pthread_mutex_init(&td->lock, NULL);
 	pthread_cond_init(&td->changed, NULL);
+	config.ordinal = ordinal;
 	config.memory_limit = memory_limit;
 	config.threads = threads;
 	config.notify = notified;
