@@ -73,13 +73,13 @@ bench_begin()
 		"jit = off" || exit 1
 	bench_sql -c "CREATE EXTENSION gpusort" >/dev/null || exit 1
 	for _ in $(seq 100); do
-		[ "$(bench_sql -c "SELECT state FROM gpusort_devices")" = starting ] || break
+		[ "$(bench_sql -c "SELECT DISTINCT state FROM gpusort_devices")" = starting ] || break
 		sleep 0.1
 	done
-	[ "$(bench_sql -c "SELECT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
+	[ "$(bench_sql -c "SELECT DISTINCT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
 	echo "date:    $(date -u +%F)   commit: ${BENCH_COMMIT:-$(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)}"
 	echo "machine: $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $((memory_mb / 1024)) GB"
-	echo "server:  $("$PG_CONFIG" --version)   device: $(bench_sql -c "SELECT name FROM gpusort_devices")"
+	echo "server:  $("$PG_CONFIG" --version)   device: $(bench_sql -c "SELECT string_agg(name, ', ' ORDER BY device) FROM gpusort_devices")"
 	echo "command: $(env | grep -E '^(BENCH_|CUDA)' | sort | tr '\n' ' ')$0 $*"
 }
 

@@ -67,7 +67,7 @@ start_counting()
 	bench_sql -c "SELECT count(*) FROM pg_class" >/dev/null || exit 1
 	[ -n "$1" ] || return
 	wait_for_device counting
-	[ "$(bench_sql -c "SELECT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
+	[ "$(bench_sql -c "SELECT DISTINCT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
 }
 
 # instructions SQL N: of a session that executes SQL N times

@@ -42,7 +42,7 @@ device_memory()
 
 	bench_sql -c "ALTER SYSTEM SET gpusort.device_memory = '${wanted}MB'" -c "SELECT pg_reload_conf()" >/dev/null
 	for _ in $(seq 100); do
-		[ "$(bench_sql -c "SELECT memory_limit >> 20 FROM gpusort_devices")" = "$wanted" ] && return
+		[ "$(bench_sql -c "SELECT DISTINCT memory_limit >> 20 FROM gpusort_devices")" = "$wanted" ] && return
 		[ "$wanted" = 0 ] && sleep 0.3 && return
 		sleep 0.1
 	done
@@ -144,7 +144,7 @@ watch_service()
 {
 	local pid most=0 now
 
-	pid=$(bench_sql -c "SELECT service_pid FROM gpusort_devices")
+	pid=$(bench_sql -c "SELECT DISTINCT service_pid FROM gpusort_devices")
 	while [ -e "$work/watching" ]; do
 		now=$(awk '/^RssAnon/ {print $2}' "/proc/$pid/status")
 		[ "$now" -le "$most" ] || most=$now

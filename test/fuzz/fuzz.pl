@@ -299,7 +299,7 @@ sub run_all
 	unlink "$option{log}/setup.sql";
 	unlink "$option{log}/results-$_.txt" for 0 .. $option{jobs} - 1;
 	read_psql('-c', 'SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS gpusort; SELECT gpusort_stats_reset()');
-	my $service = read_psql('-c', 'SELECT service_pid FROM gpusort_devices');
+	my $service = read_psql('-c', 'SELECT DISTINCT service_pid FROM gpusort_devices');
 	for my $job (0 .. $option{jobs} - 1)
 	{
 		my $pid = fork // die "fork: $!\n";
@@ -339,7 +339,7 @@ sub run_all
 
 	show_failure($_, @{ $failed{$_} }) for sort { $a <=> $b } keys %failed;
 	$bad++ unless check_released();
-	if ($service ne read_psql('-c', 'SELECT service_pid FROM gpusort_devices'))
+	if ($service ne read_psql('-c', 'SELECT DISTINCT service_pid FROM gpusort_devices'))
 	{
 		print "not ok - the service is not the one that it was\n";
 		$bad++;

@@ -15,7 +15,7 @@ DECLARE
 	bytes bigint := pg_size_bytes(mb);
 BEGIN
 	FOR i IN 1 .. 600 LOOP
-		IF (SELECT CASE WHEN bytes > 0 THEN memory_limit = bytes ELSE memory_limit > 64 * 1024 * 1024 END FROM gpusort_devices) THEN
+		IF (SELECT bool_and(CASE WHEN bytes > 0 THEN memory_limit = bytes ELSE memory_limit > 64 * 1024 * 1024 END) FROM gpusort_devices) THEN
 			RETURN;
 		END IF;
 		PERFORM pg_sleep(0.05);
