@@ -143,6 +143,55 @@ gs_compat_copy_disabled(Plan *plan, const Plan *like)
 #endif
 }
 
+/* The operator that a pathkey sorts values of a type by; InvalidOid: there is none. */
+static inline Oid
+gs_compat_pathkey_operator(const PathKey *key, Oid type)
+{
+#if PG_VERSION_NUM >= 180000
+	return get_opfamily_member_for_cmptype(key->pk_opfamily, type, type, key->pk_cmptype);
+#else
+	return get_opfamily_member(key->pk_opfamily, type, type, key->pk_strategy);
+#endif
+}
+
+/*
+ * What a query groups by, and what its DISTINCT compares, as plans are made for it.
+ * PostgreSQL 16 leaves out what is redundant.
+ */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_group_clause(root)	((root)->processed_groupClause)
+#define gs_compat_distinct_clause(root) ((root)->processed_distinctClause)
+#else
+#define gs_compat_group_clause(root)	((root)->parse->groupClause)
+#define gs_compat_distinct_clause(root) ((root)->parse->distinctClause)
+#endif
+
+/* PostgreSQL 19 has only one kind of Unique. */
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_create_unique_path	create_unique_path
+#else
+#define gs_compat_create_unique_path	create_upper_unique_path
+#endif
+
+/* PostgreSQL 18 has incremental sorts below merge joins; without sorts there are none. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_initial_cost_mergejoin(root, space, type, clauses, outer, inner, extra) \
+	initial_cost_mergejoin((root), (space), (type), (clauses), (outer), (inner), NIL, NIL, 0, \
+						   (extra))
+#define gs_compat_create_mergejoin_path(root, rel, type, space, extra, outer, inner, pathkeys, \
+										clauses) \
+	create_mergejoin_path((root), (rel), (type), (space), (extra), (outer), (inner), \
+						  (extra)->restrictlist, (pathkeys), NULL, (clauses), NIL, NIL, 0)
+#else
+#define gs_compat_initial_cost_mergejoin(root, space, type, clauses, outer, inner, extra) \
+	initial_cost_mergejoin((root), (space), (type), (clauses), (outer), (inner), NIL, NIL, \
+						   (extra))
+#define gs_compat_create_mergejoin_path(root, rel, type, space, extra, outer, inner, pathkeys, \
+										clauses) \
+	create_mergejoin_path((root), (rel), (type), (space), (extra), (outer), (inner), \
+						  (extra)->restrictlist, (pathkeys), NULL, (clauses), NIL, NIL)
+#endif
+
 /*
  * Sort keys of text under ICU collations.  PostgreSQL 16 and later make them;
  * before that only the versions of collations are told, to find the server's

@@ -7,7 +7,9 @@
  * then the feed nodes hand the rows to the device, in the workers and the
  * leader, and return only those rows that they could not hand over.
  *
- *	  gpusort_path.c	  paths for ORDER BY
+ *	  gpusort_path.c	  paths, and those for ORDER BY
+ *	  gpusort_upper_path.c	paths for GROUP BY, DISTINCT and window functions
+ *	  gpusort_join_path.c paths for merge joins
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
  *	  gpusort_replace.c	  all other sorts: GpuSort in the place of Sort in finished
  *						  plans
@@ -53,6 +55,16 @@ typedef enum GsPlanItem
 extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								RelOptInfo *ordered_rel);
 
+/* Can gpusort sort by these pathkeys? */
+extern bool gs_sort_supports(List *pathkeys);
+
+/*
+ * GpuSorts of what a relation returns, one or two: over its cheapest path, and over a
+ * parallel feed where it has partial paths.  rel: that the paths are for.
+ */
+extern List *gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
+								 List *pathkeys);
+
 /*
  * A GpuSort of child, and a Gather over GpuSortFeed of a partial path to be its
  * child.  rows: that are sorted.  fed_below: child is such a Gather.  flags:
@@ -62,6 +74,22 @@ extern Path *gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List 
 						  double rows, bool fed_below, int flags);
 extern Path *gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial);
 extern int	gs_sort_path_flags(const PlannerInfo *root);
+
+/*
+ * gpusort_upper_path.c: add paths to those that PostgreSQL has for GROUP BY, DISTINCT
+ * and window functions.  extra: what the planner's hook got with grouped_rel.
+ */
+extern void gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								 RelOptInfo *grouped_rel, const GroupPathExtraData *extra);
+extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+									RelOptInfo *distinct_rel);
+extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								  RelOptInfo *window_rel);
+
+/* gpusort_join_path.c: add merge joins over GpuSort; parameters as of the planner's hook. */
+extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+							   RelOptInfo *innerrel, JoinType jointype,
+							   JoinPathExtraData *extra);
 
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);

@@ -1,16 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_path.c
- *	  Offering GpuSort paths for a query's ORDER BY.
+ *	  Making GpuSort paths, and offering them for a query's ORDER BY.
  *
- * At UPPERREL_ORDERED up to two paths are added, and compete by cost with
- * those that PostgreSQL made:
+ * Wherever sorted rows are of use up to two paths are made, and compete by cost
+ * with those that PostgreSQL has:
  *
  *		GpuSort -> cheapest path
  *		GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
  *
  * In the second one the rows reach the device from all processes at once and
  * none goes through Gather, whose part is to launch and join the workers.
+ *
+ * Here they are offered at UPPERREL_ORDERED.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +24,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
-#include "optimizer/tlist.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -31,39 +32,62 @@
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
-/*
- * Can every column of the query's ORDER BY be sorted by gpusort?  The columns
- * that an equivalence class makes redundant do no harm here.
- */
+/* Can gpusort sort by one member of each of these classes?  pick: the number of the member. */
 static bool
-order_by_is_supported(PlannerInfo *root)
+members_are_supported(List *pathkeys, List **members, int pick)
 {
-	List	   *clauses = root->parse->sortClause;
-	int			n = list_length(clauses);
+	int			n = list_length(pathkeys);
 	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
 	Oid		   *operators = palloc(n * sizeof(Oid));
 	Oid		   *collations = palloc(n * sizeof(Oid));
 	bool	   *nulls_first = palloc(n * sizeof(bool));
 	Oid		   *types = palloc(n * sizeof(Oid));
 	GsRefusal	refusal;
-	int			i = 0;
-	ListCell   *lc;
 
-	foreach(lc, clauses)
+	for (int i = 0; i < n; i++)
 	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		PathKey    *key = list_nth_node(PathKey, pathkeys, i);
+		EquivalenceMember *member = list_nth(members[i], pick % list_length(members[i]));
 
 		attnos[i] = i + 1;
-		operators[i] = clause->sortop;
-		collations[i] = exprCollation(expr);
-		nulls_first[i] = clause->nulls_first;
-		types[i] = exprType(expr);
-		i++;
+		operators[i] = gs_compat_pathkey_operator(key, member->em_datatype);
+		if (!OidIsValid(operators[i]))
+			return false;
+		collations[i] = key->pk_eclass->ec_collation;
+		nulls_first[i] = key->pk_nulls_first;
+		types[i] = exprType((Node *) member->em_expr);
 	}
 	/* a refusal is noted when the plan turns out to have a Sort in it */
 	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types,
 							  &refusal) != NULL;
+}
+
+/* Which member of a class a plan sorts by is not known yet, so all must do. */
+bool
+gs_sort_supports(List *pathkeys)
+{
+	List	  **members = palloc(list_length(pathkeys) * sizeof(List *));
+	int			most = 1;
+	int			i = 0;
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		ListCell   *member;
+
+		members[i] = NIL;
+		foreach(member, lfirst_node(PathKey, lc)->pk_eclass->ec_members)
+			if (!((EquivalenceMember *) lfirst(member))->em_is_child)
+				members[i] = lappend(members[i], lfirst(member));
+		if (members[i] == NIL)
+			return false;
+		most = Max(most, list_length(members[i]));
+		i++;
+	}
+	for (int pick = 0; pick < most; pick++)
+		if (!members_are_supported(pathkeys, members, pick))
+			return false;
+	return true;
 }
 
 bool
@@ -140,6 +164,24 @@ gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 	return &gather->path;
 }
 
+List *
+gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, List *pathkeys)
+{
+	Path	   *cheapest = input_rel->cheapest_total_path;
+	int			flags = gs_sort_path_flags(root);
+	List	   *paths = list_make1(gs_sort_path(root, rel, cheapest, pathkeys, cheapest->rows,
+												false, flags));
+
+	if (input_rel->partial_pathlist != NIL)
+	{
+		Path	   *gather = gs_sort_feed_path(root, rel, linitial(input_rel->partial_pathlist));
+
+		paths = lappend(paths, gs_sort_path(root, rel, gather, pathkeys, cheapest->rows, true,
+											flags));
+	}
+	return paths;
+}
+
 static void
 add_ordered_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *path)
 {
@@ -167,9 +209,8 @@ void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
-	Path	   *serial;
-	Path	   *parallel = NULL;
-	int			flags;
+	List	   *paths;
+	ListCell   *lc;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
 		may_be_freed(input_rel, ordered_rel) || cheapest->param_info != NULL)
@@ -183,25 +224,13 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
 			return;
 	}
-	if (!gs_client_service_ready() || !order_by_is_supported(root))
+	if (!gs_client_service_ready() || !gs_sort_supports(root->sort_pathkeys))
 		return;
-
-	flags = gs_sort_path_flags(root);
-	serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, cheapest->rows, false,
-						  flags);
-	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
-	{
-		Path	   *gather = gs_sort_feed_path(root, ordered_rel,
-											   linitial(input_rel->partial_pathlist));
-
-		parallel = gs_sort_path(root, ordered_rel, gather, root->sort_pathkeys, cheapest->rows,
-								true, flags);
-	}
+	paths = gs_sort_input_paths(root, ordered_rel, input_rel, root->sort_pathkeys);
 
 	/* forced: leave the planner no other choice */
 	if (gs_guc_force)
 		ordered_rel->pathlist = NIL;
-	add_ordered_path(root, ordered_rel, serial);
-	if (parallel)
-		add_ordered_path(root, ordered_rel, parallel);
+	foreach(lc, paths)
+		add_ordered_path(root, ordered_rel, lfirst(lc));
 }

@@ -292,7 +292,7 @@ sub distinct
 
 	$q->{sequence} = sequence($q);
 	$q->{rows} = 'none';
-	push @{ $q->{settings} }, 'enable_hashagg = off';
+	push @{ $q->{settings} }, 'enable_hashagg = off' unless $q->{cheap};
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
 	$q->{explain} = $query;
 }
@@ -326,7 +326,7 @@ sub group_by
 	}
 	$q->{sequence} = [ @$sequence, 'c', 's', 'm' ];
 	$q->{rows} = 'none';
-	push @{ $q->{settings} }, 'enable_hashagg = off';
+	push @{ $q->{settings} }, 'enable_hashagg = off' unless $q->{cheap};
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
 	$q->{explain} = $query;
 }
