@@ -24,6 +24,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "optimizer/tlist.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -164,6 +165,43 @@ gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 	return &gather->path;
 }
 
+/*
+ * A partial path that has a column for each pathkey.  Without one PostgreSQL would
+ * compute the column in the Gather above the feed, too late to be fed.  NULL: workers
+ * cannot compute it.
+ */
+static Path *
+add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys)
+{
+	PathTarget *target = NULL;
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		EquivalenceClass *class = lfirst_node(PathKey, lc)->pk_eclass;
+		List	   *exprs = target ? target->exprs : partial->pathtarget->exprs;
+		EquivalenceMember *member = NULL;
+		ListCell   *expr;
+
+		foreach(expr, exprs)
+			if (find_ec_member_matching_expr(class, lfirst(expr), NULL))
+				break;
+		if (expr != NULL)
+			continue;
+		if (!class->ec_has_volatile)
+			member = find_computable_ec_member(root, class, exprs, NULL, true);
+		if (member == NULL)
+			return NULL;
+		if (target == NULL)
+			target = copy_pathtarget(partial->pathtarget);
+		add_column_to_pathtarget(target, member->em_expr, 0);
+	}
+	if (target == NULL)
+		return partial;
+	target = set_pathtarget_cost_width(root, target);
+	return (Path *) create_projection_path(root, rel, partial, target);
+}
+
 List *
 gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, List *pathkeys)
 {
@@ -171,14 +209,14 @@ gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, L
 	int			flags = gs_sort_path_flags(root);
 	List	   *paths = list_make1(gs_sort_path(root, rel, cheapest, pathkeys, cheapest->rows,
 												false, flags));
+	Path	   *partial = NULL;
 
 	if (input_rel->partial_pathlist != NIL)
-	{
-		Path	   *gather = gs_sort_feed_path(root, rel, linitial(input_rel->partial_pathlist));
-
-		paths = lappend(paths, gs_sort_path(root, rel, gather, pathkeys, cheapest->rows, true,
-											flags));
-	}
+		partial = add_sort_columns(root, input_rel, linitial(input_rel->partial_pathlist),
+								   pathkeys);
+	if (partial)
+		paths = lappend(paths, gs_sort_path(root, rel, gs_sort_feed_path(root, rel, partial),
+											pathkeys, cheapest->rows, true, flags));
 	return paths;
 }
 

@@ -69,7 +69,8 @@ SELECT compare('SELECT p FROM paths_t GROUP BY p HAVING p > ''8''');
 SELECT compare('SELECT e, k, min(x), max(p), sum(id) FROM paths_t GROUP BY e, k HAVING count(*) > 1');
 SELECT compare('SELECT x, count(*), array_agg(id ORDER BY id) FROM paths_t GROUP BY x');
 SELECT compare('SELECT lower(p), count(j) FROM paths_t GROUP BY lower(p)');
-SELECT compare('SELECT a.p, count(*) FROM paths_t a JOIN paths_few b USING (k) GROUP BY a.p');
+SELECT compare('SELECT a.p, array_agg(b.id ORDER BY b.id) FROM paths_t a JOIN paths_few b USING (id) GROUP BY a.p');
+SELECT compare('SELECT f.k, p, count(*) FROM paths_t a, (VALUES (1), (2)) f(k) GROUP BY f.k, p');
 SELECT compare('SELECT * FROM (SELECT e, count(*) AS n FROM paths_t GROUP BY e) s WHERE n > 1');
 -- DISTINCT
 SELECT compare('SELECT DISTINCT p FROM paths_t');
@@ -88,7 +89,6 @@ SELECT compare('SELECT id, k, p FROM paths_t ORDER BY k, p');
 SELECT compare('SELECT a.id, b.id FROM paths_t a JOIN paths_u b ON a.p = b.p');
 SELECT compare('SELECT a.id, b.id FROM paths_t a LEFT JOIN paths_u b ON a.p = b.p AND a.id = b.id');
 SELECT compare('SELECT a.id, b.id FROM paths_t a FULL JOIN paths_u b ON a.p = b.p AND a.id = b.id');
-SELECT compare('SELECT a.id FROM paths_t a WHERE EXISTS (SELECT FROM paths_u b WHERE a.e = b.e AND a.id = b.id)');
 SELECT compare('SELECT a.id FROM paths_t a WHERE NOT EXISTS (SELECT FROM paths_u b WHERE a.e = b.e AND a.id = b.id)');
 SELECT compare('SELECT a.p, count(*), sum(b.id) FROM paths_t a JOIN paths_u b ON a.p = b.p GROUP BY a.p');
 
@@ -100,6 +100,10 @@ SELECT compare('SELECT p, array_agg(id ORDER BY id) FROM paths_t GROUP BY p');
 SELECT compare('SELECT DISTINCT e, p FROM paths_t');
 SELECT compare('SELECT id, rank() OVER (ORDER BY k, p, id) FROM paths_t');
 SELECT compare('SELECT a.id, b.id FROM paths_t a JOIN paths_u b ON a.p = b.p');
+-- columns that only the sort needs: workers compute them, or there is no feed
+SELECT compare('SELECT a.id, b.id FROM paths_t a JOIN paths_u b ON upper(a.p) = upper(b.p)');
+CREATE FUNCTION paths_upper(t text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL RESTRICTED AS $$ BEGIN RETURN upper(t); END $$;
+SELECT compare('SELECT a.id, b.id FROM paths_t a JOIN paths_u b ON paths_upper(a.p) = upper(b.p)');
 -- what comes back twice: cursors, parameters, rescans
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT p, count(*) FROM paths_t GROUP BY p;
@@ -156,5 +160,5 @@ SELECT plan_nodes('SELECT p, count(*) FROM paths_many GROUP BY p');
 SELECT plan_nodes('SELECT DISTINCT p FROM paths_many');
 
 DROP TABLE paths_t, paths_u, paths_few, paths_many;
-DROP FUNCTION plan_nodes, compare, stays;
+DROP FUNCTION plan_nodes, compare, stays, paths_upper;
 DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
