@@ -166,6 +166,22 @@ gs_compat_pathkey_operator(const PathKey *key, Oid type)
 #define gs_compat_distinct_clause(root) ((root)->parse->distinctClause)
 #endif
 
+/* One of the Aggrefs that an AggInfo is for, which are all equal. */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_agg_of(info)	linitial_node(Aggref, (info)->aggrefs)
+#else
+#define gs_compat_agg_of(info)	((info)->representative_aggref)
+#endif
+
+/* May the user call a function?  PostgreSQL 16 has one function for all kinds of objects. */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_function_aclcheck(function) \
+	object_aclcheck(ProcedureRelationId, (function), GetUserId(), ACL_EXECUTE)
+#else
+#define gs_compat_function_aclcheck(function) \
+	pg_proc_aclcheck((function), GetUserId(), ACL_EXECUTE)
+#endif
+
 /* PostgreSQL 19 has only one kind of Unique. */
 #if PG_VERSION_NUM >= 190000
 #define gs_compat_create_unique_path	create_unique_path

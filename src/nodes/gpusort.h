@@ -86,6 +86,9 @@ extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								  RelOptInfo *window_rel);
 
+/* How many groups PostgreSQL expects; 0: none of its paths tells. */
+extern double gs_expected_groups(const RelOptInfo *grouped_rel);
+
 /* gpusort_join_path.c: add merge joins over GpuSort; parameters as of the planner's hook. */
 extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 							   RelOptInfo *innerrel, JoinType jointype,
@@ -119,6 +122,19 @@ extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
  * count them, or are equal ones the same, byte by byte?
  */
 extern bool gs_agg_takes_any_equal(const Aggref *agg);
+
+/*
+ * May an aggregate without a sort of its own get its rows in another order?
+ * PostgreSQL does that to those that it computes in parts, in parallel.
+ */
+extern bool gs_agg_ignores_order(const Aggref *agg);
+
+/*
+ * Does an Agg get the rows of each group from a GpuSort, in the order of these SortGroupClauses
+ * over an aggregate's args?  Sets *column to the first one's, of the Agg's input.
+ */
+extern bool gs_agg_input_is_sorted(const Agg *agg, List *clauses, List *args,
+								   AttrNumber *column);
 
 /* gpusort_plan.c */
 extern const CustomPathMethods gs_sort_path_methods;

@@ -166,12 +166,13 @@ gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 }
 
 /*
- * A partial path that has a column for each pathkey.  Without one PostgreSQL would
- * compute the column in the Gather above the feed, too late to be fed.  NULL: workers
- * cannot compute it.
+ * A path that has a column for each pathkey.  Without one PostgreSQL would compute the
+ * column in the Gather above the feed, too late to be fed; and only for the sort, so that nodes above
+ * it compute it again.  NULL: it cannot be computed, or, if this is a partial path, not by
+ * workers.
  */
 static Path *
-add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathkeys)
+add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys, bool partial)
 {
 	PathTarget *target = NULL;
 	ListCell   *lc;
@@ -179,7 +180,7 @@ add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathke
 	foreach(lc, pathkeys)
 	{
 		EquivalenceClass *class = lfirst_node(PathKey, lc)->pk_eclass;
-		List	   *exprs = target ? target->exprs : partial->pathtarget->exprs;
+		List	   *exprs = target ? target->exprs : path->pathtarget->exprs;
 		EquivalenceMember *member = NULL;
 		ListCell   *expr;
 
@@ -189,31 +190,35 @@ add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *partial, List *pathke
 		if (expr != NULL)
 			continue;
 		if (!class->ec_has_volatile)
-			member = find_computable_ec_member(root, class, exprs, NULL, true);
+			member = find_computable_ec_member(root, class, exprs, NULL, partial);
 		if (member == NULL)
 			return NULL;
 		if (target == NULL)
-			target = copy_pathtarget(partial->pathtarget);
+			target = copy_pathtarget(path->pathtarget);
 		add_column_to_pathtarget(target, member->em_expr, 0);
 	}
 	if (target == NULL)
-		return partial;
+		return path;
 	target = set_pathtarget_cost_width(root, target);
-	return (Path *) create_projection_path(root, rel, partial, target);
+	/* PostgreSQL does not charge its own sorts for computing them either */
+	target->cost = path->pathtarget->cost;
+	return (Path *) create_projection_path(root, rel, path, target);
 }
 
 List *
 gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, List *pathkeys)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
-	int			flags = gs_sort_path_flags(root);
-	List	   *paths = list_make1(gs_sort_path(root, rel, cheapest, pathkeys, cheapest->rows,
-												false, flags));
+	Path	   *serial = add_sort_columns(root, input_rel, cheapest, pathkeys, false);
 	Path	   *partial = NULL;
+	int			flags = gs_sort_path_flags(root);
+	List	   *paths;
 
+	paths = list_make1(gs_sort_path(root, rel, serial ? serial : cheapest, pathkeys,
+									cheapest->rows, false, flags));
 	if (input_rel->partial_pathlist != NIL)
 		partial = add_sort_columns(root, input_rel, linitial(input_rel->partial_pathlist),
-								   pathkeys);
+								   pathkeys, true);
 	if (partial)
 		paths = lappend(paths, gs_sort_path(root, rel, gs_sort_feed_path(root, rel, partial),
 											pathkeys, cheapest->rows, true, flags));

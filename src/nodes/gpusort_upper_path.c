@@ -99,9 +99,8 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
 	}
 }
 
-/* How many groups PostgreSQL expects; 0: none of its paths tells. */
-static double
-expected_groups(const RelOptInfo *grouped_rel)
+double
+gs_expected_groups(const RelOptInfo *grouped_rel)
 {
 	ListCell   *lc;
 
@@ -124,7 +123,7 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	const Query *parse = root->parse;
 	List	   *clause = gs_compat_group_clause(root);
 	List	   *having = (List *) extra->havingQual;
-	double		groups = expected_groups(grouped_rel);
+	double		groups = gs_expected_groups(grouped_rel);
 	AggClauseCosts costs;
 	List	   *paths = NIL;
 	ListCell   *lc;

@@ -26,6 +26,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/gpuarrays.h"
+#include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
 #include "nodes/planner_hooks.h"
 #include "plan/query_volatile.h"
@@ -49,6 +50,7 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			gs_agg_offer_path(root, input_rel, output_rel);
 #endif
 			gs_group_offer_paths(root, input_rel, output_rel, extra);
+			gs_percentile_offer_path(root, input_rel, output_rel, extra);
 			break;
 		case UPPERREL_WINDOW:
 			gs_window_offer_paths(root, input_rel, output_rel);
