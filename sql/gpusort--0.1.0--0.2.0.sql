@@ -3,11 +3,69 @@
 -- complain if script is sourced in psql, rather than via ALTER EXTENSION
 \echo Use "ALTER EXTENSION gpusort UPDATE TO '0.2.0'" to load this file. \quit
 
--- Sorts that outgrow the device's memory
+-- Sorts that outgrow the device's memory; several devices
 
-DROP VIEW gpusort_stats, gpusort_activity;
+DROP VIEW gpusort_devices, gpusort_stats, gpusort_activity;
+DROP FUNCTION gpusort_devices();
 DROP FUNCTION gpusort_stats();
 DROP FUNCTION gpusort_activity();
+
+CREATE FUNCTION gpusort_devices(
+    OUT device integer,
+    OUT kind text,
+    OUT name text,
+    OUT uuid text,
+    OUT state text,
+    OUT message text,
+    OUT memory_total bigint,
+    OUT memory_limit bigint,
+    OUT memory_used bigint,
+    OUT staging_total bigint,
+    OUT staging_used bigint,
+    OUT sorts integer,
+    OUT service_pid integer,
+    OUT started timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_devices'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpusort_devices() IS
+'the devices that sort: their state, and how much of their memory is in use';
+
+CREATE VIEW gpusort_devices AS
+    SELECT * FROM gpusort_devices();
+
+COMMENT ON VIEW gpusort_devices IS
+'the devices that sort: their state, and how much of their memory is in use';
+
+COMMENT ON COLUMN gpusort_devices.device IS
+'the device''s number: its place in gpusort.devices, or among all devices, from 0 on';
+COMMENT ON COLUMN gpusort_devices.kind IS
+'cuda or host';
+COMMENT ON COLUMN gpusort_devices.name IS
+'the device''s name';
+COMMENT ON COLUMN gpusort_devices.uuid IS
+'the device''s UUID';
+COMMENT ON COLUMN gpusort_devices.state IS
+'ready, starting, lost (it failed, and is tried again), or off (there is no device)';
+COMMENT ON COLUMN gpusort_devices.message IS
+'why there is no device, or the device''s last failure';
+COMMENT ON COLUMN gpusort_devices.memory_total IS
+'bytes of memory that the device has';
+COMMENT ON COLUMN gpusort_devices.memory_limit IS
+'bytes of its memory that all sorts together may hold';
+COMMENT ON COLUMN gpusort_devices.memory_used IS
+'bytes of its memory that sorts hold now';
+COMMENT ON COLUMN gpusort_devices.staging_total IS
+'bytes of staging memory, which all devices share';
+COMMENT ON COLUMN gpusort_devices.staging_used IS
+'bytes of staging memory that sorts hold now';
+COMMENT ON COLUMN gpusort_devices.sorts IS
+'sorts that are open on the device now';
+COMMENT ON COLUMN gpusort_devices.service_pid IS
+'process id of the service';
+COMMENT ON COLUMN gpusort_devices.started IS
+'when the service started';
 
 CREATE FUNCTION gpusort_stats(
     OUT sorts bigint,
@@ -73,6 +131,7 @@ CREATE FUNCTION gpusort_activity(
     OUT pid integer,
     OUT datid oid,
     OUT usesysid oid,
+    OUT device integer,
     OUT phase text,
     OUT rows bigint,
     OUT bytes bigint,
@@ -88,7 +147,7 @@ COMMENT ON FUNCTION gpusort_activity() IS
 'the sorts that hold device memory or staging memory now';
 
 CREATE VIEW gpusort_activity AS
-    SELECT a.pid, d.datname, u.rolname AS usename, a.phase, a.rows, a.bytes,
+    SELECT a.pid, d.datname, u.rolname AS usename, a.device, a.phase, a.rows, a.bytes,
            a.staging_bytes, a.runs, a.temp_bytes, a.started
     FROM gpusort_activity() AS a
     LEFT JOIN pg_catalog.pg_database AS d ON d.oid = a.datid
@@ -103,6 +162,8 @@ COMMENT ON COLUMN gpusort_activity.datname IS
 'the session''s database';
 COMMENT ON COLUMN gpusort_activity.usename IS
 'the session''s user';
+COMMENT ON COLUMN gpusort_activity.device IS
+'the number of the device that sorts; NULL: it has no rows yet';
 COMMENT ON COLUMN gpusort_activity.phase IS
 'what the sort is doing';
 COMMENT ON COLUMN gpusort_activity.rows IS
@@ -118,37 +179,4 @@ COMMENT ON COLUMN gpusort_activity.temp_bytes IS
 COMMENT ON COLUMN gpusort_activity.started IS
 'when the sort was opened on the device';
 
-GRANT SELECT ON gpusort_stats, gpusort_activity TO PUBLIC;
-
--- Comments
-
-COMMENT ON FUNCTION gpusort_devices() IS
-'the device that sorts: its state, and how much of its memory is in use';
-
-COMMENT ON VIEW gpusort_devices IS
-'the device that sorts: its state, and how much of its memory is in use';
-
-COMMENT ON COLUMN gpusort_devices.kind IS
-'cuda or host';
-COMMENT ON COLUMN gpusort_devices.name IS
-'the device''s name';
-COMMENT ON COLUMN gpusort_devices.state IS
-'ready, starting, or off (there is no device)';
-COMMENT ON COLUMN gpusort_devices.message IS
-'why there is no device, or the device''s last failure';
-COMMENT ON COLUMN gpusort_devices.memory_total IS
-'bytes of memory that the device has';
-COMMENT ON COLUMN gpusort_devices.memory_limit IS
-'bytes of device memory that all sorts together may hold';
-COMMENT ON COLUMN gpusort_devices.memory_used IS
-'bytes of device memory that sorts hold now';
-COMMENT ON COLUMN gpusort_devices.staging_total IS
-'bytes of staging memory';
-COMMENT ON COLUMN gpusort_devices.staging_used IS
-'bytes of staging memory that sorts hold now';
-COMMENT ON COLUMN gpusort_devices.sorts IS
-'sorts that are open now';
-COMMENT ON COLUMN gpusort_devices.service_pid IS
-'process id of the service';
-COMMENT ON COLUMN gpusort_devices.started IS
-'when the service started';
+GRANT SELECT ON gpusort_devices, gpusort_stats, gpusort_activity TO PUBLIC;

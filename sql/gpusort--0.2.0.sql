@@ -3,11 +3,13 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION gpusort" to load this file. \quit
 
--- The device that sorts.
+-- The devices that sort.
 
 CREATE FUNCTION gpusort_devices(
+    OUT device integer,
     OUT kind text,
     OUT name text,
+    OUT uuid text,
     OUT state text,
     OUT message text,
     OUT memory_total bigint,
@@ -23,34 +25,38 @@ AS 'MODULE_PATHNAME', 'gpusort_devices'
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
 COMMENT ON FUNCTION gpusort_devices() IS
-'the device that sorts: its state, and how much of its memory is in use';
+'the devices that sort: their state, and how much of their memory is in use';
 
 CREATE VIEW gpusort_devices AS
     SELECT * FROM gpusort_devices();
 
 COMMENT ON VIEW gpusort_devices IS
-'the device that sorts: its state, and how much of its memory is in use';
+'the devices that sort: their state, and how much of their memory is in use';
 
+COMMENT ON COLUMN gpusort_devices.device IS
+'the device''s number: its place in gpusort.devices, or among all devices, from 0 on';
 COMMENT ON COLUMN gpusort_devices.kind IS
 'cuda or host';
 COMMENT ON COLUMN gpusort_devices.name IS
 'the device''s name';
+COMMENT ON COLUMN gpusort_devices.uuid IS
+'the device''s UUID';
 COMMENT ON COLUMN gpusort_devices.state IS
-'ready, starting, or off (there is no device)';
+'ready, starting, lost (it failed, and is tried again), or off (there is no device)';
 COMMENT ON COLUMN gpusort_devices.message IS
 'why there is no device, or the device''s last failure';
 COMMENT ON COLUMN gpusort_devices.memory_total IS
 'bytes of memory that the device has';
 COMMENT ON COLUMN gpusort_devices.memory_limit IS
-'bytes of device memory that all sorts together may hold';
+'bytes of its memory that all sorts together may hold';
 COMMENT ON COLUMN gpusort_devices.memory_used IS
-'bytes of device memory that sorts hold now';
+'bytes of its memory that sorts hold now';
 COMMENT ON COLUMN gpusort_devices.staging_total IS
-'bytes of staging memory';
+'bytes of staging memory, which all devices share';
 COMMENT ON COLUMN gpusort_devices.staging_used IS
 'bytes of staging memory that sorts hold now';
 COMMENT ON COLUMN gpusort_devices.sorts IS
-'sorts that are open now';
+'sorts that are open on the device now';
 COMMENT ON COLUMN gpusort_devices.service_pid IS
 'process id of the service';
 COMMENT ON COLUMN gpusort_devices.started IS
@@ -134,6 +140,7 @@ CREATE FUNCTION gpusort_activity(
     OUT pid integer,
     OUT datid oid,
     OUT usesysid oid,
+    OUT device integer,
     OUT phase text,
     OUT rows bigint,
     OUT bytes bigint,
@@ -149,7 +156,7 @@ COMMENT ON FUNCTION gpusort_activity() IS
 'the sorts that hold device memory or staging memory now';
 
 CREATE VIEW gpusort_activity AS
-    SELECT a.pid, d.datname, u.rolname AS usename, a.phase, a.rows, a.bytes,
+    SELECT a.pid, d.datname, u.rolname AS usename, a.device, a.phase, a.rows, a.bytes,
            a.staging_bytes, a.runs, a.temp_bytes, a.started
     FROM gpusort_activity() AS a
     LEFT JOIN pg_catalog.pg_database AS d ON d.oid = a.datid
@@ -164,6 +171,8 @@ COMMENT ON COLUMN gpusort_activity.datname IS
 'the session''s database';
 COMMENT ON COLUMN gpusort_activity.usename IS
 'the session''s user';
+COMMENT ON COLUMN gpusort_activity.device IS
+'the number of the device that sorts; NULL: it has no rows yet';
 COMMENT ON COLUMN gpusort_activity.phase IS
 'what the sort is doing';
 COMMENT ON COLUMN gpusort_activity.rows IS

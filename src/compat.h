@@ -154,16 +154,11 @@ gs_compat_pathkey_operator(const PathKey *key, Oid type)
 #endif
 }
 
-/*
- * What a query groups by, and what its DISTINCT compares, as plans are made for it.
- * PostgreSQL 16 leaves out what is redundant.
- */
+/* What a query groups by, as plans are made for it.  PostgreSQL 16 leaves out what is redundant. */
 #if PG_VERSION_NUM >= 160000
 #define gs_compat_group_clause(root)	((root)->processed_groupClause)
-#define gs_compat_distinct_clause(root) ((root)->processed_distinctClause)
 #else
 #define gs_compat_group_clause(root)	((root)->parse->groupClause)
-#define gs_compat_distinct_clause(root) ((root)->parse->distinctClause)
 #endif
 
 /* One of the Aggrefs that an AggInfo is for, which are all equal. */
@@ -180,13 +175,6 @@ gs_compat_pathkey_operator(const PathKey *key, Oid type)
 #else
 #define gs_compat_function_aclcheck(function) \
 	pg_proc_aclcheck((function), GetUserId(), ACL_EXECUTE)
-#endif
-
-/* PostgreSQL 19 has only one kind of Unique. */
-#if PG_VERSION_NUM >= 190000
-#define gs_compat_create_unique_path	create_unique_path
-#else
-#define gs_compat_create_unique_path	create_upper_unique_path
 #endif
 
 /* PostgreSQL 18 has incremental sorts below merge joins; without sorts there are none. */
@@ -209,9 +197,7 @@ gs_compat_pathkey_operator(const PathKey *key, Oid type)
 #endif
 
 /*
- * Sort keys of text under ICU collations.  PostgreSQL 16 and later make them;
- * before that only the versions of collations are told, to find the server's
- * ICU by.
+ * Sort keys of text under ICU collations.  PostgreSQL 16 and later make them.
  */
 #if PG_VERSION_NUM >= 160000
 #define GS_COMPAT_SORT_KEYS 1
@@ -253,14 +239,34 @@ gs_compat_sort_key_prefix(uint8 *dst, size_t size, const uint8 *src, size_t len,
 	return pg_strnxfrm_prefix((char *) dst, size, (const char *) src, len,
 							  (struct pg_locale_struct *) locale);
 }
-#else
+#endif
+
+/*
+ * Of an ICU locale, the version of its collation, to find the server's ICU by.
+ */
+#if PG_VERSION_NUM < 180000
 extern char *get_collation_actual_version(char provider, const char *locale);
+#endif
 
 static inline char *
 gs_compat_icu_collation_version(const char *locale)
 {
 	return get_collation_actual_version(COLLPROVIDER_ICU, locale);
 }
+
+/*
+ * The catalogs' columns that hold an ICU locale were renamed in 17.  Since 16 collations
+ * may have rules of their own as well.
+ */
+#if PG_VERSION_NUM >= 170000
+#define GS_COMPAT_COLLATION_LOCALE	Anum_pg_collation_colllocale
+#define GS_COMPAT_DATABASE_LOCALE	Anum_pg_database_datlocale
+#else
+#define GS_COMPAT_COLLATION_LOCALE	Anum_pg_collation_colliculocale
+#define GS_COMPAT_DATABASE_LOCALE	Anum_pg_database_daticulocale
+#endif
+#if PG_VERSION_NUM >= 160000
+#define GS_COMPAT_COLLATION_RULES	1
 #endif
 
 /*
@@ -328,6 +334,16 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
+/* The path of a Unique node. */
+#include "optimizer/pathnode.h"
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_unique_path(root, rel, child, n_columns, rows) \
+	((Path *) create_unique_path(root, rel, child, n_columns, rows))
+#else
+#define gs_compat_unique_path(root, rel, child, n_columns, rows) \
+	((Path *) create_upper_unique_path(root, rel, child, n_columns, rows))
+#endif
+
 /* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */
 #if PG_VERSION_NUM >= 160000
 #define GS_COMPAT_PRESORTED_AGGREGATES 1
@@ -394,6 +410,29 @@ gs_compat_null_treatment(const WindowFunc *call)
 	(void) call;
 	return false;
 #endif
+}
+
+/*
+ * Check that a role may execute a function, as every caller of functions has to.
+ * PostgreSQL 16 has one function for the rights to all kinds of objects.
+ */
+#include "catalog/objectaccess.h"
+#include "utils/acl.h"
+#if PG_VERSION_NUM >= 160000
+#include "catalog/pg_proc.h"
+#endif
+static inline void
+gs_compat_check_execute(Oid function, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	AclResult	result = object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
+#else
+	AclResult	result = pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
 }
 
 /* What an ExecutorRun hook gets and passes on.  PostgreSQL 18 dropped execute_once. */

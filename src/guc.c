@@ -7,10 +7,12 @@
  */
 #include "postgres.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <limits.h>
 
 #include "utils/guc.h"
+#include "utils/varlena.h"
 
 #include "compat.h"
 #include "device/device.h"
@@ -28,6 +30,7 @@ int			gs_guc_min_rows = 20000;
 int			gs_guc_wait_timeout_ms = 1000;
 
 int			gs_guc_device = GS_CHOOSE_AUTO;
+char	   *gs_guc_devices = NULL;
 int			gs_guc_device_memory_mb = 0;
 int			gs_guc_host_threads = 0;
 int			gs_guc_staging_memory_mb = 256;
@@ -50,6 +53,67 @@ static const struct config_enum_entry device_choices[] = {
 /* Filled by gs_guc_define(); the last entry ends it */
 static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
 
+/* Is it the number of a device, or has it the form of a UUID? */
+static bool
+names_device(const char *item)
+{
+	const char *form = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+	size_t		digits = strspn(item, "0123456789");
+
+	if (digits > 0)
+		return item[digits] == '\0' && digits <= 4;
+	if (pg_strncasecmp(item, "GPU-", 4) != 0 && pg_strncasecmp(item, "MIG-", 4) != 0)
+		return false;
+	item += 4;
+	while (*form && (*form == 'x' ? isxdigit((unsigned char) *item) : *item == '-'))
+	{
+		form++;
+		item++;
+	}
+	return *form == '\0' && *item == '\0';
+}
+
+static bool
+check_devices(char **newval, void **extra, GucSource source)
+{
+	char	   *copy = pstrdup(*newval);
+	List	   *items;
+	ListCell   *lc;
+	bool		good = SplitGUCList(copy, ',', &items);
+
+	(void) extra;
+	(void) source;
+	if (!good)
+		GUC_check_errdetail("List syntax is invalid.");
+	else if (list_length(items) > GS_MAX_DEVICES)
+	{
+		GUC_check_errdetail("A server can use %d devices at most.", GS_MAX_DEVICES);
+		good = false;
+	}
+	foreach(lc, items)
+	{
+		if (!good || names_device(lfirst(lc)))
+			continue;
+		GUC_check_errdetail("\"%s\" is neither the number of a device nor its UUID.", (char *) lfirst(lc));
+		GUC_check_errhint("Numbers begin at 0; \"nvidia-smi -L\" lists the UUIDs, which begin with GPU- or MIG-.");
+		good = false;
+	}
+	list_free(items);
+	pfree(copy);
+	return good;
+}
+
+int
+gs_guc_count_devices(void)
+{
+	int			n = gs_guc_devices[0] != '\0';
+
+	for (const char *p = gs_guc_devices; *p; p++)
+		if (*p == ',')
+			n++;
+	return n;
+}
+
 static void
 define_server_settings(void)
 {
@@ -59,8 +123,14 @@ define_server_settings(void)
 							 "\"host\" sorts on the CPU, on threads of the gpusort service.",
 							 &gs_guc_device, GS_CHOOSE_AUTO, device_choices,
 							 PGC_POSTMASTER, 0, NULL, NULL, NULL);
+	DefineCustomStringVariable("gpusort.devices",
+							   "Selects the GPUs that sort, by number or UUID.",
+							   "The default, an empty list, means all that CUDA shows. A device that is listed "
+							   "several times is opened as often, as if it were several devices.",
+							   &gs_guc_devices, "",
+							   PGC_POSTMASTER, GUC_LIST_INPUT, check_devices, NULL, NULL);
 	DefineCustomIntVariable("gpusort.device_memory",
-							"Sets the maximum device memory that all sorts together may hold.",
+							"Sets the maximum memory of each device that all sorts together may hold.",
 							"Sorts that need more use temporary files. Zero means the default: four fifths of "
 							"the GPU's free memory, or a quarter of the machine's memory for the host device.",
 							&gs_guc_device_memory_mb, 0, 0, MAX_DEVICE_MEMORY_MB,

@@ -8,6 +8,9 @@
 #ifndef GS_GUC_H
 #define GS_GUC_H
 
+/* The most devices that a server can use. */
+#define GS_MAX_DEVICES	16
+
 typedef enum GsDeviceChoice
 {
 	GS_CHOOSE_AUTO,				/* CUDA where there is a GPU, else off */
@@ -25,6 +28,7 @@ extern int	gs_guc_wait_timeout_ms;
 
 /* at server start */
 extern int	gs_guc_device;		/* a GsDeviceChoice */
+extern char *gs_guc_devices;	/* numbers and UUIDs, or empty: all */
 extern int	gs_guc_device_memory_mb;	/* 0: chosen by the device */
 extern int	gs_guc_host_threads;	/* 0: one a core */
 extern int	gs_guc_staging_memory_mb;
@@ -37,6 +41,9 @@ extern double gs_guc_fetch_row_cost;
 /* for developers */
 extern int	gs_guc_engine;		/* a GsEngine */
 extern bool gs_guc_force;
+
+/* How many devices gpusort.devices names; 0: it does not. */
+extern int	gs_guc_count_devices(void);
 
 /* preloading: whether the settings of server start can still be defined */
 extern void gs_guc_define(bool preloading);

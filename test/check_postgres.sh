@@ -36,25 +36,29 @@ prefix=${POSTGRES_PREFIX:-$home/install}
 
 fetch_and_build()
 {
-	local list=/etc/apt/sources.list.d/gpusort-source.list mirror release
+	local list=$home/sources.list apt mirror release
 
 	[ "$(id -u)" -eq 0 ] || die "fetching PostgreSQL's source needs root; or set POSTGRES_SOURCE and POSTGRES_PREFIX"
 	read -r mirror release < <(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' \
 		'Created-By: Packages' 2>/dev/null | head -1)
 	[ -n "${release-}" ] || die "apt knows no package source"
-	echo "deb-src [trusted=no] ${mirror%/} $release main" >"$list"
-	trap 'rm -f "$list"' RETURN
+	# Lists of our own: a line beside the system's must have all of its options
+	apt=(apt-get -q -o Dir::Etc::SourceList="$list" -o Dir::Etc::SourceParts=- -o Dir::State::Lists="$home/lists")
+	mkdir -p "$home/lists/partial"
+	echo "deb-src ${mirror%/} $release main" >"$list"
 	apt-get update -q >/dev/null &&
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
-			build-essential bison flex pkg-config libreadline-dev zlib1g-dev libicu-dev dpkg-dev >/dev/null ||
+			build-essential bison flex pkg-config libreadline-dev zlib1g-dev libicu-dev dpkg-dev >/dev/null &&
+		"${apt[@]}" update >/dev/null ||
 		return 1
 	mkdir -p "$source_dir"
 	(
 		cd "$source_dir" &&
-			apt-get source -q --download-only "postgresql-$major" >/dev/null &&
+			"${apt[@]}" source --download-only "postgresql-$major" >/dev/null &&
 			tar --strip-components=1 -xf "postgresql-${major}"_*.orig.tar.* &&
 			./configure --prefix="$prefix" --with-icu --enable-cassert --enable-debug \
 				CFLAGS="-O1 -g -fno-omit-frame-pointer" &&
+			unset MAKELEVEL MAKEFLAGS MFLAGS && # PostgreSQL makes its headers at level 0 only
 			make -s -j"$(nproc)" world-bin && make -s install-world-bin
 	) >"$home/build.log" 2>&1
 }

@@ -19,6 +19,7 @@
 #	CUDA, CUDA_ARCH			as in the Makefile, but only this machine's architecture,
 #							or 90 where there is no GPU, is compiled for by default
 #	GPUSORT_TEST_DEVICE		host (default) or cuda: where the servers' sorts run
+#	GPUSORT_TEST_DEVICES	gpusort.devices of the servers, such as 0,0,0 for the same device three times
 #	SANITIZE				for the unit tests' second build (default address,undefined;
 #							thread is clean as well, and takes minutes)
 #	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS, FUZZ_DEVICE_MEMORY	of the differential tester, see README.md

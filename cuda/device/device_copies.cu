@@ -262,18 +262,19 @@ void start_fetch_keys(CopySlot *slot, CopyLane *lane)
   const Request &request = slot->request;
   GsDeviceSort *sort = request.sort;
   u64 first = request.number;
+  u64 n_rows = sort->output.n_rows;
   u32 *n_keys = &lane->counts->n_keys[slot - lane->slots];
 
   check_usable(sort, request);
-  if (!sort->performed || first > sort->n_rows)
+  if (!sort->performed || first > n_rows)
     fail(GS_INVALID, "key %llu was fetched but does not exist", first);
 
-  KeyRoom room = first < sort->n_rows ? key_room(sort->output.stats, sort->n_rows, request.bytes) : KeyRoom{};
-  u32 n = static_cast<u32>(std::min<u64>(room.max_keys, sort->n_rows - first));
+  KeyRoom room = first < n_rows ? key_room(sort->output.stats, n_rows, request.bytes) : KeyRoom{};
+  u32 n = static_cast<u32>(std::min<u64>(room.max_keys, n_rows - first));
   KeyBuffer *buffer = nullptr;
 
   *n_keys = 0;
-  if (n == 0 && first < sort->n_rows)
+  if (n == 0 && first < n_rows)
     fail(GS_INVALID, "%llu bytes have no room for a key", request.bytes);
   if (n > 0)
   {
@@ -307,7 +308,7 @@ void finish_fetch(CopySlot *slot, CopyLane *lane)
   if (request.call == Call::fetch_keys)
   {
     *request.n_keys = lane->counts->n_keys[slot - lane->slots];
-    if (*request.n_keys == 0 && request.number < sort->n_rows)
+    if (*request.n_keys == 0 && request.number < sort->output.n_rows)
       fail(GS_INVALID, "%llu bytes have no room for key %llu", request.bytes, request.number);
   }
 

@@ -82,9 +82,8 @@ void start_threads(GsDevice *device)
 
 void select_device(int ordinal)
 {
-  int count = 0;
+  int count = count_devices();
 
-  GS_CUDA_TRY(cudaGetDeviceCount(&count));
   if (ordinal < 0 || ordinal >= count)
     fail(GS_NO_DEVICE, "there is no CUDA device %d, only %d of them", ordinal, count);
   GS_CUDA_TRY(cudaSetDevice(ordinal));
@@ -110,12 +109,32 @@ std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
   GS_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
   device->config = *config;
   device->name = properties.name;
+  device->uuid = uuid_of(properties);
   device->memory_total = total_bytes;
-  device->default_limit = free_bytes / 5 * 4;
+  device->default_limit = free_bytes / 5 * 4 / std::max(config->opened, 1);
   device->memory =
       std::make_unique<DeviceMemory>(config->ordinal, limit_for(device.get(), config->memory_limit));
   start_threads(device.get());
   return device;
+}
+
+int cuda_count(GsError *error)
+{
+  Failure failure;
+  int count = 0;
+
+  if (!guarded(&failure, [&] { count = count_devices(); }))
+    *error = failure.error;
+  return count;
+}
+
+int cuda_find(const char *uuid)
+{
+  Failure failure;
+  int ordinal = -1;
+
+  (void)guarded(&failure, [&] { ordinal = find_device(uuid); });
+  return ordinal;
 }
 
 GsStatus cuda_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
@@ -169,8 +188,6 @@ void cuda_close(GsDevice *device)
   (void)cudaSetDevice(device->config.ordinal);
   while (!device->sorts.empty())
     cuda_sort_close(device->sorts.back());
-  for (void *memory : device->pinned)
-    (void)cudaHostUnregister(memory);
   delete device;
   (void)cudaGetLastError();
 }
@@ -179,6 +196,7 @@ void cuda_info(GsDevice *device, GsDeviceInfo *info)
 {
   memset(info, 0, sizeof *info);
   snprintf(info->name, sizeof info->name, "%s", device->name.c_str());
+  snprintf(info->uuid, sizeof info->uuid, "%s", device->uuid.c_str());
   info->memory_total = device->memory_total;
   info->memory_limit = device->memory->limit();
   info->memory_used = device->memory->used();
@@ -186,10 +204,8 @@ void cuda_info(GsDevice *device, GsDeviceInfo *info)
 
 void pin(GsDevice *device, void *memory, size_t bytes)
 {
-  device->pinned.reserve(device->pinned.size() + 1);
   GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
-  GS_CUDA_TRY(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
-  device->pinned.push_back(memory);
+  pin_memory(memory, bytes);
 }
 
 GsStatus cuda_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
@@ -305,11 +321,13 @@ void cuda_resume(GsDeviceSort *sort)
   sort->refused = false;
 }
 
-void cuda_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *job)
+void cuda_perform(GsDeviceSort *sort, GsPageFormat format, const GsKeep *keep, GsJob *job)
 {
   Request request = make_request(Call::perform, sort, job);
 
   request.format = format;
+  if (keep != nullptr)
+    request.keep = *keep;
   if (sort->spec.elem != GS_ELEM_NONE)
     request.misuse = "a sort of arrays was performed";
   else if (sort->perform_called)
@@ -403,7 +421,8 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   }
   if (!sort->performed)
     return;
-  result->n_rows = sort->n_rows;
+  result->n_rows = sort->output.n_rows;
+  result->n_dropped = sort->n_rows - sort->output.n_rows;
   result->n_pages = sort->output.pages.row_bytes.size();
   result->page_first = sort->output.pages.first_row.data();
   result->row_bytes = sort->output.stats.row_bytes;
@@ -421,6 +440,8 @@ void cuda_cancel(GsDeviceSort *sort)
 
 extern "C" const GsDeviceOps gs_device_cuda = {
     "cuda",                // name
+    cuda_count,            // count
+    cuda_find,             // find
     cuda_open,             // open
     cuda_close,            // close
     cuda_info,             // info

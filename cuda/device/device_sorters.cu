@@ -43,7 +43,7 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
   performer->started.record(performer->stream);
   perform(*performer, *sort->device->memory, sort->cancelled,
           {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.key_width,
-           sort->spec.engine, request.format},
+           sort->spec.engine, request.format, request.keep},
           &sort->output);
   take_page_buffers(sort, performer->stream);
 
@@ -57,8 +57,8 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
 void reorder_sort(GsDeviceSort *sort, const Request &request, Performer *performer)
 {
   check_usable(sort, request);
-  if (request.number > sort->n_rows)
-    fail(GS_INVALID, "%llu rows were to be moved of %llu", request.number, u64{sort->n_rows});
+  if (request.number > sort->output.n_rows)
+    fail(GS_INVALID, "%llu rows were to be moved of %u", request.number, sort->output.n_rows);
   if (request.number == 0)
     return;
   drop_key_buffers(sort, performer->stream);
@@ -71,7 +71,7 @@ void reorder_sort(GsDeviceSort *sort, const Request &request, Performer *perform
   {
     performer->started.record(performer->stream);
     reorder(*performer, *sort->device->memory,
-            {request.to, request.from, static_cast<u32>(request.number), static_cast<u32>(sort->n_rows),
+            {request.to, request.from, static_cast<u32>(request.number), sort->output.n_rows,
              sort->spec.chunk_bytes},
             sort->output, &pages, &moving);
     ms = finish_timing(performer);

@@ -37,6 +37,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/process.cuh"
 #include "device/reorder.cuh"
 #include "rows/keys.cuh"
 
@@ -61,6 +62,7 @@ struct Request
   GsDeviceSort *sort;
   GsJob *job;
   GsPageFormat format; // perform
+  GsKeep keep;         // perform
   const void *chunk;   // append
   void *dst;           // fetches; sort_arrays: the chunk
   u64 number;          // of the page or image; fetch_keys: first rank; reorder: rows
@@ -174,12 +176,13 @@ struct ArrayLane
 
 struct GsDevice
 {
+  gpusort::PinClaim pin_claim; // goes last
   GsDeviceConfig config;
   std::string name;
+  std::string uuid;
   uint64_t memory_total = 0;
   uint64_t default_limit = 0; // of memory
   std::unique_ptr<gpusort::DeviceMemory> memory;
-  std::vector<void *> pinned;
   std::vector<GsDeviceSort *> sorts;
   std::atomic<bool> trim_wanted{false};
 

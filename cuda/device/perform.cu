@@ -9,6 +9,10 @@
  * The host waits for the statistics of the rows, for the page table, and in between
  * once a round of those engines that need it.
  *
+ * Where only some rows are kept, the order is cut down to them before any row is looked
+ * at: engines tell which keys are equal, so that the first ones are found by a flag for
+ * each rank.  What follows has the rows kept alone.
+ *
  *-------------------------------------------------------------------------
  */
 #include "device/perform.cuh"
@@ -28,7 +32,8 @@ struct Workspace
   RowStats *stats;
   KeyRef *keys;
   KeyOrder order;
-  char *phase; // the workspace of the engine, then that of the page layout
+  u32 *kept;
+  char *phase; // the workspace of the engine, then of keep_rows, then of the page layout
   u64 phase_bytes;
 };
 
@@ -58,9 +63,10 @@ Workspace alias_workspace(TempStorage &storage, const SortSize &size)
   workspace.keys = storage.alias<KeyRef>(size.n_rows);
   workspace.order.row = storage.alias<u32>(size.n_rows);
   workspace.order.tie = storage.alias<u8>(size.n_rows);
+  workspace.kept = storage.alias<u32>(1);
   workspace.phase_bytes =
-      std::max(engine_workspace(size.engine, size.n_rows),
-               layout_pages_workspace(size.n_rows, size.max_page_bytes, size.chunk_bytes));
+      std::max({engine_workspace(size.engine, size.n_rows), keep_first_workspace(size.n_rows),
+                layout_pages_workspace(size.n_rows, size.max_page_bytes, size.chunk_bytes)});
   workspace.phase = storage.alias<char>(workspace.phase_bytes);
   return workspace;
 }
@@ -99,6 +105,23 @@ RowStats make_keys(Performer &performer, const SortContext &context, const Perfo
                               cudaMemcpyDeviceToHost, context.stream));
   context.wait();
   return *performer.stats.get();
+}
+
+// Cuts the order down to the rows that are kept.  Returns their number.
+u32 keep_rows(Performer &performer, const GsKeep &keep, const Workspace &workspace, u32 n_rows)
+{
+  u32 n = n_rows;
+
+  if (keep.unique)
+  {
+    keep_first(workspace.order, n_rows, workspace.phase, workspace.kept, performer.stream);
+    GS_CUDA_TRY(cudaMemcpyAsync(performer.kept.get(), workspace.kept, sizeof(u32), cudaMemcpyDeviceToHost,
+                                performer.stream));
+    performer.event.record(performer.stream);
+    performer.event.wait();
+    n = *performer.kept.get();
+  }
+  return keep.limit > 0 ? static_cast<u32>(std::min<u64>(n, keep.limit)) : n;
 }
 
 } // namespace
@@ -145,6 +168,7 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   EngineReport report = run_engine(context, input.engine, job);
 
   context.check_cancelled();
+  job.n_rows = n_rows = keep_rows(performer, input.keep, workspace, n_rows);
 
   // Rows and keys that overlap in their chunks can fill more pages than the workspace foresees.
   u64 layout_bytes = layout_pages_workspace(n_rows, stats.page_bytes, input.chunk_bytes);
@@ -165,6 +189,7 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   layout_pages({rows, n_rows, input.format, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
                layout_workspace, &output->pages, stream);
 
+  output->n_rows = n_rows;
   output->format = input.format;
   output->stats = stats;
   output->rounds = report.rounds;

@@ -23,14 +23,16 @@ struct PerformInput
   u32 key_width;
   GsEngine engine;
   GsPageFormat format;
+  GsKeep keep;
 };
 
 struct PerformOutput
 {
   OrderedRows rows; // one allocation, from rows.refs on, that the caller then owns
+  u32 n_rows;       // that are kept; room for all is in the allocation
   GsPageFormat format;
   PageTable pages;
-  RowStats stats;
+  RowStats stats; // of all rows
   u32 rounds;
   const char *engine;
 };
@@ -45,6 +47,7 @@ struct Performer
   Pinned<CountsMemory> counts; // of the engine
   Pinned<RowStats> stats;
   Pinned<u32> wrong; // of reorder
+  Pinned<u32> kept;  // rows, of perform
 };
 
 // The most device memory that perform() takes at a time, in either format; the rows_bytes() of it stay

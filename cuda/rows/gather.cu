@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gather.cu
- *	  From the order of the rows to pages: their layout, and copying rows.
+ *	  From the order of the rows to pages: which rows, their layout, and copying them.
  *
  * Layout
  *	  A row takes its length, rounded up to 8, and 4 bytes of entry; in a chunk its
@@ -29,6 +29,7 @@
 #include "rows/gather.cuh"
 
 #include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -70,6 +71,17 @@ RowSizes row_sizes(const RowShapes &shapes)
 {
   return RowSizes(thrust::counting_iterator<u32>(0), shapes);
 }
+
+// Is a row the first one with its key?
+struct IsFirst
+{
+  __host__ __device__ bool operator()(u8 tie) const
+  {
+    return tie == 0;
+  }
+};
+
+using FirstFlags = thrust::transform_iterator<IsFirst, const u8 *>;
 
 struct Workspace
 {
@@ -143,10 +155,11 @@ __global__ void __launch_bounds__(threads)
 }
 
 // Finds the pages one after the other, by one warp, each as full as possible.
-__global__ void fill_pages(const u64 *begin, u32 n_rows, u64 total, GsPageFormat format, u32 chunk_bytes,
-                           u64 n_pages, u64 *first_row)
+__global__ void fill_pages(const u64 *begin, u32 n_rows, RowShapes shapes, u32 chunk_bytes, u64 n_pages,
+                           u64 *first_row)
 {
   u32 lane = threadIdx.x;
+  u64 total = begin[n_rows - 1] + shapes(n_rows - 1);
   u64 first = 0;
 
   for (u64 page = 0; page <= n_pages; page++)
@@ -159,7 +172,7 @@ __global__ void fill_pages(const u64 *begin, u32 n_rows, u64 total, GsPageFormat
     // Rows first .. low - 1 fit, rows first .. high - 1 do not.
     u64 limit = begin[first] + chunk_bytes;
     u64 low = first + 1;
-    u64 high = min(u64{n_rows}, first + chunk_bytes / entry_bytes(format)) + 1;
+    u64 high = min(u64{n_rows}, first + chunk_bytes / entry_bytes(shapes.format)) + 1;
 
     while (high - low > 1)
     {
@@ -285,6 +298,24 @@ u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes)
   return storage.bytes();
 }
 
+u64 keep_first_workspace(u32 n_rows)
+{
+  size_t bytes = 0;
+
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, bytes, static_cast<u32 *>(nullptr), FirstFlags(nullptr, {}),
+                                         static_cast<u32 *>(nullptr), n_rows));
+  return bytes;
+}
+
+void keep_first(const KeyOrder &order, u32 n_rows, void *memory, u32 *n_kept, cudaStream_t stream)
+{
+  size_t bytes = keep_first_workspace(n_rows);
+
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(memory, bytes, order.row, FirstFlags(order.tie, {}), n_kept, n_rows,
+                                         stream));
+  GS_CUDA_TRY(cudaMemsetAsync(order.tie, 0, n_rows, stream)); // no two are equal any more
+}
+
 void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &rows, cudaStream_t stream)
 {
   write_ordered_rows<<<blocks_for(job.n_rows, threads), threads, 0, stream>>>(images, job.keys, job.n_rows,
@@ -306,8 +337,8 @@ void layout_pages(const PageInput &input, void *memory, PageTable *table, cudaSt
         workspace.begin, input.n_rows, input.chunk_bytes - input.max_page_bytes, n_pages,
         workspace.first_row);
   else
-    fill_pages<<<1, 32, 0, stream>>>(workspace.begin, input.n_rows, input.page_bytes_total, input.format,
-                                     input.chunk_bytes, n_pages, workspace.first_row);
+    fill_pages<<<1, 32, 0, stream>>>(workspace.begin, input.n_rows, shapes, input.chunk_bytes, n_pages,
+                                     workspace.first_row);
   GS_CUDA_LAUNCHED();
   place_rows<<<blocks_for(input.n_rows, threads), threads, 0, stream>>>(
       workspace.begin, workspace.first_row, n_pages, input.n_rows, shapes, workspace.row_bytes);

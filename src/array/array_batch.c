@@ -608,6 +608,7 @@ gs_array_report_add(GsArrayReport *total, const GsArrayReport *report)
 		total->fallback = report->fallback;
 	if (report->engine[0] != '\0')
 		strlcpy(total->engine, report->engine, sizeof(total->engine));
+	total->devices |= report->devices;
 	total->copy_in_ms += report->copy_in_ms;
 	total->sort_ms += report->sort_ms;
 	total->copy_out_ms += report->copy_out_ms;
@@ -626,6 +627,7 @@ gs_array_stream_report(const GsArrayStream *stream, GsArrayReport *report)
 			continue;
 		session = gs_client_session(stream->groups[i].client);
 		strlcpy(so_far.engine, session->engine, sizeof(so_far.engine));
+		so_far.devices |= gs_client_devices(stream->groups[i].client);
 		so_far.copy_in_ms += session->copy_in_ms;
 		so_far.sort_ms += session->sort_ms;
 		so_far.copy_out_ms += session->copy_out_ms;

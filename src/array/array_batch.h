@@ -44,6 +44,7 @@ typedef struct GsArrayReport
 	uint64		device_batches;
 	GsFallback	fallback;		/* the first, or GS_FALLBACK_NONE */
 	char		engine[32];
+	uint32		devices;		/* bit i: device i sorted; 0: there is one only */
 	double		copy_in_ms;		/* device time */
 	double		sort_ms;
 	double		copy_out_ms;

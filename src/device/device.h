@@ -40,6 +40,13 @@
  *	  into a chunk beside their record: all do that did not overlap when they
  *	  were appended.
  *
+ * Fewer rows
+ *	  perform can be told to keep only some rows (GsKeep): of rows with equal
+ *	  keys the first, or the first rows in order, or the first of those.  Pages,
+ *	  ranks and n_rows are then of the rows kept alone.  Images have all rows.
+ *	  Keys are compared as they are: whether GS_KEY_INEXACT is set makes no
+ *	  difference, so a caller with such keys has to know what it asks for.
+ *
  * Calling protocol, for one sort:
  *	  1. sort_open
  *	  2. append, any number of times
@@ -79,8 +86,10 @@
  *	  made.  Every job ends, also after cancel and when the device is lost.
  *
  * Threads
- *	  All functions of one GsDevice are called from one thread.  Devices may
- *	  run threads of their own, with all signals blocked.
+ *	  All functions of one GsDevice are called from one thread at a time.  Only
+ *	  open, close and pin take longer than it takes to book and to queue, and
+ *	  none waits for another device.  Devices may run threads of their own, with all
+ *	  signals blocked.
  *
  *-------------------------------------------------------------------------
  */
@@ -109,6 +118,7 @@ typedef enum GsStatus
 } GsStatus;
 
 #define GS_MESSAGE_BYTES 160
+#define GS_UUID_BYTES 48
 
 /* What went wrong, for a log line; an empty message where nothing did. */
 typedef struct GsError
@@ -176,6 +186,13 @@ typedef enum GsPageFormat
 	GS_FORMAT_CHUNKS			/* records, as "Chunks (out)" says */
 } GsPageFormat;
 
+/* Which rows of a sort are kept. */
+typedef struct GsKeep
+{
+	bool		unique;			/* of rows with equal keys, the first one only */
+	uint64_t	limit;			/* of what is left, so many first rows; 0: all */
+} GsKeep;
+
 /*
  * How records, or arrays, are ordered.  All but the first are published
  * algorithms, kept for comparison: an engine that a device does not have, or
@@ -224,11 +241,13 @@ extern uint32_t gs_elem_bytes(GsElem elem);
  * of what is free.  host: a quarter of the memory of the machine or its control
  * group, and no more than half of what is available; and while less than a tenth
  * of all memory is available, appends are refused (the device looks once for
- * every 64 MB that are reserved).
+ * every 64 MB that are reserved).  Where the same device is opened several times, each
+ * has its part of that.
  */
 typedef struct GsDeviceConfig
 {
 	int			ordinal;		/* which device of its kind; 0 is the first */
+	int			opened;			/* how often the caller opens it in all; 0: once */
 	uint64_t	memory_limit;	/* bytes it may hold; 0: the default */
 	int			threads;		/* host: sorting threads; 0: one a core */
 	void		(*notify) (void *arg);	/* a job has ended; may be NULL */
@@ -238,6 +257,7 @@ typedef struct GsDeviceConfig
 typedef struct GsDeviceInfo
 {
 	char		name[96];		/* "NVIDIA H200", "host, 16 threads" */
+	char		uuid[GS_UUID_BYTES];	/* as nvidia-smi writes it; empty: it has none */
 	uint64_t	memory_total;	/* bytes that the device has */
 	uint64_t	memory_limit;	/* bytes that it may hold for sorts */
 	uint64_t	memory_used;	/* bytes held by open sorts */
@@ -260,6 +280,7 @@ typedef struct GsSortSpec
 typedef struct GsSortResult
 {
 	uint64_t	n_rows;
+	uint64_t	n_dropped;		/* rows that were not kept */
 	uint64_t	n_pages;		/* 0 where there are no rows */
 	const uint64_t *page_first; /* n_pages + 1 entries: number of each page's
 								 * first row, then n_rows */
@@ -286,7 +307,16 @@ typedef struct GsDeviceOps
 {
 	const char *name;			/* "cuda", "host" */
 
-	/* Open a device; *device is set only where GS_OK is returned. */
+	/* How many devices of its kind there are; 0: none, and *error tells why. */
+	int			(*count) (GsError *error);
+
+	/* The ordinal of the one that has this UUID; -1: none has. */
+	int			(*find) (const char *uuid);
+
+	/*
+	 * Open a device; *device is set only where GS_OK is returned.  A device may be
+	 * opened several times, and several devices by one process.
+	 */
 	GsStatus	(*open) (const GsDeviceConfig *config, GsDevice **device, GsError *error);
 
 	/* Cancel and end every job and sort, join the threads, release all. */
@@ -295,8 +325,9 @@ typedef struct GsDeviceOps
 	void		(*info) (GsDevice *device, GsDeviceInfo *info);
 
 	/*
-	 * Make host memory fast to copy from and to; a failure is no reason not
-	 * to go on.  It must stay mapped until close.
+	 * Make host memory fast to copy from and to, for all devices of its kind that
+	 * the process has open or will open while one is; a failure is no reason not to
+	 * go on.  It must stay mapped until the last of them is closed.
 	 */
 	GsStatus	(*pin) (GsDevice *device, void *memory, size_t bytes, GsError *error);
 
@@ -317,8 +348,12 @@ typedef struct GsDeviceOps
 	/* After appends that ended with GS_NO_MEMORY, all of them: try again. */
 	void		(*resume) (GsDeviceSort *sort);
 
-	/* GS_INVALID: a row and its key do not fit into a chunk. */
-	void		(*perform) (GsDeviceSort *sort, GsPageFormat format, GsJob *job);
+	/*
+	 * Order the rows; keep is NULL where all are kept, and need not outlive the
+	 * call.  GS_INVALID: a row and its key do not fit into a chunk.
+	 */
+	void		(*perform) (GsDeviceSort *sort, GsPageFormat format, const GsKeep *keep,
+							GsJob *job);
 
 	/* Write a page, in the format that the sort was performed in, to dst. */
 	void		(*fetch) (GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job);

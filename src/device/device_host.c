@@ -71,6 +71,20 @@ host_set_memory_limit(GsDevice *device, uint64_t bytes)
 	device->memory_limit = bytes > 0 ? bytes : device->default_limit;
 }
 
+static int
+host_count(GsError *error)
+{
+	(void) error;
+	return 1;
+}
+
+static int
+host_find(const char *uuid)
+{
+	(void) uuid;
+	return -1;
+}
+
 static GsStatus
 host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 {
@@ -84,7 +98,7 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 		return gs_host_fail(error, GS_NO_MEMORY, "out of memory");
 	made->config = *config;
 	made->memory_total = gs_host_total_memory();
-	made->default_limit = default_limit(made->memory_total);
+	made->default_limit = default_limit(made->memory_total) / (config->opened > 1 ? config->opened : 1);
 	host_set_memory_limit(made, config->memory_limit);
 	made->pool = gs_host_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
 	if (made->pool == NULL)
@@ -349,13 +363,15 @@ host_resume(GsDeviceSort *sort)
 }
 
 static void
-host_perform(GsDeviceSort *sort, GsPageFormat format, GsJob *caller_job)
+host_perform(GsDeviceSort *sort, GsPageFormat format, const GsKeep *keep, GsJob *caller_job)
 {
 	GsHostJob    *job = gs_host_job_begin(sort, GS_HOST_PERFORM, caller_job);
 
 	if (job == NULL)
 		return;
 	job->format = format;
+	if (keep != NULL)
+		job->keep = *keep;
 	pthread_mutex_lock(&sort->device->lock);
 	if (sort->state != GS_HOST_FILLING || sort->queues[GS_HOST_APPEND].n > 0)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "perform twice, or before append has ended");
@@ -531,6 +547,7 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 	else if (sort->state == GS_HOST_PERFORMED || sort->state == GS_HOST_REORDERING)
 	{
 		result->n_rows = sort->order.n_rows;
+		result->n_dropped = sort->n_rows - sort->order.n_rows;
 		result->n_pages = sort->order.n_pages;
 		result->page_first = sort->order.page_first;
 		result->rounds = sort->order.rounds;
@@ -540,6 +557,8 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 
 const GsDeviceOps gs_device_host = {
 	.name = "host",
+	.count = host_count,
+	.find = host_find,
 	.open = host_open,
 	.close = host_close,
 	.info = host_info,

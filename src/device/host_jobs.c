@@ -172,7 +172,7 @@ run_perform(GsHostJob *job)
 	GsDeviceSort *sort = job->sort;
 
 	job->status = gs_host_order(sort->device->pool, sort->images, sort->n_images, job->format,
-								sort->spec.chunk_bytes, &sort->cancel, &sort->order);
+								&job->keep, sort->spec.chunk_bytes, &sort->cancel, &sort->order);
 	if (job->status == GS_NO_MEMORY)
 		gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory while ordering %llu rows",
 			 (unsigned long long) sort->n_rows);

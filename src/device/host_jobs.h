@@ -49,6 +49,7 @@ typedef struct GsHostJob
 	uint64_t	key_bytes;
 	uint64_t	max_record;		/* append: bytes of the largest record */
 	GsPageFormat format;		/* perform */
+	GsKeep		keep;			/* perform */
 	uint64_t	number;			/* fetch: page; fetch_image: image;
 								 * fetch_keys: first rank; reorder: rows */
 	void	   *dst;			/* fetch, fetch_image, fetch_keys;

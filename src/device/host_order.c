@@ -24,6 +24,12 @@
  *	  it has for each bucket, and the places of a bucket go to the blocks in
  *	  their order.
  *
+ * Fewer rows
+ *	  Where only the first of equal keys are kept, each block of keys moves those
+ *	  that it keeps to the other array, and then all blocks theirs back, one
+ *	  behind the other.  Where only the first rows are kept, what is known to come
+ *	  after them is not sorted.
+ *
  * Result
  *	  For each place in the order, where the row and its key are, their lengths
  *	  and flags.  This takes the memory of the second key array.  What rows take
@@ -78,7 +84,7 @@ typedef struct Orderer
 	const int  *cancel;
 	const GsHostImage *images;
 	uint64_t	n_images;
-	uint64_t	n;
+	uint64_t	n;				/* rows, and from keep_rows() on those kept */
 	uint64_t   *image_first;	/* number of each image's first row, then n */
 	uint64_t   *find;			/* image of row i << FIND_SHIFT, then the last */
 
@@ -94,6 +100,11 @@ typedef struct Orderer
 	uint32_t	n_splitters;
 	uint64_t	splitters[MAX_SPLITTERS];
 	size_t	   *counts;			/* N_BUCKETS of each block, then places */
+
+	/* What is kept. */
+	GsKeep		keep;
+	uint64_t   *kept;			/* unique: what each part of the result keeps, then
+								 * the number of the first one */
 
 	/* Segments that wait to be sorted by one thread, and to be distributed. */
 	Segment    *small;
@@ -433,6 +444,13 @@ distribute(Orderer *o, size_t large)
 	return GS_OK;
 }
 
+/* Is nothing that comes from this place on kept?  Known only where all keys count. */
+static bool
+is_beyond_limit(const Orderer *o, size_t place)
+{
+	return o->keep.limit > 0 && !o->keep.unique && place >= o->keep.limit;
+}
+
 static void
 sort_segment(void *arg, uint32_t part)
 {
@@ -442,6 +460,8 @@ sort_segment(void *arg, uint32_t part)
 	GsHostKey  *scratch = o->scratch + seg->start;
 	uint32_t	rounds = seg->round;
 
+	if (is_beyond_limit(o, seg->start))
+		return;
 	if (seg->moved)
 		memcpy(keys, scratch, seg->n * sizeof(GsHostKey));
 	(void) gs_host_sort_at(keys, scratch, seg->n, seg->depth, seg->stale, o->cancel, &rounds);
@@ -482,6 +502,8 @@ sort_keys(Orderer *o)
 		GsStatus	status;
 
 		o->seg = o->large[--o->n_large];
+		if (is_beyond_limit(o, o->seg.start))
+			continue;
 		status = distribute(o, large);
 		if (status != GS_OK)
 			return status;
@@ -491,6 +513,73 @@ sort_keys(Orderer *o)
 	return cancelled(o) ? GS_CANCELLED : GS_OK;
 }
 
+/* ---- what is kept ---- */
+
+/* The keys [*start, end) that one part of the result has. */
+static uint64_t
+result_range(const Orderer *o, uint32_t part, uint64_t *start)
+{
+	*start = (uint64_t) part * RESULT_ROWS;
+	return *start + RESULT_ROWS < o->n ? *start + RESULT_ROWS : o->n;
+}
+
+/* Put the first ones of equal keys to the front of the part's place in scratch. */
+static void
+pick_first_keys(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	uint64_t	start;
+	uint64_t	end = result_range(o, part, &start);
+	uint64_t	n = 0;
+
+	if (cancelled(o))
+		return;
+	for (uint64_t i = start; i < end; i++)
+		if (i == 0 || !gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
+			o->scratch[start + n++] = o->keys[i];
+	o->kept[part] = n;
+}
+
+/* Put them where they belong. */
+static void
+put_first_keys(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+
+	if (!cancelled(o))
+		memcpy(o->keys + o->kept[part], o->scratch + (uint64_t) part * RESULT_ROWS,
+			   (o->kept[part + 1] - o->kept[part]) * sizeof(GsHostKey));
+}
+
+/* Leave only the keys of rows that are kept.  False: no memory. */
+static bool
+keep_rows(Orderer *o)
+{
+	uint32_t	parts = n_blocks(o->n, RESULT_ROWS);
+
+	if (o->keep.unique)
+	{
+		uint64_t	place = 0;
+
+		o->kept = calloc(parts + 1, sizeof(uint64_t));
+		if (o->kept == NULL)
+			return false;
+		gs_host_pool_loop(o->pool, parts, pick_first_keys, o);
+		for (uint32_t part = 0; part <= parts; part++)
+		{
+			uint64_t	n = o->kept[part];
+
+			o->kept[part] = place;
+			place += n;
+		}
+		gs_host_pool_loop(o->pool, parts, put_first_keys, o);
+		o->n = place;
+	}
+	if (o->keep.limit > 0 && o->keep.limit < o->n)
+		o->n = o->keep.limit;
+	return true;
+}
+
 /* ---- the result ---- */
 
 /* Find the rows of some places and sum their lengths. */
@@ -498,8 +587,8 @@ static void
 place_rows(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
-	uint64_t	start = (uint64_t) part * RESULT_ROWS;
-	uint64_t	end = start + RESULT_ROWS < o->n ? start + RESULT_ROWS : o->n;
+	uint64_t	start;
+	uint64_t	end = result_range(o, part, &start);
 
 	if (cancelled(o))
 		return;
@@ -528,7 +617,7 @@ place_rows(void *arg, uint32_t part)
 			row->flags = 0;
 			row->key_len = record->key_len;
 			row->key_off = (int32_t) record->key_off - (int32_t) record->row_off;
-			if (i > 0 && gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
+			if (i > 0 && !o->keep.unique && gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
 				row->flags |= GS_ENTRY_TIE;
 			if (record->key_len & GS_KEY_INEXACT)
 				row->flags |= GS_ENTRY_INEXACT;
@@ -542,7 +631,8 @@ place_rows(void *arg, uint32_t part)
 
 GsStatus
 gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
-			  GsPageFormat format, uint32_t chunk_bytes, const int *cancel, GsHostOrder *order)
+			  GsPageFormat format, const GsKeep *keep, uint32_t chunk_bytes, const int *cancel,
+			  GsHostOrder *order)
 {
 	Orderer    *o = calloc(1, sizeof(Orderer));
 	GsHostOrder made = {.format = format};
@@ -555,6 +645,7 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	o->images = images;
 	o->n_images = n_images;
 	o->format = format;
+	o->keep = *keep;
 	o->rounds = 1;
 	if (!set_up(o))
 		status = GS_NO_MEMORY;
@@ -562,6 +653,8 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	{
 		gs_host_pool_loop(pool, (uint32_t) n_images, set_up_keys, o);
 		status = cancelled(o) ? GS_CANCELLED : sort_keys(o);
+		if (status == GS_OK && !keep_rows(o))
+			status = GS_NO_MEMORY;
 		if (status == GS_OK)
 		{
 			o->rows = (GsHostRow *) o->scratch;
@@ -588,6 +681,7 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	free(o->scratch);
 	free(o->buckets);
 	free(o->counts);
+	free(o->kept);
 	free(o->small);
 	free(o->large);
 	free(o->sums);

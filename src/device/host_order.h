@@ -42,13 +42,13 @@ gs_host_image_record(const GsHostImage *image, uint32_t i)
 #define GS_HOST_MAX_ROWS UINT32_MAX
 
 /*
- * Order the rows of the images, for pages of this format, none of which a row
- * exceeds.  Called on a thread of the pool.  Fails with GS_NO_MEMORY, or
+ * Order the rows of the images, and keep some of them, for pages of this format, none
+ * of which a row exceeds.  Called on a thread of the pool.  Fails with GS_NO_MEMORY, or
  * GS_CANCELLED soon after *cancel has become other than 0; *order is set only
  * on GS_OK.
  */
 extern GsStatus gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
-							  GsPageFormat format, uint32_t chunk_bytes, const int *cancel,
-							  GsHostOrder *order);
+							  GsPageFormat format, const GsKeep *keep, uint32_t chunk_bytes,
+							  const int *cancel, GsHostOrder *order);
 
 #endif							/* GS_HOST_ORDER_H */

@@ -62,18 +62,27 @@ text_or_null(const char *string, bool *isnull)
 	return *isnull ? (Datum) 0 : CStringGetTextDatum(string);
 }
 
+static const char *
+device_state(const GsShared *shared, const GsSharedDevice *device)
+{
+	if (shared->state == GS_SERVICE_OFF)
+		return "off";
+	if (shared->state != GS_SERVICE_READY || !shared->alive)
+		return "starting";
+	return device->ready ? "ready" : "lost";
+}
+
+/* A row for each device; one without a number where none has been found yet. */
 Datum
 gpusort_devices(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	static const Oid types[] = {
-		TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT4OID,
-		INT4OID, TIMESTAMPTZOID
+		INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID,
+		INT8OID, INT4OID, INT4OID, TIMESTAMPTZOID
 	};
-	Datum		values[lengthof(types)];
-	bool		nulls[lengthof(types)] = {0};
 	GsShared	copy;
-	const char *state;
+	int			sorts[GS_MAX_DEVICES] = {0};
 
 	require_preloaded();
 	InitMaterializedSRF(fcinfo, 0);
@@ -81,25 +90,39 @@ gpusort_devices(PG_FUNCTION_ARGS)
 
 	LWLockAcquire(gs_shared->lock, LW_SHARED);
 	copy = *gs_shared;
+	for (int i = 0; i < copy.n_sessions; i++)
+		if (gs_sessions[i].state != GS_SESSION_FREE && gs_sessions[i].device >= 0)
+			sorts[gs_sessions[i].device]++;
 	LWLockRelease(gs_shared->lock);
 
-	state = copy.state == GS_SERVICE_OFF ? "off" :
-		copy.state == GS_SERVICE_READY && copy.alive ? "ready" : "starting";
-	values[0] = text_or_null(copy.kind, &nulls[0]);
-	values[1] = text_or_null(copy.device.name, &nulls[1]);
-	values[2] = CStringGetTextDatum(state);
-	values[3] = text_or_null(copy.message, &nulls[3]);
-	values[4] = Int64GetDatum(copy.device.memory_total);
-	values[5] = Int64GetDatum(copy.device.memory_limit);
-	values[6] = Int64GetDatum(copy.device.memory_used);
-	values[7] = Int64GetDatum((int64) copy.n_chunks * GS_CHUNK_BYTES);
-	values[8] = Int64GetDatum((int64) (copy.n_chunks - copy.n_free) * GS_CHUNK_BYTES);
-	values[9] = Int32GetDatum(copy.n_open);
-	values[10] = Int32GetDatum(copy.pid);
-	nulls[10] = copy.pid == 0;
-	values[11] = TimestampTzGetDatum(copy.started);
-	nulls[11] = copy.started == 0;
-	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	/* there is no other that a sort could go to */
+	if (copy.n_devices <= 1)
+		sorts[0] = copy.n_open;
+	for (int i = 0; i < Max(copy.n_devices, 1); i++)
+	{
+		const GsSharedDevice *device = &copy.devices[i];
+		Datum		values[lengthof(types)];
+		bool		nulls[lengthof(types)] = {0};
+
+		values[0] = Int32GetDatum(i);
+		nulls[0] = copy.n_devices == 0;
+		values[1] = text_or_null(copy.kind, &nulls[1]);
+		values[2] = text_or_null(device->info.name, &nulls[2]);
+		values[3] = text_or_null(device->info.uuid, &nulls[3]);
+		values[4] = CStringGetTextDatum(device_state(&copy, device));
+		values[5] = text_or_null(device->message[0] ? device->message : copy.message, &nulls[5]);
+		values[6] = Int64GetDatum(device->info.memory_total);
+		values[7] = Int64GetDatum(device->info.memory_limit);
+		values[8] = Int64GetDatum(device->info.memory_used);
+		values[9] = Int64GetDatum((int64) copy.n_chunks * GS_CHUNK_BYTES);
+		values[10] = Int64GetDatum((int64) (copy.n_chunks - copy.n_free) * GS_CHUNK_BYTES);
+		values[11] = Int32GetDatum(sorts[i]);
+		values[12] = Int32GetDatum(copy.pid);
+		nulls[12] = copy.pid == 0;
+		values[13] = TimestampTzGetDatum(copy.started);
+		nulls[13] = copy.started == 0;
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+	}
 	return (Datum) 0;
 }
 
@@ -190,7 +213,7 @@ Datum
 gpusort_activity(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
-		INT4OID, OIDOID, OIDOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID,
+		INT4OID, OIDOID, OIDOID, INT4OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID,
 		TIMESTAMPTZOID
 	};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
@@ -216,13 +239,15 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		values[0] = Int32GetDatum(open[i].pid);
 		values[1] = ObjectIdGetDatum(open[i].database);
 		values[2] = ObjectIdGetDatum(open[i].user);
-		values[3] = CStringGetTextDatum(gs_session_phase(&open[i]));
-		values[4] = Int64GetDatum(open[i].rows);
-		values[5] = Int64GetDatum(open[i].bytes);
-		values[6] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
-		values[7] = Int32GetDatum(open[i].n_runs);
-		values[8] = Int64GetDatum(open[i].temp_bytes);
-		values[9] = TimestampTzGetDatum(open[i].opened);
+		values[3] = Int32GetDatum(open[i].device);
+		nulls[3] = open[i].device < 0;
+		values[4] = CStringGetTextDatum(gs_session_phase(&open[i]));
+		values[5] = Int64GetDatum(open[i].rows);
+		values[6] = Int64GetDatum(open[i].bytes);
+		values[7] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
+		values[8] = Int32GetDatum(open[i].n_runs);
+		values[9] = Int64GetDatum(open[i].temp_bytes);
+		values[10] = TimestampTzGetDatum(open[i].opened);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	pfree(open);

@@ -28,8 +28,7 @@ static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_op
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
 								Oid type);
 static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
-static const GsLibcCollation *libc_of(const GsKeyColumn *col, int *depth);
-static GsRefusal check_layout(const GsKeyDesc *desc);
+static bool make_layout(const GsKeyDesc *desc, GsKeyLayout *layout);
 static GsKeyShape choose_shape(const GsKeyDesc *desc);
 
 GsKeyDesc *
@@ -38,9 +37,9 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 				   GsRefusal *refusal)
 {
 	GsKeyDesc  *desc;
+	GsKeyLayout layout;
 	uint32		width = 0;
 	bool		fixed = true;
-	int			depth;
 
 	Assert(ncols > 0);
 
@@ -63,14 +62,13 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 			fixed = false;
 		width += 1 + col->width;
 	}
-	for (int i = 0; i < ncols; i++)
-		desc->whole = desc->whole || libc_of(&desc->cols[i], &depth) != NULL;
-	*refusal = check_layout(desc);
-	if (*refusal != GS_REFUSE_NONE)
+	if (!make_layout(desc, &layout))
 	{
+		*refusal = GS_REFUSE_COLLATION;
 		pfree(desc);
 		return NULL;
 	}
+	desc->whole = layout.n_parts > 0;
 	desc->fixed_width = (fixed && width <= GS_KEY_FIXED_MAX) ? width : 0;
 	desc->shape = choose_shape(desc);
 	return desc;
@@ -151,41 +149,58 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 						  type);
 }
 
-/*
- * The libc collation that a column's text is under, also where that is inside
- * of arrays, *depth of them; else NULL.
- */
-static const GsLibcCollation *
-libc_of(const GsKeyColumn *col, int *depth)
+/* What a column's value is, or the elements of arrays of any depth. */
+static const GsKeyColumn *
+innermost(const GsKeyColumn *col, int *depth)
 {
 	for (*depth = 0; col->element != NULL; (*depth)++)
 		col = &col->element->column;
-	return col->libc;
+	return col;
 }
 
-/*
- * The kind of part that a column's bytes are, for src/order; REST where none
- * of its kinds tells where they end.
- */
+/* The kind of part that a value's bytes are, for src/order. */
 static GsKeyPartKind
 part_kind(const GsKeyColumn *col)
 {
-	int			depth;
-
-	if (libc_of(col, &depth) != NULL)
-		return GS_PART_LIBC;
-	if (col->width > 0)
-		return GS_PART_FIXED;
-	if (col->collator == NULL)
-		switch (col->kind)
-		{
-			case GS_KEY_TEXT:
-			case GS_KEY_BPCHAR:
-			case GS_KEY_NAME:
-				return GS_PART_TEXT;
-			default:
-				break;
-		}
+	switch (col->kind)
+	{
+		case GS_KEY_BOOL:
+		case GS_KEY_UINT8:
+		case GS_KEY_INT16:
+		case GS_KEY_INT32:
+		case GS_KEY_INT64:
+		case GS_KEY_UINT32:
+		case GS_KEY_UINT64:
+		case GS_KEY_TIMETZ:
+		case GS_KEY_INTERVAL:
+		case GS_KEY_RAW:
+		case GS_KEY_TID:
+		case GS_KEY_ENUM:
+			return GS_PART_FIXED;
+		case GS_KEY_FLOAT4:
+		case GS_KEY_FLOAT8:
+			return GS_PART_FLOAT;
+		case GS_KEY_TEXT:
+		case GS_KEY_BPCHAR:
+		case GS_KEY_NAME:
+			if (col->libc != NULL)
+				return GS_PART_LIBC;
+			if (col->collator != NULL && gs_key_collator_is_deterministic(col->collator))
+				return GS_PART_ICU;
+			return GS_PART_TEXT;
+		case GS_KEY_BYTEA:
+			return GS_PART_ESCAPED;
+		case GS_KEY_BITS:
+			return GS_PART_BITS;
+		case GS_KEY_NUMERIC:
+			return GS_PART_NUMERIC;
+		case GS_KEY_INET:
+			return GS_PART_INET;
+		case GS_KEY_OIDVECTOR:
+			return GS_PART_OIDVECTOR;
+		case GS_KEY_ARRAY:
+			break;				/* innermost() is none */
+	}
 	return GS_PART_REST;
 }
 
@@ -205,63 +220,48 @@ layout_locale(GsKeyLayout *layout, const char *name)
 	return layout->n_locales++;
 }
 
-/*
- * Keys with text of libc collations must be such that all of it can be found
- * in them.
- */
-static GsRefusal
-check_layout(const GsKeyDesc *desc)
+/* Fill in a layout; false where it has no room for the columns. */
+static bool
+make_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 {
-	GsKeyLayout layout = {0};
-	bool		lost = false;
-	int			parts = 0;
+	int			parts = 0;		/* columns up to the last one that counts */
+	int			depth;
 
+	memset(layout, 0, sizeof(*layout));
 	for (int i = 0; i < desc->ncols; i++)
+		if (innermost(&desc->cols[i], &depth)->libc != NULL)
+			parts = i + 1;
+	if (parts >= GS_KEY_MAX_PARTS)
+		return false;
+	for (int i = 0; i < parts; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
-		int			depth;
-		const GsLibcCollation *libc = libc_of(col, &depth);
+		const GsKeyColumn *value = innermost(col, &depth);
+		GsKeyPart  *part = &layout->parts[layout->n_parts++];
+		int			locale = 0;
 
-		if (libc != NULL)
-		{
-			parts = i + 1;
-			if (lost || depth > GS_KEY_MAX_DEPTH ||
-				layout_locale(&layout, gs_libc_locale_name(libc)) < 0)
-				return GS_REFUSE_COLLATION;
-		}
-		lost = lost || part_kind(col) == GS_PART_REST;
+		if (value->libc != NULL)
+			locale = layout_locale(layout, gs_libc_locale_name(value->libc));
+		if (locale < 0 || depth > GS_KEY_MAX_DEPTH)
+			return false;
+		part->kind = part_kind(value);
+		part->desc = col->desc;
+		part->nulls_first = col->nulls_first;
+		part->width = value->width;
+		part->locale = locale;
+		part->depth = depth;
 	}
-	return parts < GS_KEY_MAX_PARTS ? GS_REFUSE_NONE : GS_REFUSE_COLLATION;
+	if (parts > 0 && parts < desc->ncols)
+		layout->parts[layout->n_parts++].kind = GS_PART_REST;
+	return true;
 }
 
 void
 gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 {
-	int			parts = 0;
-	int			depth;
+	bool		made PG_USED_FOR_ASSERTS_ONLY = make_layout(desc, layout);
 
-	memset(layout, 0, sizeof(*layout));
-	for (int i = 0; i < desc->ncols; i++)
-		if (libc_of(&desc->cols[i], &depth) != NULL)
-			parts = i + 1;
-	for (int i = 0; i < parts; i++)
-	{
-		const GsKeyColumn *col = &desc->cols[i];
-		GsKeyPart  *part = &layout->parts[layout->n_parts++];
-		const GsLibcCollation *libc = libc_of(col, &depth);
-
-		part->kind = part_kind(col);
-		part->desc = col->desc;
-		part->nulls_first = col->nulls_first;
-		part->width = col->width;
-		if (libc != NULL)
-		{
-			part->locale = layout_locale(layout, gs_libc_locale_name(libc));
-			part->depth = depth;
-		}
-	}
-	if (parts > 0 && parts < desc->ncols)
-		layout->parts[layout->n_parts++].kind = GS_PART_REST;
+	Assert(made);
 }
 
 bool
@@ -269,11 +269,9 @@ gs_key_has_labels(const GsKeyDesc *desc)
 {
 	for (int i = 0; i < desc->ncols; i++)
 	{
-		const GsKeyColumn *col = &desc->cols[i];
+		int			depth;
 
-		while (col->element != NULL)
-			col = &col->element->column;
-		if (col->labels != NULL)
+		if (innermost(&desc->cols[i], &depth)->labels != NULL)
 			return true;
 	}
 	return false;

@@ -41,6 +41,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /*
  * The null byte that stands before every column's value.  It is never
@@ -350,6 +351,29 @@ gs_key_put_inet(uint8_t *dst, uint8_t family, uint8_t n_bits, const uint8_t *add
 	dst[1 + address_len] = n_bits;
 	memcpy(dst + 2 + address_len, address + whole, address_len - whole);
 	return 2 + address_len + address_len - whole;
+}
+
+/* Bytes of an address, by its family: PostgreSQL's for IPv4 is the system's. */
+static inline size_t
+gs_key_inet_address_len(uint8_t family)
+{
+	return family == AF_INET ? 4 : 16;
+}
+
+/*
+ * How many bytes the encoding takes that a key of len bytes begins with; more
+ * than len where it does not end there.  flip: ff where the key is complemented.
+ */
+static inline size_t
+gs_key_inet_bytes(const uint8_t *key, size_t len, uint8_t flip)
+{
+	size_t		address_len = len > 0 ? gs_key_inet_address_len(key[0] ^ flip) : 0;
+	uint8_t		n_bits;
+
+	if (len < 2 + address_len)
+		return len + 1;
+	n_bits = key[1 + address_len] ^ flip;
+	return n_bits / 8u > address_len ? len + 1 : 2 + address_len + address_len - n_bits / 8;
 }
 
 /*

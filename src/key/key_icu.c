@@ -13,14 +13,14 @@
  * less than E'\n\x01\u064b' by comparison, and greater by sort keys (ICU 72).
  * Such collations are refused.
  *
+ * ICU takes two microseconds for the sort key of a path.  Of most texts the same bytes are
+ * made from a table of the collation's characters (key_icu_table.h), which costs as much to make
+ * as some thousand sort keys, and so comes after the first TABLE_AFTER texts of a process.
+ * The table is for the options that most collations have, in databases with UTF-8.
+ *
  * From PostgreSQL 16 on the server makes sort keys for us, pg_strnxfrm().
- * PostgreSQL 15 exports no such call, so there ICU is called directly: the
- * library that the server process has loaded anyway, found by name, because
- * ICU's functions carry its major version in their names and the machine that we
- * are built on need not have ICU, nor the same one.  Another library
- * that the process may have loaded as well is told apart by the version of the
- * collation that it reports, which must be what the server reports.
- * Collators are opened from the locale in the catalogs, as the server's are.
+ * PostgreSQL 15 exports no such call, so there ICU is called directly
+ * (key_icu_library.h).
  *
  * ICU wants UTF-16.  What a server with UTF-8 as its encoding stores is valid
  * UTF-8, and so the conversion is a few lines here; with other encodings, and
@@ -39,8 +39,6 @@
  */
 #include "postgres.h"
 
-#include <dlfcn.h>
-
 #include "access/htup_details.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_database.h"
@@ -51,6 +49,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "key/key_icu_library.h"
 #include "key/key_value.h"
 
 struct GsKeyCollator
@@ -61,15 +60,27 @@ struct GsKeyCollator
 	bool		deterministic;
 	bool		parts;			/* put_first_bytes() may be used */
 	void	   *handle;			/* a UCollator, or the server's locale */
+	const char *locale;			/* NULL where there can be no table */
+	uint32		n_texts;		/* keys made without a table, up to TABLE_AFTER */
+	GsIcuTable *table;			/* or NULL */
 };
 
 /* Text longer than this is long, in bytes. */
 #define LONG_TEXT			65536
 
+/* Test builds have their tables sooner, and compare all of their keys with ICU's. */
+#ifdef GPUSORT_FAULTS
+#define TABLE_AFTER			50
+#else
+#define TABLE_AFTER			2000
+#endif
+
 /* All that were asked for in this process, the unusable ones too. */
 static GsKeyCollator *collators = NULL;
 
-static void *open_handle(Oid collation, HeapTuple tuple);
+static char *locale_name(Oid collation, HeapTuple tuple);
+static void *open_handle(Oid collation, const char *locale);
+static void make_table(GsKeyCollator *collator);
 static bool put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room,
 						 size_t *written);
 static size_t put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room);
@@ -128,6 +139,7 @@ gs_key_collator_open(Oid collation)
 	bool		is_default = collation == DEFAULT_COLLATION_OID;
 	bool		deterministic = true;
 	char		provider;
+	char	   *locale = NULL;
 	void	   *handle = NULL;
 	HeapTuple	tuple;
 
@@ -149,18 +161,117 @@ gs_key_collator_open(Oid collation)
 		deterministic = ((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic;
 	}
 	if (provider == COLLPROVIDER_ICU)
-		handle = open_handle(collation, tuple);
+	{
+		locale = locale_name(collation, tuple);
+		handle = open_handle(collation, locale);
+	}
 	ReleaseSysCache(tuple);
 
-	collator = MemoryContextAlloc(TopMemoryContext, sizeof(GsKeyCollator));
+	collator = MemoryContextAllocZero(TopMemoryContext, sizeof(GsKeyCollator));
 	collator->collation = collation;
 	collator->usable = handle != NULL && !is_shifted(handle);
 	collator->deterministic = deterministic;
 	collator->parts = handle != NULL && GetDatabaseEncoding() == PG_UTF8 && parts_agree(handle);
 	collator->handle = handle;
+	if (locale != NULL && GetDatabaseEncoding() == PG_UTF8)
+		collator->locale = MemoryContextStrdup(TopMemoryContext, locale);
 	collator->next = collators;
 	collators = collator;
 	return collator->usable ? collator : NULL;
+}
+
+/*
+ * The collation's or the database's ICU locale, allocated; NULL where it has none, or
+ * rules beyond those of its locale.
+ */
+static char *
+locale_name(Oid collation, HeapTuple tuple)
+{
+	bool		is_default = collation == DEFAULT_COLLATION_OID;
+	int			cache = is_default ? DATABASEOID : COLLOID;
+	Datum		name;
+	bool		isnull;
+
+#ifdef GS_COMPAT_COLLATION_RULES
+	(void) SysCacheGetAttr(cache, tuple,
+						   is_default ? Anum_pg_database_daticurules : Anum_pg_collation_collicurules,
+						   &isnull);
+	if (!isnull)
+		return NULL;
+#endif
+	name = SysCacheGetAttr(cache, tuple,
+						   is_default ? GS_COMPAT_DATABASE_LOCALE : GS_COMPAT_COLLATION_LOCALE,
+						   &isnull);
+	return isnull ? NULL : TextDatumGetCString(name);
+}
+
+static bool
+sort_key_of_handle(void *handle, const uint8 *text, size_t len, uint8 *key, size_t room,
+				   size_t *key_len)
+{
+	GsVarBytes	bytes = {text, len};
+
+	return put_sort_key(handle, bytes, key, room, key_len);
+}
+
+/* Where none can be made, none is tried for again. */
+static void
+make_table(GsKeyCollator *collator)
+{
+	const char *locale = collator->locale;
+	void	   *library_collator;
+
+	collator->locale = NULL;
+	library_collator = gs_icu_open(locale);
+	if (library_collator == NULL)
+		return;
+	collator->table = gs_icu_make_table(library_collator, sort_key_of_handle, collator->handle);
+	gs_icu_close(library_collator);
+	ereport(DEBUG1,
+			(errmsg_internal(collator->table != NULL ?
+							 "gpusort makes sort keys of ICU locale \"%s\" from a table" :
+							 "gpusort has no table for sort keys of ICU locale \"%s\"", locale)));
+}
+
+#ifdef GPUSORT_FAULTS
+/* The key that was made from the table must be ICU's. */
+static void
+check_table_key(GsKeyCollator *collator, GsVarBytes text, const uint8 *key, size_t len)
+{
+	uint8	   *icus = MemoryContextAllocHuge(CurrentMemoryContext, len);
+	size_t		icus_len;
+
+	if (!put_sort_key(collator->handle, text, icus, len, &icus_len) || icus_len != len ||
+		memcmp(key, icus, len) != 0)
+		elog(PANIC, "sort key from a table is not ICU's: \"%.*s\"", (int) text.len, text.data);
+	pfree(icus);
+}
+#endif
+
+/* Write a text's sort key from the collator's table, if there is one and it can. */
+static inline bool
+put_from_table(GsKeyCollator *collator, GsVarBytes text, uint8 *dst, size_t room, size_t *written)
+{
+	if (unlikely(collator->table == NULL))
+	{
+		if (collator->locale == NULL || ++collator->n_texts < TABLE_AFTER)
+			return false;
+		make_table(collator);
+		if (collator->table == NULL)
+			return false;
+	}
+	if (!gs_icu_table_put(collator->table, text.data, text.len, dst, room, written))
+		return false;
+#ifdef GPUSORT_FAULTS
+	check_table_key(collator, text, dst, *written);
+#endif
+	return true;
+}
+
+bool
+gs_key_collator_is_deterministic(const GsKeyCollator *collator)
+{
+	return collator->deterministic;
 }
 
 bool
@@ -176,7 +287,8 @@ gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key, uint8 *d
 		*written = room;
 		return false;
 	}
-	if (!put_sort_key(collator->handle, text, dst, room, written))
+	if (!put_from_table(collator, text, dst, room, written) &&
+		!put_sort_key(collator->handle, text, dst, room, written))
 		return false;
 	if (!collator->deterministic)
 		return true;
@@ -197,7 +309,7 @@ gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key, uint8 *d
  * Sort keys from the server.
  */
 static void *
-open_handle(Oid collation, HeapTuple tuple)
+open_handle(Oid collation, const char *locale)
 {
 	return gs_compat_sort_key_locale(collation);
 }
@@ -237,148 +349,15 @@ put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
  * Sort keys from ICU.
  */
 
-/* The versions that PostgreSQL 15 gives the locale's options to as they are. */
-#define ICU_OLDEST			54
-#define ICU_NEWEST			120
-
 /* Text up to this length is converted on the stack. */
 #define ICU_STACK_CHARS		1024
 
-/* ICU's declarations, as far as they are needed; all are part of its ABI. */
-typedef uint8 IcuVersion[4];
-#define ICU_VERSION_STRING	20
-
-typedef void *(*IcuOpen) (const char *locale, int *status);
-typedef void (*IcuClose) (void *collator);
-typedef void (*IcuGetVersion) (const void *collator, IcuVersion version);
-typedef void (*IcuVersionToString) (const IcuVersion version, char *string);
-typedef int32 (*IcuGetSortKey) (const void *collator, const uint16 *chars, int32 n,
-								uint8 *result, int32 size);
-
-/* ICU's iterator over UTF-8: some integers and pointers, 120 bytes. */
-typedef struct IcuIterator
-{
-	uint64		space[32];
-} IcuIterator;
-
-typedef void (*IcuSetUtf8) (IcuIterator *iterator, const char *string, int32 length);
-typedef int32 (*IcuNextSortKeyPart) (const void *collator, IcuIterator *iterator,
-									 uint32 state[2], uint8 *result, int32 count,
-									 int *status);
-
-typedef struct Icu
-{
-	IcuOpen		open;
-	IcuClose	close;
-	IcuGetVersion get_version;
-	IcuVersionToString version_to_string;
-	IcuGetSortKey get_sort_key;
-	IcuSetUtf8	set_utf8;
-	IcuNextSortKeyPart next_sort_key_part;
-} Icu;
-
-/* The server's; all collators are its. */
-static Icu	icu;
-
-static char *locale_name(Oid collation, HeapTuple tuple);
-static bool find_icu(int version, Icu *found);
-static void *open_collator(const Icu *library, const char *locale, const char *server_version);
 static size_t to_utf16(uint16 *dst, const uint8 *src, size_t len);
 
-/*
- * The library is looked for with the first collation.
- */
 static void *
-open_handle(Oid collation, HeapTuple tuple)
+open_handle(Oid collation, const char *locale)
 {
-	char	   *locale = locale_name(collation, tuple);
-	char	   *server_version;
-	void	   *handle = NULL;
-
-	if (locale == NULL || GetDatabaseEncoding() != PG_UTF8)
-		return NULL;
-
-	server_version = gs_compat_icu_collation_version(locale);
-	if (server_version == NULL)
-		return NULL;
-	if (icu.open != NULL)
-		handle = open_collator(&icu, locale, server_version);
-	for (int version = ICU_NEWEST; icu.open == NULL && version >= ICU_OLDEST; version--)
-	{
-		Icu			found;
-
-		if (!find_icu(version, &found))
-			continue;
-		handle = open_collator(&found, locale, server_version);
-		if (handle != NULL)
-			icu = found;
-	}
-	pfree(server_version);
-	pfree(locale);
-	return handle;
-}
-
-/* The collation's or the database's ICU locale, allocated, or NULL. */
-static char *
-locale_name(Oid collation, HeapTuple tuple)
-{
-	Datum		name;
-	bool		isnull;
-
-	if (collation == DEFAULT_COLLATION_OID)
-		name = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_daticulocale, &isnull);
-	else
-		name = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_colliculocale, &isnull);
-	return isnull ? NULL : TextDatumGetCString(name);
-}
-
-static void *
-find_function(const char *name, int version)
-{
-	char		versioned[64];
-
-	snprintf(versioned, sizeof(versioned), "%s_%d", name, version);
-	return dlsym(RTLD_DEFAULT, versioned);
-}
-
-static bool
-find_icu(int version, Icu *found)
-{
-	found->open = (IcuOpen) find_function("ucol_open", version);
-	if (found->open == NULL)
-		return false;
-	found->close = (IcuClose) find_function("ucol_close", version);
-	found->get_version = (IcuGetVersion) find_function("ucol_getVersion", version);
-	found->version_to_string = (IcuVersionToString) find_function("u_versionToString", version);
-	found->get_sort_key = (IcuGetSortKey) find_function("ucol_getSortKey", version);
-	found->set_utf8 = (IcuSetUtf8) find_function("uiter_setUTF8", version);
-	found->next_sort_key_part =
-		(IcuNextSortKeyPart) find_function("ucol_nextSortKeyPart", version);
-	return found->close != NULL && found->get_version != NULL &&
-		found->version_to_string != NULL && found->get_sort_key != NULL &&
-		found->set_utf8 != NULL && found->next_sort_key_part != NULL;
-}
-
-/* A collator, if it is of the version that the server's is. */
-static void *
-open_collator(const Icu *library, const char *locale, const char *server_version)
-{
-	int			status = 0;
-	void	   *collator = library->open(locale, &status);
-	IcuVersion	version;
-	char		string[ICU_VERSION_STRING];
-
-	/* negative ones are warnings */
-	if (status > 0 || collator == NULL)
-		return NULL;
-	library->get_version(collator, version);
-	library->version_to_string(version, string);
-	if (strcmp(string, server_version) != 0)
-	{
-		library->close(collator);
-		return NULL;
-	}
-	return collator;
+	return locale == NULL || GetDatabaseEncoding() != PG_UTF8 ? NULL : gs_icu_open(locale);
 }
 
 static bool
@@ -394,7 +373,7 @@ put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *wri
 	/* no character takes more units of UTF-16 than bytes of UTF-8 */
 	if (text.len > lengthof(space))
 		chars = MemoryContextAllocHuge(CurrentMemoryContext, text.len * sizeof(uint16));
-	len = icu.get_sort_key(handle, chars, to_utf16(chars, text.data, text.len), dst, room);
+	len = gs_icu_sort_keys()->get(handle, chars, to_utf16(chars, text.data, text.len), dst, room);
 	if (chars != space)
 		pfree(chars);
 
@@ -415,13 +394,13 @@ put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *wri
 static size_t
 put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
 {
-	IcuIterator iterator;
+	GsIcuIterator iterator;
 	uint32		state[2] = {0, 0};
 	int			status = 0;
 	int32		len;
 
-	icu.set_utf8(&iterator, (const char *) text.data, text.len);
-	len = icu.next_sort_key_part(handle, &iterator, state, dst, room, &status);
+	gs_icu_sort_keys()->set_utf8(&iterator, (const char *) text.data, text.len);
+	len = gs_icu_sort_keys()->next_part(handle, &iterator, state, dst, room, &status);
 	return status > 0 || len < 0 ? 0 : len;
 }
 

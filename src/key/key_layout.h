@@ -4,20 +4,28 @@
  *	  What keys that hold text of a libc collation consist of: the inside of
  *	  key/ for those who read keys, which is src/order.
  *
- * A column's bytes, by kind; the null byte is that of gs_key_null_byte(), and
- * a NULL is its null byte alone
- *	  FIXED		null byte, width bytes
- *	  TEXT		null byte, bytes without NUL, 00
- *	  ESCAPED	null byte, bytes with each NUL written as 00 01, 00 00
- *	  LIBC		null byte, level 1, 01, text, 00; or, and so where the text
- *				itself begins with 01: null byte, level 1, 01, 01, further
- *				levels, 01, text, 00 (key_libc.h).  No level holds 00 or 01.
- *				In an array: null byte; for each element either 01 and the
- *				bytes from level 1 to 00, or 02 for NULL; 00; number of
- *				dimensions; lengths and lower bounds (key_array.c).  Elements
- *				of arrays of arrays are arrays, without a null byte
+ * A column's bytes are a null byte, that of gs_key_null_byte(), and unless that
+ * says NULL a value; for DESC all but the null byte is complemented, except in
+ * REST.  A value's bytes, by kind
+ *	  FIXED		width bytes
+ *	  FLOAT		the same, of a float
+ *	  TEXT		bytes without NUL, 00
+ *	  ICU		a sort key like TEXT, and the text like TEXT
+ *	  ESCAPED	bytes with each NUL written as 00 01, 00 00
+ *	  BITS		the same, and one byte
+ *	  NUMERIC	see key_encode_numeric.h
+ *	  INET		see key_encode.h
+ *	  OIDVECTOR number of OIDs, OIDs; 4 bytes each
+ *	  LIBC		level 1, 01, text, 00; or, and so where the text itself begins with
+ *				01: level 1, 01, 01, further levels, 01, text, 00 (key_libc.h).
+ *				No level holds 00 or 01
  *	  REST		the rest of the key
- *	  For DESC all but the null byte is complemented, except in REST.
+ *
+ * With a depth the value is an array of so many levels: arrays, whose elements
+ * are arrays, whose elements are of the kind.  An array is for each element
+ * either 01 and its value or 02 for NULL; then 00; number of dimensions; lengths
+ * and lower bounds (key_array.c).  An array of FLOAT has no bytes 01, all ones in
+ * place of 02, and as many zeroes as an element has bytes in place of 00.
  *
  * This header is plain C11.
  *
@@ -32,8 +40,14 @@
 typedef enum GsKeyPartKind
 {
 	GS_PART_FIXED,
+	GS_PART_FLOAT,
 	GS_PART_TEXT,
+	GS_PART_ICU,
 	GS_PART_ESCAPED,
+	GS_PART_BITS,
+	GS_PART_NUMERIC,
+	GS_PART_INET,
+	GS_PART_OIDVECTOR,
 	GS_PART_LIBC,
 	GS_PART_REST
 } GsKeyPartKind;
@@ -43,12 +57,12 @@ typedef struct GsKeyPart
 	uint8_t		kind;			/* a GsKeyPartKind */
 	bool		desc;
 	bool		nulls_first;
-	uint16_t	width;			/* FIXED: bytes, without the null byte */
+	uint8_t		width;			/* FIXED and FLOAT: bytes of a value */
 	uint8_t		locale;			/* LIBC: which of the layout's */
-	uint8_t		depth;			/* LIBC: of arrays that the text is inside of */
+	uint8_t		depth;			/* of arrays that the value is inside of */
 } GsKeyPart;
 
-#define GS_KEY_MAX_PARTS	16
+#define GS_KEY_MAX_PARTS	64
 #define GS_KEY_MAX_LOCALES	4
 #define GS_KEY_LOCALE_BYTES 64
 #define GS_KEY_MAX_DEPTH	8

@@ -16,8 +16,6 @@
  */
 #include "postgres.h"
 
-#include <sys/socket.h>
-
 #include "utils/inet.h"
 
 #include "key/key_encode_numeric.h"
@@ -139,7 +137,7 @@ static bool
 put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 {
 	const inet_struct *address = (const inet_struct *) bytes.data;
-	size_t		address_len = address->family == PGSQL_AF_INET ? 4 : 16;
+	size_t		address_len = gs_key_inet_address_len(address->family);
 	uint8		whole[GS_KEY_INET_MAX];
 	uint8	   *at = dst;
 	bool		all;

@@ -70,9 +70,10 @@ extern float4 gs_key_label_order(GsKeyLabels *labels, Oid label);
  * key_icu.c: the collator of an ICU collation, which lives as long as the
  * process; NULL where there is none to be had.  gs_key_put_icu() writes text
  * like gs_key_put_varying(), ascending; text that ends the key may come without an
- * end mark.
+ * end mark.  Where the collation is deterministic the text follows its sort key.
  */
 extern GsKeyCollator *gs_key_collator_open(Oid collation);
+extern bool gs_key_collator_is_deterministic(const GsKeyCollator *collator);
 extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
 						   uint8 *dst, size_t room, size_t *written);
 

@@ -12,6 +12,7 @@
 
 #include "compat.h"
 #include "nodes/gpuarrays.h"
+#include "nodes/gpunode.h"
 #include "service/service_shmem.h"
 
 void
@@ -41,7 +42,7 @@ gs_explain_array_report(const GsArrayReport *report, ExplainState *es)
 		device = gs_shared->kind;
 	else if (report->fallback != GS_FALLBACK_NONE)
 		device = "none (fallback)";
-	ExplainPropertyText("Device", device, es);
+	gs_explain_device(device, report->device_batches > 0 ? report->devices : 0, es);
 	if (report->fallback != GS_FALLBACK_NONE)
 		ExplainPropertyText("Fallback Reason", gs_fallback_name(report->fallback), es);
 	ExplainPropertyInteger("Arrays Sorted", NULL, report->arrays, es);

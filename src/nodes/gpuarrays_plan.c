@@ -578,7 +578,9 @@ reads_as_read(const Plan *plan)
 		case T_WindowAgg:
 			return ((const WindowAgg *) plan)->runCondition == NIL;
 		case T_CustomScan:
-			return gs_node_is(plan, &gs_feed_node) || gs_node_is(plan, &gs_window_node);
+			return gs_node_is(plan, &gs_feed_node) ||
+				(gs_node_is(plan, &gs_window_node) &&
+				 gs_window_run_condition((const CustomScan *) plan) == NIL);
 		default:
 			return false;
 	}

@@ -7,6 +7,8 @@
  */
 #include "postgres.h"
 
+#include "commands/explain.h"
+
 #include "compat.h"
 #include "nodes/gpuarrays.h"
 #include "nodes/gpufeed.h"
@@ -58,4 +60,25 @@ gs_node_make(const GsNode *node, const Plan *like, List *tlist, List *scan_tlist
 	scan->custom_private = private;
 	scan->methods = &node->scan;
 	return scan;
+}
+
+void
+gs_explain_device(const char *name, uint32 devices, ExplainState *es)
+{
+	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+	List	   *numbers = NIL;
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, name);
+	for (int i = 0; devices >> i != 0; i++)
+		if (devices >> i & 1)
+		{
+			if (text)
+				appendStringInfo(&buf, numbers == NIL ? " %d" : ", %d", i);
+			numbers = lappend(numbers, psprintf("%d", i));
+		}
+	ExplainPropertyText("Device", buf.data, es);
+	if (numbers != NIL && !text)
+		ExplainPropertyList("Device Numbers", numbers, es);
 }

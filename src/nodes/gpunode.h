@@ -24,6 +24,12 @@ typedef struct GsNode
 	Size		state_bytes;	/* of its state, which a CustomScanState begins */
 } GsNode;
 
+/*
+ * EXPLAIN's field Device.  devices: with bit i where device i was used; 0 where there is
+ * one only, or none was.
+ */
+extern void gs_explain_device(const char *name, uint32 devices, struct ExplainState *es);
+
 /* For scan.CreateCustomScanState. */
 extern Node *gs_node_create_state(CustomScan *plan);
 

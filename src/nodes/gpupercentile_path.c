@@ -182,7 +182,7 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	pathkeys = order_pathkeys(root, agg);
 	if (pathkeys == NIL || !gs_sort_supports(pathkeys))
 		return;
-	foreach(lc, gs_sort_input_paths(root, grouped_rel, input_rel, pathkeys))
+	foreach(lc, gs_sort_input_paths(root, grouped_rel, input_rel, pathkeys, cheapest->rows))
 	{
 		Path	   *path = make_path(root, grouped_rel, lfirst(lc), (List *) extra->havingQual,
 									 groups);

@@ -8,9 +8,11 @@
  * leader, and return only those rows that they could not hand over.
  *
  *	  gpusort_path.c	  paths, and those for ORDER BY
- *	  gpusort_upper_path.c	paths for GROUP BY, DISTINCT and window functions
+ *	  gpusort_upper_path.c	paths for GROUP BY and window functions
  *	  gpusort_join_path.c paths for merge joins
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
+ *	  gpusort_keep.c	  rows that the plan above does not need
+ *	  gpusort_distinct.c  paths for DISTINCT
  *	  gpusort_replace.c	  all other sorts: GpuSort in the place of Sort in finished
  *						  plans
  *	  gpusort_agg_path.c  paths for the sorts of aggregates
@@ -45,11 +47,15 @@ typedef enum GsPlanItem
 	GS_PLAN_COLLATIONS,			/* OidList */
 	GS_PLAN_NULLS_FIRST,		/* IntList of bools */
 	GS_PLAN_FLAGS,				/* IntList of one: GS_PLAN_FLAG_ below */
+	GS_PLAN_BOUND,				/* IntList of one: rows that will be asked for at
+								 * most, from the first one on; 0: not known */
 	GS_PLAN_Count
 } GsPlanItem;
 
 #define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
 #define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
+#define GS_PLAN_FLAG_UNIQUE	4	/* of rows that are equal in all sort columns, one
+								 * is enough: the first */
 
 /* gpusort_path.c: add paths to those that PostgreSQL has for a query's ORDER BY. */
 extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
@@ -60,31 +66,36 @@ extern bool gs_sort_supports(List *pathkeys);
 
 /*
  * GpuSorts of what a relation returns, one or two: over its cheapest path, and over a
- * parallel feed where it has partial paths.  rel: that the paths are for.
+ * parallel feed where it has partial paths.  rel: that the paths are for.  rows_back: how
+ * many rows are returned.
  */
 extern List *gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
-								 List *pathkeys);
+								 List *pathkeys, double rows_back);
 
 /*
  * A GpuSort of child, and a Gather over GpuSortFeed of a partial path to be its
- * child.  rows: that are sorted.  fed_below: child is such a Gather.  flags:
+ * child.  rows: that are sorted, and rows_back of them returned.  fed_below: child is such a Gather.  flags:
  * GS_PLAN_FLAG_; those that a query without subplans allows.
  */
 extern Path *gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys,
-						  double rows, bool fed_below, int flags);
+						  double rows, double rows_back, bool fed_below, int flags);
 extern Path *gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial);
 extern int	gs_sort_path_flags(const PlannerInfo *root);
 
 /*
- * gpusort_upper_path.c: add paths to those that PostgreSQL has for GROUP BY, DISTINCT
- * and window functions.  extra: what the planner's hook got with grouped_rel.
+ * gpusort_upper_path.c: add paths to those that PostgreSQL has for GROUP BY and window
+ * functions.  extra: what the planner's hook got with grouped_rel.
  */
 extern void gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								 RelOptInfo *grouped_rel, const GroupPathExtraData *extra);
-extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
-									RelOptInfo *distinct_rel);
 extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								  RelOptInfo *window_rel);
+
+/*
+ * Add paths that sort, beside others that hash; take away those of the others that cost more
+ * by all that PostgreSQL does not count.
+ */
+extern void gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths);
 
 /* How many groups PostgreSQL expects; 0: none of its paths tells. */
 extern double gs_expected_groups(const RelOptInfo *grouped_rel);
@@ -93,6 +104,10 @@ extern double gs_expected_groups(const RelOptInfo *grouped_rel);
 extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 							   RelOptInfo *innerrel, JoinType jointype,
 							   JoinPathExtraData *extra);
+
+/* gpusort_distinct.c: add paths to those that PostgreSQL has for a query's DISTINCT. */
+extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+									RelOptInfo *distinct_rel);
 
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);
@@ -153,6 +168,17 @@ extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 extern List *gs_plan_private(const Sort *sort, int flags);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 
+/* Which rows are needed of a plan's sort, and that these are. */
+extern void gs_plan_read_keep(const CustomScan *plan, GsKeep *keep);
+extern void gs_plan_keep_bound(CustomScan *plan, double bound);
+extern void gs_plan_keep_unique(CustomScan *plan);
+
+/*
+ * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not
+ * need.  bound: rows that the parent will be asked for at most, or GS_NO_BOUND.
+ */
+extern void gs_keep_for_parent(const Plan *parent, double bound);
+
 /*
  * gpusort_replace.c
  *
@@ -187,6 +213,7 @@ extern void gs_tlist_drop_junk(PlannedStmt *stmt);
 /* gpusort_explain.c */
 extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
 								 ExplainState *es);
+extern void gs_explain_sort_keep(const GsKeep *keep, ExplainState *es);
 extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
 
 #endif							/* GS_NODES_GPUSORT_H */

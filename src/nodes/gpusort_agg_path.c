@@ -315,8 +315,7 @@ make_agg_path(PlannerInfo *root, RelOptInfo *rel, const AggPath *like, Path *sor
 	AggPath    *path;
 
 	if (order->unique)
-		sorted = (Path *) create_upper_unique_path(root, rel, sorted, list_length(order->pathkeys),
-												   distinct_rows(root, order, sorted->rows));
+		sorted = gs_compat_unique_path(root, rel, sorted, list_length(order->pathkeys), sorted->rows);
 	MemSet(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	path = create_agg_path(root, rel, sorted, like->path.pathtarget, like->aggstrategy,
@@ -409,6 +408,7 @@ gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 	const AggPath *like;
 	AggOrder	order;
 	List	   *missing;
+	double		rows_back;
 	int			flags;
 	Path	   *path;
 
@@ -424,15 +424,16 @@ gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 		return;
 
 	flags = gs_sort_path_flags(root);
+	rows_back = order.unique ? distinct_rows(root, &order, cheapest->rows) : cheapest->rows;
 	path = gs_sort_path(root, grouped_rel, add_columns(root, input_rel, cheapest, missing),
-						order.pathkeys, cheapest->rows, false, flags);
+						order.pathkeys, cheapest->rows, rows_back, false, flags);
 	if (input_rel->partial_pathlist != NIL && is_parallel_safe(root, (Node *) missing))
 	{
 		Path	   *partial = add_columns(root, input_rel, linitial(input_rel->partial_pathlist),
 										  missing);
 		Path	   *gather = gs_sort_feed_path(root, grouped_rel, partial);
 		Path	   *parallel = gs_sort_path(root, grouped_rel, gather, order.pathkeys,
-											cheapest->rows, true, flags);
+											cheapest->rows, rows_back, true, flags);
 
 		if (parallel->total_cost < path->total_cost)
 			path = parallel;

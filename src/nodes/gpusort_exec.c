@@ -18,6 +18,7 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
 #include "nodes/gpufeed.h"
@@ -30,6 +31,7 @@ typedef struct GpuSortState
 	bool		rerun;
 	bool		repeatable;
 	bool		random_access;
+	GsKeep		keep;			/* rows that are needed */
 	TupleDesc	tupdesc;		/* of the child's tuples, and of ours */
 	PlanState  *gather;			/* above the feed nodes; NULL: none */
 	PlanState  *feed;			/* the leader's feed node; NULL: none */
@@ -49,6 +51,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	int			flags;
 
 	gs_plan_read(plan, &state->keys, &flags);
+	gs_plan_read_keep(plan, &state->keep);
 	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;
 	state->repeatable = (flags & GS_PLAN_FLAG_REPEATABLE) != 0;
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
@@ -80,7 +83,8 @@ begin_sort(GpuSortState *state)
 	MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
 
 	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
-								state->random_access, state->rerun, state->repeatable);
+								state->random_access, state->rerun, state->repeatable,
+								&state->keep);
 	MemoryContextSwitchTo(old);
 }
 
@@ -95,9 +99,14 @@ note_report(GpuSortState *state)
 static void
 log_sort(const GsSortReport *report)
 {
+	char		device[32] = "";
+
+	if (report->devices != 0)
+		snprintf(device, sizeof(device), "device %d, ",
+				 pg_rightmost_one_pos32(report->devices));
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: engine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
-							 report->rows, report->engine, report->chunks, report->settled)));
+			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: %sengine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
+							 report->rows, device, report->engine, report->chunks, report->settled)));
 }
 
 static void
@@ -262,6 +271,7 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortState *state = (GpuSortState *) node;
 
 	gs_explain_sort_keys(node, ancestors, &state->keys, es);
+	gs_explain_sort_keep(&state->keep, es);
 	if (!es->analyze)
 		return;
 	if (state->sort && state->done)

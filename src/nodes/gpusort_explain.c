@@ -21,6 +21,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "nodes/gpunode.h"
 #include "nodes/gpusort.h"
 
 /*
@@ -88,6 +89,16 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *k
 	ExplainPropertyList("Sort Key", result, es);
 }
 
+/* Which rows are needed. */
+void
+gs_explain_sort_keep(const GsKeep *keep, ExplainState *es)
+{
+	if (keep->unique)
+		ExplainPropertyBool("Distinct", true, es);
+	if (keep->limit > 0)
+		ExplainPropertyInteger("First Rows", NULL, keep->limit, es);
+}
+
 /* What the check of a libc collation's order took and did. */
 static void
 explain_order_check(const GsSortReport *report, ExplainState *es)
@@ -150,7 +161,7 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 			device = report->fallback == GS_FALLBACK_NONE ? "none (few rows)" : "none (fallback)";
 			break;
 	}
-	ExplainPropertyText("Device", device, es);
+	gs_explain_device(device, report->place == GS_SORT_DEVICE ? report->devices : 0, es);
 	if (report->place == GS_SORT_CPU)
 	{
 		if (report->fallback != GS_FALLBACK_NONE)
@@ -178,6 +189,8 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 		ExplainPropertyInteger("Rows Settled", NULL, report->settled, es);
 	if (report->place != GS_SORT_DEVICE)
 		return;
+	if (report->dropped > 0)
+		ExplainPropertyInteger("Rows Dropped", NULL, report->dropped, es);
 	ExplainPropertyText("Engine", report->engine, es);
 	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
 	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);

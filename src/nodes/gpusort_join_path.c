@@ -72,7 +72,7 @@ side_path(PlannerInfo *root, RelOptInfo *side, List *pathkeys, bool *sorts)
 													  false);
 	ListCell   *lc;
 
-	foreach(lc, gs_sort_input_paths(root, side, side, pathkeys))
+	foreach(lc, gs_sort_input_paths(root, side, side, pathkeys, side->rows))
 	{
 		Path	   *path = lfirst(lc);
 

@@ -121,12 +121,13 @@ make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomP
 
 Path *
 gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys, double rows,
-			 bool fed_below, int flags)
+			 double rows_back, bool fed_below, int flags)
 {
 	CustomPath *path;
 	SortPath   *sort = create_sort_path(root, rel, child, pathkeys, -1.0);
 	double		rows_fed = fed_below ? 0 : rows;
 	int			width = child->pathtarget->width;
+	Cost		cost = gs_cost_sort(rows_fed, rows, width);
 
 	path = make_custom_path(rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
 	path->path.parallel_aware = false;
@@ -135,9 +136,9 @@ gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys, do
 	path->path.pathkeys = pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	path->custom_private = list_make1_int(flags);
-	path->path.rows = rows;
+	path->path.rows = rows_back;
 	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, rows, width);
-	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width);
+	path->path.total_cost = child->total_cost + cost - (rows - rows_back) * gs_guc_fetch_row_cost;
 	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;
 }
@@ -206,7 +207,8 @@ add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys,
 }
 
 List *
-gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, List *pathkeys)
+gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, List *pathkeys,
+					double rows_back)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
 	Path	   *serial = add_sort_columns(root, input_rel, cheapest, pathkeys, false);
@@ -215,13 +217,13 @@ gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, L
 	List	   *paths;
 
 	paths = list_make1(gs_sort_path(root, rel, serial ? serial : cheapest, pathkeys,
-									cheapest->rows, false, flags));
+									cheapest->rows, rows_back, false, flags));
 	if (input_rel->partial_pathlist != NIL)
 		partial = add_sort_columns(root, input_rel, linitial(input_rel->partial_pathlist),
 								   pathkeys, true);
 	if (partial)
 		paths = lappend(paths, gs_sort_path(root, rel, gs_sort_feed_path(root, rel, partial),
-											pathkeys, cheapest->rows, true, flags));
+											pathkeys, cheapest->rows, rows_back, true, flags));
 	return paths;
 }
 
@@ -252,28 +254,47 @@ void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
-	List	   *paths;
-	ListCell   *lc;
+	Path	   *partial = NULL;
+	bool		serial_wins = true;
+	bool		parallel_wins = true;
+	double		rows;
+	int			flags;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
 		may_be_freed(input_rel, ordered_rel) || cheapest->param_info != NULL)
 		return;
+	rows = cheapest->rows;
+	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
+		partial = linitial(input_rel->partial_pathlist);
 	if (!gs_guc_force)
 	{
-		if (!enable_sort || cheapest->rows < gs_guc_min_rows ||
-			gs_cost_prefers_heapsort(cheapest->rows, cheapest->pathtarget->width,
-									 root->limit_tuples))
+		int			width = cheapest->pathtarget->width;
+
+		if (!enable_sort || rows < gs_guc_min_rows)
+			return;
+		serial_wins = !gs_cost_prefers_heapsort(rows, rows, width, root->limit_tuples);
+		parallel_wins = partial &&
+			!gs_cost_prefers_heapsort(partial->rows, rows, width, root->limit_tuples);
+		if (!serial_wins && !parallel_wins)
 			return;
 		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
 			return;
 	}
 	if (!gs_client_service_ready() || !gs_sort_supports(root->sort_pathkeys))
 		return;
-	paths = gs_sort_input_paths(root, ordered_rel, input_rel, root->sort_pathkeys);
+
+	flags = gs_sort_path_flags(root);
 
 	/* forced: leave the planner no other choice */
 	if (gs_guc_force)
 		ordered_rel->pathlist = NIL;
-	foreach(lc, paths)
-		add_ordered_path(root, ordered_rel, lfirst(lc));
+	if (serial_wins)
+		add_ordered_path(root, ordered_rel,
+						 gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, rows,
+									  rows, false, flags));
+	if (partial && parallel_wins)
+		add_ordered_path(root, ordered_rel,
+						 gs_sort_path(root, ordered_rel,
+									  gs_sort_feed_path(root, ordered_rel, partial),
+									  root->sort_pathkeys, rows, rows, true, flags));
 }

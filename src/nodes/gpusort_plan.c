@@ -113,7 +113,34 @@ gs_plan_private(const Sort *sort, int flags)
 		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	}
-	return list_make5(attnos, operators, collations, nulls_first, list_make1_int(flags));
+	return lappend(list_make5(attnos, operators, collations, nulls_first, list_make1_int(flags)),
+				   list_make1_int(0));
+}
+
+void
+gs_plan_read_keep(const CustomScan *plan, GsKeep *keep)
+{
+	int			flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
+
+	keep->unique = (flags & GS_PLAN_FLAG_UNIQUE) != 0;
+	keep->limit = linitial_int(list_nth(plan->custom_private, GS_PLAN_BOUND));
+}
+
+void
+gs_plan_keep_bound(CustomScan *plan, double bound)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_BOUND);
+
+	if (bound >= 1 && bound <= INT_MAX)
+		linitial_int(item) = (int) bound;
+}
+
+void
+gs_plan_keep_unique(CustomScan *plan)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_FLAGS);
+
+	linitial_int(item) |= GS_PLAN_FLAG_UNIQUE;
 }
 
 void

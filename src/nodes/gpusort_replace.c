@@ -56,7 +56,16 @@ typedef struct ReplaceContext
 	int			last_node_id;	/* the highest plan_node_id in use */
 } ReplaceContext;
 
-static Plan *replace(ReplaceContext *context, Plan *plan, double bound);
+/* How many rows will be asked for, from the first one on; GS_NO_BOUND: perhaps all. */
+typedef struct Bound
+{
+	double		expected;
+	double		sure;			/* no more */
+} Bound;
+
+static const Bound no_bound = {GS_NO_BOUND, GS_NO_BOUND};
+
+static Plan *replace(ReplaceContext *context, Plan *plan, Bound bound);
 
 /* Is it a GpuSort or a GpuSortFeed? */
 static bool
@@ -167,7 +176,7 @@ is_worth_while(const ReplaceContext *context, const Sort *node, double processes
 		return true;
 	if (rows < gs_guc_min_rows)
 		reason = "it has fewer rows than gpusort.min_rows";
-	else if (gs_cost_prefers_heapsort(rows, sort->plan_width, bound))
+	else if (gs_cost_prefers_heapsort(sort->plan_rows, rows, sort->plan_width, bound))
 		reason = "a top-N sort costs less";
 	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= sort_cost(sort, outerPlan(sort)))
 		reason = "PostgreSQL's sort costs less";
@@ -275,7 +284,7 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 typedef struct ReplaceChildren
 {
 	ReplaceContext *context;
-	double		bound;
+	Bound		bound;
 } ReplaceChildren;
 
 static void
@@ -286,15 +295,23 @@ replace_child(Plan **child, void *context)
 	*child = replace(children->context, *child, children->bound);
 }
 
+static void
+keep_bound(Plan *plan, Bound bound)
+{
+	if (gs_node_is(plan, &gs_sort_node))
+		gs_plan_keep_bound((CustomScan *) plan, bound.sure);
+}
+
 /*
  * Replace what there is to replace in a plan tree, from the bottom up, and
  * return the tree.
  */
 static Plan *
-replace(ReplaceContext *context, Plan *plan, double bound)
+replace(ReplaceContext *context, Plan *plan, Bound bound)
 {
 	int			flags = context->flags;
 	ReplaceChildren children;
+	Plan	   *result = plan;
 
 	/*
 	 * Below here a process has its part of the rows only, and by scanning
@@ -306,12 +323,15 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort))
 	{
 		/* before the Sort alone would be replaced */
-		outerPlan(outerPlan(plan)) = replace(context, outerPlan(outerPlan(plan)), GS_NO_BOUND);
+		outerPlan(outerPlan(plan)) = replace(context, outerPlan(outerPlan(plan)), no_bound);
 		context->flags = flags;
-		return replace_gather_merge(context, (GatherMerge *) plan, bound);
+		result = replace_gather_merge(context, (GatherMerge *) plan, bound.expected);
+		keep_bound(result, bound);
+		return result;
 	}
 	children.context = context;
-	children.bound = gs_plan_bound_below(plan, bound);
+	children.bound.expected = gs_plan_bound_below(plan, bound.expected);
+	children.bound.sure = gs_plan_sure_bound_below(plan, bound.sure);
 	gs_plan_visit_children(plan, replace_child, &children);
 	context->flags = flags;
 
@@ -331,6 +351,7 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 		plan->targetlist = index_tlist(plan->targetlist);
 		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
 	}
+	gs_keep_for_parent(plan, bound.sure);
 	if (IsA(plan, Agg))
 	{
 		gs_agg_use_order((Agg *) plan, &context->last_node_id);
@@ -338,10 +359,11 @@ replace(ReplaceContext *context, Plan *plan, double bound)
 	}
 	gs_decline_node(plan);
 	if (IsA(plan, Sort))
-		return replace_sort(context, (Sort *) plan, bound);
-	if (IsA(plan, WindowAgg))
-		return gs_window_replace((WindowAgg *) plan);
-	return plan;
+		result = replace_sort(context, (Sort *) plan, bound.expected);
+	else if (IsA(plan, WindowAgg))
+		result = gs_window_replace((WindowAgg *) plan);
+	keep_bound(result, bound);
+	return result;
 }
 
 /*
@@ -396,8 +418,8 @@ gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
 	context.flags = rerun ? gs_plan_subplan_flags(stmt) : 0;
 	context.last_node_id = gs_plan_last_node_id(stmt);
 
-	stmt->planTree = replace(&context, stmt->planTree, GS_NO_BOUND);
+	stmt->planTree = replace(&context, stmt->planTree, no_bound);
 	foreach(lc, stmt->subplans)
 		if (lfirst(lc) != NULL)
-			lfirst(lc) = replace(&context, lfirst(lc), GS_NO_BOUND);
+			lfirst(lc) = replace(&context, lfirst(lc), no_bound);
 }

@@ -1,10 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_upper_path.c
- *	  Offering GpuSort for GROUP BY, DISTINCT and window functions.
+ *	  Offering GpuSort for GROUP BY and window functions.
  *
  *		GroupAggregate -> GpuSort		against HashAggregate
- *		Unique -> GpuSort				against HashAggregate
  *		WindowAgg -> GpuSort			against indexes, and serial scans
  *
  * each over the input's cheapest path and over the parallel feed
@@ -76,8 +75,8 @@ hidden_cost(PlannerInfo *root, const Path *path)
 	return 0;
 }
 
-static void
-add_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
+void
+gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
 {
 	ListCell   *lc;
 
@@ -124,6 +123,7 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	List	   *clause = gs_compat_group_clause(root);
 	List	   *having = (List *) extra->havingQual;
 	double		groups = gs_expected_groups(grouped_rel);
+	double		rows;
 	AggClauseCosts costs;
 	List	   *paths = NIL;
 	ListCell   *lc;
@@ -140,10 +140,13 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 		root->numOrderedAggs == 0 && grouping_is_hashable(clause))
 		return;
 
+	/* without aggregates equal rows are dropped (gpusort_keep.c) */
+	rows = input_rel->cheapest_total_path->rows;
 	memset(&costs, 0, sizeof(costs));
 	if (parse->hasAggs)
 		get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	foreach(lc, gs_sort_input_paths(root, grouped_rel, input_rel, root->group_pathkeys))
+	foreach(lc, gs_sort_input_paths(root, grouped_rel, input_rel, root->group_pathkeys,
+									 parse->hasAggs ? rows : Min(groups, rows)))
 	{
 		Path	   *sorted = lfirst(lc);
 		AggStrategy strategy = parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
@@ -157,32 +160,7 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 			paths = lappend(paths, create_group_path(root, grouped_rel, sorted, clause, having,
 													 groups));
 	}
-	add_paths(root, grouped_rel, paths);
-}
-
-void
-gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
-{
-	const Query *parse = root->parse;
-	List	   *pathkeys = root->distinct_pathkeys;
-	int			columns = list_length(pathkeys);
-	List	   *paths = NIL;
-	double		groups;
-	ListCell   *lc;
-
-	/* DISTINCT ON takes the first row in the order of ORDER BY */
-	if (parse->hasDistinctOn && columns < list_length(root->sort_pathkeys))
-		pathkeys = root->sort_pathkeys;
-	if (columns == 0 || !is_candidate(input_rel, distinct_rel, pathkeys))
-		return;
-	groups = ((const Path *) linitial(distinct_rel->pathlist))->rows;
-	if (groups < gs_guc_min_rows && enable_hashagg && !parse->hasDistinctOn &&
-		grouping_is_hashable(gs_compat_distinct_clause(root)))
-		return;
-	foreach(lc, gs_sort_input_paths(root, distinct_rel, input_rel, pathkeys))
-		paths = lappend(paths, gs_compat_create_unique_path(root, distinct_rel, lfirst(lc), columns,
-															groups));
-	add_paths(root, distinct_rel, paths);
+	gs_add_sorted_paths(root, grouped_rel, paths);
 }
 
 /* The order that a window wants its rows in. */
@@ -248,7 +226,8 @@ gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *wind
 	pathkeys = window_pathkeys(root, llast_node(WindowAggPath, windows)->winclause);
 	if (!is_candidate(input_rel, window_rel, pathkeys))
 		return;
-	foreach(lc, gs_sort_input_paths(root, window_rel, input_rel, pathkeys))
+	foreach(lc, gs_sort_input_paths(root, window_rel, input_rel, pathkeys,
+									 input_rel->cheapest_total_path->rows))
 	{
 		Path	   *path = lfirst(lc);
 
@@ -261,12 +240,12 @@ gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *wind
 			{
 				if (!gs_sort_supports(pathkeys))
 					return;
-				path = gs_sort_path(root, window_rel, path, pathkeys, path->rows, false,
+				path = gs_sort_path(root, window_rel, path, pathkeys, path->rows, path->rows, false,
 									gs_sort_path_flags(root));
 			}
 			path = copy_window(window, path);
 		}
 		paths = lappend(paths, path);
 	}
-	add_paths(root, window_rel, paths);
+	gs_add_sorted_paths(root, window_rel, paths);
 }

@@ -3,6 +3,16 @@
  * gpuwindow.h
  *	  The node GpuWindow, in the place of WindowAgg above GpuSort, or of its own.
  *
+ *	  gpuwindow_plan.c		where it can take WindowAgg's place
+ *	  gpuwindow_exec.c		the executor's part: rows, partitions, peers, run conditions
+ *	  gpuwindow_function.c	the value of a window function for a row
+ *	  gpuwindow_agg.c		aggregates as window functions
+ *	  gpuwindow_rows.c		the rows that are held back
+ *	  gpuwindow_explain.c	EXPLAIN's lines
+ *
+ * custom_exprs are the functions, WindowFunc nodes over the child's columns, and then
+ * the clauses of the run condition, over the scan tuple's.
+ *
  * custom_private is a list of lists, so that plans can be copied; the enum names
  * its members.  Columns are those of the child's output;
  * operators are equality operators.
@@ -12,6 +22,7 @@
 #ifndef GS_GPUWINDOW_H
 #define GS_GPUWINDOW_H
 
+#include "commands/explain.h"
 #include "nodes/plannodes.h"
 
 #include "nodes/gpunode.h"
@@ -23,8 +34,8 @@ extern const GsNode gs_window_node;
 typedef enum GsWindowItem
 {
 	GS_WINDOW_COLUMNS,			/* IntList: for each column of the scan tuple, the
-								 * child's; 0: a window function */
-	GS_WINDOW_FUNCTIONS,		/* OidList: the functions among them, in order */
+								 * child's; 0: the next one of the functions */
+	GS_WINDOW_OPTIONS,			/* IntList: GsWindowOption */
 	GS_WINDOW_PART_ATTNOS,		/* IntList: PARTITION BY */
 	GS_WINDOW_PART_OPERATORS,	/* OidList */
 	GS_WINDOW_PART_COLLATIONS,	/* OidList */
@@ -33,6 +44,14 @@ typedef enum GsWindowItem
 	GS_WINDOW_ORDER_COLLATIONS, /* OidList */
 	GS_WINDOW_Count
 } GsWindowItem;
+
+typedef enum GsWindowOption
+{
+	GS_WINDOW_FRAME,			/* GsWindowFrame (gpuwindow_function.h) */
+	GS_WINDOW_IS_TOP,			/* bool: no window above needs rows that fail the run
+								 * condition */
+	GS_WINDOW_OPTION_Count
+} GsWindowOption;
 
 /* The node that does a WindowAgg's work, or the WindowAgg itself. */
 extern Plan *gs_window_replace(WindowAgg *window);
@@ -43,5 +62,12 @@ extern Plan *gs_window_replace(WindowAgg *window);
  * GpuSort's plan_node_id.
  */
 extern Plan *gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations);
+
+/* The parts of a GpuWindow's custom_exprs. */
+extern List *gs_window_functions(const CustomScan *plan);
+extern List *gs_window_run_condition(const CustomScan *plan);
+
+/* gpuwindow_explain.c */
+extern void gs_window_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 
 #endif							/* GS_GPUWINDOW_H */

@@ -1,53 +1,114 @@
 /*-------------------------------------------------------------------------
  *
  * gpuwindow_exec.c
- *	  The executor node GpuWindow: row_number(), rank() and dense_rank() over
- *	  rows that come sorted.
+ *	  The executor node GpuWindow: window functions over rows that come sorted.
  *
- * It counts rows as they go by.  Of the past it keeps one row: the first one of
- * the current group of peers, in a buffer of its own.  A row is first compared
- * with it by the columns of PARTITION BY and ORDER BY together, and only where
- * they differ by those of PARTITION BY alone.  The comparison is by the
+ * Where no function needs more than the rows that went by, rows are passed on as
+ * they come.  Otherwise they are held (gpuwindow_rows.h): the current row comes
+ * from there, after as many rows behind it have been read as its values need.
+ * That is up to the end of its peers, so many rows as lead() looks ahead, or the
+ * partition; and as many rows stay as lag() looks back.
+ *
+ * Whether a row starts a new partition or a new group of peers is found out when it is
+ * read, by comparing it with the first row of the group before, of which there is a
+ * copy.  The comparison is first by the columns of PARTITION BY and ORDER BY together,
+ * and only where they differ by those of PARTITION BY alone; by the
  * equality operators that WindowAgg would use (nodeWindowAgg.c).
  *
+ * For each row the window functions are evaluated first, in their order, and then
+ * the aggregates, as WindowAgg does: an error comes at the same row.
+ *
+ * Run conditions are WindowAgg's, too.  Once a row fails one, so would all that come
+ * after it in the partition.  Then, of the topmost window, the rest of the partition is
+ * skipped; if there is but one, the child is not asked for any more rows.  Below
+ * other windows, rows go on without values.
+ *
  * The scan tuple is a virtual one: values of the functions, and of the child's
- * columns, which are good until the child is asked for its next row.
+ * columns, which are good until the next row is asked for.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "commands/explain.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
 #include "nodes/gpuwindow.h"
+#include "nodes/gpuwindow_agg.h"
+#include "nodes/gpuwindow_function.h"
+#include "nodes/gpuwindow_rows.h"
+
+typedef enum WindowStatus
+{
+	WINDOW_RUNS,
+	WINDOW_PASSES_ON,			/* the partition's other rows, without values */
+	WINDOW_SKIPS,				/* the partition's other rows */
+	WINDOW_IS_DONE
+} WindowStatus;
+
+/* How a row is related to the one before. */
+typedef enum RowRelation
+{
+	SAME_PEERS,
+	SAME_PARTITION,
+	OTHER_PARTITION
+} RowRelation;
+
+/* Readers of held rows; those of functions follow. */
+enum
+{
+	CURRENT_READER,
+	AGGREGATE_READER,
+	PEERS_READER,
+	FIRST_FUNCTION_READER
+};
 
 typedef struct GpuWindowState
 {
 	CustomScanState css;
+	ExprContext *input_context; /* for one row of the input at a time */
 	int			n_columns;		/* of the scan tuple */
 	AttrNumber *columns;		/* the child's; 0: a function */
-	Oid		   *functions;		/* by column; InvalidOid: a column of the child */
 	AttrNumber	last_column;	/* of the child that is used */
-	ExprState  *same_peers;		/* NULL: all rows of a partition are */
+	ExprState  *same_peers;		/* NULL: nobody asks, or all rows of a partition are */
 	ExprState  *same_partition; /* NULL: there is one partition only */
+	ExprState  *run_condition;	/* NULL: none */
+	bool		is_top;
+	GsWindowFrame frame;
+	int			needs;			/* GS_WINDOW_NEEDS_ */
 
-	/* of the current row, in its partition */
-	int64		row_number;		/* 0: before the first row */
-	int64		rank;
-	int64		dense_rank;
+	int			n_functions;	/* but aggregates */
+	GsWindowFunction *functions;
+	GsWindowAggs *aggs;			/* NULL: none */
+	int			n_aggs;
+	int		   *agg_columns;	/* of the scan tuple, from 0 */
+	int64		aggregated;		/* so many rows of the partition are in the aggregates */
 
-	TupleTableSlot *first_peer; /* in buffer */
+	WindowStatus status;
+	bool		started;		/* a row was read */
+	GsWindowRow row;
+
+	/* where rows are held */
+	GsHeldRows *held;			/* NULL: they are not */
+	int64		ahead;			/* how many rows to read ahead for lead() */
+	int64		behind;			/* and to keep for lag() */
+	bool		partition_is_read;
+	TupleTableSlot *next;		/* the first row of the partition that is next; empty: there
+								 * is none */
+
+	TupleTableSlot *first_peer; /* of the row read last, in buffer; empty: no row was read */
 	MinimalTuple buffer;
 	Size		buffer_bytes;
 	MemoryContext context;		/* the buffer's */
 } GpuWindowState;
+
+/*
+ * Begin and end
+ */
 
 /* Compares the columns of two lists of custom_private; NULL: there are none. */
 static ExprState *
@@ -71,47 +132,12 @@ make_comparison(GpuWindowState *state, List *attnos, List *operators, List *coll
 }
 
 static void
-begin(CustomScanState *node, EState *estate, int eflags)
+make_comparisons(GpuWindowState *state, List *const *lists)
 {
-	GpuWindowState *state = (GpuWindowState *) node;
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *lists[GS_WINDOW_Count];
-	ListCell   *function;
-
-	if (list_length(plan->custom_private) != GS_WINDOW_Count)
-		elog(ERROR, "malformed %s plan", GS_WINDOW_NAME);
-	for (int i = 0; i < GS_WINDOW_Count; i++)
-		lists[i] = list_nth(plan->custom_private, i);
-	function = list_head(lists[GS_WINDOW_FUNCTIONS]);
-	state->n_columns = list_length(lists[GS_WINDOW_COLUMNS]);
-	state->columns = palloc(state->n_columns * sizeof(AttrNumber));
-	state->functions = palloc0(state->n_columns * sizeof(Oid));
-	for (int i = 0; i < state->n_columns; i++)
-	{
-		state->columns[i] = list_nth_int(lists[GS_WINDOW_COLUMNS], i);
-		state->last_column = Max(state->last_column, state->columns[i]);
-		if (state->columns[i] == 0)
-		{
-			TargetEntry *tle = list_nth_node(TargetEntry, plan->custom_scan_tlist, i);
-
-			/* it is not called, but checked as if it were: may the user call it? */
-			(void) ExecInitExpr(tle->expr, &node->ss.ps);
-			state->functions[i] = lfirst_oid(function);
-			function = lnext(lists[GS_WINDOW_FUNCTIONS], function);
-		}
-	}
-
-	/* as with WindowAgg, a rescan need not sort again */
-	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
-	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
-	state->first_peer = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
-											   &TTSOpsMinimalTuple);
-	state->context = CurrentMemoryContext;
-
 	state->same_partition = make_comparison(state, lists[GS_WINDOW_PART_ATTNOS],
 											lists[GS_WINDOW_PART_OPERATORS],
 											lists[GS_WINDOW_PART_COLLATIONS]);
-	if (lists[GS_WINDOW_ORDER_ATTNOS] != NIL)
+	if (lists[GS_WINDOW_ORDER_ATTNOS] != NIL && (state->needs & GS_WINDOW_NEEDS_PEERS))
 		state->same_peers =
 			make_comparison(state,
 							list_concat_copy(lists[GS_WINDOW_ORDER_ATTNOS],
@@ -121,6 +147,135 @@ begin(CustomScanState *node, EState *estate, int eflags)
 							list_concat_copy(lists[GS_WINDOW_ORDER_COLLATIONS],
 											 lists[GS_WINDOW_PART_COLLATIONS]));
 }
+
+/* Which column is the child's, which one a function's, and what functions need. */
+static void
+read_columns(GpuWindowState *state, List *columns, List *calls, int *function_columns)
+{
+	int			n = 0;
+
+	state->n_columns = list_length(columns);
+	state->columns = palloc(state->n_columns * sizeof(AttrNumber));
+	for (int i = 0; i < state->n_columns; i++)
+	{
+		state->columns[i] = list_nth_int(columns, i);
+		state->last_column = Max(state->last_column, state->columns[i]);
+		if (state->columns[i] == 0)
+		{
+			const WindowFunc *call = list_nth_node(WindowFunc, calls, n);
+
+			function_columns[n++] = i;
+			state->needs |= gs_window_needs(gs_window_kind(call), state->frame);
+		}
+	}
+}
+
+static void
+make_functions(GpuWindowState *state, List *calls, const int *columns)
+{
+	PlanState  *ps = &state->css.ss.ps;
+	List	   *aggregates = NIL;
+	ListCell   *lc;
+
+	state->functions = palloc0(list_length(calls) * sizeof(GsWindowFunction));
+	state->agg_columns = palloc(list_length(calls) * sizeof(int));
+	foreach(lc, calls)
+	{
+		WindowFunc *call = lfirst_node(WindowFunc, lc);
+		int			column = columns[foreach_current_index(lc)];
+
+		gs_compat_check_execute(call->winfnoid, GetUserId());
+		if (call->winagg)
+		{
+			state->agg_columns[state->n_aggs++] = column;
+			aggregates = lappend(aggregates, call);
+		}
+		else
+		{
+			GsWindowFunction *function = &state->functions[state->n_functions];
+
+			gs_window_function_init(function, call, ps);
+			function->column = column;
+			function->reader = FIRST_FUNCTION_READER + state->n_functions++;
+		}
+	}
+	if (aggregates != NIL)
+		state->aggs = gs_window_aggs_create(aggregates, ps, state->input_context);
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuWindowState *state = (GpuWindowState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *calls = gs_window_functions(plan);
+	int		   *function_columns = palloc(list_length(calls) * sizeof(int));
+	List	   *lists[GS_WINDOW_Count];
+	TupleDesc	tupdesc;
+
+	if (list_length(plan->custom_private) != GS_WINDOW_Count)
+		elog(ERROR, "malformed %s plan", GS_WINDOW_NAME);
+	for (int i = 0; i < GS_WINDOW_Count; i++)
+		lists[i] = list_nth(plan->custom_private, i);
+	state->frame = list_nth_int(lists[GS_WINDOW_OPTIONS], GS_WINDOW_FRAME);
+	state->is_top = list_nth_int(lists[GS_WINDOW_OPTIONS], GS_WINDOW_IS_TOP) != 0;
+	read_columns(state, lists[GS_WINDOW_COLUMNS], calls, function_columns);
+
+	/* as with WindowAgg, a rescan need not sort again */
+	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+	tupdesc = ExecGetResultType(outerPlanState(node));
+	state->context = CurrentMemoryContext;
+	state->input_context = CreateExprContext(estate);
+	state->first_peer = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
+	if (state->needs & ~GS_WINDOW_NEEDS_PEERS)
+	{
+		state->held = gs_held_create(estate, tupdesc, FIRST_FUNCTION_READER + list_length(calls));
+		state->next = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
+
+		/* what arguments are evaluated over are not the child's tuples */
+		node->ss.ps.outeropsset = true;
+		node->ss.ps.outeropsfixed = true;
+		node->ss.ps.outerops = &TTSOpsMinimalTuple;
+	}
+	make_comparisons(state, lists);
+	make_functions(state, calls, function_columns);
+	state->run_condition = ExecInitQual(gs_window_run_condition(plan), &node->ss.ps);
+}
+
+static void
+forget_rows(GpuWindowState *state)
+{
+	state->started = false;
+	ExecClearTuple(state->first_peer);
+	if (state->held)
+	{
+		gs_held_clear(state->held);
+		ExecClearTuple(state->next);
+	}
+}
+
+static void
+end(CustomScanState *node)
+{
+	forget_rows((GpuWindowState *) node);
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuWindowState *state = (GpuWindowState *) node;
+
+	forget_rows(state);
+	state->status = WINDOW_RUNS;
+	if (outerPlanState(node)->chgParam == NULL)
+		ExecReScan(outerPlanState(node));
+}
+
+/*
+ * Partitions and peers
+ */
 
 static void
 keep_first_peer(GpuWindowState *state, TupleTableSlot *slot)
@@ -146,38 +301,301 @@ keep_first_peer(GpuWindowState *state, TupleTableSlot *slot)
 	ExecStoreMinimalTuple(state->buffer, state->first_peer, false);
 }
 
-/* Count one more row. */
-static void
-advance(GpuWindowState *state, TupleTableSlot *slot)
+/* Compare a row with the one read before it. */
+static RowRelation
+compare(GpuWindowState *state, TupleTableSlot *slot)
 {
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	bool		same_partition = state->row_number > 0;
+	ExprContext *econtext = state->input_context;
+	RowRelation	relation = OTHER_PARTITION;
 
-	if (same_partition)
+	if (!TupIsNull(state->first_peer))
 	{
 		econtext->ecxt_innertuple = state->first_peer;
-		if (state->same_peers && ExecQual(state->same_peers, econtext))
-		{
-			state->row_number++;
-			return;
-		}
-		same_partition = state->same_partition == NULL ||
-			ExecQual(state->same_partition, econtext);
-		if (same_partition && state->same_peers == NULL)
-		{
-			state->row_number++;
-			return;
-		}
+		econtext->ecxt_outertuple = slot;
+		if (state->same_peers && ExecQualAndReset(state->same_peers, econtext))
+			return SAME_PEERS;
+		if (state->same_partition == NULL || ExecQualAndReset(state->same_partition, econtext))
+			relation = state->same_peers ? SAME_PARTITION : SAME_PEERS;
 	}
-	if (same_partition)
+	if (relation != SAME_PEERS)
+		keep_first_peer(state, slot);
+	return relation;
+}
+
+/* The current row is the first one of a partition. */
+static void
+begin_partition(GpuWindowState *state)
+{
+	if (!state->started)
 	{
-		state->row_number++;
-		state->rank = state->row_number;
-		state->dense_rank++;
+		state->started = true;
+		state->ahead = state->behind = 0;
+		for (int i = 0; i < state->n_functions; i++)
+		{
+			GsWindowFunction *function = &state->functions[i];
+
+			gs_window_function_begin_scan(function, state->css.ss.ps.ps_ExprContext);
+			state->ahead = Max(state->ahead, function->offset);
+			state->behind = Max(state->behind, -function->offset);
+		}
 	}
+	for (int i = 0; i < state->n_functions; i++)
+		gs_window_function_begin_partition(&state->functions[i]);
+	if (state->aggs)
+		gs_window_aggs_begin(state->aggs);
+	state->aggregated = 0;
+	state->status = WINDOW_RUNS;
+	state->row.position = 0;
+	state->row.rank = state->row.dense_rank = 1;
+	state->row.peers_end = 0;
+}
+
+static void
+begin_peers(GpuWindowState *state)
+{
+	state->row.rank = state->row.position + 1;
+	state->row.dense_rank++;
+}
+
+/*
+ * Rows that are passed on as they come
+ */
+
+/* Go on to the next row; false: there is none. */
+static bool
+next_passing_row(GpuWindowState *state)
+{
+	RowRelation	relation;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		state->row.slot = ExecProcNode(outerPlanState(state));
+		if (TupIsNull(state->row.slot))
+			return false;
+		relation = compare(state, state->row.slot);
+	} while (state->status == WINDOW_SKIPS && relation != OTHER_PARTITION);
+
+	if (relation == OTHER_PARTITION)
+		begin_partition(state);
 	else
-		state->row_number = state->rank = state->dense_rank = 1;
-	keep_first_peer(state, slot);
+	{
+		state->row.position++;
+		if (relation == SAME_PARTITION)
+			begin_peers(state);
+	}
+	return true;
+}
+
+/*
+ * Rows that are held
+ */
+
+/* Read a row of the partition; false: there is no other one. */
+static bool
+read_row(GpuWindowState *state)
+{
+	TupleTableSlot *slot;
+	RowRelation	relation;
+
+	if (state->partition_is_read)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	slot = ExecProcNode(outerPlanState(state));
+	if (TupIsNull(slot))
+	{
+		state->partition_is_read = true;
+		return false;
+	}
+	relation = compare(state, slot);
+	if (relation == OTHER_PARTITION)
+	{
+		ExecCopySlot(state->next, slot);
+		state->partition_is_read = true;
+		return false;
+	}
+	if (state->status != WINDOW_SKIPS)
+		gs_held_append(state->held, slot, relation == SAME_PARTITION);
+	return true;
+}
+
+/* Read the rows of the partition up to a position. */
+static void
+read_rows(GpuWindowState *state, int64 position)
+{
+	while (gs_held_end(state->held) <= position && read_row(state))
+		;
+}
+
+/* Find where the peers of the current row end, which is the first one of them. */
+static void
+find_peers_end(GpuWindowState *state)
+{
+	int64		position = state->row.position + 1;
+
+	while (position < gs_held_end(state->held) || read_row(state))
+	{
+		if (gs_held_starts_peers(state->held, PEERS_READER, position))
+			break;
+		position++;
+	}
+	state->row.peers_end = position;
+}
+
+/* Read what the values of the current row need. */
+static void
+read_ahead(GpuWindowState *state)
+{
+	int64		position = state->row.position;
+
+	if (state->needs & GS_WINDOW_NEEDS_PARTITION)
+	{
+		read_rows(state, PG_INT64_MAX);
+		state->row.partition_end = gs_held_end(state->held);
+	}
+	read_rows(state, position + state->ahead);
+	if ((state->needs & GS_WINDOW_NEEDS_PEERS_END) && state->row.peers_end <= position)
+		find_peers_end(state);
+
+	/* not to read from the file and write to it by turns */
+	if (gs_held_in_file(state->held) && (state->needs & GS_WINDOW_NEEDS_ROWS))
+		read_rows(state, PG_INT64_MAX);
+}
+
+/* Make the current row the first one of the next partition; false: there is none. */
+static bool
+next_partition(GpuWindowState *state)
+{
+	TupleTableSlot *slot = state->next;
+
+	gs_held_clear(state->held);
+	if (!state->started)
+	{
+		slot = ExecProcNode(outerPlanState(state));
+		if (TupIsNull(slot))
+			return false;
+		(void) compare(state, slot);
+	}
+	else if (TupIsNull(slot))
+		return false;
+	gs_held_append(state->held, slot, true);
+	ExecClearTuple(state->next);
+	state->partition_is_read = false;
+	begin_partition(state);
+	return true;
+}
+
+static bool
+next_held_row(GpuWindowState *state)
+{
+	int64		position = ++state->row.position;
+
+	if (state->status == WINDOW_SKIPS)
+	{
+		while (read_row(state))
+			;
+		gs_held_clear(state->held);
+	}
+	if (!state->started ||
+		(position >= gs_held_end(state->held) && !read_row(state)))
+	{
+		if (!next_partition(state))
+			return false;
+		position = 0;
+	}
+	gs_held_drop_before(state->held, position - state->behind);
+	if (state->status == WINDOW_RUNS)
+		read_ahead(state);
+	state->row.slot = gs_held_row(state->held, CURRENT_READER, position);
+	if (position > 0 && (state->needs & GS_WINDOW_NEEDS_PEERS) &&
+		gs_held_starts_peers(state->held, CURRENT_READER, position))
+		begin_peers(state);
+	return true;
+}
+
+/*
+ * Values
+ */
+
+static void
+set_frame_end(GpuWindowState *state)
+{
+	switch (state->frame)
+	{
+		case GS_FRAME_TO_PEERS:
+			state->row.frame_end = state->row.peers_end;
+			break;
+		case GS_FRAME_TO_PARTITION:
+			state->row.frame_end = state->row.partition_end;
+			break;
+		default:
+			state->row.frame_end = state->row.position + 1;
+			break;
+	}
+}
+
+static void
+compute_aggregates(GpuWindowState *state)
+{
+	if (state->aggregated == state->row.frame_end)
+		return;
+	while (state->aggregated < state->row.frame_end)
+	{
+		TupleTableSlot *slot = state->row.slot;
+
+		CHECK_FOR_INTERRUPTS();
+		if (state->aggregated != state->row.position)
+			slot = gs_held_row(state->held, AGGREGATE_READER, state->aggregated);
+		gs_window_aggs_advance(state->aggs, slot);
+		state->aggregated++;
+	}
+	gs_window_aggs_finish(state->aggs);
+}
+
+/* The functions' part of the scan tuple. */
+static void
+set_values(GpuWindowState *state, TupleTableSlot *scan)
+{
+	set_frame_end(state);
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		GsWindowFunction *function = &state->functions[i];
+
+		scan->tts_values[function->column] =
+			gs_window_function_value(function, &state->row, state->held,
+									 state->css.ss.ps.ps_ExprContext,
+									 &scan->tts_isnull[function->column]);
+	}
+	if (state->aggs)
+		compute_aggregates(state);
+	for (int i = 0; i < state->n_aggs; i++)
+		scan->tts_values[state->agg_columns[i]] =
+			gs_window_aggs_value(state->aggs, i, &scan->tts_isnull[state->agg_columns[i]]);
+}
+
+/* The child's part of it; what functions there are is NULL. */
+static void
+set_columns(GpuWindowState *state, TupleTableSlot *scan)
+{
+	TupleTableSlot *slot = state->row.slot;
+
+	slot_getsomeattrs(slot, state->last_column);
+	for (int i = 0; i < state->n_columns; i++)
+	{
+		AttrNumber	attno = state->columns[i];
+
+		scan->tts_values[i] = attno == 0 ? (Datum) 0 : slot->tts_values[attno - 1];
+		scan->tts_isnull[i] = attno == 0 || slot->tts_isnull[attno - 1];
+	}
+}
+
+static void
+stop_running(GpuWindowState *state)
+{
+	if (!state->is_top)
+		state->status = WINDOW_PASSES_ON;
+	else
+		state->status = state->same_partition ? WINDOW_SKIPS : WINDOW_IS_DONE;
 }
 
 static TupleTableSlot *
@@ -187,74 +605,36 @@ exec(CustomScanState *node)
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
 	TupleTableSlot *scan = node->ss.ss_ScanTupleSlot;
-	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
 
-	ExecClearTuple(scan);
-	if (TupIsNull(slot))
-		return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
-	ResetExprContext(econtext);
-	econtext->ecxt_outertuple = slot;
-	advance(state, slot);
-
-	slot_getsomeattrs(slot, state->last_column);
-	for (int i = 0; i < state->n_columns; i++)
+	for (;;)
 	{
-		scan->tts_isnull[i] = false;
-		switch (state->functions[i])
+		ExecClearTuple(scan);
+		ResetExprContext(econtext);
+		if (state->status == WINDOW_IS_DONE ||
+			!(state->held ? next_held_row(state) : next_passing_row(state)))
 		{
-			case InvalidOid:
-				scan->tts_values[i] = slot->tts_values[state->columns[i] - 1];
-				scan->tts_isnull[i] = slot->tts_isnull[state->columns[i] - 1];
-				break;
-			case F_ROW_NUMBER:
-				scan->tts_values[i] = Int64GetDatum(state->row_number);
-				break;
-			case F_RANK_:
-				scan->tts_values[i] = Int64GetDatum(state->rank);
-				break;
-			case F_DENSE_RANK_:
-				scan->tts_values[i] = Int64GetDatum(state->dense_rank);
-				break;
+			state->status = WINDOW_IS_DONE;
+			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
 		}
+		set_columns(state, scan);
+		if (state->status == WINDOW_RUNS)
+			set_values(state, scan);
+		ExecStoreVirtualTuple(scan);
+		econtext->ecxt_scantuple = scan;
+		if (state->run_condition && state->status == WINDOW_RUNS &&
+			!ExecQual(state->run_condition, econtext))
+		{
+			stop_running(state);
+			if (state->status != WINDOW_PASSES_ON)
+				continue;
+		}
+		if (node->ss.ps.qual && !ExecQual(node->ss.ps.qual, econtext))
+		{
+			InstrCountFiltered1(node, 1);
+			continue;
+		}
+		return projection ? ExecProject(projection) : scan;
 	}
-	ExecStoreVirtualTuple(scan);
-	if (projection == NULL)
-		return scan;
-	econtext->ecxt_scantuple = scan;
-	return ExecProject(projection);
-}
-
-static void
-end(CustomScanState *node)
-{
-	GpuWindowState *state = (GpuWindowState *) node;
-
-	ExecClearTuple(state->first_peer);
-	ExecEndNode(outerPlanState(node));
-}
-
-static void
-rescan(CustomScanState *node)
-{
-	GpuWindowState *state = (GpuWindowState *) node;
-
-	ExecClearTuple(state->first_peer);
-	state->row_number = 0;
-	if (outerPlanState(node)->chgParam == NULL)
-		ExecReScan(outerPlanState(node));
-}
-
-static void
-explain(CustomScanState *node, List *ancestors, ExplainState *es)
-{
-	GpuWindowState *state = (GpuWindowState *) node;
-	List	   *names = NIL;
-
-	(void) ancestors;
-	for (int i = 0; i < state->n_columns; i++)
-		if (OidIsValid(state->functions[i]))
-			names = lappend(names, psprintf("%s()", get_func_name(state->functions[i])));
-	ExplainPropertyList("Window Functions", names, es);
 }
 
 const GsNode gs_window_node = {
@@ -268,7 +648,7 @@ const GsNode gs_window_node = {
 		.ExecCustomScan = exec,
 		.EndCustomScan = end,
 		.ReScanCustomScan = rescan,
-		.ExplainCustomScan = explain,
+		.ExplainCustomScan = gs_window_explain,
 	},
 	.state_bytes = sizeof(GpuWindowState),
 };

@@ -4,7 +4,8 @@
  *	  Where gpusort enters PostgreSQL's planner.
  *
  * While a query's paths are made GpuSort is offered for its ORDER BY
- * (gpusort_path.c), GROUP BY, DISTINCT and window functions (gpusort_upper_path.c),
+ * (gpusort_path.c), GROUP BY and window functions (gpusort_upper_path.c), DISTINCT
+ * (gpusort_distinct.c),
  * merge joins (gpusort_join_path.c) and the sorts inside aggregates
  * (gpusort_agg_path.c).  In the finished plan the sorts that PostgreSQL chose all
  * the same are replaced (gpusort_replace.c), and columns that only PostgreSQL's own sort would have

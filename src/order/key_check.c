@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "order/key_check.h"
-#include "key/key_encode.h"
+#include "key/key_encode_numeric.h"
 
 #define LEVEL_END	0x01
 #define TEXT_END	0x00
@@ -90,19 +90,93 @@ read_libc(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t mark
 	return value->text_end < len;
 }
 
+/* Offset behind bytes that end with 00 00, of which at is the first; > len: malformed. */
+static uint32_t
+escaped_end(const uint8_t *key, uint32_t len, uint32_t at, uint8_t flip)
+{
+	do
+		at = find_byte(key, at, len, flip) + 2;
+	while (at <= len && key[at - 1] != flip);
+	return at;
+}
+
+/* Offset behind a value that is neither libc's text nor an array; > len: malformed. */
+static uint32_t
+plain_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
+{
+	uint8_t		flip = part->desc ? 0xff : 0;
+	uint32_t	n;
+
+	switch ((GsKeyPartKind) part->kind)
+	{
+		case GS_PART_FIXED:
+		case GS_PART_FLOAT:
+			return at + part->width;
+		case GS_PART_TEXT:
+			return find_byte(key, at, len, TEXT_END ^ flip) + 1;
+		case GS_PART_ICU:
+			at = find_byte(key, at, len, TEXT_END ^ flip) + 1;
+			return find_byte(key, at, len, TEXT_END ^ flip) + 1;
+		case GS_PART_ESCAPED:
+			return escaped_end(key, len, at, flip);
+		case GS_PART_BITS:
+			return escaped_end(key, len, at, flip) + 1;
+		case GS_PART_NUMERIC:
+			return at + (uint32_t) gs_key_numeric_bytes(key + at, len - at, flip);
+		case GS_PART_INET:
+			return at + (uint32_t) gs_key_inet_bytes(key + at, len - at, flip);
+		case GS_PART_OIDVECTOR:
+			n = 0;
+			for (uint32_t i = 0; i < sizeof(n) && at < len; i++)
+				n = n << 8 | (uint8_t) (key[at++] ^ flip);
+			return n <= (len - at) / sizeof(uint32_t) ? at + n * (uint32_t) sizeof(uint32_t) : len + 1;
+		case GS_PART_LIBC:
+		case GS_PART_REST:
+			break;
+	}
+	return len + 1;
+}
+
+/* Offset behind an array whose end mark ends before at; > len: malformed. */
+static uint32_t
+array_end(const uint8_t *key, uint32_t len, uint32_t at, uint8_t flip)
+{
+	return at < len ? at + (uint32_t) gs_key_array_tail(key[at] ^ flip) : len + 1;
+}
+
+/* Offset behind an array of floats; > len: malformed. */
+static uint32_t
+floats_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
+{
+	uint8_t		flip = part->desc ? 0xff : 0;
+	uint32_t	zeroes;
+
+	do
+	{
+		if (part->width > len - at)
+			return len + 1;
+		for (zeroes = 0; zeroes < part->width && key[at + zeroes] == flip; zeroes++)
+			;
+		at += part->width;
+	} while (zeroes < part->width);
+	return array_end(key, len, at, flip);
+}
+
 /*
- * Offset behind the text, or the array so many deep, that follows a mark; > len:
+ * Offset behind the value, an array so many deep, that follows a mark; > len:
  * malformed.  Where it holds byte d, *place becomes what d lies in, and an array
  * is read no further than that element.
  */
 static uint32_t
-libc_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t len, uint32_t mark,
-		 uint32_t d, Place *place)
+value_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t len, uint32_t mark,
+		  uint32_t d, Place *place)
 {
 	uint8_t		flip = part->desc ? 0xff : 0;
 	uint32_t	at = mark + 1;
 	LibcValue	value;
 
+	if (depth == 0 && part->kind != GS_PART_LIBC)
+		return plain_end(part, key, len, at);
 	if (depth == 0)
 	{
 		if (!read_libc(part, key, len, mark, &value))
@@ -114,11 +188,13 @@ libc_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t len
 		}
 		return value.text_end + 1;
 	}
+	if (depth == 1 && part->kind == GS_PART_FLOAT)
+		return floats_end(part, key, len, at);
 	while (at < len)
 		switch (key[at] ^ flip)
 		{
 			case GS_KEY_ARRAY_VALUE:
-				at = libc_end(part, depth - 1, key, len, at, d, place);
+				at = value_end(part, depth - 1, key, len, at, d, place);
 				if (d < at)
 					return at;
 				break;
@@ -126,43 +202,21 @@ libc_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t len
 				at++;
 				break;
 			case GS_KEY_ARRAY_END:
-				at++;
-				return at < len ? at + (uint32_t) gs_key_array_tail(key[at] ^ flip) : len + 1;
+				return array_end(key, len, at + 1, flip);
 			default:
 				return len + 1;
 		}
 	return len + 1;
 }
 
-/* Offset behind the value whose null byte is at, and more, as libc_end() has it. */
+/* Offset behind the column whose null byte is at, and more, as value_end() has it. */
 static uint32_t
 column_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at, uint32_t d,
 		   Place *place)
 {
-	uint8_t		flip = part->desc ? 0xff : 0;
-
 	if (key[at] == gs_key_null_byte(true, part->nulls_first))
 		return at + 1;
-	switch ((GsKeyPartKind) part->kind)
-	{
-		case GS_PART_FIXED:
-			return at + 1 + part->width;
-		case GS_PART_TEXT:
-			return find_byte(key, at + 1, len, TEXT_END ^ flip) + 1;
-		case GS_PART_ESCAPED:
-			at++;
-			for (;;)
-			{
-				at = find_byte(key, at, len, flip) + 2;
-				if (at > len || key[at - 1] == flip)
-					return at;
-			}
-		case GS_PART_LIBC:
-			return libc_end(part, part->depth, key, len, at, d, place);
-		case GS_PART_REST:
-			break;
-	}
-	return len + 1;
+	return value_end(part, part->depth, key, len, at, d, place);
 }
 
 /*

@@ -139,7 +139,7 @@ take_buffer(GsOrderCheck *check)
 				return NULL;
 			}
 			/* only makes it faster */
-			(void) gs_order_checker.ops->pin(gs_order_checker.device, buffer->memory, BUFFER_BYTES, &error);
+			(void) gs_order_checker.ops->pin(check->device, buffer->memory, BUFFER_BYTES, &error);
 		}
 		buffer->check = check;
 		check->n_buffers++;
@@ -359,12 +359,10 @@ work_plant(GsOrderCheck *check)
 /* ---- checks ---- */
 
 void
-gs_order_check_init(const GsDeviceOps *ops, GsDevice *device, void (*notify) (void *arg),
-					void *notify_arg)
+gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *arg), void *notify_arg)
 {
 	memset(&gs_order_checker, 0, sizeof(gs_order_checker));
 	gs_order_checker.ops = ops;
-	gs_order_checker.device = device;
 	gs_order_checker.notify = notify;
 	gs_order_checker.notify_arg = notify_arg;
 }
@@ -414,7 +412,8 @@ begin_scan(GsOrderCheck *check)
 }
 
 GsOrderCheck *
-gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout, const GsOrderRange *range)
+gs_order_check_begin(GsDevice *device, GsDeviceSort *sort, const GsKeyLayout *layout,
+					 const GsOrderRange *range)
 {
 	GsOrderCheck *check = calloc(1, sizeof(GsOrderCheck));
 	GsOrderCheck **link = &gs_order_checker.checks;
@@ -425,6 +424,7 @@ gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout, const GsOrde
 		return NULL;
 	gs_order_checker.ops->result(sort, &result);
 	check->began_ms = gs_host_now_ms();
+	check->device = device;
 	check->sort = sort;
 	check->judge.layout = *layout;
 	if (range)

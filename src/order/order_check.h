@@ -59,17 +59,17 @@ typedef struct GsOrderCheck GsOrderCheck;
  * Once, before all else.  notify is called on threads of the checker's own,
  * which have all signals blocked; none runs before the first check.
  */
-extern void gs_order_check_init(const GsDeviceOps *ops, GsDevice *device,
-								void (*notify) (void *arg), void *notify_arg);
+extern void gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *arg),
+								void *notify_arg);
 
 /*
- * Begin to check a sort that has been performed and of which nothing is
+ * Begin to check a sort of a device's that has been performed and of which nothing is
  * pending; until the verdict nobody else may use it.  range: NULL where it is all of a
  * sort.
  * Returns NULL where memory is short.
  */
-extern GsOrderCheck *gs_order_check_begin(GsDeviceSort *sort, const GsKeyLayout *layout,
-										  const GsOrderRange *range);
+extern GsOrderCheck *gs_order_check_begin(GsDevice *device, GsDeviceSort *sort,
+										  const GsKeyLayout *layout, const GsOrderRange *range);
 
 /* Of a range that is PROVEN and has rows: its last key, until the check is freed. */
 extern const void *gs_order_check_last(const GsOrderCheck *check, uint32_t *len);
@@ -87,7 +87,7 @@ extern void gs_order_check_cancel(GsOrderCheck *check);
 extern void gs_order_check_end(GsOrderCheck *check);
 
 /*
- * At the end: first stop the threads, then close the device, which may still
+ * At the end: first stop the threads, then close the devices, which may still
  * write to the checker's memory, then free that.
  */
 extern void gs_order_check_stop(void);

@@ -81,6 +81,7 @@ struct GsOrderCheck
 {
 	GsHostTask	task;			/* must be first */
 	GsOrderCheck *next;
+	GsDevice   *device;			/* of the sort */
 	GsDeviceSort *sort;
 	GsOrderJudge judge;
 	bool		is_range;
@@ -133,7 +134,6 @@ _Static_assert(offsetof(Buffer, task) == 0 && offsetof(GsOrderCheck, task) == 0,
 typedef struct GsOrderChecker
 {
 	const GsDeviceOps *ops;
-	GsDevice   *device;
 	void		(*notify) (void *arg);
 	void	   *notify_arg;
 	GsHostPool *pool;			/* NULL until the first check */

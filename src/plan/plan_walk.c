@@ -75,41 +75,46 @@ gs_plan_last_node_id(const PlannedStmt *stmt)
 	return id;
 }
 
-/* How many tuples a Limit will ask for, or an estimate of it. */
+/* A constant that is not NULL; else NULL. */
+static const Const *
+known_constant(Node *expr)
+{
+	return expr && IsA(expr, Const) && !((Const *) expr)->constisnull ? (Const *) expr : NULL;
+}
+
+/* How many tuples a Limit will ask for, or unless that is to be sure an estimate of it. */
 static double
-limit_bound(const Limit *limit)
+limit_bound(const Limit *limit, bool sure)
 {
 	double		count = limit->plan.plan_rows;
+
+	if (sure && (known_constant(limit->limitCount) == NULL ||
+				 (limit->limitOffset && known_constant(limit->limitOffset) == NULL)))
+		return GS_NO_BOUND;
 
 	if (limit->limitOption == LIMIT_OPTION_WITH_TIES || limit->limitCount == NULL)
 		return GS_NO_BOUND;
 	if (IsA(limit->limitCount, Const))
 	{
-		const Const *value = (const Const *) limit->limitCount;
-
-		if (value->constisnull)
+		if (known_constant(limit->limitCount) == NULL)
 			return GS_NO_BOUND;
-		count = DatumGetInt64(value->constvalue);
+		count = DatumGetInt64(known_constant(limit->limitCount)->constvalue);
 	}
-	if (limit->limitOffset)
-	{
-		const Const *value = (const Const *) limit->limitOffset;
 
-		/* an offset that is not known: assume that it is small */
-		if (IsA(value, Const) && !value->constisnull)
-			count += DatumGetInt64(value->constvalue);
-	}
+	/* an offset that is not known: assume that it is small */
+	if (known_constant(limit->limitOffset))
+		count += DatumGetInt64(known_constant(limit->limitOffset)->constvalue);
 	return count;
 }
 
 /* As in ExecSetTupleBound(). */
-double
-gs_plan_bound_below(const Plan *plan, double bound)
+static double
+bound_below(const Plan *plan, double bound, bool sure)
 {
 	switch (nodeTag(plan))
 	{
 		case T_Limit:
-			return limit_bound((const Limit *) plan);
+			return limit_bound((const Limit *) plan, sure);
 		case T_Append:
 		case T_MergeAppend:
 		case T_Gather:
@@ -122,4 +127,16 @@ gs_plan_bound_below(const Plan *plan, double bound)
 		default:
 			return GS_NO_BOUND;
 	}
+}
+
+double
+gs_plan_bound_below(const Plan *plan, double bound)
+{
+	return bound_below(plan, bound, false);
+}
+
+double
+gs_plan_sure_bound_below(const Plan *plan, double bound)
+{
+	return bound_below(plan, bound, true);
 }

@@ -31,4 +31,7 @@ extern int	gs_plan_last_node_id(const PlannedStmt *stmt);
  */
 extern double gs_plan_bound_below(const Plan *plan, double bound);
 
+/* The same where it is known when planning that no tuple beyond it is asked for. */
+extern double gs_plan_sure_bound_below(const Plan *plan, double bound);
+
 #endif							/* GS_PLAN_WALK_H */

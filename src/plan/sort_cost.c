@@ -59,9 +59,11 @@ gs_cost_feed(double rows, int width)
 static Cost
 cost_spill(double rows, int width)
 {
-	/* a word that changes seldom, and only an estimate: no lock */
-	double		limit = gs_shared ? gs_shared->device.memory_limit : 0;
+	double		limit = 0;
 
+	/* words that change seldom, and only an estimate: no lock */
+	for (int i = 0; gs_shared && i < gs_shared->n_devices; i++)
+		limit = Max(limit, gs_shared->devices[i].info.memory_limit);
 	if (limit <= 0 || rows * (2.0 * width + DEVICE_ROW_BYTES) <= limit)
 		return 0;
 	return seq_page_cost * rows * (2.0 * width + sizeof(GsRecord)) / BLCKSZ;
@@ -86,21 +88,22 @@ gs_cost_sort(double rows_fed, double rows, int width)
  * log2(K) comparisons each.
  */
 bool
-gs_cost_prefers_heapsort(double rows, int width, double limit_tuples)
+gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples)
 {
 	double		entering;
 	Cost		heapsort;
 	double		bytes;
 
-	if (limit_tuples <= 0 || limit_tuples >= rows)
+	if (limit_tuples <= 0 || limit_tuples >= rows_fed)
 		return false;
 	limit_tuples = Max(limit_tuples, 1.0);
 	bytes = limit_tuples * (width + 32.0);
 	if (bytes > work_mem * 1024.0)
 		return false;
-	entering = limit_tuples * (1.0 + log(rows / limit_tuples));
-	heapsort = 2.0 * cpu_operator_cost * (rows + entering * log2(limit_tuples + 1.0));
-	return heapsort < gs_cost_sort_startup(rows, rows, width);
+	entering = limit_tuples * (1.0 + log(rows_fed / limit_tuples));
+	heapsort = 2.0 * cpu_operator_cost * (rows_fed + entering * log2(limit_tuples + 1.0));
+	return heapsort < gs_cost_sort_startup(rows_fed, rows, width) +
+		limit_tuples * gs_guc_fetch_row_cost;
 }
 
 /*

@@ -24,9 +24,10 @@ extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 
 /*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of
- * so many rows?  limit_tuples <= 0: there is no limit.
+ * so many rows?  rows_fed: those that one process feeds, or has in its heapsort.
+ * limit_tuples <= 0: there is no limit.
  */
-extern bool gs_cost_prefers_heapsort(double rows, int width, double limit_tuples);
+extern bool gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples);
 
 /* What looking so many rows up in a hash table costs beyond PostgreSQL's estimate. */
 extern Cost gs_cost_hash_misses(double rows, double table_bytes);

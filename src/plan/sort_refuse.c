@@ -130,6 +130,14 @@ gs_decline_sort(const PlannedStmt *stmt, const Sort *sort, double rows, const ch
 			 errdetail("Sort key: %s. Estimated rows: %.0f.", keys.data, rows)));
 }
 
+void
+gs_decline_window(const char *reason)
+{
+	if (gs_guc_log_refusals)
+		ereport(NOTICE,
+				(errmsg("gpusort leaves a window to PostgreSQL: %s", reason)));
+}
+
 static bool
 has_sorting_aggregate(Node *node, void *context)
 {

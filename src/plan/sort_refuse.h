@@ -29,6 +29,9 @@ extern void gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal 
 extern void gs_decline_sort(const PlannedStmt *stmt, const Sort *sort, double rows,
 							const char *reason);
 
+/* A WindowAgg above sorted rows, whose work GpuWindow cannot do. */
+extern void gs_decline_window(const char *reason);
+
 /* Any other node of a finished plan: does it sort, or in place of sorting hash? */
 extern void gs_decline_node(const Plan *plan);
 

@@ -284,6 +284,15 @@ gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason)
 	return open_session(&spec, 0, reason);
 }
 
+void
+gs_client_keep(GsClient *client, const GsKeep *keep)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	if (session_is_mine(client))
+		client->session->keep = *keep;
+	LWLockRelease(gs_shared->lock);
+}
+
 GsSessionHandle
 gs_client_handle(const GsClient *client)
 {
@@ -563,6 +572,14 @@ const GsSession *
 gs_client_session(const GsClient *client)
 {
 	return client->session;
+}
+
+uint32
+gs_client_devices(const GsClient *client)
+{
+	int			device = client->session->device;
+
+	return gs_shared->n_devices > 1 && device >= 0 ? (uint32) 1 << device : 0;
 }
 
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */

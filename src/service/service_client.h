@@ -51,6 +51,12 @@ extern GsClient *gs_client_open(uint32 key_width, const GsKeyLayout *layout, int
 
 /* The same to sort arrays of one kind of element. */
 extern GsClient *gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason);
+
+/*
+ * Leader, before it appends: rows other than these may be dropped.  That is
+ * done where it can be, and so far as it can be told from the keys.
+ */
+extern void gs_client_keep(GsClient *client, const GsKeep *keep);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
 
 /* NULL where there are no chunks for this process, or the session is gone. */
@@ -77,6 +83,9 @@ extern GsClientStatus gs_client_open_range(GsClient *client, uint32 range);
 
 /* Leader, after perform: outcome and statistics of the session. */
 extern const GsSession *gs_client_session(const GsClient *client);
+
+/* Of several devices the session's, as bit 1 << number; 0: there is one only. */
+extern uint32 gs_client_devices(const GsClient *client);
 
 /*
  * Leader: ask for a page, or after overflow for the image of an appended chunk,

@@ -8,7 +8,7 @@
  * checked where its keys only guess the order, the last key of the range before
  * included.
  *
- * One session at a time reads, so that those who have part of a range on the device
+ * One session of a device at a time reads, so that those who have part of a range on it
  * do not wait for each other.  Where the device has no room, a range that is only
  * read ahead is given up; one that the leader waits for waits for room
  * (service_memory.c), or is made smaller.
@@ -19,9 +19,6 @@
 
 #include "fault.h"
 #include "service/service_private.h"
-
-/* The session that reads; -1: none. */
-static int	reading = -1;
 
 /* What a range may hold of the session's share, so that two fit. */
 #define RANGE_SHARE 0.42
@@ -39,15 +36,17 @@ gs_load_begin(int number, uint32 range, bool wanted)
 	gs_served_wake(number);
 }
 
-/* Another session may read. */
+/* Another session of the device may read. */
 static void
 stop_reading(int number)
 {
-	if (reading != number)
+	int			device = gs_served[number].device;
+
+	if (gs_devices[device].reading != number)
 		return;
-	reading = -1;
+	gs_devices[device].reading = -1;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].load.phase == LOAD_WAITING)
+		if (gs_served[i].device == device && gs_served[i].load.phase == LOAD_WAITING)
 			gs_served_wake(i);
 }
 
@@ -82,7 +81,7 @@ end_load(int number)
 	if (load->sort)
 	{
 		gs_served_close(number, load->sort);
-		gs_memory_freed();
+		gs_memory_freed(s->device);
 	}
 	load->sort = NULL;
 	load->phase = LOAD_NONE;
@@ -109,7 +108,7 @@ range_budget(const ServedSession *s)
 {
 	double		held_each = s->run_bytes > 0 ? (double) s->run_held / s->run_bytes : 1;
 
-	return Max((uint64) (gs_memory_share() * RANGE_SHARE / Max(held_each, 1)), 1);
+	return Max((uint64) (gs_memory_share(s->device) * RANGE_SHARE / Max(held_each, 1)), 1);
 }
 
 static bool
@@ -130,7 +129,7 @@ start_reading(int number)
 		gs_spill_plant(s->spill, "read from", EIO);
 #endif
 	load->phase = LOAD_READING;
-	reading = number;
+	gs_devices[s->device].reading = number;
 	return true;
 }
 
@@ -167,7 +166,7 @@ append_pieces(int number)
 	int			buffer;
 
 	if (load->appending == 0)
-		load->memory_asked = gs_memory_asked();
+		load->memory_asked = gs_memory_asked(gs_served[number].device);
 	while (!load->refused &&
 		   (buffer = gs_buffer_find(number, BUFFER_READ, load->appended)) >= 0)
 	{
@@ -210,7 +209,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 		{
 			/* so were all that follow; they go again from here */
 			load->refused = true;
-			gs_memory_refused(load->memory_asked);
+			gs_memory_refused(gs_served[number].device, load->memory_asked);
 			load->appended = Min(load->appended, b->number);
 			b->use = BUFFER_READ;
 			return;
@@ -242,7 +241,7 @@ performed(int number)
 {
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
-	GsStatus	status = gs_served_end(&load->job);
+	GsStatus	status = gs_served_end(number, &load->job);
 	GsOrderRange range = {s->last_key, s->last_key_len};
 
 	load->performing = false;
@@ -309,7 +308,7 @@ gs_load_step(int number)
 		end_load(number);
 		return;
 	}
-	if (load->phase == LOAD_WAITING && reading < 0 && !start_reading(number))
+	if (load->phase == LOAD_WAITING && gs_devices[s->device].reading < 0 && !start_reading(number))
 	{
 		gs_write_failed(number);
 		return;
@@ -334,5 +333,5 @@ gs_load_step(int number)
 	gs_served_begin(&load->job);
 	load->performing = true;
 	load->busy++;
-	gs_ops->perform(load->sort, GS_FORMAT_ROWS, &load->job);
+	gs_ops->perform(load->sort, GS_FORMAT_ROWS, NULL, &load->job);
 }

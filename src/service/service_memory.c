@@ -36,30 +36,24 @@
 #include "fault.h"
 #include "service/service_private.h"
 
-/* A reader that has not asked for a page for so long does not need memory. */
-#define IDLE_READER_MS	1000
-
-static bool freed = false;		/* since the last gs_memory_relieve() */
-static uint64 n_freed = 0;		/* how often any was */
-
 void
-gs_memory_freed(void)
+gs_memory_freed(int device)
 {
-	freed = true;
-	n_freed++;
+	gs_devices[device].freed = true;
+	gs_devices[device].n_freed++;
 }
 
 uint64
-gs_memory_asked(void)
+gs_memory_asked(int device)
 {
-	return n_freed;
+	return gs_devices[device].n_freed;
 }
 
 void
-gs_memory_refused(uint64 asked)
+gs_memory_refused(int device, uint64 asked)
 {
-	if (asked != n_freed)
-		freed = true;
+	if (asked != gs_devices[device].n_freed)
+		gs_devices[device].freed = true;
 }
 
 static bool
@@ -69,14 +63,14 @@ uses_device(const ServedSession *s)
 }
 
 uint64
-gs_memory_share(void)
+gs_memory_share(int device)
 {
 	GsDeviceInfo info;
 	int			n = 0;
 
-	gs_ops->info(gs_served_device, &info);
+	gs_ops->info(gs_devices[device].device, &info);
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (uses_device(&gs_served[i]))
+		if (gs_served[i].device == device && uses_device(&gs_served[i]))
 			n++;
 	return info.memory_limit / Max(n, 1);
 }
@@ -99,7 +93,7 @@ static bool
 is_run_due(const ServedSession *s)
 {
 	return s->spill && s->sort && s->out.sort == NULL &&
-		gs_served_held(s->sort) >= gs_memory_share() / 2;
+		gs_served_held(s->sort) >= gs_memory_share(s->device) / 2;
 }
 
 static void
@@ -107,7 +101,7 @@ append_waiting(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	s->memory_asked = gs_memory_asked();
+	s->memory_asked = gs_memory_asked(s->device);
 	while (s->waiting >= 0)
 	{
 		int			chunk = s->waiting;
@@ -149,7 +143,7 @@ gs_memory_step(int number)
 		/* nobody will ask for its rows any more */
 		gs_served_close(number, s->sort);
 		s->sort = NULL;
-		gs_memory_freed();
+		gs_memory_freed(s->device);
 	}
 	if (s->failed || s->closing || s->performed || s->sealed)
 		return;
@@ -181,12 +175,14 @@ gs_memory_step(int number)
 
 /* Those who were refused try again. */
 static void
-try_again(void)
+try_again(int device)
 {
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 	{
 		ServedSession *s = &gs_served[i];
 
+		if (s->device != device || s->failed)
+			continue;
 		if (s->refused && s->appends == 0)
 		{
 			s->refused = false;
@@ -264,7 +260,7 @@ relief_of(int number, bool patient, uint64 *bytes)
 			if (s->in_file || s->out.given_up)
 				return RELIEF_NONE;
 			return patient &&
-				!TimestampDifferenceExceeds(s->last_used, GetCurrentTimestamp(), IDLE_READER_MS) ?
+				!TimestampDifferenceExceeds(s->last_used, GetCurrentTimestamp(), GS_IDLE_READER_MS) ?
 				RELIEF_LATER : RELIEF_PAGES;
 		case GS_SESSION_OVERFLOW:
 		case GS_SESSION_CLOSING:
@@ -300,7 +296,7 @@ is_load_too_large(const ServedSession *s)
 {
 	return s->load.refused && s->load.range >= s->n_taken &&
 		s->load.range + 1 == gs_spill_ranges(s->spill) &&
-		gs_served_held(s->load.sort) >= gs_memory_share() / 2;
+		gs_served_held(s->load.sort) >= gs_memory_share(s->device) / 2;
 }
 
 /*
@@ -338,9 +334,9 @@ make_room(int number, Relief relief)
 	gs_served_wake(number);
 }
 
-/* The session that has waited for room longest; -1: none does. */
+/* The session that has waited for room on the device longest; -1: none does. */
 static int
-find_needy(void)
+find_needy(int device)
 {
 	int			oldest = -1;
 
@@ -348,7 +344,7 @@ find_needy(void)
 	{
 		ServedSession *s = &gs_served[i];
 
-		if (!is_needy(s))
+		if (s->device != device || !is_needy(s))
 			continue;
 		if (s->needy_since == 0)
 			s->needy_since = GetCurrentTimestamp();
@@ -358,9 +354,11 @@ find_needy(void)
 	return oldest;
 }
 
-bool
-gs_memory_relieve(void)
+/* Make room on a device. */
+static bool
+relieve(int device)
 {
+	ServedDevice *d = &gs_devices[device];
 	int			needy;
 	int			best = -1;
 	Relief		best_relief = RELIEF_NONE;
@@ -368,19 +366,19 @@ gs_memory_relieve(void)
 	bool		later = false;
 	bool		patient;
 
-	if (freed)
+	if (d->freed)
 	{
-		freed = false;
-		try_again();
+		d->freed = false;
+		try_again(device);
 		return true;
 	}
-	needy = find_needy();
+	needy = find_needy(device);
 	if (needy < 0)
 		return false;
 	patient = !TimestampDifferenceExceeds(gs_served[needy].needy_since, GetCurrentTimestamp(),
-										  IDLE_READER_MS);
+										  GS_IDLE_READER_MS);
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].out.sort)
+		if (gs_served[i].device == device && gs_served[i].out.sort)
 			return false;		/* room is being made */
 	if (is_load_too_large(&gs_served[needy]))
 	{
@@ -392,6 +390,8 @@ gs_memory_relieve(void)
 		uint64		bytes;
 		Relief		relief;
 
+		if (gs_served[i].device != device)
+			continue;
 		relief = relief_of(i, patient, &bytes);
 		if (relief == RELIEF_LATER)
 			later = true;
@@ -411,12 +411,23 @@ gs_memory_relieve(void)
 	return true;
 }
 
+bool
+gs_memory_relieve(void)
+{
+	bool		any = false;
+
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+			any |= relieve(i);
+	return any;
+}
+
 /* A session waits from its first refusal until something of it is taken again. */
 bool
-gs_memory_is_short(void)
+gs_memory_is_short(int device)
 {
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].needy_since != 0)
+		if (gs_served[i].device == device && gs_served[i].needy_since != 0)
 			return true;
 	return false;
 }

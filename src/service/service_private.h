@@ -4,6 +4,7 @@
  *	  The service's own state, shared by the files of the worker alone.
  *
  *	  service_worker.c	 the process: start, loop, end
+ *	  service_devices.c  the devices: opened, chosen, lost, tried again
  *	  service_requests.c requests of backends, and chunks whose jobs have ended
  *	  service_sort.c	 a session's steps: performing, checking, closing
  *	  service_ranges.c	 a session that was written out: its ranges
@@ -15,7 +16,30 @@
  * Mostly each calls files below it in this list; service_memory.c, which decides
  * who makes room, also calls service_load.c and service_write.c, and gives chunks
  * back by gs_requests_reject().  The news that a session can take a step goes
- * through gs_served_wake().
+ * through gs_served_wake(); that a device has failed, through gs_device_failed().
+ *
+ * Devices and threads
+ *	  One thread serves all devices.  It needs no more: a device's calls only queue,
+ *	  and each device has threads of its own, which copy and sort.  So none waits
+ *	  for another one's.  What does take time, opening and closing a
+ *	  device, is done by a thread made for it, while no other thread knows the device
+ *	  (service_devices.c).  Only the main thread calls PostgreSQL, changes what this
+ *	  header declares, and takes GsShared->lock.  Other threads tell it of an end by
+ *	  setting a job's status, or ServedDevice.thread_ended, and then calling notify:
+ *	  two atomic words and a pipe are all that threads share here, and there is no
+ *	  lock.
+ *
+ *	  A session is one device's from its first chunk on until it is closed.  What
+ *	  sorts share and quarrel about, they do for each device: its memory, who makes
+ *	  room there, who reads ranges back onto it.  Common to all devices are staging
+ *	  memory, pinned for all of them, the buffers, the threads that read and write
+ *	  files, and those that check orders.
+ *
+ *	  When a device is lost, its sessions fail like those whose files do
+ *	  (ServedSession.failed): their backends are told, and what they have on the device
+ *	  is closed as its jobs end, whether a backend listens or not.  No job touches
+ *	  staging memory after that, so the device can be closed and opened again while
+ *	  the other devices' sorts go on.
  *
  * Writing out
  *	  When the device has no room for a session's rows, some session, this one
@@ -30,17 +54,60 @@
  * Buffers
  *	  Chunks of the arena that only the service uses.  A quarter of them
  *	  belongs to writing, so that room can always be made, and one session
- *	  at a time reads; so nothing waits in a circle.
+ *	  of a device at a time reads; so nothing waits in a circle.  One for
+ *	  writing and one for reading are promised to each device, so that none waits
+ *	  until there is room on another one.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_SERVICE_PRIVATE_H
 #define GS_SERVICE_PRIVATE_H
 
+#include <pthread.h>
+
 #include "compat.h"
 #include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "spill/spill.h"
+
+/* Seconds until the postmaster starts a failed service again. */
+#define GS_RESTART_S		2
+
+/* A reader that has not asked for a page for so long does not need its device. */
+#define GS_IDLE_READER_MS	1000
+
+typedef enum DeviceState
+{
+	DEVICE_READY,
+	DEVICE_FAILED,				/* lost: until no sort is open on it */
+	DEVICE_CLOSING,				/* in the hands of a thread */
+	DEVICE_WAITING,				/* until it is tried again */
+	DEVICE_OPENING				/* in the hands of a thread */
+} DeviceState;
+
+typedef struct ServedDevice
+{
+	DeviceState state;
+	GsDevice   *device;			/* READY and FAILED: open */
+	GsDeviceConfig config;		/* ordinal -1: there is none of the name */
+	int			n_sorts;		/* open on it */
+
+	/* opening and closing */
+	pthread_t	thread;
+	bool		thread_ended;	/* atomic */
+	GsStatus	status;			/* of opening */
+	GsError		error;
+	TimestampTz retry_at;		/* WAITING */
+	bool		was_open;		/* in this process */
+	TimestampTz restart_at;		/* from then on only a new process can open it; 0: it is not so */
+
+	/* service_memory.c */
+	bool		freed;			/* memory, since gs_memory_relieve() looked */
+	uint64		n_freed;		/* how often any was */
+
+	/* service_load.c */
+	int			reading;		/* the session that reads; -1: none */
+} ServedDevice;
 
 typedef enum WriteKind
 {
@@ -101,6 +168,7 @@ typedef struct Load
 /* A session as the service knows it, beside its GsSession. */
 typedef struct ServedSession
 {
+	int			device;			/* whose memory it uses; -1: none yet */
 	GsDeviceSort *sort;			/* takes chunks; or pages are fetched from it */
 	int			pending;		/* jobs of its chunks and of performing */
 	int			appends;		/* of them: appends */
@@ -123,7 +191,7 @@ typedef struct ServedSession
 
 	/* what was written out */
 	GsSpill    *spill;			/* NULL: nothing */
-	bool		failed;			/* GsSession.trouble says why */
+	bool		failed;			/* of no more use: GsSession.trouble says why */
 	bool		sealed;			/* all runs are there */
 	uint32		n_taken;		/* ranges, the first ones, that the leader has had */
 	bool		no_read_ahead;	/* there was no room for it, until the next range */
@@ -171,7 +239,8 @@ typedef struct ServiceBuffer
 } ServiceBuffer;
 
 extern const GsDeviceOps *gs_ops;
-extern GsDevice *gs_served_device;
+extern ServedDevice *gs_devices;
+extern int	gs_n_devices;
 extern GsSpillIo *gs_served_io;
 extern ServedSession *gs_served;	/* by session number */
 extern ServedChunk *gs_served_chunks;	/* by chunk number */
@@ -202,8 +271,8 @@ extern void gs_served_ended(int chunk);
 /* Begin a job: GS_PENDING. */
 extern void gs_served_begin(GsJob *job);
 
-/* Its status once it has ended; ends the service where the device has failed. */
-extern GsStatus gs_served_end(const GsJob *job);
+/* The status of a session's job once it has ended; notes that the device has failed. */
+extern GsStatus gs_served_end(int number, const GsJob *job);
 
 /* NULL: the device has no memory for it, or does not know how to sort these. */
 extern GsDeviceSort *gs_served_open(int number);
@@ -211,6 +280,9 @@ extern GsDeviceSort *gs_served_open(int number);
 /* Close a sort of a session, and keep what it has to tell of its times. */
 extern void gs_served_close(int number, GsDeviceSort *sort);
 extern uint64 gs_served_held(const GsDeviceSort *sort);
+
+/* Have a sort of the rows that a session was fed performed: those that it is to keep. */
+extern void gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job);
 
 /* Begin to check the order of a sort of a session's; false: no memory. */
 extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
@@ -226,8 +298,32 @@ extern char *gs_buffer_memory(int buffer);
 extern int	gs_buffer_find(int number, BufferUse use, uint64 page_or_piece);
 extern void gs_buffers_free_of(int number, BufferUse use);
 
-/* service_worker.c: end the service, to be started again. */
-gs_compat_noreturn extern void gs_service_device_failed(const GsError *error, GsStatus status);
+/* service_devices.c */
+
+/* Open the devices that the settings name; without any, end the service. */
+extern void gs_devices_open(void (*notify) (void *arg));
+extern void gs_devices_close(void);
+extern void gs_devices_pin_arena(void);
+
+/* Say in the log what sorts; show in shared memory how it is. */
+extern void gs_devices_report(void);
+extern void gs_devices_publish(void);
+
+/* Take devices that were lost a step further; true if any could be. */
+extern bool gs_devices_step(void);
+
+/* How long that has time at most, in milliseconds; -1: for ever. */
+extern long gs_devices_sleep_ms(void);
+
+/* gpusort.device_memory has changed. */
+extern void gs_devices_set_limit(void);
+extern void gs_devices_trim(void);
+
+/* Choose the device of a session that has none yet. */
+extern void gs_device_assign(int number);
+
+/* It cannot be used any more: its sessions fail; the last one's failure ends the service. */
+extern void gs_device_failed(int device, const GsError *error, GsStatus status);
 
 /* service_memory.c */
 
@@ -237,24 +333,24 @@ extern void gs_memory_queue(int chunk);
 /* Give chunks that wait to the device, and begin to write out what is due. */
 extern void gs_memory_step(int number);
 
-/* Some device memory was given back. */
-extern void gs_memory_freed(void);
+/* Some memory of a device was given back. */
+extern void gs_memory_freed(int device);
 
 /*
  * Memory is asked for; if it is refused, this is to be told together with what the
  * first function returned then: some may have been given back meanwhile.
  */
-extern uint64 gs_memory_asked(void);
-extern void gs_memory_refused(uint64 asked);
+extern uint64 gs_memory_asked(int device);
+extern void gs_memory_refused(int device, uint64 asked);
 
 /* Make room for those who wait; true if anything has happened. */
 extern bool gs_memory_relieve(void);
 
-/* Does anybody wait for room? */
-extern bool gs_memory_is_short(void);
+/* Does anybody wait for room on the device? */
+extern bool gs_memory_is_short(int device);
 
 /* How much a session's sorts should hold at most, while others want some, too. */
-extern uint64 gs_memory_share(void);
+extern uint64 gs_memory_share(int device);
 
 /* service_write.c */
 
@@ -289,6 +385,9 @@ extern void gs_ranges_step(int number);
 
 /* service_sort.c */
 extern void gs_sort_advance(int number);
+
+/* The session's device is lost: it is of no more use. */
+extern void gs_sort_lost(int number);
 extern bool gs_sort_note_ended(void);
 
 /* service_requests.c */

@@ -63,7 +63,7 @@ drop_load(int number)
 	gs_served_close(number, s->load.sort);
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
-	gs_memory_freed();
+	gs_memory_freed(s->device);
 	gs_served_wake(number);
 }
 
@@ -182,7 +182,7 @@ serve_range(int number, uint32 wanted)
 	if (s->sort)
 	{
 		gs_served_close(number, s->sort);
-		gs_memory_freed();
+		gs_memory_freed(s->device);
 		s->sort = NULL;
 	}
 	if (s->load.phase == LOAD_NONE)
@@ -202,7 +202,8 @@ read_ahead(int number)
 	ServedSession *s = &gs_served[number];
 	uint32		next = gs_sessions[number].range + 1;
 
-	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || s->no_read_ahead || gs_memory_is_short())
+	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || s->no_read_ahead ||
+		gs_memory_is_short(s->device))
 		return;
 	if (next < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
 		gs_load_begin(number, next, false);

@@ -73,10 +73,10 @@ give_fetched(GsChunk *c, GsStatus status)
 }
 
 static void
-refuse_fetch(GsChunk *c)
+refuse_fetch(GsChunk *c, GsStatus status)
 {
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	give_fetched(c, GS_NO_MEMORY);
+	give_fetched(c, status);
 	LWLockRelease(gs_shared->lock);
 	ConditionVariableBroadcast(&gs_sessions[c->session].cv);
 }
@@ -87,6 +87,7 @@ request_append(int chunk)
 	int			number = gs_chunks[chunk].session;
 	ServedSession *s = &gs_served[number];
 
+	gs_device_assign(number);
 	gs_served_chunks[chunk].number = s->n_chunks++;
 	if (gs_sessions[number].overflow || GS_FAULT("device_memory"))
 		gs_requests_reject(chunk);
@@ -103,11 +104,17 @@ request_arrays(int chunk)
 	GsChunk    *c = &gs_chunks[chunk];
 	ServedSession *s = &gs_served[c->session];
 
-	if (s->sort == NULL)
+	gs_device_assign(c->session);
+	if (s->sort == NULL && !s->failed)
 		s->sort = gs_served_open(c->session);
+	if (s->failed)
+	{
+		refuse_fetch(c, GS_CANCELLED);
+		return;
+	}
 	if (s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory"))
 	{
-		refuse_fetch(c);
+		refuse_fetch(c, GS_NO_MEMORY);
 		return;
 	}
 	gs_served_start(chunk);
@@ -127,7 +134,7 @@ request_fetch(int chunk)
 	s->last_used = GetCurrentTimestamp();
 	if (s->failed)
 	{
-		refuse_fetch(c);
+		refuse_fetch(c, GS_NO_MEMORY);
 		return;
 	}
 	gs_served_start(chunk);
@@ -269,7 +276,7 @@ note_append(int chunk, GsStatus status)
 	if (status == GS_NO_MEMORY && !s->closing && !session->overflow)
 	{
 		s->refused = true;
-		gs_memory_refused(s->memory_asked);
+		gs_memory_refused(s->device, s->memory_asked);
 		gs_memory_queue(chunk);
 		return;
 	}
@@ -352,10 +359,10 @@ chunk_ended(int chunk)
 	gs_served_wake(number);
 	if (c->state == GS_CHUNK_APPENDING)
 	{
-		note_append(chunk, gs_served_end(&served->job));
+		note_append(chunk, gs_served_end(number, &served->job));
 		return;
 	}
-	status = served->from_file ? gs_job_status(&served->job) : gs_served_end(&served->job);
+	status = served->from_file ? gs_job_status(&served->job) : gs_served_end(number, &served->job);
 	if (served->from_file && status != GS_OK)
 		gs_write_failed(number);
 	note_fetch(chunk, status);
@@ -370,7 +377,7 @@ buffer_ended(int buffer)
 	switch (b->use)
 	{
 		case BUFFER_FETCHING:
-			gs_write_buffer_ended(buffer, gs_served_end(&b->job));
+			gs_write_buffer_ended(buffer, gs_served_end(b->session, &b->job));
 			break;
 		case BUFFER_WRITING:
 			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
@@ -379,7 +386,7 @@ buffer_ended(int buffer)
 			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_APPENDING:
-			gs_load_buffer_ended(buffer, gs_served_end(&b->job));
+			gs_load_buffer_ended(buffer, gs_served_end(b->session, &b->job));
 			break;
 		case BUFFER_FREE:
 		case BUFFER_READ:

@@ -12,8 +12,6 @@
 #include "fault.h"
 #include "service/service_private.h"
 
-const GsDeviceOps *gs_ops = NULL;
-GsDevice   *gs_served_device = NULL;
 GsSpillIo  *gs_served_io = NULL;
 ServedSession *gs_served = NULL;
 ServedChunk *gs_served_chunks = NULL;
@@ -52,6 +50,7 @@ gs_served_reset(int number)
 	free(s->last_key);
 	memset(s, 0, sizeof(*s));
 	s->waiting = -1;
+	s->device = -1;
 }
 
 void
@@ -127,13 +126,21 @@ gs_served_begin(GsJob *job)
 }
 
 GsStatus
-gs_served_end(const GsJob *job)
+gs_served_end(int number, const GsJob *job)
 {
 	GsStatus	status = gs_job_status(job);
+	int			device = gs_served[number].device;
 
 	Assert(status != GS_PENDING);
+	if (device == 1 && GS_FAULT("device_lost"))
+	{
+		GsError		error = {"fault point device_lost"};
+
+		gs_device_failed(device, &error, GS_DEVICE_LOST);
+		return GS_DEVICE_LOST;
+	}
 	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
-		gs_service_device_failed(&job->error, status);
+		gs_device_failed(device, &job->error, status);
 	return status;
 }
 
@@ -141,6 +148,7 @@ GsDeviceSort *
 gs_served_open(int number)
 {
 	const GsSession *session = &gs_sessions[number];
+	ServedDevice *d = &gs_devices[gs_served[number].device];
 	GsDeviceSort *sort = NULL;
 	GsSortSpec	spec = {0};
 	GsError		error = {{0}};
@@ -151,13 +159,17 @@ gs_served_open(int number)
 	spec.engine = session->engine_wanted;
 	spec.elem = session->elem;
 	spec.descending = session->descending;
-	status = gs_ops->sort_open(gs_served_device, &spec, &sort, &error);
+	Assert(d->state == DEVICE_READY);
+	status = gs_ops->sort_open(d->device, &spec, &sort, &error);
 	if (status == GS_OK)
+	{
+		d->n_sorts++;
 		return sort;
+	}
 
 	/* a device may not know how to sort arrays, or these */
 	if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
-		gs_service_device_failed(&error, status);
+		gs_device_failed(gs_served[number].device, &error, status);
 	return NULL;
 }
 
@@ -170,11 +182,13 @@ gs_served_close(int number, GsDeviceSort *sort)
 	gs_ops->result(sort, &result);
 	done->engine = result.engine;
 	done->rounds = result.rounds;
+	done->n_dropped += result.n_dropped;
 	done->copy_in_ms += result.copy_in_ms;
 	done->sort_ms += result.sort_ms;
 	done->gather_ms += result.gather_ms;
 	done->copy_out_ms += result.copy_out_ms;
 	gs_ops->sort_close(sort);
+	gs_devices[gs_served[number].device].n_sorts--;
 }
 
 uint64
@@ -187,13 +201,35 @@ gs_served_held(const GsDeviceSort *sort)
 	return result.memory_held;
 }
 
+/*
+ * Rows may be dropped where the keys tell all about them.  Keys that were cut off do
+ * not tell which rows are equal.  A guessed order does not tell which rows are
+ * the first ones; but equal keys are equal.
+ */
+void
+gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
+{
+	const GsSession *session = &gs_sessions[number];
+	GsKeep		keep;
+
+	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	keep = session->keep;
+	if (session->inexact > 0)
+		memset(&keep, 0, sizeof(keep));
+	else if (session->layout.n_parts > 0)
+		keep.limit = 0;
+	LWLockRelease(gs_shared->lock);
+	gs_served_begin(job);
+	gs_ops->perform(sort, format, &keep, job);
+}
+
 bool
 gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
 {
 	ServedSession *s = &gs_served[number];
 
 	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(sort, &gs_sessions[number].layout, range);
+	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].layout, range);
 #ifdef GPUSORT_FAULTS
 	if (s->check && GS_FAULT("order_check_plant"))
 		gs_order_check_plant(s->check, false);
@@ -216,6 +252,7 @@ gs_served_note(int number, const GsSortResult *result)
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	session->n_pages = result->n_pages;
 	session->rounds = result->rounds;
+	session->n_dropped = s->done.n_dropped + result->n_dropped;
 	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
 	if (s->sealed)
 	{
@@ -239,7 +276,7 @@ gs_served_note(int number, const GsSortResult *result)
 
 /*
  * Buffers.  Neither those who write nor those who read may have more than
- * three quarters of them.
+ * three quarters of them; but one of each is promised to every device.
  */
 
 ServiceBuffer *
@@ -264,6 +301,9 @@ writes(BufferUse use)
 int
 gs_buffer_take(int number, BufferUse use)
 {
+	int			device = gs_served[number].device;
+	bool		has[GS_MAX_DEVICES][2] = {{false}};
+	int			promised = 2 * gs_n_devices;
 	int			same = 0;
 	int			found = -1;
 
@@ -271,12 +311,23 @@ gs_buffer_take(int number, BufferUse use)
 		return -1;
 	for (int i = 0; i < gs_shared->n_buffers; i++)
 	{
-		if (buffers[i].use == BUFFER_FREE)
+		const ServiceBuffer *b = &buffers[i];
+		bool	   *had;
+
+		if (b->use == BUFFER_FREE)
+		{
 			found = i;
-		else if (writes(buffers[i].use) == writes(use))
+			continue;
+		}
+		if (writes(b->use) == writes(use))
 			same++;
+		had = &has[gs_served[b->session].device][writes(b->use)];
+		if (!*had)
+			promised--;
+		*had = true;
 	}
-	if (same >= gs_shared->n_buffers * 3 / 4)
+	if (has[device][writes(use)] &&
+		(same >= gs_shared->n_buffers * 3 / 4 || n_free_buffers <= promised))
 		return -1;
 	buffers[found].use = use;
 	buffers[found].session = number;

@@ -18,7 +18,6 @@
 
 #include "compat.h"
 #include "gpusort.h"
-#include "guc.h"
 #include "service/service_shmem.h"
 
 /* The arena starts at a multiple of this, as pinning and copying like it. */
@@ -43,12 +42,14 @@ arena_chunks(void)
 
 /*
  * Chunks for the service's own use: enough to keep some threads reading and
- * writing.
+ * writing, and what is promised to devices that the settings name.
  */
 static int
 arena_buffers(void)
 {
-	return gs_guc_device == GS_CHOOSE_OFF ? 0 : Max(8, Min(64, arena_chunks() / 8));
+	if (gs_guc_device == GS_CHOOSE_OFF)
+		return 0;
+	return Max(Max(8, gs_guc_count_devices() * GS_DEVICE_BUFFERS), Min(64, arena_chunks() / 8));
 }
 
 static Size
@@ -280,6 +281,7 @@ gs_session_alloc(int extra_chunks)
 	gs_shared->n_open++;
 
 	session->id = gs_shared->next_session_id++;
+	session->device = -1;
 	session->state = GS_SESSION_FEEDING;
 	session->overflow = false;
 	session->overflow_reason = GS_FALLBACK_MEMORY;
@@ -303,6 +305,7 @@ gs_session_alloc(int extra_chunks)
 	session->key_width = 0;
 	session->engine_wanted = GS_ENGINE_AUTO;
 	session->layout.n_parts = 0;
+	memset(&session->keep, 0, sizeof(session->keep));
 	session->elem = GS_ELEM_NONE;
 	session->descending = false;
 	session->reserved = 0;

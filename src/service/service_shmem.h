@@ -52,6 +52,7 @@
 #include "datatype/timestamp.h"
 #include "device/device.h"
 #include "gpusort.h"
+#include "guc.h"
 #include "key/key_layout.h"
 #include "spill/spill.h"
 #include "stats.h"
@@ -61,6 +62,9 @@
 
 /* Chunks promised to every open session: one to fill or read, one under way */
 #define GS_SESSION_CHUNKS	2
+
+/* Buffers promised to every device: one to write from, one to read into */
+#define GS_DEVICE_BUFFERS	2
 
 typedef enum GsServiceState
 {
@@ -123,6 +127,7 @@ typedef enum GsSessionState
 typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
+	int			device;			/* its number; -1: none yet */
 	GsSessionState state;
 	bool		overflow;		/* FEEDING: feeders must feed no more */
 	GsSpillTrouble trouble;		/* the session is of no more use */
@@ -143,6 +148,7 @@ typedef struct GsSession
 	uint32		key_width;
 	GsEngine	engine_wanted;
 	GsKeyLayout layout;			/* with parts: the order is to be checked */
+	GsKeep		keep;			/* rows that the leader needs; it may get more */
 	GsElem		elem;			/* ARRAYS: of what; else NONE */
 	bool		descending;		/* ARRAYS */
 
@@ -172,6 +178,7 @@ typedef struct GsSession
 	GsStatus	status;
 	GsError		error;
 	uint64		n_rows;
+	uint64		n_dropped;		/* rows that were not kept */
 	uint64		n_pages;		/* of the range, where there are ranges */
 	uint64		n_images;
 	uint64		row_bytes;
@@ -188,6 +195,16 @@ typedef struct GsSession
 	/* wakes the session's backends; has its own lock */
 	ConditionVariable cv;
 } GsSession;
+
+/* A device, for the views; numbers begin at 0. */
+typedef struct GsSharedDevice
+{
+	bool		ready;			/* sorts go to it, while the service serves */
+	char		message[GS_MESSAGE_BYTES];	/* why not */
+	GsDeviceInfo info;
+	int			losses;			/* failures one after the other, also of other services */
+	TimestampTz lost_at;		/* the last of them */
+} GsSharedDevice;
 
 typedef struct GsShared
 {
@@ -207,7 +224,8 @@ typedef struct GsShared
 	TimestampTz started;
 	char		kind[8];		/* "cuda", "host" */
 	char		message[GS_MESSAGE_BYTES];	/* why OFF, or the last failure */
-	GsDeviceInfo device;
+	int			n_devices;		/* of the last service that found any */
+	GsSharedDevice devices[GS_MAX_DEVICES];
 
 	/* chunks */
 	int			free_chunk;		/* head of the free list, last in first out:

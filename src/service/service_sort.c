@@ -41,7 +41,8 @@ close_session(int number)
 		gs_served_close(number, s->out.sort);
 	if (s->spill)
 		gs_spill_close(s->spill);
-	gs_memory_freed();
+	if (s->device >= 0)
+		gs_memory_freed(s->device);
 	gs_served_reset(number);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_session_free(number);
@@ -112,8 +113,7 @@ sort_session(int number)
 		return;
 	s->performing = s->performed = true;
 	s->pending++;
-	gs_served_begin(&s->perform_job);
-	gs_ops->perform(s->sort, GS_FORMAT_ROWS, &s->perform_job);
+	gs_served_perform(number, s->sort, GS_FORMAT_ROWS, &s->perform_job);
 }
 
 /*
@@ -151,6 +151,33 @@ gs_sort_advance(int number)
 		sort_session(number);
 }
 
+/*
+ * As the session has failed, nothing more is begun, and its sorts are closed when
+ * their jobs have ended.
+ */
+void
+gs_sort_lost(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+
+	if (!s->failed)
+	{
+		s->failed = true;
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		session->trouble = GS_SPILL_LOST;
+		LWLockRelease(gs_shared->lock);
+		ConditionVariableBroadcast(&session->cv);
+	}
+	if (s->check)
+		gs_order_check_cancel(s->check);
+	if (s->sort)
+		gs_ops->cancel(s->sort);
+	if (s->out.sort)
+		gs_ops->cancel(s->out.sort);
+	gs_served_wake(number);
+}
+
 /* The order of a session's sort is known to be right, or not. */
 static void
 sort_checked(int number, const GsOrderOutcome *outcome)
@@ -186,7 +213,7 @@ check_ended(int number, const GsOrderOutcome *outcome)
 	ServedSession *s = &gs_served[number];
 
 	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
-		gs_service_device_failed(&outcome->reason, GS_DEVICE_LOST);
+		gs_device_failed(s->device, &outcome->reason, GS_DEVICE_LOST);
 	if (!s->performed)
 		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
 	if (s->check)
@@ -223,7 +250,7 @@ perform_ended(int number)
 {
 	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(&s->perform_job);
+	GsStatus	status = gs_served_end(number, &s->perform_job);
 	GsSortResult result = {0};
 	bool		check = false;
 

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * service_worker.c
- *	  The gpusort service: the background worker that owns the device.
+ *	  The gpusort service: the background worker that owns the devices.
  *
  * One thread, one loop: take the requests that backends left in shared
- * memory, start jobs on the device, note which jobs ended, wake those who
- * wait, sleep.  The device's calls are asynchronous, so no sort holds up
+ * memory, start jobs on the devices, note which jobs ended, wake those who
+ * wait, sleep.  The devices' calls are asynchronous, so no sort holds up
  * another one here.  The loop sleeps on its latch (set by backends) and on a
- * pipe (written to by the device's threads when a job ends).
+ * pipe (written to by the devices' threads when a job ends).
  *
  * The end of the service
- *	  However the process exits, service_exit() first closes the device, which
+ *	  However the process exits, service_exit() first closes the devices, which
  *	  ends all copies from and to the arena, and only then declares the
- *	  service gone; from then on backends may free the chunks themselves.  A
- *	  device that is lost ends the service with exit code 1, and the
+ *	  service gone; from then on backends may free the chunks themselves.  The
+ *	  last device that is lost ends the service with exit code 1, and the
  *	  postmaster starts it again; the sorts that were open find their
  *	  generation gone and go on without it.
  *
@@ -47,15 +47,12 @@
 /* While a sort waits for device memory, look for some as often as this. */
 #define GS_SHORT_MEMORY_MS	200
 
-/* Seconds until the postmaster starts a failed service again. */
-#define GS_RESTART_S		2
-
 static bool trimmed = true;
 
 static int	notify_pipe[2] = {-1, -1};
 static int	notified = 0;		/* a byte is in the pipe; atomic */
 
-/* Called by threads of the device, and of the order check. */
+/* Called by threads of the devices, and of the order check. */
 static void
 job_ended(void *arg)
 {
@@ -82,8 +79,8 @@ drain_notify_pipe(void)
 }
 
 /*
- * Give chunks of arrays back with what became of them.  The device is closed,
- * so all jobs have ended; a chunk that it never saw is as it was.
+ * Give chunks of arrays back with what became of them.  The devices are closed,
+ * so all jobs have ended; a chunk that none of them saw is as it was.
  */
 static void
 return_arrays(void)
@@ -108,13 +105,9 @@ service_exit(int code, Datum arg)
 	if (gs_served_io)
 		gs_spill_io_close(gs_served_io);
 	gs_served_io = NULL;
-	if (gs_served_device)
-	{
-		gs_order_check_stop();
-		gs_ops->close(gs_served_device);
-		gs_order_check_free();
-		gs_served_device = NULL;
-	}
+	gs_order_check_stop();
+	gs_devices_close();
+	gs_order_check_free();
 	for (int i = 0; gs_served && i < gs_shared->n_sessions; i++)
 		if (gs_served[i].spill)
 			gs_spill_close(gs_served[i].spill);
@@ -123,7 +116,8 @@ service_exit(int code, Datum arg)
 	gs_shared->alive = false;
 	gs_shared->latch = NULL;
 	gs_shared->pid = 0;
-	gs_shared->device.memory_used = 0;
+	for (int i = 0; i < gs_n_devices; i++)
+		gs_shared->devices[i].info.memory_used = 0;
 	gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 	gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
 	return_arrays();
@@ -142,114 +136,21 @@ service_exit(int code, Datum arg)
 	ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
-void
-gs_service_device_failed(const GsError *error, GsStatus status)
-{
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	strlcpy(gs_shared->message, error->message, sizeof(gs_shared->message));
-	LWLockRelease(gs_shared->lock);
-	ereport(LOG,
-			(errmsg("gpusort service ends because its device failed: %s",
-					error->message[0] ? error->message : gs_status_name(status)),
-			 errdetail("The service starts again in %d seconds. Until then PostgreSQL does all sorts.", GS_RESTART_S)));
-	proc_exit(1);
-}
-
-/* The device's limit that the settings ask for; 0: its default. */
-static uint64
-memory_limit(void)
-{
-	return (uint64) gs_guc_device_memory_mb * 1024 * 1024;
-}
-
-/*
- * Open the device that gpusort.device asks for.  Where there is none, say so
- * where users look for it, and end.
- */
+/* The service serves from now on. */
 static void
-open_device(void)
+begin_generation(void)
 {
-	GsDeviceConfig config = {0};
-	GsError		error = {{0}};
-	GsStatus	status = GS_NO_DEVICE;
-	bool		ran_before = gs_shared->generation > 0;
-	bool		said_before;
-
-	config.memory_limit = memory_limit();
-	config.threads = gs_guc_host_threads;
-	config.notify = job_ended;
-
-	if (gs_guc_device == GS_CHOOSE_HOST)
-		gs_ops = &gs_device_host;
-	else
-	{
-#ifdef GS_WITH_CUDA
-		gs_ops = &gs_device_cuda;
-#else
-		strlcpy(error.message, "gpusort was built without CUDA", sizeof(error.message));
-#endif
-	}
-	if (gs_ops)
-		status = gs_ops->open(&config, &gs_served_device, &error);
-	if (status == GS_OK)
-		return;
-
+	gs_devices_publish();
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	said_before = ran_before && strcmp(gs_shared->message, error.message) == 0;
-	strlcpy(gs_shared->message, error.message, sizeof(gs_shared->message));
-	if (!ran_before)
-		gs_shared->state = GS_SERVICE_OFF;
+	gs_shared->generation++;
+	gs_shared->alive = true;
+	gs_shared->state = GS_SERVICE_READY;
+	gs_shared->pid = MyProcPid;
+	gs_shared->latch = MyLatch;
+	gs_shared->started = GetCurrentTimestamp();
+	gs_shared->message[0] = '\0';
 	LWLockRelease(gs_shared->lock);
-	ereport(said_before ? DEBUG1 : gs_guc_device == GS_CHOOSE_AUTO ? LOG : WARNING,
-			(errmsg("gpusort has no device: %s",
-					error.message[0] ? error.message : gs_status_name(status)),
-			 errdetail("PostgreSQL does all sorts itself.")));
-
-	/* a device that was there once may come back */
-	proc_exit(ran_before ? 1 : 0);
-}
-
-static void
-publish_device(bool first)
-{
-	GsDeviceInfo info;
-
-	gs_ops->info(gs_served_device, &info);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	gs_shared->device = info;
-	if (first)
-	{
-		gs_shared->generation++;
-		gs_shared->alive = true;
-		gs_shared->state = GS_SERVICE_READY;
-		gs_shared->pid = MyProcPid;
-		gs_shared->latch = MyLatch;
-		gs_shared->started = GetCurrentTimestamp();
-		gs_shared->message[0] = '\0';
-		strlcpy(gs_shared->kind, gs_ops->name, sizeof(gs_shared->kind));
-	}
-	LWLockRelease(gs_shared->lock);
-	if (first)
-		ereport(LOG,
-				(errmsg("gpusort sorts on %s", info.name),
-				 errdetail("Device memory: %llu MB of %llu MB; staging memory: %llu MB.",
-						   (unsigned long long) (info.memory_limit >> 20),
-						   (unsigned long long) (info.memory_total >> 20),
-						   (unsigned long long) (gs_shared->arena_bytes >> 20))));
-}
-
-/* The setting may be a mistake: the device cannot hold more than it has. */
-static void
-report_high_limit(void)
-{
-	uint64		total = gs_shared->device.memory_total;
-
-	if (memory_limit() > total)
-		ereport(LOG,
-				(errmsg("gpusort.device_memory is larger than the memory of the device"),
-				 errdetail("The setting is %d MB; the device has %llu MB.",
-						   gs_guc_device_memory_mb, (unsigned long long) (total >> 20)),
-				 errhint("Lower gpusort.device_memory, or set it to 0 for the default limit.")));
+	gs_devices_report();
 }
 
 static void
@@ -284,6 +185,7 @@ work(void)
 	any |= gs_requests_note_ended();
 	any |= gs_sort_note_ended();
 	any |= gs_memory_relieve();
+	any |= gs_devices_step();
 	while ((number = gs_served_woken()) >= 0)
 	{
 		gs_sort_advance(number);
@@ -292,20 +194,50 @@ work(void)
 	return any;
 }
 
-/* How long to sleep where nobody wakes the service. */
+/* Does anybody wait for room on any device? */
+static bool
+memory_is_short(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_memory_is_short(i))
+			return true;
+	return false;
+}
+
+/* How long to sleep where nobody wakes the service; -1: for ever. */
 static long
 longest_sleep(void)
 {
-	if (gs_memory_is_short())
+	long		trim = trimmed || gs_shared->n_open > 0 ? -1 : GS_TRIM_AFTER_MS;
+	long		retry = gs_devices_sleep_ms();
+
+	if (memory_is_short())
 		return GS_SHORT_MEMORY_MS;
-	return trimmed || gs_shared->n_open > 0 ? -1 : GS_TRIM_AFTER_MS;
+	return trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
+}
+
+/* Nobody has woken the service for so long. */
+static void
+idle(long ms)
+{
+	if (memory_is_short())
+	{
+		/* others than gpusort may have given memory back */
+		for (int i = 0; i < gs_n_devices; i++)
+			gs_memory_freed(i);
+	}
+	else if (gs_shared->n_open == 0 && ms == GS_TRIM_AFTER_MS)
+	{
+		gs_devices_trim();
+		trimmed = true;
+		gs_devices_publish();
+	}
 }
 
 void
 gpusort_service_main(Datum arg)
 {
 	WaitEventSet *events;
-	GsError		error = {{0}};
 
 	(void) arg;
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
@@ -316,19 +248,15 @@ gpusort_service_main(Datum arg)
 	gs_served_init();
 
 	before_shmem_exit(service_exit, 0);
-	open_device();
-	gs_order_check_init(gs_ops, gs_served_device, job_ended, NULL);
+	gs_devices_open(job_ended);
+	gs_order_check_init(gs_ops, job_ended, NULL);
 	gs_served_io = gs_spill_io_open(io_threads(), job_ended, NULL);
 	if (gs_served_io == NULL)
 		ereport(FATAL,
 				(errcode(ERRCODE_OUT_OF_MEMORY),
 				 errmsg("gpusort could not start threads for temporary files")));
-	if (gs_ops->pin(gs_served_device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
-		ereport(LOG,
-				(errmsg("gpusort could not pin its staging memory: %s", error.message),
-				 errdetail("gpusort works, but copies to and from the device are slower.")));
-	publish_device(true);
-	report_high_limit();
+	gs_devices_pin_arena();
+	begin_generation();
 
 	events = gs_compat_create_wait_event_set(3);
 	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
@@ -338,45 +266,37 @@ gpusort_service_main(Datum arg)
 	for (;;)
 	{
 		WaitEvent	occurred[3];
+		long		ms;
 
 		ResetLatch(MyLatch);
 		if (ShutdownRequestPending)
 			proc_exit(1);
 		if (ConfigReloadPending)
 		{
-			uint64		limit = memory_limit();
+			int			limit_mb = gs_guc_device_memory_mb;
 
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
-			if (memory_limit() != limit)
+			if (gs_guc_device_memory_mb != limit_mb)
 			{
-				gs_ops->set_memory_limit(gs_served_device, memory_limit());
-				gs_memory_freed();	/* those who wait may try again */
-				publish_device(false);
-				report_high_limit();
+				gs_devices_set_limit();
+				gs_devices_publish();
 			}
 		}
 
 		drain_notify_pipe();
 		if (work())
 		{
-			publish_device(false);
+			gs_devices_publish();
 			continue;
 		}
 
 		if (gs_served_was_busy())
 			trimmed = false;
-		if (WaitEventSetWait(events, longest_sleep(), occurred, 3,
-							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) > 0)
-			continue;
-		if (gs_memory_is_short())
-			gs_memory_freed();	/* by others than gpusort, perhaps */
-		else if (gs_shared->n_open == 0)
-		{
-			gs_ops->trim(gs_served_device);
-			trimmed = true;
-			publish_device(false);
-		}
+		ms = longest_sleep();
+		if (WaitEventSetWait(events, ms, occurred, 3,
+							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0)
+			idle(ms);
 	}
 }
 

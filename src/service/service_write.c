@@ -141,7 +141,8 @@ begin_pages(int number)
 	s->done.row_bytes += result.row_bytes;
 	s->done.key_bytes += result.key_bytes;
 	s->run_held += gs_served_held(out->sort);
-	s->run_bytes += result.row_bytes + result.key_bytes + result.n_rows * sizeof(GsRecord);
+	s->run_bytes += result.row_bytes + result.key_bytes +
+		(result.n_rows + result.n_dropped) * sizeof(GsRecord);
 	return gs_spill_begin_run(s->spill, result.n_pages);
 }
 
@@ -154,8 +155,7 @@ begin_run(int number)
 	s->sort = NULL;
 	s->out.performing = true;
 	s->out.busy++;
-	gs_served_begin(&s->out.job);
-	gs_ops->perform(s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
+	gs_served_perform(number, s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
 }
 
 /* The range is on its way out when this returns, or the session has failed. */
@@ -220,7 +220,7 @@ static void
 run_performed(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(&s->out.job);
+	GsStatus	status = gs_served_end(number, &s->out.job);
 	GsSortResult result = {0};
 
 	s->out.performing = false;
@@ -230,8 +230,9 @@ run_performed(int number)
 	gs_ops->result(s->out.sort, &result);
 	if (status != GS_OK)
 		note_failure(number, NULL, GS_SPILL_LOST);
-	else if (!gs_write_allowed(number, result.row_bytes + result.key_bytes +
-							   result.n_rows * sizeof(GsRecord)))
+	else if (!gs_write_allowed(number, Min(result.row_bytes + result.key_bytes +
+										   result.n_rows * sizeof(GsRecord),
+										   result.n_pages * GS_CHUNK_BYTES)))
 		note_failure(number, NULL, GS_SPILL_LIMIT);
 	else if (!begin_pages(number))
 		note_failure(number, NULL, GS_SPILL_LOST);
@@ -257,7 +258,7 @@ close_out(int number)
 	if (s->sort == s->out.sort)
 		s->sort = NULL;
 	s->out.sort = NULL;
-	gs_memory_freed();
+	gs_memory_freed(s->device);
 	gs_served_wake(number);
 }
 

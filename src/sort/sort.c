@@ -60,6 +60,17 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	return desc;
 }
 
+/*
+ * Will only so many first rows be got from a tuplesort?  Not where it has to leave
+ * out rows that were returned before: those may not be among the first ones.
+ */
+static bool
+is_bounded(const GsSort *sort)
+{
+	return sort->keep.limit > 0 && !sort->keep.unique && !sort->random_access &&
+		sort->skip.before == 0 && sort->skip.n == 0;
+}
+
 /* The tuplesort of a sort whose place becomes CPU. */
 static void
 make_tuplesort(GsSort *sort)
@@ -67,7 +78,9 @@ make_tuplesort(GsSort *sort)
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
 	sort->tuplesort = gs_aside_take(sort);
-	if (sort->tuplesort == NULL)
+	if (sort->tuplesort == NULL && is_bounded(sort))
+		sort->tuplesort = gs_stored_make_bounded(sort, sort->keep.limit);
+	else if (sort->tuplesort == NULL)
 		sort->tuplesort = gs_stored_make_tuplesort(sort, sort->random_access);
 	MemoryContextSwitchTo(old);
 }
@@ -85,7 +98,7 @@ change_to_cpu(GsSort *sort, GsFallback reason)
 
 GsSort *
 gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
-			  bool rerun, bool repeatable)
+			  bool rerun, bool repeatable, const GsKeep *keep)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -101,6 +114,7 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	sort->random_access = random_access;
 	sort->rerun = rerun;
 	sort->repeatable = rerun && repeatable;
+	sort->keep = *keep;
 	sort->desc = gs_sort_key_desc(keys, tupdesc, &refusal);
 	sort->place = GS_SORT_LOCAL;
 	sort->report.fallback = GS_FALLBACK_NONE;
@@ -186,6 +200,7 @@ gs_sort_open_device(GsSort *sort, int extra_feeders)
 								  extra_feeders, &reason);
 	if (sort->client)
 	{
+		gs_client_keep(sort->client, &sort->keep);
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
 		sort->place = GS_SORT_DEVICE;
 	}
@@ -289,6 +304,8 @@ note_session(const GsSort *sort, GsSortReport *report)
 {
 	const GsSession *session = gs_client_session(sort->client);
 
+	report->devices = gs_client_devices(sort->client);
+	report->dropped = session->n_dropped;
 	report->row_bytes = session->row_bytes;
 	report->key_bytes = session->key_bytes;
 	report->chunks = session->n_images;
@@ -416,11 +433,13 @@ gs_sort_perform(GsSort *sort)
 	{
 		old = MemoryContextSwitchTo(sort->context);
 		sort->rows = gs_rows_of_session(sort->client, sort->repeatable);
+		sort->first_of_equal = sort->keep.unique &&
+			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);
 		if (sort->aside)
 			gs_aside_perform(sort);
 		sort->report.settled = gs_aside_rows(sort);
-		sort->report.rows = gs_rows_count(sort->rows) + gs_aside_rows(sort);
+		sort->report.rows = gs_rows_count(sort->rows) + sort->report.dropped + gs_aside_rows(sort);
 		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
 		gs_stats_count(GS_COUNT_SPILLED_SORTS, sort->report.runs > 0 ? 1 : 0);
 		gs_stats_count(GS_COUNT_TEMP_BYTES, sort->report.temp_bytes);

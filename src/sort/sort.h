@@ -13,6 +13,14 @@
  *		 begun with random access.
  *	  5. gs_sort_end, or reset the memory context that it was begun in.
  *
+ * Fewer rows
+ *	  A caller that needs the first one of equal rows only (GsKeep.unique), and
+ *	  only reads forward, or that will not read beyond the first so many rows
+ *	  (GsKeep.limit), says so.  Rows that the keys tell to be others are then
+ *	  dropped on the device, or before they are written to temporary files.
+ *	  Others come as well: where PostgreSQL's sort orders the rows, where
+ *	  keys were cut off.  So the caller still has to do what it says.
+ *
  * Losing the device
  *	  put, perform and get may answer GS_SORT_LOST: what was fed is gone.  The
  *	  caller then either gives up with gs_sort_report_lost, or calls
@@ -66,12 +74,14 @@ typedef struct GsSortReport
 	GsSortPlace place;
 	GsFallback	fallback;		/* why place is CPU */
 	uint64		rows;
+	uint64		dropped;		/* of these: not returned by the device */
 	uint64		row_bytes;
 	uint64		key_bytes;
 	uint64		chunks;			/* that went to the device */
 	uint64		pages;			/* that came back */
 	uint64		settled;		/* rows ordered by comparison, as their keys
 								 * were too long */
+	uint32		devices;		/* bit i: device i sorted; 0: there is one only */
 	char		engine[32];
 	double		copy_in_ms;		/* device time */
 	double		sort_ms;
@@ -96,10 +106,12 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
  * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
  * fallback may use.  rerun: the caller can put all tuples a second time;
  * repeatable: and they are the very same ones then, in any order, so that get
- * can go on behind rows that it returned before.
+ * can go on behind rows that it returned before.  keep: the rows that the caller
+ * needs, see there; it may get more.
  */
 extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
-							 bool random_access, bool rerun, bool repeatable);
+							 bool random_access, bool rerun, bool repeatable,
+							 const GsKeep *keep);
 
 extern bool gs_sort_open_device(GsSort *sort, int extra_feeders);
 extern GsSessionHandle gs_sort_handle(const GsSort *sort);

@@ -4,9 +4,9 @@
  *	  Rows that have no key, among those that the device sorts.
  *
  * A key that holds text of a libc collation must hold all of it, or nobody
- * could prove the order (key_libc.h).  Rows whose text is longer than a key may
+ * could prove the order (key_libc.h).  Rows whose key would be longer than keys may
  * be are put aside, into a tuplesort of the leader, and merged into what
- * comes back from the device, by the columns' own operators.  So long texts
+ * comes back from the device, by the columns' own operators.  So long values
  * cost what they cost in PostgreSQL's sort, and the others do not.
  *
  * Merging compares little.  Rows of the device come in pages, and which of a
@@ -29,7 +29,6 @@
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/sortsupport.h"
 
 #include "sort/sort_private.h"
 
@@ -39,7 +38,7 @@ struct GsAside
 	uint64		rows;
 
 	/* while merging */
-	SortSupport keys;
+	SortSupport comparison;
 	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
 	bool		ended;			/* there is none */
 	const char *pending;		/* the device's current row, not returned yet */
@@ -89,20 +88,9 @@ void
 gs_aside_perform(GsSort *sort)
 {
 	GsAside    *aside = sort->aside;
-	const GsSortKeys *keys = sort->keys;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	aside->keys = palloc0(keys->ncols * sizeof(SortSupportData));
-	for (int i = 0; i < keys->ncols; i++)
-	{
-		SortSupport key = &aside->keys[i];
-
-		key->ssup_cxt = sort->context;
-		key->ssup_collation = keys->collations[i];
-		key->ssup_nulls_first = keys->nulls_first[i];
-		key->ssup_attno = keys->attnos[i];
-		PrepareSortSupportFromOrderingOp(keys->operators[i], key);
-	}
+	aside->comparison = gs_stored_comparison(sort);
 	aside->head = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
 	tuplesort_performsort(aside->sort);
@@ -115,19 +103,7 @@ is_before_head(GsSort *sort, const char *row, uint32 flags)
 	GsAside    *aside = sort->aside;
 	TupleTableSlot *slot = gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
 
-	for (int i = 0; i < sort->keys->ncols; i++)
-	{
-		SortSupport key = &aside->keys[i];
-		bool		a_null;
-		bool		b_null;
-		Datum		a = slot_getattr(slot, key->ssup_attno, &a_null);
-		Datum		b = slot_getattr(aside->head, key->ssup_attno, &b_null);
-		int			order = ApplySortComparator(a, a_null, b, b_null, key);
-
-		if (order != 0)
-			return order < 0;
-	}
-	return true;
+	return gs_stored_compare(sort, aside->comparison, slot, aside->head) <= 0;
 }
 
 /*

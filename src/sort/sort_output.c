@@ -17,11 +17,16 @@
  *	  Those without a key (sort_aside.c) are merged in, also in forward
  *	  direction only, and where random access is asked for beforehand.
  *
+ * Equal rows
+ *	  Where the caller needs the first one of equal rows only, the others are left
+ *	  out here, too, if the keys tell them: one row comes of each group.
+ *
  * Leaving out
  *	  After a restart (sort.h) the rows that were returned before must not be
- *	  returned again.  See GsSkip and gs_rows_track().  Where they do not come
- *	  again, as a setting that an expression depends on has changed between two
- *	  fetches from a cursor, the end of the rows is an error.
+ *	  returned again.  See GsSkip and gs_rows_track().  Where one row came of each
+ *	  group of equal ones, as many groups are left out as rows were returned.
+ *	  Where they do not come again, as a setting that an expression depends on has
+ *	  changed between two fetches from a cursor, the end of the rows is an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -106,8 +111,13 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		tuplesort_end(sort->settling);
 		sort->settling = NULL;
 	}
-	if (unlikely(gs_rows_move(sort->rows, forward, &row, &flags) != GS_CLIENT_OK))
-		return GS_SORT_LOST;
+	do
+	{
+		if (unlikely(gs_rows_move(sort->rows, forward, &row, &flags) != GS_CLIENT_OK))
+			return GS_SORT_LOST;
+
+		/* equal rows of several runs; most were dropped before */
+	} while (unlikely(sort->first_of_equal && row != NULL && (flags & GS_ENTRY_TIE) != 0));
 	if (unlikely(row == NULL))
 	{
 		ExecClearTuple(slot);
@@ -149,14 +159,49 @@ leave_out(GsSkip *skip, TupleTableSlot *slot)
 	return true;
 }
 
+/*
+ * Get the first row behind so many groups of equal rows, each of which one row was
+ * returned of before the restart.
+ */
+static GsSortStatus
+skip_groups(GsSort *sort, TupleTableSlot *slot)
+{
+	GsSkip	   *skip = &sort->skip;
+	SortSupport comparison = gs_stored_comparison(sort);
+	TupleTableSlot *last = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	uint64		begun = 0;
+	bool		found;
+
+	while ((found = tuplesort_gettupleslot(sort->tuplesort, true, true, slot, NULL)))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (TTS_EMPTY(last) || gs_stored_compare(sort, comparison, last, slot) != 0)
+		{
+			if (begun++ == skip->groups)
+				break;
+			ExecCopySlot(last, slot);
+		}
+	}
+	ExecDropSingleTupleTableSlot(last);
+	pfree(comparison);
+
+	/* the input was another one the second time */
+	if (begun < skip->groups)
+		gs_sort_report_lost(sort);
+	skip->groups = 0;
+	return found ? GS_SORT_OK : GS_SORT_END;
+}
+
 static GsSortStatus
 get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	GsSkip	   *skip = &sort->skip;
 
 	/* backward, the rows left out would have to come up again */
-	if (unlikely(!forward && (skip->before > 0 || skip->n > 0)))
+	if (unlikely(!forward && (skip->before > 0 || skip->n > 0 || skip->groups > 0)))
 		gs_sort_report_lost(sort);
+	if (unlikely(skip->groups > 0))
+		return skip_groups(sort, slot);
 	while (unlikely(skip->before > 0))
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -245,7 +290,8 @@ gs_output_begin(GsSort *sort)
 bool
 gs_sort_can_rescan(const GsSort *sort)
 {
-	return sort->performed && sort->random_access && sort->skip.before == 0 && sort->skip.n == 0;
+	return sort->performed && sort->random_access && sort->skip.before == 0 &&
+		sort->skip.n == 0 && sort->skip.groups == 0;
 }
 
 void
@@ -269,7 +315,7 @@ gs_sort_mark(GsSort *sort)
 	sort->wandered = true;
 
 	/* which rows are still to be left out is not part of a mark */
-	if (sort->skip.before > 0 || sort->skip.left > 0)
+	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.groups > 0)
 		gs_sort_report_lost(sort);
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_markpos(sort->tuplesort);
@@ -302,12 +348,26 @@ gs_output_plan_skip(GsSort *sort)
 	uint64		aside = 0;
 	uint64		n;
 
-	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0)
+	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0 || skip->groups > 0)
 		gs_sort_report_lost(sort);
 	if (!sort->performed || sort->emitted == 0)
 		return;
 	if (!sort->repeatable)
 		gs_sort_report_lost(sort);
+	if (sort->keep.unique && sort->place == GS_SORT_DEVICE)
+	{
+		/*
+		 * One row of each group was returned.  Not so if some rows could not be
+		 * told to be equal; but runs may have dropped others before.
+		 */
+		if (sort->first_of_equal && sort->aside == NULL)
+		{
+			skip->groups = sort->emitted;
+			return;
+		}
+		if (sort->first_of_equal || sort->report.dropped > 0)
+			gs_sort_report_lost(sort);
+	}
 	if (sort->collecting)
 	{
 		/* all groups before the one being collected were returned in full */

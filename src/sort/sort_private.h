@@ -21,6 +21,7 @@
 #include "sort/sort_big.h"
 #include "sort/sort_feed.h"
 #include "sort/sort_rows.h"
+#include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 
@@ -41,6 +42,7 @@ typedef struct GsSkip
 	uint64	   *hashes;			/* as often as its count says; ascending */
 	uint64	   *counts;
 	uint64		left;			/* sum of the counts */
+	uint64		groups;			/* or so many first groups of equal rows */
 } GsSkip;
 
 typedef struct GsAside GsAside;
@@ -54,6 +56,7 @@ struct GsSort
 	bool		random_access;
 	bool		rerun;
 	bool		repeatable;
+	GsKeep		keep;
 	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */
 	GsKeyLayout layout;			/* with parts: the order is to be proven */
 	MemoryContext context;		/* holds all of this, and the session */
@@ -76,6 +79,8 @@ struct GsSort
 	/* the way out */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
 	Tuplesortstate *settling;	/* the run of equal keys now being settled */
+	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
+								 * is returned, but for rows put aside */
 	bool		collecting;		/* such a run is not complete yet */
 	Tuplestorestate *store;		/* settled rows, for random access */
 	MinimalTuple big_row;		/* the external row last returned */
@@ -123,6 +128,14 @@ extern void gs_aside_end(GsSort *sort);
 
 /* sort_stored.c */
 extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, bool random_access);
+
+/* The same of which only so many first rows will be got. */
+extern Tuplesortstate *gs_stored_make_bounded(GsSort *sort, uint64 bound);
+
+/* To compare rows by the columns' own operators; palloc'd in sort->context. */
+extern SortSupport gs_stored_comparison(GsSort *sort);
+extern int	gs_stored_compare(const GsSort *sort, SortSupport comparison, TupleTableSlot *a,
+							  TupleTableSlot *b);
 
 /* Can a row that is too large for a chunk be fed as a stub? */
 extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);

@@ -27,6 +27,58 @@ gs_stored_make_tuplesort(GsSort *sort, bool random_access)
 								random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
 }
 
+Tuplesortstate *
+gs_stored_make_bounded(GsSort *sort, uint64 bound)
+{
+	const GsSortKeys *keys = sort->keys;
+	Tuplesortstate *tuplesort;
+
+	tuplesort = tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
+									 keys->collations, keys->nulls_first, sort->work_mem_kb, NULL,
+									 TUPLESORT_ALLOWBOUNDED);
+	tuplesort_set_bound(tuplesort, (int64) bound);
+	return tuplesort;
+}
+
+SortSupport
+gs_stored_comparison(GsSort *sort)
+{
+	const GsSortKeys *keys = sort->keys;
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+	SortSupport comparison = palloc0(keys->ncols * sizeof(SortSupportData));
+
+	for (int i = 0; i < keys->ncols; i++)
+	{
+		SortSupport key = &comparison[i];
+
+		key->ssup_cxt = sort->context;
+		key->ssup_collation = keys->collations[i];
+		key->ssup_nulls_first = keys->nulls_first[i];
+		key->ssup_attno = keys->attnos[i];
+		PrepareSortSupportFromOrderingOp(keys->operators[i], key);
+	}
+	MemoryContextSwitchTo(old);
+	return comparison;
+}
+
+int
+gs_stored_compare(const GsSort *sort, SortSupport comparison, TupleTableSlot *a, TupleTableSlot *b)
+{
+	for (int i = 0; i < sort->keys->ncols; i++)
+	{
+		SortSupport key = &comparison[i];
+		bool		a_null;
+		bool		b_null;
+		Datum		a_value = slot_getattr(a, key->ssup_attno, &a_null);
+		Datum		b_value = slot_getattr(b, key->ssup_attno, &b_null);
+		int			order = ApplySortComparator(a_value, a_null, b_value, b_null, key);
+
+		if (order != 0)
+			return order;
+	}
+	return 0;
+}
+
 /* The row goes into the file of large rows, which the first one creates. */
 GsPutRow
 gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub)

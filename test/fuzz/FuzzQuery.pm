@@ -39,14 +39,15 @@ sub direction
 	return pick('', ' ASC', ' DESC') . pick('', '', ' NULLS FIRST', ' NULLS LAST');
 }
 
+# Of the columns given, under one of the collations given or any
 sub random_key
 {
-	my ($table, $using_allowed) = @_;
-	my @long = grep { $_->{long} } @{ $table->{columns} };
-	my $column = @long && chance(0.5) ? pick(@long) : pick(@{ $table->{columns} });
+	my ($columns, $using_allowed, @collations) = @_;
+	my @long = grep { $_->{long} } @$columns;
+	my $column = @long && chance(0.5) ? pick(@long) : pick(@$columns);
 	my $key = { expr => $column->{name}, type => $column->{type}, label => $column->{label}, column => $column };
 
-	if ($column->{type}{exprs} && chance(0.25))
+	if ($column->{type}{exprs} && !@collations && chance(0.25))
 	{
 		my $choice = pick(@{ $column->{type}{exprs} });
 
@@ -56,9 +57,9 @@ sub random_key
 		delete $key->{column};
 	}
 	$key->{order} = direction();
-	if ($key->{type}{collates} && chance(0.75))
+	if ($key->{type}{collates} && (@collations || chance(0.75)))
 	{
-		$key->{collation} = random_collation();
+		$key->{collation} = @collations ? pick(@collations) : random_collation();
 		$key->{expr} = "$key->{expr} COLLATE $key->{collation}";
 	}
 	$key->{expr} = "($key->{expr})";
@@ -77,7 +78,11 @@ sub random_keys
 	my $n = weighted(1, 5, 2, 4, 3, 2, 4, 1);
 
 	$n = $most if $n > $most;
-	return map { random_key($table, $using_allowed) } 1 .. $n;
+	my @texts = grep { $_->{type}{collates} } @{ $table->{columns} };
+	my @keys = map { random_key($table->{columns}, $using_allowed) } 1 .. $n;
+	# text of a libc collation behind whatever there is
+	push @keys, random_key(\@texts, 0, 'fuzz_en', 'fuzz_de') if @texts && $n < $most && chance(0.3);
+	return @keys;
 }
 
 # ---- pieces of queries ----
@@ -263,22 +268,32 @@ sub window
 		$partition = 'PARTITION BY k1 ';
 		$order =~ s/^[^,]*, //;
 	}
+	my @frames = ('', '', '', ' GROUPS UNBOUNDED PRECEDING', ' RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING');
+	my $one_by_one = chance(0.6);
+
 	# what counts equal rows one by one needs an order without any
-	if (chance(0.5))
+	if ($one_by_one)
 	{
+		my $n = pick(0, 1, 2, 40, 1000, -3);
+
 		$order .= pick(', id', ', id DESC');
-		push @functions, 'row_number()', 'row_number()', 'ntile(7)', 'lag(id)', 'lead(id, 3)', 'first_value(id)', 'nth_value(id, 2)',
-		  'count(*) FILTER (WHERE id % 2 = 0)';
+		push @functions, 'row_number()', 'row_number()', 'ntile(7)', "ntile(@{[between(1, 3000)]})", 'lag(id)', 'lead(id, 3)',
+		  "lag(id, $n, -id)", "lead(k1, $n)", 'lag(k1)', 'first_value(id)', 'first_value(k1)', 'last_value(k1)', 'nth_value(id, 2)',
+		  'count(*) FILTER (WHERE id % 2 = 0)', 'avg(id)';
+		push @frames, ' ROWS UNBOUNDED PRECEDING', ' ROWS UNBOUNDED PRECEDING', ' ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING',
+		  ' ROWS 3 PRECEDING';
 	}
-	push @functions, 'count(*)', 'sum(id)', 'max(id)' if chance(0.6);
+	push @functions, 'count(*)', 'sum(id)', 'max(id)', 'min(id::text)', 'count(k1)', 'avg(id) FILTER (WHERE id % 5 > 1)' if chance(0.6);
 	my $i = 0;
-	my @chosen = map { "$_ OVER w AS w" . ++$i } some(between(1, 3), @functions);
+	my @chosen = map { "$_ OVER w AS w" . ++$i } some(between(1, 4), @functions);
 	push @chosen, 'row_number() OVER (ORDER BY k1, id) AS other' if chance(0.2);
+	$order = !$one_by_one && $partition && chance(0.2) ? '' : "ORDER BY $order" . pick(@frames);
 	my $query = 'SELECT id, ' . join(', ', @chosen) . ' FROM (SELECT ' . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q"
-	  . " WINDOW w AS (${partition}ORDER BY $order" . ($order =~ /, id/ && chance(0.2) ? ' ROWS UNBOUNDED PRECEDING' : '') . ')';
+	  . " WINDOW w AS ($partition$order)";
 
 	# a condition on the first one may end the window early
-	$query = "SELECT * FROM ($query) AS v WHERE w1 <= 20" if chance(0.2);
+	$query = 'SELECT * FROM (' . $query . ') AS v WHERE w1 <= ' . pick(3, 20, 900) if $chosen[0] !~ /k1|text/ && chance(0.3);
+	push @{ $q->{settings} }, "work_mem = '64kB'" if chance(0.2);
 	$q->{sequence} = [];
 	$q->{rows} = 'same';
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
@@ -288,7 +303,13 @@ sub window
 sub distinct
 {
 	my ($q) = @_;
-	my $query = 'SELECT DISTINCT ' . join(', ', key_list($q)) . " FROM t@{[where($q)]} ORDER BY " . order_by($q, 1);
+	my $keys = join(', ', key_list($q));
+	my $from = " FROM t@{[where($q)]}";
+	my $query = pick(
+		"SELECT DISTINCT $keys$from",
+		"SELECT * FROM (SELECT $keys$from) AS q GROUP BY " . join(', ', key_names($q)),
+		"SELECT DISTINCT ON (k1) $keys$from") . ' ORDER BY ' . order_by($q, 1)
+	  . pick('', '', ' LIMIT ' . between(1, 3000) . pick('', ' OFFSET ' . between(0, 500)));
 
 	$q->{sequence} = sequence($q);
 	$q->{rows} = 'none';

@@ -98,7 +98,7 @@ check_devices_pure()
 check_pure_c11()
 {
 	for file in src/device/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
-		src/key/key_layout.h src/order/*.[ch] src/spill/*.[ch]; do
+		src/key/key_icu_table.[ch] src/key/key_layout.h src/order/*.[ch] src/spill/*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'
@@ -278,6 +278,14 @@ check_reasons_documented()
 	done
 }
 
+# README's picture shows what its table says
+check_picture()
+{
+	command -v python3 >/dev/null || return 0
+	python3 test/bench/picture.py README.md | cmp -s - docs/speed.svg ||
+		echo "docs/speed.svg is not what test/bench/picture.py README.md draws"
+}
+
 # The anchors of a document's headings, as GitHub makes them
 anchors()
 {
@@ -348,6 +356,7 @@ check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
 check "README.md describes every setting" check_settings_documented
 check "README.md explains every reason" check_reasons_documented
+check "docs/speed.svg shows README.md's table" check_picture
 check "links and files named in documents are there" check_links
 check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then

@@ -111,6 +111,7 @@ install_for_test()
 
 	cp "$root/test/gpusort.conf" "$work/gpusort.conf"
 	echo "gpusort.device = $device" >>"$work/gpusort.conf"
+	[ -z "${GPUSORT_TEST_DEVICES-}" ] || echo "gpusort.devices = '$GPUSORT_TEST_DEVICES'" >>"$work/gpusort.conf"
 	chmod a+r "$work/gpusort.conf"
 
 	# where the TAP tests run

@@ -68,6 +68,30 @@ CREATE UNIQUE INDEX v_a ON v (a);
 DROP TABLE t;
 ALTER TABLE words RENAME TO t;
 
+-- behind columns of varying width: numerics that are equal and not stored alike, and others
+CREATE TABLE numbered (n numeric, b bytea, net inet, a numeric[], v text COLLATE "en_US.utf8", w varchar COLLATE "de_DE.utf8");
+INSERT INTO numbered SELECT (ARRAY['1', '1.0', '1.00', '0', '-0.00', 'NaN', 'Infinity', '-Infinity', '12345.678', '1e200', '1e-200', NULL])[1 + i % 12]::numeric,
+		decode(left(md5((i % 9)::text), 2 * (i % 5)), 'hex'), ('10.0.0.' || i % 4 || '/' || 24 + i % 9)::inet,
+		(ARRAY[i % 2, NULL, 1.50])[1:i % 4], v, w
+	FROM (SELECT (row_number() OVER (ORDER BY id, v COLLATE "C"))::int AS i, v, w FROM t WHERE length(v) < 50 OR v IS NULL) AS s;
+ALTER TABLE t RENAME TO words;
+ALTER TABLE numbered RENAME TO t;
+SELECT * FROM index_directions('n, v');
+SELECT index_check('CREATE INDEX %s ON t (v, n, w)');
+SELECT index_check('CREATE INDEX %s ON t (n DESC NULLS LAST, w DESC, v, a)');
+SELECT index_check('CREATE INDEX %s ON t (b, v)');
+SELECT index_check('CREATE INDEX %s ON t (net, a DESC, v DESC) INCLUDE (n)');
+SELECT index_check('CREATE INDEX %s ON t ((v COLLATE "C"), a, (ARRAY[n]), w)');
+CREATE TABLE once (n numeric, v text COLLATE "en_US.utf8");
+INSERT INTO once SELECT DISTINCT ON (n, v) n, v FROM t WHERE n IS NOT NULL AND v IS NOT NULL ORDER BY n, v;
+CREATE UNIQUE INDEX once_n_v ON once (n, v);
+SELECT bt_index_parent_check('once_n_v', true, true);
+DROP INDEX once_n_v;
+INSERT INTO once VALUES (7, 'Ab'), (7.0, 'ab'), (7.00, 'Ab');
+CREATE UNIQUE INDEX once_n_v ON once (n, v);
+DROP TABLE t;
+ALTER TABLE words RENAME TO t;
+
 -- ICU, where the server has it; also a collation that calls different texts equal
 CREATE FUNCTION index_icu(collation_name text, ddl text, taken boolean) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -87,4 +111,6 @@ $$;
 SELECT index_icu('de-x-icu', 'CREATE INDEX %s ON t (v COLLATE "de-x-icu")', true);
 SELECT index_icu('de-x-icu', 'CREATE INDEX %s ON t (v COLLATE "de-x-icu" DESC, b COLLATE "C")', true);
 SELECT index_icu('index_any_case', 'CREATE INDEX %s ON t (v COLLATE index_any_case)', true);
+SELECT index_icu('de-x-icu', 'CREATE INDEX %s ON t (w COLLATE "de-x-icu" DESC, v) WHERE length(v) < 50', true);
+SELECT index_icu('index_any_case', 'CREATE INDEX %s ON t (w COLLATE index_any_case, b DESC, v) WHERE length(v) < 50', true);
 DROP SCHEMA index_collations CASCADE;

@@ -138,6 +138,43 @@ RESET min_parallel_table_scan_size;
 
 DROP TABLE keys_icu_array;
 
+-- Sort keys from a table of characters, and those that there is none for
+CREATE TABLE keys_icu_words (id int, v text, b char(20));
+INSERT INTO keys_icu_words
+	SELECT i, s, left(s, 20)
+	FROM (SELECT i, keys_word(ARRAY['Straße ', 'ch', 'C', 'h', 'ccs', 'c''h', 'dzs', 'll', 'aa', 'Å', 'nj', '-', '10', '9', ' ',
+									'été ', 'Привет', 'ё', 'мир', 'Ж', 'αβγ', 'Ω', '中文', '字', 'かな', 'カー', 'ー', 'ハ', '한글', E'\u0301', 'ไท',
+									'½', '①', '１', 'æ', 'Œ', 'ﬁ', E'\u00ad', E'\u200b', '😀', 'ą́', 'ا', 'ب', 'אב', '„', '“'], 1 + i % 12) AS s
+		  FROM generate_series(1, 4000) i) x;
+CREATE FUNCTION keys_words()
+RETURNS TABLE (locale text, ascending text, descending text) LANGUAGE plpgsql AS $$
+BEGIN
+	FOREACH locale IN ARRAY ARRAY['und', 'da', 'cs', 'hu', 'es-u-co-trad', 'br', 'hr', 'zh', 'ja', 'ko', 'th', 'tr', 'lt', 'fr-CA',
+		'und-u-kn', 'und-u-kf-upper', 'und-u-kf-lower', 'und-u-kr-cyrl-digit-latn', 'und-u-kc', 'und-u-ks-level4'] LOOP
+		EXECUTE format('CREATE COLLATION keys_words (provider = icu, locale = %L)', locale);
+		ascending := same_order('keys_icu_words', 'v COLLATE keys_words, id', 'id');
+		descending := same_order('keys_icu_words', 'b COLLATE keys_words DESC, v COLLATE keys_words, id', 'id');
+		RETURN NEXT;
+		DROP COLLATION keys_words;
+	END LOOP;
+END
+$$;
+SELECT * FROM keys_words();
+SET gpusort.enabled = on;
+SET gpusort.force = on;
+SET gpusort.min_rows = 1000000;
+CREATE COLLATION keys_new (provider = icu, locale = 'de-u-co-phonebk');
+SET client_min_messages = debug1;
+SELECT count(*) FROM (SELECT v FROM keys_icu_words ORDER BY v COLLATE keys_new OFFSET 0) s;
+SELECT count(*) FROM (SELECT v FROM keys_icu_words ORDER BY v COLLATE "fr-CA-x-icu" OFFSET 0) s;
+SET client_min_messages = warning;
+RESET gpusort.enabled;
+RESET gpusort.force;
+RESET gpusort.min_rows;
+DROP COLLATION keys_new;
+DROP TABLE keys_icu_words;
+DROP FUNCTION keys_words;
+
 -- A database whose own collation is ICU's
 \set regression_database :DBNAME
 CREATE DATABASE gpusort_keys_icu TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu

@@ -50,8 +50,10 @@ SELECT same_order('libc_t', 'v, left(v, 1) COLLATE "C" DESC, id', 'id');
 SELECT same_order('libc_t', 'lower(v), v, id', 'id');
 SELECT same_order('libc_t', 'left(v, 1) COLLATE "de_DE.utf8", b DESC, v COLLATE "de_DE.utf8" DESC, id', 'id');
 SELECT same_order('libc_t', 'left(v, 2) COLLATE "en_US.utf8", v COLLATE "de_DE.utf8", v, id', 'id');
--- what stands before the text must tell where it ends
 SELECT same_order('libc_t', 'id::numeric, v', 'id');
+-- as many columns as can be told apart, and one more
+SELECT n, same_order('libc_t', string_agg('n % ' || i, ', ' ORDER BY i) || ', v DESC, b, id', 'id')
+FROM unnest(ARRAY[20, 61, 62]) AS n, generate_series(1, n) AS i GROUP BY n ORDER BY n;
 SELECT same_order('libc_t', 'v, b COLLATE "C", id', 'id');
 SELECT same_order('libc_t', 'v, id::numeric', 'id');
 SELECT same_order('libc_t', 'ARRAY[v], id', 'id');

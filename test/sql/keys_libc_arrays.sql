@@ -53,7 +53,7 @@ SELECT same_order('libc_a', 'left(v[1], 1) COLLATE "C", w, v[1] COLLATE "de_DE.u
 SELECT same_order('libc_a', 'v COLLATE "C.utf8" NULLS FIRST, v DESC, w, id', 'id');
 SELECT same_order('libc_a', 'v, id::numeric', 'id');
 SELECT same_order('libc_a', 'v, b COLLATE "C", ARRAY[id]', 'id');
--- what stands before the text must tell where it ends
+-- behind what is in order by its bytes
 SELECT same_order('libc_a', 'ARRAY[n], v, id', 'id');
 SELECT same_order('libc_a', 'b COLLATE "C", v, id', 'id');
 

@@ -108,7 +108,8 @@ SELECT compare_only('WITH c AS MATERIALIZED (SELECT DISTINCT p, k FROM sorts_t) 
 SELECT compare('SELECT t.k, s.p FROM (SELECT DISTINCT k FROM sorts_t WHERE k < 4) t, LATERAL (SELECT DISTINCT p FROM sorts_t u WHERE u.k >= t.k * 20) s ORDER BY 1, 2');
 
 -- a sort is looked at where it alone costs more than gpusort.setup_cost, whatever the plan
--- around it costs: GpuSort nodes with a setup_cost just below, just above, and forced
+-- around it costs: GpuSort nodes with a setup_cost just below, just above, and forced.
+-- DISTINCT has a path of its own, in which Unique costs less, too: with both it is cheaper
 CREATE FUNCTION around_setup_cost(query text, OUT below int, OUT above int, OUT forced int, OUT cheaper_plan bool)
 LANGUAGE plpgsql AS $$
 DECLARE

@@ -5,6 +5,8 @@ SET client_min_messages = notice;
 SET max_parallel_workers_per_gather = 0;
 SET enable_incremental_sort = off;
 CREATE TYPE refusals_pair AS (a int, b int);
+CREATE COLLATION refusals_en (locale = 'en_US.UTF-8');
+CREATE COLLATION refusals_de (locale = 'de_DE.UTF-8');
 CREATE TABLE refusals_t (id int, p text COLLATE "C", j jsonb, n numeric, pair refusals_pair);
 INSERT INTO refusals_t
 	SELECT i, md5(i::text), to_jsonb(i), i / 7.0, row(i, i)::refusals_pair FROM generate_series(1, 3000) AS i;
@@ -32,14 +34,16 @@ SET gpusort.min_rows = 1000;
 SET gpusort.force = on;
 SELECT count(*) FROM (SELECT id FROM refusals_t ORDER BY p, j OFFSET 0) AS s;
 SELECT plan($$SELECT t.id FROM refusals_t t JOIN refusals_t u USING (id) ORDER BY t.id, u.pair$$);
-SELECT plan($$SELECT id FROM refusals_t ORDER BY id, n, p COLLATE "C.utf8"$$);
+SELECT plan($$SELECT id FROM refusals_t ORDER BY p COLLATE "C.utf8", p COLLATE "en_US.utf8", p COLLATE refusals_en, p COLLATE "de_DE.utf8",
+	n, p COLLATE refusals_de$$);
 SELECT plan($$SELECT id FROM refusals_t ORDER BY p USING ~<~$$);
 SELECT plan($$SELECT id FROM refusals_t WHERE id IN (SELECT id FROM refusals_t ORDER BY lower(j::text)::jsonb LIMIT 3)$$);
 -- the sort that EXPLAIN alone can print
 SELECT plan($$WITH RECURSIVE r(i, j) AS (
 	SELECT 1, '1'::jsonb UNION ALL (SELECT i + 1, j FROM r WHERE i < 3 ORDER BY j)) SELECT * FROM r$$);
 CREATE INDEX refusals_i ON refusals_t (id, j);
-CREATE INDEX refusals_i2 ON refusals_t (n, (p || 'x') COLLATE "C.utf8");
+CREATE INDEX refusals_i2 ON refusals_t (n, p COLLATE "C.utf8", p COLLATE "en_US.utf8", p COLLATE refusals_en, p COLLATE "de_DE.utf8",
+	(p || 'x') COLLATE refusals_de);
 RESET gpusort.force;
 
 -- what PostgreSQL does faster
@@ -66,3 +70,4 @@ SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
 DROP FUNCTION plan;
 DROP TABLE refusals_t;
 DROP TYPE refusals_pair;
+DROP COLLATION refusals_en, refusals_de;

@@ -104,7 +104,9 @@ INSERT INTO spill_text
 	FROM (SELECT i, translate(left(md5(i::text), 1 + i % 9), '0123456789abcdef', '11a--A ,_bBc.''x9é') AS s FROM generate_series(1, 12000) AS i) AS g;
 VACUUM (ANALYZE) spill_text;
 SELECT k, spill_compare('SELECT * FROM spill_text ORDER BY ' || k)
-FROM unnest(ARRAY['libc, id', 'libc DESC, id DESC', 'icu, id', 'icu DESC, id', 'long, id', 'long DESC, id', 'longer, id', 'longer DESC, libc, id']) AS k;
+FROM unnest(ARRAY['libc, id', 'libc DESC, id DESC', 'icu, id', 'icu DESC, id', 'long, id', 'long DESC, id', 'longer, id', 'longer DESC, libc, id',
+	'round(id / 2000.0), libc, id', '(id % 7)::numeric DESC, libc DESC, id', 'id / 7.0, libc', 'left(icu, 1), libc, id DESC', 'icu DESC, libc, id',
+	'ARRAY[id % 3, 0.5], longer, id']) AS k;
 SELECT k, spill_compare('SELECT *, CASE WHEN id % 300 = 0 THEN repeat(md5(id::text), 6000) END AS large FROM spill_text ORDER BY ' || k)
 FROM unnest(ARRAY['id % 100, libc, id', 'long, id', 'longer, id']) AS k;
 
@@ -172,6 +174,43 @@ SELECT spill_compare('SELECT id, row_number() OVER (ORDER BY u, id) FROM spill_t
 SELECT spill_compare('SELECT DISTINCT i8, c, id FROM spill_t ORDER BY i8, c, id');
 SELECT spill_compare('SELECT DISTINCT ON (few, c) id, c FROM spill_t ORDER BY few, c, id');
 
+-- Rows that are not needed: equal ones of one run and of several, those beyond a limit.
+-- In how many runs rows are written, and so how many are dropped, depends on the time.
+CREATE FUNCTION spill_dropped(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+	result text := regexp_replace(spill_compare(query), ', (spilled|in memory)', '');
+BEGIN
+	PERFORM set_config('gpusort.force', 'on', true);
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+	RETURN result || (SELECT format(', most %s', CASE WHEN sum((node ->> 'Rows Dropped')::int) > max((node ->> 'Rows Sorted')::int) * 0.9 THEN 'dropped' ELSE 'kept' END)
+					  FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuSort")') AS node);
+END
+$$;
+SELECT spilled_sorts AS spilled FROM gpusort_stats
+\gset
+SELECT spill_dropped('SELECT DISTINCT few AS id FROM spill_t ORDER BY few');
+SELECT spill_dropped('SELECT DISTINCT left(c, 3) COLLATE "C" AS p, few AS id FROM spill_t ORDER BY p, few');
+SELECT spill_dropped('SELECT DISTINCT id FROM spill_t ORDER BY id');
+SELECT spill_dropped('SELECT DISTINCT i8, f8, n, few AS id FROM spill_t ORDER BY few, i8, f8, n');
+SELECT spill_dropped('SELECT count(DISTINCT u) AS id FROM spill_t');
+SELECT spill_dropped('SELECT few AS id, count(DISTINCT n) FROM spill_t GROUP BY few');
+SELECT spill_dropped('SELECT DISTINCT ON (few) few AS id, left(c, 1) AS c FROM spill_t ORDER BY few, left(c, 1) DESC');
+SET enable_hashagg = off;
+SELECT spill_dropped('SELECT DISTINCT u, length(u::text) AS id FROM spill_t LIMIT 100 OFFSET 30');
+RESET enable_hashagg;
+SELECT spill_dropped('SELECT DISTINCT libc, length(libc) AS id FROM spill_text ORDER BY libc');
+SELECT spill_dropped('SELECT DISTINCT libc, pad, id % 10 AS id FROM spill_text ORDER BY libc, id % 10, pad');
+SELECT spill_dropped('SELECT DISTINCT icu, length(icu) AS id FROM spill_text ORDER BY icu DESC LIMIT 2000');
+SELECT spill_dropped('SELECT DISTINCT long, length(long) AS id FROM spill_text ORDER BY long');
+SELECT spill_dropped('SELECT DISTINCT long, id % 10 AS id, pad FROM spill_text ORDER BY id % 10, long, pad');
+SELECT spill_dropped('SELECT DISTINCT longer, length(longer) AS id FROM spill_text ORDER BY longer');
+SELECT spill_dropped('SELECT * FROM spill_t ORDER BY c, id LIMIT 100 OFFSET 20');
+SELECT spill_dropped('SELECT * FROM spill_t ORDER BY one, id DESC LIMIT 1');
+SELECT spill_dropped('SELECT * FROM spill_text ORDER BY libc, id LIMIT 700');
+SELECT spill_dropped('SELECT * FROM spill_text ORDER BY long, id LIMIT 700');
+SELECT spilled_sorts - :spilled > 10 AS spilled FROM gpusort_stats;
+
 -- Fed by several processes
 SET max_parallel_workers_per_gather = 2;
 SET min_parallel_table_scan_size = 0;
@@ -179,6 +218,8 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SELECT spill_compare('SELECT * FROM spill_t ORDER BY ' || k) FROM unnest(ARRAY['c, id', 'f8 DESC, id']) AS k;
 SELECT spill_compare('SELECT * FROM spill_text ORDER BY ' || k) FROM unnest(ARRAY['libc, id', 'long, id', 'longer, id']) AS k;
+SELECT spill_dropped('SELECT DISTINCT few AS id FROM spill_t ORDER BY few');
+SELECT spill_dropped('SELECT * FROM spill_t ORDER BY c, id LIMIT 100');
 SET max_parallel_workers_per_gather = 0;
 
 -- Indexes
@@ -187,7 +228,8 @@ SELECT spilled_sorts AS spilled FROM gpusort_stats
 \gset
 SELECT k, index_check(format('CREATE INDEX %%s ON t (%s)', k)) FROM unnest(ARRAY['c', 'few, n DESC', 'one', 'a, f8']) AS k;
 SELECT index_check('CREATE UNIQUE INDEX %s ON t (u, id)');
-SELECT spilled_sorts - :spilled AS spilled FROM gpusort_stats;
+-- One of them may fit, as devices differ in what they set aside
+SELECT spilled_sorts - :spilled >= 4 AS spilled FROM gpusort_stats;
 INSERT INTO t (id) VALUES (20000);
 CREATE UNIQUE INDEX i_unique ON t (id);
 DROP TABLE t;

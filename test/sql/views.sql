@@ -48,7 +48,11 @@ SELECT sorts, device_sorts, process_sorts, rows, bytes > 100000 AS bytes, fallba
 	refusals, refusal_reasons, stats_reset < clock_timestamp() AS reset
 FROM gpusort_stats;
 -- each of these is refused twice: in EXPLAIN and when it runs
-EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY ARRAY[i], m COLLATE "C.utf8";
+CREATE COLLATION views_en (locale = 'en_US.UTF-8');
+CREATE COLLATION views_de (locale = 'de_DE.UTF-8');
+EXPLAIN (COSTS OFF) SELECT i FROM views_t
+	ORDER BY m COLLATE "C.utf8", m COLLATE "en_US.utf8", m COLLATE "de_DE.utf8", m COLLATE views_en, m COLLATE views_de;
+DROP COLLATION views_en, views_de;
 EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY to_jsonb(i);
 SELECT refusals, refusal_reasons FROM gpusort_stats;
 SET client_min_messages = debug1;

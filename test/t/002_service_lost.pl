@@ -98,6 +98,42 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	released($node, "$name, equal keys");
 }
 
+#
+# One row of each group of equal ones: how many groups were returned is known
+#
+my $distinct = 'SELECT DISTINCT k FROM (SELECT k FROM t UNION ALL SELECT k FROM t) AS u ORDER BY k;';
+my $stock_distinct = stock($node, $distinct);
+
+like(rows_of($node, "$force $serial", "EXPLAIN $distinct"), qr/Distinct: true/, 'distinct plan');
+for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	my ($name, $settings) = @$mode;
+
+	for my $point ('service_append:6', 'service_sort', 'service_fetch:3', 'service_fetch:5')
+	{
+		fault($node, $point);
+		same_rows($node, $settings, $distinct, "$name, distinct rows, $point", $stock_distinct);
+		fault($node, undef);
+		wait_ready($node);
+		released($node, "$name, distinct rows, $point");
+	}
+}
+
+# ... and the first rows, of which PostgreSQL's sort keeps as many when it does all again
+{
+	my $limited = 'SELECT id, k FROM t ORDER BY k LIMIT 70000;';
+	my $stock_limited = stock($node, $limited);
+
+	for my $point ('service_sort', 'service_fetch:3')
+	{
+		fault($node, $point);
+		same_rows($node, $serial, $limited, "limit, $point", $stock_limited);
+		fault($node, undef);
+		wait_ready($node);
+		released($node, "limit, $point");
+	}
+}
+
 # ... and others change them meanwhile, which marks the rows themselves
 {
 	my $cursor = session($node, "$force $serial");
@@ -270,10 +306,7 @@ for my $stage ('append', 'sort', 'fetch')
 	like($sort->errors, qr/terminating connection|server closed the connection/,
 		'SIGKILL: the server restarts');
 	$sort->quit;
-	eventually(sub { run_log([ 'pg_isready', '-q', '-d', $node->connstr('postgres') ]) });
-	ok( $node->poll_query_until('postgres',
-			"SELECT state = 'ready' AND service_pid <> $pid FROM gpusort_devices"),
-		'SIGKILL: a new service');
+	ok(restarted($node, $pid), 'SIGKILL: a new service');
 	fault($node, undef);
 	released($node, 'SIGKILL');
 	same_rows($node, $serial, $query, 'SIGKILL: serial sort afterwards', $expected);

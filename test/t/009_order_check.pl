@@ -71,6 +71,12 @@ for my $collation ('en_US.utf8', 'de_DE.utf8')
 			  qq(SELECT v, id FROM "$table" ORDER BY v COLLATE "$collation"$direction, id;);
 		}
 	}
+	if ($collation =~ /en/)
+	{
+		$query{"$_ behind a number"} =
+		  qq(SELECT v, id FROM "$_" ORDER BY (id / 2 % 5)::numeric DESC, v COLLATE "$collation", id;)
+		  for 'exact', 'natural';
+	}
 	my %expected = map { $_ => stock($node, $query{$_}) } keys %query;
 
 	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])

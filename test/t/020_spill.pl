@@ -265,8 +265,10 @@ for my $way ('service', 'server')
 	ok(files() > 0, "crash of the $way: files before");
 	if ($way eq 'service')
 	{
-		kill 'KILL', service_pid($node);
-		$node->poll_query_until('postgres', 'SELECT true');
+		my $service = service_pid($node);
+
+		kill 'KILL', $service;
+		ok(restarted($node, $service), 'crash of the service: the server restarts');
 	}
 	else
 	{

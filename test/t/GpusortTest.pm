@@ -16,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use base 'Exporter';
-our @EXPORT = qw(new_server fault wait_ready released stats_reset fallbacks
+our @EXPORT = qw(new_server fault wait_ready restarted released stats_reset fallbacks
   stock rows_of same_rows same_order session service_pid eventually $force $serial $parallel);
 
 # Makes gpusort take each sort
@@ -48,15 +48,27 @@ sub wait_ready
 {
 	my ($node) = @_;
 
-	$node->poll_query_until('postgres', "SELECT state = 'ready' FROM gpusort_devices")
+	$node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpusort_devices")
 	  or die 'the service does not come up';
+}
+
+# Waits until the server has restarted all of its processes after a crash, in
+# which the service had that pid.  A process with a GPU takes a while to end, in
+# which the server still answers.
+sub restarted
+{
+	my ($node, $service) = @_;
+
+	eventually(sub { $node->psql('postgres', 'SELECT 1') == 0 });
+	return $node->poll_query_until('postgres',
+		"SELECT bool_and(state = 'ready' AND service_pid <> $service) FROM gpusort_devices");
 }
 
 sub service_pid
 {
 	my ($node) = @_;
 
-	return $node->safe_psql('postgres', 'SELECT service_pid FROM gpusort_devices');
+	return $node->safe_psql('postgres', 'SELECT max(service_pid) FROM gpusort_devices');
 }
 
 # Set or clear the server's fault point.  A backend that knows the new value
@@ -80,7 +92,7 @@ sub released
 {
 	my ($node, $what) = @_;
 	my $ok = $node->poll_query_until('postgres',
-		"SELECT sorts = 0 AND memory_used = 0 AND staging_used = 0
+		"SELECT bool_and(sorts = 0 AND memory_used = 0 AND staging_used = 0)
 			AND NOT EXISTS (SELECT FROM gpusort_activity)
 			AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'parallel worker')
 		FROM gpusort_devices");

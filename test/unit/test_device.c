@@ -286,7 +286,7 @@ case_interleaved(TestDevice *td)
 	for (int i = 0; i < N_SORTS; i++)
 	{
 		CHECK(test_sort_drain(&ts[i]) == GS_OK, "append: %s", ts[i].error.message);
-		td->ops->perform(ts[i].sort, GS_FORMAT_ROWS, &performs[i]);
+		td->ops->perform(ts[i].sort, GS_FORMAT_ROWS, NULL, &performs[i]);
 	}
 	for (int i = N_SORTS - 1; i >= 0; i--)
 	{
@@ -342,7 +342,7 @@ case_unlike_at_once(TestDevice *td)
 			n++;
 		}
 		for (int i = 0; i < n; i++)
-			td->ops->perform(ts[i].sort, GS_FORMAT_ROWS, &performs[i]);
+			td->ops->perform(ts[i].sort, GS_FORMAT_ROWS, NULL, &performs[i]);
 		for (int i = 0; i < n; i++)
 		{
 			test_wait(td, &performs[i]);
@@ -493,7 +493,7 @@ case_cancel(TestDevice *td)
 		else
 		{
 			CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message);
-			td->ops->perform(ts.sort, GS_FORMAT_ROWS, &job);
+			td->ops->perform(ts.sort, GS_FORMAT_ROWS, NULL, &job);
 			if (round % 3 == 2)
 			{
 				struct timespec pause = {0, (long) test_below(&rng, 60000000)};
@@ -551,7 +551,7 @@ case_cancel_anywhere(TestDevice *td)
 			break;
 		CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message);
 		start = now_ns();
-		td->ops->perform(ts.sort, GS_FORMAT_ROWS, &job);
+		td->ops->perform(ts.sort, GS_FORMAT_ROWS, NULL, &job);
 		if (round > 0)
 		{
 			/* sleeping takes too long to be exact */
@@ -599,7 +599,7 @@ case_close_open_sorts(void)
 		}
 		test_sort_feed(&ts[0]);
 		if (round % 2 == 0)
-			td.ops->perform(ts[0].sort, GS_FORMAT_ROWS, &job);
+			td.ops->perform(ts[0].sort, GS_FORMAT_ROWS, NULL, &job);
 		for (int i = 0; i < TEST_WINDOW; i++)
 			test_sort_append(&ts[1]);
 		test_close(&td);
@@ -712,7 +712,7 @@ case_without_notify(void)
 					nanosleep(&pause, NULL);
 			}
 			test_sort_drain(&ts);
-			td.ops->perform(ts.sort, GS_FORMAT_ROWS, &job);
+			td.ops->perform(ts.sort, GS_FORMAT_ROWS, NULL, &job);
 			while (gs_job_status(&job) == GS_PENDING)
 				nanosleep(&pause, NULL);
 			test_check_result(&ts);
@@ -825,6 +825,7 @@ run_suite(void)
 	case_misuse(&td);
 	case_large(&td);
 	test_chunks_cases(&td, seed);
+	test_keep_cases(&td, seed);
 	test_keys_cases(&td, seed);
 	test_arrays_cases(&td, seed);
 	test_close(&td);

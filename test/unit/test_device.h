@@ -7,6 +7,7 @@
  *	  test_device_arrays.c the cases of sort_arrays
  *	  test_device_bench.c the benchmark
  *	  test_device_chunks.c the cases of GS_FORMAT_CHUNKS, and of memory limits
+ *	  test_device_keep.c  the cases of sorts that keep some rows only
  *	  test_device_keys.c  the cases of fetch_keys and reorder
  *	  test_device_run.c	  driving a device by its protocol, checking pages
  *	  test_device_data.c  inputs, their right order, and writing chunks
@@ -137,6 +138,10 @@ typedef struct TestSort
 	GsStatus	worst;			/* the first status other than GS_OK */
 	GsError		error;			/* and its message */
 	GsPageFormat format;		/* to perform it with */
+	GsKeep		keep;			/* to perform it with */
+	uint32_t   *order;			/* records that it gives back; after perform, where
+								 * not all are kept, its own array */
+	uint32_t	n;				/* of these */
 } TestSort;
 
 extern GsStatus test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memory_limit,
@@ -173,7 +178,14 @@ extern void test_check_keys(TestSort *ts, TestRandom *rng);
 extern void test_chunks_cases(TestDevice *td, uint64_t seed);
 extern void test_chunks_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
 
+/* ---- cases of sorts that keep some rows only ---- */
+
+extern void test_keep_cases(TestDevice *td, uint64_t seed);
+
 /* ---- cases of fetch_keys and reorder ---- */
+
+/* Move rows of a performed sort in all ways, and check what it then gives back. */
+extern void test_check_moves(TestSort *ts, TestRandom *rng);
 
 extern void test_keys_cases(TestDevice *td, uint64_t seed);
 extern void test_keys_memory(const GsDeviceOps *ops, int threads, uint64_t seed);

@@ -652,7 +652,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		td->ops->append(sort, c.bytes, c.data_bytes, c.n, &c.job);
 		expect_invalid(td, &c, "append to a sort of arrays");
 		c.job = (GsJob){0};
-		td->ops->perform(sort, GS_FORMAT_ROWS, &c.job);
+		td->ops->perform(sort, GS_FORMAT_ROWS, NULL, &c.job);
 		expect_invalid(td, &c, "perform of a sort of arrays");
 		c.job = (GsJob){0};
 		td->ops->fetch(sort, 0, c.bytes, &c.job);

@@ -219,7 +219,7 @@ test_run_bench(const GsDeviceOps *ops, int threads, const char *path)
 				return 1;
 		}
 		times[1] = now_ms();
-		td.ops->perform(sort, GS_FORMAT_ROWS, &perform);
+		td.ops->perform(sort, GS_FORMAT_ROWS, NULL, &perform);
 		if (!bench_wait(&td, &perform, "perform"))
 			return 1;
 		times[2] = now_ms();

@@ -404,7 +404,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		test_wait(td, &beyond);
 		CHECK(gs_job_status(&beyond) == GS_INVALID, "fetch beyond the end: %s",
 			  gs_status_name(gs_job_status(&beyond)));
-		td->ops->perform(ts.sort, GS_FORMAT_ROWS, &again);
+		td->ops->perform(ts.sort, GS_FORMAT_ROWS, NULL, &again);
 		test_wait(td, &again);
 		CHECK(gs_job_status(&again) == GS_INVALID, "perform in the other format: %s",
 			  gs_status_name(gs_job_status(&again)));
@@ -435,7 +435,7 @@ case_cancel(TestDevice *td, uint64_t seed)
 		if (!test_sort_open(&ts, td, &in, true, seed))
 			break;
 		CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message);
-		td->ops->perform(ts.sort, GS_FORMAT_CHUNKS, &job);
+		td->ops->perform(ts.sort, GS_FORMAT_CHUNKS, NULL, &job);
 		if (round % 2 == 0)
 			td->ops->cancel(ts.sort);
 		test_wait(td, &job);
@@ -590,12 +590,15 @@ check_refused(TestDevice *td, const TestInput *in, bool plain, GsPageFormat form
 
 		input_part(&part, in, n);
 		ts.in = &part;
+		ts.order = part.order;
+		ts.n = part.n;
 		test_check_result(&ts);
 		test_check_pages(&ts, rng);
 		CHECK(device_info(td).memory_used <= limit, "%llu bytes used of %llu",
 			  (unsigned long long) device_info(td).memory_used, (unsigned long long) limit);
 		free(part.order);
 		ts.in = in;
+		ts.order = in->order;
 		test_check_images(&ts);
 	}
 	test_sort_close(&ts);

@@ -3,8 +3,8 @@
  * test_device_keys.c
  *	  The conformance cases of fetch_keys and reorder.
  *
- * After a reorder the input's own order is changed alike, so that all checks
- * of pages and keys serve for it too.
+ * After a reorder the order that the sort is to have is changed alike, so that all
+ * checks of pages and keys serve for it too.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,21 +19,21 @@
 
 /* What a key takes where it is fetched to. */
 static size_t
-fetched_bytes(const TestInput *in, uint64_t rank)
+fetched_bytes(const TestSort *ts, uint64_t rank)
 {
-	uint32_t	len = in->records[in->order[rank]].key_len & GS_LENGTH_MASK;
+	uint32_t	len = ts->in->records[ts->order[rank]].key_len & GS_LENGTH_MASK;
 
 	return sizeof(uint32_t) + (((size_t) len + 3) & ~(size_t) 3);
 }
 
 static size_t
-largest_key(const TestInput *in)
+largest_key(const TestSort *ts)
 {
 	size_t		largest = sizeof(uint32_t);
 
-	for (uint32_t i = 0; i < in->n; i++)
+	for (uint32_t i = 0; i < ts->n; i++)
 	{
-		size_t		bytes = fetched_bytes(in, i);
+		size_t		bytes = fetched_bytes(ts, i);
 
 		if (bytes > largest)
 			largest = bytes;
@@ -77,13 +77,13 @@ finish_keys(TestSort *ts, KeyFetch *fetch)
 	test_wait(ts->td, &fetch->job);
 	good = CHECK(gs_job_status(&fetch->job) == GS_OK, "fetch_keys: %s %s",
 				 gs_status_name(gs_job_status(&fetch->job)), fetch->job.error.message) &&
-		CHECK(fetch->n_keys <= in->n - fetch->first, "%llu keys from %llu on of %u",
-			  (unsigned long long) fetch->n_keys, (unsigned long long) fetch->first, in->n);
+		CHECK(fetch->n_keys <= ts->n - fetch->first, "%llu keys from %llu on of %u",
+			  (unsigned long long) fetch->n_keys, (unsigned long long) fetch->first, ts->n);
 	for (; good && rank < fetch->first + fetch->n_keys; rank++)
 	{
-		const TestRecord *record = &in->records[in->order[rank]];
+		const TestRecord *record = &in->records[ts->order[rank]];
 		uint32_t	len = record->key_len & GS_LENGTH_MASK;
-		size_t		bytes = fetched_bytes(in, rank);
+		size_t		bytes = fetched_bytes(ts, rank);
 		uint32_t	word = 0;
 		const char	zeroes[4] = {0};
 
@@ -99,8 +99,8 @@ finish_keys(TestSort *ts, KeyFetch *fetch)
 				  "key %llu is not followed by zeroes", (unsigned long long) rank);
 		used += bytes;
 	}
-	if (good && rank < in->n)
-		CHECK(used + fetched_bytes(in, rank) > fetch->bytes,
+	if (good && rank < ts->n)
+		CHECK(used + fetched_bytes(ts, rank) > fetch->bytes,
 			  "%llu keys were fetched although %llu would fit",
 			  (unsigned long long) fetch->n_keys, (unsigned long long) fetch->n_keys + 1);
 	for (size_t i = fetch->bytes; good && i < fetch->bytes + GUARD_BYTES; i++)
@@ -114,7 +114,7 @@ finish_keys(TestSort *ts, KeyFetch *fetch)
 static void
 check_keys_from(TestSort *ts, uint64_t first, size_t bytes, uint32_t limit)
 {
-	while (first < ts->in->n && limit-- > 0)
+	while (first < ts->n && limit-- > 0)
 	{
 		KeyFetch	fetch;
 		uint64_t	n;
@@ -130,43 +130,41 @@ check_keys_from(TestSort *ts, uint64_t first, size_t bytes, uint32_t limit)
 void
 test_check_keys(TestSort *ts, TestRandom *rng)
 {
-	const TestInput *in = ts->in;
-	size_t		largest = largest_key(in);
+	size_t		largest = largest_key(ts);
 	KeyFetch	fetches[3 * TEST_WINDOW];
 	KeyFetch	end;
 
 	check_keys_from(ts, 0, largest + 65536, 1000);
 	check_keys_from(ts, 0, ((size_t) 1 << 22) + test_below(rng, 4), 1000);
-	if (in->n > 0)
+	if (ts->n > 0)
 	{
 		/* Buffers for just one key. */
-		check_keys_from(ts, test_below(rng, in->n), largest, 50);
+		check_keys_from(ts, test_below(rng, ts->n), largest, 50);
 		for (int i = 0; i < 50; i++)
 		{
-			uint64_t	rank = test_below(rng, in->n);
+			uint64_t	rank = test_below(rng, ts->n);
 
-			check_keys_from(ts, rank, fetched_bytes(in, rank), 1);
+			check_keys_from(ts, rank, fetched_bytes(ts, rank), 1);
 		}
 		for (int i = 0; i < 30; i++)
-			check_keys_from(ts, test_below(rng, in->n), largest + test_below(rng, 20000), 3);
+			check_keys_from(ts, test_below(rng, ts->n), largest + test_below(rng, 20000), 3);
 
 		/* Several at a time. */
 		for (int i = 0; i < 3 * TEST_WINDOW; i++)
-			start_keys(ts, &fetches[i], test_below(rng, in->n), largest + test_below(rng, 100000));
+			start_keys(ts, &fetches[i], test_below(rng, ts->n), largest + test_below(rng, 100000));
 		for (int i = 0; i < 3 * TEST_WINDOW; i++)
 			finish_keys(ts, &fetches[i]);
 	}
-	start_keys(ts, &end, in->n, largest);
+	start_keys(ts, &end, ts->n, largest);
 	finish_keys(ts, &end);
 }
 
 /* ---- reorder ---- */
 
-/* Move rows on the device and, where it says that it did, in the input. */
+/* Move rows on the device and, where it says that it did, in the order that it is to have. */
 static GsStatus
 reorder(TestSort *ts, const uint64_t *to, const uint64_t *from, uint64_t n)
 {
-	const TestInput *in = ts->in;
 	uint32_t   *moved = malloc((n + 1) * sizeof(uint32_t));
 	GsJob		job = {0};
 
@@ -177,9 +175,9 @@ reorder(TestSort *ts, const uint64_t *to, const uint64_t *from, uint64_t n)
 	if (gs_job_status(&job) == GS_OK)
 	{
 		for (uint64_t i = 0; i < n; i++)
-			moved[i] = in->order[from[i]];
+			moved[i] = ts->order[from[i]];
 		for (uint64_t i = 0; i < n; i++)
-			in->order[to[i]] = moved[i];
+			ts->order[to[i]] = moved[i];
 	}
 	else if (gs_job_status(&job) != GS_CANCELLED)
 		CHECK(job.error.message[0] != '\0', "reorder failed without a message");
@@ -216,7 +214,7 @@ typedef enum Moves
 static void
 check_moves(TestSort *ts, Moves moves, TestRandom *rng)
 {
-	uint32_t	n_rows = ts->in->n;
+	uint32_t	n_rows = ts->n;
 	uint64_t   *to = calloc((size_t) n_rows + 2, sizeof(uint64_t));
 	uint64_t   *from = calloc((size_t) n_rows + 2, sizeof(uint64_t));
 	uint64_t	n = 0;
@@ -278,6 +276,35 @@ check_moves(TestSort *ts, Moves moves, TestRandom *rng)
 	free(from);
 }
 
+void
+test_check_moves(TestSort *ts, TestRandom *rng)
+{
+	Moves		moves[N_MOVES];
+
+	test_check_keys(ts, rng);
+	for (int i = 0; i < N_MOVES; i++)
+	{
+		int			other = (int) test_below(rng, (uint32_t) i + 1);
+
+		moves[i] = moves[other];
+		moves[other] = (Moves) i;
+	}
+	for (int i = 0; i < N_MOVES; i++)
+	{
+		check_moves(ts, moves[i], rng);
+
+		/* One upon the other now and then, with nothing in between. */
+		if (test_below(rng, 3) == 0)
+			check_moves(ts, MOVE_RUNS, rng);
+		test_check_result(ts);
+		if (test_below(rng, 2) == 0)
+			test_check_pages(ts, rng);
+		test_check_keys(ts, rng);
+	}
+	test_check_pages(ts, rng);
+	test_check_images(ts);
+}
+
 /* Keys and moves of all kinds on one input. */
 static void
 check_input(TestDevice *td, TestInput *in, bool plain, TestRandom *rng)
@@ -289,32 +316,7 @@ check_input(TestDevice *td, TestInput *in, bool plain, TestRandom *rng)
 	ts.format = test_below(rng, 2) == 0 ? GS_FORMAT_ROWS : GS_FORMAT_CHUNKS;
 	if (CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message) &&
 		CHECK(test_sort_perform(&ts) == GS_OK, "perform failed"))
-	{
-		Moves		moves[N_MOVES];
-
-		test_check_keys(&ts, rng);
-		for (int i = 0; i < N_MOVES; i++)
-		{
-			int			other = (int) test_below(rng, (uint32_t) i + 1);
-
-			moves[i] = moves[other];
-			moves[other] = (Moves) i;
-		}
-		for (int i = 0; i < N_MOVES; i++)
-		{
-			check_moves(&ts, moves[i], rng);
-
-			/* One upon the other now and then, with nothing in between. */
-			if (test_below(rng, 3) == 0)
-				check_moves(&ts, MOVE_RUNS, rng);
-			test_check_result(&ts);
-			if (test_below(rng, 2) == 0)
-				test_check_pages(&ts, rng);
-			test_check_keys(&ts, rng);
-		}
-		test_check_pages(&ts, rng);
-		test_check_images(&ts);
-	}
+		test_check_moves(&ts, rng);
 	test_sort_close(&ts);
 }
 
@@ -451,7 +453,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		CHECK(test_sort_perform(&ts) == GS_OK, "perform after misuse");
 		expect_keys_refused(&ts, in.n + 1, 1000, "beyond the end");
 		expect_keys_refused(&ts, UINT64_MAX, 1000, "far beyond the end");
-		expect_keys_refused(&ts, 7, fetched_bytes(&in, 7) - 1, "into too few bytes");
+		expect_keys_refused(&ts, 7, fetched_bytes(&ts, 7) - 1, "into too few bytes");
 		expect_keys_refused(&ts, 7, 0, "into nothing");
 		expect_reorder_refused(&ts, ranks, others, 3, "from other ranks");
 		expect_reorder_refused(&ts, twice, twice, 3, "from and to one rank twice");

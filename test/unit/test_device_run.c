@@ -127,6 +127,8 @@ test_sort_open(TestSort *ts, TestDevice *td, const TestInput *in, bool plain, ui
 	ts->feed.plain = plain;
 	ts->feed.rng = seed;
 	ts->start = ts->feed;
+	ts->order = in->order;
+	ts->n = in->n;
 	spec.chunk_bytes = in->chunk_bytes;
 	spec.key_width = in->key_width;
 	spec.engine = test_engine;
@@ -148,6 +150,8 @@ test_sort_close(TestSort *ts)
 {
 	ts->td->ops->sort_close(ts->sort);
 	free(ts->accepted);
+	if (ts->order != ts->in->order)
+		free(ts->order);
 	for (int i = 0; i < TEST_WINDOW; i++)
 		free(ts->buffers[i]);
 }
@@ -221,12 +225,37 @@ test_sort_feed(TestSort *ts)
 	return test_sort_drain(ts);
 }
 
+/* Which records are kept, found from their right order. */
+static void
+keep_records(TestSort *ts)
+{
+	const TestInput *in = ts->in;
+
+	ts->order = malloc((in->n + 1) * sizeof(uint32_t));
+	if (ts->order == NULL)
+		abort();
+	ts->n = 0;
+	for (uint32_t i = 0; i < in->n; i++)
+	{
+		if (ts->keep.limit > 0 && ts->n == ts->keep.limit)
+			break;
+		if (!ts->keep.unique || i == 0 ||
+			test_key_compare(in, in->order[i - 1], in->order[i]) != 0)
+			ts->order[ts->n++] = in->order[i];
+	}
+}
+
 GsStatus
 test_sort_perform(TestSort *ts)
 {
+	bool		some = ts->keep.unique || ts->keep.limit > 0;
+	GsKeep		keep = ts->keep;
 	GsJob		job = {0};
 
-	ts->td->ops->perform(ts->sort, ts->format, &job);
+	if (some)
+		keep_records(ts);
+	ts->td->ops->perform(ts->sort, ts->format, some ? &keep : NULL, &job);
+	memset(&keep, 0xa5, sizeof(keep));	/* it is the caller's again */
 	test_wait(ts->td, &job);
 	return gs_job_status(&job);
 }
@@ -235,7 +264,7 @@ test_sort_perform(TestSort *ts)
 static uint64_t
 page_bytes(const TestSort *ts, uint64_t position)
 {
-	const TestRecord *record = &ts->in->records[ts->in->order[position]];
+	const TestRecord *record = &ts->in->records[ts->order[position]];
 	uint64_t	len = record->row_len & GS_LENGTH_MASK;
 
 	if (ts->format == GS_FORMAT_CHUNKS)
@@ -252,7 +281,9 @@ test_check_result(TestSort *ts)
 
 	memset(&result, 0, sizeof(result));
 	ts->td->ops->result(ts->sort, &result);
-	CHECK(result.n_rows == in->n, "%llu rows instead of %u", (unsigned long long) result.n_rows, in->n);
+	CHECK(result.n_rows == ts->n, "%llu rows instead of %u", (unsigned long long) result.n_rows, ts->n);
+	CHECK(result.n_dropped == in->n - ts->n, "%llu rows dropped instead of %u",
+		  (unsigned long long) result.n_dropped, in->n - ts->n);
 	CHECK(result.row_bytes == in->row_bytes, "%llu row bytes instead of %llu",
 		  (unsigned long long) result.row_bytes, (unsigned long long) in->row_bytes);
 	CHECK(result.key_bytes == in->key_bytes, "%llu key bytes instead of %llu",
@@ -266,7 +297,7 @@ test_check_result(TestSort *ts)
 		records += result.image_records[i];
 	CHECK(records == in->n, "images of %llu records", (unsigned long long) records);
 
-	if (in->n == 0)
+	if (ts->n == 0)
 	{
 		CHECK(result.n_pages == 0, "%llu pages of no rows", (unsigned long long) result.n_pages);
 		return;
@@ -274,13 +305,13 @@ test_check_result(TestSort *ts)
 	if (!CHECK(result.n_pages > 0 && result.page_first != NULL, "no pages"))
 		return;
 	CHECK(result.page_first[0] == 0, "the first page does not start at row 0");
-	CHECK(result.page_first[result.n_pages] == in->n, "the last page does not end at the last row");
+	CHECK(result.page_first[result.n_pages] == ts->n, "the last page does not end at the last row");
 	for (uint64_t page = 0; page < result.n_pages; page++)
 	{
 		uint64_t	used = 0;
 
 		if (!CHECK(result.page_first[page] < result.page_first[page + 1] &&
-				   result.page_first[page + 1] <= in->n, "page %llu is empty or turned around",
+				   result.page_first[page + 1] <= ts->n, "page %llu is empty or turned around",
 				   (unsigned long long) page))
 			return;
 		for (uint64_t i = result.page_first[page]; i < result.page_first[page + 1]; i++)
@@ -308,13 +339,13 @@ check_page(TestSort *ts, const GsSortResult *result, uint64_t page, const char *
 	for (uint32_t i = 0; i < n; i++)
 	{
 		uint64_t	position = first + i;
-		const TestRecord *record = &in->records[in->order[position]];
+		const TestRecord *record = &in->records[ts->order[position]];
 		uint32_t	len = record->row_len & GS_LENGTH_MASK;
 		uint32_t	entry = gs_page_entry(bytes, in->chunk_bytes, i);
 		uint32_t	offset = entry & ~GS_ENTRY_FLAGS;
 		uint32_t	flags = 0;
 
-		if (position > 0 && test_key_compare(in, in->order[position - 1], in->order[position]) == 0)
+		if (position > 0 && test_key_compare(in, ts->order[position - 1], ts->order[position]) == 0)
 			flags |= GS_ENTRY_TIE;
 		if (record->key_len & GS_KEY_INEXACT)
 			flags |= GS_ENTRY_INEXACT;
@@ -351,7 +382,7 @@ check_chunk(TestSort *ts, const GsSortResult *result, uint64_t page, char *bytes
 
 	for (uint32_t i = 0; i < n; i++)
 	{
-		const TestRecord *expected = &in->records[in->order[first + i]];
+		const TestRecord *expected = &in->records[ts->order[first + i]];
 		const GsRecord *record = gs_chunk_record(bytes, in->chunk_bytes, i);
 		uint32_t	row_len = expected->row_len & GS_LENGTH_MASK;
 		uint32_t	key_len = expected->key_len & GS_LENGTH_MASK;

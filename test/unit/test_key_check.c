@@ -7,13 +7,16 @@
  * Each test makes rows of nasty and of random texts, writes their keys, and
  * compares every pair both ways: gs_key_check_compare() on the keys, and
  * strcoll() and then strcmp() on the values; for arrays as array_cmp() orders
- * by that.  What must hold of runs besides:
+ * by that.  Values of other kinds than LIBC are compared by their bytes, whose order
+ * test_key_encode.c and test_key_stored.c are about.  What must hold of runs besides:
  * keys of one run begin with the same bytes and stand together in bytewise
- * order, and two keys in different runs are ordered by their bytes.
+ * order, two keys in different runs are ordered by their bytes, and keys of one
+ * run are of one group.
  *
  *-------------------------------------------------------------------------
  */
 #include "test_key_libc.h"
+#include "key/key_encode_numeric.h"
 
 #define N_ROWS		600
 #define MAX_COLUMNS 4
@@ -37,16 +40,13 @@ typedef struct Nested
 	Array		arrays[MAX_ELEMENTS];
 } Nested;
 
-/*
- * A row: a text for each column, NULL or not; FIXED columns have a number, and
- * LIBC columns of some depth an array.
- */
+/* A row: for each column NULL or not; a LIBC column has a text, or of some depth an array. */
 typedef struct Row
 {
 	bool		isnull[MAX_COLUMNS];
 	char		text[MAX_COLUMNS][TEST_TEXT_BYTES];
-	uint32_t	number[MAX_COLUMNS];
 	Nested		nested[MAX_COLUMNS];	/* depth 1: the first array of it */
+	uint32_t	end[MAX_COLUMNS];	/* offset behind the column in the key */
 	uint8_t		key[MAX_COLUMNS * TEST_KEY_BYTES];
 	uint32_t	len;
 } Row;
@@ -100,40 +100,142 @@ put_nested(uint8_t *dst, locale_t locale, const Nested *nested)
 	return n + test_put_array_end(dst + n, nested->n > 0, nested->n, 1);
 }
 
+/* A stored numeric: special, zero, or some digits in either form; returns its bytes. */
+static uint32_t
+make_numeric(uint8_t *stored)
+{
+	static const uint16_t specials[] = {
+		GS_NUMERIC_SPECIAL, GS_NUMERIC_INFINITY, GS_NUMERIC_NEGATIVE_INFINITY
+	};
+	static const int16_t weights[] = {-200, -62, -61, 0, 1, 61, 62, 200};
+	uint16_t	words[5];
+	uint32_t	n = 1;
+
+	if (test_below(4) == 0)
+		words[0] = specials[test_below(3)];
+	else
+	{
+		uint32_t	n_digits = test_below(3);
+
+		words[0] = test_below(2) == 0 ? 0 : GS_NUMERIC_NEGATIVE;
+		words[n++] = (uint16_t) weights[test_below(8)];
+		while (n_digits-- > 0)
+			words[n++] = (uint16_t) (1 + test_below(3) * 4999);
+	}
+	memcpy(stored, words, n * sizeof(uint16_t));
+	return n * (uint32_t) sizeof(uint16_t);
+}
+
+/* Write a value of a kind that is in order by its bytes, one of few; returns its bytes. */
+static uint32_t
+put_value(const GsKeyPart *part, uint8_t *dst)
+{
+	static const double floats[] = {-1.0 / 0.0, -1, -0.0, 0, 2, 1.0 / 0.0};
+	const char *text = nasty[test_below(N_NASTY)];
+	uint8_t		stored[16] = {0};
+	size_t		n = 0;
+	size_t		written;
+
+	switch ((GsKeyPartKind) part->kind)
+	{
+		case GS_PART_FIXED:
+			gs_key_put_uint32(dst, test_below(3) * 0x01ff0001);
+			return sizeof(uint32_t);
+		case GS_PART_FLOAT:
+			gs_key_put_float8(dst, floats[test_below(6)]);
+			return sizeof(double);
+		case GS_PART_ICU:
+			(void) gs_key_put_text(dst, TEST_KEY_BYTES, (uint8_t *) "ab", test_below(3), &n);
+			/* FALLTHROUGH */
+		case GS_PART_TEXT:
+			(void) gs_key_put_text(dst + n, TEST_KEY_BYTES, (uint8_t *) text, strlen(text), &written);
+			return (uint32_t) (n + written);
+		case GS_PART_ESCAPED:
+			stored[1] = (uint8_t) test_below(2);
+			(void) gs_key_put_escaped(dst, TEST_KEY_BYTES, stored, test_below(4), &n);
+			return (uint32_t) n;
+		case GS_PART_BITS:
+			stored[0] = (uint8_t) (test_below(2) << 7);
+			(void) gs_key_put_bits(dst, TEST_KEY_BYTES, stored, test_below(12), &n);
+			return (uint32_t) n;
+		case GS_PART_NUMERIC:
+			(void) gs_key_put_numeric(dst, TEST_KEY_BYTES, stored, make_numeric(stored), &n);
+			return (uint32_t) n;
+		case GS_PART_INET:
+			stored[0] = (uint8_t) test_below(3);
+			n = test_below(2) == 0 ? 4 : 16;
+			return (uint32_t) gs_key_put_inet(dst, n == 4 ? AF_INET : AF_INET + 1,
+											  (uint8_t) (8 * n - test_below(4)), stored, n);
+		case GS_PART_OIDVECTOR:
+			gs_key_put_uint32(dst, test_below(3));
+			for (n = 4; n < 4 + 4 * (size_t) dst[3]; n += 4)
+				gs_key_put_uint32(dst + n, test_below(2) * 0x01ff0001);
+			return (uint32_t) n;
+		case GS_PART_REST:
+			(void) gs_key_put_bytes(dst, TEST_KEY_BYTES, (uint8_t *) text, strlen(text), &n);
+			return (uint32_t) n;
+		case GS_PART_LIBC:
+			break;
+	}
+	return 0;
+}
+
+/* Write an array of such values, so many deep. */
+static uint32_t
+put_values(const GsKeyPart *part, uint32_t depth, uint8_t *dst)
+{
+	uint32_t	length = test_below(MAX_ELEMENTS + 1);
+	bool		marked = depth > 1 || part->kind != GS_PART_FLOAT;
+	uint32_t	n = 0;
+
+	if (depth == 0)
+		return put_value(part, dst);
+	for (uint32_t i = 0; i < length; i++)
+	{
+		bool		isnull = test_below(8) == 0;
+
+		if (marked)
+			dst[n++] = isnull ? GS_KEY_ARRAY_NULL : GS_KEY_ARRAY_VALUE;
+		else if (isnull)
+		{
+			memset(dst + n, 0xff, part->width);
+			n += part->width;
+		}
+		if (!isnull)
+			n += put_values(part, depth - 1, dst + n);
+	}
+	if (!marked)
+	{
+		/* the end of one is as long as an element, and holds the usual one */
+		memset(dst + n, 0, part->width);
+		n += part->width - 1;
+	}
+	return n + test_put_array_end(dst + n, length > 0 ? 1 + test_below(2) : 0, length,
+								  (int32_t) test_below(2));
+}
+
 static void
 put_column(const GsKeyPart *part, Row *row, int c)
 {
 	uint8_t    *dst = row->key + row->len;
-	size_t		len = strlen(row->text[c]);
-	size_t		written = 0;
 	uint32_t	n = 1;
 
-	if (part->kind == GS_PART_LIBC && part->depth == 0)
-	{
-		row->len += test_put_libc(dst, locales[part->locale], row->isnull[c] ? NULL : row->text[c],
-								  part->desc, part->nulls_first);
-		return;
-	}
 	dst[0] = gs_key_null_byte(row->isnull[c], part->nulls_first);
 	if (!row->isnull[c])
 	{
-		if (part->kind == GS_PART_LIBC && part->depth == 1)
-			written = put_array(dst + 1, locales[part->locale], &row->nested[c].arrays[0]);
-		else if (part->kind == GS_PART_LIBC)
-			written = put_nested(dst + 1, locales[part->locale], &row->nested[c]);
-		else if (part->kind == GS_PART_FIXED)
-			gs_key_put_uint32(dst + 1, row->number[c]);
-		else if (part->kind == GS_PART_TEXT)
-			(void) gs_key_put_text(dst + 1, TEST_KEY_BYTES, (uint8_t *) row->text[c], len, &written);
-		else if (part->kind == GS_PART_ESCAPED)
-			(void) gs_key_put_escaped(dst + 1, TEST_KEY_BYTES, (uint8_t *) row->text[c], len, &written);
+		if (part->kind != GS_PART_LIBC)
+			n += put_values(part, part->depth, dst + 1);
+		else if (part->depth == 0)
+			n += test_put_text(dst + 1, locales[part->locale], row->text[c]);
+		else if (part->depth == 1)
+			n += put_array(dst + 1, locales[part->locale], &row->nested[c].arrays[0]);
 		else
-			(void) gs_key_put_bytes(dst + 1, TEST_KEY_BYTES, (uint8_t *) row->text[c], len, &written);
-		n += part->kind == GS_PART_FIXED ? 4 : (uint32_t) written;
+			n += put_nested(dst + 1, locales[part->locale], &row->nested[c]);
 		if (part->desc)
 			gs_key_complement(dst + 1, n - 1);
 	}
 	row->len += n;
+	row->end[c] = row->len;
 }
 
 /* Elements few enough that arrays agree in the first ones. */
@@ -169,7 +271,6 @@ make_rows(const GsKeyLayout *layout)
 		for (int c = 0; c < layout->n_parts; c++)
 		{
 			row->isnull[c] = test_below(12) == 0;
-			row->number[c] = test_below(3) * 0x01ff0001;
 			if (layout->n_parts == 1 ? i < N_NASTY : test_below(2) == 0)
 				strcpy(row->text[c], nasty[layout->n_parts == 1 ? i : test_below(N_NASTY)]);
 			else
@@ -226,6 +327,24 @@ compare_nested(locale_t locale, const Nested *a, const Nested *b)
 }
 
 static int
+compare_spans(const uint8_t *a, uint32_t a_len, const uint8_t *b, uint32_t b_len)
+{
+	int			order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order != 0 ? compare_numbers(order, 0) : compare_numbers(a_len, b_len);
+}
+
+/* Two columns by their bytes, complemented ones included. */
+static int
+compare_columns(const Row *a, const Row *b, int c)
+{
+	uint32_t	a_at = c > 0 ? a->end[c - 1] : 0;
+	uint32_t	b_at = c > 0 ? b->end[c - 1] : 0;
+
+	return compare_spans(a->key + a_at, a->end[c] - a_at, b->key + b_at, b->end[c] - b_at);
+}
+
+static int
 compare_rows(const GsKeyLayout *layout, const Row *a, const Row *b)
 {
 	for (int c = 0; c < layout->n_parts; c++)
@@ -237,22 +356,17 @@ compare_rows(const GsKeyLayout *layout, const Row *a, const Row *b)
 			return a->isnull[c] == part->nulls_first ? -1 : 1;
 		if (a->isnull[c])
 			continue;
-		if (part->kind == GS_PART_FIXED)
-			order = compare_numbers(a->number[c], b->number[c]);
-		else if (part->kind == GS_PART_LIBC && part->depth == 1)
+		if (part->kind != GS_PART_LIBC)
+			order = compare_columns(a, b, c);
+		else if (part->depth == 1)
 			order = compare_arrays(locales[part->locale], &a->nested[c].arrays[0],
 								   &b->nested[c].arrays[0]);
-		else if (part->kind == GS_PART_LIBC && part->depth == 2)
+		else if (part->depth == 2)
 			order = compare_nested(locales[part->locale], &a->nested[c], &b->nested[c]);
-		else if (part->kind == GS_PART_LIBC)
-			order = test_compare_texts(locales[part->locale], a->text[c], b->text[c]);
 		else
-		{
-			order = strcmp(a->text[c], b->text[c]);
-			order = (order > 0) - (order < 0);
-		}
+			order = test_compare_texts(locales[part->locale], a->text[c], b->text[c]);
 		if (order != 0)
-			return part->desc ? -order : order;
+			return part->desc && part->kind == GS_PART_LIBC ? -order : order;
 	}
 	return 0;
 }
@@ -262,9 +376,8 @@ compare_bytes(const void *x, const void *y)
 {
 	const Row  *a = x;
 	const Row  *b = y;
-	int			order = memcmp(a->key, b->key, a->len < b->len ? a->len : b->len);
 
-	return order != 0 ? order : (a->len > b->len) - (a->len < b->len);
+	return compare_spans(a->key, a->len, b->key, b->len);
 }
 
 static uint32_t
@@ -281,6 +394,7 @@ test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 	bool		order_ok = true;
 	bool		border_ok = true;
 	bool		together_ok = true;
+	bool		group_ok = true;
 
 	layout.n_parts = n_parts;
 	layout.n_locales = 2;
@@ -307,6 +421,7 @@ test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 				continue;
 			prefix = run_prefix(&layout, a, b);
 			border_ok &= prefix > 0 || (wanted < 0) == (i < j);
+			group_ok &= prefix == 0 || gs_key_check_group(&layout, a->key, a->len) <= prefix;
 
 			/* all that stand between two of a run are in it */
 			if (prefix > 0 && i < j)
@@ -317,6 +432,7 @@ test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 	report(name, "order", order_ok && !scratch.malformed);
 	report(name, "order between runs", border_ok);
 	report(name, "runs stand together", together_ok);
+	report(name, "groups hold runs", group_ok);
 }
 
 /* Keys cut short, or with bytes changed, are noticed or harmless. */
@@ -389,6 +505,30 @@ main(void)
 		{GS_PART_LIBC, true, false, 0, 0, 1}
 	};
 	const GsKeyPart nested_desc[] = {{GS_PART_LIBC, true, false, 0, 0, 2}};
+	const GsKeyPart stored[] = {
+		{GS_PART_NUMERIC, true, false, 0, 0, 0}, {GS_PART_LIBC, false, true, 0, 0, 0},
+		{GS_PART_NUMERIC, false, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 1, 0}
+	};
+	const GsKeyPart icu[] = {
+		{GS_PART_ICU, false, false, 0, 0, 0}, {GS_PART_ICU, true, true, 0, 0, 0},
+		{GS_PART_LIBC, false, false, 0, 0, 1}
+	};
+	const GsKeyPart others[] = {
+		{GS_PART_BITS, false, true, 0, 0, 0}, {GS_PART_INET, true, false, 0, 0, 0},
+		{GS_PART_OIDVECTOR, true, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 0, 0}
+	};
+	const GsKeyPart others_desc[] = {
+		{GS_PART_BITS, true, false, 0, 0, 0}, {GS_PART_INET, false, true, 0, 0, 0},
+		{GS_PART_OIDVECTOR, false, false, 0, 0, 0}, {GS_PART_LIBC, false, false, 0, 0, 0}
+	};
+	const GsKeyPart value_arrays[] = {
+		{GS_PART_NUMERIC, true, true, 0, 0, 1}, {GS_PART_FLOAT, true, false, 8, 0, 1},
+		{GS_PART_LIBC, true, false, 0, 0, 0}, {GS_PART_REST, false, false, 0, 0, 0}
+	};
+	const GsKeyPart value_arrays_asc[] = {
+		{GS_PART_FIXED, false, false, 4, 0, 2}, {GS_PART_FLOAT, false, true, 8, 0, 2},
+		{GS_PART_ICU, false, false, 0, 0, 1}, {GS_PART_LIBC, false, true, 0, 0, 0}
+	};
 
 	locales[0] = test_open_locale(&locale_name);
 	locales[1] = newlocale(LC_COLLATE_MASK, "C", (locale_t) 0);
@@ -403,7 +543,17 @@ main(void)
 	test_layout("array, array, libc, rest", arrays, 4);
 	test_layout("number, array of arrays, array", nested, 3);
 	test_layout("array of arrays, descending", nested_desc, 1);
+	test_layout("numeric, libc, numeric, libc", stored, 4);
+	test_layout("icu, icu, array", icu, 3);
+	test_layout("bits, inet, oidvector, libc", others, 4);
+	test_layout("bits, inet, oidvector, libc, the other way", others_desc, 4);
+	test_layout("arrays of numerics and of floats, libc, rest", value_arrays, 4);
+	test_layout("arrays of arrays and of text, libc", value_arrays_asc, 4);
 	test_malformed("escaped, libc, libc", escaped, 3);
+	test_malformed("numeric, libc, numeric, libc", stored, 4);
+	test_malformed("bits, inet, oidvector, libc", others, 4);
+	test_malformed("icu, icu, array", icu, 3);
+	test_malformed("arrays of arrays and of text, libc", value_arrays_asc, 4);
 	test_malformed("array, array, libc", arrays, 3);
 	test_malformed("number, array of arrays, array", nested, 3);
 

@@ -247,7 +247,7 @@ make_sort(const Case *c, bool inexact)
 		used = (used + (uint32_t) sizeof(row) + key_len + 7) & ~UINT32_C(7);
 	}
 	ok = ok && (n == 0 || append(sort, chunk, used, n));
-	host->perform(sort, GS_FORMAT_ROWS, &job);
+	host->perform(sort, GS_FORMAT_ROWS, NULL, &job);
 	ok &= wait_job(&job) == GS_OK;
 	free(chunk);
 	if (!ok)
@@ -393,7 +393,7 @@ test_case(const Case *c, Disturbance disturbance, GsVerdict wanted, bool moves)
 	if (disturbance == LOST)
 		reorder_status = GS_DEVICE_LOST;
 
-	check = gs_order_check_begin(sort, &layout, NULL);
+	check = gs_order_check_begin(device, sort, &layout, NULL);
 	if (disturbance == PLANT || disturbance == PLANT_BORDER)
 		gs_order_check_plant(check, disturbance == PLANT_BORDER);
 	if (disturbance == CANCEL)
@@ -445,7 +445,7 @@ test_together(const Case *cases, int n)
 		GsKeyLayout layout;
 
 		make_layout(&cases[i], &layout);
-		checks[i] = gs_order_check_begin(sorts[i], &layout, NULL);
+		checks[i] = gs_order_check_begin(device, sorts[i], &layout, NULL);
 	}
 	run_checks(checks, n, outcomes);
 	for (int i = 0; i < n; i++)
@@ -483,7 +483,7 @@ test_range(const Case *c)
 
 	make_layout(c, &layout);
 	reorder_status = GS_OK;
-	check = gs_order_check_begin(sort, &layout, NULL);
+	check = gs_order_check_begin(device, sort, &layout, NULL);
 	run_checks(&check, 1, &outcome);
 	keys[0] = fetch_entry(sort, 0);
 	keys[1] = fetch_entry(sort, c->n - 1);
@@ -503,7 +503,7 @@ test_range(const Case *c)
 			range.before = gs_entry_key(keys[before - 1]);
 			range.before_len = gs_entry_len(keys[before - 1]);
 		}
-		check = gs_order_check_begin(sort, &layout, &range);
+		check = gs_order_check_begin(device, sort, &layout, &range);
 		while (gs_order_check_outcome(check, &outcome), outcome.verdict == GS_ORDER_PENDING)
 		{
 			uint64_t	seen = notified();
@@ -535,7 +535,7 @@ test_end(const Case *c)
 	GsKeyLayout layout;
 
 	make_layout(c, &layout);
-	(void) gs_order_check_begin(sort, &layout, NULL);
+	(void) gs_order_check_begin(device, sort, &layout, NULL);
 	(void) gs_order_check_work();
 	gs_order_check_stop();
 	host->close(device);
@@ -576,7 +576,7 @@ main(void)
 	ops = *host;
 	ops.reorder = failing_reorder;
 	locale = test_open_locale(&locale_name);
-	gs_order_check_init(&ops, device, notify, NULL);
+	gs_order_check_init(&ops, notify, NULL);
 
 	test_case(&empty, NOTHING, GS_ORDER_PROVEN, false);
 	test_case(&one, NOTHING, GS_ORDER_PROVEN, false);

@@ -383,7 +383,7 @@ void SpilledSorter::State::perform(DeviceSort &sort, GsPageFormat format)
   GsJob job;
 
   begin(&job);
-  ops->perform(sort, format, &job);
+  ops->perform(sort, format, NULL, &job);
   expect(&job, "perform");
   report.device_sort_ms += sort.result().sort_ms;
 }

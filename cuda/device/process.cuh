@@ -1,0 +1,50 @@
+/*-------------------------------------------------------------------------
+ *
+ * process.cuh
+ *	  What the CUDA devices of one process have in common: CUDA's list of them, and
+ *	  pinned host memory.
+ *
+ * Memory is pinned for all devices at once (cudaHostRegisterPortable), also for those
+ * that are opened later.  It stays so until the last open device is closed: another
+ * device may be copying from it when the one through which it was pinned is closed.
+ * For the same reason no device is ever reset.
+ *
+ * All functions may be called on any thread.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_PROCESS_CUH
+#define GS_PROCESS_CUH
+
+#include <string>
+
+#include "common/errors.cuh"
+
+namespace gpusort
+{
+
+// Throws where there is none.
+int count_devices();
+
+// As nvidia-smi writes it.
+std::string uuid_of(const cudaDeviceProp &properties);
+
+// The device that has this UUID; -1: none has.
+int find_device(const char *uuid);
+
+// A device's claim that pinned memory stays pinned.
+class PinClaim
+{
+public:
+  PinClaim();
+  ~PinClaim();
+  PinClaim(const PinClaim &) = delete;
+  PinClaim &operator=(const PinClaim &) = delete;
+};
+
+// Pins memory with the current device; nothing happens where it is pinned already.
+void pin_memory(void *memory, size_t bytes);
+
+} // namespace gpusort
+
+#endif // GS_PROCESS_CUH

@@ -1,0 +1,45 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_icu_library.h
+ *	  The ICU that the server uses, called directly.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_KEY_ICU_LIBRARY_H
+#define GS_KEY_ICU_LIBRARY_H
+
+#include "key/key_icu_table.h"
+
+/* ICU's iterator over UTF-8: some integers and pointers, 120 bytes. */
+typedef struct GsIcuIterator
+{
+	uint64		space[32];
+} GsIcuIterator;
+
+/* ICU's functions that sort keys are made by; *status > 0 is an error. */
+typedef struct GsIcuSortKeys
+{
+	int32		(*get) (const void *collator, const uint16 *chars, int32 n, uint8 *result,
+						int32 size);
+	void		(*set_utf8) (GsIcuIterator *iterator, const char *string, int32 length);
+	int32		(*next_part) (const void *collator, GsIcuIterator *iterator, uint32 state[2],
+							  uint8 *result, int32 count, int *status);
+} GsIcuSortKeys;
+
+/*
+ * A collator of a locale, of the version that the server's is; NULL where there is
+ * none.  Errors are the server's, of a locale that it does not know.
+ */
+extern void *gs_icu_open(const char *locale);
+extern void gs_icu_close(void *collator);
+
+/* Once there was a collator. */
+extern const GsIcuSortKeys *gs_icu_sort_keys(void);
+
+/*
+ * A table of the collator's characters, proven on the sort keys of sort_key(); NULL where there
+ * is none.
+ */
+extern GsIcuTable *gs_icu_make_table(void *collator, GsIcuSortKey sort_key, void *arg);
+
+#endif							/* GS_KEY_ICU_LIBRARY_H */

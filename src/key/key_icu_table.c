@@ -1,0 +1,705 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_icu_table.c
+ *	  ICU's sort keys of plain texts, made from a table of characters.
+ *
+ * ucol_getSortKey() takes two microseconds for a path of 60 bytes.  Of most
+ * texts the sort key is put together of what each character contributes by
+ * itself, by rules that have been the same since ICU 53:
+ *
+ *		primary weights | 01 | secondary weights | 01 | tertiary weights | 00
+ *
+ * with as many levels as the collation's strength says.  So a table of characters,
+ * learnt from ICU's keys of single ones, does in its place, four times as fast.
+ *
+ * Primary weights, of 1 to 4 bytes, are compressed: where a character's weight has
+ * the lead byte of the one before it, that is left out, if it is one of certain lead
+ * bytes; when weights of such a lead byte end, a byte tells whether what follows is
+ * less (03) or greater (FF).  Which lead bytes these are shows in the key of the
+ * character twice.  At the other levels runs of the common weight are counts: they
+ * go up from the lowest byte of a range where what follows the run is less than common,
+ * or the level ends, and down from the highest where it is greater.  A weight that is
+ * not common lies outside the range, and is copied as it is.
+ *
+ * Why the keys are ICU's
+ *	  What a character contributes depends on its neighbours in four cases:
+ *	  - Contractions ("ch") and prefixes.  ICU lists them all.  A text that holds the first
+ *		two characters of one, side by side, is ICU's.
+ *	  - Combining marks, which are reordered, and match contractions that they do not touch.
+ *		The table has only characters whose canonical combining class is 0.  Unicode never
+ *		changes the class of a character, so the ranges of may_be_learnt() stay right.
+ *	  - Digits where the collation is numeric.  The table has none then.
+ *	  - Options that GsIcuOptions does not have: such collations have no table.
+ *	  A character is learnt only if its key can be taken apart, and if what was learnt gives
+ *	  ICU's key of the character among others.  That the rules of composition are this
+ *	  library's is proven with each table, on random texts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "key_icu_table.c is plain C and must not see postgres.h"
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "key/key_icu_table.h"
+
+/* Bytes of sort keys. */
+#define KEY_END					0x00
+#define LEVEL_END				0x01
+#define COMPRESSION_LESS		0x03
+#define COMPRESSION_GREATER		0xff
+
+/* Levels behind the first. */
+#define LOWER_LEVELS			2
+
+/* Of a level, what a single character may contribute. */
+#define MAX_PRIMARY				7
+#define MAX_WEIGHTS				4
+#define MAX_COMMON				7
+
+/* Weights of a level that are not common, in a text; of longer ones the key is ICU's. */
+#define LEVEL_BYTES				1024
+
+/* Texts that are learnt from, and their keys. */
+#define SAMPLE_BYTES			1024
+#define SAMPLE_KEY_BYTES		4096
+
+/* Ways to read a key: are lead bytes compressed, does a level end in a count? */
+#define READING_WAYS			8
+
+/* The proof. */
+#define PROOF_CHARACTERS		300
+#define PROOF_TEXTS				300
+
+/* A table that knows fewer ASCII characters is not worth its cost. */
+#define MIN_ASCII				50
+
+#define ASCII					128
+#define PAGE_CHARACTERS			256
+#define N_PAGES					256
+
+/* In this order: from LEARNT on a character is in the table. */
+typedef enum CharacterState
+{
+	CHARACTER_UNKNOWN,
+	CHARACTER_REFUSED,
+	CHARACTER_LEARNT,
+	CHARACTER_PLAIN				/* ASCII, second in no contraction, one common weight at each
+								 * level behind the first */
+} CharacterState;
+
+typedef enum LeadKind
+{
+	LEAD_UNKNOWN,
+	LEAD_COMPRESSED,
+	LEAD_WHOLE
+} LeadKind;
+
+/* What a character contributes to a level: before common weights, others, common weights. */
+typedef struct Weights
+{
+	uint8_t		before;
+	uint8_t		after;			/* 0 where n is */
+	uint8_t		n;				/* bytes of other weights */
+	bool		less;			/* the first of these is less than the common weight */
+	uint8_t		bytes[MAX_WEIGHTS];
+} Weights;
+
+typedef struct Character
+{
+	uint8_t		state;			/* a CharacterState */
+	uint8_t		compressed;		/* the lead byte, where it is left out behind itself; else 0 */
+	uint8_t		n_primary;
+	uint8_t		primary[MAX_PRIMARY + 2];	/* padded */
+	Weights		lower[LOWER_LEVELS];
+} Character;
+
+/* How runs of the common weight are written at a level: the bytes of its counts. */
+typedef struct Counts
+{
+	uint8_t		low;
+	uint8_t		middle;			/* stands for as many as there may be in a run */
+	uint8_t		high;
+	uint8_t		max;
+} Counts;
+
+/* Others are tried among these, which are of each kind of weights. */
+static const uint32_t companions[] = {
+	'a', 'Z', '-', '/', ' ', '$', '5', 0xe9, 0xc4, 0x416, 0x3b1, 0x4e2d
+};
+#define N_COMPANIONS			(sizeof(companions) / sizeof(companions[0]))
+
+struct GsIcuTable
+{
+	GsIcuOptions options;
+	GsIcuSortKey sort_key;
+	void	   *arg;
+	Counts		counts[LOWER_LEVELS];
+	uint8_t		lead_kinds[256];	/* a LeadKind for each lead byte of primary weights */
+	uint32_t	companions[N_COMPANIONS];	/* those that are learnt */
+	int			n_companions;
+
+	/* bit a of pairs[b]: the text "ab" begins a contraction */
+	uint64_t	pairs[ASCII][2];
+	Character	bytes[256];		/* ASCII; the others stay unknown */
+	Character  *pages[N_PAGES]; /* all others by code point; NULL: nothing known */
+};
+
+/* A level behind the first, while a key is written. */
+typedef struct Level
+{
+	size_t		n;
+	uint32_t	common;			/* common weights not yet written */
+	uint8_t		bytes[LEVEL_BYTES];
+} Level;
+
+typedef struct Range
+{
+	uint32_t	first;
+	uint32_t	last;
+} Range;
+
+static const Counts secondary_counts = {0x05, 0x25, 0x45, 0x21};
+static const Counts tertiary_counts[] = {
+	[GS_ICU_CASE_OFF] = {0x05, 0x65, 0xc5, 0x61},
+	[GS_ICU_LOWER_FIRST] = {0x05, 0x25, 0x45, 0x21},
+	[GS_ICU_UPPER_FIRST] = {0x85, 0xa5, 0xc5, 0x21}
+};
+
+static bool learn(GsIcuTable *table, Character *character, uint32_t c);
+
+GsIcuTable *
+gs_icu_table_create(const GsIcuOptions *options, GsIcuSortKey sort_key, void *arg)
+{
+	GsIcuTable *table = calloc(1, sizeof(GsIcuTable));
+
+	if (table == NULL)
+		return NULL;
+	table->options = *options;
+	table->sort_key = sort_key;
+	table->arg = arg;
+	table->counts[0] = secondary_counts;
+	table->counts[1] = tertiary_counts[options->case_first];
+	return table;
+}
+
+void
+gs_icu_table_free(GsIcuTable *table)
+{
+	for (int i = 0; i < N_PAGES; i++)
+		free(table->pages[i]);
+	free(table);
+}
+
+/*
+ * Ranges of characters, each assigned as a whole, of combining class 0, as Unicode 7 has them.
+ */
+static bool
+may_be_learnt(const GsIcuTable *table, uint32_t c)
+{
+	static const Range ranges[] = {
+		{0x0001, 0x02ff},		/* Latin, phonetics */
+		{0x0370, 0x0377}, {0x037a, 0x037e}, {0x0384, 0x038a}, {0x038e, 0x03a1},
+		{0x03a3, 0x0482},		/* Greek, Cyrillic */
+		{0x048a, 0x052f}, {0x0531, 0x0556}, {0x0561, 0x0587},	/* Armenian */
+		{0x05d0, 0x05ea},		/* Hebrew letters */
+		{0x0620, 0x064a}, {0x0660, 0x066f}, {0x0671, 0x06d3},	/* Arabic letters */
+		{0x10d0, 0x10ff},		/* Georgian */
+		{0x1e00, 0x1f15},		/* Latin, Greek */
+		{0x2010, 0x2027}, {0x2030, 0x205e}, {0x20a0, 0x20ba}, {0x2100, 0x2189},
+		{0x2190, 0x23f3}, {0x2460, 0x26ff},
+		{0x3000, 0x3029}, {0x3041, 0x3096}, {0x30a0, 0x30ff},	/* kana */
+		{0x3105, 0x312d}, {0x3131, 0x318e},
+		{0x3400, 0x4db5}, {0x4e00, 0x9fcc}, /* ideographs */
+		{0xac00, 0xd7a3},		/* Hangul syllables */
+		{0xff01, 0xff9d}		/* fullwidth and halfwidth forms */
+	};
+
+	if (table->options.numeric &&
+		((c >= '0' && c <= '9') || (c >= 0x0660 && c <= 0x0669) || (c >= 0xff10 && c <= 0xff19)))
+		return false;
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (c >= ranges[i].first && c <= ranges[i].last)
+			return true;
+	return false;
+}
+
+/* A character's place in the table; NULL where it cannot have one. */
+static Character *
+find_character(GsIcuTable *table, uint32_t c)
+{
+	Character **page;
+
+	if (c >= N_PAGES * PAGE_CHARACTERS || !may_be_learnt(table, c))
+		return NULL;
+	if (c < ASCII)
+		return &table->bytes[c];
+	page = &table->pages[c / PAGE_CHARACTERS];
+	if (*page == NULL)
+		*page = calloc(PAGE_CHARACTERS, sizeof(Character));
+	return *page != NULL ? &(*page)[c % PAGE_CHARACTERS] : NULL;
+}
+
+/*
+ * Pairs of ASCII characters are kept.  In others one that is not ASCII is refused, the
+ * second if that is possible: mostly it is the rarer.  Unless one of them cannot be learnt anyway,
+ * as the combining marks in most pairs, and U+FDD1, with which the index characters of scripts
+ * are contractions.
+ */
+bool
+gs_icu_table_forbid(GsIcuTable *table, uint32_t first, uint32_t second)
+{
+	uint32_t	refused = second >= ASCII ? second : first;
+	Character  *character;
+
+	if (!may_be_learnt(table, first) || !may_be_learnt(table, second))
+		return true;
+	if (first < ASCII && second < ASCII)
+	{
+		table->pairs[second][first >> 6] |= UINT64_C(1) << (first & 63);
+		return true;
+	}
+	character = find_character(table, refused);
+	if (character == NULL)
+		return false;
+	character->state = CHARACTER_REFUSED;
+	return true;
+}
+
+/* ---- composing keys ---- */
+
+/* Do the two begin a contraction? */
+static inline bool
+is_forbidden(const GsIcuTable *table, uint32_t first, uint32_t second)
+{
+	return first < ASCII && second < ASCII &&
+		((table->pairs[second][first >> 6] >> (first & 63)) & 1);
+}
+
+/* Write the common weights that have come together; false where there is no room. */
+static inline bool
+put_common(Level *level, const Counts *counts, bool less)
+{
+	uint32_t	n = level->common;
+
+	if (n == 0)
+		return true;
+	if (level->n + n / counts->max + 1 > LEVEL_BYTES)
+		return false;
+	for (n--; n >= counts->max; n -= counts->max)
+		level->bytes[level->n++] = counts->middle;
+	level->bytes[level->n++] = (uint8_t) (less ? counts->low + n : counts->high - n);
+	level->common = 0;
+	return true;
+}
+
+static inline bool
+put_weights(Level *level, const Counts *counts, const Weights *weights)
+{
+	level->common += weights->before;
+	if (weights->n == 0)
+		return true;
+	if (!put_common(level, counts, weights->less) || LEVEL_BYTES - level->n < MAX_WEIGHTS)
+		return false;
+	memcpy(level->bytes + level->n, weights->bytes, MAX_WEIGHTS);
+	level->n += weights->n;
+	level->common = weights->after;
+	return true;
+}
+
+/*
+ * The character that text begins with, of *n_bytes bytes; NULL where it cannot be in the table.
+ */
+static Character *
+read_text(GsIcuTable *table, const uint8_t *text, size_t left, uint32_t *c, int *n_bytes)
+{
+	Character  *page;
+
+	if (text[0] < ASCII)
+	{
+		*c = text[0];
+		*n_bytes = 1;
+		return &table->bytes[*c];
+	}
+	else if (text[0] >= 0xc2 && text[0] < 0xe0 && left >= 2)
+	{
+		*c = (uint32_t) (text[0] & 0x1f) << 6 | (text[1] & 0x3f);
+		*n_bytes = 2;
+	}
+	else if (text[0] >= 0xe0 && text[0] < 0xf0 && left >= 3)
+	{
+		*c = (uint32_t) (text[0] & 0x0f) << 12 | (uint32_t) (text[1] & 0x3f) << 6 | (text[2] & 0x3f);
+		*n_bytes = 3;
+	}
+	else
+		return NULL;
+	page = table->pages[*c / PAGE_CHARACTERS];
+	return page != NULL ? &page[*c % PAGE_CHARACTERS] : find_character(table, *c);
+}
+
+/*
+ * Write a character's primary weights.  lead is the last lead byte where it may be
+ * left out next, else 0.  Writes up to MAX_PRIMARY + 2 bytes whatever it returns; without
+ * branches, as these could not be predicted.
+ */
+static inline uint8_t *
+put_primary(uint8_t *at, const Character *character, uint32_t *lead)
+{
+	uint32_t	compressed = *lead != 0;
+	uint32_t	spared = compressed & (character->compressed == *lead);
+	uint32_t	n = character->n_primary - spared;
+
+	*at = character->primary[0] < *lead ? COMPRESSION_LESS : COMPRESSION_GREATER;
+	*lead = character->compressed;
+	at += compressed - spared;
+	memcpy(at, character->primary + spared, MAX_PRIMARY + 1);
+	return at + n;
+}
+
+bool
+gs_icu_table_put(GsIcuTable *table, const uint8_t *text, size_t len, uint8_t *dst, size_t room,
+				 size_t *written)
+{
+	const uint8_t *end = text + len;
+	uint8_t    *at = dst;
+	uint8_t    *last;
+	Level		lower[LOWER_LEVELS];
+	uint32_t	previous = 0;
+	uint32_t	lead = 0;
+
+	if (room < MAX_PRIMARY + 2)
+		return false;
+	last = dst + room - (MAX_PRIMARY + 2);
+	for (int i = 0; i < LOWER_LEVELS; i++)
+		lower[i].n = lower[i].common = 0;
+
+	for (;;)
+	{
+		const uint8_t *start = text;
+		const uint8_t *stop = end;
+		Character  *character;
+		uint32_t	c;
+		int			n_bytes;
+
+		if (at > last)
+			return false;
+		if ((size_t) (last - at) / (MAX_PRIMARY + 1) < (size_t) (end - text))
+			stop = text + (last - at) / (MAX_PRIMARY + 1);
+		while (text < stop && table->bytes[*text].state == CHARACTER_PLAIN)
+			at = put_primary(at, &table->bytes[*text++], &lead);
+		if (text > start)
+			previous = text[-1];
+		for (int i = 0; i < LOWER_LEVELS; i++)
+			lower[i].common += (uint32_t) (text - start);
+		if (text == end)
+			break;
+
+		character = read_text(table, text, (size_t) (end - text), &c, &n_bytes);
+		if (character == NULL || is_forbidden(table, previous, c) ||
+			(character->state < CHARACTER_LEARNT && !learn(table, character, c)))
+			return false;
+		text += n_bytes;
+		previous = c;
+		if (character->n_primary > 0)
+			at = put_primary(at, character, &lead);
+		for (int i = 0; i < LOWER_LEVELS; i++)
+			if (!put_weights(&lower[i], &table->counts[i], &character->lower[i]))
+				return false;
+	}
+
+	for (int i = 0; i + 1 < table->options.levels; i++)
+	{
+		/* the byte that ends a level is less than the common weight */
+		if (!put_common(&lower[i], &table->counts[i], true) ||
+			room - (size_t) (at - dst) <= lower[i].n)
+			return false;
+		*at++ = LEVEL_END;
+		memcpy(at, lower[i].bytes, lower[i].n);
+		at += lower[i].n;
+	}
+	if (room == (size_t) (at - dst))
+		return false;
+	*at++ = KEY_END;
+	*written = (size_t) (at - dst);
+	return true;
+}
+
+/* ---- learning ---- */
+
+static size_t
+put_utf8(uint8_t *dst, uint32_t c)
+{
+	if (c < 0x80)
+	{
+		dst[0] = (uint8_t) c;
+		return 1;
+	}
+	if (c < 0x800)
+	{
+		dst[0] = (uint8_t) (0xc0 | c >> 6);
+		dst[1] = (uint8_t) (0x80 | (c & 0x3f));
+		return 2;
+	}
+	dst[0] = (uint8_t) (0xe0 | c >> 12);
+	dst[1] = (uint8_t) (0x80 | (c >> 6 & 0x3f));
+	dst[2] = (uint8_t) (0x80 | (c & 0x3f));
+	return 3;
+}
+
+static inline bool
+is_count(const Counts *counts, uint8_t byte)
+{
+	return byte >= counts->low && byte <= counts->high;
+}
+
+/*
+ * Take apart what a character contributes to a level.  Where other weights are followed by a
+ * byte that may be a count or their last one, counted_end tells which it is.
+ */
+static bool
+read_weights(Weights *weights, const Counts *counts, const uint8_t *bytes, size_t n,
+			 bool counted_end)
+{
+	uint32_t	before = 0;
+	uint32_t	after = 0;
+
+	memset(weights, 0, sizeof(*weights));
+	if (n > 0 && is_count(counts, bytes[0]))
+	{
+		if (n == 1 || bytes[1] < counts->low)
+			before = bytes[0] - counts->low + 1u;
+		else
+			before = counts->high - bytes[0] + 1u;
+		bytes++;
+		n--;
+	}
+	if (n > 0 && is_count(counts, bytes[0]))
+		return false;
+	if (n > 1 && is_count(counts, bytes[n - 1]) && counted_end)
+		after = bytes[--n] - counts->low + 1u;
+	if (n > MAX_WEIGHTS || before > MAX_COMMON || after > MAX_COMMON)
+		return false;
+	weights->before = (uint8_t) before;
+	weights->after = (uint8_t) after;
+	weights->n = (uint8_t) n;
+	weights->less = n > 0 && bytes[0] < counts->low;
+	memcpy(weights->bytes, bytes, n);
+	return true;
+}
+
+static bool
+is_common(const Weights *weights)
+{
+	return weights->before == 1 && weights->n == 0;
+}
+
+/* A text with ICU's key of it. */
+typedef struct Sample
+{
+	size_t		len;
+	size_t		key_len;
+	uint32_t	last;			/* the last character, 0 where there is none */
+	uint8_t		text[SAMPLE_BYTES];
+	uint8_t		key[SAMPLE_KEY_BYTES];
+} Sample;
+
+/* Append a character, unless there is no room, or a contraction would begin. */
+static void
+append_character(const GsIcuTable *table, Sample *sample, uint32_t c)
+{
+	if (SAMPLE_BYTES - sample->len < 3 || is_forbidden(table, sample->last, c))
+		return;
+	sample->len += put_utf8(sample->text + sample->len, c);
+	sample->last = c;
+}
+
+static bool
+ask_icu(const GsIcuTable *table, Sample *sample)
+{
+	return table->sort_key(table->arg, sample->text, sample->len, sample->key, sizeof(sample->key),
+						   &sample->key_len);
+}
+
+/* Does the table give ICU's key? */
+static bool
+is_same_key(GsIcuTable *table, const Sample *sample)
+{
+	uint8_t		key[SAMPLE_KEY_BYTES];
+	size_t		len;
+
+	return gs_icu_table_put(table, sample->text, sample->len, key, sizeof(key), &len) &&
+		len == sample->key_len && memcmp(key, sample->key, len) == 0;
+}
+
+/*
+ * Take a character apart in one of the ways that its key may be read in; false where that
+ * is none.
+ */
+static bool
+read_character(const GsIcuTable *table, const Sample *alone, int way, Character *character)
+{
+	const uint8_t *at = alone->key;
+	const uint8_t *end = alone->key + alone->key_len;
+	int			levels = table->options.levels;
+
+	memset(character, 0, sizeof(*character));
+	character->state = CHARACTER_LEARNT;
+	for (int i = 0; i < levels; i++)
+	{
+		const uint8_t *bytes = at;
+		size_t		n;
+
+		for (n = 0; at < end && at[0] > LEVEL_END; n++)
+			at++;
+		if (at == end || *at++ != (i + 1 < levels ? LEVEL_END : KEY_END))
+			return false;
+		if (i == 0)
+		{
+			if (n > MAX_PRIMARY)
+				return false;
+			memcpy(character->primary, bytes, n);
+			character->n_primary = (uint8_t) n;
+			if (n > 0 && (way & 1))
+				character->compressed = bytes[0];
+			continue;
+		}
+		if (!read_weights(&character->lower[i - 1], &table->counts[i - 1], bytes, n,
+						  (way >> i) & 1))
+			return false;
+	}
+
+	/* at levels that are not written anything will do */
+	for (int i = levels; i <= LOWER_LEVELS; i++)
+		character->lower[i - 1].before = 1;
+	return at == end;
+}
+
+/*
+ * Learn a character from ICU's key of it.  How the key is to be read is tried out: the right way
+ * gives ICU's keys of the character twice in a row, and among others.  All of ICU's keys are asked
+ * for first, so that where that fails, even by longjmp(), the character stays refused.
+ */
+static bool
+learn(GsIcuTable *table, Character *character, uint32_t c)
+{
+	Sample		alone;
+	Sample		twice;
+	Sample		among;
+	uint8_t    *kind;
+
+	if (character->state == CHARACTER_REFUSED)
+		return false;
+	character->state = CHARACTER_REFUSED;
+	if (!may_be_learnt(table, c))
+		return false;
+	alone.len = alone.last = twice.len = twice.last = among.len = among.last = 0;
+	append_character(table, &alone, c);
+	append_character(table, &twice, c);
+	append_character(table, &twice, c);
+	for (int i = 0; i < table->n_companions; i++)
+	{
+		append_character(table, &among, table->companions[i]);
+		append_character(table, &among, c);
+	}
+	if (!ask_icu(table, &alone) || !ask_icu(table, &twice) || !ask_icu(table, &among))
+		return false;
+
+	for (int way = 0; way < READING_WAYS; way++)
+	{
+		Character	learnt;
+
+		if (!read_character(table, &alone, way, &learnt))
+			continue;
+		*character = learnt;
+		if (is_same_key(table, &twice) && is_same_key(table, &among))
+			break;
+		character->state = CHARACTER_REFUSED;
+	}
+	if (character->state == CHARACTER_REFUSED || character->n_primary == 0)
+		return character->state != CHARACTER_REFUSED;
+
+	/* of one lead byte all weights are compressed, or none is */
+	kind = &table->lead_kinds[character->primary[0]];
+	if (*kind == LEAD_UNKNOWN)
+		*kind = character->compressed != 0 ? LEAD_COMPRESSED : LEAD_WHOLE;
+	else if (*kind != (character->compressed != 0 ? LEAD_COMPRESSED : LEAD_WHOLE))
+	{
+		character->state = CHARACTER_REFUSED;
+		return false;
+	}
+
+	if (c < ASCII && (table->pairs[c][0] | table->pairs[c][1]) == 0 &&
+		is_common(&character->lower[0]) && is_common(&character->lower[1]))
+		character->state = CHARACTER_PLAIN;
+	return true;
+}
+
+/* ---- the proof ---- */
+
+static uint32_t
+next_random(uint64_t *state, uint32_t n)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t) (*state >> 33) % n;
+}
+
+/* Is the character in the table? */
+static bool
+is_learnt(GsIcuTable *table, uint32_t c)
+{
+	Character  *character = find_character(table, c);
+
+	return character != NULL &&
+		(character->state >= CHARACTER_LEARNT || learn(table, character, c));
+}
+
+/*
+ * Every other text has runs of up to 200 of one character, so that counts come to their ends.
+ */
+bool
+gs_icu_table_prove(GsIcuTable *table)
+{
+	static const Range ranges[] = {
+		{0x20, 0x7e}, {0xc0, 0xff}, {0x3b1, 0x3c9}, {0x410, 0x44f}, {0x3042, 0x304f},
+		{0x4e00, 0x4e0f}, {0xac00, 0xac0f}
+	};
+	uint32_t	alphabet[PROOF_CHARACTERS];
+	uint32_t	n_ascii = 0;
+	uint32_t	n = 0;
+	uint64_t	random = 1;
+
+	for (size_t i = 0; i < N_COMPANIONS; i++)
+		if (is_learnt(table, companions[i]))
+			table->companions[table->n_companions++] = companions[i];
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+	{
+		for (uint32_t c = ranges[i].first; c <= ranges[i].last && n < PROOF_CHARACTERS; c++)
+			if (is_learnt(table, c))
+				alphabet[n++] = c;
+		if (i == 0)
+			n_ascii = n;
+	}
+	if (n_ascii < MIN_ASCII)
+		return false;
+
+	for (int i = 0; i < PROOF_TEXTS; i++)
+	{
+		Sample		sample = {0};
+		uint32_t	n_used = i % 4 < 2 ? n_ascii : n;
+
+		for (uint32_t parts = next_random(&random, 24); parts > 0; parts--)
+		{
+			uint32_t	c = alphabet[next_random(&random, n_used)];
+			uint32_t	run = i % 2 == 0 || next_random(&random, 8) > 0 ? 1 :
+				next_random(&random, 200);
+
+			for (; run > 0; run--)
+				append_character(table, &sample, c);
+		}
+		if (!ask_icu(table, &sample) || !is_same_key(table, &sample))
+			return false;
+	}
+	return true;
+}

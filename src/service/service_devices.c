@@ -1,0 +1,682 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_devices.c
+ *	  The devices of the gpusort service: opened, chosen, lost, tried again.
+ *
+ * A device is in one of these states:
+ *
+ *	  READY		Sorts go to it.
+ *	  FAILED	It was lost.  Its sorts have been told, and end; none is opened.
+ *	  CLOSING	None is left: a thread closes it.
+ *	  WAITING	Until it is to be tried again.
+ *	  OPENING	A thread opens it.
+ *
+ * Opening takes a third of a second and more, and so may closing.  A thread that
+ * is made for it does either, so that the other devices' sorts go on meanwhile.
+ * Until it has ended the device is that thread's.
+ *
+ * The time until the next attempt doubles with each failure, since every attempt
+ * may cost some sorts.  CUDA gives a process no second chance with a device after most
+ * failures.  So where a lost device cannot be opened again, the service ends
+ * as soon as no sort is open, to be started again.  A service that has lost
+ * its last device ends at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <signal.h>
+
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/varlena.h"
+
+#include "fault.h"
+#include "guc.h"
+#include "service/service_private.h"
+
+#define FIRST_RETRY_MS	2000
+#define LAST_RETRY_MS	300000
+
+/* A device that was lost longer ago than this is tried again soon. */
+#define FORGET_MS		600000
+
+const GsDeviceOps *gs_ops = NULL;
+ServedDevice *gs_devices = NULL;
+int			gs_n_devices = 0;
+
+static int	last_chosen = -1;
+
+/* The limit that the settings ask for; 0: the device's default. */
+static uint64
+memory_limit(void)
+{
+	return (uint64) gs_guc_device_memory_mb * 1024 * 1024;
+}
+
+/* Of a device that is not in a thread's hands. */
+static bool
+is_open(const ServedDevice *d)
+{
+	return d->state == DEVICE_READY || d->state == DEVICE_FAILED;
+}
+
+static int
+count_ready(void)
+{
+	int			n = 0;
+
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+			n++;
+	return n;
+}
+
+/* ---- threads ---- */
+
+static void *
+run_open(void *arg)
+{
+	ServedDevice *d = arg;
+
+	d->status = gs_ops->open(&d->config, &d->device, &d->error);
+	__atomic_store_n(&d->thread_ended, true, __ATOMIC_RELEASE);
+	d->config.notify(d->config.notify_arg);
+	return NULL;
+}
+
+static void *
+run_close(void *arg)
+{
+	ServedDevice *d = arg;
+
+	gs_ops->close(d->device);
+	__atomic_store_n(&d->thread_ended, true, __ATOMIC_RELEASE);
+	d->config.notify(d->config.notify_arg);
+	return NULL;
+}
+
+static bool
+start_thread(ServedDevice *d, void *(*run) (void *))
+{
+	sigset_t	all;
+	sigset_t	before;
+	bool		started;
+
+	d->thread_ended = false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	started = pthread_create(&d->thread, NULL, run, d) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
+static bool
+has_thread(const ServedDevice *d)
+{
+	return d->state == DEVICE_OPENING || d->state == DEVICE_CLOSING;
+}
+
+static bool
+thread_has_ended(ServedDevice *d)
+{
+	if (!__atomic_load_n(&d->thread_ended, __ATOMIC_ACQUIRE))
+		return false;
+	pthread_join(d->thread, NULL);
+	return true;
+}
+
+/* ---- state ---- */
+
+/* Say of a device that no sort goes to why that is so. */
+static void
+note_lost(int device, const char *message)
+{
+	GsSharedDevice *shared = &gs_shared->devices[device];
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	shared->ready = false;
+	shared->info.memory_used = 0;
+	strlcpy(shared->message, message, sizeof(shared->message));
+	LWLockRelease(gs_shared->lock);
+}
+
+/* Count a failure, and set the time of the next attempt. */
+static int
+set_retry(int device)
+{
+	GsSharedDevice *shared = &gs_shared->devices[device];
+	TimestampTz now = GetCurrentTimestamp();
+	int			ms = FIRST_RETRY_MS;
+
+	if (TimestampDifferenceExceeds(shared->lost_at, now, FORGET_MS))
+		shared->losses = 0;
+	for (int i = 0; i < shared->losses && ms < LAST_RETRY_MS; i++)
+		ms *= 2;
+	ms = Min(ms, LAST_RETRY_MS);
+	shared->losses++;
+	shared->lost_at = now;
+	gs_devices[device].retry_at = TimestampTzPlusMilliseconds(now, ms);
+	return ms / 1000;
+}
+
+static void
+begin_open(ServedDevice *d)
+{
+	d->device = NULL;
+	d->config.memory_limit = memory_limit();
+	memset(&d->error, 0, sizeof(d->error));
+	if (d == &gs_devices[1] && GS_FAULT("device_open"))
+	{
+		d->status = GS_NO_DEVICE;
+		strlcpy(d->error.message, "fault point device_open", sizeof(d->error.message));
+		d->state = DEVICE_WAITING;
+		return;
+	}
+	d->state = DEVICE_OPENING;
+	if (start_thread(d, run_open))
+		return;
+	d->status = GS_NO_MEMORY;
+	strlcpy(d->error.message, "could not start a thread", sizeof(d->error.message));
+	d->state = DEVICE_WAITING;
+}
+
+static void
+set_ready(int device)
+{
+	ServedDevice *d = &gs_devices[device];
+
+	d->state = DEVICE_READY;
+	d->n_sorts = 0;
+	d->reading = -1;
+	d->was_open = true;
+	d->restart_at = 0;
+	gs_ops->set_memory_limit(d->device, memory_limit());
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_shared->devices[device].ready = true;
+	gs_shared->devices[device].message[0] = '\0';
+	LWLockRelease(gs_shared->lock);
+}
+
+/* The setting may be a mistake: the device cannot hold more than it has. */
+static void
+report_high_limit(int device)
+{
+	GsDeviceInfo info;
+
+	gs_ops->info(gs_devices[device].device, &info);
+	if (memory_limit() <= info.memory_total)
+		return;
+	ereport(LOG,
+			(gs_n_devices == 1 ?
+			 errmsg("gpusort.device_memory is larger than the memory of the device") :
+			 errmsg("gpusort.device_memory is larger than the memory of device %d", device),
+			 errdetail("The setting is %d MB; the device has %llu MB.",
+					   gs_guc_device_memory_mb, (unsigned long long) (info.memory_total >> 20)),
+			 errhint("Lower gpusort.device_memory, or set it to 0 for the default limit.")));
+}
+
+static void
+report_ready(int device)
+{
+	GsDeviceInfo info;
+
+	gs_ops->info(gs_devices[device].device, &info);
+	ereport(LOG,
+			(gs_n_devices == 1 ? errmsg("gpusort sorts on %s", info.name) :
+			 errmsg("gpusort sorts on device %d, %s", device, info.name),
+			 errdetail("Device memory: %llu MB of %llu MB; staging memory: %llu MB.",
+					   (unsigned long long) (info.memory_limit >> 20),
+					   (unsigned long long) (info.memory_total >> 20),
+					   (unsigned long long) (gs_shared->arena_bytes >> 20))));
+	report_high_limit(device);
+}
+
+/* ---- the start ---- */
+
+/* What is to be opened: its number as CUDA has it.  False: there is no such device. */
+static bool
+find_device(const char *name, int *ordinal, GsError *error)
+{
+	*ordinal = strspn(name, "0123456789") == strlen(name) ? atoi(name) : gs_ops->find(name);
+	if (*ordinal < 0)
+		snprintf(error->message, sizeof(error->message), "there is no device %s", name);
+	return *ordinal >= 0;
+}
+
+/* Make a ServedDevice of each that the settings name; 0: there is none. */
+static int
+list_devices(GsError *error)
+{
+	char	   *names = pstrdup(gs_guc_devices);
+	List	   *items = NIL;
+	ListCell   *lc;
+	int			n = gs_ops->count(error);
+	int			most = Min(GS_MAX_DEVICES, gs_shared->n_buffers / GS_DEVICE_BUFFERS);
+	int			i = 0;
+
+	if (n <= 0)
+		return 0;
+	if (!SplitGUCList(names, ',', &items))
+		elog(ERROR, "invalid list of devices: \"%s\"", gs_guc_devices);
+	if (items != NIL)
+		n = list_length(items);
+	if (n > most)
+		ereport(LOG,
+				(errmsg("gpusort uses %d of %d devices", most, n),
+				 errhint("Raise gpusort.staging_memory to use more, up to %d.", GS_MAX_DEVICES)));
+	n = Min(n, most);
+	gs_devices = MemoryContextAllocZero(TopMemoryContext, n * sizeof(ServedDevice));
+	for (i = 0; i < n; i++)
+		gs_devices[i].config.ordinal = i;
+	i = 0;
+	foreach(lc, items)
+	{
+		if (i == n)
+			break;
+		if (!find_device(lfirst(lc), &gs_devices[i].config.ordinal, &gs_devices[i].error))
+			gs_devices[i].status = GS_NO_DEVICE;
+		i++;
+	}
+	return n;
+}
+
+/* Where there is no device, say so where users look for it, and end. */
+static void
+end_without_device(const GsError *error, GsStatus status)
+{
+	bool		ran_before = gs_shared->generation > 0;
+	bool		said_before;
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	said_before = ran_before && strcmp(gs_shared->message, error->message) == 0;
+	strlcpy(gs_shared->message, error->message, sizeof(gs_shared->message));
+	if (!ran_before)
+		gs_shared->state = GS_SERVICE_OFF;
+	LWLockRelease(gs_shared->lock);
+	ereport(said_before ? DEBUG1 : gs_guc_device == GS_CHOOSE_AUTO ? LOG : WARNING,
+			(errmsg("gpusort has no device: %s",
+					error->message[0] ? error->message : gs_status_name(status)),
+			 errdetail("PostgreSQL does all sorts itself.")));
+
+	/* a device that was there once may come back */
+	proc_exit(ran_before ? 1 : 0);
+}
+
+/* One of several could not be opened. */
+static void
+report_not_opened(int device)
+{
+	const ServedDevice *d = &gs_devices[device];
+	int			seconds = set_retry(device);
+
+	note_lost(device, d->error.message);
+	ereport(WARNING,
+			(errmsg("gpusort could not open device %d: %s", device,
+					d->error.message[0] ? d->error.message : gs_status_name(d->status)),
+			 errdetail("It is tried again in %d seconds. The other devices sort.", seconds),
+			 gs_guc_devices[0] == '\0' ? 0 :
+			 errhint("gpusort.devices is \"%s\"; \"nvidia-smi -L\" lists the devices.", gs_guc_devices)));
+}
+
+void
+gs_devices_open(void (*notify) (void *arg))
+{
+	GsError		error = {{0}};
+
+	if (gs_guc_device == GS_CHOOSE_HOST)
+		gs_ops = &gs_device_host;
+	else
+	{
+#ifdef GS_WITH_CUDA
+		gs_ops = &gs_device_cuda;
+#else
+		strlcpy(error.message, "gpusort was built without CUDA", sizeof(error.message));
+#endif
+	}
+	if (gs_ops)
+		gs_n_devices = list_devices(&error);
+	if (gs_n_devices == 0)
+		end_without_device(&error, GS_NO_DEVICE);
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_shared->n_devices = gs_n_devices;
+	strlcpy(gs_shared->kind, gs_ops->name, sizeof(gs_shared->kind));
+	LWLockRelease(gs_shared->lock);
+	for (int i = 0; i < gs_n_devices; i++)
+	{
+		ServedDevice *d = &gs_devices[i];
+
+		d->config.threads = gs_guc_host_threads;
+		d->config.notify = notify;
+		for (int j = 0; j < gs_n_devices; j++)
+			if (gs_devices[j].config.ordinal == d->config.ordinal)
+				d->config.opened++;
+		d->state = DEVICE_WAITING;
+		if (d->status == GS_OK)
+			begin_open(d);
+	}
+	for (int i = 0; i < gs_n_devices; i++)
+	{
+		ServedDevice *d = &gs_devices[i];
+
+		if (d->state != DEVICE_OPENING)
+			continue;
+		pthread_join(d->thread, NULL);
+		if (d->status == GS_OK)
+			set_ready(i);
+		else
+			d->state = DEVICE_WAITING;
+	}
+	if (count_ready() == 0)
+		end_without_device(&gs_devices[0].error, gs_devices[0].status);
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state != DEVICE_READY)
+			report_not_opened(i);
+}
+
+/* A device that is open, and not lost. */
+static ServedDevice *
+any_ready(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+			return &gs_devices[i];
+	return NULL;
+}
+
+void
+gs_devices_pin_arena(void)
+{
+	GsError		error = {{0}};
+
+	if (gs_ops->pin(any_ready()->device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
+		ereport(LOG,
+				(errmsg("gpusort could not pin its staging memory: %s", error.message),
+				 errdetail("gpusort works, but copies to and from the device are slower.")));
+}
+
+void
+gs_devices_report(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+			report_ready(i);
+}
+
+void
+gs_devices_close(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+	{
+		ServedDevice *d = &gs_devices[i];
+		bool		open = is_open(d);
+
+		if (has_thread(d))
+		{
+			pthread_join(d->thread, NULL);
+			open = d->state == DEVICE_OPENING && d->status == GS_OK;
+		}
+		if (open)
+			gs_ops->close(d->device);
+		d->state = DEVICE_WAITING;
+		gs_shared->devices[i].info.memory_used = 0;
+	}
+}
+
+/* ---- sorts ---- */
+
+/* Has the session anything for its device to do? */
+static bool
+is_at_work(int number, TimestampTz now)
+{
+	const ServedSession *s = &gs_served[number];
+
+	switch (gs_sessions[number].state)
+	{
+		case GS_SESSION_FEEDING:
+		case GS_SESSION_ARRAYS:
+		case GS_SESSION_SORTING:
+		case GS_SESSION_OVERFLOW:
+			return !s->failed;
+		case GS_SESSION_SORTED:
+			return s->out.sort ||
+				(!s->failed && !TimestampDifferenceExceeds(s->last_used, now, GS_IDLE_READER_MS));
+		case GS_SESSION_FREE:
+		case GS_SESSION_CLOSING:
+			break;
+	}
+	return false;
+}
+
+/*
+ * What a new sort may expect of a device: the room that there is, or the share that
+ * others will make for it, divided by those that it shares the device's time with.
+ */
+static double
+expect(int device, TimestampTz now)
+{
+	GsDeviceInfo info;
+	int			n = 0;
+	int			at_work = 0;
+	uint64		room;
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_served[i].device == device)
+		{
+			n++;
+			if (is_at_work(i, now))
+				at_work++;
+		}
+	gs_ops->info(gs_devices[device].device, &info);
+	room = info.memory_limit > info.memory_used ? info.memory_limit - info.memory_used : 0;
+	return (double) Max(room, info.memory_limit / (n + 1)) / (1 + at_work);
+}
+
+void
+gs_device_assign(int number)
+{
+	ServedSession *s = &gs_served[number];
+	TimestampTz now = GetCurrentTimestamp();
+	double		most = -1;
+	int			best = -1;
+
+	if (s->device >= 0)
+		return;
+
+	/* among equals, in turn */
+	for (int i = 1; i <= gs_n_devices; i++)
+	{
+		int			device = (last_chosen + i) % gs_n_devices;
+		double		expected;
+
+		if (gs_devices[device].state != DEVICE_READY)
+			continue;
+		expected = expect(device, now);
+		if (expected > most)
+		{
+			best = device;
+			most = expected;
+		}
+	}
+	Assert(best >= 0);
+	s->device = last_chosen = best;
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_sessions[number].device = best;
+	LWLockRelease(gs_shared->lock);
+}
+
+/* ---- failures ---- */
+
+static void
+end_service(const char *message)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	strlcpy(gs_shared->message, message, sizeof(gs_shared->message));
+	LWLockRelease(gs_shared->lock);
+	ereport(LOG,
+			(errmsg("gpusort service ends because its device failed: %s", message),
+			 errdetail("The service starts again in %d seconds. Until then PostgreSQL does all sorts.", GS_RESTART_S)));
+	proc_exit(1);
+}
+
+void
+gs_device_failed(int device, const GsError *error, GsStatus status)
+{
+	ServedDevice *d = &gs_devices[device];
+	const char *message = error->message[0] ? error->message : gs_status_name(status);
+	int			n_sorts = 0;
+	int			seconds;
+
+	if (d->state != DEVICE_READY)
+		return;					/* this is known */
+	if (count_ready() == 1)
+		end_service(message);
+	d->state = DEVICE_FAILED;
+	seconds = set_retry(device);
+	note_lost(device, message);
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_served[i].device == device && !gs_served[i].closing)
+		{
+			gs_sort_lost(i);
+			n_sorts++;
+		}
+	ereport(LOG,
+			(errmsg("gpusort lost device %d: %s", device, message),
+			 errdetail("Sorts lost with it: %d. The other devices go on. It is tried again in %d seconds.",
+					   n_sorts, seconds)));
+}
+
+/* An attempt to open a device again has ended. */
+static void
+tried_again(int device)
+{
+	ServedDevice *d = &gs_devices[device];
+
+	if (d->status == GS_OK)
+	{
+		set_ready(device);
+		report_ready(device);
+		return;
+	}
+	d->state = DEVICE_WAITING;
+	(void) set_retry(device);
+	if (d->was_open && d->restart_at == 0)
+		d->restart_at = d->retry_at;
+	note_lost(device, d->error.message);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort could not open device %d: %s", device, d->error.message)));
+}
+
+/* A device waits to be tried again: is it time for that? */
+static void
+try_again(int device)
+{
+	ServedDevice *d = &gs_devices[device];
+	TimestampTz now = GetCurrentTimestamp();
+
+	/* one that the settings do not name rightly will not come */
+	if (d->config.ordinal < 0)
+		return;
+	if (d->restart_at != 0 && now >= d->restart_at && gs_shared->n_open == 0)
+	{
+		ereport(LOG,
+				(errmsg("gpusort service restarts to open device %d again", device),
+				 errdetail("No sort is open. Until it has started PostgreSQL does all sorts.")));
+		proc_exit(1);
+	}
+	if (now < d->retry_at)
+		return;
+	begin_open(d);
+	if (d->state == DEVICE_WAITING)
+		tried_again(device);
+}
+
+bool
+gs_devices_step(void)
+{
+	bool		any = false;
+
+	for (int i = 0; i < gs_n_devices; i++)
+	{
+		ServedDevice *d = &gs_devices[i];
+		DeviceState before = d->state;
+
+		switch (d->state)
+		{
+			case DEVICE_READY:
+				break;
+			case DEVICE_FAILED:
+				if (d->n_sorts == 0 && start_thread(d, run_close))
+					d->state = DEVICE_CLOSING;
+				break;
+			case DEVICE_CLOSING:
+				if (thread_has_ended(d))
+					d->state = DEVICE_WAITING;
+				break;
+			case DEVICE_WAITING:
+				try_again(i);
+				break;
+			case DEVICE_OPENING:
+				if (thread_has_ended(d))
+					tried_again(i);
+				break;
+		}
+		any |= d->state != before;
+	}
+	return any;
+}
+
+long
+gs_devices_sleep_ms(void)
+{
+	long		least = -1;
+
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_WAITING && gs_devices[i].config.ordinal >= 0)
+		{
+			long		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
+															 gs_devices[i].retry_at) + 1;
+
+			least = least < 0 ? ms : Min(least, ms);
+		}
+	return least;
+}
+
+/* ---- all devices ---- */
+
+void
+gs_devices_publish(void)
+{
+	GsDeviceInfo infos[GS_MAX_DEVICES];
+
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+			gs_ops->info(gs_devices[i].device, &infos[i]);
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+			gs_shared->devices[i].info = infos[i];
+	LWLockRelease(gs_shared->lock);
+}
+
+void
+gs_devices_set_limit(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+		{
+			gs_ops->set_memory_limit(gs_devices[i].device, memory_limit());
+			report_high_limit(i);
+			gs_memory_freed(i); /* those who wait may try again */
+		}
+}
+
+void
+gs_devices_trim(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+			gs_ops->trim(gs_devices[i].device);
+}

@@ -1,0 +1,185 @@
+--
+-- Sorts whose rows are not all needed: DISTINCT, GROUP BY, aggregates with DISTINCT,
+-- LIMIT.  Each query runs by PostgreSQL alone, and by gpusort serially and in parallel;
+-- "dropped" are the rows that the device has not returned.
+--
+SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
+SET gpusort.min_rows = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_hashagg = off;
+
+SELECT CASE WHEN EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') THEN 'und-x-icu' ELSE 'C' END AS icu
+\gset
+CREATE TYPE fewer_enum AS ENUM ('low', 'high', 'middle');
+CREATE TABLE fewer_t (id int, k int, i8 bigint, f8 float8, n numeric, c text COLLATE "C", bp char(9) COLLATE "C",
+	libc text COLLATE "en_US.utf8", icu text COLLATE :"icu", long text COLLATE "C", longer text COLLATE "en_US.utf8",
+	span interval, ttz timetz, e fewer_enum, u uuid, b bool, a int[], one int, own int, none int);
+INSERT INTO fewer_t
+	SELECT i, i % 7, CASE WHEN i % 50 > 0 THEN i % 90 - 45 END,
+		CASE i % 9 WHEN 0 THEN float8 'NaN' WHEN 1 THEN '-0' WHEN 2 THEN 0 WHEN 3 THEN '-infinity' WHEN 4 THEN NULL WHEN 5 THEN 'infinity' ELSE i % 40 END,
+		CASE i % 9 WHEN 0 THEN numeric 'NaN' WHEN 1 THEN 0.00 WHEN 2 THEN 0 WHEN 3 THEN 1.0 WHEN 4 THEN 1.000 WHEN 5 THEN NULL ELSE (i % 30)::numeric / 8 END,
+		CASE i % 60 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE left(md5((i % 200)::text), i % 12) END,
+		CASE i % 60 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE left(md5((i % 50)::text), 2) || repeat(' ', i % 3) END,
+		translate(left(md5((i % 300)::text), 3), '0123456789abcdef', '11a--A ,_bBc.''x9é'),
+		translate(left(md5((i % 300)::text), 3), '0123456789abcdef', '11a--A ,_bBc.''x9é'),
+		repeat('long', CASE WHEN i % 40 = 0 THEN 2100 ELSE 3 END) || (i % 30),
+		CASE WHEN i % 300 = 7 THEN repeat('word ', 2500) || i % 3 ELSE left(md5(i::text), 2) END,
+		CASE i % 3 WHEN 0 THEN interval '30 days' WHEN 1 THEN interval '1 mon' ELSE interval '720 hours' END * (i % 4),
+		(timetz '10:00+02' + (i % 5) * interval '1 h') AT TIME ZONE CASE WHEN i % 2 = 0 THEN 'UTC' ELSE '-05' END,
+		(enum_range(NULL::fewer_enum))[1 + i % 3], md5((i % 70)::text)::uuid, nullif(i % 3, 2)::bool,
+		CASE WHEN i % 11 > 0 THEN ARRAY[i % 4, nullif(i % 3, 1)] END, 1, i, NULL
+	FROM generate_series(1, 3000) AS i;
+VACUUM ANALYZE fewer_t;
+
+-- rows that the GpuSort nodes of a query drop; NULL: there is none
+CREATE FUNCTION dropped(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+	RETURN (SELECT sum(coalesce((node ->> 'Rows Dropped')::bigint, 0))
+			FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuSort")') AS node);
+END
+$$;
+
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	stock text[];
+	difference text;
+	result text := '';
+BEGIN
+	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
+	stock := stock_rows(query);
+	PERFORM set_config('gpusort.force', 'on', true);
+	FOR workers IN 0 .. 1 LOOP
+		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
+		result := result || format(', %s', coalesce(dropped(query)::text, 'no sort'));
+		difference := rows_differ(query_rows(query), stock);
+		IF difference IS NOT NULL THEN
+			RETURN format('%s workers, %s', workers * 2, difference);
+		END IF;
+	END LOOP;
+	PERFORM set_config('gpusort.force', 'off', true);
+	RETURN format('same %s rows, dropped%s', cardinality(stock), substr(result, 2));
+END
+$$;
+
+-- Every type.  Of values that are equal and look different any one may be returned: shown as the same
+CREATE TABLE fewer_columns (name text, shown text);
+INSERT INTO fewer_columns VALUES ('k', 'k'), ('i8', 'i8'), ('f8', 'f8 + 0'), ('n', 'trim_scale(n)'), ('c', 'c'), ('bp', 'rtrim(bp)'), ('libc', 'libc'),
+	('icu', 'icu'), ('long', 'md5(long)'), ('longer', 'md5(longer)'), ('span', 'extract(epoch FROM span)'), ('ttz', 'ttz'), ('e', 'e'), ('u', 'u'),
+	('b', 'b'), ('a', 'a'), ('one', 'one'), ('own', 'own'), ('none', 'none');
+SELECT name, compare(format('SELECT %s FROM (SELECT DISTINCT %2$s FROM fewer_t ORDER BY %2$s OFFSET 0) AS s', shown, name)) FROM fewer_columns;
+SELECT name, compare(format('SELECT %s FROM (SELECT DISTINCT %2$s FROM fewer_t ORDER BY %2$s DESC OFFSET 0) AS s', shown, name)) FROM fewer_columns;
+SELECT name, compare(format('SELECT %s FROM (SELECT %2$s FROM fewer_t GROUP BY %2$s ORDER BY %2$s NULLS FIRST OFFSET 0) AS s', shown, name)) FROM fewer_columns;
+SELECT name, compare(format('SELECT count(DISTINCT %s) FROM fewer_t', name)) FROM fewer_columns;
+SELECT name, compare(format('SELECT k, count(DISTINCT %s) FROM fewer_t GROUP BY k', name)) FROM fewer_columns WHERE name <> 'k';
+SELECT name, compare(format('SELECT %s, id FROM (SELECT %2$s, id FROM fewer_t ORDER BY %2$s, id LIMIT 33 OFFSET 500) AS s', shown, name)) FROM fewer_columns;
+SELECT name, compare(format('SELECT %s FROM (SELECT DISTINCT %2$s FROM fewer_t ORDER BY %2$s LIMIT 5 OFFSET 1) AS s', shown, name)) FROM fewer_columns;
+
+-- Several columns, and some of them only
+SELECT compare('SELECT DISTINCT k, i8, c FROM fewer_t');
+SELECT compare('SELECT DISTINCT k, own FROM fewer_t');
+SELECT compare('SELECT DISTINCT ON (c) c, k FROM fewer_t ORDER BY c, k');
+SELECT compare('SELECT DISTINCT ON (c) c, k, id FROM fewer_t ORDER BY c, k, id');
+SELECT compare('SELECT DISTINCT ON (c) c, k FROM fewer_t ORDER BY c, k DESC LIMIT 20');
+SELECT compare('SELECT DISTINCT k, libc FROM fewer_t ORDER BY libc DESC, k LIMIT 40 OFFSET 10');
+SELECT compare('SELECT count(*) FROM (SELECT c, i8 FROM fewer_t GROUP BY c, i8 HAVING i8 > 3 OFFSET 0) AS s');
+SELECT compare('SELECT upper(c) FROM fewer_t GROUP BY c ORDER BY c LIMIT 7');
+SELECT compare('SELECT sum(DISTINCT i8), count(DISTINCT i8), avg(DISTINCT i8) FROM fewer_t');
+SELECT compare('SELECT k, string_agg(DISTINCT c, '','') FROM fewer_t GROUP BY k HAVING count(DISTINCT c) > 1');
+SELECT compare('SELECT k % 3, sum(DISTINCT i8) FROM fewer_t GROUP BY k % 3 ORDER BY 1');
+SELECT compare('SELECT DISTINCT c FROM fewer_t WHERE k > 100');
+SELECT compare('SELECT count(DISTINCT c) FROM fewer_t WHERE k > 100');
+SELECT compare('SELECT DISTINCT c FROM fewer_t WHERE id = 77');
+
+-- Where all rows count.  PostgreSQL 15 may not sort for some of these
+CREATE FUNCTION keeps_all(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT regexp_replace(compare(query), 'dropped (0|no sort), (0|no sort)$', 'none dropped');
+$$;
+SELECT keeps_all('SELECT c, count(*) FROM fewer_t GROUP BY c ORDER BY c');
+SELECT keeps_all('SELECT count(DISTINCT c), count(*) FROM fewer_t');
+SELECT keeps_all('SELECT count(DISTINCT c), sum(id) FROM fewer_t');
+SELECT keeps_all('SELECT count(DISTINCT c), count(c) FROM fewer_t');
+SELECT keeps_all('SELECT count(DISTINCT c) FILTER (WHERE k = 2) FROM fewer_t');
+SELECT keeps_all('SELECT count(DISTINCT c), count(DISTINCT k) FROM fewer_t');
+SELECT keeps_all('SELECT k, count(DISTINCT c), array_agg(i8 ORDER BY c, i8) FROM fewer_t GROUP BY k');
+SELECT keeps_all('SELECT c, count(DISTINCT k), mode() WITHIN GROUP (ORDER BY i8) FROM fewer_t GROUP BY c ORDER BY c');
+SELECT keeps_all('SELECT c, row_number() OVER (ORDER BY c) FROM fewer_t');
+SELECT keeps_all('SELECT c FROM fewer_t WHERE k < 5 INTERSECT ALL SELECT c FROM fewer_t WHERE k > 2 ORDER BY c');
+-- an order that tells apart what is equal
+SELECT keeps_all('SELECT DISTINCT ON (own) own, k FROM fewer_t ORDER BY own, k DESC');
+SELECT compare('SELECT c FROM (SELECT c, k FROM fewer_t ORDER BY c COLLATE "en_US.utf8", k OFFSET 0) AS s GROUP BY c ORDER BY c');
+
+-- where PostgreSQL 18 sorts each part, and merges them
+SELECT regexp_replace(compare('SELECT c FROM fewer_t WHERE k = 1 UNION SELECT c FROM fewer_t WHERE k < 3'), ',.*', '');
+
+-- Limits that are none, or not known
+SELECT keeps_all('SELECT id FROM fewer_t ORDER BY c, id LIMIT NULL');
+SELECT keeps_all('SELECT id FROM fewer_t ORDER BY c, id LIMIT ALL OFFSET 2990');
+SELECT keeps_all('SELECT id FROM fewer_t ORDER BY c, id LIMIT 3 OFFSET (SELECT 2)');
+SELECT keeps_all('SELECT k FROM fewer_t ORDER BY k FETCH FIRST 10 ROWS WITH TIES');
+SELECT keeps_all('SELECT sum(id) OVER (ORDER BY c, id) FROM fewer_t LIMIT 10');
+SELECT keeps_all('SELECT generate_series(1, k) FROM (SELECT c, id, k FROM fewer_t ORDER BY c, id OFFSET 0) AS s LIMIT 10');
+SELECT compare('SELECT id FROM fewer_t ORDER BY c, id LIMIT 0');
+SELECT compare('SELECT id FROM fewer_t ORDER BY c, id LIMIT 1');
+SELECT compare('SELECT id FROM fewer_t ORDER BY c, id LIMIT 2999');
+SELECT compare('SELECT id FROM fewer_t ORDER BY c, id LIMIT 3000');
+SELECT compare('SELECT id FROM fewer_t ORDER BY c, id LIMIT 9223372036854775807');
+SELECT compare('SELECT id FROM fewer_t ORDER BY c, id OFFSET 2995 LIMIT 1000');
+SELECT compare('SELECT id FROM (SELECT id, c FROM fewer_t ORDER BY c, id LIMIT 50) AS s ORDER BY id DESC LIMIT 20');
+SELECT compare('SELECT s.id FROM generate_series(1, 3) AS g, LATERAL (SELECT id FROM fewer_t ORDER BY id % (2 + g), c DESC, id LIMIT 5 OFFSET 2) AS s');
+SELECT compare('SELECT g, (SELECT id FROM fewer_t WHERE k = g ORDER BY c, id LIMIT 1) FROM generate_series(1, 5) AS g');
+SELECT compare('SELECT x FROM (SELECT c AS x, id FROM fewer_t UNION ALL SELECT icu, id FROM fewer_t) AS s ORDER BY x COLLATE "C", id LIMIT 100');
+
+SET gpusort.force = on;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF) SELECT DISTINCT c FROM fewer_t LIMIT 10 OFFSET 5;
+-- a plan for any limit
+SET plan_cache_mode = force_generic_plan;
+PREPARE first_rows (int) AS SELECT id FROM fewer_t ORDER BY id DESC LIMIT $1;
+EXECUTE first_rows (2);
+EXECUTE first_rows (3);
+EXPLAIN (COSTS OFF) EXECUTE first_rows (1);
+DEALLOCATE first_rows;
+RESET plan_cache_mode;
+-- cursors, to the end and back
+BEGIN;
+DECLARE d SCROLL CURSOR FOR SELECT DISTINCT k FROM fewer_t;
+FETCH 2 FROM d;
+FETCH ALL FROM d;
+FETCH BACKWARD 2 FROM d;
+FETCH ABSOLUTE 3 FROM d;
+DECLARE l SCROLL CURSOR FOR SELECT id FROM fewer_t ORDER BY id LIMIT 3 OFFSET 100;
+FETCH ALL FROM l;
+FETCH NEXT FROM l;
+FETCH BACKWARD ALL FROM l;
+FETCH NEXT FROM l;
+COMMIT;
+-- functions with effects are called for each row
+CREATE SEQUENCE fewer_s;
+SELECT count(*) FROM (SELECT DISTINCT k, nextval('fewer_s') > 0 AS called FROM fewer_t OFFSET 0) AS s;
+SELECT currval('fewer_s');
+RESET gpusort.force;
+
+-- By cost: a large LIMIT, a DISTINCT of many different values, or a few
+CREATE TABLE fewer_u AS SELECT i AS id, i % 10 AS few, md5(i::text) COLLATE "C" AS p FROM generate_series(1, 50000) AS i;
+VACUUM ANALYZE fewer_u;
+RESET gpusort.min_rows;
+RESET enable_hashagg;
+EXPLAIN (COSTS OFF) SELECT p FROM fewer_u ORDER BY p LIMIT 10;
+EXPLAIN (COSTS OFF) SELECT p FROM fewer_u ORDER BY p LIMIT 20000;
+EXPLAIN (COSTS OFF) SELECT DISTINCT few FROM fewer_u;
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM fewer_u;
+DROP TABLE fewer_t, fewer_u, fewer_columns;
+DROP TYPE fewer_enum;
+DROP SEQUENCE fewer_s;
+DROP FUNCTION dropped, compare, keeps_all;
+DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;

@@ -1,0 +1,355 @@
+# Several devices: sorts spread over them; one that is lost takes its own sorts
+# with it and no others, and is tried again; the settings that name them.
+# They are the same device, opened three times.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('devices', "gpusort.devices = '0, 0,0'\ngpusort.device_memory = '32MB'\nlog_min_messages = warning\n");
+
+# t: more pages than a reader asks for ahead; large: more than fits
+$node->safe_psql('postgres', q(
+	CREATE TABLE t (id int, k text COLLATE "C", v text) WITH (parallel_workers = 3);
+	INSERT INTO t SELECT i, md5(i::text), repeat(chr(65 + i % 26), 400) FROM generate_series(1, 16000) AS i;
+	CREATE TABLE large (id int, k text COLLATE "C", v text) WITH (parallel_workers = 3);
+	INSERT INTO large SELECT i, md5(i::text), repeat(chr(65 + i % 26), 700)
+		FROM generate_series(1, 80000) AS i;
+	CREATE TABLE arrays (id int, a int[]) WITH (parallel_workers = 3);
+	INSERT INTO arrays SELECT i, (SELECT array_agg(hashint4(i * 64 + j)) FROM generate_series(1, 60) AS j)
+		FROM generate_series(1, 20000) AS i;
+	CREATE SEQUENCE s;
+	VACUUM (ANALYZE) t, large, arrays;));
+
+# all of the row is sorted, little is printed
+my $query = 'SELECT id, k, left(v, 3) FROM (SELECT id, k, v FROM t ORDER BY k OFFSET 0) AS s';
+my $large = 'SELECT id, k, left(v, 3) FROM (SELECT id, k, v FROM large ORDER BY k OFFSET 0) AS s';
+my $array_query = 'SELECT sum(hashtext(id || gpu_sort_array(a)::text)::bigint) FROM arrays;';
+my $expected = stock($node, "$query;");
+my $expected_large = stock($node, "$large;");
+my $expected_arrays = stock($node, $array_query);
+my $pid = service_pid($node);
+
+sub value
+{
+	return $node->safe_psql('postgres', $_[0]);
+}
+
+sub states
+{
+	return value("SELECT string_agg(state, ' ' ORDER BY device) FROM gpusort_devices");
+}
+
+# The time until a lost device is tried again grows, until the server starts anew
+sub start_anew
+{
+	$node->restart;
+	wait_ready($node);
+	$pid = service_pid($node);
+}
+
+sub wait_states
+{
+	my ($states, $what) = @_;
+
+	ok(eventually(sub { states() eq $states }), $what) or diag(states());
+}
+
+# Cursors of so many sorts, with the device of each and what was read
+sub open_cursors
+{
+	my ($n, $sql) = @_;
+	my @cursors;
+
+	for (1 .. $n)
+	{
+		my $session = session($node, "$force $serial");
+		my $got = $session->query("BEGIN; DECLARE c CURSOR FOR $sql; FETCH 100 FROM c;");
+
+		push @cursors, { session => $session, got => $got,
+			device => value("SELECT device FROM gpusort_activity WHERE pid = $session->{pid}") };
+	}
+	return @cursors;
+}
+
+sub read_to_end
+{
+	my ($cursor, $what, $all) = @_;
+
+	$cursor->{got} .= "\n" . $cursor->{session}->query('FETCH ALL FROM c;');
+	same_order($cursor->{got}, $all // $expected, "$what: rows");
+	is($cursor->{session}->errors, '', "$what: no error");
+	$cursor->{session}->quit;
+}
+
+# as many of the same sort as there are ways to run it
+sub run_many
+{
+	my ($n, $what) = @_;
+	my @runs;
+
+	for my $i (0 .. $n - 1)
+	{
+		my $session = session($node, "$force " . ($i % 2 ? $parallel : $serial));
+		my ($sql, $all) = $i % 5 == 4 ? ("$large;", $expected_large) : ("$query;", $expected);
+
+		$session->send($sql);
+		push @runs, [ $session, $all ];
+	}
+	for my $i (0 .. $#runs)
+	{
+		my ($session, $all) = @{ $runs[$i] };
+
+		same_order($session->receive, $all, "$what, sort $i: rows");
+		is($session->errors, '', "$what, sort $i: no error");
+		$session->quit;
+	}
+}
+
+#
+# Sorts spread
+#
+is(value('SELECT string_agg(device::text, $$,$$ ORDER BY device) FROM gpusort_devices'), '0,1,2', 'a row for each device');
+is(value('SELECT DISTINCT state, memory_limit >> 20, staging_total >> 20 FROM gpusort_devices'), 'ready|32|64',
+	'each device has its own limit');
+{
+	my @cursors = open_cursors(9, $query);
+
+	is(value("SELECT string_agg(n::text, ',') FROM (SELECT count(*) AS n FROM gpusort_activity GROUP BY device ORDER BY device) AS s"),
+		'3,3,3', 'sorts spread');
+	is(value("SELECT string_agg(sorts::text, ',' ORDER BY device) FROM gpusort_devices"), '3,3,3', 'and are counted');
+	is(value('SELECT count(*) FROM gpusort_devices WHERE memory_used > 0'), 3, 'they hold memory of each');
+	read_to_end($_, "device $_->{device}") for @cursors;
+	released($node, 'spread');
+}
+like(rows_of($node, "$force $serial", "EXPLAIN (ANALYZE) $query;"), qr/ Device: \w+ [0-2]$/m, 'EXPLAIN names the device');
+like(rows_of($node, "$force $serial", "EXPLAIN (ANALYZE, FORMAT JSON) $query;"),
+	qr/"Device": "\w+",\s+"Device Numbers": \["[0-2]"\]/, 'EXPLAIN in JSON');
+{
+	my $err = '';
+
+	$node->psql('postgres', "$force $serial SET client_min_messages = debug1; $query;", stderr => \$err);
+	like($err, qr/gpusort sorted 16000 rows: device [0-2], engine /, 'so does the message');
+}
+stats_reset($node);
+run_many(10, 'many');
+is(fallbacks($node), '{}', 'many: no fallbacks');
+released($node, 'many');
+
+# arrays, of each process
+stats_reset($node);
+same_rows($node, $_->[1], $array_query, "arrays, $_->[0]", $expected_arrays) for ([ 'serial', $serial ], [ 'parallel', $parallel ]);
+is(fallbacks($node), '{}', 'arrays: no fallbacks');
+like(rows_of($node, "$force $parallel", "EXPLAIN (ANALYZE) $array_query;"), qr/ Device: \w+ \d, \d/, 'arrays: on several devices');
+released($node, 'arrays');
+
+#
+# Larger than memory, on each device
+#
+stats_reset($node);
+{
+	my @cursors = open_cursors(4, $large);
+
+	is(value('SELECT count(DISTINCT device) FROM gpusort_activity'), 3, 'large sorts spread');
+	run_many(5, 'beside large cursors');
+	read_to_end($_, "large, device $_->{device}", $expected_large) for @cursors;
+	is(value('SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'), '5|{}', 'large: written out');
+	released($node, 'large');
+}
+
+#
+# A device is lost: its sorts only
+#
+{
+	my $log = -s $node->logfile;
+	my @cursors = open_cursors(9, $query);
+	my @lost = grep { $_->{device} == 1 } @cursors;
+	my @others = grep { $_->{device} != 1 } @cursors;
+
+	is(scalar @lost, 3, 'sorts on the device');
+	stats_reset($node);
+	fault($node, 'device_lost');
+	read_to_end($lost[0], 'lost, the one that notices');
+	like(states(), qr/^ready (lost|ready) ready$/, 'the others are ready');
+	fault($node, undef);
+	wait_states('ready ready ready', 'it is tried again, while its cursors are open');
+	is(service_pid($node), $pid, 'by the same service');
+	like(slurp_file($node->logfile, $log),
+		qr/LOG:  gpusort lost device 1: fault point device_lost.*LOG:  gpusort sorts on device 1, /s, 'the log says so');
+
+	# new sorts go there
+	my @new = open_cursors(3, $query);
+	cmp_ok(scalar(grep { $_->{device} == 1 } @new), '>=', 1, 'a new sort uses it');
+
+	read_to_end($_, 'lost, read later') for @lost[1, 2];
+	read_to_end($_, "not lost, device $_->{device}") for @others;
+	read_to_end($_, 'new') for @new;
+	is(fallbacks($node), '{"device lost": 3}', 'its sorts fall back');
+	released($node, 'lost');
+}
+
+# at any time, while many sort
+for my $nth (1, 7, 20, 60)
+{
+	start_anew();
+	fault($node, "device_lost:$nth");
+	run_many(10, "lost at $nth");
+	same_rows($node, $serial, "$query;", "lost at $nth, one more", $expected);
+	fault($node, undef);
+	wait_states('ready ready ready', "lost at $nth: tried again");
+	is(service_pid($node), $pid, 'the service went on');
+	released($node, "lost at $nth");
+}
+
+# the input cannot be computed twice
+start_anew();
+{
+	my $errors = 0;
+
+	fault($node, 'device_lost:3');
+	for (1 .. 3)
+	{
+		my ($out, $err);
+		my $status = $node->psql('postgres', "$force $serial SELECT id, k, nextval('s') FROM t ORDER BY k;",
+			stdout => \$out, stderr => \$err);
+
+		$errors++ if $status != 0;
+		like($err, $status ? qr/ERROR:  gpusort lost its device during a sort/ : qr/^$/, 'volatile: the documented error or none');
+	}
+	is($errors, 1, 'volatile: one of three was on the device');
+	fault($node, undef);
+	wait_states('ready ready ready', 'volatile: tried again');
+	released($node, 'volatile');
+}
+
+# arrays: what the device had is lost, with the error that says so; else they are sorted
+{
+	fault($node, 'device_lost');
+	for (1 .. 3)
+	{
+		my $got = rows_of($node, "$force $serial", $array_query);
+
+		ok($got eq $expected_arrays || $got =~ /gpusort lost its device.*returned sorted arrays/s, 'arrays, lost');
+	}
+	fault($node, undef);
+	wait_states('ready ready ready', 'arrays, lost: tried again');
+	same_rows($node, $serial, $array_query, "arrays, afterwards $_", $expected_arrays) for 1 .. 3;
+	released($node, 'arrays, lost');
+}
+
+#
+# Sessions end while a device is lost
+#
+for my $way ('cancel', 'terminate')
+{
+	my @runs;
+
+	start_anew();
+	fault($node, 'device_lost:5');
+	for my $i (0 .. 5)
+	{
+		my $session = session($node, "$force " . ($i % 2 ? $parallel : $serial));
+
+		$session->send("$large;");
+		push @runs, $session;
+	}
+	value("SELECT pg_sleep(0.1), pg_${way}_backend($_->{pid})") for @runs;
+	for my $session (@runs)
+	{
+		$session->receive;
+		unlike($session->errors, qr/PANIC|server closed the connection unexpectedly.*crash/, "$way: no crash");
+		$session->quit;
+	}
+	fault($node, undef);
+	wait_states('ready ready ready', "$way: all devices");
+	is(service_pid($node), $pid, "$way: the service went on");
+	released($node, $way);
+}
+
+#
+# A device that this process cannot open again: another one does, when no sort is open
+#
+start_anew();
+{
+	my @cursors = open_cursors(3, $query);
+	my ($lost) = grep { $_->{device} == 1 } @cursors;
+
+	fault($node, 'device_lost');
+	read_to_end($lost, 'before opening fails');
+	fault($node, 'device_open');
+	ok($node->poll_query_until('postgres', "SELECT message = 'fault point device_open' FROM gpusort_devices WHERE device = 1"),
+		'opening fails');
+	is(states(), 'ready lost ready', 'the view says so');
+	is(service_pid($node), $pid, 'the service goes on while sorts are open');
+	read_to_end($_, 'while a device cannot be opened') for grep { $_ != $lost } @cursors;
+	ok($node->poll_query_until('postgres', "SELECT bool_and(service_pid <> $pid) FROM gpusort_devices"), 'then it restarts');
+	wait_states('ready lost ready', 'the new one cannot open it either');
+	$pid = service_pid($node);
+	same_rows($node, $serial, "$query;", "without the device $_", $expected) for 1 .. 3;
+	fault($node, undef);
+	wait_states('ready ready ready', 'it is tried again');
+	is(service_pid($node), $pid, 'by the same service');
+	released($node, 'opening fails');
+}
+
+#
+# Settings
+#
+sub restart_with
+{
+	my ($devices) = @_;
+
+	$node->stop if $node->{_pid};
+	$node->append_conf('postgresql.conf', "gpusort.devices = '$devices'\n");
+	return $node->start(fail_ok => 1);
+}
+
+for my $case (
+	[ 'first', qr/DETAIL:  "first" is neither the number of a device nor its UUID/ ],
+	[ '0,GPU-12', qr/DETAIL:  "GPU-12" is neither the number.*HINT:  Numbers begin at 0; "nvidia-smi -L" lists the UUIDs/s ],
+	[ '-1', qr/DETAIL:  "-1" is neither the number/ ],
+	[ '0,,0', qr/DETAIL:  List syntax is invalid/ ],
+	[ join(',', (0) x 17), qr/DETAIL:  A server can use 16 devices at most/ ])
+{
+	my ($devices, $error) = @$case;
+	my $err = '';
+
+	$node->psql('postgres', "ALTER SYSTEM SET gpusort.devices = '$devices'", stderr => \$err);
+	like($err, qr/ERROR:  invalid value for parameter "gpusort.devices".*$error/s, "gpusort.devices = '$devices': error");
+}
+ok(restart_with('first'), 'a wrong setting in the configuration');
+like(slurp_file($node->logfile), qr/WARNING:  invalid value for parameter "gpusort.devices": "first".*DETAIL:  "first" is neither/s,
+	'a wrong setting in the configuration: the log says so');
+is(states(), 'ready', 'a wrong setting in the configuration: the default');
+
+my $uuid = 'GPU-01234567-89ab-cdef-0123-456789abcdef';
+ok(restart_with("0,77,$uuid"), 'devices that are not there');
+wait_states('ready lost lost', 'the one that is there sorts');
+like(value('SELECT message FROM gpusort_devices WHERE device = 1'), qr/there is no \w+ device 77/, 'message: number');
+is(value('SELECT message FROM gpusort_devices WHERE device = 2'), "there is no device $uuid", 'message: UUID');
+like(slurp_file($node->logfile), qr/WARNING:  gpusort could not open device 1: there is no .*HINT:  gpusort.devices is "0,77,/s, 'log');
+same_rows($node, $parallel, "$query;", 'with the one', $expected);
+
+ok(restart_with('77'), 'no device at all');
+ok($node->poll_query_until('postgres', "SELECT state = 'off' AND message ~ 'there is no .* device 77' FROM gpusort_devices"),
+	'the service is off');
+is(value('SELECT count(*) FROM gpusort_devices'), 1, 'one row');
+
+# the last device that is left ends the service
+ok(restart_with('77,0'), 'one of two devices');
+wait_states('lost ready', 'the second one sorts');
+$pid = service_pid($node);
+fault($node, 'device_lost');
+same_rows($node, $serial, "$query;", 'the last device lost: rows', $expected);
+fault($node, undef);
+ok($node->poll_query_until('postgres', "SELECT bool_and(service_pid <> $pid) FROM gpusort_devices"), 'a new service');
+wait_states('lost ready', 'which has the device');
+same_rows($node, $serial, "$query;", 'the new service: rows', $expected);
+released($node, 'the last device');
+
+$node->stop;
+done_testing();

@@ -1,0 +1,252 @@
+/*-------------------------------------------------------------------------
+ *
+ * test_device_keep.c
+ *	  The conformance cases of sorts that keep some rows only (GsKeep).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test_device.h"
+
+/* A sort that keeps these rows: all that it gives back, and images of all rows. */
+static void
+check_kept(TestDevice *td, const TestInput *in, GsKeep keep, GsPageFormat format, TestRandom *rng)
+{
+	TestSort ts;
+
+	if (!test_sort_open(&ts, td, in, test_below(rng, 2) == 0, test_random(rng)))
+		return;
+	ts.format = format;
+	ts.keep = keep;
+	if (CHECK(test_sort_feed(&ts) == GS_OK, "append: %s", ts.error.message) &&
+		CHECK(test_sort_perform(&ts) == GS_OK, "perform"))
+	{
+		test_check_result(&ts);
+		test_check_pages(&ts, rng);
+		test_check_images(&ts);
+		if (test_below(rng, 8) == 0)
+			test_check_moves(&ts, rng);
+	}
+	test_sort_close(&ts);
+}
+
+/*
+ * The first rows of equal keys, and the first rows of all, in numbers around
+ * everything that an implementation may cut at.
+ */
+static void
+check_all_kept(TestDevice *td, const TestInput *in, TestRandom *rng)
+{
+	const uint64_t limits[] = {0, 1, 1 + test_below(rng, in->n + 1), in->n, UINT64_MAX};
+
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+	{
+		GsKeep unique = {true, limits[i]};
+		GsKeep all = {false, limits[i]};
+
+		if (limits[i] == 0 && i > 0)
+			continue;
+		check_kept(td, in, unique, i % 2 == 0 ? GS_FORMAT_ROWS : GS_FORMAT_CHUNKS, rng);
+		if (limits[i] > 0)
+			check_kept(td, in, all, i % 2 == 0 ? GS_FORMAT_CHUNKS : GS_FORMAT_ROWS, rng);
+	}
+}
+
+static void
+case_generators(TestDevice *td, uint64_t seed)
+{
+	for (const TestGenerator *g = test_generators; g->name != NULL; g++)
+	{
+		TestRandom rng = seed + (uint64_t) (g - test_generators) * 31;
+		TestInput in;
+		char name[96];
+
+		snprintf(name, sizeof(name), "kept rows: %s", g->name);
+		if (!test_begin_case(name))
+			continue;
+		test_input_init(&in, g->chunk_bytes);
+		g->make(&in, &rng);
+		test_input_finish(&in);
+		check_all_kept(td, &in, &rng);
+		test_input_free(&in);
+		test_end_case(name);
+	}
+}
+
+/* Many rows with few and with many different keys, of one length and of any. */
+static void
+case_large(TestDevice *td, uint64_t seed)
+{
+	static const char name[] = "kept rows of many";
+	const uint32_t kinds[] = {1, 7, 1000, 60000, UINT32_MAX};
+	TestRandom rng = seed;
+
+	if (!test_begin_case(name))
+		return;
+	for (int i = 0; i < 10; i++)
+	{
+		uint32_t n_kinds = kinds[i / 2];
+		TestInput in;
+
+		test_input_init(&in, 1 << 20);
+		for (uint32_t row = 0; row < 300000; row++)
+		{
+			char key[64];
+			uint32_t kind = test_below(&rng, n_kinds);
+
+			snprintf(key, sizeof(key), i % 2 == 0 ? "%08x" : "/usr/share/doc/%u/copyright", kind);
+			test_input_add(&in, key, (uint32_t) strlen(key), test_below(&rng, 30));
+		}
+		test_input_finish(&in);
+		check_kept(td, &in, (GsKeep){true, 0}, GS_FORMAT_ROWS, &rng);
+		check_kept(td, &in, (GsKeep){true, 500}, GS_FORMAT_CHUNKS, &rng);
+		check_kept(td, &in, (GsKeep){false, 1 + test_below(&rng, 300000)}, GS_FORMAT_ROWS, &rng);
+		test_input_free(&in);
+	}
+	test_end_case(name);
+}
+
+/*
+ * Runs that keep some of their rows, and then a sort of all these that keeps the
+ * same: as if one sort had had all rows.
+ */
+static void
+check_runs(TestDevice *td, const TestInput *in, GsKeep keep, TestRandom *rng)
+{
+	TestSort whole;
+	TestSort run;
+	TestFeed feed;
+	uint32_t n_kept = 0;
+
+	if (!test_sort_open(&whole, td, in, true, 0))
+		return;
+	whole.keep = keep;
+	feed = whole.feed;
+	while (feed.next < in->n)
+	{
+		uint32_t n_chunks = 1 + test_below(rng, 4);
+		GsSortResult result;
+
+		if (!test_sort_open(&run, td, in, true, 0))
+			break;
+		run.feed = feed;
+		run.format = GS_FORMAT_CHUNKS;
+		run.keep = keep;
+		while (n_chunks-- > 0 && test_sort_append(&run))
+			;
+		CHECK(test_sort_drain(&run) == GS_OK && test_sort_perform(&run) == GS_OK, "a run");
+		memset(&result, 0, sizeof(result));
+		td->ops->result(run.sort, &result);
+		for (uint64_t page = 0; page < result.n_pages; page++)
+		{
+			uint32_t n = (uint32_t) (result.page_first[page + 1] - result.page_first[page]);
+			char *chunk = run.buffers[0];
+			const GsRecord *last = gs_chunk_record(chunk, in->chunk_bytes, n - 1);
+			GsJob fetch = {0};
+			GsJob append = {0};
+
+			td->ops->fetch(run.sort, page, chunk, &fetch);
+			test_wait(td, &fetch);
+			td->ops->append(whole.sort, chunk, last->key_off + (last->key_len & GS_LENGTH_MASK), n,
+							&append);
+			test_wait(td, &append);
+			CHECK(gs_job_status(&fetch) == GS_OK && gs_job_status(&append) == GS_OK, "chunk of a run");
+			n_kept += n;
+			whole.n_appended++;
+		}
+		feed = run.feed;
+		test_sort_close(&run);
+	}
+	CHECK(n_kept < in->n, "the runs have kept all of %u rows", in->n);
+	if (CHECK(test_sort_perform(&whole) == GS_OK, "perform of runs"))
+		test_check_pages(&whole, rng);
+	test_sort_close(&whole);
+}
+
+static void
+case_runs(TestDevice *td, uint64_t seed)
+{
+	static const char name[] = "kept rows of runs";
+	TestRandom rng = seed;
+
+	if (!test_begin_case(name))
+		return;
+	for (int i = 0; i < 6; i++)
+	{
+		TestInput in;
+
+		test_input_init(&in, 65536);
+		for (uint32_t row = 0; row < 40000; row++)
+		{
+			char key[32];
+
+			snprintf(key, sizeof(key), "%u", test_below(&rng, i < 3 ? 300 : 100000));
+			test_input_add(&in, key, (uint32_t) strlen(key), test_below(&rng, 30));
+		}
+		test_input_finish(&in);
+		check_runs(td, &in, (GsKeep){i % 3 != 0, i % 3 == 1 ? 0 : 1 + test_below(&rng, 200)}, &rng);
+		test_input_free(&in);
+	}
+	test_end_case(name);
+}
+
+/* Chunks that were refused, and went again. */
+static void
+case_resumed(TestDevice *td, uint64_t seed)
+{
+	static const char name[] = "kept rows of a resumed sort";
+	TestRandom rng = seed;
+	TestInput in;
+	TestSort ts;
+	GsDeviceInfo info;
+
+	if (!test_begin_case(name))
+		return;
+	test_input_init(&in, 1 << 20);
+	while (in.n_bytes < (size_t) 8 << 20)
+	{
+		char key[32];
+
+		snprintf(key, sizeof(key), "%u", test_below(&rng, 500));
+		test_input_add(&in, key, (uint32_t) strlen(key), test_below(&rng, 200));
+	}
+	test_input_finish(&in);
+	if (test_sort_open(&ts, td, &in, true, seed))
+	{
+		TestFeed second;
+
+		CHECK(test_sort_append(&ts) && test_sort_drain(&ts) == GS_OK, "the first chunk");
+		second = ts.feed;
+		memset(&info, 0, sizeof(info));
+		td->ops->info(td->device, &info);
+		td->ops->set_memory_limit(td->device, info.memory_used + 100000);
+		CHECK(test_sort_feed(&ts) == GS_NO_MEMORY && ts.n_appended == 1, "append above the limit");
+		td->ops->set_memory_limit(td->device, 0);
+		td->ops->resume(ts.sort);
+		ts.feed = second;
+		ts.worst = GS_OK;
+		ts.keep.unique = true;
+		if (CHECK(test_sort_feed(&ts) == GS_OK && test_sort_perform(&ts) == GS_OK,
+				  "append to a resumed sort: %s", ts.error.message))
+		{
+			test_check_result(&ts);
+			test_check_pages(&ts, &rng);
+			test_check_keys(&ts, &rng);
+		}
+		test_sort_close(&ts);
+	}
+	test_input_free(&in);
+	test_end_case(name);
+}
+
+void
+test_keep_cases(TestDevice *td, uint64_t seed)
+{
+	case_generators(td, seed);
+	case_large(td, seed);
+	case_runs(td, seed);
+	case_resumed(td, seed);
+}
