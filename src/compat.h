@@ -156,6 +156,59 @@ gs_compat_copy_disabled(Plan *plan, const Plan *like)
 #endif
 }
 
+/* The operator that a pathkey sorts values of a type by; InvalidOid: there is none. */
+static inline Oid
+gs_compat_pathkey_operator(const PathKey *key, Oid type)
+{
+#if PG_VERSION_NUM >= 180000
+	return get_opfamily_member_for_cmptype(key->pk_opfamily, type, type, key->pk_cmptype);
+#else
+	return get_opfamily_member(key->pk_opfamily, type, type, key->pk_strategy);
+#endif
+}
+
+/* What a query groups by, as plans are made for it.  PostgreSQL 16 leaves out what is redundant. */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_group_clause(root)	((root)->processed_groupClause)
+#else
+#define gs_compat_group_clause(root)	((root)->parse->groupClause)
+#endif
+
+/* One of the Aggrefs that an AggInfo is for, which are all equal. */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_agg_of(info)	linitial_node(Aggref, (info)->aggrefs)
+#else
+#define gs_compat_agg_of(info)	((info)->representative_aggref)
+#endif
+
+/* May the user call a function?  PostgreSQL 16 has one function for all kinds of objects. */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_function_aclcheck(function) \
+	object_aclcheck(ProcedureRelationId, (function), GetUserId(), ACL_EXECUTE)
+#else
+#define gs_compat_function_aclcheck(function) \
+	pg_proc_aclcheck((function), GetUserId(), ACL_EXECUTE)
+#endif
+
+/* PostgreSQL 18 has incremental sorts below merge joins; without sorts there are none. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_initial_cost_mergejoin(root, space, type, clauses, outer, inner, extra) \
+	initial_cost_mergejoin((root), (space), (type), (clauses), (outer), (inner), NIL, NIL, 0, \
+						   (extra))
+#define gs_compat_create_mergejoin_path(root, rel, type, space, extra, outer, inner, pathkeys, \
+										clauses) \
+	create_mergejoin_path((root), (rel), (type), (space), (extra), (outer), (inner), \
+						  (extra)->restrictlist, (pathkeys), NULL, (clauses), NIL, NIL, 0)
+#else
+#define gs_compat_initial_cost_mergejoin(root, space, type, clauses, outer, inner, extra) \
+	initial_cost_mergejoin((root), (space), (type), (clauses), (outer), (inner), NIL, NIL, \
+						   (extra))
+#define gs_compat_create_mergejoin_path(root, rel, type, space, extra, outer, inner, pathkeys, \
+										clauses) \
+	create_mergejoin_path((root), (rel), (type), (space), (extra), (outer), (inner), \
+						  (extra)->restrictlist, (pathkeys), NULL, (clauses), NIL, NIL)
+#endif
+
 /*
  * Sort keys of text under ICU collations.  PostgreSQL 16 and later make them.
  */

@@ -13,6 +13,7 @@
 #include "nodes/gpuarrays.h"
 #include "nodes/gpufeed.h"
 #include "nodes/gpunode.h"
+#include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
 #include "nodes/gpuwindow.h"
 
@@ -22,6 +23,7 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_sort_node.scan);
 	RegisterCustomScanMethods(&gs_feed_node.scan);
 	RegisterCustomScanMethods(&gs_window_node.scan);
+	RegisterCustomScanMethods(&gs_percentile_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
 }
 

@@ -7,10 +7,12 @@
  * then the feed nodes hand the rows to the device, in the workers and the
  * leader, and return only those rows that they could not hand over.
  *
- *	  gpusort_path.c	  paths for ORDER BY
+ *	  gpusort_path.c	  paths, and those for ORDER BY
+ *	  gpusort_upper_path.c	paths for GROUP BY and window functions
+ *	  gpusort_join_path.c paths for merge joins
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
  *	  gpusort_keep.c	  rows that the plan above does not need
- *	  gpusort_distinct.c  paths for SELECT DISTINCT
+ *	  gpusort_distinct.c  paths for DISTINCT
  *	  gpusort_replace.c	  all other sorts: GpuSort in the place of Sort in finished
  *						  plans
  *	  gpusort_agg_path.c  paths for the sorts of aggregates
@@ -59,6 +61,17 @@ typedef enum GsPlanItem
 extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								RelOptInfo *ordered_rel);
 
+/* Can gpusort sort by these pathkeys? */
+extern bool gs_sort_supports(List *pathkeys);
+
+/*
+ * GpuSorts of what a relation returns, one or two: over its cheapest path, and over a
+ * parallel feed where it has partial paths.  rel: that the paths are for.  rows_back: how
+ * many rows are returned.
+ */
+extern List *gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
+								 List *pathkeys, double rows_back);
+
 /*
  * A GpuSort of child, and a Gather over GpuSortFeed of a partial path to be its
  * child.  rows: that are sorted, and rows_back of them returned.  fed_below: child is such a Gather.  flags:
@@ -69,8 +82,28 @@ extern Path *gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List 
 extern Path *gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial);
 extern int	gs_sort_path_flags(const PlannerInfo *root);
 
-/* Can every one of these columns (SortGroupClauses) of the query be sorted by gpusort? */
-extern bool gs_sort_clauses_are_supported(PlannerInfo *root, List *clauses);
+/*
+ * gpusort_upper_path.c: add paths to those that PostgreSQL has for GROUP BY and window
+ * functions.  extra: what the planner's hook got with grouped_rel.
+ */
+extern void gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								 RelOptInfo *grouped_rel, const GroupPathExtraData *extra);
+extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								  RelOptInfo *window_rel);
+
+/*
+ * Add paths that sort, beside others that hash; take away those of the others that cost more
+ * by all that PostgreSQL does not count.
+ */
+extern void gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths);
+
+/* How many groups PostgreSQL expects; 0: none of its paths tells. */
+extern double gs_expected_groups(const RelOptInfo *grouped_rel);
+
+/* gpusort_join_path.c: add merge joins over GpuSort; parameters as of the planner's hook. */
+extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+							   RelOptInfo *innerrel, JoinType jointype,
+							   JoinPathExtraData *extra);
 
 /* gpusort_distinct.c: add paths to those that PostgreSQL has for a query's DISTINCT. */
 extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
@@ -104,6 +137,19 @@ extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
  * count them, or are equal ones the same, byte by byte?
  */
 extern bool gs_agg_takes_any_equal(const Aggref *agg);
+
+/*
+ * May an aggregate without a sort of its own get its rows in another order?
+ * PostgreSQL does that to those that it computes in parts, in parallel.
+ */
+extern bool gs_agg_ignores_order(const Aggref *agg);
+
+/*
+ * Does an Agg get the rows of each group from a GpuSort, in the order of these SortGroupClauses
+ * over an aggregate's args?  Sets *column to the first one's, of the Agg's input.
+ */
+extern bool gs_agg_input_is_sorted(const Agg *agg, List *clauses, List *args,
+								   AttrNumber *column);
 
 /* gpusort_plan.c */
 extern const CustomPathMethods gs_sort_path_methods;

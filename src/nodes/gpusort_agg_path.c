@@ -25,7 +25,6 @@
 
 #include <math.h>
 
-#include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -37,7 +36,6 @@
 #include "optimizer/tlist.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
-#include "utils/syscache.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -99,26 +97,6 @@ takes_order(const Aggref *agg)
 			return false;
 	}
 	return true;
-}
-
-/*
- * May an aggregate without a sort of its own get its rows in another order?
- * PostgreSQL does that to those that it computes in parts, in parallel.
- */
-static bool
-ignores_order(const Aggref *agg)
-{
-	HeapTuple	tuple;
-	bool		result;
-
-	if (agg->aggorder != NIL || agg->aggdistinct != NIL)
-		return true;
-	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg->aggfnoid));
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for aggregate %u", agg->aggfnoid);
-	result = OidIsValid(((Form_pg_aggregate) GETSTRUCT(tuple))->aggcombinefn);
-	ReleaseSysCache(tuple);
-	return result;
 }
 
 /* Have all aggregates of a query the same DISTINCT, so that a Unique below does it? */
@@ -226,7 +204,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 		List	   *pathkeys;
 		int			served;
 
-		if (!ignores_order(agg))
+		if (!gs_agg_ignores_order(agg))
 			return false;
 		if (!takes_order(agg))
 			continue;

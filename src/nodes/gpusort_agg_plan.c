@@ -27,6 +27,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/nbtree.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
@@ -37,6 +38,7 @@
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "compat.h"
@@ -233,6 +235,22 @@ gs_agg_takes_any_equal(const Aggref *agg)
 }
 
 bool
+gs_agg_ignores_order(const Aggref *agg)
+{
+	HeapTuple	tuple;
+	bool		result;
+
+	if (agg->aggorder != NIL || agg->aggdistinct != NIL)
+		return true;
+	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg->aggfnoid));
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", agg->aggfnoid);
+	result = OidIsValid(((Form_pg_aggregate) GETSTRUCT(tuple))->aggcombinefn);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+bool
 gs_agg_equal_distinct(const Aggref *a, const Aggref *b)
 {
 	List	   *clauses[2] = {NIL, NIL};
@@ -379,27 +397,50 @@ number_rows(const AggInput *input)
 	return gs_window_number_rows(outerPlan(agg), attnos, operators, collations);
 }
 
-void
-gs_agg_use_order(Agg *agg, int *last_node_id)
+/* What is below an Agg; false: no GpuSort that it gets its rows from. */
+static bool
+find_input(AggInput *input, const Agg *agg)
 {
-	AggInput	input;
 	const Plan *child = outerPlan(agg);
 	int			flags;
 
 	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
 		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL)
-		return;
-	memset(&input, 0, sizeof(input));
-	input.agg = agg;
+		return false;
+	memset(input, 0, sizeof(*input));
+	input->agg = agg;
 	if (IsA(child, Unique))
 	{
-		input.unique = (const Unique *) child;
+		input->unique = (const Unique *) child;
 		child = outerPlan(child);
 	}
 	if (!gs_node_is(child, &gs_sort_node))
+		return false;
+	input->sort = (const CustomScan *) child;
+	gs_plan_read(input->sort, &input->keys, &flags);
+	return true;
+}
+
+bool
+gs_agg_input_is_sorted(const Agg *agg, List *clauses, List *args, AttrNumber *column)
+{
+	AggInput	input;
+	Node	   *expr = get_sortgroupclause_expr(linitial(clauses), args);
+	const Var  *var = (const Var *) gs_tlist_strip_relabel(expr);
+
+	if (!IsA(var, Var) || !find_input(&input, agg) || input.unique != NULL)
+		return false;
+	*column = var->varattno;
+	return is_sorted(&input, clauses, args);
+}
+
+void
+gs_agg_use_order(Agg *agg, int *last_node_id)
+{
+	AggInput	input;
+
+	if (!find_input(&input, agg))
 		return;
-	input.sort = (const CustomScan *) child;
-	gs_plan_read(input.sort, &input.keys, &flags);
 	agg->plan.targetlist = (List *) drop_sorts((Node *) agg->plan.targetlist, &input);
 	agg->plan.qual = (List *) drop_sorts((Node *) agg->plan.qual, &input);
 	if (input.numbered)

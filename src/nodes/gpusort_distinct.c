@@ -26,13 +26,6 @@
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
-static void
-add_unique_path(PlannerInfo *root, RelOptInfo *distinct_rel, Path *sorted, double groups)
-{
-	add_path(distinct_rel, gs_compat_unique_path(root, distinct_rel, sorted,
-												 list_length(root->distinct_pathkeys), groups));
-}
-
 void
 gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
 {
@@ -42,7 +35,8 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 	double		rows;
 	double		rows_back;
 	double		groups;
-	int			flags;
+	List	   *paths = NIL;
+	ListCell   *lc;
 
 	if (pathkeys == NIL || cheapest == NULL || cheapest->param_info != NULL ||
 		distinct_rel->pathlist == NIL)
@@ -51,34 +45,22 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 		(!enable_sort || cheapest->rows < gs_guc_min_rows ||
 		 pathkeys_contained_in(pathkeys, cheapest->pathkeys)))
 		return;
-	if (!gs_client_service_ready() || !gs_sort_clauses_are_supported(root, parse->distinctClause))
-		return;
 	rows = cheapest->rows;
 	groups = ((Path *) linitial(distinct_rel->pathlist))->rows;
 	rows_back = Min(groups, rows);
 	if (parse->hasDistinctOn && list_length(pathkeys) < list_length(root->sort_pathkeys))
 	{
 		/* the order says which row is the first one of its group; more are returned */
-		if (!gs_sort_clauses_are_supported(root, parse->sortClause))
-			return;
 		pathkeys = root->sort_pathkeys;
 		rows_back = rows;
 	}
 
-	flags = gs_sort_path_flags(root);
+	if (!gs_client_service_ready() || !gs_sort_supports(pathkeys))
+		return;
+	foreach(lc, gs_sort_input_paths(root, distinct_rel, input_rel, pathkeys, rows_back))
+		paths = lappend(paths, gs_compat_unique_path(root, distinct_rel, lfirst(lc),
+													 list_length(root->distinct_pathkeys), groups));
 	if (gs_guc_force)
 		distinct_rel->pathlist = NIL;
-	add_unique_path(root, distinct_rel,
-					gs_sort_path(root, distinct_rel, cheapest, pathkeys, rows, rows_back, false, flags),
-					groups);
-	if (distinct_rel->consider_parallel && input_rel->partial_pathlist != NIL)
-	{
-		Path	   *gather = gs_sort_feed_path(root, distinct_rel,
-											   linitial(input_rel->partial_pathlist));
-
-		add_unique_path(root, distinct_rel,
-						gs_sort_path(root, distinct_rel, gather, pathkeys, rows, rows_back, true,
-									 flags),
-						groups);
-	}
+	gs_add_sorted_paths(root, distinct_rel, paths);
 }

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_path.c
- *	  Offering GpuSort paths for a query's ORDER BY.
+ *	  Making GpuSort paths, and offering them for a query's ORDER BY.
  *
- * At UPPERREL_ORDERED up to two paths are added, and compete by cost with
- * those that PostgreSQL made:
+ * Wherever sorted rows are of use up to two paths are made, and compete by cost
+ * with those that PostgreSQL has:
  *
  *		GpuSort -> cheapest path
  *		GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
@@ -12,8 +12,8 @@
  * In the second one the rows reach the device from all processes at once and
  * none goes through Gather, whose part is to launch and join the workers.
  *
- * A MergeAppend under a libc collation costs far more than PostgreSQL thinks.  Where it
- * would win for that reason only, it is taken out.
+ * Here they are offered at UPPERREL_ORDERED.  A MergeAppend under a libc collation costs
+ * far more than PostgreSQL thinks.  Where it would win for that reason only, it is taken out.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,35 +35,62 @@
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
-/* Columns that an equivalence class makes redundant do no harm here. */
-bool
-gs_sort_clauses_are_supported(PlannerInfo *root, List *clauses)
+/* Can gpusort sort by one member of each of these classes?  pick: the number of the member. */
+static bool
+members_are_supported(List *pathkeys, List **members, int pick)
 {
-	int			n = list_length(clauses);
+	int			n = list_length(pathkeys);
 	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
 	Oid		   *operators = palloc(n * sizeof(Oid));
 	Oid		   *collations = palloc(n * sizeof(Oid));
 	bool	   *nulls_first = palloc(n * sizeof(bool));
 	Oid		   *types = palloc(n * sizeof(Oid));
 	GsRefusal	refusal;
-	int			i = 0;
-	ListCell   *lc;
 
-	foreach(lc, clauses)
+	for (int i = 0; i < n; i++)
 	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, root->processed_tlist);
+		PathKey    *key = list_nth_node(PathKey, pathkeys, i);
+		EquivalenceMember *member = list_nth(members[i], pick % list_length(members[i]));
 
 		attnos[i] = i + 1;
-		operators[i] = clause->sortop;
-		collations[i] = exprCollation(expr);
-		nulls_first[i] = clause->nulls_first;
-		types[i] = exprType(expr);
-		i++;
+		operators[i] = gs_compat_pathkey_operator(key, member->em_datatype);
+		if (!OidIsValid(operators[i]))
+			return false;
+		collations[i] = key->pk_eclass->ec_collation;
+		nulls_first[i] = key->pk_nulls_first;
+		types[i] = exprType((Node *) member->em_expr);
 	}
 	/* a refusal is noted when the plan turns out to have a Sort in it */
 	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types,
 							  &refusal) != NULL;
+}
+
+/* Which member of a class a plan sorts by is not known yet, so all must do. */
+bool
+gs_sort_supports(List *pathkeys)
+{
+	List	  **members = palloc(list_length(pathkeys) * sizeof(List *));
+	int			most = 1;
+	int			i = 0;
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		ListCell   *member;
+
+		members[i] = NIL;
+		foreach(member, lfirst_node(PathKey, lc)->pk_eclass->ec_members)
+			if (!((EquivalenceMember *) lfirst(member))->em_is_child)
+				members[i] = lappend(members[i], lfirst(member));
+		if (members[i] == NIL)
+			return false;
+		most = Max(most, list_length(members[i]));
+		i++;
+	}
+	for (int pick = 0; pick < most; pick++)
+		if (!members_are_supported(pathkeys, members, pick))
+			return false;
+	return true;
 }
 
 bool
@@ -139,6 +166,67 @@ gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 	gather->path.startup_cost = feed->path.startup_cost + parallel_setup_cost;
 	gather->path.total_cost = feed->path.total_cost + parallel_setup_cost;
 	return &gather->path;
+}
+
+/*
+ * A path that has a column for each pathkey.  Without one PostgreSQL would compute the
+ * column in the Gather above the feed, too late to be fed; and only for the sort, so that nodes above
+ * it compute it again.  NULL: it cannot be computed, or, if this is a partial path, not by
+ * workers.
+ */
+static Path *
+add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys, bool partial)
+{
+	PathTarget *target = NULL;
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+	{
+		EquivalenceClass *class = lfirst_node(PathKey, lc)->pk_eclass;
+		List	   *exprs = target ? target->exprs : path->pathtarget->exprs;
+		EquivalenceMember *member = NULL;
+		ListCell   *expr;
+
+		foreach(expr, exprs)
+			if (find_ec_member_matching_expr(class, lfirst(expr), NULL))
+				break;
+		if (expr != NULL)
+			continue;
+		if (!class->ec_has_volatile)
+			member = find_computable_ec_member(root, class, exprs, NULL, partial);
+		if (member == NULL)
+			return NULL;
+		if (target == NULL)
+			target = copy_pathtarget(path->pathtarget);
+		add_column_to_pathtarget(target, member->em_expr, 0);
+	}
+	if (target == NULL)
+		return path;
+	target = set_pathtarget_cost_width(root, target);
+	/* PostgreSQL does not charge its own sorts for computing them either */
+	target->cost = path->pathtarget->cost;
+	return (Path *) create_projection_path(root, rel, path, target);
+}
+
+List *
+gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, List *pathkeys,
+					double rows_back)
+{
+	Path	   *cheapest = input_rel->cheapest_total_path;
+	Path	   *serial = add_sort_columns(root, input_rel, cheapest, pathkeys, false);
+	Path	   *partial = NULL;
+	int			flags = gs_sort_path_flags(root);
+	List	   *paths;
+
+	paths = list_make1(gs_sort_path(root, rel, serial ? serial : cheapest, pathkeys,
+									cheapest->rows, rows_back, false, flags));
+	if (input_rel->partial_pathlist != NIL)
+		partial = add_sort_columns(root, input_rel, linitial(input_rel->partial_pathlist),
+								   pathkeys, true);
+	if (partial)
+		paths = lappend(paths, gs_sort_path(root, rel, gs_sort_feed_path(root, rel, partial),
+											pathkeys, cheapest->rows, rows_back, true, flags));
+	return paths;
 }
 
 static void
@@ -249,8 +337,7 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
 			return;
 	}
-	if (!gs_client_service_ready() ||
-		!gs_sort_clauses_are_supported(root, root->parse->sortClause))
+	if (!gs_client_service_ready() || !gs_sort_supports(root->sort_pathkeys))
 		return;
 
 	flags = gs_sort_path_flags(root);

@@ -14,7 +14,9 @@
  *		WindowAgg -> GpuSort				GpuWindow -> GpuSort (gpuwindow_plan.c)
  *		Agg -> GpuSort						Agg without sorts of its own, where
  *											its input is in their order
- *											(gpusort_agg_plan.c)
+ *											(gpusort_agg_plan.c), and with a
+ *											GpuPercentile below it
+ *											(gpupercentile_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
@@ -39,6 +41,7 @@
 
 #include "guc.h"
 #include "nodes/gpufeed.h"
+#include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
 #include "nodes/gpuwindow.h"
 #include "plan/plan_walk.h"
@@ -48,7 +51,7 @@
 
 typedef struct ReplaceContext
 {
-	const PlannedStmt *stmt;
+	PlannedStmt *stmt;
 	int			flags;			/* of the nodes made: GS_PLAN_FLAG_ */
 	int			last_node_id;	/* the highest plan_node_id in use */
 } ReplaceContext;
@@ -350,7 +353,10 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	}
 	gs_keep_for_parent(plan, bound.sure);
 	if (IsA(plan, Agg))
+	{
 		gs_agg_use_order((Agg *) plan, &context->last_node_id);
+		gs_percentile_replace(context->stmt, (Agg *) plan, &context->last_node_id);
+	}
 	gs_decline_node(plan);
 	if (IsA(plan, Sort))
 		result = replace_sort(context, (Sort *) plan, bound.expected);

@@ -4,10 +4,11 @@
  *	  Where gpusort enters PostgreSQL's planner.
  *
  * While a query's paths are made GpuSort is offered for its ORDER BY
- * (gpusort_path.c), its DISTINCT (gpusort_distinct.c) and the sorts inside aggregates
- * (gpusort_agg_path.c).  In the
- * finished plan the sorts that have no paths of their own are replaced
- * (gpusort_replace.c), and columns that only PostgreSQL's own sort would have
+ * (gpusort_path.c), GROUP BY and window functions (gpusort_upper_path.c), DISTINCT
+ * (gpusort_distinct.c),
+ * merge joins (gpusort_join_path.c) and the sorts inside aggregates
+ * (gpusort_agg_path.c).  In the finished plan the sorts that PostgreSQL chose all
+ * the same are replaced (gpusort_replace.c), and columns that only PostgreSQL's own sort would have
  * needed taken out (gpusort_tlist.c).  Calls of gpu_sort_array() are
  * given to GpuArraySort there (gpuarrays_plan.c).
  *
@@ -20,21 +21,61 @@
  */
 #include "postgres.h"
 
+#include "optimizer/paths.h"
 #include "optimizer/planner.h"
 
 #include "compat.h"
 #include "guc.h"
 #include "nodes/gpuarrays.h"
+#include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
 #include "nodes/planner_hooks.h"
 #include "plan/query_volatile.h"
 #include "service/service_client.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
+static set_join_pathlist_hook_type previous_join_hook = NULL;
 static planner_hook_type previous_planner = NULL;
 
 /* What the planner knows of the query that is being planned; NULL before its paths are made. */
 static PlannerInfo *top_root = NULL;
+
+static void
+offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+			RelOptInfo *output_rel, void *extra)
+{
+	switch (stage)
+	{
+		case UPPERREL_GROUP_AGG:
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+			gs_agg_offer_path(root, input_rel, output_rel);
+#endif
+			gs_group_offer_paths(root, input_rel, output_rel, extra);
+			gs_percentile_offer_path(root, input_rel, output_rel, extra);
+			break;
+		case UPPERREL_WINDOW:
+			gs_window_offer_paths(root, input_rel, output_rel);
+			break;
+		case UPPERREL_DISTINCT:
+			gs_distinct_offer_paths(root, input_rel, output_rel);
+			break;
+		case UPPERREL_ORDERED:
+			gs_sort_offer_paths(root, input_rel, output_rel);
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+set_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+				  RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	if (previous_join_hook)
+		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (gs_guc_enabled)
+		gs_join_offer_path(root, joinrel, outerrel, innerrel, jointype, extra);
+}
 
 static void
 create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
@@ -42,14 +83,8 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 {
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
-	if (stage == UPPERREL_ORDERED && gs_guc_enabled)
-		gs_sort_offer_paths(root, input_rel, output_rel);
-	if (stage == UPPERREL_DISTINCT && gs_guc_enabled)
-		gs_distinct_offer_paths(root, input_rel, output_rel);
-#ifndef GS_COMPAT_PRESORTED_AGGREGATES
-	if (stage == UPPERREL_GROUP_AGG && gs_guc_enabled)
-		gs_agg_offer_path(root, input_rel, output_rel);
-#endif
+	if (gs_guc_enabled)
+		offer_paths(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_FINAL && root->query_level == 1)
 		top_root = root;
 }
@@ -124,4 +159,6 @@ gs_planner_init(void)
 	planner_hook = plan_query;
 	previous_hook = create_upper_paths_hook;
 	create_upper_paths_hook = create_upper_paths;
+	previous_join_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = set_join_pathlist;
 }

@@ -45,6 +45,10 @@
  */
 #define DEVICE_ROW_BYTES	120.0
 
+/* A hash table of this size is expected to be in the processor's caches. */
+#define HASH_CACHE_BYTES	(8.0 * 1024 * 1024)
+#define HASH_MISS_COST	0.03
+
 Cost
 gs_cost_feed(double rows, int width)
 {
@@ -113,4 +117,19 @@ gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_t
 	heapsort = 2.0 * cpu_operator_cost * (rows_fed + entering * log2(limit_tuples + 1.0));
 	return heapsort < gs_cost_sort_startup(rows_fed, rows, width) +
 		limit_tuples * gs_guc_fetch_row_cost;
+}
+
+/*
+ * PostgreSQL charges as much for a row that is looked up in a hash table of a
+ * gigabyte as for one of a kilobyte.  Measured on two million rows and a table
+ * larger than the caches: 0.2 to 0.4 us more for each row, 0.03 units and above.
+ * A table that is larger than hash_mem is cut into parts, and PostgreSQL charges for
+ * that.
+ */
+Cost
+gs_cost_hash_misses(double rows, double table_bytes)
+{
+	if (table_bytes <= HASH_CACHE_BYTES || table_bytes > get_hash_memory_limit())
+		return 0;
+	return rows * HASH_MISS_COST;
 }

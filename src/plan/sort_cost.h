@@ -35,4 +35,7 @@ extern Cost gs_cost_libc_merge(double rows, int streams);
  */
 extern bool gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples);
 
+/* What looking so many rows up in a hash table costs beyond PostgreSQL's estimate. */
+extern Cost gs_cost_hash_misses(double rows, double table_bytes);
+
 #endif							/* GS_SORT_COST_H */

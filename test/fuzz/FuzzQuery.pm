@@ -313,7 +313,7 @@ sub distinct
 
 	$q->{sequence} = sequence($q);
 	$q->{rows} = 'none';
-	push @{ $q->{settings} }, 'enable_hashagg = off';
+	push @{ $q->{settings} }, 'enable_hashagg = off' unless $q->{cheap};
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
 	$q->{explain} = $query;
 }
@@ -347,7 +347,7 @@ sub group_by
 	}
 	$q->{sequence} = [ @$sequence, 'c', 's', 'm' ];
 	$q->{rows} = 'none';
-	push @{ $q->{settings} }, 'enable_hashagg = off';
+	push @{ $q->{settings} }, 'enable_hashagg = off' unless $q->{cheap};
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
 	$q->{explain} = $query;
 }

@@ -160,16 +160,15 @@ EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM sorts_u;
 EXPLAIN (COSTS OFF) SELECT rank() OVER (ORDER BY p) FROM sorts_u;
 EXPLAIN (COSTS OFF) SELECT * FROM (SELECT * FROM sorts_u ORDER BY p LIMIT 10) s ORDER BY id;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
--- a Gather Merge that computes what workers may not
-SET max_parallel_workers_per_gather = 2;
-EXPLAIN (COSTS OFF, VERBOSE) SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p);
-SELECT compare('SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p)');
--- one at the top of a plan: names, and columns that are sorted by only.  The rows
--- of three workers are one more than the table's, so no path was offered.
+-- a Gather Merge that computes what workers may not.  The rows of three workers are one more
+-- than the table's, so no path is offered.
 ALTER TABLE sorts_u SET (parallel_workers = 3);
 SET max_parallel_workers_per_gather = 3;
 SET parallel_leader_participation = off;
 SET gpusort.min_rows = 50001;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p);
+SELECT compare('SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p)');
+-- one at the top of a plan: names, and columns that are sorted by only
 SET gpusort.setup_cost = 0;
 EXPLAIN (COSTS OFF) SELECT id AS number FROM sorts_u ORDER BY p;
 CREATE TABLE sorts_names AS SELECT id AS number, -id AS other FROM sorts_u ORDER BY p;

@@ -1,0 +1,683 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpupercentile_exec.c
+ *	  The executor node GpuPercentile: percentile_disc(), percentile_cont() and
+ *	  mode() over rows that come sorted.
+ *
+ * A percentile is a row at a place that depends on how many there are.  So each group is
+ * read more than once, by mark and restore: first to count its rows (for mode(),
+ * to find the longest run of equal values), then up to the last row that a function
+ * wants.  Where the Agg above wants all rows the group is read once more.
+ *
+ *		first	the group's first row		a copy; the mark is behind it
+ *		next	the first row of the next group, found by counting
+ *
+ * Rows without a value are at one end of the group.  The formulas are those of
+ * orderedsetaggs.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/objectaccess.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type_d.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "nodes/gpupercentile.h"
+
+/* A value between two rows of a group, or that of one. */
+typedef struct Point
+{
+	bool		isnull;
+	int64		lower;			/* rows of the group, from 0 */
+	int64		upper;
+	double		proportion;		/* of the way from lower to upper */
+} Point;
+
+/* One of the functions, and what it returns for the current group. */
+typedef struct Function
+{
+	Oid			function;
+	ExprState  *argument;
+	bool		is_array;		/* argument and result are */
+	bool		is_continuous;
+	int			n_points;
+	Point	   *points;
+	ArrayType  *array;			/* the argument of the current group */
+	Datum		value;
+	bool		isnull;
+} Function;
+
+typedef struct GpuPercentileState
+{
+	CustomScanState css;
+	int			n_functions;
+	Function   *functions;
+	int		   *params;			/* of the executor; NULL: values are columns */
+	bool		has_mode;
+	bool		first_only;
+
+	/* the column that the functions are of */
+	AttrNumber	attno;
+	bool		nulls_first;
+	Oid			type;
+	int16		type_len;
+	bool		type_byval;
+	char		type_align;
+	FmgrInfo	equal;
+	Oid			collation;
+
+	ExprState  *same_group;		/* NULL: there is one group only */
+	TupleTableSlot *first;
+	TupleTableSlot *next;		/* empty: there is no next group */
+	MemoryContext group_context;	/* of values */
+	MemoryContext run_context;	/* of one value of a run */
+
+	/* of the current group */
+	int64		n_rows;			/* 0: before the first group */
+	int64		n_values;		/* rows that are not NULL */
+	int64		mode_row;		/* among the values: the first of the longest run */
+	int64		n_returned;
+	bool		done;
+} GpuPercentileState;
+
+static void
+init_group(GpuPercentileState *state, List **lists)
+{
+	int			n = list_length(lists[GS_PERCENTILE_GROUP_ATTNOS]);
+	AttrNumber *columns = palloc(n * sizeof(AttrNumber));
+	Oid		   *operators = palloc(n * sizeof(Oid));
+	Oid		   *collations = palloc(n * sizeof(Oid));
+
+	for (int i = 0; i < n; i++)
+	{
+		columns[i] = list_nth_int(lists[GS_PERCENTILE_GROUP_ATTNOS], i);
+		operators[i] = list_nth_oid(lists[GS_PERCENTILE_GROUP_OPERATORS], i);
+		collations[i] = list_nth_oid(lists[GS_PERCENTILE_GROUP_COLLATIONS], i);
+	}
+	if (n > 0)
+		state->same_group = execTuplesMatchPrepare(ExecGetResultType(outerPlanState(state)), n,
+												   columns, operators, collations,
+												   &state->css.ss.ps);
+}
+
+/* Agg would look whether the user may call the function. */
+static void
+check_privilege(Oid function)
+{
+	AclResult	result = gs_compat_function_aclcheck(function);
+
+	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_AGGREGATE, get_func_name(function));
+	InvokeFunctionExecuteHook(function);
+}
+
+static void
+init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
+{
+	state->n_functions = list_length(lists[GS_PERCENTILE_FUNCTIONS]);
+	state->functions = palloc0(state->n_functions * sizeof(Function));
+	if (lists[GS_PERCENTILE_PARAMS] != NIL)
+		state->params = palloc(state->n_functions * sizeof(int));
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		Function   *function = &state->functions[i];
+
+		function->function = list_nth_oid(lists[GS_PERCENTILE_FUNCTIONS], i);
+		check_privilege(function->function);
+		function->argument = ExecInitExpr(list_nth(plan->custom_exprs, i), &state->css.ss.ps);
+		function->is_array = exprType(list_nth(plan->custom_exprs, i)) == FLOAT8ARRAYOID;
+		function->is_continuous = function->function != F_MODE &&
+			function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
+			function->function != F_PERCENTILE_DISC__FLOAT8_ANYELEMENT;
+		state->has_mode |= function->function == F_MODE;
+		if (state->params)
+			state->params[i] = list_nth_int(lists[GS_PERCENTILE_PARAMS], i);
+	}
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *lists[GS_PERCENTILE_Count];
+	TupleDesc	desc;
+
+	if (list_length(plan->custom_private) != GS_PERCENTILE_Count)
+		elog(ERROR, "malformed %s plan", GS_PERCENTILE_NAME);
+	for (int i = 0; i < GS_PERCENTILE_Count; i++)
+		lists[i] = list_nth(plan->custom_private, i);
+
+	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags | EXEC_FLAG_MARK);
+	desc = ExecGetResultType(outerPlanState(node));
+	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	state->group_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile group",
+												 ALLOCSET_DEFAULT_SIZES);
+	state->run_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile run",
+											   ALLOCSET_SMALL_SIZES);
+
+	state->attno = linitial_int(lists[GS_PERCENTILE_VALUE]);
+	state->nulls_first = lsecond_int(lists[GS_PERCENTILE_VALUE]) != 0;
+	state->type = linitial_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
+	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
+	fmgr_info(get_opcode(lsecond_oid(lists[GS_PERCENTILE_VALUE_OIDS])), &state->equal);
+	state->collation = lthird_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
+	state->first_only = linitial_int(lists[GS_PERCENTILE_FIRST_ONLY]) != 0;
+	init_group(state, lists);
+	init_functions(state, plan, lists);
+}
+
+/* Looking for the longest run of equal values. */
+typedef struct Run
+{
+	Datum		value;
+	int64		length;
+	int64		longest;
+} Run;
+
+static void
+count_run(GpuPercentileState *state, Run *run, Datum value)
+{
+	if (run->length > 0 &&
+		DatumGetBool(FunctionCall2Coll(&state->equal, state->collation, value, run->value)))
+		run->length++;
+	else
+	{
+		MemoryContext old;
+
+		MemoryContextReset(state->run_context);
+		old = MemoryContextSwitchTo(state->run_context);
+		run->value = datumCopy(value, state->type_byval, state->type_len);
+		MemoryContextSwitchTo(old);
+		run->length = 1;
+	}
+	if (run->length > run->longest)
+	{
+		run->longest = run->length;
+		state->mode_row = state->n_values - run->length;
+	}
+}
+
+/* Count a row of the current group. */
+static void
+count_row(GpuPercentileState *state, TupleTableSlot *slot, Run *run)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(slot, state->attno, &isnull);
+
+	state->n_rows++;
+	if (isnull)
+		return;
+	state->n_values++;
+	if (state->has_mode)
+	{
+		ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+
+		count_run(state, run, value);
+		MemoryContextSwitchTo(old);
+	}
+}
+
+/* Count the rows of the group that begins with first, and find the next one. */
+static void
+count_group(GpuPercentileState *state)
+{
+	PlanState  *child = outerPlanState(state);
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	Run			run = {0, 0, 0};
+
+	state->n_rows = 0;
+	state->n_values = 0;
+	count_row(state, state->first, &run);
+	ExecClearTuple(state->next);
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(child);
+
+		if (TupIsNull(slot))
+			return;
+		ResetExprContext(econtext);
+		if (state->same_group)
+		{
+			econtext->ecxt_innertuple = state->first;
+			econtext->ecxt_outertuple = slot;
+			if (!ExecQual(state->same_group, econtext))
+			{
+				ExecCopySlot(state->next, slot);
+				return;
+			}
+		}
+		count_row(state, slot, &run);
+	}
+}
+
+/* Where in the group a percentile is. */
+static Point
+find_point(const GpuPercentileState *state, const Function *function, double percentile)
+{
+	Point		point = {false, 0, 0, 0};
+	double		place;
+
+	if (percentile < 0 || percentile > 1 || isnan(percentile))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("percentile value %g is not between 0 and 1", percentile)));
+	if (function->is_continuous)
+	{
+		place = percentile * (state->n_values - 1);
+		point.lower = (int64) floor(place);
+		point.upper = (int64) ceil(place);
+		point.proportion = place - floor(place);
+	}
+	else
+	{
+		point.lower = (int64) ceil(percentile * state->n_values);
+		point.lower = Max(1, point.lower) - 1;
+		point.upper = point.lower;
+	}
+	return point;
+}
+
+static void
+find_array_points(GpuPercentileState *state, Function *function, Datum argument)
+{
+	Datum	   *percentiles;
+	bool	   *isnull;
+
+	function->array = DatumGetArrayTypeP(argument);
+	deconstruct_array(function->array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
+					  TYPALIGN_DOUBLE, &percentiles, &isnull, &function->n_points);
+	function->points = palloc0(function->n_points * sizeof(Point));
+	for (int i = 0; i < function->n_points; i++)
+	{
+		function->points[i].isnull = isnull[i];
+		if (!isnull[i])
+			function->points[i] = find_point(state, function, DatumGetFloat8(percentiles[i]));
+	}
+}
+
+/* The points that a function wants of the current group: none if the result is NULL. */
+static void
+find_points(GpuPercentileState *state, Function *function)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	Datum		argument;
+	bool		isnull;
+
+	function->isnull = true;
+	function->n_points = 0;
+	if (function->function == F_MODE)
+	{
+		function->isnull = state->n_values == 0;
+		function->n_points = 1;
+		function->points = palloc0(sizeof(Point));
+		function->points->lower = function->points->upper = state->mode_row;
+		return;
+	}
+	econtext->ecxt_outertuple = state->first;
+	argument = ExecEvalExpr(function->argument, econtext, &isnull);
+	if (isnull || (function->is_array && state->n_values == 0))
+		return;
+	if (function->is_array)
+		find_array_points(state, function, argument);
+	else
+	{
+		function->points = palloc(sizeof(Point));
+		*function->points = find_point(state, function, DatumGetFloat8(argument));
+		function->n_points = 1;
+	}
+	function->isnull = state->n_values == 0;
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* All rows that the functions want, in order, each once.  Returns how many. */
+static int
+wanted_rows(const GpuPercentileState *state, int64 **rows)
+{
+	int			n = 0;
+	int			n_unique = 0;
+
+	for (int i = 0; i < state->n_functions; i++)
+		n += 2 * state->functions[i].n_points;
+	*rows = palloc(Max(n, 1) * sizeof(int64));
+	n = 0;
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		const Function *function = &state->functions[i];
+
+		if (function->isnull)
+			continue;
+		for (int j = 0; j < function->n_points; j++)
+		{
+			if (function->points[j].isnull)
+				continue;
+			(*rows)[n++] = function->points[j].lower;
+			(*rows)[n++] = function->points[j].upper;
+		}
+	}
+	qsort(*rows, n, sizeof(int64), compare_rows);
+	for (int i = 0; i < n; i++)
+		if (n_unique == 0 || (*rows)[i] != (*rows)[n_unique - 1])
+			(*rows)[n_unique++] = (*rows)[i];
+	return n_unique;
+}
+
+/* Go from one row of the group, the last one that was read, to a later one. */
+static TupleTableSlot *
+skip_to(GpuPercentileState *state, int64 *at, int64 row)
+{
+	TupleTableSlot *slot = NULL;
+
+	for (; *at < row; (*at)++)
+	{
+		slot = ExecProcNode(outerPlanState(state));
+		if (TupIsNull(slot))
+			elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
+	}
+	return slot;
+}
+
+/* The values of some rows, in order; sets *at to the last one that was read. */
+static Datum *
+fetch_values(GpuPercentileState *state, const int64 *rows, int n, int64 *at)
+{
+	Datum	   *values = palloc(Max(n, 1) * sizeof(Datum));
+	int64		nulls_before = state->nulls_first ? state->n_rows - state->n_values : 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		TupleTableSlot *slot = state->first;
+		bool		isnull;
+		Datum		value;
+
+		if (rows[i] + nulls_before > 0)
+		{
+			if (*at == state->n_rows)
+			{
+				/* they have been counted */
+				ExecRestrPos(outerPlanState(state));
+				*at = 0;
+			}
+			slot = skip_to(state, at, rows[i] + nulls_before);
+		}
+		value = slot_getattr(slot, state->attno, &isnull);
+		Assert(!isnull);
+		values[i] = datumCopy(value, state->type_byval, state->type_len);
+	}
+	return values;
+}
+
+/* float8_lerp(), interval_lerp(). */
+static Datum
+interpolate(const Function *function, Datum lower, Datum upper, double proportion)
+{
+	if (function->function == F_PERCENTILE_CONT_FLOAT8_INTERVAL ||
+		function->function == F_PERCENTILE_CONT__FLOAT8_INTERVAL)
+	{
+		Datum		difference = DirectFunctionCall2(interval_mi, upper, lower);
+		Datum		part = DirectFunctionCall2(interval_mul, difference,
+											   Float8GetDatumFast(proportion));
+
+		return DirectFunctionCall2(interval_pl, part, lower);
+	}
+	return Float8GetDatum(DatumGetFloat8(lower) +
+						  proportion * (DatumGetFloat8(upper) - DatumGetFloat8(lower)));
+}
+
+static Datum
+point_value(const Function *function, const Point *point, const int64 *rows, const Datum *values,
+			int n)
+{
+	const int64 *row = bsearch(&point->lower, rows, n, sizeof(int64), compare_rows);
+	Datum		lower = values[row - rows];
+
+	/* upper is lower or the next row */
+	if (point->upper == point->lower)
+		return lower;
+	return interpolate(function, lower, values[row - rows + 1], point->proportion);
+}
+
+static void
+set_value(const GpuPercentileState *state, Function *function, const int64 *rows,
+		  const Datum *values, int n)
+{
+	Datum	   *elements;
+	bool	   *isnull;
+
+	if (function->isnull)
+		return;
+	if (!function->is_array)
+	{
+		function->value = point_value(function, function->points, rows, values, n);
+		return;
+	}
+	if (function->n_points == 0)
+	{
+		function->value = PointerGetDatum(construct_empty_array(state->type));
+		return;
+	}
+	elements = palloc(function->n_points * sizeof(Datum));
+	isnull = palloc(function->n_points * sizeof(bool));
+	for (int i = 0; i < function->n_points; i++)
+	{
+		isnull[i] = function->points[i].isnull;
+		if (!isnull[i])
+			elements[i] = point_value(function, &function->points[i], rows, values, n);
+	}
+	function->value =
+		PointerGetDatum(construct_md_array(elements, isnull, ARR_NDIM(function->array),
+										   ARR_DIMS(function->array),
+										   ARR_LBOUND(function->array), state->type,
+										   state->type_len, state->type_byval,
+										   state->type_align));
+}
+
+/* Compute what the functions return for the group that begins with first. */
+static void
+compute_group(GpuPercentileState *state)
+{
+	PlanState  *child = outerPlanState(state);
+	MemoryContext old;
+	int64	   *rows;
+	Datum	   *values;
+	int			n;
+	int64		at;
+
+	ExecMarkPos(child);
+	count_group(state);
+	at = state->n_rows;
+
+	MemoryContextReset(state->group_context);
+	old = MemoryContextSwitchTo(state->group_context);
+	for (int i = 0; i < state->n_functions; i++)
+		find_points(state, &state->functions[i]);
+	n = wanted_rows(state, &rows);
+	values = fetch_values(state, rows, n, &at);
+	for (int i = 0; i < state->n_functions; i++)
+		set_value(state, &state->functions[i], rows, values, n);
+	MemoryContextSwitchTo(old);
+
+	if (state->first_only)
+	{
+		/* go behind the next group's first row, which is known */
+		if (at < state->n_rows && !TupIsNull(state->next))
+			(void) skip_to(state, &at, state->n_rows);
+	}
+	else if (state->n_rows > 1)
+		ExecRestrPos(child);
+	state->n_returned = 0;
+}
+
+/* Give the values to the Agg above, where it takes them from parameters. */
+static void
+set_params(GpuPercentileState *state)
+{
+	ParamExecData *params = state->css.ss.ps.state->es_param_exec_vals;
+
+	for (int i = 0; state->params && i < state->n_functions; i++)
+	{
+		ParamExecData *param = &params[state->params[i]];
+
+		param->execPlan = NULL;
+		param->value = state->functions[i].value;
+		param->isnull = state->functions[i].isnull;
+	}
+}
+
+/* The first row of the next group, with the group's values; false: there is none. */
+static bool
+next_group(GpuPercentileState *state)
+{
+	if (state->n_rows == 0)
+	{
+		TupleTableSlot *slot = ExecProcNode(outerPlanState(state));
+
+		if (TupIsNull(slot))
+		{
+			/* without GROUP BY errors in arguments count all the same */
+			MemoryContext old = MemoryContextSwitchTo(state->group_context);
+
+			ExecClearTuple(state->first);
+			for (int i = 0; state->params && i < state->n_functions; i++)
+				find_points(state, &state->functions[i]);
+			MemoryContextSwitchTo(old);
+			set_params(state);
+			return false;
+		}
+		ExecCopySlot(state->first, slot);
+	}
+	else if (TupIsNull(state->next))
+		return false;
+	else
+		ExecCopySlot(state->first, state->next);
+	compute_group(state);
+	set_params(state);
+	return true;
+}
+
+/* A row of the child with the values of its group. */
+static TupleTableSlot *
+return_row(GpuPercentileState *state, TupleTableSlot *row)
+{
+	TupleTableSlot *scan = state->css.ss.ss_ScanTupleSlot;
+	int			n_columns = row->tts_tupleDescriptor->natts;
+
+	slot_getallattrs(row);
+	memcpy(scan->tts_values, row->tts_values, n_columns * sizeof(Datum));
+	memcpy(scan->tts_isnull, row->tts_isnull, n_columns * sizeof(bool));
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		scan->tts_values[n_columns + i] = state->functions[i].value;
+		scan->tts_isnull[n_columns + i] = state->functions[i].isnull;
+	}
+	state->n_returned++;
+	return ExecStoreVirtualTuple(scan);
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+	TupleTableSlot *scan = node->ss.ss_ScanTupleSlot;
+	TupleTableSlot *slot;
+
+	ExecClearTuple(scan);
+	if (state->done)
+		return scan;
+	if (!state->first_only && state->n_returned < state->n_rows)
+	{
+		slot = ExecProcNode(outerPlanState(node));
+		if (TupIsNull(slot))
+			elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
+		return return_row(state, slot);
+	}
+	/* behind the next group's first row, which is known */
+	if (!state->first_only && state->n_rows > 1 && !TupIsNull(state->next))
+		(void) ExecProcNode(outerPlanState(node));
+	if (!next_group(state))
+	{
+		state->done = true;
+		return scan;
+	}
+	return return_row(state, state->first);
+}
+
+static void
+end(CustomScanState *node)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+
+	ExecClearTuple(state->first);
+	ExecClearTuple(state->next);
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+
+	ExecClearTuple(state->first);
+	ExecClearTuple(state->next);
+	MemoryContextReset(state->group_context);
+	state->n_rows = 0;
+	state->n_values = 0;
+	state->n_returned = 0;
+	state->done = false;
+	if (outerPlanState(node)->chgParam == NULL)
+		ExecReScan(outerPlanState(node));
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+	List	   *names = NIL;
+
+	(void) ancestors;
+	for (int i = 0; i < state->n_functions; i++)
+		names = lappend(names, psprintf("%s()", get_func_name(state->functions[i].function)));
+	ExplainPropertyList("Functions", names, es);
+}
+
+const GsNode gs_percentile_node = {
+	.scan = {
+		.CustomName = GS_PERCENTILE_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_PERCENTILE_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuPercentileState),
+};

@@ -1,0 +1,119 @@
+--
+-- percentile_disc(), percentile_cont() and mode() over sorted rows: each query runs
+-- with gpusort off and forced on, serially and in parallel.
+--
+SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
+SET gpusort.min_rows = 300;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+
+CREATE TABLE percentiles_t (id int, g int, h text COLLATE "C", p text COLLATE "C", x float8, i int, n numeric, v interval, ts timestamp);
+INSERT INTO percentiles_t
+	SELECT i, i % 41, CASE WHEN i % 7 > 0 THEN 'h' || i % 7 END,
+		   CASE WHEN i % 50 > 0 AND i % 41 > 0 THEN md5((i % 700)::text) END,
+		   CASE i % 90 WHEN 0 THEN 'NaN' WHEN 2 THEN '0' WHEN 3 THEN '-Infinity' WHEN 4 THEN 'Infinity' WHEN 5 THEN NULL ELSE sin(i) * 1e6 END,
+		   CASE WHEN i % 41 = 7 THEN NULL ELSE (i * 7919) % 313 END, (i % 500) / 7.0, make_interval(mins => (i * 37) % 5000, months => i % 3), '2026-01-01'::timestamp + make_interval(secs => i % 977)
+	FROM generate_series(1, 6000) AS i;
+-- groups of one row and of NULLs only, at the beginning and at the end
+INSERT INTO percentiles_t VALUES (7001, -1, NULL, 'a', 1, 1, 1, '1 day', NULL), (7002, 99, 'z', NULL, NULL, NULL, NULL, NULL, NULL);
+ANALYZE percentiles_t;
+
+-- whether the answers are the same, and how many GpuPercentile and GpuSort are in the plan
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	stock text[];
+	difference text;
+	result text := '';
+BEGIN
+	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
+	stock := stock_rows(query, true);
+	PERFORM set_config('gpusort.force', 'on', true);
+	FOR workers IN 0 .. 1 LOOP
+		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
+		result := result || format('; %s workers: %s GpuPercentile', workers * 2, plan_lines(query, '\(GpuPercentile\)'));
+		difference := rows_differ(query_rows(query, true), stock);
+		IF difference IS NOT NULL THEN
+			RETURN format('%s workers, %s', workers * 2, difference);
+		END IF;
+	END LOOP;
+	RETURN format('same, %s rows%s', coalesce(cardinality(stock), 0), result);
+END
+$$;
+
+-- each function, each kind of value
+SELECT compare('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p) FROM percentiles_t');
+SELECT compare(format('SELECT g, percentile_disc(%s) WITHIN GROUP (ORDER BY %s) FROM percentiles_t GROUP BY g', f, c))
+	FROM unnest(ARRAY['p', 'x DESC', 'i NULLS FIRST', 'n', 'v', 'ts']) AS c, unnest(ARRAY['0.37']) AS f;
+SELECT compare(format('SELECT h, percentile_cont(%s) WITHIN GROUP (ORDER BY %s) FROM percentiles_t GROUP BY h', f, c))
+	FROM unnest(ARRAY['x', 'i DESC', 'v NULLS FIRST']) AS c, unnest(ARRAY['0', '0.123', '1']) AS f;
+SELECT compare(format('SELECT g, mode() WITHIN GROUP (ORDER BY %s) FROM percentiles_t GROUP BY g', c))
+	FROM unnest(ARRAY['p', 'x', 'i DESC', 'v']) AS c;
+-- arrays of fractions: NULLs, repeated ones, none, two dimensions
+SELECT compare(format('SELECT g, percentile_disc(%L::float8[]) WITHIN GROUP (ORDER BY p), percentile_disc(%L::float8[]) WITHIN GROUP (ORDER BY p DESC) FROM percentiles_t GROUP BY g', a, a))
+	FROM unnest(ARRAY['{0.5,NULL,0.1,0.5,1,0}', '{}', '{NULL}', '{{0.2,0.8},{0.4,0.6}}']) AS a;
+SELECT compare(format('SELECT g, percentile_disc(%L::float8[]) WITHIN GROUP (ORDER BY p) FROM percentiles_t GROUP BY g', a))
+	FROM unnest(ARRAY['{0.5,NULL,0.1,0.5,1,0}', '{}', '{NULL}', '[3:4][1:2]={{0.2,0.8},{0.4,0.6}}']) AS a;
+SELECT compare('SELECT percentile_cont(ARRAY[0.25, 0.5, NULL, 0.75, 0.999]) WITHIN GROUP (ORDER BY x) FROM percentiles_t');
+SELECT compare('SELECT h, percentile_cont(ARRAY[0.25, 0.5]) WITHIN GROUP (ORDER BY v) FROM percentiles_t GROUP BY h');
+-- several of them, and other aggregates; none of these is lost or counted twice
+SELECT compare('SELECT g, h, percentile_cont(0.5) WITHIN GROUP (ORDER BY i), count(*), percentile_disc(0.9) WITHIN GROUP (ORDER BY i::float8), sum(i), max(p) FROM percentiles_t GROUP BY g, h');
+SELECT compare('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i), count(*), percentile_cont(0.9) WITHIN GROUP (ORDER BY i), sum(i) FROM percentiles_t');
+SELECT compare('SELECT count(*), mode() WITHIN GROUP (ORDER BY p), min(i) FILTER (WHERE g > 5), percentile_disc(ARRAY[0.1]) WITHIN GROUP (ORDER BY p) FROM percentiles_t');
+SELECT compare('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY p) || count(*), mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t GROUP BY g HAVING mode() WITHIN GROUP (ORDER BY p) > ''4'' AND count(*) > 3');
+-- fractions that are not constants
+SELECT compare('SELECT g, percentile_cont(g / 100.0) WITHIN GROUP (ORDER BY x) FROM percentiles_t WHERE g BETWEEN 0 AND 50 GROUP BY g');
+SELECT compare('SELECT g, percentile_disc(NULLIF(g, 3) / 100.0) WITHIN GROUP (ORDER BY x), count(*) FROM percentiles_t WHERE g BETWEEN 0 AND 50 GROUP BY g');
+SELECT compare('SELECT percentile_disc(NULL::float8) WITHIN GROUP (ORDER BY x), percentile_cont(NULL::float8[]) WITHIN GROUP (ORDER BY x) FROM percentiles_t');
+-- expressions, no rows, NULLs only
+SELECT compare('SELECT lower(h), percentile_disc(0.3) WITHIN GROUP (ORDER BY upper(p)), count(p) FROM percentiles_t GROUP BY lower(h)');
+SELECT compare('SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY p), mode() WITHIN GROUP (ORDER BY p), count(*) FROM percentiles_t WHERE false');
+SELECT compare('SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY p), percentile_disc(ARRAY[2]) WITHIN GROUP (ORDER BY p) FROM percentiles_t WHERE p IS NULL');
+SELECT compare('SELECT g, mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t WHERE id < 0 GROUP BY g');
+-- rescans
+SELECT compare('SELECT a.g, b.* FROM (SELECT DISTINCT g FROM percentiles_t WHERE g < 6) a, LATERAL (SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x), count(*) FROM percentiles_t t WHERE t.g > a.g) b');
+SELECT compare('SELECT a.g, (SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t t WHERE t.g > a.g + 38) FROM (SELECT DISTINCT g FROM percentiles_t) a');
+SELECT compare('SELECT a.g, b.* FROM (VALUES (0.1), (0.5)) a(g), LATERAL (SELECT percentile_cont(a.g) WITHIN GROUP (ORDER BY x) FROM percentiles_t) b');
+-- where the functions stay in the aggregate
+SELECT compare('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p), percentile_disc(0.5) WITHIN GROUP (ORDER BY x) FROM percentiles_t');
+SELECT compare('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p), array_agg(id ORDER BY id) FROM percentiles_t');
+SELECT compare('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p) FILTER (WHERE g > 3) FROM percentiles_t');
+SELECT compare('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY p) FROM percentiles_t GROUP BY ROLLUP (g)');
+SELECT compare('SELECT rank(''7'') WITHIN GROUP (ORDER BY p) FROM percentiles_t');
+SELECT compare('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY g) FROM percentiles_t GROUP BY g');
+
+SET gpusort.force = on;
+SET max_parallel_workers_per_gather = 0;
+-- the plans
+EXPLAIN (COSTS OFF) SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY i), count(*) FROM percentiles_t GROUP BY g;
+EXPLAIN (COSTS OFF) SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t;
+-- errors
+SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY x) FROM percentiles_t;
+SELECT percentile_disc('NaN'::float8) WITHIN GROUP (ORDER BY p) FROM percentiles_t WHERE false;
+SELECT percentile_disc(ARRAY[0.1, -0.1]) WITHIN GROUP (ORDER BY p) FROM percentiles_t;
+SELECT percentile_disc(ARRAY[0.1, -0.1]) WITHIN GROUP (ORDER BY p) FROM percentiles_t WHERE false;
+CREATE ROLE percentiles_user;
+REVOKE EXECUTE ON FUNCTION pg_catalog.mode(anyelement) FROM PUBLIC;
+GRANT SELECT ON percentiles_t TO percentiles_user;
+SET ROLE percentiles_user;
+SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION pg_catalog.mode(anyelement) TO PUBLIC;
+DROP OWNED BY percentiles_user;
+DROP ROLE percentiles_user;
+-- by cost: text is sorted, few rows and plain numbers are not
+RESET gpusort.force;
+SET gpusort.min_rows = 20000;
+CREATE TABLE percentiles_many AS SELECT i AS id, i % 10 AS g, md5(i::text) COLLATE "C" AS p FROM generate_series(1, 50000) AS i;
+ANALYZE percentiles_many;
+SELECT plan_lines('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_many', 'GpuPercentile') AS text,
+	   plan_lines('SELECT g, mode() WITHIN GROUP (ORDER BY p) FROM percentiles_many GROUP BY g', 'GpuPercentile') AS grouped,
+	   plan_lines('SELECT mode() WITHIN GROUP (ORDER BY id) FROM percentiles_many', 'GpuPercentile') AS int,
+	   plan_lines('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t', 'GpuPercentile') AS few;
+
+DROP TABLE percentiles_t, percentiles_many;
+DROP FUNCTION compare;
+DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
