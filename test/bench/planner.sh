@@ -4,9 +4,9 @@
 #
 # Tables f (file paths, BENCH_PATHS rows) and w (10 million words, BENCH_WORDS), as in
 # order_by.sh; v has 10 million rows (BENCH_VALUES) of float8, numeric and integers with few
-# values.  Each query runs with 2 and 8 workers and with work_mem 64 MB and
-# 1 GB, costs at PostgreSQL's defaults; the fastest is printed, of PostgreSQL and of
-# gpusort, in ms, and what gpusort's last plan has.  What takes longer than
+# values.  Each query runs with 2 and 8 workers (BENCH_WORKERS) and with work_mem 64 MB and
+# 1 GB (BENCH_WORK_MEM), costs at PostgreSQL's defaults; the fastest is printed, of PostgreSQL
+# and of gpusort, in ms, and what gpusort's plan has.  What takes longer than
 # BENCH_PATIENCE seconds (default 30) is left out.  Results of both are compared where
 # they are one row.
 #
@@ -29,8 +29,8 @@ best()
 {
 	local who=$1 sql=$2 workers memory t best=-1
 
-	for workers in 2 8; do
-		for memory in 64MB 1GB; do
+	for workers in ${BENCH_WORKERS:-2 8}; do
+		for memory in ${BENCH_WORK_MEM:-64MB 1GB}; do
 			t=$(bench_time "$who max_parallel_workers_per_gather=$workers work_mem=$memory" "$sql" 2>/dev/null || true)
 			[ "$t" -ge 0 ] && { [ "$best" -lt 0 ] || [ "$t" -lt "$best" ]; } && best=$t
 		done

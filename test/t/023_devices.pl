@@ -324,6 +324,7 @@ for my $case (
 ok(restart_with('first'), 'a wrong setting in the configuration');
 like(slurp_file($node->logfile), qr/WARNING:  invalid value for parameter "gpusort.devices": "first".*DETAIL:  "first" is neither/s,
 	'a wrong setting in the configuration: the log says so');
+wait_ready($node);
 is(states(), 'ready', 'a wrong setting in the configuration: the default');
 
 my $uuid = 'GPU-01234567-89ab-cdef-0123-456789abcdef';
