@@ -11,7 +11,9 @@
  * that follow what is ignored are ignored, too, and the comparison skips the
  * strings' common prefix without looking at what it was.  For example E'\n\x1f' is
  * less than E'\n\x01\u064b' by comparison, and greater by sort keys (ICU 72).
- * Such collations are refused.
+ * Nor is it where texts are told apart by their code points in the end
+ * (strength=identical): the comparison of U+FE28 and U+FE21 U+FE28 is not that of
+ * their sort keys.  Such collations are refused.
  *
  * ICU takes two microseconds for the sort key of a path.  Of most texts the same bytes are
  * made from a table of the collation's characters (key_icu_table.h), which costs as much to make
@@ -86,17 +88,27 @@ static bool put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room,
 static size_t put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room);
 
 /*
- * Does the collation ignore white space at level 1?  Then the key of a blank has
- * no weights of that level, and begins with a separator, or ends.
+ * Is the comparison known to differ from the order of the sort keys?  Where white
+ * space is ignored at level 1, the key of a blank has no weights of that level, and
+ * begins with a separator, or ends.  Where the strength is identical, a control
+ * character, which is ignored at all other levels, makes another key.
  */
 static bool
-is_shifted(void *handle)
+disagrees_with_keys(void *handle)
 {
 	GsVarBytes	blank = {(const uint8 *) " ", 1};
+	GsVarBytes	plain = {(const uint8 *) "a", 1};
+	GsVarBytes	control = {(const uint8 *) "a\x01", 2};
 	uint8		key[64];
+	uint8		other[64];
 	size_t		len;
+	size_t		other_len;
 
-	return !put_sort_key(handle, blank, key, sizeof(key), &len) || len == 0 || key[0] <= 1;
+	if (!put_sort_key(handle, blank, key, sizeof(key), &len) || len == 0 || key[0] <= 1)
+		return true;
+	return !put_sort_key(handle, plain, key, sizeof(key), &len) ||
+		!put_sort_key(handle, control, other, sizeof(other), &other_len) ||
+		len != other_len || memcmp(key, other, len) != 0;
 }
 
 /*
@@ -169,7 +181,7 @@ gs_key_collator_open(Oid collation)
 
 	collator = MemoryContextAllocZero(TopMemoryContext, sizeof(GsKeyCollator));
 	collator->collation = collation;
-	collator->usable = handle != NULL && !is_shifted(handle);
+	collator->usable = handle != NULL && !disagrees_with_keys(handle);
 	collator->deterministic = deterministic;
 	collator->parts = handle != NULL && GetDatabaseEncoding() == PG_UTF8 && parts_agree(handle);
 	collator->handle = handle;
