@@ -120,6 +120,7 @@ std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
 
 int cuda_count(GsError *error)
 {
+  SignalBlock block;
   Failure failure;
   int count = 0;
 
@@ -130,6 +131,7 @@ int cuda_count(GsError *error)
 
 int cuda_find(const char *uuid)
 {
+  SignalBlock block;
   Failure failure;
   int ordinal = -1;
 

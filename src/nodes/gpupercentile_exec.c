@@ -168,6 +168,10 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	desc = ExecGetResultType(outerPlanState(node));
 	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	/* what arguments are evaluated over are not the child's tuples */
+	node->ss.ps.outeropsset = true;
+	node->ss.ps.outeropsfixed = true;
+	node->ss.ps.outerops = &TTSOpsMinimalTuple;
 	state->group_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile group",
 												 ALLOCSET_DEFAULT_SIZES);
 	state->run_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile run",

@@ -55,7 +55,7 @@ find_function(const PlannerInfo *root, int *sorts)
 
 	foreach(lc, root->agginfos)
 	{
-		const AggInfo *info = lfirst_node(AggInfo, lc);
+		const AggInfo *info = lfirst(lc);
 		const Aggref *agg = gs_compat_agg_of(info);
 
 		if (gs_percentile_is_known(agg))
@@ -125,7 +125,8 @@ is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped
 				inside <= gs_cost_sort(input->rows, input->rows, input->pathtarget->width))
 				return false;
 		}
-		if (other->total_cost + inside <= path->total_cost)
+		if (gs_compat_more_disabled(path, other) ||
+			other->total_cost + inside <= path->total_cost)
 			return false;
 		/* not all groups may be wanted, and this one returns the first one sooner */
 		if (root->tuple_fraction > 0 && root->parse->groupClause != NIL &&

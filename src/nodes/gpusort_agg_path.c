@@ -108,7 +108,7 @@ same_distinct(const PlannerInfo *root)
 
 	foreach(lc, root->agginfos)
 	{
-		const Aggref *agg = lfirst_node(AggInfo, lc)->representative_aggref;
+		const Aggref *agg = ((const AggInfo *) lfirst(lc))->representative_aggref;
 
 		if (agg->aggdistinct == NIL || !takes_order(agg) || !gs_agg_equal_distinct(agg, first))
 			return false;
@@ -166,7 +166,7 @@ count_served(PlannerInfo *root, List *pathkeys)
 
 	foreach(lc, root->agginfos)
 	{
-		const AggInfo *info = lfirst_node(AggInfo, lc);
+		const AggInfo *info = lfirst(lc);
 		const Aggref *agg = info->representative_aggref;
 		List	   *wanted;
 
@@ -191,7 +191,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 		Bitmapset  *states = NULL;
 
 		foreach(lc, root->agginfos)
-			states = bms_add_member(states, lfirst_node(AggInfo, lc)->transno);
+			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
 		order->agg = linitial_node(AggInfo, root->agginfos)->representative_aggref;
 		order->pathkeys = order_pathkeys(root, order->agg);
 		order->unique = true;
@@ -200,7 +200,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 	}
 	foreach(lc, root->agginfos)
 	{
-		const Aggref *agg = lfirst_node(AggInfo, lc)->representative_aggref;
+		const Aggref *agg = ((const AggInfo *) lfirst(lc))->representative_aggref;
 		List	   *pathkeys;
 		int			served;
 

@@ -165,14 +165,20 @@ sort_again(GpuSortState *state)
 		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
 }
 
-/* How many processes will fill chunks: not more than there are chunks to fill, by estimate. */
+/*
+ * How many processes will fill chunks: not more than there are chunks to fill, by
+ * estimate.  Where rows are dropped the plan's estimate is not of those that come in.
+ */
 static int
 count_feeders(const GpuSortState *state)
 {
 	const Plan *plan = state->css.ss.ps.plan;
 	double		bytes = plan->plan_rows * (2.0 * plan->plan_width + GS_ROW_BYTES);
+	int			feeders = 1 + gs_feed_planned_workers(state->gather);
 
-	return Min(bytes / GS_CHUNK_BYTES, 1 + gs_feed_planned_workers(state->gather));
+	if (state->keep.unique || state->keep.limit > 0)
+		return feeders;
+	return Min(bytes / GS_CHUNK_BYTES, feeders);
 }
 
 static void

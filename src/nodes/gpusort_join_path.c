@@ -3,8 +3,8 @@
  * gpusort_join_path.c
  *	  Offering merge joins over GpuSort.
  *
- * A hash join whose hash table fits into memory is hard to beat.  Where it does not,
- * both sides are written to files in parts, and sorting them may cost less:
+ * A hash join whose hash table fits into memory is hard to beat.  Where neither side
+ * would fit, both are written to files in parts, and sorting them may cost less:
  *
  *		Merge Join -> GpuSort of each side, or what is in order already
  *
@@ -76,7 +76,8 @@ side_path(PlannerInfo *root, RelOptInfo *side, List *pathkeys, bool *sorts)
 	{
 		Path	   *path = lfirst(lc);
 
-		if (best == NULL || path->total_cost < best->total_cost)
+		if (best == NULL || gs_compat_more_disabled(best, path) ||
+			(path->total_cost < best->total_cost && !gs_compat_more_disabled(path, best)))
 		{
 			best = path;
 			*sorts = true;

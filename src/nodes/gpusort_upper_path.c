@@ -90,7 +90,8 @@ gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
 			Path	   *theirs = lfirst(other);
 			Cost		hidden = hidden_cost(root, theirs);
 
-			if (hidden > 0 && path->startup_cost < theirs->startup_cost + hidden &&
+			if (hidden > 0 && !gs_compat_more_disabled(path, theirs) &&
+				path->startup_cost < theirs->startup_cost + hidden &&
 				path->total_cost < theirs->total_cost + hidden)
 				rel->pathlist = foreach_delete_current(rel->pathlist, other);
 		}
@@ -207,6 +208,8 @@ copy_window(const WindowAggPath *like, Path *sorted)
 	window->path.pathkeys = sorted->pathkeys;
 	window->path.startup_cost += sorted->startup_cost - like->subpath->startup_cost;
 	window->path.total_cost += sorted->total_cost - like->subpath->total_cost;
+	/* from PostgreSQL 17 on the startup cost has a part of the input's run cost in it */
+	window->path.startup_cost = Min(window->path.startup_cost, window->path.total_cost);
 	gs_compat_inherit_disabled(&window->path, sorted);
 	return &window->path;
 }

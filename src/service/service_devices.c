@@ -304,6 +304,12 @@ end_without_device(const GsError *error, GsStatus status)
 	proc_exit(ran_before ? 1 : 0);
 }
 
+static const char *
+why_not_opened(const ServedDevice *d)
+{
+	return d->error.message[0] ? d->error.message : gs_status_name(d->status);
+}
+
 /* One of several could not be opened. */
 static void
 report_not_opened(int device)
@@ -311,10 +317,11 @@ report_not_opened(int device)
 	const ServedDevice *d = &gs_devices[device];
 	int			seconds = set_retry(device);
 
-	note_lost(device, d->error.message);
+	note_lost(device, why_not_opened(d));
 	ereport(WARNING,
-			(errmsg("gpusort could not open device %d: %s", device,
-					d->error.message[0] ? d->error.message : gs_status_name(d->status)),
+			(errmsg("gpusort could not open device %d: %s", device, why_not_opened(d)),
+			 d->config.ordinal < 0 ?
+			 errdetail("It is not tried again until the server restarts. The other devices sort.") :
 			 errdetail("It is tried again in %d seconds. The other devices sort.", seconds),
 			 gs_guc_devices[0] == '\0' ? 0 :
 			 errhint("gpusort.devices is \"%s\"; \"nvidia-smi -L\" lists the devices.", gs_guc_devices)));
@@ -421,7 +428,6 @@ gs_devices_close(void)
 		if (open)
 			gs_ops->close(d->device);
 		d->state = DEVICE_WAITING;
-		gs_shared->devices[i].info.memory_used = 0;
 	}
 }
 
@@ -564,9 +570,9 @@ tried_again(int device)
 	(void) set_retry(device);
 	if (d->was_open && d->restart_at == 0)
 		d->restart_at = d->retry_at;
-	note_lost(device, d->error.message);
+	note_lost(device, why_not_opened(d));
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort could not open device %d: %s", device, d->error.message)));
+			(errmsg_internal("gpusort could not open device %d: %s", device, why_not_opened(d))));
 }
 
 /* A device waits to be tried again: is it time for that? */

@@ -291,7 +291,7 @@ note_append(int chunk, GsStatus status)
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;
 	gs_chunk_free(chunk);
-	awaited = gs_shared->n_waiting > 0;
+	awaited = gs_shared->n_waiting > 0 && gs_session_may_open();
 	LWLockRelease(gs_shared->lock);
 	ConditionVariableBroadcast(&session->cv);
 	if (awaited)

@@ -295,6 +295,13 @@ session_reserve(GsSession *session, int reserved)
 	Assert(gs_shared->promised >= 0 && gs_shared->promised <= gs_shared->n_free);
 }
 
+bool
+gs_session_may_open(void)
+{
+	return gs_shared->free_session >= 0 &&
+		gs_shared->reserved < gs_shared->n_chunks && gs_shared->promised < gs_shared->n_free;
+}
+
 int
 gs_session_alloc(int feeders)
 {
@@ -302,8 +309,7 @@ gs_session_alloc(int feeders)
 	GsSession  *session;
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	if (number < 0 ||
-		gs_shared->reserved == gs_shared->n_chunks || gs_shared->promised == gs_shared->n_free)
+	if (!gs_session_may_open())
 		return -1;
 	session = &gs_sessions[number];
 	gs_shared->free_session = session->next;

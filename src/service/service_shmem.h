@@ -280,6 +280,7 @@ extern void gs_chunk_filled(int chunk); /* no longer, if it was */
 extern void gs_chunk_free(int chunk);
 extern void gs_session_request(int session);	/* put on the request list */
 extern void gs_chunk_request(int chunk);
+extern bool gs_session_may_open(void);	/* could one be had now? */
 extern int	gs_session_alloc(int feeders);	/* -1: none to be had now */
 extern void gs_queue_enter(void);
 extern bool gs_queue_first(void);	/* does nobody wait who came before? */

@@ -153,11 +153,6 @@ extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);
  */
 extern GsPutRow gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub);
 
-/* The columns' own order: its keys, in sort->context, and two rows compared by them. */
-extern SortSupport gs_stored_order(GsSort *sort);
-extern int	gs_stored_compare(const GsSort *sort, SortSupport order,
-							  TupleTableSlot *a, TupleTableSlot *b);
-
 /* A stored row in a slot that is good until the next call. */
 extern TupleTableSlot *gs_stored_slot(GsSort *sort, const char *row, bool external);
 
