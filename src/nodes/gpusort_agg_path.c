@@ -103,7 +103,7 @@ takes_order(const Aggref *agg)
 static bool
 same_distinct(const PlannerInfo *root)
 {
-	const Aggref *first = linitial_node(AggInfo, root->agginfos)->representative_aggref;
+	const Aggref *first = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
 	ListCell   *lc;
 
 	foreach(lc, root->agginfos)
@@ -192,7 +192,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 
 		foreach(lc, root->agginfos)
 			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
-		order->agg = linitial_node(AggInfo, root->agginfos)->representative_aggref;
+		order->agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
 		order->pathkeys = order_pathkeys(root, order->agg);
 		order->unique = true;
 		order->served = bms_num_members(states);
