@@ -181,15 +181,6 @@ gs_compat_pathkey_operator(const PathKey *key, Oid type)
 #define gs_compat_agg_of(info)	((info)->representative_aggref)
 #endif
 
-/* May the user call a function?  PostgreSQL 16 has one function for all kinds of objects. */
-#if PG_VERSION_NUM >= 160000
-#define gs_compat_function_aclcheck(function) \
-	object_aclcheck(ProcedureRelationId, (function), GetUserId(), ACL_EXECUTE)
-#else
-#define gs_compat_function_aclcheck(function) \
-	pg_proc_aclcheck((function), GetUserId(), ACL_EXECUTE)
-#endif
-
 /* PostgreSQL 18 has incremental sorts below merge joins; without sorts there are none. */
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_initial_cost_mergejoin(root, space, type, clauses, outer, inner, extra) \
@@ -435,7 +426,7 @@ gs_compat_null_treatment(const WindowFunc *call)
 #include "catalog/pg_proc.h"
 #endif
 static inline void
-gs_compat_check_execute(Oid function, Oid role)
+gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 {
 #if PG_VERSION_NUM >= 160000
 	AclResult	result = object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
@@ -444,7 +435,7 @@ gs_compat_check_execute(Oid function, Oid role)
 #endif
 
 	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_FUNCTION, get_func_name(function));
+		aclcheck_error(result, type, get_func_name(function));
 	InvokeFunctionExecuteHook(function);
 }
 

@@ -115,17 +115,6 @@ init_group(GpuPercentileState *state, List **lists)
 												   &state->css.ss.ps);
 }
 
-/* Agg would look whether the user may call the function. */
-static void
-check_privilege(Oid function)
-{
-	AclResult	result = gs_compat_function_aclcheck(function);
-
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, OBJECT_AGGREGATE, get_func_name(function));
-	InvokeFunctionExecuteHook(function);
-}
-
 static void
 init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
 {
@@ -138,7 +127,8 @@ init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
 		Function   *function = &state->functions[i];
 
 		function->function = list_nth_oid(lists[GS_PERCENTILE_FUNCTIONS], i);
-		check_privilege(function->function);
+		/* as Agg would */
+		gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
 		function->argument = ExecInitExpr(list_nth(plan->custom_exprs, i), &state->css.ss.ps);
 		function->is_array = exprType(list_nth(plan->custom_exprs, i)) == FLOAT8ARRAYOID;
 		function->is_continuous = function->function != F_MODE &&

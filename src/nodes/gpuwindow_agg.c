@@ -138,9 +138,9 @@ init_aggregate(GsWindowAggs *aggs, WindowAggregate *agg, WindowFunc *call, PlanS
 	if (list_length(call->args) >= FUNC_MAX_ARGS)
 		elog(ERROR, "aggregate %u has too many arguments", call->winfnoid);
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
-	gs_compat_check_execute(form->aggtransfn, owner);
+	gs_compat_check_execute(form->aggtransfn, owner, OBJECT_FUNCTION);
 	if (OidIsValid(form->aggfinalfn))
-		gs_compat_check_execute(form->aggfinalfn, owner);
+		gs_compat_check_execute(form->aggfinalfn, owner, OBJECT_FUNCTION);
 
 	agg->args = palloc(list_length(call->args) * sizeof(ExprState *));
 	foreach(lc, call->args)

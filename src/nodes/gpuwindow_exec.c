@@ -184,7 +184,7 @@ make_functions(GpuWindowState *state, List *calls, const int *columns)
 		WindowFunc *call = lfirst_node(WindowFunc, lc);
 		int			column = columns[foreach_current_index(lc)];
 
-		gs_compat_check_execute(call->winfnoid, GetUserId());
+		gs_compat_check_execute(call->winfnoid, GetUserId(), OBJECT_FUNCTION);
 		if (call->winagg)
 		{
 			state->agg_columns[state->n_aggs++] = column;

@@ -422,12 +422,15 @@ gs_memory_relieve(void)
 	return any;
 }
 
-/* A session waits from its first refusal until something of it is taken again. */
+/*
+ * A session waits from its first refusal until something of it is taken again, or
+ * it fails.
+ */
 bool
 gs_memory_is_short(int device)
 {
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].device == device && gs_served[i].needy_since != 0)
+		if (gs_served[i].device == device && gs_served[i].needy_since != 0 && !gs_served[i].failed)
 			return true;
 	return false;
 }

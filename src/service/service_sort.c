@@ -164,7 +164,6 @@ gs_sort_lost(int number)
 	if (!s->failed)
 	{
 		s->failed = true;
-		s->needy_since = 0;
 		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 		session->trouble = GS_SPILL_LOST;
 		LWLockRelease(gs_shared->lock);
