@@ -9,6 +9,7 @@
  *
  *	  gpusort_path.c	  paths, and those for ORDER BY
  *	  gpusort_upper_path.c	paths for GROUP BY and window functions
+ *	  gpusort_rivals.c	  what PostgreSQL's paths cost beyond its estimate
  *	  gpusort_join_path.c paths for merge joins
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
  *	  gpusort_keep.c	  rows that the plan above does not need
@@ -90,15 +91,6 @@ extern void gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								 RelOptInfo *grouped_rel, const GroupPathExtraData *extra);
 extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								  RelOptInfo *window_rel);
-
-/*
- * Add paths that sort, beside others that hash; take away those of the others that cost more
- * by all that PostgreSQL does not count.
- */
-extern void gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths);
-
-/* How many groups PostgreSQL expects; 0: none of its paths tells. */
-extern double gs_expected_groups(const RelOptInfo *grouped_rel);
 
 /* gpusort_join_path.c: add merge joins over GpuSort; parameters as of the planner's hook. */
 extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,

@@ -23,7 +23,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/gpusort.h"
-#include "plan/sort_cost.h"
+#include "nodes/gpusort_rivals.h"
 #include "service/service_client.h"
 
 void

@@ -158,7 +158,11 @@ CREATE TABLE paths_many AS SELECT md5(i::text) COLLATE "C" AS p FROM generate_se
 ANALYZE paths_many;
 SELECT plan_nodes('SELECT p, count(*) FROM paths_many GROUP BY p');
 SELECT plan_nodes('SELECT DISTINCT p FROM paths_many');
+-- one that is not: DISTINCT keeps no states of the aggregates below it
+CREATE TABLE paths_groups AS SELECT i AS id, hashint4(i) AS k FROM generate_series(1, 45000) AS i;
+ANALYZE paths_groups;
+SELECT stays('SELECT DISTINCT sum(k), min(k), max(k), sum(k)::numeric + 1, sum(k)::numeric + 2, sum(k)::numeric + 3 FROM paths_groups GROUP BY id');
 
-DROP TABLE paths_t, paths_u, paths_few, paths_many;
+DROP TABLE paths_t, paths_u, paths_few, paths_many, paths_groups;
 DROP FUNCTION plan_nodes, compare, stays, paths_upper;
 DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
