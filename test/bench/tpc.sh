@@ -140,7 +140,7 @@ run_query()
 				printf ';\n\\o\n'
 			done
 		done
-		printf '\\pset format csv\n\\pset tuples_only off\n'
+		printf '\\pset format csv\n\\pset tuples_only off\n\\pset null NULL\n'
 		[ $(($4 % 2)) -eq 1 ] || sides="on off"
 		for side in $sides; do
 			printf 'SET gpusort.enabled = %s;\n\\o %s/answer.%s\n\\timing on\n' $side "$answers" $side

@@ -69,7 +69,7 @@ def compare(sql, a, b):
         at = next(i for i, (x, y) in enumerate(zip(keys_a, keys_b)) if x != y)
         return f"DIFFERENT: sort keys {keys_a[at]} and {keys_b[at]} in row {at + 1}"
     if collections.Counter(map(tuple, rows_a)) == collections.Counter(map(tuple, rows_b)):
-        return "same rows" if whole else "same rows, of the order the first %d columns" % len(columns)
+        return "same rows" if whole else f"same rows, {len(columns)} of {len(items)} sort keys compared"
     last = keys_a[-1]
     before_a, before_b = (collections.Counter(tuple(row) for row, key in zip(rows, keys_a) if key != last)
                           for rows in (rows_a, rows_b))
