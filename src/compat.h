@@ -338,14 +338,18 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
-/* The path of a Unique node. */
+/* The path of a Unique node, and what is below it; NULL: it is another one. */
 #include "optimizer/pathnode.h"
 #if PG_VERSION_NUM >= 190000
 #define gs_compat_unique_path(root, rel, child, n_columns, rows) \
 	((Path *) create_unique_path(root, rel, child, n_columns, rows))
+#define gs_compat_unique_input(path) \
+	(IsA(path, UniquePath) ? ((const UniquePath *) (path))->subpath : NULL)
 #else
 #define gs_compat_unique_path(root, rel, child, n_columns, rows) \
 	((Path *) create_upper_unique_path(root, rel, child, n_columns, rows))
+#define gs_compat_unique_input(path) \
+	(IsA(path, UpperUniquePath) ? ((const UpperUniquePath *) (path))->subpath : NULL)
 #endif
 
 /* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */

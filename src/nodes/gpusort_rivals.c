@@ -45,32 +45,55 @@ count_states(const PlannerInfo *root, const AggPath *path)
 	return list_length(root->aggtransinfos);
 }
 
+/* The path below one of those that are made above scans and joins; NULL: it is none. */
+static const Path *
+input_of(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_AggPath:
+			return ((const AggPath *) path)->subpath;
+		case T_GroupPath:
+			return ((const GroupPath *) path)->subpath;
+		case T_WindowAggPath:
+			return ((const WindowAggPath *) path)->subpath;
+		case T_SortPath:
+		case T_IncrementalSortPath:
+			return ((const SortPath *) path)->subpath;
+		case T_ProjectionPath:
+			return ((const ProjectionPath *) path)->subpath;
+		case T_GatherPath:
+			return ((const GatherPath *) path)->subpath;
+		case T_GatherMergePath:
+			return ((const GatherMergePath *) path)->subpath;
+		case T_CustomPath:
+			/* GpuSort, GpuSortFeed */
+			return linitial(((const CustomPath *) path)->custom_paths);
+		default:
+			return gs_compat_unique_input(path);
+	}
+}
+
 /* What hashing costs in a path beyond PostgreSQL's estimate. */
 static Cost
-hidden_cost(PlannerInfo *root, const Path *path)
+hidden_cost(const PlannerInfo *root, const Path *path)
 {
-	if (IsA(path, GatherPath))
-		return hidden_cost(root, ((const GatherPath *) path)->subpath);
-	if (IsA(path, GatherMergePath))
-		return hidden_cost(root, ((const GatherMergePath *) path)->subpath);
-	if (IsA(path, SortPath))
-		return hidden_cost(root, ((const SortPath *) path)->subpath);
-	if (IsA(path, AggPath))
+	Cost		cost = 0;
+
+	for (; path != NULL; path = input_of(path))
 	{
 		const AggPath *agg = (const AggPath *) path;
-		const Path *input = agg->subpath;
-		Cost		cost = hidden_cost(root, input);
 
-		if (agg->aggstrategy == AGG_HASHED)
+		if (IsA(path, AggPath) && agg->aggstrategy == AGG_HASHED)
 		{
-			Size		entry = hash_agg_entry_size(count_states(root, agg), input->pathtarget->width,
+			Size		entry = hash_agg_entry_size(count_states(root, agg),
+													agg->subpath->pathtarget->width,
 													agg->transitionSpace);
 
-			cost += gs_cost_hash_misses(input->rows, agg->numGroups * entry);
+			cost += gs_cost_hash_misses(agg->subpath->rows, agg->numGroups * entry);
 		}
-		return cost;
 	}
-	return 0;
+	return cost;
 }
 
 void
@@ -81,12 +104,13 @@ gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
 	foreach(lc, paths)
 	{
 		Path	   *path = lfirst(lc);
+		Cost		ours = hidden_cost(root, path);
 		ListCell   *other;
 
 		foreach(other, rel->pathlist)
 		{
 			Path	   *theirs = lfirst(other);
-			Cost		hidden = hidden_cost(root, theirs);
+			Cost		hidden = hidden_cost(root, theirs) - ours;
 
 			if (hidden > 0 && !gs_compat_more_disabled(path, theirs) &&
 				path->startup_cost < theirs->startup_cost + hidden &&

@@ -125,31 +125,25 @@ load()
 		tables_of "'SELECT pg_prewarm(''%I.%I'')'" | side_by_side || bench_die "data were not loaded"
 }
 
-# Both sides of a query: run_query SUITE FILE SETTINGS RUN writes plan.SIDE.N and answer.SIDE into
-# $answers, and prints the ms of both, - for a side that took too long
-run_query()
+# run_side SUITE FILE SETTINGS SIDE RUN writes plan.SIDE.N and answer.SIDE into $answers, and prints
+# the ms, - if it took too long.  A session of its own: the first query of a session is slower.
+run_side()
 {
-	local sides="off on" side i
+	local i
 
 	{
-		bench_settings "$3 search_path=$1"
-		for i in $(seq 0 "$([ "$4" -gt 1 ] && echo -1 || echo "${BENCH_PLANS:-3}")"); do
-			for side in off on; do
-				printf 'SET gpusort.enabled = %s;\n\\o %s/plan.%s.%d\nEXPLAIN (COSTS OFF, SUMMARY ON)\n' $side "$answers" $side "$i"
-				cat "$2"
-				printf ';\n\\o\n'
-			done
-		done
-		printf '\\pset format csv\n\\pset tuples_only off\n\\pset null NULL\n'
-		[ $(($4 % 2)) -eq 1 ] || sides="on off"
-		for side in $sides; do
-			printf 'SET gpusort.enabled = %s;\n\\o %s/answer.%s\n\\timing on\n' $side "$answers" $side
+		bench_settings "$3 search_path=$1 gpusort.enabled=$4"
+		for i in $(seq 0 "$([ "$5" -gt 1 ] && echo 0 || echo "${BENCH_PLANS:-3}")"); do
+			printf '\\o %s/plan.%s.%d\nEXPLAIN (COSTS OFF, SUMMARY ON)\n' "$answers" "$4" "$i"
 			cat "$2"
-			printf ';\n\\timing off\n\\o\n\\echo failed %s :ERROR\n' $side
+			printf ';\n\\o\n'
 		done
+		printf '\\pset format csv\n\\pset tuples_only off\n\\pset null NULL\n\\o %s/answer.%s\n\\timing on\n' "$answers" "$4"
+		cat "$2"
+		printf ';\n\\timing off\n\\o\n\\echo failed :ERROR\n'
 	} >"$work/script"
 	bench_sql -v ON_ERROR_STOP=0 <"$work/script" 2>"$work/errors" |
-		awk '/^Time:/ {ms = $2} /^failed/ {t[$2] = $3 == "true" ? "-" : ms} END {print t["off"], t["on"]}'
+		awk '/^Time:/ {ms = $2} /^failed/ {print $2 == "true" ? "-" : ms}'
 	grep -v 'statement timeout' "$work/errors" >&2
 }
 
@@ -171,7 +165,8 @@ compare()
 
 	rm -f "$answers"/*
 	for run in $(seq "$runs"); do
-		read -r off on < <(run_query "$2" "$3" "$4" "$run")
+		off=$(run_side "$2" "$3" "$4" off "$run")
+		on=$(run_side "$2" "$3" "$4" on "$run")
 		[ "$off" = - ] || offs+=("$off")
 		[ "$on" = - ] || ons+=("$on")
 		[ "$off" != - ] && [ "$on" != - ] || break
