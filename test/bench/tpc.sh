@@ -140,11 +140,16 @@ run_side()
 		done
 		printf '\\pset format csv\n\\pset tuples_only off\n\\pset null NULL\n\\o %s/answer.%s\n\\timing on\n' "$answers" "$4"
 		cat "$2"
-		printf ';\n\\timing off\n\\o\n\\echo failed :ERROR\n'
+		echo ';'
 	} >"$work/script"
-	bench_sql -v ON_ERROR_STOP=0 <"$work/script" 2>"$work/errors" |
-		awk '/^Time:/ {ms = $2} /^failed/ {print $2 == "true" ? "-" : ms}'
-	grep -v 'statement timeout' "$work/errors" >&2
+	bench_sql -v ON_ERROR_STOP=0 <"$work/script" 2>"$work/errors" >"$work/times"
+	# any other error is an answer
+	! grep -q '^ERROR' "$work/errors" || cp "$work/errors" "$answers/answer.$4"
+	if grep -q 'statement timeout' "$work/errors"; then
+		echo -
+	else
+		sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' "$work/times"
+	fi
 }
 
 # The least planning time of a side, without the first, which fills caches
