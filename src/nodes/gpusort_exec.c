@@ -233,6 +233,15 @@ exec(CustomScanState *node)
 	return slot;
 }
 
+bool
+gs_sort_node_count_distinct(PlanState *node, uint64 *count)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(gs_node_is(node->plan, &gs_sort_node) && state->keep.limit == 0);
+	return state->done && gs_sort_count_distinct(state->sort, count);
+}
+
 static void
 end(CustomScanState *node)
 {

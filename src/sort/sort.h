@@ -121,6 +121,12 @@ extern GsClient *gs_sort_client(const GsSort *sort);
 extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
 extern GsSortStatus gs_sort_perform(GsSort *sort);
 extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
+
+/*
+ * How many different keys were put, of a sort that was performed with GsKeep.unique.  False:
+ * the rows have to be read and compared.
+ */
+extern bool gs_sort_count_distinct(const GsSort *sort, uint64 *count);
 extern void gs_sort_rescan(GsSort *sort);
 extern void gs_sort_mark(GsSort *sort);
 extern void gs_sort_restore(GsSort *sort);
