@@ -3,10 +3,14 @@
  * gpucount_exec.c
  *	  The executor node GpuCount.
  *
- * It returns one row.  The device knows how many different keys it has sorted, so in
+ * Without groups it returns one row.  The device knows how many different keys it has sorted, so in
  * most cases one row of the GpuSort is read: it tells whether there is a NULL.
  * Where keys were cut off, rows were not sorted by the device, or lie in temporary
  * files, all rows are read and each is compared with the one before it.
+ *
+ * With groups it returns the first row of each with the number of its rows.  The GpuSort
+ * knows of most rows whether their key is that of the row before; the others are
+ * compared.  A row is copied only if its group has another one, or may have.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +19,8 @@
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "parser/parsetree.h"
+#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "nodes/gpucount.h"
@@ -23,11 +29,13 @@
 typedef struct GpuCountState
 {
 	CustomScanState css;
+	bool		grouped;
 	AttrNumber	attno;			/* 0: rows with NULLs count */
-	ExprState  *equal;			/* of a row and the one before it */
-	TupleTableSlot *previous;
+	ExprState  *equal;			/* of two rows: ecxt_innertuple and ecxt_outertuple */
+	TupleTableSlot *first;		/* of a group */
+	TupleTableSlot *next;		/* of the next group; empty: it was not read yet */
 	bool		done;
-	const char *counted_by;		/* the last time, for EXPLAIN; NULL: there was no row */
+	const char *counted_by;		/* the last time, for EXPLAIN; NULL: not done, or no row */
 } GpuCountState;
 
 static void
@@ -52,7 +60,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,
 										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	desc = ExecGetResultType(outerPlanState(node));
-	state->previous = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 
 	n = list_length(lists[GS_COUNT_ATTNOS]);
 	columns = palloc(n * sizeof(AttrNumber));
@@ -65,33 +74,39 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		collations[i] = list_nth_oid(lists[GS_COUNT_COLLATIONS], i);
 	}
 	state->equal = execTuplesMatchPrepare(desc, n, columns, operators, collations, &node->ss.ps);
+	state->grouped = linitial_int(lists[GS_COUNT_GROUPED]) != 0;
 	state->attno = linitial_int(lists[GS_COUNT_SKIPS_NULL]) != 0 ? columns[0] : 0;
+}
+
+static bool
+rows_equal(GpuCountState *state, TupleTableSlot *a, TupleTableSlot *b)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+
+	econtext->ecxt_innertuple = a;
+	econtext->ecxt_outertuple = b;
+	return ExecQualAndReset(state->equal, econtext);
 }
 
 /* Read all rows behind the first one, and count those that differ from the one before. */
 static uint64
-count_others(GpuCountState *state, TupleTableSlot *first)
+count_others(GpuCountState *state, TupleTableSlot *row)
 {
-	PlanState  *child = outerPlanState(state);
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	uint64		count = 0;
-	TupleTableSlot *slot;
 
-	ExecCopySlot(state->previous, first);
+	ExecCopySlot(state->first, row);
 	for (;;)
 	{
-		slot = ExecProcNode(child);
-		if (TupIsNull(slot))
+		row = ExecProcNode(outerPlanState(state));
+		if (TupIsNull(row))
 			break;
-		econtext->ecxt_innertuple = slot;
-		econtext->ecxt_outertuple = state->previous;
-		if (!ExecQualAndReset(state->equal, econtext))
+		if (!rows_equal(state, row, state->first))
 		{
 			count++;
-			ExecCopySlot(state->previous, slot);
+			ExecCopySlot(state->first, row);
 		}
 	}
-	ExecClearTuple(state->previous);
+	ExecClearTuple(state->first);
 	return count;
 }
 
@@ -118,32 +133,118 @@ count_rows(GpuCountState *state)
 	return (int64) count - (isnull ? 1 : 0);
 }
 
+/* The number of groups; NULL: it was returned already. */
+static TupleTableSlot *
+return_number(GpuCountState *state)
+{
+	TupleTableSlot *scan = state->css.ss.ss_ScanTupleSlot;
+
+	if (state->done)
+		return NULL;
+	scan->tts_values[0] = Int64GetDatum(count_rows(state));
+	scan->tts_isnull[0] = false;
+	state->done = true;
+	return ExecStoreVirtualTuple(scan);
+}
+
+/* The first row of the next group, and how many it has; NULL: there is none. */
+static TupleTableSlot *
+next_group(GpuCountState *state, int64 *count)
+{
+	PlanState  *child = outerPlanState(state);
+	TupleTableSlot *row;
+	TupleTableSlot *behind;
+	GsNextRow	kind;
+
+	*count = 1;
+	if (state->done)
+		return NULL;
+	if (!TupIsNull(state->next))
+	{
+		row = state->next;
+		state->next = state->first;
+		state->first = row;
+		ExecClearTuple(state->next);
+	}
+	else
+		row = ExecProcNode(child);
+	if (TupIsNull(row))
+	{
+		state->done = true;
+		return NULL;
+	}
+	for (;;)
+	{
+		kind = gs_sort_node_next_row(child);
+		if (kind == GS_NEXT_ROW_OTHER)
+			return row;
+		if (row != state->first)
+			row = ExecCopySlot(state->first, row);
+		behind = ExecProcNode(child);
+		if (TupIsNull(behind))
+		{
+			state->done = true;
+			return row;
+		}
+		if (kind == GS_NEXT_ROW_UNKNOWN && !rows_equal(state, behind, row))
+		{
+			ExecCopySlot(state->next, behind);
+			return row;
+		}
+		(*count)++;
+	}
+}
+
+/* The scan tuple of the next group; NULL: there is none. */
+static TupleTableSlot *
+return_group(GpuCountState *state)
+{
+	TupleTableSlot *scan = state->css.ss.ss_ScanTupleSlot;
+	int64		count;
+	TupleTableSlot *row = next_group(state, &count);
+	int			n;
+
+	if (row == NULL)
+		return NULL;
+	n = row->tts_tupleDescriptor->natts;
+	slot_getallattrs(row);
+	memcpy(scan->tts_values, row->tts_values, n * sizeof(Datum));
+	memcpy(scan->tts_isnull, row->tts_isnull, n * sizeof(bool));
+	scan->tts_values[n] = Int64GetDatum(count);
+	scan->tts_isnull[n] = false;
+	return ExecStoreVirtualTuple(scan);
+}
+
 static TupleTableSlot *
 exec(CustomScanState *node)
 {
 	GpuCountState *state = (GpuCountState *) node;
-	TupleTableSlot *scan = node->ss.ss_ScanTupleSlot;
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	int64		count;
+	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
+	TupleTableSlot *row;
 
-	ExecClearTuple(scan);
-	if (state->done)
-		return scan;
-	state->done = true;
-	count = count_rows(state);
-	ResetExprContext(econtext);
-	scan->tts_values[0] = Int64GetDatum(count);
-	scan->tts_isnull[0] = false;
-	econtext->ecxt_scantuple = ExecStoreVirtualTuple(scan);
-	if (node->ss.ps.qual && !ExecQual(node->ss.ps.qual, econtext))
-		return ExecClearTuple(node->ss.ps.ps_ProjInfo ? node->ss.ps.ps_ResultTupleSlot : scan);
-	return node->ss.ps.ps_ProjInfo ? ExecProject(node->ss.ps.ps_ProjInfo) : scan;
+	for (;;)
+	{
+		ExecClearTuple(node->ss.ss_ScanTupleSlot);
+		row = state->grouped ? return_group(state) : return_number(state);
+		if (row == NULL)
+			return ExecClearTuple(projection ? node->ss.ps.ps_ResultTupleSlot :
+								  node->ss.ss_ScanTupleSlot);
+		ResetExprContext(econtext);
+		econtext->ecxt_scantuple = row;
+		if (ExecQual(node->ss.ps.qual, econtext))
+			return projection ? ExecProject(projection) : row;
+		InstrCountFiltered1(node, 1);
+	}
 }
 
 static void
 end(CustomScanState *node)
 {
-	ExecClearTuple(((GpuCountState *) node)->previous);
+	GpuCountState *state = (GpuCountState *) node;
+
+	ExecClearTuple(state->first);
+	ExecClearTuple(state->next);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -152,10 +253,29 @@ rescan(CustomScanState *node)
 {
 	GpuCountState *state = (GpuCountState *) node;
 
-	ExecClearTuple(state->previous);
+	ExecClearTuple(state->first);
+	ExecClearTuple(state->next);
 	state->done = false;
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
+}
+
+static void
+explain_groups(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	List	   *keys = NIL;
+	ListCell   *lc;
+
+	foreach(lc, (List *) list_nth(plan->custom_private, GS_COUNT_ATTNOS))
+	{
+		TargetEntry *tle = get_tle_by_resno(plan->custom_scan_tlist, lfirst_int(lc));
+
+		keys = lappend(keys, deparse_expression((Node *) tle->expr, context,
+												gs_compat_explain_prefix(es), true));
+	}
+	ExplainPropertyList("Group Key", keys, es);
 }
 
 static void
@@ -163,7 +283,8 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuCountState *state = (GpuCountState *) node;
 
-	(void) ancestors;
+	if (state->grouped)
+		explain_groups(node, ancestors, es);
 	if (es->analyze && state->counted_by)
 		ExplainPropertyText("Counted By", state->counted_by, es);
 }

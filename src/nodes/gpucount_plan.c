@@ -12,12 +12,16 @@
  *			 -> Unique (x, y)
  *				  -> GpuSort (x, y)
  *
- * Nobody sees the rows' order then, nor which of equal texts was kept; so texts are
+ *		GroupAggregate (x, count(*))			GpuCount (x, count(*))
+ *		  -> GpuSort (x)						  -> GpuSort (x)
+ *
+ * In the first two nobody sees the rows' order, nor which of equal texts was kept; so texts are
  * sorted by their bytes, whatever their collation is.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are
  * compared.  What the Agg computes of the number, and HAVING, moves to GpuCount: the
- * number is its scan tuple, which expressions refer to by INDEX_VAR.
+ * number is the last column of its scan tuple, behind those of the first row of a group, and
+ * expressions refer to them by INDEX_VAR.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,6 +45,7 @@ typedef struct CountContext
 	const Unique *unique;		/* NULL: there is none */
 	CustomScan *sort;
 	GsSortKeys	keys;			/* of sort */
+	bool		grouped;		/* by all keys */
 	const Aggref *found;		/* one of the aggregates, which are all alike */
 	bool		possible;
 } CountContext;
@@ -62,17 +67,16 @@ find_key(const CountContext *context, AttrNumber attno, Oid equality, Oid collat
 	return -1;
 }
 
-/* Does a Unique drop the rows that are equal in all keys, and no others? */
+/* Does a node take the rows to be equal that are so in all keys, and no others? */
 static bool
-compares_all_keys(const CountContext *context)
+compares_all_keys(const CountContext *context, int n, const AttrNumber *attnos,
+				  const Oid *operators, const Oid *collations)
 {
-	const Unique *unique = context->unique;
 	Bitmapset  *compared = NULL;
 
-	for (int i = 0; i < unique->numCols; i++)
+	for (int i = 0; i < n; i++)
 	{
-		int			key = find_key(context, unique->uniqColIdx[i], unique->uniqOperators[i],
-								   unique->uniqCollations[i]);
+		int			key = find_key(context, attnos[i], operators[i], collations[i]);
 
 		if (key < 0)
 			return false;
@@ -81,7 +85,7 @@ compares_all_keys(const CountContext *context)
 	return bms_num_members(compared) == context->keys.ncols;
 }
 
-/* Is it count(*) of different rows, or count(DISTINCT x) of rows sorted by x alone? */
+/* Is it count(*) of different rows or of a group, or count(DISTINCT x) of rows sorted by x alone? */
 static bool
 counts_different_rows(const CountContext *context, const Aggref *agg)
 {
@@ -92,8 +96,8 @@ counts_different_rows(const CountContext *context, const Aggref *agg)
 	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE)
 		return false;
 	if (agg->aggfnoid == F_COUNT_)
-		return context->unique != NULL;
-	if (agg->aggfnoid != F_COUNT_ANY || list_length(agg->aggdistinct) != 1 ||
+		return context->grouped || context->unique != NULL;
+	if (context->grouped || agg->aggfnoid != F_COUNT_ANY || list_length(agg->aggdistinct) != 1 ||
 		list_length(agg->args) != 1 || context->keys.ncols != 1)
 		return false;
 	clause = linitial_node(SortGroupClause, agg->aggdistinct);
@@ -120,20 +124,29 @@ look_at_aggregates(Node *node, void *data)
 		context->found = agg;
 		return false;
 	}
-	if (IsA(node, Var))
+	if (IsA(node, Var) && !context->grouped)
 		context->possible = false;
 	return expression_tree_walker(node, look_at_aggregates, data);
 }
 
-/* The Agg's expressions with the number in the place of the aggregates. */
+/* The Agg's expressions with columns of the scan tuple in the place of columns and aggregates. */
 static Node *
-use_number(Node *node, void *data)
+use_scan_tuple(Node *node, void *data)
 {
+	const int  *number = data;	/* the number's column */
+
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, Aggref))
-		return (Node *) makeVar(INDEX_VAR, 1, INT8OID, -1, InvalidOid, 0);
-	return expression_tree_mutator(node, use_number, data);
+		return (Node *) makeVar(INDEX_VAR, *number, INT8OID, -1, InvalidOid, 0);
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+	{
+		Var		   *var = (Var *) copyObjectImpl(node);
+
+		var->varno = INDEX_VAR;
+		return (Node *) var;
+	}
+	return expression_tree_mutator(node, use_scan_tuple, data);
 }
 
 /* What is below an Agg; false: no GpuSort whose rows it gets. */
@@ -143,14 +156,15 @@ find_input(CountContext *context, const Agg *agg)
 	Plan	   *child = outerPlan(agg);
 	int			flags;
 
-	if (agg->aggstrategy != AGG_PLAIN || agg->aggsplit != AGGSPLIT_SIMPLE ||
-		agg->groupingSets != NIL || agg->chain != NIL)
+	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
+		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL)
 		return false;
+	context->grouped = agg->aggstrategy == AGG_SORTED;
 	/* it only says which columns the query above sees */
-	if (IsA(child, SubqueryScan) && child->qual == NIL && child->initPlan == NIL &&
-		IsA(((SubqueryScan *) child)->subplan, Unique))
+	if (!context->grouped && IsA(child, SubqueryScan) && child->qual == NIL &&
+		child->initPlan == NIL && IsA(((SubqueryScan *) child)->subplan, Unique))
 		child = ((SubqueryScan *) child)->subplan;
-	if (IsA(child, Unique))
+	if (!context->grouped && IsA(child, Unique))
 	{
 		context->unique = (const Unique *) child;
 		if (child->initPlan != NIL)
@@ -161,7 +175,14 @@ find_input(CountContext *context, const Agg *agg)
 		return false;
 	context->sort = (CustomScan *) child;
 	gs_plan_read(context->sort, &context->keys, &flags);
-	return context->unique == NULL || compares_all_keys(context);
+	if (context->grouped)
+		return compares_all_keys(context, agg->numCols, agg->grpColIdx, agg->grpOperators,
+								 agg->grpCollations);
+	if (context->unique)
+		return compares_all_keys(context, context->unique->numCols, context->unique->uniqColIdx,
+								 context->unique->uniqOperators,
+								 context->unique->uniqCollations);
+	return true;
 }
 
 /* The columns of the GpuSort's output that are its keys, in their order. */
@@ -195,8 +216,10 @@ gs_count_replace(Agg *agg)
 	CountContext context;
 	List	   *items[GS_COUNT_Count] = {NIL};
 	List	   *lists = NIL;
-	List	   *scan_tlist;
+	List	   *scan_tlist = NIL;
+	int			number;
 	CustomScan *scan;
+	ListCell   *lc;
 
 	memset(&context, 0, sizeof(context));
 	context.possible = true;
@@ -218,17 +241,32 @@ gs_count_replace(Agg *agg)
 	}
 	items[GS_COUNT_FUNCTION] = list_make1_oid(context.found->aggfnoid);
 	items[GS_COUNT_SKIPS_NULL] = list_make1_int(context.found->aggfnoid == F_COUNT_ANY);
+	items[GS_COUNT_GROUPED] = list_make1_int(context.grouped);
 	for (int i = 0; i < GS_COUNT_Count; i++)
 		lists = lappend(lists, items[i]);
 
+	if (context.grouped)
+		foreach(lc, context.sort->scan.plan.targetlist)
+		{
+			TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+			scan_tlist = lappend(scan_tlist,
+								 makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, tle),
+												 tle->resno, NULL, false));
+		}
 	/* EXPLAIN shows the number so; nobody evaluates it */
-	scan_tlist = list_make1(makeTargetEntry((Expr *) copyObjectImpl(context.found), 1, NULL, false));
+	number = list_length(scan_tlist) + 1;
+	scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) copyObjectImpl(context.found),
+													 number, NULL, false));
 	scan = gs_node_make(&gs_count_node, &agg->plan,
-						(List *) use_number((Node *) agg->plan.targetlist, NULL), scan_tlist,
+						(List *) use_scan_tuple((Node *) agg->plan.targetlist, &number), scan_tlist,
 						&context.sort->scan.plan, lists);
-	scan->scan.plan.qual = (List *) use_number((Node *) agg->plan.qual, NULL);
+	scan->scan.plan.qual = (List *) use_scan_tuple((Node *) agg->plan.qual, &number);
 	scan->scan.plan.initPlan = agg->plan.initPlan;
-	gs_plan_keep_unique(context.sort);
-	gs_plan_forget_order(context.sort);
+	if (!context.grouped)
+	{
+		gs_plan_keep_unique(context.sort);
+		gs_plan_forget_order(context.sort);
+	}
 	return &scan->scan.plan;
 }

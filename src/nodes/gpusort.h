@@ -185,6 +185,9 @@ extern void gs_plan_forget_order(CustomScan *plan);
  */
 extern bool gs_sort_node_count_distinct(PlanState *node, uint64 *count);
 
+/* The same as gs_sort_next_row(), of a GpuSort that has returned a row. */
+extern GsNextRow gs_sort_node_next_row(const PlanState *node);
+
 /*
  * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not
  * need.  bound: rows that the parent will be asked for at most, or GS_NO_BOUND.

@@ -40,7 +40,7 @@ DECLARE
 	plan jsonb;
 BEGIN
 	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
-	RETURN (SELECT string_agg(coalesce(node ->> 'Counted By', 'no row'), ' ')
+	RETURN (SELECT string_agg(coalesce(node ->> 'Counted By', CASE WHEN node ? 'Group Key' THEN 'groups' ELSE 'no row' END), ' ')
 			FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuCount")') AS node);
 END
 $$;
@@ -104,17 +104,50 @@ SELECT compare('SELECT count(*) FROM (SELECT DISTINCT libc FROM counts_t) AS s W
 SELECT compare('SELECT count(*) FILTER (WHERE libc > ''a'') FROM (SELECT DISTINCT libc FROM counts_t) AS s');
 SELECT compare('SELECT count(libc) FROM (SELECT DISTINCT libc FROM counts_t) AS s');
 
+-- how many there are of each
+SELECT name, compare(format('SELECT md5(%s::text), count(*) FROM counts_t GROUP BY %1$s ORDER BY %1$s', name)) FROM counts_columns WHERE name NOT IN ('f8', 'n', 'span');
+SELECT name, compare(format('SELECT %s, count(*) FROM counts_t GROUP BY %1$s ORDER BY %1$s', shown)) FROM (VALUES ('f8', 'f8 + 0'), ('n', 'trim_scale(n)'), ('span', 'extract(epoch FROM span)')) AS x (name, shown);
+SELECT name, compare(format('SELECT %s IS NULL, c, count(*), count(*) - 1 FROM counts_t GROUP BY %1$s, c ORDER BY %1$s, c', name)) FROM counts_columns;
+SELECT compare('SELECT libc, count(*) FROM counts_t WHERE id < 0 GROUP BY libc');
+SELECT compare('SELECT libc, count(*) FROM counts_t WHERE id = 5 GROUP BY libc');
+SELECT compare('SELECT c, count(*) FROM counts_t GROUP BY c HAVING count(*) > 15 AND c > ''a'' ORDER BY c');
+SELECT compare('SELECT c || count(*) FROM counts_t GROUP BY c ORDER BY count(*) DESC, c LIMIT 5');
+SELECT compare('SELECT 1 FROM counts_t GROUP BY c HAVING count(*) > 15');
+SELECT compare('SELECT c, n FROM (SELECT c, count(*) AS n FROM counts_t GROUP BY c ORDER BY c LIMIT 7 OFFSET 3) AS s');
+SELECT compare('SELECT count(*) FROM (SELECT c, count(*) FROM counts_t GROUP BY c) AS s');
+SELECT compare('SELECT id, s.* FROM (VALUES (1), (5), (5), (900)) AS o (id), LATERAL (SELECT c, count(*) FROM counts_t AS i WHERE i.id < o.id GROUP BY c ORDER BY c) AS s');
+ALTER TABLE counts_t ADD PRIMARY KEY (id);
+SELECT compare('SELECT id, libc, count(*) FROM counts_t GROUP BY id ORDER BY id');
+-- not by this node: other aggregates, no aggregate, groups by fewer columns than are sorted by
+SELECT compare('SELECT c, count(*), sum(id) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, count(i8) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, count(*) FILTER (WHERE id > 7) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, count(*), count(DISTINCT b) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, b, count(*) FROM counts_t GROUP BY ROLLUP (c, b) ORDER BY c, b');
+-- groups larger than a page, and many small ones
+CREATE TABLE counts_many AS SELECT CASE WHEN i % 3 = 0 THEN 'many' WHEN i % 3 = 1 THEN 'some ' || i % 900 ELSE i::text END COLLATE "C" AS c, i FROM generate_series(1, 120000) AS i;
+VACUUM ANALYZE counts_many;
+SELECT compare('SELECT c, count(*) FROM counts_many GROUP BY c ORDER BY c');
+SELECT compare('SELECT c COLLATE "en_US.utf8", count(*) FROM counts_many GROUP BY 1 ORDER BY 1');
+SELECT compare('SELECT count(DISTINCT c) FROM counts_many');
+
 -- the plan: texts are sorted by their bytes
 SET gpusort.force = on;
 SET max_parallel_workers_per_gather = 0;
 EXPLAIN (COSTS OFF, VERBOSE) SELECT count(DISTINCT libc) + 1 FROM counts_t HAVING count(DISTINCT libc) > 5;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM (SELECT DISTINCT libc, i8, ta FROM counts_t) AS s;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT c, b, count(*) + 1 FROM counts_t GROUP BY b, c HAVING count(*) > 5;
 -- a cursor, a prepared statement, and rows that were kept in this process
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT count(DISTINCT libc) FROM counts_t;
 FETCH 2 FROM c;
 FETCH BACKWARD 2 FROM c;
 FETCH FIRST FROM c;
+CLOSE c;
+DECLARE c SCROLL CURSOR FOR SELECT i8, count(*) FROM counts_t GROUP BY i8 ORDER BY i8;
+FETCH 2 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH LAST FROM c;
 CLOSE c;
 COMMIT;
 SET plan_cache_mode = force_generic_plan;
@@ -125,6 +158,10 @@ EXECUTE q (10000);
 SET gpusort.min_rows = 100000;
 EXECUTE q (500);
 DEALLOCATE q;
+PREPARE q (int) AS SELECT b, count(*) FROM counts_t WHERE id < $1 GROUP BY b;
+EXECUTE q (0);
+EXECUTE q (500);
+DEALLOCATE q;
 
-DROP TABLE counts_t, counts_columns;
-DROP FUNCTION compare, counted_by;
+DROP TABLE counts_t, counts_columns, counts_many;
+DROP FUNCTION compare, counted_by, plan_lines, query_rows, stock_rows, rows_differ;
