@@ -232,7 +232,8 @@ typedef struct ServedSession
 	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
 	Load		load;
-	GsSortResult done;			/* sums over sorts that were closed */
+	GsSortResult done;			/* sums over sorts that were closed: of n_dropped and times
+								 * over these, of bytes over all runs */
 	uint64		run_bytes;		/* written in runs ... */
 	uint64		run_held;		/* ... and what their sorts held for them */
 } ServedSession;
@@ -328,6 +329,9 @@ extern bool gs_served_check(int number, int device, GsDeviceSort *sort, const Gs
 
 /* With the lock held: what a sort has come to, for the session's backends. */
 extern void gs_served_note(int number, const GsSortResult *result);
+
+/* The same: only the times of what was fetched. */
+extern void gs_served_note_fetches(int number, const GsSortResult *result);
 
 /*
  * A buffer for a session, for what comes from this device or goes there: -1 where none

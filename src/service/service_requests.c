@@ -342,8 +342,7 @@ note_fetch(int chunk, GsStatus status)
 	if (s->sort)
 		gs_ops->result(s->sort, &result);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	session->gather_ms = s->done.gather_ms + result.gather_ms;
-	session->copy_out_ms = s->done.copy_out_ms + result.copy_out_ms;
+	gs_served_note_fetches(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS)
 		gs_served_note(c->session, &result);
 	if (status == GS_OK)

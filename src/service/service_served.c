@@ -184,6 +184,35 @@ gs_served_open(int number, int device)
 	return NULL;
 }
 
+/* What sums over sorts have of a sort. */
+static void
+add_result(GsSortResult *sum, const GsSortResult *result)
+{
+	sum->n_dropped += result->n_dropped;
+	sum->copy_in_ms += result->copy_in_ms;
+	sum->sort_ms += result->sort_ms;
+	sum->gather_ms += result->gather_ms;
+	sum->copy_out_ms += result->copy_out_ms;
+}
+
+/* These sums over all sorts of a session, of which result is the one at hand. */
+static GsSortResult
+sum_results(const ServedSession *s, const GsSortResult *result)
+{
+	GsSortResult sum = {0};
+
+	add_result(&sum, &s->done);
+	add_result(&sum, result);
+	for (int i = 0; i < s->n_kept; i++)
+	{
+		GsSortResult kept = {0};
+
+		gs_ops->result(s->kept[i].sort, &kept);
+		add_result(&sum, &kept);
+	}
+	return sum;
+}
+
 void
 gs_served_close(int number, int device, GsDeviceSort *sort)
 {
@@ -193,11 +222,7 @@ gs_served_close(int number, int device, GsDeviceSort *sort)
 	gs_ops->result(sort, &result);
 	done->engine = result.engine;
 	done->rounds = result.rounds;
-	done->n_dropped += result.n_dropped;
-	done->copy_in_ms += result.copy_in_ms;
-	done->sort_ms += result.sort_ms;
-	done->gather_ms += result.gather_ms;
-	done->copy_out_ms += result.copy_out_ms;
+	add_result(done, &result);
 	gs_ops->sort_close(sort);
 	gs_devices[device].n_sorts--;
 	gs_memory_freed(device);
@@ -262,6 +287,15 @@ gs_served_check(int number, int device, GsDeviceSort *sort, const GsOrderRange *
 	return s->check != NULL;
 }
 
+void
+gs_served_note_fetches(int number, const GsSortResult *result)
+{
+	GsSortResult sum = sum_results(&gs_served[number], result);
+
+	gs_sessions[number].gather_ms = sum.gather_ms;
+	gs_sessions[number].copy_out_ms = sum.copy_out_ms;
+}
+
 /*
  * Of a session that was written out n_pages and engine are those of the range
  * at hand; rows, bytes and times those of all it did.
@@ -271,11 +305,12 @@ gs_served_note(int number, const GsSortResult *result)
 {
 	const ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
+	GsSortResult sum = sum_results(s, result);
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	session->n_pages = result->n_pages;
 	session->rounds = result->rounds;
-	session->n_dropped = s->done.n_dropped + result->n_dropped;
+	session->n_dropped = sum.n_dropped;
 	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
 	if (s->sealed)
 	{
@@ -291,10 +326,9 @@ gs_served_note(int number, const GsSortResult *result)
 		session->row_bytes = result->row_bytes;
 		session->key_bytes = result->key_bytes;
 	}
-	session->copy_in_ms = s->done.copy_in_ms + result->copy_in_ms;
-	session->sort_ms = s->done.sort_ms + result->sort_ms;
-	session->gather_ms = s->done.gather_ms + result->gather_ms;
-	session->copy_out_ms = s->done.copy_out_ms + result->copy_out_ms;
+	session->copy_in_ms = sum.copy_in_ms;
+	session->sort_ms = sum.sort_ms;
+	gs_served_note_fetches(number, result);
 }
 
 /*

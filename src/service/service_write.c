@@ -244,6 +244,13 @@ gs_write_move(int number, const KeptRun *kept)
 	gs_served_wake(number);
 }
 
+/* Is it worth its memory, and is there enough without? */
+static bool
+may_stay(const ServedSession *s, const GsSortResult *result)
+{
+	return s->n_kept < GS_MAX_DEVICES && result->n_rows >= result->n_dropped && gs_memory_fits_range();
+}
+
 /* A run has been sorted. */
 static void
 run_performed(int number)
@@ -257,7 +264,7 @@ run_performed(int number)
 	if (s->closing || s->failed)
 		return;
 	gs_ops->result(s->out.sort, &result);
-	if (s->out.kind == WRITE_KEPT && (s->n_kept == GS_MAX_DEVICES || !gs_memory_fits_range()))
+	if (s->out.kind == WRITE_KEPT && !may_stay(s, &result))
 		s->out.kind = WRITE_RUN;
 	gs_memory_freed(s->out.device); /* what ordering it took */
 	if (status != GS_OK)

@@ -11,7 +11,7 @@
 #
 # spread: table s has 20 million words (BENCH_SPREAD) and table f as many rows with a key of 8 bytes.
 # One session sorts each with 8 workers: on one device without a limit; on one device
-# whose memory is limited to 60 % of what the sort held, so that it needs temporary files; and
+# whose memory is limited to 75 % of what the sort held, so that it needs temporary files; and
 # with the same limit on all of BENCH_DEVICES.  Printed are milliseconds, medians of BENCH_RUNS, and
 # what EXPLAIN says of devices and files.  BENCH_CHECK=yes also compares the orders.
 set -u
@@ -94,7 +94,7 @@ spread()
 	for case in 's;p COLLATE "C"' 'f;k'; do
 		sql="SELECT * FROM ${case%%;*} ORDER BY ${case#*;}, id"
 		use_devices 0
-		mb=$(($(held_mb "$sql") * 6 / 10))
+		mb=$(($(held_mb "$sql") * 3 / 4))
 		printf '\n%-28s %8s\n' "${case%%;*}" ms
 		[ "${BENCH_CHECK-}" != yes ] ||
 			echo "order of PostgreSQL: $(digest "gpusort.enabled=off work_mem=1GB max_parallel_workers_per_gather=8" "$sql")"

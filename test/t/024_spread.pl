@@ -46,15 +46,16 @@ my $expected = stock($node, "$query;");
 my $huge = query_of('huge', 'k');
 my $expected_huge = stock($node, "$huge;");
 
-# Is the query spread, with the same rows, and does nothing fall back?
+# Is the query spread, with the same rows, and does nothing fall back?  files: it uses files, too;
+# few: few rows are needed, and what is left of runs does not stay
 sub spreads
 {
-	my ($settings, $sql, $what, $rows, $files) = @_;
+	my ($settings, $sql, $what, $rows, $files, $few) = @_;
 
 	stats_reset($node);
 	same_rows($node, $settings, "$sql;", "$what: rows", $rows);
-	is(value('SELECT spread_sorts, spilled_sorts, fallback_reasons FROM gpusort_stats'), '1|' . ($files // 0) . '|{}',
-		"$what: spread" . ($files ? ', files' : ', no files'));
+	is(value('SELECT spread_sorts, spilled_sorts, fallback_reasons FROM gpusort_stats'), ($few ? 0 : 1) . '|' . ($files // 0) . '|{}',
+		"$what: " . ($few ? 'not spread' : 'spread') . ($files ? ', files' : ', no files'));
 	released($node, $what);
 }
 
@@ -92,8 +93,8 @@ like(rows_of($node, "$force $serial", "EXPLAIN (ANALYZE, FORMAT JSON) $query;"),
 # Parts of the rows
 #
 spreads($serial, "SELECT id, k, length(v) FROM (SELECT id, k, v FROM t ORDER BY k LIMIT 59000) AS s", 'LIMIT');
-spreads($serial, "SELECT id, k, length(v) FROM (SELECT id, k, v FROM t ORDER BY k OFFSET 100 LIMIT 50) AS s", 'small LIMIT');
-spreads("$serial SET enable_hashagg = off;", 'SELECT k, left(v, 3) FROM (SELECT DISTINCT k, v COLLATE "C" AS v FROM few ORDER BY 1, 2 OFFSET 0) AS s', 'DISTINCT');
+spreads($serial, "SELECT id, k, length(v) FROM (SELECT id, k, v FROM t ORDER BY k OFFSET 100 LIMIT 50) AS s", 'small LIMIT', undef, 1, 1);
+spreads("$serial SET enable_hashagg = off;", 'SELECT k, left(v, 3) FROM (SELECT DISTINCT k, v COLLATE "C" AS v FROM few ORDER BY 1, 2 OFFSET 0) AS s', 'DISTINCT', undef, 1, 1);
 
 # read again, backward, from the middle
 for my $scroll ('', 'SCROLL')
@@ -162,6 +163,12 @@ stats_reset($node);
 	is(fallbacks($node), '{}', 'six at once: no fallbacks');
 	released($node, 'six at once');
 }
+
+# no files allowed: the rows go back to PostgreSQL, also from runs that have stayed
+stats_reset($node);
+same_rows($node, "$serial SET temp_file_limit = '1MB'; SET work_mem = '1GB';", "$huge;", 'no files allowed: rows', $expected_huge);
+is(fallbacks($node), '{"device memory exhausted": 1}', 'no files allowed: fallback');
+released($node, 'no files allowed');
 
 # cursors hold all memory: their runs are moved to files for who comes
 {

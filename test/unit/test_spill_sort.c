@@ -377,7 +377,7 @@ choose_kept(Sort *sort)
 {
 	sort->kept = allocate((sort->spec.n_runs + 1) * sizeof(GsDeviceSort));
 	for (uint32_t run = 0; run < sort->spec.n_runs; run++)
-		sort->kept[run] = (GsDeviceSort) {sort, run, below(3) > 0};
+		sort->kept[run] = (GsDeviceSort){sort, run, below(3) > 0};
 }
 
 /* Move a run to files, if it is not there. */
