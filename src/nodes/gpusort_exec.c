@@ -102,14 +102,16 @@ note_report(GpuSortState *state)
 static void
 log_sort(const GsSortReport *report)
 {
-	char		device[32] = "";
+	StringInfoData devices;
 
-	if (report->devices != 0)
-		snprintf(device, sizeof(device), "device %d, ",
-				 pg_rightmost_one_pos32(report->devices));
+	initStringInfo(&devices);
+	for (int i = 0; report->devices >> i != 0; i++)
+		if (report->devices >> i & 1)
+			appendStringInfo(&devices, "device %d, ", i);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: %sengine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
-							 report->rows, device, report->engine, report->chunks, report->settled)));
+							 report->rows, devices.data, report->engine, report->chunks, report->settled)));
+	pfree(devices.data);
 }
 
 static void

@@ -81,13 +81,14 @@ typedef struct GsSortReport
 	uint64		pages;			/* that came back */
 	uint64		settled;		/* rows ordered by comparison, as their keys
 								 * were too long */
-	uint32		devices;		/* bit i: device i sorted; 0: there is one only */
+	uint32		devices;		/* bit i: device i took part; 0: there is one only */
 	char		engine[32];
 	double		copy_in_ms;		/* device time */
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;
 	uint32		runs;			/* written to temporary files; 0: none */
+	uint32		kept_runs;		/* that stayed on several devices; 0: none */
 	uint32		ranges;			/* read back so far */
 	uint64		temp_bytes;
 	double		check_ms;		/* 0: the order needed no check */
