@@ -1,6 +1,6 @@
 # One sort on several devices: what outgrows a device's memory goes on on another one,
 # runs stay where they were sorted, and ranges of them are sorted on all.
-# They are the same device, opened three times.
+# They are the same device, opened three times, or two devices (GPUSORT_TEST_DEVICES=0,1), one of them twice.
 
 use strict;
 use warnings;
@@ -10,7 +10,10 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('spread', "gpusort.devices = '0,0,0'\ngpusort.device_memory = '20MB'\n"
+# two devices where there are two
+my $cuda = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda';
+my $devices = ($ENV{GPUSORT_TEST_DEVICES} // '') =~ /1/ ? '0,1,0' : '0,0,0';
+my $node = new_server('spread', "gpusort.devices = '$devices'\ngpusort.device_memory = '20MB'\n"
 	  . "gpusort.wait_timeout = '60s'\n");
 
 # t and few are larger than one device's memory and smaller than three; huge is larger
@@ -213,6 +216,15 @@ released($node, 'no files allowed');
 	ok($node->poll_query_until('postgres', 'SELECT bool_and(memory_limit >> 20 = 20) FROM gpusort_devices'), 'as much as before');
 	released($node, 'less memory');
 }
+
+# room for hardly a chunk on all devices
+value("ALTER SYSTEM SET gpusort.device_memory = '" . ($cuda ? 5 : 3) . "MB'");
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT bool_and(memory_limit >> 20 < 6) FROM gpusort_devices'), 'hardly any memory');
+spreads($_, $query, 'hardly any memory', $expected, 1) for ($serial, $parallel);
+value('ALTER SYSTEM RESET gpusort.device_memory');
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT bool_and(memory_limit >> 20 = 20) FROM gpusort_devices'), 'enough memory');
 
 #
 # Index builds
