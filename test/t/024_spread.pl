@@ -167,11 +167,13 @@ stats_reset($node);
 	released($node, 'six at once');
 }
 
-# no files allowed: the rows go back to PostgreSQL, also from runs that have stayed
+# the rows go back to PostgreSQL, also those of runs that have stayed
 stats_reset($node);
-same_rows($node, "$serial SET temp_file_limit = '1MB'; SET work_mem = '1GB';", "$huge;", 'no files allowed: rows', $expected_huge);
-is(fallbacks($node), '{"device memory exhausted": 1}', 'no files allowed: fallback');
-released($node, 'no files allowed');
+fault($node, 'device_memory:50');
+same_rows($node, $serial, "$huge;", 'chunks refused: rows', $expected_huge);
+fault($node, undef);
+is(fallbacks($node), '{"device memory exhausted": 1}', 'chunks refused: fallback');
+released($node, 'chunks refused');
 
 # cursors hold all memory: their runs are moved to files for who comes
 {
