@@ -235,6 +235,23 @@ exec(CustomScanState *node)
 	return slot;
 }
 
+bool
+gs_sort_node_count_distinct(PlanState *node, uint64 *count)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(gs_node_is(node->plan, &gs_sort_node) && state->keep.limit == 0);
+	return state->done && gs_sort_count_distinct(state->sort, count);
+}
+
+GsNextRow
+gs_sort_node_next_row(const PlanState *node)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done ? gs_sort_next_row(state->sort) : GS_NEXT_ROW_UNKNOWN;
+}
+
 static void
 end(CustomScanState *node)
 {
