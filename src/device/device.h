@@ -205,10 +205,10 @@ typedef struct GsGroupColumn
 	uint32_t	width;			/* or those up to the end of the key, if they are fewer */
 } GsGroupColumn;
 
-/* The first rows of each group: of all rows whose keys are equal in the first n_columns columns. */
+/* Which rows of each group: rows whose keys are equal in the first n_columns columns. */
 typedef struct GsKeepGroup
 {
-	uint32_t	first;			/* so many; 0: all */
+	uint32_t	first;			/* so many first rows; 0: all */
 	bool		ties;			/* and all whose keys are equal to that of the last of these */
 	uint8_t		n_columns;		/* 0: all rows are one group */
 	GsGroupColumn columns[GS_GROUP_COLUMNS];
