@@ -269,7 +269,7 @@ gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 static bool
 find_column_end(const GsKeyColumn *col, GsGroupColumn *column)
 {
-	*column = (GsGroupColumn) {0};
+	*column = (GsGroupColumn){0};
 	column->null_byte = gs_key_null_byte(true, col->nulls_first);
 	column->end = col->desc ? 0xff : 0;
 	if (col->last)
@@ -310,7 +310,7 @@ gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
 	{
 		/* NULLs are filled up */
 		group->n_columns = 1;
-		group->columns[0] = (GsGroupColumn) {.null_byte = GS_NO_NULL_BYTE};
+		group->columns[0] = (GsGroupColumn){.null_byte = GS_NO_NULL_BYTE};
 		for (int i = 0; i < ncols; i++)
 			group->columns[0].width += 1 + desc->cols[i].width;
 		group->columns[0].width--;

@@ -53,7 +53,8 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 		rows_back = rows;
 	}
 
-	if (pathkeys_contained_in(pathkeys, cheapest->pathkeys) || !gs_client_service_ready() || !gs_sort_supports(pathkeys))
+	if (pathkeys_contained_in(pathkeys, cheapest->pathkeys) || !gs_client_service_ready() ||
+		!gs_sort_supports(pathkeys))
 		return;
 	foreach(lc, gs_sort_input_paths(root, distinct_rel, input_rel, pathkeys, rows_back))
 		paths = lappend(paths, gs_compat_unique_path(root, distinct_rel, lfirst(lc),

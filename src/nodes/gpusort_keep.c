@@ -200,6 +200,7 @@ static bool
 read_run_condition(const WindowAgg *window, const Node *node, GsWindowKind *kind, int64 *most)
 {
 	const OpExpr *op = (const OpExpr *) node;
+	const TargetEntry *tle;
 	const Node *left;
 	const Node *right;
 	bool		commuted;
@@ -212,8 +213,10 @@ read_run_condition(const WindowAgg *window, const Node *node, GsWindowKind *kind
 	right = commuted ? linitial(op->args) : lsecond(op->args);
 	/* it refers to the target list */
 	if (IsA(left, Var))
-		left = (const Node *) get_tle_by_resno(window->plan.targetlist,
-											   ((const Var *) left)->varattno)->expr;
+	{
+		tle = get_tle_by_resno(window->plan.targetlist, ((const Var *) left)->varattno);
+		left = (const Node *) tle->expr;
+	}
 	if (!IsA(left, WindowFunc) || !integer_value(right, most))
 		return false;
 	*kind = gs_window_kind((const WindowFunc *) left);

@@ -16,8 +16,8 @@
  * Fewer rows
  *	  A caller that needs the first one of equal rows only, and only reads forward, or the
  *	  first rows of each group of rows that are equal in some first columns, or that
- *	  will not read beyond the first so many rows, says so (GsSortKeep).  Rows that the keys tell to be others are then
- *	  dropped on the device, or before they are written to temporary files.
+ *	  will not read beyond the first so many rows, says so (GsSortKeep).  Rows that the
+ *	  keys tell to be others are then dropped on the device, or before they are written to temporary files.
  *	  Others come as well: where PostgreSQL's sort orders the rows, where
  *	  keys were cut off.  So the caller still has to do what it says.
  *
