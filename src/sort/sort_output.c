@@ -137,6 +137,20 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return GS_SORT_OK;
 }
 
+GsNextRow
+gs_sort_next_row(const GsSort *sort)
+{
+	uint32		flags;
+
+	/* keys with parts and keys that were cut off do not tell which rows are equal */
+	if (sort->place != GS_SORT_DEVICE || sort->layout.n_parts > 0 || sort->aside != NULL ||
+		sort->store != NULL || gs_client_session(sort->client)->inexact > 0 ||
+		gs_rows_left_in_page(sort->rows) < 2)
+		return GS_NEXT_ROW_UNKNOWN;
+	(void) gs_rows_in_page(sort->rows, 1, &flags);
+	return flags & GS_ENTRY_TIE ? GS_NEXT_ROW_EQUAL : GS_NEXT_ROW_OTHER;
+}
+
 static int
 compare_hashes(const void *a, const void *b)
 {
@@ -409,8 +423,8 @@ gs_output_plan_skip(GsSort *sort)
 	if (sort->drops_by_group && sort->place == GS_SORT_DEVICE)
 	{
 		/* which of a group's rows were returned is known where there was one of each only */
-		if (sort->first_of_equal && sort->report.runs == 0 && sort->aside == NULL &&
-			sort->repeatable)
+		if (sort->first_of_equal && sort->report.runs == 0 && sort->report.kept_runs == 0 &&
+			sort->aside == NULL && sort->repeatable)
 		{
 			skip->groups = sort->emitted;
 			skip->group_cols = sort->keep.group_cols;

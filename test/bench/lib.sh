@@ -71,7 +71,7 @@ bench_begin()
 		"parallel_setup_cost = 0" \
 		"parallel_tuple_cost = 0" \
 		"jit = off" || exit 1
-	bench_sql -c "CREATE EXTENSION gpusort" >/dev/null || exit 1
+	bench_sql -c "CREATE EXTENSION gpusort" -c "CREATE EXTENSION pg_prewarm" >/dev/null || exit 1
 	for _ in $(seq 100); do
 		[ "$(bench_sql -c "SELECT DISTINCT state FROM gpusort_devices")" = starting ] || break
 		sleep 0.1
@@ -91,8 +91,7 @@ bench_sql()
 # All rows are in shared buffers, with their hint bits set, before anything is timed
 bench_settle()
 {
-	bench_sql -c "VACUUM (ANALYZE, FREEZE) $1" -c "SET client_min_messages = warning" -c "CREATE EXTENSION IF NOT EXISTS pg_prewarm" \
-		-c "SELECT pg_prewarm('$1')" >/dev/null
+	bench_sql -c "VACUUM (ANALYZE, FREEZE) $1" -c "SELECT pg_prewarm('$1')" >/dev/null
 }
 
 bench_load_paths()

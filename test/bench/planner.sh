@@ -15,10 +15,17 @@ set -u
 . "$(dirname "$0")/lib.sh"
 
 bench_begin "$@"
-bench_load_paths f "${BENCH_PATHS:-10000000}"
-bench_load_words w "${BENCH_WORDS:-10000000}"
+loads=()
+bench_load_paths f "${BENCH_PATHS:-10000000}" &
+loads+=($!)
+bench_load_words w "${BENCH_WORDS:-10000000}" &
+loads+=($!)
 bench_load v "${BENCH_VALUES:-10000000}" "id int, f8 float8, amount numeric, few int, name text" \
-	"i, hashint4(i)::float8 / 7, (abs(hashint4(i)) % 5000000)::numeric / 100, abs(hashint4(i + 7)) % 1000, 'name ' || hashint4(i + 3) % 100000"
+	"i, hashint4(i)::float8 / 7, (abs(hashint4(i)) % 5000000)::numeric / 100, abs(hashint4(i + 7)) % 1000, 'name ' || hashint4(i + 3) % 100000" &
+loads+=($!)
+for load in "${loads[@]}"; do
+	wait "$load" || exit 1
+done
 bench_ready
 
 costs="parallel_setup_cost=1000 parallel_tuple_cost=0.1 statement_timeout=$((${BENCH_PATIENCE:-30} * 1000))"
@@ -87,3 +94,6 @@ row "v DISTINCT few" "SELECT DISTINCT few FROM v"
 row "v ORDER BY amount, name en_US" "SELECT id FROM v ORDER BY amount, name COLLATE \"en_US.utf8\""
 row "v row_number() <= 3 in 1000 groups" \
 	"SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY f8) AS r FROM v) AS x WHERE r <= 3"
+row "w JOIN w on p" "SELECT count(*) FROM w AS a JOIN w AS b ON a.p COLLATE \"C\" = b.p COLLATE \"C\"" one
+row "w JOIN w on p, in order" \
+	"SELECT a.id FROM w AS a JOIN w AS b ON a.p COLLATE \"C\" = b.p COLLATE \"C\" ORDER BY a.p COLLATE \"C\""

@@ -116,7 +116,7 @@ check_markers()
 {
 	grep -rnE 'TO''DO|FIX''ME|XX''X' --include='*.[ch]' --include='*.cu' --include='*.cuh' \
 		--include='*.sh' --include='*.sql' --include='*.pl' --include='*.pm' --include='*.md' \
-		src cuda sql test Makefile README.md CHANGELOG.md 2>/dev/null |
+		src cuda sql test docs Makefile README.md CHANGELOG.md 2>/dev/null |
 		grep -vE 'mktemp|X{6}'
 }
 
@@ -249,9 +249,8 @@ check_settings_documented()
 {
 	local name
 
-	[ -e README.md ] || return
-	for name in $(grep -ohE '"gpusort\.[a-z_]+"' src/guc.c 2>/dev/null | tr -d '"' | sort -u); do
-		grep -qF "$name" README.md || echo "README.md does not describe $name"
+	for name in $(grep -ohE '"gpusort\.[a-z_]+"' src/guc.c 2>/dev/null | tr -d '"' | sort -u | grep -vx gpusort.h); do
+		grep -qF "| \`$name\` |" docs/settings.md || echo "docs/settings.md does not describe $name"
 	done
 }
 
@@ -260,7 +259,7 @@ check_make_targets()
 {
 	local target
 
-	grep -ohE '(^ +|`|run: |&& )make [a-z-]+' README.md packaging/README.md test/README.md \
+	grep -ohE '(^ +|`|run: |&& )make [a-z-]+' README.md docs/*.md packaging/README.md test/README.md \
 		.github/workflows/*.yml 2>/dev/null | sed 's/.*make //' | sort -u | while read -r target; do
 		case $target in
 			install|uninstall|-*) ;;			# of PGXS
@@ -274,7 +273,7 @@ check_reasons_documented()
 {
 	sed -n '/^gs_\(fallback\|refusal\)_name/,/^}/s/.*return "\(.*\)";/\1/p' src/stats.c | grep -vx none |
 		sort -u | while read -r reason; do
-		grep -qF "$reason" README.md || echo "README.md does not explain \"$reason\""
+		grep -qF "$reason" docs/*.md || echo "docs/ does not explain \"$reason\""
 	done
 }
 
@@ -297,7 +296,7 @@ check_links()
 {
 	local document link file anchor
 
-	for document in README.md CHANGELOG.md */README.md test/bench/*.md; do
+	for document in README.md CHANGELOG.md docs/*.md */README.md test/bench/*.md; do
 		grep -oE '\]\([^)]+\)' "$document" | sed 's/^](//; s/)$//' | grep -vE '^https?:' | sort -u |
 			while read -r link; do
 			file=${link%%#*}
@@ -312,11 +311,11 @@ check_links()
 			fi
 		done
 	done
-	grep -ohE '`[^` ]*(test|packaging)/[a-z_/]+\.(sh|md|pl|sql|conf)' README.md */README.md | tr -d '`' | sort -u |
+	grep -ohE '`[^` ]*(test|packaging)/[a-z_/]+\.(sh|md|pl|sql|conf)' README.md docs/*.md */README.md | tr -d '`' | sort -u |
 		while read -r file; do
 		[ -e "$file" ] || echo "documents name $file, which is not there"
 	done
-	grep -ohE 'test/run\.sh (tap|regress|unit|isolation)/[a-z0-9_/]+' README.md */README.md | sed 's/.* //' |
+	grep -ohE 'test/run\.sh (tap|regress|unit|isolation)/[a-z0-9_/]+' README.md docs/*.md */README.md | sed 's/.* //' |
 		sort -u | while read -r file; do
 		grep -qE "[[:space:]]$file$" test/parts || echo "documents name the test $file, which is not in test/parts"
 	done
@@ -354,8 +353,8 @@ check "white space and line length" check_white_space
 check "version numbers agree" check_version_number
 check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
-check "README.md describes every setting" check_settings_documented
-check "README.md explains every reason" check_reasons_documented
+check "docs/settings.md describes every setting" check_settings_documented
+check "docs/ explains every reason" check_reasons_documented
 check "docs/speed.svg shows README.md's table" check_picture
 check "links and files named in documents are there" check_links
 check "make targets of documents and workflows are there" check_make_targets

@@ -116,7 +116,7 @@ install_for_test()
 
 	# where the TAP tests run
 	mkdir -p "$run/tap"
-	cp -r "$root/test/t" "$root/README.md" "$run/tap/"
+	cp -r "$root/test/t" "$root/README.md" "$root/docs" "$run/tap/"
 	[ -z "$server_user" ] || chown -R "$server_user:" "$run/tap"
 }
 
@@ -154,7 +154,8 @@ suite_dist()
 		interruptible make -C "$dir/gpusort-$version" install PG_CONFIG="$PG_CONFIG" -j"$compilers" CUDA=no COPT=-O0 \
 			with_llvm=no DESTDIR="$dir/install" >>"$log/dist.log" 2>&1 &&
 		[ -e "$dir/install$("$PG_CONFIG" --pkglibdir)/gpusort.so" ] &&
-		[ -e "$dir/install$("$PG_CONFIG" --sharedir)/extension/gpusort--$version.sql" ]; then
+		[ -e "$dir/install$("$PG_CONFIG" --sharedir)/extension/gpusort--$version.sql" ] &&
+		[ -e "$dir/gpusort-$version/docs/settings.md" ]; then
 		count build 1 0
 	else
 		show_build_errors "$log/dist.log"

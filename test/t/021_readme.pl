@@ -1,7 +1,7 @@
-# README.md: every SQL example runs and prints what README.md shows; settings,
-# views and their columns are those that it lists; every command is run, or is
-# named below with the reason why not.  (make lint checks links, files and
-# targets of make.)
+# README.md and docs/*.md: every SQL example runs and prints what they show;
+# settings, views and their columns are those that they list; every command is
+# run, or is named below with the reason why not.  (make lint checks links, files
+# and targets of make.)
 
 use strict;
 use warnings;
@@ -42,7 +42,7 @@ sub try_command
 	my ($item, $text) = @_;
 	my ($known) = grep { $text =~ $_->[0] } @commands;
 
-	return fail("line $item->{line}: $text: a command that this test does not know") unless $known;
+	return fail("$item->{file}:$item->{line}: $text: a command that this test does not know") unless $known;
 	return $known->[1]->($item, $text) if ref $known->[1];
 	note("not run: $text ($known->[1])");
 }
@@ -72,7 +72,7 @@ sub check_indexes
 	like($out, qr/index "mydb\.public\.t_p"/, "$text: names it");
 }
 
-# README.md rebuilds what the command above found
+# The document rebuilds what the command above found
 sub check_rebuilt
 {
 	$node->command_ok([ 'pg_amcheck', '--index=*', 'mydb' ], 'the index is rebuilt');
@@ -135,7 +135,7 @@ sub run_sql
 	for my $step (steps($text))
 	{
 		my ($out, $err) = ('', '');
-		my $what = "line $item->{line}: " . ($step->{sql} =~ s/\n.*//sr);
+		my $what = "$item->{file}:$item->{line}: " . ($step->{sql} =~ s/\n.*//sr);
 		my $status = $node->psql(database_of($text), $session . $step->{sql},
 			stdout => \$out, stderr => \$err, on_error_stop => 1);
 		my $messages = join '', map { "$_\n" } map { s/^psql:<stdin>:\d+: //r } split /\n/, $err;
@@ -186,12 +186,12 @@ sub limit_device_memory
 	  or die 'the limit does not arrive';
 }
 
-# What README.md shows without a command
+# What a document shows without a command
 sub check_message
 {
 	my ($item) = @_;
 	my $expected = masked($item->{text});
-	my $what = "line $item->{line}: " . ($item->{text} =~ s/\n.*//sr);
+	my $what = "$item->{file}:$item->{line}: " . ($item->{text} =~ s/\n.*//sr);
 
 	if ($expected =~ /^LOG:/)
 	{
@@ -230,7 +230,7 @@ sub run_inline
 	my ($out, $err) = ('', '');
 	my $database = database_of($text);
 
-	is($node->psql($database, $text, stdout => \$out, stderr => \$err, on_error_stop => 1), 0, "line $item->{line}: $text")
+	is($node->psql($database, $text, stdout => \$out, stderr => \$err, on_error_stop => 1), 0, "$item->{file}:$item->{line}: $text")
 	  or diag($err);
 	if ($text =~ /^ALTER SYSTEM/)
 	{
@@ -245,7 +245,7 @@ sub run_inline
 sub check_names
 {
 	my ($item) = @_;
-	my $what = "line $item->{line}: $item->{text}";
+	my $what = "$item->{file}:$item->{line}: $item->{text}";
 
 	if ($item->{text} =~ /^(gpusort\.\w+)(?: = (\w+))?$/)
 	{
@@ -261,7 +261,7 @@ sub check_names
 	}
 	elsif ($item->{text} =~ /^([a-z]+(?:_[a-z]+)+)(?: = \w+)?$/)
 	{
-		# any other name with an underscore is one that the server or this README knows
+		# any other name with an underscore is one that the server or a document knows
 		is( $node->safe_psql('postgres', "SELECT
 				EXISTS (SELECT FROM pg_settings WHERE name IN ('$1', 'gpusort.$1')) OR
 				EXISTS (SELECT FROM pg_opclass WHERE opcname = '$1') OR
@@ -282,29 +282,26 @@ sub in_unit
 	return $1 * $factor{$unit}{$2};
 }
 
+my %settings;					# those that have been described
+
 sub check_settings
 {
 	my ($table) = @_;
 	my %change = (user => 'user', reload => 'sighup', restart => 'postmaster');
-	my @names;
 
 	for (@{ $table->{rows} })
 	{
 		my ($name, $default, $change) = @$_;
 
 		$name =~ s/`//g;
-		push @names, $name;
+		$settings{$name} = 1;
 		my ($boot, $unit, $context) = split /\|/, $node->safe_psql('postgres',
 			"SELECT boot_val, unit, context FROM pg_settings WHERE name = '$name'");
 
 		$default = '' if $default eq 'empty';
-		is(in_unit($default, $unit), $boot, "$name: default");
-		is($change{$change}, $context, "$name: how it is changed");
+		is(in_unit($default, $unit), $boot, "$table->{file}: $name: default");
+		is($change{$change}, $context, "$table->{file}: $name: how it is changed");
 	}
-	is( join(' ', sort @names),
-		$node->safe_psql('postgres', q(SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
-			FROM pg_settings WHERE name LIKE 'gpusort.%' AND name <> 'gpusort.fault')),
-		'all settings');
 }
 
 sub check_view
@@ -319,18 +316,30 @@ sub check_view
 }
 
 #
-# The file, from its beginning to its end
+# The files, each from its beginning to its end
 #
-my @items = items(slurp_file('README.md'));
+my @items;
 my %views;
-my $installed = 0;
+
+for my $file ('README.md', sort glob('docs/*.md'))
+{
+	push @items, map { { %$_, file => $file } } items(slurp_file($file));
+}
 
 $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE some_role; CREATE TABLE t (p text);');
+my $file = 'README.md';
 
 for my $item (@items)
 {
 	my $text = $item->{text} // '';
+
+	# README.md ends with the extension's end
+	if ($item->{file} ne $file)
+	{
+		$file = $item->{file};
+		$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS gpusort');
+	}
 
 	if ($item->{kind} eq 'block' && is_sql($text))
 	{
@@ -366,9 +375,11 @@ for my $item (@items)
 }
 
 is(join(' ', sort keys %views), 'gpusort_activity gpusort_devices gpusort_stats', 'all views are described');
+is( join(' ', sort keys %settings),
+	$node->safe_psql('postgres', q(SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
+		FROM pg_settings WHERE name LIKE 'gpusort.%' AND name <> 'gpusort.fault')),
+	'all settings are described');
 
-# README.md ends with the extension's end
-$node->safe_psql('postgres', 'CREATE EXTENSION IF NOT EXISTS gpusort');
 check_names($_) for grep { $_->{kind} eq 'code' } @items;
 
 $node->stop;
