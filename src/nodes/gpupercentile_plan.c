@@ -59,7 +59,8 @@ gs_percentile_is_known(const Aggref *agg)
 		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
 		case F_MODE:
-			return list_length(agg->aggorder) == 1 && !contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
+			return list_length(agg->aggorder) == 1 &&
+				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
 		default:
 			return false;
 	}
