@@ -413,16 +413,17 @@ sub percentile
 {
 	my ($q) = @_;
 	my $key = $q->{key}[0];
-	my $group = pick('', 'id % 5 AS grp', 'id / 40 AS grp');
+	# without groups a value is a parameter that ruleutils.c cannot name, and asserts that it can
+	my $group = pick('id % 5 AS grp', 'id / 40 AS grp', 'false AS grp');
 	my @functions = map {
 		pick('percentile_disc(' . pick(0, 0.1, 0.5, 0.77, 1) . ')', 'mode()') . " WITHIN GROUP (ORDER BY k1$key->{order})"
 		  . pick('', '', ' FILTER (WHERE id % 3 <> 0)', ' FILTER (WHERE id > 100)', ' FILTER (WHERE false)')
 	} 1 .. between(1, 4);
 	my $i = 0;
-	my $query = 'SELECT ' . join(', ', $group || (), map { $i++; "$_ AS a$i" } @functions) . ' FROM (SELECT '
-	  . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q" . ($group ? ' GROUP BY grp ORDER BY grp' : '');
+	my $query = 'SELECT ' . join(', ', $group, map { $i++; "$_ AS a$i" } @functions) . ' FROM (SELECT '
+	  . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q GROUP BY grp ORDER BY grp";
 
-	$q->{sequence} = [ $group ? 'grp' : (), map { "a$_$key->{equal}" } 1 .. $i ];
+	$q->{sequence} = [ 'grp', map { "a$_$key->{equal}" } 1 .. $i ];
 	$q->{rows} = 'none';
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
 	$q->{explain} = $query;
