@@ -39,7 +39,9 @@ extern const GsNode gs_sort_node;
 
 /*
  * custom_private is a list of lists, so that plans can be copied and sent to
- * workers; the enum names its members.
+ * workers; the enum names its members.  custom_exprs is empty, or has the number of rows and the
+ * offset of a Limit above, NULL constants where it has none: what GS_PLAN_BOUND would be is known
+ * when execution starts.
  */
 typedef enum GsPlanItem
 {
@@ -50,6 +52,8 @@ typedef enum GsPlanItem
 	GS_PLAN_FLAGS,				/* IntList of one: GS_PLAN_FLAG_ below */
 	GS_PLAN_BOUND,				/* IntList of one: rows that will be asked for at
 								 * most, from the first one on; 0: not known */
+	GS_PLAN_GROUP,				/* IntList of three: GsSortKeep.group_cols,
+								 * group_first, group_ties */
 	GS_PLAN_Count
 } GsPlanItem;
 
@@ -161,9 +165,11 @@ extern List *gs_plan_private(const Sort *sort, int flags);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 
 /* Which rows are needed of a plan's sort, and that these are. */
-extern void gs_plan_read_keep(const CustomScan *plan, GsKeep *keep);
+extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
 extern void gs_plan_keep_bound(CustomScan *plan, double bound);
+extern void gs_plan_keep_limit(CustomScan *plan, const Limit *limit);
 extern void gs_plan_keep_unique(CustomScan *plan);
+extern void gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties);
 
 /*
  * The order of a GpuSort's rows does not matter, only which of them are equal: sort by what
@@ -182,9 +188,10 @@ extern GsNextRow gs_sort_node_next_row(const PlanState *node);
 
 /*
  * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not
- * need.  bound: rows that the parent will be asked for at most, or GS_NO_BOUND.
+ * need.  True where each row of the GpuSort is one of the parent's then: what bounds those that
+ * the parent is asked for bounds the GpuSort's.
  */
-extern void gs_keep_for_parent(const Plan *parent, double bound);
+extern bool gs_keep_for_parent(const Plan *parent);
 
 /*
  * gpusort_replace.c
@@ -220,7 +227,10 @@ extern void gs_tlist_drop_junk(PlannedStmt *stmt);
 /* gpusort_explain.c */
 extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
 								 ExplainState *es);
-extern void gs_explain_sort_keep(const GsKeep *keep, ExplainState *es);
+
+/* Which rows are needed. */
+extern void gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *keep,
+								 ExplainState *es);
 extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
 
 #endif							/* GS_NODES_GPUSORT_H */

@@ -353,7 +353,15 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 	rows = cheapest->rows;
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		partial = linitial(input_rel->partial_pathlist);
-	if (!gs_guc_force)
+	if (gs_guc_force)
+	{
+		/* PostgreSQL sorts neither what is in order */
+		serial_wins = !pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys);
+		parallel_wins = partial && !pathkeys_contained_in(root->sort_pathkeys, partial->pathkeys);
+		if (!serial_wins && !parallel_wins)
+			return;
+	}
+	else
 	{
 		int			width = cheapest->pathtarget->width;
 		double		limit;
@@ -373,8 +381,8 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 
 	flags = gs_sort_path_flags(root);
 
-	/* forced: leave the planner no other choice */
-	if (gs_guc_force)
+	/* forced: leave the planner no other choice, unless none of its choices sorts */
+	if (gs_guc_force && serial_wins)
 		ordered_rel->pathlist = NIL;
 	if (serial_wins)
 		serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, rows, rows, false,

@@ -149,6 +149,22 @@ VACUUM ANALYZE paths_t;
 SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p LIMIT 5');
 SELECT stays('SELECT id, rank() OVER (ORDER BY p) FROM paths_t LIMIT 5');
 SELECT stays('SELECT DISTINCT ON (k) k FROM paths_t ORDER BY k LIMIT 1');
+-- gpusort.force takes the sorts of plans that PostgreSQL would compare, and no others
+SET gpusort.force = on;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_hashagg = off;
+SELECT plan_nodes('SELECT p FROM paths_t ORDER BY p');
+SELECT plan_nodes('SELECT DISTINCT p FROM paths_t');
+SELECT plan_nodes('SELECT DISTINCT ON (p) p, id FROM paths_t ORDER BY p, id');
+SELECT plan_nodes('SELECT p, max(id) FROM paths_t GROUP BY p ORDER BY p');
+SELECT plan_nodes('SELECT p FROM (SELECT p FROM paths_t ORDER BY p LIMIT 3000) s ORDER BY p');
+SELECT plan_nodes('SELECT p FROM (SELECT p FROM paths_t ORDER BY p LIMIT 3000) s ORDER BY p DESC');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SELECT plan_nodes('SELECT e FROM (SELECT e FROM paths_t GROUP BY e) s ORDER BY e');
+RESET enable_hashagg;
+RESET gpusort.force;
 -- types that are not sorted, grouping sets, what the user has switched off
 SELECT stays('SELECT j, count(*) FROM paths_t GROUP BY j');
 SELECT stays('SELECT DISTINCT e, j FROM paths_t');
