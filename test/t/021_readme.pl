@@ -32,7 +32,8 @@ my @commands = (
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^kill( -9)?$/, '002_service_lost and 016_killed do it' ],
 	[ qr/^pg_amcheck /, \&check_indexes ],
-	[ qr/^pg_restore /, \&restore_dump ]);
+	[ qr/^pg_restore /, \&restore_dump ],
+	[ qr/^pg_upgrade /, '025_pg_upgrade does it' ]);
 
 # Does a text in backticks look like a command?
 my $command = qr/^(?:[A-Z_]+=\S+ )*(?:apt-get|kill|make|nvidia-smi|pg_\w+ -|psql|systemctl|test\/)(?: |$|\S*\.sh)/;
@@ -343,7 +344,9 @@ for my $item (@items)
 
 	if ($item->{kind} eq 'block' && is_sql($text))
 	{
-		run_sql($item, $text);
+		# an example may be one major version's
+		run_sql($item, $text)
+		  if $item->{before} !~ /\bOn PostgreSQL (\d+):$/ || $node->pg_version->major == $1;
 	}
 	elsif ($item->{kind} eq 'block' && $text =~ /^(?:LOG|ERROR|Temporary Files):/)
 	{
