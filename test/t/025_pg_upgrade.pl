@@ -92,11 +92,12 @@ my $state = q(
 			(SELECT string_agg(s, ' ' ORDER BY s) FROM unnest(setconfig) AS s WHERE s LIKE 'gpusort.%')
 		FROM pg_db_role_setting ORDER BY 1, 2::text;
 	SELECT oid::regprocedure, has_function_privilege('app', oid, 'EXECUTE') FROM pg_proc
-		WHERE proname ~ '^gpu' ORDER BY 1::text;
+		WHERE proname ~ '^gpu' ORDER BY oid::regprocedure::text;
 	SELECT pg_describe_object(classid, objid, objsubid) FROM pg_depend
 		WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpusort') AND deptype = 'e'
 			AND classid <> 'pg_type'::regclass ORDER BY 1;
-	SELECT indexrelid::regclass FROM pg_index WHERE indrelid::regclass::text ~ '^(t|p.?|largest)$' ORDER BY 1::text;
+	SELECT indexrelid::regclass FROM pg_index WHERE indrelid::regclass::text ~ '^(t|p.?|largest)$'
+		ORDER BY indexrelid::regclass::text;
 	SELECT median('{9,1,5}');
 	INSERT INTO t (id, a) VALUES (-1, '{3,1,2}') RETURNING s; DELETE FROM t WHERE id = -1;);
 my %before = map { $_ => rows_of($old, 'SET gpusort.enabled = off;', $_) } @queries, $state;
@@ -185,8 +186,14 @@ good_indexes('after REINDEX');
 
 # What was not up to date stays as it is, until it is told
 is($new->safe_psql('late', q(SELECT extversion FROM pg_extension WHERE extname = 'gpusort')), '0.1.0', 'an earlier version stays');
-is($new->safe_psql('late', 'ALTER EXTENSION gpusort UPDATE; SELECT sorts >= 0 FROM sorts; SELECT state FROM gpusort_devices'),
-	"t\nready", 'and is updated');
+my $err = '';
+
+$new->psql('late', 'SELECT * FROM sorts', stderr => \$err);
+like($err, qr/extension gpusort has another version than its library/, 'its views ask for the update');
+$new->psql('late', 'ALTER EXTENSION gpusort UPDATE', stderr => \$err);
+like($err, qr/view sorts depends on view gpusort_stats/, 'users\' views on its views are in the way');
+is($new->safe_psql('late', 'DROP VIEW sorts; ALTER EXTENSION gpusort UPDATE; SELECT state FROM gpusort_devices'),
+	'ready', 'and it is updated without them');
 released($new, 'at the end');
 
 $new->stop;
