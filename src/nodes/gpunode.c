@@ -11,6 +11,7 @@
 
 #include "compat.h"
 #include "nodes/gpuarrays.h"
+#include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
 #include "nodes/gpunode.h"
 #include "nodes/gpupercentile.h"
@@ -24,6 +25,7 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_feed_node.scan);
 	RegisterCustomScanMethods(&gs_window_node.scan);
 	RegisterCustomScanMethods(&gs_percentile_node.scan);
+	RegisterCustomScanMethods(&gs_count_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
 }
 

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gpunode.h
- *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile and
- *	  GpuArraySort have in common.
+ *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
+ *	  GpuCount and GpuArraySort have in common.
  *
  * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
  * the child in every respect: references, parameters, rescans, instrumentation,

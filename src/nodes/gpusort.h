@@ -174,6 +174,21 @@ extern void gs_plan_keep_bound(CustomScan *plan, double bound);
 extern void gs_plan_keep_unique(CustomScan *plan);
 
 /*
+ * The order of a GpuSort's rows does not matter, only which of them are equal: sort by what
+ * is quickest, with NULLs first.  The collations must be deterministic.
+ */
+extern void gs_plan_forget_order(CustomScan *plan);
+
+/*
+ * gpusort_exec.c: how many different rows a GpuSort has that drops equal ones, and has
+ * returned one.  False: they have to be read and compared.
+ */
+extern bool gs_sort_node_count_distinct(PlanState *node, uint64 *count);
+
+/* The same as gs_sort_next_row(), of a GpuSort that has returned a row. */
+extern GsNextRow gs_sort_node_next_row(const PlanState *node);
+
+/*
  * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not
  * need.  bound: rows that the parent will be asked for at most, or GS_NO_BOUND.
  */

@@ -13,7 +13,8 @@
  *
  * sorted by the columns of GROUP BY, then by the aggregate's.  Where all
  * aggregates have the same DISTINCT, a Unique above the GpuSort drops the rows
- * that they would have dropped.
+ * that they would have dropped; where they count them and nothing else, GpuCount takes
+ * the place of Agg and Unique (gpucount_plan.c), and no rows come back.
  *
  * Whether an aggregate then does without its own sort is decided again for the
  * finished plan, by what stands in it (gpusort_agg_plan.c).  An aggregate that
@@ -34,6 +35,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/prep.h"
 #include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -59,6 +61,7 @@ typedef struct AggOrder
 	const Aggref *agg;			/* one of those that want this order */
 	List	   *pathkeys;		/* with those of GROUP BY */
 	bool		unique;			/* all aggregates have the same DISTINCT */
+	bool		count_only;		/* and all there is to know is how many rows differ */
 	int			served;			/* how many sorts this one saves */
 } AggOrder;
 
@@ -111,6 +114,24 @@ same_distinct(const PlannerInfo *root)
 		const Aggref *agg = ((const AggInfo *) lfirst(lc))->representative_aggref;
 
 		if (agg->aggdistinct == NIL || !takes_order(agg) || !gs_agg_equal_distinct(agg, first))
+			return false;
+	}
+	return true;
+}
+
+/* Is all that a query wants the number of its different values?  same_distinct() is true. */
+static bool
+counts_only(const PlannerInfo *root)
+{
+	ListCell   *lc;
+
+	if (root->parse->groupClause != NIL)
+		return false;
+	foreach(lc, root->agginfos)
+	{
+		const Aggref *agg = ((const AggInfo *) lfirst(lc))->representative_aggref;
+
+		if (agg->aggfnoid != F_COUNT_ANY || list_length(agg->aggdistinct) != 1)
 			return false;
 	}
 	return true;
@@ -195,6 +216,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 		order->agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
 		order->pathkeys = order_pathkeys(root, order->agg);
 		order->unique = true;
+		order->count_only = counts_only(root);
 		order->served = bms_num_members(states);
 		return order->pathkeys != NIL;
 	}
@@ -385,10 +407,12 @@ is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped
 		{
 			const AggPath *agg = (const AggPath *) other;
 			double		rows = agg->subpath->rows;
+			int			width = agg->subpath->pathtarget->width;
 
 			inside = cost_inside(agg, order);
 			if (agg->aggstrategy == AGG_PLAIN &&
-				inside <= gs_cost_sort(rows, rows, agg->subpath->pathtarget->width))
+				inside <= (order->count_only ? gs_cost_sort_startup(rows, rows, width) :
+						   gs_cost_sort(rows, rows, width)))
 				return false;
 		}
 		if (other->total_cost + inside <= path->total_cost)
@@ -424,7 +448,10 @@ gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 		return;
 
 	flags = gs_sort_path_flags(root);
-	rows_back = order.unique ? distinct_rows(root, &order, cheapest->rows) : cheapest->rows;
+	if (order.count_only)
+		rows_back = 1;			/* GpuCount needs no more (gpucount_exec.c) */
+	else
+		rows_back = order.unique ? distinct_rows(root, &order, cheapest->rows) : cheapest->rows;
 	path = gs_sort_path(root, grouped_rel, add_columns(root, input_rel, cheapest, missing),
 						order.pathkeys, cheapest->rows, rows_back, false, flags);
 	if (input_rel->partial_pathlist != NIL && is_parallel_safe(root, (Node *) missing))

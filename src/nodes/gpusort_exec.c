@@ -102,14 +102,16 @@ note_report(GpuSortState *state)
 static void
 log_sort(const GsSortReport *report)
 {
-	char		device[32] = "";
+	StringInfoData devices;
 
-	if (report->devices != 0)
-		snprintf(device, sizeof(device), "device %d, ",
-				 pg_rightmost_one_pos32(report->devices));
+	initStringInfo(&devices);
+	for (int i = 0; report->devices >> i != 0; i++)
+		if (report->devices >> i & 1)
+			appendStringInfo(&devices, "device %d, ", i);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: %sengine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
-							 report->rows, device, report->engine, report->chunks, report->settled)));
+							 report->rows, devices.data, report->engine, report->chunks, report->settled)));
+	pfree(devices.data);
 }
 
 static void
@@ -231,6 +233,23 @@ exec(CustomScanState *node)
 		return ExecProject(node->ss.ps.ps_ProjInfo);
 	}
 	return slot;
+}
+
+bool
+gs_sort_node_count_distinct(PlanState *node, uint64 *count)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(gs_node_is(node->plan, &gs_sort_node) && state->keep.limit == 0);
+	return state->done && gs_sort_count_distinct(state->sort, count);
+}
+
+GsNextRow
+gs_sort_node_next_row(const PlanState *node)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done ? gs_sort_next_row(state->sort) : GS_NEXT_ROW_UNKNOWN;
 }
 
 static void

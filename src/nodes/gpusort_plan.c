@@ -13,6 +13,8 @@
 #include "postgres.h"
 
 #include "access/tsmapi.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 
@@ -150,6 +152,38 @@ gs_plan_keep_unique(CustomScan *plan)
 	List	   *item = list_nth(plan->custom_private, GS_PLAN_FLAGS);
 
 	linitial_int(item) |= GS_PLAN_FLAG_UNIQUE;
+}
+
+/* Texts that are the same under one deterministic collation are so under all. */
+static void
+forget_order(List *private)
+{
+	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
+	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
+	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
+
+	for (int i = 0; i < list_length(operators); i++)
+	{
+		Oid			opfamily;
+		Oid			type;
+		bool		descending;
+
+		lfirst_int(list_nth_cell(nulls_first, i)) = true;
+		if (OidIsValid(list_nth_oid(collations, i)) &&
+			gs_compat_ordering_op(list_nth_oid(operators, i), &opfamily, &type, &descending) &&
+			(type == TEXTOID || type == BPCHAROID))
+			lfirst_oid(list_nth_cell(collations, i)) = C_COLLATION_OID;
+	}
+}
+
+void
+gs_plan_forget_order(CustomScan *plan)
+{
+	Plan	   *child = outerPlan(plan);
+
+	forget_order(plan->custom_private);
+	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
+		forget_order(((CustomScan *) outerPlan(child))->custom_private);
 }
 
 void

@@ -17,6 +17,8 @@
  *											(gpusort_agg_plan.c), and with a
  *											GpuPercentile below it
  *											(gpupercentile_plan.c)
+ *		Agg -> GpuSort						GpuCount -> GpuSort, where it only counts
+ *											different rows (gpucount_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
@@ -40,6 +42,7 @@
 #include "parser/parsetree.h"
 
 #include "guc.h"
+#include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
 #include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
@@ -350,6 +353,12 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 		scan->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
 		plan->targetlist = index_tlist(plan->targetlist);
 		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
+	}
+	if (IsA(plan, Agg))
+	{
+		result = gs_count_replace((Agg *) plan);
+		if (result != plan)
+			return result;
 	}
 	gs_keep_for_parent(plan, bound.sure);
 	if (IsA(plan, Agg))

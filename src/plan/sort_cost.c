@@ -15,7 +15,7 @@
  *		gpusort.fetch_row_cost		for each row given back: 20 ns
  *
  * and nothing for the sort itself, which takes the device less time than
- * either.  A sort that is larger than the device's memory is written to temporary
+ * either.  A sort that is larger than the memory of all devices is written to temporary
  * files and read back, each byte once, both in sequence and by several threads:
  * seq_page_cost for each page.  Measured there: 60 ns a row beyond the scan, feeding and giving back
  * together; the settings are above that, for machines with slower memory.
@@ -63,7 +63,8 @@ cost_spill(double rows, int width)
 
 	/* words that change seldom, and only an estimate: no lock */
 	for (int i = 0; gs_shared && i < gs_shared->n_devices; i++)
-		limit = Max(limit, gs_shared->devices[i].info.memory_limit);
+		if (gs_shared->devices[i].ready)
+			limit += gs_shared->devices[i].info.memory_limit;
 	if (limit <= 0 || rows * (2.0 * width + DEVICE_ROW_BYTES) <= limit)
 		return 0;
 	return seq_page_cost * rows * (2.0 * width + sizeof(GsRecord)) / BLCKSZ;

@@ -648,9 +648,7 @@ gs_client_session(const GsClient *client)
 uint32
 gs_client_devices(const GsClient *client)
 {
-	int			device = client->session->device;
-
-	return gs_shared->n_devices > 1 && device >= 0 ? (uint32) 1 << device : 0;
+	return gs_shared->n_devices > 1 ? client->session->devices : 0;
 }
 
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */

@@ -90,7 +90,7 @@ extern GsClientStatus gs_client_open_range(GsClient *client, uint32 range);
 /* Leader, after perform: outcome and statistics of the session. */
 extern const GsSession *gs_client_session(const GsClient *client);
 
-/* Of several devices the session's, as bit 1 << number; 0: there is one only. */
+/* Of several devices those that the session has used, as bits 1 << number; 0: there is one only. */
 extern uint32 gs_client_devices(const GsClient *client);
 
 /*

@@ -469,7 +469,7 @@ expect(int device, TimestampTz now)
 	uint64		room;
 
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].device == device)
+		if (gs_served[i].device == device || gs_served_is_on(i, device))
 		{
 			n++;
 			if (is_at_work(i, now))
@@ -507,10 +507,8 @@ gs_device_assign(int number)
 		}
 	}
 	Assert(best >= 0);
-	s->device = last_chosen = best;
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	gs_sessions[number].device = best;
-	LWLockRelease(gs_shared->lock);
+	last_chosen = best;
+	gs_served_use(number, best);
 }
 
 /* ---- failures ---- */
@@ -543,7 +541,7 @@ gs_device_failed(int device, const GsError *error, GsStatus status)
 	seconds = set_retry(device);
 	note_lost(device, message);
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].device == device && !gs_served[i].closing)
+		if (!gs_served[i].closing && (gs_served[i].device == device || gs_served_is_on(i, device)))
 		{
 			gs_sort_lost(i);
 			n_sorts++;

@@ -8,8 +8,9 @@
  * checked where its keys only guess the order, the last key of the range before
  * included.
  *
- * One session of a device at a time reads, so that those who have part of a range on it
- * do not wait for each other.  Where the device has no room, a range that is only
+ * One session at a time reads onto a device, so that those who have part of a range on it
+ * do not wait for each other.  Pieces of a run that stays on a device are fetched from there:
+ * they go from device to device through a buffer.  Where the device has no room, a range that is only
  * read ahead is given up; one that the leader waits for waits for room
  * (service_memory.c), or is made smaller.
  *
@@ -22,6 +23,9 @@
 
 /* What a range may hold of the session's share, so that two fit. */
 #define RANGE_SHARE 0.42
+
+/* Of the session's share so much is for ranges, whatever runs were kept. */
+#define LEAST_RANGE_SHARE 0.0625
 
 void
 gs_load_begin(int number, uint32 range, bool wanted)
@@ -36,17 +40,17 @@ gs_load_begin(int number, uint32 range, bool wanted)
 	gs_served_wake(number);
 }
 
-/* Another session of the device may read. */
+/* Another session may read onto the device. */
 static void
 stop_reading(int number)
 {
-	int			device = gs_served[number].device;
+	int			device = gs_served[number].load.device;
 
 	if (gs_devices[device].reading != number)
 		return;
 	gs_devices[device].reading = -1;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].device == device && gs_served[i].load.phase == LOAD_WAITING)
+		if (gs_served[i].load.phase == LOAD_WAITING)
 			gs_served_wake(i);
 }
 
@@ -79,10 +83,7 @@ end_load(int number)
 		gs_spill_reader_close(load->reader);
 	load->reader = NULL;
 	if (load->sort)
-	{
-		gs_served_close(number, load->sort);
-		gs_memory_freed(s->device);
-	}
+		gs_served_close(number, load->device, load->sort);
 	load->sort = NULL;
 	load->phase = LOAD_NONE;
 	s->needy_since = 0;
@@ -102,13 +103,21 @@ gs_load_shrink(int number)
 	gs_load_cancel(number);
 }
 
-/* How many bytes of runs a range should have. */
+/*
+ * How many bytes of runs a range on a device should have.  Runs that were kept there leave
+ * so much less; where they leave nearly nothing, they will have to go.
+ */
 static uint64
-range_budget(const ServedSession *s)
+range_budget(int number, int device)
 {
+	const ServedSession *s = &gs_served[number];
 	double		held_each = s->run_bytes > 0 ? (double) s->run_held / s->run_bytes : 1;
+	uint64		share = gs_memory_share(device);
+	uint64		kept = gs_kept_bytes(number, device);
+	uint64		room = kept < share ? share - kept : 0;
 
-	return Max((uint64) (gs_memory_share(s->device) * RANGE_SHARE / Max(held_each, 1)), 1);
+	room = Max(room, (uint64) (share * LEAST_RANGE_SHARE));
+	return Max((uint64) (room * RANGE_SHARE / Max(held_each, 1)), 1);
 }
 
 static bool
@@ -118,10 +127,10 @@ start_reading(int number)
 	Load	   *load = &s->load;
 
 	if (load->range == gs_spill_ranges(s->spill) &&
-		!gs_spill_plan(s->spill, range_budget(s), 0))
+		!gs_spill_plan(s->spill, range_budget(number, load->device), 0))
 		return false;
 	load->reader = gs_spill_reader_open(s->spill, load->range);
-	load->sort = gs_served_open(number);
+	load->sort = gs_served_open(number, load->device);
 	if (load->reader == NULL || load->sort == NULL)
 		return false;
 #ifdef GPUSORT_FAULTS
@@ -129,7 +138,7 @@ start_reading(int number)
 		gs_spill_plant(s->spill, "read from", EIO);
 #endif
 	load->phase = LOAD_READING;
-	gs_devices[s->device].reading = number;
+	gs_devices[load->device].reading = number;
 	return true;
 }
 
@@ -140,7 +149,7 @@ read_pieces(int number)
 	int			buffer;
 
 	while (!load->refused && !load->all_read &&
-		   (buffer = gs_buffer_take(number, BUFFER_READING)) >= 0)
+		   (buffer = gs_buffer_take(number, load->device, BUFFER_READING)) >= 0)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 
@@ -148,6 +157,7 @@ read_pieces(int number)
 		b->number = load->asked;
 		if (gs_spill_read(load->reader, gs_buffer_memory(buffer), &b->piece, &b->job))
 		{
+			gs_kept_fetch(number, &b->piece);
 			load->asked++;
 			load->busy++;
 		}
@@ -166,7 +176,7 @@ append_pieces(int number)
 	int			buffer;
 
 	if (load->appending == 0)
-		load->memory_asked = gs_memory_asked(gs_served[number].device);
+		load->memory_asked = gs_memory_asked(load->device);
 	while (!load->refused &&
 		   (buffer = gs_buffer_find(number, BUFFER_READ, load->appended)) >= 0)
 	{
@@ -209,7 +219,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 		{
 			/* so were all that follow; they go again from here */
 			load->refused = true;
-			gs_memory_refused(gs_served[number].device, load->memory_asked);
+			gs_memory_refused(load->device, load->memory_asked);
 			load->appended = Min(load->appended, b->number);
 			b->use = BUFFER_READ;
 			return;
@@ -220,6 +230,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 	{
 		if (status == GS_OK)
 		{
+			gs_spill_cut(load->reader, gs_buffer_memory(buffer), &b->piece);
 			b->use = BUFFER_READ;
 			return;
 		}
@@ -241,7 +252,7 @@ performed(int number)
 {
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
-	GsStatus	status = gs_served_end(number, &load->job);
+	GsStatus	status = gs_served_end(load->device, &load->job);
 	GsOrderRange range = {s->last_key, s->last_key_len};
 
 	load->performing = false;
@@ -263,7 +274,7 @@ performed(int number)
 	}
 	Assert(load->range == s->n_proven);
 	load->phase = LOAD_CHECKING;
-	if (!gs_served_check(number, load->sort, &range))
+	if (!gs_served_check(number, load->device, load->sort, &range))
 		ready(number, false);
 }
 
@@ -308,10 +319,14 @@ gs_load_step(int number)
 		end_load(number);
 		return;
 	}
-	if (load->phase == LOAD_WAITING && gs_devices[s->device].reading < 0 && !start_reading(number))
+	if (load->phase == LOAD_WAITING)
 	{
-		gs_write_failed(number);
-		return;
+		load->device = gs_memory_range_device(number);
+		if (gs_devices[load->device].reading < 0 && !start_reading(number))
+		{
+			gs_write_failed(number);
+			return;
+		}
 	}
 	if (load->phase != LOAD_READING)
 		return;

@@ -5,12 +5,14 @@
  *
  * A chunk that the device had no room for waits, and so do all that come after
  * it, in their order.  So feeding stops by itself: the chunks are not free to be
- * filled again.  Then gs_memory_relieve() picks a session that makes room:
+ * filled again.  If another device has much room, the session goes on there, and what it
+ * has becomes a run that stays.  Else gs_memory_relieve() picks a session that makes room:
  *
  *	  - a range that was only read ahead is given up;
  *	  - else the session that holds most, of those that are being fed, is
  *		written out as a run, or, of those that are returning rows to somebody
- *		who has not asked for any for a while, as pages.
+ *		who has not asked for any for a while, as pages; of those with runs that have
+ *		stayed on the device the largest one is moved to files.
  *
  * When somebody has waited that long, a reader that does ask for rows has its pages
  * written, too.  Whoever has waited longest is helped first.
@@ -21,7 +23,8 @@
  *
  * A session that has been written out once does not wait for the device to be
  * full: it begins its next run when it holds half of its share, so that the
- * other half can be filled while that is written.
+ * other half can be filled while that is written.  Of several devices that is also when
+ * it stays on the device, to be sorted while the rest is fed.
  *
  * Where nobody can make room, since others than gpusort use the device's memory, or
  * the limit is lower than what a chunk takes, the session is told to stop, as a sort that
@@ -35,6 +38,12 @@
 
 #include "fault.h"
 #include "service/service_private.h"
+
+/* Of a device's memory so much must be free for a session to go on there. */
+#define SPREAD_ROOM		0.25
+
+/* And so much of one of them, after a run has stayed, for ranges. */
+#define RANGE_ROOM		0.125
 
 void
 gs_memory_freed(int device)
@@ -56,10 +65,55 @@ gs_memory_refused(int device, uint64 asked)
 		gs_devices[device].freed = true;
 }
 
-static bool
-uses_device(const ServedSession *s)
+static uint64
+room_on(int device)
 {
-	return s->sort || s->out.sort || s->load.sort || s->waiting >= 0;
+	GsDeviceInfo info;
+
+	gs_ops->info(gs_devices[device].device, &info);
+	return info.memory_limit > info.memory_used ? info.memory_limit - info.memory_used : 0;
+}
+
+/* Is so much of a device's memory free? */
+static bool
+has_room(int device, double part)
+{
+	GsDeviceInfo info;
+
+	if (gs_devices[device].state != DEVICE_READY)
+		return false;
+	gs_ops->info(gs_devices[device].device, &info);
+	return room_on(device) >= (uint64) (info.memory_limit * part);
+}
+
+/* The device with most room among those with this much of their memory free; -1: none has. */
+static int
+roomiest(int except, double part)
+{
+	int			best = -1;
+
+	for (int i = 0; i < gs_n_devices; i++)
+		if (i != except && has_room(i, part) && !gs_memory_is_short(i) &&
+			(best < 0 || room_on(i) > room_on(best)))
+			best = i;
+	return best;
+}
+
+int
+gs_memory_range_device(int number)
+{
+	int			device = gs_served[number].n_kept > 0 ? roomiest(-1, 0) : -1;
+
+	return device >= 0 ? device : gs_served[number].device;
+}
+
+bool
+gs_memory_fits_range(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (has_room(i, RANGE_ROOM))
+			return true;
+	return false;
 }
 
 uint64
@@ -70,7 +124,7 @@ gs_memory_share(int device)
 
 	gs_ops->info(gs_devices[device].device, &info);
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].device == device && uses_device(&gs_served[i]))
+		if (gs_served_is_on(i, device))
 			n++;
 	return info.memory_limit / Max(n, 1);
 }
@@ -129,8 +183,44 @@ reject_waiting(int number)
 		s->waiting = gs_chunks[chunk].next;
 		gs_requests_reject(chunk);
 	}
-	s->refused = s->write_out = false;
+	s->refused = s->write_out = s->keep = false;
+	s->next_device = -1;
 	s->needy_since = 0;
+}
+
+/* Of several devices: may the run that is due stay where it is, and where are chunks to go? */
+static void
+plan_to_keep(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (gs_n_devices == 1 || s->n_kept == GS_MAX_DEVICES)
+		return;
+	s->keep = has_room(s->device, SPREAD_ROOM) && !gs_memory_is_short(s->device);
+	if (s->keep)
+		return;
+	s->next_device = roomiest(s->device, SPREAD_ROOM);
+	s->keep = s->next_device >= 0;
+}
+
+/* Begin with a run, and go on on the device that was chosen for what comes.  False: it has failed. */
+static bool
+write_run(int number)
+{
+	ServedSession *s = &gs_served[number];
+	int			next_device = s->next_device;
+	bool		keep = s->keep;
+
+	s->write_out = s->refused = s->keep = false;
+	s->next_device = -1;
+	if (s->sort && !gs_write_begin(number, keep ? WRITE_KEPT : WRITE_RUN))
+		return false;
+	if (next_device >= 0 && gs_devices[next_device].state == DEVICE_READY)
+	{
+		s->needy_since = 0;
+		gs_served_use(number, next_device);
+	}
+	return true;
 }
 
 void
@@ -141,10 +231,11 @@ gs_memory_step(int number)
 	if (s->failed && s->sort && s->pending == 0 && s->check == NULL && s->out.sort == NULL)
 	{
 		/* nobody will ask for its rows any more */
-		gs_served_close(number, s->sort);
+		gs_served_close(number, s->device, s->sort);
 		s->sort = NULL;
-		gs_memory_freed(s->device);
 	}
+	if (s->failed)
+		(void) gs_kept_close_all(number);
 	if (s->failed || s->closing || s->performed || s->sealed)
 		return;
 	if (gs_sessions[number].overflow)
@@ -152,21 +243,19 @@ gs_memory_step(int number)
 		reject_waiting(number);
 		return;
 	}
-	if (is_run_due(s))
+	if (!s->write_out && is_run_due(s))
+	{
 		s->write_out = true;
+		plan_to_keep(number);
+	}
 	if (s->appends > 0)
 		return;
-	if (s->write_out && s->out.sort == NULL)
-	{
-		s->write_out = false;
-		s->refused = false;
-		if (s->sort && !gs_write_begin(number, WRITE_RUN))
-			return;
-	}
+	if (s->write_out && s->out.sort == NULL && !write_run(number))
+		return;
 	if (s->waiting < 0 || s->refused || s->write_out)
 		return;
 	if (s->sort == NULL)
-		s->sort = gs_served_open(number);
+		s->sort = gs_served_open(number, s->device);
 	if (s->sort)
 		append_waiting(number);
 	else
@@ -181,16 +270,17 @@ try_again(int device)
 	{
 		ServedSession *s = &gs_served[i];
 
-		if (s->device != device || s->failed)
+		if (s->failed)
 			continue;
-		if (s->refused && s->appends == 0)
+		if (s->device == device && s->refused && s->appends == 0)
 		{
 			s->refused = false;
 			if (s->sort)
 				gs_ops->resume(s->sort);
 			gs_served_wake(i);
 		}
-		if (s->load.refused && s->load.appending == 0 && s->load.phase == LOAD_READING)
+		if (s->load.device == device && s->load.refused && s->load.appending == 0 &&
+			s->load.phase == LOAD_READING)
 		{
 			s->load.refused = false;
 			gs_ops->resume(s->load.sort);
@@ -199,14 +289,21 @@ try_again(int device)
 	}
 }
 
+/* Do chunks of the session wait for room on its device? */
 static bool
-is_needy(const ServedSession *s)
+feed_is_needy(const ServedSession *s)
 {
-	if (s->closing || s->failed)
-		return false;
-	return (s->refused && s->appends == 0 && s->waiting >= 0 && !s->write_out) ||
-		(s->load.refused && s->load.wanted && s->load.appending == 0 &&
-		 s->load.phase == LOAD_READING);
+	return !s->closing && !s->failed && s->refused && s->appends == 0 && s->waiting >= 0 &&
+		!s->write_out;
+}
+
+/* Does it wait for room on this device? */
+static bool
+is_needy(const ServedSession *s, int device)
+{
+	return (s->device == device && feed_is_needy(s)) ||
+		(!s->closing && !s->failed && s->load.device == device && s->load.refused &&
+		 s->load.wanted && s->load.appending == 0 && s->load.phase == LOAD_READING);
 }
 
 typedef enum Relief
@@ -215,41 +312,20 @@ typedef enum Relief
 	RELIEF_LATER,				/* by waiting */
 	RELIEF_LOAD,				/* give up what was read ahead */
 	RELIEF_RUN,
-	RELIEF_PAGES
+	RELIEF_PAGES,
+	RELIEF_KEPT					/* move a run that has stayed to files */
 } Relief;
 
-/* How could a session make room, and how much? */
+/* How could a session make room with its sort, which is on the device, and how much? */
 static Relief
-relief_of(int number, bool patient, uint64 *bytes)
+relief_of_sort(int number, bool patient, uint64 *bytes)
 {
 	const ServedSession *s = &gs_served[number];
-	const GsSession *session = &gs_sessions[number];
 
-	*bytes = 0;
-	if (!uses_device(s))
-		return RELIEF_NONE;
-	if (s->closing || s->failed || s->performing || s->write_out)
-		return RELIEF_LATER;
-
-	/* its rows go back when it is fed, which may take those of the one that waits */
-	if (session->overflow && session->state == GS_SESSION_FEEDING)
-		return RELIEF_NONE;
-	if (s->load.phase > LOAD_WAITING && !s->load.wanted)
-	{
-		if (s->load.phase == LOAD_ENDING)
-			return RELIEF_LATER;
-		*bytes = gs_served_held(s->load.sort);
-		return RELIEF_LOAD;
-	}
-	/* it will be returned, and may be written out then */
-	if (s->load.phase == LOAD_ENDING || (s->load.phase > LOAD_WAITING && !s->load.refused))
-		return RELIEF_LATER;
-	if (s->sort == NULL)
-		return RELIEF_NONE;
 	*bytes = gs_served_held(s->sort);
 	if (*bytes == 0 || !gs_write_allowed(number, *bytes))
 		return RELIEF_NONE;
-	switch (session->state)
+	switch (gs_sessions[number].state)
 	{
 		case GS_SESSION_FEEDING:
 			return RELIEF_RUN;
@@ -270,6 +346,48 @@ relief_of(int number, bool patient, uint64 *bytes)
 			break;
 	}
 	return RELIEF_NONE;
+}
+
+/* The same with a run that has stayed there. */
+static Relief
+relief_of_kept(int number, int device, uint64 *bytes)
+{
+	const KeptRun *kept = gs_kept_on(number, device);
+
+	*bytes = kept ? gs_served_held(kept->sort) : 0;
+	return *bytes > 0 && gs_write_allowed(number, *bytes) ? RELIEF_KEPT : RELIEF_NONE;
+}
+
+/* How could a session make room on a device, and how much? */
+static Relief
+relief_of(int number, int device, bool patient, uint64 *bytes)
+{
+	const ServedSession *s = &gs_served[number];
+	const GsSession *session = &gs_sessions[number];
+	Relief		relief = RELIEF_NONE;
+
+	*bytes = 0;
+	if (!gs_served_is_on(number, device))
+		return RELIEF_NONE;
+	if (s->closing || s->failed || s->performing || s->write_out || s->out.sort)
+		return RELIEF_LATER;
+
+	/* its rows go back when it is fed, which may take those of the one that waits */
+	if (session->overflow && session->state == GS_SESSION_FEEDING)
+		return RELIEF_NONE;
+	if (s->load.phase > LOAD_WAITING && s->load.device == device && !s->load.wanted)
+	{
+		if (s->load.phase == LOAD_ENDING)
+			return RELIEF_LATER;
+		*bytes = gs_served_held(s->load.sort);
+		return RELIEF_LOAD;
+	}
+	/* it will be returned, and may be written out then */
+	if (s->load.phase == LOAD_ENDING || (s->load.phase > LOAD_WAITING && !s->load.refused))
+		return RELIEF_LATER;
+	if (s->sort && s->device == device)
+		relief = relief_of_sort(number, patient, bytes);
+	return relief == RELIEF_NONE ? relief_of_kept(number, device, bytes) : relief;
 }
 
 /* Nobody can make room for it. */
@@ -296,7 +414,7 @@ is_load_too_large(const ServedSession *s)
 {
 	return s->load.refused && s->load.range >= s->n_taken &&
 		s->load.range + 1 == gs_spill_ranges(s->spill) &&
-		gs_served_held(s->load.sort) >= gs_memory_share(s->device) / 2;
+		gs_served_held(s->load.sort) >= gs_memory_share(s->load.device) / 2;
 }
 
 /*
@@ -311,7 +429,7 @@ fitted_before(const ServedSession *s)
 }
 
 static void
-make_room(int number, Relief relief)
+make_room(int number, int device, Relief relief)
 {
 	ServedSession *s = &gs_served[number];
 
@@ -326,6 +444,9 @@ make_room(int number, Relief relief)
 			break;
 		case RELIEF_PAGES:
 			(void) gs_write_begin(number, WRITE_PAGES);
+			break;
+		case RELIEF_KEPT:
+			gs_write_move(number, gs_kept_on(number, device));
 			break;
 		case RELIEF_NONE:
 		case RELIEF_LATER:
@@ -344,7 +465,7 @@ find_needy(int device)
 	{
 		ServedSession *s = &gs_served[i];
 
-		if (s->device != device || !is_needy(s))
+		if (!is_needy(s, device))
 			continue;
 		if (s->needy_since == 0)
 			s->needy_since = GetCurrentTimestamp();
@@ -352,6 +473,30 @@ find_needy(int device)
 			oldest = i;
 	}
 	return oldest;
+}
+
+/* Have a session that waits to be fed go on on another device; false: there is none. */
+static bool
+spread(int number)
+{
+	ServedSession *s = &gs_served[number];
+	int			device;
+
+	if (!feed_is_needy(s) || gs_sessions[number].overflow || s->n_kept == GS_MAX_DEVICES ||
+		(s->sort && s->out.sort))
+		return false;
+	device = roomiest(s->device, SPREAD_ROOM);
+	if (device < 0)
+		return false;
+	if (s->sort && gs_served_held(s->sort) == 0)
+	{
+		gs_served_close(number, s->device, s->sort);
+		s->sort = NULL;
+	}
+	s->write_out = s->keep = true;
+	s->next_device = device;
+	gs_served_wake(number);
+	return true;
 }
 
 /* Make room on a device. */
@@ -377,8 +522,10 @@ relieve(int device)
 		return false;
 	patient = !TimestampDifferenceExceeds(gs_served[needy].needy_since, GetCurrentTimestamp(),
 										  GS_IDLE_READER_MS);
+	if (spread(needy))
+		return true;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].device == device && gs_served[i].out.sort)
+		if (gs_served[i].out.sort && gs_served[i].out.device == device)
 			return false;		/* room is being made */
 	if (is_load_too_large(&gs_served[needy]))
 	{
@@ -390,9 +537,7 @@ relieve(int device)
 		uint64		bytes;
 		Relief		relief;
 
-		if (gs_served[i].device != device)
-			continue;
-		relief = relief_of(i, patient, &bytes);
+		relief = relief_of(i, device, patient, &bytes);
 		if (relief == RELIEF_LATER)
 			later = true;
 		else if (relief != RELIEF_NONE && (best < 0 || bytes > best_bytes))
@@ -403,7 +548,7 @@ relieve(int device)
 		}
 	}
 	if (best >= 0)
-		make_room(best, best_relief);
+		make_room(best, device, best_relief);
 	else if (later || (patient && fitted_before(&gs_served[needy])))
 		return false;
 	else
@@ -430,7 +575,12 @@ bool
 gs_memory_is_short(int device)
 {
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].device == device && gs_served[i].needy_since != 0 && !gs_served[i].failed)
+	{
+		const ServedSession *s = &gs_served[i];
+
+		if (s->needy_since != 0 && !s->failed &&
+			(s->load.phase != LOAD_NONE ? s->load.device : s->device) == device)
 			return true;
+	}
 	return false;
 }

@@ -10,6 +10,7 @@
  *	  service_ranges.c	 a session that was written out: its ranges
  *	  service_load.c	 reading a range onto the device
  *	  service_write.c	 writing sorts out
+ *	  service_kept.c	 runs that stay on their devices
  *	  service_memory.c	 who waits for device memory, and who makes room
  *	  service_served.c	 sessions, chunks and buffers as the service knows them
  *
@@ -29,11 +30,12 @@
  *	  two atomic words and a pipe are all that threads share here, and there is no
  *	  lock.
  *
- *	  A session is one device's from its first chunk on until it is closed.  What
- *	  sorts share and quarrel about, they do for each device: its memory, who makes
- *	  room there, who reads ranges back onto it.  Common to all devices are staging
- *	  memory, pinned for all of them, the buffers, the threads that read and write
- *	  files, and those that check orders.
+ *	  A session is one device's from its first chunk on, and most are until they are
+ *	  closed.  One that outgrows its device goes on to another one that has room: see
+ *	  "Spreading out".  What sorts share and quarrel about, they do for each device: its
+ *	  memory, who makes room there, who reads ranges back onto it.  Common to all
+ *	  devices are staging memory, pinned for all of them, the buffers, the threads
+ *	  that read and write files, and those that check orders.
  *
  *	  When a device is lost, its sessions fail like those whose files do
  *	  (ServedSession.failed): their backends are told, and what they have on the device
@@ -50,6 +52,15 @@
  *	  from there.  When a session with runs is asked for its rows, what is left
  *	  becomes its last run.  Then its rows are read back in ranges, each a
  *	  sort of its own; while the leader fetches one the next is made ready.
+ *
+ * Spreading out
+ *	  Where another device has room, a run needs no file: its sort stays open as it was
+ *	  performed (KeptRun), and chunks that come go to the other device.  Its chunks are
+ *	  fetched into buffers all the same, since the index of runs is made of them.
+ *	  From then on it is a run like others: ranges are read from it, through buffers, onto
+ *	  whichever device has the most room, so that the range behind the one that is being
+ *	  returned is sorted on another one.  If somebody else needs its device's memory it is
+ *	  moved to files.
  *
  * Buffers
  *	  Chunks of the arena that only the service uses.  A quarter of them
@@ -112,6 +123,8 @@ typedef struct ServedDevice
 typedef enum WriteKind
 {
 	WRITE_RUN,					/* the rows fed so far, as a run */
+	WRITE_KEPT,					/* the same; it stays on its device if it can */
+	WRITE_MOVED,				/* a run that had stayed there */
 	WRITE_PAGES,				/* pages of the session's sort, which is in order */
 	WRITE_RANGE					/* pages of a range whose order was proven */
 } WriteKind;
@@ -120,7 +133,9 @@ typedef enum WriteKind
 typedef struct WriteOut
 {
 	GsDeviceSort *sort;			/* NULL: nothing */
+	int			device;
 	WriteKind	kind;
+	uint32		run;			/* WRITE_MOVED: its number */
 	bool		performing;		/* its job is under way */
 	bool		given_up;		/* WRITE_PAGES: some could not be written */
 	bool		ties;			/* WRITE_RANGE: with the range before */
@@ -148,6 +163,7 @@ typedef enum LoadPhase
 typedef struct Load
 {
 	LoadPhase	phase;
+	int			device;			/* from READING on */
 	uint32		range;
 	bool		wanted;			/* the leader waits for it */
 	bool		refused;		/* the device had no room for the next piece */
@@ -165,10 +181,19 @@ typedef struct Load
 	GsJob		job;
 } Load;
 
+/* A run that stays on its device. */
+typedef struct KeptRun
+{
+	GsDeviceSort *sort;			/* performed to chunks */
+	int			device;
+	uint32		run;			/* its number in the spill */
+	int			fetches;		/* of its chunks, under way; not those of WRITE_MOVED */
+} KeptRun;
+
 /* A session as the service knows it, beside its GsSession. */
 typedef struct ServedSession
 {
-	int			device;			/* whose memory it uses; -1: none yet */
+	int			device;			/* sort's; chunks go there; -1: none yet */
 	GsDeviceSort *sort;			/* takes chunks; or pages are fetched from it */
 	int			pending;		/* jobs of its chunks and of performing */
 	int			appends;		/* of them: appends */
@@ -185,13 +210,17 @@ typedef struct ServedSession
 								 * wait for room, by their number */
 	bool		refused;		/* sort had no room for the first of them */
 	uint64		memory_asked;	/* see gs_memory_asked() */
-	bool		write_out;		/* sort is to be written out as a run */
+	bool		write_out;		/* sort is to be written out as a run ... */
+	bool		keep;			/* ... that may stay on its device ... */
+	int			next_device;	/* ... and chunks go there then; -1: to the same one */
 	TimestampTz needy_since;	/* it waits for room; 0: it does not */
 	TimestampTz last_used;		/* when pages were made ready, or last asked for */
 
 	/* what was written out */
 	GsSpill    *spill;			/* NULL: nothing */
 	bool		failed;			/* of no more use: GsSession.trouble says why */
+	KeptRun		kept[GS_MAX_DEVICES];
+	int			n_kept;
 	bool		sealed;			/* all runs are there */
 	uint32		n_taken;		/* ranges, the first ones, that the leader has had */
 	bool		no_read_ahead;	/* there was no room for it, until the next range */
@@ -203,7 +232,8 @@ typedef struct ServedSession
 	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
 	Load		load;
-	GsSortResult done;			/* sums over sorts that were closed */
+	GsSortResult done;			/* sums over sorts that were closed: of n_dropped and times
+								 * over these, of bytes over all runs */
 	uint64		run_bytes;		/* written in runs ... */
 	uint64		run_held;		/* ... and what their sorts held for them */
 } ServedSession;
@@ -215,7 +245,7 @@ typedef struct ServedChunk
 	bool		started;		/* the job was given, and what became of it is
 								 * not in the GsChunk yet */
 	uint64		number;			/* among the session's appended ones */
-	bool		from_file;		/* a job of the spill, not of the device */
+	bool		from_file;		/* a job of the spill, not of the session's sort */
 	GsSpillPiece piece;			/* of an image read from it */
 } ServedChunk;
 
@@ -233,6 +263,7 @@ typedef struct ServiceBuffer
 {
 	BufferUse	use;
 	int			session;
+	int			device;			/* that it is written from, or read to */
 	uint64		number;			/* of the page or piece */
 	GsSpillPiece piece;
 	GsJob		job;
@@ -271,27 +302,42 @@ extern void gs_served_ended(int chunk);
 /* Begin a job: GS_PENDING. */
 extern void gs_served_begin(GsJob *job);
 
-/* The status of a session's job once it has ended; notes that the device has failed. */
-extern GsStatus gs_served_end(int number, const GsJob *job);
+/* The status of a device's job once it has ended; notes that the device has failed. */
+extern GsStatus gs_served_end(int device, const GsJob *job);
+
+/* From now on the session's chunks go to this device, or its pages come from there. */
+extern void gs_served_use(int number, int device);
 
 /* NULL: the device has no memory for it, or does not know how to sort these. */
-extern GsDeviceSort *gs_served_open(int number);
+extern GsDeviceSort *gs_served_open(int number, int device);
 
-/* Close a sort of a session, and keep what it has to tell of its times. */
-extern void gs_served_close(int number, GsDeviceSort *sort);
+/*
+ * Close a sort of a session on a device, whose memory others may have then, and keep
+ * what it has to tell of its times.
+ */
+extern void gs_served_close(int number, int device, GsDeviceSort *sort);
 extern uint64 gs_served_held(const GsDeviceSort *sort);
+
+/* Does the session hold anything on the device, or wait for it? */
+extern bool gs_served_is_on(int number, int device);
 
 /* Have a sort of the rows that a session was fed performed: those that it is to keep. */
 extern void gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job);
 
 /* Begin to check the order of a sort of a session's; false: no memory. */
-extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
+extern bool gs_served_check(int number, int device, GsDeviceSort *sort, const GsOrderRange *range);
 
 /* With the lock held: what a sort has come to, for the session's backends. */
 extern void gs_served_note(int number, const GsSortResult *result);
 
-/* A buffer for a session: -1 where none may be had now. */
-extern int	gs_buffer_take(int number, BufferUse use);
+/* The same: only the times of what was fetched. */
+extern void gs_served_note_fetches(int number, const GsSortResult *result);
+
+/*
+ * A buffer for a session, for what comes from this device or goes there: -1 where none
+ * may be had now.
+ */
+extern int	gs_buffer_take(int number, int device, BufferUse use);
 extern void gs_buffer_free(int buffer);
 extern ServiceBuffer *gs_buffer(int buffer);
 extern char *gs_buffer_memory(int buffer);
@@ -352,6 +398,12 @@ extern bool gs_memory_is_short(int device);
 /* How much a session's sorts should hold at most, while others want some, too. */
 extern uint64 gs_memory_share(int device);
 
+/* The device on which a session's next range is built: the one with the most room. */
+extern int	gs_memory_range_device(int number);
+
+/* Is there room for ranges if nothing more is written to files? */
+extern bool gs_memory_fits_range(void);
+
 /* service_write.c */
 
 /*
@@ -360,6 +412,9 @@ extern uint64 gs_memory_share(int device);
  */
 extern bool gs_write_begin(int number, WriteKind kind);
 
+/* Move a run that had stayed on its device to files; nothing else may be on its way out. */
+extern void gs_write_move(int number, const KeptRun *kept);
+
 /* May so many bytes more be written for a session? */
 extern bool gs_write_allowed(int number, uint64 bytes);
 extern void gs_write_step(int number);
@@ -367,6 +422,28 @@ extern void gs_write_buffer_ended(int buffer, GsStatus status);
 
 /* A session's spill could not do what it was asked to. */
 extern void gs_write_failed(int number);
+
+/* service_kept.c */
+
+/* The run that was written last stays on its device. */
+extern void gs_kept_add(int number, int device, GsDeviceSort *sort);
+extern KeptRun *gs_kept_find(int number, uint32 run);
+
+/* The one on a device that holds most; NULL: there is none. */
+extern KeptRun *gs_kept_on(int number, int device);
+
+/* What a session's kept runs hold on a device. */
+extern uint64 gs_kept_bytes(int number, int device);
+
+/* A fetch of a piece of a kept run begins; it has ended, with this status. */
+extern void gs_kept_fetch(int number, const GsSpillPiece *piece);
+extern GsStatus gs_kept_fetched(int number, const GsSpillPiece *piece, const GsJob *job);
+
+/* No chunk of it is wanted any more.  No fetch of it may be under way. */
+extern void gs_kept_close(int number, KeptRun *kept);
+
+/* Close those of which no fetch is under way; true if none is left. */
+extern bool gs_kept_close_all(int number);
 
 /* service_load.c */
 extern void gs_load_begin(int number, uint32 range, bool wanted);

@@ -6,7 +6,7 @@
  * The leader asks for ranges by their number: state SORTING, range_wanted.  When
  * the range is on the device and in order, it becomes the session's sort, the
  * state SORTED, and pages are fetched from it as from any sort.  Meanwhile
- * the range behind it is read ahead.
+ * the range behind it is read ahead, on another device if runs were kept on several.
  *
  * Where keys only guess the order, borders are where the guess is sure to be
  * right: between groups of texts that only strcoll() can put in order.  That is
@@ -33,6 +33,7 @@ take_over(int number)
 
 	Assert(s->pending == 0 && s->sort == NULL && s->out.sort == NULL);
 	s->sort = s->load.sort;
+	gs_served_use(number, s->load.device);
 	s->in_file = false;
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
@@ -60,10 +61,9 @@ drop_load(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	gs_served_close(number, s->load.sort);
+	gs_served_close(number, s->load.device, s->load.sort);
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
-	gs_memory_freed(s->device);
 	gs_served_wake(number);
 }
 
@@ -123,6 +123,7 @@ offer_pages(int number)
 	GsSortResult result = {0};
 
 	s->in_file = true;
+	(void) gs_kept_close_all(number);
 	s->last_used = GetCurrentTimestamp();
 	result.n_pages = s->n_pages;
 	result.engine = s->done.engine;
@@ -159,7 +160,7 @@ serve_range(int number, uint32 wanted)
 	{
 		if (s->sort)
 		{
-			(void) gs_write_begin(number, WRITE_RUN);
+			(void) gs_write_begin(number, gs_n_devices > 1 ? WRITE_KEPT : WRITE_RUN);
 			return;
 		}
 		if (!gs_spill_seal(s->spill))
@@ -181,8 +182,7 @@ serve_range(int number, uint32 wanted)
 	/* what the leader has read makes room for what it wants */
 	if (s->sort)
 	{
-		gs_served_close(number, s->sort);
-		gs_memory_freed(s->device);
+		gs_served_close(number, s->device, s->sort);
 		s->sort = NULL;
 	}
 	if (s->load.phase == LOAD_NONE)
@@ -203,7 +203,7 @@ read_ahead(int number)
 	uint32		next = gs_sessions[number].range + 1;
 
 	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || s->no_read_ahead ||
-		gs_memory_is_short(s->device))
+		gs_memory_is_short(gs_memory_range_device(number)))
 		return;
 	if (next < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
 		gs_load_begin(number, next, false);

@@ -106,7 +106,7 @@ request_arrays(int chunk)
 
 	gs_device_assign(c->session);
 	if (s->sort == NULL && !s->failed)
-		s->sort = gs_served_open(c->session);
+		s->sort = gs_served_open(c->session, s->device);
 	if (s->failed)
 	{
 		refuse_fetch(c, GS_CANCELLED);
@@ -143,7 +143,10 @@ request_fetch(int chunk)
 	else if (c->fetch == GS_FETCH_PAGE)
 		gs_ops->fetch(s->sort, c->number, memory, &served->job);
 	else if (c->number < stored)
+	{
 		gs_spill_read_image(s->spill, c->number, memory, &served->piece, &served->job);
+		gs_kept_fetch(c->session, &served->piece);
+	}
 	else
 		gs_ops->fetch_image(s->sort, c->number - stored, memory, &served->job);
 	served->from_file = (c->fetch == GS_FETCH_PAGE && s->in_file) ||
@@ -339,8 +342,7 @@ note_fetch(int chunk, GsStatus status)
 	if (s->sort)
 		gs_ops->result(s->sort, &result);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	session->gather_ms = s->done.gather_ms + result.gather_ms;
-	session->copy_out_ms = s->done.copy_out_ms + result.copy_out_ms;
+	gs_served_note_fetches(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS)
 		gs_served_note(c->session, &result);
 	if (status == GS_OK)
@@ -356,6 +358,7 @@ chunk_ended(int chunk)
 	GsChunk    *c = &gs_chunks[chunk];
 	ServedChunk *served = &gs_served_chunks[chunk];
 	int			number = c->session;
+	int			device = gs_served[number].device;
 	GsStatus	status;
 
 	gs_served_ended(chunk);
@@ -363,10 +366,15 @@ chunk_ended(int chunk)
 	gs_served_wake(number);
 	if (c->state == GS_CHUNK_APPENDING)
 	{
-		note_append(chunk, gs_served_end(number, &served->job));
+		note_append(chunk, gs_served_end(device, &served->job));
 		return;
 	}
-	status = served->from_file ? gs_job_status(&served->job) : gs_served_end(number, &served->job);
+	if (!served->from_file)
+		status = gs_served_end(device, &served->job);
+	else if (c->fetch == GS_FETCH_IMAGE && served->piece.sort)
+		status = gs_kept_fetched(number, &served->piece, &served->job);
+	else
+		status = gs_job_status(&served->job);
 	if (served->from_file && status != GS_OK)
 		gs_write_failed(number);
 	note_fetch(chunk, status);
@@ -381,16 +389,18 @@ buffer_ended(int buffer)
 	switch (b->use)
 	{
 		case BUFFER_FETCHING:
-			gs_write_buffer_ended(buffer, gs_served_end(b->session, &b->job));
+			gs_write_buffer_ended(buffer, gs_served_end(b->device, &b->job));
 			break;
 		case BUFFER_WRITING:
 			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_READING:
-			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
+			gs_load_buffer_ended(buffer, b->piece.sort ?
+								 gs_kept_fetched(b->session, &b->piece, &b->job) :
+								 gs_job_status(&b->job));
 			break;
 		case BUFFER_APPENDING:
-			gs_load_buffer_ended(buffer, gs_served_end(b->session, &b->job));
+			gs_load_buffer_ended(buffer, gs_served_end(b->device, &b->job));
 			break;
 		case BUFFER_FREE:
 		case BUFFER_READ:

@@ -50,7 +50,7 @@ gs_served_reset(int number)
 	free(s->last_key);
 	memset(s, 0, sizeof(*s));
 	s->waiting = -1;
-	s->device = -1;
+	s->device = s->next_device = -1;
 }
 
 void
@@ -126,10 +126,9 @@ gs_served_begin(GsJob *job)
 }
 
 GsStatus
-gs_served_end(int number, const GsJob *job)
+gs_served_end(int device, const GsJob *job)
 {
 	GsStatus	status = gs_job_status(job);
-	int			device = gs_served[number].device;
 
 	Assert(status != GS_PENDING);
 	if (device == 1 && GS_FAULT("device_lost"))
@@ -144,11 +143,23 @@ gs_served_end(int number, const GsJob *job)
 	return status;
 }
 
+void
+gs_served_use(int number, int device)
+{
+	GsSession  *session = &gs_sessions[number];
+
+	gs_served[number].device = device;
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	session->device = device;
+	session->devices |= (uint32) 1 << device;
+	LWLockRelease(gs_shared->lock);
+}
+
 GsDeviceSort *
-gs_served_open(int number)
+gs_served_open(int number, int device)
 {
 	const GsSession *session = &gs_sessions[number];
-	ServedDevice *d = &gs_devices[gs_served[number].device];
+	ServedDevice *d = &gs_devices[device];
 	GsDeviceSort *sort = NULL;
 	GsSortSpec	spec = {0};
 	GsError		error = {{0}};
@@ -169,12 +180,41 @@ gs_served_open(int number)
 
 	/* a device may not know how to sort arrays, or these */
 	if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
-		gs_device_failed(gs_served[number].device, &error, status);
+		gs_device_failed(device, &error, status);
 	return NULL;
 }
 
+/* What sums over sorts have of a sort. */
+static void
+add_result(GsSortResult *sum, const GsSortResult *result)
+{
+	sum->n_dropped += result->n_dropped;
+	sum->copy_in_ms += result->copy_in_ms;
+	sum->sort_ms += result->sort_ms;
+	sum->gather_ms += result->gather_ms;
+	sum->copy_out_ms += result->copy_out_ms;
+}
+
+/* These sums over all sorts of a session, of which result is the one at hand. */
+static GsSortResult
+sum_results(const ServedSession *s, const GsSortResult *result)
+{
+	GsSortResult sum = {0};
+
+	add_result(&sum, &s->done);
+	add_result(&sum, result);
+	for (int i = 0; i < s->n_kept; i++)
+	{
+		GsSortResult kept = {0};
+
+		gs_ops->result(s->kept[i].sort, &kept);
+		add_result(&sum, &kept);
+	}
+	return sum;
+}
+
 void
-gs_served_close(int number, GsDeviceSort *sort)
+gs_served_close(int number, int device, GsDeviceSort *sort)
 {
 	GsSortResult *done = &gs_served[number].done;
 	GsSortResult result = {0};
@@ -182,13 +222,21 @@ gs_served_close(int number, GsDeviceSort *sort)
 	gs_ops->result(sort, &result);
 	done->engine = result.engine;
 	done->rounds = result.rounds;
-	done->n_dropped += result.n_dropped;
-	done->copy_in_ms += result.copy_in_ms;
-	done->sort_ms += result.sort_ms;
-	done->gather_ms += result.gather_ms;
-	done->copy_out_ms += result.copy_out_ms;
+	add_result(done, &result);
 	gs_ops->sort_close(sort);
-	gs_devices[gs_served[number].device].n_sorts--;
+	gs_devices[device].n_sorts--;
+	gs_memory_freed(device);
+}
+
+bool
+gs_served_is_on(int number, int device)
+{
+	const ServedSession *s = &gs_served[number];
+
+	return (s->device == device && (s->sort || s->waiting >= 0)) ||
+		(s->out.sort && s->out.device == device) ||
+		(s->load.sort && s->load.device == device) ||
+		gs_kept_on(number, device) != NULL;
 }
 
 uint64
@@ -224,12 +272,12 @@ gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *jo
 }
 
 bool
-gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
+gs_served_check(int number, int device, GsDeviceSort *sort, const GsOrderRange *range)
 {
 	ServedSession *s = &gs_served[number];
 
 	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].layout, range);
+	s->check = gs_order_check_begin(gs_devices[device].device, sort, &gs_sessions[number].layout, range);
 #ifdef GPUSORT_FAULTS
 	if (s->check && GS_FAULT("order_check_plant"))
 		gs_order_check_plant(s->check, false);
@@ -237,6 +285,15 @@ gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
 		gs_order_check_plant(s->check, true);
 #endif
 	return s->check != NULL;
+}
+
+void
+gs_served_note_fetches(int number, const GsSortResult *result)
+{
+	GsSortResult sum = sum_results(&gs_served[number], result);
+
+	gs_sessions[number].gather_ms = sum.gather_ms;
+	gs_sessions[number].copy_out_ms = sum.copy_out_ms;
 }
 
 /*
@@ -248,11 +305,12 @@ gs_served_note(int number, const GsSortResult *result)
 {
 	const ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
+	GsSortResult sum = sum_results(s, result);
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	session->n_pages = result->n_pages;
 	session->rounds = result->rounds;
-	session->n_dropped = s->done.n_dropped + result->n_dropped;
+	session->n_dropped = sum.n_dropped;
 	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
 	if (s->sealed)
 	{
@@ -268,10 +326,9 @@ gs_served_note(int number, const GsSortResult *result)
 		session->row_bytes = result->row_bytes;
 		session->key_bytes = result->key_bytes;
 	}
-	session->copy_in_ms = s->done.copy_in_ms + result->copy_in_ms;
-	session->sort_ms = s->done.sort_ms + result->sort_ms;
-	session->gather_ms = s->done.gather_ms + result->gather_ms;
-	session->copy_out_ms = s->done.copy_out_ms + result->copy_out_ms;
+	session->copy_in_ms = sum.copy_in_ms;
+	session->sort_ms = sum.sort_ms;
+	gs_served_note_fetches(number, result);
 }
 
 /*
@@ -299,9 +356,8 @@ writes(BufferUse use)
 }
 
 int
-gs_buffer_take(int number, BufferUse use)
+gs_buffer_take(int number, int device, BufferUse use)
 {
-	int			device = gs_served[number].device;
 	bool		has[GS_MAX_DEVICES][2] = {{false}};
 	int			promised = 2 * gs_n_devices;
 	int			same = 0;
@@ -321,7 +377,7 @@ gs_buffer_take(int number, BufferUse use)
 		}
 		if (writes(b->use) == writes(use))
 			same++;
-		had = &has[gs_served[b->session].device][writes(b->use)];
+		had = &has[b->device][writes(b->use)];
 		if (!*had)
 			promised--;
 		*had = true;
@@ -331,6 +387,7 @@ gs_buffer_take(int number, BufferUse use)
 		return -1;
 	buffers[found].use = use;
 	buffers[found].session = number;
+	buffers[found].device = device;
 	n_free_buffers--;
 	return found;
 }

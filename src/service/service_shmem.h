@@ -129,6 +129,7 @@ typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
 	int			device;			/* its number; -1: none yet */
+	uint32		devices;		/* bit i: device i has taken part */
 	GsSessionState state;
 	bool		overflow;		/* FEEDING: feeders must feed no more */
 	GsSpillTrouble trouble;		/* the session is of no more use */
@@ -157,6 +158,7 @@ typedef struct GsSession
 	Oid			temp_tablespace;	/* where they are made */
 	int64		temp_limit;		/* bytes; -1: none */
 	uint32		n_runs;			/* written so far */
+	uint32		n_kept_runs;	/* that stay on their devices */
 	uint64		temp_bytes;
 	uint32		range_wanted;	/* SORTING: what the leader waits for */
 	uint32		range;			/* SORTED: the one that pages are of */

@@ -35,10 +35,14 @@ close_session(int number)
 	if (s->pending > 0 || s->check || s->out.busy > 0 || s->out.performing ||
 		s->load.phase != LOAD_NONE)
 		return;
+	if (s->out.sort && s->out.sort != s->sort && s->out.kind != WRITE_MOVED)
+		gs_served_close(number, s->out.device, s->out.sort);
+	s->out.sort = NULL;
 	if (s->sort)
-		gs_served_close(number, s->sort);
-	if (s->out.sort && s->out.sort != s->sort)
-		gs_served_close(number, s->out.sort);
+		gs_served_close(number, s->device, s->sort);
+	s->sort = NULL;
+	if (!gs_kept_close_all(number))
+		return;
 	if (s->spill)
 		gs_spill_close(s->spill);
 	if (s->device >= 0)
@@ -213,7 +217,7 @@ check_ended(int number, const GsOrderOutcome *outcome)
 	ServedSession *s = &gs_served[number];
 
 	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
-		gs_device_failed(s->device, &outcome->reason, GS_DEVICE_LOST);
+		gs_device_failed(s->performed ? s->device : s->load.device, &outcome->reason, GS_DEVICE_LOST);
 	if (!s->performed)
 		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
 	if (s->check)
@@ -237,7 +241,7 @@ check_ended(int number, const GsOrderOutcome *outcome)
 static void
 begin_check(int number)
 {
-	if (!gs_served_check(number, gs_served[number].sort, NULL))
+	if (!gs_served_check(number, gs_served[number].device, gs_served[number].sort, NULL))
 	{
 		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
 
@@ -250,7 +254,7 @@ perform_ended(int number)
 {
 	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(number, &s->perform_job);
+	GsStatus	status = gs_served_end(s->device, &s->perform_job);
 	GsSortResult result = {0};
 	bool		check = false;
 

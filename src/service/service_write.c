@@ -3,16 +3,19 @@
  * service_write.c
  *	  Writing sorts out of the device's memory, into temporary files.
  *
- * A session's sort is written out in one of two ways:
+ * A session's sort is written out in one of these ways:
  *
  *	  as a run	  While the session is fed.  The sort is performed with pages that
  *				  are chunks, rows and keys, to be read back by ranges; it is the
  *				  session's no more from the moment on that this begins.
+ *	  not at all  A run may stay on its device instead.  Then its pages only come
+ *				  into buffers for its index to be made of them.  If it has to leave the device
+ *				  later, they are written then.
  *	  as pages	  When rows are being returned, or were proven to be in order.
  *				  The pages of rows go to files as they are, and fetches are
  *				  answered from there; until all are there the device answers them.
  *
- * Either way pages come into buffers, several at a time, and are written from
+ * In any way pages come into buffers, several at a time, and are written from
  * there; the sort is closed when all have been.
  *
  *-------------------------------------------------------------------------
@@ -98,7 +101,7 @@ fetch_pages(int number)
 	int			buffer;
 
 	while (out->asked < out->n_pages &&
-		   (buffer = gs_buffer_take(number, BUFFER_FETCHING)) >= 0)
+		   (buffer = gs_buffer_take(number, out->device, BUFFER_FETCHING)) >= 0)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 
@@ -136,14 +139,20 @@ begin_pages(int number)
 
 	gs_ops->result(out->sort, &result);
 	out->n_pages = result.n_pages;
-	if (out->kind != WRITE_RUN)
+	if (out->kind == WRITE_MOVED)
+		return true;
+	if (out->kind == WRITE_PAGES || out->kind == WRITE_RANGE)
 		return note_pages(s, out->first_page, &result);
 	s->done.row_bytes += result.row_bytes;
 	s->done.key_bytes += result.key_bytes;
 	s->run_held += gs_served_held(out->sort);
 	s->run_bytes += result.row_bytes + result.key_bytes +
 		(result.n_rows + result.n_dropped) * sizeof(GsRecord);
-	return gs_spill_begin_run(s->spill, result.n_pages);
+	if (!gs_spill_begin_run(s->spill, result.n_pages))
+		return false;
+	if (out->kind == WRITE_KEPT)
+		gs_spill_keep_run(s->spill, gs_ops, out->sort);
+	return true;
 }
 
 static void
@@ -152,6 +161,7 @@ begin_run(int number)
 	ServedSession *s = &gs_served[number];
 
 	s->out.sort = s->sort;
+	s->out.device = s->device;
 	s->sort = NULL;
 	s->out.performing = true;
 	s->out.busy++;
@@ -166,6 +176,7 @@ begin_range(int number)
 	WriteOut   *out = &s->out;
 
 	out->sort = s->load.sort;
+	out->device = s->load.device;
 	out->first_page = s->n_pages;
 	out->ties = s->load.ties;
 	s->load.sort = NULL;
@@ -200,14 +211,17 @@ gs_write_begin(int number, WriteKind kind)
 	switch (kind)
 	{
 		case WRITE_RUN:
+		case WRITE_KEPT:
 			begin_run(number);
 			return true;
 		case WRITE_RANGE:
 			return begin_range(number);
 		case WRITE_PAGES:
+		case WRITE_MOVED:
 			break;
 	}
 	out->sort = s->sort;
+	out->device = s->device;
 	if (begin_pages(number))
 		return true;
 	out->sort = NULL;
@@ -215,12 +229,34 @@ gs_write_begin(int number, WriteKind kind)
 	return false;
 }
 
+void
+gs_write_move(int number, const KeptRun *kept)
+{
+	WriteOut   *out = &gs_served[number].out;
+
+	Assert(out->sort == NULL && !gs_served[number].failed);
+	memset(out, 0, sizeof(*out));
+	out->kind = WRITE_MOVED;
+	out->sort = kept->sort;
+	out->device = kept->device;
+	out->run = kept->run;
+	(void) begin_pages(number);
+	gs_served_wake(number);
+}
+
+/* Is it worth its memory, and is there enough without? */
+static bool
+may_stay(const ServedSession *s, const GsSortResult *result)
+{
+	return s->n_kept < GS_MAX_DEVICES && result->n_rows >= result->n_dropped && gs_memory_fits_range();
+}
+
 /* A run has been sorted. */
 static void
 run_performed(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(number, &s->out.job);
+	GsStatus	status = gs_served_end(s->out.device, &s->out.job);
 	GsSortResult result = {0};
 
 	s->out.performing = false;
@@ -228,9 +264,13 @@ run_performed(int number)
 	if (s->closing || s->failed)
 		return;
 	gs_ops->result(s->out.sort, &result);
+	if (s->out.kind == WRITE_KEPT && !may_stay(s, &result))
+		s->out.kind = WRITE_RUN;
+	gs_memory_freed(s->out.device); /* what ordering it took */
 	if (status != GS_OK)
 		note_failure(number, NULL, GS_SPILL_LOST);
-	else if (!gs_write_allowed(number, Min(result.row_bytes + result.key_bytes +
+	else if (s->out.kind == WRITE_RUN &&
+			 !gs_write_allowed(number, Min(result.row_bytes + result.key_bytes +
 										   result.n_rows * sizeof(GsRecord),
 										   result.n_pages * GS_CHUNK_BYTES)))
 		note_failure(number, NULL, GS_SPILL_LIMIT);
@@ -244,7 +284,8 @@ note_spill(int number)
 	const ServedSession *s = &gs_served[number];
 
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	gs_sessions[number].n_runs = gs_spill_runs(s->spill);
+	gs_sessions[number].n_runs = gs_spill_runs(s->spill) - s->n_kept;
+	gs_sessions[number].n_kept_runs = s->n_kept;
 	gs_sessions[number].temp_bytes = gs_spill_bytes(s->spill);
 	LWLockRelease(gs_shared->lock);
 }
@@ -254,11 +295,25 @@ close_out(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	gs_served_close(number, s->out.sort);
+	if (s->out.kind == WRITE_MOVED)
+		gs_kept_close(number, gs_kept_find(number, s->out.run));
+	else
+		gs_served_close(number, s->out.device, s->out.sort);
 	if (s->sort == s->out.sort)
 		s->sort = NULL;
 	s->out.sort = NULL;
-	gs_memory_freed(s->device);
+	gs_served_wake(number);
+}
+
+/* All of a run that stays is in the index. */
+static void
+keep_run(int number)
+{
+	WriteOut   *out = &gs_served[number].out;
+
+	gs_kept_add(number, out->device, out->sort);
+	out->sort = NULL;
+	note_spill(number);
 	gs_served_wake(number);
 }
 
@@ -274,6 +329,20 @@ written(int number)
 			if (!gs_spill_end_run(s->spill))
 				gs_write_failed(number);
 			break;
+		case WRITE_KEPT:
+			if (gs_spill_end_run(s->spill))
+			{
+				keep_run(number);
+				return;
+			}
+			gs_write_failed(number);
+			break;
+		case WRITE_MOVED:
+			/* chunks that are being read from the device are still its own */
+			gs_spill_moved(s->spill, s->out.run);
+			if (gs_kept_find(number, s->out.run)->fetches > 0)
+				return;
+			break;
 		case WRITE_RANGE:
 			break;
 		case WRITE_PAGES:
@@ -283,8 +352,8 @@ written(int number)
 				return;
 			break;
 	}
-	note_spill(number);
 	close_out(number);
+	note_spill(number);
 }
 
 void
@@ -311,7 +380,9 @@ gs_write_step(int number)
 	}
 	if (s->failed)
 	{
-		if (out->busy == 0 && s->pending == 0)
+		if (out->busy == 0 && out->kind == WRITE_MOVED)
+			out->sort = NULL;	/* closed with the others that were kept */
+		else if (out->busy == 0 && s->pending == 0)
 			close_out(number);
 		return;
 	}
@@ -335,7 +406,12 @@ write_page(int buffer)
 	b->use = BUFFER_WRITING;
 	gs_served_begin(&b->job);
 	out->busy++;
-	if (out->kind == WRITE_RUN)
+	if (out->kind == WRITE_MOVED)
+	{
+		gs_spill_move(s->spill, out->run, b->number, memory, &b->job);
+		return;
+	}
+	if (out->kind == WRITE_RUN || out->kind == WRITE_KEPT)
 	{
 		gs_ops->result(out->sort, &result);
 		gs_spill_write(s->spill, b->number, memory,

@@ -318,6 +318,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 	report->gather_ms = session->gather_ms;
 	report->copy_out_ms = session->copy_out_ms;
 	report->runs = session->n_runs;
+	report->kept_runs = session->n_kept_runs;
 	report->ranges = session->n_ranges;
 	report->temp_bytes = session->temp_bytes;
 	report->check_ms = session->check_ms;
@@ -443,7 +444,8 @@ gs_sort_perform(GsSort *sort)
 		sort->report.settled = gs_aside_rows(sort);
 		sort->report.rows = gs_rows_count(sort->rows) + sort->report.dropped + gs_aside_rows(sort);
 		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
-		gs_stats_count(GS_COUNT_SPILLED_SORTS, sort->report.runs > 0 ? 1 : 0);
+		gs_stats_count(GS_COUNT_SPREAD_SORTS, sort->report.kept_runs > 0 ? 1 : 0);
+		gs_stats_count(GS_COUNT_SPILLED_SORTS, sort->report.runs > 0 || sort->report.temp_bytes > 0 ? 1 : 0);
 		gs_stats_count(GS_COUNT_TEMP_BYTES, sort->report.temp_bytes);
 		gs_stats_count(GS_COUNT_BYTES, sort->report.row_bytes + sort->report.key_bytes);
 	}
@@ -454,6 +456,19 @@ gs_sort_perform(GsSort *sort)
 	}
 	sort->performed = true;
 	return gs_output_begin(sort);
+}
+
+bool
+gs_sort_count_distinct(const GsSort *sort, uint64 *count)
+{
+	/* pieces of a sort drop rows each for itself, and the process's own rows are not theirs */
+	if (!sort->performed || sort->place != GS_SORT_DEVICE || !sort->first_of_equal ||
+		sort->keep.limit > 0 || sort->report.runs > 0 || sort->report.kept_runs > 0 ||
+		sort->layout.n_parts > 0 ||
+		gs_aside_rows(sort) > 0)
+		return false;
+	*count = gs_rows_count(sort->rows);
+	return true;
 }
 
 void

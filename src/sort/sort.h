@@ -81,13 +81,14 @@ typedef struct GsSortReport
 	uint64		pages;			/* that came back */
 	uint64		settled;		/* rows ordered by comparison, as their keys
 								 * were too long */
-	uint32		devices;		/* bit i: device i sorted; 0: there is one only */
+	uint32		devices;		/* bit i: device i took part; 0: there is one only */
 	char		engine[32];
 	double		copy_in_ms;		/* device time */
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;
 	uint32		runs;			/* written to temporary files; 0: none */
+	uint32		kept_runs;		/* that stayed on several devices; 0: none */
 	uint32		ranges;			/* read back so far */
 	uint64		temp_bytes;
 	double		check_ms;		/* 0: the order needed no check */
@@ -121,6 +122,25 @@ extern GsClient *gs_sort_client(const GsSort *sort);
 extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
 extern GsSortStatus gs_sort_perform(GsSort *sort);
 extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
+
+/*
+ * How many different keys were put, of a sort that was performed with GsKeep.unique.  False:
+ * the rows have to be read and compared.
+ */
+extern bool gs_sort_count_distinct(const GsSort *sort, uint64 *count);
+
+/*
+ * Has the row behind the one that gs_sort_get returned last, moving forward, the same key?
+ * Where that is not known at no cost the caller has to compare the rows.
+ */
+typedef enum GsNextRow
+{
+	GS_NEXT_ROW_UNKNOWN,		/* or there is none */
+	GS_NEXT_ROW_EQUAL,
+	GS_NEXT_ROW_OTHER
+} GsNextRow;
+
+extern GsNextRow gs_sort_next_row(const GsSort *sort);
 extern void gs_sort_rescan(GsSort *sort);
 extern void gs_sort_mark(GsSort *sort);
 extern void gs_sort_restore(GsSort *sort);

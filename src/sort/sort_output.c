@@ -136,6 +136,20 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return GS_SORT_OK;
 }
 
+GsNextRow
+gs_sort_next_row(const GsSort *sort)
+{
+	uint32		flags;
+
+	/* keys with parts and keys that were cut off do not tell which rows are equal */
+	if (sort->place != GS_SORT_DEVICE || sort->layout.n_parts > 0 || sort->aside != NULL ||
+		sort->store != NULL || gs_client_session(sort->client)->inexact > 0 ||
+		gs_rows_left_in_page(sort->rows) < 2)
+		return GS_NEXT_ROW_UNKNOWN;
+	(void) gs_rows_in_page(sort->rows, 1, &flags);
+	return flags & GS_ENTRY_TIE ? GS_NEXT_ROW_EQUAL : GS_NEXT_ROW_OTHER;
+}
+
 static int
 compare_hashes(const void *a, const void *b)
 {

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "spill/spill_private.h"
@@ -220,13 +221,42 @@ transfer_parts(GsSpillTask *task)
 	}
 }
 
+/* The same of a run on a device, whose jobs end soon: the caller waits. */
+static bool
+fetch_block(GsSpill *spill, const GsSpillBlock *block, char **memory, GsSpillView *view)
+{
+	static const struct timespec pause = {0, 50000};
+	uint32_t	number = (uint32_t) (block - spill->blocks);
+	GsJob		job = {0};
+
+	*memory = malloc(spill->chunk_bytes);
+	if (*memory == NULL)
+		return false;
+	gs_spill_fetch(spill, gs_spill_chunk_of(spill, number), *memory, &job);
+	while (gs_job_status(&job) == GS_PENDING)
+		nanosleep(&pause, NULL);
+	if (gs_job_status(&job) != GS_OK)
+	{
+		free(*memory);
+		return false;
+	}
+	view->data = *memory + block->base;
+	view->first = gs_chunk_record(*memory, spill->chunk_bytes, gs_spill_place_in_chunk(spill, number));
+	view->n = block->n_records;
+	view->base = block->base;
+	return true;
+}
+
 bool
 gs_spill_read_block(GsSpill *spill, const GsSpillBlock *block, char **memory, GsSpillView *view)
 {
 	size_t		bytes = gs_spill_block_bytes(block);
-	struct iovec iov = {malloc(bytes), bytes};
+	struct iovec iov = {NULL, bytes};
 	int			error_number;
 
+	if (spill->runs[block->run].sort != NULL)
+		return fetch_block(spill, block, memory, view);
+	iov.iov_base = malloc(bytes);
 	*memory = iov.iov_base;
 	if (*memory == NULL)
 		return false;
@@ -246,7 +276,24 @@ gs_spill_read_block(GsSpill *spill, const GsSpillBlock *block, char **memory, Gs
 
 /* ---- tasks ---- */
 
-/* Tell the job's owner, on whatever thread this is; the task is gone then. */
+/* Tell the job's owner. */
+static void
+end_job(GsSpillIo *io, GsJob *job, GsStatus status)
+{
+	__atomic_store_n(&job->status, (int32_t) status, __ATOMIC_RELEASE);
+	if (io->notify != NULL)
+		io->notify(io->notify_arg);
+}
+
+void
+gs_spill_end_job(GsSpill *spill, GsJob *job, GsStatus status)
+{
+	if (status == GS_NO_MEMORY)
+		snprintf(job->error.message, GS_MESSAGE_BYTES, "out of memory");
+	end_job(spill->io, job, status);
+}
+
+/* The same, on whatever thread this is; the task is gone then. */
 static void
 end_task(GsSpillTask *task, GsStatus status)
 {
@@ -255,9 +302,7 @@ end_task(GsSpillTask *task, GsStatus status)
 
 	free(task->parts);
 	free(task);
-	__atomic_store_n(&job->status, (int32_t) status, __ATOMIC_RELEASE);
-	if (io->notify != NULL)
-		io->notify(io->notify_arg);
+	end_job(io, job, status);
 }
 
 static void
@@ -292,10 +337,7 @@ gs_spill_task_begin(GsSpill *spill, GsSpillAction action, GsJob *job)
 	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);
 	if (task == NULL)
 	{
-		snprintf(job->error.message, GS_MESSAGE_BYTES, "out of memory");
-		__atomic_store_n(&job->status, (int32_t) GS_NO_MEMORY, __ATOMIC_RELEASE);
-		if (spill->io->notify != NULL)
-			spill->io->notify(spill->io->notify_arg);
+		gs_spill_end_job(spill, job, GS_NO_MEMORY);
 		return NULL;
 	}
 	task->task.run = run_task;

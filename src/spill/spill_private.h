@@ -97,6 +97,10 @@ typedef struct GsSpillRun
 {
 	uint32_t	first_block;
 	uint32_t	n_blocks;
+	uint64_t	first_chunk;
+	uint64_t	n_chunks;
+	const GsDeviceOps *ops;
+	GsDeviceSort *sort;			/* that holds it; NULL: it is in files */
 } GsSpillRun;
 
 /* ---- ranges ---- */
@@ -161,6 +165,8 @@ struct GsSpill
 
 	GsSpillChunk *writing;		/* of the run begun */
 	uint64_t	n_writing;
+	const GsDeviceOps *keep_ops;
+	GsDeviceSort *keep_sort;	/* that run stays here; NULL: it goes to files */
 	uint64_t	bytes_before_run[GS_SPILL_STRIPES];
 
 	GsSpillBlock *blocks;		/* of all ended runs */
@@ -240,12 +246,24 @@ extern bool gs_spill_task_create(GsSpillTask *task, uint8_t file);
 extern bool gs_spill_read_block(GsSpill *spill, const GsSpillBlock *block, char **memory,
 								GsSpillView *view);
 
+/* End a job in the call, without a task. */
+extern void gs_spill_end_job(GsSpill *spill, GsJob *job, GsStatus status);
+
 /* Make room for n items of an array that doubles; false: no memory. */
 extern bool gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
 
 /* ---- spill_runs.c ---- */
 
 extern void gs_spill_runs_free(GsSpill *spill);
+
+/* The number of the chunk that a block is in. */
+extern uint64_t gs_spill_chunk_of(const GsSpill *spill, uint32_t block);
+
+/* Number of a block's first record in its chunk. */
+extern uint32_t gs_spill_place_in_chunk(const GsSpill *spill, uint32_t block);
+
+/* Have a chunk of a run that stays on its device fetched. */
+extern void gs_spill_fetch(const GsSpill *spill, uint64_t chunk, void *memory, GsJob *job);
 
 /* ---- spill_read.c ---- */
 

@@ -15,6 +15,9 @@
  * that have one, moves the rows that are wanted together, and makes the
  * offsets in the records those of this chunk.
  *
+ * Of a run that stays on its device, a piece is what the range has of one chunk.  The
+ * device gives the whole chunk; gs_spill_cut() does then what the thread does.
+ *
  * Ties.  The first row of a range is the row of its border, of key K in run R.
  * It has the key of the row before it if any row before it has key K:
  *
@@ -58,9 +61,16 @@ keep_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *view
 	uint32_t	end = to < view->n ? (view->first - to)->row_off - view->base : part->data_bytes;
 	uint32_t	shift = piece->data_bytes - begin - view->base; /* modulo 2^32 */
 	char	   *data = task->chunk + piece->data_bytes;
+	const GsRecord *place = gs_chunk_record(task->chunk, task->spill->chunk_bytes, piece->n_records);
 
 	if (data != part->data + begin)
 		memmove(data, part->data + begin, end - begin);
+	if (shift == 0 && place == view->first - from)
+	{
+		/* they lie where they should */
+		piece->n_records += to - from;
+		from = to;
+	}
 	for (uint32_t i = from; i < to; i++)
 	{
 		GsRecord   *record = gs_chunk_record(task->chunk, task->spill->chunk_bytes,
@@ -73,27 +83,31 @@ keep_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *view
 	piece->data_bytes += end - begin;
 }
 
+/* Append what is wanted of a block to the piece. */
+static void
+assemble_part(GsSpillTask *task, const GsSpillPart *part)
+{
+	GsSpillView view = {part->data, part->records + part->n_records - 1, part->n_records,
+						part->base};
+	uint32_t	from = gs_spill_cut_record(&part->low, &view);
+	uint32_t	to = view.n;
+
+	if (part->high.kind != GS_CUT_START)
+		to = gs_spill_cut_record(&part->high, &view);
+	if (part->low.kind == GS_CUT_BEHIND_KEY && from > 0 &&
+		gs_spill_view_key_is(&view, from - 1, part->low.key, part->low.key_len))
+		__atomic_store_n(task->ties, true, __ATOMIC_RELAXED);
+	if (from < to)
+		keep_records(task, part, &view, from, to);
+}
+
 void
 gs_spill_assemble(GsSpillTask *task)
 {
 	task->piece->data_bytes = 0;
 	task->piece->n_records = 0;
 	for (uint32_t i = 0; i < task->n_parts; i++)
-	{
-		const GsSpillPart *part = &task->parts[i];
-		GsSpillView view = {part->data, part->records + part->n_records - 1, part->n_records,
-							part->base};
-		uint32_t	from = gs_spill_cut_record(&part->low, &view);
-		uint32_t	to = view.n;
-
-		if (part->high.kind != GS_CUT_START)
-			to = gs_spill_cut_record(&part->high, &view);
-		if (part->low.kind == GS_CUT_BEHIND_KEY && from > 0 &&
-			gs_spill_view_key_is(&view, from - 1, part->low.key, part->low.key_len))
-			__atomic_store_n(task->ties, true, __ATOMIC_RELAXED);
-		if (from < to)
-			keep_records(task, part, &view, from, to);
-	}
+		assemble_part(task, &task->parts[i]);
 }
 
 /* ---- jobs ---- */
@@ -151,7 +165,8 @@ gather_piece(GsSpillReader *reader, GsSpillTask *task)
 	uint64_t	room = reader->spill->chunk_bytes;
 	const GsSpillBlock *block;
 
-	while ((block = next_block(reader)) != NULL && gs_spill_block_bytes(block) <= room)
+	while ((block = next_block(reader)) != NULL && gs_spill_block_bytes(block) <= room &&
+		   reader->spill->runs[reader->run].sort == NULL)
 	{
 		GsSpillPart *part;
 
@@ -182,6 +197,60 @@ gs_spill_reader_open(GsSpill *spill, uint32_t range)
 	return reader;
 }
 
+/* What the range has of the next chunk of a run on a device. */
+static void
+fetch_piece(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *job)
+{
+	const GsSpill *spill = reader->spill;
+	uint64_t	number = gs_spill_chunk_of(spill, reader->next_block);
+	uint32_t	chunk_end = spill->chunks[number].first_block + spill->chunks[number].n_blocks;
+
+	piece->run = reader->run;
+	piece->sort = spill->runs[piece->run].sort;
+	piece->first_block = reader->next_block;
+	piece->end_block = reader->end_block < chunk_end ? reader->end_block : chunk_end;
+	reader->next_block = piece->end_block;
+	gs_spill_fetch(spill, number, chunk, job);
+}
+
+void
+gs_spill_cut(GsSpillReader *reader, void *chunk, GsSpillPiece *piece)
+{
+	GsSpill    *spill = reader->spill;
+	GsSpillTask task = {0};
+	GsSpillCut	low;
+	GsSpillCut	high;
+	uint32_t	place;
+
+	if (piece->sort == NULL)
+		return;
+	task.spill = spill;
+	task.chunk = chunk;
+	task.piece = piece;
+	task.ties = &reader->ties;
+	low = gs_spill_cut_low(spill, reader->range, piece->run);
+	high = gs_spill_cut_high(spill, reader->range, piece->run);
+	place = gs_spill_place_in_chunk(spill, piece->first_block);
+	piece->data_bytes = piece->n_records = 0;
+	for (uint32_t b = piece->first_block; b < piece->end_block; b++)
+	{
+		const GsSpillBlock *block = &spill->blocks[b];
+		GsSpillPart part = {0};
+
+		part.data = (char *) chunk + block->base;
+		place += block->n_records;
+		part.records = gs_chunk_record(chunk, spill->chunk_bytes, place - 1);
+		part.data_bytes = block->data_bytes;
+		part.n_records = block->n_records;
+		part.base = block->base;
+		if (b == low.block)
+			part.low = low;
+		if (b == high.block)
+			part.high = high;
+		assemble_part(&task, &part);
+	}
+}
+
 bool
 gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *job)
 {
@@ -189,6 +258,12 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 
 	if (next_block(reader) == NULL)
 		return false;
+	piece->sort = NULL;
+	if (reader->spill->runs[reader->run].sort != NULL)
+	{
+		fetch_piece(reader, chunk, piece, job);
+		return true;
+	}
 	task = gs_spill_task_begin(reader->spill, GS_SPILL_READ, job);
 	if (task == NULL)
 		return true;

@@ -21,6 +21,9 @@
  * The chunks of a run go round the files, so that several threads write at the same
  * time.
  *
+ * A run that stays on its device is indexed in the same way, from the same chunks.
+ * Where it is moved to files its blocks get their places then.
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
@@ -208,6 +211,7 @@ abandon_run(GsSpill *spill)
 	free(spill->writing);
 	spill->writing = NULL;
 	spill->n_writing = 0;
+	spill->keep_sort = NULL;
 	for (int i = 0; i < GS_SPILL_STRIPES; i++)
 		spill->files[i].bytes = spill->bytes_before_run[i];
 }
@@ -223,16 +227,24 @@ gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks)
 	return true;
 }
 
+void
+gs_spill_keep_run(GsSpill *spill, const GsDeviceOps *ops, GsDeviceSort *sort)
+{
+	spill->keep_ops = ops;
+	spill->keep_sort = sort;
+}
+
 /* Give the blocks of a chunk their places in its file, and have them written. */
 static bool
-place_blocks(GsSpillTask *task, const GsSpillChunk *chunk, const Source *source, uint8_t file)
+place_blocks(GsSpillTask *task, GsSpillBlock *blocks, uint32_t n_blocks, const Source *source,
+			 uint8_t file)
 {
 	uint64_t	offset = task->spill->files[file].bytes;
 	const GsRecord *records = source->first + 1;
 
-	for (uint32_t i = 0; i < chunk->n_blocks; i++)
+	for (uint32_t i = 0; i < n_blocks; i++)
 	{
-		GsSpillBlock *block = &chunk->blocks[i];
+		GsSpillBlock *block = &blocks[i];
 		GsSpillPart *part = gs_spill_task_part(task);
 
 		if (part == NULL)
@@ -252,22 +264,35 @@ place_blocks(GsSpillTask *task, const GsSpillChunk *chunk, const Source *source,
 	return true;
 }
 
-void
-gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records, GsJob *job)
+/* Write a chunk, whose blocks these are, to its file. */
+static void
+write_blocks(GsSpill *spill, uint64_t chunk, GsSpillBlock *blocks, uint32_t n_blocks,
+			 const Source *source, GsJob *job)
 {
 	GsSpillTask *task = gs_spill_task_begin(spill, GS_SPILL_WRITE, job);
-	GsSpillChunk *index = &spill->writing[i];
-	Source		source = source_of(chunk, spill->chunk_bytes, n_records);
-	uint8_t		file = (uint8_t) ((spill->n_chunks + i) % GS_SPILL_STRIPES);
+	uint8_t		file = (uint8_t) (chunk % GS_SPILL_STRIPES);
 
 	if (task == NULL)
 		return;
-	if (!index_chunk(index, &source, spill->chunk_bytes) ||
-		(index->n_blocks > 0 && gs_spill_task_create(task, file) &&
-		 !place_blocks(task, index, &source, file)))
+	if (n_blocks > 0 && gs_spill_task_create(task, file) &&
+		!place_blocks(task, blocks, n_blocks, source, file))
 		gs_spill_task_no_memory(task);
 	else
 		gs_spill_task_submit(task);
+}
+
+void
+gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records, GsJob *job)
+{
+	GsSpillChunk *index = &spill->writing[i];
+	Source		source = source_of(chunk, spill->chunk_bytes, n_records);
+
+	if (!index_chunk(index, &source, spill->chunk_bytes))
+		gs_spill_end_job(spill, job, GS_NO_MEMORY);
+	else if (spill->keep_sort != NULL)
+		gs_spill_end_job(spill, job, GS_OK);
+	else
+		write_blocks(spill, spill->n_chunks + i, index->blocks, index->n_blocks, &source, job);
 }
 
 static bool
@@ -325,6 +350,11 @@ gs_spill_end_run(GsSpill *spill)
 		return false;
 	run = &spill->runs[spill->n_runs];
 	run->first_block = spill->n_blocks;
+	run->first_chunk = spill->n_chunks;
+	run->n_chunks = spill->n_writing;
+	run->ops = spill->keep_ops;
+	run->sort = spill->keep_sort;
+	spill->keep_sort = NULL;
 	for (uint64_t i = 0; i < spill->n_writing; i++)
 	{
 		attach_chunk(spill, &spill->writing[i], before, &n_rows);
@@ -340,6 +370,68 @@ gs_spill_end_run(GsSpill *spill)
 	for (int i = 0; i < GS_SPILL_STRIPES; i++)
 		spill->bytes_before_run[i] = spill->files[i].bytes;
 	return true;
+}
+
+/* ---- runs on a device ---- */
+
+void
+gs_spill_move(GsSpill *spill, uint32_t run, uint64_t i, const void *chunk, GsJob *job)
+{
+	uint64_t	number = spill->runs[run].first_chunk + i;
+	const GsSpillChunk *index = &spill->chunks[number];
+	GsSpillBlock *blocks = &spill->blocks[index->first_block];
+	uint32_t	n_records = 0;
+	Source		source;
+
+	for (uint32_t b = 0; b < index->n_blocks; b++)
+		n_records += blocks[b].n_records;
+	source = source_of(chunk, spill->chunk_bytes, n_records);
+	write_blocks(spill, number, blocks, index->n_blocks, &source, job);
+}
+
+void
+gs_spill_moved(GsSpill *spill, uint32_t run)
+{
+	spill->runs[run].sort = NULL;
+	for (int i = 0; i < GS_SPILL_STRIPES; i++)
+		spill->bytes_before_run[i] = spill->files[i].bytes;
+}
+
+uint64_t
+gs_spill_chunk_of(const GsSpill *spill, uint32_t block)
+{
+	const GsSpillRun *run = &spill->runs[spill->blocks[block].run];
+	uint64_t	low = run->first_chunk;
+	uint64_t	high = run->first_chunk + run->n_chunks - 1;
+
+	/* the last one that does not begin behind it: one before that may have no blocks */
+	while (low < high)
+	{
+		uint64_t	middle = low + (high - low + 1) / 2;
+
+		if (spill->chunks[middle].first_block <= block)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+uint32_t
+gs_spill_place_in_chunk(const GsSpill *spill, uint32_t block)
+{
+	uint32_t	first = spill->chunks[gs_spill_chunk_of(spill, block)].first_block;
+
+	return (uint32_t) (spill->blocks[block].first_row - spill->blocks[first].first_row);
+}
+
+void
+gs_spill_fetch(const GsSpill *spill, uint64_t chunk, void *memory, GsJob *job)
+{
+	const GsSpillRun *run = &spill->runs[spill->blocks[spill->chunks[chunk].first_block].run];
+
+	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);
+	run->ops->fetch(run->sort, chunk - run->first_chunk, memory, job);
 }
 
 uint32_t
@@ -373,14 +465,39 @@ gs_spill_images(const GsSpill *spill)
 	return spill->n_chunks;
 }
 
+/* Have a chunk fetched that is still on its device; false: it is in files. */
+static bool
+fetch_image(const GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece, GsJob *job)
+{
+	const GsSpillChunk *image = &spill->chunks[i];
+	const GsSpillBlock *blocks = &spill->blocks[image->first_block];
+
+	if (image->n_blocks == 0 || spill->runs[blocks->run].sort == NULL)
+		return false;
+	piece->data_bytes = piece->n_records = 0;
+	for (uint32_t b = 0; b < image->n_blocks; b++)
+	{
+		piece->data_bytes += blocks[b].data_bytes;
+		piece->n_records += blocks[b].n_records;
+	}
+	piece->run = blocks->run;
+	piece->sort = spill->runs[piece->run].sort;
+	gs_spill_fetch(spill, i, chunk, job);
+	return true;
+}
+
 void
 gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece, GsJob *job)
 {
-	GsSpillTask *task = gs_spill_task_begin(spill, GS_SPILL_READ, job);
+	GsSpillTask *task;
 	const GsSpillChunk *image = &spill->chunks[i];
 	uint32_t	data_bytes = 0;
 	uint32_t	n_records = 0;
 
+	piece->sort = NULL;
+	if (fetch_image(spill, i, chunk, piece, job))
+		return;
+	task = gs_spill_task_begin(spill, GS_SPILL_READ, job);
 	if (task == NULL)
 		return;
 	task->chunk = chunk;

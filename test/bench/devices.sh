@@ -1,28 +1,34 @@
 #!/bin/bash
-# Many sessions on one device and on all: sorts a second, in one run.
+# Several devices: many sorts at once, and one sort that is larger than a device.
 #
-# Table w has 1 million words (BENCH_WORDS).  BENCH_CLIENTS sessions (default "16 64") sort all of
+#	devices.sh [many] [spread]		default: both
+#
+# many: table w has 1 million words (BENCH_WORDS).  BENCH_CLIENTS sessions (default "16 64") sort all of
 # them again and again for BENCH_SECONDS (default 10), each in one process; printed are sorts a
 # second by PostgreSQL, by gpusort with the first device and with all that gpusort.devices
 # names (BENCH_DEVICES, default: all that there are; "0,0" opens the first one twice).  Last
 # come the sorts that fell back then.
+#
+# spread: table s has 20 million words (BENCH_SPREAD) and table f as many rows with a key of 8 bytes.
+# One session sorts each with 8 workers: on one device without a limit; on one device
+# whose memory is limited to 75 % of what the sort held, so that it needs temporary files; and
+# with the same limit on all of BENCH_DEVICES.  Printed are milliseconds, medians of BENCH_RUNS, and
+# what EXPLAIN says of devices and files.  BENCH_CHECK=yes also compares the orders.
 set -u
 . "$(dirname "$0")/lib.sh"
 
 bench_begin "$@"
-bench_load_words w "${BENCH_WORDS:-1000000}"
-bench_ready
 
-# Restart with these devices; empty: all
+# Restart with these devices (empty: all) and this limit of device memory in MB (0: the default)
 use_devices()
 {
 	stop_server bench
-	start_server bench "gpusort.devices = '$1'" || exit 1
+	start_server bench "gpusort.devices = '$1'" "gpusort.device_memory = '${2:-0}MB'" || exit 1
 	for _ in $(seq 300); do
 		[ "$(bench_sql -c "SELECT bool_or(state = 'starting') FROM gpusort_devices")" = f ] && break
 		sleep 0.1
 	done
-	bench_sql -c "SELECT pg_prewarm('w')" >/dev/null
+	bench_sql -c "SELECT pg_prewarm(oid) FROM pg_class WHERE relname IN ('w', 's', 'f') AND relkind = 'r'" >/dev/null
 }
 
 sorts_a_second()
@@ -38,13 +44,74 @@ sorts_a_second()
 		sed -nE 's/^tps = ([0-9.]+) .*/\1/p'
 }
 
-printf '\n%-8s %10s %10s %10s   %s\n' clients postgres 'one' 'all' 'fallbacks'
-for clients in ${BENCH_CLIENTS:-16 64}; do
-	use_devices 0
-	pg=$(sorts_a_second "$clients" "gpusort.enabled=off")
-	one=$(sorts_a_second "$clients" "gpusort.force=on")
-	use_devices "${BENCH_DEVICES-}"
-	bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
-	all=$(sorts_a_second "$clients" "gpusort.force=on")
-	printf '%-8s %10.1f %10.1f %10.1f   %s\n' "$clients" "$pg" "$one" "$all" "$(bench_sql -c "SELECT fallback_reasons FROM gpusort_stats")"
-done
+many()
+{
+	printf '\n%-8s %10s %10s %10s   %s\n' clients postgres 'one' 'all' 'fallbacks'
+	for clients in ${BENCH_CLIENTS:-16 64}; do
+		use_devices 0
+		pg=$(sorts_a_second "$clients" "gpusort.enabled=off")
+		one=$(sorts_a_second "$clients" "gpusort.force=on")
+		use_devices "${BENCH_DEVICES-}"
+		bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
+		all=$(sorts_a_second "$clients" "gpusort.force=on")
+		printf '%-8s %10.1f %10.1f %10.1f   %s\n' "$clients" "$pg" "$one" "$all" "$(bench_sql -c "SELECT fallback_reasons FROM gpusort_stats")"
+	done
+}
+
+# MB of device memory that the sort holds, while a cursor on it is open
+held_mb()
+{
+	{
+		bench_settings "$ours"
+		echo "BEGIN; DECLARE c CURSOR FOR $1; FETCH 1 FROM c;"
+		echo "SELECT 'held ' || (sum(memory_used)::bigint >> 20) FROM gpusort_devices;"
+	} | bench_sql | sed -n 's/^held //p'
+}
+
+# Rows in order, as one number
+digest()
+{
+	{
+		bench_settings "$1"
+		echo "SELECT sum(hashint8extended(r, id::bigint)::numeric) FROM (SELECT row_number() OVER () AS r, id FROM ($2) AS s) AS t;"
+	} | bench_sql
+}
+
+spread_line()
+{
+	local name=$1 sql=$2 ms digest=""
+
+	ms=$(bench_time "$ours" "$sql")
+	[ "${BENCH_CHECK-}" != yes ] || digest="  $(digest "$ours" "$sql")"
+	printf '%-28s %8s   %s%s\n' "$name" "$ms" "$( (bench_settings "$ours"; echo "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) $sql;") | bench_sql |
+		sed -nE 's/^ *(Device: .*|Spread: .*|Temporary Files: .*)$/\1/p' | paste -sd';')" "$digest"
+}
+
+spread()
+{
+	local case sql mb
+
+	for case in 's;p COLLATE "C"' 'f;k'; do
+		sql="SELECT * FROM ${case%%;*} ORDER BY ${case#*;}, id"
+		use_devices 0
+		mb=$(($(held_mb "$sql") * 3 / 4))
+		printf '\n%-28s %8s\n' "${case%%;*}" ms
+		[ "${BENCH_CHECK-}" != yes ] ||
+			echo "order of PostgreSQL: $(digest "gpusort.enabled=off work_mem=1GB max_parallel_workers_per_gather=8" "$sql")"
+		spread_line 'one device, no limit' "$sql"
+		use_devices 0 "$mb"
+		spread_line "one device, $mb MB" "$sql"
+		use_devices "${BENCH_DEVICES-}" "$mb"
+		spread_line "all devices, $mb MB each" "$sql"
+	done
+}
+
+ours="gpusort.force=on max_parallel_workers_per_gather=8 work_mem=64MB"
+! bench_wanted many || bench_load_words w "${BENCH_WORDS:-1000000}"
+if bench_wanted spread; then
+	bench_load_words s "${BENCH_SPREAD:-20000000}"
+	bench_load f "${BENCH_SPREAD:-20000000}" 'id int, k bigint' 'i, hashint8extended(i, 1)'
+fi
+bench_ready
+! bench_wanted many || many
+! bench_wanted spread || spread

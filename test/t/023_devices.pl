@@ -148,16 +148,17 @@ like(rows_of($node, "$force $parallel", "EXPLAIN (ANALYZE) $array_query;"), qr/ 
 released($node, 'arrays');
 
 #
-# Larger than memory, on each device
+# Larger than memory, at once: 024_spread has one at a time
 #
 stats_reset($node);
 {
 	my @cursors = open_cursors(4, $large);
 
-	is(value('SELECT count(DISTINCT device) FROM gpusort_activity'), 3, 'large sorts spread');
+	is(value('SELECT count(DISTINCT d) FROM gpusort_activity, unnest(devices) AS d'), 3, 'large sorts use all');
 	run_many(5, 'beside large cursors');
 	read_to_end($_, "large, device $_->{device}", $expected_large) for @cursors;
-	is(value('SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'), '5|{}', 'large: written out');
+	is(value('SELECT spread_sorts + spilled_sorts >= 5, spilled_sorts > 0, fallback_reasons FROM gpusort_stats'), 't|t|{}',
+		'large: on several devices, or written out');
 	released($node, 'large');
 }
 

@@ -1,0 +1,167 @@
+--
+-- Aggregates that only count different rows: GpuCount.  Each query runs by PostgreSQL alone,
+-- and by gpusort serially and in parallel.
+--
+SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
+SET gpusort.min_rows = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_hashagg = off;
+
+SELECT CASE WHEN EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') THEN 'und-x-icu' ELSE 'C' END AS icu
+\gset
+CREATE TABLE counts_t (id int, i8 bigint, f8 float8, n numeric, c text COLLATE "C", bp char(9) COLLATE "en_US.utf8",
+	libc text COLLATE "en_US.utf8", icu text COLLATE :"icu", vc varchar COLLATE "en_US.utf8", long text COLLATE "C", span interval,
+	b bool, a int[], ta text[] COLLATE "en_US.utf8", one int, own int, none text COLLATE "en_US.utf8");
+INSERT INTO counts_t
+	SELECT i, CASE WHEN i % 50 > 0 THEN i % 90 - 45 END,
+		CASE i % 9 WHEN 0 THEN float8 'NaN' WHEN 1 THEN '-0' WHEN 2 THEN 0 WHEN 3 THEN '-infinity' WHEN 4 THEN NULL WHEN 5 THEN 'infinity' ELSE i % 40 END,
+		CASE i % 9 WHEN 0 THEN numeric 'NaN' WHEN 1 THEN 0.00 WHEN 2 THEN 0 WHEN 3 THEN 1.0 WHEN 4 THEN 1.000 WHEN 5 THEN NULL ELSE (i % 30)::numeric / 8 END,
+		CASE i % 60 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE left(md5((i % 200)::text), i % 12) END,
+		CASE i % 60 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE left(md5((i % 50)::text), 2) || repeat(' ', i % 3) END,
+		-- many that differ in case, accent and punctuation only
+		CASE WHEN i % 60 > 0 THEN translate(left(md5((i % 300)::text), 3), '0123456789abcdef', 'aAAa--A ,_bBB.''éé') END,
+		translate(left(md5((i % 300)::text), 3), '0123456789abcdef', 'aAAa--A ,_bBB.''éé'),
+		translate(left(md5((i % 300)::text), 3), '0123456789abcdef', 'aAAa--A ,_bBB.''éé') || repeat(' ', i % 2),
+		CASE WHEN i % 40 <> 3 THEN repeat('long', CASE WHEN i % 40 = 0 THEN 2100 ELSE 3 END) || (i % 30) END,
+		CASE i % 3 WHEN 0 THEN interval '30 days' WHEN 1 THEN interval '1 mon' ELSE interval '720 hours' END * (i % 4),
+		nullif(i % 3, 2)::bool, CASE WHEN i % 11 > 0 THEN ARRAY[i % 4, nullif(i % 3, 1)] END,
+		ARRAY[chr(97 + i % 3), upper(chr(97 + i % 5))], 1, i, NULL
+	FROM generate_series(1, 3000) AS i;
+VACUUM ANALYZE counts_t;
+
+-- what an analyzed query's GpuCount nodes counted by; NULL: there is none
+CREATE FUNCTION counted_by(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+	RETURN (SELECT string_agg(coalesce(node ->> 'Counted By', CASE WHEN node ? 'Group Key' THEN 'groups' ELSE 'no row' END), ' ')
+			FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuCount")') AS node);
+END
+$$;
+
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	stock text[];
+	difference text;
+	result text := '';
+BEGIN
+	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
+	stock := stock_rows(query);
+	PERFORM set_config('gpusort.force', 'on', true);
+	FOR workers IN 0 .. 1 LOOP
+		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
+		result := result || format(', %s', coalesce(counted_by(query), 'none'));
+		difference := rows_differ(query_rows(query), stock);
+		IF difference IS NOT NULL THEN
+			RETURN format('%s workers, %s', workers * 2, difference);
+		END IF;
+	END LOOP;
+	PERFORM set_config('gpusort.force', 'off', true);
+	RETURN format('same %s rows, counted by%s', cardinality(stock), substr(result, 2));
+END
+$$;
+
+-- every type, with NULLs and without
+CREATE TABLE counts_columns (name text);
+INSERT INTO counts_columns VALUES ('i8'), ('f8'), ('n'), ('c'), ('bp'), ('libc'), ('icu'), ('vc'), ('long'), ('span'), ('b'), ('a'), ('ta'), ('one'), ('own'), ('none');
+SELECT name, compare(format('SELECT count(DISTINCT %s) FROM counts_t', name)) FROM counts_columns;
+SELECT name, compare(format('SELECT count(DISTINCT %s) FROM counts_t WHERE %1$s IS NOT NULL', name)) FROM counts_columns;
+SELECT name, compare(format('SELECT count(*) FROM (SELECT DISTINCT %s FROM counts_t) AS s', name)) FROM counts_columns;
+SELECT name, compare(format('SELECT count(*) FROM (SELECT DISTINCT %s, c, i8 FROM counts_t) AS s', name)) FROM counts_columns;
+SELECT compare(format('SELECT count(DISTINCT libc COLLATE %s), count(DISTINCT libc COLLATE %1$s) * 2 FROM counts_t', c)) FROM unnest(ARRAY['"C"', '"POSIX"', '"en_US.utf8"', '"de_DE.utf8"']) AS c;
+
+-- no row, one row, NULL alone
+SELECT compare('SELECT count(DISTINCT libc) FROM counts_t WHERE id < 0');
+SELECT compare('SELECT count(DISTINCT libc) FROM counts_t WHERE id = 7');
+SELECT compare('SELECT count(DISTINCT libc) FROM counts_t WHERE id = 60');
+SELECT compare('SELECT count(*) FROM (SELECT DISTINCT libc, none FROM counts_t WHERE id = 60) AS s');
+SELECT compare('SELECT count(*) FROM (SELECT DISTINCT libc FROM counts_t WHERE id < 0) AS s');
+
+-- what is computed of the number
+SELECT compare('SELECT count(DISTINCT libc) + 1, ''x'', count(DISTINCT libc)::text || ''y'' FROM counts_t HAVING count(DISTINCT libc) > 5');
+SELECT compare('SELECT count(DISTINCT libc) FROM counts_t HAVING count(DISTINCT libc) < 5');
+SELECT compare('SELECT count(DISTINCT libc) - (SELECT count(DISTINCT c) FROM counts_t) FROM counts_t');
+SELECT compare('SELECT * FROM (SELECT count(DISTINCT libc) AS n FROM counts_t) AS x, (SELECT id FROM counts_t WHERE id < 4 ORDER BY id) AS y WHERE n > id');
+-- once for each row above
+SELECT compare('SELECT id, (SELECT count(DISTINCT libc) FROM counts_t AS i WHERE i.id % 7 < o.id) FROM (SELECT id FROM counts_t WHERE id < 4 ORDER BY id) AS o');
+SELECT compare('SELECT id, n FROM (VALUES (1), (5), (5), (900)) AS o (id), LATERAL (SELECT count(*) FROM (SELECT DISTINCT libc, b FROM counts_t AS i WHERE i.id < o.id) AS s) AS x (n)');
+-- with other things to count: not by this node
+SELECT compare('SELECT count(DISTINCT libc), count(*) FROM counts_t');
+SELECT compare('SELECT count(DISTINCT libc), count(DISTINCT c) FROM counts_t');
+SELECT compare('SELECT count(DISTINCT libc) FILTER (WHERE id > 7) FROM counts_t');
+SELECT compare('SELECT count(DISTINCT (libc, c)) FROM counts_t');
+SELECT compare('SELECT sum(DISTINCT i8) FROM counts_t');
+SELECT compare('SELECT b, count(DISTINCT libc) FROM counts_t GROUP BY b ORDER BY b');
+SELECT compare('SELECT count(*) FROM (SELECT DISTINCT ON (c) c, id FROM counts_t ORDER BY c, id) AS s');
+SELECT compare('SELECT count(*) FROM (SELECT DISTINCT libc FROM counts_t LIMIT 10) AS s');
+SELECT compare('SELECT count(*) FROM (SELECT DISTINCT libc FROM counts_t) AS s WHERE libc > ''a''');
+SELECT compare('SELECT count(*) FILTER (WHERE libc > ''a'') FROM (SELECT DISTINCT libc FROM counts_t) AS s');
+SELECT compare('SELECT count(libc) FROM (SELECT DISTINCT libc FROM counts_t) AS s');
+
+-- how many there are of each
+SELECT name, compare(format('SELECT md5(%s::text), count(*) FROM counts_t GROUP BY %1$s ORDER BY %1$s', name)) FROM counts_columns WHERE name NOT IN ('f8', 'n', 'span');
+SELECT name, compare(format('SELECT %s, count(*) FROM counts_t GROUP BY %1$s ORDER BY %1$s', shown)) FROM (VALUES ('f8', 'f8 + 0'), ('n', 'trim_scale(n)'), ('span', 'extract(epoch FROM span)')) AS x (name, shown);
+SELECT name, compare(format('SELECT %s IS NULL, c, count(*), count(*) - 1 FROM counts_t GROUP BY %1$s, c ORDER BY %1$s, c', name)) FROM counts_columns;
+SELECT compare('SELECT libc, count(*) FROM counts_t WHERE id < 0 GROUP BY libc');
+SELECT compare('SELECT libc, count(*) FROM counts_t WHERE id = 5 GROUP BY libc');
+SELECT compare('SELECT c, count(*) FROM counts_t GROUP BY c HAVING count(*) > 15 AND c > ''a'' ORDER BY c');
+SELECT compare('SELECT c || count(*) FROM counts_t GROUP BY c ORDER BY count(*) DESC, c LIMIT 5');
+SELECT compare('SELECT 1 FROM counts_t GROUP BY c HAVING count(*) > 15');
+SELECT compare('SELECT c, n FROM (SELECT c, count(*) AS n FROM counts_t GROUP BY c ORDER BY c LIMIT 7 OFFSET 3) AS s');
+SELECT compare('SELECT count(*) FROM (SELECT c, count(*) FROM counts_t GROUP BY c) AS s');
+SELECT compare('SELECT id, s.* FROM (VALUES (1), (5), (5), (900)) AS o (id), LATERAL (SELECT c, count(*) FROM counts_t AS i WHERE i.id < o.id GROUP BY c ORDER BY c) AS s');
+ALTER TABLE counts_t ADD PRIMARY KEY (id);
+SELECT compare('SELECT id, libc, count(*) FROM counts_t GROUP BY id ORDER BY id');
+-- not by this node: other aggregates, no aggregate, groups by fewer columns than are sorted by
+SELECT compare('SELECT c, count(*), sum(id) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, count(i8) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, count(*) FILTER (WHERE id > 7) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, count(*), count(DISTINCT b) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT c, b, count(*) FROM counts_t GROUP BY ROLLUP (c, b) ORDER BY c, b');
+-- groups larger than a page, and many small ones
+CREATE TABLE counts_many AS SELECT CASE WHEN i % 3 = 0 THEN 'many' WHEN i % 3 = 1 THEN 'some ' || i % 900 ELSE i::text END COLLATE "C" AS c, i FROM generate_series(1, 120000) AS i;
+VACUUM ANALYZE counts_many;
+SELECT compare('SELECT c, count(*) FROM counts_many GROUP BY c ORDER BY c');
+SELECT compare('SELECT c COLLATE "en_US.utf8", count(*) FROM counts_many GROUP BY 1 ORDER BY 1');
+SELECT compare('SELECT count(DISTINCT c) FROM counts_many');
+
+-- the plan: texts are sorted by their bytes
+SET gpusort.force = on;
+SET max_parallel_workers_per_gather = 0;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT count(DISTINCT libc) + 1 FROM counts_t HAVING count(DISTINCT libc) > 5;
+EXPLAIN (COSTS OFF) SELECT count(*) FROM (SELECT DISTINCT libc, i8, ta FROM counts_t) AS s;
+EXPLAIN (COSTS OFF, VERBOSE) SELECT c, b, count(*) + 1 FROM counts_t GROUP BY b, c HAVING count(*) > 5;
+-- a cursor, a prepared statement, and rows that were kept in this process
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT count(DISTINCT libc) FROM counts_t;
+FETCH 2 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH FIRST FROM c;
+CLOSE c;
+DECLARE c SCROLL CURSOR FOR SELECT i8, count(*) FROM counts_t GROUP BY i8 ORDER BY i8;
+FETCH 2 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH LAST FROM c;
+CLOSE c;
+COMMIT;
+SET plan_cache_mode = force_generic_plan;
+PREPARE q (int) AS SELECT count(DISTINCT libc) FROM counts_t WHERE id < $1;
+EXECUTE q (0);
+EXECUTE q (500);
+EXECUTE q (10000);
+SET gpusort.min_rows = 100000;
+EXECUTE q (500);
+DEALLOCATE q;
+PREPARE q (int) AS SELECT b, count(*) FROM counts_t WHERE id < $1 GROUP BY b;
+EXECUTE q (0);
+EXECUTE q (500);
+DEALLOCATE q;
+
+DROP TABLE counts_t, counts_columns, counts_many;
+DROP FUNCTION compare, counted_by, plan_lines, query_rows, stock_rows, rows_differ;
