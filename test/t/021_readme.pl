@@ -30,6 +30,7 @@ my @commands = (
 	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.)?$/, 'build/production runs it' ],
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
+	[ qr/^(?:Device|Spread): /, 'needs several devices; 024_spread has them' ],
 	[ qr/^kill( -9)?$/, '002_service_lost and 016_killed do it' ],
 	[ qr/^pg_amcheck /, \&check_indexes ],
 	[ qr/^pg_restore /, \&restore_dump ],
