@@ -13,14 +13,42 @@
 
 #include "access/stratnum.h"
 #include "access/toast_internals.h"
+#include "catalog/objectaccess.h"
 #include "catalog/pg_collation.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
+#include "optimizer/pathnode.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
+#include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 #include "utils/wait_event.h"
+
+/* PostgreSQL 16 took the access to variable-length values out of postgres.h. */
+#if PG_VERSION_NUM >= 160000
+#include "catalog/pg_proc.h"
+#include "varatt.h"
+#endif
+#if PG_VERSION_NUM >= 170000
+#include "storage/bulk_write.h"
+#endif
+
+/*
+ * PostgreSQL 18 took commands/explain.h apart.  Before it utils/pg_locale.h needs ICU's headers
+ * where the server was built with ICU, and not every machine with the server's headers has those.
+ */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#include "commands/explain_state.h"
+#include "utils/pg_locale.h"
+#else
+#include "commands/explain.h"
+#endif
+#if PG_VERSION_NUM < 190000
+#include "optimizer/plancat.h"
+#endif
 
 #if PG_VERSION_NUM < 150000
 #error "gpusort needs PostgreSQL 15 or later"
@@ -33,19 +61,6 @@
  */
 #if PG_VERSION_NUM >= 200000 && !defined(GPUSORT_UNKNOWN_VERSION)
 #error "gpusort knows PostgreSQL 15 to 19; to try a later one: make COPT=-DGPUSORT_UNKNOWN_VERSION"
-#endif
-
-/* PostgreSQL 16 took the access to variable-length values out of postgres.h. */
-#if PG_VERSION_NUM >= 160000
-#include "varatt.h"
-#endif
-
-/* PostgreSQL 18 took commands/explain.h apart. */
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#include "commands/explain_state.h"
-#else
-#include "commands/explain.h"
 #endif
 
 /*
@@ -69,13 +84,8 @@ gs_compat_explain_prefix(const ExplainState *es)
 #define gs_compat_noreturn pg_attribute_noreturn()
 #endif
 
-/*
- * utils/pg_locale.h needs ICU's headers where the server was built with ICU,
- * and not every machine with the server's headers has those.
- */
-#if PG_VERSION_NUM >= 180000
-#include "utils/pg_locale.h"
-#else
+#if PG_VERSION_NUM < 180000
+/* of utils/pg_locale.h */
 extern bool lc_collate_is_c(Oid collation);
 #endif
 
@@ -338,14 +348,17 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 }
 
-/* The path of a Unique node. */
-#include "optimizer/pathnode.h"
+/* The path of a Unique node, and what is below it; NULL: it is another one. */
 #if PG_VERSION_NUM >= 190000
 #define gs_compat_unique_path(root, rel, child, n_columns, rows) \
 	((Path *) create_unique_path(root, rel, child, n_columns, rows))
+#define gs_compat_unique_input(path) \
+	(IsA(path, UniquePath) ? ((const UniquePath *) (path))->subpath : NULL)
 #else
 #define gs_compat_unique_path(root, rel, child, n_columns, rows) \
 	((Path *) create_upper_unique_path(root, rel, child, n_columns, rows))
+#define gs_compat_unique_input(path) \
+	(IsA(path, UpperUniquePath) ? ((const UpperUniquePath *) (path))->subpath : NULL)
 #endif
 
 /* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */
@@ -358,7 +371,6 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 
 /* Has a domain constraints? */
-#include "utils/typcache.h"
 #if PG_VERSION_NUM >= 190000
 #define gs_compat_domain_has_constraints(type)	DomainHasConstraints(type, NULL)
 #else
@@ -387,13 +399,11 @@ gs_compat_toast_snapshot(SnapshotData *space)
  * subqueries and functions too.
  */
 #if PG_VERSION_NUM >= 190000
-#include "optimizer/pathnode.h"
 #define gs_compat_relation_hook			build_simple_rel_hook
 #define gs_compat_relation_hook_type	build_simple_rel_hook_type
 #define gs_compat_relation_params		PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry
 #define gs_compat_relation_args			root, rel, entry
 #else
-#include "optimizer/plancat.h"
 #define gs_compat_relation_hook			get_relation_info_hook
 #define gs_compat_relation_hook_type	get_relation_info_hook_type
 #define gs_compat_relation_params \
@@ -420,11 +430,6 @@ gs_compat_null_treatment(const WindowFunc *call)
  * Check that a role may execute a function, as every caller of functions has to.
  * PostgreSQL 16 has one function for the rights to all kinds of objects.
  */
-#include "catalog/objectaccess.h"
-#include "utils/acl.h"
-#if PG_VERSION_NUM >= 160000
-#include "catalog/pg_proc.h"
-#endif
 static inline void
 gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 {
@@ -496,7 +501,6 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
  */
 #if PG_VERSION_NUM >= 170000
 #define GS_COMPAT_BULK_WRITE 1
-#include "storage/bulk_write.h"
 #endif
 
 /* What log_newpages() names a relation by: PostgreSQL 16 renamed it. */

@@ -10,8 +10,7 @@
  * once a round of those engines that need it.
  *
  * Where only some rows are kept, the order is cut down to them before any row is looked
- * at: engines tell which keys are equal, so that the first ones are found by a flag for
- * each rank.  What follows has the rows kept alone.
+ * at.  What follows has the rows kept alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +18,8 @@
 
 #include <algorithm>
 #include <optional>
+
+#include "rows/keep.cuh"
 
 namespace gpusort
 {
@@ -65,7 +66,7 @@ Workspace alias_workspace(TempStorage &storage, const SortSize &size)
   workspace.order.tie = storage.alias<u8>(size.n_rows);
   workspace.kept = storage.alias<u32>(1);
   workspace.phase_bytes =
-      std::max({engine_workspace(size.engine, size.n_rows), keep_first_workspace(size.n_rows),
+      std::max({engine_workspace(size.engine, size.n_rows), keep_some_workspace(size.n_rows),
                 layout_pages_workspace(size.n_rows, size.max_page_bytes, size.chunk_bytes)});
   workspace.phase = storage.alias<char>(workspace.phase_bytes);
   return workspace;
@@ -108,13 +109,13 @@ RowStats make_keys(Performer &performer, const SortContext &context, const Perfo
 }
 
 // Cuts the order down to the rows that are kept.  Returns their number.
-u32 keep_rows(Performer &performer, const GsKeep &keep, const Workspace &workspace, u32 n_rows)
+u32 keep_rows(Performer &performer, const GsKeep &keep, const Workspace &workspace, const OrderJob &job)
 {
-  u32 n = n_rows;
+  u32 n = job.n_rows;
 
-  if (keep.unique)
+  if (keep.unique || keep.group.first > 0)
   {
-    keep_first(workspace.order, n_rows, workspace.phase, workspace.kept, performer.stream);
+    keep_some(keep, job, workspace.phase, workspace.kept, performer.stream);
     GS_CUDA_TRY(cudaMemcpyAsync(performer.kept.get(), workspace.kept, sizeof(u32), cudaMemcpyDeviceToHost,
                                 performer.stream));
     performer.event.record(performer.stream);
@@ -168,7 +169,7 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   EngineReport report = run_engine(context, input.engine, job);
 
   context.check_cancelled();
-  job.n_rows = n_rows = keep_rows(performer, input.keep, workspace, n_rows);
+  job.n_rows = n_rows = keep_rows(performer, input.keep, workspace, job);
 
   // Rows and keys that overlap in their chunks can fill more pages than the workspace foresees.
   u64 layout_bytes = layout_pages_workspace(n_rows, stats.page_bytes, input.chunk_bytes);

@@ -29,7 +29,6 @@
 #include "rows/gather.cuh"
 
 #include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -71,17 +70,6 @@ RowSizes row_sizes(const RowShapes &shapes)
 {
   return RowSizes(thrust::counting_iterator<u32>(0), shapes);
 }
-
-// Is a row the first one with its key?
-struct IsFirst
-{
-  __host__ __device__ bool operator()(u8 tie) const
-  {
-    return tie == 0;
-  }
-};
-
-using FirstFlags = thrust::transform_iterator<IsFirst, const u8 *>;
 
 struct Workspace
 {
@@ -296,24 +284,6 @@ u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes)
 
   alias_workspace(storage, n_rows, max_pages(page_bytes_total, chunk_bytes));
   return storage.bytes();
-}
-
-u64 keep_first_workspace(u32 n_rows)
-{
-  size_t bytes = 0;
-
-  GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, bytes, static_cast<u32 *>(nullptr), FirstFlags(nullptr, {}),
-                                         static_cast<u32 *>(nullptr), n_rows));
-  return bytes;
-}
-
-void keep_first(const KeyOrder &order, u32 n_rows, void *memory, u32 *n_kept, cudaStream_t stream)
-{
-  size_t bytes = keep_first_workspace(n_rows);
-
-  GS_CUDA_TRY(cub::DeviceSelect::Flagged(memory, bytes, order.row, FirstFlags(order.tie, {}), n_kept, n_rows,
-                                         stream));
-  GS_CUDA_TRY(cudaMemsetAsync(order.tie, 0, n_rows, stream)); // no two are equal any more
 }
 
 void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &rows, cudaStream_t stream)

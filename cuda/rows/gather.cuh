@@ -22,13 +22,6 @@ struct PageTable
   std::vector<uint32_t> row_bytes; // of each page, without entries; in chunks with keys
 };
 
-// The size of the workspace of keep_first(), for an order of n_rows rows.
-u64 keep_first_workspace(u32 n_rows);
-
-// Drops each row whose key equals that of the row before it from the order, and writes
-// the number of those left to *n_kept in device memory.  `memory` is the workspace.
-void keep_first(const KeyOrder &order, u32 n_rows, void *memory, u32 *n_kept, cudaStream_t stream);
-
 // Writes the rows in key order, all but their page_offset.
 void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &rows, cudaStream_t stream);
 

@@ -42,7 +42,8 @@
  *
  * Fewer rows
  *	  perform can be told to keep only some rows (GsKeep): of rows with equal
- *	  keys the first, or the first rows in order, or the first of those.  Pages,
+ *	  keys the first, or of rows whose keys begin with the same columns the first few,
+ *	  or the first rows in order, or the first of those.  Pages,
  *	  ranks and n_rows are then of the rows kept alone.  Images have all rows.
  *	  Keys are compared as they are: whether GS_KEY_INEXACT is set makes no
  *	  difference, so a caller with such keys has to know what it asks for.
@@ -186,11 +187,39 @@ typedef enum GsPageFormat
 	GS_FORMAT_CHUNKS			/* records, as "Chunks (out)" says */
 } GsPageFormat;
 
+/* The most columns that groups have. */
+#define GS_GROUP_COLUMNS	8
+
+/* GsGroupColumn.null_byte where no first byte ends the column. */
+#define GS_NO_NULL_BYTE		256
+
+/*
+ * One of the columns that keys begin with: a first byte and then, unless that is
+ * null_byte, either a number of bytes, or those up to the n_ends-th byte `end`.
+ */
+typedef struct GsGroupColumn
+{
+	uint16_t	null_byte;
+	uint8_t		end;
+	uint8_t		n_ends;			/* 0: there are `width` bytes */
+	uint32_t	width;			/* or those up to the end of the key, if they are fewer */
+} GsGroupColumn;
+
+/* Which rows of each group: rows whose keys are equal in the first n_columns columns. */
+typedef struct GsKeepGroup
+{
+	uint32_t	first;			/* so many first rows; 0: all */
+	bool		ties;			/* and all whose keys are equal to that of the last of these */
+	uint8_t		n_columns;		/* 0: all rows are one group */
+	GsGroupColumn columns[GS_GROUP_COLUMNS];
+} GsKeepGroup;
+
 /* Which rows of a sort are kept. */
 typedef struct GsKeep
 {
 	bool		unique;			/* of rows with equal keys, the first one only */
 	uint64_t	limit;			/* of what is left, so many first rows; 0: all */
+	GsKeepGroup group;			/* not looked at where unique is set */
 } GsKeep;
 
 /*

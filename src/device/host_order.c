@@ -25,10 +25,11 @@
  *	  their order.
  *
  * Fewer rows
- *	  Where only the first of equal keys are kept, each block of keys moves those
- *	  that it keeps to the other array, and then all blocks theirs back, one
- *	  behind the other.  Where only the first rows are kept, what is known to come
- *	  after them is not sorted.
+ *	  Where only the first of equal keys or of groups are kept, each block of keys moves
+ *	  those that it keeps to the other array, and then all blocks theirs back, one
+ *	  behind the other.  A group's rows are neighbours: a row is not among its first n
+ *	  if the row n places before it is of its group.  Where only the first rows are
+ *	  kept, what is known to come after them is not sorted.
  *
  * Result
  *	  For each place in the order, where the row and its key are, their lengths
@@ -103,8 +104,8 @@ typedef struct Orderer
 
 	/* What is kept. */
 	GsKeep		keep;
-	uint64_t   *kept;			/* unique: what each part of the result keeps, then
-								 * the number of the first one */
+	uint64_t   *kept;			/* unique, groups: what each part of the result keeps,
+								 * then the number of the first one */
 
 	/* Segments that wait to be sorted by one thread, and to be distributed. */
 	Segment    *small;
@@ -448,7 +449,8 @@ distribute(Orderer *o, size_t large)
 static bool
 is_beyond_limit(const Orderer *o, size_t place)
 {
-	return o->keep.limit > 0 && !o->keep.unique && place >= o->keep.limit;
+	return o->keep.limit > 0 && !o->keep.unique && o->keep.group.first == 0 &&
+		place >= o->keep.limit;
 }
 
 static void
@@ -523,26 +525,93 @@ result_range(const Orderer *o, uint32_t part, uint64_t *start)
 	return *start + RESULT_ROWS < o->n ? *start + RESULT_ROWS : o->n;
 }
 
-/* Put the first ones of equal keys to the front of the part's place in scratch. */
+/* Where the keys begin that are equal to one. */
+static uint64_t
+find_first_equal(const Orderer *o, uint64_t place)
+{
+	uint64_t	low = 0;
+	uint64_t	high = place;
+
+	while (low < high)
+	{
+		uint64_t	middle = low + (high - low) / 2;
+
+		if (gs_host_key_equal(&o->keys[middle], &o->keys[place]))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* How many bytes of a key are the columns of its group. */
+static uint32_t
+group_bytes(const GsKeepGroup *group, const GsHostKey *k)
+{
+	uint32_t	at = 0;
+
+	for (uint32_t i = 0; i < group->n_columns && at < k->len; i++)
+	{
+		const GsGroupColumn *column = &group->columns[i];
+
+		if (k->key[at++] == column->null_byte)
+			continue;
+		if (column->n_ends == 0)
+			at = column->width < k->len - at ? at + column->width : k->len;
+		for (uint32_t n = 0; n < column->n_ends; n++)
+		{
+			const uint8_t *end = memchr(k->key + at, column->end, k->len - at);
+
+			at = end ? (uint32_t) (end + 1 - k->key) : k->len;
+		}
+	}
+	return at;
+}
+
+static bool
+same_group(const GsKeepGroup *group, const GsHostKey *a, const GsHostKey *b)
+{
+	uint32_t	bytes = group_bytes(group, a);
+
+	return bytes == group_bytes(group, b) && memcmp(a->key, b->key, bytes) == 0;
+}
+
+/* Put the keys that are kept to the front of the part's place in scratch. */
 static void
-pick_first_keys(void *arg, uint32_t part)
+pick_keys(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
+	const GsKeepGroup *group = &o->keep.group;
 	uint64_t	start;
 	uint64_t	end = result_range(o, part, &start);
+	uint64_t	first_equal = find_first_equal(o, start);
 	uint64_t	n = 0;
 
 	if (cancelled(o))
 		return;
 	for (uint64_t i = start; i < end; i++)
-		if (i == 0 || !gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
+	{
+		bool		is_first = i == 0 || !gs_host_key_equal(&o->keys[i - 1], &o->keys[i]);
+		bool		kept = is_first;
+
+		if (is_first)
+			first_equal = i;
+		if (!o->keep.unique)
+		{
+			uint64_t	place = group->ties ? first_equal : i;
+
+			kept = place < group->first ||
+				!same_group(group, &o->keys[place - group->first], &o->keys[place]);
+		}
+		if (kept)
 			o->scratch[start + n++] = o->keys[i];
+	}
 	o->kept[part] = n;
 }
 
 /* Put them where they belong. */
 static void
-put_first_keys(void *arg, uint32_t part)
+put_keys(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
 
@@ -557,14 +626,14 @@ keep_rows(Orderer *o)
 {
 	uint32_t	parts = n_blocks(o->n, RESULT_ROWS);
 
-	if (o->keep.unique)
+	if (o->keep.unique || o->keep.group.first > 0)
 	{
 		uint64_t	place = 0;
 
 		o->kept = calloc(parts + 1, sizeof(uint64_t));
 		if (o->kept == NULL)
 			return false;
-		gs_host_pool_loop(o->pool, parts, pick_first_keys, o);
+		gs_host_pool_loop(o->pool, parts, pick_keys, o);
 		for (uint32_t part = 0; part <= parts; part++)
 		{
 			uint64_t	n = o->kept[part];
@@ -572,7 +641,7 @@ keep_rows(Orderer *o)
 			o->kept[part] = place;
 			place += n;
 		}
-		gs_host_pool_loop(o->pool, parts, put_first_keys, o);
+		gs_host_pool_loop(o->pool, parts, put_keys, o);
 		o->n = place;
 	}
 	if (o->keep.limit > 0 && o->keep.limit < o->n)

@@ -76,6 +76,7 @@ typedef struct GsKeyCollator GsKeyCollator; /* key_icu.c */
 typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
 struct GsLibcCollation;			/* key_libc.h */
 struct GsKeyLayout;				/* key_layout.h */
+struct GsKeepGroup;				/* device.h */
 
 typedef struct GsKeyColumn
 {
@@ -140,6 +141,13 @@ extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
  * collation; layout->n_parts is 0 where the keys' bytes are their order.
  */
 extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
+
+/*
+ * Where the first ncols columns end in keys, for a device that is to keep the first rows of each
+ * group of rows that are equal in them: sets n_columns and columns of *group.  False: their
+ * encodings do not tell, or the keys do not tell the order of a group's rows.
+ */
+extern bool gs_key_group(const GsKeyDesc *desc, int ncols, struct GsKeepGroup *group);
 
 /*
  * Do keys hold labels of enums?  Their numbers are read by the active snapshot,

@@ -19,6 +19,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "device/device.h"
 #include "key/key_layout.h"
 #include "key/key_types.h"
 #include "key/key_value.h"
@@ -262,6 +263,65 @@ gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 	bool		made PG_USED_FOR_ASSERTS_ONLY = make_layout(desc, layout);
 
 	Assert(made);
+}
+
+/* How to find the end of a column's bytes; false where that takes more than its layout. */
+static bool
+find_column_end(const GsKeyColumn *col, GsGroupColumn *column)
+{
+	*column = (GsGroupColumn){0};
+	column->null_byte = gs_key_null_byte(true, col->nulls_first);
+	column->end = col->desc ? 0xff : 0;
+	if (col->last)
+		column->width = UINT32_MAX;
+	else if (col->width > 0)
+		column->width = col->width;
+	else if (col->element != NULL)
+		return false;
+	else
+		switch (part_kind(col))
+		{
+			case GS_PART_TEXT:
+			case GS_PART_LIBC:
+				column->n_ends = 1;
+				break;
+			case GS_PART_ICU:
+				column->n_ends = 2;
+				break;
+			default:
+				return false;
+		}
+	return true;
+}
+
+bool
+gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
+{
+	int			depth;
+
+	Assert(ncols <= desc->ncols);
+	for (int i = ncols; i < desc->ncols; i++)
+		if (innermost(&desc->cols[i], &depth)->libc != NULL)
+			return false;
+	group->n_columns = 0;
+	if (ncols == 0)
+		return true;
+	if (desc->fixed_width > 0)
+	{
+		/* NULLs are filled up */
+		group->n_columns = 1;
+		group->columns[0] = (GsGroupColumn){.null_byte = GS_NO_NULL_BYTE};
+		for (int i = 0; i < ncols; i++)
+			group->columns[0].width += 1 + desc->cols[i].width;
+		group->columns[0].width--;
+		return true;
+	}
+	if (ncols > GS_GROUP_COLUMNS)
+		return false;
+	for (int i = 0; i < ncols; i++)
+		if (!find_column_end(&desc->cols[i], &group->columns[group->n_columns++]))
+			return false;
+	return true;
 }
 
 bool

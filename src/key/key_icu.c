@@ -51,6 +51,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "fault.h"
 #include "key/key_icu_library.h"
 #include "key/key_value.h"
 
@@ -223,6 +224,8 @@ sort_key_of_handle(void *handle, const uint8 *text, size_t len, uint8 *key, size
 {
 	GsVarBytes	bytes = {text, len};
 
+	if (GS_FAULT("icu_table"))
+		ereport(ERROR, (errmsg("could not make a sort key of %zu bytes of text", len)));
 	return put_sort_key(handle, bytes, key, room, key_len);
 }
 
@@ -237,8 +240,16 @@ make_table(GsKeyCollator *collator)
 	library_collator = gs_icu_open(locale);
 	if (library_collator == NULL)
 		return;
-	collator->table = gs_icu_make_table(library_collator, sort_key_of_handle, collator->handle);
-	gs_icu_close(library_collator);
+	/* making a sort key may fail, and none of this is PostgreSQL's memory */
+	PG_TRY();
+	{
+		collator->table = gs_icu_make_table(library_collator, sort_key_of_handle, collator->handle);
+	}
+	PG_FINALLY();
+	{
+		gs_icu_close(library_collator);
+	}
+	PG_END_TRY();
 	ereport(DEBUG1,
 			(errmsg_internal(collator->table != NULL ?
 							 "gpusort makes sort keys of ICU locale \"%s\" from a table" :

@@ -234,14 +234,23 @@ gs_icu_make_table(void *collator, GsIcuSortKey sort_key, void *arg)
 {
 	GsIcuOptions options;
 	GsIcuTable *table;
+	volatile bool proven = false;
 
 	if (!read_options(collator, &options))
 		return NULL;
 	table = gs_icu_table_create(&options, sort_key, arg);
-	if (table != NULL && (!forbid_contractions(table, collator) || !gs_icu_table_prove(table)))
+	if (table == NULL)
+		return NULL;
+	/* sort_key may raise an error */
+	PG_TRY();
 	{
-		gs_icu_table_free(table);
-		table = NULL;
+		proven = forbid_contractions(table, collator) && gs_icu_table_prove(table);
 	}
-	return table;
+	PG_FINALLY();
+	{
+		if (!proven)
+			gs_icu_table_free(table);
+	}
+	PG_END_TRY();
+	return proven ? table : NULL;
 }

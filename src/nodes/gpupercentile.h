@@ -9,8 +9,9 @@
  *	  gpupercentile_exec.c	the executor's part
  *
  * custom_private is a list of lists, so that plans can be copied; the enum names its
- * members.  Columns are those of the child's output.  custom_exprs has the
- * direct argument of each function, over the child's columns (mode(): a NULL).
+ * members.  Columns are those of the child's output.  custom_exprs has, over the child's columns,
+ * the direct argument of each function (mode(): a NULL), and then the different filters
+ * of the functions (without FILTER: true).
  *
  *-------------------------------------------------------------------------
  */
@@ -32,11 +33,11 @@ typedef enum GsPercentileItem
 	GS_PERCENTILE_GROUP_OPERATORS,	/* OidList: equality */
 	GS_PERCENTILE_GROUP_COLLATIONS, /* OidList */
 	GS_PERCENTILE_FUNCTIONS,	/* OidList */
+	GS_PERCENTILE_FILTERS,		/* IntList: for each function, which of the filters is its own */
 	GS_PERCENTILE_PARAMS,		/* IntList: where each function's value goes, a parameter
 								 * of the executor; empty: they are columns, behind the
 								 * child's */
-	GS_PERCENTILE_VALUE,		/* IntList of two: the column that the functions are of, and
-								 * whether its NULLs come first */
+	GS_PERCENTILE_VALUE,		/* IntList of one: the column that the functions are of */
 	GS_PERCENTILE_VALUE_OIDS,	/* OidList of three: its type, its equality operator, the
 								 * collation */
 	GS_PERCENTILE_FIRST_ONLY,	/* IntList of one bool: only the first row of each group is

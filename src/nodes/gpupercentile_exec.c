@@ -7,13 +7,13 @@
  * A percentile is a row at a place that depends on how many there are.  So each group is
  * read more than once, by mark and restore: first to count its rows (for mode(),
  * to find the longest run of equal values), then up to the last row that a function
- * wants.  Where the Agg above wants all rows the group is read once more.
+ * wants.  Where the Agg above wants all rows the group is read once more.  Functions with
+ * the same FILTER share their values: of those rows that pass it and are not NULL.
  *
  *		first	the group's first row		a copy; the mark is behind it
  *		next	the first row of the next group, found by counting
  *
- * Rows without a value are at one end of the group.  The formulas are those of
- * orderedsetaggs.c.
+ * The formulas are those of orderedsetaggs.c.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,15 +43,42 @@
 typedef struct Point
 {
 	bool		isnull;
-	int64		lower;			/* rows of the group, from 0 */
+	int64		lower;			/* values, from 0 */
 	int64		upper;
 	double		proportion;		/* of the way from lower to upper */
 } Point;
+
+/* Looking for the longest run of equal values. */
+typedef struct Run
+{
+	Datum		value;
+	MemoryContext context;		/* the value's */
+	int64		length;
+	int64		longest;
+	int64		first;			/* value of the longest one */
+} Run;
+
+/* The values of the current group's rows that pass a filter. */
+typedef struct Values
+{
+	ExprState  *filter;			/* NULL: all pass */
+	bool		has_mode;
+	int64		n;
+	Run			run;			/* kept if has_mode */
+
+	/* those that functions want */
+	int			n_wanted;
+	int64	   *wanted;			/* from 0; ascending */
+	Datum	   *datums;
+	int			n_found;
+	int64		n_read;			/* of all, while looking for them */
+} Values;
 
 /* One of the functions, and what it returns for the current group. */
 typedef struct Function
 {
 	Oid			function;
+	Values	   *values;
 	ExprState  *argument;
 	bool		is_array;		/* argument and result are */
 	bool		is_continuous;
@@ -67,13 +94,13 @@ typedef struct GpuPercentileState
 	CustomScanState css;
 	int			n_functions;
 	Function   *functions;
+	int			n_values;
+	Values	   *values;			/* one for each filter */
 	int		   *params;			/* of the executor; NULL: values are columns */
-	bool		has_mode;
 	bool		first_only;
 
 	/* the column that the functions are of */
 	AttrNumber	attno;
-	bool		nulls_first;
 	Oid			type;
 	int16		type_len;
 	bool		type_byval;
@@ -85,12 +112,9 @@ typedef struct GpuPercentileState
 	TupleTableSlot *first;
 	TupleTableSlot *next;		/* empty: there is no next group */
 	MemoryContext group_context;	/* of values */
-	MemoryContext run_context;	/* of one value of a run */
 
 	/* of the current group */
 	int64		n_rows;			/* 0: before the first group */
-	int64		n_values;		/* rows that are not NULL */
-	int64		mode_row;		/* among the values: the first of the longest run */
 	int64		n_returned;
 	bool		done;
 } GpuPercentileState;
@@ -116,6 +140,25 @@ init_group(GpuPercentileState *state, List **lists)
 }
 
 static void
+init_values(GpuPercentileState *state, const List *filters)
+{
+	state->n_values = list_length(filters);
+	state->values = palloc0(state->n_values * sizeof(Values));
+	for (int i = 0; i < state->n_values; i++)
+	{
+		Expr	   *filter = list_nth(filters, i);
+		bool		is_none = IsA(filter, Const) && !((Const *) filter)->constisnull &&
+			DatumGetBool(((Const *) filter)->constvalue);
+
+		state->values[i].run.context = AllocSetContextCreate(CurrentMemoryContext,
+															 "GpuPercentile run",
+															 ALLOCSET_SMALL_SIZES);
+		if (!is_none)
+			state->values[i].filter = ExecInitQual(list_make1(filter), &state->css.ss.ps);
+	}
+}
+
+static void
 init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
 {
 	state->n_functions = list_length(lists[GS_PERCENTILE_FUNCTIONS]);
@@ -129,12 +172,13 @@ init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
 		function->function = list_nth_oid(lists[GS_PERCENTILE_FUNCTIONS], i);
 		/* as Agg would */
 		gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
+		function->values = &state->values[list_nth_int(lists[GS_PERCENTILE_FILTERS], i)];
 		function->argument = ExecInitExpr(list_nth(plan->custom_exprs, i), &state->css.ss.ps);
 		function->is_array = exprType(list_nth(plan->custom_exprs, i)) == FLOAT8ARRAYOID;
 		function->is_continuous = function->function != F_MODE &&
 			function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
 			function->function != F_PERCENTILE_DISC__FLOAT8_ANYELEMENT;
-		state->has_mode |= function->function == F_MODE;
+		function->values->has_mode |= function->function == F_MODE;
 		if (state->params)
 			state->params[i] = list_nth_int(lists[GS_PERCENTILE_PARAMS], i);
 	}
@@ -158,37 +202,31 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	desc = ExecGetResultType(outerPlanState(node));
 	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
-	/* what arguments are evaluated over are not the child's tuples */
+	/* arguments are evaluated over a copy of the child's tuple, filters over both */
 	node->ss.ps.outeropsset = true;
-	node->ss.ps.outeropsfixed = true;
-	node->ss.ps.outerops = &TTSOpsMinimalTuple;
+	node->ss.ps.outeropsfixed = false;
+	node->ss.ps.outerops = NULL;
 	state->group_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile group",
 												 ALLOCSET_DEFAULT_SIZES);
-	state->run_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile run",
-											   ALLOCSET_SMALL_SIZES);
 
 	state->attno = linitial_int(lists[GS_PERCENTILE_VALUE]);
-	state->nulls_first = lsecond_int(lists[GS_PERCENTILE_VALUE]) != 0;
 	state->type = linitial_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
 	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
 	fmgr_info(get_opcode(lsecond_oid(lists[GS_PERCENTILE_VALUE_OIDS])), &state->equal);
 	state->collation = lthird_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
 	state->first_only = linitial_int(lists[GS_PERCENTILE_FIRST_ONLY]) != 0;
 	init_group(state, lists);
+	init_values(state, list_copy_tail(plan->custom_exprs,
+									  list_length(lists[GS_PERCENTILE_FUNCTIONS])));
 	init_functions(state, plan, lists);
 }
 
-/* Looking for the longest run of equal values. */
-typedef struct Run
-{
-	Datum		value;
-	int64		length;
-	int64		longest;
-} Run;
-
+/* Add a value, the last one of those, to the runs of equal ones. */
 static void
-count_run(GpuPercentileState *state, Run *run, Datum value)
+count_run(GpuPercentileState *state, Values *values, Datum value)
 {
+	Run		   *run = &values->run;
+
 	if (run->length > 0 &&
 		DatumGetBool(FunctionCall2Coll(&state->equal, state->collation, value, run->value)))
 		run->length++;
@@ -196,8 +234,8 @@ count_run(GpuPercentileState *state, Run *run, Datum value)
 	{
 		MemoryContext old;
 
-		MemoryContextReset(state->run_context);
-		old = MemoryContextSwitchTo(state->run_context);
+		MemoryContextReset(run->context);
+		old = MemoryContextSwitchTo(run->context);
 		run->value = datumCopy(value, state->type_byval, state->type_len);
 		MemoryContextSwitchTo(old);
 		run->length = 1;
@@ -205,29 +243,48 @@ count_run(GpuPercentileState *state, Run *run, Datum value)
 	if (run->length > run->longest)
 	{
 		run->longest = run->length;
-		state->mode_row = state->n_values - run->length;
+		run->first = values->n - run->length;
 	}
+}
+
+static bool
+passes(const GpuPercentileState *state, const Values *values, TupleTableSlot *slot)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	bool		result;
+
+	if (values->filter == NULL)
+		return true;
+	econtext->ecxt_outertuple = slot;
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	result = ExecQual(values->filter, econtext);
+	MemoryContextSwitchTo(old);
+	return result;
 }
 
 /* Count a row of the current group. */
 static void
-count_row(GpuPercentileState *state, TupleTableSlot *slot, Run *run)
+count_row(GpuPercentileState *state, TupleTableSlot *slot)
 {
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	bool		isnull;
 	Datum		value = slot_getattr(slot, state->attno, &isnull);
 
 	state->n_rows++;
-	if (isnull)
-		return;
-	state->n_values++;
-	if (state->has_mode)
+	for (int i = 0; i < state->n_values; i++)
 	{
-		ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-		MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		Values	   *values = &state->values[i];
 
-		count_run(state, run, value);
-		MemoryContextSwitchTo(old);
+		/* NULLs, too, are shown to the filter, which may raise an error */
+		if (!passes(state, values, slot) || isnull)
+			continue;
+		values->n++;
+		if (values->has_mode)
+			count_run(state, values, value);
 	}
+	MemoryContextSwitchTo(old);
 }
 
 /* Count the rows of the group that begins with first, and find the next one. */
@@ -236,11 +293,17 @@ count_group(GpuPercentileState *state)
 {
 	PlanState  *child = outerPlanState(state);
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	Run			run = {0, 0, 0};
 
 	state->n_rows = 0;
-	state->n_values = 0;
-	count_row(state, state->first, &run);
+	for (int i = 0; i < state->n_values; i++)
+	{
+		Run		   *run = &state->values[i].run;
+
+		state->values[i].n = 0;
+		run->length = run->longest = run->first = 0;
+	}
+	ResetExprContext(econtext);
+	count_row(state, state->first);
 	ExecClearTuple(state->next);
 	for (;;)
 	{
@@ -259,13 +322,13 @@ count_group(GpuPercentileState *state)
 				return;
 			}
 		}
-		count_row(state, slot, &run);
+		count_row(state, slot);
 	}
 }
 
-/* Where in the group a percentile is. */
+/* Where among the values a percentile is. */
 static Point
-find_point(const GpuPercentileState *state, const Function *function, double percentile)
+find_point(const Function *function, double percentile)
 {
 	Point		point = {false, 0, 0, 0};
 	double		place;
@@ -276,14 +339,14 @@ find_point(const GpuPercentileState *state, const Function *function, double per
 				 errmsg("percentile value %g is not between 0 and 1", percentile)));
 	if (function->is_continuous)
 	{
-		place = percentile * (state->n_values - 1);
+		place = percentile * (function->values->n - 1);
 		point.lower = (int64) floor(place);
 		point.upper = (int64) ceil(place);
 		point.proportion = place - floor(place);
 	}
 	else
 	{
-		point.lower = (int64) ceil(percentile * state->n_values);
+		point.lower = (int64) ceil(percentile * function->values->n);
 		point.lower = Max(1, point.lower) - 1;
 		point.upper = point.lower;
 	}
@@ -291,7 +354,7 @@ find_point(const GpuPercentileState *state, const Function *function, double per
 }
 
 static void
-find_array_points(GpuPercentileState *state, Function *function, Datum argument)
+find_array_points(Function *function, Datum argument)
 {
 	Datum	   *percentiles;
 	bool	   *isnull;
@@ -304,7 +367,7 @@ find_array_points(GpuPercentileState *state, Function *function, Datum argument)
 	{
 		function->points[i].isnull = isnull[i];
 		if (!isnull[i])
-			function->points[i] = find_point(state, function, DatumGetFloat8(percentiles[i]));
+			function->points[i] = find_point(function, DatumGetFloat8(percentiles[i]));
 	}
 }
 
@@ -320,29 +383,29 @@ find_points(GpuPercentileState *state, Function *function)
 	function->n_points = 0;
 	if (function->function == F_MODE)
 	{
-		function->isnull = state->n_values == 0;
+		function->isnull = function->values->n == 0;
 		function->n_points = 1;
 		function->points = palloc0(sizeof(Point));
-		function->points->lower = function->points->upper = state->mode_row;
+		function->points->lower = function->points->upper = function->values->run.first;
 		return;
 	}
 	econtext->ecxt_outertuple = state->first;
 	argument = ExecEvalExpr(function->argument, econtext, &isnull);
-	if (isnull || (function->is_array && state->n_values == 0))
+	if (isnull || (function->is_array && function->values->n == 0))
 		return;
 	if (function->is_array)
-		find_array_points(state, function, argument);
+		find_array_points(function, argument);
 	else
 	{
 		function->points = palloc(sizeof(Point));
-		*function->points = find_point(state, function, DatumGetFloat8(argument));
+		*function->points = find_point(function, DatumGetFloat8(argument));
 		function->n_points = 1;
 	}
-	function->isnull = state->n_values == 0;
+	function->isnull = function->values->n == 0;
 }
 
 static int
-compare_rows(const void *a, const void *b)
+compare_numbers(const void *a, const void *b)
 {
 	int64		x = *(const int64 *) a;
 	int64		y = *(const int64 *) b;
@@ -350,81 +413,92 @@ compare_rows(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* All rows that the functions want, in order, each once.  Returns how many. */
-static int
-wanted_rows(const GpuPercentileState *state, int64 **rows)
+/* Which of the values the functions want: in order, each once. */
+static void
+find_wanted(const GpuPercentileState *state, Values *values)
 {
 	int			n = 0;
-	int			n_unique = 0;
 
 	for (int i = 0; i < state->n_functions; i++)
-		n += 2 * state->functions[i].n_points;
-	*rows = palloc(Max(n, 1) * sizeof(int64));
+		if (state->functions[i].values == values)
+			n += 2 * state->functions[i].n_points;
+	values->wanted = palloc(Max(n, 1) * sizeof(int64));
+	values->datums = palloc(Max(n, 1) * sizeof(Datum));
 	n = 0;
 	for (int i = 0; i < state->n_functions; i++)
 	{
 		const Function *function = &state->functions[i];
 
-		if (function->isnull)
+		if (function->values != values || function->isnull)
 			continue;
 		for (int j = 0; j < function->n_points; j++)
 		{
 			if (function->points[j].isnull)
 				continue;
-			(*rows)[n++] = function->points[j].lower;
-			(*rows)[n++] = function->points[j].upper;
+			values->wanted[n++] = function->points[j].lower;
+			values->wanted[n++] = function->points[j].upper;
 		}
 	}
-	qsort(*rows, n, sizeof(int64), compare_rows);
+	qsort(values->wanted, n, sizeof(int64), compare_numbers);
+	values->n_wanted = 0;
 	for (int i = 0; i < n; i++)
-		if (n_unique == 0 || (*rows)[i] != (*rows)[n_unique - 1])
-			(*rows)[n_unique++] = (*rows)[i];
-	return n_unique;
+		if (values->n_wanted == 0 || values->wanted[i] != values->wanted[values->n_wanted - 1])
+			values->wanted[values->n_wanted++] = values->wanted[i];
+	values->n_found = 0;
+	values->n_read = 0;
 }
 
-/* Go from one row of the group, the last one that was read, to a later one. */
+/* The next row of the group, behind the one that was read last. */
 static TupleTableSlot *
-skip_to(GpuPercentileState *state, int64 *at, int64 row)
+read_row(GpuPercentileState *state, int64 *at)
 {
-	TupleTableSlot *slot = NULL;
+	TupleTableSlot *slot = ExecProcNode(outerPlanState(state));
 
-	for (; *at < row; (*at)++)
-	{
-		slot = ExecProcNode(outerPlanState(state));
-		if (TupIsNull(slot))
-			elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
-	}
+	if (TupIsNull(slot))
+		elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
+	(*at)++;
 	return slot;
 }
 
-/* The values of some rows, in order; sets *at to the last one that was read. */
-static Datum *
-fetch_values(GpuPercentileState *state, const int64 *rows, int n, int64 *at)
+/* Take the wanted values from a row.  True: some are still to come. */
+static bool
+take_values(GpuPercentileState *state, TupleTableSlot *slot)
 {
-	Datum	   *values = palloc(Max(n, 1) * sizeof(Datum));
-	int64		nulls_before = state->nulls_first ? state->n_rows - state->n_values : 0;
+	bool		isnull;
+	Datum		value = slot_getattr(slot, state->attno, &isnull);
+	bool		goes_on = false;
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < state->n_values; i++)
 	{
-		TupleTableSlot *slot = state->first;
-		bool		isnull;
-		Datum		value;
+		Values	   *values = &state->values[i];
 
-		if (rows[i] + nulls_before > 0)
-		{
-			if (*at == state->n_rows)
-			{
-				/* they have been counted */
-				ExecRestrPos(outerPlanState(state));
-				*at = 0;
-			}
-			slot = skip_to(state, at, rows[i] + nulls_before);
-		}
-		value = slot_getattr(slot, state->attno, &isnull);
-		Assert(!isnull);
-		values[i] = datumCopy(value, state->type_byval, state->type_len);
+		if (values->n_found == values->n_wanted)
+			continue;
+		if (!isnull && passes(state, values, slot) &&
+			values->n_read++ == values->wanted[values->n_found])
+			values->datums[values->n_found++] = datumCopy(value, state->type_byval,
+														  state->type_len);
+		goes_on |= values->n_found < values->n_wanted;
 	}
-	return values;
+	return goes_on;
+}
+
+/* Read the group again, up to the last wanted value; sets *at to the last row that was read. */
+static void
+fetch_values(GpuPercentileState *state, int64 *at)
+{
+	bool		goes_on = false;
+
+	for (int i = 0; i < state->n_values; i++)
+		goes_on |= state->values[i].n_wanted > 0;
+	if (!goes_on || !take_values(state, state->first))
+		return;
+	/* they have been counted */
+	ExecRestrPos(outerPlanState(state));
+	*at = 0;
+	do
+		ResetExprContext(state->css.ss.ps.ps_ExprContext);
+	while (take_values(state, read_row(state, at)));
 }
 
 /* float8_lerp(), interval_lerp(). */
@@ -445,21 +519,21 @@ interpolate(const Function *function, Datum lower, Datum upper, double proportio
 }
 
 static Datum
-point_value(const Function *function, const Point *point, const int64 *rows, const Datum *values,
-			int n)
+point_value(const Function *function, const Point *point)
 {
-	const int64 *row = bsearch(&point->lower, rows, n, sizeof(int64), compare_rows);
-	Datum		lower = values[row - rows];
+	const Values *values = function->values;
+	const int64 *found = bsearch(&point->lower, values->wanted, values->n_wanted, sizeof(int64),
+								 compare_numbers);
+	const Datum *lower = &values->datums[found - values->wanted];
 
-	/* upper is lower or the next row */
+	/* upper is lower or the next value */
 	if (point->upper == point->lower)
-		return lower;
-	return interpolate(function, lower, values[row - rows + 1], point->proportion);
+		return lower[0];
+	return interpolate(function, lower[0], lower[1], point->proportion);
 }
 
 static void
-set_value(const GpuPercentileState *state, Function *function, const int64 *rows,
-		  const Datum *values, int n)
+set_value(const GpuPercentileState *state, Function *function)
 {
 	Datum	   *elements;
 	bool	   *isnull;
@@ -468,7 +542,7 @@ set_value(const GpuPercentileState *state, Function *function, const int64 *rows
 		return;
 	if (!function->is_array)
 	{
-		function->value = point_value(function, function->points, rows, values, n);
+		function->value = point_value(function, function->points);
 		return;
 	}
 	if (function->n_points == 0)
@@ -482,7 +556,7 @@ set_value(const GpuPercentileState *state, Function *function, const int64 *rows
 	{
 		isnull[i] = function->points[i].isnull;
 		if (!isnull[i])
-			elements[i] = point_value(function, &function->points[i], rows, values, n);
+			elements[i] = point_value(function, &function->points[i]);
 	}
 	function->value =
 		PointerGetDatum(construct_md_array(elements, isnull, ARR_NDIM(function->array),
@@ -498,9 +572,6 @@ compute_group(GpuPercentileState *state)
 {
 	PlanState  *child = outerPlanState(state);
 	MemoryContext old;
-	int64	   *rows;
-	Datum	   *values;
-	int			n;
 	int64		at;
 
 	ExecMarkPos(child);
@@ -511,17 +582,18 @@ compute_group(GpuPercentileState *state)
 	old = MemoryContextSwitchTo(state->group_context);
 	for (int i = 0; i < state->n_functions; i++)
 		find_points(state, &state->functions[i]);
-	n = wanted_rows(state, &rows);
-	values = fetch_values(state, rows, n, &at);
+	for (int i = 0; i < state->n_values; i++)
+		find_wanted(state, &state->values[i]);
+	fetch_values(state, &at);
 	for (int i = 0; i < state->n_functions; i++)
-		set_value(state, &state->functions[i], rows, values, n);
+		set_value(state, &state->functions[i]);
 	MemoryContextSwitchTo(old);
 
 	if (state->first_only)
 	{
 		/* go behind the next group's first row, which is known */
-		if (at < state->n_rows && !TupIsNull(state->next))
-			(void) skip_to(state, &at, state->n_rows);
+		while (at < state->n_rows && !TupIsNull(state->next))
+			(void) read_row(state, &at);
 	}
 	else if (state->n_rows > 1)
 		ExecRestrPos(child);
@@ -641,7 +713,6 @@ rescan(CustomScanState *node)
 	ExecClearTuple(state->next);
 	MemoryContextReset(state->group_context);
 	state->n_rows = 0;
-	state->n_values = 0;
 	state->n_returned = 0;
 	state->done = false;
 	if (outerPlanState(node)->chgParam == NULL)

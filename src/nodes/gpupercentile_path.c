@@ -19,28 +19,19 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
-#include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/prep.h"
-#include "utils/lsyscache.h"
 
 #include "compat.h"
 #include "guc.h"
 #include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
+#include "nodes/gpusort_rivals.h"
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
-
-/*
- * PostgreSQL sorts values that are passed by value in this part of the time for texts, as
- * gpusort_agg_path.c has it.
- */
-#define DATUM_SORT_FACTOR	0.1
 
 /*
  * One of the functions, whose order all of them have; NULL: there is none, or an
@@ -87,19 +78,6 @@ order_pathkeys(PlannerInfo *root, const Aggref *agg)
 	return list_concat_copy(root->group_pathkeys, keys);
 }
 
-/* What the sorts inside of an Agg cost, with the costs of cost_tuplesort(). */
-static Cost
-cost_inside(const AggPath *path, const Aggref *agg, int sorts)
-{
-	double		rows = Max(path->subpath->rows, 2.0);
-	Cost		cost = 2.0 * cpu_operator_cost * sorts * rows *
-		log2(Max(rows / Max(path->numGroups, 1.0), 2.0));
-
-	if (get_typbyval(exprType((Node *) linitial_node(TargetEntry, agg->args)->expr)))
-		cost *= DATUM_SORT_FACTOR;
-	return cost;
-}
-
 /*
  * Does a path cost less than all that PostgreSQL has?  Without groups nothing is
  * saved but the sorts.  Then a parallel scan alone is no reason: its workers do not make
@@ -120,7 +98,7 @@ is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped
 		{
 			const Path *input = ((const AggPath *) other)->subpath;
 
-			inside = cost_inside((const AggPath *) other, agg, sorts);
+			inside = gs_cost_inner_sorts((const AggPath *) other, agg, sorts, false);
 			if (root->parse->groupClause == NIL &&
 				inside <= gs_cost_sort(input->rows, input->rows, input->pathtarget->width))
 				return false;

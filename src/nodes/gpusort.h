@@ -9,6 +9,7 @@
  *
  *	  gpusort_path.c	  paths, and those for ORDER BY
  *	  gpusort_upper_path.c	paths for GROUP BY and window functions
+ *	  gpusort_rivals.c	  what PostgreSQL's paths cost beyond its estimate
  *	  gpusort_join_path.c paths for merge joins
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
  *	  gpusort_keep.c	  rows that the plan above does not need
@@ -38,7 +39,9 @@ extern const GsNode gs_sort_node;
 
 /*
  * custom_private is a list of lists, so that plans can be copied and sent to
- * workers; the enum names its members.
+ * workers; the enum names its members.  custom_exprs is empty, or has the number of rows and the
+ * offset of a Limit above, NULL constants where it has none: what GS_PLAN_BOUND would be is known
+ * when execution starts.
  */
 typedef enum GsPlanItem
 {
@@ -49,6 +52,8 @@ typedef enum GsPlanItem
 	GS_PLAN_FLAGS,				/* IntList of one: GS_PLAN_FLAG_ below */
 	GS_PLAN_BOUND,				/* IntList of one: rows that will be asked for at
 								 * most, from the first one on; 0: not known */
+	GS_PLAN_GROUP,				/* IntList of three: GsSortKeep.group_cols,
+								 * group_first, group_ties */
 	GS_PLAN_Count
 } GsPlanItem;
 
@@ -90,15 +95,6 @@ extern void gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								 RelOptInfo *grouped_rel, const GroupPathExtraData *extra);
 extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 								  RelOptInfo *window_rel);
-
-/*
- * Add paths that sort, beside others that hash; take away those of the others that cost more
- * by all that PostgreSQL does not count.
- */
-extern void gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths);
-
-/* How many groups PostgreSQL expects; 0: none of its paths tells. */
-extern double gs_expected_groups(const RelOptInfo *grouped_rel);
 
 /* gpusort_join_path.c: add merge joins over GpuSort; parameters as of the planner's hook. */
 extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
@@ -169,9 +165,11 @@ extern List *gs_plan_private(const Sort *sort, int flags);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 
 /* Which rows are needed of a plan's sort, and that these are. */
-extern void gs_plan_read_keep(const CustomScan *plan, GsKeep *keep);
+extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
 extern void gs_plan_keep_bound(CustomScan *plan, double bound);
+extern void gs_plan_keep_limit(CustomScan *plan, const Limit *limit);
 extern void gs_plan_keep_unique(CustomScan *plan);
+extern void gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties);
 
 /*
  * The order of a GpuSort's rows does not matter, only which of them are equal: sort by what
@@ -190,9 +188,10 @@ extern GsNextRow gs_sort_node_next_row(const PlanState *node);
 
 /*
  * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not
- * need.  bound: rows that the parent will be asked for at most, or GS_NO_BOUND.
+ * need.  True where each row of the GpuSort is one of the parent's then: what bounds those that
+ * the parent is asked for bounds the GpuSort's.
  */
-extern void gs_keep_for_parent(const Plan *parent, double bound);
+extern bool gs_keep_for_parent(const Plan *parent);
 
 /*
  * gpusort_replace.c
@@ -228,7 +227,10 @@ extern void gs_tlist_drop_junk(PlannedStmt *stmt);
 /* gpusort_explain.c */
 extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
 								 ExplainState *es);
-extern void gs_explain_sort_keep(const GsKeep *keep, ExplainState *es);
+
+/* Which rows are needed. */
+extern void gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *keep,
+								 ExplainState *es);
 extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
 
 #endif							/* GS_NODES_GPUSORT_H */

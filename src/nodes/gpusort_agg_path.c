@@ -24,8 +24,6 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -43,17 +41,11 @@
 #include "guc.h"
 #include "key/key.h"
 #include "nodes/gpusort.h"
+#include "nodes/gpusort_rivals.h"
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
-
-/*
- * PostgreSQL sorts values that need no tuple around them, as one of them is all
- * that the aggregate takes, in this part of the time for texts: measured 0.13 us
- * for each of a million integers, and 1.2 us for file paths.
- */
-#define DATUM_SORT_FACTOR	0.1
 
 /* What to sort the input of an Agg by, beyond the columns of GROUP BY. */
 typedef struct AggOrder
@@ -354,22 +346,6 @@ make_agg_path(PlannerInfo *root, RelOptInfo *rel, const AggPath *like, Path *sor
 	return &path->path;
 }
 
-/* What the sorts inside of an Agg cost, with the costs of cost_tuplesort(). */
-static Cost
-cost_inside(const AggPath *path, const AggOrder *order)
-{
-	double		rows = Max(path->subpath->rows, 2.0);
-	double		rows_of_group = Max(rows / Max(path->numGroups, 1.0), 2.0);
-	double		comparisons = rows;
-
-	if (!pathkeys_contained_in(order->pathkeys, path->subpath->pathkeys))
-		comparisons *= log2(rows_of_group);
-	if (list_length(order->agg->args) == 1 &&
-		get_typbyval(exprType((Node *) linitial_node(TargetEntry, order->agg->args)->expr)))
-		comparisons *= DATUM_SORT_FACTOR;
-	return order->served * 2.0 * cpu_operator_cost * comparisons;
-}
-
 /* One of the paths for the Agg; NULL: none does it as a whole. */
 static AggPath *
 find_agg_path(const RelOptInfo *grouped_rel)
@@ -409,7 +385,9 @@ is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped
 			double		rows = agg->subpath->rows;
 			int			width = agg->subpath->pathtarget->width;
 
-			inside = cost_inside(agg, order);
+			inside = gs_cost_inner_sorts(agg, order->agg, order->served,
+										 pathkeys_contained_in(order->pathkeys,
+															   agg->subpath->pathkeys));
 			if (agg->aggstrategy == AGG_PLAIN &&
 				inside <= (order->count_only ? gs_cost_sort_startup(rows, rows, width) :
 						   gs_cost_sort(rows, rows, width)))

@@ -23,7 +23,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/gpusort.h"
-#include "plan/sort_cost.h"
+#include "nodes/gpusort_rivals.h"
 #include "service/service_client.h"
 
 void
@@ -41,9 +41,7 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 	if (pathkeys == NIL || cheapest == NULL || cheapest->param_info != NULL ||
 		distinct_rel->pathlist == NIL)
 		return;
-	if (!gs_guc_force &&
-		(!enable_sort || cheapest->rows < gs_guc_min_rows ||
-		 pathkeys_contained_in(pathkeys, cheapest->pathkeys)))
+	if (!gs_guc_force && (!enable_sort || cheapest->rows < gs_guc_min_rows))
 		return;
 	rows = cheapest->rows;
 	groups = ((Path *) linitial(distinct_rel->pathlist))->rows;
@@ -55,7 +53,8 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 		rows_back = rows;
 	}
 
-	if (!gs_client_service_ready() || !gs_sort_supports(pathkeys))
+	if (pathkeys_contained_in(pathkeys, cheapest->pathkeys) || !gs_client_service_ready() ||
+		!gs_sort_supports(pathkeys))
 		return;
 	foreach(lc, gs_sort_input_paths(root, distinct_rel, input_rel, pathkeys, rows_back))
 		paths = lappend(paths, gs_compat_unique_path(root, distinct_rel, lfirst(lc),

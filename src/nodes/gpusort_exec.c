@@ -16,6 +16,7 @@
  */
 #include "postgres.h"
 
+#include "common/int.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -34,7 +35,9 @@ typedef struct GpuSortState
 	bool		rerun;
 	bool		repeatable;
 	bool		random_access;
-	GsKeep		keep;			/* rows that are needed */
+	GsSortKeep	keep;			/* rows that are needed */
+	ExprState  *limit;			/* of the Limit above, that keep.limit is made of; NULL: ... */
+	ExprState  *offset;			/* ... it is known */
 	TupleDesc	tupdesc;		/* of the child's tuples, and of ours */
 	PlanState  *gather;			/* above the feed nodes; NULL: none */
 	PlanState  *feed;			/* the leader's feed node; NULL: none */
@@ -59,6 +62,12 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->repeatable = (flags & GS_PLAN_FLAG_REPEATABLE) != 0;
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 
+	if (plan->custom_exprs != NIL)
+	{
+		state->limit = ExecInitExpr(linitial(plan->custom_exprs), &node->ss.ps);
+		state->offset = ExecInitExpr(lsecond(plan->custom_exprs), &node->ss.ps);
+	}
+
 	/* as in ExecInitSort: the sort shields its child from these */
 	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
@@ -80,10 +89,33 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->sort_parent = CurrentMemoryContext;
 }
 
+/*
+ * How many rows a Limit whose numbers are known now will ask for; 0: any number.  It has looked
+ * at them before it asked for the first row, so they are good.
+ */
+static uint64
+read_limit(GpuSortState *state)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	bool		no_limit;
+	bool		no_offset;
+	int64		limit;
+	int64		offset;
+
+	limit = DatumGetInt64(ExecEvalExprSwitchContext(state->limit, econtext, &no_limit));
+	offset = DatumGetInt64(ExecEvalExprSwitchContext(state->offset, econtext, &no_offset));
+	if (no_limit || (!no_offset && pg_add_s64_overflow(limit, offset, &limit)))
+		return 0;
+	return Max(limit, 0);
+}
+
 static void
 begin_sort(GpuSortState *state)
 {
 	MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
+
+	if (state->limit)
+		state->keep.limit = read_limit(state);
 
 	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
 								state->random_access, state->rerun, state->repeatable,
@@ -178,7 +210,7 @@ count_feeders(const GpuSortState *state)
 	double		bytes = plan->plan_rows * (2.0 * plan->plan_width + GS_ROW_BYTES);
 	int			feeders = 1 + gs_feed_planned_workers(state->gather);
 
-	if (state->keep.unique || state->keep.limit > 0)
+	if (state->keep.unique || state->keep.group_first > 0 || state->keep.limit > 0)
 		return feeders;
 	return Min(bytes / GS_CHUNK_BYTES, feeders);
 }
@@ -309,7 +341,7 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuSortState *state = (GpuSortState *) node;
 
 	gs_explain_sort_keys(node, ancestors, &state->keys, es);
-	gs_explain_sort_keep(&state->keep, es);
+	gs_explain_sort_keep(node, ancestors, &state->keep, es);
 	if (!es->analyze)
 		return;
 	if (state->sort && state->done)

@@ -89,14 +89,34 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *k
 	ExplainPropertyList("Sort Key", result, es);
 }
 
-/* Which rows are needed. */
+/* A limit that is not known yet. */
+static void
+explain_limit(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	Node	   *offset = lsecond(plan->custom_exprs);
+	char	   *text = deparse_expression(linitial(plan->custom_exprs), context, false, false);
+
+	if (!IsA(offset, Const) || !((Const *) offset)->constisnull)
+		text = psprintf("%s + %s", text, deparse_expression(offset, context, false, false));
+	ExplainPropertyText("First Rows", text, es);
+}
+
 void
-gs_explain_sort_keep(const GsKeep *keep, ExplainState *es)
+gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *keep,
+					 ExplainState *es)
 {
 	if (keep->unique)
 		ExplainPropertyBool("Distinct", true, es);
+	if (keep->group_first > 0 && keep->group_ties)
+		ExplainPropertyInteger("First Ranks per Group", NULL, keep->group_first, es);
+	else if (keep->group_first > 0)
+		ExplainPropertyInteger("First Rows per Group", NULL, keep->group_first, es);
 	if (keep->limit > 0)
 		ExplainPropertyInteger("First Rows", NULL, keep->limit, es);
+	else if (!es->analyze && ((CustomScan *) node->ss.ps.plan)->custom_exprs != NIL)
+		explain_limit(node, ancestors, es);
 }
 
 /* What the check of a libc collation's order took and did. */

@@ -10,6 +10,13 @@
  *	  - below an Agg by some or all of these columns, all of whose aggregates have
  *		a DISTINCT by some or all of them
  *
+ * If these are the first sort columns, one row is enough of those that are equal in them.
+ *
+ * Of rows that are equal in the first sort columns the first few are enough below the
+ * topmost WindowAgg with a partition by these, whose run condition is row_number() <= n; or
+ * rank() <= n, together with the peers of the last one.  Without a partition all rows are one
+ * group.  Its other functions must need no row but those that went by.
+ *
  * What is above still compares rows: GpuSort drops those only whose keys tell that
  * they are equal.  So nothing is asked of it but that no row is lost; for which the
  * equality of the sort must be that of the node above, operator and collation, column
@@ -22,6 +29,9 @@
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -29,6 +39,7 @@
 
 #include "compat.h"
 #include "nodes/gpusort.h"
+#include "nodes/gpuwindow_function.h"
 #include "plan/plan_walk.h"
 
 /* A GpuSort and the columns of its key that its parent compares. */
@@ -136,19 +147,151 @@ returns_columns_only(const Plan *sort)
 	return true;
 }
 
-void
-gs_keep_for_parent(const Plan *parent, double bound)
+/* Are the columns that the parent compares the first ones of the key? */
+static bool
+compares_first_keys(const KeepContext *context)
+{
+	for (int i = 0; i < bms_num_members(context->compared); i++)
+		if (!bms_is_member(i, context->compared))
+			return false;
+	return true;
+}
+
+/* Does a WindowAgg call functions only that need no row but those that went by? */
+static bool
+looks_back_only(Node *node, void *arg)
+{
+	bool	   *result = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc))
+	{
+		GsWindowKind kind = gs_window_kind((const WindowFunc *) node);
+
+		*result &= kind == GS_WINDOW_ROW_NUMBER || kind == GS_WINDOW_RANK ||
+			kind == GS_WINDOW_DENSE_RANK;
+		return false;
+	}
+	return expression_tree_walker(node, looks_back_only, arg);
+}
+
+/* The value of a constant of one of the integer types; false: it is none. */
+static bool
+integer_value(const Node *node, int64 *value)
+{
+	const Const *constant = (const Const *) node;
+
+	if (!IsA(node, Const) || constant->constisnull)
+		return false;
+	if (constant->consttype == INT2OID)
+		*value = DatumGetInt16(constant->constvalue);
+	else if (constant->consttype == INT4OID)
+		*value = DatumGetInt32(constant->constvalue);
+	else if (constant->consttype == INT8OID)
+		*value = DatumGetInt64(constant->constvalue);
+	else
+		return false;
+	return true;
+}
+
+/* Is a run condition that a function's value is no more than a number, and which? */
+static bool
+read_run_condition(const WindowAgg *window, const Node *node, GsWindowKind *kind, int64 *most)
+{
+	const OpExpr *op = (const OpExpr *) node;
+	const TargetEntry *tle;
+	const Node *left;
+	const Node *right;
+	bool		commuted;
+	int			strategy;
+
+	if (!IsA(node, OpExpr) || list_length(op->args) != 2)
+		return false;
+	commuted = IsA(linitial(op->args), Const);
+	left = commuted ? lsecond(op->args) : linitial(op->args);
+	right = commuted ? linitial(op->args) : lsecond(op->args);
+	/* it refers to the target list */
+	if (IsA(left, Var))
+	{
+		tle = get_tle_by_resno(window->plan.targetlist, ((const Var *) left)->varattno);
+		left = (const Node *) tle->expr;
+	}
+	if (!IsA(left, WindowFunc) || !integer_value(right, most))
+		return false;
+	*kind = gs_window_kind((const WindowFunc *) left);
+	strategy = get_op_opfamily_strategy(op->opno, INTEGER_BTREE_FAM_OID);
+	if (strategy == (commuted ? BTGreaterStrategyNumber : BTLessStrategyNumber))
+		*most -= *most > PG_INT64_MIN;
+	else if (strategy != (commuted ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber))
+		return false;
+	return true;
+}
+
+static void
+keep_for_window(KeepContext *context, const WindowAgg *window)
+{
+	CustomScan *sort = unconstify(CustomScan *, context->sort);
+	int64		rows = PG_INT64_MAX;	/* that pass */
+	int64		ranks = PG_INT64_MAX;
+	bool		possible = window->topWindow;
+	int			n;
+	ListCell   *lc;
+
+	foreach(lc, window->runCondition)
+	{
+		GsWindowKind kind;
+		int64		most;
+
+		if (!read_run_condition(window, lfirst(lc), &kind, &most))
+			continue;
+		if (kind == GS_WINDOW_ROW_NUMBER)
+			rows = Min(rows, Max(most, 1));
+		else if (kind == GS_WINDOW_RANK)
+			ranks = Min(ranks, Max(most, 1));
+	}
+	if (rows > INT_MAX && ranks > INT_MAX)
+		return;
+	(void) looks_back_only((Node *) window->plan.targetlist, &possible);
+	(void) looks_back_only((Node *) window->plan.qual, &possible);
+	if (!possible || !compares_keys(context, window->partNumCols, window->partColIdx,
+									window->partOperators, window->partCollations) ||
+		!compares_first_keys(context))
+		return;
+	n = bms_num_members(context->compared);
+	if (rows <= ranks)
+	{
+		if (n > 0)
+			gs_plan_keep_group(sort, n, rows, false);
+		else
+			gs_plan_keep_bound(sort, rows);
+	}
+	else if (compares_keys(context, window->ordNumCols, window->ordColIdx, window->ordOperators,
+						   window->ordCollations) &&
+			 bms_num_members(context->compared) == context->keys.ncols)
+		gs_plan_keep_group(sort, n, ranks, true);
+}
+
+bool
+gs_keep_for_parent(const Plan *parent)
 {
 	KeepContext context = {0};
 	CustomScan *sort = (CustomScan *) outerPlan(parent);
 	bool		unique = false;
+	int			n;
 	int			flags;
 
-	if ((!IsA(parent, Unique) && !IsA(parent, Group) && !IsA(parent, Agg)) ||
+	if ((!IsA(parent, Unique) && !IsA(parent, Group) && !IsA(parent, Agg) &&
+		 !IsA(parent, WindowAgg)) ||
 		!gs_node_is(&sort->scan.plan, &gs_sort_node) || !returns_columns_only(&sort->scan.plan))
-		return;
+		return false;
 	context.sort = sort;
 	gs_plan_read(sort, &context.keys, &flags);
+	if (IsA(parent, WindowAgg))
+	{
+		keep_for_window(&context, (const WindowAgg *) parent);
+		return false;
+	}
 	if (IsA(parent, Unique))
 	{
 		const Unique *node = (const Unique *) parent;
@@ -166,12 +309,14 @@ gs_keep_for_parent(const Plan *parent, double bound)
 	else
 		unique = agg_takes_one_of_equal(&context, (const Agg *) parent);
 	if (!unique)
-		return;
+		return false;
 	gs_plan_keep_unique(sort);
-	if (!IsA(parent, Agg) && bms_num_members(context.compared) == context.keys.ncols)
-	{
+	if (IsA(parent, Agg) || !compares_first_keys(&context))
+		return false;
+	n = bms_num_members(context.compared);
+	if (n < context.keys.ncols)
+		gs_plan_keep_group(sort, n, 1, false);
+	else
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
-		if (IsA(parent, Unique))
-			gs_plan_keep_bound(sort, bound);
-	}
+	return IsA(parent, Unique);
 }

@@ -305,6 +305,36 @@ remove_merges(const PlannerInfo *root, RelOptInfo *ordered_rel, const Path *sort
 	}
 }
 
+/* The value of LIMIT or OFFSET, as far as the planner knows it; -1: it does not, 0: there is none. */
+static double
+estimate_limit(PlannerInfo *root, Node *expr)
+{
+	Node	   *estimate = expr ? estimate_expression_value(root, expr) : NULL;
+
+	if (estimate == NULL)
+		return 0;
+	if (!IsA(estimate, Const))
+		return -1;
+	return ((Const *) estimate)->constisnull ? 0 : (double) DatumGetInt64(((Const *) estimate)->constvalue);
+}
+
+/*
+ * How many rows of the query's result will be asked for; -1: perhaps all.  root->limit_tuples
+ * does not tell where the query has groups, DISTINCT, windows or set operations, since it is about
+ * the rows below them.
+ */
+static double
+limit_rows(PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+	double		count = estimate_limit(root, parse->limitCount);
+	double		offset = estimate_limit(root, parse->limitOffset);
+
+	if (parse->limitCount == NULL || parse->hasTargetSRFs)
+		return root->limit_tuples;
+	return count > 0 && offset >= 0 ? count + offset : -1;
+}
+
 void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
@@ -323,15 +353,24 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 	rows = cheapest->rows;
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		partial = linitial(input_rel->partial_pathlist);
-	if (!gs_guc_force)
+	if (gs_guc_force)
+	{
+		/* PostgreSQL sorts neither what is in order */
+		serial_wins = !pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys);
+		parallel_wins = partial && !pathkeys_contained_in(root->sort_pathkeys, partial->pathkeys);
+		if (!serial_wins && !parallel_wins)
+			return;
+	}
+	else
 	{
 		int			width = cheapest->pathtarget->width;
+		double		limit;
 
 		if (!enable_sort || rows < gs_guc_min_rows)
 			return;
-		serial_wins = !gs_cost_prefers_heapsort(rows, rows, width, root->limit_tuples);
-		parallel_wins = partial &&
-			!gs_cost_prefers_heapsort(partial->rows, rows, width, root->limit_tuples);
+		limit = limit_rows(root);
+		serial_wins = !gs_cost_prefers_heapsort(rows, rows, width, limit);
+		parallel_wins = partial && !gs_cost_prefers_heapsort(partial->rows, rows, width, limit);
 		if (!serial_wins && !parallel_wins)
 			return;
 		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
@@ -342,8 +381,8 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 
 	flags = gs_sort_path_flags(root);
 
-	/* forced: leave the planner no other choice */
-	if (gs_guc_force)
+	/* forced: leave the planner no other choice, unless none of its choices sorts */
+	if (gs_guc_force && serial_wins)
 		ordered_rel->pathlist = NIL;
 	if (serial_wins)
 		serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, rows, rows, false,

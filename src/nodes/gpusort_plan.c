@@ -124,17 +124,22 @@ gs_plan_private(const Sort *sort, int flags)
 		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	}
-	return lappend(list_make5(attnos, operators, collations, nulls_first, list_make1_int(flags)),
-				   list_make1_int(0));
+	return list_concat(list_make5(attnos, operators, collations, nulls_first,
+								  list_make1_int(flags)),
+					   list_make2(list_make1_int(0), list_make3_int(0, 0, false)));
 }
 
 void
-gs_plan_read_keep(const CustomScan *plan, GsKeep *keep)
+gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
 {
 	int			flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
+	const List *group = list_nth(plan->custom_private, GS_PLAN_GROUP);
 
 	keep->unique = (flags & GS_PLAN_FLAG_UNIQUE) != 0;
 	keep->limit = linitial_int(list_nth(plan->custom_private, GS_PLAN_BOUND));
+	keep->group_cols = linitial_int(group);
+	keep->group_first = lsecond_int(group);
+	keep->group_ties = lthird_int(group) != 0;
 }
 
 void
@@ -144,6 +149,16 @@ gs_plan_keep_bound(CustomScan *plan, double bound)
 
 	if (bound >= 1 && bound <= INT_MAX)
 		linitial_int(item) = (int) bound;
+}
+
+void
+gs_plan_keep_limit(CustomScan *plan, const Limit *limit)
+{
+	Node	   *offset = limit->limitOffset;
+
+	if (offset == NULL)
+		offset = (Node *) makeNullConst(INT8OID, -1, InvalidOid);
+	plan->custom_exprs = copyObject(list_make2(limit->limitCount, offset));
 }
 
 void
@@ -184,6 +199,16 @@ gs_plan_forget_order(CustomScan *plan)
 	forget_order(plan->custom_private);
 	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
 		forget_order(((CustomScan *) outerPlan(child))->custom_private);
+}
+
+void
+gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP);
+
+	linitial_int(item) = cols;
+	lsecond_int(item) = first;
+	lthird_int(item) = ties;
 }
 
 void

@@ -64,9 +64,10 @@ typedef struct Bound
 {
 	double		expected;
 	double		sure;			/* no more */
+	const Limit *limit;			/* that will know no more, when execution starts; else NULL */
 } Bound;
 
-static const Bound no_bound = {GS_NO_BOUND, GS_NO_BOUND};
+static const Bound no_bound = {GS_NO_BOUND, GS_NO_BOUND, NULL};
 
 static Plan *replace(ReplaceContext *context, Plan *plan, Bound bound);
 
@@ -301,8 +302,11 @@ replace_child(Plan **child, void *context)
 static void
 keep_bound(Plan *plan, Bound bound)
 {
-	if (gs_node_is(plan, &gs_sort_node))
-		gs_plan_keep_bound((CustomScan *) plan, bound.sure);
+	if (!gs_node_is(plan, &gs_sort_node))
+		return;
+	gs_plan_keep_bound((CustomScan *) plan, bound.sure);
+	if (bound.limit)
+		gs_plan_keep_limit((CustomScan *) plan, bound.limit);
 }
 
 /*
@@ -335,6 +339,7 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	children.context = context;
 	children.bound.expected = gs_plan_bound_below(plan, bound.expected);
 	children.bound.sure = gs_plan_sure_bound_below(plan, bound.sure);
+	children.bound.limit = gs_plan_limit_below(plan, bound.limit);
 	gs_plan_visit_children(plan, replace_child, &children);
 	context->flags = flags;
 
@@ -360,7 +365,8 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 		if (result != plan)
 			return result;
 	}
-	gs_keep_for_parent(plan, bound.sure);
+	if (gs_keep_for_parent(plan))
+		keep_bound(outerPlan(plan), bound);
 	if (IsA(plan, Agg))
 	{
 		gs_agg_use_order((Agg *) plan, &context->last_node_id);

@@ -12,15 +12,12 @@
  * Sort another path mostly wins before.
  *
  * Hashing is best for few groups: rows go nowhere, and workers hash in parallel.
- * So nothing is offered against it for fewer than gpusort.min_rows groups.  For
- * many, PostgreSQL's cost of a hash table in memory is too low, as it
- * counts no cache misses.  Where those make the difference its path is taken away.
+ * So nothing is offered against it for fewer than gpusort.min_rows groups.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "executor/nodeAgg.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -30,7 +27,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/gpusort.h"
-#include "plan/sort_cost.h"
+#include "nodes/gpusort_rivals.h"
 #include "service/service_client.h"
 
 /* Is it worth while to look for paths that sort the input like this? */
@@ -44,76 +41,6 @@ is_candidate(const RelOptInfo *input_rel, const RelOptInfo *rel, List *pathkeys)
 		cheapest->rows >= gs_guc_min_rows &&
 		!pathkeys_contained_in(pathkeys, cheapest->pathkeys) && gs_client_service_ready() &&
 		gs_sort_supports(pathkeys);
-}
-
-/* What hashing costs in a path beyond PostgreSQL's estimate. */
-static Cost
-hidden_cost(PlannerInfo *root, const Path *path)
-{
-	if (IsA(path, GatherPath))
-		return hidden_cost(root, ((const GatherPath *) path)->subpath);
-	if (IsA(path, GatherMergePath))
-		return hidden_cost(root, ((const GatherMergePath *) path)->subpath);
-	if (IsA(path, SortPath))
-		return hidden_cost(root, ((const SortPath *) path)->subpath);
-	if (IsA(path, AggPath))
-	{
-		const AggPath *agg = (const AggPath *) path;
-		const Path *input = agg->subpath;
-		Cost		cost = hidden_cost(root, input);
-
-		if (agg->aggstrategy == AGG_HASHED)
-		{
-			Size		entry = hash_agg_entry_size(list_length(root->aggtransinfos),
-													input->pathtarget->width,
-													agg->transitionSpace);
-
-			cost += gs_cost_hash_misses(input->rows, agg->numGroups * entry);
-		}
-		return cost;
-	}
-	return 0;
-}
-
-void
-gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
-{
-	ListCell   *lc;
-
-	foreach(lc, paths)
-	{
-		Path	   *path = lfirst(lc);
-		ListCell   *other;
-
-		foreach(other, rel->pathlist)
-		{
-			Path	   *theirs = lfirst(other);
-			Cost		hidden = hidden_cost(root, theirs);
-
-			if (hidden > 0 && !gs_compat_more_disabled(path, theirs) &&
-				path->startup_cost < theirs->startup_cost + hidden &&
-				path->total_cost < theirs->total_cost + hidden)
-				rel->pathlist = foreach_delete_current(rel->pathlist, other);
-		}
-		add_path(rel, path);
-	}
-}
-
-double
-gs_expected_groups(const RelOptInfo *grouped_rel)
-{
-	ListCell   *lc;
-
-	foreach(lc, grouped_rel->pathlist)
-	{
-		const Path *path = lfirst(lc);
-
-		if (IsA(path, AggPath))
-			return ((const AggPath *) path)->numGroups;
-		if (IsA(path, GroupPath) && ((const GroupPath *) path)->qual == NIL)
-			return path->rows;
-	}
-	return 0;
 }
 
 void

@@ -10,6 +10,8 @@
  */
 #include "postgres.h"
 
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "plan/plan_walk.h"
 
 void
@@ -107,26 +109,32 @@ limit_bound(const Limit *limit, bool sure)
 	return count;
 }
 
-/* As in ExecSetTupleBound(). */
-static double
-bound_below(const Plan *plan, double bound, bool sure)
+/* Does a node ask its children for no more rows than it is asked for?  As in ExecSetTupleBound(). */
+static bool
+passes_bound_on(const Plan *plan)
 {
 	switch (nodeTag(plan))
 	{
-		case T_Limit:
-			return limit_bound((const Limit *) plan, sure);
 		case T_Append:
 		case T_MergeAppend:
 		case T_Gather:
 		case T_GatherMerge:
-			return bound;
+			return true;
 		case T_Result:
-			return ((const Result *) plan)->resconstantqual == NULL ? bound : GS_NO_BOUND;
+			return ((const Result *) plan)->resconstantqual == NULL;
 		case T_SubqueryScan:
-			return plan->qual == NIL ? bound : GS_NO_BOUND;
+			return plan->qual == NIL;
 		default:
-			return GS_NO_BOUND;
+			return false;
 	}
+}
+
+static double
+bound_below(const Plan *plan, double bound, bool sure)
+{
+	if (IsA(plan, Limit))
+		return limit_bound((const Limit *) plan, sure);
+	return passes_bound_on(plan) ? bound : GS_NO_BOUND;
 }
 
 double
@@ -139,4 +147,36 @@ double
 gs_plan_sure_bound_below(const Plan *plan, double bound)
 {
 	return bound_below(plan, bound, true);
+}
+
+/* Is there anything in an expression that execution could change, but for volatile functions? */
+static bool
+may_change(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var) || IsA(node, SubPlan) || IsA(node, AlternativeSubPlan) ||
+		(IsA(node, Param) && ((Param *) node)->paramkind != PARAM_EXTERN))
+		return true;
+	return expression_tree_walker(node, may_change, context);
+}
+
+static bool
+is_known_at_start(Node *expr)
+{
+	return !may_change(expr, NULL) && !contain_mutable_functions(expr);
+}
+
+const Limit *
+gs_plan_limit_below(const Plan *plan, const Limit *limit)
+{
+	const Limit *own = (const Limit *) plan;
+
+	if (!IsA(plan, Limit))
+		return passes_bound_on(plan) ? limit : NULL;
+	if (own->limitOption == LIMIT_OPTION_WITH_TIES || own->limitCount == NULL ||
+		limit_bound(own, true) != GS_NO_BOUND || !is_known_at_start(own->limitCount) ||
+		!is_known_at_start(own->limitOffset))
+		return NULL;
+	return own;
 }

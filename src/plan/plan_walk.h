@@ -34,4 +34,10 @@ extern double gs_plan_bound_below(const Plan *plan, double bound);
 /* The same where it is known when planning that no tuple beyond it is asked for. */
 extern double gs_plan_sure_bound_below(const Plan *plan, double bound);
 
+/*
+ * The Limit that a node's children have above them where its numbers are known when execution
+ * starts, and not before; NULL: none.  limit: that of the node itself.
+ */
+extern const Limit *gs_plan_limit_below(const Plan *plan, const Limit *limit);
+
 #endif							/* GS_PLAN_WALK_H */

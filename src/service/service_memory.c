@@ -218,6 +218,7 @@ write_run(int number)
 	if (next_device >= 0 && gs_devices[next_device].state == DEVICE_READY)
 	{
 		s->needy_since = 0;
+		s->moved = true;
 		gs_served_use(number, next_device);
 	}
 	return true;
@@ -475,14 +476,17 @@ find_needy(int device)
 	return oldest;
 }
 
-/* Have a session that waits to be fed go on on another device; false: there is none. */
+/*
+ * Have a session that waits to be fed go on on another device; false: there is none.  One that
+ * has just come, but was refused, stays: what seems to be room there may be none.
+ */
 static bool
 spread(int number)
 {
 	ServedSession *s = &gs_served[number];
 	int			device;
 
-	if (!feed_is_needy(s) || gs_sessions[number].overflow || s->n_kept == GS_MAX_DEVICES ||
+	if (!feed_is_needy(s) || s->moved || gs_sessions[number].overflow || s->n_kept == GS_MAX_DEVICES ||
 		(s->sort && s->out.sort))
 		return false;
 	device = roomiest(s->device, SPREAD_ROOM);

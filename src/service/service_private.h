@@ -213,6 +213,7 @@ typedef struct ServedSession
 	bool		write_out;		/* sort is to be written out as a run ... */
 	bool		keep;			/* ... that may stay on its device ... */
 	int			next_device;	/* ... and chunks go there then; -1: to the same one */
+	bool		moved;			/* to this device, which has taken no chunk yet */
 	TimestampTz needy_since;	/* it waits for room; 0: it does not */
 	TimestampTz last_used;		/* when pages were made ready, or last asked for */
 

@@ -290,6 +290,7 @@ note_append(int chunk, GsStatus status)
 		return;
 	}
 	s->needy_since = 0;
+	s->moved = false;
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;

@@ -67,7 +67,8 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 static bool
 is_bounded(const GsSort *sort)
 {
-	return sort->keep.limit > 0 && !sort->keep.unique && !sort->random_access &&
+	return sort->keep.limit > 0 && !sort->keep.unique && sort->keep.group_first == 0 &&
+		!sort->random_access &&
 		sort->skip.before == 0 && sort->skip.n == 0;
 }
 
@@ -98,7 +99,7 @@ change_to_cpu(GsSort *sort, GsFallback reason)
 
 GsSort *
 gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
-			  bool rerun, bool repeatable, const GsKeep *keep)
+			  bool rerun, bool repeatable, const GsSortKeep *keep)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -185,6 +186,30 @@ close_session(GsSort *sort)
 	sort->drain = false;
 }
 
+/*
+ * Tell the device which rows are needed, as far as keys can.  One row of each group is no more than
+ * one of equal rows; a limit counts rows that are left.
+ */
+static void
+tell_what_to_keep(GsSort *sort)
+{
+	GsKeep		keep = {.unique = sort->keep.unique, .limit = sort->keep.limit};
+
+	if (sort->keep.group_first > 0)
+	{
+		sort->drops_by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);
+		if (sort->drops_by_group)
+		{
+			keep.unique = false;
+			keep.group.first = sort->keep.group_first;
+			keep.group.ties = sort->keep.group_ties;
+		}
+		else
+			keep.limit = 0;
+	}
+	gs_client_keep(sort->client, &keep);
+}
+
 bool
 gs_sort_open_device(GsSort *sort, int feeders)
 {
@@ -200,7 +225,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 								  feeders, &reason);
 	if (sort->client)
 	{
-		gs_client_keep(sort->client, &sort->keep);
+		tell_what_to_keep(sort);
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
 		sort->place = GS_SORT_DEVICE;
 	}
@@ -464,8 +489,7 @@ gs_sort_count_distinct(const GsSort *sort, uint64 *count)
 	/* pieces of a sort drop rows each for itself, and the process's own rows are not theirs */
 	if (!sort->performed || sort->place != GS_SORT_DEVICE || !sort->first_of_equal ||
 		sort->keep.limit > 0 || sort->report.runs > 0 || sort->report.kept_runs > 0 ||
-		sort->layout.n_parts > 0 ||
-		gs_aside_rows(sort) > 0)
+		sort->layout.n_parts > 0 || sort->drops_by_group || gs_aside_rows(sort) > 0)
 		return false;
 	*count = gs_rows_count(sort->rows);
 	return true;

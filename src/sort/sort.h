@@ -14,10 +14,10 @@
  *	  5. gs_sort_end, or reset the memory context that it was begun in.
  *
  * Fewer rows
- *	  A caller that needs the first one of equal rows only (GsKeep.unique), and
- *	  only reads forward, or that will not read beyond the first so many rows
- *	  (GsKeep.limit), says so.  Rows that the keys tell to be others are then
- *	  dropped on the device, or before they are written to temporary files.
+ *	  A caller that needs the first one of equal rows only, and only reads forward, or the
+ *	  first rows of each group of rows that are equal in some first columns, or that
+ *	  will not read beyond the first so many rows, says so (GsSortKeep).  Rows that the
+ *	  keys tell to be others are then dropped on the device, or before they are written to temporary files.
  *	  Others come as well: where PostgreSQL's sort orders the rows, where
  *	  keys were cut off.  So the caller still has to do what it says.
  *
@@ -53,6 +53,16 @@ typedef struct GsSortKeys
 	Oid		   *collations;
 	bool	   *nulls_first;
 } GsSortKeys;
+
+/* The rows that a caller needs; all zero: all. */
+typedef struct GsSortKeep
+{
+	bool		unique;			/* of rows that are equal in all columns, the first one only */
+	int			group_cols;		/* rows equal in so many first columns are a group, ... */
+	uint32		group_first;	/* ... of which so many first rows are needed; 0: all */
+	bool		group_ties;		/* and all that are equal to the last of these in all columns */
+	uint64		limit;			/* of all that, so many first rows; 0: all */
+} GsSortKeep;
 
 typedef enum GsSortStatus
 {
@@ -112,7 +122,7 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
  */
 extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
 							 bool random_access, bool rerun, bool repeatable,
-							 const GsKeep *keep);
+							 const GsSortKeep *keep);
 
 /* feeders: processes that have a chunk's worth of rows or more, by estimate. */
 extern bool gs_sort_open_device(GsSort *sort, int feeders);
@@ -124,7 +134,7 @@ extern GsSortStatus gs_sort_perform(GsSort *sort);
 extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
 
 /*
- * How many different keys were put, of a sort that was performed with GsKeep.unique.  False:
+ * How many different keys were put, of a sort that was performed with GsSortKeep.unique.  False:
  * the rows have to be read and compared.
  */
 extern bool gs_sort_count_distinct(const GsSort *sort, uint64 *count);

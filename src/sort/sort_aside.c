@@ -103,7 +103,7 @@ is_before_head(GsSort *sort, const char *row, uint32 flags)
 	GsAside    *aside = sort->aside;
 	TupleTableSlot *slot = gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
 
-	return gs_stored_compare(sort, aside->comparison, slot, aside->head) <= 0;
+	return gs_stored_compare(aside->comparison, sort->keys->ncols, slot, aside->head) <= 0;
 }
 
 /*

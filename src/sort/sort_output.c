@@ -30,7 +30,8 @@
  *	  one is found none is returned.  Else the restart ends in an error.
  *	  Where one row came of each group of equal ones, as many groups are left out as
  *	  rows were returned; nothing tells whether they are the same ones, so the input
- *	  must be known to be.
+ *	  must be known to be.  Where some rows came of each group, the sort cannot tell which
+ *	  they were, and the restart ends in an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -219,7 +220,7 @@ skip_rows(GsSort *sort, TupleTableSlot *slot)
 			gs_sort_report_lost(sort);
 		if (TTS_EMPTY(first))
 			ExecCopySlot(first, slot);
-		else if (gs_stored_compare(sort, comparison, first, slot) != 0)
+		else if (gs_stored_compare(comparison, sort->keys->ncols, first, slot) != 0)
 			gs_sort_report_lost(sort);
 		if (!leave_out(skip, slot))
 			tuplestore_puttupleslot(skip->held, slot);
@@ -243,7 +244,7 @@ skip_groups(GsSort *sort, TupleTableSlot *slot)
 	while ((found = tuplesort_gettupleslot(sort->tuplesort, true, true, slot, NULL)))
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (TTS_EMPTY(last) || gs_stored_compare(sort, comparison, last, slot) != 0)
+		if (TTS_EMPTY(last) || gs_stored_compare(comparison, skip->group_cols, last, slot) != 0)
 		{
 			if (begun++ == skip->groups)
 				break;
@@ -419,7 +420,20 @@ gs_output_plan_skip(GsSort *sort)
 	if (!sort->performed || sort->emitted == 0)
 		return;
 	skip->sum = sort->emitted_sum;
-	if (sort->keep.unique && sort->place == GS_SORT_DEVICE)
+	if (sort->drops_by_group && sort->place == GS_SORT_DEVICE)
+	{
+		/* which of a group's rows were returned is known where there was one of each only */
+		if (sort->first_of_equal && sort->report.runs == 0 && sort->report.kept_runs == 0 &&
+			sort->aside == NULL && sort->repeatable)
+		{
+			skip->groups = sort->emitted;
+			skip->group_cols = sort->keep.group_cols;
+			return;
+		}
+		if (sort->first_of_equal || sort->report.dropped > 0)
+			gs_sort_report_lost(sort);
+	}
+	else if (sort->keep.unique && sort->place == GS_SORT_DEVICE)
 	{
 		/*
 		 * One row of each group was returned.  Not so if some rows could not be
@@ -428,6 +442,7 @@ gs_output_plan_skip(GsSort *sort)
 		if (sort->first_of_equal && sort->aside == NULL && sort->repeatable)
 		{
 			skip->groups = sort->emitted;
+			skip->group_cols = sort->keys->ncols;
 			return;
 		}
 		if (sort->first_of_equal || sort->report.dropped > 0)

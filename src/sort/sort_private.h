@@ -48,7 +48,8 @@ typedef struct GsSkip
 	uint64		left;			/* sum of the counts */
 	Tuplestorestate *held;		/* rows of the group that are to be returned, as
 								 * far as read before the last one to be left out */
-	uint64		groups;			/* or so many first groups of equal rows */
+	uint64		groups;			/* or so many first groups of rows that are equal ... */
+	int			group_cols;		/* ... in so many first columns */
 } GsSkip;
 
 typedef struct GsAside GsAside;
@@ -62,7 +63,8 @@ struct GsSort
 	bool		random_access;
 	bool		rerun;
 	bool		repeatable;
-	GsKeep		keep;
+	GsSortKeep	keep;
+	bool		drops_by_group; /* the device does, by keep's group */
 	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */
 	GsKeyLayout layout;			/* with parts: the order is to be proven */
 	MemoryContext context;		/* holds all of this, and the session */
@@ -139,9 +141,12 @@ extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, bool random_access
 /* The same of which only so many first rows will be got. */
 extern Tuplesortstate *gs_stored_make_bounded(GsSort *sort, uint64 bound);
 
-/* To compare rows by the columns' own operators; palloc'd in sort->context. */
+/*
+ * To compare rows by the columns' own operators, in so many first columns; palloc'd in
+ * sort->context.
+ */
 extern SortSupport gs_stored_comparison(GsSort *sort);
-extern int	gs_stored_compare(const GsSort *sort, SortSupport comparison, TupleTableSlot *a,
+extern int	gs_stored_compare(SortSupport comparison, int ncols, TupleTableSlot *a,
 							  TupleTableSlot *b);
 
 /* Can a row that is too large for a chunk be fed as a stub? */

@@ -62,9 +62,9 @@ gs_stored_comparison(GsSort *sort)
 }
 
 int
-gs_stored_compare(const GsSort *sort, SortSupport comparison, TupleTableSlot *a, TupleTableSlot *b)
+gs_stored_compare(SortSupport comparison, int ncols, TupleTableSlot *a, TupleTableSlot *b)
 {
-	for (int i = 0; i < sort->keys->ncols; i++)
+	for (int i = 0; i < ncols; i++)
 	{
 		SortSupport key = &comparison[i];
 		bool		a_null;

@@ -62,7 +62,7 @@ row()
 	nodes=$({ bench_settings "$ours max_parallel_workers_per_gather=8 work_mem=64MB"; echo "EXPLAIN (COSTS OFF) $sql"; } | bench_sql |
 		sed -nE 's/^ *(->)? *(Custom Scan \(([A-Za-z]+)\).*|((Partial |Finalize |Parallel )?(Hash|Group|Mixed)?Aggregate|Unique|Incremental Sort|Sort|Group|WindowAgg|Merge Join|(Parallel )?Hash Join)$)/\3\4/p' |
 		uniq | paste -sd' ')
-	if [ "$kind" = one ]; then
+	if [ "$kind" = one ] && [ "$pg" -ge 0 ]; then
 		[ "$(answer "$stock" "$sql")" = "$(answer "$ours" "$sql")" ] && same="; same" || same="; NOT THE SAME"
 	fi
 	printf '%-48s %9s %9s %8s   %s\n' "$name" "$pg" "$mine" "$(bench_ratio "$pg" "$mine")" "$nodes$same"

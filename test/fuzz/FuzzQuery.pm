@@ -385,6 +385,50 @@ sub aggregate
 	$q->{explain} = $query;
 }
 
+# The first rows of each group
+sub top_rows
+{
+	my ($q) = @_;
+	my $i = 0;
+	my @orders = map { $i++; "k$i$_->{order}" } @{ $q->{key} };
+	my @names = key_names($q);
+	my $n = between(0, @names - 1);
+	my $partition = $n > 0 ? 'PARTITION BY ' . join(', ', @names[ 0 .. $n - 1 ]) . ' ' : '';
+	# what counts equal rows one by one needs an order without any
+	my $one_by_one = chance(0.5);
+	my $order = join ', ', @orders[ $n .. $#orders ], $one_by_one ? 'id' : ();
+	my $function = $one_by_one ? pick('row_number()', 'row_number()', 'rank()') : 'rank()';
+	my $query = 'SELECT * FROM (SELECT ' . join(', ', @names, 'id') . ", $function OVER w AS w1" . pick('', ', dense_rank() OVER w AS w2', ', sum(id) OVER w AS w2')
+	  . ' FROM (SELECT ' . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q WINDOW w AS (${partition}ORDER BY $order)) AS v WHERE w1 "
+	  . pick('<', '<=', '<=', '=') . ' ' . pick(1, 2, 7, 100);
+
+	$q->{sequence} = [];
+	$q->{rows} = 'same';
+	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
+	$q->{explain} = $query;
+}
+
+# Percentiles and modes of one column
+sub percentile
+{
+	my ($q) = @_;
+	my $key = $q->{key}[0];
+	# without groups a value is a parameter that ruleutils.c cannot name, and asserts that it can
+	my $group = pick('id % 5 AS grp', 'id / 40 AS grp', 'false AS grp');
+	my @functions = map {
+		pick('percentile_disc(' . pick(0, 0.1, 0.5, 0.77, 1) . ')', 'mode()') . " WITHIN GROUP (ORDER BY k1$key->{order})"
+		  . pick('', '', ' FILTER (WHERE id % 3 <> 0)', ' FILTER (WHERE id > 100)', ' FILTER (WHERE false)')
+	} 1 .. between(1, 4);
+	my $i = 0;
+	my $query = 'SELECT ' . join(', ', $group, map { $i++; "$_ AS a$i" } @functions) . ' FROM (SELECT '
+	  . join(', ', key_list($q), 'id') . " FROM t@{[where($q)]}) AS q GROUP BY grp ORDER BY grp";
+
+	$q->{sequence} = [ 'grp', map { "a$_$key->{equal}" } 1 .. $i ];
+	$q->{rows} = 'none';
+	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
+	$q->{explain} = $query;
+}
+
 # The inner side has few rows, for equal values make the product of both; they
 # are chosen so that mark and restore has work
 sub merge_join
@@ -596,7 +640,7 @@ sub append
 my @shapes = (
 	plain => \&plain, 10, big_rows => \&big_rows, 1, insert_select => \&insert_select, 2, subquery => \&subquery, 2, cte => \&cte, 2,
 	window => \&window, 4, distinct => \&distinct, 2, distinct_on => \&distinct_on, 2, group_by => \&group_by, 3,
-	aggregate => \&aggregate, 4,
+	aggregate => \&aggregate, 4, percentile => \&percentile, 2, top_rows => \&top_rows, 3,
 	merge_join => \&merge_join, 4, set_operation => \&set_operation, 3, merge_append => \&merge_append, 2, cursor => \&cursor, 3,
 	loop => \&loop, 3, prepared => \&prepared, 2, lateral => \&lateral, 2, expression => \&expression, 1, append => \&append, 1);
 
@@ -615,7 +659,7 @@ sub random_query
 		($shape, $function) = @{ weighted(@pairs) };
 		($shape, $function) = ('merge_append', \&merge_append) if $table->{partitions} && chance(0.25);
 	}
-	my $most = $shape eq 'group_by' ? 3 : $shape eq 'merge_append' ? 2 : 4;
+	my $most = $shape eq 'percentile' ? 1 : $shape eq 'group_by' ? 3 : $shape eq 'merge_append' ? 2 : 4;
 	my $q = { shape => $shape, key => [ random_keys($table, $most, $with_using{$shape}) ] };
 
 	push @{ $q->{settings} },

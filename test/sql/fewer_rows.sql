@@ -145,8 +145,34 @@ SET plan_cache_mode = force_generic_plan;
 PREPARE first_rows (int) AS SELECT id FROM fewer_t ORDER BY id DESC LIMIT $1;
 EXECUTE first_rows (2);
 EXECUTE first_rows (3);
+EXECUTE first_rows (-1);
 EXPLAIN (COSTS OFF) EXECUTE first_rows (1);
+SELECT coalesce(dropped('EXECUTE first_rows (3)'), 0), coalesce(dropped('EXECUTE first_rows (NULL)'), 0), coalesce(dropped('EXECUTE first_rows (2999)'), 0);
 DEALLOCATE first_rows;
+PREPARE first_rows (int, bigint) AS SELECT DISTINCT ON (k) k, id FROM fewer_t ORDER BY k, id LIMIT $1 * 2 + 1 OFFSET $2;
+EXECUTE first_rows (1, 2);
+EXECUTE first_rows (1, NULL);
+EXPLAIN (COSTS OFF) EXECUTE first_rows (1, 2);
+SELECT dropped('EXECUTE first_rows (1, 2)'), dropped('EXECUTE first_rows (1, 9223372036854775807)');
+DEALLOCATE first_rows;
+-- what may be another number when it is asked for again
+PREPARE first_rows (int) AS SELECT id FROM fewer_t ORDER BY id LIMIT $1 + abs(extract(epoch FROM now() - now()))::int;
+EXECUTE first_rows (2);
+SELECT coalesce(dropped('EXECUTE first_rows (2)'), 0);
+DEALLOCATE first_rows;
+PREPARE first_rows (int) AS SELECT g, s.id FROM generate_series(1, $1) AS g, LATERAL (SELECT id FROM fewer_t ORDER BY id % (2 + g), id LIMIT g) AS s;
+EXECUTE first_rows (3);
+SELECT coalesce(dropped('EXECUTE first_rows (3)'), 0);
+DEALLOCATE first_rows;
+-- each execution has its own
+CREATE FUNCTION first_ids(m int) RETURNS int[] LANGUAGE plpgsql AS $$
+BEGIN
+	RETURN ARRAY(SELECT id FROM fewer_t ORDER BY c NULLS FIRST, id LIMIT m);
+END
+$$;
+SELECT n, first_ids(n) FROM unnest(ARRAY[2, NULL, 1, 4]) AS n WHERE n IS NOT NULL;
+SELECT cardinality(first_ids(NULL));
+DROP FUNCTION first_ids;
 RESET plan_cache_mode;
 -- cursors, to the end and back
 BEGIN;

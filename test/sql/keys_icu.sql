@@ -201,6 +201,14 @@ SELECT same_order('(SELECT string_to_array(v, ''a'') AS v FROM keys_default) s',
 \c :regression_database
 SET client_min_messages = warning;
 DROP DATABASE gpusort_keys_icu;
+-- an error while a table of characters is made, in a session that has none yet
+\set VERBOSITY terse
+SET gpusort.fault = 'icu_table:300';
+SELECT same_order('keys_icu_text', 'v COLLATE keys_root', 'v');
+RESET gpusort.fault;
+SELECT same_order('keys_icu_text', 'v COLLATE keys_root', 'v');
+SELECT same_order('keys_icu_text', 'v COLLATE keys_danish', 'v');
+\set VERBOSITY default
 DROP DOMAIN keys_word_domain;
 DROP TABLE keys_icu_text, keys_icu_long, keys_direction;
 SELECT format('DROP COLLATION %I', name) FROM keys_collation ORDER BY n

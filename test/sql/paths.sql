@@ -131,6 +131,16 @@ SET work_mem = '64MB';
 SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p');
 SELECT stays('SELECT DISTINCT p FROM paths_t');
 SELECT stays('SELECT a.id FROM paths_t a JOIN paths_u b ON a.p = b.p');
+-- a limit above groups, windows and set operations: a heapsort does it
+SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT 1000');
+SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT 500 OFFSET 500');
+SELECT stays('SELECT p, k, count(*) FROM paths_t GROUP BY ROLLUP (p, k) ORDER BY 3, 1, 2 LIMIT 1000');
+SELECT compare('SELECT e, count(*) OVER (PARTITION BY k) FROM paths_t ORDER BY e LIMIT 1000');
+SELECT stays('SELECT p FROM paths_t UNION ALL SELECT e FROM paths_u ORDER BY 1 LIMIT 1000');
+SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT 20000');
+SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 OFFSET 1000');
+SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT (SELECT 1000)');
+SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT NULL');
 SET work_mem = '64kB';
 -- the order is there, or a small limit needs none
 SET max_parallel_workers_per_gather = 0;
@@ -139,6 +149,22 @@ VACUUM ANALYZE paths_t;
 SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p LIMIT 5');
 SELECT stays('SELECT id, rank() OVER (ORDER BY p) FROM paths_t LIMIT 5');
 SELECT stays('SELECT DISTINCT ON (k) k FROM paths_t ORDER BY k LIMIT 1');
+-- gpusort.force takes the sorts of plans that PostgreSQL would compare, and no others
+SET gpusort.force = on;
+SET enable_seqscan = off;
+SET enable_bitmapscan = off;
+SET enable_hashagg = off;
+SELECT plan_nodes('SELECT p FROM paths_t ORDER BY p');
+SELECT plan_nodes('SELECT DISTINCT p FROM paths_t');
+SELECT plan_nodes('SELECT DISTINCT ON (p) p, id FROM paths_t ORDER BY p, id');
+SELECT plan_nodes('SELECT p, max(id) FROM paths_t GROUP BY p ORDER BY p');
+SELECT plan_nodes('SELECT p FROM (SELECT p FROM paths_t ORDER BY p LIMIT 3000) s ORDER BY p');
+SELECT plan_nodes('SELECT p FROM (SELECT p FROM paths_t ORDER BY p LIMIT 3000) s ORDER BY p DESC');
+RESET enable_seqscan;
+RESET enable_bitmapscan;
+SELECT plan_nodes('SELECT e FROM (SELECT e FROM paths_t GROUP BY e) s ORDER BY e');
+RESET enable_hashagg;
+RESET gpusort.force;
 -- types that are not sorted, grouping sets, what the user has switched off
 SELECT stays('SELECT j, count(*) FROM paths_t GROUP BY j');
 SELECT stays('SELECT DISTINCT e, j FROM paths_t');
@@ -154,11 +180,19 @@ SELECT stays('SELECT e, count(*) FROM paths_t GROUP BY e');
 -- a hash table in memory that is larger than the caches
 SET gpusort.min_rows = 20000;
 SET work_mem = '256MB';
-CREATE TABLE paths_many AS SELECT md5(i::text) COLLATE "C" AS p FROM generate_series(1, 150000) AS i;
+CREATE TABLE paths_many AS SELECT md5(i::text) COLLATE "C" AS p FROM generate_series(1, 400000) AS i;
 ANALYZE paths_many;
 SELECT plan_nodes('SELECT p, count(*) FROM paths_many GROUP BY p');
 SELECT plan_nodes('SELECT DISTINCT p FROM paths_many');
+-- one that is not: DISTINCT keeps no states of the aggregates below it
+CREATE TABLE paths_groups AS SELECT i AS id, hashint4(i) AS k FROM generate_series(1, 45000) AS i;
+ANALYZE paths_groups;
+SELECT stays('SELECT DISTINCT sum(k), min(k), max(k), sum(k)::numeric + 1, sum(k)::numeric + 2, sum(k)::numeric + 3 FROM paths_groups GROUP BY id');
+-- most of this one is in the caches
+SELECT stays('SELECT id, sum(k::numeric) FROM paths_groups GROUP BY id');
+-- both ways have the same hash table below
+SELECT stays('SELECT DISTINCT (sum(k::numeric) + sum(id::numeric) + sum(k * 2.0) + sum(id * 2.0))::int8 FROM paths_groups GROUP BY to_jsonb(id)');
 
-DROP TABLE paths_t, paths_u, paths_few, paths_many;
+DROP TABLE paths_t, paths_u, paths_few, paths_many, paths_groups;
 DROP FUNCTION plan_nodes, compare, stays, paths_upper;
 DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;

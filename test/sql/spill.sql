@@ -196,6 +196,10 @@ SELECT spill_dropped('SELECT DISTINCT i8, f8, n, few AS id FROM spill_t ORDER BY
 SELECT spill_dropped('SELECT count(DISTINCT u) AS id FROM spill_t');
 SELECT spill_dropped('SELECT few AS id, count(DISTINCT n) FROM spill_t GROUP BY few');
 SELECT spill_dropped('SELECT DISTINCT ON (few) few AS id, left(c, 1) AS c FROM spill_t ORDER BY few, left(c, 1) DESC');
+SELECT spill_dropped('SELECT DISTINCT ON (few, left(c, 1)) few, id FROM spill_t ORDER BY few, left(c, 1), id');
+SELECT spill_dropped('SELECT id, r FROM (SELECT id, row_number() OVER (PARTITION BY few ORDER BY c, id) AS r FROM spill_t) AS s WHERE r <= 5');
+SELECT spill_dropped('SELECT id, r FROM (SELECT min(id) OVER (PARTITION BY few, r) AS id, r FROM (SELECT few, id, rank() OVER (PARTITION BY few ORDER BY left(c, 2)) AS r FROM spill_t) AS s WHERE r <= 5) AS s ORDER BY id');
+SELECT spill_dropped('SELECT id, r FROM (SELECT id, row_number() OVER (PARTITION BY left(libc, 1) ORDER BY icu, id) AS r FROM spill_text) AS s WHERE r <= 5');
 SET enable_hashagg = off;
 SELECT spill_dropped('SELECT DISTINCT u, length(u::text) AS id FROM spill_t LIMIT 100 OFFSET 30');
 RESET enable_hashagg;

@@ -119,6 +119,43 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	}
 }
 
+# ... also where groups are of rows that are equal in the first columns only
+my $pairs = '(SELECT k, id FROM t UNION ALL SELECT k, -id FROM t) AS u';
+my $first_of_groups = "SELECT DISTINCT ON (k) k, id FROM $pairs ORDER BY k, id;";
+my $stock_first_of_groups = stock($node, $first_of_groups);
+
+like(rows_of($node, "$force $serial", "EXPLAIN $first_of_groups"), qr/First Rows per Group: 1/,
+	'first rows of groups: plan');
+for my $point ('service_append:6', 'service_sort', 'service_fetch:3')
+{
+	fault($node, $point);
+	same_rows($node, "$force $serial", $first_of_groups, "first rows of groups, $point", $stock_first_of_groups);
+	fault($node, undef);
+	wait_ready($node);
+	released($node, "first rows of groups, $point");
+}
+
+# ... but which of several rows of a group were returned is not known
+{
+	my $top = "SELECT k, id, r FROM (SELECT k, id, row_number() OVER (PARTITION BY left(k, 4) ORDER BY k, id) AS r FROM $pairs) AS s WHERE r <= 2;";
+	my $stock_top = stock($node, $top);
+	my $err = '';
+
+	for my $point ('service_append:6', 'service_sort')
+	{
+		fault($node, $point);
+		same_rows($node, "$force $serial", $top, "some rows of groups, $point", $stock_top);
+		fault($node, undef);
+		wait_ready($node);
+	}
+	fault($node, 'service_fetch:5');
+	$node->psql('postgres', "$force $serial $top", stderr => \$err);
+	like($err, qr/ERROR:  gpusort lost its device/, 'some rows of groups: error');
+	fault($node, undef);
+	wait_ready($node);
+	released($node, 'some rows of groups');
+}
+
 # ... and the first rows, of which PostgreSQL's sort keeps as many when it does all again
 {
 	my $limited = 'SELECT id, k FROM t ORDER BY k LIMIT 70000;';

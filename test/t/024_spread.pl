@@ -1,6 +1,6 @@
 # One sort on several devices: what outgrows a device's memory goes on on another one,
 # runs stay where they were sorted, and ranges of them are sorted on all.
-# They are the same device, opened three times.
+# They are the same device, opened three times, or two devices (GPUSORT_TEST_DEVICES=0,1), one of them twice.
 
 use strict;
 use warnings;
@@ -10,7 +10,10 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('spread', "gpusort.devices = '0,0,0'\ngpusort.device_memory = '20MB'\n"
+# two devices where there are two
+my $cuda = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda';
+my $devices = ($ENV{GPUSORT_TEST_DEVICES} // '') =~ /1/ ? '0,1,0' : '0,0,0';
+my $node = new_server('spread', "gpusort.devices = '$devices'\ngpusort.device_memory = '20MB'\n"
 	  . "gpusort.wait_timeout = '60s'\n");
 
 # t and few are larger than one device's memory and smaller than three; huge is larger
@@ -164,11 +167,13 @@ stats_reset($node);
 	released($node, 'six at once');
 }
 
-# no files allowed: the rows go back to PostgreSQL, also from runs that have stayed
+# the rows go back to PostgreSQL, also those of runs that have stayed
 stats_reset($node);
-same_rows($node, "$serial SET temp_file_limit = '1MB'; SET work_mem = '1GB';", "$huge;", 'no files allowed: rows', $expected_huge);
-is(fallbacks($node), '{"device memory exhausted": 1}', 'no files allowed: fallback');
-released($node, 'no files allowed');
+fault($node, 'device_memory:50');
+same_rows($node, $serial, "$huge;", 'chunks refused: rows', $expected_huge);
+fault($node, undef);
+is(fallbacks($node), '{"device memory exhausted": 1}', 'chunks refused: fallback');
+released($node, 'chunks refused');
 
 # cursors hold all memory: their runs are moved to files for who comes
 {
@@ -213,6 +218,15 @@ released($node, 'no files allowed');
 	ok($node->poll_query_until('postgres', 'SELECT bool_and(memory_limit >> 20 = 20) FROM gpusort_devices'), 'as much as before');
 	released($node, 'less memory');
 }
+
+# room for hardly a chunk on all devices
+value("ALTER SYSTEM SET gpusort.device_memory = '" . ($cuda ? 5 : 3) . "MB'");
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT bool_and(memory_limit >> 20 < 6) FROM gpusort_devices'), 'hardly any memory');
+spreads($_, $query, 'hardly any memory', $expected, 1) for ($serial, $parallel);
+value('ALTER SYSTEM RESET gpusort.device_memory');
+$node->reload;
+ok($node->poll_query_until('postgres', 'SELECT bool_and(memory_limit >> 20 = 20) FROM gpusort_devices'), 'enough memory');
 
 #
 # Index builds

@@ -44,14 +44,67 @@ check_all_kept(TestDevice *td, const TestInput *in, TestRandom *rng)
 
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 	{
-		GsKeep unique = {true, limits[i]};
-		GsKeep all = {false, limits[i]};
+		GsKeep unique = {.unique = true, .limit = limits[i]};
+		GsKeep all = {.limit = limits[i]};
 
 		if (limits[i] == 0 && i > 0)
 			continue;
 		check_kept(td, in, unique, i % 2 == 0 ? GS_FORMAT_ROWS : GS_FORMAT_CHUNKS, rng);
 		if (limits[i] > 0)
 			check_kept(td, in, all, i % 2 == 0 ? GS_FORMAT_CHUNKS : GS_FORMAT_ROWS, rng);
+	}
+}
+
+/* A byte of any key of the input. */
+static uint8_t
+any_byte(const TestInput *in, TestRandom *rng)
+{
+	if (in->n > 0)
+	{
+		const TestRecord *record = &in->records[test_below(rng, in->n)];
+		uint32_t	len = record->key_len & GS_LENGTH_MASK;
+
+		if (len > 0)
+			return (uint8_t) in->bytes[record->key + test_below(rng, len < 16 ? len : 16)];
+	}
+	return (uint8_t) test_below(rng, 256);
+}
+
+/* Groups by some columns of any kind: whatever the keys are, they can be read so. */
+static GsKeepGroup
+any_group(const TestInput *in, TestRandom *rng)
+{
+	GsKeepGroup group = {.n_columns = (uint8_t) test_below(rng, GS_GROUP_COLUMNS + 1)};
+
+	if (test_below(rng, 2) == 0)
+		group.n_columns %= 3;
+	for (uint32_t c = 0; c < group.n_columns; c++)
+	{
+		GsGroupColumn *column = &group.columns[c];
+
+		column->null_byte = test_below(rng, 2) == 0 ? any_byte(in, rng) : GS_NO_NULL_BYTE;
+		column->end = any_byte(in, rng);
+		column->n_ends = (uint8_t) test_below(rng, 3);
+		column->width = test_below(rng, 4) == 0 ? UINT32_MAX : test_below(rng, 6);
+	}
+	return group;
+}
+
+/* The first rows of groups, with the last one's ties and without, and the first rows of those. */
+static void
+check_groups_kept(TestDevice *td, const TestInput *in, TestRandom *rng)
+{
+	const uint32_t firsts[] = {1, 2, 1 + test_below(rng, 200), in->n + 1, UINT32_MAX};
+
+	for (unsigned i = 0; i < 2 * sizeof(firsts) / sizeof(firsts[0]); i++)
+	{
+		GsKeep keep = {.group = any_group(in, rng)};
+
+		keep.group.first = firsts[i / 2];
+		keep.group.ties = i % 2 == 0;
+		if (test_below(rng, 3) == 0)
+			keep.limit = 1 + test_below(rng, in->n + 1);
+		check_kept(td, in, keep, test_below(rng, 2) == 0 ? GS_FORMAT_ROWS : GS_FORMAT_CHUNKS, rng);
 	}
 }
 
@@ -71,6 +124,7 @@ case_generators(TestDevice *td, uint64_t seed)
 		g->make(&in, &rng);
 		test_input_finish(&in);
 		check_all_kept(td, &in, &rng);
+		check_groups_kept(td, &in, &rng);
 		test_input_free(&in);
 		test_end_case(name);
 	}
@@ -101,9 +155,62 @@ case_large(TestDevice *td, uint64_t seed)
 			test_input_add(&in, key, (uint32_t) strlen(key), test_below(&rng, 30));
 		}
 		test_input_finish(&in);
-		check_kept(td, &in, (GsKeep){true, 0}, GS_FORMAT_ROWS, &rng);
-		check_kept(td, &in, (GsKeep){true, 500}, GS_FORMAT_CHUNKS, &rng);
-		check_kept(td, &in, (GsKeep){false, 1 + test_below(&rng, 300000)}, GS_FORMAT_ROWS, &rng);
+		check_kept(td, &in, (GsKeep){.unique = true}, GS_FORMAT_ROWS, &rng);
+		check_kept(td, &in, (GsKeep){.unique = true, .limit = 500}, GS_FORMAT_CHUNKS, &rng);
+		check_kept(td, &in, (GsKeep){.limit = 1 + test_below(&rng, 300000)}, GS_FORMAT_ROWS, &rng);
+		test_input_free(&in);
+	}
+	test_end_case(name);
+}
+
+/* Many rows of few and of many groups: a text and a number of one width, either of them NULL. */
+static void
+case_groups(TestDevice *td, uint64_t seed)
+{
+	static const char name[] = "kept rows of groups";
+	const uint32_t kinds[] = {1, 7, 1000, 60000, UINT32_MAX};
+	TestRandom rng = seed;
+
+	if (!test_begin_case(name))
+		return;
+	for (int i = 0; i < 10; i++)
+	{
+		uint32_t n_kinds = kinds[i / 2];
+		GsKeep keep = {.group = {.ties = i % 2 == 0, .n_columns = 1 + i % 3 % 2}};
+		const uint32_t firsts[] = {1, 3, 70000};
+		TestInput in;
+
+		keep.group.columns[0] = (GsGroupColumn){.null_byte = 1, .n_ends = 1};
+		keep.group.columns[1] = (GsGroupColumn){.null_byte = 1, .width = 2};
+		test_input_init(&in, 1 << 20);
+		for (uint32_t row = 0; row < 200000; row++)
+		{
+			char key[64];
+			uint32_t kind = test_below(&rng, n_kinds);
+			uint32_t n = 1;
+
+			memset(key, 0, sizeof(key));
+			if (kind % 11 == 0)
+				key[0] = 1;
+			else
+				n += (uint32_t) snprintf(key + 1, 32, "%.*s%u", (int) (kind % 20),
+										 "/usr/share/doc/of/it", kind) + 1;
+			if (test_below(&rng, 9) == 0)
+				key[n++] = 1;
+			else
+			{
+				key[n + 2] = (char) test_below(&rng, 5);
+				n += 3;
+			}
+			key[n++] = (char) test_below(&rng, i % 2 == 0 ? 3 : 256);
+			test_input_add(&in, key, n, test_below(&rng, 30));
+		}
+		test_input_finish(&in);
+		for (int f = 0; f < 3; f++)
+		{
+			keep.group.first = firsts[f];
+			check_kept(td, &in, keep, f % 2 == 0 ? GS_FORMAT_ROWS : GS_FORMAT_CHUNKS, &rng);
+		}
 		test_input_free(&in);
 	}
 	test_end_case(name);
@@ -187,7 +294,18 @@ case_runs(TestDevice *td, uint64_t seed)
 			test_input_add(&in, key, (uint32_t) strlen(key), test_below(&rng, 30));
 		}
 		test_input_finish(&in);
-		check_runs(td, &in, (GsKeep){i % 3 != 0, i % 3 == 1 ? 0 : 1 + test_below(&rng, 200)}, &rng);
+		check_runs(td, &in,
+				   (GsKeep){.unique = i % 3 != 0, .limit = i % 3 == 1 ? 0 : 1 + test_below(&rng, 200)},
+				   &rng);
+		if (i < 3)
+		{
+			/* numbers that begin with the same two digits */
+			GsKeep		keep = {.group = {.first = 1 + test_below(&rng, 20), .n_columns = 1}};
+
+			keep.group.ties = i == 0;
+			keep.group.columns[0] = (GsGroupColumn){.null_byte = GS_NO_NULL_BYTE, .width = 1};
+			check_runs(td, &in, keep, &rng);
+		}
 		test_input_free(&in);
 	}
 	test_end_case(name);
@@ -247,6 +365,7 @@ test_keep_cases(TestDevice *td, uint64_t seed)
 {
 	case_generators(td, seed);
 	case_large(td, seed);
+	case_groups(td, seed);
 	case_runs(td, seed);
 	case_resumed(td, seed);
 }

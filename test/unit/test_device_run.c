@@ -233,11 +233,58 @@ test_sort_feed(TestSort *ts)
 	return test_sort_drain(ts);
 }
 
+/* Does a key end within its first columns?  *bytes: how long these are. */
+static bool
+ends_within(const TestSort *ts, const TestRecord *record, uint32_t *bytes)
+{
+	const uint8_t *key = (const uint8_t *) ts->in->bytes + record->key;
+	uint32_t	left = record->key_len & GS_LENGTH_MASK;
+
+	*bytes = left;
+	for (uint32_t c = 0; c < ts->keep.group.n_columns; c++)
+	{
+		const GsGroupColumn *column = &ts->keep.group.columns[c];
+		uint32_t	n = 0;
+		bool		is_null;
+
+		if (left == 0)
+			return true;
+		is_null = *key++ == column->null_byte;
+		left--;
+		while (!is_null && (column->n_ends > 0 ? n < column->n_ends : n < column->width))
+		{
+			if (left == 0)
+				return true;
+			n += column->n_ends == 0 || *key == column->end;
+			key++;
+			left--;
+		}
+	}
+	*bytes -= left;
+	return false;
+}
+
+/* Are two records of one group? */
+static bool
+same_group(const TestSort *ts, uint32_t a, uint32_t b)
+{
+	const TestRecord *x = &ts->in->records[a];
+	const TestRecord *y = &ts->in->records[b];
+	uint32_t	x_bytes;
+	uint32_t	y_bytes;
+
+	return ends_within(ts, x, &x_bytes) == ends_within(ts, y, &y_bytes) && x_bytes == y_bytes &&
+		memcmp(ts->in->bytes + x->key, ts->in->bytes + y->key, x_bytes) == 0;
+}
+
 /* Which records are kept, found from their right order. */
 static void
 keep_records(TestSort *ts)
 {
 	const TestInput *in = ts->in;
+	const GsKeepGroup *group = &ts->keep.group;
+	uint32_t	n_before = 0;	/* of the record's group */
+	bool		kept = false;
 
 	ts->order = malloc((in->n + 1) * sizeof(uint32_t));
 	if (ts->order == NULL)
@@ -245,10 +292,16 @@ keep_records(TestSort *ts)
 	ts->n = 0;
 	for (uint32_t i = 0; i < in->n; i++)
 	{
+		bool		tie = i > 0 && test_key_compare(in, in->order[i - 1], in->order[i]) == 0;
+
 		if (ts->keep.limit > 0 && ts->n == ts->keep.limit)
 			break;
-		if (!ts->keep.unique || i == 0 ||
-			test_key_compare(in, in->order[i - 1], in->order[i]) != 0)
+		n_before = i > 0 && same_group(ts, in->order[i - 1], in->order[i]) ? n_before + 1 : 0;
+		if (ts->keep.unique)
+			kept = !tie;
+		else if (!tie || !group->ties)
+			kept = group->first == 0 || n_before < group->first;
+		if (kept)
 			ts->order[ts->n++] = in->order[i];
 	}
 }
@@ -256,7 +309,7 @@ keep_records(TestSort *ts)
 GsStatus
 test_sort_perform(TestSort *ts)
 {
-	bool		some = ts->keep.unique || ts->keep.limit > 0;
+	bool		some = ts->keep.unique || ts->keep.limit > 0 || ts->keep.group.first > 0;
 	GsKeep		keep = ts->keep;
 	GsJob		job = {0};
 

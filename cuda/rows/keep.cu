@@ -1,0 +1,191 @@
+/*-------------------------------------------------------------------------
+ *
+ * keep.cu
+ *	  Cutting the order of the rows down to those that are kept.
+ *
+ * Engines tell which keys are equal, so that the first ones of equal keys are found by a flag
+ * for each rank.  A group's rows are neighbours: a row is not among the first n if the row
+ * n ranks before it is of its group.  Where those with equal keys stay together, the first
+ * of these decides for all; a maximum scan finds its rank.  Only the keys of two rows are looked at
+ * for each row, byte by byte, as groups mostly begin with a few short columns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "rows/keep.cuh"
+
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+#include <algorithm>
+
+namespace gpusort
+{
+
+namespace
+{
+
+constexpr u32 threads = 256;
+
+// Is a row the first one with its key?
+struct IsFirst
+{
+  __host__ __device__ bool operator()(u8 tie) const
+  {
+    return tie == 0;
+  }
+};
+
+using FirstFlags = thrust::transform_iterator<IsFirst, const u8 *>;
+
+// The rank of a row that is the first one with its key, 0 of others.
+struct FirstRank
+{
+  const u8 *tie;
+
+  __host__ __device__ u32 operator()(u32 rank) const
+  {
+    return tie[rank] == 0 ? rank : 0;
+  }
+};
+
+using FirstRanks = thrust::transform_iterator<FirstRank, thrust::counting_iterator<u32>>;
+
+struct Max
+{
+  __host__ __device__ u32 operator()(u32 a, u32 b) const
+  {
+    return a > b ? a : b;
+  }
+};
+
+struct Workspace
+{
+  u32 *first_rank; // of each rank: that of the first row with its key
+  u8 *kept;        // of each rank
+  void *temp;
+  size_t temp_bytes;
+};
+
+FirstRanks first_ranks(const u8 *tie)
+{
+  return FirstRanks(thrust::counting_iterator<u32>(0), FirstRank{tie});
+}
+
+Workspace alias_workspace(TempStorage &storage, u32 n_rows)
+{
+  Workspace workspace = {};
+  size_t scan_bytes = 0;
+  size_t first_bytes = 0;
+  size_t row_bytes = 0;
+  size_t tie_bytes = 0;
+
+  GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(nullptr, scan_bytes, first_ranks(nullptr),
+                                             static_cast<u32 *>(nullptr), Max(), n_rows));
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, first_bytes, static_cast<u32 *>(nullptr),
+                                         FirstFlags(nullptr, {}), static_cast<u32 *>(nullptr), n_rows));
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, row_bytes, static_cast<u32 *>(nullptr),
+                                         static_cast<const u8 *>(nullptr), static_cast<u32 *>(nullptr),
+                                         n_rows));
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, tie_bytes, static_cast<u8 *>(nullptr),
+                                         static_cast<const u8 *>(nullptr), static_cast<u32 *>(nullptr),
+                                         n_rows));
+  workspace.first_rank = storage.alias<u32>(n_rows);
+  workspace.kept = storage.alias<u8>(n_rows);
+  workspace.temp_bytes = std::max({scan_bytes, first_bytes, row_bytes, tie_bytes});
+  workspace.temp = storage.alias<char>(workspace.temp_bytes);
+  return workspace;
+}
+
+__device__ __forceinline__ u32 byte_at(u64 address)
+{
+  return __ldg(reinterpret_cast<const u8 *>(address));
+}
+
+// How many bytes of a key are the columns of its group.
+__device__ u32 group_bytes(const GsKeepGroup &group, const KeyRef &key)
+{
+  u32 at = 0;
+
+  for (u32 i = 0; i < group.n_columns && at < key.length; i++)
+  {
+    const GsGroupColumn &column = group.columns[i];
+
+    if (byte_at(key.address + at++) == column.null_byte)
+      continue;
+    if (column.n_ends == 0)
+      at += min(column.width, key.length - at);
+    for (u32 left = column.n_ends; left > 0 && at < key.length; at++)
+      left -= byte_at(key.address + at) == column.end;
+  }
+  return at;
+}
+
+__device__ bool same_group(const GsKeepGroup &group, const KeyRef &a, const KeyRef &b)
+{
+  u32 bytes = group_bytes(group, a);
+
+  if (bytes > b.length)
+    return false;
+  for (u32 at = 0; at < bytes; at++)
+    if (byte_at(a.address + at) != byte_at(b.address + at))
+      return false;
+  return bytes == group_bytes(group, b);
+}
+
+// first_rank is NULL where ties do not count.
+__global__ void __launch_bounds__(threads)
+    mark_first_of_groups(__grid_constant__ const GsKeepGroup group, const KeyRef *keys, const u32 *row,
+                         const u32 *first_rank, u32 n_rows, u8 *kept)
+{
+  u64 rank = u64{blockIdx.x} * threads + threadIdx.x;
+
+  if (rank >= n_rows)
+    return;
+
+  u32 place = first_rank ? first_rank[rank] : static_cast<u32>(rank);
+
+  kept[rank] = place < group.first ||
+               !same_group(group, load_key(keys, row[place - group.first]), load_key(keys, row[place]));
+}
+
+} // namespace
+
+u64 keep_some_workspace(u32 n_rows)
+{
+  TempStorage storage;
+
+  alias_workspace(storage, n_rows);
+  return storage.bytes();
+}
+
+void keep_some(const GsKeep &keep, const OrderJob &job, void *memory, u32 *n_kept, cudaStream_t stream)
+{
+  const KeyOrder &order = job.order;
+  u32 n_rows = job.n_rows;
+  TempStorage storage(memory);
+  Workspace workspace = alias_workspace(storage, n_rows);
+
+  if (keep.unique)
+  {
+    GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.row,
+                                           FirstFlags(order.tie, {}), n_kept, n_rows, stream));
+    GS_CUDA_TRY(cudaMemsetAsync(order.tie, 0, n_rows, stream)); // no two are equal any more
+    return;
+  }
+  if (keep.group.ties)
+    GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(workspace.temp, workspace.temp_bytes, first_ranks(order.tie),
+                                               workspace.first_rank, Max(), n_rows, stream));
+  mark_first_of_groups<<<blocks_for(n_rows, threads), threads, 0, stream>>>(
+      keep.group, job.keys, order.row, keep.group.ties ? workspace.first_rank : nullptr, n_rows,
+      workspace.kept);
+  GS_CUDA_LAUNCHED();
+  // of a group the first rows stay, so that each still has the row before it there
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.row,
+                                         static_cast<const u8 *>(workspace.kept), n_kept, n_rows, stream));
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.tie,
+                                         static_cast<const u8 *>(workspace.kept), n_kept, n_rows, stream));
+}
+
+} // namespace gpusort
