@@ -23,6 +23,7 @@
 #	SANITIZE				for the unit tests' second build (default address,undefined;
 #							thread is clean as well, and takes minutes)
 #	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS, FUZZ_DEVICE_MEMORY	of the differential tester, see README.md
+#	UPGRADE_FROM			pg_config of the older server of tap/025_pg_upgrade (default: the oldest packaged one)
 #	GPUSORT_TEST_USER		who runs the servers when we are root (default postgres)
 set -u
 

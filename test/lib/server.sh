@@ -7,6 +7,7 @@
 # the extension into it.
 #
 #	make_work_dir			sets work, goes there, and removes it when the script ends
+#	copy_server PG_CONFIG	copies a server
 #	make_private_install	copies the server that PG_CONFIG names
 #	start_server NAME CONF...	initdb, start; sets PGHOST, PGPORT (server_port, or 5432), PGUSER, PGDATABASE
 #	wait_for_device NAME	until gpusort's service is ready, or has no device
@@ -122,19 +123,23 @@ clean_up()
 	exit "$status"
 }
 
-make_private_install()
+copy_server()
 {
 	local dir
 
-	bindir=$work/install$("$PG_CONFIG" --bindir)
-	pkglibdir=$work/install$("$PG_CONFIG" --pkglibdir)
-	for dir in "$("$PG_CONFIG" --bindir)" "$("$PG_CONFIG" --pkglibdir)" \
-		"$("$PG_CONFIG" --sharedir)"; do
+	for dir in "$("$1" --bindir)" "$("$1" --pkglibdir)" "$("$1" --sharedir)"; do
 		mkdir -p "$work/install$dir"
 		tar -C "$dir" --exclude=./bitcode --exclude=./man --exclude='./gpusort*' \
 			--exclude='./extension/gpusort*' -cf - . |
 			tar -C "$work/install$dir" -xf - || return 1
 	done
+}
+
+make_private_install()
+{
+	bindir=$work/install$("$PG_CONFIG" --bindir)
+	pkglibdir=$work/install$("$PG_CONFIG" --pkglibdir)
+	copy_server "$PG_CONFIG" || return 1
 	if [ "$("$bindir/pg_config" --pkglibdir)" != "$pkglibdir" ]; then
 		echo "the copy of PostgreSQL in $work/install does not find its own files" >&2
 		return 1

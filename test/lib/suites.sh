@@ -321,10 +321,32 @@ check_server_log()
 	fi
 }
 
+# The test of pg_upgrade: an older server, with gpusort in the same private
+# installation.  Prints its folder, or nothing where there is none.
+install_older_server()
+{
+	local major config dir older=${UPGRADE_FROM-} older_flags
+
+	major=$(pg_config_major "$PG_CONFIG")
+	for config in ${older:-$(ls -d /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -t/ -k5 -n)}; do
+		pg_config_usable "$config" && [ "$(pg_config_major "$config")" -lt "$major" ] || continue
+		dir=$root/build/older-$(pg_config_major "$config")
+		older_flags=("${build_flags[@]}")
+		[ $with_cuda = no ] || older_flags+=(CUDA=yes CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a")
+		copy_server "$config" &&
+			PG_CONFIG=$config make_gpusort "$dir" -j"$compilers" "${older_flags[@]}" >"$log/older.log" 2>&1 &&
+			PG_CONFIG=$config make_gpusort "$dir" install "${older_flags[@]}" DESTDIR="$work/install" >>"$log/older.log" 2>&1 &&
+			chmod -R a+rX "$work/install" || return 1
+		dirname "$work/install$("$config" --bindir)"
+		return
+	done
+	[ -z "$older" ]
+}
+
 # One file of test/t.  Files that run at the same time share a directory: ports are reserved there
 suite_tap()
 {
-	local name=$1 dir=$run/tap perl_dir status ok bad
+	local name=$1 dir=$run/tap perl_dir older= status ok bad
 
 	perl_dir=$(pgxs_root "$PG_CONFIG")/src/test/perl
 	if [ ! -e "$perl_dir/PostgreSQL/Test/Cluster.pm" ]; then
@@ -334,10 +356,16 @@ suite_tap()
 	fi
 
 	mkdir -p "$log/tap"
+	if [ "$name" = 025_pg_upgrade ] && ! older=$(install_older_server); then
+		echo "gpusort could not be built for the older server${UPGRADE_FROM:+ of $UPGRADE_FROM}"
+		[ ! -e "$log/older.log" ] || show_build_errors "$log/older.log"
+		count "$name" 0 1
+		return
+	fi
 	cd "$dir" || exit 1
 	interruptible as_user env PATH="$bindir:$PATH" PERL5LIB="$dir/t:${PERL5LIB-}" \
 		TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
-		TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" \
+		TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" GPUSORT_OLDER_SERVER="$older" \
 		PG_REGRESS="$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress" \
 		timeout -k 10 $suite_limit_s prove --verbose -I "$perl_dir" "t/$name.pl" \
 		>"$log/tap/$name.log" 2>&1

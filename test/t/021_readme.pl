@@ -30,9 +30,11 @@ my @commands = (
 	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.)?$/, 'build/production runs it' ],
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
+	[ qr/^(?:Device|Spread): /, 'needs several devices; 024_spread has them' ],
 	[ qr/^kill( -9)?$/, '002_service_lost and 016_killed do it' ],
 	[ qr/^pg_amcheck /, \&check_indexes ],
-	[ qr/^pg_restore /, \&restore_dump ]);
+	[ qr/^pg_restore /, \&restore_dump ],
+	[ qr/^pg_upgrade /, '025_pg_upgrade does it' ]);
 
 # Does a text in backticks look like a command?
 my $command = qr/^(?:[A-Z_]+=\S+ )*(?:apt-get|kill|make|nvidia-smi|pg_\w+ -|psql|systemctl|test\/)(?: |$|\S*\.sh)/;
@@ -269,7 +271,7 @@ sub check_names
 				EXISTS (SELECT FROM pg_proc WHERE proname = '$1' OR '$1' = ANY (proargnames)) OR
 				EXISTS (SELECT FROM pg_get_keywords() WHERE word = '$1') OR
 				EXISTS (SELECT FROM pg_available_extensions WHERE name = '$1')"),
-			't', $what) unless $1 eq 'pg_config';
+			't', $what) unless $1 =~ /^pg_(?:config|upgrade)$/;
 	}
 }
 
@@ -343,7 +345,9 @@ for my $item (@items)
 
 	if ($item->{kind} eq 'block' && is_sql($text))
 	{
-		run_sql($item, $text);
+		# an example may be one major version's
+		run_sql($item, $text)
+		  if $item->{before} !~ /\bOn PostgreSQL (\d+):$/ || $node->pg_version->major == $1;
 	}
 	elsif ($item->{kind} eq 'block' && $text =~ /^(?:LOG|ERROR|Temporary Files):/)
 	{

@@ -1,10 +1,11 @@
 # Takes a Markdown file apart into what a test can run or look up.
 #
 #	items($text)	a list, in the file's order, of
-#		{ kind => 'block', line, text }		an indented block, without its indentation
+#		{ kind => 'block', line, before, text }	an indented block, without its indentation
 #		{ kind => 'code', line, text }		`text` within a paragraph or a table
 #		{ kind => 'table', line, before, head, rows }
-#											head and each row: cells; before: the paragraph above
+#											head and each row: cells
+#					before: the paragraph above
 #	steps($text)	a block of SQL: a list of { sql, output } in which output is what the
 #					block shows below the statements
 #	is_sql($text)	does it begin with an SQL statement?
@@ -59,7 +60,7 @@ sub items
 				$i++;
 			}
 			$i--;
-			push @items, { kind => 'block', line => $first + 1, text => join("\n", @block) =~ s/\s+\z//r };
+			push @items, { kind => 'block', line => $first + 1, before => $before, text => join("\n", @block) =~ s/\s+\z//r };
 		}
 		elsif ($lines[$i] =~ /^\s*\|/)
 		{
