@@ -40,7 +40,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	$node->psql('postgres', "$force $settings SET client_min_messages = debug1; $query", stderr => \$err);
 	my @messages = $err =~ /(gpusort sorted .*)/g;
 	is(scalar @messages, 1, "$name: one message");
-	like($err, qr/gpusort sorted 100000 rows: engine [^:]+, [1-9]\d* chunks, 0 settled$/m, "$name: message");
+	like($err, qr/gpusort sorted 100000 rows: (?:device \d+, )?engine [^:]+, [1-9]\d* chunks, 0 settled$/m, "$name: message");
 }
 
 # Each row must be there once, and the sorted column in order
