@@ -46,6 +46,7 @@ typedef struct CountContext
 	CustomScan *sort;
 	GsSortKeys	keys;			/* of sort */
 	bool		grouped;		/* by all keys */
+	bool		renumbered;		/* the Agg's columns are not those of the sort's output */
 	const Aggref *found;		/* one of the aggregates, which are all alike */
 	bool		possible;
 } CountContext;
@@ -85,7 +86,7 @@ compares_all_keys(const CountContext *context, int n, const AttrNumber *attnos,
 	return bms_num_members(compared) == context->keys.ncols;
 }
 
-/* Is it count(*) of different rows or of a group, or count(DISTINCT x) of rows sorted by x alone? */
+/* Is it count(*) of different rows or of a group, or count(DISTINCT x) of rows sorted by x? */
 static bool
 counts_different_rows(const CountContext *context, const Aggref *agg)
 {
@@ -97,7 +98,7 @@ counts_different_rows(const CountContext *context, const Aggref *agg)
 		return false;
 	if (agg->aggfnoid == F_COUNT_)
 		return context->grouped || context->unique != NULL;
-	if (context->grouped || agg->aggfnoid != F_COUNT_ANY || list_length(agg->aggdistinct) != 1 ||
+	if (context->grouped || context->renumbered || agg->aggfnoid != F_COUNT_ANY || list_length(agg->aggdistinct) != 1 ||
 		list_length(agg->args) != 1 || context->keys.ncols != 1)
 		return false;
 	clause = linitial_node(SortGroupClause, agg->aggdistinct);
@@ -124,7 +125,8 @@ look_at_aggregates(Node *node, void *data)
 		context->found = agg;
 		return false;
 	}
-	if (IsA(node, Var) && !context->grouped)
+	/* GROUPING() is evaluated by an Agg only */
+	if (IsA(node, GroupingFunc) || (IsA(node, Var) && !context->grouped))
 		context->possible = false;
 	return expression_tree_walker(node, look_at_aggregates, data);
 }
@@ -160,10 +162,13 @@ find_input(CountContext *context, const Agg *agg)
 		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL)
 		return false;
 	context->grouped = agg->aggstrategy == AGG_SORTED;
-	/* it only says which columns the query above sees */
+	/* it only says which columns the query above sees; to count rows none is needed */
 	if (!context->grouped && IsA(child, SubqueryScan) && child->qual == NIL &&
 		child->initPlan == NIL && IsA(((SubqueryScan *) child)->subplan, Unique))
+	{
 		child = ((SubqueryScan *) child)->subplan;
+		context->renumbered = true;
+	}
 	if (!context->grouped && IsA(child, Unique))
 	{
 		context->unique = (const Unique *) child;

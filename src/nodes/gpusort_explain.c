@@ -237,7 +237,7 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
 	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
 	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
-	if (report->kept_runs > 0)
+	if (report->spread)
 		explain_spread(report, es);
 	if (has_files(report))
 		explain_spill(report, es);

@@ -25,6 +25,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
+#include "nodes/gpusort.h"
 #include "nodes/gpusort_rivals.h"
 #include "plan/sort_cost.h"
 
@@ -67,7 +68,10 @@ input_of(const Path *path)
 		case T_GatherMergePath:
 			return ((const GatherMergePath *) path)->subpath;
 		case T_CustomPath:
-			/* GpuSort, GpuSortFeed */
+			/* those of other extensions may have no path below */
+			if (((const CustomPath *) path)->methods != &gs_sort_path_methods &&
+				((const CustomPath *) path)->methods != &gs_feed_path_methods)
+				return NULL;
 			return linitial(((const CustomPath *) path)->custom_paths);
 		default:
 			return gs_compat_unique_input(path);

@@ -651,6 +651,20 @@ gs_client_devices(const GsClient *client)
 	return gs_shared->n_devices > 1 ? client->session->devices : 0;
 }
 
+bool
+gs_client_is_spread(const GsClient *client)
+{
+	uint32		devices = client->session->devices;
+
+	return client->session->n_kept_runs > 0 && (devices & (devices - 1)) != 0;
+}
+
+bool
+gs_client_is_spilled(const GsClient *client)
+{
+	return client->session->n_runs > 0 || client->session->temp_bytes > 0;
+}
+
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */
 static void
 begin_fetch(GsClient *client, int chunk, GsFetchKind kind)

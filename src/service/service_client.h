@@ -93,6 +93,10 @@ extern const GsSession *gs_client_session(const GsClient *client);
 /* Of several devices those that the session has used, as bits 1 << number; 0: there is one only. */
 extern uint32 gs_client_devices(const GsClient *client);
 
+/* Have rows stayed on several devices, and have some gone to temporary files? */
+extern bool gs_client_is_spread(const GsClient *client);
+extern bool gs_client_is_spilled(const GsClient *client);
+
 /*
  * Leader: ask for a page, or after overflow for the image of an appended chunk,
  * in a chunk that the caller holds, and wait for it.

@@ -163,7 +163,7 @@ typedef enum LoadPhase
 typedef struct Load
 {
 	LoadPhase	phase;
-	int			device;			/* from READING on */
+	int			device;			/* while WAITING that of the last attempt; then it stays */
 	uint32		range;
 	bool		wanted;			/* the leader waits for it */
 	bool		refused;		/* the device had no room for the next piece */

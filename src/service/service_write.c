@@ -15,8 +15,8 @@
  *				  The pages of rows go to files as they are, and fetches are
  *				  answered from there; until all are there the device answers them.
  *
- * In any way pages come into buffers, several at a time, and are written from
- * there; the sort is closed when all have been.
+ * In any way pages come into buffers, several at a time, and those that are written are so from
+ * there.  The sort is closed when all have been, but for a run that stays.
  *
  *-------------------------------------------------------------------------
  */
@@ -194,7 +194,8 @@ gs_write_begin(int number, WriteKind kind)
 	ServedSession *s = &gs_served[number];
 	WriteOut   *out = &s->out;
 
-	Assert(out->sort == NULL && !s->failed);
+	/* gs_write_move() begins the other kind */
+	Assert(out->sort == NULL && !s->failed && kind != WRITE_MOVED);
 	out->kind = kind;
 	out->given_up = out->ties = false;
 	out->first_page = out->n_pages = out->asked = out->written = 0;

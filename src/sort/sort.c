@@ -344,6 +344,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 	report->copy_out_ms = session->copy_out_ms;
 	report->runs = session->n_runs;
 	report->kept_runs = session->n_kept_runs;
+	report->spread = gs_client_is_spread(sort->client);
 	report->ranges = session->n_ranges;
 	report->temp_bytes = session->temp_bytes;
 	report->check_ms = session->check_ms;
@@ -469,8 +470,8 @@ gs_sort_perform(GsSort *sort)
 		sort->report.settled = gs_aside_rows(sort);
 		sort->report.rows = gs_rows_count(sort->rows) + sort->report.dropped + gs_aside_rows(sort);
 		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
-		gs_stats_count(GS_COUNT_SPREAD_SORTS, sort->report.kept_runs > 0 ? 1 : 0);
-		gs_stats_count(GS_COUNT_SPILLED_SORTS, sort->report.runs > 0 || sort->report.temp_bytes > 0 ? 1 : 0);
+		gs_stats_count(GS_COUNT_SPREAD_SORTS, gs_client_is_spread(sort->client) ? 1 : 0);
+		gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(sort->client) ? 1 : 0);
 		gs_stats_count(GS_COUNT_TEMP_BYTES, sort->report.temp_bytes);
 		gs_stats_count(GS_COUNT_BYTES, sort->report.row_bytes + sort->report.key_bytes);
 	}

@@ -98,7 +98,8 @@ typedef struct GsSortReport
 	double		gather_ms;
 	double		copy_out_ms;
 	uint32		runs;			/* written to temporary files; 0: none */
-	uint32		kept_runs;		/* that stayed on several devices; 0: none */
+	uint32		kept_runs;		/* that stayed on their devices; 0: none */
+	bool		spread;			/* on several devices */
 	uint32		ranges;			/* read back so far */
 	uint64		temp_bytes;
 	double		check_ms;		/* 0: the order needed no check */

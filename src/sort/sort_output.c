@@ -423,7 +423,11 @@ gs_output_plan_skip(GsSort *sort)
 	if (sort->drops_by_group && sort->place == GS_SORT_DEVICE)
 	{
 		/* which of a group's rows were returned is known where there was one of each only */
-		if (sort->first_of_equal && sort->report.runs == 0 && sort->report.kept_runs == 0 &&
+		bool		one_each = sort->first_of_equal ||
+			(sort->keep.group_first == 1 && !sort->keep.group_ties &&
+			 gs_client_session(sort->client)->inexact == 0);
+
+		if (one_each && sort->report.runs == 0 && sort->report.kept_runs == 0 &&
 			sort->aside == NULL && sort->repeatable)
 		{
 			skip->groups = sort->emitted;

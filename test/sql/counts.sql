@@ -118,7 +118,11 @@ SELECT compare('SELECT count(*) FROM (SELECT c, count(*) FROM counts_t GROUP BY 
 SELECT compare('SELECT id, s.* FROM (VALUES (1), (5), (5), (900)) AS o (id), LATERAL (SELECT c, count(*) FROM counts_t AS i WHERE i.id < o.id GROUP BY c ORDER BY c) AS s');
 ALTER TABLE counts_t ADD PRIMARY KEY (id);
 SELECT compare('SELECT id, libc, count(*) FROM counts_t GROUP BY id ORDER BY id');
--- not by this node: other aggregates, no aggregate, groups by fewer columns than are sorted by
+-- not by this node: GROUPING(), columns of a subquery that are not the sort's
+SELECT compare('SELECT c, count(*), grouping(c) FROM counts_t GROUP BY c ORDER BY c');
+SELECT compare('SELECT count(DISTINCT k) FROM (SELECT * FROM (SELECT DISTINCT ON (c) c, ''x'' AS k FROM counts_t ORDER BY c) AS q UNION ALL SELECT c, c FROM counts_t WHERE false) AS s');
+SELECT compare('SELECT count(DISTINCT k) FROM (SELECT DISTINCT ON (i8) i8, 7::bigint AS k FROM counts_t ORDER BY i8 OFFSET 0) AS s');
+-- other aggregates, no aggregate, groups by fewer columns than are sorted by
 SELECT compare('SELECT c, count(*), sum(id) FROM counts_t GROUP BY c ORDER BY c');
 SELECT compare('SELECT c, count(i8) FROM counts_t GROUP BY c ORDER BY c');
 SELECT compare('SELECT c, count(*) FILTER (WHERE id > 7) FROM counts_t GROUP BY c ORDER BY c');
@@ -130,6 +134,9 @@ VACUUM ANALYZE counts_many;
 SELECT compare('SELECT c, count(*) FROM counts_many GROUP BY c ORDER BY c');
 SELECT compare('SELECT c COLLATE "en_US.utf8", count(*) FROM counts_many GROUP BY 1 ORDER BY 1');
 SELECT compare('SELECT count(DISTINCT c) FROM counts_many');
+-- the aggregate's column is not the one that the subquery is sorted by
+SET max_parallel_workers_per_gather = 0;
+SELECT count(DISTINCT k) FROM (SELECT * FROM (SELECT DISTINCT ON (i) i, 7 AS k FROM counts_many ORDER BY i) AS q UNION ALL SELECT i, i FROM counts_many WHERE false) AS s;
 
 -- the plan: texts are sorted by their bytes
 SET gpusort.force = on;

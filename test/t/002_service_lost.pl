@@ -135,6 +135,20 @@ for my $point ('service_append:6', 'service_sort', 'service_fetch:3')
 	released($node, "first rows of groups, $point");
 }
 
+# ... and by their number
+my $first_by_number = "SELECT k, id FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY id) AS n FROM $pairs) AS s WHERE n = 1;";
+
+like(rows_of($node, "$force $serial", "EXPLAIN $first_by_number"), qr/First Rows per Group: 1/,
+	'first rows by number: plan');
+for my $point ('service_append:6', 'service_sort', 'service_fetch:3')
+{
+	fault($node, $point);
+	same_rows($node, "$force $serial", $first_by_number, "first rows by number, $point", $stock_first_of_groups);
+	fault($node, undef);
+	wait_ready($node);
+	released($node, "first rows by number, $point");
+}
+
 # ... but which of several rows of a group were returned is not known
 {
 	my $top = "SELECT k, id, r FROM (SELECT k, id, row_number() OVER (PARTITION BY left(k, 4) ORDER BY k, id) AS r FROM $pairs) AS s WHERE r <= 2;";
