@@ -96,8 +96,10 @@ check_groups_kept(TestDevice *td, const TestInput *in, TestRandom *rng)
 {
 	const uint32_t firsts[] = {1, 2, 1 + test_below(rng, 200), in->n + 1, UINT32_MAX};
 
-	for (unsigned i = 0; i < 2 * sizeof(firsts) / sizeof(firsts[0]); i++)
+	/* some of all pairs, as this is done for many inputs */
+	for (int n = 0; n < 3; n++)
 	{
+		unsigned i = test_below(rng, 2 * sizeof(firsts) / sizeof(firsts[0]));
 		GsKeep keep = {.group = any_group(in, rng)};
 
 		keep.group.first = firsts[i / 2];
@@ -183,7 +185,7 @@ case_groups(TestDevice *td, uint64_t seed)
 		keep.group.columns[0] = (GsGroupColumn){.null_byte = 1, .n_ends = 1};
 		keep.group.columns[1] = (GsGroupColumn){.null_byte = 1, .width = 2};
 		test_input_init(&in, 1 << 20);
-		for (uint32_t row = 0; row < 200000; row++)
+		for (uint32_t row = 0; row < 80000; row++)
 		{
 			char key[64];
 			uint32_t kind = test_below(&rng, n_kinds);
