@@ -32,7 +32,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
-#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
@@ -55,17 +54,10 @@ typedef struct CountContext
 static int
 find_key(const CountContext *context, AttrNumber attno, Oid equality, Oid collation)
 {
-	const TargetEntry *tle = get_tle_by_resno(context->sort->scan.plan.targetlist, attno);
-	const GsSortKeys *keys = &context->keys;
-
-	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR ||
-		(OidIsValid(collation) && !get_collation_isdeterministic(collation)))
+	/* others take different texts to be equal, and sorting by bytes would not */
+	if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
 		return -1;
-	for (int i = 0; i < keys->ncols; i++)
-		if (keys->attnos[i] == ((Var *) tle->expr)->varattno && keys->collations[i] == collation &&
-			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
-			return i;
-	return -1;
+	return gs_plan_find_key(context->sort, &context->keys, attno, equality, collation);
 }
 
 /* Does a node take the rows to be equal that are so in all keys, and no others? */
@@ -181,6 +173,9 @@ find_input(CountContext *context, const Agg *agg)
 		return false;
 	context->sort = (CustomScan *) child;
 	gs_plan_read(context->sort, &context->keys, &flags);
+	/* other expressions would not be computed for rows that are dropped */
+	if (!context->grouped && !gs_plan_returns_columns(context->sort))
+		return false;
 	if (context->grouped)
 		return compares_all_keys(context, agg->numCols, agg->grpColIdx, agg->grpOperators,
 								 agg->grpCollations);

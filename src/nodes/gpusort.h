@@ -164,6 +164,16 @@ extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 extern List *gs_plan_private(const Sort *sort, int flags);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 
+/*
+ * The number of the key that a column of a finished GpuSort's output is, with this equality and
+ * collation; -1: it is none.  keys: those of the plan.
+ */
+extern int	gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno,
+							 Oid equality, Oid collation);
+
+/* Does it return columns only, so that nobody notices what is not computed for some rows? */
+extern bool gs_plan_returns_columns(const CustomScan *plan);
+
 /* Which rows are needed of a plan's sort, and that these are. */
 extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
 extern void gs_plan_keep_bound(CustomScan *plan, double bound);

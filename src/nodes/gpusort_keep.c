@@ -51,22 +51,6 @@ typedef struct KeepContext
 	bool		possible;		/* aggregates only: all have been so far */
 } KeepContext;
 
-/* The key that a column of the sort's output is; -1: none with this equality. */
-static int
-find_key(const KeepContext *context, AttrNumber attno, Oid equality, Oid collation)
-{
-	const TargetEntry *tle = get_tle_by_resno(context->sort->scan.plan.targetlist, attno);
-	const GsSortKeys *keys = &context->keys;
-
-	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
-		return -1;
-	for (int i = 0; i < keys->ncols; i++)
-		if (keys->attnos[i] == ((Var *) tle->expr)->varattno && keys->collations[i] == collation &&
-			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
-			return i;
-	return -1;
-}
-
 /* Are all columns that a node compares among the keys? */
 static bool
 compares_keys(KeepContext *context, int n, const AttrNumber *attnos, const Oid *operators,
@@ -74,7 +58,8 @@ compares_keys(KeepContext *context, int n, const AttrNumber *attnos, const Oid *
 {
 	for (int i = 0; i < n; i++)
 	{
-		int			key = find_key(context, attnos[i], operators[i], collations[i]);
+		int			key = gs_plan_find_key(context->sort, &context->keys, attnos[i], operators[i],
+										   collations[i]);
 
 		if (key < 0)
 			return false;
@@ -100,7 +85,8 @@ takes_one_of_equal(const KeepContext *context, const Aggref *agg)
 		if (IsA(var, Const))
 			continue;
 		if (!IsA(var, Var) || var->varno != OUTER_VAR ||
-			find_key(context, var->varattno, clause->eqop, exprCollation(expr)) < 0)
+			gs_plan_find_key(context->sort, &context->keys, var->varattno, clause->eqop,
+							 exprCollation(expr)) < 0)
 			return false;
 	}
 	return true;
@@ -133,18 +119,6 @@ agg_takes_one_of_equal(KeepContext *context, const Agg *agg)
 	(void) look_at_aggregates((Node *) agg->plan.targetlist, context);
 	(void) look_at_aggregates((Node *) agg->plan.qual, context);
 	return context->possible;
-}
-
-/* Would anybody notice that an output column is not computed for some rows? */
-static bool
-returns_columns_only(const Plan *sort)
-{
-	ListCell   *lc;
-
-	foreach(lc, sort->targetlist)
-		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
-			return false;
-	return true;
 }
 
 /* Are the columns that the parent compares the first ones of the key? */
@@ -283,7 +257,7 @@ gs_keep_for_parent(const Plan *parent)
 
 	if ((!IsA(parent, Unique) && !IsA(parent, Group) && !IsA(parent, Agg) &&
 		 !IsA(parent, WindowAgg)) ||
-		!gs_node_is(&sort->scan.plan, &gs_sort_node) || !returns_columns_only(&sort->scan.plan))
+		!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
 		return false;
 	context.sort = sort;
 	gs_plan_read(sort, &context.keys, &flags);

@@ -17,6 +17,8 @@
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 
 #include "nodes/gpufeed.h"
 #include "nodes/gpusort.h"
@@ -239,6 +241,32 @@ gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
 		keys->collations[i] = list_nth_oid(collations, i);
 		keys->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
 	}
+}
+
+int
+gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno, Oid equality,
+				 Oid collation)
+{
+	const TargetEntry *tle = get_tle_by_resno(plan->scan.plan.targetlist, attno);
+
+	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
+		return -1;
+	for (int i = 0; i < keys->ncols; i++)
+		if (keys->attnos[i] == ((Var *) tle->expr)->varattno && keys->collations[i] == collation &&
+			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
+			return i;
+	return -1;
+}
+
+bool
+gs_plan_returns_columns(const CustomScan *plan)
+{
+	ListCell   *lc;
+
+	foreach(lc, plan->scan.plan.targetlist)
+		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
+			return false;
+	return true;
 }
 
 /*

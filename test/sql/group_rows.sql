@@ -6,6 +6,7 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/compare.inc
+\i sql/dropped.inc
 \set ECHO all
 SET gpusort.min_rows = 0;
 SET parallel_setup_cost = 0;
@@ -33,39 +34,6 @@ INSERT INTO group_t
 		CASE WHEN i % 11 > 0 THEN ARRAY[i % 4, nullif(i % 3, 1)] END, 1, i, NULL
 	FROM generate_series(1, 3000) AS i;
 VACUUM ANALYZE group_t;
-
--- rows that the GpuSort nodes of a query drop; NULL: there is none
-CREATE FUNCTION dropped(query text) RETURNS bigint LANGUAGE plpgsql AS $$
-DECLARE
-	plan jsonb;
-BEGIN
-	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
-	RETURN (SELECT sum(coalesce((node ->> 'Rows Dropped')::bigint, 0))
-			FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuSort")') AS node);
-END
-$$;
-
-CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	stock text[];
-	difference text;
-	result text := '';
-BEGIN
-	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
-	stock := stock_rows(query);
-	PERFORM set_config('gpusort.force', 'on', true);
-	FOR workers IN 0 .. 1 LOOP
-		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
-		result := result || format(', %s', coalesce(dropped(query)::text, 'no sort'));
-		difference := rows_differ(query_rows(query), stock);
-		IF difference IS NOT NULL THEN
-			RETURN format('%s workers, %s', workers * 2, difference);
-		END IF;
-	END LOOP;
-	PERFORM set_config('gpusort.force', 'off', true);
-	RETURN format('same %s rows, dropped%s', cardinality(stock), substr(result, 2));
-END
-$$;
 
 -- the rows with a function's value in a range, by an order that is total
 CREATE FUNCTION ranked(function text, by text, condition text) RETURNS text LANGUAGE sql AS $$
