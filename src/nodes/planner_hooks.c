@@ -58,6 +58,9 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 		case UPPERREL_DISTINCT:
 			gs_distinct_offer_paths(root, input_rel, output_rel);
 			break;
+		case UPPERREL_SETOP:
+			gs_union_offer_paths(root, output_rel);
+			break;
 		case UPPERREL_ORDERED:
 			gs_sort_offer_paths(root, input_rel, output_rel);
 			break;
