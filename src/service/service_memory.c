@@ -173,6 +173,7 @@ append_waiting(int number)
 			gs_role_wait(number);
 			return;
 		}
+		s->limited_since = 0;
 		s->asked_bytes += gs_role_need(chunk);
 		s->waiting = c->next;
 		c->next = -1;
@@ -266,7 +267,8 @@ gs_memory_step(int number)
 		return;
 	if (s->write_out && s->out.sort == NULL && !write_run(number))
 		return;
-	if (s->waiting < 0 || s->refused || s->limited_since != 0 || s->write_out)
+	if (s->waiting < 0 || s->refused || s->write_out ||
+		(s->limited_since != 0 && !gs_role_admits(s->waiting)))
 		return;
 	if (s->sort == NULL)
 		s->sort = gs_served_open(number, s->device);
@@ -587,7 +589,6 @@ gs_memory_relieve(void)
 RoomMade
 gs_memory_make_room_of_role(int needy, bool patient)
 {
-	Oid			role = gs_sessions[needy].role;
 	int			best = -1;
 	int			best_device = -1;
 	Relief		best_relief = RELIEF_NONE;
@@ -596,10 +597,12 @@ gs_memory_make_room_of_role(int needy, bool patient)
 
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 	{
-		if (gs_sessions[i].state == GS_SESSION_FREE || gs_sessions[i].role != role)
+		if (!gs_role_is_same(needy, i))
 			continue;
 		if (gs_served[i].out.sort)
 			return ROOM_LATER;
+		if (gs_served[i].asked_bytes > 0)
+			later = true;		/* it may have more to write, or less, then */
 		for (int device = 0; device < gs_n_devices; device++)
 		{
 			uint64		bytes;

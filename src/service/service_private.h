@@ -434,6 +434,9 @@ extern bool gs_role_admits(int chunk);
 /* What its sorts may take ahead of that; 0: as much as the device likes. */
 extern uint64 gs_role_spare(int number);
 
+/* Is another one a session of the same role that has a limit? */
+extern bool gs_role_is_same(int number, int other);
+
 /* A chunk of the session was not admitted: it waits, from now on. */
 extern void gs_role_wait(int number);
 

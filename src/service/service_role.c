@@ -8,11 +8,15 @@
  * changes nothing.  Each sort has the limit that its session had when it began, so two sorts
  * of a role may have different ones.
  *
+ * A sort without a limit neither counts nor waits: its session is older than the limit, or a
+ * superuser has lifted it there.
+ *
  * A chunk is admitted when it fits below its sort's limit; what jobs under way will hold is
  * counted as far as it is known.  A chunk that is not admitted waits, and all behind it,
- * like one that the device had no room for.  Then a sort of the same role makes room,
- * in the ways that service_memory.c has.  If none can, PostgreSQL does the sort
- * (GS_FALLBACK_ROLE).
+ * like one that the device had no room for; and so do those of the role that come later, so that
+ * none waits for ever.  Then a sort of the same role makes room, in the ways that
+ * service_memory.c has.  If none can, PostgreSQL does the sort (GS_FALLBACK_ROLE).
+ * Arrays do not wait, since a process can sort a chunk of them as well.
  *
  * Ranges that are read back are counted, and as large as the role's share lets them be, but
  * they do not wait: the leader could not go on without.  So a role may hold more than
@@ -38,10 +42,11 @@ is_limited(int number)
 	return gs_sessions[number].role_memory > 0;
 }
 
-static inline bool
-is_of_role(int number, Oid role)
+bool
+gs_role_is_same(int number, int other)
 {
-	return gs_sessions[number].state != GS_SESSION_FREE && gs_sessions[number].role == role;
+	return gs_sessions[other].state != GS_SESSION_FREE && is_limited(other) &&
+		gs_sessions[other].role == gs_sessions[number].role;
 }
 
 uint64
@@ -82,9 +87,32 @@ room_of(int number)
 	uint64		bytes = 0;
 
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (is_of_role(i, gs_sessions[number].role))
+		if (gs_role_is_same(number, i))
 			bytes += session_bytes(i);
 	return limit > bytes ? limit - bytes : 0;
+}
+
+/* Do chunks of the session wait for its role, and for nothing else? */
+static bool
+is_waiting(int number)
+{
+	const ServedSession *s = &gs_served[number];
+
+	return s->limited_since != 0 && !s->closing && !s->failed && s->appends == 0 && s->waiting >= 0 &&
+		!s->refused && !s->write_out && !gs_sessions[number].overflow;
+}
+
+/* Has no other session of the role waited for longer? */
+static bool
+is_first(int number)
+{
+	TimestampTz since = gs_served[number].limited_since;
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (i != number && is_waiting(i) && gs_role_is_same(number, i) &&
+			(since == 0 || gs_served[i].limited_since < since))
+			return false;
+	return true;
 }
 
 bool
@@ -92,7 +120,10 @@ gs_role_admits(int chunk)
 {
 	int			number = gs_chunks[chunk].session;
 
-	return !is_limited(number) || gs_role_need(chunk) <= room_of(number);
+	if (!is_limited(number))
+		return true;
+	return gs_role_need(chunk) <= room_of(number) &&
+		(gs_sessions[number].elem != GS_ELEM_NONE || is_first(number));
 }
 
 uint64
@@ -103,7 +134,7 @@ gs_role_share(int number)
 	if (!is_limited(number))
 		return PG_UINT64_MAX;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (is_of_role(i, gs_sessions[number].role) &&
+		if (gs_role_is_same(number, i) &&
 			(i == number || gs_served[i].waiting >= 0 || session_bytes(i) > 0))
 			n++;
 	return gs_sessions[number].role_memory / Max(n, 1);
@@ -130,21 +161,11 @@ gs_role_wait(int number)
 	gs_role_note(number);
 }
 
-/* Do chunks of the session wait for its role, and for nothing else? */
-static bool
-is_waiting(int number)
-{
-	const ServedSession *s = &gs_served[number];
-
-	return s->limited_since != 0 && !s->closing && !s->failed && s->appends == 0 && s->waiting >= 0 &&
-		!s->write_out && !gs_sessions[number].overflow;
-}
-
 bool
 gs_role_is_short(int number)
 {
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].limited_since != 0 && is_of_role(i, gs_sessions[number].role))
+		if (is_waiting(i) && gs_role_is_same(number, i))
 			return true;
 	return false;
 }
@@ -156,17 +177,6 @@ gs_role_any_waits(void)
 		if (is_waiting(i))
 			return true;
 	return false;
-}
-
-/* Has no other session of the role waited for longer? */
-static bool
-is_first(int number)
-{
-	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (i != number && is_waiting(i) && is_of_role(i, gs_sessions[number].role) &&
-			gs_served[i].limited_since < gs_served[number].limited_since)
-			return false;
-	return true;
 }
 
 /* Nobody of its role can make room for it: PostgreSQL is to sort. */
@@ -190,7 +200,6 @@ relieve(int number)
 
 	if (gs_role_admits(s->waiting))
 	{
-		s->limited_since = 0;
 		gs_served_wake(number);
 		return true;
 	}

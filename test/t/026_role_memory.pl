@@ -68,7 +68,6 @@ sub most_held
 {
 	my ($watch, $session, $sql) = @_;
 	my $most = 0;
-	my $ended = qr/(^|\n)all done$/;
 
 	$session->send("$sql\n\\echo all done");
 	while ($session->{out} !~ /(^|\n)all done\n/)
@@ -184,6 +183,19 @@ for my $server ([ 'one', '' ], [ 'three', "gpusort.devices = '0,0,0'" ])
 		is(fallbacks($node), '{}', "${name}cursors: no fallbacks");
 		$_->quit for @sessions;
 		released($node, "${name}cursors");
+	}
+
+	# what a session of the role holds without a limit does not count
+	{
+		my $session = session($node, "$force $serial");
+		my $got = $session->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 100 FROM c;");
+		my $small = 'SELECT id, left(v, 3) FROM (SELECT id, v, k FROM t WHERE id <= 8000 ORDER BY k OFFSET 0) AS s';
+
+		stats_reset($node);
+		same_rows($node, "$serial SET gpusort.role_memory = '${limit_mb}MB';", "$small;", "${name}beside a sort without a limit: rows");
+		is(counts($node), '0|0|{}', "${name}beside a sort without a limit: not limited");
+		$session->quit;
+		released($node, "${name}a sort without a limit");
 	}
 
 	# many at once
