@@ -10,6 +10,9 @@
  * wants.  Where the Agg above wants all rows the group is read once more.  Functions with
  * the same FILTER share their values: of those rows that pass it and are not NULL.
  *
+ * Where all rows are one group and the functions depend on the places of values alone,
+ * GpuSort knows how many rows there are, and only the wanted ones are read.
+ *
  *		first	the group's first row		a copy; the mark is behind it
  *		next	the first row of the next group, found by counting
  *
@@ -38,6 +41,7 @@
 
 #include "compat.h"
 #include "nodes/gpupercentile.h"
+#include "nodes/gpusort.h"
 
 /* A value between two rows of a group, or that of one. */
 typedef struct Point
@@ -69,6 +73,7 @@ typedef struct Values
 	/* those that functions want */
 	int			n_wanted;
 	int64	   *wanted;			/* from 0; ascending */
+	int64		first_row;		/* read by place: the first value's, from 0 */
 	Datum	   *datums;
 	int			n_found;
 	int64		n_read;			/* of all, while looking for them */
@@ -501,6 +506,95 @@ fetch_values(GpuPercentileState *state, int64 *at)
 	while (take_values(state, read_row(state, at)));
 }
 
+/* The row at a place of the only group, whose first row the mark is behind. */
+static TupleTableSlot *
+row_at(GpuPercentileState *state, int64 place)
+{
+	PlanState  *child = outerPlanState(state);
+	int64		at = 0;
+
+	if (place == 0)
+		return state->first;
+	ExecRestrPos(child);
+	gs_sort_node_skip(child, place - 1);
+	return read_row(state, &at);
+}
+
+static bool
+is_null_at(GpuPercentileState *state, int64 place)
+{
+	return slot_attisnull(row_at(state, place), state->attno);
+}
+
+/* Between two places, of which one alone has a NULL: the first one that is like the second. */
+static int64
+find_change(GpuPercentileState *state, int64 low, int64 high)
+{
+	bool		high_is_null = is_null_at(state, high);
+
+	while (high - low > 1)
+	{
+		int64		middle = low + (high - low) / 2;
+
+		CHECK_FOR_INTERRUPTS();
+		if (is_null_at(state, middle) == high_is_null)
+			high = middle;
+		else
+			low = middle;
+	}
+	return high;
+}
+
+/*
+ * Count the values of all rows without reading them: NULLs stand at one end.  False where
+ * more than the values' places matters, or the sort does not know how many rows it has.
+ */
+static bool
+count_by_place(GpuPercentileState *state)
+{
+	Values	   *values = &state->values[0];
+	uint64		n_rows;
+	bool		first_is_null;
+	bool		last_is_null;
+
+	if (state->same_group || state->n_values > 1 || values->filter || values->has_mode ||
+		!gs_sort_node_count_rows(outerPlanState(state), &n_rows))
+		return false;
+	ExecClearTuple(state->next);
+	state->n_rows = n_rows;
+	values->first_row = 0;
+	values->n = n_rows;
+	first_is_null = is_null_at(state, 0);
+	last_is_null = is_null_at(state, n_rows - 1);
+	if (first_is_null && last_is_null)
+		values->n = 0;
+	else if (first_is_null)
+	{
+		values->first_row = find_change(state, 0, n_rows - 1);
+		values->n = n_rows - values->first_row;
+	}
+	else if (last_is_null)
+		values->n = find_change(state, 0, n_rows - 1);
+	return true;
+}
+
+static void
+fetch_by_place(GpuPercentileState *state)
+{
+	Values	   *values = &state->values[0];
+
+	for (int i = 0; i < values->n_wanted; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(row_at(state, values->first_row + values->wanted[i]),
+										 state->attno, &isnull);
+
+		Assert(!isnull);
+		values->datums[i] = datumCopy(value, state->type_byval, state->type_len);
+	}
+	values->n_found = values->n_wanted;
+}
+
 /* float8_lerp(), interval_lerp(). */
 static Datum
 interpolate(const Function *function, Datum lower, Datum upper, double proportion)
@@ -572,10 +666,13 @@ compute_group(GpuPercentileState *state)
 {
 	PlanState  *child = outerPlanState(state);
 	MemoryContext old;
+	bool		by_place;
 	int64		at;
 
 	ExecMarkPos(child);
-	count_group(state);
+	by_place = count_by_place(state);
+	if (!by_place)
+		count_group(state);
 	at = state->n_rows;
 
 	MemoryContextReset(state->group_context);
@@ -584,7 +681,10 @@ compute_group(GpuPercentileState *state)
 		find_points(state, &state->functions[i]);
 	for (int i = 0; i < state->n_values; i++)
 		find_wanted(state, &state->values[i]);
-	fetch_values(state, &at);
+	if (by_place)
+		fetch_by_place(state);
+	else
+		fetch_values(state, &at);
 	for (int i = 0; i < state->n_functions; i++)
 		set_value(state, &state->functions[i]);
 	MemoryContextSwitchTo(old);

@@ -24,6 +24,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/prep.h"
+#include "utils/fmgroids.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -33,16 +34,25 @@
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
-/*
- * One of the functions, whose order all of them have; NULL: there is none, or an
- * aggregate needs another order.  *sorts: how many sorts they are.
- */
-static const Aggref *
-find_function(const PlannerInfo *root, int *sorts)
+/* A query's aggregates. */
+typedef struct Functions
+{
+	const Aggref *function;		/* one of ours, whose order all of them have */
+	int			sorts;			/* how many sorts they are to PostgreSQL */
+	bool		by_place;		/* they depend on the places of values alone */
+	bool		alone;			/* and there are no other aggregates */
+} Functions;
+
+/* False: none of them is ours, or one needs another order. */
+static bool
+find_functions(const PlannerInfo *root, Functions *functions)
 {
 	const Aggref *found = NULL;
 	Bitmapset  *states = NULL;
 	ListCell   *lc;
+
+	functions->by_place = root->parse->groupClause == NIL;
+	functions->alone = true;
 
 	foreach(lc, root->agginfos)
 	{
@@ -52,15 +62,19 @@ find_function(const PlannerInfo *root, int *sorts)
 		if (gs_percentile_is_known(agg))
 		{
 			if (found && !gs_percentile_same_order(agg, found))
-				return NULL;
+				return false;
 			found = agg;
 			states = bms_add_member(states, info->transno);
+			functions->by_place &= agg->aggfnoid != F_MODE && agg->aggfilter == NULL;
 		}
 		else if (agg->aggorder != NIL || agg->aggdistinct != NIL || !gs_agg_ignores_order(agg))
-			return NULL;
+			return false;
+		else
+			functions->alone = false;
 	}
-	*sorts = bms_num_members(states);
-	return found;
+	functions->function = found;
+	functions->sorts = bms_num_members(states);
+	return found != NULL;
 }
 
 /* The order of the rows; NIL: the column has no pathkey of its own. */
@@ -85,7 +99,7 @@ order_pathkeys(PlannerInfo *root, const Aggref *agg)
  */
 static bool
 is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped_rel,
-			const Aggref *agg, int sorts)
+			const Functions *functions)
 {
 	ListCell   *lc;
 
@@ -97,10 +111,14 @@ is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped
 		if (IsA(other, AggPath))
 		{
 			const Path *input = ((const AggPath *) other)->subpath;
+			double		rows = input->rows;
+			int			width = input->pathtarget->width;
 
-			inside = gs_cost_inner_sorts((const AggPath *) other, agg, sorts, false);
+			inside = gs_cost_inner_sorts((const AggPath *) other, functions->function,
+										 functions->sorts, false);
 			if (root->parse->groupClause == NIL &&
-				inside <= gs_cost_sort(input->rows, input->rows, input->pathtarget->width))
+				inside <= (functions->by_place ? gs_cost_sort_startup(rows, rows, width) :
+						   gs_cost_sort(rows, rows, width)))
 				return false;
 		}
 		if (gs_compat_more_disabled(path, other) ||
@@ -116,7 +134,8 @@ is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped
 
 /* An Agg over sorted rows, with a GpuPercentile below. */
 static Path *
-make_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, List *having, double groups)
+make_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, List *having, double groups,
+		  const Functions *functions)
 {
 	AggStrategy strategy = root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
 	AggClauseCosts costs;
@@ -126,9 +145,17 @@ make_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, List *having, double
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	path = (Path *) create_agg_path(root, rel, sorted, rel->reltarget, strategy, AGGSPLIT_SIMPLE,
 									gs_compat_group_clause(root), having, &costs, groups);
-	/* GpuPercentile reads the rows twice, and compares their groups */
-	path->total_cost += sorted->rows *
-		(gs_guc_fetch_row_cost + cpu_operator_cost * list_length(gs_compat_group_clause(root)));
+	if (functions->by_place && functions->alone)
+	{
+		/* few rows are read, and Agg gets one */
+		path->total_cost = sorted->startup_cost;
+	}
+	else if (!functions->by_place)
+	{
+		/* GpuPercentile reads the rows twice, and compares their groups */
+		path->total_cost += sorted->rows *
+			(gs_guc_fetch_row_cost + cpu_operator_cost * list_length(gs_compat_group_clause(root)));
+	}
 	if (strategy == AGG_PLAIN)
 		path->startup_cost = path->total_cost;
 	/* the column of WITHIN GROUP is not one of the result */
@@ -142,9 +169,8 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 						 const GroupPathExtraData *extra)
 {
 	const Path *cheapest = input_rel->cheapest_total_path;
-	const Aggref *agg;
+	Functions	functions;
 	List	   *pathkeys;
-	int			sorts;
 	double		groups;
 	Path	   *best = NULL;
 	ListCell   *lc;
@@ -155,21 +181,20 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	if (!gs_guc_force && (!enable_sort || cheapest->rows < gs_guc_min_rows))
 		return;
 	groups = gs_expected_groups(grouped_rel);
-	agg = find_function(root, &sorts);
-	if (groups == 0 || agg == NULL || !gs_client_service_ready())
+	if (groups == 0 || !find_functions(root, &functions) || !gs_client_service_ready())
 		return;
-	pathkeys = order_pathkeys(root, agg);
+	pathkeys = order_pathkeys(root, functions.function);
 	if (pathkeys == NIL || !gs_sort_supports(pathkeys))
 		return;
 	foreach(lc, gs_sort_input_paths(root, grouped_rel, input_rel, pathkeys, cheapest->rows))
 	{
 		Path	   *path = make_path(root, grouped_rel, lfirst(lc), (List *) extra->havingQual,
-									 groups);
+									 groups, &functions);
 
 		if (best == NULL || path->total_cost < best->total_cost)
 			best = path;
 	}
 	/* the costs of the others lack the sorts */
-	if (gs_guc_force || is_cheapest(root, best, grouped_rel, agg, sorts))
+	if (gs_guc_force || is_cheapest(root, best, grouped_rel, &functions))
 		grouped_rel->pathlist = list_make1(best);
 }

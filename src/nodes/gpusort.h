@@ -193,8 +193,13 @@ extern void gs_plan_forget_order(CustomScan *plan);
  */
 extern bool gs_sort_node_count_distinct(PlanState *node, uint64 *count);
 
-/* The same as gs_sort_next_row(), of a GpuSort that has returned a row. */
+/*
+ * The same as gs_sort_next_row(), gs_sort_count_rows() and gs_sort_skip(), of a GpuSort that has
+ * returned a row; the last two of one that was begun with EXEC_FLAG_MARK.
+ */
 extern GsNextRow gs_sort_node_next_row(const PlanState *node);
+extern bool gs_sort_node_count_rows(const PlanState *node, uint64 *count);
+extern void gs_sort_node_skip(PlanState *node, uint64 n);
 
 /*
  * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not

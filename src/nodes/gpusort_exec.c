@@ -284,6 +284,24 @@ gs_sort_node_next_row(const PlanState *node)
 	return state->done ? gs_sort_next_row(state->sort) : GS_NEXT_ROW_UNKNOWN;
 }
 
+bool
+gs_sort_node_count_rows(const PlanState *node, uint64 *count)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done && gs_sort_count_rows(state->sort, count);
+}
+
+void
+gs_sort_node_skip(PlanState *node, uint64 n)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(state->done);
+	if (gs_sort_skip(state->sort, n) == GS_SORT_LOST)
+		sort_again(state);		/* raises an error, as the place is lost */
+}
+
 static void
 end(CustomScanState *node)
 {

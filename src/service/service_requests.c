@@ -327,6 +327,7 @@ describe_fetched(int chunk, const GsSortResult *result)
 	{
 		case GS_FETCH_PAGE:
 			c->n_records = page_first[c->number + 1] - page_first[c->number];
+			c->first_row = page_first[c->number];
 			break;
 		case GS_FETCH_IMAGE:
 			c->n_records = served->from_file ? served->piece.n_records :

@@ -100,6 +100,7 @@ typedef struct GsChunk
 	uint32		n_records;		/* records, or rows of the page */
 	GsFetchKind fetch;			/* FETCHING, FETCHED: what was asked for */
 	uint64		number;			/* FETCHING, FETCHED: of the page or image */
+	uint64		first_row;		/* FETCHED: of a page, counted in its range */
 	GsStatus	status;			/* FETCHED: outcome */
 	bool		filling;		/* HELD: one of the session's filling */
 } GsChunk;

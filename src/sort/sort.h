@@ -153,6 +153,16 @@ typedef enum GsNextRow
 } GsNextRow;
 
 extern GsNextRow gs_sort_next_row(const GsSort *sort);
+
+/*
+ * Leave out the next n rows, as tuplesort_skiptuples() does; GS_SORT_END: there were fewer.
+ * Only with random access.  On the device they are not fetched.
+ */
+extern GsSortStatus gs_sort_skip(GsSort *sort, uint64 n);
+
+/* How many rows a sort with random access returns; false: it does not know. */
+extern bool gs_sort_count_rows(const GsSort *sort, uint64 *count);
+
 extern void gs_sort_rescan(GsSort *sort);
 extern void gs_sort_mark(GsSort *sort);
 extern void gs_sort_restore(GsSort *sort);

@@ -375,21 +375,52 @@ gs_sort_rescan(GsSort *sort)
 		gs_rows_seek(sort->rows, &start);
 }
 
-void
-gs_sort_mark(GsSort *sort)
+/* Which rows are still to be left out is not part of a mark, nor counted. */
+static void
+begin_wandering(GsSort *sort)
 {
 	sort->wandered = true;
-
-	/* which rows are still to be left out is not part of a mark */
 	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.held != NULL ||
 		sort->skip.groups > 0)
 		gs_sort_report_lost(sort);
+}
+
+void
+gs_sort_mark(GsSort *sort)
+{
+	begin_wandering(sort);
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_markpos(sort->tuplesort);
 	else if (sort->store)
 		tuplestore_copy_read_pointer(sort->store, 0, 1);
 	else
 		gs_rows_tell(sort->rows, &sort->mark);
+}
+
+GsSortStatus
+gs_sort_skip(GsSort *sort, uint64 n)
+{
+	bool		found;
+
+	Assert(sort->performed && sort->random_access);
+	begin_wandering(sort);
+	if (sort->place == GS_SORT_CPU)
+		found = tuplesort_skiptuples(sort->tuplesort, n, true);
+	else if (sort->store)
+		found = tuplestore_skiptuples(sort->store, n, true);
+	else if (gs_rows_skip(sort->rows, n, &found) != GS_CLIENT_OK)
+		return GS_SORT_LOST;
+	return found ? GS_SORT_OK : GS_SORT_END;
+}
+
+bool
+gs_sort_count_rows(const GsSort *sort, uint64 *count)
+{
+	Assert(sort->performed && sort->random_access);
+	if (sort->place == GS_SORT_CPU)
+		return false;
+	*count = sort->store ? (uint64) tuplestore_tuple_count(sort->store) : gs_rows_count(sort->rows);
+	return true;
 }
 
 void

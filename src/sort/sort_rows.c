@@ -416,6 +416,81 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 	return GS_CLIENT_OK;
 }
 
+/*
+ * Make the page that holds the row of this rank the current one, wherever it is: pages hold
+ * about as many rows each, and each one tells its first row.  By turns the page is guessed
+ * so and halfway between those known, which bounds the number of guesses.
+ */
+static GsClientStatus
+jump(GsRows *rows, uint64 rank)
+{
+	uint64		low = 0;		/* pages, and their first rows */
+	uint64		high = rows->n_pages;
+	uint64		low_row = 0;
+	uint64		high_row = rows->n;
+	bool		halve = false;
+
+	for (;;)
+	{
+		uint64		page = (low + high) / 2;
+		GsClientStatus status;
+
+		if (!halve)
+			page = Min(low + (rank - low_row) * (high - low) / (high_row - low_row), high - 1);
+		status = open_page(rows, page, true);
+		if (status != GS_CLIENT_OK)
+			return status;
+		rows->page_rank = gs_chunks[rows->slots[rows->current].chunk].first_row;
+		rows->seeking = false;
+		if (rank < (uint64) rows->page_rank)
+		{
+			high = page;
+			high_row = rows->page_rank;
+		}
+		else if (rank >= (uint64) rows->page_rank + rows->n_in_page)
+		{
+			low = page + 1;
+			low_row = rows->page_rank + rows->n_in_page;
+		}
+		else
+			return GS_CLIENT_OK;
+		Assert(low < high);
+		halve = !halve;
+	}
+}
+
+/* All pages can be asked for at any time; from one range to another the way is through all of them. */
+static bool
+is_one_range(const GsRows *rows)
+{
+	const GsSession *session = gs_client_session(rows->client);
+
+	return session->n_runs == 0 && session->n_kept_runs == 0;
+}
+
+/* Not on the current page or the one behind it */
+static bool
+is_far(const GsRows *rows, uint64 rank)
+{
+	return rows->current < 0 || rows->seeking || rank < (uint64) rows->page_rank ||
+		rank >= (uint64) rows->page_rank + 2 * rows->n_in_page;
+}
+
+GsClientStatus
+gs_rows_skip(GsRows *rows, uint64 n, bool *found)
+{
+	uint64		rank = rows->rank + Min(n, rows->n - rows->rank);
+	GsClientStatus status = GS_CLIENT_OK;
+
+	rows->keep_track = false;
+	*found = rank < rows->n;
+	if (*found && rows->client && is_one_range(rows) && is_far(rows, rank))
+		status = jump(rows, rank);
+	if (status == GS_CLIENT_OK)
+		rows->rank = rank;
+	return status;
+}
+
 GsClientStatus
 gs_rows_peek(GsRows *rows, uint32 *flags)
 {

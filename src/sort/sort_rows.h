@@ -54,6 +54,13 @@ extern uint64 gs_rows_count(const GsRows *rows);
 extern GsClientStatus gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags);
 
 /*
+ * Move n rows forward; *found is false where there are fewer, and the end is reached.  Of a
+ * session's rows in one range only the page of the new current row is fetched, and a few
+ * others to find it.  Rows are no longer kept track of.
+ */
+extern GsClientStatus gs_rows_skip(GsRows *rows, uint64 n, bool *found);
+
+/*
  * The flags of the row behind the current one; 0 where there is none.  The
  * current row itself is no longer valid afterwards.
  */

@@ -199,7 +199,8 @@ bench_min()
 	printf '%s\n' "$@" | sort -n | head -1
 }
 
+# Without both times, which are -1 where no run came to its end, there is no ratio
 bench_ratio()
 {
-	awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", (b > 0 ? a / b : 0)}'
+	awk -v a="$1" -v b="$2" 'BEGIN {if (a >= 0 && b > 0) printf "%.2f", a / b; else printf "-"}'
 }

@@ -120,7 +120,7 @@ load()
 	for pid in "${pids[@]}"; do
 		wait "$pid" || bench_die "data were not loaded"
 	done
-	bench_sql -c "CREATE EXTENSION pg_prewarm" || exit 1
+	bench_sql -c "CREATE EXTENSION IF NOT EXISTS pg_prewarm" || exit 1
 	tables_of "'VACUUM (ANALYZE, FREEZE) %I.%I'" | side_by_side && indexes | side_by_side &&
 		tables_of "'SELECT pg_prewarm(''%I.%I'')'" | side_by_side || bench_die "data were not loaded"
 }

@@ -119,6 +119,35 @@ RESET ROLE;
 GRANT EXECUTE ON FUNCTION pg_catalog.mode(anyelement) TO PUBLIC;
 DROP OWNED BY percentiles_user;
 DROP ROLE percentiles_user;
+-- Without groups a few of the rows are read, wherever they are: pages of many rows and of few; NULLs at
+-- both ends, one of them, but one; keys that were cut off; PostgreSQL's own sort
+CREATE TABLE percentiles_places (id int, p text COLLATE "C", x float8, cut text COLLATE "C");
+INSERT INTO percentiles_places
+	SELECT i, CASE WHEN i % 10 > 0 THEN left(md5(i::text), 3 + i % 20) || repeat('-', CASE WHEN md5(i::text) > 'e' THEN 500 ELSE 0 END) END,
+		   hashint4(i), CASE WHEN i < 200 THEN repeat('x', 9000) || i % 30 ELSE md5(i::text) END
+	FROM generate_series(1, 30000) AS i;
+ANALYZE percentiles_places;
+CREATE FUNCTION rows_read(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+	RETURN (SELECT CASE WHEN sum((node ->> 'Actual Rows')::numeric) < 100 THEN 'few' ELSE 'many' END
+			FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuSort")') AS node);
+END
+$$;
+SELECT k, compare(format('SELECT percentile_disc(ARRAY[0.5, 0, 0.001, 1, 0.999, 0.5001, 0.2]) WITHIN GROUP (ORDER BY %s), count(*) FROM percentiles_places WHERE %s', k, w)), w
+	FROM unnest(ARRAY['p', 'p DESC', 'p NULLS FIRST', 'x', 'cut']) AS k, unnest(ARRAY['true', 'id % 7 = 0', 'p IS NULL', 'id <= 10', 'id IN (10, 11)']) AS w;
+SELECT n, compare(format('SELECT percentile_cont(ARRAY[0.5, 0, 1]) WITHIN GROUP (ORDER BY nullif(x, %s) %s) FROM percentiles_places',
+		CASE n WHEN 1 THEN hashint4(9)::text ELSE 'x' END, o))
+	FROM unnest(ARRAY[1, 2]) AS n, unnest(ARRAY['', 'DESC', 'NULLS FIRST']) AS o;
+SELECT compare(format('SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY CASE WHEN id = 77 THEN x END %s) FROM percentiles_places', o))
+	FROM unnest(ARRAY['', 'DESC', 'NULLS FIRST']) AS o;
+SELECT compare('SELECT t.f, (SELECT percentile_disc(t.f) WITHIN GROUP (ORDER BY p) FROM percentiles_places) FROM (VALUES (0.1), (NULL), (0.9), (0.3)) AS t (f)');
+SELECT rows_read('SELECT percentile_disc(ARRAY[0.5, 0, 0.999]) WITHIN GROUP (ORDER BY p) FROM percentiles_places') AS wanted,
+	   rows_read('SELECT percentile_disc(0.1) WITHIN GROUP (ORDER BY p), count(*) FROM percentiles_places') AS counted,
+	   rows_read('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_places') AS mode;
+
 -- by cost: text is sorted, few rows and plain numbers are not
 RESET gpusort.force;
 SET gpusort.min_rows = 20000;
@@ -129,6 +158,6 @@ SELECT plan_lines('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_many
 	   plan_lines('SELECT mode() WITHIN GROUP (ORDER BY id) FROM percentiles_many', 'GpuPercentile') AS int,
 	   plan_lines('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t', 'GpuPercentile') AS few;
 
-DROP TABLE percentiles_t, percentiles_many;
-DROP FUNCTION compare;
+DROP TABLE percentiles_t, percentiles_many, percentiles_places;
+DROP FUNCTION compare, rows_read;
 DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
