@@ -74,6 +74,7 @@ CREATE FUNCTION gpusort_stats(
     OUT spread_sorts bigint,
     OUT spilled_sorts bigint,
     OUT temp_bytes bigint,
+    OUT limited_sorts bigint,
     OUT arrays bigint,
     OUT device_arrays bigint,
     OUT fallbacks bigint,
@@ -112,6 +113,8 @@ COMMENT ON COLUMN gpusort_stats.spilled_sorts IS
 'sorts that outgrew the memory of devices and used temporary files';
 COMMENT ON COLUMN gpusort_stats.temp_bytes IS
 'bytes that these sorts wrote to temporary files';
+COMMENT ON COLUMN gpusort_stats.limited_sorts IS
+'sorts on the device that gpusort.role_memory held up, or moved to temporary files';
 COMMENT ON COLUMN gpusort_stats.arrays IS
 'arrays that GpuArraySort sorted';
 COMMENT ON COLUMN gpusort_stats.device_arrays IS
@@ -151,6 +154,7 @@ CREATE FUNCTION gpusort_activity(
     OUT staging_bytes bigint,
     OUT runs integer,
     OUT temp_bytes bigint,
+    OUT limited boolean,
     OUT started timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'gpusort_activity'
@@ -161,7 +165,7 @@ COMMENT ON FUNCTION gpusort_activity() IS
 
 CREATE VIEW gpusort_activity AS
     SELECT a.pid, d.datname, u.rolname AS usename, a.device, a.devices, a.phase, a.rows,
-           a.bytes, a.staging_bytes, a.runs, a.temp_bytes, a.started
+           a.bytes, a.staging_bytes, a.runs, a.temp_bytes, a.limited, a.started
     FROM gpusort_activity() AS a
     LEFT JOIN pg_catalog.pg_database AS d ON d.oid = a.datid
     LEFT JOIN pg_catalog.pg_roles AS u ON u.oid = a.usesysid;
@@ -191,6 +195,8 @@ COMMENT ON COLUMN gpusort_activity.runs IS
 'sorted runs written to temporary files so far';
 COMMENT ON COLUMN gpusort_activity.temp_bytes IS
 'bytes written to temporary files so far';
+COMMENT ON COLUMN gpusort_activity.limited IS
+'whether gpusort.role_memory has held it up, or moved it to temporary files';
 COMMENT ON COLUMN gpusort_activity.started IS
 'when the sort was opened on the device';
 

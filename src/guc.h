@@ -26,6 +26,9 @@ extern bool gs_guc_log_refusals;
 extern int	gs_guc_min_rows;
 extern int	gs_guc_wait_timeout_ms;
 
+/* for superusers, also for roles */
+extern int	gs_guc_role_memory_mb;	/* 0: no limit */
+
 /* at server start */
 extern int	gs_guc_device;		/* a GsDeviceChoice */
 extern char *gs_guc_devices;	/* numbers and UUIDs, or empty: all */

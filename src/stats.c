@@ -86,6 +86,8 @@ gs_fallback_name(GsFallback reason)
 			return "staging memory exhausted";
 		case GS_FALLBACK_MEMORY:
 			return "device memory exhausted";
+		case GS_FALLBACK_ROLE:
+			return "role memory exhausted";
 		case GS_FALLBACK_LOST:
 			return "device lost";
 		case GS_FALLBACK_ORDER:

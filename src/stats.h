@@ -25,6 +25,7 @@ typedef enum GsCounter
 	GS_COUNT_SPREAD_SORTS,		/* sorts that used several devices */
 	GS_COUNT_SPILLED_SORTS,		/* sorts that wrote temporary files */
 	GS_COUNT_TEMP_BYTES,		/* that they wrote */
+	GS_COUNT_LIMITED_SORTS,		/* sorts that gpusort.role_memory held up, or had written out */
 	GS_COUNT_ARRAYS,			/* arrays sorted by GpuArraySort */
 	GS_COUNT_DEVICE_ARRAYS,		/* of them: on the device */
 	GS_COUNT_COUNTERS
@@ -37,6 +38,7 @@ typedef enum GsFallback
 	GS_FALLBACK_SERVICE,		/* no service runs */
 	GS_FALLBACK_STAGING,		/* no staging memory within the time limit */
 	GS_FALLBACK_MEMORY,			/* no device memory */
+	GS_FALLBACK_ROLE,			/* none of what gpusort.role_memory allows */
 	GS_FALLBACK_LOST,			/* service or device lost on the way */
 	GS_FALLBACK_ORDER,			/* order by a libc collation not proven */
 	GS_FALLBACK_KEYS,			/* no keys for the columns, after all */

@@ -56,9 +56,10 @@ u64 work_bytes_for(const GsDeviceSort *sort, u64 n_rows, u64 n_images, u64 data_
 u64 next_slab_bytes(const GsDeviceSort *sort, u64 min_bytes)
 {
   u64 unit = slab_unit(sort);
-  u64 bytes = sort->slab_bytes == 0
-                  ? std::min(unit, first_slab_bytes)
-                  : std::max<u64>(std::min<u64>(sort->slab_bytes, max_slab_bytes) / unit, 1) * unit;
+  u64 most =
+      sort->spec.spare_bytes > 0 ? std::min<u64>(sort->spec.spare_bytes, max_slab_bytes) : max_slab_bytes;
+  u64 bytes = sort->slab_bytes == 0 ? std::min(unit, first_slab_bytes)
+                                    : std::max<u64>(std::min<u64>(sort->slab_bytes, most) / unit, 1) * unit;
 
   return std::max(bytes, min_bytes);
 }

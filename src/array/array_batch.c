@@ -566,7 +566,7 @@ gs_array_batch_finish(GsArrayBatch *batch)
 				stream->report.device_arrays += chunk->n;
 				break;
 			case GS_ARRAYS_NO_MEMORY:
-				note_fallback(stream, GS_FALLBACK_MEMORY);
+				note_fallback(stream, gs_client_session(stream->groups[i].client)->overflow_reason);
 				sort_chunk(stream, &stream->groups[i], chunk);
 				break;
 			case GS_ARRAYS_NO_SERVICE:

@@ -299,6 +299,8 @@ typedef struct GsSortSpec
 	GsEngine	engine;
 	GsElem		elem;			/* not NONE: a sort of arrays; key_width is 0 */
 	bool		descending;		/* a sort of arrays */
+	uint64_t	spare_bytes;	/* the most memory to take ahead of what appends need;
+								 * 0: the device chooses */
 } GsSortSpec;
 
 /*

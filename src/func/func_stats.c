@@ -179,7 +179,7 @@ gpusort_stats(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
 		INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-		INT8OID, INT8OID, JSONBOID, INT8OID, JSONBOID, TIMESTAMPTZOID
+		INT8OID, INT8OID, INT8OID, JSONBOID, INT8OID, JSONBOID, TIMESTAMPTZOID
 	};
 	TupleDesc	tupdesc;
 	Datum		values[lengthof(types)];
@@ -229,7 +229,7 @@ gpusort_activity(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
 		INT4OID, OIDOID, OIDOID, INT4OID, INT4ARRAYOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID,
-		INT8OID, TIMESTAMPTZOID
+		INT8OID, BOOLOID, TIMESTAMPTZOID
 	};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n = 0;
@@ -264,7 +264,8 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		values[8] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
 		values[9] = Int32GetDatum(open[i].n_runs);
 		values[10] = Int64GetDatum(open[i].temp_bytes);
-		values[11] = TimestampTzGetDatum(open[i].opened);
+		values[11] = BoolGetDatum(open[i].limited);
+		values[12] = TimestampTzGetDatum(open[i].opened);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	pfree(open);

@@ -241,6 +241,8 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 		explain_spread(report, es);
 	if (has_files(report))
 		explain_spill(report, es);
+	if (report->limited)
+		ExplainPropertyText("Limited By", "gpusort.role_memory", es);
 	if (report->check_ms > 0)
 		explain_order_check(report, es);
 	if (!es->timing)

@@ -65,6 +65,8 @@ cost_spill(double rows, int width)
 	for (int i = 0; gs_shared && i < gs_shared->n_devices; i++)
 		if (gs_shared->devices[i].ready)
 			limit += gs_shared->devices[i].info.memory_limit;
+	if (gs_guc_role_memory_mb > 0)
+		limit = Min(limit, gs_guc_role_memory_mb * 1024.0 * 1024.0);
 	if (limit <= 0 || rows * (2.0 * width + DEVICE_ROW_BYTES) <= limit)
 		return 0;
 	return seq_page_cost * rows * (2.0 * width + sizeof(GsRecord)) / BLCKSZ;

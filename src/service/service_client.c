@@ -201,6 +201,7 @@ take_session(GsClient *client, int number, const SessionSpec *spec)
 	session->engine_wanted = (GsEngine) gs_guc_engine;
 	session->temp_tablespace = spec->tablespace;
 	session->temp_limit = temp_bytes_left();
+	session->role_memory = (uint64) gs_guc_role_memory_mb * 1024 * 1024;
 
 	/*
 	 * From here on the session is ours; the callback that gives it back must not fail to
@@ -663,6 +664,12 @@ bool
 gs_client_is_spilled(const GsClient *client)
 {
 	return client->session->n_runs > 0 || client->session->temp_bytes > 0;
+}
+
+bool
+gs_client_is_limited(const GsClient *client)
+{
+	return client->session->limited;
 }
 
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */

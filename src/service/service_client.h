@@ -97,6 +97,9 @@ extern uint32 gs_client_devices(const GsClient *client);
 extern bool gs_client_is_spread(const GsClient *client);
 extern bool gs_client_is_spilled(const GsClient *client);
 
+/* Did gpusort.role_memory hold it up, or have it written out? */
+extern bool gs_client_is_limited(const GsClient *client);
+
 /*
  * Leader: ask for a page, or after overflow for the image of an appended chunk,
  * in a chunk that the caller holds, and wait for it.

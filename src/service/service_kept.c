@@ -60,7 +60,7 @@ gs_kept_bytes(int number, int device)
 	uint64		bytes = 0;
 
 	for (int i = 0; i < s->n_kept; i++)
-		if (s->kept[i].device == device)
+		if (device < 0 || s->kept[i].device == device)
 			bytes += gs_served_held(s->kept[i].sort);
 	return bytes;
 }

@@ -103,21 +103,26 @@ gs_load_shrink(int number)
 	gs_load_cancel(number);
 }
 
+/* What runs that were kept leave of a share; where that is nearly nothing, they will have to go. */
+static uint64
+room_beside(uint64 share, uint64 kept)
+{
+	return Max(kept < share ? share - kept : 0, (uint64) (share * LEAST_RANGE_SHARE));
+}
+
 /*
- * How many bytes of runs a range on a device should have.  Runs that were kept there leave
- * so much less; where they leave nearly nothing, they will have to go.
+ * How many bytes of runs a range on a device should have: of the session's share there, and of
+ * its share of what its role may hold.
  */
 static uint64
 range_budget(int number, int device)
 {
 	const ServedSession *s = &gs_served[number];
 	double		held_each = s->run_bytes > 0 ? (double) s->run_held / s->run_bytes : 1;
-	uint64		share = gs_memory_share(device);
-	uint64		kept = gs_kept_bytes(number, device);
-	uint64		room = kept < share ? share - kept : 0;
+	uint64		bytes = Min(room_beside(gs_memory_share(device), gs_kept_bytes(number, device)),
+							room_beside(gs_role_share(number), gs_kept_bytes(number, -1)));
 
-	room = Max(room, (uint64) (share * LEAST_RANGE_SHARE));
-	return Max((uint64) (room * RANGE_SHARE / Max(held_each, 1)), 1);
+	return Max((uint64) (bytes * RANGE_SHARE / Max(held_each, 1)), 1);
 }
 
 static bool

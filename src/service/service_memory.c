@@ -45,6 +45,9 @@
 /* And so much of one of them, after a run has stayed, for ranges. */
 #define RANGE_ROOM		0.125
 
+/* Of what a session may have of its role's memory so much must be free for a run to stay. */
+#define ROLE_ROOM		0.5
+
 void
 gs_memory_freed(int device)
 {
@@ -108,8 +111,10 @@ gs_memory_range_device(int number)
 }
 
 bool
-gs_memory_fits_range(void)
+gs_memory_fits_range(int number)
 {
+	if (!gs_role_has_room(number, ROLE_ROOM))
+		return false;
 	for (int i = 0; i < gs_n_devices; i++)
 		if (has_room(i, RANGE_ROOM))
 			return true;
@@ -144,10 +149,12 @@ gs_memory_queue(int chunk)
 
 /* Is it time for the session's next run? */
 static bool
-is_run_due(const ServedSession *s)
+is_run_due(int number)
 {
+	const ServedSession *s = &gs_served[number];
+
 	return s->spill && s->sort && s->out.sort == NULL &&
-		gs_served_held(s->sort) >= gs_memory_share(s->device) / 2;
+		gs_served_held(s->sort) >= Min(gs_memory_share(s->device), gs_role_share(number)) / 2;
 }
 
 static void
@@ -161,6 +168,13 @@ append_waiting(int number)
 		int			chunk = s->waiting;
 		GsChunk    *c = &gs_chunks[chunk];
 
+		if (!gs_role_admits(chunk))
+		{
+			gs_role_wait(number);
+			return;
+		}
+		s->limited_since = 0;
+		s->asked_bytes += gs_role_need(chunk);
 		s->waiting = c->next;
 		c->next = -1;
 		s->appends++;
@@ -185,7 +199,7 @@ reject_waiting(int number)
 	}
 	s->refused = s->write_out = s->keep = false;
 	s->next_device = -1;
-	s->needy_since = 0;
+	s->needy_since = s->limited_since = 0;
 }
 
 /* Of several devices: may the run that is due stay where it is, and where are chunks to go? */
@@ -194,7 +208,7 @@ plan_to_keep(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (gs_n_devices == 1 || s->n_kept == GS_MAX_DEVICES)
+	if (gs_n_devices == 1 || s->n_kept == GS_MAX_DEVICES || !gs_role_has_room(number, ROLE_ROOM))
 		return;
 	s->keep = has_room(s->device, SPREAD_ROOM) && !gs_memory_is_short(s->device);
 	if (s->keep)
@@ -244,7 +258,7 @@ gs_memory_step(int number)
 		reject_waiting(number);
 		return;
 	}
-	if (!s->write_out && is_run_due(s))
+	if (!s->write_out && is_run_due(number))
 	{
 		s->write_out = true;
 		plan_to_keep(number);
@@ -253,7 +267,8 @@ gs_memory_step(int number)
 		return;
 	if (s->write_out && s->out.sort == NULL && !write_run(number))
 		return;
-	if (s->waiting < 0 || s->refused || s->write_out)
+	if (s->waiting < 0 || s->refused || s->write_out ||
+		(s->limited_since != 0 && !gs_role_admits(s->waiting)))
 		return;
 	if (s->sort == NULL)
 		s->sort = gs_served_open(number, s->device);
@@ -569,6 +584,46 @@ gs_memory_relieve(void)
 		if (gs_devices[i].state == DEVICE_READY)
 			any |= relieve(i);
 	return any;
+}
+
+RoomMade
+gs_memory_make_room_of_role(int needy, bool patient)
+{
+	int			best = -1;
+	int			best_device = -1;
+	Relief		best_relief = RELIEF_NONE;
+	uint64		best_bytes = 0;
+	bool		later = false;
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+	{
+		if (!gs_role_is_same(needy, i))
+			continue;
+		if (gs_served[i].out.sort)
+			return ROOM_LATER;
+		if (gs_served[i].asked_bytes > 0)
+			later = true;		/* it may have more to write, or less, then */
+		for (int device = 0; device < gs_n_devices; device++)
+		{
+			uint64		bytes;
+			Relief		relief = relief_of(i, device, patient, &bytes);
+
+			if (relief == RELIEF_LATER)
+				later = true;
+			else if (relief != RELIEF_NONE && (best < 0 || bytes > best_bytes))
+			{
+				best = i;
+				best_device = device;
+				best_relief = relief;
+				best_bytes = bytes;
+			}
+		}
+	}
+	if (best < 0)
+		return later ? ROOM_LATER : ROOM_NONE;
+	gs_role_note(best);
+	make_room(best, best_device, best_relief);
+	return ROOM_BEGUN;
 }
 
 /*

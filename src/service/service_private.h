@@ -12,12 +12,14 @@
  *	  service_write.c	 writing sorts out
  *	  service_kept.c	 runs that stay on their devices
  *	  service_memory.c	 who waits for device memory, and who makes room
+ *	  service_role.c	 what the sorts of one role may hold
  *	  service_served.c	 sessions, chunks and buffers as the service knows them
  *
  * Mostly each calls files below it in this list; service_memory.c, which decides
  * who makes room, also calls service_load.c and service_write.c, and gives chunks
- * back by gs_requests_reject().  The news that a session can take a step goes
- * through gs_served_wake(); that a device has failed, through gs_device_failed().
+ * back by gs_requests_reject(); service_role.c has it make room for a role.  The news that a
+ * session can take a step goes through gs_served_wake(); that a device has failed, through
+ * gs_device_failed().
  *
  * Devices and threads
  *	  One thread serves all devices.  It needs no more: a device's calls only queue,
@@ -215,6 +217,8 @@ typedef struct ServedSession
 	int			next_device;	/* ... and chunks go there then; -1: to the same one */
 	bool		moved;			/* to this device, which has taken no chunk yet */
 	TimestampTz needy_since;	/* it waits for room; 0: it does not */
+	TimestampTz limited_since;	/* chunks wait for what its role may hold; 0: none does */
+	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_role_need() */
 	TimestampTz last_used;		/* when pages were made ready, or last asked for */
 
 	/* what was written out */
@@ -393,6 +397,19 @@ extern void gs_memory_refused(int device, uint64 asked);
 /* Make room for those who wait; true if anything has happened. */
 extern bool gs_memory_relieve(void);
 
+/*
+ * Have the session of a needy one's role that holds most make room, by its device memory on
+ * any device.
+ */
+typedef enum RoomMade
+{
+	ROOM_NONE,					/* there is none to be made */
+	ROOM_LATER,					/* some will be free by itself */
+	ROOM_BEGUN
+} RoomMade;
+
+extern RoomMade gs_memory_make_room_of_role(int needy, bool patient);
+
 /* Does anybody wait for room on the device? */
 extern bool gs_memory_is_short(int device);
 
@@ -402,8 +419,40 @@ extern uint64 gs_memory_share(int device);
 /* The device on which a session's next range is built: the one with the most room. */
 extern int	gs_memory_range_device(int number);
 
-/* Is there room for ranges if nothing more is written to files? */
-extern bool gs_memory_fits_range(void);
+/* Is there room for a session's ranges if nothing more is written to files? */
+extern bool gs_memory_fits_range(int number);
+
+/* service_role.c */
+
+/*
+ * About what a chunk will hold on a device when it has been appended; and whether the role of
+ * its session may hold that, beside what it holds.  Always so without gpusort.role_memory.
+ */
+extern uint64 gs_role_need(int chunk);
+extern bool gs_role_admits(int chunk);
+
+/* What its sorts may take ahead of that; 0: as much as the device likes. */
+extern uint64 gs_role_spare(int number);
+
+/* Is another one a session of the same role that has a limit? */
+extern bool gs_role_is_same(int number, int other);
+
+/* A chunk of the session was not admitted: it waits, from now on. */
+extern void gs_role_wait(int number);
+
+/* The session had to wait for its role, or make room for it. */
+extern void gs_role_note(int number);
+
+/* What a session may have of its role's memory, and whether so much of that is free. */
+extern uint64 gs_role_share(int number);
+extern bool gs_role_has_room(int number, double part);
+
+/* Does any session of its role wait?  Of any role? */
+extern bool gs_role_is_short(int number);
+extern bool gs_role_any_waits(void);
+
+/* Have those go on that may, and room made for the others; true if anything has happened. */
+extern bool gs_role_relieve(void);
 
 /* service_write.c */
 
@@ -433,7 +482,7 @@ extern KeptRun *gs_kept_find(int number, uint32 run);
 /* The one on a device that holds most; NULL: there is none. */
 extern KeptRun *gs_kept_on(int number, int device);
 
-/* What a session's kept runs hold on a device. */
+/* What a session's kept runs hold on a device; -1: on all. */
 extern uint64 gs_kept_bytes(int number, int device);
 
 /* A fetch of a piece of a kept run begins; it has ended, with this status. */

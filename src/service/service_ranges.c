@@ -23,6 +23,9 @@
 
 #include "service/service_private.h"
 
+/* Of a session's share of its role's memory so much must be free to read a range ahead. */
+#define READ_AHEAD_ROOM	0.5
+
 /* The range that the leader waits for is here. */
 static void
 take_over(int number)
@@ -203,7 +206,8 @@ read_ahead(int number)
 	uint32		next = gs_sessions[number].range + 1;
 
 	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || s->no_read_ahead ||
-		gs_memory_is_short(gs_memory_range_device(number)))
+		gs_memory_is_short(gs_memory_range_device(number)) ||
+		gs_role_is_short(number) || !gs_role_has_room(number, READ_AHEAD_ROOM))
 		return;
 	if (next < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
 		gs_load_begin(number, next, false);

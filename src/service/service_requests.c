@@ -117,6 +117,16 @@ request_arrays(int chunk)
 		refuse_fetch(c, GS_NO_MEMORY);
 		return;
 	}
+	if (!gs_role_admits(chunk))
+	{
+		gs_role_note(c->session);
+		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_sessions[c->session].overflow_reason = GS_FALLBACK_ROLE;
+		LWLockRelease(gs_shared->lock);
+		refuse_fetch(c, GS_NO_MEMORY);
+		return;
+	}
+	s->asked_bytes += gs_role_need(chunk);
 	gs_served_start(chunk);
 	gs_ops->sort_arrays(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records,
 						&gs_served_chunks[chunk].job);
@@ -365,6 +375,8 @@ chunk_ended(int chunk)
 
 	gs_served_ended(chunk);
 	gs_served[number].pending--;
+	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
+		gs_served[number].asked_bytes -= gs_role_need(chunk);
 	gs_served_wake(number);
 	if (c->state == GS_CHUNK_APPENDING)
 	{

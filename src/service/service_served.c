@@ -170,6 +170,7 @@ gs_served_open(int number, int device)
 	spec.engine = session->engine_wanted;
 	spec.elem = session->elem;
 	spec.descending = session->descending;
+	spec.spare_bytes = gs_role_spare(number);
 	Assert(d->state == DEVICE_READY);
 	status = gs_ops->sort_open(d->device, &spec, &sort, &error);
 	if (status == GS_OK)

@@ -338,6 +338,9 @@ gs_session_alloc(int feeders)
 	session->pid = MyProcPid;
 	session->database = MyDatabaseId;
 	session->user = GetUserId();
+	session->role = GetSessionUserId();
+	session->role_memory = 0;
+	session->limited = false;
 	session->opened = GetCurrentTimestamp();
 	session->key_width = 0;
 	session->engine_wanted = GS_ENGINE_AUTO;
@@ -452,7 +455,8 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_FREE:
 			return "free";
 		case GS_SESSION_FEEDING:
-			return session->overflow ? "feeding, device full" :
+			return session->overflow ? (session->overflow_reason == GS_FALLBACK_ROLE ?
+										"feeding, role full" : "feeding, device full") :
 				session->n_runs > 0 ? "feeding, writing runs" : "feeding";
 		case GS_SESSION_ARRAYS:
 			return "sorting arrays";
@@ -461,8 +465,9 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_SORTED:
 			return "returning rows";
 		case GS_SESSION_OVERFLOW:
-			return session->overflow_reason == GS_FALLBACK_ORDER ?
-				"returning rows, order not proven" : "returning rows, device full";
+			return session->overflow_reason == GS_FALLBACK_ORDER ? "returning rows, order not proven" :
+				session->overflow_reason == GS_FALLBACK_ROLE ? "returning rows, role full" :
+				"returning rows, device full";
 		case GS_SESSION_CLOSING:
 			return "closing";
 	}

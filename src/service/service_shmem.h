@@ -145,6 +145,7 @@ typedef struct GsSession
 	int			pid;
 	Oid			database;
 	Oid			user;
+	Oid			role;			/* that the connection was made as */
 	TimestampTz opened;
 
 	/* what */
@@ -154,6 +155,10 @@ typedef struct GsSession
 	GsKeep		keep;			/* rows that the leader needs; it may get more */
 	GsElem		elem;			/* ARRAYS: of what; else NONE */
 	bool		descending;		/* ARRAYS */
+
+	/* what all sorts of the role may hold on the devices (service_role.c) */
+	uint64		role_memory;	/* bytes; 0: no limit */
+	bool		limited;		/* it had to wait for that, or was written out */
 
 	/* temporary files */
 	Oid			temp_tablespace;	/* where they are made */

@@ -185,6 +185,7 @@ work(void)
 	any |= gs_requests_note_ended();
 	any |= gs_sort_note_ended();
 	any |= gs_memory_relieve();
+	any |= gs_role_relieve();
 	any |= gs_devices_step();
 	while ((number = gs_served_woken()) >= 0)
 	{
@@ -194,14 +195,14 @@ work(void)
 	return any;
 }
 
-/* Does anybody wait for room on any device? */
+/* Does anybody wait for room on any device, or for its role? */
 static bool
 memory_is_short(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_memory_is_short(i))
 			return true;
-	return false;
+	return gs_role_any_waits();
 }
 
 /* How long to sleep where nobody wakes the service; -1: for ever. */

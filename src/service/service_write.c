@@ -247,9 +247,10 @@ gs_write_move(int number, const KeptRun *kept)
 
 /* Is it worth its memory, and is there enough without? */
 static bool
-may_stay(const ServedSession *s, const GsSortResult *result)
+may_stay(int number, const GsSortResult *result)
 {
-	return s->n_kept < GS_MAX_DEVICES && result->n_rows >= result->n_dropped && gs_memory_fits_range();
+	return gs_served[number].n_kept < GS_MAX_DEVICES && result->n_rows >= result->n_dropped &&
+		gs_memory_fits_range(number);
 }
 
 /* A run has been sorted. */
@@ -265,7 +266,7 @@ run_performed(int number)
 	if (s->closing || s->failed)
 		return;
 	gs_ops->result(s->out.sort, &result);
-	if (s->out.kind == WRITE_KEPT && !may_stay(s, &result))
+	if (s->out.kind == WRITE_KEPT && !may_stay(number, &result))
 		s->out.kind = WRITE_RUN;
 	gs_memory_freed(s->out.device); /* what ordering it took */
 	if (status != GS_OK)

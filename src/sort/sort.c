@@ -347,6 +347,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 	report->spread = gs_client_is_spread(sort->client);
 	report->ranges = session->n_ranges;
 	report->temp_bytes = session->temp_bytes;
+	report->limited = gs_client_is_limited(sort->client);
 	report->check_ms = session->check_ms;
 	report->rows_repaired = session->rows_repaired;
 }
@@ -473,6 +474,7 @@ gs_sort_perform(GsSort *sort)
 		gs_stats_count(GS_COUNT_SPREAD_SORTS, gs_client_is_spread(sort->client) ? 1 : 0);
 		gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(sort->client) ? 1 : 0);
 		gs_stats_count(GS_COUNT_TEMP_BYTES, sort->report.temp_bytes);
+		gs_stats_count(GS_COUNT_LIMITED_SORTS, sort->report.limited ? 1 : 0);
 		gs_stats_count(GS_COUNT_BYTES, sort->report.row_bytes + sort->report.key_bytes);
 	}
 	if (sort->place != GS_SORT_CPU)

@@ -102,6 +102,7 @@ typedef struct GsSortReport
 	bool		spread;			/* on several devices */
 	uint32		ranges;			/* read back so far */
 	uint64		temp_bytes;
+	bool		limited;		/* gpusort.role_memory held it up, or had it written out */
 	double		check_ms;		/* 0: the order needed no check */
 	uint64		rows_repaired;	/* moved by the check */
 	const char *cpu_method;		/* place CPU: as Sort prints it; else NULL */

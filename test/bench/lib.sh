@@ -80,7 +80,7 @@ bench_begin()
 	echo "date:    $(date -u +%F)   commit: ${BENCH_COMMIT:-$(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)}"
 	echo "machine: $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $((memory_mb / 1024)) GB"
 	echo "server:  $("$PG_CONFIG" --version)   device: $(bench_sql -c "SELECT string_agg(name, ', ' ORDER BY device) FROM gpusort_devices")"
-	echo "command: $(env | grep -E '^(BENCH_|CUDA)' | sort | tr '\n' ' ')$0 $*"
+	echo "command: $(env | grep -E '^(BENCH_|SOAK_|CUDA)' | sort | tr '\n' ' ')$0 $*"
 }
 
 bench_sql()

@@ -34,6 +34,10 @@ SET gpusort.device_memory = '1GB';
 SET gpusort.no_such_setting = 1;
 SET gpusort.min_rows = -1;
 RESET gpusort.min_rows;
+SET gpusort.role_memory = '2GB';
+SHOW gpusort.role_memory;
+SET gpusort.role_memory = -1;
+RESET gpusort.role_memory;
 
 -- statistics: a sort in the process, one on the device, one refused
 CREATE TABLE views_t AS SELECT i, md5(i::text) AS m FROM generate_series(1, 3000) AS i;
@@ -67,6 +71,9 @@ SELECT count(*) FROM gpusort_stats;
 SELECT count(*) FROM gpusort_devices;
 SELECT count(*) FROM gpusort_activity;
 SELECT gpusort_stats_reset();
+-- nor raise what its sorts may hold
+SET gpusort.role_memory = '1GB';
+RESET gpusort.role_memory;
 RESET ROLE;
 DROP ROLE regress_gpusort_user;
 

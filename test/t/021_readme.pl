@@ -289,7 +289,7 @@ my %settings;					# those that have been described
 sub check_settings
 {
 	my ($table) = @_;
-	my %change = (user => 'user', reload => 'sighup', restart => 'postmaster');
+	my %change = (user => 'user', superuser => 'superuser', reload => 'sighup', restart => 'postmaster');
 
 	for (@{ $table->{rows} })
 	{

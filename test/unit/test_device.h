@@ -118,6 +118,7 @@ typedef struct TestDevice
 	uint64_t	notified;		/* calls of notify, under lock */
 	uint64_t	misplaced;		/* calls on the caller's thread or with
 								 * signals open, under lock */
+	uint64_t	spare_bytes;	/* GsSortSpec's, of sorts that are opened */
 } TestDevice;
 
 /* A sort, the window of buffers that its jobs use, and its input. */

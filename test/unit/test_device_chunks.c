@@ -539,6 +539,47 @@ case_memory_held(TestDevice *td, uint64_t seed)
 	test_end_case(name);
 }
 
+/* A sort that may take little memory ahead holds about what its chunks need, at every append. */
+static void
+case_spare_bytes(TestDevice *td, uint64_t seed)
+{
+	static const char name[] = "memory taken ahead";
+	TestRandom	rng = seed;
+	TestInput	in;
+	TestSort	ts;
+
+	if (!test_begin_case(name))
+		return;
+	test_input_init(&in, 65536);
+	test_make_words(&in, 100000, &rng);
+	test_input_finish(&in);
+	td->spare_bytes = in.chunk_bytes;
+	if (test_sort_open(&ts, td, &in, true, seed))
+	{
+		uint64_t	before = 0;
+
+		while (test_sort_append(&ts))
+		{
+			uint64_t	held;
+
+			CHECK(test_sort_drain(&ts) == GS_OK, "append: %s", ts.error.message);
+			held = memory_held(&ts);
+
+			/* the first one also pays for the buffers of pages */
+			CHECK(before == 0 || held <= before + 8 * in.chunk_bytes, "%llu bytes held after %llu",
+				  (unsigned long long) held, (unsigned long long) before);
+			before = held;
+		}
+		CHECK(before >= 16 * in.chunk_bytes, "only %llu bytes held", (unsigned long long) before);
+		CHECK(test_sort_perform(&ts) == GS_OK, "perform");
+		test_check_pages(&ts, &rng);
+		test_sort_close(&ts);
+	}
+	td->spare_bytes = 0;
+	test_input_free(&in);
+	test_end_case(name);
+}
+
 /* The first n records of an input as an input, whose order alone is its own. */
 static void
 input_part(TestInput *part, const TestInput *in, uint64_t n)
@@ -812,5 +853,6 @@ test_chunks_cases(TestDevice *td, uint64_t seed)
 	case_misuse(td, seed);
 	case_cancel(td, seed);
 	case_memory_held(td, seed);
+	case_spare_bytes(td, seed);
 	case_large(td, seed);
 }

@@ -140,6 +140,7 @@ test_sort_open(TestSort *ts, TestDevice *td, const TestInput *in, bool plain, ui
 	spec.chunk_bytes = in->chunk_bytes;
 	spec.key_width = in->key_width;
 	spec.engine = test_engine;
+	spec.spare_bytes = td->spare_bytes;
 	status = td->ops->sort_open(td->device, &spec, &ts->sort, &error);
 	if (!CHECK(status == GS_OK, "sort_open: %s %s", gs_status_name(status), error.message))
 		return false;

@@ -1,0 +1,228 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_role.c
+ *	  What the sorts of one role may hold: gpusort.role_memory.
+ *
+ * The limit is of what all sorts of a role hold together, on all devices.  The role is
+ * the one that the connection was made as, since its settings are those that apply; SET ROLE
+ * changes nothing.  Each sort has the limit that its session had when it began, so two sorts
+ * of a role may have different ones.
+ *
+ * A sort without a limit neither counts nor waits: its session is older than the limit, or a
+ * superuser has lifted it there.
+ *
+ * A chunk is admitted when it fits below its sort's limit; what jobs under way will hold is
+ * counted as far as it is known.  A chunk that is not admitted waits, and all behind it,
+ * like one that the device had no room for; and so do those of the role that come later, so that
+ * none waits for ever.  Then a sort of the same role makes room, in the ways that
+ * service_memory.c has.  If none can, PostgreSQL does the sort (GS_FALLBACK_ROLE).
+ * Arrays do not wait, since a process can sort a chunk of them as well.
+ *
+ * Ranges that are read back are counted, and as large as the role's share lets them be, but
+ * they do not wait: the leader could not go on without.  So a role may hold more than
+ * its limit for a while, when it begins more sorts beside some that return ranges.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "utils/timestamp.h"
+
+#include "service/service_private.h"
+
+/* What ordering takes of device memory, for each row. */
+#define ROW_WORK_BYTES	64
+
+/* So much of its limit a role's sorts may hold ahead of what they need. */
+#define SPARE_PART		64
+
+static inline bool
+is_limited(int number)
+{
+	return gs_sessions[number].role_memory > 0;
+}
+
+bool
+gs_role_is_same(int number, int other)
+{
+	return gs_sessions[other].state != GS_SESSION_FREE && is_limited(other) &&
+		gs_sessions[other].role == gs_sessions[number].role;
+}
+
+uint64
+gs_role_need(int chunk)
+{
+	const GsChunk *c = &gs_chunks[chunk];
+
+	return c->data_bytes + (uint64) c->n_records * (sizeof(GsRecord) + ROW_WORK_BYTES);
+}
+
+uint64
+gs_role_spare(int number)
+{
+	return is_limited(number) ? Max(gs_sessions[number].role_memory / SPARE_PART, GS_CHUNK_BYTES) : 0;
+}
+
+/* What a session holds on all devices, or is about to. */
+static uint64
+session_bytes(int number)
+{
+	const ServedSession *s = &gs_served[number];
+	uint64		bytes = s->asked_bytes + gs_served_held(s->sort) + gs_served_held(s->load.sort);
+
+	for (int i = 0; i < s->n_kept; i++)
+		bytes += gs_served_held(s->kept[i].sort);
+
+	/* pages are written of sort, and runs moved of those that were kept */
+	if (s->out.sort && s->out.kind != WRITE_PAGES && s->out.kind != WRITE_MOVED)
+		bytes += gs_served_held(s->out.sort);
+	return bytes;
+}
+
+/* What is left of a session's limit. */
+static uint64
+room_of(int number)
+{
+	uint64		limit = gs_sessions[number].role_memory;
+	uint64		bytes = 0;
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_role_is_same(number, i))
+			bytes += session_bytes(i);
+	return limit > bytes ? limit - bytes : 0;
+}
+
+/* Do chunks of the session wait for its role, and for nothing else? */
+static bool
+is_waiting(int number)
+{
+	const ServedSession *s = &gs_served[number];
+
+	return s->limited_since != 0 && !s->closing && !s->failed && s->appends == 0 && s->waiting >= 0 &&
+		!s->refused && !s->write_out && !gs_sessions[number].overflow;
+}
+
+/* Has no other session of the role waited for longer? */
+static bool
+is_first(int number)
+{
+	TimestampTz since = gs_served[number].limited_since;
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (i != number && is_waiting(i) && gs_role_is_same(number, i) &&
+			(since == 0 || gs_served[i].limited_since < since))
+			return false;
+	return true;
+}
+
+bool
+gs_role_admits(int chunk)
+{
+	int			number = gs_chunks[chunk].session;
+
+	if (!is_limited(number))
+		return true;
+	return gs_role_need(chunk) <= room_of(number) &&
+		(gs_sessions[number].elem != GS_ELEM_NONE || is_first(number));
+}
+
+uint64
+gs_role_share(int number)
+{
+	int			n = 0;
+
+	if (!is_limited(number))
+		return PG_UINT64_MAX;
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (gs_role_is_same(number, i) &&
+			(i == number || gs_served[i].waiting >= 0 || session_bytes(i) > 0))
+			n++;
+	return gs_sessions[number].role_memory / Max(n, 1);
+}
+
+bool
+gs_role_has_room(int number, double part)
+{
+	return !is_limited(number) || room_of(number) >= gs_role_share(number) * part;
+}
+
+void
+gs_role_note(int number)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_sessions[number].limited = true;
+	LWLockRelease(gs_shared->lock);
+}
+
+void
+gs_role_wait(int number)
+{
+	gs_served[number].limited_since = GetCurrentTimestamp();
+	gs_role_note(number);
+}
+
+bool
+gs_role_is_short(int number)
+{
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (is_waiting(i) && gs_role_is_same(number, i))
+			return true;
+	return false;
+}
+
+bool
+gs_role_any_waits(void)
+{
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (is_waiting(i))
+			return true;
+	return false;
+}
+
+/* Nobody of its role can make room for it: PostgreSQL is to sort. */
+static void
+give_up(int number)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_sessions[number].overflow = true;
+	gs_sessions[number].overflow_reason = GS_FALLBACK_ROLE;
+	LWLockRelease(gs_shared->lock);
+	gs_served_wake(number);
+}
+
+/* Help a session that waits; false: there is nothing to be done now. */
+static bool
+relieve(int number)
+{
+	ServedSession *s = &gs_served[number];
+	bool		patient = !TimestampDifferenceExceeds(s->limited_since, GetCurrentTimestamp(),
+													  GS_IDLE_READER_MS);
+
+	if (gs_role_admits(s->waiting))
+	{
+		gs_served_wake(number);
+		return true;
+	}
+	switch (gs_memory_make_room_of_role(number, patient))
+	{
+		case ROOM_BEGUN:
+			return true;
+		case ROOM_LATER:
+			return false;
+		case ROOM_NONE:
+			break;
+	}
+	give_up(number);
+	return true;
+}
+
+bool
+gs_role_relieve(void)
+{
+	bool		any = false;
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		if (is_waiting(i) && is_first(i))
+			any |= relieve(i);
+	return any;
+}
