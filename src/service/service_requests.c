@@ -39,12 +39,6 @@ chunk_is_held_up(const GsChunk *c)
 	return holds_arrays(c) ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
 }
 
-static bool
-session_is_held_up(const GsSession *session)
-{
-	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
-}
-
 /* The session takes no more rows: the leader is to take the chunk's back. */
 void
 gs_requests_reject(int chunk)
@@ -239,7 +233,7 @@ next_request(int *number)
 			return REQUEST_CHUNK;
 	}
 	if (gs_shared->session_queue_head < 0 ||
-		session_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
+		gs_sort_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
 		return REQUEST_NONE;
 	*number = pop_session();
 	return REQUEST_SESSION;

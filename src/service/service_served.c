@@ -401,7 +401,8 @@ gs_buffer_free(int buffer)
 	buffers[buffer].use = BUFFER_FREE;
 	n_free_buffers++;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].out.sort || gs_served[i].load.phase == LOAD_READING)
+		if (gs_served[i].out.sort || gs_served[i].load.phase == LOAD_READING ||
+			gs_served[i].load.phase == LOAD_SPLITTING)
 			gs_served_wake(i);
 }
 
