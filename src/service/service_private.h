@@ -326,7 +326,10 @@ extern GsDeviceSort *gs_served_open(int number, int device);
 extern void gs_served_close(int number, int device, GsDeviceSort *sort);
 extern uint64 gs_served_held(const GsDeviceSort *sort);
 
-/* Does the session hold anything on the device, or wait for it? */
+/* Has the session a sort on the device? */
+extern bool gs_served_has_sort(int number, int device);
+
+/* Has it one there, or does it wait for the device? */
 extern bool gs_served_is_on(int number, int device);
 
 /* Have a sort of the rows that a session was fed performed: those that it is to keep. */

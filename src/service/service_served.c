@@ -230,14 +230,22 @@ gs_served_close(int number, int device, GsDeviceSort *sort)
 }
 
 bool
+gs_served_has_sort(int number, int device)
+{
+	const ServedSession *s = &gs_served[number];
+
+	return (s->sort && s->device == device) ||
+		(s->out.sort && s->out.device == device) ||
+		(s->load.sort && s->load.device == device) ||
+		gs_kept_on(number, device) != NULL;
+}
+
+bool
 gs_served_is_on(int number, int device)
 {
 	const ServedSession *s = &gs_served[number];
 
-	return (s->device == device && (s->sort || s->waiting >= 0)) ||
-		(s->out.sort && s->out.device == device) ||
-		(s->load.sort && s->load.device == device) ||
-		gs_kept_on(number, device) != NULL;
+	return (s->device == device && s->waiting >= 0) || gs_served_has_sort(number, device);
 }
 
 uint64
