@@ -525,10 +525,8 @@ is_null_at(GpuPercentileState *state, int64 place)
 
 /* Between two places, of which one alone has a NULL: the first one that is like the second. */
 static int64
-find_change(GpuPercentileState *state, int64 low, int64 high)
+find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
 {
-	bool		high_is_null = is_null_at(state, high);
-
 	while (high - low > 1)
 	{
 		int64		middle = low + (high - low) / 2;
@@ -567,11 +565,11 @@ count_by_place(GpuPercentileState *state)
 		values->n = 0;
 	else if (first_is_null)
 	{
-		values->first_row = find_change(state, 0, n_rows - 1);
+		values->first_row = find_change(state, 0, n_rows - 1, false);
 		values->n = n_rows - values->first_row;
 	}
 	else if (last_is_null)
-		values->n = find_change(state, 0, n_rows - 1);
+		values->n = find_change(state, 0, n_rows - 1, true);
 	return true;
 }
 

@@ -112,6 +112,7 @@ make_append(PlannerInfo *root, RelOptInfo *rel, const List *inputs)
 	{
 		Path	   *path = lfirst(lc);
 
+		/* before PostgreSQL 17 paths of nested UNIONs do not name the relation that they are of */
 		if (!IS_UPPER_REL(path->parent) && path->parent->cheapest_total_path)
 			path = path->parent->cheapest_total_path;
 		paths = lappend(paths, path);
@@ -159,6 +160,9 @@ gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel)
 
 	if (!find_union(root, rel, &found) || !gs_client_service_ready() ||
 		!gs_sort_supports(found.pathkeys))
+		return;
+	if (list_length(found.inputs) == 1 &&
+		pathkeys_contained_in(found.pathkeys, ((Path *) linitial(found.inputs))->pathkeys))
 		return;
 	serial = make_append(root, rel, found.inputs);
 	rows = serial->rows;

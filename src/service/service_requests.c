@@ -75,6 +75,16 @@ refuse_fetch(GsChunk *c, GsStatus status)
 	ConditionVariableBroadcast(&gs_sessions[c->session].cv);
 }
 
+/* This process is to sort a chunk of arrays itself. */
+static void
+refuse_arrays(GsChunk *c, GsFallback reason)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_sessions[c->session].overflow_reason = reason;
+	LWLockRelease(gs_shared->lock);
+	refuse_fetch(c, GS_NO_MEMORY);
+}
+
 static void
 request_append(int chunk)
 {
@@ -108,16 +118,13 @@ request_arrays(int chunk)
 	}
 	if (s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory"))
 	{
-		refuse_fetch(c, GS_NO_MEMORY);
+		refuse_arrays(c, GS_FALLBACK_MEMORY);
 		return;
 	}
 	if (!gs_role_admits(chunk))
 	{
 		gs_role_note(c->session);
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		gs_sessions[c->session].overflow_reason = GS_FALLBACK_ROLE;
-		LWLockRelease(gs_shared->lock);
-		refuse_fetch(c, GS_NO_MEMORY);
+		refuse_arrays(c, GS_FALLBACK_ROLE);
 		return;
 	}
 	s->asked_bytes += gs_role_need(chunk);
