@@ -193,8 +193,10 @@ extern void gs_plan_forget_order(CustomScan *plan);
  */
 extern bool gs_sort_node_count_distinct(PlanState *node, uint64 *count);
 
-/* The same as gs_sort_next_row(), of a GpuSort that has returned a row. */
+/* The same as gs_sort_next_row() and the like, of a GpuSort that has returned a row. */
 extern GsNextRow gs_sort_node_next_row(const PlanState *node);
+extern bool gs_sort_node_count_equal(const PlanState *node, uint64 *count);
+extern bool gs_sort_node_look_ahead(const PlanState *node, uint64 n, TupleTableSlot *slot);
 
 /*
  * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not

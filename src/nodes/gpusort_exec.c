@@ -284,6 +284,22 @@ gs_sort_node_next_row(const PlanState *node)
 	return state->done ? gs_sort_next_row(state->sort) : GS_NEXT_ROW_UNKNOWN;
 }
 
+bool
+gs_sort_node_count_equal(const PlanState *node, uint64 *count)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done && gs_sort_count_equal(state->sort, count);
+}
+
+bool
+gs_sort_node_look_ahead(const PlanState *node, uint64 n, TupleTableSlot *slot)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done && node->ps_ProjInfo == NULL && gs_sort_look_ahead(state->sort, n, slot);
+}
+
 static void
 end(CustomScanState *node)
 {

@@ -152,6 +152,16 @@ typedef enum GsNextRow
 } GsNextRow;
 
 extern GsNextRow gs_sort_next_row(const GsSort *sort);
+
+/* How many rows behind that one have its key, too?  False: that is not known at no cost. */
+extern bool gs_sort_count_equal(const GsSort *sort, uint64 *count);
+
+/*
+ * The row n places behind that one, where it lies: in a slot for minimal tuples, good until
+ * gs_sort_get is called.  False: it is not at hand, or there is none.
+ */
+extern bool gs_sort_look_ahead(const GsSort *sort, uint64 n, TupleTableSlot *slot);
+
 extern void gs_sort_rescan(GsSort *sort);
 extern void gs_sort_mark(GsSort *sort);
 extern void gs_sort_restore(GsSort *sort);
