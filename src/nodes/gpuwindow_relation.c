@@ -20,6 +20,9 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "nodes/gpusort.h"
@@ -34,12 +37,27 @@ typedef enum CopyIs
 	COPY_IS_PEER
 } CopyIs;
 
+typedef struct ImageColumn
+{
+	AttrNumber	attno;
+	bool		byval;
+	int16		len;
+} ImageColumn;
+
+/* A comparison of rows. */
+typedef struct Match
+{
+	ExprState  *expr;
+	int			n_images;		/* > 0: instead, they are equal if these columns are bit by bit */
+	ImageColumn *images;
+} Match;
+
 struct GsRelations
 {
 	PlanState  *child;
 	ExprContext *econtext;
-	ExprState  *same_peers;		/* NULL: all rows of a partition are */
-	ExprState  *same_partition; /* NULL: there is one partition only */
+	Match	   *same_peers;		/* NULL: all rows of a partition are */
+	Match	   *same_partition; /* NULL: there is one partition only */
 
 	/* of rows with equal keys, and with different ones, where the child is a GpuSort */
 	bool		child_is_sort;
@@ -65,25 +83,64 @@ typedef struct Columns
 	List	   *collations;
 } Columns;
 
-/* Compares them; NULL: there are none. */
-static ExprState *
-make_comparison(CustomScanState *node, const Columns *columns)
+/* Is it an equality of common types whose values are equal if they are so bit by bit? */
+static bool
+compares_images(Oid operator, Oid collation)
 {
+	switch (get_opcode(operator))
+	{
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_OIDEQ:
+		case F_BOOLEQ:
+		case F_DATE_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+		case F_ENUM_EQ:
+		case F_UUID_EQ:
+			return true;
+		case F_TEXTEQ:
+			return OidIsValid(collation) && get_collation_isdeterministic(collation);
+		default:
+			return false;
+	}
+}
+
+/* NULL: there are no columns. */
+static Match *
+make_match(CustomScanState *node, const Columns *columns)
+{
+	TupleDesc	tupdesc = ExecGetResultType(outerPlanState(node));
 	int			n = list_length(columns->attnos);
 	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
 	Oid		   *operators = palloc(n * sizeof(Oid));
 	Oid		   *collations = palloc(n * sizeof(Oid));
+	Match	   *match = palloc0(sizeof(Match));
 
 	if (n == 0)
 		return NULL;
+	match->images = palloc(n * sizeof(ImageColumn));
 	for (int i = 0; i < n; i++)
 	{
 		attnos[i] = list_nth_int(columns->attnos, i);
 		operators[i] = list_nth_oid(columns->operators, i);
 		collations[i] = list_nth_oid(columns->collations, i);
+		if (compares_images(operators[i], collations[i]))
+		{
+			ImageColumn *image = &match->images[match->n_images++];
+			Form_pg_attribute attr = TupleDescAttr(tupdesc, attnos[i] - 1);
+
+			image->attno = attnos[i];
+			image->byval = attr->attbyval;
+			image->len = attr->attlen;
+		}
 	}
-	return execTuplesMatchPrepare(ExecGetResultType(outerPlanState(node)), n, attnos, operators,
-								  collations, &node->ss.ps);
+	if (match->n_images < n)
+		match->n_images = 0;
+	match->expr = execTuplesMatchPrepare(tupdesc, n, attnos, operators, collations,
+										 &node->ss.ps);
+	return match;
 }
 
 /* What do the keys of a GpuSort tell about the columns? */
@@ -129,14 +186,14 @@ gs_relations_create(CustomScanState *node, List *const *lists, bool peers)
 	tupdesc = ExecGetResultType(relations->child);
 	relations->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	relations->ahead = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
-	relations->same_partition = make_comparison(node, &columns);
+	relations->same_partition = make_match(node, &columns);
 	if (peers && lists[GS_WINDOW_ORDER_ATTNOS] != NIL)
 	{
 		columns.attnos = list_concat_copy(lists[GS_WINDOW_ORDER_ATTNOS], columns.attnos);
 		columns.operators = list_concat_copy(lists[GS_WINDOW_ORDER_OPERATORS], columns.operators);
 		columns.collations = list_concat_copy(lists[GS_WINDOW_ORDER_COLLATIONS],
 											  columns.collations);
-		relations->same_peers = make_comparison(node, &columns);
+		relations->same_peers = make_match(node, &columns);
 	}
 	find_keys(relations, &columns);
 	gs_relations_reset(relations);
@@ -191,11 +248,34 @@ keep_copy(GsRelations *relations, TupleTableSlot *slot)
 }
 
 static bool
-rows_match(const GsRelations *relations, ExprState *match, TupleTableSlot *a, TupleTableSlot *b)
+images_match(const Match *match, TupleTableSlot *a, TupleTableSlot *b)
 {
+	for (int i = 0; i < match->n_images; i++)
+	{
+		const ImageColumn *column = &match->images[i];
+		bool		a_isnull;
+		bool		b_isnull;
+		Datum		a_value = slot_getattr(a, column->attno, &a_isnull);
+		Datum		b_value = slot_getattr(b, column->attno, &b_isnull);
+
+		if (a_isnull != b_isnull)
+			return false;
+		if (!a_isnull && !(column->byval ? a_value == b_value :
+						   datum_image_eq(a_value, b_value, false, column->len)))
+			return false;
+	}
+	return true;
+}
+
+static bool
+rows_match(const GsRelations *relations, const Match *match, TupleTableSlot *a,
+		   TupleTableSlot *b)
+{
+	if (match->n_images > 0)
+		return images_match(match, a, b);
 	relations->econtext->ecxt_innertuple = a;
 	relations->econtext->ecxt_outertuple = b;
-	return ExecQualAndReset(match, relations->econtext);
+	return ExecQualAndReset(match->expr, relations->econtext);
 }
 
 /* Do rows that differ in their keys tell so that they are in other partitions? */
@@ -266,7 +346,11 @@ gs_relations_read(GsRelations *relations, TupleTableSlot *slot)
 bool
 gs_relations_count_peers(const GsRelations *relations, uint64 *count)
 {
-	return relations->others_are_not && gs_sort_node_count_equal(relations->child, count);
+	*count = 0;
+	if (!relations->others_are_not)
+		return false;
+	return relations->next == GS_NEXT_ROW_OTHER ||
+		gs_sort_node_count_equal(relations->child, count);
 }
 
 bool
