@@ -197,11 +197,12 @@ extern void gs_plan_forget_order(CustomScan *plan);
  */
 extern bool gs_sort_node_count_distinct(PlanState *node, uint64 *count);
 
-/*
- * The same as gs_sort_next_row(), gs_sort_count_rows() and gs_sort_skip(), of a GpuSort that has
- * returned a row; the last two of one that was begun with EXEC_FLAG_MARK.
- */
+/* The same as gs_sort_next_row() and the like, of a GpuSort that has returned a row. */
 extern GsNextRow gs_sort_node_next_row(const PlanState *node);
+extern bool gs_sort_node_count_equal(const PlanState *node, uint64 *count);
+extern bool gs_sort_node_look_ahead(const PlanState *node, uint64 n, TupleTableSlot *slot);
+
+/* These of one that was begun with EXEC_FLAG_MARK. */
 extern bool gs_sort_node_count_rows(const PlanState *node, uint64 *count);
 extern void gs_sort_node_skip(PlanState *node, uint64 n);
 

@@ -302,6 +302,22 @@ gs_sort_node_skip(PlanState *node, uint64 n)
 		sort_again(state);		/* raises an error, as the place is lost */
 }
 
+bool
+gs_sort_node_count_equal(const PlanState *node, uint64 *count)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done && gs_sort_count_equal(state->sort, count);
+}
+
+bool
+gs_sort_node_look_ahead(const PlanState *node, uint64 n, TupleTableSlot *slot)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done && node->ps_ProjInfo == NULL && gs_sort_look_ahead(state->sort, n, slot);
+}
+
 static void
 end(CustomScanState *node)
 {

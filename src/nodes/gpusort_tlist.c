@@ -11,6 +11,9 @@
  * so while the plan is made the sort's columns are changed to that, and when it
  * is finished the copy is removed from the nodes between the scan and the top.
  *
+ * "SELECT rank() OVER (ORDER BY p)" has p as junk in the topmost target list, too: below
+ * GpuWindow it is needed, above it is not.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -22,6 +25,7 @@
 
 #include "nodes/gpufeed.h"
 #include "nodes/gpusort.h"
+#include "nodes/gpuwindow.h"
 
 Node *
 gs_tlist_strip_relabel(Node *node)
@@ -115,6 +119,11 @@ gs_tlist_drop_junk(PlannedStmt *stmt)
 
 	if (stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE || stmt->rowMarks != NIL)
 		return;
+	if (gs_node_is(stmt->planTree, &gs_window_node))
+	{
+		gs_window_drop_junk((CustomScan *) stmt->planTree);
+		return;
+	}
 	nodes = nodes_to_change(stmt);
 	if (nodes == NIL)
 		return;

@@ -63,6 +63,9 @@ extern Plan *gs_window_replace(WindowAgg *window);
  */
 extern Plan *gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations);
 
+/* Of the topmost node of a finished plan: drop columns that only the sort below needs. */
+extern void gs_window_drop_junk(CustomScan *plan);
+
 /* The parts of a GpuWindow's custom_exprs. */
 extern List *gs_window_functions(const CustomScan *plan);
 extern List *gs_window_run_condition(const CustomScan *plan);

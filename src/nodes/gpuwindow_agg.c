@@ -67,6 +67,7 @@ struct GsWindowAggs
 	ExprContext *econtext;
 	MemoryContext states;
 	MemoryContext results;
+	bool		have_final;		/* one of them a final function */
 	int			n_aggs;
 	WindowAggregate aggs[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -166,6 +167,7 @@ init_aggregate(GsWindowAggs *aggs, WindowAggregate *agg, WindowFunc *call, PlanS
 									 call->inputcollid, form->aggfinalfn, &expr);
 		fmgr_info(form->aggfinalfn, &agg->final_function);
 		fmgr_info_set_expr((Node *) expr, &agg->final_function);
+		aggs->have_final = true;
 		agg->final = make_call(&agg->final_function, n_final_args, call->inputcollid,
 							   aggs->caller);
 	}
@@ -343,10 +345,13 @@ finish(WindowAggregate *agg)
 void
 gs_window_aggs_finish(GsWindowAggs *aggs)
 {
-	MemoryContext old;
+	MemoryContext old = CurrentMemoryContext;
 
-	MemoryContextReset(aggs->results);
-	old = MemoryContextSwitchTo(aggs->results);
+	if (aggs->have_final)
+	{
+		MemoryContextReset(aggs->results);
+		MemoryContextSwitchTo(aggs->results);
+	}
 	for (int i = 0; i < aggs->n_aggs; i++)
 		finish(&aggs->aggs[i]);
 	MemoryContextSwitchTo(old);

@@ -40,6 +40,7 @@
 #include "nodes/gpuwindow.h"
 #include "nodes/gpuwindow_agg.h"
 #include "nodes/gpuwindow_function.h"
+#include "nodes/gpuwindow_relation.h"
 #include "nodes/gpuwindow_rows.h"
 
 typedef enum WindowStatus
@@ -49,14 +50,6 @@ typedef enum WindowStatus
 	WINDOW_SKIPS,				/* the partition's other rows */
 	WINDOW_IS_DONE
 } WindowStatus;
-
-/* How a row is related to the one before. */
-typedef enum RowRelation
-{
-	SAME_PEERS,
-	SAME_PARTITION,
-	OTHER_PARTITION
-} RowRelation;
 
 /* Readers of held rows; those of functions follow. */
 enum
@@ -74,8 +67,7 @@ typedef struct GpuWindowState
 	int			n_columns;		/* of the scan tuple */
 	AttrNumber *columns;		/* the child's; 0: a function */
 	AttrNumber	last_column;	/* of the child that is used */
-	ExprState  *same_peers;		/* NULL: nobody asks, or all rows of a partition are */
-	ExprState  *same_partition; /* NULL: there is one partition only */
+	GsRelations *relations;		/* of the child's rows */
 	ExprState  *run_condition;	/* NULL: none */
 	bool		is_top;
 	GsWindowFrame frame;
@@ -94,59 +86,16 @@ typedef struct GpuWindowState
 
 	/* where rows are held */
 	GsHeldRows *held;			/* NULL: they are not */
-	int64		ahead;			/* how many rows to read ahead for lead() */
+	int64		ahead;			/* how many rows to look ahead for lead() */
 	int64		behind;			/* and to keep for lag() */
-	bool		partition_is_read;
-	TupleTableSlot *next;		/* the first row of the partition that is next; empty: there
-								 * is none */
-
-	TupleTableSlot *first_peer; /* of the row read last, in buffer; empty: no row was read */
-	MinimalTuple buffer;
-	Size		buffer_bytes;
-	MemoryContext context;		/* the buffer's */
+	TupleTableSlot *last;		/* the row that was read last; empty: the input has ended */
+	bool		last_starts_peers;
+	bool		partition_is_read;	/* last is the first row of the next one, if there is one */
 } GpuWindowState;
 
 /*
  * Begin and end
  */
-
-/* Compares the columns of two lists of custom_private; NULL: there are none. */
-static ExprState *
-make_comparison(GpuWindowState *state, List *attnos, List *operators, List *collations)
-{
-	int			n = list_length(attnos);
-	AttrNumber *columns = palloc(n * sizeof(AttrNumber));
-	Oid		   *equality = palloc(n * sizeof(Oid));
-	Oid		   *collation = palloc(n * sizeof(Oid));
-
-	if (n == 0)
-		return NULL;
-	for (int i = 0; i < n; i++)
-	{
-		columns[i] = list_nth_int(attnos, i);
-		equality[i] = list_nth_oid(operators, i);
-		collation[i] = list_nth_oid(collations, i);
-	}
-	return execTuplesMatchPrepare(ExecGetResultType(outerPlanState(state)), n, columns, equality,
-								  collation, &state->css.ss.ps);
-}
-
-static void
-make_comparisons(GpuWindowState *state, List *const *lists)
-{
-	state->same_partition = make_comparison(state, lists[GS_WINDOW_PART_ATTNOS],
-											lists[GS_WINDOW_PART_OPERATORS],
-											lists[GS_WINDOW_PART_COLLATIONS]);
-	if (lists[GS_WINDOW_ORDER_ATTNOS] != NIL && (state->needs & GS_WINDOW_NEEDS_PEERS))
-		state->same_peers =
-			make_comparison(state,
-							list_concat_copy(lists[GS_WINDOW_ORDER_ATTNOS],
-											 lists[GS_WINDOW_PART_ATTNOS]),
-							list_concat_copy(lists[GS_WINDOW_ORDER_OPERATORS],
-											 lists[GS_WINDOW_PART_OPERATORS]),
-							list_concat_copy(lists[GS_WINDOW_ORDER_COLLATIONS],
-											 lists[GS_WINDOW_PART_COLLATIONS]));
-}
 
 /* Which column is the child's, which one a function's, and what functions need. */
 static void
@@ -165,7 +114,7 @@ read_columns(GpuWindowState *state, List *columns, List *calls, int *function_co
 			const WindowFunc *call = list_nth_node(WindowFunc, calls, n);
 
 			function_columns[n++] = i;
-			state->needs |= gs_window_needs(gs_window_kind(call), state->frame);
+			state->needs |= gs_window_needs(call, state->frame);
 		}
 	}
 }
@@ -211,7 +160,6 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	List	   *calls = gs_window_functions(plan);
 	int		   *function_columns = palloc(list_length(calls) * sizeof(int));
 	List	   *lists[GS_WINDOW_Count];
-	TupleDesc	tupdesc;
 
 	if (list_length(plan->custom_private) != GS_WINDOW_Count)
 		elog(ERROR, "malformed %s plan", GS_WINDOW_NAME);
@@ -224,21 +172,22 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	/* as with WindowAgg, a rescan need not sort again */
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
-	tupdesc = ExecGetResultType(outerPlanState(node));
-	state->context = CurrentMemoryContext;
 	state->input_context = CreateExprContext(estate);
-	state->first_peer = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
+	state->relations = gs_relations_create(node, lists,
+										   (state->needs & GS_WINDOW_NEEDS_PEERS) != 0);
 	if (state->needs & ~GS_WINDOW_NEEDS_PEERS)
 	{
-		state->held = gs_held_create(estate, tupdesc, FIRST_FUNCTION_READER + list_length(calls));
-		state->next = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
+		bool		fixed;
+		const TupleTableSlotOps *ops = ExecGetResultSlotOps(outerPlanState(node), &fixed);
 
-		/* what arguments are evaluated over are not the child's tuples */
+		state->held = gs_held_create(estate, outerPlanState(node),
+									 FIRST_FUNCTION_READER + list_length(calls));
+
+		/* arguments are evaluated over the child's tuples and those that are held */
 		node->ss.ps.outeropsset = true;
-		node->ss.ps.outeropsfixed = true;
+		node->ss.ps.outeropsfixed = fixed && ops == &TTSOpsMinimalTuple;
 		node->ss.ps.outerops = &TTSOpsMinimalTuple;
 	}
-	make_comparisons(state, lists);
 	make_functions(state, calls, function_columns);
 	state->run_condition = ExecInitQual(gs_window_run_condition(plan), &node->ss.ps);
 }
@@ -247,12 +196,10 @@ static void
 forget_rows(GpuWindowState *state)
 {
 	state->started = false;
-	ExecClearTuple(state->first_peer);
+	state->partition_is_read = false;
+	gs_relations_reset(state->relations);
 	if (state->held)
-	{
 		gs_held_clear(state->held);
-		ExecClearTuple(state->next);
-	}
 }
 
 static void
@@ -277,51 +224,6 @@ rescan(CustomScanState *node)
  * Partitions and peers
  */
 
-static void
-keep_first_peer(GpuWindowState *state, TupleTableSlot *slot)
-{
-	bool		must_free;
-	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &must_free);
-
-	ExecClearTuple(state->first_peer);
-	if (tuple->t_len > state->buffer_bytes)
-	{
-		Size		bytes = Max((Size) tuple->t_len, Min(2 * state->buffer_bytes, MaxAllocSize));
-
-		if (state->buffer)
-			pfree(state->buffer);
-		state->buffer = NULL;
-		state->buffer_bytes = 0;
-		state->buffer = MemoryContextAllocHuge(state->context, bytes);
-		state->buffer_bytes = bytes;
-	}
-	memcpy(state->buffer, tuple, tuple->t_len);
-	if (must_free)
-		pfree(tuple);
-	ExecStoreMinimalTuple(state->buffer, state->first_peer, false);
-}
-
-/* Compare a row with the one read before it. */
-static RowRelation
-compare(GpuWindowState *state, TupleTableSlot *slot)
-{
-	ExprContext *econtext = state->input_context;
-	RowRelation	relation = OTHER_PARTITION;
-
-	if (!TupIsNull(state->first_peer))
-	{
-		econtext->ecxt_innertuple = state->first_peer;
-		econtext->ecxt_outertuple = slot;
-		if (state->same_peers && ExecQualAndReset(state->same_peers, econtext))
-			return SAME_PEERS;
-		if (state->same_partition == NULL || ExecQualAndReset(state->same_partition, econtext))
-			relation = state->same_peers ? SAME_PARTITION : SAME_PEERS;
-	}
-	if (relation != SAME_PEERS)
-		keep_first_peer(state, slot);
-	return relation;
-}
-
 /* The current row is the first one of a partition. */
 static void
 begin_partition(GpuWindowState *state)
@@ -335,6 +237,8 @@ begin_partition(GpuWindowState *state)
 			GsWindowFunction *function = &state->functions[i];
 
 			gs_window_function_begin_scan(function, state->css.ss.ps.ps_ExprContext);
+			if (!gs_window_function_needs_rows(function))
+				continue;
 			state->ahead = Max(state->ahead, function->offset);
 			state->behind = Max(state->behind, -function->offset);
 		}
@@ -348,6 +252,7 @@ begin_partition(GpuWindowState *state)
 	state->row.position = 0;
 	state->row.rank = state->row.dense_rank = 1;
 	state->row.peers_end = 0;
+	state->row.partition_end = -1;
 }
 
 static void
@@ -365,7 +270,7 @@ begin_peers(GpuWindowState *state)
 static bool
 next_passing_row(GpuWindowState *state)
 {
-	RowRelation	relation;
+	GsRowRelation relation;
 
 	do
 	{
@@ -373,15 +278,15 @@ next_passing_row(GpuWindowState *state)
 		state->row.slot = ExecProcNode(outerPlanState(state));
 		if (TupIsNull(state->row.slot))
 			return false;
-		relation = compare(state, state->row.slot);
-	} while (state->status == WINDOW_SKIPS && relation != OTHER_PARTITION);
+		relation = gs_relations_read(state->relations, state->row.slot);
+	} while (state->status == WINDOW_SKIPS && relation != GS_OTHER_PARTITION);
 
-	if (relation == OTHER_PARTITION)
+	if (relation == GS_OTHER_PARTITION)
 		begin_partition(state);
 	else
 	{
 		state->row.position++;
-		if (relation == SAME_PARTITION)
+		if (relation == GS_SAME_PARTITION)
 			begin_peers(state);
 	}
 	return true;
@@ -391,55 +296,133 @@ next_passing_row(GpuWindowState *state)
  * Rows that are held
  */
 
-/* Read a row of the partition; false: there is no other one. */
+/* Read a row of the partition, which is not held then; false: there is no other one. */
 static bool
 read_row(GpuWindowState *state)
 {
-	TupleTableSlot *slot;
-	RowRelation	relation;
+	GsRowRelation relation;
 
 	if (state->partition_is_read)
 		return false;
 	CHECK_FOR_INTERRUPTS();
-	slot = ExecProcNode(outerPlanState(state));
-	if (TupIsNull(slot))
+	state->last = ExecProcNode(outerPlanState(state));
+	if (TupIsNull(state->last))
 	{
 		state->partition_is_read = true;
 		return false;
 	}
-	relation = compare(state, slot);
-	if (relation == OTHER_PARTITION)
+	relation = gs_relations_read(state->relations, state->last);
+	state->last_starts_peers = relation != GS_SAME_PEERS;
+	if (relation == GS_OTHER_PARTITION)
 	{
-		ExecCopySlot(state->next, slot);
 		state->partition_is_read = true;
 		return false;
 	}
-	if (state->status != WINDOW_SKIPS)
-		gs_held_append(state->held, slot, relation == SAME_PARTITION);
+	gs_held_note_read(state->held);
 	return true;
 }
 
-/* Read the rows of the partition up to a position. */
+/* Hold the rows of the partition up to a position. */
 static void
-read_rows(GpuWindowState *state, int64 position)
+hold_rows(GpuWindowState *state, int64 position)
 {
 	while (gs_held_end(state->held) <= position && read_row(state))
-		;
+		gs_held_append(state->held, state->last, state->last_starts_peers);
 }
 
-/* Find where the peers of the current row end, which is the first one of them. */
-static void
+/*
+ * Where the peers of the current row end, which is the first one of them, as far as rows are
+ * held.
+ */
+static int64
 find_peers_end(GpuWindowState *state)
 {
 	int64		position = state->row.position + 1;
 
-	while (position < gs_held_end(state->held) || read_row(state))
-	{
-		if (gs_held_starts_peers(state->held, PEERS_READER, position))
-			break;
+	while (position < gs_held_end(state->held) &&
+		   !gs_held_starts_peers(state->held, PEERS_READER, position))
 		position++;
-	}
+	return position;
+}
+
+static void
+hold_peers(GpuWindowState *state)
+{
+	int64		position = find_peers_end(state);
+
+	if (position == gs_held_end(state->held))
+		for (; read_row(state); position++)
+		{
+			gs_held_append(state->held, state->last, state->last_starts_peers);
+			if (state->last_starts_peers)
+				break;
+		}
 	state->row.peers_end = position;
+}
+
+/*
+ * Rows that are at hand, without being read
+ */
+
+/* Are all those that lead() asks for?  If so, notes which these are. */
+static bool
+look_ahead(GpuWindowState *state)
+{
+	int64		read_end = gs_held_read_end(state->held);
+	int64		n = state->row.position + state->ahead - read_end + 1;
+	bool		same_partition = true;
+
+	if (state->row.partition_end < 0 && n > 0)
+	{
+		if (!gs_relations_look_ahead(state->relations, n, &same_partition))
+			return false;
+		while (!same_partition && --n > 0)
+			if (!gs_relations_look_ahead(state->relations, n, &same_partition))
+				return false;
+		if (n < state->row.position + state->ahead - read_end + 1)
+			state->row.partition_end = read_end + n;
+	}
+	if (state->row.partition_end >= 0)
+		state->row.reach = state->row.partition_end;
+	else
+		state->row.reach = read_end + Max(n, 0);
+	return true;
+}
+
+/* Are all that the values of the current row need? */
+static bool
+rows_are_at_hand(GpuWindowState *state)
+{
+	GsWindowRow *row = &state->row;
+	int64		read_end = gs_held_read_end(state->held);
+	uint64		peers = 0;
+
+	if (state->behind > 0 || gs_held_in_file(state->held))
+		return false;
+	if (state->partition_is_read)
+		row->partition_end = read_end;
+	if ((state->needs & GS_WINDOW_NEEDS_PARTITION) && row->partition_end < 0)
+	{
+		if (gs_relations_has_peers(state->relations) ||
+			!gs_relations_count_peers(state->relations, &peers))
+			return false;
+		row->partition_end = read_end + peers;
+	}
+	if ((state->needs & GS_WINDOW_NEEDS_PEERS_END) && row->peers_end <= row->position)
+	{
+		int64		end = row->position + 1;
+
+		if (end < read_end)
+			end = find_peers_end(state);
+		if (end == read_end && !state->partition_is_read)
+		{
+			if (!gs_relations_count_peers(state->relations, &peers))
+				return false;
+			end += peers;
+		}
+		row->peers_end = end;
+	}
+	return look_ahead(state);
 }
 
 /* Read what the values of the current row need. */
@@ -448,67 +431,81 @@ read_ahead(GpuWindowState *state)
 {
 	int64		position = state->row.position;
 
+	if (rows_are_at_hand(state))
+		return;
+	gs_held_append(state->held, state->last, state->last_starts_peers);
 	if (state->needs & GS_WINDOW_NEEDS_PARTITION)
 	{
-		read_rows(state, PG_INT64_MAX);
+		hold_rows(state, PG_INT64_MAX);
 		state->row.partition_end = gs_held_end(state->held);
 	}
-	read_rows(state, position + state->ahead);
+	hold_rows(state, position + state->ahead);
 	if ((state->needs & GS_WINDOW_NEEDS_PEERS_END) && state->row.peers_end <= position)
-		find_peers_end(state);
+		hold_peers(state);
 
 	/* not to read from the file and write to it by turns */
 	if (gs_held_in_file(state->held) && (state->needs & GS_WINDOW_NEEDS_ROWS))
-		read_rows(state, PG_INT64_MAX);
+		hold_rows(state, PG_INT64_MAX);
+	state->row.reach = gs_held_end(state->held);
 }
 
 /* Make the current row the first one of the next partition; false: there is none. */
 static bool
 next_partition(GpuWindowState *state)
 {
-	TupleTableSlot *slot = state->next;
-
-	gs_held_clear(state->held);
-	if (!state->started)
-	{
-		slot = ExecProcNode(outerPlanState(state));
-		if (TupIsNull(slot))
-			return false;
-		(void) compare(state, slot);
-	}
-	else if (TupIsNull(slot))
+	if (TupIsNull(state->last))
 		return false;
-	gs_held_append(state->held, slot, true);
-	ExecClearTuple(state->next);
+	gs_held_clear(state->held);
+	gs_held_note_read(state->held);
 	state->partition_is_read = false;
 	begin_partition(state);
 	return true;
 }
 
+/* Make the next row the current one, which is held or was read last. */
 static bool
-next_held_row(GpuWindowState *state)
+go_on(GpuWindowState *state)
 {
 	int64		position = ++state->row.position;
 
 	if (state->status == WINDOW_SKIPS)
 	{
+		gs_held_clear(state->held);
 		while (read_row(state))
 			;
-		gs_held_clear(state->held);
+		return next_partition(state);
 	}
-	if (!state->started ||
-		(position >= gs_held_end(state->held) && !read_row(state)))
+	if (state->started)
 	{
-		if (!next_partition(state))
-			return false;
-		position = 0;
+		gs_held_drop_before(state->held, state->status == WINDOW_RUNS ?
+							position - state->behind : position);
+		if (position < gs_held_end(state->held))
+			return true;
 	}
-	gs_held_drop_before(state->held, position - state->behind);
+	return read_row(state) || next_partition(state);
+}
+
+static bool
+next_held_row(GpuWindowState *state)
+{
+	bool		starts_peers;
+
+	if (!go_on(state))
+		return false;
 	if (state->status == WINDOW_RUNS)
 		read_ahead(state);
-	state->row.slot = gs_held_row(state->held, CURRENT_READER, position);
-	if (position > 0 && (state->needs & GS_WINDOW_NEEDS_PEERS) &&
-		gs_held_starts_peers(state->held, CURRENT_READER, position))
+	if (state->row.position < gs_held_end(state->held))
+	{
+		state->row.slot = gs_held_row(state->held, CURRENT_READER, state->row.position);
+		starts_peers = (state->needs & GS_WINDOW_NEEDS_PEERS) &&
+			gs_held_starts_peers(state->held, CURRENT_READER, state->row.position);
+	}
+	else
+	{
+		state->row.slot = state->last;
+		starts_peers = state->last_starts_peers;
+	}
+	if (starts_peers && state->row.position > 0)
 		begin_peers(state);
 	return true;
 }
@@ -595,7 +592,7 @@ stop_running(GpuWindowState *state)
 	if (!state->is_top)
 		state->status = WINDOW_PASSES_ON;
 	else
-		state->status = state->same_partition ? WINDOW_SKIPS : WINDOW_IS_DONE;
+		state->status = gs_relations_has_partitions(state->relations) ? WINDOW_SKIPS : WINDOW_IS_DONE;
 }
 
 static TupleTableSlot *

@@ -45,7 +45,7 @@ typedef enum GsWindowFrame
 
 extern GsWindowKind gs_window_kind(const WindowFunc *call);
 extern bool gs_window_uses_frame(GsWindowKind kind);
-extern int	gs_window_needs(GsWindowKind kind, GsWindowFrame frame);
+extern int	gs_window_needs(const WindowFunc *call, GsWindowFrame frame);
 
 /* The current row. */
 typedef struct GsWindowRow
@@ -55,8 +55,9 @@ typedef struct GsWindowRow
 	int64		rank;
 	int64		dense_rank;
 	int64		frame_end;		/* the position after the frame's last row */
-	int64		peers_end;		/* after its last peer, */
-	int64		partition_end;	/* and after the last row, where they are needed */
+	int64		peers_end;		/* after its last peer, where that is needed */
+	int64		partition_end;	/* after the partition's last row; -1: not known, nor needed */
+	int64		reach;			/* after the last row that can be had of held rows */
 } GsWindowRow;
 
 typedef struct GsWindowFunction
@@ -68,16 +69,26 @@ typedef struct GsWindowFunction
 	ExprState  *offset_arg;		/* of lag() and lead(), without any column */
 	ExprState  *default_arg;
 
+	bool		byval;			/* of values */
+	int16		len;
+
 	/* lag(), lead(): from the current row to the one they return; since the scan began */
 	int64		offset;
 	bool		offset_isnull;
 
+	/*
+	 * lag() of a column: its values in the last rows, so many that the one to be returned stays
+	 * until the next row
+	 */
+	AttrNumber	column_kept;	/* the child's; 0: values are not kept */
+	int			n_kept;
+	int			newest;
+	NullableDatum *kept;
+
 	/* first_value(): the partition's */
 	Datum		value;
 	bool		isnull;
-	bool		byval;
-	int16		len;
-	MemoryContext context;		/* the value's */
+	MemoryContext context;		/* of the value, or those kept */
 
 	/* ntile(): as ntile_context in windowfuncs.c */
 	int32		bucket;			/* 0: the number of buckets is not known yet */
@@ -90,6 +101,14 @@ typedef struct GsWindowFunction
 extern void gs_window_function_init(GsWindowFunction *function, WindowFunc *call,
 									PlanState *parent);
 
+/* Does it need other rows of the partition? */
+static inline bool
+gs_window_function_needs_rows(const GsWindowFunction *function)
+{
+	return (function->kind == GS_WINDOW_LAG || function->kind == GS_WINDOW_LEAD) &&
+		function->column_kept == 0;
+}
+
 /* Before a scan's first row is asked for: evaluate offsets. */
 extern void gs_window_function_begin_scan(GsWindowFunction *function, ExprContext *econtext);
 
@@ -97,8 +116,8 @@ extern void gs_window_function_begin_scan(GsWindowFunction *function, ExprContex
 extern void gs_window_function_begin_partition(GsWindowFunction *function);
 
 /*
- * The value for the current row, in econtext's per-tuple memory or in a row that is held;
- * to be asked for once for each row.  Changes econtext's outer tuple.
+ * The value for the current row, good until the next row is read; to be asked for once for
+ * each row.  Changes econtext's outer tuple.
  */
 extern Datum gs_window_function_value(GsWindowFunction *function, const GsWindowRow *row,
 									  GsHeldRows *held, ExprContext *econtext, bool *isnull);

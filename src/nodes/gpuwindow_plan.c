@@ -277,6 +277,47 @@ gs_window_replace(WindowAgg *window)
 	return &scan->scan.plan;
 }
 
+/* Does an expression refer to a column of the scan tuple? */
+static bool
+refers_to(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno == *(AttrNumber *) context;
+	return expression_tree_walker(node, refers_to, context);
+}
+
+/* The last column of the scan tuple, if it is the child's and no longer used, is left out. */
+static void
+drop_last_column(CustomScan *plan)
+{
+	ListCell   *cell = list_nth_cell(plan->custom_private, GS_WINDOW_COLUMNS);
+	List	   *columns = lfirst(cell);
+	AttrNumber	attno = list_length(columns);
+
+	if (llast_int(columns) == 0 || refers_to((Node *) plan->scan.plan.targetlist, &attno) ||
+		refers_to((Node *) plan->scan.plan.qual, &attno) ||
+		refers_to((Node *) gs_window_run_condition(plan), &attno))
+		return;
+	lfirst(cell) = list_truncate(columns, attno - 1);
+	plan->custom_scan_tlist = list_truncate(plan->custom_scan_tlist, attno - 1);
+}
+
+void
+gs_window_drop_junk(CustomScan *plan)
+{
+	for (;;)
+	{
+		TargetEntry *last = llast_node(TargetEntry, plan->scan.plan.targetlist);
+
+		if (!last->resjunk || last->resno < 2 || !IsA(last->expr, Var))
+			return;
+		plan->scan.plan.targetlist = list_truncate(plan->scan.plan.targetlist, last->resno - 1);
+		drop_last_column(plan);
+	}
+}
+
 /* How many of the columns are functions. */
 static int
 count_functions(const CustomScan *plan)

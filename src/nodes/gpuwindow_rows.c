@@ -22,6 +22,7 @@
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
 
+#include "nodes/gpusort.h"
 #include "nodes/gpuwindow_rows.h"
 
 #define STARTS_PEERS	HEAP_ONLY_TUPLE
@@ -39,8 +40,10 @@ typedef struct HeldReader
 struct GsHeldRows
 {
 	MemoryContext context;		/* long-lived */
-	int64		begin;			/* position of the first row */
+	int64		begin;			/* position of the first row that is held */
 	int64		end;
+	int64		read_end;		/* of those that were read: end, or one more */
+	PlanState  *child;
 
 	MinimalTuple *ring;
 	int64		ring_size;
@@ -55,11 +58,13 @@ struct GsHeldRows
 };
 
 GsHeldRows *
-gs_held_create(EState *estate, TupleDesc tupdesc, int n_readers)
+gs_held_create(EState *estate, PlanState *child, int n_readers)
 {
+	TupleDesc	tupdesc = ExecGetResultType(child);
 	GsHeldRows *held = palloc0(offsetof(GsHeldRows, readers) + n_readers * sizeof(HeldReader));
 
 	held->context = CurrentMemoryContext;
+	held->child = child;
 	held->tuples = GenerationContextCreate(CurrentMemoryContext, "GpuWindow Rows",
 										   ALLOCSET_DEFAULT_SIZES);
 	held->ring_size = MIN_RING;
@@ -159,11 +164,26 @@ put(GsHeldRows *held, MinimalTuple tuple)
 }
 
 void
+gs_held_note_read(GsHeldRows *held)
+{
+	if (held->end < held->read_end)
+	{
+		Assert(held->begin == held->end && held->file == NULL);
+		held->begin = held->end = held->read_end;
+	}
+	held->read_end++;
+}
+
+void
 gs_held_append(GsHeldRows *held, TupleTableSlot *slot, bool starts_peers)
 {
-	MemoryContext old = MemoryContextSwitchTo(held->tuples);
-	MinimalTuple tuple = ExecCopySlotMinimalTuple(slot);
+	MemoryContext old;
+	MinimalTuple tuple;
 
+	if (held->end == held->read_end)
+		return;
+	old = MemoryContextSwitchTo(held->tuples);
+	tuple = ExecCopySlotMinimalTuple(slot);
 	MemoryContextSwitchTo(old);
 	if (starts_peers)
 		tuple->t_infomask2 |= STARTS_PEERS;
@@ -183,6 +203,12 @@ int64
 gs_held_end(const GsHeldRows *held)
 {
 	return held->end;
+}
+
+int64
+gs_held_read_end(const GsHeldRows *held)
+{
+	return held->read_end;
 }
 
 bool
@@ -211,7 +237,15 @@ gs_held_row(GsHeldRows *held, int number, int64 position)
 {
 	HeldReader *reader = &held->readers[number];
 
-	Assert(position >= held->begin && position < held->end);
+	if (position >= held->end)
+	{
+		/* it may lie elsewhere when it is asked for again */
+		reader->position = -1;
+		if (!gs_sort_node_look_ahead(held->child, position - held->read_end + 1, reader->slot))
+			elog(ERROR, "row is not at hand");
+		return reader->slot;
+	}
+	Assert(position >= held->begin);
 	if (reader->position == position)
 		return reader->slot;
 	if (likely(held->file == NULL))
@@ -243,10 +277,22 @@ static void
 clear_readers(GsHeldRows *held)
 {
 	for (int i = 0; i < held->n_readers; i++)
-	{
-		ExecClearTuple(held->readers[i].slot);
-		held->readers[i].position = -1;
-	}
+		if (held->readers[i].position >= 0)
+		{
+			ExecClearTuple(held->readers[i].slot);
+			held->readers[i].position = -1;
+		}
+}
+
+static void
+drop_all(GsHeldRows *held)
+{
+	clear_readers(held);
+	if (held->file)
+		tuplestore_end(held->file);
+	else
+		free_tuples(held);
+	held->file = NULL;
 }
 
 /* Of the rows in a tuplestore only the last one is left. */
@@ -258,9 +304,7 @@ move_to_memory(GsHeldRows *held)
 	MinimalTuple tuple = ExecCopySlotMinimalTuple(slot);
 
 	MemoryContextSwitchTo(old);
-	clear_readers(held);
-	tuplestore_end(held->file);
-	held->file = NULL;
+	drop_all(held);
 	held->begin = --held->end;
 	put(held, tuple);
 }
@@ -268,10 +312,14 @@ move_to_memory(GsHeldRows *held)
 void
 gs_held_drop_before(GsHeldRows *held, int64 position)
 {
-	Assert(position < held->end);
 	if (likely(held->file == NULL))
-		for (; held->begin < position; held->begin++)
+		for (; held->begin < held->end && held->begin < position; held->begin++)
 			free_tuple(held, held->begin);
+	else if (position >= held->end)
+	{
+		drop_all(held);
+		held->begin = held->end;
+	}
 	else if (position == held->end - 1)
 		move_to_memory(held);
 }
@@ -279,11 +327,6 @@ gs_held_drop_before(GsHeldRows *held, int64 position)
 void
 gs_held_clear(GsHeldRows *held)
 {
-	clear_readers(held);
-	if (held->file)
-		tuplestore_end(held->file);
-	else
-		free_tuples(held);
-	held->file = NULL;
-	held->begin = held->end = 0;
+	drop_all(held);
+	held->begin = held->end = held->read_end = 0;
 }

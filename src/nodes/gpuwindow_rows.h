@@ -1,15 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * gpuwindow_rows.h
- *	  The rows of a partition that a GpuWindow holds: those that it has read ahead of
- *	  the current one, and those that it looks back at.
+ *	  The rows of a partition that a GpuWindow can get at: those that it holds, as it
+ *	  has read them ahead of the current one or looks back at them, and those that
+ *	  the GpuSort below has at hand, to be read later.
  *
- * Rows have positions, from 0, in the order in which they are appended.  They are
- * dropped from the front.  Up to work_mem is held in memory; then all rows go to a
- * tuplestore, until there is but one row left or the store is cleared.
+ * Rows have positions, from 0, in the order in which they are read.  A row that was read is
+ * held if it is appended; the last one need not be.  Those before it are held without a
+ * gap, or not at all.  They are dropped from the front.  Up to work_mem is held in memory;
+ * then all rows go to a tuplestore, until there is but one row left or the store is cleared.
  *
  * Each reader has a slot of its own, with minimal tuples.  A row in it is good until
- * the reader goes on or the row is dropped.
+ * the reader goes on, the row is dropped, or, if it is not held, another row is read.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,25 +22,35 @@
 
 typedef struct GsHeldRows GsHeldRows;
 
-/* In CurrentMemoryContext, which must live as long as the query. */
-extern GsHeldRows *gs_held_create(EState *estate, TupleDesc tupdesc, int n_readers);
+/*
+ * child: of the GpuWindow; where it is a GpuSort its rows are read.  In CurrentMemoryContext, which
+ * must live as long as the query.
+ */
+extern GsHeldRows *gs_held_create(EState *estate, PlanState *child, int n_readers);
 
-/* starts_peers: it is not equal, by the window's ORDER BY, to the row before. */
+/* Another row of the partition was read.  If the one before is not held, none may be. */
+extern void gs_held_note_read(GsHeldRows *held);
+
+/*
+ * Hold the row that was read last, unless it is held.  starts_peers: it is not equal, by the window's
+ * ORDER BY, to the row before.
+ */
 extern void gs_held_append(GsHeldRows *held, TupleTableSlot *slot, bool starts_peers);
 
-/* The position after the last row. */
+/* The positions after the last row that is held, and after the last one that was read. */
 extern int64 gs_held_end(const GsHeldRows *held);
+extern int64 gs_held_read_end(const GsHeldRows *held);
 
 /* Are there too many rows for memory? */
 extern bool gs_held_in_file(const GsHeldRows *held);
 
-/* A row that is held; the slot is the reader's. */
+/* A row that is held, or that was not read yet and is at hand; the slot is the reader's. */
 extern TupleTableSlot *gs_held_row(GsHeldRows *held, int reader, int64 position);
 
 /* What gs_held_append() was told of it. */
 extern bool gs_held_starts_peers(GsHeldRows *held, int reader, int64 position);
 
-/* Rows before that one, which is there, are not asked for any more. */
+/* Rows before that one are not asked for any more.  It is held, or will be read next. */
 extern void gs_held_drop_before(GsHeldRows *held, int64 position);
 
 /* Drop all rows; positions begin at 0 again. */

@@ -166,6 +166,15 @@ extern GsSortStatus gs_sort_skip(GsSort *sort, uint64 n);
  */
 extern bool gs_sort_count_rows(const GsSort *sort, uint64 *count);
 
+/* How many rows behind that one have its key, too?  False: that is not known at no cost. */
+extern bool gs_sort_count_equal(const GsSort *sort, uint64 *count);
+
+/*
+ * The row n places behind that one, where it lies: in a slot for minimal tuples, good until
+ * gs_sort_get is called.  False: it is not at hand, or there is none.
+ */
+extern bool gs_sort_look_ahead(const GsSort *sort, uint64 n, TupleTableSlot *slot);
+
 extern void gs_sort_rescan(GsSort *sort);
 extern void gs_sort_mark(GsSort *sort);
 extern void gs_sort_restore(GsSort *sort);

@@ -84,6 +84,42 @@ SELECT compare_windows('SELECT k / 4, sum(id) OVER s, max(w::text) OVER s FROM w
 SELECT compare_windows('SELECT * FROM (SELECT id, w, lead(w, 50) OVER s, row_number() OVER s AS r FROM win_t WINDOW s AS (PARTITION BY k ORDER BY p, id)) t WHERE r < 200');
 RESET work_mem;
 
+-- many pages of the device, as w travels with the rows: rows that are at hand in one, and groups and
+-- partitions that go on in the next
+CREATE TABLE win_pages AS SELECT i AS id, i % 97 % 13 % 5 AS k, (i * 7919) % 4001 AS u, i % 601 % 83 * (i % 2) AS g,
+	repeat(chr(97 + i % 26), 1200 + i % 500) AS w FROM generate_series(1, 4000) AS i;
+ANALYZE win_pages;
+SELECT compare_windows('SELECT u, w, rank() OVER s, sum(id) OVER s, sum(id::bigint) OVER s, count(*) OVER s, last_value(u) OVER s FROM win_pages WINDOW s AS (ORDER BY u)');
+SELECT compare_windows('SELECT g, rank() OVER s, dense_rank() OVER s, sum(id) OVER s, count(*) OVER s, max(w) OVER s, last_value(g) OVER s FROM win_pages WINDOW s AS (ORDER BY g)');
+SELECT compare_windows('SELECT k, u, w, rank() OVER s, sum(id) OVER s, lead(id) OVER s, lead(w, 3) OVER s, lag(id) OVER s, lag(w) OVER s FROM win_pages WINDOW s AS (PARTITION BY k ORDER BY u)');
+SELECT compare_windows('SELECT w IS NULL, k, g, rank() OVER s, row_number() OVER s, sum(id) OVER s, lead(g) OVER s, lag(g, 2) OVER s FROM win_pages WINDOW s AS (PARTITION BY k ORDER BY g)');
+SELECT compare_windows('SELECT u / 9, sum(id) OVER s, max(w) OVER s, count(*) OVER s, last_value(u / 9) OVER s, cume_dist() OVER s FROM win_pages WINDOW s AS (PARTITION BY u / 9)');
+SELECT compare_windows('SELECT w IS NULL, u, count(*) OVER (PARTITION BY u / 2000), lead(u, 2) OVER (PARTITION BY u / 7 ORDER BY u), lead(u, 5, -1) OVER (PARTITION BY u / 7 ORDER BY u) FROM win_pages');
+SELECT compare_windows('SELECT u, w, lead(w, 700) OVER s, lead(u, 1) OVER s, lag(u, 64) OVER s, lag(u, 65) OVER s, sum(id) OVER s FROM win_pages WINDOW s AS (ORDER BY u)');
+SELECT compare_windows('SELECT w IS NULL, g, sum(id) OVER (ORDER BY g ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), percent_rank() OVER (ORDER BY g) FROM win_pages');
+SELECT compare_windows('SELECT w IS NULL, k, u, ntile(3) OVER s, lead(u) OVER s, sum(id) OVER s FROM win_pages WINDOW s AS (PARTITION BY k, g ORDER BY u)');
+SELECT compare_windows('SELECT s.*, lead(x) OVER (ORDER BY u) FROM (SELECT w IS NULL AS no, u, lag(ARRAY[u, g]) OVER (ORDER BY u) AS x, count(*) OVER (ORDER BY u) FROM win_pages) s');
+SELECT compare_windows('SELECT s.*, lag(x) OVER (ORDER BY u), lead(x) OVER (ORDER BY u) FROM (SELECT w IS NULL AS no, u, array_agg(u) OVER (PARTITION BY u / 5 ORDER BY u) AS x FROM win_pages) s');
+SELECT compare_windows('SELECT * FROM (SELECT w IS NULL, k, u, lag(u + 1) OVER s AS l, sum(id) OVER s, rank() OVER s AS r FROM win_pages WINDOW s AS (PARTITION BY k ORDER BY u)) t WHERE r <= 500');
+SELECT compare_windows('SELECT * FROM (SELECT w IS NULL, k, u, lag(u + 1, 3) OVER s AS l, lead(u) OVER s, rank() OVER s AS r, ntile(2) OVER (PARTITION BY g ORDER BY u) FROM win_pages WINDOW s AS (PARTITION BY k ORDER BY u)) t WHERE r <= 500 ORDER BY u');
+SELECT compare_windows('SELECT x, s.* FROM generate_series(1, 3) AS x, LATERAL (SELECT w IS NULL, u, lag(u) OVER s, lead(u, x) OVER s, sum(id) OVER s FROM win_pages WHERE u < 900 WINDOW s AS (PARTITION BY k ORDER BY u)) s');
+
+-- keys that tell more or less than the window asks, keys that are cut off, rows too large for a page, and NULLs
+SELECT compare_windows('SELECT w IS NULL, k, g, rank() OVER (ORDER BY k), count(*) OVER (PARTITION BY k ORDER BY g), sum(id) OVER (ORDER BY k, g) FROM win_pages ORDER BY 2, 3, 4, 5, 6');
+SELECT compare_windows('SELECT w IS NULL, k, u, rank() OVER s, sum(id) OVER s FROM win_pages WHERE k = 2 WINDOW s AS (PARTITION BY k ORDER BY u)');
+SELECT compare_windows('SELECT l, count(*) OVER s, rank() OVER s, lead(l) OVER s, lag(l) OVER s FROM (SELECT repeat(w, 8) || g AS l FROM win_pages WHERE id < 1500) t WINDOW s AS (ORDER BY l)');
+SELECT compare_windows('SELECT u, length(l), length(lead(l) OVER s), length(lag(l) OVER s), sum(u) OVER s, length(lead(l, 2) OVER s) FROM (SELECT u, CASE WHEN u % 100 = 0 THEN repeat(''y'', 150000) ELSE ''n'' END AS l FROM win_pages) t WINDOW s AS (ORDER BY u)');
+SELECT compare_windows('SELECT n, lag(n) OVER s, lag(n, 3, -1) OVER s, lead(n) OVER s, sum(n) OVER s, rank() OVER s, lag(t) OVER s FROM (SELECT nullif(u, g) AS n, nullif(left(w, 2), ''bb'') AS t FROM win_pages) t WINDOW s AS (ORDER BY t, n)');
+SELECT compare_windows('SELECT t, rank() OVER s, count(*) OVER s, lead(t) OVER s FROM (SELECT CASE WHEN u % 3 = 0 THEN upper(left(w, 5)) ELSE left(w, 5 + g % 3) END COLLATE "en_US.utf8" AS t FROM win_pages) t WINDOW s AS (ORDER BY t)');
+SELECT compare_windows('SELECT t::text, rank() OVER s, count(*) OVER s, lead(t::text) OVER s FROM (SELECT left(w, g % 4)::char(5) COLLATE "C" AS t FROM win_pages) t WINDOW s AS (PARTITION BY t)');
+
+-- columns that only the sort needs go no further
+SET gpusort.force = on;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT lag(id) OVER (PARTITION BY k ORDER BY p) FROM win_t;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT lag(p) OVER (PARTITION BY k ORDER BY p) || k FROM win_t;
+SELECT compare_windows('SELECT lag(id) OVER (PARTITION BY k ORDER BY p, id) FROM win_t');
+SELECT compare_windows('SELECT lag(p) OVER (PARTITION BY k ORDER BY p) || k FROM win_t');
+
 -- aggregates of users
 CREATE FUNCTION win_longest(state text, value text) RETURNS text LANGUAGE plpgsql STRICT AS
 	$$ BEGIN RETURN CASE WHEN value = 'end' THEN NULL WHEN length(value) > length(state) THEN value ELSE state END; END $$;
@@ -210,7 +246,7 @@ EXECUTE lags(20, 1000);
 EXECUTE lags(NULL, 100);
 EXECUTE lags(1, NULL);
 
-DROP TABLE win_t;
+DROP TABLE win_t, win_pages;
 DROP AGGREGATE win_longest(text), win_note(anyelement), win_note_all(anyelement), win_shut(anyelement);
 DROP FUNCTION win_longest, win_note, win_note_end, compare_windows, compare_errors, rows_before_error, explain_rows, plan_lines,
 	query_rows, stock_rows, rows_differ;
