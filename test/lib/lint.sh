@@ -157,7 +157,7 @@ check_format()
 {
 	local file
 
-	for file in $(sources src test/unit | grep '\.[ch]$'); do
+	for file in $(sources src test/unit test/modules | grep '\.[ch]$'); do
 		clang-format "$file" | even_out |
 			diff -bu --label "$file" --label formatted <(even_out "$file") -
 	done

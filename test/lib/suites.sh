@@ -98,6 +98,14 @@ build_for_test()
 	echo "CUDA device compiled: $with_cuda"
 }
 
+# Libraries that tests load
+install_test_modules()
+{
+	mkdir -p "$build/modules"
+	make -C "$build/modules" -f "$root/test/modules/Makefile" VPATH="$root/test/modules" \
+		PG_CONFIG="$PG_CONFIG" with_llvm=no COPT=-Werror DESTDIR="$work/install" install
+}
+
 install_for_test()
 {
 	if ! make_private_install ||
@@ -105,6 +113,11 @@ install_for_test()
 			>"$log/install.log" 2>&1; then
 		tail -20 "$log/install.log"
 		count "test installation" 0 1
+		return 1
+	fi
+	if ! install_test_modules >>"$log/install.log" 2>&1; then
+		tail -20 "$log/install.log"
+		count "test libraries" 0 1
 		return 1
 	fi
 	chmod -R a+rX "$work/install"
