@@ -278,7 +278,7 @@ gs_memory_step(int number)
 		s->refused = true;
 }
 
-/* Those who were refused try again. */
+/* Those who were refused try again; a range that waits for its turn elsewhere may come here. */
 static void
 try_again(int device)
 {
@@ -302,6 +302,8 @@ try_again(int device)
 			gs_ops->resume(s->load.sort);
 			gs_served_wake(i);
 		}
+		if (s->load.phase == LOAD_WAITING)
+			gs_served_wake(i);
 	}
 }
 
@@ -381,6 +383,7 @@ relief_of(int number, int device, bool patient, uint64 *bytes)
 	const ServedSession *s = &gs_served[number];
 	const GsSession *session = &gs_sessions[number];
 	Relief		relief = RELIEF_NONE;
+	Relief		kept;
 
 	*bytes = 0;
 	if (!gs_served_is_on(number, device))
@@ -391,19 +394,27 @@ relief_of(int number, int device, bool patient, uint64 *bytes)
 	/* its rows go back when it is fed, which may take those of the one that waits */
 	if (session->overflow && session->state == GS_SESSION_FEEDING)
 		return RELIEF_NONE;
-	if (s->load.phase > LOAD_WAITING && s->load.device == device && !s->load.wanted)
+	if (s->load.phase > LOAD_WAITING && s->load.device == device)
 	{
 		if (s->load.phase == LOAD_ENDING)
 			return RELIEF_LATER;
-		*bytes = gs_served_held(s->load.sort);
-		return RELIEF_LOAD;
+		if (!s->load.wanted)
+		{
+			*bytes = gs_served_held(s->load.sort);
+			return RELIEF_LOAD;
+		}
+		/* it will be returned, and may be written out then */
+		if (!s->load.refused)
+			relief = RELIEF_LATER;
 	}
-	/* it will be returned, and may be written out then */
-	if (s->load.phase == LOAD_ENDING || (s->load.phase > LOAD_WAITING && !s->load.refused))
-		return RELIEF_LATER;
-	if (s->sort && s->device == device)
+	else if (s->sort && s->device == device)
 		relief = relief_of_sort(number, patient, bytes);
-	return relief == RELIEF_NONE ? relief_of_kept(number, device, bytes) : relief;
+	if (relief != RELIEF_NONE && relief != RELIEF_LATER)
+		return relief;
+
+	/* nobody waits for a run that has stayed, not even while its session's rows are read */
+	kept = relief_of_kept(number, device, bytes);
+	return kept != RELIEF_NONE ? kept : relief;
 }
 
 /* Nobody can make room for it. */

@@ -348,6 +348,7 @@ for my $point ('spill_create', 'spill_write', 'spill_read')
 	fault($node, undef);
 }
 
+
 # a device is lost where a sort was fed last whose rows are all in files: that goes on
 {
 	my $session = session($node, "$force $serial");
@@ -377,6 +378,28 @@ for my $point ('spill_create', 'spill_write', 'spill_read')
 	is(fallbacks($node), '{}', 'in files: no fallback');
 	ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpusort_devices"), 'in files: tried again');
 	released($node, 'in files');
+
+# Cursors that nobody reads hold both of two devices: one range that was read ahead, on another device than
+# the range at hand, and runs that stayed.  All of that makes room for others.
+$node->append_conf('postgresql.conf', "gpusort.devices = '" . substr($devices, 0, 3) . "'\n");
+$node->restart;
+wait_ready($node);
+stats_reset($node);
+{
+	my @cursors = map { session($node, "$force $serial") } 1, 2;
+	my $idle = query_of('t WHERE id <= 40000', 'k');
+	my $expected_idle = stock($node, "$idle;");
+	my @got = map { $_->query("BEGIN; DECLARE c CURSOR FOR $idle; FETCH 20000 FROM c;") } @cursors;
+
+	same_rows($node, "$serial SET statement_timeout = '30s';", "$query;", 'beside idle cursors', $expected);
+	for my $i (0, 1)
+	{
+		same_order($got[$i] . "\n" . $cursors[$i]->query('FETCH ALL FROM c;'), $expected_idle, "idle cursor $i: rows");
+		is($cursors[$i]->errors, '', "idle cursor $i: no error");
+		$cursors[$i]->quit;
+	}
+	is(fallbacks($node), '{}', 'idle cursors: no fallbacks');
+	released($node, 'idle cursors');
 }
 
 $node->stop;
