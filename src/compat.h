@@ -361,6 +361,17 @@ gs_compat_toast_snapshot(SnapshotData *space)
 	(IsA(path, UpperUniquePath) ? ((const UpperUniquePath *) (path))->subpath : NULL)
 #endif
 
+/* An Append of paths that each process runs whole, and of partial ones. */
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_append_path(root, rel, whole, partial, workers, parallel_aware) \
+	((Path *) create_append_path(root, rel, \
+								 (AppendPathInput){.subpaths = (whole), .partial_subpaths = (partial)}, \
+								 NIL, NULL, workers, parallel_aware, -1))
+#else
+#define gs_compat_append_path(root, rel, whole, partial, workers, parallel_aware) \
+	((Path *) create_append_path(root, rel, whole, partial, NIL, NULL, workers, parallel_aware, -1))
+#endif
+
 /* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */
 #if PG_VERSION_NUM >= 160000
 #define GS_COMPAT_PRESORTED_AGGREGATES 1

@@ -445,7 +445,7 @@ find_calls_below(Plan *plan)
 	{
 		case T_Agg:
 			/* of several grouping sets, each has its own pass over the rows */
-			if (((Agg *) plan)->groupingSets != NIL || ((Agg *) plan)->chain != NIL)
+			if (list_length(((Agg *) plan)->groupingSets) > 1 || ((Agg *) plan)->chain != NIL)
 				return NIL;
 			(void) gs_array_calls_find((Node *) plan->qual, false, true, &calls);
 			(void) gs_array_calls_find((Node *) plan->targetlist, false, true, &calls);

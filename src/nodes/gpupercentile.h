@@ -34,9 +34,8 @@ typedef enum GsPercentileItem
 	GS_PERCENTILE_GROUP_COLLATIONS, /* OidList */
 	GS_PERCENTILE_FUNCTIONS,	/* OidList */
 	GS_PERCENTILE_FILTERS,		/* IntList: for each function, which of the filters is its own */
-	GS_PERCENTILE_PARAMS,		/* IntList: where each function's value goes, a parameter
-								 * of the executor; empty: they are columns, behind the
-								 * child's */
+	GS_PERCENTILE_PLAIN,		/* IntList of one bool: there is no GROUP BY, and so a group
+								 * also where there are no rows */
 	GS_PERCENTILE_VALUE,		/* IntList of one: the column that the functions are of */
 	GS_PERCENTILE_VALUE_OIDS,	/* OidList of three: its type, its equality operator, the
 								 * collation */
@@ -60,6 +59,6 @@ extern void gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel,
  * The functions of a finished Agg above a GpuSort are to be computed by GpuPercentile if the
  * order is right.  last_node_id: the highest plan_node_id in use, and again afterwards.
  */
-extern void gs_percentile_replace(PlannedStmt *stmt, Agg *agg, int *last_node_id);
+extern void gs_percentile_replace(Agg *agg, int *last_node_id);
 
 #endif							/* GS_GPUPERCENTILE_H */

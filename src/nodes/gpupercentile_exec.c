@@ -101,7 +101,7 @@ typedef struct GpuPercentileState
 	Function   *functions;
 	int			n_values;
 	Values	   *values;			/* one for each filter */
-	int		   *params;			/* of the executor; NULL: values are columns */
+	bool		plain;			/* without GROUP BY */
 	bool		first_only;
 
 	/* the column that the functions are of */
@@ -168,8 +168,6 @@ init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
 {
 	state->n_functions = list_length(lists[GS_PERCENTILE_FUNCTIONS]);
 	state->functions = palloc0(state->n_functions * sizeof(Function));
-	if (lists[GS_PERCENTILE_PARAMS] != NIL)
-		state->params = palloc(state->n_functions * sizeof(int));
 	for (int i = 0; i < state->n_functions; i++)
 	{
 		Function   *function = &state->functions[i];
@@ -184,8 +182,6 @@ init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
 			function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
 			function->function != F_PERCENTILE_DISC__FLOAT8_ANYELEMENT;
 		function->values->has_mode |= function->function == F_MODE;
-		if (state->params)
-			state->params[i] = list_nth_int(lists[GS_PERCENTILE_PARAMS], i);
 	}
 }
 
@@ -219,6 +215,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
 	fmgr_info(get_opcode(lsecond_oid(lists[GS_PERCENTILE_VALUE_OIDS])), &state->equal);
 	state->collation = lthird_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
+	state->plain = linitial_int(lists[GS_PERCENTILE_PLAIN]) != 0;
 	state->first_only = linitial_int(lists[GS_PERCENTILE_FIRST_ONLY]) != 0;
 	init_group(state, lists);
 	init_values(state, list_copy_tail(plan->custom_exprs,
@@ -528,10 +525,8 @@ is_null_at(GpuPercentileState *state, int64 place)
 
 /* Between two places, of which one alone has a NULL: the first one that is like the second. */
 static int64
-find_change(GpuPercentileState *state, int64 low, int64 high)
+find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
 {
-	bool		high_is_null = is_null_at(state, high);
-
 	while (high - low > 1)
 	{
 		int64		middle = low + (high - low) / 2;
@@ -570,11 +565,11 @@ count_by_place(GpuPercentileState *state)
 		values->n = 0;
 	else if (first_is_null)
 	{
-		values->first_row = find_change(state, 0, n_rows - 1);
+		values->first_row = find_change(state, 0, n_rows - 1, false);
 		values->n = n_rows - values->first_row;
 	}
 	else if (last_is_null)
-		values->n = find_change(state, 0, n_rows - 1);
+		values->n = find_change(state, 0, n_rows - 1, true);
 	return true;
 }
 
@@ -700,22 +695,6 @@ compute_group(GpuPercentileState *state)
 	state->n_returned = 0;
 }
 
-/* Give the values to the Agg above, where it takes them from parameters. */
-static void
-set_params(GpuPercentileState *state)
-{
-	ParamExecData *params = state->css.ss.ps.state->es_param_exec_vals;
-
-	for (int i = 0; state->params && i < state->n_functions; i++)
-	{
-		ParamExecData *param = &params[state->params[i]];
-
-		param->execPlan = NULL;
-		param->value = state->functions[i].value;
-		param->isnull = state->functions[i].isnull;
-	}
-}
-
 /* The first row of the next group, with the group's values; false: there is none. */
 static bool
 next_group(GpuPercentileState *state)
@@ -730,10 +709,9 @@ next_group(GpuPercentileState *state)
 			MemoryContext old = MemoryContextSwitchTo(state->group_context);
 
 			ExecClearTuple(state->first);
-			for (int i = 0; state->params && i < state->n_functions; i++)
+			for (int i = 0; state->plain && i < state->n_functions; i++)
 				find_points(state, &state->functions[i]);
 			MemoryContextSwitchTo(old);
-			set_params(state);
 			return false;
 		}
 		ExecCopySlot(state->first, slot);
@@ -743,7 +721,6 @@ next_group(GpuPercentileState *state)
 	else
 		ExecCopySlot(state->first, state->next);
 	compute_group(state);
-	set_params(state);
 	return true;
 }
 

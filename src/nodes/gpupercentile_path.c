@@ -183,6 +183,8 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	groups = gs_expected_groups(grouped_rel);
 	if (groups == 0 || !find_functions(root, &functions) || !gs_client_service_ready())
 		return;
+	/* places in files are found by reading all rows before */
+	functions.by_place &= !gs_cost_expects_files(cheapest->rows, cheapest->pathtarget->width);
 	pathkeys = order_pathkeys(root, functions.function);
 	if (pathkeys == NIL || !gs_sort_supports(pathkeys))
 		return;

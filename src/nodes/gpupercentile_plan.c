@@ -13,9 +13,10 @@
  *			   -> GpuSort (g, x)
  *
  * The Agg takes the value from the first row of a group, as it does with the columns of
- * GROUP BY.  Without GROUP BY there may be no row to take it from; then it is a parameter
- * of the executor, which GpuPercentile sets.  An Agg that computes nothing else gets the first row
- * of each group only.
+ * GROUP BY.  Without GROUP BY there may be no row to take it from.  So the Agg gets the empty
+ * grouping set, GROUP BY (), which means the same: but where there are no rows it takes columns
+ * to be NULL, which is what all of the functions return there.  An Agg that computes nothing
+ * else gets the first row of each group only.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are
  * compared (gpusort_agg_plan.c).
@@ -37,13 +38,11 @@
 
 typedef struct PercentileContext
 {
-	PlannedStmt *stmt;
 	const Agg  *agg;
 	const Aggref *order;		/* one of the functions; NULL: none was found */
 	List	   *found;			/* the functions, each once */
 	List	   *others;			/* Aggrefs that stay */
 	AttrNumber	column;			/* of the Agg's input, that they are of */
-	List	   *params;			/* without GROUP BY: their values' parameters */
 	bool		possible;
 } PercentileContext;
 
@@ -117,22 +116,11 @@ use_values(Node *node, void *data)
 	{
 		const Aggref *agg = (const Aggref *) node;
 		int			i = 0;
-		Param	   *param;
 
 		while (!equal(list_nth(context->found, i), node))
 			i++;
-		if (context->params == NIL)
-			return (Node *) makeVar(OUTER_VAR,
-									list_length(outerPlan(context->agg)->targetlist) + i + 1,
-									agg->aggtype, -1, agg->aggcollid, 0);
-		param = makeNode(Param);
-		param->paramkind = PARAM_EXEC;
-		param->paramid = list_nth_int(context->params, i);
-		param->paramtype = agg->aggtype;
-		param->paramtypmod = -1;
-		param->paramcollid = agg->aggcollid;
-		param->location = -1;
-		return (Node *) param;
+		return (Node *) makeVar(OUTER_VAR, list_length(outerPlan(context->agg)->targetlist) + i + 1,
+								agg->aggtype, -1, agg->aggcollid, 0);
 	}
 	return expression_tree_mutator(node, use_values, data);
 }
@@ -246,7 +234,7 @@ make_node(PercentileContext *context)
 		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(INDEX_VAR, tle),
 											   tle->resno, NULL, false));
 	}
-	items[GS_PERCENTILE_PARAMS] = context->params;
+	items[GS_PERCENTILE_PLAIN] = list_make1_int(agg->aggstrategy == AGG_PLAIN);
 	items[GS_PERCENTILE_VALUE] = list_make1_int(context->column);
 	items[GS_PERCENTILE_VALUE_OIDS] = list_make3_oid(exprType(expr), order->eqop,
 													   context->order->inputcollid);
@@ -259,7 +247,7 @@ make_node(PercentileContext *context)
 }
 
 void
-gs_percentile_replace(PlannedStmt *stmt, Agg *agg, int *last_node_id)
+gs_percentile_replace(Agg *agg, int *last_node_id)
 {
 	PercentileContext context;
 	CustomScan *scan;
@@ -267,28 +255,18 @@ gs_percentile_replace(PlannedStmt *stmt, Agg *agg, int *last_node_id)
 	if (!gs_node_is(outerPlan(agg), &gs_sort_node))
 		return;
 	memset(&context, 0, sizeof(context));
-	context.stmt = stmt;
 	context.agg = agg;
 	context.possible = true;
 	(void) find_functions((Node *) agg->plan.targetlist, &context);
 	(void) find_functions((Node *) agg->plan.qual, &context);
 	if (!context.possible || context.order == NULL)
 		return;
-	if (agg->aggstrategy == AGG_PLAIN)
-	{
-		ListCell   *lc;
-
-		foreach(lc, context.found)
-		{
-			context.params = lappend_int(context.params, list_length(stmt->paramExecTypes));
-			stmt->paramExecTypes = lappend_oid(stmt->paramExecTypes,
-											   lfirst_node(Aggref, lc)->aggtype);
-		}
-	}
 	scan = make_node(&context);
 	agg->plan.targetlist = (List *) use_values((Node *) agg->plan.targetlist, &context);
 	agg->plan.qual = (List *) use_values((Node *) agg->plan.qual, &context);
 	renumber(agg);
+	if (agg->aggstrategy == AGG_PLAIN)
+		agg->groupingSets = list_make1(NIL);
 	scan->scan.plan.plan_node_id = ++*last_node_id;
 	bms_free(scan->scan.plan.allParam);
 	scan->scan.plan.allParam = bms_copy(agg->plan.allParam);

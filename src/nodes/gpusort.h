@@ -14,6 +14,7 @@
  *	  gpusort_plan.c	  plans of these paths; what they tell the executor
  *	  gpusort_keep.c	  rows that the plan above does not need
  *	  gpusort_distinct.c  paths for DISTINCT
+ *	  gpusort_union.c     paths for UNION
  *	  gpusort_replace.c	  all other sorts: GpuSort in the place of Sort in finished
  *						  plans
  *	  gpusort_agg_path.c  paths for the sorts of aggregates
@@ -104,6 +105,9 @@ extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInf
 /* gpusort_distinct.c: add paths to those that PostgreSQL has for a query's DISTINCT. */
 extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
 									RelOptInfo *distinct_rel);
+
+/* gpusort_union.c: add paths to those that PostgreSQL has for a UNION; other relations are left alone. */
+extern void gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel);
 
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);

@@ -370,7 +370,7 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	if (IsA(plan, Agg))
 	{
 		gs_agg_use_order((Agg *) plan, &context->last_node_id);
-		gs_percentile_replace(context->stmt, (Agg *) plan, &context->last_node_id);
+		gs_percentile_replace((Agg *) plan, &context->last_node_id);
 	}
 	gs_decline_node(plan);
 	if (IsA(plan, Sort))

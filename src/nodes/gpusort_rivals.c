@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_rivals.c
- *	  What PostgreSQL's own paths for groups and DISTINCT cost (gpusort_rivals.h).
+ *	  What PostgreSQL's own paths for groups, DISTINCT and UNION cost (gpusort_rivals.h).
  *
  * PostgreSQL leaves out two costs, and a GpuSort could not win against a path without them:
  *

@@ -5,7 +5,7 @@
  *
  * While a query's paths are made GpuSort is offered for its ORDER BY
  * (gpusort_path.c), GROUP BY and window functions (gpusort_upper_path.c), DISTINCT
- * (gpusort_distinct.c), merge joins (gpusort_join_path.c) and the sorts inside
+ * (gpusort_distinct.c), UNION (gpusort_union.c), merge joins (gpusort_join_path.c) and the sorts inside
  * aggregates (gpusort_agg_path.c).  In the finished plan the sorts that PostgreSQL
  * chose all the same are replaced (gpusort_replace.c), and columns that only
  * PostgreSQL's own sort would have needed taken out (gpusort_tlist.c).  Calls of
@@ -57,6 +57,9 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			break;
 		case UPPERREL_DISTINCT:
 			gs_distinct_offer_paths(root, input_rel, output_rel);
+			break;
+		case UPPERREL_SETOP:
+			gs_union_offer_paths(root, output_rel);
 			break;
 		case UPPERREL_ORDERED:
 			gs_sort_offer_paths(root, input_rel, output_rel);

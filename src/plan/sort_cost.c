@@ -72,6 +72,12 @@ cost_spill(double rows, int width)
 	return seq_page_cost * rows * (2.0 * width + sizeof(GsRecord)) / BLCKSZ;
 }
 
+bool
+gs_cost_expects_files(double rows, int width)
+{
+	return cost_spill(rows, width) > 0;
+}
+
 Cost
 gs_cost_sort_startup(double rows_fed, double rows, int width)
 {

@@ -22,6 +22,9 @@ extern Cost gs_cost_feed(double rows, int width);
 extern Cost gs_cost_sort_startup(double rows_fed, double rows, int width);
 extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 
+/* Is a sort of so many rows expected to go to temporary files? */
+extern bool gs_cost_expects_files(double rows, int width);
+
 /*
  * What merging streams of rows in the order of a libc collation costs beyond what
  * PostgreSQL charges for it, for all rows.

@@ -513,6 +513,31 @@ gs_device_assign(int number)
 
 /* ---- failures ---- */
 
+/*
+ * What a lost device means to a session: what it holds there is lost.  One that was only fed
+ * there last goes on on another device.  True: it has failed.
+ */
+static bool
+lose_device(int number, int device)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (gs_served_has_sort(number, device))
+	{
+		gs_sort_lost(number);
+		return true;
+	}
+	if (s->device == device)
+	{
+		s->device = -1;
+		s->refused = s->moved = false;
+		s->needy_since = 0;
+		gs_device_assign(number);
+		gs_memory_freed(s->device); /* the other one may just have refused it */
+	}
+	return false;
+}
+
 static void
 end_service(const char *message)
 {
@@ -541,11 +566,8 @@ gs_device_failed(int device, const GsError *error, GsStatus status)
 	seconds = set_retry(device);
 	note_lost(device, message);
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (!gs_served[i].closing && (gs_served[i].device == device || gs_served_is_on(i, device)))
-		{
-			gs_sort_lost(i);
+		if (!gs_served[i].closing && lose_device(i, device))
 			n_sorts++;
-		}
 	ereport(LOG,
 			(errmsg("gpusort lost device %d: %s", device, message),
 			 errdetail("Sorts lost with it: %d. The other devices go on. It is tried again in %d seconds.",

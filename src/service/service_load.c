@@ -59,7 +59,8 @@ gs_load_cancel(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->load.phase == LOAD_NONE || s->load.phase == LOAD_ENDING)
+	if (s->load.phase == LOAD_NONE || s->load.phase == LOAD_SPLITTING ||
+		s->load.phase == LOAD_ENDING)
 		return;
 	if (s->load.phase == LOAD_CHECKING && s->check)
 		gs_order_check_cancel(s->check);
@@ -91,9 +92,52 @@ end_load(int number)
 	gs_served_wake(number);
 	if (!load->too_large || s->closing || s->failed)
 		return;
-	if (load->range < s->n_taken || load->range + 1 != gs_spill_ranges(s->spill) ||
-		!gs_spill_split(s->spill))
+	if (load->range >= s->n_taken && load->range + 1 == gs_spill_ranges(s->spill))
+		load->split = gs_spill_split_begin(s->spill);
+	if (load->split)
+		load->phase = LOAD_SPLITTING;
+	else
 		gs_write_failed(number);
+}
+
+/* Make the range smaller.  What has to be read for that comes block by block, through a buffer. */
+static void
+split_range(int number)
+{
+	ServedSession *s = &gs_served[number];
+	Load	   *load = &s->load;
+	bool		usable = !s->failed && !s->closing;
+	int			buffer;
+
+	if (load->busy > 0)
+		return;
+	if (usable)
+	{
+		ServiceBuffer *b;
+
+		buffer = gs_buffer_find(number, BUFFER_READ, 0);
+		if (buffer < 0)
+			buffer = gs_buffer_take(number, load->device, BUFFER_READING);
+		if (buffer < 0)
+			return;
+		b = gs_buffer(buffer);
+		b->use = BUFFER_READING;
+		b->number = 0;
+		gs_served_begin(&b->job);
+		if (gs_spill_split_read(load->split, gs_buffer_memory(buffer), &b->piece, &b->job))
+		{
+			gs_kept_fetch(number, &b->piece);
+			load->busy++;
+			return;
+		}
+		b->use = BUFFER_READ;
+	}
+	gs_buffers_free_of(number, BUFFER_READ);
+	if (!gs_spill_split_end(load->split, usable) && usable)
+		gs_write_failed(number);
+	load->split = NULL;
+	load->phase = LOAD_NONE;
+	gs_served_wake(number);
 }
 
 void
@@ -132,7 +176,7 @@ start_reading(int number)
 	Load	   *load = &s->load;
 
 	if (load->range == gs_spill_ranges(s->spill) &&
-		!gs_spill_plan(s->spill, range_budget(number, load->device), 0))
+		!gs_spill_plan(s->spill, range_budget(number, load->device)))
 		return false;
 	load->reader = gs_spill_reader_open(s->spill, load->range);
 	load->sort = gs_served_open(number, load->device);
@@ -231,6 +275,13 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 		}
 		gs_served[number].needy_since = 0;
 	}
+	else if (load->phase == LOAD_SPLITTING)
+	{
+		b->use = BUFFER_READ;
+		if (status != GS_OK)
+			gs_write_failed(number);
+		return;
+	}
 	else if (load->phase != LOAD_ENDING)
 	{
 		if (status == GS_OK)
@@ -317,6 +368,11 @@ gs_load_step(int number)
 
 	if ((s->failed || s->closing) && load->phase != LOAD_NONE && load->phase != LOAD_ENDING)
 		gs_load_cancel(number);
+	if (load->phase == LOAD_SPLITTING)
+	{
+		split_range(number);
+		return;
+	}
 	if (load->performing && gs_job_status(&load->job) != GS_PENDING)
 		performed(number);
 	if (load->phase == LOAD_ENDING)

@@ -278,7 +278,7 @@ gs_memory_step(int number)
 		s->refused = true;
 }
 
-/* Those who were refused try again. */
+/* Those who were refused try again; those who are to read a range choose a device again. */
 static void
 try_again(int device)
 {
@@ -302,6 +302,8 @@ try_again(int device)
 			gs_ops->resume(s->load.sort);
 			gs_served_wake(i);
 		}
+		if (s->load.phase == LOAD_WAITING)
+			gs_served_wake(i);
 	}
 }
 
@@ -381,6 +383,7 @@ relief_of(int number, int device, bool patient, uint64 *bytes)
 	const ServedSession *s = &gs_served[number];
 	const GsSession *session = &gs_sessions[number];
 	Relief		relief = RELIEF_NONE;
+	Relief		kept;
 
 	*bytes = 0;
 	if (!gs_served_is_on(number, device))
@@ -398,12 +401,18 @@ relief_of(int number, int device, bool patient, uint64 *bytes)
 		*bytes = gs_served_held(s->load.sort);
 		return RELIEF_LOAD;
 	}
-	/* it will be returned, and may be written out then */
-	if (s->load.phase == LOAD_ENDING || (s->load.phase > LOAD_WAITING && !s->load.refused))
+	/* the leader waits for it: it will be returned soon, and may be written out then */
+	if (s->load.phase == LOAD_ENDING ||
+		(s->load.phase > LOAD_WAITING && s->load.wanted && !s->load.refused))
 		return RELIEF_LATER;
 	if (s->sort && s->device == device)
 		relief = relief_of_sort(number, patient, bytes);
-	return relief == RELIEF_NONE ? relief_of_kept(number, device, bytes) : relief;
+	if (relief == RELIEF_RUN || relief == RELIEF_PAGES)
+		return relief;
+
+	/* whoever reads from a run may go on as it is moved */
+	kept = relief_of_kept(number, device, bytes);
+	return kept == RELIEF_NONE ? relief : kept;
 }
 
 /* Nobody can make room for it. */

@@ -149,9 +149,11 @@ typedef struct WriteOut
 	int			busy;			/* jobs of it and its buffers */
 } WriteOut;
 
+/* Up to LOAD_WAITING nothing of the range is on a device. */
 typedef enum LoadPhase
 {
 	LOAD_NONE,
+	LOAD_SPLITTING,				/* the range was too large */
 	LOAD_WAITING,				/* until no other session reads */
 	LOAD_READING,
 	LOAD_PERFORMING,
@@ -172,6 +174,7 @@ typedef struct Load
 	uint64		memory_asked;	/* see gs_memory_asked() */
 	bool		all_read;		/* every piece was asked for */
 	bool		too_large;		/* ENDING: split it then */
+	GsSpillSplit *split;		/* SPLITTING */
 	GsDeviceSort *sort;
 	GsSpillReader *reader;
 	bool		ties;			/* its first row with the range before */
@@ -328,7 +331,10 @@ extern GsDeviceSort *gs_served_open(int number, int device);
 extern void gs_served_close(int number, int device, GsDeviceSort *sort);
 extern uint64 gs_served_held(const GsDeviceSort *sort);
 
-/* Does the session hold anything on the device, or wait for it? */
+/* Has the session a sort on the device? */
+extern bool gs_served_has_sort(int number, int device);
+
+/* Has it one there, or does it wait for the device? */
 extern bool gs_served_is_on(int number, int device);
 
 /* Have a sort of the rows that a session was fed performed: those that it is to keep. */
@@ -521,6 +527,9 @@ extern void gs_sort_advance(int number);
 /* The session's device is lost: it is of no more use. */
 extern void gs_sort_lost(int number);
 extern bool gs_sort_note_ended(void);
+
+/* For tests, which want to find sorts waiting: is a session to be left alone that is to be sorted? */
+extern bool gs_sort_is_held_up(const GsSession *session);
 
 /* service_requests.c */
 extern bool gs_requests_serve(void);

@@ -39,12 +39,6 @@ chunk_is_held_up(const GsChunk *c)
 	return holds_arrays(c) ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
 }
 
-static bool
-session_is_held_up(const GsSession *session)
-{
-	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
-}
-
 /* The session takes no more rows: the leader is to take the chunk's back. */
 void
 gs_requests_reject(int chunk)
@@ -81,6 +75,16 @@ refuse_fetch(GsChunk *c, GsStatus status)
 	ConditionVariableBroadcast(&gs_sessions[c->session].cv);
 }
 
+/* This process is to sort a chunk of arrays itself. */
+static void
+refuse_arrays(GsChunk *c, GsFallback reason)
+{
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_sessions[c->session].overflow_reason = reason;
+	LWLockRelease(gs_shared->lock);
+	refuse_fetch(c, GS_NO_MEMORY);
+}
+
 static void
 request_append(int chunk)
 {
@@ -114,16 +118,13 @@ request_arrays(int chunk)
 	}
 	if (s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory"))
 	{
-		refuse_fetch(c, GS_NO_MEMORY);
+		refuse_arrays(c, GS_FALLBACK_MEMORY);
 		return;
 	}
 	if (!gs_role_admits(chunk))
 	{
 		gs_role_note(c->session);
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-		gs_sessions[c->session].overflow_reason = GS_FALLBACK_ROLE;
-		LWLockRelease(gs_shared->lock);
-		refuse_fetch(c, GS_NO_MEMORY);
+		refuse_arrays(c, GS_FALLBACK_ROLE);
 		return;
 	}
 	s->asked_bytes += gs_role_need(chunk);
@@ -239,7 +240,7 @@ next_request(int *number)
 			return REQUEST_CHUNK;
 	}
 	if (gs_shared->session_queue_head < 0 ||
-		session_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
+		gs_sort_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
 		return REQUEST_NONE;
 	*number = pop_session();
 	return REQUEST_SESSION;

@@ -5,8 +5,8 @@
  *
  * The limit is of what all sorts of a role hold together, on all devices.  The role is
  * the one that the connection was made as, since its settings are those that apply; SET ROLE
- * changes nothing.  Each sort has the limit that its session had when it began, so two sorts
- * of a role may have different ones.
+ * and SET SESSION AUTHORIZATION change nothing.  Each sort has the limit that its session
+ * had when it began, so two sorts of a role may have different ones.
  *
  * A sort without a limit neither counts nor waits: its session is older than the limit, or a
  * superuser has lifted it there.
@@ -33,7 +33,7 @@
 /* What ordering takes of device memory, for each row. */
 #define ROW_WORK_BYTES	64
 
-/* So much of its limit a role's sorts may hold ahead of what they need. */
+/* So much of its limit each sort of a role may hold ahead of what it needs, or a chunk. */
 #define SPARE_PART		64
 
 static inline bool
@@ -158,6 +158,7 @@ void
 gs_role_wait(int number)
 {
 	gs_served[number].limited_since = GetCurrentTimestamp();
+	gs_served[number].needy_since = 0;	/* not for the device any more */
 	gs_role_note(number);
 }
 
@@ -201,6 +202,11 @@ relieve(int number)
 	if (gs_role_admits(s->waiting))
 	{
 		gs_served_wake(number);
+		return true;
+	}
+	if (gs_role_need(s->waiting) > gs_sessions[number].role_memory)
+	{
+		give_up(number);
 		return true;
 	}
 	switch (gs_memory_make_room_of_role(number, patient))

@@ -241,14 +241,22 @@ gs_served_close(int number, int device, GsDeviceSort *sort)
 }
 
 bool
+gs_served_has_sort(int number, int device)
+{
+	const ServedSession *s = &gs_served[number];
+
+	return (s->sort && s->device == device) ||
+		(s->out.sort && s->out.device == device) ||
+		(s->load.sort && s->load.device == device) ||
+		gs_kept_on(number, device) != NULL;
+}
+
+bool
 gs_served_is_on(int number, int device)
 {
 	const ServedSession *s = &gs_served[number];
 
-	return (s->device == device && (s->sort || s->waiting >= 0)) ||
-		(s->out.sort && s->out.device == device) ||
-		(s->load.sort && s->load.device == device) ||
-		gs_kept_on(number, device) != NULL;
+	return (s->device == device && s->waiting >= 0) || gs_served_has_sort(number, device);
 }
 
 uint64
@@ -412,7 +420,8 @@ gs_buffer_free(int buffer)
 	buffers[buffer].use = BUFFER_FREE;
 	n_free_buffers++;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		if (gs_served[i].out.sort || gs_served[i].load.phase == LOAD_READING)
+		if (gs_served[i].out.sort || gs_served[i].load.phase == LOAD_READING ||
+			gs_served[i].load.phase == LOAD_SPLITTING)
 			gs_served_wake(i);
 }
 

@@ -338,7 +338,7 @@ gs_session_alloc(int feeders)
 	session->pid = MyProcPid;
 	session->database = MyDatabaseId;
 	session->user = GetUserId();
-	session->role = GetSessionUserId();
+	session->role = GetAuthenticatedUserId();
 	session->role_memory = 0;
 	session->limited = false;
 	session->opened = GetCurrentTimestamp();

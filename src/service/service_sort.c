@@ -75,9 +75,8 @@ offer_images(int number)
 	ConditionVariableBroadcast(&session->cv);
 }
 
-/* For tests, which want to find sorts waiting: leave requests alone. */
-static bool
-session_is_held_up(const GsSession *session)
+bool
+gs_sort_is_held_up(const GsSession *session)
 {
 	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
 }
@@ -91,7 +90,7 @@ sort_session(int number)
 
 	if (s->performing || s->appends > 0 || s->waiting >= 0 || s->write_out || s->failed)
 		return;
-	if (session_is_held_up(session))
+	if (gs_sort_is_held_up(session))
 	{
 		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 		gs_session_request(number);

@@ -156,11 +156,14 @@ extern GsNextRow gs_sort_next_row(const GsSort *sort);
 
 /*
  * Leave out the next n rows, as tuplesort_skiptuples() does; GS_SORT_END: there were fewer.
- * Only with random access.  On the device they are not fetched.
+ * Only with random access.  On the device most of them are not fetched.
  */
 extern GsSortStatus gs_sort_skip(GsSort *sort, uint64 n);
 
-/* How many rows a sort with random access returns; false: it does not know. */
+/*
+ * How many rows a sort with random access returns.  False: it does not know, or gs_sort_skip()
+ * would read all of them.
+ */
 extern bool gs_sort_count_rows(const GsSort *sort, uint64 *count);
 
 extern void gs_sort_rescan(GsSort *sort);

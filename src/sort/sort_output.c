@@ -419,8 +419,13 @@ gs_sort_count_rows(const GsSort *sort, uint64 *count)
 	Assert(sort->performed && sort->random_access);
 	if (sort->place == GS_SORT_CPU)
 		return false;
-	*count = sort->store ? (uint64) tuplestore_tuple_count(sort->store) : gs_rows_count(sort->rows);
-	return true;
+	if (sort->store)
+	{
+		*count = tuplestore_tuple_count(sort->store);
+		return tuplestore_in_memory(sort->store);
+	}
+	*count = gs_rows_count(sort->rows);
+	return gs_rows_is_one_range(sort->rows);
 }
 
 void

@@ -268,12 +268,12 @@ mark_first_row(GsRows *rows, int slot)
 		*entry |= GS_ENTRY_TIE;
 }
 
-/* Make a page the current one, and ask for those that follow it. */
+/* Make a page the current one, and ask for so many that follow it in a direction. */
 static GsClientStatus
-open_page(GsRows *rows, uint64 page, bool forward)
+open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 {
-	uint64		low = forward ? page : page - Min(page, GS_PAGES_AHEAD);
-	uint64		high = forward ? Min(page + GS_PAGES_AHEAD, rows->n_pages - 1) : page;
+	uint64		low = forward ? page : page - Min(page, ahead);
+	uint64		high = forward ? Min(page + ahead, rows->n_pages - 1) : page;
 	int			slot = find_slot(rows, page);
 	GsClientStatus status;
 
@@ -302,7 +302,7 @@ open_page(GsRows *rows, uint64 page, bool forward)
 		}
 		ask_for(rows, slot, page);
 	}
-	for (uint64 i = 1; i <= GS_PAGES_AHEAD; i++)
+	for (uint64 i = 1; i <= ahead; i++)
 	{
 		int			other;
 
@@ -353,7 +353,7 @@ turn_page(GsRows *rows, bool forward)
 	else
 		page += forward ? 1 : -1;
 	if (status == GS_CLIENT_OK)
-		status = open_page(rows, page, forward);
+		status = open_page(rows, page, forward, GS_PAGES_AHEAD);
 	if (status == GS_CLIENT_OK)
 		rows->page_rank = forward ? next_rank : rows->page_rank - rows->n_in_page;
 	return status;
@@ -369,7 +369,7 @@ find_page(GsRows *rows, int64 rank)
 	{
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
-			status = open_page(rows, rows->sought.page, true);
+			status = open_page(rows, rows->sought.page, true, GS_PAGES_AHEAD);
 		rows->page_rank = rows->sought.page_rank;
 		rows->seeking = false;
 	}
@@ -437,7 +437,7 @@ jump(GsRows *rows, uint64 rank)
 
 		if (!halve)
 			page = Min(low + (rank - low_row) * (high - low) / (high_row - low_row), high - 1);
-		status = open_page(rows, page, true);
+		status = open_page(rows, page, true, 0);
 		if (status != GS_CLIENT_OK)
 			return status;
 		rows->page_rank = gs_chunks[rows->slots[rows->current].chunk].first_row;
@@ -459,21 +459,12 @@ jump(GsRows *rows, uint64 rank)
 	}
 }
 
-/* All pages can be asked for at any time; from one range to another the way is through all of them. */
-static bool
-is_one_range(const GsRows *rows)
+bool
+gs_rows_is_one_range(const GsRows *rows)
 {
-	const GsSession *session = gs_client_session(rows->client);
+	const GsSession *session = rows->client ? gs_client_session(rows->client) : NULL;
 
-	return session->n_runs == 0 && session->n_kept_runs == 0;
-}
-
-/* Not on the current page or the one behind it */
-static bool
-is_far(const GsRows *rows, uint64 rank)
-{
-	return rows->current < 0 || rows->seeking || rank < (uint64) rows->page_rank ||
-		rank >= (uint64) rows->page_rank + 2 * rows->n_in_page;
+	return session == NULL || (session->n_runs == 0 && session->n_kept_runs == 0);
 }
 
 GsClientStatus
@@ -484,7 +475,10 @@ gs_rows_skip(GsRows *rows, uint64 n, bool *found)
 
 	rows->keep_track = false;
 	*found = rank < rows->n;
-	if (*found && rows->client && is_one_range(rows) && is_far(rows, rank))
+	if (*found && rows->client && rows->current >= 0 && rank >= (uint64) rows->page_rank &&
+		rank < (uint64) rows->page_rank + rows->n_in_page)
+		rows->seeking = false;	/* it is on the page at hand, wherever the reader was to go */
+	else if (*found && rows->client && gs_rows_is_one_range(rows))
 		status = jump(rows, rank);
 	if (status == GS_CLIENT_OK)
 		rows->rank = rank;

@@ -74,6 +74,9 @@ extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
 extern uint64 gs_rows_left_in_page(const GsRows *rows);
 extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);
 
+/* Can gs_rows_skip() go to any row at once? */
+extern bool gs_rows_is_one_range(const GsRows *rows);
+
 /* A place to come back to: the current row. */
 typedef struct GsRowsPlace
 {

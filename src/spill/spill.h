@@ -54,6 +54,7 @@
 typedef struct GsSpillIo GsSpillIo; /* the threads, for all sorts */
 typedef struct GsSpill GsSpill; /* files and runs of one sort */
 typedef struct GsSpillReader GsSpillReader; /* reads one range */
+typedef struct GsSpillSplit GsSpillSplit;	/* makes one smaller */
 
 #define GS_SPILL_PATH_BYTES 1024
 
@@ -107,7 +108,7 @@ extern void gs_spill_close(GsSpill *spill);
 /* Bytes in files, from the moment when they were to be written. */
 extern uint64_t gs_spill_bytes(const GsSpill *spill);
 
-/* The first failure of any of its jobs, and of splits; constant then. */
+/* The first failure of any of its jobs; constant then. */
 extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
 
 /*
@@ -155,19 +156,26 @@ extern void gs_spill_keep_groups(GsSpill *spill, GsSpillGroup group, const void 
 
 /*
  * Ranges.  seal: no run will be added; false: no memory.  plan: adds a range
- * behind those that there are, of some budget bytes, counting row_bytes for each
- * row beside the bytes of its chunk; it may come out larger, by some blocks of
+ * behind those that there are, of some budget bytes; it may come out larger, by some blocks of
  * each run.  False: no memory, or all rows are in ranges already, which
- * gs_spill_planned() tells.  split: makes the last range smaller, for it did
- * not fit; what it loses is planned again.  False: it has one row only, no
- * memory, or a failure.  Where no block begins within the range, split reads one of
- * each run, in the call, also from devices.  A range has at least one row.
+ * gs_spill_planned() tells.  A range has at least one row.
  */
 extern bool gs_spill_seal(GsSpill *spill);
-extern bool gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes);
+extern bool gs_spill_plan(GsSpill *spill, uint64_t budget);
 extern bool gs_spill_planned(const GsSpill *spill);
-extern bool gs_spill_split(GsSpill *spill);
 extern uint32_t gs_spill_ranges(const GsSpill *spill);
+
+/*
+ * Making the last range smaller, for it did not fit; what it loses is planned again.
+ * Where no block begins within the range, one of each run has to be read.  begin:
+ * NULL: no memory, or there is no range.  read: read the next one into chunk, which must stay until
+ * the next call, once the one before has been read well; piece tells where from.  False, and no
+ * job begins: no more is needed.  end: the end of split, also in between; with done the range is
+ * smaller afterwards, or false: it has one row only, or no memory.
+ */
+extern GsSpillSplit *gs_spill_split_begin(GsSpill *spill);
+extern bool gs_spill_split_read(GsSpillSplit *split, void *chunk, GsSpillPiece *piece, GsJob *job);
+extern bool gs_spill_split_end(GsSpillSplit *split, bool done);
 
 /*
  * Reading a range.  next: read its next piece into chunk, in the order in which

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "spill/spill_private.h"
@@ -219,59 +218,6 @@ transfer_parts(GsSpillTask *task)
 									  iov, n_iov);
 		task->failed_file = first->file;
 	}
-}
-
-/* The same of a run on a device, whose jobs end soon: the caller waits. */
-static bool
-fetch_block(GsSpill *spill, const GsSpillBlock *block, char **memory, GsSpillView *view)
-{
-	static const struct timespec pause = {0, 50000};
-	uint32_t	number = (uint32_t) (block - spill->blocks);
-	GsJob		job = {0};
-
-	*memory = malloc(spill->chunk_bytes);
-	if (*memory == NULL)
-		return false;
-	gs_spill_fetch(spill, gs_spill_chunk_of(spill, number), *memory, &job);
-	while (gs_job_status(&job) == GS_PENDING)
-		nanosleep(&pause, NULL);
-	if (gs_job_status(&job) != GS_OK)
-	{
-		free(*memory);
-		return false;
-	}
-	view->data = *memory + block->base;
-	view->first = gs_chunk_record(*memory, spill->chunk_bytes, gs_spill_place_in_chunk(spill, number));
-	view->n = block->n_records;
-	view->base = block->base;
-	return true;
-}
-
-bool
-gs_spill_read_block(GsSpill *spill, const GsSpillBlock *block, char **memory, GsSpillView *view)
-{
-	size_t		bytes = gs_spill_block_bytes(block);
-	struct iovec iov = {NULL, bytes};
-	int			error_number;
-
-	if (spill->runs[block->run].sort != NULL)
-		return fetch_block(spill, block, memory, view);
-	iov.iov_base = malloc(bytes);
-	*memory = iov.iov_base;
-	if (*memory == NULL)
-		return false;
-	error_number = transfer(spill, GS_SPILL_READ, block->file, block->offset, &iov, 1);
-	if (error_number != 0)
-	{
-		note_failure(spill, GS_SPILL_READ, block->file, error_number);
-		free(*memory);
-		return false;
-	}
-	view->data = *memory;
-	view->first = (const GsRecord *) (const void *) (*memory + bytes) - 1;
-	view->n = block->n_records;
-	view->base = block->base;
-	return true;
 }
 
 /* ---- tasks ---- */

@@ -184,7 +184,6 @@ struct GsSpill
 	bool		is_sealed;
 	uint32_t   *order;			/* n_blocks */
 	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
-	uint64_t   *rows_before;
 
 	GsSpillGroup group;			/* NULL: keys are not in groups */
 	const void *group_arg;
@@ -242,10 +241,6 @@ extern void gs_spill_task_no_memory(GsSpillTask *task);
 /* Make the file if there is none; a task that fails so is to be submitted. */
 extern bool gs_spill_task_create(GsSpillTask *task, uint8_t file);
 
-/* Read a block at once, to be freed; false: a failure, noted, or no memory. */
-extern bool gs_spill_read_block(GsSpill *spill, const GsSpillBlock *block, char **memory,
-								GsSpillView *view);
-
 /* End a job in the call, without a task. */
 extern void gs_spill_end_job(GsSpill *spill, GsJob *job, GsStatus status);
 
@@ -270,6 +265,10 @@ extern void gs_spill_fetch(const GsSpill *spill, uint64_t chunk, void *memory, G
 /* Add a block to what a task reads, to lie behind *data_bytes and *n_records. */
 extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
 							   uint32_t *data_bytes, uint32_t *n_records);
+
+/* Read a block, or the chunk of a device that it is in; *view is where it lies once that has ended. */
+extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
+								GsSpillPiece *piece, GsJob *job);
 
 /* Finish: drop what is not wanted, and make offsets those of the chunk read to. */
 extern void gs_spill_assemble(GsSpillTask *task);

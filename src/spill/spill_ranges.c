@@ -120,21 +120,17 @@ gs_spill_seal(GsSpill *spill)
 		return true;
 	spill->order = malloc(n * sizeof(uint32_t));
 	spill->bytes_before = malloc((n + 1) * sizeof(uint64_t));
-	spill->rows_before = malloc((n + 1) * sizeof(uint64_t));
-	if (spill->order == NULL || spill->bytes_before == NULL || spill->rows_before == NULL ||
-		!sort_blocks(spill))
+	if (spill->order == NULL || spill->bytes_before == NULL || !sort_blocks(spill))
 	{
 		gs_spill_ranges_free(spill);
 		return false;
 	}
 	spill->bytes_before[0] = 0;
-	spill->rows_before[0] = 0;
 	for (size_t i = 0; i < n; i++)
 	{
 		const GsSpillBlock *block = &spill->blocks[spill->order[i]];
 
 		spill->bytes_before[i + 1] = spill->bytes_before[i] + gs_spill_block_bytes(block);
-		spill->rows_before[i + 1] = spill->rows_before[i] + block->n_records;
 	}
 	return true;
 }
@@ -147,11 +143,9 @@ gs_spill_ranges_free(GsSpill *spill)
 	free(spill->borders);
 	free(spill->order);
 	free(spill->bytes_before);
-	free(spill->rows_before);
 	spill->borders = NULL;
 	spill->order = NULL;
 	spill->bytes_before = NULL;
-	spill->rows_before = NULL;
 }
 
 /* ---- planning ---- */
@@ -228,7 +222,7 @@ first_block_within(const GsSpill *spill, uint32_t range)
 }
 
 bool
-gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes)
+gs_spill_plan(GsSpill *spill, uint64_t budget)
 {
 	uint64_t	max_ranges = spill->max_ranges;
 	uint32_t	first;
@@ -245,9 +239,8 @@ gs_spill_plan(GsSpill *spill, uint64_t budget, uint32_t row_bytes)
 	while (low < high)
 	{
 		uint32_t	middle = low + (high - low + 1) / 2;
-		uint64_t	bytes = spill->bytes_before[middle] - spill->bytes_before[first];
-		uint64_t	rows = spill->rows_before[middle] - spill->rows_before[first];
-		if (bytes + rows * row_bytes <= budget)
+
+		if (spill->bytes_before[middle] - spill->bytes_before[first] <= budget)
 			low = middle;
 		else
 			high = middle - 1;
@@ -298,52 +291,69 @@ border_at_record(GsSpillBorder *border, const GsSpill *spill, uint32_t number,
 	return true;
 }
 
+struct GsSpillSplit
+{
+	GsSpill    *spill;
+	bool		found;			/* border is where to split */
+	GsSpillBorder border;
+
+	/* looking for a row */
+	Candidate  *candidates;
+	uint32_t	n_candidates;
+	uint32_t	run;			/* whose blocks are read */
+	GsSpillCut	low;			/* what the range has of it */
+	GsSpillCut	high;
+	uint32_t	block;			/* the next one */
+	uint32_t	end;
+	uint32_t	most;			/* rows of the range in one of its blocks */
+	bool		has_view;		/* the block before has been read */
+	GsSpillView view;
+	bool		failed;			/* no memory */
+};
+
 /*
- * Look at what the last range has of a block, between two cuts of its run: its middle
+ * Look at what the last range has of the block that was read: its middle
  * row is the candidate unless a block before has more.
  */
 static bool
-look_at_block(GsSpill *spill, uint32_t number, const GsSpillCut *low, const GsSpillCut *high,
-			  uint32_t *most, Candidate *candidate)
+look_at_block(GsSpillSplit *split)
 {
-	GsSpillView view;
-	char	   *memory;
-	uint32_t	from;
-	uint32_t	to;
+	const GsSpillView *view = &split->view;
+	Candidate  *candidate = &split->candidates[split->n_candidates];
+	uint32_t	number = split->block - 1;
+	uint32_t	from = number == split->low.block ? gs_spill_cut_record(&split->low, view) : 0;
+	uint32_t	to = number == split->high.block ? gs_spill_cut_record(&split->high, view) : view->n;
 	bool		done = true;
 
-	if (!gs_spill_read_block(spill, &spill->blocks[number], &memory, &view))
-		return false;
-	from = number == low->block ? gs_spill_cut_record(low, &view) : 0;
-	to = number == high->block ? gs_spill_cut_record(high, &view) : view.n;
-	if (from < to && to - from >= *most)
+	if (from < to && to - from >= split->most)
 	{
 		free(candidate->border.own_key);
-		*most = to - from;
-		done = border_at_record(&candidate->border, spill, number, &view, from + *most / 2);
+		split->most = to - from;
+		done = border_at_record(&candidate->border, split->spill, number, view,
+								from + split->most / 2);
 	}
 	candidate->n_rows += from < to ? to - from : 0;
-	free(memory);
 	return done;
 }
 
 /*
- * A row of what the last range has of a run, with one below it where there are two.
- * That is in one block, or in two where the range begins with a group.
+ * Turn to what the last range has of a run.  That is in one block, or in two where the range
+ * begins with a group.
  */
-static bool
-find_candidate(GsSpill *spill, uint32_t run, Candidate *candidate)
+static void
+enter_run(GsSpillSplit *split, uint32_t run)
 {
-	GsSpillCut	low = gs_spill_cut_low(spill, spill->n_ranges - 1, run);
-	GsSpillCut	high = gs_spill_cut_high(spill, spill->n_ranges - 1, run);
-	uint32_t	end = high.kind == GS_CUT_START ? high.block : high.block + 1;
-	uint32_t	most = 0;
+	const GsSpill *spill = split->spill;
 
-	memset(candidate, 0, sizeof(*candidate));
-	for (uint32_t number = low.block; number < end; number++)
-		if (!look_at_block(spill, number, &low, &high, &most, candidate))
-			return false;
-	return true;
+	split->run = run;
+	split->most = 0;
+	if (run == spill->n_runs)
+		return;
+	split->low = gs_spill_cut_low(spill, spill->n_ranges - 1, run);
+	split->high = gs_spill_cut_high(spill, spill->n_ranges - 1, run);
+	split->block = split->low.block;
+	split->end = split->high.kind == GS_CUT_START ? split->high.block : split->high.block + 1;
+	memset(&split->candidates[split->n_candidates], 0, sizeof(Candidate));
 }
 
 /*
@@ -367,37 +377,6 @@ choose_candidate(Candidate *candidates, uint32_t n)
 	return i;
 }
 
-/* Split the last range, in which no block begins, at a row. */
-static bool
-find_middle_row(GsSpill *spill, GsSpillBorder *border)
-{
-	Candidate  *candidates = calloc(spill->n_runs, sizeof(Candidate));
-	uint32_t	n = 0;
-	uint32_t	chosen = 0;
-	bool		found = candidates != NULL;
-
-	for (uint32_t run = 0; run < spill->n_runs && found; run++)
-	{
-		found = find_candidate(spill, run, &candidates[n]);
-		if (candidates[n].n_rows > 0)
-			n++;
-	}
-	if (found)
-	{
-		chosen = choose_candidate(candidates, n);
-		found = chosen < n;
-	}
-	for (uint32_t i = 0; i < n; i++)
-	{
-		if (found && i == chosen)
-			*border = candidates[i].border;
-		else
-			free(candidates[i].border.own_key);
-	}
-	free(candidates);
-	return found;
-}
-
 /* Of the blocks [first, end) in order the one with half of the range below it. */
 static uint32_t
 middle_block(const GsSpill *spill, uint32_t first, uint32_t end)
@@ -418,33 +397,102 @@ middle_block(const GsSpill *spill, uint32_t first, uint32_t end)
 	return low;
 }
 
-bool
-gs_spill_split(GsSpill *spill)
+/* A border at which a block begins within the last range; false: none does. */
+static bool
+find_middle_block(const GsSpill *spill, GsSpillBorder *border)
 {
 	uint32_t	range = spill->n_ranges - 1;
-	GsSpillBorder border;
-	uint32_t	first;
+	uint32_t	first = first_block_within(spill, range);
 	uint32_t	end = spill->n_blocks;
+	uint32_t	middle;
 
-	if (spill->n_ranges == 0)
-		return false;
-	first = first_block_within(spill, range);
 	if (!spill->is_planned)
 		end = first_block_above(spill, &spill->borders[range], true);
-	if (first < end)
-	{
-		uint32_t	middle = middle_block(spill, first, end);
-
-		if (!border_within(spill, range, middle, end, &border) &&
-			!border_within(spill, range, first, middle, &border))
-			border = border_at_block(spill, spill->order[middle]);
-	}
-	else if (!find_middle_row(spill, &border))
+	if (first >= end)
 		return false;
-	free(spill->borders[range].own_key);
-	spill->borders[range] = border;
-	spill->is_planned = false;
+	middle = middle_block(spill, first, end);
+	if (!border_within(spill, range, middle, end, border) &&
+		!border_within(spill, range, first, middle, border))
+		*border = border_at_block(spill, spill->order[middle]);
 	return true;
+}
+
+GsSpillSplit *
+gs_spill_split_begin(GsSpill *spill)
+{
+	GsSpillSplit *split;
+
+	if (spill->n_ranges == 0)
+		return NULL;
+	split = calloc(1, sizeof(GsSpillSplit));
+	if (split == NULL)
+		return NULL;
+	split->spill = spill;
+	split->found = find_middle_block(spill, &split->border);
+	if (split->found)
+		return split;
+	split->candidates = calloc((size_t) spill->n_runs + 1, sizeof(Candidate));
+	if (split->candidates == NULL)
+	{
+		free(split);
+		return NULL;
+	}
+	enter_run(split, 0);
+	return split;
+}
+
+bool
+gs_spill_split_read(GsSpillSplit *split, void *chunk, GsSpillPiece *piece, GsJob *job)
+{
+	GsSpill    *spill = split->spill;
+
+	if (split->has_view && !look_at_block(split))
+		split->failed = true;
+	split->has_view = false;
+	while (!split->found && !split->failed && split->run < spill->n_runs)
+	{
+		if (split->block < split->end)
+		{
+			split->has_view = true;
+			gs_spill_read_block(spill, split->block++, chunk, &split->view, piece, job);
+			return true;
+		}
+		if (split->candidates[split->n_candidates].n_rows > 0)
+			split->n_candidates++;
+		enter_run(split, split->run + 1);
+	}
+	return false;
+}
+
+bool
+gs_spill_split_end(GsSpillSplit *split, bool done)
+{
+	GsSpill    *spill = split->spill;
+	uint32_t	n = split->n_candidates;
+
+	if (done && !split->found && !split->failed)
+	{
+		uint32_t	chosen = choose_candidate(split->candidates, n);
+
+		split->found = chosen < n;
+		if (split->found)
+		{
+			split->border = split->candidates[chosen].border;
+			split->candidates[chosen].border.own_key = NULL;
+		}
+	}
+	done = done && split->found;
+	if (done)
+	{
+		free(spill->borders[spill->n_ranges - 1].own_key);
+		spill->borders[spill->n_ranges - 1] = split->border;
+		spill->is_planned = false;
+	}
+	for (uint32_t i = 0; split->candidates && i <= n; i++)
+		free(split->candidates[i].border.own_key);
+	free(split->candidates);
+	free(split);
+	return done;
 }
 
 /* ---- cuts ---- */

@@ -278,6 +278,38 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 	return true;
 }
 
+void
+gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
+					GsSpillPiece *piece, GsJob *job)
+{
+	const GsSpillBlock *b = &spill->blocks[block];
+	uint32_t	data_bytes = 0;
+	uint32_t	n_records = 0;
+	GsSpillTask *task;
+
+	view->n = b->n_records;
+	view->base = b->base;
+	piece->run = b->run;
+	piece->sort = spill->runs[b->run].sort;
+	if (piece->sort != NULL)
+	{
+		view->data = (const char *) chunk + b->base;
+		view->first = gs_chunk_record(chunk, spill->chunk_bytes, gs_spill_place_in_chunk(spill, block));
+		gs_spill_fetch(spill, gs_spill_chunk_of(spill, block), chunk, job);
+		return;
+	}
+	view->data = chunk;
+	view->first = gs_chunk_record(chunk, spill->chunk_bytes, 0);
+	task = gs_spill_task_begin(spill, GS_SPILL_READ, job);
+	if (task == NULL)
+		return;
+	task->chunk = chunk;
+	if (gs_spill_add_block(task, b, &data_bytes, &n_records))
+		gs_spill_task_submit(task);
+	else
+		gs_spill_task_no_memory(task);
+}
+
 bool
 gs_spill_reader_ties(const GsSpillReader *reader)
 {

@@ -86,6 +86,7 @@ for t in f w; do
 	row "$t sum(id) OVER (ORDER BY p)" "SELECT sum(id) OVER (ORDER BY p COLLATE \"C\") FROM $t"
 	row "$t lag(id) OVER (ORDER BY p)" "SELECT lag(id) OVER (ORDER BY p COLLATE \"C\") FROM $t"
 done
+row "f UNION w" "SELECT p COLLATE \"C\" FROM f UNION SELECT p COLLATE \"C\" FROM w"
 row "v percentile_cont(f8)" "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM v" one
 row "v percentile_disc(f8) in 1000 groups" "SELECT few, percentile_disc(0.5) WITHIN GROUP (ORDER BY f8) FROM v GROUP BY 1"
 row "v count(DISTINCT name) in 1000 groups" "SELECT few, count(DISTINCT name COLLATE \"C\") FROM v GROUP BY few"

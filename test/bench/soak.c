@@ -426,8 +426,8 @@ run_cancelled(Client *c, int query)
 	if (!succeeded(c, result, sql))
 		return;
 	if (PQntuples(result) > 0)
-		check_rows(c, query, group, hash_rows(HASH_START, result, 0, PQntuples(result)), expected[query][group],
-				   "cancelled too late");
+		check_rows(c, query, group, hash_rows(HASH_START, result, 0, PQntuples(result)),
+				   expected[query][group], "cancelled too late");
 	PQclear(result);
 
 	/* the cancel may arrive only now */

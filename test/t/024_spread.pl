@@ -348,5 +348,36 @@ for my $point ('spill_create', 'spill_write', 'spill_read')
 	fault($node, undef);
 }
 
+# a device is lost where a sort was fed last whose rows are all in files: that goes on
+{
+	my $session = session($node, "$force $serial");
+	my $sql = query_of('t', 'e, id');
+	my $rows = stock($node, "$sql;");
+	my ($device, $got);
+
+	for (1 .. 20)
+	{
+		$got = $session->query("BEGIN; DECLARE c CURSOR FOR $sql; FETCH 100 FROM c;");
+		$device = value("SELECT device FROM gpusort_activity WHERE pid = $session->{pid}");
+		last if $device == 1;
+		$session->query('ROLLBACK;');
+	}
+	is($device, 1, 'in files: where it was fed last');
+	fault($node, 'device_lost');
+	for (1 .. 20)
+	{
+		value("$force $serial SELECT count(*) FROM (SELECT id, v, k FROM t WHERE id <= 2000 ORDER BY k OFFSET 0) AS s");
+		last if value("SELECT bool_and(state = 'ready') FROM gpusort_devices") eq 'f';
+	}
+	fault($node, undef);
+	stats_reset($node);
+	$got .= "\n" . $session->query('FETCH ALL FROM c;');
+	same_order($got, $rows, 'in files: rows');
+	$session->quit;
+	is(fallbacks($node), '{}', 'in files: no fallback');
+	ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpusort_devices"), 'in files: tried again');
+	released($node, 'in files');
+}
+
 $node->stop;
 done_testing();

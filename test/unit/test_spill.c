@@ -98,15 +98,15 @@ test_transfers(void)
 	{
 		CHECK(n_transfers <= sort.n_chunks);
 		before = n_transfers;
-		CHECK(gs_spill_plan(sort.spill, UINT64_MAX, 0));
+		CHECK(gs_spill_plan(sort.spill, UINT64_MAX));
 		CHECK(gs_spill_planned(sort.spill));
 		CHECK(read_range(&sort, 0, &rows, &ties) == GS_OK);
 		CHECK(rows.n == sort.rows.n);
 		CHECK(n_transfers - before <= 2 * sort.n_chunks);
-		CHECK(gs_spill_split(sort.spill));
+		CHECK(split_last(&sort));
 		before = n_transfers;
 		CHECK(read_range(&sort, 0, &rows, &ties) == GS_OK);
-		CHECK(gs_spill_plan(sort.spill, UINT64_MAX, 0));
+		CHECK(gs_spill_plan(sort.spill, UINT64_MAX));
 		CHECK(read_range(&sort, 1, &rows, &ties) == GS_OK);
 		CHECK(rows.n == 2 * sort.rows.n);
 		CHECK(n_transfers - before <= 2 * (sort.n_chunks + spec.n_runs));
@@ -159,7 +159,7 @@ static const Case cases[] = {
 	{KEYS_RANDOM, 4096, 1, 3000, true, 40, 10000, SPLIT_SOMETIMES},
 	{KEYS_RANDOM, 4096, 200, 40, false, 40, 20000, SPLIT_SOMETIMES},
 	{KEYS_RANDOM, 16384, 8, 2000, false, 100, 1, SPLIT_NEVER},
-	{KEYS_FEW, 4096, 200, 20, false, 8, 1000, SPLIT_TO_ROWS},
+	{KEYS_FEW, 4096, 50, 20, false, 8, 1000, SPLIT_TO_ROWS},
 	{KEYS_EQUAL, 4096, 7, 500, false, 20, 1, SPLIT_NEVER},
 	{KEYS_EQUAL, 4096, 7, 200, false, 20, 10000, SPLIT_TO_ROWS},
 	{KEYS_EQUAL_BUT_ONE, 4096, 9, 300, true, 20, 5000, SPLIT_SOMETIMES},

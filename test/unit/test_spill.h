@@ -144,6 +144,9 @@ extern void check_images(const Sort *sort);
 extern GsStatus read_range(const Sort *sort, uint32_t range, Rows *rows, bool *ties);
 extern void check_ranges(const Sort *sort);
 
+/* Make the last range smaller; false: it cannot be. */
+extern bool split_last(const Sort *sort);
+
 /* Files in the tests' folder. */
 extern uint32_t count_files(uint64_t *bytes);
 extern void close_spill(GsSpill *spill);

@@ -157,17 +157,17 @@ test_read_failures(void)
 		check_failure(sort.spill, "read from", EIO);
 
 		CHECK(gs_spill_seal(sort.spill));
-		CHECK(gs_spill_plan(sort.spill, 1, 0));
-		CHECK(gs_spill_plan(sort.spill, 1, 0));
+		CHECK(gs_spill_plan(sort.spill, 1));
+		CHECK(gs_spill_plan(sort.spill, 1));
 		gs_spill_plant(sort.spill, "read from", EBADF);
 		CHECK(read_range(&sort, 1, &rows, &ties) == GS_INTERNAL);
 		check_failure(sort.spill, "read from", EIO);	/* the first one */
 
 		/* the third range has no block within */
-		CHECK(gs_spill_plan(sort.spill, 1, 0));
+		CHECK(gs_spill_plan(sort.spill, 1));
 		gs_spill_plant(sort.spill, "read from", EIO);
-		CHECK(!gs_spill_split(sort.spill));
-		CHECK(gs_spill_split(sort.spill));
+		CHECK(!split_last(&sort));
+		CHECK(split_last(&sort));
 		CHECK(gs_spill_ranges(sort.spill) == 3 && !gs_spill_planned(sort.spill));
 	}
 	close_spill(sort.spill);
@@ -330,8 +330,8 @@ try_all(const Sort *made)
 	}
 	for (int i = 0; i < 3 && done; i++)
 	{
-		done = gs_spill_plan(sort.spill, 1, 0) && gs_spill_split(sort.spill) &&
-			gs_spill_split(sort.spill);
+		done = gs_spill_plan(sort.spill, 1) && split_last(&sort) &&
+			split_last(&sort);
 		if (done)
 		{
 			status = read_range(&sort, gs_spill_ranges(sort.spill) - 1, &rows, &ties);

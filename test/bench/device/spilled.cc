@@ -217,6 +217,7 @@ private:
   void perform(DeviceSort &sort, GsPageFormat format);
   void write_run(DeviceSort &sort);
   void fetch_order(DeviceSort &sort, bool ties);
+  void split_range();
   void sort_ranges();
 
   const GsDeviceOps *ops;
@@ -454,15 +455,39 @@ void SpilledSorter::State::fetch_order(DeviceSort &sort, bool ties)
   sort.idle = true;
 }
 
+void SpilledSorter::State::split_range()
+{
+  GsSpillSplit *split = gs_spill_split_begin(spill);
+  std::vector<char> chunk(chunk_bytes);
+  GsSpillPiece piece = {};
+  GsJob job = {};
+
+  if (split == nullptr)
+    fail("split", "out of memory");
+  begin(&job);
+  while (gs_spill_split_read(split, chunk.data(), &piece, &job))
+  {
+    expect(&job, "split");
+    begin(&job);
+  }
+  if (!gs_spill_split_end(split, true))
+    fail("split", "the device does not hold one row of each run");
+}
+
 void SpilledSorter::State::sort_ranges()
 {
   if (!gs_spill_seal(spill))
     fail("seal", "out of memory");
+  // the device takes more of each row than the runs have
+  double bytes = static_cast<double>(gs_spill_bytes(spill)) / static_cast<double>(gs_spill_rows(spill));
+  double part = bytes / (bytes + device_bytes_per_row);
+  uint64_t budget = static_cast<uint64_t>(static_cast<double>(memory_limit / 8 * 7) * part);
+
   for (uint32_t range = 0; rank < gs_spill_rows(spill);)
   {
     DeviceSort sort(ops, device);
 
-    if (gs_spill_ranges(spill) == range && !gs_spill_plan(spill, memory_limit / 8 * 7, device_bytes_per_row))
+    if (gs_spill_ranges(spill) == range && !gs_spill_plan(spill, budget))
       fail("plan", "out of memory");
     reader = gs_spill_reader_open(spill, range);
     if (reader == nullptr)
@@ -478,8 +503,7 @@ void SpilledSorter::State::sort_ranges()
     {
       end_reader();
       report.splits++;
-      if (!gs_spill_split(spill))
-        fail("split", "the device does not hold one row of each run");
+      split_range();
     }
   }
   report.ranges = gs_spill_ranges(spill);
