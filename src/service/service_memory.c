@@ -488,7 +488,7 @@ find_needy(int device)
 {
 	int			oldest = -1;
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 	{
 		ServedSession *s = &gs_served[i];
 
@@ -606,7 +606,7 @@ gs_memory_make_room_of_role(int needy, bool patient)
 	uint64		best_bytes = 0;
 	bool		later = false;
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 	{
 		if (!gs_role_is_same(needy, i))
 			continue;
@@ -644,7 +644,7 @@ gs_memory_make_room_of_role(int needy, bool patient)
 bool
 gs_memory_is_short(int device)
 {
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 	{
 		const ServedSession *s = &gs_served[i];
 

@@ -198,6 +198,7 @@ typedef struct KeptRun
 /* A session as the service knows it, beside its GsSession. */
 typedef struct ServedSession
 {
+	bool		in_use;			/* the service was asked for something */
 	int			device;			/* sort's; chunks go there; -1: none yet */
 	GsDeviceSort *sort;			/* takes chunks; or pages are fetched from it */
 	int			pending;		/* jobs of its chunks and of performing */
@@ -282,11 +283,15 @@ extern ServedDevice *gs_devices;
 extern int	gs_n_devices;
 extern GsSpillIo *gs_served_io;
 extern ServedSession *gs_served;	/* by session number */
+extern int	gs_n_served;		/* sessions from this number on are not in use here */
 extern ServedChunk *gs_served_chunks;	/* by chunk number */
 
 /* service_served.c */
 extern void gs_served_init(void);
 extern void gs_served_reset(int number);
+
+/* Something is asked for a session; to be told before anything else. */
+extern void gs_served_asked(int number);
 
 /* Have the session looked at, by gs_sort_advance(), before the service sleeps. */
 extern void gs_served_wake(int number);

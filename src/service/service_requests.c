@@ -264,9 +264,11 @@ gs_requests_serve(void)
 			case REQUEST_NONE:
 				return any;
 			case REQUEST_CHUNK:
+				gs_served_asked(gs_chunks[number].session);
 				request_chunk(number);
 				break;
 			case REQUEST_SESSION:
+				gs_served_asked(number);
 				gs_served_wake(number);
 				break;
 		}

@@ -86,7 +86,7 @@ room_of(int number)
 	uint64		limit = gs_sessions[number].role_memory;
 	uint64		bytes = 0;
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_role_is_same(number, i))
 			bytes += session_bytes(i);
 	return limit > bytes ? limit - bytes : 0;
@@ -108,7 +108,7 @@ is_first(int number)
 {
 	TimestampTz since = gs_served[number].limited_since;
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (i != number && is_waiting(i) && gs_role_is_same(number, i) &&
 			(since == 0 || gs_served[i].limited_since < since))
 			return false;
@@ -133,7 +133,7 @@ gs_role_share(int number)
 
 	if (!is_limited(number))
 		return PG_UINT64_MAX;
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_role_is_same(number, i) &&
 			(i == number || gs_served[i].waiting >= 0 || session_bytes(i) > 0))
 			n++;
@@ -165,7 +165,7 @@ gs_role_wait(int number)
 bool
 gs_role_is_short(int number)
 {
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (is_waiting(i) && gs_role_is_same(number, i))
 			return true;
 	return false;
@@ -174,7 +174,7 @@ gs_role_is_short(int number)
 bool
 gs_role_any_waits(void)
 {
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (is_waiting(i))
 			return true;
 	return false;
@@ -227,7 +227,7 @@ gs_role_relieve(void)
 {
 	bool		any = false;
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (is_waiting(i) && is_first(i))
 			any |= relieve(i);
 	return any;

@@ -14,6 +14,7 @@
 
 GsSpillIo  *gs_served_io = NULL;
 ServedSession *gs_served = NULL;
+int			gs_n_served = 0;
 ServedChunk *gs_served_chunks = NULL;
 
 static int *started = NULL;		/* chunks with a job under way */
@@ -51,6 +52,16 @@ gs_served_reset(int number)
 	memset(s, 0, sizeof(*s));
 	s->waiting = -1;
 	s->device = s->next_device = -1;
+	while (gs_n_served > 0 && !gs_served[gs_n_served - 1].in_use)
+		gs_n_served--;
+}
+
+/* Free sessions are taken last in, first out: the numbers in use are low. */
+void
+gs_served_asked(int number)
+{
+	gs_served[number].in_use = true;
+	gs_n_served = Max(gs_n_served, number + 1);
 }
 
 void
@@ -64,7 +75,7 @@ gs_served_wake(int number)
 int
 gs_served_woken(void)
 {
-	for (int i = 0; n_woken > 0 && i < gs_shared->n_sessions; i++)
+	for (int i = 0; n_woken > 0 && i < gs_n_served; i++)
 		if (gs_served[i].woken)
 		{
 			gs_served[i].woken = false;

@@ -289,7 +289,7 @@ work_on_checks(void)
 {
 	bool		any = gs_order_check_work();
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].check)
 		{
 			GsOrderOutcome outcome;
@@ -308,7 +308,7 @@ gs_sort_note_ended(void)
 {
 	bool		any = false;
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 	{
 		ServedSession *s = &gs_served[i];
 

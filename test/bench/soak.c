@@ -180,6 +180,14 @@ n_groups(int query)
 	return queries[query].kind == LARGE ? 1 : N_GROUPS;
 }
 
+/* An idle session that is terminated says so */
+static void
+ignore_notice(void *arg, const char *message)
+{
+	(void) arg;
+	(void) message;
+}
+
 static void
 connect_client(Client *c)
 {
@@ -198,6 +206,7 @@ connect_client(Client *c)
 		memset(c->prepared, 0, sizeof(c->prepared));
 		if (PQstatus(c->conn) == CONNECTION_OK)
 		{
+			PQsetNoticeProcessor(c->conn, ignore_notice, NULL);
 			__atomic_store_n(&c->pid, PQbackendPID(c->conn), __ATOMIC_RELAXED);
 			result = PQexec(c->conn, settings[below(&c->random, lengthof(settings))]);
 			if (PQresultStatus(result) == PGRES_COMMAND_OK)
