@@ -136,6 +136,8 @@ log_sort(const GsSortReport *report)
 {
 	StringInfoData devices;
 
+	if (!message_level_is_interesting(DEBUG1))
+		return;
 	initStringInfo(&devices);
 	for (int i = 0; report->devices >> i != 0; i++)
 		if (report->devices >> i & 1)

@@ -68,37 +68,37 @@ gs_memory_refused(int device, uint64 asked)
 		gs_devices[device].freed = true;
 }
 
-static uint64
-room_on(int device)
+/* How much of a device's memory is free; -1: so much of it is not. */
+static int64
+room_on(int device, double part)
 {
 	GsDeviceInfo info;
-
-	gs_ops->info(gs_devices[device].device, &info);
-	return info.memory_limit > info.memory_used ? info.memory_limit - info.memory_used : 0;
-}
-
-/* Is so much of a device's memory free? */
-static bool
-has_room(int device, double part)
-{
-	GsDeviceInfo info;
+	uint64		room;
 
 	if (gs_devices[device].state != DEVICE_READY)
-		return false;
+		return -1;
 	gs_ops->info(gs_devices[device].device, &info);
-	return room_on(device) >= (uint64) (info.memory_limit * part);
+	room = info.memory_limit > info.memory_used ? info.memory_limit - info.memory_used : 0;
+	return room >= (uint64) (info.memory_limit * part) ? (int64) room : -1;
 }
 
 /* The device with most room among those with this much of their memory free; -1: none has. */
 static int
 roomiest(int except, double part)
 {
+	int64		most = -1;
 	int			best = -1;
 
 	for (int i = 0; i < gs_n_devices; i++)
-		if (i != except && has_room(i, part) && !gs_memory_is_short(i) &&
-			(best < 0 || room_on(i) > room_on(best)))
+	{
+		int64		room = i == except || gs_memory_is_short(i) ? -1 : room_on(i, part);
+
+		if (room > most)
+		{
 			best = i;
+			most = room;
+		}
+	}
 	return best;
 }
 
@@ -116,7 +116,7 @@ gs_memory_fits_range(int number)
 	if (!gs_role_has_room(number, ROLE_ROOM))
 		return false;
 	for (int i = 0; i < gs_n_devices; i++)
-		if (has_room(i, RANGE_ROOM))
+		if (room_on(i, RANGE_ROOM) >= 0)
 			return true;
 	return false;
 }
@@ -210,7 +210,7 @@ plan_to_keep(int number)
 
 	if (gs_n_devices == 1 || s->n_kept == GS_MAX_DEVICES || !gs_role_has_room(number, ROLE_ROOM))
 		return;
-	s->keep = has_room(s->device, SPREAD_ROOM) && !gs_memory_is_short(s->device);
+	s->keep = room_on(s->device, SPREAD_ROOM) >= 0 && !gs_memory_is_short(s->device);
 	if (s->keep)
 		return;
 	s->next_device = roomiest(s->device, SPREAD_ROOM);
