@@ -9,6 +9,7 @@
  *	  test_device_chunks.c the cases of GS_FORMAT_CHUNKS, and of memory limits
  *	  test_device_keep.c  the cases of sorts that keep some rows only
  *	  test_device_keys.c  the cases of fetch_keys and reorder
+ *	  test_device_life.c  the cases of cancelling, closing, misuse, and opening devices
  *	  test_device_run.c	  driving a device by its protocol, checking pages
  *	  test_device_data.c  inputs, their right order, and writing chunks
  *
@@ -176,6 +177,9 @@ extern void test_check_pages(TestSort *ts, TestRandom *rng);
 extern void test_check_images(TestSort *ts);
 extern void test_check_keys(TestSort *ts, TestRandom *rng);
 
+/* Everything that one sort must do, from open to close. */
+extern void test_check_sort(TestDevice *td, const TestInput *in, bool plain, TestRandom *rng);
+
 /* ---- cases of GS_FORMAT_CHUNKS, and of memory limits ---- */
 
 extern void test_chunks_cases(TestDevice *td, uint64_t seed);
@@ -197,6 +201,11 @@ extern void test_keys_memory(const GsDeviceOps *ops, int threads, uint64_t seed)
 
 extern void test_arrays_cases(TestDevice *td, uint64_t seed);
 extern void test_arrays_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
+
+/* ---- cancelling, closing, opening ---- */
+
+extern void test_life_cases(TestDevice *td, uint64_t seed);
+extern void test_life_devices(const GsDeviceOps *ops, int threads, uint64_t seed);
 
 /* ---- the benchmark ---- */
 

@@ -596,3 +596,26 @@ test_check_images(TestSort *ts)
 		}
 	}
 }
+
+void
+test_check_sort(TestDevice *td, const TestInput *in, bool plain, TestRandom *rng)
+{
+	TestSort	ts;
+	GsStatus	status;
+
+	if (!test_sort_open(&ts, td, in, plain, test_random(rng)))
+		return;
+	status = test_sort_feed(&ts);
+	if (CHECK(status == GS_OK, "append: %s %s", gs_status_name(status), ts.error.message))
+	{
+		status = test_sort_perform(&ts);
+		if (CHECK(status == GS_OK, "perform: %s", gs_status_name(status)))
+		{
+			test_check_result(&ts);
+			test_check_pages(&ts, rng);
+			test_check_images(&ts);
+			test_check_pages(&ts, rng);
+		}
+	}
+	test_sort_close(&ts);
+}
