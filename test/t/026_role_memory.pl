@@ -93,7 +93,8 @@ sub query_of
 }
 
 # little beyond the limit: what is not known until a job has ended
-my $slack = 1 << 20;
+# a GPU takes more for ordering rows than the service foresees
+my $slack = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda' ? 4 << 20 : 1 << 20;
 my $query = query_of('k');
 my $expected;
 
