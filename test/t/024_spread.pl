@@ -378,6 +378,7 @@ for my $point ('spill_create', 'spill_write', 'spill_read')
 	is(fallbacks($node), '{}', 'in files: no fallback');
 	ok($node->poll_query_until('postgres', "SELECT bool_and(state = 'ready') FROM gpusort_devices"), 'in files: tried again');
 	released($node, 'in files');
+}
 
 # Cursors that nobody reads hold both of two devices: one range that was read ahead, on another device than
 # the range at hand, and runs that stayed.  All of that makes room for others.
