@@ -7,13 +7,11 @@
  * they come.  Otherwise they are held (gpuwindow_rows.h): the current row comes
  * from there, after as many rows behind it have been read as its values need.
  * That is up to the end of its peers, so many rows as lead() looks ahead, or the
- * partition; and as many rows stay as lag() looks back.
+ * partition; and as many rows stay as lag() looks back.  Rows that lie in the page at
+ * hand are looked at there instead; lag() of a column keeps its last values.
  *
  * Whether a row starts a new partition or a new group of peers is found out when it is
- * read, by comparing it with the first row of the group before, of which there is a
- * copy.  The comparison is first by the columns of PARTITION BY and ORDER BY together,
- * and only where they differ by those of PARTITION BY alone; by the
- * equality operators that WindowAgg would use (nodeWindowAgg.c).
+ * read (gpuwindow_relation.h).
  *
  * For each row the window functions are evaluated first, in their order, and then
  * the aggregates, as WindowAgg does: an error comes at the same row.
