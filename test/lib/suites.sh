@@ -98,10 +98,11 @@ build_for_test()
 	echo "CUDA device compiled: $with_cuda"
 }
 
-# Libraries that tests load
+# Libraries that tests load; PostgreSQL's makefiles do not build them anew for another server
 install_test_modules()
 {
-	mkdir -p "$build/modules"
+	rm -rf "$build/modules"
+	mkdir "$build/modules"
 	make -C "$build/modules" -f "$root/test/modules/Makefile" VPATH="$root/test/modules" \
 		PG_CONFIG="$PG_CONFIG" with_llvm=no COPT=-Werror DESTDIR="$work/install" install
 }
