@@ -188,6 +188,9 @@ ignore_notice(void *arg, const char *message)
 	(void) message;
 }
 
+/* 100 ms each */
+#define CONNECT_ATTEMPTS	300
+
 static void
 connect_client(Client *c)
 {
@@ -198,7 +201,7 @@ connect_client(Client *c)
 		"SET gpusort.force = on; SET gpusort.min_rows = 0; SET gpusort.role_memory = '64MB'"
 	};
 
-	for (;;)
+	for (int attempt = 0;; attempt++)
 	{
 		PGresult   *result;
 
@@ -219,6 +222,11 @@ connect_client(Client *c)
 		else if (__atomic_exchange_n(&c->killed, 0, __ATOMIC_RELAXED) == 0)
 			complain("client %d cannot connect: %s", c->number, PQerrorMessage(c->conn));
 		PQfinish(c->conn);
+		if (attempt == CONNECT_ATTEMPTS)
+		{
+			printf("WRONG: the server is gone\n");
+			exit(1);
+		}
 		sleep_ms(100);
 	}
 }
@@ -567,8 +575,14 @@ write_expected(const char *path)
 {
 	PGconn	   *conn = PQconnectdb("");
 	FILE	   *file = fopen(path, "w");
+	PGresult   *set = PQexec(conn, "SET gpusort.enabled = off");
 
-	PQclear(PQexec(conn, "SET gpusort.enabled = off"));
+	if (PQresultStatus(set) != PGRES_COMMAND_OK)
+	{
+		fprintf(stderr, "soak: %s", PQresultErrorMessage(set));
+		return 1;
+	}
+	PQclear(set);
 	for (int query = 0; query < N_QUERIES; query++)
 		for (int group = 0; group < n_groups(query); group++)
 		{

@@ -113,6 +113,8 @@ check "device memory held" "$(bench_sql -c "SELECT sum(memory_used) FROM gpusort
 check "staging memory held" "$(bench_sql -c "SELECT max(staging_used) FROM gpusort_devices")"
 check "temporary files" "$(temp_files)"
 check "shared memory segments, more than before" $(($(shared_segments) > segments))
+check "no sort, or no index build, was on the device" \
+	"$(bench_sql -c "SELECT (device_sorts = 0)::int + (index_builds = 0)::int FROM gpusort_stats")"
 check "other sessions" "$(bench_sql -c "SELECT count(*) FROM pg_stat_activity WHERE backend_type IN ('client backend', 'parallel worker') AND pid <> pg_backend_pid()")"
 check "the service has the same process" "$(bench_sql -c "SELECT DISTINCT service_pid FROM gpusort_devices")" "$service"
 check "crashes and warnings in the log" "$(as_user grep -cE 'PANIC|TRAP|terminated by signal|WARNING|gpusort (service ends|lost|could not)' "$run/bench.log")"
