@@ -101,7 +101,7 @@ find_union(PlannerInfo *root, const RelOptInfo *rel, Union *found)
 	return false;
 }
 
-/* All inputs, read by this process; they need not be in order. */
+/* All inputs, read by this process; they need not be in order.  NULL: they cannot. */
 static Path *
 make_append(PlannerInfo *root, RelOptInfo *rel, const List *inputs)
 {
@@ -115,6 +115,8 @@ make_append(PlannerInfo *root, RelOptInfo *rel, const List *inputs)
 		/* before PostgreSQL 17 paths of nested UNIONs do not name the relation that they are of */
 		if (!IS_UPPER_REL(path->parent) && path->parent->cheapest_total_path)
 			path = path->parent->cheapest_total_path;
+		if (path->parallel_workers > 0)
+			return NULL;		/* a part of the rows only; PostgreSQL makes no such path today */
 		paths = lappend(paths, path);
 	}
 	return gs_compat_append_path(root, rel, paths, NIL, 0, false);
@@ -165,6 +167,8 @@ gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel)
 		pathkeys_contained_in(found.pathkeys, ((Path *) linitial(found.inputs))->pathkeys))
 		return;
 	serial = make_append(root, rel, found.inputs);
+	if (serial == NULL)
+		return;
 	rows = serial->rows;
 	if (!gs_guc_force && (!enable_sort || rows < gs_guc_min_rows))
 		return;
