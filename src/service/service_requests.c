@@ -360,6 +360,8 @@ note_fetch(int chunk, GsStatus status)
 	gs_served_note_fetches(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS)
 		gs_served_note(c->session, &result);
+	if (c->fetch == GS_FETCH_ARRAYS && status == GS_NO_MEMORY)
+		session->overflow_reason = GS_FALLBACK_MEMORY;	/* not the role, as it may have been before */
 	if (status == GS_OK)
 		describe_fetched(chunk, &result);
 	give_fetched(c, status);

@@ -68,10 +68,8 @@ static uint64
 session_bytes(int number)
 {
 	const ServedSession *s = &gs_served[number];
-	uint64		bytes = s->asked_bytes + gs_served_held(s->sort) + gs_served_held(s->load.sort);
-
-	for (int i = 0; i < s->n_kept; i++)
-		bytes += gs_served_held(s->kept[i].sort);
+	uint64		bytes = s->asked_bytes + gs_served_held(s->sort) + gs_served_held(s->load.sort) +
+		gs_kept_bytes(number, -1);
 
 	/* pages are written of sort, and runs moved of those that were kept */
 	if (s->out.sort && s->out.kind != WRITE_PAGES && s->out.kind != WRITE_MOVED)

@@ -33,7 +33,7 @@ sub setup
 			FROM generate_series(1, $rows) AS i;
 		CREATE TABLE arrays (id int, a int[]);
 		INSERT INTO arrays SELECT i, (SELECT array_agg(hashint4(i * 100 + j)) FROM generate_series(1, 100) AS j)
-			FROM generate_series(1, 6000) AS i;
+			FROM generate_series(1, 20000) AS i;
 		VACUUM (ANALYZE) t, arrays;
 		GRANT SELECT ON t, arrays TO app, free, other;));
 	return $node;
