@@ -25,6 +25,7 @@
 #include "compat.h"
 #include "nodes/gpucount.h"
 #include "nodes/gpusort.h"
+#include "nodes/gpusort_reader.h"
 
 typedef struct GpuCountState
 {
@@ -32,6 +33,7 @@ typedef struct GpuCountState
 	bool		grouped;
 	AttrNumber	attno;			/* 0: rows with NULLs count */
 	ExprState  *equal;			/* of two rows: ecxt_innertuple and ecxt_outertuple */
+	GsReader	reader;
 	TupleTableSlot *first;		/* of a group */
 	TupleTableSlot *next;		/* of the next group; empty: it was not read yet */
 	bool		done;
@@ -59,6 +61,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	gs_compat_check_execute(linitial_oid(lists[GS_COUNT_FUNCTION]), GetUserId(), OBJECT_AGGREGATE);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,
 										eflags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	gs_reader_init(&state->reader, outerPlanState(node));
 	desc = ExecGetResultType(outerPlanState(node));
 	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
@@ -97,7 +100,8 @@ count_others(GpuCountState *state, TupleTableSlot *row)
 	ExecCopySlot(state->first, row);
 	for (;;)
 	{
-		row = ExecProcNode(outerPlanState(state));
+		CHECK_FOR_INTERRUPTS();
+		row = gs_reader_next(&state->reader);
 		if (TupIsNull(row))
 			break;
 		if (!rows_equal(state, row, state->first))
@@ -113,8 +117,7 @@ count_others(GpuCountState *state, TupleTableSlot *row)
 static int64
 count_rows(GpuCountState *state)
 {
-	PlanState  *child = outerPlanState(state);
-	TupleTableSlot *first = ExecProcNode(child);
+	TupleTableSlot *first = gs_reader_next(&state->reader);
 	bool		isnull = false;
 	uint64		count;
 
@@ -123,7 +126,7 @@ count_rows(GpuCountState *state)
 		return 0;
 	if (state->attno != 0)
 		(void) slot_getattr(first, state->attno, &isnull);
-	if (gs_sort_node_count_distinct(child, &count))
+	if (gs_sort_node_count_distinct(outerPlanState(state), &count))
 		state->counted_by = "device";
 	else
 	{
@@ -151,7 +154,6 @@ return_number(GpuCountState *state)
 static TupleTableSlot *
 next_group(GpuCountState *state, int64 *count)
 {
-	PlanState  *child = outerPlanState(state);
 	TupleTableSlot *row;
 	TupleTableSlot *behind;
 	GsNextRow	kind;
@@ -167,7 +169,7 @@ next_group(GpuCountState *state, int64 *count)
 		ExecClearTuple(state->next);
 	}
 	else
-		row = ExecProcNode(child);
+		row = gs_reader_next(&state->reader);
 	if (TupIsNull(row))
 	{
 		state->done = true;
@@ -175,12 +177,13 @@ next_group(GpuCountState *state, int64 *count)
 	}
 	for (;;)
 	{
-		kind = gs_sort_node_next_row(child);
+		CHECK_FOR_INTERRUPTS();
+		kind = gs_reader_next_row(&state->reader);
 		if (kind == GS_NEXT_ROW_OTHER)
 			return row;
 		if (row != state->first)
 			row = ExecCopySlot(state->first, row);
-		behind = ExecProcNode(child);
+		behind = gs_reader_next(&state->reader);
 		if (TupIsNull(behind))
 		{
 			state->done = true;
@@ -243,6 +246,7 @@ end(CustomScanState *node)
 {
 	GpuCountState *state = (GpuCountState *) node;
 
+	gs_reader_reset(&state->reader);
 	ExecClearTuple(state->first);
 	ExecClearTuple(state->next);
 	ExecEndNode(outerPlanState(node));
@@ -253,6 +257,7 @@ rescan(CustomScanState *node)
 {
 	GpuCountState *state = (GpuCountState *) node;
 
+	gs_reader_reset(&state->reader);
 	ExecClearTuple(state->first);
 	ExecClearTuple(state->next);
 	state->done = false;

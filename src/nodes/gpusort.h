@@ -21,6 +21,7 @@
  *	  gpusort_agg_plan.c  aggregates that need not sort
  *	  gpusort_tlist.c	  columns that need not travel
  *	  gpusort_exec.c	  the executor's part
+ *	  gpusort_reader.c	  how nodes above read its rows
  *	  gpusort_explain.c   EXPLAIN's lines
  *
  *-------------------------------------------------------------------------
@@ -197,10 +198,9 @@ extern void gs_plan_forget_order(CustomScan *plan);
  */
 extern bool gs_sort_node_count_distinct(PlanState *node, uint64 *count);
 
-/* The same as gs_sort_next_row() and the like, of a GpuSort that has returned a row. */
-extern GsNextRow gs_sort_node_next_row(const PlanState *node);
-extern bool gs_sort_node_count_equal(const PlanState *node, uint64 *count);
-extern bool gs_sort_node_look_ahead(const PlanState *node, uint64 n, TupleTableSlot *slot);
+/* The same as gs_sort_page() and gs_sort_take(), of a GpuSort that has returned a row. */
+extern bool gs_sort_node_page(const PlanState *node, GsSortPage *page);
+extern void gs_sort_node_take(PlanState *node, uint32 n);
 
 /* These of one that was begun with EXEC_FLAG_MARK. */
 extern bool gs_sort_node_count_rows(const PlanState *node, uint64 *count);

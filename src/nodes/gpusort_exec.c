@@ -278,12 +278,18 @@ gs_sort_node_count_distinct(PlanState *node, uint64 *count)
 	return state->done && gs_sort_count_distinct(state->sort, count);
 }
 
-GsNextRow
-gs_sort_node_next_row(const PlanState *node)
+bool
+gs_sort_node_page(const PlanState *node, GsSortPage *page)
 {
 	const GpuSortState *state = (const GpuSortState *) node;
 
-	return state->done ? gs_sort_next_row(state->sort) : GS_NEXT_ROW_UNKNOWN;
+	return state->done && gs_sort_page(state->sort, page);
+}
+
+void
+gs_sort_node_take(PlanState *node, uint32 n)
+{
+	gs_sort_take(((GpuSortState *) node)->sort, n);
 }
 
 bool
@@ -302,22 +308,6 @@ gs_sort_node_skip(PlanState *node, uint64 n)
 	Assert(state->done);
 	if (gs_sort_skip(state->sort, n) == GS_SORT_LOST)
 		sort_again(state);		/* raises an error, as the place is lost */
-}
-
-bool
-gs_sort_node_count_equal(const PlanState *node, uint64 *count)
-{
-	const GpuSortState *state = (const GpuSortState *) node;
-
-	return state->done && gs_sort_count_equal(state->sort, count);
-}
-
-bool
-gs_sort_node_look_ahead(const PlanState *node, uint64 n, TupleTableSlot *slot)
-{
-	const GpuSortState *state = (const GpuSortState *) node;
-
-	return state->done && node->ps_ProjInfo == NULL && gs_sort_look_ahead(state->sort, n, slot);
 }
 
 static void

@@ -12,7 +12,12 @@
  * what they return need not be copied.
  *
  * Frames begin at the partition's first row, so nothing is ever taken out of a
- * transition value.  A final function is called many times on the same one,
+ * transition value.
+ *
+ * The transition functions of count() and of sum() of small integers are not called where their
+ * argument is a column: calling them takes many times as long as what they do.
+ *
+ * A final function is called many times on the same one,
  * which it must leave as it is; the planner asks gs_window_agg_is_read_only().
  *
  *-------------------------------------------------------------------------
@@ -30,6 +35,7 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -37,8 +43,21 @@
 #include "compat.h"
 #include "nodes/gpuwindow_agg.h"
 
+/* How an aggregate is advanced. */
+typedef enum Advance
+{
+	ADVANCE_BY_CALL,			/* of its transition function */
+	ADVANCE_COUNT_ROWS,			/* int8inc() */
+	ADVANCE_COUNT_VALUES,		/* int8inc_any() */
+	ADVANCE_SUM_INT2,			/* int2_sum() */
+	ADVANCE_SUM_INT4			/* int4_sum() */
+} Advance;
+
 typedef struct WindowAggregate
 {
+	Advance		how;
+	AttrNumber	column;			/* but by call: the argument, if there is one */
+
 	ExprState  *filter;			/* NULL: none */
 	int			n_args;
 	ExprState **args;
@@ -68,6 +87,8 @@ struct GsWindowAggs
 	MemoryContext states;
 	MemoryContext results;
 	bool		have_final;		/* one of them a final function */
+	bool		have_calls;		/* ADVANCE_BY_CALL */
+	AttrNumber	last_column;	/* of those that are advanced without */
 	int			n_aggs;
 	WindowAggregate aggs[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -119,6 +140,28 @@ make_call(FmgrInfo *function, int n_args, Oid collation, WindowAggState *caller)
 
 	InitFunctionCallInfoData(*fcinfo, function, n_args, collation, (Node *) caller, NULL);
 	return fcinfo;
+}
+
+/* Calls of the transition function are spared where it does no more than adds to a bigint. */
+static void
+choose_advance(WindowAggregate *agg, const WindowFunc *call, Oid transition)
+{
+	const Var  *column = agg->n_args == 1 ? linitial(call->args) : NULL;
+
+	agg->how = ADVANCE_BY_CALL;
+	if (agg->filter || !agg->transition_byval ||
+		(column && (!IsA(column, Var) || column->varattno < 1)))
+		return;
+	if (transition == F_INT8INC && agg->n_args == 0 && !agg->initial_isnull)
+		agg->how = ADVANCE_COUNT_ROWS;
+	else if (transition == F_INT8INC_ANY && column && !agg->initial_isnull)
+		agg->how = ADVANCE_COUNT_VALUES;
+	else if (transition == F_INT2_SUM && column)
+		agg->how = ADVANCE_SUM_INT2;
+	else if (transition == F_INT4_SUM && column)
+		agg->how = ADVANCE_SUM_INT4;
+	if (agg->how != ADVANCE_BY_CALL && column)
+		agg->column = column->varattno;
 }
 
 /* As initialize_peragg() in nodeWindowAgg.c. */
@@ -182,6 +225,9 @@ init_aggregate(GsWindowAggs *aggs, WindowAggregate *agg, WindowFunc *call, PlanS
 				(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 				 errmsg("aggregate %u needs to have compatible input type and transition type",
 						call->winfnoid)));
+	choose_advance(agg, call, form->aggtransfn);
+	aggs->have_calls |= agg->how == ADVANCE_BY_CALL;
+	aggs->last_column = Max(aggs->last_column, agg->column);
 	ReleaseSysCache(tuple);
 }
 
@@ -255,7 +301,7 @@ free_state(const WindowAggregate *agg)
 
 /* As advance_windowaggregate() in nodeWindowAgg.c; in per-tuple memory. */
 static void
-advance(const GsWindowAggs *aggs, WindowAggregate *agg)
+advance_by_call(const GsWindowAggs *aggs, WindowAggregate *agg)
 {
 	FunctionCallInfo call = agg->transition;
 	Datum		value;
@@ -301,16 +347,85 @@ advance(const GsWindowAggs *aggs, WindowAggregate *agg)
 	agg->state_isnull = call->isnull;
 }
 
-void
-gs_window_aggs_advance(GsWindowAggs *aggs, TupleTableSlot *row)
+/* The functions of ADVANCE_COUNT_ROWS and the like (int8.c, numeric.c). */
+static void
+count_one(WindowAggregate *agg)
+{
+	int64		count = DatumGetInt64(agg->state);
+
+	if (unlikely(count == PG_INT64_MAX))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("bigint out of range")));
+	agg->state = Int64GetDatum(count + 1);
+}
+
+static void
+add(WindowAggregate *agg, int64 value)
+{
+	int64		sum = agg->state_isnull ? 0 : DatumGetInt64(agg->state);
+
+	agg->state = Int64GetDatum(sum + value);
+	agg->state_isnull = false;
+}
+
+static void
+advance_without_call(WindowAggregate *agg, TupleTableSlot *row)
+{
+	Datum		value = (Datum) 0;
+
+	if (agg->column > 0)
+	{
+		if (row->tts_isnull[agg->column - 1])
+			return;
+		value = row->tts_values[agg->column - 1];
+	}
+	switch (agg->how)
+	{
+		case ADVANCE_COUNT_ROWS:
+		case ADVANCE_COUNT_VALUES:
+			count_one(agg);
+			break;
+		case ADVANCE_SUM_INT2:
+			add(agg, DatumGetInt16(value));
+			break;
+		case ADVANCE_SUM_INT4:
+			add(agg, DatumGetInt32(value));
+			break;
+		case ADVANCE_BY_CALL:
+			break;
+	}
+}
+
+/* In the order of the aggregates, so that errors come in it. */
+static void
+advance_with_calls(GsWindowAggs *aggs, TupleTableSlot *row)
 {
 	MemoryContext old = MemoryContextSwitchTo(aggs->econtext->ecxt_per_tuple_memory);
 
 	aggs->econtext->ecxt_outertuple = row;
 	for (int i = 0; i < aggs->n_aggs; i++)
-		advance(aggs, &aggs->aggs[i]);
+	{
+		WindowAggregate *agg = &aggs->aggs[i];
+
+		if (agg->how == ADVANCE_BY_CALL)
+			advance_by_call(aggs, agg);
+		else
+			advance_without_call(agg, row);
+	}
 	MemoryContextSwitchTo(old);
 	ResetExprContext(aggs->econtext);
+}
+
+void
+gs_window_aggs_advance(GsWindowAggs *aggs, TupleTableSlot *row)
+{
+	slot_getsomeattrs(row, aggs->last_column);
+	if (aggs->have_calls)
+		advance_with_calls(aggs, row);
+	else
+		for (int i = 0; i < aggs->n_aggs; i++)
+			advance_without_call(&aggs->aggs[i], row);
 }
 
 /* As finalize_windowaggregate() in nodeWindowAgg.c. */
@@ -353,7 +468,17 @@ gs_window_aggs_finish(GsWindowAggs *aggs)
 		MemoryContextSwitchTo(aggs->results);
 	}
 	for (int i = 0; i < aggs->n_aggs; i++)
-		finish(&aggs->aggs[i]);
+	{
+		WindowAggregate *agg = &aggs->aggs[i];
+
+		if (agg->final || !agg->transition_byval)
+			finish(agg);
+		else
+		{
+			agg->value = agg->state;
+			agg->isnull = agg->state_isnull;
+		}
+	}
 	MemoryContextSwitchTo(old);
 }
 

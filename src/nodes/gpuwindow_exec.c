@@ -65,7 +65,8 @@ typedef struct GpuWindowState
 	int			n_columns;		/* of the scan tuple */
 	AttrNumber *columns;		/* the child's; 0: a function */
 	AttrNumber	last_column;	/* of the child that is used */
-	GsRelations *relations;		/* of the child's rows */
+	GsReader	reader;			/* of the child's rows */
+	GsRelations *relations;		/* of them */
 	ExprState  *run_condition;	/* NULL: none */
 	bool		is_top;
 	GsWindowFrame frame;
@@ -171,14 +172,15 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	state->input_context = CreateExprContext(estate);
-	state->relations = gs_relations_create(node, lists,
+	gs_reader_init(&state->reader, outerPlanState(node));
+	state->relations = gs_relations_create(node, &state->reader, lists,
 										   (state->needs & GS_WINDOW_NEEDS_PEERS) != 0);
 	if (state->needs & ~GS_WINDOW_NEEDS_PEERS)
 	{
 		bool		fixed;
 		const TupleTableSlotOps *ops = ExecGetResultSlotOps(outerPlanState(node), &fixed);
 
-		state->held = gs_held_create(estate, outerPlanState(node),
+		state->held = gs_held_create(estate, &state->reader,
 									 FIRST_FUNCTION_READER + list_length(calls));
 
 		/* arguments are evaluated over the child's tuples and those that are held */
@@ -195,6 +197,7 @@ forget_rows(GpuWindowState *state)
 {
 	state->started = false;
 	state->partition_is_read = false;
+	gs_reader_reset(&state->reader);
 	gs_relations_reset(state->relations);
 	if (state->held)
 		gs_held_clear(state->held);
@@ -273,7 +276,7 @@ next_passing_row(GpuWindowState *state)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		state->row.slot = ExecProcNode(outerPlanState(state));
+		state->row.slot = gs_reader_next(&state->reader);
 		if (TupIsNull(state->row.slot))
 			return false;
 		relation = gs_relations_read(state->relations, state->row.slot);
@@ -303,7 +306,7 @@ read_row(GpuWindowState *state)
 	if (state->partition_is_read)
 		return false;
 	CHECK_FOR_INTERRUPTS();
-	state->last = ExecProcNode(outerPlanState(state));
+	state->last = gs_reader_next(&state->reader);
 	if (TupIsNull(state->last))
 	{
 		state->partition_is_read = true;

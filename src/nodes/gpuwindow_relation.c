@@ -9,7 +9,7 @@
  * before, of which there is a copy.
  *
  * Most rows need no comparison.  A GpuSort knows of most rows, before it returns the next
- * one, whether that has the same key (gs_sort_next_row()).  If all columns to be compared
+ * one, whether that has the same key (gs_reader_next_row()).  If all columns to be compared
  * are keys of the sort, rows with equal keys are equal in them; if they are all of its keys, rows
  * with different keys differ.  What is left is, where a row is not a peer, whether it is
  * in the same partition.  So a row is copied only if it is the first one of a partition, or the last
@@ -55,13 +55,12 @@ typedef struct Match
 
 struct GsRelations
 {
-	PlanState  *child;
+	const GsReader *reader;
 	ExprContext *econtext;
 	Match	   *same_peers;		/* NULL: all rows of a partition are */
 	Match	   *same_partition; /* NULL: there is one partition only */
 
 	/* of rows with equal keys, and with different ones, where the child is a GpuSort */
-	bool		child_is_sort;
 	bool		equal_are_peers;
 	bool		others_are_not;
 
@@ -148,14 +147,13 @@ make_match(CustomScanState *node, const Columns *columns)
 static void
 find_keys(GsRelations *relations, const Columns *columns)
 {
-	const CustomScan *plan = (const CustomScan *) relations->child->plan;
+	const CustomScan *plan = (const CustomScan *) relations->reader->child->plan;
 	int			n = list_length(columns->attnos);
 	Bitmapset  *found = NULL;
 	GsSortKeys	keys;
 	int			flags;
 
-	relations->child_is_sort = gs_node_is(&plan->scan.plan, &gs_sort_node);
-	if (n == 0 || !relations->child_is_sort)
+	if (n == 0 || !relations->reader->is_sort)
 		return;
 	gs_plan_read(plan, &keys, &flags);
 	for (int i = 0; i < n; i++)
@@ -173,7 +171,7 @@ find_keys(GsRelations *relations, const Columns *columns)
 }
 
 GsRelations *
-gs_relations_create(CustomScanState *node, List *const *lists, bool peers)
+gs_relations_create(CustomScanState *node, const GsReader *reader, List *const *lists, bool peers)
 {
 	GsRelations *relations = palloc0(sizeof(GsRelations));
 	EState	   *estate = node->ss.ps.state;
@@ -181,10 +179,10 @@ gs_relations_create(CustomScanState *node, List *const *lists, bool peers)
 	Columns		columns = {lists[GS_WINDOW_PART_ATTNOS], lists[GS_WINDOW_PART_OPERATORS],
 	lists[GS_WINDOW_PART_COLLATIONS]};
 
-	relations->child = outerPlanState(node);
+	relations->reader = reader;
 	relations->econtext = CreateExprContext(estate);
 	relations->context = CurrentMemoryContext;
-	tupdesc = ExecGetResultType(relations->child);
+	tupdesc = ExecGetResultType(reader->child);
 	relations->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	relations->ahead = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	relations->same_partition = make_match(node, &columns);
@@ -311,7 +309,7 @@ prepare_next(GsRelations *relations, TupleTableSlot *slot)
 {
 	CopyIs		needed = relations->same_peers ? COPY_IS_PEER : COPY_IS_IN_PARTITION;
 
-	relations->next = relations->equal_are_peers ? gs_sort_node_next_row(relations->child) :
+	relations->next = relations->equal_are_peers ? gs_reader_next_row(relations->reader) :
 		GS_NEXT_ROW_UNKNOWN;
 	if (relations->next == GS_NEXT_ROW_EQUAL)
 		return;
@@ -351,15 +349,14 @@ gs_relations_count_peers(const GsRelations *relations, uint64 *count)
 	if (!relations->others_are_not)
 		return false;
 	return relations->next == GS_NEXT_ROW_OTHER ||
-		gs_sort_node_count_equal(relations->child, count);
+		gs_reader_count_equal(relations->reader, count);
 }
 
 bool
 gs_relations_look_ahead(GsRelations *relations, uint64 n, bool *same_partition)
 {
 	*same_partition = true;
-	if (!relations->child_is_sort ||
-		!gs_sort_node_look_ahead(relations->child, n, relations->ahead))
+	if (!gs_reader_look_ahead(relations->reader, n, relations->ahead))
 		return false;
 	if (relations->same_partition && !(n == 1 && relations->next == GS_NEXT_ROW_EQUAL))
 		*same_partition = rows_match(relations, relations->same_partition, relations->last,

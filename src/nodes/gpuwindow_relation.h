@@ -10,6 +10,8 @@
 
 #include "nodes/execnodes.h"
 
+#include "nodes/gpusort_reader.h"
+
 /* Of a row to the one before. */
 typedef enum GsRowRelation
 {
@@ -21,16 +23,17 @@ typedef enum GsRowRelation
 typedef struct GsRelations GsRelations;
 
 /*
- * For the rows of node's child, which has begun.  lists: custom_private (gpuwindow.h).
+ * For the rows of node's child, which reader reads.  lists: custom_private (gpuwindow.h).
  * peers: is it asked which rows are peers?  If not, or where there is no ORDER BY, all rows
  * of a partition are.  In CurrentMemoryContext, which must live as long as the query.
  */
-extern GsRelations *gs_relations_create(CustomScanState *node, List *const *lists, bool peers);
+extern GsRelations *gs_relations_create(CustomScanState *node, const GsReader *reader,
+										List *const *lists, bool peers);
 
 /* The child begins again. */
 extern void gs_relations_reset(GsRelations *relations);
 
-/* A row that the child has just returned: how it is related to the one that it returned before. */
+/* A row that was just read: how it is related to the one that was read before. */
 extern GsRowRelation gs_relations_read(GsRelations *relations, TupleTableSlot *slot);
 
 /* Are there partitions, other than one of all rows?  Are there other peers than partitions? */
@@ -38,8 +41,7 @@ extern bool gs_relations_has_partitions(const GsRelations *relations);
 extern bool gs_relations_has_peers(const GsRelations *relations);
 
 /*
- * Of rows behind the one that the child has returned last, where they are at hand before it returns
- * them: how many are its peers; is the row n places behind it in its partition?  False:
+ * Of rows behind the one that was read last, where they are at hand before they are read: how many are its peers; is the row n places behind it in its partition?  False:
  * it is not known.
  */
 extern bool gs_relations_count_peers(const GsRelations *relations, uint64 *count);

@@ -20,51 +20,29 @@
 #include "access/htup_details.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
-#include "utils/tuplestore.h"
 
-#include "nodes/gpusort.h"
 #include "nodes/gpuwindow_rows.h"
 
 #define STARTS_PEERS	HEAP_ONLY_TUPLE
 
 #define MIN_RING	64			/* a power of two, as all sizes of rings are */
 
-typedef struct HeldReader
+struct HeldReader
 {
 	TupleTableSlot *slot;
 	int64		position;		/* of the row in the slot; -1: none */
 	int64		last;			/* of the read pointer: the row returned last */
 	int			pointer;		/* in the tuplestore */
-} HeldReader;
-
-struct GsHeldRows
-{
-	MemoryContext context;		/* long-lived */
-	int64		begin;			/* position of the first row that is held */
-	int64		end;
-	int64		read_end;		/* of those that were read: end, or one more */
-	PlanState  *child;
-
-	MinimalTuple *ring;
-	int64		ring_size;
-	MemoryContext tuples;
-	Size		bytes;			/* of tuples and the ring */
-
-	Tuplestorestate *file;		/* NULL: rows are in memory */
-	TupleTableSlot *writer;		/* for a tuple that goes there */
-
-	int			n_readers;
-	HeldReader	readers[FLEXIBLE_ARRAY_MEMBER];
 };
 
 GsHeldRows *
-gs_held_create(EState *estate, PlanState *child, int n_readers)
+gs_held_create(EState *estate, const GsReader *reader, int n_readers)
 {
-	TupleDesc	tupdesc = ExecGetResultType(child);
-	GsHeldRows *held = palloc0(offsetof(GsHeldRows, readers) + n_readers * sizeof(HeldReader));
+	TupleDesc	tupdesc = ExecGetResultType(reader->child);
+	GsHeldRows *held = palloc0(sizeof(GsHeldRows));
 
 	held->context = CurrentMemoryContext;
-	held->child = child;
+	held->reader = reader;
 	held->tuples = GenerationContextCreate(CurrentMemoryContext, "GpuWindow Rows",
 										   ALLOCSET_DEFAULT_SIZES);
 	held->ring_size = MIN_RING;
@@ -72,6 +50,7 @@ gs_held_create(EState *estate, PlanState *child, int n_readers)
 	held->bytes = MIN_RING * sizeof(MinimalTuple);
 	held->writer = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	held->n_readers = n_readers;
+	held->readers = palloc0(n_readers * sizeof(HeldReader));
 	for (int i = 0; i < n_readers; i++)
 	{
 		held->readers[i].slot = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
@@ -164,17 +143,6 @@ put(GsHeldRows *held, MinimalTuple tuple)
 }
 
 void
-gs_held_note_read(GsHeldRows *held)
-{
-	if (held->end < held->read_end)
-	{
-		Assert(held->begin == held->end && held->file == NULL);
-		held->begin = held->end = held->read_end;
-	}
-	held->read_end++;
-}
-
-void
 gs_held_append(GsHeldRows *held, TupleTableSlot *slot, bool starts_peers)
 {
 	MemoryContext old;
@@ -197,24 +165,6 @@ gs_held_append(GsHeldRows *held, TupleTableSlot *slot, bool starts_peers)
 	write_tuple(held, tuple);
 	pfree(tuple);
 	held->end++;
-}
-
-int64
-gs_held_end(const GsHeldRows *held)
-{
-	return held->end;
-}
-
-int64
-gs_held_read_end(const GsHeldRows *held)
-{
-	return held->read_end;
-}
-
-bool
-gs_held_in_file(const GsHeldRows *held)
-{
-	return held->file != NULL;
 }
 
 /* Like window_gettupleslot() in nodeWindowAgg.c. */
@@ -241,7 +191,7 @@ gs_held_row(GsHeldRows *held, int number, int64 position)
 	{
 		/* it may lie elsewhere when it is asked for again */
 		reader->position = -1;
-		if (!gs_sort_node_look_ahead(held->child, position - held->read_end + 1, reader->slot))
+		if (!gs_reader_look_ahead(held->reader, position - held->read_end + 1, reader->slot))
 			elog(ERROR, "row is not at hand");
 		return reader->slot;
 	}
@@ -310,7 +260,7 @@ move_to_memory(GsHeldRows *held)
 }
 
 void
-gs_held_drop_before(GsHeldRows *held, int64 position)
+gs_held_drop(GsHeldRows *held, int64 position)
 {
 	if (likely(held->file == NULL))
 		for (; held->begin < held->end && held->begin < position; held->begin++)

@@ -19,17 +19,51 @@
 #define GS_GPUWINDOW_ROWS_H
 
 #include "executor/executor.h"
+#include "utils/tuplestore.h"
 
-typedef struct GsHeldRows GsHeldRows;
+#include "nodes/gpusort_reader.h"
+
+typedef struct HeldReader HeldReader;
+
+typedef struct GsHeldRows
+{
+	int64		begin;			/* position of the first row that is held */
+	int64		end;
+	int64		read_end;		/* of those that were read: end, or more */
+	Tuplestorestate *file;		/* NULL: rows are in memory */
+
+	/* the rest is for gpuwindow_rows.c */
+	MemoryContext context;		/* long-lived */
+	const GsReader *reader;
+
+	MinimalTuple *ring;
+	int64		ring_size;
+	MemoryContext tuples;
+	Size		bytes;			/* of tuples and the ring */
+
+	TupleTableSlot *writer;		/* for a tuple that goes to the file */
+
+	int			n_readers;
+	HeldReader *readers;
+} GsHeldRows;
 
 /*
- * child: of the GpuWindow; where it is a GpuSort its rows are read.  In CurrentMemoryContext, which
+ * reader: of the GpuWindow's child.  In CurrentMemoryContext, which
  * must live as long as the query.
  */
-extern GsHeldRows *gs_held_create(EState *estate, PlanState *child, int n_readers);
+extern GsHeldRows *gs_held_create(EState *estate, const GsReader *reader, int n_readers);
 
 /* Another row of the partition was read.  If the one before is not held, none may be. */
-extern void gs_held_note_read(GsHeldRows *held);
+static inline void
+gs_held_note_read(GsHeldRows *held)
+{
+	if (held->end < held->read_end)
+	{
+		Assert(held->begin == held->end && held->file == NULL);
+		held->begin = held->end = held->read_end;
+	}
+	held->read_end++;
+}
 
 /*
  * Hold the row that was read last, unless it is held.  starts_peers: it is not equal, by the window's
@@ -38,11 +72,24 @@ extern void gs_held_note_read(GsHeldRows *held);
 extern void gs_held_append(GsHeldRows *held, TupleTableSlot *slot, bool starts_peers);
 
 /* The positions after the last row that is held, and after the last one that was read. */
-extern int64 gs_held_end(const GsHeldRows *held);
-extern int64 gs_held_read_end(const GsHeldRows *held);
+static inline int64
+gs_held_end(const GsHeldRows *held)
+{
+	return held->end;
+}
+
+static inline int64
+gs_held_read_end(const GsHeldRows *held)
+{
+	return held->read_end;
+}
 
 /* Are there too many rows for memory? */
-extern bool gs_held_in_file(const GsHeldRows *held);
+static inline bool
+gs_held_in_file(const GsHeldRows *held)
+{
+	return held->file != NULL;
+}
 
 /* A row that is held, or that was not read yet and is at hand; the slot is the reader's. */
 extern TupleTableSlot *gs_held_row(GsHeldRows *held, int reader, int64 position);
@@ -51,7 +98,14 @@ extern TupleTableSlot *gs_held_row(GsHeldRows *held, int reader, int64 position)
 extern bool gs_held_starts_peers(GsHeldRows *held, int reader, int64 position);
 
 /* Rows before that one are not asked for any more.  It is held, or will be read next. */
-extern void gs_held_drop_before(GsHeldRows *held, int64 position);
+extern void gs_held_drop(GsHeldRows *held, int64 position);
+
+static inline void
+gs_held_drop_before(GsHeldRows *held, int64 position)
+{
+	if (held->begin < held->end && held->begin < position)
+		gs_held_drop(held, position);
+}
 
 /* Drop all rows; positions begin at 0 again. */
 extern void gs_held_clear(GsHeldRows *held);

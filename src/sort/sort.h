@@ -142,17 +142,22 @@ extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot
 extern bool gs_sort_count_distinct(const GsSort *sort, uint64 *count);
 
 /*
- * Has the row behind the one that gs_sort_get returned last, moving forward, the same key?
- * Where that is not known at no cost the caller has to compare the rows.
+ * Sorted rows that lie in memory: first the one that gs_sort_get returned last, moving forward,
+ * then those that it would return next.  They are good until it is called again.
  */
-typedef enum GsNextRow
+typedef struct GsSortPage
 {
-	GS_NEXT_ROW_UNKNOWN,		/* or there is none */
-	GS_NEXT_ROW_EQUAL,
-	GS_NEXT_ROW_OTHER
-} GsNextRow;
+	const char *page;			/* of GS_CHUNK_BYTES (device.h) */
+	uint32		first;			/* entry of the first one of these rows */
+	uint32		n;				/* how many there are; 0: none */
+	bool		ties_are_equal; /* rows have equal keys if, and only if, GS_ENTRY_TIE says so */
+} GsSortPage;
 
-extern GsNextRow gs_sort_next_row(const GsSort *sort);
+/* False: gs_sort_get has to be called for each row. */
+extern bool gs_sort_page(const GsSort *sort, GsSortPage *page);
+
+/* As if gs_sort_get had returned n other rows of that page, none of them GS_ENTRY_EXTERNAL. */
+extern void gs_sort_take(GsSort *sort, uint32 n);
 
 /*
  * Leave out the next n rows, as tuplesort_skiptuples() does; GS_SORT_END: there were fewer.
@@ -165,15 +170,6 @@ extern GsSortStatus gs_sort_skip(GsSort *sort, uint64 n);
  * would read all of them.
  */
 extern bool gs_sort_count_rows(const GsSort *sort, uint64 *count);
-
-/* How many rows behind that one have its key, too?  False: that is not known at no cost. */
-extern bool gs_sort_count_equal(const GsSort *sort, uint64 *count);
-
-/*
- * The row n places behind that one, where it lies: in a slot for minimal tuples, good until
- * gs_sort_get is called.  False: it is not at hand, or there is none.
- */
-extern bool gs_sort_look_ahead(const GsSort *sort, uint64 n, TupleTableSlot *slot);
 
 extern void gs_sort_rescan(GsSort *sort);
 extern void gs_sort_mark(GsSort *sort);

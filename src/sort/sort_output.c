@@ -137,66 +137,34 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return GS_SORT_OK;
 }
 
-/* Are the rows behind the current one in its page those that are returned next? */
-static bool
-page_is_output(const GsSort *sort)
-{
-	return sort->place == GS_SORT_DEVICE && sort->aside == NULL && sort->store == NULL &&
-		!sort->first_of_equal && gs_client_session(sort->client)->inexact == 0;
-}
-
-/* Keys with parts do not tell which rows are equal. */
-static bool
-ties_are_equal(const GsSort *sort)
-{
-	return sort->layout.n_parts == 0 && page_is_output(sort);
-}
-
-GsNextRow
-gs_sort_next_row(const GsSort *sort)
-{
-	uint32		flags;
-
-	if (!ties_are_equal(sort) || gs_rows_left_in_page(sort->rows) < 2)
-		return GS_NEXT_ROW_UNKNOWN;
-	(void) gs_rows_in_page(sort->rows, 1, &flags);
-	return flags & GS_ENTRY_TIE ? GS_NEXT_ROW_EQUAL : GS_NEXT_ROW_OTHER;
-}
-
 bool
-gs_sort_count_equal(const GsSort *sort, uint64 *count)
+gs_sort_page(const GsSort *sort, GsSortPage *page)
 {
-	uint64		left;
-	uint32		flags;
-
-	if (!ties_are_equal(sort))
+	if (sort->place != GS_SORT_DEVICE || sort->aside || sort->store || sort->first_of_equal ||
+		gs_client_session(sort->client)->inexact > 0)
 		return false;
-	left = gs_rows_left_in_page(sort->rows);
-	for (uint64 i = 1; i < left; i++)
-	{
-		(void) gs_rows_in_page(sort->rows, i, &flags);
-		if (!(flags & GS_ENTRY_TIE))
-		{
-			*count = i - 1;
-			return true;
-		}
-	}
-	return false;
-}
+	page->page = gs_rows_page(sort->rows, &page->first);
+	page->n = gs_rows_left_in_page(sort->rows);
 
-bool
-gs_sort_look_ahead(const GsSort *sort, uint64 n, TupleTableSlot *slot)
-{
-	const char *row;
-	uint32		flags;
-
-	if (!page_is_output(sort) || n >= gs_rows_left_in_page(sort->rows))
-		return false;
-	row = gs_rows_in_page(sort->rows, n, &flags);
-	if (flags & GS_ENTRY_EXTERNAL)
-		return false;
-	ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+	/* keys with parts do not tell which rows are equal */
+	page->ties_are_equal = sort->layout.n_parts == 0;
 	return true;
+}
+
+void
+gs_sort_take(GsSort *sort, uint32 n)
+{
+	if (sort->rerun && !sort->repeatable)
+		for (uint32 i = 1; i <= n; i++)
+		{
+			uint32		flags;
+			const char *row = gs_rows_in_page(sort->rows, i, &flags);
+
+			Assert(!(flags & GS_ENTRY_EXTERNAL));
+			sort->emitted_sum += gs_tuple_hash((const MinimalTupleData *) row);
+		}
+	gs_rows_advance(sort->rows, n);
+	sort->emitted += n;
 }
 
 static int

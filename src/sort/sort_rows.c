@@ -522,6 +522,21 @@ gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags)
 	return slot_memory(rows, rows->current) + (entry & ~GS_ENTRY_FLAGS);
 }
 
+const char *
+gs_rows_page(const GsRows *rows, uint32 *number)
+{
+	Assert(gs_rows_left_in_page(rows) > 0 && rows->rank >= rows->page_rank);
+	*number = rows->rank - rows->page_rank;
+	return slot_memory(rows, rows->current);
+}
+
+void
+gs_rows_advance(GsRows *rows, uint64 n)
+{
+	Assert(n < gs_rows_left_in_page(rows));
+	rows->rank += n;
+}
+
 void
 gs_rows_tell(const GsRows *rows, GsRowsPlace *place)
 {

@@ -74,6 +74,12 @@ extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
 extern uint64 gs_rows_left_in_page(const GsRows *rows);
 extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);
 
+/* That page, and the number of the current row in it. */
+extern const char *gs_rows_page(const GsRows *rows, uint32 *number);
+
+/* Move n rows forward, within that page. */
+extern void gs_rows_advance(GsRows *rows, uint64 n);
+
 /* Can gs_rows_skip() go to any row at once? */
 extern bool gs_rows_is_one_range(const GsRows *rows);
 

@@ -1,0 +1,93 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_reader.h
+ *	  How a node reads its child's rows, forward only.
+ *
+ * Any child may be read so.  Of a GpuSort most rows are not asked for: they are taken from its page,
+ * where they lie, and it is told of them when they are all read.  Its flags tell of
+ * rows behind the current one, before they are read, whether their keys are equal.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUSORT_READER_H
+#define GS_GPUSORT_READER_H
+
+#include "executor/executor.h"
+#include "executor/instrument.h"
+
+#include "device/device.h"
+#include "sort/sort.h"
+
+typedef struct GsReader
+{
+	PlanState  *child;
+	bool		is_sort;
+	bool		takes_rows;		/* what the GpuSort returns is its rows as they are */
+	TupleTableSlot *slot;		/* for rows that are taken */
+	GsSortPage	page;			/* n = 0: there is none */
+	uint32		at;				/* the row read last: so many behind the page's first */
+} GsReader;
+
+/* Has the row behind the one that was read last the same key? */
+typedef enum GsNextRow
+{
+	GS_NEXT_ROW_UNKNOWN,		/* or there is none */
+	GS_NEXT_ROW_EQUAL,
+	GS_NEXT_ROW_OTHER
+} GsNextRow;
+
+/* The child has begun. */
+extern void gs_reader_init(GsReader *reader, PlanState *child);
+
+/* The child begins again, or ends. */
+extern void gs_reader_reset(GsReader *reader);
+
+/* The next row, from the child. */
+extern TupleTableSlot *gs_reader_ask(GsReader *reader);
+
+/* How many rows behind the one that was read last have its key, too?  False: that is not known. */
+extern bool gs_reader_count_equal(const GsReader *reader, uint64 *count);
+
+/*
+ * The row n places behind that one, in a slot for minimal tuples, good until a row is read.
+ * False: it is not at hand, or there is none.
+ */
+extern bool gs_reader_look_ahead(const GsReader *reader, uint64 n, TupleTableSlot *slot);
+
+/* The entry of the page for the row n places behind the one that was read last. */
+static inline uint32
+gs_reader_entry(const GsReader *reader, uint32 n)
+{
+	return gs_page_entry(reader->page.page, GS_CHUNK_BYTES, reader->page.first + reader->at + n);
+}
+
+/*
+ * The next row; it is good until the next call.  Empty, or NULL: there is none.  Where the child is a
+ * GpuSort it is in a slot for minimal tuples, mostly in reader->slot.
+ */
+static inline TupleTableSlot *
+gs_reader_next(GsReader *reader)
+{
+	uint32		entry;
+
+	if (!reader->takes_rows || reader->at + 1 >= reader->page.n)
+		return gs_reader_ask(reader);
+	entry = gs_reader_entry(reader, 1);
+	if (unlikely(entry & GS_ENTRY_EXTERNAL))
+		return gs_reader_ask(reader);
+	reader->at++;
+	if (reader->child->instrument)
+		reader->child->instrument->tuplecount += 1;
+	return ExecStoreMinimalTuple((MinimalTuple) (reader->page.page + (entry & ~GS_ENTRY_FLAGS)),
+								 reader->slot, false);
+}
+
+static inline GsNextRow
+gs_reader_next_row(const GsReader *reader)
+{
+	if (reader->at + 1 >= reader->page.n || !reader->page.ties_are_equal)
+		return GS_NEXT_ROW_UNKNOWN;
+	return gs_reader_entry(reader, 1) & GS_ENTRY_TIE ? GS_NEXT_ROW_EQUAL : GS_NEXT_ROW_OTHER;
+}
+
+#endif							/* GS_GPUSORT_READER_H */
