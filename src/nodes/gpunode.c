@@ -8,8 +8,11 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 
 #include "compat.h"
+#include "nodes/gpuaggregate.h"
 #include "nodes/gpuarrays.h"
 #include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
@@ -26,6 +29,7 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_window_node.scan);
 	RegisterCustomScanMethods(&gs_percentile_node.scan);
 	RegisterCustomScanMethods(&gs_count_node.scan);
+	RegisterCustomScanMethods(&gs_aggregate_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
 }
 
@@ -62,6 +66,46 @@ gs_node_make(const GsNode *node, const Plan *like, List *tlist, List *scan_tlist
 	scan->custom_private = private;
 	scan->methods = &node->scan;
 	return scan;
+}
+
+typedef struct ScanTuple
+{
+	NodeTag		call;
+	List	  **columns;
+} ScanTuple;
+
+static Node *
+use_scan_tuple(Node *node, void *context)
+{
+	const ScanTuple *scan = context;
+
+	if (node == NULL)
+		return NULL;
+	if (nodeTag(node) == scan->call || (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR))
+	{
+		AttrNumber	attno = 1;
+		ListCell   *lc;
+
+		foreach(lc, *scan->columns)
+		{
+			if (equal(lfirst(lc), node))
+				break;
+			attno++;
+		}
+		if (lc == NULL)
+			*scan->columns = lappend(*scan->columns, copyObjectImpl(node));
+		return (Node *) makeVar(INDEX_VAR, attno, exprType(node), exprTypmod(node),
+								exprCollation(node), 0);
+	}
+	return expression_tree_mutator(node, use_scan_tuple, context);
+}
+
+List *
+gs_node_use_scan_tuple(List *exprs, NodeTag call, List **columns)
+{
+	ScanTuple	scan = {call, columns};
+
+	return (List *) use_scan_tuple((Node *) exprs, &scan);
 }
 
 void

@@ -2,7 +2,7 @@
  *
  * gpunode.h
  *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
- *	  GpuCount and GpuArraySort have in common.
+ *	  GpuCount, GpuAggregate and GpuArraySort have in common.
  *
  * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
  * the child in every respect: references, parameters, rescans, instrumentation,
@@ -49,5 +49,12 @@ gs_node_is(const Plan *plan, const GsNode *node)
  */
 extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlist,
 								List *scan_tlist, Plan *child, List *private);
+
+/*
+ * The expressions of a finished plan as those of a node in its place, whose scan tuple has the columns
+ * that they name: those of the child, and calls of this kind (Aggref, WindowFunc).  What is not
+ * among the columns yet is added to them.
+ */
+extern List *gs_node_use_scan_tuple(List *exprs, NodeTag call, List **columns);
 
 #endif							/* GS_GPUNODE_H */

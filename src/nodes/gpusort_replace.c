@@ -42,6 +42,7 @@
 #include "parser/parsetree.h"
 
 #include "guc.h"
+#include "nodes/gpuaggregate.h"
 #include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
 #include "nodes/gpupercentile.h"
@@ -377,6 +378,8 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 		result = replace_sort(context, (Sort *) plan, bound.expected);
 	else if (IsA(plan, WindowAgg))
 		result = gs_window_replace((WindowAgg *) plan);
+	else if (IsA(plan, Agg))
+		result = gs_aggregate_replace((Agg *) plan);
 	keep_bound(result, bound);
 	return result;
 }

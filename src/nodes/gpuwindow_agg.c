@@ -14,8 +14,7 @@
  * Frames begin at the partition's first row, so nothing is ever taken out of a
  * transition value.
  *
- * The transition functions of count() and of sum() of small integers are not called where their
- * argument is a column: calling them takes many times as long as what they do.
+ * Some aggregates are computed without any call (gpuaccumulator.h).
  *
  * A final function is called many times on the same one,
  * which it must leave as it is; the planner asks gs_window_agg_is_read_only().
@@ -35,29 +34,17 @@
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
+#include "nodes/gpuaccumulator.h"
 #include "nodes/gpuwindow_agg.h"
-
-/* How an aggregate is advanced. */
-typedef enum Advance
-{
-	ADVANCE_BY_CALL,			/* of its transition function */
-	ADVANCE_COUNT_ROWS,			/* int8inc() */
-	ADVANCE_COUNT_VALUES,		/* int8inc_any() */
-	ADVANCE_SUM_INT2,			/* int2_sum() */
-	ADVANCE_SUM_INT4			/* int4_sum() */
-} Advance;
 
 typedef struct WindowAggregate
 {
-	Advance		how;
-	AttrNumber	column;			/* but by call: the argument, if there is one */
-
+	GsAccumulator accumulator;	/* if it is of no kind, by calls: */
 	ExprState  *filter;			/* NULL: none */
 	int			n_args;
 	ExprState **args;
@@ -87,8 +74,8 @@ struct GsWindowAggs
 	MemoryContext states;
 	MemoryContext results;
 	bool		have_final;		/* one of them a final function */
-	bool		have_calls;		/* ADVANCE_BY_CALL */
-	AttrNumber	last_column;	/* of those that are advanced without */
+	bool		have_calls;
+	AttrNumber	last_column;	/* of accumulators */
 	int			n_aggs;
 	WindowAggregate aggs[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -142,26 +129,10 @@ make_call(FmgrInfo *function, int n_args, Oid collation, WindowAggState *caller)
 	return fcinfo;
 }
 
-/* Calls of the transition function are spared where it does no more than adds to a bigint. */
-static void
-choose_advance(WindowAggregate *agg, const WindowFunc *call, Oid transition)
+static inline bool
+is_called(const WindowAggregate *agg)
 {
-	const Var  *column = agg->n_args == 1 ? linitial(call->args) : NULL;
-
-	agg->how = ADVANCE_BY_CALL;
-	if (agg->filter || !agg->transition_byval ||
-		(column && (!IsA(column, Var) || column->varattno < 1)))
-		return;
-	if (transition == F_INT8INC && agg->n_args == 0 && !agg->initial_isnull)
-		agg->how = ADVANCE_COUNT_ROWS;
-	else if (transition == F_INT8INC_ANY && column && !agg->initial_isnull)
-		agg->how = ADVANCE_COUNT_VALUES;
-	else if (transition == F_INT2_SUM && column)
-		agg->how = ADVANCE_SUM_INT2;
-	else if (transition == F_INT4_SUM && column)
-		agg->how = ADVANCE_SUM_INT4;
-	if (agg->how != ADVANCE_BY_CALL && column)
-		agg->column = column->varattno;
+	return agg->accumulator.kind == GS_ACCUMULATE_NOTHING;
 }
 
 /* As initialize_peragg() in nodeWindowAgg.c. */
@@ -210,7 +181,6 @@ init_aggregate(GsWindowAggs *aggs, WindowAggregate *agg, WindowFunc *call, PlanS
 									 call->inputcollid, form->aggfinalfn, &expr);
 		fmgr_info(form->aggfinalfn, &agg->final_function);
 		fmgr_info_set_expr((Node *) expr, &agg->final_function);
-		aggs->have_final = true;
 		agg->final = make_call(&agg->final_function, n_final_args, call->inputcollid,
 							   aggs->caller);
 	}
@@ -225,9 +195,14 @@ init_aggregate(GsWindowAggs *aggs, WindowAggregate *agg, WindowFunc *call, PlanS
 				(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 				 errmsg("aggregate %u needs to have compatible input type and transition type",
 						call->winfnoid)));
-	choose_advance(agg, call, form->aggtransfn);
-	aggs->have_calls |= agg->how == ADVANCE_BY_CALL;
-	aggs->last_column = Max(aggs->last_column, agg->column);
+	if (agg->filter == NULL)
+		gs_accumulator_init(&agg->accumulator, call->winfnoid, call->args);
+	aggs->last_column = Max(aggs->last_column, agg->accumulator.column);
+	if (is_called(agg))
+	{
+		aggs->have_calls = true;
+		aggs->have_final |= agg->final != NULL;
+	}
 	ReleaseSysCache(tuple);
 }
 
@@ -262,6 +237,7 @@ gs_window_aggs_begin(GsWindowAggs *aggs)
 	{
 		WindowAggregate *agg = &aggs->aggs[i];
 
+		gs_accumulator_begin(&agg->accumulator);
 		agg->state = agg->initial_isnull ? (Datum) 0 :
 			datumCopy(agg->initial, agg->transition_byval, agg->transition_len);
 		agg->state_isnull = agg->initial_isnull;
@@ -301,7 +277,7 @@ free_state(const WindowAggregate *agg)
 
 /* As advance_windowaggregate() in nodeWindowAgg.c; in per-tuple memory. */
 static void
-advance_by_call(const GsWindowAggs *aggs, WindowAggregate *agg)
+advance(const GsWindowAggs *aggs, WindowAggregate *agg)
 {
 	FunctionCallInfo call = agg->transition;
 	Datum		value;
@@ -347,56 +323,6 @@ advance_by_call(const GsWindowAggs *aggs, WindowAggregate *agg)
 	agg->state_isnull = call->isnull;
 }
 
-/* The functions of ADVANCE_COUNT_ROWS and the like (int8.c, numeric.c). */
-static void
-count_one(WindowAggregate *agg)
-{
-	int64		count = DatumGetInt64(agg->state);
-
-	if (unlikely(count == PG_INT64_MAX))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("bigint out of range")));
-	agg->state = Int64GetDatum(count + 1);
-}
-
-static void
-add(WindowAggregate *agg, int64 value)
-{
-	int64		sum = agg->state_isnull ? 0 : DatumGetInt64(agg->state);
-
-	agg->state = Int64GetDatum(sum + value);
-	agg->state_isnull = false;
-}
-
-static void
-advance_without_call(WindowAggregate *agg, TupleTableSlot *row)
-{
-	Datum		value = (Datum) 0;
-
-	if (agg->column > 0)
-	{
-		if (row->tts_isnull[agg->column - 1])
-			return;
-		value = row->tts_values[agg->column - 1];
-	}
-	switch (agg->how)
-	{
-		case ADVANCE_COUNT_ROWS:
-		case ADVANCE_COUNT_VALUES:
-			count_one(agg);
-			break;
-		case ADVANCE_SUM_INT2:
-			add(agg, DatumGetInt16(value));
-			break;
-		case ADVANCE_SUM_INT4:
-			add(agg, DatumGetInt32(value));
-			break;
-		case ADVANCE_BY_CALL:
-			break;
-	}
-}
-
 /* In the order of the aggregates, so that errors come in it. */
 static void
 advance_with_calls(GsWindowAggs *aggs, TupleTableSlot *row)
@@ -408,10 +334,10 @@ advance_with_calls(GsWindowAggs *aggs, TupleTableSlot *row)
 	{
 		WindowAggregate *agg = &aggs->aggs[i];
 
-		if (agg->how == ADVANCE_BY_CALL)
-			advance_by_call(aggs, agg);
+		if (is_called(agg))
+			advance(aggs, agg);
 		else
-			advance_without_call(agg, row);
+			gs_accumulator_advance(&agg->accumulator, row);
 	}
 	MemoryContextSwitchTo(old);
 	ResetExprContext(aggs->econtext);
@@ -425,7 +351,7 @@ gs_window_aggs_advance(GsWindowAggs *aggs, TupleTableSlot *row)
 		advance_with_calls(aggs, row);
 	else
 		for (int i = 0; i < aggs->n_aggs; i++)
-			advance_without_call(&aggs->aggs[i], row);
+			gs_accumulator_advance(&aggs->aggs[i].accumulator, row);
 }
 
 /* As finalize_windowaggregate() in nodeWindowAgg.c. */
@@ -471,13 +397,10 @@ gs_window_aggs_finish(GsWindowAggs *aggs)
 	{
 		WindowAggregate *agg = &aggs->aggs[i];
 
-		if (agg->final || !agg->transition_byval)
+		if (is_called(agg))
 			finish(agg);
 		else
-		{
-			agg->value = agg->state;
-			agg->isnull = agg->state_isnull;
-		}
+			agg->value = gs_accumulator_result(&agg->accumulator, &agg->isnull);
 	}
 	MemoryContextSwitchTo(old);
 }

@@ -44,33 +44,6 @@
 #include "plan/array_calls.h"
 #include "plan/sort_refuse.h"
 
-/* The expression in terms of the scan tuple, whose columns (Var, WindowFunc) are added to. */
-static Node *
-find_columns(Node *node, void *context)
-{
-	List	  **columns = context;
-
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, WindowFunc) || (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR))
-	{
-		AttrNumber	attno = 1;
-		ListCell   *lc;
-
-		foreach(lc, *columns)
-		{
-			if (equal(lfirst(lc), node))
-				break;
-			attno++;
-		}
-		if (lc == NULL)
-			*columns = lappend(*columns, copyObject(node));
-		return (Node *) makeVar(INDEX_VAR, attno, exprType(node), exprTypmod(node),
-								exprCollation(node), 0);
-	}
-	return expression_tree_mutator(node, find_columns, context);
-}
-
 /* A run condition refers to the results of window functions as columns of the target list. */
 static Node *
 find_results(Node *node, void *context)
@@ -233,10 +206,10 @@ gs_window_replace(WindowAgg *window)
 
 	if (!returns_sorted_rows(outerPlan(window)))
 		return &window->plan;
-	tlist = (List *) find_columns((Node *) window->plan.targetlist, &columns);
-	qual = (List *) find_columns((Node *) window->plan.qual, &columns);
+	tlist = gs_node_use_scan_tuple(window->plan.targetlist, T_WindowFunc, &columns);
+	qual = gs_node_use_scan_tuple(window->plan.qual, T_WindowFunc, &columns);
 	conditions = (List *) find_results((Node *) window->runCondition, window->plan.targetlist);
-	conditions = (List *) find_columns((Node *) conditions, &columns);
+	conditions = gs_node_use_scan_tuple(conditions, T_WindowFunc, &columns);
 	reason = refuse_window(window, columns);
 	if (reason)
 	{

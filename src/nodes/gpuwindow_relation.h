@@ -41,7 +41,8 @@ extern bool gs_relations_has_partitions(const GsRelations *relations);
 extern bool gs_relations_has_peers(const GsRelations *relations);
 
 /*
- * Of rows behind the one that was read last, where they are at hand before they are read: how many are its peers; is the row n places behind it in its partition?  False:
+ * Of rows behind the one that was read last, where they are at hand before they are read: how many
+ * are its peers; is the row n places behind it in its partition?  False:
  * it is not known.
  */
 extern bool gs_relations_count_peers(const GsRelations *relations, uint64 *count);
