@@ -133,7 +133,13 @@ INSERT INTO queries (query) VALUES
 	('UPDATE t SET b = s.x FROM (SELECT a, first_value(b) OVER (ORDER BY b) x FROM part) s WHERE s.a = t.a RETURNING t.b'),
 	('DELETE FROM t WHERE b IN (SELECT b FROM part ORDER BY c LIMIT 100) RETURNING b'),
 	('MERGE INTO t USING (SELECT a, percentile_disc(0.5) WITHIN GROUP (ORDER BY b) x FROM part GROUP BY a) s ON s.a = t.a WHEN MATCHED THEN UPDATE SET b = s.x'),
-	('SELECT a, b FROM t ORDER BY random(), b');
+	('SELECT a, b FROM t ORDER BY random(), b'),
+	('SELECT b, string_agg(b, ''-'' ORDER BY c), max(a) + 1 FROM part GROUP BY b HAVING count(a) > 1'),
+	('SELECT g, string_agg(b, '','' ORDER BY b), count(*) FILTER (WHERE c > 3) FROM t GROUP BY g'),
+	('SELECT t.a, x.* FROM t, LATERAL (SELECT g, string_agg(p.b, '','' ORDER BY p.b), sum(a) FILTER (WHERE p.a > t.a) FROM part p GROUP BY g) x WHERE t.a < 5'),
+	('WITH s AS MATERIALIZED (SELECT upper(b) AS u, string_agg(b, '','' ORDER BY a) AS x FROM t GROUP BY upper(b)) SELECT u, max(length(x)) FROM s GROUP BY u HAVING (SELECT max(a) FROM t) > 3'),
+	('SELECT u, string_agg(u, '';'' ORDER BY c), count(*) FROM vw GROUP BY u ORDER BY max(a), u'),
+	('SELECT a, (SELECT string_agg(p.b, '','' ORDER BY p.c) FROM part p WHERE p.a > t.a) FROM t');
 
 SET gpusort.force = on;
 SET gpusort.min_rows = 10;
@@ -167,6 +173,7 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT t.a, x.* FROM t, LATERAL (SELECT percentile_
 EXPLAIN (VERBOSE, COSTS OFF) SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY c) + 1 FROM t GROUP BY g ORDER BY 2;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT b, g, count(*) + 1 FROM t GROUP BY b, g HAVING count(*) > 1;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT count(DISTINCT upper(b)) + 1 FROM part;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT t.a, x.* FROM t, LATERAL (SELECT string_agg(p.b || 'x', ',' ORDER BY p.b || 'x') || t.b, sum(a) FILTER (WHERE p.a > t.a) FROM part p GROUP BY g + 1 HAVING min(a) > 0) x WHERE t.a < 5;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT b, sum(c + 1) OVER w / 3, rank() OVER w FROM part WINDOW w AS (PARTITION BY g ORDER BY c, b);
 EXPLAIN (VERBOSE, COSTS OFF) SELECT gpu_sort_array(d || a) x, b FROM t WHERE g > 3 ORDER BY b;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT sum((gpu_sort_array(d))[1]), percentile_disc(0.5) WITHIN GROUP (ORDER BY a) FROM t;

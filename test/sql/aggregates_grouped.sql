@@ -1,0 +1,149 @@
+--
+-- Aggregates that GpuAggregate computes itself, in the place of GroupAggregate: against PostgreSQL's.
+--
+SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
+SET gpusort.min_rows = 200;
+SET enable_hashagg = off;
+SET enable_incremental_sort = off;
+SET TimeZone = 'UTC';
+
+CREATE TABLE ga_t (id int, g int, s smallint, b bigint, p text COLLATE "C", v varchar(20) COLLATE "C", w bytea, d date,
+	ts timestamp, tz timestamptz, f float8);
+INSERT INTO ga_t
+	SELECT i, nullif(i % 7, 3), nullif(hashint4(i) % 30000, 7), nullif(hashint4(i) % 50, 0)::bigint << 40,
+		CASE WHEN i % 11 = 0 THEN NULL WHEN i % 13 = 0 THEN '' ELSE md5((i % 300)::text) END, 'v' || i % 90,
+		CASE WHEN i % 5 = 0 THEN NULL ELSE decode(md5(i::text), 'hex') END,
+		CASE i % 70 WHEN 1 THEN 'infinity'::date WHEN 2 THEN '-infinity' ELSE '2026-01-01'::date + hashint4(i) % 9000 END,
+		CASE i % 70 WHEN 1 THEN 'infinity'::timestamp WHEN 2 THEN NULL ELSE '2026-01-01'::timestamp + hashint4(i) * interval '1 s' END,
+		CASE i % 70 WHEN 1 THEN NULL WHEN 2 THEN '-infinity' ELSE '2026-01-01'::timestamptz - hashint4(i) * interval '1 s' END,
+		CASE i % 4 WHEN 0 THEN 'NaN'::float8 WHEN 1 THEN '-0' WHEN 2 THEN '0' END
+	FROM generate_series(1, 3000) AS i;
+CREATE TABLE ga_null (LIKE ga_t);
+INSERT INTO ga_null (id, g) SELECT i, i % 3 FROM generate_series(1, 500) AS i;
+CREATE TABLE ga_empty (LIKE ga_t);
+CREATE TABLE ga_one (LIKE ga_t);
+INSERT INTO ga_one SELECT * FROM ga_t WHERE id = 17;
+CREATE TABLE ga_equal (LIKE ga_t);
+INSERT INTO ga_equal SELECT t.* FROM ga_t AS t, generate_series(1, 700) WHERE id = 17;
+-- rows that do not fit into chunks, and values out of line, some of them compressed
+CREATE TABLE ga_big (g int, n int, p text COLLATE "C", w bytea);
+ALTER TABLE ga_big ALTER p SET STORAGE EXTERNAL;
+INSERT INTO ga_big
+	SELECT i % 5, i, CASE WHEN i % 100 = 7 THEN repeat(md5(i::text), 10000) ELSE md5(i::text) END,
+		CASE WHEN i % 90 = 4 THEN decode(repeat(md5(i::text), 3000), 'hex') ELSE decode(md5(i::text), 'hex') END
+	FROM generate_series(1, 1000) AS i;
+ANALYZE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
+CREATE COLLATION ga_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+
+-- the rows that a query returns, with gpusort off and forced on, and by how many GpuAggregates
+CREATE FUNCTION compare_groups(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	stock text[] := stock_rows(query);
+	ours text[];
+BEGIN
+	PERFORM set_config('gpusort.force', 'on', true);
+	ours := query_rows(query);
+	RETURN coalesce(rows_differ(ours, stock),
+					format('%s rows, %s GpuAggregate', coalesce(cardinality(ours), 0), plan_lines(query, '\(GpuAggregate\)')));
+END
+$$;
+
+-- all of them, over rows of all kinds
+SELECT t, compare_groups(format('SELECT g, count(*), count(p), count(s), sum(s), sum(id), min(s), max(s), min(id), max(id), min(b), max(b), min(d), max(d), min(ts), max(ts), min(tz), max(tz), string_agg(p, '', '' ORDER BY p, id), string_agg(v, NULL ORDER BY p, id), string_agg(w, ''\x00ff'' ORDER BY p, id), string_agg(p, '''' ORDER BY p, id) FROM %I GROUP BY g', t))
+	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
+SELECT t, compare_groups(format('SELECT count(*), count(p), sum(s), sum(id), min(b), max(d), string_agg(p, '', '' ORDER BY p) FROM %I', t))
+	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
+SELECT compare_groups('SELECT g, string_agg(p, '','' ORDER BY p), string_agg(w, ''--'' ORDER BY p), count(*) FROM ga_big GROUP BY g');
+SELECT compare_groups('SELECT p, string_agg(w, '''' ORDER BY n), sum(n) FROM ga_big GROUP BY p');
+SET work_mem = '64kB';
+SELECT compare_groups('SELECT g, string_agg(p, '','' ORDER BY p) FROM ga_big GROUP BY g');
+RESET work_mem;
+
+-- groups by one key, by some of the sort's keys, and by all
+SELECT compare_groups('SELECT p, sum(id), count(*) FROM ga_t GROUP BY p');
+SELECT compare_groups('SELECT p, g, sum(id), max(b) FROM ga_t GROUP BY p, g');
+SELECT compare_groups('SELECT id, sum(s), string_agg(p, ''x'') FROM ga_t GROUP BY id');
+SELECT compare_groups('SELECT sum(id) FROM ga_t GROUP BY v ORDER BY v DESC');
+SELECT compare_groups('SELECT f + 0, sum(id) FROM ga_t GROUP BY f');
+SELECT compare_groups('SELECT p COLLATE ga_ci, sum(id) FROM (SELECT id, CASE WHEN id % 2 = 0 THEN upper(p) ELSE p END COLLATE "C" AS p FROM ga_t) t GROUP BY p COLLATE ga_ci ORDER BY sum(id), min(id)');
+SELECT compare_groups('SELECT p COLLATE "en-x-icu", sum(id), string_agg(v, '','' ORDER BY v) FROM ga_t GROUP BY p COLLATE "en-x-icu"');
+SELECT compare_groups('SELECT g IS NULL, v, string_agg(p, '';'' ORDER BY p DESC NULLS LAST, id) FROM ga_t GROUP BY 1, 2');
+SELECT compare_groups('SELECT DISTINCT ON (g) g, v, sum(id) FROM ga_t GROUP BY g, v ORDER BY g, v');
+
+-- expressions of aggregates, HAVING, FILTER, casts
+SELECT compare_groups('SELECT g + 1, sum(id) / count(*) + min(id), length(string_agg(v, ''+'' ORDER BY v)), count(*) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT v FROM ga_t GROUP BY v HAVING sum(id) % 2 = 0 AND min(v) < ''v5''');
+SELECT compare_groups('SELECT v FROM ga_t GROUP BY v HAVING sum(id) % 2 = 0 AND count(*) > 5');
+SELECT compare_groups('SELECT v, sum(id) FROM ga_t GROUP BY v HAVING false');
+SELECT compare_groups('SELECT g, sum(id) FILTER (WHERE id % 3 = 0), count(*) FILTER (WHERE p > ''8''), string_agg(p, '','' ORDER BY p) FILTER (WHERE length(v) = 2), max(s) FILTER (WHERE false) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, count(*), count(DISTINCT p), sum(id) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, count(DISTINCT p) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT sum(n), max(m) FROM (SELECT count(*)::int AS n, max(id) AS m FROM ga_t GROUP BY v) t');
+SELECT compare_groups('SELECT g, s FROM (SELECT g, sum(id) AS s, row_number() OVER (ORDER BY g) AS r FROM ga_t GROUP BY g) t WHERE r > 2');
+
+-- what stays with PostgreSQL's Agg: other aggregates and arguments, grouping sets, subplans
+SELECT compare_groups('SELECT g, sum(b) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, sum(id), avg(id) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, sum(id + 1) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, string_agg(p, v ORDER BY p, id) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, string_agg(p, '','' ORDER BY p), string_agg(p, '','' ORDER BY p DESC) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, p, sum(id), grouping(g) FROM ga_t GROUP BY GROUPING SETS ((g, p), (g), ())');
+SELECT compare_groups('SELECT g, grouping(g), sum(id) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, sum(id), (SELECT count(*) FROM ga_one WHERE ga_one.id < max(ga_t.id)) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, min(p), max(p) FROM ga_t GROUP BY g');
+
+-- errors, and where they come
+SET gpusort.force = on;
+SELECT g, 1 / (sum(id) - sum(id)) FROM ga_t GROUP BY g;
+SELECT g, sum(id) FILTER (WHERE 1 / (id - 2000) >= 0) FROM ga_t GROUP BY g;
+
+-- plans
+EXPLAIN (COSTS OFF) SELECT g, string_agg(p, ',' ORDER BY p), count(*) FROM ga_t GROUP BY g HAVING count(*) > 3;
+EXPLAIN (COSTS OFF) SELECT count(*), g % 2, v FROM ga_t GROUP BY g % 2, v ORDER BY 2, 3 DESC;
+-- PostgreSQL 18 has fractions of rows
+CREATE FUNCTION explain_rows(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		RETURN NEXT regexp_replace(line, '(rows=\d+)\.00', '\1');
+	END LOOP;
+END
+$$;
+SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v HAVING count(*) > 33') AS line WHERE line ~ 'GpuAgg|GpuSort|Removed|Rows Sorted|Group';
+-- all rows that were read are counted, also where not all are
+SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v LIMIT 2') AS line WHERE line ~ 'GpuAgg|GpuSort|Rows Sorted|Limit';
+SELECT * FROM explain_rows('SELECT id, sum(id) OVER (ORDER BY p) FROM ga_t LIMIT 2') AS line WHERE line ~ 'GpuWindow|GpuSort|Rows Sorted|Limit';
+
+-- run again, by parameters and without; read by and by
+SELECT x, y.* FROM generate_series(1, 3) AS x, LATERAL (SELECT g, sum(id) FILTER (WHERE id % 3 < x) AS a, count(*) FROM ga_t WHERE id > x * 100 GROUP BY g) AS y WHERE g = 2;
+SELECT count(*), sum(a) FROM generate_series(1, 3) AS x LEFT JOIN LATERAL (SELECT g, sum(id) FILTER (WHERE id % 3 < x) AS a FROM ga_t GROUP BY g OFFSET 0) AS y ON true;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT g, count(*), string_agg(v, ',' ORDER BY v) FROM (SELECT * FROM ga_t WHERE id <= 300 AND id % 50 < 3) t GROUP BY g;
+FETCH 2 FROM c;
+FETCH BACKWARD 1 FROM c;
+FETCH FIRST FROM c;
+FETCH 2 FROM c;
+FETCH LAST FROM c;
+COMMIT;
+PREPARE groups(int) AS SELECT g, sum(id), max(d) FROM ga_t WHERE id > $1 GROUP BY g ORDER BY g LIMIT 2;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE groups(0);
+EXECUTE groups(2000);
+EXECUTE groups(5000);
+RESET plan_cache_mode;
+
+-- who may not call an aggregate may not have it computed
+CREATE ROLE regress_ga;
+GRANT SELECT ON ga_t TO regress_ga;
+REVOKE EXECUTE ON FUNCTION sum(int) FROM public;
+SET ROLE regress_ga;
+SELECT g, sum(id) FROM ga_t GROUP BY g;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION sum(int) TO public;
+REVOKE SELECT ON ga_t FROM regress_ga;
+DROP ROLE regress_ga;
+DROP TABLE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
