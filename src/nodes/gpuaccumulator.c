@@ -13,9 +13,10 @@
  */
 #include "postgres.h"
 
-#include "nodes/primnodes.h"
 #include "miscadmin.h"
+#include "nodes/primnodes.h"
 #include "utils/fmgroids.h"
+#include "utils/memutils.h"
 
 #include "nodes/gpuaccumulator.h"
 #include "nodes/gpusort.h"

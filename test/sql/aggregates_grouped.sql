@@ -79,8 +79,9 @@ SELECT compare_groups('SELECT v FROM ga_t GROUP BY v HAVING sum(id) % 2 = 0 AND 
 SELECT compare_groups('SELECT v FROM ga_t GROUP BY v HAVING sum(id) % 2 = 0 AND count(*) > 5');
 SELECT compare_groups('SELECT v, sum(id) FROM ga_t GROUP BY v HAVING false');
 SELECT compare_groups('SELECT g, sum(id) FILTER (WHERE id % 3 = 0), count(*) FILTER (WHERE p > ''8''), string_agg(p, '','' ORDER BY p) FILTER (WHERE length(v) = 2), max(s) FILTER (WHERE false) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, count(*), count(DISTINCT p), sum(id) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, count(DISTINCT p) FROM ga_t GROUP BY g');
+-- from 16 on Agg itself does DISTINCT of sorted rows
+SELECT left(compare_groups('SELECT g, count(*), count(DISTINCT p), sum(id) FROM ga_t GROUP BY g'), 7);
+SELECT left(compare_groups('SELECT g, count(DISTINCT p) FROM ga_t GROUP BY g'), 7);
 SELECT compare_groups('SELECT sum(n), max(m) FROM (SELECT count(*)::int AS n, max(id) AS m FROM ga_t GROUP BY v) t');
 SELECT compare_groups('SELECT g, s FROM (SELECT g, sum(id) AS s, row_number() OVER (ORDER BY g) AS r FROM ga_t GROUP BY g) t WHERE r > 2');
 
@@ -147,3 +148,5 @@ GRANT EXECUTE ON FUNCTION sum(int) TO public;
 REVOKE SELECT ON ga_t FROM regress_ga;
 DROP ROLE regress_ga;
 DROP TABLE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
+DROP COLLATION ga_ci;
+DROP FUNCTION compare_groups, explain_rows, plan_lines, query_rows, stock_rows, rows_differ;

@@ -185,6 +185,32 @@ for my $point ('service_append:6', 'service_sort', 'service_fetch:3')
 	}
 }
 
+# ... and nodes above that take rows from pages, of rows that are known to come again and of others,
+# which are hashed: a Limit may return others the second time
+for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000000) AS l' ])
+{
+	my ($name, $rows) = @$case;
+	my %queries = (
+		GpuWindow => "SELECT k, sum(id) OVER (ORDER BY k), lag(id) OVER (ORDER BY k, id) FROM $rows;",
+		GpuAggregate => "SELECT k, string_agg(k, ',' ORDER BY id), sum(id) FROM $rows GROUP BY k ORDER BY k;",
+		GpuCount => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;");
+
+	for my $above (sort keys %queries)
+	{
+		my $stock_above = stock($node, $queries{$above});
+
+		like(rows_of($node, "$force $serial", "EXPLAIN $queries{$above}"), qr/$above.*GpuSort/s, "$above, $name: plan");
+		for my $point ('service_fetch:3', 'service_fetch:6')
+		{
+			fault($node, $point);
+			same_rows($node, "$force $serial", $queries{$above}, "$above, $name, $point", $stock_above);
+			fault($node, undef);
+			wait_ready($node);
+			released($node, "$above, $name, $point");
+		}
+	}
+}
+
 # ... and others change them meanwhile, which marks the rows themselves
 {
 	my $cursor = session($node, "$force $serial");
