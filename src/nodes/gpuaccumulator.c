@@ -156,11 +156,8 @@ gs_accumulator_overflow(void)
 }
 
 Datum
-gs_accumulator_result(GsAccumulator *accumulator, bool *isnull)
+gs_accumulator_text(GsAccumulator *accumulator)
 {
-	*isnull = accumulator->isnull;
-	if (accumulator->kind != GS_ACCUMULATE_CONCATENATE || accumulator->isnull)
-		return accumulator->value;
 	SET_VARSIZE(accumulator->text.data, accumulator->text.len);
 	return PointerGetDatum(accumulator->text.data);
 }

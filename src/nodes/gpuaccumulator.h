@@ -54,10 +54,8 @@ extern void gs_accumulator_init(GsAccumulator *accumulator, Oid aggregate, List 
 /* Before the first row of a group. */
 extern void gs_accumulator_begin(GsAccumulator *accumulator);
 
-/* The result is good until gs_accumulator_begin(). */
-extern Datum gs_accumulator_result(GsAccumulator *accumulator, bool *isnull);
-
-/* The parts of gs_accumulator_advance(). */
+/* For the functions below. */
+extern Datum gs_accumulator_text(GsAccumulator *accumulator);
 extern void gs_accumulator_concatenate(GsAccumulator *accumulator, Datum value);
 pg_noinline extern void gs_accumulator_overflow(void);
 
@@ -122,6 +120,16 @@ gs_accumulator_advance(GsAccumulator *accumulator, const TupleTableSlot *row)
 			gs_accumulator_concatenate(accumulator, value);
 			break;
 	}
+}
+
+/* Good until the accumulator begins again or is advanced. */
+static inline Datum
+gs_accumulator_result(GsAccumulator *accumulator, bool *isnull)
+{
+	*isnull = accumulator->isnull;
+	if (accumulator->kind != GS_ACCUMULATE_CONCATENATE || accumulator->isnull)
+		return accumulator->value;
+	return gs_accumulator_text(accumulator);
 }
 
 #endif							/* GS_GPUACCUMULATOR_H */

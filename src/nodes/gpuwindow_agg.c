@@ -388,26 +388,26 @@ gs_window_aggs_finish(GsWindowAggs *aggs)
 {
 	MemoryContext old = CurrentMemoryContext;
 
+	if (!aggs->have_calls)
+		return;
 	if (aggs->have_final)
 	{
 		MemoryContextReset(aggs->results);
 		MemoryContextSwitchTo(aggs->results);
 	}
 	for (int i = 0; i < aggs->n_aggs; i++)
-	{
-		WindowAggregate *agg = &aggs->aggs[i];
-
-		if (is_called(agg))
-			finish(agg);
-		else
-			agg->value = gs_accumulator_result(&agg->accumulator, &agg->isnull);
-	}
+		if (is_called(&aggs->aggs[i]))
+			finish(&aggs->aggs[i]);
 	MemoryContextSwitchTo(old);
 }
 
 Datum
-gs_window_aggs_value(const GsWindowAggs *aggs, int i, bool *isnull)
+gs_window_aggs_value(GsWindowAggs *aggs, int i, bool *isnull)
 {
-	*isnull = aggs->aggs[i].isnull;
-	return aggs->aggs[i].value;
+	WindowAggregate *agg = &aggs->aggs[i];
+
+	if (!is_called(agg))
+		return gs_accumulator_result(&agg->accumulator, isnull);
+	*isnull = agg->isnull;
+	return agg->value;
 }

@@ -29,7 +29,7 @@ extern void gs_window_aggs_advance(GsWindowAggs *aggs, TupleTableSlot *row);
 extern void gs_window_aggs_finish(GsWindowAggs *aggs);
 
 /* The value of call i. */
-extern Datum gs_window_aggs_value(const GsWindowAggs *aggs, int i, bool *isnull);
+extern Datum gs_window_aggs_value(GsWindowAggs *aggs, int i, bool *isnull);
 
 /* Can the call be made so?  For the planner. */
 extern bool gs_window_agg_is_read_only(Oid aggregate);

@@ -79,6 +79,7 @@ typedef struct GpuWindowState
 	int		   *agg_columns;	/* of the scan tuple, from 0 */
 	int64		aggregated;		/* so many rows of the partition are in the aggregates */
 
+	bool		evaluates;		/* expressions, but those of aggregates, for each row */
 	WindowStatus status;
 	bool		started;		/* a row was read */
 	GsWindowRow row;
@@ -190,6 +191,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	}
 	make_functions(state, calls, function_columns);
 	state->run_condition = ExecInitQual(gs_window_run_condition(plan), &node->ss.ps);
+	state->evaluates = state->run_condition || node->ss.ps.qual || node->ss.ps.ps_ProjInfo;
+	for (int i = 0; i < state->n_functions; i++)
+		state->evaluates |= gs_window_function_evaluates(&state->functions[i]);
 }
 
 static void
@@ -607,7 +611,8 @@ exec(CustomScanState *node)
 	for (;;)
 	{
 		ExecClearTuple(scan);
-		ResetExprContext(econtext);
+		if (state->evaluates)
+			ResetExprContext(econtext);
 		if (state->status == WINDOW_IS_DONE ||
 			!(state->held ? next_held_row(state) : next_passing_row(state)))
 		{

@@ -140,7 +140,7 @@ my $first_by_number = "SELECT k, id FROM (SELECT k, id, row_number() OVER (PARTI
 
 like(rows_of($node, "$force $serial", "EXPLAIN $first_by_number"), qr/First Rows per Group: 1/,
 	'first rows by number: plan');
-for my $point ('service_append:6', 'service_sort', 'service_fetch:3')
+for my $point ('service_append:6', 'service_sort', 'service_fetch:3', 'service_fetch:6')
 {
 	fault($node, $point);
 	same_rows($node, "$force $serial", $first_by_number, "first rows by number, $point", $stock_first_of_groups);
