@@ -3,8 +3,9 @@
  * gpuaccumulator.c
  *	  Aggregates that are computed here (gpuaccumulator.h).
  *
- * They do what int8inc(), int8inc_any(), int2_sum(), int4_sum(), int4smaller() and the like, and
- * string_agg_transfn() do, with NULLs as nodeAgg.c has them for strict functions.
+ * They do what int8inc(), int8inc_any(), int2_sum(), int4_sum(), float8pl(), int4_avg_accum(),
+ * int8_avg(), int4smaller() and the like, and string_agg_transfn() do, with NULLs as nodeAgg.c has
+ * them for strict functions.
  *
  * A text grows behind the room for its header, so that it is the result as it is.  Its memory is
  * used again for the next group, unless it is large.
@@ -16,7 +17,9 @@
 #include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
+#include "utils/numeric.h"
 
 #include "nodes/gpuaccumulator.h"
 #include "nodes/gpusort.h"
@@ -34,6 +37,12 @@ kind_of(Oid aggregate)
 			return GS_ACCUMULATE_SUM_INT2;
 		case F_SUM_INT4:
 			return GS_ACCUMULATE_SUM_INT4;
+		case F_SUM_FLOAT8:
+			return GS_ACCUMULATE_SUM_FLOAT8;
+		case F_AVG_INT2:
+			return GS_ACCUMULATE_AVG_INT2;
+		case F_AVG_INT4:
+			return GS_ACCUMULATE_AVG_INT4;
 		case F_MIN_INT2:
 			return GS_ACCUMULATE_MIN_INT2;
 		case F_MIN_INT4:
@@ -107,6 +116,7 @@ gs_accumulator_begin(GsAccumulator *accumulator)
 	StringInfo	text = &accumulator->text;
 
 	accumulator->value = (Datum) 0;
+	accumulator->count = 0;
 	accumulator->isnull = accumulator->kind != GS_ACCUMULATE_COUNT_ROWS &&
 		accumulator->kind != GS_ACCUMULATE_COUNT_VALUES;
 	if (accumulator->kind != GS_ACCUMULATE_CONCATENATE)
@@ -160,4 +170,12 @@ gs_accumulator_text(GsAccumulator *accumulator)
 {
 	SET_VARSIZE(accumulator->text.data, accumulator->text.len);
 	return PointerGetDatum(accumulator->text.data);
+}
+
+Datum
+gs_accumulator_average(const GsAccumulator *accumulator)
+{
+	return DirectFunctionCall2(numeric_div,
+							   NumericGetDatum(int64_to_numeric(DatumGetInt64(accumulator->value))),
+							   NumericGetDatum(int64_to_numeric(accumulator->count)));
 }

@@ -3,8 +3,9 @@
  * gpuaccumulator.h
  *	  Aggregates that are computed here, without calling their functions.
  *
- * These are count(), sum() of smallint and integer, min() and max() of integers, dates and
- * timestamps, and string_agg() with a constant delimiter; each of them of a column as it is.
+ * These are count(), sum() of smallint, integer and double precision, avg() of smallint and integer,
+ * min() and max() of integers, dates and timestamps, and string_agg() with a constant delimiter; each of
+ * them of a column as it is.
  * Calling a transition function takes many times as long as what these do.  PostgreSQL's own
  * aggregates only, so it is known what they do.
  *
@@ -15,6 +16,7 @@
 
 #include "executor/tuptable.h"
 #include "lib/stringinfo.h"
+#include "utils/float.h"
 
 typedef enum GsAccumulatorKind
 {
@@ -23,6 +25,9 @@ typedef enum GsAccumulatorKind
 	GS_ACCUMULATE_COUNT_VALUES,
 	GS_ACCUMULATE_SUM_INT2,
 	GS_ACCUMULATE_SUM_INT4,
+	GS_ACCUMULATE_SUM_FLOAT8,
+	GS_ACCUMULATE_AVG_INT2,
+	GS_ACCUMULATE_AVG_INT4,
 	GS_ACCUMULATE_MIN_INT2,
 	GS_ACCUMULATE_MIN_INT4,
 	GS_ACCUMULATE_MIN_INT8,
@@ -38,6 +43,7 @@ typedef struct GsAccumulator
 	AttrNumber	column;			/* the argument; 0: there is none */
 	Datum		value;			/* so far, 0 at first; not of GS_ACCUMULATE_CONCATENATE */
 	bool		isnull;
+	int64		count;			/* of values, for averages, whose sum is in value */
 
 	/* GS_ACCUMULATE_CONCATENATE */
 	const char *delimiter;
@@ -54,8 +60,16 @@ extern void gs_accumulator_init(GsAccumulator *accumulator, Oid aggregate, List 
 /* Before the first row of a group. */
 extern void gs_accumulator_begin(GsAccumulator *accumulator);
 
+/* Is the result made in CurrentMemoryContext? */
+static inline bool
+gs_accumulator_allocates(GsAccumulatorKind kind)
+{
+	return kind == GS_ACCUMULATE_AVG_INT2 || kind == GS_ACCUMULATE_AVG_INT4;
+}
+
 /* For the functions below. */
 extern Datum gs_accumulator_text(GsAccumulator *accumulator);
+extern Datum gs_accumulator_average(const GsAccumulator *accumulator);
 extern void gs_accumulator_concatenate(GsAccumulator *accumulator, Datum value);
 pg_noinline extern void gs_accumulator_overflow(void);
 
@@ -94,9 +108,22 @@ gs_accumulator_advance(GsAccumulator *accumulator, const TupleTableSlot *row)
 			accumulator->value = Int64GetDatum(DatumGetInt64(old) + DatumGetInt16(value));
 			accumulator->isnull = false;
 			break;
+		case GS_ACCUMULATE_AVG_INT2:
+			accumulator->count++;
+			accumulator->value = Int64GetDatum(DatumGetInt64(old) + DatumGetInt16(value));
+			accumulator->isnull = false;
+			break;
+		case GS_ACCUMULATE_AVG_INT4:
+			accumulator->count++;
+			/* FALLTHROUGH */
 		case GS_ACCUMULATE_SUM_INT4:
 			accumulator->value = Int64GetDatum(DatumGetInt64(old) + DatumGetInt32(value));
 			accumulator->isnull = false;
+			break;
+		case GS_ACCUMULATE_SUM_FLOAT8:
+			if (!accumulator->isnull)
+				value = Float8GetDatum(float8_pl(DatumGetFloat8(old), DatumGetFloat8(value)));
+			gs_accumulator_set(accumulator, true, value);
 			break;
 		case GS_ACCUMULATE_MIN_INT2:
 			gs_accumulator_set(accumulator, DatumGetInt16(value) < DatumGetInt16(old), value);
@@ -127,9 +154,13 @@ static inline Datum
 gs_accumulator_result(GsAccumulator *accumulator, bool *isnull)
 {
 	*isnull = accumulator->isnull;
-	if (accumulator->kind != GS_ACCUMULATE_CONCATENATE || accumulator->isnull)
-		return accumulator->value;
-	return gs_accumulator_text(accumulator);
+	if (accumulator->isnull)
+		return (Datum) 0;
+	if (accumulator->kind == GS_ACCUMULATE_CONCATENATE)
+		return gs_accumulator_text(accumulator);
+	if (gs_accumulator_allocates(accumulator->kind))
+		return gs_accumulator_average(accumulator);
+	return accumulator->value;
 }
 
 #endif							/* GS_GPUACCUMULATOR_H */

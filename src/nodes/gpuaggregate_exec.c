@@ -218,7 +218,7 @@ read_group(GpuAggregateState *state)
 	return true;
 }
 
-/* The scan tuple of the group that was read. */
+/* The scan tuple of the group that was read; in per-tuple memory. */
 static void
 set_values(GpuAggregateState *state, TupleTableSlot *scan)
 {
@@ -252,11 +252,15 @@ exec(CustomScanState *node)
 
 	for (;;)
 	{
+		MemoryContext old;
+
 		ExecClearTuple(scan);
 		ResetExprContext(econtext);
 		if (!read_group(state))
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
+		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 		set_values(state, scan);
+		MemoryContextSwitchTo(old);
 		ExecStoreVirtualTuple(scan);
 		econtext->ecxt_scantuple = scan;
 		if (ExecQual(node->ss.ps.qual, econtext))

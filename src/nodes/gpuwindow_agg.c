@@ -195,7 +195,8 @@ init_aggregate(GsWindowAggs *aggs, WindowAggregate *agg, WindowFunc *call, PlanS
 				(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
 				 errmsg("aggregate %u needs to have compatible input type and transition type",
 						call->winfnoid)));
-	if (agg->filter == NULL)
+	if (agg->filter == NULL &&
+		!gs_accumulator_allocates(gs_accumulator_kind(call->winfnoid, call->args)))
 		gs_accumulator_init(&agg->accumulator, call->winfnoid, call->args);
 	aggs->last_column = Max(aggs->last_column, agg->accumulator.column);
 	if (is_called(agg))

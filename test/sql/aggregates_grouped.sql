@@ -52,7 +52,7 @@ END
 $$;
 
 -- all of them, over rows of all kinds
-SELECT t, compare_groups(format('SELECT g, count(*), count(p), count(s), sum(s), sum(id), min(s), max(s), min(id), max(id), min(b), max(b), min(d), max(d), min(ts), max(ts), min(tz), max(tz), string_agg(p, '', '' ORDER BY p, id), string_agg(v, NULL ORDER BY p, id), string_agg(w, ''\x00ff'' ORDER BY p, id), string_agg(p, '''' ORDER BY p, id) FROM %I GROUP BY g', t))
+SELECT t, compare_groups(format('SELECT g, count(*), count(p), count(s), sum(s), sum(id), min(s), max(s), min(id), max(id), min(b), max(b), min(d), max(d), min(ts), max(ts), min(tz), max(tz), avg(s), avg(id), sum(f), string_agg(p, '', '' ORDER BY p, id), string_agg(v, NULL ORDER BY p, id), string_agg(w, ''\x00ff'' ORDER BY p, id), string_agg(p, '''' ORDER BY p, id) FROM %I GROUP BY g', t))
 	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
 SELECT t, compare_groups(format('SELECT count(*), count(p), sum(s), sum(id), min(b), max(d), string_agg(p, '', '' ORDER BY p) FROM %I', t))
 	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
@@ -68,6 +68,7 @@ SELECT compare_groups('SELECT p, g, sum(id), max(b) FROM ga_t GROUP BY p, g');
 SELECT compare_groups('SELECT id, sum(s), string_agg(p, ''x'') FROM ga_t GROUP BY id');
 SELECT compare_groups('SELECT sum(id) FROM ga_t GROUP BY v ORDER BY v DESC');
 SELECT compare_groups('SELECT f + 0, sum(id) FROM ga_t GROUP BY f');
+SELECT compare_groups('SELECT v, sum(x ORDER BY id), avg(id) + 1, avg(s) FROM (SELECT *, CASE WHEN id % 700 = 3 THEN ''inf'' WHEN id % 1100 = 5 THEN ''-inf'' WHEN v = ''v7'' THEN ''NaN'' ELSE id / 7::float8 END AS x FROM ga_t OFFSET 0) t GROUP BY v');
 SELECT compare_groups('SELECT p COLLATE ga_ci, sum(id) FROM (SELECT id, CASE WHEN id % 2 = 0 THEN upper(p) ELSE p END COLLATE "C" AS p FROM ga_t) t GROUP BY p COLLATE ga_ci ORDER BY sum(id), min(id)');
 SELECT compare_groups('SELECT p COLLATE "en-x-icu", sum(id), string_agg(v, '','' ORDER BY v) FROM ga_t GROUP BY p COLLATE "en-x-icu"');
 SELECT compare_groups('SELECT g IS NULL, v, string_agg(p, '';'' ORDER BY p DESC NULLS LAST, id) FROM ga_t GROUP BY 1, 2');
@@ -87,7 +88,8 @@ SELECT compare_groups('SELECT g, s FROM (SELECT g, sum(id) AS s, row_number() OV
 
 -- what stays with PostgreSQL's Agg: other aggregates and arguments, grouping sets, subplans
 SELECT compare_groups('SELECT g, sum(b) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, sum(id), avg(id) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, sum(id), stddev(id) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, avg(b), avg(f) FROM ga_t GROUP BY g');
 SELECT compare_groups('SELECT g, sum(id + 1) FROM ga_t GROUP BY g');
 SELECT compare_groups('SELECT g, string_agg(p, v ORDER BY p, id) FROM ga_t GROUP BY g');
 SELECT compare_groups('SELECT g, string_agg(p, '','' ORDER BY p), string_agg(p, '','' ORDER BY p DESC) FROM ga_t GROUP BY g');
@@ -100,6 +102,7 @@ SELECT compare_groups('SELECT g, min(p), max(p) FROM ga_t GROUP BY g');
 SET gpusort.force = on;
 SELECT g, 1 / (sum(id) - sum(id)) FROM ga_t GROUP BY g;
 SELECT g, sum(id) FILTER (WHERE 1 / (id - 2000) >= 0) FROM ga_t GROUP BY g;
+SELECT g, sum(x) FROM (SELECT g, id * 1e305::float8 AS x FROM ga_t OFFSET 0) t GROUP BY g;
 
 -- plans
 EXPLAIN (COSTS OFF) SELECT g, string_agg(p, ',' ORDER BY p), count(*) FROM ga_t GROUP BY g HAVING count(*) > 3;
