@@ -115,7 +115,9 @@ gs_accumulator_advance(GsAccumulator *accumulator, const TupleTableSlot *row)
 			break;
 		case GS_ACCUMULATE_AVG_INT4:
 			accumulator->count++;
-			/* FALLTHROUGH */
+			accumulator->value = Int64GetDatum(DatumGetInt64(old) + DatumGetInt32(value));
+			accumulator->isnull = false;
+			break;
 		case GS_ACCUMULATE_SUM_INT4:
 			accumulator->value = Int64GetDatum(DatumGetInt64(old) + DatumGetInt32(value));
 			accumulator->isnull = false;
