@@ -262,10 +262,10 @@ static void
 explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuCountState *state = (GpuCountState *) node;
+	const CustomScan *plan = (const CustomScan *) node->ss.ps.plan;
 
 	if (state->grouped)
-		gs_explain_group_key(node, ancestors,
-							 list_nth(((CustomScan *) node->ss.ps.plan)->custom_private, GS_COUNT_ATTNOS), es);
+		gs_explain_group_key(node, ancestors, list_nth(plan->custom_private, GS_COUNT_ATTNOS), es);
 	if (es->analyze && state->counted_by)
 		ExplainPropertyText("Counted By", state->counted_by, es);
 }
