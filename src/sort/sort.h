@@ -149,7 +149,7 @@ typedef enum GsNextRow
 {
 	GS_NEXT_ROW_UNKNOWN,		/* or there is none */
 	GS_NEXT_ROW_EQUAL,
-	GS_NEXT_ROW_OTHER
+	GS_NEXT_ROW_OTHER			/* or, with GsSortKeep.unique, there is none */
 } GsNextRow;
 
 extern GsNextRow gs_sort_next_row(const GsSort *sort);

@@ -152,11 +152,22 @@ ties_are_equal(const GsSort *sort)
 	return sort->layout.n_parts == 0 && page_is_output(sort);
 }
 
+/* Does each row that is returned have another key than the one before? */
+static bool
+returns_each_key_once(const GsSort *sort)
+{
+	return sort->first_of_equal && sort->place == GS_SORT_DEVICE && sort->aside == NULL &&
+		sort->store == NULL && sort->layout.n_parts == 0 && sort->report.runs == 0 &&
+		sort->report.kept_runs == 0;
+}
+
 GsNextRow
 gs_sort_next_row(const GsSort *sort)
 {
 	uint32		flags;
 
+	if (returns_each_key_once(sort))
+		return GS_NEXT_ROW_OTHER;
 	if (!ties_are_equal(sort) || gs_rows_left_in_page(sort->rows) < 2)
 		return GS_NEXT_ROW_UNKNOWN;
 	(void) gs_rows_in_page(sort->rows, 1, &flags);

@@ -236,10 +236,10 @@ CREATE FUNCTION plan_shape(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 BEGIN
-	-- PostgreSQL 16 and later need no Unique
+	-- PostgreSQL 16 and later need no Unique or GpuUnique
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
 		line := ltrim(line, ' ->');
-		IF line !~ '^Unique' THEN
+		IF line !~ 'Unique' THEN
 			RETURN NEXT line;
 		END IF;
 	END LOOP;
