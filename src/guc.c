@@ -120,8 +120,9 @@ define_server_settings(void)
 {
 	DefineCustomEnumVariable("gpusort.device",
 							 "Selects the device that sorts.",
-							 "\"auto\" and \"cuda\" use a GPU, and leave all sorts to PostgreSQL if there is none. "
-							 "\"host\" sorts on the CPU, on threads of the gpusort service.",
+							 "\"cuda\" uses GPUs, and leaves all sorts to PostgreSQL if there is none. "
+							 "\"host\" sorts on the CPU, on threads of the gpusort service. "
+							 "\"auto\" uses GPUs, or the CPU if the server starts without one.",
 							 &gs_guc_device, GS_CHOOSE_AUTO, device_choices,
 							 PGC_POSTMASTER, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("gpusort.devices",

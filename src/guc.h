@@ -13,7 +13,7 @@
 
 typedef enum GsDeviceChoice
 {
-	GS_CHOOSE_AUTO,				/* CUDA where there is a GPU, else off */
+	GS_CHOOSE_AUTO,				/* CUDA where there is a GPU, else the host device */
 	GS_CHOOSE_CUDA,
 	GS_CHOOSE_HOST,
 	GS_CHOOSE_OFF

@@ -103,7 +103,7 @@ have_cuda_device()
 
 device=host
 if [ -n "$gpu_arch" ]; then
-	start_demo_server auto
+	start_demo_server cuda
 	query -c "CREATE EXTENSION gpusort" || exit 1
 	# the service opens its device soon after the server has started
 	for _ in $(seq 50); do

@@ -19,8 +19,6 @@
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "parser/parsetree.h"
-#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "nodes/gpucount.h"
@@ -266,30 +264,13 @@ rescan(CustomScanState *node)
 }
 
 static void
-explain_groups(CustomScanState *node, List *ancestors, ExplainState *es)
-{
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
-	List	   *keys = NIL;
-	ListCell   *lc;
-
-	foreach(lc, (List *) list_nth(plan->custom_private, GS_COUNT_ATTNOS))
-	{
-		TargetEntry *tle = get_tle_by_resno(plan->custom_scan_tlist, lfirst_int(lc));
-
-		keys = lappend(keys, deparse_expression((Node *) tle->expr, context,
-												gs_compat_explain_prefix(es), true));
-	}
-	ExplainPropertyList("Group Key", keys, es);
-}
-
-static void
 explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuCountState *state = (GpuCountState *) node;
+	const CustomScan *plan = (const CustomScan *) node->ss.ps.plan;
 
 	if (state->grouped)
-		explain_groups(node, ancestors, es);
+		gs_explain_group_key(node, ancestors, list_nth(plan->custom_private, GS_COUNT_ATTNOS), es);
 	if (es->analyze && state->counted_by)
 		ExplainPropertyText("Counted By", state->counted_by, es);
 }

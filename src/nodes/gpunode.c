@@ -10,6 +10,8 @@
 #include "commands/explain.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "nodes/gpuaggregate.h"
@@ -19,6 +21,7 @@
 #include "nodes/gpunode.h"
 #include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
+#include "nodes/gpuunique.h"
 #include "nodes/gpuwindow.h"
 
 void
@@ -30,6 +33,7 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_percentile_node.scan);
 	RegisterCustomScanMethods(&gs_count_node.scan);
 	RegisterCustomScanMethods(&gs_aggregate_node.scan);
+	RegisterCustomScanMethods(&gs_unique_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
 }
 
@@ -127,4 +131,22 @@ gs_explain_device(const char *name, uint32 devices, ExplainState *es)
 	ExplainPropertyText("Device", buf.data, es);
 	if (numbers != NIL && !text)
 		ExplainPropertyList("Device Numbers", numbers, es);
+}
+
+void
+gs_explain_group_key(CustomScanState *node, List *ancestors, const List *attnos, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	List	   *keys = NIL;
+	ListCell   *lc;
+
+	foreach(lc, attnos)
+	{
+		TargetEntry *tle = get_tle_by_resno(plan->custom_scan_tlist, lfirst_int(lc));
+
+		keys = lappend(keys, deparse_expression((Node *) tle->expr, context,
+												gs_compat_explain_prefix(es), true));
+	}
+	ExplainPropertyList("Group Key", keys, es);
 }

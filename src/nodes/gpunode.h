@@ -2,7 +2,7 @@
  *
  * gpunode.h
  *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
- *	  GpuCount, GpuAggregate and GpuArraySort have in common.
+ *	  GpuCount, GpuAggregate, GpuUnique and GpuArraySort have in common.
  *
  * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
  * the child in every respect: references, parameters, rescans, instrumentation,
@@ -29,6 +29,10 @@ typedef struct GsNode
  * one only, or none was.
  */
 extern void gs_explain_device(const char *name, uint32 devices, struct ExplainState *es);
+
+/* EXPLAIN's field Group Key.  attnos: IntList, columns of the scan tuple. */
+extern void gs_explain_group_key(struct CustomScanState *node, List *ancestors, const List *attnos,
+								 struct ExplainState *es);
 
 /* For scan.CreateCustomScanState. */
 extern Node *gs_node_create_state(CustomScan *plan);

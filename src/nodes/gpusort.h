@@ -176,6 +176,11 @@ extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 extern int	gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno,
 							 Oid equality, Oid collation);
 
+/* The same for n columns, adding their keys' numbers to a set.  False: one of them is no key. */
+extern bool gs_plan_find_keys(const CustomScan *plan, const GsSortKeys *keys, int n,
+							  const AttrNumber *attnos, const Oid *equalities,
+							  const Oid *collations, Bitmapset **found);
+
 /* Does it return columns only, so that nobody notices what is not computed for some rows? */
 extern bool gs_plan_returns_columns(const CustomScan *plan);
 

@@ -56,16 +56,8 @@ static bool
 compares_keys(KeepContext *context, int n, const AttrNumber *attnos, const Oid *operators,
 			  const Oid *collations)
 {
-	for (int i = 0; i < n; i++)
-	{
-		int			key = gs_plan_find_key(context->sort, &context->keys, attnos[i], operators[i],
-										   collations[i]);
-
-		if (key < 0)
-			return false;
-		context->compared = bms_add_member(context->compared, key);
-	}
-	return true;
+	return gs_plan_find_keys(context->sort, &context->keys, n, attnos, operators, collations,
+							 &context->compared);
 }
 
 /* Has an aggregate a DISTINCT by columns among the keys, and no other use for rows? */

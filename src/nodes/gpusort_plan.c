@@ -259,6 +259,21 @@ gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attn
 }
 
 bool
+gs_plan_find_keys(const CustomScan *plan, const GsSortKeys *keys, int n, const AttrNumber *attnos,
+				  const Oid *equalities, const Oid *collations, Bitmapset **found)
+{
+	for (int i = 0; i < n; i++)
+	{
+		int			key = gs_plan_find_key(plan, keys, attnos[i], equalities[i], collations[i]);
+
+		if (key < 0)
+			return false;
+		*found = bms_add_member(*found, key);
+	}
+	return true;
+}
+
+bool
 gs_plan_returns_columns(const CustomScan *plan)
 {
 	ListCell   *lc;

@@ -48,11 +48,34 @@ int			gs_n_devices = 0;
 
 static int	last_chosen = -1;
 
+/* Does the CPU stand in for a GPU, because there was none when the server started? */
+static bool
+is_stand_in(void)
+{
+	return gs_guc_device == GS_CHOOSE_AUTO && gs_ops == &gs_device_host;
+}
+
 /* The limit that the settings ask for; 0: the device's default. */
 static uint64
 memory_limit(void)
 {
 	return (uint64) gs_guc_device_memory_mb * 1024 * 1024;
+}
+
+/* Where the CPU stands in for a GPU, the setting may be meant for that: no more than the default. */
+static void
+set_memory_limit(ServedDevice *d)
+{
+	GsDeviceInfo info;
+	uint64		limit = memory_limit();
+
+	if (is_stand_in() && limit > 0)
+	{
+		gs_ops->set_memory_limit(d->device, 0);
+		gs_ops->info(d->device, &info);
+		limit = Min(limit, info.memory_limit);
+	}
+	gs_ops->set_memory_limit(d->device, limit);
 }
 
 /* Of a device that is not in a thread's hands. */
@@ -165,7 +188,7 @@ static void
 begin_open(ServedDevice *d)
 {
 	d->device = NULL;
-	d->config.memory_limit = memory_limit();
+	d->config.memory_limit = is_stand_in() ? 0 : memory_limit();
 	memset(&d->error, 0, sizeof(d->error));
 	if (d == &gs_devices[1] && GS_FAULT("device_open"))
 	{
@@ -192,7 +215,7 @@ set_ready(int device)
 	d->reading = -1;
 	d->was_open = true;
 	d->restart_at = 0;
-	gs_ops->set_memory_limit(d->device, memory_limit());
+	set_memory_limit(d);
 	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
 	gs_shared->devices[device].ready = true;
 	gs_shared->devices[device].message[0] = '\0';
@@ -206,7 +229,7 @@ report_high_limit(int device)
 	GsDeviceInfo info;
 
 	gs_ops->info(gs_devices[device].device, &info);
-	if (memory_limit() <= info.memory_total)
+	if (is_stand_in() || memory_limit() <= info.memory_total)
 		return;
 	ereport(LOG,
 			(gs_n_devices == 1 ?
@@ -284,7 +307,7 @@ list_devices(GsError *error)
 
 /* Where there is no device, say so where users look for it, and end. */
 static void
-end_without_device(const GsError *error, GsStatus status)
+end_without_device(const GsError *error)
 {
 	bool		ran_before = gs_shared->generation > 0;
 	bool		said_before;
@@ -295,9 +318,8 @@ end_without_device(const GsError *error, GsStatus status)
 	if (!ran_before)
 		gs_shared->state = GS_SERVICE_OFF;
 	LWLockRelease(gs_shared->lock);
-	ereport(said_before ? DEBUG1 : gs_guc_device == GS_CHOOSE_AUTO ? LOG : WARNING,
-			(errmsg("gpusort has no device: %s",
-					error->message[0] ? error->message : gs_status_name(status)),
+	ereport(said_before ? DEBUG1 : WARNING,
+			(errmsg("gpusort has no device: %s", error->message),
 			 errdetail("PostgreSQL does all sorts itself.")));
 
 	/* a device that was there once may come back */
@@ -327,30 +349,11 @@ report_not_opened(int device)
 			 errhint("gpusort.devices is \"%s\"; \"nvidia-smi -L\" lists the devices.", gs_guc_devices)));
 }
 
-void
-gs_devices_open(void (*notify) (void *arg))
+/* Open what gs_ops has, all at once.  False: nothing can sort; the error says why. */
+static bool
+open_all(void (*notify) (void *arg), GsError *error)
 {
-	GsError		error = {{0}};
-
-	if (gs_guc_device == GS_CHOOSE_HOST)
-		gs_ops = &gs_device_host;
-	else
-	{
-#ifdef GS_WITH_CUDA
-		gs_ops = &gs_device_cuda;
-#else
-		strlcpy(error.message, "gpusort was built without CUDA", sizeof(error.message));
-#endif
-	}
-	if (gs_ops)
-		gs_n_devices = list_devices(&error);
-	if (gs_n_devices == 0)
-		end_without_device(&error, GS_NO_DEVICE);
-
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
-	gs_shared->n_devices = gs_n_devices;
-	strlcpy(gs_shared->kind, gs_ops->name, sizeof(gs_shared->kind));
-	LWLockRelease(gs_shared->lock);
+	gs_n_devices = list_devices(error);
 	for (int i = 0; i < gs_n_devices; i++)
 	{
 		ServedDevice *d = &gs_devices[i];
@@ -371,16 +374,66 @@ gs_devices_open(void (*notify) (void *arg))
 		if (d->state != DEVICE_OPENING)
 			continue;
 		pthread_join(d->thread, NULL);
-		if (d->status == GS_OK)
+		d->state = d->status == GS_OK ? DEVICE_READY : DEVICE_WAITING;
+	}
+	if (count_ready() > 0)
+		return true;
+	if (gs_n_devices > 0)
+		strlcpy(error->message, why_not_opened(&gs_devices[0]), sizeof(error->message));
+	else if (error->message[0] == '\0')
+		strlcpy(error->message, gs_status_name(GS_NO_DEVICE), sizeof(error->message));
+	return false;
+}
+
+/*
+ * What "auto" stands for is found out once, when the server starts: a GPU that is lost later is
+ * waited for.  Where GPUs are named the CPU is not meant.
+ */
+static bool
+may_stand_in(void)
+{
+	return gs_guc_device == GS_CHOOSE_AUTO && gs_shared->kind[0] == '\0' && gs_guc_devices[0] == '\0';
+}
+
+void
+gs_devices_open(void (*notify) (void *arg))
+{
+	GsError		error = {{0}};
+	bool		open = false;
+
+#ifdef GS_WITH_CUDA
+	gs_ops = &gs_device_cuda;
+#else
+	strlcpy(error.message, "gpusort was built without CUDA", sizeof(error.message));
+#endif
+	if (gs_guc_device == GS_CHOOSE_HOST ||
+		(gs_guc_device == GS_CHOOSE_AUTO && strcmp(gs_shared->kind, gs_device_host.name) == 0))
+		gs_ops = &gs_device_host;
+	if (gs_ops)
+		open = open_all(notify, &error);
+	if (!open && may_stand_in())
+	{
+		ereport(LOG,
+				(errmsg("gpusort has no GPU: %s", error.message),
+				 errdetail("The CPU sorts instead, on threads of the gpusort service."),
+				 errhint("Set gpusort.device to \"off\" to leave all sorts to PostgreSQL.")));
+		gs_ops = &gs_device_host;
+		open = open_all(notify, &error);
+	}
+	if (!open)
+		end_without_device(&error);
+
+	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_shared->n_devices = gs_n_devices;
+	strlcpy(gs_shared->kind, gs_ops->name, sizeof(gs_shared->kind));
+	LWLockRelease(gs_shared->lock);
+	for (int i = 0; i < gs_n_devices; i++)
+	{
+		if (gs_devices[i].state == DEVICE_READY)
 			set_ready(i);
 		else
-			d->state = DEVICE_WAITING;
-	}
-	if (count_ready() == 0)
-		end_without_device(&gs_devices[0].error, gs_devices[0].status);
-	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state != DEVICE_READY)
 			report_not_opened(i);
+	}
 }
 
 /* A device that is open, and not lost. */
@@ -693,7 +746,7 @@ gs_devices_set_limit(void)
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_devices[i].state == DEVICE_READY)
 		{
-			gs_ops->set_memory_limit(gs_devices[i].device, memory_limit());
+			set_memory_limit(&gs_devices[i]);
 			report_high_limit(i);
 			gs_memory_freed(i); /* those who wait may try again */
 		}

@@ -86,21 +86,23 @@ gs_service_shmem_request(void)
 }
 
 /*
- * A service that found no device is not started again, not even when the
- * postmaster sets up shared memory anew after a crash: what it found out must
- * live in the postmaster meanwhile.
+ * A service that found no device is not started again, and one that found a kind of device
+ * keeps to it, also when the postmaster sets up shared memory anew after a crash: what it
+ * found out must live in the postmaster meanwhile.
  */
 static bool was_off = false;
 static char off_message[GS_MESSAGE_BYTES];
+static char kind_before[sizeof(((GsShared *) 0)->kind)];
 
 static void
-remember_off(int code, Datum arg)
+remember_devices(int code, Datum arg)
 {
 	(void) code;
 	(void) arg;
 	was_off = gs_shared->state == GS_SERVICE_OFF;
 	if (was_off)
 		strlcpy(off_message, gs_shared->message, sizeof(off_message));
+	strlcpy(kind_before, gs_shared->kind, sizeof(kind_before));
 }
 
 void
@@ -129,7 +131,8 @@ gs_service_shmem_startup(void)
 			strlcpy(gs_shared->message, was_off ? off_message : "gpusort.device is off",
 					sizeof(gs_shared->message));
 		}
-		on_shmem_exit(remember_off, 0);
+		strlcpy(gs_shared->kind, kind_before, sizeof(gs_shared->kind));
+		on_shmem_exit(remember_devices, 0);
 
 		/* files named by them may outlive a crash, so none comes again */
 		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();

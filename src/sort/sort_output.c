@@ -137,10 +137,19 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return GS_SORT_OK;
 }
 
+/* Does each row that is returned have another key than the one before? */
+static bool
+returns_each_key_once(const GsSort *sort)
+{
+	return sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
+		sort->report.runs == 0 && sort->report.kept_runs == 0;
+}
+
 bool
 gs_sort_page(const GsSort *sort, GsSortPage *page)
 {
-	if (sort->place != GS_SORT_DEVICE || sort->aside || sort->store || sort->first_of_equal ||
+	if (sort->place != GS_SORT_DEVICE || sort->aside || sort->store ||
+		(sort->first_of_equal && !returns_each_key_once(sort)) ||
 		gs_client_session(sort->client)->inexact > 0)
 		return false;
 	page->page = gs_rows_page(sort->rows, &page->first);

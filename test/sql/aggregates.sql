@@ -236,11 +236,11 @@ CREATE FUNCTION plan_shape(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 BEGIN
-	-- PostgreSQL 16 and later need no Unique
+	-- PostgreSQL 16 and later need no Unique or GpuUnique
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
 		-- from 16 on DISTINCT of sorted rows is Agg's, which stays then
 		line := replace(ltrim(line, ' ->'), 'Custom Scan (GpuAggregate)', 'GroupAggregate');
-		IF line !~ '^Unique' THEN
+		IF line !~ 'Unique' THEN
 			RETURN NEXT line;
 		END IF;
 	END LOOP;

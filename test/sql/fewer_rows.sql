@@ -142,7 +142,22 @@ SELECT n, first_ids(n) FROM unnest(ARRAY[2, NULL, 1, 4]) AS n WHERE n IS NOT NUL
 SELECT cardinality(first_ids(NULL));
 DROP FUNCTION first_ids;
 RESET plan_cache_mode;
+-- Unique and Group give way to GpuUnique, but not where they compare some of the sort's columns only, or compute
+EXPLAIN (COSTS OFF) SELECT DISTINCT c, k FROM fewer_t;
+EXPLAIN (COSTS OFF) SELECT n FROM fewer_t GROUP BY n;
+EXPLAIN (COSTS OFF) SELECT DISTINCT ON (c) c, k FROM fewer_t ORDER BY c, k;
+EXPLAIN (COSTS OFF) SELECT upper(c) FROM fewer_t GROUP BY c;
+SELECT compare('SELECT g, s.* FROM generate_series(1, 5) AS g, LATERAL (SELECT DISTINCT c, i8 FROM fewer_t WHERE k > g ORDER BY c, i8) AS s');
+SELECT compare('SELECT g, trim_scale(s.n) FROM generate_series(0, 9) AS g, LATERAL (SELECT n FROM fewer_t WHERE k = g GROUP BY n ORDER BY n) AS s');
+SELECT compare('SELECT c, array_agg(k) FROM (SELECT DISTINCT c, k FROM fewer_t ORDER BY c, k) AS s GROUP BY c ORDER BY c');
+SELECT compare('SELECT t.c, u.k FROM (SELECT DISTINCT c FROM fewer_t) AS t JOIN (SELECT DISTINCT c, k FROM fewer_t) AS u ON t.c = u.c ORDER BY 1, 2');
+SELECT compare('SELECT * FROM (SELECT DISTINCT own % 977 AS m, k FROM fewer_t) AS s WHERE EXISTS (SELECT FROM (SELECT DISTINCT i8 FROM fewer_t) AS u WHERE u.i8 = s.m) ORDER BY m, k');
 -- cursors, to the end and back
+BEGIN;
+DECLARE f CURSOR FOR SELECT DISTINCT k FROM fewer_t;
+FETCH 2 FROM f;
+FETCH BACKWARD 1 FROM f;
+ROLLBACK;
 BEGIN;
 DECLARE d SCROLL CURSOR FOR SELECT DISTINCT k FROM fewer_t;
 FETCH 2 FROM d;

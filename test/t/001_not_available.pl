@@ -76,16 +76,18 @@ is( $node->safe_psql('postgres',
 is($node->safe_psql('postgres', 'SHOW gpusort.device'), 'off', 'switched off: setting');
 
 #
-# No device: auto says so in the view and in the log, and starts no service again
+# No GPU: the view and the log say so, and the service is not started again
 #
 SKIP:
 {
 	skip 'this machine has a GPU', 14 if -e '/dev/nvidiactl';
 
-	for my $device ('auto', 'cuda')
+	for my $case ([ 'cuda', '' ], [ 'auto', '0' ])
 	{
+		my ($device, $devices) = @$case;
 		my $log = -s $node->logfile;
 
+		$node->append_conf('postgresql.conf', "gpusort.devices = '$devices'");
 		restart_with('gpusort', $device);
 		ok( $node->poll_query_until('postgres', "SELECT state = 'off' FROM gpusort_devices"),
 			"$device without GPU: off");
@@ -100,11 +102,46 @@ SKIP:
 		# the service of before would have been started again after 2 s
 		sleep 3;
 		my $lines = slurp_file($node->logfile, $log);
-		my $level = $device eq 'auto' ? 'LOG' : 'WARNING';
 
-		is(() = $lines =~ /$level:  gpusort has no device: \S/g, 1,
+		is(() = $lines =~ /WARNING:  gpusort has no device: \S/g, 1,
 			"$device without GPU: told once in the log");
 	}
+}
+
+#
+# ... but auto, unless GPUs are named, has the CPU sort, in no more memory than by default
+#
+SKIP:
+{
+	skip 'this machine has a GPU', 11 if -e '/dev/nvidiactl';
+
+	my $log = -s $node->logfile;
+	my $sort = 'SELECT id FROM cpu_t ORDER BY k';
+	my $held = 'SELECT state, name, memory_limit <= memory_total / 4 FROM gpusort_devices';
+
+	$node->append_conf('postgresql.conf', "gpusort.devices = ''\ngpusort.device_memory = '15TB'\nrestart_after_crash = on");
+	restart_with('gpusort', 'auto');
+	wait_ready($node);
+	$node->safe_psql('postgres', 'CREATE TABLE cpu_t AS SELECT i AS id, md5(i::text) AS k FROM generate_series(1, 20000) AS i');
+	my $name = $node->safe_psql('postgres', 'SELECT name FROM gpusort_devices');
+	is($node->safe_psql('postgres', $held), "ready|$name|t", 'auto on the CPU: memory');
+	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts');
+	like(slurp_file($node->logfile, $log), qr/LOG:  gpusort has no GPU: \S.*DETAIL:  The CPU sorts instead/s, 'auto on the CPU: log');
+	$node->append_conf('postgresql.conf', "gpusort.device_memory = '64MB'");
+	$node->reload;
+	ok($node->poll_query_until('postgres', "SELECT memory_limit = 64 << 20 FROM gpusort_devices"), 'auto on the CPU: a limit below the default');
+
+	# neither a new service nor a restart after a crash looks for a GPU again
+	$log = -s $node->logfile;
+	kill 'KILL', $node->safe_psql('postgres', 'SELECT service_pid FROM gpusort_devices');
+	ok($node->poll_query_until('postgres', 'SELECT true'), 'auto on the CPU: after a crash');
+	wait_ready($node);
+	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts after a crash');
+	kill 'TERM', $node->safe_psql('postgres', 'SELECT service_pid FROM gpusort_devices');
+	sleep 1;
+	wait_ready($node);
+	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts with a new service');
+	unlike(slurp_file($node->logfile, $log), qr/has no GPU/, 'auto on the CPU: told once in the log');
 }
 
 $node->stop;
