@@ -15,9 +15,6 @@
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "parser/parsetree.h"
-#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "nodes/gpuaccumulator.h"
@@ -272,20 +269,10 @@ exec(CustomScanState *node)
 static void
 explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
-	List	   *keys = NIL;
-	ListCell   *lc;
+	const CustomScan *plan = (const CustomScan *) node->ss.ps.plan;
 
-	foreach(lc, (List *) list_nth(plan->custom_private, GS_AGGREGATE_ATTNOS))
-	{
-		TargetEntry *tle = get_tle_by_resno(outerPlan(plan)->targetlist, lfirst_int(lc));
-
-		keys = lappend(keys, deparse_expression((Node *) makeVarFromTargetEntry(OUTER_VAR, tle),
-												context, gs_compat_explain_prefix(es), true));
-	}
-	if (keys != NIL)
-		ExplainPropertyList("Group Key", keys, es);
+	if (((GpuAggregateState *) node)->grouped)
+		gs_explain_group_key(node, ancestors, list_nth(plan->custom_private, GS_AGGREGATE_ATTNOS), es);
 }
 
 const GsNode gs_aggregate_node = {

@@ -79,25 +79,6 @@ is_sorted_input(const Plan *child)
 	return gs_node_is(child, &gs_sort_node) || gs_node_is(child, &gs_window_node);
 }
 
-static List *
-make_private(const Agg *agg)
-{
-	List	   *items[GS_AGGREGATE_Count] = {NIL};
-	List	   *lists = NIL;
-
-	for (int i = 0; i < agg->numCols; i++)
-	{
-		items[GS_AGGREGATE_ATTNOS] = lappend_int(items[GS_AGGREGATE_ATTNOS], agg->grpColIdx[i]);
-		items[GS_AGGREGATE_OPERATORS] = lappend_oid(items[GS_AGGREGATE_OPERATORS],
-													agg->grpOperators[i]);
-		items[GS_AGGREGATE_COLLATIONS] = lappend_oid(items[GS_AGGREGATE_COLLATIONS],
-													 agg->grpCollations[i]);
-	}
-	for (int i = 0; i < GS_AGGREGATE_Count; i++)
-		lists = lappend(lists, items[i]);
-	return lists;
-}
-
 Plan *
 gs_aggregate_replace(Agg *agg)
 {
@@ -133,7 +114,9 @@ gs_aggregate_replace(Agg *agg)
 	if (!has_aggregate || (has_column && agg->numCols == 0))
 		return &agg->plan;
 	scan = gs_node_make(&gs_aggregate_node, &agg->plan, tlist, scan_tlist, outerPlan(agg),
-						make_private(agg));
+						list_make3(gs_node_attno_list(agg->numCols, agg->grpColIdx),
+								   gs_node_oid_list(agg->numCols, agg->grpOperators),
+								   gs_node_oid_list(agg->numCols, agg->grpCollations)));
 	scan->scan.plan.qual = qual;
 	scan->scan.plan.initPlan = agg->plan.initPlan;
 	return &scan->scan.plan;

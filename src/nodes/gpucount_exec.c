@@ -44,11 +44,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	GpuCountState *state = (GpuCountState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *lists[GS_COUNT_Count];
-	AttrNumber *columns;
-	Oid		   *operators;
-	Oid		   *collations;
 	TupleDesc	desc;
-	int			n;
 
 	if (list_length(plan->custom_private) != GS_COUNT_Count)
 		elog(ERROR, "malformed %s plan", GS_COUNT_NAME);
@@ -64,19 +60,10 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 
-	n = list_length(lists[GS_COUNT_ATTNOS]);
-	columns = palloc(n * sizeof(AttrNumber));
-	operators = palloc(n * sizeof(Oid));
-	collations = palloc(n * sizeof(Oid));
-	for (int i = 0; i < n; i++)
-	{
-		columns[i] = list_nth_int(lists[GS_COUNT_ATTNOS], i);
-		operators[i] = list_nth_oid(lists[GS_COUNT_OPERATORS], i);
-		collations[i] = list_nth_oid(lists[GS_COUNT_COLLATIONS], i);
-	}
-	state->equal = execTuplesMatchPrepare(desc, n, columns, operators, collations, &node->ss.ps);
+	state->equal = gs_node_match_rows(node, lists[GS_COUNT_ATTNOS], lists[GS_COUNT_OPERATORS],
+									  lists[GS_COUNT_COLLATIONS]);
 	state->grouped = linitial_int(lists[GS_COUNT_GROUPED]) != 0;
-	state->attno = linitial_int(lists[GS_COUNT_SKIPS_NULL]) != 0 ? columns[0] : 0;
+	state->attno = linitial_int(lists[GS_COUNT_SKIPS_NULL]) != 0 ? linitial_int(lists[GS_COUNT_ATTNOS]) : 0;
 }
 
 static bool

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
+#include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -112,6 +113,47 @@ gs_node_use_scan_tuple(List *exprs, NodeTag call, List **columns)
 	return (List *) use_scan_tuple((Node *) exprs, &scan);
 }
 
+List *
+gs_node_attno_list(int n, const AttrNumber *attnos)
+{
+	List	   *list = NIL;
+
+	for (int i = 0; i < n; i++)
+		list = lappend_int(list, attnos[i]);
+	return list;
+}
+
+List *
+gs_node_oid_list(int n, const Oid *oids)
+{
+	List	   *list = NIL;
+
+	for (int i = 0; i < n; i++)
+		list = lappend_oid(list, oids[i]);
+	return list;
+}
+
+ExprState *
+gs_node_match_rows(CustomScanState *node, const List *attnos, const List *operators,
+				   const List *collations)
+{
+	int			n = list_length(attnos);
+	AttrNumber *columns = palloc(n * sizeof(AttrNumber));
+	Oid		   *equalities = palloc(n * sizeof(Oid));
+	Oid		   *compared_under = palloc(n * sizeof(Oid));
+
+	if (n == 0)
+		return NULL;
+	for (int i = 0; i < n; i++)
+	{
+		columns[i] = list_nth_int(attnos, i);
+		equalities[i] = list_nth_oid(operators, i);
+		compared_under[i] = list_nth_oid(collations, i);
+	}
+	return execTuplesMatchPrepare(ExecGetResultType(outerPlanState(node)), n, columns, equalities,
+								  compared_under, &node->ss.ps);
+}
+
 void
 gs_explain_device(const char *name, uint32 devices, ExplainState *es)
 {
@@ -136,16 +178,16 @@ gs_explain_device(const char *name, uint32 devices, ExplainState *es)
 void
 gs_explain_group_key(CustomScanState *node, List *ancestors, const List *attnos, ExplainState *es)
 {
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	Plan	   *plan = node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
 	List	   *keys = NIL;
 	ListCell   *lc;
 
 	foreach(lc, attnos)
 	{
-		TargetEntry *tle = get_tle_by_resno(plan->custom_scan_tlist, lfirst_int(lc));
+		TargetEntry *tle = get_tle_by_resno(outerPlan(plan)->targetlist, lfirst_int(lc));
 
-		keys = lappend(keys, deparse_expression((Node *) tle->expr, context,
+		keys = lappend(keys, deparse_expression((Node *) makeVarFromTargetEntry(OUTER_VAR, tle), context,
 												gs_compat_explain_prefix(es), true));
 	}
 	ExplainPropertyList("Group Key", keys, es);

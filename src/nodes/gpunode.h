@@ -30,7 +30,18 @@ typedef struct GsNode
  */
 extern void gs_explain_device(const char *name, uint32 devices, struct ExplainState *es);
 
-/* EXPLAIN's field Group Key.  attnos: IntList, columns of the scan tuple. */
+/* Columns, or operators or collations, as a list for custom_private. */
+extern List *gs_node_attno_list(int n, const AttrNumber *attnos);
+extern List *gs_node_oid_list(int n, const Oid *oids);
+
+/*
+ * Are two rows of a node's child, ecxt_innertuple and ecxt_outertuple, equal in these columns?
+ * Such lists; NULL: there are no columns.
+ */
+extern struct ExprState *gs_node_match_rows(struct CustomScanState *node, const List *attnos,
+											const List *operators, const List *collations);
+
+/* EXPLAIN's field Group Key.  attnos: IntList, columns of the child's output. */
 extern void gs_explain_group_key(struct CustomScanState *node, List *ancestors, const List *attnos,
 								 struct ExplainState *es);
 

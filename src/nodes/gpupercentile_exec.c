@@ -125,26 +125,6 @@ typedef struct GpuPercentileState
 } GpuPercentileState;
 
 static void
-init_group(GpuPercentileState *state, List **lists)
-{
-	int			n = list_length(lists[GS_PERCENTILE_GROUP_ATTNOS]);
-	AttrNumber *columns = palloc(n * sizeof(AttrNumber));
-	Oid		   *operators = palloc(n * sizeof(Oid));
-	Oid		   *collations = palloc(n * sizeof(Oid));
-
-	for (int i = 0; i < n; i++)
-	{
-		columns[i] = list_nth_int(lists[GS_PERCENTILE_GROUP_ATTNOS], i);
-		operators[i] = list_nth_oid(lists[GS_PERCENTILE_GROUP_OPERATORS], i);
-		collations[i] = list_nth_oid(lists[GS_PERCENTILE_GROUP_COLLATIONS], i);
-	}
-	if (n > 0)
-		state->same_group = execTuplesMatchPrepare(ExecGetResultType(outerPlanState(state)), n,
-												   columns, operators, collations,
-												   &state->css.ss.ps);
-}
-
-static void
 init_values(GpuPercentileState *state, const List *filters)
 {
 	state->n_values = list_length(filters);
@@ -217,7 +197,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->collation = lthird_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
 	state->plain = linitial_int(lists[GS_PERCENTILE_PLAIN]) != 0;
 	state->first_only = linitial_int(lists[GS_PERCENTILE_FIRST_ONLY]) != 0;
-	init_group(state, lists);
+	state->same_group = gs_node_match_rows(node, lists[GS_PERCENTILE_GROUP_ATTNOS],
+										   lists[GS_PERCENTILE_GROUP_OPERATORS],
+										   lists[GS_PERCENTILE_GROUP_COLLATIONS]);
 	init_values(state, list_copy_tail(plan->custom_exprs,
 									  list_length(lists[GS_PERCENTILE_FUNCTIONS])));
 	init_functions(state, plan, lists);

@@ -202,15 +202,9 @@ make_node(PercentileContext *context)
 							 makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, tle),
 											 tle->resno, NULL, false));
 	}
-	for (int i = 0; i < agg->numCols; i++)
-	{
-		items[GS_PERCENTILE_GROUP_ATTNOS] =
-			lappend_int(items[GS_PERCENTILE_GROUP_ATTNOS], agg->grpColIdx[i]);
-		items[GS_PERCENTILE_GROUP_OPERATORS] =
-			lappend_oid(items[GS_PERCENTILE_GROUP_OPERATORS], agg->grpOperators[i]);
-		items[GS_PERCENTILE_GROUP_COLLATIONS] =
-			lappend_oid(items[GS_PERCENTILE_GROUP_COLLATIONS], agg->grpCollations[i]);
-	}
+	items[GS_PERCENTILE_GROUP_ATTNOS] = gs_node_attno_list(agg->numCols, agg->grpColIdx);
+	items[GS_PERCENTILE_GROUP_OPERATORS] = gs_node_oid_list(agg->numCols, agg->grpOperators);
+	items[GS_PERCENTILE_GROUP_COLLATIONS] = gs_node_oid_list(agg->numCols, agg->grpCollations);
 	foreach(lc, context->found)
 	{
 		Aggref	   *function = lfirst_node(Aggref, lc);

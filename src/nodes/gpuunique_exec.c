@@ -38,34 +38,17 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	GpuUniqueState *state = (GpuUniqueState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	PlanState  *child;
-	TupleDesc	desc;
-	const List *attnos;
-	AttrNumber *columns;
-	Oid		   *operators;
-	Oid		   *collations;
-	int			n;
 
 	if (list_length(plan->custom_private) != GS_UNIQUE_Count)
 		elog(ERROR, "malformed %s plan", GS_UNIQUE_NAME);
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	child = outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	gs_reader_init(&state->reader, child);
-	desc = ExecGetResultType(child);
-	state->last = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	state->last = ExecInitExtraTupleSlot(estate, ExecGetResultType(child), &TTSOpsMinimalTuple);
 	state->next = GS_NEXT_ROW_OTHER;
-
-	attnos = list_nth(plan->custom_private, GS_UNIQUE_ATTNOS);
-	n = list_length(attnos);
-	columns = palloc(n * sizeof(AttrNumber));
-	operators = palloc(n * sizeof(Oid));
-	collations = palloc(n * sizeof(Oid));
-	for (int i = 0; i < n; i++)
-	{
-		columns[i] = list_nth_int(attnos, i);
-		operators[i] = list_nth_oid(list_nth(plan->custom_private, GS_UNIQUE_OPERATORS), i);
-		collations[i] = list_nth_oid(list_nth(plan->custom_private, GS_UNIQUE_COLLATIONS), i);
-	}
-	state->equal = execTuplesMatchPrepare(desc, n, columns, operators, collations, &node->ss.ps);
+	state->equal = gs_node_match_rows(node, list_nth(plan->custom_private, GS_UNIQUE_ATTNOS),
+									  list_nth(plan->custom_private, GS_UNIQUE_OPERATORS),
+									  list_nth(plan->custom_private, GS_UNIQUE_COLLATIONS));
 
 	/* rows are in slots like the child's */
 	node->ss.ps.resultops = ExecGetResultSlotOps(child, &node->ss.ps.resultopsfixed);

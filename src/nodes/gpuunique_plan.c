@@ -65,8 +65,6 @@ replace_node(Plan *plan, bool groups, int n, const AttrNumber *attnos, const Oid
 			 const Oid *collations)
 {
 	CustomScan *sort = (CustomScan *) outerPlan(plan);
-	List	   *items[GS_UNIQUE_Count] = {NIL};
-	List	   *lists = NIL;
 	GsSortKeys	keys;
 	int			flags;
 	Bitmapset  *found = NULL;
@@ -78,17 +76,10 @@ replace_node(Plan *plan, bool groups, int n, const AttrNumber *attnos, const Oid
 	if (!gs_plan_find_keys(sort, &keys, n, attnos, operators, collations, &found) ||
 		bms_num_members(found) < keys.ncols)
 		return plan;
-	for (int i = 0; i < n; i++)
-	{
-		items[GS_UNIQUE_ATTNOS] = lappend_int(items[GS_UNIQUE_ATTNOS], attnos[i]);
-		items[GS_UNIQUE_OPERATORS] = lappend_oid(items[GS_UNIQUE_OPERATORS], operators[i]);
-		items[GS_UNIQUE_COLLATIONS] = lappend_oid(items[GS_UNIQUE_COLLATIONS], collations[i]);
-	}
-	items[GS_UNIQUE_GROUPS] = list_make1_int(groups);
-	for (int i = 0; i < GS_UNIQUE_Count; i++)
-		lists = lappend(lists, items[i]);
 	scan = gs_node_make(&gs_unique_node, plan, scan_tuple_columns(plan->targetlist),
-						(List *) copyObjectImpl(plan->targetlist), &sort->scan.plan, lists);
+						(List *) copyObjectImpl(plan->targetlist), &sort->scan.plan,
+						list_make4(gs_node_attno_list(n, attnos), gs_node_oid_list(n, operators),
+								   gs_node_oid_list(n, collations), list_make1_int(groups)));
 	scan->scan.plan.initPlan = plan->initPlan;
 	return &scan->scan.plan;
 }

@@ -164,26 +164,6 @@ shown_column(Expr *column)
 	return (Expr *) agg;
 }
 
-static List *
-int_list(const AttrNumber *values, int n)
-{
-	List	   *list = NIL;
-
-	for (int i = 0; i < n; i++)
-		list = lappend_int(list, values[i]);
-	return list;
-}
-
-static List *
-oid_list(const Oid *values, int n)
-{
-	List	   *list = NIL;
-
-	for (int i = 0; i < n; i++)
-		list = lappend_oid(list, values[i]);
-	return list;
-}
-
 static bool
 returns_sorted_rows(const Plan *plan)
 {
@@ -238,14 +218,14 @@ gs_window_replace(WindowAgg *window)
 	scan->custom_exprs = list_concat(calls, conditions);
 	scan->custom_private =
 		list_make4(attnos, list_make2_int(frame(window), window->topWindow),
-				   int_list(window->partColIdx, window->partNumCols),
-				   oid_list(window->partOperators, window->partNumCols));
+				   gs_node_attno_list(window->partNumCols, window->partColIdx),
+				   gs_node_oid_list(window->partNumCols, window->partOperators));
 	scan->custom_private =
 		list_concat(scan->custom_private,
-					list_make4(oid_list(window->partCollations, window->partNumCols),
-							   int_list(window->ordColIdx, window->ordNumCols),
-							   oid_list(window->ordOperators, window->ordNumCols),
-							   oid_list(window->ordCollations, window->ordNumCols)));
+					list_make4(gs_node_oid_list(window->partNumCols, window->partCollations),
+							   gs_node_attno_list(window->ordNumCols, window->ordColIdx),
+							   gs_node_oid_list(window->ordNumCols, window->ordOperators),
+							   gs_node_oid_list(window->ordNumCols, window->ordCollations)));
 	scan->methods = &gs_window_node.scan;
 	return &scan->scan.plan;
 }

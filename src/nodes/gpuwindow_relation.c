@@ -113,33 +113,25 @@ make_match(CustomScanState *node, const Columns *columns)
 {
 	TupleDesc	tupdesc = ExecGetResultType(outerPlanState(node));
 	int			n = list_length(columns->attnos);
-	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
-	Oid		   *operators = palloc(n * sizeof(Oid));
-	Oid		   *collations = palloc(n * sizeof(Oid));
 	Match	   *match = palloc0(sizeof(Match));
 
 	if (n == 0)
 		return NULL;
 	match->images = palloc(n * sizeof(ImageColumn));
 	for (int i = 0; i < n; i++)
-	{
-		attnos[i] = list_nth_int(columns->attnos, i);
-		operators[i] = list_nth_oid(columns->operators, i);
-		collations[i] = list_nth_oid(columns->collations, i);
-		if (compares_images(operators[i], collations[i]))
+		if (compares_images(list_nth_oid(columns->operators, i), list_nth_oid(columns->collations, i)))
 		{
 			ImageColumn *image = &match->images[match->n_images++];
-			Form_pg_attribute attr = TupleDescAttr(tupdesc, attnos[i] - 1);
+			AttrNumber	attno = list_nth_int(columns->attnos, i);
+			Form_pg_attribute attr = TupleDescAttr(tupdesc, attno - 1);
 
-			image->attno = attnos[i];
+			image->attno = attno;
 			image->byval = attr->attbyval;
 			image->len = attr->attlen;
 		}
-	}
 	if (match->n_images < n)
 		match->n_images = 0;
-	match->expr = execTuplesMatchPrepare(tupdesc, n, attnos, operators, collations,
-										 &node->ss.ps);
+	match->expr = gs_node_match_rows(node, columns->attnos, columns->operators, columns->collations);
 	return match;
 }
 
