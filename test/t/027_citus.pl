@@ -99,6 +99,7 @@ my %queries = (
 		"$hash_off SET LOCAL citus.enable_repartition_joins = on;" ],
 	'CTE' => [ undef, 'WITH c AS MATERIALIZED (SELECT k, id, d FROM f ORDER BY k, id LIMIT 30000)
 		SELECT c.k, c.id, o.t FROM c JOIN o USING (d) ORDER BY c.k DESC, c.id;' ],
+	'intermediate result' => [ 'worker', 'SELECT k, id FROM (SELECT k, id FROM f WHERE g < 9 OFFSET 0) AS s ORDER BY k, id;' ],
 	'set operations' => [ 'worker', '(SELECT k FROM f WHERE g < 5) EXCEPT (SELECT k FROM f WHERE g > 8) ORDER BY 1;' ],
 	'50 rows' => [ 'coordinator', 'SELECT * FROM small ORDER BY k;' ],
 	'no row' => [ 'coordinator', 'SELECT id, k FROM f WHERE id < 0 ORDER BY k;' ],
@@ -232,30 +233,39 @@ for my $case (
 #
 sub lose
 {
-	my ($node, $point, @names) = @_;
+	my ($servers, $point, @names) = @_;
 
 	for my $name (@names)
 	{
 		my (undef, $sql, $settings) = @{ $queries{$name} };
-		my $what = $node->name . ", $point, $name";
+		my $what = join(' and ', map { $_->name } @$servers) . ", $point, $name";
 
-		fault($node, $point);
-		stats_reset($node);
+		for (@$servers)
+		{
+			fault($_, $point);
+			stats_reset($_);
+		}
 		same_order(rows_of($coordinator, in_transaction($settings), $sql), $expected{$name}, "$what: rows");
-		like(fallbacks($node), qr/"device lost"/, "$what: counted");
-		fault($node, undef);
-		wait_ready($node);
-		released($node, $what);
+		like(join(' ', map { fallbacks($_) } @$servers), qr/"device lost"/, "$what: counted");
+		for (@$servers)
+		{
+			fault($_, undef);
+			wait_ready($_);
+			released($_, $what);
+		}
 	}
 }
 
 # ... in the coordinator, which keeps what the shards have returned, also if that was volatile
-lose($coordinator, $_, 'ORDER BY, C', 'ORDER BY, volatile', 'large LIMIT') for 'service_append:3', 'service_sort', 'service_fetch:3';
-lose($coordinator, 'service_fetch:2', 'DISTINCT', 'count(DISTINCT)', 'window in the coordinator');
+lose([$coordinator], $_, 'ORDER BY, C', 'ORDER BY, volatile', 'large LIMIT') for 'service_append:3', 'service_sort', 'service_fetch:3';
+lose([$coordinator], 'service_fetch:2', 'DISTINCT', 'count(DISTINCT)', 'window in the coordinator');
 
 # ... in a worker
-lose($workers[0], $_, 'large LIMIT', 'window in shards') for 'service_append', 'service_sort', 'service_fetch';
-lose($workers[1], 'service_sort', 'CTE', 'aggregates in shards', 'join in shards', 'DISTINCT');
+lose([ $workers[0] ], $_, 'large LIMIT', 'window in shards') for 'service_append', 'service_sort', 'service_fetch';
+lose([ $workers[1] ], 'service_sort', 'CTE', 'aggregates in shards', 'join in shards', 'DISTINCT');
+
+# ... and wherever an intermediate result is sorted
+lose(\@nodes, $_, 'intermediate result', 'set operations') for 'service_append', 'service_fetch';
 
 # ... after some rows were returned, with unique keys and with equal ones
 my $ties = 'SELECT g, id, pad FROM f ORDER BY g';
