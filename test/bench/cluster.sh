@@ -70,7 +70,6 @@ start_servers()
 	for server in $(seq 0 "$servers"); do
 		(
 			server_port=$((port + server))
-			trap - EXIT
 			bench_start "bench$server" "${conf[@]}"
 		) &
 		pids+=($!)
@@ -145,7 +144,8 @@ use_gpusort()
 	done
 }
 
-# Milliseconds of statements, each after statements that do not count; for a subshell
+# Milliseconds of a statement; before: statements that do not count.  Called as $(...), as all that
+# times: a failure anywhere fails it
 clock()
 {
 	local before=$1 sql=$2
@@ -174,6 +174,7 @@ create_index_fdw()
 {
 	local begin
 
+	set -o pipefail
 	for _ in $(seq "$runs"); do
 		on_each 1 -c "DROP INDEX IF EXISTS \"f_$1\""
 		begin=$(date +%s%N)
@@ -305,6 +306,7 @@ for kind in fdw citus; do
 	bench_wanted $kind || continue
 	[ $kind = fdw ] || [ -z "$no_citus" ] || continue
 	load_$kind
+	[ "$(on 0 -c "SELECT count(*) FROM f")" = "$rows" ] || bench_die "rows are missing"
 	lines
 	compare
 done

@@ -389,6 +389,42 @@ for my $case ([ 'force_logical', undef ], [ 'block_writes', undef ], [ 'force_lo
 }
 is(good_indexes($workers[1], 'moved'), 7 * 4, 'indexes have moved');
 
+# A shard is split, which builds the indexes of its parts
+{
+	my $nodes = $coordinator->safe_psql('postgres', q(SELECT string_agg(nodeid::text, ',' ORDER BY nodeid) FROM pg_dist_node WHERE nodeport <> )
+		  . $coordinator->port);
+
+	stats_reset($_) for @workers;
+	$coordinator->safe_psql('postgres', qq(
+		SELECT citus_split_shard_by_split_points(shardid, ARRAY[((shardminvalue::bigint + shardmaxvalue::bigint) / 2)::text], ARRAY[$nodes], 'block_writes')
+			FROM pg_dist_shard WHERE logicalrelid = 'f'::regclass ORDER BY shardid LIMIT 1));
+	for (@workers)
+	{
+		cmp_ok(index_builds($_), '>=', 4, 'split: index builds of ' . $_->name);
+		good_indexes($_, 'split');
+	}
+	by_index('split');
+	same_order(rows_of($coordinator, '', $queries{'ORDER BY, C'}[1]), $expected{'ORDER BY, C'}, 'split: rows');
+}
+
+# Citus's columnar tables
+{
+	my $rows = 'SELECT id, k FROM c ORDER BY k, id;';
+
+	stats_reset($coordinator);
+	$coordinator->safe_psql('postgres', q(
+		CREATE EXTENSION IF NOT EXISTS citus_columnar;
+		CREATE TABLE c (id int, k text COLLATE "C") USING columnar;
+		INSERT INTO c SELECT id, k FROM f;
+		CREATE INDEX c_k ON c (k, id);));
+	is(index_builds($coordinator), 1, 'columnar: index build');
+	is($coordinator->safe_psql('postgres', 'SET enable_indexscan = off; SELECT count(bt_index_parent_check(\'c_k\'))'), 1, 'columnar: amcheck');
+	like(rows_of($coordinator, 'SET enable_indexscan = off;', "EXPLAIN $rows"), qr/GpuSort.*ColumnarScan/s, 'columnar: plan');
+	same_order(rows_of($coordinator, 'SET enable_indexscan = off;', $rows), join("\n", map { s/\|[^|]*$//r } @sorted), 'columnar: rows');
+	same_order(rows_of($coordinator, 'SET gpusort.enabled = off; SET enable_sort = off; SET enable_seqscan = off; SET columnar.enable_custom_scan = off;', $rows),
+		join("\n", map { s/\|[^|]*$//r } @sorted), 'columnar: by index');
+}
+
 released($_, $_->name . ' at the end') for @nodes;
 $_->stop for reverse @nodes;
 done_testing();
