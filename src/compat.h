@@ -18,6 +18,7 @@
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
@@ -380,6 +381,27 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #else
 #define gs_compat_aggref_sorts(agg)	((agg)->aggorder != NIL || (agg)->aggdistinct != NIL)
 #endif
+
+/* Does an aggregate rely on its input's order?  (16 and later) */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_aggref_presorted(agg)	((agg)->aggpresorted)
+#else
+#define gs_compat_aggref_presorted(agg)	false
+#endif
+
+/* What PostgreSQL's sort of so many rows costs, without its input. */
+static inline Cost
+gs_compat_cost_sort(double rows, int width, int sort_mem)
+{
+	Path		path = {0};
+
+#if PG_VERSION_NUM >= 180000
+	cost_sort(&path, NULL, NIL, 0, 0.0, rows, width, 0.0, sort_mem, -1.0);
+#else
+	cost_sort(&path, NULL, NIL, 0.0, rows, width, 0.0, sort_mem, -1.0);
+#endif
+	return path.total_cost;
+}
 
 /* Has a domain constraints? */
 #if PG_VERSION_NUM >= 190000

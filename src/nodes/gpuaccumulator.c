@@ -90,6 +90,7 @@ void
 gs_accumulator_init(GsAccumulator *accumulator, Oid aggregate, List *args)
 {
 	memset(accumulator, 0, sizeof(*accumulator));
+	accumulator->delimiter = "";
 	accumulator->kind = gs_accumulator_kind(aggregate, args);
 	if (accumulator->kind == GS_ACCUMULATE_NOTHING)
 		return;

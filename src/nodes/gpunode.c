@@ -19,6 +19,7 @@
 #include "nodes/gpuarrays.h"
 #include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
+#include "nodes/gpugroupingsets.h"
 #include "nodes/gpunode.h"
 #include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
@@ -35,6 +36,8 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_count_node.scan);
 	RegisterCustomScanMethods(&gs_aggregate_node.scan);
 	RegisterCustomScanMethods(&gs_unique_node.scan);
+	RegisterCustomScanMethods(&gs_grouping_sets_node.scan);
+	RegisterCustomScanMethods(&gs_spool_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
 }
 
@@ -111,6 +114,37 @@ gs_node_use_scan_tuple(List *exprs, NodeTag call, List **columns)
 	ScanTuple	scan = {call, columns};
 
 	return (List *) use_scan_tuple((Node *) exprs, &scan);
+}
+
+List *
+gs_node_index_tlist(List *tlist)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *var = makeVar(INDEX_VAR, tle->resno, exprType((Node *) tle->expr),
+								  exprTypmod((Node *) tle->expr),
+								  exprCollation((Node *) tle->expr), 0);
+		TargetEntry *entry = flatCopyTargetEntry(tle);
+
+		entry->expr = (Expr *) var;
+		result = lappend(result, entry);
+	}
+	return result;
+}
+
+List *
+gs_node_outer_tlist(List *tlist)
+{
+	List	   *result = gs_node_index_tlist(tlist);
+	ListCell   *lc;
+
+	foreach(lc, result)
+		((Var *) lfirst_node(TargetEntry, lc)->expr)->varno = OUTER_VAR;
+	return result;
 }
 
 List *

@@ -2,9 +2,10 @@
  *
  * gpunode.h
  *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
- *	  GpuCount, GpuAggregate, GpuUnique and GpuArraySort have in common.
+ *	  GpuCount, GpuAggregate, GpuUnique, GpuGroupingSets, GpuSpool and GpuArraySort
+ *	  have in common.
  *
- * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
+ * Each but GpuGroupingSets is a CustomScan over its child in lefttree, where PostgreSQL takes care of
  * the child in every respect: references, parameters, rescans, instrumentation,
  * EXPLAIN.
  *
@@ -64,6 +65,10 @@ gs_node_is(const Plan *plan, const GsNode *node)
  */
 extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlist,
 								List *scan_tlist, Plan *child, List *private);
+
+/* A target list that returns a scan tuple of tlist's columns as it is, and such a one of the child's. */
+extern List *gs_node_index_tlist(List *tlist);
+extern List *gs_node_outer_tlist(List *tlist);
 
 /*
  * The expressions of a finished plan as those of a node in its place, whose scan tuple has the columns

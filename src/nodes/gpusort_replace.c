@@ -19,11 +19,13 @@
  *											(gpupercentile_plan.c)
  *		Agg -> GpuSort						GpuCount -> GpuSort, where it only counts
  *											different rows (gpucount_plan.c)
+ *		Agg with sorts of its own			GpuGroupingSets -> Agg, Agg -> GpuSort
+ *											(gpugroupingsets_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
  *
- *	  - those in Agg->chain, which the executor takes apart by itself
+ *	  - those in the chain of an Agg that has hash tables, too
  *	  - those below a Limit that PostgreSQL's top-N heapsort does better
  *	  - those that cost less as they are
  *
@@ -45,6 +47,7 @@
 #include "nodes/gpuaggregate.h"
 #include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
+#include "nodes/gpugroupingsets.h"
 #include "nodes/gpupercentile.h"
 #include "nodes/gpusort.h"
 #include "nodes/gpuwindow.h"
@@ -79,39 +82,6 @@ is_sort_or_feed(const Plan *plan)
 	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
 }
 
-/* A target list that returns a scan tuple of tlist's columns as it is. */
-static List *
-index_tlist(List *tlist)
-{
-	List	   *result = NIL;
-	ListCell   *lc;
-
-	foreach(lc, tlist)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		Var		   *var = makeVar(INDEX_VAR, tle->resno, exprType((Node *) tle->expr),
-								  exprTypmod((Node *) tle->expr),
-								  exprCollation((Node *) tle->expr), 0);
-		TargetEntry *entry = flatCopyTargetEntry(tle);
-
-		entry->expr = (Expr *) var;
-		result = lappend(result, entry);
-	}
-	return result;
-}
-
-/* The same with references to the child's columns. */
-static List *
-outer_tlist(List *tlist)
-{
-	List	   *result = index_tlist(tlist);
-	ListCell   *lc;
-
-	foreach(lc, result)
-		((Var *) lfirst_node(TargetEntry, lc)->expr)->varno = OUTER_VAR;
-	return result;
-}
-
 /* An expression over the child's columns, as one over the scan tuple's. */
 static Node *
 outer_to_scan(Node *node, void *context)
@@ -132,7 +102,7 @@ outer_to_scan(Node *node, void *context)
 static CustomScan *
 make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *private)
 {
-	return gs_node_make(node, like, index_tlist(tlist), tlist, child, private);
+	return gs_node_make(node, like, gs_node_index_tlist(tlist), tlist, child, private);
 }
 
 /* Can gpusort do this sort?  Says so if not. */
@@ -223,8 +193,8 @@ replace_sort(ReplaceContext *context, Sort *sort, double bound)
 	{
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
-		CustomScan *feed = make_node(&gs_feed_node, partial, outer_tlist(partial->targetlist),
-									 partial, gs_plan_private(sort, context->flags, false));
+		CustomScan *feed = make_node(&gs_feed_node, partial, gs_node_outer_tlist(partial->targetlist),
+									 partial, gs_plan_private(sort, context->flags, true));
 
 		feed->scan.plan.plan_node_id = ++context->last_node_id;
 		feed->scan.plan.parallel_aware = true;
@@ -262,7 +232,7 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	gather = makeNode(Gather);
 	gather->plan = merge->plan;
 	gather->plan.type = T_Gather;
-	gather->plan.targetlist = outer_tlist(sort->plan.targetlist);
+	gather->plan.targetlist = gs_node_outer_tlist(sort->plan.targetlist);
 	gather->plan.plan_rows = 0;
 	gather->plan.initPlan = NIL;
 	gather->plan.lefttree = &feed->scan.plan;
@@ -277,13 +247,40 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	 * sorting.  Where it computed nothing its target list matters all the same:
 	 * at the top of a plan it has the names, and says which columns are junk.
 	 */
-	scan = make_node(&gs_sort_node, &merge->plan, outer_tlist(sort->plan.targetlist),
+	scan = make_node(&gs_sort_node, &merge->plan, gs_node_outer_tlist(sort->plan.targetlist),
 					 &gather->plan, private);
 	scan->scan.plan.targetlist = (List *) outer_to_scan((Node *) merge->plan.targetlist, NULL);
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
 	scan->scan.plan.initPlan = merge->plan.initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &scan->scan.plan;
+}
+
+/* An Agg with a chain; all of its sorts, or none. */
+static Plan *
+replace_grouping_sets(ReplaceContext *context, Agg *agg)
+{
+	List	   *sorts = gs_grouping_sets_sorts(agg, &context->last_node_id);
+	CustomScan *result;
+	ListCell   *lc;
+
+	foreach(lc, sorts)
+	{
+		const Sort *sort = lfirst_node(Sort, lc);
+
+		if (!is_worth_while(context, sort, 1.0, GS_NO_BOUND) || !is_possible(context, sort))
+			return &agg->plan;
+	}
+	if (sorts == NIL)
+	{
+		gs_decline_chain(agg);
+		return &agg->plan;
+	}
+	result = gs_grouping_sets_make(agg, sorts, &context->last_node_id);
+	/* below the first one everything is in its place */
+	for_each_from(lc, result->custom_plans, 1)
+		lfirst(lc) = replace(context, (Plan *) lfirst(lc), no_bound);
+	return &result->scan.plan;
 }
 
 typedef struct ReplaceChildren
@@ -356,13 +353,14 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	{
 		CustomScan *scan = (CustomScan *) plan;
 
-		scan->custom_scan_tlist = outer_tlist(outerPlan(plan)->targetlist);
-		plan->targetlist = index_tlist(plan->targetlist);
+		scan->custom_scan_tlist = gs_node_outer_tlist(outerPlan(plan)->targetlist);
+		plan->targetlist = gs_node_index_tlist(plan->targetlist);
 		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
 	}
 	if (IsA(plan, Agg))
 	{
-		result = gs_count_replace((Agg *) plan);
+		result = ((Agg *) plan)->chain != NIL ? replace_grouping_sets(context, (Agg *) plan) :
+			gs_count_replace((Agg *) plan);
 		if (result != plan)
 			return result;
 	}
@@ -388,7 +386,7 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
  * Is this a node that replace() looks at more closely?  A Sort that costs no more
  * than a GpuSort's setup is not worth while, whatever else is true
  * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
- * no other node can tell.
+ * no other node can tell.  The Sorts of a chain have no costs.
  */
 static void
 note_sort(Plan **plan, void *found)
@@ -402,6 +400,11 @@ note_sort(Plan **plan, void *found)
 	}
 	else if (is_sort_or_feed(node))
 		*(bool *) found = true;
+	else if (IsA(node, Agg) && ((const Agg *) node)->chain != NIL)
+	{
+		if (gs_guc_force || outerPlan(node)->plan_rows >= gs_guc_min_rows)
+			*(bool *) found = true;
+	}
 	gs_plan_visit_children(*plan, note_sort, found);
 }
 

@@ -1,15 +1,16 @@
 #!/bin/bash
 # Several devices: many sorts at once, and one sort that is larger than a device.
 #
-#	devices.sh [many] [spread]		default: both
+#	devices.sh [many] ["spread words"] ["spread keys"]		default: all; spread: both
 #
 # many: table w has 1 million words (BENCH_WORDS).  BENCH_CLIENTS sessions (default "16 64") sort all of
 # them again and again for BENCH_SECONDS (default 10), each in one process; printed are sorts a
 # second by PostgreSQL, by gpusort with the first device and with all that gpusort.devices
-# names (BENCH_DEVICES, default: all that there are; "0,0" opens the first one twice).  Last
-# come the sorts that fell back then.
+# names (BENCH_DEVICES, default: all that there are; "0,0" opens the first one twice).  Then come, of
+# the last: how many cores the server used, and the busiest thread of the service; and the sorts that
+# fell back.
 #
-# spread: table s has 20 million words (BENCH_SPREAD) and table f as many rows with a key of 8 bytes.
+# spread: table s has 20 million words (BENCH_SPREAD), table f as many rows with a key of 8 bytes.
 # One session sorts each with 8 workers: on one device without a limit; on one device
 # whose memory is limited to 75 % of what the sort held, so that it needs temporary files; and
 # with the same limit on all of BENCH_DEVICES.  Printed are milliseconds, medians of BENCH_RUNS, and
@@ -44,17 +45,53 @@ sorts_a_second()
 		sed -nE 's/^tps = ([0-9.]+) .*/\1/p'
 }
 
+# Ticks of CPU time that the server has used: the postmaster with the processes that have ended,
+# and the service
+server_ticks()
+{
+	sed -E 's/.*\) //' "/proc/$1/stat" "/proc/$2/stat" | awk '{used += $12 + $13; if (NR == 1) used += $14 + $15} END {print used}'
+}
+
+# thread_ticks SERVICE: a line "THREAD TICKS" for each of the service's threads, sorted by thread
+thread_ticks()
+{
+	local task
+
+	for task in "/proc/$1/task"/*; do
+		sed -E 's/.*\) //' "$task/stat" 2>/dev/null | awk -v thread="${task##*/}" '{print thread, $12 + $13}'
+	done | sort
+}
+
+# The cores that the server uses while all clients sort, in all and by the service's busiest thread;
+# what the clients' sorts a second are goes to $work/tps
+cores_used()
+{
+	local postmaster service began before
+
+	postmaster=$(head -1 "$run/bench/postmaster.pid")
+	service=$(bench_sql -c "SELECT DISTINCT service_pid FROM gpusort_devices")
+	began=$(date +%s%N)
+	before=$(server_ticks "$postmaster" "$service")
+	thread_ticks "$service" >"$work/threads"
+	sorts_a_second "$@" >"$work/tps"
+	thread_ticks "$service" | join "$work/threads" - |
+		awk -v before="$before" -v after="$(server_ticks "$postmaster" "$service")" -v hz="$(getconf CLK_TCK)" \
+			-v ns=$(($(date +%s%N) - began)) '
+			$3 - $2 > most {most = $3 - $2}
+			END {printf "%.1f %.2f\n", (after - before) / hz / (ns / 1e9), most / hz / (ns / 1e9)}'
+}
+
 many()
 {
-	printf '\n%-8s %10s %10s %10s   %s\n' clients postgres 'one' 'all' 'fallbacks'
+	printf '\n%-8s %10s %10s %10s %8s %8s   %s\n' clients postgres 'one' 'all' 'cores' 'thread' 'fallbacks'
 	for clients in ${BENCH_CLIENTS:-16 64}; do
 		use_devices 0
 		pg=$(sorts_a_second "$clients" "gpusort.enabled=off")
 		one=$(sorts_a_second "$clients" "gpusort.force=on")
 		use_devices "${BENCH_DEVICES-}"
 		bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
-		all=$(sorts_a_second "$clients" "gpusort.force=on")
-		printf '%-8s %10.1f %10.1f %10.1f   %s\n' "$clients" "$pg" "$one" "$all" "$(bench_sql -c "SELECT fallback_reasons FROM gpusort_stats")"
+		cores=$(cores_used "$clients" "gpusort.force=on")
+		printf '%-8s %10.1f %10.1f %10.1f %8.1f %8.2f   %s\n' "$clients" "$pg" "$one" "$(cat "$work/tps")" $cores "$(bench_sql -c "SELECT fallback_reasons FROM gpusort_stats")"
 	done
 }
 
@@ -92,6 +129,7 @@ spread()
 	local case sql mb
 
 	for case in 's;p COLLATE "C"' 'f;k'; do
+		[ -n "$(bench_sql -c "SELECT to_regclass('${case%%;*}')")" ] || continue
 		sql="SELECT * FROM ${case%%;*} ORDER BY ${case#*;}, id"
 		use_devices 0
 		mb=$(($(held_mb "$sql") * 3 / 4))
@@ -108,10 +146,9 @@ spread()
 
 ours="gpusort.force=on max_parallel_workers_per_gather=8 work_mem=64MB"
 ! bench_wanted many || bench_load_words w "${BENCH_WORDS:-1000000}"
-if bench_wanted spread; then
-	bench_load_words s "${BENCH_SPREAD:-20000000}"
-	bench_load f "${BENCH_SPREAD:-20000000}" 'id int, k bigint' 'i, hashint8extended(i, 1)'
-fi
+! bench_wanted "spread words" || bench_load s "${BENCH_SPREAD:-20000000}" 'id int, p text' \
+	"i, substr(translate(md5(i::text), '0123456789', 'ghijklmnop'), 1, 5 + abs(hashint4(i)) % 12)"
+! bench_wanted "spread keys" || bench_load f "${BENCH_SPREAD:-20000000}" 'id int, k bigint' 'i, hashint8extended(i, 1)'
 bench_ready
 ! bench_wanted many || many
-! bench_wanted spread || spread
+spread

@@ -335,7 +335,7 @@ sub group_by
 	my $names = join ', ', key_names($q);
 	my %different = map { ($_->{column} ? $_->{column}{name} : $_->{expr}) => 1 } @{ $q->{key} };
 	# of one column twice PostgreSQL before 18 makes what it likes
-	my $grouping = keys(%different) == @{ $q->{key} } && chance(0.3) ? pick('ROLLUP', 'CUBE') . " ($names)" : $names;
+	my $grouping = keys(%different) == @{ $q->{key} } && chance(0.3) ? pick('ROLLUP', 'CUBE', 'GROUPING SETS') . " ($names)" : $names;
 	my $query = "SELECT $names, count(*) AS c, sum(id) AS s, min(id) AS m FROM (SELECT " . join(', ', key_list($q), 'id')
 	  . " FROM t@{[where($q)]}) AS q GROUP BY $grouping ORDER BY " . order_by($q, 1);
 	my $sequence = sequence($q);

@@ -22,6 +22,23 @@ sub restart_with
 	$node->restart;
 }
 
+# Process ids of the server's services, as its postmaster's children: pg_stat_activity has none
+sub services
+{
+	my ($node) = @_;
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	my @services;
+
+	for my $folder (glob '/proc/[0-9]*')
+	{
+		my ($stat, $title) = eval { (slurp_file("$folder/stat"), slurp_file("$folder/cmdline")) };
+
+		push @services, $folder
+		  if defined $title && $stat =~ /\) \S \Q$postmaster\E / && $title =~ /gpusort service/;
+	}
+	return @services;
+}
+
 # Plans and rows are PostgreSQL's own
 sub inert
 {
@@ -70,9 +87,7 @@ $node->safe_psql('postgres', 'DROP EXTENSION gpusort');
 restart_with('gpusort', 'off');
 $node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 inert('switched off');
-is( $node->safe_psql('postgres',
-		"SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpusort service'"),
-	'0', 'switched off: no service');
+is(scalar(services($node)), 0, 'switched off: no service');
 is($node->safe_psql('postgres', 'SHOW gpusort.device'), 'off', 'switched off: setting');
 
 #
@@ -134,6 +149,7 @@ SKIP:
 	# neither a new service nor a restart after a crash looks for a GPU again
 	$log = -s $node->logfile;
 	my $service = service_pid($node);
+	is(join(' ', services($node)), "/proc/$service", 'auto on the CPU: one service');
 	kill 'KILL', $service;
 	ok(restarted($node, $service), 'auto on the CPU: after a crash');
 	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts after a crash');

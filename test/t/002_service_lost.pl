@@ -193,17 +193,19 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 	my %queries = (
 		GpuWindow => "SELECT k, sum(id) OVER (ORDER BY k), lag(id) OVER (ORDER BY k, id) FROM $rows;",
 		GpuAggregate => "SELECT k, string_agg(k, ',' ORDER BY id), sum(id) FROM $rows GROUP BY k ORDER BY k;",
-		GpuCount => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;");
+		GpuCount => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;",
+		GpuGroupingSets => "SELECT k, id, sum(id) FROM $rows GROUP BY GROUPING SETS ((k), (id)) ORDER BY k, id;");
+	my $settings = "SET enable_hashagg = off; $serial";
 
 	for my $above (sort keys %queries)
 	{
 		my $stock_above = stock($node, $queries{$above});
 
-		like(rows_of($node, "$force $serial", "EXPLAIN $queries{$above}"), qr/$above.*GpuSort/s, "$above, $name: plan");
-		for my $point ('service_fetch:3', 'service_fetch:6')
+		like(rows_of($node, "$force $settings", "EXPLAIN $queries{$above}"), qr/$above.*GpuSort/s, "$above, $name: plan");
+		for my $point ('service_fetch:3', 'service_fetch:6', $above eq 'GpuGroupingSets' ? 'service_fetch:12' : ())
 		{
 			fault($node, $point);
-			same_rows($node, "$force $serial", $queries{$above}, "$above, $name, $point", $stock_above);
+			same_rows($node, "$force $settings", $queries{$above}, "$above, $name, $point", $stock_above);
 			fault($node, undef);
 			wait_ready($node);
 			released($node, "$above, $name, $point");
