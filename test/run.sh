@@ -24,12 +24,14 @@
 #							thread is clean as well, and takes minutes)
 #	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS, FUZZ_DEVICE_MEMORY	of the differential tester, see README.md
 #	UPGRADE_FROM			pg_config of the older server of tap/025_pg_upgrade (default: the oldest packaged one)
+#	CITUS_SRC				Citus's sources for tap/027_citus (default: the server's own Citus, if it has one)
 #	GPUSORT_TEST_USER		who runs the servers when we are root (default postgres)
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/test/lib/prerequisites.sh"
 . "$root/test/lib/server.sh"
+. "$root/test/lib/citus.sh"
 . "$root/test/lib/suites.sh"
 . "$root/test/lib/jobs.sh"
 

@@ -164,9 +164,9 @@ extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 
 /*
  * Sort columns as custom_private, and back (palloc'd).  Of the flags, those
- * stay set that the plan below the Sort allows.
+ * stay set that the plan below the Sort allows; in_workers: which parallel workers run.
  */
-extern List *gs_plan_private(const Sort *sort, int flags);
+extern List *gs_plan_private(const Sort *sort, int flags, bool in_workers);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
 
 /*

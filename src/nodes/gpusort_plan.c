@@ -25,6 +25,26 @@
 #include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
 
+/* What note_flags() knows of the plans above, and what it finds. */
+typedef struct PlanFlags
+{
+	int			flags;			/* GS_PLAN_FLAG_: those that are allowed */
+	bool		in_workers;		/* run by parallel workers, or perhaps so */
+} PlanFlags;
+
+/*
+ * Is a volatile function called again when a FunctionScan runs again?  The query may name
+ * functions that its plan does not call.  ExecReScanFunctionScan() keeps the rows of a
+ * function whose arguments are the same; but each worker calls it for itself.
+ */
+static bool
+calls_volatile_again(const FunctionScan *scan, bool in_workers)
+{
+	Node	   *functions = (Node *) scan->functions;
+
+	return (in_workers || gs_plan_expr_may_change(functions)) && gs_expr_is_volatile(functions);
+}
+
 /*
  * Remove the flags that a plan does not allow.  One that locks or changes rows must
  * not run twice.  One that picks some of many rows, or a value that depends on
@@ -33,13 +53,14 @@
 static void
 note_flags(Plan **plan, void *context)
 {
-	int		   *flags = context;
+	PlanFlags  *found = context;
+	bool		in_workers = found->in_workers;
 
 	switch (nodeTag(*plan))
 	{
 		case T_LockRows:
 		case T_ModifyTable:
-			*flags = 0;
+			found->flags = 0;
 			break;
 		case T_Limit:
 		case T_Agg:
@@ -48,29 +69,44 @@ note_flags(Plan **plan, void *context)
 		case T_WindowAgg:
 		case T_SetOp:
 		case T_ForeignScan:
-			*flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		case T_SampleScan:
 			if (!GetTsmRoutine(((SampleScan *) *plan)->tablesample->tsmhandler)->repeatable_across_scans)
-				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
+				found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		case T_FunctionScan:
-			/* the query may name functions that its plan does not call */
-			if (gs_expr_is_volatile((Node *) ((FunctionScan *) *plan)->functions))
-				*flags = 0;
+			if (calls_volatile_again((FunctionScan *) *plan, in_workers))
+				found->flags = 0;
+			break;
+		case T_Gather:
+		case T_GatherMerge:
+			found->in_workers = true;
 			break;
 		case T_CustomScan:
 			if (gs_node_is(*plan, &gs_sort_node) || gs_node_is(*plan, &gs_feed_node))
 				break;
-			*flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			if (gs_expr_is_volatile((Node *) ((CustomScan *) *plan)->custom_exprs))
-				*flags = 0;
+				found->flags = 0;
 			break;
 		default:
 			break;
 	}
-	if (*flags != 0)
+	if (found->flags != 0)
 		gs_plan_visit_children(*plan, note_flags, context);
+	found->in_workers = in_workers;
+}
+
+/* Those of the flags that a plan allows. */
+static int
+flags_of(Plan **plan, int flags, bool in_workers)
+{
+	PlanFlags	found = {flags, in_workers};
+
+	if (flags != 0)
+		note_flags(plan, &found);
+	return found.flags;
 }
 
 static void
@@ -104,21 +140,20 @@ gs_plan_subplan_flags(PlannedStmt *stmt)
 	{
 		plan_id++;
 		if (lfirst(lc) != NULL && !bms_is_member(plan_id, init_plans))
-			note_flags((Plan **) &lfirst(lc), &flags);
+			flags = flags_of((Plan **) &lfirst(lc), flags, stmt->parallelModeNeeded);
 	}
 	return flags;
 }
 
 List *
-gs_plan_private(const Sort *sort, int flags)
+gs_plan_private(const Sort *sort, int flags, bool in_workers)
 {
 	List	   *attnos = NIL;
 	List	   *operators = NIL;
 	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
 
-	if (flags != 0)
-		note_flags(&outerPlan(sort), &flags);
+	flags = flags_of(&outerPlan(sort), flags, in_workers);
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		attnos = lappend_int(attnos, sort->sortColIdx[i]);
@@ -329,7 +364,7 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	(void) clauses;
 
 	gs_tlist_find_columns(sort);
-	private = gs_plan_private(sort, flags);
+	private = gs_plan_private(sort, flags, false);
 
 	/* tell the feed nodes under a Gather what to sort by */
 	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))

@@ -194,7 +194,7 @@ replace_sort(ReplaceContext *context, Sort *sort, double bound)
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
 		CustomScan *feed = make_node(&gs_feed_node, partial, gs_node_outer_tlist(partial->targetlist),
-									 partial, gs_plan_private(sort, context->flags));
+									 partial, gs_plan_private(sort, context->flags, true));
 
 		feed->scan.plan.plan_node_id = ++context->last_node_id;
 		feed->scan.plan.parallel_aware = true;
@@ -202,7 +202,7 @@ replace_sort(ReplaceContext *context, Sort *sort, double bound)
 		outerPlan(child) = &feed->scan.plan;
 	}
 	scan = make_node(&gs_sort_node, &sort->plan, sort->plan.targetlist, child,
-					 gs_plan_private(sort, context->flags));
+					 gs_plan_private(sort, context->flags, false));
 	scan->scan.plan.initPlan = sort->plan.initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &scan->scan.plan;
@@ -222,7 +222,7 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 		!is_worth_while(context, sort, merge->num_workers, bound) || !is_possible(context, sort))
 		return &merge->plan;
 	gs_tlist_find_columns(sort);
-	private = gs_plan_private(sort, context->flags);
+	private = gs_plan_private(sort, context->flags, true);
 
 	feed = make_node(&gs_feed_node, &sort->plan, sort->plan.targetlist, child,
 					 copyObject(private));

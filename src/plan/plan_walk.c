@@ -149,7 +149,6 @@ gs_plan_sure_bound_below(const Plan *plan, double bound)
 	return bound_below(plan, bound, true);
 }
 
-/* Is there anything in an expression that execution could change, but for volatile functions? */
 static bool
 may_change(Node *node, void *context)
 {
@@ -161,10 +160,16 @@ may_change(Node *node, void *context)
 	return expression_tree_walker(node, may_change, context);
 }
 
+bool
+gs_plan_expr_may_change(Node *expr)
+{
+	return may_change(expr, NULL);
+}
+
 static bool
 is_known_at_start(Node *expr)
 {
-	return !may_change(expr, NULL) && !contain_mutable_functions(expr);
+	return !gs_plan_expr_may_change(expr) && !contain_mutable_functions(expr);
 }
 
 const Limit *

@@ -22,6 +22,12 @@ extern void gs_plan_visit_children(Plan *plan, void (*visit) (Plan **child, void
 /* The highest plan_node_id of a statement's plans. */
 extern int	gs_plan_last_node_id(const PlannedStmt *stmt);
 
+/*
+ * Is there anything in an expression that execution could change, but for volatile functions?
+ * Parameters that the client gave stay as they are.
+ */
+extern bool gs_plan_expr_may_change(Node *expr);
+
 /* No Limit above that a node would learn of. */
 #define GS_NO_BOUND	(-1.0)
 

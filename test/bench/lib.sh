@@ -1,7 +1,8 @@
 # What the benchmarks share: a private server with gpusort as users build it,
 # data, and timing.  Sourced by the scripts of this folder.
 #
-#	bench_begin				build, install, start the server
+#	bench_begin				build, install, start the server; or, where there are several,
+#	bench_install, bench_start NAME CONF..., bench_head
 #	bench_load_paths TABLE ROWS, bench_load_words TABLE ROWS
 #	bench_load TABLE ROWS COLUMNS EXPRESSIONS	rows made by SQL, i = 1 .. ROWS
 #	bench_ready				data are loaded: timing begins
@@ -40,14 +41,16 @@ bench_build()
 			install DESTDIR="$work/install"
 }
 
-bench_begin()
+# Build and install.  Sets device and memory_mb
+bench_install()
 {
-	local arch memory_mb
+	local arch
 
 	bench_names=("$@")
 	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
 		tr -d '. ' | grep -xE '[0-9]+' | sort -u | tr '\n' ' ')
 	device=${BENCH_DEVICE:-$([ -n "$arch" ] && echo cuda || echo host)}
+	memory_mb=$(awk '/MemTotal/ {print int($2 / 1024)}' /proc/meminfo)
 	check_prerequisites
 	make_work_dir
 	build=$root/build/bench
@@ -57,9 +60,15 @@ bench_begin()
 	make_private_install || exit 1
 	interruptible bench_build >"$work/build.log" 2>&1 || { tail -30 "$work/build.log" >&2; exit 1; }
 	chmod -R a+rX "$work/install"
+}
 
-	memory_mb=$(awk '/MemTotal/ {print int($2 / 1024)}' /proc/meminfo)
-	start_server bench \
+# bench_start NAME CONF...: a server, with more settings of the caller's
+bench_start()
+{
+	local name=$1
+	shift
+
+	start_server "$name" \
 		"shared_preload_libraries = 'gpusort'" \
 		"gpusort.device = $device" \
 		"shared_buffers = $((memory_mb / 5 < 8192 ? memory_mb / 5 : 8192))MB" \
@@ -70,17 +79,29 @@ bench_begin()
 		"max_parallel_workers = 32" \
 		"parallel_setup_cost = 0" \
 		"parallel_tuple_cost = 0" \
-		"jit = off" || exit 1
+		"jit = off" "$@" || exit 1
 	bench_sql -c "CREATE EXTENSION gpusort" -c "CREATE EXTENSION pg_prewarm" >/dev/null || exit 1
 	for _ in $(seq 100); do
 		[ "$(bench_sql -c "SELECT DISTINCT state FROM gpusort_devices")" = starting ] || break
 		sleep 0.1
 	done
 	[ "$(bench_sql -c "SELECT DISTINCT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
+}
+
+# What the results were measured with
+bench_head()
+{
 	echo "date:    $(date -u +%F)   commit: ${BENCH_COMMIT:-$(git -C "$root" rev-parse --short HEAD 2>/dev/null || echo unknown)}"
 	echo "machine: $(nproc) cores, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1), $((memory_mb / 1024)) GB"
 	echo "server:  $("$PG_CONFIG" --version)   device: $(bench_sql -c "SELECT string_agg(name, ', ' ORDER BY device) FROM gpusort_devices")"
 	echo "command: $(env | grep -E '^(BENCH_|SOAK_|CUDA)' | sort | tr '\n' ' ')$0 $*"
+}
+
+bench_begin()
+{
+	bench_install "$@"
+	bench_start bench
+	bench_head "$@"
 }
 
 bench_sql()

@@ -360,7 +360,7 @@ install_older_server()
 # One file of test/t.  Files that run at the same time share a directory: ports are reserved there
 suite_tap()
 {
-	local name=$1 dir=$run/tap perl_dir older= status ok bad
+	local name=$1 dir=$run/tap perl_dir older= no_citus= status ok bad
 
 	perl_dir=$(pgxs_root "$PG_CONFIG")/src/test/perl
 	if [ ! -e "$perl_dir/PostgreSQL/Test/Cluster.pm" ]; then
@@ -376,10 +376,20 @@ suite_tap()
 		count "$name" 0 1
 		return
 	fi
+	if [ "$name" = 027_citus ]; then
+		no_citus=$(citus_missing "$PG_CONFIG")
+		if [ -z "$no_citus" ] &&
+			! install_citus "$PG_CONFIG" "$build/citus-$(pg_config_major "$PG_CONFIG")" >"$log/citus.log" 2>&1; then
+			echo "Citus could not be built${CITUS_SRC:+ of $CITUS_SRC}"
+			show_build_errors "$log/citus.log"
+			count "$name" 0 1
+			return
+		fi
+	fi
 	cd "$dir" || exit 1
 	interruptible as_user env PATH="$bindir:$PATH" PERL5LIB="$dir/t:${PERL5LIB-}" \
 		TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
-		TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" GPUSORT_OLDER_SERVER="$older" \
+		TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" GPUSORT_OLDER_SERVER="$older" GPUSORT_NO_CITUS="$no_citus" \
 		PG_REGRESS="$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress" \
 		timeout -k 10 $suite_limit_s prove --verbose -I "$perl_dir" "t/$name.pl" \
 		>"$log/tap/$name.log" 2>&1
@@ -387,6 +397,7 @@ suite_tap()
 	cd "$work" || exit 1
 	read_counts "$log/tap/$name.log" $status
 	[ "$bad" -eq 0 ] || grep -vE '^ok\b' "$log/tap/$name.log" | tail -60
+	sed -nE "s/^t\/.*\. skipped: /$name is skipped: /p" "$log/tap/$name.log"
 	mkdir -p "$log/tap/servers"
 	cp -r "$dir/tmp_check/log"/*"$name"* "$log/tap/servers" 2>/dev/null
 	count "$name" "$ok" "$bad"
