@@ -114,6 +114,14 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 	if (row->collated && !gs_key_collation_lookup(collation, &col->collator, &col->libc))
 		return GS_REFUSE_COLLATION;
 
+	/*
+	 * The pattern classes order by bytes, but their equality is the collation's.  Rows that are equal by
+	 * it need not be neighbours then, and all that asks a sort which rows are equal would go wrong.
+	 */
+	if (OidIsValid(row->opfamily) && OidIsValid(collation) &&
+		!get_collation_isdeterministic(collation))
+		return GS_REFUSE_OPCLASS;
+
 	Assert(row->width <= GS_KEY_VALUE_MAX);
 	Assert((row->width > 0) == (row->kind < GS_KEY_TEXT));
 	col->type = opcintype;

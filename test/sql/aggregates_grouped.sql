@@ -70,6 +70,11 @@ SELECT compare_groups('SELECT sum(id) FROM ga_t GROUP BY v ORDER BY v DESC');
 SELECT compare_groups('SELECT f + 0, sum(id) FROM ga_t GROUP BY f');
 SELECT compare_groups('SELECT v, sum(x ORDER BY id), avg(id) + 1, avg(s) FROM (SELECT *, CASE WHEN id % 700 = 3 THEN ''inf'' WHEN id % 1100 = 5 THEN ''-inf'' WHEN v = ''v7'' THEN ''NaN'' ELSE id / 7::float8 END AS x FROM ga_t OFFSET 0) t GROUP BY v');
 SELECT compare_groups('SELECT p COLLATE ga_ci, sum(id) FROM (SELECT id, CASE WHEN id % 2 = 0 THEN upper(p) ELSE p END COLLATE "C" AS p FROM ga_t) t GROUP BY p COLLATE ga_ci ORDER BY sum(id), min(id)');
+-- sorted by bytes, grouped by another equality
+SELECT compare_groups('SELECT count(*), sum(id), max(s) FROM (SELECT *, CASE WHEN id % 2 = 0 THEN ''x'' ELSE ''X'' END COLLATE ga_ci AS x FROM ga_t) t GROUP BY x ORDER BY x USING ~<~');
+SELECT compare_groups('SELECT md5(string_agg(v, '','' ORDER BY id)), md5(array_agg(id ORDER BY id)::text) FROM (SELECT *, CASE WHEN id % 2 = 0 THEN ''x'' ELSE ''X'' END COLLATE ga_ci AS x FROM ga_t) t GROUP BY x ORDER BY x USING ~<~');
+SELECT compare_groups('SELECT count(*) FROM (SELECT DISTINCT CASE WHEN id % 2 = 0 THEN ''x'' ELSE ''X'' END COLLATE ga_ci AS x FROM ga_t ORDER BY x USING ~<~) t');
+SELECT compare_groups('SELECT id FROM (SELECT id, rank() OVER (ORDER BY x USING ~<~) AS r FROM (SELECT *, CASE WHEN id % 2 = 0 THEN ''x'' ELSE ''X'' END COLLATE ga_ci AS x FROM ga_t) t) t WHERE r <= 1 ORDER BY id');
 SELECT compare_groups('SELECT p COLLATE "en-x-icu", sum(id), string_agg(v, '','' ORDER BY v) FROM ga_t GROUP BY p COLLATE "en-x-icu"');
 SELECT compare_groups('SELECT g IS NULL, v, string_agg(p, '';'' ORDER BY p DESC NULLS LAST, id) FROM ga_t GROUP BY 1, 2');
 SELECT compare_groups('SELECT DISTINCT ON (g) g, v, sum(id) FROM ga_t GROUP BY g, v ORDER BY g, v');
