@@ -208,7 +208,7 @@ sessions()
 	as_user mkdir "$logs"
 	as_user "$bindir/pgbench" -n -f "$script" -c "$1" -j "$1" -T "$seconds" -l --log-prefix="$logs/l" \
 		>/dev/null 2>"$work/pgbench.err" || { cat "$work/pgbench.err" >&2; bench_die "pgbench failed"; }
-	cat "$logs"/l* | awk '{print $3 / 1000}' | sort -n | awk '{v[NR] = $1} END {printf "%.1f", v[int((NR + 1) / 2)]}'
+	cat "$logs"/l* | awk '{print $3 / 1000}' | sort -n | awk '{v[NR] = $1} END {printf "%.2f", v[int((NR + 1) / 2)]}'
 }
 
 some_rows()
