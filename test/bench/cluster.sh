@@ -2,8 +2,9 @@
 # A table in several servers of one host, as postgres_fdw and Citus have it: queries, index
 # builds, a shard that moves, with gpusort in all servers and without.
 #
-#	cluster.sh [fdw] [citus]		default: both, Citus where there is one (test/lib/citus.sh)
+#	cluster.sh [NAME]...		only the lines whose names match, "fdw" or "citus CREATE INDEX"
 #
+# Citus's where there is one (test/lib/citus.sh).
 # Table f has BENCH_PATHS file paths (default 1 million) and a primary key.  One server is
 # asked; BENCH_SERVERS others (default 4) hold the rows: with postgres_fdw as one partition
 # each, with Citus in 32 shards.  Printed are milliseconds by the clock, medians:
@@ -18,8 +19,9 @@
 #	50 rows				one session, neighbouring rows by their key, in order
 #
 # Behind these stand the sorts that the device did, in the server that was asked and in the others, of all
-# runs with gpusort, and the sorts that fell back.  At the end both orders are compared.  Both sides choose
-# their plans by cost.  For the other settings see lib.sh.  BENCH_RUNS (default 3) does not count for sessions.
+# runs with gpusort, and the sorts that fell back.  At the end both orders are compared ("both orders").
+# Both sides choose their plans by cost.  For the other settings see lib.sh.  BENCH_RUNS (default 3) does not
+# count for sessions.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$root/test/lib/citus.sh"
@@ -249,6 +251,7 @@ line()
 	local name=$1 pg ours server
 	shift
 
+	bench_wanted "$kind $name" || return 0
 	use_gpusort off
 	pg=$("$@") || exit 1
 	use_gpusort on
@@ -277,6 +280,7 @@ compare()
 {
 	local collation on
 
+	bench_wanted "$kind both orders" || return 0
 	for collation in C en_US.utf8; do
 		for on in off on; do
 			use_gpusort $on
@@ -303,7 +307,7 @@ orders=()
 
 printf '\n%-6s %-24s %9s %9s %7s   %6s %6s %9s\n' "" "$rows paths" postgres gpusort faster asked others fallbacks
 for kind in fdw citus; do
-	bench_wanted $kind || continue
+	[[ $* = *$kind* || $* != *fdw* && $* != *citus* ]] || continue
 	[ $kind = fdw ] || [ -z "$no_citus" ] || continue
 	load_$kind
 	[ "$(on 0 -c "SELECT count(*) FROM f")" = "$rows" ] || bench_die "rows are missing"
