@@ -62,11 +62,11 @@ make_work_dir()
 	local var
 
 	# nothing of the caller's may reach our servers
-	for var in $(env | sed -nE "s/^(PG[A-Z]+)=.*/\1/p"); do
+	for var in $(env | sed -nE "s/^(PG[A-Z]+|LC_[A-Z]+|LANGUAGE)=.*/\1/p"); do
 		unset "$var"
 	done
-	unset LANGUAGE
-	export LC_ALL=C
+	# PostgreSQL's test modules take LC_ALL away; initdb then takes the encoding from LANG
+	export LC_ALL=C LANG=C.UTF-8
 
 	choose_user
 	work=$(mktemp -d "${TMPDIR:-/tmp}/gpusort.XXXXXX") || exit 1
