@@ -36,7 +36,9 @@ SET gpusort.min_rows = -1;
 RESET gpusort.min_rows;
 SET gpusort.role_memory = '2GB';
 SHOW gpusort.role_memory;
+\set VERBOSITY sqlstate
 SET gpusort.role_memory = -1;
+\set VERBOSITY default
 RESET gpusort.role_memory;
 
 -- statistics: a sort in the process, one on the device, one refused
