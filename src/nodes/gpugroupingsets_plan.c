@@ -230,12 +230,15 @@ List *
 gs_grouping_sets_sorts(const Agg *agg, int *last_node_id)
 {
 	const Plan *input = outerPlan(agg);
-	List	   *columns = resolve_tlist(input);
+	List	   *columns;
 	List	   *sorts = NIL;
 	CustomScan *written;
 	ListCell   *lc;
 
-	if (!can_be_split(agg) || columns == NIL || resolve_tlist(&agg->plan) == NIL)
+	if (!can_be_split(agg))
+		return NIL;
+	columns = resolve_tlist(input);
+	if (columns == NIL || resolve_tlist(&agg->plan) == NIL)
 		return NIL;
 	written = make_spool(input, true, gs_node_outer_tlist(input->targetlist), last_node_id);
 	foreach(lc, agg->chain)

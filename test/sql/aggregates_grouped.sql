@@ -3,7 +3,7 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
+\i sql/compare_nodes.inc
 \set ECHO all
 SET gpusort.min_rows = 200;
 SET enable_hashagg = off;
@@ -38,17 +38,8 @@ INSERT INTO ga_big
 ANALYZE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
 CREATE COLLATION ga_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 
--- the rows that a query returns, with gpusort off and forced on, and by how many GpuAggregates
-CREATE FUNCTION compare_groups(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	stock text[] := stock_rows(query);
-	ours text[];
-BEGIN
-	PERFORM set_config('gpusort.force', 'on', true);
-	ours := query_rows(query);
-	RETURN coalesce(rows_differ(ours, stock),
-					format('%s rows, %s GpuAggregate', coalesce(cardinality(ours), 0), plan_lines(query, '\(GpuAggregate\)')));
-END
+CREATE FUNCTION compare_groups(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT compare_nodes(query, 'GpuAggregate');
 $$;
 
 -- all of them, over rows of all kinds
@@ -157,4 +148,4 @@ REVOKE SELECT ON ga_t FROM regress_ga;
 DROP ROLE regress_ga;
 DROP TABLE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
 DROP COLLATION ga_ci;
-DROP FUNCTION compare_groups, explain_rows, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_groups, explain_rows, compare_nodes, plan_lines, query_rows, stock_rows, rows_differ;

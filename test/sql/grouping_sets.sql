@@ -3,7 +3,7 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
+\i sql/compare_nodes.inc
 \set ECHO all
 SET gpusort.min_rows = 200;
 SET enable_hashagg = off;
@@ -24,18 +24,8 @@ CREATE TABLE gs_equal (LIKE gs_t);
 INSERT INTO gs_equal SELECT t.* FROM gs_t AS t, generate_series(1, 700) WHERE id = 17;
 ANALYZE gs_t, gs_null, gs_empty, gs_one, gs_equal;
 
--- the rows that a query returns, with gpusort off and forced on, and by how many GpuGroupingSets and GpuSorts
-CREATE FUNCTION compare_sets(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	stock text[] := stock_rows(query);
-	ours text[];
-BEGIN
-	PERFORM set_config('gpusort.force', 'on', true);
-	ours := query_rows(query);
-	RETURN coalesce(rows_differ(ours, stock),
-					format('%s rows, %s GpuGroupingSets, %s GpuSort', coalesce(cardinality(ours), 0),
-						   plan_lines(query, '\(GpuGroupingSets\)'), plan_lines(query, '\(GpuSort\)')));
-END
+CREATE FUNCTION compare_sets(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT compare_nodes(query, 'GpuGroupingSets', 'GpuSort');
 $$;
 
 -- sets, columns that are NULL in some, the empty set, GROUPING(), over rows of all kinds
@@ -122,4 +112,4 @@ RESET gpusort.force;
 -- by cost: not for few rows
 EXPLAIN (COSTS OFF) SELECT b, c, count(*) FROM gs_one GROUP BY GROUPING SETS ((b), (c));
 DROP TABLE gs_t, gs_null, gs_empty, gs_one, gs_equal;
-DROP FUNCTION compare_sets, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_sets, compare_nodes, plan_lines, query_rows, stock_rows, rows_differ;

@@ -91,4 +91,4 @@ ORDER BY 1, 2;
 
 DROP TABLE win_t;
 DROP SEQUENCE win_s;
-DROP FUNCTION compare_windows, explain_rows, treat_nulls, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_windows, explain_rows, treat_nulls, compare_nodes, plan_lines, query_rows, stock_rows, rows_differ;

@@ -248,5 +248,5 @@ EXECUTE lags(1, NULL);
 
 DROP TABLE win_t, win_pages;
 DROP AGGREGATE win_longest(text), win_note(anyelement), win_note_all(anyelement), win_shut(anyelement);
-DROP FUNCTION win_longest, win_note, win_note_end, compare_windows, compare_errors, rows_before_error, explain_rows, plan_lines,
+DROP FUNCTION win_longest, win_note, win_note_end, compare_windows, compare_errors, rows_before_error, explain_rows, compare_nodes, plan_lines,
 	query_rows, stock_rows, rows_differ;
