@@ -100,7 +100,7 @@ typedef struct Client
 	PGconn	   *conn;
 	bool		prepared[N_QUERIES];
 	int			pid;			/* atomic; 0: not connected */
-	int			killed;			/* atomic: cancelled or terminated, since it last looked */
+	int			killed;			/* atomic: how often it was cancelled or terminated and has not noticed */
 	Latencies	small_ms;
 	Latencies	large_ms;
 	long		n_done;
@@ -188,6 +188,18 @@ ignore_notice(void *arg, const char *message)
 	(void) message;
 }
 
+/* Has somebody cancelled or terminated the session?  Takes note of one time. */
+static bool
+was_killed(Client *c)
+{
+	int			killed = __atomic_load_n(&c->killed, __ATOMIC_RELAXED);
+
+	while (killed > 0 && !__atomic_compare_exchange_n(&c->killed, &killed, killed - 1, false,
+													  __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	return killed > 0;
+}
+
 /* 100 ms each */
 #define CONNECT_ATTEMPTS	300
 
@@ -219,7 +231,7 @@ connect_client(Client *c)
 			}
 			PQclear(result);
 		}
-		else if (__atomic_exchange_n(&c->killed, 0, __ATOMIC_RELAXED) == 0)
+		else if (!was_killed(c))
 			complain("client %d cannot connect: %s", c->number, PQerrorMessage(c->conn));
 		PQfinish(c->conn);
 		if (attempt == CONNECT_ATTEMPTS)
@@ -253,9 +265,9 @@ succeeded(Client *c, PGresult *result, const char *sql)
 	if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
 		return true;
 	state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-	killed = __atomic_exchange_n(&c->killed, 0, __ATOMIC_RELAXED) != 0;
+	killed = was_killed(c);
 	c->n_ended++;
-	if (state == NULL ? !killed : strcmp(state, "57014") != 0 && strcmp(state, "57P01") != 0)
+	if (!killed || (state != NULL && strcmp(state, "57014") != 0 && strcmp(state, "57P01") != 0))
 		complain("client %d: %s: %s", c->number, sql, PQresultErrorMessage(result));
 	PQclear(result);
 	if (PQstatus(c->conn) != CONNECTION_OK)
@@ -425,6 +437,7 @@ run_cancelled(Client *c, int query)
 	if (cancel && PQsendQuery(c->conn, sql) == 1)
 	{
 		sleep_ms(below(&c->random, queries[query].kind == LARGE ? 1000 : 30));
+		__atomic_fetch_add(&c->killed, 1, __ATOMIC_RELAXED);
 		(void) PQcancel(cancel, error, sizeof(error));
 	}
 	PQfreeCancel(cancel);
@@ -502,7 +515,7 @@ kill_clients(Client *clients, int n, uint64_t seed)
 		sleep_ms(kill_ms);
 		if (pid == 0)
 			continue;
-		__atomic_store_n(&victim->killed, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&victim->killed, 1, __ATOMIC_RELAXED);
 		snprintf(sql, sizeof(sql),
 				 "SELECT pg_%s_backend(pid) FROM pg_stat_activity WHERE pid = %d AND backend_type = 'client backend'",
 				 below(&random, 4) == 0 ? "terminate" : "cancel", pid);
