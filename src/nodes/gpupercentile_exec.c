@@ -310,12 +310,29 @@ count_group(GpuPercentileState *state)
 	}
 }
 
+/*
+ * How far a percentile is from one value to the next.  Where a compiler makes a product and a difference
+ * one operation, as for arm64, the last bit depends on how they are written.  So these are written like
+ * percentile_cont_final_common() and setup_pct_info(), and each stays a function.
+ */
+static pg_noinline double
+proportion_of_one(double percentile, int64 n, int64 lower)
+{
+	return (percentile * (n - 1)) - lower;
+}
+
+static pg_noinline double
+proportion_in_array(double percentile, int64 n)
+{
+	return (percentile * (n - 1)) - floor(percentile * (n - 1));
+}
+
 /* Where among the values a percentile is. */
 static Point
 find_point(const Function *function, double percentile)
 {
 	Point		point = {false, 0, 0, 0};
-	double		place;
+	int64		n = function->values->n;
 
 	if (percentile < 0 || percentile > 1 || isnan(percentile))
 		ereport(ERROR,
@@ -323,14 +340,14 @@ find_point(const Function *function, double percentile)
 				 errmsg("percentile value %g is not between 0 and 1", percentile)));
 	if (function->is_continuous)
 	{
-		place = percentile * (function->values->n - 1);
-		point.lower = (int64) floor(place);
-		point.upper = (int64) ceil(place);
-		point.proportion = place - floor(place);
+		point.lower = (int64) floor(percentile * (n - 1));
+		point.upper = (int64) ceil(percentile * (n - 1));
+		point.proportion = function->is_array ? proportion_in_array(percentile, n) :
+			proportion_of_one(percentile, n, point.lower);
 	}
 	else
 	{
-		point.lower = (int64) ceil(percentile * function->values->n);
+		point.lower = (int64) ceil(percentile * n);
 		point.lower = Max(1, point.lower) - 1;
 		point.upper = point.lower;
 	}
