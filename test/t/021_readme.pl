@@ -121,7 +121,7 @@ sub masked
 		s/\d+ threads?/N threads/g;
 		s/\d+ MB/N MB/g;
 		s/(Device: )\w+$|(Engine: ).*$/($1 \/\/ $2) . 'DEVICE'/gme;
-		s/engine \w+(?: \w+)?/engine DEVICE/g;
+		s/engine .*?(?=, \d)/engine DEVICE/g;
 		s/^ *(?:Buffers|Planning|I\/O Timings|Index Searches):.*\n?//gm if !/Planning Time/ || $node->pg_version >= 18;
 		s/\n+\z//;
 	}
