@@ -277,7 +277,7 @@ typedef struct GsDeviceConfig
 {
 	int			ordinal;		/* which device of its kind; 0 is the first */
 	int			opened;			/* how often the caller opens it in all; 0: once */
-	uint64_t	memory_limit;	/* bytes it may hold; 0: the default */
+	uint64_t	memory_limit;	/* bytes it may hold, at most memory_total; 0: the default */
 	int			threads;		/* host: sorting threads; 0: one a core */
 	void		(*notify) (void *arg);	/* a job has ended; may be NULL */
 	void	   *notify_arg;
@@ -364,7 +364,7 @@ typedef struct GsDeviceOps
 
 	/*
 	 * Change GsDeviceConfig.memory_limit; 0: to the default, as it was found by
-	 * open.
+	 * open.  A limit is never more than memory_total.
 	 */
 	void		(*set_memory_limit) (GsDevice *device, uint64_t bytes);
 

@@ -68,7 +68,10 @@ static void
 host_set_memory_limit(GsDevice *device, uint64_t bytes)
 {
 	device->limit_is_default = bytes == 0;
-	device->memory_limit = bytes > 0 ? bytes : device->default_limit;
+	if (bytes == 0)
+		device->memory_limit = device->default_limit;
+	else
+		device->memory_limit = bytes < device->memory_total ? bytes : device->memory_total;
 }
 
 static int

@@ -97,11 +97,11 @@ fault($node, undef);
 	released($node, 'two sorts');
 }
 
-# A reload changes the limit; sorts that hold more keep it
+# A reload changes the limit, to at most what the device has; sorts that hold more keep it
 sub set_limit
 {
 	my ($value, $limit_mb) = @_;
-	my $limit = $limit_mb > 0 ? "memory_limit >> 20 = $limit_mb" : 'memory_limit >> 20 > 64';
+	my $limit = $limit_mb > 0 ? "memory_limit = least(${limit_mb}::bigint << 20, memory_total)" : 'memory_limit >> 20 > 64';
 
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '$value'");
 	$node->reload;

@@ -756,6 +756,10 @@ case_set_memory_limit(TestDevice *td, uint64_t seed)
 			test_check_pages(&late, &rng);
 			test_sort_close(&late);
 		}
+		td->ops->set_memory_limit(td->device, UINT64_MAX);
+		CHECK(device_info(td).memory_limit == device_info(td).memory_total,
+			  "the limit is more than what the device has: %llu",
+			  (unsigned long long) device_info(td).memory_limit);
 		td->ops->set_memory_limit(td->device, 0);
 		CHECK(device_info(td).memory_limit == usual, "the default limit is %llu, and was %llu",
 			  (unsigned long long) device_info(td).memory_limit, (unsigned long long) usual);
