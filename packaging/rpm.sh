@@ -17,7 +17,7 @@ RPMBUILD=${RPMBUILD:-rpmbuild}
 
 if ! command -v "${RPMBUILD%% *}" >/dev/null; then
 	echo "rpm: there is no rpmbuild. Install what the build needs: rpm-build, gcc, gcc-c++, make," >&2
-	echo "    and the server's postgresqlNN-devel" >&2
+	echo "    libicu-devel, and the server's postgresqlNN-devel" >&2
 	exit 1
 fi
 bindir=$("$config" --bindir)

@@ -285,6 +285,34 @@ check_picture()
 		echo "docs/speed.svg is not what test/bench/picture.py README.md draws"
 }
 
+# The times of README's and docs/measured.md's tables are those of one line of RESULTS.md, and their ratio is right
+check_measured()
+{
+	local document
+
+	for document in README.md docs/measured.md; do
+		perl -ne '
+			BEGIN
+			{
+				open my $results, "<", "test/bench/RESULTS.md" or die;
+				@lines = map { my %numbers = map { $_ => 1 } /\d+(?:\.\d+)?/g; \%numbers } <$results>;
+			}
+			$measured = 1 if /<!-- measured: begin/;
+			$measured = 0 if /<!-- measured: end/;
+			next unless $measured;
+			while (/\| (\d+) \| (\d+) \| ([\d.]+) (?=\|)/g)
+			{
+				my ($stock, $ours, $times) = ($1, $2, $3);
+
+				grep { $_->{$stock} && $_->{$ours} } @lines or
+					print "$ARGV:$.: test/bench/RESULTS.md has no $stock and $ours ms\n";
+				abs($stock / $ours - $times) < 0.1 or
+					print "$ARGV:$.: $stock / $ours is not $times\n";
+			}
+		' "$document"
+	done
+}
+
 # The anchors of a document's headings, as GitHub makes them
 anchors()
 {
@@ -357,6 +385,7 @@ check "test/parts has every test once" check_parts
 check "docs/settings.md describes every setting" check_settings_documented
 check "docs/ explains every reason" check_reasons_documented
 check "docs/speed.svg shows README.md's table" check_picture
+check "measured times are those of test/bench/RESULTS.md" check_measured
 check "links and files named in documents are there" check_links
 check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then

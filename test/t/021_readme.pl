@@ -27,7 +27,7 @@ my @commands = (
 	[ qr/^(DEMO_ROWS=\d+ )?make demo$/, 'builds a server of its own' ],
 	[ qr/^make (test|check-\w+|lint|fuzz)$/, $suite ],
 	[ qr/^test\/(run\.sh|bench\/\w+\.sh)\b/, $suite ],
-	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.)?$/, 'build/production runs it' ],
+	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.| CUDA=no)?$/, 'build/production runs it' ],
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^(?:Device|Spread): /, 'needs several devices; 024_spread has them' ],
