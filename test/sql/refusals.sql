@@ -54,6 +54,8 @@ SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
 RESET gpusort.setup_cost;
 SET gpusort.min_rows = 5000;
 CREATE INDEX refusals_i3 ON refusals_t (id);
+-- a new table has no rows to leave
+CREATE TABLE refusals_new (id int PRIMARY KEY, p text);
 SET gpusort.min_rows = 1000;
 
 -- what gpusort takes no part in
