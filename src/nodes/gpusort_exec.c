@@ -241,6 +241,18 @@ sort_rows(GpuSortState *state)
 	state->done = true;
 }
 
+void
+gs_sort_node_release(PlanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+	if (!state->done)
+		return;
+	end_sort(state);
+	state->exhausted = true;
+}
+
 /*
  * The last row was returned.  If nobody can ask for rows again, give their memory back now: there
  * may be many sorts in a plan, one after the other.
@@ -251,11 +263,8 @@ return_end(GpuSortState *state)
 	CustomScanState *node = &state->css;
 
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
-	if (state->done && !state->random_access)
-	{
-		end_sort(state);
-		state->exhausted = true;
-	}
+	if (!state->random_access)
+		gs_sort_node_release(&node->ss.ps);
 	return node->ss.ps.ps_ProjInfo ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) :
 		node->ss.ss_ScanTupleSlot;
 }
