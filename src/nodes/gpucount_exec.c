@@ -118,6 +118,8 @@ count_rows(GpuCountState *state)
 		count = 1 + count_others(state, first);
 		state->counted_by = "comparison";
 	}
+	gs_reader_reset(&state->reader);
+	gs_sort_node_release(outerPlanState(state));
 	return (int64) count - (isnull ? 1 : 0);
 }
 

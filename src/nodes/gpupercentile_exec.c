@@ -103,6 +103,7 @@ typedef struct GpuPercentileState
 	Values	   *values;			/* one for each filter */
 	bool		plain;			/* without GROUP BY */
 	bool		first_only;
+	bool		rewinds;		/* the same rows may be wanted again */
 
 	/* the column that the functions are of */
 	AttrNumber	attno;
@@ -180,6 +181,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags | EXEC_FLAG_MARK);
+	state->rewinds = (eflags & EXEC_FLAG_REWIND) != 0;
 	desc = ExecGetResultType(outerPlanState(node));
 	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
@@ -765,6 +767,8 @@ exec(CustomScanState *node)
 	if (!next_group(state))
 	{
 		state->done = true;
+		if (!state->rewinds)
+			gs_sort_node_release(outerPlanState(node));
 		return scan;
 	}
 	return return_row(state, state->first);

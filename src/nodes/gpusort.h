@@ -211,6 +211,9 @@ extern void gs_sort_node_take(PlanState *node, uint32 n);
 extern bool gs_sort_node_count_rows(const PlanState *node, uint64 *count);
 extern void gs_sort_node_skip(PlanState *node, uint64 n);
 
+/* No row is asked for any more, unless the node is rescanned: give back what its rows take. */
+extern void gs_sort_node_release(PlanState *node);
+
 /*
  * gpusort_keep.c: have a GpuSort drop rows that its parent in a finished plan does not
  * need.  True where each row of the GpuSort is one of the parent's then: what bounds those that

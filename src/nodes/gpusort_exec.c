@@ -44,6 +44,7 @@ typedef struct GpuSortState
 	GsSort	   *sort;			/* NULL: not begun */
 	MemoryContext sort_parent;
 	bool		done;			/* sorted; rows can be fetched */
+	bool		exhausted;		/* they were, up to the last one, and are gone */
 
 	GsSortReport report;		/* of the last sort */
 	bool		reported;
@@ -240,6 +241,34 @@ sort_rows(GpuSortState *state)
 	state->done = true;
 }
 
+void
+gs_sort_node_release(PlanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+	if (!state->done)
+		return;
+	end_sort(state);
+	state->exhausted = true;
+}
+
+/*
+ * The last row was returned.  If nobody can ask for rows again, give their memory back now: there
+ * may be many sorts in a plan, one after the other.
+ */
+static TupleTableSlot *
+return_end(GpuSortState *state)
+{
+	CustomScanState *node = &state->css;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	if (!state->random_access)
+		gs_sort_node_release(&node->ss.ps);
+	return node->ss.ps.ps_ProjInfo ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) :
+		node->ss.ss_ScanTupleSlot;
+}
+
 static TupleTableSlot *
 exec(CustomScanState *node)
 {
@@ -249,7 +278,11 @@ exec(CustomScanState *node)
 	GsSortStatus status;
 
 	if (unlikely(!state->done))
+	{
+		if (state->exhausted)
+			return return_end(state);
 		sort_rows(state);
+	}
 	status = gs_sort_get(state->sort, forward, slot);
 	if (unlikely(status == GS_SORT_LOST))
 	{
@@ -258,8 +291,7 @@ exec(CustomScanState *node)
 		status = gs_sort_get(state->sort, forward, slot);
 	}
 	if (unlikely(status == GS_SORT_END))
-		return ExecClearTuple(node->ss.ps.ps_ProjInfo ?
-							  node->ss.ps.ps_ResultTupleSlot : slot);
+		return return_end(state);
 	if (node->ss.ps.ps_ProjInfo)
 	{
 		node->ss.ps.ps_ExprContext->ecxt_scantuple = slot;
@@ -330,10 +362,11 @@ rescan(CustomScanState *node)
 	PlanState  *child = outerPlanState(node);
 
 	/* as in ExecReScanSort */
-	if (!state->done)
+	if (!state->done && !state->exhausted)
 		return;
+	state->exhausted = false;
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
-	if (child->chgParam == NULL && gs_sort_can_rescan(state->sort))
+	if (state->done && child->chgParam == NULL && gs_sort_can_rescan(state->sort))
 	{
 		gs_sort_rescan(state->sort);
 		return;

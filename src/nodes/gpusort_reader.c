@@ -53,15 +53,28 @@ gs_reader_ask(GsReader *reader)
 bool
 gs_reader_count_equal(const GsReader *reader, uint64 *count)
 {
-	if (!reader->page.ties_are_equal)
+	if (!reader->takes_rows || !reader->page.ties_are_equal)
 		return false;
 	for (uint32 i = 1; reader->at + i < reader->page.n; i++)
-		if (!(gs_reader_entry(reader, i) & GS_ENTRY_TIE))
+	{
+		uint32		entry = gs_reader_entry(reader, i);
+
+		if (!(entry & GS_ENTRY_TIE))
 		{
 			*count = i - 1;
 			return true;
 		}
+		if (entry & GS_ENTRY_EXTERNAL)
+			return false;
+	}
 	return false;
+}
+
+bool
+gs_reader_is_at_hand(const GsReader *reader, uint64 n)
+{
+	return reader->takes_rows && n < reader->page.n - reader->at &&
+		!(gs_reader_entry(reader, n) & GS_ENTRY_EXTERNAL);
 }
 
 bool
@@ -69,11 +82,9 @@ gs_reader_look_ahead(const GsReader *reader, uint64 n, TupleTableSlot *slot)
 {
 	uint32		entry;
 
-	if (!reader->takes_rows || n >= reader->page.n - reader->at)
+	if (!gs_reader_is_at_hand(reader, n))
 		return false;
 	entry = gs_reader_entry(reader, n);
-	if (entry & GS_ENTRY_EXTERNAL)
-		return false;
 	ExecStoreMinimalTuple((MinimalTuple) (reader->page.page + (entry & ~GS_ENTRY_FLAGS)), slot,
 						  false);
 	return true;

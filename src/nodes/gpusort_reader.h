@@ -45,7 +45,10 @@ extern void gs_reader_reset(GsReader *reader);
 /* The next row, from the child. */
 extern TupleTableSlot *gs_reader_ask(GsReader *reader);
 
-/* How many rows behind the one that was read last have its key, too?  False: that is not known. */
+/*
+ * How many rows behind the one that was read last have its key, too?  All of them are at hand.  False: that
+ * is not known, or one is not.
+ */
 extern bool gs_reader_count_equal(const GsReader *reader, uint64 *count);
 
 /*
@@ -53,6 +56,7 @@ extern bool gs_reader_count_equal(const GsReader *reader, uint64 *count);
  * False: it is not at hand, or there is none.
  */
 extern bool gs_reader_look_ahead(const GsReader *reader, uint64 n, TupleTableSlot *slot);
+extern bool gs_reader_is_at_hand(const GsReader *reader, uint64 n);
 
 /* The entry of the page for the row n places behind the one that was read last. */
 static inline uint32

@@ -369,6 +369,23 @@ hold_peers(GpuWindowState *state)
  * Rows that are at hand, without being read
  */
 
+/* Are the rows that each lead() wants, of those that were not read yet and are in the partition? */
+static bool
+wanted_are_at_hand(const GpuWindowState *state)
+{
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		const GsWindowFunction *function = &state->functions[i];
+		int64		position = state->row.position + function->offset;
+
+		if (gs_window_function_needs_rows(function) && position < state->row.reach &&
+			position >= gs_held_read_end(state->held) &&
+			!gs_reader_is_at_hand(&state->reader, position - gs_held_read_end(state->held) + 1))
+			return false;
+	}
+	return true;
+}
+
 /* Are all those that lead() asks for?  If so, notes which these are. */
 static bool
 look_ahead(GpuWindowState *state)
@@ -391,7 +408,9 @@ look_ahead(GpuWindowState *state)
 		state->row.reach = state->row.partition_end;
 	else
 		state->row.reach = read_end + Max(n, 0);
-	return true;
+
+	/* the farthest one is */
+	return state->n_functions == 1 || wanted_are_at_hand(state);
 }
 
 /* Are all that the values of the current row need? */

@@ -306,6 +306,13 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 		skip->held = NULL;
 	}
 	CHECK_FOR_INTERRUPTS();
+	/* a window asks for the row behind those that pass its run condition, too */
+	if (sort->bounded)
+	{
+		if (sort->bound_left == 0)
+			return GS_SORT_END;
+		sort->bound_left--;
+	}
 	return tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL) ?
 		GS_SORT_OK : GS_SORT_END;
 }

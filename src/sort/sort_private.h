@@ -79,6 +79,8 @@ struct GsSort
 	bool		drain;			/* place CPU: rows on the device are to be
 								 * taken back */
 	Tuplesortstate *tuplesort;	/* place CPU */
+	bool		bounded;		/* of which no more than so many rows can be got: */
+	uint64		bound_left;
 	GsBigRows  *big;			/* NULL until there is one */
 	GsAside    *aside;			/* rows without a key; NULL until there is
 								 * one, or place CPU */

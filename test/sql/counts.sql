@@ -170,5 +170,13 @@ EXECUTE q (0);
 EXECUTE q (500);
 DEALLOCATE q;
 
+-- a sort whose number is known holds no memory
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT count(DISTINCT c) FROM counts_t UNION ALL SELECT count(DISTINCT n) FROM counts_t
+	UNION ALL SELECT count(*) FROM (SELECT c, i8 FROM counts_t GROUP BY c, i8 OFFSET 0) AS s UNION ALL SELECT count(*) FROM (SELECT DISTINCT c, bp FROM counts_t) AS s;
+MOVE ALL FROM c;
+SELECT count(*) FROM gpusort_activity WHERE phase <> 'closing';
+COMMIT;
+
 DROP TABLE counts_t, counts_columns, counts_many;
 DROP FUNCTION compare, counted_by, plan_lines, query_rows, stock_rows, rows_differ;

@@ -109,6 +109,21 @@ EXECUTE sets(5000);
 RESET plan_cache_mode;
 RESET gpusort.force;
 
+-- a sort that was read to its end holds no memory while the others are done; nor does one below another node
+SELECT compare_sets('SELECT a, b, c::text IS NULL, d, e IS NULL, id % 2, count(*) FROM gs_t GROUP BY CUBE (a, b, c, d, e, id % 2)');
+SET gpusort.force = on;
+BEGIN;
+DECLARE c CURSOR FOR SELECT a, b, c, d, e, id % 2, count(*) FROM gs_t GROUP BY CUBE (a, b, c, d, e, id % 2);
+MOVE ALL FROM c;
+FETCH 1 FROM c;
+SELECT count(*) FROM gpusort_activity WHERE phase <> 'closing';
+CLOSE c;
+DECLARE c NO SCROLL CURSOR FOR (SELECT id, a FROM gs_t ORDER BY a, id OFFSET 0) UNION ALL (SELECT id, a FROM gs_t ORDER BY a, id OFFSET 0);
+MOVE ALL FROM c;
+SELECT count(*) FROM gpusort_activity WHERE phase <> 'closing';
+COMMIT;
+RESET gpusort.force;
+
 -- by cost: not for few rows
 EXPLAIN (COSTS OFF) SELECT b, c, count(*) FROM gs_one GROUP BY GROUPING SETS ((b), (c));
 DROP TABLE gs_t, gs_null, gs_empty, gs_one, gs_equal;

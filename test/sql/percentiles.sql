@@ -149,6 +149,16 @@ SELECT rows_read('SELECT percentile_disc(ARRAY[0.5, 0, 0.999]) WITHIN GROUP (ORD
 	   rows_read('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_places') AS mode;
 
 -- by cost: text is sorted, few rows and plain numbers are not
+-- a sort whose values were found holds no memory, unless the rows may be wanted again
+BEGIN;
+DECLARE c NO SCROLL CURSOR FOR SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM percentiles_t
+	UNION ALL SELECT mode() WITHIN GROUP (ORDER BY i) FROM percentiles_t GROUP BY g UNION ALL SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY i) FROM percentiles_t GROUP BY h HAVING count(*) > 1;
+MOVE ALL FROM c;
+SELECT count(*) FROM gpusort_activity WHERE phase <> 'closing';
+COMMIT;
+SET enable_material = off;
+SELECT x, count(*), sum(p) FROM generate_series(1, 3) AS x LEFT JOIN (SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY id) AS p FROM percentiles_t GROUP BY g) AS s ON s.p > x GROUP BY x ORDER BY x;
+RESET enable_material;
 RESET gpusort.force;
 SET gpusort.min_rows = 20000;
 CREATE TABLE percentiles_many AS SELECT i AS id, i % 10 AS g, md5(i::text) COLLATE "C" AS p FROM generate_series(1, 50000) AS i;

@@ -228,6 +228,19 @@ ALTER AGGREGATE win_longest(text) OWNER TO current_user;
 DROP OWNED BY gpusort_win_user;
 DROP ROLE gpusort_win_user;
 
+-- rows that are too large for a page are not at hand before they are read
+CREATE TABLE win_few (id int, g int, k int);
+INSERT INTO win_few SELECT i, i % 10, i % 3 FROM generate_series(1, 600) AS i;
+ANALYZE win_few;
+CREATE VIEW win_big AS SELECT id, g, k, CASE WHEN id % 7 = 0 THEN repeat('y', 140000 + id) ELSE 'x' END AS big FROM win_few OFFSET 0;
+SELECT compare_windows('SELECT g, count(big) OVER w, sum(id) OVER w FROM win_big WINDOW w AS (ORDER BY g)');
+SELECT compare_windows('SELECT g, count(big) OVER w, sum(id) OVER w FROM win_big WINDOW w AS (PARTITION BY g)');
+SELECT compare_windows('SELECT id, g, length(last_value(big) OVER w), sum(length(big)) OVER w FROM win_big WINDOW w AS (ORDER BY g, id)');
+SELECT compare_windows('SELECT id, g, length(last_value(big) OVER w) FROM win_big WINDOW w AS (PARTITION BY g ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)');
+SELECT compare_windows('SELECT id, length(lead(big, 1) OVER w), length(lead(big, 3) OVER w), lead(id, 5) OVER w FROM win_big WINDOW w AS (ORDER BY id)');
+SELECT compare_windows('SELECT id, length(lead(big, 2) OVER w), lead(id, 3) OVER w FROM win_big WINDOW w AS (PARTITION BY g ORDER BY id)');
+SELECT compare_windows('SELECT g, k, percent_rank() OVER w, cume_dist() OVER w, count(big) OVER w FROM win_big WINDOW w AS (PARTITION BY g ORDER BY k)');
+
 -- a cursor, backward and again, and a prepared statement's generic plan
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT id, sum(id) OVER w, lead(id, 2) OVER w FROM win_t WHERE id < 300 WINDOW w AS (ORDER BY p, id);
@@ -246,7 +259,8 @@ EXECUTE lags(20, 1000);
 EXECUTE lags(NULL, 100);
 EXECUTE lags(1, NULL);
 
-DROP TABLE win_t, win_pages;
+DROP VIEW win_big;
+DROP TABLE win_t, win_pages, win_few;
 DROP AGGREGATE win_longest(text), win_note(anyelement), win_note_all(anyelement), win_shut(anyelement);
 DROP FUNCTION win_longest, win_note, win_note_end, compare_windows, compare_errors, rows_before_error, explain_rows, compare_nodes, plan_lines,
 	query_rows, stock_rows, rows_differ;
