@@ -17,7 +17,8 @@
  *
  * Of a rollup's rows the columns that it does not group by are NULL, if another rollup does.  An
  * Agg knows that of its own rollups only, so the others' columns are replaced by NULL in its expressions;
- * but not in the arguments of its aggregates.  GROUPING() says right of them that they are not grouped by.
+ * but not in the arguments of its aggregates, other than direct ones.  GROUPING() says right of them that
+ * they are not grouped by.
  *
  * EXPLAIN finds out what a column is by looking it up in the nodes below, and there are none below
  * the second GpuSpool, nor one that stands for all sets below GpuGroupingSets.  So the scan tuples of these
@@ -267,7 +268,13 @@ use_rollup(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, Aggref))
-		return (Node *) copyObjectImpl(node);
+	{
+		/* its arguments are evaluated at rows of the input, but direct ones once a group */
+		Aggref	   *agg = (Aggref *) copyObjectImpl(node);
+
+		agg->aggdirectargs = (List *) use_rollup((Node *) agg->aggdirectargs, context);
+		return (Node *) agg;
+	}
 	if (IsA(node, GroupingFunc))
 	{
 		int			bits = 0;

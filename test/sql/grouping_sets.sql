@@ -41,6 +41,8 @@ SELECT compare_sets('SELECT upper(a) AS u, b + 1, coalesce(b + 1, -1), count(*) 
 SELECT compare_sets('SELECT a, b, count(*) FROM gs_t GROUP BY GROUPING SETS ((a), (b)) HAVING count(*) > 90 AND (b > 1 OR grouping(a) = 0)');
 SELECT compare_sets('SELECT a, b, count(*) FILTER (WHERE id % 2 = 0), string_agg(d, '','' ORDER BY d, id), count(DISTINCT c), array_agg(id ORDER BY id DESC) FROM gs_t WHERE id < 900 GROUP BY GROUPING SETS ((a), (b), (d))');
 SELECT compare_sets('SELECT a, b, percentile_disc(0.5) WITHIN GROUP (ORDER BY id) FROM gs_t GROUP BY GROUPING SETS ((a), (b))');
+-- direct arguments are NULL with their column
+SELECT compare_sets('SELECT a, b, percentile_disc(b / 7.0) WITHIN GROUP (ORDER BY id), rank(b) WITHIN GROUP (ORDER BY b) FROM gs_t GROUP BY GROUPING SETS ((a), (b), (a, c))');
 SELECT compare_sets('SELECT a, b, count(*) FROM gs_t GROUP BY ROLLUP (a, b), ROLLUP (b, a)');
 SELECT compare_sets('SELECT a, count(*) FROM gs_t GROUP BY GROUPING SETS ((a), (a, b), (a, c), (c))');
 SELECT compare_sets('SELECT a, b, count(*) FROM gs_t GROUP BY GROUPING SETS ((a), (b)) ORDER BY b DESC, a NULLS FIRST, count(*)');
