@@ -103,6 +103,12 @@ FETCH BACKWARD 2 FROM c;
 FETCH FIRST FROM c;
 FETCH LAST FROM c;
 COMMIT;
+-- sorts of sets that have been returned hold nothing; the first one's is there
+BEGIN;
+DECLARE c CURSOR FOR SELECT a, b, c, d, count(*) FROM gs_t GROUP BY CUBE (a, b, c, d);
+MOVE ALL FROM c;
+SELECT count(*) FROM gpusort_activity WHERE pid = pg_backend_pid();
+COMMIT;
 PREPARE sets(int) AS SELECT b, id % 2 AS o, count(*) FROM gs_t WHERE id > $1 GROUP BY GROUPING SETS ((b), (id % 2)) ORDER BY 1, 2 LIMIT 3;
 SET plan_cache_mode = force_generic_plan;
 EXECUTE sets(0);
