@@ -511,6 +511,7 @@ kill_clients(Client *clients, int n, uint64_t seed)
 		Client	   *victim = &clients[below(&random, n)];
 		int			pid = __atomic_load_n(&victim->pid, __ATOMIC_RELAXED);
 		char		sql[128];
+		PGresult   *result;
 
 		sleep_ms(kill_ms);
 		if (pid == 0)
@@ -519,7 +520,10 @@ kill_clients(Client *clients, int n, uint64_t seed)
 		snprintf(sql, sizeof(sql),
 				 "SELECT pg_%s_backend(pid) FROM pg_stat_activity WHERE pid = %d AND backend_type = 'client backend'",
 				 below(&random, 4) == 0 ? "terminate" : "cancel", pid);
-		PQclear(PQexec(conn, sql));
+		result = PQexec(conn, sql);
+		if (PQresultStatus(result) != PGRES_TUPLES_OK)
+			complain("cannot cancel or terminate: %s", PQerrorMessage(conn));
+		PQclear(result);
 	}
 	PQfinish(conn);
 }
