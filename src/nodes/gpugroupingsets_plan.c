@@ -234,6 +234,7 @@ make_sort(const Sort *like, CustomScan *reader, Cost keeping, int *last_node_id)
 	sort->plan.qual = NIL;
 	sort->plan.lefttree = input;
 	sort->plan.initPlan = NIL;
+	gs_compat_copy_disabled(&sort->plan, input);
 	sort->plan.extParam = bms_copy(input->extParam);
 	sort->plan.allParam = bms_copy(input->allParam);
 	sort->plan.plan_rows = input->plan_rows;
