@@ -156,11 +156,12 @@ gs_compat_more_disabled(const Path *path, const Path *than)
 #endif
 }
 
+/* How many nodes of a plan are disabled, itself included: as many as of like; NULL: none. */
 static inline void
 gs_compat_copy_disabled(Plan *plan, const Plan *like)
 {
 #if PG_VERSION_NUM >= 180000
-	plan->disabled_nodes = like->disabled_nodes;
+	plan->disabled_nodes = like ? like->disabled_nodes : 0;
 #else
 	(void) plan;
 	(void) like;

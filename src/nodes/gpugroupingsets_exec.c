@@ -8,6 +8,10 @@
  * one reader at any time.  A GpuSort whose device is lost begins its input again; that reads the
  * kept rows from the first one on.
  *
+ * There may be hundreds of Aggs (CUBE), and a GpuSort holds staging and device memory until it is ended or
+ * rescanned.  So an Agg but the first is rescanned as soon as it has ended, and is not told that this may
+ * happen: otherwise its GpuSort would keep the rows.
+ *
  * The rows are kept in a tuplestore, in work_mem, then in a temporary file: as long as the
  * node, since an Agg further up may be rescanned.
  *
@@ -60,6 +64,7 @@ begin_sets(CustomScanState *node, EState *estate, int eflags)
 
 		(void) adopt_spools(agg, node);
 		node->custom_ps = lappend(node->custom_ps, agg);
+		eflags &= ~EXEC_FLAG_REWIND;	/* for all but the first */
 	}
 
 	/* rows are in the Aggs' slots */
@@ -83,10 +88,13 @@ exec_sets(CustomScanState *node)
 
 	for (; state->current < list_length(node->custom_ps); state->current++)
 	{
-		TupleTableSlot *row = ExecProcNode((PlanState *) list_nth(node->custom_ps, state->current));
+		PlanState  *agg = list_nth(node->custom_ps, state->current);
+		TupleTableSlot *row = ExecProcNode(agg);
 
 		if (!TupIsNull(row))
 			return row;
+		if (state->current > 0)
+			ExecReScan(agg);	/* its GpuSort lets go what it holds */
 		CHECK_FOR_INTERRUPTS();
 	}
 	return NULL;

@@ -17,7 +17,8 @@
  *
  * Of a rollup's rows the columns that it does not group by are NULL, if another rollup does.  An
  * Agg knows that of its own rollups only, so the others' columns are replaced by NULL in its expressions;
- * but not in the arguments of its aggregates.  GROUPING() says right of them that they are not grouped by.
+ * but not in the arguments of its aggregates, other than direct ones.  GROUPING() says right of them that
+ * they are not grouped by.
  *
  * EXPLAIN finds out what a column is by looking it up in the nodes below, and there are none below
  * the second GpuSpool, nor one that stands for all sets below GpuGroupingSets.  So the scan tuples of these
@@ -177,32 +178,54 @@ can_be_split(const Agg *agg)
 	return array_calls == NIL && !needs_one_agg((Node *) exprs, NULL);
 }
 
-/* A GpuSpool, with the child that it keeps the rows of, or with what such a one's columns are. */
-static CustomScan *
-make_spool(const Plan *input, bool keeps, List *columns, int *last_node_id)
+/* Files of a spool's rows cost so much, if they do not fit into memory: once to write and once to read. */
+static Cost
+file_cost(const Plan *input)
 {
-	CustomScan *spool = gs_node_make(&gs_spool_node, input, gs_node_index_tlist(columns), columns,
-									 keeps ? unconstify(Plan *, input) : NULL, NIL);
 	double		bytes = input->plan_rows * (input->plan_width + MAXALIGN(SizeofMinimalTupleHeader));
-	Cost		files = bytes > work_mem * 1024.0 ? seq_page_cost * bytes / BLCKSZ : 0;
 
-	/* as cost_material() has it, for writing and for reading */
-	if (keeps)
-		spool->scan.plan.total_cost += 2 * cpu_operator_cost * input->plan_rows + files;
-	else
-	{
-		spool->scan.plan.startup_cost = 0;
-		spool->scan.plan.total_cost = cpu_operator_cost * input->plan_rows + files;
-	}
+	return bytes > work_mem * 1024.0 ? seq_page_cost * bytes / BLCKSZ : 0;
+}
+
+/* What it costs to keep rows, as cost_material() has it. */
+static Cost
+keep_cost(const Plan *input)
+{
+	return 2 * cpu_operator_cost * input->plan_rows + file_cost(input);
+}
+
+/* The GpuSpool that keeps the rows of its child. */
+static CustomScan *
+make_keeper(Plan *input, int *last_node_id)
+{
+	List	   *columns = gs_node_outer_tlist(input->targetlist);
+	CustomScan *spool = gs_node_make(&gs_spool_node, input, gs_node_index_tlist(columns), columns, input,
+									 NIL);
+
+	spool->scan.plan.total_cost += keep_cost(input);
 	spool->scan.plan.plan_node_id = ++*last_node_id;
 	return spool;
 }
 
-/* The Sort of a rollup, whose target list and costs the planner has left out. */
-static Sort *
-make_sort(const Sort *like, CustomScan *spool, const Plan *written, int *last_node_id)
+/* A GpuSpool that reads those rows.  columns: what they are, in terms of tables. */
+static CustomScan *
+make_reader(const Plan *input, const List *columns, int *last_node_id)
 {
-	Plan	   *input = &spool->scan.plan;
+	List	   *copy = (List *) copyObjectImpl(columns);
+	CustomScan *spool = gs_node_make(&gs_spool_node, input, gs_node_index_tlist(copy), copy, NULL, NIL);
+
+	gs_compat_copy_disabled(&spool->scan.plan, NULL);
+	spool->scan.plan.startup_cost = 0;
+	spool->scan.plan.total_cost = cpu_operator_cost * input->plan_rows + file_cost(input);
+	spool->scan.plan.plan_node_id = ++*last_node_id;
+	return spool;
+}
+
+/* The Sort of a rollup over a reader, whose target list and costs the planner has left out. */
+static Sort *
+make_sort(const Sort *like, CustomScan *reader, Cost keeping, int *last_node_id)
+{
+	Plan	   *input = &reader->scan.plan;
 	Sort	   *sort = makeNode(Sort);
 	Cost		cost = gs_compat_cost_sort(input->plan_rows, input->plan_width, work_mem);
 
@@ -211,6 +234,7 @@ make_sort(const Sort *like, CustomScan *spool, const Plan *written, int *last_no
 	sort->plan.qual = NIL;
 	sort->plan.lefttree = input;
 	sort->plan.initPlan = NIL;
+	gs_compat_copy_disabled(&sort->plan, input);
 	sort->plan.extParam = bms_copy(input->extParam);
 	sort->plan.allParam = bms_copy(input->allParam);
 	sort->plan.plan_rows = input->plan_rows;
@@ -218,10 +242,10 @@ make_sort(const Sort *like, CustomScan *spool, const Plan *written, int *last_no
 	sort->plan.plan_node_id = ++*last_node_id;
 
 	/*
-	 * PostgreSQL's sort has no need of the spool.  So it is worth while to replace it, if what does costs
-	 * less than the sort without the spool's part.
+	 * PostgreSQL's sort has no need of spools.  So it is worth while to replace it, if what does costs
+	 * less than the sort without their part.
 	 */
-	cost -= input->total_cost + (written->total_cost - outerPlan(written)->total_cost);
+	cost -= input->total_cost + keeping;
 	sort->plan.startup_cost = sort->plan.total_cost = input->total_cost + Max(cost, 0);
 	return sort;
 }
@@ -232,7 +256,6 @@ gs_grouping_sets_sorts(const Agg *agg, int *last_node_id)
 	const Plan *input = outerPlan(agg);
 	List	   *columns;
 	List	   *sorts = NIL;
-	CustomScan *written;
 	ListCell   *lc;
 
 	if (!can_be_split(agg))
@@ -240,13 +263,12 @@ gs_grouping_sets_sorts(const Agg *agg, int *last_node_id)
 	columns = resolve_tlist(input);
 	if (columns == NIL || resolve_tlist(&agg->plan) == NIL)
 		return NIL;
-	written = make_spool(input, true, gs_node_outer_tlist(input->targetlist), last_node_id);
 	foreach(lc, agg->chain)
 	{
 		const Sort *sort = (const Sort *) outerPlan(lfirst_node(Agg, lc));
-		CustomScan *read = make_spool(input, false, (List *) copyObjectImpl(columns), last_node_id);
+		CustomScan *reader = make_reader(input, columns, last_node_id);
 
-		sorts = lappend(sorts, make_sort(sort, read, &written->scan.plan, last_node_id));
+		sorts = lappend(sorts, make_sort(sort, reader, keep_cost(input), last_node_id));
 	}
 	return sorts;
 }
@@ -267,7 +289,13 @@ use_rollup(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, Aggref))
-		return (Node *) copyObjectImpl(node);
+	{
+		/* its arguments are evaluated at rows of the input, but direct ones once a group */
+		Aggref	   *agg = (Aggref *) copyObjectImpl(node);
+
+		agg->aggdirectargs = (List *) use_rollup((Node *) agg->aggdirectargs, context);
+		return (Node *) agg;
+	}
 	if (IsA(node, GroupingFunc))
 	{
 		int			bits = 0;
@@ -327,8 +355,7 @@ gs_grouping_sets_make(Agg *agg, List *sorts, int *last_node_id)
 	List	   *columns = resolve_tlist(&agg->plan);
 	CustomScan *result = gs_node_make(&gs_grouping_sets_node, &agg->plan,
 									  gs_node_index_tlist(agg->plan.targetlist), columns, NULL, NIL);
-	Plan	   *input = outerPlan(agg);
-	CustomScan *spool = make_spool(input, true, gs_node_outer_tlist(input->targetlist), last_node_id);
+	CustomScan *spool = make_keeper(outerPlan(agg), last_node_id);
 	Bitmapset  *all_columns = add_columns(NULL, agg);
 	ListCell   *lc;
 	ListCell   *sort;

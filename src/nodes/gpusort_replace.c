@@ -261,6 +261,7 @@ static Plan *
 replace_grouping_sets(ReplaceContext *context, Agg *agg)
 {
 	List	   *sorts = gs_grouping_sets_sorts(agg, &context->last_node_id);
+	int			flags = context->flags;
 	CustomScan *result;
 	ListCell   *lc;
 
@@ -277,9 +278,12 @@ replace_grouping_sets(ReplaceContext *context, Agg *agg)
 		return &agg->plan;
 	}
 	result = gs_grouping_sets_make(agg, sorts, &context->last_node_id);
-	/* below the first one everything is in its place */
+
+	/* below the first one everything is in its place; for the others the same rows can be read again */
+	context->flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
 	for_each_from(lc, result->custom_plans, 1)
 		lfirst(lc) = replace(context, (Plan *) lfirst(lc), no_bound);
+	context->flags = flags;
 	return &result->scan.plan;
 }
 

@@ -521,7 +521,7 @@ expect(int device, TimestampTz now)
 	int			at_work = 0;
 	uint64		room;
 
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].device == device || gs_served_is_on(i, device))
 		{
 			n++;
@@ -618,7 +618,7 @@ gs_device_failed(int device, const GsError *error, GsStatus status)
 	d->state = DEVICE_FAILED;
 	seconds = set_retry(device);
 	note_lost(device, message);
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (!gs_served[i].closing && lose_device(i, device))
 			n_sorts++;
 	ereport(LOG,

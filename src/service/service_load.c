@@ -49,7 +49,7 @@ stop_reading(int number)
 	if (gs_devices[device].reading != number)
 		return;
 	gs_devices[device].reading = -1;
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].load.phase == LOAD_WAITING)
 			gs_served_wake(i);
 }

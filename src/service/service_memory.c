@@ -128,7 +128,7 @@ gs_memory_share(int device)
 	int			n = 0;
 
 	gs_ops->info(gs_devices[device].device, &info);
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served_is_on(i, device))
 			n++;
 	return info.memory_limit / Max(n, 1);
@@ -282,7 +282,7 @@ gs_memory_step(int number)
 static void
 try_again(int device)
 {
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 	{
 		ServedSession *s = &gs_served[i];
 
@@ -554,7 +554,7 @@ relieve(int device)
 										  GS_IDLE_READER_MS);
 	if (spread(needy))
 		return true;
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].out.sort && gs_served[i].out.device == device)
 			return false;		/* room is being made */
 	if (is_load_too_large(&gs_served[needy]))
@@ -562,7 +562,7 @@ relieve(int device)
 		give_up(needy);
 		return true;
 	}
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 	{
 		uint64		bytes;
 		Relief		relief;

@@ -419,7 +419,7 @@ gs_buffer_free(int buffer)
 	Assert(buffers[buffer].use != BUFFER_FREE);
 	buffers[buffer].use = BUFFER_FREE;
 	n_free_buffers++;
-	for (int i = 0; i < gs_shared->n_sessions; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].out.sort || gs_served[i].load.phase == LOAD_READING ||
 			gs_served[i].load.phase == LOAD_SPLITTING)
 			gs_served_wake(i);

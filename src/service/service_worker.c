@@ -44,7 +44,7 @@
 /* Idle for so long, the device gives its cached memory back. */
 #define GS_TRIM_AFTER_MS	10000
 
-/* While a sort waits for device memory, look for some as often as this. */
+/* While a sort waits for memory of a device or of its role, look for some as often as this. */
 #define GS_SHORT_MEMORY_MS	200
 
 static bool trimmed = true;
@@ -195,14 +195,14 @@ work(void)
 	return any;
 }
 
-/* Does anybody wait for room on any device, or for its role? */
+/* Does anybody wait for room on any device? */
 static bool
-memory_is_short(void)
+any_device_is_short(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_memory_is_short(i))
 			return true;
-	return gs_role_any_waits();
+	return false;
 }
 
 /* How long to sleep where nobody wakes the service; -1: for ever. */
@@ -212,7 +212,7 @@ longest_sleep(void)
 	long		trim = trimmed || gs_shared->n_open > 0 ? -1 : GS_TRIM_AFTER_MS;
 	long		retry = gs_devices_sleep_ms();
 
-	if (memory_is_short())
+	if (any_device_is_short() || gs_role_any_waits())
 		return GS_SHORT_MEMORY_MS;
 	return trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 }
@@ -221,7 +221,7 @@ longest_sleep(void)
 static void
 idle(long ms)
 {
-	if (memory_is_short())
+	if (any_device_is_short())
 	{
 		/* others than gpusort may have given memory back */
 		for (int i = 0; i < gs_n_devices; i++)

@@ -42,8 +42,7 @@ measure()
 		for _ in $(seq "$times"); do
 			query "$1" "$2"
 		done
-	} | bench_sql | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' | sort -n |
-		awk '{v[NR] = $1} END {printf "%.1f", v[int((NR + 1) / 2)]}'
+	} | bench_sql | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' | bench_median 1
 }
 
 chosen()

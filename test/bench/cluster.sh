@@ -210,7 +210,7 @@ sessions()
 	as_user mkdir "$logs"
 	as_user "$bindir/pgbench" -n -f "$script" -c "$1" -j "$1" -T "$seconds" -l --log-prefix="$logs/l" \
 		>/dev/null 2>"$work/pgbench.err" || { cat "$work/pgbench.err" >&2; bench_die "pgbench failed"; }
-	cat "$logs"/l* | awk '{print $3 / 1000}' | sort -n | awk '{v[NR] = $1} END {printf "%.2f", v[int((NR + 1) / 2)]}'
+	cat "$logs"/l* | awk '{print $3 / 1000}' | bench_median 2
 }
 
 some_rows()
@@ -284,7 +284,10 @@ compare()
 	for collation in C en_US.utf8; do
 		for on in off on; do
 			use_gpusort $on
-			on 0 -c "COPY (SELECT p, id FROM f ORDER BY p COLLATE \"$collation\", id) TO STDOUT" | md5sum >"$work/order.$on"
+			(
+				set -o pipefail
+				on 0 -c "COPY (SELECT p, id FROM f ORDER BY p COLLATE \"$collation\", id) TO STDOUT" | md5sum >"$work/order.$on"
+			) || bench_die "both orders: failed"
 		done
 		cmp -s "$work/order.on" "$work/order.off" && orders+=("$kind, $collation: same") ||
 			orders+=("$kind, $collation: DIFFERENT")

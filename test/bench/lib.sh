@@ -185,9 +185,10 @@ bench_settings()
 	done
 }
 
+# bench_median [DECIMALS]: of the numbers read, one a line; -1 if there are none
 bench_median()
 {
-	sort -n | awk '{v[NR] = $1} END {if (NR) printf "%.0f", v[int((NR + 1) / 2)]; else printf "-1"}'
+	sort -n | awk -v format="%.${1:-0}f" '{v[NR] = $1} END {if (NR) printf format, v[int((NR + 1) / 2)]; else printf "-1"}'
 }
 
 bench_time()

@@ -222,6 +222,8 @@ connect_client(Client *c)
 		if (PQstatus(c->conn) == CONNECTION_OK)
 		{
 			PQsetNoticeProcessor(c->conn, ignore_notice, NULL);
+			/* what was aimed at the session before cannot reach this one */
+			__atomic_store_n(&c->killed, 0, __ATOMIC_RELAXED);
 			__atomic_store_n(&c->pid, PQbackendPID(c->conn), __ATOMIC_RELAXED);
 			result = PQexec(c->conn, settings[below(&c->random, lengthof(settings))]);
 			if (PQresultStatus(result) == PGRES_COMMAND_OK)
@@ -509,17 +511,22 @@ kill_clients(Client *clients, int n, uint64_t seed)
 	while (now() < end_time)
 	{
 		Client	   *victim = &clients[below(&random, n)];
-		int			pid = __atomic_load_n(&victim->pid, __ATOMIC_RELAXED);
+		int			pid;
 		char		sql[128];
+		PGresult   *result;
 
 		sleep_ms(kill_ms);
+		pid = __atomic_load_n(&victim->pid, __ATOMIC_RELAXED);
 		if (pid == 0)
 			continue;
 		__atomic_fetch_add(&victim->killed, 1, __ATOMIC_RELAXED);
 		snprintf(sql, sizeof(sql),
 				 "SELECT pg_%s_backend(pid) FROM pg_stat_activity WHERE pid = %d AND backend_type = 'client backend'",
 				 below(&random, 4) == 0 ? "terminate" : "cancel", pid);
-		PQclear(PQexec(conn, sql));
+		result = PQexec(conn, sql);
+		if (PQresultStatus(result) != PGRES_TUPLES_OK)
+			complain("cannot cancel or terminate: %s", PQerrorMessage(conn));
+		PQclear(result);
 	}
 	PQfinish(conn);
 }

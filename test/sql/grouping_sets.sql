@@ -41,6 +41,8 @@ SELECT compare_sets('SELECT upper(a) AS u, b + 1, coalesce(b + 1, -1), count(*) 
 SELECT compare_sets('SELECT a, b, count(*) FROM gs_t GROUP BY GROUPING SETS ((a), (b)) HAVING count(*) > 90 AND (b > 1 OR grouping(a) = 0)');
 SELECT compare_sets('SELECT a, b, count(*) FILTER (WHERE id % 2 = 0), string_agg(d, '','' ORDER BY d, id), count(DISTINCT c), array_agg(id ORDER BY id DESC) FROM gs_t WHERE id < 900 GROUP BY GROUPING SETS ((a), (b), (d))');
 SELECT compare_sets('SELECT a, b, percentile_disc(0.5) WITHIN GROUP (ORDER BY id) FROM gs_t GROUP BY GROUPING SETS ((a), (b))');
+-- direct arguments are NULL with their column
+SELECT compare_sets('SELECT a, b, percentile_disc(b / 7.0) WITHIN GROUP (ORDER BY id), rank(b) WITHIN GROUP (ORDER BY b) FROM gs_t GROUP BY GROUPING SETS ((a), (b), (a, c))');
 SELECT compare_sets('SELECT a, b, count(*) FROM gs_t GROUP BY ROLLUP (a, b), ROLLUP (b, a)');
 SELECT compare_sets('SELECT a, count(*) FROM gs_t GROUP BY GROUPING SETS ((a), (a, b), (a, c), (c))');
 SELECT compare_sets('SELECT a, b, count(*) FROM gs_t GROUP BY GROUPING SETS ((a), (b)) ORDER BY b DESC, a NULLS FIRST, count(*)');
@@ -100,6 +102,12 @@ FETCH 9 FROM c;
 FETCH BACKWARD 2 FROM c;
 FETCH FIRST FROM c;
 FETCH LAST FROM c;
+COMMIT;
+-- sorts of sets that have been returned hold nothing; the first one's is there
+BEGIN;
+DECLARE c CURSOR FOR SELECT a, b, c, d, count(*) FROM gs_t GROUP BY CUBE (a, b, c, d);
+MOVE ALL FROM c;
+SELECT count(*) FROM gpusort_activity WHERE pid = pg_backend_pid();
 COMMIT;
 PREPARE sets(int) AS SELECT b, id % 2 AS o, count(*) FROM gs_t WHERE id > $1 GROUP BY GROUPING SETS ((b), (id % 2)) ORDER BY 1, 2 LIMIT 3;
 SET plan_cache_mode = force_generic_plan;

@@ -213,6 +213,22 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 	}
 }
 
+# ... and a later sort of GROUPING SETS, whose input is kept: so what cannot be run again need not be
+{
+	my $sets = 'SELECT sum(hashtext(x::text)), count(*) FROM (SELECT k, id, sum(id) FROM (SELECT * FROM t WHERE random() >= 0 OFFSET 0) AS l GROUP BY GROUPING SETS ((k), (id))) AS x;';
+	my $settings = "SET enable_hashagg = off; $serial";
+	my $stock_sets = stock($node, $sets);
+
+	like(rows_of($node, "$force $settings", "EXPLAIN $sets"), qr/GpuGroupingSets.*GpuSort/s, 'volatile input of sets: plan');
+	fault($node, 'service_fetch:9');
+	stats_reset($node);
+	same_rows($node, "$force $settings", $sets, 'volatile input of sets', $stock_sets);
+	is(fallbacks($node), '{"device lost": 1}', 'volatile input of sets: counted');
+	fault($node, undef);
+	wait_ready($node);
+	released($node, 'volatile input of sets');
+}
+
 # ... and others change them meanwhile, which marks the rows themselves
 {
 	my $cursor = session($node, "$force $serial");
