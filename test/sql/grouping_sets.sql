@@ -103,7 +103,7 @@ FETCH BACKWARD 2 FROM c;
 FETCH FIRST FROM c;
 FETCH LAST FROM c;
 COMMIT;
--- sorts of sets that have been returned hold nothing; the first one's is there
+-- sorts of sets that have been returned hold nothing
 BEGIN;
 DECLARE c CURSOR FOR SELECT a, b, c, d, count(*) FROM gs_t GROUP BY CUBE (a, b, c, d);
 MOVE ALL FROM c;

@@ -167,7 +167,7 @@ SELECT index_check('CREATE INDEX %s ON t (c)');
 SELECT index_check('CREATE UNIQUE INDEX %s ON t (b, c, a)');
 SELECT index_check('CREATE INDEX %s ON t (decode(md5(b), ''hex''), (c::bytea))');
 INSERT INTO t SELECT * FROM t WHERE a = 77;
-CREATE UNIQUE INDEX ON t (md5(b), a);
+CREATE UNIQUE INDEX t_md5_a_idx ON t (md5(b), a);
 SELECT index_check('CREATE INDEX %s ON t (b)');
 DROP INDEX i_stock, i_ours;
 CREATE FUNCTION index_error(ddl text) RETURNS text LANGUAGE plpgsql AS $$
