@@ -20,6 +20,7 @@
 #include "nodes/primnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
+#include "postmaster/bgworker_internals.h"
 #include "storage/buffile.h"
 #include "storage/latch.h"
 #include "utils/acl.h"
@@ -63,6 +64,30 @@
 #if PG_VERSION_NUM >= 200000 && !defined(GPUSORT_UNKNOWN_VERSION)
 #error "gpusort knows PostgreSQL 15 to 19; to try a later one: make COPT=-DGPUSORT_UNKNOWN_VERSION"
 #endif
+
+/* Was a static background worker registered?  Asked in the postmaster, where each has a place or none. */
+static inline bool
+gs_compat_worker_registered(const char *name)
+{
+#if PG_VERSION_NUM >= 180000
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &BackgroundWorkerList)
+	{
+		const RegisteredBgWorker *rw = dlist_container(RegisteredBgWorker, rw_lnode, iter.cur);
+#else
+	slist_iter	iter;
+
+	slist_foreach(iter, &BackgroundWorkerList)
+	{
+		const RegisteredBgWorker *rw = slist_container(RegisteredBgWorker, rw_lnode, iter.cur);
+#endif
+
+		if (strcmp(rw->rw_worker.bgw_name, name) == 0)
+			return true;
+	}
+	return false;
+}
 
 /*
  * Does EXPLAIN print the names of columns with those of their tables?  The
@@ -460,18 +485,22 @@ gs_compat_null_treatment(const WindowFunc *call)
 #endif
 }
 
-/*
- * Check that a role may execute a function, as every caller of functions has to.
- * PostgreSQL 16 has one function for the rights to all kinds of objects.
- */
+/* May a role execute a function?  PostgreSQL 16 has one function for the rights to all kinds of objects. */
+static inline AclResult
+gs_compat_may_execute(Oid function, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
+#else
+	return pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
+}
+
+/* Check it, as every caller of functions has to. */
 static inline void
 gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 {
-#if PG_VERSION_NUM >= 160000
-	AclResult	result = object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
-#else
-	AclResult	result = pg_proc_aclcheck(function, role, ACL_EXECUTE);
-#endif
+	AclResult	result = gs_compat_may_execute(function, role);
 
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, type, get_func_name(function));
@@ -482,10 +511,12 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_executor_run_params	QueryDesc *query, ScanDirection direction, uint64 count
 #define gs_compat_executor_run_args		query, direction, count
+#define gs_compat_executor_run_once		true
 #else
 #define gs_compat_executor_run_params \
 	QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
 #define gs_compat_executor_run_args		query, direction, count, execute_once
+#define gs_compat_executor_run_once		execute_once
 #endif
 
 /* PostgreSQL 18 counts the searches of index scans; 19 has options of scans. */

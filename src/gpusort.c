@@ -11,6 +11,7 @@
  */
 #include "postgres.h"
 
+#include "commands/extension.h"
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "storage/ipc.h"
@@ -59,7 +60,15 @@ _PG_init(void)
 	/* plans with our nodes come to parallel workers before anything else */
 	gs_nodes_init();
 	if (!preloading)
+	{
+		/* whoever creates the extension means to use it */
+		if (creating_extension)
+			ereport(WARNING,
+					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+					 errmsg("gpusort sorts nothing until the server loads it at start"),
+					 errhint("Add gpusort to shared_preload_libraries and restart the server.")));
 		return;
+	}
 
 	previous_shmem_request = shmem_request_hook;
 	shmem_request_hook = shmem_request;

@@ -28,7 +28,7 @@ bool		gs_guc_index_build = true;
 bool		gs_guc_log_refusals = false;
 int			gs_guc_min_rows = 20000;
 int			gs_guc_wait_timeout_ms = 1000;
-int			gs_guc_role_memory_mb = 0;
+int			gs_guc_role_memory_kb = 0;
 
 int			gs_guc_device = GS_CHOOSE_AUTO;
 char	   *gs_guc_devices = NULL;
@@ -182,8 +182,8 @@ gs_guc_define(bool preloading)
 							"Sets the maximum memory of all devices that the sorts of a role together may hold.",
 							"A sort that would need more uses temporary files, its own or those of the role's "
 							"other sorts. Zero means no limit.",
-							&gs_guc_role_memory_mb, 0, 0, MAX_DEVICE_MEMORY_MB,
-							PGC_SUSET, GUC_UNIT_MB, NULL, NULL, NULL);
+							&gs_guc_role_memory_kb, 0, 0, MAX_KILOBYTES,
+							PGC_SUSET, GUC_UNIT_KB, NULL, NULL, NULL);
 
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "Sets the planner's estimate of the cost of starting a sort on the device.",

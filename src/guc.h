@@ -27,7 +27,7 @@ extern int	gs_guc_min_rows;
 extern int	gs_guc_wait_timeout_ms;
 
 /* for superusers, also for roles */
-extern int	gs_guc_role_memory_mb;	/* 0: no limit */
+extern int	gs_guc_role_memory_kb;	/* 0: no limit */
 
 /* at server start */
 extern int	gs_guc_device;		/* a GsDeviceChoice */

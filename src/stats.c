@@ -88,6 +88,8 @@ gs_fallback_name(GsFallback reason)
 			return "device memory exhausted";
 		case GS_FALLBACK_ROLE:
 			return "role memory exhausted";
+		case GS_FALLBACK_FILES:
+			return "temp_file_limit reached";
 		case GS_FALLBACK_LOST:
 			return "device lost";
 		case GS_FALLBACK_ORDER:

@@ -25,6 +25,8 @@
 #	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS, FUZZ_DEVICE_MEMORY	of the differential tester, see README.md
 #	UPGRADE_FROM			pg_config of the older server of tap/025_pg_upgrade (default: the oldest packaged one)
 #	CITUS_SRC				Citus's sources for tap/027_citus (default: the server's own Citus, if it has one)
+#	TEST_LIMIT				seconds for one run of pg_regress, a unit program or a TAP file (default 1200)
+#	DELAYS_SEEDS, DELAYS_DEADLINE	of tap/028_delays, see its head
 #	GPUSORT_TEST_USER		who runs the servers when we are root (default postgres)
 set -u
 

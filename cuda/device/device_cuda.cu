@@ -403,18 +403,23 @@ void cuda_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint
   submit(&sort->device->arrays.queue, request);
 }
 
+// What the threads have added since the last call.
+void copy_new(const std::vector<uint32_t> &from, std::vector<uint32_t> *to)
+{
+  to->insert(to->end(), from.begin() + static_cast<std::ptrdiff_t>(to->size()), from.end());
+}
+
 void cuda_result(GsDeviceSort *sort, GsSortResult *result)
 {
   Failure failure;
   std::lock_guard<std::mutex> guard(sort->lock);
 
   *result = sort->times;
-  result->memory_held = sort->memory_held();
   if (guarded(&failure,
               [&]
               {
-                sort->shown_records = sort->image_records;
-                sort->shown_bytes = sort->image_bytes;
+                copy_new(sort->image_records, &sort->shown_records);
+                copy_new(sort->image_bytes, &sort->shown_bytes);
               }))
   {
     result->n_images = sort->shown_records.size();
@@ -431,6 +436,11 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   result->key_bytes = sort->output.stats.key_bytes;
   result->rounds = sort->output.rounds;
   result->engine = sort->output.engine;
+}
+
+uint64_t cuda_memory_held(GsDeviceSort *sort)
+{
+  return sort->memory_held();
 }
 
 void cuda_cancel(GsDeviceSort *sort)
@@ -460,6 +470,7 @@ extern "C" const GsDeviceOps gs_device_cuda = {
     cuda_reorder,          // reorder
     cuda_sort_arrays,      // sort_arrays
     cuda_result,           // result
+    cuda_memory_held,      // memory_held
     cuda_cancel,           // cancel
     cuda_sort_close        // sort_close
 };

@@ -40,7 +40,9 @@ typedef enum GsPut
 	GS_PUT_OVERFLOW,			/* no device memory: this row and all later
 								 * ones are the caller's, and those that
 								 * gs_feeder_take_back returns */
-	GS_PUT_LOST					/* all rows fed so far are gone */
+	GS_PUT_LOST,				/* all rows fed so far are gone */
+	GS_PUT_DECLINED				/* the rows have few groups, and the leader another plan for that:
+								 * what was fed is not wanted any more */
 } GsPut;
 
 /*

@@ -304,7 +304,8 @@ typedef struct GsSortSpec
 } GsSortSpec;
 
 /*
- * Of a performed sort; page_first lives until reorder or sort_close.  A sort
+ * Of a performed sort; page_first lives until reorder or sort_close, image_records and
+ * image_bytes until result is called again.  A sort
  * of arrays tells n_rows and row_bytes, the arrays that it has sorted and their
  * bytes, engine and times.
  */
@@ -326,9 +327,6 @@ typedef struct GsSortResult
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;
-	uint64_t	memory_held;	/* bytes of the device's limit that the sort
-								 * holds now (legal at any time).  May leave
-								 * out what a pending job takes and gives back */
 } GsSortResult;
 
 typedef struct GsDevice GsDevice;
@@ -364,7 +362,8 @@ typedef struct GsDeviceOps
 
 	/*
 	 * Change GsDeviceConfig.memory_limit; 0: to the default, as it was found by
-	 * open.  A limit is never more than memory_total.
+	 * open.  A limit is never more than memory_total, of the host device nine tenths
+	 * of that.
 	 */
 	void		(*set_memory_limit) (GsDevice *device, uint64_t bytes);
 
@@ -427,6 +426,12 @@ typedef struct GsDeviceOps
 								uint32_t n_arrays, GsJob *job);
 
 	void		(*result) (GsDeviceSort *sort, GsSortResult *result);
+
+	/*
+	 * Bytes of the device's limit that the sort holds now, at any time.  May leave out
+	 * what a pending job takes and gives back.
+	 */
+	uint64_t	(*memory_held) (GsDeviceSort *sort);
 
 	/* Make the pending jobs of a sort end soon, as GS_CANCELLED if they can. */
 	void		(*cancel) (GsDeviceSort *sort);

@@ -64,14 +64,17 @@ default_limit(uint64_t total)
 	return total / 4 < most ? total / 4 : most;
 }
 
+/* The machine needs some memory for all else. */
 static void
 host_set_memory_limit(GsDevice *device, uint64_t bytes)
 {
+	uint64_t	most = device->memory_total / 10 * 9;
+
 	device->limit_is_default = bytes == 0;
 	if (bytes == 0)
 		device->memory_limit = device->default_limit;
 	else
-		device->memory_limit = bytes < device->memory_total ? bytes : device->memory_total;
+		device->memory_limit = bytes < most ? bytes : most;
 }
 
 static int
@@ -543,7 +546,6 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 		sort->queues[GS_HOST_SORT_ARRAYS].ms;
 	result->gather_ms = sort->queues[GS_HOST_FETCH].ms + sort->queues[GS_HOST_FETCH_KEYS].ms;
 	result->copy_out_ms = sort->queues[GS_HOST_FETCH_IMAGE].ms;
-	result->memory_held = sort->memory_used;
 	result->engine = "host radix";
 	if (sort->spec.elem != GS_ELEM_NONE)
 		result->n_rows = sort->n_rows;
@@ -556,6 +558,17 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 		result->rounds = sort->order.rounds;
 	}
 	pthread_mutex_unlock(&sort->device->lock);
+}
+
+static uint64_t
+host_memory_held(GsDeviceSort *sort)
+{
+	uint64_t	bytes;
+
+	pthread_mutex_lock(&sort->device->lock);
+	bytes = sort->memory_used;
+	pthread_mutex_unlock(&sort->device->lock);
+	return bytes;
 }
 
 const GsDeviceOps gs_device_host = {
@@ -578,6 +591,7 @@ const GsDeviceOps gs_device_host = {
 	.reorder = host_reorder,
 	.sort_arrays = host_sort_arrays,
 	.result = host_result,
+	.memory_held = host_memory_held,
 	.cancel = host_cancel,
 	.sort_close = host_sort_close
 };

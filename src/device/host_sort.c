@@ -46,8 +46,8 @@
 #define INSERTION_MAX 16
 #define MERGE_MAX 256
 
-/* Keys handled between two looks at the cancel flag, about a millisecond. */
-#define CANCEL_INTERVAL 65536
+/* Keys handled between two pauses, about a millisecond. */
+#define PAUSE_INTERVAL 65536
 
 /* Pending work halves in size with every entry; sizes are below 2^64. */
 #define STACK_MAX 66
@@ -55,7 +55,8 @@
 typedef struct Sorter
 {
 	const int  *cancel;
-	size_t		until_check;	/* keys left before the next look */
+	void		(*pause) (void);
+	size_t		until_pause;	/* keys left before the next pause */
 	bool		cancelled;
 } Sorter;
 
@@ -73,12 +74,14 @@ typedef struct Pending
 static inline bool
 check_cancel(Sorter *sorter, size_t n)
 {
-	if (n < sorter->until_check)
+	if (n < sorter->until_pause)
 	{
-		sorter->until_check -= n;
+		sorter->until_pause -= n;
 		return sorter->cancelled;
 	}
-	sorter->until_check = CANCEL_INTERVAL;
+	sorter->until_pause = PAUSE_INTERVAL;
+	if (sorter->pause != NULL)
+		sorter->pause();
 	if (sorter->cancel != NULL && __atomic_load_n(sorter->cancel, __ATOMIC_RELAXED) != 0)
 		sorter->cancelled = true;
 	return sorter->cancelled;
@@ -379,20 +382,17 @@ next_group(const GsHostKey *keys, Pending *work, Pending *group)
 	return false;
 }
 
-bool
-gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
-				bool stale, const int *cancel, uint32_t *rounds)
+static void
+sort_pending(Sorter *sorter, GsHostKey *keys, GsHostKey *scratch, Pending work, uint32_t *rounds)
 {
-	Sorter		sorter = {cancel, CANCEL_INTERVAL, false};
 	Pending		stack[STACK_MAX];
-	Pending		work = {0, n, depth, *rounds, stale};
 	int			stacked = 0;
 
-	if (n < 2)
-		return true;
-	if (!stale)
-		sort_by_word(&sorter, keys, scratch, n, depth, false);
-	while (!sorter.cancelled)
+	if (work.end < 2)
+		return;
+	if (!work.is_group)
+		sort_by_word(sorter, keys, scratch, work.end, work.depth, false);
+	while (!sorter->cancelled)
 	{
 		Pending		group;
 
@@ -401,7 +401,7 @@ gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
 			size_t		count = work.end - work.start;
 
 			work.depth = renew_words(keys + work.start, count, work.depth);
-			sort_by_word(&sorter, keys + work.start, scratch + work.start, count, work.depth,
+			sort_by_word(sorter, keys + work.start, scratch + work.start, count, work.depth,
 						 false);
 			work.is_group = false;
 			if (work.round > *rounds)
@@ -423,13 +423,23 @@ gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
 		else
 			stack[stacked++] = group;
 	}
-	return !sorter.cancelled;
 }
 
 bool
-gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, const int *cancel)
+gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
+				bool stale, const int *cancel, uint32_t *rounds)
 {
+	Sorter		sorter = {.cancel = cancel, .until_pause = PAUSE_INTERVAL};
+
+	sort_pending(&sorter, keys, scratch, (Pending){0, n, depth, *rounds, stale}, rounds);
+	return !sorter.cancelled;
+}
+
+void
+gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*pause) (void))
+{
+	Sorter		sorter = {.pause = pause, .until_pause = PAUSE_INTERVAL};
 	uint32_t	rounds = 1;
 
-	return gs_host_sort_at(keys, scratch, n, 0, false, cancel, &rounds);
+	sort_pending(&sorter, keys, scratch, (Pending){0, n, 0, rounds, false}, &rounds);
 }

@@ -86,16 +86,17 @@ gs_host_key_equal(const GsHostKey *a, const GsHostKey *b)
 
 /*
  * Sort n keys whose words are set by gs_host_key_init(); scratch has room for
- * n more, its contents do not matter.  *cancel, where cancel is not NULL, is
- * looked at now and then: once it is not 0, the sort ends soon and returns
- * false, the keys then being in no particular order.
+ * n more, its contents do not matter.  pause, where it is not NULL, is called now
+ * and then; it need not return.
  */
-extern bool gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, const int *cancel);
+extern void gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*pause) (void));
 
 /*
  * The same for keys that agree on their first `depth` bytes.  Their words are
  * those at that depth or, where `stale`, are not yet read there.  *rounds is
- * how often they have been read, and is raised to the most that it took.
+ * how often they have been read, and is raised to the most that it took.  *cancel is
+ * looked at now and then: once it is not 0, the sort ends soon and returns
+ * false, the keys then being in no particular order.
  */
 extern bool gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
 							bool stale, const int *cancel, uint32_t *rounds);

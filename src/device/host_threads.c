@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "delay.h"
 #include "host_threads.h"
 
 /* A loop, in the frame of gs_host_pool_loop(). */
@@ -64,6 +65,7 @@ do_part(GsHostPool *pool, Loop *loop)
 		*link = loop->next;
 	}
 	pthread_mutex_unlock(&pool->lock);
+	GS_DELAY();
 	loop->run(loop->arg, part);
 	pthread_mutex_lock(&pool->lock);
 	if (++loop->n_done == loop->n_parts)
@@ -88,6 +90,7 @@ worker_main(void *arg)
 			if (pool->first_task == NULL)
 				pool->last_task = NULL;
 			pthread_mutex_unlock(&pool->lock);
+			GS_DELAY();
 			task->run(task);
 			pthread_mutex_lock(&pool->lock);
 		}
@@ -135,6 +138,7 @@ gs_host_pool_threads(const GsHostPool *pool)
 void
 gs_host_pool_submit(GsHostPool *pool, GsHostTask *task)
 {
+	GS_DELAY();
 	task->next = NULL;
 	pthread_mutex_lock(&pool->lock);
 	if (pool->last_task != NULL)

@@ -8,10 +8,12 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_authid_d.h"
 #include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -89,13 +91,13 @@ gpusort_devices(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	require_columns(rsinfo->setDesc, types, lengthof(types));
 
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	gs_lock_shared();
 	copy = *gs_shared;
 	for (int i = 0; i < copy.n_sessions; i++)
 		if (gs_sessions[i].state != GS_SESSION_FREE)
 			for (int device = 0; device < GS_MAX_DEVICES; device++)
 				sorts[device] += gs_sessions[i].devices >> device & 1;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 
 	/* there is no other that a sort could go to */
 	if (copy.n_devices <= 1)
@@ -224,6 +226,16 @@ device_numbers(uint32 devices)
 	return PointerGetDatum(construct_array(numbers, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
 }
 
+/* As in pg_stat_activity: everybody sees whose session it is, but not everybody what it does. */
+static bool
+may_see(const GsSession *session, Oid user)
+{
+	return has_privs_of_role(user, ROLE_PG_READ_ALL_STATS) || has_privs_of_role(user, session->role);
+}
+
+/* The columns of gpusort_activity that everybody sees: the first ones. */
+#define ACTIVITY_PUBLIC	3
+
 Datum
 gpusort_activity(PG_FUNCTION_ARGS)
 {
@@ -239,12 +251,13 @@ gpusort_activity(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	require_columns(rsinfo->setDesc, types, lengthof(types));
 
-	open = palloc(gs_shared->n_sessions * sizeof(GsSession));
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	/* few of them are open, so most of this memory is never touched */
+	open = palloc_extended(gs_shared->n_sessions * sizeof(GsSession), MCXT_ALLOC_HUGE);
+	gs_lock_shared();
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 		if (gs_sessions[i].state != GS_SESSION_FREE)
 			open[n++] = gs_sessions[i];
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 
 	for (int i = 0; i < n; i++)
 	{
@@ -266,6 +279,8 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		values[10] = Int64GetDatum(open[i].temp_bytes);
 		values[11] = BoolGetDatum(open[i].limited);
 		values[12] = TimestampTzGetDatum(open[i].opened);
+		for (int j = ACTIVITY_PUBLIC; j < (int) lengthof(types) && !may_see(&open[i], GetUserId()); j++)
+			nulls[j] = true;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	pfree(open);

@@ -19,4 +19,10 @@ extern void gs_executor_run_init(void);
  */
 extern bool gs_executor_runs_to_end(const EState *estate);
 
+/*
+ * And will it end then?  Not where a cursor fetches all rows; PostgreSQL 18 and later do not
+ * tell that one apart.
+ */
+extern bool gs_executor_runs_once(const EState *estate);
+
 #endif							/* GS_EXECUTOR_RUN_H */

@@ -592,8 +592,11 @@ initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 static void
 reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
+	GpuArraysState *state = (GpuArraysState *) node;
+
 	(void) pcxt;
-	((GpuArraysState *) node)->shared = (GsArraysShared *) coordinate;
+	state->shared = (GsArraysShared *) coordinate;
+	state->shared->to_end = gs_executor_runs_to_end(node->ss.ps.state);
 }
 
 static void

@@ -92,7 +92,7 @@ counts_different_rows(const CountContext *context, const Aggref *agg)
 		return context->grouped || context->unique != NULL;
 	if (context->grouped || context->renumbered || agg->aggfnoid != F_COUNT_ANY ||
 		list_length(agg->aggdistinct) != 1 || list_length(agg->args) != 1 ||
-		context->keys.ncols != 1)
+		context->keys.ncols != 1 || !gs_agg_may_compare(agg))
 		return false;
 	clause = linitial_node(SortGroupClause, agg->aggdistinct);
 	expr = get_sortgroupclause_expr(clause, agg->args);

@@ -193,7 +193,7 @@ exec(CustomScanState *node)
 		status = gs_feeder_put(state->feeder, &(GsPutRow){.slot = slot});
 		if (likely(status == GS_PUT_OK))
 			continue;
-		if (status == GS_PUT_LOST)
+		if (status == GS_PUT_LOST || status == GS_PUT_DECLINED)
 		{
 			finish_feeding(state);
 			break;

@@ -17,6 +17,7 @@
 #include "compat.h"
 #include "nodes/gpuaggregate.h"
 #include "nodes/gpuarrays.h"
+#include "nodes/gpuchoice.h"
 #include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
 #include "nodes/gpugroupingsets.h"
@@ -38,6 +39,7 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_unique_node.scan);
 	RegisterCustomScanMethods(&gs_grouping_sets_node.scan);
 	RegisterCustomScanMethods(&gs_spool_node.scan);
+	RegisterCustomScanMethods(&gs_choice_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
 }
 

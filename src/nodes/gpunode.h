@@ -2,7 +2,7 @@
  *
  * gpunode.h
  *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
- *	  GpuCount, GpuAggregate, GpuUnique, GpuGroupingSets, GpuSpool and GpuArraySort
+ *	  GpuCount, GpuAggregate, GpuUnique, GpuGroupingSets, GpuSpool, GpuChoice and GpuArraySort
  *	  have in common.
  *
  * Each but GpuGroupingSets is a CustomScan over its child in lefttree, where PostgreSQL takes care of

@@ -56,6 +56,8 @@ typedef enum GsPlanItem
 								 * most, from the first one on; 0: not known */
 	GS_PLAN_GROUP,				/* IntList of three: GsSortKeep.group_cols,
 								 * group_first, group_ties */
+	GS_PLAN_GROUP_ROWS,			/* IntList of one: it declines few groups (gpuchoice.h), and so
+								 * many rows are expected; 0: it does not */
 	GS_PLAN_Count
 } GsPlanItem;
 
@@ -140,6 +142,12 @@ extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
 extern bool gs_agg_takes_any_equal(const Aggref *agg);
 
 /*
+ * May the user execute the functions that an aggregate's DISTINCT compares with?  Nodes check
+ * that, and an Agg does not.
+ */
+extern bool gs_agg_may_compare(const Aggref *agg);
+
+/*
  * May an aggregate without a sort of its own get its rows in another order?
  * PostgreSQL does that to those that it computes in parts, in parallel.
  */
@@ -191,6 +199,10 @@ extern void gs_plan_keep_limit(CustomScan *plan, const Limit *limit);
 extern void gs_plan_keep_unique(CustomScan *plan);
 extern void gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties);
 
+/* For gpuchoice.h: the sort declines few groups.  The second one: for how many rows; 0: it does not. */
+extern void gs_plan_decline_few(CustomScan *plan, double rows);
+extern double gs_plan_declines_few(const CustomScan *plan);
+
 /*
  * The order of a GpuSort's rows does not matter, only which of them are equal: sort by what
  * is quickest, with NULLs first.  The collations must be deterministic.
@@ -210,6 +222,9 @@ extern void gs_sort_node_take(PlanState *node, uint32 n);
 /* These of one that was begun with EXEC_FLAG_MARK. */
 extern bool gs_sort_node_count_rows(const PlanState *node, uint64 *count);
 extern void gs_sort_node_skip(PlanState *node, uint64 n);
+
+/* Has it found few groups in its input, and returned no row? */
+extern bool gs_sort_node_declined(const PlanState *node);
 
 /* No row is asked for any more, unless the node is rescanned: give back what its rows take. */
 extern void gs_sort_node_release(PlanState *node);

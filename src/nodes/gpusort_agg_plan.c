@@ -31,6 +31,7 @@
 #include "access/nbtree.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -207,6 +208,25 @@ is_unique(const AggInput *input, const Aggref *agg)
 	return true;
 }
 
+/*
+ * PostgreSQL checks the right to execute the equality functions of several columns, and
+ * forgets that of one.
+ */
+bool
+gs_agg_may_compare(const Aggref *agg)
+{
+	ListCell   *lc;
+
+	foreach(lc, agg->aggdistinct)
+	{
+		Oid			function = get_opcode(lfirst_node(SortGroupClause, lc)->eqop);
+
+		if (gs_compat_may_execute(function, GetUserId()) != ACLCHECK_OK)
+			return false;
+	}
+	return true;
+}
+
 bool
 gs_agg_takes_any_equal(const Aggref *agg)
 {
@@ -295,7 +315,7 @@ is_changeable(const Aggref *agg)
 static bool
 can_take_first(AggInput *input, const Aggref *agg)
 {
-	if (input->unique || agg->aggfilter || !gs_agg_takes_any_equal(agg))
+	if (input->unique || agg->aggfilter || !gs_agg_takes_any_equal(agg) || !gs_agg_may_compare(agg))
 		return false;
 	if (input->numbered == NULL)
 		input->numbered = agg;

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 
@@ -61,5 +62,7 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 													 list_length(root->distinct_pathkeys), groups));
 	if (gs_guc_force)
 		distinct_rel->pathlist = NIL;
-	gs_add_sorted_paths(root, distinct_rel, paths);
+	gs_add_grouped_paths(root, distinct_rel, paths, rows,
+						 get_sortgrouplist_exprs(parse->distinctClause, root->processed_tlist),
+						 root->sort_pathkeys, NULL);
 }

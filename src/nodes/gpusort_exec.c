@@ -12,6 +12,9 @@
  * When the device is lost and the child may run again, it is rescanned, with
  * the feed nodes told to pass all rows on, and the rows are sorted here.
  *
+ * Below a GpuChoice the sort may decline its input.  Then the child is stopped, no row is returned,
+ * and the GpuChoice goes on with its other plan.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -22,6 +25,7 @@
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
+#include "nodes/executor_run.h"
 #include "nodes/gpufeed.h"
 #include "nodes/gpusort.h"
 
@@ -36,6 +40,8 @@ typedef struct GpuSortState
 	bool		repeatable;
 	bool		random_access;
 	GsSortKeep	keep;			/* rows that are needed */
+	double		group_rows;		/* few groups among so many rows are declined; 0: they are not */
+	bool		declined;
 	ExprState  *limit;			/* of the Limit above, that keep.limit is made of; NULL: ... */
 	ExprState  *offset;			/* ... it is known */
 	TupleDesc	tupdesc;		/* of the child's tuples, and of ours */
@@ -59,6 +65,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	gs_plan_read(plan, &state->keys, &flags);
 	gs_plan_read_keep(plan, &state->keep);
+	state->group_rows = gs_plan_declines_few(plan);
 	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;
 	state->repeatable = (flags & GS_PLAN_FLAG_REPEATABLE) != 0;
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
@@ -121,6 +128,7 @@ begin_sort(GpuSortState *state)
 	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
 								state->random_access, state->rerun, state->repeatable,
 								&state->keep);
+	gs_sort_watch_groups(state->sort, state->group_rows);
 	MemoryContextSwitchTo(old);
 }
 
@@ -197,7 +205,7 @@ sort_again(GpuSortState *state)
 	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
 	status = put_all(state);
 	if (status == GS_SORT_OK)
-		status = gs_sort_perform(state->sort);
+		status = gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
 	if (status != GS_SORT_OK)
 		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
 }
@@ -218,6 +226,19 @@ count_feeders(const GpuSortState *state)
 	return Min(bytes / GS_CHUNK_BYTES, feeders);
 }
 
+/* Another plan is to be executed: stop the child, and leave nothing behind. */
+static void
+decline(GpuSortState *state)
+{
+	if (state->group_rows == 0)
+		elog(ERROR, "gpusort declined a sort that has no other plan");
+	/* its workers must be gone before their session is */
+	(void) ExecShutdownNode(outerPlanState(state));
+	end_sort(state);
+	state->reported = false;
+	state->declined = state->exhausted = true;
+}
+
 static void
 sort_rows(GpuSortState *state)
 {
@@ -229,16 +250,24 @@ sort_rows(GpuSortState *state)
 	begin_sort(state);
 	if (state->feed)
 	{
-		(void) gs_sort_open_device(state->sort, count_feeders(state));
+		if (!gs_sort_open_device(state->sort, count_feeders(state)) && state->group_rows > 0)
+		{
+			estate->es_direction = direction;
+			decline(state);
+			return;
+		}
 		gs_feed_set_sort(state->feed, state->sort);
 	}
 	status = put_all(state);
 	if (status == GS_SORT_OK)
-		status = gs_sort_perform(state->sort);
+		status = gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
 	if (status == GS_SORT_LOST)
 		sort_again(state);
 	estate->es_direction = direction;
-	state->done = true;
+	if (status == GS_SORT_DECLINED)
+		decline(state);
+	else
+		state->done = true;
 }
 
 void
@@ -282,6 +311,8 @@ exec(CustomScanState *node)
 		if (state->exhausted)
 			return return_end(state);
 		sort_rows(state);
+		if (state->declined)
+			return return_end(state);
 	}
 	status = gs_sort_get(state->sort, forward, slot);
 	if (unlikely(status == GS_SORT_LOST))
@@ -299,6 +330,12 @@ exec(CustomScanState *node)
 		return ExecProject(node->ss.ps.ps_ProjInfo);
 	}
 	return slot;
+}
+
+bool
+gs_sort_node_declined(const PlanState *node)
+{
+	return ((const GpuSortState *) node)->declined;
 }
 
 bool
@@ -364,7 +401,7 @@ rescan(CustomScanState *node)
 	/* as in ExecReScanSort */
 	if (!state->done && !state->exhausted)
 		return;
-	state->exhausted = false;
+	state->exhausted = state->declined = false;
 	ExecClearTuple(node->ss.ss_ScanTupleSlot);
 	if (state->done && child->chgParam == NULL && gs_sort_can_rescan(state->sort))
 	{

@@ -19,6 +19,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -335,6 +336,18 @@ limit_rows(PlannerInfo *root)
 	return count > 0 && offset >= 0 ? count + offset : -1;
 }
 
+/* Does PostgreSQL sort all rows of a path faster, whatever its planner says? */
+static bool
+postgres_is_faster(const Path *path)
+{
+	const PathTarget *target = path->pathtarget;
+	Cost		cost = gs_compat_cost_sort(path->rows, target->width, work_mem);
+
+	return target->exprs != NIL &&
+		gs_cost_by_postgres(cost, list_length(target->exprs), exprType(linitial(target->exprs))) <
+		gs_cost_sort(path->rows, path->rows, target->width);
+}
+
 void
 gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
@@ -366,7 +379,7 @@ gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordere
 		int			width = cheapest->pathtarget->width;
 		double		limit;
 
-		if (!enable_sort || rows < gs_guc_min_rows)
+		if (!enable_sort || rows < gs_guc_min_rows || postgres_is_faster(cheapest))
 			return;
 		limit = limit_rows(root);
 		serial_wins = !gs_cost_prefers_heapsort(rows, rows, width, limit);

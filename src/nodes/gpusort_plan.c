@@ -165,7 +165,7 @@ gs_plan_private(const Sort *sort, int flags, bool in_workers)
 	}
 	return list_concat(list_make5(attnos, operators, collations, nulls_first,
 								  list_make1_int(flags)),
-					   list_make2(list_make1_int(0), list_make3_int(0, 0, false)));
+					   list_make3(list_make1_int(0), list_make3_int(0, 0, false), list_make1_int(0)));
 }
 
 void
@@ -248,6 +248,20 @@ gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
 	linitial_int(item) = cols;
 	lsecond_int(item) = first;
 	lthird_int(item) = ties;
+}
+
+void
+gs_plan_decline_few(CustomScan *plan, double rows)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS);
+
+	linitial_int(item) = (int) Min(rows, INT_MAX);
+}
+
+double
+gs_plan_declines_few(const CustomScan *plan)
+{
+	return linitial_int(list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS));
 }
 
 void

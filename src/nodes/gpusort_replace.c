@@ -45,6 +45,7 @@
 
 #include "guc.h"
 #include "nodes/gpuaggregate.h"
+#include "nodes/gpuchoice.h"
 #include "nodes/gpucount.h"
 #include "nodes/gpufeed.h"
 #include "nodes/gpugroupingsets.h"
@@ -136,7 +137,10 @@ is_possible(const ReplaceContext *context, const Sort *sort)
 static Cost
 sort_cost(const Plan *sort, const Plan *child)
 {
-	return sort->total_cost - child->total_cost;
+	const List *tlist = sort->targetlist;
+
+	return gs_cost_by_postgres(sort->total_cost - child->total_cost, list_length(tlist),
+							   exprType((Node *) linitial_node(TargetEntry, tlist)->expr));
 }
 
 /* Is gpusort expected to be faster?  Says so if not.  processes: that sort a part each. */
@@ -353,12 +357,19 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	 * first ones.  And what makes it unsafe to run the child again may have
 	 * been out of sight, in a subquery that was planned already.
 	 */
-	if (is_sort_or_feed(plan))
+	if (is_sort_or_feed(plan) || gs_node_is(plan, &gs_choice_node))
 	{
 		CustomScan *scan = (CustomScan *) plan;
 
 		scan->custom_scan_tlist = gs_node_outer_tlist(outerPlan(plan)->targetlist);
 		plan->targetlist = gs_node_index_tlist(plan->targetlist);
+	}
+	if (gs_node_is(plan, &gs_choice_node))
+		return gs_choice_finish((CustomScan *) plan);
+	if (is_sort_or_feed(plan))
+	{
+		CustomScan *scan = (CustomScan *) plan;
+
 		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
 	}
 	if (IsA(plan, Agg))

@@ -16,6 +16,18 @@
  */
 extern void gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths);
 
+/*
+ * The same for paths that sort so many rows to find groups, by these expressions.  Nothing is added
+ * where few groups are expected.  Where their number is no more than a guess the choice is left to
+ * execution (gpuchoice.h); if that cannot be, nothing is added either.  wanted: the order that the
+ * query's next step needs.  final_costs: of aggregates in two phases; NULL for DISTINCT.
+ */
+extern void gs_add_grouped_paths(PlannerInfo *root, RelOptInfo *rel, List *paths, double rows,
+								 List *exprs, List *wanted, const AggClauseCosts *final_costs);
+
+/* Does a path of groups hash them, also in parts? */
+extern bool gs_path_hashes(const Path *path);
+
 /* How many groups PostgreSQL expects; 0: none of its paths tells. */
 extern double gs_expected_groups(const RelOptInfo *grouped_rel);
 

@@ -19,6 +19,7 @@
 #include "postgres.h"
 
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/prep.h"
@@ -88,7 +89,11 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 			paths = lappend(paths, create_group_path(root, grouped_rel, sorted, clause, having,
 													 groups));
 	}
-	gs_add_sorted_paths(root, grouped_rel, paths);
+	gs_add_grouped_paths(root, grouped_rel, paths, rows,
+						 get_sortgrouplist_exprs(clause, root->processed_tlist),
+						 root->window_pathkeys ? root->window_pathkeys :
+						 root->distinct_pathkeys ? root->distinct_pathkeys : root->sort_pathkeys,
+						 &extra->agg_final_costs);
 }
 
 /* The order that a window wants its rows in. */

@@ -100,9 +100,8 @@ escaped_end(const uint8_t *key, uint32_t len, uint32_t at, uint8_t flip)
 	return at;
 }
 
-/* Offset behind a value that is neither libc's text nor an array; > len: malformed. */
-static uint32_t
-plain_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
+uint32_t
+gs_key_check_plain_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
 {
 	uint8_t		flip = part->desc ? 0xff : 0;
 	uint32_t	n;
@@ -176,7 +175,7 @@ value_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t le
 	LibcValue	value;
 
 	if (depth == 0 && part->kind != GS_PART_LIBC)
-		return plain_end(part, key, len, at);
+		return gs_key_check_plain_end(part, key, len, at);
 	if (depth == 0)
 	{
 		if (!read_libc(part, key, len, mark, &value))

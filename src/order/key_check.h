@@ -66,6 +66,10 @@ extern uint32_t gs_key_check_run_prefix(const GsKeyLayout *layout,
  */
 extern uint32_t gs_key_check_group(const GsKeyLayout *layout, const uint8_t *key, uint32_t len);
 
+/* Offset behind a value that is neither libc's text nor an array, and begins at `at`; > len: malformed. */
+extern uint32_t gs_key_check_plain_end(const GsKeyPart *part, const uint8_t *key, uint32_t len,
+									   uint32_t at);
+
 /* Do two keys hold the same texts in every LIBC column?  If in doubt, no. */
 extern bool gs_key_check_same_texts(const GsKeyLayout *layout,
 									const uint8_t *a, uint32_t a_len,

@@ -26,6 +26,12 @@ extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 extern bool gs_cost_expects_files(double rows, int width);
 
 /*
+ * What PostgreSQL's sort costs, of which its planner says cost, where rows have so many columns,
+ * the first one of this type.
+ */
+extern Cost gs_cost_by_postgres(Cost cost, int n_columns, Oid type);
+
+/*
  * What merging streams of rows in the order of a libc collation costs beyond what
  * PostgreSQL charges for it, for all rows.
  */

@@ -23,6 +23,7 @@
 #include "access/parallel.h"
 #include "catalog/pg_tablespace_d.h"
 #include "commands/tablespace.h"
+#include "executor/instrument.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -41,6 +42,9 @@
 /* How long a wait lasts before the waiter looks around by itself. */
 #define GS_WAIT_MS		1000
 
+/* A plan is not given up any more when so much of its rows was fed. */
+#define MAX_DECLINED_PART	0.125
+
 struct GsClient
 {
 	GsSession  *session;
@@ -50,6 +54,8 @@ struct GsClient
 	bool		leader;
 	bool		closed;
 	MemoryContextCallback callback;
+	uint64		written_blocks;	/* of the session's files, in pgBufferUsage already */
+	uint64		read_blocks;
 	ResourceOwner owner;		/* it was opened under; NULL: has ended well */
 	dlist_node	node;			/* in open_sessions, until it is closed */
 };
@@ -78,6 +84,7 @@ wake_service(void)
 {
 	Latch	   *latch = gs_shared->latch;
 
+	GS_DELAY();
 	if (latch)
 		SetLatch(latch);
 }
@@ -151,11 +158,14 @@ choose_tablespace(void)
 	return OidIsValid(tablespace) ? tablespace : DEFAULTTABLESPACE_OID;
 }
 
-/* With the lock held: what temp_file_limit leaves, in bytes; -1: no limit. */
+/*
+ * With the lock held: what temp_file_limit leaves, in bytes; -1: no limit.  It is that of a process, and
+ * so many would sort, each for itself.
+ */
 static int64
-temp_bytes_left(void)
+temp_bytes_left(int processes)
 {
-	int64		left = (int64) temp_file_limit * 1024;
+	int64		left = (int64) temp_file_limit * 1024 * Max(processes, 1);
 	dlist_iter	iter;
 
 	if (temp_file_limit < 0)
@@ -168,6 +178,44 @@ temp_bytes_left(void)
 			left -= client->session->temp_bytes;
 	}
 	return Max(left, 0);
+}
+
+/*
+ * With the lock held: have what was done with the session's files in pgBufferUsage, so that EXPLAIN
+ * and others have it among temporary blocks.
+ */
+static void
+count_temp_blocks(GsClient *client)
+{
+	uint64		written;
+	uint64		read;
+
+	if (!client->leader || !session_is_mine(client))
+		return;
+	written = client->session->temp_written / BLCKSZ;
+	read = client->session->temp_read / BLCKSZ;
+	pgBufferUsage.temp_blks_written += written - client->written_blocks;
+	pgBufferUsage.temp_blks_read += read - client->read_blocks;
+	client->written_blocks = written;
+	client->read_blocks = read;
+}
+
+/* Does a sort of this process hold chunks that nobody else can have? */
+static bool
+holds_promise(void)
+{
+	bool		holds = false;
+	dlist_iter	iter;
+
+	gs_lock_shared();
+	dlist_foreach(iter, &open_sessions)
+	{
+		const GsClient *client = dlist_container(GsClient, node, iter.cur);
+
+		holds |= session_is_mine(client) && client->session->reserved > 0;
+	}
+	gs_unlock();
+	return holds;
 }
 
 /* Count temporary files as fd.c does when it removes one. */
@@ -187,7 +235,7 @@ report_temp_files(Oid tablespace, uint64 id, uint64 bytes)
 
 /* With the lock held: make the session that was allocated the client's. */
 static void
-take_session(GsClient *client, int number, const SessionSpec *spec)
+take_session(GsClient *client, int number, const SessionSpec *spec, int feeders)
 {
 	GsSession  *session = &gs_sessions[number];
 
@@ -200,8 +248,8 @@ take_session(GsClient *client, int number, const SessionSpec *spec)
 	session->descending = spec->descending;
 	session->engine_wanted = (GsEngine) gs_guc_engine;
 	session->temp_tablespace = spec->tablespace;
-	session->temp_limit = temp_bytes_left();
-	session->role_memory = (uint64) gs_guc_role_memory_mb * 1024 * 1024;
+	session->temp_limit = temp_bytes_left(feeders);
+	session->role_memory = (uint64) gs_guc_role_memory_kb * 1024;
 
 	/*
 	 * From here on the session is ours; the callback that gives it back must not fail to
@@ -238,9 +286,9 @@ leave_queue(int code, Datum arg)
 {
 	(void) code;
 	(void) arg;
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_queue_leave();
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
@@ -254,7 +302,7 @@ wait_for_session(GsClient *client, const SessionSpec *spec, int feeders, GsFallb
 	TimestampTz start = GetCurrentTimestamp();
 
 	/* what we would wait for might be held by another sort of this query */
-	bool		may_wait = dlist_is_empty(&open_sessions) && !feeds_leader && gs_guc_wait_timeout_ms > 0;
+	bool		may_wait = !feeds_leader && gs_guc_wait_timeout_ms > 0 && !holds_promise();
 
 	ConditionVariablePrepareToSleep(&gs_shared->session_cv);
 	for (;;)
@@ -265,13 +313,15 @@ wait_for_session(GsClient *client, const SessionSpec *spec, int feeders, GsFallb
 		TimestampTz served;
 		long		left;
 
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_lock();
 		alive = gs_shared->alive && gs_shared->state == GS_SERVICE_READY;
+
+		/* one that may not wait passes those who do: it would fall back at once */
 		if (alive && (!may_wait || gs_queue_first()))
 			number = gs_session_alloc(feeders);
 		if (number >= 0)
 		{
-			take_session(client, number, spec);
+			take_session(client, number, spec, feeders);
 			waited = gs_queue_leave();
 			if (waited)
 				gs_shared->served = GetCurrentTimestamp();
@@ -279,7 +329,7 @@ wait_for_session(GsClient *client, const SessionSpec *spec, int feeders, GsFallb
 		else if (may_wait)
 			gs_queue_enter();
 		served = gs_shared->served;
-		LWLockRelease(gs_shared->lock);
+		gs_unlock();
 		if (number >= 0)
 		{
 			/* there may be one for the next in the queue, too */
@@ -349,10 +399,37 @@ gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason)
 void
 gs_client_keep(GsClient *client, const GsKeep *keep)
 {
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (session_is_mine(client))
 		client->session->keep = *keep;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
+}
+
+void
+gs_client_watch_groups(GsClient *client, double rows)
+{
+	gs_lock();
+	if (session_is_mine(client))
+		client->session->group_rows = rows;
+	gs_unlock();
+}
+
+bool
+gs_client_decline(GsClient *client)
+{
+	GsSession  *session = client->session;
+	bool		declined = false;
+
+	gs_lock();
+	if (session_is_mine(client))
+	{
+		/* after an overflow the leader may have begun to sort, and relies on all rows */
+		if (!session->overflow && session->rows <= session->group_rows * MAX_DECLINED_PART)
+			session->declined = true;
+		declined = session->declined;
+	}
+	gs_unlock();
+	return declined;
 }
 
 GsSessionHandle
@@ -384,10 +461,10 @@ gs_client_attach(GsSessionHandle handle)
 	client->number = handle.number;
 	client->id = handle.id;
 	client->session = session;
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	client->generation = session->generation;
 	mine = session_is_mine(client);
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	if (!mine)
 	{
 		pfree(client);
@@ -413,9 +490,10 @@ gs_client_close(GsClient *client)
 	client->closed = true;
 	dlist_delete(&client->node);
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (session_is_mine(client))
 	{
+		count_temp_blocks(client);
 		temp_bytes = session->temp_bytes;
 		tablespace = session->temp_tablespace;
 		if (service_serves(client))
@@ -426,7 +504,7 @@ gs_client_close(GsClient *client)
 		else
 			gs_session_free(client->number);
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	wake_service();
 	ConditionVariableBroadcast(&gs_shared->session_cv);
 	report_temp_files(tablespace, client->id, temp_bytes);
@@ -440,23 +518,17 @@ report_trouble(const GsClient *client)
 	GsSpillFailure copy;
 	const GsSpillFailure *failure = &copy;
 
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	gs_lock_shared();
 	if (session_is_mine(client))
 	{
 		trouble = client->session->trouble;
 		copy = client->session->failure;
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	switch (trouble)
 	{
 		case GS_SPILL_FINE:
 		case GS_SPILL_LOST:
-			break;
-		case GS_SPILL_LIMIT:
-			ereport(ERROR,
-					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-					 errmsg("temporary file size exceeds \"temp_file_limit\" (%dkB)",
-							temp_file_limit)));
 			break;
 		case GS_SPILL_FILE:
 			errno = failure->error_number;
@@ -475,6 +547,8 @@ feeding_status(const GsClient *client)
 		client->session->state == GS_SESSION_CLOSING ||
 		client->session->trouble != GS_SPILL_FINE)
 		return GS_CLIENT_LOST;
+	if (client->session->declined)
+		return GS_CLIENT_DECLINED;
 	if (client->session->overflow)
 		return GS_CLIENT_OVERFLOW;
 	return GS_CLIENT_OK;
@@ -488,10 +562,10 @@ gs_client_take_chunk(GsClient *client, int *chunk)
 
 	for (;;)
 	{
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_lock();
 		status = feeding_status(client);
 		*chunk = status == GS_CLIENT_OK ? gs_chunk_take(client->session) : -1;
-		LWLockRelease(gs_shared->lock);
+		gs_unlock();
 		if (status != GS_CLIENT_OK || *chunk >= 0)
 			break;
 		if (!sleeping)
@@ -515,10 +589,10 @@ gs_client_fill_chunk(GsClient *client)
 {
 	int			chunk = -1;
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (feeding_status(client) == GS_CLIENT_OK)
 		chunk = gs_chunk_fill(client->session);
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	return chunk;
 }
 
@@ -527,23 +601,23 @@ gs_client_try_chunk(GsClient *client)
 {
 	int			chunk = -1;
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (session_is_mine(client) && service_serves(client))
 		chunk = gs_chunk_take(client->session);
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	return chunk;
 }
 
 void
 gs_client_give_chunk(GsClient *client, int chunk)
 {
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (session_is_mine(client))
 	{
 		Assert(gs_chunks[chunk].session == client->number);
 		gs_chunk_free(chunk);
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&client->session->cv);
 	ConditionVariableBroadcast(&gs_shared->session_cv);
 }
@@ -554,7 +628,7 @@ gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_record
 {
 	GsClientStatus status;
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	status = feeding_status(client);
 	if (status == GS_CLIENT_OK)
 	{
@@ -569,7 +643,7 @@ gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_record
 		client->session->inexact += n_inexact;
 		gs_chunk_request(chunk);
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	if (status == GS_CLIENT_OK)
 		wake_service();
 	else if (status == GS_CLIENT_LOST)
@@ -585,16 +659,18 @@ sort_range(GsClient *client, uint32 range)
 	GsClientStatus status = GS_CLIENT_OK;
 
 	Assert(client->leader);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (!service_serves(client))
 		status = GS_CLIENT_LOST;
+	else if (session->declined)
+		status = GS_CLIENT_DECLINED;
 	else
 	{
 		session->range_wanted = range;
 		session->state = GS_SESSION_SORTING;
 		gs_session_request(client->number);
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	if (status != GS_CLIENT_OK)
 		return status;
 	wake_service();
@@ -605,10 +681,12 @@ sort_range(GsClient *client, uint32 range)
 		GsSessionState state;
 		bool		serves;
 
-		LWLockAcquire(gs_shared->lock, LW_SHARED);
+		gs_lock_shared();
 		state = session->state;
 		serves = service_serves(client) && session->trouble == GS_SPILL_FINE;
-		LWLockRelease(gs_shared->lock);
+		if (state != GS_SESSION_SORTING)
+			count_temp_blocks(client);
+		gs_unlock();
 		if (!serves)
 			status = GS_CLIENT_LOST;
 		else if (state == GS_SESSION_OVERFLOW)
@@ -672,6 +750,23 @@ gs_client_is_limited(const GsClient *client)
 	return client->session->limited;
 }
 
+int
+gs_client_promise(GsClient *client, int chunks)
+{
+	int			promised = 0;
+
+	gs_lock();
+	if (session_is_mine(client) && service_serves(client))
+	{
+		gs_session_reserve(client->session, chunks);
+		promised = client->session->reserved;
+	}
+	gs_unlock();
+	if (chunks == 0)
+		ConditionVariableBroadcast(&gs_shared->session_cv);
+	return promised;
+}
+
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */
 static void
 begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
@@ -683,20 +778,25 @@ begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
 	Assert(c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHED);
 	c->fetch = kind;
 	c->status = GS_PENDING;
+	c->request = gs_shared->next_request++;
 	c->state = GS_CHUNK_FETCHING;
 }
 
-void
+uint64
 gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number)
 {
+	uint64		request;
+
 	Assert(kind == GS_FETCH_PAGE || kind == GS_FETCH_IMAGE);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	begin_fetch(client, chunk, kind);
 	gs_chunks[chunk].number = number;
+	request = gs_chunks[chunk].request;
 	if (service_serves(client))
 		gs_chunk_request(chunk);
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	wake_service();
+	return request;
 }
 
 /* Wait until a chunk is FETCHED; false where that will not happen. */
@@ -710,10 +810,12 @@ wait_fetched(GsClient *client, int chunk, GsWait event)
 	{
 		bool		serves;
 
-		LWLockAcquire(gs_shared->lock, LW_SHARED);
+		gs_lock_shared();
 		fetched = gs_chunks[chunk].state == GS_CHUNK_FETCHED;
 		serves = service_serves(client);
-		LWLockRelease(gs_shared->lock);
+		if (fetched)
+			count_temp_blocks(client);
+		gs_unlock();
 
 		/* what is here is good, whatever became of the service */
 		if (fetched || !serves)
@@ -741,12 +843,116 @@ gs_client_wait(GsClient *client, int chunk)
 	return GS_CLIENT_LOST;
 }
 
+/* With the lock held: take a page that has come. */
+static void
+take_page(GsClient *client, int *chunk, uint64 request, bool *on_its_way)
+{
+	GsChunk    *c = &gs_chunks[*chunk];
+
+	*on_its_way = false;
+	if (c->request != request || (c->state != GS_CHUNK_FETCHED && c->state != GS_CHUNK_FETCHING))
+		*chunk = -1;
+	else if (c->state == GS_CHUNK_FETCHED)
+	{
+		gs_page_take(*chunk);
+		count_temp_blocks(client);
+	}
+	else
+		*on_its_way = true;
+}
+
+bool
+gs_client_try_page(GsClient *client, int *chunk, uint64 request)
+{
+	bool		on_its_way;
+
+	gs_lock();
+	take_page(client, chunk, request, &on_its_way);
+	gs_unlock();
+	return *chunk >= 0 && !on_its_way;
+}
+
+GsClientStatus
+gs_client_wait_page(GsClient *client, int *chunk, uint64 request)
+{
+	bool		sleeping = false;
+	bool		on_its_way;
+
+	for (;;)
+	{
+		bool		serves;
+
+		gs_lock();
+		take_page(client, chunk, request, &on_its_way);
+		serves = service_serves(client);
+		gs_unlock();
+
+		/* what is here is good, whatever became of the service */
+		if (!on_its_way || !serves)
+			break;
+		if (!sleeping)
+		{
+			ConditionVariablePrepareToSleep(&client->session->cv);
+			sleeping = true;
+			continue;
+		}
+		ConditionVariableTimedSleep(&client->session->cv, GS_WAIT_MS,
+									gs_compat_wait_event(GS_WAIT_FETCH));
+	}
+	if (sleeping)
+		ConditionVariableCancelSleep();
+	if (!on_its_way && (*chunk < 0 || gs_chunks[*chunk].status == GS_OK))
+		return GS_CLIENT_OK;
+	report_trouble(client);
+	return GS_CLIENT_LOST;
+}
+
+void
+gs_client_leave_page(GsClient *client, int chunk)
+{
+	gs_lock();
+	Assert(gs_chunks[chunk].session == client->number);
+	gs_page_leave(chunk);
+	gs_unlock();
+	wake_service();				/* it may be asleep for long, and is to give the page up */
+}
+
+GsClientStatus
+gs_client_take_page_chunk(GsClient *client, int *chunk)
+{
+	GsClientStatus status;
+	bool		sleeping = false;
+
+	for (;;)
+	{
+		gs_lock();
+		status = session_is_mine(client) && service_serves(client) ? GS_CLIENT_OK : GS_CLIENT_LOST;
+		*chunk = status == GS_CLIENT_OK ? gs_chunk_take_for_page(client->session) : -1;
+		gs_unlock();
+		if (status != GS_CLIENT_OK || *chunk >= 0)
+			break;
+		if (!sleeping)
+		{
+			ConditionVariablePrepareToSleep(&gs_shared->session_cv);
+			sleeping = true;
+			continue;
+		}
+		ConditionVariableTimedSleep(&gs_shared->session_cv, GS_WAIT_MS,
+									gs_compat_wait_event(GS_WAIT_STAGING));
+	}
+	if (sleeping)
+		ConditionVariableCancelSleep();
+	if (status == GS_CLIENT_LOST)
+		report_trouble(client);
+	return status;
+}
+
 void
 gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes, uint32 n_arrays)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	begin_fetch(client, chunk, GS_FETCH_ARRAYS);
 	c->data_bytes = data_bytes;
 	c->n_records = n_arrays;
@@ -757,7 +963,7 @@ gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes, uint32 n_a
 		c->state = GS_CHUNK_FETCHED;
 		c->status = GS_CANCELLED;
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	wake_service();
 }
 
@@ -784,7 +990,7 @@ gs_client_take_rejected(GsClient *client)
 {
 	int			chunk = -1;
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (session_is_mine(client) && client->session->rejected >= 0)
 	{
 		chunk = client->session->rejected;
@@ -793,6 +999,6 @@ gs_client_take_rejected(GsClient *client)
 		gs_chunks[chunk].next = -1;
 		gs_chunks[chunk].state = GS_CHUNK_HELD;
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	return chunk;
 }

@@ -10,7 +10,7 @@
  *
  * All waiting calls react to query cancel, and return GS_CLIENT_LOST when the
  * service that holds the rows is gone.  Where temporary files cannot be written
- * or read, or temp_file_limit is exceeded, they raise an error.
+ * or read, they raise an error.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,7 +25,8 @@ typedef enum GsClientStatus
 	GS_CLIENT_OK,
 	GS_CLIENT_OVERFLOW,			/* the session's overflow_reason has occurred:
 								 * append no more rows */
-	GS_CLIENT_LOST				/* the rows on the device are gone */
+	GS_CLIENT_LOST,				/* the rows on the device are gone */
+	GS_CLIENT_DECLINED			/* gs_client_decline() was called, by any process */
 } GsClientStatus;
 
 /* Names a session to other processes; fits into a DSM segment. */
@@ -57,6 +58,18 @@ extern GsClient *gs_client_open_arrays(GsElem elem, bool descending, GsFallback 
  * done where it can be, and so far as it can be told from the keys.
  */
 extern void gs_client_keep(GsClient *client, const GsKeep *keep);
+
+/*
+ * Leader, before it appends: it has another plan for rows with few groups of equal keys, and expects
+ * so many rows.
+ */
+extern void gs_client_watch_groups(GsClient *client, double rows);
+
+/*
+ * Any feeder: the rows have few groups, so no more are to be fed.  Does nothing, and answers false, once
+ * so many rows were appended that the rest of the sort costs less than to begin again.
+ */
+extern bool gs_client_decline(GsClient *client);
 extern GsSessionHandle gs_client_handle(const GsClient *client);
 
 /* For another process that is to feed; NULL where the session is gone. */
@@ -69,7 +82,7 @@ extern void gs_client_close(GsClient *client);
  */
 extern int	gs_client_fill_chunk(GsClient *client);
 
-/* A chunk to be handed over at once, or to fetch pages into. */
+/* A chunk to be handed over at once. */
 extern GsClientStatus gs_client_take_chunk(GsClient *client, int *chunk);
 extern int	gs_client_try_chunk(GsClient *client);	/* -1: none free */
 extern void gs_client_give_chunk(GsClient *client, int chunk);
@@ -101,11 +114,34 @@ extern bool gs_client_is_spilled(const GsClient *client);
 extern bool gs_client_is_limited(const GsClient *client);
 
 /*
- * Leader: ask for a page, or after overflow for the image of an appended chunk,
- * in a chunk that the caller holds, and wait for it.
+ * Leader: ask for a page, or after overflow for the image of an appended chunk, in a
+ * chunk that the caller holds.  Returns the request's number.
  */
-extern void gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number);
+extern uint64 gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number);
+
+/* Wait for an image. */
 extern GsClientStatus gs_client_wait(GsClient *client, int chunk);
+
+/*
+ * Wait for a page; the caller holds the chunk then.  A page that has come and is not taken
+ * for a second is given up: *chunk is -1 then, and the caller does not have it any more.
+ */
+extern GsClientStatus gs_client_wait_page(GsClient *client, int *chunk, uint64 request);
+
+/* The same without waiting; false: it is on its way, or was given up. */
+extern bool gs_client_try_page(GsClient *client, int *chunk, uint64 request);
+
+/* The caller may want a page again, and does not hold it meanwhile. */
+extern void gs_client_leave_page(GsClient *client, int chunk);
+
+/*
+ * A chunk for a page that the caller needs now.  A session without a promise must copy it
+ * and give the chunk back before it waits for anything but this page.
+ */
+extern GsClientStatus gs_client_take_page_chunk(GsClient *client, int *chunk);
+
+/* Change the session's promise of chunks, as far as can be; returns what it is now. */
+extern int	gs_client_promise(GsClient *client, int chunks);
 
 /*
  * Have the arrays of a chunk that the caller holds sorted in place, and wait

@@ -158,11 +158,11 @@ note_lost(int device, const char *message)
 {
 	GsSharedDevice *shared = &gs_shared->devices[device];
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	shared->ready = false;
 	shared->info.memory_used = 0;
 	strlcpy(shared->message, message, sizeof(shared->message));
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 }
 
 /* Count a failure, and set the time of the next attempt. */
@@ -216,27 +216,28 @@ set_ready(int device)
 	d->was_open = true;
 	d->restart_at = 0;
 	set_memory_limit(d);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_shared->devices[device].ready = true;
 	gs_shared->devices[device].message[0] = '\0';
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 }
 
-/* The setting may be a mistake: the device cannot hold more than it has. */
+/* The setting may be a mistake: no device can hold more than it has. */
 static void
 report_high_limit(int device)
 {
 	GsDeviceInfo info;
 
 	gs_ops->info(gs_devices[device].device, &info);
-	if (is_stand_in() || memory_limit() <= info.memory_total)
+	if (memory_limit() <= info.memory_total)
 		return;
 	ereport(LOG,
 			(gs_n_devices == 1 ?
 			 errmsg("gpusort.device_memory is larger than the memory of the device") :
 			 errmsg("gpusort.device_memory is larger than the memory of device %d", device),
-			 errdetail("The setting is %d MB; the device has %llu MB.",
-					   gs_guc_device_memory_mb, (unsigned long long) (info.memory_total >> 20)),
+			 errdetail("The setting is %d MB; the device has %llu MB, and sorts may hold %llu MB.",
+					   gs_guc_device_memory_mb, (unsigned long long) (info.memory_total >> 20),
+					   (unsigned long long) (info.memory_limit >> 20)),
 			 errhint("Lower gpusort.device_memory, or set it to 0 for the default limit.")));
 }
 
@@ -312,12 +313,12 @@ end_without_device(const GsError *error)
 	bool		ran_before = gs_shared->generation > 0;
 	bool		said_before;
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	said_before = ran_before && strcmp(gs_shared->message, error->message) == 0;
 	strlcpy(gs_shared->message, error->message, sizeof(gs_shared->message));
 	if (!ran_before)
 		gs_shared->state = GS_SERVICE_OFF;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ereport(said_before ? DEBUG1 : WARNING,
 			(errmsg("gpusort has no device: %s", error->message),
 			 errdetail("PostgreSQL does all sorts itself.")));
@@ -416,17 +417,17 @@ gs_devices_open(void (*notify) (void *arg))
 		ereport(LOG,
 				(errmsg("gpusort has no GPU: %s", error.message),
 				 errdetail("The CPU sorts instead, on threads of the gpusort service."),
-				 errhint("Set gpusort.device to \"off\" to leave all sorts to PostgreSQL.")));
+				 errhint("Set gpusort.device to \"cuda\" to leave all sorts to PostgreSQL while there is no GPU.")));
 		gs_ops = &gs_device_host;
 		open = open_all(notify, &error);
 	}
 	if (!open)
 		end_without_device(&error);
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_shared->n_devices = gs_n_devices;
 	strlcpy(gs_shared->kind, gs_ops->name, sizeof(gs_shared->kind));
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	for (int i = 0; i < gs_n_devices; i++)
 	{
 		if (gs_devices[i].state == DEVICE_READY)
@@ -559,7 +560,8 @@ gs_device_assign(int number)
 			most = expected;
 		}
 	}
-	Assert(best >= 0);
+	if (best < 0)
+		elog(ERROR, "gpusort has no device that is ready");
 	last_chosen = best;
 	gs_served_use(number, best);
 }
@@ -594,9 +596,9 @@ lose_device(int number, int device)
 static void
 end_service(const char *message)
 {
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	strlcpy(gs_shared->message, message, sizeof(gs_shared->message));
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ereport(LOG,
 			(errmsg("gpusort service ends because its device failed: %s", message),
 			 errdetail("The service starts again in %d seconds. Until then PostgreSQL does all sorts.", GS_RESTART_S)));
@@ -733,11 +735,11 @@ gs_devices_publish(void)
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_devices[i].state == DEVICE_READY)
 			gs_ops->info(gs_devices[i].device, &infos[i]);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_devices[i].state == DEVICE_READY)
 			gs_shared->devices[i].info = infos[i];
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 }
 
 void

@@ -9,9 +9,10 @@
  * has becomes a run that stays.  Else gs_memory_relieve() picks a session that makes room:
  *
  *	  - a range that was only read ahead is given up;
+ *	  - else, of the sessions that are returning rows to somebody who has not asked
+ *		for any for a second, the one that holds most is written out as pages;
  *	  - else the session that holds most, of those that are being fed, is
- *		written out as a run, or, of those that are returning rows to somebody
- *		who has not asked for any for a while, as pages; of those with runs that have
+ *		written out as a run; of those with runs that have
  *		stayed on the device the largest one is moved to files.
  *
  * When somebody has waited that long, a reader that does ask for rows has its pages
@@ -334,6 +335,13 @@ typedef enum Relief
 	RELIEF_KEPT					/* move a run that has stayed to files */
 } Relief;
 
+/* Has its reader not asked for rows for a while? */
+static bool
+is_idle(const ServedSession *s)
+{
+	return TimestampDifferenceExceeds(s->last_used, GetCurrentTimestamp(), GS_IDLE_READER_MS);
+}
+
 /* How could a session make room with its sort, which is on the device, and how much? */
 static Relief
 relief_of_sort(int number, bool patient, uint64 *bytes)
@@ -341,7 +349,7 @@ relief_of_sort(int number, bool patient, uint64 *bytes)
 	const ServedSession *s = &gs_served[number];
 
 	*bytes = gs_served_held(s->sort);
-	if (*bytes == 0 || !gs_write_allowed(number, *bytes))
+	if (*bytes == 0 || !gs_write_allowed(number))
 		return RELIEF_NONE;
 	switch (gs_sessions[number].state)
 	{
@@ -353,9 +361,7 @@ relief_of_sort(int number, bool patient, uint64 *bytes)
 		case GS_SESSION_SORTED:
 			if (s->in_file || s->out.given_up)
 				return RELIEF_NONE;
-			return patient &&
-				!TimestampDifferenceExceeds(s->last_used, GetCurrentTimestamp(), GS_IDLE_READER_MS) ?
-				RELIEF_LATER : RELIEF_PAGES;
+			return patient && !is_idle(s) ? RELIEF_LATER : RELIEF_PAGES;
 		case GS_SESSION_OVERFLOW:
 		case GS_SESSION_CLOSING:
 			return RELIEF_LATER;
@@ -373,7 +379,7 @@ relief_of_kept(int number, int device, uint64 *bytes)
 	const KeptRun *kept = gs_kept_on(number, device);
 
 	*bytes = kept ? gs_served_held(kept->sort) : 0;
-	return *bytes > 0 && gs_write_allowed(number, *bytes) ? RELIEF_KEPT : RELIEF_NONE;
+	return *bytes > 0 && gs_write_allowed(number) ? RELIEF_KEPT : RELIEF_NONE;
 }
 
 /* How could a session make room on a device, and how much? */
@@ -417,6 +423,33 @@ relief_of(int number, int device, bool patient, uint64 *bytes)
 	return kept != RELIEF_NONE ? kept : relief;
 }
 
+/* Who is to make room, and how. */
+typedef struct Choice
+{
+	int			number;			/* -1: nobody yet */
+	int			device;
+	Relief		relief;
+	uint64		bytes;
+	bool		idle;			/* it returns rows that nobody asks for */
+	bool		later;			/* somebody will have made some */
+} Choice;
+
+/* Is a session's relief on a device the best so far?  An idle reader's is, then the largest. */
+static void
+consider(Choice *best, int number, int device, bool patient)
+{
+	Choice		choice = {number, device, RELIEF_NONE, 0, false, best->later};
+
+	choice.relief = relief_of(number, device, patient, &choice.bytes);
+	choice.idle = choice.relief == RELIEF_LOAD ||
+		(choice.relief == RELIEF_PAGES && is_idle(&gs_served[number]));
+	if (choice.relief == RELIEF_LATER)
+		best->later = true;
+	else if (choice.relief != RELIEF_NONE &&
+			 (best->number < 0 || (choice.idle != best->idle ? choice.idle : choice.bytes > best->bytes)))
+		*best = choice;
+}
+
 /* Nobody can make room for it. */
 static void
 give_up(int number)
@@ -428,9 +461,9 @@ give_up(int number)
 		gs_load_shrink(number);
 		return;
 	}
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_sessions[number].overflow = true;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	reject_waiting(number);
 	gs_served_wake(number);
 }
@@ -456,11 +489,12 @@ fitted_before(const ServedSession *s)
 }
 
 static void
-make_room(int number, int device, Relief relief)
+make_room(const Choice *choice)
 {
+	int			number = choice->number;
 	ServedSession *s = &gs_served[number];
 
-	switch (relief)
+	switch (choice->relief)
 	{
 		case RELIEF_LOAD:
 			s->no_read_ahead = true;
@@ -473,7 +507,7 @@ make_room(int number, int device, Relief relief)
 			(void) gs_write_begin(number, WRITE_PAGES);
 			break;
 		case RELIEF_KEPT:
-			gs_write_move(number, gs_kept_on(number, device));
+			gs_write_move(number, gs_kept_on(number, choice->device));
 			break;
 		case RELIEF_NONE:
 		case RELIEF_LATER:
@@ -534,11 +568,8 @@ static bool
 relieve(int device)
 {
 	ServedDevice *d = &gs_devices[device];
+	Choice		best = {.number = -1};
 	int			needy;
-	int			best = -1;
-	Relief		best_relief = RELIEF_NONE;
-	uint64		best_bytes = 0;
-	bool		later = false;
 	bool		patient;
 
 	if (d->freed)
@@ -563,23 +594,10 @@ relieve(int device)
 		return true;
 	}
 	for (int i = 0; i < gs_n_served; i++)
-	{
-		uint64		bytes;
-		Relief		relief;
-
-		relief = relief_of(i, device, patient, &bytes);
-		if (relief == RELIEF_LATER)
-			later = true;
-		else if (relief != RELIEF_NONE && (best < 0 || bytes > best_bytes))
-		{
-			best = i;
-			best_relief = relief;
-			best_bytes = bytes;
-		}
-	}
-	if (best >= 0)
-		make_room(best, device, best_relief);
-	else if (later || (patient && fitted_before(&gs_served[needy])))
+		consider(&best, i, device, patient);
+	if (best.number >= 0)
+		make_room(&best);
+	else if (best.later || (patient && fitted_before(&gs_served[needy])))
 		return false;
 	else
 		give_up(needy);
@@ -600,11 +618,7 @@ gs_memory_relieve(void)
 RoomMade
 gs_memory_make_room_of_role(int needy, bool patient)
 {
-	int			best = -1;
-	int			best_device = -1;
-	Relief		best_relief = RELIEF_NONE;
-	uint64		best_bytes = 0;
-	bool		later = false;
+	Choice		best = {.number = -1};
 
 	for (int i = 0; i < gs_n_served; i++)
 	{
@@ -613,27 +627,14 @@ gs_memory_make_room_of_role(int needy, bool patient)
 		if (gs_served[i].out.sort)
 			return ROOM_LATER;
 		if (gs_served[i].asked_bytes > 0)
-			later = true;		/* it may have more to write, or less, then */
+			best.later = true;	/* it may have more to write, or less, then */
 		for (int device = 0; device < gs_n_devices; device++)
-		{
-			uint64		bytes;
-			Relief		relief = relief_of(i, device, patient, &bytes);
-
-			if (relief == RELIEF_LATER)
-				later = true;
-			else if (relief != RELIEF_NONE && (best < 0 || bytes > best_bytes))
-			{
-				best = i;
-				best_device = device;
-				best_relief = relief;
-				best_bytes = bytes;
-			}
-		}
+			consider(&best, i, device, patient);
 	}
-	if (best < 0)
-		return later ? ROOM_LATER : ROOM_NONE;
-	gs_role_note(best);
-	make_room(best, best_device, best_relief);
+	if (best.number < 0)
+		return best.later ? ROOM_LATER : ROOM_NONE;
+	gs_role_note(best.number);
+	make_room(&best);
 	return ROOM_BEGUN;
 }
 

@@ -79,6 +79,7 @@
 #include <pthread.h>
 
 #include "compat.h"
+#include "order/key_levels.h"
 #include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "spill/spill.h"
@@ -139,7 +140,7 @@ typedef struct WriteOut
 	WriteKind	kind;
 	uint32		run;			/* WRITE_MOVED: its number */
 	bool		performing;		/* its job is under way */
-	bool		given_up;		/* WRITE_PAGES: some could not be written */
+	bool		given_up;		/* some could not be written, nor may be */
 	bool		ties;			/* WRITE_RANGE: with the range before */
 	GsJob		job;
 	uint64		first_page;		/* in the file: number of the first one */
@@ -227,6 +228,7 @@ typedef struct ServedSession
 
 	/* what was written out */
 	GsSpill    *spill;			/* NULL: nothing */
+	GsKeyLevels *levels;		/* by which spill shortens keys; or NULL */
 	bool		failed;			/* of no more use: GsSession.trouble says why */
 	KeptRun		kept[GS_MAX_DEVICES];
 	int			n_kept;
@@ -246,6 +248,12 @@ typedef struct ServedSession
 	uint64		run_bytes;		/* written in runs ... */
 	uint64		run_held;		/* ... and what their sorts held for them */
 } ServedSession;
+
+typedef struct ServedResult
+{
+	GsSortResult now;			/* of its sort; zeroes where it has none */
+	GsSortResult sum;			/* n_dropped and times, of all that it had */
+} ServedResult;
 
 /* A chunk as the service knows it, beside its GsChunk. */
 typedef struct ServedChunk
@@ -329,7 +337,7 @@ extern GsDeviceSort *gs_served_open(int number, int device);
  * what it has to tell of its times.
  */
 extern void gs_served_close(int number, int device, GsDeviceSort *sort);
-extern uint64 gs_served_held(const GsDeviceSort *sort);
+extern uint64 gs_served_held(GsDeviceSort *sort);
 
 /* Has the session a sort on the device? */
 extern bool gs_served_has_sort(int number, int device);
@@ -343,11 +351,17 @@ extern void gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat forma
 /* Begin to check the order of a sort of a session's; false: no memory. */
 extern bool gs_served_check(int number, int device, GsDeviceSort *sort, const GsOrderRange *range);
 
-/* With the lock held: what a sort has come to, for the session's backends. */
-extern void gs_served_note(int number, const GsSortResult *result);
+/* The results of the session's sorts.  The devices are asked, so the lock is not held. */
+extern ServedResult gs_served_result(int number);
 
-/* The same: only the times of what was fetched. */
-extern void gs_served_note_fetches(int number, const GsSortResult *result);
+/* With the lock held: that, for the session's backends. */
+extern void gs_served_note(int number, const ServedResult *result);
+
+/* The same of its files. */
+extern void gs_served_note_files(int number);
+
+/* The same: only the times of what was fetched, and the files. */
+extern void gs_served_note_fetches(int number, const ServedResult *result);
 
 /*
  * A buffer for a session, for what comes from this device or goes there: -1 where none
@@ -476,8 +490,8 @@ extern bool gs_write_begin(int number, WriteKind kind);
 /* Move a run that had stayed on its device to files; nothing else may be on its way out. */
 extern void gs_write_move(int number, const KeptRun *kept);
 
-/* May so many bytes more be written for a session? */
-extern bool gs_write_allowed(int number, uint64 bytes);
+/* May more be written for a session?  Not if temp_file_limit was met. */
+extern bool gs_write_allowed(int number);
 extern void gs_write_step(int number);
 extern void gs_write_buffer_ended(int buffer, GsStatus status);
 
@@ -519,7 +533,12 @@ extern void gs_load_shrink(int number);
 extern void gs_load_cancel(int number);
 
 /* service_ranges.c */
-extern void gs_ranges_step(int number);
+
+/* All has been fed, and the leader waits for a range. */
+extern void gs_ranges_serve(int number, uint32 wanted);
+
+/* Read the next range ahead, while there is room for it. */
+extern void gs_ranges_read_ahead(int number);
 
 /* service_sort.c */
 extern void gs_sort_advance(int number);
@@ -529,11 +548,12 @@ extern void gs_sort_lost(int number);
 extern bool gs_sort_note_ended(void);
 
 /* For tests, which want to find sorts waiting: is a session to be left alone that is to be sorted? */
-extern bool gs_sort_is_held_up(const GsSession *session);
+extern bool gs_sort_is_held_up(GsSessionState state);
 
 /* service_requests.c */
 extern bool gs_requests_serve(void);
 extern bool gs_requests_note_ended(void);
+extern bool gs_requests_give_up_pages(void);
 extern void gs_requests_reject(int chunk);
 
 #endif							/* GS_SERVICE_PRIVATE_H */

@@ -32,7 +32,7 @@ take_over(int number)
 {
 	ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
-	GsSortResult result = {0};
+	ServedResult result;
 
 	Assert(s->pending == 0 && s->sort == NULL && s->out.sort == NULL);
 	s->sort = s->load.sort;
@@ -43,9 +43,9 @@ take_over(int number)
 	s->n_taken = Max(s->n_taken, s->load.range + 1);
 	s->no_read_ahead = s->out.given_up = false;
 	s->last_used = GetCurrentTimestamp();
-	gs_ops->result(s->sort, &result);
+	result = gs_served_result(number);
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_served_note(number, &result);
 	session->range = s->load.range;
 	session->range_ties = s->load.ties;
@@ -53,7 +53,7 @@ take_over(int number)
 	session->checking = false;
 	if (session->state == GS_SESSION_SORTING)
 		session->state = GS_SESSION_SORTED;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 	gs_served_wake(number);
 }
@@ -77,13 +77,13 @@ refuse_order(int number)
 	GsSession  *session = &gs_sessions[number];
 
 	drop_load(number);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	session->checking = false;
 	session->overflow = true;
 	session->overflow_reason = GS_FALLBACK_ORDER;
 	if (session->state == GS_SESSION_SORTING)
 		session->state = GS_SESSION_OVERFLOW;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 }
 
@@ -123,21 +123,22 @@ offer_pages(int number)
 {
 	ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
-	GsSortResult result = {0};
+	ServedResult result;
 
 	s->in_file = true;
 	(void) gs_kept_close_all(number);
 	s->last_used = GetCurrentTimestamp();
-	result.n_pages = s->n_pages;
-	result.engine = s->done.engine;
-	result.rounds = s->done.rounds;
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	result = gs_served_result(number);
+	result.now.n_pages = s->n_pages;
+	result.now.engine = s->done.engine;
+	result.now.rounds = s->done.rounds;
+	gs_lock();
 	gs_served_note(number, &result);
 	session->n_ranges = gs_spill_ranges(s->spill);
 	session->checking = false;
 	if (session->state == GS_SESSION_SORTING)
 		session->state = GS_SESSION_SORTED;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 }
 
@@ -148,9 +149,8 @@ group_of(const void *key, uint32_t len, const void *layout)
 	return gs_key_check_group(layout, key, len);
 }
 
-/* The leader waits for a range, or for all to be fed. */
-static void
-serve_range(int number, uint32 wanted)
+void
+gs_ranges_serve(int number, uint32 wanted)
 {
 	ServedSession *s = &gs_served[number];
 
@@ -198,36 +198,17 @@ serve_range(int number, uint32 wanted)
 		s->load.wanted = true;
 }
 
-/* Read the next range ahead, while there is room for it. */
-static void
-read_ahead(int number)
+void
+gs_ranges_read_ahead(int number)
 {
 	ServedSession *s = &gs_served[number];
 	uint32		next = gs_sessions[number].range + 1;
 
-	if (s->load.phase != LOAD_NONE || s->out.sort || s->in_file || s->no_read_ahead ||
+	if (!s->sealed || s->failed || s->in_file || s->no_read_ahead ||
+		s->load.phase != LOAD_NONE || s->out.sort ||
 		gs_memory_is_short(gs_memory_range_device(number)) ||
 		gs_role_is_short(number) || !gs_role_has_room(number, READ_AHEAD_ROOM))
 		return;
 	if (next < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
 		gs_load_begin(number, next, false);
-}
-
-void
-gs_ranges_step(int number)
-{
-	const ServedSession *s = &gs_served[number];
-	GsSessionState state;
-	uint32		wanted;
-
-	if (s->spill == NULL || s->failed || s->closing || gs_sessions[number].overflow)
-		return;
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
-	state = gs_sessions[number].state;
-	wanted = gs_sessions[number].range_wanted;
-	LWLockRelease(gs_shared->lock);
-	if (state == GS_SESSION_SORTING)
-		serve_range(number, wanted);
-	else if (state == GS_SESSION_SORTED && s->sealed)
-		read_ahead(number);
 }

@@ -46,13 +46,13 @@ gs_requests_reject(int chunk)
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	Assert(c->state == GS_CHUNK_APPENDING);
 	session->overflow = true;
 	c->state = GS_CHUNK_REJECTED;
 	c->next = session->rejected;
 	session->rejected = chunk;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 }
 
@@ -63,15 +63,18 @@ give_fetched(GsChunk *c, GsStatus status)
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	Assert(c->state == GS_CHUNK_FETCHING);
 	c->status = status;
-	c->state = GS_CHUNK_FETCHED;
+	if (c->fetch == GS_FETCH_PAGE)
+		gs_page_leave(c - gs_chunks);
+	else
+		c->state = GS_CHUNK_FETCHED;
 }
 
 static void
 refuse_fetch(GsChunk *c, GsStatus status)
 {
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	give_fetched(c, status);
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&gs_sessions[c->session].cv);
 }
 
@@ -79,9 +82,9 @@ refuse_fetch(GsChunk *c, GsStatus status)
 static void
 refuse_arrays(GsChunk *c, GsFallback reason)
 {
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_sessions[c->session].overflow_reason = reason;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	refuse_fetch(c, GS_NO_MEMORY);
 }
 
@@ -240,7 +243,7 @@ next_request(int *number)
 			return REQUEST_CHUNK;
 	}
 	if (gs_shared->session_queue_head < 0 ||
-		gs_sort_is_held_up(&gs_sessions[gs_shared->session_queue_head]))
+		gs_sort_is_held_up(gs_sessions[gs_shared->session_queue_head].state))
 		return REQUEST_NONE;
 	*number = pop_session();
 	return REQUEST_SESSION;
@@ -255,9 +258,9 @@ gs_requests_serve(void)
 		int			number;
 		RequestKind kind;
 
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_lock();
 		kind = next_request(&number);
-		LWLockRelease(gs_shared->lock);
+		gs_unlock();
 
 		switch (kind)
 		{
@@ -304,12 +307,12 @@ note_append(int chunk, GsStatus status)
 	}
 	s->needy_since = 0;
 	s->moved = false;
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;
 	gs_chunk_free(chunk);
-	awaited = gs_shared->n_waiting > 0 && gs_session_may_open();
-	LWLockRelease(gs_shared->lock);
+	awaited = gs_chunk_awaited();
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 	if (awaited)
 		ConditionVariableBroadcast(&gs_shared->session_cv);
@@ -351,21 +354,18 @@ note_fetch(int chunk, GsStatus status)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
-	const ServedSession *s = &gs_served[c->session];
-	GsSortResult result = {0};
+	ServedResult result = gs_served_result(c->session);
 
-	if (s->sort)
-		gs_ops->result(s->sort, &result);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_served_note_fetches(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS)
 		gs_served_note(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS && status == GS_NO_MEMORY)
 		session->overflow_reason = GS_FALLBACK_MEMORY;	/* not the role, as it may have been before */
 	if (status == GS_OK)
-		describe_fetched(chunk, &result);
+		describe_fetched(chunk, &result.now);
 	give_fetched(c, status);
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 }
 
@@ -458,5 +458,40 @@ gs_requests_note_ended(void)
 		buffer_ended(i);
 		any = true;
 	}
+	return any;
+}
+
+/*
+ * Give up pages that nobody has taken for a second: their readers are idle, and run no code
+ * to do it.  All pages stay on the device, or in files.
+ */
+bool
+gs_requests_give_up_pages(void)
+{
+	static TimestampTz looked = 0;
+	TimestampTz now;
+	bool		any = false;
+
+	/* a hint: who makes one wakes the service, or is the service */
+	if (gs_shared->n_idle_pages == 0)
+		return false;
+	now = GetCurrentTimestamp();
+	if (!TimestampDifferenceExceeds(looked, now, GS_IDLE_READER_MS))
+		return false;
+	looked = now;
+	gs_lock();
+	for (int i = 0; i < gs_shared->n_chunks && gs_shared->n_idle_pages > 0; i++)
+	{
+		const GsChunk *c = &gs_chunks[i];
+
+		if (c->state != GS_CHUNK_FETCHED || c->fetch != GS_FETCH_PAGE ||
+			!TimestampDifferenceExceeds(c->fetched, now, GS_IDLE_READER_MS))
+			continue;
+		gs_chunk_free(i);
+		any = true;
+	}
+	gs_unlock();
+	if (any)
+		ConditionVariableBroadcast(&gs_shared->session_cv);
 	return any;
 }

@@ -147,9 +147,9 @@ gs_role_has_room(int number, double part)
 void
 gs_role_note(int number)
 {
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_sessions[number].limited = true;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 }
 
 void
@@ -182,10 +182,10 @@ gs_role_any_waits(void)
 static void
 give_up(int number)
 {
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_sessions[number].overflow = true;
 	gs_sessions[number].overflow_reason = GS_FALLBACK_ROLE;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	gs_served_wake(number);
 }
 

@@ -49,6 +49,7 @@ gs_served_reset(int number)
 		n_woken--;
 	free(s->page_first);
 	free(s->last_key);
+	gs_key_levels_close(s->levels);
 	memset(s, 0, sizeof(*s));
 	s->waiting = -1;
 	s->device = s->next_device = -1;
@@ -160,10 +161,10 @@ gs_served_use(int number, int device)
 	GsSession  *session = &gs_sessions[number];
 
 	gs_served[number].device = device;
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	session->device = device;
 	session->devices |= (uint32) 1 << device;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 }
 
 GsDeviceSort *
@@ -207,22 +208,25 @@ add_result(GsSortResult *sum, const GsSortResult *result)
 	sum->copy_out_ms += result->copy_out_ms;
 }
 
-/* These sums over all sorts of a session, of which result is the one at hand. */
-static GsSortResult
-sum_results(const ServedSession *s, const GsSortResult *result)
+ServedResult
+gs_served_result(int number)
 {
-	GsSortResult sum = {0};
+	const ServedSession *s = &gs_served[number];
+	ServedResult result = {{0}};
 
-	add_result(&sum, &s->done);
-	add_result(&sum, result);
+	Assert(!LWLockHeldByMe(gs_shared->lock));
+	if (s->sort)
+		gs_ops->result(s->sort, &result.now);
+	add_result(&result.sum, &s->done);
+	add_result(&result.sum, &result.now);
 	for (int i = 0; i < s->n_kept; i++)
 	{
 		GsSortResult kept = {0};
 
 		gs_ops->result(s->kept[i].sort, &kept);
-		add_result(&sum, &kept);
+		add_result(&result.sum, &kept);
 	}
-	return sum;
+	return result;
 }
 
 void
@@ -260,13 +264,9 @@ gs_served_is_on(int number, int device)
 }
 
 uint64
-gs_served_held(const GsDeviceSort *sort)
+gs_served_held(GsDeviceSort *sort)
 {
-	GsSortResult result = {0};
-
-	if (sort)
-		gs_ops->result((GsDeviceSort *) sort, &result);
-	return result.memory_held;
+	return sort ? gs_ops->memory_held(sort) : 0;
 }
 
 /*
@@ -280,13 +280,13 @@ gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *jo
 	const GsSession *session = &gs_sessions[number];
 	GsKeep		keep;
 
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	gs_lock_shared();
 	keep = session->keep;
 	if (session->inexact > 0)
 		memset(&keep, 0, sizeof(keep));
 	else if (session->layout.n_parts > 0)
 		keep.limit = 0;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	gs_served_begin(job);
 	gs_ops->perform(sort, format, &keep, job);
 }
@@ -308,12 +308,25 @@ gs_served_check(int number, int device, GsDeviceSort *sort, const GsOrderRange *
 }
 
 void
-gs_served_note_fetches(int number, const GsSortResult *result)
+gs_served_note_files(int number)
 {
-	GsSortResult sum = sum_results(&gs_served[number], result);
+	const GsSpill *spill = gs_served[number].spill;
+	GsSession  *session = &gs_sessions[number];
 
-	gs_sessions[number].gather_ms = sum.gather_ms;
-	gs_sessions[number].copy_out_ms = sum.copy_out_ms;
+	if (spill == NULL)
+		return;
+	/* files do not get shorter when their contents are no longer needed */
+	session->temp_bytes = Max(session->temp_bytes, gs_spill_bytes(spill));
+	session->temp_written = gs_spill_bytes_written(spill);
+	session->temp_read = gs_spill_bytes_read(spill);
+}
+
+void
+gs_served_note_fetches(int number, const ServedResult *result)
+{
+	gs_sessions[number].gather_ms = result->sum.gather_ms;
+	gs_sessions[number].copy_out_ms = result->sum.copy_out_ms;
+	gs_served_note_files(number);
 }
 
 /*
@@ -321,17 +334,17 @@ gs_served_note_fetches(int number, const GsSortResult *result)
  * at hand; rows, bytes and times those of all it did.
  */
 void
-gs_served_note(int number, const GsSortResult *result)
+gs_served_note(int number, const ServedResult *result)
 {
 	const ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
-	GsSortResult sum = sum_results(s, result);
+	const GsSortResult *now = &result->now;
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	session->n_pages = result->n_pages;
-	session->rounds = result->rounds;
-	session->n_dropped = sum.n_dropped;
-	strlcpy(session->engine, result->engine ? result->engine : "", sizeof(session->engine));
+	session->n_pages = now->n_pages;
+	session->rounds = now->rounds;
+	session->n_dropped = result->sum.n_dropped;
+	strlcpy(session->engine, now->engine ? now->engine : "", sizeof(session->engine));
 	if (s->sealed)
 	{
 		session->n_rows = gs_spill_rows(s->spill);
@@ -341,13 +354,13 @@ gs_served_note(int number, const GsSortResult *result)
 	}
 	else
 	{
-		session->n_rows = result->n_rows;
-		session->n_images = result->n_images;
-		session->row_bytes = result->row_bytes;
-		session->key_bytes = result->key_bytes;
+		session->n_rows = now->n_rows;
+		session->n_images = now->n_images;
+		session->row_bytes = now->row_bytes;
+		session->key_bytes = now->key_bytes;
 	}
-	session->copy_in_ms = sum.copy_in_ms;
-	session->sort_ms = sum.sort_ms;
+	session->copy_in_ms = result->sum.copy_in_ms;
+	session->sort_ms = result->sum.sort_ms;
 	gs_served_note_fetches(number, result);
 }
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * service_shmem.c
- *	  Shared memory of the gpusort service: layout, chunk and session lists.
+ *	  Shared memory of the gpusort service: layout, sessions, request lists.
  *
  * The rules that these functions keep stand in service_shmem.h.
  *
@@ -28,7 +28,8 @@ GsShared   *gs_shared = NULL;
 GsChunk    *gs_chunks = NULL;
 GsSession  *gs_sessions = NULL;
 char	   *gs_arena = NULL;
-uint64	   *gs_tickets = NULL;
+GsTicket   *gs_tickets = NULL;
+GsShare    *gs_shares = NULL;
 
 StaticAssertDecl(GS_ARENA_ALIGN % GS_CHUNK_BYTES == 0, "chunks are aligned as the arena is");
 
@@ -60,11 +61,17 @@ arena_bytes(void)
 	return mul_size(arena_chunks() + arena_buffers(), GS_CHUNK_BYTES);
 }
 
-/* No more sessions than can be promised a chunk. */
 static int
 max_sessions(void)
 {
-	return arena_chunks();
+	return arena_chunks() * GS_SESSIONS_PER_CHUNK;
+}
+
+/* As many roles may have sessions, or wait for one. */
+static int
+max_shares(void)
+{
+	return max_sessions() + MaxBackends;
 }
 
 static Size
@@ -74,7 +81,8 @@ control_bytes(void)
 
 	size = add_size(size, MAXALIGN(mul_size(arena_chunks(), sizeof(GsChunk))));
 	size = add_size(size, MAXALIGN(mul_size(max_sessions(), sizeof(GsSession))));
-	return add_size(size, mul_size(MaxBackends, sizeof(uint64)));
+	size = add_size(size, MAXALIGN(mul_size(MaxBackends, sizeof(GsTicket))));
+	return add_size(size, mul_size(max_shares(), sizeof(GsShare)));
 }
 
 void
@@ -93,6 +101,13 @@ gs_service_shmem_request(void)
 static bool was_off = false;
 static char off_message[GS_MESSAGE_BYTES];
 static char kind_before[sizeof(((GsShared *) 0)->kind)];
+
+void
+gs_service_shmem_off(const char *message)
+{
+	was_off = true;
+	strlcpy(off_message, message, sizeof(off_message));
+}
 
 static void
 remember_devices(int code, Datum arg)
@@ -115,13 +130,16 @@ gs_service_shmem_startup(void)
 	gs_shared = ShmemInitStruct("gpusort control", control_bytes(), &found);
 	gs_chunks = (GsChunk *) ((char *) gs_shared + MAXALIGN(sizeof(GsShared)));
 	gs_sessions = (GsSession *) ((char *) gs_chunks + MAXALIGN(arena_chunks() * sizeof(GsChunk)));
-	gs_tickets = (uint64 *) ((char *) gs_sessions + MAXALIGN(max_sessions() * sizeof(GsSession)));
+	gs_tickets = (GsTicket *) ((char *) gs_sessions + MAXALIGN(max_sessions() * sizeof(GsSession)));
+	gs_shares = (GsShare *) ((char *) gs_tickets + MAXALIGN(MaxBackends * sizeof(GsTicket)));
 	if (!found)
 	{
 		memset(gs_shared, 0, control_bytes());
 		gs_shared->lock = &GetNamedLWLockTranche(GPUSORT_NAME)->lock;
 		gs_shared->n_chunks = arena_chunks();
 		gs_shared->n_sessions = max_sessions();
+		gs_shared->n_spare = Max(1, arena_chunks() / 16);
+		gs_shared->n_shares = max_shares();
 		gs_shared->n_buffers = arena_buffers();
 		gs_shared->arena_bytes = arena_bytes();
 		gs_shared->state = GS_SERVICE_STARTING;
@@ -136,7 +154,7 @@ gs_service_shmem_startup(void)
 
 		/* files named by them may outlive a crash, so none comes again */
 		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();
-		gs_shared->next_ticket = 1;
+		gs_shared->next_ticket = gs_shared->next_request = 1;
 		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
 		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
 		ConditionVariableInit(&gs_shared->session_cv);
@@ -164,83 +182,6 @@ gs_service_shmem_startup(void)
 							&found);
 	gs_arena = (char *) TYPEALIGN(GS_ARENA_ALIGN, arena);
 	LWLockRelease(AddinShmemInitLock);
-}
-
-/* How many chunks the session's promise still covers. */
-static inline int
-session_promise(const GsSession *session)
-{
-	return Max(session->reserved - session->held, 0);
-}
-
-static inline void
-session_hold(GsSession *session, int change)
-{
-	gs_shared->promised -= session_promise(session);
-	session->held += change;
-	gs_shared->promised += session_promise(session);
-	Assert(session->held >= 0);
-	Assert(gs_shared->promised <= gs_shared->n_free || change > 0);
-}
-
-int
-gs_chunk_take(GsSession *session)
-{
-	int			chunk = gs_shared->free_chunk;
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	if (chunk < 0 ||
-		(session_promise(session) == 0 && gs_shared->n_free <= gs_shared->promised))
-		return -1;
-	gs_shared->free_chunk = gs_chunks[chunk].next;
-	gs_shared->n_free--;
-	gs_chunks[chunk].state = GS_CHUNK_HELD;
-	gs_chunks[chunk].session = session - gs_sessions;
-	gs_chunks[chunk].next = -1;
-	gs_chunks[chunk].filling = false;
-	session_hold(session, 1);
-	return chunk;
-}
-
-int
-gs_chunk_fill(GsSession *session)
-{
-	int			chunk = session->filling < session->reserved - 1 ? gs_chunk_take(session) : -1;
-
-	if (chunk >= 0)
-	{
-		gs_chunks[chunk].filling = true;
-		session->filling++;
-	}
-	return chunk;
-}
-
-void
-gs_chunk_filled(int chunk)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	if (c->filling)
-		gs_sessions[c->session].filling--;
-	c->filling = false;
-}
-
-void
-gs_chunk_free(int chunk)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	Assert(c->state != GS_CHUNK_FREE);
-	gs_chunk_filled(chunk);
-	c->state = GS_CHUNK_FREE;
-	c->session = -1;
-	c->next = gs_shared->free_chunk;
-	gs_shared->free_chunk = chunk;
-	gs_shared->n_free++;
-	session_hold(session, -1);
 }
 
 void
@@ -275,48 +216,23 @@ gs_session_request(int session)
 	gs_shared->session_queue_tail = session;
 }
 
-/*
- * Change a session's promise, as far as chunks can be promised.
- */
-static void
-session_reserve(GsSession *session, int reserved)
-{
-	int			room;
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	gs_shared->reserved -= session->reserved;
-	gs_shared->promised -= session_promise(session);
-
-	/* neither more than there are nor more than are free now */
-	room = Min(gs_shared->n_chunks - gs_shared->reserved,
-			   gs_shared->n_free - gs_shared->promised + session->held);
-	session->reserved = Min(reserved, room);
-
-	gs_shared->reserved += session->reserved;
-	gs_shared->promised += session_promise(session);
-	Assert(gs_shared->reserved >= 0 && gs_shared->reserved <= gs_shared->n_chunks);
-	Assert(gs_shared->promised >= 0 && gs_shared->promised <= gs_shared->n_free);
-}
-
-bool
-gs_session_may_open(void)
-{
-	return gs_shared->free_session >= 0 &&
-		gs_shared->reserved < gs_shared->n_chunks && gs_shared->promised < gs_shared->n_free;
-}
-
 int
 gs_session_alloc(int feeders)
 {
 	int			number = gs_shared->free_session;
+	int			share = gs_share_enter(GetAuthenticatedUserId());
 	GsSession  *session;
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	if (!gs_session_may_open())
+	if (!gs_share_may_open(&gs_shares[share]))
+	{
+		gs_share_leave(share);
 		return -1;
+	}
 	session = &gs_sessions[number];
 	gs_shared->free_session = session->next;
 	gs_shared->n_open++;
+	gs_shares[share].sessions++;
 
 	session->id = gs_shared->next_session_id++;
 	session->device = -1;
@@ -330,7 +246,7 @@ gs_session_alloc(int feeders)
 	session->temp_limit = -1;
 	session->n_runs = 0;
 	session->n_kept_runs = 0;
-	session->temp_bytes = 0;
+	session->temp_bytes = session->temp_written = session->temp_read = 0;
 	session->range_wanted = session->range = 0;
 	session->n_ranges = 0;
 	session->range_ties = false;
@@ -341,7 +257,8 @@ gs_session_alloc(int feeders)
 	session->pid = MyProcPid;
 	session->database = MyDatabaseId;
 	session->user = GetUserId();
-	session->role = GetAuthenticatedUserId();
+	session->role = gs_shares[share].role;
+	session->share = share;
 	session->role_memory = 0;
 	session->limited = false;
 	session->opened = GetCurrentTimestamp();
@@ -349,6 +266,8 @@ gs_session_alloc(int feeders)
 	session->engine_wanted = GS_ENGINE_AUTO;
 	session->layout.n_parts = 0;
 	memset(&session->keep, 0, sizeof(session->keep));
+	session->group_rows = 0;
+	session->declined = false;
 	session->elem = GS_ELEM_NONE;
 	session->descending = false;
 	session->reserved = 0;
@@ -367,57 +286,9 @@ gs_session_alloc(int feeders)
 	session->copy_in_ms = session->sort_ms = session->gather_ms = session->copy_out_ms = 0;
 	session->check_ms = 0;
 	session->rows_repaired = 0;
-	session_reserve(session, 1 + feeders);
+	gs_session_reserve(session, 1 + feeders);
 	Assert(session->reserved >= 1);
 	return number;
-}
-
-static inline uint64 *
-my_ticket(void)
-{
-	int			number = MyProc - ProcGlobal->allProcs;
-
-	Assert(LWLockHeldByMe(gs_shared->lock));
-	Assert(number >= 0 && number < MaxBackends);
-	return &gs_tickets[number];
-}
-
-void
-gs_queue_enter(void)
-{
-	uint64	   *ticket = my_ticket();
-
-	if (*ticket != 0)
-		return;
-	*ticket = gs_shared->next_ticket++;
-	gs_shared->n_waiting++;
-}
-
-bool
-gs_queue_first(void)
-{
-	uint64		mine = *my_ticket();
-
-	if (gs_shared->n_waiting == (mine != 0 ? 1 : 0))
-		return true;
-	if (mine == 0)
-		return false;
-	for (int i = 0; i < MaxBackends; i++)
-		if (gs_tickets[i] != 0 && gs_tickets[i] < mine)
-			return false;
-	return true;
-}
-
-bool
-gs_queue_leave(void)
-{
-	uint64	   *ticket = my_ticket();
-
-	if (*ticket == 0)
-		return false;
-	*ticket = 0;
-	gs_shared->n_waiting--;
-	return true;
 }
 
 void
@@ -431,7 +302,9 @@ gs_session_free(int number)
 			if (gs_chunks[i].state != GS_CHUNK_FREE && gs_chunks[i].session == number)
 				gs_chunk_free(i);
 	Assert(session->held == 0);
-	session_reserve(session, 0);
+	gs_session_reserve(session, 0);
+	gs_shares[session->share].sessions--;
+	gs_share_leave(session->share);
 	session->id = 0;
 	session->state = GS_SESSION_FREE;
 	session->rejected = -1;
@@ -459,7 +332,9 @@ gs_session_phase(const GsSession *session)
 			return "free";
 		case GS_SESSION_FEEDING:
 			return session->overflow ? (session->overflow_reason == GS_FALLBACK_ROLE ?
-										"feeding, role full" : "feeding, device full") :
+										"feeding, role full" :
+										session->overflow_reason == GS_FALLBACK_FILES ?
+										"feeding, files full" : "feeding, device full") :
 				session->n_runs > 0 ? "feeding, writing runs" : "feeding";
 		case GS_SESSION_ARRAYS:
 			return "sorting arrays";
@@ -470,6 +345,7 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_OVERFLOW:
 			return session->overflow_reason == GS_FALLBACK_ORDER ? "returning rows, order not proven" :
 				session->overflow_reason == GS_FALLBACK_ROLE ? "returning rows, role full" :
+				session->overflow_reason == GS_FALLBACK_FILES ? "returning rows, files full" :
 				"returning rows, device full";
 		case GS_SESSION_CLOSING:
 			return "closing";

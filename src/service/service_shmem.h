@@ -8,8 +8,17 @@
  *	  GsShared->lock (an LWLock) protects every field of GsShared,
  *	  GsChunk and GsSession below, except where a field's comment says
  *	  otherwise.  It is held for a few loads and stores only, never while
- *	  waiting, copying or calling a device.  A chunk's memory belongs to the
- *	  party that its state names and is touched by nobody else.
+ *	  waiting, copying or calling a device.  These are the exceptions:
+ *
+ *	  - Fields marked [S] only the service writes, with the lock, as long as the
+ *		session is open.  It reads them without; so does the leader, once it has seen
+ *		the state that they tell of.
+ *	  - Fields marked [O] are set when the session is opened, and are constant then.
+ *		Whoever has heard of the session by the lock reads them without.
+ *	  - Fields marked [P] only the service uses.
+ *
+ *	  A chunk's memory belongs to the party that its state names and is touched by
+ *	  nobody else.
  *
  * Chunk states and who owns the memory
  *	  FREE		   nobody; on the free list
@@ -19,19 +28,32 @@
  *				   session's rejected list, for the leader to take back
  *	  FETCHING	   the service: what GsFetchKind says is on its way from the
  *				   device
- *	  FETCHED	   the backend that asked for it
+ *	  FETCHED	   an image, or arrays: the backend that asked for it.  A page: nobody.
+ *				   The leader takes it (HELD); or the service gives the chunk up,
+ *				   when the page has lain there for a second
  *
  * Reservation
  *	  A session is opened only when a chunk can be promised to it, and holds a
  *	  promise for as long as it is open: sum(reserved) <= n_chunks.  A chunk may be
  *	  taken by a session that holds fewer than it reserved, or where more are free
- *	  than all promises still need.  A backend that waits for a chunk thus waits for
- *	  its own session's chunks only, which the service gives back: no cycle of
+ *	  than all promises still need.  A backend that feeds and waits for a chunk thus waits
+ *	  for its own session's chunks only, which the service gives back: no cycle of
  *	  waiting sorts exists.
+ *	  A session that returns rows has no promise, unless it reads pages where they lie
+ *	  (sort_rows.c).  For a page that its reader waits for it may take any chunk that is not
+ *	  promised.  Some never are (n_spare): who takes these copies the page, and gives the
+ *	  chunk back before it waits for anything but the service.
  *	  Nor do the feeders of one sort wait for each other.  One that fills a chunk in
  *	  place may keep it while it waits for the others, in a parallel join.  So at
  *	  least one chunk of the promise is never filled in place (filling < reserved),
  *	  but only taken to be handed over at once; and nobody waits for one to fill.
+ *
+ * Shares
+ *	  The sorts of a role share staging memory with those of others.  What they hold or
+ *	  were promised may not become more than what is then left; what they take beyond
+ *	  promises, to feed or to read ahead, not more than half of that.  So however many
+ *	  sorts a role has, a part is left for others, and a part of its own for the next one.
+ *	  The same holds for the number of sessions.
  *
  * Ranges
  *	  A session whose rows were written to files returns them in ranges: the
@@ -50,6 +72,7 @@
 #define GS_SERVICE_SHMEM_H
 
 #include "datatype/timestamp.h"
+#include "delay.h"
 #include "device/device.h"
 #include "gpusort.h"
 #include "guc.h"
@@ -62,6 +85,9 @@
 
 /* The least number of chunks in the arena. */
 #define GS_MIN_CHUNKS	4
+
+/* Sessions for each chunk: a session that returns rows mostly holds no chunk. */
+#define GS_SESSIONS_PER_CHUNK	4
 
 /* Buffers promised to every device: one to write from, one to read into */
 #define GS_DEVICE_BUFFERS	2
@@ -102,14 +128,31 @@ typedef struct GsChunk
 	uint64		number;			/* FETCHING, FETCHED: of the page or image */
 	uint64		first_row;		/* FETCHED: of a page, counted in its range */
 	GsStatus	status;			/* FETCHED: outcome */
+	uint64		request;		/* FETCHING, FETCHED: when it was asked for; never used twice */
+	TimestampTz fetched;		/* FETCHED, a page: when it came, or was left */
 	bool		filling;		/* HELD: one of the session's filling */
 } GsChunk;
+
+/* The share of staging memory that the sorts of a role have. */
+typedef struct GsShare
+{
+	Oid			role;
+	int			users;			/* sessions, and backends that wait for one; 0: not in use */
+	int			sessions;
+	int			chunks;			/* that these hold or were promised */
+} GsShare;
+
+/* A backend's place in the queue for a session. */
+typedef struct GsTicket
+{
+	uint64		number;			/* 0: it is not in it */
+	int			share;			/* its role's */
+} GsTicket;
 
 /* Why a session cannot go on. */
 typedef enum GsSpillTrouble
 {
 	GS_SPILL_FINE = 0,
-	GS_SPILL_LIMIT,				/* temp_file_limit would be exceeded */
 	GS_SPILL_FILE,				/* a file could not be written or read */
 	GS_SPILL_LOST				/* the rows are gone, as if the device were */
 } GsSpillTrouble;
@@ -129,26 +172,28 @@ typedef enum GsSessionState
 typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
-	int			device;			/* its number; -1: none yet */
-	uint32		devices;		/* bit i: device i has taken part */
-	GsSessionState state;
-	bool		overflow;		/* FEEDING: feeders must feed no more */
-	GsSpillTrouble trouble;		/* the session is of no more use */
-	GsSpillFailure failure;		/* of a file */
-	GsFallback	overflow_reason;
-	bool		checking;		/* SORTING: the order is being checked */
-	uint64		generation;		/* of the service that it was opened with */
+	int			device;			/* its number; -1: none yet [S] */
+	uint32		devices;		/* bit i: device i has taken part [S] */
+	GsSessionState state;		/* a step reads it once (gs_sort_advance()); who makes room for
+								 * others looks at it without the lock, as it may change at once */
+	bool		overflow;		/* FEEDING: feeders must feed no more [S] */
+	GsSpillTrouble trouble;		/* the session is of no more use [S] */
+	GsSpillFailure failure;		/* of a file [S] */
+	GsFallback	overflow_reason;	/* [S] */
+	bool		checking;		/* SORTING: the order is being checked [S] */
+	uint64		generation;		/* of the service that it was opened with [O] */
 	int			next;			/* free or request list; -1 ends it */
 	bool		queued;			/* on the request list */
 
-	/* who */
+	/* who [O] */
 	int			pid;
 	Oid			database;
 	Oid			user;
 	Oid			role;			/* that the connection was made as */
+	int			share;			/* that role's */
 	TimestampTz opened;
 
-	/* what */
+	/* what [O], but keep */
 	uint32		key_width;
 	GsEngine	engine_wanted;
 	GsKeyLayout layout;			/* with parts: the order is to be checked */
@@ -156,16 +201,22 @@ typedef struct GsSession
 	GsElem		elem;			/* ARRAYS: of what; else NONE */
 	bool		descending;		/* ARRAYS */
 
-	/* what all sorts of the role may hold on the devices (service_role.c) */
-	uint64		role_memory;	/* bytes; 0: no limit */
-	bool		limited;		/* it had to wait for that, or was written out */
+	/* the leader has another plan for few groups (sort_groups.h) */
+	double		group_rows;		/* rows that it expects; 0: it has none */
+	bool		declined;		/* a feeder found few: the leader will close the session */
 
-	/* temporary files */
-	Oid			temp_tablespace;	/* where they are made */
-	int64		temp_limit;		/* bytes; -1: none */
+	/* what all sorts of the role may hold on the devices (service_role.c) */
+	uint64		role_memory;	/* bytes; 0: no limit [O] */
+	bool		limited;		/* it had to wait for that, or was written out [S] */
+
+	/* temporary files [S], but range_wanted */
+	Oid			temp_tablespace;	/* where they are made [O] */
+	int64		temp_limit;		/* bytes; -1: none [O] */
 	uint32		n_runs;			/* written so far */
 	uint32		n_kept_runs;	/* that stay on their devices */
-	uint64		temp_bytes;
+	uint64		temp_bytes;		/* of files [S] */
+	uint64		temp_written;	/* bytes, so far [S] */
+	uint64		temp_read;		/* [S] */
 	uint32		range_wanted;	/* SORTING: what the leader waits for */
 	uint32		range;			/* SORTED: the one that pages are of */
 	uint32		n_ranges;		/* known so far */
@@ -183,7 +234,7 @@ typedef struct GsSession
 	uint64		bytes;
 	uint64		inexact;		/* records with a key that was cut off */
 
-	/* outcome of perform, set by the service */
+	/* outcome of perform [S] */
 	GsStatus	status;
 	GsError		error;
 	uint64		n_rows;
@@ -211,8 +262,8 @@ typedef struct GsSharedDevice
 	bool		ready;			/* sorts go to it, while the service serves */
 	char		message[GS_MESSAGE_BYTES];	/* why not */
 	GsDeviceInfo info;
-	int			losses;			/* failures one after the other, also of other services */
-	TimestampTz lost_at;		/* the last of them */
+	int			losses;			/* failures one after the other, also of other services [P] */
+	TimestampTz lost_at;		/* the last of them [P] */
 } GsSharedDevice;
 
 typedef struct GsShared
@@ -222,6 +273,9 @@ typedef struct GsShared
 	int			n_buffers;		/* constant; the service's own, behind the
 								 * chunks in the arena */
 	int			n_sessions;		/* constant */
+	int			n_spare;		/* constant; chunks that are never promised */
+	int			n_shares;		/* constant */
+	int			n_shares_used;	/* those from this number on are not in use */
 	Size		arena_bytes;	/* constant */
 
 	/* the service */
@@ -240,8 +294,9 @@ typedef struct GsShared
 	int			free_chunk;		/* head of the free list, last in first out:
 								 * few pages of the arena stay in use */
 	int			n_free;
-	int			reserved;		/* sum of the sessions' promises */
 	int			promised;		/* sum of max(reserved - held, 0) */
+	int			n_idle_pages;	/* FETCHED, and nobody has taken them yet */
+	uint64		next_request;
 
 	/* sessions */
 	int			free_session;
@@ -269,8 +324,13 @@ extern GsChunk *gs_chunks;
 extern GsSession *gs_sessions;
 extern char *gs_arena;
 
-/* By backend, MaxBackends of them: its place in the queue for a session; 0: none. */
-extern uint64 *gs_tickets;
+/* Nobody takes or releases the lock in another way. */
+#define gs_lock()			(GS_DELAY(), (void) LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE))
+#define gs_lock_shared()	(GS_DELAY(), (void) LWLockAcquire(gs_shared->lock, LW_SHARED))
+#define gs_unlock()			(LWLockRelease(gs_shared->lock), GS_DELAY())
+
+extern GsTicket *gs_tickets;	/* by backend, MaxBackends of them */
+extern GsShare *gs_shares;		/* in no order */
 
 static inline char *
 gs_chunk_memory(int chunk)
@@ -281,17 +341,33 @@ gs_chunk_memory(int chunk)
 extern void gs_service_shmem_request(void);
 extern void gs_service_shmem_startup(void);
 
+/* There will be no service: called before shared memory is set up. */
+extern void gs_service_shmem_off(const char *message);
+
 /* All of these: the caller holds the lock. */
 extern int	gs_chunk_take(GsSession *session);	/* -1: none may be taken now */
+extern int	gs_chunk_take_for_page(GsSession *session); /* the same, for a page that a reader waits for */
 extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
 extern void gs_chunk_filled(int chunk); /* no longer, if it was */
 extern void gs_chunk_free(int chunk);
+extern bool gs_chunk_awaited(void); /* may somebody wait for one that was freed just now? */
+extern void gs_page_leave(int chunk);	/* HELD or FETCHING -> FETCHED */
+extern void gs_page_take(int chunk);	/* FETCHED -> HELD */
 extern void gs_session_request(int session);	/* put on the request list */
 extern void gs_chunk_request(int chunk);
-extern bool gs_session_may_open(void);	/* could one be had now? */
 extern int	gs_session_alloc(int feeders);	/* -1: none to be had now */
+
+/* Change a session's promise, as far as chunks can be promised. */
+extern void gs_session_reserve(GsSession *session, int reserved);
+
+/* Its role's share, for a session or a backend in the queue; and no longer. */
+extern int	gs_share_enter(Oid role);
+extern void gs_share_leave(int share);
+
+/* Could one of its role's backends be given a session now? */
+extern bool gs_share_may_open(const GsShare *share);
 extern void gs_queue_enter(void);
-extern bool gs_queue_first(void);	/* does nobody wait who came before? */
+extern bool gs_queue_first(void);	/* does nobody wait who came before, and could go on? */
 extern bool gs_queue_leave(void);	/* was this process in it? */
 extern void gs_session_free(int session);	/* frees its chunks as well */
 

@@ -48,9 +48,9 @@ close_session(int number)
 	if (s->device >= 0)
 		gs_memory_freed(s->device);
 	gs_served_reset(number);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_session_free(number);
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
@@ -60,41 +60,41 @@ offer_images(int number)
 {
 	ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
-	GsSortResult result = {0};
+	ServedResult result;
 
 	if (s->out.sort)
 		return;
-	if (s->sort && !s->sealed)
-		gs_ops->result(s->sort, &result);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	result = gs_served_result(number);
+	gs_lock();
 	gs_served_note(number, &result);
-	session->n_images = result.n_images + (s->spill ? gs_spill_images(s->spill) : 0);
+	session->n_images = (s->sealed ? 0 : result.now.n_images) +
+		(s->spill ? gs_spill_images(s->spill) : 0);
 	if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
 		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 }
 
 bool
-gs_sort_is_held_up(const GsSession *session)
+gs_sort_is_held_up(GsSessionState state)
 {
-	return session->state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
+	return state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
 }
 
-/* All chunks have come: sort them, unless some were written out. */
+/* All chunks have come: sort them, or, where some were written out, the range that is wanted. */
 static void
-sort_session(int number)
+sort_session(int number, uint32 wanted)
 {
 	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &gs_served[number];
 
 	if (s->performing || s->appends > 0 || s->waiting >= 0 || s->write_out || s->failed)
 		return;
-	if (gs_sort_is_held_up(session))
+	if (gs_sort_is_held_up(GS_SESSION_SORTING))
 	{
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_lock();
 		gs_session_request(number);
-		LWLockRelease(gs_shared->lock);
+		gs_unlock();
 		return;
 	}
 	if (GS_FAULT("service_sort"))
@@ -109,7 +109,7 @@ sort_session(int number)
 	}
 	if (s->spill && !s->performed)
 	{
-		gs_ranges_step(number);
+		gs_ranges_serve(number, wanted);
 		return;
 	}
 	if (s->pending > 0 || s->check || s->performed)
@@ -125,6 +125,9 @@ sort_session(int number)
  * While a session is on the request list, so may be chunks of it on
  * theirs: rows that have to be appended before it is sorted, and chunks
  * that would be lost from the list if it were freed.  Its turn will come.
+ *
+ * What the session's backends ask for is read once, here: it may change at any time, and
+ * a step that read it again could take chunks that it has not seen for all that there are.
  */
 void
 gs_sort_advance(int number)
@@ -132,11 +135,15 @@ gs_sort_advance(int number)
 	GsSession  *session = &gs_sessions[number];
 	GsSessionState state;
 	bool		queued;
+	uint32		wanted;
 
-	LWLockAcquire(gs_shared->lock, LW_SHARED);
+	gs_lock_shared();
 	state = session->state;
 	queued = session->queued;
-	LWLockRelease(gs_shared->lock);
+	wanted = session->range_wanted;
+	gs_unlock();
+	if (GS_FAULT("service_slow_step"))
+		pg_usleep(30000);
 	if (state == GS_SESSION_FREE)
 		return;
 	if (state == GS_SESSION_CLOSING)
@@ -148,10 +155,10 @@ gs_sort_advance(int number)
 	gs_write_step(number);
 	gs_load_step(number);
 	gs_memory_step(number);
-	if (state != GS_SESSION_SORTING)
-		gs_ranges_step(number);
-	else if (!queued)
-		sort_session(number);
+	if (state == GS_SESSION_SORTED)
+		gs_ranges_read_ahead(number);
+	else if (state == GS_SESSION_SORTING && !queued)
+		sort_session(number, wanted);
 }
 
 /*
@@ -167,9 +174,9 @@ gs_sort_lost(int number)
 	if (!s->failed)
 	{
 		s->failed = true;
-		LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+		gs_lock();
 		session->trouble = GS_SPILL_LOST;
-		LWLockRelease(gs_shared->lock);
+		gs_unlock();
 		ConditionVariableBroadcast(&session->cv);
 	}
 	if (s->check)
@@ -186,11 +193,10 @@ static void
 sort_checked(int number, const GsOrderOutcome *outcome)
 {
 	GsSession  *session = &gs_sessions[number];
-	GsSortResult result = {0};
+	ServedResult result = gs_served_result(number);
 
 	gs_served[number].last_used = GetCurrentTimestamp();
-	gs_ops->result(gs_served[number].sort, &result);
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_served_note(number, &result);
 	session->checking = false;
 	if (session->state == GS_SESSION_SORTING)
@@ -205,7 +211,7 @@ sort_checked(int number, const GsOrderOutcome *outcome)
 			session->state = GS_SESSION_OVERFLOW;
 		}
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 }
 
@@ -223,10 +229,10 @@ check_ended(int number, const GsOrderOutcome *outcome)
 		gs_order_check_end(s->check);
 	s->check = NULL;
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	session->check_ms += outcome->ms;
 	session->rows_repaired += outcome->rows_moved;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	if (outcome->verdict != GS_ORDER_PROVEN)
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort could not prove the order of a sort: %s",
@@ -254,16 +260,15 @@ perform_ended(int number)
 	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &gs_served[number];
 	GsStatus	status = gs_served_end(s->device, &s->perform_job);
-	GsSortResult result = {0};
+	ServedResult result = gs_served_result(number);
 	bool		check = false;
 
 	Assert(s->pending > 0);
 	s->pending--;
 	s->performing = false;
 	s->last_used = GetCurrentTimestamp();
-	gs_ops->result(s->sort, &result);
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_served_note(number, &result);
 	session->error = s->perform_job.error;
 	if (session->state == GS_SESSION_SORTING)
@@ -275,7 +280,7 @@ perform_ended(int number)
 		else
 			session->state = status == GS_OK ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
 	}
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	gs_served_wake(number);
 	if (check)
 		begin_check(number);

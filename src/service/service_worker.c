@@ -15,13 +15,16 @@
  *	  service gone; from then on backends may free the chunks themselves.  The
  *	  last device that is lost ends the service with exit code 1, and the
  *	  postmaster starts it again; the sorts that were open find their
- *	  generation gone and go on without it.
+ *	  generation gone and go on without it.  Where a driver hangs, a thread ends
+ *	  the process after a while, which is a crash (limit_exit()).
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "miscadmin.h"
@@ -44,6 +47,9 @@
 /* Idle for so long, the device gives its cached memory back. */
 #define GS_TRIM_AFTER_MS	10000
 
+/* The service has so many seconds to end: pg_ctl waits for a minute. */
+#define GS_EXIT_S			45
+
 /* While a sort waits for memory of a device or of its role, look for some as often as this. */
 #define GS_SHORT_MEMORY_MS	200
 
@@ -57,10 +63,12 @@ static void
 job_ended(void *arg)
 {
 	(void) arg;
+	GS_DELAY();
 	if (__atomic_exchange_n(&notified, 1, __ATOMIC_ACQ_REL) == 0)
 	{
 		ssize_t		written;
 
+		GS_DELAY();
 		do
 			written = write(notify_pipe[1], "", 1);
 		while (written < 0 && errno == EINTR);
@@ -72,10 +80,13 @@ drain_notify_pipe(void)
 {
 	char		buffer[16];
 
-	/* first the pipe, then the flag: a job that ends in between writes again */
+	/*
+	 * First the pipe, then the flag: a job that ends in between writes again.  As both
+	 * sides exchange the flag, a job that does not write has set its status before this.
+	 */
 	while (read(notify_pipe[0], buffer, sizeof(buffer)) > 0)
 		;
-	__atomic_store_n(&notified, 0, __ATOMIC_RELEASE);
+	(void) __atomic_exchange_n(&notified, 0, __ATOMIC_ACQ_REL);
 }
 
 /*
@@ -97,11 +108,45 @@ return_arrays(void)
 	}
 }
 
+/* A thread: end the process if it does not end by itself. */
+static void *
+end_at_last(void *arg)
+{
+	static const char message[] = "gpusort service ends, as its devices or files do not answer\n";
+
+	sleep((intptr_t) arg);
+	(void) !write(STDERR_FILENO, message, sizeof(message) - 1);
+	_exit(2);
+}
+
+/*
+ * Closing devices and files waits for drivers, which may never answer, here and again in
+ * exit().  What ends then is a crash to the postmaster, and rightly so: copies to the arena
+ * may have been under way.
+ */
+static void
+limit_exit(void)
+{
+	pthread_t	thread;
+	sigset_t	all;
+	sigset_t	before;
+	intptr_t	seconds = GS_FAULT("service_hang") ? 1 : GS_EXIT_S;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	(void) pthread_create(&thread, NULL, end_at_last, (void *) seconds);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	while (GS_FAULT("service_hang"))
+		sleep(1);
+}
+
 static void
 service_exit(int code, Datum arg)
 {
 	(void) code;
 	(void) arg;
+	LWLockReleaseAll();			/* it is taken below */
+	limit_exit();
 	if (gs_served_io)
 		gs_spill_io_close(gs_served_io);
 	gs_served_io = NULL;
@@ -112,7 +157,7 @@ service_exit(int code, Datum arg)
 		if (gs_served[i].spill)
 			gs_spill_close(gs_served[i].spill);
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_shared->alive = false;
 	gs_shared->latch = NULL;
 	gs_shared->pid = 0;
@@ -129,7 +174,7 @@ service_exit(int code, Datum arg)
 	}
 	if (gs_shared->state == GS_SERVICE_READY)
 		gs_shared->state = GS_SERVICE_STARTING;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 		ConditionVariableBroadcast(&gs_sessions[i].cv);
@@ -141,7 +186,7 @@ static void
 begin_generation(void)
 {
 	gs_devices_publish();
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_shared->generation++;
 	gs_shared->alive = true;
 	gs_shared->state = GS_SERVICE_READY;
@@ -149,7 +194,7 @@ begin_generation(void)
 	gs_shared->latch = MyLatch;
 	gs_shared->started = GetCurrentTimestamp();
 	gs_shared->message[0] = '\0';
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	gs_devices_report();
 }
 
@@ -183,12 +228,14 @@ work(void)
 	int			number;
 
 	any |= gs_requests_note_ended();
+	any |= gs_requests_give_up_pages();
 	any |= gs_sort_note_ended();
 	any |= gs_memory_relieve();
 	any |= gs_role_relieve();
 	any |= gs_devices_step();
 	while ((number = gs_served_woken()) >= 0)
 	{
+		GS_DELAY();
 		gs_sort_advance(number);
 		any = true;
 	}
@@ -209,12 +256,15 @@ any_device_is_short(void)
 static long
 longest_sleep(void)
 {
-	long		trim = trimmed || gs_shared->n_open > 0 ? -1 : GS_TRIM_AFTER_MS;
+	long		trim = trimmed ? -1 : GS_TRIM_AFTER_MS;
 	long		retry = gs_devices_sleep_ms();
+	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 
 	if (any_device_is_short() || gs_role_any_waits())
 		return GS_SHORT_MEMORY_MS;
-	return trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
+	if (gs_shared->n_idle_pages > 0)
+		return wake < 0 ? GS_IDLE_READER_MS : Min(wake, GS_IDLE_READER_MS);
+	return wake;
 }
 
 /* Nobody has woken the service for so long. */
@@ -227,7 +277,7 @@ idle(long ms)
 		for (int i = 0; i < gs_n_devices; i++)
 			gs_memory_freed(i);
 	}
-	else if (gs_shared->n_open == 0 && ms == GS_TRIM_AFTER_MS)
+	else if (ms == GS_TRIM_AFTER_MS)
 	{
 		gs_devices_trim();
 		trimmed = true;
@@ -269,7 +319,9 @@ gpusort_service_main(Datum arg)
 		WaitEvent	occurred[3];
 		long		ms;
 
+		GS_DELAY();
 		ResetLatch(MyLatch);
+		GS_DELAY();
 		if (ShutdownRequestPending)
 			proc_exit(1);
 		if (ConfigReloadPending)
@@ -286,6 +338,7 @@ gpusort_service_main(Datum arg)
 		}
 
 		drain_notify_pipe();
+		GS_DELAY();
 		if (work())
 		{
 			gs_devices_publish();
@@ -314,4 +367,8 @@ gs_service_register(void)
 	strlcpy(worker.bgw_name, "gpusort service", sizeof(worker.bgw_name));
 	strlcpy(worker.bgw_type, "gpusort service", sizeof(worker.bgw_type));
 	RegisterBackgroundWorker(&worker);
+
+	/* PostgreSQL only logs it, and the service would be waited for */
+	if (IsPostmasterEnvironment && !gs_compat_worker_registered(worker.bgw_name))
+		gs_service_shmem_off("max_worker_processes is too small for the gpusort service");
 }

@@ -34,6 +34,17 @@ open_spill(int number)
 	if (!gs_session_temp_path(path, session->temp_tablespace, session->pid, session->id))
 		return false;
 	gs_served[number].spill = gs_spill_open(gs_served_io, path, GS_CHUNK_BYTES);
+	if (gs_served[number].spill && session->temp_limit >= 0)
+		gs_spill_limit(gs_served[number].spill, session->temp_limit);
+	if (gs_served[number].spill)
+		gs_served[number].levels = gs_key_levels_open(&session->layout);
+	if (gs_served[number].levels)
+	{
+		GsSpillShorten shorten = {gs_key_levels_shorten, gs_key_levels_remake,
+								  gs_served[number].levels};
+
+		gs_spill_shorten(gs_served[number].spill, &shorten);
+	}
 #ifdef GPUSORT_FAULTS
 	if (gs_served[number].spill)
 	{
@@ -47,13 +58,11 @@ open_spill(int number)
 }
 
 bool
-gs_write_allowed(int number, uint64 bytes)
+gs_write_allowed(int number)
 {
-	const GsSession *session = &gs_sessions[number];
 	const GsSpill *spill = gs_served[number].spill;
 
-	return session->temp_limit < 0 ||
-		(spill ? gs_spill_bytes(spill) : 0) + bytes <= (uint64) session->temp_limit;
+	return spill == NULL || !gs_spill_has_met_limit(spill);
 }
 
 /* The session's rows are neither to be had nor to be returned any more. */
@@ -66,16 +75,15 @@ note_failure(int number, const GsSpillFailure *failure, GsSpillTrouble trouble)
 	if (s->failed)
 		return;
 	s->failed = true;
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	if (failure)
 		session->failure = *failure;
 	session->trouble = trouble;
-	LWLockRelease(gs_shared->lock);
+	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 	gs_served_wake(number);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort gives up a sort in temporary files: %s, %u runs, range %u of %u, load %d",
-							 trouble == GS_SPILL_LIMIT ? "temp_file_limit" :
 							 trouble == GS_SPILL_FILE ? "file" : "no memory",
 							 session->n_runs, s->load.range, s->spill ? gs_spill_ranges(s->spill) : 0,
 							 (int) s->load.phase)));
@@ -183,8 +191,6 @@ begin_range(int number)
 	s->load.phase = LOAD_NONE;
 	if (!begin_pages(number))
 		gs_write_failed(number);
-	else if (!gs_write_allowed(number, out->n_pages * GS_CHUNK_BYTES))
-		note_failure(number, NULL, GS_SPILL_LIMIT);
 	return !s->failed;
 }
 
@@ -221,6 +227,8 @@ gs_write_begin(int number, WriteKind kind)
 		case WRITE_MOVED:
 			break;
 	}
+	/* those of a range that was returned before are not asked for any more */
+	gs_spill_forget_pages(s->spill);
 	out->sort = s->sort;
 	out->device = s->device;
 	if (begin_pages(number))
@@ -271,11 +279,6 @@ run_performed(int number)
 	gs_memory_freed(s->out.device); /* what ordering it took */
 	if (status != GS_OK)
 		note_failure(number, NULL, GS_SPILL_LOST);
-	else if (s->out.kind == WRITE_RUN &&
-			 !gs_write_allowed(number, Min(result.row_bytes + result.key_bytes +
-										   result.n_rows * sizeof(GsRecord),
-										   result.n_pages * GS_CHUNK_BYTES)))
-		note_failure(number, NULL, GS_SPILL_LIMIT);
 	else if (!begin_pages(number))
 		note_failure(number, NULL, GS_SPILL_LOST);
 }
@@ -285,11 +288,11 @@ note_spill(int number)
 {
 	const ServedSession *s = &gs_served[number];
 
-	LWLockAcquire(gs_shared->lock, LW_EXCLUSIVE);
+	gs_lock();
 	gs_sessions[number].n_runs = gs_spill_runs(s->spill) - s->n_kept;
 	gs_sessions[number].n_kept_runs = s->n_kept;
-	gs_sessions[number].temp_bytes = gs_spill_bytes(s->spill);
-	LWLockRelease(gs_shared->lock);
+	gs_served_note_files(number);
+	gs_unlock();
 }
 
 static void
@@ -358,6 +361,64 @@ written(int number)
 	note_spill(number);
 }
 
+/*
+ * No more may be written.  Rows that must leave the device go back to the leader, whose own sort may do
+ * with fewer bytes, or with none.
+ */
+static void
+meet_limit(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+
+	s->out.given_up = true;
+	if (s->out.kind == WRITE_MOVED)
+		return;
+	gs_load_cancel(number);
+	gs_lock();
+	session->checking = false;
+	session->overflow = true;
+	session->overflow_reason = GS_FALLBACK_FILES;
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+}
+
+/* Rows that could not be written stay where they are.  False: the session has failed as well. */
+static bool
+given_up(int number)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	switch (out->kind)
+	{
+		case WRITE_PAGES:
+		case WRITE_MOVED:
+			out->sort = NULL;
+			return true;
+		case WRITE_RANGE:
+			/* its rows are in runs */
+			close_out(number);
+			return true;
+		case WRITE_RUN:
+		case WRITE_KEPT:
+			break;
+	}
+	if (s->failed)
+		return false;
+	if (s->n_kept == GS_MAX_DEVICES || !gs_spill_begin_run(s->spill, out->n_pages))
+	{
+		gs_write_failed(number);
+		return false;
+	}
+	gs_spill_keep_run(s->spill, gs_ops, out->sort);
+	out->kind = WRITE_KEPT;
+	out->given_up = false;
+	out->asked = out->written = 0;
+	gs_served_wake(number);
+	return true;
+}
+
 void
 gs_write_step(int number)
 {
@@ -374,12 +435,8 @@ gs_write_step(int number)
 	}
 	if (s->closing)
 		return;
-	if (out->given_up && out->busy == 0)
-	{
-		/* the pages are still on the device */
-		out->sort = NULL;
+	if (out->given_up && out->busy == 0 && given_up(number))
 		return;
-	}
 	if (s->failed)
 	{
 		if (out->busy == 0 && out->kind == WRITE_MOVED)
@@ -404,6 +461,7 @@ write_page(int buffer)
 	WriteOut   *out = &s->out;
 	char	   *memory = gs_buffer_memory(buffer);
 	GsSortResult result = {0};
+	uint64		page;
 
 	b->use = BUFFER_WRITING;
 	gs_served_begin(&b->job);
@@ -424,7 +482,9 @@ write_page(int buffer)
 	/* the device did not know of the row before the first one of a range */
 	if (b->number == 0 && out->ties)
 		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
-	gs_spill_write_page(s->spill, out->first_page + b->number, memory, &b->job);
+	page = out->first_page + b->number;
+	gs_spill_write_page(s->spill, page, memory, (uint32) (s->page_first[page + 1] - s->page_first[page]),
+						&b->job);
 }
 
 void
@@ -443,8 +503,10 @@ gs_write_buffer_ended(int buffer, GsStatus status)
 	}
 	if (b->use == BUFFER_WRITING && status == GS_OK)
 		s->out.written++;
-	else if (s->out.kind == WRITE_PAGES)
+	else if (s->out.kind == WRITE_PAGES || s->out.given_up)
 		s->out.given_up = true;
+	else if (b->use == BUFFER_WRITING && status == GS_NO_MEMORY && gs_spill_has_met_limit(s->spill))
+		meet_limit(number);
 	else if (!s->closing)
 		gs_write_failed(number);
 	gs_buffer_free(buffer);

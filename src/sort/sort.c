@@ -28,9 +28,11 @@
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "sort/sort_groups.h"
 #include "sort/sort_private.h"
 
 GsKeyDesc *
@@ -136,11 +138,47 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	return sort;
 }
 
+static void
+call_tuplesort(GsSort *sort, TupleTableSlot *slot)
+{
+	if (slot)
+		tuplesort_puttupleslot(sort->tuplesort, slot);
+	else
+		tuplesort_performsort(sort->tuplesort);
+}
+
+/*
+ * Put a row into the tuplesort, or without one perform it.  Where several processes were to
+ * sort, each would have had temp_file_limit for itself; so this one, which does it for all, has as
+ * much as they.
+ */
+static void
+use_tuplesort(GsSort *sort, TupleTableSlot *slot)
+{
+	int			limit = temp_file_limit;
+
+	if (likely(limit < 0 || sort->processes <= 1))
+	{
+		call_tuplesort(sort, slot);
+		return;
+	}
+	PG_TRY();
+	{
+		temp_file_limit = Min((int64) limit * sort->processes, INT_MAX);
+		call_tuplesort(sort, slot);
+	}
+	PG_FINALLY();
+	{
+		temp_file_limit = limit;
+	}
+	PG_END_TRY();
+}
+
 /* tuplesort copies what it is given. */
 static void
 put_stored_row(GsSort *sort, const char *row, bool external)
 {
-	tuplesort_puttupleslot(sort->tuplesort, gs_stored_slot(sort, row, external));
+	use_tuplesort(sort, gs_stored_slot(sort, row, external));
 }
 
 /*
@@ -212,6 +250,13 @@ tell_what_to_keep(GsSort *sort)
 	gs_client_keep(sort->client, &keep);
 }
 
+void
+gs_sort_watch_groups(GsSort *sort, double rows)
+{
+	sort->group_rows = rows;
+	sort->first_look = rows > 0 ? GS_GROUPS_FIRST_LOOK(rows) : 0;
+}
+
 bool
 gs_sort_open_device(GsSort *sort, int feeders)
 {
@@ -221,6 +266,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	if (sort->place == GS_SORT_CPU)
 		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
+	sort->processes = feeders;
 	old = MemoryContextSwitchTo(sort->context);
 	sort->client = gs_client_open(sort->desc->fixed_width,
 								  sort->layout.n_parts > 0 ? &sort->layout : NULL,
@@ -228,11 +274,18 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	if (sort->client)
 	{
 		tell_what_to_keep(sort);
+		gs_client_watch_groups(sort->client, sort->group_rows);
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
 		sort->place = GS_SORT_DEVICE;
 	}
 	MemoryContextSwitchTo(old);
 
+	if (sort->client == NULL && sort->group_rows > 0)
+	{
+		sort->declined = true;
+		gs_stats_fallback(reason);
+		return false;
+	}
 	if (sort->client == NULL)
 	{
 		change_to_cpu(sort, reason);
@@ -256,6 +309,9 @@ gs_sort_open_device(GsSort *sort, int feeders)
 				change_to_cpu(sort, GS_FALLBACK_LOST);
 				gs_local_each(sort, put_stored_row);
 				break;
+			case GS_PUT_DECLINED:
+				sort->declined = true;
+				return false;
 			default:
 				break;
 		}
@@ -297,14 +353,31 @@ put_device(GsSort *sort, TupleTableSlot *slot)
 		return GS_SORT_OK;
 	if (put == GS_PUT_LOST)
 		return GS_SORT_LOST;
+	if (put == GS_PUT_DECLINED)
+		return GS_SORT_DECLINED;
 	if (put == GS_PUT_NO_KEY)
 	{
 		gs_aside_put(sort, slot);
 		return GS_SORT_OK;
 	}
 	change_full_device_to_cpu(sort);
-	tuplesort_puttupleslot(sort->tuplesort, slot);
+	use_tuplesort(sort, slot);
 	return GS_SORT_OK;
+}
+
+/* Look for few groups in the first rows, which are in this process. */
+static void
+look_for_groups(GsSort *sort)
+{
+	MemoryContext old = MemoryContextSwitchTo(sort->context);
+	GsGroupSample *sample = gs_groups_begin();
+
+	for (int i = 0; i < sort->local.n_chunks; i++)
+		gs_groups_add(sample, &sort->local.chunks[i], 0);
+	sort->declined = gs_groups_are_few(sample, sort->group_rows, true);
+	sort->first_look = 0;
+	pfree(sample);
+	MemoryContextSwitchTo(old);
 }
 
 GsSortStatus
@@ -315,13 +388,17 @@ gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 	{
 		case GS_SORT_LOCAL:
 			gs_local_put(sort, slot);
+			if (unlikely(sort->first_look > 0 && sort->local.rows >= sort->first_look))
+				look_for_groups(sort);
+			if (sort->declined)
+				return GS_SORT_DECLINED;
 			if (unlikely(gs_local_full(sort)))
 				(void) gs_sort_open_device(sort, 1);
-			return GS_SORT_OK;
+			return sort->declined ? GS_SORT_DECLINED : GS_SORT_OK;
 		case GS_SORT_DEVICE:
 			return put_device(sort, slot);
 		case GS_SORT_CPU:
-			tuplesort_puttupleslot(sort->tuplesort, slot);
+			use_tuplesort(sort, slot);
 			return GS_SORT_OK;
 	}
 	pg_unreachable();
@@ -379,6 +456,8 @@ drain_device(GsSort *sort)
 	const GsSession *session = gs_client_session(sort->client);
 	int			chunk;
 
+	/* gs_client_decline() does nothing after an overflow */
+	Assert(status != GS_CLIENT_DECLINED);
 	if (status == GS_CLIENT_LOST)
 		return GS_SORT_LOST;
 	while ((chunk = gs_client_take_rejected(sort->client)) >= 0)
@@ -416,6 +495,8 @@ perform_device(GsSort *sort)
 
 	if (fed == GS_PUT_LOST)
 		return GS_SORT_LOST;
+	if (fed == GS_PUT_DECLINED)
+		return GS_SORT_DECLINED;
 	if (fed == GS_PUT_OVERFLOW)
 	{
 		change_full_device_to_cpu(sort);
@@ -424,6 +505,8 @@ perform_device(GsSort *sort)
 	status = gs_client_perform(sort->client);
 	if (status == GS_CLIENT_LOST)
 		return GS_SORT_LOST;
+	if (status == GS_CLIENT_DECLINED)
+		return GS_SORT_DECLINED;
 	note_session(sort, &sort->report);
 	if (status == GS_CLIENT_OVERFLOW)
 		change_full_device_to_cpu(sort);
@@ -431,7 +514,7 @@ perform_device(GsSort *sort)
 }
 
 GsSortStatus
-gs_sort_perform(GsSort *sort)
+gs_sort_perform(GsSort *sort, bool in_one_go)
 {
 	GsSortStatus status;
 	MemoryContext old;
@@ -453,7 +536,7 @@ gs_sort_perform(GsSort *sort)
 			if (status != GS_SORT_OK)
 				return status;
 		}
-		tuplesort_performsort(sort->tuplesort);
+		use_tuplesort(sort, NULL);
 	}
 	else if (sort->place == GS_SORT_LOCAL)
 	{
@@ -464,7 +547,7 @@ gs_sort_perform(GsSort *sort)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, sort->rerun);
+		sort->rows = gs_rows_of_session(sort->client, sort->rerun, in_one_go);
 		sort->first_of_equal = sort->keep.unique &&
 			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);

@@ -68,7 +68,8 @@ typedef enum GsSortStatus
 {
 	GS_SORT_OK,
 	GS_SORT_END,				/* get: no more rows in this direction */
-	GS_SORT_LOST
+	GS_SORT_LOST,
+	GS_SORT_DECLINED			/* put, perform: the caller's other plan is better (gs_sort_watch_groups) */
 } GsSortStatus;
 
 typedef enum GsSortPlace
@@ -126,13 +127,22 @@ extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work
 							 bool random_access, bool rerun, bool repeatable,
 							 const GsSortKeep *keep);
 
+/*
+ * Before rows are put: the caller has another plan for these rows, which is better where they have few
+ * groups of equal keys, and where no device is to be had.  It expects so many rows.  After
+ * GS_SORT_DECLINED it ends the sort.
+ */
+extern void gs_sort_watch_groups(GsSort *sort, double rows);
+
 /* feeders: processes that have a chunk's worth of rows or more, by estimate. */
 extern bool gs_sort_open_device(GsSort *sort, int feeders);
 extern GsSessionHandle gs_sort_handle(const GsSort *sort);
 extern GsClient *gs_sort_client(const GsSort *sort);
 
 extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
-extern GsSortStatus gs_sort_perform(GsSort *sort);
+
+/* in_one_go: rows will be got to the end without a rest, unlike a cursor's. */
+extern GsSortStatus gs_sort_perform(GsSort *sort, bool in_one_go);
 extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
 
 /*

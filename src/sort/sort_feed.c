@@ -15,6 +15,10 @@
 #include "utils/memutils.h"
 
 #include "sort/sort_feed.h"
+#include "sort/sort_groups.h"
+
+/* Groups are looked for in so many first chunks of each feeder. */
+#define GROUP_CHUNKS	4
 
 struct GsFeeder
 {
@@ -29,6 +33,10 @@ struct GsFeeder
 	bool		sent;			/* a chunk was filled and handed over */
 	uint32		taken_back;
 	uint64		rows;
+	GsGroupSample *groups;		/* NULL: nobody asks for them, any more */
+	int			sampled;		/* chunks */
+	uint32		looked;			/* so many first rows of the one in work are in the sample */
+	uint32		first_look;		/* 0: it has been */
 };
 
 GsFeeder *
@@ -43,6 +51,11 @@ gs_feeder_create(GsClient *client, const GsKeyDesc *desc)
 											ALLOCSET_DEFAULT_SIZES);
 	feeder->status = GS_PUT_OK;
 	feeder->chunk = -1;
+	if (gs_client_session(client)->group_rows > 0)
+	{
+		feeder->groups = gs_groups_begin();
+		feeder->first_look = GS_GROUPS_FIRST_LOOK(gs_client_session(client)->group_rows);
+	}
 	return feeder;
 }
 
@@ -59,7 +72,45 @@ note_status(GsFeeder *feeder, GsClientStatus status)
 		case GS_CLIENT_LOST:
 			feeder->status = GS_PUT_LOST;
 			break;
+		case GS_CLIENT_DECLINED:
+			feeder->status = GS_PUT_DECLINED;
+			break;
 	}
+	return feeder->status;
+}
+
+/* Look for few groups in what has been written of a chunk. */
+static GsPut
+look_for_groups(GsFeeder *feeder, const GsChunkWriter *chunk, bool first)
+{
+	if (feeder->groups == NULL)
+		return feeder->status;
+	gs_groups_add(feeder->groups, chunk, feeder->looked);
+	feeder->looked = chunk->n;
+	feeder->first_look = 0;
+	if (gs_groups_are_few(feeder->groups, gs_client_session(feeder->client)->group_rows, first) &&
+		gs_client_decline(feeder->client))
+		feeder->status = GS_PUT_DECLINED;
+	return feeder->status;
+}
+
+static void
+stop_looking(GsFeeder *feeder)
+{
+	if (feeder->groups)
+		pfree(feeder->groups);
+	feeder->groups = NULL;
+	feeder->first_look = 0;
+}
+
+/* The same of a whole one, which is about to be handed over. */
+static GsPut
+look_at_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
+{
+	(void) look_for_groups(feeder, chunk, false);
+	feeder->looked = 0;
+	if (++feeder->sampled == GROUP_CHUNKS)
+		stop_looking(feeder);
 	return feeder->status;
 }
 
@@ -94,6 +145,8 @@ hand_over(GsFeeder *feeder)
 	GsPut		status;
 
 	if (feeder->status != GS_PUT_OK || feeder->writer.memory == NULL)
+		return feeder->status;
+	if (look_at_chunk(feeder, &feeder->writer) != GS_PUT_OK)
 		return feeder->status;
 	if (feeder->chunk < 0)
 		status = hand_copy_over(feeder, &feeder->writer);
@@ -149,7 +202,11 @@ gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 	MemoryContextReset(feeder->fetched);
 
 	if (likely(put == GS_PUT_OK))
+	{
 		feeder->rows++;
+		if (unlikely(feeder->writer.n == feeder->first_look))
+			return look_for_groups(feeder, &feeder->writer, true);
+	}
 	else if (unlikely(put == GS_PUT_FULL))
 		elog(ERROR, "row does not fit into an empty chunk");
 	return put;
@@ -159,7 +216,8 @@ GsPut
 gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 {
 	Assert(feeder->writer.memory == NULL);
-	if (feeder->status == GS_PUT_OK && hand_copy_over(feeder, chunk) == GS_PUT_OK)
+	if (feeder->status == GS_PUT_OK && look_at_chunk(feeder, chunk) == GS_PUT_OK &&
+		hand_copy_over(feeder, chunk) == GS_PUT_OK)
 		feeder->rows += chunk->n;
 	return feeder->status;
 }
@@ -176,6 +234,8 @@ gs_feeder_go_on(GsFeeder *feeder, const GsChunkWriter *chunk)
 GsPut
 gs_feeder_finish(GsFeeder *feeder)
 {
+	/* all rows are there, so this plan is as good as another one */
+	stop_looking(feeder);
 	if (feeder->writer.memory != NULL && feeder->writer.n == 0)
 	{
 		if (feeder->chunk >= 0)

@@ -115,6 +115,12 @@ gs_local_free(GsSort *sort)
 	sort->local.rows = 0;
 }
 
+static void
+check_interrupts(void)
+{
+	CHECK_FOR_INTERRUPTS();
+}
+
 void
 gs_local_perform(GsSort *sort)
 {
@@ -124,31 +130,23 @@ gs_local_perform(GsSort *sort)
 	GsLocalRow *unsorted = MemoryContextAllocHuge(sort->context, Max(n, 1) * sizeof(GsLocalRow));
 	GsLocalRow *sorted = MemoryContextAllocHuge(sort->context, Max(n, 1) * sizeof(GsLocalRow));
 	GsHostKey  *keys = MemoryContextAllocHuge(sort->context, 2 * Max(n, 1) * sizeof(GsHostKey));
-	bool		done = false;
+	uint64		row = 0;
 
-	while (!done)
-	{
-		uint64		row = 0;
+	for (int i = 0; i < local->n_chunks; i++)
+		for (uint32 j = 0; j < local->chunks[i].n; j++)
+		{
+			char	   *memory = local->chunks[i].memory;
+			GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, j);
 
-		for (int i = 0; i < local->n_chunks; i++)
-			for (uint32 j = 0; j < local->chunks[i].n; j++)
-			{
-				char	   *memory = local->chunks[i].memory;
-				GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, j);
-
-				unsorted[row] = (GsLocalRow) (memory + record->row_off) |
-					(record->row_len & GS_ROW_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |
-					(record->key_len & GS_KEY_INEXACT ? GS_ENTRY_INEXACT : 0);
-				gs_host_key_init(&keys[row], memory + record->key_off,
-								 record->key_len & GS_LENGTH_MASK, row);
-				row++;
-			}
-		Assert(row == n);
-
-		/* an interrupt that is not a cancel stops the sort for nothing */
-		done = gs_host_sort(keys, keys + n, n, (const int *) &InterruptPending);
-		CHECK_FOR_INTERRUPTS();
-	}
+			unsorted[row] = (GsLocalRow) (memory + record->row_off) |
+				(record->row_len & GS_ROW_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |
+				(record->key_len & GS_KEY_INEXACT ? GS_ENTRY_INEXACT : 0);
+			gs_host_key_init(&keys[row], memory + record->key_off,
+							 record->key_len & GS_LENGTH_MASK, row);
+			row++;
+		}
+	Assert(row == n);
+	gs_host_sort(keys, keys + n, n, check_interrupts);
 	for (uint64 i = 0; i < n; i++)
 	{
 		sorted[i] = unsorted[keys[i].row];

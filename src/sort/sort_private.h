@@ -42,7 +42,7 @@ typedef struct GsSkip
 {
 	uint64		before;
 	uint64		sum;			/* of their hashes; kept if !repeatable */
-	int			n;
+	uint64		n;
 	uint64	   *hashes;			/* ascending; each ... */
 	uint64	   *counts;			/* ... as often as its count says */
 	uint64		left;			/* sum of the counts */
@@ -64,6 +64,8 @@ struct GsSort
 	bool		rerun;
 	bool		repeatable;
 	GsSortKeep	keep;
+	double		group_rows;		/* gs_sort_watch_groups(); 0: not called */
+	uint64		first_look;		/* at the groups of so many rows; 0: none, or it has been */
 	bool		drops_by_group; /* the device does, by keep's group */
 	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */
 	GsKeyLayout layout;			/* with parts: the order is to be proven */
@@ -73,12 +75,14 @@ struct GsSort
 	/* the way in */
 	GsSortPlace place;
 	bool		performed;
+	bool		declined;		/* the caller is told with its next call */
 	GsLocalRows local;
 	GsClient   *client;			/* NULL: no session */
 	GsFeeder   *feeder;			/* this process's own rows */
 	bool		drain;			/* place CPU: rows on the device are to be
 								 * taken back */
 	Tuplesortstate *tuplesort;	/* place CPU */
+	int			processes;		/* whose rows it sorts, by plan; 0: this one's */
 	bool		bounded;		/* of which no more than so many rows can be got: */
 	uint64		bound_left;
 	GsBigRows  *big;			/* NULL until there is one */

@@ -4,11 +4,19 @@
  *	  Sorted rows by rank (sort_rows.h).
  *
  * Pages
- *	  A reader of a session's rows holds up to GS_PAGES_AHEAD + 1 chunks.  In
- *	  one of them is the page that it reads; into the others the following
- *	  pages are fetched meanwhile, so that a reader that goes on in one
- *	  direction never waits for the device once it is under way.  A chunk is
- *	  reused for the next request without going back to the free list.
+ *	  A reader of a session's rows has up to GS_PAGES_AHEAD + 1 chunks.  Into these
+ *	  the pages behind the one that it reads are fetched meanwhile, so that a reader
+ *	  that goes on in one direction never waits for the device once it is under
+ *	  way.  A chunk is reused for the next request without going back to the free
+ *	  list.
+ *
+ *	  Slots of any node may point into the page that is being read, and nobody knows when
+ *	  the next row will be asked for: after a second, or never, if it is a cursor's.  So
+ *	  that page is copied into memory of this process, and its chunk given back.  Only a reader
+ *	  that is known to read on, and has read the page before within a second,
+ *	  reads a page where it lies, if its session can be promised a chunk.  Pages
+ *	  that have come and are not read are the service's to give up.  So an idle
+ *	  reader soon holds no chunk, and a slow one neither.
  *
  * Ranges
  *	  Where a sort was larger than the device, its pages come in ranges, of
@@ -28,6 +36,7 @@
 #include "postgres.h"
 
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "sort/sort_big.h"
 #include "sort/sort_rows.h"
@@ -38,11 +47,14 @@
 /* More returned rows of one group of equal keys are not kept track of. */
 #define GS_TRACK_MAX		(UINT64CONST(1) << 20)
 
+/* Who reads a page for longer is slow, or idle. */
+#define GS_SLOW_PAGE_MS		1000
+
 typedef struct PageSlot
 {
 	int			chunk;			/* -1: slot not in use */
-	bool		asked;			/* page was asked for */
-	bool		here;			/* and has arrived */
+	bool		held;			/* else the page is on its way, has come, or was given up */
+	uint64		request;		/* for the page */
 	uint32		range;
 	uint64		page;			/* of the range */
 } PageSlot;
@@ -60,8 +72,14 @@ struct GsRows
 	uint32		range;			/* the one at hand; pages are counted in it */
 	uint64		n_pages;
 	PageSlot	slots[GS_PAGES_AHEAD + 1];
-	int			n_slots;
-	int			current;		/* slot of the current page; -1: none */
+	bool		in_one_go;		/* they are read to the end without a rest */
+	bool		promised;		/* the session has a chunk for the current page */
+	TimestampTz opened;			/* when the current page was */
+	char	   *own;			/* for a copy of a page; NULL until needed */
+	char	   *memory;			/* the current page; NULL: none */
+	int			current;		/* its slot; -1: it is a copy */
+	uint64		page;			/* its number */
+	uint64		first_row;		/* its first row, counted in its range */
 	int			n_in_page;
 	int64		page_rank;		/* rank of its first row */
 	bool		seeking;		/* the next page to use is sought.page */
@@ -85,7 +103,7 @@ gs_rows_of_array(const GsLocalRow *array, uint64 n)
 }
 
 GsRows *
-gs_rows_of_session(GsClient *client, bool keep_track)
+gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go)
 {
 	GsRows	   *rows = palloc0(sizeof(GsRows));
 	const GsSession *session = gs_client_session(client);
@@ -96,6 +114,10 @@ gs_rows_of_session(GsClient *client, bool keep_track)
 	rows->n_pages = session->n_pages;
 	rows->current = -1;
 	rows->keep_track = keep_track;
+	rows->in_one_go = in_one_go;
+	for (int i = 0; i < lengthof(rows->slots); i++)
+		rows->slots[i].chunk = -1;
+	(void) gs_client_promise(client, 0);
 	return rows;
 }
 
@@ -104,6 +126,8 @@ gs_rows_end(GsRows *rows)
 {
 	gs_row_hashes_free(&rows->track);
 	/* chunks go back with the session */
+	if (rows->own)
+		pfree(rows->own);
 	pfree(rows);
 }
 
@@ -113,16 +137,10 @@ gs_rows_count(const GsRows *rows)
 	return rows->n;
 }
 
-static inline char *
-slot_memory(const GsRows *rows, int slot)
-{
-	return gs_chunk_memory(rows->slots[slot].chunk);
-}
-
 static inline uint32
 page_entry(const GsRows *rows, int pos)
 {
-	return gs_page_entry(slot_memory(rows, rows->current), GS_CHUNK_BYTES, pos);
+	return gs_page_entry(rows->memory, GS_CHUNK_BYTES, pos);
 }
 
 void
@@ -178,8 +196,7 @@ track_page(GsRows *rows)
 	{
 		uint32		entry = page_entry(rows, i);
 
-		add_to_track(rows, slot_memory(rows, rows->current) + (entry & ~GS_ENTRY_FLAGS),
-					 entry & GS_ENTRY_FLAGS);
+		add_to_track(rows, rows->memory + (entry & ~GS_ENTRY_FLAGS), entry & GS_ENTRY_FLAGS);
 	}
 }
 
@@ -192,53 +209,54 @@ gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest)
 }
 
 static void
-ask_for(GsRows *rows, int slot, uint64 page)
+ask_for(GsRows *rows, int number, uint64 page)
 {
-	rows->slots[slot].range = rows->range;
-	rows->slots[slot].page = page;
-	rows->slots[slot].asked = true;
-	rows->slots[slot].here = false;
-	gs_client_request(rows->client, rows->slots[slot].chunk, GS_FETCH_PAGE, page);
+	PageSlot   *slot = &rows->slots[number];
+
+	Assert(slot->held);
+	slot->range = rows->range;
+	slot->page = page;
+	slot->request = gs_client_request(rows->client, slot->chunk, GS_FETCH_PAGE, page);
+	slot->held = false;
 }
 
 static int
 find_slot(const GsRows *rows, uint64 page)
 {
-	for (int i = 0; i < rows->n_slots; i++)
-		if (rows->slots[i].asked && rows->slots[i].range == rows->range &&
+	for (int i = 0; i < lengthof(rows->slots); i++)
+		if (rows->slots[i].chunk >= 0 && rows->slots[i].range == rows->range &&
 			rows->slots[i].page == page)
 			return i;
 	return -1;
 }
 
 /*
- * A slot to fetch a page into: a new one where a chunk can be had, else one
- * whose page is outside [low, high] of the range at hand.  -1 where there is none.
+ * A slot to fetch a page into: one whose page is outside [low, high] of the range at
+ * hand, else a new one where a chunk can be had.  -1 where there is none.
  */
 static int
 free_slot(GsRows *rows, uint64 low, uint64 high)
 {
-	if (rows->n_slots < GS_PAGES_AHEAD + 1)
-	{
-		int			chunk = gs_client_try_chunk(rows->client);
+	int			unused = -1;
 
-		if (chunk >= 0)
-		{
-			rows->slots[rows->n_slots].chunk = chunk;
-			rows->slots[rows->n_slots].asked = false;
-			return rows->n_slots++;
-		}
-	}
-	for (int i = 0; i < rows->n_slots; i++)
+	for (int i = 0; i < lengthof(rows->slots); i++)
 	{
 		PageSlot   *slot = &rows->slots[i];
 
-		if (!slot->asked ||
-			((slot->range != rows->range || slot->page < low || slot->page > high) &&
-			 (slot->here || gs_chunks[slot->chunk].state == GS_CHUNK_FETCHED)))
+		if (slot->chunk >= 0 && slot->range == rows->range && slot->page >= low && slot->page <= high)
+			continue;
+		if (slot->chunk >= 0 && !slot->held)
+			slot->held = gs_client_try_page(rows->client, &slot->chunk, slot->request);
+		if (slot->chunk < 0)
+			unused = i;
+		else if (slot->held)
 			return i;
 	}
-	return -1;
+	if (unused < 0)
+		return -1;
+	rows->slots[unused].chunk = gs_client_try_chunk(rows->client);
+	rows->slots[unused].held = rows->slots[unused].chunk >= 0;
+	return rows->slots[unused].held ? unused : -1;
 }
 
 /* Make a range the one at hand. */
@@ -258,76 +276,159 @@ open_range(GsRows *rows, uint32 range)
 	return status;
 }
 
-/* The device did not know of the row before the first one of a range. */
-static void
-mark_first_row(GsRows *rows, int slot)
+/* Wait for a slot's page.  It may have been given up: the slot has no chunk then. */
+static GsClientStatus
+wait_for(GsRows *rows, int number)
 {
-	uint32	   *entry = (uint32 *) (slot_memory(rows, slot) + GS_CHUNK_BYTES) - 1;
+	PageSlot   *slot = &rows->slots[number];
+	GsClientStatus status = GS_CLIENT_OK;
 
-	if (gs_client_session(rows->client)->range_ties)
-		*entry |= GS_ENTRY_TIE;
+	if (!slot->held)
+		status = gs_client_wait_page(rows->client, &slot->chunk, slot->request);
+	slot->held = status == GS_CLIENT_OK && slot->chunk >= 0;
+	return status;
 }
 
-/* Make a page the current one, and ask for so many that follow it in a direction. */
+/* Have a page of the range at hand in a slot, or on its way there. */
+static GsClientStatus
+ask_for_page(GsRows *rows, uint64 page, uint64 low, uint64 high, int *slot)
+{
+	*slot = find_slot(rows, page);
+	if (*slot >= 0)
+		return GS_CLIENT_OK;
+	*slot = free_slot(rows, low, high);
+	if (*slot < 0)
+		*slot = free_slot(rows, page, page);
+	while (*slot < 0)
+	{
+		GsClientStatus status;
+		int			coming = 0;
+
+		/* a page that is on its way has a chunk; where there is none, others have to give one back */
+		while (coming < lengthof(rows->slots) && rows->slots[coming].chunk < 0)
+			coming++;
+		if (coming < lengthof(rows->slots))
+			status = wait_for(rows, coming);
+		else
+		{
+			coming = 0;
+			status = gs_client_take_page_chunk(rows->client, &rows->slots[coming].chunk);
+			rows->slots[coming].held = status == GS_CLIENT_OK;
+		}
+		if (status != GS_CLIENT_OK)
+			return status;
+		if (rows->slots[coming].held)
+			*slot = coming;
+	}
+	ask_for(rows, *slot, page);
+	return GS_CLIENT_OK;
+}
+
+/* Ask for the pages beyond a page in a direction, as far as there are chunks for them. */
+static void
+ask_ahead(GsRows *rows, uint64 page, bool forward, uint64 low, uint64 high)
+{
+	for (uint64 i = 1; i <= high - low; i++)
+	{
+		uint64		other = forward ? page + i : page - i;
+		int			slot;
+
+		if (find_slot(rows, other) >= 0)
+			continue;
+		slot = free_slot(rows, low, high);
+		if (slot < 0)
+			break;
+		ask_for(rows, slot, other);
+	}
+}
+
+/* May the page that is being opened be read where it lies? */
+static bool
+may_read_in_place(GsRows *rows)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		wanted = rows->in_one_go && rows->opened != 0 &&
+		!TimestampDifferenceExceeds(rows->opened, now, GS_SLOW_PAGE_MS);
+
+	rows->opened = now;
+	if (wanted != rows->promised)
+		rows->promised = gs_client_promise(rows->client, wanted ? 1 : 0) > 0;
+	return rows->promised;
+}
+
+/* The page has come: make it the current one. */
+static void
+use_page(GsRows *rows, int number)
+{
+	PageSlot   *slot = &rows->slots[number];
+	char	   *memory = gs_chunk_memory(slot->chunk);
+
+	/* the device did not know of the row before the first one of a range */
+	if (slot->page == 0 && slot->range > 0 && gs_client_session(rows->client)->range_ties)
+		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
+	rows->page = slot->page;
+	rows->n_in_page = gs_chunks[slot->chunk].n_records;
+	rows->first_row = gs_chunks[slot->chunk].first_row;
+	if (may_read_in_place(rows))
+	{
+		rows->memory = memory;
+		rows->current = number;
+		return;
+	}
+	if (rows->own == NULL)
+		rows->own = MemoryContextAlloc(GetMemoryChunkContext(rows), GS_CHUNK_BYTES);
+	memcpy(rows->own, memory, GS_CHUNK_BYTES);
+	rows->memory = rows->own;
+	gs_client_give_chunk(rows->client, slot->chunk);
+	slot->chunk = -1;
+}
+
+/* Make a page the current one, and ask for the pages ahead that follow it in a direction. */
 static GsClientStatus
 open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 {
 	uint64		low = forward ? page : page - Min(page, ahead);
 	uint64		high = forward ? Min(page + ahead, rows->n_pages - 1) : page;
-	int			slot = find_slot(rows, page);
 	GsClientStatus status;
+	int			slot;
 
-	if (slot < 0)
+	rows->memory = NULL;
+	rows->current = -1;
+	do
 	{
-		if (rows->n_slots == 0)
+		status = ask_for_page(rows, page, low, high, &slot);
+		if (status == GS_CLIENT_OK)
 		{
-			status = gs_client_take_chunk(rows->client, &rows->slots[0].chunk);
-			if (status != GS_CLIENT_OK)
-				return status;
-			rows->slots[rows->n_slots++].asked = false;
+			ask_ahead(rows, page, forward, low, high);
+			status = wait_for(rows, slot);
 		}
-		slot = free_slot(rows, low, high);
-		if (slot < 0)
-			slot = free_slot(rows, page, page);
-		for (int i = 0; slot < 0; i++)
-		{
-			/* all chunks are on their way from the device: wait for one */
-			Assert(i < rows->n_slots);
-			if (rows->slots[i].here)
-				continue;
-			status = gs_client_wait(rows->client, rows->slots[i].chunk);
-			if (status != GS_CLIENT_OK)
-				return status;
-			slot = i;
-		}
-		ask_for(rows, slot, page);
-	}
-	for (uint64 i = 1; i <= ahead; i++)
-	{
-		int			other;
-
-		if (forward ? page + i > high : i > page)
-			break;
-		if (find_slot(rows, forward ? page + i : page - i) >= 0)
-			continue;
-		other = free_slot(rows, low, high);
-		if (other < 0)
-			break;
-		ask_for(rows, other, forward ? page + i : page - i);
-	}
-
-	if (!rows->slots[slot].here)
-	{
-		status = gs_client_wait(rows->client, rows->slots[slot].chunk);
 		if (status != GS_CLIENT_OK)
 			return status;
-		rows->slots[slot].here = true;
-		if (page == 0 && rows->range > 0)
-			mark_first_row(rows, slot);
-	}
-	rows->current = slot;
-	rows->n_in_page = gs_chunks[rows->slots[slot].chunk].n_records;
+	} while (rows->slots[slot].chunk < 0);
+	use_page(rows, slot);
+
+	/* pages left behind may be wanted again */
+	for (int i = 0; i < lengthof(rows->slots); i++)
+		if (rows->slots[i].chunk >= 0 && rows->slots[i].held && i != rows->current)
+		{
+			gs_client_leave_page(rows->client, rows->slots[i].chunk);
+			rows->slots[i].held = false;
+		}
 	return GS_CLIENT_OK;
+}
+
+/* The end was reached: there may be no next row.  A page is opened again where one is wanted. */
+static void
+rest(GsRows *rows)
+{
+	if (rows->current < 0)
+		return;
+	gs_rows_tell(rows, &rows->sought);
+	gs_client_leave_page(rows->client, rows->slots[rows->current].chunk);
+	rows->slots[rows->current].held = false;
+	rows->memory = NULL;
+	rows->current = -1;
+	rows->promised = gs_client_promise(rows->client, 0) > 0;
 }
 
 /* Go on to the next page, or back to the previous one, in another range if need be. */
@@ -335,7 +436,7 @@ static GsClientStatus
 turn_page(GsRows *rows, bool forward)
 {
 	GsClientStatus status = GS_CLIENT_OK;
-	uint64		page = rows->slots[rows->current].page;
+	uint64		page = rows->page;
 	int64		next_rank = rows->page_rank + rows->n_in_page;
 
 	if (forward && rows->keep_track)
@@ -365,11 +466,12 @@ find_page(GsRows *rows, int64 rank)
 {
 	GsClientStatus status = GS_CLIENT_OK;
 
-	if (rows->current < 0 || rows->seeking)
+	if (rows->memory == NULL || rows->seeking)
 	{
+		/* a reader that may rest has not shown yet that it reads on */
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
-			status = open_page(rows, rows->sought.page, true, GS_PAGES_AHEAD);
+			status = open_page(rows, rows->sought.page, true, rows->in_one_go ? GS_PAGES_AHEAD : 0);
 		rows->page_rank = rows->sought.page_rank;
 		rows->seeking = false;
 	}
@@ -389,6 +491,8 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 	*row = NULL;
 	if (unlikely(rank < 0 || rank >= (int64) rows->n))
 	{
+		if (forward)
+			rest(rows);
 		rows->rank = forward ? (int64) rows->n : -1;
 		return GS_CLIENT_OK;
 	}
@@ -400,7 +504,7 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 		return GS_CLIENT_OK;
 	}
 
-	if (unlikely(rows->current < 0 || rows->seeking ||
+	if (unlikely(rows->memory == NULL || rows->seeking ||
 				 rank < rows->page_rank || rank >= rows->page_rank + rows->n_in_page))
 	{
 		GsClientStatus status = find_page(rows, rank);
@@ -410,7 +514,7 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 	}
 
 	entry = page_entry(rows, rank - rows->page_rank);
-	*row = slot_memory(rows, rows->current) + (entry & ~GS_ENTRY_FLAGS);
+	*row = rows->memory + (entry & ~GS_ENTRY_FLAGS);
 	*flags = entry & GS_ENTRY_FLAGS;
 	rows->rank = rank;
 	return GS_CLIENT_OK;
@@ -440,7 +544,7 @@ jump(GsRows *rows, uint64 rank)
 		status = open_page(rows, page, true, 0);
 		if (status != GS_CLIENT_OK)
 			return status;
-		rows->page_rank = gs_chunks[rows->slots[rows->current].chunk].first_row;
+		rows->page_rank = rows->first_row;
 		rows->seeking = false;
 		if (rank < (uint64) rows->page_rank)
 		{
@@ -475,7 +579,7 @@ gs_rows_skip(GsRows *rows, uint64 n, bool *found)
 
 	rows->keep_track = false;
 	*found = rank < rows->n;
-	if (*found && rows->client && rows->current >= 0 && rank >= (uint64) rows->page_rank &&
+	if (*found && rows->client && rows->memory && rank >= (uint64) rows->page_rank &&
 		rank < (uint64) rows->page_rank + rows->n_in_page)
 		rows->seeking = false;	/* it is on the page at hand, wherever the reader was to go */
 	else if (*found && rows->client && gs_rows_is_one_range(rows))
@@ -508,7 +612,7 @@ gs_rows_peek(GsRows *rows, uint32 *flags)
 uint64
 gs_rows_left_in_page(const GsRows *rows)
 {
-	Assert(rows->client && !rows->seeking);
+	Assert(rows->memory && !rows->seeking);
 	return rows->page_rank + rows->n_in_page - rows->rank;
 }
 
@@ -519,7 +623,7 @@ gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags)
 
 	Assert(i < gs_rows_left_in_page(rows));
 	*flags = entry & GS_ENTRY_FLAGS;
-	return slot_memory(rows, rows->current) + (entry & ~GS_ENTRY_FLAGS);
+	return rows->memory + (entry & ~GS_ENTRY_FLAGS);
 }
 
 const char *
@@ -527,7 +631,7 @@ gs_rows_page(const GsRows *rows, uint32 *number)
 {
 	Assert(gs_rows_left_in_page(rows) > 0 && rows->rank >= rows->page_rank);
 	*number = rows->rank - rows->page_rank;
-	return slot_memory(rows, rows->current);
+	return rows->memory;
 }
 
 void
@@ -542,10 +646,10 @@ gs_rows_tell(const GsRows *rows, GsRowsPlace *place)
 {
 	memset(place, 0, sizeof(*place));
 	place->rank = rows->rank;
-	if (rows->current >= 0 && !rows->seeking)
+	if (rows->memory && !rows->seeking)
 	{
 		place->range = rows->range;
-		place->page = rows->slots[rows->current].page;
+		place->page = rows->page;
 		place->page_rank = rows->page_rank;
 	}
 	else
@@ -561,6 +665,6 @@ gs_rows_seek(GsRows *rows, const GsRowsPlace *place)
 {
 	rows->rank = place->rank;
 	rows->sought = *place;
-	rows->seeking = rows->current >= 0 &&
-		(rows->range != place->range || rows->slots[rows->current].page != place->page);
+	rows->seeking = rows->memory &&
+		(rows->range != place->range || rows->page != place->page);
 }

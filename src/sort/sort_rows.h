@@ -39,8 +39,11 @@ gs_row_hashes_clear(GsRowHashes *list)
 	list->lost = false;
 }
 
-/* Both allocate in CurrentMemoryContext. */
-extern GsRows *gs_rows_of_session(GsClient *client, bool keep_track);
+/*
+ * Both allocate in CurrentMemoryContext.  in_one_go: the caller will read on to the end, or
+ * close the session; it will not rest in between and keep its place, as a cursor does.
+ */
+extern GsRows *gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
 

@@ -17,14 +17,14 @@
  *	  cut into ranges of any size.
  *
  * Chunks
- *	  Runs are written and read in chunks of the form that device.h describes,
- *	  whose rows are in order: row and key of record i lie before those of
- *	  record i + 1, the key behind the row, and the first row at offset 0.
- *	  Data end, at a multiple of 8, with the last record's key or row.
+ *	  Runs are written and read in chunks as devices give them (GS_FORMAT_CHUNKS in
+ *	  device.h): the key directly behind the row, the next row at the next multiple of 8,
+ *	  zeroes in between.
  *
  * Files
  *	  Some, so that several threads write at the same time.  Each is made when its
- *	  first byte is written, and its name is removed by gs_spill_close().  Of each
+ *	  first byte is written, and its name is removed by gs_spill_close().  Rows and keys are
+ *	  written in fewer bytes than they have in memory (spill_code.h).  Of each
  *	  block of some 64 kB, a sixteenth of a chunk, the first key is kept in
  *	  memory.
  *
@@ -57,6 +57,22 @@ typedef struct GsSpillReader GsSpillReader; /* reads one range */
 typedef struct GsSpillSplit GsSpillSplit;	/* makes one smaller */
 
 #define GS_SPILL_PATH_BYTES 1024
+
+/* Longer keys are not shortened. */
+#define GS_SPILL_SHORT_KEY 8192
+
+/*
+ * How to write a key in fewer bytes; both are called on any thread.  shorten: returns how many bytes
+ * it has written to dst, fewer than len; 0: it cannot.  restore: the key again, of room bytes at most;
+ * 0: these are not such bytes.
+ */
+typedef struct GsSpillShorten
+{
+	uint32_t (*shorten)(const void *arg, const uint8_t *key, uint32_t len, uint8_t *dst);
+	uint32_t (*restore)(const void *arg, const uint8_t *src, uint32_t len, uint8_t *dst,
+						uint32_t room);
+	const void *arg;
+} GsSpillShorten;
 
 /* Why a job failed: errno, and what was done with which file. */
 typedef struct GsSpillFailure
@@ -105,8 +121,26 @@ extern GsSpill *gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_by
  */
 extern void gs_spill_close(GsSpill *spill);
 
-/* Bytes in files, from the moment when they were to be written. */
+/*
+ * Before the first write: keys that can be written in fewer bytes; what arg points to must live until
+ * gs_spill_close() has returned.
+ */
+extern void gs_spill_shorten(GsSpill *spill, const GsSpillShorten *shorten);
+
+/*
+ * Bytes in files, from the moment when they were to be written; all that were written so far, also of
+ * runs that were begun anew; and all that were read.
+ */
 extern uint64_t gs_spill_bytes(const GsSpill *spill);
+extern uint64_t gs_spill_bytes_written(const GsSpill *spill);
+extern uint64_t gs_spill_bytes_read(const GsSpill *spill);
+
+/*
+ * No more than so many bytes in files.  A write beyond that ends as GS_NO_MEMORY, and has_met tells so
+ * from then on.
+ */
+extern void gs_spill_limit(GsSpill *spill, uint64_t bytes);
+extern bool gs_spill_has_met_limit(const GsSpill *spill);
 
 /* The first failure of any of its jobs; constant then. */
 extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
@@ -198,11 +232,15 @@ extern bool gs_spill_reader_ties(const GsSpillReader *reader);
 extern void gs_spill_reader_close(GsSpillReader *reader);
 
 /*
- * Pages of the device, as they are, in any order: for a sort that is in order
- * already.  chunk_bytes each.
+ * Pages of the device, of so many rows, in any order: for a sort that is in order
+ * already.  What lies between rows and entries is not kept.
  */
-extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, GsJob *job);
+extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t n_rows,
+								GsJob *job);
 extern void gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job);
+
+/* All pages are of no more use, and none is being written or read: their place may be. */
+extern void gs_spill_forget_pages(GsSpill *spill);
 
 #ifdef GPUSORT_FAULTS
 /*

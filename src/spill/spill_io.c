@@ -3,10 +3,9 @@
  * spill_io.c
  *	  Threads and files of sorts that are in temporary files, and how jobs end.
  *
- * A task is a list of parts, each a piece of a file and where it lies in
- * memory.  Offsets in files are assigned by the calling thread, which also
- * makes the files; so threads share nothing but descriptors.  Parts that follow
- * each other in one file are one system call.
+ * Files are made by the calling thread.  How many bytes something takes in a file is known only
+ * when a thread has coded it: so the thread takes the place for it, at the file's end, which
+ * is what threads share, beside descriptors.
  *
  * Removing a large file takes as long as the kernel needs to drop its pages:
  * for many GB, seconds.  That happens when its last descriptor is closed, and so
@@ -19,13 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "spill/spill_private.h"
-
-/* Pieces of memory in one system call; a block takes two. */
-#define MAX_IOV		64
 
 static const char *const action_names[GS_SPILL_ACTIONS] = {"create", "write to", "read from"};
 
@@ -57,7 +52,7 @@ file_path(const GsSpill *spill, uint8_t file, char *path)
 static void
 note_failure(GsSpill *spill, GsSpillAction action, uint8_t file, int error_number)
 {
-	pthread_mutex_lock(&spill->failure_lock);
+	pthread_mutex_lock(&spill->lock);
 	if (spill->failure.error_number == 0)
 	{
 		spill->failure.error_number = error_number;
@@ -65,7 +60,7 @@ note_failure(GsSpill *spill, GsSpillAction action, uint8_t file, int error_numbe
 		file_path(spill, file, spill->failure.path);
 		__atomic_store_n(&spill->has_failed, true, __ATOMIC_RELEASE);
 	}
-	pthread_mutex_unlock(&spill->failure_lock);
+	pthread_mutex_unlock(&spill->lock);
 }
 
 const GsSpillFailure *
@@ -135,42 +130,25 @@ create_file(GsSpill *spill, uint8_t file)
 	return 0;
 }
 
-/* Move on by what a system call has transferred. */
-static struct iovec *
-skip_bytes(struct iovec *iov, int *n_iov, size_t bytes)
-{
-	while (*n_iov > 0 && bytes >= iov->iov_len)
-	{
-		bytes -= iov->iov_len;
-		iov++;
-		--*n_iov;
-	}
-	if (*n_iov > 0)
-	{
-		iov->iov_base = (char *) iov->iov_base + bytes;
-		iov->iov_len -= bytes;
-	}
-	return iov;
-}
-
-/* Transfer all of it; iov is changed.  Returns 0 or errno. */
+/* Transfer all of it.  Returns 0 or errno. */
 static int
-transfer(GsSpill *spill, GsSpillAction action, uint8_t file, uint64_t offset, struct iovec *iov,
-		 int n_iov)
+transfer(GsSpill *spill, GsSpillAction action, uint8_t file, uint64_t offset, char *memory,
+		 size_t bytes)
 {
 	int			fd = spill->files[file].fd;
 	int			error_number = planted_error(spill, action);
+	uint64_t	begin = offset;
 
 	if (error_number != 0)
 		return error_number;
-	while (n_iov > 0)
+	while (bytes > 0)
 	{
 		ssize_t		n;
 
 		if (action == GS_SPILL_WRITE)
-			n = pwritev(fd, iov, n_iov, (off_t) offset);
+			n = pwrite(fd, memory, bytes, (off_t) offset);
 		else
-			n = preadv(fd, iov, n_iov, (off_t) offset);
+			n = pread(fd, memory, bytes, (off_t) offset);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -178,46 +156,12 @@ transfer(GsSpill *spill, GsSpillAction action, uint8_t file, uint64_t offset, st
 		if (n == 0)
 			return action == GS_SPILL_WRITE ? ENOSPC : EIO;
 		offset += (uint64_t) n;
-		iov = skip_bytes(iov, &n_iov, (size_t) n);
+		memory += n;
+		bytes -= (size_t) n;
 	}
+	__atomic_add_fetch(action == GS_SPILL_WRITE ? &spill->written : &spill->read,
+					   offset - begin, __ATOMIC_RELAXED);
 	return 0;
-}
-
-static void
-add_memory(struct iovec *iov, int *n_iov, void *memory, size_t bytes)
-{
-	if (bytes == 0)
-		return;
-	iov[*n_iov].iov_base = memory;
-	iov[(*n_iov)++].iov_len = bytes;
-}
-
-static void
-transfer_parts(GsSpillTask *task)
-{
-	struct iovec iov[MAX_IOV];
-
-	for (uint32_t i = 0; i < task->n_parts && task->error_number == 0;)
-	{
-		const GsSpillPart *first = &task->parts[i];
-		uint64_t	end = first->offset;
-		int			n_iov = 0;
-
-		for (; i < task->n_parts && n_iov + 2 <= MAX_IOV; i++)
-		{
-			const GsSpillPart *part = &task->parts[i];
-			size_t		records_bytes = part->n_records * sizeof(GsRecord);
-
-			if (part->file != first->file || part->offset != end)
-				break;
-			add_memory(iov, &n_iov, part->data, part->data_bytes);
-			add_memory(iov, &n_iov, part->records, records_bytes);
-			end += part->data_bytes + records_bytes;
-		}
-		task->error_number = transfer(task->spill, task->action, first->file, first->offset,
-									  iov, n_iov);
-		task->failed_file = first->file;
-	}
 }
 
 /* ---- tasks ---- */
@@ -239,16 +183,45 @@ gs_spill_end_job(GsSpill *spill, GsJob *job, GsStatus status)
 	end_job(spill->io, job, status);
 }
 
+static void
+return_scratch(GsSpillIo *io, GsSpillScratch *scratch)
+{
+	if (scratch == NULL)
+		return;
+	pthread_mutex_lock(&io->scratch_lock);
+	scratch->next = io->scratch;
+	io->scratch = scratch;
+	pthread_mutex_unlock(&io->scratch_lock);
+}
+
 /* The same, on whatever thread this is; the task is gone then. */
 static void
-end_task(GsSpillTask *task, GsStatus status)
+end_task(GsSpillTask *task)
 {
 	GsSpillIo  *io = task->spill->io;
 	GsJob	   *job = task->job;
+	GsStatus	status = task->status;
 
+	return_scratch(io, task->scratch);
 	free(task->parts);
 	free(task);
 	end_job(io, job, status);
+}
+
+static void
+fail(GsSpillTask *task, GsSpillAction action, uint8_t file, int error_number)
+{
+	task->status = GS_INTERNAL;
+	task->action = action;
+	task->file = file;
+	task->error_number = error_number;
+}
+
+static void
+fail_no_memory(GsSpillTask *task, const char *message)
+{
+	task->status = GS_NO_MEMORY;
+	snprintf(task->job->error.message, GS_MESSAGE_BYTES, "%s", message);
 }
 
 static void
@@ -256,27 +229,24 @@ run_task(GsHostTask *host_task)
 {
 	GsSpillTask *task = (GsSpillTask *) host_task;
 
-	transfer_parts(task);
-	if (task->error_number != 0)
+	if (task->status == GS_OK)
+		task->work(task);
+	if (task->status == GS_INTERNAL)
 	{
 		char		path[GS_SPILL_PATH_BYTES];
 		char		reason[64];
 
-		note_failure(task->spill, task->action, task->failed_file, task->error_number);
-		file_path(task->spill, task->failed_file, path);
+		note_failure(task->spill, task->action, task->file, task->error_number);
+		file_path(task->spill, task->file, path);
 		snprintf(task->job->error.message, GS_MESSAGE_BYTES, "could not %s \"%.80s\": %s",
 				 action_names[task->action], path,
 				 strerror_r(task->error_number, reason, sizeof(reason)));
-		end_task(task, GS_INTERNAL);
-		return;
 	}
-	if (task->finish != NULL)
-		task->finish(task);
-	end_task(task, GS_OK);
+	end_task(task);
 }
 
 GsSpillTask *
-gs_spill_task_begin(GsSpill *spill, GsSpillAction action, GsJob *job)
+gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job)
 {
 	GsSpillTask *task = calloc(1, sizeof(GsSpillTask));
 
@@ -289,7 +259,7 @@ gs_spill_task_begin(GsSpill *spill, GsSpillAction action, GsJob *job)
 	task->task.run = run_task;
 	task->spill = spill;
 	task->job = job;
-	task->action = action;
+	task->work = work;
 	return task;
 }
 
@@ -310,14 +280,14 @@ gs_spill_task_part(GsSpillTask *task)
 bool
 gs_spill_task_create(GsSpillTask *task, uint8_t file)
 {
-	if (task->spill->files[file].fd >= 0)
-		return true;
-	task->error_number = create_file(task->spill, file);
-	if (task->error_number == 0)
-		return true;
-	task->action = GS_SPILL_CREATE;
-	task->failed_file = file;
-	return false;
+	int			error_number = 0;
+
+	task->file = file;
+	if (task->spill->files[file].fd < 0)
+		error_number = create_file(task->spill, file);
+	if (error_number != 0)
+		fail(task, GS_SPILL_CREATE, file, error_number);
+	return error_number == 0;
 }
 
 void
@@ -329,8 +299,89 @@ gs_spill_task_submit(GsSpillTask *task)
 void
 gs_spill_task_no_memory(GsSpillTask *task)
 {
-	snprintf(task->job->error.message, GS_MESSAGE_BYTES, "out of memory");
-	end_task(task, GS_NO_MEMORY);
+	fail_no_memory(task, "out of memory");
+	end_task(task);
+}
+
+/* ---- what a thread does ---- */
+
+uint8_t *
+gs_spill_task_scratch(GsSpillTask *task, size_t bytes)
+{
+	GsSpillIo  *io = task->spill->io;
+	size_t		room = gs_code_room(task->spill->chunk_bytes);
+	GsSpillScratch *scratch;
+
+	/* all of one size, so that each will do for the next task */
+	if (bytes < room)
+		bytes = room;
+	pthread_mutex_lock(&io->scratch_lock);
+	scratch = io->scratch;
+	if (scratch != NULL)
+		io->scratch = scratch->next;
+	pthread_mutex_unlock(&io->scratch_lock);
+	if (scratch == NULL || scratch->bytes < bytes)
+	{
+		free(scratch);
+		scratch = malloc(sizeof(GsSpillScratch) + bytes);
+		if (scratch == NULL)
+		{
+			fail_no_memory(task, "out of memory");
+			return NULL;
+		}
+		scratch->bytes = bytes;
+	}
+	task->scratch = scratch;
+	return scratch->memory;
+}
+
+/* Take a place at the end of a file; false: that would be beyond the limit. */
+static bool
+take_place(GsSpill *spill, uint8_t file, size_t bytes, uint64_t *offset)
+{
+	bool		allowed;
+
+	pthread_mutex_lock(&spill->lock);
+	allowed = gs_spill_bytes(spill) + bytes <= spill->limit;
+	if (allowed)
+		*offset = __atomic_fetch_add(&spill->files[file].bytes, bytes, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(&spill->has_met_limit, true, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&spill->lock);
+	return allowed;
+}
+
+bool
+gs_spill_task_append(GsSpillTask *task, const void *memory, size_t bytes, uint64_t *offset)
+{
+	int			error_number;
+
+	if (!take_place(task->spill, task->file, bytes, offset))
+	{
+		fail_no_memory(task, "no more may be written");
+		return false;
+	}
+	error_number = transfer(task->spill, GS_SPILL_WRITE, task->file, *offset,
+							(char *) (uintptr_t) memory, bytes);
+	if (error_number != 0)
+		fail(task, GS_SPILL_WRITE, task->file, error_number);
+	return error_number == 0;
+}
+
+bool
+gs_spill_task_read(GsSpillTask *task, uint8_t file, uint64_t offset, void *memory, size_t bytes)
+{
+	int			error_number = transfer(task->spill, GS_SPILL_READ, file, offset, memory, bytes);
+
+	if (error_number != 0)
+		fail(task, GS_SPILL_READ, file, error_number);
+	return error_number == 0;
+}
+
+void
+gs_spill_task_corrupt(GsSpillTask *task, uint8_t file)
+{
+	fail(task, GS_SPILL_READ, file, EIO);
 }
 
 /* ---- opening and closing ---- */
@@ -344,6 +395,7 @@ gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg)
 		return NULL;
 	io->notify = notify;
 	io->notify_arg = notify_arg;
+	pthread_mutex_init(&io->scratch_lock, NULL);
 	io->pool = gs_host_pool_open(threads);
 	if (io->pool != NULL)
 		return io;
@@ -356,6 +408,13 @@ gs_spill_io_close(GsSpillIo *io)
 {
 	gs_host_pool_close(io->pool);
 	io->pool = NULL;
+	while (io->scratch != NULL)
+	{
+		GsSpillScratch *scratch = io->scratch;
+
+		io->scratch = scratch->next;
+		free(scratch);
+	}
 	if (io->n_spills == 0)
 		free(io);
 }
@@ -370,9 +429,10 @@ gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_bytes)
 	spill = calloc(1, sizeof(GsSpill));
 	if (spill == NULL)
 		return NULL;
-	pthread_mutex_init(&spill->failure_lock, NULL);
+	pthread_mutex_init(&spill->lock, NULL);
 	spill->io = io;
 	spill->chunk_bytes = chunk_bytes;
+	spill->limit = UINT64_MAX;
 	strcpy(spill->path, path);
 	for (int i = 0; i < GS_SPILL_FILES; i++)
 		spill->files[i].fd = -1;
@@ -390,7 +450,8 @@ clean_up(GsHostTask *task)
 			(void) close(spill->files[i].fd);
 	gs_spill_ranges_free(spill);
 	gs_spill_runs_free(spill);
-	pthread_mutex_destroy(&spill->failure_lock);
+	gs_spill_pages_free(spill);
+	pthread_mutex_destroy(&spill->lock);
 	free(spill);
 }
 
@@ -418,12 +479,48 @@ gs_spill_close(GsSpill *spill)
 	}
 }
 
+void
+gs_spill_shorten(GsSpill *spill, const GsSpillShorten *shorten)
+{
+	spill->shorten = *shorten;
+}
+
+const GsSpillShorten *
+gs_spill_shortens(const GsSpill *spill)
+{
+	return spill->shorten.shorten != NULL ? &spill->shorten : NULL;
+}
+
 uint64_t
 gs_spill_bytes(const GsSpill *spill)
 {
 	uint64_t	bytes = 0;
 
 	for (int i = 0; i < GS_SPILL_FILES; i++)
-		bytes += spill->files[i].bytes;
+		bytes += __atomic_load_n(&spill->files[i].bytes, __ATOMIC_RELAXED);
 	return bytes;
+}
+
+uint64_t
+gs_spill_bytes_written(const GsSpill *spill)
+{
+	return __atomic_load_n(&spill->written, __ATOMIC_RELAXED);
+}
+
+uint64_t
+gs_spill_bytes_read(const GsSpill *spill)
+{
+	return __atomic_load_n(&spill->read, __ATOMIC_RELAXED);
+}
+
+void
+gs_spill_limit(GsSpill *spill, uint64_t bytes)
+{
+	spill->limit = bytes;
+}
+
+bool
+gs_spill_has_met_limit(const GsSpill *spill)
+{
+	return __atomic_load_n(&spill->has_met_limit, __ATOMIC_RELAXED);
 }

@@ -4,7 +4,9 @@
  *	  What the files of spill/ share.
  *
  *	  spill_io.c	  threads, files, transfers, how jobs end
- *	  spill_runs.c	  writing runs in blocks, and their index; images; pages
+ *	  spill_code.c	  how records are written
+ *	  spill_pages.c	  writing and reading pages
+ *	  spill_runs.c	  writing runs in blocks, and their index; images
  *	  spill_ranges.c  borders: planning, splitting, where they cut a run
  *	  spill_read.c	  reading ranges, cut to their borders
  *
@@ -25,6 +27,7 @@
 
 #include "device/host_threads.h"
 #include "spill/spill.h"
+#include "spill/spill_code.h"
 
 /* ---- files, and what is done with them ---- */
 
@@ -44,8 +47,16 @@ typedef enum GsSpillAction
 typedef struct GsSpillFile
 {
 	int			fd;				/* -1: not made yet */
-	uint64_t	bytes;			/* those being written included */
+	uint64_t	bytes;			/* those being written included; atomic */
 } GsSpillFile;
+
+/* Memory that a thread works in. */
+typedef struct GsSpillScratch
+{
+	struct GsSpillScratch *next;
+	size_t		bytes;
+	uint8_t		memory[];
+} GsSpillScratch;
 
 struct GsSpillIo
 {
@@ -53,18 +64,20 @@ struct GsSpillIo
 	void		(*notify) (void *arg);
 	void	   *notify_arg;
 	uint32_t	n_spills;		/* open sorts; the last one frees a closed io */
+	pthread_mutex_t scratch_lock;
+	GsSpillScratch *scratch;	/* not in use */
 };
 
 /* ---- runs ---- */
 
 /*
- * Records that are read together.  In the file: data_bytes of rows and keys,
- * then the records as they lay in their chunk, the last one first.
+ * Records that are read together, in the file as spill_code.h says.
  */
 typedef struct GsSpillBlock
 {
 	const uint8_t *key;			/* of its first record */
-	uint64_t	offset;			/* in the file */
+	uint64_t	offset;			/* in the file; set by the thread that writes */
+	uint32_t	coded_bytes;	/* there; likewise */
 	uint64_t	first_row;		/* number of its first record in the run */
 	uint32_t	run;
 	uint32_t	key_len;		/* without flags */
@@ -77,6 +90,7 @@ typedef struct GsSpillBlock
 								 * key */
 } GsSpillBlock;
 
+/* In a chunk. */
 static inline uint64_t
 gs_spill_block_bytes(const GsSpillBlock *block)
 {
@@ -102,6 +116,16 @@ typedef struct GsSpillRun
 	const GsDeviceOps *ops;
 	GsDeviceSort *sort;			/* that holds it; NULL: it is in files */
 } GsSpillRun;
+
+/* ---- pages ---- */
+
+/* Where a page is; set by the thread that writes. */
+typedef struct GsSpillPage
+{
+	uint64_t	offset;
+	uint32_t	coded_bytes;	/* those of a page: it is written as it is */
+	uint32_t	n_rows;
+} GsSpillPage;
 
 /* ---- ranges ---- */
 
@@ -156,9 +180,14 @@ struct GsSpill
 	GsSpillFile files[GS_SPILL_FILES];
 	char		path[GS_SPILL_PATH_BYTES - 8];	/* without number */
 
-	pthread_mutex_t failure_lock;	/* to set it */
+	pthread_mutex_t lock;		/* to set failure, to add to files' bytes */
 	bool		has_failed;		/* atomic; once set, failure is constant */
 	GsSpillFailure failure;
+	uint64_t	limit;			/* of files' bytes */
+	bool		has_met_limit;	/* atomic */
+	uint64_t	written;		/* bytes; atomic */
+	uint64_t	read;			/* likewise */
+	GsSpillShorten shorten;		/* no functions: keys are written whole */
 #ifdef GPUSORT_FAULTS
 	int			planted[GS_SPILL_ACTIONS];	/* atomic: errno, once */
 #endif
@@ -192,14 +221,20 @@ struct GsSpill
 	uint32_t	n_ranges;
 	uint32_t	max_ranges;
 	bool		is_planned;		/* the last range has no border above */
+
+	GsSpillPage **pages;		/* NULL: not written */
+	uint64_t	n_pages;
+	uint64_t	max_pages;
 };
 
-/* A part of a transfer: a block, or a page, which has no records. */
+/* A part of a task: a block. */
 typedef struct GsSpillPart
 {
-	char	   *data;
-	GsRecord   *records;		/* the last one, which is first in memory */
-	uint64_t	offset;
+	GsSpillBlock *block;		/* writing: tell where it is */
+	char	   *data;			/* begin here in memory */
+	GsRecord   *first;			/* record i is first[-i] */
+	uint64_t	offset;			/* in the file */
+	uint32_t	coded_bytes;	/* there */
 	uint32_t	data_bytes;
 	uint32_t	n_records;
 	uint32_t	base;
@@ -214,11 +249,15 @@ typedef struct GsSpillTask
 	GsHostTask	task;			/* must be first */
 	GsSpill    *spill;
 	GsJob	   *job;
-	GsSpillAction action;		/* what failed, if error_number is not 0 */
+	void		(*work) (struct GsSpillTask *task); /* what a thread does */
+	GsStatus	status;			/* what the job comes to */
+	GsSpillAction action;		/* INTERNAL: what failed */
 	int			error_number;
-	uint8_t		failed_file;
-	void		(*finish) (struct GsSpillTask *task);	/* after a good read */
-	char	   *chunk;			/* finish: read to */
+	uint8_t		file;			/* written to, or that failed */
+	GsSpillScratch *scratch;
+	GsSpillPage *page;
+	bool		assemble;		/* a chunk of what was read is wanted of */
+	char	   *chunk;			/* written from, or read to */
 	GsSpillPiece *piece;
 	bool	   *ties;			/* atomic */
 	GsSpillPart *parts;
@@ -229,7 +268,7 @@ typedef struct GsSpillTask
 /* ---- spill_io.c ---- */
 
 /* NULL: no memory, and the job has ended. */
-extern GsSpillTask *gs_spill_task_begin(GsSpill *spill, GsSpillAction action, GsJob *job);
+extern GsSpillTask *gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job);
 
 /* Another part, zeroed; NULL: no memory.  Parts before it may have moved. */
 extern GsSpillPart *gs_spill_task_part(GsSpillTask *task);
@@ -238,14 +277,32 @@ extern void gs_spill_task_submit(GsSpillTask *task);
 /* End a job that was not submitted. */
 extern void gs_spill_task_no_memory(GsSpillTask *task);
 
-/* Make the file if there is none; a task that fails so is to be submitted. */
+/* The file that a task writes to is made if there is none; a task that fails so is to be submitted. */
 extern bool gs_spill_task_create(GsSpillTask *task, uint8_t file);
+
+/*
+ * A thread's task calls these.  False, or NULL: the task has failed, and returns.
+ * scratch: memory until the task ends, once.  append: write at the end of the task's file, which
+ * is at *offset.  read: from a file.  corrupt: what was read is not what was written.
+ */
+extern uint8_t *gs_spill_task_scratch(GsSpillTask *task, size_t bytes);
+extern bool gs_spill_task_append(GsSpillTask *task, const void *memory, size_t bytes, uint64_t *offset);
+extern bool gs_spill_task_read(GsSpillTask *task, uint8_t file, uint64_t offset, void *memory,
+							   size_t bytes);
+extern void gs_spill_task_corrupt(GsSpillTask *task, uint8_t file);
 
 /* End a job in the call, without a task. */
 extern void gs_spill_end_job(GsSpill *spill, GsJob *job, GsStatus status);
 
 /* Make room for n items of an array that doubles; false: no memory. */
 extern bool gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
+
+/* Which functions a coder is to use; NULL: none. */
+extern const GsSpillShorten *gs_spill_shortens(const GsSpill *spill);
+
+/* ---- spill_pages.c ---- */
+
+extern void gs_spill_pages_free(GsSpill *spill);
 
 /* ---- spill_runs.c ---- */
 
@@ -270,8 +327,8 @@ extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
 extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
 								GsSpillPiece *piece, GsJob *job);
 
-/* Finish: drop what is not wanted, and make offsets those of the chunk read to. */
-extern void gs_spill_assemble(GsSpillTask *task);
+/* Work: read all parts; with assemble, drop what is not wanted, and make offsets those of the chunk. */
+extern void gs_spill_read_parts(GsSpillTask *task);
 
 /* ---- spill_ranges.c ---- */
 

@@ -103,7 +103,7 @@ sort_blocks(GsSpill *spill)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 		gs_host_key_init(&keys[i], spill->blocks[i].key, spill->blocks[i].key_len, i);
-	(void) gs_host_sort(keys, keys + n, n, NULL);
+	gs_host_sort(keys, keys + n, n, NULL);
 	for (uint32_t i = 0; i < n; i++)
 		spill->order[i] = keys[i].row;
 	free(keys);

@@ -10,8 +10,8 @@
  * as many of them as its chunk has room for, and goes on to the next runs while there
  * is room: a range may have little of each of many runs.
  *
- * A piece is read to where it will lie, data to the chunk's front and records
- * to its end.  The thread that has read it then seeks the borders in the blocks
+ * A piece is decoded to where it will lie, data to the chunk's front and records
+ * to its end.  The thread then seeks the borders in the blocks
  * that have one, moves the rows that are wanted together, and makes the
  * offsets in the records those of this chunk.
  *
@@ -87,8 +87,7 @@ keep_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *view
 static void
 assemble_part(GsSpillTask *task, const GsSpillPart *part)
 {
-	GsSpillView view = {part->data, part->records + part->n_records - 1, part->n_records,
-						part->base};
+	GsSpillView	view = {part->data, part->first, part->n_records, part->base};
 	uint32_t	from = gs_spill_cut_record(&part->low, &view);
 	uint32_t	to = view.n;
 
@@ -101,9 +100,61 @@ assemble_part(GsSpillTask *task, const GsSpillPart *part)
 		keep_records(task, part, &view, from, to);
 }
 
-void
-gs_spill_assemble(GsSpillTask *task)
+/* Parts that follow the first one in its file, that one included, and their bytes there. */
+static uint32_t
+parts_together(const GsSpillTask *task, uint32_t first, size_t *bytes)
 {
+	const GsSpillPart *part = &task->parts[first];
+	uint32_t	i = first;
+
+	for (*bytes = 0; i < task->n_parts; i++)
+	{
+		if (task->parts[i].file != part->file || task->parts[i].offset != part->offset + *bytes)
+			break;
+		*bytes += task->parts[i].coded_bytes;
+	}
+	return i - first;
+}
+
+static bool
+decode_part(GsSpillTask *task, const GsSpillPart *part, const uint8_t *coded)
+{
+	if (gs_decode_records(gs_spill_shortens(task->spill), coded, part->coded_bytes, part->data,
+						  part->data_bytes, part->base, part->first, part->n_records))
+		return true;
+	gs_spill_task_corrupt(task, part->file);
+	return false;
+}
+
+void
+gs_spill_read_parts(GsSpillTask *task)
+{
+	uint8_t	   *memory;
+	size_t		bytes = 0;
+	uint32_t	n;
+
+	for (uint32_t i = 0; i < task->n_parts; i++)
+		bytes += task->parts[i].coded_bytes;
+	memory = gs_spill_task_scratch(task, bytes);
+	if (memory == NULL)
+		return;
+	for (uint32_t i = 0; i < task->n_parts; i += n)
+	{
+		const GsSpillPart *first = &task->parts[i];
+		const uint8_t *coded = memory;
+
+		n = parts_together(task, i, &bytes);
+		if (!gs_spill_task_read(task, first->file, first->offset, memory, bytes))
+			return;
+		for (uint32_t j = i; j < i + n; j++)
+		{
+			if (!decode_part(task, &task->parts[j], coded))
+				return;
+			coded += task->parts[j].coded_bytes;
+		}
+	}
+	if (!task->assemble)
+		return;
 	task->piece->data_bytes = 0;
 	task->piece->n_records = 0;
 	for (uint32_t i = 0; i < task->n_parts; i++)
@@ -121,10 +172,11 @@ gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block, uint32_t *data_
 	if (part == NULL)
 		return false;
 	part->data = task->chunk + *data_bytes;
+	part->first = gs_chunk_record(task->chunk, task->spill->chunk_bytes, *n_records);
 	*data_bytes += block->data_bytes;
 	*n_records += block->n_records;
-	part->records = gs_chunk_record(task->chunk, task->spill->chunk_bytes, *n_records - 1);
 	part->offset = block->offset;
+	part->coded_bytes = block->coded_bytes;
 	part->data_bytes = block->data_bytes;
 	part->n_records = block->n_records;
 	part->base = block->base;
@@ -238,8 +290,8 @@ gs_spill_cut(GsSpillReader *reader, void *chunk, GsSpillPiece *piece)
 		GsSpillPart part = {0};
 
 		part.data = (char *) chunk + block->base;
+		part.first = gs_chunk_record(chunk, spill->chunk_bytes, place);
 		place += block->n_records;
-		part.records = gs_chunk_record(chunk, spill->chunk_bytes, place - 1);
 		part.data_bytes = block->data_bytes;
 		part.n_records = block->n_records;
 		part.base = block->base;
@@ -264,13 +316,13 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 		fetch_piece(reader, chunk, piece, job);
 		return true;
 	}
-	task = gs_spill_task_begin(reader->spill, GS_SPILL_READ, job);
+	task = gs_spill_task_begin(reader->spill, gs_spill_read_parts, job);
 	if (task == NULL)
 		return true;
 	task->chunk = chunk;
 	task->piece = piece;
 	task->ties = &reader->ties;
-	task->finish = gs_spill_assemble;
+	task->assemble = true;
 	if (gather_piece(reader, task))
 		gs_spill_task_submit(task);
 	else
@@ -300,7 +352,7 @@ gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *vi
 	}
 	view->data = chunk;
 	view->first = gs_chunk_record(chunk, spill->chunk_bytes, 0);
-	task = gs_spill_task_begin(spill, GS_SPILL_READ, job);
+	task = gs_spill_task_begin(spill, gs_spill_read_parts, job);
 	if (task == NULL)
 		return;
 	task->chunk = chunk;

@@ -3,13 +3,9 @@
  * spill_runs.c
  *	  Writing sorted runs in blocks, and the index that is kept of them.
  *
- * A chunk is written as it lies, but cut into blocks: some rows and keys, then
- * their records, then the next block.  So a thread that needs some of a
- * chunk's rows reads them in one piece, and whole chunks are read and written
- * in one piece as well.
- *
- *	  chunk   | data 0 | data 1 | data 2 |     | records 2 | records 1 | records 0 |
- *	  file    | data 0 | records 0 | data 1 | records 1 | data 2 | records 2 |
+ * A chunk is cut into blocks, and each is coded by itself (spill_code.h).  So a thread that
+ * needs some of a chunk's rows reads them in one piece, and whole chunks are read
+ * and written in one piece as well.
  *
  * In memory the index has for each block its place and its first key, and
  * whether that is the key of the row before it, too: whether two ranges that
@@ -234,33 +230,54 @@ gs_spill_keep_run(GsSpill *spill, const GsDeviceOps *ops, GsDeviceSort *sort)
 	spill->keep_sort = sort;
 }
 
-/* Give the blocks of a chunk their places in its file, and have them written. */
-static bool
-place_blocks(GsSpillTask *task, GsSpillBlock *blocks, uint32_t n_blocks, const Source *source,
-			 uint8_t file)
+/* A thread's task: code the blocks of a chunk, and write them one behind the other. */
+static void
+write_parts(GsSpillTask *task)
 {
-	uint64_t	offset = task->spill->files[file].bytes;
-	const GsRecord *records = source->first + 1;
+	uint8_t	   *memory = gs_spill_task_scratch(task, gs_code_room(task->spill->chunk_bytes));
+	size_t		bytes = 0;
+	uint64_t	offset;
+
+	if (memory == NULL)
+		return;
+	for (uint32_t i = 0; i < task->n_parts; i++)
+	{
+		GsSpillPart *part = &task->parts[i];
+		size_t		coded = gs_code_records(gs_spill_shortens(task->spill), task->chunk, part->first,
+									   part->n_records, memory + bytes);
+
+		part->coded_bytes = (uint32_t) coded;
+		bytes += coded;
+	}
+	if (!gs_spill_task_append(task, memory, bytes, &offset))
+		return;
+	for (uint32_t i = 0; i < task->n_parts; i++)
+	{
+		GsSpillBlock *block = task->parts[i].block;
+
+		block->file = task->file;
+		block->offset = offset;
+		block->coded_bytes = task->parts[i].coded_bytes;
+		offset += block->coded_bytes;
+	}
+}
+
+static bool
+add_blocks(GsSpillTask *task, GsSpillBlock *blocks, uint32_t n_blocks, const Source *source)
+{
+	uint32_t	first = 0;
 
 	for (uint32_t i = 0; i < n_blocks; i++)
 	{
-		GsSpillBlock *block = &blocks[i];
 		GsSpillPart *part = gs_spill_task_part(task);
 
 		if (part == NULL)
 			return false;
-		records -= block->n_records;
-		block->file = file;
-		block->offset = offset;
-		part->data = (char *) (uintptr_t) source->data + block->base;
-		part->records = (GsRecord *) (uintptr_t) records;
-		part->offset = offset;
-		part->data_bytes = block->data_bytes;
-		part->n_records = block->n_records;
-		part->file = file;
-		offset += gs_spill_block_bytes(block);
+		part->block = &blocks[i];
+		part->first = (GsRecord *) (uintptr_t) (source->first - first);
+		part->n_records = blocks[i].n_records;
+		first += part->n_records;
 	}
-	task->spill->files[file].bytes = offset;
 	return true;
 }
 
@@ -269,13 +286,14 @@ static void
 write_blocks(GsSpill *spill, uint64_t chunk, GsSpillBlock *blocks, uint32_t n_blocks,
 			 const Source *source, GsJob *job)
 {
-	GsSpillTask *task = gs_spill_task_begin(spill, GS_SPILL_WRITE, job);
+	GsSpillTask *task = gs_spill_task_begin(spill, write_parts, job);
 	uint8_t		file = (uint8_t) (chunk % GS_SPILL_STRIPES);
 
 	if (task == NULL)
 		return;
+	task->chunk = (char *) (uintptr_t) source->data;
 	if (n_blocks > 0 && gs_spill_task_create(task, file) &&
-		!place_blocks(task, blocks, n_blocks, source, file))
+		!add_blocks(task, blocks, n_blocks, source))
 		gs_spill_task_no_memory(task);
 	else
 		gs_spill_task_submit(task);
@@ -497,12 +515,12 @@ gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece
 	piece->sort = NULL;
 	if (fetch_image(spill, i, chunk, piece, job))
 		return;
-	task = gs_spill_task_begin(spill, GS_SPILL_READ, job);
+	task = gs_spill_task_begin(spill, gs_spill_read_parts, job);
 	if (task == NULL)
 		return;
 	task->chunk = chunk;
 	task->piece = piece;
-	task->finish = gs_spill_assemble;
+	task->assemble = true;
 	for (uint32_t b = 0; b < image->n_blocks; b++)
 		if (!gs_spill_add_block(task, &spill->blocks[image->first_block + b], &data_bytes,
 								&n_records))
@@ -511,45 +529,4 @@ gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece
 			return;
 		}
 	gs_spill_task_submit(task);
-}
-
-/* ---- pages ---- */
-
-static void
-transfer_page(GsSpill *spill, GsSpillAction action, uint64_t page, void *memory, GsJob *job)
-{
-	GsSpillTask *task = gs_spill_task_begin(spill, action, job);
-	uint8_t		file = (uint8_t) (GS_SPILL_STRIPES + page % GS_SPILL_STRIPES);
-	GsSpillFile *stripe = &spill->files[file];
-	GsSpillPart *part;
-	uint64_t	end;
-
-	if (task == NULL)
-		return;
-	part = gs_spill_task_part(task);
-	if (part == NULL)
-	{
-		gs_spill_task_no_memory(task);
-		return;
-	}
-	part->data = memory;
-	part->data_bytes = spill->chunk_bytes;
-	part->offset = page / GS_SPILL_STRIPES * spill->chunk_bytes;
-	part->file = file;
-	end = part->offset + spill->chunk_bytes;
-	if (action == GS_SPILL_WRITE && gs_spill_task_create(task, file) && end > stripe->bytes)
-		stripe->bytes = end;
-	gs_spill_task_submit(task);
-}
-
-void
-gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, GsJob *job)
-{
-	transfer_page(spill, GS_SPILL_WRITE, page, (void *) (uintptr_t) memory, job);
-}
-
-void
-gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job)
-{
-	transfer_page(spill, GS_SPILL_READ, page, memory, job);
 }

@@ -1,7 +1,7 @@
 # The suites of test/run.sh.  Each job prints what it found and adds to passed
 # and failed.  What they need from run.sh: root, build, log, part, compilers, device.
 
-suite_limit_s=1200				# for one run of pg_regress, unit program or TAP file
+suite_limit_s=${TEST_LIMIT:-1200}	# for one run of pg_regress, unit program or TAP file
 
 # Add to the totals, and say of what, if that failed
 count()

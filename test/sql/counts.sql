@@ -178,5 +178,17 @@ MOVE ALL FROM c;
 SELECT count(*) FROM gpusort_activity WHERE phase <> 'closing';
 COMMIT;
 
+-- an Agg does not ask for the right to compare the values of a DISTINCT by one column
+BEGIN;
+CREATE ROLE counts_r;
+GRANT SELECT ON counts_t TO counts_r;
+REVOKE EXECUTE ON FUNCTION pg_catalog.numeric_eq(numeric, numeric) FROM PUBLIC;
+SET LOCAL ROLE counts_r;
+SELECT compare('SELECT count(DISTINCT n) FROM counts_t');
+SELECT compare('SELECT b, count(DISTINCT n) FROM counts_t GROUP BY b ORDER BY b');
+SELECT compare('SELECT b, count(DISTINCT n), min(DISTINCT id) FROM counts_t GROUP BY b ORDER BY b');
+SELECT n, count(*) FROM counts_t GROUP BY n;
+ROLLBACK;
+
 DROP TABLE counts_t, counts_columns, counts_many;
 DROP FUNCTION compare, counted_by, plan_lines, query_rows, stock_rows, rows_differ;

@@ -131,6 +131,10 @@ SET work_mem = '64MB';
 SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p');
 SELECT stays('SELECT DISTINCT p FROM paths_t');
 SELECT stays('SELECT a.id FROM paths_t a JOIN paths_u b ON a.p = b.p');
+-- values of one column, by value, are sorted without rows, in less time than the planner thinks
+SELECT stays('SELECT x FROM paths_t ORDER BY x');
+SELECT compare('SELECT x, id FROM paths_t ORDER BY x, id');
+SELECT compare('SELECT p FROM paths_t ORDER BY p');
 -- a limit above groups, windows and set operations: a heapsort does it
 SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT 1000');
 SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT 500 OFFSET 500');
@@ -141,9 +145,28 @@ SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT 2
 SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 OFFSET 1000');
 SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT (SELECT 1000)');
 SELECT compare('SELECT p, count(*) FROM paths_t GROUP BY p ORDER BY 2, 1 LIMIT NULL');
+SET max_parallel_workers_per_gather = 0;
+-- PostgreSQL expects a heapsort where the rows of the limit fit into work_mem; tuplesort.c needs
+-- memory for more, and larger, rows, and sorts all of them by files if there is less
+CREATE FUNCTION stock_sort(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+BEGIN
+	SET LOCAL gpusort.enabled = off;
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) ' || query LOOP
+		IF line ~ 'Sort Method' THEN
+			SET LOCAL gpusort.enabled = on;
+			RETURN regexp_replace(line, '.*Sort Method: (.*)  .*', '\1');
+		END IF;
+	END LOOP;
+END
+$$;
+SET work_mem = '140kB';
+SELECT stock_sort('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000'), compare('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000');
+SET work_mem = '512kB';
+SELECT stock_sort('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000'), stays('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000');
 SET work_mem = '64kB';
 -- the order is there, or a small limit needs none
-SET max_parallel_workers_per_gather = 0;
 CREATE INDEX paths_p ON paths_t (p);
 VACUUM ANALYZE paths_t;
 SELECT stays('SELECT p, count(*) FROM paths_t GROUP BY p LIMIT 5');

@@ -139,7 +139,7 @@ SELECT query, around_setup_cost.* FROM unnest(ARRAY[
 	'SELECT DISTINCT p FROM sorts_t',
 	'SELECT id, p FROM sorts_t ORDER BY p',
 	'SELECT id, sum(k) OVER (ORDER BY p) FROM sorts_t',
-	'SELECT * FROM sorts_t a JOIN (SELECT id FROM sorts_t ORDER BY id OFFSET 0) b ON a.id = b.id',
+	'SELECT * FROM sorts_t a JOIN (SELECT id, k FROM sorts_t ORDER BY id OFFSET 0) b ON a.id = b.id',
 	'SELECT k FROM sorts_t UNION ALL SELECT count(*) FROM sorts_t GROUP BY p LIMIT 10',
 	'SELECT 1 WHERE EXISTS (SELECT k FROM sorts_t UNION ALL SELECT count(*) FROM sorts_t GROUP BY p)',
 	'SELECT (SELECT k FROM sorts_t UNION ALL (SELECT count(*) FROM sorts_t GROUP BY p) LIMIT 1)',

@@ -36,6 +36,9 @@ SET gpusort.min_rows = -1;
 RESET gpusort.min_rows;
 SET gpusort.role_memory = '2GB';
 SHOW gpusort.role_memory;
+-- little is not none
+SET gpusort.role_memory = '400kB';
+SHOW gpusort.role_memory;
 \set VERBOSITY sqlstate
 SET gpusort.role_memory = -1;
 \set VERBOSITY default
@@ -77,7 +80,6 @@ SELECT gpusort_stats_reset();
 SET gpusort.role_memory = '1GB';
 RESET gpusort.role_memory;
 RESET ROLE;
-DROP ROLE regress_gpusort_user;
 
 -- a sort now running shows, until its cursor is closed
 BEGIN;
@@ -87,8 +89,19 @@ SELECT wait_closed();
 SELECT pid = pg_backend_pid() AS mine, datname = current_database() AS here,
 	usename = current_user AS me, phase, rows, bytes > 0 AS bytes, staging_bytes > 0 AS staging
 FROM gpusort_activity;
+-- others see that it is there, and no more
+SET LOCAL ROLE regress_gpusort_user;
+SELECT pid = pg_backend_pid() AS mine, datname = current_database() AS here, usename IS NOT NULL AS who,
+	device, devices, phase, rows, bytes, staging_bytes, runs, temp_bytes, limited, started
+FROM gpusort_activity;
+RESET ROLE;
+GRANT pg_read_all_stats TO regress_gpusort_user;
+SET LOCAL ROLE regress_gpusort_user;
+SELECT phase, rows, bytes > 0 AS bytes FROM gpusort_activity;
+RESET ROLE;
 CLOSE c;
 COMMIT;
+DROP ROLE regress_gpusort_user;
 
 -- functions that another version's script declared
 CREATE FUNCTION views_old(OUT sorts bigint, OUT rows bigint) RETURNS record

@@ -54,7 +54,14 @@ sub inert
 # Not preloaded
 #
 $node->start;
-$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+{
+	my $err;
+
+	$node->psql('postgres', 'CREATE EXTENSION gpusort', stderr => \$err);
+	like($err,
+		qr/WARNING:  gpusort sorts nothing until the server loads it at start\nHINT:  Add gpusort to shared_preload_libraries and restart the server\./,
+		'not preloaded: CREATE EXTENSION warns');
+}
 for my $object ('gpusort_devices', 'gpusort_stats', 'gpusort_activity', 'gpusort_stats_reset()')
 {
 	my ($out, $err);
@@ -85,10 +92,26 @@ $node->safe_psql('postgres', 'DROP EXTENSION gpusort');
 # Preloaded and switched off
 #
 restart_with('gpusort', 'off');
-$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
+{
+	my $err;
+
+	$node->psql('postgres', 'CREATE EXTENSION gpusort', stderr => \$err);
+	is($err, '', 'switched off: CREATE EXTENSION does not warn');
+}
 inert('switched off');
 is(scalar(services($node)), 0, 'switched off: no service');
 is($node->safe_psql('postgres', 'SHOW gpusort.device'), 'off', 'switched off: setting');
+
+#
+# The service has no place among the workers
+#
+$node->append_conf('postgresql.conf', 'max_worker_processes = 0');
+restart_with('gpusort', 'host');
+is( $node->safe_psql('postgres', 'SELECT state, message FROM gpusort_devices'),
+	'off|max_worker_processes is too small for the gpusort service',
+	'no worker: state and message');
+inert('no worker');
+$node->append_conf('postgresql.conf', 'max_worker_processes = 8');
 
 #
 # No GPU: the view and the log say so, and the service is not started again
@@ -128,7 +151,7 @@ SKIP:
 #
 SKIP:
 {
-	skip 'this machine has a GPU', 9 if -e '/dev/nvidiactl';
+	skip 'this machine has a GPU', 10 if -e '/dev/nvidiactl';
 
 	my $log = -s $node->logfile;
 	my $sort = 'SELECT id FROM cpu_t ORDER BY k';
@@ -141,7 +164,9 @@ SKIP:
 	my $name = $node->safe_psql('postgres', 'SELECT name FROM gpusort_devices');
 	is($node->safe_psql('postgres', $held), "ready|$name|t", 'auto on the CPU: memory');
 	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts');
-	like(slurp_file($node->logfile, $log), qr/LOG:  gpusort has no GPU: \S.*DETAIL:  The CPU sorts instead/s, 'auto on the CPU: log');
+	my $lines = slurp_file($node->logfile, $log);
+	like($lines, qr/LOG:  gpusort has no GPU: \S.*DETAIL:  The CPU sorts instead.*HINT:  Set gpusort\.device to "cuda" /s, 'auto on the CPU: log');
+	like($lines, qr/LOG:  gpusort\.device_memory is larger than the memory of the device\n.*DETAIL:  The setting is 15728640 MB; /, 'auto on the CPU: too high a limit');
 	$node->append_conf('postgresql.conf', "gpusort.device_memory = '64MB'");
 	$node->reload;
 	ok($node->poll_query_until('postgres', "SELECT memory_limit = 64 << 20 FROM gpusort_devices"), 'auto on the CPU: a limit below the default');

@@ -25,22 +25,51 @@ is($node->safe_psql('postgres', 'SELECT DISTINCT staging_total >> 20 FROM gpusor
 
 my $query = 'SELECT id, k FROM t ORDER BY k;';
 my $expected = stock($node, $query);
-my $open = 'BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k FROM t ORDER BY k; FETCH 1 FROM c;';
 
-# A cursor that is being read holds its session and the pages ahead
-sub open_cursors
+# A sort that is being fed holds its chunks: its last row waits for a lock
+my $locks = session($node);
+
+sub block
 {
-	my @cursors;
+	my ($session, $table) = @_;
 
-	while (@cursors < 8)
+	$locks->query("SELECT pg_advisory_lock($session->{pid});");
+	$session->send("BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k FROM $table
+		WHERE id < (SELECT max(id) FROM $table) OR pg_advisory_xact_lock_shared($session->{pid}) IS NOT NULL
+		ORDER BY k; FETCH 1 FROM c;");
+	$node->poll_query_until('postgres', "SELECT wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $session->{pid}")
+	  or die 'the sort does not wait for its lock';
+}
+
+sub unblock
+{
+	my ($session) = @_;
+
+	$locks->query("SELECT pg_advisory_unlock($session->{pid});");
+	$session->receive;
+}
+
+sub finish
+{
+	my ($session) = @_;
+
+	unblock($session);
+	$session->quit;
+}
+
+sub block_all
+{
+	my @sorts;
+
+	while (@sorts < 8)
 	{
-		my $cursor = session($node, "$force $serial SET gpusort.wait_timeout = '100ms';");
+		my $sort = session($node, "$force $serial SET gpusort.wait_timeout = '100ms';");
 
-		push @cursors, $cursor;
-		$cursor->query($open);
+		push @sorts, $sort;
+		block($sort, 't');
 		last if fallbacks($node) ne '{}';
 	}
-	return @cursors;
+	return @sorts;
 }
 
 sub waits
@@ -53,19 +82,18 @@ sub waits
 }
 
 #
-# As many cursors as there is memory for, and one more
+# As many sorts as there is memory for, and one more
 #
 stats_reset($node);
-my @cursors = open_cursors();
-my $last = pop @cursors;
+my @sorts = block_all();
+my $last = pop @sorts;
 
-cmp_ok(scalar(@cursors), '>=', 1, 'sorts at once, at least');
-cmp_ok(scalar(@cursors), '<=', 4, 'sorts at once, at most');
+cmp_ok(scalar(@sorts), '>=', 1, 'sorts at once, at least');
+cmp_ok(scalar(@sorts), '<=', 4, 'sorts at once, at most');
 is(fallbacks($node), '{"staging memory exhausted": 1}', 'one more falls back');
 is( $node->safe_psql('postgres', 'SELECT sum(sorts), bool_and(staging_used <= staging_total) FROM gpusort_devices'),
-	@cursors . '|t', 'sessions are counted');
-$last->query('COMMIT;');
-$last->quit;
+	@sorts . '|t', 'sessions are counted');
+finish($last);
 
 for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 {
@@ -103,33 +131,35 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	stats_reset($node);
 	$sort->send($query);
 	waits($sort, "$name, for another one's end");
-	$cursors[-1]->query('CLOSE c; COMMIT;');
+	unblock($sorts[-1]);
+	$sorts[-1]->query('CLOSE c; COMMIT;');
 	same_order($sort->receive, $expected, "$name, for another one's end: rows");
 	is(fallbacks($node), '{}', "$name, for another one's end: on the device");
 	$sort->quit;
-	$cursors[-1]->query($open);
+	block($sorts[-1], 't');
 }
 
 # those that were there first are as they were
-same_order($_->query('FETCH FIRST FROM c; FETCH ALL FROM c;'), $expected, 'cursor: rows')
-  for @cursors;
-$_->quit for @cursors;
+for my $sort (@sorts)
+{
+	unblock($sort);
+	same_order($sort->query('FETCH FIRST FROM c; FETCH ALL FROM c;'), $expected, 'cursor: rows');
+	$sort->quit;
+}
 released($node, 'after waiting');
 
 #
-# Little is left, but enough for a sort: of one large sort that is being read
-# and a small one, two chunks remain
+# Little is left, but enough for a sort, beside one that is being fed
 #
 {
-	my $large = session($node, "$force $serial $open");
-	my $small = session($node, "$force $serial BEGIN;
-		DECLARE c CURSOR FOR SELECT id, k FROM t WHERE id < 10 ORDER BY k; FETCH 1 FROM c;");
+	my $large = session($node, "$force $serial");
 
 	# pages that are read ahead make room for one behind
 	my $scroll = session($node, "$force $serial");
 
+	block($large, 't');
 	stats_reset($node);
-	$scroll->query($open);
+	$scroll->query('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k FROM t ORDER BY k; FETCH 1 FROM c;');
 	for my $rows (10000, 20000, 40000, 90000)
 	{
 		$scroll->query("MOVE ABSOLUTE $rows IN c;");
@@ -160,8 +190,7 @@ released($node, 'after waiting');
 		same_rows($node, "$settings $timeout", $wide, "$name, little left: wide rows");
 	}
 	is(fallbacks($node), '{}', 'little left: on the device');
-	$small->quit;
-	$large->quit;
+	finish($large);
 	released($node, 'little left');
 }
 
@@ -194,7 +223,7 @@ released($node, 'after waiting');
 # Workers sort within expressions while the sort that they feed has all the rest
 #
 {
-	my $large = session($node, "$force $serial $open");
+	my $large = session($node, "$force $serial");
 	my $timeout = "SET statement_timeout = '60s'; SET gpusort.wait_timeout = '1h';";
 
 	$node->safe_psql('postgres', q(
@@ -202,6 +231,7 @@ released($node, 'after waiting');
 		BEGIN
 			RETURN (SELECT i FROM (SELECT i FROM generate_series($1, $1 + 50) AS i ORDER BY i % 7, i OFFSET 3) AS s LIMIT 1);
 		END $$;));
+	block($large, 't');
 	stats_reset($node);
 	is( rows_of($node, "$force $timeout SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';",
 			'CREATE INDEX n ON wide (nested(id)) WHERE id % 20 = 0;'),
@@ -210,9 +240,10 @@ released($node, 'after waiting');
 		'workers of an index build that sort: on the device');
 	same_rows($node, "$parallel $timeout", 'SELECT nested(id) AS n, id FROM wide WHERE id % 20 = 0 ORDER BY n, id;',
 		'workers of a query that sort: rows');
-	$large->quit;
+	finish($large);
 	released($node, 'workers that sort');
 }
 
+$locks->quit;
 $node->stop;
 done_testing();

@@ -91,6 +91,12 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 }
 
 #
+# Interrupted all the time, by what is no cancel: a sort in the process goes on where it was
+#
+same_rows($node, "$serial RESET gpusort.min_rows; SET work_mem = '1GB'; SET client_connection_check_interval = '1ms'; SET statement_timeout = '60s';",
+	"SELECT id FROM (SELECT id, repeat('x', 6000) || k AS v FROM t WHERE id <= 19000 ORDER BY v OFFSET 0) AS s;", 'connection checks');
+
+#
 # Errors of the query's own, of which the transaction goes on
 #
 for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])

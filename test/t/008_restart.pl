@@ -68,5 +68,16 @@ is($node->safe_psql('copy', "SELECT DISTINCT state FROM gpusort_devices"), 'read
 same_order($node->safe_psql('copy', "$force SELECT * FROM sorted"), $expected, 'restored: rows');
 is($node->safe_psql('copy', 'DROP EXTENSION gpusort; SELECT 1'), '1', 'restored: can be dropped');
 
+#
+# A driver that never answers does not hold the server up for ever
+#
+fault($node, 'service_hang');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
+$node->stop('fast');
+like(slurp_file($node->logfile), qr/gpusort service ends, as its devices or files do not answer/, 'hung: ended');
+$node->start;
+wait_ready($node);
+same_rows($node, $serial, $query, 'hung: rows afterwards', $expected);
+
 $node->stop;
 done_testing();

@@ -267,6 +267,7 @@ sub check_names
 		is( $node->safe_psql('postgres', "SELECT
 				EXISTS (SELECT FROM pg_settings WHERE name IN ('$1', 'gpusort.$1')) OR
 				EXISTS (SELECT FROM pg_opclass WHERE opcname = '$1') OR
+				EXISTS (SELECT FROM pg_roles WHERE rolname = '$1') OR
 				EXISTS (SELECT FROM pg_collation WHERE collname = '$1') OR
 				EXISTS (SELECT FROM pg_proc WHERE proname = '$1' OR '$1' = ANY (proargnames)) OR
 				EXISTS (SELECT FROM pg_get_keywords() WHERE word = '$1') OR

@@ -279,7 +279,7 @@ for my $server ([ 'one', '' ], [ 'three', "gpusort.devices = '0,0,0'" ])
 	stats_reset($node);
 	same_rows($node, "$serial SET gpusort.role_memory = '8MB'; SET temp_file_limit = '1MB'; SET work_mem = '256MB';", "$query;",
 		"${name}no files: rows", $expected);
-	is(fallbacks($node), '{"role memory exhausted": 1}', "${name}no files: fallback");
+	is(fallbacks($node), '{"temp_file_limit reached": 1}', "${name}no files: fallback");
 	released($node, "${name}no files");
 
 	# arrays

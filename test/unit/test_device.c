@@ -438,11 +438,20 @@ case_memory_limit(void)
 
 /* ---- without a device ---- */
 
+static int	n_pauses;
+
+static void
+count_pause(void)
+{
+	n_pauses++;
+}
+
 /* The sort that the host device's threads and PostgreSQL's backends share. */
 static void
 case_in_process(void)
 {
 	const int	cancel = 1;
+	uint32_t	rounds = 1;
 
 	if (!test_begin_case("sort in the calling thread"))
 		return;
@@ -461,7 +470,9 @@ case_in_process(void)
 		for (uint32_t i = 0; i < in.n; i++)
 			gs_host_key_init(&keys[i], in.bytes + in.records[i].key,
 							 in.records[i].key_len & GS_LENGTH_MASK, i);
-		CHECK(gs_host_sort(keys, keys + in.n, in.n, NULL), "%s: cancelled by nobody", g->name);
+		n_pauses = 0;
+		gs_host_sort(keys, keys + in.n, in.n, count_pause);
+		CHECK(in.n < 65536 || n_pauses > 0, "%s: no pause", g->name);
 		for (uint32_t i = 0; i < in.n; i++)
 		{
 			if (!CHECK(keys[i].row == in.order[i], "%s: wrong at %u", g->name, i))
@@ -475,7 +486,7 @@ case_in_process(void)
 			for (uint32_t i = 0; i < in.n; i++)
 				gs_host_key_init(&keys[i], in.bytes + in.records[i].key,
 								 in.records[i].key_len & GS_LENGTH_MASK, i);
-			CHECK(!gs_host_sort(keys, keys + in.n, in.n, &cancel), "%s: not cancelled", g->name);
+			CHECK(!gs_host_sort_at(keys, keys + in.n, in.n, 0, false, &cancel, &rounds), "%s: not cancelled", g->name);
 		}
 		free(keys);
 		test_input_free(&in);

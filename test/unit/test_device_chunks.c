@@ -471,11 +471,7 @@ case_cancel(TestDevice *td, uint64_t seed)
 static uint64_t
 memory_held(TestSort *ts)
 {
-	GsSortResult result;
-
-	memset(&result, 0, sizeof(result));
-	ts->td->ops->result(ts->sort, &result);
-	return result.memory_held;
+	return ts->td->ops->memory_held(ts->sort);
 }
 
 static GsDeviceInfo
@@ -695,6 +691,7 @@ case_set_memory_limit(TestDevice *td, uint64_t seed)
 	static const char name[] = "other memory limits";
 	const uint64_t mega = (uint64_t) 1 << 20;
 	uint64_t	usual = device_info(td).memory_limit;
+	uint64_t	most;
 	TestRandom	rng = seed;
 	TestInput	in;
 	TestSort	done;
@@ -757,9 +754,11 @@ case_set_memory_limit(TestDevice *td, uint64_t seed)
 			test_sort_close(&late);
 		}
 		td->ops->set_memory_limit(td->device, UINT64_MAX);
-		CHECK(device_info(td).memory_limit == device_info(td).memory_total,
-			  "the limit is more than what the device has: %llu",
-			  (unsigned long long) device_info(td).memory_limit);
+		most = device_info(td).memory_total;
+		if (td->ops == &gs_device_host)
+			most = most / 10 * 9;
+		CHECK(device_info(td).memory_limit == most, "the limit is %llu, and the most is %llu",
+			  (unsigned long long) device_info(td).memory_limit, (unsigned long long) most);
 		td->ops->set_memory_limit(td->device, 0);
 		CHECK(device_info(td).memory_limit == usual, "the default limit is %llu, and was %llu",
 			  (unsigned long long) device_info(td).memory_limit, (unsigned long long) usual);

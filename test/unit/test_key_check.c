@@ -15,6 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "order/key_levels.h"
 #include "test_key_libc.h"
 #include "key/key_encode_numeric.h"
 
@@ -386,6 +387,42 @@ run_prefix(const GsKeyLayout *layout, const Row *a, const Row *b)
 	return gs_key_check_run_prefix(layout, a->key, a->len, b->key, b->len);
 }
 
+/*
+ * Keys without level 1 are shorter, and made again as they were.  Most texts of one level 1 or another have
+ * characters that it is not made of one by one; but some do not.
+ */
+static void
+test_levels(const char *name, const GsKeyLayout *layout)
+{
+	static uint8_t shortened[sizeof(rows[0].key)];
+	static uint8_t made[sizeof(rows[0].key)];
+	GsKeyLevels *levels = gs_key_levels_open(layout);
+	bool		has_text = layout->parts[0].kind == GS_PART_LIBC && layout->parts[0].depth == 0;
+	uint32_t	n_shortened = 0;
+	bool		ok = true;
+
+	for (uint32_t i = 0; i < N_ROWS && levels != NULL; i++)
+	{
+		uint32_t	len = gs_key_levels_shorten(levels, rows[i].key, rows[i].len, shortened);
+		uint32_t	damaged = test_below(rows[i].len + 1);
+
+		if (len > 0)
+		{
+			n_shortened++;
+			ok &= len < rows[i].len &&
+				gs_key_levels_remake(levels, shortened, len, made, rows[i].len) == rows[i].len &&
+				memcmp(made, rows[i].key, rows[i].len) == 0 &&
+				gs_key_levels_remake(levels, shortened, len, made, rows[i].len - 1) == 0;
+			(void) gs_key_levels_remake(levels, shortened, test_below(len + 1), made, sizeof(made));
+			shortened[test_below(len)] = (uint8_t) test_below(256);
+			(void) gs_key_levels_remake(levels, shortened, len, made, test_below(sizeof(made)));
+		}
+		(void) gs_key_levels_shorten(levels, rows[i].key, damaged, shortened);
+	}
+	gs_key_levels_close(levels);
+	report(name, "keys without level 1", ok && (!has_text || n_shortened > 50));
+}
+
 static void
 test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 {
@@ -433,6 +470,7 @@ test_layout(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 	report(name, "order between runs", border_ok);
 	report(name, "runs stand together", together_ok);
 	report(name, "groups hold runs", group_ok);
+	test_levels(name, &layout);
 }
 
 /* Keys cut short, or with bytes changed, are noticed or harmless. */

@@ -51,7 +51,8 @@ test_pages(void)
 			if (round == 0)
 			{
 				fill_page(memory + (size_t) page * PAGE_BYTES, page);
-				gs_spill_write_page(spill, page, memory + (size_t) page * PAGE_BYTES, &jobs[page]);
+				gs_spill_write_page(spill, page, memory + (size_t) page * PAGE_BYTES, 0,
+									&jobs[page]);
 			}
 			else
 				gs_spill_read_page(spill, page, memory + (size_t) page * PAGE_BYTES, &jobs[page]);
@@ -72,7 +73,7 @@ test_pages(void)
 	gs_spill_plant(spill, "write to", ENOSPC);
 	memset(jobs, 0, sizeof(GsJob));
 	n_jobs++;
-	gs_spill_write_page(spill, 0, memory, &jobs[0]);
+	gs_spill_write_page(spill, 0, memory, 0, &jobs[0]);
 	CHECK(wait_for(&jobs[0]) == GS_INTERNAL);
 	check_failure(spill, "write to", ENOSPC);
 	close_spill(spill);
@@ -147,8 +148,7 @@ test_close_late(void)
 static const char *const keys_names[N_KEYS] = {
 	"random keys", "few keys", "equal keys", "all keys equal but one", "empty keys",
 	"keys that are prefixes", "keys of NULs", "long keys", "keys of all lengths",
-	"runs in order", "runs in reverse order", "identical runs"
-};
+	"runs in order", "runs in reverse order", "identical runs"};
 
 static const Case cases[] = {
 	/* keys, chunk_bytes, runs, rows of each, all of them, row bytes, budget, splits */
@@ -255,6 +255,7 @@ main(int argc, char **argv)
 	__atomic_store_n(&cut_transfers, true, __ATOMIC_RELAXED);
 	test_random_cases(n_cases);
 	__atomic_store_n(&cut_transfers, false, __ATOMIC_RELAXED);
+	test_code();
 	test_failures();
 	test_pages();
 	test_transfers();

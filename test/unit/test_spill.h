@@ -6,6 +6,7 @@
  *	  test_spill.c		  the cases, and options
  *	  test_spill_sort.c   rows, the sort in memory, writing, reading, checking
  *	  test_spill_faults.c failures of files and of memory
+ *	  test_spill_code.c	  how records are written, and files that were changed
  *
  *-------------------------------------------------------------------------
  */
@@ -154,6 +155,10 @@ extern void check_failure(const GsSpill *spill, const char *action, int error_nu
 
 /* All of a case; once more with runs that stay on a device. */
 extern void run_case(const Case *spec);
+
+/* ---- how records are written ---- */
+
+extern void test_code(void);
 
 /* ---- faults ---- */
 

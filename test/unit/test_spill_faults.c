@@ -3,7 +3,7 @@
  * test_spill_faults.c
  *	  Failures of files and of memory.
  *
- * preadv(), pwritev() and the allocation functions are wrapped for all of the
+ * pread(), pwrite() and the allocation functions are wrapped for all of the
  * program (by the linker, see Makefile): transfers are cut short and interrupted,
  * and memory ends, when a test wants it.
  *
@@ -13,7 +13,6 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
 #include "test_spill.h"
@@ -25,23 +24,21 @@ const Case	small_case = {KEYS_FEW, 4096, 5, 500, true, 30, 6000, SPLIT_SOMETIMES
 uint32_t	n_transfers;
 bool		cut_transfers;
 
-extern ssize_t __real_preadv(int fd, const struct iovec *iov, int n_iov, off_t offset);
-extern ssize_t __real_pwritev(int fd, const struct iovec *iov, int n_iov, off_t offset);
+extern ssize_t __real_pread(int fd, void *memory, size_t bytes, off_t offset);
+extern ssize_t __real_pwrite(int fd, const void *memory, size_t bytes, off_t offset);
 extern void *__real_calloc(size_t n, size_t bytes);
-extern ssize_t __wrap_preadv(int fd, const struct iovec *iov, int n_iov, off_t offset);
-extern ssize_t __wrap_pwritev(int fd, const struct iovec *iov, int n_iov, off_t offset);
+extern ssize_t __wrap_pread(int fd, void *memory, size_t bytes, off_t offset);
+extern ssize_t __wrap_pwrite(int fd, const void *memory, size_t bytes, off_t offset);
 extern void *__wrap_malloc(size_t bytes);
 extern void *__wrap_calloc(size_t n, size_t bytes);
 extern void *__wrap_realloc(void *memory, size_t bytes);
 
 /* Interrupt every fifth transfer, and cut most others short. */
 static bool
-disturb(const struct iovec *iov, int n_iov, struct iovec *cut, int *n_cut)
+disturb(size_t *bytes)
 {
 	uint32_t	n = __atomic_add_fetch(&n_transfers, 1, __ATOMIC_RELAXED);
 
-	memcpy(cut, iov, (size_t) n_iov * sizeof(struct iovec));
-	*n_cut = n_iov;
 	if (!__atomic_load_n(&cut_transfers, __ATOMIC_RELAXED))
 		return false;
 	if (n % 5 == 0)
@@ -49,28 +46,21 @@ disturb(const struct iovec *iov, int n_iov, struct iovec *cut, int *n_cut)
 		errno = EINTR;
 		return true;
 	}
-	*n_cut = 1 + (int) (n * 7 % (uint32_t) n_iov);
 	if (n % 3 != 0)
-		cut[*n_cut - 1].iov_len = 1 + n * 31 % cut[*n_cut - 1].iov_len;
+		*bytes = 1 + (uint64_t) n * 7919 % *bytes;
 	return false;
 }
 
 ssize_t
-__wrap_preadv(int fd, const struct iovec *iov, int n_iov, off_t offset)
+__wrap_pread(int fd, void *memory, size_t bytes, off_t offset)
 {
-	struct iovec cut[64];
-	int			n_cut;
-
-	return disturb(iov, n_iov, cut, &n_cut) ? -1 : __real_preadv(fd, cut, n_cut, offset);
+	return disturb(&bytes) ? -1 : __real_pread(fd, memory, bytes, offset);
 }
 
 ssize_t
-__wrap_pwritev(int fd, const struct iovec *iov, int n_iov, off_t offset)
+__wrap_pwrite(int fd, const void *memory, size_t bytes, off_t offset)
 {
-	struct iovec cut[64];
-	int			n_cut;
-
-	return disturb(iov, n_iov, cut, &n_cut) ? -1 : __real_pwritev(fd, cut, n_cut, offset);
+	return disturb(&bytes) ? -1 : __real_pwrite(fd, memory, bytes, offset);
 }
 
 /* Allocations of this thread that still succeed, before one that does not. */
@@ -235,7 +225,7 @@ test_file_limit(void)
 	sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
 	getrlimit(RLIMIT_FSIZE, &before);
 	limit = before;
-	limit.rlim_cur = 5000;
+	limit.rlim_cur = 2000;
 	setrlimit(RLIMIT_FSIZE, &limit);
 	CHECK(write_run(&sort, 0) == GS_INTERNAL);
 	setrlimit(RLIMIT_FSIZE, &before);
@@ -256,7 +246,7 @@ fill_file_system(void)
 	char		path[GS_SPILL_PATH_BYTES];
 
 	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-		mount("none", folder, "tmpfs", 0, "size=64k") != 0)
+		mount("none", folder, "tmpfs", 0, "size=32k") != 0)
 		return 2;
 	io = gs_spill_io_open(2, notify, NULL);
 	make_sort(&sort, &small_case);

@@ -163,8 +163,7 @@ sort_part(Row *rows, Row *scratch, uint32_t n)
 	sort_part(rows, scratch, half);
 	sort_part(rows + half, scratch, n - half);
 	for (uint32_t i = 0; i < n; i++)
-		scratch[i] = a < half && (b == n || compare_rows(&rows[a], &rows[b]) <= 0) ?
-			rows[a++] : rows[b++];
+		scratch[i] = a < half && (b == n || compare_rows(&rows[a], &rows[b]) <= 0) ? rows[a++] : rows[b++];
 	memcpy(rows, scratch, n * sizeof(Row));
 }
 
@@ -285,6 +284,7 @@ put_row(const Sort *sort, Chunk *chunk, const Row *row)
 		sort->spec.chunk_bytes)
 		return false;
 	record = gs_chunk_record(chunk->memory, sort->spec.chunk_bytes, chunk->n_records++);
+	memset(chunk->memory + chunk->data_bytes, 0, round_up_8(bytes));
 	memcpy(chunk->memory + chunk->data_bytes, row->bytes, bytes);
 	record->row_off = chunk->data_bytes;
 	record->row_len = row->row_len;

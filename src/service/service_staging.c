@@ -1,0 +1,275 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_staging.c
+ *	  Who may have how much of staging memory: chunks, promises, shares, and the
+ *	  queue of backends that wait for a session.
+ *
+ * The rules that these functions keep stand in service_shmem.h.  In all of them the
+ * caller holds the lock.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "storage/proc.h"
+#include "utils/timestamp.h"
+
+#include "service/service_shmem.h"
+
+/* How many chunks the session's promise still covers. */
+static inline int
+session_promise(const GsSession *session)
+{
+	return Max(session->reserved - session->held, 0);
+}
+
+/* Change what a session holds, and what it was promised. */
+static void
+session_claim(GsSession *session, int held, int reserved)
+{
+	GsShare    *share = &gs_shares[session->share];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(held >= 0 && reserved >= 0);
+	gs_shared->promised -= session_promise(session);
+	share->chunks -= Max(session->reserved, session->held);
+	session->held = held;
+	session->reserved = reserved;
+	gs_shared->promised += session_promise(session);
+	share->chunks += Max(session->reserved, session->held);
+	Assert(gs_shared->promised >= 0 && gs_shared->promised <= gs_shared->n_free);
+	Assert(share->chunks >= 0);
+}
+
+/* Chunks that nobody holds or was promised, without the spare ones; less than 0 while these are held. */
+static inline int
+unclaimed(void)
+{
+	return gs_shared->n_free - gs_shared->promised - gs_shared->n_spare;
+}
+
+static int
+take_chunk(GsSession *session)
+{
+	int			chunk = gs_shared->free_chunk;
+
+	Assert(chunk >= 0);
+	gs_shared->free_chunk = gs_chunks[chunk].next;
+	gs_shared->n_free--;
+	session_claim(session, session->held + 1, session->reserved);
+	gs_chunks[chunk].state = GS_CHUNK_HELD;
+	gs_chunks[chunk].session = session - gs_sessions;
+	gs_chunks[chunk].next = -1;
+	gs_chunks[chunk].filling = false;
+	return chunk;
+}
+
+int
+gs_chunk_take(GsSession *session)
+{
+	if (session_promise(session) == 0 && 2 * gs_shares[session->share].chunks >= unclaimed())
+		return -1;
+	return take_chunk(session);
+}
+
+int
+gs_chunk_take_for_page(GsSession *session)
+{
+	if (session_promise(session) == 0 && gs_shared->n_free <= gs_shared->promised)
+		return -1;
+	return take_chunk(session);
+}
+
+int
+gs_chunk_fill(GsSession *session)
+{
+	int			chunk = session->filling < session->reserved - 1 ? gs_chunk_take(session) : -1;
+
+	if (chunk >= 0)
+	{
+		gs_chunks[chunk].filling = true;
+		session->filling++;
+	}
+	return chunk;
+}
+
+/* Is it a page that its reader has not taken yet, or has left? */
+static inline bool
+is_idle_page(const GsChunk *c)
+{
+	return c->state == GS_CHUNK_FETCHED && c->fetch == GS_FETCH_PAGE;
+}
+
+void
+gs_page_leave(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(c->fetch == GS_FETCH_PAGE && (c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHING));
+	c->state = GS_CHUNK_FETCHED;
+	c->fetched = GetCurrentTimestamp();
+	gs_shared->n_idle_pages++;
+}
+
+void
+gs_page_take(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(is_idle_page(c));
+	c->state = GS_CHUNK_HELD;
+	gs_shared->n_idle_pages--;
+}
+
+void
+gs_chunk_filled(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	if (c->filling)
+		gs_sessions[c->session].filling--;
+	c->filling = false;
+}
+
+void
+gs_chunk_free(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(c->state != GS_CHUNK_FREE);
+	gs_chunk_filled(chunk);
+	if (is_idle_page(c))
+		gs_shared->n_idle_pages--;
+	c->state = GS_CHUNK_FREE;
+	c->session = -1;
+	c->next = gs_shared->free_chunk;
+	gs_shared->free_chunk = chunk;
+	gs_shared->n_free++;
+	session_claim(session, session->held - 1, session->reserved);
+}
+
+/* A reader waits only while all that are free were promised. */
+bool
+gs_chunk_awaited(void)
+{
+	if (gs_shared->n_free - gs_shared->promised == 1)
+		return true;
+	for (int i = 0; gs_shared->n_waiting > 0 && i < MaxBackends; i++)
+		if (gs_tickets[i].number != 0 && gs_share_may_open(&gs_shares[gs_tickets[i].share]))
+			return true;
+	return false;
+}
+
+void
+gs_session_reserve(GsSession *session, int reserved)
+{
+	const GsShare *share = &gs_shares[session->share];
+
+	if (reserved < session->reserved)
+		session_claim(session, session->held, reserved);
+	while (session->reserved < reserved)
+	{
+		/* a chunk that is held counts already */
+		bool		held = session->reserved < session->held;
+
+		if (held ? unclaimed() < 0 : share->chunks >= unclaimed())
+			break;
+		session_claim(session, session->held, session->reserved + 1);
+	}
+}
+
+int
+gs_share_enter(Oid role)
+{
+	int			found = -1;
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	for (int i = 0; i < gs_shared->n_shares_used; i++)
+	{
+		if (gs_shares[i].users > 0 && gs_shares[i].role == role)
+		{
+			found = i;
+			break;
+		}
+		if (gs_shares[i].users == 0 && found < 0)
+			found = i;
+	}
+	if (found < 0)
+		found = gs_shared->n_shares_used++;
+	Assert(found < gs_shared->n_shares);
+	gs_shares[found].role = role;
+	gs_shares[found].users++;
+	return found;
+}
+
+void
+gs_share_leave(int share)
+{
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	Assert(gs_shares[share].users > 0);
+	gs_shares[share].users--;
+	Assert(gs_shares[share].users > 0 || (gs_shares[share].sessions == 0 && gs_shares[share].chunks == 0));
+	while (gs_shared->n_shares_used > 0 && gs_shares[gs_shared->n_shares_used - 1].users == 0)
+		gs_shared->n_shares_used--;
+}
+
+bool
+gs_share_may_open(const GsShare *share)
+{
+	return share->sessions < gs_shared->n_sessions - gs_shared->n_open && share->chunks < unclaimed();
+}
+
+static inline GsTicket *
+my_ticket(void)
+{
+	int			number = MyProc - ProcGlobal->allProcs;
+
+	Assert(LWLockHeldByMe(gs_shared->lock));
+	Assert(number >= 0 && number < MaxBackends);
+	return &gs_tickets[number];
+}
+
+void
+gs_queue_enter(void)
+{
+	GsTicket   *ticket = my_ticket();
+
+	if (ticket->number != 0)
+		return;
+	ticket->number = gs_shared->next_ticket++;
+	ticket->share = gs_share_enter(GetAuthenticatedUserId());
+	gs_shared->n_waiting++;
+}
+
+bool
+gs_queue_first(void)
+{
+	uint64		mine = my_ticket()->number;
+
+	if (gs_shared->n_waiting == (mine != 0 ? 1 : 0))
+		return true;
+	for (int i = 0; i < MaxBackends; i++)
+		if (gs_tickets[i].number != 0 && (mine == 0 || gs_tickets[i].number < mine) &&
+			gs_share_may_open(&gs_shares[gs_tickets[i].share]))
+			return false;
+	return true;
+}
+
+bool
+gs_queue_leave(void)
+{
+	GsTicket   *ticket = my_ticket();
+
+	if (ticket->number == 0)
+		return false;
+	ticket->number = 0;
+	gs_share_leave(ticket->share);
+	gs_shared->n_waiting--;
+	return true;
+}

@@ -1,0 +1,99 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_groups.c
+ *	  How many groups of equal keys a sort will have (sort_groups.h).
+ *
+ * The sample has the hashes of some keys, chosen by the hash: of a key that is chosen all rows
+ * are.  So a few thousand hashes tell of all rows of some chunks.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "common/hashfn.h"
+#include "sort/sort_groups.h"
+
+#define MAX_HASHES	16384
+
+/* One key of so many is chosen; a power of two. */
+#define KEYS_PER_HASH	8
+
+/* At the first look no more than such a part of the rows may have a key of their own. */
+#define MAX_ONCE_AT_FIRST	0.25
+
+struct GsGroupSample
+{
+	uint64		rows;			/* looked at */
+	uint32		n;				/* hashes */
+	uint32		hashes[MAX_HASHES];
+};
+
+GsGroupSample *
+gs_groups_begin(void)
+{
+	GsGroupSample *sample = palloc(sizeof(GsGroupSample));
+
+	sample->rows = 0;
+	sample->n = 0;
+	return sample;
+}
+
+void
+gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first)
+{
+	for (uint32 i = first; i < chunk->n && sample->n < MAX_HASHES; i++)
+	{
+		const GsRecord *record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, i);
+		uint32		hash = hash_bytes((const unsigned char *) chunk->memory + record->key_off,
+									  record->key_len & ~GS_KEY_INEXACT);
+
+		sample->rows++;
+		if (hash % KEYS_PER_HASH == 0)
+			sample->hashes[sample->n++] = hash;
+	}
+}
+
+static int
+compare_hashes(const void *a, const void *b)
+{
+	uint32		left = *(const uint32 *) a;
+	uint32		right = *(const uint32 *) b;
+
+	return (left > right) - (left < right);
+}
+
+bool
+gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
+{
+	double		seen = sample->rows;
+	double		once = 0;
+	double		more = 0;
+	double		duj1;
+	double		gee;
+
+	if (sample->rows == 0)
+		return false;
+	if (sample->n == 0)
+		return true;
+	qsort(sample->hashes, sample->n, sizeof(uint32), compare_hashes);
+	for (uint32 i = 0, end; i < sample->n; i = end)
+	{
+		for (end = i + 1; end < sample->n && sample->hashes[end] == sample->hashes[i]; end++)
+			;
+		if (end - i == 1)
+			once += KEYS_PER_HASH;
+		else
+			more += KEYS_PER_HASH;
+	}
+	rows = Max(rows, seen);
+	/* the sample's keys are chosen, so there may seem to be more of them than rows */
+	once = Min(once, seen);
+	/* in few rows many groups of one may be large ones, or the first of many small ones */
+	if (first && once > MAX_ONCE_AT_FIRST * seen)
+		return false;
+	duj1 = seen * (once + more) / (seen - once + once * seen / rows);
+	gee = more + once * sqrt(rows / seen);
+	return Max(duj1, gee) * GS_FEW_GROUPS_ROWS < rows;
+}

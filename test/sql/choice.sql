@@ -1,0 +1,160 @@
+--
+-- Groups whose number is a guess: GpuChoice sorts or hashes, as the first rows tell.  Each query
+-- runs by PostgreSQL alone, and by gpusort serially and in parallel.
+--
+SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
+-- where there may be many groups, to sort them costs less by estimate
+SET gpusort.min_rows = 1000;
+SET gpusort.setup_cost = 0;
+SET gpusort.feed_row_cost = 0.0001;
+SET gpusort.fetch_row_cost = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET work_mem = '64MB';
+
+CREATE TABLE choice_t (id int, k text COLLATE "C", l text COLLATE "en_US.utf8", total numeric, x float8);
+INSERT INTO choice_t
+	SELECT i, md5(i::text), 'No ' || CASE WHEN i % 2 = 0 THEN i ELSE i % 90 END, i % 1000 / 4.0,
+		CASE WHEN i % 1000 > 0 THEN i % 9 END
+	FROM generate_series(1, 100000) AS i;
+VACUUM ANALYZE choice_t;
+CREATE TABLE choice_parts (id int, k text COLLATE "C") PARTITION BY HASH (id);
+CREATE TABLE choice_parts_0 PARTITION OF choice_parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE choice_parts_1 PARTITION OF choice_parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+INSERT INTO choice_parts SELECT id, k FROM choice_t;
+VACUUM ANALYZE choice_parts;
+
+-- what an analyzed query's GpuChoice nodes chose; NULL: there is none
+CREATE FUNCTION chosen(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+	RETURN (SELECT string_agg(coalesce(node ->> 'Chosen', 'not executed'), ' ')
+			FROM jsonb_path_query(plan, 'strict $.** ? (@."Custom Plan Provider" == "GpuChoice")') AS node);
+END
+$$;
+
+-- serially and in parallel, also where a query is a part of another one that is rescanned
+CREATE FUNCTION compare(query text, ordered boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	stock text[];
+	difference text;
+	result text[];
+BEGIN
+	stock := stock_rows(query, NOT ordered);
+	FOR workers IN 0 .. 2 BY 2 LOOP
+		PERFORM set_config('max_parallel_workers_per_gather', workers::text, true);
+		difference := rows_differ(query_rows(query, NOT ordered), stock);
+		IF difference IS NOT NULL THEN
+			RETURN format('%s workers: %s', workers, difference);
+		END IF;
+		result := result || coalesce(chosen(query), 'no choice');
+	END LOOP;
+	RETURN format('same, %s rows, %s', coalesce(cardinality(stock), 0), array_to_string(result, ', '));
+END
+$$;
+
+EXPLAIN (COSTS OFF) SELECT lower(k), count(*) FROM choice_t GROUP BY 1;
+
+-- many groups and few
+SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
+SELECT compare('SELECT left(k, 1), count(*) FROM choice_t GROUP BY 1');
+SELECT compare('SELECT left(k, 2), sum(total), max(l), string_agg(DISTINCT NULL::text, '','') FROM choice_t GROUP BY 1');
+SELECT compare('SELECT upper(l), avg(total), count(x) FROM choice_t GROUP BY 1');
+SELECT compare('SELECT id % 7, l || ''.'', stddev(total) FROM choice_t GROUP BY 1, 2');
+SELECT compare('SELECT id % 7, left(k, 1), min(k) FROM choice_t GROUP BY 1, 2');
+SELECT compare('SELECT total * 2, array_agg(id ORDER BY id) FROM choice_t GROUP BY 1');
+SELECT compare('SELECT -x, count(*) FROM choice_t GROUP BY 1');
+SELECT compare('SELECT left(k, 2) FROM choice_t GROUP BY 1');
+SELECT compare('SELECT DISTINCT left(k, 1), id % 3 FROM choice_t');
+SELECT compare('SELECT DISTINCT lower(k) FROM choice_t');
+SELECT compare('SELECT DISTINCT ON (left(k, 1)) left(k, 1), id % 3 FROM choice_t ORDER BY 1, 2', true);
+
+-- nothing is known of the first rows: one group, then many; many, then one
+CREATE TABLE choice_front AS SELECT CASE WHEN i <= 50000 THEN 'one' ELSE i::text END COLLATE "C" AS k FROM generate_series(1, 100000) AS i;
+CREATE TABLE choice_back AS SELECT CASE WHEN i > 50000 THEN 'one' ELSE i::text END COLLATE "C" AS k FROM generate_series(1, 100000) AS i;
+VACUUM ANALYZE choice_front, choice_back;
+SELECT split_part(compare('SELECT lower(k), count(*) FROM choice_front GROUP BY 1'), ' rows', 1);
+SELECT split_part(compare('SELECT lower(k), count(*) FROM choice_back GROUP BY 1'), ' rows', 1);
+
+-- HAVING, an order that is wanted of both plans, limits
+SELECT compare('SELECT left(k, 2), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 230');
+SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 1');
+SELECT compare('SELECT left(k, 2), count(*) FROM choice_t GROUP BY 1 ORDER BY 1', true);
+SELECT compare('SELECT left(k, 2), count(*) FROM choice_t GROUP BY 1 ORDER BY 1 DESC LIMIT 3', true);
+SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1 ORDER BY 1 LIMIT 3 OFFSET 50000', true);
+SELECT compare('SELECT lower(k), count(*), rank() OVER (ORDER BY lower(k)) FROM choice_t GROUP BY 1 ORDER BY 3', true);
+SELECT compare('SELECT left(k, 2), count(*), rank() OVER (ORDER BY left(k, 2)) FROM choice_t GROUP BY 1 ORDER BY 3', true);
+SELECT compare('SELECT DISTINCT left(k, 2) FROM choice_t ORDER BY 1', true);
+SELECT compare('SELECT sum(n) FROM (SELECT left(k, 2), count(*) AS n FROM choice_t GROUP BY 1) s');
+
+-- inputs: nothing, partitions, joins, WITH queries, parameters, subqueries
+SELECT compare('SELECT lower(k), count(*) FROM choice_t WHERE id < 0 GROUP BY 1');
+SELECT compare('SELECT lower(k), count(*) FROM choice_parts GROUP BY 1');
+SELECT compare('SELECT left(k, 2), count(*) FROM choice_parts GROUP BY 1');
+SELECT compare('SELECT left(k, 2), count(*) FROM choice_parts WHERE id > (SELECT min(id) FROM choice_t) GROUP BY 1');
+SELECT compare('SELECT left(k, 2), count(*), (SELECT max(id) FROM choice_t) FROM choice_t a WHERE EXISTS (SELECT FROM choice_t b WHERE b.id = a.id + 1) GROUP BY 1');
+SELECT compare('SELECT left(k, 2) || (SELECT v FROM (VALUES (id % 2)) AS s (v)), count(*) FROM choice_t GROUP BY 1');
+
+-- each execution of the inner query finds out for itself, until few groups were found
+SELECT compare('SELECT n, g FROM generate_series(1, 3) AS n, LATERAL (SELECT count(*) FROM (SELECT left(k, n * 3) FROM choice_t WHERE id > n GROUP BY 1) s) t (g)');
+SELECT compare('SELECT n, g FROM generate_series(1, 3) AS n, LATERAL (SELECT count(*) FROM (SELECT left(k, 10 - n * 3) FROM choice_t WHERE id > n GROUP BY 1) s) t (g)');
+
+-- cursors
+BEGIN;
+DECLARE few SCROLL CURSOR FOR SELECT left(k, 2), count(*) FROM choice_t GROUP BY 1 ORDER BY 1;
+FETCH 2 FROM few;
+FETCH BACKWARD 1 FROM few;
+DECLARE many CURSOR FOR SELECT lower(k), count(*) FROM choice_t GROUP BY 1 ORDER BY 1;
+FETCH 2 FROM many;
+MOVE 40000 FROM many;
+CLOSE few;
+FETCH 1 FROM many;
+COMMIT;
+
+-- a plan that is kept
+PREPARE grouped (int) AS SELECT count(*) FROM (SELECT left(k, $1) FROM choice_t GROUP BY 1) s;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE grouped (1);
+EXECUTE grouped (30);
+EXECUTE grouped (1);
+DEALLOCATE grouped;
+RESET plan_cache_mode;
+
+-- an input that must not be begun twice is not sorted on a guess
+CREATE SEQUENCE choice_s;
+SELECT plan_lines('SELECT left(k, 1), count(*) FROM choice_t WHERE nextval(''choice_s'') > 0 GROUP BY 1', 'Gpu(Choice|Sort)') AS volatile,
+	plan_lines('SELECT left(s.k, 1), count(*) FROM (SELECT k FROM choice_t OFFSET 0) s GROUP BY 1', 'Gpu(Choice|Sort)') AS subquery,
+	plan_lines('SELECT i % 10, count(*) FROM generate_series(1, 60000) AS i GROUP BY 1', 'Gpu(Choice|Sort)') AS function;
+-- nor is there a choice where all are to be sorted, or PostgreSQL must sort, too
+SET gpusort.force = on;
+SELECT plan_lines('SELECT left(k, 1), count(*) FROM choice_t GROUP BY 1', 'GpuChoice') AS forced;
+RESET gpusort.force;
+SELECT plan_lines('SELECT left(k, 1), count(DISTINCT id) FROM choice_t GROUP BY 1', 'GpuChoice') AS distinct_aggregate;
+
+-- a first row whose key is too long is put aside; it is no reason to decline, least of all where nobody may
+CREATE TABLE choice_long AS SELECT i, CASE WHEN i = 1 THEN repeat(md5(i::text), 250) ELSE md5(i::text) END COLLATE "en_US.utf8" AS p
+	FROM generate_series(1, 30000) AS i;
+VACUUM ANALYZE choice_long;
+SELECT compare('SELECT p, rank() OVER (ORDER BY p) FROM choice_long', true);
+SELECT compare('SELECT p || ''.'', count(*) FROM choice_long GROUP BY 1');
+
+-- where no session is to be had PostgreSQL's plan is executed
+SET gpusort.fault = 'open';
+SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
+RESET gpusort.fault;
+
+-- what was declined is gone
+\set ECHO none
+\i sql/wait_closed.inc
+\set ECHO all
+SELECT wait_closed();
+SELECT count(*) FROM gpusort_activity;
+DROP TABLE choice_t, choice_long, choice_parts, choice_front, choice_back;
+DROP SEQUENCE choice_s;
+DROP FUNCTION wait_closed, compare, chosen, plan_lines, query_rows, stock_rows, rows_differ;
