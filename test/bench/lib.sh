@@ -9,6 +9,10 @@
 #	bench_wanted NAME		does the command line ask for NAME?
 #	bench_time SETTINGS SQL	median ms of BENCH_RUNS runs, by EXPLAIN (ANALYZE,
 #							TIMING OFF); SETTINGS are "name=value" words
+#	bench_open_cursors ROLE CURSORS SESSIONS SQL	open this number of cursors, fetch 10 rows of each, and leave them idle
+#	bench_close_cursors		until this, which prints of each one the row that is 5,000 rows behind
+#	bench_temp_mb			MB of temporary files
+#	bench_service_mb		MB of the service's own memory
 #	bench_copy_time SETTINGS SQL	the same for COPY (SQL) TO '/dev/null', by clock
 #
 # Environment:
@@ -214,6 +218,55 @@ bench_copy_time()
 			echo "COPY ($sql) TO '/dev/null';"
 		done
 	} | bench_sql | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' | bench_median
+}
+
+bench_open_cursors()
+{
+	local role=$1 cursors=$2 sessions=$3 sql=$4 session i
+
+	mkdir "$work/cursors"
+	chmod 777 "$work/cursors"
+	cursor_pids=()
+	for session in $(seq "$sessions"); do
+		{
+			echo "SET gpusort.force = on; SET max_parallel_workers_per_gather = 0; BEGIN;"
+			for i in $(seq $((cursors / sessions))); do
+				echo "DECLARE c$i NO SCROLL CURSOR FOR $sql; MOVE 10 FROM c$i;"
+			done
+			echo "\\! touch $work/cursors/open.$session; while ! [ -e $work/cursors/close ]; do sleep 0.5; done"
+			for i in $(seq $((cursors / sessions))); do
+				echo "MOVE 5000 FROM c$i; FETCH 1 FROM c$i;"
+			done
+		} | bench_sql -U "$role" >"$work/cursors/rows.$session" &
+		cursor_pids+=($!)
+	done
+	for session in $(seq "$sessions"); do
+		until [ -e "$work/cursors/open.$session" ]; do
+			kill -0 "${cursor_pids[session - 1]}" 2>/dev/null || bench_die "a session with cursors has ended"
+			sleep 0.2
+		done
+	done
+}
+
+bench_close_cursors()
+{
+	touch "$work/cursors/close"
+	wait "${cursor_pids[@]}"
+	cat "$work/cursors"/rows.*
+	rm -rf "$work/cursors"
+	until [ "$(bench_sql -c "SELECT count(*) FROM gpusort_activity")" = 0 ]; do
+		sleep 0.1
+	done
+}
+
+bench_temp_mb()
+{
+	as_user find "$run/bench/" -path '*pgsql_tmp*' -type f -printf '%s\n' 2>/dev/null | awk '{sum += $1} END {print int(sum / 1048576)}'
+}
+
+bench_service_mb()
+{
+	awk '/^RssAnon/ {print int($2 / 1024)}' "/proc/$(bench_sql -c "SELECT DISTINCT service_pid FROM gpusort_devices")/status"
 }
 
 bench_min()

@@ -16,6 +16,7 @@
 #	SOAK_THINK=1000			ms between a session's statements, on average
 #	SOAK_KILL=250			ms between two sessions that are cancelled or terminated
 #	SOAK_SEED=1
+#	SOAK_IDLE=0				cursors of another role that are idle meanwhile, in 10 sessions
 #	SOAK_CONF				more settings of the server, separated by ";": "gpusort.devices = '0,0'"
 #
 # For the other variables see lib.sh.
@@ -25,6 +26,7 @@ set -u
 clients=${SOAK_CLIENTS:-200}
 large=${SOAK_LARGE:-10}
 seconds=$((${SOAK_MINUTES:-10} * 60))
+idle=${SOAK_IDLE:-0}
 failed=0
 
 check()
@@ -42,11 +44,8 @@ check()
 # MB of the service's own memory once it has given back what it can
 idle_memory()
 {
-	local pid
-
 	sleep 12
-	pid=$(bench_sql -c "SELECT DISTINCT service_pid FROM gpusort_devices")
-	awk '/^RssAnon/ {print int($2 / 1024)}' "/proc/$pid/status"
+	bench_service_mb
 }
 
 # NAME SECONDS LARGE KILL
@@ -71,7 +70,7 @@ cc -std=gnu11 -O2 -Wall -Wextra -Werror -I"$("$PG_CONFIG" --includedir)" "$root/
 stop_server bench
 mapfile -t conf < <(tr ';' '\n' <<<"${SOAK_CONF-}")
 # segments of shared memory are files of this server alone then
-start_server bench "max_connections = $((clients + 20))" "dynamic_shared_memory_type = mmap" "${conf[@]}" || exit 1
+start_server bench "max_connections = $((clients + 30))" "dynamic_shared_memory_type = mmap" "${conf[@]}" || exit 1
 wait_for_device bench
 
 bench_sql >/dev/null <<-SQL || exit 1
@@ -90,16 +89,31 @@ bench_sql >/dev/null <<-SQL || exit 1
 			words(r) AS t, repeat('x', r % 100) AS p
 		FROM generate_series(1, ${SOAK_ROWS:-1000000}) AS r;
 	SELECT format('CREATE TABLE x%s AS SELECT * FROM l WHERE id <= 50000', x) FROM generate_series(0, 7) AS x \gexec
+	CREATE ROLE idle LOGIN;
+	GRANT SELECT ON l TO idle;
 	VACUUM ANALYZE;
 SQL
 as_user "$run/soak" expect "$run/expected" || exit 1
 bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
 service=$(bench_sql -c "SELECT DISTINCT service_pid FROM gpusort_devices")
 
+if [ "$idle" -gt 0 ]; then
+	bench_open_cursors idle "$idle" 10 "SELECT id, t, p FROM l WHERE id <= 100000 ORDER BY t COLLATE \"C\", id"
+	check "cursors that fell back" "$(bench_sql -c "SELECT fallbacks FROM gpusort_stats")"
+	echo "service, cursors idle: $(idle_memory) MB, device memory $(bench_sql -c "SELECT sum(memory_used)::bigint >> 20 FROM gpusort_devices") MB, temporary files $(bench_temp_mb) MB"
+	check "staging memory held by idle cursors" "$(bench_sql -c "SELECT max(staging_used) FROM gpusort_devices")"
+fi
+
 printf '\n%-12s %-6s %8s %10s %10s %10s\n' phase sorts number p50 p99 most
 phase alone $((seconds / 5)) 0 0
 echo "service, idle: $(idle_memory) MB"
 phase mixed $((seconds * 2 / 5)) "$large" "${SOAK_KILL:-250}"
+if [ "$idle" -gt 0 ]; then
+	echo "service, cursors idle: $(idle_memory) MB, device memory $(bench_sql -c "SELECT sum(memory_used)::bigint >> 20 FROM gpusort_devices") MB, temporary files $(bench_temp_mb) MB"
+	echo "sorts that fell back so far: $(bench_sql -F ' ' -c "SELECT fallbacks, fallback_reasons FROM gpusort_stats")"
+	bench_close_cursors >"$work/rows"
+	check "rows that idle cursors went on with" "$(wc -l <"$work/rows") $(sort -u "$work/rows" | wc -l)" "$((idle / 10 * 10)) 1"
+fi
 before=$(idle_memory)
 segments=$(shared_segments)
 echo "service, idle: $before MB"
