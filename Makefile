@@ -90,7 +90,7 @@ FAULTS = 0
 
 sources = $(sort $(patsubst $(ROOT)/%,%,$(foreach p,$(1),$(wildcard $(ROOT)/$(p)))))
 
-C_SOURCES := $(call sources,src/*.c src/*/*.c)
+C_SOURCES := $(call sources,src/*.c src/*/*.c src/*/*/*.c)
 OBJS = $(C_SOURCES:.c=.o)
 BITCODE = $(OBJS:.o=.bc)
 
@@ -209,7 +209,7 @@ endif
 $(OBJS): %.o: $(ROOT)/%.c $(FLAGS_FILE)
 	$(COMPILE.c) -o $@ $<
 
-$(BITCODE): %.bc: $(ROOT)/%.c $(FLAGS_FILE) $(addprefix $(ROOT)/,$(call sources,src/*.h src/*/*.h))
+$(BITCODE): %.bc: $(ROOT)/%.c $(FLAGS_FILE) $(addprefix $(ROOT)/,$(call sources,src/*.h src/*/*.h src/*/*/*.h))
 	$(COMPILE.c.bc) -o $@ $<
 
 $(shlib): $(ROOT)/gpusort.map $(CUDA_ARCHIVE)

@@ -18,8 +18,8 @@
 
 #include "guc.h"
 #include "index/index_hook.h"
-#include "nodes/executor_run.h"
-#include "nodes/gpunode.h"
+#include "nodes/arrays/executor_run.h"
+#include "nodes/common/gpunode.h"
 #include "nodes/planner_hooks.h"
 #include "service/service_shmem.h"
 #include "service/service_worker.h"

@@ -38,7 +38,7 @@ sources()
 #	check_ranks ROOT "FOLDER=RANK ..."
 check_ranks()
 {
-	awk -v root="$1" -v ranks="$2" -v headers="$(ls "$1"/*/*.h "$1"/*/*.cuh 2>/dev/null | tr '\n' ' ')" '
+	awk -v root="$1" -v ranks="$2" -v headers="$(ls "$1"/*/*.h "$1"/*/*/*.h "$1"/*/*.cuh 2>/dev/null | tr '\n' ' ')" '
 	BEGIN {
 		n = split(ranks, pairs, " ")
 		for (i = 1; i <= n; i++) {

@@ -1,0 +1,57 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuarrays.h
+ *	  The node GpuArraySort, which computes calls of gpu_sort_array().
+ *
+ * A GpuArraySort's scan tuple (custom_scan_tlist) has columns of its child, as
+ * OUTER_VAR Vars, and after these the calls of gpu_sort_array() that it
+ * computes, whose arguments are in terms of its child's columns.  Its target
+ * list and filter refer to the scan tuple by INDEX_VAR, as with all custom
+ * scans.  custom_private is a list of integers, named by the enum.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUARRAYS_H
+#define GS_GPUARRAYS_H
+
+#include "nodes/plannodes.h"
+
+#include "array/array_batch.h"
+#include "nodes/common/gpunode.h"
+
+#define GS_ARRAYS_NAME	"GpuArraySort"
+
+extern const GsNode gs_arrays_node;
+
+typedef enum GsArraysItem
+{
+	GS_ARRAYS_CALLS,			/* how many columns of the scan tuple are calls */
+	GS_ARRAYS_FLAGS,			/* GS_ARRAYS_FLAG_ below */
+	GS_ARRAYS_ROWS,				/* that will be asked for; 0: all */
+	GS_ARRAYS_Count
+} GsArraysItem;
+
+/* When the node may read its child ahead of what it is asked for; one at least. */
+#define GS_ARRAYS_FLAG_WANTED	1	/* GS_ARRAYS_ROWS rows: they will be asked for */
+#define GS_ARRAYS_FLAG_TO_END	2	/* the same where the executor runs the query
+									 * to its end */
+#define GS_ARRAYS_FLAG_ANY_ROW	4	/* any row: nobody can tell */
+
+/* gpuarrays_plan.c */
+
+/* May a statement's plans have calls of gpu_sort_array()?  Cheap. */
+extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
+
+/*
+ * Have calls of gpu_sort_array() in all of a statement's plans computed by
+ * GpuArraySort where that is worth while.  is_volatile: the query has volatile
+ * functions.
+ */
+extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
+
+/* gpuarrays_explain.c: the calls that a node computes, and what became of them. */
+extern void gs_explain_array_calls(CustomScanState *node, List *ancestors, int n_calls,
+								   ExplainState *es);
+extern void gs_explain_array_report(const GsArrayReport *report, ExplainState *es);
+
+#endif							/* GS_GPUARRAYS_H */

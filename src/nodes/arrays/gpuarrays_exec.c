@@ -1,0 +1,671 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuarrays_exec.c
+ *	  The executor node GpuArraySort: computes calls of gpu_sort_array() for many
+ *	  rows at once.
+ *
+ * Rows of the child are taken in batches.  Of each, the arrays go into chunks
+ * that the device sorts (array/array_batch.h), and the columns that are needed
+ * above are copied into memory of the batch.  While the device sorts, further
+ * batches are filled.  A row that is returned has its sorted arrays where the
+ * device left them: no array is copied a second time.
+ *
+ * Reading ahead
+ *	  It must have no effect but on time.  Of rows that will be asked for, as many
+ *	  are read ahead as there is room for.  Otherwise, where the planner knows that
+ *	  nobody can tell, no more than have been returned, but for some at the
+ *	  beginning; and an array that no chunk has room for waits until its row is
+ *	  asked for, as there may not be memory for it.  Everywhere else a row is read
+ *	  when it is asked for, and its arrays are sorted in the process.  Which of
+ *	  these holds may change while the node runs: a cursor fetches some rows, and
+ *	  then all others.
+ *
+ *	  In a serializable transaction each row that is read counts, so there
+ *	  only rows that will be asked for are read ahead.
+ *
+ * Memory
+ *	  GS_MAX_BATCHES batches, each with a chunk for each kind of array, GS_BATCH_BYTES
+ *	  of columns (or one row) and as much for their places.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "executor/instrument.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "storage/spin.h"
+#include "utils/datum.h"
+#include "utils/expandeddatum.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "nodes/arrays/executor_run.h"
+#include "nodes/arrays/gpuarrays.h"
+#include "plan/array_calls.h"
+
+/* Batches under way: one that is read, one that is filled, two on the device. */
+#define GS_MAX_BATCHES		4
+
+/* Rows of the first batch. */
+#define GS_FIRST_ROWS		64
+
+/* Copies of columns in one batch; a batch with more is full. */
+#define GS_BATCH_BYTES		((Size) 1 << 20)
+#define GS_BLOCK_BYTES		((Size) 64 << 10)
+#define GS_MAX_BLOCKS		((int) (GS_BATCH_BYTES / GS_BLOCK_BYTES))
+
+/* A column of the child that the scan tuple has. */
+typedef struct KeptColumn
+{
+	AttrNumber	attno;			/* the child's */
+	int16		typlen;
+	bool		typbyval;
+} KeptColumn;
+
+/* Rows whose arrays are in one GsArrayBatch. */
+typedef struct RowBatch
+{
+	GsArrayBatch *arrays;
+	int			n_rows;
+	int			capacity;		/* rows that there are places for */
+	Datum	   *values;			/* of the scan tuple, row after row */
+	bool	   *nulls;
+	char	   *blocks[GS_MAX_BLOCKS];	/* copies of columns; NULL: not needed yet */
+	int			block;			/* the one in use */
+	Size		used;			/* of it */
+	Size		copied;			/* bytes of all copies */
+	MemoryContext large;		/* copies that are too large for a block */
+} RowBatch;
+
+/* In the DSM segment of a parallel query: what the workers report, and must know. */
+typedef struct GsArraysShared
+{
+	bool		to_end;			/* the leader runs the query to its end */
+	slock_t		mutex;
+	GsArrayReport report;
+} GsArraysShared;
+
+typedef struct GpuArraysState
+{
+	CustomScanState css;
+	int			n_kept;
+	KeptColumn *kept;			/* the scan tuple's first columns */
+	AttrNumber	max_attno;		/* of the child that is used */
+	int			n_calls;		/* the scan tuple's last columns */
+	GsArrayCall *calls;
+	AttrNumber *array_attnos;	/* of each call: the child's column, or 0 */
+	ExprState **array_exprs;	/* where it is 0 */
+	Datum	   *arrays;			/* of the row in work */
+	bool	   *array_nulls;
+	int			flags;			/* GS_ARRAYS_FLAG_ */
+	uint64		rows;			/* that will be asked for, by these flags */
+
+	MemoryContext context;
+	GsArrayStream *stream;		/* NULL: not begun */
+	RowBatch	batches[GS_MAX_BATCHES];
+	int			first;			/* the oldest one under way */
+	int			n_batches;		/* under way */
+	int			row;			/* of the oldest one that comes next; -1: not
+								 * waited for yet */
+	int			max_rows;		/* of a batch */
+	uint64		n_returned;
+	uint64		n_ahead;		/* rows in batches that are not read yet */
+	TupleTableSlot *pending;	/* a row of the child that is in no batch yet */
+	bool		child_done;
+
+	GsArraysShared *shared;		/* NULL: no parallel query under way */
+	GsArrayReport report;		/* of what has ended */
+} GpuArraysState;
+
+/*
+ * Setting up
+ */
+
+static void
+begin_kept(GpuArraysState *state, const List *scan_tlist)
+{
+	state->kept = palloc0(state->n_kept * sizeof(KeptColumn));
+	for (int i = 0; i < state->n_kept; i++)
+	{
+		Var		   *var = castNode(Var, list_nth_node(TargetEntry, scan_tlist, i)->expr);
+		KeptColumn *kept = &state->kept[i];
+
+		kept->attno = var->varattno;
+		get_typlenbyval(var->vartype, &kept->typlen, &kept->typbyval);
+		state->max_attno = Max(state->max_attno, kept->attno);
+	}
+}
+
+static void
+begin_calls(GpuArraysState *state, List *scan_tlist)
+{
+	state->calls = palloc0(state->n_calls * sizeof(GsArrayCall));
+	state->array_attnos = palloc0(state->n_calls * sizeof(AttrNumber));
+	state->array_exprs = palloc0(state->n_calls * sizeof(ExprState *));
+	state->arrays = palloc0(state->n_calls * sizeof(Datum));
+	state->array_nulls = palloc0(state->n_calls * sizeof(bool));
+	for (int i = 0; i < state->n_calls; i++)
+	{
+		TargetEntry *tle = list_nth_node(TargetEntry, scan_tlist, state->n_kept + i);
+		FuncExpr   *call = castNode(FuncExpr, tle->expr);
+		Expr	   *array = gs_array_call_array(call);
+
+		/* it is not called, but checked as if it were: may the user call it? */
+		(void) ExecInitExpr((Expr *) call, &state->css.ss.ps);
+
+		state->calls[i].element_type = gs_array_call_element_type(call);
+		state->calls[i].collation = call->inputcollid;
+		state->calls[i].descending = gs_array_call_descending(call);
+		state->calls[i].nulls_first = gs_array_call_nulls_first(call);
+		while (IsA(array, RelabelType))
+			array = ((RelabelType *) array)->arg;
+		if (IsA(array, Var))
+		{
+			state->array_attnos[i] = ((Var *) array)->varattno;
+			state->max_attno = Max(state->max_attno, state->array_attnos[i]);
+		}
+		else
+			state->array_exprs[i] = ExecInitExpr(array, &state->css.ss.ps);
+	}
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	Size		row_bytes;
+
+	if (list_length(plan->custom_private) != GS_ARRAYS_Count)
+		elog(ERROR, "malformed %s plan", GS_ARRAYS_NAME);
+	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+
+	state->n_calls = list_nth_int(plan->custom_private, GS_ARRAYS_CALLS);
+	state->flags = list_nth_int(plan->custom_private, GS_ARRAYS_FLAGS);
+	state->rows = list_nth_int(plan->custom_private, GS_ARRAYS_ROWS);
+	if (state->rows == 0)
+		state->rows = PG_UINT64_MAX;
+	state->n_kept = list_length(plan->custom_scan_tlist) - state->n_calls;
+	begin_kept(state, plan->custom_scan_tlist);
+	begin_calls(state, plan->custom_scan_tlist);
+
+	row_bytes = (state->n_kept + state->n_calls) * (sizeof(Datum) + sizeof(bool));
+	state->max_rows = Max(GS_FIRST_ROWS, GS_BATCH_BYTES / row_bytes);
+	state->context = AllocSetContextCreate(CurrentMemoryContext, "GpuArraySort",
+										   ALLOCSET_DEFAULT_SIZES);
+	for (int i = 0; i < GS_MAX_BATCHES; i++)
+		state->batches[i].large = AllocSetContextCreate(state->context, "GpuArraySort large values",
+														ALLOCSET_SMALL_SIZES);
+	state->row = -1;
+	state->report.fallback = GS_FALLBACK_NONE;
+}
+
+/*
+ * Reading ahead
+ */
+
+/* How many rows of the child will be asked for, if there are so many? */
+static uint64
+rows_wanted(const GpuArraysState *state)
+{
+	bool		certain = (state->flags & GS_ARRAYS_FLAG_WANTED) != 0;
+
+	if (state->flags & GS_ARRAYS_FLAG_TO_END)
+		certain = state->shared && IsParallelWorker() ? state->shared->to_end :
+			gs_executor_runs_to_end(state->css.ss.ps.state);
+	return certain ? state->rows : 0;
+}
+
+static uint64
+rows_read(const GpuArraysState *state)
+{
+	return state->n_returned + state->n_ahead;
+}
+
+/*
+ * How many rows may the next batch have, if any?  Batches grow, because the
+ * first arrays of a query are sorted in the process.
+ */
+static int
+rows_to_read(const GpuArraysState *state)
+{
+	uint64		read = rows_read(state);
+	uint64		wanted = rows_wanted(state);
+	uint64		rows;
+
+	if (read < wanted)
+		rows = Min(wanted - read, Max(read, GS_FIRST_ROWS));
+	else if (!(state->flags & GS_ARRAYS_FLAG_ANY_ROW) || IsolationIsSerializable())
+		rows = state->n_batches == 0 ? 1 : 0;
+	else
+	{
+		rows = Max(state->n_returned, GS_FIRST_ROWS);
+		rows -= Min(rows, state->n_ahead);
+	}
+	return (int) Min(rows, (uint64) state->max_rows);
+}
+
+/*
+ * Filling batches
+ */
+
+/* Memory for a copy in a batch. */
+static char *
+copy_space(GpuArraysState *state, RowBatch *batch, Size bytes)
+{
+	char	   *space;
+
+	bytes = MAXALIGN(bytes);
+	batch->copied += bytes;
+	if (bytes > GS_BLOCK_BYTES - batch->used)
+	{
+		if (bytes > GS_BLOCK_BYTES / 4 || batch->block == GS_MAX_BLOCKS - 1)
+			return MemoryContextAlloc(batch->large, bytes);
+		batch->block++;
+		batch->used = 0;
+	}
+	if (batch->blocks[batch->block] == NULL)
+		batch->blocks[batch->block] = MemoryContextAlloc(state->context, GS_BLOCK_BYTES);
+	space = batch->blocks[batch->block] + batch->used;
+	batch->used += bytes;
+	return space;
+}
+
+/* Copy a value that is passed by reference. */
+static Datum
+copy_value(GpuArraysState *state, RowBatch *batch, Datum value, int16 typlen)
+{
+	Size		bytes;
+	char	   *copy;
+
+	if (typlen == -1 && VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+	{
+		ExpandedObjectHeader *header = DatumGetEOHP(value);
+
+		bytes = EOH_get_flat_size(header);
+		copy = copy_space(state, batch, bytes);
+		EOH_flatten_into(header, copy, bytes);
+		return PointerGetDatum(copy);
+	}
+	bytes = datumGetSize(value, false, typlen);
+	copy = copy_space(state, batch, bytes);
+	memcpy(copy, DatumGetPointer(value), bytes);
+	return PointerGetDatum(copy);
+}
+
+/* The arrays of a row of the child. */
+static void
+get_arrays(GpuArraysState *state, TupleTableSlot *slot)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+
+	slot_getsomeattrs(slot, state->max_attno);
+	for (int i = 0; i < state->n_calls; i++)
+	{
+		int			column = state->array_attnos[i] - 1;
+
+		if (likely(column >= 0))
+		{
+			state->arrays[i] = slot->tts_values[column];
+			state->array_nulls[i] = slot->tts_isnull[column];
+		}
+		else
+		{
+			econtext->ecxt_outertuple = slot;
+			state->arrays[i] = ExecEvalExprSwitchContext(state->array_exprs[i], econtext,
+														 &state->array_nulls[i]);
+		}
+	}
+}
+
+/*
+ * Add a row to a batch; false: it has no room for its arrays, or an array is
+ * large, and may not be.
+ */
+static bool
+put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot, bool may_be_large)
+{
+	int			width = state->n_kept + state->n_calls;
+	Datum	   *values = batch->values + batch->n_rows * width;
+	bool	   *nulls = batch->nulls + batch->n_rows * width;
+
+	get_arrays(state, slot);
+	if (!gs_array_batch_put(batch->arrays, state->arrays, state->array_nulls, may_be_large,
+							values + state->n_kept))
+		return false;
+	memcpy(nulls + state->n_kept, state->array_nulls, state->n_calls * sizeof(bool));
+	for (int i = 0; i < state->n_kept; i++)
+	{
+		const KeptColumn *kept = &state->kept[i];
+		Datum		value = slot->tts_values[kept->attno - 1];
+
+		nulls[i] = slot->tts_isnull[kept->attno - 1];
+		if (kept->typbyval || nulls[i])
+			values[i] = value;
+		else
+			values[i] = copy_value(state, batch, value, kept->typlen);
+	}
+	batch->n_rows++;
+	return true;
+}
+
+static void
+begin_rows(GpuArraysState *state, RowBatch *batch, int rows)
+{
+	int			width = state->n_kept + state->n_calls;
+
+	batch->n_rows = 0;
+	batch->block = 0;
+	batch->used = 0;
+	batch->copied = 0;
+	if (batch->capacity >= rows)
+		return;
+	if (batch->values)
+	{
+		pfree(batch->values);
+		pfree(batch->nulls);
+	}
+	batch->values = MemoryContextAlloc(state->context, (Size) rows * width * sizeof(Datum));
+	batch->nulls = MemoryContextAlloc(state->context, (Size) rows * width * sizeof(bool));
+	batch->capacity = rows;
+}
+
+static void
+drop_batch(GpuArraysState *state, RowBatch *batch)
+{
+	gs_array_batch_end(batch->arrays);
+	batch->arrays = NULL;
+	MemoryContextReset(batch->large);
+	state->n_batches--;
+}
+
+/* Fill one more batch and hand it over; false where no row could be had. */
+static bool
+fill_batch(GpuArraysState *state, int rows)
+{
+	PlanState  *child = outerPlanState(state);
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	RowBatch   *batch = &state->batches[(state->first + state->n_batches) % GS_MAX_BATCHES];
+	bool		may_be_large = state->n_batches == 0 || rows_read(state) < rows_wanted(state);
+
+	batch->arrays = gs_array_batch_begin(state->stream, rows > 1);
+	if (batch->arrays == NULL)
+		return false;
+	begin_rows(state, batch, rows);
+	state->n_batches++;
+	while (batch->n_rows < rows && batch->copied < GS_BATCH_BYTES)
+	{
+		TupleTableSlot *slot = state->pending ? state->pending : ExecProcNode(child);
+		bool		put;
+
+		if (TupIsNull(slot))
+		{
+			state->child_done = true;
+			break;
+		}
+		put = put_row(state, batch, slot, may_be_large);
+		ResetExprContext(econtext);
+		state->pending = put ? NULL : slot;
+		if (!put)
+			break;
+	}
+	if (batch->n_rows == 0)
+	{
+		drop_batch(state, batch);
+		return false;
+	}
+	gs_array_batch_submit(batch->arrays);
+	state->n_ahead += batch->n_rows;
+	return true;
+}
+
+/* Fill as many batches as it is good to have under way. */
+static void
+fill_batches(GpuArraysState *state)
+{
+	while (!state->child_done && state->n_batches < GS_MAX_BATCHES)
+	{
+		int			rows = rows_to_read(state);
+
+		if (rows == 0 || !fill_batch(state, rows))
+			return;
+
+		/* what is sorted already need not wait */
+		if (!gs_array_batch_on_device(
+				state->batches[(state->first + state->n_batches - 1) % GS_MAX_BATCHES].arrays))
+			return;
+	}
+}
+
+static void
+end_batch(GpuArraysState *state)
+{
+	drop_batch(state, &state->batches[state->first]);
+	state->first = (state->first + 1) % GS_MAX_BATCHES;
+	state->row = -1;
+}
+
+/*
+ * Returning rows
+ */
+
+/* The next row, as a scan tuple; false where there are no more. */
+static bool
+next_row(GpuArraysState *state)
+{
+	int			width = state->n_kept + state->n_calls;
+	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
+	RowBatch   *batch;
+
+	ExecClearTuple(slot);
+	for (;;)
+	{
+		batch = &state->batches[state->first];
+		if (state->row >= 0 && state->row < batch->n_rows)
+			break;
+		if (state->row >= 0)
+			end_batch(state);
+		fill_batches(state);
+		if (state->n_batches == 0)
+			return false;
+		batch = &state->batches[state->first];
+		gs_array_batch_finish(batch->arrays);
+		state->row = 0;
+	}
+	memcpy(slot->tts_values, batch->values + state->row * width, width * sizeof(Datum));
+	memcpy(slot->tts_isnull, batch->nulls + state->row * width, width * sizeof(bool));
+	ExecStoreVirtualTuple(slot);
+	state->row++;
+	state->n_ahead--;
+	state->n_returned++;
+	return true;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
+
+	if (unlikely(state->stream == NULL))
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->context);
+
+		state->stream = gs_array_stream_begin(state->n_calls, state->calls);
+		MemoryContextSwitchTo(old);
+	}
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		ResetExprContext(econtext);
+		if (!next_row(state))
+			return ExecClearTuple(projection ? node->ss.ps.ps_ResultTupleSlot :
+								  node->ss.ss_ScanTupleSlot);
+		econtext->ecxt_scantuple = node->ss.ss_ScanTupleSlot;
+		if (!ExecQual(node->ss.ps.qual, econtext))
+		{
+			InstrCountFiltered1(node, 1);
+			continue;
+		}
+		return projection ? ExecProject(projection) : node->ss.ss_ScanTupleSlot;
+	}
+}
+
+/* Let all batches go, finished or not. */
+static void
+end_stream(GpuArraysState *state)
+{
+	if (state->stream)
+	{
+		gs_array_stream_report(state->stream, &state->report);
+		gs_array_stream_end(state->stream);
+		state->stream = NULL;
+	}
+	for (int i = 0; i < GS_MAX_BATCHES; i++)
+	{
+		state->batches[i].arrays = NULL;
+		MemoryContextReset(state->batches[i].large);
+	}
+	state->first = 0;
+	state->n_batches = 0;
+	state->row = -1;
+	state->n_returned = 0;
+	state->n_ahead = 0;
+	state->pending = NULL;
+	state->child_done = false;
+}
+
+static void
+end(CustomScanState *node)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	end_stream(state);
+	state->shared = NULL;
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	end_stream(state);
+	if (outerPlanState(node)->chgParam == NULL)
+		ExecReScan(outerPlanState(node));
+}
+
+/*
+ * What the workers did
+ */
+
+static Size
+estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
+{
+	(void) node;
+	(void) pcxt;
+	return sizeof(GsArraysShared);
+}
+
+static void
+initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+
+	(void) pcxt;
+	state->shared = (GsArraysShared *) coordinate;
+	state->shared->to_end = gs_executor_runs_to_end(node->ss.ps.state);
+	SpinLockInit(&state->shared->mutex);
+	memset(&state->shared->report, 0, sizeof(GsArrayReport));
+	state->shared->report.fallback = GS_FALLBACK_NONE;
+}
+
+static void
+reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+
+	(void) pcxt;
+	state->shared = (GsArraysShared *) coordinate;
+	state->shared->to_end = gs_executor_runs_to_end(node->ss.ps.state);
+}
+
+static void
+initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
+{
+	(void) toc;
+	((GpuArraysState *) node)->shared = (GsArraysShared *) coordinate;
+}
+
+/* The DSM segment is about to go; a worker tells, the leader takes note. */
+static void
+shutdown(CustomScanState *node)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+	GsArrayReport report = state->report;
+
+	if (state->shared == NULL)
+		return;
+	if (IsParallelWorker())
+	{
+		if (state->stream)
+			gs_array_stream_report(state->stream, &report);
+		SpinLockAcquire(&state->shared->mutex);
+		gs_array_report_add(&state->shared->report, &report);
+		SpinLockRelease(&state->shared->mutex);
+	}
+	else
+	{
+		SpinLockAcquire(&state->shared->mutex);
+		report = state->shared->report;
+		memset(&state->shared->report, 0, sizeof(GsArrayReport));
+		state->shared->report.fallback = GS_FALLBACK_NONE;
+		SpinLockRelease(&state->shared->mutex);
+		gs_array_report_add(&state->report, &report);
+	}
+	state->shared = NULL;
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuArraysState *state = (GpuArraysState *) node;
+	GsArrayReport report = state->report;
+
+	gs_explain_array_calls(node, ancestors, state->n_calls, es);
+	if (!es->analyze)
+		return;
+	if (state->stream)
+		gs_array_stream_report(state->stream, &report);
+	gs_explain_array_report(&report, es);
+}
+
+const GsNode gs_arrays_node = {
+	.scan = {
+		.CustomName = GS_ARRAYS_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_ARRAYS_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.EstimateDSMCustomScan = estimate_dsm,
+		.InitializeDSMCustomScan = initialize_dsm,
+		.ReInitializeDSMCustomScan = reinitialize_dsm,
+		.InitializeWorkerCustomScan = initialize_worker,
+		.ShutdownCustomScan = shutdown,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuArraysState),
+};

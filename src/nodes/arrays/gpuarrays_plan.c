@@ -1,0 +1,804 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuarrays_plan.c
+ *	  Putting GpuArraySort into finished plans.
+ *
+ * A call of gpu_sort_array() may stand in any expression of any node.  Two
+ * things are done about it:
+ *
+ *	  above	the node, call it N, passes the columns that the expression needs on
+ *			to a GpuArraySort above it, which sorts the arrays, computes the
+ *			expression, and filters rows where the call was in N's filter:
+ *
+ *				N (f(gpu_sort_array(x)), y)
+ *			becomes
+ *				GpuArraySort (f(sorted x), y) -> N (x, y)
+ *
+ *	  below	where it is N that must compute the expression, because it is an
+ *			aggregate or returns sets, GpuArraySort goes between N and its
+ *			child, and N refers to its columns:
+ *
+ *				N (sum(f(gpu_sort_array(x)))) -> child
+ *			becomes
+ *				N (sum(f(sorted x))) -> GpuArraySort (.., sorted x) -> child
+ *
+ * What makes it the same query
+ *	  - Calls that their expression evaluates only sometimes are taken out only
+ *		where that can do no harm (plan/array_calls.c).
+ *	  - Filters keep their order, which security barriers rely on: from the
+ *		first one with a call on, all go up.  Then the target list is computed
+ *		above as well, for rows that have passed the filter only.
+ *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
+ *		the calls' arguments then.  So it is used only where nobody can tell
+ *		(gpuarrays_ahead.c), or for rows that will be asked for.  At the top of a plan
+ *		that is known when it runs, see executor_run.h.  Expressions
+ *		that may fail or be seen wait until their row is asked for.
+ *	  - It cannot be read backward, marked, or asked what row of a table it
+ *		stands at.  So it is not put where cursors want that, or merge joins.
+ *
+ * Expressions have their final form here, see gpusort_replace.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/parsenodes.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "array/array_sort.h"
+#include "guc.h"
+#include "nodes/arrays/gpuarrays.h"
+#include "nodes/arrays/gpuarrays_ahead.h"
+#include "nodes/feed/gpufeed.h"
+#include "nodes/sort/gpusort.h"
+#include "nodes/window/gpuwindow.h"
+#include "plan/array_calls.h"
+#include "plan/plan_walk.h"
+
+typedef struct ArrayPlanContext
+{
+	PlannedStmt *stmt;
+	bool		for_cursor;
+	bool		is_volatile;
+	bool		subplans_in_order;	/* what they do must not be done earlier */
+	int			last_node_id;
+} ArrayPlanContext;
+
+/* When will a node be asked for all its rows? */
+typedef enum Reading
+{
+	READ_PARTLY,				/* never, as far as is known */
+	READ_AS_QUERY,				/* where the executor runs the query to its end */
+	READ_WHOLLY					/* always */
+} Reading;
+
+/* Where a node stands. */
+typedef struct Place
+{
+	double		bound;			/* rows that it will be asked for, or
+								 * GS_NO_BOUND */
+	Reading		reading;
+	double		rows;			/* if not for all, for so many at least;
+								 * GS_NO_BOUND: for all */
+	bool		marked;			/* it will be marked and restored */
+	bool		at_cursor;		/* a cursor may want to know where it stands */
+	bool		parallel;		/* below a Gather */
+} Place;
+
+/* Columns and calls, on the way from a node's expressions to GpuArraySort's. */
+typedef struct MoveContext
+{
+	List	   *columns;		/* of the node below: Var, Aggref, ... */
+	int			n_kept;			/* how many of them the scan tuple has */
+	List	   *calls;			/* they follow in the scan tuple */
+	Index		varno;			/* what columns become: INDEX_VAR, OUTER_VAR */
+} MoveContext;
+
+/* An array about whose elements nothing is known has so many. */
+#define GUESSED_ELEMENTS	10.0
+
+static Plan *walk(ArrayPlanContext *context, Plan *plan, Place place);
+
+/*
+ * Is it worth while?
+ */
+
+/* How many elements has the array that a call sorts? */
+static double
+estimate_elements(const ArrayPlanContext *context, const Plan *plan, const FuncExpr *call)
+{
+	const Var  *var = (const Var *) gs_array_call_array(call);
+	uint32		elem_bytes = gs_elem_bytes(gs_array_elem(gs_array_call_element_type(call)));
+	int32		width = 0;
+
+	if (IsA(var, Var) && !IS_SPECIAL_VARNO(var->varno) && var->varattno > 0)
+	{
+		const RangeTblEntry *rte = rt_fetch(var->varno, context->stmt->rtable);
+
+		/* of arrays that are stored out of line only the pointer is known */
+		if (rte->rtekind == RTE_RELATION)
+			width = get_attavgwidth(rte->relid, var->varattno);
+	}
+	else
+		width = plan->plan_width;
+	return Max(GUESSED_ELEMENTS, (double) width / elem_bytes);
+}
+
+static bool
+is_worth_while(const ArrayPlanContext *context, const Plan *plan, const Place *place,
+			   const List *calls)
+{
+	double		rows = plan->plan_rows;
+	double		elements = 0;
+	ListCell   *lc;
+
+	if (gs_guc_force)
+		return true;
+	if (place->bound != GS_NO_BOUND)
+		rows = Min(rows, place->bound);
+	foreach(lc, calls)
+		elements += rows * estimate_elements(context, plan, lfirst_node(FuncExpr, lc));
+	return elements >= gs_guc_min_rows;
+}
+
+/*
+ * When may rows of a plan be read ahead, with these expressions in the place of
+ * its uppermost node's?  GS_ARRAYS_FLAG_; 0: never.
+ */
+static int
+reading_ahead(const ArrayPlanContext *context, const Place *place, Plan *plan, Node *exprs)
+{
+	int			flags = 0;
+
+	if (place->reading != READ_PARTLY && place->rows != 0 && !context->subplans_in_order &&
+		gs_ahead_all_rows(plan, exprs, context->is_volatile))
+		flags = place->reading == READ_WHOLLY ? GS_ARRAYS_FLAG_WANTED : GS_ARRAYS_FLAG_TO_END;
+	if (gs_ahead_any_row(plan, exprs))
+		flags |= GS_ARRAYS_FLAG_ANY_ROW;
+	return flags;
+}
+
+/*
+ * Moving expressions
+ */
+
+/* Is the node computed by the plan node below, whatever is above it? */
+static bool
+is_column(const Node *node)
+{
+	return IsA(node, Var) || IsA(node, Aggref) || IsA(node, GroupingFunc) || IsA(node, WindowFunc);
+}
+
+/* The same everywhere: there is no use in passing it on. */
+static bool
+is_constant(const Node *node)
+{
+	return IsA(node, Const) || IsA(node, Param);
+}
+
+/* Note the columns that an expression needs beside its calls. */
+static bool
+note_columns(Node *node, MoveContext *context)
+{
+	if (node == NULL || list_member(context->calls, node))
+		return false;
+	if (is_column(node))
+	{
+		context->columns = list_append_unique(context->columns, node);
+		return false;
+	}
+	return expression_tree_walker(node, note_columns, context);
+}
+
+/* The column of a tuple that a node's value is. */
+static Node *
+make_column(const Node *node, Index varno, AttrNumber attno)
+{
+	return (Node *) makeVar(varno, attno, exprType(node), exprTypmod(node), exprCollation(node), 0);
+}
+
+static int
+position(const List *list, const Node *node)
+{
+	ListCell   *lc;
+
+	foreach(lc, list)
+		if (equal(lfirst(lc), node))
+			return foreach_current_index(lc);
+	return -1;
+}
+
+/*
+ * An expression in terms of the columns noted before; for INDEX_VAR also of the
+ * calls.
+ */
+static Node *
+move(Node *node, MoveContext *context)
+{
+	int			n;
+
+	if (node == NULL)
+		return NULL;
+	n = context->varno == INDEX_VAR ? position(context->calls, node) : -1;
+	if (n >= 0)
+		return make_column(node, INDEX_VAR, context->n_kept + n + 1);
+	n = is_constant(node) ? -1 : position(context->columns, node);
+	if (n >= 0)
+		return make_column(node, context->varno, n + 1);
+	return expression_tree_mutator(node, move, context);
+}
+
+/* Replace calls by the columns after the first n of the node below. */
+static Node *
+replace_calls(Node *node, MoveContext *context)
+{
+	int			n;
+
+	if (node == NULL)
+		return NULL;
+	n = position(context->calls, node);
+	if (n >= 0)
+		return make_column(node, OUTER_VAR, context->n_kept + n + 1);
+	return expression_tree_mutator(node, replace_calls, context);
+}
+
+/*
+ * Making the node
+ */
+
+static Plan *
+make_array_sort(ArrayPlanContext *context, const Place *place, int flags, Plan *child, List *tlist,
+				List *scan_tlist, int n_calls)
+{
+	int			rows = place->rows == GS_NO_BOUND ? 0 : (int) Min(place->rows, INT_MAX);
+	CustomScan *scan = gs_node_make(&gs_arrays_node, child, tlist, scan_tlist, child,
+									list_make3_int(n_calls, flags, rows));
+
+	scan->scan.plan.parallel_aware = place->parallel;	/* to hear of the workers' arrays */
+	scan->scan.plan.plan_node_id = ++context->last_node_id;
+	return &scan->scan.plan;
+}
+
+static List *
+append_column(List *tlist, Node *expr)
+{
+	return lappend(tlist, makeTargetEntry((Expr *) expr, list_length(tlist) + 1, NULL, false));
+}
+
+/*
+ * The scan tuple above a node that returns the columns: those of them that are
+ * kept, and the calls.
+ */
+static List *
+make_scan_tlist(MoveContext *moved)
+{
+	List	   *scan_tlist = NIL;
+	ListCell   *lc;
+
+	moved->varno = OUTER_VAR;
+	for (int i = 0; i < moved->n_kept; i++)
+		scan_tlist = append_column(scan_tlist,
+								   make_column(list_nth(moved->columns, i), OUTER_VAR, i + 1));
+	foreach(lc, moved->calls)
+	{
+		FuncExpr   *call = (FuncExpr *) copyObject(lfirst_node(FuncExpr, lc));
+
+		call->args = (List *) move((Node *) call->args, moved);
+		scan_tlist = append_column(scan_tlist, (Node *) call);
+	}
+	return scan_tlist;
+}
+
+/* What GpuArraySort computes as it reads a row. */
+static List *
+call_arguments(const List *calls)
+{
+	List	   *args = NIL;
+	ListCell   *lc;
+
+	foreach(lc, calls)
+		args = lappend(args, gs_array_call_array(lfirst_node(FuncExpr, lc)));
+	return args;
+}
+
+/*
+ * Above
+ */
+
+/*
+ * Find the calls of a node's filter and target list; *above is set to the
+ * clauses of the filter that go up.
+ */
+static List *
+find_calls(const Plan *plan, List **above)
+{
+	List	   *calls = NIL;
+	ListCell   *lc;
+
+	*above = NIL;
+	foreach(lc, plan->qual)
+	{
+		bool		found = gs_array_calls_find(lfirst(lc), *above != NIL, false, &calls);
+
+		if (found || *above != NIL)
+			*above = lappend(*above, lfirst(lc));
+	}
+	foreach(lc, plan->targetlist)
+		(void) gs_array_calls_find((Node *) lfirst_node(TargetEntry, lc)->expr, *above != NIL, false,
+								   &calls);
+	return calls;
+}
+
+static Plan *
+lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
+{
+	List	   *clauses;
+	List	   *child_clauses;
+	MoveContext moved = {0};
+	List	   *child_tlist = NIL;
+	List	   *tlist = NIL;
+	int			flags;
+	Plan	   *scan;
+	ListCell   *lc;
+
+	moved.calls = find_calls(plan, &clauses);
+	if (moved.calls == NIL || !is_worth_while(context, plan, place, moved.calls))
+		return plan;
+
+	child_clauses = list_truncate(list_copy(plan->qual),
+								  list_length(plan->qual) - list_length(clauses));
+
+	/* what the node returns from now on: first what GpuArraySort passes on */
+	foreach(lc, plan->targetlist)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (clauses == NIL && !is_constant(expr) && gs_ahead_is_silent(expr))
+			moved.columns = list_append_unique(moved.columns, expr);
+		else
+			(void) note_columns(expr, &moved);
+	}
+	(void) note_columns((Node *) clauses, &moved);
+	moved.n_kept = list_length(moved.columns);
+	moved.varno = INDEX_VAR;
+	foreach(lc, plan->targetlist)
+	{
+		TargetEntry *tle = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
+
+		tle->expr = (Expr *) move((Node *) tle->expr, &moved);
+		tlist = lappend(tlist, tle);
+	}
+	clauses = (List *) move((Node *) clauses, &moved);
+
+	/* then what only the calls need */
+	foreach(lc, moved.calls)
+	{
+		List	   *calls = moved.calls;
+
+		moved.calls = NIL;
+		(void) note_columns((Node *) lfirst_node(FuncExpr, lc)->args, &moved);
+		moved.calls = calls;
+	}
+	foreach(lc, moved.columns)
+		child_tlist = append_column(child_tlist, lfirst(lc));
+	flags = reading_ahead(context, place, plan,
+						  (Node *) list_make3(child_tlist, child_clauses,
+											  call_arguments(moved.calls)));
+	if (flags == 0)
+		return plan;
+	scan = make_array_sort(context, place, flags, plan, tlist, make_scan_tlist(&moved),
+						   list_length(moved.calls));
+	scan->qual = clauses;
+	plan->qual = child_clauses;
+	plan->targetlist = child_tlist;
+	scan->initPlan = plan->initPlan;
+	plan->initPlan = NIL;
+	return scan;
+}
+
+/*
+ * Below
+ */
+
+static void
+note_attnos(Bitmapset **used, const AttrNumber *attnos, int n)
+{
+	for (int i = 0; i < n; i++)
+		*used = bms_add_member(*used, attnos[i] - FirstLowInvalidHeapAttributeNumber);
+}
+
+/* The columns of its child that a node uses, as pull_varattnos() has them. */
+static Bitmapset *
+used_columns(Plan *plan)
+{
+	Bitmapset  *used = NULL;
+
+	pull_varattnos((Node *) plan->targetlist, OUTER_VAR, &used);
+	pull_varattnos((Node *) plan->qual, OUTER_VAR, &used);
+	if (IsA(plan, Agg))
+		note_attnos(&used, ((Agg *) plan)->grpColIdx, ((Agg *) plan)->numCols);
+	else if (IsA(plan, WindowAgg))
+	{
+		WindowAgg  *window = (WindowAgg *) plan;
+
+		note_attnos(&used, window->partColIdx, window->partNumCols);
+		note_attnos(&used, window->ordColIdx, window->ordNumCols);
+		pull_varattnos((Node *) window->runCondition, OUTER_VAR, &used);
+	}
+	return used;
+}
+
+/* Find the calls that a node must get from below. */
+static List *
+find_calls_below(Plan *plan)
+{
+	List	   *calls = NIL;
+	bool		filtered = plan->qual != NIL;
+	ListCell   *lc;
+
+	switch (nodeTag(plan))
+	{
+		case T_Agg:
+			/* of several grouping sets, each has its own pass over the rows */
+			if (list_length(((Agg *) plan)->groupingSets) > 1 || ((Agg *) plan)->chain != NIL)
+				return NIL;
+			(void) gs_array_calls_find((Node *) plan->qual, false, true, &calls);
+			(void) gs_array_calls_find((Node *) plan->targetlist, false, true, &calls);
+			break;
+		case T_WindowAgg:
+			(void) gs_array_calls_find((Node *) plan->targetlist, false, true, &calls);
+			break;
+		case T_Result:
+			foreach(lc, plan->qual)
+				(void) gs_array_calls_find(lfirst(lc), lc != list_head(plan->qual), false, &calls);
+			(void) gs_array_calls_find((Node *) plan->targetlist, filtered, false, &calls);
+			break;
+		case T_ProjectSet:
+			foreach(lc, plan->targetlist)
+			{
+				Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+
+				/* what is no set is computed once for each member of one */
+				(void) gs_array_calls_find(expr, !expression_returns_set(expr), false, &calls);
+			}
+			break;
+		default:
+			break;
+	}
+	return calls;
+}
+
+static void
+lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
+{
+	Plan	   *child = outerPlan(plan);
+	MoveContext moved = {0};
+	Bitmapset  *used;
+	List	   *tlist = NIL;
+	List	   *scan_tlist = NIL;
+	int			flags;
+	ListCell   *lc;
+
+	moved.calls = find_calls_below(plan);
+	if (moved.calls == NIL || !is_worth_while(context, child, place, moved.calls))
+		return;
+	flags = reading_ahead(context, place, child,
+						  (Node *) list_make3(child->targetlist, child->qual,
+											  call_arguments(moved.calls)));
+	if (flags == 0)
+		return;
+
+	/* the node finds the sorted arrays behind its child's other columns */
+	moved.n_kept = list_length(child->targetlist);
+	plan->targetlist = (List *) replace_calls((Node *) plan->targetlist, &moved);
+	plan->qual = (List *) replace_calls((Node *) plan->qual, &moved);
+
+	/* those that it does not use need not go through GpuArraySort */
+	used = used_columns(plan);
+	foreach(lc, child->targetlist)
+	{
+		TargetEntry *tle = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
+		Node	   *expr = (Node *) tle->expr;
+
+		if (bms_is_member(tle->resno - FirstLowInvalidHeapAttributeNumber, used))
+		{
+			moved.columns = lappend(moved.columns, make_column(expr, OUTER_VAR, tle->resno));
+			tle->expr = (Expr *) make_column(expr, INDEX_VAR, list_length(moved.columns));
+		}
+		else
+			tle->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
+		tlist = lappend(tlist, tle);
+	}
+	moved.n_kept = list_length(moved.columns);
+	foreach(lc, moved.calls)
+		tlist = append_column(tlist, make_column(lfirst(lc), INDEX_VAR, moved.n_kept +
+												 foreach_current_index(lc) + 1));
+
+	/* the calls' arguments are in terms of the child's columns already */
+	foreach(lc, list_concat_copy(moved.columns, moved.calls))
+		scan_tlist = append_column(scan_tlist, lfirst(lc));
+	outerPlan(plan) = make_array_sort(context, place, flags, child, tlist, scan_tlist,
+									  list_length(moved.calls));
+	outerPlan(plan)->extParam = bms_add_members(outerPlan(plan)->extParam, plan->extParam);
+	outerPlan(plan)->allParam = bms_add_members(outerPlan(plan)->allParam, plan->allParam);
+}
+
+/*
+ * The walk
+ */
+
+/* Does a node read its outer child to the end before it returns a row? */
+static bool
+reads_all(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_ModifyTable:
+			/* one in WITH runs to its end, whoever reads what it returns */
+			return ((const ModifyTable *) plan)->returningLists == NIL ||
+				!((const ModifyTable *) plan)->canSetTag;
+		case T_Hash:
+		case T_Sort:
+			return true;
+		case T_Agg:
+			return ((const Agg *) plan)->aggstrategy == AGG_PLAIN ||
+				((const Agg *) plan)->aggstrategy == AGG_HASHED;
+		case T_CustomScan:
+			return gs_node_is(plan, &gs_sort_node);
+		default:
+			return false;
+	}
+}
+
+/* Does a node that is read to the end read its children so? */
+static bool
+reads_as_read(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Agg:
+		case T_Append:
+		case T_Gather:
+		case T_GatherMerge:
+		case T_Group:
+		case T_LockRows:
+		case T_Material:
+		case T_MergeAppend:
+		case T_ModifyTable:
+		case T_ProjectSet:
+		case T_Result:
+		case T_SubqueryScan:
+		case T_Unique:
+			return true;
+		case T_WindowAgg:
+			return ((const WindowAgg *) plan)->runCondition == NIL;
+		case T_CustomScan:
+			return gs_node_is(plan, &gs_feed_node) ||
+				(gs_node_is(plan, &gs_window_node) &&
+				 gs_window_run_condition((const CustomScan *) plan) == NIL);
+		default:
+			return false;
+	}
+}
+
+/* For how many rows does a Limit ask at least, if it is asked for all that it has? */
+static double
+limit_rows(const Limit *limit)
+{
+	const Const *count = (const Const *) limit->limitCount;
+
+	if (count == NULL)
+		return GS_NO_BOUND;
+	if (!IsA(count, Const))
+		return 0;
+	return count->constisnull ? GS_NO_BOUND : Max(DatumGetInt64(count->constvalue), 0);
+}
+
+/* Does a node that is asked for a number of rows ask for as many, or more? */
+static bool
+reads_as_many(const Plan *plan)
+{
+	return IsA(plan, LockRows) || IsA(plan, Result) || IsA(plan, SubqueryScan);
+}
+
+/* When, and for how many rows, is an outer child of the node asked? */
+static void
+set_reading_below(Place *below, const Plan *plan, const Place *place)
+{
+	below->reading = READ_PARTLY;
+	below->rows = place->rows;
+	if (reads_all(plan))
+	{
+		below->reading = READ_WHOLLY;
+		below->rows = GS_NO_BOUND;
+	}
+	else if (IsA(plan, Limit))
+	{
+		double		rows = limit_rows((const Limit *) plan);
+
+		if (place->rows == GS_NO_BOUND || (rows != GS_NO_BOUND && rows < place->rows))
+			below->rows = rows;
+		below->reading = place->reading;
+	}
+	else if (place->rows == GS_NO_BOUND ? reads_as_read(plan) : reads_as_many(plan))
+		below->reading = place->reading;
+}
+
+/* Does a nested loop, read to its end, read its inner child to the end each time? */
+static bool
+reads_all_matches(const NestLoop *loop)
+{
+	return !loop->join.inner_unique &&
+		(loop->join.jointype == JOIN_INNER || loop->join.jointype == JOIN_LEFT);
+}
+
+/* Does a node stand where its child stands? */
+static bool
+stands_with_child(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+		case T_Limit:
+		case T_LockRows:
+		case T_MergeAppend:
+		case T_Result:
+		case T_SubqueryScan:
+			return true;
+		default:
+			return false;
+	}
+}
+
+typedef struct Children
+{
+	ArrayPlanContext *context;
+	Plan	   *parent;
+	Reading		reading;		/* the parent's */
+	Place		place;			/* of a child */
+} Children;
+
+static void
+walk_child(Plan **child, void *context)
+{
+	const Children *children = context;
+	Place		place = children->place;
+
+	place.marked |= IsA(children->parent, MergeJoin) && child == &innerPlan(children->parent);
+	if (IsA(children->parent, NestLoop) && place.rows == GS_NO_BOUND &&
+		(child == &outerPlan(children->parent) || reads_all_matches((NestLoop *) children->parent)))
+		place.reading = children->reading;
+	*child = walk(children->context, *child, place);
+}
+
+static void
+walk_children(ArrayPlanContext *context, Plan *plan, Place place)
+{
+	Children	children = {context, plan, place.reading, place};
+	Place	   *below = &children.place;
+
+	below->bound = gs_plan_bound_below(plan, place.bound);
+	set_reading_below(below, plan, &place);
+	below->at_cursor = place.at_cursor && stands_with_child(plan);
+	below->marked = place.marked && stands_with_child(plan);
+	below->parallel = place.parallel || IsA(plan, Gather) || IsA(plan, GatherMerge);
+	gs_plan_visit_children(plan, walk_child, &children);
+}
+
+static Plan *
+walk(ArrayPlanContext *context, Plan *plan, Place place)
+{
+	Place		child_place = place;
+
+	walk_children(context, plan, place);
+	if (place.marked)
+		return plan;
+
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_SubqueryScan:
+		case T_FunctionScan:
+		case T_ValuesScan:
+		case T_TableFuncScan:
+		case T_CteScan:
+		case T_NamedTuplestoreScan:
+		case T_WorkTableScan:
+			if (context->for_cursor && place.at_cursor)
+				return plan;
+			break;
+		case T_Agg:
+		case T_WindowAgg:
+		case T_ProjectSet:
+		case T_Result:
+			if (outerPlan(plan) == NULL || (context->for_cursor && place.at_cursor && IsA(plan, Result)))
+				return plan;
+			child_place.bound = GS_NO_BOUND;
+			set_reading_below(&child_place, plan, &place);
+			lift_below(context, plan, &child_place);
+
+			/* what these two compute, they compute from their child's columns */
+			if (IsA(plan, ProjectSet) || IsA(plan, Result))
+				return plan;
+			/* its filters are about the columns that it returns */
+			if (IsA(plan, WindowAgg) &&
+				(plan->qual != NIL || ((WindowAgg *) plan)->runCondition != NIL))
+				return plan;
+			break;
+		case T_Group:
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+		case T_Gather:
+		case T_GatherMerge:
+			break;
+		default:
+			return plan;
+	}
+	return lift_above(context, plan, &place);
+}
+
+/*
+ * For the plan cache the planner lists all functions that are called in a plan
+ * and are not built in.
+ */
+bool
+gs_array_plan_may_have_calls(const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->invalItems)
+		if (lfirst_node(PlanInvalItem, lc)->cacheId == PROCOID)
+			return true;
+	return false;
+}
+
+/*
+ * Must what the subplans do be done at its time?  They run when an expression
+ * or a scan of a WITH query asks for it, wherever that is.
+ */
+static bool
+subplans_are_in_order(const PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->subplans)
+	{
+		Plan	   *plan = lfirst(lc);
+
+		if (plan != NULL &&
+			!gs_ahead_all_rows(plan, (Node *) list_make2(plan->targetlist, plan->qual), true))
+			return true;
+	}
+	return false;
+}
+
+void
+gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
+{
+	ArrayPlanContext context;
+	Place		top = {GS_NO_BOUND, READ_AS_QUERY, GS_NO_BOUND, false, true, false};
+	Place		sub = {GS_NO_BOUND, READ_PARTLY, GS_NO_BOUND, false, false, false};
+	ListCell   *lc;
+
+	context.stmt = stmt;
+	context.for_cursor = (cursor_options & (CURSOR_OPT_FAST_PLAN | CURSOR_OPT_SCROLL)) != 0;
+	context.is_volatile = is_volatile;
+	context.subplans_in_order = is_volatile && subplans_are_in_order(stmt);
+	context.last_node_id = gs_plan_last_node_id(stmt);
+	stmt->planTree = walk(&context, stmt->planTree, top);
+	foreach(lc, stmt->subplans)
+		if (lfirst(lc) != NULL)
+			lfirst(lc) = walk(&context, lfirst(lc), sub);
+}

@@ -1,0 +1,230 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpunode.c
+ *	  What gpusort's plan nodes have in common (gpunode.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "parser/parsetree.h"
+#include "utils/ruleutils.h"
+
+#include "compat.h"
+#include "nodes/group/gpuaggregate.h"
+#include "nodes/arrays/gpuarrays.h"
+#include "nodes/group/gpuchoice.h"
+#include "nodes/group/gpucount.h"
+#include "nodes/feed/gpufeed.h"
+#include "nodes/group/gpugroupingsets.h"
+#include "nodes/common/gpunode.h"
+#include "nodes/percentile/gpupercentile.h"
+#include "nodes/sort/gpusort.h"
+#include "nodes/group/gpuunique.h"
+#include "nodes/window/gpuwindow.h"
+
+void
+gs_nodes_init(void)
+{
+	RegisterCustomScanMethods(&gs_sort_node.scan);
+	RegisterCustomScanMethods(&gs_feed_node.scan);
+	RegisterCustomScanMethods(&gs_window_node.scan);
+	RegisterCustomScanMethods(&gs_percentile_node.scan);
+	RegisterCustomScanMethods(&gs_count_node.scan);
+	RegisterCustomScanMethods(&gs_aggregate_node.scan);
+	RegisterCustomScanMethods(&gs_unique_node.scan);
+	RegisterCustomScanMethods(&gs_grouping_sets_node.scan);
+	RegisterCustomScanMethods(&gs_spool_node.scan);
+	RegisterCustomScanMethods(&gs_choice_node.scan);
+	RegisterCustomScanMethods(&gs_arrays_node.scan);
+}
+
+Node *
+gs_node_create_state(CustomScan *plan)
+{
+	const GsNode *node = (const GsNode *) plan->methods;
+	CustomScanState *state = palloc0(node->state_bytes);
+
+	NodeSetTag(state, T_CustomScanState);
+	state->methods = &node->exec;
+	return (Node *) state;
+}
+
+CustomScan *
+gs_node_make(const GsNode *node, const Plan *like, List *tlist, List *scan_tlist, Plan *child,
+			 List *private)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *plan = &scan->scan.plan;
+
+	plan->startup_cost = like->startup_cost;
+	plan->total_cost = like->total_cost;
+	gs_compat_copy_disabled(plan, like);
+	plan->plan_rows = like->plan_rows;
+	plan->plan_width = like->plan_width;
+	plan->parallel_safe = like->parallel_safe;
+	plan->plan_node_id = like->plan_node_id;
+	plan->extParam = bms_copy(like->extParam);
+	plan->allParam = bms_copy(like->allParam);
+	plan->targetlist = tlist;
+	plan->lefttree = child;
+	scan->custom_scan_tlist = scan_tlist;
+	scan->custom_private = private;
+	scan->methods = &node->scan;
+	return scan;
+}
+
+typedef struct ScanTuple
+{
+	NodeTag		call;
+	List	  **columns;
+} ScanTuple;
+
+static Node *
+use_scan_tuple(Node *node, void *context)
+{
+	const ScanTuple *scan = context;
+
+	if (node == NULL)
+		return NULL;
+	if (nodeTag(node) == scan->call || (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR))
+	{
+		AttrNumber	attno = 1;
+		ListCell   *lc;
+
+		foreach(lc, *scan->columns)
+		{
+			if (equal(lfirst(lc), node))
+				break;
+			attno++;
+		}
+		if (lc == NULL)
+			*scan->columns = lappend(*scan->columns, copyObjectImpl(node));
+		return (Node *) makeVar(INDEX_VAR, attno, exprType(node), exprTypmod(node),
+								exprCollation(node), 0);
+	}
+	return expression_tree_mutator(node, use_scan_tuple, context);
+}
+
+List *
+gs_node_use_scan_tuple(List *exprs, NodeTag call, List **columns)
+{
+	ScanTuple	scan = {call, columns};
+
+	return (List *) use_scan_tuple((Node *) exprs, &scan);
+}
+
+List *
+gs_node_index_tlist(List *tlist)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *var = makeVar(INDEX_VAR, tle->resno, exprType((Node *) tle->expr),
+								  exprTypmod((Node *) tle->expr),
+								  exprCollation((Node *) tle->expr), 0);
+		TargetEntry *entry = flatCopyTargetEntry(tle);
+
+		entry->expr = (Expr *) var;
+		result = lappend(result, entry);
+	}
+	return result;
+}
+
+List *
+gs_node_outer_tlist(List *tlist)
+{
+	List	   *result = gs_node_index_tlist(tlist);
+	ListCell   *lc;
+
+	foreach(lc, result)
+		((Var *) lfirst_node(TargetEntry, lc)->expr)->varno = OUTER_VAR;
+	return result;
+}
+
+List *
+gs_node_attno_list(int n, const AttrNumber *attnos)
+{
+	List	   *list = NIL;
+
+	for (int i = 0; i < n; i++)
+		list = lappend_int(list, attnos[i]);
+	return list;
+}
+
+List *
+gs_node_oid_list(int n, const Oid *oids)
+{
+	List	   *list = NIL;
+
+	for (int i = 0; i < n; i++)
+		list = lappend_oid(list, oids[i]);
+	return list;
+}
+
+ExprState *
+gs_node_match_rows(CustomScanState *node, const List *attnos, const List *operators,
+				   const List *collations)
+{
+	int			n = list_length(attnos);
+	AttrNumber *columns = palloc(n * sizeof(AttrNumber));
+	Oid		   *equalities = palloc(n * sizeof(Oid));
+	Oid		   *compared_under = palloc(n * sizeof(Oid));
+
+	if (n == 0)
+		return NULL;
+	for (int i = 0; i < n; i++)
+	{
+		columns[i] = list_nth_int(attnos, i);
+		equalities[i] = list_nth_oid(operators, i);
+		compared_under[i] = list_nth_oid(collations, i);
+	}
+	return execTuplesMatchPrepare(ExecGetResultType(outerPlanState(node)), n, columns, equalities,
+								  compared_under, &node->ss.ps);
+}
+
+void
+gs_explain_device(const char *name, uint32 devices, ExplainState *es)
+{
+	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+	List	   *numbers = NIL;
+	StringInfoData buf;
+
+	initStringInfo(&buf);
+	appendStringInfoString(&buf, name);
+	for (int i = 0; devices >> i != 0; i++)
+		if (devices >> i & 1)
+		{
+			if (text)
+				appendStringInfo(&buf, numbers == NIL ? " %d" : ", %d", i);
+			numbers = lappend(numbers, psprintf("%d", i));
+		}
+	ExplainPropertyText("Device", buf.data, es);
+	if (numbers != NIL && !text)
+		ExplainPropertyList("Device Numbers", numbers, es);
+}
+
+void
+gs_explain_group_key(CustomScanState *node, List *ancestors, const List *attnos, ExplainState *es)
+{
+	Plan	   *plan = node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
+	List	   *keys = NIL;
+	ListCell   *lc;
+
+	foreach(lc, attnos)
+	{
+		TargetEntry *tle = get_tle_by_resno(outerPlan(plan)->targetlist, lfirst_int(lc));
+
+		keys = lappend(keys, deparse_expression((Node *) makeVarFromTargetEntry(OUTER_VAR, tle), context,
+												gs_compat_explain_prefix(es), true));
+	}
+	ExplainPropertyList("Group Key", keys, es);
+}

@@ -1,0 +1,36 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpufeed.h
+ *	  The node GpuSortFeed, which hands a partial plan's rows to the device.
+ *
+ * It stands below a GpuSort and a Gather, and nowhere else.  So its paths and
+ * plans are made with GpuSort's (gpusort_path.c, gpusort_plan.c,
+ * gpusort_replace.c), and custom_private is GpuSort's (gpusort.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUFEED_H
+#define GS_GPUFEED_H
+
+#include "nodes/execnodes.h"
+
+#include "nodes/common/gpunode.h"
+#include "sort/sort.h"
+
+#define GS_FEED_NAME	"GpuSortFeed"
+
+extern const GsNode gs_feed_node;
+
+/*
+ * What GpuSort sees of a feed node below it.
+ *
+ * Before the feed nodes run, the leader's is told where to feed: to a sort's
+ * session, or nowhere (NULL), which makes all feed nodes pass rows on.
+ */
+extern bool gs_feed_is_feed(PlanState *state);
+extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
+
+/* The workers that the node was planned for. */
+extern int	gs_feed_planned_workers(PlanState *gather);
+
+#endif							/* GS_GPUFEED_H */

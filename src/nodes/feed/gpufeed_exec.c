@@ -1,0 +1,309 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpufeed_exec.c
+ *	  The executor node GpuSortFeed: hands a partial plan's rows to the device,
+ *	  in parallel workers and the leader.
+ *
+ * It returns only those rows that it could not hand over, which then reach
+ * GpuSort through Gather:
+ *	  - all rows, where there is no session (GsFeedShared.session names none);
+ *	  - rows too large for a chunk;
+ *	  - once the device's memory is full, the rows of the chunk in work and
+ *		all that follow.
+ * When the service is lost it ends at once: GpuSort will notice, and run the
+ * child again.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/parallel.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "executor/nodeCustom.h"
+#include "miscadmin.h"
+#include "port/atomics.h"
+#include "storage/shm_toc.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "nodes/feed/gpufeed.h"
+#include "nodes/sort/gpusort.h"
+#include "sort/sort_feed.h"
+
+/* In the DSM segment of the parallel query. */
+typedef struct GsFeedShared
+{
+	GsSessionHandle session;
+	pg_atomic_uint64 rows;		/* handed over by the workers */
+} GsFeedShared;
+
+typedef struct GpuFeedState
+{
+	CustomScanState css;
+	GsSortKeys	keys;
+	GsKeyDesc  *desc;			/* NULL until the node runs */
+	GsFeedShared *shared;		/* NULL: no parallel query under way */
+	GsSort	   *sort;			/* leader: where to feed; NULL: nowhere */
+	GsSessionHandle session;	/* where this process feeds */
+	bool		begun;			/* since the last rescan */
+	bool		passing;		/* rows are passed on */
+	bool		child_done;
+	MemoryContext context;		/* of the feeder, reset with each rescan */
+	GsFeeder   *feeder;			/* NULL: feeding nowhere */
+	TupleTableSlot *returned;	/* rows taken back */
+	uint64		rows;			/* handed over; in the leader, by all */
+} GpuFeedState;
+
+bool
+gs_feed_is_feed(PlanState *state)
+{
+	return state && gs_node_is(state->plan, &gs_feed_node);
+}
+
+void
+gs_feed_set_sort(PlanState *state, GsSort *sort)
+{
+	GpuFeedState *feed = (GpuFeedState *) state;
+
+	Assert(gs_feed_is_feed(state));
+	feed->sort = sort;
+	if (sort)
+		feed->session = gs_sort_handle(sort);
+	else
+		feed->session.number = -1;
+	/* Gather passes it on to the workers, when it launches them */
+}
+
+int
+gs_feed_planned_workers(PlanState *gather)
+{
+	return ((Gather *) gather->plan)->num_workers;
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	int			flags;
+
+	gs_plan_read(plan, &state->keys, &flags);
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+	state->session.number = -1;
+	state->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort feed node",
+										   ALLOCSET_DEFAULT_SIZES);
+	state->returned = ExecInitExtraTupleSlot(estate,
+											 node->ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+											 &TTSOpsMinimalTuple);
+
+	/* what is returned is a slot of the child's, or the one above */
+	node->ss.ps.resultopsset = true;
+	node->ss.ps.resultopsfixed = false;
+	node->ss.ps.resultops = NULL;
+	node->ss.ps.ps_ProjInfo = NULL;
+}
+
+static void
+begin_feeding(GpuFeedState *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->context);
+	GsClient   *client = NULL;
+
+	if (state->sort)
+		client = gs_sort_client(state->sort);
+	else if (state->session.number >= 0)
+		client = gs_client_attach(state->session);
+	if (client)
+	{
+		GsRefusal	refusal;
+
+		state->desc = gs_sort_key_desc(&state->keys,
+									   state->returned->tts_tupleDescriptor, &refusal);
+		if (state->desc == NULL)
+			elog(ERROR, "gpusort cannot sort these columns: %s", gs_refusal_name(refusal));
+		state->feeder = gs_feeder_create(client, state->desc);
+	}
+	MemoryContextSwitchTo(old);
+	state->passing = client == NULL;
+	state->begun = true;
+}
+
+/* The child has no more rows, or the service is gone. */
+static void
+finish_feeding(GpuFeedState *state)
+{
+	uint64		rows;
+
+	state->child_done = true;
+	if (state->feeder == NULL)
+		return;
+	if (!state->passing)
+		state->passing = gs_feeder_finish(state->feeder) == GS_PUT_OVERFLOW;
+	rows = gs_feeder_rows(state->feeder);
+	if (IsParallelWorker())
+		pg_atomic_fetch_add_u64(&state->shared->rows, rows);
+	else
+		state->rows += rows;
+}
+
+/* After overflow: a row that was fed but not handed over. */
+static TupleTableSlot *
+taken_back(GpuFeedState *state)
+{
+	const char *row;
+	bool		external;
+
+	if (state->feeder == NULL)
+		return NULL;
+	row = gs_feeder_take_back(state->feeder, &external);
+	if (row == NULL)
+		return NULL;
+	Assert(!external);
+	return ExecStoreMinimalTuple((MinimalTuple) row, state->returned, false);
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+	PlanState  *child = outerPlanState(node);
+
+	if (unlikely(!state->begun))
+		begin_feeding(state);
+	while (!state->child_done)
+	{
+		TupleTableSlot *slot;
+		GsPut		status;
+
+		if (unlikely(state->passing))
+		{
+			slot = taken_back(state);
+			if (slot)
+				return slot;
+		}
+		slot = ExecProcNode(child);
+		if (TupIsNull(slot))
+		{
+			finish_feeding(state);
+			break;
+		}
+		if (state->passing)
+			return slot;
+		status = gs_feeder_put(state->feeder, &(GsPutRow){.slot = slot});
+		if (likely(status == GS_PUT_OK))
+			continue;
+		if (status == GS_PUT_LOST || status == GS_PUT_DECLINED)
+		{
+			finish_feeding(state);
+			break;
+		}
+		state->passing = status == GS_PUT_OVERFLOW;
+		return slot;
+	}
+	return state->passing ? taken_back(state) : NULL;
+}
+
+static void
+end(CustomScanState *node)
+{
+	((GpuFeedState *) node)->shared = NULL;
+	ExecEndNode(outerPlanState(node));
+}
+
+/* The DSM segment is about to go. */
+static void
+shutdown(CustomScanState *node)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+
+	if (state->shared && !IsParallelWorker())
+		state->rows += pg_atomic_exchange_u64(&state->shared->rows, 0);
+	state->shared = NULL;
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+
+	ExecClearTuple(state->returned);
+	MemoryContextReset(state->context);
+	state->feeder = NULL;
+	state->desc = NULL;
+	state->begun = false;
+	state->passing = false;
+	state->child_done = false;
+	if (outerPlanState(node)->chgParam == NULL)
+		ExecReScan(outerPlanState(node));
+}
+
+static Size
+estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
+{
+	(void) node;
+	(void) pcxt;
+	return sizeof(GsFeedShared);
+}
+
+static void
+initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+
+	(void) pcxt;
+	state->shared = (GsFeedShared *) coordinate;
+	pg_atomic_init_u64(&state->shared->rows, 0);
+	state->shared->session = state->session;
+}
+
+static void
+reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+
+	(void) pcxt;
+	state->shared = (GsFeedShared *) coordinate;
+	state->shared->session = state->session;
+}
+
+static void
+initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+
+	(void) toc;
+	state->shared = (GsFeedShared *) coordinate;
+	state->session = state->shared->session;
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuFeedState *state = (GpuFeedState *) node;
+
+	(void) ancestors;
+	if (es->analyze)
+		ExplainPropertyInteger("Rows Fed", NULL, state->rows, es);
+}
+
+const GsNode gs_feed_node = {
+	.scan = {
+		.CustomName = GS_FEED_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_FEED_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.EstimateDSMCustomScan = estimate_dsm,
+		.InitializeDSMCustomScan = initialize_dsm,
+		.ReInitializeDSMCustomScan = reinitialize_dsm,
+		.InitializeWorkerCustomScan = initialize_worker,
+		.ShutdownCustomScan = shutdown,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuFeedState),
+};

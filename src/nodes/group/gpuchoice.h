@@ -1,0 +1,55 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuchoice.h
+ *	  The node GpuChoice, which has two plans for the same groups, and executes one of them.
+ *
+ * The outer one sorts: above a GpuSort.  The inner one is PostgreSQL's own, which hashes.  How many
+ * groups there are decides which is faster, and the planner often only guesses that: of an
+ * expression without statistics it supposes that each row has another value.  The GpuSort looks
+ * at its first rows, and declines where they have few groups (sort_groups.h).  It has
+ * returned no row then, and the inner plan begins.
+ *
+ *	  gpuchoice_plan.c	where there is a choice: paths and plans
+ *	  gpuchoice_exec.c	the executor's part
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUCHOICE_H
+#define GS_GPUCHOICE_H
+
+#include "nodes/pathnodes.h"
+
+#include "nodes/common/gpunode.h"
+
+#define GS_CHOICE_NAME	"GpuChoice"
+
+extern const GsNode gs_choice_node;
+extern const CustomPathMethods gs_choice_path_methods;
+
+/* A relation's cheapest path, if it hashes groups: the rival of a path that sorts them.  Else NULL. */
+extern const AggPath *gs_choice_rival(const RelOptInfo *rel);
+
+/* May both plans be made, and may the input be begun twice? */
+extern bool gs_choice_is_possible(PlannerInfo *root, const AggPath *rival);
+
+/*
+ * The plan for few groups: the rival; or, if that need not be serial, parallel workers that hash in two
+ * phases, which PostgreSQL leaves out where it expects many groups.  stage: UPPERREL_PARTIAL_ of
+ * rel; final_costs: those of the second phase, NULL for DISTINCT.
+ */
+extern Path *gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival, bool serial,
+						   UpperRelationKind stage, const AggClauseCosts *final_costs);
+
+/*
+ * Both: sorted, a path above a GpuSort of so many rows, and few.  wanted: the order that the
+ * query's next step needs; NIL: none.
+ */
+extern Path *gs_choice_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, double rows,
+							Path *few, List *wanted);
+
+/*
+ * In a finished plan: the choice, or the inner plan, if the outer one must not be begun in vain.
+ */
+extern Plan *gs_choice_finish(CustomScan *choice);
+
+#endif							/* GS_GPUCHOICE_H */

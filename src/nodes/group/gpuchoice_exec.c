@@ -1,0 +1,136 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuchoice_exec.c
+ *	  The executor node GpuChoice: returns the rows of one of its two plans.
+ *
+ * The outer plan is asked for its first row.  If the GpuSort below it has declined then, the inner
+ * one is executed, also when the node is rescanned: what was found once is expected to be so
+ * again.
+ *
+ * The inner plan's state is made when it is needed, be it for EXPLAIN only.  A HashAggregate takes memory for
+ * all groups that it expects as soon as it has a state, and JIT would compile both plans.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "commands/explain.h"
+#include "executor/executor.h"
+
+#include "compat.h"
+#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpusort.h"
+
+typedef struct GpuChoiceState
+{
+	CustomScanState css;
+	PlanState  *sort;			/* the GpuSort of the outer plan */
+	PlanState  *chosen;			/* whose rows are returned; NULL: not known yet */
+	int			eflags;
+} GpuChoiceState;
+
+/* The state of the inner plan. */
+static PlanState *
+inner_plan(GpuChoiceState *state)
+{
+	CustomScanState *node = &state->css;
+	EState	   *estate = node->ss.ps.state;
+
+	if (innerPlanState(node) == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
+
+		innerPlanState(node) = ExecInitNode(innerPlan(node->ss.ps.plan), estate, state->eflags);
+		MemoryContextSwitchTo(old);
+	}
+	return innerPlanState(node);
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuChoiceState *state = (GpuChoiceState *) node;
+	Plan	   *plan = node->ss.ps.plan;
+
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+	state->eflags = eflags;
+	state->sort = outerPlanState(node);
+	while (state->sort && !gs_node_is(state->sort->plan, &gs_sort_node))
+		state->sort = outerPlanState(state->sort);
+	if (state->sort == NULL)
+		elog(ERROR, "malformed %s plan", GS_CHOICE_NAME);
+
+	/* rows are in the slots of one plan or the other */
+	node->ss.ps.resultopsset = true;
+	node->ss.ps.resultopsfixed = false;
+	node->ss.ps.resultops = NULL;
+	node->ss.ps.ps_ProjInfo = NULL;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	GpuChoiceState *state = (GpuChoiceState *) node;
+
+	if (unlikely(state->chosen == NULL))
+	{
+		TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
+
+		if (!gs_sort_node_declined(state->sort))
+		{
+			state->chosen = outerPlanState(node);
+			return slot;
+		}
+		(void) ExecShutdownNode(outerPlanState(node));
+		state->chosen = inner_plan(state);
+	}
+	return ExecProcNode(state->chosen);
+}
+
+static void
+end(CustomScanState *node)
+{
+	ExecEndNode(outerPlanState(node));
+	if (innerPlanState(node))
+		ExecEndNode(innerPlanState(node));
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuChoiceState *state = (GpuChoiceState *) node;
+
+	if (state->chosen == outerPlanState(node))
+		state->chosen = NULL;
+	if (outerPlanState(node)->chgParam == NULL)
+		ExecReScan(outerPlanState(node));
+	if (innerPlanState(node) && innerPlanState(node)->chgParam == NULL)
+		ExecReScan(innerPlanState(node));
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuChoiceState *state = (GpuChoiceState *) node;
+
+	(void) ancestors;
+	if (es->analyze && state->chosen)
+		ExplainPropertyText("Chosen", state->chosen == innerPlanState(node) ? "hash" : "sort", es);
+	(void) inner_plan(state);
+}
+
+const GsNode gs_choice_node = {
+	.scan = {
+		.CustomName = GS_CHOICE_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_CHOICE_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuChoiceState),
+};

@@ -1,0 +1,225 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuchoice_plan.c
+ *	  Where a plan with GpuSort has PostgreSQL's own plan beside it (gpuchoice.h).
+ *
+ *		GpuChoice
+ *		  -> GroupAggregate			or Unique, and what stands for them
+ *			   -> GpuSort
+ *		  -> HashAggregate			the best path that PostgreSQL has
+ *
+ * A path that sorts groups becomes a choice where PostgreSQL's best path hashes them, and the number of
+ * groups is a guess (gpusort_rivals.c).
+ *
+ * Both plans are made of the same paths of the tables, so there is no choice where a path must not become
+ * a plan twice.  A subquery that was planned by itself is such a case: set_plan_references() would
+ * shift the numbers of its partitions twice.  Paths of extensions and foreign tables may not
+ * expect it either.  And the input must cost little before its first row, because it may be begun
+ * in vain.
+ *
+ * Both plans return the same columns.  The outer plan is the one that EXPLAIN finds them in.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/tlist.h"
+
+#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_rivals.h"
+
+/* The input may cost such a part of the rival's whole plan before it returns a row. */
+#define MAX_STARTUP_PART	0.05
+
+/* The GpuSort that rows come from. */
+static CustomScan *
+find_sort(Plan *plan)
+{
+	while (plan != NULL && !gs_node_is(plan, &gs_sort_node))
+		plan = outerPlan(plan);
+	return (CustomScan *) plan;
+}
+
+const AggPath *
+gs_choice_rival(const RelOptInfo *rel)
+{
+	const Path *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if (best == NULL || compare_path_costs((Path *) path, (Path *) best, TOTAL_COST) < 0)
+			best = path;
+	}
+	return best && IsA(best, AggPath) && gs_path_hashes(best) ? (const AggPath *) best : NULL;
+}
+
+static bool
+has_custom_path(const List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (IsA(lfirst(lc), CustomPath))
+			return true;
+	return false;
+}
+
+/* May plans be made twice of a relation's paths? */
+static bool
+may_plan_twice(const RelOptInfo *rel)
+{
+	return (rel->reloptkind == RELOPT_JOINREL || rel->reloptkind == RELOPT_OTHER_JOINREL ||
+			rel->rtekind == RTE_RELATION || rel->rtekind == RTE_VALUES || rel->rtekind == RTE_CTE ||
+			rel->rtekind == RTE_RESULT) &&
+		rel->subroot == NULL && rel->fdwroutine == NULL && !has_custom_path(rel->pathlist) &&
+		!has_custom_path(rel->partial_pathlist);
+}
+
+/* The cost of a rival's input before its first row. */
+static Cost
+startup_below(const Path *path)
+{
+	while (IsA(path, AggPath) || IsA(path, GatherPath) || IsA(path, ProjectionPath))
+	{
+		if (IsA(path, AggPath))
+			path = ((const AggPath *) path)->subpath;
+		else if (IsA(path, GatherPath))
+			path = ((const GatherPath *) path)->subpath;
+		else
+			path = ((const ProjectionPath *) path)->subpath;
+	}
+	return path->startup_cost;
+}
+
+bool
+gs_choice_is_possible(PlannerInfo *root, const AggPath *rival)
+{
+	ListCell   *lc;
+
+	if (!(gs_sort_path_flags(root) & GS_PLAN_FLAG_RERUN) ||
+		startup_below(&rival->path) > MAX_STARTUP_PART * rival->path.total_cost)
+		return false;
+	for (int i = 1; i < root->simple_rel_array_size; i++)
+		if (root->simple_rel_array[i] && !may_plan_twice(root->simple_rel_array[i]))
+			return false;
+	foreach(lc, root->join_rel_list)
+		if (!may_plan_twice(lfirst(lc)))
+			return false;
+	return true;
+}
+
+/* The first phase of a parallel plan that hashes; NULL: PostgreSQL has none. */
+static Path *
+find_first_phase(const RelOptInfo *partial)
+{
+	ListCell   *lc;
+
+	foreach(lc, partial->partial_pathlist)
+		if (IsA(lfirst(lc), AggPath) && lfirst_node(AggPath, lc)->aggstrategy == AGG_HASHED)
+			return lfirst(lc);
+	return NULL;
+}
+
+Path *
+gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival, bool serial,
+			  UpperRelationKind stage, const AggClauseCosts *final_costs)
+{
+	AggPath    *copy;
+
+	if (!serial && rel->consider_parallel && rival->aggsplit == AGGSPLIT_SIMPLE)
+	{
+		RelOptInfo *partial = fetch_upper_rel(root, stage, rel->relids);
+		Path	   *first = find_first_phase(partial);
+
+		if (first)
+		{
+			Path	   *gather = (Path *) create_gather_path(root, partial, first, partial->reltarget, NULL,
+															 NULL);
+
+			return (Path *) create_agg_path(root, rel, gather, rival->path.pathtarget, AGG_HASHED,
+											final_costs ? AGGSPLIT_FINAL_DESERIAL : AGGSPLIT_SIMPLE,
+											rival->groupClause, rival->qual, final_costs,
+											rival->numGroups);
+		}
+	}
+
+	/* add_path() frees a path that turns out to be worse */
+	copy = makeNode(AggPath);
+	*copy = *rival;
+	return &copy->path;
+}
+
+Path *
+gs_choice_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, double rows, Path *few, List *wanted)
+{
+	CustomPath *choice = makeNode(CustomPath);
+
+	if (wanted != NIL && pathkeys_contained_in(wanted, sorted->pathkeys))
+	{
+		few = (Path *) create_sort_path(root, rel, few, sorted->pathkeys, -1.0);
+		choice->path.pathkeys = sorted->pathkeys;
+	}
+	choice->path.pathtype = T_CustomScan;
+	choice->path.parent = rel;
+	choice->path.pathtarget = sorted->pathtarget;
+	choice->path.rows = sorted->rows;
+	choice->path.startup_cost = sorted->startup_cost;
+	choice->path.total_cost = sorted->total_cost;
+	gs_compat_inherit_disabled(&choice->path, sorted);
+	choice->custom_paths = list_make2(sorted, few);
+	choice->custom_private = list_make1_int((int) Min(rows, INT_MAX));
+	choice->methods = &gs_choice_path_methods;
+	return &choice->path;
+}
+
+static Plan *
+plan_choice_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+				 List *children)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *sorted = linitial(children);
+
+	(void) root;
+	(void) rel;
+	(void) clauses;
+
+	gs_plan_decline_few(find_sort(sorted), linitial_int(path->custom_private));
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.lefttree = sorted;
+	/* it may have expressions of the tables in common with the other one */
+	scan->scan.plan.righttree = (Plan *) copyObjectImpl(lsecond(children));
+	scan->custom_scan_tlist = (List *) copyObjectImpl(sorted->targetlist);
+	scan->methods = &gs_choice_node.scan;
+	return &scan->scan.plan;
+}
+
+Plan *
+gs_choice_finish(CustomScan *choice)
+{
+	Plan	   *plan = &choice->scan.plan;
+	Plan	   *hashed = innerPlan(plan);
+	CustomScan *sort = find_sort(outerPlan(plan));
+	GsSortKeys	keys;
+	int			flags = 0;
+
+	if (sort)
+		gs_plan_read(sort, &keys, &flags);
+	if (flags & GS_PLAN_FLAG_RERUN)
+		return plan;
+	apply_tlist_labeling(hashed->targetlist, plan->targetlist);
+	hashed->initPlan = list_concat(hashed->initPlan, plan->initPlan);
+	hashed->extParam = bms_copy(plan->extParam);
+	hashed->allParam = bms_copy(plan->allParam);
+	return hashed;
+}
+
+const CustomPathMethods gs_choice_path_methods = {
+	.CustomName = GS_CHOICE_NAME,
+	.PlanCustomPath = plan_choice_path,
+};

@@ -1,0 +1,64 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpupercentile.h
+ *	  The node GpuPercentile: percentile_disc(), percentile_cont() and mode() of
+ *	  rows that a GpuSort below it has put in order.
+ *
+ *	  gpupercentile_path.c	paths that have the rows sorted
+ *	  gpupercentile_plan.c	GpuPercentile between Agg and GpuSort
+ *	  gpupercentile_exec.c	the executor's part
+ *
+ * custom_private is a list of lists, so that plans can be copied; the enum names its
+ * members.  Columns are those of the child's output.  custom_exprs has, over the child's columns,
+ * the direct argument of each function (mode(): a NULL), and then the different filters
+ * of the functions (without FILTER: true).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUPERCENTILE_H
+#define GS_GPUPERCENTILE_H
+
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
+
+#include "nodes/common/gpunode.h"
+
+#define GS_PERCENTILE_NAME	"GpuPercentile"
+
+extern const GsNode gs_percentile_node;
+
+typedef enum GsPercentileItem
+{
+	GS_PERCENTILE_GROUP_ATTNOS, /* IntList: GROUP BY */
+	GS_PERCENTILE_GROUP_OPERATORS,	/* OidList: equality */
+	GS_PERCENTILE_GROUP_COLLATIONS, /* OidList */
+	GS_PERCENTILE_FUNCTIONS,	/* OidList */
+	GS_PERCENTILE_FILTERS,		/* IntList: for each function, which of the filters is its own */
+	GS_PERCENTILE_PLAIN,		/* IntList of one bool: there is no GROUP BY, and so a group
+								 * also where there are no rows */
+	GS_PERCENTILE_VALUE,		/* IntList of one: the column that the functions are of */
+	GS_PERCENTILE_VALUE_OIDS,	/* OidList of three: its type, its equality operator, the
+								 * collation */
+	GS_PERCENTILE_FIRST_ONLY,	/* IntList of one bool: only the first row of each group is
+								 * wanted */
+	GS_PERCENTILE_Count
+} GsPercentileItem;
+
+/* Is this one of the functions, and in a form that GpuPercentile computes? */
+extern bool gs_percentile_is_known(const Aggref *agg);
+
+/* Have two aggregates the same ORDER BY? */
+extern bool gs_percentile_same_order(const Aggref *a, const Aggref *b);
+
+/* Have rows sorted for such functions, where that costs less than their own sorts. */
+extern void gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel,
+									 RelOptInfo *grouped_rel,
+									 const GroupPathExtraData *extra);
+
+/*
+ * The functions of a finished Agg above a GpuSort are to be computed by GpuPercentile if the
+ * order is right.  last_node_id: the highest plan_node_id in use, and again afterwards.
+ */
+extern void gs_percentile_replace(Agg *agg, int *last_node_id);
+
+#endif							/* GS_GPUPERCENTILE_H */

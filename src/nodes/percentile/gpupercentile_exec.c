@@ -1,0 +1,828 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpupercentile_exec.c
+ *	  The executor node GpuPercentile: percentile_disc(), percentile_cont() and
+ *	  mode() over rows that come sorted.
+ *
+ * A percentile is a row at a place that depends on how many there are.  So each group is
+ * read more than once, by mark and restore: first to count its rows (for mode(),
+ * to find the longest run of equal values), then up to the last row that a function
+ * wants.  Where the Agg above wants all rows the group is read once more.  Functions with
+ * the same FILTER share their values: of those rows that pass it and are not NULL.
+ *
+ * Where all rows are one group and the functions depend on the places of values alone,
+ * GpuSort knows how many rows there are, and only the wanted ones are read.
+ *
+ *		first	the group's first row		a copy; the mark is behind it
+ *		next	the first row of the next group, found by counting
+ *
+ * The formulas are those of orderedsetaggs.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "catalog/objectaccess.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type_d.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "compat.h"
+#include "nodes/percentile/gpupercentile.h"
+#include "nodes/sort/gpusort.h"
+
+/* A value between two rows of a group, or that of one. */
+typedef struct Point
+{
+	bool		isnull;
+	int64		lower;			/* values, from 0 */
+	int64		upper;
+	double		proportion;		/* of the way from lower to upper */
+} Point;
+
+/* Looking for the longest run of equal values. */
+typedef struct Run
+{
+	Datum		value;
+	MemoryContext context;		/* the value's */
+	int64		length;
+	int64		longest;
+	int64		first;			/* value of the longest one */
+} Run;
+
+/* The values of the current group's rows that pass a filter. */
+typedef struct Values
+{
+	ExprState  *filter;			/* NULL: all pass */
+	bool		has_mode;
+	int64		n;
+	Run			run;			/* kept if has_mode */
+
+	/* those that functions want */
+	int			n_wanted;
+	int64	   *wanted;			/* from 0; ascending */
+	int64		first_row;		/* read by place: the first value's, from 0 */
+	Datum	   *datums;
+	int			n_found;
+	int64		n_read;			/* of all, while looking for them */
+} Values;
+
+/* One of the functions, and what it returns for the current group. */
+typedef struct Function
+{
+	Oid			function;
+	Values	   *values;
+	ExprState  *argument;
+	bool		is_array;		/* argument and result are */
+	bool		is_continuous;
+	int			n_points;
+	Point	   *points;
+	ArrayType  *array;			/* the argument of the current group */
+	Datum		value;
+	bool		isnull;
+} Function;
+
+typedef struct GpuPercentileState
+{
+	CustomScanState css;
+	int			n_functions;
+	Function   *functions;
+	int			n_values;
+	Values	   *values;			/* one for each filter */
+	bool		plain;			/* without GROUP BY */
+	bool		first_only;
+	bool		rewinds;		/* the same rows may be wanted again */
+
+	/* the column that the functions are of */
+	AttrNumber	attno;
+	Oid			type;
+	int16		type_len;
+	bool		type_byval;
+	char		type_align;
+	FmgrInfo	equal;
+	Oid			collation;
+
+	ExprState  *same_group;		/* NULL: there is one group only */
+	TupleTableSlot *first;
+	TupleTableSlot *next;		/* empty: there is no next group */
+	MemoryContext group_context;	/* of values */
+
+	/* of the current group */
+	int64		n_rows;			/* 0: before the first group */
+	int64		n_returned;
+	bool		done;
+} GpuPercentileState;
+
+static void
+init_values(GpuPercentileState *state, const List *filters)
+{
+	state->n_values = list_length(filters);
+	state->values = palloc0(state->n_values * sizeof(Values));
+	for (int i = 0; i < state->n_values; i++)
+	{
+		Expr	   *filter = list_nth(filters, i);
+		bool		is_none = IsA(filter, Const) && !((Const *) filter)->constisnull &&
+			DatumGetBool(((Const *) filter)->constvalue);
+
+		state->values[i].run.context = AllocSetContextCreate(CurrentMemoryContext,
+															 "GpuPercentile run",
+															 ALLOCSET_SMALL_SIZES);
+		if (!is_none)
+			state->values[i].filter = ExecInitQual(list_make1(filter), &state->css.ss.ps);
+	}
+}
+
+static void
+init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
+{
+	state->n_functions = list_length(lists[GS_PERCENTILE_FUNCTIONS]);
+	state->functions = palloc0(state->n_functions * sizeof(Function));
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		Function   *function = &state->functions[i];
+
+		function->function = list_nth_oid(lists[GS_PERCENTILE_FUNCTIONS], i);
+		/* as Agg would */
+		gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
+		function->values = &state->values[list_nth_int(lists[GS_PERCENTILE_FILTERS], i)];
+		function->argument = ExecInitExpr(list_nth(plan->custom_exprs, i), &state->css.ss.ps);
+		function->is_array = exprType(list_nth(plan->custom_exprs, i)) == FLOAT8ARRAYOID;
+		function->is_continuous = function->function != F_MODE &&
+			function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
+			function->function != F_PERCENTILE_DISC__FLOAT8_ANYELEMENT;
+		function->values->has_mode |= function->function == F_MODE;
+	}
+}
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *lists[GS_PERCENTILE_Count];
+	TupleDesc	desc;
+
+	if (list_length(plan->custom_private) != GS_PERCENTILE_Count)
+		elog(ERROR, "malformed %s plan", GS_PERCENTILE_NAME);
+	for (int i = 0; i < GS_PERCENTILE_Count; i++)
+		lists[i] = list_nth(plan->custom_private, i);
+
+	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags | EXEC_FLAG_MARK);
+	state->rewinds = (eflags & EXEC_FLAG_REWIND) != 0;
+	desc = ExecGetResultType(outerPlanState(node));
+	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
+	/* arguments are evaluated over a copy of the child's tuple, filters over both */
+	node->ss.ps.outeropsset = true;
+	node->ss.ps.outeropsfixed = false;
+	node->ss.ps.outerops = NULL;
+	state->group_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile group",
+												 ALLOCSET_DEFAULT_SIZES);
+
+	state->attno = linitial_int(lists[GS_PERCENTILE_VALUE]);
+	state->type = linitial_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
+	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
+	fmgr_info(get_opcode(lsecond_oid(lists[GS_PERCENTILE_VALUE_OIDS])), &state->equal);
+	state->collation = lthird_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
+	state->plain = linitial_int(lists[GS_PERCENTILE_PLAIN]) != 0;
+	state->first_only = linitial_int(lists[GS_PERCENTILE_FIRST_ONLY]) != 0;
+	state->same_group = gs_node_match_rows(node, lists[GS_PERCENTILE_GROUP_ATTNOS],
+										   lists[GS_PERCENTILE_GROUP_OPERATORS],
+										   lists[GS_PERCENTILE_GROUP_COLLATIONS]);
+	init_values(state, list_copy_tail(plan->custom_exprs,
+									  list_length(lists[GS_PERCENTILE_FUNCTIONS])));
+	init_functions(state, plan, lists);
+}
+
+/* Add a value, the last one of those, to the runs of equal ones. */
+static void
+count_run(GpuPercentileState *state, Values *values, Datum value)
+{
+	Run		   *run = &values->run;
+
+	if (run->length > 0 &&
+		DatumGetBool(FunctionCall2Coll(&state->equal, state->collation, value, run->value)))
+		run->length++;
+	else
+	{
+		MemoryContext old;
+
+		MemoryContextReset(run->context);
+		old = MemoryContextSwitchTo(run->context);
+		run->value = datumCopy(value, state->type_byval, state->type_len);
+		MemoryContextSwitchTo(old);
+		run->length = 1;
+	}
+	if (run->length > run->longest)
+	{
+		run->longest = run->length;
+		run->first = values->n - run->length;
+	}
+}
+
+static bool
+passes(const GpuPercentileState *state, const Values *values, TupleTableSlot *slot)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext old;
+	bool		result;
+
+	if (values->filter == NULL)
+		return true;
+	econtext->ecxt_outertuple = slot;
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	result = ExecQual(values->filter, econtext);
+	MemoryContextSwitchTo(old);
+	return result;
+}
+
+/* Count a row of the current group. */
+static void
+count_row(GpuPercentileState *state, TupleTableSlot *slot)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		isnull;
+	Datum		value = slot_getattr(slot, state->attno, &isnull);
+
+	state->n_rows++;
+	for (int i = 0; i < state->n_values; i++)
+	{
+		Values	   *values = &state->values[i];
+
+		/* NULLs, too, are shown to the filter, which may raise an error */
+		if (!passes(state, values, slot) || isnull)
+			continue;
+		values->n++;
+		if (values->has_mode)
+			count_run(state, values, value);
+	}
+	MemoryContextSwitchTo(old);
+}
+
+/* Count the rows of the group that begins with first, and find the next one. */
+static void
+count_group(GpuPercentileState *state)
+{
+	PlanState  *child = outerPlanState(state);
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+
+	state->n_rows = 0;
+	for (int i = 0; i < state->n_values; i++)
+	{
+		Run		   *run = &state->values[i].run;
+
+		state->values[i].n = 0;
+		run->length = run->longest = run->first = 0;
+	}
+	ResetExprContext(econtext);
+	count_row(state, state->first);
+	ExecClearTuple(state->next);
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(child);
+
+		if (TupIsNull(slot))
+			return;
+		ResetExprContext(econtext);
+		if (state->same_group)
+		{
+			econtext->ecxt_innertuple = state->first;
+			econtext->ecxt_outertuple = slot;
+			if (!ExecQual(state->same_group, econtext))
+			{
+				ExecCopySlot(state->next, slot);
+				return;
+			}
+		}
+		count_row(state, slot);
+	}
+}
+
+/*
+ * How far a percentile is from one value to the next.  Where a compiler makes a product and a difference
+ * one operation, as for arm64, the last bit depends on how they are written.  So these are written like
+ * percentile_cont_final_common() and setup_pct_info(), and each stays a function.
+ */
+static pg_noinline double
+proportion_of_one(double percentile, int64 n, int64 lower)
+{
+	return (percentile * (n - 1)) - lower;
+}
+
+static pg_noinline double
+proportion_in_array(double percentile, int64 n)
+{
+	return (percentile * (n - 1)) - floor(percentile * (n - 1));
+}
+
+/* Where among the values a percentile is. */
+static Point
+find_point(const Function *function, double percentile)
+{
+	Point		point = {false, 0, 0, 0};
+	int64		n = function->values->n;
+
+	if (percentile < 0 || percentile > 1 || isnan(percentile))
+		ereport(ERROR,
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+				 errmsg("percentile value %g is not between 0 and 1", percentile)));
+	if (function->is_continuous)
+	{
+		point.lower = (int64) floor(percentile * (n - 1));
+		point.upper = (int64) ceil(percentile * (n - 1));
+		point.proportion = function->is_array ? proportion_in_array(percentile, n) :
+			proportion_of_one(percentile, n, point.lower);
+	}
+	else
+	{
+		point.lower = (int64) ceil(percentile * n);
+		point.lower = Max(1, point.lower) - 1;
+		point.upper = point.lower;
+	}
+	return point;
+}
+
+static void
+find_array_points(Function *function, Datum argument)
+{
+	Datum	   *percentiles;
+	bool	   *isnull;
+
+	function->array = DatumGetArrayTypeP(argument);
+	deconstruct_array(function->array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
+					  TYPALIGN_DOUBLE, &percentiles, &isnull, &function->n_points);
+	function->points = palloc0(function->n_points * sizeof(Point));
+	for (int i = 0; i < function->n_points; i++)
+	{
+		function->points[i].isnull = isnull[i];
+		if (!isnull[i])
+			function->points[i] = find_point(function, DatumGetFloat8(percentiles[i]));
+	}
+}
+
+/* The points that a function wants of the current group: none if the result is NULL. */
+static void
+find_points(GpuPercentileState *state, Function *function)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	Datum		argument;
+	bool		isnull;
+
+	function->isnull = true;
+	function->n_points = 0;
+	if (function->function == F_MODE)
+	{
+		function->isnull = function->values->n == 0;
+		function->n_points = 1;
+		function->points = palloc0(sizeof(Point));
+		function->points->lower = function->points->upper = function->values->run.first;
+		return;
+	}
+	econtext->ecxt_outertuple = state->first;
+	argument = ExecEvalExpr(function->argument, econtext, &isnull);
+	if (isnull || (function->is_array && function->values->n == 0))
+		return;
+	if (function->is_array)
+		find_array_points(function, argument);
+	else
+	{
+		function->points = palloc(sizeof(Point));
+		*function->points = find_point(function, DatumGetFloat8(argument));
+		function->n_points = 1;
+	}
+	function->isnull = function->values->n == 0;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Which of the values the functions want: in order, each once. */
+static void
+find_wanted(const GpuPercentileState *state, Values *values)
+{
+	int			n = 0;
+
+	for (int i = 0; i < state->n_functions; i++)
+		if (state->functions[i].values == values)
+			n += 2 * state->functions[i].n_points;
+	values->wanted = palloc(Max(n, 1) * sizeof(int64));
+	values->datums = palloc(Max(n, 1) * sizeof(Datum));
+	n = 0;
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		const Function *function = &state->functions[i];
+
+		if (function->values != values || function->isnull)
+			continue;
+		for (int j = 0; j < function->n_points; j++)
+		{
+			if (function->points[j].isnull)
+				continue;
+			values->wanted[n++] = function->points[j].lower;
+			values->wanted[n++] = function->points[j].upper;
+		}
+	}
+	qsort(values->wanted, n, sizeof(int64), compare_numbers);
+	values->n_wanted = 0;
+	for (int i = 0; i < n; i++)
+		if (values->n_wanted == 0 || values->wanted[i] != values->wanted[values->n_wanted - 1])
+			values->wanted[values->n_wanted++] = values->wanted[i];
+	values->n_found = 0;
+	values->n_read = 0;
+}
+
+/* The next row of the group, behind the one that was read last. */
+static TupleTableSlot *
+read_row(GpuPercentileState *state, int64 *at)
+{
+	TupleTableSlot *slot = ExecProcNode(outerPlanState(state));
+
+	if (TupIsNull(slot))
+		elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
+	(*at)++;
+	return slot;
+}
+
+/* Take the wanted values from a row.  True: some are still to come. */
+static bool
+take_values(GpuPercentileState *state, TupleTableSlot *slot)
+{
+	bool		isnull;
+	Datum		value = slot_getattr(slot, state->attno, &isnull);
+	bool		goes_on = false;
+
+	for (int i = 0; i < state->n_values; i++)
+	{
+		Values	   *values = &state->values[i];
+
+		if (values->n_found == values->n_wanted)
+			continue;
+		if (!isnull && passes(state, values, slot) &&
+			values->n_read++ == values->wanted[values->n_found])
+			values->datums[values->n_found++] = datumCopy(value, state->type_byval,
+														  state->type_len);
+		goes_on |= values->n_found < values->n_wanted;
+	}
+	return goes_on;
+}
+
+/* Read the group again, up to the last wanted value; sets *at to the last row that was read. */
+static void
+fetch_values(GpuPercentileState *state, int64 *at)
+{
+	bool		goes_on = false;
+
+	for (int i = 0; i < state->n_values; i++)
+		goes_on |= state->values[i].n_wanted > 0;
+	if (!goes_on || !take_values(state, state->first))
+		return;
+	/* they have been counted */
+	ExecRestrPos(outerPlanState(state));
+	*at = 0;
+	do
+		ResetExprContext(state->css.ss.ps.ps_ExprContext);
+	while (take_values(state, read_row(state, at)));
+}
+
+/* The row at a place of the only group, whose first row the mark is behind. */
+static TupleTableSlot *
+row_at(GpuPercentileState *state, int64 place)
+{
+	PlanState  *child = outerPlanState(state);
+	int64		at = 0;
+
+	if (place == 0)
+		return state->first;
+	ExecRestrPos(child);
+	gs_sort_node_skip(child, place - 1);
+	return read_row(state, &at);
+}
+
+static bool
+is_null_at(GpuPercentileState *state, int64 place)
+{
+	return slot_attisnull(row_at(state, place), state->attno);
+}
+
+/* Between two places, of which one alone has a NULL: the first one that is like the second. */
+static int64
+find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
+{
+	while (high - low > 1)
+	{
+		int64		middle = low + (high - low) / 2;
+
+		CHECK_FOR_INTERRUPTS();
+		if (is_null_at(state, middle) == high_is_null)
+			high = middle;
+		else
+			low = middle;
+	}
+	return high;
+}
+
+/*
+ * Count the values of all rows without reading them: NULLs stand at one end.  False where
+ * more than the values' places matters, or the sort does not know how many rows it has.
+ */
+static bool
+count_by_place(GpuPercentileState *state)
+{
+	Values	   *values = &state->values[0];
+	uint64		n_rows;
+	bool		first_is_null;
+	bool		last_is_null;
+
+	if (state->same_group || state->n_values > 1 || values->filter || values->has_mode ||
+		!gs_sort_node_count_rows(outerPlanState(state), &n_rows))
+		return false;
+	ExecClearTuple(state->next);
+	state->n_rows = n_rows;
+	values->first_row = 0;
+	values->n = n_rows;
+	first_is_null = is_null_at(state, 0);
+	last_is_null = is_null_at(state, n_rows - 1);
+	if (first_is_null && last_is_null)
+		values->n = 0;
+	else if (first_is_null)
+	{
+		values->first_row = find_change(state, 0, n_rows - 1, false);
+		values->n = n_rows - values->first_row;
+	}
+	else if (last_is_null)
+		values->n = find_change(state, 0, n_rows - 1, true);
+	return true;
+}
+
+static void
+fetch_by_place(GpuPercentileState *state)
+{
+	Values	   *values = &state->values[0];
+
+	for (int i = 0; i < values->n_wanted; i++)
+	{
+		bool		isnull;
+		Datum		value = slot_getattr(row_at(state, values->first_row + values->wanted[i]),
+										 state->attno, &isnull);
+
+		Assert(!isnull);
+		values->datums[i] = datumCopy(value, state->type_byval, state->type_len);
+	}
+	values->n_found = values->n_wanted;
+}
+
+/* float8_lerp(), interval_lerp(). */
+static Datum
+interpolate(const Function *function, Datum lower, Datum upper, double proportion)
+{
+	if (function->function == F_PERCENTILE_CONT_FLOAT8_INTERVAL ||
+		function->function == F_PERCENTILE_CONT__FLOAT8_INTERVAL)
+	{
+		Datum		difference = DirectFunctionCall2(interval_mi, upper, lower);
+		Datum		part = DirectFunctionCall2(interval_mul, difference,
+											   Float8GetDatumFast(proportion));
+
+		return DirectFunctionCall2(interval_pl, part, lower);
+	}
+	return Float8GetDatum(DatumGetFloat8(lower) +
+						  proportion * (DatumGetFloat8(upper) - DatumGetFloat8(lower)));
+}
+
+static Datum
+point_value(const Function *function, const Point *point)
+{
+	const Values *values = function->values;
+	const int64 *found = bsearch(&point->lower, values->wanted, values->n_wanted, sizeof(int64),
+								 compare_numbers);
+	const Datum *lower = &values->datums[found - values->wanted];
+
+	/* upper is lower or the next value */
+	if (point->upper == point->lower)
+		return lower[0];
+	return interpolate(function, lower[0], lower[1], point->proportion);
+}
+
+static void
+set_value(const GpuPercentileState *state, Function *function)
+{
+	Datum	   *elements;
+	bool	   *isnull;
+
+	if (function->isnull)
+		return;
+	if (!function->is_array)
+	{
+		function->value = point_value(function, function->points);
+		return;
+	}
+	if (function->n_points == 0)
+	{
+		function->value = PointerGetDatum(construct_empty_array(state->type));
+		return;
+	}
+	elements = palloc(function->n_points * sizeof(Datum));
+	isnull = palloc(function->n_points * sizeof(bool));
+	for (int i = 0; i < function->n_points; i++)
+	{
+		isnull[i] = function->points[i].isnull;
+		if (!isnull[i])
+			elements[i] = point_value(function, &function->points[i]);
+	}
+	function->value =
+		PointerGetDatum(construct_md_array(elements, isnull, ARR_NDIM(function->array),
+										   ARR_DIMS(function->array),
+										   ARR_LBOUND(function->array), state->type,
+										   state->type_len, state->type_byval,
+										   state->type_align));
+}
+
+/* Compute what the functions return for the group that begins with first. */
+static void
+compute_group(GpuPercentileState *state)
+{
+	PlanState  *child = outerPlanState(state);
+	MemoryContext old;
+	bool		by_place;
+	int64		at;
+
+	ExecMarkPos(child);
+	by_place = count_by_place(state);
+	if (!by_place)
+		count_group(state);
+	at = state->n_rows;
+
+	MemoryContextReset(state->group_context);
+	old = MemoryContextSwitchTo(state->group_context);
+	for (int i = 0; i < state->n_functions; i++)
+		find_points(state, &state->functions[i]);
+	for (int i = 0; i < state->n_values; i++)
+		find_wanted(state, &state->values[i]);
+	if (by_place)
+		fetch_by_place(state);
+	else
+		fetch_values(state, &at);
+	for (int i = 0; i < state->n_functions; i++)
+		set_value(state, &state->functions[i]);
+	MemoryContextSwitchTo(old);
+
+	if (state->first_only)
+	{
+		/* go behind the next group's first row, which is known */
+		while (at < state->n_rows && !TupIsNull(state->next))
+			(void) read_row(state, &at);
+	}
+	else if (state->n_rows > 1)
+		ExecRestrPos(child);
+	state->n_returned = 0;
+}
+
+/* The first row of the next group, with the group's values; false: there is none. */
+static bool
+next_group(GpuPercentileState *state)
+{
+	if (state->n_rows == 0)
+	{
+		TupleTableSlot *slot = ExecProcNode(outerPlanState(state));
+
+		if (TupIsNull(slot))
+		{
+			/* without GROUP BY errors in arguments count all the same */
+			MemoryContext old = MemoryContextSwitchTo(state->group_context);
+
+			ExecClearTuple(state->first);
+			for (int i = 0; state->plain && i < state->n_functions; i++)
+				find_points(state, &state->functions[i]);
+			MemoryContextSwitchTo(old);
+			return false;
+		}
+		ExecCopySlot(state->first, slot);
+	}
+	else if (TupIsNull(state->next))
+		return false;
+	else
+		ExecCopySlot(state->first, state->next);
+	compute_group(state);
+	return true;
+}
+
+/* A row of the child with the values of its group. */
+static TupleTableSlot *
+return_row(GpuPercentileState *state, TupleTableSlot *row)
+{
+	TupleTableSlot *scan = state->css.ss.ss_ScanTupleSlot;
+	int			n_columns = row->tts_tupleDescriptor->natts;
+
+	slot_getallattrs(row);
+	memcpy(scan->tts_values, row->tts_values, n_columns * sizeof(Datum));
+	memcpy(scan->tts_isnull, row->tts_isnull, n_columns * sizeof(bool));
+	for (int i = 0; i < state->n_functions; i++)
+	{
+		scan->tts_values[n_columns + i] = state->functions[i].value;
+		scan->tts_isnull[n_columns + i] = state->functions[i].isnull;
+	}
+	state->n_returned++;
+	return ExecStoreVirtualTuple(scan);
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+	TupleTableSlot *scan = node->ss.ss_ScanTupleSlot;
+	TupleTableSlot *slot;
+
+	ExecClearTuple(scan);
+	if (state->done)
+		return scan;
+	if (!state->first_only && state->n_returned < state->n_rows)
+	{
+		slot = ExecProcNode(outerPlanState(node));
+		if (TupIsNull(slot))
+			elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
+		return return_row(state, slot);
+	}
+	/* behind the next group's first row, which is known */
+	if (!state->first_only && state->n_rows > 1 && !TupIsNull(state->next))
+		(void) ExecProcNode(outerPlanState(node));
+	if (!next_group(state))
+	{
+		state->done = true;
+		if (!state->rewinds)
+			gs_sort_node_release(outerPlanState(node));
+		return scan;
+	}
+	return return_row(state, state->first);
+}
+
+static void
+end(CustomScanState *node)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+
+	ExecClearTuple(state->first);
+	ExecClearTuple(state->next);
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+
+	ExecClearTuple(state->first);
+	ExecClearTuple(state->next);
+	MemoryContextReset(state->group_context);
+	state->n_rows = 0;
+	state->n_returned = 0;
+	state->done = false;
+	if (outerPlanState(node)->chgParam == NULL)
+		ExecReScan(outerPlanState(node));
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuPercentileState *state = (GpuPercentileState *) node;
+	List	   *names = NIL;
+
+	(void) ancestors;
+	for (int i = 0; i < state->n_functions; i++)
+		names = lappend(names, psprintf("%s()", get_func_name(state->functions[i].function)));
+	ExplainPropertyList("Functions", names, es);
+}
+
+const GsNode gs_percentile_node = {
+	.scan = {
+		.CustomName = GS_PERCENTILE_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_PERCENTILE_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuPercentileState),
+};

@@ -1,0 +1,268 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpupercentile_plan.c
+ *	  Putting GpuPercentile between Agg and GpuSort.
+ *
+ *		Agg (percentile_disc(0.5) WITHIN GROUP (ORDER BY x), count(*))
+ *		  -> GpuSort (g, x)
+ *
+ * becomes
+ *
+ *		Agg (value, count(*))
+ *		  -> GpuPercentile (all columns, value)
+ *			   -> GpuSort (g, x)
+ *
+ * The Agg takes the value from the first row of a group, as it does with the columns of
+ * GROUP BY.  Without GROUP BY there may be no row to take it from.  So the Agg gets the empty
+ * grouping set, GROUP BY (), which means the same: but where there are no rows it takes columns
+ * to be NULL, which is what all of the functions return there.  An Agg that computes nothing
+ * else gets the first row of each group only.
+ *
+ * Nothing is assumed of how the plan came about: operators, collations and columns are
+ * compared (gpusort_agg_plan.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+
+#include "nodes/percentile/gpupercentile.h"
+#include "nodes/sort/gpusort.h"
+
+typedef struct PercentileContext
+{
+	const Agg  *agg;
+	const Aggref *order;		/* one of the functions; NULL: none was found */
+	List	   *found;			/* the functions, each once */
+	List	   *others;			/* Aggrefs that stay */
+	AttrNumber	column;			/* of the Agg's input, that they are of */
+	bool		possible;
+} PercentileContext;
+
+bool
+gs_percentile_is_known(const Aggref *agg)
+{
+	switch (agg->aggfnoid)
+	{
+		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
+		case F_PERCENTILE_DISC__FLOAT8_ANYELEMENT:
+		case F_PERCENTILE_CONT_FLOAT8_FLOAT8:
+		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
+		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
+		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
+		case F_MODE:
+			return list_length(agg->aggorder) == 1 &&
+				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
+		default:
+			return false;
+	}
+}
+
+bool
+gs_percentile_same_order(const Aggref *a, const Aggref *b)
+{
+	SortGroupClause *ours = linitial_node(SortGroupClause, a->aggorder);
+	SortGroupClause *theirs = linitial_node(SortGroupClause, b->aggorder);
+
+	return ours->sortop == theirs->sortop && ours->nulls_first == theirs->nulls_first &&
+		a->inputcollid == b->inputcollid &&
+		equal(get_sortgroupclause_expr(ours, a->args), get_sortgroupclause_expr(theirs, b->args));
+}
+
+/* Sort out an Agg's aggregates. */
+static bool
+find_functions(Node *node, void *data)
+{
+	PercentileContext *context = data;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		const Aggref *agg = (const Aggref *) node;
+
+		if (!gs_percentile_is_known(agg))
+			context->others = lappend(context->others, node);
+		else if (!gs_agg_input_is_sorted(context->agg, agg->aggorder, agg->args,
+										 &context->column) ||
+				 (context->order && !gs_percentile_same_order(agg, context->order)))
+			context->possible = false;
+		else
+		{
+			context->order = agg;
+			context->found = list_append_unique(context->found, node);
+		}
+		return false;
+	}
+	return expression_tree_walker(node, find_functions, data);
+}
+
+/* The Agg's expressions with values in the place of the functions. */
+static Node *
+use_values(Node *node, void *data)
+{
+	const PercentileContext *context = data;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Aggref) && gs_percentile_is_known((Aggref *) node))
+	{
+		const Aggref *agg = (const Aggref *) node;
+		int			i = 0;
+
+		while (!equal(list_nth(context->found, i), node))
+			i++;
+		return (Node *) makeVar(OUTER_VAR, list_length(outerPlan(context->agg)->targetlist) + i + 1,
+								agg->aggtype, -1, agg->aggcollid, 0);
+	}
+	return expression_tree_mutator(node, use_values, data);
+}
+
+static bool
+collect_aggrefs(Node *node, void *list)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		*(List **) list = lappend(*(List **) list, node);
+		return false;
+	}
+	return expression_tree_walker(node, collect_aggrefs, list);
+}
+
+/* The executor has no room for numbers that no aggregate has. */
+static void
+renumber(Agg *agg)
+{
+	List	   *aggrefs = NIL;
+	Bitmapset  *numbers = NULL;
+	Bitmapset  *states = NULL;
+	ListCell   *lc;
+
+	(void) collect_aggrefs((Node *) agg->plan.targetlist, &aggrefs);
+	(void) collect_aggrefs((Node *) agg->plan.qual, &aggrefs);
+	foreach(lc, aggrefs)
+	{
+		numbers = bms_add_member(numbers, lfirst_node(Aggref, lc)->aggno);
+		states = bms_add_member(states, lfirst_node(Aggref, lc)->aggtransno);
+	}
+	foreach(lc, aggrefs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+
+		aggref->aggno = bms_member_index(numbers, aggref->aggno);
+		aggref->aggtransno = bms_member_index(states, aggref->aggtransno);
+	}
+}
+
+/* The number of a function's filter among those found, which it is added to where it is new. */
+static int
+filter_number(const Aggref *function, List **filters)
+{
+	Node	   *filter = function->aggfilter ? (Node *) function->aggfilter : makeBoolConst(true, false);
+	int			i = 0;
+
+	while (i < list_length(*filters) && !equal(list_nth(*filters, i), filter))
+		i++;
+	if (i == list_length(*filters))
+		*filters = lappend(*filters, copyObject(filter));
+	return i;
+}
+
+/* The node for the functions that were found. */
+static CustomScan *
+make_node(PercentileContext *context)
+{
+	const Agg  *agg = context->agg;
+	Plan	   *sort = outerPlan(agg);
+	SortGroupClause *order = linitial_node(SortGroupClause, context->order->aggorder);
+	Node	   *expr = get_sortgroupclause_expr(order, context->order->args);
+	List	   *scan_tlist = NIL;
+	List	   *tlist = NIL;
+	List	   *arguments = NIL;
+	List	   *filters = NIL;
+	List	   *items[GS_PERCENTILE_Count] = {NIL};
+	List	   *lists = NIL;
+	CustomScan *scan;
+	ListCell   *lc;
+
+	foreach(lc, sort->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, tle),
+											 tle->resno, NULL, false));
+	}
+	items[GS_PERCENTILE_GROUP_ATTNOS] = gs_node_attno_list(agg->numCols, agg->grpColIdx);
+	items[GS_PERCENTILE_GROUP_OPERATORS] = gs_node_oid_list(agg->numCols, agg->grpOperators);
+	items[GS_PERCENTILE_GROUP_COLLATIONS] = gs_node_oid_list(agg->numCols, agg->grpCollations);
+	foreach(lc, context->found)
+	{
+		Aggref	   *function = lfirst_node(Aggref, lc);
+
+		/* EXPLAIN shows the columns so; nobody evaluates them */
+		scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) copyObject(function),
+														 list_length(scan_tlist) + 1, NULL, false));
+		items[GS_PERCENTILE_FUNCTIONS] = lappend_oid(items[GS_PERCENTILE_FUNCTIONS],
+													   function->aggfnoid);
+		items[GS_PERCENTILE_FILTERS] = lappend_int(items[GS_PERCENTILE_FILTERS],
+													 filter_number(function, &filters));
+		if (function->aggdirectargs != NIL)
+			arguments = lappend(arguments, copyObject(linitial(function->aggdirectargs)));
+		else
+			arguments = lappend(arguments, makeNullConst(FLOAT8OID, -1, InvalidOid));
+	}
+	foreach(lc, scan_tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(INDEX_VAR, tle),
+											   tle->resno, NULL, false));
+	}
+	items[GS_PERCENTILE_PLAIN] = list_make1_int(agg->aggstrategy == AGG_PLAIN);
+	items[GS_PERCENTILE_VALUE] = list_make1_int(context->column);
+	items[GS_PERCENTILE_VALUE_OIDS] = list_make3_oid(exprType(expr), order->eqop,
+													   context->order->inputcollid);
+	items[GS_PERCENTILE_FIRST_ONLY] = list_make1_int(context->others == NIL);
+	for (int i = 0; i < GS_PERCENTILE_Count; i++)
+		lists = lappend(lists, items[i]);
+	scan = gs_node_make(&gs_percentile_node, sort, tlist, scan_tlist, sort, lists);
+	scan->custom_exprs = list_concat(arguments, filters);
+	return scan;
+}
+
+void
+gs_percentile_replace(Agg *agg, int *last_node_id)
+{
+	PercentileContext context;
+	CustomScan *scan;
+
+	if (!gs_node_is(outerPlan(agg), &gs_sort_node))
+		return;
+	memset(&context, 0, sizeof(context));
+	context.agg = agg;
+	context.possible = true;
+	(void) find_functions((Node *) agg->plan.targetlist, &context);
+	(void) find_functions((Node *) agg->plan.qual, &context);
+	if (!context.possible || context.order == NULL)
+		return;
+	scan = make_node(&context);
+	agg->plan.targetlist = (List *) use_values((Node *) agg->plan.targetlist, &context);
+	agg->plan.qual = (List *) use_values((Node *) agg->plan.qual, &context);
+	renumber(agg);
+	if (agg->aggstrategy == AGG_PLAIN)
+		agg->groupingSets = list_make1(NIL);
+	scan->scan.plan.plan_node_id = ++*last_node_id;
+	bms_free(scan->scan.plan.allParam);
+	scan->scan.plan.allParam = bms_copy(agg->plan.allParam);
+	outerPlan(agg) = &scan->scan.plan;
+}

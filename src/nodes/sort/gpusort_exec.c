@@ -1,0 +1,465 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_exec.c
+ *	  The executor node GpuSort: like Sort, but with gpusort's sort.
+ *
+ * Input comes from one of two shapes (gpusort.h).  Without feed
+ * nodes, this process puts every tuple into the sort.  With them, the session
+ * is opened here before Gather launches the workers, the feed nodes hand the
+ * rows to the device, and what arrives here is only what they could not hand
+ * over.
+ *
+ * When the device is lost and the child may run again, it is rescanned, with
+ * the feed nodes told to pass all rows on, and the rows are sorted here.
+ *
+ * Below a GpuChoice the sort may decline its input.  Then the child is stopped, no row is returned,
+ * and the GpuChoice goes on with its other plan.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "common/int.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+#include "utils/memutils.h"
+
+#include "nodes/arrays/executor_run.h"
+#include "nodes/feed/gpufeed.h"
+#include "nodes/sort/gpusort.h"
+
+/* What a row takes in a chunk beside its values and a key as long as these. */
+#define GS_ROW_BYTES	48.0
+
+typedef struct GpuSortState
+{
+	CustomScanState css;
+	GsSortKeys	keys;
+	bool		rerun;
+	bool		repeatable;
+	bool		random_access;
+	GsSortKeep	keep;			/* rows that are needed */
+	double		group_rows;		/* few groups among so many rows are declined; 0: they are not */
+	bool		declined;
+	ExprState  *limit;			/* of the Limit above, that keep.limit is made of; NULL: ... */
+	ExprState  *offset;			/* ... it is known */
+	TupleDesc	tupdesc;		/* of the child's tuples, and of ours */
+	PlanState  *gather;			/* above the feed nodes; NULL: none */
+	PlanState  *feed;			/* the leader's feed node; NULL: none */
+	GsSort	   *sort;			/* NULL: not begun */
+	MemoryContext sort_parent;
+	bool		done;			/* sorted; rows can be fetched */
+	bool		exhausted;		/* they were, up to the last one, and are gone */
+
+	GsSortReport report;		/* of the last sort */
+	bool		reported;
+} GpuSortState;
+
+static void
+begin(CustomScanState *node, EState *estate, int eflags)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	int			flags;
+
+	gs_plan_read(plan, &state->keys, &flags);
+	gs_plan_read_keep(plan, &state->keep);
+	state->group_rows = gs_plan_declines_few(plan);
+	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;
+	state->repeatable = (flags & GS_PLAN_FLAG_REPEATABLE) != 0;
+	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
+
+	if (plan->custom_exprs != NIL)
+	{
+		state->limit = ExecInitExpr(linitial(plan->custom_exprs), &node->ss.ps);
+		state->offset = ExecInitExpr(lsecond(plan->custom_exprs), &node->ss.ps);
+	}
+
+	/* as in ExecInitSort: the sort shields its child from these */
+	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
+	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+
+	if (IsA(outerPlanState(node), GatherState) &&
+		gs_feed_is_feed(outerPlanState(outerPlanState(node))))
+	{
+		state->gather = outerPlanState(node);
+		state->feed = outerPlanState(state->gather);
+	}
+
+	/*
+	 * Rows are minimal tuples.  ExecInitCustomScan prepared for virtual ones,
+	 * before PostgreSQL 16 in any case, so do that part anew.
+	 */
+	state->tupdesc = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+	gs_compat_init_scan_slot(estate, &node->ss, state->tupdesc, &TTSOpsMinimalTuple);
+	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);
+	state->sort_parent = CurrentMemoryContext;
+}
+
+/*
+ * How many rows a Limit whose numbers are known now will ask for; 0: any number.  It has looked
+ * at them before it asked for the first row, so they are good.
+ */
+static uint64
+read_limit(GpuSortState *state)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	bool		no_limit;
+	bool		no_offset;
+	int64		limit;
+	int64		offset;
+
+	limit = DatumGetInt64(ExecEvalExprSwitchContext(state->limit, econtext, &no_limit));
+	offset = DatumGetInt64(ExecEvalExprSwitchContext(state->offset, econtext, &no_offset));
+	if (no_limit || (!no_offset && pg_add_s64_overflow(limit, offset, &limit)))
+		return 0;
+	return Max(limit, 0);
+}
+
+static void
+begin_sort(GpuSortState *state)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
+
+	if (state->limit)
+		state->keep.limit = read_limit(state);
+
+	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
+								state->random_access, state->rerun, state->repeatable,
+								&state->keep);
+	gs_sort_watch_groups(state->sort, state->group_rows);
+	MemoryContextSwitchTo(old);
+}
+
+static void
+note_report(GpuSortState *state)
+{
+	gs_sort_report(state->sort, &state->report);
+	state->reported = true;
+}
+
+/* Where an order is wrong, this names the path to look at. */
+static void
+log_sort(const GsSortReport *report)
+{
+	StringInfoData devices;
+
+	if (!message_level_is_interesting(DEBUG1))
+		return;
+	initStringInfo(&devices);
+	for (int i = 0; report->devices >> i != 0; i++)
+		if (report->devices >> i & 1)
+			appendStringInfo(&devices, "device %d, ", i);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: %sengine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
+							 report->rows, devices.data, report->engine, report->chunks, report->settled)));
+	pfree(devices.data);
+}
+
+static void
+end_sort(GpuSortState *state)
+{
+	if (state->sort == NULL)
+		return;
+	if (state->feed)
+		gs_feed_set_sort(state->feed, NULL);
+	note_report(state);
+	if (state->done && state->report.place == GS_SORT_DEVICE)
+		log_sort(&state->report);
+	gs_sort_end(state->sort);
+	state->sort = NULL;
+	state->done = false;
+}
+
+/* Put all that the child returns. */
+static GsSortStatus
+put_all(GpuSortState *state)
+{
+	PlanState  *child = outerPlanState(state);
+
+	for (;;)
+	{
+		TupleTableSlot *slot = ExecProcNode(child);
+		GsSortStatus status;
+
+		if (TupIsNull(slot))
+			return GS_SORT_OK;
+		status = gs_sort_put(state->sort, slot);
+		if (unlikely(status != GS_SORT_OK))
+			return status;
+	}
+}
+
+/* Sort the child's rows on the CPU after the device was lost. */
+static void
+sort_again(GpuSortState *state)
+{
+	GsSortStatus status;
+
+	if (state->feed)
+		gs_feed_set_sort(state->feed, NULL);
+
+	/* ends workers that still write into the session's chunks */
+	ExecReScan(outerPlanState(state));
+	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
+	status = put_all(state);
+	if (status == GS_SORT_OK)
+		status = gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
+	if (status != GS_SORT_OK)
+		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
+}
+
+/*
+ * How many processes will fill chunks: not more than there are chunks to fill, by
+ * estimate.  Where rows are dropped the plan's estimate is not of those that come in.
+ */
+static int
+count_feeders(const GpuSortState *state)
+{
+	const Plan *plan = state->css.ss.ps.plan;
+	double		bytes = plan->plan_rows * (2.0 * plan->plan_width + GS_ROW_BYTES);
+	int			feeders = 1 + gs_feed_planned_workers(state->gather);
+
+	if (state->keep.unique || state->keep.group_first > 0 || state->keep.limit > 0)
+		return feeders;
+	return Min(bytes / GS_CHUNK_BYTES, feeders);
+}
+
+/* Another plan is to be executed: stop the child, and leave nothing behind. */
+static void
+decline(GpuSortState *state)
+{
+	if (state->group_rows == 0)
+		elog(ERROR, "gpusort declined a sort that has no other plan");
+	/* its workers must be gone before their session is */
+	(void) ExecShutdownNode(outerPlanState(state));
+	end_sort(state);
+	state->reported = false;
+	state->declined = state->exhausted = true;
+}
+
+static void
+sort_rows(GpuSortState *state)
+{
+	EState	   *estate = state->css.ss.ps.state;
+	ScanDirection direction = estate->es_direction;
+	GsSortStatus status;
+
+	estate->es_direction = ForwardScanDirection;
+	begin_sort(state);
+	if (state->feed)
+	{
+		if (!gs_sort_open_device(state->sort, count_feeders(state)) && state->group_rows > 0)
+		{
+			estate->es_direction = direction;
+			decline(state);
+			return;
+		}
+		gs_feed_set_sort(state->feed, state->sort);
+	}
+	status = put_all(state);
+	if (status == GS_SORT_OK)
+		status = gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
+	if (status == GS_SORT_LOST)
+		sort_again(state);
+	estate->es_direction = direction;
+	if (status == GS_SORT_DECLINED)
+		decline(state);
+	else
+		state->done = true;
+}
+
+void
+gs_sort_node_release(PlanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	ExecClearTuple(state->css.ss.ss_ScanTupleSlot);
+	if (!state->done)
+		return;
+	end_sort(state);
+	state->exhausted = true;
+}
+
+/*
+ * The last row was returned.  If nobody can ask for rows again, give their memory back now: there
+ * may be many sorts in a plan, one after the other.
+ */
+static TupleTableSlot *
+return_end(GpuSortState *state)
+{
+	CustomScanState *node = &state->css;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	if (!state->random_access)
+		gs_sort_node_release(&node->ss.ps);
+	return node->ss.ps.ps_ProjInfo ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) :
+		node->ss.ss_ScanTupleSlot;
+}
+
+static TupleTableSlot *
+exec(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	bool		forward = ScanDirectionIsForward(node->ss.ps.state->es_direction);
+	GsSortStatus status;
+
+	if (unlikely(!state->done))
+	{
+		if (state->exhausted)
+			return return_end(state);
+		sort_rows(state);
+		if (state->declined)
+			return return_end(state);
+	}
+	status = gs_sort_get(state->sort, forward, slot);
+	if (unlikely(status == GS_SORT_LOST))
+	{
+		ExecClearTuple(slot);
+		sort_again(state);
+		status = gs_sort_get(state->sort, forward, slot);
+	}
+	if (unlikely(status == GS_SORT_END))
+		return return_end(state);
+	if (node->ss.ps.ps_ProjInfo)
+	{
+		node->ss.ps.ps_ExprContext->ecxt_scantuple = slot;
+		ResetExprContext(node->ss.ps.ps_ExprContext);
+		return ExecProject(node->ss.ps.ps_ProjInfo);
+	}
+	return slot;
+}
+
+bool
+gs_sort_node_declined(const PlanState *node)
+{
+	return ((const GpuSortState *) node)->declined;
+}
+
+bool
+gs_sort_node_count_distinct(PlanState *node, uint64 *count)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(gs_node_is(node->plan, &gs_sort_node) && state->keep.limit == 0);
+	return state->done && gs_sort_count_distinct(state->sort, count);
+}
+
+bool
+gs_sort_node_page(const PlanState *node, GsSortPage *page)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done && gs_sort_page(state->sort, page);
+}
+
+void
+gs_sort_node_take(PlanState *node, uint32 n)
+{
+	gs_sort_take(((GpuSortState *) node)->sort, n);
+}
+
+bool
+gs_sort_node_count_rows(const PlanState *node, uint64 *count)
+{
+	const GpuSortState *state = (const GpuSortState *) node;
+
+	return state->done && gs_sort_count_rows(state->sort, count);
+}
+
+void
+gs_sort_node_skip(PlanState *node, uint64 n)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(state->done);
+	if (gs_sort_skip(state->sort, n) == GS_SORT_LOST)
+		sort_again(state);		/* raises an error, as the place is lost */
+}
+
+static void
+end(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+
+	/* first the child: its workers must be gone before their session is */
+	ExecEndNode(outerPlanState(node));
+	state->feed = NULL;
+	end_sort(state);
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+	PlanState  *child = outerPlanState(node);
+
+	/* as in ExecReScanSort */
+	if (!state->done && !state->exhausted)
+		return;
+	state->exhausted = state->declined = false;
+	ExecClearTuple(node->ss.ss_ScanTupleSlot);
+	if (state->done && child->chgParam == NULL && gs_sort_can_rescan(state->sort))
+	{
+		gs_sort_rescan(state->sort);
+		return;
+	}
+	end_sort(state);
+	if (child->chgParam == NULL)
+		ExecReScan(child);
+}
+
+static void
+mark(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	if (state->done)
+		gs_sort_mark(state->sort);
+}
+
+static void
+restore(CustomScanState *node)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	if (state->done)
+		gs_sort_restore(state->sort);
+}
+
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	gs_explain_sort_keys(node, ancestors, &state->keys, es);
+	gs_explain_sort_keep(node, ancestors, &state->keep, es);
+	if (!es->analyze)
+		return;
+	if (state->sort && state->done)
+		note_report(state);
+	if (state->reported)
+		gs_explain_sort_report(&state->report, es);
+}
+
+const GsNode gs_sort_node = {
+	.scan = {
+		.CustomName = GS_SORT_NAME,
+		.CreateCustomScanState = gs_node_create_state,
+	},
+	.exec = {
+		.CustomName = GS_SORT_NAME,
+		.BeginCustomScan = begin,
+		.ExecCustomScan = exec,
+		.EndCustomScan = end,
+		.ReScanCustomScan = rescan,
+		.MarkPosCustomScan = mark,
+		.RestrPosCustomScan = restore,
+		.ExplainCustomScan = explain,
+	},
+	.state_bytes = sizeof(GpuSortState),
+};

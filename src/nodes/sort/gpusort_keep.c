@@ -1,0 +1,288 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_keep.c
+ *	  Rows of a GpuSort that the plan above does not need.
+ *
+ * Of rows that are equal in all sort columns the first one is enough
+ *
+ *	  - below a Unique, or a Group (GROUP BY without aggregates), by some or all of
+ *		these columns: it returns the first row of each of its groups
+ *	  - below an Agg by some or all of these columns, all of whose aggregates have
+ *		a DISTINCT by some or all of them
+ *
+ * If these are the first sort columns, one row is enough of those that are equal in them.
+ *
+ * Of rows that are equal in the first sort columns the first few are enough below the
+ * topmost WindowAgg with a partition by these, whose run condition is row_number() <= n; or
+ * rank() <= n, together with the peers of the last one.  Without a partition all rows are one
+ * group.  Its other functions must need no row but those that went by.
+ *
+ * What is above still compares rows: GpuSort drops those only whose keys tell that
+ * they are equal.  So nothing is asked of it but that no row is lost; for which the
+ * equality of the sort must be that of the node above, operator and collation, column
+ * by column.
+ *
+ * A Limit's bound reaches a sort as in PostgreSQL (gs_plan_sure_bound_below()), and
+ * here through a Unique, each of whose groups is one row of the sort then.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "compat.h"
+#include "nodes/sort/gpusort.h"
+#include "nodes/window/gpuwindow_function.h"
+#include "plan/plan_walk.h"
+
+/* A GpuSort and the columns of its key that its parent compares. */
+typedef struct KeepContext
+{
+	const CustomScan *sort;
+	GsSortKeys	keys;
+	Bitmapset  *compared;		/* numbers of keys */
+	bool		possible;		/* aggregates only: all have been so far */
+} KeepContext;
+
+/* Are all columns that a node compares among the keys? */
+static bool
+compares_keys(KeepContext *context, int n, const AttrNumber *attnos, const Oid *operators,
+			  const Oid *collations)
+{
+	return gs_plan_find_keys(context->sort, &context->keys, n, attnos, operators, collations,
+							 &context->compared);
+}
+
+/* Has an aggregate a DISTINCT by columns among the keys, and no other use for rows? */
+static bool
+takes_one_of_equal(const KeepContext *context, const Aggref *agg)
+{
+	ListCell   *lc;
+
+	if (agg->aggdistinct == NIL || agg->aggfilter || agg->aggdirectargs != NIL)
+		return false;
+	foreach(lc, agg->aggdistinct)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
+		const Var  *var = (const Var *) gs_tlist_strip_relabel(expr);
+
+		if (IsA(var, Const))
+			continue;
+		if (!IsA(var, Var) || var->varno != OUTER_VAR ||
+			gs_plan_find_key(context->sort, &context->keys, var->varattno, clause->eqop,
+							 exprCollation(expr)) < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool
+look_at_aggregates(Node *node, void *arg)
+{
+	KeepContext *context = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		context->possible &= takes_one_of_equal(context, (const Aggref *) node);
+		return false;
+	}
+	return expression_tree_walker(node, look_at_aggregates, arg);
+}
+
+static bool
+agg_takes_one_of_equal(KeepContext *context, const Agg *agg)
+{
+	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
+		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL ||
+		!compares_keys(context, agg->numCols, agg->grpColIdx, agg->grpOperators,
+					   agg->grpCollations))
+		return false;
+	context->possible = true;
+	(void) look_at_aggregates((Node *) agg->plan.targetlist, context);
+	(void) look_at_aggregates((Node *) agg->plan.qual, context);
+	return context->possible;
+}
+
+/* Are the columns that the parent compares the first ones of the key? */
+static bool
+compares_first_keys(const KeepContext *context)
+{
+	for (int i = 0; i < bms_num_members(context->compared); i++)
+		if (!bms_is_member(i, context->compared))
+			return false;
+	return true;
+}
+
+/* Does a WindowAgg call functions only that need no row but those that went by? */
+static bool
+looks_back_only(Node *node, void *arg)
+{
+	bool	   *result = arg;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, WindowFunc))
+	{
+		GsWindowKind kind = gs_window_kind((const WindowFunc *) node);
+
+		*result &= kind == GS_WINDOW_ROW_NUMBER || kind == GS_WINDOW_RANK ||
+			kind == GS_WINDOW_DENSE_RANK;
+		return false;
+	}
+	return expression_tree_walker(node, looks_back_only, arg);
+}
+
+/* The value of a constant of one of the integer types; false: it is none. */
+static bool
+integer_value(const Node *node, int64 *value)
+{
+	const Const *constant = (const Const *) node;
+
+	if (!IsA(node, Const) || constant->constisnull)
+		return false;
+	if (constant->consttype == INT2OID)
+		*value = DatumGetInt16(constant->constvalue);
+	else if (constant->consttype == INT4OID)
+		*value = DatumGetInt32(constant->constvalue);
+	else if (constant->consttype == INT8OID)
+		*value = DatumGetInt64(constant->constvalue);
+	else
+		return false;
+	return true;
+}
+
+/* Is a run condition that a function's value is no more than a number, and which? */
+static bool
+read_run_condition(const WindowAgg *window, const Node *node, GsWindowKind *kind, int64 *most)
+{
+	const OpExpr *op = (const OpExpr *) node;
+	const TargetEntry *tle;
+	const Node *left;
+	const Node *right;
+	bool		commuted;
+	int			strategy;
+
+	if (!IsA(node, OpExpr) || list_length(op->args) != 2)
+		return false;
+	commuted = IsA(linitial(op->args), Const);
+	left = commuted ? lsecond(op->args) : linitial(op->args);
+	right = commuted ? linitial(op->args) : lsecond(op->args);
+	/* it refers to the target list */
+	if (IsA(left, Var))
+	{
+		tle = get_tle_by_resno(window->plan.targetlist, ((const Var *) left)->varattno);
+		left = (const Node *) tle->expr;
+	}
+	if (!IsA(left, WindowFunc) || !integer_value(right, most))
+		return false;
+	*kind = gs_window_kind((const WindowFunc *) left);
+	strategy = get_op_opfamily_strategy(op->opno, INTEGER_BTREE_FAM_OID);
+	if (strategy == (commuted ? BTGreaterStrategyNumber : BTLessStrategyNumber))
+		*most -= *most > PG_INT64_MIN;
+	else if (strategy != (commuted ? BTGreaterEqualStrategyNumber : BTLessEqualStrategyNumber))
+		return false;
+	return true;
+}
+
+static void
+keep_for_window(KeepContext *context, const WindowAgg *window)
+{
+	CustomScan *sort = unconstify(CustomScan *, context->sort);
+	int64		rows = PG_INT64_MAX;	/* that pass */
+	int64		ranks = PG_INT64_MAX;
+	bool		possible = window->topWindow;
+	int			n;
+	ListCell   *lc;
+
+	foreach(lc, window->runCondition)
+	{
+		GsWindowKind kind;
+		int64		most;
+
+		if (!read_run_condition(window, lfirst(lc), &kind, &most))
+			continue;
+		if (kind == GS_WINDOW_ROW_NUMBER)
+			rows = Min(rows, Max(most, 1));
+		else if (kind == GS_WINDOW_RANK)
+			ranks = Min(ranks, Max(most, 1));
+	}
+	if (rows > INT_MAX && ranks > INT_MAX)
+		return;
+	(void) looks_back_only((Node *) window->plan.targetlist, &possible);
+	(void) looks_back_only((Node *) window->plan.qual, &possible);
+	if (!possible || !compares_keys(context, window->partNumCols, window->partColIdx,
+									window->partOperators, window->partCollations) ||
+		!compares_first_keys(context))
+		return;
+	n = bms_num_members(context->compared);
+	if (rows <= ranks)
+	{
+		if (n > 0)
+			gs_plan_keep_group(sort, n, rows, false);
+		else
+			gs_plan_keep_bound(sort, rows);
+	}
+	else if (compares_keys(context, window->ordNumCols, window->ordColIdx, window->ordOperators,
+						   window->ordCollations) &&
+			 bms_num_members(context->compared) == context->keys.ncols)
+		gs_plan_keep_group(sort, n, ranks, true);
+}
+
+bool
+gs_keep_for_parent(const Plan *parent)
+{
+	KeepContext context = {0};
+	CustomScan *sort = (CustomScan *) outerPlan(parent);
+	bool		unique = false;
+	int			n;
+	int			flags;
+
+	if ((!IsA(parent, Unique) && !IsA(parent, Group) && !IsA(parent, Agg) &&
+		 !IsA(parent, WindowAgg)) ||
+		!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
+		return false;
+	context.sort = sort;
+	gs_plan_read(sort, &context.keys, &flags);
+	if (IsA(parent, WindowAgg))
+	{
+		keep_for_window(&context, (const WindowAgg *) parent);
+		return false;
+	}
+	if (IsA(parent, Unique))
+	{
+		const Unique *node = (const Unique *) parent;
+
+		unique = compares_keys(&context, node->numCols, node->uniqColIdx, node->uniqOperators,
+							   node->uniqCollations);
+	}
+	else if (IsA(parent, Group))
+	{
+		const Group *node = (const Group *) parent;
+
+		unique = compares_keys(&context, node->numCols, node->grpColIdx, node->grpOperators,
+							   node->grpCollations);
+	}
+	else
+		unique = agg_takes_one_of_equal(&context, (const Agg *) parent);
+	if (!unique)
+		return false;
+	gs_plan_keep_unique(sort);
+	if (IsA(parent, Agg) || !compares_first_keys(&context))
+		return false;
+	n = bms_num_members(context.compared);
+	if (n < context.keys.ncols)
+		gs_plan_keep_group(sort, n, 1, false);
+	else
+		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
+	return IsA(parent, Unique);
+}

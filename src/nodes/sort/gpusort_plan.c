@@ -1,0 +1,411 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_plan.c
+ *	  From GpuSort paths to GpuSort plans, and what plans tell the executor.
+ *
+ * A GpuSort path's child path is a SortPath over the true child.  So it is
+ * PostgreSQL that makes a Sort plan of it, and thereby finds the columns to
+ * sort by in the child's target list, adding what is missing; the Sort node is
+ * then taken apart again.  GpuSort and GpuSortFeed return their child's target list.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tsmapi.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "nodes/feed/gpufeed.h"
+#include "nodes/group/gpugroupingsets.h"
+#include "nodes/sort/gpusort.h"
+#include "plan/plan_walk.h"
+#include "plan/query_volatile.h"
+
+/* What note_flags() knows of the plans above, and what it finds. */
+typedef struct PlanFlags
+{
+	int			flags;			/* GS_PLAN_FLAG_: those that are allowed */
+	bool		in_workers;		/* run by parallel workers, or perhaps so */
+} PlanFlags;
+
+/*
+ * Is a volatile function called again when a FunctionScan runs again?  The query may name
+ * functions that its plan does not call.  ExecReScanFunctionScan() keeps the rows of a
+ * function whose arguments are the same; but each worker calls it for itself.
+ */
+static bool
+calls_volatile_again(const FunctionScan *scan, bool in_workers)
+{
+	Node	   *functions = (Node *) scan->functions;
+
+	return (in_workers || gs_plan_expr_may_change(functions)) && gs_expr_is_volatile(functions);
+}
+
+/*
+ * Remove the flags that a plan does not allow.  One that locks or changes rows must
+ * not run twice.  One that picks some of many rows, or a value that depends on
+ * the order in which rows come, may give other rows when it runs again.
+ */
+static void
+note_flags(Plan **plan, void *context)
+{
+	PlanFlags  *found = context;
+	bool		in_workers = found->in_workers;
+
+	switch (nodeTag(*plan))
+	{
+		case T_LockRows:
+		case T_ModifyTable:
+			found->flags = 0;
+			break;
+		case T_Limit:
+		case T_Agg:
+		case T_Group:
+		case T_Unique:
+		case T_WindowAgg:
+		case T_SetOp:
+		case T_ForeignScan:
+			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			break;
+		case T_SampleScan:
+			if (!GetTsmRoutine(((SampleScan *) *plan)->tablesample->tsmhandler)->repeatable_across_scans)
+				found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			break;
+		case T_FunctionScan:
+			if (calls_volatile_again((FunctionScan *) *plan, in_workers))
+				found->flags = 0;
+			break;
+		case T_Gather:
+		case T_GatherMerge:
+			found->in_workers = true;
+			break;
+		case T_CustomScan:
+			if (gs_node_is(*plan, &gs_sort_node) || gs_node_is(*plan, &gs_feed_node) ||
+				gs_node_is(*plan, &gs_spool_node))
+				break;
+			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			if (gs_expr_is_volatile((Node *) ((CustomScan *) *plan)->custom_exprs))
+				found->flags = 0;
+			break;
+		default:
+			break;
+	}
+	if (found->flags != 0)
+		gs_plan_visit_children(*plan, note_flags, context);
+	found->in_workers = in_workers;
+}
+
+/* Those of the flags that a plan allows. */
+static int
+flags_of(Plan **plan, int flags, bool in_workers)
+{
+	PlanFlags	found = {flags, in_workers};
+
+	if (flags != 0)
+		note_flags(plan, &found);
+	return found.flags;
+}
+
+static void
+note_init_plans(Plan **plan, void *context)
+{
+	Bitmapset **init_plans = context;
+	ListCell   *lc;
+
+	foreach(lc, (*plan)->initPlan)
+		*init_plans = bms_add_member(*init_plans, lfirst_node(SubPlan, lc)->plan_id);
+	gs_plan_visit_children(*plan, note_init_plans, context);
+}
+
+int
+gs_plan_subplan_flags(PlannedStmt *stmt)
+{
+	int			flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
+	Bitmapset  *init_plans = NULL;
+	ListCell   *lc;
+	int			plan_id = 0;
+
+	if (stmt->subplans == NIL)
+		return flags;
+	note_init_plans(&stmt->planTree, &init_plans);
+	foreach(lc, stmt->subplans)
+		if (lfirst(lc) != NULL)
+			note_init_plans((Plan **) &lfirst(lc), &init_plans);
+
+	/* an init plan's result is kept, and so are the rows of a WITH query */
+	foreach(lc, stmt->subplans)
+	{
+		plan_id++;
+		if (lfirst(lc) != NULL && !bms_is_member(plan_id, init_plans))
+			flags = flags_of((Plan **) &lfirst(lc), flags, stmt->parallelModeNeeded);
+	}
+	return flags;
+}
+
+List *
+gs_plan_private(const Sort *sort, int flags, bool in_workers)
+{
+	List	   *attnos = NIL;
+	List	   *operators = NIL;
+	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
+
+	flags = flags_of(&outerPlan(sort), flags, in_workers);
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		attnos = lappend_int(attnos, sort->sortColIdx[i]);
+		operators = lappend_oid(operators, sort->sortOperators[i]);
+		collations = lappend_oid(collations, sort->collations[i]);
+		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+	}
+	return list_concat(list_make5(attnos, operators, collations, nulls_first,
+								  list_make1_int(flags)),
+					   list_make3(list_make1_int(0), list_make3_int(0, 0, false), list_make1_int(0)));
+}
+
+void
+gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
+{
+	int			flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
+	const List *group = list_nth(plan->custom_private, GS_PLAN_GROUP);
+
+	keep->unique = (flags & GS_PLAN_FLAG_UNIQUE) != 0;
+	keep->limit = linitial_int(list_nth(plan->custom_private, GS_PLAN_BOUND));
+	keep->group_cols = linitial_int(group);
+	keep->group_first = lsecond_int(group);
+	keep->group_ties = lthird_int(group) != 0;
+}
+
+void
+gs_plan_keep_bound(CustomScan *plan, double bound)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_BOUND);
+
+	if (bound >= 1 && bound <= INT_MAX)
+		linitial_int(item) = (int) bound;
+}
+
+void
+gs_plan_keep_limit(CustomScan *plan, const Limit *limit)
+{
+	Node	   *offset = limit->limitOffset;
+
+	if (offset == NULL)
+		offset = (Node *) makeNullConst(INT8OID, -1, InvalidOid);
+	plan->custom_exprs = copyObject(list_make2(limit->limitCount, offset));
+}
+
+void
+gs_plan_keep_unique(CustomScan *plan)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_FLAGS);
+
+	linitial_int(item) |= GS_PLAN_FLAG_UNIQUE;
+}
+
+/* Texts that are the same under one deterministic collation are so under all. */
+static void
+forget_order(List *private)
+{
+	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
+	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
+	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
+
+	for (int i = 0; i < list_length(operators); i++)
+	{
+		Oid			opfamily;
+		Oid			type;
+		bool		descending;
+
+		lfirst_int(list_nth_cell(nulls_first, i)) = true;
+		if (OidIsValid(list_nth_oid(collations, i)) &&
+			gs_compat_ordering_op(list_nth_oid(operators, i), &opfamily, &type, &descending) &&
+			(type == TEXTOID || type == BPCHAROID))
+			lfirst_oid(list_nth_cell(collations, i)) = C_COLLATION_OID;
+	}
+}
+
+void
+gs_plan_forget_order(CustomScan *plan)
+{
+	Plan	   *child = outerPlan(plan);
+
+	forget_order(plan->custom_private);
+	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
+		forget_order(((CustomScan *) outerPlan(child))->custom_private);
+}
+
+void
+gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP);
+
+	linitial_int(item) = cols;
+	lsecond_int(item) = first;
+	lthird_int(item) = ties;
+}
+
+void
+gs_plan_decline_few(CustomScan *plan, double rows)
+{
+	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS);
+
+	linitial_int(item) = (int) Min(rows, INT_MAX);
+}
+
+double
+gs_plan_declines_few(const CustomScan *plan)
+{
+	return linitial_int(list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS));
+}
+
+void
+gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
+{
+	List	   *attnos;
+	List	   *operators;
+	List	   *collations;
+	List	   *nulls_first;
+
+	if (list_length(plan->custom_private) != GS_PLAN_Count)
+		elog(ERROR, "malformed %s plan", plan->methods->CustomName);
+	attnos = list_nth(plan->custom_private, GS_PLAN_ATTNOS);
+	operators = list_nth(plan->custom_private, GS_PLAN_OPERATORS);
+	collations = list_nth(plan->custom_private, GS_PLAN_COLLATIONS);
+	nulls_first = list_nth(plan->custom_private, GS_PLAN_NULLS_FIRST);
+	*flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
+
+	keys->ncols = list_length(attnos);
+	keys->attnos = palloc(keys->ncols * sizeof(AttrNumber));
+	keys->operators = palloc(keys->ncols * sizeof(Oid));
+	keys->collations = palloc(keys->ncols * sizeof(Oid));
+	keys->nulls_first = palloc(keys->ncols * sizeof(bool));
+	for (int i = 0; i < keys->ncols; i++)
+	{
+		keys->attnos[i] = list_nth_int(attnos, i);
+		keys->operators[i] = list_nth_oid(operators, i);
+		keys->collations[i] = list_nth_oid(collations, i);
+		keys->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
+	}
+}
+
+int
+gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno, Oid equality,
+				 Oid collation)
+{
+	const TargetEntry *tle = get_tle_by_resno(plan->scan.plan.targetlist, attno);
+
+	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
+		return -1;
+	for (int i = 0; i < keys->ncols; i++)
+		if (keys->attnos[i] == ((Var *) tle->expr)->varattno && keys->collations[i] == collation &&
+			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
+			return i;
+	return -1;
+}
+
+bool
+gs_plan_find_keys(const CustomScan *plan, const GsSortKeys *keys, int n, const AttrNumber *attnos,
+				  const Oid *equalities, const Oid *collations, Bitmapset **found)
+{
+	for (int i = 0; i < n; i++)
+	{
+		int			key = gs_plan_find_key(plan, keys, attnos[i], equalities[i], collations[i]);
+
+		if (key < 0)
+			return false;
+		*found = bms_add_member(*found, key);
+	}
+	return true;
+}
+
+bool
+gs_plan_returns_columns(const CustomScan *plan)
+{
+	ListCell   *lc;
+
+	foreach(lc, plan->scan.plan.targetlist)
+		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
+			return false;
+	return true;
+}
+
+/*
+ * A custom node that returns its child's target list as it is.
+ *
+ * tlist are the first columns of the child's, which may have more, to sort by.
+ * gpusort_replace.c relies on that.
+ */
+static Plan *
+make_custom_scan(CustomPath *path, List *tlist, Plan *child, List *private,
+				 const GsNode *node)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	ListCell   *ours;
+	ListCell   *childs;
+
+	if (list_length(tlist) > list_length(child->targetlist))
+		elog(ERROR, "%s plan has more columns than its child", node->scan.CustomName);
+	forboth(ours, tlist, childs, child->targetlist)
+		if (!equal(lfirst_node(TargetEntry, ours)->expr, lfirst_node(TargetEntry, childs)->expr))
+			elog(ERROR, "columns of a %s plan are not those of its child", node->scan.CustomName);
+
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = NIL;
+	scan->scan.plan.lefttree = child;
+	scan->scan.scanrelid = 0;
+	scan->flags = path->flags;
+	scan->custom_private = private;
+	scan->custom_scan_tlist = copyObject(child->targetlist);
+	scan->methods = &node->scan;
+	return &scan->scan.plan;
+}
+
+static Plan *
+plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+			   List *children)
+{
+	Sort	   *sort = linitial_node(Sort, children);
+	Plan	   *child = outerPlan(sort);
+	int			flags = linitial_int(path->custom_private);
+	List	   *private;
+
+	(void) root;
+	(void) rel;
+	(void) clauses;
+
+	gs_tlist_find_columns(sort);
+	private = gs_plan_private(sort, flags, false);
+
+	/* tell the feed nodes under a Gather what to sort by */
+	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
+		((CustomScan *) outerPlan(child))->custom_private = copyObject(private);
+	return make_custom_scan(path, tlist, child, private, &gs_sort_node);
+}
+
+static Plan *
+plan_feed_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
+			   List *children)
+{
+	(void) root;
+	(void) rel;
+	(void) clauses;
+
+	/* custom_private comes from the GpuSort above */
+	return make_custom_scan(path, tlist, linitial(children), NIL, &gs_feed_node);
+}
+
+const CustomPathMethods gs_sort_path_methods = {
+	.CustomName = GS_SORT_NAME,
+	.PlanCustomPath = plan_sort_path,
+};
+
+const CustomPathMethods gs_feed_path_methods = {
+	.CustomName = GS_FEED_NAME,
+	.PlanCustomPath = plan_feed_path,
+};

@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_reader.c
+ *	  How a node reads its child's rows (gpusort_reader.h).
+ *
+ * Asking the child for a row costs several times what the row itself takes: ExecProcNode(), with its
+ * instrumentation, and the layers below.  So rows are taken from the page.  The GpuSort
+ * has to know how many when it is asked again, because it may have to leave these out after it has
+ * lost its device.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_reader.h"
+
+void
+gs_reader_init(GsReader *reader, PlanState *child)
+{
+	memset(reader, 0, sizeof(*reader));
+	reader->child = child;
+	reader->is_sort = gs_node_is(child->plan, &gs_sort_node);
+	reader->takes_rows = reader->is_sort && child->ps_ProjInfo == NULL;
+	if (reader->takes_rows)
+		reader->slot = ExecInitExtraTupleSlot(child->state, ExecGetResultType(child),
+											  &TTSOpsMinimalTuple);
+}
+
+void
+gs_reader_reset(GsReader *reader)
+{
+	if (reader->slot)
+		ExecClearTuple(reader->slot);
+	reader->page.n = 0;
+	reader->at = 0;
+}
+
+TupleTableSlot *
+gs_reader_ask(GsReader *reader)
+{
+	TupleTableSlot *row;
+
+	if (reader->at > 0)
+		gs_sort_node_take(reader->child, reader->at);
+	gs_reader_reset(reader);
+	row = ExecProcNode(reader->child);
+	if (reader->is_sort && !TupIsNull(row) && !gs_sort_node_page(reader->child, &reader->page))
+		reader->page.n = 0;
+	return row;
+}
+
+bool
+gs_reader_count_equal(const GsReader *reader, uint64 *count)
+{
+	if (!reader->takes_rows || !reader->page.ties_are_equal)
+		return false;
+	for (uint32 i = 1; reader->at + i < reader->page.n; i++)
+	{
+		uint32		entry = gs_reader_entry(reader, i);
+
+		if (!(entry & GS_ENTRY_TIE))
+		{
+			*count = i - 1;
+			return true;
+		}
+		if (entry & GS_ENTRY_EXTERNAL)
+			return false;
+	}
+	return false;
+}
+
+bool
+gs_reader_is_at_hand(const GsReader *reader, uint64 n)
+{
+	return reader->takes_rows && n < reader->page.n - reader->at &&
+		!(gs_reader_entry(reader, n) & GS_ENTRY_EXTERNAL);
+}
+
+bool
+gs_reader_look_ahead(const GsReader *reader, uint64 n, TupleTableSlot *slot)
+{
+	uint32		entry;
+
+	if (!gs_reader_is_at_hand(reader, n))
+		return false;
+	entry = gs_reader_entry(reader, n);
+	ExecStoreMinimalTuple((MinimalTuple) (reader->page.page + (entry & ~GS_ENTRY_FLAGS)), slot,
+						  false);
+	return true;
+}

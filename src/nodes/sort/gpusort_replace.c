@@ -1,0 +1,461 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_replace.c
+ *	  Putting GpuSort in the place of Sort nodes in finished plans.
+ *
+ * PostgreSQL decides on many sorts only while it makes a plan of a path: those
+ * of merge joins, window functions, DISTINCT, grouping, set operations and
+ * ordered appends are never offered to an extension.  So the finished plan is
+ * walked once.
+ *
+ *		Sort -> child						GpuSort -> child
+ *		Gather Merge -> Sort -> partial		GpuSort -> Gather -> GpuSortFeed -> partial
+ *		Sort -> Gather -> partial			the same
+ *		WindowAgg -> GpuSort				GpuWindow -> GpuSort (gpuwindow_plan.c)
+ *		Agg -> GpuSort						Agg without sorts of its own, where
+ *											its input is in their order
+ *											(gpusort_agg_plan.c), and with a
+ *											GpuPercentile below it
+ *											(gpupercentile_plan.c)
+ *		Agg -> GpuSort						GpuCount -> GpuSort, where it only counts
+ *											different rows (gpucount_plan.c)
+ *		Agg with sorts of its own			GpuGroupingSets -> Agg, Agg -> GpuSort
+ *											(gpugroupingsets_plan.c)
+ *
+ * The planner has assumed of a Sort that it can be rescanned, read backward,
+ * and marked and restored: GpuSort can, too.  Sorts that are left alone:
+ *
+ *	  - those in the chain of an Agg that has hash tables, too
+ *	  - those below a Limit that PostgreSQL's top-N heapsort does better
+ *	  - those that cost less as they are
+ *
+ * Expressions have their final form here: a node's target list refers to its
+ * child's by OUTER_VAR.  A GpuSort's custom_scan_tlist takes over the Sort's
+ * target list, and its own refers to that one by INDEX_VAR.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "parser/parsetree.h"
+
+#include "guc.h"
+#include "nodes/group/gpuaggregate.h"
+#include "nodes/group/gpuchoice.h"
+#include "nodes/group/gpucount.h"
+#include "nodes/feed/gpufeed.h"
+#include "nodes/group/gpugroupingsets.h"
+#include "nodes/percentile/gpupercentile.h"
+#include "nodes/sort/gpusort.h"
+#include "nodes/window/gpuwindow.h"
+#include "plan/plan_walk.h"
+#include "plan/sort_cost.h"
+#include "plan/sort_refuse.h"
+#include "service/service_client.h"
+
+typedef struct ReplaceContext
+{
+	PlannedStmt *stmt;
+	int			flags;			/* of the nodes made: GS_PLAN_FLAG_ */
+	int			last_node_id;	/* the highest plan_node_id in use */
+} ReplaceContext;
+
+/* How many rows will be asked for, from the first one on; GS_NO_BOUND: perhaps all. */
+typedef struct Bound
+{
+	double		expected;
+	double		sure;			/* no more */
+	const Limit *limit;			/* that will know no more, when execution starts; else NULL */
+} Bound;
+
+static const Bound no_bound = {GS_NO_BOUND, GS_NO_BOUND, NULL};
+
+static Plan *replace(ReplaceContext *context, Plan *plan, Bound bound);
+
+/* Is it a GpuSort or a GpuSortFeed? */
+static bool
+is_sort_or_feed(const Plan *plan)
+{
+	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
+}
+
+/* An expression over the child's columns, as one over the scan tuple's. */
+static Node *
+outer_to_scan(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
+	{
+		Var		   *var = (Var *) copyObject(node);
+
+		var->varno = INDEX_VAR;
+		return (Node *) var;
+	}
+	return expression_tree_mutator(node, outer_to_scan, context);
+}
+
+/* A node that returns its scan tuple, of tlist's columns, as it is. */
+static CustomScan *
+make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *private)
+{
+	return gs_node_make(node, like, gs_node_index_tlist(tlist), tlist, child, private);
+}
+
+/* Can gpusort do this sort?  Says so if not. */
+static bool
+is_possible(const ReplaceContext *context, const Sort *sort)
+{
+	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
+	GsRefusal	refusal;
+
+	for (int i = 0; i < sort->numCols; i++)
+	{
+		TargetEntry *tle = get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i]);
+
+		types[i] = exprType((Node *) tle->expr);
+	}
+	if (!gs_key_desc_create(sort->numCols, sort->sortColIdx, sort->sortOperators,
+							sort->collations, sort->nullsFirst, types, &refusal))
+	{
+		gs_refuse_sort(context->stmt, sort, refusal);
+		return false;
+	}
+	if (!gs_client_service_ready())
+	{
+		gs_refuse_sort(context->stmt, sort, GS_REFUSE_SERVICE);
+		return false;
+	}
+	return true;
+}
+
+/* What PostgreSQL's Sort alone costs. */
+static Cost
+sort_cost(const Plan *sort, const Plan *child)
+{
+	const List *tlist = sort->targetlist;
+
+	return gs_cost_by_postgres(sort->total_cost - child->total_cost, list_length(tlist),
+							   exprType((Node *) linitial_node(TargetEntry, tlist)->expr));
+}
+
+/* Is gpusort expected to be faster?  Says so if not.  processes: that sort a part each. */
+static bool
+is_worth_while(const ReplaceContext *context, const Sort *node, double processes, double bound)
+{
+	const Plan *sort = &node->plan;
+	double		rows = sort->plan_rows * processes;
+	const char *reason;
+
+	if (gs_guc_force)
+		return true;
+	if (rows < gs_guc_min_rows)
+		reason = "it has fewer rows than gpusort.min_rows";
+	else if (gs_cost_prefers_heapsort(sort->plan_rows, rows, sort->plan_width, bound))
+		reason = "a top-N sort costs less";
+	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= sort_cost(sort, outerPlan(sort)))
+		reason = "PostgreSQL's sort costs less";
+	else
+		return true;
+	gs_decline_sort(context->stmt, node, rows, reason);
+	return false;
+}
+
+/* Does a Gather or Gather Merge return its child's rows just as they are? */
+static bool
+passes_rows_on(const Plan *gather)
+{
+	ListCell   *lc;
+
+	if (gather->qual != NIL ||
+		list_length(gather->targetlist) != list_length(outerPlan(gather)->targetlist))
+		return false;
+	foreach(lc, gather->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (!IsA(tle->expr, Var) || ((Var *) tle->expr)->varattno != tle->resno)
+			return false;
+	}
+	return true;
+}
+
+static Plan *
+replace_sort(ReplaceContext *context, Sort *sort, double bound)
+{
+	Plan	   *child = outerPlan(sort);
+	CustomScan *scan;
+
+	if (!is_worth_while(context, sort, 1.0, bound) || !is_possible(context, sort))
+		return &sort->plan;
+	gs_tlist_find_columns(sort);
+	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
+	{
+		/* the workers are there already: let them feed */
+		Plan	   *partial = outerPlan(child);
+		CustomScan *feed = make_node(&gs_feed_node, partial, gs_node_outer_tlist(partial->targetlist),
+									 partial, gs_plan_private(sort, context->flags, true));
+
+		feed->scan.plan.plan_node_id = ++context->last_node_id;
+		feed->scan.plan.parallel_aware = true;
+		feed->scan.plan.parallel_safe = true;
+		outerPlan(child) = &feed->scan.plan;
+	}
+	scan = make_node(&gs_sort_node, &sort->plan, sort->plan.targetlist, child,
+					 gs_plan_private(sort, context->flags, false));
+	scan->scan.plan.initPlan = sort->plan.initPlan;
+	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	return &scan->scan.plan;
+}
+
+static Plan *
+replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
+{
+	Sort	   *sort = (Sort *) outerPlan(merge);
+	Plan	   *child = outerPlan(sort);
+	List	   *private;
+	CustomScan *feed;
+	Gather	   *gather;
+	CustomScan *scan;
+
+	if (merge->plan.qual != NIL || contain_subplans((Node *) merge->plan.targetlist) ||
+		!is_worth_while(context, sort, merge->num_workers, bound) || !is_possible(context, sort))
+		return &merge->plan;
+	gs_tlist_find_columns(sort);
+	private = gs_plan_private(sort, context->flags, true);
+
+	feed = make_node(&gs_feed_node, &sort->plan, sort->plan.targetlist, child,
+					 copyObject(private));
+	feed->scan.plan.initPlan = sort->plan.initPlan;
+	feed->scan.plan.parallel_aware = true;
+
+	gather = makeNode(Gather);
+	gather->plan = merge->plan;
+	gather->plan.type = T_Gather;
+	gather->plan.targetlist = gs_node_outer_tlist(sort->plan.targetlist);
+	gather->plan.plan_rows = 0;
+	gather->plan.initPlan = NIL;
+	gather->plan.lefttree = &feed->scan.plan;
+	gather->plan.extParam = bms_copy(merge->plan.extParam);
+	gather->plan.allParam = bms_copy(merge->plan.allParam);
+	gather->num_workers = merge->num_workers;
+	gather->rescan_param = merge->rescan_param;
+	gather->initParam = merge->initParam;
+
+	/*
+	 * What the merge computed of its child's columns, GpuSort does after
+	 * sorting.  Where it computed nothing its target list matters all the same:
+	 * at the top of a plan it has the names, and says which columns are junk.
+	 */
+	scan = make_node(&gs_sort_node, &merge->plan, gs_node_outer_tlist(sort->plan.targetlist),
+					 &gather->plan, private);
+	scan->scan.plan.targetlist = (List *) outer_to_scan((Node *) merge->plan.targetlist, NULL);
+	scan->scan.plan.plan_node_id = ++context->last_node_id;
+	scan->scan.plan.initPlan = merge->plan.initPlan;
+	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	return &scan->scan.plan;
+}
+
+/* An Agg with a chain; all of its sorts, or none. */
+static Plan *
+replace_grouping_sets(ReplaceContext *context, Agg *agg)
+{
+	List	   *sorts = gs_grouping_sets_sorts(agg, &context->last_node_id);
+	int			flags = context->flags;
+	CustomScan *result;
+	ListCell   *lc;
+
+	foreach(lc, sorts)
+	{
+		const Sort *sort = lfirst_node(Sort, lc);
+
+		if (!is_worth_while(context, sort, 1.0, GS_NO_BOUND) || !is_possible(context, sort))
+			return &agg->plan;
+	}
+	if (sorts == NIL)
+	{
+		gs_decline_chain(agg);
+		return &agg->plan;
+	}
+	result = gs_grouping_sets_make(agg, sorts, &context->last_node_id);
+
+	/* below the first one everything is in its place; for the others the same rows can be read again */
+	context->flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
+	for_each_from(lc, result->custom_plans, 1)
+		lfirst(lc) = replace(context, (Plan *) lfirst(lc), no_bound);
+	context->flags = flags;
+	return &result->scan.plan;
+}
+
+typedef struct ReplaceChildren
+{
+	ReplaceContext *context;
+	Bound		bound;
+} ReplaceChildren;
+
+static void
+replace_child(Plan **child, void *context)
+{
+	const ReplaceChildren *children = context;
+
+	*child = replace(children->context, *child, children->bound);
+}
+
+static void
+keep_bound(Plan *plan, Bound bound)
+{
+	if (!gs_node_is(plan, &gs_sort_node))
+		return;
+	gs_plan_keep_bound((CustomScan *) plan, bound.sure);
+	if (bound.limit)
+		gs_plan_keep_limit((CustomScan *) plan, bound.limit);
+}
+
+/*
+ * Replace what there is to replace in a plan tree, from the bottom up, and
+ * return the tree.
+ */
+static Plan *
+replace(ReplaceContext *context, Plan *plan, Bound bound)
+{
+	int			flags = context->flags;
+	ReplaceChildren children;
+	Plan	   *result = plan;
+
+	/*
+	 * Below here a process has its part of the rows only, and by scanning
+	 * again it would not get the same part.
+	 */
+	if (IsA(plan, Gather) || IsA(plan, GatherMerge))
+		context->flags = 0;
+
+	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort))
+	{
+		/* before the Sort alone would be replaced */
+		outerPlan(outerPlan(plan)) = replace(context, outerPlan(outerPlan(plan)), no_bound);
+		context->flags = flags;
+		result = replace_gather_merge(context, (GatherMerge *) plan, bound.expected);
+		keep_bound(result, bound);
+		return result;
+	}
+	children.context = context;
+	children.bound.expected = gs_plan_bound_below(plan, bound.expected);
+	children.bound.sure = gs_plan_sure_bound_below(plan, bound.sure);
+	children.bound.limit = gs_plan_limit_below(plan, bound.limit);
+	gs_plan_visit_children(plan, replace_child, &children);
+	context->flags = flags;
+
+	/*
+	 * A GpuSort made from a path has its child's unfinished target list here,
+	 * which EXPLAIN cannot print in every case (above set operations), and
+	 * whose columns were found by looking for equal expressions: but two calls
+	 * of random() are equal and have two values.  Its columns are the child's
+	 * first ones.  And what makes it unsafe to run the child again may have
+	 * been out of sight, in a subquery that was planned already.
+	 */
+	if (is_sort_or_feed(plan) || gs_node_is(plan, &gs_choice_node))
+	{
+		CustomScan *scan = (CustomScan *) plan;
+
+		scan->custom_scan_tlist = gs_node_outer_tlist(outerPlan(plan)->targetlist);
+		plan->targetlist = gs_node_index_tlist(plan->targetlist);
+	}
+	if (gs_node_is(plan, &gs_choice_node))
+		return gs_choice_finish((CustomScan *) plan);
+	if (is_sort_or_feed(plan))
+	{
+		CustomScan *scan = (CustomScan *) plan;
+
+		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
+	}
+	if (IsA(plan, Agg))
+	{
+		result = ((Agg *) plan)->chain != NIL ? replace_grouping_sets(context, (Agg *) plan) :
+			gs_count_replace((Agg *) plan);
+		if (result != plan)
+			return result;
+	}
+	if (gs_keep_for_parent(plan))
+		keep_bound(outerPlan(plan), bound);
+	if (IsA(plan, Agg))
+	{
+		gs_agg_use_order((Agg *) plan, &context->last_node_id);
+		gs_percentile_replace((Agg *) plan, &context->last_node_id);
+	}
+	gs_decline_node(plan);
+	if (IsA(plan, Sort))
+		result = replace_sort(context, (Sort *) plan, bound.expected);
+	else if (IsA(plan, WindowAgg))
+		result = gs_window_replace((WindowAgg *) plan);
+	else if (IsA(plan, Agg))
+		result = gs_aggregate_replace((Agg *) plan);
+	keep_bound(result, bound);
+	return result;
+}
+
+/*
+ * Is this a node that replace() looks at more closely?  A Sort that costs no more
+ * than a GpuSort's setup is not worth while, whatever else is true
+ * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
+ * no other node can tell.  The Sorts of a chain have no costs.
+ */
+static void
+note_sort(Plan **plan, void *found)
+{
+	const Plan *node = *plan;
+
+	if (IsA(node, Sort))
+	{
+		if (gs_guc_force || sort_cost(node, outerPlan(node)) > gs_guc_setup_cost)
+			*(bool *) found = true;
+	}
+	else if (is_sort_or_feed(node))
+		*(bool *) found = true;
+	else if (IsA(node, Agg) && ((const Agg *) node)->chain != NIL)
+	{
+		if (gs_guc_force || outerPlan(node)->plan_rows >= gs_guc_min_rows)
+			*(bool *) found = true;
+	}
+	gs_plan_visit_children(*plan, note_sort, found);
+}
+
+bool
+gs_plan_has_sorts(const PlannedStmt *stmt)
+{
+	Plan	   *plan = stmt->planTree;
+	bool		found = false;
+	ListCell   *lc;
+
+	if (!enable_sort && !gs_guc_force)
+		return false;
+	if (gs_guc_log_refusals)	/* small sorts are reported, too */
+		return true;
+	note_sort(&plan, &found);
+	foreach(lc, stmt->subplans)
+	{
+		plan = lfirst(lc);
+		if (plan != NULL)
+			note_sort(&plan, &found);
+	}
+	return found;
+}
+
+void
+gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
+{
+	ReplaceContext context;
+	ListCell   *lc;
+
+	context.stmt = stmt;
+	context.flags = rerun ? gs_plan_subplan_flags(stmt) : 0;
+	context.last_node_id = gs_plan_last_node_id(stmt);
+
+	stmt->planTree = replace(&context, stmt->planTree, no_bound);
+	foreach(lc, stmt->subplans)
+		if (lfirst(lc) != NULL)
+			lfirst(lc) = replace(&context, lfirst(lc), no_bound);
+}

@@ -1,0 +1,253 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_rivals.c
+ *	  What PostgreSQL's own paths for groups, DISTINCT and UNION cost (gpusort_rivals.h).
+ *
+ * PostgreSQL leaves out two costs, and a GpuSort could not win against a path without them:
+ *
+ *		hash tables			cache misses in a large table that fits into memory
+ *		sorts in aggregates	of DISTINCT and ORDER BY inside of them (before PostgreSQL 16),
+ *							and of percentile_cont() and the like
+ *
+ * The paths' costs are left as they are, so that PostgreSQL's choice among them is its
+ * own.  A path that wins for that reason only is taken away.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "executor/nodeAgg.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+#include "compat.h"
+#include "guc.h"
+#include "nodes/group/gpuchoice.h"
+#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_rivals.h"
+#include "plan/sort_cost.h"
+#include "sort/sort_groups.h"
+
+/*
+ * PostgreSQL sorts values that need no tuple around them, as one of them is all
+ * that the aggregate takes, in this part of the time for texts: measured 0.13 us
+ * for each of a million integers, and 1.2 us for file paths.
+ */
+#define DATUM_SORT_FACTOR	0.1
+
+/* For how many aggregates a hash table has states: those of DISTINCT have none. */
+static int
+count_states(const PlannerInfo *root, const AggPath *path)
+{
+	if (list_member_ptr(root->upper_rels[UPPERREL_DISTINCT], path->path.parent) ||
+		list_member_ptr(root->upper_rels[UPPERREL_PARTIAL_DISTINCT], path->path.parent))
+		return 0;
+	return list_length(root->aggtransinfos);
+}
+
+/* The path below one of those that are made above scans and joins; NULL: it is none. */
+static const Path *
+input_of(const Path *path)
+{
+	switch (nodeTag(path))
+	{
+		case T_AggPath:
+			return ((const AggPath *) path)->subpath;
+		case T_GroupPath:
+			return ((const GroupPath *) path)->subpath;
+		case T_WindowAggPath:
+			return ((const WindowAggPath *) path)->subpath;
+		case T_SortPath:
+		case T_IncrementalSortPath:
+			return ((const SortPath *) path)->subpath;
+		case T_ProjectionPath:
+			return ((const ProjectionPath *) path)->subpath;
+		case T_GatherPath:
+			return ((const GatherPath *) path)->subpath;
+		case T_GatherMergePath:
+			return ((const GatherMergePath *) path)->subpath;
+		case T_CustomPath:
+			/* those of other extensions may have no path below */
+			if (((const CustomPath *) path)->methods != &gs_sort_path_methods &&
+				((const CustomPath *) path)->methods != &gs_feed_path_methods &&
+				((const CustomPath *) path)->methods != &gs_choice_path_methods)
+				return NULL;
+			return linitial(((const CustomPath *) path)->custom_paths);
+		default:
+			return gs_compat_unique_input(path);
+	}
+}
+
+static bool
+has_workers(const Path *path)
+{
+	for (; path != NULL; path = input_of(path))
+		if (IsA(path, GatherPath) || IsA(path, GatherMergePath))
+			return true;
+	return false;
+}
+
+bool
+gs_path_hashes(const Path *path)
+{
+	for (; path != NULL; path = input_of(path))
+		if (IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy == AGG_HASHED)
+			return true;
+	return false;
+}
+
+/* What hashing costs in a path beyond PostgreSQL's estimate. */
+static Cost
+hidden_cost(const PlannerInfo *root, const Path *path)
+{
+	Cost		cost = 0;
+
+	for (; path != NULL; path = input_of(path))
+	{
+		const AggPath *agg = (const AggPath *) path;
+
+		if (IsA(path, AggPath) && agg->aggstrategy == AGG_HASHED)
+		{
+			Size		entry = hash_agg_entry_size(count_states(root, agg),
+													agg->subpath->pathtarget->width,
+													agg->transitionSpace);
+
+			cost += gs_cost_hash_misses(agg->subpath->rows, agg->numGroups * entry);
+		}
+	}
+	return cost;
+}
+
+void
+gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+		Cost		ours = hidden_cost(root, path);
+		ListCell   *other;
+
+		foreach(other, rel->pathlist)
+		{
+			Path	   *theirs = lfirst(other);
+			Cost		hidden = hidden_cost(root, theirs) - ours;
+
+			if (hidden > 0 && !gs_compat_more_disabled(path, theirs) &&
+				path->startup_cost < theirs->startup_cost + hidden &&
+				path->total_cost < theirs->total_cost + hidden)
+				rel->pathlist = foreach_delete_current(rel->pathlist, other);
+		}
+		add_path(rel, path);
+	}
+}
+
+/*
+ * Is the number of groups by these expressions no more than a guess?  Where there are no statistics
+ * of an expression PostgreSQL takes the numbers of values of its columns, and it multiplies those of
+ * several expressions.
+ */
+static bool
+is_guess(PlannerInfo *root, const List *exprs)
+{
+	ListCell   *lc;
+
+	if (list_length(exprs) > 1)
+		return true;
+	foreach(lc, exprs)
+	{
+		VariableStatData data;
+		bool		is_default;
+
+		examine_variable(root, lfirst(lc), 0, &data);
+		(void) get_variable_numdistinct(&data, &is_default);
+		ReleaseVariableStats(data);
+		if (is_default)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Workers cost more CPU time than PostgreSQL charges: 8 sessions that hashed 300,000 rows each took
+ * three times as long with workers as without.  Where PostgreSQL uses no workers, gpusort uses none
+ * for fewer rows than this either.
+ */
+#define MIN_ROWS_FOR_WORKERS	1000000
+
+static List *
+without_workers(List *paths)
+{
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (has_workers(lfirst(lc)))
+			paths = foreach_delete_current(paths, lc);
+	return paths;
+}
+
+void
+gs_add_grouped_paths(PlannerInfo *root, RelOptInfo *rel, List *paths, double rows, List *exprs,
+					 List *wanted, const AggClauseCosts *final_costs)
+{
+	const AggPath *rival = gs_guc_force ? NULL : gs_choice_rival(rel);
+	bool		serial = rival && rows < MIN_ROWS_FOR_WORKERS && !has_workers(&rival->path);
+	Path	   *few;
+	ListCell   *lc;
+
+	if (serial)
+		paths = without_workers(paths);
+	if (rival && !is_guess(root, exprs))
+	{
+		if (rival->numGroups * GS_FEW_GROUPS_ROWS < rows)
+			return;
+	}
+	else if (rival)
+	{
+		if (!gs_choice_is_possible(root, rival))
+			return;
+		few = gs_choice_few(root, rel, rival, serial, final_costs ? UPPERREL_PARTIAL_GROUP_AGG :
+							UPPERREL_PARTIAL_DISTINCT, final_costs);
+		foreach(lc, paths)
+			lfirst(lc) = gs_choice_path(root, rel, lfirst(lc), rows, few, wanted);
+	}
+	gs_add_sorted_paths(root, rel, paths);
+}
+
+double
+gs_expected_groups(const RelOptInfo *grouped_rel)
+{
+	ListCell   *lc;
+
+	foreach(lc, grouped_rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if (IsA(path, AggPath))
+			return ((const AggPath *) path)->numGroups;
+		if (IsA(path, GroupPath) && ((const GroupPath *) path)->qual == NIL)
+			return path->rows;
+	}
+	return 0;
+}
+
+Cost
+gs_cost_inner_sorts(const AggPath *path, const Aggref *agg, int sorts, bool in_order)
+{
+	double		rows = Max(path->subpath->rows, 2.0);
+	Cost		cost = 2.0 * cpu_operator_cost * sorts * rows;
+
+	/* with the costs of cost_tuplesort() */
+	if (!in_order)
+		cost *= log2(Max(rows / Max(path->numGroups, 1.0), 2.0));
+	if (list_length(agg->args) == 1 &&
+		get_typbyval(exprType((Node *) linitial_node(TargetEntry, agg->args)->expr)))
+		cost *= DATUM_SORT_FACTOR;
+	return cost;
+}

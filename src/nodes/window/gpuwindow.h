@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuwindow.h
+ *	  The node GpuWindow, in the place of WindowAgg above GpuSort, or of its own.
+ *
+ *	  gpuwindow_plan.c		where it can take WindowAgg's place
+ *	  gpuwindow_exec.c		the executor's part: rows, partitions, peers, run conditions
+ *	  gpuwindow_function.c	the value of a window function for a row
+ *	  gpuwindow_agg.c		aggregates as window functions
+ *	  gpuwindow_rows.c		the rows that are held back
+ *	  gpuwindow_explain.c	EXPLAIN's lines
+ *
+ * custom_exprs are the functions, WindowFunc nodes over the child's columns, and then
+ * the clauses of the run condition, over the scan tuple's.
+ *
+ * custom_private is a list of lists, so that plans can be copied; the enum names
+ * its members.  Columns are those of the child's output;
+ * operators are equality operators.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUWINDOW_H
+#define GS_GPUWINDOW_H
+
+#include "commands/explain.h"
+#include "nodes/plannodes.h"
+
+#include "nodes/common/gpunode.h"
+
+#define GS_WINDOW_NAME	"GpuWindow"
+
+extern const GsNode gs_window_node;
+
+typedef enum GsWindowItem
+{
+	GS_WINDOW_COLUMNS,			/* IntList: for each column of the scan tuple, the
+								 * child's; 0: the next one of the functions */
+	GS_WINDOW_OPTIONS,			/* IntList: GsWindowOption */
+	GS_WINDOW_PART_ATTNOS,		/* IntList: PARTITION BY */
+	GS_WINDOW_PART_OPERATORS,	/* OidList */
+	GS_WINDOW_PART_COLLATIONS,	/* OidList */
+	GS_WINDOW_ORDER_ATTNOS,		/* IntList: ORDER BY */
+	GS_WINDOW_ORDER_OPERATORS,	/* OidList */
+	GS_WINDOW_ORDER_COLLATIONS, /* OidList */
+	GS_WINDOW_Count
+} GsWindowItem;
+
+typedef enum GsWindowOption
+{
+	GS_WINDOW_FRAME,			/* GsWindowFrame (gpuwindow_function.h) */
+	GS_WINDOW_IS_TOP,			/* bool: no window above needs rows that fail the run
+								 * condition */
+	GS_WINDOW_OPTION_Count
+} GsWindowOption;
+
+/* The node that does a WindowAgg's work, or the WindowAgg itself. */
+extern Plan *gs_window_replace(WindowAgg *window);
+
+/*
+ * A node that returns a GpuSort's columns and, as one more, the row_number() of
+ * rows that are equal in some columns and come one after the other.  It has the
+ * GpuSort's plan_node_id.
+ */
+extern Plan *gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations);
+
+/* Of the topmost node of a finished plan: drop columns that only the sort below needs. */
+extern void gs_window_drop_junk(CustomScan *plan);
+
+/* The parts of a GpuWindow's custom_exprs. */
+extern List *gs_window_functions(const CustomScan *plan);
+extern List *gs_window_run_condition(const CustomScan *plan);
+
+/* gpuwindow_explain.c */
+extern void gs_window_explain(CustomScanState *node, List *ancestors, ExplainState *es);
+
+#endif							/* GS_GPUWINDOW_H */

@@ -1,0 +1,338 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpuwindow_plan.c
+ *	  Putting GpuWindow in the place of WindowAgg above GpuSort, and below an Agg
+ *	  that needs to know the first one of equal rows (gpusort_agg_plan.c).
+ *
+ * WindowAgg keeps the rows of a partition in a tuplestore, because a window
+ * function may ask for any of them, and copies each of them several times: which takes
+ * longer than the sort below it.  Most functions need few rows, or none but the row
+ * before, and GpuWindow holds no more than they need.
+ *
+ * WindowAgg stays where a function is not one of those that GpuWindow knows, where a frame
+ * does not begin at the partition's first row, or ends elsewhere than at the current row, its
+ * last peer or the partition's last row; and where the difference could be seen:
+ * arguments that are volatile, subplans in the target list.
+ *
+ * WindowAgg applies its run condition and filter to its result, GpuWindow to the scan
+ * tuple, before it computes anything else of the target list.  That could be seen of
+ * volatile functions in the target list only; there WindowAgg stays.
+ *
+ * A GpuWindow's scan tuple has those of its child's columns that its target list
+ * names and the functions' values, in the order in which they stand there, so that
+ * mostly no projection is needed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+
+#include "compat.h"
+#include "nodes/sort/gpusort.h"
+#include "nodes/window/gpuwindow.h"
+#include "nodes/window/gpuwindow_agg.h"
+#include "nodes/window/gpuwindow_function.h"
+#include "plan/array_calls.h"
+#include "plan/sort_refuse.h"
+
+/* A run condition refers to the results of window functions as columns of the target list. */
+static Node *
+find_results(Node *node, void *context)
+{
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Var))
+		return (Node *) get_tle_by_resno(context, ((Var *) node)->varattno)->expr;
+	return expression_tree_mutator(node, find_results, context);
+}
+
+static GsWindowFrame
+frame(const WindowAgg *window)
+{
+	int			options = window->frameOptions;
+
+	if (!(options & FRAMEOPTION_START_UNBOUNDED_PRECEDING) || (options & FRAMEOPTION_EXCLUSION))
+		return GS_FRAME_OTHER;
+	if (options & FRAMEOPTION_END_UNBOUNDED_FOLLOWING)
+		return GS_FRAME_TO_PARTITION;
+	if (!(options & FRAMEOPTION_END_CURRENT_ROW))
+		return GS_FRAME_OTHER;
+	if (options & FRAMEOPTION_ROWS)
+		return GS_FRAME_TO_ROW;
+	return window->ordNumCols > 0 ? GS_FRAME_TO_PEERS : GS_FRAME_TO_PARTITION;
+}
+
+/* Why WindowAgg has to make a call; NULL: it need not. */
+static const char *
+refuse_call(const WindowAgg *window, const WindowFunc *call)
+{
+	GsWindowKind kind = gs_window_kind(call);
+	Node	   *offset = NULL;
+
+	if (kind == GS_WINDOW_UNKNOWN)
+		return "a function is not supported";
+	if (gs_compat_null_treatment(call))
+		return "IGNORE NULLS and RESPECT NULLS are not supported";
+	if (gs_window_uses_frame(kind) && frame(window) == GS_FRAME_OTHER)
+		return "its frame is not supported";
+	if (kind == GS_WINDOW_AGGREGATE && !gs_window_agg_is_read_only(call->winfnoid))
+		return "an aggregate changes its state to return a value";
+	if (contain_volatile_functions((Node *) call->args) ||
+		contain_volatile_functions((Node *) call->aggfilter))
+		return "an argument is volatile";
+	if ((kind == GS_WINDOW_LAG || kind == GS_WINDOW_LEAD) && list_length(call->args) > 1)
+		offset = lsecond(call->args);
+	if (offset && contain_var_clause(offset))
+		return "an offset is not constant";
+	return NULL;
+}
+
+/* The same for the whole window; columns: of the scan tuple. */
+static const char *
+refuse_window(const WindowAgg *window, List *columns)
+{
+	Node	   *tlist = (Node *) window->plan.targetlist;
+	List	   *array_calls = NIL;
+	ListCell   *lc;
+
+	foreach(lc, columns)
+	{
+		const char *reason = IsA(lfirst(lc), WindowFunc) ? refuse_call(window, lfirst(lc)) : NULL;
+
+		if (reason)
+			return reason;
+	}
+	if (window->startOffset || window->endOffset)
+		return "its frame is not supported";
+	if (contain_subplans(tlist) || contain_subplans((Node *) window->plan.qual) ||
+		contain_subplans((Node *) window->runCondition))
+		return "it contains a subquery";
+	if ((window->runCondition != NIL || window->plan.qual != NIL) &&
+		contain_volatile_functions(tlist))
+		return "volatile functions would see which rows are filtered out";
+
+	/* around WindowAgg they are sorted many at a time (gpuarrays_plan.c) */
+	(void) gs_array_calls_find(tlist, false, false, &array_calls);
+	(void) gs_array_calls_find(tlist, false, true, &array_calls);
+	if (array_calls != NIL)
+		return "it calls gpu_sort_array()";
+	return NULL;
+}
+
+/*
+ * A column of the scan tuple as EXPLAIN is to show it.  PostgreSQL 18 prints a
+ * WindowFunc below a WindowAgg only, with whose window's name; so functions
+ * are shown as calls, which nobody evaluates.
+ */
+static Expr *
+shown_column(Expr *column)
+{
+	WindowFunc *call = (WindowFunc *) column;
+	Aggref	   *agg;
+	ListCell   *lc;
+
+	if (!IsA(column, WindowFunc))
+		return column;
+	if (!call->winagg)
+		return (Expr *) makeFuncExpr(call->winfnoid, call->wintype, call->args, call->wincollid,
+									 call->inputcollid, COERCE_EXPLICIT_CALL);
+	agg = makeNode(Aggref);
+	agg->aggfnoid = call->winfnoid;
+	agg->aggtype = call->wintype;
+	agg->aggcollid = call->wincollid;
+	agg->inputcollid = call->inputcollid;
+	agg->aggfilter = call->aggfilter;
+	agg->aggstar = call->winstar;
+	agg->aggkind = AGGKIND_NORMAL;
+	agg->aggsplit = AGGSPLIT_SIMPLE;
+	agg->location = -1;
+	foreach(lc, call->args)
+	{
+		agg->aggargtypes = lappend_oid(agg->aggargtypes, exprType(lfirst(lc)));
+		agg->args = lappend(agg->args,
+							makeTargetEntry(lfirst(lc), list_length(agg->args) + 1, NULL, false));
+	}
+	return (Expr *) agg;
+}
+
+static bool
+returns_sorted_rows(const Plan *plan)
+{
+	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_window_node);
+}
+
+Plan *
+gs_window_replace(WindowAgg *window)
+{
+	List	   *columns = NIL;
+	CustomScan *scan;
+	List	   *tlist;
+	List	   *qual;
+	List	   *conditions;
+	const char *reason;
+	List	   *calls = NIL;
+	List	   *attnos = NIL;
+	List	   *scan_tlist = NIL;
+	ListCell   *lc;
+
+	if (!returns_sorted_rows(outerPlan(window)))
+		return &window->plan;
+	tlist = gs_node_use_scan_tuple(window->plan.targetlist, T_WindowFunc, &columns);
+	qual = gs_node_use_scan_tuple(window->plan.qual, T_WindowFunc, &columns);
+	conditions = (List *) find_results((Node *) window->runCondition, window->plan.targetlist);
+	conditions = gs_node_use_scan_tuple(conditions, T_WindowFunc, &columns);
+	reason = refuse_window(window, columns);
+	if (reason)
+	{
+		gs_decline_window(reason);
+		return &window->plan;
+	}
+	foreach(lc, columns)
+	{
+		Expr	   *expr = lfirst(lc);
+		bool		is_call = IsA(expr, WindowFunc);
+
+		attnos = lappend_int(attnos, is_call ? 0 : ((Var *) expr)->varattno);
+		if (is_call)
+			calls = lappend(calls, expr);
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry(shown_column(expr), list_length(scan_tlist) + 1, NULL,
+											 false));
+	}
+
+	scan = makeNode(CustomScan);
+	scan->scan.plan = window->plan;
+	scan->scan.plan.type = T_CustomScan;
+	scan->scan.plan.targetlist = tlist;
+	scan->scan.plan.qual = qual;
+	scan->custom_scan_tlist = scan_tlist;
+	scan->custom_exprs = list_concat(calls, conditions);
+	scan->custom_private =
+		list_make4(attnos, list_make2_int(frame(window), window->topWindow),
+				   gs_node_attno_list(window->partNumCols, window->partColIdx),
+				   gs_node_oid_list(window->partNumCols, window->partOperators));
+	scan->custom_private =
+		list_concat(scan->custom_private,
+					list_make4(gs_node_oid_list(window->partNumCols, window->partCollations),
+							   gs_node_attno_list(window->ordNumCols, window->ordColIdx),
+							   gs_node_oid_list(window->ordNumCols, window->ordOperators),
+							   gs_node_oid_list(window->ordNumCols, window->ordCollations)));
+	scan->methods = &gs_window_node.scan;
+	return &scan->scan.plan;
+}
+
+/* Does an expression refer to a column of the scan tuple? */
+static bool
+refers_to(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+		return ((Var *) node)->varattno == *(AttrNumber *) context;
+	return expression_tree_walker(node, refers_to, context);
+}
+
+/* The last column of the scan tuple, if it is the child's and no longer used, is left out. */
+static void
+drop_last_column(CustomScan *plan)
+{
+	ListCell   *cell = list_nth_cell(plan->custom_private, GS_WINDOW_COLUMNS);
+	List	   *columns = lfirst(cell);
+	AttrNumber	attno = list_length(columns);
+
+	if (llast_int(columns) == 0 || refers_to((Node *) plan->scan.plan.targetlist, &attno) ||
+		refers_to((Node *) plan->scan.plan.qual, &attno) ||
+		refers_to((Node *) gs_window_run_condition(plan), &attno))
+		return;
+	lfirst(cell) = list_truncate(columns, attno - 1);
+	plan->custom_scan_tlist = list_truncate(plan->custom_scan_tlist, attno - 1);
+}
+
+void
+gs_window_drop_junk(CustomScan *plan)
+{
+	for (;;)
+	{
+		TargetEntry *last = llast_node(TargetEntry, plan->scan.plan.targetlist);
+
+		if (!last->resjunk || last->resno < 2 || !IsA(last->expr, Var))
+			return;
+		plan->scan.plan.targetlist = list_truncate(plan->scan.plan.targetlist, last->resno - 1);
+		drop_last_column(plan);
+	}
+}
+
+/* How many of the columns are functions. */
+static int
+count_functions(const CustomScan *plan)
+{
+	int			n = 0;
+	ListCell   *lc;
+
+	foreach(lc, (List *) list_nth(plan->custom_private, GS_WINDOW_COLUMNS))
+		n += lfirst_int(lc) == 0;
+	return n;
+}
+
+List *
+gs_window_functions(const CustomScan *plan)
+{
+	return list_truncate(list_copy(plan->custom_exprs), count_functions(plan));
+}
+
+List *
+gs_window_run_condition(const CustomScan *plan)
+{
+	return list_copy_tail(plan->custom_exprs, count_functions(plan));
+}
+
+Plan *
+gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations)
+{
+	List	   *scan_tlist = NIL;
+	List	   *tlist = NIL;
+	List	   *columns = NIL;
+	List	   *private;
+	WindowFunc *call = makeNode(WindowFunc);
+	CustomScan *scan;
+	ListCell   *lc;
+
+	call->winfnoid = F_ROW_NUMBER;
+	call->wintype = INT8OID;
+	call->location = -1;
+
+	foreach(lc, sort->targetlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *column = makeVarFromTargetEntry(OUTER_VAR, tle);
+
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry((Expr *) column, tle->resno, NULL, false));
+		columns = lappend_int(columns, tle->resno);
+	}
+	scan_tlist = lappend(scan_tlist,
+						 makeTargetEntry(shown_column(&call->xpr), list_length(scan_tlist) + 1, NULL,
+										 false));
+	columns = lappend_int(columns, 0);
+	foreach(lc, scan_tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Var		   *column = makeVarFromTargetEntry(INDEX_VAR, tle);
+
+		tlist = lappend(tlist, makeTargetEntry((Expr *) column, tle->resno, NULL, false));
+	}
+	private = list_make4(columns, list_make2_int(GS_FRAME_TO_ROW, true), attnos, operators);
+	private = list_concat(private, list_make4(collations, NIL, NIL, NIL));
+	scan = gs_node_make(&gs_window_node, sort, tlist, scan_tlist, sort, private);
+	scan->custom_exprs = list_make1(call);
+	return &scan->scan.plan;
+}
