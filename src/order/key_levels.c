@@ -20,22 +20,24 @@
 #define LEVEL_END 0x01
 #define TEXT_END 0x00
 
-#define N_CHARACTERS 128
+#define N_BYTES 256
 #define WEIGHT_MAX 8
 #define NO_WEIGHT 0x80 /* in place of a length: not known */
 
-/* The weight of a character on level 1. */
-typedef struct Weight
+/* The longest level 1 that is left out.  Keys are no longer: see GsSpillShorten. */
+#define LEVEL_MAX 8192
+
+/* The weights of characters on level 1. */
+typedef struct Weights
 {
-	uint8_t		len;
-	uint8_t		bytes[WEIGHT_MAX]; /* zeroes behind len */
-	uint8_t		mask[WEIGHT_MAX]; /* all ones where bytes are */
-} Weight;
+	uint8_t		lens[N_BYTES];
+	uint64_t	bytes[N_BYTES]; /* as they lie in memory; zeroes behind the length */
+} Weights;
 
 struct GsKeyLevels
 {
 	GsKeyLayout	layout;
-	Weight		weights[GS_KEY_MAX_LOCALES][N_CHARACTERS];
+	Weights		weights[GS_KEY_MAX_LOCALES];
 };
 
 /* A key that is being written. */
@@ -46,10 +48,12 @@ typedef struct Output
 } Output;
 
 static void
-learn(Weight *weights, locale_t locale)
+learn(Weights *weights, locale_t locale)
 {
-	weights[0].len = NO_WEIGHT;
-	for (int c = 1; c < N_CHARACTERS; c++)
+	memset(weights, 0, sizeof(*weights));
+	memset(weights->lens, NO_WEIGHT, sizeof(weights->lens));
+	/* other bytes are parts of characters */
+	for (int c = 1; c < 128; c++)
 	{
 		char		text[2] = {(char) c, 0};
 		char		key[64];
@@ -58,14 +62,10 @@ learn(Weight *weights, locale_t locale)
 
 		if (end != NULL)
 			len = (size_t) (end - key);
-		if (len <= WEIGHT_MAX)
-		{
-			weights[c].len = (uint8_t) len;
-			memcpy(weights[c].bytes, key, len);
-			memset(weights[c].mask, 0xff, len);
-		}
-		else
-			weights[c].len = NO_WEIGHT;
+		if (len > WEIGHT_MAX)
+			continue;
+		weights->lens[c] = (uint8_t) len;
+		memcpy(&weights->bytes[c], key, len);
 	}
 }
 
@@ -80,7 +80,6 @@ gs_key_levels_open(const GsKeyLayout *layout)
 	if (levels == NULL)
 		return NULL;
 	levels->layout = *layout;
-	memset(levels->weights, 0, sizeof(levels->weights));
 	for (int i = 0; i < layout->n_locales; i++)
 	{
 		locale_t	locale = newlocale(LC_COLLATE_MASK, layout->locales[i], (locale_t) 0);
@@ -90,7 +89,7 @@ gs_key_levels_open(const GsKeyLayout *layout)
 			free(levels);
 			return NULL;
 		}
-		learn(levels->weights[i], locale);
+		learn(&levels->weights[i], locale);
 		freelocale(locale);
 	}
 	return levels;
@@ -112,101 +111,47 @@ put(Output *output, const uint8_t *bytes, size_t n)
 	return true;
 }
 
-/* Where there are 8 bytes, they are looked at, or written, together. */
-static inline bool
-begins_with(const uint8_t *at, const uint8_t *end, const Weight *weight, uint8_t flip)
+/*
+ * Make level 1 of a text, complemented where flip is 0xff, in level, which has room for
+ * LEVEL_MAX + WEIGHT_MAX bytes.  Returns its bytes; SIZE_MAX: it is not known, or longer than LEVEL_MAX.
+ *
+ * All bytes of a weight's room are written, and those behind it overwritten: that
+ * takes less time than a look at its length.
+ */
+static size_t
+make_level(const Weights *weights, const uint8_t *text, const uint8_t *text_end, uint8_t flip,
+		   uint8_t *level)
 {
 	uint64_t	flips = flip != 0 ? UINT64_MAX : 0;
-	uint64_t	bytes;
-	uint64_t	wanted;
-	uint64_t	mask;
+	uint8_t		seen = 0;
+	size_t		n = 0;
 
-	if (end - at < WEIGHT_MAX)
-	{
-		for (int i = 0; i < weight->len; i++)
-			if (at[i] != (weight->bytes[i] ^ flip))
-				return false;
-		return true;
-	}
-	memcpy(&bytes, at, sizeof(bytes));
-	memcpy(&wanted, weight->bytes, sizeof(wanted));
-	memcpy(&mask, weight->mask, sizeof(mask));
-	return ((bytes ^ wanted ^ flips) & mask) == 0;
-}
-
-static inline uint8_t *
-put_weight(uint8_t *at, const uint8_t *end, const Weight *weight, uint8_t flip)
-{
-	if (end - at < WEIGHT_MAX)
-		for (int i = 0; i < weight->len; i++)
-			at[i] = weight->bytes[i] ^ flip;
-	else
-	{
-		uint64_t	bytes;
-
-		memcpy(&bytes, weight->bytes, sizeof(bytes));
-		bytes ^= flip != 0 ? UINT64_MAX : 0;
-		memcpy(at, &bytes, sizeof(bytes));
-	}
-	return at + weight->len;
-}
-
-/* The end of level 1 at `at`, if it is that of a text; NULL: it is not. */
-static const uint8_t *
-skip_level(const Weight *weights, const uint8_t *at, const uint8_t *end, const uint8_t *text,
-		   const uint8_t *text_end, uint8_t flip)
-{
-	for (; text < text_end; text++)
+	for (; text < text_end && n <= LEVEL_MAX; text++)
 	{
 		uint8_t		c = *text ^ flip;
-		const Weight *weight;
+		uint64_t	bytes = weights->bytes[c] ^ flips;
+		uint8_t		len = weights->lens[c];
 
-		if (c >= N_CHARACTERS)
-			return NULL;
-		weight = &weights[c];
-		if (weight->len == NO_WEIGHT || weight->len > end - at)
-			return NULL;
-		if (!begins_with(at, end, weight, flip))
-				return NULL;
-		at += weight->len;
+		memcpy(level + n, &bytes, sizeof(bytes));
+		seen |= len;
+		n += len & ~NO_WEIGHT;
 	}
-	return at;
-}
-
-/* Level 1 of a text; false where it is not known, or there is no room. */
-static bool
-put_level(Output *output, const Weight *weights, const uint8_t *text, const uint8_t *text_end,
-		  uint8_t flip)
-{
-	uint8_t	   *at = output->at; /* what is written may be output, for all the compiler knows */
-	const uint8_t *end = output->end;
-
-	for (; text < text_end; text++)
-	{
-		uint8_t		c = *text ^ flip;
-		const Weight *weight;
-
-		if (c >= N_CHARACTERS)
-			return false;
-		weight = &weights[c];
-		if (weight->len == NO_WEIGHT || weight->len > end - at)
-			return false;
-		at = put_weight(at, end, weight, flip);
-	}
-	output->at = at;
-	return true;
+	return (seen & NO_WEIGHT) || n > LEVEL_MAX ? SIZE_MAX : n;
 }
 
 /* Copy a text without its level 1, which begins at `at`; returns where it ends; NULL: it is to stay. */
 static const uint8_t *
-shorten_text(const Weight *weights, const uint8_t *at, const uint8_t *end, uint8_t flip,
+shorten_text(const Weights *weights, const uint8_t *at, const uint8_t *end, uint8_t flip,
 			 Output *output)
 {
 	const uint8_t *level_end = memchr(at, LEVEL_END ^ flip, (size_t) (end - at));
 	const uint8_t *text = level_end != NULL ? level_end + 1 : end;
 	const uint8_t *text_end = memchr(text, TEXT_END ^ flip, (size_t) (end - text));
+	uint8_t		level[LEVEL_MAX + WEIGHT_MAX];
 
-	if (text_end == NULL || skip_level(weights, at, end, text, text_end, flip) != level_end ||
+	if (text_end == NULL ||
+		make_level(weights, text, text_end, flip, level) != (size_t) (level_end - at) ||
+		memcmp(level, at, (size_t) (level_end - at)) != 0 ||
 		!put(output, text, (size_t) (text_end + 1 - text)))
 		return NULL;
 	return text_end + 1;
@@ -214,19 +159,21 @@ shorten_text(const Weight *weights, const uint8_t *at, const uint8_t *end, uint8
 
 /* The reverse. */
 static const uint8_t *
-remake_text(const Weight *weights, const uint8_t *at, const uint8_t *end, uint8_t flip,
+remake_text(const Weights *weights, const uint8_t *at, const uint8_t *end, uint8_t flip,
 			Output *output)
 {
 	const uint8_t *text_end = memchr(at, TEXT_END ^ flip, (size_t) (end - at));
 	uint8_t		level_end = LEVEL_END ^ flip;
+	uint8_t		level[LEVEL_MAX + WEIGHT_MAX];
+	size_t		n = text_end != NULL ? make_level(weights, at, text_end, flip, level) : SIZE_MAX;
 
-	if (text_end == NULL || !put_level(output, weights, at, text_end, flip) ||
-		!put(output, &level_end, 1) || !put(output, at, (size_t) (text_end + 1 - at)))
+	if (n == SIZE_MAX || !put(output, level, n) || !put(output, &level_end, 1) ||
+		!put(output, at, (size_t) (text_end + 1 - at)))
 		return NULL;
 	return text_end + 1;
 }
 
-typedef const uint8_t *(*ConvertText)(const Weight *weights, const uint8_t *at,
+typedef const uint8_t *(*ConvertText)(const Weights *weights, const uint8_t *at,
 									  const uint8_t *end, uint8_t flip, Output *output);
 
 /* Copy a key with its texts converted; false: that cannot be. */
@@ -256,7 +203,7 @@ convert(const GsKeyLevels *levels, const uint8_t *key, uint32_t len, ConvertText
 		{
 			if (!put(output, at, 1))
 				return false;
-			at = convert_text(levels->weights[part->locale], at + 1, end, part->desc ? 0xff : 0, output);
+			at = convert_text(&levels->weights[part->locale], at + 1, end, part->desc ? 0xff : 0, output);
 			if (at == NULL)
 				return false;
 			continue;

@@ -1,0 +1,514 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_write.c
+ *	  Writing sorts out of the device's memory, into temporary files.
+ *
+ * A session's sort is written out in one of these ways:
+ *
+ *	  as a run	  While the session is fed.  The sort is performed with pages that
+ *				  are chunks, rows and keys, to be read back by ranges; it is the
+ *				  session's no more from the moment on that this begins.
+ *	  not at all  A run may stay on its device instead.  Then its pages only come
+ *				  into buffers for its index to be made of them.  If it has to leave the device
+ *				  later, they are written then.
+ *	  as pages	  When rows are being returned, or were proven to be in order.
+ *				  The pages of rows go to files as they are, and fetches are
+ *				  answered from there; until all are there the device answers them.
+ *
+ * In any way pages come into buffers, several at a time, and those that are written are so from
+ * there.  The sort is closed when all have been, but for a run that stays.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fault.h"
+#include "service/service_private.h"
+
+static bool
+open_spill(int number)
+{
+	const GsSession *session = &gs_sessions[number];
+	char		path[GS_SPILL_PATH_BYTES];
+
+	if (!gs_session_temp_path(path, session->temp_tablespace, session->pid, session->id))
+		return false;
+	gs_served[number].spill = gs_spill_open(gs_served_io, path, GS_CHUNK_BYTES);
+	if (gs_served[number].spill && session->temp_limit >= 0)
+		gs_spill_limit(gs_served[number].spill, session->temp_limit);
+	if (gs_served[number].spill)
+		gs_served[number].levels = NULL;
+	if (gs_served[number].levels)
+	{
+		GsSpillShorten shorten = {gs_key_levels_shorten, gs_key_levels_remake,
+								  gs_served[number].levels};
+
+		gs_spill_shorten(gs_served[number].spill, &shorten);
+	}
+#ifdef GPUSORT_FAULTS
+	if (gs_served[number].spill)
+	{
+		if (GS_FAULT("spill_create"))
+			gs_spill_plant(gs_served[number].spill, "create", EACCES);
+		if (GS_FAULT("spill_write"))
+			gs_spill_plant(gs_served[number].spill, "write to", ENOSPC);
+	}
+#endif
+	return gs_served[number].spill != NULL;
+}
+
+bool
+gs_write_allowed(int number)
+{
+	const GsSpill *spill = gs_served[number].spill;
+
+	return spill == NULL || !gs_spill_has_met_limit(spill);
+}
+
+/* The session's rows are neither to be had nor to be returned any more. */
+static void
+note_failure(int number, const GsSpillFailure *failure, GsSpillTrouble trouble)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+
+	if (s->failed)
+		return;
+	s->failed = true;
+	gs_lock();
+	if (failure)
+		session->failure = *failure;
+	session->trouble = trouble;
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+	gs_served_wake(number);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort gives up a sort in temporary files: %s, %u runs, range %u of %u, load %d",
+							 trouble == GS_SPILL_FILE ? "file" : "no memory",
+							 session->n_runs, s->load.range, s->spill ? gs_spill_ranges(s->spill) : 0,
+							 (int) s->load.phase)));
+}
+
+void
+gs_write_failed(int number)
+{
+	const ServedSession *s = &gs_served[number];
+	const GsSpillFailure *failure = s->spill ? gs_spill_failure(s->spill) : NULL;
+
+	if (failure && failure->error_number != 0)
+		note_failure(number, failure, GS_SPILL_FILE);
+	else
+		note_failure(number, NULL, GS_SPILL_LOST);
+}
+
+/* Ask the device for pages, one for each buffer to be had. */
+static void
+fetch_pages(int number)
+{
+	WriteOut   *out = &gs_served[number].out;
+	int			buffer;
+
+	while (out->asked < out->n_pages &&
+		   (buffer = gs_buffer_take(number, out->device, BUFFER_FETCHING)) >= 0)
+	{
+		ServiceBuffer *b = gs_buffer(buffer);
+
+		b->number = out->asked++;
+		gs_served_begin(&b->job);
+		out->busy++;
+		gs_ops->fetch(out->sort, b->number, gs_buffer_memory(buffer), &b->job);
+	}
+}
+
+/* Note which rows the pages hold that will be in files.  False: no memory. */
+static bool
+note_pages(ServedSession *s, uint64 first, const GsSortResult *result)
+{
+	uint64	   *grown = realloc(s->page_first, (first + result->n_pages + 1) * sizeof(uint64));
+	uint64		before;
+
+	if (grown == NULL)
+		return false;
+	before = first > 0 ? grown[first] : 0;
+	for (uint64 i = 0; i <= result->n_pages; i++)
+		grown[first + i] = before + (result->n_pages > 0 ? result->page_first[i] : 0);
+	s->page_first = grown;
+	s->n_pages = first + result->n_pages;
+	return true;
+}
+
+/* The sort is in order: begin with its pages.  False: no memory. */
+static bool
+begin_pages(int number)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+	GsSortResult result = {0};
+
+	gs_ops->result(out->sort, &result);
+	out->n_pages = result.n_pages;
+	if (out->kind == WRITE_MOVED)
+		return true;
+	if (out->kind == WRITE_PAGES || out->kind == WRITE_RANGE)
+		return note_pages(s, out->first_page, &result);
+	s->done.row_bytes += result.row_bytes;
+	s->done.key_bytes += result.key_bytes;
+	s->run_held += gs_served_held(out->sort);
+	s->run_bytes += result.row_bytes + result.key_bytes +
+		(result.n_rows + result.n_dropped) * sizeof(GsRecord);
+	if (!gs_spill_begin_run(s->spill, result.n_pages))
+		return false;
+	if (out->kind == WRITE_KEPT)
+		gs_spill_keep_run(s->spill, gs_ops, out->sort);
+	return true;
+}
+
+static void
+begin_run(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	s->out.sort = s->sort;
+	s->out.device = s->device;
+	s->sort = NULL;
+	s->out.performing = true;
+	s->out.busy++;
+	gs_served_perform(number, s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
+}
+
+/* The range is on its way out when this returns, or the session has failed. */
+static bool
+begin_range(int number)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	out->sort = s->load.sort;
+	out->device = s->load.device;
+	out->first_page = s->n_pages;
+	out->ties = s->load.ties;
+	s->load.sort = NULL;
+	s->load.phase = LOAD_NONE;
+	if (!begin_pages(number))
+		gs_write_failed(number);
+	return !s->failed;
+}
+
+bool
+gs_write_begin(int number, WriteKind kind)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	/* gs_write_move() begins the other kind */
+	Assert(out->sort == NULL && !s->failed && kind != WRITE_MOVED);
+	out->kind = kind;
+	out->given_up = out->ties = false;
+	out->first_page = out->n_pages = out->asked = out->written = 0;
+	if (s->spill == NULL && !open_spill(number))
+	{
+		/* pages stay where they are */
+		if (kind == WRITE_PAGES)
+			out->given_up = true;
+		else
+			gs_write_failed(number);
+		return false;
+	}
+	gs_served_wake(number);
+	switch (kind)
+	{
+		case WRITE_RUN:
+		case WRITE_KEPT:
+			begin_run(number);
+			return true;
+		case WRITE_RANGE:
+			return begin_range(number);
+		case WRITE_PAGES:
+		case WRITE_MOVED:
+			break;
+	}
+	/* those of a range that was returned before are not asked for any more */
+	gs_spill_forget_pages(s->spill);
+	out->sort = s->sort;
+	out->device = s->device;
+	if (begin_pages(number))
+		return true;
+	out->sort = NULL;
+	out->given_up = true;
+	return false;
+}
+
+void
+gs_write_move(int number, const KeptRun *kept)
+{
+	WriteOut   *out = &gs_served[number].out;
+
+	Assert(out->sort == NULL && !gs_served[number].failed);
+	memset(out, 0, sizeof(*out));
+	out->kind = WRITE_MOVED;
+	out->sort = kept->sort;
+	out->device = kept->device;
+	out->run = kept->run;
+	(void) begin_pages(number);
+	gs_served_wake(number);
+}
+
+/* Is it worth its memory, and is there enough without? */
+static bool
+may_stay(int number, const GsSortResult *result)
+{
+	return gs_served[number].n_kept < GS_MAX_DEVICES && result->n_rows >= result->n_dropped &&
+		gs_memory_fits_range(number);
+}
+
+/* A run has been sorted. */
+static void
+run_performed(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsStatus	status = gs_served_end(s->out.device, &s->out.job);
+	GsSortResult result = {0};
+
+	s->out.performing = false;
+	s->out.busy--;
+	if (s->closing || s->failed)
+		return;
+	gs_ops->result(s->out.sort, &result);
+	if (s->out.kind == WRITE_KEPT && !may_stay(number, &result))
+		s->out.kind = WRITE_RUN;
+	gs_memory_freed(s->out.device); /* what ordering it took */
+	if (status != GS_OK)
+		note_failure(number, NULL, GS_SPILL_LOST);
+	else if (!begin_pages(number))
+		note_failure(number, NULL, GS_SPILL_LOST);
+}
+
+static void
+note_spill(int number)
+{
+	const ServedSession *s = &gs_served[number];
+
+	gs_lock();
+	gs_sessions[number].n_runs = gs_spill_runs(s->spill) - s->n_kept;
+	gs_sessions[number].n_kept_runs = s->n_kept;
+	gs_served_note_files(number);
+	gs_unlock();
+}
+
+static void
+close_out(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->out.kind == WRITE_MOVED)
+		gs_kept_close(number, gs_kept_find(number, s->out.run));
+	else
+		gs_served_close(number, s->out.device, s->out.sort);
+	if (s->sort == s->out.sort)
+		s->sort = NULL;
+	s->out.sort = NULL;
+	gs_served_wake(number);
+}
+
+/* All of a run that stays is in the index. */
+static void
+keep_run(int number)
+{
+	WriteOut   *out = &gs_served[number].out;
+
+	gs_kept_add(number, out->device, out->sort);
+	out->sort = NULL;
+	note_spill(number);
+	gs_served_wake(number);
+}
+
+/* All has been written. */
+static void
+written(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	switch (s->out.kind)
+	{
+		case WRITE_RUN:
+			if (!gs_spill_end_run(s->spill))
+				gs_write_failed(number);
+			break;
+		case WRITE_KEPT:
+			if (gs_spill_end_run(s->spill))
+			{
+				keep_run(number);
+				return;
+			}
+			gs_write_failed(number);
+			break;
+		case WRITE_MOVED:
+			/* chunks that are being read from the device are still its own */
+			gs_spill_moved(s->spill, s->out.run);
+			if (gs_kept_find(number, s->out.run)->fetches > 0)
+				return;
+			break;
+		case WRITE_RANGE:
+			break;
+		case WRITE_PAGES:
+			/* fetches under way are still the device's */
+			s->in_file = true;
+			if (s->pending > 0)
+				return;
+			break;
+	}
+	close_out(number);
+	note_spill(number);
+}
+
+/*
+ * No more may be written.  Rows that must leave the device go back to the leader, whose own sort may do
+ * with fewer bytes, or with none.
+ */
+static void
+meet_limit(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+
+	s->out.given_up = true;
+	if (s->out.kind == WRITE_MOVED)
+		return;
+	gs_load_cancel(number);
+	gs_lock();
+	session->checking = false;
+	session->overflow = true;
+	session->overflow_reason = GS_FALLBACK_FILES;
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+}
+
+/* Rows that could not be written stay where they are.  False: the session has failed as well. */
+static bool
+given_up(int number)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	switch (out->kind)
+	{
+		case WRITE_PAGES:
+		case WRITE_MOVED:
+			out->sort = NULL;
+			return true;
+		case WRITE_RANGE:
+			/* its rows are in runs */
+			close_out(number);
+			return true;
+		case WRITE_RUN:
+		case WRITE_KEPT:
+			break;
+	}
+	if (s->failed)
+		return false;
+	if (s->n_kept == GS_MAX_DEVICES || !gs_spill_begin_run(s->spill, out->n_pages))
+	{
+		gs_write_failed(number);
+		return false;
+	}
+	gs_spill_keep_run(s->spill, gs_ops, out->sort);
+	out->kind = WRITE_KEPT;
+	out->given_up = false;
+	out->asked = out->written = 0;
+	gs_served_wake(number);
+	return true;
+}
+
+void
+gs_write_step(int number)
+{
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
+
+	if (out->sort == NULL)
+		return;
+	if (out->performing)
+	{
+		if (gs_job_status(&out->job) == GS_PENDING)
+			return;
+		run_performed(number);
+	}
+	if (s->closing)
+		return;
+	if (out->given_up && out->busy == 0 && given_up(number))
+		return;
+	if (s->failed)
+	{
+		if (out->busy == 0 && out->kind == WRITE_MOVED)
+			out->sort = NULL;	/* closed with the others that were kept */
+		else if (out->busy == 0 && s->pending == 0)
+			close_out(number);
+		return;
+	}
+	if (out->given_up)
+		return;
+	fetch_pages(number);
+	if (out->written == out->n_pages)
+		written(number);
+}
+
+/* A page has come, and is to be written. */
+static void
+write_page(int buffer)
+{
+	ServiceBuffer *b = gs_buffer(buffer);
+	ServedSession *s = &gs_served[b->session];
+	WriteOut   *out = &s->out;
+	char	   *memory = gs_buffer_memory(buffer);
+	GsSortResult result = {0};
+	uint64		page;
+
+	b->use = BUFFER_WRITING;
+	gs_served_begin(&b->job);
+	out->busy++;
+	if (out->kind == WRITE_MOVED)
+	{
+		gs_spill_move(s->spill, out->run, b->number, memory, &b->job);
+		return;
+	}
+	if (out->kind == WRITE_RUN || out->kind == WRITE_KEPT)
+	{
+		gs_ops->result(out->sort, &result);
+		gs_spill_write(s->spill, b->number, memory,
+					   (uint32) (result.page_first[b->number + 1] - result.page_first[b->number]),
+					   &b->job);
+		return;
+	}
+	/* the device did not know of the row before the first one of a range */
+	if (b->number == 0 && out->ties)
+		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
+	page = out->first_page + b->number;
+	gs_spill_write_page(s->spill, page, memory, (uint32) (s->page_first[page + 1] - s->page_first[page]),
+						&b->job);
+}
+
+void
+gs_write_buffer_ended(int buffer, GsStatus status)
+{
+	ServiceBuffer *b = gs_buffer(buffer);
+	int			number = b->session;
+	ServedSession *s = &gs_served[number];
+
+	s->out.busy--;
+	if (b->use == BUFFER_FETCHING && status == GS_OK &&
+		!s->closing && !s->failed && !s->out.given_up)
+	{
+		write_page(buffer);
+		return;
+	}
+	if (b->use == BUFFER_WRITING && status == GS_OK)
+		s->out.written++;
+	else if (s->out.kind == WRITE_PAGES || s->out.given_up)
+		s->out.given_up = true;
+	else if (b->use == BUFFER_WRITING && status == GS_NO_MEMORY && gs_spill_has_met_limit(s->spill))
+		meet_limit(number);
+	else if (!s->closing)
+		gs_write_failed(number);
+	gs_buffer_free(buffer);
+	gs_served_wake(number);
+}

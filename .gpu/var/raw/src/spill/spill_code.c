@@ -1,0 +1,607 @@
+/*-------------------------------------------------------------------------
+ *
+ * spill_code.c
+ *	  Writing records in fewer bytes (spill_code.h).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "spill_code.c is plain C and must not see postgres.h"
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "spill/spill_code.h"
+
+/* Places of a row that are copied from a source, and the fewest bytes of one. */
+#define MAX_COPIES 4
+#define MIN_COPY 6
+
+/* Nothing is copied from a shorter source, and of a longer one only so much is looked at. */
+#define MIN_SOURCE 8
+#define MAX_LOOK 2048
+
+/* Places are looked for once in so many records that do not have them, or less often. */
+#define LOOK_AGAIN 16
+
+#define LOOK_SLOTS 1024
+
+/* The bytes that fill a row of a page up to a multiple of 8. */
+#define MAX_FILL 7
+
+/* The longest number is 2^31. */
+#define NUMBER_BYTES 5
+
+/* Where a row has bytes of its source: counted from the end of the copy before. */
+typedef struct Copy
+{
+	uint32_t	row_gap;
+	uint32_t	source_gap;
+} Copy;
+
+/* A row, or a key. */
+typedef struct Bytes
+{
+	const uint8_t *bytes;
+	uint32_t	len;
+} Bytes;
+
+typedef struct Coder
+{
+	const GsSpillShorten *shorten;
+	Bytes		row;			/* of the record before */
+	Bytes		key;			/* likewise; shortened, if it was */
+	uint32_t	max_fill;		/* bytes that may be behind a row's own length */
+	uint32_t	row_len;		/* as they were written */
+	uint32_t	key_len;
+	Copy		copies[MAX_COPIES];
+	int			n_copies;
+	int			wait;			/* records until places are looked for again */
+	int			next_wait;		/* twice as many where none were found */
+	int			turn;			/* of keys, the one that is not key's */
+	uint8_t		keys[2][GS_SPILL_SHORT_KEY]; /* shortened */
+} Coder;
+
+static void
+begin_coder(Coder *coder, const GsSpillShorten *shorten, uint32_t max_fill)
+{
+	static const uint8_t none[1] = {0};
+
+	memset(coder, 0, offsetof(Coder, keys));
+	coder->row.bytes = coder->key.bytes = none;
+	coder->shorten = shorten;
+	coder->max_fill = max_fill;
+	coder->next_wait = LOOK_AGAIN;
+}
+
+static inline uint32_t
+load_4(const uint8_t *bytes)
+{
+	uint32_t	value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static inline uint32_t
+round_up_8(uint32_t bytes)
+{
+	return (bytes + 7) & ~UINT32_C(7);
+}
+
+static inline uint32_t
+min_len(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The bytes of a row behind the first ones. */
+static inline Bytes
+behind(Bytes row, uint32_t from)
+{
+	return (Bytes){row.bytes + from, row.len > from ? row.len - from : 0};
+}
+
+/* How many first bytes two byte strings have in common, of n. */
+static inline uint32_t
+common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
+{
+	uint32_t	i = 0;
+
+	for (; n - i >= 8; i += 8)
+	{
+		uint64_t	x;
+		uint64_t	y;
+
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+			return i + ((uint32_t) __builtin_ctzll(x ^ y) >> 3);
+#else
+			break;
+#endif
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
+static inline uint32_t
+shared_bytes(Bytes a, Bytes b)
+{
+	return common_bytes(a.bytes, b.bytes, min_len(a.len, b.len));
+}
+
+/* The source of a row's bytes: its key, or else the row before. */
+static inline Bytes
+source_of(const Coder *coder, Bytes key)
+{
+	return key.len >= MIN_SOURCE ? key : coder->row;
+}
+
+/* ---- writing ---- */
+
+static inline uint8_t *
+put_number(uint8_t *dst, uint32_t number)
+{
+	for (; number >= 0x80; number >>= 7)
+		*dst++ = (uint8_t) (number | 0x80);
+	*dst++ = (uint8_t) number;
+	return dst;
+}
+
+static inline uint8_t *
+put_bytes(uint8_t *dst, const uint8_t *bytes, uint32_t n)
+{
+	memcpy(dst, bytes, n);
+	return dst + n;
+}
+
+static inline uint32_t
+look_slot(const uint8_t *bytes)
+{
+	return load_4(bytes) * UINT32_C(0x9e3779b1) >> 22;
+}
+
+/* Find where a row, from `from` on, has bytes of a source. */
+static void
+look_for_copies(Coder *coder, Bytes row, uint32_t from, Bytes source)
+{
+	uint16_t	slots[LOOK_SLOTS]; /* places in the source, plus 1 */
+	uint32_t	row_end = from;
+	uint32_t	source_end = 0;
+	uint32_t	source_len = min_len(source.len, MAX_LOOK);
+	uint32_t	row_len = min_len(row.len, MAX_LOOK);
+
+	coder->n_copies = 0;
+	coder->wait = coder->next_wait;
+	coder->next_wait *= 2;
+	memset(slots, 0, sizeof(slots));
+	for (uint32_t i = source_len - 3; i-- > 0;)
+		slots[look_slot(source.bytes + i)] = (uint16_t) (i + 1);
+	for (uint32_t at = from; at + MIN_COPY <= row_len && coder->n_copies < MAX_COPIES;)
+	{
+		uint32_t	place = slots[look_slot(row.bytes + at)];
+		uint32_t	n = 0;
+
+		if (place > source_end)
+			n = common_bytes(row.bytes + at, source.bytes + place - 1,
+							 min_len(row.len - at, source.len - (place - 1)));
+		if (n < MIN_COPY)
+		{
+			at++;
+			continue;
+		}
+		coder->next_wait = LOOK_AGAIN;
+		coder->copies[coder->n_copies++] = (Copy){at - row_end, place - 1 - source_end};
+		row_end = at += n;
+		source_end = place - 1 + n;
+	}
+}
+
+/* Write a row from `at` on, with copies from a source. */
+static uint8_t *
+put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes source)
+{
+	uint32_t	row_end = from;
+	uint32_t	source_end = 0;
+
+	for (int i = 0; i < coder->n_copies; i++)
+	{
+		uint32_t	row_at = row_end + coder->copies[i].row_gap;
+		uint32_t	source_at = source_end + coder->copies[i].source_gap;
+		uint32_t	n;
+
+		if (row_at >= row.len || source_at >= source.len)
+			break;
+		n = common_bytes(row.bytes + row_at, source.bytes + source_at,
+						 min_len(row.len - row_at, source.len - source_at));
+		if (n == 0)
+			break;
+		row_end = row_at + n;
+		source_end = source_at + n;
+		/* some of it may be the row's before, too */
+		if (row_at < at)
+		{
+			source_at += at - row_at;
+			row_at = at;
+		}
+		if (row_end < row_at + MIN_COPY)
+			continue;
+		dst = put_number(dst, row_at - at);
+		dst = put_bytes(dst, row.bytes + at, row_at - at);
+		dst = put_number(dst, row_end - row_at);
+		dst = put_number(dst, source_at);
+		at = row_end;
+	}
+	if (at < row.len)
+	{
+		dst = put_number(dst, row.len - at);
+		dst = put_bytes(dst, row.bytes + at, row.len - at);
+	}
+	return dst;
+}
+
+/* Does a row have its places for copies? */
+static bool
+has_copies(const Coder *coder, Bytes row, uint32_t from, Bytes source)
+{
+	uint32_t	row_at = from + coder->copies[0].row_gap;
+	uint32_t	source_at = coder->copies[0].source_gap;
+
+	return coder->n_copies > 0 && row_at + MIN_COPY <= row.len && source_at + MIN_COPY <= source.len &&
+		memcmp(row.bytes + row_at, source.bytes + source_at, MIN_COPY) == 0;
+}
+
+/* Write a record. */
+static uint8_t *
+put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
+{
+	uint32_t	from = 0;
+	uint32_t	shared = 0;
+	uint8_t	   *flags_at = dst++;
+	Bytes		source;
+
+	if (coder->shorten != NULL && key.len <= GS_SPILL_SHORT_KEY)
+	{
+		uint8_t	   *shortened = coder->keys[coder->turn];
+		uint32_t	len = coder->shorten->shorten(coder->shorten->arg, key.bytes, key.len, shortened);
+
+		if (len > 0)
+		{
+			flags |= CODE_SHORT_KEY;
+			key = (Bytes){shortened, len};
+			coder->turn = !coder->turn;
+		}
+	}
+	if (row.len >= sizeof(uint32_t) && row.len - load_4(row.bytes) <= coder->max_fill)
+	{
+		flags |= CODE_OWN_LENGTH;
+		from = sizeof(uint32_t);
+	}
+	flags |= row.len == coder->row_len ? CODE_SAME_ROW_LEN : 0;
+	flags |= key.len == coder->key_len ? CODE_SAME_KEY_LEN : 0;
+	*flags_at = (uint8_t) flags;
+	if (!(flags & CODE_SAME_ROW_LEN))
+		dst = put_number(dst, row.len);
+	if (!(flags & CODE_SAME_KEY_LEN))
+		dst = put_number(dst, key.len);
+	if ((flags & CODE_OWN_LENGTH) && coder->max_fill > 0)
+		dst = put_number(dst, row.len - load_4(row.bytes));
+	if (key.len > 0)
+	{
+		shared = shared_bytes(key, coder->key);
+		dst = put_number(dst, shared);
+		dst = put_bytes(dst, key.bytes + shared, key.len - shared);
+	}
+	if (row.len > from)
+	{
+		shared = shared_bytes(behind(row, from), behind(coder->row, from));
+		dst = put_number(dst, shared);
+		source = source_of(coder, key);
+		if (source.len < MIN_SOURCE)
+			coder->n_copies = 0;
+		else if (!has_copies(coder, row, from, source) && coder->wait-- <= 0)
+			look_for_copies(coder, row, from, source);
+		dst = put_row(coder, dst, row, from + shared, from, source);
+	}
+	coder->row = row;
+	coder->key = key;
+	coder->row_len = row.len;
+	coder->key_len = key.len;
+	return dst;
+}
+
+size_t
+gs_code_records(const GsSpillShorten *shorten, const char *data, const GsRecord *first, uint32_t n,
+				uint8_t *dst)
+{
+	const char *from = data + first->row_off;
+	const GsRecord *last = first - (n - 1);
+	uint32_t re = last->row_off + (last->row_len & GS_LENGTH_MASK);
+	uint32_t ke = last->key_off + (last->key_len & GS_LENGTH_MASK);
+	uint32_t bytes = round_up_8(re > ke ? re : ke) - first->row_off;
+
+	if (n > 0)
+	{
+		(void) shorten;
+		memcpy(dst, from, bytes);
+		memcpy(dst + bytes, last, n * sizeof(GsRecord));
+		return bytes + n * sizeof(GsRecord);
+	}
+
+	uint8_t	   *begin = dst;
+	Coder		coder;
+
+	begin_coder(&coder, shorten, 0);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		const GsRecord *record = first - i;
+		Bytes		row = {(const uint8_t *) data + record->row_off, record->row_len & GS_LENGTH_MASK};
+		Bytes		key = {(const uint8_t *) data + record->key_off, record->key_len & GS_LENGTH_MASK};
+		uint32_t	flags = (record->row_len & GS_ROW_EXTERNAL ? CODE_EXTERNAL : 0) |
+			(record->key_len & GS_KEY_INEXACT ? CODE_INEXACT : 0);
+
+		dst = put_record(&coder, dst, flags, row, key);
+	}
+	return (size_t) (dst - begin);
+}
+
+size_t
+gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, uint8_t *dst)
+{
+	if (n > 0)
+		return 0;
+
+	uint8_t	   *begin = dst;
+	uint32_t	end = page_bytes - n * (uint32_t) sizeof(uint32_t);
+	Coder		coder;
+
+	begin_coder(&coder, NULL, MAX_FILL);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t	entry = gs_page_entry(page, page_bytes, i);
+		uint32_t	at = entry & ~GS_ENTRY_FLAGS;
+		uint32_t	next = i + 1 < n ? gs_page_entry(page, page_bytes, i + 1) & ~GS_ENTRY_FLAGS : end;
+		uint32_t	flags = (entry & GS_ENTRY_EXTERNAL ? CODE_EXTERNAL : 0) |
+			(entry & GS_ENTRY_INEXACT ? CODE_INEXACT : 0) |
+			(entry & GS_ENTRY_TIE ? CODE_TIE : 0);
+		Bytes		row = {(const uint8_t *) page + at, next - at};
+
+		if ((i == 0 && at != 0) || at > next || next > end)
+			return 0;
+		/* of the last one the entries tell only that it ends before them */
+		if (i + 1 == n)
+			row.len = min_len(row.len, gs_max_row_bytes(page_bytes) + 8);
+		dst = put_record(&coder, dst, flags, row, (Bytes){NULL, 0});
+	}
+	return (size_t) (dst - begin);
+}
+
+/* ---- reading ---- */
+
+typedef struct Input
+{
+	const uint8_t *at;
+	const uint8_t *end;
+	bool		failed;
+} Input;
+
+static inline uint32_t
+get_number(Input *input)
+{
+	uint32_t	number = 0;
+
+	for (int shift = 0; shift < 7 * NUMBER_BYTES && input->at < input->end; shift += 7)
+	{
+		uint8_t		byte = *input->at++;
+
+		number |= (uint32_t) (byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return number;
+	}
+	input->failed = true;
+	return 0;
+}
+
+static inline void
+get_bytes(Input *input, uint8_t *dst, uint32_t n)
+{
+	if (n > (size_t) (input->end - input->at))
+	{
+		input->failed = true;
+		return;
+	}
+	memcpy(dst, input->at, n);
+	input->at += n;
+}
+
+/* Read what is behind the bytes shared with what came before, a number of them first. */
+static uint32_t
+get_shared(Input *input, uint8_t *dst, uint32_t len, Bytes before)
+{
+	uint32_t	shared = get_number(input);
+
+	if (shared > len || shared > before.len)
+		input->failed = true;
+	if (input->failed)
+		return len;
+	memcpy(dst, before.bytes, shared);
+	return shared;
+}
+
+static void
+get_row(Input *input, uint8_t *row, uint32_t from, uint32_t len, Bytes before, Bytes source)
+{
+	uint32_t	at = from;
+
+	at += get_shared(input, row + from, len - from, behind(before, from));
+	while (at < len && !input->failed)
+	{
+		uint32_t	n = get_number(input);
+		uint32_t	source_at;
+
+		if (n > len - at)
+			input->failed = true;
+		if (input->failed)
+			return;
+		get_bytes(input, row + at, n);
+		at += n;
+		if (at == len)
+			return;
+		n = get_number(input);
+		source_at = get_number(input);
+		if (n > len - at || n == 0 || source_at > source.len || n > source.len - source_at)
+			input->failed = true;
+		if (input->failed)
+			return;
+		memcpy(row + at, source.bytes + source_at, n);
+		at += n;
+	}
+}
+
+/*
+ * Read a record to dst, which has room for so many bytes: the row, and its key behind it.  Sets both
+ * lengths.
+ */
+static uint32_t
+get_record(Coder *coder, Input *input, uint8_t *dst, uint32_t room, Bytes *row, Bytes *key)
+{
+	uint32_t	flags;
+	uint32_t	key_len;
+	uint32_t	written_len;
+	uint32_t	own_len;
+	uint32_t	from = 0;
+	uint8_t	   *key_dst = coder->keys[coder->turn];
+	Bytes		short_key;
+
+	if (input->at == input->end)
+		input->failed = true;
+	flags = input->failed ? 0 : *input->at++;
+	row->len = flags & CODE_SAME_ROW_LEN ? coder->row_len : get_number(input);
+	written_len = flags & CODE_SAME_KEY_LEN ? coder->key_len : get_number(input);
+	if (row->len > room || written_len > room - row->len ||
+		((flags & CODE_SHORT_KEY) &&
+		 (coder->shorten == NULL || written_len > GS_SPILL_SHORT_KEY)) ||
+		((flags & CODE_OWN_LENGTH) && row->len < sizeof(uint32_t)))
+		input->failed = true;
+	if (input->failed)
+		return 0;
+	own_len = row->len;
+	if ((flags & CODE_OWN_LENGTH) && coder->max_fill > 0)
+	{
+		uint32_t	fill = get_number(input);
+
+		if (fill > coder->max_fill)
+		{
+			input->failed = true;
+			return 0;
+		}
+		own_len -= fill;
+	}
+	row->bytes = dst;
+	key->bytes = dst + row->len;
+	if (!(flags & CODE_SHORT_KEY))
+		key_dst = dst + row->len;
+	if (written_len > 0)
+	{
+		uint32_t	shared = get_shared(input, key_dst, written_len, coder->key);
+
+		get_bytes(input, key_dst + shared, written_len - shared);
+	}
+	short_key = (Bytes){key_dst, written_len};
+	key_len = written_len;
+	if (flags & CODE_OWN_LENGTH)
+	{
+		memcpy(dst, &own_len, sizeof(uint32_t));
+		from = sizeof(uint32_t);
+	}
+	if (row->len > from && !input->failed)
+		get_row(input, dst, from, row->len, coder->row, source_of(coder, short_key));
+	if ((flags & CODE_SHORT_KEY) && !input->failed)
+	{
+		key_len = coder->shorten->restore(coder->shorten->arg, key_dst, written_len, dst + row->len,
+										  room - row->len);
+		if (key_len == 0)
+			input->failed = true;
+		coder->turn = !coder->turn;
+	}
+	key->len = key_len;
+	coder->row = *row;
+	coder->key = short_key;
+	coder->row_len = row->len;
+	coder->key_len = written_len;
+	return flags;
+}
+
+bool
+gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src, size_t bytes, char *data,
+				  uint32_t data_bytes, uint32_t base, GsRecord *first, uint32_t n)
+{
+	if (n > 0)
+	{
+		memcpy(data, src, data_bytes);
+		memcpy(first - (n - 1), src + data_bytes, n * sizeof(GsRecord));
+		return bytes == data_bytes + n * sizeof(GsRecord);
+	}
+
+	Input		input = {src, src + bytes, false};
+	uint32_t	at = 0;
+	Coder		coder;
+
+	begin_coder(&coder, shorten, 0);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		GsRecord   *record = first - i;
+		Bytes		row;
+		Bytes		key;
+		uint32_t	flags = get_record(&coder, &input, (uint8_t *) data + at, data_bytes - at, &row, &key);
+		uint32_t	end;
+
+		if (input.failed)
+			return false;
+		end = at + row.len + key.len;
+		record->row_off = base + at;
+		record->row_len = row.len | (flags & CODE_EXTERNAL ? GS_ROW_EXTERNAL : 0);
+		record->key_off = base + at + row.len;
+		record->key_len = key.len | (flags & CODE_INEXACT ? GS_KEY_INEXACT : 0);
+		at = round_up_8(end);
+		if (at > data_bytes)
+			return false;
+		memset(data + end, 0, at - end);
+	}
+	return at == data_bytes && input.at == input.end;
+}
+
+bool
+gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes, uint32_t n)
+{
+	Input		input = {src, src + bytes, false};
+	uint32_t	at = 0;
+	uint32_t	end;
+	uint32_t   *entries = (uint32_t *) (void *) (page + page_bytes);
+	Coder		coder;
+
+	if (n > page_bytes / sizeof(uint32_t))
+		return false;
+	end = page_bytes - n * (uint32_t) sizeof(uint32_t);
+	begin_coder(&coder, NULL, MAX_FILL);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		Bytes		row;
+		Bytes		key;
+		uint32_t	flags;
+
+		if (at > end)
+			return false;
+		flags = get_record(&coder, &input, (uint8_t *) page + at, end - at, &row, &key);
+		if (input.failed || key.len > 0)
+			return false;
+		*--entries = at | (flags & CODE_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |
+			(flags & CODE_INEXACT ? GS_ENTRY_INEXACT : 0) | (flags & CODE_TIE ? GS_ENTRY_TIE : 0);
+		at += round_up_8(row.len);
+	}
+	return input.at == input.end;
+}

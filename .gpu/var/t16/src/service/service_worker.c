@@ -1,0 +1,374 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_worker.c
+ *	  The gpusort service: the background worker that owns the devices.
+ *
+ * One thread, one loop: take the requests that backends left in shared
+ * memory, start jobs on the devices, note which jobs ended, wake those who
+ * wait, sleep.  The devices' calls are asynchronous, so no sort holds up
+ * another one here.  The loop sleeps on its latch (set by backends) and on a
+ * pipe (written to by the devices' threads when a job ends).
+ *
+ * The end of the service
+ *	  However the process exits, service_exit() first closes the devices, which
+ *	  ends all copies from and to the arena, and only then declares the
+ *	  service gone; from then on backends may free the chunks themselves.  The
+ *	  last device that is lost ends the service with exit code 1, and the
+ *	  postmaster starts it again; the sorts that were open find their
+ *	  generation gone and go on without it.  Where a driver hangs, a thread ends
+ *	  the process after a while, which is a crash (limit_exit()).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/ps_status.h"
+#include "utils/timestamp.h"
+
+#include "compat.h"
+#include "fault.h"
+#include "gpusort.h"
+#include "guc.h"
+#include "service/service_private.h"
+#include "service/service_worker.h"
+
+/* Idle for so long, the device gives its cached memory back. */
+#define GS_TRIM_AFTER_MS	10000
+
+/* The service has so many seconds to end: pg_ctl waits for a minute. */
+#define GS_EXIT_S			45
+
+/* While a sort waits for memory of a device or of its role, look for some as often as this. */
+#define GS_SHORT_MEMORY_MS	200
+
+static bool trimmed = true;
+
+static int	notify_pipe[2] = {-1, -1};
+static int	notified = 0;		/* a byte is in the pipe; atomic */
+
+/* Called by threads of the devices, and of the order check. */
+static void
+job_ended(void *arg)
+{
+	(void) arg;
+	GS_DELAY();
+	if (__atomic_exchange_n(&notified, 1, __ATOMIC_ACQ_REL) == 0)
+	{
+		ssize_t		written;
+
+		GS_DELAY();
+		do
+			written = write(notify_pipe[1], "", 1);
+		while (written < 0 && errno == EINTR);
+	}
+}
+
+static void
+drain_notify_pipe(void)
+{
+	char		buffer[16];
+
+	/*
+	 * First the pipe, then the flag: a job that ends in between writes again.  As both
+	 * sides exchange the flag, a job that does not write has set its status before this.
+	 */
+	while (read(notify_pipe[0], buffer, sizeof(buffer)) > 0)
+		;
+	(void) __atomic_exchange_n(&notified, 0, __ATOMIC_ACQ_REL);
+}
+
+/*
+ * Give chunks of arrays back with what became of them.  The devices are closed,
+ * so all jobs have ended; a chunk that none of them saw is as it was.
+ */
+static void
+return_arrays(void)
+{
+	for (int i = 0; i < gs_shared->n_chunks; i++)
+	{
+		GsChunk    *c = &gs_chunks[i];
+
+		if (c->state != GS_CHUNK_FETCHING || c->fetch != GS_FETCH_ARRAYS)
+			continue;
+		c->status = gs_served_chunks[i].started ?
+			gs_job_status(&gs_served_chunks[i].job) : GS_CANCELLED;
+		c->state = GS_CHUNK_FETCHED;
+	}
+}
+
+/* A thread: end the process if it does not end by itself. */
+static void *
+end_at_last(void *arg)
+{
+	static const char message[] = "gpusort service ends, as its devices or files do not answer\n";
+
+	sleep((intptr_t) arg);
+	(void) !write(STDERR_FILENO, message, sizeof(message) - 1);
+	_exit(2);
+}
+
+/*
+ * Closing devices and files waits for drivers, which may never answer, here and again in
+ * exit().  What ends then is a crash to the postmaster, and rightly so: copies to the arena
+ * may have been under way.
+ */
+static void
+limit_exit(void)
+{
+	pthread_t	thread;
+	sigset_t	all;
+	sigset_t	before;
+	intptr_t	seconds = GS_FAULT("service_hang") ? 1 : GS_EXIT_S;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	(void) pthread_create(&thread, NULL, end_at_last, (void *) seconds);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	while (GS_FAULT("service_hang"))
+		sleep(1);
+}
+
+static void
+service_exit(int code, Datum arg)
+{
+	(void) code;
+	(void) arg;
+	LWLockReleaseAll();			/* it is taken below */
+	limit_exit();
+	if (gs_served_io)
+		gs_spill_io_close(gs_served_io);
+	gs_served_io = NULL;
+	gs_order_check_stop();
+	gs_devices_close();
+	gs_order_check_free();
+	for (int i = 0; gs_served && i < gs_shared->n_sessions; i++)
+		if (gs_served[i].spill)
+			gs_spill_close(gs_served[i].spill);
+
+	gs_lock();
+	gs_shared->alive = false;
+	gs_shared->latch = NULL;
+	gs_shared->pid = 0;
+	for (int i = 0; i < gs_n_devices; i++)
+		gs_shared->devices[i].info.memory_used = 0;
+	gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
+	gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
+	return_arrays();
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+	{
+		gs_sessions[i].queued = false;
+		if (gs_sessions[i].state == GS_SESSION_CLOSING)
+			gs_session_free(i);
+	}
+	if (gs_shared->state == GS_SERVICE_READY)
+		gs_shared->state = GS_SERVICE_STARTING;
+	gs_unlock();
+
+	for (int i = 0; i < gs_shared->n_sessions; i++)
+		ConditionVariableBroadcast(&gs_sessions[i].cv);
+	ConditionVariableBroadcast(&gs_shared->session_cv);
+}
+
+/* The service serves from now on. */
+static void
+begin_generation(void)
+{
+	gs_devices_publish();
+	gs_lock();
+	gs_shared->generation++;
+	gs_shared->alive = true;
+	gs_shared->state = GS_SERVICE_READY;
+	gs_shared->pid = MyProcPid;
+	gs_shared->latch = MyLatch;
+	gs_shared->started = GetCurrentTimestamp();
+	gs_shared->message[0] = '\0';
+	gs_unlock();
+	gs_devices_report();
+}
+
+static void
+open_notify_pipe(void)
+{
+	if (pipe(notify_pipe) != 0 ||
+		fcntl(notify_pipe[0], F_SETFL, O_NONBLOCK) < 0 ||
+		fcntl(notify_pipe[1], F_SETFL, O_NONBLOCK) < 0)
+		ereport(FATAL,
+				(errcode_for_file_access(),
+				 errmsg("could not create pipe: %m")));
+	(void) fcntl(notify_pipe[0], F_SETFD, FD_CLOEXEC);
+	(void) fcntl(notify_pipe[1], F_SETFD, FD_CLOEXEC);
+}
+
+/* Threads that read and write temporary files: more than one disk's worth of them. */
+static int
+io_threads(void)
+{
+	long		cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return (int) Max(2, Min(cores, 16));
+}
+
+/* Take what there is to be done a step further; false: nothing could be. */
+static bool
+work(void)
+{
+	bool		any = gs_requests_serve();
+	int			number;
+
+	any |= gs_requests_note_ended();
+	any |= gs_requests_give_up_pages();
+	any |= gs_sort_note_ended();
+	any |= gs_memory_relieve();
+	any |= gs_role_relieve();
+	any |= gs_devices_step();
+	while ((number = gs_served_woken()) >= 0)
+	{
+		GS_DELAY();
+		gs_sort_advance(number);
+		any = true;
+	}
+	return any;
+}
+
+/* Does anybody wait for room on any device? */
+static bool
+any_device_is_short(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_memory_is_short(i))
+			return true;
+	return false;
+}
+
+/* How long to sleep where nobody wakes the service; -1: for ever. */
+static long
+longest_sleep(void)
+{
+	long		trim = trimmed ? -1 : GS_TRIM_AFTER_MS;
+	long		retry = gs_devices_sleep_ms();
+	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
+
+	if (any_device_is_short() || gs_role_any_waits())
+		return GS_SHORT_MEMORY_MS;
+	if (gs_shared->n_idle_pages > 0)
+		return wake < 0 ? GS_IDLE_READER_MS : Min(wake, GS_IDLE_READER_MS);
+	return wake;
+}
+
+/* Nobody has woken the service for so long. */
+static void
+idle(long ms)
+{
+	if (any_device_is_short())
+	{
+		/* others than gpusort may have given memory back */
+		for (int i = 0; i < gs_n_devices; i++)
+			gs_memory_freed(i);
+	}
+	else if (ms == GS_TRIM_AFTER_MS)
+	{
+		gs_devices_trim();
+		trimmed = true;
+		gs_devices_publish();
+	}
+}
+
+void
+gpusort_service_main(Datum arg)
+{
+	WaitEventSet *events;
+
+	(void) arg;
+	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	BackgroundWorkerUnblockSignals();
+
+	open_notify_pipe();
+	gs_served_init();
+
+	before_shmem_exit(service_exit, 0);
+	gs_devices_open(job_ended);
+	gs_order_check_init(gs_ops, job_ended, NULL);
+	gs_served_io = gs_spill_io_open(io_threads(), job_ended, NULL);
+	if (gs_served_io == NULL)
+		ereport(FATAL,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("gpusort could not start threads for temporary files")));
+	gs_devices_pin_arena();
+	begin_generation();
+
+	events = gs_compat_create_wait_event_set(3);
+	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(events, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(events, WL_SOCKET_READABLE, notify_pipe[0], NULL, NULL);
+
+	for (;;)
+	{
+		WaitEvent	occurred[3];
+		long		ms;
+
+		GS_DELAY();
+		ResetLatch(MyLatch);
+		GS_DELAY();
+		if (ShutdownRequestPending)
+			proc_exit(1);
+		if (ConfigReloadPending)
+		{
+			int			limit_mb = gs_guc_device_memory_mb;
+
+			ConfigReloadPending = false;
+			ProcessConfigFile(PGC_SIGHUP);
+			if (gs_guc_device_memory_mb != limit_mb)
+			{
+				gs_devices_set_limit();
+				gs_devices_publish();
+			}
+		}
+
+		drain_notify_pipe();
+		GS_DELAY();
+		if (work())
+		{
+			gs_devices_publish();
+			continue;
+		}
+
+		if (gs_served_was_busy())
+			trimmed = false;
+		ms = longest_sleep();
+		if (WaitEventSetWait(events, ms, occurred, 3,
+							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0)
+			idle(ms);
+	}
+}
+
+void
+gs_service_register(void)
+{
+	BackgroundWorker worker = {0};
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+	worker.bgw_start_time = BgWorkerStart_PostmasterStart;
+	worker.bgw_restart_time = GS_RESTART_S;
+	strlcpy(worker.bgw_library_name, GPUSORT_NAME, sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "gpusort_service_main", sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "gpusort service", sizeof(worker.bgw_name));
+	strlcpy(worker.bgw_type, "gpusort service", sizeof(worker.bgw_type));
+	RegisterBackgroundWorker(&worker);
+
+	/* PostgreSQL only logs it, and the service would be waited for */
+	if (IsPostmasterEnvironment && !gs_compat_worker_registered(worker.bgw_name))
+		gs_service_shmem_off("max_worker_processes is too small for the gpusort service");
+}
