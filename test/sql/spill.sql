@@ -14,7 +14,7 @@ CREATE FUNCTION set_device_memory(mb text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	bytes bigint := pg_size_bytes(mb);
 BEGIN
-	FOR i IN 1 .. 600 LOOP
+	FOR i IN 1 .. 2000 LOOP
 		IF (SELECT bool_and(CASE WHEN bytes > 0 THEN memory_limit = bytes ELSE memory_limit > 64 * 1024 * 1024 END) FROM gpusort_devices) THEN
 			RETURN;
 		END IF;
@@ -250,7 +250,7 @@ CREATE TABLE spill_same (id int, c text);
 ALTER TABLE spill_same ALTER c SET STORAGE EXTERNAL;
 INSERT INTO spill_same SELECT i, repeat('q', 8000 + (i % 9) * 100) || md5((i % 50)::text) || i FROM generate_series(1, 4000) AS i;
 SET gpusort.force = on;
-SET statement_timeout = '60s';
+SET statement_timeout = '150s';
 SELECT count(*) FROM (SELECT c, id FROM spill_same WHERE id < 2000 ORDER BY c COLLATE "C", id) AS s;
 SELECT count(*) FROM (SELECT c, id FROM spill_same ORDER BY c COLLATE "C", id) AS s;
 RESET statement_timeout;

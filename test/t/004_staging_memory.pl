@@ -179,7 +179,7 @@ released($node, 'after waiting');
 	$scroll->quit;
 
 	# feeders do not wait for each other, whoever has the chunks
-	my $timeout = "SET statement_timeout = '60s'; SET gpusort.wait_timeout = '10s';";
+	my $timeout = "SET statement_timeout = '150s'; SET gpusort.wait_timeout = '60s';";
 	my $wide = 'SELECT id, k, CASE WHEN id % 500 = 0 THEN repeat(k, 9000) END FROM wide ORDER BY k;';
 
 	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
@@ -208,7 +208,7 @@ released($node, 'after waiting');
 	{
 		my ($name, $settings) = @$mode;
 
-		append_to_file($script, "$force $settings\nSELECT id, k FROM small ORDER BY k;\n");
+		append_to_file($script, "$force $settings SET gpusort.wait_timeout = '60s';\nSELECT id, k FROM small ORDER BY k;\n");
 		stats_reset($node);
 		$node->command_ok([ 'pgbench', '-n', '-c', '64', '-t', '2', '-f', $script, 'postgres' ],
 			"$name, 64 sessions");
@@ -224,7 +224,7 @@ released($node, 'after waiting');
 #
 {
 	my $large = session($node, "$force $serial");
-	my $timeout = "SET statement_timeout = '60s'; SET gpusort.wait_timeout = '1h';";
+	my $timeout = "SET statement_timeout = '150s'; SET gpusort.wait_timeout = '1h';";
 
 	$node->safe_psql('postgres', q(
 		CREATE FUNCTION nested(int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$

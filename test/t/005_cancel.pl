@@ -47,12 +47,10 @@ for my $stage ('append', 'sort', 'fetch')
 			my ($end, $error) = @{ $ways{$way} };
 			my $sort = session($node, "$force $settings");
 
-			$sort->query("SET statement_timeout = '1s';") unless $end;
-			$sort->send($query);
-			ok( $node->poll_query_until('postgres', "SELECT EXISTS (
+			ok( reaches($node, $sort, $query, "EXISTS (
 					SELECT FROM gpusort_activity AS a JOIN pg_stat_activity AS p USING (pid)
 					WHERE a.pid = $sort->{pid} AND a.phase = '$phase{$stage}'
-					AND p.wait_event_type IN ('Extension', 'IPC'))"),
+					AND p.wait_event_type IN ('Extension', 'IPC'))", !$end),
 				"$what: at its stage");
 			$end->($sort) if $end;
 			if ($error)
@@ -93,7 +91,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 #
 # Interrupted all the time, by what is no cancel: a sort in the process goes on where it was
 #
-same_rows($node, "$serial RESET gpusort.min_rows; SET work_mem = '1GB'; SET client_connection_check_interval = '1ms'; SET statement_timeout = '60s';",
+same_rows($node, "$serial RESET gpusort.min_rows; SET work_mem = '1GB'; SET client_connection_check_interval = '1ms'; SET statement_timeout = '150s';",
 	"SELECT id FROM (SELECT id, repeat('x', 6000) || k AS v FROM t WHERE id <= 19000 ORDER BY v OFFSET 0) AS s;", 'connection checks');
 
 #

@@ -238,7 +238,7 @@ for my $mode (@modes)
 					EXCEPTION WHEN unique_violation OR division_by_zero THEN
 						NULL;
 					END;
-					FOR i IN 1 .. 200 LOOP
+					FOR i IN 1 .. 2000 LOOP
 						EXIT WHEN NOT EXISTS (SELECT FROM gpusort_activity);
 						PERFORM pg_sleep(0.05);
 					END LOOP;

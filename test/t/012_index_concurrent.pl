@@ -40,7 +40,7 @@ END;
 ));
 my ($out, $err) = ('', '');
 my $writers = IPC::Run::start(
-	[ 'pgbench', '-n', '-c', '4', '-j', '1', '-T', '600', '-f', "$script.write", $node->connstr('postgres') ],
+	[ 'pgbench', '-n', '-c', '4', '-j', '1', '-T', '3600', '-f', "$script.write", $node->connstr('postgres') ],
 	'>', \$out, '2>', \$err);
 
 for my $mode ([ 'serial', 0 ], [ 'parallel', 3 ])

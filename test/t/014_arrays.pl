@@ -128,10 +128,8 @@ for my $mode (@modes)
 		my ($end, $error) = @{ $ways{$way} };
 		my $session = session($node, "$force $settings");
 
-		$session->query("SET statement_timeout = '1s';") unless $end;
-		$session->send($query);
-		ok( $node->poll_query_until('postgres',
-				"SELECT EXISTS (SELECT FROM gpusort_activity WHERE phase = 'sorting arrays' AND staging_bytes > 0)"),
+		ok( reaches($node, $session, $query,
+				"EXISTS (SELECT FROM gpusort_activity WHERE phase = 'sorting arrays' AND staging_bytes > 0)", !$end),
 			"$what: arrays are waiting");
 		$end->($session) if $end;
 		if ($error)

@@ -201,11 +201,11 @@ for my $mode (@modes)
 	}
 
 	# left to the server's patience
-	$client->query("SET idle_in_transaction_session_timeout = '200ms'");
 	$client->query('BEGIN');
 	open_portals($client, 0 .. 3);
 	read_in_turn($client, \@rows, 1, 0 .. 3);
 	$client->ready;
+	$client->query("SET idle_in_transaction_session_timeout = '200ms'");
 	like(GpusortProtocol::answer($client->receive('E'))->{error}, qr/25P03/, "$name: idle for too long");
 	released($node, "$name, idle for too long");
 }

@@ -37,7 +37,7 @@ sub nothing_left
 	my ($what) = @_;
 
 	released($node, $what);
-	ok(eventually(sub { !files() }, 10), "$what: no files") or diag(join "\n", files());
+	ok(eventually(sub { !files() }), "$what: no files") or diag(join "\n", files());
 }
 
 # Does the query spill, and nothing fall back?

@@ -392,7 +392,7 @@ stats_reset($node);
 	my $expected_idle = stock($node, "$idle;");
 	my @got = map { $_->query("BEGIN; DECLARE c CURSOR FOR $idle; FETCH 20000 FROM c;") } @cursors;
 
-	same_rows($node, "$serial SET statement_timeout = '30s';", "$query;", 'beside idle cursors', $expected);
+	same_rows($node, "$serial SET statement_timeout = '150s';", "$query;", 'beside idle cursors', $expected);
 	for my $i (0, 1)
 	{
 		same_order($got[$i] . "\n" . $cursors[$i]->query('FETCH ALL FROM c;'), $expected_idle, "idle cursor $i: rows");

@@ -5,7 +5,7 @@
 # test prints what the server knows of it and, where there is gdb, all stacks and the service's sessions.
 #
 #	DELAYS_SEEDS=FIRST-LAST	the seeds (default 1-6)
-#	DELAYS_DEADLINE=SECONDS	for each query (default 60)
+#	DELAYS_DEADLINE=SECONDS	for each query (default 120)
 
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ use Time::HiRes qw(sleep);
 use GpusortTest;
 
 my ($first, $last) = ($ENV{DELAYS_SEEDS} // '1-6') =~ /^(\d+)-(\d+)$/ or die 'DELAYS_SEEDS: FIRST-LAST';
-my $deadline = $ENV{DELAYS_DEADLINE} // 60;
+my $deadline = $ENV{DELAYS_DEADLINE} // 120;
 my $clients = 4;
 my $statements = 9;				# of each client
 

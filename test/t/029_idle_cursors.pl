@@ -30,7 +30,7 @@ sub session_of
 
 	{
 		local $ENV{PGUSER} = $role;
-		$session = session($node, "$force $serial SET statement_timeout = '120s'; $settings");
+		$session = session($node, "$force $serial SET statement_timeout = '150s'; $settings");
 	}
 	push @all, $session;
 	return $session;
@@ -54,6 +54,10 @@ sub other_sorts
 	same_order($session->query("$query;"), $expected, "$what: another role's rows");
 	is(fallbacks($node), '{}', "$what: another role's sort is on the device");
 	$session->quit;
+
+	# the next one does not wait, either
+	$node->poll_query_until('postgres', "SELECT NOT EXISTS (SELECT FROM gpusort_activity WHERE usename = 'other')")
+	  or die 'the sort is not closed';
 }
 
 #

@@ -17,7 +17,7 @@ use Test::More;
 
 use base 'Exporter';
 our @EXPORT = qw(new_server fault wait_ready restarted released stats_reset fallbacks
-  stock rows_of same_rows same_order session service_pid eventually $force $serial $parallel);
+  stock rows_of same_rows same_order session reaches service_pid eventually $force $serial $parallel);
 
 # Makes gpusort take each sort
 our $force = 'SET gpusort.force = on; SET gpusort.min_rows = 0;';
@@ -189,6 +189,26 @@ sub session
 	return GpusortTest::Session->new(@_);
 }
 
+# Send a query, and wait until it is where a condition holds.  by_timeout: statement_timeout is
+# to end it there; one that comes before, as on a busy machine, is tried again, twice as long.
+sub reaches
+{
+	my ($node, $session, $query, $condition, $by_timeout) = @_;
+
+	for (my $seconds = 1; $seconds < $default_timeout; $seconds *= 2)
+	{
+		my $there;
+
+		$session->query("SET statement_timeout = '${seconds}s';") if $by_timeout;
+		$session->send($query);
+		eventually(sub { ($there = $node->safe_psql('postgres', "SELECT $condition") eq 't') || $session->done });
+		return $there if $there || !$by_timeout;
+		$session->receive;
+		$session->errors;
+	}
+	return 0;
+}
+
 # A psql that stays connected
 package GpusortTest::Session;
 
@@ -220,6 +240,15 @@ sub send
 		$self->{run}->pump_nb;
 		Time::HiRes::sleep(0.002);
 	}
+}
+
+# Have the commands sent ended?
+sub done
+{
+	my ($self) = @_;
+
+	$self->{run}->pump_nb if $self->{run}->pumpable;
+	return !$self->{run}->pumpable || index("\n$self->{out}", "\ndone $self->{n}\n") >= 0;
 }
 
 # What the commands sent printed, once they have ended
