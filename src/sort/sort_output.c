@@ -471,6 +471,67 @@ gs_sort_restore(GsSort *sort)
 		gs_rows_seek(sort->rows, &sort->mark);
 }
 
+/* What was returned of the rows that are equal in so many first columns. */
+typedef enum Returned
+{
+	RETURNED_ALL,				/* of those that came before the last ones */
+	RETURNED_FIRST,				/* one row of each group */
+	RETURNED_SOME				/* the sort cannot tell */
+} Returned;
+
+/*
+ * The device may drop rows, of groups (keep.group_cols) or of equal rows (keep.unique):
+ *
+ *		it drops by		one row came of each group if
+ *		groups			only the first of equal ones comes, or the first of each group, and no key was
+ *						cut; and all rows are in one range, since other ranges have groups in common with it
+ *		equal rows		only the first of equal ones comes, also where ranges meet
+ *
+ * Rows put aside are of no group.  If one row came of each, their number tells which, unless the
+ * input may be another one the second time.  If none was dropped, all were returned.
+ */
+static Returned
+what_was_returned(const GsSort *sort, int *group_cols)
+{
+	bool		one_each = sort->first_of_equal;
+
+	*group_cols = sort->keys->ncols;
+	if (sort->place != GS_SORT_DEVICE || !(sort->drops_by_group || sort->keep.unique))
+		return RETURNED_ALL;
+	if (sort->drops_by_group)
+	{
+		*group_cols = sort->keep.group_cols;
+		one_each |= sort->keep.group_first == 1 && !sort->keep.group_ties &&
+			gs_client_session(sort->client)->inexact == 0;
+		one_each &= sort->report.runs == 0 && sort->report.kept_runs == 0;
+	}
+	if (one_each && sort->aside == NULL && sort->repeatable)
+		return RETURNED_FIRST;
+	return sort->first_of_equal || sort->report.dropped > 0 ? RETURNED_SOME : RETURNED_ALL;
+}
+
+/* Of the last group of equal keys, the rows with these hashes are left out. */
+static void
+plan_skip_of_group(GsSort *sort, const GsRowHashes *latest)
+{
+	GsSkip	   *skip = &sort->skip;
+	uint64		n = latest->n;
+
+	skip->hashes = MemoryContextAlloc(sort->context, Max(n, 1) * sizeof(uint64));
+	skip->counts = MemoryContextAllocZero(sort->context, Max(n, 1) * sizeof(uint64));
+	memcpy(skip->hashes, latest->hashes, n * sizeof(uint64));
+	qsort(skip->hashes, n, sizeof(uint64), compare_hashes);
+	for (uint64 i = 0; i < n; i++)
+	{
+		if (!sort->repeatable)
+			skip->sum -= skip->hashes[i];
+		if (skip->n == 0 || skip->hashes[i] != skip->hashes[skip->n - 1])
+			skip->hashes[skip->n++] = skip->hashes[i];
+		skip->counts[skip->n - 1]++;
+	}
+	skip->left = n;
+}
+
 /*
  * The rows of the device are lost: find out which rows the repeated sort must
  * leave out.  Reports the loss as an error where that cannot be told.
@@ -481,44 +542,22 @@ gs_output_plan_skip(GsSort *sort)
 	GsSkip	   *skip = &sort->skip;
 	const GsRowHashes *latest;
 	uint64		aside = 0;
-	uint64		n;
 
 	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0 || skip->groups > 0)
 		gs_sort_report_lost(sort);
 	if (!sort->performed || sort->emitted == 0)
 		return;
 	skip->sum = sort->emitted_sum;
-	if (sort->drops_by_group && sort->place == GS_SORT_DEVICE)
+	switch (what_was_returned(sort, &skip->group_cols))
 	{
-		/* which of a group's rows were returned is known where there was one of each only */
-		bool		one_each = sort->first_of_equal ||
-			(sort->keep.group_first == 1 && !sort->keep.group_ties &&
-			 gs_client_session(sort->client)->inexact == 0);
-
-		if (one_each && sort->report.runs == 0 && sort->report.kept_runs == 0 &&
-			sort->aside == NULL && sort->repeatable)
-		{
+		case RETURNED_FIRST:
 			skip->groups = sort->emitted;
-			skip->group_cols = sort->keep.group_cols;
 			return;
-		}
-		if (sort->first_of_equal || sort->report.dropped > 0)
+		case RETURNED_SOME:
 			gs_sort_report_lost(sort);
-	}
-	else if (sort->keep.unique && sort->place == GS_SORT_DEVICE)
-	{
-		/*
-		 * One row of each group was returned.  Not so if some rows could not be
-		 * told to be equal; but runs may have dropped others before.
-		 */
-		if (sort->first_of_equal && sort->aside == NULL && sort->repeatable)
-		{
-			skip->groups = sort->emitted;
-			skip->group_cols = sort->keys->ncols;
-			return;
-		}
-		if (sort->first_of_equal || sort->report.dropped > 0)
-			gs_sort_report_lost(sort);
+			break;
+		case RETURNED_ALL:
+			break;
 	}
 	if (sort->collecting)
 	{
@@ -537,22 +576,8 @@ gs_output_plan_skip(GsSort *sort)
 			gs_sort_report_lost(sort);
 		skip->before += aside;
 	}
-	n = latest->n;
-	Assert(skip->before + n == sort->emitted);
-
-	skip->hashes = MemoryContextAlloc(sort->context, Max(n, 1) * sizeof(uint64));
-	skip->counts = MemoryContextAllocZero(sort->context, Max(n, 1) * sizeof(uint64));
-	memcpy(skip->hashes, latest->hashes, n * sizeof(uint64));
-	qsort(skip->hashes, n, sizeof(uint64), compare_hashes);
-	for (uint64 i = 0; i < n; i++)
-	{
-		if (!sort->repeatable)
-			skip->sum -= skip->hashes[i];
-		if (skip->n == 0 || skip->hashes[i] != skip->hashes[skip->n - 1])
-			skip->hashes[skip->n++] = skip->hashes[i];
-		skip->counts[skip->n - 1]++;
-	}
-	skip->left = n;
+	Assert(skip->before + latest->n == sort->emitted);
+	plan_skip_of_group(sort, latest);
 }
 
 void

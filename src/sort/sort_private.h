@@ -11,6 +11,19 @@
  *
  * Each calls only files below it in this list.
  *
+ * A row is in one of four stores until it is returned:
+ *
+ *	  store		  holds									written by		returned by
+ *	  device	  chunks and pages of the service, also	gs_feeder_put	gs_rows_move
+ *				  in its temporary files (feeder, rows)
+ *	  local		  few rows, chunks in this process		gs_local_put	gs_rows_move
+ *	  aside		  rows without a key, a tuplesort; they	gs_aside_put	gs_aside_get
+ *				  are merged with those of the device
+ *	  tuplesort	  all rows, if place is CPU				tuplesort_put	get_cpu
+ *
+ * Beside them: big has the values of rows too large for a chunk, whose stubs are in the first
+ * two; settling and store hold rows once more, in the order of their columns' operators.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_SORT_PRIVATE_H
