@@ -15,7 +15,7 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
-#include "nodes/group/gpuaggregate.h"
+#include "nodes/group/gpugroup.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/group/gpucount.h"

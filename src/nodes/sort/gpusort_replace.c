@@ -44,7 +44,7 @@
 #include "parser/parsetree.h"
 
 #include "guc.h"
-#include "nodes/group/gpuaggregate.h"
+#include "nodes/group/gpugroup.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/group/gpucount.h"
 #include "nodes/feed/gpufeed.h"

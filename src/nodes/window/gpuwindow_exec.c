@@ -11,7 +11,7 @@
  * hand are looked at there instead; lag() of a column keeps its last values.
  *
  * Whether a row starts a new partition or a new group of peers is found out when it is
- * read (gpuwindow_relation.h).
+ * read (row_match.h).
  *
  * For each row the window functions are evaluated first, in their order, and then
  * the aggregates, as WindowAgg does: an error comes at the same row.
@@ -38,7 +38,7 @@
 #include "nodes/window/gpuwindow.h"
 #include "nodes/window/gpuwindow_agg.h"
 #include "nodes/window/gpuwindow_function.h"
-#include "nodes/window/gpuwindow_relation.h"
+#include "nodes/common/row_match.h"
 #include "nodes/window/gpuwindow_rows.h"
 
 typedef enum WindowStatus

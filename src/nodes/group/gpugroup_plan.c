@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * gpuaggregate_plan.c
+ * gpugroup_plan.c
  *	  Putting GpuAggregate in the place of Agg.
  *
  *		GroupAggregate (x, string_agg(y))		GpuAggregate (x, string_agg(y))
@@ -25,7 +25,7 @@
 
 #include "compat.h"
 #include "nodes/common/gpuaccumulator.h"
-#include "nodes/group/gpuaggregate.h"
+#include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/array_calls.h"

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * gpuwindow_relation.h
+ * row_match.h
  *	  How the rows that a GpuWindow reads are related to each other.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_GPUWINDOW_RELATION_H
-#define GS_GPUWINDOW_RELATION_H
+#ifndef GS_ROW_MATCH_H
+#define GS_ROW_MATCH_H
 
 #include "nodes/execnodes.h"
 
@@ -48,4 +48,4 @@ extern bool gs_relations_has_peers(const GsRelations *relations);
 extern bool gs_relations_count_peers(const GsRelations *relations, uint64 *count);
 extern bool gs_relations_look_ahead(GsRelations *relations, uint64 n, bool *same_partition);
 
-#endif							/* GS_GPUWINDOW_RELATION_H */
+#endif							/* GS_ROW_MATCH_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * gpuwindow_relation.c
- *	  How the rows that a GpuWindow reads are related (gpuwindow_relation.h).
+ * row_match.c
+ *	  How the rows that a GpuWindow reads are related (row_match.h).
  *
  * Rows are compared by the equality operators that WindowAgg would use (nodeWindowAgg.c):
  * first by the columns of PARTITION BY and ORDER BY together, and only where they differ by
@@ -28,7 +28,7 @@
 
 #include "nodes/sort/gpusort.h"
 #include "nodes/window/gpuwindow.h"
-#include "nodes/window/gpuwindow_relation.h"
+#include "nodes/common/row_match.h"
 
 /* What the copied row is to the one that was returned last. */
 typedef enum CopyIs

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * gpuaggregate_exec.c
+ * gpugroup_exec.c
  *	  The executor node GpuAggregate.
  *
  * Groups are rows that come one after the other and are equal in the columns of GROUP BY, which a
- * GpuSort's keys may tell (gpuwindow_relation.h: a group is a partition).  When a group's values
+ * GpuSort's keys may tell (row_match.h: a group is a partition).  When a group's values
  * are returned, the first row of the next group has been read.
  *
  *-------------------------------------------------------------------------
@@ -18,10 +18,10 @@
 
 #include "compat.h"
 #include "nodes/common/gpuaccumulator.h"
-#include "nodes/group/gpuaggregate.h"
+#include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort_reader.h"
 #include "nodes/window/gpuwindow.h"
-#include "nodes/window/gpuwindow_relation.h"
+#include "nodes/common/row_match.h"
 
 typedef struct Aggregate
 {

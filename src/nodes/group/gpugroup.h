@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
- * gpuaggregate.h
+ * gpugroup.h
  *	  The node GpuAggregate, in the place of an Agg whose input is sorted.
  *
- *	  gpuaggregate_plan.c	where it can take Agg's place
- *	  gpuaggregate_exec.c	the executor's part, EXPLAIN's lines
+ *	  gpugroup_plan.c	where it can take Agg's place
+ *	  gpugroup_exec.c	the executor's part, EXPLAIN's lines
  *	  gpuaccumulator.c		the aggregates
  *
  * The columns of its scan tuple, custom_scan_tlist, are aggregates (Aggref) and columns of a group's first
@@ -15,8 +15,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_GPUAGGREGATE_H
-#define GS_GPUAGGREGATE_H
+#ifndef GS_GPUGROUP_H
+#define GS_GPUGROUP_H
 
 #include "nodes/plannodes.h"
 
@@ -41,4 +41,4 @@ extern Plan *gs_aggregate_replace(Agg *agg);
 /* The arguments of an aggregate; sort columns are none. */
 extern List *gs_aggregate_args(const Aggref *agg);
 
-#endif							/* GS_GPUAGGREGATE_H */
+#endif							/* GS_GPUGROUP_H */
