@@ -9,8 +9,8 @@
  * aggregates (gpusort_agg_path.c).  In the finished plan the sorts that PostgreSQL
  * chose all the same are replaced (gpusort_replace.c), and columns that only
  * PostgreSQL's own sort would have needed taken out (gpusort_tlist.c).  Calls of
- * gpu_sort_array() are given to GpuArraySort there (gpuarrays_plan.c).  At last GpuUnique takes
- * the place of what drops equal rows above a GpuSort (gpuunique_plan.c).
+ * gpu_sort_array() are given to GpuArraySort there (gpuarrays_plan.c).  At last GpuGroup takes
+ * the place of what drops equal rows above a GpuSort (gpugroup_plan.c).
  *
  * Most statements have neither large sorts nor such calls, and must not pay for
  * gpusort.  So a plan is walked for sorts in one look at its nodes, for calls only if
@@ -29,7 +29,7 @@
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/group/gpuunique.h"
+#include "nodes/group/gpugroup.h"
 #include "nodes/planner_hooks.h"
 #include "plan/query_volatile.h"
 #include "service/service_client.h"
@@ -132,7 +132,7 @@ change_plan(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int 
 	if (gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
 		gs_array_plan(stmt, cursor_options, is_volatile(root, stmt, GS_VOLATILE_ANYWHERE));
 	if (has_sorts)
-		gs_unique_replace(stmt);
+		gs_group_distinct(stmt);
 }
 
 static PlannedStmt *

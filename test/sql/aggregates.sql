@@ -235,15 +235,15 @@ SELECT compare_aggs('SELECT k, count(DISTINCT u COLLATE agg_ci) FROM agg_t GROUP
 CREATE FUNCTION plan_shape(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
+	lines text := '';
 BEGIN
-	-- PostgreSQL 16 and later need no Unique or GpuUnique
 	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		-- from 16 on DISTINCT of sorted rows is Agg's, which stays then
-		line := replace(ltrim(line, ' ->'), 'Custom Scan (GpuAggregate)', 'GroupAggregate');
-		IF line !~ 'Unique' THEN
-			RETURN NEXT line;
-		END IF;
+		lines := lines || ltrim(line, ' ->') || E'\n';
 	END LOOP;
+	-- PostgreSQL 16 and later drop no rows below Agg: DISTINCT of sorted rows is Agg's, which stays then
+	lines := regexp_replace(lines, 'Custom Scan \(GpuGroup\)\nDistinct Key: .*?\n', '', 'g');
+	lines := replace(lines, E'Custom Scan (GpuGroup)\nGroup Key', E'GroupAggregate\nGroup Key');
+	RETURN QUERY SELECT unnest(string_to_array(rtrim(lines, E'\n'), E'\n'));
 END
 $$;
 SET gpusort.force = on;

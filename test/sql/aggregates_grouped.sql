@@ -1,5 +1,5 @@
 --
--- Aggregates that GpuAggregate computes itself, in the place of GroupAggregate: against PostgreSQL's.
+-- Aggregates that GpuGroup computes itself, in the place of GroupAggregate: against PostgreSQL's.
 --
 SET client_min_messages = warning;
 \set ECHO none
@@ -39,7 +39,7 @@ ANALYZE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
 CREATE COLLATION ga_ci (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 
 CREATE FUNCTION compare_groups(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT compare_nodes(query, 'GpuAggregate');
+	SELECT compare_nodes(query, 'GpuGroup');
 $$;
 
 -- all of them, over rows of all kinds
@@ -113,9 +113,9 @@ BEGIN
 	END LOOP;
 END
 $$;
-SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v HAVING count(*) > 33') AS line WHERE line ~ 'GpuAgg|GpuSort|Removed|Rows Sorted|Group';
+SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v HAVING count(*) > 33') AS line WHERE line ~ 'GpuGroup|GpuSort|Removed|Rows Sorted|Group';
 -- all rows that were read are counted, also where not all are
-SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v LIMIT 2') AS line WHERE line ~ 'GpuAgg|GpuSort|Rows Sorted|Limit';
+SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v LIMIT 2') AS line WHERE line ~ 'GpuGroup|GpuSort|Rows Sorted|Limit';
 SELECT * FROM explain_rows('SELECT id, sum(id) OVER (ORDER BY p) FROM ga_t LIMIT 2') AS line WHERE line ~ 'GpuWindow|GpuSort|Rows Sorted|Limit';
 
 -- run again, by parameters and without; read by and by

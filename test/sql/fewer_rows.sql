@@ -142,7 +142,7 @@ SELECT n, first_ids(n) FROM unnest(ARRAY[2, NULL, 1, 4]) AS n WHERE n IS NOT NUL
 SELECT cardinality(first_ids(NULL));
 DROP FUNCTION first_ids;
 RESET plan_cache_mode;
--- Unique and Group give way to GpuUnique, but not where they compare some of the sort's columns only, or compute
+-- Unique and Group give way to GpuGroup, also where they compare some of the sort's columns only, or compute
 EXPLAIN (COSTS OFF) SELECT DISTINCT c, k FROM fewer_t;
 EXPLAIN (COSTS OFF) SELECT n FROM fewer_t GROUP BY n;
 EXPLAIN (COSTS OFF) SELECT DISTINCT ON (c) c, k FROM fewer_t ORDER BY c, k;

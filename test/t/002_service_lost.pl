@@ -192,8 +192,8 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 	my ($name, $rows) = @$case;
 	my %queries = (
 		GpuWindow => "SELECT k, sum(id) OVER (ORDER BY k), lag(id) OVER (ORDER BY k, id) FROM $rows;",
-		GpuAggregate => "SELECT k, string_agg(k, ',' ORDER BY id), sum(id) FROM $rows GROUP BY k ORDER BY k;",
-		GpuCount => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;",
+		GpuGroup => "SELECT k, string_agg(k, ',' ORDER BY id), sum(id) FROM $rows GROUP BY k ORDER BY k;",
+		GpuGroup => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;",
 		GpuGroupingSets => "SELECT k, id, sum(id) FROM $rows GROUP BY GROUPING SETS ((k), (id)) ORDER BY k, id;");
 	my $settings = "SET enable_hashagg = off; $serial";
 

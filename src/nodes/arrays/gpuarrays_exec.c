@@ -179,16 +179,15 @@ begin(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuArraysState *state = (GpuArraysState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *private = gs_node_private(plan, GS_ARRAYS_Count);
 	Size		row_bytes;
 
-	if (list_length(plan->custom_private) != GS_ARRAYS_Count)
-		elog(ERROR, "malformed %s plan", GS_ARRAYS_NAME);
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 
-	state->n_calls = list_nth_int(plan->custom_private, GS_ARRAYS_CALLS);
-	state->flags = list_nth_int(plan->custom_private, GS_ARRAYS_FLAGS);
-	state->rows = list_nth_int(plan->custom_private, GS_ARRAYS_ROWS);
+	state->n_calls = list_nth_int(private, GS_ARRAYS_CALLS);
+	state->flags = list_nth_int(private, GS_ARRAYS_FLAGS);
+	state->rows = list_nth_int(private, GS_ARRAYS_ROWS);
 	if (state->rows == 0)
 		state->rows = PG_UINT64_MAX;
 	state->n_kept = list_length(plan->custom_scan_tlist) - state->n_calls;

@@ -151,6 +151,13 @@ gs_accumulator_advance(GsAccumulator *accumulator, const TupleTableSlot *row)
 	}
 }
 
+/* So many other values, of GS_ACCUMULATE_COUNT_ROWS and GS_ACCUMULATE_COUNT_VALUES. */
+static inline void
+gs_accumulator_count(GsAccumulator *accumulator, int64 n)
+{
+	accumulator->value = Int64GetDatum(DatumGetInt64(accumulator->value) + n);
+}
+
 /* Good until the accumulator begins again or is advanced. */
 static inline Datum
 gs_accumulator_result(GsAccumulator *accumulator, bool *isnull)

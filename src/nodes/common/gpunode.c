@@ -8,7 +8,6 @@
 #include "postgres.h"
 
 #include "commands/explain.h"
-#include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
@@ -18,13 +17,11 @@
 #include "nodes/group/gpugroup.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/group/gpuchoice.h"
-#include "nodes/group/gpucount.h"
 #include "nodes/feed/gpufeed.h"
 #include "nodes/group/gpugroupingsets.h"
 #include "nodes/common/gpunode.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/group/gpuunique.h"
 #include "nodes/window/gpuwindow.h"
 
 void
@@ -34,9 +31,7 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_feed_node.scan);
 	RegisterCustomScanMethods(&gs_window_node.scan);
 	RegisterCustomScanMethods(&gs_percentile_node.scan);
-	RegisterCustomScanMethods(&gs_count_node.scan);
-	RegisterCustomScanMethods(&gs_aggregate_node.scan);
-	RegisterCustomScanMethods(&gs_unique_node.scan);
+	RegisterCustomScanMethods(&gs_group_node.scan);
 	RegisterCustomScanMethods(&gs_grouping_sets_node.scan);
 	RegisterCustomScanMethods(&gs_spool_node.scan);
 	RegisterCustomScanMethods(&gs_choice_node.scan);
@@ -150,44 +145,33 @@ gs_node_outer_tlist(List *tlist)
 }
 
 List *
-gs_node_attno_list(int n, const AttrNumber *attnos)
+gs_node_private(const CustomScan *plan, int n)
 {
-	List	   *list = NIL;
-
-	for (int i = 0; i < n; i++)
-		list = lappend_int(list, attnos[i]);
-	return list;
+	if (list_length(plan->custom_private) != n)
+		elog(ERROR, "malformed %s plan", plan->methods->CustomName);
+	return plan->custom_private;
 }
 
 List *
-gs_node_oid_list(int n, const Oid *oids)
+gs_columns_write(int n, const AttrNumber *attnos, const Oid *operators, const Oid *collations)
 {
-	List	   *list = NIL;
+	GsColumns	columns = {NIL, NIL, NIL};
 
-	for (int i = 0; i < n; i++)
-		list = lappend_oid(list, oids[i]);
-	return list;
-}
-
-ExprState *
-gs_node_match_rows(CustomScanState *node, const List *attnos, const List *operators,
-				   const List *collations)
-{
-	int			n = list_length(attnos);
-	AttrNumber *columns = palloc(n * sizeof(AttrNumber));
-	Oid		   *equalities = palloc(n * sizeof(Oid));
-	Oid		   *compared_under = palloc(n * sizeof(Oid));
-
-	if (n == 0)
-		return NULL;
 	for (int i = 0; i < n; i++)
 	{
-		columns[i] = list_nth_int(attnos, i);
-		equalities[i] = list_nth_oid(operators, i);
-		compared_under[i] = list_nth_oid(collations, i);
+		columns.attnos = lappend_int(columns.attnos, attnos[i]);
+		columns.operators = lappend_oid(columns.operators, operators[i]);
+		columns.collations = lappend_oid(columns.collations, collations[i]);
 	}
-	return execTuplesMatchPrepare(ExecGetResultType(outerPlanState(node)), n, columns, equalities,
-								  compared_under, &node->ss.ps);
+	return list_make3(columns.attnos, columns.operators, columns.collations);
+}
+
+GsColumns
+gs_columns_read(const List *item)
+{
+	GsColumns	columns = {linitial(item), lsecond(item), lthird(item)};
+
+	return columns;
 }
 
 void
@@ -212,19 +196,20 @@ gs_explain_device(const char *name, uint32 devices, ExplainState *es)
 }
 
 void
-gs_explain_group_key(CustomScanState *node, List *ancestors, const List *attnos, ExplainState *es)
+gs_explain_columns(const char *name, CustomScanState *node, List *ancestors, const GsColumns *columns,
+				   ExplainState *es)
 {
 	Plan	   *plan = node->ss.ps.plan;
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
 	List	   *keys = NIL;
 	ListCell   *lc;
 
-	foreach(lc, attnos)
+	foreach(lc, columns->attnos)
 	{
 		TargetEntry *tle = get_tle_by_resno(outerPlan(plan)->targetlist, lfirst_int(lc));
 
 		keys = lappend(keys, deparse_expression((Node *) makeVarFromTargetEntry(OUTER_VAR, tle), context,
 												gs_compat_explain_prefix(es), true));
 	}
-	ExplainPropertyList("Group Key", keys, es);
+	ExplainPropertyList(name, keys, es);
 }

@@ -2,8 +2,7 @@
  *
  * gpunode.h
  *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
- *	  GpuCount, GpuAggregate, GpuUnique, GpuGroupingSets, GpuSpool, GpuChoice and GpuArraySort
- *	  have in common.
+ *	  GpuGroup, GpuGroupingSets, GpuSpool, GpuChoice and GpuArraySort have in common.
  *
  * Each but GpuGroupingSets is a CustomScan over its child in lefttree, where PostgreSQL takes care of
  * the child in every respect: references, parameters, rescans, instrumentation,
@@ -31,20 +30,25 @@ typedef struct GsNode
  */
 extern void gs_explain_device(const char *name, uint32 devices, struct ExplainState *es);
 
-/* Columns, or operators or collations, as a list for custom_private. */
-extern List *gs_node_attno_list(int n, const AttrNumber *attnos);
-extern List *gs_node_oid_list(int n, const Oid *oids);
+/* custom_private; an error if it has not so many members. */
+extern List *gs_node_private(const CustomScan *plan, int n);
 
-/*
- * Are two rows of a node's child, ecxt_innertuple and ecxt_outertuple, equal in these columns?
- * Such lists; NULL: there are no columns.
- */
-extern struct ExprState *gs_node_match_rows(struct CustomScanState *node, const List *attnos,
-											const List *operators, const List *collations);
+/* Columns of a child's output that a node compares. */
+typedef struct GsColumns
+{
+	List	   *attnos;			/* IntList */
+	List	   *operators;		/* OidList: equality */
+	List	   *collations;		/* OidList */
+} GsColumns;
 
-/* EXPLAIN's field Group Key.  attnos: IntList, columns of the child's output. */
-extern void gs_explain_group_key(struct CustomScanState *node, List *ancestors, const List *attnos,
-								 struct ExplainState *es);
+/* These columns as a member of custom_private, and back. */
+extern List *gs_columns_write(int n, const AttrNumber *attnos, const Oid *operators,
+							  const Oid *collations);
+extern GsColumns gs_columns_read(const List *item);
+
+/* EXPLAIN's field of this name: the columns. */
+extern void gs_explain_columns(const char *name, struct CustomScanState *node, List *ancestors,
+							   const GsColumns *columns, struct ExplainState *es);
 
 /* For scan.CreateCustomScanState. */
 extern Node *gs_node_create_state(CustomScan *plan);

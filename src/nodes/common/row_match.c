@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * row_match.c
- *	  How the rows that a GpuWindow reads are related (row_match.h).
+ *	  Comparing each row with the one before (row_match.h).
  *
- * Rows are compared by the equality operators that WindowAgg would use (nodeWindowAgg.c):
- * first by the columns of PARTITION BY and ORDER BY together, and only where they differ by
- * those of PARTITION BY alone.  A row is compared with one of the peers or the partition
- * before, of which there is a copy.
+ * Rows are compared by the equality operators that PostgreSQL's node would use: first by the
+ * columns of the partition and the order together, and only where they differ by those of the
+ * partition alone.  Where equal values of all columns are the same bit by bit, the bits are
+ * compared.  A row is compared with one of the peers or the partition before, of which there is a
+ * copy.
  *
  * Most rows need no comparison.  A GpuSort knows of most rows, before it returns the next
  * one, whether that has the same key (gs_reader_next_row()).  If all columns to be compared
@@ -27,7 +28,6 @@
 #include "utils/memutils.h"
 
 #include "nodes/sort/gpusort.h"
-#include "nodes/window/gpuwindow.h"
 #include "nodes/common/row_match.h"
 
 /* What the copied row is to the one that was returned last. */
@@ -46,19 +46,19 @@ typedef struct ImageColumn
 } ImageColumn;
 
 /* A comparison of rows. */
-typedef struct Match
+typedef struct Comparison
 {
 	ExprState  *expr;
 	int			n_images;		/* > 0: instead, they are equal if these columns are bit by bit */
 	ImageColumn *images;
-} Match;
+} Comparison;
 
-struct GsRelations
+struct GsRowMatcher
 {
 	const GsReader *reader;
 	ExprContext *econtext;
-	Match	   *same_peers;		/* NULL: all rows of a partition are */
-	Match	   *same_partition; /* NULL: there is one partition only */
+	Comparison *same_peers;		/* NULL: all rows of a partition are */
+	Comparison *same_partition; /* NULL: there is one partition only */
 
 	/* of rows with equal keys, and with different ones, where the child is a GpuSort */
 	bool		equal_are_peers;
@@ -74,14 +74,6 @@ struct GsRelations
 	MemoryContext context;		/* the buffer's */
 	TupleTableSlot *ahead;
 };
-
-/* The columns to compare: attribute numbers, equality operators, collations. */
-typedef struct Columns
-{
-	List	   *attnos;
-	List	   *operators;
-	List	   *collations;
-} Columns;
 
 /* Is it an equality of common types whose values are equal if they are so bit by bit? */
 static bool
@@ -107,21 +99,40 @@ compares_images(Oid operator, Oid collation)
 	}
 }
 
+/* Are two rows of a node's child, ecxt_innertuple and ecxt_outertuple, equal in the columns? */
+static ExprState *
+compare_by_operators(CustomScanState *node, const GsColumns *columns)
+{
+	int			n = list_length(columns->attnos);
+	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
+	Oid		   *operators = palloc(n * sizeof(Oid));
+	Oid		   *collations = palloc(n * sizeof(Oid));
+
+	for (int i = 0; i < n; i++)
+	{
+		attnos[i] = list_nth_int(columns->attnos, i);
+		operators[i] = list_nth_oid(columns->operators, i);
+		collations[i] = list_nth_oid(columns->collations, i);
+	}
+	return execTuplesMatchPrepare(ExecGetResultType(outerPlanState(node)), n, attnos, operators,
+								  collations, &node->ss.ps);
+}
+
 /* NULL: there are no columns. */
-static Match *
-make_match(CustomScanState *node, const Columns *columns)
+static Comparison *
+make_comparison(CustomScanState *node, const GsColumns *columns)
 {
 	TupleDesc	tupdesc = ExecGetResultType(outerPlanState(node));
 	int			n = list_length(columns->attnos);
-	Match	   *match = palloc0(sizeof(Match));
+	Comparison *comparison = palloc0(sizeof(Comparison));
 
 	if (n == 0)
 		return NULL;
-	match->images = palloc(n * sizeof(ImageColumn));
+	comparison->images = palloc(n * sizeof(ImageColumn));
 	for (int i = 0; i < n; i++)
 		if (compares_images(list_nth_oid(columns->operators, i), list_nth_oid(columns->collations, i)))
 		{
-			ImageColumn *image = &match->images[match->n_images++];
+			ImageColumn *image = &comparison->images[comparison->n_images++];
 			AttrNumber	attno = list_nth_int(columns->attnos, i);
 			Form_pg_attribute attr = TupleDescAttr(tupdesc, attno - 1);
 
@@ -129,23 +140,23 @@ make_match(CustomScanState *node, const Columns *columns)
 			image->byval = attr->attbyval;
 			image->len = attr->attlen;
 		}
-	if (match->n_images < n)
-		match->n_images = 0;
-	match->expr = gs_node_match_rows(node, columns->attnos, columns->operators, columns->collations);
-	return match;
+	if (comparison->n_images < n)
+		comparison->n_images = 0;
+	comparison->expr = compare_by_operators(node, columns);
+	return comparison;
 }
 
 /* What do the keys of a GpuSort tell about the columns? */
 static void
-find_keys(GsRelations *relations, const Columns *columns)
+find_keys(GsRowMatcher *matcher, const GsColumns *columns)
 {
-	const CustomScan *plan = (const CustomScan *) relations->reader->child->plan;
+	const CustomScan *plan = (const CustomScan *) matcher->reader->child->plan;
 	int			n = list_length(columns->attnos);
 	Bitmapset  *found = NULL;
 	GsSortKeys	keys;
 	int			flags;
 
-	if (n == 0 || !relations->reader->is_sort)
+	if (n == 0 || !matcher->reader->is_sort)
 		return;
 	gs_plan_read(plan, &keys, &flags);
 	for (int i = 0; i < n; i++)
@@ -158,92 +169,90 @@ find_keys(GsRelations *relations, const Columns *columns)
 			return;
 		found = bms_add_member(found, key);
 	}
-	relations->equal_are_peers = true;
-	relations->others_are_not = bms_num_members(found) == keys.ncols;
+	matcher->equal_are_peers = true;
+	matcher->others_are_not = bms_num_members(found) == keys.ncols;
 }
 
-GsRelations *
-gs_relations_create(CustomScanState *node, const GsReader *reader, List *const *lists, bool peers)
+GsRowMatcher *
+gs_row_matcher_create(CustomScanState *node, const GsReader *reader, const GsColumns *partition,
+					  const GsColumns *order)
 {
-	GsRelations *relations = palloc0(sizeof(GsRelations));
+	GsRowMatcher *matcher = palloc0(sizeof(GsRowMatcher));
 	EState	   *estate = node->ss.ps.state;
-	TupleDesc	tupdesc;
-	Columns		columns = {lists[GS_WINDOW_PART_ATTNOS], lists[GS_WINDOW_PART_OPERATORS],
-	lists[GS_WINDOW_PART_COLLATIONS]};
+	TupleDesc	tupdesc = ExecGetResultType(reader->child);
+	GsColumns	columns = *partition;
 
-	relations->reader = reader;
-	relations->econtext = CreateExprContext(estate);
-	relations->context = CurrentMemoryContext;
-	tupdesc = ExecGetResultType(reader->child);
-	relations->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
-	relations->ahead = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
-	relations->same_partition = make_match(node, &columns);
-	if (peers && lists[GS_WINDOW_ORDER_ATTNOS] != NIL)
+	matcher->reader = reader;
+	matcher->econtext = CreateExprContext(estate);
+	matcher->context = CurrentMemoryContext;
+	matcher->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
+	matcher->ahead = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
+	matcher->same_partition = make_comparison(node, &columns);
+	if (order && order->attnos != NIL)
 	{
-		columns.attnos = list_concat_copy(lists[GS_WINDOW_ORDER_ATTNOS], columns.attnos);
-		columns.operators = list_concat_copy(lists[GS_WINDOW_ORDER_OPERATORS], columns.operators);
-		columns.collations = list_concat_copy(lists[GS_WINDOW_ORDER_COLLATIONS],
-											  columns.collations);
-		relations->same_peers = make_match(node, &columns);
+		columns.attnos = list_concat_copy(order->attnos, columns.attnos);
+		columns.operators = list_concat_copy(order->operators, columns.operators);
+		columns.collations = list_concat_copy(order->collations, columns.collations);
+		matcher->same_peers = make_comparison(node, &columns);
 	}
-	find_keys(relations, &columns);
-	gs_relations_reset(relations);
-	return relations;
+	find_keys(matcher, &columns);
+	gs_row_matcher_reset(matcher);
+	return matcher;
 }
 
 void
-gs_relations_reset(GsRelations *relations)
+gs_row_matcher_reset(GsRowMatcher *matcher)
 {
-	relations->begun = false;
-	relations->next = GS_NEXT_ROW_UNKNOWN;
-	relations->copy_is = COPY_IS_OTHER;
-	ExecClearTuple(relations->copy);
-	ExecClearTuple(relations->ahead);
+	matcher->begun = false;
+	matcher->next = GS_NEXT_ROW_UNKNOWN;
+	matcher->copy_is = COPY_IS_OTHER;
+	ExecClearTuple(matcher->copy);
+	ExecClearTuple(matcher->ahead);
 }
 
 bool
-gs_relations_has_partitions(const GsRelations *relations)
+gs_row_matcher_has_partitions(const GsRowMatcher *matcher)
 {
-	return relations->same_partition != NULL;
+	return matcher->same_partition != NULL;
 }
 
 bool
-gs_relations_has_peers(const GsRelations *relations)
+gs_row_matcher_has_peers(const GsRowMatcher *matcher)
 {
-	return relations->same_peers != NULL;
+	return matcher->same_peers != NULL;
 }
 
 static void
-keep_copy(GsRelations *relations, TupleTableSlot *slot)
+keep_copy(GsRowMatcher *matcher, TupleTableSlot *slot)
 {
 	bool		must_free;
 	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &must_free);
 
-	ExecClearTuple(relations->copy);
-	if (tuple->t_len > relations->buffer_bytes)
+	ExecClearTuple(matcher->copy);
+	if (tuple->t_len > matcher->buffer_bytes)
 	{
-		Size		bytes = Max((Size) tuple->t_len, Min(2 * relations->buffer_bytes, MaxAllocSize));
+		Size		bytes = Max((Size) tuple->t_len, Min(2 * matcher->buffer_bytes, MaxAllocSize));
 
-		if (relations->buffer)
-			pfree(relations->buffer);
-		relations->buffer = NULL;
-		relations->buffer_bytes = 0;
-		relations->buffer = MemoryContextAllocHuge(relations->context, bytes);
-		relations->buffer_bytes = bytes;
+		if (matcher->buffer)
+			pfree(matcher->buffer);
+		matcher->buffer = NULL;
+		matcher->buffer_bytes = 0;
+		matcher->buffer = MemoryContextAllocHuge(matcher->context, bytes);
+		matcher->buffer_bytes = bytes;
 	}
-	memcpy(relations->buffer, tuple, tuple->t_len);
+	memcpy(matcher->buffer, tuple, tuple->t_len);
 	if (must_free)
 		pfree(tuple);
-	ExecStoreMinimalTuple(relations->buffer, relations->copy, false);
-	relations->copy_is = COPY_IS_PEER;
+	ExecStoreMinimalTuple(matcher->buffer, matcher->copy, false);
+	matcher->copy_is = COPY_IS_PEER;
 }
 
 static bool
-images_match(const Match *match, TupleTableSlot *a, TupleTableSlot *b)
+images_match(const Comparison *comparison, TupleTableSlot *a, TupleTableSlot *b)
 {
-	for (int i = 0; i < match->n_images; i++)
+	for (int i = 0; i < comparison->n_images; i++)
 	{
-		const ImageColumn *column = &match->images[i];
+		const ImageColumn *column = &comparison->images[i];
 		bool		a_isnull;
 		bool		b_isnull;
 		Datum		a_value = slot_getattr(a, column->attno, &a_isnull);
@@ -259,99 +268,106 @@ images_match(const Match *match, TupleTableSlot *a, TupleTableSlot *b)
 }
 
 static bool
-rows_match(const GsRelations *relations, const Match *match, TupleTableSlot *a,
+rows_match(const GsRowMatcher *matcher, const Comparison *comparison, TupleTableSlot *a,
 		   TupleTableSlot *b)
 {
-	if (match->n_images > 0)
-		return images_match(match, a, b);
-	relations->econtext->ecxt_innertuple = a;
-	relations->econtext->ecxt_outertuple = b;
-	return ExecQualAndReset(match->expr, relations->econtext);
+	if (comparison->n_images > 0)
+		return images_match(comparison, a, b);
+	matcher->econtext->ecxt_innertuple = a;
+	matcher->econtext->ecxt_outertuple = b;
+	return ExecQualAndReset(comparison->expr, matcher->econtext);
 }
 
 /* Do rows that differ in their keys tell so that they are in other partitions? */
 static bool
-others_are_in_other_partitions(const GsRelations *relations)
+others_are_in_other_partitions(const GsRowMatcher *matcher)
 {
-	return relations->others_are_not && relations->same_peers == NULL;
+	return matcher->others_are_not && matcher->same_peers == NULL;
 }
 
 /* Whether it is a peer, where that is not known; else the partition. */
-static GsRowRelation
-compare(const GsRelations *relations, TupleTableSlot *slot)
+static GsRowMatch
+compare(const GsRowMatcher *matcher, TupleTableSlot *slot)
 {
-	bool		others = relations->next == GS_NEXT_ROW_OTHER && relations->others_are_not;
+	bool		others = matcher->next == GS_NEXT_ROW_OTHER && matcher->others_are_not;
 
-	if (relations->next == GS_NEXT_ROW_EQUAL)
+	if (matcher->next == GS_NEXT_ROW_EQUAL)
 		return GS_SAME_PEERS;
-	if (others && others_are_in_other_partitions(relations))
+	if (others && others_are_in_other_partitions(matcher))
 		return GS_OTHER_PARTITION;
-	if (!others && relations->same_peers &&
-		rows_match(relations, relations->same_peers, relations->copy, slot))
+	if (!others && matcher->same_peers &&
+		rows_match(matcher, matcher->same_peers, matcher->copy, slot))
 		return GS_SAME_PEERS;
-	if (relations->same_partition &&
-		!rows_match(relations, relations->same_partition, relations->copy, slot))
+	if (matcher->same_partition &&
+		!rows_match(matcher, matcher->same_partition, matcher->copy, slot))
 		return GS_OTHER_PARTITION;
-	return relations->same_peers ? GS_SAME_PARTITION : GS_SAME_PEERS;
+	return matcher->same_peers ? GS_SAME_PARTITION : GS_SAME_PEERS;
 }
 
 /* Keep what the next row will be compared with. */
 static void
-prepare_next(GsRelations *relations, TupleTableSlot *slot)
+prepare_next(GsRowMatcher *matcher, TupleTableSlot *slot)
 {
-	CopyIs		needed = relations->same_peers ? COPY_IS_PEER : COPY_IS_IN_PARTITION;
+	CopyIs		needed = matcher->same_peers ? COPY_IS_PEER : COPY_IS_IN_PARTITION;
 
-	relations->next = relations->equal_are_peers ? gs_reader_next_row(relations->reader) :
+	matcher->next = matcher->equal_are_peers ? gs_reader_next_row(matcher->reader) :
 		GS_NEXT_ROW_UNKNOWN;
-	if (relations->next == GS_NEXT_ROW_EQUAL)
+	if (matcher->next == GS_NEXT_ROW_EQUAL)
 		return;
-	if (relations->next == GS_NEXT_ROW_OTHER && relations->others_are_not)
+	if (matcher->next == GS_NEXT_ROW_OTHER && matcher->others_are_not)
 	{
-		if (relations->same_partition == NULL || others_are_in_other_partitions(relations))
+		if (matcher->same_partition == NULL || others_are_in_other_partitions(matcher))
 			return;
 		needed = COPY_IS_IN_PARTITION;
 	}
-	if (relations->copy_is < needed)
-		keep_copy(relations, slot);
+	if (matcher->copy_is < needed)
+		keep_copy(matcher, slot);
 }
 
-GsRowRelation
-gs_relations_read(GsRelations *relations, TupleTableSlot *slot)
+GsRowMatch
+gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
 {
-	GsRowRelation relation = GS_OTHER_PARTITION;
-	bool		compared = relations->same_peers || relations->same_partition;
+	GsRowMatch match = GS_OTHER_PARTITION;
+	bool		compared = matcher->same_peers || matcher->same_partition;
 
-	if (relations->begun)
-		relation = compared ? compare(relations, slot) : GS_SAME_PEERS;
-	relations->begun = true;
-	relations->last = slot;
-	if (relation == GS_OTHER_PARTITION)
-		relations->copy_is = COPY_IS_OTHER;
-	else if (relation == GS_SAME_PARTITION && relations->copy_is == COPY_IS_PEER)
-		relations->copy_is = COPY_IS_IN_PARTITION;
+	if (matcher->begun)
+		match = compared ? compare(matcher, slot) : GS_SAME_PEERS;
+	matcher->begun = true;
+	matcher->last = slot;
+	if (match == GS_OTHER_PARTITION)
+		matcher->copy_is = COPY_IS_OTHER;
+	else if (match == GS_SAME_PARTITION && matcher->copy_is == COPY_IS_PEER)
+		matcher->copy_is = COPY_IS_IN_PARTITION;
 	if (compared)
-		prepare_next(relations, slot);
-	return relation;
+		prepare_next(matcher, slot);
+	return match;
 }
 
 bool
-gs_relations_count_peers(const GsRelations *relations, uint64 *count)
+gs_row_matcher_knows_end(const GsRowMatcher *matcher)
+{
+	return matcher->next == GS_NEXT_ROW_OTHER && matcher->same_partition &&
+		others_are_in_other_partitions(matcher);
+}
+
+bool
+gs_row_matcher_count_peers(const GsRowMatcher *matcher, uint64 *count)
 {
 	*count = 0;
-	if (!relations->others_are_not)
+	if (!matcher->others_are_not)
 		return false;
-	return relations->next == GS_NEXT_ROW_OTHER ||
-		gs_reader_count_equal(relations->reader, count);
+	return matcher->next == GS_NEXT_ROW_OTHER ||
+		gs_reader_count_equal(matcher->reader, count);
 }
 
 bool
-gs_relations_look_ahead(GsRelations *relations, uint64 n, bool *same_partition)
+gs_row_matcher_look_ahead(GsRowMatcher *matcher, uint64 n, bool *same_partition)
 {
 	*same_partition = true;
-	if (!gs_reader_look_ahead(relations->reader, n, relations->ahead))
+	if (!gs_reader_look_ahead(matcher->reader, n, matcher->ahead))
 		return false;
-	if (relations->same_partition && !(n == 1 && relations->next == GS_NEXT_ROW_EQUAL))
-		*same_partition = rows_match(relations, relations->same_partition, relations->last,
-									 relations->ahead);
+	if (matcher->same_partition && !(n == 1 && matcher->next == GS_NEXT_ROW_EQUAL))
+		*same_partition = rows_match(matcher, matcher->same_partition, matcher->last,
+									 matcher->ahead);
 	return true;
 }

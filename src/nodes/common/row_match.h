@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * row_match.h
- *	  How the rows that a GpuWindow reads are related to each other.
+ *	  Comparing each row that a node reads with the one before: where groups, partitions and peers
+ *	  begin.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,42 +11,46 @@
 
 #include "nodes/execnodes.h"
 
+#include "nodes/common/gpunode.h"
 #include "nodes/sort/gpusort_reader.h"
 
-/* Of a row to the one before. */
-typedef enum GsRowRelation
+/* What a row has in common with the one before.  A group is a partition without peers. */
+typedef enum GsRowMatch
 {
 	GS_SAME_PEERS,
 	GS_SAME_PARTITION,
 	GS_OTHER_PARTITION
-} GsRowRelation;
+} GsRowMatch;
 
-typedef struct GsRelations GsRelations;
+typedef struct GsRowMatcher GsRowMatcher;
 
 /*
- * For the rows of node's child, which reader reads.  lists: custom_private (gpuwindow.h).
- * peers: is it asked which rows are peers?  If not, or where there is no ORDER BY, all rows
- * of a partition are.  In CurrentMemoryContext, which must live as long as the query.
+ * For the rows of node's child, which reader reads.  order: the columns in which peers are equal; NULL, or
+ * none: all rows of a partition are peers.  In CurrentMemoryContext, which must live as long as the
+ * query.
  */
-extern GsRelations *gs_relations_create(CustomScanState *node, const GsReader *reader,
-										List *const *lists, bool peers);
+extern GsRowMatcher *gs_row_matcher_create(CustomScanState *node, const GsReader *reader,
+										   const GsColumns *partition, const GsColumns *order);
 
 /* The child begins again. */
-extern void gs_relations_reset(GsRelations *relations);
+extern void gs_row_matcher_reset(GsRowMatcher *matcher);
 
-/* A row that was just read: how it is related to the one that was read before. */
-extern GsRowRelation gs_relations_read(GsRelations *relations, TupleTableSlot *slot);
+/* Of a row that was just read, and the one that was read before. */
+extern GsRowMatch gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot);
 
 /* Are there partitions, other than one of all rows?  Are there other peers than partitions? */
-extern bool gs_relations_has_partitions(const GsRelations *relations);
-extern bool gs_relations_has_peers(const GsRelations *relations);
+extern bool gs_row_matcher_has_partitions(const GsRowMatcher *matcher);
+extern bool gs_row_matcher_has_peers(const GsRowMatcher *matcher);
+
+/* Is it known of the row that was read last that the next one is in another partition? */
+extern bool gs_row_matcher_knows_end(const GsRowMatcher *matcher);
 
 /*
  * Of rows behind the one that was read last, where they are at hand before they are read: how many
  * are its peers; is the row n places behind it in its partition?  False:
  * it is not known.
  */
-extern bool gs_relations_count_peers(const GsRelations *relations, uint64 *count);
-extern bool gs_relations_look_ahead(GsRelations *relations, uint64 n, bool *same_partition);
+extern bool gs_row_matcher_count_peers(const GsRowMatcher *matcher, uint64 *count);
+extern bool gs_row_matcher_look_ahead(GsRowMatcher *matcher, uint64 n, bool *same_partition);
 
 #endif							/* GS_ROW_MATCH_H */

@@ -1,17 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * gpugroup.h
- *	  The node GpuAggregate, in the place of an Agg whose input is sorted.
+ *	  The node GpuGroup, in the place of Agg, Group and Unique: groups of rows that come sorted.
  *
- *	  gpugroup_plan.c	where it can take Agg's place
+ *	  gpugroup_plan.c	where it can take their place
  *	  gpugroup_exec.c	the executor's part, EXPLAIN's lines
- *	  gpuaccumulator.c		the aggregates
  *
  * The columns of its scan tuple, custom_scan_tlist, are aggregates (Aggref) and columns of a group's first
- * row.
- *
- * custom_private is a list of lists, so that plans can be copied; the enum names its members.
- * Columns are those of the child's output.
+ * row.  custom_private is a list, so that plans can be copied; the enum names its members.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,23 +18,40 @@
 
 #include "nodes/common/gpunode.h"
 
-#define GS_AGGREGATE_NAME	"GpuAggregate"
+#define GS_GROUP_NAME	"GpuGroup"
 
-extern const GsNode gs_aggregate_node;
+extern const GsNode gs_group_node;
 
-/* All empty: one group, also of no rows. */
-typedef enum GsAggregateItem
+typedef enum GsGroupItem
 {
-	GS_AGGREGATE_ATTNOS,		/* IntList: GROUP BY */
-	GS_AGGREGATE_OPERATORS,		/* OidList: equality */
-	GS_AGGREGATE_COLLATIONS,	/* OidList */
-	GS_AGGREGATE_Count
-} GsAggregateItem;
+	GS_GROUP_KEY,				/* GsColumns: rows of a group are equal in them.  None: all rows
+								 * are one group, also where there are none */
+	GS_GROUP_KIND,				/* IntList of one: GsGroupKind */
+	GS_GROUP_Count
+} GsGroupItem;
 
-/* The node that does the work of a finished Agg, or the Agg itself. */
-extern Plan *gs_aggregate_replace(Agg *agg);
+typedef enum GsGroupKind
+{
+	GS_GROUP_BY,				/* a row of each group, with aggregates of its rows */
+	GS_GROUP_DISTINCT,			/* the first row of each group */
+	GS_GROUP_COUNTED			/* one row: counts of the groups' first rows; above a GpuSort by
+								 * these columns alone */
+} GsGroupKind;
+
+/*
+ * For a finished Agg above sorted rows: the node that returns how many of them are different, where it
+ * wants no more; the node that computes its aggregates.  Or the Agg itself.
+ */
+extern Plan *gs_group_count(Agg *agg);
+extern Plan *gs_group_aggregate(Agg *agg);
+
+/*
+ * The same for all nodes Unique and Group of a statement's plans.  To be called when nothing else
+ * looks for them any more.
+ */
+extern void gs_group_distinct(PlannedStmt *stmt);
 
 /* The arguments of an aggregate; sort columns are none. */
-extern List *gs_aggregate_args(const Aggref *agg);
+extern List *gs_group_args(const Aggref *agg);
 
 #endif							/* GS_GPUGROUP_H */

@@ -1,27 +1,36 @@
 /*-------------------------------------------------------------------------
  *
  * gpugroup_exec.c
- *	  The executor node GpuAggregate.
+ *	  The executor node GpuGroup.
  *
- * Groups are rows that come one after the other and are equal in the columns of GROUP BY, which a
- * GpuSort's keys may tell (row_match.h: a group is a partition).  When a group's values
- * are returned, the first row of the next group has been read.
+ * A group is rows that come one after the other and are equal in some columns.  Of most rows a GpuSort
+ * tells whether the next one is of the same group; the others are compared (row_match.h).
+ *
+ * With aggregates a group is read to its end.  Its first row is copied, unless it is known to be the only
+ * one.  If it is not, the next group's first row has been read when the group is returned.  Without
+ * aggregates a group is its first row, which is returned as soon as it is read; where the node's
+ * columns are the child's, in the slot in which it was read.
+ *
+ * GS_GROUP_COUNTED: the device knows how many different keys it has sorted.  So in most cases one row is
+ * read, which tells whether there is a NULL.  Where keys were cut off, rows were not sorted by the
+ * device, or lie in temporary files, all rows are read and compared.
+ *
+ * If a GpuSort loses its device, what it said of the next row stays right: behind rows that were returned
+ * it goes on with the group, or the first row of the next one (sort_output.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 
 #include "compat.h"
 #include "nodes/common/gpuaccumulator.h"
-#include "nodes/group/gpugroup.h"
-#include "nodes/sort/gpusort_reader.h"
-#include "nodes/window/gpuwindow.h"
 #include "nodes/common/row_match.h"
+#include "nodes/group/gpugroup.h"
+#include "nodes/sort/gpusort.h"
 
 typedef struct Aggregate
 {
@@ -30,35 +39,41 @@ typedef struct Aggregate
 	int			column;			/* of the scan tuple, from 0 */
 } Aggregate;
 
-typedef struct GpuAggregateState
+typedef struct GpuGroupState
 {
 	CustomScanState css;
-	bool		grouped;
+	GsGroupKind kind;
+	GsColumns	groups;
 	int			n_columns;		/* of the scan tuple */
 	AttrNumber *columns;		/* the child's; 0: an aggregate */
 	AttrNumber	last_column;	/* of the child, of those that are returned */
-	AttrNumber	last_argument;	/* of the child, of those that are compared or aggregated */
+	AttrNumber	last_argument;	/* of the child, of those that are aggregated */
+	bool		passes_rows;	/* the first row of a group is returned as it is */
 	int			n_aggregates;
 	Aggregate  *aggregates;
 	bool		have_filters;
 	ExprContext *input_context; /* for one row of the input at a time */
 
 	GsReader	reader;
-	GsRelations *relations;
-	TupleTableSlot *first;		/* a copy of the group's first row, if columns are returned */
+	GsRowMatcher *matcher;
+	TupleTableSlot *copy;
+	TupleTableSlot *first;		/* the group's first row: copy, or as it was read */
 	TupleTableSlot *next;		/* the next group's; NULL: it was not read yet */
 	bool		done;			/* all rows were read */
-} GpuAggregateState;
+	const char *counted_by;		/* the last time, for EXPLAIN; NULL: not done, or no row */
+} GpuGroupState;
 
 /* The scan tuple's columns. */
 static void
-read_columns(GpuAggregateState *state, const CustomScan *plan)
+read_columns(GpuGroupState *state, const CustomScan *plan)
 {
 	ListCell   *lc;
 
 	state->n_columns = list_length(plan->custom_scan_tlist);
 	state->columns = palloc0(state->n_columns * sizeof(AttrNumber));
 	state->aggregates = palloc0(state->n_columns * sizeof(Aggregate));
+	state->passes_rows = state->css.ss.ps.ps_ProjInfo == NULL && state->css.ss.ps.qual == NULL &&
+		state->n_columns == list_length(outerPlan(plan)->targetlist);
 	foreach(lc, plan->custom_scan_tlist)
 	{
 		const Expr *expr = lfirst_node(TargetEntry, lc)->expr;
@@ -70,55 +85,53 @@ read_columns(GpuAggregateState *state, const CustomScan *plan)
 		{
 			state->columns[column] = ((const Var *) expr)->varattno;
 			state->last_column = Max(state->last_column, state->columns[column]);
+			state->passes_rows &= state->columns[column] == column + 1;
 			continue;
 		}
 		/* as Agg would */
 		gs_compat_check_execute(call->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
 		aggregate = &state->aggregates[state->n_aggregates++];
 		aggregate->column = column;
-		gs_accumulator_init(&aggregate->accumulator, call->aggfnoid, gs_aggregate_args(call));
+		gs_accumulator_init(&aggregate->accumulator, call->aggfnoid, gs_group_args(call));
 		aggregate->filter = ExecInitExpr(call->aggfilter, &state->css.ss.ps);
 		state->have_filters |= aggregate->filter != NULL;
 		state->last_argument = Max(state->last_argument, aggregate->accumulator.column);
 	}
+	state->passes_rows &= state->n_aggregates == 0;
 }
 
 static void
 begin(CustomScanState *node, EState *estate, int eflags)
 {
-	GpuAggregateState *state = (GpuAggregateState *) node;
+	GpuGroupState *state = (GpuGroupState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *lists[GS_WINDOW_Count] = {NIL};
-	ListCell   *lc;
+	List	   *private = gs_node_private(plan, GS_GROUP_Count);
+	PlanState  *child;
 
-	if (list_length(plan->custom_private) != GS_AGGREGATE_Count)
-		elog(ERROR, "malformed %s plan", GS_AGGREGATE_NAME);
-	lists[GS_WINDOW_PART_ATTNOS] = list_nth(plan->custom_private, GS_AGGREGATE_ATTNOS);
-	lists[GS_WINDOW_PART_OPERATORS] = list_nth(plan->custom_private, GS_AGGREGATE_OPERATORS);
-	lists[GS_WINDOW_PART_COLLATIONS] = list_nth(plan->custom_private, GS_AGGREGATE_COLLATIONS);
-	state->grouped = lists[GS_WINDOW_PART_ATTNOS] != NIL;
-	foreach(lc, lists[GS_WINDOW_PART_ATTNOS])
-		state->last_argument = Max(state->last_argument, lfirst_int(lc));
+	state->kind = linitial_int(list_nth(private, GS_GROUP_KIND));
+	state->groups = gs_columns_read(list_nth(private, GS_GROUP_KEY));
 
 	/* as with Agg, a rescan need not sort again */
-	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,
-										eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
-	gs_reader_init(&state->reader, outerPlanState(node));
-	state->relations = gs_relations_create(node, &state->reader, lists, false);
+	child = outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,
+												eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	gs_reader_init(&state->reader, child);
+	state->matcher = gs_row_matcher_create(node, &state->reader, &state->groups, NULL);
 	state->input_context = CreateExprContext(estate);
 	read_columns(state, plan);
-	if (state->last_column > 0)
-		state->first = ExecInitExtraTupleSlot(estate, ExecGetResultType(outerPlanState(node)),
-											  &TTSOpsMinimalTuple);
+	state->copy = ExecInitExtraTupleSlot(estate, ExecGetResultType(child), &TTSOpsMinimalTuple);
+	if (state->passes_rows)
+	{
+		node->ss.ps.resultops = ExecGetResultSlotOps(child, &node->ss.ps.resultopsfixed);
+		node->ss.ps.resultopsset = true;
+	}
 }
 
 static void
-forget_rows(GpuAggregateState *state)
+forget_rows(GpuGroupState *state)
 {
-	if (state->first)
-		ExecClearTuple(state->first);
+	ExecClearTuple(state->copy);
 	gs_reader_reset(&state->reader);
-	gs_relations_reset(state->relations);
+	gs_row_matcher_reset(state->matcher);
 	state->next = NULL;
 	state->done = false;
 }
@@ -126,20 +139,20 @@ forget_rows(GpuAggregateState *state)
 static void
 end(CustomScanState *node)
 {
-	forget_rows((GpuAggregateState *) node);
+	forget_rows((GpuGroupState *) node);
 	ExecEndNode(outerPlanState(node));
 }
 
 static void
 rescan(CustomScanState *node)
 {
-	forget_rows((GpuAggregateState *) node);
+	forget_rows((GpuGroupState *) node);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
 
 static bool
-passes(GpuAggregateState *state, const Aggregate *aggregate, TupleTableSlot *row)
+passes(GpuGroupState *state, const Aggregate *aggregate, TupleTableSlot *row)
 {
 	bool		isnull;
 	Datum		value;
@@ -151,10 +164,18 @@ passes(GpuAggregateState *state, const Aggregate *aggregate, TupleTableSlot *row
 	return !isnull && DatumGetBool(value);
 }
 
-/* A row of the group, whose columns have been deformed. */
 static void
-advance(GpuAggregateState *state, TupleTableSlot *row)
+begin_aggregates(GpuGroupState *state)
 {
+	for (int i = 0; i < state->n_aggregates; i++)
+		gs_accumulator_begin(&state->aggregates[i].accumulator);
+}
+
+/* A row goes into the aggregates. */
+static void
+advance(GpuGroupState *state, TupleTableSlot *row)
+{
+	slot_getsomeattrs(row, state->last_argument);
 	for (int i = 0; i < state->n_aggregates; i++)
 	{
 		Aggregate  *aggregate = &state->aggregates[i];
@@ -166,9 +187,9 @@ advance(GpuAggregateState *state, TupleTableSlot *row)
 		ResetExprContext(state->input_context);
 }
 
-/* The next row and how it is related to the one before; NULL: there is none. */
+/* The next row, and whether it begins a group; NULL: there is none. */
 static TupleTableSlot *
-read_row(GpuAggregateState *state, GsRowRelation *relation)
+read_row(GpuGroupState *state, bool *begins_group)
 {
 	TupleTableSlot *row;
 
@@ -179,34 +200,47 @@ read_row(GpuAggregateState *state, GsRowRelation *relation)
 		state->done = true;
 		return NULL;
 	}
-	slot_getsomeattrs(row, state->last_argument);
-	*relation = gs_relations_read(state->relations, row);
+	*begins_group = gs_row_matcher_match(state->matcher, row) == GS_OTHER_PARTITION;
+	return row;
+}
+
+/* The first row of the next group; NULL: there is none. */
+static TupleTableSlot *
+read_first(GpuGroupState *state)
+{
+	TupleTableSlot *row = NULL;
+	bool		begins_group = false;
+
+	while (!state->done && !begins_group)
+		row = read_row(state, &begins_group);
 	return row;
 }
 
 /* Aggregate the rows of the next group; false: there is none. */
 static bool
-read_group(GpuAggregateState *state)
+read_group(GpuGroupState *state)
 {
-	GsRowRelation relation;
 	TupleTableSlot *row = state->next;
+	bool		begins_group;
 
 	if (state->done)
 		return false;
 	if (row == NULL)
-		row = read_row(state, &relation);
-	state->next = NULL;
-	if (row == NULL && state->grouped)
+		row = read_row(state, &begins_group);
+	if (row == NULL && state->groups.attnos != NIL)
 		return false;
-	for (int i = 0; i < state->n_aggregates; i++)
-		gs_accumulator_begin(&state->aggregates[i].accumulator);
-	if (row && state->first)
-		ExecCopySlot(state->first, row);
+	state->first = row;
+	state->next = NULL;
+	begin_aggregates(state);
 	while (row)
 	{
 		advance(state, row);
-		row = read_row(state, &relation);
-		if (row && relation == GS_OTHER_PARTITION)
+		if (gs_row_matcher_knows_end(state->matcher))
+			break;
+		if (row == state->first && state->last_column > 0)
+			state->first = ExecCopySlot(state->copy, row);
+		row = read_row(state, &begins_group);
+		if (row && begins_group)
 		{
 			state->next = row;
 			break;
@@ -215,11 +249,54 @@ read_group(GpuAggregateState *state)
 	return true;
 }
 
+/* Count the groups' first rows, if that was not done yet. */
+static bool
+count_groups(GpuGroupState *state)
+{
+	PlanState  *child = outerPlanState(state);
+	uint64		count;
+	TupleTableSlot *row;
+
+	if (state->done)
+		return false;
+	begin_aggregates(state);
+	state->counted_by = NULL;
+	row = read_first(state);
+	if (row == NULL)
+		return true;
+	state->counted_by = "comparison";
+	advance(state, row);
+	if (gs_sort_node_count_distinct(child, &count))
+	{
+		state->counted_by = "device";
+		for (int i = 0; i < state->n_aggregates; i++)
+			gs_accumulator_count(&state->aggregates[i].accumulator, count - 1);
+	}
+	else
+		while ((row = read_first(state)) != NULL)
+			advance(state, row);
+	state->done = true;
+	gs_reader_reset(&state->reader);
+	gs_sort_node_release(child);
+	return true;
+}
+
+static bool
+next_group(GpuGroupState *state)
+{
+	if (state->kind == GS_GROUP_COUNTED)
+		return count_groups(state);
+	if (state->n_aggregates > 0)
+		return read_group(state);
+	state->first = read_first(state);
+	return state->first != NULL;
+}
+
 /* The scan tuple of the group that was read; in per-tuple memory. */
 static void
-set_values(GpuAggregateState *state, TupleTableSlot *scan)
+set_values(GpuGroupState *state, TupleTableSlot *scan)
 {
-	if (state->first)
+	if (state->last_column > 0)
 		slot_getsomeattrs(state->first, state->last_column);
 	for (int i = 0; i < state->n_columns; i++)
 	{
@@ -242,18 +319,20 @@ set_values(GpuAggregateState *state, TupleTableSlot *scan)
 static TupleTableSlot *
 exec(CustomScanState *node)
 {
-	GpuAggregateState *state = (GpuAggregateState *) node;
+	GpuGroupState *state = (GpuGroupState *) node;
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	ProjectionInfo *projection = node->ss.ps.ps_ProjInfo;
 	TupleTableSlot *scan = node->ss.ss_ScanTupleSlot;
 
+	if (state->passes_rows)
+		return read_first(state);
 	for (;;)
 	{
 		MemoryContext old;
 
 		ExecClearTuple(scan);
 		ResetExprContext(econtext);
-		if (!read_group(state))
+		if (!next_group(state))
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
 		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 		set_values(state, scan);
@@ -269,24 +348,31 @@ exec(CustomScanState *node)
 static void
 explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
-	const CustomScan *plan = (const CustomScan *) node->ss.ps.plan;
+	static const char *const names[] = {
+		[GS_GROUP_BY] = "Group Key",
+		[GS_GROUP_DISTINCT] = "Distinct Key",
+		[GS_GROUP_COUNTED] = "Counted Key",
+	};
+	const GpuGroupState *state = (const GpuGroupState *) node;
 
-	if (((GpuAggregateState *) node)->grouped)
-		gs_explain_group_key(node, ancestors, list_nth(plan->custom_private, GS_AGGREGATE_ATTNOS), es);
+	if (state->groups.attnos != NIL)
+		gs_explain_columns(names[state->kind], node, ancestors, &state->groups, es);
+	if (es->analyze && state->counted_by)
+		ExplainPropertyText("Counted By", state->counted_by, es);
 }
 
-const GsNode gs_aggregate_node = {
+const GsNode gs_group_node = {
 	.scan = {
-		.CustomName = GS_AGGREGATE_NAME,
+		.CustomName = GS_GROUP_NAME,
 		.CreateCustomScanState = gs_node_create_state,
 	},
 	.exec = {
-		.CustomName = GS_AGGREGATE_NAME,
+		.CustomName = GS_GROUP_NAME,
 		.BeginCustomScan = begin,
 		.ExecCustomScan = exec,
 		.EndCustomScan = end,
 		.ReScanCustomScan = rescan,
 		.ExplainCustomScan = explain,
 	},
-	.state_bytes = sizeof(GpuAggregateState),
+	.state_bytes = sizeof(GpuGroupState),
 };

@@ -1,16 +1,33 @@
 /*-------------------------------------------------------------------------
  *
  * gpugroup_plan.c
- *	  Putting GpuAggregate in the place of Agg.
+ *	  Putting GpuGroup in the place of Agg, Group and Unique.
  *
- *		GroupAggregate (x, string_agg(y))		GpuAggregate (x, string_agg(y))
+ *		GroupAggregate (x, string_agg(y))		GpuGroup (x, string_agg(y))
  *		  -> GpuSort (x, y)						  -> GpuSort (x, y)
+ *
+ *		Unique (x, y), or Group					GpuGroup (x, y)
+ *		  -> GpuSort (x, y)						  -> GpuSort (x, y)
+ *
+ *		Agg (count(DISTINCT x))					GpuGroup (count(DISTINCT x))
+ *		  [-> Unique (x)]						  -> GpuSort (x)
+ *			 -> GpuSort (x)
+ *
+ *		Agg (count(*))							GpuGroup (count(*))
+ *		  [-> SubqueryScan]						  -> GpuSort (x, y)
+ *			 -> Unique (x, y)
+ *				  -> GpuSort (x, y)
  *
  * Of each row Agg evaluates the arguments, calls a function for each aggregate and compares the row with
  * the first one of its group, all of it by interpreting expressions: which takes several times as long
- * as reading the row.  GpuAggregate knows some aggregates itself (gpuaccumulator.h).
+ * as reading the row.  GpuGroup knows some aggregates itself (gpuaccumulator.h), and Unique and Group copy
+ * rows as well.
  *
- * Agg stays where there are others among them, and where an expression needs it: subplans,
+ * In the last two nobody sees the rows' order, nor which of equal texts was kept; so texts are
+ * sorted by their bytes, whatever their collation is.
+ *
+ * Nothing is assumed of how the plan came about: operators, collations and columns are compared.
+ * PostgreSQL's node stays where there are other aggregates, and where an expression needs it: subplans,
  * GROUPING(), gpu_sort_array(), which has a node of its own around Agg.
  *
  *-------------------------------------------------------------------------
@@ -22,6 +39,9 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 
 #include "compat.h"
 #include "nodes/common/gpuaccumulator.h"
@@ -29,9 +49,20 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/array_calls.h"
+#include "plan/plan_walk.h"
+
+/* What an Agg counts. */
+typedef struct CountInput
+{
+	CustomScan *sort;
+	GsSortKeys	keys;			/* of sort */
+	const Unique *unique;		/* NULL: there is none */
+	bool		renumbered;		/* the Agg's columns are not those of the sort's output */
+	List	   *columns;		/* that are counted (gs_columns_write()) */
+} CountInput;
 
 List *
-gs_aggregate_args(const Aggref *agg)
+gs_group_args(const Aggref *agg)
 {
 	List	   *args = NIL;
 	ListCell   *lc;
@@ -42,13 +73,53 @@ gs_aggregate_args(const Aggref *agg)
 	return args;
 }
 
-/* Can it be computed without Agg? */
+/* Does a node take the rows to be equal that are so in all keys, and no others? */
+static bool
+compares_all_keys(CountInput *input, int n, const AttrNumber *attnos, const Oid *operators,
+				  const Oid *collations)
+{
+	Bitmapset  *compared = NULL;
+
+	/* other collations take different texts to be equal, and sorting by bytes would not */
+	for (int i = 0; i < n; i++)
+		if (OidIsValid(collations[i]) && !get_collation_isdeterministic(collations[i]))
+			return false;
+	input->columns = gs_columns_write(n, attnos, operators, collations);
+	return gs_plan_find_keys(input->sort, &input->keys, n, attnos, operators, collations,
+							 &compared) &&
+		bms_num_members(compared) == input->keys.ncols;
+}
+
+/* Is it count(*) of different rows, or count(DISTINCT x) of rows sorted by x? */
+static bool
+counts_different_rows(CountInput *input, const Aggref *agg)
+{
+	SortGroupClause *clause;
+	Node	   *expr;
+	const Var  *var;
+	Oid			collation;
+
+	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE)
+		return false;
+	if (agg->aggfnoid == F_COUNT_)
+		return input->unique != NULL;
+	if (input->renumbered || agg->aggfnoid != F_COUNT_ANY || list_length(agg->aggdistinct) != 1 ||
+		list_length(agg->args) != 1 || !gs_agg_may_compare(agg))
+		return false;
+	clause = linitial_node(SortGroupClause, agg->aggdistinct);
+	expr = get_sortgroupclause_expr(clause, agg->args);
+	collation = exprCollation(expr);
+	var = (const Var *) gs_tlist_strip_relabel(expr);
+	return IsA(var, Var) && var->varno == OUTER_VAR &&
+		compares_all_keys(input, 1, &var->varattno, &clause->eqop, &collation);
+}
+
+/* Can GpuGroup compute it of each group? */
 static bool
 is_possible(const Aggref *agg)
 {
 	return agg->aggsplit == AGGSPLIT_SIMPLE && agg->aggkind == AGGKIND_NORMAL &&
 		agg->aggdistinct == NIL && !gs_compat_aggref_sorts(agg) &&
-		gs_accumulator_kind(agg->aggfnoid, gs_aggregate_args(agg)) != GS_ACCUMULATE_NOTHING &&
 		!contain_volatile_functions((Node *) agg->aggfilter);
 }
 
@@ -70,7 +141,105 @@ exprs_are_possible(List *exprs)
 		!needs_agg((Node *) exprs, NULL);
 }
 
-/* Are its rows sorted by gpusort? */
+/*
+ * The node in the place of plan, or plan.  groups: GS_GROUP_KEY.  input: what is counted, for
+ * GS_GROUP_COUNTED, which sets its columns.
+ */
+static Plan *
+make_node(Plan *plan, Plan *child, GsGroupKind kind, List *groups, CountInput *input)
+{
+	bool		one_row = kind == GS_GROUP_COUNTED || linitial(groups) == NIL;
+	bool		has_aggregate = false;
+	List	   *columns = NIL;
+	List	   *scan_tlist = NIL;
+	List	   *tlist;
+	List	   *qual;
+	CustomScan *scan;
+	ListCell   *lc;
+
+	if (!exprs_are_possible(plan->targetlist) || !exprs_are_possible(plan->qual))
+		return plan;
+	tlist = gs_node_use_scan_tuple(plan->targetlist, T_Aggref, &columns);
+	qual = gs_node_use_scan_tuple(plan->qual, T_Aggref, &columns);
+	foreach(lc, columns)
+	{
+		Expr	   *column = lfirst(lc);
+		const Aggref *agg = (const Aggref *) column;
+
+		if (!IsA(column, Aggref))
+		{
+			/* there may be no row that it could come from */
+			if (one_row)
+				return plan;
+		}
+		else if (gs_accumulator_kind(agg->aggfnoid, gs_group_args(agg)) == GS_ACCUMULATE_NOTHING ||
+				 !(input ? counts_different_rows(input, agg) : is_possible(agg)))
+			return plan;
+		has_aggregate |= IsA(column, Aggref);
+		scan_tlist = lappend(scan_tlist,
+							 makeTargetEntry(column, list_length(scan_tlist) + 1, NULL, false));
+	}
+	if (one_row && !has_aggregate)
+		return plan;
+	scan = gs_node_make(&gs_group_node, plan, tlist, scan_tlist, child,
+						list_make2(input ? input->columns : groups, list_make1_int(kind)));
+	scan->scan.plan.qual = qual;
+	scan->scan.plan.initPlan = plan->initPlan;
+	return &scan->scan.plan;
+}
+
+/* What is below an Agg without groups; false: no GpuSort whose rows it could count. */
+static bool
+find_input(CountInput *input, const Agg *agg)
+{
+	Plan	   *child = outerPlan(agg);
+	int			flags;
+
+	memset(input, 0, sizeof(*input));
+	if (agg->aggstrategy != AGG_PLAIN || agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL)
+		return false;
+	/* it only says which columns the query above sees; to count rows none is needed */
+	if (IsA(child, SubqueryScan) && child->qual == NIL && child->initPlan == NIL &&
+		IsA(((SubqueryScan *) child)->subplan, Unique))
+	{
+		child = ((SubqueryScan *) child)->subplan;
+		input->renumbered = true;
+	}
+	if (IsA(child, Unique))
+	{
+		input->unique = (const Unique *) child;
+		if (child->initPlan != NIL)
+			return false;
+		child = outerPlan(child);
+	}
+	/* other expressions would not be computed for rows that are dropped */
+	if (!gs_node_is(child, &gs_sort_node) || !gs_plan_returns_columns((CustomScan *) child))
+		return false;
+	input->sort = (CustomScan *) child;
+	gs_plan_read(input->sort, &input->keys, &flags);
+	return input->unique == NULL ||
+		compares_all_keys(input, input->unique->numCols, input->unique->uniqColIdx,
+						  input->unique->uniqOperators, input->unique->uniqCollations);
+}
+
+Plan *
+gs_group_count(Agg *agg)
+{
+	CountInput	input;
+	Plan	   *result;
+
+	if (!find_input(&input, agg))
+		return &agg->plan;
+	result = make_node(&agg->plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NIL, &input);
+	if (result != &agg->plan)
+	{
+		gs_plan_keep_unique(input.sort);
+		gs_plan_forget_order(input.sort);
+	}
+	return result;
+}
+
+/* Are a node's rows sorted by gpusort? */
 static bool
 is_sorted_input(const Plan *child)
 {
@@ -80,44 +249,47 @@ is_sorted_input(const Plan *child)
 }
 
 Plan *
-gs_aggregate_replace(Agg *agg)
+gs_group_aggregate(Agg *agg)
 {
-	List	   *columns = NIL;
-	List	   *scan_tlist = NIL;
-	bool		has_aggregate = false;
-	bool		has_column = false;
-	CustomScan *scan;
-	List	   *tlist;
-	List	   *qual;
-	ListCell   *lc;
-
 	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
 		(agg->aggstrategy == AGG_SORTED) != (agg->numCols > 0) ||
 		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL ||
-		!is_sorted_input(outerPlan(agg)) || !exprs_are_possible(agg->plan.targetlist) ||
-		!exprs_are_possible(agg->plan.qual))
+		!is_sorted_input(outerPlan(agg)))
 		return &agg->plan;
-	tlist = gs_node_use_scan_tuple(agg->plan.targetlist, T_Aggref, &columns);
-	qual = gs_node_use_scan_tuple(agg->plan.qual, T_Aggref, &columns);
-	foreach(lc, columns)
-	{
-		Expr	   *column = lfirst(lc);
+	return make_node(&agg->plan, outerPlan(agg), GS_GROUP_BY,
+					 gs_columns_write(agg->numCols, agg->grpColIdx, agg->grpOperators,
+									  agg->grpCollations), NULL);
+}
 
-		if (IsA(column, Aggref) && !is_possible((Aggref *) column))
-			return &agg->plan;
-		has_aggregate |= IsA(column, Aggref);
-		has_column |= IsA(column, Var);
-		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry(column, list_length(scan_tlist) + 1, NULL, false));
+static void
+replace(Plan **plan, void *context)
+{
+	gs_plan_visit_children(*plan, replace, context);
+	if (IsA(*plan, Unique) && gs_node_is(outerPlan(*plan), &gs_sort_node))
+	{
+		const Unique *node = (const Unique *) *plan;
+
+		*plan = make_node(*plan, outerPlan(node), GS_GROUP_DISTINCT,
+						  gs_columns_write(node->numCols, node->uniqColIdx, node->uniqOperators,
+										   node->uniqCollations), NULL);
 	}
-	/* without GROUP BY there may be no row that a column could come from */
-	if (!has_aggregate || (has_column && agg->numCols == 0))
-		return &agg->plan;
-	scan = gs_node_make(&gs_aggregate_node, &agg->plan, tlist, scan_tlist, outerPlan(agg),
-						list_make3(gs_node_attno_list(agg->numCols, agg->grpColIdx),
-								   gs_node_oid_list(agg->numCols, agg->grpOperators),
-								   gs_node_oid_list(agg->numCols, agg->grpCollations)));
-	scan->scan.plan.qual = qual;
-	scan->scan.plan.initPlan = agg->plan.initPlan;
-	return &scan->scan.plan;
+	else if (IsA(*plan, Group) && gs_node_is(outerPlan(*plan), &gs_sort_node))
+	{
+		const Group *node = (const Group *) *plan;
+
+		*plan = make_node(*plan, outerPlan(node), GS_GROUP_BY,
+						  gs_columns_write(node->numCols, node->grpColIdx, node->grpOperators,
+										   node->grpCollations), NULL);
+	}
+}
+
+void
+gs_group_distinct(PlannedStmt *stmt)
+{
+	ListCell   *lc;
+
+	replace(&stmt->planTree, NULL);
+	foreach(lc, stmt->subplans)
+		if (lfirst(lc) != NULL)
+			replace((Plan **) &lfirst(lc), NULL);
 }

@@ -29,9 +29,7 @@ extern const GsNode gs_percentile_node;
 
 typedef enum GsPercentileItem
 {
-	GS_PERCENTILE_GROUP_ATTNOS, /* IntList: GROUP BY */
-	GS_PERCENTILE_GROUP_OPERATORS,	/* OidList: equality */
-	GS_PERCENTILE_GROUP_COLLATIONS, /* OidList */
+	GS_PERCENTILE_GROUPS,		/* GsColumns: GROUP BY */
 	GS_PERCENTILE_FUNCTIONS,	/* OidList */
 	GS_PERCENTILE_FILTERS,		/* IntList: for each function, which of the filters is its own */
 	GS_PERCENTILE_PLAIN,		/* IntList of one bool: there is no GROUP BY, and so a group

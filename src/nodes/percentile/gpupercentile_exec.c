@@ -40,6 +40,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
+#include "nodes/common/row_match.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
 
@@ -114,7 +115,8 @@ typedef struct GpuPercentileState
 	FmgrInfo	equal;
 	Oid			collation;
 
-	ExprState  *same_group;		/* NULL: there is one group only */
+	GsReader	reader;
+	GsRowMatcher *matcher;		/* of the rows that are counted */
 	TupleTableSlot *first;
 	TupleTableSlot *next;		/* empty: there is no next group */
 	MemoryContext group_context;	/* of values */
@@ -145,18 +147,19 @@ init_values(GpuPercentileState *state, const List *filters)
 }
 
 static void
-init_functions(GpuPercentileState *state, const CustomScan *plan, List **lists)
+init_functions(GpuPercentileState *state, const CustomScan *plan, const List *functions,
+			   const List *filters)
 {
-	state->n_functions = list_length(lists[GS_PERCENTILE_FUNCTIONS]);
+	state->n_functions = list_length(functions);
 	state->functions = palloc0(state->n_functions * sizeof(Function));
 	for (int i = 0; i < state->n_functions; i++)
 	{
 		Function   *function = &state->functions[i];
 
-		function->function = list_nth_oid(lists[GS_PERCENTILE_FUNCTIONS], i);
+		function->function = list_nth_oid(functions, i);
 		/* as Agg would */
 		gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
-		function->values = &state->values[list_nth_int(lists[GS_PERCENTILE_FILTERS], i)];
+		function->values = &state->values[list_nth_int(filters, i)];
 		function->argument = ExecInitExpr(list_nth(plan->custom_exprs, i), &state->css.ss.ps);
 		function->is_array = exprType(list_nth(plan->custom_exprs, i)) == FLOAT8ARRAYOID;
 		function->is_continuous = function->function != F_MODE &&
@@ -171,13 +174,11 @@ begin(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuPercentileState *state = (GpuPercentileState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *lists[GS_PERCENTILE_Count];
+	List	   *private = gs_node_private(plan, GS_PERCENTILE_Count);
+	List	   *functions = list_nth(private, GS_PERCENTILE_FUNCTIONS);
+	List	   *value_oids = list_nth(private, GS_PERCENTILE_VALUE_OIDS);
+	GsColumns	groups = gs_columns_read(list_nth(private, GS_PERCENTILE_GROUPS));
 	TupleDesc	desc;
-
-	if (list_length(plan->custom_private) != GS_PERCENTILE_Count)
-		elog(ERROR, "malformed %s plan", GS_PERCENTILE_NAME);
-	for (int i = 0; i < GS_PERCENTILE_Count; i++)
-		lists[i] = list_nth(plan->custom_private, i);
 
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags | EXEC_FLAG_MARK);
@@ -192,19 +193,17 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->group_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile group",
 												 ALLOCSET_DEFAULT_SIZES);
 
-	state->attno = linitial_int(lists[GS_PERCENTILE_VALUE]);
-	state->type = linitial_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
+	state->attno = linitial_int(list_nth(private, GS_PERCENTILE_VALUE));
+	state->type = linitial_oid(value_oids);
 	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
-	fmgr_info(get_opcode(lsecond_oid(lists[GS_PERCENTILE_VALUE_OIDS])), &state->equal);
-	state->collation = lthird_oid(lists[GS_PERCENTILE_VALUE_OIDS]);
-	state->plain = linitial_int(lists[GS_PERCENTILE_PLAIN]) != 0;
-	state->first_only = linitial_int(lists[GS_PERCENTILE_FIRST_ONLY]) != 0;
-	state->same_group = gs_node_match_rows(node, lists[GS_PERCENTILE_GROUP_ATTNOS],
-										   lists[GS_PERCENTILE_GROUP_OPERATORS],
-										   lists[GS_PERCENTILE_GROUP_COLLATIONS]);
-	init_values(state, list_copy_tail(plan->custom_exprs,
-									  list_length(lists[GS_PERCENTILE_FUNCTIONS])));
-	init_functions(state, plan, lists);
+	fmgr_info(get_opcode(lsecond_oid(value_oids)), &state->equal);
+	state->collation = lthird_oid(value_oids);
+	state->plain = linitial_int(list_nth(private, GS_PERCENTILE_PLAIN)) != 0;
+	state->first_only = linitial_int(list_nth(private, GS_PERCENTILE_FIRST_ONLY)) != 0;
+	gs_reader_init(&state->reader, outerPlanState(node));
+	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);
+	init_values(state, list_copy_tail(plan->custom_exprs, list_length(functions)));
+	init_functions(state, plan, functions, list_nth(private, GS_PERCENTILE_FILTERS));
 }
 
 /* Add a value, the last one of those, to the runs of equal ones. */
@@ -277,7 +276,6 @@ count_row(GpuPercentileState *state, TupleTableSlot *slot)
 static void
 count_group(GpuPercentileState *state)
 {
-	PlanState  *child = outerPlanState(state);
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 
 	state->n_rows = 0;
@@ -293,21 +291,17 @@ count_group(GpuPercentileState *state)
 	ExecClearTuple(state->next);
 	for (;;)
 	{
-		TupleTableSlot *slot = ExecProcNode(child);
+		TupleTableSlot *slot = gs_reader_next(&state->reader);
 
+		CHECK_FOR_INTERRUPTS();
 		if (TupIsNull(slot))
 			return;
-		ResetExprContext(econtext);
-		if (state->same_group)
+		if (gs_row_matcher_match(state->matcher, slot) == GS_OTHER_PARTITION)
 		{
-			econtext->ecxt_innertuple = state->first;
-			econtext->ecxt_outertuple = slot;
-			if (!ExecQual(state->same_group, econtext))
-			{
-				ExecCopySlot(state->next, slot);
-				return;
-			}
+			ExecCopySlot(state->next, slot);
+			return;
 		}
+		ResetExprContext(econtext);
 		count_row(state, slot);
 	}
 }
@@ -451,11 +445,19 @@ find_wanted(const GpuPercentileState *state, Values *values)
 	values->n_read = 0;
 }
 
+/* Go back to the row behind the group's first one. */
+static void
+go_back(GpuPercentileState *state)
+{
+	gs_reader_leave_page(&state->reader);
+	ExecRestrPos(outerPlanState(state));
+}
+
 /* The next row of the group, behind the one that was read last. */
 static TupleTableSlot *
 read_row(GpuPercentileState *state, int64 *at)
 {
-	TupleTableSlot *slot = ExecProcNode(outerPlanState(state));
+	TupleTableSlot *slot = gs_reader_next(&state->reader);
 
 	if (TupIsNull(slot))
 		elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
@@ -497,7 +499,7 @@ fetch_values(GpuPercentileState *state, int64 *at)
 	if (!goes_on || !take_values(state, state->first))
 		return;
 	/* they have been counted */
-	ExecRestrPos(outerPlanState(state));
+	go_back(state);
 	*at = 0;
 	do
 		ResetExprContext(state->css.ss.ps.ps_ExprContext);
@@ -508,13 +510,12 @@ fetch_values(GpuPercentileState *state, int64 *at)
 static TupleTableSlot *
 row_at(GpuPercentileState *state, int64 place)
 {
-	PlanState  *child = outerPlanState(state);
 	int64		at = 0;
 
 	if (place == 0)
 		return state->first;
-	ExecRestrPos(child);
-	gs_sort_node_skip(child, place - 1);
+	go_back(state);
+	gs_sort_node_skip(outerPlanState(state), place - 1);
 	return read_row(state, &at);
 }
 
@@ -553,7 +554,8 @@ count_by_place(GpuPercentileState *state)
 	bool		first_is_null;
 	bool		last_is_null;
 
-	if (state->same_group || state->n_values > 1 || values->filter || values->has_mode ||
+	if (gs_row_matcher_has_partitions(state->matcher) || state->n_values > 1 || values->filter ||
+		values->has_mode ||
 		!gs_sort_node_count_rows(outerPlanState(state), &n_rows))
 		return false;
 	ExecClearTuple(state->next);
@@ -660,12 +662,12 @@ set_value(const GpuPercentileState *state, Function *function)
 static void
 compute_group(GpuPercentileState *state)
 {
-	PlanState  *child = outerPlanState(state);
 	MemoryContext old;
 	bool		by_place;
 	int64		at;
 
-	ExecMarkPos(child);
+	gs_reader_leave_page(&state->reader);
+	ExecMarkPos(outerPlanState(state));
 	by_place = count_by_place(state);
 	if (!by_place)
 		count_group(state);
@@ -692,7 +694,7 @@ compute_group(GpuPercentileState *state)
 			(void) read_row(state, &at);
 	}
 	else if (state->n_rows > 1)
-		ExecRestrPos(child);
+		go_back(state);
 	state->n_returned = 0;
 }
 
@@ -702,7 +704,7 @@ next_group(GpuPercentileState *state)
 {
 	if (state->n_rows == 0)
 	{
-		TupleTableSlot *slot = ExecProcNode(outerPlanState(state));
+		TupleTableSlot *slot = gs_reader_next(&state->reader);
 
 		if (TupIsNull(slot))
 		{
@@ -715,6 +717,7 @@ next_group(GpuPercentileState *state)
 			MemoryContextSwitchTo(old);
 			return false;
 		}
+		(void) gs_row_matcher_match(state->matcher, slot);
 		ExecCopySlot(state->first, slot);
 	}
 	else if (TupIsNull(state->next))
@@ -749,24 +752,23 @@ exec(CustomScanState *node)
 {
 	GpuPercentileState *state = (GpuPercentileState *) node;
 	TupleTableSlot *scan = node->ss.ss_ScanTupleSlot;
-	TupleTableSlot *slot;
 
 	ExecClearTuple(scan);
 	if (state->done)
 		return scan;
 	if (!state->first_only && state->n_returned < state->n_rows)
 	{
-		slot = ExecProcNode(outerPlanState(node));
-		if (TupIsNull(slot))
-			elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
-		return return_row(state, slot);
+		int64		at = state->n_returned;
+
+		return return_row(state, read_row(state, &at));
 	}
 	/* behind the next group's first row, which is known */
 	if (!state->first_only && state->n_rows > 1 && !TupIsNull(state->next))
-		(void) ExecProcNode(outerPlanState(node));
+		(void) gs_reader_next(&state->reader);
 	if (!next_group(state))
 	{
 		state->done = true;
+		gs_reader_reset(&state->reader);
 		if (!state->rewinds)
 			gs_sort_node_release(outerPlanState(node));
 		return scan;
@@ -781,6 +783,7 @@ end(CustomScanState *node)
 
 	ExecClearTuple(state->first);
 	ExecClearTuple(state->next);
+	gs_reader_reset(&state->reader);
 	ExecEndNode(outerPlanState(node));
 }
 
@@ -791,6 +794,8 @@ rescan(CustomScanState *node)
 
 	ExecClearTuple(state->first);
 	ExecClearTuple(state->next);
+	gs_reader_reset(&state->reader);
+	gs_row_matcher_reset(state->matcher);
 	MemoryContextReset(state->group_context);
 	state->n_rows = 0;
 	state->n_returned = 0;

@@ -202,9 +202,8 @@ make_node(PercentileContext *context)
 							 makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, tle),
 											 tle->resno, NULL, false));
 	}
-	items[GS_PERCENTILE_GROUP_ATTNOS] = gs_node_attno_list(agg->numCols, agg->grpColIdx);
-	items[GS_PERCENTILE_GROUP_OPERATORS] = gs_node_oid_list(agg->numCols, agg->grpOperators);
-	items[GS_PERCENTILE_GROUP_COLLATIONS] = gs_node_oid_list(agg->numCols, agg->grpCollations);
+	items[GS_PERCENTILE_GROUPS] = gs_columns_write(agg->numCols, agg->grpColIdx, agg->grpOperators,
+												   agg->grpCollations);
 	foreach(lc, context->found)
 	{
 		Aggref	   *function = lfirst_node(Aggref, lc);

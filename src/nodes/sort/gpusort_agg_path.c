@@ -13,7 +13,7 @@
  *
  * sorted by the columns of GROUP BY, then by the aggregate's.  Where all
  * aggregates have the same DISTINCT, a Unique above the GpuSort drops the rows
- * that they would have dropped; where they count them and nothing else, GpuCount takes
+ * that they would have dropped; where they count them and nothing else, GpuGroup takes
  * the place of Agg and Unique (gpucount_plan.c), and no rows come back.
  *
  * Whether an aggregate then does without its own sort is decided again for the
@@ -428,7 +428,7 @@ gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_
 
 	flags = gs_sort_path_flags(root);
 	if (order.count_only)
-		rows_back = 1;			/* GpuCount needs no more (gpucount_exec.c) */
+		rows_back = 1;			/* GpuGroup needs no more (gpugroup_exec.c) */
 	else
 		rows_back = order.unique ? distinct_rows(root, &order, cheapest->rows) : cheapest->rows;
 	path = gs_sort_path(root, grouped_rel, add_columns(root, input_rel, cheapest, missing),

@@ -392,17 +392,10 @@ static Plan *
 number_rows(const AggInput *input)
 {
 	const Agg  *agg = input->agg;
-	List	   *attnos = NIL;
-	List	   *operators = NIL;
-	List	   *collations = NIL;
+	GsColumns	columns = gs_columns_read(gs_columns_write(agg->numCols, agg->grpColIdx,
+														   agg->grpOperators, agg->grpCollations));
 	ListCell   *lc;
 
-	for (int i = 0; i < agg->numCols; i++)
-	{
-		attnos = lappend_int(attnos, agg->grpColIdx[i]);
-		operators = lappend_oid(operators, agg->grpOperators[i]);
-		collations = lappend_oid(collations, agg->grpCollations[i]);
-	}
 	foreach(lc, input->numbered->aggdistinct)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
@@ -410,11 +403,11 @@ number_rows(const AggInput *input)
 
 		if (IsA(expr, Const))
 			continue;
-		attnos = lappend_int(attnos, ((Var *) gs_tlist_strip_relabel(expr))->varattno);
-		operators = lappend_oid(operators, clause->eqop);
-		collations = lappend_oid(collations, exprCollation(expr));
+		columns.attnos = lappend_int(columns.attnos, ((Var *) gs_tlist_strip_relabel(expr))->varattno);
+		columns.operators = lappend_oid(columns.operators, clause->eqop);
+		columns.collations = lappend_oid(columns.collations, exprCollation(expr));
 	}
-	return gs_window_number_rows(outerPlan(agg), attnos, operators, collations);
+	return gs_window_number_rows(outerPlan(agg), &columns);
 }
 
 /* What is below an Agg; false: no GpuSort that it gets its rows from. */

@@ -267,19 +267,13 @@ gs_plan_declines_few(const CustomScan *plan)
 void
 gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
 {
-	List	   *attnos;
-	List	   *operators;
-	List	   *collations;
-	List	   *nulls_first;
+	List	   *private = gs_node_private(plan, GS_PLAN_Count);
+	List	   *attnos = list_nth(private, GS_PLAN_ATTNOS);
+	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
+	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
+	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
 
-	if (list_length(plan->custom_private) != GS_PLAN_Count)
-		elog(ERROR, "malformed %s plan", plan->methods->CustomName);
-	attnos = list_nth(plan->custom_private, GS_PLAN_ATTNOS);
-	operators = list_nth(plan->custom_private, GS_PLAN_OPERATORS);
-	collations = list_nth(plan->custom_private, GS_PLAN_COLLATIONS);
-	nulls_first = list_nth(plan->custom_private, GS_PLAN_NULLS_FIRST);
-	*flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
-
+	*flags = linitial_int(list_nth(private, GS_PLAN_FLAGS));
 	keys->ncols = list_length(attnos);
 	keys->attnos = palloc(keys->ncols * sizeof(AttrNumber));
 	keys->operators = palloc(keys->ncols * sizeof(Oid));

@@ -36,14 +36,20 @@ gs_reader_reset(GsReader *reader)
 	reader->at = 0;
 }
 
+void
+gs_reader_leave_page(GsReader *reader)
+{
+	if (reader->at > 0)
+		gs_sort_node_take(reader->child, reader->at);
+	gs_reader_reset(reader);
+}
+
 TupleTableSlot *
 gs_reader_ask(GsReader *reader)
 {
 	TupleTableSlot *row;
 
-	if (reader->at > 0)
-		gs_sort_node_take(reader->child, reader->at);
-	gs_reader_reset(reader);
+	gs_reader_leave_page(reader);
 	row = ExecProcNode(reader->child);
 	if (reader->is_sort && !TupIsNull(row) && !gs_sort_node_page(reader->child, &reader->page))
 		reader->page.n = 0;

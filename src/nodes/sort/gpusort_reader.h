@@ -42,6 +42,12 @@ extern void gs_reader_init(GsReader *reader, PlanState *child);
 /* The child begins again, or ends. */
 extern void gs_reader_reset(GsReader *reader);
 
+/*
+ * The child's position is that of the row that was read last, as its caller is going to mark it, or to
+ * leave it.  No row that was read is good any more.
+ */
+extern void gs_reader_leave_page(GsReader *reader);
+
 /* The next row, from the child. */
 extern TupleTableSlot *gs_reader_ask(GsReader *reader);
 

@@ -17,8 +17,8 @@
  *											(gpusort_agg_plan.c), and with a
  *											GpuPercentile below it
  *											(gpupercentile_plan.c)
- *		Agg -> GpuSort						GpuCount -> GpuSort, where it only counts
- *											different rows (gpucount_plan.c)
+ *		Agg -> GpuSort						GpuGroup -> GpuSort, for some aggregates
+ *											(gpugroup_plan.c)
  *		Agg with sorts of its own			GpuGroupingSets -> Agg, Agg -> GpuSort
  *											(gpugroupingsets_plan.c)
  *
@@ -46,7 +46,6 @@
 #include "guc.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/group/gpuchoice.h"
-#include "nodes/group/gpucount.h"
 #include "nodes/feed/gpufeed.h"
 #include "nodes/group/gpugroupingsets.h"
 #include "nodes/percentile/gpupercentile.h"
@@ -375,7 +374,7 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	if (IsA(plan, Agg))
 	{
 		result = ((Agg *) plan)->chain != NIL ? replace_grouping_sets(context, (Agg *) plan) :
-			gs_count_replace((Agg *) plan);
+			gs_group_count((Agg *) plan);
 		if (result != plan)
 			return result;
 	}
@@ -392,7 +391,7 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	else if (IsA(plan, WindowAgg))
 		result = gs_window_replace((WindowAgg *) plan);
 	else if (IsA(plan, Agg))
-		result = gs_aggregate_replace((Agg *) plan);
+		result = gs_group_aggregate((Agg *) plan);
 	keep_bound(result, bound);
 	return result;
 }

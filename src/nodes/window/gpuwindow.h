@@ -14,8 +14,7 @@
  * the clauses of the run condition, over the scan tuple's.
  *
  * custom_private is a list of lists, so that plans can be copied; the enum names
- * its members.  Columns are those of the child's output;
- * operators are equality operators.
+ * its members.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,12 +35,8 @@ typedef enum GsWindowItem
 	GS_WINDOW_COLUMNS,			/* IntList: for each column of the scan tuple, the
 								 * child's; 0: the next one of the functions */
 	GS_WINDOW_OPTIONS,			/* IntList: GsWindowOption */
-	GS_WINDOW_PART_ATTNOS,		/* IntList: PARTITION BY */
-	GS_WINDOW_PART_OPERATORS,	/* OidList */
-	GS_WINDOW_PART_COLLATIONS,	/* OidList */
-	GS_WINDOW_ORDER_ATTNOS,		/* IntList: ORDER BY */
-	GS_WINDOW_ORDER_OPERATORS,	/* OidList */
-	GS_WINDOW_ORDER_COLLATIONS, /* OidList */
+	GS_WINDOW_PARTITION,		/* columns (GsColumns): PARTITION BY */
+	GS_WINDOW_ORDER,			/* columns: ORDER BY */
 	GS_WINDOW_Count
 } GsWindowItem;
 
@@ -61,7 +56,7 @@ extern Plan *gs_window_replace(WindowAgg *window);
  * rows that are equal in some columns and come one after the other.  It has the
  * GpuSort's plan_node_id.
  */
-extern Plan *gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations);
+extern Plan *gs_window_number_rows(Plan *sort, const GsColumns *columns);
 
 /* Of the topmost node of a finished plan: drop columns that only the sort below needs. */
 extern void gs_window_drop_junk(CustomScan *plan);

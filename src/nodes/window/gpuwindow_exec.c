@@ -66,7 +66,7 @@ typedef struct GpuWindowState
 	AttrNumber *columns;		/* the child's; 0: a function */
 	AttrNumber	last_column;	/* of the child that is used */
 	GsReader	reader;			/* of the child's rows */
-	GsRelations *relations;		/* of them */
+	GsRowMatcher *matcher;		/* of them */
 	ExprState  *run_condition;	/* NULL: none */
 	bool		is_top;
 	GsWindowFrame frame;
@@ -159,23 +159,22 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *calls = gs_window_functions(plan);
 	int		   *function_columns = palloc(list_length(calls) * sizeof(int));
-	List	   *lists[GS_WINDOW_Count];
+	List	   *private = gs_node_private(plan, GS_WINDOW_Count);
+	List	   *options = list_nth(private, GS_WINDOW_OPTIONS);
+	GsColumns	partition = gs_columns_read(list_nth(private, GS_WINDOW_PARTITION));
+	GsColumns	order = gs_columns_read(list_nth(private, GS_WINDOW_ORDER));
 
-	if (list_length(plan->custom_private) != GS_WINDOW_Count)
-		elog(ERROR, "malformed %s plan", GS_WINDOW_NAME);
-	for (int i = 0; i < GS_WINDOW_Count; i++)
-		lists[i] = list_nth(plan->custom_private, i);
-	state->frame = list_nth_int(lists[GS_WINDOW_OPTIONS], GS_WINDOW_FRAME);
-	state->is_top = list_nth_int(lists[GS_WINDOW_OPTIONS], GS_WINDOW_IS_TOP) != 0;
-	read_columns(state, lists[GS_WINDOW_COLUMNS], calls, function_columns);
+	state->frame = list_nth_int(options, GS_WINDOW_FRAME);
+	state->is_top = list_nth_int(options, GS_WINDOW_IS_TOP) != 0;
+	read_columns(state, list_nth(private, GS_WINDOW_COLUMNS), calls, function_columns);
 
 	/* as with WindowAgg, a rescan need not sort again */
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	state->input_context = CreateExprContext(estate);
 	gs_reader_init(&state->reader, outerPlanState(node));
-	state->relations = gs_relations_create(node, &state->reader, lists,
-										   (state->needs & GS_WINDOW_NEEDS_PEERS) != 0);
+	state->matcher = gs_row_matcher_create(node, &state->reader, &partition,
+										   state->needs & GS_WINDOW_NEEDS_PEERS ? &order : NULL);
 	if (state->needs & ~GS_WINDOW_NEEDS_PEERS)
 	{
 		bool		fixed;
@@ -202,7 +201,7 @@ forget_rows(GpuWindowState *state)
 	state->started = false;
 	state->partition_is_read = false;
 	gs_reader_reset(&state->reader);
-	gs_relations_reset(state->relations);
+	gs_row_matcher_reset(state->matcher);
 	if (state->held)
 		gs_held_clear(state->held);
 }
@@ -275,7 +274,7 @@ begin_peers(GpuWindowState *state)
 static bool
 next_passing_row(GpuWindowState *state)
 {
-	GsRowRelation relation;
+	GsRowMatch match;
 
 	do
 	{
@@ -283,15 +282,15 @@ next_passing_row(GpuWindowState *state)
 		state->row.slot = gs_reader_next(&state->reader);
 		if (TupIsNull(state->row.slot))
 			return false;
-		relation = gs_relations_read(state->relations, state->row.slot);
-	} while (state->status == WINDOW_SKIPS && relation != GS_OTHER_PARTITION);
+		match = gs_row_matcher_match(state->matcher, state->row.slot);
+	} while (state->status == WINDOW_SKIPS && match != GS_OTHER_PARTITION);
 
-	if (relation == GS_OTHER_PARTITION)
+	if (match == GS_OTHER_PARTITION)
 		begin_partition(state);
 	else
 	{
 		state->row.position++;
-		if (relation == GS_SAME_PARTITION)
+		if (match == GS_SAME_PARTITION)
 			begin_peers(state);
 	}
 	return true;
@@ -305,7 +304,7 @@ next_passing_row(GpuWindowState *state)
 static bool
 read_row(GpuWindowState *state)
 {
-	GsRowRelation relation;
+	GsRowMatch match;
 
 	if (state->partition_is_read)
 		return false;
@@ -316,9 +315,9 @@ read_row(GpuWindowState *state)
 		state->partition_is_read = true;
 		return false;
 	}
-	relation = gs_relations_read(state->relations, state->last);
-	state->last_starts_peers = relation != GS_SAME_PEERS;
-	if (relation == GS_OTHER_PARTITION)
+	match = gs_row_matcher_match(state->matcher, state->last);
+	state->last_starts_peers = match != GS_SAME_PEERS;
+	if (match == GS_OTHER_PARTITION)
 	{
 		state->partition_is_read = true;
 		return false;
@@ -396,10 +395,10 @@ look_ahead(GpuWindowState *state)
 
 	if (state->row.partition_end < 0 && n > 0)
 	{
-		if (!gs_relations_look_ahead(state->relations, n, &same_partition))
+		if (!gs_row_matcher_look_ahead(state->matcher, n, &same_partition))
 			return false;
 		while (!same_partition && --n > 0)
-			if (!gs_relations_look_ahead(state->relations, n, &same_partition))
+			if (!gs_row_matcher_look_ahead(state->matcher, n, &same_partition))
 				return false;
 		if (n < state->row.position + state->ahead - read_end + 1)
 			state->row.partition_end = read_end + n;
@@ -427,8 +426,8 @@ rows_are_at_hand(GpuWindowState *state)
 		row->partition_end = read_end;
 	if ((state->needs & GS_WINDOW_NEEDS_PARTITION) && row->partition_end < 0)
 	{
-		if (gs_relations_has_peers(state->relations) ||
-			!gs_relations_count_peers(state->relations, &peers))
+		if (gs_row_matcher_has_peers(state->matcher) ||
+			!gs_row_matcher_count_peers(state->matcher, &peers))
 			return false;
 		row->partition_end = read_end + peers;
 	}
@@ -440,7 +439,7 @@ rows_are_at_hand(GpuWindowState *state)
 			end = find_peers_end(state);
 		if (end == read_end && !state->partition_is_read)
 		{
-			if (!gs_relations_count_peers(state->relations, &peers))
+			if (!gs_row_matcher_count_peers(state->matcher, &peers))
 				return false;
 			end += peers;
 		}
@@ -616,7 +615,7 @@ stop_running(GpuWindowState *state)
 	if (!state->is_top)
 		state->status = WINDOW_PASSES_ON;
 	else
-		state->status = gs_relations_has_partitions(state->relations) ? WINDOW_SKIPS : WINDOW_IS_DONE;
+		state->status = gs_row_matcher_has_partitions(state->matcher) ? WINDOW_SKIPS : WINDOW_IS_DONE;
 }
 
 static TupleTableSlot *

@@ -218,14 +218,10 @@ gs_window_replace(WindowAgg *window)
 	scan->custom_exprs = list_concat(calls, conditions);
 	scan->custom_private =
 		list_make4(attnos, list_make2_int(frame(window), window->topWindow),
-				   gs_node_attno_list(window->partNumCols, window->partColIdx),
-				   gs_node_oid_list(window->partNumCols, window->partOperators));
-	scan->custom_private =
-		list_concat(scan->custom_private,
-					list_make4(gs_node_oid_list(window->partNumCols, window->partCollations),
-							   gs_node_attno_list(window->ordNumCols, window->ordColIdx),
-							   gs_node_oid_list(window->ordNumCols, window->ordOperators),
-							   gs_node_oid_list(window->ordNumCols, window->ordCollations)));
+				   gs_columns_write(window->partNumCols, window->partColIdx, window->partOperators,
+									window->partCollations),
+				   gs_columns_write(window->ordNumCols, window->ordColIdx, window->ordOperators,
+									window->ordCollations));
 	scan->methods = &gs_window_node.scan;
 	return &scan->scan.plan;
 }
@@ -296,11 +292,11 @@ gs_window_run_condition(const CustomScan *plan)
 }
 
 Plan *
-gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collations)
+gs_window_number_rows(Plan *sort, const GsColumns *columns)
 {
 	List	   *scan_tlist = NIL;
 	List	   *tlist = NIL;
-	List	   *columns = NIL;
+	List	   *attnos = NIL;
 	List	   *private;
 	WindowFunc *call = makeNode(WindowFunc);
 	CustomScan *scan;
@@ -317,12 +313,12 @@ gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collation
 
 		scan_tlist = lappend(scan_tlist,
 							 makeTargetEntry((Expr *) column, tle->resno, NULL, false));
-		columns = lappend_int(columns, tle->resno);
+		attnos = lappend_int(attnos, tle->resno);
 	}
 	scan_tlist = lappend(scan_tlist,
 						 makeTargetEntry(shown_column(&call->xpr), list_length(scan_tlist) + 1, NULL,
 										 false));
-	columns = lappend_int(columns, 0);
+	attnos = lappend_int(attnos, 0);
 	foreach(lc, scan_tlist)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
@@ -330,8 +326,9 @@ gs_window_number_rows(Plan *sort, List *attnos, List *operators, List *collation
 
 		tlist = lappend(tlist, makeTargetEntry((Expr *) column, tle->resno, NULL, false));
 	}
-	private = list_make4(columns, list_make2_int(GS_FRAME_TO_ROW, true), attnos, operators);
-	private = list_concat(private, list_make4(collations, NIL, NIL, NIL));
+	private = list_make4(attnos, list_make2_int(GS_FRAME_TO_ROW, true),
+						 list_make3(columns->attnos, columns->operators, columns->collations),
+						 gs_columns_write(0, NULL, NULL, NULL));
 	scan = gs_node_make(&gs_window_node, sort, tlist, scan_tlist, sort, private);
 	scan->custom_exprs = list_make1(call);
 	return &scan->scan.plan;
