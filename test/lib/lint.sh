@@ -324,7 +324,7 @@ check_links()
 {
 	local document link file anchor
 
-	for document in README.md CHANGELOG.md docs/*.md */README.md test/bench/*.md; do
+	for document in README.md CHANGELOG.md docs/*.md */README.md src/*.md src/*/README.md test/bench/*.md; do
 		grep -oE '\]\([^)]+\)' "$document" | sed 's/^](//; s/)$//' | grep -vE '^https?:' | sort -u |
 			while read -r link; do
 			file=${link%%#*}
@@ -339,11 +339,11 @@ check_links()
 			fi
 		done
 	done
-	grep -ohE '`[^` ]*(test|packaging)/[a-z_/]+\.(sh|md|pl|sql|conf)' README.md docs/*.md */README.md | tr -d '`' | sort -u |
+	grep -ohE '`[^` ]*(test|packaging)/[a-z_/]+\.(sh|md|pl|sql|conf)' README.md docs/*.md */README.md src/*/README.md | tr -d '`' | sort -u |
 		while read -r file; do
 		[ -e "$file" ] || echo "documents name $file, which is not there"
 	done
-	grep -ohE 'test/run\.sh (tap|regress|unit|isolation)/[a-z0-9_/]+' README.md docs/*.md */README.md | sed 's/.* //' |
+	grep -ohE 'test/run\.sh (tap|regress|unit|isolation)/[a-z0-9_/]+' README.md docs/*.md */README.md src/*/README.md | sed 's/.* //' |
 		sort -u | while read -r file; do
 		grep -qE "[[:space:]]$file$" test/parts || echo "documents name the test $file, which is not in test/parts"
 	done
