@@ -204,7 +204,7 @@ gs_compat_pathkey_operator(const PathKey *key, Oid type)
 #endif
 }
 
-/* What a query groups by, as plans are made for it.  PostgreSQL 16 leaves out what is redundant. */
+/* The GROUP BY columns that plans are made for.  PostgreSQL 16 leaves out redundant ones. */
 #if PG_VERSION_NUM >= 160000
 #define gs_compat_group_clause(root)	((root)->processed_groupClause)
 #else
@@ -283,7 +283,7 @@ gs_compat_sort_key_prefix(uint8 *dst, size_t size, const uint8 *src, size_t len,
 #endif
 
 /*
- * Of an ICU locale, the version of its collation, to find the server's ICU by.
+ * The version of an ICU locale's collation, which tells the server's ICU.
  */
 #if PG_VERSION_NUM < 180000
 extern char *get_collation_actual_version(char provider, const char *locale);
@@ -437,8 +437,8 @@ gs_compat_cost_sort(double rows, int width, int sort_mem)
 #endif
 
 /*
- * What a planner hook gets and passes on.  PostgreSQL 19 tells it of the EXPLAIN
- * that the plan is for.
+ * The parameters of a planner hook.  PostgreSQL 19 adds the EXPLAIN that the plan
+ * is for.
  */
 #if PG_VERSION_NUM >= 190000
 #define gs_compat_planner_params \
@@ -507,7 +507,7 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 	InvokeFunctionExecuteHook(function);
 }
 
-/* What an ExecutorRun hook gets and passes on.  PostgreSQL 18 dropped execute_once. */
+/* The parameters of an ExecutorRun hook.  PostgreSQL 18 dropped execute_once. */
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_executor_run_params	QueryDesc *query, ScanDirection direction, uint64 count
 #define gs_compat_executor_run_args		query, direction, count
@@ -568,7 +568,7 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #define GS_COMPAT_BULK_WRITE 1
 #endif
 
-/* What log_newpages() names a relation by: PostgreSQL 16 renamed it. */
+/* How log_newpages() identifies a relation: PostgreSQL 16 renamed the type. */
 #if PG_VERSION_NUM >= 160000
 #define gs_compat_relation_locator(rel) (&(rel)->rd_locator)
 #else

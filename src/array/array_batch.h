@@ -12,10 +12,10 @@
  *		 put returned are sorted, and stay until gs_array_batch_end.
  *	  4. gs_array_stream_end, or reset the memory context that it was begun in.
  *
- * What the device does not sort is sorted in this process: the first arrays,
- * while there are few; those that it cannot (several dimensions, too large
- * for a chunk); all where there is no device, no staging memory, or they are
- * lost on the way.
+ * This process sorts the arrays that the device does not: the first arrays,
+ * while there are few; arrays that the device cannot sort (several dimensions, too
+ * large for a chunk); and all arrays if there is no device or no staging memory, or
+ * the device is lost.
  *
  *-------------------------------------------------------------------------
  */

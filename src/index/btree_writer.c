@@ -425,7 +425,7 @@ is_canonical(const GsBtreeWriter *writer, IndexTuple itup)
 	return true;
 }
 
-/* Are the bytes of two tuples equal, but for the heap TIDs? */
+/* Are the bytes of two tuples equal, except for the heap TIDs? */
 static inline bool
 same_bytes(const IndexTupleData *a, const IndexTupleData *b)
 {

@@ -9,10 +9,10 @@
  *		 TID
  *	  3. gs_btree_writer_finish
  *	  The relation then holds the btree that btbuild() would have made of these
- *	  tuples, block by block and byte by byte, but for LSNs.
+ *	  tuples, block by block and byte by byte, except for LSNs.
  *
- * Raises errors as btbuild() does; for too large tuples with its text.  Whether
- * keys are unique is the caller's business.
+ * Raises errors as btbuild() does, with its text for tuples that are too large.
+ * The caller checks whether keys are unique.
  *
  *-------------------------------------------------------------------------
  */

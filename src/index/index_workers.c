@@ -3,9 +3,9 @@
  * index_workers.c
  *	  Parallel workers of an index build (index_workers.h).
  *
- * What PostgreSQL's own parallel builds do for their workers: the query's text
- * for those who look at them, their use of WAL and buffers added to the leader's,
- * and the leader's locks, which workers share (_bt_begin_parallel and
+ * This does for workers what PostgreSQL's own parallel builds do: it passes on the
+ * query's text, which monitoring views show, adds their use of WAL and buffers to the
+ * leader's, and shares the leader's locks (_bt_begin_parallel and
  * _bt_parallel_build_main in nbtsort.c).
  *
  *-------------------------------------------------------------------------

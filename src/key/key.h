@@ -137,8 +137,8 @@ extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
 									 GsRefusal *refusal);
 
 /*
- * What those need to know who prove the order of keys that hold text of a libc
- * collation; layout->n_parts is 0 where the keys' bytes are their order.
+ * The layout of keys that hold text of a libc collation, from which their order is
+ * proven; layout->n_parts is 0 if the keys' bytes are their order.
  */
 extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
 
@@ -163,16 +163,16 @@ extern bool gs_key_has_labels(const GsKeyDesc *desc);
  * Write a tuple's key to dst and return its length.  values and isnull are
  * indexed by attno - 1 (slot->tts_values and slot->tts_isnull).
  *
- * Where the key would need more than capacity bytes and capacity is less than
+ * If the key would need more than capacity bytes and capacity is less than
  * GS_KEY_MAX, returns GS_KEY_NO_ROOM; dst may have been written to.  The caller
  * then tries again with at least GS_KEY_MAX, which always succeeds: a key
- * longer than GS_KEY_MAX is cut there, and *inexact set.  Only where keys are
- * to be whole the answer is GS_KEY_TOO_LONG instead, whatever the capacity.
+ * longer than GS_KEY_MAX is cut there, and *inexact set.  If keys must be
+ * whole, it returns GS_KEY_TOO_LONG instead, whatever the capacity.
  *
  * The first value of an enum reads pg_enum.
  *
  * Compressed and out-of-line values are fetched into CurrentMemoryContext and
- * not freed: call this in a context that is reset every few rows.  Of a value
+ * not freed: call this in a context that is reset every few rows.  If a value is
  * longer than the room left, only the part that fits is fetched.
  */
 extern uint32 gs_key_write(const GsKeyDesc *desc, const Datum *values,

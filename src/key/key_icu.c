@@ -15,9 +15,9 @@
  * (strength=identical): the comparison of U+FE28 and U+FE21 U+FE28 is not that of
  * their sort keys.  Such collations are refused.
  *
- * ICU takes two microseconds for the sort key of a path.  Of most texts the same bytes are
- * made from a table of the collation's characters (key_icu_table.h), which costs as much to make
- * as some thousand sort keys, and so comes after the first TABLE_AFTER texts of a process.
+ * ICU takes two microseconds for the sort key of a path.  For most texts a table of the
+ * collation's characters gives the same bytes (key_icu_table.h).  The table costs as much to make
+ * as some thousand sort keys, so a process makes it after its first TABLE_AFTER texts.
  * The table is for the options that most collations have, in databases with UTF-8.
  *
  * From PostgreSQL 16 on the server makes sort keys for us, pg_strnxfrm().
@@ -31,7 +31,7 @@
  * ucol_getSortKey() fills a buffer that is too small with the first bytes of
  * the sort key, which is what a key that is cut wants; PostgreSQL 15
  * abbreviates on that as well.  But it computes the rest nevertheless, 8 s for
- * text of 100 MB.  Of long text the first bytes come from ucol_nextSortKeyPart(),
+ * text of 100 MB.  For long text the first bytes come from ucol_nextSortKeyPart(),
  * which reads no more of it than it needs.  ICU does not promise that both
  * calls give the same bytes.  They do, as since ICU 53 they share the function that
  * writes them (CollationKeys::writeSortKeyUpToQuaternary); each collator is

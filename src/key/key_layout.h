@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * key_layout.h
- *	  What keys that hold text of a libc collation consist of: the inside of
- *	  key/ for those who read keys, which is src/order.
+ *	  The parts of keys that hold text of a libc collation, for src/order, which
+ *	  reads keys.
  *
  * A column's bytes are a null byte, that of gs_key_null_byte(), and unless that
  * says NULL a value; for DESC all but the null byte is complemented, except in

@@ -4,18 +4,18 @@
  *	  Keys of text under libc collations (key_libc.h).
  *
  * strxfrm takes about two microseconds for a text of 64 bytes, as it computes
- * all levels; of them only the first is wanted.  For texts of ASCII characters
- * that is the concatenation of the characters' own level-1 weights, so a table
- * of these, learnt from strxfrm of single characters, does in its place.  Pairs
+ * all levels, and only the first is wanted.  For texts of ASCII characters
+ * it is the concatenation of the characters' own level-1 weights.  So a table
+ * of these weights, learnt from strxfrm of single characters, replaces strxfrm.  Pairs
  * of letters that are one letter of their own (Czech "ch", Danish "aa") show
  * as pairs whose level 1 is not the concatenation; they are found by trying
- * all pairs once, and texts that hold one go to strxfrm, as do those that are
- * not ASCII.
+ * all pairs once.  Texts with such a pair, and texts that are not ASCII, go to
+ * strxfrm.
  *
- * Hangul, emoji and combining marks have no weight of level 1 at all.  Where a
- * text consists of such characters to a good part, level 1 says too little,
- * texts that agree on it are many, and comparing them costs the more: strcoll
- * takes 7 to 50 microseconds for ten syllables.  There the other levels follow.
+ * Hangul, emoji and combining marks have no weight of level 1 at all.  If a
+ * large part of a text is such characters, level 1 says too little: many
+ * texts agree on it, and comparing them is expensive, as strcoll takes 7 to 50
+ * microseconds for ten syllables.  Then the other levels follow in the key.
  *
  * A wrong guess here costs time, never correctness: see key_libc.h.
  *

@@ -4,9 +4,9 @@
  *	  The last phase of an order check: are all rows between the borders?
  *
  * A sort may be one range of a larger one.  Its keys are in order by now, so
- * its first and its last key tell: with the lower border before the one and the upper
- * border behind the other in each range, the ranges one after the other are in
- * order, too.
+ * its first and its last key are enough: if in each range the lower border comes
+ * before the first key and the upper border after the last one, the ranges one after
+ * the other are in order.
  *
  *-------------------------------------------------------------------------
  */

@@ -6,11 +6,10 @@
  * Keys that hold text of a libc collation (key_check.h) do not tell the
  * order by their bytes.  After such a sort has been performed, a check reads
  * all its keys in the device's order and compares each pair of neighbours as
- * PostgreSQL would.  That the order of rows is right follows from that alone,
- * however the keys were made.  What is out of order is sorted again, run by
- * run, and moved on the device, and what was moved is read and compared once
- * more.  Where that does not lead to a proof, nothing is claimed, and the sort
- * has to be done in another way.
+ * PostgreSQL would.  That alone proves the order of rows, however the keys were
+ * made.  Rows that are out of order are sorted again, run by run, and moved on the
+ * device; the moved rows are read and compared once more.  If that does not lead to
+ * a proof, the check claims nothing, and the sort has to be done in another way.
  *
  * A check takes turns with its caller, who calls gs_order_check_work()
  * whenever the device or the checker has notified it.  Nothing here waits,
@@ -43,9 +42,9 @@ typedef struct GsOrderOutcome
 } GsOrderOutcome;
 
 /*
- * Of a sort that is one range of a larger sort: the last key of the range before,
- * which must come before all of this one's; NULL: it is the first.  It stays as it
- * is until the verdict.
+ * For a sort that is one range of a larger sort: the last key of the range before,
+ * which must come before all keys of this range; NULL for the first range.  It must
+ * not change until the verdict.
  */
 typedef struct GsOrderRange
 {

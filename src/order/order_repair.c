@@ -3,7 +3,7 @@
  * order_repair.c
  *	  The order check's repair of runs that reach beyond a buffer.
  *
- * Of such a run, a part is known, and the bytes that all its keys begin with.
+ * A part of such a run is known, and the bytes that all its keys begin with.
  * The phases BOUND, LOAD and SORT (order_check.c) find where it ends, read it
  * into memory, and sort it.  One check at a time is in them.
  *
@@ -30,12 +30,12 @@ compare_open_runs(const void *a, const void *b)
 	const GsOpenRun *y = b;
 	int			order = gs_range_compare(&x->range, &y->range);
 
-	/* of those that begin together the larger one comes first */
+	/* of runs that begin together the larger one comes first */
 	return order != 0 ? order : (x->prefix_len > y->prefix_len) - (x->prefix_len < y->prefix_len);
 }
 
 /*
- * Sort the open runs, and make one of those that overlap.  Two that share a
+ * Sort the open runs, and join runs that overlap.  Two runs that share a
  * key are the same run, or the one with the longer prefix lies in the other.
  */
 static void

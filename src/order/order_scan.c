@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * order_scan.c
- *	  Checking the order of the keys in one buffer, and repairing what of it
- *	  can be repaired there.
+ *	  Checking the order of the keys in one buffer, and repairing it as far as
+ *	  that is possible within the buffer.
  *
- * Each pair of neighbours is compared.  Where a pair is inverted, the run that
- * both are in is sought to the left and the right.  Runs are nested or
- * disjoint, and an inversion inside of a run found before is repaired with it;
- * so a stack of runs suffices, from which a larger one removes those that it
- * contains, and no key is looked at more often than a key has columns.
+ * Each pair of neighbours is compared.  If a pair is inverted, the run that
+ * contains both is sought to the left and the right.  Runs are nested or
+ * disjoint, and an inversion inside a known run is repaired with it.  So a
+ * stack of runs suffices: a larger run removes the runs that it
+ * contains.  No key is looked at more often than a key has columns.
  *
  * A run that ends on both sides within the buffer is sorted at once.  One that
  * touches the buffer's edge is open: it is left to the caller, with the bytes

@@ -23,8 +23,8 @@ extern void gs_plan_visit_children(Plan *plan, void (*visit) (Plan **child, void
 extern int	gs_plan_last_node_id(const PlannedStmt *stmt);
 
 /*
- * Is there anything in an expression that execution could change, but for volatile functions?
- * Parameters that the client gave stay as they are.
+ * Does an expression contain anything that execution could change, except volatile functions?
+ * Parameters that the client gave do not change.
  */
 extern bool gs_plan_expr_may_change(Node *expr);
 

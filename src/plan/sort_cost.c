@@ -41,21 +41,21 @@
 #define FEED_WIDTH	200.0
 
 /*
- * What the device holds of a row beside its values: header and record of the row,
+ * What the device holds for a row besides its values: header and record of the row,
  * a key about as long as the values, and what sorting takes (cuda/README.md).
  */
 #define DEVICE_ROW_BYTES	120.0
 
 /*
- * What tuplesort.c holds of a row beside its values: headers, and an element of an array;
- * and by how much palloc(), which takes powers of two, and the array's growth enlarge that.
+ * What tuplesort.c holds for a row besides its values: headers, and an element of an array.
+ * palloc(), which takes powers of two, and the array's growth enlarge that by the rounding.
  */
 #define HEAPSORT_ROW_BYTES	56.0
 #define HEAPSORT_ROUNDING	1.5
 
 /*
- * Of rows that are one column, passed by value, PostgreSQL sorts the bare values (nodeSort.c),
- * and its planner charges the same.  Measured, CPU time of 100,000 rows beyond the scan: 8 ms
+ * If rows are one column, passed by value, PostgreSQL sorts the bare values (nodeSort.c),
+ * but its planner charges the same.  Measured, CPU time of 100,000 rows beyond the scan: 8 ms
  * for an integer, 51 for an integer with two texts, 45 for a numeric; a GpuSort took 19, 31 and 18.
  */
 #define BARE_SORT_SHARE	(1.0 / 6)
@@ -70,7 +70,7 @@ gs_cost_feed(double rows, int width)
 	return rows * gs_guc_feed_row_cost * (1.0 + width / FEED_WIDTH);
 }
 
-/* Of writing so many rows to temporary files and of reading them back. */
+/* Cost of writing so many rows to temporary files and of reading them back. */
 static Cost
 cost_spill(double rows, int width)
 {
@@ -126,10 +126,10 @@ gs_cost_libc_merge(double rows, int streams)
 }
 
 /*
- * With a limit of K of N rows, the heap holds K rows; most rows are copied, as those that are
- * fed, and cost one comparison with its top, and about K * ln(N / K) of them enter it, for
- * log2(K) comparisons each.  It becomes a heap when there are 2 * K rows.  If memory ends
- * before, it may go to files, and sorts all rows.
+ * With a limit of K of N rows the heap holds K rows.  Most rows are copied, as rows that are
+ * fed are, and cost one comparison with the heap's top.  About K * ln(N / K) of them enter it, for
+ * log2(K) comparisons each.  PostgreSQL makes the heap when there are 2 * K rows.  If memory ends
+ * before, the sort may go to files, and sorts all rows.
  */
 bool
 gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples)

@@ -14,9 +14,9 @@
 extern Cost gs_cost_feed(double rows, int width);
 
 /*
- * What a sort costs beyond its child: to the first row, and to the last one.
- * rows_fed are those that one process feeds; 0 where the feed has a cost of its
- * own.  Of rows that are more than the device's memory holds, it is also that of
+ * What a sort costs beyond its child: up to the first row, and up to the last one.
+ * rows_fed is the number of rows that one process feeds; 0 if the feed has a cost of
+ * its own.  If the rows do not fit into device memory, this includes the cost of
  * temporary files.
  */
 extern Cost gs_cost_sort_startup(double rows_fed, double rows, int width);
@@ -26,7 +26,7 @@ extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 extern bool gs_cost_expects_files(double rows, int width);
 
 /*
- * What PostgreSQL's sort costs, of which its planner says cost, where rows have so many columns,
+ * What PostgreSQL's sort really costs if its planner says cost, and rows have so many columns,
  * the first one of this type.
  */
 extern Cost gs_cost_by_postgres(Cost cost, int n_columns, Oid type);
@@ -39,7 +39,7 @@ extern Cost gs_cost_libc_merge(double rows, int streams);
 
 /*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of
- * so many rows?  rows_fed: those that one process feeds, or has in its heapsort.
+ * so many rows?  rows_fed: the rows that one process feeds, or has in its heapsort.
  * limit_tuples <= 0: there is no limit.
  */
 extern bool gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples);

@@ -148,9 +148,9 @@ call_tuplesort(GsSort *sort, TupleTableSlot *slot)
 }
 
 /*
- * Put a row into the tuplesort, or without one perform it.  Where several processes were to
- * sort, each would have had temp_file_limit for itself; so this one, which does it for all, has as
- * much as they.
+ * Put a row into the tuplesort; without a row, perform it.  If several processes were to
+ * sort, each would have had temp_file_limit for itself.  So this process, which sorts in their
+ * place, has the sum of their limits.
  */
 static void
 use_tuplesort(GsSort *sort, TupleTableSlot *slot)

@@ -152,8 +152,8 @@ extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot
 extern bool gs_sort_count_distinct(const GsSort *sort, uint64 *count);
 
 /*
- * Sorted rows that lie in memory: first the one that gs_sort_get returned last, moving forward,
- * then those that it would return next.  They are good until it is called again.
+ * Sorted rows in memory: first the row that gs_sort_get returned last, moving forward,
+ * then the rows that it would return next.  They are valid until it is called again.
  */
 typedef struct GsSortPage
 {

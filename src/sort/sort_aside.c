@@ -4,21 +4,21 @@
  *	  Rows that have no key, among those that the device sorts.
  *
  * A key that holds text of a libc collation must hold all of it, or nobody
- * could prove the order (key_libc.h).  Rows whose key would be longer than keys may
- * be are put aside, into a tuplesort of the leader, and merged into what
- * comes back from the device, by the columns' own operators.  So long values
- * cost what they cost in PostgreSQL's sort, and the others do not.
+ * could prove the order (key_libc.h).  A row whose key would be too long is put
+ * aside, into a tuplesort of the leader.  The columns' own operators merge these
+ * rows into the rows that come back from the device.  So long values
+ * cost what they cost in PostgreSQL's sort, and the other rows stay cheap.
  *
- * Merging compares little.  Rows of the device come in pages, and which of a
- * page's rows stand before the next row put aside is found by binary search:
- * one comparison for a page where all do, and so for nearly all rows where few
- * are put aside.
+ * Merging compares little.  Rows of the device come in pages, and a binary search
+ * finds which of a page's rows come before the next row put aside.  If all do,
+ * one comparison is enough for the page; if few rows were put aside, that is so
+ * for nearly all pages.
  *
  * No row put aside is equal to one of the device's: values that are equal have
  * equal keys, and so have both a key or none.
  *
- * Where the sort goes to the CPU before it is performed, the rows put aside
- * are the first ones of that sort's input: the tuplesort changes hands.
+ * If the sort goes to the CPU before it is performed, the rows put aside
+ * become the first rows of its input: the sort takes over the tuplesort.
  *
  * Calls sort_stored.c.  sort.c and sort_local.c put rows aside, sort_output.c
  * gets them.

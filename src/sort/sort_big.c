@@ -26,7 +26,7 @@ uint64
 gs_tuple_hash(const MinimalTupleData *tuple)
 {
 	/*
-	 * Of the header the number of columns and the null bitmap only: the flags
+	 * From the header only the number of columns and the null bitmap: the flags
 	 * of a row change when others lock or update it, and with hint bits.
 	 */
 	uint32		skip = offsetof(MinimalTupleData, t_hoff);

@@ -22,7 +22,7 @@ typedef struct GsBigStub
 	uint64		hash;			/* gs_tuple_hash() of it */
 } GsBigStub;
 
-/* Of the tuple's contents: the same in another run of the same plan. */
+/* A hash of the tuple's contents: the same in another run of the same plan. */
 extern uint64 gs_tuple_hash(const MinimalTupleData *tuple);
 
 /* The file lives as long as the current transaction, or until the end. */

@@ -57,22 +57,22 @@ extern uint64 gs_rows_count(const GsRows *rows);
 extern GsClientStatus gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags);
 
 /*
- * Move n rows forward; *found is false where there are fewer, and the end is reached.  Of a
- * session's rows in one range only the page of the new current row is fetched, and a few
- * others to find it.  Rows are no longer kept track of.
+ * Move n rows forward; *found is false if there are fewer, and the end is reached.  If a
+ * session's rows are in one range, only the page of the new current row is fetched, and a few
+ * pages to find it.  From here on rows are not tracked (gs_rows_track).
  */
 extern GsClientStatus gs_rows_skip(GsRows *rows, uint64 n, bool *found);
 
 /*
- * The flags of the row behind the current one; 0 where there is none.  The
+ * The flags of the row after the current one; 0 if there is none.  The
  * current row itself is no longer valid afterwards.
  */
 extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
 
 /*
- * Of a session's rows: how many there are from the current one to the end of
- * its page, and the i'th of these, which the next call of gs_rows_move makes
- * invalid.
+ * How many of a session's rows there are from the current one to the end of
+ * its page, and the i'th of them, which is valid until the next call of
+ * gs_rows_move.
  */
 extern uint64 gs_rows_left_in_page(const GsRows *rows);
 extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);
@@ -97,14 +97,14 @@ typedef struct GsRowsPlace
 
 extern void gs_rows_tell(const GsRows *rows, GsRowsPlace *place);
 
-/* A place of all zeroes but for rank -1 is the start. */
+/* The start is a place of all zeroes, except for rank -1. */
 extern void gs_rows_seek(GsRows *rows, const GsRowsPlace *place);
 
 /*
- * Of a session's rows, begun with keep_track and only moved forward, when a
- * page was lost: how many rows precede the group of equal keys that the last
- * row returned belongs to, and the hash of each row of that group that was
- * returned.  False where the group was too large to keep track of.
+ * When a page was lost: how many rows precede the group of equal keys to which the
+ * last returned row belongs, and the hash of each returned row of that group.  For a
+ * session's rows that were begun with keep_track and only moved forward.  False if
+ * the group was too large to track.
  */
 extern bool gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest);
 
