@@ -5,9 +5,9 @@
  *
  * In a build with FAULTS=1, a server that was started with the environment variable
  * GPUSORT_DELAYS=SEED sleeps at each GS_DELAY() now and then: a microsecond to 50 ms, small
- * ones as often as large ones.  What two processes or threads do one after the other then
- * comes in any order.  The seed chooses the places that sleep every second time; the others do
- * so every 64th time.
+ * ones as often as large ones.  So the steps of two processes or threads come in any
+ * order.  The seed chooses the places that sleep every second time; the others sleep
+ * every 64th time.
  *
  * Plain C, because threads sleep here as well as processes.
  *

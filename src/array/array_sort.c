@@ -6,11 +6,11 @@
  * Three ways, by element type and size:
  *
  *	  - Values of one width that devices know: the bytes are sorted as numbers
- *		where they lie, by the host device's code.  NULLs are bits in the
+ *		in place, by the host device's code.  NULLs are bits in the
  *		array's header and take no place among the values.
  *	  - Other values: by SortSupport, with abbreviated keys where the type has
  *		them, in memory.
- *	  - The same, where that would take more than work_mem: by a tuplesort.
+ *	  - The same, if that would take more than work_mem: by a tuplesort.
  *
  * The slices of an array of several dimensions are values of the second kind,
  * of the array type.

@@ -3,9 +3,9 @@
  * chunk.c
  *	  Writing tuples into chunks (chunk.h).
  *
- * This is the way of every row to the device, and the part of it that costs
- * most: a tuple is written once, straight into the chunk, with no palloc and
- * no intermediate copy.
+ * Every row passes here on its way to the device, and this step costs most of
+ * that way.  So a tuple is written once, straight into the chunk, with no palloc
+ * and no intermediate copy.
  *
  *-------------------------------------------------------------------------
  */

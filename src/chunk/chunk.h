@@ -4,8 +4,8 @@
  *	  Writing tuples into chunks, in the form that devices take (device.h).
  *
  * A record's row is a minimal tuple, as PostgreSQL stores sorted tuples: it
- * begins with its own length, and a slot can point at it where it lies.  Or it
- * is whatever the caller makes of it.  The key follows the row.
+ * begins with its own length, and a slot can point at it in place.  A caller may
+ * also write rows of another form.  The key follows the row.
  *
  *-------------------------------------------------------------------------
  */

@@ -13,8 +13,8 @@
  * relcache entry.  There we have the entry point to a copy of the access
  * method's functions, with gs_index_build() among them; the copy lives as long
  * as the entry and is made anew when needed.  The hook is not told which index
- * is meant, so all btrees of the table get it.  gs_index_build() calls btbuild()
- * for those that are not ours to build.
+ * is meant, so all btrees of the table get the copy.  gs_index_build() calls btbuild()
+ * for indexes that PostgreSQL is to build.
  *
  * With max_parallel_maintenance_workers = 0 the planner returns before it calls
  * the hook, and PostgreSQL builds the index.  There is no other way in that all
@@ -29,8 +29,8 @@
  *	  - object_access_hook runs for new indexes only, before the entry has the
  *		access method's functions.
  * An entry that was patched in an earlier command has our function with any
- * setting.  index_refuse.c then leaves the build to PostgreSQL, too: who builds
- * shall not depend on what the session did before.
+ * setting.  index_refuse.c then leaves the build to PostgreSQL as well, so that the
+ * choice does not depend on what the session did before.
  *
  *-------------------------------------------------------------------------
  */

@@ -13,10 +13,10 @@
  * the descriptor then lies in local memory.  Other access methods may not know
  * parallel scans, and are not asked for them where there are no workers.
  *
- * Where feeding fails the tuples are of no use to anybody, as the build will
- * begin again with PostgreSQL's.  There is no way to end a scan from within its
- * callback; but heap hands out blocks by a counter in the descriptor, and where
- * that says that all are handed out, all participants soon end.
+ * If feeding fails, nobody needs the tuples, because PostgreSQL's build will
+ * begin again.  A callback cannot end its scan.  But heap hands out blocks by a
+ * counter in the descriptor: if the counter says that all are handed out, all
+ * participants soon end.
  *
  *-------------------------------------------------------------------------
  */

@@ -11,14 +11,14 @@
  *
  * Uniqueness
  *	  Equal keys are neighbours.  Tuples that are exempt, because they are dead,
- *	  may stand between them; so each tuple that is not is compared with the
- *	  last one that was not.  Where the operator class says that equal values
- *	  have equal images, images are compared, else the values by the index's
- *	  comparison function.  The one of bpchar says so without reason: blanks at
- *	  the end do not count, and columns without a length have any number of them.
+ *	  may stand between them.  So each live tuple is compared with the last live
+ *	  one.  If the operator class says that equal values have equal images,
+ *	  images are compared, else the values by the index's comparison function.
+ *	  The operator class of bpchar says so wrongly: blanks at the end do not
+ *	  count, and columns without a length have any number of them.
  *
  *	  PostgreSQL complains about the first two equal keys that its sort happens
- *	  to compare, we about those that are first in the index.
+ *	  to compare, gpusort about the first two in the index.
  *
  *-------------------------------------------------------------------------
  */

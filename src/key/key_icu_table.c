@@ -3,20 +3,20 @@
  * key_icu_table.c
  *	  ICU's sort keys of plain texts, made from a table of characters.
  *
- * ucol_getSortKey() takes two microseconds for a path of 60 bytes.  Of most
- * texts the sort key is put together of what each character contributes by
+ * ucol_getSortKey() takes two microseconds for a path of 60 bytes.  The sort key of
+ * most texts consists of what each character contributes by
  * itself, by rules that have been the same since ICU 53:
  *
  *		primary weights | 01 | secondary weights | 01 | tertiary weights | 00
  *
  * with as many levels as the collation's strength says.  So a table of characters,
- * learnt from ICU's keys of single ones, does in its place, four times as fast.
+ * learnt from ICU's keys of single characters, replaces ICU, four times as fast.
  *
- * Primary weights, of 1 to 4 bytes, are compressed: where a character's weight has
- * the lead byte of the one before it, that is left out, if it is one of certain lead
- * bytes; when weights of such a lead byte end, a byte tells whether what follows is
- * less (03) or greater (FF).  Which lead bytes these are shows in the key of the
- * character twice.  At the other levels runs of the common weight are counts: they
+ * Primary weights, of 1 to 4 bytes, are compressed.  If a character's weight has the
+ * lead byte of the one before it, the lead byte is left out, if it is one of certain lead
+ * bytes.  When weights of such a lead byte end, a byte tells whether the next weight is
+ * less (03) or greater (FF).  The key of a character written twice shows whether its
+ * lead byte is one of them.  At the other levels runs of the common weight are counts: they
  * go up from the lowest byte of a range where what follows the run is less than common,
  * or the level ends, and down from the highest where it is greater.  A weight that is
  * not common lies outside the range, and is copied as it is.
@@ -24,15 +24,15 @@
  * Why the keys are ICU's
  *	  What a character contributes depends on its neighbours in four cases:
  *	  - Contractions ("ch") and prefixes.  ICU lists them all.  A text that holds the first
- *		two characters of one, side by side, is ICU's.
+ *		two characters of one, side by side, is left to ICU.
  *	  - Combining marks, which are reordered, and match contractions that they do not touch.
  *		The table has only characters whose canonical combining class is 0.  Unicode never
  *		changes the class of a character, so the ranges of may_be_learnt() stay right.
- *	  - Digits where the collation is numeric.  The table has none then.
+ *	  - Digits, if the collation is numeric.  The table has none then.
  *	  - Options that GsIcuOptions does not have: such collations have no table.
  *	  A character is learnt only if its key can be taken apart, and if what was learnt gives
- *	  ICU's key of the character among others.  That the rules of composition are this
- *	  library's is proven with each table, on random texts.
+ *	  ICU's key of the character among others.  Each table is tried on random texts, which
+ *	  proves that this ICU library composes keys by these rules.
  *
  *-------------------------------------------------------------------------
  */

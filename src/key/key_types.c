@@ -4,8 +4,8 @@
  *	  The table of types that gpusort sorts: how their values are written as
  *	  key bytes, and how devices sort them as elements of arrays.
  *
- * A type is supported by adding a row here.  Where no kind of encoding fits
- * yet, it takes a kind in GsKeyKind (key.h) and the kind's case: for a fixed
+ * To support a type, add a row here.  If no kind of encoding fits
+ * yet, add a kind to GsKeyKind (key.h) and the kind's case: for a fixed
  * width in gs_key_put_fixed() (key_value.h), else in gs_key_put_varying()
  * (key_value.c).  What makes a row right is the operator class's comparison
  * function, not how the type looks: the bytes must be equal exactly where it
@@ -33,7 +33,7 @@
  * operator class, which is pinned for built-in types and so cannot be
  * another than the one meant here; the pattern classes are named.
  *
- * The element says how devices sort such values where they lie in an array
+ * The element says how devices sort such values in place, in an array
  * (device.h); GS_ELEM_NONE: not at all.  Their order is the operator class's, too.
  *
  *-------------------------------------------------------------------------

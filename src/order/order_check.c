@@ -3,9 +3,8 @@
  * order_check.c
  *	  Proving, and repairing, the order of sorts whose keys only guess it.
  *
- * A check passes through these phases, each of which starts jobs of the
- * device or tasks of the thread pool and looks, when called again, for those
- * that have ended:
+ * A check passes through these phases.  Each starts jobs of the device or tasks
+ * of the thread pool, and, when called again, looks which of them have ended:
  *
  *	  SCAN		The sort is cut into a few stretches, which are read side by
  *				side, buffer by buffer.  A buffer begins with the last key of
@@ -18,9 +17,9 @@
  *	  LOAD		All keys of such a run are read into memory, and ...
  *	  SORT		... sorted there; then the next run is loaded
  *				(order_repair.c).
- *	  RESCAN	What was moved is scanned again, with the neighbours on both
+ *	  RESCAN	Moved rows are scanned again, with the neighbours on both
  *				sides; now every inversion is fatal.
- *	  BORDERS	Of a range, the first key is compared with the last one of the
+ *	  BORDERS	The first key of a range is compared with the last one of the
  *				range before (order_borders.c).
  *	  MOVE		Comes in between: rows are moved on the device.  Never while
  *				keys are fetched; and moves of runs found in SCAN are done
@@ -30,8 +29,8 @@
  * Memory
  *	  Buffers are shared by all checks; each has a right to its part of them,
  *	  and to one at least.  Moves are carried out when MAX_MOVES have come
- *	  together.  Loading takes more memory, so one check at a time does it, of
- *	  one run at a time, and of none beyond MAX_RUN_KEYS and MAX_RUN_BYTES.
+ *	  together.  Loading takes more memory, so one check at a time loads one run
+ *	  at a time, and no run beyond MAX_RUN_KEYS and MAX_RUN_BYTES.
  *	  Only the list of what is to be scanned again grows with the sort, by
  *	  16 bytes for some hundred rows in the worst case.
  *

@@ -3,14 +3,13 @@
  * array_calls.c
  *	  Calls of gpu_sort_array() in expressions (array_calls.h).
  *
- * A call that is taken out of its expression is computed for each row, in good
- * time, whether or not the expression would have come to it: the second
- * argument of COALESCE, the branches of CASE, what stands behind AND.  So there
- * a call is taken only where computing it cannot do harm, which is where it
- * sorts a plain column.
+ * A call that is taken out of its expression is computed for each row, even if the
+ * expression would not have evaluated it: the second argument of COALESCE, the
+ * branches of CASE, the operands after AND.  In such places a call is taken only if
+ * computing it can do no harm, that is if it sorts a plain column.
  *
- * Taken are only calls for elements that devices know.  Sorting these cannot
- * fail; and others would be sorted in the process anyway.
+ * Only calls for elements that devices know are taken.  Sorting these cannot
+ * fail, and the process would sort others anyway.
  *
  *-------------------------------------------------------------------------
  */

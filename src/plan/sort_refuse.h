@@ -3,9 +3,9 @@
  * sort_refuse.h
  *	  Saying why a sort is left to PostgreSQL.
  *
- * Where gpusort cannot do a sort, that is a refusal: counted, and reported at
- * DEBUG1.  Where gpusort could, but another plan is expected to be faster, or
- * where a plan sorts in a way that gpusort takes no part in, nothing is counted.
+ * A sort that gpusort cannot do is a refusal: counted, and reported at DEBUG1.
+ * Nothing is counted if gpusort could do it, but another plan is expected to be
+ * faster, or if the plan sorts in a way in which gpusort takes no part.
  * With gpusort.log_refusals all of this is reported at NOTICE, with the columns.
  *
  *-------------------------------------------------------------------------

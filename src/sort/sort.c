@@ -12,9 +12,9 @@
  *	  LOCAL to DEVICE	gpusort.min_rows rows, or work_mem, are reached
  *	  LOCAL to CPU		the same, and no session can be opened
  *	  DEVICE to CPU		the device is lost, and the caller puts all rows again; or
- *						others than gpusort have taken its memory, or the order is not
- *						proven: its rows are taken back, one by one, when all
- *						others are in
+ *						other programs have taken its memory, or the order is not
+ *						proven: its rows are taken back, one by one, after all
+ *						other rows have been put
  *
  * Memory
  *	  A sort lives in a memory context of its own.  The session is closed by

@@ -5,8 +5,8 @@
  *
  * The first chunk's worth of rows is written in memory of this process, and copied into
  * a chunk when it is complete.  So a feeder of few rows holds a chunk for no longer than
- * a copy takes.  Whoever has more fills chunks in place, as far as the session may
- * hold some (service_shmem.h), and else goes on in its own memory.
+ * a copy takes.  A feeder of more rows fills chunks in place, if the session may
+ * hold more chunks (service_shmem.h); otherwise it goes on in its own memory.
  *
  *-------------------------------------------------------------------------
  */
@@ -138,7 +138,7 @@ hand_copy_over(GsFeeder *feeder, const GsChunkWriter *from)
 	return status;
 }
 
-/* Where that fails, the rows stay with the writer. */
+/* If that fails, the rows stay with the writer. */
 static GsPut
 hand_over(GsFeeder *feeder)
 {
