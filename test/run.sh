@@ -23,10 +23,10 @@
 #	SANITIZE				for the unit tests' second build (default address,undefined;
 #							thread is clean as well, and takes minutes)
 #	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS, FUZZ_DEVICE_MEMORY	of the differential tester, see README.md
-#	UPGRADE_FROM			pg_config of the older server of tap/025_pg_upgrade (default: the oldest packaged one)
-#	CITUS_SRC				Citus's sources for tap/027_citus (default: the server's own Citus, if it has one)
+#	UPGRADE_FROM			pg_config of the older server of tap/compat_pg_upgrade (default: the oldest packaged one)
+#	CITUS_SRC				Citus's sources for tap/compat_citus (default: the server's own Citus, if it has one)
 #	TEST_LIMIT				seconds for one run of pg_regress, a unit program or a TAP file (default 1200)
-#	DELAYS_SEEDS, DELAYS_DEADLINE	of tap/028_delays, see its head
+#	DELAYS_SEEDS, DELAYS_DEADLINE	of tap/fault_delays, see its head
 #	GPUSORT_TEST_USER		who runs the servers when we are root (default postgres)
 set -u
 

@@ -1,4 +1,4 @@
-# Citus in the private installation, for test/t/027_citus.pl and test/bench/cluster.sh.
+# Citus in the private installation, for test/t/compat_citus.pl and test/bench/cluster.sh.
 #
 # citus_missing PG_CONFIG
 #	Prints why there is no Citus for that server; nothing where there is one: the server has

@@ -370,13 +370,13 @@ suite_tap()
 	fi
 
 	mkdir -p "$log/tap"
-	if [ "$name" = 025_pg_upgrade ] && ! older=$(install_older_server); then
+	if [ "$name" = compat_pg_upgrade ] && ! older=$(install_older_server); then
 		echo "gpusort could not be built for the older server${UPGRADE_FROM:+ of $UPGRADE_FROM}"
 		[ ! -e "$log/older.log" ] || show_build_errors "$log/older.log"
 		count "$name" 0 1
 		return
 	fi
-	if [ "$name" = 027_citus ]; then
+	if [ "$name" = compat_citus ]; then
 		no_citus=$(citus_missing "$PG_CONFIG")
 		if [ -z "$no_citus" ] &&
 			! install_citus "$PG_CONFIG" "$build/citus-$(pg_config_major "$PG_CONFIG")" >"$log/citus.log" 2>&1; then

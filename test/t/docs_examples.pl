@@ -30,11 +30,11 @@ my @commands = (
 	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.| CUDA=no)?$/, 'build/production runs it' ],
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
-	[ qr/^(?:Device|Spread): /, 'needs several devices; 024_spread has them' ],
-	[ qr/^kill( -9)?$/, '002_service_lost and 016_killed do it' ],
+	[ qr/^(?:Device|Spread): /, 'needs several devices; devices_spread has them' ],
+	[ qr/^kill( -9)?$/, 'fault_service_lost and fault_killed do it' ],
 	[ qr/^pg_amcheck /, \&check_indexes ],
 	[ qr/^pg_restore /, \&restore_dump ],
-	[ qr/^pg_upgrade /, '025_pg_upgrade does it' ]);
+	[ qr/^pg_upgrade /, 'compat_pg_upgrade does it' ]);
 
 # Does a text in backticks look like a command?
 my $command = qr/^(?:[A-Z_]+=\S+ )*(?:apt-get|kill|make|nvidia-smi|pg_\w+ -|psql|systemctl|test\/)(?: |$|\S*\.sh)/;

@@ -148,7 +148,7 @@ like(rows_of($node, "$force $parallel", "EXPLAIN (ANALYZE) $array_query;"), qr/ 
 released($node, 'arrays');
 
 #
-# Larger than memory, at once: 024_spread has one at a time
+# Larger than memory, at once: devices_spread has one at a time
 #
 stats_reset($node);
 {
