@@ -181,12 +181,12 @@ gs_compat_more_disabled(const Path *path, const Path *than)
 #endif
 }
 
-/* How many nodes of a plan are disabled, itself included: as many as of like; NULL: none. */
+/* How many nodes of a plan are disabled, itself included: as many as of like. */
 static inline void
 gs_compat_copy_disabled(Plan *plan, const Plan *like)
 {
 #if PG_VERSION_NUM >= 180000
-	plan->disabled_nodes = like ? like->disabled_nodes : 0;
+	plan->disabled_nodes = like->disabled_nodes;
 #else
 	(void) plan;
 	(void) like;
@@ -406,13 +406,6 @@ gs_compat_toast_snapshot(SnapshotData *space)
 	(((agg)->aggorder != NIL || (agg)->aggdistinct != NIL) && !(agg)->aggpresorted)
 #else
 #define gs_compat_aggref_sorts(agg)	((agg)->aggorder != NIL || (agg)->aggdistinct != NIL)
-#endif
-
-/* Does an aggregate rely on its input's order?  (16 and later) */
-#if PG_VERSION_NUM >= 160000
-#define gs_compat_aggref_presorted(agg)	((agg)->aggpresorted)
-#else
-#define gs_compat_aggref_presorted(agg)	false
 #endif
 
 /* What PostgreSQL's sort of so many rows costs, without its input. */

@@ -149,14 +149,6 @@ has_sorting_aggregate(Node *node, void *context)
 }
 
 void
-gs_decline_chain(const Agg *agg)
-{
-	if (gs_guc_log_refusals && agg->aggstrategy == AGG_SORTED)
-		ereport(NOTICE,
-				(errmsg("gpusort leaves a sort to PostgreSQL: it is not the first of GROUPING SETS")));
-}
-
-void
 gs_decline_node(const Plan *plan)
 {
 	const Agg  *agg = (const Agg *) plan;
@@ -172,6 +164,9 @@ gs_decline_node(const Plan *plan)
 		has_sorting_aggregate((Node *) plan->qual, NULL))
 		ereport(NOTICE,
 				(errmsg("gpusort leaves a sort to PostgreSQL: it is inside an aggregate")));
+	if (agg->aggstrategy == AGG_SORTED && agg->chain != NIL)
+		ereport(NOTICE,
+				(errmsg("gpusort leaves a sort to PostgreSQL: it is not the first of GROUPING SETS")));
 	if (agg->aggstrategy == AGG_HASHED || agg->aggstrategy == AGG_MIXED)
 		ereport(NOTICE,
 				(errmsg("gpusort has no sort to do: PostgreSQL groups rows by hashing")));

@@ -32,9 +32,6 @@ extern void gs_decline_sort(const PlannedStmt *stmt, const Sort *sort, double ro
 /* A WindowAgg above sorted rows, whose work GpuWindow cannot do. */
 extern void gs_decline_window(const char *reason);
 
-/* An Agg whose chain stays. */
-extern void gs_decline_chain(const Agg *agg);
-
 /* Any other node of a finished plan: does it sort, or in place of sorting hash? */
 extern void gs_decline_node(const Plan *plan);
 

@@ -87,10 +87,6 @@ for t in f w; do
 	row "$t sum(id) OVER (ORDER BY p)" "SELECT sum(id) OVER (ORDER BY p COLLATE \"C\") FROM $t"
 	row "$t lag(id) OVER (ORDER BY p)" "SELECT lag(id) OVER (ORDER BY p COLLATE \"C\") FROM $t"
 done
-for collation in C en_US.utf8; do
-	row "w GROUPING SETS ((p), (id)) $collation" \
-		"SELECT p COLLATE \"$collation\", id, count(*), sum(id) FROM w GROUP BY GROUPING SETS ((p COLLATE \"$collation\"), (id))"
-done
 row "f UNION w" "SELECT p COLLATE \"C\" FROM f UNION SELECT p COLLATE \"C\" FROM w"
 row "v percentile_cont(f8)" "SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY f8) FROM v" one
 row "v percentile_disc(f8) in 1000 groups" "SELECT few, percentile_disc(0.5) WITHIN GROUP (ORDER BY f8) FROM v GROUP BY 1"

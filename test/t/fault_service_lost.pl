@@ -193,8 +193,7 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 	my %queries = (
 		GpuWindow => "SELECT k, sum(id) OVER (ORDER BY k), lag(id) OVER (ORDER BY k, id) FROM $rows;",
 		GpuGroup => "SELECT k, string_agg(k, ',' ORDER BY id), sum(id) FROM $rows GROUP BY k ORDER BY k;",
-		GpuGroup => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;",
-		GpuGroupingSets => "SELECT k, id, sum(id) FROM $rows GROUP BY GROUPING SETS ((k), (id)) ORDER BY k, id;");
+		GpuGroup => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;");
 	my $settings = "SET enable_hashagg = off; $serial";
 
 	for my $above (sort keys %queries)
@@ -202,7 +201,7 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 		my $stock_above = stock($node, $queries{$above});
 
 		like(rows_of($node, "$force $settings", "EXPLAIN $queries{$above}"), qr/$above.*GpuSort/s, "$above, $name: plan");
-		for my $point ('service_fetch:3', 'service_fetch:6', $above eq 'GpuGroupingSets' ? 'service_fetch:12' : ())
+		for my $point ('service_fetch:3', 'service_fetch:6')
 		{
 			fault($node, $point);
 			same_rows($node, "$force $settings", $queries{$above}, "$above, $name, $point", $stock_above);
@@ -211,22 +210,6 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 			released($node, "$above, $name, $point");
 		}
 	}
-}
-
-# ... and a later sort of GROUPING SETS, whose input is kept: so what cannot be run again need not be
-{
-	my $sets = 'SELECT sum(hashtext(x::text)), count(*) FROM (SELECT k, id, sum(id) FROM (SELECT * FROM t WHERE random() >= 0 OFFSET 0) AS l GROUP BY GROUPING SETS ((k), (id))) AS x;';
-	my $settings = "SET enable_hashagg = off; $serial";
-	my $stock_sets = stock($node, $sets);
-
-	like(rows_of($node, "$force $settings", "EXPLAIN $sets"), qr/GpuGroupingSets.*GpuSort/s, 'volatile input of sets: plan');
-	fault($node, 'service_fetch:9');
-	stats_reset($node);
-	same_rows($node, "$force $settings", $sets, 'volatile input of sets', $stock_sets);
-	is(fallbacks($node), '{"device lost": 1}', 'volatile input of sets: counted');
-	fault($node, undef);
-	wait_ready($node);
-	released($node, 'volatile input of sets');
 }
 
 # ... and others change them meanwhile, which marks the rows themselves

@@ -18,7 +18,6 @@
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/feed/gpufeed.h"
-#include "nodes/group/gpugroupingsets.h"
 #include "nodes/common/gpunode.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
@@ -32,8 +31,6 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_window_node.scan);
 	RegisterCustomScanMethods(&gs_percentile_node.scan);
 	RegisterCustomScanMethods(&gs_group_node.scan);
-	RegisterCustomScanMethods(&gs_grouping_sets_node.scan);
-	RegisterCustomScanMethods(&gs_spool_node.scan);
 	RegisterCustomScanMethods(&gs_choice_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
 }

@@ -2,9 +2,9 @@
  *
  * gpunode.h
  *	  What the plan nodes GpuSort, GpuSortFeed, GpuWindow, GpuPercentile,
- *	  GpuGroup, GpuGroupingSets, GpuSpool, GpuChoice and GpuArraySort have in common.
+ *	  GpuGroup, GpuChoice and GpuArraySort have in common.
  *
- * Each but GpuGroupingSets is a CustomScan over its child in lefttree, where PostgreSQL takes care of
+ * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
  * the child in every respect: references, parameters, rescans, instrumentation,
  * EXPLAIN.
  *

@@ -21,7 +21,6 @@
 #include "utils/lsyscache.h"
 
 #include "nodes/feed/gpufeed.h"
-#include "nodes/group/gpugroupingsets.h"
 #include "nodes/sort/gpusort.h"
 #include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
@@ -85,8 +84,7 @@ note_flags(Plan **plan, void *context)
 			found->in_workers = true;
 			break;
 		case T_CustomScan:
-			if (gs_node_is(*plan, &gs_sort_node) || gs_node_is(*plan, &gs_feed_node) ||
-				gs_node_is(*plan, &gs_spool_node))
+			if (gs_node_is(*plan, &gs_sort_node) || gs_node_is(*plan, &gs_feed_node))
 				break;
 			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			if (gs_expr_is_volatile((Node *) ((CustomScan *) *plan)->custom_exprs))

@@ -19,13 +19,11 @@
  *											(gpupercentile_plan.c)
  *		Agg -> GpuSort						GpuGroup -> GpuSort, for some aggregates
  *											(gpugroup_plan.c)
- *		Agg with sorts of its own			GpuGroupingSets -> Agg, Agg -> GpuSort
- *											(gpugroupingsets_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
  *
- *	  - those in the chain of an Agg that has hash tables, too
+ *	  - those in the chain of an Agg, which the executor does inside it
  *	  - those below a Limit that PostgreSQL's top-N heapsort does better
  *	  - those that cost less as they are
  *
@@ -47,7 +45,6 @@
 #include "nodes/group/gpugroup.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/feed/gpufeed.h"
-#include "nodes/group/gpugroupingsets.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/window/gpuwindow.h"
@@ -259,37 +256,6 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	return &scan->scan.plan;
 }
 
-/* An Agg with a chain; all of its sorts, or none. */
-static Plan *
-replace_grouping_sets(ReplaceContext *context, Agg *agg)
-{
-	List	   *sorts = gs_grouping_sets_sorts(agg, &context->last_node_id);
-	int			flags = context->flags;
-	CustomScan *result;
-	ListCell   *lc;
-
-	foreach(lc, sorts)
-	{
-		const Sort *sort = lfirst_node(Sort, lc);
-
-		if (!is_worth_while(context, sort, 1.0, GS_NO_BOUND) || !is_possible(context, sort))
-			return &agg->plan;
-	}
-	if (sorts == NIL)
-	{
-		gs_decline_chain(agg);
-		return &agg->plan;
-	}
-	result = gs_grouping_sets_make(agg, sorts, &context->last_node_id);
-
-	/* below the first one everything is in its place; for the others the same rows can be read again */
-	context->flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
-	for_each_from(lc, result->custom_plans, 1)
-		lfirst(lc) = replace(context, (Plan *) lfirst(lc), no_bound);
-	context->flags = flags;
-	return &result->scan.plan;
-}
-
 typedef struct ReplaceChildren
 {
 	ReplaceContext *context;
@@ -373,8 +339,7 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
 	}
 	if (IsA(plan, Agg))
 	{
-		result = ((Agg *) plan)->chain != NIL ? replace_grouping_sets(context, (Agg *) plan) :
-			gs_group_count((Agg *) plan);
+		result = gs_group_count((Agg *) plan);
 		if (result != plan)
 			return result;
 	}
@@ -400,7 +365,7 @@ replace(ReplaceContext *context, Plan *plan, Bound bound)
  * Is this a node that replace() looks at more closely?  A Sort that costs no more
  * than a GpuSort's setup is not worth while, whatever else is true
  * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
- * no other node can tell.  The Sorts of a chain have no costs.
+ * no other node can tell.
  */
 static void
 note_sort(Plan **plan, void *found)
@@ -414,11 +379,6 @@ note_sort(Plan **plan, void *found)
 	}
 	else if (is_sort_or_feed(node))
 		*(bool *) found = true;
-	else if (IsA(node, Agg) && ((const Agg *) node)->chain != NIL)
-	{
-		if (gs_guc_force || outerPlan(node)->plan_rows >= gs_guc_min_rows)
-			*(bool *) found = true;
-	}
 	gs_plan_visit_children(*plan, note_sort, found);
 }
 
