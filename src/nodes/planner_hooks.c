@@ -29,6 +29,8 @@
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_offers.h"
+#include "nodes/sort/gpusort_path.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/planner_hooks.h"
 #include "plan/query_volatile.h"
@@ -49,7 +51,7 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 	{
 		case UPPERREL_GROUP_AGG:
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
-			gs_agg_offer_path(root, input_rel, output_rel);
+			gs_agg_offer_paths(root, input_rel, output_rel);
 #endif
 			gs_group_offer_paths(root, input_rel, output_rel, extra);
 			gs_percentile_offer_path(root, input_rel, output_rel, extra);
@@ -64,7 +66,7 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 			gs_union_offer_paths(root, output_rel);
 			break;
 		case UPPERREL_ORDERED:
-			gs_sort_offer_paths(root, input_rel, output_rel);
+			gs_order_offer_paths(root, input_rel, output_rel);
 			break;
 		default:
 			break;

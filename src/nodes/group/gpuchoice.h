@@ -26,16 +26,13 @@
 extern const GsNode gs_choice_node;
 extern const CustomPathMethods gs_choice_path_methods;
 
-/* A relation's cheapest path, if it hashes groups: the rival of a path that sorts them.  Else NULL. */
-extern const AggPath *gs_choice_rival(const RelOptInfo *rel);
-
 /* May both plans be made, and may the input be begun twice? */
 extern bool gs_choice_is_possible(PlannerInfo *root, const AggPath *rival);
 
 /*
- * The plan for few groups: the rival; or, if that need not be serial, parallel workers that hash in two
- * phases, which PostgreSQL leaves out where it expects many groups.  stage: UPPERREL_PARTIAL_ of
- * rel; final_costs: those of the second phase, NULL for DISTINCT.
+ * The plan for few groups: the rival, a relation's cheapest path; or, if that need not be serial, parallel
+ * workers that hash in two phases, which PostgreSQL leaves out where it expects many groups.  stage:
+ * UPPERREL_PARTIAL_ of rel; final_costs: those of the second phase, NULL for DISTINCT.
  */
 extern Path *gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival, bool serial,
 						   UpperRelationKind stage, const AggClauseCosts *final_costs);

@@ -29,7 +29,7 @@
 
 #include "nodes/group/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/sort/gpusort_rivals.h"
+#include "nodes/sort/gpusort_path.h"
 
 /* The input may cost such a part of the rival's whole plan before it returns a row. */
 #define MAX_STARTUP_PART	0.05
@@ -41,22 +41,6 @@ find_sort(Plan *plan)
 	while (plan != NULL && !gs_node_is(plan, &gs_sort_node))
 		plan = outerPlan(plan);
 	return (CustomScan *) plan;
-}
-
-const AggPath *
-gs_choice_rival(const RelOptInfo *rel)
-{
-	const Path *best = NULL;
-	ListCell   *lc;
-
-	foreach(lc, rel->pathlist)
-	{
-		const Path *path = lfirst(lc);
-
-		if (best == NULL || compare_path_costs((Path *) path, (Path *) best, TOTAL_COST) < 0)
-			best = path;
-	}
-	return best && IsA(best, AggPath) && gs_path_hashes(best) ? (const AggPath *) best : NULL;
 }
 
 static bool

@@ -66,63 +66,6 @@ typedef enum GsPlanItem
 #define GS_PLAN_FLAG_UNIQUE	4	/* of rows that are equal in all sort columns, one
 								 * is enough: the first */
 
-/* gpusort_path.c: add paths to those that PostgreSQL has for a query's ORDER BY. */
-extern void gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
-								RelOptInfo *ordered_rel);
-
-/* Can gpusort sort by these pathkeys? */
-extern bool gs_sort_supports(List *pathkeys);
-
-/*
- * GpuSorts of what a relation returns, one or two: over its cheapest path, and over a
- * parallel feed where it has partial paths.  rel: that the paths are for.  rows_back: how
- * many rows are returned.
- */
-extern List *gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel,
-								 List *pathkeys, double rows_back);
-
-/*
- * A GpuSort of child, and a Gather over GpuSortFeed of a partial path to be its
- * child.  rows: that are sorted, and rows_back of them returned.  fed_below: child is such a Gather.  flags:
- * GS_PLAN_FLAG_; those that a query without subplans allows.
- */
-extern Path *gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys,
-						  double rows, double rows_back, bool fed_below, int flags);
-extern Path *gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial);
-extern int	gs_sort_path_flags(const PlannerInfo *root);
-
-/*
- * gpusort_upper_path.c: add paths to those that PostgreSQL has for GROUP BY and window
- * functions.  extra: what the planner's hook got with grouped_rel.
- */
-extern void gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
-								 RelOptInfo *grouped_rel, const GroupPathExtraData *extra);
-extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
-								  RelOptInfo *window_rel);
-
-/* gpusort_join_path.c: add merge joins over GpuSort; parameters as of the planner's hook. */
-extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
-							   RelOptInfo *innerrel, JoinType jointype,
-							   JoinPathExtraData *extra);
-
-/* gpusort_distinct.c: add paths to those that PostgreSQL has for a query's DISTINCT. */
-extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
-									RelOptInfo *distinct_rel);
-
-/* gpusort_union.c: add paths to those that PostgreSQL has for a UNION; other relations are left alone. */
-extern void gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel);
-
-/* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
-extern bool gs_sort_may_rerun(const Query *parse);
-
-/*
- * gpusort_agg_path.c: have the input of aggregates with DISTINCT or ORDER BY sorted by
- * GpuSort where PostgreSQL (before 16) never does it outside of the aggregate.
- */
-#ifndef GS_COMPAT_PRESORTED_AGGREGATES
-extern void gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel);
-#endif
-
 /*
  * gpusort_agg_plan.c
  *
@@ -161,9 +104,6 @@ extern bool gs_agg_input_is_sorted(const Agg *agg, List *clauses, List *args,
 								   AttrNumber *column);
 
 /* gpusort_plan.c */
-extern const CustomPathMethods gs_sort_path_methods;
-extern const CustomPathMethods gs_feed_path_methods;
-
 /*
  * The flags that a statement's subplans allow, other than init plans.  They run
  * when an expression asks for them, so they may be part of any sort's input.

@@ -22,7 +22,8 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_offers.h"
+#include "nodes/sort/gpusort_path.h"
 #include "service/service_client.h"
 
 /* Is this a join that Merge Join can do by these clauses? */
@@ -70,9 +71,11 @@ side_path(PlannerInfo *root, RelOptInfo *side, List *pathkeys, bool *sorts)
 {
 	Path	   *best = get_cheapest_path_for_pathkeys(side->pathlist, pathkeys, NULL, TOTAL_COST,
 													  false);
+	GsOffer		offer = {.rel = side, .pathkeys = pathkeys};
 	ListCell   *lc;
 
-	foreach(lc, gs_sort_input_paths(root, side, side, pathkeys, side->rows))
+	gs_offer_set_input(root, &offer, side);
+	foreach(lc, gs_offer_sorts(root, &offer))
 	{
 		Path	   *path = lfirst(lc);
 
@@ -99,10 +102,10 @@ gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	MergePath  *join;
 	JoinCostWorkspace workspace;
 
-	if (extra->mergeclause_list == NIL || !enable_sort || outerrel->rows < gs_guc_min_rows ||
-		innerrel->rows < gs_guc_min_rows || !is_mergeable(jointype, extra) ||
-		outerrel->cheapest_total_path->param_info || innerrel->cheapest_total_path->param_info ||
-		IS_OTHER_REL(joinrel))
+	if (extra->mergeclause_list == NIL || IS_OTHER_REL(joinrel) ||
+		!gs_offer_may_pay(outerrel, outerrel->cheapest_total_path, false) ||
+		!gs_offer_may_pay(innerrel, innerrel->cheapest_total_path, false) ||
+		!is_mergeable(jointype, extra))
 		return;
 	if (can_hash(extra) && (!exceeds_hash_memory(outerrel) || !exceeds_hash_memory(innerrel)))
 		return;

@@ -1,37 +1,27 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_path.c
- *	  Making GpuSort paths, and offering them for a query's ORDER BY.
+ *	  Making GpuSort paths and offering them (gpusort_path.h).
  *
- * Wherever sorted rows are of use up to two paths are made, and compete by cost
- * with those that PostgreSQL has:
- *
- *		GpuSort -> cheapest path
- *		GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
- *
- * In the second one the rows reach the device from all processes at once and
- * none goes through Gather, whose part is to launch and join the workers.
- *
- * Here they are offered at UPPERREL_ORDERED.  A MergeAppend under a libc collation costs
- * far more than PostgreSQL thinks.  Where it would win for that reason only, it is taken out.
+ * A place makes a GsOffer and calls gs_offer(): so what all places ask is asked once, here, and in
+ * the order of what the questions cost.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 
 #include "compat.h"
 #include "guc.h"
-#include "key/key_types.h"
+#include "key/key.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_path.h"
 #include "plan/query_volatile.h"
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
@@ -122,32 +112,33 @@ make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomP
 	return path;
 }
 
-Path *
-gs_sort_path(PlannerInfo *root, RelOptInfo *rel, Path *child, List *pathkeys, double rows,
-			 double rows_back, bool fed_below, int flags)
+/* rows_fed: by one process; 0 if the child is a feed, which has a cost of its own. */
+static Path *
+make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows_fed, int flags)
 {
-	CustomPath *path;
-	SortPath   *sort = create_sort_path(root, rel, child, pathkeys, -1.0);
-	double		rows_fed = fed_below ? 0 : rows;
+	SortPath   *sort = create_sort_path(root, offer->rel, child, offer->pathkeys, -1.0);
+	CustomPath *path = make_custom_path(offer->rel, (Path *) sort, child->pathtarget,
+										&gs_sort_path_methods);
 	int			width = child->pathtarget->width;
-	Cost		cost = gs_cost_sort(rows_fed, rows, width);
+	double		rows = offer->rows;
 
-	path = make_custom_path(rel, (Path *) sort, child->pathtarget, &gs_sort_path_methods);
 	path->path.parallel_aware = false;
 	path->path.parallel_safe = false;
 	path->path.parallel_workers = 0;
-	path->path.pathkeys = pathkeys;
+	path->path.pathkeys = offer->pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	path->custom_private = list_make1_int(flags);
-	path->path.rows = rows_back;
+	path->path.rows = offer->rows_back;
 	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, rows, width);
-	path->path.total_cost = child->total_cost + cost - (rows - rows_back) * gs_guc_fetch_row_cost;
+	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width) -
+		(rows - offer->rows_back) * gs_guc_fetch_row_cost;
 	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;
 }
 
-Path *
-gs_sort_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
+/* A Gather over GpuSortFeed. */
+static Path *
+make_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 {
 	CustomPath *feed;
 	GatherPath *gather;
@@ -209,206 +200,65 @@ add_sort_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *pathkeys,
 	return (Path *) create_projection_path(root, rel, path, target);
 }
 
-List *
-gs_sort_input_paths(PlannerInfo *root, RelOptInfo *rel, RelOptInfo *input_rel, List *pathkeys,
-					double rows_back)
+void
+gs_offer_set_input(PlannerInfo *root, GsOffer *offer, RelOptInfo *input_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
-	Path	   *serial = add_sort_columns(root, input_rel, cheapest, pathkeys, false);
-	Path	   *partial = NULL;
-	int			flags = gs_sort_path_flags(root);
-	List	   *paths;
 
-	paths = list_make1(gs_sort_path(root, rel, serial ? serial : cheapest, pathkeys,
-									cheapest->rows, rows_back, false, flags));
+	offer->rows = offer->rows_back = cheapest->rows;
+	offer->serial = add_sort_columns(root, input_rel, cheapest, offer->pathkeys, false);
+	if (offer->serial == NULL)
+		offer->serial = cheapest;
 	if (input_rel->partial_pathlist != NIL)
-		partial = add_sort_columns(root, input_rel, linitial(input_rel->partial_pathlist),
-								   pathkeys, true);
-	if (partial)
-		paths = lappend(paths, gs_sort_path(root, rel, gs_sort_feed_path(root, rel, partial),
-											pathkeys, cheapest->rows, rows_back, true, flags));
+		offer->partial = add_sort_columns(root, input_rel, linitial(input_rel->partial_pathlist),
+										  offer->pathkeys, true);
+}
+
+bool
+gs_offer_may_pay(const RelOptInfo *rel, const Path *input, bool forced)
+{
+	return input != NULL && input->param_info == NULL && rel->pathlist != NIL &&
+		!IS_OTHER_REL(rel) && (forced || (enable_sort && input->rows >= gs_guc_min_rows));
+}
+
+List *
+gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
+{
+	int			flags = gs_sort_path_flags(root);
+	List	   *paths = NIL;
+
+	if (offer->serial)
+		paths = lappend(paths, make_sort_path(root, offer, offer->serial, offer->rows, flags));
+	if (offer->partial)
+		paths = lappend(paths, make_sort_path(root, offer,
+											  make_feed_path(root, offer->rel, offer->partial), 0,
+											  flags));
 	return paths;
 }
 
-static void
-add_ordered_path(PlannerInfo *root, RelOptInfo *ordered_rel, Path *path)
+void
+gs_offer(PlannerInfo *root, const GsOffer *offer)
 {
-	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
-
-	/* a set operation has no target of its own for this step */
-	if (target && path->pathtarget != target)
-		path = apply_projection_to_path(root, ordered_rel, path, target);
-	add_path(ordered_rel, path);
-}
-
-/*
- * May the cheapest path be gone?  One in the right order was itself added to
- * ordered_rel, and freed if a Gather Merge then turned out to be cheaper.  Below
- * grouping that one was among the cheapest path's rivals before.
- */
-static bool
-may_be_freed(const RelOptInfo *input_rel, const RelOptInfo *ordered_rel)
-{
-	return IS_UPPER_REL(input_rel) && input_rel->partial_pathlist != NIL &&
-		!list_member_ptr(ordered_rel->pathlist, input_rel->cheapest_total_path);
-}
-
-/* What so much of a path's rows cost. */
-static Cost
-fraction_cost(const Path *path, double fraction)
-{
-	return path->startup_cost + fraction * (path->total_cost - path->startup_cost);
-}
-
-/*
- * How many streams a path merges by the comparison of a libc collation; 0: it does no
- * such thing.
- */
-static int
-libc_merge_streams(const Path *path)
-{
-	const PathKey *first;
-	GsKeyCollator *collator;
-	const GsLibcCollation *libc;
-
-	if (IsA(path, ProjectionPath))
-		path = ((const ProjectionPath *) path)->subpath;
-	if (!IsA(path, MergeAppendPath) || path->pathkeys == NIL)
-		return 0;
-	first = linitial_node(PathKey, path->pathkeys);
-	if (!gs_key_collation_lookup(first->pk_eclass->ec_collation, &collator, &libc) || libc == NULL)
-		return 0;
-	return list_length(((const MergeAppendPath *) path)->subpaths);
-}
-
-/*
- * Remove merges that PostgreSQL takes to be cheaper than a GpuSort, or as cheap, only
- * since it does not count what their comparisons cost.
- */
-static void
-remove_merges(const PlannerInfo *root, RelOptInfo *ordered_rel, const Path *sort)
-{
-	double		fraction = root->tuple_fraction >= 1.0 ?
-		root->tuple_fraction / Max(sort->rows, 1.0) : root->tuple_fraction;
+	List	   *paths = NIL;
 	ListCell   *lc;
 
-	if (fraction <= 0 || fraction > 1.0)
-		fraction = 1.0;
-	foreach(lc, ordered_rel->pathlist)
-	{
-		const Path *path = lfirst(lc);
-		int			streams = libc_merge_streams(path);
-
-		if (streams > 1 && !gs_compat_more_disabled(sort, path) &&
-			fraction_cost(sort, fraction) <
-			fraction_cost(path, fraction) + fraction * gs_cost_libc_merge(path->rows, streams))
-			ordered_rel->pathlist = foreach_delete_current(ordered_rel->pathlist, lc);
-	}
-}
-
-/* The value of LIMIT or OFFSET, as far as the planner knows it; -1: it does not, 0: there is none. */
-static double
-estimate_limit(PlannerInfo *root, Node *expr)
-{
-	Node	   *estimate = expr ? estimate_expression_value(root, expr) : NULL;
-
-	if (estimate == NULL)
-		return 0;
-	if (!IsA(estimate, Const))
-		return -1;
-	return ((Const *) estimate)->constisnull ? 0 : (double) DatumGetInt64(((Const *) estimate)->constvalue);
-}
-
-/*
- * How many rows of the query's result will be asked for; -1: perhaps all.  root->limit_tuples
- * does not tell where the query has groups, DISTINCT, windows or set operations, since it is about
- * the rows below them.
- */
-static double
-limit_rows(PlannerInfo *root)
-{
-	const Query *parse = root->parse;
-	double		count = estimate_limit(root, parse->limitCount);
-	double		offset = estimate_limit(root, parse->limitOffset);
-
-	if (parse->limitCount == NULL || parse->hasTargetSRFs)
-		return root->limit_tuples;
-	return count > 0 && offset >= 0 ? count + offset : -1;
-}
-
-/* Does PostgreSQL sort all rows of a path faster, whatever its planner says? */
-static bool
-postgres_is_faster(const Path *path)
-{
-	const PathTarget *target = path->pathtarget;
-	Cost		cost = gs_compat_cost_sort(path->rows, target->width, work_mem);
-
-	return target->exprs != NIL &&
-		gs_cost_by_postgres(cost, list_length(target->exprs), exprType(linitial(target->exprs))) <
-		gs_cost_sort(path->rows, path->rows, target->width);
-}
-
-void
-gs_sort_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
-{
-	Path	   *cheapest = input_rel->cheapest_total_path;
-	Path	   *partial = NULL;
-	Path	   *serial = NULL;
-	Path	   *parallel = NULL;
-	bool		serial_wins = true;
-	bool		parallel_wins = true;
-	double		rows;
-	int			flags;
-
-	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
-		may_be_freed(input_rel, ordered_rel) || cheapest->param_info != NULL)
+	if (offer->pathkeys == NIL ||
+		(!offer->in_order_too && offer->serial &&
+		 pathkeys_contained_in(offer->pathkeys, offer->serial->pathkeys)) ||
+		!gs_client_service_ready() || !gs_sort_supports(offer->pathkeys))
 		return;
-	rows = cheapest->rows;
-	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
-		partial = linitial(input_rel->partial_pathlist);
-	if (gs_guc_force)
+	foreach(lc, gs_offer_sorts(root, offer))
 	{
-		/* PostgreSQL sorts neither what is in order */
-		serial_wins = !pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys);
-		parallel_wins = partial && !pathkeys_contained_in(root->sort_pathkeys, partial->pathkeys);
-		if (!serial_wins && !parallel_wins)
-			return;
-	}
-	else
-	{
-		int			width = cheapest->pathtarget->width;
-		double		limit;
+		Path	   *path = lfirst(lc);
 
-		if (!enable_sort || rows < gs_guc_min_rows || postgres_is_faster(cheapest))
-			return;
-		limit = limit_rows(root);
-		serial_wins = !gs_cost_prefers_heapsort(rows, rows, width, limit);
-		parallel_wins = partial && !gs_cost_prefers_heapsort(partial->rows, rows, width, limit);
-		if (!serial_wins && !parallel_wins)
-			return;
-		if (pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys))
-			return;
+		if (offer->above)
+			path = offer->above(root, offer, path);
+		if (path)
+			paths = lappend(paths, path);
 	}
-	if (!gs_client_service_ready() || !gs_sort_supports(root->sort_pathkeys))
+	if (paths == NIL)
 		return;
-
-	flags = gs_sort_path_flags(root);
-
-	/* forced: leave the planner no other choice, unless none of its choices sorts */
-	if (gs_guc_force && serial_wins)
-		ordered_rel->pathlist = NIL;
-	if (serial_wins)
-		serial = gs_sort_path(root, ordered_rel, cheapest, root->sort_pathkeys, rows, rows, false,
-							  flags);
-	if (partial && parallel_wins)
-		parallel = gs_sort_path(root, ordered_rel, gs_sort_feed_path(root, ordered_rel, partial),
-								root->sort_pathkeys, rows, rows, true, flags);
-	if (!gs_guc_force && serial)
-		remove_merges(root, ordered_rel, serial);
-	if (!gs_guc_force && parallel)
-		remove_merges(root, ordered_rel, parallel);
-	if (serial)
-		add_ordered_path(root, ordered_rel, serial);
-	if (parallel)
-		add_ordered_path(root, ordered_rel, parallel);
+	if (offer->forced)
+		offer->rel->pathlist = NIL;
+	offer->add(root, offer, paths);
 }

@@ -22,6 +22,7 @@
 
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
 

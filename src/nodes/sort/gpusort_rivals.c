@@ -21,14 +21,15 @@
 #include "executor/nodeAgg.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
 #include "compat.h"
 #include "guc.h"
 #include "nodes/group/gpuchoice.h"
-#include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_rivals.h"
 #include "plan/sort_cost.h"
 #include "sort/sort_groups.h"
@@ -92,8 +93,9 @@ has_workers(const Path *path)
 	return false;
 }
 
-bool
-gs_path_hashes(const Path *path)
+/* Does a path of groups hash them, also in parts? */
+static bool
+hashes(const Path *path)
 {
 	for (; path != NULL; path = input_of(path))
 		if (IsA(path, AggPath) && ((const AggPath *) path)->aggstrategy == AGG_HASHED)
@@ -124,8 +126,9 @@ hidden_cost(const PlannerInfo *root, const Path *path)
 }
 
 void
-gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths)
+gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
 {
+	RelOptInfo *rel = offer->rel;
 	ListCell   *lc;
 
 	foreach(lc, paths)
@@ -192,32 +195,51 @@ without_workers(List *paths)
 	return paths;
 }
 
-void
-gs_add_grouped_paths(PlannerInfo *root, RelOptInfo *rel, List *paths, double rows, List *exprs,
-					 List *wanted, const AggClauseCosts *final_costs)
+/* The cheapest path, if it hashes groups: the rival of paths that sort them.  Else NULL. */
+static const AggPath *
+find_rival(const RelOptInfo *rel)
 {
-	const AggPath *rival = gs_guc_force ? NULL : gs_choice_rival(rel);
-	bool		serial = rival && rows < MIN_ROWS_FOR_WORKERS && !has_workers(&rival->path);
+	const Path *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+
+		if (best == NULL || compare_path_costs((Path *) path, (Path *) best, TOTAL_COST) < 0)
+			best = path;
+	}
+	return best && IsA(best, AggPath) && hashes(best) ? (const AggPath *) best : NULL;
+}
+
+void
+gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
+{
+	const GsGroupOffer *groups = (const GsGroupOffer *) offer;
+	const AggPath *rival = gs_guc_force ? NULL : find_rival(offer->rel);
+	bool		serial = rival && offer->rows < MIN_ROWS_FOR_WORKERS && !has_workers(&rival->path);
 	Path	   *few;
 	ListCell   *lc;
 
 	if (serial)
 		paths = without_workers(paths);
-	if (rival && !is_guess(root, exprs))
+	if (rival && !is_guess(root, groups->exprs))
 	{
-		if (rival->numGroups * GS_FEW_GROUPS_ROWS < rows)
+		if (rival->numGroups * GS_FEW_GROUPS_ROWS < offer->rows)
 			return;
 	}
 	else if (rival)
 	{
 		if (!gs_choice_is_possible(root, rival))
 			return;
-		few = gs_choice_few(root, rel, rival, serial, final_costs ? UPPERREL_PARTIAL_GROUP_AGG :
-							UPPERREL_PARTIAL_DISTINCT, final_costs);
+		few = gs_choice_few(root, offer->rel, rival, serial,
+							groups->final_costs ? UPPERREL_PARTIAL_GROUP_AGG :
+							UPPERREL_PARTIAL_DISTINCT, groups->final_costs);
 		foreach(lc, paths)
-			lfirst(lc) = gs_choice_path(root, rel, lfirst(lc), rows, few, wanted);
+			lfirst(lc) = gs_choice_path(root, offer->rel, lfirst(lc), offer->rows, few,
+										groups->wanted);
 	}
-	gs_add_sorted_paths(root, rel, paths);
+	gs_add_sorted_paths(root, offer, paths);
 }
 
 double
@@ -237,17 +259,75 @@ gs_expected_groups(const RelOptInfo *grouped_rel)
 	return 0;
 }
 
-Cost
-gs_cost_inner_sorts(const AggPath *path, const Aggref *agg, int sorts, bool in_order)
+/* What it costs that aggregates sort by themselves in a path. */
+static Cost
+inner_cost(const AggPath *path, const GsAggOffer *aggs)
 {
 	double		rows = Max(path->subpath->rows, 2.0);
-	Cost		cost = 2.0 * cpu_operator_cost * sorts * rows;
+	Cost		cost = 2.0 * cpu_operator_cost * aggs->sorts * rows;
+	const List *args = aggs->agg->args;
 
 	/* with the costs of cost_tuplesort() */
-	if (!in_order)
+	if (!aggs->order_helps ||
+		!pathkeys_contained_in(aggs->offer.pathkeys, path->subpath->pathkeys))
 		cost *= log2(Max(rows / Max(path->numGroups, 1.0), 2.0));
-	if (list_length(agg->args) == 1 &&
-		get_typbyval(exprType((Node *) linitial_node(TargetEntry, agg->args)->expr)))
+	if (list_length(args) == 1 &&
+		get_typbyval(exprType((Node *) linitial_node(TargetEntry, args)->expr)))
 		cost *= DATUM_SORT_FACTOR;
 	return cost;
+}
+
+/*
+ * Does a path cost less than all that PostgreSQL has?  Without groups nothing is
+ * saved but the sorts.  Then a parallel scan alone is no reason: its workers do not make
+ * what follows faster.
+ */
+static bool
+is_cheapest(const PlannerInfo *root, const Path *path, const GsAggOffer *aggs)
+{
+	bool		one_group = root->parse->groupClause == NIL;
+	ListCell   *lc;
+
+	foreach(lc, aggs->offer.rel->pathlist)
+	{
+		const Path *other = lfirst(lc);
+		Cost		inside = 0;
+
+		if (IsA(other, AggPath))
+		{
+			const Path *input = ((const AggPath *) other)->subpath;
+			double		rows = input->rows;
+			int			width = input->pathtarget->width;
+
+			inside = inner_cost((const AggPath *) other, aggs);
+			if (one_group && inside <= (aggs->few_come_back ? gs_cost_sort_startup(rows, rows, width) :
+										gs_cost_sort(rows, rows, width)))
+				return false;
+		}
+		if (gs_compat_more_disabled(path, other) ||
+			other->total_cost + inside <= path->total_cost)
+			return false;
+		/* not all groups may be wanted, and this one returns the first one sooner */
+		if (root->tuple_fraction > 0 && !one_group && other->startup_cost < path->startup_cost)
+			return false;
+	}
+	return true;
+}
+
+void
+gs_add_agg_path(PlannerInfo *root, const GsOffer *offer, List *paths)
+{
+	Path	   *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+
+		if (best == NULL || path->total_cost < best->total_cost)
+			best = path;
+	}
+	/* the costs of the others lack the sorts */
+	if (gs_guc_force || is_cheapest(root, best, (const GsAggOffer *) offer))
+		offer->rel->pathlist = list_make1(best);
 }

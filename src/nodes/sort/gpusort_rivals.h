@@ -10,31 +10,48 @@
 
 #include "nodes/pathnodes.h"
 
+#include "nodes/sort/gpusort_path.h"
+
 /*
  * Add paths that sort, beside others that hash; take away those of the others that cost more
  * by all that PostgreSQL does not count.
  */
-extern void gs_add_sorted_paths(PlannerInfo *root, RelOptInfo *rel, List *paths);
+extern void gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
+
+/* Sorted rows for groups, or DISTINCT. */
+typedef struct GsGroupOffer
+{
+	GsOffer		offer;
+	double		expected;		/* groups */
+	List	   *exprs;			/* that make them */
+	List	   *wanted;			/* the order that the query's next step needs */
+	const AggClauseCosts *final_costs;	/* of aggregates in two phases; NULL for DISTINCT */
+} GsGroupOffer;
 
 /*
- * The same for paths that sort so many rows to find groups, by these expressions.  Nothing is added
- * where few groups are expected.  Where their number is no more than a guess the choice is left to
- * execution (gpuchoice.h); if that cannot be, nothing is added either.  wanted: the order that the
- * query's next step needs.  final_costs: of aggregates in two phases; NULL for DISTINCT.
+ * The same for a GsGroupOffer.  Nothing is added where few groups are expected.  Where their number is
+ * no more than a guess the choice is left to execution (gpuchoice.h); if that cannot be, nothing
+ * is added either.
  */
-extern void gs_add_grouped_paths(PlannerInfo *root, RelOptInfo *rel, List *paths, double rows,
-								 List *exprs, List *wanted, const AggClauseCosts *final_costs);
+extern void gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
 
-/* Does a path of groups hash them, also in parts? */
-extern bool gs_path_hashes(const Path *path);
+/* Sorted rows for aggregates that sort by themselves in PostgreSQL's paths. */
+typedef struct GsAggOffer
+{
+	GsOffer		offer;
+	const Aggref *agg;			/* one of them */
+	int			sorts;			/* how many sorts like its own are saved */
+	bool		order_helps;	/* where their input is in this order they only compare neighbours */
+	bool		few_come_back;	/* if all rows are one group: of the GpuSort's */
+} GsAggOffer;
+
+/*
+ * For a GsAggOffer: the cheapest of the paths takes the place of all others if it is cheaper than these with
+ * their sorts.
+ */
+extern void gs_add_agg_path(PlannerInfo *root, const GsOffer *offer, List *paths);
 
 /* How many groups PostgreSQL expects; 0: none of its paths tells. */
 extern double gs_expected_groups(const RelOptInfo *grouped_rel);
-
-/*
- * What it costs that aggregates sort by themselves in this path: so many sorts like agg's.
- * in_order: the input is in that order already, so that they only compare neighbours.
- */
-extern Cost gs_cost_inner_sorts(const AggPath *path, const Aggref *agg, int sorts, bool in_order);
 
 #endif							/* GS_NODES_GPUSORT_RIVALS_H */

@@ -27,16 +27,15 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_offers.h"
+#include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"
-#include "service/service_client.h"
 
 /* A UNION, as PostgreSQL's paths show it. */
 typedef struct Union
 {
+	GsOffer		offer;			/* by pathkeys that make equal rows neighbours */
 	List	   *inputs;			/* a Path of each */
-	List	   *pathkeys;		/* that make equal rows neighbours */
-	double		groups;
 	PathTarget *target;			/* what is wanted of them: for INTERSECT and EXCEPT above, before
 								 * PostgreSQL 18, a column more */
 } Union;
@@ -56,14 +55,14 @@ read_path(PlannerInfo *root, Path *path, Union *found)
 {
 	const Path *sorted;
 
-	found->groups = path->rows;
+	found->offer.rows_back = path->rows;
 	found->target = path->pathtarget;
 	if (IsA(path, ProjectionPath))
 		path = ((ProjectionPath *) path)->subpath;
 	sorted = gs_compat_unique_input(path);
 	if (sorted)
 	{
-		found->pathkeys = sorted->pathkeys;
+		found->offer.pathkeys = sorted->pathkeys;
 		if (IsA(sorted, SortPath))
 			found->inputs = appended_paths(((const SortPath *) sorted)->subpath);
 		else if (IsA(sorted, MergeAppendPath))
@@ -78,16 +77,16 @@ read_path(PlannerInfo *root, Path *path, Union *found)
 		if (!grouping_is_sortable(agg->groupClause))
 			return false;
 		found->inputs = appended_paths(agg->subpath);
-		found->pathkeys = make_pathkeys_for_sortclauses(root, agg->groupClause,
+		found->offer.pathkeys = make_pathkeys_for_sortclauses(root, agg->groupClause,
 														make_tlist_from_pathtarget(agg->subpath->pathtarget));
 
 		/* a column may be there twice */
-		if (list_length(found->pathkeys) != list_length(agg->groupClause))
+		if (list_length(found->offer.pathkeys) != list_length(agg->groupClause))
 			return false;
 	}
 	else
 		return false;
-	return found->inputs != NIL && found->pathkeys != NIL;
+	return found->inputs != NIL && found->offer.pathkeys != NIL;
 }
 
 static bool
@@ -149,46 +148,31 @@ make_partial_append(PlannerInfo *root, RelOptInfo *rel, const List *inputs)
 	return gs_compat_append_path(root, rel, NIL, paths, workers, enable_parallel_append);
 }
 
+static Path *
+make_unique_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
+{
+	const Union *found = (const Union *) offer;
+	Path	   *path = gs_compat_unique_path(root, offer->rel, sorted, list_length(offer->pathkeys),
+											 offer->rows_back);
+
+	if (equal(path->pathtarget->exprs, found->target->exprs))
+		return path;
+	return apply_projection_to_path(root, offer->rel, path, found->target);
+}
+
 void
 gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel)
 {
-	Union		found;
-	Path	   *serial;
-	Path	   *partial;
-	List	   *paths;
-	double		rows;
-	int			flags;
-	ListCell   *lc;
+	Union		found = {{.rel = rel, .forced = gs_guc_force, .above = make_unique_path,
+						  .add = gs_add_sorted_paths}};
+	GsOffer    *offer = &found.offer;
 
-	if (!find_union(root, rel, &found) || !gs_client_service_ready() ||
-		!gs_sort_supports(found.pathkeys))
+	if (!find_union(root, rel, &found))
 		return;
-	if (list_length(found.inputs) == 1 &&
-		pathkeys_contained_in(found.pathkeys, ((Path *) linitial(found.inputs))->pathkeys))
+	offer->serial = make_append(root, rel, found.inputs);
+	if (!gs_offer_may_pay(rel, offer->serial, gs_guc_force))
 		return;
-	serial = make_append(root, rel, found.inputs);
-	if (serial == NULL)
-		return;
-	rows = serial->rows;
-	if (!gs_guc_force && (!enable_sort || rows < gs_guc_min_rows))
-		return;
-
-	flags = gs_sort_path_flags(root);
-	paths = list_make1(gs_sort_path(root, rel, serial, found.pathkeys, rows, found.groups, false, flags));
-	partial = make_partial_append(root, rel, found.inputs);
-	if (partial)
-		paths = lappend(paths, gs_sort_path(root, rel, gs_sort_feed_path(root, rel, partial),
-											found.pathkeys, rows, found.groups, true, flags));
-	foreach(lc, paths)
-	{
-		Path	   *path = gs_compat_unique_path(root, rel, lfirst(lc),
-												 list_length(found.pathkeys), found.groups);
-
-		if (!equal(path->pathtarget->exprs, found.target->exprs))
-			path = apply_projection_to_path(root, rel, path, found.target);
-		lfirst(lc) = path;
-	}
-	if (gs_guc_force)
-		rel->pathlist = NIL;
-	gs_add_sorted_paths(root, rel, paths);
+	offer->rows = offer->serial->rows;
+	offer->partial = make_partial_append(root, rel, found.inputs);
+	gs_offer(root, offer);
 }

@@ -1,24 +1,25 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_upper_path.c
- *	  Offering GpuSort for GROUP BY and window functions.
+ *	  Offering GpuSort for GROUP BY, DISTINCT and window functions.
  *
- *		GroupAggregate -> GpuSort		against HashAggregate
- *		WindowAgg -> GpuSort			against indexes, and serial scans
+ *		GroupAggregate, or Group -> GpuSort		against HashAggregate
+ *		Unique -> GpuSort						the same
+ *		WindowAgg -> GpuSort					against indexes, and serial scans
  *
- * each over the input's cheapest path and over the parallel feed
- * (gpusort_path.c).  PostgreSQL makes the same paths over its own Sort, which the
- * finished plan would have replaced (gpusort_replace.c); but with the cost of that
- * Sort another path mostly wins before.
+ * PostgreSQL makes the same paths over its own Sort, which the finished plan would have replaced
+ * (gpusort_replace.c); but with the cost of that Sort another path mostly wins before.
  *
  * Hashing is best for few groups: rows go nowhere, and workers hash in parallel.
  * So nothing is offered against it for fewer than gpusort.min_rows groups.
+ *
+ * In the finished plan GpuSort is told to drop equal rows, where these are not needed (gpusort_keep.c).
+ * Then few come back where few are different; the cost is that of these.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
@@ -27,21 +28,42 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_offers.h"
+#include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"
-#include "service/service_client.h"
 
-/* Is it worth while to look for paths that sort the input like this? */
-static bool
-is_candidate(const RelOptInfo *input_rel, const RelOptInfo *rel, List *pathkeys)
+/* What wants groups: Agg, Group; or Unique, for DISTINCT. */
+typedef struct GroupOffer
 {
-	const Path *cheapest = input_rel->cheapest_total_path;
+	GsGroupOffer groups;
+	List	   *clause;
+	List	   *having;
+} GroupOffer;
 
-	return enable_sort && pathkeys != NIL && cheapest != NULL && rel->pathlist != NIL &&
-		cheapest->param_info == NULL && !IS_OTHER_REL(rel) &&
-		cheapest->rows >= gs_guc_min_rows &&
-		!pathkeys_contained_in(pathkeys, cheapest->pathkeys) && gs_client_service_ready() &&
-		gs_sort_supports(pathkeys);
+/* Find the order that the query's next step needs. */
+static List *
+next_pathkeys(const PlannerInfo *root)
+{
+	if (root->window_pathkeys)
+		return root->window_pathkeys;
+	return root->distinct_pathkeys ? root->distinct_pathkeys : root->sort_pathkeys;
+}
+
+static Path *
+make_group_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
+{
+	const GroupOffer *group = (const GroupOffer *) offer;
+	AggStrategy strategy = root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
+	AggClauseCosts costs;
+
+	if (!root->parse->hasAggs)
+		return (Path *) create_group_path(root, offer->rel, sorted, group->clause, group->having,
+										  group->groups.expected);
+	memset(&costs, 0, sizeof(costs));
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	return (Path *) create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, strategy,
+									AGGSPLIT_SIMPLE, group->clause, group->having, &costs,
+									group->groups.expected);
 }
 
 void
@@ -49,51 +71,64 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 					 const GroupPathExtraData *extra)
 {
 	const Query *parse = root->parse;
-	List	   *clause = gs_compat_group_clause(root);
-	List	   *having = (List *) extra->havingQual;
-	double		groups = gs_expected_groups(grouped_rel);
-	double		rows;
-	AggClauseCosts costs;
-	List	   *paths = NIL;
-	ListCell   *lc;
+	GroupOffer	group = {{{.rel = grouped_rel, .pathkeys = root->group_pathkeys,
+						   .above = make_group_path, .add = gs_add_grouped_paths}}};
+	GsOffer    *offer = &group.groups.offer;
 
-	if (parse->groupingSets != NIL || groups == 0 ||
-		!is_candidate(input_rel, grouped_rel, root->group_pathkeys))
+	group.groups.expected = gs_expected_groups(grouped_rel);
+	if (parse->groupingSets != NIL || group.groups.expected == 0 || offer->pathkeys == NIL ||
+		!gs_offer_may_pay(grouped_rel, input_rel->cheapest_total_path, false))
 		return;
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
-	/* there are paths for these already (gpusort_agg_path.c) */
+	/* there are paths for these already (gpusort_agg_path_15.c) */
 	if (root->numOrderedAggs > 0)
 		return;
 #endif
-	if (groups < gs_guc_min_rows && enable_hashagg && parse->groupClause != NIL &&
-		root->numOrderedAggs == 0 && grouping_is_hashable(clause))
+	group.clause = gs_compat_group_clause(root);
+	if (group.groups.expected < gs_guc_min_rows && enable_hashagg && parse->groupClause != NIL &&
+		root->numOrderedAggs == 0 && grouping_is_hashable(group.clause))
 		return;
+	group.having = (List *) extra->havingQual;
+	group.groups.exprs = get_sortgrouplist_exprs(group.clause, root->processed_tlist);
+	group.groups.wanted = next_pathkeys(root);
+	group.groups.final_costs = &extra->agg_final_costs;
+	gs_offer_set_input(root, offer, input_rel);
+	if (!parse->hasAggs)
+		offer->rows_back = Min(group.groups.expected, offer->rows);
+	gs_offer(root, offer);
+}
 
-	/* without aggregates equal rows are dropped (gpusort_keep.c) */
-	rows = input_rel->cheapest_total_path->rows;
-	memset(&costs, 0, sizeof(costs));
-	if (parse->hasAggs)
-		get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	foreach(lc, gs_sort_input_paths(root, grouped_rel, input_rel, root->group_pathkeys,
-									 parse->hasAggs ? rows : Min(groups, rows)))
-	{
-		Path	   *sorted = lfirst(lc);
-		AggStrategy strategy = parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
+static Path *
+make_unique_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
+{
+	const GsGroupOffer *groups = (const GsGroupOffer *) offer;
 
-		if (parse->hasAggs)
-			paths = lappend(paths, create_agg_path(root, grouped_rel, sorted,
-												   grouped_rel->reltarget, strategy,
-												   AGGSPLIT_SIMPLE, clause, having, &costs,
-												   groups));
-		else
-			paths = lappend(paths, create_group_path(root, grouped_rel, sorted, clause, having,
-													 groups));
-	}
-	gs_add_grouped_paths(root, grouped_rel, paths, rows,
-						 get_sortgrouplist_exprs(clause, root->processed_tlist),
-						 root->window_pathkeys ? root->window_pathkeys :
-						 root->distinct_pathkeys ? root->distinct_pathkeys : root->sort_pathkeys,
-						 &extra->agg_final_costs);
+	return gs_compat_unique_path(root, offer->rel, sorted, list_length(root->distinct_pathkeys),
+								 groups->expected);
+}
+
+void
+gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
+{
+	const Query *parse = root->parse;
+	GsGroupOffer groups = {{.rel = distinct_rel, .pathkeys = root->distinct_pathkeys,
+							.forced = gs_guc_force, .above = make_unique_path,
+							.add = gs_add_grouped_paths}};
+	GsOffer    *offer = &groups.offer;
+
+	if (offer->pathkeys == NIL ||
+		!gs_offer_may_pay(distinct_rel, input_rel->cheapest_total_path, gs_guc_force))
+		return;
+	groups.expected = ((Path *) linitial(distinct_rel->pathlist))->rows;
+	groups.exprs = get_sortgrouplist_exprs(parse->distinctClause, root->processed_tlist);
+	groups.wanted = root->sort_pathkeys;
+	/* the order says which row is the first one of its group; more rows come back */
+	if (parse->hasDistinctOn && list_length(offer->pathkeys) < list_length(root->sort_pathkeys))
+		offer->pathkeys = root->sort_pathkeys;
+	gs_offer_set_input(root, offer, input_rel);
+	if (offer->pathkeys == root->distinct_pathkeys)
+		offer->rows_back = Min(groups.expected, offer->rows);
+	gs_offer(root, offer);
 }
 
 /* The order that a window wants its rows in. */
@@ -126,6 +161,12 @@ find_windows(const Path *path)
 	}
 }
 
+typedef struct WindowOffer
+{
+	GsOffer		offer;
+	List	   *windows;		/* WindowAggPaths of PostgreSQL's, the topmost first */
+} WindowOffer;
+
 /* A window like PostgreSQL's, over sorted rows. */
 static Path *
 copy_window(const WindowAggPath *like, Path *sorted)
@@ -146,41 +187,42 @@ copy_window(const WindowAggPath *like, Path *sorted)
 	return &window->path;
 }
 
+/* The same stack of windows, with GpuSorts between those of different orders. */
+static Path *
+make_window_path(PlannerInfo *root, const GsOffer *offer, Path *path)
+{
+	const List *windows = ((const WindowOffer *) offer)->windows;
+
+	for (int i = list_length(windows) - 1; i >= 0; i--)
+	{
+		const WindowAggPath *window = list_nth_node(WindowAggPath, windows, i);
+		GsOffer		next = {.rel = offer->rel, .pathkeys = window_pathkeys(root, window->winclause),
+							.serial = path, .rows = path->rows, .rows_back = path->rows};
+
+		if (!pathkeys_contained_in(next.pathkeys, path->pathkeys))
+		{
+			if (!gs_sort_supports(next.pathkeys))
+				return NULL;
+			path = linitial(gs_offer_sorts(root, &next));
+		}
+		path = copy_window(window, path);
+	}
+	return path;
+}
+
 void
 gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *window_rel)
 {
-	List	   *windows = NIL;
-	List	   *pathkeys;
-	List	   *paths = NIL;
-	ListCell   *lc;
+	WindowOffer window = {{.rel = window_rel, .above = make_window_path,
+						   .add = gs_add_sorted_paths}};
 
-	if (window_rel->pathlist != NIL)
-		windows = find_windows(linitial(window_rel->pathlist));
-	if (windows == NIL)
+	if (!gs_offer_may_pay(window_rel, input_rel->cheapest_total_path, false))
 		return;
-	pathkeys = window_pathkeys(root, llast_node(WindowAggPath, windows)->winclause);
-	if (!is_candidate(input_rel, window_rel, pathkeys))
+	window.windows = find_windows(linitial(window_rel->pathlist));
+	if (window.windows == NIL)
 		return;
-	foreach(lc, gs_sort_input_paths(root, window_rel, input_rel, pathkeys,
-									 input_rel->cheapest_total_path->rows))
-	{
-		Path	   *path = lfirst(lc);
-
-		for (int i = list_length(windows) - 1; i >= 0; i--)
-		{
-			const WindowAggPath *window = list_nth_node(WindowAggPath, windows, i);
-
-			pathkeys = window_pathkeys(root, window->winclause);
-			if (!pathkeys_contained_in(pathkeys, path->pathkeys))
-			{
-				if (!gs_sort_supports(pathkeys))
-					return;
-				path = gs_sort_path(root, window_rel, path, pathkeys, path->rows, path->rows, false,
-									gs_sort_path_flags(root));
-			}
-			path = copy_window(window, path);
-		}
-		paths = lappend(paths, path);
-	}
-	gs_add_sorted_paths(root, window_rel, paths);
+	window.offer.pathkeys = window_pathkeys(root, llast_node(WindowAggPath,
+															 window.windows)->winclause);
+	gs_offer_set_input(root, &window.offer, input_rel);
+	gs_offer(root, &window.offer);
 }

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * gpusort_agg_path.c
+ * gpusort_agg_path_15.c
  *	  Offering GpuSort for the sorts of aggregates with DISTINCT or ORDER BY.
  *
  * Before PostgreSQL 16 an aggregate with DISTINCT or ORDER BY sorts its input by
@@ -39,22 +39,20 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "key/key.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_offers.h"
+#include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"
-#include "plan/sort_cost.h"
-#include "service/service_client.h"
 
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
 
 /* What to sort the input of an Agg by, beyond the columns of GROUP BY. */
 typedef struct AggOrder
 {
-	const Aggref *agg;			/* one of those that want this order */
-	List	   *pathkeys;		/* with those of GROUP BY */
+	GsAggOffer	aggs;			/* by pathkeys with those of GROUP BY; agg: one of those that want this
+								 * order; few_come_back: all there is to know is how many rows differ */
 	bool		unique;			/* all aggregates have the same DISTINCT */
-	bool		count_only;		/* and all there is to know is how many rows differ */
-	int			served;			/* how many sorts this one saves */
+	const AggPath *like;		/* one of PostgreSQL's paths */
 } AggOrder;
 
 /* SortGroupClauses that say how an aggregate sorts; NIL: it does not. */
@@ -199,19 +197,18 @@ choose_order(PlannerInfo *root, AggOrder *order)
 {
 	ListCell   *lc;
 
-	memset(order, 0, sizeof(*order));
 	if (same_distinct(root))
 	{
 		Bitmapset  *states = NULL;
 
 		foreach(lc, root->agginfos)
 			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
-		order->agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
-		order->pathkeys = order_pathkeys(root, order->agg);
+		order->aggs.agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
+		order->aggs.offer.pathkeys = order_pathkeys(root, order->aggs.agg);
 		order->unique = true;
-		order->count_only = counts_only(root);
-		order->served = bms_num_members(states);
-		return order->pathkeys != NIL;
+		order->aggs.few_come_back = counts_only(root);
+		order->aggs.sorts = bms_num_members(states);
+		return order->aggs.offer.pathkeys != NIL;
 	}
 	foreach(lc, root->agginfos)
 	{
@@ -225,44 +222,14 @@ choose_order(PlannerInfo *root, AggOrder *order)
 			continue;
 		pathkeys = order_pathkeys(root, agg);
 		served = count_served(root, pathkeys);
-		if (pathkeys != NIL && served > order->served)
+		if (pathkeys != NIL && served > order->aggs.sorts)
 		{
-			order->agg = agg;
-			order->pathkeys = pathkeys;
-			order->served = served;
+			order->aggs.agg = agg;
+			order->aggs.offer.pathkeys = pathkeys;
+			order->aggs.sorts = served;
 		}
 	}
-	return order->served > 0;
-}
-
-/* Can gpusort sort by the columns of GROUP BY and the aggregate's? */
-static bool
-is_supported(const PlannerInfo *root, const Aggref *agg)
-{
-	List	   *group = root->parse->groupClause;
-	List	   *clauses = list_concat_copy(group, sort_clauses(agg));
-	int			n = list_length(clauses);
-	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
-	Oid		   *operators = palloc(n * sizeof(Oid));
-	Oid		   *collations = palloc(n * sizeof(Oid));
-	bool	   *nulls_first = palloc(n * sizeof(bool));
-	Oid		   *types = palloc(n * sizeof(Oid));
-	GsRefusal	refusal;
-
-	for (int i = 0; i < n; i++)
-	{
-		SortGroupClause *clause = list_nth_node(SortGroupClause, clauses, i);
-		Node	   *expr = get_sortgroupclause_expr(clause, i < list_length(group) ?
-													root->processed_tlist : agg->args);
-
-		attnos[i] = i + 1;
-		operators[i] = clause->sortop;
-		collations[i] = exprCollation(expr);
-		nulls_first[i] = clause->nulls_first;
-		types[i] = exprType(expr);
-	}
-	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types,
-							  &refusal) != NULL;
+	return order->aggs.sorts > 0;
 }
 
 /*
@@ -311,35 +278,37 @@ add_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *columns)
 
 /* How many rows are left when a Unique has dropped those that are equal in order's columns. */
 static double
-distinct_rows(PlannerInfo *root, const AggOrder *order, double rows)
+distinct_rows(PlannerInfo *root, const AggOrder *order)
 {
+	const Aggref *agg = order->aggs.agg;
 	List	   *exprs = list_concat(get_sortgrouplist_exprs(root->parse->groupClause,
 															root->processed_tlist),
-									get_sortgrouplist_exprs(sort_clauses(order->agg),
-															order->agg->args));
+									get_sortgrouplist_exprs(sort_clauses(agg), agg->args));
 
-	return estimate_num_groups(root, exprs, rows, NULL, NULL);
+	return estimate_num_groups(root, exprs, order->aggs.offer.rows, NULL, NULL);
 }
 
 /* An Agg like PostgreSQL's, over sorted rows. */
 static Path *
-make_agg_path(PlannerInfo *root, RelOptInfo *rel, const AggPath *like, Path *sorted,
-			  const AggOrder *order)
+make_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
+	const AggOrder *order = (const AggOrder *) offer;
+	const AggPath *like = order->like;
+	int			n_keys = list_length(offer->pathkeys);
 	AggClauseCosts costs;
 	AggPath    *path;
 
 	if (order->unique)
-		sorted = gs_compat_unique_path(root, rel, sorted, list_length(order->pathkeys), sorted->rows);
+		sorted = gs_compat_unique_path(root, offer->rel, sorted, n_keys, sorted->rows);
 	MemSet(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	path = create_agg_path(root, rel, sorted, like->path.pathtarget, like->aggstrategy,
+	path = create_agg_path(root, offer->rel, sorted, like->path.pathtarget, like->aggstrategy,
 						   AGGSPLIT_SIMPLE, like->groupClause, like->qual, &costs,
 						   like->numGroups);
-	if (order->agg->aggdistinct != NIL && !order->unique)
+	if (order->aggs.agg->aggdistinct != NIL && !order->unique)
 	{
 		/* GpuWindow compares rows, as Unique does */
-		path->path.total_cost += cpu_operator_cost * sorted->rows * list_length(order->pathkeys);
+		path->path.total_cost += cpu_operator_cost * sorted->rows * n_keys;
 	}
 	/* the aggregate's columns are not those of its result */
 	if (path->path.pathkeys != NIL)
@@ -364,91 +333,32 @@ find_agg_path(const RelOptInfo *grouped_rel)
 	return NULL;
 }
 
-/*
- * Does a path cost less than all that PostgreSQL has?  Without groups nothing is
- * saved but the aggregate's sort.  Then a parallel scan alone is no reason: its
- * workers do not make the sort faster.
- */
-static bool
-is_cheapest(const PlannerInfo *root, const Path *path, const RelOptInfo *grouped_rel,
-			const AggOrder *order)
-{
-	ListCell   *lc;
-
-	foreach(lc, grouped_rel->pathlist)
-	{
-		const Path *other = lfirst(lc);
-		Cost		inside = 0;
-
-		if (IsA(other, AggPath))
-		{
-			const AggPath *agg = (const AggPath *) other;
-			double		rows = agg->subpath->rows;
-			int			width = agg->subpath->pathtarget->width;
-
-			inside = gs_cost_inner_sorts(agg, order->agg, order->served,
-										 pathkeys_contained_in(order->pathkeys,
-															   agg->subpath->pathkeys));
-			if (agg->aggstrategy == AGG_PLAIN &&
-				inside <= (order->count_only ? gs_cost_sort_startup(rows, rows, width) :
-						   gs_cost_sort(rows, rows, width)))
-				return false;
-		}
-		if (other->total_cost + inside <= path->total_cost)
-			return false;
-		/* not all groups may be wanted, and this one returns the first one sooner */
-		if (root->tuple_fraction > 0 && other->startup_cost < path->startup_cost &&
-			!(IsA(other, AggPath) && ((const AggPath *) other)->aggstrategy == AGG_PLAIN))
-			return false;
-	}
-	return true;
-}
-
 void
-gs_agg_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel)
+gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
-	const AggPath *like;
-	AggOrder	order;
+	AggOrder	order = {{{.rel = grouped_rel, .in_order_too = true, .above = make_agg_path,
+						   .add = gs_add_agg_path},
+						  .order_helps = true}};
+	GsOffer    *offer = &order.aggs.offer;
 	List	   *missing;
-	double		rows_back;
-	int			flags;
-	Path	   *path;
 
-	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL || cheapest == NULL ||
-		cheapest->param_info != NULL || IS_OTHER_REL(grouped_rel))
+	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
+		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
 		return;
-	if (!gs_guc_force && (!enable_sort || cheapest->rows < gs_guc_min_rows))
+	order.like = find_agg_path(grouped_rel);
+	if (order.like == NULL || !choose_order(root, &order) ||
+		!find_missing(cheapest->pathtarget, order.aggs.agg, &missing))
 		return;
-	like = find_agg_path(grouped_rel);
-	if (like == NULL || !gs_client_service_ready() || !choose_order(root, &order) ||
-		!is_supported(root, order.agg) ||
-		!find_missing(cheapest->pathtarget, order.agg, &missing))
-		return;
-
-	flags = gs_sort_path_flags(root);
-	if (order.count_only)
-		rows_back = 1;			/* GpuGroup needs no more (gpugroup_exec.c) */
-	else
-		rows_back = order.unique ? distinct_rows(root, &order, cheapest->rows) : cheapest->rows;
-	path = gs_sort_path(root, grouped_rel, add_columns(root, input_rel, cheapest, missing),
-						order.pathkeys, cheapest->rows, rows_back, false, flags);
+	offer->rows = offer->rows_back = cheapest->rows;
+	if (order.aggs.few_come_back)
+		offer->rows_back = 1;	/* GpuGroup needs no more (gpugroup_exec.c) */
+	else if (order.unique)
+		offer->rows_back = distinct_rows(root, &order);
+	offer->serial = add_columns(root, input_rel, cheapest, missing);
 	if (input_rel->partial_pathlist != NIL && is_parallel_safe(root, (Node *) missing))
-	{
-		Path	   *partial = add_columns(root, input_rel, linitial(input_rel->partial_pathlist),
-										  missing);
-		Path	   *gather = gs_sort_feed_path(root, grouped_rel, partial);
-		Path	   *parallel = gs_sort_path(root, grouped_rel, gather, order.pathkeys,
-											cheapest->rows, rows_back, true, flags);
-
-		if (parallel->total_cost < path->total_cost)
-			path = parallel;
-	}
-	path = make_agg_path(root, grouped_rel, like, path, &order);
-	if (!gs_guc_force && !is_cheapest(root, path, grouped_rel, &order))
-		return;
-	/* the costs of the others lack the sorts */
-	grouped_rel->pathlist = list_make1(path);
+		offer->partial = add_columns(root, input_rel, linitial(input_rel->partial_pathlist), missing);
+	gs_offer(root, offer);
 }
 
 #endif							/* GS_COMPAT_PRESORTED_AGGREGATES */

@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_order_path.c
+ *	  Offering GpuSort for a query's ORDER BY.
+ *
+ * At UPPERREL_ORDERED GpuSort competes with PostgreSQL's Sort, Gather Merge and paths in the
+ * right order; not where a Limit wants so few rows that a top-N heapsort is better.  A MergeAppend
+ * under a libc collation costs far more than PostgreSQL thinks.  Where it would win for that
+ * reason only, it is taken out.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+
+#include "compat.h"
+#include "guc.h"
+#include "key/key_types.h"
+#include "nodes/sort/gpusort_offers.h"
+#include "nodes/sort/gpusort_path.h"
+#include "plan/sort_cost.h"
+
+/*
+ * May the cheapest path be gone?  One in the right order was itself added to
+ * ordered_rel, and freed if a Gather Merge then turned out to be cheaper.  Below
+ * grouping that one was among the cheapest path's rivals before.
+ */
+static bool
+may_be_freed(const RelOptInfo *input_rel, const RelOptInfo *ordered_rel)
+{
+	return IS_UPPER_REL(input_rel) && input_rel->partial_pathlist != NIL &&
+		!list_member_ptr(ordered_rel->pathlist, input_rel->cheapest_total_path);
+}
+
+/* What so much of a path's rows cost. */
+static Cost
+fraction_cost(const Path *path, double fraction)
+{
+	return path->startup_cost + fraction * (path->total_cost - path->startup_cost);
+}
+
+/*
+ * How many streams a path merges by the comparison of a libc collation; 0: it does no
+ * such thing.
+ */
+static int
+libc_merge_streams(const Path *path)
+{
+	const PathKey *first;
+	GsKeyCollator *collator;
+	const GsLibcCollation *libc;
+
+	if (IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	if (!IsA(path, MergeAppendPath) || path->pathkeys == NIL)
+		return 0;
+	first = linitial_node(PathKey, path->pathkeys);
+	if (!gs_key_collation_lookup(first->pk_eclass->ec_collation, &collator, &libc) || libc == NULL)
+		return 0;
+	return list_length(((const MergeAppendPath *) path)->subpaths);
+}
+
+/*
+ * Remove merges that PostgreSQL takes to be cheaper than a GpuSort, or as cheap, only
+ * since it does not count what their comparisons cost.
+ */
+static void
+remove_merges(const PlannerInfo *root, RelOptInfo *ordered_rel, const Path *sort)
+{
+	double		fraction = root->tuple_fraction >= 1.0 ?
+		root->tuple_fraction / Max(sort->rows, 1.0) : root->tuple_fraction;
+	ListCell   *lc;
+
+	if (fraction <= 0 || fraction > 1.0)
+		fraction = 1.0;
+	foreach(lc, ordered_rel->pathlist)
+	{
+		const Path *path = lfirst(lc);
+		int			streams = libc_merge_streams(path);
+
+		if (streams > 1 && !gs_compat_more_disabled(sort, path) &&
+			fraction_cost(sort, fraction) <
+			fraction_cost(path, fraction) + fraction * gs_cost_libc_merge(path->rows, streams))
+			ordered_rel->pathlist = foreach_delete_current(ordered_rel->pathlist, lc);
+	}
+}
+
+static void
+add_ordered_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
+{
+	PathTarget *target = root->upper_targets[UPPERREL_ORDERED];
+	ListCell   *lc;
+
+	foreach(lc, paths)
+		if (!gs_guc_force)
+			remove_merges(root, offer->rel, lfirst(lc));
+	foreach(lc, paths)
+	{
+		Path	   *path = lfirst(lc);
+
+		/* a set operation has no target of its own for this step */
+		if (target && path->pathtarget != target)
+			path = apply_projection_to_path(root, offer->rel, path, target);
+		add_path(offer->rel, path);
+	}
+}
+
+/* The value of LIMIT or OFFSET, as far as the planner knows it; -1: it does not, 0: there is none. */
+static double
+estimate_limit(PlannerInfo *root, Node *expr)
+{
+	Node	   *estimate = expr ? estimate_expression_value(root, expr) : NULL;
+
+	if (estimate == NULL)
+		return 0;
+	if (!IsA(estimate, Const))
+		return -1;
+	return ((Const *) estimate)->constisnull ? 0 : (double) DatumGetInt64(((Const *) estimate)->constvalue);
+}
+
+/*
+ * How many rows of the query's result will be asked for; -1: perhaps all.  root->limit_tuples
+ * does not tell where the query has groups, DISTINCT, windows or set operations, since it is about
+ * the rows below them.
+ */
+static double
+limit_rows(PlannerInfo *root)
+{
+	const Query *parse = root->parse;
+	double		count = estimate_limit(root, parse->limitCount);
+	double		offset = estimate_limit(root, parse->limitOffset);
+
+	if (parse->limitCount == NULL || parse->hasTargetSRFs)
+		return root->limit_tuples;
+	return count > 0 && offset >= 0 ? count + offset : -1;
+}
+
+/* Does PostgreSQL sort all rows of a path faster, whatever its planner says? */
+static bool
+postgres_is_faster(const Path *path)
+{
+	const PathTarget *target = path->pathtarget;
+	Cost		cost = gs_compat_cost_sort(path->rows, target->width, work_mem);
+
+	return target->exprs != NIL &&
+		gs_cost_by_postgres(cost, list_length(target->exprs), exprType(linitial(target->exprs))) <
+		gs_cost_sort(path->rows, path->rows, target->width);
+}
+
+void
+gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
+{
+	GsOffer		offer = {.rel = ordered_rel, .pathkeys = root->sort_pathkeys, .in_order_too = true,
+						 .add = add_ordered_paths};
+	Path	   *cheapest = input_rel->cheapest_total_path;
+	Path	   *partial = NULL;
+
+	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
+		may_be_freed(input_rel, ordered_rel) ||
+		!gs_offer_may_pay(ordered_rel, cheapest, gs_guc_force))
+		return;
+	offer.rows = offer.rows_back = cheapest->rows;
+	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
+		partial = linitial(input_rel->partial_pathlist);
+	if (gs_guc_force)
+	{
+		/* PostgreSQL sorts neither what is in order */
+		if (!pathkeys_contained_in(offer.pathkeys, cheapest->pathkeys))
+			offer.serial = cheapest;
+		if (partial && !pathkeys_contained_in(offer.pathkeys, partial->pathkeys))
+			offer.partial = partial;
+		/* the planner has no other choice, unless none of its choices sorts */
+		offer.forced = offer.serial != NULL;
+	}
+	else
+	{
+		int			width = cheapest->pathtarget->width;
+		double		limit;
+
+		if (pathkeys_contained_in(offer.pathkeys, cheapest->pathkeys) ||
+			postgres_is_faster(cheapest))
+			return;
+		limit = limit_rows(root);
+		if (!gs_cost_prefers_heapsort(offer.rows, offer.rows, width, limit))
+			offer.serial = cheapest;
+		if (partial && !gs_cost_prefers_heapsort(partial->rows, offer.rows, width, limit))
+			offer.partial = partial;
+	}
+	if (offer.serial || offer.partial)
+		gs_offer(root, &offer);
+}
