@@ -166,6 +166,14 @@ gs_plan_expr_may_change(Node *expr)
 	return may_change(expr, NULL);
 }
 
+Node *
+gs_plan_strip_relabel(Node *node)
+{
+	while (node && IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	return node;
+}
+
 static bool
 is_known_at_start(Node *expr)
 {

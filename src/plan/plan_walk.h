@@ -28,6 +28,9 @@ extern int	gs_plan_last_node_id(const PlannedStmt *stmt);
  */
 extern bool gs_plan_expr_may_change(Node *expr);
 
+/* An expression without what changes its type or collation only. */
+extern Node *gs_plan_strip_relabel(Node *node);
+
 /* No Limit above that a node would learn of. */
 #define GS_NO_BOUND	(-1.0)
 

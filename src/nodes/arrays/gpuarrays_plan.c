@@ -36,7 +36,7 @@
  *	  - It cannot be read backward, marked, or asked what row of a table it
  *		stands at.  So it is not put where cursors want that, or merge joins.
  *
- * Expressions have their final form here, see gpusort_replace.c.
+ * Expressions have their final form here, see plan_steps.c.
  *
  *-------------------------------------------------------------------------
  */

@@ -22,7 +22,7 @@
 #include "utils/numeric.h"
 
 #include "nodes/common/gpuaccumulator.h"
-#include "nodes/sort/gpusort.h"
+#include "plan/plan_walk.h"
 
 static GsAccumulatorKind
 kind_of(Oid aggregate)
@@ -78,10 +78,10 @@ gs_accumulator_kind(Oid aggregate, List *args)
 
 	if (kind == GS_ACCUMULATE_NOTHING || kind == GS_ACCUMULATE_COUNT_ROWS)
 		return kind;
-	column = (const Var *) gs_tlist_strip_relabel(linitial(args));
+	column = (const Var *) gs_plan_strip_relabel(linitial(args));
 	if (!IsA(column, Var) || column->varno != OUTER_VAR || column->varattno < 1)
 		return GS_ACCUMULATE_NOTHING;
-	if (kind == GS_ACCUMULATE_CONCATENATE && !IsA(gs_tlist_strip_relabel(lsecond(args)), Const))
+	if (kind == GS_ACCUMULATE_CONCATENATE && !IsA(gs_plan_strip_relabel(lsecond(args)), Const))
 		return GS_ACCUMULATE_NOTHING;
 	return kind;
 }
@@ -95,10 +95,10 @@ gs_accumulator_init(GsAccumulator *accumulator, Oid aggregate, List *args)
 	if (accumulator->kind == GS_ACCUMULATE_NOTHING)
 		return;
 	if (accumulator->kind != GS_ACCUMULATE_COUNT_ROWS)
-		accumulator->column = ((const Var *) gs_tlist_strip_relabel(linitial(args)))->varattno;
+		accumulator->column = ((const Var *) gs_plan_strip_relabel(linitial(args)))->varattno;
 	if (accumulator->kind == GS_ACCUMULATE_CONCATENATE)
 	{
-		const Const *delimiter = (const Const *) gs_tlist_strip_relabel(lsecond(args));
+		const Const *delimiter = (const Const *) gs_plan_strip_relabel(lsecond(args));
 
 		if (!delimiter->constisnull)
 		{

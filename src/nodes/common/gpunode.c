@@ -141,6 +141,13 @@ gs_node_outer_tlist(List *tlist)
 	return result;
 }
 
+void
+gs_node_finish_columns(CustomScan *plan)
+{
+	plan->custom_scan_tlist = gs_node_outer_tlist(outerPlan(plan)->targetlist);
+	plan->scan.plan.targetlist = gs_node_index_tlist(plan->scan.plan.targetlist);
+}
+
 List *
 gs_node_private(const CustomScan *plan, int n)
 {

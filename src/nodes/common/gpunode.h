@@ -74,6 +74,9 @@ extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlis
 extern List *gs_node_index_tlist(List *tlist);
 extern List *gs_node_outer_tlist(List *tlist);
 
+/* When the child is finished: a node returns the child's first columns, as many as it has. */
+extern void gs_node_finish_columns(CustomScan *plan);
+
 /*
  * The expressions of a finished plan as those of a node in its place, whose scan tuple has the columns
  * that they name: those of the child, and calls of this kind (Aggref, WindowFunc).  What is not

@@ -151,26 +151,10 @@ static void
 find_keys(GsRowMatcher *matcher, const GsColumns *columns)
 {
 	const CustomScan *plan = (const CustomScan *) matcher->reader->child->plan;
-	int			n = list_length(columns->attnos);
 	Bitmapset  *found = NULL;
-	GsSortKeys	keys;
-	int			flags;
 
-	if (n == 0 || !matcher->reader->is_sort)
-		return;
-	gs_plan_read(plan, &keys, &flags);
-	for (int i = 0; i < n; i++)
-	{
-		int			key = gs_plan_find_key(plan, &keys, list_nth_int(columns->attnos, i),
-										   list_nth_oid(columns->operators, i),
-										   list_nth_oid(columns->collations, i));
-
-		if (key < 0)
-			return;
-		found = bms_add_member(found, key);
-	}
-	matcher->equal_are_peers = true;
-	matcher->others_are_not = bms_num_members(found) == keys.ncols;
+	if (columns->attnos != NIL && matcher->reader->is_sort)
+		matcher->equal_are_peers = gs_plan_find_keys(plan, columns, &found, &matcher->others_are_not);
 }
 
 GsRowMatcher *

@@ -20,6 +20,7 @@
 #include "nodes/pathnodes.h"
 
 #include "nodes/common/gpunode.h"
+#include "nodes/common/plan_step.h"
 
 #define GS_CHOICE_NAME	"GpuChoice"
 
@@ -47,6 +48,6 @@ extern Path *gs_choice_path(PlannerInfo *root, RelOptInfo *rel, Path *sorted, do
 /*
  * In a finished plan: the choice, or the inner plan, if the outer one must not be begun in vain.
  */
-extern Plan *gs_choice_finish(CustomScan *choice);
+extern Plan *gs_choice_finish(GsStepContext *context, Plan *plan);
 
 #endif							/* GS_GPUCHOICE_H */

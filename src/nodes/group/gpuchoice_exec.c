@@ -20,6 +20,7 @@
 #include "compat.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_exec.h"
 
 typedef struct GpuChoiceState
 {

@@ -184,14 +184,19 @@ plan_choice_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 }
 
 Plan *
-gs_choice_finish(CustomScan *choice)
+gs_choice_finish(GsStepContext *context, Plan *plan)
 {
-	Plan	   *plan = &choice->scan.plan;
 	Plan	   *hashed = innerPlan(plan);
-	CustomScan *sort = find_sort(outerPlan(plan));
+	CustomScan *sort;
 	GsSortKeys	keys;
 	int			flags = 0;
 
+	(void) context;
+
+	if (!gs_node_is(plan, &gs_choice_node))
+		return plan;
+	gs_node_finish_columns((CustomScan *) plan);
+	sort = find_sort(outerPlan(plan));
 	if (sort)
 		gs_plan_read(sort, &keys, &flags);
 	if (flags & GS_PLAN_FLAG_RERUN)

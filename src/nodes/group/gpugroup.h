@@ -17,6 +17,7 @@
 #include "nodes/plannodes.h"
 
 #include "nodes/common/gpunode.h"
+#include "nodes/common/plan_step.h"
 
 #define GS_GROUP_NAME	"GpuGroup"
 
@@ -39,17 +40,12 @@ typedef enum GsGroupKind
 } GsGroupKind;
 
 /*
- * For a finished Agg above sorted rows: the node that returns how many of them are different, where it
- * wants no more; the node that computes its aggregates.  Or the Agg itself.
+ * Steps (plan_step.h).  In the place of an Agg above sorted rows: the node that returns how many of them are
+ * different, if it wants no more; the node that computes its aggregates.  In the place of Unique, or Group.
  */
-extern Plan *gs_group_count(Agg *agg);
-extern Plan *gs_group_aggregate(Agg *agg);
-
-/*
- * The same for all nodes Unique and Group of a statement's plans.  To be called when nothing else
- * looks for them any more.
- */
-extern void gs_group_distinct(PlannedStmt *stmt);
+extern Plan *gs_group_count(GsStepContext *context, Plan *plan);
+extern Plan *gs_group_aggregate(GsStepContext *context, Plan *plan);
+extern Plan *gs_group_distinct(GsStepContext *context, Plan *plan);
 
 /* The arguments of an aggregate; sort columns are none. */
 extern List *gs_group_args(const Aggref *agg);

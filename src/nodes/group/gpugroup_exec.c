@@ -31,6 +31,7 @@
 #include "nodes/common/row_match.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_exec.h"
 
 typedef struct Aggregate
 {

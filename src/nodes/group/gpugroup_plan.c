@@ -47,6 +47,7 @@
 #include "nodes/common/gpuaccumulator.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_agg.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/array_calls.h"
 #include "plan/plan_walk.h"
@@ -55,7 +56,6 @@
 typedef struct CountInput
 {
 	CustomScan *sort;
-	GsSortKeys	keys;			/* of sort */
 	const Unique *unique;		/* NULL: there is none */
 	bool		renumbered;		/* the Agg's columns are not those of the sort's output */
 	List	   *columns;		/* that are counted (gs_columns_write()) */
@@ -79,15 +79,16 @@ compares_all_keys(CountInput *input, int n, const AttrNumber *attnos, const Oid 
 				  const Oid *collations)
 {
 	Bitmapset  *compared = NULL;
+	GsColumns	columns;
+	bool		all;
 
 	/* other collations take different texts to be equal, and sorting by bytes would not */
 	for (int i = 0; i < n; i++)
 		if (OidIsValid(collations[i]) && !get_collation_isdeterministic(collations[i]))
 			return false;
 	input->columns = gs_columns_write(n, attnos, operators, collations);
-	return gs_plan_find_keys(input->sort, &input->keys, n, attnos, operators, collations,
-							 &compared) &&
-		bms_num_members(compared) == input->keys.ncols;
+	columns = gs_columns_read(input->columns);
+	return gs_plan_find_keys(input->sort, &columns, &compared, &all) && all;
 }
 
 /* Is it count(*) of different rows, or count(DISTINCT x) of rows sorted by x? */
@@ -109,7 +110,7 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 	clause = linitial_node(SortGroupClause, agg->aggdistinct);
 	expr = get_sortgroupclause_expr(clause, agg->args);
 	collation = exprCollation(expr);
-	var = (const Var *) gs_tlist_strip_relabel(expr);
+	var = (const Var *) gs_plan_strip_relabel(expr);
 	return IsA(var, Var) && var->varno == OUTER_VAR &&
 		compares_all_keys(input, 1, &var->varattno, &clause->eqop, &collation);
 }
@@ -193,7 +194,6 @@ static bool
 find_input(CountInput *input, const Agg *agg)
 {
 	Plan	   *child = outerPlan(agg);
-	int			flags;
 
 	memset(input, 0, sizeof(*input));
 	if (agg->aggstrategy != AGG_PLAIN || agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL)
@@ -216,22 +216,23 @@ find_input(CountInput *input, const Agg *agg)
 	if (!gs_node_is(child, &gs_sort_node) || !gs_plan_returns_columns((CustomScan *) child))
 		return false;
 	input->sort = (CustomScan *) child;
-	gs_plan_read(input->sort, &input->keys, &flags);
 	return input->unique == NULL ||
 		compares_all_keys(input, input->unique->numCols, input->unique->uniqColIdx,
 						  input->unique->uniqOperators, input->unique->uniqCollations);
 }
 
 Plan *
-gs_group_count(Agg *agg)
+gs_group_count(GsStepContext *context, Plan *plan)
 {
 	CountInput	input;
 	Plan	   *result;
 
-	if (!find_input(&input, agg))
-		return &agg->plan;
-	result = make_node(&agg->plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NIL, &input);
-	if (result != &agg->plan)
+	(void) context;
+
+	if (!find_input(&input, (const Agg *) plan))
+		return plan;
+	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NIL, &input);
+	if (result != plan)
 	{
 		gs_plan_keep_unique(input.sort);
 		gs_plan_forget_order(input.sort);
@@ -249,47 +250,37 @@ is_sorted_input(const Plan *child)
 }
 
 Plan *
-gs_group_aggregate(Agg *agg)
+gs_group_aggregate(GsStepContext *context, Plan *plan)
 {
+	const Agg  *agg = (const Agg *) plan;
+
+	(void) context;
+
 	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
 		(agg->aggstrategy == AGG_SORTED) != (agg->numCols > 0) ||
 		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL ||
 		!is_sorted_input(outerPlan(agg)))
-		return &agg->plan;
-	return make_node(&agg->plan, outerPlan(agg), GS_GROUP_BY,
+		return plan;
+	return make_node(plan, outerPlan(agg), GS_GROUP_BY,
 					 gs_columns_write(agg->numCols, agg->grpColIdx, agg->grpOperators,
 									  agg->grpCollations), NULL);
 }
 
-static void
-replace(Plan **plan, void *context)
+Plan *
+gs_group_distinct(GsStepContext *context, Plan *plan)
 {
-	gs_plan_visit_children(*plan, replace, context);
-	if (IsA(*plan, Unique) && gs_node_is(outerPlan(*plan), &gs_sort_node))
-	{
-		const Unique *node = (const Unique *) *plan;
+	const Unique *unique = (const Unique *) plan;
+	const Group *group = (const Group *) plan;
 
-		*plan = make_node(*plan, outerPlan(node), GS_GROUP_DISTINCT,
-						  gs_columns_write(node->numCols, node->uniqColIdx, node->uniqOperators,
-										   node->uniqCollations), NULL);
-	}
-	else if (IsA(*plan, Group) && gs_node_is(outerPlan(*plan), &gs_sort_node))
-	{
-		const Group *node = (const Group *) *plan;
+	(void) context;
 
-		*plan = make_node(*plan, outerPlan(node), GS_GROUP_BY,
-						  gs_columns_write(node->numCols, node->grpColIdx, node->grpOperators,
-										   node->grpCollations), NULL);
-	}
-}
-
-void
-gs_group_distinct(PlannedStmt *stmt)
-{
-	ListCell   *lc;
-
-	replace(&stmt->planTree, NULL);
-	foreach(lc, stmt->subplans)
-		if (lfirst(lc) != NULL)
-			replace((Plan **) &lfirst(lc), NULL);
+	if (!gs_node_is(outerPlan(plan), &gs_sort_node))
+		return plan;
+	if (IsA(plan, Unique))
+		return make_node(plan, outerPlan(plan), GS_GROUP_DISTINCT,
+						 gs_columns_write(unique->numCols, unique->uniqColIdx,
+										  unique->uniqOperators, unique->uniqCollations), NULL);
+	return make_node(plan, outerPlan(plan), GS_GROUP_BY,
+					 gs_columns_write(group->numCols, group->grpColIdx, group->grpOperators,
+									  group->grpCollations), NULL);
 }

@@ -22,6 +22,7 @@
 #include "nodes/plannodes.h"
 
 #include "nodes/common/gpunode.h"
+#include "nodes/common/plan_step.h"
 
 #define GS_PERCENTILE_NAME	"GpuPercentile"
 
@@ -54,9 +55,9 @@ extern void gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel,
 									 const GroupPathExtraData *extra);
 
 /*
- * The functions of a finished Agg above a GpuSort are to be computed by GpuPercentile if the
- * order is right.  last_node_id: the highest plan_node_id in use, and again afterwards.
+ * A step (plan_step.h): GpuPercentile between an Agg and a GpuSort, to compute the functions as columns,
+ * if the order is right.
  */
-extern void gs_percentile_replace(Agg *agg, int *last_node_id);
+extern Plan *gs_percentile_replace(GsStepContext *step, Plan *plan);
 
 #endif							/* GS_GPUPERCENTILE_H */

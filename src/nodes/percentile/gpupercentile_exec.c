@@ -43,6 +43,7 @@
 #include "nodes/common/row_match.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_exec.h"
 
 /* A value between two rows of a group, or that of one. */
 typedef struct Point

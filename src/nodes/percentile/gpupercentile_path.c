@@ -29,7 +29,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/percentile/gpupercentile.h"
-#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_agg.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"
 #include "plan/sort_cost.h"

@@ -19,7 +19,7 @@
  * else gets the first row of each group only.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are
- * compared (gpusort_agg_plan.c).
+ * compared (gpusort_agg.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -34,11 +34,12 @@
 #include "utils/fmgroids.h"
 
 #include "nodes/percentile/gpupercentile.h"
-#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_agg.h"
+#include "plan/plan_walk.h"
 
 typedef struct PercentileContext
 {
-	const Agg  *agg;
+	GsAggInput	input;			/* of the Agg */
 	const Aggref *order;		/* one of the functions; NULL: none was found */
 	List	   *found;			/* the functions, each once */
 	List	   *others;			/* Aggrefs that stay */
@@ -76,6 +77,19 @@ gs_percentile_same_order(const Aggref *a, const Aggref *b)
 		equal(get_sortgroupclause_expr(ours, a->args), get_sortgroupclause_expr(theirs, b->args));
 }
 
+/* Do the Agg's rows come in a function's order?  Sets the column that it is of. */
+static bool
+is_sorted(const Aggref *agg, PercentileContext *context)
+{
+	Node	   *expr = get_sortgroupclause_expr(linitial(agg->aggorder), agg->args);
+	const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
+
+	if (!IsA(var, Var) || !gs_agg_is_sorted(&context->input, agg->aggorder, agg->args))
+		return false;
+	context->column = var->varattno;
+	return true;
+}
+
 /* Sort out an Agg's aggregates. */
 static bool
 find_functions(Node *node, void *data)
@@ -90,8 +104,7 @@ find_functions(Node *node, void *data)
 
 		if (!gs_percentile_is_known(agg))
 			context->others = lappend(context->others, node);
-		else if (!gs_agg_input_is_sorted(context->agg, agg->aggorder, agg->args,
-										 &context->column) ||
+		else if (!is_sorted(agg, context) ||
 				 (context->order && !gs_percentile_same_order(agg, context->order)))
 			context->possible = false;
 		else
@@ -119,7 +132,7 @@ use_values(Node *node, void *data)
 
 		while (!equal(list_nth(context->found, i), node))
 			i++;
-		return (Node *) makeVar(OUTER_VAR, list_length(outerPlan(context->agg)->targetlist) + i + 1,
+		return (Node *) makeVar(OUTER_VAR, list_length(outerPlan(context->input.agg)->targetlist) + i + 1,
 								agg->aggtype, -1, agg->aggcollid, 0);
 	}
 	return expression_tree_mutator(node, use_values, data);
@@ -181,7 +194,7 @@ filter_number(const Aggref *function, List **filters)
 static CustomScan *
 make_node(PercentileContext *context)
 {
-	const Agg  *agg = context->agg;
+	const Agg  *agg = context->input.agg;
 	Plan	   *sort = outerPlan(agg);
 	SortGroupClause *order = linitial_node(SortGroupClause, context->order->aggorder);
 	Node	   *expr = get_sortgroupclause_expr(order, context->order->args);
@@ -239,29 +252,30 @@ make_node(PercentileContext *context)
 	return scan;
 }
 
-void
-gs_percentile_replace(Agg *agg, int *last_node_id)
+Plan *
+gs_percentile_replace(GsStepContext *step, Plan *plan)
 {
+	Agg		   *agg = (Agg *) plan;
 	PercentileContext context;
 	CustomScan *scan;
 
-	if (!gs_node_is(outerPlan(agg), &gs_sort_node))
-		return;
 	memset(&context, 0, sizeof(context));
-	context.agg = agg;
+	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
+		return plan;
 	context.possible = true;
 	(void) find_functions((Node *) agg->plan.targetlist, &context);
 	(void) find_functions((Node *) agg->plan.qual, &context);
 	if (!context.possible || context.order == NULL)
-		return;
+		return plan;
 	scan = make_node(&context);
 	agg->plan.targetlist = (List *) use_values((Node *) agg->plan.targetlist, &context);
 	agg->plan.qual = (List *) use_values((Node *) agg->plan.qual, &context);
 	renumber(agg);
 	if (agg->aggstrategy == AGG_PLAIN)
 		agg->groupingSets = list_make1(NIL);
-	scan->scan.plan.plan_node_id = ++*last_node_id;
+	scan->scan.plan.plan_node_id = ++step->last_node_id;
 	bms_free(scan->scan.plan.allParam);
 	scan->scan.plan.allParam = bms_copy(agg->plan.allParam);
 	outerPlan(agg) = &scan->scan.plan;
+	return plan;
 }

@@ -14,10 +14,10 @@
  * sorted by the columns of GROUP BY, then by the aggregate's.  Where all
  * aggregates have the same DISTINCT, a Unique above the GpuSort drops the rows
  * that they would have dropped; where they count them and nothing else, GpuGroup takes
- * the place of Agg and Unique (gpucount_plan.c), and no rows come back.
+ * the place of Agg and Unique (gpugroup_plan.c), and no rows come back.
  *
  * Whether an aggregate then does without its own sort is decided again for the
- * finished plan, by what stands in it (gpusort_agg_plan.c).  An aggregate that
+ * finished plan, by what stands in it (gpusort_agg_plan_15.c).  An aggregate that
  * sorts what is sorted already gives the same result.
  *
  *-------------------------------------------------------------------------
@@ -39,10 +39,12 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_agg.h"
+#include "nodes/sort/gpusort_agg_15.h"
 #include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"
+#include "plan/plan_walk.h"
 
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
 
@@ -87,7 +89,7 @@ takes_order(const Aggref *agg)
 			(OidIsValid(collation) && !get_collation_isdeterministic(collation)))
 			return false;
 		/* it would be evaluated for rows that the filter keeps away from it */
-		if (agg->aggfilter && !IsA(gs_tlist_strip_relabel(expr), Var))
+		if (agg->aggfilter && !IsA(gs_plan_strip_relabel(expr), Var))
 			return false;
 	}
 	return true;
@@ -143,7 +145,7 @@ has_class(List *pathkeys, const PathKey *key)
  * The order of an aggregate as pathkeys, behind those of GROUP BY.  NIL: there is
  * nothing to sort by, or a column has no pathkey of its own, because the query
  * makes it equal to another one or to a constant.  In the finished plan that
- * could not be seen (gpusort_agg_plan.c).
+ * could not be seen (gpusort_agg_plan_15.c).
  */
 static List *
 order_pathkeys(PlannerInfo *root, const Aggref *agg)
@@ -246,13 +248,13 @@ find_missing(const PathTarget *input, const Aggref *agg, List **missing)
 	foreach(lc, sort_clauses(agg))
 	{
 		Node	   *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), agg->args);
-		Node	   *bare = gs_tlist_strip_relabel(expr);
+		Node	   *bare = gs_plan_strip_relabel(expr);
 		ListCell   *column;
 
 		if (IsA(expr, Const))
 			continue;
 		foreach(column, input->exprs)
-			if (equal(gs_tlist_strip_relabel(lfirst(column)), bare))
+			if (equal(gs_plan_strip_relabel(lfirst(column)), bare))
 				break;
 		if (column == NULL)
 			*missing = lappend(*missing, expr);

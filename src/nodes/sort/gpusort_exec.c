@@ -28,6 +28,8 @@
 #include "nodes/arrays/executor_run.h"
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_exec.h"
+#include "nodes/sort/gpusort_explain.h"
 
 /* What a row takes in a chunk beside its values and a key as long as these. */
 #define GS_ROW_BYTES	48.0

@@ -39,6 +39,7 @@
 
 #include "compat.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow_function.h"
 #include "plan/plan_walk.h"
 
@@ -48,6 +49,7 @@ typedef struct KeepContext
 	const CustomScan *sort;
 	GsSortKeys	keys;
 	Bitmapset  *compared;		/* numbers of keys */
+	bool		all_keys;		/* are compared */
 	bool		possible;		/* aggregates only: all have been so far */
 } KeepContext;
 
@@ -56,8 +58,9 @@ static bool
 compares_keys(KeepContext *context, int n, const AttrNumber *attnos, const Oid *operators,
 			  const Oid *collations)
 {
-	return gs_plan_find_keys(context->sort, &context->keys, n, attnos, operators, collations,
-							 &context->compared);
+	GsColumns	columns = gs_columns_read(gs_columns_write(n, attnos, operators, collations));
+
+	return gs_plan_find_keys(context->sort, &columns, &context->compared, &context->all_keys);
 }
 
 /* Has an aggregate a DISTINCT by columns among the keys, and no other use for rows? */
@@ -72,7 +75,7 @@ takes_one_of_equal(const KeepContext *context, const Aggref *agg)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
-		const Var  *var = (const Var *) gs_tlist_strip_relabel(expr);
+		const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
 
 		if (IsA(var, Const))
 			continue;
@@ -234,12 +237,20 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 	}
 	else if (compares_keys(context, window->ordNumCols, window->ordColIdx, window->ordOperators,
 						   window->ordCollations) &&
-			 bms_num_members(context->compared) == context->keys.ncols)
+			 context->all_keys)
 		gs_plan_keep_group(sort, n, ranks, true);
 }
 
-bool
-gs_keep_for_parent(const Plan *parent)
+static void
+keep_bound(CustomScan *sort, const GsBound *bound)
+{
+	gs_plan_keep_bound(sort, bound->sure);
+	if (bound->limit)
+		gs_plan_keep_limit(sort, bound->limit);
+}
+
+Plan *
+gs_keep_for_parent(GsStepContext *step, Plan *parent)
 {
 	KeepContext context = {0};
 	CustomScan *sort = (CustomScan *) outerPlan(parent);
@@ -247,16 +258,14 @@ gs_keep_for_parent(const Plan *parent)
 	int			n;
 	int			flags;
 
-	if ((!IsA(parent, Unique) && !IsA(parent, Group) && !IsA(parent, Agg) &&
-		 !IsA(parent, WindowAgg)) ||
-		!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
-		return false;
+	if (!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
+		return parent;
 	context.sort = sort;
 	gs_plan_read(sort, &context.keys, &flags);
 	if (IsA(parent, WindowAgg))
 	{
 		keep_for_window(&context, (const WindowAgg *) parent);
-		return false;
+		return parent;
 	}
 	if (IsA(parent, Unique))
 	{
@@ -275,14 +284,25 @@ gs_keep_for_parent(const Plan *parent)
 	else
 		unique = agg_takes_one_of_equal(&context, (const Agg *) parent);
 	if (!unique)
-		return false;
+		return parent;
 	gs_plan_keep_unique(sort);
 	if (IsA(parent, Agg) || !compares_first_keys(&context))
-		return false;
+		return parent;
 	n = bms_num_members(context.compared);
 	if (n < context.keys.ncols)
 		gs_plan_keep_group(sort, n, 1, false);
 	else
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
-	return IsA(parent, Unique);
+	/* each row of the GpuSort is one of the Unique's */
+	if (IsA(parent, Unique))
+		keep_bound(sort, &step->bound);
+	return parent;
+}
+
+Plan *
+gs_keep_for_limit(GsStepContext *step, Plan *plan)
+{
+	if (gs_node_is(plan, &gs_sort_node))
+		keep_bound((CustomScan *) plan, &step->bound);
+	return plan;
 }

@@ -13,16 +13,12 @@
 #include "postgres.h"
 
 #include "access/tsmapi.h"
-#include "catalog/pg_collation_d.h"
-#include "catalog/pg_type_d.h"
-#include "nodes/makefuncs.h"
-#include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
-#include "utils/lsyscache.h"
 
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
+#include "nodes/sort/gpusort_plan.h"
+#include "nodes/sort/gpusort_tlist.h"
 #include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
 
@@ -110,6 +106,14 @@ flags_of(Plan **plan, int flags, bool in_workers)
 	return found.flags;
 }
 
+int
+gs_plan_flags_below(const Sort *sort, int flags, bool in_workers)
+{
+	Plan	   *child = outerPlan(sort);
+
+	return flags_of(&child, flags, in_workers);
+}
+
 static void
 note_init_plans(Plan **plan, void *context)
 {
@@ -144,188 +148,6 @@ gs_plan_subplan_flags(PlannedStmt *stmt)
 			flags = flags_of((Plan **) &lfirst(lc), flags, stmt->parallelModeNeeded);
 	}
 	return flags;
-}
-
-List *
-gs_plan_private(const Sort *sort, int flags, bool in_workers)
-{
-	List	   *attnos = NIL;
-	List	   *operators = NIL;
-	List	   *collations = NIL;
-	List	   *nulls_first = NIL;
-
-	flags = flags_of(&outerPlan(sort), flags, in_workers);
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		attnos = lappend_int(attnos, sort->sortColIdx[i]);
-		operators = lappend_oid(operators, sort->sortOperators[i]);
-		collations = lappend_oid(collations, sort->collations[i]);
-		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
-	}
-	return list_concat(list_make5(attnos, operators, collations, nulls_first,
-								  list_make1_int(flags)),
-					   list_make3(list_make1_int(0), list_make3_int(0, 0, false), list_make1_int(0)));
-}
-
-void
-gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
-{
-	int			flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
-	const List *group = list_nth(plan->custom_private, GS_PLAN_GROUP);
-
-	keep->unique = (flags & GS_PLAN_FLAG_UNIQUE) != 0;
-	keep->limit = linitial_int(list_nth(plan->custom_private, GS_PLAN_BOUND));
-	keep->group_cols = linitial_int(group);
-	keep->group_first = lsecond_int(group);
-	keep->group_ties = lthird_int(group) != 0;
-}
-
-void
-gs_plan_keep_bound(CustomScan *plan, double bound)
-{
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_BOUND);
-
-	if (bound >= 1 && bound <= INT_MAX)
-		linitial_int(item) = (int) bound;
-}
-
-void
-gs_plan_keep_limit(CustomScan *plan, const Limit *limit)
-{
-	Node	   *offset = limit->limitOffset;
-
-	if (offset == NULL)
-		offset = (Node *) makeNullConst(INT8OID, -1, InvalidOid);
-	plan->custom_exprs = copyObject(list_make2(limit->limitCount, offset));
-}
-
-void
-gs_plan_keep_unique(CustomScan *plan)
-{
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_FLAGS);
-
-	linitial_int(item) |= GS_PLAN_FLAG_UNIQUE;
-}
-
-/* Texts that are the same under one deterministic collation are so under all. */
-static void
-forget_order(List *private)
-{
-	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
-	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
-	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
-
-	for (int i = 0; i < list_length(operators); i++)
-	{
-		Oid			opfamily;
-		Oid			type;
-		bool		descending;
-
-		lfirst_int(list_nth_cell(nulls_first, i)) = true;
-		if (OidIsValid(list_nth_oid(collations, i)) &&
-			gs_compat_ordering_op(list_nth_oid(operators, i), &opfamily, &type, &descending) &&
-			(type == TEXTOID || type == BPCHAROID))
-			lfirst_oid(list_nth_cell(collations, i)) = C_COLLATION_OID;
-	}
-}
-
-void
-gs_plan_forget_order(CustomScan *plan)
-{
-	Plan	   *child = outerPlan(plan);
-
-	forget_order(plan->custom_private);
-	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
-		forget_order(((CustomScan *) outerPlan(child))->custom_private);
-}
-
-void
-gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
-{
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP);
-
-	linitial_int(item) = cols;
-	lsecond_int(item) = first;
-	lthird_int(item) = ties;
-}
-
-void
-gs_plan_decline_few(CustomScan *plan, double rows)
-{
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS);
-
-	linitial_int(item) = (int) Min(rows, INT_MAX);
-}
-
-double
-gs_plan_declines_few(const CustomScan *plan)
-{
-	return linitial_int(list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS));
-}
-
-void
-gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
-{
-	List	   *private = gs_node_private(plan, GS_PLAN_Count);
-	List	   *attnos = list_nth(private, GS_PLAN_ATTNOS);
-	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
-	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
-	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
-
-	*flags = linitial_int(list_nth(private, GS_PLAN_FLAGS));
-	keys->ncols = list_length(attnos);
-	keys->attnos = palloc(keys->ncols * sizeof(AttrNumber));
-	keys->operators = palloc(keys->ncols * sizeof(Oid));
-	keys->collations = palloc(keys->ncols * sizeof(Oid));
-	keys->nulls_first = palloc(keys->ncols * sizeof(bool));
-	for (int i = 0; i < keys->ncols; i++)
-	{
-		keys->attnos[i] = list_nth_int(attnos, i);
-		keys->operators[i] = list_nth_oid(operators, i);
-		keys->collations[i] = list_nth_oid(collations, i);
-		keys->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
-	}
-}
-
-int
-gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno, Oid equality,
-				 Oid collation)
-{
-	const TargetEntry *tle = get_tle_by_resno(plan->scan.plan.targetlist, attno);
-
-	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
-		return -1;
-	for (int i = 0; i < keys->ncols; i++)
-		if (keys->attnos[i] == ((Var *) tle->expr)->varattno && keys->collations[i] == collation &&
-			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
-			return i;
-	return -1;
-}
-
-bool
-gs_plan_find_keys(const CustomScan *plan, const GsSortKeys *keys, int n, const AttrNumber *attnos,
-				  const Oid *equalities, const Oid *collations, Bitmapset **found)
-{
-	for (int i = 0; i < n; i++)
-	{
-		int			key = gs_plan_find_key(plan, keys, attnos[i], equalities[i], collations[i]);
-
-		if (key < 0)
-			return false;
-		*found = bms_add_member(*found, key);
-	}
-	return true;
-}
-
-bool
-gs_plan_returns_columns(const CustomScan *plan)
-{
-	ListCell   *lc;
-
-	foreach(lc, plan->scan.plan.targetlist)
-		if (!IsA(lfirst_node(TargetEntry, lc)->expr, Var))
-			return false;
-	return true;
 }
 
 /*
@@ -373,7 +195,7 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	(void) clauses;
 
 	gs_tlist_find_columns(sort);
-	private = gs_plan_private(sort, flags, false);
+	private = gs_plan_private(sort, gs_plan_flags_below(sort, flags, false));
 
 	/* tell the feed nodes under a Gather what to sort by */
 	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))

@@ -13,6 +13,7 @@
 #include "postgres.h"
 
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_exec.h"
 #include "nodes/sort/gpusort_reader.h"
 
 void

@@ -5,72 +5,42 @@
  *
  * PostgreSQL decides on many sorts only while it makes a plan of a path: those
  * of merge joins, window functions, DISTINCT, grouping, set operations and
- * ordered appends are never offered to an extension.  So the finished plan is
- * walked once.
+ * ordered appends are never offered to an extension.  So they are replaced in the finished plan:
  *
  *		Sort -> child						GpuSort -> child
  *		Gather Merge -> Sort -> partial		GpuSort -> Gather -> GpuSortFeed -> partial
  *		Sort -> Gather -> partial			the same
- *		WindowAgg -> GpuSort				GpuWindow -> GpuSort (gpuwindow_plan.c)
- *		Agg -> GpuSort						Agg without sorts of its own, where
- *											its input is in their order
- *											(gpusort_agg_plan.c), and with a
- *											GpuPercentile below it
- *											(gpupercentile_plan.c)
- *		Agg -> GpuSort						GpuGroup -> GpuSort, for some aggregates
- *											(gpugroup_plan.c)
  *
  * The planner has assumed of a Sort that it can be rescanned, read backward,
  * and marked and restored: GpuSort can, too.  Sorts that are left alone:
  *
- *	  - those in the chain of an Agg, which the executor does inside it
+ *	  - those in the chain of an Agg, of which the executor makes no nodes
  *	  - those below a Limit that PostgreSQL's top-N heapsort does better
  *	  - those that cost less as they are
  *
- * Expressions have their final form here: a node's target list refers to its
- * child's by OUTER_VAR.  A GpuSort's custom_scan_tlist takes over the Sort's
- * target list, and its own refers to that one by INDEX_VAR.
+ * A GpuSort's custom_scan_tlist takes over the Sort's target list, and its own refers to that one by
+ * INDEX_VAR.
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "parser/parsetree.h"
 
 #include "guc.h"
-#include "nodes/group/gpugroup.h"
-#include "nodes/group/gpuchoice.h"
+#include "key/key.h"
 #include "nodes/feed/gpufeed.h"
-#include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/window/gpuwindow.h"
+#include "nodes/sort/gpusort_plan.h"
+#include "nodes/sort/gpusort_steps.h"
+#include "nodes/sort/gpusort_tlist.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
-
-typedef struct ReplaceContext
-{
-	PlannedStmt *stmt;
-	int			flags;			/* of the nodes made: GS_PLAN_FLAG_ */
-	int			last_node_id;	/* the highest plan_node_id in use */
-} ReplaceContext;
-
-/* How many rows will be asked for, from the first one on; GS_NO_BOUND: perhaps all. */
-typedef struct Bound
-{
-	double		expected;
-	double		sure;			/* no more */
-	const Limit *limit;			/* that will know no more, when execution starts; else NULL */
-} Bound;
-
-static const Bound no_bound = {GS_NO_BOUND, GS_NO_BOUND, NULL};
-
-static Plan *replace(ReplaceContext *context, Plan *plan, Bound bound);
 
 /* Is it a GpuSort or a GpuSortFeed? */
 static bool
@@ -104,7 +74,7 @@ make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *
 
 /* Can gpusort do this sort?  Says so if not. */
 static bool
-is_possible(const ReplaceContext *context, const Sort *sort)
+is_possible(const GsStepContext *context, const Sort *sort)
 {
 	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
 	GsRefusal	refusal;
@@ -141,7 +111,7 @@ sort_cost(const Plan *sort, const Plan *child)
 
 /* Is gpusort expected to be faster?  Says so if not.  processes: that sort a part each. */
 static bool
-is_worth_while(const ReplaceContext *context, const Sort *node, double processes, double bound)
+is_worth_while(const GsStepContext *context, const Sort *node, double processes, double bound)
 {
 	const Plan *sort = &node->plan;
 	double		rows = sort->plan_rows * processes;
@@ -180,51 +150,63 @@ passes_rows_on(const Plan *gather)
 	return true;
 }
 
-static Plan *
-replace_sort(ReplaceContext *context, Sort *sort, double bound)
+/* custom_private for a node in the place of a Sort. */
+static List *
+make_private(const Sort *sort, int flags, bool in_workers)
 {
+	return gs_plan_private(sort, gs_plan_flags_below(sort, flags, in_workers));
+}
+
+Plan *
+gs_sort_replace(GsStepContext *context, Plan *plan)
+{
+	Sort	   *sort = (Sort *) plan;
 	Plan	   *child = outerPlan(sort);
 	CustomScan *scan;
 
-	if (!is_worth_while(context, sort, 1.0, bound) || !is_possible(context, sort))
-		return &sort->plan;
+	/* below a Gather Merge it is replaced with that one, or not at all */
+	if ((context->parent && IsA(context->parent, GatherMerge)) ||
+		!is_worth_while(context, sort, 1.0, context->bound.expected) || !is_possible(context, sort))
+		return plan;
 	gs_tlist_find_columns(sort);
 	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
 	{
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
-		CustomScan *feed = make_node(&gs_feed_node, partial, gs_node_outer_tlist(partial->targetlist),
-									 partial, gs_plan_private(sort, context->flags, true));
+		List	   *tlist = gs_node_outer_tlist(partial->targetlist);
+		CustomScan *feed = make_node(&gs_feed_node, partial, tlist, partial,
+									 make_private(sort, context->flags, true));
 
 		feed->scan.plan.plan_node_id = ++context->last_node_id;
 		feed->scan.plan.parallel_aware = true;
 		feed->scan.plan.parallel_safe = true;
 		outerPlan(child) = &feed->scan.plan;
 	}
-	scan = make_node(&gs_sort_node, &sort->plan, sort->plan.targetlist, child,
-					 gs_plan_private(sort, context->flags, false));
-	scan->scan.plan.initPlan = sort->plan.initPlan;
+	scan = make_node(&gs_sort_node, plan, plan->targetlist, child,
+					 make_private(sort, context->flags, false));
+	scan->scan.plan.initPlan = plan->initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &scan->scan.plan;
 }
 
-static Plan *
-replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
+Plan *
+gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 {
-	Sort	   *sort = (Sort *) outerPlan(merge);
-	Plan	   *child = outerPlan(sort);
+	GatherMerge *merge = (GatherMerge *) plan;
+	Sort	   *sort = (Sort *) outerPlan(plan);
 	List	   *private;
 	CustomScan *feed;
 	Gather	   *gather;
 	CustomScan *scan;
 
-	if (merge->plan.qual != NIL || contain_subplans((Node *) merge->plan.targetlist) ||
-		!is_worth_while(context, sort, merge->num_workers, bound) || !is_possible(context, sort))
-		return &merge->plan;
+	if (!IsA(sort, Sort) || plan->qual != NIL || contain_subplans((Node *) plan->targetlist) ||
+		!is_worth_while(context, sort, merge->num_workers, context->bound.expected) ||
+		!is_possible(context, sort))
+		return plan;
 	gs_tlist_find_columns(sort);
-	private = gs_plan_private(sort, context->flags, true);
+	private = make_private(sort, context->flags, true);
 
-	feed = make_node(&gs_feed_node, &sort->plan, sort->plan.targetlist, child,
+	feed = make_node(&gs_feed_node, &sort->plan, sort->plan.targetlist, outerPlan(sort),
 					 copyObject(private));
 	feed->scan.plan.initPlan = sort->plan.initPlan;
 	feed->scan.plan.parallel_aware = true;
@@ -256,113 +238,25 @@ replace_gather_merge(ReplaceContext *context, GatherMerge *merge, double bound)
 	return &scan->scan.plan;
 }
 
-typedef struct ReplaceChildren
-{
-	ReplaceContext *context;
-	Bound		bound;
-} ReplaceChildren;
-
-static void
-replace_child(Plan **child, void *context)
-{
-	const ReplaceChildren *children = context;
-
-	*child = replace(children->context, *child, children->bound);
-}
-
-static void
-keep_bound(Plan *plan, Bound bound)
-{
-	if (!gs_node_is(plan, &gs_sort_node))
-		return;
-	gs_plan_keep_bound((CustomScan *) plan, bound.sure);
-	if (bound.limit)
-		gs_plan_keep_limit((CustomScan *) plan, bound.limit);
-}
-
 /*
- * Replace what there is to replace in a plan tree, from the bottom up, and
- * return the tree.
+ * A GpuSort made from a path has its child's unfinished target list, which EXPLAIN cannot print in every
+ * case (above set operations), and whose columns were found by looking for equal expressions: but two
+ * calls of random() are equal and have two values.  Its columns are the child's first ones.  And what
+ * makes it unsafe to run the child again may have been out of sight, in a subquery that was
+ * planned already.
  */
-static Plan *
-replace(ReplaceContext *context, Plan *plan, Bound bound)
+Plan *
+gs_sort_finish(GsStepContext *context, Plan *plan)
 {
-	int			flags = context->flags;
-	ReplaceChildren children;
-	Plan	   *result = plan;
-
-	/*
-	 * Below here a process has its part of the rows only, and by scanning
-	 * again it would not get the same part.
-	 */
-	if (IsA(plan, Gather) || IsA(plan, GatherMerge))
-		context->flags = 0;
-
-	if (IsA(plan, GatherMerge) && IsA(outerPlan(plan), Sort))
-	{
-		/* before the Sort alone would be replaced */
-		outerPlan(outerPlan(plan)) = replace(context, outerPlan(outerPlan(plan)), no_bound);
-		context->flags = flags;
-		result = replace_gather_merge(context, (GatherMerge *) plan, bound.expected);
-		keep_bound(result, bound);
-		return result;
-	}
-	children.context = context;
-	children.bound.expected = gs_plan_bound_below(plan, bound.expected);
-	children.bound.sure = gs_plan_sure_bound_below(plan, bound.sure);
-	children.bound.limit = gs_plan_limit_below(plan, bound.limit);
-	gs_plan_visit_children(plan, replace_child, &children);
-	context->flags = flags;
-
-	/*
-	 * A GpuSort made from a path has its child's unfinished target list here,
-	 * which EXPLAIN cannot print in every case (above set operations), and
-	 * whose columns were found by looking for equal expressions: but two calls
-	 * of random() are equal and have two values.  Its columns are the child's
-	 * first ones.  And what makes it unsafe to run the child again may have
-	 * been out of sight, in a subquery that was planned already.
-	 */
-	if (is_sort_or_feed(plan) || gs_node_is(plan, &gs_choice_node))
-	{
-		CustomScan *scan = (CustomScan *) plan;
-
-		scan->custom_scan_tlist = gs_node_outer_tlist(outerPlan(plan)->targetlist);
-		plan->targetlist = gs_node_index_tlist(plan->targetlist);
-	}
-	if (gs_node_is(plan, &gs_choice_node))
-		return gs_choice_finish((CustomScan *) plan);
-	if (is_sort_or_feed(plan))
-	{
-		CustomScan *scan = (CustomScan *) plan;
-
-		linitial_int((List *) list_nth(scan->custom_private, GS_PLAN_FLAGS)) &= flags;
-	}
-	if (IsA(plan, Agg))
-	{
-		result = gs_group_count((Agg *) plan);
-		if (result != plan)
-			return result;
-	}
-	if (gs_keep_for_parent(plan))
-		keep_bound(outerPlan(plan), bound);
-	if (IsA(plan, Agg))
-	{
-		gs_agg_use_order((Agg *) plan, &context->last_node_id);
-		gs_percentile_replace((Agg *) plan, &context->last_node_id);
-	}
-	gs_decline_node(plan);
-	if (IsA(plan, Sort))
-		result = replace_sort(context, (Sort *) plan, bound.expected);
-	else if (IsA(plan, WindowAgg))
-		result = gs_window_replace((WindowAgg *) plan);
-	else if (IsA(plan, Agg))
-		result = gs_group_aggregate((Agg *) plan);
-	keep_bound(result, bound);
-	return result;
+	if (!is_sort_or_feed(plan))
+		return plan;
+	gs_node_finish_columns((CustomScan *) plan);
+	gs_plan_allow_flags((CustomScan *) plan, context->flags);
+	return plan;
 }
 
 /*
- * Is this a node that replace() looks at more closely?  A Sort that costs no more
+ * Is this a node that the steps look at more closely?  A Sort that costs no more
  * than a GpuSort's setup is not worth while, whatever else is true
  * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
  * no other node can tell.
@@ -401,20 +295,4 @@ gs_plan_has_sorts(const PlannedStmt *stmt)
 			note_sort(&plan, &found);
 	}
 	return found;
-}
-
-void
-gs_plan_replace_sorts(PlannedStmt *stmt, bool rerun)
-{
-	ReplaceContext context;
-	ListCell   *lc;
-
-	context.stmt = stmt;
-	context.flags = rerun ? gs_plan_subplan_flags(stmt) : 0;
-	context.last_node_id = gs_plan_last_node_id(stmt);
-
-	stmt->planTree = replace(&context, stmt->planTree, no_bound);
-	foreach(lc, stmt->subplans)
-		if (lfirst(lc) != NULL)
-			lfirst(lc) = replace(&context, lfirst(lc), no_bound);
 }

@@ -11,9 +11,6 @@
  * so while the plan is made the sort's columns are changed to that, and when it
  * is finished the copy is removed from the nodes between the scan and the top.
  *
- * "SELECT rank() OVER (ORDER BY p)" has p as junk in the topmost target list, too: below
- * GpuWindow it is needed, above it is not.
- *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
@@ -25,15 +22,9 @@
 
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/window/gpuwindow.h"
-
-Node *
-gs_tlist_strip_relabel(Node *node)
-{
-	while (node && IsA(node, RelabelType))
-		node = (Node *) ((RelabelType *) node)->arg;
-	return node;
-}
+#include "nodes/sort/gpusort_steps.h"
+#include "nodes/sort/gpusort_tlist.h"
+#include "plan/plan_walk.h"
 
 void
 gs_tlist_find_columns(Sort *sort)
@@ -50,7 +41,7 @@ gs_tlist_find_columns(Sort *sort)
 
 		if (key == NULL || !IsA(key->expr, RelabelType))
 			continue;
-		bare = gs_tlist_strip_relabel((Node *) key->expr);
+		bare = gs_plan_strip_relabel((Node *) key->expr);
 		foreach(lc, tlist)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc);
@@ -66,9 +57,8 @@ gs_tlist_find_columns(Sort *sort)
 
 /* The nodes that must all lose the column, from the top down; at most five. */
 static List *
-nodes_to_change(PlannedStmt *stmt)
+nodes_to_change(Plan *plan)
 {
-	Plan	   *plan = stmt->planTree;
 	List	   *nodes = NIL;
 
 	if (IsA(plan, Limit))
@@ -108,38 +98,32 @@ sorts_by(CustomScan *sort, int resno)
 static bool
 is_plain_copy(TargetEntry *tle)
 {
-	return IsA(tle->expr, RelabelType) && IsA(gs_tlist_strip_relabel((Node *) tle->expr), Var);
+	return IsA(tle->expr, RelabelType) && IsA(gs_plan_strip_relabel((Node *) tle->expr), Var);
 }
 
-void
-gs_tlist_drop_junk(PlannedStmt *stmt)
+Plan *
+gs_tlist_drop_junk(GsStepContext *context, Plan *top)
 {
-	List	   *nodes;
+	List	   *nodes = nodes_to_change(top);
 	CustomScan *sort;
 
-	if (stmt->commandType != CMD_SELECT || stmt->hasModifyingCTE || stmt->rowMarks != NIL)
-		return;
-	if (gs_node_is(stmt->planTree, &gs_window_node))
-	{
-		gs_window_drop_junk((CustomScan *) stmt->planTree);
-		return;
-	}
-	nodes = nodes_to_change(stmt);
+	(void) context;
+
 	if (nodes == NIL)
-		return;
+		return top;
 	sort = (CustomScan *) (IsA(linitial(nodes), Limit) ? lsecond(nodes) : linitial(nodes));
 	for (;;)
 	{
-		TargetEntry *last = llast(stmt->planTree->targetlist);
+		TargetEntry *last = llast(top->targetlist);
 		ListCell   *lc;
 
 		if (!last->resjunk || last->resno < 2 || sorts_by(sort, last->resno))
-			return;
+			return top;
 		foreach(lc, nodes)
 			if (list_length(((Plan *) lfirst(lc))->targetlist) != last->resno)
-				return;
+				return top;
 		if (!is_plain_copy(llast(((Plan *) llast(nodes))->targetlist)))
-			return;
+			return top;
 		foreach(lc, nodes)
 		{
 			Plan	   *plan = lfirst(lc);

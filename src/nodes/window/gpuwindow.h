@@ -25,6 +25,7 @@
 #include "nodes/plannodes.h"
 
 #include "nodes/common/gpunode.h"
+#include "nodes/common/plan_step.h"
 
 #define GS_WINDOW_NAME	"GpuWindow"
 
@@ -48,18 +49,12 @@ typedef enum GsWindowOption
 	GS_WINDOW_OPTION_Count
 } GsWindowOption;
 
-/* The node that does a WindowAgg's work, or the WindowAgg itself. */
-extern Plan *gs_window_replace(WindowAgg *window);
-
 /*
- * A node that returns a GpuSort's columns and, as one more, the row_number() of
- * rows that are equal in some columns and come one after the other.  It has the
- * GpuSort's plan_node_id.
+ * Steps (plan_step.h): GpuWindow in the place of a WindowAgg; at the top of a plan it drops columns that
+ * only the sort below needs.
  */
-extern Plan *gs_window_number_rows(Plan *sort, const GsColumns *columns);
-
-/* Of the topmost node of a finished plan: drop columns that only the sort below needs. */
-extern void gs_window_drop_junk(CustomScan *plan);
+extern Plan *gs_window_replace(GsStepContext *context, Plan *plan);
+extern Plan *gs_window_drop_junk(GsStepContext *context, Plan *plan);
 
 /* The parts of a GpuWindow's custom_exprs. */
 extern List *gs_window_functions(const CustomScan *plan);

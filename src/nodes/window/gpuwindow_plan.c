@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpuwindow_plan.c
- *	  Putting GpuWindow in the place of WindowAgg above GpuSort, and below an Agg
- *	  that needs to know the first one of equal rows (gpusort_agg_plan.c).
+ *	  Putting GpuWindow in the place of WindowAgg above GpuSort.
  *
  * WindowAgg keeps the rows of a partition in a tuplestore, because a window
  * function may ask for any of them, and copies each of them several times: which takes
@@ -17,6 +16,9 @@
  * WindowAgg applies its run condition and filter to its result, GpuWindow to the scan
  * tuple, before it computes anything else of the target list.  That could be seen of
  * volatile functions in the target list only; there WindowAgg stays.
+ *
+ * "SELECT rank() OVER (ORDER BY p)" has p as junk in the topmost target list, too: below
+ * GpuWindow it is needed, above it is not.
  *
  * A GpuWindow's scan tuple has those of its child's columns that its target list
  * names and the functions' values, in the order in which they stand there, so that
@@ -171,8 +173,9 @@ returns_sorted_rows(const Plan *plan)
 }
 
 Plan *
-gs_window_replace(WindowAgg *window)
+gs_window_replace(GsStepContext *context, Plan *plan)
 {
+	WindowAgg  *window = (WindowAgg *) plan;
 	List	   *columns = NIL;
 	CustomScan *scan;
 	List	   *tlist;
@@ -184,8 +187,10 @@ gs_window_replace(WindowAgg *window)
 	List	   *scan_tlist = NIL;
 	ListCell   *lc;
 
+	(void) context;
+
 	if (!returns_sorted_rows(outerPlan(window)))
-		return &window->plan;
+		return plan;
 	tlist = gs_node_use_scan_tuple(window->plan.targetlist, T_WindowFunc, &columns);
 	qual = gs_node_use_scan_tuple(window->plan.qual, T_WindowFunc, &columns);
 	conditions = (List *) find_results((Node *) window->runCondition, window->plan.targetlist);
@@ -194,7 +199,7 @@ gs_window_replace(WindowAgg *window)
 	if (reason)
 	{
 		gs_decline_window(reason);
-		return &window->plan;
+		return plan;
 	}
 	foreach(lc, columns)
 	{
@@ -253,18 +258,21 @@ drop_last_column(CustomScan *plan)
 	plan->custom_scan_tlist = list_truncate(plan->custom_scan_tlist, attno - 1);
 }
 
-void
-gs_window_drop_junk(CustomScan *plan)
+Plan *
+gs_window_drop_junk(GsStepContext *context, Plan *plan)
 {
-	for (;;)
+	(void) context;
+
+	while (gs_node_is(plan, &gs_window_node))
 	{
-		TargetEntry *last = llast_node(TargetEntry, plan->scan.plan.targetlist);
+		TargetEntry *last = llast_node(TargetEntry, plan->targetlist);
 
 		if (!last->resjunk || last->resno < 2 || !IsA(last->expr, Var))
-			return;
-		plan->scan.plan.targetlist = list_truncate(plan->scan.plan.targetlist, last->resno - 1);
-		drop_last_column(plan);
+			break;
+		plan->targetlist = list_truncate(plan->targetlist, last->resno - 1);
+		drop_last_column((CustomScan *) plan);
 	}
+	return plan;
 }
 
 /* How many of the columns are functions. */
@@ -289,47 +297,4 @@ List *
 gs_window_run_condition(const CustomScan *plan)
 {
 	return list_copy_tail(plan->custom_exprs, count_functions(plan));
-}
-
-Plan *
-gs_window_number_rows(Plan *sort, const GsColumns *columns)
-{
-	List	   *scan_tlist = NIL;
-	List	   *tlist = NIL;
-	List	   *attnos = NIL;
-	List	   *private;
-	WindowFunc *call = makeNode(WindowFunc);
-	CustomScan *scan;
-	ListCell   *lc;
-
-	call->winfnoid = F_ROW_NUMBER;
-	call->wintype = INT8OID;
-	call->location = -1;
-
-	foreach(lc, sort->targetlist)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		Var		   *column = makeVarFromTargetEntry(OUTER_VAR, tle);
-
-		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry((Expr *) column, tle->resno, NULL, false));
-		attnos = lappend_int(attnos, tle->resno);
-	}
-	scan_tlist = lappend(scan_tlist,
-						 makeTargetEntry(shown_column(&call->xpr), list_length(scan_tlist) + 1, NULL,
-										 false));
-	attnos = lappend_int(attnos, 0);
-	foreach(lc, scan_tlist)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		Var		   *column = makeVarFromTargetEntry(INDEX_VAR, tle);
-
-		tlist = lappend(tlist, makeTargetEntry((Expr *) column, tle->resno, NULL, false));
-	}
-	private = list_make4(attnos, list_make2_int(GS_FRAME_TO_ROW, true),
-						 list_make3(columns->attnos, columns->operators, columns->collations),
-						 gs_columns_write(0, NULL, NULL, NULL));
-	scan = gs_node_make(&gs_window_node, sort, tlist, scan_tlist, sort, private);
-	scan->custom_exprs = list_make1(call);
-	return &scan->scan.plan;
 }

@@ -1,0 +1,311 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_agg_plan_15.c
+ *	  Aggregates that need not sort, because a GpuSort below has done it.
+ *
+ * PostgreSQL 16 and later have the input of aggregates sorted, and aggregates that know it.
+ * Before, an aggregate with ORDER BY whose rows come in that order is the aggregate
+ * without ORDER BY.  So is one with DISTINCT if, in addition, no two rows of a
+ * group are equal in its columns, which a Unique between the two sees to.  Where
+ * other aggregates need all rows, it takes the first one of equal rows by a
+ * FILTER:
+ *
+ *		Agg (count(DISTINCT x), sum(y))			Agg (count(x) FILTER (row_number = 1), sum(y))
+ *		  -> GpuSort (x)						  -> GpuWindow (row_number() over equal x)
+ *												    -> GpuSort (x)
+ *
+ * That row need not be the one that the aggregate would have kept.  So equal
+ * values must be the same ones, unless they are only counted.  The Agg's
+ * expressions are changed accordingly, and EXPLAIN (VERBOSE) shows them so.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/nbtree.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/typcache.h"
+
+#include "compat.h"
+#include "nodes/sort/gpusort_agg.h"
+#include "nodes/sort/gpusort_agg_15.h"
+#include "nodes/sort/gpusort_steps.h"
+#include "nodes/window/gpuwindow.h"
+#include "nodes/window/gpuwindow_function.h"
+#include "plan/plan_walk.h"
+
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+
+typedef struct AggContext
+{
+	GsAggInput	input;
+	const Aggref *numbered;		/* its DISTINCT is done by the number of each row
+								 * among equal ones; NULL: none */
+} AggContext;
+
+/* Is a column one of those of a DISTINCT, with the same equality? */
+static bool
+is_in_distinct(const GsAggInput *input, AttrNumber column, Oid equality, Oid collation,
+			   const Aggref *agg)
+{
+	ListCell   *lc;
+
+	foreach(lc, agg->aggdistinct)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
+
+		if (clause->eqop == equality && exprCollation(expr) == collation &&
+			gs_agg_same_column(input, column, gs_agg_expression_column(input, expr)))
+			return true;
+	}
+	return false;
+}
+
+/* Do two rows of a group always differ in what an aggregate's DISTINCT compares? */
+static bool
+is_unique(const GsAggInput *input, const Aggref *agg)
+{
+	const Unique *unique = input->unique;
+
+	if (unique == NULL)
+		return false;
+	for (int i = 0; i < unique->numCols; i++)
+	{
+		AttrNumber	column = gs_agg_sorted_column(input, unique->uniqColIdx[i]);
+		Oid			equality = unique->uniqOperators[i];
+		Oid			collation = unique->uniqCollations[i];
+
+		if (!gs_agg_is_grouped_by(input, column, equality, collation) &&
+			!is_in_distinct(input, column, equality, collation, agg))
+			return false;
+	}
+	return true;
+}
+
+bool
+gs_agg_takes_any_equal(const Aggref *agg)
+{
+	ListCell   *lc;
+
+	if (agg->aggfnoid == F_COUNT_ANY)
+		return true;
+	foreach(lc, agg->aggdistinct)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
+		Oid			opfamily;
+		Oid			type;
+		Oid			function;
+		bool		descending;
+
+		if (!gs_compat_ordering_op(clause->sortop, &opfamily, &type, &descending))
+			return false;
+		function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
+		if (!OidIsValid(function) ||
+			!DatumGetBool(OidFunctionCall1Coll(function, exprCollation(expr),
+											   ObjectIdGetDatum(type))))
+			return false;
+	}
+	return true;
+}
+
+bool
+gs_agg_equal_distinct(const Aggref *a, const Aggref *b)
+{
+	List	   *clauses[2] = {NIL, NIL};
+	const Aggref *aggs[2] = {a, b};
+	ListCell   *lc;
+	ListCell   *other;
+
+	for (int i = 0; i < 2; i++)
+		foreach(lc, aggs[i]->aggdistinct)
+			if (!IsA(get_sortgroupclause_expr(lfirst(lc), aggs[i]->args), Const))
+				clauses[i] = lappend(clauses[i], lfirst(lc));
+	if (list_length(clauses[0]) != list_length(clauses[1]))
+		return false;
+	forboth(lc, clauses[0], other, clauses[1])
+	{
+		SortGroupClause *ours = lfirst_node(SortGroupClause, lc);
+		SortGroupClause *theirs = lfirst_node(SortGroupClause, other);
+		Node	   *our_expr = get_sortgroupclause_expr(ours, a->args);
+		Node	   *their_expr = get_sortgroupclause_expr(theirs, b->args);
+
+		if (ours->eqop != theirs->eqop || ours->sortop != theirs->sortop ||
+			ours->nulls_first != theirs->nulls_first ||
+			exprCollation(our_expr) != exprCollation(their_expr) ||
+			!equal(gs_plan_strip_relabel(our_expr), gs_plan_strip_relabel(their_expr)))
+			return false;
+	}
+	return true;
+}
+
+/* May an aggregate get its rows in another way, if the order is right? */
+static bool
+is_changeable(const Aggref *agg)
+{
+	return gs_compat_aggref_sorts(agg) && !AGGKIND_IS_ORDERED_SET(agg->aggkind) &&
+		agg->aggsplit == AGGSPLIT_SIMPLE && !contain_volatile_functions((Node *) agg);
+}
+
+/*
+ * Can an aggregate with DISTINCT take the first one of its equal rows, by their
+ * number?  There is one such number; the first aggregate says among which rows.
+ */
+static bool
+can_take_first(AggContext *context, const Aggref *agg)
+{
+	if (context->input.unique || agg->aggfilter || !gs_agg_takes_any_equal(agg) || !gs_agg_may_compare(agg))
+		return false;
+	if (context->numbered == NULL)
+		context->numbered = agg;
+	return gs_agg_equal_distinct(agg, context->numbered);
+}
+
+/* The number of a row among those that are equal to it is 1. */
+static Expr *
+is_first(const GsAggInput *input)
+{
+	AttrNumber	attno = list_length(input->sort->scan.plan.targetlist) + 1;
+	Var		   *number = makeVar(OUTER_VAR, attno, INT8OID, -1, InvalidOid, 0);
+	Const	   *one = makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(1), false,
+								FLOAT8PASSBYVAL);
+	Expr	   *result = make_opclause(lookup_type_cache(INT8OID, TYPECACHE_EQ_OPR)->eq_opr, BOOLOID,
+									   false, (Expr *) number, (Expr *) one, InvalidOid,
+									   InvalidOid);
+
+	set_opfuncid((OpExpr *) result);
+	return result;
+}
+
+/* The same aggregate without DISTINCT and ORDER BY, and the arguments that only these have. */
+static Aggref *
+without_sort(const Aggref *agg)
+{
+	Aggref	   *result = (Aggref *) copyObjectImpl(agg);
+	ListCell   *lc;
+
+	result->aggdistinct = NIL;
+	result->aggorder = NIL;
+	foreach(lc, result->args)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		tle->ressortgroupref = 0;
+		if (tle->resjunk)
+			result->args = foreach_delete_current(result->args, lc);
+	}
+	return result;
+}
+
+static Node *
+drop_sorts(Node *node, void *data)
+{
+	AggContext *context = data;
+	const GsAggInput *input = &context->input;
+
+	if (node == NULL)
+		return NULL;
+	if (IsA(node, Aggref))
+	{
+		const Aggref *agg = (const Aggref *) node;
+		List	   *clauses = agg->aggdistinct != NIL ? agg->aggdistinct : agg->aggorder;
+
+		if (is_changeable(agg) && gs_agg_is_sorted(input, clauses, agg->args))
+		{
+			bool		must_take_first = agg->aggdistinct != NIL && !is_unique(input, agg);
+
+			if (!must_take_first || can_take_first(context, agg))
+			{
+				Aggref	   *result = without_sort(agg);
+
+				if (must_take_first)
+					result->aggfilter = is_first(input);
+				return (Node *) result;
+			}
+		}
+	}
+	return expression_tree_mutator(node, drop_sorts, data);
+}
+
+/* The columns in which rows are equal that are numbered. */
+static GsColumns
+numbered_columns(const AggContext *context)
+{
+	const Agg  *agg = context->input.agg;
+	GsColumns	columns = gs_columns_read(gs_columns_write(agg->numCols, agg->grpColIdx,
+														   agg->grpOperators, agg->grpCollations));
+	ListCell   *lc;
+
+	foreach(lc, context->numbered->aggdistinct)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, context->numbered->args);
+
+		if (IsA(expr, Const))
+			continue;
+		columns.attnos = lappend_int(columns.attnos, ((Var *) gs_plan_strip_relabel(expr))->varattno);
+		columns.operators = lappend_oid(columns.operators, clause->eqop);
+		columns.collations = lappend_oid(columns.collations, exprCollation(expr));
+	}
+	return columns;
+}
+
+/*
+ * A GpuWindow that returns a GpuSort's columns and, as one more, the row_number() of
+ * rows that are equal in some columns and come one after the other.
+ */
+static CustomScan *
+number_rows(Plan *sort, const GsColumns *columns)
+{
+	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
+	int			n = list_length(scan_tlist);
+	List	   *attnos = NIL;
+	WindowFunc *call = makeNode(WindowFunc);
+	FuncExpr   *shown = makeFuncExpr(F_ROW_NUMBER, INT8OID, NIL, InvalidOid, InvalidOid,
+									 COERCE_EXPLICIT_CALL);
+	CustomScan *scan;
+
+	call->winfnoid = F_ROW_NUMBER;
+	call->wintype = INT8OID;
+	call->location = -1;
+	for (int i = 1; i <= n; i++)
+		attnos = lappend_int(attnos, i);
+	attnos = lappend_int(attnos, 0);
+	scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) shown, n + 1, NULL, false));
+	scan = gs_node_make(&gs_window_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
+						list_make4(attnos, list_make2_int(GS_FRAME_TO_ROW, true),
+								   list_make3(columns->attnos, columns->operators, columns->collations),
+								   gs_columns_write(0, NULL, NULL, NULL)));
+	scan->custom_exprs = list_make1(call);
+	return scan;
+}
+
+Plan *
+gs_agg_use_order(GsStepContext *step, Plan *plan)
+{
+	AggContext	context = {.numbered = NULL};
+
+	if (!gs_agg_read_input(&context.input, (const Agg *) plan))
+		return plan;
+	plan->targetlist = (List *) drop_sorts((Node *) plan->targetlist, &context);
+	plan->qual = (List *) drop_sorts((Node *) plan->qual, &context);
+	if (context.numbered)
+	{
+		GsColumns	columns = numbered_columns(&context);
+		CustomScan *numbers = number_rows(outerPlan(plan), &columns);
+
+		numbers->scan.plan.plan_node_id = ++step->last_node_id;
+		outerPlan(plan) = &numbers->scan.plan;
+	}
+	return plan;
+}
+
+#endif							/* GS_COMPAT_PRESORTED_AGGREGATES */

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_steps.h
+ *	  What is done about sorts in finished plans: questions and steps of plan_steps.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_GPUSORT_STEPS_H
+#define GS_GPUSORT_STEPS_H
+
+#include "compat.h"
+#include "nodes/common/plan_step.h"
+
+/*
+ * gpusort_replace.c
+ *
+ * Has a statement sorts that the steps might do something about?
+ * Cheap: looks at nothing but the plans' nodes.
+ */
+extern bool gs_plan_has_sorts(const PlannedStmt *stmt);
+
+/* Complete a GpuSort or GpuSortFeed that was made from a path. */
+extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
+
+/* GpuSort in the place of Sort, or of Gather Merge and the Sort below it. */
+extern Plan *gs_sort_replace(GsStepContext *context, Plan *plan);
+extern Plan *gs_sort_replace_merge(GsStepContext *context, Plan *plan);
+
+/* gpusort_keep.c: have a GpuSort drop rows that its parent, or a Limit above it, does not need. */
+extern Plan *gs_keep_for_parent(GsStepContext *context, Plan *plan);
+extern Plan *gs_keep_for_limit(GsStepContext *context, Plan *plan);
+
+/* gpusort_agg_plan_15.c: the aggregates of an Agg sort nothing that is in their order already. */
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+extern Plan *gs_agg_use_order(GsStepContext *context, Plan *plan);
+#endif
+
+/*
+ * gpusort_tlist.c: if there is a GpuSort at the top, columns go that nobody needs:
+ * neither the user nor the sort.
+ */
+extern Plan *gs_tlist_drop_junk(GsStepContext *context, Plan *plan);
+
+#endif							/* GS_GPUSORT_STEPS_H */
