@@ -105,6 +105,25 @@ check_pure_c11()
 	done
 }
 
+# Files call each other in one direction: no way along calls leads back.
+# Folders whose circles are still to be opened are named here
+check_circles()
+{
+	perl test/lib/circles.pl src service spill
+}
+
+# A header includes what it needs: it compiles alone, after postgres.h unless its folder is plain C
+check_headers_alone()
+{
+	local include
+
+	include=$("${PG_CONFIG:-pg_config}" --includedir-server)
+	[ -e "$include/postgres.h" ] || return 0
+	find src -name '*.h' | grep -vE '^src/(device|order|spill)/' |
+		xargs -P "$(nproc)" -I{} gcc -fsyntax-only -Wall -Werror -D_GNU_SOURCE -Isrc -I"$include" \
+			-include postgres.h -x c {} 2>&1 | grep -v 'pragma once in main file'
+}
+
 check_versions_in_one_place()
 {
 	grep -n 'PG_VERSION_NUM' $(sources src | grep -vx src/compat.h)
@@ -377,6 +396,8 @@ check "the same in cuda/" check_cuda_layers
 check "the devices, the order check and temporary files know nothing of PostgreSQL" check_devices_pure
 check "the host device, the encoders, the order check and temporary files are plain C11" check_pure_c11
 check "PG_VERSION_NUM is named in compat.h only" check_versions_in_one_place
+check "no circle of files that call each other" check_circles
+check "headers compile alone" check_headers_alone
 check "no notes of unfinished work" check_markers
 check "white space and line length" check_white_space
 check "version numbers agree" check_version_number
