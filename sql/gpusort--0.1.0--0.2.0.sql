@@ -74,7 +74,6 @@ CREATE FUNCTION gpusort_stats(
     OUT index_builds bigint,
     OUT rows bigint,
     OUT bytes bigint,
-    OUT spread_sorts bigint,
     OUT spilled_sorts bigint,
     OUT temp_bytes bigint,
     OUT limited_sorts bigint,
@@ -110,10 +109,8 @@ COMMENT ON COLUMN gpusort_stats.rows IS
 'rows in all these sorts';
 COMMENT ON COLUMN gpusort_stats.bytes IS
 'bytes of rows and keys that were sent to the device';
-COMMENT ON COLUMN gpusort_stats.spread_sorts IS
-'sorts that outgrew the device''s memory and used that of other devices';
 COMMENT ON COLUMN gpusort_stats.spilled_sorts IS
-'sorts that outgrew the memory of devices and used temporary files';
+'sorts that outgrew the device''s memory and used temporary files';
 COMMENT ON COLUMN gpusort_stats.temp_bytes IS
 'bytes that these sorts wrote to temporary files';
 COMMENT ON COLUMN gpusort_stats.limited_sorts IS
@@ -138,7 +135,6 @@ CREATE FUNCTION gpusort_activity(
     OUT datid oid,
     OUT usesysid oid,
     OUT device integer,
-    OUT devices integer[],
     OUT phase text,
     OUT rows bigint,
     OUT bytes bigint,
@@ -155,8 +151,8 @@ COMMENT ON FUNCTION gpusort_activity() IS
 'the sorts that hold device memory or staging memory now';
 
 CREATE VIEW gpusort_activity AS
-    SELECT a.pid, d.datname, u.rolname AS usename, a.device, a.devices, a.phase, a.rows,
-           a.bytes, a.staging_bytes, a.runs, a.temp_bytes, a.limited, a.started
+    SELECT a.pid, d.datname, u.rolname AS usename, a.device, a.phase, a.rows, a.bytes,
+           a.staging_bytes, a.runs, a.temp_bytes, a.limited, a.started
     FROM gpusort_activity() AS a
     LEFT JOIN pg_catalog.pg_database AS d ON d.oid = a.datid
     LEFT JOIN pg_catalog.pg_roles AS u ON u.oid = a.usesysid;
@@ -171,9 +167,7 @@ COMMENT ON COLUMN gpusort_activity.datname IS
 COMMENT ON COLUMN gpusort_activity.usename IS
 'the session''s user';
 COMMENT ON COLUMN gpusort_activity.device IS
-'the number of the device that rows go to or come from now; NULL: it has no rows yet';
-COMMENT ON COLUMN gpusort_activity.devices IS
-'the numbers of all devices that the sort has used';
+'the number of the device that sorts it; NULL: it has no rows yet';
 COMMENT ON COLUMN gpusort_activity.phase IS
 'what the sort is doing';
 COMMENT ON COLUMN gpusort_activity.rows IS

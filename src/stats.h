@@ -22,7 +22,6 @@ typedef enum GsCounter
 	GS_COUNT_INDEX_BUILDS,		/* of the sorts on the device: index builds */
 	GS_COUNT_ROWS,				/* rows sorted */
 	GS_COUNT_BYTES,				/* bytes of rows and keys sent to the device */
-	GS_COUNT_SPREAD_SORTS,		/* sorts that used several devices */
 	GS_COUNT_SPILLED_SORTS,		/* sorts that wrote temporary files */
 	GS_COUNT_TEMP_BYTES,		/* that they wrote */
 	GS_COUNT_LIMITED_SORTS,		/* sorts that gpusort.role_memory held up, or had written out */

@@ -14,7 +14,6 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/jsonb.h"
@@ -94,9 +93,8 @@ gpusort_devices(PG_FUNCTION_ARGS)
 	gs_lock_shared();
 	copy = *gs_shared;
 	for (int i = 0; i < copy.n_sessions; i++)
-		if (gs_sessions[i].state != GS_SESSION_FREE)
-			for (int device = 0; device < GS_MAX_DEVICES; device++)
-				sorts[device] += gs_sessions[i].devices >> device & 1;
+		if (gs_sessions[i].state != GS_SESSION_FREE && gs_sessions[i].device >= 0)
+			sorts[gs_sessions[i].device]++;
 	gs_unlock();
 
 	/* there is no other that a sort could go to */
@@ -181,7 +179,7 @@ gpusort_stats(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
 		INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-		INT8OID, INT8OID, INT8OID, JSONBOID, INT8OID, JSONBOID, TIMESTAMPTZOID
+		INT8OID, INT8OID, JSONBOID, INT8OID, JSONBOID, TIMESTAMPTZOID
 	};
 	TupleDesc	tupdesc;
 	Datum		values[lengthof(types)];
@@ -213,19 +211,6 @@ gpusort_stats_reset(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Of a set of devices the numbers, as an array. */
-static Datum
-device_numbers(uint32 devices)
-{
-	Datum		numbers[GS_MAX_DEVICES];
-	int			n = 0;
-
-	for (int i = 0; i < GS_MAX_DEVICES; i++)
-		if (devices >> i & 1)
-			numbers[n++] = Int32GetDatum(i);
-	return PointerGetDatum(construct_array(numbers, n, INT4OID, sizeof(int32), true, TYPALIGN_INT));
-}
-
 /* As in pg_stat_activity: everybody sees whose session it is, but not everybody what it does. */
 static bool
 may_see(const GsSession *session, Oid user)
@@ -240,8 +225,8 @@ Datum
 gpusort_activity(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
-		INT4OID, OIDOID, OIDOID, INT4OID, INT4ARRAYOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID,
-		INT8OID, BOOLOID, TIMESTAMPTZOID
+		INT4OID, OIDOID, OIDOID, INT4OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, BOOLOID,
+		TIMESTAMPTZOID
 	};
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n = 0;
@@ -269,16 +254,14 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		values[2] = ObjectIdGetDatum(open[i].user);
 		values[3] = Int32GetDatum(open[i].device);
 		nulls[3] = open[i].device < 0;
-		values[4] = device_numbers(open[i].devices);
-		nulls[4] = open[i].devices == 0;
-		values[5] = CStringGetTextDatum(gs_session_phase(&open[i]));
-		values[6] = Int64GetDatum(open[i].rows);
-		values[7] = Int64GetDatum(open[i].bytes);
-		values[8] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
-		values[9] = Int32GetDatum(open[i].n_runs);
-		values[10] = Int64GetDatum(open[i].temp_bytes);
-		values[11] = BoolGetDatum(open[i].limited);
-		values[12] = TimestampTzGetDatum(open[i].opened);
+		values[4] = CStringGetTextDatum(gs_session_phase(&open[i]));
+		values[5] = Int64GetDatum(open[i].rows);
+		values[6] = Int64GetDatum(open[i].bytes);
+		values[7] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
+		values[8] = Int32GetDatum(open[i].n_runs);
+		values[9] = Int64GetDatum(open[i].temp_bytes);
+		values[10] = BoolGetDatum(open[i].limited);
+		values[11] = TimestampTzGetDatum(open[i].opened);
 		for (int j = ACTIVITY_PUBLIC; j < (int) lengthof(types) && !may_see(&open[i], GetUserId()); j++)
 			nulls[j] = true;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);

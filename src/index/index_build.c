@@ -213,14 +213,13 @@ build_with_device(Build *build)
 	gs_stats_count(GS_COUNT_INDEX_BUILDS, 1);
 	gs_stats_count(GS_COUNT_ROWS, rows);
 	gs_stats_count(GS_COUNT_BYTES, session->row_bytes + session->key_bytes);
-	gs_stats_count(GS_COUNT_SPREAD_SORTS, gs_client_is_spread(client) ? 1 : 0);
 	gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(client) ? 1 : 0);
 	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
 	gs_stats_count(GS_COUNT_LIMITED_SORTS, gs_client_is_limited(client) ? 1 : 0);
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, engine %s, %u runs, %u on devices, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
+			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,
-							 session->engine, session->n_runs, session->n_kept_runs, build->settled,
+							 session->engine, session->n_runs, build->settled,
 							 build->scan_ms, build->sort_ms, build->write_ms)));
 	return GS_FALLBACK_NONE;
 }

@@ -727,15 +727,9 @@ gs_client_session(const GsClient *client)
 uint32
 gs_client_devices(const GsClient *client)
 {
-	return gs_shared->n_devices > 1 ? client->session->devices : 0;
-}
+	int			device = client->session->device;
 
-bool
-gs_client_is_spread(const GsClient *client)
-{
-	uint32		devices = client->session->devices;
-
-	return client->session->n_kept_runs > 0 && (devices & (devices - 1)) != 0;
+	return gs_shared->n_devices > 1 && device >= 0 ? (uint32) 1 << device : 0;
 }
 
 bool

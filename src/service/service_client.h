@@ -103,11 +103,10 @@ extern GsClientStatus gs_client_open_range(GsClient *client, uint32 range);
 /* Leader, after perform: outcome and statistics of the session. */
 extern const GsSession *gs_client_session(const GsClient *client);
 
-/* Of several devices those that the session has used, as bits 1 << number; 0: there is one only. */
+/* Of several devices the session's, as the bit 1 << number; 0: there is one only. */
 extern uint32 gs_client_devices(const GsClient *client);
 
-/* Have rows stayed on several devices, and have some gone to temporary files? */
-extern bool gs_client_is_spread(const GsClient *client);
+/* Have rows gone to temporary files? */
 extern bool gs_client_is_spilled(const GsClient *client);
 
 /* Did gpusort.role_memory hold it up, or have it written out? */

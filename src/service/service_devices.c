@@ -569,27 +569,27 @@ gs_device_assign(int number)
 /* ---- failures ---- */
 
 /*
- * What a lost device means to a session: what it holds there is lost.  One that was only fed
- * there last goes on on another device.  True: it has failed.
+ * What a lost device means to a session: what it holds there is lost.  One whose rows are
+ * all in files goes on on another device.  True: it has failed.
  */
 static bool
 lose_device(int number, int device)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (gs_served_has_sort(number, device))
+	if (s->device != device)
+		return false;
+	if (gs_served_has_sort(number))
 	{
 		gs_sort_lost(number);
 		return true;
 	}
-	if (s->device == device)
-	{
-		s->device = -1;
-		s->refused = s->moved = false;
-		s->needy_since = 0;
-		gs_device_assign(number);
-		gs_memory_freed(s->device); /* the other one may just have refused it */
-	}
+	s->device = -1;
+	s->refused = false;
+	s->needy_since = 0;
+	gs_device_assign(number);
+	gs_memory_freed(s->device); /* the other one may just have refused it */
+	gs_served_wake(number);
 	return false;
 }
 

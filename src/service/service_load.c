@@ -9,8 +9,7 @@
  * included.
  *
  * One session at a time reads onto a device, so that those who have part of a range on it
- * do not wait for each other.  Pieces of a run that stays on a device are fetched from there:
- * they go from device to device through a buffer.  Where the device has no room, a range that is only
+ * do not wait for each other.  Where the device has no room, a range that is only
  * read ahead is given up; one that the leader waits for waits for room
  * (service_memory.c), or is made smaller.
  *
@@ -23,9 +22,6 @@
 
 /* What a range may hold of the session's share, so that two fit. */
 #define RANGE_SHARE 0.42
-
-/* Of the session's share so much is for ranges, whatever runs were kept. */
-#define LEAST_RANGE_SHARE 0.0625
 
 void
 gs_load_begin(int number, uint32 range, bool wanted)
@@ -44,7 +40,7 @@ gs_load_begin(int number, uint32 range, bool wanted)
 static void
 stop_reading(int number)
 {
-	int			device = gs_served[number].load.device;
+	int			device = gs_served[number].device;
 
 	if (gs_devices[device].reading != number)
 		return;
@@ -84,7 +80,7 @@ end_load(int number)
 		gs_spill_reader_close(load->reader);
 	load->reader = NULL;
 	if (load->sort)
-		gs_served_close(number, load->device, load->sort);
+		gs_served_close(number, load->sort);
 	load->sort = NULL;
 	load->phase = LOAD_NONE;
 	s->needy_since = 0;
@@ -117,16 +113,15 @@ split_range(int number)
 
 		buffer = gs_buffer_find(number, BUFFER_READ, 0);
 		if (buffer < 0)
-			buffer = gs_buffer_take(number, load->device, BUFFER_READING);
+			buffer = gs_buffer_take(number, gs_served[number].device, BUFFER_READING);
 		if (buffer < 0)
 			return;
 		b = gs_buffer(buffer);
 		b->use = BUFFER_READING;
 		b->number = 0;
 		gs_served_begin(&b->job);
-		if (gs_spill_split_read(load->split, gs_buffer_memory(buffer), &b->piece, &b->job))
+		if (gs_spill_split_read(load->split, gs_buffer_memory(buffer), &b->job))
 		{
-			gs_kept_fetch(number, &b->piece);
 			load->busy++;
 			return;
 		}
@@ -147,24 +142,16 @@ gs_load_shrink(int number)
 	gs_load_cancel(number);
 }
 
-/* What runs that were kept leave of a share; where that is nearly nothing, they will have to go. */
-static uint64
-room_beside(uint64 share, uint64 kept)
-{
-	return Max(kept < share ? share - kept : 0, (uint64) (share * LEAST_RANGE_SHARE));
-}
-
 /*
- * How many bytes of runs a range on a device should have: of the session's share there, and of
- * its share of what its role may hold.
+ * How many bytes of runs a range should have: of the session's share of its device, and of
+ * what its role may hold.
  */
 static uint64
-range_budget(int number, int device)
+range_budget(int number)
 {
 	const ServedSession *s = &gs_served[number];
 	double		held_each = s->run_bytes > 0 ? (double) s->run_held / s->run_bytes : 1;
-	uint64		bytes = Min(room_beside(gs_memory_share(device), gs_kept_bytes(number, device)),
-							room_beside(gs_role_share(number), gs_kept_bytes(number, -1)));
+	uint64		bytes = Min(gs_memory_share(s->device), gs_role_share(number));
 
 	return Max((uint64) (bytes * RANGE_SHARE / Max(held_each, 1)), 1);
 }
@@ -176,10 +163,10 @@ start_reading(int number)
 	Load	   *load = &s->load;
 
 	if (load->range == gs_spill_ranges(s->spill) &&
-		!gs_spill_plan(s->spill, range_budget(number, load->device)))
+		!gs_spill_plan(s->spill, range_budget(number)))
 		return false;
 	load->reader = gs_spill_reader_open(s->spill, load->range);
-	load->sort = gs_served_open(number, load->device);
+	load->sort = gs_served_open(number);
 	if (load->reader == NULL || load->sort == NULL)
 		return false;
 #ifdef GPUSORT_FAULTS
@@ -187,7 +174,7 @@ start_reading(int number)
 		gs_spill_plant(s->spill, "read from", EIO);
 #endif
 	load->phase = LOAD_READING;
-	gs_devices[load->device].reading = number;
+	gs_devices[s->device].reading = number;
 	return true;
 }
 
@@ -198,7 +185,7 @@ read_pieces(int number)
 	int			buffer;
 
 	while (!load->refused && !load->all_read &&
-		   (buffer = gs_buffer_take(number, load->device, BUFFER_READING)) >= 0)
+		   (buffer = gs_buffer_take(number, gs_served[number].device, BUFFER_READING)) >= 0)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 
@@ -206,7 +193,6 @@ read_pieces(int number)
 		b->number = load->asked;
 		if (gs_spill_read(load->reader, gs_buffer_memory(buffer), &b->piece, &b->job))
 		{
-			gs_kept_fetch(number, &b->piece);
 			load->asked++;
 			load->busy++;
 		}
@@ -225,7 +211,7 @@ append_pieces(int number)
 	int			buffer;
 
 	if (load->appending == 0)
-		load->memory_asked = gs_memory_asked(load->device);
+		load->memory_asked = gs_memory_asked(gs_served[number].device);
 	while (!load->refused &&
 		   (buffer = gs_buffer_find(number, BUFFER_READ, load->appended)) >= 0)
 	{
@@ -268,7 +254,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 		{
 			/* so were all that follow; they go again from here */
 			load->refused = true;
-			gs_memory_refused(load->device, load->memory_asked);
+			gs_memory_refused(gs_served[number].device, load->memory_asked);
 			load->appended = Min(load->appended, b->number);
 			b->use = BUFFER_READ;
 			return;
@@ -286,7 +272,6 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 	{
 		if (status == GS_OK)
 		{
-			gs_spill_cut(load->reader, gs_buffer_memory(buffer), &b->piece);
 			b->use = BUFFER_READ;
 			return;
 		}
@@ -308,7 +293,7 @@ performed(int number)
 {
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
-	GsStatus	status = gs_served_end(load->device, &load->job);
+	GsStatus	status = gs_served_end(s->device, &load->job);
 	GsOrderRange range = {s->last_key, s->last_key_len};
 
 	load->performing = false;
@@ -330,7 +315,7 @@ performed(int number)
 	}
 	Assert(load->range == s->n_proven);
 	load->phase = LOAD_CHECKING;
-	if (!gs_served_check(number, load->device, load->sort, &range))
+	if (!gs_served_check(number, load->sort, &range))
 		ready(number, false);
 }
 
@@ -380,14 +365,10 @@ gs_load_step(int number)
 		end_load(number);
 		return;
 	}
-	if (load->phase == LOAD_WAITING)
+	if (load->phase == LOAD_WAITING && gs_devices[s->device].reading < 0 && !start_reading(number))
 	{
-		load->device = gs_memory_range_device(number);
-		if (gs_devices[load->device].reading < 0 && !start_reading(number))
-		{
-			gs_write_failed(number);
-			return;
-		}
+		gs_write_failed(number);
+		return;
 	}
 	if (load->phase != LOAD_READING)
 		return;

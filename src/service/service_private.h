@@ -10,7 +10,6 @@
  *	  service_ranges.c	 a session that was written out: its ranges
  *	  service_load.c	 reading a range onto the device
  *	  service_write.c	 writing sorts out
- *	  service_kept.c	 runs that stay on their devices
  *	  service_memory.c	 who waits for device memory, and who makes room
  *	  service_role.c	 what the sorts of one role may hold
  *	  service_served.c	 sessions, chunks and buffers as the service knows them
@@ -32,9 +31,8 @@
  *	  two atomic words and a pipe are all that threads share here, and there is no
  *	  lock.
  *
- *	  A session is one device's from its first chunk on, and most are until they are
- *	  closed.  One that outgrows its device goes on to another one that has room: see
- *	  "Spreading out".  What sorts share and quarrel about, they do for each device: its
+ *	  A session is one device's from its first chunk on, until it is closed or the device is
+ *	  lost.  What sorts share and quarrel about, they do for each device: its
  *	  memory, who makes room there, who reads ranges back onto it.  Common to all
  *	  devices are staging memory, pinned for all of them, the buffers, the threads
  *	  that read and write files, and those that check orders.
@@ -54,15 +52,6 @@
  *	  from there.  When a session with runs is asked for its rows, what is left
  *	  becomes its last run.  Then its rows are read back in ranges, each a
  *	  sort of its own; while the leader fetches one the next is made ready.
- *
- * Spreading out
- *	  Where another device has room, a run needs no file: its sort stays open as it was
- *	  performed (KeptRun), and chunks that come go to the other device.  Its chunks are
- *	  fetched into buffers all the same, since the index of runs is made of them.
- *	  From then on it is a run like others: ranges are read from it, through buffers, onto
- *	  whichever device has the most room, so that the range behind the one that is being
- *	  returned is sorted on another one.  If somebody else needs its device's memory it is
- *	  moved to files.
  *
  * Buffers
  *	  Chunks of the arena that only the service uses.  A quarter of them
@@ -126,21 +115,26 @@ typedef struct ServedDevice
 typedef enum WriteKind
 {
 	WRITE_RUN,					/* the rows fed so far, as a run */
-	WRITE_KEPT,					/* the same; it stays on its device if it can */
-	WRITE_MOVED,				/* a run that had stayed there */
 	WRITE_PAGES,				/* pages of the session's sort, which is in order */
 	WRITE_RANGE					/* pages of a range whose order was proven */
 } WriteKind;
 
+/* How far that is: service_write.c has the transitions. */
+typedef enum WritePhase
+{
+	OUT_NONE,
+	OUT_PERFORMING,				/* a run is being sorted */
+	OUT_WRITING,
+	OUT_ENDING,					/* given up: until its jobs have ended */
+	OUT_STUCK					/* a run that may not be written: its rows go back as images */
+} WritePhase;
+
 /* What is being written out of a session. */
 typedef struct WriteOut
 {
+	WritePhase	phase;
 	GsDeviceSort *sort;			/* NULL: nothing */
-	int			device;
 	WriteKind	kind;
-	uint32		run;			/* WRITE_MOVED: its number */
-	bool		performing;		/* its job is under way */
-	bool		given_up;		/* some could not be written, nor may be */
 	bool		ties;			/* WRITE_RANGE: with the range before */
 	GsJob		job;
 	uint64		first_page;		/* in the file: number of the first one */
@@ -168,7 +162,6 @@ typedef enum LoadPhase
 typedef struct Load
 {
 	LoadPhase	phase;
-	int			device;			/* while WAITING that of the last attempt; then it stays */
 	uint32		range;
 	bool		wanted;			/* the leader waits for it */
 	bool		refused;		/* the device had no room for the next piece */
@@ -187,20 +180,11 @@ typedef struct Load
 	GsJob		job;
 } Load;
 
-/* A run that stays on its device. */
-typedef struct KeptRun
-{
-	GsDeviceSort *sort;			/* performed to chunks */
-	int			device;
-	uint32		run;			/* its number in the spill */
-	int			fetches;		/* of its chunks, under way; not those of WRITE_MOVED */
-} KeptRun;
-
 /* A session as the service knows it, beside its GsSession. */
 typedef struct ServedSession
 {
 	bool		in_use;			/* the service was asked for something */
-	int			device;			/* sort's; chunks go there; -1: none yet */
+	int			device;			/* of all its sorts; -1: none yet */
 	GsDeviceSort *sort;			/* takes chunks; or pages are fetched from it */
 	int			pending;		/* jobs of its chunks and of performing */
 	int			appends;		/* of them: appends */
@@ -217,10 +201,7 @@ typedef struct ServedSession
 								 * wait for room, by their number */
 	bool		refused;		/* sort had no room for the first of them */
 	uint64		memory_asked;	/* see gs_memory_asked() */
-	bool		write_out;		/* sort is to be written out as a run ... */
-	bool		keep;			/* ... that may stay on its device ... */
-	int			next_device;	/* ... and chunks go there then; -1: to the same one */
-	bool		moved;			/* to this device, which has taken no chunk yet */
+	bool		write_out;		/* sort is to be written out as a run */
 	TimestampTz needy_since;	/* it waits for room; 0: it does not */
 	TimestampTz limited_since;	/* chunks wait for what its role may hold; 0: none does */
 	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_role_need() */
@@ -230,8 +211,6 @@ typedef struct ServedSession
 	GsSpill    *spill;			/* NULL: nothing */
 	GsKeyLevels *levels;		/* by which spill shortens keys; or NULL */
 	bool		failed;			/* of no more use: GsSession.trouble says why */
-	KeptRun		kept[GS_MAX_DEVICES];
-	int			n_kept;
 	bool		sealed;			/* all runs are there */
 	uint32		n_taken;		/* ranges, the first ones, that the leader has had */
 	bool		no_read_ahead;	/* there was no room for it, until the next range */
@@ -239,6 +218,7 @@ typedef struct ServedSession
 	void	   *last_key;		/* of the last one of these; malloc'd */
 	uint32		last_key_len;
 	bool		in_file;		/* pages are fetched from the spill */
+	bool		unwritable;		/* pages of sort could not be written: they stay there */
 	uint64		n_pages;		/* written there, or being written */
 	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
@@ -255,15 +235,23 @@ typedef struct ServedResult
 	GsSortResult sum;			/* n_dropped and times, of all that it had */
 } ServedResult;
 
+/* Where a chunk's fetch takes its page or image from. */
+typedef enum FetchSource
+{
+	FROM_SORT,					/* the session's sort */
+	FROM_OUT,					/* the run that could not be written */
+	FROM_FILES
+} FetchSource;
+
 /* A chunk as the service knows it, beside its GsChunk. */
 typedef struct ServedChunk
 {
 	GsJob		job;
 	bool		started;		/* the job was given, and what became of it is
 								 * not in the GsChunk yet */
-	uint64		number;			/* among the session's appended ones */
-	bool		from_file;		/* a job of the spill, not of the session's sort */
-	GsSpillPiece piece;			/* of an image read from it */
+	uint64		number;			/* among the session's appended ones; of a fetch, in its source */
+	FetchSource source;			/* of a page or an image */
+	GsSpillPiece piece;			/* of an image read from files */
 } ServedChunk;
 
 typedef enum BufferUse
@@ -330,26 +318,23 @@ extern GsStatus gs_served_end(int device, const GsJob *job);
 extern void gs_served_use(int number, int device);
 
 /* NULL: the device has no memory for it, or does not know how to sort these. */
-extern GsDeviceSort *gs_served_open(int number, int device);
+extern GsDeviceSort *gs_served_open(int number);
 
-/*
- * Close a sort of a session on a device, whose memory others may have then, and keep
- * what it has to tell of its times.
- */
-extern void gs_served_close(int number, int device, GsDeviceSort *sort);
+/* Close a session's sort, whose memory others may have then; note what it tells of its times. */
+extern void gs_served_close(int number, GsDeviceSort *sort);
 extern uint64 gs_served_held(GsDeviceSort *sort);
 
-/* Has the session a sort on the device? */
-extern bool gs_served_has_sort(int number, int device);
+/* Has the session a sort on its device? */
+extern bool gs_served_has_sort(int number);
 
-/* Has it one there, or does it wait for the device? */
+/* Has it one on this device, or does it wait for one there? */
 extern bool gs_served_is_on(int number, int device);
 
 /* Have a sort of the rows that a session was fed performed: those that it is to keep. */
 extern void gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job);
 
 /* Begin to check the order of a sort of a session's; false: no memory. */
-extern bool gs_served_check(int number, int device, GsDeviceSort *sort, const GsOrderRange *range);
+extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
 
 /* The results of the session's sorts.  The devices are asked, so the lock is not held. */
 extern ServedResult gs_served_result(int number);
@@ -441,12 +426,6 @@ extern bool gs_memory_is_short(int device);
 /* How much a session's sorts should hold at most, while others want some, too. */
 extern uint64 gs_memory_share(int device);
 
-/* The device on which a session's next range is built: the one with the most room. */
-extern int	gs_memory_range_device(int number);
-
-/* Is there room for a session's ranges if nothing more is written to files? */
-extern bool gs_memory_fits_range(int number);
-
 /* service_role.c */
 
 /*
@@ -481,44 +460,29 @@ extern bool gs_role_relieve(void);
 
 /* service_write.c */
 
+/* Is something on its way out? */
+static inline bool
+gs_write_is_busy(const ServedSession *s)
+{
+	return s->out.phase != OUT_NONE && s->out.phase != OUT_STUCK;
+}
+
 /*
  * Write out a session's sort, or for WRITE_RANGE the one that was loaded.  False:
  * it has failed.
  */
 extern bool gs_write_begin(int number, WriteKind kind);
 
-/* Move a run that had stayed on its device to files; nothing else may be on its way out. */
-extern void gs_write_move(int number, const KeptRun *kept);
-
 /* May more be written for a session?  Not if temp_file_limit was met. */
 extern bool gs_write_allowed(int number);
 extern void gs_write_step(int number);
+
+/* What is being written is not needed in files. */
+extern void gs_write_give_up(int number);
 extern void gs_write_buffer_ended(int buffer, GsStatus status);
 
 /* A session's spill could not do what it was asked to. */
 extern void gs_write_failed(int number);
-
-/* service_kept.c */
-
-/* The run that was written last stays on its device. */
-extern void gs_kept_add(int number, int device, GsDeviceSort *sort);
-extern KeptRun *gs_kept_find(int number, uint32 run);
-
-/* The one on a device that holds most; NULL: there is none. */
-extern KeptRun *gs_kept_on(int number, int device);
-
-/* What a session's kept runs hold on a device; -1: on all. */
-extern uint64 gs_kept_bytes(int number, int device);
-
-/* A fetch of a piece of a kept run begins; it has ended, with this status. */
-extern void gs_kept_fetch(int number, const GsSpillPiece *piece);
-extern GsStatus gs_kept_fetched(int number, const GsSpillPiece *piece, const GsJob *job);
-
-/* No chunk of it is wanted any more.  No fetch of it may be under way. */
-extern void gs_kept_close(int number, KeptRun *kept);
-
-/* Close those of which no fetch is under way; true if none is left. */
-extern bool gs_kept_close_all(int number);
 
 /* service_load.c */
 extern void gs_load_begin(int number, uint32 range, bool wanted);

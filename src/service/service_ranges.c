@@ -6,7 +6,7 @@
  * The leader asks for ranges by their number: state SORTING, range_wanted.  When
  * the range is on the device and in order, it becomes the session's sort, the
  * state SORTED, and pages are fetched from it as from any sort.  Meanwhile
- * the range behind it is read ahead, on another device if runs were kept on several.
+ * the range behind it is read ahead.
  *
  * Where keys only guess the order, borders are where the guess is sure to be
  * right: between groups of texts that only strcoll() can put in order.  That is
@@ -36,12 +36,11 @@ take_over(int number)
 
 	Assert(s->pending == 0 && s->sort == NULL && s->out.sort == NULL);
 	s->sort = s->load.sort;
-	gs_served_use(number, s->load.device);
 	s->in_file = false;
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
 	s->n_taken = Max(s->n_taken, s->load.range + 1);
-	s->no_read_ahead = s->out.given_up = false;
+	s->no_read_ahead = s->unwritable = false;
 	s->last_used = GetCurrentTimestamp();
 	result = gs_served_result(number);
 
@@ -64,7 +63,7 @@ drop_load(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	gs_served_close(number, s->load.device, s->load.sort);
+	gs_served_close(number, s->load.sort);
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
 	gs_served_wake(number);
@@ -126,7 +125,6 @@ offer_pages(int number)
 	ServedResult result;
 
 	s->in_file = true;
-	(void) gs_kept_close_all(number);
 	s->last_used = GetCurrentTimestamp();
 	result = gs_served_result(number);
 	result.now.n_pages = s->n_pages;
@@ -155,15 +153,15 @@ gs_ranges_serve(int number, uint32 wanted)
 	ServedSession *s = &gs_served[number];
 
 	/* pages of the range that the leader has left need not be kept */
-	if (s->out.sort && s->out.kind == WRITE_PAGES && !s->in_file)
-		s->out.given_up = true;
+	if (s->out.kind == WRITE_PAGES && !s->in_file)
+		gs_write_give_up(number);
 	if (s->pending > 0 || (s->out.sort && s->out.kind != WRITE_RANGE))
 		return;
 	if (!s->sealed)
 	{
 		if (s->sort)
 		{
-			(void) gs_write_begin(number, gs_n_devices > 1 ? WRITE_KEPT : WRITE_RUN);
+			(void) gs_write_begin(number, WRITE_RUN);
 			return;
 		}
 		if (!gs_spill_seal(s->spill))
@@ -185,7 +183,7 @@ gs_ranges_serve(int number, uint32 wanted)
 	/* what the leader has read makes room for what it wants */
 	if (s->sort)
 	{
-		gs_served_close(number, s->device, s->sort);
+		gs_served_close(number, s->sort);
 		s->sort = NULL;
 	}
 	if (s->load.phase == LOAD_NONE)
@@ -206,7 +204,7 @@ gs_ranges_read_ahead(int number)
 
 	if (!s->sealed || s->failed || s->in_file || s->no_read_ahead ||
 		s->load.phase != LOAD_NONE || s->out.sort ||
-		gs_memory_is_short(gs_memory_range_device(number)) ||
+		gs_memory_is_short(s->device) ||
 		gs_role_is_short(number) || !gs_role_has_room(number, READ_AHEAD_ROOM))
 		return;
 	if (next < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))

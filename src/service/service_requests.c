@@ -113,7 +113,7 @@ request_arrays(int chunk)
 
 	gs_device_assign(c->session);
 	if (s->sort == NULL && !s->failed)
-		s->sort = gs_served_open(c->session, s->device);
+		s->sort = gs_served_open(c->session);
 	if (s->failed)
 	{
 		refuse_fetch(c, GS_CANCELLED);
@@ -136,6 +136,25 @@ request_arrays(int chunk)
 						&gs_served_chunks[chunk].job);
 }
 
+/* Where what is asked for in a chunk is, and its number there. */
+static FetchSource
+find_source(const ServedSession *s, const GsChunk *c, uint64 *number)
+{
+	uint64		in_files = s->spill ? gs_spill_images(s->spill) : 0;
+	uint64		in_out = s->out.phase == OUT_STUCK ? s->out.n_pages : 0;
+
+	*number = c->number;
+	if (c->fetch == GS_FETCH_PAGE)
+		return s->in_file ? FROM_FILES : FROM_SORT;
+	if (*number < in_files)
+		return FROM_FILES;
+	*number -= in_files;
+	if (*number < in_out)
+		return FROM_OUT;
+	*number -= in_out;
+	return FROM_SORT;
+}
+
 static void
 request_fetch(int chunk)
 {
@@ -143,7 +162,7 @@ request_fetch(int chunk)
 	ServedSession *s = &gs_served[c->session];
 	ServedChunk *served = &gs_served_chunks[chunk];
 	char	   *memory = gs_chunk_memory(chunk);
-	uint64		stored = c->fetch == GS_FETCH_IMAGE && s->spill ? gs_spill_images(s->spill) : 0;
+	bool		page = c->fetch == GS_FETCH_PAGE;
 
 	s->last_used = GetCurrentTimestamp();
 	if (s->failed)
@@ -152,19 +171,25 @@ request_fetch(int chunk)
 		return;
 	}
 	gs_served_start(chunk);
-	if (c->fetch == GS_FETCH_PAGE && s->in_file)
-		gs_spill_read_page(s->spill, c->number, memory, &served->job);
-	else if (c->fetch == GS_FETCH_PAGE)
-		gs_ops->fetch(s->sort, c->number, memory, &served->job);
-	else if (c->number < stored)
+	served->source = find_source(s, c, &served->number);
+	switch (served->source)
 	{
-		gs_spill_read_image(s->spill, c->number, memory, &served->piece, &served->job);
-		gs_kept_fetch(c->session, &served->piece);
+		case FROM_SORT:
+			if (page)
+				gs_ops->fetch(s->sort, served->number, memory, &served->job);
+			else
+				gs_ops->fetch_image(s->sort, served->number, memory, &served->job);
+			break;
+		case FROM_OUT:
+			gs_ops->fetch(s->out.sort, served->number, memory, &served->job);
+			break;
+		case FROM_FILES:
+			if (page)
+				gs_spill_read_page(s->spill, served->number, memory, &served->job);
+			else
+				gs_spill_read_image(s->spill, served->number, memory, &served->piece, &served->job);
+			break;
 	}
-	else
-		gs_ops->fetch_image(s->sort, c->number - stored, memory, &served->job);
-	served->from_file = (c->fetch == GS_FETCH_PAGE && s->in_file) ||
-		(c->fetch == GS_FETCH_IMAGE && c->number < stored);
 }
 
 /*
@@ -306,7 +331,6 @@ note_append(int chunk, GsStatus status)
 		return;
 	}
 	s->needy_since = 0;
-	s->moved = false;
 	gs_lock();
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;
@@ -318,34 +342,31 @@ note_append(int chunk, GsStatus status)
 		ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
-/* With the lock held: what a fetched chunk holds. */
+/* How many rows a fetched chunk holds, which is the service's still. */
 static void
 describe_fetched(int chunk, const GsSortResult *result)
 {
 	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
 	const ServedSession *s = &gs_served[c->session];
 	const ServedChunk *served = &gs_served_chunks[chunk];
-	const uint64 *page_first = served->from_file ? s->page_first : result->page_first;
-	uint64		stored = s->spill ? gs_spill_images(s->spill) : 0;
+	const uint64 *page_first = result->page_first;
+	GsSortResult out = {0};
 
-	switch (c->fetch)
+	if (c->fetch == GS_FETCH_IMAGE && served->source != FROM_OUT)
 	{
-		case GS_FETCH_PAGE:
-			c->n_records = page_first[c->number + 1] - page_first[c->number];
-			c->first_row = page_first[c->number];
-			break;
-		case GS_FETCH_IMAGE:
-			c->n_records = served->from_file ? served->piece.n_records :
-				result->image_records[c->number - stored];
-			c->data_bytes = served->from_file ? served->piece.data_bytes :
-				result->image_bytes[c->number - stored];
-			break;
-		case GS_FETCH_ARRAYS:
-			session->rows += c->n_records;
-			session->bytes += c->data_bytes;
-			break;
+		c->n_records = served->source == FROM_FILES ? served->piece.n_records :
+			result->image_records[served->number];
+		return;
 	}
+	if (served->source == FROM_OUT)
+	{
+		gs_ops->result(s->out.sort, &out);
+		page_first = out.page_first;
+	}
+	else if (served->source == FROM_FILES)
+		page_first = s->page_first;
+	c->first_row = page_first[served->number];
+	c->n_records = page_first[served->number + 1] - c->first_row;
 }
 
 /* What was asked for has come, or not. */
@@ -356,14 +377,21 @@ note_fetch(int chunk, GsStatus status)
 	GsSession  *session = &gs_sessions[c->session];
 	ServedResult result = gs_served_result(c->session);
 
+	if (status == GS_OK && c->fetch != GS_FETCH_ARRAYS)
+		describe_fetched(chunk, &result.now);
 	gs_lock();
 	gs_served_note_fetches(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS)
+	{
 		gs_served_note(c->session, &result);
-	if (c->fetch == GS_FETCH_ARRAYS && status == GS_NO_MEMORY)
-		session->overflow_reason = GS_FALLBACK_MEMORY;	/* not the role, as it may have been before */
-	if (status == GS_OK)
-		describe_fetched(chunk, &result.now);
+		if (status == GS_NO_MEMORY)
+			session->overflow_reason = GS_FALLBACK_MEMORY;	/* not the role, as it may have been before */
+		if (status == GS_OK)
+		{
+			session->rows += c->n_records;
+			session->bytes += c->data_bytes;
+		}
+	}
 	give_fetched(c, status);
 	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
@@ -372,32 +400,28 @@ note_fetch(int chunk, GsStatus status)
 static void
 chunk_ended(int chunk)
 {
-	GsChunk    *c = &gs_chunks[chunk];
+	const GsChunk *c = &gs_chunks[chunk];
 	ServedChunk *served = &gs_served_chunks[chunk];
 	int			number = c->session;
-	int			device = gs_served[number].device;
+	ServedSession *s = &gs_served[number];
+	bool		from_files = c->state == GS_CHUNK_FETCHING && !holds_arrays(c) &&
+		served->source == FROM_FILES;
 	GsStatus	status;
 
 	gs_served_ended(chunk);
-	gs_served[number].pending--;
+	s->pending--;
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
-		gs_served[number].asked_bytes -= gs_role_need(chunk);
+		s->asked_bytes -= gs_role_need(chunk);
 	gs_served_wake(number);
+	status = from_files ? gs_job_status(&served->job) : gs_served_end(s->device, &served->job);
 	if (c->state == GS_CHUNK_APPENDING)
 	{
-		note_append(chunk, gs_served_end(device, &served->job));
+		note_append(chunk, status);
 		return;
 	}
-	if (!served->from_file)
-		status = gs_served_end(device, &served->job);
-	else if (c->fetch == GS_FETCH_IMAGE && served->piece.sort)
-		status = gs_kept_fetched(number, &served->piece, &served->job);
-	else
-		status = gs_job_status(&served->job);
-	if (served->from_file && status != GS_OK)
+	if (from_files && status != GS_OK)
 		gs_write_failed(number);
 	note_fetch(chunk, status);
-	served->from_file = false;
 }
 
 static void
@@ -414,9 +438,7 @@ buffer_ended(int buffer)
 			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_READING:
-			gs_load_buffer_ended(buffer, b->piece.sort ?
-								 gs_kept_fetched(b->session, &b->piece, &b->job) :
-								 gs_job_status(&b->job));
+			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_APPENDING:
 			gs_load_buffer_ended(buffer, gs_served_end(b->device, &b->job));

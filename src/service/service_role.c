@@ -68,11 +68,10 @@ static uint64
 session_bytes(int number)
 {
 	const ServedSession *s = &gs_served[number];
-	uint64		bytes = s->asked_bytes + gs_served_held(s->sort) + gs_served_held(s->load.sort) +
-		gs_kept_bytes(number, -1);
+	uint64		bytes = s->asked_bytes + gs_served_held(s->sort) + gs_served_held(s->load.sort);
 
-	/* pages are written of sort, and runs moved of those that were kept */
-	if (s->out.sort && s->out.kind != WRITE_PAGES && s->out.kind != WRITE_MOVED)
+	/* pages are written of sort */
+	if (s->out.sort && s->out.kind != WRITE_PAGES)
 		bytes += gs_served_held(s->out.sort);
 	return bytes;
 }

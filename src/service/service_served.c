@@ -52,7 +52,7 @@ gs_served_reset(int number)
 	gs_key_levels_close(s->levels);
 	memset(s, 0, sizeof(*s));
 	s->waiting = -1;
-	s->device = s->next_device = -1;
+	s->device = -1;
 	while (gs_n_served > 0 && !gs_served[gs_n_served - 1].in_use)
 		gs_n_served--;
 }
@@ -163,14 +163,14 @@ gs_served_use(int number, int device)
 	gs_served[number].device = device;
 	gs_lock();
 	session->device = device;
-	session->devices |= (uint32) 1 << device;
 	gs_unlock();
 }
 
 GsDeviceSort *
-gs_served_open(int number, int device)
+gs_served_open(int number)
 {
 	const GsSession *session = &gs_sessions[number];
+	int			device = gs_served[number].device;
 	ServedDevice *d = &gs_devices[device];
 	GsDeviceSort *sort = NULL;
 	GsSortSpec	spec = {0};
@@ -219,19 +219,13 @@ gs_served_result(int number)
 		gs_ops->result(s->sort, &result.now);
 	add_result(&result.sum, &s->done);
 	add_result(&result.sum, &result.now);
-	for (int i = 0; i < s->n_kept; i++)
-	{
-		GsSortResult kept = {0};
-
-		gs_ops->result(s->kept[i].sort, &kept);
-		add_result(&result.sum, &kept);
-	}
 	return result;
 }
 
 void
-gs_served_close(int number, int device, GsDeviceSort *sort)
+gs_served_close(int number, GsDeviceSort *sort)
 {
+	int			device = gs_served[number].device;
 	GsSortResult *done = &gs_served[number].done;
 	GsSortResult result = {0};
 
@@ -245,14 +239,11 @@ gs_served_close(int number, int device, GsDeviceSort *sort)
 }
 
 bool
-gs_served_has_sort(int number, int device)
+gs_served_has_sort(int number)
 {
 	const ServedSession *s = &gs_served[number];
 
-	return (s->sort && s->device == device) ||
-		(s->out.sort && s->out.device == device) ||
-		(s->load.sort && s->load.device == device) ||
-		gs_kept_on(number, device) != NULL;
+	return s->sort || s->out.sort || s->load.sort;
 }
 
 bool
@@ -260,7 +251,7 @@ gs_served_is_on(int number, int device)
 {
 	const ServedSession *s = &gs_served[number];
 
-	return (s->device == device && s->waiting >= 0) || gs_served_has_sort(number, device);
+	return s->device == device && (s->waiting >= 0 || gs_served_has_sort(number));
 }
 
 uint64
@@ -292,12 +283,12 @@ gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *jo
 }
 
 bool
-gs_served_check(int number, int device, GsDeviceSort *sort, const GsOrderRange *range)
+gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
 {
 	ServedSession *s = &gs_served[number];
 
 	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(gs_devices[device].device, sort, &gs_sessions[number].layout, range);
+	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].layout, range);
 #ifdef GPUSORT_FAULTS
 	if (s->check && GS_FAULT("order_check_plant"))
 		gs_order_check_plant(s->check, false);

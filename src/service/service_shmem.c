@@ -236,7 +236,6 @@ gs_session_alloc(int feeders)
 
 	session->id = gs_shared->next_session_id++;
 	session->device = -1;
-	session->devices = 0;
 	session->state = GS_SESSION_FEEDING;
 	session->overflow = false;
 	session->overflow_reason = GS_FALLBACK_MEMORY;
@@ -245,7 +244,6 @@ gs_session_alloc(int feeders)
 	session->temp_tablespace = InvalidOid;
 	session->temp_limit = -1;
 	session->n_runs = 0;
-	session->n_kept_runs = 0;
 	session->temp_bytes = session->temp_written = session->temp_read = 0;
 	session->range_wanted = session->range = 0;
 	session->n_ranges = 0;

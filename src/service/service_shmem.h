@@ -173,7 +173,6 @@ typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
 	int			device;			/* its number; -1: none yet [S] */
-	uint32		devices;		/* bit i: device i has taken part [S] */
 	GsSessionState state;		/* a step reads it once (gs_sort_advance()); who makes room for
 								 * others looks at it without the lock, as it may change at once */
 	bool		overflow;		/* FEEDING: feeders must feed no more [S] */
@@ -213,7 +212,6 @@ typedef struct GsSession
 	Oid			temp_tablespace;	/* where they are made [O] */
 	int64		temp_limit;		/* bytes; -1: none [O] */
 	uint32		n_runs;			/* written so far */
-	uint32		n_kept_runs;	/* that stay on their devices */
 	uint64		temp_bytes;		/* of files [S] */
 	uint64		temp_written;	/* bytes, so far [S] */
 	uint64		temp_read;		/* [S] */

@@ -32,17 +32,15 @@ close_session(int number)
 		gs_ops->cancel(s->out.sort);
 	gs_write_step(number);
 	gs_load_step(number);
-	if (s->pending > 0 || s->check || s->out.busy > 0 || s->out.performing ||
+	if (s->pending > 0 || s->check || s->out.busy > 0 ||
 		s->load.phase != LOAD_NONE)
 		return;
-	if (s->out.sort && s->out.sort != s->sort && s->out.kind != WRITE_MOVED)
-		gs_served_close(number, s->out.device, s->out.sort);
-	s->out.sort = NULL;
+	if (s->out.sort && s->out.sort != s->sort)
+		gs_served_close(number, s->out.sort);
+	memset(&s->out, 0, sizeof(s->out));
 	if (s->sort)
-		gs_served_close(number, s->device, s->sort);
+		gs_served_close(number, s->sort);
 	s->sort = NULL;
-	if (!gs_kept_close_all(number))
-		return;
 	if (s->spill)
 		gs_spill_close(s->spill);
 	if (s->device >= 0)
@@ -62,13 +60,13 @@ offer_images(int number)
 	GsSession  *session = &gs_sessions[number];
 	ServedResult result;
 
-	if (s->out.sort)
+	if (gs_write_is_busy(s))
 		return;
 	result = gs_served_result(number);
 	gs_lock();
 	gs_served_note(number, &result);
 	session->n_images = (s->sealed ? 0 : result.now.n_images) +
-		(s->spill ? gs_spill_images(s->spill) : 0);
+		(s->spill ? gs_spill_images(s->spill) : 0) + (s->out.phase == OUT_STUCK ? s->out.n_pages : 0);
 	if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
 		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
 	gs_unlock();
@@ -222,7 +220,7 @@ check_ended(int number, const GsOrderOutcome *outcome)
 	ServedSession *s = &gs_served[number];
 
 	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
-		gs_device_failed(s->performed ? s->device : s->load.device, &outcome->reason, GS_DEVICE_LOST);
+		gs_device_failed(s->device, &outcome->reason, GS_DEVICE_LOST);
 	if (!s->performed)
 		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
 	if (s->check)
@@ -246,7 +244,7 @@ check_ended(int number, const GsOrderOutcome *outcome)
 static void
 begin_check(int number)
 {
-	if (!gs_served_check(number, gs_served[number].device, gs_served[number].sort, NULL))
+	if (!gs_served_check(number, gs_served[number].sort, NULL))
 	{
 		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
 
@@ -322,7 +320,7 @@ gs_sort_note_ended(void)
 			perform_ended(i);
 			any = true;
 		}
-		if ((s->out.performing && gs_job_status(&s->out.job) != GS_PENDING) ||
+		if ((s->out.phase == OUT_PERFORMING && gs_job_status(&s->out.job) != GS_PENDING) ||
 			(s->load.performing && gs_job_status(&s->load.job) != GS_PENDING))
 		{
 			gs_served_wake(i);

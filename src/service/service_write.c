@@ -8,15 +8,22 @@
  *	  as a run	  While the session is fed.  The sort is performed with pages that
  *				  are chunks, rows and keys, to be read back by ranges; it is the
  *				  session's no more from the moment on that this begins.
- *	  not at all  A run may stay on its device instead.  Then its pages only come
- *				  into buffers for its index to be made of them.  If it has to leave the device
- *				  later, they are written then.
  *	  as pages	  When rows are being returned, or were proven to be in order.
  *				  The pages of rows go to files as they are, and fetches are
  *				  answered from there; until all are there the device answers them.
  *
- * In any way pages come into buffers, several at a time, and those that are written are so from
- * there.  The sort is closed when all have been, but for a run that stays.
+ * In any way pages come into buffers, several at a time, and are written from there.  The
+ * sort is closed when all have been.
+ *
+ *	  NONE -> PERFORMING	 a run begins		   NONE -> WRITING	  pages begin
+ *	  PERFORMING -> WRITING  it is sorted
+ *	  WRITING -> NONE		 all was written
+ *	  WRITING -> ENDING		 some could not be written, or need not be any more
+ *	  ENDING -> NONE		 its jobs have ended: pages of a sort stay with it, those of a
+ *							 range are in runs as well
+ *	  ENDING -> STUCK		 the same of a run that temp_file_limit left no room for: its
+ *							 rows go back to the leader from the device, as images
+ *	  any -> ENDING, NONE	 the session fails, or closes
  *
  *-------------------------------------------------------------------------
  */
@@ -28,33 +35,31 @@
 static bool
 open_spill(int number)
 {
+	ServedSession *s = &gs_served[number];
 	const GsSession *session = &gs_sessions[number];
 	char		path[GS_SPILL_PATH_BYTES];
 
 	if (!gs_session_temp_path(path, session->temp_tablespace, session->pid, session->id))
 		return false;
-	gs_served[number].spill = gs_spill_open(gs_served_io, path, GS_CHUNK_BYTES);
-	if (gs_served[number].spill && session->temp_limit >= 0)
-		gs_spill_limit(gs_served[number].spill, session->temp_limit);
-	if (gs_served[number].spill)
-		gs_served[number].levels = gs_key_levels_open(&session->layout);
-	if (gs_served[number].levels)
+	s->spill = gs_spill_open(gs_served_io, path, GS_CHUNK_BYTES);
+	if (s->spill == NULL)
+		return false;
+	if (session->temp_limit >= 0)
+		gs_spill_limit(s->spill, session->temp_limit);
+	s->levels = gs_key_levels_open(&session->layout);
+	if (s->levels)
 	{
-		GsSpillShorten shorten = {gs_key_levels_shorten, gs_key_levels_remake,
-								  gs_served[number].levels};
+		GsSpillShorten shorten = {gs_key_levels_shorten, gs_key_levels_remake, s->levels};
 
-		gs_spill_shorten(gs_served[number].spill, &shorten);
+		gs_spill_shorten(s->spill, &shorten);
 	}
 #ifdef GPUSORT_FAULTS
-	if (gs_served[number].spill)
-	{
-		if (GS_FAULT("spill_create"))
-			gs_spill_plant(gs_served[number].spill, "create", EACCES);
-		if (GS_FAULT("spill_write"))
-			gs_spill_plant(gs_served[number].spill, "write to", ENOSPC);
-	}
+	if (GS_FAULT("spill_create"))
+		gs_spill_plant(s->spill, "create", EACCES);
+	if (GS_FAULT("spill_write"))
+		gs_spill_plant(s->spill, "write to", ENOSPC);
 #endif
-	return gs_served[number].spill != NULL;
+	return true;
 }
 
 bool
@@ -105,11 +110,12 @@ gs_write_failed(int number)
 static void
 fetch_pages(int number)
 {
-	WriteOut   *out = &gs_served[number].out;
+	ServedSession *s = &gs_served[number];
+	WriteOut   *out = &s->out;
 	int			buffer;
 
 	while (out->asked < out->n_pages &&
-		   (buffer = gs_buffer_take(number, out->device, BUFFER_FETCHING)) >= 0)
+		   (buffer = gs_buffer_take(number, s->device, BUFFER_FETCHING)) >= 0)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 
@@ -145,22 +151,17 @@ begin_pages(int number)
 	WriteOut   *out = &s->out;
 	GsSortResult result = {0};
 
+	out->phase = OUT_WRITING;
 	gs_ops->result(out->sort, &result);
 	out->n_pages = result.n_pages;
-	if (out->kind == WRITE_MOVED)
-		return true;
-	if (out->kind == WRITE_PAGES || out->kind == WRITE_RANGE)
+	if (out->kind != WRITE_RUN)
 		return note_pages(s, out->first_page, &result);
 	s->done.row_bytes += result.row_bytes;
 	s->done.key_bytes += result.key_bytes;
 	s->run_held += gs_served_held(out->sort);
 	s->run_bytes += result.row_bytes + result.key_bytes +
 		(result.n_rows + result.n_dropped) * sizeof(GsRecord);
-	if (!gs_spill_begin_run(s->spill, result.n_pages))
-		return false;
-	if (out->kind == WRITE_KEPT)
-		gs_spill_keep_run(s->spill, gs_ops, out->sort);
-	return true;
+	return gs_spill_begin_run(s->spill, result.n_pages);
 }
 
 static void
@@ -169,9 +170,8 @@ begin_run(int number)
 	ServedSession *s = &gs_served[number];
 
 	s->out.sort = s->sort;
-	s->out.device = s->device;
 	s->sort = NULL;
-	s->out.performing = true;
+	s->out.phase = OUT_PERFORMING;
 	s->out.busy++;
 	gs_served_perform(number, s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
 }
@@ -184,7 +184,6 @@ begin_range(int number)
 	WriteOut   *out = &s->out;
 
 	out->sort = s->load.sort;
-	out->device = s->load.device;
 	out->first_page = s->n_pages;
 	out->ties = s->load.ties;
 	s->load.sort = NULL;
@@ -200,16 +199,14 @@ gs_write_begin(int number, WriteKind kind)
 	ServedSession *s = &gs_served[number];
 	WriteOut   *out = &s->out;
 
-	/* gs_write_move() begins the other kind */
-	Assert(out->sort == NULL && !s->failed && kind != WRITE_MOVED);
+	Assert(out->phase == OUT_NONE && !s->failed);
+	memset(out, 0, sizeof(*out));
 	out->kind = kind;
-	out->given_up = out->ties = false;
-	out->first_page = out->n_pages = out->asked = out->written = 0;
 	if (s->spill == NULL && !open_spill(number))
 	{
 		/* pages stay where they are */
 		if (kind == WRITE_PAGES)
-			out->given_up = true;
+			s->unwritable = true;
 		else
 			gs_write_failed(number);
 		return false;
@@ -218,47 +215,21 @@ gs_write_begin(int number, WriteKind kind)
 	switch (kind)
 	{
 		case WRITE_RUN:
-		case WRITE_KEPT:
 			begin_run(number);
 			return true;
 		case WRITE_RANGE:
 			return begin_range(number);
 		case WRITE_PAGES:
-		case WRITE_MOVED:
 			break;
 	}
 	/* those of a range that was returned before are not asked for any more */
 	gs_spill_forget_pages(s->spill);
 	out->sort = s->sort;
-	out->device = s->device;
 	if (begin_pages(number))
 		return true;
-	out->sort = NULL;
-	out->given_up = true;
-	return false;
-}
-
-void
-gs_write_move(int number, const KeptRun *kept)
-{
-	WriteOut   *out = &gs_served[number].out;
-
-	Assert(out->sort == NULL && !gs_served[number].failed);
 	memset(out, 0, sizeof(*out));
-	out->kind = WRITE_MOVED;
-	out->sort = kept->sort;
-	out->device = kept->device;
-	out->run = kept->run;
-	(void) begin_pages(number);
-	gs_served_wake(number);
-}
-
-/* Is it worth its memory, and is there enough without? */
-static bool
-may_stay(int number, const GsSortResult *result)
-{
-	return gs_served[number].n_kept < GS_MAX_DEVICES && result->n_rows >= result->n_dropped &&
-		gs_memory_fits_range(number);
+	s->unwritable = true;
+	return false;
 }
 
 /* A run has been sorted. */
@@ -266,31 +237,22 @@ static void
 run_performed(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(s->out.device, &s->out.job);
-	GsSortResult result = {0};
+	GsStatus	status = gs_served_end(s->device, &s->out.job);
 
-	s->out.performing = false;
 	s->out.busy--;
+	s->out.phase = OUT_ENDING;
 	if (s->closing || s->failed)
 		return;
-	gs_ops->result(s->out.sort, &result);
-	if (s->out.kind == WRITE_KEPT && !may_stay(number, &result))
-		s->out.kind = WRITE_RUN;
-	gs_memory_freed(s->out.device); /* what ordering it took */
-	if (status != GS_OK)
-		note_failure(number, NULL, GS_SPILL_LOST);
-	else if (!begin_pages(number))
+	gs_memory_freed(s->device); /* what ordering it took */
+	if (status != GS_OK || !begin_pages(number))
 		note_failure(number, NULL, GS_SPILL_LOST);
 }
 
 static void
 note_spill(int number)
 {
-	const ServedSession *s = &gs_served[number];
-
 	gs_lock();
-	gs_sessions[number].n_runs = gs_spill_runs(s->spill) - s->n_kept;
-	gs_sessions[number].n_kept_runs = s->n_kept;
+	gs_sessions[number].n_runs = gs_spill_runs(gs_served[number].spill);
 	gs_served_note_files(number);
 	gs_unlock();
 }
@@ -300,25 +262,10 @@ close_out(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->out.kind == WRITE_MOVED)
-		gs_kept_close(number, gs_kept_find(number, s->out.run));
-	else
-		gs_served_close(number, s->out.device, s->out.sort);
+	gs_served_close(number, s->out.sort);
 	if (s->sort == s->out.sort)
 		s->sort = NULL;
-	s->out.sort = NULL;
-	gs_served_wake(number);
-}
-
-/* All of a run that stays is in the index. */
-static void
-keep_run(int number)
-{
-	WriteOut   *out = &gs_served[number].out;
-
-	gs_kept_add(number, out->device, out->sort);
-	out->sort = NULL;
-	note_spill(number);
+	memset(&s->out, 0, sizeof(s->out));
 	gs_served_wake(number);
 }
 
@@ -333,20 +280,6 @@ written(int number)
 		case WRITE_RUN:
 			if (!gs_spill_end_run(s->spill))
 				gs_write_failed(number);
-			break;
-		case WRITE_KEPT:
-			if (gs_spill_end_run(s->spill))
-			{
-				keep_run(number);
-				return;
-			}
-			gs_write_failed(number);
-			break;
-		case WRITE_MOVED:
-			/* chunks that are being read from the device are still its own */
-			gs_spill_moved(s->spill, s->out.run);
-			if (gs_kept_find(number, s->out.run)->fetches > 0)
-				return;
 			break;
 		case WRITE_RANGE:
 			break;
@@ -368,12 +301,9 @@ written(int number)
 static void
 meet_limit(int number)
 {
-	ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
 
-	s->out.given_up = true;
-	if (s->out.kind == WRITE_MOVED)
-		return;
+	gs_served[number].out.phase = OUT_ENDING;
 	gs_load_cancel(number);
 	gs_lock();
 	session->checking = false;
@@ -383,40 +313,37 @@ meet_limit(int number)
 	ConditionVariableBroadcast(&session->cv);
 }
 
-/* Rows that could not be written stay where they are.  False: the session has failed as well. */
-static bool
+/* What could not be written has no job any more. */
+static void
 given_up(int number)
 {
 	ServedSession *s = &gs_served[number];
-	WriteOut   *out = &s->out;
 
-	switch (out->kind)
+	if (s->failed && s->pending > 0)
+		return;
+	if (s->out.kind == WRITE_PAGES)
 	{
-		case WRITE_PAGES:
-		case WRITE_MOVED:
-			out->sort = NULL;
-			return true;
-		case WRITE_RANGE:
-			/* its rows are in runs */
-			close_out(number);
-			return true;
-		case WRITE_RUN:
-		case WRITE_KEPT:
-			break;
+		/* its rows stay where they are, unless the session has failed: then sort is closed */
+		memset(&s->out, 0, sizeof(s->out));
+		s->unwritable = true;
+		gs_served_wake(number);
 	}
-	if (s->failed)
-		return false;
-	if (s->n_kept == GS_MAX_DEVICES || !gs_spill_begin_run(s->spill, out->n_pages))
+	else if (s->failed || s->out.kind == WRITE_RANGE)
+		close_out(number);
+	else
 	{
-		gs_write_failed(number);
-		return false;
+		s->out.phase = OUT_STUCK;
+		gs_served_wake(number);
 	}
-	gs_spill_keep_run(s->spill, gs_ops, out->sort);
-	out->kind = WRITE_KEPT;
-	out->given_up = false;
-	out->asked = out->written = 0;
-	gs_served_wake(number);
-	return true;
+}
+
+void
+gs_write_give_up(int number)
+{
+	WriteOut   *out = &gs_served[number].out;
+
+	if (out->phase == OUT_WRITING)
+		out->phase = OUT_ENDING;
 }
 
 void
@@ -425,27 +352,15 @@ gs_write_step(int number)
 	ServedSession *s = &gs_served[number];
 	WriteOut   *out = &s->out;
 
-	if (out->sort == NULL)
-		return;
-	if (out->performing)
-	{
-		if (gs_job_status(&out->job) == GS_PENDING)
-			return;
+	if (out->phase == OUT_PERFORMING && gs_job_status(&out->job) != GS_PENDING)
 		run_performed(number);
-	}
 	if (s->closing)
 		return;
-	if (out->given_up && out->busy == 0 && given_up(number))
-		return;
-	if (s->failed)
-	{
-		if (out->busy == 0 && out->kind == WRITE_MOVED)
-			out->sort = NULL;	/* closed with the others that were kept */
-		else if (out->busy == 0 && s->pending == 0)
-			close_out(number);
-		return;
-	}
-	if (out->given_up)
+	if (s->failed && (out->phase == OUT_WRITING || out->phase == OUT_STUCK))
+		out->phase = OUT_ENDING;
+	if (out->phase == OUT_ENDING && out->busy == 0)
+		given_up(number);
+	if (out->phase != OUT_WRITING)
 		return;
 	fetch_pages(number);
 	if (out->written == out->n_pages)
@@ -466,12 +381,7 @@ write_page(int buffer)
 	b->use = BUFFER_WRITING;
 	gs_served_begin(&b->job);
 	out->busy++;
-	if (out->kind == WRITE_MOVED)
-	{
-		gs_spill_move(s->spill, out->run, b->number, memory, &b->job);
-		return;
-	}
-	if (out->kind == WRITE_RUN || out->kind == WRITE_KEPT)
+	if (out->kind == WRITE_RUN)
 	{
 		gs_ops->result(out->sort, &result);
 		gs_spill_write(s->spill, b->number, memory,
@@ -495,16 +405,16 @@ gs_write_buffer_ended(int buffer, GsStatus status)
 	ServedSession *s = &gs_served[number];
 
 	s->out.busy--;
-	if (b->use == BUFFER_FETCHING && status == GS_OK &&
-		!s->closing && !s->failed && !s->out.given_up)
+	if (b->use == BUFFER_FETCHING && status == GS_OK && !s->closing && !s->failed &&
+		s->out.phase == OUT_WRITING)
 	{
 		write_page(buffer);
 		return;
 	}
 	if (b->use == BUFFER_WRITING && status == GS_OK)
 		s->out.written++;
-	else if (s->out.kind == WRITE_PAGES || s->out.given_up)
-		s->out.given_up = true;
+	else if (s->out.kind == WRITE_PAGES || s->out.phase == OUT_ENDING)
+		s->out.phase = OUT_ENDING;
 	else if (b->use == BUFFER_WRITING && status == GS_NO_MEMORY && gs_spill_has_met_limit(s->spill))
 		meet_limit(number);
 	else if (!s->closing)

@@ -422,8 +422,6 @@ note_session(const GsSort *sort, GsSortReport *report)
 	report->gather_ms = session->gather_ms;
 	report->copy_out_ms = session->copy_out_ms;
 	report->runs = session->n_runs;
-	report->kept_runs = session->n_kept_runs;
-	report->spread = gs_client_is_spread(sort->client);
 	report->ranges = session->n_ranges;
 	report->temp_bytes = session->temp_bytes;
 	report->limited = gs_client_is_limited(sort->client);
@@ -556,7 +554,6 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		sort->report.settled = gs_aside_rows(sort);
 		sort->report.rows = gs_rows_count(sort->rows) + sort->report.dropped + gs_aside_rows(sort);
 		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
-		gs_stats_count(GS_COUNT_SPREAD_SORTS, gs_client_is_spread(sort->client) ? 1 : 0);
 		gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(sort->client) ? 1 : 0);
 		gs_stats_count(GS_COUNT_TEMP_BYTES, sort->report.temp_bytes);
 		gs_stats_count(GS_COUNT_LIMITED_SORTS, sort->report.limited ? 1 : 0);
@@ -576,8 +573,8 @@ gs_sort_count_distinct(const GsSort *sort, uint64 *count)
 {
 	/* pieces of a sort drop rows each for itself, and the process's own rows are not theirs */
 	if (!sort->performed || sort->place != GS_SORT_DEVICE || !sort->first_of_equal ||
-		sort->keep.limit > 0 || sort->report.runs > 0 || sort->report.kept_runs > 0 ||
-		sort->layout.n_parts > 0 || sort->drops_by_group || gs_aside_rows(sort) > 0)
+		sort->keep.limit > 0 || sort->report.runs > 0 || sort->layout.n_parts > 0 ||
+		sort->drops_by_group || gs_aside_rows(sort) > 0)
 		return false;
 	*count = gs_rows_count(sort->rows);
 	return true;

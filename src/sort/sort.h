@@ -99,8 +99,6 @@ typedef struct GsSortReport
 	double		gather_ms;
 	double		copy_out_ms;
 	uint32		runs;			/* written to temporary files; 0: none */
-	uint32		kept_runs;		/* that stayed on their devices; 0: none */
-	bool		spread;			/* on several devices */
 	uint32		ranges;			/* read back so far */
 	uint64		temp_bytes;
 	bool		limited;		/* gpusort.role_memory held it up, or had it written out */

@@ -142,7 +142,7 @@ static bool
 returns_each_key_once(const GsSort *sort)
 {
 	return sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
-		sort->report.runs == 0 && sort->report.kept_runs == 0;
+		sort->report.runs == 0;
 }
 
 bool
@@ -503,7 +503,7 @@ what_was_returned(const GsSort *sort, int *group_cols)
 		*group_cols = sort->keep.group_cols;
 		one_each |= sort->keep.group_first == 1 && !sort->keep.group_ties &&
 			gs_client_session(sort->client)->inexact == 0;
-		one_each &= sort->report.runs == 0 && sort->report.kept_runs == 0;
+		one_each &= sort->report.runs == 0;
 	}
 	if (one_each && sort->aside == NULL && sort->repeatable)
 		return RETURNED_FIRST;

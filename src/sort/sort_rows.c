@@ -568,7 +568,7 @@ gs_rows_is_one_range(const GsRows *rows)
 {
 	const GsSession *session = rows->client ? gs_client_session(rows->client) : NULL;
 
-	return session == NULL || (session->n_runs == 0 && session->n_kept_runs == 0);
+	return session == NULL || session->n_runs == 0;
 }
 
 GsClientStatus

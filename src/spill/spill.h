@@ -28,11 +28,6 @@
  *	  block of some 64 kB, a sixteenth of a chunk, the first key is kept in
  *	  memory.
  *
- * Runs on a device
- *	  A run may stay where it was sorted, as pages of a sort that was performed to
- *	  chunks: it has an index like the others, but no file, and is read from there.
- *	  It can be moved to files later.
- *
  * Jobs
  *	  Reading and writing is done by threads.  Functions that are given a
  *	  GsJob return at once; the job ends as in device.h: its status is set,
@@ -82,19 +77,11 @@ typedef struct GsSpillFailure
 	char		path[GS_SPILL_PATH_BYTES];
 } GsSpillFailure;
 
-/*
- * What a read has put into a chunk; set before its job ends.  Where sort is not NULL
- * the job is a fetch from that sort, of the run with this number, and ends as the
- * device's jobs do; the piece of a range must be cut then, by gs_spill_cut().
- */
+/* What a read has put into a chunk; set before its job ends. */
 typedef struct GsSpillPiece
 {
 	uint32_t	data_bytes;
 	uint32_t	n_records;		/* may be 0: then there is nothing to append */
-	GsDeviceSort *sort;			/* set by the call; NULL: read from files */
-	uint32_t	run;			/* sort's */
-	uint32_t	first_block;	/* for gs_spill_cut() */
-	uint32_t	end_block;
 } GsSpillPiece;
 
 /*
@@ -158,20 +145,6 @@ extern void gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32
 extern bool gs_spill_end_run(GsSpill *spill);
 extern uint32_t gs_spill_runs(const GsSpill *spill);
 
-/*
- * The run that was begun stays on its device: sort is performed to chunks, page i is
- * chunk i.  Writes then only take a chunk's keys for the index, and end in the call.
- * The sort must stay open until the run has been moved, or while reads may come.
- */
-extern void gs_spill_keep_run(GsSpill *spill, const GsDeviceOps *ops, GsDeviceSort *sort);
-
-/*
- * Write chunk i of a run that was kept, which has ended, to a file: each once, in any
- * order.  moved: all of these have ended well; from now on the run is read from files.
- * No run may be begun in between.
- */
-extern void gs_spill_move(GsSpill *spill, uint32_t run, uint64_t i, const void *chunk, GsJob *job);
-extern void gs_spill_moved(GsSpill *spill, uint32_t run);
 extern uint64_t gs_spill_rows(const GsSpill *spill);
 
 /* Chunks written, of all ended runs, by run and number, each as it was. */
@@ -203,12 +176,12 @@ extern uint32_t gs_spill_ranges(const GsSpill *spill);
  * Making the last range smaller, for it did not fit; what it loses is planned again.
  * Where no block begins within the range, one of each run has to be read.  begin:
  * NULL: no memory, or there is no range.  read: read the next one into chunk, which must stay until
- * the next call, once the one before has been read well; piece tells where from.  False, and no
+ * the next call, once the one before has been read well.  False, and no
  * job begins: no more is needed.  end: the end of split, also in between; with done the range is
  * smaller afterwards, or false: it has one row only, or no memory.
  */
 extern GsSpillSplit *gs_spill_split_begin(GsSpill *spill);
-extern bool gs_spill_split_read(GsSpillSplit *split, void *chunk, GsSpillPiece *piece, GsJob *job);
+extern bool gs_spill_split_read(GsSpillSplit *split, void *chunk, GsJob *job);
 extern bool gs_spill_split_end(GsSpillSplit *split, bool done);
 
 /*
@@ -220,9 +193,6 @@ extern bool gs_spill_split_end(GsSpillSplit *split, bool done);
  */
 extern GsSpillReader *gs_spill_reader_open(GsSpill *spill, uint32_t range);
 extern bool gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *job);
-
-/* Drop what a piece that came from a device has beyond the range; else do nothing. */
-extern void gs_spill_cut(GsSpillReader *reader, void *chunk, GsSpillPiece *piece);
 
 /*
  * When all has been read: does the first row of the range have the same key as

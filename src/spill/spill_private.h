@@ -111,10 +111,6 @@ typedef struct GsSpillRun
 {
 	uint32_t	first_block;
 	uint32_t	n_blocks;
-	uint64_t	first_chunk;
-	uint64_t	n_chunks;
-	const GsDeviceOps *ops;
-	GsDeviceSort *sort;			/* that holds it; NULL: it is in files */
 } GsSpillRun;
 
 /* ---- pages ---- */
@@ -194,8 +190,6 @@ struct GsSpill
 
 	GsSpillChunk *writing;		/* of the run begun */
 	uint64_t	n_writing;
-	const GsDeviceOps *keep_ops;
-	GsDeviceSort *keep_sort;	/* that run stays here; NULL: it goes to files */
 	uint64_t	bytes_before_run[GS_SPILL_STRIPES];
 
 	GsSpillBlock *blocks;		/* of all ended runs */
@@ -308,24 +302,15 @@ extern void gs_spill_pages_free(GsSpill *spill);
 
 extern void gs_spill_runs_free(GsSpill *spill);
 
-/* The number of the chunk that a block is in. */
-extern uint64_t gs_spill_chunk_of(const GsSpill *spill, uint32_t block);
-
-/* Number of a block's first record in its chunk. */
-extern uint32_t gs_spill_place_in_chunk(const GsSpill *spill, uint32_t block);
-
-/* Have a chunk of a run that stays on its device fetched. */
-extern void gs_spill_fetch(const GsSpill *spill, uint64_t chunk, void *memory, GsJob *job);
-
 /* ---- spill_read.c ---- */
 
 /* Add a block to what a task reads, to lie behind *data_bytes and *n_records. */
 extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
 							   uint32_t *data_bytes, uint32_t *n_records);
 
-/* Read a block, or the chunk of a device that it is in; *view is where it lies once that has ended. */
+/* Read a block; *view is where it lies once that has ended. */
 extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
-								GsSpillPiece *piece, GsJob *job);
+								GsJob *job);
 
 /* Work: read all parts; with assemble, drop what is not wanted, and make offsets those of the chunk. */
 extern void gs_spill_read_parts(GsSpillTask *task);

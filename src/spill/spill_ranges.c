@@ -442,7 +442,7 @@ gs_spill_split_begin(GsSpill *spill)
 }
 
 bool
-gs_spill_split_read(GsSpillSplit *split, void *chunk, GsSpillPiece *piece, GsJob *job)
+gs_spill_split_read(GsSpillSplit *split, void *chunk, GsJob *job)
 {
 	GsSpill    *spill = split->spill;
 
@@ -454,7 +454,7 @@ gs_spill_split_read(GsSpillSplit *split, void *chunk, GsSpillPiece *piece, GsJob
 		if (split->block < split->end)
 		{
 			split->has_view = true;
-			gs_spill_read_block(spill, split->block++, chunk, &split->view, piece, job);
+			gs_spill_read_block(spill, split->block++, chunk, &split->view, job);
 			return true;
 		}
 		if (split->candidates[split->n_candidates].n_rows > 0)

@@ -15,9 +15,6 @@
  * that have one, moves the rows that are wanted together, and makes the
  * offsets in the records those of this chunk.
  *
- * Of a run that stays on its device, a piece is what the range has of one chunk.  The
- * device gives the whole chunk; gs_spill_cut() does then what the thread does.
- *
  * Ties.  The first row of a range is the row of its border, of key K in run R.
  * It has the key of the row before it if any row before it has key K:
  *
@@ -217,8 +214,7 @@ gather_piece(GsSpillReader *reader, GsSpillTask *task)
 	uint64_t	room = reader->spill->chunk_bytes;
 	const GsSpillBlock *block;
 
-	while ((block = next_block(reader)) != NULL && gs_spill_block_bytes(block) <= room &&
-		   reader->spill->runs[reader->run].sort == NULL)
+	while ((block = next_block(reader)) != NULL && gs_spill_block_bytes(block) <= room)
 	{
 		GsSpillPart *part;
 
@@ -249,60 +245,6 @@ gs_spill_reader_open(GsSpill *spill, uint32_t range)
 	return reader;
 }
 
-/* What the range has of the next chunk of a run on a device. */
-static void
-fetch_piece(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *job)
-{
-	const GsSpill *spill = reader->spill;
-	uint64_t	number = gs_spill_chunk_of(spill, reader->next_block);
-	uint32_t	chunk_end = spill->chunks[number].first_block + spill->chunks[number].n_blocks;
-
-	piece->run = reader->run;
-	piece->sort = spill->runs[piece->run].sort;
-	piece->first_block = reader->next_block;
-	piece->end_block = reader->end_block < chunk_end ? reader->end_block : chunk_end;
-	reader->next_block = piece->end_block;
-	gs_spill_fetch(spill, number, chunk, job);
-}
-
-void
-gs_spill_cut(GsSpillReader *reader, void *chunk, GsSpillPiece *piece)
-{
-	GsSpill    *spill = reader->spill;
-	GsSpillTask task = {0};
-	GsSpillCut	low;
-	GsSpillCut	high;
-	uint32_t	place;
-
-	if (piece->sort == NULL)
-		return;
-	task.spill = spill;
-	task.chunk = chunk;
-	task.piece = piece;
-	task.ties = &reader->ties;
-	low = gs_spill_cut_low(spill, reader->range, piece->run);
-	high = gs_spill_cut_high(spill, reader->range, piece->run);
-	place = gs_spill_place_in_chunk(spill, piece->first_block);
-	piece->data_bytes = piece->n_records = 0;
-	for (uint32_t b = piece->first_block; b < piece->end_block; b++)
-	{
-		const GsSpillBlock *block = &spill->blocks[b];
-		GsSpillPart part = {0};
-
-		part.data = (char *) chunk + block->base;
-		part.first = gs_chunk_record(chunk, spill->chunk_bytes, place);
-		place += block->n_records;
-		part.data_bytes = block->data_bytes;
-		part.n_records = block->n_records;
-		part.base = block->base;
-		if (b == low.block)
-			part.low = low;
-		if (b == high.block)
-			part.high = high;
-		assemble_part(&task, &part);
-	}
-}
-
 bool
 gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *job)
 {
@@ -310,12 +252,6 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 
 	if (next_block(reader) == NULL)
 		return false;
-	piece->sort = NULL;
-	if (reader->spill->runs[reader->run].sort != NULL)
-	{
-		fetch_piece(reader, chunk, piece, job);
-		return true;
-	}
 	task = gs_spill_task_begin(reader->spill, gs_spill_read_parts, job);
 	if (task == NULL)
 		return true;
@@ -332,7 +268,7 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 
 void
 gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
-					GsSpillPiece *piece, GsJob *job)
+					GsJob *job)
 {
 	const GsSpillBlock *b = &spill->blocks[block];
 	uint32_t	data_bytes = 0;
@@ -341,15 +277,6 @@ gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *vi
 
 	view->n = b->n_records;
 	view->base = b->base;
-	piece->run = b->run;
-	piece->sort = spill->runs[b->run].sort;
-	if (piece->sort != NULL)
-	{
-		view->data = (const char *) chunk + b->base;
-		view->first = gs_chunk_record(chunk, spill->chunk_bytes, gs_spill_place_in_chunk(spill, block));
-		gs_spill_fetch(spill, gs_spill_chunk_of(spill, block), chunk, job);
-		return;
-	}
 	view->data = chunk;
 	view->first = gs_chunk_record(chunk, spill->chunk_bytes, 0);
 	task = gs_spill_task_begin(spill, gs_spill_read_parts, job);

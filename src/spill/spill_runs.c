@@ -17,9 +17,6 @@
  * The chunks of a run go round the files, so that several threads write at the same
  * time.
  *
- * A run that stays on its device is indexed in the same way, from the same chunks.
- * Where it is moved to files its blocks get their places then.
- *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
@@ -207,7 +204,6 @@ abandon_run(GsSpill *spill)
 	free(spill->writing);
 	spill->writing = NULL;
 	spill->n_writing = 0;
-	spill->keep_sort = NULL;
 	for (int i = 0; i < GS_SPILL_STRIPES; i++)
 		spill->files[i].bytes = spill->bytes_before_run[i];
 }
@@ -221,13 +217,6 @@ gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks)
 		return false;
 	spill->n_writing = n_chunks;
 	return true;
-}
-
-void
-gs_spill_keep_run(GsSpill *spill, const GsDeviceOps *ops, GsDeviceSort *sort)
-{
-	spill->keep_ops = ops;
-	spill->keep_sort = sort;
 }
 
 /* A thread's task: code the blocks of a chunk, and write them one behind the other. */
@@ -307,8 +296,6 @@ gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records
 
 	if (!index_chunk(index, &source, spill->chunk_bytes))
 		gs_spill_end_job(spill, job, GS_NO_MEMORY);
-	else if (spill->keep_sort != NULL)
-		gs_spill_end_job(spill, job, GS_OK);
 	else
 		write_blocks(spill, spill->n_chunks + i, index->blocks, index->n_blocks, &source, job);
 }
@@ -368,11 +355,6 @@ gs_spill_end_run(GsSpill *spill)
 		return false;
 	run = &spill->runs[spill->n_runs];
 	run->first_block = spill->n_blocks;
-	run->first_chunk = spill->n_chunks;
-	run->n_chunks = spill->n_writing;
-	run->ops = spill->keep_ops;
-	run->sort = spill->keep_sort;
-	spill->keep_sort = NULL;
 	for (uint64_t i = 0; i < spill->n_writing; i++)
 	{
 		attach_chunk(spill, &spill->writing[i], before, &n_rows);
@@ -388,68 +370,6 @@ gs_spill_end_run(GsSpill *spill)
 	for (int i = 0; i < GS_SPILL_STRIPES; i++)
 		spill->bytes_before_run[i] = spill->files[i].bytes;
 	return true;
-}
-
-/* ---- runs on a device ---- */
-
-void
-gs_spill_move(GsSpill *spill, uint32_t run, uint64_t i, const void *chunk, GsJob *job)
-{
-	uint64_t	number = spill->runs[run].first_chunk + i;
-	const GsSpillChunk *index = &spill->chunks[number];
-	GsSpillBlock *blocks = &spill->blocks[index->first_block];
-	uint32_t	n_records = 0;
-	Source		source;
-
-	for (uint32_t b = 0; b < index->n_blocks; b++)
-		n_records += blocks[b].n_records;
-	source = source_of(chunk, spill->chunk_bytes, n_records);
-	write_blocks(spill, number, blocks, index->n_blocks, &source, job);
-}
-
-void
-gs_spill_moved(GsSpill *spill, uint32_t run)
-{
-	spill->runs[run].sort = NULL;
-	for (int i = 0; i < GS_SPILL_STRIPES; i++)
-		spill->bytes_before_run[i] = spill->files[i].bytes;
-}
-
-uint64_t
-gs_spill_chunk_of(const GsSpill *spill, uint32_t block)
-{
-	const GsSpillRun *run = &spill->runs[spill->blocks[block].run];
-	uint64_t	low = run->first_chunk;
-	uint64_t	high = run->first_chunk + run->n_chunks - 1;
-
-	/* the last one that does not begin behind it: one before that may have no blocks */
-	while (low < high)
-	{
-		uint64_t	middle = low + (high - low + 1) / 2;
-
-		if (spill->chunks[middle].first_block <= block)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
-}
-
-uint32_t
-gs_spill_place_in_chunk(const GsSpill *spill, uint32_t block)
-{
-	uint32_t	first = spill->chunks[gs_spill_chunk_of(spill, block)].first_block;
-
-	return (uint32_t) (spill->blocks[block].first_row - spill->blocks[first].first_row);
-}
-
-void
-gs_spill_fetch(const GsSpill *spill, uint64_t chunk, void *memory, GsJob *job)
-{
-	const GsSpillRun *run = &spill->runs[spill->blocks[spill->chunks[chunk].first_block].run];
-
-	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);
-	run->ops->fetch(run->sort, chunk - run->first_chunk, memory, job);
 }
 
 uint32_t
@@ -483,27 +403,6 @@ gs_spill_images(const GsSpill *spill)
 	return spill->n_chunks;
 }
 
-/* Have a chunk fetched that is still on its device; false: it is in files. */
-static bool
-fetch_image(const GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece, GsJob *job)
-{
-	const GsSpillChunk *image = &spill->chunks[i];
-	const GsSpillBlock *blocks = &spill->blocks[image->first_block];
-
-	if (image->n_blocks == 0 || spill->runs[blocks->run].sort == NULL)
-		return false;
-	piece->data_bytes = piece->n_records = 0;
-	for (uint32_t b = 0; b < image->n_blocks; b++)
-	{
-		piece->data_bytes += blocks[b].data_bytes;
-		piece->n_records += blocks[b].n_records;
-	}
-	piece->run = blocks->run;
-	piece->sort = spill->runs[piece->run].sort;
-	gs_spill_fetch(spill, i, chunk, job);
-	return true;
-}
-
 void
 gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece, GsJob *job)
 {
@@ -512,9 +411,6 @@ gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece
 	uint32_t	data_bytes = 0;
 	uint32_t	n_records = 0;
 
-	piece->sort = NULL;
-	if (fetch_image(spill, i, chunk, piece, job))
-		return;
 	task = gs_spill_task_begin(spill, gs_spill_read_parts, job);
 	if (task == NULL)
 		return;

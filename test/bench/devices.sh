@@ -1,35 +1,27 @@
 #!/bin/bash
-# Several devices: many sorts at once, and one sort that is larger than a device.
+# Several devices: many sorts at once.
 #
-#	devices.sh [many] ["spread words"] ["spread keys"]		default: all; spread: both
-#
-# many: table w has 1 million words (BENCH_WORDS).  BENCH_CLIENTS sessions (default "16 64") sort all of
+# Table w has 1 million words (BENCH_WORDS).  BENCH_CLIENTS sessions (default "16 64") sort all of
 # them again and again for BENCH_SECONDS (default 10), each in one process; printed are sorts a
 # second by PostgreSQL, by gpusort with the first device and with all that gpusort.devices
 # names (BENCH_DEVICES, default: all that there are; "0,0" opens the first one twice).  Then come, of
 # the last: how many cores the server used, and the busiest thread of the service; and the sorts that
 # fell back.
-#
-# spread: table s has 20 million words (BENCH_SPREAD), table f as many rows with a key of 8 bytes.
-# One session sorts each with 8 workers: on one device without a limit; on one device
-# whose memory is limited to 75 % of what the sort held, so that it needs temporary files; and
-# with the same limit on all of BENCH_DEVICES.  Printed are milliseconds, medians of BENCH_RUNS, and
-# what EXPLAIN says of devices and files.  BENCH_CHECK=yes also compares the orders.
 set -u
 . "$(dirname "$0")/lib.sh"
 
 bench_begin "$@"
 
-# Restart with these devices (empty: all) and this limit of device memory in MB (0: the default)
+# Restart with these devices (empty: all)
 use_devices()
 {
 	stop_server bench
-	start_server bench "gpusort.devices = '$1'" "gpusort.device_memory = '${2:-0}MB'" || exit 1
+	start_server bench "gpusort.devices = '$1'" || exit 1
 	for _ in $(seq 300); do
 		[ "$(bench_sql -c "SELECT bool_or(state = 'starting') FROM gpusort_devices")" = f ] && break
 		sleep 0.1
 	done
-	bench_sql -c "SELECT pg_prewarm(oid) FROM pg_class WHERE relname IN ('w', 's', 'f') AND relkind = 'r'" >/dev/null
+	bench_sql -c "SELECT pg_prewarm(oid) FROM pg_class WHERE relname = 'w' AND relkind = 'r'" >/dev/null
 }
 
 sorts_a_second()
@@ -95,60 +87,6 @@ many()
 	done
 }
 
-# MB of device memory that the sort holds, while a cursor on it is open
-held_mb()
-{
-	{
-		bench_settings "$ours"
-		echo "BEGIN; DECLARE c CURSOR FOR $1; FETCH 1 FROM c;"
-		echo "SELECT 'held ' || (sum(memory_used)::bigint >> 20) FROM gpusort_devices;"
-	} | bench_sql | sed -n 's/^held //p'
-}
-
-# Rows in order, as one number
-digest()
-{
-	{
-		bench_settings "$1"
-		echo "SELECT sum(hashint8extended(r, id::bigint)::numeric) FROM (SELECT row_number() OVER () AS r, id FROM ($2) AS s) AS t;"
-	} | bench_sql
-}
-
-spread_line()
-{
-	local name=$1 sql=$2 ms digest=""
-
-	ms=$(bench_time "$ours" "$sql")
-	[ "${BENCH_CHECK-}" != yes ] || digest="  $(digest "$ours" "$sql")"
-	printf '%-28s %8s   %s%s\n' "$name" "$ms" "$( (bench_settings "$ours"; echo "EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF) $sql;") | bench_sql |
-		sed -nE 's/^ *(Device: .*|Spread: .*|Temporary Files: .*)$/\1/p' | paste -sd';')" "$digest"
-}
-
-spread()
-{
-	local case sql mb
-
-	for case in 's;p COLLATE "C"' 'f;k'; do
-		[ -n "$(bench_sql -c "SELECT to_regclass('${case%%;*}')")" ] || continue
-		sql="SELECT * FROM ${case%%;*} ORDER BY ${case#*;}, id"
-		use_devices 0
-		mb=$(($(held_mb "$sql") * 3 / 4))
-		printf '\n%-28s %8s\n' "${case%%;*}" ms
-		[ "${BENCH_CHECK-}" != yes ] ||
-			echo "order of PostgreSQL: $(digest "gpusort.enabled=off work_mem=1GB max_parallel_workers_per_gather=8" "$sql")"
-		spread_line 'one device, no limit' "$sql"
-		use_devices 0 "$mb"
-		spread_line "one device, $mb MB" "$sql"
-		use_devices "${BENCH_DEVICES-}" "$mb"
-		spread_line "all devices, $mb MB each" "$sql"
-	done
-}
-
-ours="gpusort.force=on max_parallel_workers_per_gather=8 work_mem=64MB"
-! bench_wanted many || bench_load_words w "${BENCH_WORDS:-1000000}"
-! bench_wanted "spread words" || bench_load s "${BENCH_SPREAD:-20000000}" 'id int, p text' \
-	"i, substr(translate(md5(i::text), '0123456789', 'ghijklmnop'), 1, 5 + abs(hashint4(i)) % 12)"
-! bench_wanted "spread keys" || bench_load f "${BENCH_SPREAD:-20000000}" 'id int, k bigint' 'i, hashint8extended(i, 1)'
+bench_load_words w "${BENCH_WORDS:-1000000}"
 bench_ready
-! bench_wanted many || many
-spread
+many

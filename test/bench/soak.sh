@@ -133,7 +133,7 @@ check "other sessions" "$(bench_sql -c "SELECT count(*) FROM pg_stat_activity WH
 check "the service has the same process" "$(bench_sql -c "SELECT DISTINCT service_pid FROM gpusort_devices")" "$service"
 check "crashes and warnings in the log" "$(as_user grep -cE 'PANIC|TRAP|terminated by signal|WARNING|gpusort (service ends|lost|could not)' "$run/bench.log")"
 check "the service's memory has grown by more than 10 % and 32 MB" $((after > before * 11 / 10 + 32))
-bench_sql -x -c "SELECT sorts, device_sorts, process_sorts, index_builds, rows, spread_sorts, spilled_sorts, temp_bytes, limited_sorts, arrays, fallbacks, fallback_reasons FROM gpusort_stats"
+bench_sql -x -c "SELECT sorts, device_sorts, process_sorts, index_builds, rows, spilled_sorts, temp_bytes, limited_sorts, arrays, fallbacks, fallback_reasons FROM gpusort_stats"
 if [ "$failed" != 0 ] && [ -n "${SOAK_KEEP-}" ]; then
 	cp "$run/bench.log" "$SOAK_KEEP"
 fi

@@ -92,7 +92,7 @@ FROM gpusort_activity;
 -- others see that it is there, and no more
 SET LOCAL ROLE regress_gpusort_user;
 SELECT pid = pg_backend_pid() AS mine, datname = current_database() AS here, usename IS NOT NULL AS who,
-	device, devices, phase, rows, bytes, staging_bytes, runs, temp_bytes, limited, started
+	device, phase, rows, bytes, staging_bytes, runs, temp_bytes, limited, started
 FROM gpusort_activity;
 RESET ROLE;
 GRANT pg_read_all_stats TO regress_gpusort_user;

@@ -148,18 +148,35 @@ like(rows_of($node, "$force $parallel", "EXPLAIN (ANALYZE) $array_query;"), qr/ 
 released($node, 'arrays');
 
 #
-# Larger than memory, at once: devices_spread has one at a time
+# Larger than a device's memory: each sort stays on its device, with temporary files
 #
+for my $way ([ 'serial', $serial ], [ 'parallel', $parallel ])
+{
+	stats_reset($node);
+	same_rows($node, $way->[1], "$large;", "large, $way->[0]: rows", $expected_large);
+	is(value('SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'), '1|{}', "large, $way->[0]: in files");
+	released($node, "large, $way->[0]");
+}
 stats_reset($node);
 {
 	my @cursors = open_cursors(4, $large);
 
-	is(value('SELECT count(DISTINCT d) FROM gpusort_activity, unnest(devices) AS d'), 3, 'large sorts use all');
+	is(value('SELECT count(DISTINCT device) FROM gpusort_activity'), 3, 'large sorts use all');
 	run_many(5, 'beside large cursors');
 	read_to_end($_, "large, device $_->{device}", $expected_large) for @cursors;
-	is(value('SELECT spread_sorts + spilled_sorts >= 5, spilled_sorts > 0, fallback_reasons FROM gpusort_stats'), 't|t|{}',
-		'large: on several devices, or written out');
+	is(value('SELECT spilled_sorts >= 5, fallback_reasons FROM gpusort_stats'), 't|{}', 'large: written out');
 	released($node, 'large');
+}
+
+# cursors that nobody reads hold all devices, with ranges that were read ahead: these make room for others
+stats_reset($node);
+{
+	my @cursors = open_cursors(6, $large);
+
+	same_rows($node, $serial, "$large;", 'beside idle cursors', $expected_large);
+	read_to_end($_, "idle, device $_->{device}", $expected_large) for @cursors;
+	is(fallbacks($node), '{}', 'idle cursors: no fallbacks');
+	released($node, 'idle cursors');
 }
 
 #
@@ -204,6 +221,29 @@ for my $nth (1, 7, 20, 60)
 	wait_states('ready ready ready', "lost at $nth: tried again");
 	is(service_pid($node), $pid, 'the service went on');
 	released($node, "lost at $nth");
+}
+
+# A device is lost whose sort has all rows in files: that goes on, on another device
+start_anew();
+{
+	my $sql = 'SELECT id, k, left(v, 3) FROM (SELECT id, k, v FROM large ORDER BY k COLLATE "en_US", id OFFSET 0) AS s';
+	my $all = stock($node, "$sql;");
+	my @cursors = open_cursors(3, $sql);
+	my ($cursor) = grep { $_->{device} == 1 } @cursors;
+
+	fault($node, 'device_lost');
+	for (1 .. 20)
+	{
+		value("$force $serial SELECT count(*) FROM (SELECT id, k, v FROM t WHERE id <= 2000 ORDER BY k OFFSET 0) AS s");
+		last if states() ne 'ready ready ready';
+	}
+	fault($node, undef);
+	stats_reset($node);
+	isnt(value("SELECT device FROM gpusort_activity WHERE pid = $cursor->{session}{pid}"), 1, 'in files: on another device');
+	read_to_end($_, "in files, device $_->{device}", $all) for @cursors;
+	is(fallbacks($node), '{}', 'in files: no fallback');
+	wait_states('ready ready ready', 'in files: tried again');
+	released($node, 'in files');
 }
 
 # the input cannot be computed twice

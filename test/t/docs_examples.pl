@@ -30,7 +30,7 @@ my @commands = (
 	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.| CUDA=no)?$/, 'build/production runs it' ],
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
-	[ qr/^(?:Device|Spread): /, 'needs several devices; devices_spread has them' ],
+	[ qr/^Device: /, 'needs several devices; devices_several has them' ],
 	[ qr/^kill( -9)?$/, 'fault_service_lost and fault_killed do it' ],
 	[ qr/^pg_amcheck /, \&check_indexes ],
 	[ qr/^pg_restore /, \&restore_dump ],

@@ -123,7 +123,6 @@ typedef struct Sort
 	uint32_t	n_chunks;
 	uint32_t   *run_chunks;		/* first chunk of each run, and the end */
 	uint32_t	group_bytes;	/* that keys of a group share; 0: no groups */
-	GsDeviceSort *kept;			/* by run; NULL: none stays on its device */
 	GsSpill    *spill;
 } Sort;
 
@@ -153,7 +152,7 @@ extern uint32_t count_files(uint64_t *bytes);
 extern void close_spill(GsSpill *spill);
 extern void check_failure(const GsSpill *spill, const char *action, int error_number);
 
-/* All of a case; once more with runs that stay on a device. */
+/* All of a case. */
 extern void run_case(const Case *spec);
 
 /* ---- how records are written ---- */

@@ -347,70 +347,6 @@ free_sort(Sort *sort)
 	free(sort->rows.items);
 	free(sort->chunks);
 	free(sort->run_chunks);
-	free(sort->kept);
-}
-
-/* ---- runs that stay on a device ---- */
-
-/* What stands for a device's sort: a run, as it was sorted. */
-struct GsDeviceSort
-{
-	const Sort *sort;
-	uint32_t	run;
-	bool		stays;
-};
-
-static GsJob *fetching;			/* the job of a fetch that has not ended */
-static bool fetch_late;			/* fetches end by end_fetch() */
-
-static void
-end_fetch(void)
-{
-	__atomic_store_n(&fetching->status, GS_OK, __ATOMIC_RELEASE);
-	fetching = NULL;
-}
-
-static void
-fetch_chunk(GsDeviceSort *kept, uint64_t page, void *dst, GsJob *job)
-{
-	CHECK(kept->stays && page < kept->sort->run_chunks[kept->run + 1] - kept->sort->run_chunks[kept->run]);
-	memcpy(dst, kept->sort->chunks[kept->sort->run_chunks[kept->run] + page].memory,
-		   kept->sort->spec.chunk_bytes);
-	fetching = job;
-	if (!fetch_late)
-		end_fetch();
-}
-
-static const GsDeviceOps fetches_only = {.name = "test", .fetch = fetch_chunk};
-
-/* Choose some runs of a sort. */
-static void
-choose_kept(Sort *sort)
-{
-	sort->kept = allocate((sort->spec.n_runs + 1) * sizeof(GsDeviceSort));
-	for (uint32_t run = 0; run < sort->spec.n_runs; run++)
-		sort->kept[run] = (GsDeviceSort){sort, run, below(3) > 0};
-}
-
-/* Move a run to files, if it is not there. */
-static void
-move_run(const Sort *sort, uint32_t run)
-{
-	uint32_t	first = sort->run_chunks[run];
-	uint32_t	n = sort->run_chunks[run + 1] - first;
-
-	if (!sort->kept[run].stays)
-		return;
-	for (uint32_t i = n; i-- > 0;)
-	{
-		GsJob		job = {0};
-
-		n_jobs++;
-		gs_spill_move(sort->spill, run, i, sort->chunks[first + i].memory, &job);
-		CHECK(wait_for(&job) == GS_OK);
-	}
-	gs_spill_moved(sort->spill, run);
-	sort->kept[run].stays = false;
 }
 
 /* ---- writing ---- */
@@ -435,8 +371,6 @@ write_run(Sort *sort, uint32_t run)
 
 	if (!gs_spill_begin_run(sort->spill, n))
 		return GS_NO_MEMORY;
-	if (sort->kept != NULL && sort->kept[run].stays)
-		gs_spill_keep_run(sort->spill, &fetches_only, &sort->kept[run]);
 	for (uint32_t i = 0; i < n + IN_FLIGHT; i++)
 	{
 		GsJob	   *job = &jobs[i % IN_FLIGHT];
@@ -503,7 +437,7 @@ check_images(const Sort *sort)
 		GsJob		job = {0};
 
 		gs_spill_read_image(sort->spill, i, memory, &piece, &job);
-		n_jobs += piece.sort == NULL;
+		n_jobs++;
 		if (CHECK(wait_for(&job) == GS_OK))
 			check_image(sort, i, memory, &piece);
 	}
@@ -569,16 +503,13 @@ read_range(const Sort *sort, uint32_t range, Rows *rows, bool *ties)
 			memset(&slot->job, 0, sizeof(GsJob));
 			more = gs_spill_read(reader, slot->memory, &slot->piece, &slot->job);
 			n_begun += more;
-			n_jobs += more && slot->piece.sort == NULL;
+			n_jobs += more;
 		}
 		if (n_taken == n_begun)
 			break;
 		slot = &slots[n_taken++ % IN_FLIGHT];
 		if (wait_for(&slot->job) == GS_OK)
-		{
-			gs_spill_cut(reader, slot->memory, &slot->piece);
 			take_piece(sort, slot->memory, &slot->piece, rows);
-		}
 		else if (status == GS_OK)
 			status = gs_job_status(&slot->job);
 	}
@@ -679,24 +610,15 @@ split_last(const Sort *sort)
 {
 	GsSpillSplit *split = gs_spill_split_begin(sort->spill);
 	void	   *chunk = allocate(sort->spec.chunk_bytes);
-	GsSpillPiece piece;
 	GsJob		job = {0};
 	bool		done = split != NULL;
 
-	fetch_late = true;
-	while (done && gs_spill_split_read(split, chunk, &piece, &job))
+	while (done && gs_spill_split_read(split, chunk, &job))
 	{
-		if (piece.sort != NULL)
-		{
-			CHECK(fetching == &job && gs_job_status(&job) == GS_PENDING);
-			end_fetch();
-		}
-		else
-			n_jobs++;
+		n_jobs++;
 		done = wait_for(&job) == GS_OK;
 		memset(&job, 0, sizeof(job));
 	}
-	fetch_late = false;
 	free(chunk);
 	return split != NULL && gs_spill_split_end(split, done);
 }
@@ -753,8 +675,6 @@ check_ranges(const Sort *sort)
 		if (sort->spec.splits == SPLIT_TO_ROWS)
 			CHECK(n == 1);
 		first += n;
-		if (sort->kept != NULL && below(4) == 0)
-			move_run(sort, below(sort->spec.n_runs));
 	}
 	CHECK(first == sort->rows.n);
 	CHECK(!gs_spill_plan(sort->spill, 1));
@@ -811,15 +731,13 @@ check_failure(const GsSpill *spill, const char *action, int error_number)
 	CHECK(strncmp(failure->path, folder, strlen(folder)) == 0);
 }
 
-static void
-run_sort(const Case *spec, bool keep)
+void
+run_case(const Case *spec)
 {
 	Sort		sort;
 	uint64_t	bytes;
 
 	make_sort(&sort, spec);
-	if (keep)
-		choose_kept(&sort);
 	if (write_sort(&sort))
 	{
 		(void) count_files(&bytes);
@@ -831,11 +749,4 @@ run_sort(const Case *spec, bool keep)
 	if (sort.spill != NULL)
 		close_spill(sort.spill);
 	free_sort(&sort);
-}
-
-void
-run_case(const Case *spec)
-{
-	run_sort(spec, false);
-	run_sort(spec, true);
 }

@@ -138,13 +138,6 @@ explain_order_check(const GsSortReport *report, ExplainState *es)
 							psprintf("rows repaired: " UINT64_FORMAT, report->rows_repaired), es);
 }
 
-/* Are rows in files that were too many for the device?  Under libc collations ranges may be, too. */
-static bool
-has_files(const GsSortReport *report)
-{
-	return report->runs > 0 || (report->kept_runs > 0 && report->temp_bytes > 0);
-}
-
 /* What did not fit into the device's memory. */
 static void
 explain_spill(const GsSortReport *report, ExplainState *es)
@@ -160,21 +153,6 @@ explain_spill(const GsSortReport *report, ExplainState *es)
 		ExplainPropertyInteger("Runs", NULL, report->runs, es);
 		ExplainPropertyInteger("Ranges", NULL, report->ranges, es);
 		ExplainPropertyInteger("Temporary Space Used", "kB", kb, es);
-	}
-}
-
-/* Runs that stayed on their devices, of a sort that was larger than one of them. */
-static void
-explain_spread(const GsSortReport *report, ExplainState *es)
-{
-	if (es->format == EXPLAIN_FORMAT_TEXT)
-		ExplainPropertyText("Spread", psprintf("%u runs on devices, %u ranges",
-											   report->kept_runs, report->ranges), es);
-	else
-	{
-		ExplainPropertyInteger("Runs On Devices", NULL, report->kept_runs, es);
-		if (!has_files(report))
-			ExplainPropertyInteger("Ranges", NULL, report->ranges, es);
 	}
 }
 
@@ -237,9 +215,7 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
 	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
 	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
-	if (report->spread)
-		explain_spread(report, es);
-	if (has_files(report))
+	if (report->runs > 0)
 		explain_spill(report, es);
 	if (report->limited)
 		ExplainPropertyText("Limited By", "gpusort.role_memory", es);
