@@ -10,14 +10,15 @@
 # lib/prerequisites.sh).  Everything is built in build/test with the fault
 # points compiled in and warnings as errors; servers run in a temporary
 # directory, as an ordinary user, from a private copy of PostgreSQL.  Logs and
-# the files that a failed test leaves behind are in build/test/log.
+# the files that a failed test leaves behind are in build/test/log.  What is
+# under way is printed every 15 seconds.
 #
 # The last line is "N passed, N failed"; the exit status tells the same.
 #
 # Environment:
 #	PG_CONFIG				the server to test with
-#	CUDA, CUDA_ARCH			as in the Makefile, but only this machine's architecture,
-#							or 90 where there is no GPU, is compiled for by default
+#	CUDA, CUDA_ARCH			as in the Makefile, but by default the CUDA device is compiled only where there is
+#							a GPU, for its architecture, or all tests run (without a GPU for 90)
 #	GPUSORT_TEST_DEVICE		host (default) or cuda: where the servers' sorts run
 #	GPUSORT_TEST_DEVICES	gpusort.devices of the servers (default 0): 0,1 for two GPUs, 0,0 for one twice
 #	SANITIZE				for the unit tests' second build (default address,undefined;
@@ -42,6 +43,7 @@ if [ "${1-}" = --quick ]; then
 	parts=quick
 	shift
 fi
+[ "$parts" != quick ] && [ $# -eq 0 ] && everything=yes || everything=no
 for name; do
 	[ -n "$(list_tests | while read -r _ test; do is_wanted "$test" "$name" && echo x; done)" ] ||
 		{ echo "test/parts has no such suite or test: $name" >&2; exit 2; }

@@ -9,6 +9,23 @@
 #								else those that a NAME is or begins, up to a "/"
 #	run_jobs					runs them, and adds to passed and failed
 #	suite_ok, suite_bad			tests passed and failed, by suite
+#	begin_progress COMMAND		prints every 15 seconds what COMMAND says is under way
+#	end_progress
+
+progress_s=15
+
+begin_progress()
+{
+	(while sleep $progress_s; do echo "   $((SECONDS - started)) s: $("$@")"; done) 9>&- &
+	ticker=$!	# also for clean_up
+}
+
+end_progress()
+{
+	kill_tree "$ticker"
+	wait "$ticker" 2>/dev/null
+	ticker=
+}
 
 declare -A job_tests=() suite_ok=() suite_bad=()
 jobs=()
@@ -98,17 +115,39 @@ finish_job()
 	suite_bad[$suite]=$((${suite_bad[$suite]-0} + bad))
 }
 
+# Which jobs run, with their tests that have ended; run_jobs keeps the file
+say_running()
+{
+	local left job running=()
+
+	read -r left jobs <"$work/running"
+	for job in $jobs; do
+		case $job in
+			regress|isolation)
+				job+=" ($(grep -cE '\.\.\. |^(not )?ok ' "$log/$job-$part.log" 2>/dev/null) of $(wc -w <<<"${job_tests[$job]}") tests)"
+				;;
+		esac
+		running+=("$job")
+	done
+	printf -v running '%s, ' "${running[@]}"
+	echo "jobs left: $left, running: ${running%, }"
+}
+
 run_jobs()
 {
 	local -A running=()
 	local next=0 pid
 
+	: >"$work/running"
+	begin_progress say_running
 	while [ $next -lt ${#jobs[@]} ] || [ ${#running[@]} -gt 0 ]; do
 		while [ $next -lt ${#jobs[@]} ] && [ ${#running[@]} -lt "$workers" ]; do
 			start_job "${jobs[$next]}" $next
 			running[$!]=$next
 			next=$((next + 1))
 		done
+		echo "$((${#jobs[@]} - next + ${#running[@]}))" \
+			"$(for pid in "${!running[@]}"; do echo "${jobs[${running[$pid]}]}"; done | sort | paste -sd' ')" >"$work/running"
 		child=${!running[*]}	# for clean_up
 		wait -n
 		for pid in "${!running[@]}"; do
@@ -118,5 +157,6 @@ run_jobs()
 			fi
 		done
 	done
+	end_progress
 	child=
 }

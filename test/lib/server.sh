@@ -93,13 +93,14 @@ kill_tree()
 	kill -TERM "$1" 2>/dev/null
 }
 
-# Also ends the commands (child) and the servers that an interruption has left
+# Also ends the commands (child, ticker) and the servers that an interruption has left
 clean_up()
 {
 	local status=$? file pid
 
 	trap '' HUP INT TERM
 	trap - EXIT
+	[ -z "${ticker-}" ] || kill_tree "$ticker"
 	if [ "$status" -gt 128 ] && [ -n "${child-}" ]; then
 		for pid in $child; do
 			kill_tree "$pid"

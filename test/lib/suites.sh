@@ -65,27 +65,34 @@ show_build_errors()
 	grep -vE '^(make|rm|ar|mkdir|[^ ]*(gcc|nvcc|clang)[^ ]*) ' "$1" | tail -60
 }
 
-# For the tests one architecture will do: all of them take many minutes
-gpu_architectures()
+# Of this machine's GPU.  One will do for the tests: all of them take many minutes
+gpu_architecture()
 {
-	local arch
-
-	arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
-		tr -d '. ' | grep -xE '[0-9]+' | sort -un | head -1)
-	echo "${arch:-90}"
+	nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+		tr -d '. ' | grep -xE '[0-9]+' | sort -un | head -1
 }
 
-# What the tests run: fault points, all warnings, no bitcode to save time
+say_built()
+{
+	echo "building, now at $(tail -1 "$log/build.log" | grep -oE '[^ /]+$')"
+}
+
+# What the tests run: fault points, all warnings, no bitcode to save time.  Where no GPU
+# is, no test runs the CUDA device, and only a run of all tests compiles it.
 build_for_test()
 {
-	build_flags=(FAULTS=1 WERROR=1 with_llvm=no)
-	case ${CUDA-} in
-		auto|yes|no) build_flags+=(CUDA="$CUDA") ;;
-	esac
-	build_flags+=(CUDA_ARCH="${CUDA_ARCH:-$(gpu_architectures)}")
+	local arch cuda=${CUDA:-auto} status
+
+	arch=$(gpu_architecture)
+	[ -n "$arch" ] || [ $everything = yes ] || [ "$cuda" != auto ] || cuda=no
+	build_flags=(FAULTS=1 WERROR=1 with_llvm=no CUDA="$cuda" CUDA_ARCH="${CUDA_ARCH:-${arch:-90}}")
 
 	echo "== building for $("$PG_CONFIG" --version), ${build_flags[*]}"
-	if ! make_gpusort "$build" -j"$compilers" "${build_flags[@]}" >"$log/build.log" 2>&1; then
+	begin_progress say_built
+	make_gpusort "$build" -j"$compilers" "${build_flags[@]}" >"$log/build.log" 2>&1
+	status=$?
+	end_progress
+	if [ $status -ne 0 ]; then
 		show_build_errors "$log/build.log"
 		count "test build" 0 1
 		return 1
