@@ -16,7 +16,7 @@ progress_s=15
 
 begin_progress()
 {
-	(while sleep $progress_s; do echo "   $((SECONDS - started)) s: $("$@")"; done) 9>&- &
+	(while sleep $progress_s; do echo "   $((SECONDS - started)) s: $("$@")"; done) 2>/dev/null 9>&- &
 	ticker=$!	# also for clean_up
 }
 
@@ -124,7 +124,7 @@ say_running()
 	for job in $jobs; do
 		case $job in
 			regress|isolation)
-				job+=" ($(grep -cE '\.\.\. |^(not )?ok ' "$log/$job-$part.log" 2>/dev/null) of $(wc -w <<<"${job_tests[$job]}") tests)"
+				job+=" ($(cat "$log/$job-$part.log" 2>/dev/null | grep -cE '\.\.\. |^(not )?ok ') of $(wc -w <<<"${job_tests[$job]}") tests)"
 				;;
 		esac
 		running+=("$job")

@@ -16,8 +16,9 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 use base 'Exporter';
-our @EXPORT = qw(new_server fault wait_ready restarted released stats_reset fallbacks
-  stock rows_of same_rows same_order session reaches service_pid eventually $force $serial $parallel);
+our @EXPORT = qw(new_server value becomes fault fault_over wait_ready restarted released stats_reset fallbacks
+  stock rows_of messages_of same_rows same_counted same_despite same_order same_groups session cursor read_rest
+  reaches waiting waits service_pid end_service eventually temp_files good_indexes $force $serial $parallel @modes %ways $cuda);
 
 # Makes gpusort take each sort
 our $force = 'SET gpusort.force = on; SET gpusort.min_rows = 0;';
@@ -26,10 +27,27 @@ our $parallel = join ' ', map { "SET $_;" } (
 	'max_parallel_workers_per_gather = 3', 'min_parallel_table_scan_size = 0',
 	'parallel_setup_cost = 0', 'parallel_tuple_cost = 0');
 
+our @modes = ([ 'serial', $serial ], [ 'parallel', $parallel ]);
+
+our $cuda = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda';
+
+# Ways to end a session's query from outside, and the error that it gets
+our %ways = (
+	'cancel' => [
+		sub { value($_[0], "SELECT pg_cancel_backend($_[1]->{pid})") },
+		qr/ERROR:  canceling statement due to user request/ ],
+	'statement_timeout' => [
+		undef, qr/ERROR:  canceling statement due to statement timeout/ ],
+	'terminate' => [
+		sub { value($_[0], "SELECT pg_terminate_backend($_[1]->{pid})") },
+		qr/FATAL:  terminating connection due to administrator command/ ],
+	'client gone' => [ sub { $_[1]->kill_client }, undef ]);
+
 my $default_timeout = $PostgreSQL::Test::Utils::timeout_default || 180;
 
 # A server with the extension, as the TEMP_CONFIG that run.sh wrote wants it,
-# with more settings of the caller's; init: options for initdb.
+# with more settings of the caller's.  rows: of a table t, in which every k is another
+# one.  init: options for initdb.
 sub new_server
 {
 	my ($name, $conf, %params) = @_;
@@ -41,7 +59,26 @@ sub new_server
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort');
 	wait_ready($node);
+	$node->safe_psql('postgres', qq(
+		CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
+		INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, $params{rows}) AS i;
+		VACUUM (ANALYZE) t;)) if $params{rows};
 	return $node;
+}
+
+sub value
+{
+	my ($node, $sql, @params) = @_;
+
+	return $node->safe_psql('postgres', $sql, @params);
+}
+
+# Waits until a condition holds, which may have a FROM behind it
+sub becomes
+{
+	my ($node, $condition, $what) = @_;
+
+	return ok($node->poll_query_until('postgres', "SELECT $condition"), $what);
 }
 
 sub wait_ready
@@ -71,6 +108,16 @@ sub service_pid
 	return $node->safe_psql('postgres', 'SELECT max(service_pid) FROM gpusort_devices');
 }
 
+# End the service as PostgreSQL does
+sub end_service
+{
+	my ($node) = @_;
+	my $pid = service_pid($node);
+
+	kill 'TERM', $pid;
+	eventually(sub { !kill 0, $pid });
+}
+
 # Set or clear the server's fault point.  A backend that knows the new value
 # was started after the service was told of it.
 sub fault
@@ -85,6 +132,16 @@ sub fault
 	$node->poll_query_until('postgres',
 		"SELECT current_setting('gpusort.fault') = '" . ($point // '') . "'")
 	  or die 'the setting does not arrive';
+}
+
+# No fault any more: there is a service, and what sorts held was released
+sub fault_over
+{
+	my ($node, $what) = @_;
+
+	fault($node, undef);
+	wait_ready($node);
+	released($node, $what);
 }
 
 # Nothing of the device, of staging memory or of sessions may be held any more.
@@ -139,6 +196,16 @@ sub stock
 	return $rows;
 }
 
+# The errors, warnings and notices of commands
+sub messages_of
+{
+	my ($node, $sql) = @_;
+	my ($out, $err) = ('', '');
+
+	$node->psql('postgres', $sql, stdout => \$out, stderr => \$err);
+	return $err;
+}
+
 # Does the query return the same rows in the same order with gpusort as
 # without?  The answer of PostgreSQL alone may be given by the caller.
 sub same_rows
@@ -148,6 +215,32 @@ sub same_rows
 
 	$expected //= stock($node, $query);
 	return same_order($got, $expected, $what);
+}
+
+# ... and are these fallbacks counted?  None by default.
+sub same_counted
+{
+	my ($node, $settings, $query, $what, $expected, $fallbacks) = @_;
+
+	stats_reset($node);
+	same_rows($node, $settings, $query, "$what: rows", $expected);
+	is(fallbacks($node), $fallbacks // '{}', "$what: fallbacks");
+}
+
+# Does it return the same rows with each fault point of a list, and is nothing held afterwards?
+sub same_despite
+{
+	my ($node, $points, $settings, $query, $what, $expected, $fallbacks) = @_;
+
+	$expected //= stock($node, $query);
+	for my $point (@$points)
+	{
+		fault($node, $point);
+		defined $fallbacks
+		  ? same_counted($node, $settings, $query, "$what, $point", $expected, $fallbacks)
+		  : same_rows($node, $settings, $query, "$what, $point: rows", $expected);
+		fault_over($node, "$what, $point");
+	}
 }
 
 # Not by is(), as there are many rows: tell where the first difference is.
@@ -170,6 +263,17 @@ sub same_order
 	return $ok;
 }
 
+# Are it the same rows, each once, where their first column, a number, tells the order?
+sub same_groups
+{
+	my ($got, $expected, $what) = @_;
+	my @got = split /\n/, $got;
+	my @expected = split /\n/, $expected;
+
+	same_order(join("\n", map { /^(\d*)/ } @got), join("\n", map { /^(\d*)/ } @expected), "$what: order");
+	return same_order(join("\n", sort @got), join("\n", sort @expected), "$what: each row once");
+}
+
 # Wait until a condition holds
 sub eventually
 {
@@ -187,6 +291,62 @@ sub eventually
 sub session
 {
 	return GpusortTest::Session->new(@_);
+}
+
+# A session with cursor c open, and the first n rows
+sub cursor
+{
+	my ($node, $query, $n, %params) = @_;
+	my $session = session($node, $params{settings} // "$force $serial");
+
+	return ($session, $session->query('BEGIN; DECLARE c ' . ($params{scroll} // '') . " CURSOR FOR $query; FETCH $n FROM c;"));
+}
+
+# Read the others, and end the session.  Are all of them as expected?
+sub read_rest
+{
+	my ($session, $got, $expected, $what) = @_;
+
+	same_order($got . "\n" . $session->query('FETCH ALL FROM c;'), $expected, "$what: rows");
+	is($session->errors, '', "$what: no error");
+	$session->quit;
+}
+
+# That a session waits for the service, or for its workers; phase: of its sort, if there is to be one
+sub waiting
+{
+	my ($session, $phase) = @_;
+	my $sort = defined $phase ? "EXISTS (SELECT FROM gpusort_activity AS a WHERE a.pid = p.pid AND phase ~ '$phase')" : 'true';
+
+	return "EXISTS (SELECT FROM pg_stat_activity AS p WHERE pid = $session->{pid}
+		AND state = 'active' AND wait_event_type IN ('Extension', 'IPC') AND $sort)";
+}
+
+sub waits
+{
+	my ($node, $session, $what, $phase) = @_;
+
+	becomes($node, waiting($session, $phase), "$what: waits");
+}
+
+# The temporary files that there are now, in all tablespaces
+sub temp_files
+{
+	my $data = $_[0]->data_dir;
+
+	return glob("$data/base/pgsql_tmp/* $data/pg_tblspc/*/*/pgsql_tmp/*");
+}
+
+# Are all valid btree indexes right, as amcheck sees them?  How many there are.
+sub good_indexes
+{
+	my ($node, $what, $where, $settings) = @_;
+	my $n = rows_of($node, $settings // '', "SELECT count(bt_index_parent_check(c.oid, true, true))
+		FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
+		WHERE relam = 403 AND relkind = 'i' AND indisvalid AND " . ($where // 'true') . ';');
+
+	like($n, qr/^\d+$/, "$what: amcheck");
+	return $n;
 }
 
 # Send a query, and wait until it is where a condition holds.  by_timeout: statement_timeout is

@@ -34,11 +34,9 @@ my $subselect = $query;
 $subselect =~ s/gpu_sort_array\((\w+)(, true)?\)/"(SELECT array_agg(x ORDER BY x" . ($2 ? ' DESC' : '') . ") FROM unnest($1) AS x)"/ge;
 is(stock($node, $subselect), $expected, 'in the process: as array_agg with ORDER BY');
 
-my @modes = ([ 'serial', $serial ], [ 'parallel', $parallel ]);
-
 sub arrays_on_device
 {
-	return $node->safe_psql('postgres', 'SELECT device_arrays FROM gpusort_stats');
+	return value($node, 'SELECT device_arrays FROM gpusort_stats');
 }
 
 #
@@ -89,9 +87,7 @@ for my $mode (@modes)
 	fault($node, 'service_hold_arrays');
 	my $session = session($node, "$force $settings");
 	$session->send($query);
-	ok( $node->poll_query_until('postgres',
-			"SELECT EXISTS (SELECT FROM gpusort_activity WHERE phase = 'sorting arrays' AND staging_bytes > 0)"),
-		"$name, service ended: arrays are waiting");
+	becomes($node, "EXISTS (SELECT FROM gpusort_activity WHERE phase = 'sorting arrays' AND staging_bytes > 0)", "$name, service ended: arrays are waiting");
 	kill 'TERM', service_pid($node);
 	same_order($session->receive, $expected, "$name, service ended: all arrays sorted");
 	fault($node, undef);
@@ -105,17 +101,6 @@ for my $mode (@modes)
 #
 # Ended from outside in the middle of a batch
 #
-my %ways = (
-	'cancel' => [
-		sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0]->{pid})") },
-		qr/ERROR:  canceling statement due to user request/ ],
-	'statement_timeout' => [
-		undef, qr/ERROR:  canceling statement due to statement timeout/ ],
-	'terminate' => [
-		sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0]->{pid})") },
-		qr/FATAL:  terminating connection due to administrator command/ ],
-	'client gone' => [ sub { $_[0]->kill_client }, undef ]);
-
 my $service = service_pid($node);
 fault($node, 'service_hold_arrays');
 for my $mode (@modes)
@@ -131,7 +116,7 @@ for my $mode (@modes)
 		ok( reaches($node, $session, $query,
 				"EXISTS (SELECT FROM gpusort_activity WHERE phase = 'sorting arrays' AND staging_bytes > 0)", !$end),
 			"$what: arrays are waiting");
-		$end->($session) if $end;
+		$end->($node, $session) if $end;
 		if ($error)
 		{
 			$session->receive;

@@ -122,7 +122,7 @@ for my $name (sort keys %queries)
 	$expected{$name} = stock($coordinator, in_transaction($settings) . $sql);
 }
 is(scalar(split /\n/, $expected{'ORDER BY, C'}), 100000, 'rows of all shards');
-is($_->safe_psql('postgres', 'SELECT sorts FROM gpusort_stats'), '0', $_->name . ': gpusort does nothing') for @nodes;
+is(value($_, 'SELECT sorts FROM gpusort_stats'), '0', $_->name . ': gpusort does nothing') for @nodes;
 
 # Which parts of a plan have gpusort's nodes
 sub where_gpusort
@@ -143,7 +143,7 @@ sub where_gpusort
 }
 
 settings({ 'gpusort.enabled' => 'on', 'gpusort.force' => 'on', 'gpusort.min_rows' => 0 }, @nodes);
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($mode_name, $mode_settings) = @$mode;
 	my $local = $mode_settings =~ s/SET/SET LOCAL/gr;
@@ -161,8 +161,8 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	}
 	for my $node (@nodes)
 	{
-		cmp_ok($node->safe_psql('postgres', 'SELECT device_sorts FROM gpusort_stats'), '>=', 10, "$mode_name: sorts of " . $node->name);
-		is($node->safe_psql('postgres', 'SELECT fallback_reasons FROM gpusort_stats'), '{}', "$mode_name: no fallbacks of " . $node->name);
+		cmp_ok(value($node, 'SELECT device_sorts FROM gpusort_stats'), '>=', 10, "$mode_name: sorts of " . $node->name);
+		is(value($node, 'SELECT fallback_reasons FROM gpusort_stats'), '{}', "$mode_name: no fallbacks of " . $node->name);
 		released($node, "$mode_name, " . $node->name);
 	}
 }
@@ -178,7 +178,7 @@ for my $name ('50 rows', 'ORDER BY, en_US')
 {
 	same_order(rows_of($coordinator, '', $queries{$name}[1]), $expected{$name}, "by cost, $name");
 }
-is($coordinator->safe_psql('postgres', 'SELECT device_sorts FROM gpusort_stats'), '1', 'by cost: only the larger sort uses the device');
+is(value($coordinator, 'SELECT device_sorts FROM gpusort_stats'), '1', 'by cost: only the larger sort uses the device');
 settings({ 'gpusort.force' => 'on', 'gpusort.min_rows' => 0 }, @nodes);
 
 # Cursors, and prepared statements whose plans change from the sixth execution on
@@ -249,9 +249,7 @@ sub lose
 		like(join(' ', map { fallbacks($_) } @$servers), qr/"device lost"/, "$what: counted");
 		for (@$servers)
 		{
-			fault($_, undef);
-			wait_ready($_);
-			released($_, $what);
+			fault_over($_, $what);
 		}
 	}
 }
@@ -269,33 +267,18 @@ lose(\@nodes, $_, 'intermediate result', 'set operations') for 'service_append',
 
 # ... after some rows were returned, with unique keys and with equal ones
 my $ties = 'SELECT g, id, pad FROM f ORDER BY g';
-my @stock_ties = split /\n/, stock($coordinator, "$ties, id;");
 
-for my $case ([ 'unique keys', $sorted, \@sorted ], [ 'equal keys', $ties, \@stock_ties ])
+for my $case ([ 'unique keys', $sorted, $expected{'ORDER BY, C'} ], [ 'equal keys', $ties, stock($coordinator, "$ties, id;") ])
 {
 	my ($name, $sql, $stock) = @$case;
-	my $cursor = session($coordinator, $serial);
-	my $pid = service_pid($coordinator);
-	my $got;
 
 	stats_reset($coordinator);
-	$cursor->query("BEGIN; DECLARE c CURSOR FOR $sql;");
-	$got = $cursor->query('FETCH 30000 FROM c;');
-	kill 'TERM', $pid;
-	eventually(sub { !kill 0, $pid });
+	my ($cursor, $got) = cursor($coordinator, $sql, 30000, settings => $serial);
+	end_service($coordinator);
 	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
 	is($cursor->errors, '', "cursor, $name: no error");
 	is(fallbacks($coordinator), '{"device lost": 1}', "cursor, $name: counted");
-	if ($name eq 'equal keys')
-	{
-		my @got = split /\n/, $got;
-
-		same_order(join("\n", map { /^(\d*)/ } @got), join("\n", map { /^(\d*)/ } @$stock), "cursor, $name: order");
-		$got = join "\n", sort @got;
-		$stock = [ sort @$stock ];
-	}
-	same_order($got, join("\n", @$stock), "cursor, $name: rows");
-	$cursor->query('COMMIT;');
+	$name eq 'equal keys' ? same_groups($got, $stock, "cursor, $name") : same_order($got, $stock, "cursor, $name: rows");
 	$cursor->quit;
 	wait_ready($coordinator);
 	released($coordinator, "cursor, $name");
@@ -311,17 +294,12 @@ sub index_builds
 	return $node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats');
 }
 
-# All indexes of shards: how many, each checked against its table
-sub good_indexes
+# All indexes of shards: how many
+sub good_shards
 {
 	my ($node, $what) = @_;
-	my ($out, $err);
-	my $status = $node->psql('postgres', q(SET citus.override_table_visibility = off;
-		SELECT count(bt_index_parent_check(indexrelid, true)) FROM pg_index WHERE indrelid::regclass::text ~ '^f_\d+$' AND indisvalid),
-		stdout => \$out, stderr => \$err);
 
-	is("$status $err", '0 ', "$what: amcheck of " . $node->name);
-	return $out;
+	return good_indexes($node, "$what, " . $node->name, "i.indrelid::regclass::text ~ '^f_\\d+\$'", 'SET citus.override_table_visibility = off;');
 }
 
 stats_reset($_) for @nodes;
@@ -334,7 +312,7 @@ for my $node (@workers)
 {
 	# those of the table itself, without rows, are built as well
 	cmp_ok(index_builds($node), '>=', 5 * 4, 'index builds of ' . $node->name);
-	is(good_indexes($node, 'built'), 4 * 4, 'indexes of ' . $node->name);
+	is(good_shards($node, 'built'), 4 * 4, 'indexes of ' . $node->name);
 	is(fallbacks($node), '{}', 'index builds: no fallbacks of ' . $node->name);
 }
 
@@ -378,7 +356,7 @@ for my $case ([ 'force_logical', undef ], [ 'block_writes', undef ], [ 'force_lo
 		cmp_ok(index_builds($target), '>=', 4, "move, $what: index builds");
 	}
 	released($target, "move, $what");
-	good_indexes($target, "move, $what");
+	good_shards($target, "move, $what");
 	by_index("move, $what");
 	for my $name ('ORDER BY, C', 'large LIMIT', 'join in shards')
 	{
@@ -387,7 +365,7 @@ for my $case ([ 'force_logical', undef ], [ 'block_writes', undef ], [ 'force_lo
 		same_order(rows_of($coordinator, in_transaction($settings), $sql), $expected{$name}, "move, $what, $name");
 	}
 }
-is(good_indexes($workers[1], 'moved'), 7 * 4, 'indexes have moved');
+is(good_shards($workers[1], 'moved'), 7 * 4, 'indexes have moved');
 
 # A shard is split, which builds the indexes of its parts
 {
@@ -401,7 +379,7 @@ is(good_indexes($workers[1], 'moved'), 7 * 4, 'indexes have moved');
 	for (@workers)
 	{
 		cmp_ok(index_builds($_), '>=', 4, 'split: index builds of ' . $_->name);
-		good_indexes($_, 'split');
+		good_shards($_, 'split');
 	}
 	by_index('split');
 	same_order(rows_of($coordinator, '', $queries{'ORDER BY, C'}[1]), $expected{'ORDER BY, C'}, 'split: rows');
@@ -419,7 +397,7 @@ is(good_indexes($workers[1], 'moved'), 7 * 4, 'indexes have moved');
 		CREATE INDEX c_k ON c (k, id);));
 	# and those of catalogs
 	cmp_ok(index_builds($coordinator), '>=', 1, 'columnar: index build');
-	is($coordinator->safe_psql('postgres', 'SET enable_indexscan = off; SELECT count(bt_index_parent_check(\'c_k\'))'), 1, 'columnar: amcheck');
+	is(value($coordinator, 'SET enable_indexscan = off; SELECT count(bt_index_parent_check(\'c_k\'))'), 1, 'columnar: amcheck');
 	like(rows_of($coordinator, 'SET enable_indexscan = off;', "EXPLAIN $rows"), qr/GpuSort.*ColumnarScan/s, 'columnar: plan');
 	same_order(rows_of($coordinator, 'SET enable_indexscan = off;', $rows), join("\n", map { s/\|[^|]*$//r } @sorted), 'columnar: rows');
 }

@@ -62,8 +62,7 @@ for my $sql (@builds)
 	is($builder->errors . $writer->errors, '', "no error: $sql");
 	$builder->quit;
 }
-is($node->safe_psql('postgres', q(SELECT count(*) || ' ' || count(DISTINCT bt_index_check(indexrelid, true)::text) FROM pg_index WHERE indrelid = 't'::regclass)),
-	'6 1', 'amcheck');
+is(good_indexes($node, 'builds', "indrelid = 't'::regclass"), 6, 'builds: indexes');
 
 # each change is decoded once, in the order in which it was made, and no builds are
 sub decoded
@@ -85,7 +84,7 @@ unlike($decoded, qr/id\[integer\]:-[23] /, 'decoded: none that were rolled back'
 #
 # ORDER BY in a walsender's connection
 #
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 	my $client = GpusortProtocol->connect_to($node, replication => 'database');
@@ -110,7 +109,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 
 	fault($node, 'service_hold_fetch');
 	$builder->send("BEGIN; INSERT INTO t VALUES (-10, 'lost', 0); REINDEX INDEX t_n; COMMIT;");
-	ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM gpusort_activity WHERE phase = 'returning rows'"), 'crash: a build waits');
+	becomes($node, "count(*) = 1 FROM gpusort_activity WHERE phase = 'returning rows'", 'crash: a build waits');
 	$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault; CREATE TABLE after_all (i int PRIMARY KEY); INSERT INTO after_all VALUES (1);');
 	$node->stop('immediate');
 	$builder->receive;
@@ -121,7 +120,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	my $again = decoded();
 	is(join("\n", grep { !/after_all/ } split /\n/, $again), $decoded, 'crash: the same changes are decoded');
 	like($again, qr/after_all/, 'crash: and the last one');
-	is($node->safe_psql('postgres', "SELECT bt_index_check('t_n', true)"), '', 'crash: the index is as before');
+	is(good_indexes($node, 'crash', "c.relname = 't_n'"), 1, 'crash: the index is as before');
 }
 
 #
@@ -157,9 +156,8 @@ my $subscriber = replicating('subscriber');
 	wait_ready($subscriber);
 	my $all = 'SELECT * FROM t ORDER BY k, id;';
 	same_order(rows_of($subscriber, $force, $all), stock($node, $all), 'subscription: rows');
-	is($subscriber->safe_psql('postgres', 'SELECT count(*) >= 10, bool_and(place > 0) FROM log'), 't|t', 'subscription: the trigger sorted in the apply worker');
-	is($subscriber->safe_psql('postgres', q(SELECT count(*) || ' ' || count(DISTINCT bt_index_check(indexrelid, true)::text) FROM pg_index WHERE indrelid = 't'::regclass AND indisvalid)),
-		'3 1', 'subscription: amcheck');
+	is(value($subscriber, 'SELECT count(*) >= 10, bool_and(place > 0) FROM log'), 't|t', 'subscription: the trigger sorted in the apply worker');
+	is(good_indexes($subscriber, 'subscription', "indrelid = 't'::regclass"), 3, 'subscription: indexes');
 	released($subscriber, 'subscription');
 	released($node, 'publication');
 	$subscriber->safe_psql('postgres', 'DROP SUBSCRIPTION s');
@@ -182,8 +180,7 @@ my $subscriber = replicating('subscriber');
 	my $expected = stock($node, $query);
 
 	# cancelled by recovery, in the middle
-	my $cursor = session($standby, "$force $serial");
-	$cursor->query("BEGIN; DECLARE c CURSOR FOR $query FETCH 5 FROM c;");
+	my ($cursor) = cursor($standby, $query =~ s/;$//r, 5);
 	$node->safe_psql('postgres', 'DELETE FROM t WHERE id = 77; VACUUM t; VACUUM FULL t;');
 	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 	released($standby, 'standby, conflict with recovery');
@@ -197,7 +194,7 @@ my $subscriber = replicating('subscriber');
 	$standby->poll_query_until('postgres', "SELECT current_setting('gpusort.fault') <> ''");
 	my $sort = session($standby, "$force $parallel");
 	$sort->send($query);
-	ok($standby->poll_query_until('postgres', "SELECT count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'"), 'promotion: a sort is under way');
+	becomes($standby, "count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'", 'promotion: a sort is under way');
 	$standby->promote;
 	$standby->append_conf('postgresql.conf', "gpusort.fault = ''\n");
 	$standby->reload;

@@ -50,8 +50,7 @@ my $unique = 'SELECT left(k, 32), id, g FROM (SELECT * FROM t ORDER BY k, id OFF
 my $ties = 'SELECT g, id, left(k, 32) FROM (SELECT * FROM t ORDER BY g OFFSET 0) AS s;';
 
 like(rows_of($front, $merge, "EXPLAIN $unique"), qr/Merge Append/, 'plan of a merge');
-like(rows_of($front, $here, "EXPLAIN $unique"),
-	qr/Custom Scan \(GpuSort\).*Append.*Foreign Scan/s, 'plan of a sort here');
+like(rows_of($front, $here, "EXPLAIN $unique"), qr/Custom Scan \(GpuSort\).*Append.*Foreign Scan/s, 'plan of a sort here');
 
 # What PostgreSQL alone returns, on both sides
 my $expected = do
@@ -62,17 +61,7 @@ my $expected = do
 	$rows;
 };
 is(scalar(split /\n/, $expected), 100001, 'rows of all partitions');
-my $stock_ties = join "\n", sort split /\n/, stock($front, $ties);
-
-# The rows, each once, and their first column as PostgreSQL orders it
-sub same_ties
-{
-	my ($got, $what) = @_;
-	my @g = map { /^(\d*)/ } split /\n/, $got;
-
-	is(join(' ', @g), join(' ', sort({ $a <=> $b } grep { $_ ne '' } @g), ''), "$what: order");
-	return same_order(join("\n", sort split /\n/, $got), $stock_ties, "$what: each row once");
-}
+my $stock_ties = stock($front, $ties);
 
 for my $case ([ 'merge', $merge ], [ 'sort here', $here ])
 {
@@ -80,25 +69,14 @@ for my $case ([ 'merge', $merge ], [ 'sort here', $here ])
 
 	stats_reset($_) for $front, $back;
 	same_order(rows_of($front, $settings, $unique), $expected, "$name: rows");
-	same_ties(rows_of($front, $settings, $ties), "$name, equal keys");
-	is( $front->safe_psql('postgres', 'SELECT device_sorts, fallbacks FROM gpusort_stats'),
-		$name eq 'merge' ? '0|0' : '2|0', "$name: sorts here");
-	is( $back->safe_psql('postgres', 'SELECT device_sorts, fallbacks FROM gpusort_stats'),
-		$name eq 'merge' ? '8|0' : '0|0', "$name: sorts there");
+	same_groups(rows_of($front, $settings, $ties), $stock_ties, "$name, equal keys");
+	is(value($front, 'SELECT device_sorts, fallbacks FROM gpusort_stats'), $name eq 'merge' ? '0|0' : '2|0', "$name: sorts here");
+	is(value($back, 'SELECT device_sorts, fallbacks FROM gpusort_stats'), $name eq 'merge' ? '8|0' : '0|0', "$name: sorts there");
 }
 released($_, 'nothing lost') for $front, $back;
 
 # The input of a sort here is a foreign table's: it is asked for once more
-for my $point ('service_append:3', 'service_sort', 'service_fetch:4')
-{
-	fault($front, $point);
-	stats_reset($front);
-	same_order(rows_of($front, $here, $unique), $expected, "here, $point: rows");
-	is(fallbacks($front), '{"device lost": 1}', "here, $point: counted");
-	fault($front, undef);
-	wait_ready($front);
-	released($front, "here, $point");
-}
+same_despite($front, [ 'service_append:3', 'service_sort', 'service_fetch:4' ], $here, $unique, 'here', $expected, '{"device lost": 1}');
 
 # One side's service ends after some rows
 for my $case ([ 'merge', $merge, $back ], [ 'sort here', $here, $front ])
@@ -107,27 +85,13 @@ for my $case ([ 'merge', $merge, $back ], [ 'sort here', $here, $front ])
 
 	for my $sql ($unique, $ties)
 	{
-		my $cursor = session($front, $settings);
-		my $pid = service_pid($node);
-		my $got;
-
 		stats_reset($node);
-		$cursor->query("BEGIN; DECLARE c CURSOR FOR $sql");
-		$got = $cursor->query('FETCH 15000 FROM c;');
-		kill 'TERM', $pid;
-		eventually(sub { !kill 0, $pid });
+		my ($cursor, $got) = cursor($front, $sql =~ s/;$//r, 15000, settings => $settings);
+		end_service($node);
 		$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
 		is($cursor->errors, '', "$name, cursor: no error");
-		if ($sql eq $unique)
-		{
-			same_order($got, $expected, "$name, cursor: rows");
-		}
-		else
-		{
-			same_ties($got, "$name, cursor, equal keys");
-		}
+		$sql eq $unique ? same_order($got, $expected, "$name, cursor: rows") : same_groups($got, $stock_ties, "$name, cursor, equal keys");
 		like(fallbacks($node), qr/"device lost"/, "$name, cursor: counted");
-		$cursor->query('COMMIT;');
 		$cursor->quit;
 		wait_ready($node);
 		released($node, "$name, cursor");
@@ -137,16 +101,13 @@ for my $case ([ 'merge', $merge, $back ], [ 'sort here', $here, $front ])
 # The transaction has changed the foreign rows meanwhile
 {
 	my $cursor = session($front, $here);
-	my $pid = service_pid($front);
 
 	$cursor->query("BEGIN; DECLARE c CURSOR FOR $unique FETCH 15000 FROM c; UPDATE t SET g = -1 WHERE g = 1;");
-	kill 'TERM', $pid;
-	eventually(sub { !kill 0, $pid });
+	end_service($front);
 	$cursor->query('FETCH ALL FROM c;');
 	like($cursor->errors,
 		qr/ERROR:  gpusort lost its device during a sort\nDETAIL:  Some sorted rows had been returned already/,
 		'rows changed: error');
-	$cursor->query('ROLLBACK;');
 	$cursor->quit;
 	wait_ready($front);
 	released($front, 'rows changed');

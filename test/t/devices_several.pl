@@ -34,14 +34,9 @@ my $expected_large = stock($node, "$large;");
 my $expected_arrays = stock($node, $array_query);
 my $pid = service_pid($node);
 
-sub value
-{
-	return $node->safe_psql('postgres', $_[0]);
-}
-
 sub states
 {
-	return value("SELECT string_agg(state, ' ' ORDER BY device) FROM gpusort_devices");
+	return value($node, "SELECT string_agg(state, ' ' ORDER BY device) FROM gpusort_devices");
 }
 
 # The time until a lost device is tried again grows, until the server starts anew
@@ -67,11 +62,10 @@ sub open_cursors
 
 	for (1 .. $n)
 	{
-		my $session = session($node, "$force $serial");
-		my $got = $session->query("BEGIN; DECLARE c CURSOR FOR $sql; FETCH 100 FROM c;");
+		my ($session, $got) = cursor($node, $sql, 100);
 
 		push @cursors, { session => $session, got => $got,
-			device => value("SELECT device FROM gpusort_activity WHERE pid = $session->{pid}") };
+			device => value($node, "SELECT device FROM gpusort_activity WHERE pid = $session->{pid}") };
 	}
 	return @cursors;
 }
@@ -80,10 +74,7 @@ sub read_to_end
 {
 	my ($cursor, $what, $all) = @_;
 
-	$cursor->{got} .= "\n" . $cursor->{session}->query('FETCH ALL FROM c;');
-	same_order($cursor->{got}, $all // $expected, "$what: rows");
-	is($cursor->{session}->errors, '', "$what: no error");
-	$cursor->{session}->quit;
+	read_rest($cursor->{session}, $cursor->{got}, $all // $expected, $what);
 }
 
 # as many of the same sort as there are ways to run it
@@ -113,37 +104,31 @@ sub run_many
 #
 # Sorts spread
 #
-is(value('SELECT string_agg(device::text, $$,$$ ORDER BY device) FROM gpusort_devices'), '0,1,2', 'a row for each device');
-is(value('SELECT DISTINCT state, memory_limit >> 20, staging_total >> 20 FROM gpusort_devices'), 'ready|32|64',
+is(value($node, 'SELECT string_agg(device::text, $$,$$ ORDER BY device) FROM gpusort_devices'), '0,1,2', 'a row for each device');
+is(value($node, 'SELECT DISTINCT state, memory_limit >> 20, staging_total >> 20 FROM gpusort_devices'), 'ready|32|64',
 	'each device has its own limit');
 {
 	my @cursors = open_cursors(9, $query);
 
-	is(value("SELECT string_agg(n::text, ',') FROM (SELECT count(*) AS n FROM gpusort_activity GROUP BY device ORDER BY device) AS s"),
+	is(value($node, "SELECT string_agg(n::text, ',') FROM (SELECT count(*) AS n FROM gpusort_activity GROUP BY device ORDER BY device) AS s"),
 		'3,3,3', 'sorts spread');
-	is(value("SELECT string_agg(sorts::text, ',' ORDER BY device) FROM gpusort_devices"), '3,3,3', 'and are counted');
-	is(value('SELECT count(*) FROM gpusort_devices WHERE memory_used > 0'), 3, 'they hold memory of each');
+	is(value($node, "SELECT string_agg(sorts::text, ',' ORDER BY device) FROM gpusort_devices"), '3,3,3', 'and are counted');
+	is(value($node, 'SELECT count(*) FROM gpusort_devices WHERE memory_used > 0'), 3, 'they hold memory of each');
 	read_to_end($_, "device $_->{device}") for @cursors;
 	released($node, 'spread');
 }
 like(rows_of($node, "$force $serial", "EXPLAIN (ANALYZE) $query;"), qr/ Device: \w+ [0-2]$/m, 'EXPLAIN names the device');
 like(rows_of($node, "$force $serial", "EXPLAIN (ANALYZE, FORMAT JSON) $query;"),
 	qr/"Device": "\w+",\s+"Device Numbers": \["[0-2]"\]/, 'EXPLAIN in JSON');
-{
-	my $err = '';
-
-	$node->psql('postgres', "$force $serial SET client_min_messages = debug1; $query;", stderr => \$err);
-	like($err, qr/gpusort sorted 16000 rows: device [0-2], engine /, 'so does the message');
-}
+like(messages_of($node, "$force $serial SET client_min_messages = debug1; $query;"), qr/gpusort sorted 16000 rows: device [0-2], engine /,
+	'so does the message');
 stats_reset($node);
 run_many(10, 'many');
 is(fallbacks($node), '{}', 'many: no fallbacks');
 released($node, 'many');
 
 # arrays, of each process
-stats_reset($node);
-same_rows($node, $_->[1], $array_query, "arrays, $_->[0]", $expected_arrays) for ([ 'serial', $serial ], [ 'parallel', $parallel ]);
-is(fallbacks($node), '{}', 'arrays: no fallbacks');
+same_counted($node, $_->[1], $array_query, "arrays, $_->[0]", $expected_arrays) for (@modes);
 like(rows_of($node, "$force $parallel", "EXPLAIN (ANALYZE) $array_query;"), qr/ Device: \w+ \d, \d/, 'arrays: on several devices');
 released($node, 'arrays');
 
@@ -154,17 +139,17 @@ for my $way ([ 'serial', $serial ], [ 'parallel', $parallel ])
 {
 	stats_reset($node);
 	same_rows($node, $way->[1], "$large;", "large, $way->[0]: rows", $expected_large);
-	is(value('SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'), '1|{}', "large, $way->[0]: in files");
+	is(value($node, 'SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'), '1|{}', "large, $way->[0]: in files");
 	released($node, "large, $way->[0]");
 }
 stats_reset($node);
 {
 	my @cursors = open_cursors(4, $large);
 
-	is(value('SELECT count(DISTINCT device) FROM gpusort_activity'), 3, 'large sorts use all');
+	is(value($node, 'SELECT count(DISTINCT device) FROM gpusort_activity'), 3, 'large sorts use all');
 	run_many(5, 'beside large cursors');
 	read_to_end($_, "large, device $_->{device}", $expected_large) for @cursors;
-	is(value('SELECT spilled_sorts >= 5, fallback_reasons FROM gpusort_stats'), 't|{}', 'large: written out');
+	is(value($node, 'SELECT spilled_sorts >= 5, fallback_reasons FROM gpusort_stats'), 't|{}', 'large: written out');
 	released($node, 'large');
 }
 
@@ -234,12 +219,12 @@ start_anew();
 	fault($node, 'device_lost');
 	for (1 .. 20)
 	{
-		value("$force $serial SELECT count(*) FROM (SELECT id, k, v FROM t WHERE id <= 2000 ORDER BY k OFFSET 0) AS s");
+		value($node, "$force $serial SELECT count(*) FROM (SELECT id, k, v FROM t WHERE id <= 2000 ORDER BY k OFFSET 0) AS s");
 		last if states() ne 'ready ready ready';
 	}
 	fault($node, undef);
 	stats_reset($node);
-	isnt(value("SELECT device FROM gpusort_activity WHERE pid = $cursor->{session}{pid}"), 1, 'in files: on another device');
+	isnt(value($node, "SELECT device FROM gpusort_activity WHERE pid = $cursor->{session}{pid}"), 1, 'in files: on another device');
 	read_to_end($_, "in files, device $_->{device}", $all) for @cursors;
 	is(fallbacks($node), '{}', 'in files: no fallback');
 	wait_states('ready ready ready', 'in files: tried again');
@@ -254,12 +239,10 @@ start_anew();
 	fault($node, 'device_lost:3');
 	for (1 .. 3)
 	{
-		my ($out, $err);
-		my $status = $node->psql('postgres', "$force $serial SELECT id, k, nextval('s') FROM t ORDER BY k;",
-			stdout => \$out, stderr => \$err);
+		my $err = messages_of($node, "$force $serial SELECT id, k, nextval('s') FROM t ORDER BY k;");
 
-		$errors++ if $status != 0;
-		like($err, $status ? qr/ERROR:  gpusort lost its device during a sort/ : qr/^$/, 'volatile: the documented error or none');
+		$errors++ if $err ne '';
+		like($err, qr/^$|ERROR:  gpusort lost its device during a sort/, 'volatile: the documented error or none');
 	}
 	is($errors, 1, 'volatile: one of three was on the device');
 	fault($node, undef);
@@ -298,7 +281,7 @@ for my $way ('cancel', 'terminate')
 		$session->send("$large;");
 		push @runs, $session;
 	}
-	value("SELECT pg_sleep(0.1), pg_${way}_backend($_->{pid})") for @runs;
+	value($node, "SELECT pg_sleep(0.1), pg_${way}_backend($_->{pid})") for @runs;
 	for my $session (@runs)
 	{
 		$session->receive;
@@ -322,12 +305,11 @@ start_anew();
 	fault($node, 'device_lost');
 	read_to_end($lost, 'before opening fails');
 	fault($node, 'device_open');
-	ok($node->poll_query_until('postgres', "SELECT message = 'fault point device_open' FROM gpusort_devices WHERE device = 1"),
-		'opening fails');
+	becomes($node, "message = 'fault point device_open' FROM gpusort_devices WHERE device = 1", 'opening fails');
 	is(states(), 'ready lost ready', 'the view says so');
 	is(service_pid($node), $pid, 'the service goes on while sorts are open');
 	read_to_end($_, 'while a device cannot be opened') for grep { $_ != $lost } @cursors;
-	ok($node->poll_query_until('postgres', "SELECT bool_and(service_pid <> $pid) FROM gpusort_devices"), 'then it restarts');
+	becomes($node, "bool_and(service_pid <> $pid) FROM gpusort_devices", 'then it restarts');
 	wait_states('ready lost ready', 'the new one cannot open it either');
 	$pid = service_pid($node);
 	same_rows($node, $serial, "$query;", "without the device $_", $expected) for 1 .. 3;
@@ -357,10 +339,8 @@ for my $case (
 	[ join(',', (0) x 17), qr/DETAIL:  A server can use 16 devices at most/ ])
 {
 	my ($devices, $error) = @$case;
-	my $err = '';
 
-	$node->psql('postgres', "ALTER SYSTEM SET gpusort.devices = '$devices'", stderr => \$err);
-	like($err, qr/ERROR:  invalid value for parameter "gpusort.devices".*$error/s, "gpusort.devices = '$devices': error");
+	like(messages_of($node, "ALTER SYSTEM SET gpusort.devices = '$devices'"), qr/ERROR:  invalid value for parameter "gpusort.devices".*$error/s, "gpusort.devices = '$devices': error");
 }
 ok(restart_with('first'), 'a wrong setting in the configuration');
 like(slurp_file($node->logfile), qr/WARNING:  invalid value for parameter "gpusort.devices": "first".*DETAIL:  "first" is neither/s,
@@ -371,15 +351,14 @@ like(states(), qr/^ready( ready)*$/, 'a wrong setting in the configuration: all 
 my $uuid = 'GPU-01234567-89ab-cdef-0123-456789abcdef';
 ok(restart_with("0,77,$uuid"), 'devices that are not there');
 wait_states('ready lost lost', 'the one that is there sorts');
-like(value('SELECT message FROM gpusort_devices WHERE device = 1'), qr/there is no \w+ device 77/, 'message: number');
-is(value('SELECT message FROM gpusort_devices WHERE device = 2'), "there is no device $uuid", 'message: UUID');
+like(value($node, 'SELECT message FROM gpusort_devices WHERE device = 1'), qr/there is no \w+ device 77/, 'message: number');
+is(value($node, 'SELECT message FROM gpusort_devices WHERE device = 2'), "there is no device $uuid", 'message: UUID');
 like(slurp_file($node->logfile), qr/WARNING:  gpusort could not open device 1: there is no .*HINT:  gpusort.devices is "0,77,/s, 'log');
 same_rows($node, $parallel, "$query;", 'with the one', $expected);
 
 ok(restart_with('77'), 'no device at all');
-ok($node->poll_query_until('postgres', "SELECT state = 'off' AND message ~ 'there is no .* device 77' FROM gpusort_devices"),
-	'the service is off');
-is(value('SELECT count(*) FROM gpusort_devices'), 1, 'one row');
+becomes($node, "state = 'off' AND message ~ 'there is no .* device 77' FROM gpusort_devices", 'the service is off');
+is(value($node, 'SELECT count(*) FROM gpusort_devices'), 1, 'one row');
 
 # the last device that is left ends the service
 ok(restart_with('77,0'), 'one of two devices');
@@ -388,7 +367,7 @@ $pid = service_pid($node);
 fault($node, 'device_lost');
 same_rows($node, $serial, "$query;", 'the last device lost: rows', $expected);
 fault($node, undef);
-ok($node->poll_query_until('postgres', "SELECT bool_and(service_pid <> $pid) FROM gpusort_devices"), 'a new service');
+becomes($node, "bool_and(service_pid <> $pid) FROM gpusort_devices", 'a new service');
 wait_states('lost ready', 'which has the device');
 same_rows($node, $serial, "$query;", 'the new service: rows', $expected);
 released($node, 'the last device');

@@ -11,33 +11,18 @@ use GpusortTest;
 
 # with so little staging memory, feeding has to wait for the device
 my $node = new_server('cancel',
-	"client_connection_check_interval = '50ms'\ngpusort.staging_memory = '8MB'\n");
-
-$node->safe_psql('postgres', q(
-	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
-	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 100000) AS i;
-	VACUUM (ANALYZE) t;));
+	"client_connection_check_interval = '50ms'\ngpusort.staging_memory = '8MB'\n", rows => 100000);
 
 my $query = 'SELECT id, k FROM t ORDER BY k;';
 my $expected = stock($node, $query);
 my $service = service_pid($node);
 
 my %phase = (append => 'feeding', sort => 'sorting', fetch => 'returning rows');
-my %ways = (
-	'cancel' => [
-		sub { $node->safe_psql('postgres', "SELECT pg_cancel_backend($_[0]->{pid})") },
-		qr/ERROR:  canceling statement due to user request/ ],
-	'statement_timeout' => [
-		undef, qr/ERROR:  canceling statement due to statement timeout/ ],
-	'terminate' => [
-		sub { $node->safe_psql('postgres', "SELECT pg_terminate_backend($_[0]->{pid})") },
-		qr/FATAL:  terminating connection due to administrator command/ ],
-	'client gone' => [ sub { $_[0]->kill_client }, undef ]);
 
 for my $stage ('append', 'sort', 'fetch')
 {
 	fault($node, "service_hold_$stage");
-	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	for my $mode (@modes)
 	{
 		my ($name, $settings) = @$mode;
 
@@ -47,20 +32,14 @@ for my $stage ('append', 'sort', 'fetch')
 			my ($end, $error) = @{ $ways{$way} };
 			my $sort = session($node, "$force $settings");
 
-			ok( reaches($node, $sort, $query, "EXISTS (
-					SELECT FROM gpusort_activity AS a JOIN pg_stat_activity AS p USING (pid)
-					WHERE a.pid = $sort->{pid} AND a.phase = '$phase{$stage}'
-					AND p.wait_event_type IN ('Extension', 'IPC'))", !$end),
-				"$what: at its stage");
-			$end->($sort) if $end;
+			ok(reaches($node, $sort, $query, waiting($sort, $phase{$stage}), !$end), "$what: at its stage");
+			$end->($node, $sort) if $end;
 			if ($error)
 			{
 				$sort->receive;
 				like($sort->errors, $error, "$what: error");
 			}
-			ok( $node->poll_query_until('postgres', "SELECT NOT EXISTS (
-					SELECT FROM pg_stat_activity WHERE pid = $sort->{pid} AND state = 'active')"),
-				"$what: ended");
+			becomes($node, "NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $sort->{pid} AND state = 'active')", "$what: ended");
 			released($node, $what);
 			$sort->quit unless $way eq 'client gone';
 		}
@@ -71,7 +50,7 @@ fault($node, undef);
 #
 # Interrupted wherever it happens to be
 #
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 	my $sort = session($node, "$force $settings");
@@ -97,7 +76,7 @@ same_rows($node, "$serial RESET gpusort.min_rows; SET work_mem = '1GB'; SET clie
 #
 # Errors of the query's own, of which the transaction goes on
 #
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 	my $sort = session($node, "$force $settings");
@@ -114,8 +93,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	}
 
 	$sort->query('BEGIN; SAVEPOINT s; DECLARE c CURSOR FOR SELECT id, k FROM t ORDER BY k; FETCH 10 FROM c;');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_activity'), '1',
-		"$name, cursor: open");
+	is(value($node, 'SELECT count(*) FROM gpusort_activity'), '1', "$name, cursor: open");
 	$sort->query('ROLLBACK TO s;');
 	released($node, "$name, cursor rolled back, transaction still open");
 	$sort->query('COMMIT;');
@@ -139,7 +117,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 }
 
 # a query that reads but a part
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 

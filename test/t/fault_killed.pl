@@ -10,20 +10,18 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('killed', "autovacuum = off\nsynchronize_seqscans = off\ndynamic_shared_memory_type = mmap\n");
+my $node = new_server('killed', "autovacuum = off\nsynchronize_seqscans = off\ndynamic_shared_memory_type = mmap\n", rows => 40000);
 
 $node->safe_psql('postgres', q(
 	CREATE EXTENSION amcheck;
-	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
-	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 40000) AS i;
 	CREATE TABLE big (id int, v text COLLATE "C", pad text);
 	ALTER TABLE big ALTER pad SET STORAGE PLAIN;
 	INSERT INTO big SELECT i, md5(i::text), '' FROM generate_series(1, 3000) AS i;
-	VACUUM (ANALYZE) t, big;
+	VACUUM (ANALYZE) big;
 	CHECKPOINT;));
 
-my $query = 'SELECT id, k FROM t ORDER BY k;';
-my $expected = stock($node, $query);
+my $query = 'SELECT id, k FROM t ORDER BY k';
+my $expected = stock($node, "$query;");
 
 # rows of 200 kB, which wait in a file of gpusort's own
 my $large = "SELECT id, repeat(v, 6250) FROM big ORDER BY v LIMIT 300";
@@ -41,11 +39,6 @@ sub stray_files
 		WHERE f ~ '^t?[0-9_]+$' AND f !~ '^t' AND NOT EXISTS (SELECT FROM pg_class WHERE pg_relation_filenode(oid) = f::oid)));
 }
 
-sub temp_files
-{
-	return join ' ', map { s{.*/}{}r } glob $node->data_dir . '/base/pgsql_tmp/*';
-}
-
 my $segments = shm_segments();
 
 sub nothing_left
@@ -53,24 +46,14 @@ sub nothing_left
 	my ($what) = @_;
 
 	released($node, $what);
-	is(temp_files(), '', "$what: no temporary files");
+	is(join(' ', temp_files($node)), '', "$what: no temporary files");
 	is(shm_segments(), $segments, "$what: no shared memory segments");
-}
-
-sub waits
-{
-	my ($session, $what) = @_;
-
-	ok( $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE pid = $session->{pid} AND wait_event_type IN ('Extension', 'IPC'))
-			AND EXISTS (SELECT FROM gpusort_activity)"),
-		"$what: it waits");
 }
 
 my $build = "$force $parallel SET max_parallel_maintenance_workers = 2; CREATE INDEX i ON t (k);";
 my @work = (
-	[ 'sort, feeding', "service_hold_append", "$force $parallel $query" ],
-	[ 'sort, sorting', "service_hold_sort", "$force $serial $query" ],
+	[ 'sort, feeding', "service_hold_append", "$force $parallel $query;" ],
+	[ 'sort, sorting', "service_hold_sort", "$force $serial $query;" ],
 	[ 'index build, feeding', "service_hold_append", $build ],
 	[ 'index build, reading back', "service_hold_fetch:2", $build ],
 	[ 'large rows', "service_hold_fetch", "$force $serial $large;" ]);
@@ -87,13 +70,12 @@ for my $case (@work)
 		my $what = "$name, $victim killed";
 		my $service = service_pid($node);
 		my $session = session($node);
-		my $cursor = session($node, "$force $serial");
+		my ($cursor) = cursor($node, $query, 10);
 		my $pid = $victim eq 'service' ? $service : $session->{pid};
 
-		$cursor->query("BEGIN; DECLARE c CURSOR FOR $query FETCH 10 FROM c;");
 		fault($node, $point);
 		$session->send($sql);
-		waits($session, $what);
+		waits($node, $session, $what, '');
 		if ($victim eq 'worker')
 		{
 			$pid = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE leader_pid = $session->{pid} LIMIT 1");
@@ -113,7 +95,7 @@ for my $case (@work)
 		ok(restarted($node, $service), "$what: server is up again");
 		fault($node, undef);
 		nothing_left($what);
-		same_rows($node, $parallel, $query, "$what: rows afterwards", $expected);
+		same_rows($node, $parallel, "$query;", "$what: rows afterwards", $expected);
 	}
 }
 # as after any crash: the files of relations that were being made
@@ -132,11 +114,11 @@ for my $case (@work)
 
 	fault($node, $point);
 	$session->send($sql);
-	waits($session, $what);
+	waits($node, $session, $what, '');
 	my $pid = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE leader_pid = $session->{pid} LIMIT 1");
 	if ($pid)
 	{
-		is($node->safe_psql('postgres', "SELECT pg_terminate_backend($pid)"), 't', "$what: terminated");
+		is(value($node, "SELECT pg_terminate_backend($pid)"), 't', "$what: terminated");
 		fault($node, undef) unless $name =~ /feeding/;
 		$session->receive;
 		like($session->errors, qr/terminating (parallel worker|connection|background worker)/, "$what: error");
@@ -147,18 +129,16 @@ for my $case (@work)
 		$session->receive;
 	}
 	released($node, $what);
-	is(temp_files(), '', "$what: no temporary files");
+	is(join(' ', temp_files($node)), '', "$what: no temporary files");
 	fault($node, undef);
 	is($session->query("SELECT count(*) FROM pg_class WHERE relname = 'i';"), '0', "$what: no index");
-	is($session->query("$force $parallel $query"), $expected, "$what: rows afterwards");
+	is($session->query("$force $parallel $query;"), $expected, "$what: rows afterwards");
 	$session->quit;
 	is(service_pid($node), $service, "$what: the service went on");
 }
 
 # the service is no session; pg_terminate_backend() knows it not
-my ($out, $err) = ('', '');
-$node->psql('postgres', 'SELECT pg_terminate_backend(max(service_pid)) FROM gpusort_devices', stdout => \$out, stderr => \$err);
-note("terminate service: $out $err");
+note('terminate service: ' . messages_of($node, 'SELECT pg_terminate_backend(max(service_pid)) FROM gpusort_devices'));
 wait_ready($node);
 
 #
@@ -168,13 +148,11 @@ for my $stage ('append', 'sort', 'fetch')
 {
 	my $what = "smart stop, $stage";
 	my $session = session($node, "$force $parallel");
-	my $other = session($node, "$force $serial");
+	my ($other, $got) = cursor($node, $query, 100);
 
-	$other->query("BEGIN; DECLARE c CURSOR FOR $query");
-	my $got = $other->query('FETCH 100 FROM c;');
 	fault($node, "service_hold_$stage");
-	$session->send($query);
-	waits($session, $what);
+	$session->send("$query;");
+	waits($node, $session, $what, '');
 	my $stop = IPC::Run::start([ 'pg_ctl', '-D', $node->data_dir, '-m', 'smart', '-w', '-t', '60', 'stop' ], '>', \my $stop_out, '2>', \my $stop_err);
 	ok(eventually(sub { $node->psql('postgres', 'SELECT 1', stderr => \my $e) != 0 }), "$what: no new sessions");
 	kill 'TERM', $other->query('SELECT max(service_pid) FROM gpusort_devices;') if $stage eq 'fetch';
@@ -194,7 +172,7 @@ for my $stage ('append', 'sort', 'fetch')
 	is($stop->result(0), 0, "$what: the server stops");
 	$node->{_pid} = undef;
 	unlink $node->data_dir . '/postmaster.pid';
-	is(temp_files(), '', "$what: no temporary files");
+	is(join(' ', temp_files($node)), '', "$what: no temporary files");
 	# other settings each time
 	my %settings = (
 		append => "gpusort.staging_memory = '8MB'",
@@ -204,13 +182,13 @@ for my $stage ('append', 'sort', 'fetch')
 	$node->start;
 	if ($stage eq 'fetch')
 	{
-		same_order(rows_of($node, $force, $query), $expected, 'restarted without device: rows');
+		same_order(rows_of($node, $force, "$query;"), $expected, 'restarted without device: rows');
 		$node->append_conf('postgresql.conf', "gpusort.device = host\n");
 		$node->restart;
 	}
 	wait_ready($node);
 	nothing_left($what);
-	same_rows($node, $parallel, $query, "$what: rows with other settings", $expected);
+	same_rows($node, $parallel, "$query;", "$what: rows with other settings", $expected);
 }
 
 $node->stop;

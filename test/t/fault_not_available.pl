@@ -54,22 +54,12 @@ sub inert
 # Not preloaded
 #
 $node->start;
-{
-	my $err;
-
-	$node->psql('postgres', 'CREATE EXTENSION gpusort', stderr => \$err);
-	like($err,
-		qr/WARNING:  gpusort sorts nothing until the server loads it at start\nHINT:  Add gpusort to shared_preload_libraries and restart the server\./,
-		'not preloaded: CREATE EXTENSION warns');
-}
+like(messages_of($node, 'CREATE EXTENSION gpusort'),
+	qr/WARNING:  gpusort sorts nothing until the server loads it at start\nHINT:  Add gpusort to shared_preload_libraries and restart the server\./,
+	'not preloaded: CREATE EXTENSION warns');
 for my $object ('gpusort_devices', 'gpusort_stats', 'gpusort_activity', 'gpusort_stats_reset()')
 {
-	my ($out, $err);
-	my $status =
-	  $node->psql('postgres', "\\set VERBOSITY verbose\nSELECT * FROM $object", stderr => \$err);
-
-	is($status, 3, "not preloaded, $object: fails");
-	like($err,
+	like(messages_of($node, "\\set VERBOSITY verbose\nSELECT * FROM $object"),
 		qr/ERROR:  55000: gpusort must be loaded via shared_preload_libraries\nHINT:  Add gpusort to shared_preload_libraries and restart the server\./,
 		"not preloaded, $object: error and hint");
 }
@@ -77,37 +67,26 @@ inert('not preloaded');
 is(rows_of($node, "LOAD 'gpusort'; SET gpusort.min_rows = 7; SET gpusort.enabled = off;",
 		'SHOW gpusort.min_rows; SHOW gpusort.enabled;'),
 	"7\noff", 'not preloaded: settings');
-{
-	my $err;
-
-	$node->psql('postgres', "LOAD 'gpusort'; SHOW gpusort.device", stderr => \$err);
-	is($err, '', 'not preloaded: server settings in the configuration do no harm');
-}
+is(messages_of($node, "LOAD 'gpusort'; SHOW gpusort.device"), '', 'not preloaded: server settings in the configuration do no harm');
 same_rows($node, "LOAD 'gpusort'; $force", $query, 'not preloaded, but loaded: rows');
-unlike(rows_of($node, "LOAD 'gpusort'; $force", "EXPLAIN $query"), qr/GpuSort/,
-	'not preloaded, but loaded: no GpuSort');
+unlike(rows_of($node, "LOAD 'gpusort'; $force", "EXPLAIN $query"), qr/GpuSort/, 'not preloaded, but loaded: no GpuSort');
 $node->safe_psql('postgres', 'DROP EXTENSION gpusort');
 
 #
 # Preloaded and switched off
 #
 restart_with('gpusort', 'off');
-{
-	my $err;
-
-	$node->psql('postgres', 'CREATE EXTENSION gpusort', stderr => \$err);
-	is($err, '', 'switched off: CREATE EXTENSION does not warn');
-}
+is(messages_of($node, 'CREATE EXTENSION gpusort'), '', 'switched off: CREATE EXTENSION does not warn');
 inert('switched off');
 is(scalar(services($node)), 0, 'switched off: no service');
-is($node->safe_psql('postgres', 'SHOW gpusort.device'), 'off', 'switched off: setting');
+is(value($node, 'SHOW gpusort.device'), 'off', 'switched off: setting');
 
 #
 # The service has no place among the workers
 #
 $node->append_conf('postgresql.conf', 'max_worker_processes = 0');
 restart_with('gpusort', 'host');
-is( $node->safe_psql('postgres', 'SELECT state, message FROM gpusort_devices'),
+is(value($node, 'SELECT state, message FROM gpusort_devices'),
 	'off|max_worker_processes is too small for the gpusort service',
 	'no worker: state and message');
 inert('no worker');
@@ -127,14 +106,12 @@ SKIP:
 
 		$node->append_conf('postgresql.conf', "gpusort.devices = '$devices'");
 		restart_with('gpusort', $device);
-		ok( $node->poll_query_until('postgres', "SELECT state = 'off' FROM gpusort_devices"),
-			"$device without GPU: off");
-		is( $node->safe_psql('postgres',
-				'SELECT message IS NOT NULL, memory_limit, sorts, service_pid IS NULL
+		becomes($node, "state = 'off' FROM gpusort_devices", "$device without GPU: off");
+		is(value($node, 'SELECT message IS NOT NULL, memory_limit, sorts, service_pid IS NULL
 				FROM gpusort_devices'),
 			't|0|0|t', "$device without GPU: message");
 		inert("$device without GPU");
-		like($node->safe_psql('postgres', 'SELECT refusal_reasons FROM gpusort_stats'),
+		like(value($node, 'SELECT refusal_reasons FROM gpusort_stats'),
 			qr/"service not running": \d/, "$device without GPU: refusals counted");
 
 		# the service of before would have been started again after 2 s
@@ -162,14 +139,14 @@ SKIP:
 	wait_ready($node);
 	$node->safe_psql('postgres', 'CREATE TABLE cpu_t AS SELECT i AS id, md5(i::text) AS k FROM generate_series(1, 20000) AS i');
 	my $name = $node->safe_psql('postgres', 'SELECT name FROM gpusort_devices');
-	is($node->safe_psql('postgres', $held), "ready|$name|t", 'auto on the CPU: memory');
-	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts');
+	is(value($node, $held), "ready|$name|t", 'auto on the CPU: memory');
+	like(value($node, "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts');
 	my $lines = slurp_file($node->logfile, $log);
 	like($lines, qr/LOG:  gpusort has no GPU: \S.*DETAIL:  The CPU sorts instead.*HINT:  Set gpusort\.device to "cuda" /s, 'auto on the CPU: log');
 	like($lines, qr/LOG:  gpusort\.device_memory is larger than the memory of the device\n.*DETAIL:  The setting is 15728640 MB; /, 'auto on the CPU: too high a limit');
 	$node->append_conf('postgresql.conf', "gpusort.device_memory = '64MB'");
 	$node->reload;
-	ok($node->poll_query_until('postgres', "SELECT memory_limit = 64 << 20 FROM gpusort_devices"), 'auto on the CPU: a limit below the default');
+	becomes($node, "memory_limit = 64 << 20 FROM gpusort_devices", 'auto on the CPU: a limit below the default');
 
 	# neither a new service nor a restart after a crash looks for a GPU again
 	$log = -s $node->logfile;
@@ -177,11 +154,11 @@ SKIP:
 	is(join(' ', services($node)), "/proc/$service", 'auto on the CPU: one service');
 	kill 'KILL', $service;
 	ok(restarted($node, $service), 'auto on the CPU: after a crash');
-	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts after a crash');
+	like(value($node, "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts after a crash');
 	$service = service_pid($node);
 	kill 'TERM', $service;
 	ok(restarted($node, $service), 'auto on the CPU: a new service');
-	like($node->safe_psql('postgres', "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts with a new service');
+	like(value($node, "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts with a new service');
 	unlike(slurp_file($node->logfile, $log), qr/has no GPU/, 'auto on the CPU: told once in the log');
 }
 

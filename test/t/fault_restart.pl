@@ -9,13 +9,9 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('restart');
+my $node = new_server('restart', '', rows => 50000);
 
-$node->safe_psql('postgres', q(
-	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
-	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 50000) AS i;
-	VACUUM (ANALYZE) t;
-	CREATE VIEW sorted AS SELECT id, k FROM t ORDER BY k;));
+$node->safe_psql('postgres', 'CREATE VIEW sorted AS SELECT id, k FROM t ORDER BY k');
 
 my $query = 'SELECT id, k FROM t ORDER BY k;';
 my $expected = stock($node, $query);
@@ -48,8 +44,7 @@ for my $mode ('fast', 'immediate')
 $node->append_conf('postgresql.conf', "gpusort.staging_memory = '16MB'");
 $node->restart;
 wait_ready($node);
-is($node->safe_psql('postgres', 'SELECT DISTINCT staging_total >> 20 FROM gpusort_devices'),
-	'16', 'another size of staging memory');
+is(value($node, 'SELECT DISTINCT staging_total >> 20 FROM gpusort_devices'), '16', 'another size of staging memory');
 same_rows($node, $serial, $query, 'rows with it', $expected);
 
 #

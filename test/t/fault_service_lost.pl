@@ -10,17 +10,15 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('service_lost');
+my $node = new_server('service_lost', '', rows => 100000);
 
 $node->safe_psql('postgres', q(
-	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
-	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 100000) AS i;
 	CREATE TABLE ties (g int, id int, pad text) WITH (parallel_workers = 3, fillfactor = 50);
 	INSERT INTO ties SELECT i * 7919 % 7, i, repeat('x', 70) FROM generate_series(1, 60000) AS i;
 	CREATE SEQUENCE s;
 	CREATE FUNCTION twice(i int) RETURNS int LANGUAGE plpgsql VOLATILE AS
 		'BEGIN RETURN 2 * i; END';
-	VACUUM (ANALYZE) t, ties;));
+	VACUUM (ANALYZE) ties;));
 
 my $query = 'SELECT id, k FROM t ORDER BY k;';
 my $expected = stock($node, $query);
@@ -32,53 +30,27 @@ same_rows($node, "$force $parallel", $query, 'parallel, nothing lost', $expected
 released($node, 'nothing lost');
 
 # ... and the message that names what sorted, once
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
-	my $err = '';
+	my $err = messages_of($node, "$force $settings SET client_min_messages = debug1; $query");
 
-	$node->psql('postgres', "$force $settings SET client_min_messages = debug1; $query", stderr => \$err);
-	my @messages = $err =~ /(gpusort sorted .*)/g;
-	is(scalar @messages, 1, "$name: one message");
+	is(scalar(() = $err =~ /gpusort sorted /g), 1, "$name: one message");
 	like($err, qr/gpusort sorted 100000 rows: (?:device \d+, )?engine [^:]+, [1-9]\d* chunks, 0 settled$/m, "$name: message");
-}
-
-# Each row must be there once, and the sorted column in order
-sub same_groups
-{
-	my ($got, $expected, $what) = @_;
-	my @got = split /\n/, $got;
-	my @expected = split /\n/, $expected;
-
-	same_order(
-		join("\n", map { /^(\d+)/ } @got),
-		join("\n", map { /^(\d+)/ } @expected),
-		"$what: order");
-	return same_order(join("\n", sort @got), join("\n", sort @expected), "$what: each row once");
 }
 
 #
 # A sort that can be done again
 #
 my @points = ('service_append:6', 'service_sort', 'service_fetch', 'service_fetch:6');
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
-	for my $point ($name eq 'parallel' ? 'service_append' : (), @points)
-	{
-		fault($node, $point);
-		stats_reset($node);
-		same_rows($node, $settings, $query, "$name, $point: rows", $expected);
-		is(fallbacks($node), '{"device lost": 1}', "$name, $point: counted");
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "$name, $point");
-	}
+	same_despite($node, [ $name eq 'parallel' ? 'service_append' : (), @points ], $settings, $query, $name, $expected, '{"device lost": 1}');
 	stats_reset($node);
 	same_rows($node, $settings, $query, "$name: rows of the new service", $expected);
-	is( $node->safe_psql('postgres', 'SELECT device_sorts, fallbacks FROM gpusort_stats'),
-		'1|0', "$name: the new service sorted them");
+	is(value($node, 'SELECT device_sorts, fallbacks FROM gpusort_stats'), '1|0', "$name: the new service sorted them");
 }
 
 #
@@ -87,15 +59,13 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 my $ties = 'SELECT g, id, pad FROM ties ORDER BY g;';
 my $stock_ties = stock($node, $ties);
 
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
 	fault($node, 'service_fetch:5');
 	same_groups(rows_of($node, "$force $settings", $ties), $stock_ties, "$name, equal keys");
-	fault($node, undef);
-	wait_ready($node);
-	released($node, "$name, equal keys");
+	fault_over($node, "$name, equal keys");
 }
 
 #
@@ -105,18 +75,11 @@ my $distinct = 'SELECT DISTINCT k FROM (SELECT k FROM t UNION ALL SELECT k FROM 
 my $stock_distinct = stock($node, $distinct);
 
 like(rows_of($node, "$force $serial", "EXPLAIN $distinct"), qr/Distinct: true/, 'distinct plan');
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
-	for my $point ('service_append:6', 'service_sort', 'service_fetch:3', 'service_fetch:5')
-	{
-		fault($node, $point);
-		same_rows($node, $settings, $distinct, "$name, distinct rows, $point", $stock_distinct);
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "$name, distinct rows, $point");
-	}
+	same_despite($node, [ 'service_append:6', 'service_sort', 'service_fetch:3', 'service_fetch:5' ], $settings, $distinct, "$name, distinct rows", $stock_distinct);
 }
 
 # ... also where groups are of rows that are equal in the first columns only
@@ -124,65 +87,28 @@ my $pairs = '(SELECT k, id FROM t UNION ALL SELECT k, -id FROM t) AS u';
 my $first_of_groups = "SELECT DISTINCT ON (k) k, id FROM $pairs ORDER BY k, id;";
 my $stock_first_of_groups = stock($node, $first_of_groups);
 
-like(rows_of($node, "$force $serial", "EXPLAIN $first_of_groups"), qr/First Rows per Group: 1/,
-	'first rows of groups: plan');
-for my $point ('service_append:6', 'service_sort', 'service_fetch:3')
-{
-	fault($node, $point);
-	same_rows($node, "$force $serial", $first_of_groups, "first rows of groups, $point", $stock_first_of_groups);
-	fault($node, undef);
-	wait_ready($node);
-	released($node, "first rows of groups, $point");
-}
+like(rows_of($node, "$force $serial", "EXPLAIN $first_of_groups"), qr/First Rows per Group: 1/, 'first rows of groups: plan');
+same_despite($node, [ 'service_append:6', 'service_sort', 'service_fetch:3' ], $serial, $first_of_groups, 'first rows of groups', $stock_first_of_groups);
 
 # ... and by their number
 my $first_by_number = "SELECT k, id FROM (SELECT k, id, row_number() OVER (PARTITION BY k ORDER BY id) AS n FROM $pairs) AS s WHERE n = 1;";
 
-like(rows_of($node, "$force $serial", "EXPLAIN $first_by_number"), qr/First Rows per Group: 1/,
-	'first rows by number: plan');
-for my $point ('service_append:6', 'service_sort', 'service_fetch:3', 'service_fetch:6')
-{
-	fault($node, $point);
-	same_rows($node, "$force $serial", $first_by_number, "first rows by number, $point", $stock_first_of_groups);
-	fault($node, undef);
-	wait_ready($node);
-	released($node, "first rows by number, $point");
-}
+like(rows_of($node, "$force $serial", "EXPLAIN $first_by_number"), qr/First Rows per Group: 1/, 'first rows by number: plan');
+same_despite($node, [ 'service_append:6', 'service_sort', 'service_fetch:3', 'service_fetch:6' ], $serial, $first_by_number, 'first rows by number', $stock_first_of_groups);
 
 # ... but which of several rows of a group were returned is not known
 {
 	my $top = "SELECT k, id, r FROM (SELECT k, id, row_number() OVER (PARTITION BY left(k, 4) ORDER BY k, id) AS r FROM $pairs) AS s WHERE r <= 2;";
-	my $stock_top = stock($node, $top);
-	my $err = '';
 
-	for my $point ('service_append:6', 'service_sort')
-	{
-		fault($node, $point);
-		same_rows($node, "$force $serial", $top, "some rows of groups, $point", $stock_top);
-		fault($node, undef);
-		wait_ready($node);
-	}
+	same_despite($node, [ 'service_append:6', 'service_sort' ], $serial, $top, 'some rows of groups');
 	fault($node, 'service_fetch:5');
-	$node->psql('postgres', "$force $serial $top", stderr => \$err);
-	like($err, qr/ERROR:  gpusort lost its device/, 'some rows of groups: error');
-	fault($node, undef);
-	wait_ready($node);
-	released($node, 'some rows of groups');
+	like(messages_of($node, "$force $serial $top"), qr/ERROR:  gpusort lost its device/, 'some rows of groups: error');
+	fault_over($node, 'some rows of groups');
 }
 
 # ... and the first rows, of which PostgreSQL's sort keeps as many when it does all again
 {
-	my $limited = 'SELECT id, k FROM t ORDER BY k LIMIT 70000;';
-	my $stock_limited = stock($node, $limited);
-
-	for my $point ('service_sort', 'service_fetch:3')
-	{
-		fault($node, $point);
-		same_rows($node, $serial, $limited, "limit, $point", $stock_limited);
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "limit, $point");
-	}
+	same_despite($node, [ 'service_sort', 'service_fetch:3' ], $serial, 'SELECT id, k FROM t ORDER BY k LIMIT 70000;', 'limit');
 }
 
 # ... and nodes above that take rows from pages, of rows that are known to come again and of others,
@@ -190,42 +116,31 @@ for my $point ('service_append:6', 'service_sort', 'service_fetch:3', 'service_f
 for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000000) AS l' ])
 {
 	my ($name, $rows) = @$case;
-	my %queries = (
-		GpuWindow => "SELECT k, sum(id) OVER (ORDER BY k), lag(id) OVER (ORDER BY k, id) FROM $rows;",
-		GpuGroup => "SELECT k, string_agg(k, ',' ORDER BY id), sum(id) FROM $rows GROUP BY k ORDER BY k;",
-		GpuGroup => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;");
+	my @queries = (
+		[ GpuWindow => "SELECT k, sum(id) OVER (ORDER BY k), lag(id) OVER (ORDER BY k, id) FROM $rows;" ],
+		[ GpuGroup => "SELECT k, string_agg(k, ',' ORDER BY id), sum(id) FROM $rows GROUP BY k ORDER BY k;" ],
+		[ GpuGroup => "SELECT k, count(*) FROM $rows GROUP BY k ORDER BY k;" ]);
 	my $settings = "SET enable_hashagg = off; $serial";
 
-	for my $above (sort keys %queries)
+	for my $query (@queries)
 	{
-		my $stock_above = stock($node, $queries{$above});
+		my ($above, $sql) = @$query;
 
-		like(rows_of($node, "$force $settings", "EXPLAIN $queries{$above}"), qr/$above.*GpuSort/s, "$above, $name: plan");
-		for my $point ('service_fetch:3', 'service_fetch:6')
-		{
-			fault($node, $point);
-			same_rows($node, "$force $settings", $queries{$above}, "$above, $name, $point", $stock_above);
-			fault($node, undef);
-			wait_ready($node);
-			released($node, "$above, $name, $point");
-		}
+		like(rows_of($node, "$force $settings", "EXPLAIN $sql"), qr/$above.*GpuSort/s, "$above, $name: plan");
+		same_despite($node, [ 'service_fetch:3', 'service_fetch:6' ], $settings, $sql, "$above, $name");
 	}
 }
 
 # ... and others change them meanwhile, which marks the rows themselves
 {
-	my $cursor = session($node, "$force $serial");
-	my $pid = service_pid($node);
-	my $got = $cursor->query(
-		'BEGIN; DECLARE c CURSOR FOR SELECT g, id, pad FROM ties ORDER BY g; FETCH 12000 FROM c;');
+	my ($cursor, $got) = cursor($node, 'SELECT g, id, pad FROM ties ORDER BY g', 12000);
 
 	$node->safe_psql('postgres', 'UPDATE ties SET pad = id');
-	kill 'TERM', $pid;
+	end_service($node);
 	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
 	same_groups($got, $stock_ties, 'cursor, equal keys, rows updated');
 	is($cursor->errors, '', 'cursor: no error');
 	is($cursor->query('FETCH ALL FROM c;'), '', 'cursor: at its end');
-	$cursor->query('COMMIT;');
 	$cursor->quit;
 	wait_ready($node);
 	released($node, 'cursor, equal keys');
@@ -234,17 +149,15 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 # ... and the rows themselves are others the second time
 {
 	my $cursor = session($node, "$force $serial SET timezone = 'UTC';");
-	my $pid = service_pid($node);
 
 	$cursor->query("BEGIN; DECLARE c CURSOR FOR
 		SELECT g, rpad((timestamptz '2026-01-01' + id * interval '1 s')::text, 100) FROM ties ORDER BY g;
 		FETCH 12000 FROM c;");
 	$cursor->query("SET timezone = 'Asia/Tokyo';");
-	kill 'TERM', $pid;
+	end_service($node);
 	$cursor->query('FETCH ALL FROM c;');
 	like($cursor->errors, qr/ERROR:  gpusort lost its device.*HINT:  Retry/s,
 		'cursor, other rows: error');
-	$cursor->query('ROLLBACK;');
 	$cursor->quit;
 	wait_ready($node);
 	released($node, 'cursor, other rows');
@@ -253,16 +166,12 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 # A scrollable cursor may have shown the rows in both directions: no second
 # order among equal keys can be right
 {
-	my $cursor = session($node, "$force $serial");
-	my $pid = service_pid($node);
+	my ($cursor) = cursor($node, 'SELECT id, k FROM t ORDER BY k', '100 FROM c; FETCH BACKWARD 10', scroll => 'SCROLL');
 
-	$cursor->query('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k FROM t ORDER BY k;
-		FETCH 100 FROM c; FETCH BACKWARD 10 FROM c;');
-	kill 'TERM', $pid;
+	end_service($node);
 	$cursor->query("\\set VERBOSITY verbose\nFETCH ALL FROM c;");
 	like($cursor->errors, qr/ERROR:  58000: gpusort lost its device.*HINT:  Retry/s,
 		'scrolled cursor: error');
-	$cursor->query('ROLLBACK;');
 	$cursor->quit;
 	wait_ready($node);
 	released($node, 'scrolled cursor');
@@ -272,17 +181,13 @@ for my $case ([ 'repeatable', 't' ], [ 'hashed', '(SELECT * FROM t LIMIT 1000000
 {
 	my $long = q(SELECT id FROM t WHERE id <= 5000
 		ORDER BY repeat('long', 400) || repeat('x', 1000) || k COLLATE "C");
-	my $cursor = session($node, "$force $serial");
 
 	fault($node, 'service_fetch:2');
-	my $got = $cursor->query("BEGIN; DECLARE c SCROLL CURSOR FOR $long; FETCH ALL FROM c;");
+	my ($cursor, $got) = cursor($node, $long, 'ALL', scroll => 'SCROLL');
 	same_order($got, stock($node, "$long;"), 'long keys, scrollable cursor: rows');
 	is($cursor->errors, '', 'long keys, scrollable cursor: no error');
-	$cursor->query('COMMIT;');
 	$cursor->quit;
-	fault($node, undef);
-	wait_ready($node);
-	released($node, 'long keys');
+	fault_over($node, 'long keys');
 }
 
 #
@@ -315,20 +220,14 @@ for my $case (
 
 	fault($node, $point);
 	$node->safe_psql('postgres', 'ALTER SEQUENCE s RESTART');
-	my ($out, $err);
-	my $status = $node->psql('postgres', "\\set VERBOSITY verbose\n$force\n$sql",
-		stdout => \$out, stderr => \$err);
+	my $err = messages_of($node, "\\set VERBOSITY verbose\n$force\n$sql");
 
-	is($status, 3, "$name, $point: fails");
 	like($err,
 		qr/ERROR:  58000: gpusort lost its device during a sort\nDETAIL:  The sort's input cannot be computed a second time\.\nHINT:  Retry the query\./,
 		"$name, $point: error");
 	is(() = $err =~ /ERROR/g, 1, "$name, $point: one error");
-	cmp_ok($node->safe_psql('postgres', 'SELECT last_value FROM s'), '<=', 100000,
-		"$name, $point: input computed once");
-	fault($node, undef);
-	wait_ready($node);
-	released($node, "$name, $point");
+	cmp_ok(value($node, 'SELECT last_value FROM s'), '<=', 100000, "$name, $point: input computed once");
+	fault_over($node, "$name, $point");
 	same_rows($node, '', 'SELECT id, k FROM t ORDER BY k;', "$name, $point: retry", $expected)
 	  if $name eq 'for update';
 }
@@ -347,14 +246,10 @@ for my $case (
 	for my $point ('service_append:3', 'service_sort', 'service_fetch:2')
 	{
 		fault($node, $point);
-		stats_reset($node);
 		$node->safe_psql('postgres', 'ALTER SEQUENCE s RESTART');
-		same_rows($node, $serial, $sql, "volatile function, $name, $point: rows", $stock);
-		is(fallbacks($node), '{"device lost": 1}', "volatile function, $name, $point: counted");
-		is($node->safe_psql('postgres', 'SELECT last_value, is_called FROM s'), '1|t', "volatile function, $name, $point: called once");
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "volatile function, $name, $point");
+		same_counted($node, $serial, $sql, "volatile function, $name, $point", $stock, '{"device lost": 1}');
+		is(value($node, 'SELECT last_value, is_called FROM s'), '1|t', "volatile function, $name, $point: called once");
+		fault_over($node, "volatile function, $name, $point");
 	}
 }
 
@@ -362,18 +257,11 @@ for my $case (
 # A volatile function in FROM that the plan does not call, as where an extension has
 # put a scan of its own in the place of such a function
 #
-for my $point ('service_append:3', 'service_fetch:6')
 {
 	my $sql = 'SELECT id, k FROM t LEFT JOIN (SELECT DISTINCT i FROM counted_rows() AS i) AS c ON c.i = t.id ORDER BY k;';
 
 	unlike(rows_of($node, "$force $serial", "EXPLAIN $sql"), qr/Function Scan/, 'no function scan');
-	fault($node, $point);
-	stats_reset($node);
-	same_rows($node, $serial, $sql, "volatile function not called, $point: rows", $expected);
-	is(fallbacks($node), '{"device lost": 1}', "volatile function not called, $point: counted");
-	fault($node, undef);
-	wait_ready($node);
-	released($node, "volatile function not called, $point");
+	same_despite($node, [ 'service_append:3', 'service_fetch:6' ], $serial, $sql, 'volatile function not called', $expected, '{"device lost": 1}');
 }
 
 #
@@ -394,9 +282,7 @@ for my $case (
 		stats_reset($node);
 		same_groups(rows_of($node, "$force $serial", $sql), $stock, "$name again, $point");
 		like(fallbacks($node), qr/"device lost": 1/, "$name again, $point: counted");
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "$name again, $point");
+		fault_over($node, "$name again, $point");
 	}
 }
 
@@ -417,13 +303,11 @@ for my $case (
 {
 	my ($name, $first, $second, $fails) = @$case;
 	my $cursor = session($node, "$force $serial SET test.hidden = $first;");
-	my $pid = service_pid($node);
 	my $got = $cursor->query("BEGIN; DECLARE c CURSOR FOR SELECT g, id, pad FROM
 		(SELECT * FROM changing WHERE id <> current_setting('test.hidden')::int LIMIT 1000000) AS s ORDER BY g;
 		FETCH 62000 FROM c; SET test.hidden = $second;");
 
-	kill 'TERM', $pid;
-	eventually(sub { !kill 0, $pid });
+	end_service($node);
 	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
 	if ($fails)
 	{
@@ -436,7 +320,6 @@ for my $case (
 		is($cursor->errors, '', "$name: no error");
 		same_groups($got, stock($node, "SELECT g, id, pad FROM changing WHERE id <> $second ORDER BY g;"), $name);
 	}
-	$cursor->query('ROLLBACK;');
 	$cursor->quit;
 	wait_ready($node);
 	released($node, $name);
@@ -452,16 +335,12 @@ for my $stage ('append', 'sort', 'fetch')
 
 	fault($node, "service_hold_$stage");
 	$sort->send($query);
-	ok( $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE pid = $sort->{pid} AND wait_event_type IN ('Extension', 'IPC'))"),
-		"SIGTERM, $stage: sort waits");
+	waits($node, $sort, "SIGTERM, $stage");
 	kill 'TERM', $pid;
 	same_order($sort->receive, $expected, "SIGTERM, $stage: rows");
 	is($sort->errors, '', "SIGTERM, $stage: no error");
 	$sort->quit;
-	fault($node, undef);
-	wait_ready($node);
-	released($node, "SIGTERM, $stage");
+	fault_over($node, "SIGTERM, $stage");
 }
 
 #
@@ -474,9 +353,7 @@ for my $stage ('append', 'sort', 'fetch')
 
 	fault($node, 'service_hold_sort');
 	$sort->send($query);
-	ok( $node->poll_query_until('postgres',
-			"SELECT count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'"),
-		'SIGKILL: a sort is under way');
+	becomes($node, "count(*) = 1 FROM gpusort_activity WHERE phase = 'sorting'", 'SIGKILL: a sort is under way');
 	kill 'KILL', $pid;
 	$sort->receive;
 	like($sort->errors, qr/terminating connection|server closed the connection/,

@@ -63,15 +63,10 @@ for my $mode ([ 'serial', 0 ], [ 'parallel', 3 ])
 	{
 		is(rows_of($node, "$build $workers", $sql), '', "$name: $sql");
 	}
-	is($node->safe_psql('postgres', 'SELECT index_builds >= 20 FROM gpusort_stats'), 't',
-		"$name: built by gpusort");
+	is(value($node, 'SELECT index_builds >= 20 FROM gpusort_stats'), 't', "$name: built by gpusort");
 	is(fallbacks($node), '{}', "$name: no fallbacks");
-	my ($stdout, $stderr);
-	is($node->psql('postgres',
-			"SELECT bt_index_parent_check(indexrelid, true, true) FROM pg_index WHERE indrelid = 't'::regclass",
-			stderr => \$stderr), 0, "$name: amcheck, with the writers at work") or diag($stderr);
-	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass AND NOT indisvalid"),
-		'0', "$name: all are valid");
+	good_indexes($node, "$name, with the writers at work", "indrelid = 't'::regclass");
+	is(value($node, "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass AND NOT indisvalid"), '0', "$name: all are valid");
 	$node->safe_psql('postgres', 'DROP INDEX i_k, i_p, i_u, i_l');
 }
 ok($writers->pumpable, 'the writers went on to the end');
@@ -89,8 +84,7 @@ for my $round (1 .. 3)
 	$_->send('CREATE INDEX i_' . ++$i . ' ON t (k, id, n);') for @sessions;
 	$_->receive for @sessions;
 	is(join('', map { $_->errors } @sessions), '', "eight builds, round $round: no errors");
-	is($node->safe_psql('postgres', "SELECT count(bt_index_parent_check(oid, true, true)::text) FROM pg_class WHERE relname ~ '^i_\\d'"),
-		'8', "eight builds, round $round: amcheck");
+	is(good_indexes($node, "eight builds, round $round", "c.relname ~ '^i_\\d'"), 8, "eight builds, round $round: all are there");
 	$node->safe_psql('postgres', 'DROP INDEX ' . join(', ', map { "i_$_" } 1 .. 8));
 }
 $_->quit for @sessions;

@@ -40,7 +40,7 @@ my @modes = (
 	[ 'serial', join('', map { "ALTER TABLE $_ SET (parallel_workers = 0);" } 't', 'l'), 0 ],
 	[ 'parallel', join('', map { "ALTER TABLE $_ SET (parallel_workers = 3);" } 't', 'l')
 		. "SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';", 3 ]);
-my $same_query = q(SELECT bool_and(w.query_id = l.query_id)
+my $same_query = q(bool_and(w.query_id = l.query_id)
 	FROM pg_stat_activity AS w JOIN pg_stat_activity AS l ON l.pid = w.leader_pid
 	WHERE w.backend_type = 'parallel worker' AND w.state = 'active');
 
@@ -49,9 +49,8 @@ sub clean
 	my ($what) = @_;
 
 	$node->safe_psql('postgres', 'CHECKPOINT');
-	is($node->safe_psql('postgres', 'SELECT * FROM leftover'), '', "$what: no file is left");
-	is($node->safe_psql('postgres', "SELECT relname FROM pg_class WHERE relname LIKE 'i\\_%'"),
-		'', "$what: no index is left");
+	is(value($node, 'SELECT * FROM leftover'), '', "$what: no file is left");
+	is(value($node, "SELECT relname FROM pg_class WHERE relname LIKE 'i\\_%'"), '', "$what: no index is left");
 	released($node, $what);
 }
 
@@ -59,9 +58,8 @@ sub good_index
 {
 	my ($table, $what) = @_;
 
-	is($node->safe_psql('postgres', "SELECT bt_index_parent_check('i_$table', true, true)"),
-		'', "$what: amcheck");
-	is($node->safe_psql('postgres', "SELECT pages('i_$table')"), $stock{$table}, "$what: pages");
+	good_indexes($node, $what, "c.relname = 'i_$table'");
+	is(value($node, "SELECT pages('i_$table')"), $stock{$table}, "$what: pages");
 	$node->safe_psql('postgres', "DROP INDEX i_$table");
 	clean($what);
 }
@@ -71,11 +69,9 @@ clean('at the start');
 for my $mode (@modes)
 {
 	my ($name, $settings, $workers) = @$mode;
-	my $err = '';
 
-	$node->psql('postgres', "$build $settings SET client_min_messages = debug1; CREATE INDEX i_t ON t (k, id); DROP INDEX i_t;",
-		stderr => \$err);
-	like($err, qr/gpusort built index "i_t": 100000 tuples, $workers workers/, "$name: workers");
+	like(messages_of($node, "$build $settings SET client_min_messages = debug1; CREATE INDEX i_t ON t (k, id); DROP INDEX i_t;"),
+		qr/gpusort built index "i_t": 100000 tuples, $workers workers/, "$name: workers");
 }
 
 #
@@ -105,11 +101,9 @@ for my $mode (@modes)
 
 			fault($node, $point) if $reason;
 			stats_reset($node);
-			is(rows_of($node, "$build $settings", "CREATE INDEX i_$table ON $table (k, id)"), '',
-				"$what: built");
+			is(rows_of($node, "$build $settings", "CREATE INDEX i_$table ON $table (k, id)"), '', "$what: built");
 			is(fallbacks($node), $reason ? qq({"$reason": 1}) : '{}', "$what: counted");
-			is($node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats'),
-				$reason ? '0' : '1', "$what: by gpusort or not");
+			is(value($node, 'SELECT index_builds FROM gpusort_stats'), $reason ? '0' : '1', "$what: by gpusort or not");
 			fault($node, undef);
 			wait_ready($node);
 			good_index($table, $what);
@@ -125,8 +119,7 @@ for my $point ('service_fetch:3', 'service_append:4')
 		'', "new table, $point: built");
 	fault($node, undef);
 	wait_ready($node);
-	is($node->safe_psql('postgres', "SELECT bt_index_parent_check('i_n', true, true)"),
-		'', "new table, $point: amcheck");
+	good_indexes($node, "new table, $point", "c.relname = 'i_n'");
 	$node->safe_psql('postgres', 'DROP TABLE n');
 	clean("new table, $point");
 }
@@ -154,10 +147,12 @@ for my $point ('none', 'service_fetch', 'device_memory')
 #
 # Ended from outside
 #
-my %phase = (append => 'feeding', sort => 'sorting', fetch => 'returning rows');
-
-for my $stage ('append', 'sort', 'fetch')
+for my $case (
+	[ 'append', 'feeding', 'scanning table' ], [ 'sort', 'sorting', 'sorting live tuples' ],
+	[ 'fetch', 'returning rows', 'loading tuples in tree' ])
 {
+	my ($stage, $phase, $progress) = @$case;
+
 	fault($node, "service_hold_$stage");
 	for my $mode (@modes)
 	{
@@ -165,23 +160,14 @@ for my $stage ('append', 'sort', 'fetch')
 
 		for my $way ('pg_cancel_backend', 'pg_terminate_backend')
 		{
-			my $what = "$name, $phase{$stage}, $way";
+			my $what = "$name, $phase, $way";
 			my $session = session($node, "$build $settings");
 
 			$session->send('CREATE INDEX i_t ON t (k, id);');
-			ok( $node->poll_query_until('postgres', "SELECT EXISTS (
-					SELECT FROM gpusort_activity AS a JOIN pg_stat_activity AS p USING (pid)
-					WHERE a.pid = $session->{pid} AND a.phase = '$phase{$stage}'
-					AND p.wait_event_type IN ('Extension', 'IPC'))"),
-				"$what: at its stage");
-			my $progress = $node->safe_psql('postgres',
-				"SELECT phase FROM pg_stat_progress_create_index WHERE pid = $session->{pid}");
-			like($progress,
-				$stage eq 'append' ? qr/^building index: scanning table$/
-				: $stage eq 'sort' ? qr/^building index: sorting live tuples$/
-				: qr/^building index: loading tuples in tree$/,
+			waits($node, $session, $what, $phase);
+			is(value($node, "SELECT phase FROM pg_stat_progress_create_index WHERE pid = $session->{pid}"), "building index: $progress",
 				"$what: progress");
-			ok($node->poll_query_until('postgres', $same_query), "$what: the workers' query")
+			becomes($node, $same_query, "$what: the workers' query")
 			  if $name eq 'parallel' && $stage eq 'append';
 			$node->safe_psql('postgres', "SELECT $way($session->{pid})");
 			$session->receive;
@@ -218,8 +204,7 @@ for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
-	like(rows_of($node, "$build $settings", 'CREATE INDEX i_t ON t (bad(id))'),
-		qr/division by zero/, "$name, expression: error");
+	like(rows_of($node, "$build $settings", 'CREATE INDEX i_t ON t (bad(id))'), qr/division by zero/, "$name, expression: error");
 	clean("$name, expression");
 }
 

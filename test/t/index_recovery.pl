@@ -22,23 +22,28 @@ my $schema = q(
 		SELECT count(*) || md5(string_agg(substring(page FROM 1 FOR 8) || substring(page FROM 11 FOR lower - 10) || substring(page FROM upper + 1), '' ORDER BY n))
 		FROM generate_series(0, pg_relation_size(index::regclass) / current_setting('block_size')::int - 1) AS n,
 			get_raw_page(index, 'main', n) AS page, page_header(page)
-	$$;
-	CREATE VIEW indexes AS
-		SELECT c.relname, c.oid FROM pg_class AS c WHERE c.relname LIKE 'i\_%' AND c.relkind = 'i';);
+	$$;);
 
-sub good_indexes
+sub same_indexes
 {
 	my ($node, $what, $n) = @_;
+	my $rows = q(SELECT count(*), md5(string_agg(k, ',' ORDER BY k COLLATE "C")) FROM t WHERE k > '');
 
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM indexes'), $n, "$what: $n indexes");
-	my ($out, $err) = ('', '');
-	is($node->psql('postgres', 'SELECT bt_index_parent_check(oid, true, true) FROM indexes',
-			stdout => \$out, stderr => \$err), 0, "$what: amcheck") or diag($err);
-	is( $node->safe_psql('postgres',
-			"SET enable_seqscan = off; SELECT count(*), md5(string_agg(k, ',' ORDER BY k COLLATE \"C\")) FROM t WHERE k > ''"),
-		$node->safe_psql('postgres',
-			"SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; SELECT count(*), md5(string_agg(k, ',' ORDER BY k COLLATE \"C\")) FROM t WHERE k > ''"),
+	is(good_indexes($node, $what, "c.relname LIKE 'i\\_%'"), $n, "$what: $n indexes");
+	is(value($node, "SET enable_seqscan = off; $rows"),
+		value($node, "SET enable_indexscan = off; SET enable_bitmapscan = off; SET enable_indexonlyscan = off; $rows"),
 		"$what: the index has the table's rows");
+}
+
+# A server that is killed may have a fault point set
+sub start_again
+{
+	my ($node) = @_;
+
+	unlink $node->data_dir . '/postgresql.auto.conf';
+	append_to_file($node->data_dir . '/postgresql.auto.conf', '');
+	$node->start;
+	wait_ready($node);
 }
 
 #
@@ -60,12 +65,12 @@ for my $level ('minimal', 'replica')
 		CREATE UNLOGGED TABLE x AS SELECT * FROM t; CREATE INDEX i_x ON x (k);
 		CREATE TABLE e (a text); CREATE INDEX i_e ON e (a);
 		REINDEX INDEX i_t; ALTER TABLE n ALTER id TYPE bigint; CLUSTER n USING i_n;");
-	is($node->safe_psql('postgres', 'SELECT index_builds >= 12 FROM gpusort_stats'), 't', "$level: built by gpusort");
+	is(value($node, 'SELECT index_builds >= 12 FROM gpusort_stats'), 't', "$level: built by gpusort");
 	$node->stop('immediate');
 	$node->start;
-	good_indexes($node, "$level, killed right after the build", 7);
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM x'), '0', "$level: the unlogged table is empty");
-	is($node->safe_psql('postgres', "INSERT INTO x VALUES (1, 'a'); SELECT bt_index_parent_check('i_x', true, true)"),
+	same_indexes($node, "$level, killed right after the build", 7);
+	is(value($node, 'SELECT count(*) FROM x'), '0', "$level: the unlogged table is empty");
+	is(value($node, "INSERT INTO x VALUES (1, 'a'); SELECT bt_index_parent_check('i_x', true, true)"),
 		'', "$level: the unlogged table's index works");
 
 	# with all pages on disk, or in WAL only
@@ -74,7 +79,7 @@ for my $level ('minimal', 'replica')
 	$node->stop('immediate');
 	$node->start;
 	wait_ready($node);
-	good_indexes($node, "$level, killed after changes", 8);
+	same_indexes($node, "$level, killed after changes", 8);
 
 	# while pages are written, and before
 	for my $stage ('append', 'sort', 'fetch')
@@ -83,19 +88,12 @@ for my $level ('minimal', 'replica')
 		my $session = session($node, $build);
 
 		$session->send('BEGIN; DROP INDEX i_t; CREATE INDEX i_t ON t (k); COMMIT;');
-		ok( $node->poll_query_until('postgres', "SELECT EXISTS (
-				SELECT FROM gpusort_activity AS a JOIN pg_stat_activity AS p USING (pid)
-				WHERE a.pid = $session->{pid} AND p.wait_event_type IN ('Extension', 'IPC'))"),
-			"$level, $stage: the build waits");
+		waits($node, $session, "$level, $stage", '');
 		$node->stop('immediate');
 		$session->receive;
 		$session->quit;
-		$node->append_conf('postgresql.conf', "gpusort.fault = ''\n");
-		unlink $node->data_dir . '/postgresql.auto.conf';
-		append_to_file($node->data_dir . '/postgresql.auto.conf', '');
-		$node->start;
-		wait_ready($node);
-		good_indexes($node, "$level, killed during $stage", 8);
+		start_again($node);
+		same_indexes($node, "$level, killed during $stage", 8);
 	}
 
 	# the service is lost while pages are written, then the server is killed
@@ -103,10 +101,8 @@ for my $level ('minimal', 'replica')
 	$node->safe_psql('postgres', "$build CREATE INDEX i_y ON t (k DESC);
 		BEGIN; CREATE TABLE m AS SELECT * FROM t; CREATE INDEX i_m ON m (k); COMMIT;");
 	$node->stop('immediate');
-	unlink $node->data_dir . '/postgresql.auto.conf';
-	append_to_file($node->data_dir . '/postgresql.auto.conf', '');
-	$node->start;
-	good_indexes($node, "$level, killed after the service was", 10);
+	start_again($node);
+	same_indexes($node, "$level, killed after the service was", 10);
 	$node->stop;
 }
 
@@ -139,12 +135,12 @@ for my $level ('minimal', 'replica')
 	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 	for my $index ('i_t', 'i_u', 'i_c', 'i_n', 'i_y')
 	{
-		is($standby->safe_psql('postgres', "SELECT pages('$index')"),
+		is(value($standby, "SELECT pages('$index')"),
 			$node->safe_psql('postgres', "SELECT pages('$index')"), "standby: $index is the primary's");
-		is($standby->safe_psql('postgres', "SELECT bt_index_check('$index', true)"), '', "standby: $index, amcheck");
+		is(value($standby, "SELECT bt_index_check('$index', true)"), '', "standby: $index, amcheck");
 	}
 	$standby->promote;
-	good_indexes($standby, 'promoted standby', 5);
+	same_indexes($standby, 'promoted standby', 5);
 	$standby->stop;
 	$node->stop;
 }

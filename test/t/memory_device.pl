@@ -9,22 +9,19 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('device_memory', "gpusort.device_memory = '32MB'\n");
+my $node = new_server('device_memory', "gpusort.device_memory = '32MB'\n", rows => 60000);
 
-is($node->safe_psql('postgres', 'SELECT DISTINCT memory_limit >> 20 FROM gpusort_devices'),
-	'32', 'limit of the device');
+is(value($node, 'SELECT DISTINCT memory_limit >> 20 FROM gpusort_devices'), '32', 'limit of the device');
 
 # wide: rows beyond what a chunk takes among short ones; large: more than fits
 $node->safe_psql('postgres', q(
-	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
-	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 60000) AS i;
 	CREATE TABLE wide (id int, k text COLLATE "C", v text) WITH (parallel_workers = 3);
 	INSERT INTO wide SELECT i, md5(i::text), repeat(md5(i::text), i % 2000 / 1999 * 9000)
 		FROM generate_series(1, 40000) AS i;
 	CREATE TABLE large (id int, k text COLLATE "C", v text) WITH (parallel_workers = 3);
 	INSERT INTO large SELECT i, md5(i::text), repeat(chr(65 + i % 26), 500)
 		FROM generate_series(1, 120000) AS i;
-	VACUUM (ANALYZE) t, wide, large;));
+	VACUUM (ANALYZE) wide, large;));
 
 # a value that is stored outside its row is part of a sorted row only where it
 # was computed
@@ -33,7 +30,7 @@ my @queries = (
 	[ 'wide rows', q(SELECT id, k, v || '' FROM wide ORDER BY k;) ]);
 my %expected = map { $_->[0] => stock($node, $_->[1]) } @queries;
 
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
@@ -41,19 +38,9 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	{
 		my ($rows, $query) = @$_;
 
-		for my $point ('device_memory', 'device_memory:2', 'device_memory:4', 'device_memory_sort')
-		{
-			fault($node, $point);
-			stats_reset($node);
-			same_rows($node, $settings, $query, "$name, $rows, $point: rows", $expected{$rows});
-			is(fallbacks($node), '{"device memory exhausted": 1}',
-				"$name, $rows, $point: counted");
-			released($node, "$name, $rows, $point");
-		}
-		fault($node, undef);
-		stats_reset($node);
-		same_rows($node, $settings, $query, "$name, $rows: rows", $expected{$rows});
-		is(fallbacks($node), '{}', "$name, $rows: on the device");
+		same_despite($node, [ 'device_memory', 'device_memory:2', 'device_memory:4', 'device_memory_sort' ], $settings, $query,
+			"$name, $rows", $expected{$rows}, '{"device memory exhausted": 1}');
+		same_counted($node, $settings, $query, "$name, $rows", $expected{$rows});
 		released($node, "$name, $rows");
 	}
 
@@ -65,14 +52,11 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 		rows_of($node, "$force $settings", "BEGIN; DECLARE c CURSOR FOR $large; FETCH 20 FROM c;"),
 		stock($node, "$large LIMIT 20;"), "$name, cursor over more than fits: first rows");
 	same_rows($node, $settings, "$large;", "$name, more than fits: rows");
-	is($node->safe_psql('postgres', 'SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'),
-		'2|{}', "$name, more than fits: written out");
+	is(value($node, 'SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'), '2|{}', "$name, more than fits: written out");
 	released($node, "$name, more than fits");
 
 	# the service itself has taken no harm
-	stats_reset($node);
-	same_rows($node, $settings, $queries[0][1], "$name: rows afterwards", $expected{'short rows'});
-	is(fallbacks($node), '{}', "$name: on the device afterwards");
+	same_counted($node, $settings, $queries[0][1], "$name: rows afterwards", $expected{'short rows'});
 }
 
 # EXPLAIN tells
@@ -84,16 +68,10 @@ fault($node, undef);
 
 # A sort that is written out beside one that is not
 {
-	my $cursor = session($node, "$force $serial");
-	my $query = 'SELECT id, k FROM t ORDER BY k';
-	my $got = $cursor->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 100 FROM c;");
+	my ($cursor, $got) = cursor($node, 'SELECT id, k FROM t ORDER BY k', 100);
 
-	stats_reset($node);
-	same_rows($node, $serial, 'SELECT id, k, v FROM large ORDER BY k;', 'beside another sort: rows');
-	is(fallbacks($node), '{}', 'beside another sort: no fallback');
-	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
-	same_order($got, $expected{'short rows'}, 'the other sort: rows');
-	$cursor->quit;
+	same_counted($node, $serial, 'SELECT id, k, v FROM large ORDER BY k;', 'beside another sort');
+	read_rest($cursor, $got, $expected{'short rows'}, 'the other sort');
 	released($node, 'two sorts');
 }
 
@@ -106,28 +84,20 @@ sub set_limit
 
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '$value'");
 	$node->reload;
-	ok($node->poll_query_until('postgres', "SELECT bool_and($limit) FROM gpusort_devices"), "limit is set to $value");
+	becomes($node, "bool_and($limit) FROM gpusort_devices", "limit is set to $value");
 }
 {
-	my $cursor = session($node, "$force $serial");
 	my $query = 'SELECT id, k FROM t ORDER BY k';
-	my $got = $cursor->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 100 FROM c;");
+	my ($cursor, $got) = cursor($node, $query, 100);
 
 	set_limit('1MB', 1);
-	is($node->safe_psql('postgres', 'SELECT bool_or(memory_used > memory_limit) FROM gpusort_devices'),
-		't', 'a sort holds more than the new limit');
-	stats_reset($node);
-	same_rows($node, $serial, "$query;", 'low limit: rows', $expected{'short rows'});
-	is(fallbacks($node), '{"device memory exhausted": 1}', 'low limit: counted');
-	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
-	same_order($got, $expected{'short rows'}, 'the sort that holds more: rows');
-	$cursor->quit;
+	is(value($node, 'SELECT bool_or(memory_used > memory_limit) FROM gpusort_devices'), 't', 'a sort holds more than the new limit');
+	same_counted($node, $serial, "$query;", 'low limit', $expected{'short rows'}, '{"device memory exhausted": 1}');
+	read_rest($cursor, $got, $expected{'short rows'}, 'the sort that holds more');
 	released($node, 'low limit');
 
 	set_limit('256MB', 256);
-	stats_reset($node);
-	same_rows($node, $serial, 'SELECT id, k, v FROM large ORDER BY k;', 'high limit: rows');
-	is(fallbacks($node), '{}', 'high limit: on the device');
+	same_counted($node, $serial, 'SELECT id, k, v FROM large ORDER BY k;', 'high limit');
 	set_limit('0', 0);
 	released($node, 'high limit');
 }

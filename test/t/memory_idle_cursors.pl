@@ -8,15 +8,12 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('idle_cursors', "gpusort.staging_memory = '8MB'\n");
+my $node = new_server('idle_cursors', "gpusort.staging_memory = '8MB'\n", rows => 100000);
 
 $node->safe_psql('postgres', q(
 	CREATE ROLE hog LOGIN;
 	CREATE ROLE other LOGIN;
-	CREATE TABLE t (id int, k text COLLATE "C");
-	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 100000) AS i;
-	GRANT SELECT ON t TO hog, other;
-	VACUUM (ANALYZE) t;));
+	GRANT SELECT ON t TO hog, other;));
 
 my $query = 'SELECT id, k FROM t ORDER BY k';
 my $expected = stock($node, "$query;");
@@ -40,8 +37,7 @@ sub nothing_held
 {
 	my ($what) = @_;
 
-	ok($node->poll_query_until('postgres', 'SELECT max(staging_used) = 0 FROM gpusort_devices'),
-		"$what: no staging memory is held");
+	becomes($node, 'max(staging_used) = 0 FROM gpusort_devices', "$what: no staging memory is held");
 }
 
 # Another role's sort, which does not wait
@@ -82,8 +78,7 @@ sub other_sorts
 	}
 	is(fallbacks($node), '{}', '12 cursors: on the device');
 	nothing_held('12 cursors');
-	is($node->safe_psql('postgres', 'SELECT count(*), sum(staging_bytes) FROM gpusort_activity'), '12|0',
-		'12 cursors: sessions');
+	is(value($node, 'SELECT count(*), sum(staging_bytes) FROM gpusort_activity'), '12|0', '12 cursors: sessions');
 	other_sorts('12 cursors');
 
 	# all of them go on where they were, by turns
@@ -144,7 +139,7 @@ sub other_sorts
 	my @sorts = map { session_of('other', "BEGIN; DECLARE c CURSOR FOR $sums;") } 1 .. 3;
 	my @got_sums = map { $_->query('FETCH 3 FROM c;') . "\n" } @sorts;
 
-	is($node->safe_psql('postgres', 'SELECT max(staging_used) > 0 FROM gpusort_devices'), 't', 'pages given up: arrays are in their chunks');
+	is(value($node, 'SELECT max(staging_used) > 0 FROM gpusort_devices'), 't', 'pages given up: arrays are in their chunks');
 	$got .= $reader->query('FETCH ALL FROM c;');
 	same_order($got, $expected, 'pages given up: rows');
 	for my $i (0 .. $#sorts)

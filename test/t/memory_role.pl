@@ -39,13 +39,6 @@ sub setup
 	return $node;
 }
 
-sub value
-{
-	my ($node, $sql) = @_;
-
-	return $node->safe_psql('postgres', $sql);
-}
-
 # As this role
 sub rows_as
 {
@@ -114,7 +107,7 @@ sub query_of
 
 # little beyond the limit: what is not known until a job has ended
 # a GPU takes more for ordering rows than the service foresees
-my $slack = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda' ? 4 << 20 : 1 << 20;
+my $slack = $cuda ? 4 << 20 : 1 << 20;
 my $query = query_of('k');
 my $expected;
 
@@ -137,7 +130,7 @@ for my $server ([ 'one', '' ], [ 'three', "gpusort.devices = '0,0,0'" ])
 	}
 
 	# sorts beyond the limit, of either role
-	for my $way ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	for my $way (@modes)
 	{
 		for my $order ('k', 'e, id')
 		{
@@ -208,8 +201,7 @@ for my $server ([ 'one', '' ], [ 'three', "gpusort.devices = '0,0,0'" ])
 
 	# what a session of the role holds without a limit does not count
 	{
-		my $session = session($node, "$force $serial");
-		my $got = $session->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 100 FROM c;");
+		my ($session) = cursor($node, $query, 100);
 		my $small = 'SELECT id, left(v, 3) FROM (SELECT id, v, k FROM t WHERE id <= 8000 ORDER BY k OFFSET 0) AS s';
 
 		stats_reset($node);
@@ -259,7 +251,7 @@ for my $server ([ 'one', '' ], [ 'three', "gpusort.devices = '0,0,0'" ])
 	stats_reset($node);
 	value($node, "SET gpusort.role_memory = '${limit_mb}MB'; $force CREATE INDEX i ON t (k) INCLUDE (v)");
 	is(value($node, 'SELECT index_builds FROM gpusort_stats') . '|' . counts($node), '1|1|1|{}', "${name}index build: written out");
-	is(value($node, "SELECT bt_index_parent_check('i', true, true)"), '', "${name}index build: amcheck");
+	good_indexes($node, "${name}index build", "c.relname = 'i'");
 	released($node, "${name}index build");
 
 	# room for hardly a chunk, or less: PostgreSQL sorts
@@ -267,19 +259,15 @@ for my $server ([ 'one', '' ], [ 'three', "gpusort.devices = '0,0,0'" ])
 	{
 		my ($little, $fallbacks) = @$case;
 
-		stats_reset($node);
-		same_rows($node, "$serial SET gpusort.role_memory = '$little';", "$query;", "$name$little: rows", $expected);
-		is(fallbacks($node), $fallbacks, "$name$little: fallbacks");
+		same_counted($node, "$serial SET gpusort.role_memory = '$little';", "$query;", "$name$little", $expected, $fallbacks);
 		released($node, "$name$little");
 	}
 	like(rows_of($node, "$force $serial SET gpusort.role_memory = '1MB';", "EXPLAIN (ANALYZE) $query;"), qr/Fallback Reason: role memory exhausted/,
 		"${name}EXPLAIN tells why PostgreSQL sorts");
 
 	# files may not be written
-	stats_reset($node);
-	same_rows($node, "$serial SET gpusort.role_memory = '8MB'; SET temp_file_limit = '1MB'; SET work_mem = '256MB';", "$query;",
-		"${name}no files: rows", $expected);
-	is(fallbacks($node), '{"temp_file_limit reached": 1}', "${name}no files: fallback");
+	same_counted($node, "$serial SET gpusort.role_memory = '8MB'; SET temp_file_limit = '1MB'; SET work_mem = '256MB';", "$query;",
+		"${name}no files", $expected, '{"temp_file_limit reached": 1}');
 	released($node, "${name}no files");
 
 	# arrays

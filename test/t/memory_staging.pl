@@ -11,17 +11,14 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('staging_memory', "gpusort.staging_memory = '8MB'\n");
+my $node = new_server('staging_memory', "gpusort.staging_memory = '8MB'\n", rows => 100000);
 
 $node->safe_psql('postgres', q(
-	CREATE TABLE t (id int, k text COLLATE "C") WITH (parallel_workers = 3);
-	INSERT INTO t SELECT i, md5(i::text) FROM generate_series(1, 100000) AS i;
 	CREATE TABLE wide (id int, k text COLLATE "C") WITH (parallel_workers = 3);
 	INSERT INTO wide SELECT i, md5(i::text) FROM generate_series(1, 40000) AS i;
-	VACUUM (ANALYZE) t, wide;));
+	VACUUM (ANALYZE) wide;));
 
-is($node->safe_psql('postgres', 'SELECT DISTINCT staging_total >> 20 FROM gpusort_devices'),
-	'8', 'staging memory');
+is(value($node, 'SELECT DISTINCT staging_total >> 20 FROM gpusort_devices'), '8', 'staging memory');
 
 my $query = 'SELECT id, k FROM t ORDER BY k;';
 my $expected = stock($node, $query);
@@ -72,15 +69,6 @@ sub block_all
 	return @sorts;
 }
 
-sub waits
-{
-	my ($sort, $what) = @_;
-
-	ok( $node->poll_query_until('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity
-			WHERE pid = $sort->{pid} AND state = 'active' AND wait_event_type = 'Extension')"),
-		"$what: waits");
-}
-
 #
 # As many sorts as there is memory for, and one more
 #
@@ -91,11 +79,10 @@ my $last = pop @sorts;
 cmp_ok(scalar(@sorts), '>=', 1, 'sorts at once, at least');
 cmp_ok(scalar(@sorts), '<=', 4, 'sorts at once, at most');
 is(fallbacks($node), '{"staging memory exhausted": 1}', 'one more falls back');
-is( $node->safe_psql('postgres', 'SELECT sum(sorts), bool_and(staging_used <= staging_total) FROM gpusort_devices'),
-	@sorts . '|t', 'sessions are counted');
+is(value($node, 'SELECT sum(sorts), bool_and(staging_used <= staging_total) FROM gpusort_devices'), @sorts . '|t', 'sessions are counted');
 finish($last);
 
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
@@ -103,23 +90,19 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	{
 		my $start = time();
 
-		stats_reset($node);
-		same_rows($node, "$settings SET gpusort.wait_timeout = $wait;", $query,
-			"$name, waits $wait ms: rows", $expected);
+		same_counted($node, "$settings SET gpusort.wait_timeout = $wait;", $query,
+			"$name, waits $wait ms", $expected, '{"staging memory exhausted": 1}');
 		cmp_ok(time() - $start, '>=', $wait / 1000, "$name, waits $wait ms: time");
-		is(fallbacks($node), '{"staging memory exhausted": 1}', "$name, waits $wait ms: counted");
 	}
 
-	for my $case (
-		[ 'cancel', 'pg_cancel_backend', qr/canceling statement due to user request/ ],
-		[ 'terminate', 'pg_terminate_backend', qr/terminating connection/ ])
+	for my $way ('cancel', 'terminate')
 	{
-		my ($way, $function, $error) = @$case;
+		my ($end, $error) = @{ $ways{$way} };
 		my $sort = session($node, "$force $settings SET gpusort.wait_timeout = '1h';");
 
 		$sort->send($query);
-		waits($sort, "$name, $way");
-		$node->safe_psql('postgres', "SELECT $function($sort->{pid})");
+		waits($node, $sort, "$name, $way");
+		$end->($node, $sort);
 		$sort->receive;
 		like($sort->errors, $error, "$name, $way: ends the wait");
 		$sort->quit;
@@ -130,7 +113,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 
 	stats_reset($node);
 	$sort->send($query);
-	waits($sort, "$name, for another one's end");
+	waits($node, $sort, "$name, for another one's end");
 	unblock($sorts[-1]);
 	$sorts[-1]->query('CLOSE c; COMMIT;');
 	same_order($sort->receive, $expected, "$name, for another one's end: rows");
@@ -154,12 +137,12 @@ released($node, 'after waiting');
 {
 	my $large = session($node, "$force $serial");
 
-	# pages that are read ahead make room for one behind
-	my $scroll = session($node, "$force $serial");
-
 	block($large, 't');
 	stats_reset($node);
-	$scroll->query('BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k FROM t ORDER BY k; FETCH 1 FROM c;');
+
+	# pages that are read ahead make room for one behind
+	my ($scroll) = cursor($node, 'SELECT id, k FROM t ORDER BY k', 1, scroll => 'SCROLL');
+
 	for my $rows (10000, 20000, 40000, 90000)
 	{
 		$scroll->query("MOVE ABSOLUTE $rows IN c;");
@@ -182,7 +165,7 @@ released($node, 'after waiting');
 	my $timeout = "SET statement_timeout = '150s'; SET gpusort.wait_timeout = '60s';";
 	my $wide = 'SELECT id, k, CASE WHEN id % 500 = 0 THEN repeat(k, 9000) END FROM wide ORDER BY k;';
 
-	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	for my $mode (@modes)
 	{
 		my ($name, $settings) = @$mode;
 
@@ -204,7 +187,7 @@ released($node, 'after waiting');
 		CREATE TABLE small (id int, k text COLLATE "C") WITH (parallel_workers = 2);
 		INSERT INTO small SELECT i, md5(i::text) FROM generate_series(1, 5000) AS i;
 		ANALYZE small;));
-	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	for my $mode (@modes)
 	{
 		my ($name, $settings) = @$mode;
 
@@ -212,8 +195,7 @@ released($node, 'after waiting');
 		stats_reset($node);
 		$node->command_ok([ 'pgbench', '-n', '-c', '64', '-t', '2', '-f', $script, 'postgres' ],
 			"$name, 64 sessions");
-		is( $node->safe_psql('postgres', 'SELECT device_sorts, fallback_reasons FROM gpusort_stats'),
-			'128|{}', "$name, 64 sessions: on the device");
+		is(value($node, 'SELECT device_sorts, fallback_reasons FROM gpusort_stats'), '128|{}', "$name, 64 sessions: on the device");
 		unlink $script;
 		released($node, "$name, 64 sessions");
 	}
@@ -236,8 +218,7 @@ released($node, 'after waiting');
 	is( rows_of($node, "$force $timeout SET max_parallel_maintenance_workers = 3; SET maintenance_work_mem = '256MB';",
 			'CREATE INDEX n ON wide (nested(id)) WHERE id % 20 = 0;'),
 		'', 'workers of an index build that sort');
-	is($node->safe_psql('postgres', 'SELECT index_builds FROM gpusort_stats'), '1',
-		'workers of an index build that sort: on the device');
+	is(value($node, 'SELECT index_builds FROM gpusort_stats'), '1', 'workers of an index build that sort: on the device');
 	same_rows($node, "$parallel $timeout", 'SELECT nested(id) AS n, id FROM wide WHERE id % 20 = 0 ORDER BY n, id;',
 		'workers of a query that sort: rows');
 	finish($large);

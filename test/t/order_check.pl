@@ -79,7 +79,7 @@ for my $collation ('en_US.utf8', 'de_DE.utf8')
 	}
 	my %expected = map { $_ => stock($node, $query{$_}) } keys %query;
 
-	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	for my $mode (@modes)
 	{
 		my ($mode_name, $settings) = @$mode;
 
@@ -92,8 +92,7 @@ for my $collation ('en_US.utf8', 'de_DE.utf8')
 			# as the device sorts
 			stats_reset($node);
 			same_rows($node, $settings, $query, "$what: rows", $expected{$name});
-			is($node->safe_psql('postgres', 'SELECT device_sorts, fallback_reasons FROM gpusort_stats'),
-				'1|{}', "$what: on the device");
+			is(value($node, 'SELECT device_sorts, fallback_reasons FROM gpusort_stats'), '1|{}', "$what: on the device");
 			$n = repaired($settings, $query);
 			if ($name =~ /exact/)
 			{
@@ -107,9 +106,7 @@ for my $collation ('en_US.utf8', 'de_DE.utf8')
 
 			# two neighbours of one run are swapped, and swapped back
 			fault($node, 'order_check_plant');
-			stats_reset($node);
-			same_rows($node, $settings, $query, "$what, disorder in a run: rows", $expected{$name});
-			is(fallbacks($node), '{}', "$what, disorder in a run: on the device");
+			same_counted($node, $settings, $query, "$what, disorder in a run", $expected{$name});
 			is(repaired($settings, $query), 4, "$what, disorder in a run: repaired")
 			  if $name =~ /exact/;
 			released($node, "$what, disorder in a run");
@@ -121,9 +118,7 @@ for my $collation ('en_US.utf8', 'de_DE.utf8')
 				next;
 			}
 			fault($node, 'order_check_border');
-			stats_reset($node);
-			same_rows($node, $settings, $query, "$what, disorder of runs: rows", $expected{$name});
-			is(fallbacks($node), '{"order not proven": 1}', "$what, disorder of runs: counted");
+			same_counted($node, $settings, $query, "$what, disorder of runs", $expected{$name}, '{"order not proven": 1}');
 			like(rows_of($node, "$force $settings", "EXPLAIN (ANALYZE) $query"),
 				qr/Device: none \(fallback\)\n.*Fallback Reason: order not proven\n.*Sort Method: \S/,
 				"$what, disorder of runs: EXPLAIN ANALYZE tells the reason");
@@ -159,8 +154,7 @@ for my $point ('', 'order_check_plant', 'order_check_border')
 	released($node, 'cancelled' . ($point && ", $point"));
 }
 fault($node, undef);
-same_rows($node, $serial, 'SELECT v, id FROM one ORDER BY v COLLATE "en_US.utf8", id;',
-	'after cancelled ones: rows');
+same_rows($node, $serial, 'SELECT v, id FROM one ORDER BY v COLLATE "en_US.utf8", id;', 'after cancelled ones: rows');
 
 $node->stop;
 done_testing();

@@ -36,13 +36,13 @@ sub same_digest
 	my $expected = digest('SET gpusort.enabled = off;', $query, $program);
 
 	like($expected, qr/^[0-9a-f]{32} /, "$what: PostgreSQL alone");
-	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	for my $mode (@modes)
 	{
 		my ($name, $settings) = @$mode;
 
 		stats_reset($node);
 		is(digest("$force $settings", $query, $program), $expected, "$what, $name");
-		is( $node->safe_psql('postgres', 'SELECT device_sorts, fallbacks FROM gpusort_stats'),
+		is(value($node, 'SELECT device_sorts, fallbacks FROM gpusort_stats'),
 			'1|0', "$what, $name: on the device")
 		  unless $what eq 'no rows';
 	}
@@ -73,7 +73,7 @@ my $before = $node->safe_psql('postgres', $temp_bytes);
 
 unlike(digest("$force SET work_mem = '64kB';", 'SELECT id FROM many ORDER BY id DESC', 'md5sum'),
 	qr/failed/, 'small work_mem: sorts');
-is($node->safe_psql('postgres', $temp_bytes), $before, 'small work_mem: no temporary file');
+is(value($node, $temp_bytes), $before, 'small work_mem: no temporary file');
 
 $node->stop;
 done_testing();

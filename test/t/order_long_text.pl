@@ -48,7 +48,7 @@ sub same_but_ties
 	return same_order($by_id, $expected, $what);
 }
 
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
@@ -65,11 +65,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	{
 		my ($point, $reason) = @$case;
 
-		fault($node, $point);
-		stats_reset($node);
-		same_rows($node, $settings, "$query, id;", "$name, $point: rows", $expected);
-		is(fallbacks($node), qq({"$reason": 1}), "$name, $point: counted");
-		released($node, "$name, $point");
+		same_despite($node, [$point], $settings, "$query, id;", $name, $expected, qq({"$reason": 1}));
 	}
 
 	# the service ends when some of the rows have been returned
@@ -80,9 +76,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 		stats_reset($node);
 		same_but_ties(rows_of($node, "$force $settings", "$query;"), "$name, $point: rows");
 		is(fallbacks($node), '{"device lost": 1}', "$name, $point: counted");
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "$name, $point");
+		fault_over($node, "$name, $point");
 	}
 }
 

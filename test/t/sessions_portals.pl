@@ -34,8 +34,6 @@ my @queries = (
 my @expected = map { stock($node, "$_;") } @queries;
 my $merge = 'SET enable_hashjoin = off; SET enable_nestloop = off;';
 
-my @modes = ([ 'serial', $serial ], [ 'parallel', $parallel ]);
-
 like(rows_of($node, "$force $serial", "EXPLAIN $queries[2]"), qr/GpuWindow.*GpuSort/s, 'plan with GpuWindow');
 like(rows_of($node, "$force $serial", "EXPLAIN $queries[3]"), qr/GpuArraySort/, 'plan with GpuArraySort');
 
@@ -60,7 +58,7 @@ sub open_portals
 # How many sorts are on the device
 sub held
 {
-	return $node->safe_psql('postgres', 'SELECT count(*) FROM gpusort_activity');
+	return value($node, 'SELECT count(*) FROM gpusort_activity');
 }
 
 # Read portals in turn, by other numbers of rows each time, up to all their ends
@@ -250,8 +248,7 @@ for my $mode (@modes)
 	open_portals($client, 4);
 	$client->query('SAVEPOINT u');
 	$client->execute('p4', 20000)->put('H', '')->send;
-	ok( $node->poll_query_until('postgres', "SELECT wait_event_type IN ('Extension', 'IPC')
-			FROM pg_stat_activity WHERE pid = $client->{pid}"), "$name: portal waits");
+	waits($node, $client, "$name, portal");
 	$node->safe_psql('postgres', "SELECT pg_cancel_backend($client->{pid})");
 	like(GpusortProtocol::answer($client->receive('EsC'))->{error}, qr/57014/, "$name: and is cancelled");
 	$client->ready;
@@ -318,9 +315,7 @@ for my $mode (@modes)
 		same_portals(\@rows, "$name, $point", @numbers);
 		$client->query('COMMIT');
 		$client->quit;
-		fault($node, undef);
-		wait_ready($node);
-		released($node, "$name, $point");
+		fault_over($node, "$name, $point");
 	}
 }
 

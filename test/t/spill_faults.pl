@@ -10,7 +10,7 @@ use Test::More;
 use GpusortTest;
 
 # A GPU needs a little more for the least of sorts
-my $memory = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda' ? '5MB' : '3MB';
+my $memory = $cuda ? '5MB' : '3MB';
 my $node = new_server('spill', "gpusort.device_memory = '$memory'\nlog_temp_files = 0\n"
 	  . "client_connection_check_interval = '50ms'\ngpusort.wait_timeout = '60s'\n");
 
@@ -24,12 +24,10 @@ $node->safe_psql('postgres', q(
 my $query = 'SELECT id, k, v FROM t ORDER BY k';
 my $expected = stock($node, "$query;");
 
-# The temporary files that gpusort has now, in any tablespace
+# The temporary files that gpusort has now
 sub files
 {
-	my $data = $node->data_dir;
-
-	return grep { /gpusort/ } glob("$data/base/pgsql_tmp/* $data/pg_tblspc/*/*/pgsql_tmp/*");
+	return grep { /gpusort/ } temp_files($node);
 }
 
 sub nothing_left
@@ -47,8 +45,7 @@ sub spills
 
 	stats_reset($node);
 	same_rows($node, $settings, "$query;", "$what: rows", $expected);
-	is($node->safe_psql('postgres', 'SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'),
-		'1|{}', "$what: spilled");
+	is(value($node, 'SELECT spilled_sorts, fallback_reasons FROM gpusort_stats'), '1|{}', "$what: spilled");
 	nothing_left($what);
 }
 
@@ -60,13 +57,10 @@ spills($parallel, 'parallel');
 #
 {
 	my $log = -s $node->logfile;
-	my $before = $node->safe_psql('postgres',
-		q(SELECT temp_files, temp_bytes FROM pg_stat_database WHERE datname = 'postgres'));
-	my ($files, $bytes) = split /\|/, $before;
+	my ($files, $bytes) = split /\|/, value($node, q(SELECT temp_files, temp_bytes FROM pg_stat_database WHERE datname = 'postgres'));
 
 	spills($serial, 'statistics');
-	ok( $node->poll_query_until('postgres', "SELECT temp_files > $files AND temp_bytes > $bytes + 6000000
-			FROM pg_stat_database WHERE datname = 'postgres'"),
+	becomes($node, "temp_files > $files AND temp_bytes > $bytes + 6000000 FROM pg_stat_database WHERE datname = 'postgres'",
 		'pg_stat_database counts');
 	like(slurp_file($node->logfile, $log),
 		qr/LOG:  temporary file: path "[^"]*pgsql_tmp[^"]*gpusort[^"]*", size [1-9]\d+/, 'log_temp_files tells');
@@ -77,11 +71,9 @@ spills($parallel, 'parallel');
 #
 {
 	my $folder = PostgreSQL::Test::Utils::tempdir();
-	my $cursor;
 
 	$node->safe_psql('postgres', "CREATE TABLESPACE other LOCATION '$folder'");
-	$cursor = session($node, "$force $serial SET temp_tablespaces = other;");
-	$cursor->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 10 FROM c;");
+	my ($cursor) = cursor($node, $query, 10, settings => "$force $serial SET temp_tablespaces = other;");
 	my @files = files();
 	ok(@files > 0, 'temp_tablespaces: files');
 	is(scalar(grep { m{/base/} } @files), 0, 'temp_tablespaces: in the tablespace only');
@@ -96,7 +88,7 @@ spills($parallel, 'parallel');
 like(rows_of($node, "$force $serial SET temp_file_limit = '2MB'; SET work_mem = '1MB';", "$query;"),
 	qr/ERROR:  temporary file size exceeds "?temp_file_limit"? \(2048kB\)/, 'temp_file_limit');
 nothing_left('temp_file_limit');
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
@@ -128,25 +120,19 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 #
 # No more memory after runs were written: these rows come back, too
 #
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
-	for my $point ('device_memory:5', 'device_memory:9', 'device_memory_sort')
-	{
-		fault($node, $point);
-		stats_reset($node);
-		same_rows($node, $settings, "$query;", "$name, $point: rows", $expected);
-		is(fallbacks($node), '{"device memory exhausted": 1}', "$name, $point: counted");
-		fault($node, undef);
-		nothing_left("$name, $point");
-	}
+	same_despite($node, [ 'device_memory:5', 'device_memory:9', 'device_memory_sort' ], $settings, "$query;", $name, $expected,
+		'{"device memory exhausted": 1}');
+	nothing_left("$name, memory");
 }
 
 #
 # The service ends while rows are appended, runs and ranges sorted, pages fetched
 #
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
@@ -179,7 +165,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 #
 # Ended from outside
 #
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 	my $sort = session($node, "$force $settings");
@@ -221,9 +207,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 	stats_reset($node);
 	for my $i (0 .. $#sizes)
 	{
-		push @readers, session($node, "$force $serial");
-		$got[$i] = $readers[$i]->query(
-			"BEGIN; DECLARE c SCROLL CURSOR FOR SELECT id, k, v FROM t WHERE id <= $sizes[$i] ORDER BY k; FETCH 3000 FROM c;");
+		($readers[$i], $got[$i]) = cursor($node, "SELECT id, k, v FROM t WHERE id <= $sizes[$i] ORDER BY k", 3000, scroll => 'SCROLL');
 	}
 	same_rows($node, $serial, "$query;", 'beside open cursors: rows', $expected);
 	for my $round (1 .. 4)
@@ -248,9 +232,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 {
 	my $join = 'SELECT a.id, b.v FROM t AS a JOIN t AS b ON a.k = b.k ORDER BY a.id % 1000, a.id;';
 
-	stats_reset($node);
-	same_rows($node, "$serial SET enable_hashjoin = off; SET enable_nestloop = off;", $join, 'sorts below a sort: rows');
-	is(fallbacks($node), '{}', 'sorts below a sort: no fallbacks');
+	same_counted($node, "$serial SET enable_hashjoin = off; SET enable_nestloop = off;", $join, 'sorts below a sort');
 	nothing_left('sorts below a sort');
 }
 
@@ -259,9 +241,8 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 #
 for my $way ('service', 'server')
 {
-	my $cursor = session($node, "$force $serial");
+	my ($cursor) = cursor($node, $query, 10);
 
-	$cursor->query("BEGIN; DECLARE c CURSOR FOR $query; FETCH 10 FROM c;");
 	ok(files() > 0, "crash of the $way: files before");
 	if ($way eq 'service')
 	{

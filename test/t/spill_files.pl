@@ -9,7 +9,7 @@ use Test::More;
 use GpusortTest;
 
 # A GPU needs a little more for the least of sorts
-my $memory = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda' ? '5MB' : '3MB';
+my $memory = $cuda ? '5MB' : '3MB';
 my $node = new_server('temp_files', "gpusort.device_memory = '$memory'\n"
 	  . "shared_preload_libraries = 'gpusort, pg_stat_statements'\n", init => [ '--encoding=UTF8', '--locale=C' ]);
 
@@ -63,7 +63,7 @@ for my $case (
 # Temporary blocks
 #
 $node->safe_psql('postgres', 'CREATE EXTENSION pg_stat_statements');
-for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $mode (@modes)
 {
 	my ($name, $settings) = @$mode;
 
@@ -76,7 +76,7 @@ for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
 		cmp_ok($written // 0, '>', $kb / 8 * 0.9 - 1, "$name, $query: EXPLAIN has blocks that were written");
 		cmp_ok($read // 0, '>', $kb / 8 * 0.9 - 1, "$name, $query: and read");
 		$node->safe_psql('postgres', "SELECT pg_stat_statements_reset(); $force $settings $query");
-		is($node->safe_psql('postgres', 'SELECT bool_and(temp_blks_written > 100 AND temp_blks_read > 100) FROM pg_stat_statements'
+		is(value($node, 'SELECT bool_and(temp_blks_written > 100 AND temp_blks_read > 100) FROM pg_stat_statements'
 				. q( WHERE query LIKE '%FROM _ ORDER BY%' AND query NOT LIKE '%EXPLAIN%')), 't', "$name, $query: pg_stat_statements has both");
 	}
 }
@@ -97,7 +97,7 @@ for my $case (
 	my ($limit, $work_mem, $query, $falls_back) = @$case;
 
 	# with several processes the limit is that of all of them
-	for my $mode ([ 'serial', $serial ], [ 'parallel', $parallel ])
+	for my $mode (@modes)
 	{
 		my ($name, $settings) = @$mode;
 		my $what = "$name, temp_file_limit $limit, $query";
@@ -134,7 +134,7 @@ for my $collation ('C', 'en_US.utf8')
 {
 	stats_reset($node);
 	$node->safe_psql('postgres', qq($force SET temp_file_limit = '512kB'; SET maintenance_work_mem = '256MB'; CREATE INDEX i ON t (t COLLATE "$collation")));
-	is($node->safe_psql('postgres', 'SET enable_seqscan = off; SET enable_bitmapscan = off;'
+	is(value($node, 'SET enable_seqscan = off; SET enable_bitmapscan = off;'
 			. qq(SELECT count(*) FROM (SELECT t FROM t ORDER BY t COLLATE "$collation" OFFSET 0) AS s)), '80000', "index, $collation");
 	$node->safe_psql('postgres', 'DROP INDEX i');
 	released($node, "index, $collation");
