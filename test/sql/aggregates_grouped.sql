@@ -1,5 +1,5 @@
 --
--- Aggregates that GpuGroup computes itself, in the place of GroupAggregate: against PostgreSQL's.
+-- Aggregates that GpuGroup computes, in the place of GroupAggregate: against PostgreSQL's.
 --
 SET client_min_messages = warning;
 \set ECHO none
@@ -42,7 +42,7 @@ CREATE FUNCTION compare_groups(query text) RETURNS text LANGUAGE sql AS $$
 	SELECT compare_nodes(query, 'GpuGroup');
 $$;
 
--- all of them, over rows of all kinds
+-- all that are computed without a call, over rows of all kinds
 SELECT t, compare_groups(format('SELECT g, count(*), count(p), count(s), sum(s), sum(id), min(s), max(s), min(id), max(id), min(b), max(b), min(d), max(d), min(ts), max(ts), min(tz), max(tz), avg(s), avg(id), sum(f), string_agg(p, '', '' ORDER BY p, id), string_agg(v, NULL ORDER BY p, id), string_agg(w, ''\x00ff'' ORDER BY p, id), string_agg(p, '''' ORDER BY p, id) FROM %I GROUP BY g', t))
 	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
 SELECT t, compare_groups(format('SELECT count(*), count(p), sum(s), sum(id), min(b), max(d), string_agg(p, '', '' ORDER BY p) FROM %I', t))
@@ -82,23 +82,69 @@ SELECT left(compare_groups('SELECT g, count(DISTINCT p) FROM ga_t GROUP BY g'), 
 SELECT compare_groups('SELECT sum(n), max(m) FROM (SELECT count(*)::int AS n, max(id) AS m FROM ga_t GROUP BY v) t');
 SELECT compare_groups('SELECT g, s FROM (SELECT g, sum(id) AS s, row_number() OVER (ORDER BY g) AS r FROM ga_t GROUP BY g) t WHERE r > 2');
 
--- what stays with PostgreSQL's Agg: other aggregates and arguments, grouping sets, subplans
-SELECT compare_groups('SELECT g, sum(b) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, sum(id), stddev(id) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, avg(b), avg(f) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, sum(id + 1) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, string_agg(p, v ORDER BY p, id) FROM ga_t GROUP BY g');
+-- all others: states by value and by reference, that are NULL at first or not, of type internal, or expanded; several of
+-- one argument; arguments that are expressions
+SELECT t, compare_groups(format('SELECT g, sum(b), avg(b), avg(f), stddev(id), var_pop(id::numeric), count(*), max(id), bool_and(id > 3), bit_or(s), min(p), max(p), max(w::text), corr(f, id), sum(id + 1), sum(s * interval ''1 s''), string_agg(p, v ORDER BY p, id), array_agg(p ORDER BY p, id), array_agg(ARRAY[p, v] ORDER BY p, id), json_agg(v ORDER BY p, id), jsonb_object_agg(id, v ORDER BY p, id) FROM %I GROUP BY g', t))
+	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
+SELECT t, compare_groups(format('SELECT sum(b), avg(b), max(p), min(v), array_agg(p ORDER BY p), every(id > 3), count(*) FROM %I', t))
+	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
+SELECT compare_groups('SELECT id, sum(b), max(p), array_agg(v) FROM ga_t GROUP BY id');
+SELECT compare_groups('SELECT g, md5(max(p)), md5(array_agg(p ORDER BY p, n)::text), length(min(w::text)) FROM ga_big GROUP BY g');
+SELECT compare_groups('SELECT g, sum(b) FILTER (WHERE id % 3 = 0), count(*) FILTER (WHERE random() < 2), max(p) FILTER (WHERE false), sum(random()) >= 0 FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, s FROM (SELECT g, sum(sum(b)) OVER (ORDER BY g) AS s FROM ga_t GROUP BY g) t WHERE s > 2');
+SELECT compare_groups('SELECT v, max(r) FROM (SELECT v, lag(p) OVER (PARTITION BY v ORDER BY id) AS r FROM ga_t) t GROUP BY v');
+
+-- aggregates of users: strict or not, polymorphic, variadic, with arguments for the final function only
+CREATE FUNCTION ga_join(state text, a text, b text) RETURNS text LANGUAGE sql STRICT AS 'SELECT state || a || b || '';''';
+CREATE FUNCTION ga_latest(state text, a text) RETURNS text LANGUAGE sql STRICT AS 'SELECT nullif(a, ''v7'')';
+CREATE FUNCTION ga_any(state anyelement, VARIADIC a anyarray) RETURNS anyelement LANGUAGE sql AS 'SELECT coalesce(a[2], state)';
+CREATE FUNCTION ga_type(state anyarray, a anyelement) RETURNS text LANGUAGE plpgsql AS 'BEGIN RETURN format(''%s of %s, %s'', pg_typeof(a), pg_typeof(state), state); END';
+CREATE FUNCTION ga_push(state anyarray, a anyelement) RETURNS anyarray LANGUAGE sql AS 'SELECT state || a';
+CREATE AGGREGATE ga_strict(text, text) (sfunc = ga_join, stype = text, initcond = '');
+CREATE AGGREGATE ga_strict_null(text) (sfunc = ga_latest, stype = text);
+CREATE AGGREGATE ga_variadic(VARIADIC anyarray) (sfunc = ga_any, stype = anyelement);
+CREATE AGGREGATE ga_append(anyelement) (sfunc = ga_push, stype = anyarray, initcond = '{}', finalfunc = ga_type, finalfunc_extra);
+CREATE AGGREGATE ga_expanded(anycompatible) (sfunc = array_append, stype = anycompatiblearray);
+SELECT t, compare_groups(format('SELECT g, md5(ga_strict(p, v ORDER BY id)), ga_strict_null(v ORDER BY id), ga_variadic(v, p::varchar ORDER BY id), md5(ga_append(v ORDER BY id)), md5(ga_expanded(id ORDER BY id)::text), ga_expanded(s ORDER BY id) = array_agg(s ORDER BY id) FROM %I GROUP BY g', t))
+	FROM unnest(ARRAY['ga_t', 'ga_null', 'ga_empty', 'ga_one', 'ga_equal']) AS t;
+DROP AGGREGATE ga_append(anyelement), ga_expanded(anycompatible), ga_variadic(VARIADIC anyarray);
+
+-- what functions ask about the aggregate that calls them (test/modules/agg_calls.c)
+CREATE FUNCTION agg_calls_step(internal, int) RETURNS internal LANGUAGE c AS 'agg_calls';
+CREATE FUNCTION agg_calls_text(internal) RETURNS text LANGUAGE c AS 'agg_calls';
+CREATE FUNCTION agg_calls_rows(internal) RETURNS bigint LANGUAGE c AS 'agg_calls';
+CREATE FUNCTION agg_calls_ended() RETURNS bigint LANGUAGE c AS 'agg_calls';
+CREATE AGGREGATE agg_calls(int) (sfunc = agg_calls_step, stype = internal, finalfunc = agg_calls_text);
+CREATE AGGREGATE agg_calls_too(int) (sfunc = agg_calls_step, stype = internal, finalfunc = agg_calls_rows);
+SELECT compare_groups('SELECT g, agg_calls(id), max(id), agg_calls(s) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, max(id), agg_calls(id), count(*), agg_calls_too(id), agg_calls(s) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT agg_calls(id ORDER BY p), agg_calls_too(id ORDER BY p) FROM ga_empty');
+SET gpusort.force = on;
+SELECT agg_calls_ended() > 0;
+SELECT v, agg_calls(id) FROM ga_t GROUP BY v LIMIT 2;
+SELECT agg_calls_ended();
+SELECT count(a) FROM (SELECT g, agg_calls(id) AS a FROM ga_t GROUP BY g) t;
+SELECT agg_calls_ended();
+SELECT id, agg_calls(id) OVER (ORDER BY id) FROM ga_t LIMIT 2;
+RESET gpusort.force;
+DROP AGGREGATE agg_calls(int), agg_calls_too(int);
+DROP FUNCTION agg_calls_step, agg_calls_text, agg_calls_rows, agg_calls_ended, ga_any, ga_type, ga_push;
+
+-- what stays with PostgreSQL's Agg: ordered sets, aggregates that sort, grouping sets, subplans
+SELECT compare_groups('SELECT g, count(*), rank(5) WITHIN GROUP (ORDER BY id) FROM ga_t GROUP BY g');
 SELECT compare_groups('SELECT g, string_agg(p, '','' ORDER BY p), string_agg(p, '','' ORDER BY p DESC) FROM ga_t GROUP BY g');
 SELECT compare_groups('SELECT g, p, sum(id), grouping(g) FROM ga_t GROUP BY GROUPING SETS ((g, p), (g), ())');
 SELECT compare_groups('SELECT g, grouping(g), sum(id) FROM ga_t GROUP BY g');
 SELECT compare_groups('SELECT g, sum(id), (SELECT count(*) FROM ga_one WHERE ga_one.id < max(ga_t.id)) FROM ga_t GROUP BY g');
-SELECT compare_groups('SELECT g, min(p), max(p) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, max(id + (SELECT count(*) FROM ga_one)) FROM ga_t GROUP BY g');
+SELECT compare_groups('SELECT g, max(id + (SELECT count(*) FROM ga_one WHERE ga_one.g = ga_t.g)) FROM ga_t GROUP BY g');
 
 -- errors, and where they come
 SET gpusort.force = on;
 SELECT g, 1 / (sum(id) - sum(id)) FROM ga_t GROUP BY g;
 SELECT g, sum(id) FILTER (WHERE 1 / (id - 2000) >= 0) FROM ga_t GROUP BY g;
 SELECT g, sum(x) FROM (SELECT g, id * 1e305::float8 AS x FROM ga_t OFFSET 0) t GROUP BY g;
+SELECT g, avg(1 / (id - 2000)) FROM ga_t GROUP BY g;
 
 -- plans
 EXPLAIN (COSTS OFF) SELECT g, string_agg(p, ',' ORDER BY p), count(*) FROM ga_t GROUP BY g HAVING count(*) > 3;
@@ -120,6 +166,7 @@ SELECT * FROM explain_rows('SELECT id, sum(id) OVER (ORDER BY p) FROM ga_t LIMIT
 
 -- run again, by parameters and without; read by and by
 SELECT x, y.* FROM generate_series(1, 3) AS x, LATERAL (SELECT g, sum(id) FILTER (WHERE id % 3 < x) AS a, count(*) FROM ga_t WHERE id > x * 100 GROUP BY g) AS y WHERE g = 2;
+SELECT count(*), sum(a), max(b) FROM generate_series(1, 3) AS x LEFT JOIN LATERAL (SELECT g, sum(b + x) AS a, max(p) AS b FROM ga_t GROUP BY g OFFSET 0) AS y ON true;
 SELECT count(*), sum(a) FROM generate_series(1, 3) AS x LEFT JOIN LATERAL (SELECT g, sum(id) FILTER (WHERE id % 3 < x) AS a FROM ga_t GROUP BY g OFFSET 0) AS y ON true;
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT g, count(*), string_agg(v, ',' ORDER BY v) FROM (SELECT * FROM ga_t WHERE id <= 300 AND id % 50 < 3) t GROUP BY g;
@@ -144,6 +191,21 @@ SET ROLE regress_ga;
 SELECT g, sum(id) FROM ga_t GROUP BY g;
 RESET ROLE;
 GRANT EXECUTE ON FUNCTION sum(int) TO public;
+-- the owner of an aggregate must be allowed to call its functions, who uses it need not be
+REVOKE EXECUTE ON FUNCTION ga_join FROM public;
+SET ROLE regress_ga;
+SELECT g, length(ga_strict(p, v)) FROM ga_t WHERE id < 300 GROUP BY g;
+RESET ROLE;
+GRANT CREATE ON SCHEMA public TO regress_ga;
+ALTER AGGREGATE ga_strict(text, text) OWNER TO regress_ga;
+SELECT g, length(ga_strict(p, v)) FROM ga_t WHERE id < 300 GROUP BY g;
+REVOKE EXECUTE ON FUNCTION ga_strict_null FROM public;
+SET ROLE regress_ga;
+SELECT g, ga_strict_null(v) FROM ga_t GROUP BY g;
+RESET ROLE;
+DROP AGGREGATE ga_strict(text, text), ga_strict_null(text);
+DROP FUNCTION ga_join, ga_latest;
+REVOKE CREATE ON SCHEMA public FROM regress_ga;
 REVOKE SELECT ON ga_t FROM regress_ga;
 DROP ROLE regress_ga;
 DROP TABLE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;

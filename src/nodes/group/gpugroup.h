@@ -47,7 +47,4 @@ extern Plan *gs_group_count(GsStepContext *context, Plan *plan);
 extern Plan *gs_group_aggregate(GsStepContext *context, Plan *plan);
 extern Plan *gs_group_distinct(GsStepContext *context, Plan *plan);
 
-/* The arguments of an aggregate; sort columns are none. */
-extern List *gs_group_args(const Aggref *agg);
-
 #endif							/* GS_GPUGROUP_H */

@@ -27,18 +27,11 @@
 #include "miscadmin.h"
 
 #include "compat.h"
-#include "nodes/common/gpuaccumulator.h"
+#include "nodes/common/aggregates.h"
 #include "nodes/common/row_match.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
-
-typedef struct Aggregate
-{
-	GsAccumulator accumulator;
-	ExprState  *filter;			/* NULL: none */
-	int			column;			/* of the scan tuple, from 0 */
-} Aggregate;
 
 typedef struct GpuGroupState
 {
@@ -48,12 +41,10 @@ typedef struct GpuGroupState
 	int			n_columns;		/* of the scan tuple */
 	AttrNumber *columns;		/* the child's; 0: an aggregate */
 	AttrNumber	last_column;	/* of the child, of those that are returned */
-	AttrNumber	last_argument;	/* of the child, of those that are aggregated */
 	bool		passes_rows;	/* the first row of a group is returned as it is */
 	int			n_aggregates;
-	Aggregate  *aggregates;
-	bool		have_filters;
-	ExprContext *input_context; /* for one row of the input at a time */
+	int		   *aggregate_columns;	/* of the scan tuple, from 0 */
+	GsAggregates *aggregates;
 
 	GsReader	reader;
 	GsRowMatcher *matcher;
@@ -64,23 +55,22 @@ typedef struct GpuGroupState
 	const char *counted_by;		/* the last time, for EXPLAIN; NULL: not done, or no row */
 } GpuGroupState;
 
-/* The scan tuple's columns. */
-static void
+/* The scan tuple's columns.  Returns its aggregates. */
+static List *
 read_columns(GpuGroupState *state, const CustomScan *plan)
 {
+	List	   *aggregates = NIL;
 	ListCell   *lc;
 
 	state->n_columns = list_length(plan->custom_scan_tlist);
 	state->columns = palloc0(state->n_columns * sizeof(AttrNumber));
-	state->aggregates = palloc0(state->n_columns * sizeof(Aggregate));
+	state->aggregate_columns = palloc(state->n_columns * sizeof(int));
 	state->passes_rows = state->css.ss.ps.ps_ProjInfo == NULL && state->css.ss.ps.qual == NULL &&
 		state->n_columns == list_length(outerPlan(plan)->targetlist);
 	foreach(lc, plan->custom_scan_tlist)
 	{
-		const Expr *expr = lfirst_node(TargetEntry, lc)->expr;
+		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
 		int			column = foreach_current_index(lc);
-		const Aggref *call = (const Aggref *) expr;
-		Aggregate  *aggregate;
 
 		if (IsA(expr, Var))
 		{
@@ -89,16 +79,11 @@ read_columns(GpuGroupState *state, const CustomScan *plan)
 			state->passes_rows &= state->columns[column] == column + 1;
 			continue;
 		}
-		/* as Agg would */
-		gs_compat_check_execute(call->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
-		aggregate = &state->aggregates[state->n_aggregates++];
-		aggregate->column = column;
-		gs_accumulator_init(&aggregate->accumulator, call->aggfnoid, gs_group_args(call));
-		aggregate->filter = ExecInitExpr(call->aggfilter, &state->css.ss.ps);
-		state->have_filters |= aggregate->filter != NULL;
-		state->last_argument = Max(state->last_argument, aggregate->accumulator.column);
+		state->aggregate_columns[state->n_aggregates++] = column;
+		aggregates = lappend(aggregates, expr);
 	}
 	state->passes_rows &= state->n_aggregates == 0;
+	return aggregates;
 }
 
 static void
@@ -113,12 +98,11 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->groups = gs_columns_read(list_nth(private, GS_GROUP_KEY));
 
 	/* as with Agg, a rescan need not sort again */
-	child = outerPlanState(node) = ExecInitNode(outerPlan(plan), estate,
-												eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	state->aggregates = gs_aggregates_init(node, read_columns(state, plan), false, estate,
+										   eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
+	child = outerPlanState(node);
 	gs_reader_init(&state->reader, child);
 	state->matcher = gs_row_matcher_create(node, &state->reader, &state->groups, NULL);
-	state->input_context = CreateExprContext(estate);
-	read_columns(state, plan);
 	state->copy = ExecInitExtraTupleSlot(estate, ExecGetResultType(child), &TTSOpsMinimalTuple);
 	if (state->passes_rows)
 	{
@@ -140,8 +124,10 @@ forget_rows(GpuGroupState *state)
 static void
 end(CustomScanState *node)
 {
-	forget_rows((GpuGroupState *) node);
-	ExecEndNode(outerPlanState(node));
+	GpuGroupState *state = (GpuGroupState *) node;
+
+	forget_rows(state);
+	gs_aggregates_end(state->aggregates, node);
 }
 
 static void
@@ -150,42 +136,6 @@ rescan(CustomScanState *node)
 	forget_rows((GpuGroupState *) node);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
-}
-
-static bool
-passes(GpuGroupState *state, const Aggregate *aggregate, TupleTableSlot *row)
-{
-	bool		isnull;
-	Datum		value;
-
-	if (aggregate->filter == NULL)
-		return true;
-	state->input_context->ecxt_outertuple = row;
-	value = ExecEvalExprSwitchContext(aggregate->filter, state->input_context, &isnull);
-	return !isnull && DatumGetBool(value);
-}
-
-static void
-begin_aggregates(GpuGroupState *state)
-{
-	for (int i = 0; i < state->n_aggregates; i++)
-		gs_accumulator_begin(&state->aggregates[i].accumulator);
-}
-
-/* A row goes into the aggregates. */
-static void
-advance(GpuGroupState *state, TupleTableSlot *row)
-{
-	slot_getsomeattrs(row, state->last_argument);
-	for (int i = 0; i < state->n_aggregates; i++)
-	{
-		Aggregate  *aggregate = &state->aggregates[i];
-
-		if (!state->have_filters || passes(state, aggregate, row))
-			gs_accumulator_advance(&aggregate->accumulator, row);
-	}
-	if (state->have_filters)
-		ResetExprContext(state->input_context);
 }
 
 /* The next row, and whether it begins a group; NULL: there is none. */
@@ -232,10 +182,10 @@ read_group(GpuGroupState *state)
 		return false;
 	state->first = row;
 	state->next = NULL;
-	begin_aggregates(state);
+	gs_aggregates_begin(state->aggregates);
 	while (row)
 	{
-		advance(state, row);
+		gs_aggregates_advance(state->aggregates, row);
 		if (gs_row_matcher_knows_end(state->matcher))
 			break;
 		if (row == state->first && state->last_column > 0)
@@ -260,22 +210,21 @@ count_groups(GpuGroupState *state)
 
 	if (state->done)
 		return false;
-	begin_aggregates(state);
+	gs_aggregates_begin(state->aggregates);
 	state->counted_by = NULL;
 	row = read_first(state);
 	if (row == NULL)
 		return true;
 	state->counted_by = "comparison";
-	advance(state, row);
+	gs_aggregates_advance(state->aggregates, row);
 	if (gs_sort_node_count_distinct(child, &count))
 	{
 		state->counted_by = "device";
-		for (int i = 0; i < state->n_aggregates; i++)
-			gs_accumulator_count(&state->aggregates[i].accumulator, count - 1);
+		gs_aggregates_count(state->aggregates, count - 1);
 	}
 	else
 		while ((row = read_first(state)) != NULL)
-			advance(state, row);
+			gs_aggregates_advance(state->aggregates, row);
 	state->done = true;
 	gs_reader_reset(&state->reader);
 	gs_sort_node_release(child);
@@ -308,12 +257,12 @@ set_values(GpuGroupState *state, TupleTableSlot *scan)
 		scan->tts_values[i] = state->first->tts_values[attno - 1];
 		scan->tts_isnull[i] = state->first->tts_isnull[attno - 1];
 	}
+	gs_aggregates_finish(state->aggregates);
 	for (int i = 0; i < state->n_aggregates; i++)
 	{
-		Aggregate  *aggregate = &state->aggregates[i];
+		int			column = state->aggregate_columns[i];
 
-		scan->tts_values[aggregate->column] =
-			gs_accumulator_result(&aggregate->accumulator, &scan->tts_isnull[aggregate->column]);
+		scan->tts_values[column] = gs_aggregates_value(state->aggregates, i, &scan->tts_isnull[column]);
 	}
 }
 

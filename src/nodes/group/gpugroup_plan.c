@@ -20,15 +20,15 @@
  *
  * Of each row Agg evaluates the arguments, calls a function for each aggregate and compares the row with
  * the first one of its group, all of it by interpreting expressions: which takes several times as long
- * as reading the row.  GpuGroup knows some aggregates itself (gpuaccumulator.h), and Unique and Group copy
- * rows as well.
+ * as reading the row.  GpuGroup compares few rows, and calls functions for some aggregates only
+ * (aggregates.h).  Unique and Group copy rows as well.
  *
  * In the last two nobody sees the rows' order, nor which of equal texts was kept; so texts are
  * sorted by their bytes, whatever their collation is.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are compared.
- * PostgreSQL's node stays where there are other aggregates, and where an expression needs it: subplans,
- * GROUPING(), gpu_sort_array(), which has a node of its own around Agg.
+ * PostgreSQL's node stays where there are ordered sets, or aggregates that sort, and where an expression
+ * needs it: subplans, GROUPING(), gpu_sort_array(), which has a node of its own around Agg.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,6 +44,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
+#include "nodes/common/aggregates.h"
 #include "nodes/common/gpuaccumulator.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
@@ -60,18 +61,6 @@ typedef struct CountInput
 	bool		renumbered;		/* the Agg's columns are not those of the sort's output */
 	List	   *columns;		/* that are counted (gs_columns_write()) */
 } CountInput;
-
-List *
-gs_group_args(const Aggref *agg)
-{
-	List	   *args = NIL;
-	ListCell   *lc;
-
-	foreach(lc, agg->args)
-		if (!lfirst_node(TargetEntry, lc)->resjunk)
-			args = lappend(args, lfirst_node(TargetEntry, lc)->expr);
-	return args;
-}
 
 /* Does a node take the rows to be equal that are so in all keys, and no others? */
 static bool
@@ -100,7 +89,8 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 	const Var  *var;
 	Oid			collation;
 
-	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE)
+	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE ||
+		gs_accumulator_kind(agg->aggfnoid, gs_aggregate_args(agg)) == GS_ACCUMULATE_NOTHING)
 		return false;
 	if (agg->aggfnoid == F_COUNT_)
 		return input->unique != NULL;
@@ -120,8 +110,7 @@ static bool
 is_possible(const Aggref *agg)
 {
 	return agg->aggsplit == AGGSPLIT_SIMPLE && agg->aggkind == AGGKIND_NORMAL &&
-		agg->aggdistinct == NIL && !gs_compat_aggref_sorts(agg) &&
-		!contain_volatile_functions((Node *) agg->aggfilter);
+		agg->aggdistinct == NIL && !gs_compat_aggref_sorts(agg);
 }
 
 static bool
@@ -173,8 +162,7 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, List *groups, CountInput *i
 			if (one_row)
 				return plan;
 		}
-		else if (gs_accumulator_kind(agg->aggfnoid, gs_group_args(agg)) == GS_ACCUMULATE_NOTHING ||
-				 !(input ? counts_different_rows(input, agg) : is_possible(agg)))
+		else if (!(input ? counts_different_rows(input, agg) : is_possible(agg)))
 			return plan;
 		has_aggregate |= IsA(column, Aggref);
 		scan_tlist = lappend(scan_tlist,

@@ -6,7 +6,6 @@
  *	  gpuwindow_plan.c		where it can take WindowAgg's place
  *	  gpuwindow_exec.c		the executor's part: rows, partitions, peers, run conditions
  *	  gpuwindow_function.c	the value of a window function for a row
- *	  gpuwindow_agg.c		aggregates as window functions
  *	  gpuwindow_rows.c		the rows that are held back
  *	  gpuwindow_explain.c	EXPLAIN's lines
  *

@@ -36,8 +36,8 @@
 
 #include "compat.h"
 #include "nodes/window/gpuwindow.h"
-#include "nodes/window/gpuwindow_agg.h"
 #include "nodes/window/gpuwindow_function.h"
+#include "nodes/common/aggregates.h"
 #include "nodes/common/row_match.h"
 #include "nodes/window/gpuwindow_rows.h"
 
@@ -61,7 +61,6 @@ enum
 typedef struct GpuWindowState
 {
 	CustomScanState css;
-	ExprContext *input_context; /* for one row of the input at a time */
 	int			n_columns;		/* of the scan tuple */
 	AttrNumber *columns;		/* the child's; 0: a function */
 	AttrNumber	last_column;	/* of the child that is used */
@@ -74,9 +73,9 @@ typedef struct GpuWindowState
 
 	int			n_functions;	/* but aggregates */
 	GsWindowFunction *functions;
-	GsWindowAggs *aggs;			/* NULL: none */
-	int			n_aggs;
-	int		   *agg_columns;	/* of the scan tuple, from 0 */
+	GsAggregates *aggregates;
+	int			n_aggregates;
+	int		   *aggregate_columns;	/* of the scan tuple, from 0 */
 	int64		aggregated;		/* so many rows of the partition are in the aggregates */
 
 	bool		evaluates;		/* expressions, but those of aggregates, for each row */
@@ -119,37 +118,46 @@ read_columns(GpuWindowState *state, List *columns, List *calls, int *function_co
 	}
 }
 
+/* Begins the child, too. */
 static void
-make_functions(GpuWindowState *state, List *calls, const int *columns)
+make_aggregates(GpuWindowState *state, List *calls, const int *columns, EState *estate, int eflags)
 {
-	PlanState  *ps = &state->css.ss.ps;
+	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
 	List	   *aggregates = NIL;
 	ListCell   *lc;
 
-	state->functions = palloc0(list_length(calls) * sizeof(GsWindowFunction));
-	state->agg_columns = palloc(list_length(calls) * sizeof(int));
+	state->aggregate_columns = palloc(list_length(calls) * sizeof(int));
 	foreach(lc, calls)
 	{
-		WindowFunc *call = lfirst_node(WindowFunc, lc);
+		const WindowFunc *call = lfirst_node(WindowFunc, lc);
 		int			column = columns[foreach_current_index(lc)];
 
 		gs_compat_check_execute(call->winfnoid, GetUserId(), OBJECT_FUNCTION);
-		if (call->winagg)
-		{
-			state->agg_columns[state->n_aggs++] = column;
-			aggregates = lappend(aggregates, call);
-		}
-		else
-		{
-			GsWindowFunction *function = &state->functions[state->n_functions];
-
-			gs_window_function_init(function, call, ps);
-			function->column = column;
-			function->reader = FIRST_FUNCTION_READER + state->n_functions++;
-		}
+		if (!call->winagg)
+			continue;
+		state->aggregate_columns[state->n_aggregates++] = column;
+		aggregates = lappend(aggregates, list_nth_node(TargetEntry, plan->custom_scan_tlist, column)->expr);
 	}
-	if (aggregates != NIL)
-		state->aggs = gs_window_aggs_create(aggregates, ps, state->input_context);
+	state->aggregates = gs_aggregates_init(&state->css, aggregates, true, estate, eflags);
+}
+
+static void
+make_functions(GpuWindowState *state, List *calls, const int *columns)
+{
+	ListCell   *lc;
+
+	state->functions = palloc0(list_length(calls) * sizeof(GsWindowFunction));
+	foreach(lc, calls)
+	{
+		WindowFunc *call = lfirst_node(WindowFunc, lc);
+		GsWindowFunction *function = &state->functions[state->n_functions];
+
+		if (call->winagg)
+			continue;
+		gs_window_function_init(function, call, &state->css.ss.ps);
+		function->column = columns[foreach_current_index(lc)];
+		function->reader = FIRST_FUNCTION_READER + state->n_functions++;
+	}
 }
 
 static void
@@ -170,8 +178,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	/* as with WindowAgg, a rescan need not sort again */
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
-	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
-	state->input_context = CreateExprContext(estate);
+	make_aggregates(state, calls, function_columns, estate, eflags);
 	gs_reader_init(&state->reader, outerPlanState(node));
 	state->matcher = gs_row_matcher_create(node, &state->reader, &partition,
 										   state->needs & GS_WINDOW_NEEDS_PEERS ? &order : NULL);
@@ -209,8 +216,10 @@ forget_rows(GpuWindowState *state)
 static void
 end(CustomScanState *node)
 {
-	forget_rows((GpuWindowState *) node);
-	ExecEndNode(outerPlanState(node));
+	GpuWindowState *state = (GpuWindowState *) node;
+
+	forget_rows(state);
+	gs_aggregates_end(state->aggregates, node);
 }
 
 static void
@@ -249,8 +258,7 @@ begin_partition(GpuWindowState *state)
 	}
 	for (int i = 0; i < state->n_functions; i++)
 		gs_window_function_begin_partition(&state->functions[i]);
-	if (state->aggs)
-		gs_window_aggs_begin(state->aggs);
+	gs_aggregates_begin(state->aggregates);
 	state->aggregated = 0;
 	state->status = WINDOW_RUNS;
 	state->row.position = 0;
@@ -566,10 +574,10 @@ compute_aggregates(GpuWindowState *state)
 		CHECK_FOR_INTERRUPTS();
 		if (state->aggregated != state->row.position)
 			slot = gs_held_row(state->held, AGGREGATE_READER, state->aggregated);
-		gs_window_aggs_advance(state->aggs, slot);
+		gs_aggregates_advance(state->aggregates, slot);
 		state->aggregated++;
 	}
-	gs_window_aggs_finish(state->aggs);
+	gs_aggregates_finish(state->aggregates);
 }
 
 /* The functions' part of the scan tuple. */
@@ -586,11 +594,14 @@ set_values(GpuWindowState *state, TupleTableSlot *scan)
 									 state->css.ss.ps.ps_ExprContext,
 									 &scan->tts_isnull[function->column]);
 	}
-	if (state->aggs)
+	if (state->n_aggregates > 0)
 		compute_aggregates(state);
-	for (int i = 0; i < state->n_aggs; i++)
-		scan->tts_values[state->agg_columns[i]] =
-			gs_window_aggs_value(state->aggs, i, &scan->tts_isnull[state->agg_columns[i]]);
+	for (int i = 0; i < state->n_aggregates; i++)
+	{
+		int			column = state->aggregate_columns[i];
+
+		scan->tts_values[column] = gs_aggregates_value(state->aggregates, i, &scan->tts_isnull[column]);
+	}
 }
 
 /* The child's part of it; what functions there are is NULL. */

@@ -28,20 +28,22 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_agg.h"
 #include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/window/gpuwindow.h"
-#include "nodes/window/gpuwindow_agg.h"
 #include "nodes/window/gpuwindow_function.h"
 #include "plan/array_calls.h"
 #include "plan/sort_refuse.h"
@@ -73,6 +75,19 @@ frame(const WindowAgg *window)
 	return window->ordNumCols > 0 ? GS_FRAME_TO_PEERS : GS_FRAME_TO_PARTITION;
 }
 
+/* Does an aggregate's final function leave the state as it is? */
+static bool
+leaves_state(Oid aggregate)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	bool		result = HeapTupleIsValid(tuple) &&
+		((Form_pg_aggregate) GETSTRUCT(tuple))->aggfinalmodify == AGGMODIFY_READ_ONLY;
+
+	if (HeapTupleIsValid(tuple))
+		ReleaseSysCache(tuple);
+	return result;
+}
+
 /* Why WindowAgg has to make a call; NULL: it need not. */
 static const char *
 refuse_call(const WindowAgg *window, const WindowFunc *call)
@@ -86,7 +101,7 @@ refuse_call(const WindowAgg *window, const WindowFunc *call)
 		return "IGNORE NULLS and RESPECT NULLS are not supported";
 	if (gs_window_uses_frame(kind) && frame(window) == GS_FRAME_OTHER)
 		return "its frame is not supported";
-	if (kind == GS_WINDOW_AGGREGATE && !gs_window_agg_is_read_only(call->winfnoid))
+	if (kind == GS_WINDOW_AGGREGATE && !leaves_state(call->winfnoid))
 		return "an aggregate changes its state to return a value";
 	if (contain_volatile_functions((Node *) call->args) ||
 		contain_volatile_functions((Node *) call->aggfilter))
@@ -130,13 +145,30 @@ refuse_window(const WindowAgg *window, List *columns)
 	return NULL;
 }
 
+/* As preprocess_aggref() in prepagg.c has it. */
+static Oid
+transition_type(Aggref *agg)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg->aggfnoid));
+	Oid			types[FUNC_MAX_ARGS];
+	int			n_types = get_aggregate_argtypes(agg, types);
+	Oid			type;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for aggregate %u", agg->aggfnoid);
+	type = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggtranstype;
+	type = resolve_aggregate_transtype(agg->aggfnoid, type, types, n_types);
+	ReleaseSysCache(tuple);
+	return type;
+}
+
 /*
- * A column of the scan tuple as EXPLAIN is to show it.  PostgreSQL 18 prints a
- * WindowFunc below a WindowAgg only, with whose window's name; so functions
- * are shown as calls, which nobody evaluates.
+ * Column number of the scan tuple.  An aggregate is what it would be in an Agg (aggregates.h).
+ * PostgreSQL 18 prints a WindowFunc below a WindowAgg only, with whose window's name; so the other
+ * functions are calls, which nobody evaluates.
  */
 static Expr *
-shown_column(Expr *column)
+scan_column(Expr *column, int number)
 {
 	WindowFunc *call = (WindowFunc *) column;
 	Aggref	   *agg;
@@ -156,6 +188,7 @@ shown_column(Expr *column)
 	agg->aggstar = call->winstar;
 	agg->aggkind = AGGKIND_NORMAL;
 	agg->aggsplit = AGGSPLIT_SIMPLE;
+	agg->aggno = agg->aggtransno = number;
 	agg->location = -1;
 	foreach(lc, call->args)
 	{
@@ -163,6 +196,7 @@ shown_column(Expr *column)
 		agg->args = lappend(agg->args,
 							makeTargetEntry(lfirst(lc), list_length(agg->args) + 1, NULL, false));
 	}
+	agg->aggtranstype = transition_type(agg);
 	return (Expr *) agg;
 }
 
@@ -210,8 +244,8 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 		if (is_call)
 			calls = lappend(calls, expr);
 		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry(shown_column(expr), list_length(scan_tlist) + 1, NULL,
-											 false));
+							 makeTargetEntry(scan_column(expr, list_length(scan_tlist)),
+											 list_length(scan_tlist) + 1, NULL, false));
 	}
 
 	scan = makeNode(CustomScan);
