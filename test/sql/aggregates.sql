@@ -291,4 +291,4 @@ DROP TABLE agg_t, agg_null, agg_empty, agg_one, agg_p;
 DROP COLLATION agg_ci;
 DROP AGGREGATE agg_strict(text, text);
 DROP AGGREGATE agg_null_too(text, text);
-DROP FUNCTION agg_join, agg_join_null, compare_aggs, sorts_inside, plan_shape, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION agg_join, agg_join_null, compare_aggs, sorts_inside, plan_shape, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -4,6 +4,7 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/compare_nodes.inc
+\i sql/explain_lines.inc
 \set ECHO all
 SET gpusort.min_rows = 200;
 SET enable_hashagg = off;
@@ -149,20 +150,10 @@ SELECT g, avg(1 / (id - 2000)) FROM ga_t GROUP BY g;
 -- plans
 EXPLAIN (COSTS OFF) SELECT g, string_agg(p, ',' ORDER BY p), count(*) FROM ga_t GROUP BY g HAVING count(*) > 3;
 EXPLAIN (COSTS OFF) SELECT count(*), g % 2, v FROM ga_t GROUP BY g % 2, v ORDER BY 2, 3 DESC;
--- PostgreSQL 18 has fractions of rows
-CREATE FUNCTION explain_rows(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, BUFFERS OFF, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		RETURN NEXT regexp_replace(line, '(rows=\d+)\.00', '\1');
-	END LOOP;
-END
-$$;
-SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v HAVING count(*) > 33') AS line WHERE line ~ 'GpuGroup|GpuSort|Removed|Rows Sorted|Group';
+SELECT explain_lines('SELECT v, sum(id) FROM ga_t GROUP BY v HAVING count(*) > 33', 'GpuGroup|GpuSort|Removed|Rows Sorted|Group');
 -- all rows that were read are counted, also where not all are
-SELECT * FROM explain_rows('SELECT v, sum(id) FROM ga_t GROUP BY v LIMIT 2') AS line WHERE line ~ 'GpuGroup|GpuSort|Rows Sorted|Limit';
-SELECT * FROM explain_rows('SELECT id, sum(id) OVER (ORDER BY p) FROM ga_t LIMIT 2') AS line WHERE line ~ 'GpuWindow|GpuSort|Rows Sorted|Limit';
+SELECT explain_lines('SELECT v, sum(id) FROM ga_t GROUP BY v LIMIT 2', 'GpuGroup|GpuSort|Rows Sorted|Limit');
+SELECT explain_lines('SELECT id, sum(id) OVER (ORDER BY p) FROM ga_t LIMIT 2', 'GpuWindow|GpuSort|Rows Sorted|Limit');
 
 -- run again, by parameters and without; read by and by
 SELECT x, y.* FROM generate_series(1, 3) AS x, LATERAL (SELECT g, sum(id) FILTER (WHERE id % 3 < x) AS a, count(*) FROM ga_t WHERE id > x * 100 GROUP BY g) AS y WHERE g = 2;
@@ -210,4 +201,4 @@ REVOKE SELECT ON ga_t FROM regress_ga;
 DROP ROLE regress_ga;
 DROP TABLE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
 DROP COLLATION ga_ci;
-DROP FUNCTION compare_groups, explain_rows, compare_nodes, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_groups, explain_lines, compare_nodes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

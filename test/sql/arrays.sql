@@ -3,6 +3,8 @@
 -- by GpuArraySort, against array_agg(x ORDER BY x); what PostgreSQL 18's
 -- array_sort() does with NULLs, bounds and dimensions; errors.
 --
+\pset format unaligned
+\pset tuples_only on
 SET client_min_messages = warning;
 SET gpusort.min_rows = 0;
 SET max_parallel_workers_per_gather = 0;

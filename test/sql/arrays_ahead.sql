@@ -1,6 +1,8 @@
 --
 -- GpuArraySort reads ahead of what it is asked for only where nobody can tell.
 --
+\pset format unaligned
+\pset tuples_only on
 SET client_min_messages = warning;
 SET gpusort.force = on;
 SET max_parallel_workers_per_gather = 0;

@@ -145,11 +145,11 @@ SELECT id, (gpu_sort_array(a, true))[1], gpu_sort_array(b || 1::int8) FROM array
 EXPLAIN (VERBOSE, COSTS OFF) SELECT k, sum((gpu_sort_array(b))[1]) FROM arrays_t GROUP BY k;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT unnest(gpu_sort_array(b)), id FROM arrays_t;
 SET max_parallel_workers_per_gather = 2;
-EXPLAIN (COSTS OFF) SELECT sum((gpu_sort_array(b))[1]) FROM arrays_t;
+SELECT plan_nodes('SELECT sum((gpu_sort_array(b))[1]) FROM arrays_t', 'Array Sort');
 SET max_parallel_workers_per_gather = 0;
-EXPLAIN (COSTS OFF) SELECT gpu_sort_array(a) FROM arrays_t LIMIT 10;
+SELECT plan_nodes('SELECT gpu_sort_array(a) FROM arrays_t LIMIT 10', 'Array Sort');
 SET gpusort.enabled = off;
-EXPLAIN (COSTS OFF) SELECT sum((gpu_sort_array(b))[1]) FROM arrays_t;
+SELECT plan_nodes('SELECT sum((gpu_sort_array(b))[1]) FROM arrays_t', 'Array Sort');
 RESET gpusort.enabled;
 
 -- EXPLAIN ANALYZE, in workers too
@@ -190,12 +190,12 @@ SELECT arrays, device_arrays > 0 AS on_device, fallbacks FROM gpusort_stats;
 CREATE SEQUENCE arrays_seq;
 SELECT nextval('arrays_seq') > 0 AS ok, (gpu_sort_array(b))[2] FROM arrays_t ORDER BY id LIMIT 1;
 SELECT currval('arrays_seq');
-EXPLAIN (COSTS OFF) SELECT nextval('arrays_seq'), gpu_sort_array(b) FROM arrays_t;
+SELECT plan_nodes('SELECT nextval(''arrays_seq''), gpu_sort_array(b) FROM arrays_t', 'Array Sort');
 CREATE TABLE arrays_copy (n int DEFAULT nextval('arrays_seq'), id int, s int8[]);
-EXPLAIN (COSTS OFF) INSERT INTO arrays_copy (id, s) SELECT id, gpu_sort_array(b) FROM arrays_t;
+SELECT plan_nodes('INSERT INTO arrays_copy (id, s) SELECT id, gpu_sort_array(b) FROM arrays_t', 'Array Sort');
 INSERT INTO arrays_copy (id, s) SELECT id, gpu_sort_array(b) FROM arrays_t;
 SELECT count(*), max(n) - min(n) AS n, count(*) FILTER (WHERE s = gpu_sort_array(b)) AS right FROM arrays_copy JOIN arrays_t USING (id);
-EXPLAIN (COSTS OFF) UPDATE arrays_copy SET s = gpu_sort_array(s, true), n = id WHERE (gpu_sort_array(s))[1] < 0;
+SELECT plan_nodes('UPDATE arrays_copy SET s = gpu_sort_array(s, true), n = id WHERE (gpu_sort_array(s))[1] < 0', 'Array Sort');
 UPDATE arrays_copy SET s = gpu_sort_array(s, true), n = id WHERE (gpu_sort_array(s))[1] < 0;
 SELECT count(*) AS wrong FROM arrays_copy JOIN arrays_t USING (id)
 WHERE s IS DISTINCT FROM gpu_sort_array(b, s[1] > s[2] OR (gpu_sort_array(b))[1] < 0);
@@ -352,6 +352,6 @@ RESET work_mem;
 DROP VIEW arrays_view;
 DROP FUNCTION count_nodes, compare, explain_masked, arrays_lazy, arrays_leak, arrays_inlined, arrays_nested,
 	arrays_sessions;
-DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
 DROP TABLE arrays_t, arrays_stored, arrays_other, arrays_copy;
 DROP SEQUENCE arrays_seq;

@@ -59,7 +59,7 @@ BEGIN
 END
 $$;
 
-EXPLAIN (COSTS OFF) SELECT lower(k), count(*) FROM choice_t GROUP BY 1;
+SELECT plan_nodes('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
 
 -- many groups and few
 SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
@@ -157,4 +157,4 @@ SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
 DROP TABLE choice_t, choice_long, choice_parts, choice_front, choice_back;
 DROP SEQUENCE choice_s;
-DROP FUNCTION wait_closed, compare, chosen, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION wait_closed, compare, chosen, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

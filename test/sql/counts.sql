@@ -4,7 +4,7 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
+\i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 0;
 SET parallel_setup_cost = 0;
@@ -45,26 +45,8 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	stock text[];
-	difference text;
-	result text := '';
-BEGIN
-	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
-	stock := stock_rows(query);
-	PERFORM set_config('gpusort.force', 'on', true);
-	FOR workers IN 0 .. 1 LOOP
-		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
-		result := result || format(', %s', coalesce(counted_by(query), 'none'));
-		difference := rows_differ(query_rows(query), stock);
-		IF difference IS NOT NULL THEN
-			RETURN format('%s workers, %s', workers * 2, difference);
-		END IF;
-	END LOOP;
-	PERFORM set_config('gpusort.force', 'off', true);
-	RETURN format('same %s rows, counted by%s', cardinality(stock), substr(result, 2));
-END
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT regexp_replace(compare_modes(query, 'counted_by', false, ', '), 'rows, ', 'rows, counted by ');
 $$;
 
 -- every type, with NULLs and without
@@ -191,4 +173,4 @@ SELECT n, count(*) FROM counts_t GROUP BY n;
 ROLLBACK;
 
 DROP TABLE counts_t, counts_columns, counts_many;
-DROP FUNCTION compare, counted_by, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare, counted_by, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

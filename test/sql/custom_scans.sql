@@ -15,7 +15,7 @@ SET gpusort.min_rows = 300;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
-EXPLAIN (COSTS OFF) SELECT * FROM childless_t;
+SELECT plan_nodes('SELECT * FROM childless_t');
 
 -- hashing is what sorting competes with, and its cost is found from the paths below
 CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -65,6 +65,6 @@ SELECT compare('SELECT gpu_sort_array(array_agg(id)) FROM childless_t GROUP BY g
 
 -- a plan that sorts
 SET gpusort.force = on;
-EXPLAIN (COSTS OFF) SELECT p, count(*) FROM childless_t GROUP BY p ORDER BY p;
+SELECT plan_nodes('SELECT p, count(*) FROM childless_t GROUP BY p ORDER BY p');
 DROP TABLE childless_t, childless_u, childless_none;
-DROP FUNCTION compare, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

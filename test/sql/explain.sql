@@ -1,6 +1,8 @@
 --
 -- What EXPLAIN says, in all formats, without the numbers.
 --
+\pset format unaligned
+\pset tuples_only on
 SET client_min_messages = warning;
 CREATE FUNCTION explain_masked(options text, query text) RETURNS SETOF text
 LANGUAGE plpgsql AS $$

@@ -2,6 +2,8 @@
 -- EXPLAIN (VERBOSE) of every node in many shapes: each expression is printed as what it is.  $1 stands
 -- for a parameter whose origin PostgreSQL does not find; with assertions it ends the server then.
 --
+\pset format unaligned
+\pset tuples_only on
 SET client_min_messages = warning;
 CREATE SCHEMA explain_verbose;
 SET search_path = explain_verbose, public;

@@ -5,7 +5,6 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
 \i sql/dropped.inc
 \set ECHO all
 SET gpusort.min_rows = 0;
@@ -67,9 +66,6 @@ SELECT compare('SELECT count(DISTINCT c) FROM fewer_t WHERE k > 100');
 SELECT compare('SELECT DISTINCT c FROM fewer_t WHERE id = 77');
 
 -- Where all rows count.  PostgreSQL 15 may not sort for some of these
-CREATE FUNCTION keeps_all(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT regexp_replace(compare(query), 'dropped (0|no sort), (0|no sort)$', 'none dropped');
-$$;
 SELECT keeps_all('SELECT c, count(*) FROM fewer_t GROUP BY c ORDER BY c');
 SELECT keeps_all('SELECT count(DISTINCT c), count(*) FROM fewer_t');
 SELECT keeps_all('SELECT count(DISTINCT c), sum(id) FROM fewer_t');
@@ -107,20 +103,20 @@ SELECT compare('SELECT x FROM (SELECT c AS x, id FROM fewer_t UNION ALL SELECT i
 
 SET gpusort.force = on;
 SET max_parallel_workers_per_gather = 0;
-EXPLAIN (COSTS OFF) SELECT DISTINCT c FROM fewer_t LIMIT 10 OFFSET 5;
+SELECT plan_nodes('SELECT DISTINCT c FROM fewer_t LIMIT 10 OFFSET 5', 'Distinct:|First ');
 -- a plan for any limit
 SET plan_cache_mode = force_generic_plan;
 PREPARE first_rows (int) AS SELECT id FROM fewer_t ORDER BY id DESC LIMIT $1;
 EXECUTE first_rows (2);
 EXECUTE first_rows (3);
 EXECUTE first_rows (-1);
-EXPLAIN (COSTS OFF) EXECUTE first_rows (1);
+SELECT plan_nodes('EXECUTE first_rows (1)', 'Distinct:|First ');
 SELECT coalesce(dropped('EXECUTE first_rows (3)'), 0), coalesce(dropped('EXECUTE first_rows (NULL)'), 0), coalesce(dropped('EXECUTE first_rows (2999)'), 0);
 DEALLOCATE first_rows;
 PREPARE first_rows (int, bigint) AS SELECT DISTINCT ON (k) k, id FROM fewer_t ORDER BY k, id LIMIT $1 * 2 + 1 OFFSET $2;
 EXECUTE first_rows (1, 2);
 EXECUTE first_rows (1, NULL);
-EXPLAIN (COSTS OFF) EXECUTE first_rows (1, 2);
+SELECT plan_nodes('EXECUTE first_rows (1, 2)', 'Distinct:|First ');
 SELECT dropped('EXECUTE first_rows (1, 2)'), dropped('EXECUTE first_rows (1, 9223372036854775807)');
 DEALLOCATE first_rows;
 -- what may be another number when it is asked for again
@@ -143,10 +139,10 @@ SELECT cardinality(first_ids(NULL));
 DROP FUNCTION first_ids;
 RESET plan_cache_mode;
 -- Unique and Group give way to GpuGroup, also where they compare some of the sort's columns only, or compute
-EXPLAIN (COSTS OFF) SELECT DISTINCT c, k FROM fewer_t;
-EXPLAIN (COSTS OFF) SELECT n FROM fewer_t GROUP BY n;
-EXPLAIN (COSTS OFF) SELECT DISTINCT ON (c) c, k FROM fewer_t ORDER BY c, k;
-EXPLAIN (COSTS OFF) SELECT upper(c) FROM fewer_t GROUP BY c;
+SELECT plan_nodes('SELECT DISTINCT c, k FROM fewer_t', 'Distinct:|First ');
+SELECT plan_nodes('SELECT n FROM fewer_t GROUP BY n', 'Distinct:|First ');
+SELECT plan_nodes('SELECT DISTINCT ON (c) c, k FROM fewer_t ORDER BY c, k', 'Distinct:|First ');
+SELECT plan_nodes('SELECT upper(c) FROM fewer_t GROUP BY c', 'Distinct:|First ');
 SELECT compare('SELECT g, s.* FROM generate_series(1, 5) AS g, LATERAL (SELECT DISTINCT c, i8 FROM fewer_t WHERE k > g ORDER BY c, i8) AS s');
 SELECT compare('SELECT g, trim_scale(s.n) FROM generate_series(0, 9) AS g, LATERAL (SELECT n FROM fewer_t WHERE k = g GROUP BY n ORDER BY n) AS s');
 SELECT compare('SELECT c, array_agg(k) FROM (SELECT DISTINCT c, k FROM fewer_t ORDER BY c, k) AS s GROUP BY c ORDER BY c');
@@ -189,14 +185,14 @@ CREATE TABLE fewer_u AS SELECT i AS id, i % 10 AS few, md5(i::text) COLLATE "C" 
 VACUUM ANALYZE fewer_u;
 RESET gpusort.min_rows;
 RESET enable_hashagg;
-EXPLAIN (COSTS OFF) SELECT p FROM fewer_u ORDER BY p LIMIT 10;
-EXPLAIN (COSTS OFF) SELECT p FROM fewer_u ORDER BY p LIMIT 20000;
-EXPLAIN (COSTS OFF) SELECT DISTINCT few FROM fewer_u;
+SELECT plan_nodes('SELECT p FROM fewer_u ORDER BY p LIMIT 10', 'Distinct:|First ');
+SELECT plan_nodes('SELECT p FROM fewer_u ORDER BY p LIMIT 20000', 'Distinct:|First ');
+SELECT plan_nodes('SELECT DISTINCT few FROM fewer_u', 'Distinct:|First ');
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
-EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM fewer_u;
+SELECT plan_nodes('SELECT DISTINCT p FROM fewer_u', 'Distinct:|First ');
 DROP TABLE fewer_t, fewer_u, fewer_columns;
 DROP TYPE fewer_enum;
 DROP SEQUENCE fewer_s;
 DROP FUNCTION dropped, compare, keeps_all;
-DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -5,7 +5,6 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
 \i sql/dropped.inc
 \set ECHO all
 SET gpusort.min_rows = 0;
@@ -83,9 +82,6 @@ SELECT compare('SELECT g, s.id FROM generate_series(1, 3) AS g, LATERAL (SELECT 
 	(SELECT id, row_number() OVER (PARTITION BY k % g ORDER BY c, id) AS r FROM group_t) AS t WHERE r <= 2) AS s ORDER BY g, id');
 
 -- Where all rows count
-CREATE FUNCTION keeps_all(query text) RETURNS text LANGUAGE sql AS $$
-	SELECT regexp_replace(compare(query), 'dropped (0|no sort), (0|no sort)$', 'none dropped');
-$$;
 SELECT keeps_all('SELECT k, i8, n FROM (SELECT k, i8, row_number() OVER w AS r, count(*) OVER w AS n FROM group_t WINDOW w AS (PARTITION BY k ORDER BY i8)) AS s WHERE r <= 3 ORDER BY k, i8, n');
 SELECT keeps_all('SELECT id, next FROM (SELECT id, row_number() OVER w AS r, lead(id) OVER w AS next FROM group_t WINDOW w AS (PARTITION BY k ORDER BY i8, id)) AS s WHERE r <= 3 ORDER BY id');
 SELECT keeps_all('SELECT id, last FROM (SELECT id, row_number() OVER w AS r, cume_dist() OVER w AS last FROM group_t WINDOW w AS (PARTITION BY k ORDER BY i8, id)) AS s WHERE r <= 3 ORDER BY id');
@@ -100,21 +96,11 @@ SELECT compare('SELECT id, r, n FROM (SELECT id, rank() OVER (PARTITION BY k ORD
 
 SET gpusort.force = on;
 SET max_parallel_workers_per_gather = 0;
-EXPLAIN (COSTS OFF) SELECT DISTINCT ON (c) c, id FROM group_t ORDER BY c, k, id;
-CREATE FUNCTION explain_keep(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY EXECUTE format('SELECT trim(line) FROM plan_text(%L) AS line WHERE line ~ ''First|Distinct''', query);
-END
-$$;
-CREATE FUNCTION plan_text(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-	RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
-END
-$$;
-SELECT explain_keep('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY c) AS r FROM group_t) AS s WHERE r <= 3');
-SELECT explain_keep('SELECT * FROM (SELECT id, rank() OVER (PARTITION BY k ORDER BY c) AS r FROM group_t) AS s WHERE r < 3');
-SELECT explain_keep('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY c) AS r FROM group_t) AS s WHERE r <= 3');
-SELECT explain_keep('SELECT DISTINCT ON (c) c, id FROM group_t ORDER BY c, k, id LIMIT 5');
+SELECT plan_nodes('SELECT DISTINCT ON (c) c, id FROM group_t ORDER BY c, k, id', 'Distinct:|First ');
+SELECT plan_nodes('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY c) AS r FROM group_t) AS s WHERE r <= 3', 'Distinct:|First ');
+SELECT plan_nodes('SELECT * FROM (SELECT id, rank() OVER (PARTITION BY k ORDER BY c) AS r FROM group_t) AS s WHERE r < 3', 'Distinct:|First ');
+SELECT plan_nodes('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY c) AS r FROM group_t) AS s WHERE r <= 3', 'Distinct:|First ');
+SELECT plan_nodes('SELECT DISTINCT ON (c) c, id FROM group_t ORDER BY c, k, id LIMIT 5', 'Distinct:|First ');
 -- a cursor, backward and again
 BEGIN;
 DECLARE g SCROLL CURSOR FOR SELECT k, r FROM (SELECT k, row_number() OVER (PARTITION BY k ORDER BY c, id) AS r FROM group_t) AS s WHERE r <= 2;
@@ -127,5 +113,4 @@ COMMIT;
 
 DROP TABLE group_t, group_columns;
 DROP TYPE group_enum;
-DROP FUNCTION dropped, compare, ranked, keeps_all, explain_keep, plan_text;
-DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION dropped, compare, ranked, keeps_all, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -49,4 +49,4 @@ COMMIT;
 RESET gpusort.force;
 
 DROP TABLE gs_t, gs_empty;
-DROP FUNCTION compare_sets, compare_nodes, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_sets, compare_nodes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -4,7 +4,9 @@
 SET client_min_messages = warning;
 CREATE SCHEMA index_builds;
 SET search_path = index_builds, public;
+\set ECHO none
 \i sql/index_common.inc
+\set ECHO all
 
 CREATE TYPE index_mood AS ENUM ('sad', 'ok', 'happy');
 ALTER TYPE index_mood ADD VALUE 'content' BEFORE 'happy';

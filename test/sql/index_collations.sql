@@ -4,7 +4,9 @@
 SET client_min_messages = warning;
 CREATE SCHEMA index_collations;
 SET search_path = index_collations, public;
+\set ECHO none
 \i sql/index_common.inc
+\set ECHO all
 
 CREATE TABLE t (id int, v text COLLATE "en_US.utf8", b char(20) COLLATE "en_US.utf8", w varchar COLLATE "en_US.utf8");
 INSERT INTO t SELECT i, s, left(s, 20), left(s, 3)

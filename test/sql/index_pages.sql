@@ -4,7 +4,9 @@
 SET client_min_messages = warning;
 CREATE SCHEMA index_pages;
 SET search_path = index_pages, public;
+\set ECHO none
 \i sql/index_common.inc
+\set ECHO all
 
 -- Groups of equal keys of all sizes, keys of all lengths, and NULLs.  What
 -- comes of a shape differs from shape to shape, but not from run to run.

@@ -2,6 +2,8 @@
 -- max_parallel_maintenance_workers is the user's while indexes are built: what
 -- runs within such a command sees no other value, and none stays behind.
 --
+\pset format unaligned
+\pset tuples_only on
 SET client_min_messages = warning;
 SET gpusort.force = on;
 CREATE SCHEMA index_settings;

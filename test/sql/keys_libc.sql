@@ -5,8 +5,8 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/explain_lines.inc
-\set ECHO all
 \i sql/keys_common.inc
+\set ECHO all
 
 -- Strings on which strxfrm and strcoll disagree, or that have little or no
 -- primary weight; many that differ in case, accents and punctuation only.

@@ -6,9 +6,9 @@ SET client_min_messages = warning;
 \set ECHO none
 \i sql/compare.inc
 \i sql/explain_lines.inc
-\set ECHO all
 \i sql/keys_common.inc
 \i sql/keys_array.inc
+\set ECHO all
 SELECT setseed(0.25);
 
 -- Elements that agree on level 1 or have none, on which strxfrm and strcoll
@@ -143,5 +143,5 @@ SELECT fallback_reasons FROM gpusort_stats;
 
 DROP TABLE libc_words, libc_a, libc_nested, libc_long_a, keys_ranked, keys_direction;
 DROP DOMAIN libc_word, libc_list;
-DROP FUNCTION same_rows, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION same_rows, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
 DROP FUNCTION explain_check, explain_lines, keys_array, four_orders, same_order, keys_taken, keys_rank;

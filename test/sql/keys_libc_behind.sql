@@ -5,8 +5,8 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/compare.inc
-\set ECHO all
 \i sql/keys_common.inc
+\set ECHO all
 
 -- without ICU other collations stand in for its
 SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') AS has_icu
@@ -123,5 +123,5 @@ SELECT device_sorts > 0 AS device_sorts, fallback_reasons FROM gpusort_stats;
 DROP TABLE behind_t, behind_values, keys_direction;
 DROP DOMAIN behind_numbers, behind_floats;
 DROP COLLATION behind_icu, behind_any_case;
-DROP FUNCTION behind_value, behind_array, behind_ties, behind_compare, plan_lines, query_rows, stock_rows, rows_differ, four_orders, same_order, keys_taken,
+DROP FUNCTION behind_value, behind_array, behind_ties, behind_compare, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ, four_orders, same_order, keys_taken,
 	keys_rank;

@@ -5,6 +5,7 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/wait_closed.inc
+\i sql/results.inc
 \set ECHO all
 SET gpusort.force = on;
 SET parallel_setup_cost = 0;

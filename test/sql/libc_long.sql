@@ -5,8 +5,8 @@
 SET client_min_messages = warning;
 \set ECHO none
 \i sql/explain_lines.inc
-\set ECHO all
 \i sql/keys_common.inc
+\set ECHO all
 
 -- 10000 short texts, and long ones that stand between them, before and behind
 -- all, agree with short ones as far as these go, with each other up to the

@@ -1,5 +1,7 @@
 -- A merge of partitions compares by strcoll(), which PostgreSQL does not count: under a libc
 -- collation GpuSort takes its place where it seems to cost a little more.
+\pset format unaligned
+\pset tuples_only on
 SET max_parallel_workers_per_gather = 0;
 SET gpusort.min_rows = 0;
 SET gpusort.setup_cost = 0;

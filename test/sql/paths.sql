@@ -24,21 +24,6 @@ CREATE TABLE paths_u AS SELECT id * 2 AS id, p, e FROM paths_t;
 CREATE TABLE paths_few AS SELECT * FROM paths_t LIMIT 500;
 VACUUM ANALYZE paths_t, paths_u, paths_few;
 
--- the nodes of a query's plan, from the top
-CREATE FUNCTION plan_nodes(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	line text;
-	nodes text[];
-BEGIN
-	FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
-		IF line ~ '->' OR nodes IS NULL THEN
-			nodes := nodes || regexp_replace(regexp_replace(line, '^ *(->  )?', ''), 'Custom Scan \((.*)\)', '\1');
-		END IF;
-	END LOOP;
-	RETURN array_to_string(nodes, ' < ');
-END
-$$;
-
 -- the plan with gpusort, and whether the rows are PostgreSQL's
 CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -217,5 +202,4 @@ SELECT stays('SELECT id, sum(k::numeric) FROM paths_groups GROUP BY id');
 SELECT stays('SELECT DISTINCT (sum(k::numeric) + sum(id::numeric) + sum(k * 2.0) + sum(id * 2.0))::int8 FROM paths_groups GROUP BY to_jsonb(id)');
 
 DROP TABLE paths_t, paths_u, paths_few, paths_many, paths_groups;
-DROP FUNCTION plan_nodes, compare, stays, paths_upper;
-DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare, stays, paths_upper, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -4,7 +4,7 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
+\i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 300;
 SET parallel_setup_cost = 0;
@@ -22,26 +22,12 @@ INSERT INTO percentiles_t
 INSERT INTO percentiles_t VALUES (7001, -1, NULL, 'a', 1, 1, 1, '1 day', NULL), (7002, 99, 'z', NULL, NULL, NULL, NULL, NULL, NULL);
 ANALYZE percentiles_t;
 
--- whether the answers are the same, and how many GpuPercentile and GpuSort are in the plan
-CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	stock text[];
-	difference text;
-	result text := '';
-BEGIN
-	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
-	stock := stock_rows(query, true);
-	PERFORM set_config('gpusort.force', 'on', true);
-	FOR workers IN 0 .. 1 LOOP
-		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
-		result := result || format('; %s workers: %s GpuPercentile', workers * 2, plan_lines(query, '\(GpuPercentile\)'));
-		difference := rows_differ(query_rows(query, true), stock);
-		IF difference IS NOT NULL THEN
-			RETURN format('%s workers, %s', workers * 2, difference);
-		END IF;
-	END LOOP;
-	RETURN format('same, %s rows%s', coalesce(cardinality(stock), 0), result);
-END
+CREATE FUNCTION count_percentiles(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT plan_lines(query, '\(GpuPercentile\)') || ' GpuPercentile';
+$$;
+
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT compare_modes(query, 'count_percentiles', true);
 $$;
 
 -- each function, each kind of value
@@ -103,8 +89,8 @@ SELECT compare('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY g) FROM pe
 SET gpusort.force = on;
 SET max_parallel_workers_per_gather = 0;
 -- the plans
-EXPLAIN (COSTS OFF) SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY i), count(*) FROM percentiles_t GROUP BY g;
-EXPLAIN (COSTS OFF) SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t;
+SELECT plan_nodes('SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY i), count(*) FROM percentiles_t GROUP BY g', 'Functions');
+SELECT plan_nodes('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t', 'Functions');
 -- errors
 SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY x) FROM percentiles_t;
 SELECT percentile_disc('NaN'::float8) WITHIN GROUP (ORDER BY p) FROM percentiles_t WHERE false;
@@ -169,5 +155,4 @@ SELECT plan_lines('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_many
 	   plan_lines('SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t', 'GpuPercentile') AS few;
 
 DROP TABLE percentiles_t, percentiles_many, percentiles_places;
-DROP FUNCTION compare, rows_read;
-DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare, count_percentiles, rows_read, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

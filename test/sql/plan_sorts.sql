@@ -5,7 +5,7 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
+\i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 300;
 SET parallel_setup_cost = 0;
@@ -26,31 +26,12 @@ CREATE INDEX ON sorts_part_2 (p, id);
 INSERT INTO sorts_part SELECT id, p FROM sorts_t;
 ANALYZE sorts_t, sorts_part;
 
--- how many GpuSort nodes, and how many Sort nodes, are in the plan?
-CREATE FUNCTION count_sorts(query text, OUT gpusorts int, OUT sorts int) LANGUAGE sql AS $$
-	SELECT plan_lines(query, '\(GpuSort\)'), plan_lines(query, '(^|->  )Sort$');
+CREATE FUNCTION count_sorts(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT format('%s GpuSort, %s Sort', plan_lines(query, '\(GpuSort\)'), plan_lines(query, '(^|->  )Sort$'));
 $$;
 
-CREATE FUNCTION compare(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	stock text[];
-	difference text;
-	result text := '';
-BEGIN
-	PERFORM set_config('max_parallel_workers_per_gather', '0', true);
-	stock := stock_rows(query);
-	PERFORM set_config('gpusort.force', 'on', true);
-	FOR workers IN 0 .. 1 LOOP
-		PERFORM set_config('max_parallel_workers_per_gather', (workers * 2)::text, true);
-		result := result || (SELECT format('; %s workers: %s GpuSort, %s Sort', workers * 2, gpusorts, sorts)
-							 FROM count_sorts(query));
-		difference := rows_differ(query_rows(query), stock);
-		IF difference IS NOT NULL THEN
-			RETURN format('%s workers, %s', workers * 2, difference);
-		END IF;
-	END LOOP;
-	RETURN format('same, %s rows%s', cardinality(stock), result);
-END
+CREATE FUNCTION compare(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT compare_modes(query, 'count_sorts');
 $$;
 
 -- where the number of sorts depends on PostgreSQL's version
@@ -124,11 +105,11 @@ BEGIN
 	cheaper_plan := (plan -> 0 -> 'Plan' ->> 'Total Cost')::float8 < cost;
 	PERFORM set_config('gpusort.enabled', 'on', true);
 	PERFORM set_config('gpusort.setup_cost', (cost * 0.999)::text, true);
-	below := gpusorts FROM count_sorts(query);
+	below := plan_lines(query, '\(GpuSort\)');
 	PERFORM set_config('gpusort.setup_cost', (cost * 1.001)::text, true);
-	above := gpusorts FROM count_sorts(query);
+	above := plan_lines(query, '\(GpuSort\)');
 	PERFORM set_config('gpusort.force', 'on', true);
-	forced := gpusorts FROM count_sorts(query);
+	forced := plan_lines(query, '\(GpuSort\)');
 	PERFORM set_config('gpusort.force', 'off', true);
 END
 $$;
@@ -153,13 +134,13 @@ RESET gpusort.setup_cost;
 -- by cost and size: small sorts, and small limits of large ones, stay as they are
 RESET gpusort.min_rows;
 SET max_parallel_workers_per_gather = 0;
-EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM sorts_t;
+SELECT plan_nodes('SELECT DISTINCT p FROM sorts_t');
 CREATE TABLE sorts_u AS SELECT i AS id, md5(i::text) COLLATE "C" AS p FROM generate_series(1, 50000) AS i;
 ANALYZE sorts_u;
-EXPLAIN (COSTS OFF) SELECT DISTINCT p FROM sorts_u;
-EXPLAIN (COSTS OFF) SELECT rank() OVER (ORDER BY p) FROM sorts_u;
-EXPLAIN (COSTS OFF) SELECT * FROM (SELECT * FROM sorts_u ORDER BY p LIMIT 10) s ORDER BY id;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
+SELECT plan_nodes('SELECT DISTINCT p FROM sorts_u');
+SELECT plan_nodes('SELECT rank() OVER (ORDER BY p) FROM sorts_u');
+SELECT plan_nodes('SELECT * FROM (SELECT * FROM sorts_u ORDER BY p LIMIT 10) s ORDER BY id');
+SELECT plan_nodes('SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p)');
 -- a Gather Merge that computes what workers may not.  The rows of three workers are one more
 -- than the table's, so no path is offered.
 ALTER TABLE sorts_u SET (parallel_workers = 3);
@@ -170,7 +151,7 @@ EXPLAIN (COSTS OFF, VERBOSE) SELECT p, id, sorts_upper(p) AS u, count(*) FROM so
 SELECT compare('SELECT p, id, sorts_upper(p) AS u, count(*) FROM sorts_u GROUP BY p, id, sorts_upper(p)');
 -- one at the top of a plan: names, and columns that are sorted by only
 SET gpusort.setup_cost = 0;
-EXPLAIN (COSTS OFF) SELECT id AS number FROM sorts_u ORDER BY p;
+SELECT plan_nodes('SELECT id AS number FROM sorts_u ORDER BY p');
 CREATE TABLE sorts_names AS SELECT id AS number, -id AS other FROM sorts_u ORDER BY p;
 SELECT attname FROM pg_attribute WHERE attrelid = 'sorts_names'::regclass AND attnum > 0 ORDER BY attnum;
 DROP TABLE sorts_names;
@@ -178,7 +159,6 @@ RESET gpusort.setup_cost;
 RESET parallel_leader_participation;
 SET max_parallel_workers_per_gather = 0;
 SET gpusort.enabled = off;
-EXPLAIN (COSTS OFF) SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p);
+SELECT plan_nodes('SELECT count(*) FROM sorts_u a JOIN sorts_u b USING (p)');
 DROP TABLE sorts_t, sorts_u, sorts_part;
-DROP FUNCTION compare, compare_only, count_sorts, around_setup_cost, sorts_upper;
-DROP FUNCTION plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare, compare_only, count_sorts, around_setup_cost, sorts_upper, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -169,7 +169,7 @@ SELECT staging_used, memory_used, sorts FROM gpusort_devices;
 -- prepared statements, generic and custom plans
 PREPARE q (int) AS SELECT id FROM plans_t WHERE k < $1 ORDER BY p, id LIMIT 3;
 SET plan_cache_mode = force_generic_plan;
-EXPLAIN (COSTS OFF) EXECUTE q (50);
+SELECT plan_nodes('EXECUTE q (50)', 'First Rows');
 EXECUTE q (50);
 EXECUTE q (90);
 SET plan_cache_mode = force_custom_plan;
@@ -199,7 +199,7 @@ CREATE TABLE plans_u (n serial, id int);
 INSERT INTO plans_u (id) SELECT id FROM plans_t ORDER BY p DESC, id;
 SELECT count(*) AS wrong FROM plans_u JOIN
 	(SELECT row_number() OVER (ORDER BY p DESC, id) AS n, id FROM plans_t) s USING (n) WHERE plans_u.id <> s.id;
-EXPLAIN (COSTS OFF) SELECT id FROM plans_t ORDER BY p, id LIMIT 3 FOR UPDATE;
+SELECT plan_nodes('SELECT id FROM plans_t ORDER BY p, id LIMIT 3 FOR UPDATE', 'First Rows');
 BEGIN;
 SELECT id FROM plans_t ORDER BY p, id LIMIT 3 FOR UPDATE;
 COMMIT;
@@ -213,4 +213,4 @@ INSERT INTO plans_t (id, p) SELECT -i, md5(i::text) FROM generate_series(1, 1000
 SELECT compare('SELECT * FROM plans_t ORDER BY late, p DESC, id');
 DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;
 DROP SEQUENCE plans_s;
-DROP FUNCTION wait_closed, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION wait_closed, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -1,6 +1,8 @@
 --
 -- gpusort.log_refusals: what is left to PostgreSQL, and why, with the columns.
 --
+\pset format unaligned
+\pset tuples_only on
 SET client_min_messages = notice;
 SET max_parallel_workers_per_gather = 0;
 SET enable_incremental_sort = off;

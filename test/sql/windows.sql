@@ -31,7 +31,7 @@ SELECT compare_windows('SELECT id, (SELECT min(k) FROM win_t u WHERE u.id = t.id
 SET gpusort.force = on;
 EXPLAIN (VERBOSE, COSTS OFF)
 	SELECT id, rank() OVER (PARTITION BY k ORDER BY p) + 1 AS r, dense_rank() OVER (PARTITION BY k ORDER BY p) FROM win_t;
-SELECT explain_rows('SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY p) AS r FROM win_t WHERE id < 100) s');
+SELECT explain_lines('SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY p) AS r FROM win_t WHERE id < 100) s', '.');
 
 -- rescanned, what is below is not computed again: the function's values stay the same
 CREATE SEQUENCE win_s;
@@ -91,4 +91,4 @@ ORDER BY 1, 2;
 
 DROP TABLE win_t;
 DROP SEQUENCE win_s;
-DROP FUNCTION compare_windows, explain_rows, treat_nulls, compare_nodes, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION compare_windows, explain_lines, treat_nulls, compare_nodes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -203,11 +203,11 @@ SET client_min_messages = warning;
 EXPLAIN (VERBOSE, COSTS OFF)
 	SELECT id, sum(id) FILTER (WHERE k > 2) OVER w + 1 AS s, count(*) OVER w, lag(p, 2, 'x') OVER w, first_value(k) OVER w
 	FROM win_t WINDOW w AS (PARTITION BY k ORDER BY p);
-SELECT line FROM explain_rows('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
-SELECT line FROM explain_rows('SELECT * FROM (SELECT id, count(*) OVER (ORDER BY k) AS c FROM win_t) s WHERE c <= 900') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
-SELECT line FROM explain_rows('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
-SELECT line FROM explain_rows('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY p, id) AS r, count(*) OVER (PARTITION BY k ORDER BY id DESC, p) AS c FROM win_t) s WHERE r <= 900 AND c < 40') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
-SELECT line FROM explain_rows('SELECT id, lead(id, 3) OVER (ORDER BY p, id) FROM win_t LIMIT 5') AS line WHERE line ~ 'GpuWindow|GpuSort|Condition|Filter';
+SELECT explain_lines('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3', 'GpuWindow|GpuSort|Condition|Filter');
+SELECT explain_lines('SELECT * FROM (SELECT id, count(*) OVER (ORDER BY k) AS c FROM win_t) s WHERE c <= 900', 'GpuWindow|GpuSort|Condition|Filter');
+SELECT explain_lines('SELECT * FROM (SELECT id, row_number() OVER (PARTITION BY k ORDER BY p, id) AS r FROM win_t) s WHERE r <= 3', 'GpuWindow|GpuSort|Condition|Filter');
+SELECT explain_lines('SELECT * FROM (SELECT id, row_number() OVER (ORDER BY p, id) AS r, count(*) OVER (PARTITION BY k ORDER BY id DESC, p) AS c FROM win_t) s WHERE r <= 900 AND c < 40', 'GpuWindow|GpuSort|Condition|Filter');
+SELECT explain_lines('SELECT id, lead(id, 3) OVER (ORDER BY p, id) FROM win_t LIMIT 5', 'GpuWindow|GpuSort|Condition|Filter');
 
 -- who may not call a function may not do so by GpuWindow; a transition function is the owner's to call
 CREATE ROLE gpusort_win_user;
@@ -262,5 +262,5 @@ EXECUTE lags(1, NULL);
 DROP VIEW win_big;
 DROP TABLE win_t, win_pages, win_few;
 DROP AGGREGATE win_longest(text), win_note(anyelement), win_note_all(anyelement), win_shut(anyelement);
-DROP FUNCTION win_longest, win_note, win_note_end, compare_windows, compare_errors, rows_before_error, explain_rows, compare_nodes, plan_lines,
+DROP FUNCTION win_longest, win_note, win_note_end, compare_windows, compare_errors, rows_before_error, explain_lines, compare_nodes, plan_lines, plan_nodes,
 	query_rows, stock_rows, rows_differ;
