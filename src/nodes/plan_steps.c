@@ -4,7 +4,7 @@
  *	  What gpusort does to finished plans: the table of all steps, in their order.
  *
  * A step looks at one node of a plan and returns it, perhaps changed, or the node that takes its place
- * (common/plan_step.h).  Steps of one pass are taken node by node: for each node in the order of the
+ * (plan_steps.h).  Steps of one pass are taken node by node: for each node in the order of the
  * table.  A step sees what earlier ones have returned; if that is a node with another tag, the steps for
  * the former tag are left out.
  *
@@ -46,7 +46,6 @@
 #include "nodes/sort/gpusort_plan.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
-#include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
@@ -82,9 +81,7 @@ forbid_rerun(GsStepContext *context, Plan *plan)
 static Plan *
 pass_bound_on(GsStepContext *context, Plan *plan)
 {
-	context->bound.expected = gs_plan_bound_below(plan, context->bound.expected);
-	context->bound.sure = gs_plan_sure_bound_below(plan, context->bound.sure);
-	context->bound.limit = gs_plan_limit_below(plan, context->bound.limit);
+	context->bound = gs_plan_bound_below(plan, context->bound);
 	return plan;
 }
 
@@ -245,8 +242,7 @@ only_selects(const PlannedStmt *stmt)
 void
 gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options)
 {
-	Statement	statement = {{.stmt = stmt, .bound = {GS_NO_BOUND, GS_NO_BOUND, NULL}},
-							 root, cursor_options};
+	Statement	statement = {{.stmt = stmt}, root, cursor_options};
 	GsStepContext *context = &statement.step;
 	bool		has_sorts = gs_plan_has_sorts(stmt);
 
@@ -255,6 +251,7 @@ gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, in
 		if (gs_sort_may_rerun(parse) && !is_volatile(root, stmt, GS_VOLATILE_BESIDE_SCANS))
 			context->flags = gs_plan_subplan_flags(stmt);
 		context->last_node_id = gs_plan_last_node_id(stmt);
+		context->bound = gs_no_bound;
 		walk_all(context, walk);
 		if (only_selects(stmt))
 			stmt->planTree = take_steps(context, TOP, stmt->planTree);

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan_steps.h
- *	  What gpusort does to finished plans.
+ *	  The steps that change a finished plan; plan_steps.c has the table of all.
  *
  *-------------------------------------------------------------------------
  */
@@ -11,9 +11,25 @@
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
+#include "plan/plan_walk.h"
+
+typedef struct GsStepContext
+{
+	PlannedStmt *stmt;
+	int			last_node_id;	/* the highest plan_node_id in use */
+
+	/* what the nodes above say of the node that a step looks at */
+	const Plan *parent;			/* NULL: it is the topmost one */
+	int			flags;			/* GS_PLAN_FLAG_: those that GpuSort may have here */
+	GsBound		bound;
+} GsStepContext;
+
+/* A step returns the node, perhaps changed, or the one that takes its place. */
+typedef Plan *(*GsPlanStep) (GsStepContext *context, Plan *plan);
+
 /*
- * Change a statement's plans, and no more than there is to do.  root: of the query at the top; NULL: it is
- * not known, as the usual planner did not make the plans.
+ * Take all steps that there is cause for.  root: of the query at the top; NULL: it is not known, as the
+ * usual planner did not make the plans.
  */
 extern void gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root,
 						  int cursor_options);

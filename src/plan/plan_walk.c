@@ -14,6 +14,8 @@
 #include "optimizer/optimizer.h"
 #include "plan/plan_walk.h"
 
+const GsBound gs_no_bound = {GS_NO_BOUND, GS_NO_BOUND, NULL};
+
 void
 gs_plan_visit_children(Plan *plan, void (*visit) (Plan **child, void *context), void *context)
 {
@@ -84,31 +86,6 @@ known_constant(Node *expr)
 	return expr && IsA(expr, Const) && !((Const *) expr)->constisnull ? (Const *) expr : NULL;
 }
 
-/* How many tuples a Limit will ask for, or unless that is to be sure an estimate of it. */
-static double
-limit_bound(const Limit *limit, bool sure)
-{
-	double		count = limit->plan.plan_rows;
-
-	if (sure && (known_constant(limit->limitCount) == NULL ||
-				 (limit->limitOffset && known_constant(limit->limitOffset) == NULL)))
-		return GS_NO_BOUND;
-
-	if (limit->limitOption == LIMIT_OPTION_WITH_TIES || limit->limitCount == NULL)
-		return GS_NO_BOUND;
-	if (IsA(limit->limitCount, Const))
-	{
-		if (known_constant(limit->limitCount) == NULL)
-			return GS_NO_BOUND;
-		count = DatumGetInt64(known_constant(limit->limitCount)->constvalue);
-	}
-
-	/* an offset that is not known: assume that it is small */
-	if (known_constant(limit->limitOffset))
-		count += DatumGetInt64(known_constant(limit->limitOffset)->constvalue);
-	return count;
-}
-
 /* Does a node ask its children for no more rows than it is asked for?  As in ExecSetTupleBound(). */
 static bool
 passes_bound_on(const Plan *plan)
@@ -127,26 +104,6 @@ passes_bound_on(const Plan *plan)
 		default:
 			return false;
 	}
-}
-
-static double
-bound_below(const Plan *plan, double bound, bool sure)
-{
-	if (IsA(plan, Limit))
-		return limit_bound((const Limit *) plan, sure);
-	return passes_bound_on(plan) ? bound : GS_NO_BOUND;
-}
-
-double
-gs_plan_bound_below(const Plan *plan, double bound)
-{
-	return bound_below(plan, bound, false);
-}
-
-double
-gs_plan_sure_bound_below(const Plan *plan, double bound)
-{
-	return bound_below(plan, bound, true);
 }
 
 static bool
@@ -180,16 +137,32 @@ is_known_at_start(Node *expr)
 	return !gs_plan_expr_may_change(expr) && !contain_mutable_functions(expr);
 }
 
-const Limit *
-gs_plan_limit_below(const Plan *plan, const Limit *limit)
+/* How many tuples a Limit will ask for. */
+static GsBound
+limit_bound(const Limit *limit)
 {
-	const Limit *own = (const Limit *) plan;
+	const Const *count = known_constant(limit->limitCount);
+	const Const *offset = known_constant(limit->limitOffset);
+	GsBound		bound = gs_no_bound;
 
-	if (!IsA(plan, Limit))
-		return passes_bound_on(plan) ? limit : NULL;
-	if (own->limitOption == LIMIT_OPTION_WITH_TIES || own->limitCount == NULL ||
-		limit_bound(own, true) != GS_NO_BOUND || !is_known_at_start(own->limitCount) ||
-		!is_known_at_start(own->limitOffset))
-		return NULL;
-	return own;
+	if (limit->limitOption == LIMIT_OPTION_WITH_TIES || limit->limitCount == NULL ||
+		(IsA(limit->limitCount, Const) && count == NULL))
+		return bound;
+	bound.expected = count ? DatumGetInt64(count->constvalue) : limit->plan.plan_rows;
+	/* an offset that is not known: assume that it is small */
+	if (offset)
+		bound.expected += DatumGetInt64(offset->constvalue);
+	if (count && (offset || limit->limitOffset == NULL))
+		bound.sure = bound.expected;
+	else if (is_known_at_start(limit->limitCount) && is_known_at_start(limit->limitOffset))
+		bound.limit = limit;
+	return bound;
+}
+
+GsBound
+gs_plan_bound_below(const Plan *plan, GsBound bound)
+{
+	if (IsA(plan, Limit))
+		return limit_bound((const Limit *) plan);
+	return passes_bound_on(plan) ? bound : gs_no_bound;
 }

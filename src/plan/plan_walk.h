@@ -31,22 +31,19 @@ extern bool gs_plan_expr_may_change(Node *expr);
 /* An expression without what changes its type or collation only. */
 extern Node *gs_plan_strip_relabel(Node *node);
 
-/* No Limit above that a node would learn of. */
+/* How many rows a node will be asked for, from the first one on. */
+typedef struct GsBound
+{
+	double		expected;		/* GS_NO_BOUND: perhaps all */
+	double		sure;			/* no more, as is known when planning; or GS_NO_BOUND */
+	const Limit *limit;			/* the Limit above that will know no more, when execution starts; or NULL */
+} GsBound;
+
 #define GS_NO_BOUND	(-1.0)
 
-/*
- * How many rows a node's children will be asked for, where the node itself is
- * asked for bound.
- */
-extern double gs_plan_bound_below(const Plan *plan, double bound);
+extern const GsBound gs_no_bound;
 
-/* The same where it is known when planning that no tuple beyond it is asked for. */
-extern double gs_plan_sure_bound_below(const Plan *plan, double bound);
-
-/*
- * The Limit that a node's children have above them where its numbers are known when execution
- * starts, and not before; NULL: none.  limit: that of the node itself.
- */
-extern const Limit *gs_plan_limit_below(const Plan *plan, const Limit *limit);
+/* The same of its children. */
+extern GsBound gs_plan_bound_below(const Plan *plan, GsBound bound);
 
 #endif							/* GS_PLAN_WALK_H */

@@ -80,8 +80,7 @@ typedef enum Reading
 /* Where a node stands. */
 typedef struct Place
 {
-	double		bound;			/* rows that it will be asked for, or
-								 * GS_NO_BOUND */
+	GsBound		bound;			/* rows that it will be asked for */
 	Reading		reading;
 	double		rows;			/* if not for all, for so many at least;
 								 * GS_NO_BOUND: for all */
@@ -139,8 +138,8 @@ is_worth_while(const ArrayPlanContext *context, const Plan *plan, const Place *p
 
 	if (gs_guc_force)
 		return true;
-	if (place->bound != GS_NO_BOUND)
-		rows = Min(rows, place->bound);
+	if (place->bound.expected != GS_NO_BOUND)
+		rows = Min(rows, place->bound.expected);
 	foreach(lc, calls)
 		elements += rows * estimate_elements(context, plan, lfirst_node(FuncExpr, lc));
 	return elements >= gs_guc_min_rows;
@@ -724,7 +723,7 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 		case T_Result:
 			if (outerPlan(plan) == NULL || (context->for_cursor && place.at_cursor && IsA(plan, Result)))
 				return plan;
-			child_place.bound = GS_NO_BOUND;
+			child_place.bound = gs_no_bound;
 			set_reading_below(&child_place, plan, &place);
 			lift_below(context, plan, &child_place);
 
@@ -788,8 +787,8 @@ void
 gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 {
 	ArrayPlanContext context;
-	Place		top = {GS_NO_BOUND, READ_AS_QUERY, GS_NO_BOUND, false, true, false};
-	Place		sub = {GS_NO_BOUND, READ_PARTLY, GS_NO_BOUND, false, false, false};
+	Place		top = {gs_no_bound, READ_AS_QUERY, GS_NO_BOUND, false, true, false};
+	Place		sub = {gs_no_bound, READ_PARTLY, GS_NO_BOUND, false, false, false};
 	ListCell   *lc;
 
 	context.stmt = stmt;

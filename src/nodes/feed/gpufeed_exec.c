@@ -86,9 +86,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuFeedState *state = (GpuFeedState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	int			flags;
 
-	gs_plan_read(plan, &state->keys, &flags);
+	gs_plan_read(plan, &state->keys);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	state->session.number = -1;
 	state->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort feed node",

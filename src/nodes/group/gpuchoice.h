@@ -20,7 +20,7 @@
 #include "nodes/pathnodes.h"
 
 #include "nodes/common/gpunode.h"
-#include "nodes/common/plan_step.h"
+#include "nodes/plan_steps.h"
 
 #define GS_CHOICE_NAME	"GpuChoice"
 

@@ -173,7 +173,7 @@ plan_choice_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	(void) rel;
 	(void) clauses;
 
-	gs_plan_decline_few(find_sort(sorted), linitial_int(path->custom_private));
+	*gs_plan_setting(find_sort(sorted), GS_PLAN_FEW_GROUPS) = linitial_int(path->custom_private);
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.lefttree = sorted;
 	/* it may have expressions of the tables in common with the other one */
@@ -188,8 +188,6 @@ gs_choice_finish(GsStepContext *context, Plan *plan)
 {
 	Plan	   *hashed = innerPlan(plan);
 	CustomScan *sort;
-	GsSortKeys	keys;
-	int			flags = 0;
 
 	(void) context;
 
@@ -197,9 +195,7 @@ gs_choice_finish(GsStepContext *context, Plan *plan)
 		return plan;
 	gs_node_finish_columns((CustomScan *) plan);
 	sort = find_sort(outerPlan(plan));
-	if (sort)
-		gs_plan_read(sort, &keys, &flags);
-	if (flags & GS_PLAN_FLAG_RERUN)
+	if (sort && *gs_plan_setting(sort, GS_PLAN_FLAGS) & GS_PLAN_FLAG_RERUN)
 		return plan;
 	apply_tlist_labeling(hashed->targetlist, plan->targetlist);
 	hashed->initPlan = list_concat(hashed->initPlan, plan->initPlan);

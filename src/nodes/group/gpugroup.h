@@ -17,7 +17,7 @@
 #include "nodes/plannodes.h"
 
 #include "nodes/common/gpunode.h"
-#include "nodes/common/plan_step.h"
+#include "nodes/plan_steps.h"
 
 #define GS_GROUP_NAME	"GpuGroup"
 
@@ -40,7 +40,7 @@ typedef enum GsGroupKind
 } GsGroupKind;
 
 /*
- * Steps (plan_step.h).  In the place of an Agg above sorted rows: the node that returns how many of them are
+ * Steps (plan_steps.h).  In the place of an Agg above sorted rows: the node that returns how many of them are
  * different, if it wants no more; the node that computes its aggregates.  In the place of Unique, or Group.
  */
 extern Plan *gs_group_count(GsStepContext *context, Plan *plan);

@@ -22,7 +22,7 @@
 #include "nodes/plannodes.h"
 
 #include "nodes/common/gpunode.h"
-#include "nodes/common/plan_step.h"
+#include "nodes/plan_steps.h"
 
 #define GS_PERCENTILE_NAME	"GpuPercentile"
 
@@ -55,7 +55,7 @@ extern void gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel,
 									 const GroupPathExtraData *extra);
 
 /*
- * A step (plan_step.h): GpuPercentile between an Agg and a GpuSort, to compute the functions as columns,
+ * A step (plan_steps.h): GpuPercentile between an Agg and a GpuSort, to compute the functions as columns,
  * if the order is right.
  */
 extern Plan *gs_percentile_replace(GsStepContext *step, Plan *plan);

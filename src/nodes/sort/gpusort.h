@@ -60,27 +60,31 @@ typedef enum GsPlanItem
 	GS_PLAN_OPERATORS,			/* OidList */
 	GS_PLAN_COLLATIONS,			/* OidList */
 	GS_PLAN_NULLS_FIRST,		/* IntList of bools */
-	GS_PLAN_FLAGS,				/* IntList of one: GS_PLAN_FLAG_ below */
-	GS_PLAN_BOUND,				/* IntList of one: rows that will be asked for at
-								 * most, from the first one on; 0: not known */
-	GS_PLAN_GROUP,				/* IntList of three: GsSortKeep.group_cols,
-								 * group_first, group_ties */
-	GS_PLAN_GROUP_ROWS,			/* IntList of one: it declines few groups (gpuchoice.h), and so
-								 * many rows are expected; 0: it does not */
+	GS_PLAN_SETTINGS,			/* IntList: GsPlanSetting */
 	GS_PLAN_Count
 } GsPlanItem;
+
+typedef enum GsPlanSetting
+{
+	GS_PLAN_FLAGS,				/* GS_PLAN_FLAG_ below */
+	GS_PLAN_BOUND,				/* rows that will be asked for at most, from the first one on; 0: not known */
+	GS_PLAN_GROUP_COLS,			/* GsSortKeep.group_cols, */
+	GS_PLAN_GROUP_FIRST,		/* group_first, */
+	GS_PLAN_GROUP_TIES,			/* group_ties */
+	GS_PLAN_FEW_GROUPS,			/* it declines few groups (gpuchoice.h), and so many rows are expected; 0: it
+								 * does not */
+	GS_PLAN_SETTING_Count
+} GsPlanSetting;
 
 #define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
 #define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
 #define GS_PLAN_FLAG_UNIQUE	4	/* of rows that are equal in all sort columns, one
 								 * is enough: the first */
 
-/* The columns of a Sort as custom_private, and custom_private as it is read (palloc'd). */
+/* custom_private by the columns of a Sort, the columns (palloc'd), and where it has a setting. */
 extern List *gs_plan_private(const Sort *sort, int flags);
-extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags);
-
-/* The flags that are set stay so only if they are allowed. */
-extern void gs_plan_allow_flags(CustomScan *plan, int allowed);
+extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys);
+extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
 /*
  * The number of the key that a column of a finished GpuSort's output is, with this equality and
@@ -105,10 +109,6 @@ extern void gs_plan_keep_bound(CustomScan *plan, double bound);
 extern void gs_plan_keep_limit(CustomScan *plan, const Limit *limit);
 extern void gs_plan_keep_unique(CustomScan *plan);
 extern void gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties);
-
-/* For gpuchoice.h: the sort declines few groups.  The second one: for how many rows; 0: it does not. */
-extern void gs_plan_decline_few(CustomScan *plan, double rows);
-extern double gs_plan_declines_few(const CustomScan *plan);
 
 /*
  * The order of a GpuSort's rows does not matter, only which of them are equal: sort by what

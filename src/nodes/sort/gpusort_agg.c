@@ -33,7 +33,6 @@ bool
 gs_agg_read_input(GsAggInput *input, const Agg *agg)
 {
 	const Plan *child = outerPlan(agg);
-	int			flags;
 
 	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
 		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL)
@@ -48,7 +47,7 @@ gs_agg_read_input(GsAggInput *input, const Agg *agg)
 	if (!gs_node_is(child, &gs_sort_node))
 		return false;
 	input->sort = (const CustomScan *) child;
-	gs_plan_read(input->sort, &input->keys, &flags);
+	gs_plan_read(input->sort, &input->keys);
 	return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "nodes/plannodes.h"
 
+#include "compat.h"
 #include "sort/sort.h"
 
 /* An Agg and what is below it. */
@@ -49,5 +50,15 @@ extern bool gs_agg_may_compare(const Aggref *agg);
  * PostgreSQL does that to those that it computes in parts, in parallel.
  */
 extern bool gs_agg_ignores_order(const Aggref *agg);
+
+/*
+ * gpusort_agg_plan_15.c: do two aggregates with DISTINCT drop the same rows, and sort in the same order?
+ * May one be given any one of equal values: does it only count them, or are equal ones the same,
+ * byte by byte?
+ */
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+extern bool gs_agg_equal_distinct(const Aggref *a, const Aggref *b);
+extern bool gs_agg_takes_any_equal(const Aggref *agg);
+#endif
 
 #endif							/* GS_GPUSORT_AGG_H */

@@ -40,7 +40,6 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/sort/gpusort_agg.h"
-#include "nodes/sort/gpusort_agg_15.h"
 #include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"

@@ -35,7 +35,6 @@
 
 #include "compat.h"
 #include "nodes/sort/gpusort_agg.h"
-#include "nodes/sort/gpusort_agg_15.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "nodes/window/gpuwindow_function.h"

@@ -63,11 +63,11 @@ begin(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuSortState *state = (GpuSortState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	int			flags;
+	int			flags = *gs_plan_setting(plan, GS_PLAN_FLAGS);
 
-	gs_plan_read(plan, &state->keys, &flags);
+	gs_plan_read(plan, &state->keys);
 	gs_plan_read_keep(plan, &state->keep);
-	state->group_rows = gs_plan_declines_few(plan);
+	state->group_rows = *gs_plan_setting(plan, GS_PLAN_FEW_GROUPS);
 	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;
 	state->repeatable = (flags & GS_PLAN_FLAG_REPEATABLE) != 0;
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;

@@ -256,12 +256,11 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 	CustomScan *sort = (CustomScan *) outerPlan(parent);
 	bool		unique = false;
 	int			n;
-	int			flags;
 
 	if (!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
 		return parent;
 	context.sort = sort;
-	gs_plan_read(sort, &context.keys, &flags);
+	gs_plan_read(sort, &context.keys);
 	if (IsA(parent, WindowAgg))
 	{
 		keep_for_window(&context, (const WindowAgg *) parent);

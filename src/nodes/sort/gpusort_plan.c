@@ -18,7 +18,6 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_plan.h"
-#include "nodes/sort/gpusort_tlist.h"
 #include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
 

@@ -19,4 +19,11 @@ extern int	gs_plan_flags_below(const Sort *sort, int flags, bool in_workers);
  */
 extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 
+/*
+ * gpusort_tlist.c: where a column to sort by is another column of the same target list under a
+ * binary-compatible type or another collation, sort by that one.  Changes
+ * sort->sortColIdx.
+ */
+extern void gs_tlist_find_columns(Sort *sort);
+
 #endif							/* GS_GPUSORT_PLAN_H */

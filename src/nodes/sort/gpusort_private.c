@@ -26,6 +26,7 @@ gs_plan_private(const Sort *sort, int flags)
 	List	   *operators = NIL;
 	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
+	List	   *settings = NIL;
 
 	for (int i = 0; i < sort->numCols; i++)
 	{
@@ -34,39 +35,32 @@ gs_plan_private(const Sort *sort, int flags)
 		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	}
-	return list_concat(list_make5(attnos, operators, collations, nulls_first,
-								  list_make1_int(flags)),
-					   list_make3(list_make1_int(0), list_make3_int(0, 0, false), list_make1_int(0)));
+	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
+		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
+	return list_make5(attnos, operators, collations, nulls_first, settings);
 }
 
-void
-gs_plan_allow_flags(CustomScan *plan, int allowed)
+int *
+gs_plan_setting(const CustomScan *plan, GsPlanSetting setting)
 {
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_FLAGS);
-
-	linitial_int(item) &= allowed;
+	return &lfirst_int(list_nth_cell(list_nth(plan->custom_private, GS_PLAN_SETTINGS), setting));
 }
 
 void
 gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
 {
-	int			flags = linitial_int(list_nth(plan->custom_private, GS_PLAN_FLAGS));
-	const List *group = list_nth(plan->custom_private, GS_PLAN_GROUP);
-
-	keep->unique = (flags & GS_PLAN_FLAG_UNIQUE) != 0;
-	keep->limit = linitial_int(list_nth(plan->custom_private, GS_PLAN_BOUND));
-	keep->group_cols = linitial_int(group);
-	keep->group_first = lsecond_int(group);
-	keep->group_ties = lthird_int(group) != 0;
+	keep->unique = (*gs_plan_setting(plan, GS_PLAN_FLAGS) & GS_PLAN_FLAG_UNIQUE) != 0;
+	keep->limit = *gs_plan_setting(plan, GS_PLAN_BOUND);
+	keep->group_cols = *gs_plan_setting(plan, GS_PLAN_GROUP_COLS);
+	keep->group_first = *gs_plan_setting(plan, GS_PLAN_GROUP_FIRST);
+	keep->group_ties = *gs_plan_setting(plan, GS_PLAN_GROUP_TIES) != 0;
 }
 
 void
 gs_plan_keep_bound(CustomScan *plan, double bound)
 {
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_BOUND);
-
 	if (bound >= 1 && bound <= INT_MAX)
-		linitial_int(item) = (int) bound;
+		*gs_plan_setting(plan, GS_PLAN_BOUND) = (int) bound;
 }
 
 void
@@ -82,9 +76,15 @@ gs_plan_keep_limit(CustomScan *plan, const Limit *limit)
 void
 gs_plan_keep_unique(CustomScan *plan)
 {
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_FLAGS);
+	*gs_plan_setting(plan, GS_PLAN_FLAGS) |= GS_PLAN_FLAG_UNIQUE;
+}
 
-	linitial_int(item) |= GS_PLAN_FLAG_UNIQUE;
+void
+gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
+{
+	*gs_plan_setting(plan, GS_PLAN_GROUP_COLS) = cols;
+	*gs_plan_setting(plan, GS_PLAN_GROUP_FIRST) = first;
+	*gs_plan_setting(plan, GS_PLAN_GROUP_TIES) = ties;
 }
 
 /* Texts that are the same under one deterministic collation are so under all. */
@@ -120,31 +120,7 @@ gs_plan_forget_order(CustomScan *plan)
 }
 
 void
-gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
-{
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP);
-
-	linitial_int(item) = cols;
-	lsecond_int(item) = first;
-	lthird_int(item) = ties;
-}
-
-void
-gs_plan_decline_few(CustomScan *plan, double rows)
-{
-	List	   *item = list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS);
-
-	linitial_int(item) = (int) Min(rows, INT_MAX);
-}
-
-double
-gs_plan_declines_few(const CustomScan *plan)
-{
-	return linitial_int(list_nth(plan->custom_private, GS_PLAN_GROUP_ROWS));
-}
-
-void
-gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
+gs_plan_read(const CustomScan *plan, GsSortKeys *keys)
 {
 	List	   *private = gs_node_private(plan, GS_PLAN_Count);
 	List	   *attnos = list_nth(private, GS_PLAN_ATTNOS);
@@ -152,7 +128,6 @@ gs_plan_read(const CustomScan *plan, GsSortKeys *keys, int *flags)
 	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
 	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
 
-	*flags = linitial_int(list_nth(private, GS_PLAN_FLAGS));
 	keys->ncols = list_length(attnos);
 	keys->attnos = palloc(keys->ncols * sizeof(AttrNumber));
 	keys->operators = palloc(keys->ncols * sizeof(Oid));
@@ -186,12 +161,11 @@ bool
 gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **found, bool *all)
 {
 	GsSortKeys	keys;
-	int			flags;
 	ListCell   *attno;
 	ListCell   *operator;
 	ListCell   *collation;
 
-	gs_plan_read(plan, &keys, &flags);
+	gs_plan_read(plan, &keys);
 	forthree(attno, columns->attnos, operator, columns->operators, collation, columns->collations)
 	{
 		int			key = gs_plan_find_key(plan, &keys, lfirst_int(attno), lfirst_oid(operator),

@@ -36,7 +36,6 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_plan.h"
 #include "nodes/sort/gpusort_steps.h"
-#include "nodes/sort/gpusort_tlist.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 #include "plan/sort_refuse.h"
@@ -251,7 +250,7 @@ gs_sort_finish(GsStepContext *context, Plan *plan)
 	if (!is_sort_or_feed(plan))
 		return plan;
 	gs_node_finish_columns((CustomScan *) plan);
-	gs_plan_allow_flags((CustomScan *) plan, context->flags);
+	*gs_plan_setting((CustomScan *) plan, GS_PLAN_FLAGS) &= context->flags;
 	return plan;
 }
 

@@ -9,7 +9,7 @@
 #define GS_GPUSORT_STEPS_H
 
 #include "compat.h"
-#include "nodes/common/plan_step.h"
+#include "nodes/plan_steps.h"
 
 /*
  * gpusort_replace.c

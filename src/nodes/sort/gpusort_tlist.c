@@ -22,8 +22,8 @@
 
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_plan.h"
 #include "nodes/sort/gpusort_steps.h"
-#include "nodes/sort/gpusort_tlist.h"
 #include "plan/plan_walk.h"
 
 void

@@ -24,7 +24,7 @@
 #include "nodes/plannodes.h"
 
 #include "nodes/common/gpunode.h"
-#include "nodes/common/plan_step.h"
+#include "nodes/plan_steps.h"
 
 #define GS_WINDOW_NAME	"GpuWindow"
 
@@ -49,7 +49,7 @@ typedef enum GsWindowOption
 } GsWindowOption;
 
 /*
- * Steps (plan_step.h): GpuWindow in the place of a WindowAgg; at the top of a plan it drops columns that
+ * Steps (plan_steps.h): GpuWindow in the place of a WindowAgg; at the top of a plan it drops columns that
  * only the sort below needs.
  */
 extern Plan *gs_window_replace(GsStepContext *context, Plan *plan);
