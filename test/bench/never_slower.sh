@@ -6,7 +6,8 @@
 # Groups are report, distinct, many, order, limit, window, join, sub, small, cold and sessions.
 # Settings are PostgreSQL's and gpusort's defaults, except shared_buffers, and work_mem where a
 # name says so.  Results go to /dev/null in the server.  Each side is a session of its own, which
-# has executed the statement before; off and on take turns.  A "cold" statement is the first of
+# has executed the statement before, and no other one: malloc() gives memory more quickly in a process
+# that sorted or hashed many rows earlier.  Off and on take turns.  A "cold" statement is the first of
 # its session; "sessions" are executed by 8 sessions at once.
 #
 # Printed are medians for one execution, worst first: ms by the clock, ms of CPU time of all processes of the
@@ -69,11 +70,12 @@ server_cpu()
 			END {printf "%d\n", sum * 1000 / tick}'
 }
 
-# open_session SIDE: a psql that executes what we write
+# open_session SIDE: a psql that executes what we write; the one before ends
 open_session()
 {
-	local in out
+	local in=${to_session[$1]-} out=${from_session[$1]-}
 
+	[ -z "$in" ] || exec {in}>&- {out}<&-
 	mkfifo "$work/in" "$work/out"
 	PGOPTIONS="-c gpusort.enabled=$1" as_user "$bindir/psql" -XAtq -f - <"$work/in" >"$work/out" 2>>"$work/errors" &
 	exec {in}>"$work/in" {out}<"$work/out"
@@ -142,7 +144,8 @@ statement()
 	ms=0
 	for side in off on; do
 		: >"$work/$side.times"
-		{ echo "RESET ALL;"; bench_settings "$*"; } >&"${to_session[$side]}"
+		open_session $side
+		bench_settings "$*" >&"${to_session[$side]}"
 		ms=$("execute_$how" $side "$copy" 1 | awk -v ms="$ms" '{ms += $1} END {print ms}')
 	done
 	# a measurement takes 0.2 seconds or more, and all of them some 8 where 3 of each side do not take longer
@@ -296,8 +299,6 @@ statements()
 
 # ---- and what came of them ----
 
-open_session off
-open_session on
 : >"$work/lines"
 statements
 [ ! -s "$work/errors" ] || { sort "$work/errors" | uniq -c | head -20 >&2; bench_die "statements failed"; }
