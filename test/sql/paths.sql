@@ -150,6 +150,10 @@ SET work_mem = '140kB';
 SELECT stock_sort('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000'), compare('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000');
 SET work_mem = '512kB';
 SELECT stock_sort('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000'), stays('SELECT * FROM paths_t ORDER BY x, id LIMIT 1000');
+-- rows that lie in the order hardly ever enter the heap
+SET work_mem = '4MB';
+SELECT stays('SELECT id, k FROM paths_t ORDER BY id LIMIT 6000');
+SELECT compare('SELECT id, k FROM paths_t ORDER BY id DESC LIMIT 6000');
 SET work_mem = '64kB';
 -- the order is there, or a small limit needs none
 CREATE INDEX paths_p ON paths_t (p);

@@ -26,6 +26,7 @@
 #include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/sort_cost.h"
+#include "plan/sort_order.h"
 
 /*
  * May the cheapest path be gone?  One in the right order was itself added to
@@ -154,6 +155,14 @@ postgres_is_faster(const Path *path)
 		gs_cost_sort(path->rows, path->rows, target->width);
 }
 
+/* Is a top-N heapsort of a path's rows, a part of all, better? */
+static bool
+heapsort_is_faster(PlannerInfo *root, const Path *path, double rows, double limit)
+{
+	return gs_cost_prefers_heapsort(path->rows, rows, path->pathtarget->width, limit,
+									gs_order_of_path(root, path, root->sort_pathkeys));
+}
+
 void
 gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
@@ -181,16 +190,15 @@ gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *order
 	}
 	else
 	{
-		int			width = cheapest->pathtarget->width;
 		double		limit;
 
 		if (pathkeys_contained_in(offer.pathkeys, cheapest->pathkeys) ||
 			postgres_is_faster(cheapest))
 			return;
 		limit = limit_rows(root);
-		if (!gs_cost_prefers_heapsort(offer.rows, offer.rows, width, limit))
+		if (!heapsort_is_faster(root, cheapest, offer.rows, limit))
 			offer.serial = cheapest;
-		if (partial && !gs_cost_prefers_heapsort(partial->rows, offer.rows, width, limit))
+		if (partial && !heapsort_is_faster(root, partial, offer.rows, limit))
 			offer.partial = partial;
 	}
 	if (offer.serial || offer.partial)

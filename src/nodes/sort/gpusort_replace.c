@@ -38,6 +38,7 @@
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
+#include "plan/sort_order.h"
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
 
@@ -120,7 +121,8 @@ is_worth_while(const GsStepContext *context, const Sort *node, double processes,
 		return true;
 	if (rows < gs_guc_min_rows)
 		reason = "it has fewer rows than gpusort.min_rows";
-	else if (gs_cost_prefers_heapsort(sort->plan_rows, rows, sort->plan_width, bound))
+	else if (gs_cost_prefers_heapsort(sort->plan_rows, rows, sort->plan_width, bound,
+									  gs_order_of_plan(context->stmt, node)))
 		reason = "a top-N sort costs less";
 	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= sort_cost(sort, outerPlan(sort)))
 		reason = "PostgreSQL's sort costs less";
