@@ -151,6 +151,19 @@ gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
 	}
 }
 
+double
+gs_known_values(PlannerInfo *root, Node *expr)
+{
+	VariableStatData data;
+	bool		is_default;
+	double		values;
+
+	examine_variable(root, expr, 0, &data);
+	values = get_variable_numdistinct(&data, &is_default);
+	ReleaseVariableStats(data);
+	return is_default ? 0 : values;
+}
+
 /*
  * Is the number of groups by these expressions no more than a guess?  Where there are no statistics
  * of an expression PostgreSQL takes the numbers of values of its columns, and it multiplies those of
@@ -159,22 +172,7 @@ gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
 static bool
 is_guess(PlannerInfo *root, const List *exprs)
 {
-	ListCell   *lc;
-
-	if (list_length(exprs) > 1)
-		return true;
-	foreach(lc, exprs)
-	{
-		VariableStatData data;
-		bool		is_default;
-
-		examine_variable(root, lfirst(lc), 0, &data);
-		(void) get_variable_numdistinct(&data, &is_default);
-		ReleaseVariableStats(data);
-		if (is_default)
-			return true;
-	}
-	return false;
+	return list_length(exprs) > 1 || (exprs != NIL && gs_known_values(root, linitial(exprs)) == 0);
 }
 
 /*
@@ -195,9 +193,8 @@ without_workers(List *paths)
 	return paths;
 }
 
-/* The cheapest path, if it hashes groups: the rival of paths that sort them.  Else NULL. */
-static const AggPath *
-find_rival(const RelOptInfo *rel)
+static const Path *
+find_cheapest(const RelOptInfo *rel)
 {
 	const Path *best = NULL;
 	ListCell   *lc;
@@ -209,6 +206,21 @@ find_rival(const RelOptInfo *rel)
 		if (best == NULL || compare_path_costs((Path *) path, (Path *) best, TOTAL_COST) < 0)
 			best = path;
 	}
+	return best;
+}
+
+bool
+gs_cheapest_hashes(const RelOptInfo *rel)
+{
+	return hashes(find_cheapest(rel));
+}
+
+/* The cheapest path, if it hashes groups: the rival of paths that sort them.  Else NULL. */
+static const AggPath *
+find_rival(const RelOptInfo *rel)
+{
+	const Path *best = find_cheapest(rel);
+
 	return best && IsA(best, AggPath) && hashes(best) ? (const AggPath *) best : NULL;
 }
 

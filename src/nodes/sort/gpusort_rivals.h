@@ -51,6 +51,12 @@ typedef struct GsAggOffer
  */
 extern void gs_add_agg_path(PlannerInfo *root, const GsOffer *offer, List *paths);
 
+/* Does a relation's cheapest path hash groups? */
+extern bool gs_cheapest_hashes(const RelOptInfo *rel);
+
+/* How many values has an expression in its table?  0: there are no statistics of it. */
+extern double gs_known_values(PlannerInfo *root, Node *expr);
+
 /* How many groups PostgreSQL expects; 0: none of its paths tells. */
 extern double gs_expected_groups(const RelOptInfo *grouped_rel);
 

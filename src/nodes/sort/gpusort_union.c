@@ -30,6 +30,7 @@
 #include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"
+#include "sort/sort_groups.h"
 
 /* A UNION, as PostgreSQL's paths show it. */
 typedef struct Union
@@ -148,6 +149,48 @@ make_partial_append(PlannerInfo *root, RelOptInfo *rel, const List *inputs)
 	return gs_compat_append_path(root, rel, NIL, paths, workers, enable_parallel_append);
 }
 
+/* How many different rows are there, as far as the statistics of one column tell? */
+static double
+known_rows(const List *inputs)
+{
+	double		most = 0;
+	ListCell   *lc;
+
+	foreach(lc, inputs)
+	{
+		const RelOptInfo *input = ((const Path *) lfirst(lc))->parent;
+		ListCell   *column;
+
+		if (input->subroot == NULL)
+			continue;
+
+		/* not processed_tlist, as in generate_union_paths() */
+		foreach(column, input->subroot->parse->targetList)
+		{
+			const TargetEntry *tle = lfirst_node(TargetEntry, column);
+
+			if (!tle->resjunk)
+				most = Max(most, Min(gs_known_values(input->subroot, (Node *) tle->expr), input->rows));
+		}
+	}
+	return most;
+}
+
+/*
+ * PostgreSQL expects as many different rows as there are rows.  If it hashes them nevertheless, few would be
+ * hashed in less time, so many must be sure to be there.
+ */
+static void
+add_union_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
+{
+	const Union *found = (const Union *) offer;
+
+	if (!gs_guc_force && gs_cheapest_hashes(offer->rel) &&
+		known_rows(found->inputs) * GS_FEW_GROUPS_ROWS < offer->rows)
+		return;
+	gs_add_sorted_paths(root, offer, paths);
+}
+
 static Path *
 make_unique_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
@@ -164,7 +207,7 @@ void
 gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel)
 {
 	Union		found = {{.rel = rel, .forced = gs_guc_force, .above = make_unique_path,
-						  .add = gs_add_sorted_paths}};
+						  .add = add_union_paths}};
 	GsOffer    *offer = &found.offer;
 
 	if (!find_union(root, rel, &found))
