@@ -399,13 +399,18 @@ gs_compat_toast_snapshot(SnapshotData *space)
 	((Path *) create_append_path(root, rel, whole, partial, NIL, NULL, workers, parallel_aware, -1))
 #endif
 
-/* Does an aggregate sort its input itself, rather than get it sorted?  (16 and later) */
+/*
+ * Does an aggregate sort its input itself, rather than get it sorted?  (16 and later)  Then it compares, for
+ * DISTINCT, with the last input, of which a new group knows nothing.
+ */
 #if PG_VERSION_NUM >= 160000
 #define GS_COMPAT_PRESORTED_AGGREGATES 1
 #define gs_compat_aggref_sorts(agg) \
 	(((agg)->aggorder != NIL || (agg)->aggdistinct != NIL) && !(agg)->aggpresorted)
+#define gs_compat_forget_last_input(trans)	((trans)->haslast = false)
 #else
 #define gs_compat_aggref_sorts(agg)	((agg)->aggorder != NIL || (agg)->aggdistinct != NIL)
+#define gs_compat_forget_last_input(trans)	((void) 0)
 #endif
 
 /* What PostgreSQL's sort of so many rows costs, without its input. */

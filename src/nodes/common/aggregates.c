@@ -170,7 +170,7 @@ gs_aggregates_init(CustomScanState *node, List *calls, bool in_window, EState *e
 		Call	   *call = &aggregates->calls[aggregates->n_calls++];
 
 		aggregates->last_column = Max(aggregates->last_column, last_column((Node *) aggref));
-		call->accumulated =
+		call->accumulated = aggref->aggdistinct == NIL &&
 			gs_accumulator_kind(aggref->aggfnoid, gs_aggregate_args(aggref)) != GS_ACCUMULATE_NOTHING;
 		if (call->accumulated)
 		{
@@ -222,6 +222,7 @@ begin_agg(AggState *agg)
 			datumCopy(trans->initValue, trans->transtypeByVal, trans->transtypeLen);
 		state->transValueIsNull = trans->initValueIsNull;
 		state->noTransValue = trans->initValueIsNull;
+		gs_compat_forget_last_input(trans);
 	}
 	MemoryContextSwitchTo(old);
 }

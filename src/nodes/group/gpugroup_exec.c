@@ -79,6 +79,12 @@ read_columns(GpuGroupState *state, const CustomScan *plan)
 			state->passes_rows &= state->columns[column] == column + 1;
 			continue;
 		}
+		if (state->kind == GS_GROUP_COUNTED)
+		{
+			/* it gets different rows only */
+			expr = copyObject(expr);
+			((Aggref *) expr)->aggdistinct = NIL;
+		}
 		state->aggregate_columns[state->n_aggregates++] = column;
 		aggregates = lappend(aggregates, expr);
 	}

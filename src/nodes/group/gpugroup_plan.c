@@ -110,7 +110,7 @@ static bool
 is_possible(const Aggref *agg)
 {
 	return agg->aggsplit == AGGSPLIT_SIMPLE && agg->aggkind == AGGKIND_NORMAL &&
-		agg->aggdistinct == NIL && !gs_compat_aggref_sorts(agg);
+		!gs_compat_aggref_sorts(agg);
 }
 
 static bool
