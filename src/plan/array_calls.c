@@ -297,3 +297,12 @@ gs_array_calls_find(Node *expr, bool sometimes, bool in_aggregates, List **calls
 	find(expr, &context);
 	return context.found;
 }
+
+bool
+gs_array_calls_are_in(Node *expr)
+{
+	List	   *calls = NIL;
+
+	return gs_array_calls_find(expr, false, false, &calls) ||
+		gs_array_calls_find(expr, false, true, &calls);
+}

@@ -20,6 +20,9 @@
  */
 extern bool gs_array_calls_find(Node *expr, bool sometimes, bool in_aggregates, List **calls);
 
+/* Are there such calls, inside or outside aggregates and window functions? */
+extern bool gs_array_calls_are_in(Node *expr);
+
 /* The array that a call sorts, its direction and where it has NULLs. */
 extern Expr *gs_array_call_array(const FuncExpr *call);
 extern bool gs_array_call_descending(const FuncExpr *call);

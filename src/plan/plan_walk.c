@@ -123,6 +123,13 @@ gs_plan_expr_may_change(Node *expr)
 	return may_change(expr, NULL);
 }
 
+bool
+gs_plan_agg_is_simple(const Agg *agg)
+{
+	return (agg->aggstrategy == AGG_PLAIN || agg->aggstrategy == AGG_SORTED) &&
+		agg->aggsplit == AGGSPLIT_SIMPLE && agg->groupingSets == NIL && agg->chain == NIL;
+}
+
 Node *
 gs_plan_strip_relabel(Node *node)
 {

@@ -28,6 +28,9 @@ extern int	gs_plan_last_node_id(const PlannedStmt *stmt);
  */
 extern bool gs_plan_expr_may_change(Node *expr);
 
+/* Does an Agg read its input once, in the order of its groups, or as one group, and return values? */
+extern bool gs_plan_agg_is_simple(const Agg *agg);
+
 /* An expression without what changes its type or collation only. */
 extern Node *gs_plan_strip_relabel(Node *node);
 

@@ -123,11 +123,7 @@ needs_agg(Node *node, void *context)
 static bool
 exprs_are_possible(List *exprs)
 {
-	List	   *array_calls = NIL;
-
-	(void) gs_array_calls_find((Node *) exprs, false, false, &array_calls);
-	(void) gs_array_calls_find((Node *) exprs, false, true, &array_calls);
-	return array_calls == NIL && !contain_subplans((Node *) exprs) &&
+	return !gs_array_calls_are_in((Node *) exprs) && !contain_subplans((Node *) exprs) &&
 		!needs_agg((Node *) exprs, NULL);
 }
 
@@ -184,7 +180,7 @@ find_input(CountInput *input, const Agg *agg)
 	Plan	   *child = outerPlan(agg);
 
 	memset(input, 0, sizeof(*input));
-	if (agg->aggstrategy != AGG_PLAIN || agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL)
+	if (agg->aggstrategy != AGG_PLAIN || !gs_plan_agg_is_simple(agg))
 		return false;
 	/* it only says which columns the query above sees; to count rows none is needed */
 	if (IsA(child, SubqueryScan) && child->qual == NIL && child->initPlan == NIL &&
@@ -244,9 +240,7 @@ gs_group_aggregate(GsStepContext *context, Plan *plan)
 
 	(void) context;
 
-	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
-		(agg->aggstrategy == AGG_SORTED) != (agg->numCols > 0) ||
-		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL ||
+	if (!gs_plan_agg_is_simple(agg) || (agg->aggstrategy == AGG_SORTED) != (agg->numCols > 0) ||
 		!is_sorted_input(outerPlan(agg)))
 		return plan;
 	return make_node(plan, outerPlan(agg), GS_GROUP_BY,

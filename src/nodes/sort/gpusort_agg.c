@@ -34,8 +34,7 @@ gs_agg_read_input(GsAggInput *input, const Agg *agg)
 {
 	const Plan *child = outerPlan(agg);
 
-	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
-		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL)
+	if (!gs_plan_agg_is_simple(agg))
 		return false;
 	memset(input, 0, sizeof(*input));
 	input->agg = agg;

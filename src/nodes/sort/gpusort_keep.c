@@ -105,8 +105,7 @@ look_at_aggregates(Node *node, void *arg)
 static bool
 agg_takes_one_of_equal(KeepContext *context, const Agg *agg)
 {
-	if ((agg->aggstrategy != AGG_PLAIN && agg->aggstrategy != AGG_SORTED) ||
-		agg->aggsplit != AGGSPLIT_SIMPLE || agg->groupingSets != NIL || agg->chain != NIL ||
+	if (!gs_plan_agg_is_simple(agg) ||
 		!compares_keys(context, agg->numCols, agg->grpColIdx, agg->grpOperators,
 					   agg->grpCollations))
 		return false;

@@ -118,7 +118,6 @@ static const char *
 refuse_window(const WindowAgg *window, List *columns)
 {
 	Node	   *tlist = (Node *) window->plan.targetlist;
-	List	   *array_calls = NIL;
 	ListCell   *lc;
 
 	foreach(lc, columns)
@@ -138,9 +137,7 @@ refuse_window(const WindowAgg *window, List *columns)
 		return "volatile functions would see which rows are filtered out";
 
 	/* around WindowAgg they are sorted many at a time (gpuarrays_plan.c) */
-	(void) gs_array_calls_find(tlist, false, false, &array_calls);
-	(void) gs_array_calls_find(tlist, false, true, &array_calls);
-	if (array_calls != NIL)
+	if (gs_array_calls_are_in(tlist))
 		return "it calls gpu_sort_array()";
 	return NULL;
 }
