@@ -167,7 +167,8 @@ GRANT SELECT ON counts_t TO counts_r;
 REVOKE EXECUTE ON FUNCTION pg_catalog.numeric_eq(numeric, numeric) FROM PUBLIC;
 SET LOCAL ROLE counts_r;
 SELECT compare('SELECT count(DISTINCT n) FROM counts_t');
-SELECT compare('SELECT b, count(DISTINCT n) FROM counts_t GROUP BY b ORDER BY b');
+-- from 16 on its GpuGroup does not either
+SELECT left(compare('SELECT b, count(DISTINCT n) FROM counts_t GROUP BY b ORDER BY b'), 11);
 SELECT compare('SELECT b, count(DISTINCT n), min(DISTINCT id) FROM counts_t GROUP BY b ORDER BY b');
 SELECT n, count(*) FROM counts_t GROUP BY n;
 ROLLBACK;
