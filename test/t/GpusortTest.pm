@@ -7,7 +7,6 @@ package GpusortTest;
 use strict;
 use warnings;
 
-use Digest::MD5 qw(md5_hex);
 use IPC::Run ();
 use Time::HiRes qw(sleep time);
 

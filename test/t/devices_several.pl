@@ -135,7 +135,7 @@ released($node, 'arrays');
 #
 # Larger than a device's memory: each sort stays on its device, with temporary files
 #
-for my $way ([ 'serial', $serial ], [ 'parallel', $parallel ])
+for my $way (@modes)
 {
 	stats_reset($node);
 	same_rows($node, $way->[1], "$large;", "large, $way->[0]: rows", $expected_large);
