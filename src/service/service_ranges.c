@@ -171,7 +171,7 @@ gs_ranges_serve(int number, uint32 wanted)
 		}
 		s->sealed = true;
 		if (gs_sessions[number].layout.n_parts > 0)
-			gs_spill_keep_groups(s->spill, group_of, &gs_sessions[number].layout);
+			gs_spill_set_groups(s->spill, group_of, &gs_sessions[number].layout);
 	}
 	if (gs_sessions[number].layout.n_parts > 0)
 	{

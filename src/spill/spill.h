@@ -159,7 +159,7 @@ extern void gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpill
 typedef uint32_t (*GsSpillGroup) (const void *key, uint32_t len, const void *arg);
 
 /* Before the first range is planned.  arg must live as long as the spill. */
-extern void gs_spill_keep_groups(GsSpill *spill, GsSpillGroup group, const void *arg);
+extern void gs_spill_set_groups(GsSpill *spill, GsSpillGroup group, const void *arg);
 
 /*
  * Ranges.  seal: no run will be added; false: no memory.  plan: adds a range

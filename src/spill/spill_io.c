@@ -7,10 +7,6 @@
  * when a thread has coded it: so the thread takes the place for it, at the file's end, which
  * is what threads share, beside descriptors.
  *
- * Removing a large file takes as long as the kernel needs to drop its pages:
- * for many GB, seconds.  That happens when its last descriptor is closed, and so
- * a thread does it.  The names are gone before, when gs_spill_close() returns.
- *
  *-------------------------------------------------------------------------
  */
 #include <errno.h>
@@ -384,6 +380,27 @@ gs_spill_task_corrupt(GsSpillTask *task, uint8_t file)
 	fail(task, GS_SPILL_READ, file, EIO);
 }
 
+void
+gs_spill_files_unlink(const GsSpill *spill)
+{
+	char		path[GS_SPILL_PATH_BYTES];
+
+	for (uint8_t i = 0; i < GS_SPILL_FILES; i++)
+		if (spill->files[i].fd >= 0)
+		{
+			file_path(spill, i, path);
+			(void) unlink(path);
+		}
+}
+
+void
+gs_spill_files_close(const GsSpill *spill)
+{
+	for (int i = 0; i < GS_SPILL_FILES; i++)
+		if (spill->files[i].fd >= 0)
+			(void) close(spill->files[i].fd);
+}
+
 /* ---- opening and closing ---- */
 
 GsSpillIo *
@@ -417,72 +434,6 @@ gs_spill_io_close(GsSpillIo *io)
 	}
 	if (io->n_spills == 0)
 		free(io);
-}
-
-GsSpill *
-gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_bytes)
-{
-	GsSpill    *spill;
-
-	if (strlen(path) >= sizeof(spill->path))
-		return NULL;
-	spill = calloc(1, sizeof(GsSpill));
-	if (spill == NULL)
-		return NULL;
-	pthread_mutex_init(&spill->lock, NULL);
-	spill->io = io;
-	spill->chunk_bytes = chunk_bytes;
-	spill->limit = UINT64_MAX;
-	strcpy(spill->path, path);
-	for (int i = 0; i < GS_SPILL_FILES; i++)
-		spill->files[i].fd = -1;
-	io->n_spills++;
-	return spill;
-}
-
-static void
-clean_up(GsHostTask *task)
-{
-	GsSpill    *spill = (GsSpill *) task;
-
-	for (int i = 0; i < GS_SPILL_FILES; i++)
-		if (spill->files[i].fd >= 0)
-			(void) close(spill->files[i].fd);
-	gs_spill_ranges_free(spill);
-	gs_spill_runs_free(spill);
-	gs_spill_pages_free(spill);
-	pthread_mutex_destroy(&spill->lock);
-	free(spill);
-}
-
-void
-gs_spill_close(GsSpill *spill)
-{
-	GsSpillIo  *io = spill->io;
-	char		path[GS_SPILL_PATH_BYTES];
-
-	for (uint8_t i = 0; i < GS_SPILL_FILES; i++)
-		if (spill->files[i].fd >= 0)
-		{
-			file_path(spill, i, path);
-			(void) unlink(path);
-		}
-	spill->cleanup.run = clean_up;
-	io->n_spills--;
-	if (io->pool != NULL)
-		gs_host_pool_submit(io->pool, &spill->cleanup);
-	else
-	{
-		clean_up(&spill->cleanup);
-		if (io->n_spills == 0)
-			free(io);
-	}
-}
-
-void
-gs_spill_shorten(GsSpill *spill, const GsSpillShorten *shorten)
-{
-	spill->shorten = *shorten;
 }
 
 const GsSpillShorten *

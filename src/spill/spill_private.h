@@ -3,15 +3,18 @@
  * spill_private.h
  *	  What the files of spill/ share.
  *
+ *	  spill.c		  a sort is opened and closed
+ *	  spill_read.c	  reading ranges
+ *	  spill_ranges.c  borders between ranges: planning, splitting
+ *	  spill_runs.c	  writing runs in blocks, and their index; images
+ *	  spill_blocks.c  reading blocks, cut to the borders of a range
+ *	  spill_cuts.c	  where a border cuts a run
+ *	  spill_pages.c	  writing and reading pages
  *	  spill_io.c	  threads, files, transfers, how jobs end
  *	  spill_code.c	  how records are written
- *	  spill_pages.c	  writing and reading pages
- *	  spill_runs.c	  writing runs in blocks, and their index; images
- *	  spill_ranges.c  borders: planning, splitting, where they cut a run
- *	  spill_read.c	  reading ranges, cut to their borders
  *
- * All of it belongs to the calling thread, but for what a GsSpillTask names,
- * which belongs to a thread of the pool while it runs.
+ * Each calls files below it in this list only.  All of it belongs to the calling thread, except what a GsSpillTask names, which
+ * belongs to a thread of the pool while it runs.
  *
  *-------------------------------------------------------------------------
  */
@@ -146,14 +149,14 @@ typedef enum GsSpillCutKind
 	GS_CUT_RECORD,				/* the one with number `record` */
 	GS_CUT_AT_KEY,				/* the first whose key is no less than the
 								 * border's, or none */
-	GS_CUT_BEHIND_KEY			/* the first whose key is greater, or none */
+	GS_CUT_AFTER_KEY			/* the first whose key is greater, or none */
 } GsSpillCutKind;
 
 /* Where a border cuts a run. */
 typedef struct GsSpillCut
 {
 	GsSpillCutKind kind;
-	uint32_t	block;			/* one behind the run's last: above all of it */
+	uint32_t	block;			/* one after the run's last: above all of it */
 	uint32_t	record;
 	uint32_t	key_len;
 	const uint8_t *key;
@@ -294,6 +297,10 @@ extern bool gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_
 /* Which functions a coder is to use; NULL: none. */
 extern const GsSpillShorten *gs_spill_shortens(const GsSpill *spill);
 
+/* Take the names of a sort's files away; close them, which takes time. */
+extern void gs_spill_files_unlink(const GsSpill *spill);
+extern void gs_spill_files_close(const GsSpill *spill);
+
 /* ---- spill_pages.c ---- */
 
 extern void gs_spill_pages_free(GsSpill *spill);
@@ -302,7 +309,7 @@ extern void gs_spill_pages_free(GsSpill *spill);
 
 extern void gs_spill_runs_free(GsSpill *spill);
 
-/* ---- spill_read.c ---- */
+/* ---- spill_blocks.c ---- */
 
 /* Add a block to what a task reads, to lie behind *data_bytes and *n_records. */
 extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
@@ -318,6 +325,8 @@ extern void gs_spill_read_parts(GsSpillTask *task);
 /* ---- spill_ranges.c ---- */
 
 extern void gs_spill_ranges_free(GsSpill *spill);
+
+/* ---- spill_cuts.c ---- */
 
 /* Where the border below or above a range cuts a run. */
 extern GsSpillCut gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run);

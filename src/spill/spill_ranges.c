@@ -1,14 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * spill_ranges.c
- *	  The borders between ranges: planning them, and where they cut a run.
+ *	  The borders between ranges: planning them, and splitting a range.
  *
- * A border is a row: (key, run, number in the run).  Rows are ordered by these
- * three, and a range is what lies between two borders.  In the border's own
- * run the cut is at that row.  In a run before it rows of the border's key
- * are below the border, in a run behind it they are above; so there the cut is behind,
- * or at, the border's key, and which record that is, is only known to lie in
- * the last block that begins below the cut.
+ * Rows are ordered by (key, run, number in the run), a border is such a row, and a range is
+ * what lies between two borders.  spill_cuts.c tells where they cut a run.
  *
  * Planning looks at nothing but the index.  Blocks are sorted by their first
  * rows, once; a border is the first row of a block, and the rows between two
@@ -18,7 +14,7 @@
  * some blocks of each run.
  *
  * Keys may be in groups that should not be parted, since only together they can
- * be put into their true order (gs_spill_keep_groups()).  Then the border is not at the
+ * be put into their true order (gs_spill_set_groups()).  Then the border is not at the
  * block's row but below its group: at the first bytes that the group's keys share, which
  * are less than any of these keys.
  *
@@ -163,7 +159,7 @@ gs_spill_ranges(const GsSpill *spill)
 }
 
 void
-gs_spill_keep_groups(GsSpill *spill, GsSpillGroup group, const void *arg)
+gs_spill_set_groups(GsSpill *spill, GsSpillGroup group, const void *arg)
 {
 	spill->group = group;
 	spill->group_arg = arg;
@@ -493,88 +489,4 @@ gs_spill_split_end(GsSpillSplit *split, bool done)
 	free(split->candidates);
 	free(split);
 	return done;
-}
-
-/* ---- cuts ---- */
-
-/* Where a border cuts a run. */
-static GsSpillCut
-cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
-{
-	uint32_t	first = spill->runs[run].first_block;
-	uint32_t	low = first;
-	uint32_t	high = first + spill->runs[run].n_blocks;
-	GsSpillCut	cut = {GS_CUT_START, border->block, 0, border->key_len, border->key};
-
-	if (run == border->run && !border->is_group)
-	{
-		cut.record = (uint32_t) (border->row - spill->blocks[border->block].first_row);
-		if (cut.record > 0)
-			cut.kind = GS_CUT_RECORD;
-		return cut;
-	}
-
-	/* the first block that begins above the border */
-	while (low < high)
-	{
-		uint32_t	middle = low + (high - low) / 2;
-		const GsSpillBlock *block = &spill->blocks[middle];
-		int			order = gs_spill_compare_keys(block->key, block->key_len, border->key,
-												  border->key_len);
-
-		if (order > 0 || (order == 0 && (border->is_group || run > border->run)))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	cut.block = low;
-	if (low > first)
-	{
-		cut.block = low - 1;
-		cut.kind = run < border->run && !border->is_group ? GS_CUT_BEHIND_KEY : GS_CUT_AT_KEY;
-	}
-	return cut;
-}
-
-GsSpillCut
-gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run)
-{
-	GsSpillCut	cut = {GS_CUT_START, spill->runs[run].first_block, 0, 0, NULL};
-
-	return range == 0 ? cut : cut_at_border(spill, &spill->borders[range - 1], run);
-}
-
-GsSpillCut
-gs_spill_cut_high(const GsSpill *spill, uint32_t range, uint32_t run)
-{
-	GsSpillCut	cut = {GS_CUT_START, spill->runs[run].first_block + spill->runs[run].n_blocks, 0, 0,
-					   NULL};
-
-	if (spill->is_planned && range + 1 == spill->n_ranges)
-		return cut;
-	return cut_at_border(spill, &spill->borders[range], run);
-}
-
-uint32_t
-gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view)
-{
-	uint32_t	low = 0;
-	uint32_t	high = view->n;
-	int			below = cut->kind == GS_CUT_AT_KEY ? -1 : 0;	/* orders up to this are */
-
-	if (cut->kind == GS_CUT_START || cut->kind == GS_CUT_RECORD)
-		return cut->record;
-	while (low < high)
-	{
-		uint32_t	middle = low + (high - low) / 2;
-		uint32_t	len;
-		const uint8_t *key = gs_spill_view_key(view, middle, &len);
-		int			order = gs_spill_compare_keys(key, len, cut->key, cut->key_len);
-
-		if (order <= below)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }

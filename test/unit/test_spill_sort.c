@@ -659,7 +659,7 @@ check_ranges(const Sort *sort)
 
 	CHECK(gs_spill_seal(sort->spill));
 	if (sort->group_bytes > 0)
-		gs_spill_keep_groups(sort->spill, group_of, &sort->group_bytes);
+		gs_spill_set_groups(sort->spill, group_of, &sort->group_bytes);
 	while (case_ok && !gs_spill_planned(sort->spill))
 	{
 		uint64_t	budget = sort->spec.budget;
