@@ -174,13 +174,14 @@ open_sessions(GsArrayStream *stream)
 	for (int i = 0; i < stream->n_groups; i++)
 	{
 		ArrayGroup *group = &stream->groups[i];
+		GsSessionSpec spec = {.elem = group->elem, .descending = group->descending};
 		MemoryContext old;
 		GsFallback	reason;
 
 		if (group->client)
 			continue;
 		old = MemoryContextSwitchTo(stream->context);
-		group->client = gs_client_open_arrays(group->elem, group->descending, &reason);
+		group->client = gs_client_open(&spec, 1, &reason);
 		MemoryContextSwitchTo(old);
 		if (group->client == NULL)
 		{

@@ -189,10 +189,12 @@ build_with_device(Build *build)
 	GsFallback	reason;
 	GsClient   *client;
 	const GsSession *session;
+	GsSessionSpec spec = {0};
 	uint64		rows;
 
-	client = gs_client_open(build->desc->fixed_width,
-							build->layout.n_parts > 0 ? &build->layout : NULL, 1 + workers, &reason);
+	spec.key_width = build->desc->fixed_width;
+	spec.layout = build->layout.n_parts > 0 ? &build->layout : NULL;
+	client = gs_client_open(&spec, 1 + workers, &reason);
 	if (client == NULL)
 		return reason;
 	reason = scan_and_sort(build, client, workers);
@@ -215,7 +217,7 @@ build_with_device(Build *build)
 	gs_stats_count(GS_COUNT_BYTES, session->row_bytes + session->key_bytes);
 	gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(client) ? 1 : 0);
 	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
-	gs_stats_count(GS_COUNT_LIMITED_SORTS, gs_client_is_limited(client) ? 1 : 0);
+	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->limited ? 1 : 0);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,

@@ -3,12 +3,6 @@
  * service_client.c
  *	  A backend's side of the gpusort service (service_client.h).
  *
- * Waiting
- *	  Whoever changes a session's or chunk's state wakes the session's
- *	  condition variable after releasing the lock.  Waiters test under the
- *	  lock, and wake now and then in any case, to notice a service that ended
- *	  without saying so.
- *
  * Closing
  *	  A session is closed when its memory goes, and when the resource owner that
  *	  it was opened under is released by an error.  Mostly the memory goes first.
@@ -135,16 +129,6 @@ watch_owners(void)
 	watching = true;
 }
 
-/* What a session is opened for, as its GsSession has it. */
-typedef struct SessionSpec
-{
-	uint32		key_width;
-	const GsKeyLayout *layout;
-	GsElem		elem;
-	bool		descending;
-	Oid			tablespace;		/* filled in by open_session() */
-} SessionSpec;
-
 /* Where a sort's temporary files go, as PostgreSQL's own would. */
 static Oid
 choose_tablespace(void)
@@ -235,7 +219,7 @@ report_temp_files(Oid tablespace, uint64 id, uint64 bytes)
 
 /* With the lock held: make the session that was allocated the client's. */
 static void
-take_session(GsClient *client, int number, const SessionSpec *spec, int feeders)
+take_session(GsClient *client, int number, const GsSessionSpec *spec, Oid tablespace, int feeders)
 {
 	GsSession  *session = &gs_sessions[number];
 
@@ -244,10 +228,12 @@ take_session(GsClient *client, int number, const SessionSpec *spec, int feeders)
 		session->layout = *spec->layout;
 	if (spec->elem != GS_ELEM_NONE)
 		session->state = GS_SESSION_ARRAYS;
+	session->keep = spec->keep;
+	session->group_rows = spec->group_rows;
 	session->elem = spec->elem;
 	session->descending = spec->descending;
 	session->engine_wanted = (GsEngine) gs_guc_engine;
-	session->temp_tablespace = spec->tablespace;
+	session->temp_tablespace = tablespace;
 	session->temp_limit = temp_bytes_left(feeders);
 	session->role_memory = (uint64) gs_guc_role_memory_kb * 1024;
 
@@ -297,9 +283,10 @@ leave_queue(int code, Datum arg)
  * there is none to be had.
  */
 static bool
-wait_for_session(GsClient *client, const SessionSpec *spec, int feeders, GsFallback *reason)
+wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFallback *reason)
 {
 	TimestampTz start = GetCurrentTimestamp();
+	Oid			tablespace = choose_tablespace();
 
 	/* what we would wait for might be held by another sort of this query */
 	bool		may_wait = !feeds_leader && gs_guc_wait_timeout_ms > 0 && !holds_promise();
@@ -321,7 +308,7 @@ wait_for_session(GsClient *client, const SessionSpec *spec, int feeders, GsFallb
 			number = gs_session_alloc(feeders);
 		if (number >= 0)
 		{
-			take_session(client, number, spec, feeders);
+			take_session(client, number, spec, tablespace, feeders);
 			waited = gs_queue_leave();
 			if (waited)
 				gs_shared->served = GetCurrentTimestamp();
@@ -347,8 +334,8 @@ wait_for_session(GsClient *client, const SessionSpec *spec, int feeders, GsFallb
 	}
 }
 
-static GsClient *
-open_session(SessionSpec *spec, int feeders, GsFallback *reason)
+GsClient *
+gs_client_open(const GsSessionSpec *spec, int feeders, GsFallback *reason)
 {
 	GsClient   *client;
 	bool		found;
@@ -358,7 +345,6 @@ open_session(SessionSpec *spec, int feeders, GsFallback *reason)
 		return NULL;
 
 	watch_owners();
-	spec->tablespace = choose_tablespace();
 	client = palloc0(sizeof(GsClient));
 	client->leader = true;
 	client->closed = true;
@@ -378,40 +364,6 @@ open_session(SessionSpec *spec, int feeders, GsFallback *reason)
 	}
 	*reason = GS_FALLBACK_NONE;
 	return client;
-}
-
-GsClient *
-gs_client_open(uint32 key_width, const GsKeyLayout *layout, int feeders, GsFallback *reason)
-{
-	SessionSpec spec = {key_width, layout, GS_ELEM_NONE, false, InvalidOid};
-
-	return open_session(&spec, feeders, reason);
-}
-
-GsClient *
-gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason)
-{
-	SessionSpec spec = {0, NULL, elem, descending, InvalidOid};
-
-	return open_session(&spec, 1, reason);
-}
-
-void
-gs_client_keep(GsClient *client, const GsKeep *keep)
-{
-	gs_lock();
-	if (session_is_mine(client))
-		client->session->keep = *keep;
-	gs_unlock();
-}
-
-void
-gs_client_watch_groups(GsClient *client, double rows)
-{
-	gs_lock();
-	if (session_is_mine(client))
-		client->session->group_rows = rows;
-	gs_unlock();
 }
 
 bool
@@ -512,31 +464,20 @@ gs_client_close(GsClient *client)
 
 /* Raise the error that the session's files have met with, if any. */
 static void
-report_trouble(const GsClient *client)
+report_failure(const GsClient *client)
 {
-	GsSpillTrouble trouble = GS_SPILL_FINE;
-	GsSpillFailure copy;
-	const GsSpillFailure *failure = &copy;
+	GsSpillFailure failure = {0};
 
 	gs_lock_shared();
 	if (session_is_mine(client))
-	{
-		trouble = client->session->trouble;
-		copy = client->session->failure;
-	}
+		failure = client->session->failure;
 	gs_unlock();
-	switch (trouble)
-	{
-		case GS_SPILL_FINE:
-		case GS_SPILL_LOST:
-			break;
-		case GS_SPILL_FILE:
-			errno = failure->error_number;
-			ereport(ERROR,
-					(errcode_for_file_access(),
-					 errmsg("could not %s file \"%s\": %m", failure->action, failure->path)));
-			break;
-	}
+	if (failure.error_number == 0)
+		return;
+	errno = failure.error_number;
+	ereport(ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not %s file \"%s\": %m", failure.action, failure.path)));
 }
 
 /* What stops a feeder; the caller holds the lock. */
@@ -545,7 +486,7 @@ feeding_status(const GsClient *client)
 {
 	if (!session_is_mine(client) || !service_serves(client) ||
 		client->session->state == GS_SESSION_CLOSING ||
-		client->session->trouble != GS_SPILL_FINE)
+		client->session->failed)
 		return GS_CLIENT_LOST;
 	if (client->session->declined)
 		return GS_CLIENT_DECLINED;
@@ -554,34 +495,70 @@ feeding_status(const GsClient *client)
 	return GS_CLIENT_OK;
 }
 
-GsClientStatus
-gs_client_take_chunk(GsClient *client, int *chunk)
+/* A wait for what the service, or others, change in a session or a chunk. */
+typedef struct Wait
+{
+	ConditionVariable *cv;
+	GsWait		event;
+	bool		sleeping;
+} Wait;
+
+/* The caller has tested, in vain, and tests again afterwards: so no wake-up is lost. */
+static void
+wait_on(Wait *wait)
+{
+	if (wait->sleeping)
+		ConditionVariableTimedSleep(wait->cv, GS_WAIT_MS, gs_compat_wait_event(wait->event));
+	else
+		ConditionVariablePrepareToSleep(wait->cv);
+	wait->sleeping = true;
+}
+
+static void
+end_wait(const Wait *wait)
+{
+	if (wait->sleeping)
+		ConditionVariableCancelSleep();
+}
+
+/* Take a chunk, to append or for a page, when there is one. */
+static GsClientStatus
+take_chunk(GsClient *client, bool for_page, int *chunk)
 {
 	GsClientStatus status;
-	bool		sleeping = false;
+	Wait		wait = {for_page ? &gs_shared->session_cv : &client->session->cv, GS_WAIT_STAGING, false};
 
 	for (;;)
 	{
 		gs_lock();
-		status = feeding_status(client);
-		*chunk = status == GS_CLIENT_OK ? gs_chunk_take(client->session) : -1;
+		if (for_page)
+			status = session_is_mine(client) && service_serves(client) ? GS_CLIENT_OK : GS_CLIENT_LOST;
+		else
+			status = feeding_status(client);
+		*chunk = -1;
+		if (status == GS_CLIENT_OK)
+			*chunk = for_page ? gs_chunk_take_for_page(client->session) : gs_chunk_take(client->session);
 		gs_unlock();
 		if (status != GS_CLIENT_OK || *chunk >= 0)
 			break;
-		if (!sleeping)
-		{
-			ConditionVariablePrepareToSleep(&client->session->cv);
-			sleeping = true;
-			continue;			/* test again: no wake-up is lost */
-		}
-		ConditionVariableTimedSleep(&client->session->cv, GS_WAIT_MS,
-									gs_compat_wait_event(GS_WAIT_STAGING));
+		wait_on(&wait);
 	}
-	if (sleeping)
-		ConditionVariableCancelSleep();
+	end_wait(&wait);
 	if (status == GS_CLIENT_LOST)
-		report_trouble(client);
+		report_failure(client);
 	return status;
+}
+
+GsClientStatus
+gs_client_take_chunk(GsClient *client, int *chunk)
+{
+	return take_chunk(client, false, chunk);
+}
+
+GsClientStatus
+gs_client_take_page_chunk(GsClient *client, int *chunk)
+{
+	return take_chunk(client, true, chunk);
 }
 
 int
@@ -647,7 +624,7 @@ gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_record
 	if (status == GS_CLIENT_OK)
 		wake_service();
 	else if (status == GS_CLIENT_LOST)
-		report_trouble(client);
+		report_failure(client);
 	return status;
 }
 
@@ -657,6 +634,7 @@ sort_range(GsClient *client, uint32 range)
 {
 	GsSession  *session = client->session;
 	GsClientStatus status = GS_CLIENT_OK;
+	Wait		wait = {&session->cv, GS_WAIT_SORT, false};
 
 	Assert(client->leader);
 	gs_lock();
@@ -675,7 +653,6 @@ sort_range(GsClient *client, uint32 range)
 		return status;
 	wake_service();
 
-	ConditionVariablePrepareToSleep(&session->cv);
 	for (;;)
 	{
 		GsSessionState state;
@@ -683,7 +660,7 @@ sort_range(GsClient *client, uint32 range)
 
 		gs_lock_shared();
 		state = session->state;
-		serves = service_serves(client) && session->trouble == GS_SPILL_FINE;
+		serves = service_serves(client) && !session->failed;
 		if (state != GS_SESSION_SORTING)
 			count_temp_blocks(client);
 		gs_unlock();
@@ -693,12 +670,11 @@ sort_range(GsClient *client, uint32 range)
 			status = GS_CLIENT_OVERFLOW;
 		if (!serves || state != GS_SESSION_SORTING)
 			break;
-		ConditionVariableTimedSleep(&session->cv, GS_WAIT_MS,
-									gs_compat_wait_event(GS_WAIT_SORT));
+		wait_on(&wait);
 	}
-	ConditionVariableCancelSleep();
+	end_wait(&wait);
 	if (status == GS_CLIENT_LOST)
-		report_trouble(client);
+		report_failure(client);
 	return status;
 }
 
@@ -736,12 +712,6 @@ bool
 gs_client_is_spilled(const GsClient *client)
 {
 	return client->session->n_runs > 0 || client->session->temp_bytes > 0;
-}
-
-bool
-gs_client_is_limited(const GsClient *client)
-{
-	return client->session->limited;
 }
 
 int
@@ -798,7 +768,7 @@ static bool
 wait_fetched(GsClient *client, int chunk, GsWait event)
 {
 	bool		fetched;
-	bool		sleeping = false;
+	Wait		wait = {&client->session->cv, event, false};
 
 	for (;;)
 	{
@@ -814,17 +784,9 @@ wait_fetched(GsClient *client, int chunk, GsWait event)
 		/* what is here is good, whatever became of the service */
 		if (fetched || !serves)
 			break;
-		if (!sleeping)
-		{
-			ConditionVariablePrepareToSleep(&client->session->cv);
-			sleeping = true;
-			continue;
-		}
-		ConditionVariableTimedSleep(&client->session->cv, GS_WAIT_MS,
-									gs_compat_wait_event(event));
+		wait_on(&wait);
 	}
-	if (sleeping)
-		ConditionVariableCancelSleep();
+	end_wait(&wait);
 	return fetched;
 }
 
@@ -833,7 +795,7 @@ gs_client_wait(GsClient *client, int chunk)
 {
 	if (wait_fetched(client, chunk, GS_WAIT_FETCH) && gs_chunks[chunk].status == GS_OK)
 		return GS_CLIENT_OK;
-	report_trouble(client);
+	report_failure(client);
 	return GS_CLIENT_LOST;
 }
 
@@ -869,7 +831,7 @@ gs_client_try_page(GsClient *client, int *chunk, uint64 request)
 GsClientStatus
 gs_client_wait_page(GsClient *client, int *chunk, uint64 request)
 {
-	bool		sleeping = false;
+	Wait		wait = {&client->session->cv, GS_WAIT_FETCH, false};
 	bool		on_its_way;
 
 	for (;;)
@@ -884,20 +846,12 @@ gs_client_wait_page(GsClient *client, int *chunk, uint64 request)
 		/* what is here is good, whatever became of the service */
 		if (!on_its_way || !serves)
 			break;
-		if (!sleeping)
-		{
-			ConditionVariablePrepareToSleep(&client->session->cv);
-			sleeping = true;
-			continue;
-		}
-		ConditionVariableTimedSleep(&client->session->cv, GS_WAIT_MS,
-									gs_compat_wait_event(GS_WAIT_FETCH));
+		wait_on(&wait);
 	}
-	if (sleeping)
-		ConditionVariableCancelSleep();
+	end_wait(&wait);
 	if (!on_its_way && (*chunk < 0 || gs_chunks[*chunk].status == GS_OK))
 		return GS_CLIENT_OK;
-	report_trouble(client);
+	report_failure(client);
 	return GS_CLIENT_LOST;
 }
 
@@ -909,36 +863,6 @@ gs_client_leave_page(GsClient *client, int chunk)
 	gs_page_leave(chunk);
 	gs_unlock();
 	wake_service();				/* it may be asleep for long, and is to give the page up */
-}
-
-GsClientStatus
-gs_client_take_page_chunk(GsClient *client, int *chunk)
-{
-	GsClientStatus status;
-	bool		sleeping = false;
-
-	for (;;)
-	{
-		gs_lock();
-		status = session_is_mine(client) && service_serves(client) ? GS_CLIENT_OK : GS_CLIENT_LOST;
-		*chunk = status == GS_CLIENT_OK ? gs_chunk_take_for_page(client->session) : -1;
-		gs_unlock();
-		if (status != GS_CLIENT_OK || *chunk >= 0)
-			break;
-		if (!sleeping)
-		{
-			ConditionVariablePrepareToSleep(&gs_shared->session_cv);
-			sleeping = true;
-			continue;
-		}
-		ConditionVariableTimedSleep(&gs_shared->session_cv, GS_WAIT_MS,
-									gs_compat_wait_event(GS_WAIT_STAGING));
-	}
-	if (sleeping)
-		ConditionVariableCancelSleep();
-	if (status == GS_CLIENT_LOST)
-		report_trouble(client);
-	return status;
 }
 
 void

@@ -41,29 +41,24 @@ typedef struct GsClient GsClient;
 /* Would a session opened now find a service? */
 extern bool gs_client_service_ready(void);
 
+/* What a session is for. */
+typedef struct GsSessionSpec
+{
+	uint32		key_width;
+	const GsKeyLayout *layout;	/* how to check that the order of the keys is the one
+								 * wanted; NULL: it is that of their bytes */
+	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
+	double		group_rows;		/* rows expected, if there is another plan for few groups; else 0 */
+	GsElem		elem;			/* sorts arrays of these; NONE: sorts rows */
+	bool		descending;		/* arrays */
+} GsSessionSpec;
+
 /*
  * Open a session, so that so many processes can fill chunks in place if there are
  * enough; waits for a while (gpusort.wait_timeout).  NULL where that fails, with the
- * reason.  layout: how to check that the order of the keys is
- * the order wanted; NULL where it is that of their bytes.
+ * reason.
  */
-extern GsClient *gs_client_open(uint32 key_width, const GsKeyLayout *layout, int feeders,
-								GsFallback *reason);
-
-/* The same to sort arrays of one kind of element. */
-extern GsClient *gs_client_open_arrays(GsElem elem, bool descending, GsFallback *reason);
-
-/*
- * Leader, before it appends: rows other than these may be dropped.  That is
- * done where it can be, and so far as it can be told from the keys.
- */
-extern void gs_client_keep(GsClient *client, const GsKeep *keep);
-
-/*
- * Leader, before it appends: it has another plan for rows with few groups of equal keys, and expects
- * so many rows.
- */
-extern void gs_client_watch_groups(GsClient *client, double rows);
+extern GsClient *gs_client_open(const GsSessionSpec *spec, int feeders, GsFallback *reason);
 
 /*
  * Any feeder: the rows have few groups, so no more are to be fed.  Does nothing, and answers false, once
@@ -108,9 +103,6 @@ extern uint32 gs_client_devices(const GsClient *client);
 
 /* Have rows gone to temporary files? */
 extern bool gs_client_is_spilled(const GsClient *client);
-
-/* Did gpusort.role_memory hold it up, or have it written out? */
-extern bool gs_client_is_limited(const GsClient *client);
 
 /*
  * Leader: ask for a page, or after overflow for the image of an appended chunk, in a

@@ -6,7 +6,7 @@
  * A device is in one of these states:
  *
  *	  READY		Sorts go to it.
- *	  FAILED	It was lost.  Its sorts have been told, and end; none is opened.
+ *	  FAILED	It was lost.  Its sorts have failed, and end; none is opened.
  *	  CLOSING	None is left: a thread closes it.
  *	  WAITING	Until it is to be tried again.
  *	  OPENING	A thread opens it.
@@ -98,40 +98,38 @@ count_ready(void)
 
 /* ---- threads ---- */
 
+/* A thread opens a device, or closes it, as its state says. */
 static void *
-run_open(void *arg)
+run(void *arg)
 {
 	ServedDevice *d = arg;
 
-	d->status = gs_ops->open(&d->config, &d->device, &d->error);
+	if (d->state == DEVICE_OPENING)
+		d->status = gs_ops->open(&d->config, &d->device, &d->error);
+	else
+		gs_ops->close(d->device);
 	__atomic_store_n(&d->thread_ended, true, __ATOMIC_RELEASE);
 	d->config.notify(d->config.notify_arg);
 	return NULL;
 }
 
-static void *
-run_close(void *arg)
-{
-	ServedDevice *d = arg;
-
-	gs_ops->close(d->device);
-	__atomic_store_n(&d->thread_ended, true, __ATOMIC_RELEASE);
-	d->config.notify(d->config.notify_arg);
-	return NULL;
-}
-
+/* False: it stays in the state in which it was. */
 static bool
-start_thread(ServedDevice *d, void *(*run) (void *))
+start_thread(ServedDevice *d, DeviceState state)
 {
+	DeviceState before = d->state;
 	sigset_t	all;
-	sigset_t	before;
+	sigset_t	blocked;
 	bool		started;
 
 	d->thread_ended = false;
+	d->state = state;
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_sigmask(SIG_SETMASK, &all, &blocked);
 	started = pthread_create(&d->thread, NULL, run, d) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	if (!started)
+		d->state = before;
 	return started;
 }
 
@@ -194,15 +192,12 @@ begin_open(ServedDevice *d)
 	{
 		d->status = GS_NO_DEVICE;
 		strlcpy(d->error.message, "fault point device_open", sizeof(d->error.message));
-		d->state = DEVICE_WAITING;
 		return;
 	}
-	d->state = DEVICE_OPENING;
-	if (start_thread(d, run_open))
+	if (start_thread(d, DEVICE_OPENING))
 		return;
 	d->status = GS_NO_MEMORY;
 	strlcpy(d->error.message, "could not start a thread", sizeof(d->error.message));
-	d->state = DEVICE_WAITING;
 }
 
 static void
@@ -499,10 +494,10 @@ is_at_work(int number, TimestampTz now)
 		case GS_SESSION_ARRAYS:
 		case GS_SESSION_SORTING:
 		case GS_SESSION_OVERFLOW:
-			return !s->failed;
+			return !gs_served_is_over(s);
 		case GS_SESSION_SORTED:
 			return s->out.sort ||
-				(!s->failed && !TimestampDifferenceExceeds(s->last_used, now, GS_IDLE_READER_MS));
+				(!gs_served_is_over(s) && !TimestampDifferenceExceeds(s->last_used, now, GS_IDLE_READER_MS));
 		case GS_SESSION_FREE:
 		case GS_SESSION_CLOSING:
 			break;
@@ -566,6 +561,13 @@ gs_device_assign(int number)
 	gs_served_use(number, best);
 }
 
+void
+gs_memory_freed(int device)
+{
+	gs_devices[device].freed = true;
+	gs_devices[device].n_freed++;
+}
+
 /* ---- failures ---- */
 
 /*
@@ -581,12 +583,12 @@ lose_device(int number, int device)
 		return false;
 	if (gs_served_has_sort(number))
 	{
-		gs_sort_lost(number);
+		gs_served_fail(number);
 		return true;
 	}
 	s->device = -1;
 	s->refused = false;
-	s->needy_since = 0;
+	s->waits_since = 0;
 	gs_device_assign(number);
 	gs_memory_freed(s->device); /* the other one may just have refused it */
 	gs_served_wake(number);
@@ -621,7 +623,7 @@ gs_device_failed(int device, const GsError *error, GsStatus status)
 	seconds = set_retry(device);
 	note_lost(device, message);
 	for (int i = 0; i < gs_n_served; i++)
-		if (!gs_served[i].closing && lose_device(i, device))
+		if (gs_served[i].phase != SERVED_CLOSING && lose_device(i, device))
 			n_sorts++;
 	ereport(LOG,
 			(errmsg("gpusort lost device %d: %s", device, message),
@@ -689,8 +691,8 @@ gs_devices_step(void)
 			case DEVICE_READY:
 				break;
 			case DEVICE_FAILED:
-				if (d->n_sorts == 0 && start_thread(d, run_close))
-					d->state = DEVICE_CLOSING;
+				if (d->n_sorts == 0)
+					(void) start_thread(d, DEVICE_CLOSING);
 				break;
 			case DEVICE_CLOSING:
 				if (thread_has_ended(d))

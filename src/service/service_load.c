@@ -80,20 +80,20 @@ end_load(int number)
 		gs_spill_reader_close(load->reader);
 	load->reader = NULL;
 	if (load->sort)
-		gs_served_close(number, load->sort);
+		gs_job_close_sort(number, load->sort);
 	load->sort = NULL;
 	load->phase = LOAD_NONE;
-	s->needy_since = 0;
+	s->waits_since = 0;
 	stop_reading(number);
 	gs_served_wake(number);
-	if (!load->too_large || s->closing || s->failed)
+	if (!load->too_large || gs_served_is_over(s))
 		return;
 	if (load->range >= s->n_taken && load->range + 1 == gs_spill_ranges(s->spill))
 		load->split = gs_spill_split_begin(s->spill);
 	if (load->split)
 		load->phase = LOAD_SPLITTING;
 	else
-		gs_write_failed(number);
+		gs_served_fail(number);
 }
 
 /* Make the range smaller.  What has to be read for that comes block by block, through a buffer. */
@@ -102,7 +102,7 @@ split_range(int number)
 {
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
-	bool		usable = !s->failed && !s->closing;
+	bool		usable = !gs_served_is_over(s);
 	int			buffer;
 
 	if (load->busy > 0)
@@ -113,13 +113,13 @@ split_range(int number)
 
 		buffer = gs_buffer_find(number, BUFFER_READ, 0);
 		if (buffer < 0)
-			buffer = gs_buffer_take(number, gs_served[number].device, BUFFER_READING);
+			buffer = gs_buffer_take(number, BUFFER_READING);
 		if (buffer < 0)
 			return;
 		b = gs_buffer(buffer);
 		b->use = BUFFER_READING;
 		b->number = 0;
-		gs_served_begin(&b->job);
+		gs_job_begin(&b->job);
 		if (gs_spill_split_read(load->split, gs_buffer_memory(buffer), &b->job))
 		{
 			load->busy++;
@@ -129,9 +129,21 @@ split_range(int number)
 	}
 	gs_buffers_free_of(number, BUFFER_READ);
 	if (!gs_spill_split_end(load->split, usable) && usable)
-		gs_write_failed(number);
+		gs_served_fail(number);
 	load->split = NULL;
 	load->phase = LOAD_NONE;
+	gs_served_wake(number);
+}
+
+void
+gs_load_retry(int number)
+{
+	Load	   *load = &gs_served[number].load;
+
+	if (!load->refused || load->appending > 0 || load->phase != LOAD_READING)
+		return;
+	load->refused = false;
+	gs_ops->resume(load->sort);
 	gs_served_wake(number);
 }
 
@@ -166,7 +178,7 @@ start_reading(int number)
 		!gs_spill_plan(s->spill, range_budget(number)))
 		return false;
 	load->reader = gs_spill_reader_open(s->spill, load->range);
-	load->sort = gs_served_open(number);
+	load->sort = gs_job_open_sort(number);
 	if (load->reader == NULL || load->sort == NULL)
 		return false;
 #ifdef GPUSORT_FAULTS
@@ -185,11 +197,11 @@ read_pieces(int number)
 	int			buffer;
 
 	while (!load->refused && !load->all_read &&
-		   (buffer = gs_buffer_take(number, gs_served[number].device, BUFFER_READING)) >= 0)
+		   (buffer = gs_buffer_take(number, BUFFER_READING)) >= 0)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 
-		gs_served_begin(&b->job);
+		gs_job_begin(&b->job);
 		b->number = load->asked;
 		if (gs_spill_read(load->reader, gs_buffer_memory(buffer), &b->piece, &b->job))
 		{
@@ -230,7 +242,7 @@ append_pieces(int number)
 			continue;
 		}
 		b->use = BUFFER_APPENDING;
-		gs_served_begin(&b->job);
+		gs_job_begin(&b->job);
 		load->busy++;
 		load->appending++;
 		gs_ops->append(load->sort, gs_buffer_memory(buffer), b->piece.data_bytes,
@@ -259,13 +271,13 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 			b->use = BUFFER_READ;
 			return;
 		}
-		gs_served[number].needy_since = 0;
+		gs_served[number].waits_since = 0;
 	}
 	else if (load->phase == LOAD_SPLITTING)
 	{
 		b->use = BUFFER_READ;
 		if (status != GS_OK)
-			gs_write_failed(number);
+			gs_served_fail(number);
 		return;
 	}
 	else if (load->phase != LOAD_ENDING)
@@ -275,7 +287,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 			b->use = BUFFER_READ;
 			return;
 		}
-		gs_write_failed(number);
+		gs_served_fail(number);
 	}
 	gs_buffer_free(buffer);
 }
@@ -293,7 +305,7 @@ performed(int number)
 {
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
-	GsStatus	status = gs_served_end(s->device, &load->job);
+	GsStatus	status = gs_job_end(s->device, &load->job);
 	GsOrderRange range = {s->last_key, s->last_key_len};
 
 	load->performing = false;
@@ -315,13 +327,13 @@ performed(int number)
 	}
 	Assert(load->range == s->n_proven);
 	load->phase = LOAD_CHECKING;
-	if (!gs_served_check(number, load->sort, &range))
+	if (!gs_job_check(number, load->sort, &range))
 		ready(number, false);
 }
 
 /* The next range must come after this one's last key. */
 static bool
-keep_last_key(ServedSession *s)
+remember_last_key(ServedSession *s)
 {
 	uint32		len;
 	const void *key = gs_order_check_last(s->check, &len);
@@ -342,7 +354,7 @@ gs_load_checked(int number, bool proven)
 	ServedSession *s = &gs_served[number];
 
 	if (s->load.phase == LOAD_CHECKING)
-		ready(number, proven && keep_last_key(s));
+		ready(number, proven && remember_last_key(s));
 }
 
 void
@@ -351,7 +363,7 @@ gs_load_step(int number)
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
 
-	if ((s->failed || s->closing) && load->phase != LOAD_NONE && load->phase != LOAD_ENDING)
+	if (gs_served_is_over(s) && load->phase != LOAD_NONE && load->phase != LOAD_ENDING)
 		gs_load_cancel(number);
 	if (load->phase == LOAD_SPLITTING)
 	{
@@ -367,7 +379,7 @@ gs_load_step(int number)
 	}
 	if (load->phase == LOAD_WAITING && gs_devices[s->device].reading < 0 && !start_reading(number))
 	{
-		gs_write_failed(number);
+		gs_served_fail(number);
 		return;
 	}
 	if (load->phase != LOAD_READING)
@@ -387,7 +399,7 @@ gs_load_step(int number)
 	load->reader = NULL;
 	stop_reading(number);
 	load->phase = LOAD_PERFORMING;
-	gs_served_begin(&load->job);
+	gs_job_begin(&load->job);
 	load->performing = true;
 	load->busy++;
 	gs_ops->perform(load->sort, GS_FORMAT_ROWS, NULL, &load->job);

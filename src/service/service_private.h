@@ -4,21 +4,21 @@
  *	  The service's own state, shared by the files of the worker alone.
  *
  *	  service_worker.c	 the process: start, loop, end
- *	  service_devices.c  the devices: opened, chosen, lost, tried again
- *	  service_requests.c requests of backends, and chunks whose jobs have ended
- *	  service_sort.c	 a session's steps: performing, checking, closing
+ *	  service_requests.c requests of backends, and jobs that have ended
+ *	  service_sort.c	 a session's steps: feeding, sorting, checking, closing; making room
  *	  service_ranges.c	 a session that was written out: its ranges
- *	  service_load.c	 reading a range onto the device
+ *	  service_feed.c	 chunks on their way to the device
  *	  service_write.c	 writing sorts out
- *	  service_memory.c	 who waits for device memory, and who makes room
+ *	  service_load.c	 reading a range onto the device
+ *	  service_memory.c	 who waits for device memory, and who is to make room
+ *	  service_jobs.c	 a session's sorts on its device: opened, performed, closed
+ *	  service_devices.c  the devices: opened, chosen, lost, tried again
  *	  service_role.c	 what the sorts of one role may hold
  *	  service_served.c	 sessions, chunks and buffers as the service knows them
  *
- * Mostly each calls files below it in this list; service_memory.c, which decides
- * who makes room, also calls service_load.c and service_write.c, and gives chunks
- * back by gs_requests_reject(); service_role.c has it make room for a role.  The news that a
- * session can take a step goes through gs_served_wake(); that a device has failed, through
- * gs_device_failed().
+ * Each calls files below it in this list only.  What concerns one above is left for it
+ * to find: the news that a session can take a step (gs_served_wake()), the decision who
+ * is to make room (Relief).
  *
  * Devices and threads
  *	  One thread serves all devices.  It needs no more: a device's calls only queue,
@@ -31,27 +31,17 @@
  *	  two atomic words and a pipe are all that threads share here, and there is no
  *	  lock.
  *
- *	  A session is one device's from its first chunk on, until it is closed or the device is
- *	  lost.  What sorts share and quarrel about, they do for each device: its
- *	  memory, who makes room there, who reads ranges back onto it.  Common to all
- *	  devices are staging memory, pinned for all of them, the buffers, the threads
- *	  that read and write files, and those that check orders.
+ *	  A session is one device's from its first chunk on, until it is closed or the
+ *	  device is lost.  Sorts share and contend for what is their device's: its memory, and
+ *	  the turn to read a range back onto it.  Common to all devices are staging memory,
+ *	  pinned for all of them, the buffers, the threads that read and write files, and those
+ *	  that check orders.
  *
  *	  When a device is lost, its sessions fail like those whose files do
- *	  (ServedSession.failed): their backends are told, and what they have on the device
+ *	  (SERVED_FAILED): their backends are told, and what they have on the device
  *	  is closed as its jobs end, whether a backend listens or not.  No job touches
  *	  staging memory after that, so the device can be closed and opened again while
  *	  the other devices' sorts go on.
- *
- * Writing out
- *	  When the device has no room for a session's rows, some session, this one
- *	  or another one, makes room: while it is fed, its sort is performed as a
- *	  run, whose chunks are fetched into the service's buffers and from there
- *	  written to files (spill/).  Its chunks go to a new sort meanwhile.  A
- *	  session that is returning rows has its pages written, and reads them
- *	  from there.  When a session with runs is asked for its rows, what is left
- *	  becomes its last run.  Then its rows are read back in ranges, each a
- *	  sort of its own; while the leader fetches one the next is made ready.
  *
  * Buffers
  *	  Chunks of the arena that only the service uses.  A quarter of them
@@ -104,13 +94,23 @@ typedef struct ServedDevice
 	bool		was_open;		/* in this process */
 	TimestampTz restart_at;		/* from then on only a new process can open it; 0: it is not so */
 
-	/* service_memory.c */
-	bool		freed;			/* memory, since gs_memory_relieve() looked */
+	bool		freed;			/* memory, since gs_memory_decide() looked */
 	uint64		n_freed;		/* how often any was */
-
-	/* service_load.c */
-	int			reading;		/* the session that reads; -1: none */
+	int			reading;		/* the session that reads a range (service_load.c); -1: none */
 } ServedDevice;
+
+/* Where a session stands: service_served.c draws the transitions. */
+typedef enum ServedPhase
+{
+	SERVED_FREE,				/* the service was asked for nothing */
+	SERVED_FED,					/* rows come: into sort, and from there into runs if need be */
+	SERVED_WHOLE,				/* sort has all rows; it is performed, or being so */
+	SERVED_RANGES,				/* all rows are in runs: ranges are loaded */
+	SERVED_FILED,				/* the pages at hand are in files */
+	SERVED_OVERFLOW,			/* the rows go back to the leader */
+	SERVED_FAILED,				/* of no more use */
+	SERVED_CLOSING				/* until its jobs have ended */
+} ServedPhase;
 
 typedef enum WriteKind
 {
@@ -119,7 +119,7 @@ typedef enum WriteKind
 	WRITE_RANGE					/* pages of a range whose order was proven */
 } WriteKind;
 
-/* How far that is: service_write.c has the transitions. */
+/* What becomes of it: service_write.c draws the transitions. */
 typedef enum WritePhase
 {
 	OUT_NONE,
@@ -133,10 +133,10 @@ typedef enum WritePhase
 typedef struct WriteOut
 {
 	WritePhase	phase;
-	GsDeviceSort *sort;			/* NULL: nothing */
 	WriteKind	kind;
+	GsDeviceSort *sort;			/* of PAGES, the session's */
 	bool		ties;			/* WRITE_RANGE: with the range before */
-	GsJob		job;
+	GsJob		job;			/* PERFORMING */
 	uint64		first_page;		/* in the file: number of the first one */
 	uint64		n_pages;
 	uint64		asked;			/* pages that a buffer was given for */
@@ -180,20 +180,21 @@ typedef struct Load
 	GsJob		job;
 } Load;
 
-/* A session as the service knows it, beside its GsSession. */
+/*
+ * A session as the service knows it, beside its GsSession.  Its phase says where it stands; bools say
+ * what is under way, or what was found out about the range at hand.
+ */
 typedef struct ServedSession
 {
-	bool		in_use;			/* the service was asked for something */
+	ServedPhase phase;			/* changed by gs_served_enter() only */
 	int			device;			/* of all its sorts; -1: none yet */
 	GsDeviceSort *sort;			/* takes chunks; or pages are fetched from it */
 	int			pending;		/* jobs of its chunks and of performing */
 	int			appends;		/* of them: appends */
 	bool		performing;
-	bool		performed;		/* sort is, or is being: no ranges */
 	GsJob		perform_job;
 	GsOrderCheck *check;		/* of sort, or of the range being loaded */
 	bool		woken;			/* gs_served_wake() was called */
-	bool		closing;		/* start nothing more */
 
 	/* device memory */
 	uint64		n_chunks;		/* asked to be appended, so far */
@@ -202,7 +203,7 @@ typedef struct ServedSession
 	bool		refused;		/* sort had no room for the first of them */
 	uint64		memory_asked;	/* see gs_memory_asked() */
 	bool		write_out;		/* sort is to be written out as a run */
-	TimestampTz needy_since;	/* it waits for room; 0: it does not */
+	TimestampTz waits_since;	/* for room on the device; 0: it does not */
 	TimestampTz limited_since;	/* chunks wait for what its role may hold; 0: none does */
 	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_role_need() */
 	TimestampTz last_used;		/* when pages were made ready, or last asked for */
@@ -210,16 +211,13 @@ typedef struct ServedSession
 	/* what was written out */
 	GsSpill    *spill;			/* NULL: nothing */
 	GsKeyLevels *levels;		/* by which spill shortens keys; or NULL */
-	bool		failed;			/* of no more use: GsSession.trouble says why */
-	bool		sealed;			/* all runs are there */
 	uint32		n_taken;		/* ranges, the first ones, that the leader has had */
 	bool		no_read_ahead;	/* there was no room for it, until the next range */
+	bool		unwritable;		/* pages of sort could not be written: they stay there */
 	uint32		n_proven;		/* ranges, the first ones, whose order is */
 	void	   *last_key;		/* of the last one of these; malloc'd */
 	uint32		last_key_len;
-	bool		in_file;		/* pages are fetched from the spill */
-	bool		unwritable;		/* pages of sort could not be written: they stay there */
-	uint64		n_pages;		/* written there, or being written */
+	uint64		n_pages;		/* written, or being written */
 	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
 	Load		load;
@@ -279,15 +277,64 @@ extern ServedDevice *gs_devices;
 extern int	gs_n_devices;
 extern GsSpillIo *gs_served_io;
 extern ServedSession *gs_served;	/* by session number */
-extern int	gs_n_served;		/* sessions from this number on are not in use here */
+extern int	gs_n_served;		/* sessions from this number on are FREE */
 extern ServedChunk *gs_served_chunks;	/* by chunk number */
+
+/* Nothing more is begun for the session. */
+static inline bool
+gs_served_is_over(const ServedSession *s)
+{
+	return s->phase >= SERVED_FAILED;
+}
+
+/* Is something of it on its way out? */
+static inline bool
+gs_write_is_busy(const ServedSession *s)
+{
+	return s->out.phase != OUT_NONE && s->out.phase != OUT_STUCK;
+}
+
+/* May more be written?  Not if temp_file_limit was met. */
+static inline bool
+gs_write_is_allowed(const ServedSession *s)
+{
+	return s->spill == NULL || !gs_spill_has_met_limit(s->spill);
+}
+
+static inline uint64
+gs_memory_held(GsDeviceSort *sort)
+{
+	return sort ? gs_ops->memory_held(sort) : 0;
+}
+
+/* Begin a job: GS_PENDING. */
+static inline void
+gs_job_begin(GsJob *job)
+{
+	memset(job, 0, sizeof(*job));
+	job->status = GS_PENDING;
+}
 
 /* service_served.c */
 extern void gs_served_init(void);
+
+/* Nothing of the session is under way, or to be closed: it is FREE again. */
 extern void gs_served_reset(int number);
 
-/* Something is asked for a session; to be told before anything else. */
+/* Something is asked for a session; to be called before anything else. */
 extern void gs_served_asked(int number);
+
+/* Change a session's phase. */
+extern void gs_served_enter(int number, ServedPhase phase);
+
+/* Its rows go back to the leader, for this reason; nothing happens to one that does not sort any more. */
+extern void gs_served_overflow(int number, GsFallback reason);
+
+/* Its rows are neither to be had nor to be returned any more: its files failed, or its device. */
+extern void gs_served_fail(int number);
+
+/* End its jobs on the device early. */
+extern void gs_served_cancel(int number);
 
 /* Have the session looked at, by gs_sort_advance(), before the service sleeps. */
 extern void gs_served_wake(int number);
@@ -308,21 +355,8 @@ extern void gs_served_start(int chunk);
 extern const int *gs_served_started(int *n);
 extern void gs_served_ended(int chunk);
 
-/* Begin a job: GS_PENDING. */
-extern void gs_served_begin(GsJob *job);
-
-/* The status of a device's job once it has ended; notes that the device has failed. */
-extern GsStatus gs_served_end(int device, const GsJob *job);
-
 /* From now on the session's chunks go to this device, or its pages come from there. */
 extern void gs_served_use(int number, int device);
-
-/* NULL: the device has no memory for it, or does not know how to sort these. */
-extern GsDeviceSort *gs_served_open(int number);
-
-/* Close a session's sort, whose memory others may have then; note what it tells of its times. */
-extern void gs_served_close(int number, GsDeviceSort *sort);
-extern uint64 gs_served_held(GsDeviceSort *sort);
 
 /* Has the session a sort on its device? */
 extern bool gs_served_has_sort(int number);
@@ -330,34 +364,49 @@ extern bool gs_served_has_sort(int number);
 /* Has it one on this device, or does it wait for one there? */
 extern bool gs_served_is_on(int number, int device);
 
-/* Have a sort of the rows that a session was fed performed: those that it is to keep. */
-extern void gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job);
-
-/* Begin to check the order of a sort of a session's; false: no memory. */
-extern bool gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
-
-/* The results of the session's sorts.  The devices are asked, so the lock is not held. */
-extern ServedResult gs_served_result(int number);
-
-/* With the lock held: that, for the session's backends. */
-extern void gs_served_note(int number, const ServedResult *result);
-
-/* The same of its files. */
-extern void gs_served_note_files(int number);
-
-/* The same: only the times of what was fetched, and the files. */
-extern void gs_served_note_fetches(int number, const ServedResult *result);
-
 /*
- * A buffer for a session, for what comes from this device or goes there: -1 where none
+ * A buffer for a session, for what comes from its device or goes there: -1 where none
  * may be had now.
  */
-extern int	gs_buffer_take(int number, int device, BufferUse use);
+extern int	gs_buffer_take(int number, BufferUse use);
 extern void gs_buffer_free(int buffer);
 extern ServiceBuffer *gs_buffer(int buffer);
 extern char *gs_buffer_memory(int buffer);
 extern int	gs_buffer_find(int number, BufferUse use, uint64 page_or_piece);
 extern void gs_buffers_free_of(int number, BufferUse use);
+
+/* service_role.c */
+
+/*
+ * About what a chunk will hold on a device when it has been appended; and whether the role of
+ * its session may hold that, beside what it holds.  Always so without gpusort.role_memory.
+ */
+extern uint64 gs_role_need(int chunk);
+extern bool gs_role_admits(int chunk);
+
+/* GsSortSpec.spare_bytes of its sorts. */
+extern uint64 gs_role_spare_bytes(int number);
+
+/* Is another one a session of the same role that has a limit? */
+extern bool gs_role_is_same(int number, int other);
+
+/* A chunk of the session was not admitted: it waits, from now on. */
+extern void gs_role_wait(int number);
+
+/* The session had to wait for its role, or make room for it. */
+extern void gs_role_note(int number);
+
+/* What a session may have of its role's memory, and whether so much of that is free. */
+extern uint64 gs_role_share(int number);
+extern bool gs_role_has_room(int number, double part);
+
+/* Do chunks of the session wait for its role, and for nothing else?  Longest of all in the role? */
+extern bool gs_role_holds_up(int number);
+extern bool gs_role_is_first(int number);
+
+/* Does any session of its role wait?  Of any role? */
+extern bool gs_role_is_short(int number);
+extern bool gs_role_any_waits(void);
 
 /* service_devices.c */
 
@@ -386,39 +435,49 @@ extern void gs_device_assign(int number);
 /* It cannot be used any more: its sessions fail; the last one's failure ends the service. */
 extern void gs_device_failed(int device, const GsError *error, GsStatus status);
 
-/* service_memory.c */
-
-/* A chunk has to wait for room on the device, or behind others that do. */
-extern void gs_memory_queue(int chunk);
-
-/* Give chunks that wait to the device, and begin to write out what is due. */
-extern void gs_memory_step(int number);
-
 /* Some memory of a device was given back. */
 extern void gs_memory_freed(int device);
 
+/* service_jobs.c */
+
+/* The status of a device's job once it has ended; notes that the device has failed. */
+extern GsStatus gs_job_end(int device, const GsJob *job);
+
+/* NULL: the device has no memory for it, or does not know how to sort these. */
+extern GsDeviceSort *gs_job_open_sort(int number);
+
+/* Close a session's sort, whose memory others may have then; note what it tells of its times. */
+extern void gs_job_close_sort(int number, GsDeviceSort *sort);
+
+/* Have a sort of the rows that a session was fed performed, and rows dropped that it need not return. */
+extern void gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job);
+
+/* Begin to check the order of a sort of a session's; false: no memory. */
+extern bool gs_job_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
+
+/* The results of the session's sorts.  The device is asked, so the lock is not held. */
+extern ServedResult gs_job_result(int number);
+
+/* With the lock held: that, for the session's backends. */
+extern void gs_job_note(int number, const ServedResult *result);
+
+/* What the leader waits for is here, or it may take its rows back. */
+extern void gs_job_answer(int number);
+
+/* With the lock held: note what is in its files. */
+extern void gs_job_note_files(int number);
+
+/* The same, and the times of what was fetched. */
+extern void gs_job_note_fetches(int number, const ServedResult *result);
+
+/* service_memory.c */
+
 /*
- * Memory is asked for; if it is refused, this is to be told together with what the
- * first function returned then: some may have been given back meanwhile.
+ * Memory is asked for; if it is refused, what the first function returned then is to be
+ * given to the second: some may have been given back meanwhile.
  */
 extern uint64 gs_memory_asked(int device);
 extern void gs_memory_refused(int device, uint64 asked);
-
-/* Make room for those who wait; true if anything has happened. */
-extern bool gs_memory_relieve(void);
-
-/*
- * Have the session of a needy one's role that holds most make room, by its device memory on
- * any device.
- */
-typedef enum RoomMade
-{
-	ROOM_NONE,					/* there is none to be made */
-	ROOM_LATER,					/* some will be free by itself */
-	ROOM_BEGUN
-} RoomMade;
-
-extern RoomMade gs_memory_make_room_of_role(int needy, bool patient);
 
 /* Does anybody wait for room on the device? */
 extern bool gs_memory_is_short(int device);
@@ -426,63 +485,30 @@ extern bool gs_memory_is_short(int device);
 /* How much a session's sorts should hold at most, while others want some, too. */
 extern uint64 gs_memory_share(int device);
 
-/* service_role.c */
-
-/*
- * About what a chunk will hold on a device when it has been appended; and whether the role of
- * its session may hold that, beside what it holds.  Always so without gpusort.role_memory.
- */
-extern uint64 gs_role_need(int chunk);
-extern bool gs_role_admits(int chunk);
-
-/* What its sorts may take ahead of that; 0: as much as the device likes. */
-extern uint64 gs_role_spare(int number);
-
-/* Is another one a session of the same role that has a limit? */
-extern bool gs_role_is_same(int number, int other);
-
-/* A chunk of the session was not admitted: it waits, from now on. */
-extern void gs_role_wait(int number);
-
-/* The session had to wait for its role, or make room for it. */
-extern void gs_role_note(int number);
-
-/* What a session may have of its role's memory, and whether so much of that is free. */
-extern uint64 gs_role_share(int number);
-extern bool gs_role_has_room(int number, double part);
-
-/* Does any session of its role wait?  Of any role? */
-extern bool gs_role_is_short(int number);
-extern bool gs_role_any_waits(void);
-
-/* Have those go on that may, and room made for the others; true if anything has happened. */
-extern bool gs_role_relieve(void);
-
-/* service_write.c */
-
-/* Is something on its way out? */
-static inline bool
-gs_write_is_busy(const ServedSession *s)
+typedef enum Relief
 {
-	return s->out.phase != OUT_NONE && s->out.phase != OUT_STUCK;
-}
+	RELIEF_NONE,				/* nobody waits, or nothing can be done */
+	RELIEF_LATER,				/* by waiting */
+	RELIEF_RETRY,				/* some memory is free: who was refused tries again */
+	RELIEF_LOAD,				/* give up what was read ahead */
+	RELIEF_RUN,					/* write its rows out as a run */
+	RELIEF_PAGES,				/* write its pages out */
+	RELIEF_GIVE_UP				/* nobody can make room: the session goes on without */
+} Relief;
 
-/*
- * Write out a session's sort, or for WRITE_RANGE the one that was loaded.  False:
- * it has failed.
- */
-extern bool gs_write_begin(int number, WriteKind kind);
+/* Who is to make room, and how: service_sort.c carries it out. */
+typedef struct Decision
+{
+	Relief		relief;
+	int			session;
+	bool		of_role;		/* for what a role may hold */
+} Decision;
 
-/* May more be written for a session?  Not if temp_file_limit was met. */
-extern bool gs_write_allowed(int number);
-extern void gs_write_step(int number);
+/* Who is to make room on a device? */
+extern Decision gs_memory_decide(int device);
 
-/* What is being written is not needed in files. */
-extern void gs_write_give_up(int number);
-extern void gs_write_buffer_ended(int buffer, GsStatus status);
-
-/* A session's spill could not do what it was asked to. */
-extern void gs_write_failed(int number);
+/* And who of its role, for a session whose chunks wait for that? */
+extern Decision gs_memory_decide_role(int number);
 
 /* service_load.c */
 extern void gs_load_begin(int number, uint32 range, bool wanted);
@@ -490,11 +516,41 @@ extern void gs_load_step(int number);
 extern void gs_load_buffer_ended(int buffer, GsStatus status);
 extern void gs_load_checked(int number, bool proven);
 
+/* The device may have room: go on, if it had none. */
+extern void gs_load_retry(int number);
+
 /* Give a load up, and make its range smaller; the session fails where it cannot be. */
 extern void gs_load_shrink(int number);
 
 /* Give a load up; it is LOAD_NONE once its jobs have ended. */
 extern void gs_load_cancel(int number);
+
+/* service_write.c */
+
+/*
+ * Write out a session's sort, or for WRITE_RANGE the one that was loaded.  False:
+ * it has failed, or its pages stay where they are.
+ */
+extern bool gs_write_begin(int number, WriteKind kind);
+extern void gs_write_step(int number);
+extern void gs_write_buffer_ended(int buffer, GsStatus status);
+
+/* What is being written is not needed in files. */
+extern void gs_write_give_up(int number);
+
+/* service_feed.c */
+
+/* A chunk is to be appended. */
+extern void gs_feed_request(int chunk);
+
+/* It was, or not. */
+extern void gs_feed_ended(int chunk, GsStatus status);
+
+/* Give chunks that wait to the device, and begin to write out what is due. */
+extern void gs_feed_step(int number);
+
+/* The device may have room: go on, if it had none. */
+extern void gs_feed_retry(int number);
 
 /* service_ranges.c */
 
@@ -506,10 +562,10 @@ extern void gs_ranges_read_ahead(int number);
 
 /* service_sort.c */
 extern void gs_sort_advance(int number);
-
-/* The session's device is lost: it is of no more use. */
-extern void gs_sort_lost(int number);
 extern bool gs_sort_note_ended(void);
+
+/* Have room made for those who wait; true if anything has happened. */
+extern bool gs_sort_make_room(void);
 
 /* For tests, which want to find sorts waiting: is a session to be left alone that is to be sorted? */
 extern bool gs_sort_is_held_up(GsSessionState state);
@@ -518,6 +574,5 @@ extern bool gs_sort_is_held_up(GsSessionState state);
 extern bool gs_requests_serve(void);
 extern bool gs_requests_note_ended(void);
 extern bool gs_requests_give_up_pages(void);
-extern void gs_requests_reject(int chunk);
 
 #endif							/* GS_SERVICE_PRIVATE_H */

@@ -6,7 +6,7 @@
  * The leader asks for ranges by their number: state SORTING, range_wanted.  When
  * the range is on the device and in order, it becomes the session's sort, the
  * state SORTED, and pages are fetched from it as from any sort.  Meanwhile
- * the range behind it is read ahead.
+ * the next range is read ahead.
  *
  * Where keys only guess the order, borders are where the guess is sure to be
  * right: between groups of texts that only strcoll() can put in order.  That is
@@ -32,40 +32,19 @@ take_over(int number)
 {
 	ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
-	ServedResult result;
 
-	Assert(s->pending == 0 && s->sort == NULL && s->out.sort == NULL);
+	Assert(s->pending == 0 && s->sort == NULL && s->out.phase == OUT_NONE);
 	s->sort = s->load.sort;
-	s->in_file = false;
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
 	s->n_taken = Max(s->n_taken, s->load.range + 1);
 	s->no_read_ahead = s->unwritable = false;
 	s->last_used = GetCurrentTimestamp();
-	result = gs_served_result(number);
-
 	gs_lock();
-	gs_served_note(number, &result);
 	session->range = s->load.range;
 	session->range_ties = s->load.ties;
-	session->n_ranges = gs_spill_ranges(s->spill);
-	session->checking = false;
-	if (session->state == GS_SESSION_SORTING)
-		session->state = GS_SESSION_SORTED;
 	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
-	gs_served_wake(number);
-}
-
-/* The range that was loaded is not needed, or not any more. */
-static void
-drop_load(int number)
-{
-	ServedSession *s = &gs_served[number];
-
-	gs_served_close(number, s->load.sort);
-	s->load.sort = NULL;
-	s->load.phase = LOAD_NONE;
+	gs_job_answer(number);
 	gs_served_wake(number);
 }
 
@@ -73,17 +52,13 @@ drop_load(int number)
 static void
 refuse_order(int number)
 {
-	GsSession  *session = &gs_sessions[number];
+	ServedSession *s = &gs_served[number];
 
-	drop_load(number);
-	gs_lock();
-	session->checking = false;
-	session->overflow = true;
-	session->overflow_reason = GS_FALLBACK_ORDER;
-	if (session->state == GS_SESSION_SORTING)
-		session->state = GS_SESSION_OVERFLOW;
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
+	gs_job_close_sort(number, s->load.sort);
+	s->load.sort = NULL;
+	s->load.phase = LOAD_NONE;
+	gs_served_overflow(number, GS_FALLBACK_ORDER);
+	gs_job_answer(number);
 }
 
 /*
@@ -100,7 +75,7 @@ prove_ranges(int number)
 		refuse_order(number);
 		return false;
 	}
-	if (s->load.phase == LOAD_READY && s->out.sort == NULL)
+	if (s->load.phase == LOAD_READY && s->out.phase == OUT_NONE)
 	{
 		s->n_proven++;
 		if (!gs_write_begin(number, WRITE_RANGE))
@@ -113,31 +88,17 @@ prove_ranges(int number)
 		gs_load_begin(number, s->n_proven, true);
 		return false;
 	}
-	return s->out.sort == NULL;
+	return s->out.phase == OUT_NONE;
 }
 
 /* All ranges' pages are in files: to the leader they are one range. */
 static void
 offer_pages(int number)
 {
-	ServedSession *s = &gs_served[number];
-	GsSession  *session = &gs_sessions[number];
-	ServedResult result;
-
-	s->in_file = true;
-	s->last_used = GetCurrentTimestamp();
-	result = gs_served_result(number);
-	result.now.n_pages = s->n_pages;
-	result.now.engine = s->done.engine;
-	result.now.rounds = s->done.rounds;
-	gs_lock();
-	gs_served_note(number, &result);
-	session->n_ranges = gs_spill_ranges(s->spill);
-	session->checking = false;
-	if (session->state == GS_SESSION_SORTING)
-		session->state = GS_SESSION_SORTED;
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
+	if (gs_served[number].phase != SERVED_FILED)
+		gs_served_enter(number, SERVED_FILED);
+	gs_served[number].last_used = GetCurrentTimestamp();
+	gs_job_answer(number);
 }
 
 /* Texts whose order only strcoll() tells are put in order within a range. */
@@ -147,43 +108,53 @@ group_of(const void *key, uint32_t len, const void *layout)
 	return gs_key_check_group(layout, key, len);
 }
 
+/* Write the last run, and have the runs cut into ranges then; false: not yet. */
+static bool
+seal(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->sort)
+	{
+		(void) gs_write_begin(number, WRITE_RUN);
+		return false;
+	}
+	if (!gs_spill_seal(s->spill))
+	{
+		gs_served_fail(number);
+		return false;
+	}
+	gs_served_enter(number, SERVED_RANGES);
+	if (gs_sessions[number].layout.n_parts > 0)
+		gs_spill_set_groups(s->spill, group_of, &gs_sessions[number].layout);
+	return true;
+}
+
 void
 gs_ranges_serve(int number, uint32 wanted)
 {
 	ServedSession *s = &gs_served[number];
 
-	/* pages of the range that the leader has left need not be kept */
-	if (s->out.kind == WRITE_PAGES && !s->in_file)
+	/* pages are not needed of the range that the leader has left */
+	if (s->phase == SERVED_RANGES && s->out.kind == WRITE_PAGES)
 		gs_write_give_up(number);
-	if (s->pending > 0 || (s->out.sort && s->out.kind != WRITE_RANGE))
+	if (s->pending > 0 || (s->out.phase != OUT_NONE && s->out.kind != WRITE_RANGE))
 		return;
-	if (!s->sealed)
-	{
-		if (s->sort)
-		{
-			(void) gs_write_begin(number, WRITE_RUN);
-			return;
-		}
-		if (!gs_spill_seal(s->spill))
-		{
-			gs_write_failed(number);
-			return;
-		}
-		s->sealed = true;
-		if (gs_sessions[number].layout.n_parts > 0)
-			gs_spill_set_groups(s->spill, group_of, &gs_sessions[number].layout);
-	}
+	if (s->phase == SERVED_FED && !seal(number))
+		return;
 	if (gs_sessions[number].layout.n_parts > 0)
 	{
-		if (prove_ranges(number))
+		if (s->phase == SERVED_FILED || prove_ranges(number))
 			offer_pages(number);
 		return;
 	}
+	if (s->phase == SERVED_FILED)
+		gs_served_enter(number, SERVED_RANGES);
 
 	/* what the leader has read makes room for what it wants */
 	if (s->sort)
 	{
-		gs_served_close(number, s->sort);
+		gs_job_close_sort(number, s->sort);
 		s->sort = NULL;
 	}
 	if (s->load.phase == LOAD_NONE)
@@ -202,8 +173,8 @@ gs_ranges_read_ahead(int number)
 	ServedSession *s = &gs_served[number];
 	uint32		next = gs_sessions[number].range + 1;
 
-	if (!s->sealed || s->failed || s->in_file || s->no_read_ahead ||
-		s->load.phase != LOAD_NONE || s->out.sort ||
+	if (s->phase != SERVED_RANGES || s->no_read_ahead ||
+		s->load.phase != LOAD_NONE || s->out.phase != OUT_NONE ||
 		gs_memory_is_short(s->device) ||
 		gs_role_is_short(number) || !gs_role_has_room(number, READ_AHEAD_ROOM))
 		return;

@@ -39,23 +39,6 @@ chunk_is_held_up(const GsChunk *c)
 	return holds_arrays(c) ? GS_FAULT("service_hold_arrays") : GS_FAULT("service_hold_fetch");
 }
 
-/* The session takes no more rows: the leader is to take the chunk's back. */
-void
-gs_requests_reject(int chunk)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	GsSession  *session = &gs_sessions[c->session];
-
-	gs_lock();
-	Assert(c->state == GS_CHUNK_APPENDING);
-	session->overflow = true;
-	c->state = GS_CHUNK_REJECTED;
-	c->next = session->rejected;
-	session->rejected = chunk;
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
-}
-
 /* With the lock held: the backend may look at what it asked for. */
 static void
 give_fetched(GsChunk *c, GsStatus status)
@@ -89,37 +72,20 @@ refuse_arrays(GsChunk *c, GsFallback reason)
 }
 
 static void
-request_append(int chunk)
-{
-	int			number = gs_chunks[chunk].session;
-	ServedSession *s = &gs_served[number];
-
-	gs_device_assign(number);
-	gs_served_chunks[chunk].number = s->n_chunks++;
-	if (gs_sessions[number].overflow || GS_FAULT("device_memory"))
-		gs_requests_reject(chunk);
-	else
-	{
-		gs_memory_queue(chunk);
-		gs_served_wake(number);
-	}
-}
-
-static void
 request_arrays(int chunk)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 	ServedSession *s = &gs_served[c->session];
 
 	gs_device_assign(c->session);
-	if (s->sort == NULL && !s->failed)
-		s->sort = gs_served_open(c->session);
-	if (s->failed)
+	if (s->sort == NULL && s->phase == SERVED_FED)
+		s->sort = gs_job_open_sort(c->session);
+	if (s->phase != SERVED_FED)
 	{
 		refuse_fetch(c, GS_CANCELLED);
 		return;
 	}
-	if (s->sort == NULL || gs_sessions[c->session].overflow || GS_FAULT("device_memory"))
+	if (s->sort == NULL || GS_FAULT("device_memory"))
 	{
 		refuse_arrays(c, GS_FALLBACK_MEMORY);
 		return;
@@ -145,7 +111,7 @@ find_source(const ServedSession *s, const GsChunk *c, uint64 *number)
 
 	*number = c->number;
 	if (c->fetch == GS_FETCH_PAGE)
-		return s->in_file ? FROM_FILES : FROM_SORT;
+		return s->phase == SERVED_FILED ? FROM_FILES : FROM_SORT;
 	if (*number < in_files)
 		return FROM_FILES;
 	*number -= in_files;
@@ -165,7 +131,7 @@ request_fetch(int chunk)
 	bool		page = c->fetch == GS_FETCH_PAGE;
 
 	s->last_used = GetCurrentTimestamp();
-	if (s->failed)
+	if (s->phase == SERVED_FAILED)
 	{
 		refuse_fetch(c, GS_NO_MEMORY);
 		return;
@@ -206,21 +172,14 @@ request_chunk(int chunk)
 		proc_exit(1);
 	gs_served_busy();
 	if (c->state == GS_CHUNK_APPENDING)
-		request_append(chunk);
+		gs_feed_request(chunk);
 	else if (holds_arrays(c))
 		request_arrays(chunk);
 	else
 		request_fetch(chunk);
 }
 
-typedef enum RequestKind
-{
-	REQUEST_NONE,
-	REQUEST_CHUNK,
-	REQUEST_SESSION
-} RequestKind;
-
-/* With the lock held: the first chunk is off the request list then. */
+/* With the lock held: take the first chunk, or session, off its request list. */
 static int
 pop_chunk(void)
 {
@@ -247,31 +206,36 @@ pop_session(void)
 }
 
 /*
- * With the lock held: take the next request, and tell whose it is.
+ * With the lock held: take the next request, for a chunk or a session; false: there is none.
  *
  * All requests for chunks come before any for a session: when a session is
  * asked to close, none of its chunks is on the list any more.
  */
-static RequestKind
-next_request(int *number)
+static bool
+next_request(int *chunk, int *session)
 {
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	*chunk = *session = -1;
 	while (gs_shared->chunk_queue_head >= 0)
 	{
 		const GsChunk *c = &gs_chunks[gs_shared->chunk_queue_head];
-		bool		closing = gs_sessions[c->session].state == GS_SESSION_CLOSING;
 
-		if (!closing && chunk_is_held_up(c))
-			return REQUEST_NONE;
-		*number = pop_chunk();
-		if (!closing)			/* else freed with the session */
-			return REQUEST_CHUNK;
+		if (gs_sessions[c->session].state == GS_SESSION_CLOSING)
+		{
+			(void) pop_chunk(); /* freed with the session */
+			continue;
+		}
+		if (chunk_is_held_up(c))
+			return false;
+		*session = c->session;
+		*chunk = pop_chunk();
+		return true;
 	}
 	if (gs_shared->session_queue_head < 0 ||
 		gs_sort_is_held_up(gs_sessions[gs_shared->session_queue_head].state))
-		return REQUEST_NONE;
-	*number = pop_session();
-	return REQUEST_SESSION;
+		return false;
+	*session = pop_session();
+	return true;
 }
 
 /* The lock is held while a request is taken, not while it is served. */
@@ -280,67 +244,26 @@ gs_requests_serve(void)
 {
 	for (bool any = false;; any = true)
 	{
-		int			number;
-		RequestKind kind;
+		int			chunk;
+		int			session;
+		bool		found;
 
 		gs_lock();
-		kind = next_request(&number);
+		found = next_request(&chunk, &session);
 		gs_unlock();
-
-		switch (kind)
-		{
-			case REQUEST_NONE:
-				return any;
-			case REQUEST_CHUNK:
-				gs_served_asked(gs_chunks[number].session);
-				request_chunk(number);
-				break;
-			case REQUEST_SESSION:
-				gs_served_asked(number);
-				gs_served_wake(number);
-				break;
-		}
+		if (!found)
+			return any;
+		gs_served_asked(session);
+		if (chunk >= 0)
+			request_chunk(chunk);
+		else
+			gs_served_wake(session);
 	}
 }
 
 /*
  * Chunks whose jobs have ended
  */
-
-/* A chunk was appended, or not. */
-static void
-note_append(int chunk, GsStatus status)
-{
-	GsChunk    *c = &gs_chunks[chunk];
-	int			number = c->session;
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s = &gs_served[number];
-	bool		awaited;
-
-	s->appends--;
-	if (status == GS_NO_MEMORY && !s->closing && !session->overflow)
-	{
-		s->refused = true;
-		gs_memory_refused(s->device, s->memory_asked);
-		gs_memory_queue(chunk);
-		return;
-	}
-	if (status != GS_OK)
-	{
-		gs_requests_reject(chunk);
-		return;
-	}
-	s->needy_since = 0;
-	gs_lock();
-	session->rows += c->n_records;
-	session->bytes += c->data_bytes;
-	gs_chunk_free(chunk);
-	awaited = gs_chunk_awaited();
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
-	if (awaited)
-		ConditionVariableBroadcast(&gs_shared->session_cv);
-}
 
 /* How many rows a fetched chunk holds, which is the service's still. */
 static void
@@ -375,15 +298,15 @@ note_fetch(int chunk, GsStatus status)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
-	ServedResult result = gs_served_result(c->session);
+	ServedResult result = gs_job_result(c->session);
 
 	if (status == GS_OK && c->fetch != GS_FETCH_ARRAYS)
 		describe_fetched(chunk, &result.now);
 	gs_lock();
-	gs_served_note_fetches(c->session, &result);
+	gs_job_note_fetches(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS)
 	{
-		gs_served_note(c->session, &result);
+		gs_job_note(c->session, &result);
 		if (status == GS_NO_MEMORY)
 			session->overflow_reason = GS_FALLBACK_MEMORY;	/* not the role, as it may have been before */
 		if (status == GS_OK)
@@ -413,14 +336,14 @@ chunk_ended(int chunk)
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
 		s->asked_bytes -= gs_role_need(chunk);
 	gs_served_wake(number);
-	status = from_files ? gs_job_status(&served->job) : gs_served_end(s->device, &served->job);
+	status = from_files ? gs_job_status(&served->job) : gs_job_end(s->device, &served->job);
 	if (c->state == GS_CHUNK_APPENDING)
 	{
-		note_append(chunk, status);
+		gs_feed_ended(chunk, status);
 		return;
 	}
 	if (from_files && status != GS_OK)
-		gs_write_failed(number);
+		gs_served_fail(number);
 	note_fetch(chunk, status);
 }
 
@@ -432,7 +355,7 @@ buffer_ended(int buffer)
 	switch (b->use)
 	{
 		case BUFFER_FETCHING:
-			gs_write_buffer_ended(buffer, gs_served_end(b->device, &b->job));
+			gs_write_buffer_ended(buffer, gs_job_end(b->device, &b->job));
 			break;
 		case BUFFER_WRITING:
 			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
@@ -441,7 +364,7 @@ buffer_ended(int buffer)
 			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_APPENDING:
-			gs_load_buffer_ended(buffer, gs_served_end(b->device, &b->job));
+			gs_load_buffer_ended(buffer, gs_job_end(b->device, &b->job));
 			break;
 		case BUFFER_FREE:
 		case BUFFER_READ:

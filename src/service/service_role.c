@@ -12,7 +12,7 @@
  * superuser has lifted it there.
  *
  * A chunk is admitted when it fits below its sort's limit; what jobs under way will hold is
- * counted as far as it is known.  A chunk that is not admitted waits, and all behind it,
+ * counted as far as it is known.  A chunk that is not admitted waits, and all after it,
  * like one that the device had no room for; and so do those of the role that come later, so that
  * none waits for ever.  Then a sort of the same role makes room, in the ways that
  * service_memory.c has.  If none can, PostgreSQL does the sort (GS_FALLBACK_ROLE).
@@ -58,7 +58,7 @@ gs_role_need(int chunk)
 }
 
 uint64
-gs_role_spare(int number)
+gs_role_spare_bytes(int number)
 {
 	return is_limited(number) ? Max(gs_sessions[number].role_memory / SPARE_PART, GS_CHUNK_BYTES) : 0;
 }
@@ -68,11 +68,11 @@ static uint64
 session_bytes(int number)
 {
 	const ServedSession *s = &gs_served[number];
-	uint64		bytes = s->asked_bytes + gs_served_held(s->sort) + gs_served_held(s->load.sort);
+	uint64		bytes = s->asked_bytes + gs_memory_held(s->sort) + gs_memory_held(s->load.sort);
 
 	/* pages are written of sort */
 	if (s->out.sort && s->out.kind != WRITE_PAGES)
-		bytes += gs_served_held(s->out.sort);
+		bytes += gs_memory_held(s->out.sort);
 	return bytes;
 }
 
@@ -89,24 +89,22 @@ room_of(int number)
 	return limit > bytes ? limit - bytes : 0;
 }
 
-/* Do chunks of the session wait for its role, and for nothing else? */
-static bool
-is_waiting(int number)
+bool
+gs_role_holds_up(int number)
 {
 	const ServedSession *s = &gs_served[number];
 
-	return s->limited_since != 0 && !s->closing && !s->failed && s->appends == 0 && s->waiting >= 0 &&
-		!s->refused && !s->write_out && !gs_sessions[number].overflow;
+	return s->phase == SERVED_FED && s->limited_since != 0 && s->appends == 0 && s->waiting >= 0 &&
+		!s->refused && !s->write_out;
 }
 
-/* Has no other session of the role waited for longer? */
-static bool
-is_first(int number)
+bool
+gs_role_is_first(int number)
 {
 	TimestampTz since = gs_served[number].limited_since;
 
 	for (int i = 0; i < gs_n_served; i++)
-		if (i != number && is_waiting(i) && gs_role_is_same(number, i) &&
+		if (i != number && gs_role_holds_up(i) && gs_role_is_same(number, i) &&
 			(since == 0 || gs_served[i].limited_since < since))
 			return false;
 	return true;
@@ -120,7 +118,7 @@ gs_role_admits(int chunk)
 	if (!is_limited(number))
 		return true;
 	return gs_role_need(chunk) <= room_of(number) &&
-		(gs_sessions[number].elem != GS_ELEM_NONE || is_first(number));
+		(gs_sessions[number].elem != GS_ELEM_NONE || gs_role_is_first(number));
 }
 
 uint64
@@ -155,7 +153,7 @@ void
 gs_role_wait(int number)
 {
 	gs_served[number].limited_since = GetCurrentTimestamp();
-	gs_served[number].needy_since = 0;	/* not for the device any more */
+	gs_served[number].waits_since = 0;	/* not for the device any more */
 	gs_role_note(number);
 }
 
@@ -163,7 +161,7 @@ bool
 gs_role_is_short(int number)
 {
 	for (int i = 0; i < gs_n_served; i++)
-		if (is_waiting(i) && gs_role_is_same(number, i))
+		if (gs_role_holds_up(i) && gs_role_is_same(number, i))
 			return true;
 	return false;
 }
@@ -172,60 +170,7 @@ bool
 gs_role_any_waits(void)
 {
 	for (int i = 0; i < gs_n_served; i++)
-		if (is_waiting(i))
+		if (gs_role_holds_up(i))
 			return true;
 	return false;
-}
-
-/* Nobody of its role can make room for it: PostgreSQL is to sort. */
-static void
-give_up(int number)
-{
-	gs_lock();
-	gs_sessions[number].overflow = true;
-	gs_sessions[number].overflow_reason = GS_FALLBACK_ROLE;
-	gs_unlock();
-	gs_served_wake(number);
-}
-
-/* Help a session that waits; false: there is nothing to be done now. */
-static bool
-relieve(int number)
-{
-	ServedSession *s = &gs_served[number];
-	bool		patient = !TimestampDifferenceExceeds(s->limited_since, GetCurrentTimestamp(),
-													  GS_IDLE_READER_MS);
-
-	if (gs_role_admits(s->waiting))
-	{
-		gs_served_wake(number);
-		return true;
-	}
-	if (gs_role_need(s->waiting) > gs_sessions[number].role_memory)
-	{
-		give_up(number);
-		return true;
-	}
-	switch (gs_memory_make_room_of_role(number, patient))
-	{
-		case ROOM_BEGUN:
-			return true;
-		case ROOM_LATER:
-			return false;
-		case ROOM_NONE:
-			break;
-	}
-	give_up(number);
-	return true;
-}
-
-bool
-gs_role_relieve(void)
-{
-	bool		any = false;
-
-	for (int i = 0; i < gs_n_served; i++)
-		if (is_waiting(i) && is_first(i))
-			any |= relieve(i);
-	return any;
 }

@@ -3,13 +3,38 @@
  * service_served.c
  *	  Sessions, chunks and buffers as the gpusort service knows them.
  *
+ * A session is in one of these phases (ServedPhase).  GsSession.state, which its backends see and
+ * change, says what they ask for; the phase says what the service has made of it.
+ *
+ *	  FREE
+ *	   | asked for something
+ *	  FED ------------------------.
+ *	   | all rows are in sort	  | the last of them is in a run
+ *	  WHOLE						RANGES <--.
+ *	   | pages at hand are		  |		  | the leader wants another range
+ *	   | in files				  |		  |
+ *	   '--------> FILED <---------'		  |
+ *				   '----------------------'
+ *
+ *	  FED, WHOLE, RANGES -> OVERFLOW	no room, no order, or no files: rows go back
+ *	  all but FREE, CLOSING -> FAILED	a file or the device failed
+ *	  all but FREE -> CLOSING -> FREE	the leader has closed it
+ *
+ *	  FED		sort takes chunks, or sorts arrays; some rows may be in runs.  What comes goes
+ *				through service_feed.c.
+ *	  WHOLE		sort is performed, then checked if need be; pages are fetched from it.  If there
+ *				were no rows, there is no sort.
+ *	  RANGES	service_ranges.c: sort is the range that the leader reads, if any; load is one
+ *				on its way.  Where the order is to be proven, the leader reads none yet.
+ *	  FILED		there is no sort.
+ *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
 #include "utils/memutils.h"
 
-#include "fault.h"
 #include "service/service_private.h"
 
 GsSpillIo  *gs_served_io = NULL;
@@ -24,6 +49,16 @@ static int	n_free_buffers = 0;
 static int	n_woken = 0;
 static bool busy = false;
 
+/* As they are when nothing was asked. */
+static void
+clear(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	memset(s, 0, sizeof(*s));
+	s->waiting = s->device = -1;
+}
+
 void
 gs_served_init(void)
 {
@@ -36,34 +71,124 @@ gs_served_init(void)
 									 gs_shared->n_buffers * sizeof(ServiceBuffer));
 	n_free_buffers = gs_shared->n_buffers;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
-		gs_served_reset(i);
+		clear(i);
 }
 
-/* Nothing of the session is under way, or to be closed. */
-void
-gs_served_reset(int number)
-{
-	ServedSession *s = &gs_served[number];
+/*
+ * Phases
+ */
 
-	if (s->woken)
-		n_woken--;
-	free(s->page_first);
-	free(s->last_key);
-	gs_key_levels_close(s->levels);
-	memset(s, 0, sizeof(*s));
-	s->waiting = -1;
-	s->device = -1;
-	while (gs_n_served > 0 && !gs_served[gs_n_served - 1].in_use)
-		gs_n_served--;
+#define BIT(phase)	(1u << (phase))
+
+/* From each phase, those that may follow. */
+static const uint32 next_phases[] = {
+	[SERVED_FREE] = BIT(SERVED_FED),
+	[SERVED_FED] = BIT(SERVED_WHOLE) | BIT(SERVED_RANGES) | BIT(SERVED_OVERFLOW) |
+	BIT(SERVED_FAILED) | BIT(SERVED_CLOSING),
+	[SERVED_WHOLE] = BIT(SERVED_FILED) | BIT(SERVED_OVERFLOW) | BIT(SERVED_FAILED) | BIT(SERVED_CLOSING),
+	[SERVED_RANGES] = BIT(SERVED_FILED) | BIT(SERVED_OVERFLOW) | BIT(SERVED_FAILED) | BIT(SERVED_CLOSING),
+	[SERVED_FILED] = BIT(SERVED_RANGES) | BIT(SERVED_FAILED) | BIT(SERVED_CLOSING),
+	[SERVED_OVERFLOW] = BIT(SERVED_FAILED) | BIT(SERVED_CLOSING),
+	[SERVED_FAILED] = BIT(SERVED_CLOSING),
+	[SERVED_CLOSING] = BIT(SERVED_FREE)
+};
+
+static bool
+may_enter(int number, ServedPhase phase)
+{
+	return (next_phases[gs_served[number].phase] & BIT(phase)) != 0;
+}
+
+void
+gs_served_enter(int number, ServedPhase phase)
+{
+	Assert(may_enter(number, phase));
+	gs_served[number].phase = phase;
 }
 
 /* Free sessions are taken last in, first out: the numbers in use are low. */
 void
 gs_served_asked(int number)
 {
-	gs_served[number].in_use = true;
+	if (gs_served[number].phase == SERVED_FREE)
+		gs_served_enter(number, SERVED_FED);
 	gs_n_served = Max(gs_n_served, number + 1);
 }
+
+void
+gs_served_reset(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	gs_served_enter(number, SERVED_FREE);
+	if (s->woken)
+		n_woken--;
+	free(s->page_first);
+	free(s->last_key);
+	gs_key_levels_close(s->levels);
+	clear(number);
+	while (gs_n_served > 0 && gs_served[gs_n_served - 1].phase == SERVED_FREE)
+		gs_n_served--;
+}
+
+void
+gs_served_overflow(int number, GsFallback reason)
+{
+	GsSession  *session = &gs_sessions[number];
+
+	if (!may_enter(number, SERVED_OVERFLOW))
+		return;
+	gs_served_enter(number, SERVED_OVERFLOW);
+	gs_lock();
+	session->overflow = true;
+	session->overflow_reason = reason;
+	session->checking = false;
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+	gs_served_wake(number);
+}
+
+void
+gs_served_cancel(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->check)
+		gs_order_check_cancel(s->check);
+	if (s->sort)
+		gs_ops->cancel(s->sort);
+	if (s->out.sort)
+		gs_ops->cancel(s->out.sort);
+}
+
+void
+gs_served_fail(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+	const GsSpillFailure *failure = s->spill ? gs_spill_failure(s->spill) : NULL;
+	bool		in_file = failure && failure->error_number != 0;
+
+	if (!may_enter(number, SERVED_FAILED))
+		return;
+	gs_served_enter(number, SERVED_FAILED);
+	gs_lock();
+	session->failed = true;
+	if (in_file)
+		session->failure = *failure;
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+	gs_served_cancel(number);
+	gs_served_wake(number);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort gives up a sort: %s, %u runs, range %u of %u, load %d",
+							 in_file ? "file" : "no memory or no device", session->n_runs, s->load.range,
+							 s->spill ? gs_spill_ranges(s->spill) : 0, (int) s->load.phase)));
+}
+
+/*
+ * What is to be done next
+ */
 
 void
 gs_served_wake(int number)
@@ -105,7 +230,7 @@ void
 gs_served_start(int chunk)
 {
 	Assert(n_started < gs_shared->n_chunks && !gs_served_chunks[chunk].started);
-	gs_served_begin(&gs_served_chunks[chunk].job);
+	gs_job_begin(&gs_served_chunks[chunk].job);
 	gs_served_chunks[chunk].started = true;
 	gs_served[gs_chunks[chunk].session].pending++;
 	started[n_started++] = chunk;
@@ -131,31 +256,6 @@ gs_served_ended(int chunk)
 }
 
 void
-gs_served_begin(GsJob *job)
-{
-	memset(job, 0, sizeof(*job));
-	job->status = GS_PENDING;
-}
-
-GsStatus
-gs_served_end(int device, const GsJob *job)
-{
-	GsStatus	status = gs_job_status(job);
-
-	Assert(status != GS_PENDING);
-	if (device == 1 && GS_FAULT("device_lost"))
-	{
-		GsError		error = {"fault point device_lost"};
-
-		gs_device_failed(device, &error, GS_DEVICE_LOST);
-		return GS_DEVICE_LOST;
-	}
-	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
-		gs_device_failed(device, &job->error, status);
-	return status;
-}
-
-void
 gs_served_use(int number, int device)
 {
 	GsSession  *session = &gs_sessions[number];
@@ -164,78 +264,6 @@ gs_served_use(int number, int device)
 	gs_lock();
 	session->device = device;
 	gs_unlock();
-}
-
-GsDeviceSort *
-gs_served_open(int number)
-{
-	const GsSession *session = &gs_sessions[number];
-	int			device = gs_served[number].device;
-	ServedDevice *d = &gs_devices[device];
-	GsDeviceSort *sort = NULL;
-	GsSortSpec	spec = {0};
-	GsError		error = {{0}};
-	GsStatus	status;
-
-	spec.chunk_bytes = GS_CHUNK_BYTES;
-	spec.key_width = session->key_width;
-	spec.engine = session->engine_wanted;
-	spec.elem = session->elem;
-	spec.descending = session->descending;
-	spec.spare_bytes = gs_role_spare(number);
-	Assert(d->state == DEVICE_READY);
-	status = gs_ops->sort_open(d->device, &spec, &sort, &error);
-	if (status == GS_OK)
-	{
-		d->n_sorts++;
-		return sort;
-	}
-
-	/* a device may not know how to sort arrays, or these */
-	if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
-		gs_device_failed(device, &error, status);
-	return NULL;
-}
-
-/* What sums over sorts have of a sort. */
-static void
-add_result(GsSortResult *sum, const GsSortResult *result)
-{
-	sum->n_dropped += result->n_dropped;
-	sum->copy_in_ms += result->copy_in_ms;
-	sum->sort_ms += result->sort_ms;
-	sum->gather_ms += result->gather_ms;
-	sum->copy_out_ms += result->copy_out_ms;
-}
-
-ServedResult
-gs_served_result(int number)
-{
-	const ServedSession *s = &gs_served[number];
-	ServedResult result = {{0}};
-
-	Assert(!LWLockHeldByMe(gs_shared->lock));
-	if (s->sort)
-		gs_ops->result(s->sort, &result.now);
-	add_result(&result.sum, &s->done);
-	add_result(&result.sum, &result.now);
-	return result;
-}
-
-void
-gs_served_close(int number, GsDeviceSort *sort)
-{
-	int			device = gs_served[number].device;
-	GsSortResult *done = &gs_served[number].done;
-	GsSortResult result = {0};
-
-	gs_ops->result(sort, &result);
-	done->engine = result.engine;
-	done->rounds = result.rounds;
-	add_result(done, &result);
-	gs_ops->sort_close(sort);
-	gs_devices[device].n_sorts--;
-	gs_memory_freed(device);
 }
 
 bool
@@ -252,107 +280,6 @@ gs_served_is_on(int number, int device)
 	const ServedSession *s = &gs_served[number];
 
 	return s->device == device && (s->waiting >= 0 || gs_served_has_sort(number));
-}
-
-uint64
-gs_served_held(GsDeviceSort *sort)
-{
-	return sort ? gs_ops->memory_held(sort) : 0;
-}
-
-/*
- * Rows may be dropped where the keys tell all about them.  Keys that were cut off do
- * not tell which rows are equal.  A guessed order does not tell which rows are
- * the first ones; but equal keys are equal.
- */
-void
-gs_served_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
-{
-	const GsSession *session = &gs_sessions[number];
-	GsKeep		keep;
-
-	gs_lock_shared();
-	keep = session->keep;
-	if (session->inexact > 0)
-		memset(&keep, 0, sizeof(keep));
-	else if (session->layout.n_parts > 0)
-		keep.limit = 0;
-	gs_unlock();
-	gs_served_begin(job);
-	gs_ops->perform(sort, format, &keep, job);
-}
-
-bool
-gs_served_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
-{
-	ServedSession *s = &gs_served[number];
-
-	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].layout, range);
-#ifdef GPUSORT_FAULTS
-	if (s->check && GS_FAULT("order_check_plant"))
-		gs_order_check_plant(s->check, false);
-	if (s->check && GS_FAULT("order_check_border"))
-		gs_order_check_plant(s->check, true);
-#endif
-	return s->check != NULL;
-}
-
-void
-gs_served_note_files(int number)
-{
-	const GsSpill *spill = gs_served[number].spill;
-	GsSession  *session = &gs_sessions[number];
-
-	if (spill == NULL)
-		return;
-	/* files do not get shorter when their contents are no longer needed */
-	session->temp_bytes = Max(session->temp_bytes, gs_spill_bytes(spill));
-	session->temp_written = gs_spill_bytes_written(spill);
-	session->temp_read = gs_spill_bytes_read(spill);
-}
-
-void
-gs_served_note_fetches(int number, const ServedResult *result)
-{
-	gs_sessions[number].gather_ms = result->sum.gather_ms;
-	gs_sessions[number].copy_out_ms = result->sum.copy_out_ms;
-	gs_served_note_files(number);
-}
-
-/*
- * Of a session that was written out n_pages and engine are those of the range
- * at hand; rows, bytes and times those of all it did.
- */
-void
-gs_served_note(int number, const ServedResult *result)
-{
-	const ServedSession *s = &gs_served[number];
-	GsSession  *session = &gs_sessions[number];
-	const GsSortResult *now = &result->now;
-
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	session->n_pages = now->n_pages;
-	session->rounds = now->rounds;
-	session->n_dropped = result->sum.n_dropped;
-	strlcpy(session->engine, now->engine ? now->engine : "", sizeof(session->engine));
-	if (s->sealed)
-	{
-		session->n_rows = gs_spill_rows(s->spill);
-		session->n_images = gs_spill_images(s->spill);
-		session->row_bytes = s->done.row_bytes;
-		session->key_bytes = s->done.key_bytes;
-	}
-	else
-	{
-		session->n_rows = now->n_rows;
-		session->n_images = now->n_images;
-		session->row_bytes = now->row_bytes;
-		session->key_bytes = now->key_bytes;
-	}
-	session->copy_in_ms = result->sum.copy_in_ms;
-	session->sort_ms = result->sum.sort_ms;
-	gs_served_note_fetches(number, result);
 }
 
 /*
@@ -380,8 +307,9 @@ writes(BufferUse use)
 }
 
 int
-gs_buffer_take(int number, int device, BufferUse use)
+gs_buffer_take(int number, BufferUse use)
 {
+	int			device = gs_served[number].device;
 	bool		has[GS_MAX_DEVICES][2] = {{false}};
 	int			promised = 2 * gs_n_devices;
 	int			same = 0;
@@ -424,7 +352,7 @@ gs_buffer_free(int buffer)
 	buffers[buffer].use = BUFFER_FREE;
 	n_free_buffers++;
 	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].out.sort || gs_served[i].load.phase == LOAD_READING ||
+		if (gs_served[i].out.phase == OUT_WRITING || gs_served[i].load.phase == LOAD_READING ||
 			gs_served[i].load.phase == LOAD_SPLITTING)
 			gs_served_wake(i);
 }

@@ -3,7 +3,7 @@
  * service_shmem.c
  *	  Shared memory of the gpusort service: layout, sessions, request lists.
  *
- * The rules that these functions keep stand in service_shmem.h.
+ * README.md has the rules that these functions keep.
  *
  *-------------------------------------------------------------------------
  */
@@ -138,7 +138,7 @@ gs_service_shmem_startup(void)
 		gs_shared->lock = &GetNamedLWLockTranche(GPUSORT_NAME)->lock;
 		gs_shared->n_chunks = arena_chunks();
 		gs_shared->n_sessions = max_sessions();
-		gs_shared->n_spare = Max(1, arena_chunks() / 16);
+		gs_shared->n_headroom = Max(1, arena_chunks() / 16);
 		gs_shared->n_shares = max_shares();
 		gs_shared->n_buffers = arena_buffers();
 		gs_shared->arena_bytes = arena_bytes();
@@ -234,56 +234,20 @@ gs_session_alloc(int feeders)
 	gs_shared->n_open++;
 	gs_shares[share].sessions++;
 
+	/* its condition variable stays as it is */
+	memset(session, 0, offsetof(GsSession, cv));
 	session->id = gs_shared->next_session_id++;
-	session->device = -1;
 	session->state = GS_SESSION_FEEDING;
-	session->overflow = false;
-	session->overflow_reason = GS_FALLBACK_MEMORY;
-	session->trouble = GS_SPILL_FINE;
-	memset(&session->failure, 0, sizeof(session->failure));
-	session->temp_tablespace = InvalidOid;
-	session->temp_limit = -1;
-	session->n_runs = 0;
-	session->temp_bytes = session->temp_written = session->temp_read = 0;
-	session->range_wanted = session->range = 0;
-	session->n_ranges = 0;
-	session->range_ties = false;
-	session->checking = false;
 	session->generation = gs_shared->generation;
-	session->next = -1;
-	session->queued = false;
+	session->opened = GetCurrentTimestamp();
 	session->pid = MyProcPid;
 	session->database = MyDatabaseId;
 	session->user = GetUserId();
 	session->role = gs_shares[share].role;
 	session->share = share;
-	session->role_memory = 0;
-	session->limited = false;
-	session->opened = GetCurrentTimestamp();
-	session->key_width = 0;
-	session->engine_wanted = GS_ENGINE_AUTO;
-	session->layout.n_parts = 0;
-	memset(&session->keep, 0, sizeof(session->keep));
-	session->group_rows = 0;
-	session->declined = false;
-	session->elem = GS_ELEM_NONE;
-	session->descending = false;
-	session->reserved = 0;
-	session->filling = 0;
-	session->held = 0;
-	session->rejected = -1;
-	session->rows = 0;
-	session->bytes = 0;
-	session->inexact = 0;
-	session->status = GS_OK;
-	session->error.message[0] = '\0';
-	session->n_rows = session->n_pages = session->n_images = 0;
-	session->row_bytes = session->key_bytes = 0;
-	session->rounds = 0;
-	session->engine[0] = '\0';
-	session->copy_in_ms = session->sort_ms = session->gather_ms = session->copy_out_ms = 0;
-	session->check_ms = 0;
-	session->rows_repaired = 0;
+	session->overflow_reason = GS_FALLBACK_MEMORY;
+	session->temp_limit = -1;
+	session->device = session->next = session->rejected = -1;
 	gs_session_reserve(session, 1 + feeders);
 	Assert(session->reserved >= 1);
 	return number;
@@ -324,16 +288,18 @@ gs_session_temp_path(char path[GS_SPILL_PATH_BYTES], Oid tablespace, int pid, ui
 const char *
 gs_session_phase(const GsSession *session)
 {
+	const char *full = session->overflow_reason == GS_FALLBACK_ROLE ? "role full" :
+		session->overflow_reason == GS_FALLBACK_FILES ? "files full" :
+		session->overflow_reason == GS_FALLBACK_ORDER ? "order not proven" : "device full";
+
 	switch (session->state)
 	{
 		case GS_SESSION_FREE:
 			return "free";
 		case GS_SESSION_FEEDING:
-			return session->overflow ? (session->overflow_reason == GS_FALLBACK_ROLE ?
-										"feeding, role full" :
-										session->overflow_reason == GS_FALLBACK_FILES ?
-										"feeding, files full" : "feeding, device full") :
-				session->n_runs > 0 ? "feeding, writing runs" : "feeding";
+			if (session->overflow)
+				return psprintf("feeding, %s", full);
+			return session->n_runs > 0 ? "feeding, writing runs" : "feeding";
 		case GS_SESSION_ARRAYS:
 			return "sorting arrays";
 		case GS_SESSION_SORTING:
@@ -341,10 +307,7 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_SORTED:
 			return "returning rows";
 		case GS_SESSION_OVERFLOW:
-			return session->overflow_reason == GS_FALLBACK_ORDER ? "returning rows, order not proven" :
-				session->overflow_reason == GS_FALLBACK_ROLE ? "returning rows, role full" :
-				session->overflow_reason == GS_FALLBACK_FILES ? "returning rows, files full" :
-				"returning rows, device full";
+			return psprintf("returning rows, %s", full);
 		case GS_SESSION_CLOSING:
 			return "closing";
 	}

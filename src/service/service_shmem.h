@@ -32,39 +32,8 @@
  *				   The leader takes it (HELD); or the service gives the chunk up,
  *				   when the page has lain there for a second
  *
- * Reservation
- *	  A session is opened only when a chunk can be promised to it, and holds a
- *	  promise for as long as it is open: sum(reserved) <= n_chunks.  A chunk may be
- *	  taken by a session that holds fewer than it reserved, or where more are free
- *	  than all promises still need.  A backend that feeds and waits for a chunk thus waits
- *	  for its own session's chunks only, which the service gives back: no cycle of
- *	  waiting sorts exists.
- *	  A session that returns rows has no promise, unless it reads pages where they lie
- *	  (sort_rows.c).  For a page that its reader waits for it may take any chunk that is not
- *	  promised.  Some never are (n_spare): who takes these copies the page, and gives the
- *	  chunk back before it waits for anything but the service.
- *	  Nor do the feeders of one sort wait for each other.  One that fills a chunk in
- *	  place may keep it while it waits for the others, in a parallel join.  So at
- *	  least one chunk of the promise is never filled in place (filling < reserved),
- *	  but only taken to be handed over at once; and nobody waits for one to fill.
- *
- * Shares
- *	  The sorts of a role share staging memory with those of others.  What they hold or
- *	  were promised may not become more than what is then left; what they take beyond
- *	  promises, to feed or to read ahead, not more than half of that.  So however many
- *	  sorts a role has, a part is left for others, and a part of its own for the next one.
- *	  The same holds for the number of sessions.
- *
- * Ranges
- *	  A session whose rows were written to files returns them in ranges: the
- *	  leader asks for one (SORTED -> SORTING, range_wanted), and fetches pages of
- *	  it when it is there.  Any session's first range is 0; most have no other.
- *
- * Sessions and generations
- *	  Each start of the service is a generation.  A session belongs to the
- *	  generation in which it was opened; in any other one its rows on the
- *	  device are lost.  While its service runs, the service frees a closing
- *	  session (copies may be under way); once it is gone, the backend does.
+ * README.md says by which rules chunks and sessions are promised and shared, so that no sort waits for
+ * another one for ever, and what a generation is.
  *
  *-------------------------------------------------------------------------
  */
@@ -149,14 +118,6 @@ typedef struct GsTicket
 	int			share;			/* its role's */
 } GsTicket;
 
-/* Why a session cannot go on. */
-typedef enum GsSpillTrouble
-{
-	GS_SPILL_FINE = 0,
-	GS_SPILL_FILE,				/* a file could not be written or read */
-	GS_SPILL_LOST				/* the rows are gone, as if the device were */
-} GsSpillTrouble;
-
 typedef enum GsSessionState
 {
 	GS_SESSION_FREE = 0,
@@ -176,8 +137,8 @@ typedef struct GsSession
 	GsSessionState state;		/* a step reads it once (gs_sort_advance()); who makes room for
 								 * others looks at it without the lock, as it may change at once */
 	bool		overflow;		/* FEEDING: feeders must feed no more [S] */
-	GsSpillTrouble trouble;		/* the session is of no more use [S] */
-	GsSpillFailure failure;		/* of a file [S] */
+	bool		failed;			/* the session is of no more use: the device, or a file [S] */
+	GsSpillFailure failure;		/* of a file, if it was one [S] */
 	GsFallback	overflow_reason;	/* [S] */
 	bool		checking;		/* SORTING: the order is being checked [S] */
 	uint64		generation;		/* of the service that it was opened with [O] */
@@ -233,15 +194,12 @@ typedef struct GsSession
 	uint64		inexact;		/* records with a key that was cut off */
 
 	/* outcome of perform [S] */
-	GsStatus	status;
-	GsError		error;
 	uint64		n_rows;
 	uint64		n_dropped;		/* rows that were not kept */
 	uint64		n_pages;		/* of the range, where there are ranges */
 	uint64		n_images;
 	uint64		row_bytes;
 	uint64		key_bytes;
-	uint32		rounds;
 	char		engine[32];
 	double		copy_in_ms;
 	double		sort_ms;
@@ -268,10 +226,10 @@ typedef struct GsShared
 {
 	LWLock	   *lock;			/* constant after start-up */
 	int			n_chunks;		/* constant */
-	int			n_buffers;		/* constant; the service's own, behind the
+	int			n_buffers;		/* constant; the service's own, after the
 								 * chunks in the arena */
 	int			n_sessions;		/* constant */
-	int			n_spare;		/* constant; chunks that are never promised */
+	int			n_headroom;		/* constant; chunks that are never promised */
 	int			n_shares;		/* constant */
 	int			n_shares_used;	/* those from this number on are not in use */
 	Size		arena_bytes;	/* constant */

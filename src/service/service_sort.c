@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * service_sort.c
- *	  The steps of a session: its rows are fed, sorted, checked, returned; or it
- *	  closes.
+ *	  The steps of a session: its rows are fed, sorted, checked, returned; it makes room for
+ *	  others; or it closes.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,29 +17,37 @@
 
 StaticAssertDecl(GS_KEY_CHECK_TEXT_BYTES > GS_KEY_MAX, "the order check has room for any key's text");
 
+/* What a failed session has on its device goes as its jobs end: nobody will ask for its rows. */
+static void
+close_sort_of_failed(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->sort == NULL || s->pending > 0 || s->check || s->out.phase != OUT_NONE)
+		return;
+	gs_job_close_sort(number, s->sort);
+	s->sort = NULL;
+}
+
 /* Nothing of a closing session may be under way any more, or it waits. */
 static void
 close_session(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	s->closing = true;
-	if (s->check)
-		gs_order_check_cancel(s->check);
-	if (s->sort)
-		gs_ops->cancel(s->sort);
-	if (s->out.sort)
-		gs_ops->cancel(s->out.sort);
+	if (s->phase != SERVED_CLOSING)
+		gs_served_enter(number, SERVED_CLOSING);
+	gs_served_cancel(number);
 	gs_write_step(number);
 	gs_load_step(number);
 	if (s->pending > 0 || s->check || s->out.busy > 0 ||
 		s->load.phase != LOAD_NONE)
 		return;
 	if (s->out.sort && s->out.sort != s->sort)
-		gs_served_close(number, s->out.sort);
+		gs_job_close_sort(number, s->out.sort);
 	memset(&s->out, 0, sizeof(s->out));
 	if (s->sort)
-		gs_served_close(number, s->sort);
+		gs_job_close_sort(number, s->sort);
 	s->sort = NULL;
 	if (s->spill)
 		gs_spill_close(s->spill);
@@ -52,41 +60,38 @@ close_session(int number)
 	ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
-/* What the device refused, and had before, is to be taken back. */
-static void
-offer_images(int number)
-{
-	ServedSession *s = &gs_served[number];
-	GsSession  *session = &gs_sessions[number];
-	ServedResult result;
-
-	if (gs_write_is_busy(s))
-		return;
-	result = gs_served_result(number);
-	gs_lock();
-	gs_served_note(number, &result);
-	session->n_images = (s->sealed ? 0 : result.now.n_images) +
-		(s->spill ? gs_spill_images(s->spill) : 0) + (s->out.phase == OUT_STUCK ? s->out.n_pages : 0);
-	if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
-		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
-}
-
 bool
 gs_sort_is_held_up(GsSessionState state)
 {
 	return state == GS_SESSION_SORTING && GS_FAULT("service_hold_sort");
 }
 
-/* All chunks have come: sort them, or, where some were written out, the range that is wanted. */
+/* All chunks have come, and are on the device: sort them. */
+static void
+perform(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->pending > 0)
+		return;
+	gs_served_enter(number, SERVED_WHOLE);
+	if (s->sort == NULL)
+	{
+		gs_job_answer(number);
+		return;
+	}
+	s->performing = true;
+	s->pending++;
+	gs_job_perform(number, s->sort, GS_FORMAT_ROWS, &s->perform_job);
+}
+
+/* The leader waits: for its rows in order, for a range of them, or to take them back. */
 static void
 sort_session(int number, uint32 wanted)
 {
-	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &gs_served[number];
 
-	if (s->performing || s->appends > 0 || s->waiting >= 0 || s->write_out || s->failed)
+	if (gs_served_is_over(s) || s->performing || s->appends > 0 || s->waiting >= 0 || s->write_out)
 		return;
 	if (gs_sort_is_held_up(GS_SESSION_SORTING))
 	{
@@ -97,24 +102,31 @@ sort_session(int number, uint32 wanted)
 	}
 	if (GS_FAULT("service_sort"))
 		proc_exit(1);
-	if (GS_FAULT("device_memory_sort"))
-		session->overflow = true;
-	if (session->overflow || (s->sort == NULL && s->spill == NULL))
+	if (s->phase == SERVED_FED && GS_FAULT("device_memory_sort"))
+		gs_served_overflow(number, GS_FALLBACK_MEMORY);
+	switch (s->phase)
 	{
-		if (s->pending == 0 && s->check == NULL)
-			offer_images(number);
-		return;
+		case SERVED_FED:
+			if (s->spill)
+				gs_ranges_serve(number, wanted);
+			else
+				perform(number);
+			break;
+		case SERVED_RANGES:
+		case SERVED_FILED:
+			gs_ranges_serve(number, wanted);
+			break;
+		case SERVED_OVERFLOW:
+			if (s->pending == 0 && s->check == NULL && !gs_write_is_busy(s))
+				gs_job_answer(number);
+			break;
+		case SERVED_WHOLE:
+			/* it is being checked */
+		case SERVED_FREE:
+		case SERVED_FAILED:
+		case SERVED_CLOSING:
+			break;
 	}
-	if (s->spill && !s->performed)
-	{
-		gs_ranges_serve(number, wanted);
-		return;
-	}
-	if (s->pending > 0 || s->check || s->performed)
-		return;
-	s->performing = s->performed = true;
-	s->pending++;
-	gs_served_perform(number, s->sort, GS_FORMAT_ROWS, &s->perform_job);
 }
 
 /*
@@ -152,67 +164,16 @@ gs_sort_advance(int number)
 	}
 	gs_write_step(number);
 	gs_load_step(number);
-	gs_memory_step(number);
+	if (gs_served[number].phase == SERVED_FAILED)
+		close_sort_of_failed(number);
+	gs_feed_step(number);
 	if (state == GS_SESSION_SORTED)
 		gs_ranges_read_ahead(number);
 	else if (state == GS_SESSION_SORTING && !queued)
 		sort_session(number, wanted);
 }
 
-/*
- * As the session has failed, nothing more is begun, and its sorts are closed when
- * their jobs have ended.
- */
-void
-gs_sort_lost(int number)
-{
-	ServedSession *s = &gs_served[number];
-	GsSession  *session = &gs_sessions[number];
-
-	if (!s->failed)
-	{
-		s->failed = true;
-		gs_lock();
-		session->trouble = GS_SPILL_LOST;
-		gs_unlock();
-		ConditionVariableBroadcast(&session->cv);
-	}
-	if (s->check)
-		gs_order_check_cancel(s->check);
-	if (s->sort)
-		gs_ops->cancel(s->sort);
-	if (s->out.sort)
-		gs_ops->cancel(s->out.sort);
-	gs_served_wake(number);
-}
-
-/* The order of a session's sort is known to be right, or not. */
-static void
-sort_checked(int number, const GsOrderOutcome *outcome)
-{
-	GsSession  *session = &gs_sessions[number];
-	ServedResult result = gs_served_result(number);
-
-	gs_served[number].last_used = GetCurrentTimestamp();
-	gs_lock();
-	gs_served_note(number, &result);
-	session->checking = false;
-	if (session->state == GS_SESSION_SORTING)
-	{
-		if (outcome->verdict == GS_ORDER_PROVEN)
-			session->state = GS_SESSION_SORTED;
-		else
-		{
-			session->error = outcome->reason;
-			session->overflow = true;
-			session->overflow_reason = GS_FALLBACK_ORDER;
-			session->state = GS_SESSION_OVERFLOW;
-		}
-	}
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
-}
-
+/* The order of a session's sort, or of a range, is known to be right, or not. */
 static void
 check_ended(int number, const GsOrderOutcome *outcome)
 {
@@ -221,7 +182,7 @@ check_ended(int number, const GsOrderOutcome *outcome)
 
 	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
 		gs_device_failed(s->device, &outcome->reason, GS_DEVICE_LOST);
-	if (!s->performed)
+	if (s->phase != SERVED_WHOLE)
 		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
 	if (s->check)
 		gs_order_check_end(s->check);
@@ -235,8 +196,13 @@ check_ended(int number, const GsOrderOutcome *outcome)
 		ereport(DEBUG1,
 				(errmsg_internal("gpusort could not prove the order of a sort: %s",
 								 outcome->reason.message)));
-	if (s->performed)
-		sort_checked(number, outcome);
+	if (s->phase == SERVED_WHOLE)
+	{
+		s->last_used = GetCurrentTimestamp();
+		if (outcome->verdict != GS_ORDER_PROVEN)
+			gs_served_overflow(number, GS_FALLBACK_ORDER);
+		gs_job_answer(number);
+	}
 	gs_served_wake(number);
 }
 
@@ -244,7 +210,10 @@ check_ended(int number, const GsOrderOutcome *outcome)
 static void
 begin_check(int number)
 {
-	if (!gs_served_check(number, gs_served[number].sort, NULL))
+	gs_lock();
+	gs_sessions[number].checking = true;
+	gs_unlock();
+	if (!gs_job_check(number, gs_served[number].sort, NULL))
 	{
 		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
 
@@ -255,36 +224,107 @@ begin_check(int number)
 static void
 perform_ended(int number)
 {
-	GsSession  *session = &gs_sessions[number];
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(s->device, &s->perform_job);
-	ServedResult result = gs_served_result(number);
-	bool		check = false;
+	GsStatus	status = gs_job_end(s->device, &s->perform_job);
 
 	Assert(s->pending > 0);
 	s->pending--;
 	s->performing = false;
 	s->last_used = GetCurrentTimestamp();
-
-	gs_lock();
-	gs_served_note(number, &result);
-	session->error = s->perform_job.error;
-	if (session->state == GS_SESSION_SORTING)
-	{
-		session->overflow = status != GS_OK;
-		check = status == GS_OK && session->layout.n_parts > 0;
-		if (check)
-			session->checking = true;
-		else
-			session->state = status == GS_OK ? GS_SESSION_SORTED : GS_SESSION_OVERFLOW;
-	}
-	gs_unlock();
-	gs_served_wake(number);
-	if (check)
+	if (status != GS_OK)
+		gs_served_overflow(number, GS_FALLBACK_MEMORY);
+	if (s->phase == SERVED_WHOLE && gs_sessions[number].layout.n_parts > 0)
 		begin_check(number);
-	else
-		ConditionVariableBroadcast(&session->cv);
+	else if (!gs_served_is_over(s))
+		gs_job_answer(number);
+	gs_served_wake(number);
 }
+
+/*
+ * Making room
+ */
+
+/* Those who were refused memory of a device try again. */
+static void
+retry(int device)
+{
+	gs_devices[device].freed = false;
+	for (int i = 0; i < gs_n_served; i++)
+		if (gs_served[i].device == device)
+		{
+			gs_feed_retry(i);
+			gs_load_retry(i);
+		}
+}
+
+/* Do what was decided for a session; false: it was nothing. */
+static bool
+carry_out(const Decision *decision)
+{
+	int			number = decision->session;
+	ServedSession *s = &gs_served[number];
+
+	switch (decision->relief)
+	{
+		case RELIEF_NONE:
+		case RELIEF_LATER:
+			return false;
+		case RELIEF_RETRY:
+			break;
+		case RELIEF_LOAD:
+			s->no_read_ahead = true;
+			gs_load_cancel(number);
+			break;
+		case RELIEF_RUN:
+			s->write_out = true;
+			break;
+		case RELIEF_PAGES:
+			(void) gs_write_begin(number, WRITE_PAGES);
+			break;
+		case RELIEF_GIVE_UP:
+			if (s->load.refused)
+				gs_load_shrink(number);
+			else
+				gs_served_overflow(number, decision->of_role ? GS_FALLBACK_ROLE : GS_FALLBACK_MEMORY);
+			break;
+	}
+	if (decision->of_role && decision->relief != RELIEF_RETRY)
+		gs_role_note(number);
+	gs_served_wake(number);
+	return true;
+}
+
+bool
+gs_sort_make_room(void)
+{
+	bool		any = false;
+
+	for (int i = 0; i < gs_n_devices; i++)
+		if (gs_devices[i].state == DEVICE_READY)
+		{
+			Decision	decision = gs_memory_decide(i);
+
+			if (decision.session >= 0)
+				any |= carry_out(&decision);
+			else if (decision.relief == RELIEF_RETRY)
+			{
+				retry(i);
+				any = true;
+			}
+		}
+	for (int i = 0; i < gs_n_served; i++)
+		if (gs_role_holds_up(i) && gs_role_is_first(i))
+		{
+			Decision	decision = gs_memory_decide_role(i);
+
+			any |= decision.session >= 0 && carry_out(&decision);
+		}
+	return any;
+}
+
+/*
+ * Jobs that have ended
+ */
 
 /* Take the checks a step further, and note those that have ended. */
 static bool

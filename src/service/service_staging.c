@@ -4,8 +4,7 @@
  *	  Who may have how much of staging memory: chunks, promises, shares, and the
  *	  queue of backends that wait for a session.
  *
- * The rules that these functions keep stand in service_shmem.h.  In all of them the
- * caller holds the lock.
+ * README.md has the rules that these functions keep.  In all of them the caller holds the lock.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,11 +41,11 @@ session_claim(GsSession *session, int held, int reserved)
 	Assert(share->chunks >= 0);
 }
 
-/* Chunks that nobody holds or was promised, without the spare ones; less than 0 while these are held. */
+/* Chunks that nobody holds or was promised, without the headroom; less than 0 while that is held. */
 static inline int
 unclaimed(void)
 {
-	return gs_shared->n_free - gs_shared->promised - gs_shared->n_spare;
+	return gs_shared->n_free - gs_shared->promised - gs_shared->n_headroom;
 }
 
 static int

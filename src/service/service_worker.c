@@ -230,8 +230,7 @@ work(void)
 	any |= gs_requests_note_ended();
 	any |= gs_requests_give_up_pages();
 	any |= gs_sort_note_ended();
-	any |= gs_memory_relieve();
-	any |= gs_role_relieve();
+	any |= gs_sort_make_room();
 	any |= gs_devices_step();
 	while ((number = gs_served_woken()) >= 0)
 	{

@@ -62,50 +62,6 @@ open_spill(int number)
 	return true;
 }
 
-bool
-gs_write_allowed(int number)
-{
-	const GsSpill *spill = gs_served[number].spill;
-
-	return spill == NULL || !gs_spill_has_met_limit(spill);
-}
-
-/* The session's rows are neither to be had nor to be returned any more. */
-static void
-note_failure(int number, const GsSpillFailure *failure, GsSpillTrouble trouble)
-{
-	ServedSession *s = &gs_served[number];
-	GsSession  *session = &gs_sessions[number];
-
-	if (s->failed)
-		return;
-	s->failed = true;
-	gs_lock();
-	if (failure)
-		session->failure = *failure;
-	session->trouble = trouble;
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
-	gs_served_wake(number);
-	ereport(DEBUG1,
-			(errmsg_internal("gpusort gives up a sort in temporary files: %s, %u runs, range %u of %u, load %d",
-							 trouble == GS_SPILL_FILE ? "file" : "no memory",
-							 session->n_runs, s->load.range, s->spill ? gs_spill_ranges(s->spill) : 0,
-							 (int) s->load.phase)));
-}
-
-void
-gs_write_failed(int number)
-{
-	const ServedSession *s = &gs_served[number];
-	const GsSpillFailure *failure = s->spill ? gs_spill_failure(s->spill) : NULL;
-
-	if (failure && failure->error_number != 0)
-		note_failure(number, failure, GS_SPILL_FILE);
-	else
-		note_failure(number, NULL, GS_SPILL_LOST);
-}
-
 /* Ask the device for pages, one for each buffer to be had. */
 static void
 fetch_pages(int number)
@@ -115,12 +71,12 @@ fetch_pages(int number)
 	int			buffer;
 
 	while (out->asked < out->n_pages &&
-		   (buffer = gs_buffer_take(number, s->device, BUFFER_FETCHING)) >= 0)
+		   (buffer = gs_buffer_take(number, BUFFER_FETCHING)) >= 0)
 	{
 		ServiceBuffer *b = gs_buffer(buffer);
 
 		b->number = out->asked++;
-		gs_served_begin(&b->job);
+		gs_job_begin(&b->job);
 		out->busy++;
 		gs_ops->fetch(out->sort, b->number, gs_buffer_memory(buffer), &b->job);
 	}
@@ -158,7 +114,7 @@ begin_pages(int number)
 		return note_pages(s, out->first_page, &result);
 	s->done.row_bytes += result.row_bytes;
 	s->done.key_bytes += result.key_bytes;
-	s->run_held += gs_served_held(out->sort);
+	s->run_held += gs_memory_held(out->sort);
 	s->run_bytes += result.row_bytes + result.key_bytes +
 		(result.n_rows + result.n_dropped) * sizeof(GsRecord);
 	return gs_spill_begin_run(s->spill, result.n_pages);
@@ -173,7 +129,7 @@ begin_run(int number)
 	s->sort = NULL;
 	s->out.phase = OUT_PERFORMING;
 	s->out.busy++;
-	gs_served_perform(number, s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
+	gs_job_perform(number, s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
 }
 
 /* The range is on its way out when this returns, or the session has failed. */
@@ -189,8 +145,8 @@ begin_range(int number)
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
 	if (!begin_pages(number))
-		gs_write_failed(number);
-	return !s->failed;
+		gs_served_fail(number);
+	return s->phase != SERVED_FAILED;
 }
 
 bool
@@ -199,7 +155,7 @@ gs_write_begin(int number, WriteKind kind)
 	ServedSession *s = &gs_served[number];
 	WriteOut   *out = &s->out;
 
-	Assert(out->phase == OUT_NONE && !s->failed);
+	Assert(out->phase == OUT_NONE && !gs_served_is_over(s));
 	memset(out, 0, sizeof(*out));
 	out->kind = kind;
 	if (s->spill == NULL && !open_spill(number))
@@ -208,7 +164,7 @@ gs_write_begin(int number, WriteKind kind)
 		if (kind == WRITE_PAGES)
 			s->unwritable = true;
 		else
-			gs_write_failed(number);
+			gs_served_fail(number);
 		return false;
 	}
 	gs_served_wake(number);
@@ -237,15 +193,15 @@ static void
 run_performed(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_served_end(s->device, &s->out.job);
+	GsStatus	status = gs_job_end(s->device, &s->out.job);
 
 	s->out.busy--;
 	s->out.phase = OUT_ENDING;
-	if (s->closing || s->failed)
+	if (gs_served_is_over(s))
 		return;
 	gs_memory_freed(s->device); /* what ordering it took */
 	if (status != GS_OK || !begin_pages(number))
-		note_failure(number, NULL, GS_SPILL_LOST);
+		gs_served_fail(number);
 }
 
 static void
@@ -253,7 +209,7 @@ note_spill(int number)
 {
 	gs_lock();
 	gs_sessions[number].n_runs = gs_spill_runs(gs_served[number].spill);
-	gs_served_note_files(number);
+	gs_job_note_files(number);
 	gs_unlock();
 }
 
@@ -262,7 +218,7 @@ close_out(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	gs_served_close(number, s->out.sort);
+	gs_job_close_sort(number, s->out.sort);
 	if (s->sort == s->out.sort)
 		s->sort = NULL;
 	memset(&s->out, 0, sizeof(s->out));
@@ -279,13 +235,14 @@ written(int number)
 	{
 		case WRITE_RUN:
 			if (!gs_spill_end_run(s->spill))
-				gs_write_failed(number);
+				gs_served_fail(number);
 			break;
 		case WRITE_RANGE:
 			break;
 		case WRITE_PAGES:
 			/* fetches under way are still the device's */
-			s->in_file = true;
+			if (s->phase != SERVED_FILED)
+				gs_served_enter(number, SERVED_FILED);
 			if (s->pending > 0)
 				return;
 			break;
@@ -301,16 +258,9 @@ written(int number)
 static void
 meet_limit(int number)
 {
-	GsSession  *session = &gs_sessions[number];
-
 	gs_served[number].out.phase = OUT_ENDING;
 	gs_load_cancel(number);
-	gs_lock();
-	session->checking = false;
-	session->overflow = true;
-	session->overflow_reason = GS_FALLBACK_FILES;
-	gs_unlock();
-	ConditionVariableBroadcast(&session->cv);
+	gs_served_overflow(number, GS_FALLBACK_FILES);
 }
 
 /* What could not be written has no job any more. */
@@ -319,7 +269,7 @@ given_up(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->failed && s->pending > 0)
+	if (s->phase == SERVED_FAILED && s->pending > 0)
 		return;
 	if (s->out.kind == WRITE_PAGES)
 	{
@@ -328,7 +278,7 @@ given_up(int number)
 		s->unwritable = true;
 		gs_served_wake(number);
 	}
-	else if (s->failed || s->out.kind == WRITE_RANGE)
+	else if (s->phase == SERVED_FAILED || s->out.kind == WRITE_RANGE)
 		close_out(number);
 	else
 	{
@@ -354,9 +304,9 @@ gs_write_step(int number)
 
 	if (out->phase == OUT_PERFORMING && gs_job_status(&out->job) != GS_PENDING)
 		run_performed(number);
-	if (s->closing)
+	if (s->phase == SERVED_CLOSING)
 		return;
-	if (s->failed && (out->phase == OUT_WRITING || out->phase == OUT_STUCK))
+	if (s->phase == SERVED_FAILED && (out->phase == OUT_WRITING || out->phase == OUT_STUCK))
 		out->phase = OUT_ENDING;
 	if (out->phase == OUT_ENDING && out->busy == 0)
 		given_up(number);
@@ -379,7 +329,7 @@ write_page(int buffer)
 	uint64		page;
 
 	b->use = BUFFER_WRITING;
-	gs_served_begin(&b->job);
+	gs_job_begin(&b->job);
 	out->busy++;
 	if (out->kind == WRITE_RUN)
 	{
@@ -405,7 +355,7 @@ gs_write_buffer_ended(int buffer, GsStatus status)
 	ServedSession *s = &gs_served[number];
 
 	s->out.busy--;
-	if (b->use == BUFFER_FETCHING && status == GS_OK && !s->closing && !s->failed &&
+	if (b->use == BUFFER_FETCHING && status == GS_OK && !gs_served_is_over(s) &&
 		s->out.phase == OUT_WRITING)
 	{
 		write_page(buffer);
@@ -417,8 +367,8 @@ gs_write_buffer_ended(int buffer, GsStatus status)
 		s->out.phase = OUT_ENDING;
 	else if (b->use == BUFFER_WRITING && status == GS_NO_MEMORY && gs_spill_has_met_limit(s->spill))
 		meet_limit(number);
-	else if (!s->closing)
-		gs_write_failed(number);
+	else
+		gs_served_fail(number);
 	gs_buffer_free(buffer);
 	gs_served_wake(number);
 }

@@ -227,18 +227,19 @@ close_session(GsSort *sort)
 }
 
 /*
- * Tell the device which rows are needed, as far as keys can.  One row of each group is no more than
+ * Which rows the device is to return, as far as keys can say.  One row of each group is no more than
  * one of equal rows; a limit counts rows that are left.
  */
-static void
-tell_what_to_keep(GsSort *sort)
+static GsKeep
+rows_to_keep(const GsSort *sort, bool *by_group)
 {
 	GsKeep		keep = {.unique = sort->keep.unique, .limit = sort->keep.limit};
 
+	*by_group = false;
 	if (sort->keep.group_first > 0)
 	{
-		sort->drops_by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);
-		if (sort->drops_by_group)
+		*by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);
+		if (*by_group)
 		{
 			keep.unique = false;
 			keep.group.first = sort->keep.group_first;
@@ -247,7 +248,7 @@ tell_what_to_keep(GsSort *sort)
 		else
 			keep.limit = 0;
 	}
-	gs_client_keep(sort->client, &keep);
+	return keep;
 }
 
 void
@@ -261,20 +262,23 @@ bool
 gs_sort_open_device(GsSort *sort, int feeders)
 {
 	MemoryContext old;
+	GsSessionSpec spec = {0};
 	GsFallback	reason;
+	bool		by_group;
 
 	if (sort->place == GS_SORT_CPU)
 		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
 	sort->processes = feeders;
 	old = MemoryContextSwitchTo(sort->context);
-	sort->client = gs_client_open(sort->desc->fixed_width,
-								  sort->layout.n_parts > 0 ? &sort->layout : NULL,
-								  feeders, &reason);
+	spec.key_width = sort->desc->fixed_width;
+	spec.layout = sort->layout.n_parts > 0 ? &sort->layout : NULL;
+	spec.keep = rows_to_keep(sort, &by_group);
+	spec.group_rows = sort->group_rows;
+	sort->client = gs_client_open(&spec, feeders, &reason);
 	if (sort->client)
 	{
-		tell_what_to_keep(sort);
-		gs_client_watch_groups(sort->client, sort->group_rows);
+		sort->drops_by_group = by_group;
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
 		sort->place = GS_SORT_DEVICE;
 	}
@@ -424,7 +428,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 	report->runs = session->n_runs;
 	report->ranges = session->n_ranges;
 	report->temp_bytes = session->temp_bytes;
-	report->limited = gs_client_is_limited(sort->client);
+	report->limited = session->limited;
 	report->check_ms = session->check_ms;
 	report->rows_repaired = session->rows_repaired;
 }

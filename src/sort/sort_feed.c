@@ -6,7 +6,7 @@
  * The first chunk's worth of rows is written in memory of this process, and copied into
  * a chunk when it is complete.  So a feeder of few rows holds a chunk for no longer than
  * a copy takes.  A feeder of more rows fills chunks in place, if the session may
- * hold more chunks (service_shmem.h); otherwise it goes on in its own memory.
+ * hold more chunks (service/README.md); otherwise it goes on in its own memory.
  *
  *-------------------------------------------------------------------------
  */

@@ -20,7 +20,7 @@
  *
  * Ranges
  *	  Where a sort was larger than the device, its pages come in ranges, of
- *	  which one is at hand (service_shmem.h).  Going beyond its last page, or
+ *	  which one is at hand (service/README.md).  Going beyond its last page, or
  *	  before its first one, the reader asks for another one.
  *
  * Keeping track

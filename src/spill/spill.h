@@ -18,7 +18,7 @@
  *
  * Chunks
  *	  Runs are written and read in chunks as devices give them (GS_FORMAT_CHUNKS in
- *	  device.h): the key directly behind the row, the next row at the next multiple of 8,
+ *	  device.h): the key directly after the row, the next row at the next multiple of 8,
  *	  zeroes in between.
  *
  * Files
@@ -163,7 +163,7 @@ extern void gs_spill_set_groups(GsSpill *spill, GsSpillGroup group, const void *
 
 /*
  * Ranges.  seal: no run will be added; false: no memory.  plan: adds a range
- * behind those that there are, of some budget bytes; it may come out larger, by some blocks of
+ * after those that there are, of some budget bytes; it may come out larger, by some blocks of
  * each run.  False: no memory, or all rows are in ranges already, which
  * gs_spill_planned() tells.  A range has at least one row.
  */

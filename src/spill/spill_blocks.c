@@ -16,7 +16,7 @@
 
 /*
  * Append the records [from, to) of a block to the piece, at whose end they lie
- * or behind it.
+ * or after it.
  */
 static void
 append_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *view, uint32_t from,

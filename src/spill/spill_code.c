@@ -52,7 +52,7 @@ typedef struct Coder
 	const GsSpillShorten *shorten;
 	Bytes		row;			/* of the record before */
 	Bytes		key;			/* likewise; shortened, if it was */
-	uint32_t	max_fill;		/* bytes that may be behind a row's own length */
+	uint32_t	max_fill;		/* bytes that may follow a row's own length */
 	uint32_t	row_len;		/* as they were written */
 	uint32_t	key_len;
 	Copy		copies[MAX_COPIES];
@@ -96,9 +96,9 @@ min_len(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* The bytes of a row behind the first ones. */
+/* The bytes of a row after the first ones. */
 static inline Bytes
-behind(Bytes row, uint32_t from)
+rest_of(Bytes row, uint32_t from)
 {
 	return (Bytes){row.bytes + from, row.len > from ? row.len - from : 0};
 }
@@ -298,7 +298,7 @@ put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 	}
 	if (row.len > from)
 	{
-		shared = shared_bytes(behind(row, from), behind(coder->row, from));
+		shared = shared_bytes(rest_of(row, from), rest_of(coder->row, from));
 		dst = put_number(dst, shared);
 		source = source_of(coder, key);
 		if (source.len < MIN_SOURCE)
@@ -401,7 +401,7 @@ get_bytes(Input *input, uint8_t *dst, uint32_t n)
 	input->at += n;
 }
 
-/* Read what is behind the bytes shared with what came before, a number of them first. */
+/* Read what follows the bytes shared with what came before, a number of them first. */
 static uint32_t
 get_shared(Input *input, uint8_t *dst, uint32_t len, Bytes before)
 {
@@ -420,7 +420,7 @@ get_row(Input *input, uint8_t *row, uint32_t from, uint32_t len, Bytes before, B
 {
 	uint32_t	at = from;
 
-	at += get_shared(input, row + from, len - from, behind(before, from));
+	at += get_shared(input, row + from, len - from, rest_of(before, from));
 	while (at < len && !input->failed)
 	{
 		uint32_t	n = get_number(input);
@@ -446,7 +446,7 @@ get_row(Input *input, uint8_t *row, uint32_t from, uint32_t len, Bytes before, B
 }
 
 /*
- * Read a record to dst, which has room for so many bytes: the row, and its key behind it.  Sets both
+ * Read a record to dst, which has room for so many bytes: the row, and its key after it.  Sets both
  * lengths.
  */
 static uint32_t

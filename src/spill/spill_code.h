@@ -32,7 +32,7 @@
  *
  * Pages are rows without keys, cut where their entries are.  So the bytes that fill a row up to a
  * multiple of 8 are part of it.  If the row begins with its own length, the number of these bytes is
- * written behind the lengths.
+ * written after the lengths.
  *
  * Nothing is believed of what was read: a block that does not decode to as many records
  * and bytes as were written is refused.
@@ -60,7 +60,7 @@ gs_code_room(uint32_t chunk_bytes)
 }
 
 /*
- * Write n records, of which record i is first[-i], whose data lie one behind the other from
+ * Write n records, of which record i is first[-i], whose data lie one after the other from
  * data + first->row_off on.  Returns the bytes written to dst.
  */
 extern size_t gs_code_records(const GsSpillShorten *shorten, const char *data, const GsRecord *first,
@@ -74,7 +74,7 @@ extern bool gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src,
 							  char *data, uint32_t data_bytes, uint32_t base, GsRecord *first,
 							  uint32_t n);
 
-/* The same with a page of n rows; 0: its rows do not lie one behind the other. */
+/* The same with a page of n rows; 0: its rows do not lie one after the other. */
 extern size_t gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, uint8_t *dst);
 extern bool gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes,
 						   uint32_t n);

@@ -172,11 +172,10 @@ end_job(GsSpillIo *io, GsJob *job, GsStatus status)
 }
 
 void
-gs_spill_end_job(GsSpill *spill, GsJob *job, GsStatus status)
+gs_spill_end_without_memory(GsSpill *spill, GsJob *job)
 {
-	if (status == GS_NO_MEMORY)
-		snprintf(job->error.message, GS_MESSAGE_BYTES, "out of memory");
-	end_job(spill->io, job, status);
+	snprintf(job->error.message, GS_MESSAGE_BYTES, "out of memory");
+	end_job(spill->io, job, GS_NO_MEMORY);
 }
 
 static void
@@ -190,7 +189,7 @@ return_scratch(GsSpillIo *io, GsSpillScratch *scratch)
 	pthread_mutex_unlock(&io->scratch_lock);
 }
 
-/* The same, on whatever thread this is; the task is gone then. */
+/* End a task and its job, on whatever thread this is; the task is gone then. */
 static void
 end_task(GsSpillTask *task)
 {
@@ -249,7 +248,7 @@ gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job)
 	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);
 	if (task == NULL)
 	{
-		gs_spill_end_job(spill, job, GS_NO_MEMORY);
+		gs_spill_end_without_memory(spill, job);
 		return NULL;
 	}
 	task->task.run = run_task;
@@ -262,13 +261,9 @@ gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job)
 GsSpillPart *
 gs_spill_task_part(GsSpillTask *task)
 {
-	uint64_t	room = task->max_parts;
-	void	   *parts = task->parts;
-
-	if (!gs_spill_grow(&parts, (uint64_t) task->n_parts + 1, &room, sizeof(GsSpillPart)))
+	if (!gs_spill_grow((void **) &task->parts, (uint64_t) task->n_parts + 1, &task->max_parts,
+					   sizeof(GsSpillPart)))
 		return NULL;
-	task->parts = parts;
-	task->max_parts = (uint32_t) room;
 	memset(&task->parts[task->n_parts], 0, sizeof(GsSpillPart));
 	return &task->parts[task->n_parts++];
 }

@@ -13,8 +13,8 @@
  *	  spill_io.c	  threads, files, transfers, how jobs end
  *	  spill_code.c	  how records are written
  *
- * Each calls files below it in this list only.  All of it belongs to the calling thread, except what a GsSpillTask names, which
- * belongs to a thread of the pool while it runs.
+ * Each calls files below it in this list only.  All of it belongs to the calling thread,
+ * except what a GsSpillTask names, which belongs to a thread of the pool while it runs.
  *
  *-------------------------------------------------------------------------
  */
@@ -197,17 +197,16 @@ struct GsSpill
 
 	GsSpillBlock *blocks;		/* of all ended runs */
 	uint32_t	n_blocks;
-	uint32_t	max_blocks;
+	uint64_t	max_blocks;
 	GsSpillChunk *chunks;
 	uint64_t	n_chunks;
 	uint64_t	max_chunks;
 	GsSpillRun *runs;
 	uint32_t	n_runs;
-	uint32_t	max_runs;
+	uint64_t	max_runs;
 	uint64_t	n_rows;
 
 	/* Once sealed: blocks in the order of their first rows. */
-	bool		is_sealed;
 	uint32_t   *order;			/* n_blocks */
 	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
 
@@ -216,7 +215,7 @@ struct GsSpill
 	GsSpillBorder *borders;		/* above each range, but none above the last of
 								 * all */
 	uint32_t	n_ranges;
-	uint32_t	max_ranges;
+	uint64_t	max_ranges;
 	bool		is_planned;		/* the last range has no border above */
 
 	GsSpillPage **pages;		/* NULL: not written */
@@ -227,7 +226,7 @@ struct GsSpill
 /* A part of a task: a block. */
 typedef struct GsSpillPart
 {
-	GsSpillBlock *block;		/* writing: tell where it is */
+	GsSpillBlock *block;		/* writing: set where it is */
 	char	   *data;			/* begin here in memory */
 	GsRecord   *first;			/* record i is first[-i] */
 	uint64_t	offset;			/* in the file */
@@ -237,7 +236,7 @@ typedef struct GsSpillPart
 	uint32_t	base;
 	uint8_t		file;
 	GsSpillCut	low;			/* records to drop in front */
-	GsSpillCut	high;			/* and behind; GS_CUT_START: none */
+	GsSpillCut	high;			/* and at the end; GS_CUT_START: none */
 } GsSpillPart;
 
 /* A job on its way; freed when it has ended. */
@@ -259,7 +258,7 @@ typedef struct GsSpillTask
 	bool	   *ties;			/* atomic */
 	GsSpillPart *parts;
 	uint32_t	n_parts;
-	uint32_t	max_parts;
+	uint64_t	max_parts;
 } GsSpillTask;
 
 /* ---- spill_io.c ---- */
@@ -289,7 +288,7 @@ extern bool gs_spill_task_read(GsSpillTask *task, uint8_t file, uint64_t offset,
 extern void gs_spill_task_corrupt(GsSpillTask *task, uint8_t file);
 
 /* End a job in the call, without a task. */
-extern void gs_spill_end_job(GsSpill *spill, GsJob *job, GsStatus status);
+extern void gs_spill_end_without_memory(GsSpill *spill, GsJob *job);
 
 /* Make room for n items of an array that doubles; false: no memory. */
 extern bool gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
@@ -311,7 +310,7 @@ extern void gs_spill_runs_free(GsSpill *spill);
 
 /* ---- spill_blocks.c ---- */
 
-/* Add a block to what a task reads, to lie behind *data_bytes and *n_records. */
+/* Add a block to what a task reads, to lie after *data_bytes and *n_records. */
 extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
 							   uint32_t *data_bytes, uint32_t *n_records);
 

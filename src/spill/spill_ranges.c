@@ -220,16 +220,14 @@ first_block_within(const GsSpill *spill, uint32_t range)
 bool
 gs_spill_plan(GsSpill *spill, uint64_t budget)
 {
-	uint64_t	max_ranges = spill->max_ranges;
 	uint32_t	first;
 	uint32_t	low;
 	uint32_t	high = spill->n_blocks;
 
 	if (spill->is_planned ||
-		!gs_spill_grow((void **) &spill->borders, (uint64_t) spill->n_ranges + 1, &max_ranges,
+		!gs_spill_grow((void **) &spill->borders, (uint64_t) spill->n_ranges + 1, &spill->max_ranges,
 					   sizeof(GsSpillBorder)))
 		return false;
-	spill->max_ranges = (uint32_t) max_ranges;
 	low = first_block_within(spill, spill->n_ranges);
 	first = low - 1;
 	while (low < high)

@@ -31,12 +31,10 @@
 
 /* ---- cutting a chunk into blocks ---- */
 
-/* A chunk to be written; record i is first[-i]. */
+/* A chunk to be written. */
 typedef struct Source
 {
-	const char *data;
-	const GsRecord *first;
-	uint32_t	n;
+	GsSpillView view;
 	uint32_t	data_bytes;		/* a multiple of 8 */
 } Source;
 
@@ -49,12 +47,12 @@ round_up_8(uint32_t bytes)
 static Source
 source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
 {
-	Source		source = {chunk, (const GsRecord *) (const void *) ((const char *) chunk + chunk_bytes) - 1,
-						  n_records, 0};
+	Source		source = {{chunk, (const GsRecord *) (const void *) ((const char *) chunk + chunk_bytes) - 1,
+						   n_records, 0}, 0};
 
 	if (n_records > 0)
 	{
-		const GsRecord *last = source.first - (n_records - 1);
+		const GsRecord *last = source.view.first - (n_records - 1);
 		uint32_t	row_end = last->row_off + (last->row_len & GS_LENGTH_MASK);
 		uint32_t	key_end = last->key_off + (last->key_len & GS_LENGTH_MASK);
 
@@ -63,20 +61,11 @@ source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
 	return source;
 }
 
-static const uint8_t *
-source_key(const Source *source, uint32_t i, uint32_t *len)
-{
-	const GsRecord *record = source->first - i;
-
-	*len = record->key_len & GS_LENGTH_MASK;
-	return (const uint8_t *) source->data + record->key_off;
-}
-
 /* Where the data of record i begin, or end, for i = n. */
 static uint32_t
 source_offset(const Source *source, uint32_t i)
 {
-	return i < source->n ? (source->first - i)->row_off : source->data_bytes;
+	return i < source->view.n ? (source->view.first - i)->row_off : source->data_bytes;
 }
 
 /* Bytes of the records from first to before end. */
@@ -92,11 +81,11 @@ static uint32_t
 block_end(const Source *source, uint32_t chunk_bytes, uint32_t first)
 {
 	uint32_t	low = first + 1;
-	uint32_t	high = source->n;
+	uint32_t	high = source->view.n;
 	uint32_t	key_len;
 	uint64_t	bytes = chunk_bytes / BLOCKS_A_CHUNK;
 
-	(void) source_key(source, first, &key_len);
+	(void) gs_spill_view_key(&source->view, first, &key_len);
 	if (bytes < MIN_BLOCK_BYTES)
 		bytes = MIN_BLOCK_BYTES;
 	if (bytes < (uint64_t) key_len * BYTES_A_KEY_BYTE)
@@ -126,15 +115,15 @@ allocate_index(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
 	uint32_t	key_len;
 
 	chunk->n_blocks = 0;
-	for (uint32_t i = 0; i < source->n; i = block_end(source, chunk_bytes, i))
+	for (uint32_t i = 0; i < source->view.n; i = block_end(source, chunk_bytes, i))
 	{
-		(void) source_key(source, i, &key_len);
+		(void) gs_spill_view_key(&source->view, i, &key_len);
 		keys_bytes += key_len;
 		chunk->n_blocks++;
 	}
-	if (source->n == 0)
+	if (source->view.n == 0)
 		return true;
-	(void) source_key(source, source->n - 1, &key_len);
+	(void) gs_spill_view_key(&source->view, source->view.n - 1, &key_len);
 	chunk->blocks = calloc(chunk->n_blocks, sizeof(GsSpillBlock));
 	chunk->keys = malloc(keys_bytes + key_len);
 	return chunk->blocks != NULL && chunk->keys != NULL;
@@ -143,7 +132,7 @@ allocate_index(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
 static uint8_t *
 copy_key(uint8_t *dst, const Source *source, uint32_t i, uint32_t *len)
 {
-	const uint8_t *key = source_key(source, i, len);
+	const uint8_t *key = gs_spill_view_key(&source->view, i, len);
 
 	memcpy(dst, key, *len);
 	return dst + *len;
@@ -172,16 +161,16 @@ index_chunk(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
 		if (first > 0)
 		{
 			uint32_t	len;
-			const uint8_t *key = source_key(source, first - 1, &len);
+			const uint8_t *key = gs_spill_view_key(&source->view, first - 1, &len);
 
 			block->repeats = gs_spill_compare_keys(key, len, block->key, block->key_len) == 0;
 		}
 		first = end;
 	}
-	if (source->n > 0)
+	if (source->view.n > 0)
 	{
 		chunk->last_key = next_key;
-		(void) copy_key(next_key, source, source->n - 1, &chunk->last_key_len);
+		(void) copy_key(next_key, source, source->view.n - 1, &chunk->last_key_len);
 	}
 	return true;
 }
@@ -219,7 +208,7 @@ gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks)
 	return true;
 }
 
-/* A thread's task: code the blocks of a chunk, and write them one behind the other. */
+/* A thread's task: code the blocks of a chunk, and write them one after the other. */
 static void
 write_parts(GsSpillTask *task)
 {
@@ -263,7 +252,7 @@ add_blocks(GsSpillTask *task, GsSpillBlock *blocks, uint32_t n_blocks, const Sou
 		if (part == NULL)
 			return false;
 		part->block = &blocks[i];
-		part->first = (GsRecord *) (uintptr_t) (source->first - first);
+		part->first = (GsRecord *) (uintptr_t) (source->view.first - first);
 		part->n_records = blocks[i].n_records;
 		first += part->n_records;
 	}
@@ -280,7 +269,7 @@ write_blocks(GsSpill *spill, uint64_t chunk, GsSpillBlock *blocks, uint32_t n_bl
 
 	if (task == NULL)
 		return;
-	task->chunk = (char *) (uintptr_t) source->data;
+	task->chunk = (char *) (uintptr_t) source->view.data;
 	if (n_blocks > 0 && gs_spill_task_create(task, file) &&
 		!add_blocks(task, blocks, n_blocks, source))
 		gs_spill_task_no_memory(task);
@@ -295,7 +284,7 @@ gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records
 	Source		source = source_of(chunk, spill->chunk_bytes, n_records);
 
 	if (!index_chunk(index, &source, spill->chunk_bytes))
-		gs_spill_end_job(spill, job, GS_NO_MEMORY);
+		gs_spill_end_without_memory(spill, job);
 	else
 		write_blocks(spill, spill->n_chunks + i, index->blocks, index->n_blocks, &source, job);
 }
@@ -303,20 +292,12 @@ gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records
 static bool
 make_room_for_run(GsSpill *spill, uint64_t n_blocks)
 {
-	uint64_t	max_blocks = spill->max_blocks;
-	uint64_t	max_runs = spill->max_runs;
-	bool		made;
-
-	if (n_blocks > UINT32_MAX)
-		return false;
-	made = gs_spill_grow((void **) &spill->blocks, n_blocks, &max_blocks, sizeof(GsSpillBlock)) &&
-		gs_spill_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &max_runs,
+	return n_blocks <= UINT32_MAX &&
+		gs_spill_grow((void **) &spill->blocks, n_blocks, &spill->max_blocks, sizeof(GsSpillBlock)) &&
+		gs_spill_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
 					  sizeof(GsSpillRun)) &&
 		gs_spill_grow((void **) &spill->chunks, spill->n_chunks + spill->n_writing,
 					  &spill->max_chunks, sizeof(GsSpillChunk));
-	spill->max_blocks = (uint32_t) max_blocks;
-	spill->max_runs = (uint32_t) max_runs;
-	return made;
 }
 
 /* Append a chunk of the run that ends, and its blocks, to all others'. */

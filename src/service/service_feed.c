@@ -1,0 +1,195 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_feed.c
+ *	  Chunks of a session that is fed, on their way to its device.
+ *
+ * Chunks are given to the session's sort in the order in which they came.  One that the device has
+ * no room for, or that the session's role may not hold now, waits, and so do all that come after
+ * it.  When room has been made they go on (service_memory.c).
+ *
+ * A session that has been written out once does not wait for the device to be
+ * full: it begins its next run when it holds half of its share, so that the
+ * other half can be filled while that is written.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fault.h"
+#include "service/service_private.h"
+
+/* Add a chunk to those that wait, by its number. */
+static void
+queue_chunk(int chunk)
+{
+	int		   *link = &gs_served[gs_chunks[chunk].session].waiting;
+
+	Assert(gs_chunks[chunk].state == GS_CHUNK_APPENDING);
+	while (*link >= 0 && gs_served_chunks[*link].number < gs_served_chunks[chunk].number)
+		link = &gs_chunks[*link].next;
+	gs_chunks[chunk].next = *link;
+	*link = chunk;
+}
+
+/* The session takes no more rows: the leader is to take the chunk's back. */
+static void
+reject_chunk(int chunk)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+
+	gs_served_overflow(c->session, GS_FALLBACK_MEMORY);
+	gs_lock();
+	Assert(c->state == GS_CHUNK_APPENDING);
+	c->state = GS_CHUNK_REJECTED;
+	c->next = session->rejected;
+	session->rejected = chunk;
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+}
+
+static void
+reject_waiting(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	while (s->waiting >= 0)
+	{
+		int			chunk = s->waiting;
+
+		s->waiting = gs_chunks[chunk].next;
+		reject_chunk(chunk);
+	}
+	s->refused = s->write_out = false;
+	s->waits_since = s->limited_since = 0;
+}
+
+void
+gs_feed_request(int chunk)
+{
+	int			number = gs_chunks[chunk].session;
+	ServedSession *s = &gs_served[number];
+
+	gs_device_assign(number);
+	gs_served_chunks[chunk].number = s->n_chunks++;
+	if (s->phase != SERVED_FED || GS_FAULT("device_memory"))
+	{
+		reject_chunk(chunk);
+		return;
+	}
+	queue_chunk(chunk);
+	gs_served_wake(number);
+}
+
+void
+gs_feed_ended(int chunk, GsStatus status)
+{
+	GsChunk    *c = &gs_chunks[chunk];
+	GsSession  *session = &gs_sessions[c->session];
+	ServedSession *s = &gs_served[c->session];
+	bool		awaited;
+
+	s->appends--;
+	if (status == GS_NO_MEMORY && s->phase == SERVED_FED)
+	{
+		s->refused = true;
+		gs_memory_refused(s->device, s->memory_asked);
+		queue_chunk(chunk);
+		return;
+	}
+	if (status != GS_OK)
+	{
+		reject_chunk(chunk);
+		return;
+	}
+	s->waits_since = 0;
+	gs_lock();
+	session->rows += c->n_records;
+	session->bytes += c->data_bytes;
+	gs_chunk_free(chunk);
+	awaited = gs_chunk_awaited();
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+	if (awaited)
+		ConditionVariableBroadcast(&gs_shared->session_cv);
+}
+
+void
+gs_feed_retry(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->phase == SERVED_FAILED || !s->refused || s->appends > 0)
+		return;
+	s->refused = false;
+	if (s->sort)
+		gs_ops->resume(s->sort);
+	gs_served_wake(number);
+}
+
+/* Is it time for the session's next run? */
+static bool
+is_run_due(int number)
+{
+	const ServedSession *s = &gs_served[number];
+
+	return s->spill && s->sort && !gs_write_is_busy(s) &&
+		gs_memory_held(s->sort) >= Min(gs_memory_share(s->device), gs_role_share(number)) / 2;
+}
+
+static void
+append_waiting(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	s->memory_asked = gs_memory_asked(s->device);
+	while (s->waiting >= 0)
+	{
+		int			chunk = s->waiting;
+		GsChunk    *c = &gs_chunks[chunk];
+
+		if (!gs_role_admits(chunk))
+		{
+			gs_role_wait(number);
+			return;
+		}
+		s->limited_since = 0;
+		s->asked_bytes += gs_role_need(chunk);
+		s->waiting = c->next;
+		c->next = -1;
+		s->appends++;
+		gs_served_start(chunk);
+		gs_ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records,
+					   &gs_served_chunks[chunk].job);
+	}
+}
+
+void
+gs_feed_step(int number)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (s->phase == SERVED_OVERFLOW)
+		reject_waiting(number);
+	if (s->phase != SERVED_FED)
+		return;
+	if (is_run_due(number))
+		s->write_out = true;
+	if (s->appends > 0)
+		return;
+	if (s->write_out && !gs_write_is_busy(s))
+	{
+		s->write_out = s->refused = false;
+		if (s->sort && !gs_write_begin(number, WRITE_RUN))
+			return;
+	}
+	if (s->waiting < 0 || s->refused || s->write_out ||
+		(s->limited_since != 0 && !gs_role_admits(s->waiting)))
+		return;
+	if (s->sort == NULL)
+		s->sort = gs_job_open_sort(number);
+	if (s->sort)
+		append_waiting(number);
+	else
+		s->refused = true;
+}

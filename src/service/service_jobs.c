@@ -1,0 +1,205 @@
+/*-------------------------------------------------------------------------
+ *
+ * service_jobs.c
+ *	  A session's sorts on its device: opened, performed, checked, closed; what they tell of
+ *	  themselves, and how jobs end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "fault.h"
+#include "service/service_private.h"
+
+GsStatus
+gs_job_end(int device, const GsJob *job)
+{
+	GsStatus	status = gs_job_status(job);
+
+	Assert(status != GS_PENDING);
+	if (device == 1 && GS_FAULT("device_lost"))
+	{
+		GsError		error = {"fault point device_lost"};
+
+		gs_device_failed(device, &error, GS_DEVICE_LOST);
+		return GS_DEVICE_LOST;
+	}
+	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
+		gs_device_failed(device, &job->error, status);
+	return status;
+}
+
+GsDeviceSort *
+gs_job_open_sort(int number)
+{
+	const GsSession *session = &gs_sessions[number];
+	int			device = gs_served[number].device;
+	ServedDevice *d = &gs_devices[device];
+	GsDeviceSort *sort = NULL;
+	GsSortSpec	spec = {0};
+	GsError		error = {{0}};
+	GsStatus	status;
+
+	spec.chunk_bytes = GS_CHUNK_BYTES;
+	spec.key_width = session->key_width;
+	spec.engine = session->engine_wanted;
+	spec.elem = session->elem;
+	spec.descending = session->descending;
+	spec.spare_bytes = gs_role_spare_bytes(number);
+	Assert(d->state == DEVICE_READY);
+	status = gs_ops->sort_open(d->device, &spec, &sort, &error);
+	if (status == GS_OK)
+	{
+		d->n_sorts++;
+		return sort;
+	}
+
+	/* a device may not know how to sort arrays, or these */
+	if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
+		gs_device_failed(device, &error, status);
+	return NULL;
+}
+
+/* What sums over sorts have of a sort. */
+static void
+add_result(GsSortResult *sum, const GsSortResult *result)
+{
+	sum->n_dropped += result->n_dropped;
+	sum->copy_in_ms += result->copy_in_ms;
+	sum->sort_ms += result->sort_ms;
+	sum->gather_ms += result->gather_ms;
+	sum->copy_out_ms += result->copy_out_ms;
+}
+
+ServedResult
+gs_job_result(int number)
+{
+	const ServedSession *s = &gs_served[number];
+	ServedResult result = {{0}};
+
+	Assert(!LWLockHeldByMe(gs_shared->lock));
+	if (s->sort)
+		gs_ops->result(s->sort, &result.now);
+	add_result(&result.sum, &s->done);
+	add_result(&result.sum, &result.now);
+	return result;
+}
+
+void
+gs_job_close_sort(int number, GsDeviceSort *sort)
+{
+	int			device = gs_served[number].device;
+	GsSortResult *done = &gs_served[number].done;
+	GsSortResult result = {0};
+
+	gs_ops->result(sort, &result);
+	done->engine = result.engine;
+	add_result(done, &result);
+	gs_ops->sort_close(sort);
+	gs_devices[device].n_sorts--;
+	gs_memory_freed(device);
+}
+
+/*
+ * Rows may be dropped where the keys tell all about them.  Keys that were cut off do
+ * not tell which rows are equal.  A guessed order does not tell which rows are
+ * the first ones; but equal keys are equal.
+ */
+void
+gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
+{
+	const GsSession *session = &gs_sessions[number];
+	GsKeep		keep;
+
+	gs_lock_shared();
+	keep = session->keep;
+	if (session->inexact > 0)
+		memset(&keep, 0, sizeof(keep));
+	else if (session->layout.n_parts > 0)
+		keep.limit = 0;
+	gs_unlock();
+	gs_job_begin(job);
+	gs_ops->perform(sort, format, &keep, job);
+}
+
+bool
+gs_job_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
+{
+	ServedSession *s = &gs_served[number];
+
+	Assert(s->check == NULL);
+	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].layout, range);
+#ifdef GPUSORT_FAULTS
+	if (s->check && GS_FAULT("order_check_plant"))
+		gs_order_check_plant(s->check, false);
+	if (s->check && GS_FAULT("order_check_border"))
+		gs_order_check_plant(s->check, true);
+#endif
+	return s->check != NULL;
+}
+
+void
+gs_job_note_files(int number)
+{
+	const GsSpill *spill = gs_served[number].spill;
+	GsSession  *session = &gs_sessions[number];
+
+	if (spill == NULL)
+		return;
+	/* files do not get shorter when their contents are no longer needed */
+	session->temp_bytes = Max(session->temp_bytes, gs_spill_bytes(spill));
+	session->temp_written = gs_spill_bytes_written(spill);
+	session->temp_read = gs_spill_bytes_read(spill);
+}
+
+void
+gs_job_note_fetches(int number, const ServedResult *result)
+{
+	gs_sessions[number].gather_ms = result->sum.gather_ms;
+	gs_sessions[number].copy_out_ms = result->sum.copy_out_ms;
+	gs_job_note_files(number);
+}
+
+/*
+ * Of a session that was written out pages and engine are those of the range
+ * at hand; rows, bytes and times those of all it did.
+ */
+void
+gs_job_note(int number, const ServedResult *result)
+{
+	const ServedSession *s = &gs_served[number];
+	GsSession  *session = &gs_sessions[number];
+	const GsSortResult *now = &result->now;
+	bool		in_runs = s->phase == SERVED_RANGES || s->phase == SERVED_FILED;
+	const GsSortResult *all = in_runs ? &s->done : now;
+	const char *engine = now->engine ? now->engine : s->done.engine;
+
+	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
+	session->n_pages = s->phase == SERVED_FILED ? s->n_pages : now->n_pages;
+	session->n_rows = in_runs ? gs_spill_rows(s->spill) : now->n_rows;
+	session->n_images = (in_runs ? 0 : now->n_images) + (s->spill ? gs_spill_images(s->spill) : 0) +
+		(s->out.phase == OUT_STUCK ? s->out.n_pages : 0);
+	session->n_ranges = s->spill ? gs_spill_ranges(s->spill) : 0;
+	session->n_dropped = result->sum.n_dropped;
+	session->row_bytes = all->row_bytes;
+	session->key_bytes = all->key_bytes;
+	strlcpy(session->engine, engine ? engine : "", sizeof(session->engine));
+	session->copy_in_ms = result->sum.copy_in_ms;
+	session->sort_ms = result->sum.sort_ms;
+	gs_job_note_fetches(number, result);
+}
+
+void
+gs_job_answer(int number)
+{
+	GsSession  *session = &gs_sessions[number];
+	ServedResult result = gs_job_result(number);
+
+	gs_lock();
+	gs_job_note(number, &result);
+	session->checking = false;
+	if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
+		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
+	gs_unlock();
+	ConditionVariableBroadcast(&session->cv);
+}
