@@ -221,6 +221,7 @@ statements()
 	statement "distinct: count by status" "SELECT status, count(DISTINCT left(name, 2)) FROM r GROUP BY 1"
 	statement "distinct: ON customer" "SELECT DISTINCT ON (customer) customer, t, total FROM r ORDER BY customer, t DESC"
 	statement "distinct: UNION" "SELECT status FROM r UNION SELECT status FROM fresh"
+	statement "distinct: UNION of few" "SELECT status FROM r WHERE id <= 60000 UNION SELECT status FROM r WHERE id > $((rows - 60000))"
 	statement "distinct: EXCEPT" "SELECT customer FROM r EXCEPT SELECT id FROM c"
 
 	# many groups
@@ -236,6 +237,7 @@ statements()
 	statement "order: name" "SELECT id, name FROM r ORDER BY name"
 	statement "order: name en_US" "SELECT id, name FROM fresh ORDER BY name COLLATE \"en_US.utf8\""
 	statement "order: by index" "SELECT id, t FROM r ORDER BY t"
+	statement "order: id, name" "SELECT id, name FROM r WHERE id <= 300000 ORDER BY id, name"
 	statement "order: t, name" "SELECT id, name FROM r ORDER BY t, name"
 	statement "order: status, t" "SELECT id, status, t FROM r ORDER BY status, t DESC"
 	statement "order: wide, 64 MB" "SELECT * FROM r WHERE status = 1 ORDER BY total" work_mem=64MB

@@ -155,6 +155,10 @@ SET work_mem = '4MB';
 SELECT stays('SELECT id, k FROM paths_t ORDER BY id LIMIT 6000');
 SELECT compare('SELECT id, k FROM paths_t ORDER BY id DESC LIMIT 6000');
 SET work_mem = '64kB';
+-- an index returns the rows all but in order
+CREATE INDEX paths_id ON paths_t (id);
+SELECT stays('SELECT id, k, e FROM paths_t ORDER BY id, e');
+DROP INDEX paths_id;
 -- the order is there, or a small limit needs none
 CREATE INDEX paths_p ON paths_t (p);
 VACUUM ANALYZE paths_t;

@@ -19,6 +19,7 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
+#include "utils/selfuncs.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -155,6 +156,31 @@ postgres_is_faster(const Path *path)
 		gs_cost_sort(path->rows, path->rows, target->width);
 }
 
+/*
+ * Does an index return the rows all but in order?  Where its columns tell most rows apart PostgreSQL's incremental
+ * sort has little to do: 200,000 rows took 20 ms of CPU time beyond the scan, 36 with a GpuSort, and
+ * by cost 8854 and 3410.
+ */
+static bool
+is_almost_in_order(PlannerInfo *root, const RelOptInfo *ordered_rel)
+{
+	const Path *path = get_cheapest_path_for_pathkeys(ordered_rel->pathlist, NIL, NULL, TOTAL_COST,
+													  false);
+	List	   *exprs = NIL;
+
+	if (path && IsA(path, ProjectionPath))
+		path = ((const ProjectionPath *) path)->subpath;
+	if (path == NULL || !IsA(path, IncrementalSortPath) || root->parse->setOperations)
+		return false;
+	for (int i = 0; i < ((const IncrementalSortPath *) path)->nPresortedCols; i++)
+	{
+		const PathKey *key = list_nth_node(PathKey, path->pathkeys, i);
+
+		exprs = lappend(exprs, linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_expr);
+	}
+	return 2.0 * estimate_num_groups(root, exprs, path->rows, NULL, NULL) > path->rows;
+}
+
 /* Is a top-N heapsort of a path's rows, a part of all, better? */
 static bool
 heapsort_is_faster(PlannerInfo *root, const Path *path, double rows, double limit)
@@ -193,7 +219,7 @@ gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *order
 		double		limit;
 
 		if (pathkeys_contained_in(offer.pathkeys, cheapest->pathkeys) ||
-			postgres_is_faster(cheapest))
+			postgres_is_faster(cheapest) || is_almost_in_order(root, ordered_rel))
 			return;
 		limit = limit_rows(root);
 		if (!heapsort_is_faster(root, cheapest, offer.rows, limit))

@@ -193,20 +193,10 @@ without_workers(List *paths)
 	return paths;
 }
 
-static const Path *
+static Path *
 find_cheapest(const RelOptInfo *rel)
 {
-	const Path *best = NULL;
-	ListCell   *lc;
-
-	foreach(lc, rel->pathlist)
-	{
-		const Path *path = lfirst(lc);
-
-		if (best == NULL || compare_path_costs((Path *) path, (Path *) best, TOTAL_COST) < 0)
-			best = path;
-	}
-	return best;
+	return get_cheapest_path_for_pathkeys(rel->pathlist, NIL, NULL, TOTAL_COST, false);
 }
 
 bool
