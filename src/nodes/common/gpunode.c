@@ -170,6 +170,23 @@ gs_columns_write(int n, const AttrNumber *attnos, const Oid *operators, const Oi
 	return list_make3(columns.attnos, columns.operators, columns.collations);
 }
 
+List *
+gs_columns_of_groups(const Plan *plan)
+{
+	const Unique *unique = (const Unique *) plan;
+	const Group *group = (const Group *) plan;
+	const Agg  *agg = (const Agg *) plan;
+
+	if (IsA(plan, Unique))
+		return gs_columns_write(unique->numCols, unique->uniqColIdx, unique->uniqOperators,
+								unique->uniqCollations);
+	if (IsA(plan, Group))
+		return gs_columns_write(group->numCols, group->grpColIdx, group->grpOperators,
+								group->grpCollations);
+	Assert(IsA(plan, Agg));
+	return gs_columns_write(agg->numCols, agg->grpColIdx, agg->grpOperators, agg->grpCollations);
+}
+
 GsColumns
 gs_columns_read(const List *item)
 {

@@ -46,6 +46,9 @@ extern List *gs_columns_write(int n, const AttrNumber *attnos, const Oid *operat
 							  const Oid *collations);
 extern GsColumns gs_columns_read(const List *item);
 
+/* So written, the columns by which a Unique, a Group or an Agg makes groups. */
+extern List *gs_columns_of_groups(const Plan *plan);
+
 /* EXPLAIN's field of this name: the columns. */
 extern void gs_explain_columns(const char *name, struct CustomScanState *node, List *ancestors,
 							   const GsColumns *columns, struct ExplainState *es);

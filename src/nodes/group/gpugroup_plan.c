@@ -64,19 +64,17 @@ typedef struct CountInput
 
 /* Does a node take the rows to be equal that are so in all keys, and no others? */
 static bool
-compares_all_keys(CountInput *input, int n, const AttrNumber *attnos, const Oid *operators,
-				  const Oid *collations)
+compares_all_keys(CountInput *input)
 {
+	GsColumns	columns = gs_columns_read(input->columns);
 	Bitmapset  *compared = NULL;
-	GsColumns	columns;
 	bool		all;
+	ListCell   *lc;
 
 	/* other collations take different texts to be equal, and sorting by bytes would not */
-	for (int i = 0; i < n; i++)
-		if (OidIsValid(collations[i]) && !get_collation_isdeterministic(collations[i]))
+	foreach(lc, columns.collations)
+		if (OidIsValid(lfirst_oid(lc)) && !get_collation_isdeterministic(lfirst_oid(lc)))
 			return false;
-	input->columns = gs_columns_write(n, attnos, operators, collations);
-	columns = gs_columns_read(input->columns);
 	return gs_plan_find_keys(input->sort, &columns, &compared, &all) && all;
 }
 
@@ -101,8 +99,10 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 	expr = get_sortgroupclause_expr(clause, agg->args);
 	collation = exprCollation(expr);
 	var = (const Var *) gs_plan_strip_relabel(expr);
-	return IsA(var, Var) && var->varno == OUTER_VAR &&
-		compares_all_keys(input, 1, &var->varattno, &clause->eqop, &collation);
+	if (!IsA(var, Var) || var->varno != OUTER_VAR)
+		return false;
+	input->columns = gs_columns_write(1, &var->varattno, &clause->eqop, &collation);
+	return compares_all_keys(input);
 }
 
 /* Can GpuGroup compute it of each group? */
@@ -200,9 +200,10 @@ find_input(CountInput *input, const Agg *agg)
 	if (!gs_node_is(child, &gs_sort_node) || !gs_plan_returns_columns((CustomScan *) child))
 		return false;
 	input->sort = (CustomScan *) child;
-	return input->unique == NULL ||
-		compares_all_keys(input, input->unique->numCols, input->unique->uniqColIdx,
-						  input->unique->uniqOperators, input->unique->uniqCollations);
+	if (input->unique == NULL)
+		return true;
+	input->columns = gs_columns_of_groups(&input->unique->plan);
+	return compares_all_keys(input);
 }
 
 Plan *
@@ -241,28 +242,18 @@ gs_group_aggregate(GsStepContext *context, Plan *plan)
 	(void) context;
 
 	if (!gs_plan_agg_is_simple(agg) || (agg->aggstrategy == AGG_SORTED) != (agg->numCols > 0) ||
-		!is_sorted_input(outerPlan(agg)))
+		!is_sorted_input(outerPlan(plan)))
 		return plan;
-	return make_node(plan, outerPlan(agg), GS_GROUP_BY,
-					 gs_columns_write(agg->numCols, agg->grpColIdx, agg->grpOperators,
-									  agg->grpCollations), NULL);
+	return make_node(plan, outerPlan(plan), GS_GROUP_BY, gs_columns_of_groups(plan), NULL);
 }
 
 Plan *
 gs_group_distinct(GsStepContext *context, Plan *plan)
 {
-	const Unique *unique = (const Unique *) plan;
-	const Group *group = (const Group *) plan;
-
 	(void) context;
 
 	if (!gs_node_is(outerPlan(plan), &gs_sort_node))
 		return plan;
-	if (IsA(plan, Unique))
-		return make_node(plan, outerPlan(plan), GS_GROUP_DISTINCT,
-						 gs_columns_write(unique->numCols, unique->uniqColIdx,
-										  unique->uniqOperators, unique->uniqCollations), NULL);
-	return make_node(plan, outerPlan(plan), GS_GROUP_BY,
-					 gs_columns_write(group->numCols, group->grpColIdx, group->grpOperators,
-									  group->grpCollations), NULL);
+	return make_node(plan, outerPlan(plan), IsA(plan, Unique) ? GS_GROUP_DISTINCT : GS_GROUP_BY,
+					 gs_columns_of_groups(plan), NULL);
 }

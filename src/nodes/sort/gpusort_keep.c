@@ -53,12 +53,11 @@ typedef struct KeepContext
 	bool		possible;		/* aggregates only: all have been so far */
 } KeepContext;
 
-/* Are all columns that a node compares among the keys? */
+/* Are all columns that a node compares (gs_columns_write()) among the keys? */
 static bool
-compares_keys(KeepContext *context, int n, const AttrNumber *attnos, const Oid *operators,
-			  const Oid *collations)
+compares_keys(KeepContext *context, const List *item)
 {
-	GsColumns	columns = gs_columns_read(gs_columns_write(n, attnos, operators, collations));
+	GsColumns	columns = gs_columns_read(item);
 
 	return gs_plan_find_keys(context->sort, &columns, &context->compared, &context->all_keys);
 }
@@ -105,9 +104,7 @@ look_at_aggregates(Node *node, void *arg)
 static bool
 agg_takes_one_of_equal(KeepContext *context, const Agg *agg)
 {
-	if (!gs_plan_agg_is_simple(agg) ||
-		!compares_keys(context, agg->numCols, agg->grpColIdx, agg->grpOperators,
-					   agg->grpCollations))
+	if (!gs_plan_agg_is_simple(agg))
 		return false;
 	context->possible = true;
 	(void) look_at_aggregates((Node *) agg->plan.targetlist, context);
@@ -222,8 +219,9 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 		return;
 	(void) looks_back_only((Node *) window->plan.targetlist, &possible);
 	(void) looks_back_only((Node *) window->plan.qual, &possible);
-	if (!possible || !compares_keys(context, window->partNumCols, window->partColIdx,
-									window->partOperators, window->partCollations) ||
+	if (!possible ||
+		!compares_keys(context, gs_columns_write(window->partNumCols, window->partColIdx,
+												 window->partOperators, window->partCollations)) ||
 		!compares_first_keys(context))
 		return;
 	n = bms_num_members(context->compared);
@@ -234,8 +232,8 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 		else
 			gs_plan_keep_bound(sort, rows);
 	}
-	else if (compares_keys(context, window->ordNumCols, window->ordColIdx, window->ordOperators,
-						   window->ordCollations) &&
+	else if (compares_keys(context, gs_columns_write(window->ordNumCols, window->ordColIdx,
+													 window->ordOperators, window->ordCollations)) &&
 			 context->all_keys)
 		gs_plan_keep_group(sort, n, ranks, true);
 }
@@ -253,7 +251,6 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 {
 	KeepContext context = {0};
 	CustomScan *sort = (CustomScan *) outerPlan(parent);
-	bool		unique = false;
 	int			n;
 
 	if (!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
@@ -265,23 +262,8 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 		keep_for_window(&context, (const WindowAgg *) parent);
 		return parent;
 	}
-	if (IsA(parent, Unique))
-	{
-		const Unique *node = (const Unique *) parent;
-
-		unique = compares_keys(&context, node->numCols, node->uniqColIdx, node->uniqOperators,
-							   node->uniqCollations);
-	}
-	else if (IsA(parent, Group))
-	{
-		const Group *node = (const Group *) parent;
-
-		unique = compares_keys(&context, node->numCols, node->grpColIdx, node->grpOperators,
-							   node->grpCollations);
-	}
-	else
-		unique = agg_takes_one_of_equal(&context, (const Agg *) parent);
-	if (!unique)
+	if (!compares_keys(&context, gs_columns_of_groups(parent)) ||
+		(IsA(parent, Agg) && !agg_takes_one_of_equal(&context, (const Agg *) parent)))
 		return parent;
 	gs_plan_keep_unique(sort);
 	if (IsA(parent, Agg) || !compares_first_keys(&context))

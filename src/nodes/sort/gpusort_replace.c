@@ -29,6 +29,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
 #include "parser/parsetree.h"
+#include "rewrite/rewriteManip.h"
 
 #include "guc.h"
 #include "key/key.h"
@@ -47,22 +48,6 @@ static bool
 is_sort_or_feed(const Plan *plan)
 {
 	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
-}
-
-/* An expression over the child's columns, as one over the scan tuple's. */
-static Node *
-outer_to_scan(Node *node, void *context)
-{
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
-	{
-		Var		   *var = (Var *) copyObject(node);
-
-		var->varno = INDEX_VAR;
-		return (Node *) var;
-	}
-	return expression_tree_mutator(node, outer_to_scan, context);
 }
 
 /* A node that returns its scan tuple, of tlist's columns, as it is. */
@@ -232,7 +217,8 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 	 */
 	scan = make_node(&gs_sort_node, &merge->plan, gs_node_outer_tlist(sort->plan.targetlist),
 					 &gather->plan, private);
-	scan->scan.plan.targetlist = (List *) outer_to_scan((Node *) merge->plan.targetlist, NULL);
+	scan->scan.plan.targetlist = copyObject(plan->targetlist);
+	ChangeVarNodes((Node *) scan->scan.plan.targetlist, OUTER_VAR, INDEX_VAR, 0);
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
 	scan->scan.plan.initPlan = merge->plan.initPlan;
 	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
