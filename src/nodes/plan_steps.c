@@ -4,9 +4,9 @@
  *	  What gpusort does to finished plans: the table of all steps, in their order.
  *
  * A step looks at one node of a plan and returns it, perhaps changed, or the node that takes its place
- * (plan_steps.h).  Steps of one pass are taken node by node: for each node in the order of the
- * table.  A step sees what earlier ones have returned; if that is a node with another tag, the steps for
- * the former tag are left out.
+ * (plan_steps.h).  A pass takes its steps node by node, and at each node in the order of the
+ * table.  A step gets what the steps before it have returned.  If that is a node with another tag, the steps
+ * for the former tag are left out.
  *
  * Passes, in their order:
  *
@@ -21,10 +21,10 @@
  *	  - Expressions have their final form: a node's target list refers to its child's by OUTER_VAR,
  *		that of a custom scan to its scan tuple, custom_scan_tlist, by INDEX_VAR, and the
  *		scan tuple to the child's by OUTER_VAR.
- *	  - At UP a node's children are finished, apart from LAST.  Nodes above it are PostgreSQL's still.
- *	  - Unique and Group stay PostgreSQL's until LAST, because steps look for them below other nodes.
- *	  - A plan_node_id occurs once.  A node that takes another's place takes its number, costs, parameters
- *		and init plans (gs_node_make()); one that is added gets ++context->last_node_id.
+ *	  - At UP a node's children are finished, apart from LAST.  The nodes above it are still PostgreSQL's.
+ *	  - Unique and Group stay until LAST, because steps look for them below other nodes.
+ *	  - A plan_node_id occurs once.  A node that takes another's place takes its number, costs and parameters
+ *		(gs_node_make()) and its init plans; one that is added gets ++context->last_node_id.
  *	  - Nothing is assumed of how a plan came about: steps compare columns, operators and collations.
  *
  * Most statements have neither large sorts nor calls of gpu_sort_array(), and must not pay for gpusort.
