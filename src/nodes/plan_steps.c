@@ -242,10 +242,14 @@ only_selects(const PlannedStmt *stmt)
 void
 gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options)
 {
-	Statement	statement = {{.stmt = stmt}, root, cursor_options};
-	GsStepContext *context = &statement.step;
 	bool		has_sorts = gs_plan_has_sorts(stmt);
+	bool		has_calls = gs_array_plan_may_have_calls(stmt) && gs_client_service_ready();
+	Statement	statement;
+	GsStepContext *context = &statement.step;
 
+	if (!has_sorts && !has_calls)
+		return;
+	statement = (Statement){{.stmt = stmt}, root, cursor_options};
 	if (has_sorts)
 	{
 		if (gs_sort_may_rerun(parse) && !is_volatile(root, stmt, GS_VOLATILE_BESIDE_SCANS))
@@ -256,7 +260,7 @@ gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, in
 		if (only_selects(stmt))
 			stmt->planTree = take_steps(context, TOP, stmt->planTree);
 	}
-	if (gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
+	if (has_calls)
 		stmt->planTree = take_steps(context, ARRAYS, stmt->planTree);
 	if (has_sorts)
 		walk_all(context, walk_last);

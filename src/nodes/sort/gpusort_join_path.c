@@ -102,10 +102,10 @@ gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	MergePath  *join;
 	JoinCostWorkspace workspace;
 
-	if (extra->mergeclause_list == NIL || IS_OTHER_REL(joinrel) ||
+	if (extra->mergeclause_list == NIL ||
 		!gs_offer_may_pay(outerrel, outerrel->cheapest_total_path, false) ||
 		!gs_offer_may_pay(innerrel, innerrel->cheapest_total_path, false) ||
-		!is_mergeable(jointype, extra))
+		!is_mergeable(jointype, extra) || IS_OTHER_REL(joinrel))
 		return;
 	if (can_hash(extra) && (!exceeds_hash_memory(outerrel) || !exceeds_hash_memory(innerrel)))
 		return;

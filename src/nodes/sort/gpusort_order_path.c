@@ -192,16 +192,16 @@ heapsort_is_faster(PlannerInfo *root, const Path *path, double rows, double limi
 void
 gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *ordered_rel)
 {
-	GsOffer		offer = {.rel = ordered_rel, .pathkeys = root->sort_pathkeys, .in_order_too = true,
-						 .add = add_ordered_paths};
 	Path	   *cheapest = input_rel->cheapest_total_path;
 	Path	   *partial = NULL;
+	GsOffer		offer;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
 		may_be_freed(input_rel, ordered_rel) ||
 		!gs_offer_may_pay(ordered_rel, cheapest, gs_guc_force))
 		return;
-	offer.rows = offer.rows_back = cheapest->rows;
+	offer = (GsOffer){.rel = ordered_rel, .pathkeys = root->sort_pathkeys, .rows = cheapest->rows,
+					  .rows_back = cheapest->rows, .in_order_too = true, .add = add_ordered_paths};
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		partial = linitial(input_rel->partial_pathlist);
 	if (gs_guc_force)

@@ -214,13 +214,6 @@ gs_offer_set_input(PlannerInfo *root, GsOffer *offer, RelOptInfo *input_rel)
 										  offer->pathkeys, true);
 }
 
-bool
-gs_offer_may_pay(const RelOptInfo *rel, const Path *input, bool forced)
-{
-	return input != NULL && input->param_info == NULL && rel->pathlist != NIL &&
-		!IS_OTHER_REL(rel) && (forced || (enable_sort && input->rows >= gs_guc_min_rows));
-}
-
 List *
 gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 {

@@ -18,6 +18,9 @@
 
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
+
+#include "guc.h"
 
 extern const CustomPathMethods gs_sort_path_methods;
 extern const CustomPathMethods gs_feed_path_methods;
@@ -45,9 +48,14 @@ struct GsOffer
 
 /*
  * The question to begin with, as it is cheap: may it be worth while to sort these rows for the relation?
- * forced: gpusort.force counts here, and is on.
+ * forced: gpusort.force counts here, and is on.  Inline, because it is asked of each pair of tables.
  */
-extern bool gs_offer_may_pay(const RelOptInfo *rel, const Path *input, bool forced);
+static inline bool
+gs_offer_may_pay(const RelOptInfo *rel, const Path *input, bool forced)
+{
+	return input != NULL && (forced || (input->rows >= gs_guc_min_rows && enable_sort)) &&
+		input->param_info == NULL && rel->pathlist != NIL && !IS_OTHER_REL(rel);
+}
 
 /* The rows to be sorted are those of input_rel, with a column for each of offer->pathkeys; all come back. */
 extern void gs_offer_set_input(PlannerInfo *root, GsOffer *offer, RelOptInfo *input_rel);
