@@ -193,7 +193,6 @@ change_full_device_to_cpu(GsSort *sort)
 
 	Assert(sort->place == GS_SORT_DEVICE);
 	change_to_cpu(sort, gs_client_session(sort->client)->overflow_reason);
-	sort->drain = true;
 	if (sort->feeder && gs_feeder_overflowed(sort->feeder))
 		while ((row = gs_feeder_take_back(sort->feeder, &external)) != NULL)
 			put_stored_row(sort, row, external);
@@ -223,7 +222,6 @@ close_session(GsSort *sort)
 		gs_client_close(sort->client);
 	sort->client = NULL;
 	sort->feeder = NULL;
-	sort->drain = false;
 }
 
 /*
@@ -485,7 +483,6 @@ drain_device(GsSort *sort)
 	note_session(sort, &sort->report);
 	gs_client_close(sort->client);
 	sort->client = NULL;
-	sort->drain = false;
 	return GS_SORT_OK;
 }
 
@@ -532,7 +529,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		change_few_rows_to_cpu(sort);
 	if (sort->place == GS_SORT_CPU)
 	{
-		if (sort->drain)
+		if (sort->client)
 		{
 			status = drain_device(sort);
 			if (status != GS_SORT_OK)

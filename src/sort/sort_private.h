@@ -90,10 +90,9 @@ struct GsSort
 	bool		performed;
 	bool		declined;		/* the caller is told with its next call */
 	GsLocalRows local;
-	GsClient   *client;			/* NULL: no session */
+	GsClient   *client;			/* NULL: no session; place CPU: rows on the device are
+								 * to be taken back */
 	GsFeeder   *feeder;			/* this process's own rows */
-	bool		drain;			/* place CPU: rows on the device are to be
-								 * taken back */
 	Tuplesortstate *tuplesort;	/* place CPU */
 	int			processes;		/* whose rows it sorts, by plan; 0: this one's */
 	bool		bounded;		/* of which no more than so many rows can be got: */

@@ -82,6 +82,7 @@ SELECT compare_windows('SELECT id, w, lag(w, 700) OVER s, lead(p, 700) OVER s, n
 SELECT compare_windows('SELECT id, lag(w, 100) OVER s, sum(id) OVER s, last_value(id) OVER s FROM win_t WINDOW s AS (PARTITION BY k ORDER BY p, id)');
 SELECT compare_windows('SELECT k / 4, sum(id) OVER s, max(w::text) OVER s FROM win_t WINDOW s AS (PARTITION BY k / 4)');
 SELECT compare_windows('SELECT * FROM (SELECT id, w, lead(w, 50) OVER s, row_number() OVER s AS r FROM win_t WINDOW s AS (PARTITION BY k ORDER BY p, id)) t WHERE r < 200');
+SELECT compare_windows('SELECT id, r, lead(r, 700) OVER s, lag(r + 1, 3) OVER s, sum(r) OVER s, lag(r + 1) OVER (PARTITION BY k ORDER BY p, id), sum(r) OVER (PARTITION BY p) FROM (SELECT id, k, p, rank() OVER (PARTITION BY k ORDER BY p) AS r FROM win_t) t WINDOW s AS (ORDER BY k DESC, id)');
 RESET work_mem;
 
 -- many pages of the device, as w travels with the rows: rows that are at hand in one, and groups and

@@ -65,14 +65,12 @@ struct GsRowMatcher
 	bool		others_are_not;
 
 	bool		begun;			/* a row was returned */
-	TupleTableSlot *last;		/* it */
 	GsNextRow	next;			/* of the row behind it, if the keys tell anything */
 	CopyIs		copy_is;
 	TupleTableSlot *copy;		/* in buffer */
 	MinimalTuple buffer;
 	Size		buffer_bytes;
 	MemoryContext context;		/* the buffer's */
-	TupleTableSlot *ahead;
 };
 
 /* Is it an equality of common types whose values are equal if they are so bit by bit? */
@@ -170,7 +168,6 @@ gs_row_matcher_create(CustomScanState *node, const GsReader *reader, const GsCol
 	matcher->econtext = CreateExprContext(estate);
 	matcher->context = CurrentMemoryContext;
 	matcher->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
-	matcher->ahead = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	matcher->same_partition = make_comparison(node, &columns);
 	if (order && order->attnos != NIL)
 	{
@@ -191,19 +188,12 @@ gs_row_matcher_reset(GsRowMatcher *matcher)
 	matcher->next = GS_NEXT_ROW_UNKNOWN;
 	matcher->copy_is = COPY_IS_OTHER;
 	ExecClearTuple(matcher->copy);
-	ExecClearTuple(matcher->ahead);
 }
 
 bool
 gs_row_matcher_has_partitions(const GsRowMatcher *matcher)
 {
 	return matcher->same_partition != NULL;
-}
-
-bool
-gs_row_matcher_has_peers(const GsRowMatcher *matcher)
-{
-	return matcher->same_peers != NULL;
 }
 
 static void
@@ -317,7 +307,6 @@ gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
 	if (matcher->begun)
 		match = compared ? compare(matcher, slot) : GS_SAME_PEERS;
 	matcher->begun = true;
-	matcher->last = slot;
 	if (match == GS_OTHER_PARTITION)
 		matcher->copy_is = COPY_IS_OTHER;
 	else if (match == GS_SAME_PARTITION && matcher->copy_is == COPY_IS_PEER)
@@ -332,26 +321,4 @@ gs_row_matcher_knows_end(const GsRowMatcher *matcher)
 {
 	return matcher->next == GS_NEXT_ROW_OTHER && matcher->same_partition &&
 		others_are_in_other_partitions(matcher);
-}
-
-bool
-gs_row_matcher_count_peers(const GsRowMatcher *matcher, uint64 *count)
-{
-	*count = 0;
-	if (!matcher->others_are_not)
-		return false;
-	return matcher->next == GS_NEXT_ROW_OTHER ||
-		gs_reader_count_equal(matcher->reader, count);
-}
-
-bool
-gs_row_matcher_look_ahead(GsRowMatcher *matcher, uint64 n, bool *same_partition)
-{
-	*same_partition = true;
-	if (!gs_reader_look_ahead(matcher->reader, n, matcher->ahead))
-		return false;
-	if (matcher->same_partition && !(n == 1 && matcher->next == GS_NEXT_ROW_EQUAL))
-		*same_partition = rows_match(matcher, matcher->same_partition, matcher->last,
-									 matcher->ahead);
-	return true;
 }

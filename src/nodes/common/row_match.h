@@ -38,19 +38,10 @@ extern void gs_row_matcher_reset(GsRowMatcher *matcher);
 /* Of a row that was just read, and the one that was read before. */
 extern GsRowMatch gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot);
 
-/* Are there partitions, other than one of all rows?  Are there other peers than partitions? */
+/* Are there partitions, other than one of all rows? */
 extern bool gs_row_matcher_has_partitions(const GsRowMatcher *matcher);
-extern bool gs_row_matcher_has_peers(const GsRowMatcher *matcher);
 
 /* Is it known of the row that was read last that the next one is in another partition? */
 extern bool gs_row_matcher_knows_end(const GsRowMatcher *matcher);
-
-/*
- * Of rows behind the one that was read last, where they are at hand before they are read: how many
- * are its peers; is the row n places behind it in its partition?  False:
- * it is not known.
- */
-extern bool gs_row_matcher_count_peers(const GsRowMatcher *matcher, uint64 *count);
-extern bool gs_row_matcher_look_ahead(GsRowMatcher *matcher, uint64 n, bool *same_partition);
 
 #endif							/* GS_ROW_MATCH_H */

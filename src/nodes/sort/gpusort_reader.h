@@ -51,24 +51,22 @@ extern void gs_reader_leave_page(GsReader *reader);
 /* The next row, from the child. */
 extern TupleTableSlot *gs_reader_ask(GsReader *reader);
 
-/*
- * How many rows behind the one that was read last have its key, too?  All of them are at hand.  False: that
- * is not known, or one is not.
- */
-extern bool gs_reader_count_equal(const GsReader *reader, uint64 *count);
-
-/*
- * The row n places behind that one, in a slot for minimal tuples, good until a row is read.
- * False: it is not at hand, or there is none.
- */
-extern bool gs_reader_look_ahead(const GsReader *reader, uint64 n, TupleTableSlot *slot);
-extern bool gs_reader_is_at_hand(const GsReader *reader, uint64 n);
-
-/* The entry of the page for the row n places behind the one that was read last. */
+/* The entry of the page for the row n places behind the one that was read last, or before it. */
 static inline uint32
-gs_reader_entry(const GsReader *reader, uint32 n)
+gs_reader_entry(const GsReader *reader, int32 n)
 {
 	return gs_page_entry(reader->page.page, GS_CHUNK_BYTES, reader->page.first + reader->at + n);
+}
+
+/*
+ * Is the next row in the page of the row that was read last?  If so, this one stays good.  If not, no row of
+ * its page does.
+ */
+static inline bool
+gs_reader_stays_in_page(const GsReader *reader)
+{
+	return reader->takes_rows && reader->at + 1 < reader->page.n &&
+		!((gs_reader_entry(reader, 0) | gs_reader_entry(reader, 1)) & GS_ENTRY_EXTERNAL);
 }
 
 /*
@@ -90,6 +88,16 @@ gs_reader_next(GsReader *reader)
 		reader->child->instrument->tuplecount += 1;
 	return ExecStoreMinimalTuple((MinimalTuple) (reader->page.page + (entry & ~GS_ENTRY_FLAGS)),
 								 reader->slot, false);
+}
+
+/* The row n places before the one that was read last, from the same page; slot is one for minimal tuples. */
+static inline void
+gs_reader_look_back(const GsReader *reader, uint32 n, TupleTableSlot *slot)
+{
+	uint32		entry = gs_reader_entry(reader, -(int32) n);
+
+	Assert(n <= reader->at && !(entry & GS_ENTRY_EXTERNAL));
+	ExecStoreMinimalTuple((MinimalTuple) (reader->page.page + (entry & ~GS_ENTRY_FLAGS)), slot, false);
 }
 
 static inline GsNextRow

@@ -3,23 +3,33 @@
  * gpuwindow_exec.c
  *	  The executor node GpuWindow: window functions over rows that come sorted.
  *
- * Where no function needs more than the rows that went by, rows are passed on as
- * they come.  Otherwise they are held (gpuwindow_rows.h): the current row comes
- * from there, after as many rows behind it have been read as its values need.
- * That is up to the end of its peers, so many rows as lead() looks ahead, or the
- * partition; and as many rows stay as lag() looks back.  Rows that lie in the page at
- * hand are looked at there instead; lag() of a column keeps its last values.
+ * A row becomes the current one, is returned when all rows have been read that its values need,
+ * and is kept as long as lag() looks back at it (gpuwindow_rows.h).  Values need the row itself alone,
+ * its peers, as many rows behind it as lead() looks ahead, or the partition:
  *
- * Whether a row starts a new partition or a new group of peers is found out when it is
- * read (row_match.h).
+ *		0 ............ position - max_lag .......... position .......... end
+ *		not needed		  kept for lag()			current		 read ahead
+ *
+ * Whether a row starts a new partition or a new group of peers is found out when it is read
+ * (row_match.h).
  *
  * For each row the window functions are evaluated first, in their order, and then
  * the aggregates, as WindowAgg does: an error comes at the same row.
  *
- * Run conditions are WindowAgg's, too.  Once a row fails one, so would all that come
- * after it in the partition.  Then, of the topmost window, the rest of the partition is
- * skipped; if there is but one, the child is not asked for any more rows.  Below
- * other windows, rows go on without values.
+ * States (WindowStatus).  Run conditions are WindowAgg's, too.  Once a row fails one, so would all that come
+ * after it in the partition:
+ *
+ *		RUNS		rows get values
+ *		PASSES_ON	the partition's other rows are returned without values
+ *		SKIPS		the partition's other rows are read, but not returned
+ *		IS_DONE		no row is asked for any more
+ *
+ *		RUNS		-> PASSES_ON	a row fails, and a window above may need the rows
+ *					-> SKIPS		a row fails in the topmost window
+ *					-> IS_DONE		the same, and there is one partition only
+ *		PASSES_ON	-> RUNS			the next partition begins
+ *		SKIPS		-> RUNS			the next partition begins
+ *		all			-> IS_DONE		the input has ended
  *
  * The scan tuple is a virtual one: values of the functions, and of the child's
  * columns, which are good until the next row is asked for.
@@ -44,8 +54,8 @@
 typedef enum WindowStatus
 {
 	WINDOW_RUNS,
-	WINDOW_PASSES_ON,			/* the partition's other rows, without values */
-	WINDOW_SKIPS,				/* the partition's other rows */
+	WINDOW_PASSES_ON,
+	WINDOW_SKIPS,
 	WINDOW_IS_DONE
 } WindowStatus;
 
@@ -54,7 +64,6 @@ enum
 {
 	CURRENT_READER,
 	AGGREGATE_READER,
-	PEERS_READER,
 	FIRST_FUNCTION_READER
 };
 
@@ -66,6 +75,7 @@ typedef struct GpuWindowState
 	AttrNumber	last_column;	/* of the child that is used */
 	GsReader	reader;			/* of the child's rows */
 	GsRowMatcher *matcher;		/* of them */
+	GsHeldRows *held;			/* those of the partition that are needed */
 	ExprState  *run_condition;	/* NULL: none */
 	bool		is_top;
 	GsWindowFrame frame;
@@ -80,16 +90,10 @@ typedef struct GpuWindowState
 
 	bool		evaluates;		/* expressions, but those of aggregates, for each row */
 	WindowStatus status;
-	bool		started;		/* a row was read */
+	bool		started;		/* offsets are known */
 	GsWindowRow row;
-
-	/* where rows are held */
-	GsHeldRows *held;			/* NULL: they are not */
-	int64		ahead;			/* how many rows to look ahead for lead() */
-	int64		behind;			/* and to keep for lag() */
-	TupleTableSlot *last;		/* the row that was read last; empty: the input has ended */
-	bool		last_starts_peers;
-	bool		partition_is_read;	/* last is the first row of the next one, if there is one */
+	int64		max_lead;		/* the most rows that a lead() looks ahead */
+	int64		max_lag;		/* ... and a lag() looks back */
 } GpuWindowState;
 
 /*
@@ -161,6 +165,18 @@ make_functions(GpuWindowState *state, List *calls, const int *columns)
 }
 
 static void
+forget_rows(GpuWindowState *state)
+{
+	gs_reader_reset(&state->reader);
+	gs_row_matcher_reset(state->matcher);
+	gs_held_reset(state->held);
+	state->status = WINDOW_RUNS;
+	state->started = false;
+	state->row.position = -1;
+	state->max_lead = state->max_lag = 0;
+}
+
+static void
 begin(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuWindowState *state = (GpuWindowState *) node;
@@ -182,13 +198,12 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	gs_reader_init(&state->reader, outerPlanState(node));
 	state->matcher = gs_row_matcher_create(node, &state->reader, &partition,
 										   state->needs & GS_WINDOW_NEEDS_PEERS ? &order : NULL);
+	state->held = gs_held_create(estate, &state->reader, state->matcher,
+								 FIRST_FUNCTION_READER + list_length(calls));
 	if (state->needs & ~GS_WINDOW_NEEDS_PEERS)
 	{
 		bool		fixed;
 		const TupleTableSlotOps *ops = ExecGetResultSlotOps(outerPlanState(node), &fixed);
-
-		state->held = gs_held_create(estate, &state->reader,
-									 FIRST_FUNCTION_READER + list_length(calls));
 
 		/* arguments are evaluated over the child's tuples and those that are held */
 		node->ss.ps.outeropsset = true;
@@ -197,20 +212,10 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	}
 	make_functions(state, calls, function_columns);
 	state->run_condition = ExecInitQual(gs_window_run_condition(plan), &node->ss.ps);
+	forget_rows(state);
 	state->evaluates = state->run_condition || node->ss.ps.qual || node->ss.ps.ps_ProjInfo;
 	for (int i = 0; i < state->n_functions; i++)
 		state->evaluates |= gs_window_function_evaluates(&state->functions[i]);
-}
-
-static void
-forget_rows(GpuWindowState *state)
-{
-	state->started = false;
-	state->partition_is_read = false;
-	gs_reader_reset(&state->reader);
-	gs_row_matcher_reset(state->matcher);
-	if (state->held)
-		gs_held_clear(state->held);
 }
 
 static void
@@ -228,7 +233,6 @@ rescan(CustomScanState *node)
 	GpuWindowState *state = (GpuWindowState *) node;
 
 	forget_rows(state);
-	state->status = WINDOW_RUNS;
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
@@ -244,7 +248,6 @@ begin_partition(GpuWindowState *state)
 	if (!state->started)
 	{
 		state->started = true;
-		state->ahead = state->behind = 0;
 		for (int i = 0; i < state->n_functions; i++)
 		{
 			GsWindowFunction *function = &state->functions[i];
@@ -252,8 +255,8 @@ begin_partition(GpuWindowState *state)
 			gs_window_function_begin_scan(function, state->css.ss.ps.ps_ExprContext);
 			if (!gs_window_function_needs_rows(function))
 				continue;
-			state->ahead = Max(state->ahead, function->offset);
-			state->behind = Max(state->behind, -function->offset);
+			state->max_lead = Max(state->max_lead, function->offset);
+			state->max_lag = Max(state->max_lag, -function->offset);
 		}
 	}
 	for (int i = 0; i < state->n_functions; i++)
@@ -275,269 +278,67 @@ begin_peers(GpuWindowState *state)
 }
 
 /*
- * Rows that are passed on as they come
+ * Rows
  */
 
-/* Go on to the next row; false: there is none. */
-static bool
-next_passing_row(GpuWindowState *state)
-{
-	GsRowMatch match;
-
-	do
-	{
-		CHECK_FOR_INTERRUPTS();
-		state->row.slot = gs_reader_next(&state->reader);
-		if (TupIsNull(state->row.slot))
-			return false;
-		match = gs_row_matcher_match(state->matcher, state->row.slot);
-	} while (state->status == WINDOW_SKIPS && match != GS_OTHER_PARTITION);
-
-	if (match == GS_OTHER_PARTITION)
-		begin_partition(state);
-	else
-	{
-		state->row.position++;
-		if (match == GS_SAME_PARTITION)
-			begin_peers(state);
-	}
-	return true;
-}
-
-/*
- * Rows that are held
- */
-
-/* Read a row of the partition, which is not held then; false: there is no other one. */
-static bool
-read_row(GpuWindowState *state)
-{
-	GsRowMatch match;
-
-	if (state->partition_is_read)
-		return false;
-	CHECK_FOR_INTERRUPTS();
-	state->last = gs_reader_next(&state->reader);
-	if (TupIsNull(state->last))
-	{
-		state->partition_is_read = true;
-		return false;
-	}
-	match = gs_row_matcher_match(state->matcher, state->last);
-	state->last_starts_peers = match != GS_SAME_PEERS;
-	if (match == GS_OTHER_PARTITION)
-	{
-		state->partition_is_read = true;
-		return false;
-	}
-	gs_held_note_read(state->held);
-	return true;
-}
-
-/* Hold the rows of the partition up to a position. */
-static void
-hold_rows(GpuWindowState *state, int64 position)
-{
-	while (gs_held_end(state->held) <= position && read_row(state))
-		gs_held_append(state->held, state->last, state->last_starts_peers);
-}
-
-/*
- * Where the peers of the current row end, which is the first one of them, as far as rows are
- * held.
- */
-static int64
-find_peers_end(GpuWindowState *state)
-{
-	int64		position = state->row.position + 1;
-
-	while (position < gs_held_end(state->held) &&
-		   !gs_held_starts_peers(state->held, PEERS_READER, position))
-		position++;
-	return position;
-}
-
-static void
-hold_peers(GpuWindowState *state)
-{
-	int64		position = find_peers_end(state);
-
-	if (position == gs_held_end(state->held))
-		for (; read_row(state); position++)
-		{
-			gs_held_append(state->held, state->last, state->last_starts_peers);
-			if (state->last_starts_peers)
-				break;
-		}
-	state->row.peers_end = position;
-}
-
-/*
- * Rows that are at hand, without being read
- */
-
-/* Are the rows that each lead() wants, of those that were not read yet and are in the partition? */
-static bool
-wanted_are_at_hand(const GpuWindowState *state)
-{
-	for (int i = 0; i < state->n_functions; i++)
-	{
-		const GsWindowFunction *function = &state->functions[i];
-		int64		position = state->row.position + function->offset;
-
-		if (gs_window_function_needs_rows(function) && position < state->row.reach &&
-			position >= gs_held_read_end(state->held) &&
-			!gs_reader_is_at_hand(&state->reader, position - gs_held_read_end(state->held) + 1))
-			return false;
-	}
-	return true;
-}
-
-/* Are all those that lead() asks for?  If so, notes which these are. */
-static bool
-look_ahead(GpuWindowState *state)
-{
-	int64		read_end = gs_held_read_end(state->held);
-	int64		n = state->row.position + state->ahead - read_end + 1;
-	bool		same_partition = true;
-
-	if (state->row.partition_end < 0 && n > 0)
-	{
-		if (!gs_row_matcher_look_ahead(state->matcher, n, &same_partition))
-			return false;
-		while (!same_partition && --n > 0)
-			if (!gs_row_matcher_look_ahead(state->matcher, n, &same_partition))
-				return false;
-		if (n < state->row.position + state->ahead - read_end + 1)
-			state->row.partition_end = read_end + n;
-	}
-	if (state->row.partition_end >= 0)
-		state->row.reach = state->row.partition_end;
-	else
-		state->row.reach = read_end + Max(n, 0);
-
-	/* the farthest one is */
-	return state->n_functions == 1 || wanted_are_at_hand(state);
-}
-
-/* Are all that the values of the current row need? */
-static bool
-rows_are_at_hand(GpuWindowState *state)
-{
-	GsWindowRow *row = &state->row;
-	int64		read_end = gs_held_read_end(state->held);
-	uint64		peers = 0;
-
-	if (state->behind > 0 || gs_held_in_file(state->held))
-		return false;
-	if (state->partition_is_read)
-		row->partition_end = read_end;
-	if ((state->needs & GS_WINDOW_NEEDS_PARTITION) && row->partition_end < 0)
-	{
-		if (gs_row_matcher_has_peers(state->matcher) ||
-			!gs_row_matcher_count_peers(state->matcher, &peers))
-			return false;
-		row->partition_end = read_end + peers;
-	}
-	if ((state->needs & GS_WINDOW_NEEDS_PEERS_END) && row->peers_end <= row->position)
-	{
-		int64		end = row->position + 1;
-
-		if (end < read_end)
-			end = find_peers_end(state);
-		if (end == read_end && !state->partition_is_read)
-		{
-			if (!gs_row_matcher_count_peers(state->matcher, &peers))
-				return false;
-			end += peers;
-		}
-		row->peers_end = end;
-	}
-	return look_ahead(state);
-}
-
-/* Read what the values of the current row need. */
+/* Read the rows that the values of the current one need. */
 static void
 read_ahead(GpuWindowState *state)
 {
+	GsHeldRows *held = state->held;
 	int64		position = state->row.position;
 
-	if (rows_are_at_hand(state))
-		return;
-	gs_held_append(state->held, state->last, state->last_starts_peers);
 	if (state->needs & GS_WINDOW_NEEDS_PARTITION)
 	{
-		hold_rows(state, PG_INT64_MAX);
-		state->row.partition_end = gs_held_end(state->held);
+		while (gs_held_read(held))
+			CHECK_FOR_INTERRUPTS();
+		state->row.partition_end = held->end;
 	}
-	hold_rows(state, position + state->ahead);
+	while (held->end <= position + state->max_lead && gs_held_read(held))
+		CHECK_FOR_INTERRUPTS();
 	if ((state->needs & GS_WINDOW_NEEDS_PEERS_END) && state->row.peers_end <= position)
-		hold_peers(state);
-
-	/* not to read from the file and write to it by turns */
-	if (gs_held_in_file(state->held) && (state->needs & GS_WINDOW_NEEDS_ROWS))
-		hold_rows(state, PG_INT64_MAX);
-	state->row.reach = gs_held_end(state->held);
+	{
+		while ((++position < held->end || gs_held_read(held)) &&
+			   !gs_held_starts_peers(held, position))
+			CHECK_FOR_INTERRUPTS();
+		state->row.peers_end = position;
+	}
 }
 
-/* Make the current row the first one of the next partition; false: there is none. */
-static bool
-next_partition(GpuWindowState *state)
+/* Read on in the partition, to its end. */
+static void
+skip_partition(GsHeldRows *held)
 {
-	if (TupIsNull(state->last))
-		return false;
-	gs_held_clear(state->held);
-	gs_held_note_read(state->held);
-	state->partition_is_read = false;
-	begin_partition(state);
-	return true;
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		gs_held_drop_before(held, held->end);
+	} while (gs_held_read(held));
 }
 
-/* Make the next row the current one, which is held or was read last. */
+/* Go on to the next row; false: there is none. */
 static bool
-go_on(GpuWindowState *state)
+next_row(GpuWindowState *state)
 {
-	int64		position = ++state->row.position;
+	GsHeldRows *held = state->held;
+	GsWindowRow *row = &state->row;
 
+	CHECK_FOR_INTERRUPTS();
+	row->position++;
+	gs_held_drop_before(held, row->position - (state->status == WINDOW_RUNS ? state->max_lag : 0));
 	if (state->status == WINDOW_SKIPS)
+		skip_partition(held);
+	if (state->status == WINDOW_SKIPS || (row->position >= held->end && !gs_held_read(held)))
 	{
-		gs_held_clear(state->held);
-		while (read_row(state))
-			;
-		return next_partition(state);
+		if (!gs_held_begin_partition(held))
+			return false;
+		begin_partition(state);
 	}
-	if (state->started)
-	{
-		gs_held_drop_before(state->held, state->status == WINDOW_RUNS ?
-							position - state->behind : position);
-		if (position < gs_held_end(state->held))
-			return true;
-	}
-	return read_row(state) || next_partition(state);
-}
-
-static bool
-next_held_row(GpuWindowState *state)
-{
-	bool		starts_peers;
-
-	if (!go_on(state))
-		return false;
+	else if (gs_held_starts_peers(held, row->position))
+		begin_peers(state);
 	if (state->status == WINDOW_RUNS)
 		read_ahead(state);
-	if (state->row.position < gs_held_end(state->held))
-	{
-		state->row.slot = gs_held_row(state->held, CURRENT_READER, state->row.position);
-		starts_peers = (state->needs & GS_WINDOW_NEEDS_PEERS) &&
-			gs_held_starts_peers(state->held, CURRENT_READER, state->row.position);
-	}
-	else
-	{
-		state->row.slot = state->last;
-		starts_peers = state->last_starts_peers;
-	}
-	if (starts_peers && state->row.position > 0)
-		begin_peers(state);
+	row->slot = gs_held_row(held, CURRENT_READER, row->position);
 	return true;
 }
 
@@ -642,8 +443,7 @@ exec(CustomScanState *node)
 		ExecClearTuple(scan);
 		if (state->evaluates)
 			ResetExprContext(econtext);
-		if (state->status == WINDOW_IS_DONE ||
-			!(state->held ? next_held_row(state) : next_passing_row(state)))
+		if (state->status == WINDOW_IS_DONE || !next_row(state))
 		{
 			state->status = WINDOW_IS_DONE;
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;

@@ -273,7 +273,7 @@ lag_or_lead(GsWindowFunction *function, const GsWindowRow *row, GsHeldRows *held
 	*isnull = true;
 	if (function->offset_isnull)
 		return (Datum) 0;
-	if (position >= 0 && position < row->reach)
+	if (position >= 0 && position < held->end)
 	{
 		TupleTableSlot *slot = function->offset == 0 ? row->slot :
 			gs_held_row(held, function->reader, position);

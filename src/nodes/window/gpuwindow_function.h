@@ -57,7 +57,6 @@ typedef struct GsWindowRow
 	int64		frame_end;		/* the position after the frame's last row */
 	int64		peers_end;		/* after its last peer, where that is needed */
 	int64		partition_end;	/* after the partition's last row; -1: not known, nor needed */
-	int64		reach;			/* after the last row that can be had of held rows */
 } GsWindowRow;
 
 typedef struct GsWindowFunction
