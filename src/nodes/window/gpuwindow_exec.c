@@ -253,8 +253,6 @@ begin_partition(GpuWindowState *state)
 			GsWindowFunction *function = &state->functions[i];
 
 			gs_window_function_begin_scan(function, state->css.ss.ps.ps_ExprContext);
-			if (!gs_window_function_needs_rows(function))
-				continue;
 			state->max_lead = Max(state->max_lead, function->offset);
 			state->max_lag = Max(state->max_lag, -function->offset);
 		}

@@ -7,8 +7,7 @@
  * Here each says beforehand what it needs (gs_window_needs()), so that no more rows are
  * held than that.  As there, an argument is evaluated when its value is wanted,
  * and over no other row than the one whose value that is: an argument that fails must fail at
- * the same row, or not at all.  A column cannot fail; so lag() of one needs no rows, if it does not
- * look back far: the values of the last rows are kept.
+ * the same row, or not at all.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,9 +19,6 @@
 #include "utils/memutils.h"
 
 #include "nodes/window/gpuwindow_function.h"
-
-/* lag() looks back further in rows. */
-#define MAX_KEPT	64
 
 GsWindowKind
 gs_window_kind(const WindowFunc *call)
@@ -67,36 +63,10 @@ gs_window_uses_frame(GsWindowKind kind)
 		kind == GS_WINDOW_AGGREGATE;
 }
 
-/*
- * The column whose last values lag() keeps; 0: it reads rows.  Large values are kept by twos, no more
- * than two rows would take.
- */
-static AttrNumber
-column_kept(const WindowFunc *call, int *offset)
-{
-	const Var  *column = linitial(call->args);
-
-	*offset = 1;
-	if (!IsA(column, Var))
-		return 0;
-	if (list_length(call->args) > 1)
-	{
-		const Const *back = lsecond(call->args);
-
-		if (!IsA(back, Const) || back->constisnull)
-			return 0;
-		*offset = DatumGetInt32(back->constvalue);
-	}
-	if (*offset < 1 || *offset > (get_typbyval(call->wintype) ? MAX_KEPT : 1))
-		return 0;
-	return column->varattno;
-}
-
 int
 gs_window_needs(const WindowFunc *call, GsWindowFrame frame)
 {
 	GsWindowKind kind = gs_window_kind(call);
-	int			offset;
 
 	switch (kind)
 	{
@@ -110,7 +80,6 @@ gs_window_needs(const WindowFunc *call, GsWindowFrame frame)
 		case GS_WINDOW_NTILE:
 			return GS_WINDOW_NEEDS_PARTITION;
 		case GS_WINDOW_LAG:
-			return column_kept(call, &offset) != 0 ? 0 : GS_WINDOW_NEEDS_ROWS;
 		case GS_WINDOW_LEAD:
 			return GS_WINDOW_NEEDS_ROWS;
 		case GS_WINDOW_LAST_VALUE:
@@ -139,16 +108,7 @@ gs_window_function_init(GsWindowFunction *function, WindowFunc *call, PlanState 
 	function->offset_arg = init_arg(call, 1, parent);
 	function->default_arg = init_arg(call, 2, parent);
 	get_typlenbyval(call->wintype, &function->len, &function->byval);
-	if (function->kind == GS_WINDOW_LAG)
-	{
-		int			offset;
-
-		function->column_kept = column_kept(call, &offset);
-		function->n_kept = offset + 1;
-		if (function->column_kept != 0)
-			function->kept = palloc0(function->n_kept * sizeof(NullableDatum));
-	}
-	if (function->kind == GS_WINDOW_FIRST_VALUE || function->column_kept != 0)
+	if (function->kind == GS_WINDOW_FIRST_VALUE)
 		function->context = AllocSetContextCreate(CurrentMemoryContext, "GpuWindow Values",
 												  ALLOCSET_SMALL_SIZES);
 }
@@ -220,56 +180,12 @@ ntile(GsWindowFunction *function, const GsWindowRow *row, ExprContext *econtext,
 	return Int32GetDatum(function->bucket);
 }
 
-static void
-keep_value(GsWindowFunction *function, NullableDatum *kept, TupleTableSlot *row)
-{
-	Datum		value;
-
-	if (!function->byval && !kept->isnull && kept->value != (Datum) 0)
-		pfree(DatumGetPointer(kept->value));
-	kept->value = (Datum) 0;
-	value = slot_getattr(row, function->column_kept, &kept->isnull);
-	if (kept->isnull)
-		return;
-	if (!function->byval)
-	{
-		MemoryContext old = MemoryContextSwitchTo(function->context);
-
-		value = datumCopy(value, false, function->len);
-		MemoryContextSwitchTo(old);
-	}
-	kept->value = value;
-}
-
-/* lag(), where values are kept. */
-static Datum
-kept_value(GsWindowFunction *function, const GsWindowRow *row, ExprContext *econtext, bool *isnull)
-{
-	const NullableDatum *oldest;
-
-	if (++function->newest == function->n_kept)
-		function->newest = 0;
-	keep_value(function, &function->kept[function->newest], row->slot);
-	if (row->position < function->n_kept - 1)
-	{
-		if (function->default_arg)
-			return eval(function->default_arg, row->slot, econtext, isnull);
-		*isnull = true;
-		return (Datum) 0;
-	}
-	oldest = &function->kept[function->newest + 1 == function->n_kept ? 0 : function->newest + 1];
-	*isnull = oldest->isnull;
-	return oldest->value;
-}
-
 static Datum
 lag_or_lead(GsWindowFunction *function, const GsWindowRow *row, GsHeldRows *held,
 			ExprContext *econtext, bool *isnull)
 {
 	int64		position = row->position + function->offset;
 
-	if (function->column_kept != 0)
-		return kept_value(function, row, econtext, isnull);
 	*isnull = true;
 	if (function->offset_isnull)
 		return (Datum) 0;

@@ -72,22 +72,13 @@ typedef struct GsWindowFunction
 	int16		len;
 
 	/* lag(), lead(): from the current row to the one they return; since the scan began */
-	int64		offset;
+	int64		offset;			/* 0 for other functions */
 	bool		offset_isnull;
-
-	/*
-	 * lag() of a column: its values in the last rows, so many that the one to be returned stays
-	 * until the next row
-	 */
-	AttrNumber	column_kept;	/* the child's; 0: values are not kept */
-	int			n_kept;
-	int			newest;
-	NullableDatum *kept;
 
 	/* first_value(): the partition's */
 	Datum		value;
 	bool		isnull;
-	MemoryContext context;		/* of the value, or those kept */
+	MemoryContext context;		/* of the value */
 
 	/* ntile(): as ntile_context in windowfuncs.c */
 	int32		bucket;			/* 0: the number of buckets is not known yet */
@@ -101,19 +92,11 @@ typedef struct GsWindowFunction
 static inline bool
 gs_window_function_evaluates(const GsWindowFunction *function)
 {
-	return (function->arg && function->column_kept == 0) || function->default_arg;
+	return function->arg || function->default_arg;
 }
 
 extern void gs_window_function_init(GsWindowFunction *function, WindowFunc *call,
 									PlanState *parent);
-
-/* Does it need other rows of the partition? */
-static inline bool
-gs_window_function_needs_rows(const GsWindowFunction *function)
-{
-	return (function->kind == GS_WINDOW_LAG || function->kind == GS_WINDOW_LEAD) &&
-		function->column_kept == 0;
-}
 
 /* Before a scan's first row is asked for: evaluate offsets. */
 extern void gs_window_function_begin_scan(GsWindowFunction *function, ExprContext *econtext);
