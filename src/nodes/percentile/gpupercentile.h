@@ -10,8 +10,7 @@
  *
  * custom_private is a list of lists, so that plans can be copied; the enum names its
  * members.  Columns are those of the child's output.  custom_exprs has, over the child's columns,
- * the direct argument of each function (mode(): a NULL), and then the different filters
- * of the functions (without FILTER: true).
+ * the direct argument of each function (mode(): a NULL).
  *
  *-------------------------------------------------------------------------
  */
@@ -32,7 +31,6 @@ typedef enum GsPercentileItem
 {
 	GS_PERCENTILE_GROUPS,		/* GsColumns: GROUP BY */
 	GS_PERCENTILE_FUNCTIONS,	/* OidList */
-	GS_PERCENTILE_FILTERS,		/* IntList: for each function, which of the filters is its own */
 	GS_PERCENTILE_PLAIN,		/* IntList of one bool: there is no GROUP BY, and so a group
 								 * also where there are no rows */
 	GS_PERCENTILE_VALUE,		/* IntList of one: the column that the functions are of */

@@ -5,16 +5,18 @@
  *	  mode() over rows that come sorted.
  *
  * A percentile is a row at a place that depends on how many there are.  So each group is
- * read more than once, by mark and restore: first to count its rows (for mode(),
- * to find the longest run of equal values), then up to the last row that a function
- * wants.  Where the Agg above wants all rows the group is read once more.  Functions with
- * the same FILTER share their values: of those rows that pass it and are not NULL.
+ * read twice, by mark and restore: first to count its values, which are the rows that are not
+ * NULL, and for mode() to find the longest run of equal ones; then the rows at the wanted places alone.  If
+ * the Agg above wants all rows, the group is read once more.
  *
- * Where all rows are one group and the functions depend on the places of values alone,
- * GpuSort knows how many rows there are, and only the wanted ones are read.
+ * If all rows are one group and no function is mode(), they are not even counted: GpuSort knows how many
+ * there are.
  *
- *		first	the group's first row		a copy; the mark is behind it
- *		next	the first row of the next group, found by counting
+ * Rows have places in their group, from 0.  NULLs stand at one end, so values are neighbours.
+ *
+ *		first	the row at place 0				a copy; the mark is behind it
+ *		at		the place of the row read last
+ *		next	the first row of the next group	a copy, found by counting; its place is n_rows
  *
  * The formulas are those of orderedsetaggs.c.
  *
@@ -61,31 +63,13 @@ typedef struct Run
 	MemoryContext context;		/* the value's */
 	int64		length;
 	int64		longest;
-	int64		first;			/* value of the longest one */
+	int64		first;			/* the longest one's first value, from 0 */
 } Run;
-
-/* The values of the current group's rows that pass a filter. */
-typedef struct Values
-{
-	ExprState  *filter;			/* NULL: all pass */
-	bool		has_mode;
-	int64		n;
-	Run			run;			/* kept if has_mode */
-
-	/* those that functions want */
-	int			n_wanted;
-	int64	   *wanted;			/* from 0; ascending */
-	int64		first_row;		/* read by place: the first value's, from 0 */
-	Datum	   *datums;
-	int			n_found;
-	int64		n_read;			/* of all, while looking for them */
-} Values;
 
 /* One of the functions, and what it returns for the current group. */
 typedef struct Function
 {
 	Oid			function;
-	Values	   *values;
 	ExprState  *argument;
 	bool		is_array;		/* argument and result are */
 	bool		is_continuous;
@@ -101,8 +85,7 @@ typedef struct GpuPercentileState
 	CustomScanState css;
 	int			n_functions;
 	Function   *functions;
-	int			n_values;
-	Values	   *values;			/* one for each filter */
+	bool		has_mode;
 	bool		plain;			/* without GROUP BY */
 	bool		first_only;
 	bool		rewinds;		/* the same rows may be wanted again */
@@ -124,32 +107,19 @@ typedef struct GpuPercentileState
 
 	/* of the current group */
 	int64		n_rows;			/* 0: before the first group */
+	int64		at;
 	int64		n_returned;
+	int64		n_values;
+	int64		first_value;	/* its place */
+	Run			run;			/* kept if has_mode */
+	int			n_wanted;
+	int64	   *wanted;			/* values that functions want, from 0; ascending, each once */
+	Datum	   *datums;
 	bool		done;
 } GpuPercentileState;
 
 static void
-init_values(GpuPercentileState *state, const List *filters)
-{
-	state->n_values = list_length(filters);
-	state->values = palloc0(state->n_values * sizeof(Values));
-	for (int i = 0; i < state->n_values; i++)
-	{
-		Expr	   *filter = list_nth(filters, i);
-		bool		is_none = IsA(filter, Const) && !((Const *) filter)->constisnull &&
-			DatumGetBool(((Const *) filter)->constvalue);
-
-		state->values[i].run.context = AllocSetContextCreate(CurrentMemoryContext,
-															 "GpuPercentile run",
-															 ALLOCSET_SMALL_SIZES);
-		if (!is_none)
-			state->values[i].filter = ExecInitQual(list_make1(filter), &state->css.ss.ps);
-	}
-}
-
-static void
-init_functions(GpuPercentileState *state, const CustomScan *plan, const List *functions,
-			   const List *filters)
+init_functions(GpuPercentileState *state, const CustomScan *plan, const List *functions)
 {
 	state->n_functions = list_length(functions);
 	state->functions = palloc0(state->n_functions * sizeof(Function));
@@ -160,13 +130,12 @@ init_functions(GpuPercentileState *state, const CustomScan *plan, const List *fu
 		function->function = list_nth_oid(functions, i);
 		/* as Agg would */
 		gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
-		function->values = &state->values[list_nth_int(filters, i)];
 		function->argument = ExecInitExpr(list_nth(plan->custom_exprs, i), &state->css.ss.ps);
 		function->is_array = exprType(list_nth(plan->custom_exprs, i)) == FLOAT8ARRAYOID;
 		function->is_continuous = function->function != F_MODE &&
 			function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
 			function->function != F_PERCENTILE_DISC__FLOAT8_ANYELEMENT;
-		function->values->has_mode |= function->function == F_MODE;
+		state->has_mode |= function->function == F_MODE;
 	}
 }
 
@@ -187,12 +156,14 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	desc = ExecGetResultType(outerPlanState(node));
 	state->first = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
 	state->next = ExecInitExtraTupleSlot(estate, desc, &TTSOpsMinimalTuple);
-	/* arguments are evaluated over a copy of the child's tuple, filters over both */
+	/* arguments are evaluated over first */
 	node->ss.ps.outeropsset = true;
-	node->ss.ps.outeropsfixed = false;
-	node->ss.ps.outerops = NULL;
+	node->ss.ps.outeropsfixed = true;
+	node->ss.ps.outerops = &TTSOpsMinimalTuple;
 	state->group_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile group",
 												 ALLOCSET_DEFAULT_SIZES);
+	state->run.context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile run",
+											   ALLOCSET_SMALL_SIZES);
 
 	state->attno = linitial_int(list_nth(private, GS_PERCENTILE_VALUE));
 	state->type = linitial_oid(value_oids);
@@ -203,91 +174,60 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->first_only = linitial_int(list_nth(private, GS_PERCENTILE_FIRST_ONLY)) != 0;
 	gs_reader_init(&state->reader, outerPlanState(node));
 	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);
-	init_values(state, list_copy_tail(plan->custom_exprs, list_length(functions)));
-	init_functions(state, plan, functions, list_nth(private, GS_PERCENTILE_FILTERS));
+	init_functions(state, plan, functions);
 }
 
-/* Add a value, the last one of those, to the runs of equal ones. */
+/* Add a value, the last one that was counted, to the runs of equal ones. */
 static void
-count_run(GpuPercentileState *state, Values *values, Datum value)
+count_run(GpuPercentileState *state, Datum value)
 {
-	Run		   *run = &values->run;
+	Run		   *run = &state->run;
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		goes_on = run->length > 0 &&
+		DatumGetBool(FunctionCall2Coll(&state->equal, state->collation, value, run->value));
 
-	if (run->length > 0 &&
-		DatumGetBool(FunctionCall2Coll(&state->equal, state->collation, value, run->value)))
-		run->length++;
-	else
+	ResetExprContext(econtext);
+	if (!goes_on)
 	{
-		MemoryContext old;
-
 		MemoryContextReset(run->context);
-		old = MemoryContextSwitchTo(run->context);
+		MemoryContextSwitchTo(run->context);
 		run->value = datumCopy(value, state->type_byval, state->type_len);
-		MemoryContextSwitchTo(old);
-		run->length = 1;
+		run->length = 0;
 	}
+	MemoryContextSwitchTo(old);
+	run->length++;
 	if (run->length > run->longest)
 	{
 		run->longest = run->length;
-		run->first = values->n - run->length;
+		run->first = state->n_values - run->length;
 	}
-}
-
-static bool
-passes(const GpuPercentileState *state, const Values *values, TupleTableSlot *slot)
-{
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	MemoryContext old;
-	bool		result;
-
-	if (values->filter == NULL)
-		return true;
-	econtext->ecxt_outertuple = slot;
-	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	result = ExecQual(values->filter, econtext);
-	MemoryContextSwitchTo(old);
-	return result;
 }
 
 /* Count a row of the current group. */
 static void
 count_row(GpuPercentileState *state, TupleTableSlot *slot)
 {
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	bool		isnull;
 	Datum		value = slot_getattr(slot, state->attno, &isnull);
 
 	state->n_rows++;
-	for (int i = 0; i < state->n_values; i++)
-	{
-		Values	   *values = &state->values[i];
-
-		/* NULLs, too, are shown to the filter, which may raise an error */
-		if (!passes(state, values, slot) || isnull)
-			continue;
-		values->n++;
-		if (values->has_mode)
-			count_run(state, values, value);
-	}
-	MemoryContextSwitchTo(old);
+	if (!isnull)
+		state->n_values++;
+	else if (state->n_values == 0)
+		state->first_value++;
+	if (!isnull && state->has_mode)
+		count_run(state, value);
 }
 
 /* Count the rows of the group that begins with first, and find the next one. */
 static void
 count_group(GpuPercentileState *state)
 {
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	Run		   *run = &state->run;
 
 	state->n_rows = 0;
-	for (int i = 0; i < state->n_values; i++)
-	{
-		Run		   *run = &state->values[i].run;
-
-		state->values[i].n = 0;
-		run->length = run->longest = run->first = 0;
-	}
-	ResetExprContext(econtext);
+	run->length = run->longest = run->first = 0;
 	count_row(state, state->first);
 	ExecClearTuple(state->next);
 	for (;;)
@@ -296,15 +236,15 @@ count_group(GpuPercentileState *state)
 
 		CHECK_FOR_INTERRUPTS();
 		if (TupIsNull(slot))
-			return;
+			break;
 		if (gs_row_matcher_match(state->matcher, slot) == GS_OTHER_PARTITION)
 		{
 			ExecCopySlot(state->next, slot);
-			return;
+			break;
 		}
-		ResetExprContext(econtext);
 		count_row(state, slot);
 	}
+	state->at = state->n_rows;
 }
 
 /*
@@ -326,10 +266,10 @@ proportion_in_array(double percentile, int64 n)
 
 /* Where among the values a percentile is. */
 static Point
-find_point(const Function *function, double percentile)
+find_point(const GpuPercentileState *state, const Function *function, double percentile)
 {
 	Point		point = {false, 0, 0, 0};
-	int64		n = function->values->n;
+	int64		n = state->n_values;
 
 	if (percentile < 0 || percentile > 1 || isnan(percentile))
 		ereport(ERROR,
@@ -352,7 +292,7 @@ find_point(const Function *function, double percentile)
 }
 
 static void
-find_array_points(Function *function, Datum argument)
+find_array_points(const GpuPercentileState *state, Function *function, Datum argument)
 {
 	Datum	   *percentiles;
 	bool	   *isnull;
@@ -365,7 +305,7 @@ find_array_points(Function *function, Datum argument)
 	{
 		function->points[i].isnull = isnull[i];
 		if (!isnull[i])
-			function->points[i] = find_point(function, DatumGetFloat8(percentiles[i]));
+			function->points[i] = find_point(state, function, DatumGetFloat8(percentiles[i]));
 	}
 }
 
@@ -381,25 +321,25 @@ find_points(GpuPercentileState *state, Function *function)
 	function->n_points = 0;
 	if (function->function == F_MODE)
 	{
-		function->isnull = function->values->n == 0;
+		function->isnull = state->n_values == 0;
 		function->n_points = 1;
 		function->points = palloc0(sizeof(Point));
-		function->points->lower = function->points->upper = function->values->run.first;
+		function->points->lower = function->points->upper = state->run.first;
 		return;
 	}
 	econtext->ecxt_outertuple = state->first;
 	argument = ExecEvalExpr(function->argument, econtext, &isnull);
-	if (isnull || (function->is_array && function->values->n == 0))
+	if (isnull || (function->is_array && state->n_values == 0))
 		return;
 	if (function->is_array)
-		find_array_points(function, argument);
+		find_array_points(state, function, argument);
 	else
 	{
 		function->points = palloc(sizeof(Point));
-		*function->points = find_point(function, DatumGetFloat8(argument));
+		*function->points = find_point(state, function, DatumGetFloat8(argument));
 		function->n_points = 1;
 	}
-	function->isnull = function->values->n == 0;
+	function->isnull = state->n_values == 0;
 }
 
 static int
@@ -411,39 +351,34 @@ compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Which of the values the functions want: in order, each once. */
+/* Which of the values the functions want. */
 static void
-find_wanted(const GpuPercentileState *state, Values *values)
+find_wanted(GpuPercentileState *state)
 {
 	int			n = 0;
 
 	for (int i = 0; i < state->n_functions; i++)
-		if (state->functions[i].values == values)
-			n += 2 * state->functions[i].n_points;
-	values->wanted = palloc(Max(n, 1) * sizeof(int64));
-	values->datums = palloc(Max(n, 1) * sizeof(Datum));
+		n += 2 * state->functions[i].n_points;
+	state->wanted = palloc(Max(n, 1) * sizeof(int64));
+	state->datums = palloc(Max(n, 1) * sizeof(Datum));
 	n = 0;
 	for (int i = 0; i < state->n_functions; i++)
 	{
 		const Function *function = &state->functions[i];
 
-		if (function->values != values || function->isnull)
-			continue;
-		for (int j = 0; j < function->n_points; j++)
+		for (int j = 0; j < function->n_points && !function->isnull; j++)
 		{
 			if (function->points[j].isnull)
 				continue;
-			values->wanted[n++] = function->points[j].lower;
-			values->wanted[n++] = function->points[j].upper;
+			state->wanted[n++] = function->points[j].lower;
+			state->wanted[n++] = function->points[j].upper;
 		}
 	}
-	qsort(values->wanted, n, sizeof(int64), compare_numbers);
-	values->n_wanted = 0;
+	qsort(state->wanted, n, sizeof(int64), compare_numbers);
+	state->n_wanted = 0;
 	for (int i = 0; i < n; i++)
-		if (values->n_wanted == 0 || values->wanted[i] != values->wanted[values->n_wanted - 1])
-			values->wanted[values->n_wanted++] = values->wanted[i];
-	values->n_found = 0;
-	values->n_read = 0;
+		if (state->n_wanted == 0 || state->wanted[i] != state->wanted[state->n_wanted - 1])
+			state->wanted[state->n_wanted++] = state->wanted[i];
 }
 
 /* Go back to the row behind the group's first one. */
@@ -452,72 +387,29 @@ go_back(GpuPercentileState *state)
 {
 	gs_reader_leave_page(&state->reader);
 	ExecRestrPos(outerPlanState(state));
+	state->at = 0;
 }
 
-/* The next row of the group, behind the one that was read last. */
-static TupleTableSlot *
-read_row(GpuPercentileState *state, int64 *at)
-{
-	TupleTableSlot *slot = gs_reader_next(&state->reader);
-
-	if (TupIsNull(slot))
-		elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
-	(*at)++;
-	return slot;
-}
-
-/* Take the wanted values from a row.  True: some are still to come. */
-static bool
-take_values(GpuPercentileState *state, TupleTableSlot *slot)
-{
-	bool		isnull;
-	Datum		value = slot_getattr(slot, state->attno, &isnull);
-	bool		goes_on = false;
-
-	for (int i = 0; i < state->n_values; i++)
-	{
-		Values	   *values = &state->values[i];
-
-		if (values->n_found == values->n_wanted)
-			continue;
-		if (!isnull && passes(state, values, slot) &&
-			values->n_read++ == values->wanted[values->n_found])
-			values->datums[values->n_found++] = datumCopy(value, state->type_byval,
-														  state->type_len);
-		goes_on |= values->n_found < values->n_wanted;
-	}
-	return goes_on;
-}
-
-/* Read the group again, up to the last wanted value; sets *at to the last row that was read. */
-static void
-fetch_values(GpuPercentileState *state, int64 *at)
-{
-	bool		goes_on = false;
-
-	for (int i = 0; i < state->n_values; i++)
-		goes_on |= state->values[i].n_wanted > 0;
-	if (!goes_on || !take_values(state, state->first))
-		return;
-	/* they have been counted */
-	go_back(state);
-	*at = 0;
-	do
-		ResetExprContext(state->css.ss.ps.ps_ExprContext);
-	while (take_values(state, read_row(state, at)));
-}
-
-/* The row at a place of the only group, whose first row the mark is behind. */
+/* The row at a place of the group, or the next group's first one; good until another one is asked for. */
 static TupleTableSlot *
 row_at(GpuPercentileState *state, int64 place)
 {
-	int64		at = 0;
+	TupleTableSlot *slot;
 
 	if (place == 0)
 		return state->first;
-	go_back(state);
-	gs_sort_node_skip(outerPlanState(state), place - 1);
-	return read_row(state, &at);
+	if (place <= state->at)
+		go_back(state);
+	if (place > state->at + 1)
+	{
+		gs_reader_leave_page(&state->reader);
+		gs_sort_node_skip(outerPlanState(state), place - state->at - 1);
+	}
+	state->at = place;
+	slot = gs_reader_next(&state->reader);
+	if (TupIsNull(slot))
+		elog(ERROR, "%s lost rows of a group", GS_PERCENTILE_NAME);
+	return slot;
 }
 
 static bool
@@ -544,54 +436,48 @@ find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
 }
 
 /*
- * Count the values of all rows without reading them: NULLs stand at one end.  False where
- * more than the values' places matters, or the sort does not know how many rows it has.
+ * Count the values of all rows without reading them.  False where there may be several groups, more than the
+ * values' places matters, or the sort does not know how many rows it has.
  */
 static bool
 count_by_place(GpuPercentileState *state)
 {
-	Values	   *values = &state->values[0];
 	uint64		n_rows;
 	bool		first_is_null;
 	bool		last_is_null;
 
-	if (gs_row_matcher_has_partitions(state->matcher) || state->n_values > 1 || values->filter ||
-		values->has_mode ||
+	if (gs_row_matcher_has_partitions(state->matcher) || state->has_mode ||
 		!gs_sort_node_count_rows(outerPlanState(state), &n_rows))
 		return false;
 	ExecClearTuple(state->next);
 	state->n_rows = n_rows;
-	values->first_row = 0;
-	values->n = n_rows;
+	state->n_values = n_rows;
 	first_is_null = is_null_at(state, 0);
 	last_is_null = is_null_at(state, n_rows - 1);
 	if (first_is_null && last_is_null)
-		values->n = 0;
+		state->n_values = 0;
 	else if (first_is_null)
 	{
-		values->first_row = find_change(state, 0, n_rows - 1, false);
-		values->n = n_rows - values->first_row;
+		state->first_value = find_change(state, 0, n_rows - 1, false);
+		state->n_values = n_rows - state->first_value;
 	}
 	else if (last_is_null)
-		values->n = find_change(state, 0, n_rows - 1, true);
+		state->n_values = find_change(state, 0, n_rows - 1, true);
 	return true;
 }
 
 static void
-fetch_by_place(GpuPercentileState *state)
+fetch_values(GpuPercentileState *state)
 {
-	Values	   *values = &state->values[0];
-
-	for (int i = 0; i < values->n_wanted; i++)
+	for (int i = 0; i < state->n_wanted; i++)
 	{
 		bool		isnull;
-		Datum		value = slot_getattr(row_at(state, values->first_row + values->wanted[i]),
+		Datum		value = slot_getattr(row_at(state, state->first_value + state->wanted[i]),
 										 state->attno, &isnull);
 
 		Assert(!isnull);
-		values->datums[i] = datumCopy(value, state->type_byval, state->type_len);
+		state->datums[i] = datumCopy(value, state->type_byval, state->type_len);
 	}
-	values->n_found = values->n_wanted;
 }
 
 /* float8_lerp(), interval_lerp(). */
@@ -612,12 +498,11 @@ interpolate(const Function *function, Datum lower, Datum upper, double proportio
 }
 
 static Datum
-point_value(const Function *function, const Point *point)
+point_value(const GpuPercentileState *state, const Function *function, const Point *point)
 {
-	const Values *values = function->values;
-	const int64 *found = bsearch(&point->lower, values->wanted, values->n_wanted, sizeof(int64),
+	const int64 *found = bsearch(&point->lower, state->wanted, state->n_wanted, sizeof(int64),
 								 compare_numbers);
-	const Datum *lower = &values->datums[found - values->wanted];
+	const Datum *lower = &state->datums[found - state->wanted];
 
 	/* upper is lower or the next value */
 	if (point->upper == point->lower)
@@ -635,7 +520,7 @@ set_value(const GpuPercentileState *state, Function *function)
 		return;
 	if (!function->is_array)
 	{
-		function->value = point_value(function, function->points);
+		function->value = point_value(state, function, function->points);
 		return;
 	}
 	if (function->n_points == 0)
@@ -649,7 +534,7 @@ set_value(const GpuPercentileState *state, Function *function)
 	{
 		isnull[i] = function->points[i].isnull;
 		if (!isnull[i])
-			elements[i] = point_value(function, &function->points[i]);
+			elements[i] = point_value(state, function, &function->points[i]);
 	}
 	function->value =
 		PointerGetDatum(construct_md_array(elements, isnull, ARR_NDIM(function->array),
@@ -664,39 +549,23 @@ static void
 compute_group(GpuPercentileState *state)
 {
 	MemoryContext old;
-	bool		by_place;
-	int64		at;
 
 	gs_reader_leave_page(&state->reader);
 	ExecMarkPos(outerPlanState(state));
-	by_place = count_by_place(state);
-	if (!by_place)
+	state->at = state->n_returned = 0;
+	state->n_values = state->first_value = 0;
+	if (!count_by_place(state))
 		count_group(state);
-	at = state->n_rows;
 
 	MemoryContextReset(state->group_context);
 	old = MemoryContextSwitchTo(state->group_context);
 	for (int i = 0; i < state->n_functions; i++)
 		find_points(state, &state->functions[i]);
-	for (int i = 0; i < state->n_values; i++)
-		find_wanted(state, &state->values[i]);
-	if (by_place)
-		fetch_by_place(state);
-	else
-		fetch_values(state, &at);
+	find_wanted(state);
+	fetch_values(state);
 	for (int i = 0; i < state->n_functions; i++)
 		set_value(state, &state->functions[i]);
 	MemoryContextSwitchTo(old);
-
-	if (state->first_only)
-	{
-		/* go behind the next group's first row, which is known */
-		while (at < state->n_rows && !TupIsNull(state->next))
-			(void) read_row(state, &at);
-	}
-	else if (state->n_rows > 1)
-		go_back(state);
-	state->n_returned = 0;
 }
 
 /* The first row of the next group, with the group's values; false: there is none. */
@@ -724,7 +593,11 @@ next_group(GpuPercentileState *state)
 	else if (TupIsNull(state->next))
 		return false;
 	else
+	{
 		ExecCopySlot(state->first, state->next);
+		if (state->at < state->n_rows)
+			(void) row_at(state, state->n_rows);
+	}
 	compute_group(state);
 	return true;
 }
@@ -758,14 +631,7 @@ exec(CustomScanState *node)
 	if (state->done)
 		return scan;
 	if (!state->first_only && state->n_returned < state->n_rows)
-	{
-		int64		at = state->n_returned;
-
-		return return_row(state, read_row(state, &at));
-	}
-	/* behind the next group's first row, which is known */
-	if (!state->first_only && state->n_rows > 1 && !TupIsNull(state->next))
-		(void) gs_reader_next(&state->reader);
+		return return_row(state, row_at(state, state->n_returned));
 	if (!next_group(state))
 	{
 		state->done = true;
@@ -800,6 +666,7 @@ rescan(CustomScanState *node)
 	MemoryContextReset(state->group_context);
 	state->n_rows = 0;
 	state->n_returned = 0;
+	state->n_values = 0;
 	state->done = false;
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));

@@ -65,7 +65,7 @@ find_functions(const PlannerInfo *root, Functions *functions)
 				return false;
 			found = agg;
 			states = bms_add_member(states, info->transno);
-			functions->aggs.few_come_back &= agg->aggfnoid != F_MODE && agg->aggfilter == NULL;
+			functions->aggs.few_come_back &= agg->aggfnoid != F_MODE;
 		}
 		else if (agg->aggorder != NIL || agg->aggdistinct != NIL || !gs_agg_ignores_order(agg))
 			return false;
@@ -114,7 +114,7 @@ make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 	}
 	else if (!functions->aggs.few_come_back)
 	{
-		/* GpuPercentile reads the rows twice, and compares their groups */
+		/* GpuPercentile reads the rows to count them, and compares their groups */
 		path->total_cost += sorted->rows *
 			(gs_guc_fetch_row_cost + cpu_operator_cost * list_length(clause));
 	}

@@ -59,7 +59,7 @@ gs_percentile_is_known(const Aggref *agg)
 		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
 		case F_MODE:
-			return list_length(agg->aggorder) == 1 &&
+			return list_length(agg->aggorder) == 1 && agg->aggfilter == NULL &&
 				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
 		default:
 			return false;
@@ -176,20 +176,6 @@ renumber(Agg *agg)
 	}
 }
 
-/* The number of a function's filter among those found, which it is added to where it is new. */
-static int
-filter_number(const Aggref *function, List **filters)
-{
-	Node	   *filter = function->aggfilter ? (Node *) function->aggfilter : makeBoolConst(true, false);
-	int			i = 0;
-
-	while (i < list_length(*filters) && !equal(list_nth(*filters, i), filter))
-		i++;
-	if (i == list_length(*filters))
-		*filters = lappend(*filters, copyObject(filter));
-	return i;
-}
-
 /* The node for the functions that were found. */
 static CustomScan *
 make_node(PercentileContext *context)
@@ -201,7 +187,6 @@ make_node(PercentileContext *context)
 	List	   *scan_tlist = NIL;
 	List	   *tlist = NIL;
 	List	   *arguments = NIL;
-	List	   *filters = NIL;
 	List	   *items[GS_PERCENTILE_Count] = {NIL};
 	List	   *lists = NIL;
 	CustomScan *scan;
@@ -226,8 +211,6 @@ make_node(PercentileContext *context)
 														 list_length(scan_tlist) + 1, NULL, false));
 		items[GS_PERCENTILE_FUNCTIONS] = lappend_oid(items[GS_PERCENTILE_FUNCTIONS],
 													   function->aggfnoid);
-		items[GS_PERCENTILE_FILTERS] = lappend_int(items[GS_PERCENTILE_FILTERS],
-													 filter_number(function, &filters));
 		if (function->aggdirectargs != NIL)
 			arguments = lappend(arguments, copyObject(linitial(function->aggdirectargs)));
 		else
@@ -248,7 +231,7 @@ make_node(PercentileContext *context)
 	for (int i = 0; i < GS_PERCENTILE_Count; i++)
 		lists = lappend(lists, items[i]);
 	scan = gs_node_make(&gs_percentile_node, sort, tlist, scan_tlist, sort, lists);
-	scan->custom_exprs = list_concat(arguments, filters);
+	scan->custom_exprs = arguments;
 	return scan;
 }
 
