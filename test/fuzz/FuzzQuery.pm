@@ -336,7 +336,8 @@ sub group_by
 	my %different = map { ($_->{column} ? $_->{column}{name} : $_->{expr}) => 1 } @{ $q->{key} };
 	# of one column twice PostgreSQL before 18 makes what it likes
 	my $grouping = keys(%different) == @{ $q->{key} } && chance(0.3) ? pick('ROLLUP', 'CUBE', 'GROUPING SETS') . " ($names)" : $names;
-	my $query = "SELECT $names, count(*) AS c, sum(id) AS s, min(id) AS m FROM (SELECT " . join(', ', key_list($q), 'id')
+	my $called = pick('avg(id::numeric)', 'sum(id::bigint)', 'max(id::text)', 'bit_or(id)', 'stddev(id)', 'bool_and(id > 9) FILTER (WHERE id % 3 = 0)');
+	my $query = "SELECT $names, count(*) AS c, sum(id) AS s, min(id) AS m, $called AS x FROM (SELECT " . join(', ', key_list($q), 'id')
 	  . " FROM t@{[where($q)]}) AS q GROUP BY $grouping ORDER BY " . order_by($q, 1);
 	my $sequence = sequence($q);
 
@@ -345,7 +346,7 @@ sub group_by
 		# the groups of a grouping set that NULL stands for, apart from those of NULL
 		$query .= ", grouping($names)";
 	}
-	$q->{sequence} = [ @$sequence, 'c', 's', 'm' ];
+	$q->{sequence} = [ @$sequence, 'c', 's', 'm', 'x' ];
 	$q->{rows} = 'none';
 	push @{ $q->{settings} }, 'enable_hashagg = off' unless $q->{cheap};
 	$q->{run} = [ "CREATE TABLE %R AS $query;" ];
