@@ -45,6 +45,7 @@ typedef struct Call
 {
 	bool		accumulated;
 	int			number;			/* among the accumulated, or the Agg's */
+	int			column;			/* of the scan tuple, from 0 */
 	Datum		value;
 	bool		isnull;
 } Call;
@@ -154,50 +155,71 @@ call_from_window(AggState *agg)
 	return (Node *) window;
 }
 
-GsAggregates *
-gs_aggregates_init(CustomScanState *node, List *calls, bool in_window, EState *estate, int eflags)
+/* aggregates: of as many calls as there are columns, at most. */
+static void
+init_call(GsAggregates *aggregates, CustomScanState *node, Aggref *aggref, int column, List **others)
 {
-	GsAggregates *aggregates = palloc0(offsetof(GsAggregates, calls) + list_length(calls) * sizeof(Call));
+	Call	   *call = &aggregates->calls[aggregates->n_calls++];
+
+	aggregates->last_column = Max(aggregates->last_column, last_column((Node *) aggref));
+	call->column = column;
+	call->accumulated = aggref->aggdistinct == NIL &&
+		gs_accumulator_kind(aggref->aggfnoid, gs_aggregate_args(aggref)) != GS_ACCUMULATE_NOTHING;
+	if (call->accumulated)
+	{
+		call->number = aggregates->n_accumulated++;
+		init_accumulated(aggregates, &aggregates->accumulated[call->number], aggref, node);
+	}
+	else
+	{
+		call->number = list_length(*others);
+		*others = lappend(*others, aggref);
+	}
+}
+
+GsAggregates *
+gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int eflags)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	int			n = list_length(plan->custom_scan_tlist);
+	GsAggregates *aggregates = palloc0(offsetof(GsAggregates, calls) + n * sizeof(Call));
 	List	   *others = NIL;
 	ListCell   *lc;
 
-	aggregates->accumulated = palloc0(list_length(calls) * sizeof(Accumulated));
-	aggregates->results = AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregates",
-												ALLOCSET_SMALL_SIZES);
-	foreach(lc, calls)
+	aggregates->accumulated = palloc0(n * sizeof(Accumulated));
+	foreach(lc, plan->custom_scan_tlist)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		Call	   *call = &aggregates->calls[aggregates->n_calls++];
+		Aggref	   *aggref = (Aggref *) lfirst_node(TargetEntry, lc)->expr;
 
-		aggregates->last_column = Max(aggregates->last_column, last_column((Node *) aggref));
-		call->accumulated = aggref->aggdistinct == NIL &&
-			gs_accumulator_kind(aggref->aggfnoid, gs_aggregate_args(aggref)) != GS_ACCUMULATE_NOTHING;
-		if (call->accumulated)
+		if (!IsA(aggref, Aggref))
+			continue;
+		if (what == GS_AGGREGATED_DIFFERENT)
 		{
-			call->number = aggregates->n_accumulated++;
-			init_accumulated(aggregates, &aggregates->accumulated[call->number], aggref, node);
+			aggref = copyObject(aggref);
+			aggref->aggdistinct = NIL;
 		}
-		else
-		{
-			call->number = list_length(others);
-			others = lappend(others, aggref);
-		}
+		init_call(aggregates, node, aggref, foreach_current_index(lc), &others);
 	}
 	if (others != NIL)
 	{
-		aggregates->agg = init_agg(node->ss.ps.plan, others, estate, eflags);
+		aggregates->agg = init_agg(&plan->scan.plan, others, estate, eflags);
 		outerPlanState(node) = outerPlanState(aggregates->agg);
-		aggregates->caller = in_window ? call_from_window(aggregates->agg) : (Node *) aggregates->agg;
+		aggregates->caller = what == GS_AGGREGATED_FRAME ? call_from_window(aggregates->agg) :
+			(Node *) aggregates->agg;
 	}
 	else
-		outerPlanState(node) = ExecInitNode(outerPlan(node->ss.ps.plan), estate, eflags);
+		outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+	if (aggregates->n_calls == 0)
+		return NULL;
+	aggregates->results = AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregates",
+												ALLOCSET_SMALL_SIZES);
 	return aggregates;
 }
 
 void
 gs_aggregates_end(GsAggregates *aggregates, CustomScanState *node)
 {
-	if (aggregates->agg)
+	if (aggregates && aggregates->agg)
 		ExecEndAgg(aggregates->agg);
 	else
 		ExecEndNode(outerPlanState(node));
@@ -334,9 +356,14 @@ gs_aggregates_finish(GsAggregates *aggregates)
 	MemoryContextSwitchTo(old);
 }
 
-Datum
-gs_aggregates_value(const GsAggregates *aggregates, int i, bool *isnull)
+void
+gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan)
 {
-	*isnull = aggregates->calls[i].isnull;
-	return aggregates->calls[i].value;
+	for (int i = 0; i < aggregates->n_calls; i++)
+	{
+		const Call *call = &aggregates->calls[i];
+
+		scan->tts_values[call->column] = call->value;
+		scan->tts_isnull[call->column] = call->isnull;
+	}
 }

@@ -15,24 +15,31 @@
 
 typedef struct GsAggregates GsAggregates;
 
-/*
- * Begins a node's child as well, and sets outerPlanState(node).  calls: Aggref nodes over the child's
- * columns, perhaps none; none of them is of an ordered set, or sorts its input.  in_window: their functions
- * are called as by WindowAgg, else as by Agg.  In CurrentMemoryContext, which must live as long as the
- * query.  Checks permissions as Agg does.
- */
-extern GsAggregates *gs_aggregates_init(CustomScanState *node, List *calls, bool in_window, EState *estate,
-										int eflags);
+/* What is aggregated. */
+typedef enum GsAggregated
+{
+	GS_AGGREGATED_GROUP,
+	GS_AGGREGATED_DIFFERENT,	/* a group of different rows, among which DISTINCT finds nothing to do */
+	GS_AGGREGATED_FRAME			/* functions are called as by WindowAgg */
+} GsAggregated;
 
-/* Ends the child, too. */
+/*
+ * The aggregates in a node's scan tuple, custom_scan_tlist: Aggref nodes over the child's columns, none of an
+ * ordered set, and none that sorts its input.  NULL: there are none.  Begins the child as well, and sets
+ * outerPlanState(node).  In CurrentMemoryContext, which must live as long as the query.  Checks permissions
+ * as Agg does.
+ */
+extern GsAggregates *gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int eflags);
+
+/* Ends the child, too.  aggregates: perhaps NULL. */
 extern void gs_aggregates_end(GsAggregates *aggregates, CustomScanState *node);
 
 extern void gs_aggregates_begin(GsAggregates *aggregates);
 extern void gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row);
 extern void gs_aggregates_finish(GsAggregates *aggregates);
 
-/* The value of call i. */
-extern Datum gs_aggregates_value(const GsAggregates *aggregates, int i, bool *isnull);
+/* Their part of a scan tuple. */
+extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan);
 
 /* So many more rows, where all calls are count(). */
 extern void gs_aggregates_count(GsAggregates *aggregates, int64 n);

@@ -196,6 +196,25 @@ gs_columns_read(const List *item)
 }
 
 void
+gs_scan_columns_read(GsScanColumns *columns, const CustomScan *plan)
+{
+	ListCell   *lc;
+
+	columns->n = list_length(plan->custom_scan_tlist);
+	columns->attnos = palloc0(columns->n * sizeof(AttrNumber));
+	columns->last = 0;
+	foreach(lc, plan->custom_scan_tlist)
+	{
+		const Var  *var = (const Var *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!IsA(var, Var))
+			continue;
+		columns->attnos[foreach_current_index(lc)] = var->varattno;
+		columns->last = Max(columns->last, var->varattno);
+	}
+}
+
+void
 gs_explain_device(const char *name, uint32 devices, ExplainState *es)
 {
 	bool		text = es->format == EXPLAIN_FORMAT_TEXT;

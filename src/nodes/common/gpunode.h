@@ -13,6 +13,7 @@
 #ifndef GS_GPUNODE_H
 #define GS_GPUNODE_H
 
+#include "executor/tuptable.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
@@ -52,6 +53,34 @@ extern List *gs_columns_of_groups(const Plan *plan);
 /* EXPLAIN's field of this name: the columns. */
 extern void gs_explain_columns(const char *name, struct CustomScanState *node, List *ancestors,
 							   const GsColumns *columns, struct ExplainState *es);
+
+/* The columns of a node's scan tuple, custom_scan_tlist. */
+typedef struct GsScanColumns
+{
+	int			n;
+	AttrNumber *attnos;			/* the child's column that it is; 0: the node computes it */
+	AttrNumber	last;			/* of the child's; 0: there is none */
+} GsScanColumns;
+
+extern void gs_scan_columns_read(GsScanColumns *columns, const CustomScan *plan);
+
+/*
+ * The child's part of a scan tuple, from a row, which may be NULL if there is no such column.  The other
+ * columns are NULL.
+ */
+static inline void
+gs_scan_columns_set(const GsScanColumns *columns, TupleTableSlot *row, TupleTableSlot *scan)
+{
+	if (columns->last > 0)
+		slot_getsomeattrs(row, columns->last);
+	for (int i = 0; i < columns->n; i++)
+	{
+		AttrNumber	attno = columns->attnos[i];
+
+		scan->tts_values[i] = attno == 0 ? (Datum) 0 : row->tts_values[attno - 1];
+		scan->tts_isnull[i] = attno == 0 || row->tts_isnull[attno - 1];
+	}
+}
 
 /* For scan.CreateCustomScanState. */
 extern Node *gs_node_create_state(CustomScan *plan);

@@ -38,13 +38,9 @@ typedef struct GpuGroupState
 	CustomScanState css;
 	GsGroupKind kind;
 	GsColumns	groups;
-	int			n_columns;		/* of the scan tuple */
-	AttrNumber *columns;		/* the child's; 0: an aggregate */
-	AttrNumber	last_column;	/* of the child, of those that are returned */
+	GsScanColumns columns;
 	bool		passes_rows;	/* the first row of a group is returned as it is */
-	int			n_aggregates;
-	int		   *aggregate_columns;	/* of the scan tuple, from 0 */
-	GsAggregates *aggregates;
+	GsAggregates *aggregates;	/* NULL: there are none */
 
 	GsReader	reader;
 	GsRowMatcher *matcher;
@@ -55,41 +51,19 @@ typedef struct GpuGroupState
 	const char *counted_by;		/* the last time, for EXPLAIN; NULL: not done, or no row */
 } GpuGroupState;
 
-/* The scan tuple's columns.  Returns its aggregates. */
-static List *
-read_columns(GpuGroupState *state, const CustomScan *plan)
+/* Are the columns those of the child, and is there nothing else to do? */
+static bool
+passes_rows(const GpuGroupState *state)
 {
-	List	   *aggregates = NIL;
-	ListCell   *lc;
+	const PlanState *ps = &state->css.ss.ps;
 
-	state->n_columns = list_length(plan->custom_scan_tlist);
-	state->columns = palloc0(state->n_columns * sizeof(AttrNumber));
-	state->aggregate_columns = palloc(state->n_columns * sizeof(int));
-	state->passes_rows = state->css.ss.ps.ps_ProjInfo == NULL && state->css.ss.ps.qual == NULL &&
-		state->n_columns == list_length(outerPlan(plan)->targetlist);
-	foreach(lc, plan->custom_scan_tlist)
-	{
-		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
-		int			column = foreach_current_index(lc);
-
-		if (IsA(expr, Var))
-		{
-			state->columns[column] = ((const Var *) expr)->varattno;
-			state->last_column = Max(state->last_column, state->columns[column]);
-			state->passes_rows &= state->columns[column] == column + 1;
-			continue;
-		}
-		if (state->kind == GS_GROUP_COUNTED)
-		{
-			/* it gets different rows only */
-			expr = copyObject(expr);
-			((Aggref *) expr)->aggdistinct = NIL;
-		}
-		state->aggregate_columns[state->n_aggregates++] = column;
-		aggregates = lappend(aggregates, expr);
-	}
-	state->passes_rows &= state->n_aggregates == 0;
-	return aggregates;
+	if (ps->ps_ProjInfo || ps->qual ||
+		state->columns.n != list_length(outerPlan(ps->plan)->targetlist))
+		return false;
+	for (int i = 0; i < state->columns.n; i++)
+		if (state->columns.attnos[i] != i + 1)
+			return false;
+	return true;
 }
 
 static void
@@ -103,8 +77,12 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->kind = linitial_int(list_nth(private, GS_GROUP_KIND));
 	state->groups = gs_columns_read(list_nth(private, GS_GROUP_KEY));
 
+	gs_scan_columns_read(&state->columns, plan);
+	state->passes_rows = passes_rows(state);
+
 	/* as with Agg, a rescan need not sort again */
-	state->aggregates = gs_aggregates_init(node, read_columns(state, plan), false, estate,
+	state->aggregates = gs_aggregates_init(node, state->kind == GS_GROUP_COUNTED ? GS_AGGREGATED_DIFFERENT :
+										   GS_AGGREGATED_GROUP, estate,
 										   eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	child = outerPlanState(node);
 	gs_reader_init(&state->reader, child);
@@ -194,7 +172,7 @@ read_group(GpuGroupState *state)
 		gs_aggregates_advance(state->aggregates, row);
 		if (gs_row_matcher_knows_end(state->matcher))
 			break;
-		if (row == state->first && state->last_column > 0)
+		if (row == state->first && state->columns.last > 0)
 			state->first = ExecCopySlot(state->copy, row);
 		row = read_row(state, &begins_group);
 		if (row && begins_group)
@@ -242,34 +220,10 @@ next_group(GpuGroupState *state)
 {
 	if (state->kind == GS_GROUP_COUNTED)
 		return count_groups(state);
-	if (state->n_aggregates > 0)
+	if (state->aggregates)
 		return read_group(state);
 	state->first = read_first(state);
 	return state->first != NULL;
-}
-
-/* The scan tuple of the group that was read; in per-tuple memory. */
-static void
-set_values(GpuGroupState *state, TupleTableSlot *scan)
-{
-	if (state->last_column > 0)
-		slot_getsomeattrs(state->first, state->last_column);
-	for (int i = 0; i < state->n_columns; i++)
-	{
-		AttrNumber	attno = state->columns[i];
-
-		if (attno == 0)
-			continue;
-		scan->tts_values[i] = state->first->tts_values[attno - 1];
-		scan->tts_isnull[i] = state->first->tts_isnull[attno - 1];
-	}
-	gs_aggregates_finish(state->aggregates);
-	for (int i = 0; i < state->n_aggregates; i++)
-	{
-		int			column = state->aggregate_columns[i];
-
-		scan->tts_values[column] = gs_aggregates_value(state->aggregates, i, &scan->tts_isnull[column]);
-	}
 }
 
 static TupleTableSlot *
@@ -284,15 +238,16 @@ exec(CustomScanState *node)
 		return read_first(state);
 	for (;;)
 	{
-		MemoryContext old;
-
 		ExecClearTuple(scan);
 		ResetExprContext(econtext);
 		if (!next_group(state))
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
-		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		set_values(state, scan);
-		MemoryContextSwitchTo(old);
+		gs_scan_columns_set(&state->columns, state->first, scan);
+		if (state->aggregates)
+		{
+			gs_aggregates_finish(state->aggregates);
+			gs_aggregates_set(state->aggregates, scan);
+		}
 		ExecStoreVirtualTuple(scan);
 		econtext->ecxt_scantuple = scan;
 		if (ExecQual(node->ss.ps.qual, econtext))

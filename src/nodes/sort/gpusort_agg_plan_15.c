@@ -265,8 +265,6 @@ static CustomScan *
 number_rows(Plan *sort, const GsColumns *columns)
 {
 	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
-	int			n = list_length(scan_tlist);
-	List	   *attnos = NIL;
 	WindowFunc *call = makeNode(WindowFunc);
 	FuncExpr   *shown = makeFuncExpr(F_ROW_NUMBER, INT8OID, NIL, InvalidOid, InvalidOid,
 									 COERCE_EXPLICIT_CALL);
@@ -275,15 +273,13 @@ number_rows(Plan *sort, const GsColumns *columns)
 	call->winfnoid = F_ROW_NUMBER;
 	call->wintype = INT8OID;
 	call->location = -1;
-	for (int i = 1; i <= n; i++)
-		attnos = lappend_int(attnos, i);
-	attnos = lappend_int(attnos, 0);
-	scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) shown, n + 1, NULL, false));
+	scan_tlist = lappend(scan_tlist,
+						 makeTargetEntry((Expr *) shown, list_length(scan_tlist) + 1, NULL, false));
 	scan = gs_node_make(&gs_window_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
-						list_make4(attnos, list_make2_int(GS_FRAME_TO_ROW, true),
+						list_make3(list_make2_int(GS_FRAME_TO_ROW, true),
 								   list_make3(columns->attnos, columns->operators, columns->collations),
 								   gs_columns_write(0, NULL, NULL, NULL)));
-	scan->custom_exprs = list_make1(call);
+	scan->custom_exprs = list_make2(list_make1(call), NIL);
 	return scan;
 }
 

@@ -9,8 +9,9 @@
  *	  gpuwindow_rows.c		the rows that are held back
  *	  gpuwindow_explain.c	EXPLAIN's lines
  *
- * custom_exprs are the functions, WindowFunc nodes over the child's columns, and then
- * the clauses of the run condition, over the scan tuple's.
+ * The columns of its scan tuple, custom_scan_tlist, are columns of the child, aggregates (Aggref), and
+ * calls of other functions, for EXPLAIN.  custom_exprs are two lists: all functions in their order,
+ * WindowFunc nodes over the child's columns; and the clauses of the run condition, over the scan tuple's.
  *
  * custom_private is a list of lists, so that plans can be copied; the enum names
  * its members.
@@ -32,8 +33,6 @@ extern const GsNode gs_window_node;
 
 typedef enum GsWindowItem
 {
-	GS_WINDOW_COLUMNS,			/* IntList: for each column of the scan tuple, the
-								 * child's; 0: the next one of the functions */
 	GS_WINDOW_OPTIONS,			/* IntList: GsWindowOption */
 	GS_WINDOW_PARTITION,		/* columns (GsColumns): PARTITION BY */
 	GS_WINDOW_ORDER,			/* columns: ORDER BY */

@@ -70,9 +70,7 @@ enum
 typedef struct GpuWindowState
 {
 	CustomScanState css;
-	int			n_columns;		/* of the scan tuple */
-	AttrNumber *columns;		/* the child's; 0: a function */
-	AttrNumber	last_column;	/* of the child that is used */
+	GsScanColumns columns;
 	GsReader	reader;			/* of the child's rows */
 	GsRowMatcher *matcher;		/* of them */
 	GsHeldRows *held;			/* those of the partition that are needed */
@@ -83,9 +81,7 @@ typedef struct GpuWindowState
 
 	int			n_functions;	/* but aggregates */
 	GsWindowFunction *functions;
-	GsAggregates *aggregates;
-	int			n_aggregates;
-	int		   *aggregate_columns;	/* of the scan tuple, from 0 */
+	GsAggregates *aggregates;	/* NULL: none */
 	int64		aggregated;		/* so many rows of the partition are in the aggregates */
 
 	bool		evaluates;		/* expressions, but those of aggregates, for each row */
@@ -100,66 +96,40 @@ typedef struct GpuWindowState
  * Begin and end
  */
 
-/* Which column is the child's, which one a function's, and what functions need. */
+/* What do functions need, and may they be called? */
 static void
-read_columns(GpuWindowState *state, List *columns, List *calls, int *function_columns)
+look_at_functions(GpuWindowState *state, const List *calls)
 {
-	int			n = 0;
-
-	state->n_columns = list_length(columns);
-	state->columns = palloc(state->n_columns * sizeof(AttrNumber));
-	for (int i = 0; i < state->n_columns; i++)
-	{
-		state->columns[i] = list_nth_int(columns, i);
-		state->last_column = Max(state->last_column, state->columns[i]);
-		if (state->columns[i] == 0)
-		{
-			const WindowFunc *call = list_nth_node(WindowFunc, calls, n);
-
-			function_columns[n++] = i;
-			state->needs |= gs_window_needs(call, state->frame);
-		}
-	}
-}
-
-/* Begins the child, too. */
-static void
-make_aggregates(GpuWindowState *state, List *calls, const int *columns, EState *estate, int eflags)
-{
-	const CustomScan *plan = (const CustomScan *) state->css.ss.ps.plan;
-	List	   *aggregates = NIL;
 	ListCell   *lc;
 
-	state->aggregate_columns = palloc(list_length(calls) * sizeof(int));
 	foreach(lc, calls)
 	{
 		const WindowFunc *call = lfirst_node(WindowFunc, lc);
-		int			column = columns[foreach_current_index(lc)];
 
 		gs_compat_check_execute(call->winfnoid, GetUserId(), OBJECT_FUNCTION);
-		if (!call->winagg)
-			continue;
-		state->aggregate_columns[state->n_aggregates++] = column;
-		aggregates = lappend(aggregates, list_nth_node(TargetEntry, plan->custom_scan_tlist, column)->expr);
+		state->needs |= gs_window_needs(call, state->frame);
 	}
-	state->aggregates = gs_aggregates_init(&state->css, aggregates, true, estate, eflags);
 }
 
+/* Those other than aggregates. */
 static void
-make_functions(GpuWindowState *state, List *calls, const int *columns)
+make_functions(GpuWindowState *state, const List *calls)
 {
-	ListCell   *lc;
+	int			n = 0;
 
 	state->functions = palloc0(list_length(calls) * sizeof(GsWindowFunction));
-	foreach(lc, calls)
+	for (int column = 0; column < state->columns.n; column++)
 	{
-		WindowFunc *call = lfirst_node(WindowFunc, lc);
 		GsWindowFunction *function = &state->functions[state->n_functions];
+		WindowFunc *call;
 
+		if (state->columns.attnos[column] != 0)
+			continue;
+		call = list_nth_node(WindowFunc, calls, n++);
 		if (call->winagg)
 			continue;
 		gs_window_function_init(function, call, &state->css.ss.ps);
-		function->column = columns[foreach_current_index(lc)];
+		function->column = column;
 		function->reader = FIRST_FUNCTION_READER + state->n_functions++;
 	}
 }
@@ -182,7 +152,6 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	GpuWindowState *state = (GpuWindowState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *calls = gs_window_functions(plan);
-	int		   *function_columns = palloc(list_length(calls) * sizeof(int));
 	List	   *private = gs_node_private(plan, GS_WINDOW_Count);
 	List	   *options = list_nth(private, GS_WINDOW_OPTIONS);
 	GsColumns	partition = gs_columns_read(list_nth(private, GS_WINDOW_PARTITION));
@@ -190,11 +159,12 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->frame = list_nth_int(options, GS_WINDOW_FRAME);
 	state->is_top = list_nth_int(options, GS_WINDOW_IS_TOP) != 0;
-	read_columns(state, list_nth(private, GS_WINDOW_COLUMNS), calls, function_columns);
+	gs_scan_columns_read(&state->columns, plan);
+	look_at_functions(state, calls);
 
 	/* as with WindowAgg, a rescan need not sort again */
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
-	make_aggregates(state, calls, function_columns, estate, eflags);
+	state->aggregates = gs_aggregates_init(node, GS_AGGREGATED_FRAME, estate, eflags);
 	gs_reader_init(&state->reader, outerPlanState(node));
 	state->matcher = gs_row_matcher_create(node, &state->reader, &partition,
 										   state->needs & GS_WINDOW_NEEDS_PEERS ? &order : NULL);
@@ -210,7 +180,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		node->ss.ps.outeropsfixed = fixed && ops == &TTSOpsMinimalTuple;
 		node->ss.ps.outerops = &TTSOpsMinimalTuple;
 	}
-	make_functions(state, calls, function_columns);
+	make_functions(state, calls);
 	state->run_condition = ExecInitQual(gs_window_run_condition(plan), &node->ss.ps);
 	forget_rows(state);
 	state->evaluates = state->run_condition || node->ss.ps.qual || node->ss.ps.ps_ProjInfo;
@@ -259,7 +229,8 @@ begin_partition(GpuWindowState *state)
 	}
 	for (int i = 0; i < state->n_functions; i++)
 		gs_window_function_begin_partition(&state->functions[i]);
-	gs_aggregates_begin(state->aggregates);
+	if (state->aggregates)
+		gs_aggregates_begin(state->aggregates);
 	state->aggregated = 0;
 	state->status = WINDOW_RUNS;
 	state->row.position = 0;
@@ -393,29 +364,10 @@ set_values(GpuWindowState *state, TupleTableSlot *scan)
 									 state->css.ss.ps.ps_ExprContext,
 									 &scan->tts_isnull[function->column]);
 	}
-	if (state->n_aggregates > 0)
+	if (state->aggregates)
+	{
 		compute_aggregates(state);
-	for (int i = 0; i < state->n_aggregates; i++)
-	{
-		int			column = state->aggregate_columns[i];
-
-		scan->tts_values[column] = gs_aggregates_value(state->aggregates, i, &scan->tts_isnull[column]);
-	}
-}
-
-/* The child's part of it; what functions there are is NULL. */
-static void
-set_columns(GpuWindowState *state, TupleTableSlot *scan)
-{
-	TupleTableSlot *slot = state->row.slot;
-
-	slot_getsomeattrs(slot, state->last_column);
-	for (int i = 0; i < state->n_columns; i++)
-	{
-		AttrNumber	attno = state->columns[i];
-
-		scan->tts_values[i] = attno == 0 ? (Datum) 0 : slot->tts_values[attno - 1];
-		scan->tts_isnull[i] = attno == 0 || slot->tts_isnull[attno - 1];
+		gs_aggregates_set(state->aggregates, scan);
 	}
 }
 
@@ -446,7 +398,7 @@ exec(CustomScanState *node)
 			state->status = WINDOW_IS_DONE;
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
 		}
-		set_columns(state, scan);
+		gs_scan_columns_set(&state->columns, state->row.slot, scan);
 		if (state->status == WINDOW_RUNS)
 			set_values(state, scan);
 		ExecStoreVirtualTuple(scan);

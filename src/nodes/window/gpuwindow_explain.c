@@ -17,7 +17,6 @@ void
 gs_window_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *columns = list_nth(plan->custom_private, GS_WINDOW_COLUMNS);
 	List	   *conditions = gs_window_run_condition(plan);
 	bool		prefixed = gs_compat_explain_prefix(es);
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
@@ -28,7 +27,7 @@ gs_window_explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 
-		if (list_nth_int(columns, tle->resno - 1) == 0)
+		if (!IsA(tle->expr, Var))
 			functions = lappend(functions, deparse_expression((Node *) tle->expr, context,
 															  prefixed, false));
 	}

@@ -214,7 +214,6 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	List	   *conditions;
 	const char *reason;
 	List	   *calls = NIL;
-	List	   *attnos = NIL;
 	List	   *scan_tlist = NIL;
 	ListCell   *lc;
 
@@ -235,10 +234,8 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	foreach(lc, columns)
 	{
 		Expr	   *expr = lfirst(lc);
-		bool		is_call = IsA(expr, WindowFunc);
 
-		attnos = lappend_int(attnos, is_call ? 0 : ((Var *) expr)->varattno);
-		if (is_call)
+		if (IsA(expr, WindowFunc))
 			calls = lappend(calls, expr);
 		scan_tlist = lappend(scan_tlist,
 							 makeTargetEntry(scan_column(expr, list_length(scan_tlist)),
@@ -251,9 +248,9 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.qual = qual;
 	scan->custom_scan_tlist = scan_tlist;
-	scan->custom_exprs = list_concat(calls, conditions);
+	scan->custom_exprs = list_make2(calls, conditions);
 	scan->custom_private =
-		list_make4(attnos, list_make2_int(frame(window), window->topWindow),
+		list_make3(list_make2_int(frame(window), window->topWindow),
 				   gs_columns_write(window->partNumCols, window->partColIdx, window->partOperators,
 									window->partCollations),
 				   gs_columns_write(window->ordNumCols, window->ordColIdx, window->ordOperators,
@@ -277,15 +274,13 @@ refers_to(Node *node, void *context)
 static void
 drop_last_column(CustomScan *plan)
 {
-	ListCell   *cell = list_nth_cell(plan->custom_private, GS_WINDOW_COLUMNS);
-	List	   *columns = lfirst(cell);
-	AttrNumber	attno = list_length(columns);
+	const TargetEntry *last = llast_node(TargetEntry, plan->custom_scan_tlist);
+	AttrNumber	attno = last->resno;
 
-	if (llast_int(columns) == 0 || refers_to((Node *) plan->scan.plan.targetlist, &attno) ||
+	if (!IsA(last->expr, Var) || refers_to((Node *) plan->scan.plan.targetlist, &attno) ||
 		refers_to((Node *) plan->scan.plan.qual, &attno) ||
 		refers_to((Node *) gs_window_run_condition(plan), &attno))
 		return;
-	lfirst(cell) = list_truncate(columns, attno - 1);
 	plan->custom_scan_tlist = list_truncate(plan->custom_scan_tlist, attno - 1);
 }
 
@@ -306,26 +301,14 @@ gs_window_drop_junk(GsStepContext *context, Plan *plan)
 	return plan;
 }
 
-/* How many of the columns are functions. */
-static int
-count_functions(const CustomScan *plan)
-{
-	int			n = 0;
-	ListCell   *lc;
-
-	foreach(lc, (List *) list_nth(plan->custom_private, GS_WINDOW_COLUMNS))
-		n += lfirst_int(lc) == 0;
-	return n;
-}
-
 List *
 gs_window_functions(const CustomScan *plan)
 {
-	return list_truncate(list_copy(plan->custom_exprs), count_functions(plan));
+	return linitial(plan->custom_exprs);
 }
 
 List *
 gs_window_run_condition(const CustomScan *plan)
 {
-	return list_copy_tail(plan->custom_exprs, count_functions(plan));
+	return lsecond(plan->custom_exprs);
 }
