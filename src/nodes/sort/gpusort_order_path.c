@@ -157,9 +157,9 @@ postgres_is_faster(const Path *path)
 }
 
 /*
- * Does an index return the rows all but in order?  Where its columns tell most rows apart PostgreSQL's incremental
- * sort has little to do: 200,000 rows took 20 ms of CPU time beyond the scan, 36 with a GpuSort, and
- * by cost 8854 and 3410.
+ * Does an index return the rows all but in order?  Where its columns tell most rows apart PostgreSQL's
+ * incremental sort has little to do: 200,000 rows took 20 ms of CPU time beyond the scan, 36 with a
+ * GpuSort, and by cost 8854 and 3410.
  */
 static bool
 is_almost_in_order(PlannerInfo *root, const RelOptInfo *ordered_rel)
