@@ -3,6 +3,8 @@
  * fault.c
  *	  Fault points for tests (fault.h).
  *
+ * Tests: tap/fault_service_lost
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

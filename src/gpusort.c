@@ -7,6 +7,8 @@
  * into the planner.  Loaded into one session only (LOAD, or one of its SQL
  * functions), it does nothing but know its settings: there is no service.
  *
+ * Tests: tap/fault_not_available, regress/views
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * guc.c
  *	  All of gpusort's settings, in one place.
  *
+ * Tests: regress/views, tap/docs_examples
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

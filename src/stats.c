@@ -3,6 +3,8 @@
  * stats.c
  *	  Counters of what gpusort did (stats.h).
  *
+ * Tests: regress/views, tap/docs_examples
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -29,6 +29,8 @@
  *	  device itself fails while it writes a chunk is there no way on but an
  *	  error.
  *
+ * Tests: regress/arrays_plans, tap/arrays_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -15,6 +15,8 @@
  * The slices of an array of several dimensions are values of the second kind,
  * of the array type.
  *
+ * Tests: regress/arrays
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

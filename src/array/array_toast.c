@@ -11,6 +11,8 @@
  * The values are read by the snapshot that PostgreSQL reads them by, and the
  * chunks checked in the same way.
  *
+ * Tests: regress/arrays_plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -7,6 +7,8 @@
  * that way.  So a tuple is written once, straight into the chunk, with no palloc
  * and no intermediate copy.
  *
+ * Tests: regress/large, regress/spill
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * device.c
  *	  What all devices have in common: names of status codes and engines.
  *
+ * Tests: unit/plain/test_device, regress/engines
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -34,6 +34,8 @@
  *	  lock released, because the caller may then close it; of a job, nothing
  *	  after its status has been set.
  *
+ * Tests: unit/plain/test_device
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

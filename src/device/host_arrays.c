@@ -19,6 +19,8 @@
  * and for a descending order it is the complement of all that.  Each step has
  * an inverse, so an element comes back with just the bits that it had.
  *
+ * Tests: unit/plain/test_device, regress/arrays
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -3,6 +3,8 @@
  * host_jobs.c
  *	  Running and ending the jobs of the host device.
  *
+ * Tests: unit/plain/test_device
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

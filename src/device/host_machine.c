@@ -3,6 +3,8 @@
  * host_machine.c
  *	  What the machine has for the host device: cores, memory, a clock.
  *
+ * Tests: unit/plain/test_device, tap/fault_not_available
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -36,6 +36,8 @@
  *	  and flags.  This takes the memory of the second key array.  What rows take
  *	  in pages is summed on the way, for host_pages.c to cut the order by.
  *
+ * Tests: unit/plain/test_device
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -18,6 +18,8 @@
  *	  have the same successor to compare: they store the same flags, so those
  *	  are stored atomically and that is all.
  *
+ * Tests: unit/plain/test_device
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -35,6 +35,8 @@
  *	  Insertion, merging and distribution are stable, reversal is done only
  *	  where no two keys are equal.  A group is renewed in place, in order.
  *
+ * Tests: unit/plain/test_device
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -12,6 +12,8 @@
  * One lock protects the lists of tasks and loops and the loops' counters.  It
  * is taken once for a part, so parts should be thousands of rows.
  *
+ * Tests: unit/plain/test_device
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -7,6 +7,8 @@
  * also where gpusort is not preloaded.  Calls for many rows are taken out of
  * their expressions by the planner, and never come here (nodes/gpuarrays_plan.c).
  *
+ * Tests: regress/arrays
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * func_stats.c
  *	  The SQL functions behind gpusort's views.
  *
+ * Tests: regress/views, tap/docs_examples
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -72,6 +72,8 @@
  *	  way, what is left is hardly more than the time in which the tuples come
  *	  from the device.
  *
+ * Tests: regress/index_builds, regress/index_pages
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

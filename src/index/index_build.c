@@ -23,6 +23,8 @@
  *	  bounds what this process may hold beside that: the run of equal long keys
  *	  that is being put in order.
  *
+ * Tests: regress/index_builds, tap/index_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -32,6 +32,8 @@
  * setting.  index_refuse.c then leaves the build to PostgreSQL as well, so that the
  * choice does not depend on what the session did before.
  *
+ * Tests: regress/index_builds, tap/index_concurrent
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

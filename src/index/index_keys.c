@@ -3,6 +3,8 @@
  * index_keys.c
  *	  The columns of a btree index as keys of a sort (index_keys.h).
  *
+ * Tests: regress/index_builds, regress/index_collations
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -15,6 +15,8 @@
  *		gpusort.force is on;
  *	  - keys must be able to express the order of the index.
  *
+ * Tests: regress/index_builds, regress/refusals
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

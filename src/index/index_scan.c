@@ -18,6 +18,8 @@
  * counter in the descriptor: if the counter says that all are handed out, all
  * participants soon end.
  *
+ * Tests: regress/index_builds, tap/index_concurrent
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -20,6 +20,8 @@
  *	  PostgreSQL complains about the first two equal keys that its sort happens
  *	  to compare, gpusort about the first two in the index.
  *
+ * Tests: regress/index_builds, regress/index_collations
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -8,6 +8,8 @@
  * leader's, and shares the leader's locks (_bt_begin_parallel and
  * _bt_parallel_build_main in nbtsort.c).
  *
+ * Tests: regress/index_settings, tap/index_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

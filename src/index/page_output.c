@@ -38,6 +38,8 @@
  *	  file may be written while others write: storage/md.c lengthens a short
  *	  segment before the next one by writing its last block.
  *
+ * Tests: tap/index_recovery, tap/index_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -32,6 +32,8 @@
  *	  fails, the transaction's abort ends the workers, and waits for them,
  *	  before it removes the file.
  *
+ * Tests: tap/index_faults, tap/index_recovery
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

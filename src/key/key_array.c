@@ -29,6 +29,8 @@
  * Called by key_value.c, and calls no file that writes values: the caller
  * passes the function that writes elements of a varying width.
  *
+ * Tests: regress/keys_arrays
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

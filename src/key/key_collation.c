@@ -14,6 +14,8 @@
  * libc's, whose sort keys differ from its order: key_libc.c makes keys that come
  * near it, and whoever sorts by them has to prove the order (src/order).
  *
+ * Tests: regress/keys_libc, regress/keys_icu
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

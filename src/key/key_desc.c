@@ -10,6 +10,8 @@
  * into a class of his own: then the family is not the one in the table, and
  * the sort is refused.  Elements of arrays are described like columns.
  *
+ * Tests: regress/keys, regress/keys_types
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

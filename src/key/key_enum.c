@@ -16,6 +16,8 @@
  * as it does now.  If the labels known before were renumbered meanwhile, there is
  * no number for it, and the sort ends with an error that asks to try again.
  *
+ * Tests: regress/keys_types, isolation/index_enum
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -37,6 +37,8 @@
  * writes them (CollationKeys::writeSortKeyUpToQuaternary); each collator is
  * asked to show it on samples, and one that cannot is never asked for parts.
  *
+ * Tests: regress/keys_icu
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

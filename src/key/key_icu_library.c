@@ -10,6 +10,8 @@
  * reports, which must be what the server reports.  Collators are opened from the
  * locale in the catalogs, as the server's are.
  *
+ * Tests: regress/keys_icu
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -34,6 +34,8 @@
  *	  ICU's key of the character among others.  Each table is tried on random texts, which
  *	  proves that this ICU library composes keys by these rules.
  *
+ * Tests: unit/plain/test_key_icu, regress/keys_icu
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

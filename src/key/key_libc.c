@@ -19,6 +19,8 @@
  *
  * A wrong guess here costs time, never correctness: see key_libc.h.
  *
+ * Tests: regress/keys_libc, regress/libc_long
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -36,6 +36,8 @@
  * The element says how devices sort such values in place, in an array
  * (device.h); GS_ELEM_NONE: not at all.  Their order is the operator class's, too.
  *
+ * Tests: regress/keys, regress/keys_types
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

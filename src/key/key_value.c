@@ -12,6 +12,8 @@
  *
  * Calls key_array.c, and through it itself for the elements of arrays.
  *
+ * Tests: regress/keys, regress/keys_types
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -18,6 +18,8 @@
  * that the room will not do.  Nor is text of a libc collation where it says
  * that no key will: there keys hold the whole text, and are never cut.
  *
+ * Tests: regress/keys, regress/keys_libc_behind
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -32,6 +32,8 @@
  * function that is not built in, and all else, which looks at expressions, is done only for what was
  * found.
  *
+ * Tests: regress/plan_sorts, regress/aggregates
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -6,6 +6,8 @@
  * While a query's paths are made GpuSort is offered for them (gpusort_offers.h, gpupercentile.h).  The steps
  * of plan_steps.c change the finished plan.
  *
+ * Tests: regress/plans, regress/paths
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -10,6 +10,8 @@
  * arrays: their order is that of the first ones that differ, and where none
  * do, what stands around the elements decides, by its bytes.
  *
+ * Tests: unit/plain/test_key_check, unit/plain/test_key_order
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -3,6 +3,8 @@
  * key_levels.c
  *	  Leaving out level 1 of libc text in keys (key_levels.h).
  *
+ * Tests: unit/plain/test_key_check, regress/spill
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

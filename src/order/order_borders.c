@@ -8,6 +8,8 @@
  * before the first key and the upper border after the last one, the ranges one after
  * the other are in order.
  *
+ * Tests: unit/plain/test_key_order, tap/order_check
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -42,6 +42,8 @@
  * Calls order_repair.c, order_borders.c, order_steps.c and order_scan.c, and none of them calls
  * it (order_private.h).
  *
+ * Tests: unit/plain/test_key_order, tap/order_check
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -9,6 +9,8 @@
  *
  * Calls order_steps.c and the lists of order_scan.c; order_check.c calls it.
  *
+ * Tests: unit/plain/test_key_order, tap/order_check
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -14,6 +14,8 @@
  * touches the buffer's edge is open: it is left to the caller, with the bytes
  * that its keys begin with.
  *
+ * Tests: unit/plain/test_key_order, tap/order_check
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

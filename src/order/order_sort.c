@@ -19,6 +19,8 @@
  * A comparison that contradicts itself can only spoil the order, which the
  * caller has to check anyway: no loop relies on more than its own bounds.
  *
+ * Tests: unit/plain/test_key_order, regress/keys_libc
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

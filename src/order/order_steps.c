@@ -6,6 +6,8 @@
  *
  * order_check.c and order_repair.c call it; it calls neither.
  *
+ * Tests: unit/plain/test_key_order, tap/order_check
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -11,6 +11,8 @@
  * Only calls for elements that devices know are taken.  Sorting these cannot
  * fail, and the process would sort others anyway.
  *
+ * Tests: regress/arrays_plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -6,6 +6,8 @@
  * PostgreSQL has such a walker for the executor's nodes
  * (planstate_tree_walker), and none for plans.
  *
+ * Tests: regress/plan_sorts, regress/arrays_plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * query_volatile.c
  *	  Has a query volatile functions (query_volatile.h)?
  *
+ * Tests: tap/fault_service_lost
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -22,6 +22,8 @@
  * Example: 10M rows of 40 bytes, one process: 400 + 10M * (0.01 * 1.2 + 0.003)
  * = 150 thousand units, against 1.16 million for Sort.
  *
+ * Tests: regress/paths, regress/choice
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -7,6 +7,8 @@
  * are read in that order, by each process of a parallel scan as well, hardly ever enter the heap of
  * a top-N heapsort once it is full.  The first column of the sort tells.
  *
+ * Tests: regress/paths
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * sort_refuse.c
  *	  Saying why a sort is left to PostgreSQL (sort_refuse.h).
  *
+ * Tests: regress/refusals
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

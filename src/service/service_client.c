@@ -10,6 +10,8 @@
  *	  its memory until the user closes it or the transaction ends; its resource
  *	  owner is released with the subtransaction.
  *
+ * Tests: tap/fault_cancel, tap/memory_staging
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -21,6 +21,8 @@
  * as soon as no sort is open, to be started again.  A service that has lost
  * its last device ends at once.
  *
+ * Tests: tap/devices_several
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

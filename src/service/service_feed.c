@@ -11,6 +11,8 @@
  * full: it begins its next run when it holds half of its share, so that the
  * other half can be filled while that is written.
  *
+ * Tests: tap/memory_device, tap/fault_cancel
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

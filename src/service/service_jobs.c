@@ -4,6 +4,8 @@
  *	  A session's sorts on its device: opened, performed, checked, closed; what they tell of
  *	  themselves, and how jobs end.
  *
+ * Tests: tap/fault_cancel, tap/fault_service_lost
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

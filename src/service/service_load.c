@@ -13,6 +13,8 @@
  * read ahead is given up; one that the leader waits for waits for room
  * (service_memory.c), or is made smaller.
  *
+ * Tests: regress/spill, tap/spill_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -27,6 +27,8 @@
  * the limit is lower than what a chunk takes, the session overflows: PostgreSQL has to do the
  * sort (GS_FALLBACK_MEMORY, GS_FALLBACK_ROLE).
  *
+ * Tests: tap/memory_device, tap/memory_role
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -15,6 +15,8 @@
  * is proven before the leader gets the first row.  Their pages are written to
  * files as they are proven, and the leader reads all of them as those of range 0.
  *
+ * Tests: regress/spill, tap/spill_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -4,6 +4,8 @@
  *	  What backends ask for: chunks to be appended or fetched, sessions to be
  *	  sorted or closed.
  *
+ * Tests: tap/fault_cancel, tap/sessions_many
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

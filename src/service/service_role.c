@@ -22,6 +22,8 @@
  * they do not wait: the leader could not go on without.  So a role may hold more than
  * its limit for a while, when it begins more sorts beside some that return ranges.
  *
+ * Tests: tap/memory_role
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

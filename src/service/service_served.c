@@ -29,6 +29,8 @@
  *	  FILED		there is no sort.
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
+ * Tests: tap/sessions_many, tap/devices_several
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -5,6 +5,8 @@
  *
  * README.md has the rules that these functions keep.
  *
+ * Tests: tap/memory_staging, regress/views
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

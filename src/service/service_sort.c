@@ -4,6 +4,8 @@
  *	  The steps of a session: its rows are fed, sorted, checked, returned; it makes room for
  *	  others; or it closes.
  *
+ * Tests: tap/fault_service_lost, tap/sessions_many
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -6,6 +6,8 @@
  *
  * README.md has the rules that these functions keep.  In all of them the caller holds the lock.
  *
+ * Tests: tap/memory_staging, tap/memory_idle_cursors
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -18,6 +18,8 @@
  *	  generation gone and go on without it.  Where a driver hangs, a thread ends
  *	  the process after a while, which is a crash (limit_exit()).
  *
+ * Tests: tap/fault_restart, tap/fault_service_lost
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -25,6 +25,8 @@
  *							 rows go back to the leader from the device, as images
  *	  any -> ENDING, NONE	 the session fails, or closes
  *
+ * Tests: regress/spill, tap/spill_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -21,6 +21,8 @@
  *	  that context's reset at the latest, so that an error anywhere releases
  *	  the device's memory, the chunks and the session without further ado.
  *
+ * Tests: regress/plans, tap/fault_service_lost
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

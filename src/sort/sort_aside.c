@@ -23,6 +23,8 @@
  * Calls sort_stored.c.  sort.c and sort_local.c put rows aside, sort_output.c
  * gets them.
  *
+ * Tests: regress/libc_long, tap/order_long_text
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

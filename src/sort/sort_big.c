@@ -3,6 +3,8 @@
  * sort_big.c
  *	  Rows too large for a chunk (sort_big.h).
  *
+ * Tests: regress/large, tap/order_large
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -8,6 +8,8 @@
  * a copy takes.  A feeder of more rows fills chunks in place, if the session may
  * hold more chunks (service/README.md); otherwise it goes on in its own memory.
  *
+ * Tests: regress/plans, tap/memory_staging
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

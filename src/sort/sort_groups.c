@@ -6,6 +6,8 @@
  * The sample has the hashes of some keys, chosen by the hash: of a key that is chosen all rows
  * are.  So a few thousand hashes tell of all rows of some chunks.
  *
+ * Tests: regress/choice
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -9,6 +9,8 @@
  *
  * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
  *
+ * Tests: regress/keys, regress/plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -33,6 +33,8 @@
  *	  must be known to be.  Where some rows came of each group, the sort cannot tell which
  *	  they were, and the restart ends in an error.
  *
+ * Tests: regress/plans, tap/fault_service_lost
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -31,6 +31,8 @@
  *	  each time a page is left, the hashes of the rows of its last group are
  *	  kept: usually one hash a page.
  *
+ * Tests: regress/plans, tap/memory_idle_cursors
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

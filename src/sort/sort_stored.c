@@ -9,6 +9,8 @@
  *
  * Called by the other files of the sort (sort_private.h); calls none of them.
  *
+ * Tests: regress/large, regress/plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -7,6 +7,8 @@
  * for many GB, seconds.  That happens when its last descriptor is closed, and so
  * a thread does it.  The names are gone before, when gs_spill_close() returns.
  *
+ * Tests: unit/plain/test_spill, tap/spill_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

@@ -8,6 +8,8 @@
  * that have one, moves the rows that are wanted together, and makes the
  * offsets in the records those of this chunk.
  *
+ * Tests: unit/plain/test_spill, regress/spill
+ *
  *-------------------------------------------------------------------------
  */
 #include "spill/spill_private.h"

@@ -3,6 +3,8 @@
  * spill_code.c
  *	  Writing records in fewer bytes (spill_code.h).
  *
+ * Tests: unit/plain/test_spill
+ *
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H

@@ -8,6 +8,8 @@
  * So there the cut is after, or at, the border's key.  Which record that is, is only known to lie
  * in the last block that begins below the cut, and is sought when the block has been read.
  *
+ * Tests: unit/plain/test_spill, regress/spill
+ *
  *-------------------------------------------------------------------------
  */
 #include "spill/spill_private.h"

@@ -7,6 +7,8 @@
  * when a thread has coded it: so the thread takes the place for it, at the file's end, which
  * is what threads share, beside descriptors.
  *
+ * Tests: unit/plain/test_spill, tap/spill_faults
+ *
  *-------------------------------------------------------------------------
  */
 #include <errno.h>

@@ -7,6 +7,8 @@
  * Pages go round files of their own, so that a run may be begun anew whose bytes are
  * written over.
  *
+ * Tests: unit/plain/test_spill
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

@@ -24,6 +24,8 @@
  * part the one with half of all rows on either side, nearly.  At least a
  * quarter is on either side, and so splitting ends at ranges of one row.
  *
+ * Tests: unit/plain/test_spill
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

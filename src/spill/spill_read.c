@@ -20,6 +20,8 @@
  *		block, which is read in any case;
  *	  - in runs after R, rows of key K are above the border.
  *
+ * Tests: unit/plain/test_spill
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

@@ -17,6 +17,8 @@
  * The chunks of a run go round the files, so that several threads write at the same
  * time.
  *
+ * Tests: unit/plain/test_spill
+ *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>

@@ -262,6 +262,20 @@ check_parts()
 	done
 }
 
+# Each .c file of src names in its head tests that fail if it breaks
+check_tests_named()
+{
+	local file names name
+
+	for file in $(sources src | grep '\.c$'); do
+		names=$(sed -n '/\*\//q; s/^ \* Tests: //p' "$file")
+		[ -n "$names" ] || echo "$file: its head has no line \"Tests:\""
+		for name in ${names//,/ }; do
+			grep -qE "[[:space:]]$name\$" test/parts || echo "$file: test/parts has no test $name"
+		done
+	done
+}
+
 # Every setting is documented
 check_settings_documented()
 {
@@ -402,6 +416,7 @@ check "white space and line length" check_white_space
 check "version numbers agree" check_version_number
 check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
+check "each file of src names its tests" check_tests_named
 check "docs/settings.md describes every setting" check_settings_documented
 check "docs/ explains every reason" check_reasons_documented
 check "docs/speed.svg shows README.md's table" check_picture

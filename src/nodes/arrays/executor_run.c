@@ -8,6 +8,8 @@
  * Rows that are not asked for by ExecutorRun() are asked for one by one, as far
  * as anybody knows: those of a WITH query that ExecutorFinish() completes.
  *
+ * Tests: regress/arrays_ahead
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

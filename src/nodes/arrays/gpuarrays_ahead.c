@@ -27,6 +27,8 @@
  * Storage that is damaged and memory that is short do not count: PostgreSQL
  * reads pages ahead, too.
  *
+ * Tests: regress/arrays_ahead
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -27,6 +27,8 @@
  *	  GS_MAX_BATCHES batches, each with a chunk for each kind of array, GS_BATCH_BYTES
  *	  of columns (or one row) and as much for their places.
  *
+ * Tests: regress/arrays_plans, isolation/arrays_update
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * gpuarrays_explain.c
  *	  What EXPLAIN says of a GpuArraySort.
  *
+ * Tests: regress/arrays_plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

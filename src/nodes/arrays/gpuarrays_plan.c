@@ -38,6 +38,8 @@
  *
  * Expressions have their final form here, see plan_steps.c.
  *
+ * Tests: regress/arrays_plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -17,6 +17,8 @@
  * The Agg begins and ends the child, because the program depends on the child's slots.  A row may come in
  * another kind of slot.  So its columns are deformed before the program runs.
  *
+ * Tests: regress/aggregates_grouped, regress/windows_functions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

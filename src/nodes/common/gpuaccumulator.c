@@ -10,6 +10,8 @@
  * A text grows behind the room for its header, so that it is the result as it is.  Its memory is
  * used again for the next group, unless it is large.
  *
+ * Tests: regress/aggregates_grouped, regress/windows_functions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * gpunode.c
  *	  What gpusort's plan nodes have in common (gpunode.h).
  *
+ * Tests: regress/explain_verbose, regress/custom_scans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

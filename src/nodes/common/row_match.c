@@ -16,6 +16,8 @@
  * in the same partition.  So a row is copied only if it is the first one of a partition, or the last
  * one that the GpuSort knows of.
  *
+ * Tests: regress/aggregates_grouped, regress/windows_functions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -13,6 +13,8 @@
  * When the service is lost it ends at once: GpuSort will notice, and run the
  * child again.
  *
+ * Tests: regress/plans, tap/fault_cancel
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

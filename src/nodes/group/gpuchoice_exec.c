@@ -10,6 +10,8 @@
  * The inner plan's state is made when it is needed, be it for EXPLAIN only.  A HashAggregate takes memory for
  * all groups that it expects as soon as it has a state, and JIT would compile both plans.
  *
+ * Tests: regress/choice
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

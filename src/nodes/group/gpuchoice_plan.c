@@ -19,6 +19,8 @@
  *
  * Both plans return the same columns.  The outer plan is the one that EXPLAIN finds them in.
  *
+ * Tests: regress/choice
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -18,6 +18,8 @@
  * If a GpuSort loses its device, what it said of the next row stays right: behind rows that were returned
  * it goes on with the group, or the first row of the next one (sort_output.c).
  *
+ * Tests: regress/aggregates_grouped, regress/counts
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

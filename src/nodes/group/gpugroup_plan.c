@@ -30,6 +30,8 @@
  * PostgreSQL's node stays where there are ordered sets, or aggregates that sort, and where an expression
  * needs it: subplans, GROUPING(), gpu_sort_array(), which has a node of its own around Agg.
  *
+ * Tests: regress/aggregates_grouped, regress/counts
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

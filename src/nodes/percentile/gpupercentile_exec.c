@@ -20,6 +20,8 @@
  *
  * The formulas are those of orderedsetaggs.c.
  *
+ * Tests: regress/percentiles
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

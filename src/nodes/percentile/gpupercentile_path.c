@@ -15,6 +15,8 @@
  * All such functions of a query must have the same order, and no other aggregate may
  * have one.
  *
+ * Tests: regress/percentiles
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

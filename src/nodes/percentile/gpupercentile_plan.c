@@ -21,6 +21,8 @@
  * Nothing is assumed of how the plan came about: operators, collations and columns are
  * compared (gpusort_agg.c).
  *
+ * Tests: regress/percentiles
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -9,6 +9,8 @@
  * compared as well, as columns that one equality takes for equal another one may
  * not.
  *
+ * Tests: regress/aggregates, regress/aggregates_grouped
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

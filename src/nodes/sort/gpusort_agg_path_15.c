@@ -20,6 +20,8 @@
  * finished plan, by what stands in it (gpusort_agg_plan_15.c).  An aggregate that
  * sorts what is sorted already gives the same result.
  *
+ * Tests: regress/aggregates, regress/paths
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

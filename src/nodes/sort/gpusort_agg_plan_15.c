@@ -18,6 +18,8 @@
  * values must be the same ones, unless they are only counted.  The Agg's
  * expressions are changed accordingly, and EXPLAIN (VERBOSE) shows them so.
  *
+ * Tests: regress/aggregates
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -15,6 +15,8 @@
  * Below a GpuChoice the sort may decline its input.  Then the child is stopped, no row is returned,
  * and the GpuChoice goes on with its other plan.
  *
+ * Tests: regress/plans, isolation/for_update
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -3,6 +3,8 @@
  * gpusort_explain.c
  *	  What EXPLAIN says of a GpuSort.
  *
+ * Tests: regress/explain
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -10,6 +10,8 @@
  *
  * PostgreSQL makes the same path over its own Sorts, with their cost.
  *
+ * Tests: regress/paths, regress/plan_sorts
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -25,6 +25,8 @@
  * A Limit's bound reaches a sort as in PostgreSQL (gs_plan_sure_bound_below()), and
  * here through a Unique, each of whose groups is one row of the sort then.
  *
+ * Tests: regress/fewer_rows, regress/group_rows
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

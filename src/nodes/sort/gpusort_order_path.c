@@ -8,6 +8,8 @@
  * under a libc collation costs far more than PostgreSQL thinks.  Where it would win for that
  * reason only, it is taken out.
  *
+ * Tests: regress/plans, regress/explain
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

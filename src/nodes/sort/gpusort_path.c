@@ -6,6 +6,8 @@
  * A place makes a GsOffer and calls gs_offer(): so what all places ask is asked once, here, and in
  * the order of what the questions cost.
  *
+ * Tests: regress/paths, regress/plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -8,6 +8,8 @@
  * sort by in the child's target list, adding what is missing; the Sort node is
  * then taken apart again.  GpuSort and GpuSortFeed return their child's target list.
  *
+ * Tests: regress/plans, regress/explain_verbose
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -5,6 +5,8 @@
  *
  * A GpuSortFeed's custom_private is a copy of that of the GpuSort above it.
  *
+ * Tests: regress/plans, regress/explain
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

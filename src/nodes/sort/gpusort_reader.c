@@ -8,6 +8,8 @@
  * has to know how many when it is asked again, because it may have to leave these out after it has
  * lost its device.
  *
+ * Tests: regress/windows_functions, tap/fault_service_lost
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

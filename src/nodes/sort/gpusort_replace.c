@@ -21,6 +21,8 @@
  * A GpuSort's custom_scan_tlist takes over the Sort's target list, and its own refers to that one by
  * INDEX_VAR.
  *
+ * Tests: regress/plan_sorts, regress/plans
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -12,6 +12,8 @@
  * The paths' costs are left as they are, so that PostgreSQL's choice among them is its
  * own.  A path that wins for that reason only is taken away.
  *
+ * Tests: regress/paths, regress/choice
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -11,6 +11,8 @@
  * so while the plan is made the sort's columns are changed to that, and when it
  * is finished the copy is removed from the nodes between the scan and the top.
  *
+ * Tests: regress/plans, regress/explain_verbose
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -15,6 +15,8 @@
  * PostgreSQL has chosen is replaced there as any other (gpusort_replace.c), as are those of
  * INTERSECT and EXCEPT.
  *
+ * Tests: regress/unions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -16,6 +16,8 @@
  * In the finished plan GpuSort is told to drop equal rows, where these are not needed (gpusort_keep.c).
  * Then few come back where few are different; the cost is that of these.
  *
+ * Tests: regress/paths
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -34,6 +34,8 @@
  * The scan tuple is a virtual one: values of the functions, and of the child's
  * columns, which are good until the next row is asked for.
  *
+ * Tests: regress/windows_functions, regress/windows
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

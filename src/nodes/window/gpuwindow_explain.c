@@ -3,6 +3,8 @@
  * gpuwindow_explain.c
  *	  What EXPLAIN says of a GpuWindow.
  *
+ * Tests: regress/windows, regress/windows_functions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

@@ -9,6 +9,8 @@
  * and over no other row than the one whose value that is: an argument that fails must fail at
  * the same row, or not at all.
  *
+ * Tests: regress/windows, regress/windows_functions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

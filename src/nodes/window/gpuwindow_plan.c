@@ -24,6 +24,8 @@
  * names and the functions' values, in the order in which they stand there, so that
  * mostly no projection is needed.
  *
+ * Tests: regress/windows, regress/windows_functions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"

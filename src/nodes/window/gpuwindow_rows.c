@@ -7,6 +7,8 @@
  * mostly that is the next one.  The store has the rows up to page_begin.  It is trimmed, or
  * cleared, when a page is left, as rows come into it at no other time.
  *
+ * Tests: regress/windows_functions
+ *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
