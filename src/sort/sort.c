@@ -83,10 +83,12 @@ make_tuplesort(GsSort *sort)
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
 	sort->tuplesort = gs_aside_take(sort);
-	sort->bounded = sort->tuplesort == NULL && is_bounded(sort);
-	sort->bound_left = sort->keep.limit;
-	if (sort->bounded)
+	sort->bound_left = PG_UINT64_MAX;
+	if (sort->tuplesort == NULL && is_bounded(sort))
+	{
+		sort->bound_left = sort->keep.limit;
 		sort->tuplesort = gs_stored_make_bounded(sort, sort->keep.limit);
+	}
 	else if (sort->tuplesort == NULL)
 		sort->tuplesort = gs_stored_make_tuplesort(sort, sort->random_access);
 	MemoryContextSwitchTo(old);

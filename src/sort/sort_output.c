@@ -108,7 +108,7 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 
 	if (unlikely(sort->aside != NULL))
 	{
-		Assert(forward && !sort->store);
+		Assert(forward && !sort->settled);
 		return gs_aside_get(sort, slot);
 	}
 	if (unlikely(sort->settling != NULL))
@@ -132,7 +132,7 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	}
 	if (unlikely(flags & GS_ENTRY_INEXACT))
 	{
-		Assert(forward && !sort->store);
+		Assert(forward && !sort->settled);
 		return get_settled_row(sort, row, flags, slot);
 	}
 	gs_stored_output(sort, row, flags, slot);
@@ -150,7 +150,7 @@ returns_each_key_once(const GsSort *sort)
 bool
 gs_sort_page(const GsSort *sort, GsSortPage *page)
 {
-	if (sort->place != GS_SORT_DEVICE || sort->aside || sort->store ||
+	if (sort->place != GS_SORT_DEVICE || sort->aside || sort->settled ||
 		(sort->first_of_equal && !returns_each_key_once(sort)) ||
 		gs_client_session(sort->client)->inexact > 0)
 		return false;
@@ -309,12 +309,9 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 	}
 	CHECK_FOR_INTERRUPTS();
 	/* a window asks for the row behind those that pass its run condition, too */
-	if (sort->bounded)
-	{
-		if (sort->bound_left == 0)
-			return GS_SORT_END;
-		sort->bound_left--;
-	}
+	if (sort->bound_left == 0)
+		return GS_SORT_END;
+	sort->bound_left--;
 	return tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL) ?
 		GS_SORT_OK : GS_SORT_END;
 }
@@ -327,8 +324,8 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 	Assert(sort->performed);
 	if (sort->place == GS_SORT_CPU)
 		return get_cpu(sort, forward, slot);
-	if (sort->store)
-		return tuplestore_gettupleslot(sort->store, forward, false, slot) ?
+	if (sort->settled)
+		return tuplestore_gettupleslot(sort->settled, forward, false, slot) ?
 			GS_SORT_OK : GS_SORT_END;
 	if (unlikely(!forward))
 		sort->wandered = true;
@@ -361,7 +358,7 @@ fill_store(GsSort *sort)
 		tuplestore_puttupleslot(store, slot);
 	}
 	ExecDropSingleTupleTableSlot(slot);
-	sort->store = store;
+	sort->settled = store;
 	if (status == GS_SORT_LOST)
 		return GS_SORT_LOST;
 	tuplestore_select_read_pointer(store, 0);
@@ -403,8 +400,8 @@ gs_sort_rescan(GsSort *sort)
 	sort->wandered = true;
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_rescan(sort->tuplesort);
-	else if (sort->store)
-		tuplestore_rescan(sort->store);
+	else if (sort->settled)
+		tuplestore_rescan(sort->settled);
 	else
 		gs_rows_seek(sort->rows, &start);
 }
@@ -425,8 +422,8 @@ gs_sort_mark(GsSort *sort)
 	begin_wandering(sort);
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_markpos(sort->tuplesort);
-	else if (sort->store)
-		tuplestore_copy_read_pointer(sort->store, 0, 1);
+	else if (sort->settled)
+		tuplestore_copy_read_pointer(sort->settled, 0, 1);
 	else
 		gs_rows_tell(sort->rows, &sort->mark);
 }
@@ -440,8 +437,8 @@ gs_sort_skip(GsSort *sort, uint64 n)
 	begin_wandering(sort);
 	if (sort->place == GS_SORT_CPU)
 		found = tuplesort_skiptuples(sort->tuplesort, n, true);
-	else if (sort->store)
-		found = tuplestore_skiptuples(sort->store, n, true);
+	else if (sort->settled)
+		found = tuplestore_skiptuples(sort->settled, n, true);
 	else if (gs_rows_skip(sort->rows, n, &found) != GS_CLIENT_OK)
 		return GS_SORT_LOST;
 	return found ? GS_SORT_OK : GS_SORT_END;
@@ -453,10 +450,10 @@ gs_sort_count_rows(const GsSort *sort, uint64 *count)
 	Assert(sort->performed && sort->random_access);
 	if (sort->place == GS_SORT_CPU)
 		return false;
-	if (sort->store)
+	if (sort->settled)
 	{
-		*count = tuplestore_tuple_count(sort->store);
-		return tuplestore_in_memory(sort->store);
+		*count = tuplestore_tuple_count(sort->settled);
+		return tuplestore_in_memory(sort->settled);
 	}
 	*count = gs_rows_count(sort->rows);
 	return gs_rows_is_one_range(sort->rows);
@@ -467,8 +464,8 @@ gs_sort_restore(GsSort *sort)
 {
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_restorepos(sort->tuplesort);
-	else if (sort->store)
-		tuplestore_copy_read_pointer(sort->store, 1, 0);
+	else if (sort->settled)
+		tuplestore_copy_read_pointer(sort->settled, 1, 0);
 	else
 		gs_rows_seek(sort->rows, &sort->mark);
 }
@@ -589,9 +586,9 @@ gs_output_end(GsSort *sort)
 		tuplesort_end(sort->settling);
 	sort->settling = NULL;
 	sort->collecting = false;
-	if (sort->store)
-		tuplestore_end(sort->store);
-	sort->store = NULL;
+	if (sort->settled)
+		tuplestore_end(sort->settled);
+	sort->settled = NULL;
 	gs_aside_end(sort);
 	if (sort->rows)
 		gs_rows_end(sort->rows);

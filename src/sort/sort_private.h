@@ -21,8 +21,14 @@
  *				  are merged with those of the device
  *	  tuplesort	  all rows, if place is CPU				tuplesort_put	get_cpu
  *
- * Beside them: big has the values of rows too large for a chunk, whose stubs are in the first
- * two; settling and store hold rows once more, in the order of their columns' operators.
+ * Words for rows:
+ *
+ *	  stored	its bytes, as they lie in a chunk or a page
+ *	  big		too large for a chunk; a temporary file has its bytes, and a stub is stored in its
+ *				place (GsBigRows)
+ *	  aside		without a key (GsAside)
+ *	  settled	put in order by the columns' own operators, because keys were cut off; a run of
+ *				equal keys at a time (settling), or all rows, for random access (settled)
  *
  *-------------------------------------------------------------------------
  */
@@ -95,8 +101,7 @@ struct GsSort
 	GsFeeder   *feeder;			/* this process's own rows */
 	Tuplesortstate *tuplesort;	/* place CPU */
 	int			processes;		/* whose rows it sorts, by plan; 0: this one's */
-	bool		bounded;		/* of which no more than so many rows can be got: */
-	uint64		bound_left;
+	uint64		bound_left;		/* no more than so many rows are got from it */
 	GsBigRows  *big;			/* NULL until there is one */
 	GsAside    *aside;			/* rows without a key; NULL until there is
 								 * one, or place CPU */
@@ -108,7 +113,7 @@ struct GsSort
 	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
 								 * is returned, but for rows put aside */
 	bool		collecting;		/* such a run is not complete yet */
-	Tuplestorestate *store;		/* settled rows, for random access */
+	Tuplestorestate *settled;	/* all rows in their order, for random access */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
