@@ -27,11 +27,6 @@
  *		(gs_node_make()) and its init plans; one that is added gets ++context->last_node_id.
  *	  - Nothing is assumed of how a plan came about: steps compare columns, operators and collations.
  *
- * Most statements have neither large sorts nor calls of gpu_sort_array(), and must not pay for gpusort.
- * So a plan is walked for sorts in one look at its nodes, for calls only if it depends on some
- * function that is not built in, and all else, which looks at expressions, is done only for what was
- * found.
- *
  * Tests: regress/plan_sorts, regress/aggregates
  *
  *-------------------------------------------------------------------------
@@ -50,7 +45,6 @@
 #include "nodes/window/gpuwindow.h"
 #include "plan/query_volatile.h"
 #include "plan/sort_refuse.h"
-#include "service/service_client.h"
 
 typedef enum Pass
 {
@@ -242,22 +236,17 @@ only_selects(const PlannedStmt *stmt)
 }
 
 void
-gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options)
+gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options,
+			  bool has_sorts, bool has_calls)
 {
-	bool		has_sorts = gs_plan_has_sorts(stmt);
-	bool		has_calls = gs_array_plan_may_have_calls(stmt) && gs_client_service_ready();
-	Statement	statement;
+	Statement	statement = {{.stmt = stmt, .bound = gs_no_bound}, root, cursor_options};
 	GsStepContext *context = &statement.step;
 
-	if (!has_sorts && !has_calls)
-		return;
-	statement = (Statement){{.stmt = stmt}, root, cursor_options};
 	if (has_sorts)
 	{
 		if (gs_sort_may_rerun(parse) && !is_volatile(root, stmt, GS_VOLATILE_BESIDE_SCANS))
 			context->flags = gs_plan_subplan_flags(stmt);
 		context->last_node_id = gs_plan_last_node_id(stmt);
-		context->bound = gs_no_bound;
 		walk_all(context, walk);
 		if (only_selects(stmt))
 			stmt->planTree = take_steps(context, TOP, stmt->planTree);

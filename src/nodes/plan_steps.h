@@ -28,10 +28,11 @@ typedef struct GsStepContext
 typedef Plan *(*GsPlanStep) (GsStepContext *context, Plan *plan);
 
 /*
- * Take all steps that there is cause for.  root: of the query at the top; NULL: it is not known, as the
- * usual planner did not make the plans.
+ * Take all steps that there is cause for: the plans have sorts to look at, or may have calls of
+ * gpu_sort_array().  root: of the query at the top; NULL: it is not known, as the usual planner did not make
+ * the plans.
  */
 extern void gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root,
-						  int cursor_options);
+						  int cursor_options, bool has_sorts, bool has_calls);
 
 #endif							/* GS_PLAN_STEPS_H */

@@ -6,6 +6,11 @@
  * While a query's paths are made GpuSort is offered for them (gpusort_offers.h, gpupercentile.h).  The steps
  * of plan_steps.c change the finished plan.
  *
+ * Most statements have neither large sorts nor calls of gpu_sort_array(), and must not pay for gpusort.
+ * So a plan is walked for sorts in one look at its nodes, for calls only if it depends on some
+ * function that is not built in, and all else, which looks at expressions, is done only for what was
+ * found.
+ *
  * Tests: regress/plans, regress/paths
  *
  *-------------------------------------------------------------------------
@@ -17,10 +22,13 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "nodes/arrays/gpuarrays.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/plan_steps.h"
 #include "nodes/planner_hooks.h"
 #include "nodes/sort/gpusort_offers.h"
+#include "nodes/sort/gpusort_steps.h"
+#include "service/service_client.h"
 
 static create_upper_paths_hook_type previous_hook = NULL;
 static set_join_pathlist_hook_type previous_join_hook = NULL;
@@ -81,6 +89,16 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 		top_root = root;
 }
 
+static void
+change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
+{
+	bool		has_sorts = gs_plan_has_sorts(stmt);
+	bool		has_calls = gs_array_plan_may_have_calls(stmt) && gs_client_service_ready();
+
+	if (has_sorts || has_calls)
+		gs_plan_steps(stmt, parse, top_root, cursor_options, has_sorts, has_calls);
+}
+
 static PlannedStmt *
 plan_query(gs_compat_planner_params)
 {
@@ -96,7 +114,7 @@ plan_query(gs_compat_planner_params)
 		else
 			stmt = standard_planner(gs_compat_planner_args);
 		if (gs_guc_enabled && stmt->planTree != NULL)
-			gs_plan_steps(stmt, parse, top_root, cursor_options);
+			change_plan(stmt, parse, cursor_options);
 	}
 	PG_FINALLY();
 	{
