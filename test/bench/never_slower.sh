@@ -70,17 +70,28 @@ server_cpu()
 			END {printf "%d\n", sum * 1000 / tick}'
 }
 
-# open_session SIDE: a psql that executes what we write; the one before ends
+# open_session SIDE: a psql that executes what we write
 open_session()
 {
-	local in=${to_session[$1]-} out=${from_session[$1]-}
+	local in out
 
-	[ -z "$in" ] || exec {in}>&- {out}<&-
 	mkfifo "$work/in" "$work/out"
 	PGOPTIONS="-c gpusort.enabled=$1" as_user "$bindir/psql" -XAtq -f - <"$work/in" >"$work/out" 2>>"$work/errors" &
 	exec {in}>"$work/in" {out}<"$work/out"
 	to_session[$1]=$in from_session[$1]=$out
 	rm "$work/in" "$work/out"
+}
+
+# The later one ends first: it has inherited what the other one reads from
+close_sessions()
+{
+	local side in out
+
+	for side in "${!to_session[@]}"; do
+		in=${to_session[$side]} out=${from_session[$side]}
+		exec {in}>&- {out}<&-
+	done
+	wait
 }
 
 # execute_* SIDE SQL TIMES: prints a line with the ms of each
@@ -142,6 +153,7 @@ statement()
 	fi
 	case $name in cold:*) how=cold ;; sessions:*) how=sessions ;; *) how=here ;; esac
 	ms=0
+	close_sessions
 	for side in off on; do
 		: >"$work/$side.times"
 		open_session $side
