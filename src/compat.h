@@ -587,4 +587,11 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #define gs_compat_btree_item_max(page) BTMaxItemSize(page)
 #endif
 
+/* The counter of pgstat_count_heap_getnext(); where pgstat_should_count_relation(). */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_tuples_returned(table) ((table)->pgstat_info->counts.tuples_returned)
+#else
+#define gs_compat_tuples_returned(table) ((table)->pgstat_info->t_counts.t_tuples_returned)
+#endif
+
 #endif							/* GS_COMPAT_H */

@@ -151,13 +151,23 @@ void copy_image(CopySlot *slot, char *place, cudaStream_t stream)
   if (request.n_records > 0)
     GS_CUDA_TRY(
         cudaMemcpyAsync(records, chunk_end - records_bytes, records_bytes, cudaMemcpyHostToDevice, stream));
-  slot->copy_end.record(stream);
   slot->image = {reinterpret_cast<u64>(place),
                  reinterpret_cast<u64>(records + records_bytes) - sizeof(GsRecord),
                  static_cast<u32>(request.sort->n_rows),
                  request.n_records,
                  request.data_bytes,
-                 0};
+                 request.n_records == 0 ? 0 : request.key_bytes};
+  slot->copy_end.record(stream);
+}
+
+// Has the missing keys of a chunk made once it is copied.  The next copy does not wait for that.
+void make_image_keys(CopySlot *slot, CopyLane *lane)
+{
+  if (slot->image.key_bytes == 0)
+    return;
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, slot->copy_end));
+  make_keys(slot->image, slot->request.sort->spec.tuple_keys, lane->gather_stream);
+  slot->gather_end.record(lane->gather_stream);
 }
 
 void start_append(CopySlot *slot, CopyLane *lane)
@@ -165,7 +175,7 @@ void start_append(CopySlot *slot, CopyLane *lane)
   const Request &request = slot->request;
   GsDeviceSort *sort = request.sort;
   u64 n_rows = sort->n_rows + request.n_records;
-  u64 data_bytes = sort->data_bytes + request.data_bytes;
+  u64 data_bytes = sort->data_bytes + request.data_bytes + request.key_bytes;
 
   if (sort->refused)
     throw sort->refusal;
@@ -175,10 +185,13 @@ void start_append(CopySlot *slot, CopyLane *lane)
   if (n_rows > UINT32_MAX)
     fail(GS_NO_MEMORY, "more than 4294967295 rows");
   make_room_for_image(sort);
-  copy_image(slot,
-             place_image(sort, image_bytes(request.data_bytes, request.n_records),
-                         work_bytes_for(sort, n_rows, sort->n_images + 1, data_bytes), lane->copy_stream),
-             lane->copy_stream);
+  copy_image(
+      slot,
+      place_image(sort,
+                  image_bytes(request.data_bytes, request.n_records) + made_keys_bytes(request.key_bytes),
+                  work_bytes_for(sort, n_rows, sort->n_images + 1, data_bytes), lane->copy_stream),
+      lane->copy_stream);
+  make_image_keys(slot, lane);
   sort->n_rows = n_rows;
   sort->n_images++;
   sort->data_bytes = data_bytes;
@@ -381,9 +394,13 @@ bool copy_is_over(CopySlot *slot, bool sleep)
     slot->failed = !guarded(&slot->failure,
                             [&]
                             {
+                              bool makes_keys =
+                                  slot->request.call == Call::append && slot->image.key_bytes > 0;
+                              Event &end = makes_keys ? slot->gather_end : slot->copy_end;
+
                               if (sleep)
-                                GS_CUDA_TRY(cudaEventSynchronize(slot->copy_end));
-                              done = slot->copy_end.done();
+                                GS_CUDA_TRY(cudaEventSynchronize(end));
+                              done = end.done();
                             });
   return done || slot->failed;
 }

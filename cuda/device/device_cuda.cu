@@ -303,13 +303,15 @@ void submit_fetch(Request *request)
   submit(&sort->device->copy_out.queue, *request);
 }
 
-void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t n_records, GsJob *job)
+void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t n_records,
+                 uint32_t key_bytes, GsJob *job)
 {
   Request request = make_request(Call::append, sort, job);
 
   request.chunk = chunk;
   request.data_bytes = data_bytes;
   request.n_records = n_records;
+  request.key_bytes = key_bytes;
   if (sort->spec.elem != GS_ELEM_NONE)
     request.misuse = "a chunk was appended to a sort of arrays";
   else if (sort->perform_called)

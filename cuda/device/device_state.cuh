@@ -40,6 +40,7 @@
 #include "device/process.cuh"
 #include "device/reorder.cuh"
 #include "rows/keys.cuh"
+#include "rows/tuple_keys.cuh"
 
 namespace gpusort
 {
@@ -68,6 +69,7 @@ struct Request
   u64 number;          // of the page or image; fetch_keys: first rank; reorder: rows
   u32 data_bytes;      // append, sort_arrays
   u32 n_records;       // append, sort_arrays
+  u32 key_bytes;       // append: of missing keys
   u64 bytes;           // fetch_keys
   uint64_t *n_keys;    // fetch_keys
   const uint64_t *to;  // reorder

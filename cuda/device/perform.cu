@@ -149,7 +149,7 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   u64 data_bytes = 0;
 
   for (const ImageRef &image : input.images)
-    data_bytes += image.data_bytes;
+    data_bytes += image.data_bytes + image.key_bytes;
 
   const SortSize size(input.engine, n_rows, input.images.size(), data_bytes, input.chunk_bytes);
   DeviceBuffer rows_memory(memory, rows_bytes(n_rows), stream);

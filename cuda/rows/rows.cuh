@@ -28,7 +28,7 @@ struct ImageRef
   u32 first_row;
   u32 n_records;
   u32 data_bytes;
-  u32 padding;
+  u32 key_bytes; // room for keys that were made here, behind the records and the 16 bytes after them
 };
 
 // The key of a row.
@@ -120,6 +120,12 @@ __host__ __device__ constexpr u32 front_bytes(GsPageFormat format, u32 row_len, 
 __host__ __device__ constexpr u32 entry_bytes(GsPageFormat format)
 {
   return format == GS_FORMAT_CHUNKS ? sizeof(GsRecord) : sizeof(u32);
+}
+
+// Where the memory for keys that are made here begins, from the image's data.
+__host__ __device__ inline u32 made_keys_begin(const ImageRef &image)
+{
+  return static_cast<u32>(image.first_record - image.data + sizeof(GsRecord) + 16);
 }
 
 inline u64 image_bytes(u32 data_bytes, u32 n_records)

@@ -27,13 +27,16 @@ StaticAssertDecl(GS_KEY_MAX < GS_KEY_TOO_LONG && GS_KEY_MAX <= GS_LENGTH_MASK,
 				 "lengths of keys are no answers, and have no flags");
 
 void
-gs_chunk_begin(GsChunkWriter *writer, char *memory)
+gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKeys *tuple_keys)
 {
 	Assert(memory == (char *) MAXALIGN(memory));
 	writer->memory = memory;
 	writer->used = 0;
 	writer->n = 0;
 	writer->inexact = 0;
+	writer->pages = 0;
+	writer->missing = 0;
+	writer->tuple_keys = tuple_keys;
 }
 
 /* Bytes that rows and keys may still take once one more record is described. */
@@ -46,20 +49,60 @@ room_left(const GsChunkWriter *writer)
 }
 
 /*
- * Write the key behind the row, which takes row_bytes at the end of what is
- * used, and describe the record.
+ * The bytes, or a few more, of the key that the device can make of a tuple; 0: it cannot, as a value of
+ * the key's columns is compressed or out of line, or the tuple is too large, or older than a column.
+ * values are not looked at where all keys have the same width.
+ */
+static inline uint32
+missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
+				  const bool *isnull, uint32 row_off, uint32 row_bytes)
+{
+	MinimalTuple tuple = (MinimalTuple) (writer->memory + row_off);
+	uint32		bytes = desc->ncols;
+
+	if (row_bytes > GS_TUPLE_MAX_BYTES ||
+		HeapTupleHeaderGetNatts(tuple) < writer->tuple_keys->n_attrs)
+		return 0;
+	if (desc->fixed_width > 0)
+		return desc->fixed_width;
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+		int			at = col->attno - 1;
+
+		if (isnull[at])
+			continue;
+		if (col->width > 0)
+			bytes += col->width;
+		else
+		{
+			struct varlena *value = (struct varlena *) DatumGetPointer(values[at]);
+
+			if (unlikely(VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value)))
+				return 0;
+			bytes += VARSIZE_ANY_EXHDR(value) + 1;
+		}
+	}
+	return bytes;
+}
+
+/*
+ * Write the key of the row at row_off to key_off, behind all that is used, and describe the record.
  */
 static inline GsPut
 finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
-			  const bool *isnull, uint32 row_bytes, uint32 row_flags)
+			  const bool *isnull, uint32 row_off, uint32 row_bytes, uint32 row_flags,
+			  uint32 key_off)
 {
-	uint32		key_off = writer->used + row_bytes;
+	uint32		taken = key_off + (writer->n + 1) * sizeof(GsRecord);
 	bool		inexact = false;
 	uint32		key_len;
 	GsRecord   *record;
 
+	if (unlikely(taken > GS_CHUNK_BYTES))
+		return GS_PUT_FULL;
 	key_len = gs_key_write(desc, values, isnull, (uint8 *) writer->memory + key_off,
-						   room_left(writer) - row_bytes, &inexact);
+						   GS_CHUNK_BYTES - taken, &inexact);
 	if (unlikely(key_len == GS_KEY_NO_ROOM))
 		return GS_PUT_FULL;
 	if (unlikely(key_len == GS_KEY_TOO_LONG))
@@ -76,9 +119,9 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	}
 
 	Assert(desc->fixed_width == 0 || key_len == desc->fixed_width);
-	Assert(key_off + key_len + (writer->n + 1) * sizeof(GsRecord) <= GS_CHUNK_BYTES);
+	Assert(taken + key_len <= GS_CHUNK_BYTES);
 	record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
-	record->row_off = writer->used;
+	record->row_off = row_off;
 	record->row_len = row_bytes | row_flags;
 	record->key_off = key_off;
 	record->key_len = key_len | (inexact ? GS_KEY_INEXACT : 0);
@@ -87,13 +130,56 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	return GS_PUT_OK;
 }
 
-/* The same with the key of a slot's columns. */
+/*
+ * Leave the key of a row that is a tuple to the device, if it can make it: describe the record
+ * without a key.  What is used ends at end.
+ */
+static inline bool
+leave_key(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values, const bool *isnull,
+		  uint32 row_off, uint32 row_bytes, uint32 end)
+{
+	uint32		missing = missing_key_bytes(writer, desc, values, isnull, row_off, row_bytes);
+	GsRecord   *record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
+
+	if (unlikely(missing == 0))
+		return false;
+	*record = (GsRecord){row_off, row_bytes, 0, GS_KEY_MISSING};
+	writer->n++;
+	writer->used = MAXALIGN(end);
+	writer->missing += missing;
+	return true;
+}
+
+/* Are keys left to the device without a look at the row's values? */
+static inline bool
+leaves_fixed_keys(const GsChunkWriter *writer, const GsKeyDesc *desc)
+{
+	return writer->tuple_keys && desc->fixed_width > 0;
+}
+
+/* Write the key of a row that is a tuple to key_off, or leave it to the device. */
+static inline GsPut
+finish_tuple(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
+			 const bool *isnull, uint32 row_off, uint32 row_bytes, uint32 key_off)
+{
+	if (writer->tuple_keys &&
+		likely(leave_key(writer, desc, values, isnull, row_off, row_bytes, key_off)))
+		return GS_PUT_OK;
+	return finish_record(writer, desc, values, isnull, row_off, row_bytes, 0, key_off);
+}
+
+/* The same with the key of a slot's columns, of the row at the end of what is used. */
 static inline GsPut
 finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
-			uint32 row_bytes, uint32 row_flags)
+			uint32 row_bytes)
 {
+	if (leaves_fixed_keys(writer, desc) &&
+		likely(leave_key(writer, desc, NULL, NULL, writer->used, row_bytes,
+						 writer->used + row_bytes)))
+		return GS_PUT_OK;
 	slot_getsomeattrs(slot, desc->max_attno);
-	return finish_record(writer, desc, slot->tts_values, slot->tts_isnull, row_bytes, row_flags);
+	return finish_tuple(writer, desc, slot->tts_values, slot->tts_isnull, writer->used, row_bytes,
+						writer->used + row_bytes);
 }
 
 /* Does a row of this size go in, with the shortest key? */
@@ -105,11 +191,11 @@ check_row(const GsChunkWriter *writer, Size row_bytes)
 	return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_PUT_FULL : GS_PUT_BIG;
 }
 
-/* Form a minimal tuple from the slot's values, as heap_form_minimal_tuple does. */
-static GsPut
-put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
+/* Form a minimal tuple from values, as heap_form_minimal_tuple does. */
+static inline GsPut
+put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
+		   const Datum *values, const bool *isnull)
 {
-	TupleDesc	tupdesc = slot->tts_tupleDescriptor;
 	int			natts = tupdesc->natts;
 	Size		len;
 	Size		data_len;
@@ -124,9 +210,8 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
 				 errmsg("number of columns (%d) exceeds limit (%d)",
 						natts, MaxTupleAttributeNumber)));
-	slot_getallattrs(slot);
 	for (int i = 0; i < natts; i++)
-		if (slot->tts_isnull[i])
+		if (isnull[i])
 		{
 			hasnull = true;
 			break;
@@ -136,7 +221,7 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	if (hasnull)
 		len += BITMAPLEN(natts);
 	hoff = len = MAXALIGN(len);
-	data_len = heap_compute_data_size(tupdesc, slot->tts_values, slot->tts_isnull);
+	data_len = heap_compute_data_size(tupdesc, (Datum *) values, (bool *) isnull);
 	len += data_len;
 
 	put = check_row(writer, len);
@@ -147,10 +232,43 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	tuple->t_len = len;
 	HeapTupleHeaderSetNatts(tuple, natts);
 	tuple->t_hoff = hoff + MINIMAL_TUPLE_OFFSET;
-	heap_fill_tuple(tupdesc, slot->tts_values, slot->tts_isnull,
+	heap_fill_tuple(tupdesc, (Datum *) values, (bool *) isnull,
 					(char *) tuple + hoff, data_len, &tuple->t_infomask,
 					hasnull ? tuple->t_bits : NULL);
-	return finish_slot(writer, desc, slot, len, 0);
+	return finish_tuple(writer, desc, values, isnull, writer->used, len, writer->used + len);
+}
+
+/* Copy a heap tuple, like minimal_tuple_from_heap_tuple(). */
+static inline GsPut
+copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len, uint32 *len)
+{
+	MinimalTuple tuple = (MinimalTuple) (writer->memory + writer->used);
+	GsPut		put;
+
+	*len = from_len - MINIMAL_TUPLE_OFFSET;
+	put = check_row(writer, *len);
+	if (unlikely(put != GS_PUT_OK))
+		return put;
+	memcpy(tuple, (char *) from + MINIMAL_TUPLE_OFFSET, *len);
+	tuple->t_len = *len;
+	memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
+	return GS_PUT_OK;
+}
+
+static GsPut
+put_tuple(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
+{
+	const GsTupleMap *map = row->map;
+	uint32		len;
+	GsPut		put;
+
+	if (!map->whole)
+		return put_values(writer, desc, map->tupdesc, map->values, map->isnull);
+	put = copy_heap_tuple(writer, row->tuple, row->tuple_len, &len);
+	if (unlikely(put != GS_PUT_OK))
+		return put;
+	return finish_tuple(writer, desc, map->values, map->isnull, writer->used, len,
+						writer->used + len);
 }
 
 /* A slot's tuple and key, copied from where the tuple lies if it is formed. */
@@ -164,18 +282,14 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	{
 		HeapTuple	heap = ((HeapTupleTableSlot *) slot)->tuple;
 
-		/* like minimal_tuple_from_heap_tuple() */
 		if (heap)
 		{
-			uint32		len = heap->t_len - MINIMAL_TUPLE_OFFSET;
+			uint32		len;
 
-			put = check_row(writer, len);
+			put = copy_heap_tuple(writer, heap->t_data, heap->t_len, &len);
 			if (unlikely(put != GS_PUT_OK))
 				return put;
-			memcpy(tuple, (char *) heap->t_data + MINIMAL_TUPLE_OFFSET, len);
-			tuple->t_len = len;
-			memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
-			return finish_slot(writer, desc, slot, len, 0);
+			return finish_slot(writer, desc, slot, len);
 		}
 	}
 	else if (TTS_IS_MINIMALTUPLE(slot))
@@ -188,27 +302,77 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 			if (unlikely(put != GS_PUT_OK))
 				return put;
 			memcpy(tuple, mintuple, mintuple->t_len);
-			return finish_slot(writer, desc, slot, mintuple->t_len, 0);
+			return finish_slot(writer, desc, slot, mintuple->t_len);
 		}
 	}
-	return put_values(writer, desc, slot);
+	slot_getallattrs(slot);
+	return put_values(writer, desc, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
 }
 
 static GsPut
 put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 {
+	const Datum *values = row->values;
+	const bool *isnull = row->isnull;
 	GsPut		put = check_row(writer, row->n_bytes);
 
 	if (unlikely(put != GS_PUT_OK))
 		return put;
 	memcpy(writer->memory + writer->used, row->bytes, row->n_bytes);
 	if (row->slot)
-		return finish_slot(writer, desc, row->slot, row->n_bytes, row->flags);
-	return finish_record(writer, desc, row->values, row->isnull, row->n_bytes, row->flags);
+	{
+		slot_getsomeattrs(row->slot, desc->max_attno);
+		values = row->slot->tts_values;
+		isnull = row->slot->tts_isnull;
+	}
+	return finish_record(writer, desc, values, isnull, writer->used, row->n_bytes, row->flags,
+						 writer->used + row->n_bytes);
 }
 
 GsPut
 gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 {
+	if (row->map)
+		return put_tuple(writer, desc, row);
 	return row->bytes ? put_bytes(writer, desc, row) : put_slot(writer, desc, row->slot);
+}
+
+GsPut
+gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, Page page,
+				  const OffsetNumber *items, uint32 n, uint32 *done)
+{
+	uint32		page_off = writer->used;
+	char	   *copy = writer->memory + page_off;
+	uint32		i;
+	GsPut		put = GS_PUT_OK;
+
+	/* not so full that a few of the page's rows would be left, unless their keys take all room */
+	if (page_off + BLCKSZ + (writer->n + n) * sizeof(GsRecord) > GS_CHUNK_BYTES)
+		return GS_PUT_FULL;
+	memcpy(copy, page, BLCKSZ);
+	writer->used += BLCKSZ;
+	writer->pages++;
+	for (i = 0; i < n; i++)
+	{
+		/* a line pointer does not change while the page is pinned and the tuple is visible */
+		ItemId		item = PageGetItemId(copy, items[i]);
+		uint32		row_off = page_off + ItemIdGetOffset(item) + MINIMAL_TUPLE_OFFSET;
+		uint32		row_bytes = ItemIdGetLength(item) - MINIMAL_TUPLE_OFFSET;
+		MinimalTuple tuple = (MinimalTuple) (writer->memory + row_off);
+
+		tuple->t_len = row_bytes;
+		memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
+		if (leaves_fixed_keys(writer, desc) &&
+			likely(leave_key(writer, desc, NULL, NULL, row_off, row_bytes, writer->used)))
+			continue;
+		if (likely(gs_tuple_map_read(map, (HeapTupleHeader) PageGetItem(copy, item))))
+			put = finish_tuple(writer, desc, map->values, map->isnull, row_off, row_bytes,
+							   writer->used);
+		else
+			put = GS_PUT_NO_KEY;
+		if (unlikely(put != GS_PUT_OK))
+			break;
+	}
+	*done += i;
+	return put;
 }

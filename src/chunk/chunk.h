@@ -12,10 +12,12 @@
 #ifndef GS_CHUNK_H
 #define GS_CHUNK_H
 
+#include "chunk/tuple_map.h"
 #include "device/device.h"
 #include "executor/tuptable.h"
 #include "gpusort.h"
 #include "key/key.h"
+#include "storage/bufpage.h"
 
 typedef struct GsChunkWriter
 {
@@ -23,6 +25,9 @@ typedef struct GsChunkWriter
 	uint32		used;			/* bytes of rows and keys */
 	uint32		n;				/* records */
 	uint32		inexact;		/* of them: with a key that was cut off */
+	uint32		pages;			/* of tables, written whole */
+	uint32		missing;		/* bytes of the keys that are left to the device */
+	const GsTupleKeys *tuple_keys;	/* that device's; NULL: none is left to it */
 } GsChunkWriter;
 
 /*
@@ -57,14 +62,25 @@ typedef struct GsPutRow
 	const void *bytes;			/* not NULL: stored in place of the tuple */
 	uint32		n_bytes;
 	uint32		flags;			/* GS_ROW_EXTERNAL where bytes are a stub */
+	const GsTupleMap *map;		/* not NULL: it was read from this tuple of a table, ... */
+	HeapTupleHeader tuple;
+	uint32		tuple_len;		/* ... which has so many bytes */
 } GsPutRow;
 
-extern void gs_chunk_begin(GsChunkWriter *writer, char *memory);
+extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKeys *tuple_keys);
 
 /*
  * Write a row and its key.  Values that must be fetched to make the key go into
  * CurrentMemoryContext, which the caller resets now and then.
  */
 extern GsPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row);
+
+/*
+ * Write a page of a table, as a whole, and the rows that n of its tuples are; items are their numbers.
+ * Rows must be the table's tuples (map->whole).  Adds the number of rows written to *done; if that is
+ * not all, the answer is that of the next one, or GS_PUT_NO_KEY if the map cannot read its tuple.
+ */
+extern GsPut gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
+							   Page page, const OffsetNumber *items, uint32 n, uint32 *done);
 
 #endif							/* GS_CHUNK_H */

@@ -101,6 +101,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device/tuple_key.h"
+
 #ifdef __cplusplus
 extern "C"
 {
@@ -145,6 +147,12 @@ gs_job_status(const GsJob *job)
 #define GS_ROW_EXTERNAL		0x80000000u /* handed back as GS_ENTRY_EXTERNAL */
 #define GS_KEY_INEXACT		0x80000000u /* handed back as GS_ENTRY_INEXACT */
 #define GS_LENGTH_MASK		0x7fffffffu
+
+/*
+ * GsRecord.key_len where there is no key: the device makes it from the row, as
+ * GsSortSpec.tuple_keys says.  The key's offset does not matter then.
+ */
+#define GS_KEY_MISSING		0xffffffffu
 
 /* One record of a chunk; offsets in bytes from the chunk's start. */
 typedef struct GsRecord
@@ -299,6 +307,7 @@ typedef struct GsSortSpec
 	GsEngine	engine;
 	GsElem		elem;			/* not NONE: a sort of arrays; key_width is 0 */
 	bool		descending;		/* a sort of arrays */
+	GsTupleKeys tuple_keys;		/* how missing keys are made; n_columns 0: none is missing */
 	uint64_t	spare_bytes;	/* the most memory to take ahead of what appends need;
 								 * 0: the device chooses */
 } GsSortSpec;
@@ -372,8 +381,13 @@ typedef struct GsDeviceOps
 
 	GsStatus	(*sort_open) (GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort,
 							  GsError *error);
+
+	/*
+	 * key_bytes is no less than what the chunk's missing keys take in all.  GS_INVALID: a row
+	 * is not what GsSortSpec.tuple_keys says; perform may tell it, too.
+	 */
 	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,
-						   uint32_t n_records, GsJob *job);
+						   uint32_t n_records, uint32_t key_bytes, GsJob *job);
 
 	/* After appends that ended with GS_NO_MEMORY, all of them: try again. */
 	void		(*resume) (GsDeviceSort *sort);
@@ -390,7 +404,7 @@ typedef struct GsDeviceOps
 
 	/*
 	 * Copy back chunk i as it was appended: data at the front, records at the
-	 * end.
+	 * end.  Records of missing keys may have any key_off and key_len.
 	 */
 	void		(*fetch_image) (GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job);
 

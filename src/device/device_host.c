@@ -295,11 +295,11 @@ machine_has_memory(GsHostJob *job, uint64_t memory)
  * images, and the right to order its rows.
  */
 static GsStatus
-reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records)
+reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records, uint32_t key_bytes)
 {
 	GsDeviceSort *sort = job->sort;
 	GsDevice   *device = sort->device;
-	size_t		image_bytes = gs_host_image_bytes(data_bytes, n_records);
+	size_t		image_bytes = gs_host_image_bytes(data_bytes, n_records) + key_bytes;
 	uint64_t	memory = image_bytes + (uint64_t) n_records * GS_HOST_WORK_BYTES;
 	GsStatus	status = GS_OK;
 
@@ -319,6 +319,7 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records)
 	{
 		job->image.data_bytes = data_bytes;
 		job->image.n_records = n_records;
+		job->image.key_bytes = key_bytes;
 		job->image_memory = memory;
 		sort->n_rows += n_records;
 		sort->memory_used += memory;
@@ -330,7 +331,7 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records)
 
 static void
 host_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t n_records,
-			GsJob *caller_job)
+			uint32_t key_bytes, GsJob *caller_job)
 {
 	GsHostJob    *job = gs_host_job_begin(sort, GS_HOST_APPEND, caller_job);
 	GsHostSortState	state;
@@ -353,7 +354,7 @@ host_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t
 		job->status = gs_host_fail(&job->error, GS_NO_MEMORY, "an earlier chunk was refused");
 	else if (!gs_host_is_cancelled(sort))
 	{
-		GsStatus	status = reserve_append(job, data_bytes, n_records);
+		GsStatus	status = reserve_append(job, data_bytes, n_records, key_bytes);
 
 		if (status != GS_OK)
 		{

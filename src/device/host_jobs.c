@@ -128,32 +128,66 @@ finish_job(GsHostJob *job)
 		device->config.notify(device->config.notify_arg);
 }
 
-/* Check a chunk's records and copy it. */
+/*
+ * Make a record's missing key, behind the keys that were made before; *used is the end of these.
+ * A record whose key cannot be made is left as it is.
+ */
+static void
+make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, uint32_t *used)
+{
+	size_t		begin = gs_host_image_bytes(image->data_bytes, image->n_records);
+	const uint8_t *row = (const uint8_t *) image->data + record->row_off;
+	uint32_t	row_len = record->row_len & GS_LENGTH_MASK;
+	GsTupleValue values[GS_TUPLE_COLUMNS];
+	uint32_t	key_len;
+
+	if (keys->n_columns == 0 || (uint64_t) record->row_off + row_len > image->data_bytes)
+		return;
+	key_len = gs_tuple_key_find(keys, row, row_len, values);
+	if (key_len == 0 || key_len > image->key_bytes - *used)
+		return;
+	gs_tuple_key_write(keys, row, values, (uint8_t *) image->data + begin + *used);
+	record->key_off = (uint32_t) begin + *used;
+	record->key_len = key_len;
+	*used += key_len;
+}
+
+/* Copy a chunk, check its records, and make missing keys. */
 static void
 run_append(GsHostJob *job)
 {
 	const GsSortSpec *spec = &job->sort->spec;
 	GsHostImage *image = &job->image;
 	size_t		records_bytes = image->n_records * sizeof(GsRecord);
-	const char *records = job->chunk + spec->chunk_bytes - records_bytes;
 	uint32_t	max_row = gs_max_row_bytes(spec->chunk_bytes);
+	size_t		end = gs_host_image_bytes(image->data_bytes, image->n_records);
+	uint32_t	made = 0;
 
+	memcpy(image->data, job->chunk, image->data_bytes);
+	memcpy(image->data + end - records_bytes, job->chunk + spec->chunk_bytes - records_bytes,
+		   records_bytes);
 	for (uint32_t i = 0; i < image->n_records; i++)
 	{
-		const GsRecord *record = (const GsRecord *) (const void *) records + i;
+		GsRecord   *record = gs_host_image_record(image, i);
+		bool		missing = record->key_len == GS_KEY_MISSING;
 		uint32_t	row_len = record->row_len & GS_LENGTH_MASK;
-		uint32_t	key_len = record->key_len & GS_LENGTH_MASK;
-		GsHostRow	row = {.len = row_len, .key_len = key_len};
-		uint64_t	page_bytes = gs_host_page_bytes(GS_FORMAT_CHUNKS, &row);
+		uint32_t	key_len;
+		GsHostRow	row;
+		uint64_t	page_bytes;
 
+		if (missing)
+			make_key(&spec->tuple_keys, image, record, &made);
+		key_len = record->key_len & GS_LENGTH_MASK;
+		row = (GsHostRow){.len = row_len, .key_len = key_len};
+		page_bytes = gs_host_page_bytes(GS_FORMAT_CHUNKS, &row);
 		if (record->row_off % 8 != 0 || row_len > max_row ||
 			(uint64_t) record->row_off + row_len > image->data_bytes ||
-			(uint64_t) record->key_off + key_len > image->data_bytes ||
+			(uint64_t) record->key_off + key_len > (missing ? end + made : image->data_bytes) ||
 			(spec->key_width > 0 && key_len != spec->key_width))
 		{
 			job->status = gs_host_fail(&job->error, GS_INVALID,
 							   "record %u of a chunk has a row of %u bytes at %u and a key of %u bytes at %u of %u",
-							   image->n_records - 1 - i, row_len, record->row_off,
+							   i, row_len, record->row_off,
 							   key_len, record->key_off, image->data_bytes);
 			return;
 		}
@@ -162,9 +196,6 @@ run_append(GsHostJob *job)
 		if (job->max_record < page_bytes)
 			job->max_record = page_bytes;
 	}
-	memcpy(image->data, job->chunk, image->data_bytes);
-	memcpy(image->data + gs_host_image_bytes(image->data_bytes, image->n_records) - records_bytes,
-		   records, records_bytes);
 	job->status = GS_OK;
 }
 

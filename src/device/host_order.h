@@ -20,6 +20,7 @@ typedef struct GsHostImage
 	char	   *data;			/* owned by the sort; multiple of 64 */
 	uint32_t	data_bytes;
 	uint32_t	n_records;
+	uint32_t	key_bytes;		/* behind the records: keys that the device has made */
 } GsHostImage;
 
 static inline size_t

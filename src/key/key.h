@@ -77,6 +77,7 @@ typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
 struct GsLibcCollation;			/* key_libc.h */
 struct GsKeyLayout;				/* key_layout.h */
 struct GsKeepGroup;				/* device.h */
+struct GsTupleKeys;				/* device/tuple_key.h */
 
 typedef struct GsKeyColumn
 {
@@ -148,6 +149,12 @@ extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
  * encodings do not tell, or the keys do not tell the order of a group's rows.
  */
 extern bool gs_key_group(const GsKeyDesc *desc, int ncols, struct GsKeepGroup *group);
+
+/*
+ * How a device makes these keys from minimal tuples of this description (device/tuple_key.h).
+ * False, with n_columns 0: it cannot.
+ */
+extern bool gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, struct GsTupleKeys *keys);
 
 /*
  * Do keys hold labels of enums?  Their numbers are read by the active snapshot,

@@ -228,6 +228,7 @@ take_session(GsClient *client, int number, const GsSessionSpec *spec, Oid tables
 	session->key_width = spec->key_width;
 	if (spec->layout)
 		session->layout = *spec->layout;
+	session->tuple_keys = spec->tuple_keys;
 	if (spec->elem != GS_ELEM_NONE)
 		session->state = GS_SESSION_ARRAYS;
 	session->keep = spec->keep;
@@ -602,8 +603,7 @@ gs_client_give_chunk(GsClient *client, int chunk)
 }
 
 GsClientStatus
-gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_records,
-				 uint32 n_inexact)
+gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written)
 {
 	GsClientStatus status;
 
@@ -617,9 +617,11 @@ gs_client_append(GsClient *client, int chunk, uint32 data_bytes, uint32 n_record
 		Assert(c->state == GS_CHUNK_HELD && c->session == client->number);
 		gs_chunk_filled(chunk);
 		c->state = GS_CHUNK_APPENDING;
-		c->data_bytes = data_bytes;
-		c->n_records = n_records;
-		client->session->inexact += n_inexact;
+		c->data_bytes = written->used;
+		c->n_records = written->n;
+		c->key_bytes = written->missing;
+		client->session->inexact += written->inexact;
+		client->session->table_pages += written->pages;
 		gs_chunk_request(chunk);
 	}
 	gs_unlock();

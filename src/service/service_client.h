@@ -17,6 +17,7 @@
 #ifndef GS_SERVICE_CLIENT_H
 #define GS_SERVICE_CLIENT_H
 
+#include "chunk/chunk.h"
 #include "service/service_shmem.h"
 #include "stats.h"
 
@@ -47,6 +48,8 @@ typedef struct GsSessionSpec
 	uint32		key_width;
 	const GsKeyLayout *layout;	/* how to check that the order of the keys is the one
 								 * wanted; NULL: it is that of their bytes */
+	GsTupleKeys tuple_keys;		/* how the device makes keys that feeders leave to it; n_columns
+								 * 0: they leave none */
 	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
 	double		group_rows;		/* rows expected, if there is another plan for few groups; else 0 */
 	GsElem		elem;			/* sorts arrays of these; NONE: sorts rows */
@@ -82,9 +85,8 @@ extern GsClientStatus gs_client_take_chunk(GsClient *client, int *chunk);
 extern int	gs_client_try_chunk(GsClient *client);	/* -1: none free */
 extern void gs_client_give_chunk(GsClient *client, int chunk);
 
-/* Hand a filled chunk over; it is the service's from then on. */
-extern GsClientStatus gs_client_append(GsClient *client, int chunk, uint32 data_bytes,
-									   uint32 n_records, uint32 n_inexact);
+/* Hand a chunk over with what was written into it; it is the service's from then on. */
+extern GsClientStatus gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written);
 
 /* Leader: order what was appended; no feeder may append any more. */
 extern GsClientStatus gs_client_perform(GsClient *client);

@@ -162,7 +162,7 @@ append_waiting(int number)
 		s->appends++;
 		gs_served_start(chunk);
 		gs_ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records,
-					   &gs_served_chunks[chunk].job);
+					   c->key_bytes, &gs_served_chunks[chunk].job);
 	}
 }
 

@@ -47,6 +47,7 @@ gs_job_open_sort(int number)
 	spec.engine = session->engine_wanted;
 	spec.elem = session->elem;
 	spec.descending = session->descending;
+	spec.tuple_keys = session->tuple_keys;
 	spec.spare_bytes = gs_role_spare_bytes(number);
 	Assert(d->state == DEVICE_READY);
 	status = gs_ops->sort_open(d->device, &spec, &sort, &error);

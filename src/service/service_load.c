@@ -248,7 +248,7 @@ append_pieces(int number)
 		load->busy++;
 		load->appending++;
 		gs_ops->append(load->sort, gs_buffer_memory(buffer), b->piece.data_bytes,
-					   b->piece.n_records, &b->job);
+					   b->piece.n_records, 0, &b->job);
 	}
 }
 

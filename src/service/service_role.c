@@ -56,7 +56,7 @@ gs_role_need(int chunk)
 {
 	const GsChunk *c = &gs_chunks[chunk];
 
-	return c->data_bytes + (uint64) c->n_records * (sizeof(GsRecord) + ROW_WORK_BYTES);
+	return c->data_bytes + c->key_bytes + (uint64) c->n_records * (sizeof(GsRecord) + ROW_WORK_BYTES);
 }
 
 uint64

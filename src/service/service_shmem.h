@@ -93,6 +93,7 @@ typedef struct GsChunk
 	int			next;			/* free, request or rejected list; -1 ends it */
 	uint32		data_bytes;		/* of rows and keys, while HELD..REJECTED */
 	uint32		n_records;		/* records, or rows of the page */
+	uint32		key_bytes;		/* of the keys that the device has to make */
 	GsFetchKind fetch;			/* FETCHING, FETCHED: what was asked for */
 	uint64		number;			/* FETCHING, FETCHED: of the page or image */
 	uint64		first_row;		/* FETCHED: of a page, counted in its range */
@@ -157,6 +158,7 @@ typedef struct GsSession
 	uint32		key_width;
 	GsEngine	engine_wanted;
 	GsKeyLayout layout;			/* with parts: the order is to be checked */
+	GsTupleKeys tuple_keys;		/* feeders may leave keys to the device; n_columns 0: they may not */
 	GsKeep		keep;			/* rows that the leader needs; it may get more */
 	GsElem		elem;			/* ARRAYS: of what; else NONE */
 	bool		descending;		/* ARRAYS */
@@ -192,6 +194,7 @@ typedef struct GsSession
 	uint64		rows;			/* appended, or arrays sorted, so far */
 	uint64		bytes;
 	uint64		inexact;		/* records with a key that was cut off */
+	uint64		table_pages;	/* that were appended whole */
 
 	/* outcome of perform [S] */
 	uint64		n_rows;

@@ -275,6 +275,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	old = MemoryContextSwitchTo(sort->context);
 	spec.key_width = sort->desc->fixed_width;
 	spec.layout = sort->layout.n_parts > 0 ? &sort->layout : NULL;
+	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.tuple_keys);
 	spec.keep = rows_to_keep(sort, &by_group);
 	spec.group_rows = sort->group_rows;
 	sort->client = gs_client_open(&spec, feeders, &reason);
@@ -338,6 +339,13 @@ GsClient *
 gs_sort_client(const GsSort *sort)
 {
 	return sort->place == GS_SORT_DEVICE ? sort->client : NULL;
+}
+
+GsFeeder *
+gs_sort_feeder(const GsSort *sort, const GsKeyDesc **desc)
+{
+	*desc = sort->desc;
+	return sort->place == GS_SORT_DEVICE ? sort->feeder : NULL;
 }
 
 static GsSortStatus
@@ -421,6 +429,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 	report->row_bytes = session->row_bytes;
 	report->key_bytes = session->key_bytes;
 	report->chunks = session->n_images;
+	report->table_pages = session->table_pages;
 	report->pages = session->n_pages;
 	strlcpy(report->engine, session->engine, sizeof(report->engine));
 	report->copy_in_ms = session->copy_in_ms;

@@ -42,6 +42,7 @@
 #include "executor/tuptable.h"
 #include "key/key.h"
 #include "service/service_client.h"
+#include "sort/sort_feed.h"
 #include "stats.h"
 
 /* A sort's columns, as a Sort plan node has them. */
@@ -89,6 +90,7 @@ typedef struct GsSortReport
 	uint64		row_bytes;
 	uint64		key_bytes;
 	uint64		chunks;			/* that went to the device */
+	uint64		table_pages;	/* of which so many pages of a table are parts */
 	uint64		pages;			/* that came back */
 	uint64		settled;		/* rows ordered by comparison, as their keys
 								 * were too long */
@@ -138,6 +140,9 @@ extern GsSessionHandle gs_sort_handle(const GsSort *sort);
 extern GsClient *gs_sort_client(const GsSort *sort);
 
 extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
+
+/* Where this process feeds rows to the device, and what their keys are; NULL: it does not feed now. */
+extern GsFeeder *gs_sort_feeder(const GsSort *sort, const GsKeyDesc **desc);
 
 /* in_one_go: rows will be got to the end without a rest, unlike a cursor's. */
 extern GsSortStatus gs_sort_perform(GsSort *sort, bool in_one_go);

@@ -133,8 +133,7 @@ hand_copy_over(GsFeeder *feeder, const GsChunkWriter *from)
 		memcpy(gs_chunk_record(memory, GS_CHUNK_BYTES, from->n - 1),
 			   gs_chunk_record(from->memory, GS_CHUNK_BYTES, from->n - 1),
 			   from->n * sizeof(GsRecord));
-	status = note_status(feeder, gs_client_append(feeder->client, chunk, from->used, from->n,
-												  from->inexact));
+	status = note_status(feeder, gs_client_append(feeder->client, chunk, from));
 	if (status != GS_PUT_OK)
 		gs_client_give_chunk(feeder->client, chunk);
 	return status;
@@ -154,8 +153,7 @@ hand_over(GsFeeder *feeder)
 		status = hand_copy_over(feeder, &feeder->writer);
 	else
 		status = note_status(feeder, gs_client_append(feeder->client, feeder->chunk,
-													  feeder->writer.used, feeder->writer.n,
-													  feeder->writer.inexact));
+													  &feeder->writer));
 	if (status == GS_PUT_OK)
 	{
 		feeder->chunk = -1;
@@ -168,6 +166,7 @@ hand_over(GsFeeder *feeder)
 static GsPut
 next_chunk(GsFeeder *feeder)
 {
+	const GsTupleKeys *tuple_keys = NULL;
 	GsPut		status = hand_over(feeder);
 
 	if (status != GS_PUT_OK)
@@ -176,8 +175,11 @@ next_chunk(GsFeeder *feeder)
 		feeder->chunk = gs_client_fill_chunk(feeder->client);
 	if (feeder->chunk < 0 && feeder->own == NULL)
 		feeder->own = MemoryContextAlloc(feeder->context, GS_CHUNK_BYTES);
+	/* who samples groups needs keys */
+	if (feeder->groups == NULL && gs_client_session(feeder->client)->tuple_keys.n_columns > 0)
+		tuple_keys = &gs_client_session(feeder->client)->tuple_keys;
 	gs_chunk_begin(&feeder->writer,
-				   feeder->chunk < 0 ? feeder->own : gs_chunk_memory(feeder->chunk));
+				   feeder->chunk < 0 ? feeder->own : gs_chunk_memory(feeder->chunk), tuple_keys);
 	return GS_PUT_OK;
 }
 
@@ -212,6 +214,35 @@ gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 	else if (unlikely(put == GS_PUT_FULL))
 		elog(ERROR, "row does not fit into an empty chunk");
 	return put;
+}
+
+GsPut
+gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, const OffsetNumber *items,
+				   uint32 n, uint32 *done)
+{
+	MemoryContext old;
+	GsPut		put;
+
+	if (unlikely(feeder->status != GS_PUT_OK))
+		return feeder->status;
+	if (unlikely(feeder->writer.memory == NULL) && next_chunk(feeder) != GS_PUT_OK)
+		return feeder->status;
+
+	*done = 0;
+	old = MemoryContextSwitchTo(feeder->fetched);
+	for (;;)
+	{
+		uint32		before = *done;
+
+		put = gs_chunk_put_page(&feeder->writer, feeder->desc, map, page, items + *done, n - *done,
+								done);
+		feeder->rows += *done - before;
+		if (likely(put != GS_PUT_FULL) || next_chunk(feeder) != GS_PUT_OK)
+			break;
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(feeder->fetched);
+	return feeder->status == GS_PUT_OK ? put : feeder->status;
 }
 
 GsPut

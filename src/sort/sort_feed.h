@@ -25,6 +25,10 @@ extern GsFeeder *gs_feeder_create(GsClient *client, const GsKeyDesc *desc);
  */
 extern GsPut gs_feeder_put(GsFeeder *feeder, const GsPutRow *row);
 
+/* Feed tuples of a page, as gs_chunk_put_page() takes them; *done is how many were fed. */
+extern GsPut gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page,
+								const OffsetNumber *items, uint32 n, uint32 *done);
+
 /* Feed a whole chunk that was written elsewhere. */
 extern GsPut gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk);
 

@@ -38,7 +38,7 @@ add_chunk(GsSort *sort)
 		local->max_chunks = more;
 	}
 	gs_chunk_begin(&local->chunks[local->n_chunks++],
-				   MemoryContextAlloc(sort->context, GS_CHUNK_BYTES));
+				   MemoryContextAlloc(sort->context, GS_CHUNK_BYTES), NULL);
 }
 
 void

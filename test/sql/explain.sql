@@ -18,7 +18,7 @@ BEGIN
 		line := regexp_replace(line, ',?\n[ "<]*Disabled[">:][^\n,]*', '', 'g');
 		CONTINUE WHEN line ~ '^ *Disabled: ';
 		line := regexp_replace(line, '\d+\.\d+', 'N.N', 'g');
-		line := regexp_replace(line, '((Key|Row)[ -]Bytes"?[:>]\s*)\d+', '\1N', 'g');
+		line := regexp_replace(line, '((Key[ -]Bytes|Row[ -]Bytes|Table[ -]Pages)"?[:>]\s*)\d+', '\1N', 'g');
 		line := regexp_replace(line, '(Memory|Disk): \d+kB', '\1: NkB');
 		line := regexp_replace(line, 'Device: (cuda|host)$', 'Device: D');
 		line := regexp_replace(line, '(Device": "|Device: "|<Device>)(cuda|host)', '\1D');

@@ -210,7 +210,7 @@ case_empty_chunks(TestDevice *td)
 		{
 			GsJob		job = {0};
 
-			td->ops->append(ts.sort, ts.buffers[0], i % 2 == 0 ? 0 : 100, 0, &job);
+			td->ops->append(ts.sort, ts.buffers[0], i % 2 == 0 ? 0 : 100, 0, 0, &job);
 			test_wait(td, &job);
 			CHECK(gs_job_status(&job) == GS_OK, "append of nothing: %s",
 				  gs_status_name(gs_job_status(&job)));
@@ -532,6 +532,7 @@ run_suite(void)
 	case_large(&td);
 	test_chunks_cases(&td, seed);
 	test_keep_cases(&td, seed);
+	test_tuples_cases(&td, seed);
 	test_keys_cases(&td, seed);
 	test_arrays_cases(&td, seed);
 	test_close(&td);

@@ -10,6 +10,7 @@
  *	  test_device_keep.c  the cases of sorts that keep some rows only
  *	  test_device_keys.c  the cases of fetch_keys and reorder
  *	  test_device_life.c  the cases of cancelling, closing, misuse, and opening devices
+ *	  test_device_tuples.c the cases of keys that devices make from tuples
  *	  test_device_run.c	  driving a device by its protocol, checking pages
  *	  test_device_data.c  inputs, their right order, and writing chunks
  *
@@ -188,6 +189,10 @@ extern void test_chunks_memory(const GsDeviceOps *ops, int threads, uint64_t see
 /* ---- cases of sorts that keep some rows only ---- */
 
 extern void test_keep_cases(TestDevice *td, uint64_t seed);
+
+/* ---- cases of keys that devices make from tuples ---- */
+
+extern void test_tuples_cases(TestDevice *td, uint64_t seed);
 
 /* ---- cases of fetch_keys and reorder ---- */
 

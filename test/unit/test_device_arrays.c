@@ -649,7 +649,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		td->ops->sort_arrays(sort, c.bytes, CHUNK_BYTES - 8, 1, &c.job);
 		expect_invalid(td, &c, "arrays and records that overlap");
 		c.job = (GsJob){0};
-		td->ops->append(sort, c.bytes, c.data_bytes, c.n, &c.job);
+		td->ops->append(sort, c.bytes, c.data_bytes, c.n, 0, &c.job);
 		expect_invalid(td, &c, "append to a sort of arrays");
 		c.job = (GsJob){0};
 		td->ops->perform(sort, GS_FORMAT_ROWS, NULL, &c.job);

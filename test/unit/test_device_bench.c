@@ -211,7 +211,7 @@ test_run_bench(const GsDeviceOps *ops, int threads, const char *path)
 		for (uint32_t i = 0; i < n_chunks; i++)
 		{
 			in_bytes += bytes[i] + 16.0 * records[i];
-			td.ops->append(sort, arena + (size_t) i * BENCH_CHUNK_BYTES, bytes[i], records[i], &jobs[i]);
+			td.ops->append(sort, arena + (size_t) i * BENCH_CHUNK_BYTES, bytes[i], records[i], 0, &jobs[i]);
 		}
 		for (uint32_t i = 0; i < n_chunks; i++)
 		{

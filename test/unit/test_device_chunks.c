@@ -104,7 +104,7 @@ chunks_append(const Chunks *list, TestSort *ts)
 		if (i < list->n)
 		{
 			memset(job, 0, sizeof(*job));
-			ts->td->ops->append(ts->sort, list->chunks[i], data_bytes(list, i), list->n_records[i], job);
+			ts->td->ops->append(ts->sort, list->chunks[i], data_bytes(list, i), list->n_records[i], 0, job);
 		}
 	}
 	return good;
@@ -357,7 +357,7 @@ sort_overlapping(TestDevice *td, uint32_t key_len, GsPageFormat format)
 		record->row_len = (uint32_t) gs_max_row_bytes(1024);
 		record->key_off = 0;
 		record->key_len = key_len;
-		td->ops->append(ts.sort, ts.buffers[0], 1024 - sizeof(GsRecord), 1, &append);
+		td->ops->append(ts.sort, ts.buffers[0], 1024 - sizeof(GsRecord), 1, 0, &append);
 		test_wait(td, &append);
 		CHECK(gs_job_status(&append) == GS_OK, "append: %s", append.error.message);
 		ts.format = format;
@@ -611,7 +611,7 @@ check_refused(TestDevice *td, const TestInput *in, bool plain, GsPageFormat form
 	{
 		GsJob		more = {0};
 
-		td->ops->append(ts.sort, ts.buffers[0], 0, 0, &more);
+		td->ops->append(ts.sort, ts.buffers[0], 0, 0, 0, &more);
 		test_wait(td, &more);
 		CHECK(gs_job_status(&more) == GS_NO_MEMORY, "append after a refused one: %s",
 			  gs_status_name(gs_job_status(&more)));
@@ -722,7 +722,7 @@ case_set_memory_limit(TestDevice *td, uint64_t seed)
 			  (unsigned long long) device_info(td).memory_used);
 		CHECK(test_sort_feed(&late) == GS_NO_MEMORY && late.n_appended == 0, "append above the limit: %s",
 			  gs_status_name(late.worst));
-		td->ops->append(fed.sort, fed.buffers[0], 65536, 0, &more);
+		td->ops->append(fed.sort, fed.buffers[0], 65536, 0, 0, &more);
 		test_wait(td, &more);
 		CHECK(gs_job_status(&more) == GS_NO_MEMORY, "append above the limit: %s",
 			  gs_status_name(gs_job_status(&more)));

@@ -259,7 +259,7 @@ check_runs(TestDevice *td, const TestInput *in, GsKeep keep, TestRandom *rng)
 
 			td->ops->fetch(run.sort, page, chunk, &fetch);
 			test_wait(td, &fetch);
-			td->ops->append(whole.sort, chunk, last->key_off + (last->key_len & GS_LENGTH_MASK), n,
+			td->ops->append(whole.sort, chunk, last->key_off + (last->key_len & GS_LENGTH_MASK), n, 0,
 							&append);
 			test_wait(td, &append);
 			CHECK(gs_job_status(&fetch) == GS_OK && gs_job_status(&append) == GS_OK, "chunk of a run");

@@ -465,7 +465,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		test_check_keys(&ts, &rng);
 		test_check_pages(&ts, &rng);
 		check_moves(&ts, MOVE_ALL, &rng);
-		td->ops->append(ts.sort, ts.buffers[0], 0, 0, &late);
+		td->ops->append(ts.sort, ts.buffers[0], 0, 0, 0, &late);
 		test_wait(td, &late);
 		CHECK(gs_job_status(&late) == GS_INVALID, "append after reorder: %s",
 			  gs_status_name(gs_job_status(&late)));

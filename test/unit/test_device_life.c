@@ -216,7 +216,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		test_wait(td, &image);
 		CHECK(gs_job_status(&image) == GS_INVALID, "image beyond the end: %s",
 			  gs_status_name(gs_job_status(&image)));
-		td->ops->append(ts.sort, ts.buffers[0], 0, 0, &late);
+		td->ops->append(ts.sort, ts.buffers[0], 0, 0, 0, &late);
 		test_wait(td, &late);
 		CHECK(gs_job_status(&late) == GS_INVALID, "append after perform: %s",
 			  gs_status_name(gs_job_status(&late)));

@@ -213,7 +213,7 @@ test_sort_append(TestSort *ts)
 		end_append(ts);
 	test_feed_chunk(&ts->feed, ts->buffers[slot], &data_bytes, &n_records);
 	memset(&ts->jobs[slot], 0, sizeof(GsJob));
-	ts->td->ops->append(ts->sort, ts->buffers[slot], data_bytes, n_records, &ts->jobs[slot]);
+	ts->td->ops->append(ts->sort, ts->buffers[slot], data_bytes, n_records, 0, &ts->jobs[slot]);
 	ts->n_jobs++;
 	return true;
 }

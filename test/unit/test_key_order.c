@@ -204,7 +204,7 @@ append(GsDeviceSort *sort, const char *chunk, uint32_t used, uint32_t n)
 {
 	GsJob		job = {0};
 
-	host->append(sort, chunk, used, n, &job);
+	host->append(sort, chunk, used, n, 0, &job);
 	return wait_job(&job) == GS_OK;
 }
 

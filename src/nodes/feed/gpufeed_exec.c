@@ -30,6 +30,7 @@
 
 #include "compat.h"
 #include "nodes/feed/gpufeed.h"
+#include "nodes/feed/page_scan.h"
 #include "nodes/sort/gpusort.h"
 #include "sort/sort_feed.h"
 
@@ -53,6 +54,7 @@ typedef struct GpuFeedState
 	bool		child_done;
 	MemoryContext context;		/* of the feeder, reset with each rescan */
 	GsFeeder   *feeder;			/* NULL: feeding nowhere */
+	GsPageScan *pages;			/* NULL: the child returns each row */
 	TupleTableSlot *returned;	/* rows taken back */
 	uint64		rows;			/* handed over; in the leader, by all */
 } GpuFeedState;
@@ -124,6 +126,7 @@ begin_feeding(GpuFeedState *state)
 		if (state->desc == NULL)
 			elog(ERROR, "gpusort cannot sort these columns: %s", gs_refusal_name(refusal));
 		state->feeder = gs_feeder_create(client, state->desc);
+		state->pages = gs_page_scan_create(outerPlanState(state), state->desc);
 	}
 	MemoryContextSwitchTo(old);
 	state->passing = client == NULL;
@@ -193,7 +196,12 @@ exec(CustomScanState *node)
 			return slot;
 		status = gs_feeder_put(state->feeder, &(GsPutRow){.slot = slot});
 		if (likely(status == GS_PUT_OK))
+		{
+			/* a row that it cannot feed comes next */
+			if (state->pages)
+				(void) gs_page_scan_feed(state->pages, state->feeder);
 			continue;
+		}
 		if (status == GS_PUT_LOST || status == GS_PUT_DECLINED)
 		{
 			finish_feeding(state);
@@ -231,6 +239,7 @@ rescan(CustomScanState *node)
 	ExecClearTuple(state->returned);
 	MemoryContextReset(state->context);
 	state->feeder = NULL;
+	state->pages = NULL;
 	state->desc = NULL;
 	state->begun = false;
 	state->passing = false;

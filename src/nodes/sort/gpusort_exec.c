@@ -29,6 +29,7 @@
 
 #include "nodes/arrays/executor_run.h"
 #include "nodes/feed/gpufeed.h"
+#include "nodes/feed/page_scan.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 #include "nodes/sort/gpusort_explain.h"
@@ -181,6 +182,9 @@ static GsSortStatus
 put_all(GpuSortState *state)
 {
 	PlanState  *child = outerPlanState(state);
+	GsPageScan *pages = NULL;
+	GsFeeder   *feeder = NULL;
+	const GsKeyDesc *desc;
 
 	for (;;)
 	{
@@ -192,6 +196,14 @@ put_all(GpuSortState *state)
 		status = gs_sort_put(state->sort, slot);
 		if (unlikely(status != GS_SORT_OK))
 			return status;
+		if (feeder != gs_sort_feeder(state->sort, &desc))
+		{
+			feeder = gs_sort_feeder(state->sort, &desc);
+			pages = feeder ? gs_page_scan_create(child, desc) : NULL;
+		}
+		/* a row that it cannot feed comes next */
+		if (pages)
+			(void) gs_page_scan_feed(pages, feeder);
 	}
 }
 

@@ -162,7 +162,7 @@ explain_spill(const GsSortReport *report, ExplainState *es)
  * In text format three lines:
  *
  *		Device: cuda  Engine: radix  Rows: 7321000
- *		Key Bytes: ...  Row Bytes: ...  Chunks: ...
+ *		Key Bytes: ...  Row Bytes: ...  Chunks: ...  Table Pages: ...
  *		Device Time: copy in ... sort ... gather ... copy out ...
  */
 void
@@ -217,6 +217,8 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
 	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
 	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
+	if (report->table_pages > 0)
+		ExplainPropertyInteger("Table Pages", NULL, report->table_pages, es);
 	if (report->runs > 0)
 		explain_spill(report, es);
 	if (report->limited)

@@ -288,7 +288,7 @@ void SpilledSorter::State::pack(const Strings &strings, uint64_t chunk)
 void SpilledSorter::State::append(DeviceSort &sort, Slot *slot, uint32_t data_bytes, uint32_t n_records)
 {
   begin(&slot->device_job);
-  ops->append(sort, slot->memory, data_bytes, n_records, &slot->device_job);
+  ops->append(sort, slot->memory, data_bytes, n_records, 0, &slot->device_job);
 }
 
 // Appends chunks until there are no more or one is refused.  That one and those

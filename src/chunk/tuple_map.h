@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * tuple_map.h
+ *	  Which attributes of a table's tuples make rows and keys.
+ *
+ * A scan that only returns columns of its table makes each row out of one heap tuple.
+ * A GsTupleMap says how, so that rows can be written straight from the tuples of a page,
+ * without a slot and without the executor's way of projecting.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_TUPLE_MAP_H
+#define GS_TUPLE_MAP_H
+
+#include "access/htup_details.h"
+#include "access/tupdesc.h"
+#include "nodes/bitmapset.h"
+
+/* An attribute of the table. */
+typedef struct GsMapAttr
+{
+	int32		offset;			/* from the tuple's data, where nothing before is NULL; -1: it varies */
+	int16		len;			/* attlen */
+	bool		byval;
+	char		align;			/* attalign */
+	bool		needed;
+} GsMapAttr;
+
+typedef struct GsTupleMap
+{
+	int			n_attrs;		/* up to the last one that is needed */
+	bool		whole;			/* rows are the tuples themselves, with all their attributes */
+	TupleDesc	tupdesc;		/* of rows */
+	AttrNumber *sources;		/* the attribute that each column is */
+	Datum	   *attr_values;	/* of n_attrs attributes, those needed */
+	bool	   *attr_isnull;
+	Datum	   *values;			/* of columns; the same arrays where rows are the tuples */
+	bool	   *isnull;
+	GsMapAttr *attrs;
+} GsTupleMap;
+
+/*
+ * Of a scan whose rows are described by rows, and have the attributes sources[0 .. natts - 1],
+ * from 1; NULL: they are the table's tuples.  Keys are made of the columns in key_columns.  In
+ * CurrentMemoryContext; the descriptors and sources must live as long.
+ */
+extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
+									   const Bitmapset *key_columns);
+
+/*
+ * Take a tuple apart: fills values and isnull, which point into it.  False: it was stored before
+ * a needed column was added, and has not all of them.
+ */
+extern bool gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple);
+
+#endif							/* GS_TUPLE_MAP_H */

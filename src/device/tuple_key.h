@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * tuple_key.h
+ *	  Keys that a device makes from rows.
+ *
+ * A record may come without its key (GS_KEY_MISSING) if its row is a PostgreSQL minimal tuple.
+ * Then the device takes the tuple apart and writes the key, byte for byte as the
+ * encoders of src/key would.  A sort's GsTupleKeys says where the columns are, and how
+ * they are encoded.  Both devices use this code.  It is plain C11, and CUDA C++.
+ *
+ * A tuple (access/htup_details.h)
+ *	  bytes  0 to 3		its length
+ *	  bytes 10 and 11	number of attributes, in the low 11 bits
+ *	  bytes 12 and 13	flags; bit 0: there is a bitmap of NULLs
+ *	  byte  14			where the attributes begin, plus 8
+ *	  from byte 15		the bitmap, a bit set for each attribute that is not NULL
+ *
+ * Attributes are aligned, except for those of varying width whose header is one byte.
+ * Numbers are little-endian.
+ *
+ * A tuple may be damaged: no byte outside of it is read, and a tuple that does not fit its
+ * description has no key.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_TUPLE_KEY_H
+#define GS_TUPLE_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __CUDACC__
+#define GS_TUPLE_INLINE static __host__ __device__ __forceinline__
+#else
+#define GS_TUPLE_INLINE static inline
+#endif
+
+/* More attributes before the last column of the key, or more columns: feeders make the keys. */
+#define GS_TUPLE_ATTRS		48
+#define GS_TUPLE_COLUMNS	8
+
+/* The most bytes of a row whose key a device makes. */
+#define GS_TUPLE_MAX_BYTES	8160
+
+/* How a column is encoded. */
+typedef enum GsTupleKind
+{
+	GS_TUPLE_UNSIGNED,			/* a number, big-endian */
+	GS_TUPLE_SIGNED,			/* the same with the sign bit flipped */
+	GS_TUPLE_FLOAT,				/* IEEE bits that compare like numbers */
+	GS_TUPLE_BYTES,				/* bytes of fixed number */
+	GS_TUPLE_VARLENA,			/* bytes of any number, which end the key */
+	GS_TUPLE_TEXT				/* bytes of any number, none of them 0, then 0 */
+} GsTupleKind;
+
+typedef struct GsTupleAttr
+{
+	int16_t		len;			/* in bytes; -1: varying */
+	uint8_t		align;			/* 1, 2, 4 or 8 */
+} GsTupleAttr;
+
+typedef struct GsTupleColumn
+{
+	uint8_t		attr;			/* from 0 */
+	uint8_t		kind;			/* a GsTupleKind */
+	uint8_t		null_byte;		/* before a value; other than it before NULL */
+	uint8_t		complement;		/* 0xff: descending; 0: ascending */
+} GsTupleColumn;
+
+/* n_columns is 0 where devices make no keys. */
+typedef struct GsTupleKeys
+{
+	uint8_t		n_columns;
+	uint8_t		n_attrs;		/* up to the last one that is a column */
+	uint8_t		key_width;		/* of all keys: NULLs are filled up; 0: keys vary */
+	GsTupleColumn columns[GS_TUPLE_COLUMNS];
+	GsTupleAttr attrs[GS_TUPLE_ATTRS];
+} GsTupleKeys;
+
+/* Where a column's value is. */
+typedef struct GsTupleValue
+{
+	uint16_t	offset;
+	uint16_t	len;
+	bool		isnull;
+} GsTupleValue;
+
+GS_TUPLE_INLINE uint32_t
+gs_tuple_uint32(const uint8_t *at)
+{
+	return at[0] | (uint32_t) at[1] << 8 | (uint32_t) at[2] << 16 | (uint32_t) at[3] << 24;
+}
+
+/*
+ * Where the value of an attribute begins that would begin at *offset, and its bytes; false: it
+ * is compressed, out of line, or damaged.
+ */
+GS_TUPLE_INLINE bool
+gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uint32_t *offset,
+			  uint32_t *len)
+{
+	uint32_t	aligned = (*offset + attr->align - 1) & ~(uint32_t) (attr->align - 1);
+
+	if (attr->len >= 0)
+	{
+		*offset = aligned;
+		*len = (uint32_t) attr->len;
+	}
+	else
+	{
+		/* padding is zero, and a header of one byte is not */
+		if (*offset >= row_len)
+			return false;
+		if (row[*offset] == 0)
+			*offset = aligned;
+		if (*offset >= row_len)
+			return false;
+		if (row[*offset] & 1)
+		{
+			if (row[*offset] == 1)
+				return false;
+			*len = (row[*offset] >> 1) - 1u;
+			*offset += 1;
+		}
+		else
+		{
+			uint32_t	header;
+
+			if (row_len - *offset < 4)
+				return false;
+			header = gs_tuple_uint32(row + *offset);
+			if ((header & 3) != 0 || header >> 2 < 4)
+				return false;
+			*len = (header >> 2) - 4;
+			*offset += 4;
+		}
+	}
+	return *offset <= row_len && *len <= row_len - *offset;
+}
+
+/* Find the columns' values.  Returns the length of the key; 0: there is none. */
+GS_TUPLE_INLINE uint32_t
+gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
+				  GsTupleValue *values)
+{
+	uint32_t	offset;
+	uint32_t	key_len = 0;
+	bool		has_nulls;
+
+	if (row_len < 16 || row_len > GS_TUPLE_MAX_BYTES || row[14] < 8 ||
+		((row[10] | (uint32_t) row[11] << 8) & 0x7ff) < keys->n_attrs)
+		return 0;
+	has_nulls = (row[12] & 1) != 0;
+	offset = row[14] - 8u;
+	if (has_nulls && row_len < 15u + (keys->n_attrs + 7u) / 8)
+		return 0;
+
+	for (uint32_t i = 0; i < keys->n_attrs; i++)
+	{
+		bool		isnull = has_nulls && (row[15 + i / 8] >> i % 8 & 1) == 0;
+		uint32_t	len = 0;
+
+		if (!isnull && !gs_tuple_find(&keys->attrs[i], row, row_len, &offset, &len))
+			return 0;
+		for (uint32_t c = 0; c < keys->n_columns; c++)
+		{
+			if (keys->columns[c].attr != i)
+				continue;
+			values[c].offset = (uint16_t) offset;
+			values[c].len = (uint16_t) len;
+			values[c].isnull = isnull;
+			key_len += 1;
+			if (!isnull)
+				key_len += len + (keys->columns[c].kind == GS_TUPLE_TEXT);
+		}
+		offset += len;
+	}
+	return keys->key_width > 0 ? keys->key_width : key_len;
+}
+
+/* Write a number of len bytes, 8 at most, big-endian. */
+GS_TUPLE_INLINE void
+gs_tuple_put_number(uint8_t *dst, const uint8_t *src, uint32_t len, GsTupleKind kind,
+					uint8_t complement)
+{
+	uint64_t	sign = UINT64_C(1) << (len * 8 - 1);
+	uint64_t	bits = 0;
+
+	for (uint32_t i = len; i-- > 0;)
+		bits = bits << 8 | src[i];
+	if (kind == GS_TUPLE_SIGNED)
+		bits ^= sign;
+	else if (kind == GS_TUPLE_FLOAT)
+	{
+		uint64_t	infinity = len == 4 ? UINT64_C(0x7f800000) : UINT64_C(0x7ff0000000000000);
+		uint64_t	nan = len == 4 ? UINT64_C(0x7fc00000) : UINT64_C(0x7ff8000000000000);
+		uint64_t	magnitude = bits & (sign - 1);
+
+		if (magnitude > infinity)
+			bits = nan;
+		else if (magnitude == 0)
+			bits = 0;
+		bits = bits & sign ? ~bits : bits | sign;
+	}
+	for (uint32_t i = len; i-- > 0; bits >>= 8)
+		dst[i] = (uint8_t) (bits ^ complement);
+}
+
+/* Write the key of the values that were found. */
+GS_TUPLE_INLINE void
+gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleValue *values,
+				   uint8_t *dst)
+{
+	for (uint32_t c = 0; c < keys->n_columns; c++)
+	{
+		const GsTupleColumn *column = &keys->columns[c];
+		const uint8_t *src = row + values[c].offset;
+		uint32_t	len = values[c].len;
+
+		if (values[c].isnull)
+		{
+			*dst++ = column->null_byte ^ 1;
+			if (keys->key_width > 0)
+				for (int32_t i = keys->attrs[column->attr].len; i > 0; i--)
+					*dst++ = 0;
+			continue;
+		}
+		*dst++ = column->null_byte;
+		if (column->kind <= GS_TUPLE_FLOAT)
+			gs_tuple_put_number(dst, src, len, (GsTupleKind) column->kind, column->complement);
+		else
+			for (uint32_t i = 0; i < len; i++)
+				dst[i] = src[i] ^ column->complement;
+		dst += len;
+		if (column->kind == GS_TUPLE_TEXT)
+			*dst++ = column->complement;
+	}
+}
+
+#endif							/* GS_TUPLE_KEY_H */

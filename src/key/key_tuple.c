@@ -1,0 +1,91 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_tuple.c
+ *	  Which keys devices can make from tuples (device/tuple_key.h).
+ *
+ * Tests: regress/page_feed, unit/test_device
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+
+#include "device/tuple_key.h"
+#include "key/key.h"
+#include "key/key_encode.h"
+
+StaticAssertDecl(SizeofMinimalTupleHeader == 15 && MINIMAL_TUPLE_OFFSET == 8 &&
+				 offsetof(MinimalTupleData, t_infomask2) == 10 &&
+				 offsetof(MinimalTupleData, t_infomask) == 12 &&
+				 offsetof(MinimalTupleData, t_hoff) == 14 && HEAP_HASNULL == 1 &&
+				 HEAP_NATTS_MASK == 0x7ff, "tuple_key.h knows minimal tuples");
+StaticAssertDecl(GS_TUPLE_MAX_BYTES + 2 * GS_TUPLE_COLUMNS < GS_KEY_MAX,
+				 "keys that devices make are never cut off");
+
+/* How a device would encode a column; -1: it cannot. */
+static int
+tuple_kind(const GsKeyColumn *col)
+{
+	switch (col->kind)
+	{
+		case GS_KEY_BOOL:
+		case GS_KEY_UINT8:
+		case GS_KEY_UINT32:
+		case GS_KEY_UINT64:
+			return GS_TUPLE_UNSIGNED;
+		case GS_KEY_INT16:
+		case GS_KEY_INT32:
+		case GS_KEY_INT64:
+			return GS_TUPLE_SIGNED;
+		case GS_KEY_FLOAT4:
+		case GS_KEY_FLOAT8:
+			return GS_TUPLE_FLOAT;
+		case GS_KEY_RAW:
+			return GS_TUPLE_BYTES;
+		case GS_KEY_TEXT:
+			if (col->collator != NULL || col->libc != NULL)
+				return -1;
+			return col->last && !col->desc ? GS_TUPLE_VARLENA : GS_TUPLE_TEXT;
+		case GS_KEY_BYTEA:
+			return col->last && !col->desc ? GS_TUPLE_VARLENA : -1;
+		default:
+			return -1;
+	}
+}
+
+bool
+gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, GsTupleKeys *keys)
+{
+	memset(keys, 0, sizeof(*keys));
+#ifdef WORDS_BIGENDIAN
+	return false;
+#endif
+	if (desc->ncols > GS_TUPLE_COLUMNS || desc->max_attno > GS_TUPLE_ATTRS)
+		return false;
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+		int			kind = tuple_kind(col);
+
+		if (kind < 0)
+			return false;
+		keys->columns[i].attr = col->attno - 1;
+		keys->columns[i].kind = kind;
+		keys->columns[i].null_byte = gs_key_null_byte(false, col->nulls_first);
+		keys->columns[i].complement = col->desc ? 0xff : 0;
+	}
+	for (int i = 0; i < desc->max_attno; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(tupdesc, i);
+
+		if (attr->attlen < -1 || attr->attlen > GS_TUPLE_MAX_BYTES)
+			return false;
+		keys->attrs[i].len = attr->attlen;
+		keys->attrs[i].align = att_align_nominal(1, attr->attalign);
+	}
+	keys->key_width = desc->fixed_width;
+	keys->n_attrs = desc->max_attno;
+	keys->n_columns = desc->ncols;
+	return true;
+}

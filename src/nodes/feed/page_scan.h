@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * page_scan.h
+ *	  Feeding the tuples of a table's scan page by page.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_PAGE_SCAN_H
+#define GS_PAGE_SCAN_H
+
+#include "nodes/execnodes.h"
+
+#include "sort/sort_feed.h"
+
+typedef struct GsPageScan GsPageScan;
+
+/*
+ * A child's scan, if its rows are made of nothing but columns of a heap table, else NULL.  desc
+ * describes keys of these rows.  In CurrentMemoryContext; lives as long as desc, and no longer than
+ * the child.
+ */
+extern GsPageScan *gs_page_scan_create(PlanState *child, const GsKeyDesc *desc);
+
+/*
+ * After the child returned a row, by ExecProcNode(): feed the rows that it would return next, up to
+ * the end of their page.  If the answer is not GS_PUT_OK, a row could not be fed, and the child
+ * returns it next.
+ */
+extern GsPut gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder);
+
+#endif							/* GS_PAGE_SCAN_H */

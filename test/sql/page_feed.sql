@@ -1,0 +1,156 @@
+--
+-- Scans of tables that are fed page by page, and keys that the device makes: tables of all
+-- shapes, with gpusort off and forced on, serially and in parallel.
+--
+SET client_min_messages = warning;
+\set ECHO none
+\i sql/compare.inc
+\set ECHO all
+SET gpusort.min_rows = 100;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SET work_mem = '64kB';
+
+-- a query's rows by PostgreSQL, and by gpusort in one process and in three
+CREATE FUNCTION check_feed(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	stock text[] := stock_rows(query);
+	answer text;
+BEGIN
+	PERFORM set_config('gpusort.force', 'on', true);
+	FOR workers IN REVERSE 2 .. 0 LOOP
+		CONTINUE WHEN workers = 1;
+		PERFORM set_config('max_parallel_workers_per_gather', workers::text, true);
+		answer := coalesce(answer || ', ', '') ||
+			coalesce(rows_differ(query_rows(query), stock), cardinality(stock) || ' rows') ||
+			CASE WHEN plan_lines(query, 'GpuSort\M') = 0 THEN ' by PostgreSQL' ELSE '' END;
+	END LOOP;
+	RETURN answer;
+END
+$$;
+
+-- the pages that went whole: all but those that are not dense
+CREATE FUNCTION table_pages(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	n int := 0;
+BEGIN
+	SET LOCAL gpusort.force = on;
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+		n := n + coalesce(substring(line FROM 'Table Pages: (\d+)')::int, 0);
+	END LOOP;
+	RETURN CASE WHEN n > 0 THEN 'some' ELSE 'none' END;
+END
+$$;
+
+-- every alignment before the columns, NULLs, and each kind of key
+CREATE TABLE pages_t (a bool, b int2, c "char", d int8, e text COLLATE "C", f float8, g uuid, h float4,
+					  i oid, j bytea, k int4, l text COLLATE "C", m timestamptz, n varchar(10) COLLATE "C", o name);
+INSERT INTO pages_t
+	SELECT i % 3 = 0, CASE WHEN i % 7 > 0 THEN i % 90 - 45 END, chr(65 + i % 20)::"char", (i % 1000 - 500) * 10000000000,
+		   CASE WHEN i % 11 > 0 THEN repeat(chr(97 + i % 5), i % 9) || md5((i % 400)::text) END,
+		   CASE i % 6 WHEN 0 THEN 'NaN' WHEN 1 THEN -0.0 WHEN 2 THEN '-Infinity' WHEN 3 THEN NULL ELSE i % 50 - 25 END,
+		   md5((i % 600)::text)::uuid, CASE i % 5 WHEN 0 THEN 'Infinity' WHEN 1 THEN 0 WHEN 2 THEN -0.0 ELSE i % 30 END,
+		   4294967295 - i % 100, CASE WHEN i % 4 > 0 THEN decode(md5((i % 300)::text), 'hex') END, 100 - i % 200,
+		   CASE WHEN i % 10 = 0 THEN repeat('x', i % 300) ELSE 'l' || i % 77 END, '2020-01-01'::timestamptz + i % 333 * interval '1 hour',
+		   CASE WHEN i % 3 > 0 THEN (i % 40)::text END, 'n' || i % 13
+	FROM generate_series(1, 4000) AS i;
+SELECT col, check_feed(format('SELECT t.* FROM pages_t t ORDER BY %s, t::text', col))
+FROM unnest(ARRAY['e', 'e DESC', 'e NULLS FIRST, d', 'd DESC, e', 'a, b, c', 'f, h', 'f DESC NULLS LAST, i DESC', 'g', 'g DESC, l', 'j', 'j DESC',
+				  'h DESC, j', 'k, n', 'n, k', 'm DESC, e DESC', 'l, e, n', 'b NULLS FIRST, l DESC', 'o, k', 'c DESC, d']) AS col;
+
+-- keys alone, and first rows; what the device makes is what the process makes
+SELECT check_feed('SELECT e FROM pages_t ORDER BY e');
+SELECT check_feed('SELECT l, k FROM pages_t ORDER BY k DESC, l');
+SELECT check_feed('SELECT k, l, k AS again, a FROM pages_t ORDER BY l, k, a');
+SELECT check_feed('SELECT DISTINCT l FROM pages_t ORDER BY l');
+SELECT check_feed('SELECT count(DISTINCT e), count(DISTINCT g), count(DISTINCT k) FROM pages_t');
+SELECT check_feed('SELECT DISTINCT ON (k) k, d, t::text FROM pages_t t ORDER BY k, d DESC, t::text');
+SELECT check_feed('SELECT n, count(*), sum(k) FROM pages_t GROUP BY n ORDER BY n');
+
+-- rows are the table's tuples, or columns of them
+CREATE TABLE pages_two (id int, p text COLLATE "C");
+INSERT INTO pages_two SELECT i, md5((i % 3000)::text) FROM generate_series(1, 5000) AS i;
+SELECT table_pages('SELECT id, p FROM pages_two ORDER BY p, id');
+SELECT table_pages('SELECT p FROM pages_two ORDER BY p');
+SELECT check_feed('SELECT id, p FROM pages_two ORDER BY p, id');
+
+-- conditions and expressions come row by row
+SELECT table_pages('SELECT id, p FROM pages_two WHERE id % 2 = 0 ORDER BY p, id');
+SELECT check_feed('SELECT id, p FROM pages_two WHERE id % 2 = 0 ORDER BY p, id');
+SELECT check_feed('SELECT id, p, length(p) FROM pages_two ORDER BY p, id');
+SELECT check_feed('SELECT ctid, p FROM pages_two ORDER BY p, ctid');
+SELECT check_feed('SELECT tableoid::regclass, p, id FROM pages_two ORDER BY p, id');
+
+-- deleted and updated rows, HOT chains, pages that are nearly empty
+UPDATE pages_two SET p = p || 'u' WHERE id % 3 = 0;
+DELETE FROM pages_two WHERE id BETWEEN 1000 AND 2500 AND id % 10 > 0;
+SELECT check_feed('SELECT id, p FROM pages_two ORDER BY p, id');
+VACUUM pages_two;
+SELECT check_feed('SELECT id, p FROM pages_two ORDER BY p, id');
+UPDATE pages_two SET id = id + 10000 WHERE id % 4 = 0;
+SELECT check_feed('SELECT id, p FROM pages_two ORDER BY id DESC');
+
+-- columns that were added, with and without a default, and dropped
+ALTER TABLE pages_two ADD COLUMN q text COLLATE "C" DEFAULT 'new';
+ALTER TABLE pages_two ADD COLUMN r int;
+SELECT check_feed('SELECT id, p, q, r FROM pages_two ORDER BY q, r, p, id');
+SELECT check_feed('SELECT * FROM pages_two ORDER BY r, id');
+INSERT INTO pages_two SELECT i, 'v' || i % 10, 'q' || i % 7, i % 5 FROM generate_series(20000, 21000) AS i;
+SELECT check_feed('SELECT * FROM pages_two ORDER BY q, r, p, id');
+SELECT check_feed('SELECT r, q FROM pages_two ORDER BY r DESC, q');
+ALTER TABLE pages_two DROP COLUMN p;
+SELECT check_feed('SELECT * FROM pages_two ORDER BY q, r, id');
+SELECT check_feed('SELECT * FROM pages_two ORDER BY id');
+
+-- keys that are compressed or out of line, and rows too large for a chunk
+CREATE TABLE pages_long (id int, p text COLLATE "C", q text);
+INSERT INTO pages_long SELECT i, CASE i % 4 WHEN 0 THEN repeat(md5((i % 50)::text), 200) ELSE md5(i::text) END, 'q' FROM generate_series(1, 1500) AS i;
+INSERT INTO pages_long SELECT i, (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, 300) AS j), NULL FROM generate_series(2000, 2040) AS i;
+SELECT check_feed('SELECT id, md5(p), q FROM (SELECT * FROM pages_long ORDER BY p, id) s');
+SELECT check_feed('SELECT id, length(p) FROM (SELECT p, id FROM pages_long ORDER BY p, id) s');
+ALTER TABLE pages_long ALTER p SET STORAGE PLAIN;
+INSERT INTO pages_long SELECT i, repeat(md5(i::text), 230), 'plain' FROM generate_series(3000, 3060) AS i;
+SELECT check_feed('SELECT id, md5(p), q FROM (SELECT * FROM pages_long ORDER BY p, id) s');
+
+-- more columns before the key than a device knows, and a key of many columns
+DO $$
+BEGIN
+	EXECUTE format('CREATE TABLE pages_wide (%s, p text COLLATE "C")', (SELECT string_agg(format('c%s int', i), ', ') FROM generate_series(1, 60) AS i));
+	EXECUTE format('INSERT INTO pages_wide SELECT %s, md5(i::text) FROM generate_series(1, 1000) AS i', (SELECT string_agg(format('i %% %s', i + 1), ', ') FROM generate_series(1, 60) AS i));
+END
+$$;
+SELECT check_feed('SELECT * FROM pages_wide ORDER BY p');
+SELECT check_feed('SELECT * FROM pages_wide ORDER BY c1, c2, c3, c4, c5, c6, c7, c8, c9, p');
+SELECT check_feed('SELECT c7, c60 FROM pages_wide ORDER BY c7, c60');
+
+-- orders whose keys processes make: languages, numbers of any length, char(n)
+CREATE TABLE pages_kinds (t text COLLATE "en-x-icu", n numeric, c char(12) COLLATE "C", i interval, id int);
+INSERT INTO pages_kinds SELECT chr(65 + i % 50) || i % 90, (i % 500 - 250) / 7.0, 'c' || i % 33, i % 44 * interval '1 day 3 hours', i FROM generate_series(1, 3000) AS i;
+SELECT col, check_feed(format('SELECT * FROM pages_kinds ORDER BY %s, id', col)) FROM unnest(ARRAY['t', 't DESC', 'n', 'n DESC, t', 'c', 'i, n']) AS col;
+
+-- the tables below a partitioned one, and inherited ones
+CREATE TABLE pages_part (id int, p text COLLATE "C") PARTITION BY RANGE (id);
+CREATE TABLE pages_part_1 PARTITION OF pages_part FOR VALUES FROM (0) TO (2000);
+CREATE TABLE pages_part_2 (p text COLLATE "C", gone int, id int);
+ALTER TABLE pages_part_2 DROP COLUMN gone;
+ALTER TABLE pages_part ATTACH PARTITION pages_part_2 FOR VALUES FROM (2000) TO (6000);
+INSERT INTO pages_part SELECT i, md5((i % 900)::text) FROM generate_series(1, 5000) AS i;
+SELECT check_feed('SELECT * FROM pages_part ORDER BY p, id');
+
+-- a scan that is run again
+SELECT check_feed('SELECT x, s.* FROM generate_series(1, 3) AS x, LATERAL (SELECT id, p FROM pages_part_1 ORDER BY p, id OFFSET x * 600 LIMIT 2) s');
+
+-- rows are counted as before
+SELECT pg_stat_force_next_flush();
+SELECT seq_tup_read AS before FROM pg_stat_user_tables WHERE relname = 'pages_kinds' \gset
+SET gpusort.force = on;
+SELECT count(*) FROM (SELECT * FROM pages_kinds ORDER BY id OFFSET 0) s;
+SELECT pg_stat_force_next_flush();
+SELECT seq_tup_read - :before FROM pg_stat_user_tables WHERE relname = 'pages_kinds';
+
+DROP FUNCTION check_feed, table_pages, plan_lines, query_rows, stock_rows, rows_differ;
+DROP TABLE pages_t, pages_two, pages_long, pages_wide, pages_kinds, pages_part;
