@@ -3,7 +3,7 @@
  * key_tuple.c
  *	  Which keys devices can make from tuples (device/tuple_key.h).
  *
- * Tests: regress/page_feed, unit/test_device
+ * Tests: regress/page_feed, unit/plain/test_device
  *
  *-------------------------------------------------------------------------
  */

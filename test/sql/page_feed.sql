@@ -4,7 +4,7 @@
 --
 SET client_min_messages = warning;
 \set ECHO none
-\i sql/compare.inc
+\i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 100;
 SET parallel_setup_cost = 0;
@@ -14,22 +14,12 @@ SET enable_indexscan = off;
 SET enable_bitmapscan = off;
 SET work_mem = '64kB';
 
--- a query's rows by PostgreSQL, and by gpusort in one process and in three
-CREATE FUNCTION check_feed(query text) RETURNS text LANGUAGE plpgsql AS $$
-DECLARE
-	stock text[] := stock_rows(query);
-	answer text;
-BEGIN
-	PERFORM set_config('gpusort.force', 'on', true);
-	FOR workers IN REVERSE 2 .. 0 LOOP
-		CONTINUE WHEN workers = 1;
-		PERFORM set_config('max_parallel_workers_per_gather', workers::text, true);
-		answer := coalesce(answer || ', ', '') ||
-			coalesce(rows_differ(query_rows(query), stock), cardinality(stock) || ' rows') ||
-			CASE WHEN plan_lines(query, 'GpuSort\M') = 0 THEN ' by PostgreSQL' ELSE '' END;
-	END LOOP;
-	RETURN answer;
-END
+-- what sorts a query
+CREATE FUNCTION sorted_by(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE WHEN plan_lines(query, 'GpuSort\M') > 0 THEN 'gpusort' ELSE 'PostgreSQL' END;
+$$;
+CREATE FUNCTION check_feed(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT compare_modes(query, 'sorted_by');
 $$;
 
 -- the pages that went whole: all but those that are not dense
@@ -152,5 +142,5 @@ SELECT count(*) FROM (SELECT * FROM pages_kinds ORDER BY id OFFSET 0) s;
 SELECT pg_stat_force_next_flush();
 SELECT seq_tup_read - :before FROM pg_stat_user_tables WHERE relname = 'pages_kinds';
 
-DROP FUNCTION check_feed, table_pages, plan_lines, query_rows, stock_rows, rows_differ;
+DROP FUNCTION check_feed, sorted_by, table_pages, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
 DROP TABLE pages_t, pages_two, pages_long, pages_wide, pages_kinds, pages_part;
