@@ -109,9 +109,10 @@ move_pointer(GsHeldRows *held, HeldReader *reader, int64 position)
 {
 	tuplestore_select_read_pointer(held->store, reader->pointer);
 	/* false where it goes back to the first row */
-	if (position != reader->next)
-		(void) tuplestore_skiptuples(held->store, Abs(position - reader->next),
-									 position > reader->next);
+	if (position > reader->next)
+		(void) tuplestore_skiptuples(held->store, position - reader->next, true);
+	else if (position < reader->next)
+		(void) tuplestore_skiptuples(held->store, reader->next - position, false);
 	reader->next = position;
 }
 
