@@ -1,8 +1,7 @@
 #!/usr/bin/perl
 # Circles of files: .c files of which each calls a function of the next one, and the last one of the first.
 #
-#	test/lib/circles.pl DIR [FOLDER...]		prints each circle and its calls, except those whose
-#											files are all in one of these folders of DIR
+#	test/lib/circles.pl DIR		prints each circle and its calls
 #
 # It reads sources, and needs no build.  The name of a function that is defined begins a line; the line
 # before, its type, begins with static if other files cannot call it.  A file calls a function if it names it
@@ -12,7 +11,7 @@ use strict;
 use warnings;
 use File::Find;
 
-my ($root, @excepted) = @ARGV;
+my ($root) = @ARGV;
 my (%code, %file_of, %inline, %calls);
 
 find({ no_chdir => 1, wanted => sub { $code{$_} = code($_) if /\.[ch]$/ } }, $root);
@@ -89,7 +88,6 @@ for my $circle (@circles)
 {
 	my %member = map { $_ => 1 } @$circle;
 
-	next if grep { my $folder = "$root/$_/"; !grep { index($_, $folder) != 0 } @$circle } @excepted;
 	print "a circle of ", scalar @$circle, " files:\n";
 	for my $file (@$circle)
 	{
