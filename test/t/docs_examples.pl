@@ -116,7 +116,7 @@ sub masked
 	{
 		s/rows=(\d+\.\d+)/sprintf 'rows=%.0f', $1/ge;
 		s/\d+\.\d+/TIME/g;
-		s/(Chunks: |Batches: |on Device: )\d+/$1N/g;
+		s/(Chunks: |Table Pages: |Batches: |on Device: )\d+/$1N/g;
 		s/\d+ chunks/N chunks/g;
 		s/\d+ threads?/N threads/g;
 		s/\d+ MB/N MB/g;
