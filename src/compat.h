@@ -15,6 +15,7 @@
 #include "access/toast_internals.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_collation.h"
+#include "executor/executor.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "nodes/primnodes.h"
@@ -398,6 +399,19 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #define gs_compat_append_path(root, rel, whole, partial, workers, parallel_aware) \
 	((Path *) create_append_path(root, rel, whole, partial, NIL, NULL, workers, parallel_aware, -1))
 #endif
+
+/* Run a program that has no result, as the transitions of an Agg for a row. */
+static inline void
+gs_compat_run_program(ExprState *program, ExprContext *econtext)
+{
+#if PG_VERSION_NUM >= 180000
+	ExecEvalExprNoReturnSwitchContext(program, econtext);
+#else
+	bool		isnull;
+
+	(void) ExecEvalExprSwitchContext(program, econtext, &isnull);
+#endif
+}
 
 /*
  * Does an aggregate sort its input itself, rather than get it sorted?  (16 and later)  Then it compares, for

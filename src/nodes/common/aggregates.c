@@ -288,10 +288,8 @@ gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row)
 		ResetExprContext(aggregates->filter_context);
 	if (agg)
 	{
-		bool		isnull;
-
 		agg->tmpcontext->ecxt_outertuple = row;
-		(void) ExecEvalExprSwitchContext(agg->phase->evaltrans, agg->tmpcontext, &isnull);
+		gs_compat_run_program(agg->phase->evaltrans, agg->tmpcontext);
 		ResetExprContext(agg->tmpcontext);
 	}
 }

@@ -23,6 +23,7 @@
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 
+#include "compat.h"
 #include "nodes/common/gpuaccumulator.h"
 #include "plan/plan_walk.h"
 
