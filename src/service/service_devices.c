@@ -559,14 +559,15 @@ gs_device_assign(int number)
 	}
 	if (best < 0)
 		elog(ERROR, "gpusort has no device that is ready");
-	last_chosen = best;
-	gs_served_use(number, best);
+	last_chosen = s->device = best;
+	gs_lock();
+	gs_sessions[number].device = best;
+	gs_unlock();
 }
 
 void
 gs_memory_freed(int device)
 {
-	gs_devices[device].freed = true;
 	gs_devices[device].n_freed++;
 }
 
@@ -592,7 +593,6 @@ lose_device(int number, int device)
 	s->refused = false;
 	s->waits_since = 0;
 	gs_device_assign(number);
-	gs_memory_freed(s->device); /* the other one may just have refused it */
 	gs_served_wake(number);
 	return false;
 }

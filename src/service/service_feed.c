@@ -95,7 +95,6 @@ gs_feed_ended(int chunk, GsStatus status)
 	if (status == GS_NO_MEMORY && s->phase == SERVED_FED)
 	{
 		s->refused = true;
-		gs_memory_refused(s->device, s->memory_asked);
 		queue_chunk(chunk);
 		return;
 	}
@@ -121,7 +120,7 @@ gs_feed_retry(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->phase == SERVED_FAILED || !s->refused || s->appends > 0)
+	if (!s->refused)
 		return;
 	s->refused = false;
 	if (s->sort)
@@ -144,7 +143,6 @@ append_waiting(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	s->memory_asked = gs_memory_asked(s->device);
 	while (s->waiting >= 0)
 	{
 		int			chunk = s->waiting;
@@ -188,6 +186,7 @@ gs_feed_step(int number)
 	if (s->waiting < 0 || s->refused || s->write_out ||
 		(s->limited_since != 0 && !gs_role_admits(s->waiting)))
 		return;
+	s->asked_at = gs_devices[s->device].n_freed;
 	if (s->sort == NULL)
 		s->sort = gs_job_open_sort(number);
 	if (s->sort)

@@ -142,7 +142,7 @@ gs_load_retry(int number)
 {
 	Load	   *load = &gs_served[number].load;
 
-	if (!load->refused || load->appending > 0 || load->phase != LOAD_READING)
+	if (!load->refused || load->phase != LOAD_READING)
 		return;
 	load->refused = false;
 	gs_ops->resume(load->sort);
@@ -224,8 +224,9 @@ append_pieces(int number)
 	Load	   *load = &gs_served[number].load;
 	int			buffer;
 
-	if (load->appending == 0)
-		load->memory_asked = gs_memory_asked(gs_served[number].device);
+	/* one that was refused asked before, and tries again if some was given back since */
+	if (load->appending == 0 && !load->refused)
+		load->asked_at = gs_devices[gs_served[number].device].n_freed;
 	while (!load->refused &&
 		   (buffer = gs_buffer_find(number, BUFFER_READ, load->appended)) >= 0)
 	{
@@ -268,7 +269,6 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 		{
 			/* so were all that follow; they go again from here */
 			load->refused = true;
-			gs_memory_refused(gs_served[number].device, load->memory_asked);
 			load->appended = Min(load->appended, b->number);
 			b->use = BUFFER_READ;
 			return;

@@ -38,19 +38,6 @@
 #include "service/service_private.h"
 
 uint64
-gs_memory_asked(int device)
-{
-	return gs_devices[device].n_freed;
-}
-
-void
-gs_memory_refused(int device, uint64 asked)
-{
-	if (asked != gs_devices[device].n_freed)
-		gs_devices[device].freed = true;
-}
-
-uint64
 gs_memory_share(int device)
 {
 	GsDeviceInfo info;
@@ -82,14 +69,36 @@ gs_memory_is_short(int device)
 
 /* ---- who waits ---- */
 
+/* Did its device refuse a session's chunks, or a range? */
+static bool
+is_feed_refused(const ServedSession *s)
+{
+	return s->refused && s->appends == 0 && !gs_served_is_over(s);
+}
+
+static bool
+is_load_refused(const ServedSession *s)
+{
+	return s->load.refused && s->load.appending == 0 && s->load.phase == LOAD_READING &&
+		!gs_served_is_over(s);
+}
+
+/* Has its device got memory back since? */
+static bool
+may_retry(const ServedSession *s)
+{
+	uint64		n_freed = gs_devices[s->device].n_freed;
+
+	return (is_feed_refused(s) && s->asked_at != n_freed) ||
+		(is_load_refused(s) && s->load.asked_at != n_freed);
+}
+
 /* Does a session wait for room on its device? */
 static bool
 is_waiting(const ServedSession *s)
 {
-	if (gs_served_is_over(s))
-		return false;
-	return (s->refused && s->appends == 0 && s->waiting >= 0 && !s->write_out) ||
-		(s->load.refused && s->load.wanted && s->load.appending == 0 && s->load.phase == LOAD_READING);
+	return (is_feed_refused(s) && s->waiting >= 0 && !s->write_out) ||
+		(is_load_refused(s) && s->load.wanted);
 }
 
 /* The session that has waited for room on a device longest; -1: none does. */
@@ -231,11 +240,13 @@ gs_memory_decide(int device)
 	int			number;
 	bool		idle_only;
 
-	if (gs_devices[device].freed)
-	{
-		decision.relief = RELIEF_RETRY;
-		return decision;
-	}
+	for (int i = 0; i < gs_n_served; i++)
+		if (gs_served[i].device == device && may_retry(&gs_served[i]))
+		{
+			decision.relief = RELIEF_RETRY;
+			decision.session = i;
+			return decision;
+		}
 	number = longest_waiting(device);
 	if (number < 0)
 		return decision;

@@ -94,8 +94,7 @@ typedef struct ServedDevice
 	bool		was_open;		/* in this process */
 	TimestampTz restart_at;		/* from then on only a new process can open it; 0: it is not so */
 
-	bool		freed;			/* memory, since gs_memory_decide() looked */
-	uint64		n_freed;		/* how often any was */
+	uint64		n_freed;		/* how often memory was given back */
 	int			reading;		/* the session that reads a range (service_load.c); -1: none */
 } ServedDevice;
 
@@ -165,7 +164,7 @@ typedef struct Load
 	uint32		range;
 	bool		wanted;			/* the leader waits for it */
 	bool		refused;		/* the device had no room for the next piece */
-	uint64		memory_asked;	/* see gs_memory_asked() */
+	uint64		asked_at;		/* ServedDevice.n_freed when it asked for room */
 	bool		all_read;		/* every piece was asked for */
 	bool		too_large;		/* ENDING: split it then */
 	GsSpillSplit *split;		/* SPLITTING */
@@ -201,7 +200,7 @@ typedef struct ServedSession
 	int			waiting;		/* head of the list of chunks in APPENDING that
 								 * wait for room, by their number */
 	bool		refused;		/* sort had no room for the first of them */
-	uint64		memory_asked;	/* see gs_memory_asked() */
+	uint64		asked_at;		/* ServedDevice.n_freed when it was given chunks */
 	bool		write_out;		/* sort is to be written out as a run */
 	TimestampTz waits_since;	/* for room on the device; 0: it does not */
 	TimestampTz limited_since;	/* chunks wait for what its role may hold; 0: none does */
@@ -342,21 +341,12 @@ extern void gs_served_wake(int number);
 /* The next woken session; -1: there is none. */
 extern int	gs_served_woken(void);
 
-/* The device is in use: caches of it may have to be trimmed later. */
-extern void gs_served_busy(void);
-
-/* Was it since the last call? */
-extern bool gs_served_was_busy(void);
-
 /* Note that a chunk's job begins. */
 extern void gs_served_start(int chunk);
 
 /* The chunks with jobs under way, in the order in which these began. */
 extern const int *gs_served_started(int *n);
 extern void gs_served_ended(int chunk);
-
-/* From now on the session's chunks go to this device, or its pages come from there. */
-extern void gs_served_use(int number, int device);
 
 /* Has the session a sort on its device? */
 extern bool gs_served_has_sort(int number);
@@ -472,13 +462,6 @@ extern void gs_job_note_fetches(int number, const ServedResult *result);
 
 /* service_memory.c */
 
-/*
- * Memory is asked for; if it is refused, what the first function returned then is to be
- * given to the second: some may have been given back meanwhile.
- */
-extern uint64 gs_memory_asked(int device);
-extern void gs_memory_refused(int device, uint64 asked);
-
 /* Does anybody wait for room on the device? */
 extern bool gs_memory_is_short(int device);
 
@@ -489,7 +472,7 @@ typedef enum Relief
 {
 	RELIEF_NONE,				/* nobody waits, or nothing can be done */
 	RELIEF_LATER,				/* by waiting */
-	RELIEF_RETRY,				/* some memory is free: who was refused tries again */
+	RELIEF_RETRY,				/* some memory was given back: it tries again */
 	RELIEF_LOAD,				/* give up what was read ahead */
 	RELIEF_RUN,					/* write its rows out as a run */
 	RELIEF_PAGES,				/* write its pages out */
@@ -516,7 +499,7 @@ extern void gs_load_step(int number);
 extern void gs_load_buffer_ended(int buffer, GsStatus status);
 extern void gs_load_checked(int number, bool proven);
 
-/* The device may have room: go on, if it had none. */
+/* The device has memory again: go on, if it had none. */
 extern void gs_load_retry(int number);
 
 /* Give a load up, and make its range smaller; the session fails where it cannot be. */
@@ -549,7 +532,7 @@ extern void gs_feed_ended(int chunk, GsStatus status);
 /* Give chunks that wait to the device, and begin to write out what is due. */
 extern void gs_feed_step(int number);
 
-/* The device may have room: go on, if it had none. */
+/* The device has memory again: go on, if it had none. */
 extern void gs_feed_retry(int number);
 
 /* service_ranges.c */

@@ -172,7 +172,6 @@ request_chunk(int chunk)
 	Assert(c->state == GS_CHUNK_APPENDING || c->state == GS_CHUNK_FETCHING);
 	if (chunk_kills_service(c))
 		proc_exit(1);
-	gs_served_busy();
 	if (c->state == GS_CHUNK_APPENDING)
 		gs_feed_request(chunk);
 	else if (holds_arrays(c))

@@ -49,7 +49,6 @@ static int	n_started = 0;
 static ServiceBuffer *buffers = NULL;
 static int	n_free_buffers = 0;
 static int	n_woken = 0;
-static bool busy = false;
 
 /* As they are when nothing was asked. */
 static void
@@ -214,21 +213,6 @@ gs_served_woken(void)
 }
 
 void
-gs_served_busy(void)
-{
-	busy = true;
-}
-
-bool
-gs_served_was_busy(void)
-{
-	bool		was = busy;
-
-	busy = false;
-	return was;
-}
-
-void
 gs_served_start(int chunk)
 {
 	Assert(n_started < gs_shared->n_chunks && !gs_served_chunks[chunk].started);
@@ -255,17 +239,6 @@ gs_served_ended(int chunk)
 	memmove(&started[i], &started[i + 1], (n_started - i - 1) * sizeof(int));
 	n_started--;
 	gs_served_chunks[chunk].started = false;
-}
-
-void
-gs_served_use(int number, int device)
-{
-	GsSession  *session = &gs_sessions[number];
-
-	gs_served[number].device = device;
-	gs_lock();
-	session->device = device;
-	gs_unlock();
 }
 
 bool

@@ -246,51 +246,39 @@ perform_ended(int number)
  * Making room
  */
 
-/* Those who were refused memory of a device try again. */
-static void
-retry(int device)
-{
-	gs_devices[device].freed = false;
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].device == device)
-		{
-			gs_feed_retry(i);
-			gs_load_retry(i);
-		}
-}
-
-/* Do what was decided for a session; false: it was nothing. */
+/* Do what was decided for a session; false: nothing is to be done now. */
 static bool
-carry_out(const Decision *decision)
+carry_out(Decision decision)
 {
-	int			number = decision->session;
-	ServedSession *s = &gs_served[number];
+	int			number = decision.session;
 
-	switch (decision->relief)
+	switch (decision.relief)
 	{
 		case RELIEF_NONE:
 		case RELIEF_LATER:
 			return false;
 		case RELIEF_RETRY:
+			gs_feed_retry(number);
+			gs_load_retry(number);
 			break;
 		case RELIEF_LOAD:
-			s->no_read_ahead = true;
+			gs_served[number].no_read_ahead = true;
 			gs_load_cancel(number);
 			break;
 		case RELIEF_RUN:
-			s->write_out = true;
+			gs_served[number].write_out = true;
 			break;
 		case RELIEF_PAGES:
 			(void) gs_write_begin(number, WRITE_PAGES);
 			break;
 		case RELIEF_GIVE_UP:
-			if (s->load.refused)
+			if (gs_served[number].load.refused)
 				gs_load_shrink(number);
 			else
-				gs_served_overflow(number, decision->of_role ? GS_FALLBACK_ROLE : GS_FALLBACK_MEMORY);
+				gs_served_overflow(number, decision.of_role ? GS_FALLBACK_ROLE : GS_FALLBACK_MEMORY);
 			break;
 	}
-	if (decision->of_role && decision->relief != RELIEF_RETRY)
+	if (decision.of_role && decision.relief != RELIEF_RETRY)
 		gs_role_note(number);
 	gs_served_wake(number);
 	return true;
@@ -303,24 +291,10 @@ gs_sort_make_room(void)
 
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_devices[i].state == DEVICE_READY)
-		{
-			Decision	decision = gs_memory_decide(i);
-
-			if (decision.session >= 0)
-				any |= carry_out(&decision);
-			else if (decision.relief == RELIEF_RETRY)
-			{
-				retry(i);
-				any = true;
-			}
-		}
+			any |= carry_out(gs_memory_decide(i));
 	for (int i = 0; i < gs_n_served; i++)
 		if (gs_role_holds_up(i) && gs_role_is_first(i))
-		{
-			Decision	decision = gs_memory_decide_role(i);
-
-			any |= decision.session >= 0 && carry_out(&decision);
-		}
+			any |= carry_out(gs_memory_decide_role(i));
 	return any;
 }
 

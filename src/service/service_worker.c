@@ -342,12 +342,11 @@ gpusort_service_main(Datum arg)
 		GS_DELAY();
 		if (work())
 		{
+			trimmed = false;
 			gs_devices_publish();
 			continue;
 		}
 
-		if (gs_served_was_busy())
-			trimmed = false;
 		ms = longest_sleep();
 		if (WaitEventSetWait(events, ms, occurred, 3,
 							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0)
