@@ -80,13 +80,6 @@ set_memory_limit(ServedDevice *d)
 	gs_ops->set_memory_limit(d->device, limit);
 }
 
-/* Of a device that is not in a thread's hands. */
-static bool
-is_open(const ServedDevice *d)
-{
-	return d->state == DEVICE_READY || d->state == DEVICE_FAILED;
-}
-
 static int
 count_ready(void)
 {
@@ -133,12 +126,6 @@ start_thread(ServedDevice *d, DeviceState state)
 	if (!started)
 		d->state = before;
 	return started;
-}
-
-static bool
-has_thread(const ServedDevice *d)
-{
-	return d->state == DEVICE_OPENING || d->state == DEVICE_CLOSING;
 }
 
 static bool
@@ -469,9 +456,9 @@ gs_devices_close(void)
 	for (int i = 0; i < gs_n_devices; i++)
 	{
 		ServedDevice *d = &gs_devices[i];
-		bool		open = is_open(d);
+		bool		open = d->state == DEVICE_READY || d->state == DEVICE_FAILED;
 
-		if (has_thread(d))
+		if (d->state == DEVICE_OPENING || d->state == DEVICE_CLOSING)
 		{
 			pthread_join(d->thread, NULL);
 			open = d->state == DEVICE_OPENING && d->status == GS_OK;

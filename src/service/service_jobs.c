@@ -63,28 +63,14 @@ gs_job_open_sort(int number)
 	return NULL;
 }
 
-/* What sums over sorts have of a sort. */
-static void
-add_result(GsSortResult *sum, const GsSortResult *result)
-{
-	sum->n_dropped += result->n_dropped;
-	sum->copy_in_ms += result->copy_in_ms;
-	sum->sort_ms += result->sort_ms;
-	sum->gather_ms += result->gather_ms;
-	sum->copy_out_ms += result->copy_out_ms;
-}
-
-ServedResult
+GsSortResult
 gs_job_result(int number)
 {
-	const ServedSession *s = &gs_served[number];
-	ServedResult result = {{0}};
+	GsSortResult result = {0};
 
 	Assert(!LWLockHeldByMe(gs_shared->lock));
-	if (s->sort)
-		gs_ops->result(s->sort, &result.now);
-	add_result(&result.sum, &s->done);
-	add_result(&result.sum, &result.now);
+	if (gs_served[number].sort)
+		gs_ops->result(gs_served[number].sort, &result);
 	return result;
 }
 
@@ -97,7 +83,11 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 
 	gs_ops->result(sort, &result);
 	done->engine = result.engine;
-	add_result(done, &result);
+	done->n_dropped += result.n_dropped;
+	done->copy_in_ms += result.copy_in_ms;
+	done->sort_ms += result.sort_ms;
+	done->gather_ms += result.gather_ms;
+	done->copy_out_ms += result.copy_out_ms;
 	gs_ops->sort_close(sort);
 	gs_devices[device].n_sorts--;
 	gs_memory_freed(device);
@@ -156,10 +146,12 @@ gs_job_note_files(int number)
 }
 
 void
-gs_job_note_fetches(int number, const ServedResult *result)
+gs_job_note_fetches(int number, const GsSortResult *now)
 {
-	gs_sessions[number].gather_ms = result->sum.gather_ms;
-	gs_sessions[number].copy_out_ms = result->sum.copy_out_ms;
+	const GsSortResult *done = &gs_served[number].done;
+
+	gs_sessions[number].gather_ms = done->gather_ms + now->gather_ms;
+	gs_sessions[number].copy_out_ms = done->copy_out_ms + now->copy_out_ms;
 	gs_job_note_files(number);
 }
 
@@ -168,14 +160,13 @@ gs_job_note_fetches(int number, const ServedResult *result)
  * at hand; rows, bytes and times those of all it did.
  */
 void
-gs_job_note(int number, const ServedResult *result)
+gs_job_note(int number, const GsSortResult *now)
 {
 	const ServedSession *s = &gs_served[number];
 	GsSession  *session = &gs_sessions[number];
-	const GsSortResult *now = &result->now;
+	const GsSortResult *done = &s->done;
 	bool		in_runs = s->phase == SERVED_RANGES || s->phase == SERVED_FILED;
-	const GsSortResult *all = in_runs ? &s->done : now;
-	const char *engine = now->engine ? now->engine : s->done.engine;
+	const char *engine = now->engine ? now->engine : done->engine;
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	session->n_pages = s->phase == SERVED_FILED ? s->n_pages : now->n_pages;
@@ -183,20 +174,20 @@ gs_job_note(int number, const ServedResult *result)
 	session->n_images = (in_runs ? 0 : now->n_images) + (s->spill ? gs_spill_images(s->spill) : 0) +
 		(s->out.phase == OUT_STUCK ? s->out.n_pages : 0);
 	session->n_ranges = s->spill ? gs_spill_ranges(s->spill) : 0;
-	session->n_dropped = result->sum.n_dropped;
-	session->row_bytes = all->row_bytes;
-	session->key_bytes = all->key_bytes;
+	session->n_dropped = done->n_dropped + now->n_dropped;
+	session->row_bytes = in_runs ? done->row_bytes : now->row_bytes;
+	session->key_bytes = in_runs ? done->key_bytes : now->key_bytes;
 	strlcpy(session->engine, engine ? engine : "", sizeof(session->engine));
-	session->copy_in_ms = result->sum.copy_in_ms;
-	session->sort_ms = result->sum.sort_ms;
-	gs_job_note_fetches(number, result);
+	session->copy_in_ms = done->copy_in_ms + now->copy_in_ms;
+	session->sort_ms = done->sort_ms + now->sort_ms;
+	gs_job_note_fetches(number, now);
 }
 
 void
 gs_job_answer(int number)
 {
 	GsSession  *session = &gs_sessions[number];
-	ServedResult result = gs_job_result(number);
+	GsSortResult result = gs_job_result(number);
 
 	gs_lock();
 	gs_job_note(number, &result);

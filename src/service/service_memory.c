@@ -61,7 +61,7 @@ gs_memory_is_short(int device)
 	{
 		const ServedSession *s = &gs_served[i];
 
-		if (s->waits_since != 0 && s->phase != SERVED_FAILED && s->device == device)
+		if (s->waits_since != 0 && s->phase != SERVED_FAILED && (device < 0 || s->device == device))
 			return true;
 	}
 	return false;

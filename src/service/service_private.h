@@ -18,7 +18,7 @@
  *
  * Each calls files below it in this list only.  What concerns one above is left for it
  * to find: the news that a session can take a step (gs_served_wake()), the decision who
- * is to make room (Relief).
+ * is to make room (Decision).
  *
  * Devices and threads
  *	  One thread serves all devices.  It needs no more: a device's calls only queue,
@@ -226,12 +226,6 @@ typedef struct ServedSession
 	uint64		run_held;		/* ... and what their sorts held for them */
 } ServedSession;
 
-typedef struct ServedResult
-{
-	GsSortResult now;			/* of its sort; zeroes where it has none */
-	GsSortResult sum;			/* n_dropped and times, of all that it had */
-} ServedResult;
-
 /* Where a chunk's fetch takes its page or image from. */
 typedef enum FetchSource
 {
@@ -344,9 +338,8 @@ extern int	gs_served_woken(void);
 /* Note that a chunk's job begins. */
 extern void gs_served_start(int chunk);
 
-/* The chunks with jobs under way, in the order in which these began. */
-extern const int *gs_served_started(int *n);
-extern void gs_served_ended(int chunk);
+/* Of the chunks whose jobs have ended the one whose began first, once each; -1: there is none. */
+extern int	gs_served_ended(void);
 
 /* Has the session a sort on its device? */
 extern bool gs_served_has_sort(int number);
@@ -445,11 +438,11 @@ extern void gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, 
 /* Begin to check the order of a sort of a session's; false: no memory. */
 extern bool gs_job_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
 
-/* The results of the session's sorts.  The device is asked, so the lock is not held. */
-extern ServedResult gs_job_result(int number);
+/* The result of the session's sort, or zeroes.  The device is asked, so the lock is not held. */
+extern GsSortResult gs_job_result(int number);
 
-/* With the lock held: that, for the session's backends. */
-extern void gs_job_note(int number, const ServedResult *result);
+/* With the lock held: that, and what other sorts of it add, for the session's backends. */
+extern void gs_job_note(int number, const GsSortResult *now);
 
 /* What the leader waits for is here, or it may take its rows back. */
 extern void gs_job_answer(int number);
@@ -458,11 +451,11 @@ extern void gs_job_answer(int number);
 extern void gs_job_note_files(int number);
 
 /* The same, and the times of what was fetched. */
-extern void gs_job_note_fetches(int number, const ServedResult *result);
+extern void gs_job_note_fetches(int number, const GsSortResult *now);
 
 /* service_memory.c */
 
-/* Does anybody wait for room on the device? */
+/* Does anybody wait for room on the device?  -1: on any? */
 extern bool gs_memory_is_short(int device);
 
 /* How much a session's sorts should hold at most, while others want some, too. */

@@ -299,10 +299,10 @@ note_fetch(int chunk, GsStatus status)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
-	ServedResult result = gs_job_result(c->session);
+	GsSortResult result = gs_job_result(c->session);
 
 	if (status == GS_OK && c->fetch != GS_FETCH_ARRAYS)
-		describe_fetched(chunk, &result.now);
+		describe_fetched(chunk, &result);
 	gs_lock();
 	gs_job_note_fetches(c->session, &result);
 	if (c->fetch == GS_FETCH_ARRAYS)
@@ -332,8 +332,6 @@ chunk_ended(int chunk)
 		served->source == FROM_FILES;
 	GsStatus	status;
 
-	gs_served_ended(chunk);
-	s->pending--;
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
 		s->asked_bytes -= gs_role_need(chunk);
 	gs_served_wake(number);
@@ -377,21 +375,11 @@ bool
 gs_requests_note_ended(void)
 {
 	bool		any = false;
-	int			n;
-	const int  *started = gs_served_started(&n);
+	int			chunk;
 
-	/* in the order in which they began; those of the device end in it, too */
-	for (int i = 0; i < n;)
+	while ((chunk = gs_served_ended()) >= 0)
 	{
-		int			chunk = started[i];
-
-		if (gs_job_status(&gs_served_chunks[chunk].job) == GS_PENDING)
-		{
-			i++;
-			continue;
-		}
 		chunk_ended(chunk);
-		started = gs_served_started(&n);
 		any = true;
 	}
 	for (int i = 0; i < gs_shared->n_buffers; i++)

@@ -222,23 +222,22 @@ gs_served_start(int chunk)
 	started[n_started++] = chunk;
 }
 
-const int *
-gs_served_started(int *n)
+int
+gs_served_ended(void)
 {
-	*n = n_started;
-	return started;
-}
+	for (int i = 0; i < n_started; i++)
+	{
+		int			chunk = started[i];
 
-void
-gs_served_ended(int chunk)
-{
-	int			i = 0;
-
-	while (started[i] != chunk)
-		i++;
-	memmove(&started[i], &started[i + 1], (n_started - i - 1) * sizeof(int));
-	n_started--;
-	gs_served_chunks[chunk].started = false;
+		if (gs_job_status(&gs_served_chunks[chunk].job) == GS_PENDING)
+			continue;
+		memmove(&started[i], &started[i + 1], (n_started - i - 1) * sizeof(int));
+		n_started--;
+		gs_served_chunks[chunk].started = false;
+		gs_served[gs_chunks[chunk].session].pending--;
+		return chunk;
+	}
+	return -1;
 }
 
 bool

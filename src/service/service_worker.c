@@ -243,16 +243,6 @@ work(void)
 	return any;
 }
 
-/* Does anybody wait for room on any device? */
-static bool
-any_device_is_short(void)
-{
-	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_memory_is_short(i))
-			return true;
-	return false;
-}
-
 /* How long to sleep where nobody wakes the service; -1: for ever. */
 static long
 longest_sleep(void)
@@ -261,7 +251,7 @@ longest_sleep(void)
 	long		retry = gs_devices_sleep_ms();
 	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 
-	if (any_device_is_short() || gs_role_any_waits())
+	if (gs_memory_is_short(-1) || gs_role_any_waits())
 		return GS_SHORT_MEMORY_MS;
 	if (gs_shared->n_idle_pages > 0)
 		return wake < 0 ? GS_IDLE_READER_MS : Min(wake, GS_IDLE_READER_MS);
@@ -272,7 +262,7 @@ longest_sleep(void)
 static void
 idle(long ms)
 {
-	if (any_device_is_short())
+	if (gs_memory_is_short(-1))
 	{
 		/* others than gpusort may have given memory back */
 		for (int i = 0; i < gs_n_devices; i++)

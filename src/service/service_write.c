@@ -122,33 +122,20 @@ begin_pages(int number)
 	return gs_spill_begin_run(s->spill, result.n_pages);
 }
 
-static void
-begin_run(int number)
-{
-	ServedSession *s = &gs_served[number];
-
-	s->out.sort = s->sort;
-	s->sort = NULL;
-	s->out.phase = OUT_PERFORMING;
-	s->out.busy++;
-	gs_job_perform(number, s->out.sort, GS_FORMAT_CHUNKS, &s->out.job);
-}
-
-/* The range is on its way out when this returns, or the session has failed. */
+/* Pages of a sort stay where they are; else the session has failed. */
 static bool
-begin_range(int number)
+cannot_begin(int number)
 {
 	ServedSession *s = &gs_served[number];
-	WriteOut   *out = &s->out;
 
-	out->sort = s->load.sort;
-	out->first_page = s->n_pages;
-	out->ties = s->load.ties;
-	s->load.sort = NULL;
-	s->load.phase = LOAD_NONE;
-	if (!begin_pages(number))
+	if (s->out.kind == WRITE_PAGES)
+	{
+		memset(&s->out, 0, sizeof(s->out));
+		s->unwritable = true;
+	}
+	else
 		gs_served_fail(number);
-	return s->phase != SERVED_FAILED;
+	return false;
 }
 
 bool
@@ -161,33 +148,31 @@ gs_write_begin(int number, WriteKind kind)
 	memset(out, 0, sizeof(*out));
 	out->kind = kind;
 	if (s->spill == NULL && !open_spill(number))
-	{
-		/* pages stay where they are */
-		if (kind == WRITE_PAGES)
-			s->unwritable = true;
-		else
-			gs_served_fail(number);
-		return false;
-	}
+		return cannot_begin(number);
 	gs_served_wake(number);
 	switch (kind)
 	{
 		case WRITE_RUN:
-			begin_run(number);
+			out->sort = s->sort;
+			s->sort = NULL;
+			out->phase = OUT_PERFORMING;
+			out->busy++;
+			gs_job_perform(number, out->sort, GS_FORMAT_CHUNKS, &out->job);
 			return true;
-		case WRITE_RANGE:
-			return begin_range(number);
 		case WRITE_PAGES:
+			/* those of a range that was returned before are not asked for any more */
+			gs_spill_forget_pages(s->spill);
+			out->sort = s->sort;
+			break;
+		case WRITE_RANGE:
+			out->sort = s->load.sort;
+			out->first_page = s->n_pages;
+			out->ties = s->load.ties;
+			s->load.sort = NULL;
+			s->load.phase = LOAD_NONE;
 			break;
 	}
-	/* those of a range that was returned before are not asked for any more */
-	gs_spill_forget_pages(s->spill);
-	out->sort = s->sort;
-	if (begin_pages(number))
-		return true;
-	memset(out, 0, sizeof(*out));
-	s->unwritable = true;
-	return false;
+	return begin_pages(number) || cannot_begin(number);
 }
 
 /* A run has been sorted. */

@@ -70,5 +70,6 @@ gs_spill_close(GsSpill *spill)
 void
 gs_spill_shorten(GsSpill *spill, const GsSpillShorten *shorten)
 {
-	spill->shorten = *shorten;
+	spill->shortening = *shorten;
+	spill->shorten = &spill->shortening;
 }

@@ -87,7 +87,7 @@ parts_together(const GsSpillTask *task, uint32_t first, size_t *bytes)
 static bool
 decode_part(GsSpillTask *task, const GsSpillPart *part, const uint8_t *coded)
 {
-	if (gs_decode_records(gs_spill_shortens(task->spill), coded, part->coded_bytes, part->data,
+	if (gs_decode_records(task->spill->shorten, coded, part->coded_bytes, part->data,
 						  part->data_bytes, part->base, part->first, part->n_records))
 		return true;
 	gs_spill_task_corrupt(task, part->file);

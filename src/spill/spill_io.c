@@ -433,12 +433,6 @@ gs_spill_io_close(GsSpillIo *io)
 		free(io);
 }
 
-const GsSpillShorten *
-gs_spill_shortens(const GsSpill *spill)
-{
-	return spill->shorten.shorten != NULL ? &spill->shorten : NULL;
-}
-
 uint64_t
 gs_spill_bytes(const GsSpill *spill)
 {

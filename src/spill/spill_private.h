@@ -186,7 +186,8 @@ struct GsSpill
 	bool		has_met_limit;	/* atomic */
 	uint64_t	written;		/* bytes; atomic */
 	uint64_t	read;			/* likewise */
-	GsSpillShorten shorten;		/* no functions: keys are written whole */
+	GsSpillShorten shortening;
+	const GsSpillShorten *shorten;	/* NULL: keys are written whole */
 #ifdef GPUSORT_FAULTS
 	int			planted[GS_SPILL_ACTIONS];	/* atomic: errno, once */
 #endif
@@ -292,9 +293,6 @@ extern void gs_spill_end_without_memory(GsSpill *spill, GsJob *job);
 
 /* Make room for n items of an array that doubles; false: no memory. */
 extern bool gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
-
-/* Which functions a coder is to use; NULL: none. */
-extern const GsSpillShorten *gs_spill_shortens(const GsSpill *spill);
 
 /* Take the names of a sort's files away; close them, which takes time. */
 extern void gs_spill_files_unlink(const GsSpill *spill);

@@ -223,7 +223,7 @@ write_parts(GsSpillTask *task)
 	for (uint32_t i = 0; i < task->n_parts; i++)
 	{
 		GsSpillPart *part = &task->parts[i];
-		size_t		coded = gs_code_records(gs_spill_shortens(task->spill), task->chunk, part->first,
+		size_t		coded = gs_code_records(task->spill->shorten, task->chunk, part->first,
 									   part->n_records, memory + bytes);
 
 		part->coded_bytes = (uint32_t) coded;
