@@ -31,6 +31,7 @@
 #include "access/heapam.h"
 #include "access/relscan.h"
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
