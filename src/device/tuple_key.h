@@ -92,16 +92,21 @@ gs_tuple_uint32(const uint8_t *at)
 	return at[0] | (uint32_t) at[1] << 8 | (uint32_t) at[2] << 16 | (uint32_t) at[3] << 24;
 }
 
+/* A value out of line: a header of two bytes, the second of which says so, and where it is. */
+#define GS_TUPLE_POINTER_TAG	18
+#define GS_TUPLE_POINTER_BYTES	16
+
 /*
  * Where the value of an attribute begins that would begin at *offset, and its bytes; false: it
- * is compressed, out of line, or damaged.
+ * is damaged.  plain: it is neither compressed nor out of line.
  */
 GS_TUPLE_INLINE bool
 gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uint32_t *offset,
-			  uint32_t *len)
+			  uint32_t *len, bool *plain)
 {
 	uint32_t	aligned = (*offset + attr->align - 1) & ~(uint32_t) (attr->align - 1);
 
+	*plain = true;
 	if (attr->len >= 0)
 	{
 		*offset = aligned;
@@ -116,10 +121,16 @@ gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uin
 			*offset = aligned;
 		if (*offset >= row_len)
 			return false;
-		if (row[*offset] & 1)
+		if (row[*offset] == 1)
 		{
-			if (row[*offset] == 1)
+			if (row_len - *offset < 2 || row[*offset + 1] != GS_TUPLE_POINTER_TAG)
 				return false;
+			*plain = false;
+			*len = GS_TUPLE_POINTER_BYTES;
+			*offset += 2;
+		}
+		else if (row[*offset] & 1)
+		{
 			*len = (row[*offset] >> 1) - 1u;
 			*offset += 1;
 		}
@@ -130,8 +141,9 @@ gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uin
 			if (row_len - *offset < 4)
 				return false;
 			header = gs_tuple_uint32(row + *offset);
-			if ((header & 3) != 0 || header >> 2 < 4)
+			if (header >> 2 < 4)
 				return false;
+			*plain = (header & 2) == 0;
 			*len = (header >> 2) - 4;
 			*offset += 4;
 		}
@@ -160,13 +172,16 @@ gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
 	{
 		bool		isnull = has_nulls && (row[15 + i / 8] >> i % 8 & 1) == 0;
 		uint32_t	len = 0;
+		bool		plain = true;
 
-		if (!isnull && !gs_tuple_find(&keys->attrs[i], row, row_len, &offset, &len))
+		if (!isnull && !gs_tuple_find(&keys->attrs[i], row, row_len, &offset, &len, &plain))
 			return 0;
 		for (uint32_t c = 0; c < keys->n_columns; c++)
 		{
 			if (keys->columns[c].attr != i)
 				continue;
+			if (!plain)
+				return 0;
 			values[c].offset = (uint16_t) offset;
 			values[c].len = (uint16_t) len;
 			values[c].isnull = isnull;

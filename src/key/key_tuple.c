@@ -20,6 +20,8 @@ StaticAssertDecl(SizeofMinimalTupleHeader == 15 && MINIMAL_TUPLE_OFFSET == 8 &&
 				 offsetof(MinimalTupleData, t_infomask) == 12 &&
 				 offsetof(MinimalTupleData, t_hoff) == 14 && HEAP_HASNULL == 1 &&
 				 HEAP_NATTS_MASK == 0x7ff, "tuple_key.h knows minimal tuples");
+StaticAssertDecl(VARTAG_ONDISK == GS_TUPLE_POINTER_TAG && VARHDRSZ_EXTERNAL == 2 &&
+				 sizeof(varatt_external) == GS_TUPLE_POINTER_BYTES, "tuple_key.h knows TOAST pointers");
 StaticAssertDecl(GS_TUPLE_MAX_BYTES + 2 * GS_TUPLE_COLUMNS < GS_KEY_MAX,
 				 "keys that devices make are never cut off");
 

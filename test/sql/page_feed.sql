@@ -102,6 +102,12 @@ INSERT INTO pages_long SELECT i, CASE i % 4 WHEN 0 THEN repeat(md5((i % 50)::tex
 INSERT INTO pages_long SELECT i, (SELECT string_agg(md5((i * j)::text), '') FROM generate_series(1, 300) AS j), NULL FROM generate_series(2000, 2040) AS i;
 SELECT check_feed('SELECT id, md5(p), q FROM (SELECT * FROM pages_long ORDER BY p, id) s');
 SELECT check_feed('SELECT id, length(p) FROM (SELECT p, id FROM pages_long ORDER BY p, id) s');
+-- values before the key that are, which the device steps over
+CREATE TABLE pages_before AS SELECT id, p AS long, md5(id::text) COLLATE "C" AS p FROM pages_long;
+SELECT gpusort_stats_reset();
+SELECT check_feed('SELECT id, md5(long), p FROM (SELECT * FROM pages_before ORDER BY p) s');
+SELECT check_feed('SELECT id, length(long) FROM (SELECT p, long, id FROM pages_before ORDER BY p) s');
+SELECT fallback_reasons FROM gpusort_stats;
 ALTER TABLE pages_long ALTER p SET STORAGE PLAIN;
 INSERT INTO pages_long SELECT i, repeat(md5(i::text), 230), 'plain' FROM generate_series(3000, 3060) AS i;
 SELECT check_feed('SELECT id, md5(p), q FROM (SELECT * FROM pages_long ORDER BY p, id) s');
@@ -143,4 +149,4 @@ SELECT pg_stat_force_next_flush();
 SELECT seq_tup_read - :before FROM pg_stat_user_tables WHERE relname = 'pages_kinds';
 
 DROP FUNCTION check_feed, sorted_by, table_pages, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
-DROP TABLE pages_t, pages_two, pages_long, pages_wide, pages_kinds, pages_part;
+DROP TABLE pages_t, pages_two, pages_before, pages_long, pages_wide, pages_kinds, pages_part;
