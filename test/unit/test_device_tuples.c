@@ -340,12 +340,13 @@ sort_tuples(TestDevice *td, const Tuples *t, GsDeviceSort **sort, GsError *error
 	for (uint32_t i = 0; i < t->n_chunks; i++)
 	{
 		test_wait(td, &jobs[i]);
-		if (status == GS_OK)
-			status = gs_job_status(&jobs[i]);
-		*error = jobs[i].error;
 		if (status != GS_OK)
-			return status;
+			continue;
+		status = gs_job_status(&jobs[i]);
+		*error = jobs[i].error;
 	}
+	if (status != GS_OK)
+		return status;
 	td->ops->perform(*sort, GS_FORMAT_ROWS, NULL, &jobs[MAX_CHUNKS]);
 	test_wait(td, &jobs[MAX_CHUNKS]);
 	*error = jobs[MAX_CHUNKS].error;
