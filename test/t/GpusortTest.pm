@@ -95,9 +95,13 @@ sub restarted
 {
 	my ($node, $service) = @_;
 
-	eventually(sub { $node->psql('postgres', 'SELECT 1') == 0 });
-	return $node->poll_query_until('postgres',
-		"SELECT bool_and(state = 'ready' AND service_pid <> $service) FROM gpusort_devices");
+	# a psql that finds no server may be gone before it is given the query, which raises an error
+	return eventually(sub {
+		my $new = eval { $node->safe_psql('postgres',
+			"SELECT bool_and(state = 'ready' AND service_pid <> $service) FROM gpusort_devices") };
+
+		return ($new // '') eq 't';
+	});
 }
 
 sub service_pid
