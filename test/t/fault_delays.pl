@@ -93,7 +93,8 @@ sub script
 
 		$script .= "RESET ALL; $force $serial\n\\echo == $name" . ($cancel ? ', cancelled' : '') . "\n";
 		$script .= sprintf "SET statement_timeout = %d;\n", exp rand 7 if $cancel;
-		$script .= "$sql{$name}\nROLLBACK;\n";
+		# a time-out of a millisecond may end the statements that lift it, too
+		$script .= "$sql{$name}\n" . "ROLLBACK;\nRESET statement_timeout;\n" x ($cancel ? 5 : 1);
 	}
 	$script .= "\\echo == left\nBEGIN; DECLARE c CURSOR FOR SELECT id, v FROM t ORDER BY c; FETCH 1 FROM c;
 		SELECT pg_terminate_backend(pg_backend_pid());\n" if rand() < 0.3;
