@@ -7,7 +7,7 @@
  * that way.  So a tuple is written once, straight into the chunk, with no palloc
  * and no intermediate copy.
  *
- * Tests: regress/large, regress/spill
+ * Tests: regress/page_feed, regress/large, regress/spill
  *
  *-------------------------------------------------------------------------
  */
@@ -346,7 +346,7 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 	uint32		i;
 	GsPut		put = GS_PUT_OK;
 
-	/* not so full that a few of the page's rows would be left, unless their keys take all room */
+	/* all of the page's rows fit, unless keys that are written here take their room */
 	if (page_off + BLCKSZ + (writer->n + n) * sizeof(GsRecord) > GS_CHUNK_BYTES)
 		return GS_PUT_FULL;
 	memcpy(copy, page, BLCKSZ);
@@ -360,6 +360,12 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		uint32		row_bytes = ItemIdGetLength(item) - MINIMAL_TUPLE_OFFSET;
 		MinimalTuple tuple = (MinimalTuple) (writer->memory + row_off);
 
+		/* keys written for rows before may have taken the room of this one's record */
+		if (unlikely(room_left(writer) == 0))
+		{
+			put = GS_PUT_FULL;
+			break;
+		}
 		tuple->t_len = row_bytes;
 		memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
 		if (leaves_fixed_keys(writer, desc) &&

@@ -70,7 +70,9 @@ gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, GsTupleKeys *keys)
 		const GsKeyColumn *col = &desc->cols[i];
 		int			kind = tuple_kind(col);
 
-		if (kind < 0)
+		/* columns of other types that are stored in the same way count, too */
+		if (kind < 0 ||
+			TupleDescAttr(tupdesc, col->attno - 1)->attlen != (col->width > 0 ? (int) col->width : -1))
 			return false;
 		keys->columns[i].attr = col->attno - 1;
 		keys->columns[i].kind = kind;

@@ -112,6 +112,11 @@ ALTER TABLE pages_long ALTER p SET STORAGE PLAIN;
 INSERT INTO pages_long SELECT i, repeat(md5(i::text), 230), 'plain' FROM generate_series(3000, 3060) AS i;
 SELECT check_feed('SELECT id, md5(p), q FROM (SELECT * FROM pages_long ORDER BY p, id) s');
 
+-- keys of both kinds in the pages of many chunks
+CREATE TABLE pages_mixed (id int, p text COLLATE "C");
+INSERT INTO pages_mixed SELECT i, CASE i % 20 WHEN 0 THEN repeat('x', 3300) || lpad(i::text, 6, '0') ELSE md5(i::text) END FROM generate_series(1, 60000) AS i;
+SELECT check_feed('SELECT id FROM (SELECT id, p FROM pages_mixed ORDER BY p OFFSET 0) s');
+
 -- more columns before the key than a device knows, and a key of many columns
 DO $$
 BEGIN
