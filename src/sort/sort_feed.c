@@ -183,17 +183,22 @@ next_chunk(GsFeeder *feeder)
 	return GS_PUT_OK;
 }
 
+/* Is there a chunk to write to? */
+static inline bool
+can_put(GsFeeder *feeder)
+{
+	return likely(feeder->status == GS_PUT_OK) &&
+		(likely(feeder->writer.memory != NULL) || next_chunk(feeder) == GS_PUT_OK);
+}
+
 GsPut
 gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 {
 	MemoryContext old;
 	GsPut		put;
 
-	if (unlikely(feeder->status != GS_PUT_OK))
+	if (unlikely(!can_put(feeder)))
 		return feeder->status;
-	if (unlikely(feeder->writer.memory == NULL) && next_chunk(feeder) != GS_PUT_OK)
-		return feeder->status;
-
 	old = MemoryContextSwitchTo(feeder->fetched);
 	put = gs_chunk_put(&feeder->writer, feeder->desc, row);
 	if (unlikely(put == GS_PUT_FULL))
@@ -223,11 +228,8 @@ gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, const OffsetNum
 	MemoryContext old;
 	GsPut		put;
 
-	if (unlikely(feeder->status != GS_PUT_OK))
+	if (unlikely(!can_put(feeder)))
 		return feeder->status;
-	if (unlikely(feeder->writer.memory == NULL) && next_chunk(feeder) != GS_PUT_OK)
-		return feeder->status;
-
 	*done = 0;
 	old = MemoryContextSwitchTo(feeder->fetched);
 	for (;;)
