@@ -40,9 +40,9 @@ typedef struct GsTupleMap
 } GsTupleMap;
 
 /*
- * Of a scan whose rows are described by rows, and have the attributes sources[0 .. natts - 1],
- * from 1; NULL: they are the table's tuples.  Keys are made of the columns in key_columns.  In
- * CurrentMemoryContext; the descriptors and sources must live as long.
+ * The map of a scan.  rows describes its rows, whose columns are the attributes
+ * sources[0 .. natts - 1], from 1; NULL: rows are the table's tuples.  Keys are made of the columns
+ * in key_columns.  Allocated in CurrentMemoryContext; the descriptors and sources must live as long.
  */
 extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 									   const Bitmapset *key_columns);

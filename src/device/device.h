@@ -384,7 +384,7 @@ typedef struct GsDeviceOps
 
 	/*
 	 * key_bytes is no less than what the chunk's missing keys take in all.  GS_INVALID: a row
-	 * is not what GsSortSpec.tuple_keys says; perform may tell it, too.
+	 * is not what GsSortSpec.tuple_keys says; perform may also tell it.
 	 */
 	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,
 						   uint32_t n_records, uint32_t key_bytes, GsJob *job);

@@ -167,7 +167,7 @@ static const struct
 	/* After these two, which make GpuSorts for it. */
 	{UP, T_CustomScan, gs_keep_for_limit},
 
-	/* What is still PostgreSQL's stays so. */
+	/* The rest stays PostgreSQL's. */
 	{UP, T_Agg, report},
 	{UP, T_IncrementalSort, report},
 

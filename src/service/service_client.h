@@ -42,7 +42,7 @@ typedef struct GsClient GsClient;
 /* Would a session opened now find a service? */
 extern bool gs_client_service_ready(void);
 
-/* What a session is for. */
+/* The purpose of a session. */
 typedef struct GsSessionSpec
 {
 	uint32		key_width;

@@ -20,7 +20,7 @@
 #include "fault.h"
 #include "service/service_private.h"
 
-/* Add a chunk to those that wait, by its number. */
+/* Add a chunk to the waiting chunks, in the order of their numbers. */
 static void
 queue_chunk(int chunk)
 {

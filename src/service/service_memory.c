@@ -141,7 +141,7 @@ fitted_before(const ServedSession *s)
 		(s->load.range < s->n_taken || s->load.range + 1 < gs_spill_ranges(s->spill));
 }
 
-/* Has so much time passed that readers who do ask for rows lose their place on the device, too? */
+/* Do readers that ask for rows also lose their place on the device by now? */
 static bool
 is_long_ago(TimestampTz since)
 {

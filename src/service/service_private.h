@@ -118,7 +118,7 @@ typedef enum WriteKind
 	WRITE_RANGE					/* pages of a range whose order was proven */
 } WriteKind;
 
-/* What becomes of it: service_write.c draws the transitions. */
+/* The state of writing it; service_write.c draws the transitions. */
 typedef enum WritePhase
 {
 	OUT_NONE,
@@ -444,7 +444,7 @@ extern GsSortResult gs_job_result(int number);
 /* With the lock held: that, and what other sorts of it add, for the session's backends. */
 extern void gs_job_note(int number, const GsSortResult *now);
 
-/* What the leader waits for is here, or it may take its rows back. */
+/* The leader's wait is over, or it may take its rows back. */
 extern void gs_job_answer(int number);
 
 /* With the lock held: note what is in its files. */
@@ -458,7 +458,7 @@ extern void gs_job_note_fetches(int number, const GsSortResult *now);
 /* Does anybody wait for room on the device?  -1: on any? */
 extern bool gs_memory_is_short(int device);
 
-/* How much a session's sorts should hold at most, while others want some, too. */
+/* The most that a session's sorts should hold while others also want memory. */
 extern uint64 gs_memory_share(int device);
 
 typedef enum Relief
@@ -511,7 +511,7 @@ extern bool gs_write_begin(int number, WriteKind kind);
 extern void gs_write_step(int number);
 extern void gs_write_buffer_ended(int buffer, GsStatus status);
 
-/* What is being written is not needed in files. */
+/* Files are not needed for the rows that are being written. */
 extern void gs_write_give_up(int number);
 
 /* service_feed.c */
@@ -540,7 +540,7 @@ extern void gs_ranges_read_ahead(int number);
 extern void gs_sort_advance(int number);
 extern bool gs_sort_note_ended(void);
 
-/* Have room made for those who wait; true if anything has happened. */
+/* Have room made for the waiting sessions; true if anything has happened. */
 extern bool gs_sort_make_room(void);
 
 /* For tests, which want to find sorts waiting: is a session to be left alone that is to be sorted? */

@@ -81,7 +81,7 @@ gs_served_init(void)
 
 #define BIT(phase)	(1u << (phase))
 
-/* From each phase, those that may follow. */
+/* The phases that may follow each phase. */
 static const uint32 next_phases[] = {
 	[SERVED_FREE] = BIT(SERVED_FED),
 	[SERVED_FED] = BIT(SERVED_WHOLE) | BIT(SERVED_RANGES) | BIT(SERVED_OVERFLOW) |

@@ -19,7 +19,7 @@
 
 StaticAssertDecl(GS_KEY_CHECK_TEXT_BYTES > GS_KEY_MAX, "the order check has room for any key's text");
 
-/* What a failed session has on its device goes as its jobs end: nobody will ask for its rows. */
+/* A failed session's rows leave the device as its jobs end: nobody will ask for them. */
 static void
 close_sort_of_failed(int number)
 {

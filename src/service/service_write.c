@@ -250,7 +250,7 @@ meet_limit(int number)
 	gs_served_overflow(number, GS_FALLBACK_FILES);
 }
 
-/* What could not be written has no job any more. */
+/* The rows that could not be written have no job any more. */
 static void
 given_up(int number)
 {

@@ -77,7 +77,7 @@ typedef struct GsSpillFailure
 	char		path[GS_SPILL_PATH_BYTES];
 } GsSpillFailure;
 
-/* What a read has put into a chunk; set before its job ends. */
+/* The content that a read has put into a chunk; set before its job ends. */
 typedef struct GsSpillPiece
 {
 	uint32_t	data_bytes;

@@ -15,7 +15,7 @@
 
 typedef struct GsAggregates GsAggregates;
 
-/* What is aggregated. */
+/* The aggregates. */
 typedef enum GsAggregated
 {
 	GS_AGGREGATED_GROUP,
@@ -31,7 +31,7 @@ typedef enum GsAggregated
  */
 extern GsAggregates *gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int eflags);
 
-/* Ends the child, too.  aggregates: perhaps NULL. */
+/* Also ends the child.  aggregates may be NULL. */
 extern void gs_aggregates_end(GsAggregates *aggregates, CustomScanState *node);
 
 extern void gs_aggregates_begin(GsAggregates *aggregates);

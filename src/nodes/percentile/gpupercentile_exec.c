@@ -353,7 +353,7 @@ compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Which of the values the functions want. */
+/* The values that the functions want. */
 static void
 find_wanted(GpuPercentileState *state)
 {

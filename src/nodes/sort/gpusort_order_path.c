@@ -43,7 +43,7 @@ may_be_freed(const RelOptInfo *input_rel, const RelOptInfo *ordered_rel)
 		!list_member_ptr(ordered_rel->pathlist, input_rel->cheapest_total_path);
 }
 
-/* What so much of a path's rows cost. */
+/* The cost of a part of a path's rows. */
 static Cost
 fraction_cost(const Path *path, double fraction)
 {

@@ -72,7 +72,7 @@ extern bool gs_sort_supports(List *pathkeys);
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);
 
-/* GS_PLAN_FLAG_: those that a query without subplans allows. */
+/* The GS_PLAN_FLAG_s that a query without subplans allows. */
 extern int	gs_sort_path_flags(const PlannerInfo *root);
 
 #endif							/* GS_GPUSORT_PATH_H */

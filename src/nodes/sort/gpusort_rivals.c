@@ -263,7 +263,7 @@ gs_expected_groups(const RelOptInfo *grouped_rel)
 	return 0;
 }
 
-/* What it costs that aggregates sort by themselves in a path. */
+/* The cost of the sorts that aggregates do by themselves in a path. */
 static Cost
 inner_cost(const AggPath *path, const GsAggOffer *aggs)
 {

@@ -34,7 +34,7 @@
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_rivals.h"
 
-/* What wants groups: Agg, Group; or Unique, for DISTINCT. */
+/* The node that wants groups: Agg, Group; or Unique, for DISTINCT. */
 typedef struct GroupOffer
 {
 	GsGroupOffer groups;

@@ -16,7 +16,7 @@
  * For each row the window functions are evaluated first, in their order, and then
  * the aggregates, as WindowAgg does: an error comes at the same row.
  *
- * States (WindowStatus).  Run conditions are WindowAgg's, too.  Once a row fails one, so would all that come
+ * States (WindowStatus).  Run conditions are also WindowAgg's.  Once a row fails one, so would all that come
  * after it in the partition:
  *
  *		RUNS		rows get values
@@ -98,7 +98,7 @@ typedef struct GpuWindowState
  * Begin and end
  */
 
-/* What do functions need, and may they be called? */
+/* Find what functions need, and whether they may be called. */
 static void
 look_at_functions(GpuWindowState *state, const List *calls)
 {
