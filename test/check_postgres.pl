@@ -21,7 +21,7 @@ my %open_among_equals = map { $_ => 1 } qw(window tsrf limit sqljson);
 my $plan_line = qr/
 	(?: -> | \bSort\b | GpuSort | Custom\ Scan | Custom\ Plan\ Provider | Node\ Type | Parent\ Relationship
 	  | Key: | Cond: | Filter: | QUERY\ PLAN | Workers | Output: | Scan | Rows | Device | Engine | Chunks
-	  | Key\ Bytes | Row\ Bytes | Fallback | Aggregate | Gather | Unique | Limit | Append | Group | Incremental
+	  | Key\ Bytes | Row\ Bytes | Table\ Pages | Fallback | Aggregate | Gather | Unique | Limit | Append | Group | Incremental
 	  | Presorted | SubPlan | InitPlan | CTE\  | One-Time | WindowAgg | Window\ Functions | LockRows | Result | Subplans\ Removed
 	  | Merge\ Join | Nested\ Loop | Hash | Materialize | Memoize | Planning | explain_ | jsonb_pretty
 	  | "[A-Z][A-Za-z ]+": | ^\s*[\[\]{}]+,?\s*\+?\s*$ | ^\s*"[^"]*",?\s*\+?\s*$ | Subquery | ProjectSet | Average | Peak

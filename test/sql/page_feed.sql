@@ -61,6 +61,11 @@ SELECT check_feed('SELECT count(DISTINCT e), count(DISTINCT g), count(DISTINCT k
 SELECT check_feed('SELECT DISTINCT ON (k) k, d, t::text FROM pages_t t ORDER BY k, d DESC, t::text');
 SELECT check_feed('SELECT n, count(*), sum(k) FROM pages_t GROUP BY n ORDER BY n');
 
+-- columns under another type or collation
+SELECT check_feed('SELECT n::text, k::oid, l::bpchar FROM pages_t ORDER BY n::text COLLATE "C" DESC, l::bpchar, k');
+SELECT check_feed('SELECT k, sum(d) OVER (ORDER BY n COLLATE "POSIX", k) FROM pages_t ORDER BY n COLLATE "POSIX", k');
+SELECT check_feed('SELECT l COLLATE "POSIX", count(*) FROM pages_t GROUP BY 1 ORDER BY 1');
+
 -- rows are the table's tuples, or columns of them
 CREATE TABLE pages_two (id int, p text COLLATE "C");
 INSERT INTO pages_two SELECT i, md5((i % 3000)::text) FROM generate_series(1, 5000) AS i;

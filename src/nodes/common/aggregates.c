@@ -60,7 +60,7 @@ struct GsAggregates
 	ExprContext *filter_context;	/* NULL: no filter */
 	AggState   *agg;			/* of the others; NULL: there is none */
 	Node	   *caller;			/* that their functions see */
-	MemoryContext results;
+	MemoryContext results;		/* NULL: all are passed by value */
 	int			n_calls;
 	Call		calls[FLEXIBLE_ARRAY_MEMBER];
 };
@@ -179,6 +179,15 @@ init_call(GsAggregates *aggregates, CustomScanState *node, Aggref *aggref, int c
 	}
 }
 
+static bool
+takes_memory(const GsAggregates *aggregates)
+{
+	for (int i = 0; i < aggregates->n_accumulated; i++)
+		if (gs_accumulator_allocates(aggregates->accumulated[i].accumulator.kind))
+			return true;
+	return aggregates->agg != NULL;
+}
+
 GsAggregates *
 gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int eflags)
 {
@@ -213,8 +222,9 @@ gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int
 		outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	if (aggregates->n_calls == 0)
 		return NULL;
-	aggregates->results = AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregates",
-												ALLOCSET_SMALL_SIZES);
+	if (takes_memory(aggregates))
+		aggregates->results = AllocSetContextCreate(CurrentMemoryContext, "gpusort aggregates",
+													ALLOCSET_SMALL_SIZES);
 	return aggregates;
 }
 
@@ -338,10 +348,13 @@ finish_call(AggState *agg, Node *caller, AggStatePerAgg call, Datum *value, bool
 void
 gs_aggregates_finish(GsAggregates *aggregates)
 {
-	MemoryContext old;
+	MemoryContext old = CurrentMemoryContext;
 
-	MemoryContextReset(aggregates->results);
-	old = MemoryContextSwitchTo(aggregates->results);
+	if (aggregates->results)
+	{
+		MemoryContextReset(aggregates->results);
+		MemoryContextSwitchTo(aggregates->results);
+	}
 	for (int i = 0; i < aggregates->n_calls; i++)
 	{
 		Call	   *call = &aggregates->calls[i];

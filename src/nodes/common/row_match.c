@@ -319,8 +319,13 @@ gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
 }
 
 bool
+gs_row_matcher_knows_peers_end(const GsRowMatcher *matcher)
+{
+	return matcher->next == GS_NEXT_ROW_OTHER && matcher->others_are_not;
+}
+
+bool
 gs_row_matcher_knows_end(const GsRowMatcher *matcher)
 {
-	return matcher->next == GS_NEXT_ROW_OTHER && matcher->same_partition &&
-		others_are_in_other_partitions(matcher);
+	return gs_row_matcher_knows_peers_end(matcher) && matcher->same_peers == NULL;
 }

@@ -44,4 +44,7 @@ extern bool gs_row_matcher_has_partitions(const GsRowMatcher *matcher);
 /* Is it known of the row that was read last that the next one is in another partition? */
 extern bool gs_row_matcher_knows_end(const GsRowMatcher *matcher);
 
+/* ... that the next one is no peer, in this partition or another? */
+extern bool gs_row_matcher_knows_peers_end(const GsRowMatcher *matcher);
+
 #endif							/* GS_ROW_MATCH_H */

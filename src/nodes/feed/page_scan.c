@@ -39,6 +39,7 @@
 
 #include "compat.h"
 #include "nodes/feed/page_scan.h"
+#include "plan/plan_walk.h"
 
 struct GsPageScan
 {
@@ -55,7 +56,8 @@ read_sources(const Plan *plan)
 
 	foreach(lc, plan->targetlist)
 	{
-		const Var  *var = (const Var *) lfirst_node(TargetEntry, lc)->expr;
+		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
+		const Var  *var = (const Var *) gs_plan_strip_relabel((Node *) expr);
 
 		if (!IsA(var, Var) || var->varattno <= 0)
 			return NULL;

@@ -252,6 +252,18 @@ begin_peers(GpuWindowState *state)
  * Rows
  */
 
+/* Reads the next row, unless the keys tell what it is. */
+static bool
+next_is_peer(GpuWindowState *state, int64 position)
+{
+	GsHeldRows *held = state->held;
+
+	if (position + 1 == held->end &&
+		(gs_row_matcher_knows_peers_end(state->matcher) || !gs_held_read(held)))
+		return false;
+	return !gs_held_starts_peers(held, position + 1);
+}
+
 /* Read the rows that the values of the current one need. */
 static void
 read_ahead(GpuWindowState *state)
@@ -269,10 +281,12 @@ read_ahead(GpuWindowState *state)
 		CHECK_FOR_INTERRUPTS();
 	if ((state->needs & GS_WINDOW_NEEDS_PEERS_END) && state->row.peers_end <= position)
 	{
-		while ((++position < held->end || gs_held_read(held)) &&
-			   !gs_held_starts_peers(held, position))
+		while (next_is_peer(state, position))
+		{
 			CHECK_FOR_INTERRUPTS();
-		state->row.peers_end = position;
+			position++;
+		}
+		state->row.peers_end = position + 1;
 	}
 }
 

@@ -36,7 +36,6 @@ typedef struct GsHeldRows
 	bool		is_complete;	/* all rows of the partition were read */
 	TupleTableSlot *last;		/* the row read last: at end - 1, or the next partition's first;
 								 * empty: there is none */
-	bool		last_starts_peers;
 
 	/* the rest is for gpuwindow_rows.c */
 	MemoryContext context;		/* long-lived */
