@@ -608,4 +608,14 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #define gs_compat_tuples_returned(table) ((table)->pgstat_info->t_counts.t_tuples_returned)
 #endif
 
+/*
+ * The line pointer behind which a heap scan goes on that looks at all tuples.  PostgreSQL 16 has a
+ * field for it.
+ */
+#if PG_VERSION_NUM >= 160000
+#define gs_compat_scan_offset(scan) ((scan)->rs_coffset)
+#else
+#define gs_compat_scan_offset(scan) ((scan)->rs_ctup.t_self.ip_posid)
+#endif
+
 #endif							/* GS_COMPAT_H */

@@ -221,9 +221,9 @@ build_with_device(Build *build)
 	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
 	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->limited ? 1 : 0);
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
+			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, %.0f by pages, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,
-							 session->engine, session->n_runs, build->settled,
+							 build->scan.paged_tuples, session->engine, session->n_runs, build->settled,
 							 build->scan_ms, build->sort_ms, build->write_ms)));
 	return GS_FALLBACK_NONE;
 }
