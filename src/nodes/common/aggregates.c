@@ -346,7 +346,7 @@ finish_call(AggState *agg, Node *caller, AggStatePerAgg call, Datum *value, bool
 }
 
 void
-gs_aggregates_finish(GsAggregates *aggregates)
+gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan)
 {
 	MemoryContext old = CurrentMemoryContext;
 
@@ -365,6 +365,8 @@ gs_aggregates_finish(GsAggregates *aggregates)
 		else
 			finish_call(aggregates->agg, aggregates->caller, &aggregates->agg->peragg[call->number],
 						&call->value, &call->isnull);
+		scan->tts_values[call->column] = call->value;
+		scan->tts_isnull[call->column] = call->isnull;
 	}
 	MemoryContextSwitchTo(old);
 }

@@ -36,9 +36,9 @@ extern void gs_aggregates_end(GsAggregates *aggregates, CustomScanState *node);
 
 extern void gs_aggregates_begin(GsAggregates *aggregates);
 extern void gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row);
-extern void gs_aggregates_finish(GsAggregates *aggregates);
 
-/* Their part of a scan tuple. */
+/* Put the values into their part of a scan tuple: those of the rows so far, or those of the last call. */
+extern void gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan);
 extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan);
 
 /* So many more rows, where all calls are count(). */

@@ -32,14 +32,6 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/common/row_match.h"
 
-/* What the copied row is to the one that was returned last. */
-typedef enum CopyIs
-{
-	COPY_IS_OTHER,				/* nothing, or there is none */
-	COPY_IS_IN_PARTITION,
-	COPY_IS_PEER
-} CopyIs;
-
 typedef struct ImageColumn
 {
 	AttrNumber	attno;
@@ -48,31 +40,11 @@ typedef struct ImageColumn
 } ImageColumn;
 
 /* A comparison of rows. */
-typedef struct Comparison
+struct RowComparison
 {
 	ExprState  *expr;
 	int			n_images;		/* > 0: instead, they are equal if these columns are bit by bit */
 	ImageColumn *images;
-} Comparison;
-
-struct GsRowMatcher
-{
-	const GsReader *reader;
-	ExprContext *econtext;
-	Comparison *same_peers;		/* NULL: all rows of a partition are */
-	Comparison *same_partition; /* NULL: there is one partition only */
-
-	/* of rows with equal keys, and with different ones, where the child is a GpuSort */
-	bool		equal_are_peers;
-	bool		others_are_not;
-
-	bool		begun;			/* a row was returned */
-	GsNextRow	next;			/* of the row behind it, if the keys tell anything */
-	CopyIs		copy_is;
-	TupleTableSlot *copy;		/* in buffer */
-	MinimalTuple buffer;
-	Size		buffer_bytes;
-	MemoryContext context;		/* the buffer's */
 };
 
 /* Is it an equality of common types whose values are equal if they are so bit by bit? */
@@ -119,12 +91,12 @@ compare_by_operators(CustomScanState *node, const GsColumns *columns)
 }
 
 /* NULL: there are no columns. */
-static Comparison *
+static RowComparison *
 make_comparison(CustomScanState *node, const GsColumns *columns)
 {
 	TupleDesc	tupdesc = ExecGetResultType(outerPlanState(node));
 	int			n = list_length(columns->attnos);
-	Comparison *comparison = palloc0(sizeof(Comparison));
+	RowComparison *comparison = palloc0(sizeof(RowComparison));
 
 	if (n == 0)
 		return NULL;
@@ -179,6 +151,7 @@ gs_row_matcher_create(CustomScanState *node, const GsReader *reader, const GsCol
 		matcher->same_peers = make_comparison(node, &columns);
 	}
 	find_keys(matcher, &columns);
+	matcher->keys_are_groups = matcher->others_are_not && matcher->same_peers == NULL;
 	gs_row_matcher_reset(matcher);
 	return matcher;
 }
@@ -224,7 +197,7 @@ keep_copy(GsRowMatcher *matcher, TupleTableSlot *slot)
 }
 
 static bool
-images_match(const Comparison *comparison, TupleTableSlot *a, TupleTableSlot *b)
+images_match(const RowComparison *comparison, TupleTableSlot *a, TupleTableSlot *b)
 {
 	for (int i = 0; i < comparison->n_images; i++)
 	{
@@ -244,7 +217,7 @@ images_match(const Comparison *comparison, TupleTableSlot *a, TupleTableSlot *b)
 }
 
 static bool
-rows_match(const GsRowMatcher *matcher, const Comparison *comparison, TupleTableSlot *a,
+rows_match(const GsRowMatcher *matcher, const RowComparison *comparison, TupleTableSlot *a,
 		   TupleTableSlot *b)
 {
 	if (comparison->n_images > 0)
@@ -252,13 +225,6 @@ rows_match(const GsRowMatcher *matcher, const Comparison *comparison, TupleTable
 	matcher->econtext->ecxt_innertuple = a;
 	matcher->econtext->ecxt_outertuple = b;
 	return ExecQualAndReset(comparison->expr, matcher->econtext);
-}
-
-/* Do rows that differ in their keys tell so that they are in other partitions? */
-static bool
-others_are_in_other_partitions(const GsRowMatcher *matcher)
-{
-	return matcher->others_are_not && matcher->same_peers == NULL;
 }
 
 /* Whether it is a peer, where that is not known; else the partition. */
@@ -269,7 +235,7 @@ compare(const GsRowMatcher *matcher, TupleTableSlot *slot)
 
 	if (matcher->next == GS_NEXT_ROW_EQUAL)
 		return GS_SAME_PEERS;
-	if (others && others_are_in_other_partitions(matcher))
+	if (others && matcher->same_peers == NULL)
 		return GS_OTHER_PARTITION;
 	if (!others && matcher->same_peers &&
 		rows_match(matcher, matcher->same_peers, matcher->copy, slot))
@@ -281,18 +247,16 @@ compare(const GsRowMatcher *matcher, TupleTableSlot *slot)
 }
 
 /* Keep what the next row will be compared with. */
-static void
-prepare_next(GsRowMatcher *matcher, TupleTableSlot *slot)
+void
+gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot)
 {
-	CopyIs		needed = matcher->same_peers ? COPY_IS_PEER : COPY_IS_IN_PARTITION;
+	GsCopyIs	needed = matcher->same_peers ? COPY_IS_PEER : COPY_IS_IN_PARTITION;
 
-	matcher->next = matcher->equal_are_peers ? gs_reader_next_row(matcher->reader) :
-		GS_NEXT_ROW_UNKNOWN;
 	if (matcher->next == GS_NEXT_ROW_EQUAL)
 		return;
 	if (matcher->next == GS_NEXT_ROW_OTHER && matcher->others_are_not)
 	{
-		if (matcher->same_partition == NULL || others_are_in_other_partitions(matcher))
+		if (matcher->same_partition == NULL || matcher->same_peers == NULL)
 			return;
 		needed = COPY_IS_IN_PARTITION;
 	}
@@ -301,9 +265,9 @@ prepare_next(GsRowMatcher *matcher, TupleTableSlot *slot)
 }
 
 GsRowMatch
-gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
+gs_row_matcher_compare(GsRowMatcher *matcher, TupleTableSlot *slot)
 {
-	GsRowMatch match = GS_OTHER_PARTITION;
+	GsRowMatch	match = GS_OTHER_PARTITION;
 	bool		compared = matcher->same_peers || matcher->same_partition;
 
 	if (matcher->begun)
@@ -313,19 +277,9 @@ gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
 		matcher->copy_is = COPY_IS_OTHER;
 	else if (match == GS_SAME_PARTITION && matcher->copy_is == COPY_IS_PEER)
 		matcher->copy_is = COPY_IS_IN_PARTITION;
+	if (matcher->equal_are_peers)
+		matcher->next = gs_reader_next_row(matcher->reader);
 	if (compared)
-		prepare_next(matcher, slot);
+		gs_row_matcher_prepare(matcher, slot);
 	return match;
-}
-
-bool
-gs_row_matcher_knows_peers_end(const GsRowMatcher *matcher)
-{
-	return matcher->next == GS_NEXT_ROW_OTHER && matcher->others_are_not;
-}
-
-bool
-gs_row_matcher_knows_end(const GsRowMatcher *matcher)
-{
-	return gs_row_matcher_knows_peers_end(matcher) && matcher->same_peers == NULL;
 }

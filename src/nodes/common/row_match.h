@@ -22,7 +22,39 @@ typedef enum GsRowMatch
 	GS_OTHER_PARTITION
 } GsRowMatch;
 
-typedef struct GsRowMatcher GsRowMatcher;
+typedef struct RowComparison RowComparison;
+
+/* What the copied row is to the one that was read last. */
+typedef enum GsCopyIs
+{
+	COPY_IS_OTHER,				/* nothing, or there is none */
+	COPY_IS_IN_PARTITION,
+	COPY_IS_PEER
+} GsCopyIs;
+
+typedef struct GsRowMatcher
+{
+	const GsReader *reader;
+	GsNextRow	next;			/* of the row behind the one that was read last, if the keys tell anything */
+	GsCopyIs	copy_is;
+	bool		keys_are_groups;	/* there are no peers, and rows with equal keys are in one partition,
+									 * others in another */
+
+	/* the rest is for row_match.c */
+	bool		begun;			/* a row was returned */
+	ExprContext *econtext;
+	RowComparison *same_peers;	/* NULL: all rows of a partition are */
+	RowComparison *same_partition;	/* NULL: there is one partition only */
+
+	/* of rows with equal keys, and with different ones, where the child is a GpuSort */
+	bool		equal_are_peers;
+	bool		others_are_not;
+
+	TupleTableSlot *copy;		/* in buffer */
+	MinimalTuple buffer;
+	Size		buffer_bytes;
+	MemoryContext context;		/* the buffer's */
+} GsRowMatcher;
 
 /*
  * For the rows of node's child, which reader reads.  order: the columns in which peers are equal; NULL, or
@@ -35,16 +67,43 @@ extern GsRowMatcher *gs_row_matcher_create(CustomScanState *node, const GsReader
 /* The child begins again. */
 extern void gs_row_matcher_reset(GsRowMatcher *matcher);
 
+extern GsRowMatch gs_row_matcher_compare(GsRowMatcher *matcher, TupleTableSlot *slot);
+extern void gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot);
+
 /* Of a row that was just read, and the one that was read before. */
-extern GsRowMatch gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot);
+static inline GsRowMatch
+gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
+{
+	GsRowMatch	match = GS_SAME_PEERS;
+
+	if (!matcher->keys_are_groups || matcher->next == GS_NEXT_ROW_UNKNOWN)
+		return gs_row_matcher_compare(matcher, slot);
+	if (matcher->next == GS_NEXT_ROW_OTHER)
+	{
+		match = GS_OTHER_PARTITION;
+		matcher->copy_is = COPY_IS_OTHER;
+	}
+	matcher->next = gs_reader_next_row(matcher->reader);
+	if (unlikely(matcher->next == GS_NEXT_ROW_UNKNOWN))
+		gs_row_matcher_prepare(matcher, slot);
+	return match;
+}
 
 /* Are there partitions, other than one of all rows? */
 extern bool gs_row_matcher_has_partitions(const GsRowMatcher *matcher);
 
 /* Is it known of the row that was read last that the next one is in another partition? */
-extern bool gs_row_matcher_knows_end(const GsRowMatcher *matcher);
+static inline bool
+gs_row_matcher_knows_end(const GsRowMatcher *matcher)
+{
+	return matcher->next == GS_NEXT_ROW_OTHER && matcher->keys_are_groups;
+}
 
 /* ... that the next one is no peer, in this partition or another? */
-extern bool gs_row_matcher_knows_peers_end(const GsRowMatcher *matcher);
+static inline bool
+gs_row_matcher_knows_peers_end(const GsRowMatcher *matcher)
+{
+	return matcher->next == GS_NEXT_ROW_OTHER && matcher->others_are_not;
+}
 
 #endif							/* GS_ROW_MATCH_H */

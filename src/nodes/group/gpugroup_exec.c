@@ -41,6 +41,7 @@ typedef struct GpuGroupState
 	GsGroupKind kind;
 	GsColumns	groups;
 	GsScanColumns columns;
+	bool		evaluates;		/* a condition or a projection, for each group */
 	bool		passes_rows;	/* the first row of a group is returned as it is */
 	GsAggregates *aggregates;	/* NULL: there are none */
 
@@ -80,6 +81,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->groups = gs_columns_read(list_nth(private, GS_GROUP_KEY));
 
 	gs_scan_columns_read(&state->columns, plan);
+	state->evaluates = node->ss.ps.qual || node->ss.ps.ps_ProjInfo;
 	state->passes_rows = passes_rows(state);
 
 	/* as with Agg, a rescan need not sort again */
@@ -241,15 +243,13 @@ exec(CustomScanState *node)
 	for (;;)
 	{
 		ExecClearTuple(scan);
-		ResetExprContext(econtext);
+		if (state->evaluates)
+			ResetExprContext(econtext);
 		if (!next_group(state))
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
 		gs_scan_columns_set(&state->columns, state->first, scan);
 		if (state->aggregates)
-		{
-			gs_aggregates_finish(state->aggregates);
-			gs_aggregates_set(state->aggregates, scan);
-		}
+			gs_aggregates_finish(state->aggregates, scan);
 		ExecStoreVirtualTuple(scan);
 		econtext->ecxt_scantuple = scan;
 		if (ExecQual(node->ss.ps.qual, econtext))

@@ -349,10 +349,13 @@ set_frame_end(GpuWindowState *state)
 }
 
 static void
-compute_aggregates(GpuWindowState *state)
+set_aggregates(GpuWindowState *state, TupleTableSlot *scan)
 {
 	if (state->aggregated == state->row.frame_end)
+	{
+		gs_aggregates_set(state->aggregates, scan);
 		return;
+	}
 	while (state->aggregated < state->row.frame_end)
 	{
 		TupleTableSlot *slot = state->row.slot;
@@ -363,7 +366,7 @@ compute_aggregates(GpuWindowState *state)
 		gs_aggregates_advance(state->aggregates, slot);
 		state->aggregated++;
 	}
-	gs_aggregates_finish(state->aggregates);
+	gs_aggregates_finish(state->aggregates, scan);
 }
 
 /* The functions' part of the scan tuple. */
@@ -381,10 +384,7 @@ set_values(GpuWindowState *state, TupleTableSlot *scan)
 									 &scan->tts_isnull[function->column]);
 	}
 	if (state->aggregates)
-	{
-		compute_aggregates(state);
-		gs_aggregates_set(state->aggregates, scan);
-	}
+		set_aggregates(state, scan);
 }
 
 static void
