@@ -22,18 +22,21 @@ CREATE FUNCTION check_feed(query text) RETURNS text LANGUAGE sql AS $$
 	SELECT compare_modes(query, 'sorted_by');
 $$;
 
--- the pages that went whole: all but those that are not dense
-CREATE FUNCTION table_pages(query text) RETURNS text LANGUAGE plpgsql AS $$
+-- a number of the plan, and the pages that went whole: all but those that are not dense
+CREATE FUNCTION plan_number(query text, name text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
 	n int := 0;
 BEGIN
 	SET LOCAL gpusort.force = on;
 	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
-		n := n + coalesce(substring(line FROM 'Table Pages: (\d+)')::int, 0);
+		n := n + coalesce(substring(line FROM name || ': (\d+)')::int, 0);
 	END LOOP;
-	RETURN CASE WHEN n > 0 THEN 'some' ELSE 'none' END;
+	RETURN n;
 END
+$$;
+CREATE FUNCTION table_pages(query text) RETURNS text LANGUAGE sql AS $$
+	SELECT CASE WHEN plan_number(query, 'Table Pages') > 0 THEN 'some' ELSE 'none' END;
 $$;
 
 -- every alignment before the columns, NULLs, and each kind of key
@@ -73,9 +76,26 @@ SELECT table_pages('SELECT id, p FROM pages_two ORDER BY p, id');
 SELECT table_pages('SELECT p FROM pages_two ORDER BY p');
 SELECT check_feed('SELECT id, p FROM pages_two ORDER BY p, id');
 
--- conditions and expressions come row by row
-SELECT table_pages('SELECT id, p FROM pages_two WHERE id % 2 = 0 ORDER BY p, id');
-SELECT check_feed('SELECT id, p FROM pages_two WHERE id % 2 = 0 ORDER BY p, id');
+-- conditions
+SELECT table_pages('SELECT id, p FROM pages_two WHERE id % 10 > 0 ORDER BY p, id');
+SELECT table_pages('SELECT id, p FROM pages_two WHERE id % 10 = 0 ORDER BY p, id');
+SELECT table_pages('SELECT id, p FROM pages_two WHERE id % 10 > 0 AND random() >= 0 ORDER BY p, id');
+SELECT table_pages('SELECT id, p FROM pages_two t WHERE (SELECT t.id % 10 > 0) ORDER BY p, id');
+SELECT check_feed('SELECT id, p FROM pages_two WHERE id % 10 > 0 ORDER BY p, id');
+SELECT check_feed('SELECT id, p FROM pages_two WHERE id % 10 = 0 ORDER BY p, id');
+SELECT check_feed('SELECT p, id FROM pages_two WHERE id % 3 > 0 AND p > ''7'' ORDER BY p, id');
+SELECT check_feed('SELECT id, p FROM pages_two WHERE id < 0 ORDER BY p, id');
+SELECT check_feed('SELECT id, p FROM pages_two t WHERE ctid > ''(3,5)'' AND tableoid > 0 AND (t.*) IS NOT NULL ORDER BY p, id');
+SELECT check_feed('SELECT id, p FROM pages_two t WHERE EXISTS (SELECT 1 WHERE t.id % 10 > 0) ORDER BY p, id');
+SELECT check_feed('SELECT x, s.* FROM generate_series(1, 3) AS x, LATERAL (SELECT id, p FROM pages_two WHERE id % (x + 1) = 0 ORDER BY p, id OFFSET 500 LIMIT 2) s');
+SET gpusort.force = on;
+SELECT id FROM pages_two WHERE 1 / (id - 4000) < 5 ORDER BY p, id;
+RESET gpusort.force;
+SET max_parallel_workers_per_gather = 0;
+SELECT plan_number('SELECT id, p FROM pages_two WHERE id % 10 > 2 ORDER BY p, id', 'Rows Removed by Filter');
+RESET max_parallel_workers_per_gather;
+
+-- expressions and system columns come row by row
 SELECT check_feed('SELECT id, p, length(p) FROM pages_two ORDER BY p, id');
 SELECT check_feed('SELECT ctid, p FROM pages_two ORDER BY p, ctid');
 SELECT check_feed('SELECT tableoid::regclass, p, id FROM pages_two ORDER BY p, id');
@@ -146,6 +166,9 @@ ALTER TABLE pages_part_2 DROP COLUMN gone;
 ALTER TABLE pages_part ATTACH PARTITION pages_part_2 FOR VALUES FROM (2000) TO (6000);
 INSERT INTO pages_part SELECT i, md5((i % 900)::text) FROM generate_series(1, 5000) AS i;
 SELECT check_feed('SELECT * FROM pages_part ORDER BY p, id');
+SELECT table_pages('SELECT * FROM pages_part ORDER BY p, id');
+SELECT check_feed('SELECT p FROM pages_part WHERE id % 5 > 1 ORDER BY p');
+SELECT check_feed('SELECT id, q FROM pages_two UNION ALL SELECT 7, ''x'' UNION ALL SELECT id, p FROM pages_part_1 WHERE id > 10 ORDER BY q, id');
 
 -- a scan that is run again
 SELECT check_feed('SELECT x, s.* FROM generate_series(1, 3) AS x, LATERAL (SELECT id, p FROM pages_part_1 ORDER BY p, id OFFSET x * 600 LIMIT 2) s');
@@ -158,5 +181,5 @@ SELECT count(*) FROM (SELECT * FROM pages_kinds ORDER BY id OFFSET 0) s;
 SELECT pg_stat_force_next_flush();
 SELECT seq_tup_read - :before FROM pg_stat_user_tables WHERE relname = 'pages_kinds';
 
-DROP FUNCTION check_feed, sorted_by, table_pages, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
+DROP FUNCTION check_feed, sorted_by, table_pages, plan_number, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
 DROP TABLE pages_t, pages_two, pages_before, pages_long, pages_wide, pages_kinds, pages_part;

@@ -22,6 +22,12 @@
  * its tuples become rows where they lie (gs_chunk_put_page()).  A copy of 8 kB costs less than
  * one of each tuple.  Otherwise each row is written from its tuple.
  *
+ * The scan's condition is evaluated here, for all tuples of a page before the first of them is fed.  A tuple
+ * that was not fed meets it again in the scan.  So conditions with volatile functions, or with
+ * subplans, which may have some, are left to the scan.
+ *
+ * An Append returns rows of one child after the other, each of which may be such a scan.
+ *
  * Tests: regress/page_feed
  *
  *-------------------------------------------------------------------------
@@ -32,6 +38,8 @@
 #include "access/relscan.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
@@ -43,9 +51,22 @@
 
 struct GsPageScan
 {
-	ScanState  *child;
+	ScanState  *child;			/* the table's scan */
 	GsTupleMap *map;			/* from the table's tuples to the scan's rows */
+	HeapTupleData tuple;		/* that meets the condition */
+
+	/* of an Append there is nothing but these */
+	AppendState *append;
+	GsPageScan **scans;			/* of its children; NULL: not a table's */
 };
+
+/* The tuples of a page that are rows, by their indexes in rs_vistuples. */
+typedef struct PageRows
+{
+	uint32		n;
+	OffsetNumber items[MaxHeapTuplesPerPage];
+	uint16		at[MaxHeapTuplesPerPage];
+} PageRows;
 
 /* The attribute that each column of a scan is; NULL: one of them is something else. */
 static AttrNumber *
@@ -66,6 +87,21 @@ read_sources(const Plan *plan)
 	return sources;
 }
 
+static GsPageScan *
+create_append(AppendState *append, const GsKeyDesc *desc)
+{
+	GsPageScan *scan = palloc0(sizeof(GsPageScan));
+
+	/* children that are asked ahead of their turn */
+	if (append->as_nasyncplans > 0)
+		return NULL;
+	scan->append = append;
+	scan->scans = palloc(append->as_nplans * sizeof(GsPageScan *));
+	for (int i = 0; i < append->as_nplans; i++)
+		scan->scans[i] = gs_page_scan_create(append->appendplans[i], desc);
+	return scan;
+}
+
 GsPageScan *
 gs_page_scan_create(PlanState *child, const GsKeyDesc *desc)
 {
@@ -75,7 +111,10 @@ gs_page_scan_create(PlanState *child, const GsKeyDesc *desc)
 	Bitmapset  *key_columns = NULL;
 	Relation	table;
 
-	if (!IsA(child, SeqScanState) || child->qual != NULL || child->state->es_epq_active != NULL)
+	if (IsA(child, AppendState))
+		return create_append((AppendState *) child, desc);
+	if (!IsA(child, SeqScanState) || child->state->es_epq_active != NULL ||
+		child->subPlan != NIL || contain_volatile_functions((Node *) child->plan->qual))
 		return NULL;
 	table = state->ss_currentRelation;
 	if (table->rd_tableam != GetHeapamTableAmRoutine())
@@ -85,67 +124,125 @@ gs_page_scan_create(PlanState *child, const GsKeyDesc *desc)
 
 	for (int i = 0; i < desc->ncols; i++)
 		key_columns = bms_add_member(key_columns, desc->cols[i].attno);
-	scan = palloc(sizeof(GsPageScan));
+	scan = palloc0(sizeof(GsPageScan));
 	scan->child = state;
 	scan->map = gs_tuple_map_create(RelationGetDescr(table), ExecGetResultType(child), sources,
 									key_columns);
 	return scan;
 }
 
-/* Do visible tuples take at least half of the page, so that it is worth copying? */
+/* Does a tuple of the scan's page meet the scan's condition? */
 static bool
-is_dense(const HeapScanDescData *heap, Page page, uint32 from, uint32 n)
+meets_condition(GsPageScan *scan, HeapScanDesc heap, ItemId item, OffsetNumber offset)
+{
+	ScanState  *child = scan->child;
+	TupleTableSlot *slot = child->ss_ScanTupleSlot;
+	ExprContext *econtext = child->ps.ps_ExprContext;
+
+	CHECK_FOR_INTERRUPTS();
+	scan->tuple.t_data = (HeapTupleHeader) PageGetItem(BufferGetPage(heap->rs_cbuf), item);
+	scan->tuple.t_len = ItemIdGetLength(item);
+	scan->tuple.t_tableOid = RelationGetRelid(heap->rs_base.rs_rd);
+	ItemPointerSet(&scan->tuple.t_self, heap->rs_cblock, offset);
+	ExecStoreBufferHeapTuple(&scan->tuple, slot, heap->rs_cbuf);
+	ResetExprContext(econtext);
+	econtext->ecxt_scantuple = slot;
+	return ExecQual(child->ps.qual, econtext);
+}
+
+/* The rows of the scan's page, from an index in rs_vistuples on. */
+static void
+find_rows(GsPageScan *scan, HeapScanDesc heap, uint32 from, PageRows *rows)
+{
+	Page		page = BufferGetPage(heap->rs_cbuf);
+
+	rows->n = 0;
+	for (uint32 at = from; at < (uint32) heap->rs_ntuples; at++)
+	{
+		OffsetNumber offset = heap->rs_vistuples[at];
+
+		if (scan->child->ps.qual &&
+			!meets_condition(scan, heap, PageGetItemId(page, offset), offset))
+			continue;
+		rows->items[rows->n] = offset;
+		rows->at[rows->n++] = at;
+	}
+	if (scan->child->ps.qual)
+		ExecClearTuple(scan->child->ss_ScanTupleSlot);
+}
+
+/* Do rows take at least half of the page, so that it is worth copying? */
+static bool
+is_dense(Page page, const PageRows *rows)
 {
 	uint32		bytes = 0;
 
-	for (uint32 i = from; i < n; i++)
-		bytes += ItemIdGetLength(PageGetItemId(page, heap->rs_vistuples[i]));
+	for (uint32 i = 0; i < rows->n; i++)
+		bytes += ItemIdGetLength(PageGetItemId(page, rows->items[i]));
 	return bytes >= BLCKSZ / 2;
+}
+
+/* Feed rows; adds the number of those that were fed to *done. */
+static GsPut
+put_rows(GsPageScan *scan, GsFeeder *feeder, Page page, const PageRows *rows, uint32 *done)
+{
+	GsPutRow	row = {.map = scan->map};
+	GsPut		put = GS_PUT_OK;
+
+	if (scan->map->whole && is_dense(page, rows))
+		return gs_feeder_put_page(feeder, scan->map, page, rows->items, rows->n, done);
+	for (; *done < rows->n && put == GS_PUT_OK; *done += put == GS_PUT_OK)
+	{
+		ItemId		item = PageGetItemId(page, rows->items[*done]);
+
+		row.tuple = (HeapTupleHeader) PageGetItem(page, item);
+		row.tuple_len = ItemIdGetLength(item);
+		put = gs_tuple_map_read(scan->map, row.tuple) ? gs_feeder_put(feeder, &row) : GS_PUT_NO_KEY;
+	}
+	return put;
 }
 
 GsPut
 gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 {
-	HeapScanDesc heap = (HeapScanDesc) scan->child->ss_currentScanDesc;
-	GsPutRow	row = {.map = scan->map};
-	GsPut		put = GS_PUT_OK;
+	AppendState *append = scan->append;
+	HeapScanDesc heap;
+	GsPut		put;
 	Page		page;
+	PageRows	rows;
 	uint32		from;
-	uint32		n;
+	uint32		end;
 	uint32		done = 0;
 
+	if (append && (scan = scan->scans[append->as_whichplan]) == NULL)
+		return GS_PUT_OK;
 	/* a snapshot of another kind, or a scan that has ended */
+	heap = (HeapScanDesc) scan->child->ss_currentScanDesc;
 	if (heap == NULL || (heap->rs_base.rs_flags & SO_ALLOW_PAGEMODE) == 0 || !heap->rs_inited ||
 		!BufferIsValid(heap->rs_cbuf))
 		return GS_PUT_OK;
 	from = heap->rs_cindex + 1;
 	if (from >= (uint32) heap->rs_ntuples)
 		return GS_PUT_OK;
-	n = heap->rs_ntuples - from;
-	page = BufferGetPage(heap->rs_cbuf);
-	if (scan->map->whole && is_dense(heap, page, from, from + n))
-		put = gs_feeder_put_page(feeder, scan->map, page, heap->rs_vistuples + from, n, &done);
-	else
-	{
-		/* the processor does not see which lines come next, as tuples lie in descending order */
-		for (uint32 at = 0; at < BLCKSZ; at += 64)
-			__builtin_prefetch((char *) page + at);
-		for (; done < n && put == GS_PUT_OK; done += put == GS_PUT_OK)
-		{
-			ItemId		item = PageGetItemId(page, heap->rs_vistuples[from + done]);
 
-			row.tuple = (HeapTupleHeader) PageGetItem(page, item);
-			row.tuple_len = ItemIdGetLength(item);
-			put = gs_tuple_map_read(scan->map, row.tuple) ? gs_feeder_put(feeder, &row) : GS_PUT_NO_KEY;
-		}
-	}
-	if (done > 0)
+	page = BufferGetPage(heap->rs_cbuf);
+	/* the processor does not see which lines come next, as tuples lie in descending order */
+	for (uint32 at = 0; at < BLCKSZ; at += 64)
+		__builtin_prefetch((char *) page + at);
+	find_rows(scan, heap, from, &rows);
+	put = put_rows(scan, feeder, page, &rows, &done);
+
+	/* the scan goes on with the row that was not fed */
+	end = done < rows.n ? rows.at[done] : (uint32) heap->rs_ntuples;
+	heap->rs_cindex = end - 1;
+	if (scan->child->ps.instrument)
 	{
-		heap->rs_cindex = from + done - 1;
-		if (scan->child->ps.instrument)
-			scan->child->ps.instrument->tuplecount += done;
-		if (pgstat_should_count_relation(scan->child->ss_currentRelation))
-			gs_compat_tuples_returned(scan->child->ss_currentRelation) += done;
+		scan->child->ps.instrument->tuplecount += done;
+		InstrCountFiltered1(scan->child, end - from - done);
 	}
+	if (append && append->ps.instrument)
+		append->ps.instrument->tuplecount += done;
+	if (pgstat_should_count_relation(scan->child->ss_currentRelation))
+		gs_compat_tuples_returned(scan->child->ss_currentRelation) += end - from;
 	return put;
 }

@@ -15,9 +15,9 @@
 typedef struct GsPageScan GsPageScan;
 
 /*
- * A child's scan, if its rows are made of nothing but columns of a heap table, else NULL.  desc
- * describes keys of these rows.  In CurrentMemoryContext; lives as long as desc, and no longer than
- * the child.
+ * A child that scans a heap table and returns columns of it, or an Append, some of whose children may do so;
+ * else NULL.  desc describes keys of the child's rows.  In CurrentMemoryContext; lives as long as desc, and
+ * no longer than the child.
  */
 extern GsPageScan *gs_page_scan_create(PlanState *child, const GsKeyDesc *desc);
 
