@@ -28,7 +28,7 @@
  *
  * An Append returns rows of one child after the other, each of which may be such a scan.
  *
- * Tests: regress/page_feed
+ * Tests: regress/page_feed, isolation/scan_snapshot
  *
  *-------------------------------------------------------------------------
  */
