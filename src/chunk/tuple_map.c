@@ -23,7 +23,7 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 					const Bitmapset *key_columns)
 {
 	GsTupleMap *map = palloc0(sizeof(GsTupleMap));
-	int32		offset = 0;
+	int32		offset = 0;			/* -1: not known from here on */
 	int			column = -1;
 
 	map->whole = sources == NULL;
@@ -46,16 +46,17 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 
 		attr->len = att->attlen;
 		attr->byval = att->attbyval;
-		attr->align = att->attalign;
+		attr->align = att_align_nominal(1, att->attalign);
 		attr->needed = map->whole && bms_is_member(i + 1, key_columns);
-
-		/* a value of varying width is padded only if it has a long header */
-		if (offset >= 0 && att->attlen == -1 && offset != att_align_nominal(offset, att->attalign))
+		if (offset < 0 || att->attlen < 0)
+		{
 			offset = -1;
-		else if (offset >= 0)
-			offset = att_align_nominal(offset, att->attalign);
-		attr->offset = offset;
-		offset = offset >= 0 && att->attlen > 0 ? offset + att->attlen : -1;
+			continue;
+		}
+		attr->offset = TYPEALIGN(attr->align, offset);
+		offset = attr->offset + att->attlen;
+		map->n_fixed = i + 1;
+		map->fixed_end = offset;
 	}
 
 	map->values = map->attr_values;
@@ -74,47 +75,61 @@ bool
 gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 {
 	const char *data = (const char *) tuple + tuple->t_hoff;
-	bool		has_nulls = (tuple->t_infomask & HEAP_HASNULL) != 0;
+	const uint8 *nulls = (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL;
+	const GsMapAttr *attr = map->attrs;
 	uint32		offset = 0;
 	int			i = 0;
 
 	if (unlikely(HeapTupleHeaderGetNatts(tuple) < map->n_attrs))
 		return false;
 
-	if (likely(!has_nulls))
+	if (likely(nulls == NULL))
 	{
-		const GsMapAttr *attr = map->attrs;
-
-		for (; i < map->n_attrs && attr->offset >= 0; i++, attr++)
-		{
-			map->attr_isnull[i] = false;
+		for (; i < map->n_fixed; i++, attr++)
 			if (attr->needed)
+			{
 				map->attr_values[i] = fetch_att(data + attr->offset, attr->byval, attr->len);
-		}
-		if (i > 0 && i < map->n_attrs)
-			offset = att_addlength_pointer(attr[-1].offset, attr[-1].len, data + attr[-1].offset);
+				map->attr_isnull[i] = false;
+			}
+		offset = map->fixed_end;
 	}
-	for (; i < map->n_attrs; i++)
+	for (; i < map->n_attrs; i++, attr++)
 	{
-		const GsMapAttr *attr = &map->attrs[i];
+		uint32		size;
 
-		map->attr_isnull[i] = has_nulls && att_isnull(i, tuple->t_bits);
-		if (map->attr_isnull[i])
+		if (unlikely(nulls != NULL) && att_isnull(i, nulls))
 		{
 			map->attr_values[i] = (Datum) 0;
+			map->attr_isnull[i] = true;
 			continue;
 		}
-		offset = att_align_pointer(offset, attr->align, attr->len, data + offset);
+		/* a value of varying width is padded only if it has a long header, and padding is 0 */
+		if (attr->len == -1 && likely(VARATT_IS_1B(data + offset) && !VARATT_IS_1B_E(data + offset)))
+			size = VARSIZE_1B(data + offset);
+		else
+		{
+			if (attr->len != -1 || !VARATT_NOT_PAD_BYTE(data + offset))
+				offset = TYPEALIGN(attr->align, offset);
+			if (attr->len > 0)
+				size = attr->len;
+			else
+				size = attr->len == -1 ? VARSIZE_ANY(data + offset) : strlen(data + offset) + 1;
+		}
 		if (attr->needed)
+		{
 			map->attr_values[i] = fetch_att(data + offset, attr->byval, attr->len);
-		offset = att_addlength_pointer(offset, attr->len, data + offset);
+			map->attr_isnull[i] = false;
+		}
+		offset += size;
 	}
 
 	if (!map->whole)
 		for (i = 0; i < map->tupdesc->natts; i++)
 		{
-			map->values[i] = map->attr_values[map->sources[i] - 1];
-			map->isnull[i] = map->attr_isnull[map->sources[i] - 1];
+			int			source = map->sources[i] - 1;
+
+			map->values[i] = map->attr_values[source];
+			map->isnull[i] = map->attr_isnull[source];
 		}
 	return true;
 }

@@ -19,16 +19,18 @@
 /* An attribute of the table. */
 typedef struct GsMapAttr
 {
-	int32		offset;			/* from the tuple's data, where nothing before is NULL; -1: it varies */
+	uint32		offset;			/* of the first n_fixed, if none is NULL: from the tuple's data */
 	int16		len;			/* attlen */
+	uint8		align;			/* in bytes */
 	bool		byval;
-	char		align;			/* attalign */
 	bool		needed;
 } GsMapAttr;
 
 typedef struct GsTupleMap
 {
 	int			n_attrs;		/* up to the last one that is needed */
+	int			n_fixed;		/* the first so many have fixed widths; */
+	uint32		fixed_end;		/* if none is NULL, they end here */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */
 	AttrNumber *sources;		/* the attribute that each column is */

@@ -40,7 +40,6 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/heaptoast.h"
 #include "access/htup_details.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
@@ -54,6 +53,7 @@
 #include "compat.h"
 #include "index/index_keys.h"
 #include "index/index_scan.h"
+#include "index/index_tuple.h"
 #include "index/index_workers.h"
 
 /* What participants share; a parallel scan's descriptor follows. */
@@ -85,8 +85,8 @@ typedef struct Participant
 	Relation	heap;
 	Shared	   *shared;
 	GsFeeder   *feeder;
+	GsTupleFormer *former;
 	GsPut		status;
-	TupleDesc	tupdesc;		/* the index's */
 	int			nkeys;
 	bool		unique;
 	double		tuples;
@@ -96,70 +96,9 @@ typedef struct Participant
 	OffsetNumber entries[MaxHeapTuplesPerPage]; /* the line pointer that the entry of each tuple
 												 * in it points at; invalid: left to the scan */
 	double		paged_tuples;	/* fed by put_page() */
-	MemoryContext scratch;		/* of one tuple's fetched values */
-	IndexTuple	tuple;			/* room for the largest one */
 } Participant;
 
 PGDLLEXPORT void gpusort_index_worker(dsm_segment *seg, shm_toc *toc);
-
-/* Must a value be fetched or compressed before it is stored in an index? */
-static inline bool
-needs_toaster(Form_pg_attribute attr, struct varlena *value)
-{
-	return VARATT_IS_EXTERNAL(value) ||
-		(!VARATT_IS_EXTENDED(value) && VARSIZE(value) > TOAST_INDEX_TARGET &&
-		 (attr->attstorage == TYPSTORAGE_EXTENDED || attr->attstorage == TYPSTORAGE_MAIN));
-}
-
-/*
- * Form the tuple that index_form_tuple() would form, without its memory
- * allocation where no value needs the toaster.
- */
-static IndexTuple
-form_tuple(Participant *part, Datum *values, bool *isnull)
-{
-	TupleDesc	tupdesc = part->tupdesc;
-	IndexTuple	tuple = part->tuple;
-	bool		has_null = false;
-	bool		toaster = false;
-	unsigned short info = 0;
-	uint16		heap_mask = 0;
-	Size		data_offset;
-	Size		data_size;
-	Size		size;
-
-	for (int i = 0; i < tupdesc->natts; i++)
-	{
-		Form_pg_attribute attr = TupleDescAttr(tupdesc, i);
-
-		if (isnull[i])
-			has_null = true;
-		else if (attr->attlen == -1)
-			toaster |= needs_toaster(attr, (struct varlena *) DatumGetPointer(values[i]));
-	}
-	if (has_null)
-		info |= INDEX_NULL_MASK;
-	data_offset = IndexInfoFindDataOffset(info);
-	data_size = toaster ? 0 : heap_compute_data_size(tupdesc, values, isnull);
-	size = MAXALIGN(data_offset + data_size);
-
-	if (unlikely(toaster || size > INDEX_SIZE_MASK))
-	{
-		MemoryContext old = MemoryContextSwitchTo(part->scratch);
-
-		tuple = index_form_tuple(tupdesc, values, isnull);
-		MemoryContextSwitchTo(old);
-		return tuple;
-	}
-
-	memset(tuple, 0, size);
-	heap_fill_tuple(tupdesc, values, isnull, (char *) tuple + data_offset, data_size, &heap_mask,
-					has_null ? (uint8 *) tuple + sizeof(IndexTupleData) : NULL);
-	if (heap_mask & HEAP_HASVARWIDTH)
-		info |= INDEX_VAR_MASK;
-	tuple->t_info = info | size;
-	return tuple;
-}
 
 static inline bool
 is_heap(Relation table)
@@ -187,7 +126,7 @@ put_row(Participant *part, ItemPointer tid, Datum *values, bool *isnull,
 	Datum		key_values[INDEX_MAX_KEYS + 1];
 	bool		key_isnull[INDEX_MAX_KEYS + 1];
 	GsPutRow	row = {.values = key_values, .isnull = key_isnull};
-	IndexTuple	tuple = form_tuple(part, values, isnull);
+	IndexTuple	tuple = gs_tuple_former_form(part->former, values, isnull);
 
 	tuple->t_tid = *tid;
 	if (unlikely(!alive) && part->unique)
@@ -203,8 +142,6 @@ put_row(Participant *part, ItemPointer tid, Datum *values, bool *isnull,
 	row.bytes = tuple;
 	row.n_bytes = IndexTupleSize(tuple);
 	part->status = gs_feeder_put(part->feeder, &row);
-	if (unlikely(tuple != part->tuple))
-		MemoryContextReset(part->scratch);
 	part->tuples += 1;
 }
 
@@ -341,12 +278,9 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 	part.shared = shared;
 	part.feeder = gs_feeder_create(client, desc);
 	part.status = GS_PUT_OK;
-	part.tupdesc = RelationGetDescr(index);
+	part.former = gs_tuple_former_create(RelationGetDescr(index));
 	part.nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	part.unique = info->ii_Unique;
-	part.scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort index tuple",
-										 ALLOCSET_DEFAULT_SIZES);
-	part.tuple = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
 
 	if (shared->parallel)
 		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));

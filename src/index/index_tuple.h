@@ -1,0 +1,24 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_tuple.h
+ *	  Forming the tuples of an index.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_INDEX_TUPLE_H
+#define GS_INDEX_TUPLE_H
+
+#include "access/itup.h"
+#include "access/tupdesc.h"
+
+typedef struct GsTupleFormer GsTupleFormer;
+
+/* tupdesc is the index's, and must live as long.  In CurrentMemoryContext. */
+extern GsTupleFormer *gs_tuple_former_create(TupleDesc tupdesc);
+
+/*
+ * The tuple that index_form_tuple() would form, without a TID; valid until the next call.
+ */
+extern IndexTuple gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull);
+
+#endif							/* GS_INDEX_TUPLE_H */
