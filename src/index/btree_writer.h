@@ -5,7 +5,7 @@
  *
  * Calling protocol:
  *	  1. gs_btree_writer_begin
- *	  2. gs_btree_writer_add, for each tuple, by the key columns and then by heap
+ *	  2. gs_btree_writer_add, for all tuples, by the key columns and then by heap
  *		 TID
  *	  3. gs_btree_writer_finish
  *	  The relation then holds the btree that btbuild() would have made of these
@@ -38,8 +38,8 @@ typedef struct GsBtreeWriter GsBtreeWriter;
 extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique,
 											GsPageRelay *relay);
 
-/* The tuple, a plain one as index_form_tuple() makes it, is copied. */
-extern void gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple itup);
+/* The tuples, plain ones as index_form_tuple() makes them, are copied. */
+extern void gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple *tuples, int n);
 
 /* Upper levels, metapage, WAL, sync.  Frees the writer and all that is its. */
 extern void gs_btree_writer_finish(GsBtreeWriter *writer);

@@ -166,12 +166,13 @@ write_index(Build *build, GsClient *client)
 	GsIndexStream *stream = gs_index_stream_begin(build->heap, build->index, build->info, client);
 	GsClientStatus status;
 	instr_time	start;
-	IndexTuple	tuple;
+	IndexTuple	tuples[GS_INDEX_STREAM_TUPLES];
+	int			n;
 
 	INSTR_TIME_SET_CURRENT(start);
-	while ((status = gs_index_stream_next(stream, &tuple)) == GS_CLIENT_OK && tuple != NULL)
+	while ((status = gs_index_stream_next(stream, tuples, &n)) == GS_CLIENT_OK && n > 0)
 	{
-		gs_btree_writer_add(writer, tuple);
+		gs_btree_writer_add(writer, tuples, n);
 		CHECK_FOR_INTERRUPTS();
 	}
 	build->settled = gs_index_stream_settled(stream);

@@ -283,13 +283,13 @@ keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
 
 /* As comparetup_index_btree() does; with the values of the first one. */
 static void
-report_duplicate(GsIndexStream *stream)
+report_duplicate(GsIndexStream *stream, IndexTuple tuple)
 {
 	Datum		values[INDEX_MAX_KEYS];
 	bool		isnull[INDEX_MAX_KEYS];
 	char	   *description;
 
-	index_deform_tuple(stream->last, stream->tupdesc, values, isnull);
+	index_deform_tuple(tuple, stream->tupdesc, values, isnull);
 	description = BuildIndexValueDescription(stream->index, values, isnull);
 	ereport(ERROR,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
@@ -301,47 +301,79 @@ report_duplicate(GsIndexStream *stream)
 }
 
 static void
-check_unique(GsIndexStream *stream, IndexTuple tuple)
+check_unique(GsIndexStream *stream, IndexTuple *tuples, int n)
 {
-	if (unlikely(tuple->t_info & GS_INDEX_TUPLE_EXEMPT))
+	IndexTuple	last = stream->has_last ? stream->last : NULL;
+
+	for (int i = 0; i < n; i++)
 	{
-		tuple->t_info &= ~GS_INDEX_TUPLE_EXEMPT;
-		return;
+		if (unlikely(tuples[i]->t_info & GS_INDEX_TUPLE_EXEMPT))
+		{
+			tuples[i]->t_info &= ~GS_INDEX_TUPLE_EXEMPT;
+			continue;
+		}
+		if (last != NULL && !plainly_different(stream, last, tuples[i]) &&
+			unlikely(keys_equal(stream, last, tuples[i])))
+			report_duplicate(stream, last);
+		last = tuples[i];
 	}
-	if (stream->has_last && !plainly_different(stream, stream->last, tuple) &&
-		unlikely(keys_equal(stream, stream->last, tuple)))
-		report_duplicate(stream);
-	memcpy(stream->last, tuple, IndexTupleSize(tuple));
-	stream->has_last = true;
+	if (last != NULL && last != stream->last)
+	{
+		memcpy(stream->last, last, IndexTupleSize(last));
+		stream->has_last = true;
+	}
+}
+
+/* The tuples from the current row on, up to the end of its page or the next inexact one. */
+static int
+read_page(GsIndexStream *stream, IndexTuple *tuples)
+{
+	uint32		first;
+	const char *page = gs_rows_page(stream->rows, &first);
+	int			max = Min(gs_rows_left_in_page(stream->rows), GS_INDEX_STREAM_TUPLES);
+	int			n;
+
+	for (n = 0; n < max; n++)
+	{
+		uint32		entry = gs_page_entry(page, GS_CHUNK_BYTES, first + n);
+
+		if (unlikely(entry & GS_ENTRY_INEXACT))
+			break;
+		tuples[n] = (IndexTuple) (page + (entry & ~GS_ENTRY_FLAGS));
+	}
+	gs_rows_advance(stream->rows, n - 1);
+	return n;
 }
 
 GsClientStatus
-gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuple)
+gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n)
 {
 	GsClientStatus status;
 	const char *row;
 	uint32		flags;
 
-	*tuple = NULL;
-	if (unlikely(stream->settling != NULL))
-		*tuple = next_settled(stream);
-	if (likely(*tuple == NULL))
+	*n = 0;
+	tuples[0] = stream->settling ? next_settled(stream) : NULL;
+	if (likely(tuples[0] == NULL))
 	{
 		status = gs_rows_move(stream->rows, true, &row, &flags);
 		if (unlikely(status != GS_CLIENT_OK || row == NULL))
 			return status;
-		*tuple = (IndexTuple) row;
-		if (unlikely(flags & GS_ENTRY_INEXACT))
+		if (likely(!(flags & GS_ENTRY_INEXACT)))
+			*n = read_page(stream, tuples);
+		else
 		{
-			status = settle_run(stream, tuple);
+			tuples[0] = (IndexTuple) row;
+			status = settle_run(stream, tuples);
 			if (status != GS_CLIENT_OK)
 				return status;
-			if (*tuple == NULL)
-				*tuple = next_settled(stream);
+			if (tuples[0] == NULL)
+				tuples[0] = next_settled(stream);
 		}
 	}
+	*n = Max(*n, 1);
 	if (stream->unique)
-		check_unique(stream, *tuple);
+		check_unique(stream, tuples, *n);
 	return GS_CLIENT_OK;
 }
 

@@ -20,11 +20,14 @@ typedef struct GsIndexStream GsIndexStream;
 extern GsIndexStream *gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info,
 											GsClient *client);
 
+/* At most so many tuples come at once. */
+#define GS_INDEX_STREAM_TUPLES	64
+
 /*
- * The next tuple, valid until the next call; NULL with GS_CLIENT_OK at the end.
+ * The next n tuples, valid until the next call; 0 with GS_CLIENT_OK at the end.
  * Fails as PostgreSQL does where the index is unique and the keys are not.
  */
-extern GsClientStatus gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuple);
+extern GsClientStatus gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n);
 
 /* Tuples that were put in order by comparison, so far. */
 extern uint64 gs_index_stream_settled(const GsIndexStream *stream);
