@@ -48,7 +48,7 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 		attr->byval = att->attbyval;
 		attr->align = att_align_nominal(1, att->attalign);
 		attr->needed = map->whole && bms_is_member(i + 1, key_columns);
-		if (offset < 0 || att->attlen < 0)
+		if (offset < 0 || offset > BLCKSZ || att->attlen < 0)
 		{
 			offset = -1;
 			continue;
@@ -68,6 +68,8 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 		for (int i = 0; i < rows->natts; i++)
 			map->attrs[sources[i] - 1].needed = true;
 	}
+	while (map->first < map->n_fixed && !map->attrs[map->first].needed)
+		map->first++;
 	return map;
 }
 
@@ -76,25 +78,30 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 {
 	const char *data = (const char *) tuple + tuple->t_hoff;
 	const uint8 *nulls = (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL;
-	const GsMapAttr *attr = map->attrs;
+	int			n = map->n_attrs;
 	uint32		offset = 0;
 	int			i = 0;
 
-	if (unlikely(HeapTupleHeaderGetNatts(tuple) < map->n_attrs))
+	if (unlikely(HeapTupleHeaderGetNatts(tuple) < n))
 		return false;
 
 	if (likely(nulls == NULL))
 	{
-		for (; i < map->n_fixed; i++, attr++)
+		for (i = map->first; i < map->n_fixed; i++)
+		{
+			const GsMapAttr *attr = &map->attrs[i];
+
 			if (attr->needed)
 			{
 				map->attr_values[i] = fetch_att(data + attr->offset, attr->byval, attr->len);
 				map->attr_isnull[i] = false;
 			}
+		}
 		offset = map->fixed_end;
 	}
-	for (; i < map->n_attrs; i++, attr++)
+	for (; i < n; i++)
 	{
+		const GsMapAttr *attr = &map->attrs[i];
 		uint32		size;
 
 		if (unlikely(nulls != NULL) && att_isnull(i, nulls))

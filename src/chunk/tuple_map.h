@@ -19,7 +19,7 @@
 /* An attribute of the table. */
 typedef struct GsMapAttr
 {
-	uint32		offset;			/* of the first n_fixed, if none is NULL: from the tuple's data */
+	uint16		offset;			/* of the first n_fixed, if none is NULL: from the tuple's data */
 	int16		len;			/* attlen */
 	uint8		align;			/* in bytes */
 	bool		byval;
@@ -30,6 +30,7 @@ typedef struct GsTupleMap
 {
 	int			n_attrs;		/* up to the last one that is needed */
 	int			n_fixed;		/* the first so many have fixed widths; */
+	int			first;			/* of them: the first that is needed */
 	uint32		fixed_end;		/* if none is NULL, they end here */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */

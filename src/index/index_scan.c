@@ -90,6 +90,9 @@ typedef struct Participant
 	int			nkeys;
 	bool		unique;
 	double		tuples;
+	GsPutRow	row;			/* with these values, of the key's columns */
+	Datum		key_values[INDEX_MAX_KEYS + 1];
+	bool		key_isnull[INDEX_MAX_KEYS + 1];
 	HeapScanDesc pages;			/* the scan, if pages may be fed; else NULL */
 	GsTupleMap *map;			/* from the table's tuples to the index's columns */
 	BlockNumber block;			/* that look_at_page() saw last */
@@ -123,9 +126,6 @@ static void
 put_row(Participant *part, ItemPointer tid, Datum *values, bool *isnull,
 		bool alive)
 {
-	Datum		key_values[INDEX_MAX_KEYS + 1];
-	bool		key_isnull[INDEX_MAX_KEYS + 1];
-	GsPutRow	row = {.values = key_values, .isnull = key_isnull};
 	IndexTuple	tuple = gs_tuple_former_form(part->former, values, isnull);
 
 	tuple->t_tid = *tid;
@@ -134,14 +134,13 @@ put_row(Participant *part, ItemPointer tid, Datum *values, bool *isnull,
 
 	for (int i = 0; i < part->nkeys; i++)
 	{
-		key_values[i] = values[i];
-		key_isnull[i] = isnull[i];
+		part->key_values[i] = values[i];
+		part->key_isnull[i] = isnull[i];
 	}
-	key_values[part->nkeys] = PointerGetDatum(tid);
-	key_isnull[part->nkeys] = false;
-	row.bytes = tuple;
-	row.n_bytes = IndexTupleSize(tuple);
-	part->status = gs_feeder_put(part->feeder, &row);
+	part->key_values[part->nkeys] = PointerGetDatum(tid);
+	part->row.bytes = tuple;
+	part->row.n_bytes = IndexTupleSize(tuple);
+	part->status = gs_feeder_put(part->feeder, &part->row);
 	part->tuples += 1;
 }
 
@@ -281,6 +280,8 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 	part.former = gs_tuple_former_create(RelationGetDescr(index));
 	part.nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	part.unique = info->ii_Unique;
+	part.row.values = part.key_values;
+	part.row.isnull = part.key_isnull;
 
 	if (shared->parallel)
 		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));

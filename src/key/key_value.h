@@ -160,7 +160,7 @@ gs_key_append(uint8 **at, const uint8 *end, const uint8 *bytes, size_t len)
 /*
  * Write a value of a fixed width: col->width bytes.
  */
-static inline void
+static pg_attribute_always_inline void
 gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
 {
 	switch (col->kind)
