@@ -5,6 +5,7 @@
 #	bench_install, bench_start NAME CONF..., bench_head
 #	bench_load_paths TABLE ROWS, bench_load_words TABLE ROWS
 #	bench_load TABLE ROWS COLUMNS EXPRESSIONS	rows made by SQL, i = 1 .. ROWS
+#	bench_python PACKAGE...	packages for python3, in the work directory, from pip or the wheels in BENCH_WHEELS
 #	bench_ready				data are loaded: timing begins
 #	bench_wanted NAME		does the command line ask for NAME?
 #	bench_time SETTINGS SQL	median ms of BENCH_RUNS runs, by EXPLAIN (ANALYZE,
@@ -159,6 +160,17 @@ bench_load()
 		wait "$pid" || exit 1
 	done
 	bench_settle "$table"
+}
+
+bench_python()
+{
+	local from=()
+
+	[ -z "${BENCH_WHEELS-}" ] || from=(--no-index --find-links "$BENCH_WHEELS")
+	python3 -m pip install -q --no-deps --no-compile --only-binary=:all: --root-user-action=ignore \
+		--disable-pip-version-check "${from[@]}" --target "$work/python" "$@" >"$work/pip.log" 2>&1 ||
+		{ cat "$work/pip.log" >&2; bench_die "pip cannot install $*"; }
+	export PYTHONPATH=$work/python
 }
 
 bench_ready()

@@ -8,14 +8,14 @@
 # EXPLAIN (ANALYZE, TIMING OFF) in PostgreSQL, which sends them nowhere.  The last lines are what both have
 # in common: a table is made, UNLOGGED in PostgreSQL.  Medians in ms.
 #
-# Needs Python with DuckDB ("pip install duckdb"); PYTHONPATH tells where it is.
+# pip fetches DuckDB, or takes it from the folder BENCH_WHEELS; where PYTHONPATH has it, that one is used.
 #
 #	test/bench/peers.sh [NAME]...		only the queries whose names match
 set -u
 . "$(dirname "$0")/lib.sh"
 
-python3 -c 'import duckdb' 2>/dev/null || bench_die 'needs DuckDB: pip install duckdb'
 bench_begin "$@"
+python3 -c 'import duckdb' 2>/dev/null || bench_python duckdb
 echo "duckdb:  $(python3 -c 'import duckdb; print(duckdb.__version__)')"
 bench_load_paths f "${BENCH_PATHS:-10000000}"
 bench_load_words w "${BENCH_WORDS:-10000000}"

@@ -28,19 +28,6 @@ set -u
 here=$root/test/bench
 duckdb_version=1.5.2
 
-# DuckDB for python3, in the work directory
-install_duckdb()
-{
-	local from=()
-
-	[ -z "${BENCH_WHEELS-}" ] || from=(--no-index --find-links "$BENCH_WHEELS")
-	python3 -m pip install -q --no-deps --no-compile --only-binary=:all: --root-user-action=ignore \
-		--disable-pip-version-check "${from[@]}" --target "$work/python" duckdb=="$duckdb_version" \
-		duckdb-extension-tpch=="$duckdb_version" duckdb-extension-tpcds=="$duckdb_version" >"$work/pip.log" 2>&1 ||
-		{ cat "$work/pip.log" >&2; bench_die "pip cannot install DuckDB"; }
-	export PYTHONPATH=$work/python
-}
-
 # copy_in SUITE FILE: TABLE.PART.csv
 copy_in()
 {
@@ -250,7 +237,8 @@ queries=$work/queries
 answers=$run/answers
 mkdir "$queries"
 as_user mkdir "$answers"
-install_duckdb
+bench_python duckdb=="$duckdb_version" duckdb-extension-tpch=="$duckdb_version" \
+	duckdb-extension-tpcds=="$duckdb_version"
 load
 echo "loaded:  TPC-H ${BENCH_TPCH:-1}, TPC-DS ${BENCH_TPCDS:-1}, in $SECONDS s"
 bench_ready
