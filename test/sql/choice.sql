@@ -59,7 +59,9 @@ BEGIN
 END
 $$;
 
+-- few groups: workers may hash them in two phases, where PostgreSQL supposes many and would not; not under DISTINCT
 SELECT plan_nodes('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
+SELECT plan_nodes('SELECT DISTINCT lower(k) FROM choice_t');
 
 -- many groups and few
 SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');

@@ -31,12 +31,12 @@ extern const CustomPathMethods gs_choice_path_methods;
 extern bool gs_choice_is_possible(PlannerInfo *root, const AggPath *rival);
 
 /*
- * The plan for few groups: the rival, a relation's cheapest path; or, if that need not be serial, parallel
- * workers that hash in two phases, which PostgreSQL leaves out where it expects many groups.  stage:
- * UPPERREL_PARTIAL_ of rel; final_costs: those of the second phase, NULL for DISTINCT.
+ * The plan for few groups: the rival, a relation's cheapest path; or parallel workers that hash in two
+ * phases, which PostgreSQL leaves out where it expects many groups.  final_costs: those of the second
+ * phase; NULL: only the rival will do.
  */
-extern Path *gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival, bool serial,
-						   UpperRelationKind stage, const AggClauseCosts *final_costs);
+extern Path *gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
+						   const AggClauseCosts *final_costs);
 
 /*
  * Both: sorted, a path above a GpuSort of so many rows, and few.  wanted: the order that the

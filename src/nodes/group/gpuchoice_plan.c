@@ -113,14 +113,14 @@ find_first_phase(const RelOptInfo *partial)
 }
 
 Path *
-gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival, bool serial,
-			  UpperRelationKind stage, const AggClauseCosts *final_costs)
+gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
+			  const AggClauseCosts *final_costs)
 {
 	AggPath    *copy;
 
-	if (!serial && rel->consider_parallel && rival->aggsplit == AGGSPLIT_SIMPLE)
+	if (final_costs && rel->consider_parallel && rival->aggsplit == AGGSPLIT_SIMPLE)
 	{
-		RelOptInfo *partial = fetch_upper_rel(root, stage, rel->relids);
+		RelOptInfo *partial = fetch_upper_rel(root, UPPERREL_PARTIAL_GROUP_AGG, rel->relids);
 		Path	   *first = find_first_phase(partial);
 
 		if (first)
@@ -129,9 +129,8 @@ gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival, bool ser
 															 NULL);
 
 			return (Path *) create_agg_path(root, rel, gather, rival->path.pathtarget, AGG_HASHED,
-											final_costs ? AGGSPLIT_FINAL_DESERIAL : AGGSPLIT_SIMPLE,
-											rival->groupClause, rival->qual, final_costs,
-											rival->numGroups);
+											AGGSPLIT_FINAL_DESERIAL, rival->groupClause,
+											rival->qual, final_costs, rival->numGroups);
 		}
 	}
 

@@ -236,9 +236,7 @@ gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *paths)
 	{
 		if (!gs_choice_is_possible(root, rival))
 			return;
-		few = gs_choice_few(root, offer->rel, rival, serial,
-							groups->final_costs ? UPPERREL_PARTIAL_GROUP_AGG :
-							UPPERREL_PARTIAL_DISTINCT, groups->final_costs);
+		few = gs_choice_few(root, offer->rel, rival, serial ? NULL : groups->final_costs);
 		foreach(lc, paths)
 			lfirst(lc) = gs_choice_path(root, offer->rel, lfirst(lc), offer->rows, few,
 										groups->wanted);

@@ -25,7 +25,13 @@ typedef struct GsGroupOffer
 	double		expected;		/* groups */
 	List	   *exprs;			/* that make them */
 	List	   *wanted;			/* the order that the query's next step needs */
-	const AggClauseCosts *final_costs;	/* of aggregates in two phases; NULL for DISTINCT */
+
+	/*
+	 * Of aggregates in two phases.  NULL for DISTINCT, whose two hash tables have the same hash function
+	 * in PostgreSQL.  Filled in the order of the other one, the second one grows past work_mem if groups
+	 * turn out to be many, and then each group makes a pass over the files: minutes instead of a second.
+	 */
+	const AggClauseCosts *final_costs;
 } GsGroupOffer;
 
 /*
