@@ -295,6 +295,7 @@ typedef struct GsDeviceInfo
 {
 	char		name[96];		/* "NVIDIA H200", "host, 16 threads" */
 	char		uuid[GS_UUID_BYTES];	/* as nvidia-smi writes it; empty: it has none */
+	int			threads;		/* that sort on the machine's own cores; 0: a GPU sorts */
 	uint64_t	memory_total;	/* bytes that the device has */
 	uint64_t	memory_limit;	/* bytes that it may hold for sorts */
 	uint64_t	memory_used;	/* bytes held by open sorts */

@@ -127,6 +127,7 @@ host_info(GsDevice *device, GsDeviceInfo *info)
 
 	memset(info, 0, sizeof(*info));
 	snprintf(info->name, sizeof(info->name), "host, %d thread%s", threads, threads == 1 ? "" : "s");
+	info->threads = threads;
 	info->memory_total = device->memory_total;
 	info->memory_limit = device->memory_limit;
 	pthread_mutex_lock(&device->lock);

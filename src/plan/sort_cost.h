@@ -26,6 +26,14 @@ extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 extern bool gs_cost_expects_files(double rows, int width);
 
 /*
+ * What feeding so many rows by workers costs besides: they take cores from the host device's threads.
+ */
+extern Cost gs_cost_workers(double rows, int workers);
+
+/* What reading rows in the order of an index costs where its planner says cost. */
+extern Cost gs_cost_by_index(Cost cost);
+
+/*
  * What PostgreSQL's sort really costs if its planner says cost, and rows have so many columns,
  * the first one of this type.
  */

@@ -32,6 +32,7 @@
 #include "nodes/group/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
+#include "plan/sort_cost.h"
 
 /* The input may cost such a part of the rival's whole plan before it returns a row. */
 #define MAX_STARTUP_PART	0.05
@@ -123,7 +124,7 @@ gs_choice_few(PlannerInfo *root, RelOptInfo *rel, const AggPath *rival,
 		RelOptInfo *partial = fetch_upper_rel(root, UPPERREL_PARTIAL_GROUP_AGG, rel->relids);
 		Path	   *first = find_first_phase(partial);
 
-		if (first)
+		if (first && gs_cost_workers(rival->subpath->rows, first->parallel_workers) == 0)
 		{
 			Path	   *gather = (Path *) create_gather_path(root, partial, first, partial->reltarget, NULL,
 															 NULL);

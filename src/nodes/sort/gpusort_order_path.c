@@ -159,12 +159,12 @@ postgres_is_faster(const Path *path)
 }
 
 /*
- * Does an index return the rows all but in order?  Where its columns tell most rows apart PostgreSQL's
- * incremental sort has little to do: 200,000 rows took 20 ms of CPU time beyond the scan, 36 with a
- * GpuSort, and by cost 8854 and 3410.
+ * Does an index return the rows in order, or all but in order, at less cost than a sort of input's?  Where
+ * its columns tell most rows apart PostgreSQL's incremental sort has little to do: 200,000 rows took 20 ms
+ * of CPU time beyond the scan, 36 with a GpuSort, and by cost 8854 and 3410.
  */
 static bool
-is_almost_in_order(PlannerInfo *root, const RelOptInfo *ordered_rel)
+index_is_faster(PlannerInfo *root, const Path *input, const RelOptInfo *ordered_rel)
 {
 	const Path *path = get_cheapest_path_for_pathkeys(ordered_rel->pathlist, NIL, NULL, TOTAL_COST,
 													  false);
@@ -172,6 +172,9 @@ is_almost_in_order(PlannerInfo *root, const RelOptInfo *ordered_rel)
 
 	if (path && IsA(path, ProjectionPath))
 		path = ((const ProjectionPath *) path)->subpath;
+	if (path && IsA(path, IndexPath))
+		return gs_cost_by_index(path->total_cost) <
+			input->total_cost + gs_cost_sort(input->rows, input->rows, input->pathtarget->width);
 	if (path == NULL || !IsA(path, IncrementalSortPath) || root->parse->setOperations)
 		return false;
 	for (int i = 0; i < ((const IncrementalSortPath *) path)->nPresortedCols; i++)
@@ -221,7 +224,7 @@ gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *order
 		double		limit;
 
 		if (pathkeys_contained_in(offer.pathkeys, cheapest->pathkeys) ||
-			postgres_is_faster(cheapest) || is_almost_in_order(root, ordered_rel))
+			postgres_is_faster(cheapest) || index_is_faster(root, cheapest, ordered_rel))
 			return;
 		limit = limit_rows(root);
 		if (!heapsort_is_faster(root, cheapest, offer.rows, limit))

@@ -138,9 +138,9 @@ make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows
 	return &path->path;
 }
 
-/* A Gather over GpuSortFeed. */
+/* A Gather over GpuSortFeed; all processes together feed so many rows. */
 static Path *
-make_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
+make_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial, double rows)
 {
 	CustomPath *feed;
 	GatherPath *gather;
@@ -158,7 +158,8 @@ make_feed_path(PlannerInfo *root, RelOptInfo *rel, Path *partial)
 
 	gather = create_gather_path(root, rel, &feed->path, partial->pathtarget, NULL, &none);
 	gather->path.startup_cost = feed->path.startup_cost + parallel_setup_cost;
-	gather->path.total_cost = feed->path.total_cost + parallel_setup_cost;
+	gather->path.total_cost = feed->path.total_cost + parallel_setup_cost +
+		gs_cost_workers(rows, partial->parallel_workers);
 	return &gather->path;
 }
 
@@ -226,8 +227,8 @@ gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 		paths = lappend(paths, make_sort_path(root, offer, offer->serial, offer->rows, flags));
 	if (offer->partial)
 		paths = lappend(paths, make_sort_path(root, offer,
-											  make_feed_path(root, offer->rel, offer->partial), 0,
-											  flags));
+											  make_feed_path(root, offer->rel, offer->partial,
+															 offer->rows), 0, flags));
 	return paths;
 }
 

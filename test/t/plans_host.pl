@@ -1,0 +1,65 @@
+# When a sort by the host device pays: workers where cores are few, an index that returns the rows in order.
+# The number of its threads stands for that of the cores.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('plans', "gpusort.device = host\ngpusort.host_threads = 2\n");
+
+# rows lie in the order of id only in part, as if two sessions had inserted them
+$node->safe_psql('postgres', q(
+	CREATE TABLE t (id int, k text COLLATE "C", v text) WITH (parallel_workers = 2);
+	INSERT INTO t SELECT i, md5(i::text), repeat('v', 100) FROM generate_series(1, 200000) AS i ORDER BY i % 100000, i;
+	CREATE INDEX ON t (id);
+	CREATE FUNCTION costly(int) RETURNS bool LANGUAGE plpgsql PARALLEL SAFE COST 1000 AS 'BEGIN RETURN $1 <> 0; END';
+	VACUUM (ANALYZE) t;));
+
+# The plan's nodes, the topmost first
+sub nodes
+{
+	my ($query, $settings) = @_;
+	my $plan = value($node, ($settings // '') . " EXPLAIN (COSTS OFF) $query");
+
+	$plan =~ s/Custom Scan \((\w+)\)/$1/g;
+	$plan =~ s/ (on|using) .*//g;
+	return join ' < ', map { /^(?: *->  )?([A-Z][\w ]*)$/ ? $1 : () } split /\n/, $plan;
+}
+
+my $by_key = 'SELECT id, k FROM t ORDER BY k';
+my $union = 'SELECT k FROM t UNION SELECT k FROM t AS u';
+
+is(nodes($by_key), 'GpuSort < Seq Scan', 'ORDER BY: no workers');
+unlike(nodes($union), qr/Gather/, 'UNION: no workers');
+like(nodes($by_key, 'SET parallel_tuple_cost = 0;'), qr/GpuSort < Gather < Parallel GpuSortFeed/, 'workers that cost nothing');
+like(nodes('SELECT id, k FROM t WHERE costly(id) ORDER BY k'), qr/GpuSort < Gather < Parallel GpuSortFeed/,
+	'a scan that costs much');
+
+# PostgreSQL takes it for so many rows, and each for a group
+$node->safe_psql('postgres', q(
+	CREATE TABLE g WITH (parallel_workers = 2) AS SELECT id, k FROM t;
+	VACUUM (ANALYZE) g;
+	UPDATE pg_class SET reltuples = 3000000 WHERE oid = 'g'::regclass;));
+my $grouped = 'SELECT lower(k), count(*) FROM g GROUP BY 1';
+
+is(nodes($grouped), 'GpuChoice < GpuGroup < GpuSort < Seq Scan < HashAggregate < Seq Scan', 'GROUP BY: no workers');
+
+my $by_index = 'SELECT * FROM t ORDER BY id';
+
+is(nodes($by_index), 'Index Scan', 'an index whose pages may be in memory');
+is(nodes($by_index, 'SET enable_indexscan = off;'), 'GpuSort < Seq Scan', 'no index');
+like(nodes($by_index, 'SET gpusort.force = on;'), qr/GpuSort/, 'forced');
+
+$node->append_conf('postgresql.conf', 'gpusort.host_threads = 8');
+$node->restart;
+wait_ready($node);
+like(nodes($by_key), qr/GpuSort < Gather < Parallel GpuSortFeed/, 'ORDER BY: workers where there are more cores');
+like(nodes($union), qr/GpuSort < Gather/, 'UNION: the same');
+like(nodes($grouped), qr/GpuSort < Gather .*Finalize HashAggregate < Gather < Partial HashAggregate/, 'GROUP BY: the same');
+$node->stop;
+
+done_testing();
