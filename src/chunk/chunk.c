@@ -16,6 +16,7 @@
 #include "access/htup_details.h"
 
 #include "chunk/chunk.h"
+#include "chunk/tuple_form.h"
 
 /* Rows begin at multiples of MAXALIGN(), and device.h has flags in the low bits. */
 StaticAssertDecl(MAXIMUM_ALIGNOF > GS_ENTRY_FLAGS, "rows are aligned as devices want them");
@@ -191,18 +192,35 @@ check_row(const GsChunkWriter *writer, Size row_bytes)
 	return row_bytes <= gs_max_row_bytes(GS_CHUNK_BYTES) ? GS_PUT_FULL : GS_PUT_BIG;
 }
 
-/* Form a minimal tuple from values, as heap_form_minimal_tuple does. */
+/* Form a minimal tuple of any values, as heap_form_minimal_tuple() does. */
+static GsPut
+form_by_postgres(const GsChunkWriter *writer, TupleDesc tupdesc, const Datum *values,
+				 const bool *isnull, uint32 header, bool hasnull)
+{
+	MinimalTuple tuple = (MinimalTuple) (writer->memory + writer->used);
+	Size		data_len = heap_compute_data_size(tupdesc, (Datum *) values, (bool *) isnull);
+	GsPut		put = check_row(writer, header + data_len);
+
+	if (put != GS_PUT_OK)
+		return put;
+	memset(tuple, 0, header + data_len);
+	heap_fill_tuple(tupdesc, (Datum *) values, (bool *) isnull, (char *) tuple + header, data_len,
+					&tuple->t_infomask, hasnull ? tuple->t_bits : NULL);
+	tuple->t_len = header + data_len;
+	return GS_PUT_OK;
+}
+
+/* Form a minimal tuple from values.  columns: of tupdesc, or NULL. */
 static inline GsPut
 put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
-		   const Datum *values, const bool *isnull)
+		   const GsFormColumn *columns, const Datum *values, const bool *isnull)
 {
 	int			natts = tupdesc->natts;
-	Size		len;
-	Size		data_len;
-	int			hoff;
+	MinimalTuple tuple = (MinimalTuple) (writer->memory + writer->used);
+	uint32		room = Min(room_left(writer), gs_max_row_bytes(GS_CHUNK_BYTES));
+	uint32		header = SizeofMinimalTupleHeader;
 	bool		hasnull = false;
-	MinimalTuple tuple;
-	GsPut		put;
+	char	   *end = NULL;
 
 	/* a join may have more, which a tuple's header has no room for */
 	if (unlikely(natts > MaxTupleAttributeNumber))
@@ -216,26 +234,31 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
 			hasnull = true;
 			break;
 		}
-
-	len = SizeofMinimalTupleHeader;
 	if (hasnull)
-		len += BITMAPLEN(natts);
-	hoff = len = MAXALIGN(len);
-	data_len = heap_compute_data_size(tupdesc, (Datum *) values, (bool *) isnull);
-	len += data_len;
+		header += BITMAPLEN(natts);
+	header = MAXALIGN(header);
 
-	put = check_row(writer, len);
-	if (unlikely(put != GS_PUT_OK))
-		return put;
-	tuple = (MinimalTuple) (writer->memory + writer->used);
-	memset(tuple, 0, len);
-	tuple->t_len = len;
+	if (likely(header < room))
+	{
+		memset(tuple, 0, header);
+		end = gs_form_data(tupdesc, columns, values, isnull, hasnull ? tuple->t_bits : NULL, false,
+						   (char *) tuple + header, (char *) tuple + room, &tuple->t_infomask);
+	}
+	if (likely(end != NULL))
+		tuple->t_len = end - (char *) tuple;
+	else
+	{
+		GsPut		put = form_by_postgres(writer, tupdesc, values, isnull, header, hasnull);
+
+		if (put != GS_PUT_OK)
+			return put;
+	}
 	HeapTupleHeaderSetNatts(tuple, natts);
-	tuple->t_hoff = hoff + MINIMAL_TUPLE_OFFSET;
-	heap_fill_tuple(tupdesc, (Datum *) values, (bool *) isnull,
-					(char *) tuple + hoff, data_len, &tuple->t_infomask,
-					hasnull ? tuple->t_bits : NULL);
-	return finish_tuple(writer, desc, values, isnull, writer->used, len, writer->used + len);
+	if (hasnull)
+		tuple->t_infomask |= HEAP_HASNULL;
+	tuple->t_hoff = header + MINIMAL_TUPLE_OFFSET;
+	return finish_tuple(writer, desc, values, isnull, writer->used, tuple->t_len,
+						writer->used + tuple->t_len);
 }
 
 /* Copy a heap tuple, like minimal_tuple_from_heap_tuple(). */
@@ -263,7 +286,7 @@ put_tuple(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 	GsPut		put;
 
 	if (!map->whole)
-		return put_values(writer, desc, map->tupdesc, map->values, map->isnull);
+		return put_values(writer, desc, map->tupdesc, map->columns, map->values, map->isnull);
 	put = copy_heap_tuple(writer, row->tuple, row->tuple_len, &len);
 	if (unlikely(put != GS_PUT_OK))
 		return put;
@@ -306,7 +329,7 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 		}
 	}
 	slot_getallattrs(slot);
-	return put_values(writer, desc, slot->tts_tupleDescriptor, slot->tts_values, slot->tts_isnull);
+	return put_values(writer, desc, slot->tts_tupleDescriptor, NULL, slot->tts_values, slot->tts_isnull);
 }
 
 static GsPut

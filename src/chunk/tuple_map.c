@@ -15,8 +15,19 @@
 
 #include "access/tupmacs.h"
 
+#include "chunk/tuple_form.h"
 #include "chunk/tuple_map.h"
 #include "compat.h"
+
+static GsFormColumn *
+make_columns(TupleDesc rows)
+{
+	GsFormColumn *columns = palloc(Max(rows->natts, 1) * sizeof(GsFormColumn));
+
+	for (int i = 0; i < rows->natts; i++)
+		columns[i] = gs_form_column(rows, i);
+	return columns;
+}
 
 GsTupleMap *
 gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
@@ -65,6 +76,7 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 	{
 		map->values = palloc(rows->natts * sizeof(Datum));
 		map->isnull = palloc(rows->natts * sizeof(bool));
+		map->columns = make_columns(rows);
 		for (int i = 0; i < rows->natts; i++)
 			map->attrs[sources[i] - 1].needed = true;
 	}

@@ -34,6 +34,7 @@ typedef struct GsTupleMap
 	uint32		fixed_end;		/* if none is NULL, they end here */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */
+	const struct GsFormColumn *columns; /* of rows (tuple_form.h); not where rows are the tuples */
 	AttrNumber *sources;		/* the attribute that each column is */
 	Datum	   *attr_values;	/* of n_attrs attributes, those needed */
 	bool	   *attr_isnull;
