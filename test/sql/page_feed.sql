@@ -169,6 +169,7 @@ SELECT check_feed('SELECT * FROM pages_part ORDER BY p, id');
 SELECT table_pages('SELECT * FROM pages_part ORDER BY p, id');
 SELECT check_feed('SELECT p FROM pages_part WHERE id % 5 > 1 ORDER BY p');
 SELECT check_feed('SELECT id, q FROM pages_two UNION ALL SELECT 7, ''x'' UNION ALL SELECT id, p FROM pages_part_1 WHERE id > 10 ORDER BY q, id');
+SELECT check_feed('SELECT p, id FROM (SELECT p, id FROM pages_before UNION ALL (SELECT p, id FROM pages_part WHERE id > 10 OFFSET 0)) s ORDER BY p, id');
 
 -- a scan that is run again
 SELECT check_feed('SELECT x, s.* FROM generate_series(1, 3) AS x, LATERAL (SELECT id, p FROM pages_part_1 ORDER BY p, id OFFSET x * 600 LIMIT 2) s');

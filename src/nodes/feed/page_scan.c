@@ -26,7 +26,7 @@
  * that was not fed meets it again in the scan.  So conditions with volatile functions, or with
  * subplans, which may have some, are left to the scan.
  *
- * An Append returns rows of one child after the other, each of which may be such a scan.
+ * An Append returns rows of one child after the other, each of which may be such a scan, or another Append.
  *
  * Tests: regress/page_feed, isolation/scan_snapshot
  *
@@ -202,10 +202,17 @@ put_rows(GsPageScan *scan, GsFeeder *feeder, Page page, const PageRows *rows, ui
 	return put;
 }
 
+/* The scan that a row of an Append came from; NULL: it is not a table's. */
+static inline GsPageScan *
+current_scan(const GsPageScan *scan)
+{
+	return scan->scans[scan->append->as_whichplan];
+}
+
 GsPut
 gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 {
-	AppendState *append = scan->append;
+	const GsPageScan *top = scan;
 	HeapScanDesc heap;
 	GsPut		put;
 	Page		page;
@@ -214,7 +221,9 @@ gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 	uint32		end;
 	uint32		done = 0;
 
-	if (append && (scan = scan->scans[append->as_whichplan]) == NULL)
+	while (scan && scan->append)
+		scan = current_scan(scan);
+	if (scan == NULL)
 		return GS_PUT_OK;
 	/* a snapshot of another kind, or a scan that has ended */
 	heap = (HeapScanDesc) scan->child->ss_currentScanDesc;
@@ -240,8 +249,9 @@ gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 		scan->child->ps.instrument->tuplecount += done;
 		InstrCountFiltered1(scan->child, end - from - done);
 	}
-	if (append && append->ps.instrument)
-		append->ps.instrument->tuplecount += done;
+	for (; top->append; top = current_scan(top))
+		if (top->append->ps.instrument)
+			top->append->ps.instrument->tuplecount += done;
 	if (pgstat_should_count_relation(scan->child->ss_currentRelation))
 		gs_compat_tuples_returned(scan->child->ss_currentRelation) += end - from;
 	return put;
