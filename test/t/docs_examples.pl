@@ -118,6 +118,7 @@ sub masked
 		s/\d+\.\d+/TIME/g;
 		s/(Chunks: |Table Pages: |Batches: |on Device: )\d+/$1N/g;
 		s/\d+ chunks/N chunks/g;
+		s/\d+ by pages/N by pages/;
 		s/\d+ threads?/N threads/g;
 		s/\d+ MB/N MB/g;
 		s/(Device: )\w+$|(Engine: ).*$/($1 \/\/ $2) . 'DEVICE'/gme;
