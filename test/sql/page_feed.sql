@@ -173,6 +173,17 @@ SELECT check_feed('SELECT p, id FROM (SELECT p, id FROM pages_before UNION ALL (
 
 -- a scan that is run again
 SELECT check_feed('SELECT x, s.* FROM generate_series(1, 3) AS x, LATERAL (SELECT id, p FROM pages_part_1 ORDER BY p, id OFFSET x * 600 LIMIT 2) s');
+-- ... many times, which takes no more memory each time
+CREATE FUNCTION executor_bytes(x int) RETURNS bigint VOLATILE LANGUAGE sql AS $$
+	SELECT sum(used_bytes)::bigint FROM pg_backend_memory_contexts WHERE name = 'ExecutorState' AND x % 100 = 1;
+$$;
+SET gpusort.force = on;
+SET max_parallel_workers_per_gather = 0;
+SELECT max(bytes) - min(bytes) < 30000, sum(id) > 0
+FROM (SELECT executor_bytes(x) AS bytes, id FROM generate_series(1, 401) AS x, LATERAL (SELECT id FROM pages_part_1 WHERE id <> x ORDER BY p OFFSET 1990 LIMIT 1) s) s;
+RESET gpusort.force;
+RESET max_parallel_workers_per_gather;
+DROP FUNCTION executor_bytes;
 
 -- rows are counted as before
 SELECT pg_stat_force_next_flush();

@@ -54,6 +54,8 @@ typedef struct GpuSortState
 	PlanState  *feed;			/* the leader's feed node; NULL: none */
 	GsSort	   *sort;			/* NULL: not begun */
 	MemoryContext sort_parent;
+	GsPageScan *pages;			/* NULL: the child returns each row, or ... */
+	bool		knows_pages;	/* ... nobody has asked yet */
 	bool		done;			/* sorted; rows can be fetched */
 	bool		exhausted;		/* they were, up to the last one, and are gone */
 
@@ -177,6 +179,21 @@ end_sort(GpuSortState *state)
 	state->done = false;
 }
 
+/* The child's pages, if they can be fed: the same ones each time that the node runs. */
+static GsPageScan *
+find_pages(GpuSortState *state, const GsKeyDesc *desc)
+{
+	if (!state->knows_pages)
+	{
+		MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
+
+		state->pages = gs_page_scan_create(outerPlanState(state), desc);
+		state->knows_pages = true;
+		MemoryContextSwitchTo(old);
+	}
+	return state->pages;
+}
+
 /* Put all that the child returns. */
 static GsSortStatus
 put_all(GpuSortState *state)
@@ -199,7 +216,7 @@ put_all(GpuSortState *state)
 		if (feeder != gs_sort_feeder(state->sort, &desc))
 		{
 			feeder = gs_sort_feeder(state->sort, &desc);
-			pages = feeder ? gs_page_scan_create(child, desc) : NULL;
+			pages = feeder ? find_pages(state, desc) : NULL;
 		}
 		/* a row that it cannot feed comes next */
 		if (pages)
