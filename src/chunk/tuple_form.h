@@ -3,10 +3,9 @@
  * tuple_form.h
  *	  Writing values of columns as the data of a tuple.
  *
- * Mirrors heap_fill_tuple() (access/common/heaptuple.c), byte for byte, with these differences: each value is
- * measured and written at once, and what has to be fetched, flattened or compressed first, or does
- * not fit, is left to the caller.  heap_fill_tuple() of PostgreSQL's packages copies a value with an
- * instruction that takes as long as all the rest.
+ * Makes the same bytes as heap_fill_tuple() (access/common/heaptuple.c), which needs a first pass over the
+ * values for their sizes.  Here each value is measured and written at once.  What does not fit, or has to be
+ * fetched, flattened or compressed first, is left to the caller.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,7 +43,7 @@ gs_form_column(TupleDesc tupdesc, int i)
 	};
 }
 
-/* Writes some bytes more, for which there is room. */
+/* Align a position.  Writes MAXIMUM_ALIGNOF zeros from it on, for which there must be room. */
 static inline char *
 gs_form_pad(char *at, uint32 align)
 {
@@ -53,8 +52,8 @@ gs_form_pad(char *at, uint32 align)
 }
 
 /*
- * The bytes that a value of varying width takes; 0: it is the caller's.  Sets *pack if it gets a short
- * header, *pads if it is aligned.
+ * The bytes that a value of varying width takes; 0: it is left to the caller.  Sets *pack if the value gets
+ * a short header, *pads if it is aligned.
  */
 static inline Size
 gs_form_varlena(const GsFormColumn *column, const char *value, bool for_index, bool *pack, bool *pads,
@@ -86,7 +85,7 @@ gs_form_varlena(const GsFormColumn *column, const char *value, bool for_index, b
  * Write values from `at`, aligned to MAXALIGN(), and no further than `end`; adds to *infomask what a heap
  * tuple's header says of them.  nulls: the tuple's bitmap, which is zero; NULL: none of the values is
  * NULL.  columns: of tupdesc; NULL: they are looked up there.  Returns the end of the data, behind which some
- * bytes may be zero now; NULL: they do not fit, or a value is not stored as it is.
+ * bytes may be zero now; NULL: the values may not fit, or one of them is not stored as it is.
  */
 static inline char *
 gs_form_data(TupleDesc tupdesc, const GsFormColumn *columns, const Datum *values, const bool *isnull,

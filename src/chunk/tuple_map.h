@@ -19,7 +19,7 @@
 /* An attribute of the table. */
 typedef struct GsMapAttr
 {
-	uint16		offset;			/* of the first n_fixed, if none is NULL: from the tuple's data */
+	uint16		offset;			/* in the tuple's data, if nothing is NULL; only of the first n_fixed */
 	int16		len;			/* attlen */
 	uint8		align;			/* in bytes */
 	bool		byval;
@@ -29,12 +29,12 @@ typedef struct GsMapAttr
 typedef struct GsTupleMap
 {
 	int			n_attrs;		/* up to the last one that is needed */
-	int			n_fixed;		/* the first so many have fixed widths; */
-	int			first;			/* of them: the first that is needed */
-	uint32		fixed_end;		/* if none is NULL, they end here */
+	int			n_fixed;		/* so many at the beginning have fixed widths */
+	int			first;			/* the first of these that is needed, from 0 */
+	uint32		fixed_end;		/* where these end in the tuple's data, if nothing is NULL */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */
-	const struct GsFormColumn *columns; /* of rows (tuple_form.h); not where rows are the tuples */
+	const struct GsFormColumn *columns; /* of rows (tuple_form.h); NULL where rows are the tuples */
 	AttrNumber *sources;		/* the attribute that each column is */
 	Datum	   *attr_values;	/* of n_attrs attributes, those needed */
 	bool	   *attr_isnull;
@@ -56,5 +56,16 @@ extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumb
  * a needed column was added, and has not all of them.
  */
 extern bool gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple);
+
+/*
+ * Have a page of a table fetched into the processor's caches before its tuples are read.  They lie in
+ * descending order, so the processor does not see which lines come next.
+ */
+static inline void
+gs_prefetch_page(const char *page)
+{
+	for (uint32 at = 0; at < BLCKSZ; at += 64)
+		__builtin_prefetch(page + at);
+}
 
 #endif							/* GS_TUPLE_MAP_H */

@@ -20,9 +20,9 @@
  *
  * Pages
  *	  For each tuple heap's scan takes two locks of the buffer, asks for visibility, fills a slot, and takes
- *	  the tuple apart.  That is two thirds of the scan's CPU time.  So when put_tuple() gets a tuple, it also
- *	  feeds those that follow in the page, and moves the scan's position behind them.  Blocks, read-ahead,
- *	  progress and interrupts remain heap's.
+ *	  the tuple apart.  That is more than half of the scan's CPU time.  So when put_tuple() gets a tuple, it
+ *	  also feeds the tuples that follow in the page, and moves the scan's position behind them.  Blocks,
+ *	  read-ahead, progress and interrupts remain heap's.
  *
  *	  look_at_page() finds out, under one lock, which tuples heap would index as alive.  Later they still
  *	  are, as the table is locked against writers.  A concurrent build's scan has listed the tuples that
@@ -90,14 +90,14 @@ typedef struct Participant
 	int			nkeys;
 	bool		unique;
 	double		tuples;
-	GsPutRow	row;			/* with these values, of the key's columns */
+	GsPutRow	row;			/* its key is made of these values: the key columns and the TID */
 	Datum		key_values[INDEX_MAX_KEYS + 1];
 	bool		key_isnull[INDEX_MAX_KEYS + 1];
 	HeapScanDesc pages;			/* the scan, if pages may be fed; else NULL */
 	GsTupleMap *map;			/* from the table's tuples to the index's columns */
 	BlockNumber block;			/* that look_at_page() saw last */
-	OffsetNumber entries[MaxHeapTuplesPerPage]; /* the line pointer that the entry of each tuple
-												 * in it points at; invalid: left to the scan */
+	OffsetNumber entries[MaxHeapTuplesPerPage]; /* for each tuple in it: the line pointer that its
+												 * index tuple has; invalid: left to the scan */
 	double		paged_tuples;	/* fed by put_page() */
 } Participant;
 
@@ -123,8 +123,7 @@ stop_scan(Participant *part)
 
 /* Feed the tuple of a row of the table. */
 static void
-put_row(Participant *part, ItemPointer tid, Datum *values, bool *isnull,
-		bool alive)
+put_row(Participant *part, ItemPointer tid, Datum *values, bool *isnull, bool alive)
 {
 	IndexTuple	tuple = gs_tuple_former_form(part->former, values, isnull);
 
@@ -175,11 +174,7 @@ look_at_page(Participant *part, bool listed)
 	OffsetNumber max;
 
 	part->block = scan->rs_cblock;
-
-	/* the processor does not see which lines come next, as tuples lie in descending order */
-	for (uint32 at = 0; at < BLCKSZ; at += 64)
-		__builtin_prefetch((char *) page + at);
-
+	gs_prefetch_page((char *) page);
 	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_SHARE);
 	all_alive = listed || PageIsAllVisible(page);
 	max = PageGetMaxOffsetNumber(page);
@@ -208,8 +203,8 @@ look_at_page(Participant *part, bool listed)
 }
 
 /*
- * After the scan returned a tuple: feed those that follow in its page, up to one that is left to the
- * scan.
+ * After the scan returned a tuple: feed the tuples that follow in its page, up to one that is left to
+ * the scan.
  */
 static void
 put_page(Participant *part)

@@ -22,9 +22,9 @@
  * its tuples become rows where they lie (gs_chunk_put_page()).  A copy of 8 kB costs less than
  * one of each tuple.  Otherwise each row is written from its tuple.
  *
- * The scan's condition is evaluated here, for all tuples of a page before the first of them is fed.  A tuple
- * that was not fed meets it again in the scan.  So conditions with volatile functions, or with
- * subplans, which may have some, are left to the scan.
+ * The scan's condition is evaluated here, for all tuples of a page before the first of them is fed.  For
+ * tuples that could not be fed the scan evaluates it once more.  So scans whose conditions have volatile
+ * functions, or subplans, which may have some, are not fed by pages.
  *
  * An Append returns rows of one child after the other, each of which may be such a scan, or another Append.
  *
@@ -53,19 +53,19 @@ struct GsPageScan
 {
 	ScanState  *child;			/* the table's scan */
 	GsTupleMap *map;			/* from the table's tuples to the scan's rows */
-	HeapTupleData tuple;		/* that meets the condition */
+	HeapTupleData tuple;		/* for which the condition is evaluated */
 
-	/* of an Append there is nothing but these */
+	/* an Append has these, and nothing of the above */
 	AppendState *append;
-	GsPageScan **scans;			/* of its children; NULL: not a table's */
+	GsPageScan **scans;			/* of its children; NULL: one whose pages cannot be fed */
 };
 
-/* The tuples of a page that are rows, by their indexes in rs_vistuples. */
+/* The tuples of a page that are rows: visible, and they meet the condition. */
 typedef struct PageRows
 {
 	uint32		n;
-	OffsetNumber items[MaxHeapTuplesPerPage];
-	uint16		at[MaxHeapTuplesPerPage];
+	OffsetNumber items[MaxHeapTuplesPerPage];	/* their line pointers */
+	uint16		at[MaxHeapTuplesPerPage];	/* their indexes in rs_vistuples */
 } PageRows;
 
 /* The attribute that each column of a scan is; NULL: one of them is something else. */
@@ -92,7 +92,7 @@ create_append(AppendState *append, const GsKeyDesc *desc)
 {
 	GsPageScan *scan = palloc0(sizeof(GsPageScan));
 
-	/* children that are asked ahead of their turn */
+	/* then rows do not come from one child after the other */
 	if (append->as_nasyncplans > 0)
 		return NULL;
 	scan->append = append;
@@ -202,7 +202,7 @@ put_rows(GsPageScan *scan, GsFeeder *feeder, Page page, const PageRows *rows, ui
 	return put;
 }
 
-/* The scan that a row of an Append came from; NULL: it is not a table's. */
+/* The scan that an Append's last row came from; NULL: its pages cannot be fed. */
 static inline GsPageScan *
 current_scan(const GsPageScan *scan)
 {
@@ -235,9 +235,7 @@ gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 		return GS_PUT_OK;
 
 	page = BufferGetPage(heap->rs_cbuf);
-	/* the processor does not see which lines come next, as tuples lie in descending order */
-	for (uint32 at = 0; at < BLCKSZ; at += 64)
-		__builtin_prefetch((char *) page + at);
+	gs_prefetch_page((char *) page);
 	find_rows(scan, heap, from, &rows);
 	put = put_rows(scan, feeder, page, &rows, &done);
 

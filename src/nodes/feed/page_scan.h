@@ -16,8 +16,8 @@ typedef struct GsPageScan GsPageScan;
 
 /*
  * A child that scans a heap table and returns columns of it, or an Append, some of whose children may do so;
- * else NULL.  desc describes keys of the child's rows.  In CurrentMemoryContext; lives as long as desc, and
- * no longer than the child.
+ * else NULL.  desc describes keys of the child's rows; it is not kept.  In CurrentMemoryContext, which must
+ * live no longer than the child.
  */
 extern GsPageScan *gs_page_scan_create(PlanState *child, const GsKeyDesc *desc);
 
