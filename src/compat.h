@@ -609,8 +609,8 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #endif
 
 /*
- * The line pointer behind which a heap scan goes on that looks at all tuples.  PostgreSQL 16 has a
- * field for it.
+ * A heap scan that looks at all tuples goes on behind this line pointer.  Since PostgreSQL 16 it has
+ * a field of its own.
  */
 #if PG_VERSION_NUM >= 160000
 #define gs_compat_scan_offset(scan) ((scan)->rs_coffset)

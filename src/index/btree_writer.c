@@ -58,9 +58,9 @@
  *	  interrupts, reporting progress, writing the page's header.
  *
  * One process
- *	  lays out.  That takes some 70 instructions a tuple, and those who read the sorted tuples and add
- *	  them here take many at a time.  Logging and writing the pages takes several times as long, and that
- *	  is what workers do meanwhile (page_relay.c).
+ *	  lays out.  Reading a sorted tuple and laying it out takes some 70 instructions, since many tuples
+ *	  come at a time.  Logging and writing the pages takes several times as long, and that is what workers
+ *	  do meanwhile (page_relay.c).
  *
  *	  The layout could be shared as well.  Where pages end depends on the sizes
  *	  of tuples and on which neighbours are equal only, which a quick pass over

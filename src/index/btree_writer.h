@@ -38,7 +38,7 @@ typedef struct GsBtreeWriter GsBtreeWriter;
 extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique,
 											GsPageRelay *relay);
 
-/* The tuples, plain ones as index_form_tuple() makes them, are copied. */
+/* The next n tuples, plain ones as index_form_tuple() makes them; they are copied. */
 extern void gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple *tuples, int n);
 
 /* Upper levels, metapage, WAL, sync.  Frees the writer and all that is its. */

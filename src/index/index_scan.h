@@ -19,7 +19,7 @@ typedef struct GsIndexScanResult
 	GsPut		status;			/* OK, OVERFLOW or LOST; OK: all is fed */
 	double		heap_tuples;
 	double		index_tuples;
-	double		paged_tuples;	/* of them: taken from pages, not from the scan */
+	double		paged_tuples;	/* index_tuples that were taken from pages, not from the scan */
 	int			workers;		/* that were launched */
 } GsIndexScanResult;
 

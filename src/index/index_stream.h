@@ -24,8 +24,9 @@ extern GsIndexStream *gs_index_stream_begin(Relation heap, Relation index, const
 #define GS_INDEX_STREAM_TUPLES	64
 
 /*
- * The next n tuples, valid until the next call; 0 with GS_CLIENT_OK at the end.
- * Fails as PostgreSQL does where the index is unique and the keys are not.
+ * The next tuples, valid until the next call.  tuples has room for GS_INDEX_STREAM_TUPLES; *n is how many
+ * came, 0 with GS_CLIENT_OK at the end.  Fails as PostgreSQL does where the index is unique and the keys
+ * are not.
  */
 extern GsClientStatus gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n);
 

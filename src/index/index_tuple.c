@@ -3,7 +3,8 @@
  * index_tuple.c
  *	  Forming the tuples of an index (index_tuple.h).
  *
- * What has to be fetched, compressed, or refused is left to index_form_tuple().
+ * Tuples with values that have to be fetched or compressed, and tuples that may be too large, are left to
+ * index_form_tuple().
  *
  * Tests: regress/index_builds, regress/index_page_feed
  *
@@ -19,8 +20,8 @@
 struct GsTupleFormer
 {
 	TupleDesc	tupdesc;
-	MemoryContext scratch;		/* of tuples that PostgreSQL forms */
-	IndexTuple	tuple;			/* room for the largest one */
+	MemoryContext scratch;		/* of the last tuple that PostgreSQL formed */
+	IndexTuple	tuple;			/* room for the largest tuple */
 	GsFormColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
 

@@ -13,11 +13,12 @@
 
 typedef struct GsTupleFormer GsTupleFormer;
 
-/* tupdesc is the index's, and must live as long.  In CurrentMemoryContext. */
+/* In CurrentMemoryContext.  tupdesc, the index's, must live as long. */
 extern GsTupleFormer *gs_tuple_former_create(TupleDesc tupdesc);
 
 /*
- * The tuple that index_form_tuple() would form, without a TID; valid until the next call.
+ * The tuple that index_form_tuple() would form, without a TID; valid until the next call.  Raises the same
+ * errors.
  */
 extern IndexTuple gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull);
 

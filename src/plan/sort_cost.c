@@ -108,7 +108,7 @@ gs_cost_sort(double rows_fed, double rows, int width)
 		rows * gs_guc_fetch_row_cost;
 }
 
-/* How many cores of this machine sort; 0: GPUs do. */
+/* How many threads of the host device sort; 0: GPUs do. */
 static int
 sorting_threads(void)
 {
@@ -123,10 +123,10 @@ sorting_threads(void)
 
 /*
  * The host device's threads sort while rows are fed, so workers gain nothing where cores are few.  On 2
- * cores, 3 million rows of (id, total) in order of total took 1.06 s and 1.4 s of CPU time without workers,
- * and 1.12 s and 1.7 s with two; with the same, UNION of 3.5 million integers took 0.44 and 0.6 s, and 0.47
- * and 0.77 s.  PostgreSQL has a price for a row that comes from a worker.  Where the scan finds few
- * rows, and so does most of the work, workers are still worth it.
+ * cores, 3 million rows of (id, total) in order of total took 1.06 s, and 1.4 s of CPU time, without workers;
+ * 1.12 s and 1.7 s with two.  UNION of 3.5 million integers took 0.44 and 0.6 s without, 0.47 and 0.77 s
+ * with them.  So workers are charged PostgreSQL's price for a row that comes from a worker.  Where the scan
+ * does most of the work, because it finds few rows, they still pay.
  */
 Cost
 gs_cost_workers(double rows, int workers)
@@ -138,9 +138,9 @@ gs_cost_workers(double rows, int workers)
 
 /*
  * PostgreSQL charges random_page_cost for the pages that an index leads to, as if they were on disk.
- * In memory they cost no more than in a scan: 3 million rows by an index that knows their order in part
- * took 0.73 s, and 0.78 s, 1.0 s of CPU time, with a sort by the host device; by cost 405541 and
- * 172869.  A GPU's gain is larger than that.
+ * In memory they cost no more than in a scan: 3 million rows that lie only partly in an index's order took
+ * 0.73 s by that index, and 0.78 s (1.0 s of CPU time) with a sort by the host device; by cost 405541 and
+ * 172869.  A GPU gains more than that.
  */
 Cost
 gs_cost_by_index(Cost cost)

@@ -60,7 +60,7 @@ struct GsAggregates
 	ExprContext *filter_context;	/* NULL: no filter */
 	AggState   *agg;			/* of the others; NULL: there is none */
 	Node	   *caller;			/* that their functions see */
-	MemoryContext results;		/* NULL: all are passed by value */
+	MemoryContext results;		/* of values; NULL: none of them is allocated */
 	int			n_calls;
 	Call		calls[FLEXIBLE_ARRAY_MEMBER];
 };

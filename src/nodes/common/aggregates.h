@@ -4,7 +4,8 @@
  *	  Aggregates over the rows that a node reads: groups, or frames that only grow.
  *
  * For each group gs_aggregates_begin(), for each of its rows gs_aggregates_advance(), and
- * gs_aggregates_finish() whenever values are wanted.  These are good until the next of these calls.
+ * gs_aggregates_finish() whenever values are wanted.  These are good until the next of these calls; until
+ * then gs_aggregates_set() gives them again.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +38,7 @@ extern void gs_aggregates_end(GsAggregates *aggregates, CustomScanState *node);
 extern void gs_aggregates_begin(GsAggregates *aggregates);
 extern void gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row);
 
-/* Put the values into their part of a scan tuple: those of the rows so far, or those of the last call. */
+/* Put values into their part of a scan tuple: of the rows so far; or once more what finish() has put. */
 extern void gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan);
 extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan);
 

@@ -35,20 +35,17 @@ typedef enum GsCopyIs
 typedef struct GsRowMatcher
 {
 	const GsReader *reader;
-	GsNextRow	next;			/* of the row behind the one that was read last, if the keys tell anything */
+	GsNextRow	next;			/* what the keys tell of the row behind the one that was read last */
 	GsCopyIs	copy_is;
-	bool		keys_are_groups;	/* there are no peers, and rows with equal keys are in one partition,
-									 * others in another */
+	bool		others_are_not; /* rows with different keys are no peers; only above a GpuSort */
+	bool		keys_are_groups;	/* partitions have no peers, and are the rows with equal keys */
 
 	/* the rest is for row_match.c */
-	bool		begun;			/* a row was returned */
+	bool		equal_are_peers;	/* rows with equal keys are peers; only above a GpuSort */
+	bool		begun;			/* a row was read */
 	ExprContext *econtext;
 	RowComparison *same_peers;	/* NULL: all rows of a partition are */
 	RowComparison *same_partition;	/* NULL: there is one partition only */
-
-	/* of rows with equal keys, and with different ones, where the child is a GpuSort */
-	bool		equal_are_peers;
-	bool		others_are_not;
 
 	TupleTableSlot *copy;		/* in buffer */
 	MinimalTuple buffer;
@@ -67,10 +64,11 @@ extern GsRowMatcher *gs_row_matcher_create(CustomScanState *node, const GsReader
 /* The child begins again. */
 extern void gs_row_matcher_reset(GsRowMatcher *matcher);
 
+/* Parts of gs_row_matcher_match(): where the keys do not tell; and to keep a row for the next comparison. */
 extern GsRowMatch gs_row_matcher_compare(GsRowMatcher *matcher, TupleTableSlot *slot);
 extern void gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot);
 
-/* Of a row that was just read, and the one that was read before. */
+/* What a row that was just read has in common with the one that was read before. */
 static inline GsRowMatch
 gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
 {
@@ -99,7 +97,7 @@ gs_row_matcher_knows_end(const GsRowMatcher *matcher)
 	return matcher->next == GS_NEXT_ROW_OTHER && matcher->keys_are_groups;
 }
 
-/* ... that the next one is no peer, in this partition or another? */
+/* ... that the next one is no peer of it, in this partition or another? */
 static inline bool
 gs_row_matcher_knows_peers_end(const GsRowMatcher *matcher)
 {

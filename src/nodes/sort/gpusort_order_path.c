@@ -159,9 +159,9 @@ postgres_is_faster(const Path *path)
 }
 
 /*
- * Does an index return the rows in order, or all but in order, at less cost than a sort of input's?  Where
- * its columns tell most rows apart PostgreSQL's incremental sort has little to do: 200,000 rows took 20 ms
- * of CPU time beyond the scan, 36 with a GpuSort, and by cost 8854 and 3410.
+ * Does an index return the rows in order, for less than input and a sort of its rows cost?  Or all but in
+ * order: where the index's columns tell most rows apart, PostgreSQL's incremental sort has little to do.
+ * 200,000 rows took 20 ms of CPU time beyond the scan, 36 with a GpuSort, and by cost 8854 and 3410.
  */
 static bool
 index_is_faster(PlannerInfo *root, const Path *input, const RelOptInfo *ordered_rel)

@@ -27,9 +27,9 @@ typedef struct GsGroupOffer
 	List	   *wanted;			/* the order that the query's next step needs */
 
 	/*
-	 * Of aggregates in two phases.  NULL for DISTINCT, whose two hash tables have the same hash function
-	 * in PostgreSQL.  Filled in the order of the other one, the second one grows past work_mem if groups
-	 * turn out to be many, and then each group makes a pass over the files: minutes instead of a second.
+	 * Of aggregates in two phases of hashing.  NULL for DISTINCT: there PostgreSQL hashes alike in both
+	 * phases, so the second hash table is filled in the order of the first.  If groups turn out to be many,
+	 * it grows past work_mem, and then each group makes a pass over the files: minutes instead of a second.
 	 */
 	const AggClauseCosts *final_costs;
 } GsGroupOffer;

@@ -81,12 +81,12 @@ typedef struct GpuWindowState
 	GsWindowFrame frame;
 	int			needs;			/* GS_WINDOW_NEEDS_ */
 
-	int			n_functions;	/* but aggregates */
+	int			n_functions;	/* without aggregates */
 	GsWindowFunction *functions;
 	GsAggregates *aggregates;	/* NULL: none */
 	int64		aggregated;		/* so many rows of the partition are in the aggregates */
 
-	bool		evaluates;		/* expressions, but those of aggregates, for each row */
+	bool		evaluates;		/* expressions, other than aggregates', for each row */
 	WindowStatus status;
 	bool		started;		/* offsets are known */
 	GsWindowRow row;
@@ -252,7 +252,7 @@ begin_peers(GpuWindowState *state)
  * Rows
  */
 
-/* Reads the next row, unless the keys tell what it is. */
+/* Is the row behind a position a peer?  Reads it if it must; not if the keys tell that it is none. */
 static bool
 next_is_peer(GpuWindowState *state, int64 position)
 {
