@@ -6,7 +6,8 @@
 # OTHER is a source tree of the other version, made by "git worktree add OTHER COMMIT".  Only queries and
 # index builds whose names match are run; default: all.  Both versions run on the same data, one server
 # at a time, BENCH_TURNS times (default 2) by turns, each query twice a turn, with 8 workers
-# and work_mem 1 GB; what is printed is the fastest, in ms, and the sums.  "300 MB": device_memory.
+# and work_mem 1 GB, each index once a turn; the fastest times are printed, in ms, and their sums.
+# "300 MB": device_memory.
 #
 # Tables f and w as in order_by.sh; v has BENCH_VALUES rows (default 5 million) of numeric, float8, and an
 # integer of 1000 values; a has BENCH_ARRAYS rows (default 1 million) of float4[20].  For the other
@@ -134,5 +135,6 @@ printf '%-40s %9s %9s %8s\n' query other this 'this/other'
 		name=${file%.other}
 		echo "$name|$(fastest "$file")|$(fastest "$name.this")"
 	done
-) | awk -F'|' '{printf "%-40s %9d %9d %8.2f\n", $1, $2, $3, $3 / $2; other += $2; this += $3}
+) | awk -F'|' '!($2 > 0 && $3 > 0) {printf "%-40s failed\n", $1; next}
+	{printf "%-40s %9d %9d %8.2f\n", $1, $2, $3, $3 / $2; other += $2; this += $3}
 	END {printf "%-40s %9d %9d %8.2f\n", "sum", other, this, this / other}'
