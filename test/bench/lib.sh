@@ -4,6 +4,7 @@
 #	bench_begin				build, install, start the server; or, where there are several,
 #	bench_install, bench_start NAME CONF..., bench_head
 #	bench_load_paths TABLE ROWS, bench_load_words TABLE ROWS
+#	bench_load_lines TABLE ROWS		like TPC-H's lineitem
 #	bench_load TABLE ROWS COLUMNS EXPRESSIONS	rows made by SQL, i = 1 .. ROWS
 #	bench_python PACKAGE...	packages for python3, in the work directory, from pip or the wheels in BENCH_WHEELS
 #	bench_ready				data are loaded: timing begins
@@ -91,6 +92,22 @@ bench_start()
 		sleep 0.1
 	done
 	[ "$(bench_sql -c "SELECT DISTINCT state FROM gpusort_devices")" = ready ] || bench_die "gpusort has no device"
+}
+
+# 16 columns like TPC-H's lineitem
+bench_load_lines()
+{
+	bench_load "$1" "$2" "l_orderkey bigint, l_partkey int, l_suppkey int, l_linenumber int, l_quantity numeric(12,2),
+		l_extendedprice numeric(12,2), l_discount numeric(12,2), l_tax numeric(12,2), l_returnflag char(1),
+		l_linestatus char(1), l_shipdate date, l_commitdate date, l_receiptdate date, l_shipinstruct char(25),
+		l_shipmode char(10), l_comment varchar(44)" \
+		"i / 4 * 8 + i % 4, abs(hashint8(i)) % 1000000, abs(hashint8(i + 1)) % 50000, i % 7 + 1, i % 50 + 1,
+		(abs(hashint8(i)) % 10000000) / 100.0, (i % 11) / 100.0, (i % 9) / 100.0, substr('ANR', i % 3 + 1, 1),
+		substr('OF', i % 2 + 1, 1), date '1992-01-02' + abs(hashint8(i / 4)) % 2526,
+		date '1992-01-31' + abs(hashint8(i / 4)) % 2466, date '1992-01-04' + abs(hashint8(i / 4)) % 2554,
+		(array['DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN'])[i % 4 + 1],
+		(array['TRUCK', 'MAIL', 'REG AIR', 'SHIP', 'FOB', 'RAIL', 'AIR'])[i % 7 + 1],
+		substr(translate(md5(i::text), '0123456789', ' aeioutnrs'), 1, 10 + abs(hashint8(i)) % 22)"
 }
 
 # What the results were measured with

@@ -172,17 +172,7 @@ if bench_wanted memory; then
 fi
 
 if bench_wanted lineitem; then
-	bench_load l "$lines" "l_orderkey bigint, l_partkey int, l_suppkey int, l_linenumber int, l_quantity numeric(12,2),
-		l_extendedprice numeric(12,2), l_discount numeric(12,2), l_tax numeric(12,2), l_returnflag char(1),
-		l_linestatus char(1), l_shipdate date, l_commitdate date, l_receiptdate date, l_shipinstruct char(25),
-		l_shipmode char(10), l_comment varchar(44)" \
-		"i / 4 * 8 + i % 4, abs(hashint8(i)) % 1000000, abs(hashint8(i + 1)) % 50000, i % 7 + 1, i % 50 + 1,
-		(abs(hashint8(i)) % 10000000) / 100.0, (i % 11) / 100.0, (i % 9) / 100.0, substr('ANR', i % 3 + 1, 1),
-		substr('OF', i % 2 + 1, 1), date '1992-01-02' + abs(hashint8(i / 4)) % 2526,
-		date '1992-01-31' + abs(hashint8(i / 4)) % 2466, date '1992-01-04' + abs(hashint8(i / 4)) % 2554,
-		(array['DELIVER IN PERSON', 'COLLECT COD', 'NONE', 'TAKE BACK RETURN'])[i % 4 + 1],
-		(array['TRUCK', 'MAIL', 'REG AIR', 'SHIP', 'FOB', 'RAIL', 'AIR'])[i % 7 + 1],
-		substr(translate(md5(i::text), '0123456789', ' aeioutnrs'), 1, 10 + abs(hashint8(i)) % 22)"
+	bench_load_lines l "$lines"
 	bench_ready
 	header "1 GB of device memory"
 	compare 1024 'SELECT * FROM l ORDER BY l_shipdate, l_orderkey'

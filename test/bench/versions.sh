@@ -10,8 +10,8 @@
 # "300 MB": device_memory.
 #
 # Tables f and w as in order_by.sh; v has BENCH_VALUES rows (default 5 million) of numeric, float8, and an
-# integer of 1000 values; a has BENCH_ARRAYS rows (default 1 million) of float4[20].  For the other
-# settings see lib.sh.
+# integer of 1000 values; a has BENCH_ARRAYS rows (default 1 million) of float4[20]; l, as in spill.sh, has
+# BENCH_LINES (default 1 million).  For the other settings see lib.sh.
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -38,7 +38,8 @@ bench_load v "${BENCH_VALUES:-5000000}" "id int, few int, amount numeric, f8 flo
 	"i, abs(hashint4(i)) % 1000, (hashint4(i)::numeric * 1000 + i % 7) / 100, hashint4(i + 1) / 7.0"
 bench_load a "${BENCH_ARRAYS:-1000000}" "id int, a float4[]" \
 	"i, ARRAY(SELECT (hashint4(i * 20 + j) % 1000000)::float4 / 7 FROM generate_series(1, 20) AS j)"
-for table in f w v a; do
+bench_load_lines l "${BENCH_LINES:-1000000}"
+for table in f w v a l; do
 	bench_sql -c "ALTER TABLE $table SET (parallel_workers = 8)" || exit 1
 done
 bench_ready
@@ -49,7 +50,7 @@ use_version()
 	stop_server bench
 	cp "$work/libraries/$1.so" "$pkglibdir/gpusort.so"
 	start_server bench || exit 1
-	bench_sql -c "SELECT pg_prewarm(t) FROM unnest('{f,w,v,a}'::regclass[]) AS t" >/dev/null
+	bench_sql -c "SELECT pg_prewarm(t) FROM unnest('{f,w,v,a,l}'::regclass[]) AS t" >/dev/null
 	until bench_sql -c "SET gpusort.force = on" -c "EXPLAIN SELECT p FROM w ORDER BY p" | grep -q GpuSort; do
 		sleep 0.2
 	done
@@ -75,8 +76,11 @@ query()
 
 index()
 {
-	bench_wanted "index $1" || return
-	printf '%s\n' '\timing on' "CREATE INDEX one ON $1;" '\timing off' "DROP INDEX one;" | timed "index $1"
+	local name="index $1${2:+, $2 worker}"
+
+	bench_wanted "$name" || return
+	printf '%s\n' "SET max_parallel_maintenance_workers = ${2:-8};" '\timing on' "CREATE INDEX one ON $1;" \
+		'\timing off' "DROP INDEX one;" | timed "$name"
 }
 
 run_all()
@@ -99,6 +103,10 @@ run_all()
 		index "$t (p COLLATE \"C\")"
 		index "$t (id)"
 	done
+	index "l (l_shipdate)"
+	index "l (l_shipdate)" 1
+	index "l (l_partkey, l_suppkey)"
+	index "l (l_comment COLLATE \"C\")"
 	index "w (p COLLATE \"en_US.utf8\")"
 	query "f JOIN w" "SELECT count(*) FROM f JOIN w ON f.p COLLATE \"C\" = w.p COLLATE \"C\""
 	query "v ORDER BY amount" "SELECT id FROM v ORDER BY amount"
