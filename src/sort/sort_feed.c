@@ -96,6 +96,15 @@ look_for_groups(GsFeeder *feeder, const GsChunkWriter *chunk, bool first)
 	return feeder->status;
 }
 
+/* The first look, once there are enough rows. */
+static inline GsPut
+look_first(GsFeeder *feeder)
+{
+	if (unlikely(feeder->first_look > 0 && feeder->writer.n >= feeder->first_look))
+		return look_for_groups(feeder, &feeder->writer, true);
+	return feeder->status;
+}
+
 static void
 stop_looking(GsFeeder *feeder)
 {
@@ -105,7 +114,7 @@ stop_looking(GsFeeder *feeder)
 	feeder->first_look = 0;
 }
 
-/* The same of a whole one, which is about to be handed over. */
+/* Look at a whole chunk, which is about to be handed over. */
 static GsPut
 look_at_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 {
@@ -213,8 +222,7 @@ gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 	if (likely(put == GS_PUT_OK))
 	{
 		feeder->rows++;
-		if (unlikely(feeder->writer.n == feeder->first_look))
-			return look_for_groups(feeder, &feeder->writer, true);
+		return look_first(feeder);
 	}
 	else if (unlikely(put == GS_PUT_FULL))
 		elog(ERROR, "row does not fit into an empty chunk");
@@ -244,6 +252,8 @@ gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, const OffsetNum
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(feeder->fetched);
+	if (likely(put == GS_PUT_OK))
+		return look_first(feeder);
 	return feeder->status == GS_PUT_OK ? put : feeder->status;
 }
 

@@ -84,6 +84,23 @@ VACUUM ANALYZE choice_front, choice_back;
 SELECT split_part(compare('SELECT lower(k), count(*) FROM choice_front GROUP BY 1'), ' rows', 1);
 SELECT split_part(compare('SELECT lower(k), count(*) FROM choice_back GROUP BY 1'), ' rows', 1);
 
+-- few groups are found early, before the first chunk is full, also where rows come by pages
+CREATE FUNCTION rows_fed(query text) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	plan jsonb;
+BEGIN
+	EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON, COSTS OFF, TIMING OFF) ' || query INTO plan;
+	RETURN jsonb_path_query_first(plan, 'strict $.**."Rows Fed"');
+END
+$$;
+CREATE TABLE choice_pages AS SELECT i % 100 AS a, i % 100 AS b FROM generate_series(1, 100000) AS i;
+ALTER TABLE choice_pages ALTER a SET (n_distinct = -1);
+VACUUM ANALYZE choice_pages;
+SELECT plan_nodes('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b');
+SELECT chosen('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b');
+SELECT rows_fed('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b') < 15000 AS by_pages,
+	rows_fed('SELECT a + 1, b, count(*) FROM choice_pages GROUP BY 1, 2') < 15000 AS by_rows;
+
 -- HAVING, an order that is wanted of both plans, limits
 SELECT compare('SELECT left(k, 2), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 230');
 SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 1');
@@ -157,6 +174,6 @@ RESET gpusort.fault;
 \set ECHO all
 SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
-DROP TABLE choice_t, choice_long, choice_parts, choice_front, choice_back;
+DROP TABLE choice_t, choice_long, choice_parts, choice_front, choice_back, choice_pages;
 DROP SEQUENCE choice_s;
-DROP FUNCTION wait_closed, compare, chosen, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
+DROP FUNCTION wait_closed, compare, chosen, rows_fed, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
