@@ -91,6 +91,7 @@ static GsPageScan *
 create_append(AppendState *append, const GsKeyDesc *desc)
 {
 	GsPageScan *scan = palloc0(sizeof(GsPageScan));
+	bool		can_feed = false;
 
 	/* then rows do not come from one child after the other */
 	if (append->as_nasyncplans > 0)
@@ -98,8 +99,11 @@ create_append(AppendState *append, const GsKeyDesc *desc)
 	scan->append = append;
 	scan->scans = palloc(append->as_nplans * sizeof(GsPageScan *));
 	for (int i = 0; i < append->as_nplans; i++)
+	{
 		scan->scans[i] = gs_page_scan_create(append->appendplans[i], desc);
-	return scan;
+		can_feed |= scan->scans[i] != NULL;
+	}
+	return can_feed ? scan : NULL;
 }
 
 GsPageScan *
