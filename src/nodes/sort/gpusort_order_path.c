@@ -4,11 +4,11 @@
  *	  Offering GpuSort for a query's ORDER BY.
  *
  * At UPPERREL_ORDERED GpuSort competes with PostgreSQL's Sort, Gather Merge and paths in the
- * right order; not where a Limit wants so few rows that a top-N heapsort is better.  A MergeAppend
- * under a libc collation costs far more than PostgreSQL thinks.  Where it would win for that
- * reason only, it is taken out.
+ * right order; not where a Limit wants so few rows that a top-N heapsort is better, nor where an index
+ * returns the rows for less.  A MergeAppend under a libc collation costs far more than PostgreSQL thinks.
+ * Where it would win for that reason only, it is taken out.
  *
- * Tests: regress/plans, regress/explain
+ * Tests: regress/plans, regress/explain, tap/plans_host
  *
  *-------------------------------------------------------------------------
  */
