@@ -4,14 +4,14 @@
  *	  The executor node GpuSortFeed: hands a partial plan's rows to the device,
  *	  in parallel workers and the leader.
  *
- * It returns only those rows that it could not hand over, which then reach
- * GpuSort through Gather:
+ * It returns only rows that it could not hand over, which then reach GpuSort
+ * through Gather:
  *	  - all rows, where there is no session (GsFeedShared.session names none);
- *	  - rows too large for a chunk;
+ *	  - rows too large for a chunk, or with a key too long;
  *	  - once the device's memory is full, the rows of the chunk in work and
  *		all that follow.
  * When the service is lost it ends at once: GpuSort will notice, and run the
- * child again.
+ * child again.  It also ends when a feeder has found few groups (sort_groups.h).
  *
  * Tests: regress/plans, tap/fault_cancel
  *
