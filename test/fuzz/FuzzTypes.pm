@@ -228,7 +228,7 @@ my %scalars = (
 		formula => sub { "(@{[$_[0]->()]}::float8 * 10.0::float8 ^ ((@{[$_[0]->()]} & 31)::float8 - 30))::float4" },
 		exprs => [ [ '-%s', 'plain' ], [ 'abs(%s)', 'plain' ] ] } },
 	float8 => sub { {
-		sql => 'float8', nasty => \@floats8, random => sub { sprintf '%.9ge%d', rand(20) - 10, between(-300, 290) },
+		sql => 'float8', nasty => \@floats8, random => sub { sprintf '%.9fe%d', rand(20) - 10, between(-300, 290) },
 		formula => sub { "@{[$_[0]->()]}::float8 * 10.0::float8 ^ ((@{[$_[0]->()]} & 255)::float8 - 200)" },
 		exprs => [ [ '-%s', 'plain' ], [ 'abs(%s)', 'plain' ] ] } },
 	numeric => sub { {
