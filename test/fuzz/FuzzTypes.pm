@@ -224,7 +224,7 @@ my %scalars = (
 		sql => '"char"', nasty => [ 'a', 'z', '', ' ', '~', \'(-1)::"char"', \'(-128)::"char"', \'127::"char"' ],
 		random => sub { pick('a' .. 'z') }, formula => sub { "((@{[$_[0]->()]} & 255) - 128)::int::\"char\"" } } },
 	float4 => sub { {
-		sql => 'float4', nasty => \@floats4, random => sub { sprintf '%.4ge%d', rand(20) - 10, between(-30, 30) },
+		sql => 'float4', nasty => \@floats4, random => sub { sprintf '%.4fe%d', rand(20) - 10, between(-30, 30) },
 		formula => sub { "(@{[$_[0]->()]}::float8 * 10.0::float8 ^ ((@{[$_[0]->()]} & 31)::float8 - 30))::float4" },
 		exprs => [ [ '-%s', 'plain' ], [ 'abs(%s)', 'plain' ] ] } },
 	float8 => sub { {
