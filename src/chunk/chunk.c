@@ -374,7 +374,6 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		return GS_PUT_FULL;
 	memcpy(copy, page, BLCKSZ);
 	writer->used += BLCKSZ;
-	writer->pages++;
 	for (i = 0; i < n; i++)
 	{
 		/* a line pointer does not change while the page is pinned and the tuple is visible */

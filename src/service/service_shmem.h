@@ -194,7 +194,7 @@ typedef struct GsSession
 	uint64		rows;			/* appended, or arrays sorted, so far */
 	uint64		bytes;
 	uint64		inexact;		/* records with a key that was cut off */
-	uint64		table_pages;	/* that were appended whole */
+	uint64		table_pages;	/* pages of tables whose rows were put at once */
 
 	/* outcome of perform [S] */
 	uint64		n_rows;

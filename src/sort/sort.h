@@ -90,7 +90,7 @@ typedef struct GsSortReport
 	uint64		row_bytes;
 	uint64		key_bytes;
 	uint64		chunks;			/* that went to the device */
-	uint64		table_pages;	/* of which so many pages of a table are parts */
+	uint64		table_pages;	/* pages of tables whose rows were put at once */
 	uint64		pages;			/* that came back */
 	uint64		settled;		/* rows ordered by comparison, as their keys
 								 * were too long */

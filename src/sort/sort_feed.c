@@ -257,6 +257,12 @@ gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, const OffsetNum
 	return feeder->status == GS_PUT_OK ? put : feeder->status;
 }
 
+void
+gs_feeder_count_page(GsFeeder *feeder)
+{
+	feeder->writer.pages++;
+}
+
 GsPut
 gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 {

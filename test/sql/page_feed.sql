@@ -89,14 +89,15 @@ SELECT check_feed('SELECT id, p FROM pages_two WHERE id < 0 ORDER BY p, id');
 SELECT check_feed('SELECT id, p FROM pages_two t WHERE ctid <> ''(3,5)'' AND tableoid = ''pages_two''::regclass AND (t.*) IS NOT NULL ORDER BY p, id');
 SELECT check_feed('SELECT id, p FROM pages_two t WHERE EXISTS (SELECT 1 WHERE t.id % 10 > 0) ORDER BY p, id');
 SELECT check_feed('SELECT x, s.* FROM generate_series(1, 3) AS x, LATERAL (SELECT id, p FROM pages_two WHERE id % (x + 1) = 0 ORDER BY p, id OFFSET 500 LIMIT 2) s');
+SET max_parallel_workers_per_gather = 0;
 SET gpusort.force = on;
 SELECT id FROM pages_two WHERE 1 / (id - 4000) < 5 ORDER BY p, id;
 RESET gpusort.force;
-SET max_parallel_workers_per_gather = 0;
 SELECT plan_number('SELECT id, p FROM pages_two WHERE id % 10 > 2 ORDER BY p, id', 'Rows Removed by Filter');
 RESET max_parallel_workers_per_gather;
 
 -- expressions and system columns come row by row
+SELECT table_pages('SELECT id, p, length(p) FROM pages_two ORDER BY p, id');
 SELECT check_feed('SELECT id, p, length(p) FROM pages_two ORDER BY p, id');
 SELECT check_feed('SELECT ctid, p FROM pages_two ORDER BY p, ctid');
 SELECT check_feed('SELECT tableoid::regclass, p, id FROM pages_two ORDER BY p, id');

@@ -165,7 +165,8 @@ for my $case (
 
 			$session->send('CREATE INDEX i_t ON t (k, id);');
 			waits($node, $session, $what, $phase);
-			is(value($node, "SELECT phase FROM pg_stat_progress_create_index WHERE pid = $session->{pid}"), "building index: $progress",
+			# the service knows of the phase before the session wakes up
+			becomes($node, "phase = 'building index: $progress' FROM pg_stat_progress_create_index WHERE pid = $session->{pid}",
 				"$what: progress");
 			becomes($node, $same_query, "$what: the workers' query")
 			  if $name eq 'parallel' && $stage eq 'append';

@@ -243,6 +243,9 @@ gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 	find_rows(scan, heap, from, &rows);
 	put = put_rows(scan, feeder, page, &rows, &done);
 
+	if (done > 0)
+		gs_feeder_count_page(feeder);
+
 	/* the scan goes on with the row that was not fed */
 	end = done < rows.n ? rows.at[done] : (uint32) heap->rs_ntuples;
 	heap->rs_cindex = end - 1;
