@@ -25,10 +25,10 @@ extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 /* Is a sort of so many rows expected to go to temporary files? */
 extern bool gs_cost_expects_files(double rows, int width);
 
-/* What workers that feed so many rows cost besides: they take cores from the host device's threads. */
+/* A price for workers, which feed so many rows: they take cores from the host device's threads. */
 extern Cost gs_cost_workers(double rows, int workers);
 
-/* What reading rows in an index's order really costs if PostgreSQL's planner says cost. */
+/* The price of reading rows in an index's order, as if the pages were in memory, from PostgreSQL's. */
 extern Cost gs_cost_by_index(Cost cost);
 
 /*

@@ -338,7 +338,7 @@ extern int	gs_served_woken(void);
 /* Note that a chunk's job begins. */
 extern void gs_served_start(int chunk);
 
-/* Of the chunks whose jobs have ended the one whose began first, once each; -1: there is none. */
+/* The next chunk whose job has ended, in the order in which jobs began, once each; -1: there is none. */
 extern int	gs_served_ended(void);
 
 /* Has the session a sort on its device? */

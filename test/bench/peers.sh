@@ -5,7 +5,7 @@
 # Tables f and w as in order_by.sh, which DuckDB reads from CSV files into tables of its own.  All three have
 # all cores; PostgreSQL and gpusort 8 workers and work_mem 1 GB, parallel costs 0.  DuckDB compares
 # text by bytes, so the others do, too.  A query that returns rows is CREATE TABLE AS in DuckDB, and
-# EXPLAIN (ANALYZE, TIMING OFF) in PostgreSQL, which sends them nowhere.  "table made" is the same for all: a
+# EXPLAIN (ANALYZE, TIMING OFF) in PostgreSQL, which drops them.  "table made" is the same for all: a
 # table is made, UNLOGGED in PostgreSQL.  Medians in ms, of PostgreSQL alone one run, except for "table made".
 #
 # pip fetches DuckDB, or takes it from the folder BENCH_WHEELS; where PYTHONPATH has it, that one is used.

@@ -24,7 +24,7 @@ typedef enum GsRowMatch
 
 typedef struct RowComparison RowComparison;
 
-/* What the copied row is to the one that was read last. */
+/* How the copied row relates to the row that was read last. */
 typedef enum GsCopyIs
 {
 	COPY_IS_OTHER,				/* nothing, or there is none */
@@ -68,7 +68,7 @@ extern void gs_row_matcher_reset(GsRowMatcher *matcher);
 extern GsRowMatch gs_row_matcher_compare(GsRowMatcher *matcher, TupleTableSlot *slot);
 extern void gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot);
 
-/* What a row that was just read has in common with the one that was read before. */
+/* How a row that was just read relates to the row before it. */
 static inline GsRowMatch
 gs_row_matcher_match(GsRowMatcher *matcher, TupleTableSlot *slot)
 {
