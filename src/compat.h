@@ -531,6 +531,24 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 #define gs_compat_executor_run_once		execute_once
 #endif
 
+/* Does index_build() ask the planner for workers? */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_build_asks_planner(access_method) true
+#else
+#define gs_compat_build_asks_planner(access_method) ((access_method) != GIN_AM_OID)
+#endif
+
+/* The phases of a GIN index's build in the progress view; before PostgreSQL 18 they have no names. */
+#if PG_VERSION_NUM >= 180000
+#define GS_COMPAT_GIN_PHASE_SCAN	PROGRESS_GIN_PHASE_INDEXBUILD_TABLESCAN
+#define GS_COMPAT_GIN_PHASE_SORT	PROGRESS_GIN_PHASE_PERFORMSORT_2
+#define GS_COMPAT_GIN_PHASE_WRITE	PROGRESS_GIN_PHASE_MERGE_2
+#else
+#define GS_COMPAT_GIN_PHASE_SCAN	2
+#define GS_COMPAT_GIN_PHASE_SORT	5
+#define GS_COMPAT_GIN_PHASE_WRITE	6
+#endif
+
 /* PostgreSQL 18 counts the searches of index scans; 19 has options of scans. */
 #if PG_VERSION_NUM >= 190000
 #define gs_compat_index_beginscan(table, index, snapshot, n_keys) \

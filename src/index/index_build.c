@@ -29,23 +29,24 @@
  */
 #include "postgres.h"
 
-#include "access/nbtree.h"
 #include "catalog/storage.h"
+#include "catalog/pg_am_d.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/planner.h"
 #include "pgstat.h"
 #include "portability/instr_time.h"
+#include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "guc.h"
-#include "index/btree_writer.h"
 #include "index/index_build.h"
+#include "index/index_kind.h"
 #include "index/index_refuse.h"
 #include "index/index_scan.h"
-#include "index/index_stream.h"
-#include "index/page_relay.h"
 #include "stats.h"
 
 /* With fewer tuples than this, workers to write pages are not worth their start. */
@@ -57,6 +58,7 @@
 /* A build under way. */
 typedef struct Build
 {
+	const GsIndexKind *kind;
 	Relation	heap;
 	Relation	index;
 	IndexInfo  *info;
@@ -64,7 +66,7 @@ typedef struct Build
 	GsKeyLayout layout;
 	GsIndexScanResult scan;
 	GsPageRelay *relay;			/* who writes pages; NULL: this process */
-	uint64		settled;
+	GsIndexWritten written;
 	double		scan_ms;		/* times of the phases */
 	double		sort_ms;
 	double		write_ms;
@@ -129,12 +131,12 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 		PROGRESS_SCAN_BLOCKS_DONE,
 		PROGRESS_CREATEIDX_SUBPHASE
 	};
-	int64		values[] = {0, 0, 0, PROGRESS_BTREE_PHASE_PERFORMSORT_1};
+	int64		values[] = {0, 0, 0, build->kind->subphases[1]};
 
 	INSTR_TIME_SET_CURRENT(start);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
-								 PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN);
-	gs_index_scan(build->heap, build->index, build->info, client, build->desc, workers,
+								 build->kind->subphases[0]);
+	gs_index_scan(build->kind, build->heap, build->index, build->info, client, build->desc, workers,
 				  &build->scan);
 	build->scan_ms = lap_ms(&start);
 
@@ -148,7 +150,7 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 		return GS_FALLBACK_KEYS;
 
 	/* the workers start while the device sorts */
-	if (build->info->ii_ParallelWorkers > 0 &&
+	if (build->kind->relay && build->info->ii_ParallelWorkers > 0 &&
 		(gs_guc_force || build->scan.index_tuples >= RELAY_MIN_TUPLES))
 		build->relay = gs_page_relay_begin(build->heap, build->index, build->info->ii_Concurrent,
 										   Min(workers, RELAY_WORKERS));
@@ -161,28 +163,17 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 static GsFallback
 write_index(Build *build, GsClient *client)
 {
-	GsBtreeWriter *writer = gs_btree_writer_begin(build->heap, build->index,
-												  build->info->ii_Unique, build->relay);
-	GsIndexStream *stream = gs_index_stream_begin(build->heap, build->index, build->info, client);
-	GsClientStatus status;
 	instr_time	start;
-	IndexTuple	tuples[GS_INDEX_STREAM_TUPLES];
-	int			n;
+	GsFallback	reason;
 
 	INSTR_TIME_SET_CURRENT(start);
-	while ((status = gs_index_stream_next(stream, tuples, &n)) == GS_CLIENT_OK && n > 0)
-	{
-		gs_btree_writer_add(writer, tuples, n);
-		CHECK_FOR_INTERRUPTS();
-	}
-	build->settled = gs_index_stream_settled(stream);
-	gs_index_stream_end(stream);
-	if (status != GS_CLIENT_OK)
-		return GS_FALLBACK_LOST;	/* the writer goes with its memory */
-	gs_btree_writer_finish(writer);
-	build->relay = NULL;
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, build->kind->subphases[2]);
+	reason = build->kind->write(build->heap, build->index, build->info, client, build->relay,
+								&build->written);
+	if (reason == GS_FALLBACK_NONE)
+		build->relay = NULL;
 	build->write_ms = lap_ms(&start);
-	return GS_FALLBACK_NONE;
+	return reason;
 }
 
 static GsFallback
@@ -224,7 +215,7 @@ build_with_device(Build *build)
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, %.0f by pages, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,
-							 build->scan.paged_tuples, session->engine, session->n_runs, build->settled,
+							 build->scan.paged_rows, session->engine, session->n_runs, build->written.settled,
 							 build->scan_ms, build->sort_ms, build->write_ms)));
 	return GS_FALLBACK_NONE;
 }
@@ -265,16 +256,19 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort index build",
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
-	build.desc = gs_index_accept(heap, index);
+	build.kind = gs_index_kind(index->rd_rel->relam);
+	build.desc = gs_index_accept(build.kind, heap, index);
 	if (build.desc == NULL || RelationGetNumberOfBlocks(index) > 0)
 	{
 		MemoryContextSwitchTo(old);
 		MemoryContextDelete(context);
-		return btbuild(heap, index, info);
+		return build.kind->build(heap, index, info);
 	}
 	build.heap = heap;
 	build.index = index;
 	build.info = info;
+	if (!gs_compat_build_asks_planner(build.kind->access_method))
+		info->ii_ParallelWorkers = plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index));
 	gs_key_layout(build.desc, &build.layout);
 	reason = build_with_device(&build);
 	if (build.relay)
@@ -289,10 +283,10 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 				(errmsg_internal("gpusort: build of index \"%s\" falls back to PostgreSQL: %s",
 								 RelationGetRelationName(index), gs_fallback_name(reason))));
 		clear_traces(&build);
-		return btbuild(heap, index, info);
+		return build.kind->build(heap, index, info);
 	}
 	result = palloc(sizeof(IndexBuildResult));
 	result->heap_tuples = build.scan.heap_tuples;
-	result->index_tuples = build.scan.index_tuples;
+	result->index_tuples = build.written.tuples;
 	return result;
 }

@@ -27,7 +27,6 @@
 #include "storage/bufmgr.h"
 
 #include "guc.h"
-#include "index/index_keys.h"
 #include "index/index_refuse.h"
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
@@ -43,15 +42,28 @@ report(Relation index, const char *reason, const char *detail)
 			 detail ? errdetail_internal("%s", detail) : 0));
 }
 
+/* The first column, from 0, for which there are no keys. */
+static int
+refused_column(const GsIndexKind *kind, Relation index)
+{
+	int			ncols = 1;
+	GsRefusal	refusal;
+
+	while (ncols < IndexRelationGetNumberOfKeyAttributes(index) &&
+		   kind->key_desc(index, ncols, &refusal) != NULL)
+		ncols++;
+	return ncols - 1;
+}
+
 static void
-refuse(Relation index, GsRefusal reason)
+refuse(const GsIndexKind *kind, Relation index, GsRefusal reason)
 {
 	char	   *detail = NULL;
 
 	gs_stats_refusal(reason);
 	if (gs_guc_log_refusals && reason != GS_REFUSE_SERVICE)
 	{
-		int			i = gs_index_refused_column(index);
+		int			i = refused_column(kind, index);
 		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(index), i);
 
 		detail = gs_refuse_detail(psprintf("Column \"%s\"", NameStr(column->attname)), column->atttypid,
@@ -74,7 +86,7 @@ is_small(Relation heap)
 }
 
 GsKeyDesc *
-gs_index_accept(Relation heap, Relation index)
+gs_index_accept(const GsIndexKind *kind, Relation heap, Relation index)
 {
 	GsKeyDesc  *desc;
 	GsRefusal	refusal;
@@ -92,11 +104,11 @@ gs_index_accept(Relation heap, Relation index)
 	}
 	if (!gs_client_service_ready())
 	{
-		refuse(index, GS_REFUSE_SERVICE);
+		refuse(kind, index, GS_REFUSE_SERVICE);
 		return NULL;
 	}
-	desc = gs_index_key_desc(index, &refusal);
+	desc = kind->key_desc(index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
 	if (desc == NULL)
-		refuse(index, refusal);
+		refuse(kind, index, refusal);
 	return desc;
 }

@@ -8,13 +8,13 @@
 #ifndef GS_INDEX_REFUSE_H
 #define GS_INDEX_REFUSE_H
 
-#include "key/key.h"
+#include "index/index_kind.h"
 #include "utils/rel.h"
 
 /*
  * The index's keys where gpusort is to build it, else NULL; the reason is then
  * reported (sort_refuse.h) and, where it is not just the build's size, counted.
  */
-extern GsKeyDesc *gs_index_accept(Relation heap, Relation index);
+extern GsKeyDesc *gs_index_accept(const GsIndexKind *kind, Relation heap, Relation index);
 
 #endif							/* GS_INDEX_REFUSE_H */

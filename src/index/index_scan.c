@@ -51,9 +51,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "index/index_keys.h"
 #include "index/index_scan.h"
-#include "index/index_tuple.h"
 #include "index/index_workers.h"
 
 /* What participants share; a parallel scan's descriptor follows. */
@@ -68,7 +66,7 @@ typedef struct Shared
 	GsPut		status;			/* the worst that a participant had */
 	double		heap_tuples;
 	double		index_tuples;
-	double		paged_tuples;
+	double		paged_rows;
 	bool		broken_hot_chain;
 } Shared;
 
@@ -84,21 +82,13 @@ typedef struct Participant
 {
 	Relation	heap;
 	Shared	   *shared;
-	GsFeeder   *feeder;
-	GsTupleFormer *former;
-	GsPut		status;
-	int			nkeys;
-	bool		unique;
-	double		tuples;
-	GsPutRow	row;			/* its key is made of these values: the key columns and the TID */
-	Datum		key_values[INDEX_MAX_KEYS + 1];
-	bool		key_isnull[INDEX_MAX_KEYS + 1];
+	GsIndexFeed *feed;
 	HeapScanDesc pages;			/* the scan, if pages may be fed; else NULL */
 	GsTupleMap *map;			/* from the table's tuples to the index's columns */
 	BlockNumber block;			/* that look_at_page() saw last */
 	OffsetNumber entries[MaxHeapTuplesPerPage]; /* for each tuple in it: the line pointer that its
 												 * index tuple has; invalid: left to the scan */
-	double		paged_tuples;	/* fed by put_page() */
+	double		paged_rows;		/* fed by put_page() */
 } Participant;
 
 PGDLLEXPORT void gpusort_index_worker(dsm_segment *seg, shm_toc *toc);
@@ -119,28 +109,6 @@ stop_scan(Participant *part)
 
 		pg_atomic_write_u64(&blocks->phs_nallocated, blocks->phs_nblocks);
 	}
-}
-
-/* Feed the tuple of a row of the table. */
-static void
-put_row(Participant *part, ItemPointer tid, Datum *values, bool *isnull, bool alive)
-{
-	IndexTuple	tuple = gs_tuple_former_form(part->former, values, isnull);
-
-	tuple->t_tid = *tid;
-	if (unlikely(!alive) && part->unique)
-		tuple->t_info |= GS_INDEX_TUPLE_EXEMPT;
-
-	for (int i = 0; i < part->nkeys; i++)
-	{
-		part->key_values[i] = values[i];
-		part->key_isnull[i] = isnull[i];
-	}
-	part->key_values[part->nkeys] = PointerGetDatum(tid);
-	part->row.bytes = tuple;
-	part->row.n_bytes = IndexTupleSize(tuple);
-	part->status = gs_feeder_put(part->feeder, &part->row);
-	part->tuples += 1;
 }
 
 /* Would heap's scan of all tuples index this one, as alive?  The buffer is locked. */
@@ -212,7 +180,8 @@ put_page(Participant *part)
 	HeapScanDesc scan = part->pages;
 	bool		listed = (scan->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0;
 	Page		page = BufferGetPage(scan->rs_cbuf);
-	double		before = part->tuples;
+	GsIndexFeed *feed = part->feed;
+	double		rows = 0;
 	uint32		next;
 	uint32		end;
 
@@ -220,7 +189,7 @@ put_page(Participant *part)
 		look_at_page(part, listed);
 	next = listed ? scan->rs_cindex + 1 : gs_compat_scan_offset(scan);
 	end = listed ? scan->rs_ntuples : PageGetMaxOffsetNumber(page);
-	for (; next < end && part->status == GS_PUT_OK; next++)
+	for (; next < end && feed->status == GS_PUT_OK; next++)
 	{
 		OffsetNumber offset = listed ? scan->rs_vistuples[next] : next + 1;
 		ItemId		item = PageGetItemId(page, offset);
@@ -232,13 +201,14 @@ put_page(Participant *part)
 		if (unlikely(!ItemPointerIsValid(&tid) ||
 					 !gs_tuple_map_read(part->map, (HeapTupleHeader) PageGetItem(page, item))))
 			break;
-		put_row(part, &tid, part->map->values, part->map->isnull, true);
+		feed->put(feed, &tid, part->map->values, part->map->isnull, true);
+		rows += 1;
 	}
 	if (listed)
 		scan->rs_cindex = next - 1;
 	else
 		gs_compat_scan_offset(scan) = next;
-	part->paged_tuples += part->tuples - before;
+	part->paged_rows += rows;
 }
 
 /* IndexBuildCallback */
@@ -248,19 +218,17 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	Participant *part = arg;
 
 	(void) index;
-	if (unlikely(part->status != GS_PUT_OK))
-		return;
-	put_row(part, tid, values, isnull, alive);
+	part->feed->put(part->feed, tid, values, isnull, alive);
 	if (part->pages)
 		put_page(part);
-	if (unlikely(part->status != GS_PUT_OK))
+	if (unlikely(part->feed->status != GS_PUT_OK))
 		stop_scan(part);
 }
 
 /* A participant's whole work; without a client it leaves the scan to others. */
 static void
-participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
-			const GsKeyDesc *desc, Shared *shared, bool progress)
+participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
+			GsClient *client, const GsKeyDesc *desc, Shared *shared, bool progress)
 {
 	Participant part = {0};
 	TableScanDesc scan = NULL;
@@ -270,13 +238,7 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 		return;
 	part.heap = heap;
 	part.shared = shared;
-	part.feeder = gs_feeder_create(client, desc);
-	part.status = GS_PUT_OK;
-	part.former = gs_tuple_former_create(RelationGetDescr(index));
-	part.nkeys = IndexRelationGetNumberOfKeyAttributes(index);
-	part.unique = info->ii_Unique;
-	part.row.values = part.key_values;
-	part.row.isnull = part.key_isnull;
+	part.feed = kind->feed_create(index, info, gs_feeder_create(client, desc));
 
 	if (shared->parallel)
 		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));
@@ -288,17 +250,17 @@ participate(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 									   info->ii_IndexAttrNumbers, NULL);
 	}
 	heap_tuples = table_index_build_scan(heap, index, info, true, progress, put_tuple, &part, scan) +
-		part.paged_tuples;
+		part.paged_rows;
 	if (pgstat_should_count_relation(heap))
-		gs_compat_tuples_returned(heap) += part.paged_tuples;
-	if (part.status == GS_PUT_OK)
-		part.status = gs_feeder_finish(part.feeder);
+		gs_compat_tuples_returned(heap) += part.paged_rows;
+	if (part.feed->status == GS_PUT_OK)
+		part.feed->status = gs_feeder_finish(part.feed->feeder);
 
 	SpinLockAcquire(&shared->mutex);
-	shared->status = Max(shared->status, part.status);
+	shared->status = Max(shared->status, part.feed->status);
 	shared->heap_tuples += heap_tuples;
-	shared->index_tuples += part.tuples;
-	shared->paged_tuples += part.paged_tuples;
+	shared->index_tuples += part.feed->tuples;
+	shared->paged_rows += part.paged_rows;
 	shared->broken_hot_chain |= info->ii_BrokenHotChain;
 	SpinLockRelease(&shared->mutex);
 }
@@ -320,7 +282,7 @@ init_shared(Shared *shared, Relation heap, const IndexInfo *info, const GsClient
 	shared->status = GS_PUT_OK;
 	shared->heap_tuples = 0;
 	shared->index_tuples = 0;
-	shared->paged_tuples = 0;
+	shared->paged_rows = 0;
 	shared->broken_hot_chain = false;
 	if (parallel)
 		table_parallelscan_initialize(heap, shared_scan(shared), snapshot);
@@ -339,8 +301,8 @@ push_label_snapshot(const IndexInfo *info, Snapshot rows)
 }
 
 void
-gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
-			  const GsKeyDesc *desc, int workers, GsIndexScanResult *result)
+gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
+			  GsClient *client, const GsKeyDesc *desc, int workers, GsIndexScanResult *result)
 {
 	GsIndexWorkers helpers = {0};
 	Shared	   *shared = NULL;
@@ -371,14 +333,14 @@ gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
 		shared = palloc(is_heap(heap) ? shared_size(heap, snapshot) : sizeof(Shared));
 		init_shared(shared, heap, info, client, is_heap(heap), snapshot);
 	}
-	participate(heap, index, info, client, desc, shared, true);
+	participate(kind, heap, index, info, client, desc, shared, true);
 	if (helpers.context)
 		gs_index_workers_wait(&helpers);
 
 	result->status = shared->status;
 	result->heap_tuples = shared->heap_tuples;
 	result->index_tuples = shared->index_tuples;
-	result->paged_tuples = shared->paged_tuples;
+	result->paged_rows = shared->paged_rows;
 	info->ii_BrokenHotChain |= shared->broken_hot_chain;
 
 	if (helpers.context)
@@ -396,6 +358,7 @@ gpusort_index_worker(dsm_segment *seg, shm_toc *toc)
 	Relation	heap;
 	Relation	index;
 	Shared	   *shared = gs_index_worker_begin(toc, &heap, &index);
+	const GsIndexKind *kind = gs_index_kind(index->rd_rel->relam);
 	IndexInfo  *info;
 	GsKeyDesc  *desc;
 	GsRefusal	refusal;
@@ -404,11 +367,11 @@ gpusort_index_worker(dsm_segment *seg, shm_toc *toc)
 	info = BuildIndexInfo(index);
 	info->ii_Concurrent = shared->target.concurrent;
 	info->ii_Unique = shared->unique;
-	desc = gs_index_key_desc(index, &refusal);
+	desc = kind->key_desc(index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
 	if (desc == NULL)
 		elog(ERROR, "gpusort cannot sort the columns of index \"%s\": %s",
 			 RelationGetRelationName(index), gs_refusal_name(refusal));
 
-	participate(heap, index, info, gs_client_attach(shared->session), desc, shared, false);
+	participate(kind, heap, index, info, gs_client_attach(shared->session), desc, shared, false);
 	gs_index_worker_end(toc, heap, index);
 }

@@ -9,9 +9,7 @@
 #ifndef GS_INDEX_SCAN_H
 #define GS_INDEX_SCAN_H
 
-#include "access/itup.h"
-#include "nodes/execnodes.h"
-#include "sort/sort_feed.h"
+#include "index/index_kind.h"
 #include "utils/rel.h"
 
 typedef struct GsIndexScanResult
@@ -19,7 +17,7 @@ typedef struct GsIndexScanResult
 	GsPut		status;			/* OK, OVERFLOW or LOST; OK: all is fed */
 	double		heap_tuples;
 	double		index_tuples;
-	double		paged_tuples;	/* index_tuples that were taken from pages, not from the scan */
+	double		paged_rows;		/* heap_tuples that were taken from pages, not from the scan */
 	int			workers;		/* that were launched */
 } GsIndexScanResult;
 
@@ -27,13 +25,8 @@ typedef struct GsIndexScanResult
  * Feed all tuples to client's session; with workers where asked for and to be
  * had.  Sets info->ii_BrokenHotChain as PostgreSQL's builds do.
  */
-extern void gs_index_scan(Relation heap, Relation index, IndexInfo *info, GsClient *client,
-						  const GsKeyDesc *desc, int workers, GsIndexScanResult *result);
-
-/*
- * What is fed is the index tuple.  In a unique index's build, tuples that are
- * exempt from uniqueness are marked in a bit that is zero in all others.
- */
-#define GS_INDEX_TUPLE_EXEMPT	INDEX_AM_RESERVED_BIT
+extern void gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
+						  GsClient *client, const GsKeyDesc *desc, int workers,
+						  GsIndexScanResult *result);
 
 #endif							/* GS_INDEX_SCAN_H */

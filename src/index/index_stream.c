@@ -37,7 +37,6 @@
 #include "utils/tuplesort.h"
 
 #include "compat.h"
-#include "index/index_scan.h"
 #include "index/index_stream.h"
 #include "sort/sort_rows.h"
 

@@ -16,6 +16,12 @@
 
 typedef struct GsIndexStream GsIndexStream;
 
+/*
+ * A tuple that is exempt from uniqueness is fed with this bit, which is zero in all others, and comes
+ * without it.
+ */
+#define GS_INDEX_TUPLE_EXEMPT	INDEX_AM_RESERVED_BIT
+
 /* Allocates in CurrentMemoryContext. */
 extern GsIndexStream *gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info,
 											GsClient *client);

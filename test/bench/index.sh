@@ -4,6 +4,8 @@
 #
 #	f	real file paths and an int		BENCH_PATHS rows (default: all there are)
 #	w	short random words and an int	BENCH_WORDS rows (default 10 million)
+#	g	for GIN indexes, BENCH_GIN rows (default 2 million): arrays of 4 and of 20 numbers, a comment of
+#		six words as text, as tsvector and in jsonb
 #
 # Prints a table of medians in ms.  maintenance_work_mem is 8 GB for all; 0 and 8
 # are the table's parallel_workers.  PostgreSQL's best is the faster of both.  Then
@@ -18,7 +20,13 @@ set -u
 bench_begin "$@"
 bench_load_paths f "${BENCH_PATHS:-10000000}"
 bench_load_words w "${BENCH_WORDS:-10000000}"
-bench_sql -c "CREATE EXTENSION amcheck" -c "CREATE EXTENSION pageinspect" || exit 1
+bench_load g "${BENCH_GIN:-2000000}" "id int, a int[], b bigint[], c text, v tsvector, j jsonb" \
+	"i, ARRAY[abs(hashint8(i)) % 1000000, abs(hashint8(i + 1)) % 1000000, abs(hashint8(i + 2)) % 1000000, i % 100],
+	(SELECT array_agg((hashint8(i * 20 + k)::bigint << 20) + k) FROM generate_series(1, 20) AS k), c,
+	to_tsvector('simple', c), jsonb_build_object('id', i, 'part', abs(hashint8(i)) % 50000, 'mode', i % 7, 'comment', c)" \
+	"CROSS JOIN LATERAL (SELECT string_agg(word, ' ') AS c FROM (SELECT substr(translate(md5((abs(hashint8(i * 6 + k)) % 3000)::text),
+	'0123456789', 'eaiotnrslu'), 1, 3 + k % 6) AS word FROM generate_series(1, 6) AS k) AS words) AS comment"
+bench_sql -c "CREATE EXTENSION amcheck" -c "CREATE EXTENSION pg_trgm" -c "CREATE EXTENSION pageinspect" || exit 1
 bench_ready
 
 common="max_parallel_maintenance_workers=8 maintenance_work_mem=8GB client_min_messages=debug1"
@@ -53,7 +61,7 @@ printf '%-34s | %8s %8s %8s | %8s %8s | %7s %7s\n' index 'pg 0' 'pg 8' best 'our
 : >"$work/lines"
 while read -r kind table columns; do
 	bench_wanted "$kind $table ($columns)" || continue
-	ddl="CREATE $([ "$kind" = unique ] && echo UNIQUE) INDEX i ON $table ($columns)"
+	ddl="CREATE $([ "$kind" = unique ] && echo UNIQUE) INDEX i ON $table USING $([ "$kind" = gin ] && echo gin || echo btree) ($columns)"
 	table_workers "$table" 0
 	if [[ "${BENCH_SERIAL:-yes}" = no && "$columns" = *en_US* ]]; then
 		s0=
@@ -78,6 +86,12 @@ done <<-'INDEXES'
 	plain f id
 	plain w p COLLATE "C", id
 	unique f p COLLATE "C", id
+	gin g a
+	gin g b
+	gin g c gin_trgm_ops
+	gin g v
+	gin g j
+	gin g j jsonb_path_ops
 INDEXES
 
 echo

@@ -5,7 +5,7 @@
 #	bench_install, bench_start NAME CONF..., bench_head
 #	bench_load_paths TABLE ROWS, bench_load_words TABLE ROWS
 #	bench_load_lines TABLE ROWS		like TPC-H's lineitem
-#	bench_load TABLE ROWS COLUMNS EXPRESSIONS	rows made by SQL, i = 1 .. ROWS
+#	bench_load TABLE ROWS COLUMNS EXPRESSIONS [JOIN]	rows made by SQL, i = 1 .. ROWS
 #	bench_python PACKAGE...	packages for python3, in the work directory, from pip or the wheels in BENCH_WHEELS
 #	bench_ready				data are loaded: timing begins
 #	bench_wanted NAME		does the command line ask for NAME?
@@ -164,13 +164,13 @@ bench_load_words()
 # Made by one process a core, so rows lie in no particular order
 bench_load()
 {
-	local table=$1 rows=$2 columns=$3 expressions=$4 parts pids=() part pid
+	local table=$1 rows=$2 columns=$3 expressions=$4 join=${5-} parts pids=() part pid
 
 	parts=$(nproc)
 	bench_sql -c "CREATE TABLE $table ($columns)" || exit 1
 	for part in $(seq 0 $((parts - 1))); do
 		bench_sql -c "INSERT INTO $table SELECT $expressions
-			FROM generate_series($((rows * part / parts + 1)), $((rows * (part + 1) / parts))) AS i" &
+			FROM generate_series($((rows * part / parts + 1)), $((rows * (part + 1) / parts))) AS i $join" &
 		pids+=($!)
 	done
 	for pid in "${pids[@]}"; do

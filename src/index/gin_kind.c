@@ -1,0 +1,260 @@
+/*-------------------------------------------------------------------------
+ *
+ * gin_kind.c
+ *	  Builds of GIN indexes (index_kind.h).
+ *
+ * The scan extracts the entries of each value, as ginExtractEntries() does, and feeds each as a tuple of its
+ * own, with the heap TID (gin_writer.h has its form).  The device sorts them by column, key and TID.  So it
+ * does the work of ginbuild()'s tree in memory, and that of sorting the entries of each value.
+ *
+ * Keys are compared by the operator class's function, or else by that of the key type's btree class.  Where
+ * both are the same function, src/key can write the keys.  Two functions of PostgreSQL compare bytes:
+ * those of tsvector and of jsonb.
+ *
+ * Tests: regress/index_gin
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/gin_private.h"
+#include "access/nbtree.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_collation_d.h"
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "commands/progress.h"
+#include "pgstat.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+
+#include "compat.h"
+#include "index/gin_writer.h"
+#include "index/index_kind.h"
+#include "index/index_tuple.h"
+#include "sort/sort_rows.h"
+
+/* The column's number, a column for the keys of each, and the TID. */
+#define MAX_SORT_COLUMNS (INDEX_MAX_KEYS + 2)
+
+/* The feed of a GIN index. */
+typedef struct GinFeed
+{
+	GsIndexFeed feed;
+	GinState	state;
+	MemoryContext scratch;		/* of one row */
+	GsTupleFormer *formers[INDEX_MAX_KEYS]; /* of each column's entries */
+	int			first_key;		/* among the values of the key: that of the first column */
+	GsPutRow	row;
+	Datum		key_values[MAX_SORT_COLUMNS];
+	bool		key_isnull[MAX_SORT_COLUMNS];
+} GinFeed;
+
+/* In which order are the keys of a column? */
+static bool
+column_order(Relation index, int i, Oid *type, Oid *sort_operator, Oid *collation)
+{
+	Oid			compare = index_getprocid(index, i + 1, GIN_COMPARE_PROC);
+	TypeCacheEntry *entry;
+
+	if (compare == F_GIN_CMP_TSLEXEME || compare == F_GIN_COMPARE_JSONB)
+	{
+		*type = TEXTOID;
+		*sort_operator = TextLessOperator;
+		*collation = C_COLLATION_OID;
+		return true;
+	}
+	*type = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
+	entry = lookup_type_cache(*type, TYPECACHE_LT_OPR | TYPECACHE_CMP_PROC);
+	*sort_operator = entry->lt_opr;
+	/* as initGinState() has it */
+	*collation = OidIsValid(index->rd_indcollation[i]) ? index->rd_indcollation[i] :
+		DEFAULT_COLLATION_OID;
+	if (!type_is_collatable(*type))
+		*collation = InvalidOid;
+	return OidIsValid(entry->lt_opr) && (!OidIsValid(compare) || compare == entry->cmp_proc);
+}
+
+static GsKeyDesc *
+gin_key_desc(Relation index, int ncols, GsRefusal *refusal)
+{
+	AttrNumber	attnos[MAX_SORT_COLUMNS];
+	Oid			operators[MAX_SORT_COLUMNS];
+	Oid			collations[MAX_SORT_COLUMNS] = {0};
+	bool		nulls_first[MAX_SORT_COLUMNS] = {0};
+	Oid			types[MAX_SORT_COLUMNS];
+	int			n = 0;
+
+	if (RelationGetDescr(index)->natts > 1)
+	{
+		types[n] = INT2OID;
+		operators[n++] = lookup_type_cache(INT2OID, TYPECACHE_LT_OPR)->lt_opr;
+	}
+	for (int i = 0; i < ncols; i++, n++)
+		if (!column_order(index, i, &types[n], &operators[n], &collations[n]))
+		{
+			*refusal = GS_REFUSE_OPCLASS;
+			return NULL;
+		}
+	types[n] = TIDOID;
+	operators[n++] = TIDLessOperator;
+	for (int i = 0; i < n; i++)
+		attnos[i] = i + 1;
+	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types, refusal);
+}
+
+/* Feed an entry of the i'th column. */
+static void
+put_entry(GinFeed *gin, int i, ItemPointer tid, Datum key, GinNullCategory category)
+{
+	int			at = gin->first_key + i;
+	Datum		values[2] = {Int16GetDatum(i + 1), key};
+	bool		isnull[2] = {false, false};
+	IndexTuple	tuple;
+
+	if (likely(category == GIN_CAT_NORM_KEY))
+	{
+		int			skip = gin->state.oneCol ? 1 : 0;
+
+		tuple = gs_tuple_former_form(gin->formers[i], values + skip, isnull + skip);
+	}
+	else
+		tuple = GinFormTuple(&gin->state, i + 1, (Datum) 0, category, NULL, 0, 0, true);
+	tuple->t_tid = *tid;
+
+	gin->key_values[0] = Int16GetDatum(i + 1);	/* if there is one column: overwritten */
+	gin->key_values[at] = key;
+	gin->key_isnull[at] = category != GIN_CAT_NORM_KEY;
+	gin->row.bytes = tuple;
+	gin->row.n_bytes = IndexTupleSize(tuple);
+	gin->feed.status = gs_feeder_put(gin->feed.feeder, &gin->row);
+	gin->feed.tuples += 1;
+	gin->key_isnull[at] = true;
+}
+
+/* Feed the entries of a value; mirrors ginExtractEntries(). */
+static void
+put_value(GinFeed *gin, int i, ItemPointer tid, Datum value, bool isnull)
+{
+	Datum	   *keys;
+	bool	   *nulls = NULL;
+	int32		n = 0;
+
+	if (isnull)
+	{
+		put_entry(gin, i, tid, (Datum) 0, GIN_CAT_NULL_ITEM);
+		return;
+	}
+	keys = (Datum *) DatumGetPointer(FunctionCall3Coll(&gin->state.extractValueFn[i],
+													   gin->state.supportCollation[i], value,
+													   PointerGetDatum(&n), PointerGetDatum(&nulls)));
+	if (keys == NULL || n <= 0)
+	{
+		put_entry(gin, i, tid, (Datum) 0, GIN_CAT_EMPTY_ITEM);
+		return;
+	}
+	for (int32 k = 0; k < n && gin->feed.status == GS_PUT_OK; k++)
+		put_entry(gin, i, tid, keys[k],
+				  nulls && nulls[k] ? GIN_CAT_NULL_KEY : GIN_CAT_NORM_KEY);
+}
+
+static void
+gin_put(GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool alive)
+{
+	GinFeed    *gin = (GinFeed *) feed;
+	MemoryContext old = MemoryContextSwitchTo(gin->scratch);
+
+	(void) alive;
+	gin->key_values[gin->first_key + gin->state.origTupdesc->natts] = PointerGetDatum(tid);
+	for (int i = 0; i < gin->state.origTupdesc->natts && feed->status == GS_PUT_OK; i++)
+		put_value(gin, i, tid, values[i], isnull[i]);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(gin->scratch);
+}
+
+static GsIndexFeed *
+gin_feed_create(Relation index, const IndexInfo *info, GsFeeder *feeder)
+{
+	GinFeed    *gin = palloc0(sizeof(GinFeed));
+	int			natts;
+
+	(void) info;
+	gin->feed.put = gin_put;
+	gin->feed.feeder = feeder;
+	gin->feed.status = GS_PUT_OK;
+	gin->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort gin entries",
+										 ALLOCSET_DEFAULT_SIZES);
+	initGinState(&gin->state, index);
+	natts = gin->state.origTupdesc->natts;
+	gin->first_key = gin->state.oneCol ? 0 : 1;
+	for (int i = 0; i < natts; i++)
+	{
+		gin->formers[i] = gs_tuple_former_create(gin->state.tupdesc[i]);
+		gin->key_isnull[gin->first_key + i] = true;
+	}
+	gin->row.values = gin->key_values;
+	gin->row.isnull = gin->key_isnull;
+	return &gin->feed;
+}
+
+/* Answers GS_FALLBACK_KEYS for keys that were cut off: an entry could come in two groups. */
+static GsFallback
+gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
+		  GsPageRelay *relay, GsIndexWritten *written)
+{
+	GsGinWriter *writer = gs_gin_writer_begin(index);
+	GsRows	   *rows = gs_rows_of_session(client, false, true);
+	GsFallback	reason = GS_FALLBACK_NONE;
+	int64		done = 0;
+
+	(void) heap;
+	(void) info;
+	Assert(relay == NULL);
+	while (reason == GS_FALLBACK_NONE)
+	{
+		const char *page;
+		const char *row;
+		uint32		flags;
+		uint32		first;
+		uint32		n;
+
+		CHECK_FOR_INTERRUPTS();
+		if (gs_rows_move(rows, true, &row, &flags) != GS_CLIENT_OK)
+			reason = GS_FALLBACK_LOST;
+		if (reason != GS_FALLBACK_NONE || row == NULL)
+			break;
+		page = gs_rows_page(rows, &first);
+		n = gs_rows_left_in_page(rows);
+		for (uint32 i = 0; i < n; i++)
+		{
+			uint32		entry = gs_page_entry(page, GS_CHUNK_BYTES, first + i);
+
+			if (unlikely(entry & GS_ENTRY_INEXACT))
+				reason = GS_FALLBACK_KEYS;
+			else
+				gs_gin_writer_add(writer, (IndexTuple) (page + (entry & ~GS_ENTRY_FLAGS)));
+		}
+		gs_rows_advance(rows, n - 1);
+		done += n;
+		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
+	}
+	gs_rows_end(rows);
+	if (reason == GS_FALLBACK_NONE)
+		written->tuples = gs_gin_writer_finish(writer);
+	else
+		gs_gin_writer_cancel(writer);
+	return reason;
+}
+
+const GsIndexKind gs_gin_kind = {
+	.access_method = GIN_AM_OID,
+	.build = ginbuild,
+	.relay = false,
+	.subphases = {GS_COMPAT_GIN_PHASE_SCAN, GS_COMPAT_GIN_PHASE_SORT, GS_COMPAT_GIN_PHASE_WRITE},
+	.key_desc = gin_key_desc,
+	.feed_create = gin_feed_create,
+	.write = gin_write,
+};

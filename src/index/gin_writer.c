@@ -1,0 +1,289 @@
+/*-------------------------------------------------------------------------
+ *
+ * gin_writer.c
+ *	  Writes a GIN index from entries that come in order (gin_writer.h).
+ *
+ * Mirrors what ginbuild() does with the entries that it has gathered (gininsert.c): each goes into the
+ * entry tree once, with all its TIDs.  The pages are in shared buffers, and PostgreSQL's functions change
+ * them, with one exception.  Entries come in ascending order, so each belongs at the end of the
+ * rightmost leaf.  If it fits there, with its TIDs as a posting list, append_entry() puts it there and saves
+ * the way down from the root, which takes longer than all else.  Where it does not fit, or its TIDs
+ * take a posting tree, ginEntryInsert() does all, and the rightmost leaf is looked up again.
+ *
+ * Nobody else sees the pages, but they may be written out at any time.  So they are changed under their lock.
+ * As in ginbuild(), WAL is written when the index is complete.
+ *
+ * Tuples without a key are sorted by TID alone, but are of up to three entries: NULL keys, empty values,
+ * and NULL values.  So the TIDs of the current tuples are in one list for each category, and a group of
+ * tuples without a key becomes up to three entries in the end.
+ *
+ * Memory
+ *	  The TIDs of one entry, 6 bytes each, as in ginbuild().
+ *
+ * Tests: regress/index_gin
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+#include "index/gin_writer.h"
+
+#define N_CATEGORIES	(GIN_CAT_NULL_ITEM + 1)
+
+/* Longer lists do not fit into an entry: each TID takes a byte at least. */
+#define MAX_INLINE_TIDS GinMaxItemSize
+
+typedef struct TidList
+{
+	ItemPointerData *tids;
+	uint32		n;
+	uint32		room;
+} TidList;
+
+struct GsGinWriter
+{
+	Relation	index;
+	GinState	state;
+	GinStatsData stats;
+	MemoryContext context;		/* holds all of this */
+	MemoryContext scratch;		/* of one entry */
+	Buffer		leaf;			/* the entry tree's rightmost; pinned */
+	IndexTuple	first;			/* copy of the group's first tuple */
+	bool		has_group;
+	TidList		lists[N_CATEGORIES];	/* of the group */
+	double		tuples;			/* TIDs of all entries before it */
+};
+
+/* As ginbuild() begins. */
+static void
+write_first_pages(GsGinWriter *writer)
+{
+	Buffer		meta = GinNewBuffer(writer->index);
+	Buffer		root = GinNewBuffer(writer->index);
+
+	START_CRIT_SECTION();
+	GinInitMetabuffer(meta);
+	MarkBufferDirty(meta);
+	GinInitBuffer(root, GIN_LEAF);
+	MarkBufferDirty(root);
+	END_CRIT_SECTION();
+	UnlockReleaseBuffer(meta);
+	LockBuffer(root, BUFFER_LOCK_UNLOCK);
+	writer->leaf = root;
+	writer->stats.nEntryPages++;
+}
+
+GsGinWriter *
+gs_gin_writer_begin(Relation index)
+{
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort gin writer",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GsGinWriter *writer = palloc0(sizeof(GsGinWriter));
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+	writer->index = index;
+	writer->context = context;
+	writer->scratch = AllocSetContextCreate(context, "gpusort gin entry", ALLOCSET_DEFAULT_SIZES);
+	writer->first = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
+	initGinState(&writer->state, index);
+	for (int i = 0; i < N_CATEGORIES; i++)
+	{
+		writer->lists[i].room = 64;
+		writer->lists[i].tids = palloc(writer->lists[i].room * sizeof(ItemPointerData));
+	}
+	write_first_pages(writer);
+	MemoryContextSwitchTo(old);
+	return writer;
+}
+
+/* The rightmost leaf after the tree has grown. */
+static void
+find_leaf(GsGinWriter *writer)
+{
+	BlockNumber block = GIN_ROOT_BLKNO;
+
+	ReleaseBuffer(writer->leaf);
+	for (;;)
+	{
+		Page		page;
+		BlockNumber next;
+
+		writer->leaf = ReadBuffer(writer->index, block);
+		LockBuffer(writer->leaf, GIN_SHARE);
+		page = BufferGetPage(writer->leaf);
+		next = GinPageGetOpaque(page)->rightlink;
+		if (!BlockNumberIsValid(next) && !GinPageIsLeaf(page))
+		{
+			ItemId		last = PageGetItemId(page, PageGetMaxOffsetNumber(page));
+
+			next = GinGetDownlink((IndexTuple) PageGetItem(page, last));
+		}
+		LockBuffer(writer->leaf, GIN_UNLOCK);
+		if (!BlockNumberIsValid(next))
+			return;
+		ReleaseBuffer(writer->leaf);
+		block = next;
+	}
+}
+
+/* Append an entry to the rightmost leaf, as entryExecPlaceToPage() does; false where it does not fit. */
+static bool
+append_entry(GsGinWriter *writer, IndexTuple entry)
+{
+	Page		page = BufferGetPage(writer->leaf);
+	Size		size = IndexTupleSize(entry);
+	bool		fits;
+
+	LockBuffer(writer->leaf, GIN_EXCLUSIVE);
+	/* entryIsEnoughSpace()'s rule, which counts the line pointer twice */
+	fits = PageGetFreeSpace(page) >= MAXALIGN(size) + sizeof(ItemIdData);
+	if (fits)
+	{
+		START_CRIT_SECTION();
+		if (PageAddItem(page, (void *) entry, size, OffsetNumberNext(PageGetMaxOffsetNumber(page)), false,
+						false) == InvalidOffsetNumber)
+			elog(PANIC, "failed to add item to index page in \"%s\"",
+				 RelationGetRelationName(writer->index));
+		MarkBufferDirty(writer->leaf);
+		END_CRIT_SECTION();
+	}
+	LockBuffer(writer->leaf, GIN_UNLOCK);
+	return fits;
+}
+
+/* The entry with its TIDs in it, as buildFreshLeafTuple() makes it; NULL: they take a posting tree. */
+static IndexTuple
+form_entry(GsGinWriter *writer, OffsetNumber attnum, Datum key, GinNullCategory category,
+		   const TidList *list)
+{
+	GinPostingList *postings;
+
+	if (list->n > MAX_INLINE_TIDS)
+		return NULL;
+	postings = ginCompressPostingList(list->tids, list->n, GinMaxItemSize, NULL);
+	if (postings == NULL)
+		return NULL;
+	return GinFormTuple(&writer->state, attnum, key, category, (void *) postings,
+						SizeOfGinPostingList(postings), list->n, false);
+}
+
+static void
+insert_entry(GsGinWriter *writer, OffsetNumber attnum, Datum key, GinNullCategory category,
+			 TidList *list)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->scratch);
+	IndexTuple	entry = form_entry(writer, attnum, key, category, list);
+
+	if (entry != NULL && append_entry(writer, entry))
+		writer->stats.nEntries++;
+	else
+	{
+		ginEntryInsert(&writer->state, attnum, key, category, list->tids, list->n, &writer->stats);
+		find_leaf(writer);
+	}
+	writer->tuples += list->n;
+	list->n = 0;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(writer->scratch);
+}
+
+/* Insert the entries of the current group. */
+static void
+end_group(GsGinWriter *writer)
+{
+	OffsetNumber attnum;
+	Datum		key;
+	GinNullCategory category;
+
+	if (!writer->has_group)
+		return;
+	attnum = gintuple_get_attrnum(&writer->state, writer->first);
+	key = gintuple_get_key(&writer->state, writer->first, &category);
+	for (int i = 0; i < N_CATEGORIES; i++)
+		if (writer->lists[i].n > 0)
+			insert_entry(writer, attnum, key, i, &writer->lists[i]);
+	writer->has_group = false;
+}
+
+/* Is a tuple of the current group? */
+static inline bool
+is_in_group(GsGinWriter *writer, IndexTuple tuple)
+{
+	IndexTuple	first = writer->first;
+	OffsetNumber attnums[2];
+	Datum		keys[2];
+	GinNullCategory categories[2];
+
+	if (!writer->has_group)
+		return false;
+	/* entries with the same image are equal */
+	if (likely(first->t_info == tuple->t_info &&
+			   memcmp(first + 1, tuple + 1, IndexTupleSize(tuple) - sizeof(IndexTupleData)) == 0))
+		return true;
+	attnums[0] = gintuple_get_attrnum(&writer->state, first);
+	attnums[1] = gintuple_get_attrnum(&writer->state, tuple);
+	keys[0] = gintuple_get_key(&writer->state, first, &categories[0]);
+	keys[1] = gintuple_get_key(&writer->state, tuple, &categories[1]);
+	if (attnums[0] != attnums[1] ||
+		(categories[0] == GIN_CAT_NORM_KEY) != (categories[1] == GIN_CAT_NORM_KEY))
+		return false;
+	return categories[0] != GIN_CAT_NORM_KEY ||
+		ginCompareEntries(&writer->state, attnums[0], keys[0], GIN_CAT_NORM_KEY,
+						  keys[1], GIN_CAT_NORM_KEY) == 0;
+}
+
+void
+gs_gin_writer_add(GsGinWriter *writer, IndexTuple tuple)
+{
+	GinNullCategory category = GIN_CAT_NORM_KEY;
+	TidList    *list;
+
+	if (!is_in_group(writer, tuple))
+	{
+		end_group(writer);
+		memcpy(writer->first, tuple, IndexTupleSize(tuple));
+		writer->has_group = true;
+	}
+	if (unlikely(IndexTupleHasNulls(tuple)))
+		category = GinGetNullCategory(tuple, &writer->state);
+	list = &writer->lists[category];
+	if (list->n > 0 && ItemPointerEquals(&list->tids[list->n - 1], &tuple->t_tid))
+		return;
+	if (unlikely(list->n == list->room))
+	{
+		list->room *= 2;
+		list->tids = repalloc_huge(list->tids, list->room * sizeof(ItemPointerData));
+	}
+	list->tids[list->n++] = tuple->t_tid;
+}
+
+double
+gs_gin_writer_finish(GsGinWriter *writer)
+{
+	Relation	index = writer->index;
+	double		tuples;
+
+	end_group(writer);
+	tuples = writer->tuples;
+	writer->stats.nTotalPages = RelationGetNumberOfBlocks(index);
+	ginUpdateStats(index, &writer->stats, true);
+	gs_gin_writer_cancel(writer);
+	if (RelationNeedsWAL(index))
+		log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+	return tuples;
+}
+
+void
+gs_gin_writer_cancel(GsGinWriter *writer)
+{
+	ReleaseBuffer(writer->leaf);
+	MemoryContextDelete(writer->context);
+}

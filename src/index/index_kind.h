@@ -1,0 +1,71 @@
+/*-------------------------------------------------------------------------
+ *
+ * index_kind.h
+ *	  The kinds of indexes that gpusort builds: what an access method adds to
+ *	  the build that all have in common (index_build.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_INDEX_KIND_H
+#define GS_INDEX_KIND_H
+
+#include "access/amapi.h"
+#include "index/page_relay.h"
+#include "key/key.h"
+#include "nodes/execnodes.h"
+#include "sort/sort_feed.h"
+#include "stats.h"
+
+/* Makes index tuples of the rows that a scan of the table finds, and feeds them. */
+typedef struct GsIndexFeed GsIndexFeed;
+struct GsIndexFeed
+{
+	/*
+	 * Feed the index tuples of one row; nothing if status is not GS_PUT_OK.  values and isnull are those
+	 * of the index's columns.  alive: uniqueness matters for it.
+	 */
+	void		(*put) (GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool alive);
+	GsFeeder   *feeder;
+	GsPut		status;			/* other than GS_PUT_OK: feeding has failed */
+	double		tuples;			/* that were fed */
+};
+
+/* What a build has written. */
+typedef struct GsIndexWritten
+{
+	double		tuples;			/* as PostgreSQL's build would count them */
+	uint64		settled;		/* tuples that were put in order by comparison */
+} GsIndexWritten;
+
+typedef struct GsIndexKind
+{
+	Oid			access_method;
+	ambuild_function build;		/* PostgreSQL's own */
+	bool		relay;			/* workers can write pages */
+	int			subphases[3];	/* of the progress view: scan, sort, writing */
+
+	/*
+	 * Keys in whose order write() wants the tuples of the index's first ncols key columns.  NULL and the
+	 * reason where keys cannot express it.  Allocates in CurrentMemoryContext.
+	 */
+	GsKeyDesc  *(*key_desc) (Relation index, int ncols, GsRefusal *refusal);
+
+	/* In CurrentMemoryContext; with the keys of key_desc(). */
+	GsIndexFeed *(*feed_create) (Relation index, const IndexInfo *info, GsFeeder *feeder);
+
+	/*
+	 * Make the index of a performed sort, in an empty relation.  relay: NULL where this process writes
+	 * the pages; ended if the answer is GS_FALLBACK_NONE.  With any other answer, the caller truncates the
+	 * relation.
+	 */
+	GsFallback	(*write) (Relation heap, Relation index, const IndexInfo *info, GsClient *client,
+						  GsPageRelay *relay, GsIndexWritten *written);
+} GsIndexKind;
+
+extern const GsIndexKind gs_btree_kind;	/* btree_kind.c */
+extern const GsIndexKind gs_gin_kind;	/* gin_kind.c */
+
+/* The kind of an access method; NULL: gpusort does not build its indexes. */
+extern const GsIndexKind *gs_index_kind(Oid access_method);
+
+#endif							/* GS_INDEX_KIND_H */
