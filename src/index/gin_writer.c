@@ -7,9 +7,9 @@
  * entry tree once, with all its TIDs.  The pages are in shared buffers, and PostgreSQL's functions change
  * them, with one exception.  Entries come in ascending order, so each belongs at the end of the
  * rightmost leaf.  If it fits there, with its TIDs as a posting list, append_entry() puts it into a copy of
- * that leaf, which takes a tenth of the time that the way down from the root does.  Where it does not fit, or its
- * TIDs take a posting tree, the copy is put back, ginEntryInsert() does all, and the rightmost leaf is
- * looked up again.
+ * that leaf, which is much faster than the way down from the root.  Where it does not fit, or its TIDs take
+ * a posting tree, the copy is put back, ginEntryInsert() does all, and the rightmost leaf is looked up
+ * again.
  *
  * Nobody else sees the pages, but they may be written out at any time.  So they are changed under their lock.
  * As in ginbuild(), WAL is written when the index is complete.
