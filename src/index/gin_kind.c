@@ -141,6 +141,7 @@ put_value(GinFeed *gin, int i, ItemPointer tid, Datum value, bool isnull)
 {
 	Datum	   *keys;
 	bool	   *nulls = NULL;
+	bool		has_null = false;
 	int32		n = 0;
 
 	if (isnull)
@@ -157,8 +158,12 @@ put_value(GinFeed *gin, int i, ItemPointer tid, Datum value, bool isnull)
 		return;
 	}
 	for (int32 k = 0; k < n && gin->feed.status == GS_PUT_OK; k++)
-		put_entry(gin, i, tid, keys[k],
-				  nulls && nulls[k] ? GIN_CAT_NULL_KEY : GIN_CAT_NORM_KEY);
+		if (nulls && nulls[k])
+			has_null = true;
+		else
+			put_entry(gin, i, tid, keys[k], GIN_CAT_NORM_KEY);
+	if (has_null && gin->feed.status == GS_PUT_OK)
+		put_entry(gin, i, tid, (Datum) 0, GIN_CAT_NULL_KEY);
 }
 
 static void

@@ -19,7 +19,8 @@
  * tuples without a key becomes up to three entries in the end.
  *
  * Memory
- *	  The TIDs of one entry, 6 bytes each, as in ginbuild().
+ *	  The TIDs of one entry, 6 bytes each, up to maintenance_work_mem; a longer list goes into the entry's
+ *	  posting tree in pieces.
  *
  * Tests: regress/index_gin
  *
@@ -45,6 +46,7 @@ typedef struct TidList
 	ItemPointerData *tids;
 	uint32		n;
 	uint32		room;
+	bool		is_rest;		/* the entry is in the index, with a posting tree */
 } TidList;
 
 struct GsGinWriter
@@ -195,7 +197,7 @@ append_entry(GsGinWriter *writer, const TidList *list)
 	return true;
 }
 
-/* Insert the group's entry of a category. */
+/* Insert the group's entry of a category, or a piece of its TIDs; which empties the list. */
 static void
 insert_entry(GsGinWriter *writer, GinNullCategory category)
 {
@@ -205,7 +207,7 @@ insert_entry(GsGinWriter *writer, GinNullCategory category)
 	Datum		key;
 	GinNullCategory of_first;
 
-	if (category != GIN_CAT_NORM_KEY || !append_entry(writer, list))
+	if (category != GIN_CAT_NORM_KEY || list->is_rest || !append_entry(writer, list))
 	{
 		old = MemoryContextSwitchTo(writer->scratch);
 		attnum = gintuple_get_attrnum(&writer->state, writer->first);
@@ -226,8 +228,11 @@ end_group(GsGinWriter *writer)
 {
 	if (writer->has_group)
 		for (int i = 0; i < N_CATEGORIES; i++)
+		{
 			if (writer->lists[i].n > 0)
 				insert_entry(writer, i);
+			writer->lists[i].is_rest = false;
+		}
 	writer->has_group = false;
 }
 
@@ -258,6 +263,26 @@ is_in_group(GsGinWriter *writer, IndexTuple tuple)
 						  keys[1], GIN_CAT_NORM_KEY) == 0;
 }
 
+/* Make room in a full list.  Its last TID stays, as it may come again. */
+static void
+make_room(GsGinWriter *writer, GinNullCategory category)
+{
+	TidList    *list = &writer->lists[category];
+	Size		bytes = list->room * sizeof(ItemPointerData);
+	ItemPointerData last = list->tids[list->n - 1];
+
+	if (bytes >= (Size) maintenance_work_mem * 1024 / 2 && list->n > MAX_INLINE_TIDS + 1)
+	{
+		list->n--;
+		insert_entry(writer, category);
+		list->is_rest = true;
+		list->tids[list->n++] = last;
+		return;
+	}
+	list->room *= 2;
+	list->tids = repalloc_huge(list->tids, 2 * bytes);
+}
+
 void
 gs_gin_writer_add(GsGinWriter *writer, IndexTuple tuple)
 {
@@ -276,10 +301,7 @@ gs_gin_writer_add(GsGinWriter *writer, IndexTuple tuple)
 	if (list->n > 0 && ItemPointerEquals(&list->tids[list->n - 1], &tuple->t_tid))
 		return;
 	if (unlikely(list->n == list->room))
-	{
-		list->room *= 2;
-		list->tids = repalloc_huge(list->tids, list->room * sizeof(ItemPointerData));
-	}
+		make_room(writer, category);
 	list->tids[list->n++] = tuple->t_tid;
 }
 

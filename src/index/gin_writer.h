@@ -9,7 +9,8 @@
  *		 column and heap TID, after the column's others
  *	  3. gs_gin_writer_finish, or gs_gin_writer_cancel
  *	  The relation then holds the index that ginbuild() would have made in one go, with enough
- *	  maintenance_work_mem to hold all entries: block by block and byte by byte, except for LSNs.
+ *	  maintenance_work_mem to hold all entries: block by block and byte by byte, except for LSNs.  Of equal
+ *	  keys whose bytes differ, such as the numerics 1.0 and 1.00, an entry may have another one.
  *
  * A tuple is what GinFormTuple() makes of one entry, without a posting list; its t_tid is the heap TID.
  * The same entry with the same TID may come more than once.

@@ -66,6 +66,26 @@ FROM unnest(ARRAY['same', 'nulls', 'empty', 'null_keys', 'same, nulls, empty, nu
 -- many rows of few keys, and a run of keys that grows the tree by several levels
 SELECT index_check('CREATE INDEX %s ON t USING gin ((ARRAY[lpad(i::text, 900, ''k'')]))');
 
+-- TIDs of one key that take more than maintenance_work_mem come in pieces
+CREATE TABLE pieces AS SELECT i, ARRAY[7, i] AS key, CASE WHEN i % 2 = 0 THEN ARRAY[8, NULL] END AS nulls FROM generate_series(1, 300000) AS i;
+SET maintenance_work_mem = '1MB';
+SELECT index_builds AS before FROM gpusort_stats \gset
+CREATE INDEX pieces_gin ON pieces USING gin (key, nulls);
+SELECT index_builds - :before AS builds FROM gpusort_stats;
+RESET maintenance_work_mem;
+SET enable_seqscan = off;
+SELECT count(*), sum(i) FROM pieces WHERE key @> '{7}';
+SELECT count(*), sum(i) FROM pieces WHERE nulls OPERATOR(pg_catalog.@>) '{8}';
+RESET enable_seqscan;
+DROP TABLE pieces;
+
+-- each NULL of a value is the same entry
+CREATE TABLE nulls AS SELECT array_fill(NULL::int, ARRAY[1000]) || i AS a FROM generate_series(1, 10) AS i;
+SELECT rows AS before FROM gpusort_stats \gset
+CREATE INDEX ON nulls USING gin (a);
+SELECT rows - :before AS entries FROM gpusort_stats;
+DROP TABLE nulls;
+
 -- dead rows, HOT chains, rows of this transaction
 DELETE FROM t WHERE i % 10 = 3;
 UPDATE t SET i = i + 1 WHERE i % 10 = 5;
