@@ -636,4 +636,53 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #define gs_compat_scan_offset(scan) ((scan)->rs_ctup.t_self.ip_posid)
 #endif
 
+/*
+ * A table access method's copying of a table for CLUSTER, REPACK and VACUUM FULL: what it gets and passes on.
+ * PostgreSQL 19 adds the snapshot of a concurrent one.
+ */
+#if PG_VERSION_NUM >= 190000
+#define gs_compat_copy_params \
+	Relation old_heap, Relation new_heap, Relation index, bool use_sort, TransactionId oldest_xmin, \
+	Snapshot snapshot, TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *tuples, \
+	double *vacuumed, double *recently_dead
+#define gs_compat_copy_args \
+	old_heap, new_heap, index, use_sort, oldest_xmin, snapshot, xid_cutoff, multi_cutoff, tuples, \
+	vacuumed, recently_dead
+#define gs_compat_copy_concurrent	(snapshot != NULL)
+#define gs_compat_is_cluster(stmt)	IsA(stmt, RepackStmt)
+#define gs_compat_beginscan(heap, snapshot)	table_beginscan((heap), (snapshot), 0, NULL, SO_NONE)
+#else
+#define gs_compat_copy_params \
+	Relation old_heap, Relation new_heap, Relation index, bool use_sort, TransactionId oldest_xmin, \
+	TransactionId *xid_cutoff, MultiXactId *multi_cutoff, double *tuples, double *vacuumed, \
+	double *recently_dead
+#define gs_compat_copy_args \
+	old_heap, new_heap, index, use_sort, oldest_xmin, xid_cutoff, multi_cutoff, tuples, vacuumed, \
+	recently_dead
+#define gs_compat_copy_concurrent	false
+#define gs_compat_is_cluster(stmt)	IsA(stmt, ClusterStmt)
+#define gs_compat_beginscan(heap, snapshot)	table_beginscan((heap), (snapshot), 0, NULL)
+#endif
+
+/* Its progress. */
+#if PG_VERSION_NUM >= 190000
+#define GS_COMPAT_COPY_PHASE			PROGRESS_REPACK_PHASE
+#define GS_COMPAT_COPY_PHASE_SCAN		PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP
+#define GS_COMPAT_COPY_PHASE_SORT		PROGRESS_REPACK_PHASE_SORT_TUPLES
+#define GS_COMPAT_COPY_PHASE_WRITE		PROGRESS_REPACK_PHASE_WRITE_NEW_HEAP
+#define GS_COMPAT_COPY_BLOCKS			PROGRESS_REPACK_TOTAL_HEAP_BLKS
+#define GS_COMPAT_COPY_BLOCKS_SCANNED	PROGRESS_REPACK_HEAP_BLKS_SCANNED
+#define GS_COMPAT_COPY_TUPLES_SCANNED	PROGRESS_REPACK_HEAP_TUPLES_SCANNED
+#define GS_COMPAT_COPY_TUPLES_WRITTEN	PROGRESS_REPACK_HEAP_TUPLES_INSERTED
+#else
+#define GS_COMPAT_COPY_PHASE			PROGRESS_CLUSTER_PHASE
+#define GS_COMPAT_COPY_PHASE_SCAN		PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP
+#define GS_COMPAT_COPY_PHASE_SORT		PROGRESS_CLUSTER_PHASE_SORT_TUPLES
+#define GS_COMPAT_COPY_PHASE_WRITE		PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP
+#define GS_COMPAT_COPY_BLOCKS			PROGRESS_CLUSTER_TOTAL_HEAP_BLKS
+#define GS_COMPAT_COPY_BLOCKS_SCANNED	PROGRESS_CLUSTER_HEAP_BLKS_SCANNED
+#define GS_COMPAT_COPY_TUPLES_SCANNED	PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED
+#define GS_COMPAT_COPY_TUPLES_WRITTEN	PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN
+#endif
+
 #endif							/* GS_COMPAT_H */

@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
+#include "cluster/cluster_hook.h"
 #include "guc.h"
 #include "index/index_hook.h"
 #include "nodes/arrays/executor_run.h"
@@ -82,4 +83,5 @@ _PG_init(void)
 	gs_planner_init();
 	gs_executor_run_init();
 	gs_index_init();
+	gs_cluster_init();
 }

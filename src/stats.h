@@ -13,6 +13,7 @@
 
 #include "datatype/timestamp.h"
 #include "port/atomics.h"
+#include "portability/instr_time.h"
 
 typedef enum GsCounter
 {
@@ -81,5 +82,19 @@ extern void gs_stats_refusal(GsRefusal reason);
 /* Short phrases, "type is not supported"; constant, and stable. */
 extern const char *gs_fallback_name(GsFallback reason);
 extern const char *gs_refusal_name(GsRefusal reason);
+
+/* The milliseconds since a moment, which becomes now. */
+static inline double
+gs_stats_lap_ms(instr_time *since)
+{
+	instr_time	now;
+	instr_time	elapsed;
+
+	INSTR_TIME_SET_CURRENT(now);
+	elapsed = now;
+	INSTR_TIME_SUBTRACT(elapsed, *since);
+	*since = now;
+	return INSTR_TIME_GET_MILLISEC(elapsed);
+}
 
 #endif							/* GS_STATS_H */

@@ -37,7 +37,6 @@
 #include "optimizer/paths.h"
 #include "optimizer/planner.h"
 #include "pgstat.h"
-#include "portability/instr_time.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 
@@ -72,19 +71,6 @@ typedef struct Build
 	double		write_ms;
 } Build;
 
-static double
-lap_ms(instr_time *since)
-{
-	instr_time	now;
-	instr_time	elapsed;
-
-	INSTR_TIME_SET_CURRENT(now);
-	elapsed = now;
-	INSTR_TIME_SUBTRACT(elapsed, *since);
-	*since = now;
-	return INSTR_TIME_GET_MILLISEC(elapsed);
-}
-
 /*
  * How many workers to ask for.  PostgreSQL has decided whether there may be
  * any, and by the table's size how many, but also leaves 32 MB of
@@ -112,13 +98,6 @@ choose_workers(Relation heap, const IndexInfo *info)
 	return Max(workers, info->ii_ParallelWorkers);
 }
 
-static GsFallback
-fallback_of(GsClientStatus status, const GsClient *client)
-{
-	return status == GS_CLIENT_OVERFLOW ? gs_client_session(client)->overflow_reason :
-		GS_FALLBACK_LOST;
-}
-
 /* Scan the table and sort its tuples; GS_FALLBACK_NONE where that went well. */
 static GsFallback
 scan_and_sort(Build *build, GsClient *client, int workers)
@@ -138,16 +117,12 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 								 build->kind->subphases[0]);
 	gs_index_scan(build->kind, build->heap, build->index, build->info, client, build->desc, workers,
 				  &build->scan);
-	build->scan_ms = lap_ms(&start);
+	build->scan_ms = gs_stats_lap_ms(&start);
 
 	values[0] = build->scan.index_tuples;
 	pgstat_progress_update_multi_param(lengthof(indexes), indexes, values);
-	if (build->scan.status == GS_PUT_LOST)
-		return GS_FALLBACK_LOST;
-	if (build->scan.status == GS_PUT_OVERFLOW)
-		return fallback_of(GS_CLIENT_OVERFLOW, client);
-	if (build->scan.status == GS_PUT_NO_KEY)
-		return GS_FALLBACK_KEYS;
+	if (build->scan.status != GS_PUT_OK)
+		return gs_put_fallback(client, build->scan.status);
 
 	/* the workers start while the device sorts */
 	if (build->kind->relay && build->info->ii_ParallelWorkers > 0 &&
@@ -155,8 +130,8 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 		build->relay = gs_page_relay_begin(build->heap, build->index, build->info->ii_Concurrent,
 										   Min(workers, RELAY_WORKERS));
 	status = gs_client_perform(client);
-	build->sort_ms = lap_ms(&start);
-	return status == GS_CLIENT_OK ? GS_FALLBACK_NONE : fallback_of(status, client);
+	build->sort_ms = gs_stats_lap_ms(&start);
+	return gs_client_fallback(client, status);
 }
 
 /* Make the index of the sorted tuples. */
@@ -172,7 +147,7 @@ write_index(Build *build, GsClient *client)
 								&build->written);
 	if (reason == GS_FALLBACK_NONE)
 		build->relay = NULL;
-	build->write_ms = lap_ms(&start);
+	build->write_ms = gs_stats_lap_ms(&start);
 	return reason;
 }
 
@@ -204,14 +179,10 @@ build_with_device(Build *build)
 	if (reason != GS_FALLBACK_NONE)
 		return reason;
 
+	gs_client_count_sort(client);
 	gs_stats_count(GS_COUNT_SORTS, 1);
-	gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
 	gs_stats_count(GS_COUNT_INDEX_BUILDS, 1);
 	gs_stats_count(GS_COUNT_ROWS, rows);
-	gs_stats_count(GS_COUNT_BYTES, session->row_bytes + session->key_bytes);
-	gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(client) ? 1 : 0);
-	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
-	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->limited ? 1 : 0);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, %.0f by pages, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,

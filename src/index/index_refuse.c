@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * index_refuse.c
- *	  Which index builds are left to PostgreSQL (index_refuse.h).
+ *	  Which index builds, and copies of a table in an index's order, are left to
+ *	  PostgreSQL (index_refuse.h).
  *
- * All rules are here:
+ * All rules are here.  For builds:
  *	  - gpusort.enabled and gpusort.index_build must be on;
  *	  - max_parallel_maintenance_workers must not be 0: then gpusort is not asked,
  *		or only by chance (index_hook.c);
@@ -14,6 +15,8 @@
  *	  - tables of fewer than gpusort.min_rows rows gain nothing, unless
  *		gpusort.force is on;
  *	  - keys must be able to express the order of the index.
+ * The first one and the last three hold for copies of a table as well.  cluster_hook.c has what only concerns
+ * these.
  *
  * Tests: regress/index_builds, regress/refusals
  *
@@ -32,13 +35,13 @@
 #include "service/service_client.h"
 #include "stats.h"
 
-/* detail: NULL for none */
+/* work: what would be done with the index; detail: NULL for none */
 static void
-report(Relation index, const char *reason, const char *detail)
+report(Relation index, const char *work, const char *reason, const char *detail)
 {
 	ereport(gs_refuse_level(),
-			(errmsg("gpusort leaves the build of index \"%s\" to PostgreSQL: %s",
-					RelationGetRelationName(index), reason),
+			(errmsg("gpusort leaves %s index \"%s\" to PostgreSQL: %s",
+					work, RelationGetRelationName(index), reason),
 			 detail ? errdetail_internal("%s", detail) : 0));
 }
 
@@ -56,7 +59,7 @@ refused_column(const GsIndexKind *kind, Relation index)
 }
 
 static void
-refuse(const GsIndexKind *kind, Relation index, GsRefusal reason)
+refuse(const GsIndexKind *kind, Relation index, const char *work, GsRefusal reason)
 {
 	char	   *detail = NULL;
 
@@ -69,7 +72,7 @@ refuse(const GsIndexKind *kind, Relation index, GsRefusal reason)
 		detail = gs_refuse_detail(psprintf("Column \"%s\"", NameStr(column->attname)), column->atttypid,
 								  index->rd_indcollation[i]);
 	}
-	report(index, gs_refusal_name(reason), detail);
+	report(index, work, gs_refusal_name(reason), detail);
 }
 
 static bool
@@ -85,30 +88,47 @@ is_small(Relation heap)
 	return rows < gs_guc_min_rows;
 }
 
-GsKeyDesc *
-gs_index_accept(const GsIndexKind *kind, Relation heap, Relation index)
+static GsKeyDesc *
+accept(const GsIndexKind *kind, Relation heap, Relation index, const char *work)
 {
 	GsKeyDesc  *desc;
 	GsRefusal	refusal;
 
-	if (!gs_guc_enabled || !gs_guc_index_build || max_parallel_maintenance_workers == 0)
-		return NULL;
-	/* the hook leaves those alone */
+	/* the hooks leave those alone */
 	Assert(!IsCatalogRelation(heap));
 	if (is_small(heap))
 	{
 		/* each new table has index builds, and so has its TOAST table: there are no rows to tell of */
 		if (RelationGetNumberOfBlocks(heap) > 0)
-			report(index, "the table is small", NULL);
+			report(index, work, "the table is small", NULL);
 		return NULL;
 	}
 	if (!gs_client_service_ready())
 	{
-		refuse(kind, index, GS_REFUSE_SERVICE);
+		refuse(kind, index, work, GS_REFUSE_SERVICE);
 		return NULL;
 	}
 	desc = kind->key_desc(index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
 	if (desc == NULL)
-		refuse(kind, index, refusal);
+		refuse(kind, index, work, refusal);
 	return desc;
+}
+
+GsKeyDesc *
+gs_index_accept(const GsIndexKind *kind, Relation heap, Relation index)
+{
+	if (!gs_guc_enabled || !gs_guc_index_build || max_parallel_maintenance_workers == 0)
+		return NULL;
+	return accept(kind, heap, index, "the build of");
+}
+
+GsKeyDesc *
+gs_index_accept_copy(Relation heap, Relation index, bool scan_is_cheaper)
+{
+	GsKeyDesc  *desc = accept(&gs_btree_kind, heap, index, "CLUSTER by");
+
+	if (desc == NULL || !scan_is_cheaper)
+		return desc;
+	report(index, "CLUSTER by", "reading the table by the index costs less", NULL);
+	return NULL;
 }

@@ -718,6 +718,26 @@ gs_client_is_spilled(const GsClient *client)
 	return client->session->n_runs > 0 || client->session->temp_bytes > 0;
 }
 
+void
+gs_client_count_sort(const GsClient *client)
+{
+	const GsSession *session = client->session;
+
+	gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
+	gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(client) ? 1 : 0);
+	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
+	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->limited ? 1 : 0);
+	gs_stats_count(GS_COUNT_BYTES, session->row_bytes + session->key_bytes);
+}
+
+GsFallback
+gs_client_fallback(const GsClient *client, GsClientStatus status)
+{
+	if (status == GS_CLIENT_OK)
+		return GS_FALLBACK_NONE;
+	return status == GS_CLIENT_OVERFLOW ? client->session->overflow_reason : GS_FALLBACK_LOST;
+}
+
 int
 gs_client_promise(GsClient *client, int chunks)
 {

@@ -106,6 +106,12 @@ extern uint32 gs_client_devices(const GsClient *client);
 /* Have rows gone to temporary files? */
 extern bool gs_client_is_spilled(const GsClient *client);
 
+/* Count a sort that was performed, with its bytes; not its rows, of which the caller may have others. */
+extern void gs_client_count_sort(const GsClient *client);
+
+/* Why PostgreSQL has to sort the rows, after this answer of any call; GS_FALLBACK_NONE: it has not. */
+extern GsFallback gs_client_fallback(const GsClient *client, GsClientStatus status);
+
 /*
  * Leader: ask for a page, or after overflow for the image of an appended chunk, in a
  * chunk that the caller holds.  Returns the request's number.

@@ -567,11 +567,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 			gs_aside_perform(sort);
 		sort->report.settled = gs_aside_rows(sort);
 		sort->report.rows = gs_rows_count(sort->rows) + sort->report.dropped + gs_aside_rows(sort);
-		gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
-		gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(sort->client) ? 1 : 0);
-		gs_stats_count(GS_COUNT_TEMP_BYTES, sort->report.temp_bytes);
-		gs_stats_count(GS_COUNT_LIMITED_SORTS, sort->report.limited ? 1 : 0);
-		gs_stats_count(GS_COUNT_BYTES, sort->report.row_bytes + sort->report.key_bytes);
+		gs_client_count_sort(sort->client);
 	}
 	if (sort->place != GS_SORT_CPU)
 	{

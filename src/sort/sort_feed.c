@@ -325,6 +325,22 @@ gs_feeder_take_back(GsFeeder *feeder, bool *external)
 	return feeder->writer.memory + record->row_off;
 }
 
+GsFallback
+gs_put_fallback(const GsClient *client, GsPut put)
+{
+	switch (put)
+	{
+		case GS_PUT_OK:
+			return GS_FALLBACK_NONE;
+		case GS_PUT_NO_KEY:
+			return GS_FALLBACK_KEYS;
+		case GS_PUT_OVERFLOW:
+			return gs_client_fallback(client, GS_CLIENT_OVERFLOW);
+		default:
+			return GS_FALLBACK_LOST;
+	}
+}
+
 uint64
 gs_feeder_rows(const GsFeeder *feeder)
 {

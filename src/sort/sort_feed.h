@@ -50,6 +50,9 @@ extern bool gs_feeder_overflowed(const GsFeeder *feeder);
  */
 extern const char *gs_feeder_take_back(GsFeeder *feeder, bool *external);
 
+/* Why PostgreSQL has to sort the rows, after this answer; GS_FALLBACK_NONE: it has not. */
+extern GsFallback gs_put_fallback(const GsClient *client, GsPut put);
+
 extern uint64 gs_feeder_rows(const GsFeeder *feeder);
 
 #endif							/* GS_SORT_FEED_H */

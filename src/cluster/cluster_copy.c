@@ -1,0 +1,441 @@
+/*-------------------------------------------------------------------------
+ *
+ * cluster_copy.c
+ *	  Copying a heap in the order of a btree index, sorted by the device
+ *	  (cluster_copy.h).
+ *
+ * The phases, and their progress, are those of PostgreSQL's heapam_relation_copy_for_cluster() if
+ * that sorts: the table is scanned, and its tuples sorted and written to the new table through
+ * rewriteheap.c.  Here the device sorts.  Tuples that are equal to the index keep their order in the
+ * table, as keys end with the TID; PostgreSQL promises none.
+ *
+ * Tuples
+ *	  All versions travel that some transaction may still see, with their headers: rewriteheap.c joins
+ *	  chains of updates by TID, ctid, xmin and xmax.  None is longer than a page, since long
+ *	  values are in the TOAST table; rewriteheap.c copies these.  Dead versions do not travel.
+ *	  PostgreSQL tells rewriteheap.c of each of them, as it may know an older version that waits for
+ *	  it; while the table is scanned, nothing has been written yet, so none waits.
+ *
+ *	  A tuple is changed into the new one where it lies, in the page that the device returned.  Only if
+ *	  columns were dropped, or added since, is it formed anew.
+ *
+ * Trouble
+ *	  Whatever befalls the device, PostgreSQL copies the table from the beginning.  What was
+ *	  written to the new table till then is truncated, as TRUNCATE does with a table that is new in its
+ *	  transaction: nobody else can see it, and its TOAST table goes with it.
+ *
+ * Memory
+ *	  Rows are in the staging arena and on the device.  rewriteheap.c holds the versions whose
+ *	  chains are not complete.  maintenance_work_mem bounds a run of long keys that is
+ *	  being put in order.
+ *
+ * Tests: regress/cluster, tap/cluster_faults
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/rewriteheap.h"
+#include "access/tableam.h"
+#include "catalog/heap.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+#include "cluster/cluster_copy.h"
+#include "compat.h"
+#include "index/index_refuse.h"
+#include "key/key_layout.h"
+#include "sort/sort_feed.h"
+#include "sort/sort_rows.h"
+
+/* What is fed of a tuple: this, and the tuple with its header. */
+typedef struct TupleHead
+{
+	ItemPointerData tid;
+	uint16		len;
+} TupleHead;
+
+StaticAssertDecl(sizeof(TupleHead) == MAXALIGN(sizeof(TupleHead)) && BLCKSZ <= PG_UINT16_MAX,
+				 "a tuple is aligned behind its head, which can tell its length");
+
+/* A copy under way. */
+typedef struct Copying
+{
+	GsClusterCopy *copy;
+	GsClient   *client;
+
+	/* scanning */
+	GsFeeder   *feeder;
+	TupleTableSlot *slot;
+	EState	   *estate;			/* evaluates the index's expressions */
+	IndexInfo  *info;
+	int			nkeys;
+	char	   *fed;			/* a TupleHead and its tuple */
+	Datum		values[INDEX_MAX_KEYS + 1]; /* the key columns, then the TID */
+	bool		isnull[INDEX_MAX_KEYS + 1];
+
+	/* writing */
+	RewriteState rewrite;		/* NULL: nothing is written yet */
+	bool		has_dropped;	/* columns */
+	Datum	   *columns;		/* of a tuple that is formed anew */
+	bool	   *nulls;
+	Tuplesortstate *settling;	/* a run of equal keys that were cut off; NULL: none */
+	double		written;
+	uint64		settled;
+
+	double		scan_ms;		/* times of the phases */
+	double		sort_ms;
+	double		write_ms;
+} Copying;
+
+/* A transaction has changed the tuple and not ended: it should be our own. */
+static void
+check_in_progress(const Copying *c, TransactionId xid, const char *what)
+{
+	if (!TransactionIdIsCurrentTransactionId(xid))
+		elog(WARNING, "concurrent %s in progress within table \"%s\"", what,
+			 RelationGetRelationName(c->copy->old_heap));
+}
+
+/* Can nobody see the tuple any more?  Counts it. */
+static bool
+is_dead(Copying *c, HeapTuple tuple, Buffer buffer)
+{
+	GsClusterCopy *copy = c->copy;
+	HTSV_Result result;
+
+	/* exclusive, so that hint bits can be set: rewriteheap.c needs them */
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	result = HeapTupleSatisfiesVacuum(tuple, copy->oldest_xmin, buffer);
+	switch (result)
+	{
+		case HEAPTUPLE_INSERT_IN_PROGRESS:
+			check_in_progress(c, HeapTupleHeaderGetXmin(tuple->t_data), "insert");
+			break;
+		case HEAPTUPLE_DELETE_IN_PROGRESS:
+			check_in_progress(c, HeapTupleHeaderGetUpdateXid(tuple->t_data), "delete");
+			copy->recently_dead += 1;
+			break;
+		case HEAPTUPLE_RECENTLY_DEAD:
+			copy->recently_dead += 1;
+			break;
+		case HEAPTUPLE_DEAD:
+			copy->vacuumed += 1;
+			break;
+		case HEAPTUPLE_LIVE:
+			break;
+	}
+	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+	return result == HEAPTUPLE_DEAD;
+}
+
+static GsPut
+put_tuple(Copying *c, HeapTuple tuple)
+{
+	GsPutRow	row = {.values = c->values, .isnull = c->isnull, .bytes = c->fed};
+	TupleHead  *head = (TupleHead *) c->fed;
+	GsPut		put;
+
+	head->tid = tuple->t_self;
+	head->len = tuple->t_len;
+	memcpy(head + 1, tuple->t_data, tuple->t_len);
+	row.n_bytes = sizeof(TupleHead) + tuple->t_len;
+
+	FormIndexDatum(c->info, c->slot, c->estate, c->values, c->isnull);
+	c->values[c->nkeys] = PointerGetDatum(&head->tid);
+	c->isnull[c->nkeys] = false;
+	put = gs_feeder_put(c->feeder, &row);
+	if (c->info->ii_Expressions != NIL)
+		ResetPerTupleExprContext(c->estate);
+	return put;
+}
+
+static GsPut
+put_all(Copying *c)
+{
+	TableScanDesc scan = gs_compat_beginscan(c->copy->old_heap, SnapshotAny);
+	HeapScanDesc heap_scan = (HeapScanDesc) scan;
+	BlockNumber block = InvalidBlockNumber;
+	GsPut		put = GS_PUT_OK;
+
+	pgstat_progress_update_param(GS_COMPAT_COPY_BLOCKS, heap_scan->rs_nblocks);
+	while (put == GS_PUT_OK && table_scan_getnextslot(scan, ForwardScanDirection, c->slot))
+	{
+		HeapTuple	tuple = ExecFetchSlotHeapTuple(c->slot, false, NULL);
+
+		CHECK_FOR_INTERRUPTS();
+		if (heap_scan->rs_cblock != block)
+		{
+			block = heap_scan->rs_cblock;
+
+			/* the scan may begin in the middle of the table */
+			pgstat_progress_update_param(GS_COMPAT_COPY_BLOCKS_SCANNED,
+										 (block + heap_scan->rs_nblocks - heap_scan->rs_startblock) %
+										 heap_scan->rs_nblocks + 1);
+		}
+		if (is_dead(c, tuple, ((BufferHeapTupleTableSlot *) c->slot)->buffer))
+			continue;
+		put = put_tuple(c, tuple);
+		c->copy->tuples += 1;
+		pgstat_progress_update_param(GS_COMPAT_COPY_TUPLES_SCANNED, c->copy->tuples);
+	}
+	if (put == GS_PUT_OK)
+		pgstat_progress_update_param(GS_COMPAT_COPY_BLOCKS_SCANNED, heap_scan->rs_nblocks);
+	table_endscan(scan);
+	return put == GS_PUT_OK ? gs_feeder_finish(c->feeder) : put;
+}
+
+static GsPut
+scan_table(Copying *c, const GsKeyDesc *desc)
+{
+	Relation	heap = c->copy->old_heap;
+	bool		has_labels = gs_key_has_labels(desc);
+	GsPut		put;
+
+	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_SCAN);
+	c->feeder = gs_feeder_create(c->client, desc);
+	c->info = BuildIndexInfo(c->copy->index);
+	c->nkeys = c->info->ii_NumIndexKeyAttrs;
+	c->fed = palloc(sizeof(TupleHead) + BLCKSZ);
+	c->slot = table_slot_create(heap, NULL);
+	c->estate = CreateExecutorState();
+	GetPerTupleExprContext(c->estate)->ecxt_scantuple = c->slot;
+
+	/* labels of enums are numbered by the active snapshot, which may be older than the rows */
+	if (has_labels)
+		PushActiveSnapshot(GetLatestSnapshot());
+	put = put_all(c);
+	if (has_labels)
+		PopActiveSnapshot();
+	ExecDropSingleTupleTableSlot(c->slot);
+	FreeExecutorState(c->estate);
+	return put;
+}
+
+/* Is a tuple to be formed anew?  It may be older than a column, or have a place for the OID of old versions. */
+static inline bool
+is_outdated(const Copying *c, HeapTupleHeader tuple)
+{
+	return c->has_dropped || (tuple->t_infomask & HEAP_HASOID_OLD) ||
+		HeapTupleHeaderGetNatts(tuple) < RelationGetDescr(c->copy->new_heap)->natts;
+}
+
+/* Write a tuple of the old table, which is overwritten; t_data is in memory of the caller. */
+static void
+write_tuple(Copying *c, HeapTuple tuple)
+{
+	TupleDesc	tupdesc = RelationGetDescr(c->copy->new_heap);
+	HeapTupleHeaderData old_header;
+	HeapTupleData old = *tuple;
+
+	if (unlikely(is_outdated(c, tuple->t_data)))
+	{
+		HeapTuple	formed;
+
+		heap_deform_tuple(tuple, RelationGetDescr(c->copy->old_heap), c->columns, c->nulls);
+		for (int i = 0; i < tupdesc->natts; i++)
+			if (TupleDescAttr(tupdesc, i)->attisdropped)
+				c->nulls[i] = true;
+		formed = heap_form_tuple(tupdesc, c->columns, c->nulls);
+		rewrite_heap_tuple(c->rewrite, tuple, formed);
+		heap_freetuple(formed);
+	}
+	else
+	{
+		/* of the old tuple, rewriteheap.c reads the header only */
+		memcpy(&old_header, tuple->t_data, SizeofHeapTupleHeader);
+		old.t_data = &old_header;
+		rewrite_heap_tuple(c->rewrite, &old, tuple);
+	}
+	c->written += 1;
+	pgstat_progress_update_param(GS_COMPAT_COPY_TUPLES_WRITTEN, c->written);
+}
+
+static HeapTupleData
+tuple_of_row(const Copying *c, const char *row)
+{
+	TupleHead  *head = (TupleHead *) row;
+
+	return (HeapTupleData){
+		.t_len = head->len,
+		.t_self = head->tid,
+		.t_tableOid = RelationGetRelid(c->copy->old_heap),
+		.t_data = (HeapTupleHeader) (head + 1),
+	};
+}
+
+/* Write a row whose key was cut off, and those that follow with the same cut key, in their order. */
+static GsClientStatus
+write_run(Copying *c, GsRows *rows, const char *row)
+{
+	HeapTupleData tuple = tuple_of_row(c, row);
+	HeapTuple	sorted;
+	GsClientStatus status;
+	uint32		flags;
+
+	c->settling = tuplesort_begin_cluster(RelationGetDescr(c->copy->old_heap), c->copy->index,
+										  maintenance_work_mem, NULL, TUPLESORT_NONE);
+	for (;;)
+	{
+		CHECK_FOR_INTERRUPTS();
+		tuplesort_putheaptuple(c->settling, &tuple);
+		c->settled++;
+		status = gs_rows_peek(rows, &flags);
+		if (status != GS_CLIENT_OK || !(flags & GS_ENTRY_TIE))
+			break;
+		status = gs_rows_move(rows, true, &row, &flags);
+		if (status != GS_CLIENT_OK)
+			break;
+		tuple = tuple_of_row(c, row);
+	}
+	if (status == GS_CLIENT_OK)
+	{
+		tuplesort_performsort(c->settling);
+		while ((sorted = tuplesort_getheaptuple(c->settling, true)) != NULL)
+		{
+			CHECK_FOR_INTERRUPTS();
+			write_tuple(c, sorted);
+		}
+	}
+	tuplesort_end(c->settling);
+	c->settling = NULL;
+	return status;
+}
+
+static GsClientStatus
+write_table(Copying *c)
+{
+	GsClusterCopy *copy = c->copy;
+	TupleDesc	tupdesc = RelationGetDescr(copy->new_heap);
+	GsRows	   *rows = gs_rows_of_session(c->client, false, true);
+	GsClientStatus status;
+	const char *row;
+	uint32		flags;
+
+	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_WRITE);
+	for (int i = 0; i < tupdesc->natts; i++)
+		c->has_dropped |= TupleDescAttr(tupdesc, i)->attisdropped;
+	c->columns = palloc(tupdesc->natts * sizeof(Datum));
+	c->nulls = palloc(tupdesc->natts * sizeof(bool));
+	c->rewrite = begin_heap_rewrite(copy->old_heap, copy->new_heap, copy->oldest_xmin,
+									copy->xid_cutoff, copy->multi_cutoff);
+	while ((status = gs_rows_move(rows, true, &row, &flags)) == GS_CLIENT_OK && row)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (unlikely(flags & GS_ENTRY_INEXACT))
+			status = write_run(c, rows, row);
+		else
+		{
+			HeapTupleData tuple = tuple_of_row(c, row);
+
+			write_tuple(c, &tuple);
+		}
+		if (unlikely(status != GS_CLIENT_OK))
+			break;
+	}
+	gs_rows_end(rows);
+	if (status == GS_CLIENT_OK)
+		end_heap_rewrite(c->rewrite);
+	return status;
+}
+
+static GsFallback
+copy_with_device(Copying *c, const GsKeyDesc *desc)
+{
+	GsClusterCopy *copy = c->copy;
+	GsKeyLayout layout;
+	GsSessionSpec spec = {.key_width = desc->fixed_width};
+	GsFallback	reason;
+	GsClientStatus status;
+	instr_time	start;
+	const GsSession *session;
+
+	gs_key_layout(desc, &layout);
+	spec.layout = layout.n_parts > 0 ? &layout : NULL;
+	c->client = gs_client_open(&spec, 1, &reason);
+	if (c->client == NULL)
+		return reason;
+
+	INSTR_TIME_SET_CURRENT(start);
+	reason = gs_put_fallback(c->client, scan_table(c, desc));
+	if (reason != GS_FALLBACK_NONE)
+		return reason;
+	c->scan_ms = gs_stats_lap_ms(&start);
+
+	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_SORT);
+	status = gs_client_perform(c->client);
+	if (status != GS_CLIENT_OK)
+		return gs_client_fallback(c->client, status);
+	c->sort_ms = gs_stats_lap_ms(&start);
+
+	session = gs_client_session(c->client);
+	if ((double) session->n_rows != copy->tuples)
+		elog(ERROR, "gpusort sorted " UINT64_FORMAT " tuples of %.0f", session->n_rows, copy->tuples);
+	status = write_table(c);
+	if (status != GS_CLIENT_OK)
+		return GS_FALLBACK_LOST;
+	c->write_ms = gs_stats_lap_ms(&start);
+
+	gs_client_count_sort(c->client);
+	gs_stats_count(GS_COUNT_SORTS, 1);
+	gs_stats_count(GS_COUNT_ROWS, session->n_rows);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
+							 RelationGetRelationName(copy->old_heap),
+							 RelationGetRelationName(copy->index), c->written, session->engine,
+							 session->n_runs, c->settled, c->scan_ms, c->sort_ms, c->write_ms)));
+	return GS_FALLBACK_NONE;
+}
+
+/* As if nothing had been done yet. */
+static void
+clear_traces(Copying *c)
+{
+	const int	indexes[] = {
+		GS_COMPAT_COPY_TUPLES_SCANNED,
+		GS_COMPAT_COPY_TUPLES_WRITTEN,
+		GS_COMPAT_COPY_BLOCKS,
+		GS_COMPAT_COPY_BLOCKS_SCANNED
+	};
+	const int64 values[] = {0, 0, 0, 0};
+
+	pgstat_progress_update_multi_param(lengthof(indexes), indexes, values);
+	if (c->rewrite)
+		heap_truncate_one_rel(c->copy->new_heap);
+}
+
+bool
+gs_cluster_copy(GsClusterCopy *copy)
+{
+	/* all that a copy holds goes with this context, as in an index build */
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort copy of a table",
+												  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
+	GsKeyDesc  *desc = gs_index_accept_copy(copy->old_heap, copy->index, copy->scan_is_cheaper);
+	Copying		copying = {.copy = copy};
+	GsFallback	reason = GS_FALLBACK_NONE;
+
+	if (desc)
+		reason = copy_with_device(&copying, desc);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(context);
+	if (reason == GS_FALLBACK_NONE)
+		return desc != NULL;
+
+	gs_stats_fallback(reason);
+	ereport(DEBUG1,
+			(errmsg_internal("gpusort: sort of table \"%s\" by index \"%s\" falls back to PostgreSQL: %s",
+							 RelationGetRelationName(copy->old_heap),
+							 RelationGetRelationName(copy->index), gs_fallback_name(reason))));
+	clear_traces(&copying);
+	return false;
+}
