@@ -221,7 +221,7 @@ scan_table(Copying *c, const GsKeyDesc *desc)
 	return put;
 }
 
-/* Is a tuple to be formed anew?  It may be older than a column, or have a place for the OID of old versions. */
+/* Is a tuple to be formed anew?  It may be older than a column, or have an OID, as tables once had. */
 static inline bool
 is_outdated(const Copying *c, HeapTupleHeader tuple)
 {

@@ -39,6 +39,7 @@
 #include "cluster/cluster_copy.h"
 #include "cluster/cluster_hook.h"
 #include "compat.h"
+#include "fault.h"
 #include "guc.h"
 #include "plan/sort_cost.h"
 
@@ -82,7 +83,7 @@ scan_is_cheaper(const TakenTable *of, Oid index)
 	{
 		IndexOptInfo *info = lfirst_node(IndexOptInfo, lc);
 		QualCost	expressions;
-		Cost		by_index;
+		IndexPath  *by_index;
 		Cost		by_sort;
 
 		if (info->indexoid != index)
@@ -90,12 +91,12 @@ scan_is_cheaper(const TakenTable *of, Oid index)
 
 		/* as plan_cluster_use_sort() has it; rel is filled in since */
 		by_index = create_index_path(root, info, NIL, NIL, NIL, NIL, ForwardScanDirection, false,
-									 NULL, 1.0, false)->path.total_cost;
+									 NULL, 1.0, false);
 		cost_qual_eval(&expressions, info->indexprs, root);
 		by_sort = create_seqscan_path(root, rel, NULL, 0)->total_cost +
 			expressions.startup + expressions.per_tuple * rel->rows +
 			gs_cost_sort(rel->rows, rel->rows, rel->reltarget->width);
-		return gs_cost_by_index(by_index) <= by_sort;
+		return gs_cost_by_index(by_index->path.total_cost) <= by_sort;
 	}
 	return true;
 }
@@ -164,6 +165,8 @@ see_relation(gs_compat_relation_params)
 	{
 		table->rd_tableam = &heap_with_copy;
 		taken = (TakenTable){table, root, rel};
+		if (GS_FAULT("cluster_planned"))
+			elog(ERROR, "fault between the planner and the copy");
 	}
 	table_close(table, NoLock);
 }
