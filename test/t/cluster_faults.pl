@@ -77,7 +77,7 @@ my %reasons = (
 	'open' => 'service not running',
 	'service_append' => 'device lost', 'service_append:4' => 'device lost',
 	'service_sort' => 'device lost',
-	'service_fetch' => 'device lost', 'service_fetch:3' => 'device lost',
+	'service_fetch' => 'device lost', 'service_fetch:6' => 'device lost',
 	'device_memory' => 'device memory exhausted', 'device_memory:4' => 'device memory exhausted',
 	'device_memory_sort' => 'device memory exhausted');
 
@@ -86,7 +86,7 @@ for my $table ('t', 'l')
 	for my $point ('none', sort keys %reasons)
 	{
 		# a failing service takes two seconds to come back
-		next if $table eq 'l' && $point !~ /^(none|service_sort|service_fetch:3)$/;
+		next if $table eq 'l' && $point !~ /^(none|service_sort|service_fetch:6)$/;
 
 		my $what = "$table, $point";
 		my $reason = $reasons{$point};
@@ -217,7 +217,7 @@ for my $level ('replica', 'minimal')
 	$node->append_conf('postgresql.conf', "wal_level = $level\nmax_wal_senders = 0\n");
 	$node->restart;
 	wait_ready($node);
-	fault($node, 'service_fetch:3');
+	fault($node, 'service_fetch:6');
 	stats_reset($node);
 	is(rows_of($node, "$cluster SET client_min_messages = error;",
 			'BEGIN; CREATE TABLE n AS SELECT * FROM t; CREATE INDEX n_k ON n (k, id); CLUSTER n USING n_k; COMMIT; CLUSTER t USING t_k;'),
