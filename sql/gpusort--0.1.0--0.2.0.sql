@@ -186,3 +186,34 @@ COMMENT ON COLUMN gpusort_activity.started IS
 'when the sort was opened on the device';
 
 GRANT SELECT ON gpusort_devices, gpusort_stats, gpusort_activity TO PUBLIC;
+
+CREATE FUNCTION gpusort_collation_check(
+    all_indexes boolean DEFAULT false,
+    OUT index regclass,
+    OUT "table" regclass,
+    OUT constraint_name name,
+    OUT collations regcollation[],
+    OUT recorded text[],
+    OUT actual text[],
+    OUT size bigint,
+    OUT broken boolean,
+    OUT detail text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_collation_check'
+LANGUAGE C VOLATILE STRICT;
+
+COMMENT ON FUNCTION gpusort_collation_check(boolean) IS
+'the indexes of this database whose collations have another version than recorded, or all that have one, and whether they are in order';
+
+CREATE PROCEDURE gpusort_collation_repair(
+    concurrently boolean DEFAULT true,
+    jobs integer DEFAULT 1,
+    dry_run boolean DEFAULT false)
+AS 'MODULE_PATHNAME', 'gpusort_collation_repair'
+LANGUAGE C;
+
+COMMENT ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) IS
+'rebuild the indexes that new versions of collations have broken, and record the versions';
+
+REVOKE ALL ON FUNCTION gpusort_collation_check(boolean) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) FROM PUBLIC;

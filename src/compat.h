@@ -619,6 +619,31 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #define gs_compat_btree_item_max(page) BTMaxItemSize(page)
 #endif
 
+/* The leftmost leaf, locked for reading; invalid: the index has no page yet. */
+#if PG_VERSION_NUM >= 170000
+#define gs_compat_bt_leftmost_leaf(index)	_bt_get_endpoint((index), 0, false)
+#else
+#define gs_compat_bt_leftmost_leaf(index)	_bt_get_endpoint((index), 0, false, NULL)
+#endif
+
+/* Before PostgreSQL 18 a strategy number tells the direction. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_index_sort_support(index, descending, key) \
+	PrepareSortSupportFromIndexRel((index), (descending), (key))
+#else
+#define gs_compat_index_sort_support(index, descending, key) \
+	PrepareSortSupportFromIndexRel((index), (descending) ? BTGreaterStrategyNumber : BTLessStrategyNumber, (key))
+#endif
+
+/* Run a command of a portal that returns nothing. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_portal_run(portal) \
+	((void) PortalRun((portal), FETCH_ALL, true, None_Receiver, None_Receiver, NULL))
+#else
+#define gs_compat_portal_run(portal) \
+	((void) PortalRun((portal), FETCH_ALL, true, true, None_Receiver, None_Receiver, NULL))
+#endif
+
 /* The counter of pgstat_count_heap_getnext(); where pgstat_should_count_relation(). */
 #if PG_VERSION_NUM >= 160000
 #define gs_compat_tuples_returned(table) ((table)->pgstat_info->counts.tuples_returned)

@@ -1,0 +1,68 @@
+/*-------------------------------------------------------------------------
+ *
+ * collation.h
+ *	  Indexes after a change of a collation's order, as a new glibc or ICU
+ *	  brings it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_COLLATION_H
+#define GS_COLLATION_H
+
+#include "postgres.h"
+
+typedef enum GsIndexOrder
+{
+	GS_ORDER_RIGHT,
+	GS_ORDER_BROKEN,
+	GS_ORDER_UNKNOWN,			/* it could not be looked at */
+	GS_ORDER_GONE				/* there is no such index any more */
+} GsIndexOrder;
+
+/*
+ * Are the keys of an index in the order that their operators and collations
+ * have now?  detail, in the current memory context: the first wrong place, or
+ * why it is unknown; else NULL.  An active snapshot is needed.  Errors are
+ * caught, but a cancel is thrown.
+ */
+extern GsIndexOrder gs_index_order(Oid index, char **detail);
+
+/*
+ * Queries by SPI, which must be connected, under a search path that is safe:
+ * the text may begin with GS_COLLATION_VERSIONS, and $1 is whether collations
+ * count whose recorded version is the actual one.
+ */
+extern void gs_collation_query(const char *query, bool all, Datum argument, Oid type);
+
+/*
+ * WITH: differing (oid, recorded, actual), the collations of this database.  Those of "C",
+ * "POSIX" and PostgreSQL's own provider have no version that could change.
+ */
+#define GS_COLLATION_VERSIONS \
+	"WITH RECURSIVE version AS (" \
+	"	SELECT oid, collversion AS recorded, pg_collation_actual_version(oid) AS actual, collisdeterministic" \
+	"	FROM pg_collation WHERE collprovider IN ('c', 'i')" \
+	"		AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))" \
+	"	UNION ALL" \
+	"	SELECT 100, datcollversion, pg_database_collation_actual_version(oid), true" \
+	"	FROM pg_database WHERE datname = current_database() AND datlocprovider IN ('c', 'i'))," \
+	"differing AS (" \
+	"	SELECT * FROM version" \
+	"	WHERE CASE WHEN $1 THEN actual IS NOT NULL ELSE recorded IS DISTINCT FROM actual END)"
+
+/* The indexes that depend on them, largest first: columns of gpusort_collation_check(), and leftover. */
+extern const char gs_collation_indexes[];
+
+enum
+{
+	GS_COLUMN_INDEX = 1,
+	GS_COLUMN_TABLE,
+	GS_COLUMN_CONSTRAINT,
+	GS_COLUMN_COLLATIONS,
+	GS_COLUMN_RECORDED,
+	GS_COLUMN_ACTUAL,
+	GS_COLUMN_SIZE,
+	GS_COLUMN_LEFTOVER			/* of a REINDEX CONCURRENTLY that failed */
+};
+
+#endif							/* GS_COLLATION_H */

@@ -1,0 +1,602 @@
+/*-------------------------------------------------------------------------
+ *
+ * func_collation_repair.c
+ *	  The SQL procedure gpusort_collation_repair(): find the indexes that a new
+ *	  version of a collation has broken, rebuild them, and record the version.
+ *
+ * REINDEX INDEX CONCURRENTLY consists of several transactions, and runs in no
+ * function.  So each index has a background worker, which connects as the
+ * caller's role, and looks at the index, or rebuilds it as a client would.  The
+ * caller starts the workers, several at a time, waits, and reports.  Meanwhile it
+ * holds no lock and no snapshot, as CONCURRENTLY waits for those that do.  Two
+ * that rebuild indexes of one table CONCURRENTLY would wait for each other; these
+ * take turns.
+ *
+ * There is no state but the indexes themselves.  Whoever calls again goes on
+ * where an earlier call has ended, for whatever reason: indexes that have been
+ * rebuilt are in order.  A REINDEX CONCURRENTLY that was interrupted leaves an
+ * invalid index; these are dropped at the end.
+ *
+ * Tests: tap/collation_glibc, tap/collation_repair
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_type_d.h"
+#include "commands/dbcommands.h"
+#include "executor/spi.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "pgstat.h"
+#include "portability/instr_time.h"
+#include "postmaster/bgworker.h"
+#include "storage/dsm.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "tcop/pquery.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+
+#include "compat.h"
+#include "func/collation.h"
+#include "gpusort.h"
+
+PG_FUNCTION_INFO_V1(gpusort_collation_repair);
+extern PGDLLEXPORT void gpusort_collation_worker(Datum main_arg);
+
+#define MAX_JOBS	64
+
+typedef enum RepairAction
+{
+	REPAIR_CHECK,
+	REPAIR_REBUILD,				/* those that are broken */
+	REPAIR_DROP					/* what is left over */
+} RepairAction;
+
+typedef enum RepairResult
+{
+	REPAIR_NONE,				/* the worker has not come to an end */
+	REPAIR_RIGHT,				/* in order, or gone */
+	REPAIR_BROKEN,
+	REPAIR_UNKNOWN,				/* could not be checked */
+	REPAIR_DONE,				/* rebuilt, or dropped */
+	REPAIR_FAILED
+} RepairResult;
+
+/* The caller's settings that workers take over. */
+static const char *const settings[] = {
+	"maintenance_work_mem", "max_parallel_maintenance_workers", "lock_timeout",
+	"gpusort.enabled", "gpusort.index_build", "gpusort.min_rows", "gpusort.force"
+};
+
+/* What a worker is to do with one index; in shared memory. */
+typedef struct RepairJob
+{
+	/* written by the caller */
+	Oid			database;
+	Oid			role;
+	Oid			index;
+	RepairAction action;
+	bool		concurrently;
+	char		settings[lengthof(settings)][32];
+
+	/* by the worker */
+	RepairResult result;
+	int			sqlstate;		/* of the error, or 0 */
+	double		ms;				/* what rebuilding took */
+	char		detail[4096];	/* where it is broken, or the error */
+} RepairJob;
+
+typedef struct RepairTask
+{
+	Oid			index;
+	Oid			table;
+	char	   *name;
+	bool		leftover;		/* of a REINDEX CONCURRENTLY that failed */
+	Datum		collations;		/* regcollation[] */
+	bool		waiting;		/* for a worker */
+	RepairResult result;
+} RepairTask;
+
+typedef struct Repair
+{
+	bool		concurrently;
+	RepairAction action;
+	int			n_jobs;
+	dsm_segment *segment;
+	RepairJob  *jobs;			/* n_jobs of them */
+	BackgroundWorkerHandle *workers[MAX_JOBS];	/* NULL: the job is free */
+	RepairTask *of_job[MAX_JOBS];
+	int			n_tasks;
+	RepairTask *tasks;
+} Repair;
+
+/* As in a command; NULL: there is none any more. */
+static char *
+index_name(Oid index)
+{
+	char	   *name = get_rel_name(index);
+	char	   *namespace = name ? get_namespace_name(get_rel_namespace(index)) : NULL;
+
+	return namespace ? quote_qualified_identifier(namespace, name) : NULL;
+}
+
+/*
+ * The worker
+ */
+
+/* Execute a command as if a client had sent it. */
+static void
+execute(const char *command)
+{
+	RawStmt    *raw;
+	List	   *plans;
+	Portal		portal;
+
+	debug_query_string = command;
+	pgstat_report_activity(STATE_RUNNING, command);
+	SetCurrentStatementStartTimestamp();
+	StartTransactionCommand();
+	portal = CreatePortal("", true, true);
+	MemoryContextSwitchTo(portal->portalContext);
+	raw = linitial_node(RawStmt, pg_parse_query(command));
+	plans = pg_plan_queries(pg_analyze_and_rewrite_fixedparams(raw, command, NULL, 0, NULL),
+							command, CURSOR_OPT_PARALLEL_OK, NULL);
+	PortalDefineQuery(portal, NULL, command, CreateCommandTag(raw->stmt), plans, NULL);
+	PortalStart(portal, NULL, 0, InvalidSnapshot);
+	gs_compat_portal_run(portal);
+	PortalDrop(portal, false);
+	CommitTransactionCommand();
+	pgstat_report_activity(STATE_IDLE, NULL);
+}
+
+static void
+check(RepairJob *job)
+{
+	static const RepairResult results[] = {
+		[GS_ORDER_RIGHT] = REPAIR_RIGHT,
+		[GS_ORDER_BROKEN] = REPAIR_BROKEN,
+		[GS_ORDER_UNKNOWN] = REPAIR_UNKNOWN,
+		[GS_ORDER_GONE] = REPAIR_RIGHT
+	};
+	char	   *detail;
+
+	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
+	job->result = results[gs_index_order(job->index, &detail)];
+	if (detail)
+		strlcpy(job->detail, detail, sizeof(job->detail));
+	PopActiveSnapshot();
+	CommitTransactionCommand();
+}
+
+static void
+rebuild_or_drop(RepairJob *job)
+{
+	char	   *command;
+	instr_time	start,
+				time;
+
+	StartTransactionCommand();
+	command = index_name(job->index);
+	if (command != NULL)
+		command = MemoryContextStrdup(
+			TopMemoryContext,
+			psprintf("%s INDEX %s%s", job->action == REPAIR_DROP ? "DROP" : "REINDEX",
+					 job->concurrently ? "CONCURRENTLY " : "", command));
+	CommitTransactionCommand();
+	if (command != NULL)
+	{
+		INSTR_TIME_SET_CURRENT(start);
+		execute(command);
+		INSTR_TIME_SET_CURRENT(time);
+		INSTR_TIME_SUBTRACT(time, start);
+		job->ms = INSTR_TIME_GET_MILLISEC(time);
+	}
+	job->result = REPAIR_DONE;
+}
+
+static void
+note_error(RepairJob *job, const ErrorData *error)
+{
+	job->sqlstate = error->sqlerrcode;
+	snprintf(job->detail, sizeof(job->detail), "%s%s%s", error->message, error->detail ? ": " : "",
+			 error->detail ? error->detail : "");
+	job->result = REPAIR_FAILED;
+}
+
+static void
+do_job(RepairJob *job)
+{
+	PG_TRY();
+	{
+		for (int i = 0; i < lengthof(settings); i++)
+			SetConfigOption(settings[i], job->settings[i], PGC_USERSET, PGC_S_SESSION);
+		if (job->action == REPAIR_CHECK)
+			check(job);
+		else
+			rebuild_or_drop(job);
+	}
+	PG_CATCH();
+	{
+		/* to the server's log, as of any session; the process ends now */
+		EmitErrorReport();
+		MemoryContextSwitchTo(TopMemoryContext);
+		note_error(job, CopyErrorData());
+		FlushErrorState();
+		AbortCurrentTransaction();
+	}
+	PG_END_TRY();
+}
+
+void
+gpusort_collation_worker(Datum main_arg)
+{
+	dsm_segment *segment;
+	RepairJob  *job;
+	int			number;
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	memcpy(&number, MyBgworkerEntry->bgw_extra, sizeof(number));
+	segment = dsm_attach(DatumGetUInt32(main_arg));
+	if (segment == NULL)
+		return;					/* the caller has gone */
+	dsm_pin_mapping(segment);
+	job = (RepairJob *) dsm_segment_address(segment) + number;
+	BackgroundWorkerInitializeConnectionByOid(job->database, job->role, 0);
+	do_job(job);
+}
+
+/*
+ * The caller
+ */
+
+/* When the caller is cancelled, or ends. */
+static void
+stop_workers(int code, Datum arg)
+{
+	Repair	   *repair = (Repair *) DatumGetPointer(arg);
+
+	for (int i = 0; i < repair->n_jobs; i++)
+		if (repair->workers[i])
+			TerminateBackgroundWorker(repair->workers[i]);
+	dsm_detach(repair->segment);
+}
+
+/* false: there is no place for a worker now. */
+static bool
+start_worker(Repair *repair, int number, RepairTask *task)
+{
+	RepairJob  *job = &repair->jobs[number];
+	BackgroundWorker worker = {0};
+
+	memset(job, 0, sizeof(*job));
+	job->database = MyDatabaseId;
+	job->role = GetUserId();
+	job->index = task->index;
+	job->action = repair->action;
+	job->concurrently = repair->concurrently;
+	for (int i = 0; i < lengthof(settings); i++)
+		strlcpy(job->settings[i], GetConfigOption(settings[i], false, false), sizeof(job->settings[i]));
+
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	strlcpy(worker.bgw_library_name, GPUSORT_NAME, sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "gpusort_collation_worker", sizeof(worker.bgw_function_name));
+	strlcpy(worker.bgw_name, "gpusort collation repair", sizeof(worker.bgw_name));
+	strlcpy(worker.bgw_type, "gpusort collation repair", sizeof(worker.bgw_type));
+	worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(repair->segment));
+	memcpy(worker.bgw_extra, &number, sizeof(number));
+	worker.bgw_notify_pid = MyProcPid;
+	if (!RegisterDynamicBackgroundWorker(&worker, &repair->workers[number]))
+	{
+		repair->workers[number] = NULL;
+		return false;
+	}
+	repair->of_job[number] = task;
+	task->waiting = false;
+	task->result = REPAIR_NONE;
+	return true;
+}
+
+static void
+report(const RepairTask *task, const RepairJob *job)
+{
+	switch (job->result)
+	{
+		case REPAIR_NONE:
+			ereport(WARNING,
+					(errmsg("the background worker for index %s ended early", task->name),
+					 errhint("The server's log may say why.")));
+			break;
+		case REPAIR_RIGHT:
+			ereport(DEBUG1, (errmsg_internal("index %s is in order", task->name)));
+			break;
+		case REPAIR_BROKEN:
+			ereport(NOTICE,
+					(errmsg("index %s is broken", task->name),
+					 errdetail_internal("%s", job->detail)));
+			break;
+		case REPAIR_DONE:
+			ereport(NOTICE,
+					(task->leftover
+					 ? errmsg("dropped invalid index %s, which a REINDEX CONCURRENTLY had left", task->name)
+					 : errmsg("rebuilt index %s in %.0f ms", task->name, job->ms)));
+			break;
+		case REPAIR_FAILED:
+			ereport(WARNING,
+					(errcode(job->sqlstate),
+					 errmsg("could not %s index %s",
+							job->action == REPAIR_CHECK ? "check" : job->action == REPAIR_DROP ? "drop" : "rebuild",
+							task->name),
+					 errdetail_internal("%s", job->detail),
+					 job->sqlstate == ERRCODE_UNIQUE_VIOLATION
+					 ? errhint("The broken index let duplicates in.  Remove them, and call gpusort_collation_repair() again.") : 0));
+			break;
+		case REPAIR_UNKNOWN:
+			ereport(WARNING,
+					(errmsg("could not check index %s", task->name),
+					 errdetail_internal("%s", job->detail),
+					 errhint("Rebuild it, and then refresh the versions of its collations.")));
+			break;
+	}
+}
+
+/* Has a job ended?  Then it is free. */
+static bool
+finish_worker(Repair *repair, int number)
+{
+	RepairTask *task = repair->of_job[number];
+	pid_t		pid;
+
+	if (repair->workers[number] == NULL ||
+		GetBackgroundWorkerPid(repair->workers[number], &pid) != BGWH_STOPPED)
+		return false;
+	repair->workers[number] = NULL;
+	task->result = repair->jobs[number].result;
+	report(task, &repair->jobs[number]);
+	return true;
+}
+
+static bool
+is_busy(const Repair *repair, Oid table)
+{
+	for (int i = 0; i < repair->n_jobs; i++)
+		if (repair->workers[i] && repair->of_job[i]->table == table)
+			return true;
+	return false;
+}
+
+/* The next task for a worker, of those that can be done now; NULL: there is none. */
+static RepairTask *
+next_task(const Repair *repair)
+{
+	bool		alone = repair->concurrently && repair->action != REPAIR_CHECK;
+
+	for (int i = 0; i < repair->n_tasks; i++)
+	{
+		RepairTask *task = &repair->tasks[i];
+
+		if (task->waiting && !(alone && is_busy(repair, task->table)))
+			return task;
+	}
+	return NULL;
+}
+
+/* Do something with all tasks that it is for. */
+static void
+run_tasks(Repair *repair, RepairAction action)
+{
+	int			running = 0;
+
+	repair->action = action;
+	for (int i = 0; i < repair->n_tasks; i++)
+	{
+		RepairTask *task = &repair->tasks[i];
+
+		task->waiting = action == REPAIR_DROP ? task->leftover
+			: action == REPAIR_CHECK || task->result == REPAIR_BROKEN;
+	}
+	do
+	{
+		bool		moved = false;
+		RepairTask *task = NULL;
+
+		for (int i = 0; i < repair->n_jobs; i++)
+		{
+			if (finish_worker(repair, i))
+			{
+				running--;
+				moved = true;
+			}
+			if (repair->workers[i] == NULL && (task = next_task(repair)) != NULL &&
+				start_worker(repair, i, task))
+			{
+				running++;
+				moved = true;
+			}
+		}
+		if (moved)
+			continue;
+		if (running == 0 && task != NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+					 errmsg("could not start a background worker"),
+					 errhint("Increase max_worker_processes, or call again later.")));
+		if (running == 0)
+			break;
+		/* CONCURRENTLY would wait for it */
+		InvalidateCatalogSnapshot();
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, WAIT_EVENT_BGWORKER_SHUTDOWN);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	} while (true);
+}
+
+/*
+ * Add the indexes that depend on a collation of another version than recorded: what REINDEX
+ * CONCURRENTLY has left over, or the others.
+ */
+static void
+list_tasks(Repair *repair, bool leftover)
+{
+	RepairTask *old = repair->tasks;
+
+	gs_collation_query(gs_collation_indexes, false, (Datum) 0, InvalidOid);
+	repair->tasks = palloc0((repair->n_tasks + SPI_processed + 1) * sizeof(RepairTask));
+	if (old)
+		memcpy(repair->tasks, old, repair->n_tasks * sizeof(RepairTask));
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple	row = SPI_tuptable->vals[i];
+		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
+		RepairTask *task = &repair->tasks[repair->n_tasks];
+		bool		isnull;
+
+		task->index = DatumGetObjectId(SPI_getbinval(row, tupdesc, GS_COLUMN_INDEX, &isnull));
+		task->table = DatumGetObjectId(SPI_getbinval(row, tupdesc, GS_COLUMN_TABLE, &isnull));
+		task->leftover = DatumGetBool(SPI_getbinval(row, tupdesc, GS_COLUMN_LEFTOVER, &isnull));
+		task->collations = PointerGetDatum(
+			DatumGetArrayTypePCopy(SPI_getbinval(row, tupdesc, GS_COLUMN_COLLATIONS, &isnull)));
+		task->name = index_name(task->index);
+		if (task->name && task->leftover == leftover)
+			repair->n_tasks++;
+	}
+}
+
+/* Partitions may have rows that belong into others. */
+static void
+report_partitions(void)
+{
+	gs_collation_query(GS_COLLATION_VERSIONS
+					   "SELECT format('%I.%I', n.nspname, c.relname)"
+					   " FROM pg_partitioned_table AS p JOIN pg_class AS c ON c.oid = p.partrelid"
+					   " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
+					   " WHERE p.partstrat = 'r' AND EXISTS"
+					   "  (SELECT FROM unnest(p.partcollation) AS k JOIN differing AS d ON d.oid = k)"
+					   " ORDER BY 1",
+					   false, (Datum) 0, InvalidOid);
+	for (uint64 i = 0; i < SPI_processed; i++)
+		ereport(WARNING,
+				(errmsg("partitions of table %s have bounds under a collation of another version",
+						SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1)),
+				 errdetail("Rows may be in wrong partitions.  They were not checked.")));
+}
+
+/* Record the actual versions of the collations whose indexes all are in order. */
+static void
+refresh_versions(const Repair *repair)
+{
+	ArrayBuildState *blocked = initArrayResult(OIDOID, CurrentMemoryContext, false);
+	int			n_blocked = 0;
+	uint64		n;
+	char	  **commands;
+	int			level;
+
+	for (int i = 0; i < repair->n_tasks; i++)
+	{
+		ArrayType  *collations = DatumGetArrayTypeP(repair->tasks[i].collations);
+
+		if (repair->tasks[i].leftover || repair->tasks[i].result == REPAIR_RIGHT ||
+			repair->tasks[i].result == REPAIR_DONE)
+			continue;
+		n_blocked++;
+		for (int j = 0; j < ArrayGetNItems(ARR_NDIM(collations), ARR_DIMS(collations)); j++)
+			blocked = accumArrayResult(blocked, ObjectIdGetDatum(((Oid *) ARR_DATA_PTR(collations))[j]),
+									   false, OIDOID, CurrentMemoryContext);
+	}
+	gs_collation_query(GS_COLLATION_VERSIONS
+					   "SELECT CASE oid"
+					   "  WHEN 100 THEN format('ALTER DATABASE %I REFRESH COLLATION VERSION', current_database())"
+					   "  ELSE format('ALTER COLLATION %s REFRESH VERSION', oid::regcollation) END "
+	/* PostgreSQL does not record one where there was none */
+					   "FROM differing WHERE recorded <> actual AND oid <> ALL ($2)",
+					   false, makeArrayResult(blocked, CurrentMemoryContext), OIDARRAYOID);
+	n = SPI_processed;
+	commands = palloc((n + 1) * sizeof(char *));
+	for (uint64 i = 0; i < n; i++)
+		commands[i] = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+
+	level = NewGUCNestLevel();
+	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	/* there may be hundreds of ICU's */
+	(void) set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	for (uint64 i = 0; i < n; i++)
+		if (SPI_execute(commands[i], false, 0) < 0)
+			elog(ERROR, "could not execute \"%s\"", commands[i]);
+	AtEOXact_GUC(false, level);
+	ereport(NOTICE,
+			(errmsg_plural("recorded the new version of " UINT64_FORMAT " collation",
+						   "recorded the new versions of " UINT64_FORMAT " collations", n, n)));
+	if (n_blocked > 0)
+		ereport(WARNING,
+				(errmsg_plural("%d index is broken or was not checked, so its collations keep the versions recorded",
+							   "%d indexes are broken or were not checked, so their collations keep the versions recorded",
+							   n_blocked, n_blocked)));
+}
+
+/* gpusort_collation_repair([concurrently boolean [, jobs integer [, dry_run boolean]]]) */
+Datum
+gpusort_collation_repair(PG_FUNCTION_ARGS)
+{
+	Repair		repair = {0};
+	bool		dry_run;
+
+	for (int i = 0; i < 3; i++)
+		if (PG_ARGISNULL(i))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("the arguments of gpusort_collation_repair() must not be null")));
+	repair.concurrently = PG_GETARG_BOOL(0);
+	repair.n_jobs = PG_GETARG_INT32(1);
+	dry_run = PG_GETARG_BOOL(2);
+	if (repair.n_jobs < 1 || repair.n_jobs > MAX_JOBS)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("jobs must be between 1 and %d", MAX_JOBS)));
+	PreventCommandDuringRecovery("CALL gpusort_collation_repair()");
+	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
+		castNode(CallContext, fcinfo->context)->atomic)
+		ereport(ERROR,
+				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
+				 errmsg("gpusort_collation_repair() cannot run inside a transaction block")));
+
+	SPI_connect_ext(SPI_OPT_NONATOMIC);
+	repair.segment = dsm_create(repair.n_jobs * sizeof(RepairJob), 0);
+	dsm_pin_mapping(repair.segment);
+	repair.jobs = dsm_segment_address(repair.segment);
+	PG_ENSURE_ERROR_CLEANUP(stop_workers, PointerGetDatum(&repair));
+	{
+		list_tasks(&repair, false);
+		report_partitions();
+		SPI_commit();
+		run_tasks(&repair, REPAIR_CHECK);
+		if (!dry_run)
+		{
+			run_tasks(&repair, REPAIR_REBUILD);
+			/* those of builds that have just failed, too */
+			list_tasks(&repair, true);
+			SPI_commit();
+			run_tasks(&repair, REPAIR_DROP);
+			refresh_versions(&repair);
+		}
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(stop_workers, PointerGetDatum(&repair));
+	dsm_detach(repair.segment);
+	SPI_finish();
+	PG_RETURN_VOID();
+}
