@@ -20,7 +20,7 @@
  * right one was read.  Tuples never move left otherwise.  Deleted pages keep their
  * right links, and are not used again as long as our snapshot is held.
  *
- * Tests: regress/collation_check, tap/collation_glibc
+ * Tests: tap/index_collation_change, tap/index_collation_repair
  *
  *-------------------------------------------------------------------------
  */
@@ -35,12 +35,14 @@
 #include "miscadmin.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
 #include "utils/sortsupport.h"
 
 #include "compat.h"
+#include "fault.h"
 #include "func/collation.h"
 
 /* A key on a leaf page. */
@@ -245,6 +247,8 @@ find_wrong(Relation index)
 			MemoryContextReset(walk.context);
 			page = spare;
 			spare = read;
+			if (GS_FAULT("check_page"))
+				DirectFunctionCall1(pg_sleep, Float8GetDatum(2.0));
 		}
 		block = opaque->btpo_next;
 	}

@@ -9,7 +9,7 @@
  * their types, if these are composite types, ranges, or arrays or domains of them.
  * Operator classes that compare bytes, or store no text, do not depend on any.
  *
- * Tests: regress/collation_check, tap/collation_glibc
+ * Tests: tap/index_collation_change, tap/index_collation_repair
  *
  *-------------------------------------------------------------------------
  */

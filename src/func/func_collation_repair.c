@@ -17,7 +17,7 @@
  * rebuilt are in order.  A REINDEX CONCURRENTLY that was interrupted leaves an
  * invalid index; these are dropped at the end.
  *
- * Tests: tap/collation_glibc, tap/collation_repair
+ * Tests: tap/index_collation_change, tap/index_collation_repair
  *
  *-------------------------------------------------------------------------
  */
@@ -155,6 +155,7 @@ execute(const char *command)
 	PortalDefineQuery(portal, NULL, command, CreateCommandTag(raw->stmt), plans, NULL);
 	PortalStart(portal, NULL, 0, InvalidSnapshot);
 	gs_compat_portal_run(portal);
+	MemoryContextSwitchTo(TopMemoryContext);
 	PortalDrop(portal, false);
 	CommitTransactionCommand();
 	pgstat_report_activity(STATE_IDLE, NULL);
@@ -539,9 +540,10 @@ refresh_versions(const Repair *repair)
 		if (SPI_execute(commands[i], false, 0) < 0)
 			elog(ERROR, "could not execute \"%s\"", commands[i]);
 	AtEOXact_GUC(false, level);
-	ereport(NOTICE,
-			(errmsg_plural("recorded the new version of " UINT64_FORMAT " collation",
-						   "recorded the new versions of " UINT64_FORMAT " collations", n, n)));
+	if (n > 0)
+		ereport(NOTICE,
+				(errmsg_plural("recorded the new version of " UINT64_FORMAT " collation",
+							   "recorded the new versions of " UINT64_FORMAT " collations", n, n)));
 	if (n_blocked > 0)
 		ereport(WARNING,
 				(errmsg_plural("%d index is broken or was not checked, so its collations keep the versions recorded",

@@ -1,0 +1,281 @@
+# What disturbs gpusort_collation_check() and gpusort_collation_repair(): others
+# who write and vacuum, duplicates, locks, a cancel, a broken file, no service, no
+# place for workers, callers without rights.  (index_collation_change has which
+# indexes are named and rebuilt.)
+
+use strict;
+use warnings;
+
+use IPC::Run ();
+
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('collation_repair', "max_connections = 40\nautovacuum = off\n", init => [ '--locale=C', '--encoding=UTF8' ]);
+
+plan skip_all => 'the server has no ICU'
+  if $node->safe_psql('postgres', "SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'") eq '0';
+
+my $locale_column = $node->pg_version >= 17 ? 'colllocale' : 'colliculocale';
+my $call = 'CALL gpusort_collation_repair';
+my $state = q(SELECT string_agg(index::text || ' ' || coalesce(broken::text, 'unknown'), ', ' ORDER BY index::text) FROM gpusort_collation_check());
+
+# Another order, in which z comes before t or after it, as by a new version
+sub change
+{
+	my ($locale) = @_;
+
+	$node->safe_psql('postgres', "UPDATE pg_collation SET $locale_column = '$locale', collversion = '1.0' WHERE collname = 'changing'");
+}
+
+sub messages
+{
+	my ($sql, @params) = @_;
+	my ($out, $err) = ('', '');
+
+	$node->psql('postgres', $sql, stdout => \$out, stderr => \$err, @params);
+	return without_mismatch($err =~ s/^psql:<stdin>:\d+: //gmr) . "\n";
+}
+
+# PostgreSQL's own warning, of each collation in use
+sub without_mismatch
+{
+	return $_[0] =~ s/^(?:.*WARNING:  collation .* version mismatch|DETAIL:  The collation .*|HINT:  Rebuild all objects .*)\n?//gmr;
+}
+
+sub all_right
+{
+	my ($what) = @_;
+
+	is(value($node, $state) // '', '', "$what: nothing is left");
+	good_indexes($node, $what, "c.relname ~ '^(t|u)_'");
+	is(value($node, 'SELECT count(*) FROM pg_index WHERE NOT indisvalid'), '0', "$what: no invalid index");
+}
+
+sub workers
+{
+	return "(SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair')";
+}
+
+$node->safe_psql('postgres', "CREATE EXTENSION amcheck; CREATE COLLATION changing (provider = icu, locale = 'en')");
+
+#
+# Writers and VACUUM while indexes are checked
+#
+
+# A page that was read is deleted, and new keys of its range go to the next page before that is read
+$node->safe_psql('postgres', q(
+	CREATE TABLE v (k text COLLATE changing);
+	CREATE INDEX v_k ON v (k);
+	INSERT INTO v SELECT substr('aaaaab', 1 + i / 100, 1) || i FROM generate_series(0, 599) AS i;
+	DELETE FROM v WHERE k < 'b';));
+my $checker = session($node, "SET gpusort.fault = 'check_page';");
+$checker->send("SELECT broken, detail FROM gpusort_collation_check(true) WHERE index = 'v_k'::regclass;");
+becomes($node, "EXISTS (SELECT FROM pg_stat_activity WHERE pid = $checker->{pid} AND wait_event = 'PgSleep'
+	AND EXISTS (SELECT FROM pg_locks WHERE pg_locks.pid = $checker->{pid} AND relation = 'v_k'::regclass))", 'the check has read the first page');
+$node->safe_psql('postgres', 'VACUUM (INDEX_CLEANUP on) v');
+$node->safe_psql('postgres', "INSERT INTO v SELECT 'a' || i FROM generate_series(1000, 1010) AS i");
+is($checker->receive, 'f|', 'keys of a deleted page');
+$checker->quit;
+$node->safe_psql('postgres', 'DROP TABLE v');
+
+$node->safe_psql('postgres', q(
+	CREATE FUNCTION word(i int) RETURNS text IMMUTABLE LANGUAGE sql AS $$SELECT translate(md5(i::text), '0123456789', 'rstuvzzxyk')$$;
+	CREATE TABLE t (id int, k text COLLATE changing);
+	CREATE UNIQUE INDEX t_k ON t (k);
+	CREATE INDEX t_id_k ON t ((id % 3), k DESC);
+	CREATE TABLE u (k text COLLATE changing);
+	CREATE INDEX u_k ON u (k);
+	INSERT INTO t SELECT i, word(i) FROM generate_series(1, 20000) AS i;
+	INSERT INTO u SELECT word(i) FROM generate_series(1, 5000) AS i;));
+
+# All at once: pages are deleted, split and used again
+my $script = $PostgreSQL::Test::Utils::tmp_check . '/collation_repair';
+append_to_file("$script.churn", q(
+\set first random(1, 20) * 1000
+DELETE FROM t WHERE id BETWEEN :first AND :first + 1000;
+VACUUM (INDEX_CLEANUP on) t;
+INSERT INTO t SELECT i, word(i) FROM generate_series(:first, :first + 1000) AS i ON CONFLICT DO NOTHING;
+));
+append_to_file("$script.range", q(
+\set first random(1, 100)
+DELETE FROM u WHERE k LIKE 'range ' || :first || '%';
+VACUUM (INDEX_CLEANUP on) u;
+INSERT INTO u SELECT 'range ' || :first || repeat('.', i % 100) FROM generate_series(1, 3000) AS i;
+));
+append_to_file("$script.write", q(
+\set id random(1, 40000)
+DELETE FROM t WHERE id = :id;
+INSERT INTO t VALUES (:id, word(:id)) ON CONFLICT DO NOTHING;
+INSERT INTO u VALUES (word(:id));
+));
+my ($out, $err) = ('', '');
+
+sub writers
+{
+	my (@scripts) = @_;
+
+	($out, $err) = ('', '');
+	return IPC::Run::start(
+		[ 'pgbench', '-n', '-c', '4', '-j', '1', '-T', '3600', (map { ('-f', "$script.$_") } @scripts), $node->connstr('postgres') ],
+		'>', \$out, '2>', \$err);
+}
+
+sub end_writers
+{
+	my ($writers, $what) = @_;
+
+	ok($writers->pumpable, "$what: the writers went on to the end");
+	$writers->kill_kill;
+	unlike(without_mismatch($err), qr/(ERROR|FATAL|aborted)/, "$what: they had no errors");
+}
+
+my $writers = writers('churn', 'range');
+my $wrong = '';
+my $n = 0;
+
+for (my $end = time + 4; time < $end; $n++)
+{
+	$wrong .= value($node, 'SELECT string_agg(index || coalesce(detail, \'\'), chr(10)) FROM gpusort_collation_check(true) WHERE broken IS DISTINCT FROM false');
+}
+note("$n checks");
+is($wrong, '', 'checks beside writers and VACUUM find nothing wrong');
+end_writers($writers, 'checks');
+
+#
+# A repair beside writers
+#
+change('et');
+is(value($node, $state), 't_id_k true, t_k true, u_k true', 'all are broken');
+# what a broken unique index lets in is another test
+$node->safe_psql('postgres', 'DROP INDEX t_k; CREATE INDEX t_k ON t (k)');
+$writers = writers('write');
+my $messages = messages("$call(jobs => 2)");
+end_writers($writers, 'repair');
+is(join(' ', sort $messages =~ /^NOTICE:  rebuilt index public\.(\w+)/gm), 't_id_k u_k', 'repair beside writers: those that are broken');
+like($messages, qr/^NOTICE:  recorded the new version of 1 collation\n\z/m, 'repair beside writers: the version is recorded');
+all_right('repair beside writers');
+
+#
+# Duplicates that a broken index has let in
+#
+$node->safe_psql('postgres', q(DELETE FROM t AS a USING t AS b WHERE a.k = b.k AND a.ctid > b.ctid; DROP INDEX t_k; CREATE UNIQUE INDEX t_k ON t (k)));
+change('en');
+$node->safe_psql('postgres', 'INSERT INTO t SELECT id + 1000000, k FROM t ON CONFLICT DO NOTHING');
+is(value($node, 'SET enable_indexscan = off; SET enable_bitmapscan = off; SELECT count(*) > 100 FROM (SELECT k FROM t GROUP BY k HAVING count(*) > 1) AS d'),
+	't', 'there are duplicates');
+for my $concurrently ('true', 'false')
+{
+	my $new = $concurrently eq 'true' ? '_ccnew' : '';
+
+	$messages = messages("$call($concurrently)");
+	like($messages, qr/^WARNING:  could not rebuild index public\.t_k\nDETAIL:  could not create unique index "t_k$new": Key \(k\)=\(\w+\) is duplicated\.\nHINT:  .*Remove them/m,
+		"duplicates, $concurrently: it names one");
+	like($messages, qr/^WARNING:  1 index is broken or was not checked/m, "duplicates, $concurrently: the version stays");
+	is(value($node, $state), 't_id_k false, t_k true, u_k false', "duplicates, $concurrently: the others are rebuilt, and nothing is left over");
+	like($messages, qr/^NOTICE:  dropped invalid index public\.t_k_ccnew/m, "duplicates: what was left over is dropped") if $new;
+}
+$node->safe_psql('postgres', 'DELETE FROM t WHERE id > 1000000');
+messages("$call()");
+all_right('without duplicates');
+
+#
+# A cancel in the middle: an old snapshot keeps REINDEX CONCURRENTLY waiting
+#
+for my $way ('cancel', 'terminate')
+{
+	change($way eq 'cancel' ? 'et' : 'en');
+	my $reader = session($node);
+	my $caller = session($node, 'SET client_min_messages = warning;');
+
+	$reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM u LIMIT 1;');
+	$caller->send("$call(jobs => 3);");
+	becomes($node, "count(*) = 2 FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' AND wait_event = 'virtualxid'",
+		"$way: rebuilds of two tables wait for a snapshot");
+	$ways{$way}[0]->($node, $caller);
+	becomes($node, '0 = ' . workers(), "$way: the workers end");
+	$caller->receive;
+	like(without_mismatch($caller->errors), $ways{$way}[1], "$way: the error");
+	$caller->quit;
+	$reader->query('COMMIT;');
+	$reader->quit;
+	is(value($node, q(SELECT count(*) FROM pg_index WHERE NOT indisvalid AND indexrelid::regclass::text ~ '_ccnew$')), '2', "$way: they have left indexes");
+	$messages = messages("$call()");
+	like($messages, qr/^NOTICE:  dropped invalid index public\.u_k_ccnew, which a REINDEX CONCURRENTLY had left$/m, "$way: which the next call drops");
+	unlike($messages, qr/ERROR|could not/, "$way: it goes on");
+	all_right("after $way");
+}
+
+#
+# Locks; settings of the caller; a cancel of the check
+#
+change('et');
+my $locker = session($node);
+$locker->query('BEGIN; LOCK TABLE u;');
+like(messages("SET lock_timeout = '100ms'; $call()"),
+	qr/^WARNING:  could not check index public\.u_k\nDETAIL:  canceling statement due to lock timeout$/m, 'lock_timeout is the caller\'s');
+is(value($node, "SET lock_timeout = '100ms'; SELECT index, broken, detail FROM gpusort_collation_check() WHERE index = 'u_k'::regclass"),
+	'u_k||canceling statement due to lock timeout', 'and the check goes on');
+like(messages("SET statement_timeout = '100ms'; SELECT count(*) FROM gpusort_collation_check()"), qr/canceling statement due to statement timeout/, 'a cancel ends it');
+$locker->query('COMMIT;');
+$locker->quit;
+like(messages("$call()"), qr/^NOTICE:  rebuilt index public\.u_k/m, 'the next call goes on');
+all_right('after locks');
+
+#
+# Where it cannot run, and who may not call it
+#
+like(messages("BEGIN; $call();"), qr/gpusort_collation_repair\(\) cannot run inside a transaction block/, 'in a transaction block');
+like(messages("DO 'BEGIN $call(); END'; BEGIN; DO 'BEGIN $call(); END'"), qr/^ERROR:  gpusort_collation_repair\(\) cannot run inside a transaction block/m, 'in a function');
+like(messages("$call(jobs => $_);"), qr/jobs must be between 1 and 64/, "jobs => $_") for 0, 65;
+like(messages("$call(NULL);"), qr/must not be null/, 'null');
+$node->safe_psql('postgres', 'CREATE ROLE app LOGIN; CREATE ROLE owner LOGIN; ALTER TABLE u OWNER TO owner');
+like(messages("SELECT gpusort_collation_check()", extra_params => [ '-U', 'app' ]), qr/permission denied for function gpusort_collation_check/, 'no right to check');
+like(messages("$call()", extra_params => [ '-U', 'app' ]), qr/permission denied for procedure gpusort_collation_repair/, 'no right to repair');
+$node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION gpusort_collation_check(boolean) TO owner;
+	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) TO owner');
+change('en');
+$messages = messages("$call()", extra_params => [ '-U', 'owner' ]);
+is(join(' ', $messages =~ /^NOTICE:  rebuilt index public\.(\w+)/gm), 'u_k', 'the owner of a table rebuilds its indexes');
+is(join(' ', sort $messages =~ /^WARNING:  could not rebuild index public\.(\w+)\nDETAIL:  (?:must be owner of index|permission denied for index) t_/gm), 't_id_k t_k', 'and no others');
+unlike($node->safe_psql('postgres', "SELECT string_agg(detail, ' ') FROM gpusort_collation_check()", extra_params => [ '-U', 'owner' ]), qr/key \(/,
+	'nor are keys shown without the right to read them');
+like(value($node, 'SELECT string_agg(detail, chr(10)) FROM gpusort_collation_check()'), qr/^key \(k\)=\(\w+\) of row \(\d+,\d+\) in block \d+ is followed by key \(k\)=\(\w+\)/m,
+	'which the superuser is');
+
+# Other objects of the same names
+is(value($node, "CREATE SCHEMA s; CREATE VIEW s.pg_index AS SELECT NULL; CREATE VIEW s.pg_class AS SELECT 1 / 0;
+	CREATE FUNCTION s.pg_relation_size(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1 / 0';
+	SET search_path = s, pg_catalog, public; $state"), 't_id_k true, t_k true, u_k false', 'the search path does not matter');
+
+#
+# Partitions; a broken file; no workers; not loaded at start
+#
+$node->safe_psql('postgres', q(CREATE TABLE parts (k text COLLATE changing) PARTITION BY RANGE (k);
+	CREATE TABLE lists (k text COLLATE changing) PARTITION BY LIST (k);));
+$node->stop;
+my $file = $node->data_dir . '/' . do { $node->start; my $path = value($node, "SELECT pg_relation_filepath('t_id_k')"); $node->stop; $path };
+open my $fh, '+<', $file or die;
+seek $fh, 8192, 0;
+print $fh "\0" x 8192;
+close $fh;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nmax_worker_processes = 0\n");
+$node->start;
+like(value($node, "SELECT broken, detail FROM gpusort_collation_check() WHERE index = 't_id_k'::regclass"),
+	qr/^\|index "t_id_k" contains unexpected zero page at block 1/, 'a broken file');
+like(messages("$call()"), qr/^ERROR:  could not start a background worker\nHINT:  Increase max_worker_processes/m, 'no place for workers');
+$node->append_conf('postgresql.conf', "max_worker_processes = 8\n");
+$node->restart;
+$messages = messages("$call(jobs => 8)");
+like($messages, qr/^NOTICE:  rebuilt index public\.t_k/m, 'gpusort is not loaded at start: PostgreSQL rebuilds');
+like($messages, qr/^WARNING:  could not check index public\.t_id_k\nDETAIL:  index "t_id_k" contains unexpected zero page/m, 'a broken file is named');
+is(join(' ', $messages =~ /^WARNING:  partitions of table (\S+) have bounds/gm), 'public.parts', 'partitions by range are named');
+$node->safe_psql('postgres', 'REINDEX INDEX t_id_k');
+like(messages("$call()"), qr/^NOTICE:  recorded the new version of 1 collation$/m, 'then all is right');
+all_right('in the end');
+
+$node->stop;
+done_testing();
