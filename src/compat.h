@@ -632,7 +632,8 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 	PrepareSortSupportFromIndexRel((index), (descending), (key))
 #else
 #define gs_compat_index_sort_support(index, descending, key) \
-	PrepareSortSupportFromIndexRel((index), (descending) ? BTGreaterStrategyNumber : BTLessStrategyNumber, (key))
+	PrepareSortSupportFromIndexRel((index), \
+								   (descending) ? BTGreaterStrategyNumber : BTLessStrategyNumber, (key))
 #endif
 
 /* Run a command of a portal that returns nothing. */

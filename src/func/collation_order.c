@@ -204,9 +204,9 @@ walk_page(Walk *walk, BlockNumber block, Page page)
 	char	   *error = NULL;
 
 	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= max && error == NULL; i++)
-		error = step(walk, (Place) {get_tuple(walk, block, page, i), block, false});
+		error = step(walk, (Place){get_tuple(walk, block, page, i), block, false});
 	if (!P_RIGHTMOST(opaque) && error == NULL)
-		error = step(walk, (Place) {get_tuple(walk, block, page, P_HIKEY), block, true});
+		error = step(walk, (Place){get_tuple(walk, block, page, P_HIKEY), block, true});
 	return error;
 }
 

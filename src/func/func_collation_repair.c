@@ -334,7 +334,7 @@ report(const RepairTask *task, const RepairJob *job)
 			ereport(NOTICE,
 					(task->leftover
 					 ? errmsg("dropped invalid index %s, which a REINDEX CONCURRENTLY had left", task->name)
-					 : errmsg("rebuilt index %s in %.0f ms", task->name, job->ms)));
+					 : errmsg("rebuilt index %s in %.1f ms", task->name, job->ms)));
 			break;
 		case REPAIR_FAILED:
 			ereport(WARNING,

@@ -18,7 +18,7 @@ use warnings;
 use base 'Exporter';
 our @EXPORT = qw(items steps is_sql);
 
-my $verb = qr/(?:ALTER|ANALYZE|CREATE|DROP|EXPLAIN|GRANT|INSERT|REINDEX|RESET|SELECT|SET|SHOW)\b/;
+my $verb = qr/(?:ALTER|ANALYZE|CALL|CREATE|DROP|EXPLAIN|GRANT|INSERT|REINDEX|RESET|SELECT|SET|SHOW)\b/;
 
 sub cells
 {
