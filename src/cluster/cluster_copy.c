@@ -4,9 +4,9 @@
  *	  Copying a heap in the order of a btree index, sorted by the device
  *	  (cluster_copy.h).
  *
- * The phases, and their progress, are those of PostgreSQL's heapam_relation_copy_for_cluster() if
- * that sorts: the table is scanned, and its tuples sorted and written to the new table through
- * rewriteheap.c.  Here the device sorts.  Tuples that are equal to the index keep their order in the
+ * The phases and their progress mirror heapam_relation_copy_for_cluster(), where that sorts.  It scans the
+ * table, sorts its tuples, and writes them to the new table through rewriteheap.c.  Here the device
+ * sorts.  Tuples that are equal to the index keep their order in the
  * table, as keys end with the TID; PostgreSQL promises none.
  *
  * Tuples
@@ -57,7 +57,7 @@
 #include "sort/sort_feed.h"
 #include "sort/sort_rows.h"
 
-/* What is fed of a tuple: this, and the tuple with its header. */
+/* A row: this head, then the tuple with its header. */
 typedef struct TupleHead
 {
 	ItemPointerData tid;
@@ -88,7 +88,6 @@ typedef struct Copying
 	bool		has_dropped;	/* columns */
 	Datum	   *columns;		/* of a tuple that is formed anew */
 	bool	   *nulls;
-	Tuplesortstate *settling;	/* a run of equal keys that were cut off; NULL: none */
 	double		written;
 	uint64		settled;
 
@@ -273,7 +272,7 @@ tuple_of_row(const Copying *c, const char *row)
 	};
 }
 
-/* Write a row whose key was cut off, and those that follow with the same cut key, in their order. */
+/* A run of rows has the same cut key.  Write it, from its first row on, in the index's order. */
 static GsClientStatus
 write_run(Copying *c, GsRows *rows, const char *row)
 {
@@ -281,13 +280,14 @@ write_run(Copying *c, GsRows *rows, const char *row)
 	HeapTuple	sorted;
 	GsClientStatus status;
 	uint32		flags;
+	Tuplesortstate *run;
 
-	c->settling = tuplesort_begin_cluster(RelationGetDescr(c->copy->old_heap), c->copy->index,
+	run = tuplesort_begin_cluster(RelationGetDescr(c->copy->old_heap), c->copy->index,
 										  maintenance_work_mem, NULL, TUPLESORT_NONE);
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		tuplesort_putheaptuple(c->settling, &tuple);
+		tuplesort_putheaptuple(run, &tuple);
 		c->settled++;
 		status = gs_rows_peek(rows, &flags);
 		if (status != GS_CLIENT_OK || !(flags & GS_ENTRY_TIE))
@@ -299,15 +299,14 @@ write_run(Copying *c, GsRows *rows, const char *row)
 	}
 	if (status == GS_CLIENT_OK)
 	{
-		tuplesort_performsort(c->settling);
-		while ((sorted = tuplesort_getheaptuple(c->settling, true)) != NULL)
+		tuplesort_performsort(run);
+		while ((sorted = tuplesort_getheaptuple(run, true)) != NULL)
 		{
 			CHECK_FOR_INTERRUPTS();
 			write_tuple(c, sorted);
 		}
 	}
-	tuplesort_end(c->settling);
-	c->settling = NULL;
+	tuplesort_end(run);
 	return status;
 }
 

@@ -22,7 +22,7 @@ typedef struct GsClusterCopy
 	bool		scan_is_cheaper;	/* than a sort: reading the table by the index */
 	double		tuples;			/* result: copied */
 	double		vacuumed;		/* ... dead, and so not copied */
-	double		recently_dead;	/* ... of those copied: dead, but some transaction may see them */
+	double		recently_dead;	/* copied; dead, but some transaction may still see them */
 } GsClusterCopy;
 
 /* False: PostgreSQL is to copy the table.  new_heap is empty then, as before. */

@@ -141,7 +141,7 @@ is_cluster(const PlannerInfo *root, const RangeTblEntry *table)
 		query->targetList == NIL && list_length(query->rtable) == 1;
 }
 
-/* Heaps, but for those whose copies logical decoding has to follow, as it does catalogs'. */
+/* gpusort takes heaps.  Logical decoding must follow the copy of a catalog, which stays PostgreSQL's. */
 static bool
 can_take(Relation table)
 {

@@ -7,10 +7,9 @@
  * REINDEX INDEX CONCURRENTLY consists of several transactions, and runs in no
  * function.  So each index has a background worker, which connects as the
  * caller's role, and looks at the index, or rebuilds it as a client would.  The
- * caller starts the workers, several at a time, waits, and reports.  Meanwhile it
- * holds no lock and no snapshot, as CONCURRENTLY waits for those that do.  Two
- * that rebuild indexes of one table CONCURRENTLY would wait for each other; these
- * take turns.
+ * caller starts the workers, several at a time, waits, and reports.  CONCURRENTLY waits
+ * for sessions that hold a lock or a snapshot.  So the caller holds none meanwhile.  Two workers
+ * that rebuild indexes of one table CONCURRENTLY would wait for each other, so they take turns.
  *
  * There is no state but the indexes themselves.  Whoever calls again goes on
  * where an earlier call has ended, for whatever reason: indexes that have been
@@ -59,7 +58,7 @@ extern PGDLLEXPORT void gpusort_collation_worker(Datum main_arg);
 typedef enum RepairAction
 {
 	REPAIR_CHECK,
-	REPAIR_REBUILD,				/* those that are broken */
+	REPAIR_REBUILD,				/* broken indexes only */
 	REPAIR_DROP					/* what is left over */
 } RepairAction;
 
@@ -79,7 +78,7 @@ static const char *const settings[] = {
 	"gpusort.enabled", "gpusort.index_build", "gpusort.min_rows", "gpusort.force"
 };
 
-/* What a worker is to do with one index; in shared memory. */
+/* A worker's order for one index, and its result; in shared memory. */
 typedef struct RepairJob
 {
 	/* written by the caller */
@@ -380,7 +379,7 @@ is_busy(const Repair *repair, Oid table)
 	return false;
 }
 
-/* The next task for a worker, of those that can be done now; NULL: there is none. */
+/* The next task that a worker can do now; NULL: there is none. */
 static RepairTask *
 next_task(const Repair *repair)
 {
@@ -590,7 +589,7 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 		if (!dry_run)
 		{
 			run_tasks(&repair, REPAIR_REBUILD);
-			/* those of builds that have just failed, too */
+			/* a build that has just failed may have left one, too */
 			list_tasks(&repair, true);
 			SPI_commit();
 			run_tasks(&repair, REPAIR_DROP);

@@ -3,8 +3,8 @@
  * btree_kind.c
  *	  Builds of btree indexes (index_kind.h).
  *
- * What is fed are the index's tuples, as they will lie in it.  Their keys end with the heap TID, so no
- * two are equal.  A tuple that is exempt from uniqueness is marked (GS_INDEX_TUPLE_EXEMPT).
+ * The scan feeds the index's tuples, as they will lie in it.  Their keys end with the heap TID, so no two
+ * are equal.  The feed marks a tuple that is exempt from uniqueness (GS_INDEX_TUPLE_EXEMPT).
  *
  * Tests: regress/index_builds, regress/index_collations
  *

@@ -8,8 +8,8 @@
  * does the work of ginbuild()'s tree in memory, and that of sorting the entries of each value.
  *
  * Keys are compared by the operator class's function, or else by that of the key type's btree class.  Where
- * both are the same function, src/key can write the keys.  Two functions of PostgreSQL compare bytes:
- * those of tsvector and of jsonb.
+ * both are the same function, src/key can write the keys.  The functions of tsvector and of jsonb compare
+ * bytes.
  *
  * Tests: regress/index_gin
  *
@@ -23,8 +23,8 @@
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_type_d.h"
-#include "miscadmin.h"
 #include "commands/progress.h"
+#include "miscadmin.h"
 #include "pgstat.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"

@@ -30,7 +30,7 @@ struct GsIndexFeed
 	double		tuples;			/* that were fed */
 };
 
-/* What a build has written. */
+/* The result of writing an index. */
 typedef struct GsIndexWritten
 {
 	double		tuples;			/* as PostgreSQL's build would count them */
