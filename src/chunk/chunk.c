@@ -114,10 +114,9 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	 * are either all inexact or all exact.  Not so those that are never cut.
 	 */
 	if (unlikely(key_len >= GS_KEY_MAX && !desc->whole))
-	{
 		inexact = true;
+	if (unlikely(inexact))
 		writer->inexact++;
-	}
 
 	Assert(desc->fixed_width == 0 || key_len == desc->fixed_width);
 	Assert(taken + key_len <= GS_CHUNK_BYTES);

@@ -68,12 +68,16 @@ typedef enum GsKeyKind
 	GS_KEY_INET,
 	GS_KEY_BITS,				/* bit and varbit */
 	GS_KEY_OIDVECTOR,
-	GS_KEY_ARRAY
+	GS_KEY_ARRAY,
+	GS_KEY_RANGE,
+	GS_KEY_ABBREVIATED			/* by the operator class; ends the key, which
+								 * is inexact */
 } GsKeyKind;
 
 typedef struct GsKeyLabels GsKeyLabels; /* key_enum.c */
 typedef struct GsKeyCollator GsKeyCollator; /* key_icu.c */
 typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
+typedef struct GsKeyAbbreviation GsKeyAbbreviation; /* key_abbrev.c */
 struct GsLibcCollation;			/* key_libc.h */
 struct GsKeyLayout;				/* key_layout.h */
 struct GsKeepGroup;				/* device.h */
@@ -96,7 +100,9 @@ typedef struct GsKeyColumn
 								 * bytes, else NULL */
 	const struct GsLibcCollation *libc; /* of text under a libc collation,
 										 * else NULL */
-	GsKeyElement *element;		/* of an array, else NULL */
+	GsKeyElement *element;		/* of an array; the bounds of a range; else
+								 * NULL */
+	GsKeyAbbreviation *abbreviation;	/* else NULL */
 } GsKeyColumn;
 
 /* A shape of key that gs_key_write has a short way for. */
@@ -115,6 +121,8 @@ typedef struct GsKeyDesc
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
 	bool		whole;			/* keys are never cut off: GS_KEY_TOO_LONG */
+	bool		abbreviated;	/* a column is; a value of it may have no key:
+								 * GS_KEY_TOO_LONG */
 	AttrNumber	max_attno;		/* highest attno of the columns */
 	GsKeyShape	shape;
 	GsKeyColumn cols[FLEXIBLE_ARRAY_MEMBER];
@@ -174,7 +182,8 @@ extern bool gs_key_has_labels(const GsKeyDesc *desc);
  * GS_KEY_MAX, returns GS_KEY_NO_ROOM; dst may have been written to.  The caller
  * then tries again with at least GS_KEY_MAX, which always succeeds: a key
  * longer than GS_KEY_MAX is cut there, and *inexact set.  If keys must be
- * whole, it returns GS_KEY_TOO_LONG instead, whatever the capacity.
+ * whole, it returns GS_KEY_TOO_LONG instead, whatever the capacity; also if a value
+ * has no abbreviated key.
  *
  * The first value of an enum reads pg_enum.
  *

@@ -222,35 +222,13 @@ static bool
 put_element(const GsKeyElement *element, bool marked, Datum value, GsKeyPut put_varying,
 			uint8 **at, const uint8 *end)
 {
-	const GsKeyColumn *col = &element->column;
-	size_t		room;
-	size_t		written;
-	bool		all;
-
 	if (marked)
 	{
 		if (*at == end)
 			return false;
 		*(*at)++ = GS_KEY_ARRAY_VALUE;
 	}
-
-	room = end - *at;
-	if (col->width == 0)
-	{
-		all = put_varying(col, value, *at, room, &written);
-		*at += written;
-		return all;
-	}
-	if (room < col->width)
-	{
-		uint8		whole[GS_KEY_VALUE_MAX];
-
-		gs_key_put_fixed(col, value, whole);
-		return gs_key_append(at, end, whole, col->width);
-	}
-	gs_key_put_fixed(col, value, *at);
-	*at += col->width;
-	return true;
+	return gs_key_put_nested(&element->column, value, put_varying, at, end);
 }
 
 static bool

@@ -16,8 +16,11 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_range.h"
 #include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
 #include "utils/typcache.h"
 
 #include "compat.h"
@@ -31,6 +34,8 @@ static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_op
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
 								Oid type);
 static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
+static GsRefusal describe_bounds(GsKeyColumn *col, Oid range_type);
+static const GsKeyColumn *innermost(const GsKeyColumn *col, int *depth);
 static bool make_layout(const GsKeyDesc *desc, GsKeyLayout *layout);
 static GsKeyShape choose_shape(const GsKeyDesc *desc);
 
@@ -63,9 +68,10 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 		desc->max_attno = Max(desc->max_attno, col->attno);
 		if (col->width == 0)
 			fixed = false;
+		desc->abbreviated |= col->kind == GS_KEY_ABBREVIATED;
 		width += 1 + col->width;
 	}
-	if (!make_layout(desc, &layout))
+	if (!make_layout(desc, &layout) || (layout.n_parts > 0 && desc->abbreviated))
 	{
 		*refusal = GS_REFUSE_COLLATION;
 		pfree(desc);
@@ -85,6 +91,7 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		descending;
+	GsRefusal	refusal;
 
 	Assert(attno > 0);
 
@@ -95,7 +102,18 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	col->sort_operator = sort_operator;
 	col->desc = descending;
 	col->nulls_first = nulls_first;
-	return describe_value(col, opfamily, opcintype, collation, type);
+	refusal = describe_value(col, opfamily, opcintype, collation, type);
+	if (refusal == GS_REFUSE_TYPE && IsBinaryCoercible(type, opcintype))
+	{
+		col->abbreviation = gs_key_abbreviation_create(sort_operator, collation);
+		if (col->abbreviation == NULL)
+			return refusal;
+		col->type = opcintype;
+		col->collation = collation;
+		col->kind = GS_KEY_ABBREVIATED;
+		refusal = GS_REFUSE_NONE;
+	}
+	return refusal;
 }
 
 /* What it takes to write a value: of a column, or an element of an array. */
@@ -134,6 +152,8 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 		col->labels = gs_key_labels_create(getBaseType(type));
 	if (row->kind == GS_KEY_ARRAY)
 		return describe_element(col, collation, getBaseType(type));
+	if (row->kind == GS_KEY_RANGE)
+		return describe_bounds(col, getBaseType(type));
 	return GS_REFUSE_NONE;
 }
 
@@ -160,11 +180,40 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 						  type);
 }
 
+/*
+ * Bounds are compared as the range's type says.  src/order does not look into ranges, so their
+ * bounds must not be text whose order has to be proven.
+ */
+static GsRefusal
+describe_bounds(GsKeyColumn *col, Oid range_type)
+{
+	HeapTuple	tuple = SearchSysCache1(RANGETYPE, ObjectIdGetDatum(range_type));
+	Oid			opclass;
+	Oid			opfamily;
+	Oid			bound_type;
+	GsRefusal	refusal;
+	int			depth;
+
+	if (!HeapTupleIsValid(tuple))
+		return GS_REFUSE_TYPE;
+	opclass = ((Form_pg_range) GETSTRUCT(tuple))->rngsubopc;
+	ReleaseSysCache(tuple);
+	if (!get_opclass_opfamily_and_input_type(opclass, &opfamily, &bound_type))
+		return GS_REFUSE_TYPE;
+	col->element = palloc0(sizeof(GsKeyElement));
+	col->element->range = lookup_type_cache(range_type, TYPECACHE_RANGE_INFO);
+	refusal = describe_value(&col->element->column, opfamily, bound_type,
+							 get_range_collation(range_type), get_range_subtype(range_type));
+	if (refusal == GS_REFUSE_NONE && innermost(&col->element->column, &depth)->libc != NULL)
+		refusal = GS_REFUSE_COLLATION;
+	return refusal;
+}
+
 /* What a column's value is, or the elements of arrays of any depth. */
 static const GsKeyColumn *
 innermost(const GsKeyColumn *col, int *depth)
 {
-	for (*depth = 0; col->element != NULL; (*depth)++)
+	for (*depth = 0; col->kind == GS_KEY_ARRAY; (*depth)++)
 		col = &col->element->column;
 	return col;
 }
@@ -209,8 +258,10 @@ part_kind(const GsKeyColumn *col)
 			return GS_PART_INET;
 		case GS_KEY_OIDVECTOR:
 			return GS_PART_OIDVECTOR;
-		case GS_KEY_ARRAY:
-			break;				/* innermost() is none */
+		case GS_KEY_ARRAY:		/* innermost() is none */
+		case GS_KEY_RANGE:
+		case GS_KEY_ABBREVIATED:	/* ends the key */
+			break;
 	}
 	return GS_PART_REST;
 }
@@ -256,6 +307,8 @@ make_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 		if (locale < 0 || depth > GS_KEY_MAX_DEPTH)
 			return false;
 		part->kind = part_kind(value);
+		if (part->kind == GS_PART_REST)
+			return false;
 		part->desc = col->desc;
 		part->nulls_first = col->nulls_first;
 		part->width = value->width;
@@ -310,6 +363,8 @@ gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
 	int			depth;
 
 	Assert(ncols <= desc->ncols);
+	if (desc->abbreviated)
+		return false;
 	for (int i = ncols; i < desc->ncols; i++)
 		if (innermost(&desc->cols[i], &depth)->libc != NULL)
 			return false;
@@ -339,9 +394,11 @@ gs_key_has_labels(const GsKeyDesc *desc)
 {
 	for (int i = 0; i < desc->ncols; i++)
 	{
-		int			depth;
+		const GsKeyColumn *col = &desc->cols[i];
 
-		if (innermost(&desc->cols[i], &depth)->labels != NULL)
+		while (col->element != NULL)
+			col = &col->element->column;
+		if (col->labels != NULL)
 			return true;
 	}
 	return false;

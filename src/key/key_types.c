@@ -26,10 +26,12 @@
  *	  oidvector	by length first, unlike arrays
  *	  arrays	by elements first, key_array.c; of elements of any type with a
  *				row here
+ *	  ranges	the empty one first, then by bounds, key_range.c; of any type with a row here,
+ *				but not of text of a libc collation
  *
  * A row is found by the operator class's input type, which for domains is the
  * base type, for varchar is text, for regclass and the like oid, and for every
- * enum and array anyenum and anyarray.  Every type has one default btree
+ * enum, array and range anyenum, anyarray and anyrange.  Every type has one default btree
  * operator class, which is pinned for built-in types and so cannot be
  * another than the one meant here; the pattern classes are named.
  *
@@ -85,6 +87,7 @@ static const GsKeyType key_types[] = {
 	{VARBITOID, InvalidOid, GS_KEY_BITS, 0, false, GS_ELEM_NONE},
 	{OIDVECTOROID, InvalidOid, GS_KEY_OIDVECTOR, 0, false, GS_ELEM_NONE},
 	{ANYARRAYOID, InvalidOid, GS_KEY_ARRAY, 0, false, GS_ELEM_NONE},
+	{ANYRANGEOID, InvalidOid, GS_KEY_RANGE, 0, false, GS_ELEM_NONE},
 };
 
 const GsKeyType *

@@ -10,7 +10,7 @@
  * where the trailing blanks begin, and of text under an ICU collation the last
  * character may count before the first.
  *
- * Calls key_array.c, and through it itself for the elements of arrays.
+ * Calls key_array.c and key_range.c, and through them itself for elements and bounds.
  *
  * Tests: regress/keys, regress/keys_types
  *
@@ -75,6 +75,10 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 		case GS_KEY_ARRAY:
 			all = gs_key_put_array(col, value, gs_key_put_varying, dst, room, written);
 			break;
+		case GS_KEY_RANGE:
+			all = gs_key_put_range(col, value, gs_key_put_varying, dst, room, written);
+			break;
+		case GS_KEY_ABBREVIATED:
 		case GS_KEY_BOOL:
 		case GS_KEY_UINT8:
 		case GS_KEY_INT16:

@@ -26,9 +26,10 @@
 /* The widest fixed-width value that a column can have, in bytes. */
 #define GS_KEY_VALUE_MAX	16
 
-/* The elements of an array. */
+/* The elements of an array, or the bounds of a range. */
 struct GsKeyElement
 {
+	struct TypeCacheEntry *range;	/* the range's type, else NULL */
 	int16		typlen;
 	bool		typbyval;
 	char		typalign;
@@ -62,9 +63,20 @@ extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_varying,
 							 uint8 *dst, size_t room, size_t *written);
 
+/* key_range.c: the same for a range. */
+extern bool gs_key_put_range(const GsKeyColumn *col, Datum value, GsKeyPut put_varying,
+							 uint8 *dst, size_t room, size_t *written);
+
 /* key_enum.c: place of a label among those of its type. */
 extern GsKeyLabels *gs_key_labels_create(Oid type);
 extern float4 gs_key_label_order(GsKeyLabels *labels, Oid label);
+
+/*
+ * key_abbrev.c: the abbreviated keys of an operator class, in CurrentMemoryContext; NULL if it has
+ * none that compare as unsigned integers.  gs_key_abbreviate() makes one; false: this value has none.
+ */
+extern GsKeyAbbreviation *gs_key_abbreviation_create(Oid sort_operator, Oid collation);
+extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint64 *key);
 
 /*
  * key_icu.c: the collator of an ICU collation, which lives as long as the
@@ -230,11 +242,43 @@ gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
 		case GS_KEY_BITS:
 		case GS_KEY_OIDVECTOR:
 		case GS_KEY_ARRAY:
+		case GS_KEY_RANGE:
+		case GS_KEY_ABBREVIATED:
 			Assert(false);
 			break;
 	}
 	if (col->desc)
 		gs_key_complement(dst, col->width);
+}
+
+/*
+ * Add a value that is part of another one at *at, or as much of it as fits before end.  Returns whether
+ * all did.
+ */
+static inline bool
+gs_key_put_nested(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uint8 **at,
+				  const uint8 *end)
+{
+	size_t		room = end - *at;
+	size_t		written;
+	bool		all;
+
+	if (col->width == 0)
+	{
+		all = put_varying(col, value, *at, room, &written);
+		*at += written;
+		return all;
+	}
+	if (room < col->width)
+	{
+		uint8		whole[GS_KEY_VALUE_MAX];
+
+		gs_key_put_fixed(col, value, whole);
+		return gs_key_append(at, end, whole, col->width);
+	}
+	gs_key_put_fixed(col, value, *at);
+	*at += col->width;
+	return true;
 }
 
 #endif							/* GS_KEY_VALUE_H */

@@ -142,6 +142,20 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 				goto full;
 			}
 		}
+		else if (unlikely(col->kind == GS_KEY_ABBREVIATED))
+		{
+			uint64		key;
+
+			if (end - dst < (ptrdiff_t) sizeof(key))
+				goto full;
+			if (!gs_key_abbreviate(col->abbreviation, values[at], &key))
+				return GS_KEY_TOO_LONG;
+			gs_key_put_uint64(dst, key);
+			if (col->desc)
+				gs_key_complement(dst, sizeof(key));
+			*inexact = true;
+			return dst + sizeof(key) - start;
+		}
 		else
 		{
 			size_t		written;

@@ -6,11 +6,11 @@
  * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
  *
  * Settling
- *	  A key longer than GS_KEY_MAX went to the device cut off.  Rows whose cut
- *	  keys are equal come as a run, every row of it marked inexact; a
- *	  tuplesort with the columns' own operators puts the run in order.  This
+ *	  A key longer than GS_KEY_MAX went to the device cut off, and an abbreviated key
+ *	  tells only so much.  Rows whose inexact keys are equal come as a run, every row of it
+ *	  marked inexact; a tuplesort with the columns' own operators puts the run in order.  This
  *	  works in forward direction only, so where random access is asked for
- *	  and any key was cut, all rows are settled first and kept in a
+ *	  and any key is inexact, all rows are settled first and kept in a
  *	  tuplestore.
  *
  * Rows put aside
@@ -130,7 +130,7 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		ExecClearTuple(slot);
 		return GS_SORT_END;
 	}
-	if (unlikely(flags & GS_ENTRY_INEXACT))
+	if (unlikely((flags & GS_ENTRY_INEXACT) != 0 && !gs_rows_next_differs(sort->rows)))
 	{
 		Assert(forward && !sort->settled);
 		return get_settled_row(sort, row, flags, slot);

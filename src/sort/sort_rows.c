@@ -611,6 +611,19 @@ gs_rows_peek(GsRows *rows, uint32 *flags)
 	return status;
 }
 
+bool
+gs_rows_next_differs(const GsRows *rows)
+{
+	int64		rank = rows->rank + 1;
+
+	if (rank >= (int64) rows->n)
+		return true;
+	if (rows->array)
+		return (rows->array[rank] & GS_ENTRY_TIE) == 0;
+	return rank < rows->page_rank + rows->n_in_page &&
+		(page_entry(rows, rank - rows->page_rank) & GS_ENTRY_TIE) == 0;
+}
+
 uint64
 gs_rows_left_in_page(const GsRows *rows)
 {

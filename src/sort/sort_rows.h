@@ -70,6 +70,12 @@ extern GsClientStatus gs_rows_skip(GsRows *rows, uint64 n, bool *found);
 extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
 
 /*
+ * Does the row after the current one have another key?  False, too, where that would take turning
+ * the page: the current row stays valid.
+ */
+extern bool gs_rows_next_differs(const GsRows *rows);
+
+/*
  * How many of a session's rows there are from the current one to the end of
  * its page, and the i'th of them, which is valid until the next call of
  * gs_rows_move.

@@ -356,10 +356,14 @@ my %scalars = (
 		formula => sub { "jsonb_build_array(@{[$_[0]->()]} & 7)" }, left => 1 } },
 	int4range => sub { {
 		sql => 'int4range', nasty => [ 'empty', '(,)', '[1,1]', '(,1)', '[1,)' ], random => sub { '[' . between(0, 5) . ',' . between(5, 9) . ')' },
-		formula => sub { "int4range((@{[$_[0]->()]} & 7)::int, 10)" }, left => 1 } },
+		formula => sub { "int4range((@{[$_[0]->()]} & 7)::int, 10)" } } },
+	numrange => sub { {
+		sql => 'numrange', nasty => [ 'empty', '(,)', '[1,1]', '(1.0,2]', '[1.00,2)', '[1,2]', '(,1)', '[NaN,)' ],
+		random => sub { pick('[', '(') . between(0, 5) . '.' . between(0, 3) . ',' . between(6, 9) . pick(']', ')') },
+		formula => sub { "numrange((@{[$_[0]->()]} & 7)::numeric / 2, 10, '[]')" } } },
 );
 
-my @supported = grep { !/^(jsonb|int4range)$/ } sort keys %scalars;
+my @supported = grep { $_ ne 'jsonb' } sort keys %scalars;
 my @text_like = qw(text text text varchar bpchar name);
 
 # Collations of the schema fuzz, see setup.sql, and built-in ones
@@ -477,7 +481,7 @@ sub random_type
 	my $name = chance(0.35) ? pick(@text_like) : pick(@supported);
 	my $type;
 
-	$name = pick('jsonb', 'int4range') if chance(0.02);
+	$name = 'jsonb' if chance(0.02);
 	return make_domain(pick('fuzz_word', 'fuzz_words', 'fuzz_count', 'fuzz_amount', 'fuzz_state')) if chance(0.05);
 	return make_array(chance(0.3) ? make_domain('fuzz_word') : $scalars{ pick(@text_like) }->()) if chance(0.06);
 	$name = pick('float4', 'float8', 'int4', 'text', $name, $name) if chance(0.2);

@@ -150,6 +150,41 @@ SELECT * FROM four_orders('keys_oid', 'l', 'l');
 SELECT same_order('keys_oid', 'l DESC, v, id', 'id');
 
 --
+-- ranges: empty, without bounds, with and without their bounds; of fixed and varying width
+--
+CREATE TYPE keys_text_range AS RANGE (subtype = text, collation = "C");
+CREATE TYPE keys_libc_range AS RANGE (subtype = text, collation = "en_US.utf8");
+CREATE TYPE keys_array_range AS RANGE (subtype = int[]);
+CREATE TYPE keys_pattern_range AS RANGE (subtype = text, subtype_opclass = text_pattern_ops);
+CREATE DOMAIN keys_span AS numrange;
+CREATE TABLE keys_range (id int, i int4range, n numrange, t tstzrange, d daterange, x keys_text_range, l keys_libc_range,
+	a keys_array_range, p keys_pattern_range);
+INSERT INTO keys_range
+	SELECT k, int4range(low, high, b), numrange(low / 2.0, high / 2.00, b),
+		tstzrange('2026-01-01Z'::timestamptz + low * interval '1 day', '2026-01-01Z'::timestamptz + high * interval '1 day', b),
+		daterange(date '2026-01-01' + low, date '2026-01-01' + high, b),
+		keys_text_range(chr(97 + low), repeat(chr(97 + high), high), b), keys_libc_range(chr(97 + low), chr(97 + high), b),
+		keys_array_range(ARRAY[coalesce(low, 0), NULL], ARRAY[high], b), keys_pattern_range(chr(97 + low), chr(97 + high) || 'é', b)
+	FROM (SELECT k, CASE WHEN k % 11 > 0 THEN k % 5 END AS low, CASE WHEN k % 13 > 0 THEN 5 + k % 4 END AS high,
+				 (ARRAY['[]', '[)', '(]', '()'])[1 + k / 7 % 4] AS b FROM generate_series(1, 500) k) k;
+INSERT INTO keys_range SELECT 500 + k, 'empty', 'empty', 'empty', 'empty', 'empty', 'empty', 'empty', 'empty' FROM generate_series(1, 3) k;
+INSERT INTO keys_range SELECT 510 + k, '[-2147483648,2147483647)', '[NaN,NaN]', '[-infinity,infinity]', '(,)', '["",""]', '(,)', '[{},{}]', '(,)'
+	FROM generate_series(1, 2) k;
+INSERT INTO keys_range (id, n) VALUES (521, '[1,2)'), (522, '[1.0,2.00)'), (523, '(1.00,2]'), (524, NULL);
+SELECT c.c AS "column", d.* FROM unnest('{i,t,d,x,a,p}'::text[]) WITH ORDINALITY c(c, n), LATERAL four_orders('keys_range', c, c) d ORDER BY n;
+SELECT * FROM four_orders('keys_range', 'n', 'ARRAY[trim_scale(lower(n)), trim_scale(upper(n))]');
+SELECT same_order('keys_range', 'l, id', 'id');
+SELECT same_order('keys_range', 'n::keys_span DESC, id', 'id');
+SELECT same_order('keys_range', 'x DESC, i, id', 'id');
+-- not with text whose order has to be proven
+SELECT same_order('keys_range', 'i, chr(97 + id % 3) COLLATE "en_US.utf8", id', 'id');
+SELECT same_order('keys_range', 'chr(97 + id % 3) COLLATE "en_US.utf8", i, id', 'id');
+SELECT same_order('keys_range', 'ARRAY[i, NULL, i] DESC, id', 'id');
+-- bounds that are longer than a key
+SELECT same_order('(SELECT keys_text_range(repeat(''b'', 8180 + i % 20), repeat(''c'', 1 + i % 7), ''[]'') AS v, i FROM generate_series(1, 200) i) s',
+	'v DESC, i', 'i');
+
+--
 -- Fed by several processes
 --
 SET parallel_setup_cost = 0;
@@ -158,12 +193,13 @@ SET min_parallel_table_scan_size = 0;
 SELECT same_order('keys_numeric', 'v, id', 'id');
 SELECT same_order('keys_enum', 'v DESC, id', 'id');
 SELECT same_order('keys_net', 'v', 'v');
+SELECT same_order('keys_range', 'i, n, id', 'id');
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 
-DROP TABLE keys_numeric, keys_money, keys_digits, keys_names, keys_enum, keys_net, keys_bits, keys_tid, keys_oid;
-DROP DOMAIN keys_paint;
-DROP TYPE keys_color;
+DROP TABLE keys_numeric, keys_money, keys_digits, keys_names, keys_enum, keys_net, keys_bits, keys_tid, keys_oid, keys_range;
+DROP DOMAIN keys_paint, keys_span;
+DROP TYPE keys_color, keys_text_range, keys_libc_range, keys_array_range, keys_pattern_range;
 DROP TABLE keys_direction;
 DROP FUNCTION four_orders, same_order, keys_taken, keys_rank;
