@@ -105,7 +105,7 @@ GsKeyAbbreviation *
 gs_key_abbreviation_create(Oid sort_operator, Oid collation)
 {
 	GsKeyAbbreviation *abbreviation = palloc0(sizeof(GsKeyAbbreviation));
-	SortSupport	support = &abbreviation->support;
+	SortSupport support = &abbreviation->support;
 
 	support->ssup_cxt = CurrentMemoryContext;
 	support->ssup_collation = collation;
