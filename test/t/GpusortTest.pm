@@ -340,13 +340,15 @@ sub temp_files
 	return glob("$data/base/pgsql_tmp/* $data/pg_tblspc/*/*/pgsql_tmp/*");
 }
 
-# Are all valid btree indexes right, as amcheck sees them?  How many there are.
+# Are all valid btree and GIN indexes right, as amcheck sees them?  How many there are.  Of GIN
+# amcheck knows from PostgreSQL 18 on.
 sub good_indexes
 {
 	my ($node, $what, $where, $settings) = @_;
-	my $n = rows_of($node, $settings // '', "SELECT count(bt_index_parent_check(c.oid, true, true))
-		FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid
-		WHERE relam = 403 AND relkind = 'i' AND indisvalid AND " . ($where // 'true') . ';');
+	my $gin = value($node, "SELECT to_regprocedure('gin_index_check(regclass)') IS NOT NULL") eq 't' ? 'gin_index_check(c.oid)::text' : "''";
+	my $n = rows_of($node, $settings // '', "SELECT count(CASE amname WHEN 'btree' THEN bt_index_parent_check(c.oid, true, true)::text ELSE $gin END)
+		FROM pg_class AS c JOIN pg_index AS i ON i.indexrelid = c.oid JOIN pg_am AS a ON a.oid = c.relam
+		WHERE amname IN ('btree', 'gin') AND relkind = 'i' AND indisvalid AND " . ($where // 'true') . ';');
 
 	like($n, qr/^\d+$/, "$what: amcheck");
 	return $n;

@@ -53,6 +53,9 @@ for my $mode ([ 'serial', 0 ], [ 'parallel', 3 ])
 		'CREATE INDEX CONCURRENTLY i_k ON t (k)',
 		'CREATE INDEX CONCURRENTLY i_p ON t (n, k DESC) WHERE n % 2 = 0',
 		'CREATE UNIQUE INDEX CONCURRENTLY i_u ON t (id, (n * 0))',
+		'CREATE INDEX CONCURRENTLY i_g ON t USING gin ((ARRAY[n, id % 7]))',
+		'CREATE INDEX i_h ON t USING gin ((ARRAY[left(k, 2)]))',
+		'REINDEX INDEX CONCURRENTLY i_g',
 		'REINDEX INDEX CONCURRENTLY i_k',
 		'REINDEX TABLE CONCURRENTLY t',
 		'CREATE INDEX i_l ON t (k, id)',
@@ -66,8 +69,17 @@ for my $mode ([ 'serial', 0 ], [ 'parallel', 3 ])
 	is(value($node, 'SELECT index_builds >= 20 FROM gpusort_stats'), 't', "$name: built by gpusort");
 	is(fallbacks($node), '{}', "$name: no fallbacks");
 	good_indexes($node, "$name, with the writers at work", "indrelid = 't'::regclass");
+	for my $where ('ARRAY[n, id % 7] @> ARRAY[3]', "ARRAY[left(k, 2)] @> ARRAY['a7']")
+	{
+		my $rows = "SELECT count(*), sum(hashtext(t::text)::bigint) FROM t WHERE $where";
+		my $begin = 'BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off;';
+
+		like(value($node, "$begin EXPLAIN (COSTS OFF) $rows"), qr/Index Scan on i_[gh]/, "$name, $where: plan");
+		like(value($node, "$begin $rows; SET LOCAL enable_bitmapscan = off; $rows"),
+			qr/^(.+)\n\1$/, "$name, $where: the index has the table's rows");
+	}
 	is(value($node, "SELECT count(*) FROM pg_index WHERE indrelid = 't'::regclass AND NOT indisvalid"), '0', "$name: all are valid");
-	$node->safe_psql('postgres', 'DROP INDEX i_k, i_p, i_u, i_l');
+	$node->safe_psql('postgres', 'DROP INDEX i_k, i_p, i_u, i_l, i_g, i_h');
 }
 ok($writers->pumpable, 'the writers went on to the end');
 $writers->kill_kill;
