@@ -16,6 +16,7 @@
 #   make deb            Debian packages for the installed servers, in build/deb
 #   make rpm            an RPM package, in build/rpm
 #   make docker         a Docker image
+#   make cnpg           an extension image for CloudNativePG
 #
 # Variables:
 #   PG_CONFIG=path      the server to build against (default: pg_config)
@@ -43,7 +44,7 @@ MAKEFLAGS += -j$(shell nproc)
 # Targets that set things up themselves must work where there is no
 # PostgreSQL yet: they are scripts, and PGXS is not read for them.
 SCRIPT_GOALS = test check-all demo check-unit check-regress check-isolation check-tap check-postgres lint bench \
-	bench-device fuzz dist deb rpm docker
+	bench-device fuzz dist deb rpm docker cnpg
 ifneq ($(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)),)
 
 .PHONY: $(SCRIPT_GOALS)
@@ -80,6 +81,8 @@ rpm:
 	@$(ROOT)/packaging/rpm.sh
 docker:
 	@$(ROOT)/packaging/docker.sh
+cnpg:
+	@$(ROOT)/packaging/docker.sh extension
 
 else
 

@@ -79,10 +79,11 @@ CREATE FUNCTION gpusort_stats(
     OUT limited_sorts bigint,
     OUT arrays bigint,
     OUT device_arrays bigint,
+    OUT staging_wait_ms double precision,
+    OUT sort_wait_ms double precision,
+    OUT fetch_wait_ms double precision,
     OUT fallbacks bigint,
-    OUT fallback_reasons jsonb,
     OUT refusals bigint,
-    OUT refusal_reasons jsonb,
     OUT stats_reset timestamptz)
 RETURNS record
 AS 'MODULE_PATHNAME', 'gpusort_stats'
@@ -119,16 +120,81 @@ COMMENT ON COLUMN gpusort_stats.arrays IS
 'arrays that GpuArraySort sorted';
 COMMENT ON COLUMN gpusort_stats.device_arrays IS
 'of these, arrays sorted on the device';
+COMMENT ON COLUMN gpusort_stats.staging_wait_ms IS
+'milliseconds that sessions waited for staging memory';
+COMMENT ON COLUMN gpusort_stats.sort_wait_ms IS
+'milliseconds that sessions waited for the device to sort';
+COMMENT ON COLUMN gpusort_stats.fetch_wait_ms IS
+'milliseconds that sessions waited for sorted rows';
 COMMENT ON COLUMN gpusort_stats.fallbacks IS
 'sorts, index builds and array queries that gpusort began and PostgreSQL completed';
-COMMENT ON COLUMN gpusort_stats.fallback_reasons IS
-'number of fallbacks for each reason';
 COMMENT ON COLUMN gpusort_stats.refusals IS
 'times that gpusort could not take a sort or an index build, and left it to PostgreSQL';
-COMMENT ON COLUMN gpusort_stats.refusal_reasons IS
-'number of refusals for each reason';
 COMMENT ON COLUMN gpusort_stats.stats_reset IS
 'when counting began';
+
+CREATE FUNCTION gpusort_stat_reasons(
+    OUT kind text,
+    OUT reason text,
+    OUT count bigint,
+    OUT stats_reset timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_stat_reasons'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpusort_stat_reasons() IS
+'why gpusort left sorts to PostgreSQL, and how often';
+
+CREATE VIEW gpusort_stat_reasons AS
+    SELECT * FROM gpusort_stat_reasons();
+
+COMMENT ON VIEW gpusort_stat_reasons IS
+'why gpusort left sorts to PostgreSQL, and how often';
+
+COMMENT ON COLUMN gpusort_stat_reasons.kind IS
+'fallback (gpusort began, and PostgreSQL completed it) or refusal (gpusort could not take it)';
+COMMENT ON COLUMN gpusort_stat_reasons.reason IS
+'the reason';
+COMMENT ON COLUMN gpusort_stat_reasons.count IS
+'how often it was the reason';
+COMMENT ON COLUMN gpusort_stat_reasons.stats_reset IS
+'when counting began';
+
+CREATE FUNCTION gpusort_stat_times(
+    OUT kind text,
+    OUT max_rows bigint,
+    OUT max_ms bigint,
+    OUT sorts bigint,
+    OUT total_ms double precision,
+    OUT stats_reset timestamptz)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'gpusort_stat_times'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+COMMENT ON FUNCTION gpusort_stat_times() IS
+'how long the sorts that gpusort completed took, by how many rows they had';
+
+CREATE VIEW gpusort_stat_times AS
+    SELECT * FROM gpusort_stat_times();
+
+COMMENT ON VIEW gpusort_stat_times IS
+'how long the sorts that gpusort completed took, by how many rows they had';
+
+COMMENT ON COLUMN gpusort_stat_times.kind IS
+'device sort, process sort, index build, or table sort (CLUSTER, REPACK)';
+COMMENT ON COLUMN gpusort_stat_times.max_rows IS
+'sorts of at most so many rows, and of more than the next smaller number; NULL: more than all numbers';
+COMMENT ON COLUMN gpusort_stat_times.max_ms IS
+'sorts that took at most so many milliseconds, and more than the next smaller number; NULL: more than all numbers';
+COMMENT ON COLUMN gpusort_stat_times.sorts IS
+'how many sorts there were';
+COMMENT ON COLUMN gpusort_stat_times.total_ms IS
+'milliseconds that they took together';
+COMMENT ON COLUMN gpusort_stat_times.stats_reset IS
+'when counting began';
+
+COMMENT ON FUNCTION gpusort_stats_reset() IS
+'set the counters of gpusort_stats, gpusort_stat_reasons and gpusort_stat_times to zero';
 
 CREATE FUNCTION gpusort_activity(
     OUT pid integer,
@@ -185,7 +251,8 @@ COMMENT ON COLUMN gpusort_activity.limited IS
 COMMENT ON COLUMN gpusort_activity.started IS
 'when the sort was opened on the device';
 
-GRANT SELECT ON gpusort_devices, gpusort_stats, gpusort_activity TO PUBLIC;
+GRANT SELECT ON gpusort_devices, gpusort_stats, gpusort_stat_reasons, gpusort_stat_times, gpusort_activity
+    TO PUBLIC;
 
 CREATE FUNCTION gpusort_collation_check(
     all_indexes boolean DEFAULT false,

@@ -16,6 +16,8 @@
 
 #include "stats.h"
 
+#define N_ATOMICS	(sizeof(GsStatsShared) / sizeof(pg_atomic_uint64))
+
 GsStatsShared *gs_stats = NULL;
 
 void
@@ -33,13 +35,11 @@ gs_stats_shmem_startup(void)
 	gs_stats = ShmemInitStruct("gpusort statistics", sizeof(GsStatsShared), &found);
 	if (!found)
 	{
-		for (int i = 0; i < GS_COUNT_COUNTERS; i++)
-			pg_atomic_init_u64(&gs_stats->counters[i], 0);
-		for (int i = 0; i < GS_FALLBACK_COUNT; i++)
-			pg_atomic_init_u64(&gs_stats->fallbacks[i], 0);
-		for (int i = 0; i < GS_REFUSE_COUNT; i++)
-			pg_atomic_init_u64(&gs_stats->refusals[i], 0);
-		pg_atomic_init_u64(&gs_stats->reset_time, (uint64) GetCurrentTimestamp());
+		pg_atomic_uint64 *all = (pg_atomic_uint64 *) gs_stats;
+
+		for (Size i = 0; i < N_ATOMICS; i++)
+			pg_atomic_init_u64(&all[i], 0);
+		gs_stats_reset();
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -47,12 +47,10 @@ gs_stats_shmem_startup(void)
 void
 gs_stats_reset(void)
 {
-	for (int i = 0; i < GS_COUNT_COUNTERS; i++)
-		pg_atomic_write_u64(&gs_stats->counters[i], 0);
-	for (int i = 0; i < GS_FALLBACK_COUNT; i++)
-		pg_atomic_write_u64(&gs_stats->fallbacks[i], 0);
-	for (int i = 0; i < GS_REFUSE_COUNT; i++)
-		pg_atomic_write_u64(&gs_stats->refusals[i], 0);
+	pg_atomic_uint64 *all = (pg_atomic_uint64 *) gs_stats;
+
+	for (Size i = 0; i < N_ATOMICS; i++)
+		pg_atomic_write_u64(&all[i], 0);
 	pg_atomic_write_u64(&gs_stats->reset_time, (uint64) GetCurrentTimestamp());
 }
 
@@ -61,6 +59,52 @@ gs_stats_count(GsCounter counter, uint64 n)
 {
 	if (gs_stats)
 		pg_atomic_fetch_add_u64(&gs_stats->counters[counter], n);
+}
+
+uint64
+gs_stats_max_rows(int row_class)
+{
+	uint64		bound = 10000;
+
+	for (int i = 0; i < row_class; i++)
+		bound *= 10;
+	return row_class < GS_ROW_CLASSES - 1 ? bound : 0;
+}
+
+uint64
+gs_stats_max_ms(int time_class)
+{
+	return time_class < GS_TIME_CLASSES - 1 ? (uint64) 1 << time_class : 0;
+}
+
+void
+gs_stats_sort(GsSortKind kind, uint64 rows, double ms)
+{
+	int			row_class = 0;
+	int			time_class = 0;
+	GsTimes    *times;
+
+	if (gs_stats == NULL)
+		return;
+	while (row_class < GS_ROW_CLASSES - 1 && rows > gs_stats_max_rows(row_class))
+		row_class++;
+	while (time_class < GS_TIME_CLASSES - 1 && ms > gs_stats_max_ms(time_class))
+		time_class++;
+	times = &gs_stats->times[kind][row_class][time_class];
+	pg_atomic_fetch_add_u64(&times->sorts, 1);
+	pg_atomic_fetch_add_u64(&times->us, (uint64) (ms * 1000));
+	gs_stats_count(GS_COUNT_ROWS, rows);
+}
+
+uint64
+gs_stats_sorts(GsSortKind kind)
+{
+	uint64		sorts = 0;
+
+	for (int i = 0; i < GS_ROW_CLASSES; i++)
+		for (int j = 0; j < GS_TIME_CLASSES; j++)
+			sorts += pg_atomic_read_u64(&gs_stats->times[kind][i][j].sorts);
+	return sorts;
 }
 
 void
@@ -75,6 +119,16 @@ gs_stats_refusal(GsRefusal reason)
 {
 	if (gs_stats)
 		pg_atomic_fetch_add_u64(&gs_stats->refusals[reason], 1);
+}
+
+const char *
+gs_sort_kind_name(GsSortKind kind)
+{
+	static const char *const names[GS_KIND_COUNT] = {
+		"device sort", "process sort", "index build", "table sort"
+	};
+
+	return names[kind];
 }
 
 const char *

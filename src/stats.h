@@ -17,10 +17,6 @@
 
 typedef enum GsCounter
 {
-	GS_COUNT_SORTS,				/* sorts that gpusort performed, anywhere */
-	GS_COUNT_DEVICE_SORTS,		/* of them: on the device */
-	GS_COUNT_PROCESS_SORTS,		/* of them: small, in their own process */
-	GS_COUNT_INDEX_BUILDS,		/* of the sorts on the device: index builds */
 	GS_COUNT_ROWS,				/* rows sorted */
 	GS_COUNT_BYTES,				/* bytes of rows and keys sent to the device */
 	GS_COUNT_SPILLED_SORTS,		/* sorts that wrote temporary files */
@@ -28,8 +24,21 @@ typedef enum GsCounter
 	GS_COUNT_LIMITED_SORTS,		/* sorts that gpusort.role_memory held up, or had written out */
 	GS_COUNT_ARRAYS,			/* arrays sorted by GpuArraySort */
 	GS_COUNT_DEVICE_ARRAYS,		/* of them: on the device */
+	GS_COUNT_STAGING_WAIT_US,	/* that sessions waited for staging memory ... */
+	GS_COUNT_SORT_WAIT_US,		/* ... for the device to sort ... */
+	GS_COUNT_FETCH_WAIT_US,		/* ... and for sorted rows */
 	GS_COUNT_COUNTERS
 } GsCounter;
+
+/* Sorts that gpusort completed: each is of one kind. */
+typedef enum GsSortKind
+{
+	GS_KIND_DEVICE,				/* of a query's rows, on the device */
+	GS_KIND_PROCESS,			/* of few rows, in their own process */
+	GS_KIND_INDEX,				/* index build */
+	GS_KIND_TABLE,				/* CLUSTER, REPACK */
+	GS_KIND_COUNT
+} GsSortKind;
 
 /* Why a sort that gpusort had begun ended in PostgreSQL's tuplesort. */
 typedef enum GsFallback
@@ -60,11 +69,26 @@ typedef enum GsRefusal
 	GS_REFUSE_COUNT
 } GsRefusal;
 
+/*
+ * Sorts of a kind are counted by how many rows they had, up to 10,000, 100,000 and so on, and by
+ * how many milliseconds they took, up to 1, 2, 4 and so on; the last class has no bound.
+ */
+#define GS_ROW_CLASSES	6
+#define GS_TIME_CLASSES	24
+
+typedef struct GsTimes
+{
+	pg_atomic_uint64 sorts;
+	pg_atomic_uint64 us;		/* that they took together */
+} GsTimes;
+
+/* Nothing but atomics. */
 typedef struct GsStatsShared
 {
 	pg_atomic_uint64 counters[GS_COUNT_COUNTERS];
 	pg_atomic_uint64 fallbacks[GS_FALLBACK_COUNT];
 	pg_atomic_uint64 refusals[GS_REFUSE_COUNT];
+	GsTimes		times[GS_KIND_COUNT][GS_ROW_CLASSES][GS_TIME_CLASSES];
 	pg_atomic_uint64 reset_time;	/* a TimestampTz */
 } GsStatsShared;
 
@@ -76,10 +100,21 @@ extern void gs_stats_shmem_startup(void);
 extern void gs_stats_reset(void);
 
 extern void gs_stats_count(GsCounter counter, uint64 n);
+
+/* A sort of so many rows, and how long it took until its first row could be returned, or all was written. */
+extern void gs_stats_sort(GsSortKind kind, uint64 rows, double ms);
 extern void gs_stats_fallback(GsFallback reason);
 extern void gs_stats_refusal(GsRefusal reason);
 
+/* How many sorts of a kind there were. */
+extern uint64 gs_stats_sorts(GsSortKind kind);
+
+/* The bounds of classes, inclusive; 0: none. */
+extern uint64 gs_stats_max_rows(int row_class);
+extern uint64 gs_stats_max_ms(int time_class);
+
 /* Short phrases, "type is not supported"; constant, and stable. */
+extern const char *gs_sort_kind_name(GsSortKind kind);
 extern const char *gs_fallback_name(GsFallback reason);
 extern const char *gs_refusal_name(GsRefusal reason);
 

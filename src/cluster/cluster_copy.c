@@ -385,8 +385,7 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	c->write_ms = gs_stats_lap_ms(&start);
 
 	gs_client_count_sort(c->client);
-	gs_stats_count(GS_COUNT_SORTS, 1);
-	gs_stats_count(GS_COUNT_ROWS, session->n_rows);
+	gs_stats_sort(GS_KIND_TABLE, session->n_rows, c->scan_ms + c->sort_ms + c->write_ms);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(copy->old_heap),

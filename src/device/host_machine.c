@@ -11,6 +11,7 @@
 #error "src/device is plain C and must not see postgres.h"
 #endif
 
+#include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,13 +34,25 @@ struct GsHostSlab
 	size_t		used;			/* multiple of 64 */
 };
 
-#define GROUP "/sys/fs/cgroup/memory"
-
-/* The number behind a name, and what follows it, in a file of such lines; or 0. */
-static uint64_t
-read_named(const char *path, const char *name)
+/* A file of this control group: what a container may use. */
+static FILE *
+open_group(const char *name)
 {
-	FILE	   *file = fopen(path, "re");
+	const char *group = "/sys/fs/cgroup";
+	char		path[256];
+
+#ifdef GPUSORT_FAULTS
+	if (getenv("GPUSORT_FAULT_CGROUP") != NULL)
+		group = getenv("GPUSORT_FAULT_CGROUP");
+#endif
+	snprintf(path, sizeof(path), "%s/%s", group, name);
+	return fopen(path, "re");
+}
+
+/* The number behind a name, and what follows it, in a file of such lines, which is closed; or 0. */
+static uint64_t
+read_named(FILE *file, const char *name)
+{
 	char		line[128];
 	size_t		len = strlen(name);
 	uint64_t	number = 0;
@@ -55,11 +68,11 @@ read_named(const char *path, const char *name)
 	return number;
 }
 
-/* The number in a file of one line; UINT64_MAX if there is none. */
+/* The number in a group's file of one line; UINT64_MAX if there is none. */
 static uint64_t
-read_number(const char *path)
+read_number(const char *name)
 {
-	FILE	   *file = fopen(path, "re");
+	FILE	   *file = open_group(name);
 	char		line[64];
 	uint64_t	number = UINT64_MAX;
 
@@ -75,7 +88,7 @@ uint64_t
 gs_host_total_memory(void)
 {
 	uint64_t	total = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
-	uint64_t	group_max = read_number(GROUP ".max");
+	uint64_t	group_max = read_number("memory.max");
 
 	return group_max < total ? group_max : total;
 }
@@ -84,15 +97,16 @@ gs_host_total_memory(void)
 static uint64_t
 group_memory_left(void)
 {
-	uint64_t	group_max = read_number(GROUP ".max");
-	uint64_t	group_now = read_number(GROUP ".current");
+	uint64_t	group_max = read_number("memory.max");
+	uint64_t	group_now = read_number("memory.current");
 	uint64_t	cached;
 
 	if (group_max == UINT64_MAX || group_now == UINT64_MAX)
 		return UINT64_MAX;
 
 	/* cached files count as used, but make room for whatever needs it */
-	cached = read_named(GROUP ".stat", "inactive_file ") + read_named(GROUP ".stat", "active_file ");
+	cached = read_named(open_group("memory.stat"), "inactive_file ") +
+		read_named(open_group("memory.stat"), "active_file ");
 	group_now -= cached < group_now ? cached : group_now;
 	return group_max > group_now ? group_max - group_now : 0;
 }
@@ -100,7 +114,7 @@ group_memory_left(void)
 uint64_t
 gs_host_available_memory(uint64_t total)
 {
-	uint64_t	available = read_named("/proc/meminfo", "MemAvailable:") * 1024;
+	uint64_t	available = read_named(fopen("/proc/meminfo", "re"), "MemAvailable:") * 1024;
 	uint64_t	left = group_memory_left();
 
 #ifdef GPUSORT_FAULTS
@@ -112,16 +126,38 @@ gs_host_available_memory(uint64_t total)
 	return left < available ? left : available;
 }
 
+/* As many as this control group's share of processor time; LONG_MAX where nothing limits it. */
+static long
+group_cores(void)
+{
+	FILE	   *file = open_group("cpu.max");
+	long		quota;
+	long		period;
+	long		cores = LONG_MAX;
+
+	if (file == NULL)
+		return cores;
+	/* "max" in place of the quota: none */
+	if (fscanf(file, "%ld %ld", &quota, &period) == 2 && quota > 0 && period > 0)
+		cores = (quota + period - 1) / period;
+	fclose(file);
+	return cores;
+}
+
 int
 gs_host_cores(void)
 {
 	cpu_set_t	set;
-	long		online;
+	long		cores;
+	long		most = group_cores();
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		return CPU_COUNT(&set);
-	online = sysconf(_SC_NPROCESSORS_ONLN);
-	return online > 0 ? (int) online : 1;
+		cores = CPU_COUNT(&set);
+	else
+		cores = sysconf(_SC_NPROCESSORS_ONLN);
+	if (cores > most)
+		cores = most;
+	return cores > 0 ? (int) cores : 1;
 }
 
 void *

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Cores that this process may use. */
+/* Cores that this process may use, or that its control group has time of. */
 extern int	gs_host_cores(void);
 
 /* Bytes of memory that the machine has, or this process's control group. */

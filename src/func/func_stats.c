@@ -17,8 +17,6 @@
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/json.h"
-#include "utils/jsonb.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -28,6 +26,8 @@
 
 PG_FUNCTION_INFO_V1(gpusort_devices);
 PG_FUNCTION_INFO_V1(gpusort_stats);
+PG_FUNCTION_INFO_V1(gpusort_stat_reasons);
+PG_FUNCTION_INFO_V1(gpusort_stat_times);
 PG_FUNCTION_INFO_V1(gpusort_activity);
 PG_FUNCTION_INFO_V1(gpusort_stats_reset);
 
@@ -130,42 +130,6 @@ gpusort_devices(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-static Datum
-counts_as_jsonb(pg_atomic_uint64 *counts, int n, const char *(*name) (int))
-{
-	StringInfoData buf;
-	bool		first = true;
-
-	initStringInfo(&buf);
-	appendStringInfoChar(&buf, '{');
-	for (int i = 0; i < n; i++)
-	{
-		uint64		count = pg_atomic_read_u64(&counts[i]);
-
-		if (count == 0)
-			continue;
-		if (!first)
-			appendStringInfoChar(&buf, ',');
-		first = false;
-		escape_json(&buf, name(i));
-		appendStringInfo(&buf, ": " UINT64_FORMAT, count);
-	}
-	appendStringInfoChar(&buf, '}');
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(buf.data));
-}
-
-static const char *
-fallback_name(int i)
-{
-	return gs_fallback_name((GsFallback) i);
-}
-
-static const char *
-refusal_name(int i)
-{
-	return gs_refusal_name((GsRefusal) i);
-}
-
 static int64
 sum(pg_atomic_uint64 *counts, int n)
 {
@@ -176,33 +140,113 @@ sum(pg_atomic_uint64 *counts, int n)
 	return total;
 }
 
+static Datum
+reset_time(void)
+{
+	return TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&gs_stats->reset_time));
+}
+
 Datum
 gpusort_stats(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {
 		INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID, INT8OID,
-		INT8OID, INT8OID, JSONBOID, INT8OID, JSONBOID, TIMESTAMPTZOID
+		INT8OID, FLOAT8OID, FLOAT8OID, FLOAT8OID, INT8OID, INT8OID, TIMESTAMPTZOID
 	};
 	TupleDesc	tupdesc;
 	Datum		values[lengthof(types)];
 	bool		nulls[lengthof(types)] = {0};
-	int			column;
+	int64		in_process;
+	int64		indexes;
+	int64		on_device;
+	int			column = 0;
 
 	require_preloaded();
 	if (get_call_result_type(fcinfo, NULL, &tupdesc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	require_columns(tupdesc, types, lengthof(types));
+	in_process = gs_stats_sorts(GS_KIND_PROCESS);
+	indexes = gs_stats_sorts(GS_KIND_INDEX);
+	on_device = gs_stats_sorts(GS_KIND_DEVICE) + indexes + gs_stats_sorts(GS_KIND_TABLE);
+	values[column++] = Int64GetDatum(on_device + in_process);
+	values[column++] = Int64GetDatum(on_device);
+	values[column++] = Int64GetDatum(in_process);
+	values[column++] = Int64GetDatum(indexes);
 	for (int i = 0; i < GS_COUNT_COUNTERS; i++)
-		values[i] = Int64GetDatum(pg_atomic_read_u64(&gs_stats->counters[i]));
-	column = GS_COUNT_COUNTERS;
+	{
+		uint64		count = pg_atomic_read_u64(&gs_stats->counters[i]);
+
+		values[column++] = i < GS_COUNT_STAGING_WAIT_US ? Int64GetDatum(count) :
+			Float8GetDatum(count / 1000.0);
+	}
 	values[column++] = Int64GetDatum(sum(gs_stats->fallbacks, GS_FALLBACK_COUNT));
-	values[column++] = counts_as_jsonb(gs_stats->fallbacks, GS_FALLBACK_COUNT, fallback_name);
 	values[column++] = Int64GetDatum(sum(gs_stats->refusals, GS_REFUSE_COUNT));
-	values[column++] = counts_as_jsonb(gs_stats->refusals, GS_REFUSE_COUNT, refusal_name);
-	values[column++] =
-		TimestampTzGetDatum((TimestampTz) pg_atomic_read_u64(&gs_stats->reset_time));
-	StaticAssertStmt(GS_COUNT_COUNTERS + 5 == lengthof(values), "one value for each column");
+	values[column++] = reset_time();
+	StaticAssertStmt(4 + GS_COUNT_COUNTERS + 3 == lengthof(values), "one value for each column");
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, nulls)));
+}
+
+static void
+put_reason(ReturnSetInfo *rsinfo, const char *kind, const char *reason, pg_atomic_uint64 *count)
+{
+	Datum		values[] = {
+		CStringGetTextDatum(kind), CStringGetTextDatum(reason),
+		Int64GetDatum(pg_atomic_read_u64(count)), reset_time()
+	};
+	bool		nulls[lengthof(values)] = {0};
+
+	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* A row for each reason, also where its count is zero. */
+Datum
+gpusort_stat_reasons(PG_FUNCTION_ARGS)
+{
+	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	require_preloaded();
+	InitMaterializedSRF(fcinfo, 0);
+	require_columns(rsinfo->setDesc, types, lengthof(types));
+	for (int i = 0; i < GS_FALLBACK_COUNT; i++)
+		put_reason(rsinfo, "fallback", gs_fallback_name((GsFallback) i), &gs_stats->fallbacks[i]);
+	for (int i = 0; i < GS_REFUSE_COUNT; i++)
+		put_reason(rsinfo, "refusal", gs_refusal_name((GsRefusal) i), &gs_stats->refusals[i]);
+	return (Datum) 0;
+}
+
+static void
+put_times(ReturnSetInfo *rsinfo, GsSortKind kind, int row_class, int time_class)
+{
+	GsTimes    *times = &gs_stats->times[kind][row_class][time_class];
+	uint64		sorts = pg_atomic_read_u64(&times->sorts);
+	uint64		max_rows = gs_stats_max_rows(row_class);
+	uint64		max_ms = gs_stats_max_ms(time_class);
+	Datum		values[] = {
+		CStringGetTextDatum(gs_sort_kind_name(kind)), Int64GetDatum(max_rows), Int64GetDatum(max_ms),
+		Int64GetDatum(sorts), Float8GetDatum(pg_atomic_read_u64(&times->us) / 1000.0), reset_time()
+	};
+	bool		nulls[lengthof(values)] = {false, max_rows == 0, max_ms == 0};
+
+	if (sorts > 0)
+		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
+}
+
+/* A row for each class that has sorts. */
+Datum
+gpusort_stat_times(PG_FUNCTION_ARGS)
+{
+	static const Oid types[] = {TEXTOID, INT8OID, INT8OID, INT8OID, FLOAT8OID, TIMESTAMPTZOID};
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	require_preloaded();
+	InitMaterializedSRF(fcinfo, 0);
+	require_columns(rsinfo->setDesc, types, lengthof(types));
+	for (int kind = 0; kind < GS_KIND_COUNT; kind++)
+		for (int i = 0; i < GS_ROW_CLASSES; i++)
+			for (int j = 0; j < GS_TIME_CLASSES; j++)
+				put_times(rsinfo, (GsSortKind) kind, i, j);
+	return (Datum) 0;
 }
 
 Datum

@@ -180,9 +180,7 @@ build_with_device(Build *build)
 		return reason;
 
 	gs_client_count_sort(client);
-	gs_stats_count(GS_COUNT_SORTS, 1);
-	gs_stats_count(GS_COUNT_INDEX_BUILDS, 1);
-	gs_stats_count(GS_COUNT_ROWS, rows);
+	gs_stats_sort(GS_KIND_INDEX, rows, build->scan_ms + build->sort_ms + build->write_ms);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, %.0f by pages, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,

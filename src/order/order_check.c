@@ -51,7 +51,6 @@
 #endif
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "device/host_machine.h"
 #include "order/order_private.h"
@@ -371,14 +370,10 @@ gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *arg), void *no
 static bool
 open_pool(void)
 {
-	long		cores = sysconf(_SC_NPROCESSORS_ONLN);
+	int			cores = gs_host_cores();
 
-	if (cores < 1)
-		cores = 1;
-	if (cores > MAX_THREADS)
-		cores = MAX_THREADS;
 	if (gs_order_checker.pool == NULL)
-		gs_order_checker.pool = gs_host_pool_open((int) cores);
+		gs_order_checker.pool = gs_host_pool_open(cores < MAX_THREADS ? cores : MAX_THREADS);
 	return gs_order_checker.pool != NULL;
 }
 

@@ -293,11 +293,12 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 
 	/* what we would wait for might be held by another sort of this query */
 	bool		may_wait = !feeds_leader && gs_guc_wait_timeout_ms > 0 && !holds_promise();
+	bool		slept = false;
+	int			number = -1;
 
 	ConditionVariablePrepareToSleep(&gs_shared->session_cv);
 	for (;;)
 	{
-		int			number = -1;
 		bool		alive;
 		bool		waited = false;
 		TimestampTz served;
@@ -325,16 +326,20 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 			/* there may be one for the next in the queue, too */
 			if (waited)
 				ConditionVariableBroadcast(&gs_shared->session_cv);
-			return true;
+			break;
 		}
 		*reason = alive ? GS_FALLBACK_STAGING : GS_FALLBACK_SERVICE;
 
 		left = wait_left(start, served);
 		if (!alive || !may_wait || left <= 0)
-			return false;
+			break;
 		ConditionVariableTimedSleep(&gs_shared->session_cv, left,
 									gs_compat_wait_event(GS_WAIT_STAGING));
+		slept = true;
 	}
+	if (slept)
+		gs_stats_count(GS_COUNT_STAGING_WAIT_US, GetCurrentTimestamp() - start);
+	return number >= 0;
 }
 
 GsClient *
@@ -504,6 +509,7 @@ typedef struct Wait
 	ConditionVariable *cv;
 	GsWait		event;
 	bool		sleeping;
+	instr_time	since;
 } Wait;
 
 /* The caller has tested, in vain, and tests again afterwards: so no wake-up is lost. */
@@ -513,15 +519,26 @@ wait_on(Wait *wait)
 	if (wait->sleeping)
 		ConditionVariableTimedSleep(wait->cv, GS_WAIT_MS, gs_compat_wait_event(wait->event));
 	else
+	{
 		ConditionVariablePrepareToSleep(wait->cv);
+		INSTR_TIME_SET_CURRENT(wait->since);
+	}
 	wait->sleeping = true;
 }
 
 static void
-end_wait(const Wait *wait)
+end_wait(Wait *wait)
 {
-	if (wait->sleeping)
-		ConditionVariableCancelSleep();
+	static const GsCounter counters[] = {
+		[GS_WAIT_STAGING] = GS_COUNT_STAGING_WAIT_US,
+		[GS_WAIT_SORT] = GS_COUNT_SORT_WAIT_US,
+		[GS_WAIT_FETCH] = GS_COUNT_FETCH_WAIT_US
+	};
+
+	if (!wait->sleeping)
+		return;
+	ConditionVariableCancelSleep();
+	gs_stats_count(counters[wait->event], (uint64) (gs_stats_lap_ms(&wait->since) * 1000));
 }
 
 /* Take a chunk, to append or for a page, when there is one. */
@@ -723,7 +740,6 @@ gs_client_count_sort(const GsClient *client)
 {
 	const GsSession *session = client->session;
 
-	gs_stats_count(GS_COUNT_DEVICE_SORTS, 1);
 	gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(client) ? 1 : 0);
 	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
 	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->limited ? 1 : 0);

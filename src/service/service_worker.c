@@ -40,6 +40,7 @@
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "device/host_machine.h"
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
@@ -217,9 +218,7 @@ open_notify_pipe(void)
 static int
 io_threads(void)
 {
-	long		cores = sysconf(_SC_NPROCESSORS_ONLN);
-
-	return (int) Max(2, Min(cores / 2, 8));
+	return Max(2, Min(gs_host_cores() / 2, 8));
 }
 
 /* Take what there is to be done a step further; false: nothing could be. */

@@ -115,6 +115,7 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	GsSort	   *sort = palloc0(sizeof(GsSort));
 	GsRefusal	refusal;
 
+	INSTR_TIME_SET_CURRENT(sort->begun);
 	sort->context = context;
 	sort->scratch = AllocSetContextCreate(context, "gpusort row", ALLOCSET_DEFAULT_SIZES);
 	sort->keys = keys;
@@ -214,9 +215,6 @@ change_few_rows_to_cpu(GsSort *sort)
 	sort->place = GS_SORT_CPU;
 	gs_local_each(sort, put_stored_row);
 	gs_local_free(sort);
-	gs_stats_count(GS_COUNT_SORTS, 1);
-	gs_stats_count(GS_COUNT_PROCESS_SORTS, 1);
-	gs_stats_count(GS_COUNT_ROWS, sort->report.rows);
 }
 
 static void
@@ -585,7 +583,6 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 	{
 		sort->report.rows = sort->local.rows;
 		gs_local_perform(sort);
-		gs_stats_count(GS_COUNT_PROCESS_SORTS, 1);
 	}
 	else
 	{
@@ -600,11 +597,9 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		sort->report.rows = gs_rows_count(sort->rows) + sort->report.dropped + gs_aside_rows(sort);
 		gs_client_count_sort(sort->client);
 	}
-	if (sort->place != GS_SORT_CPU)
-	{
-		gs_stats_count(GS_COUNT_SORTS, 1);
-		gs_stats_count(GS_COUNT_ROWS, sort->report.rows);
-	}
+	if (sort->report.fallback == GS_FALLBACK_NONE)
+		gs_stats_sort(sort->place == GS_SORT_DEVICE ? GS_KIND_DEVICE : GS_KIND_PROCESS,
+					  sort->report.rows, gs_stats_lap_ms(&sort->begun));
 	sort->performed = true;
 	return gs_output_begin(sort);
 }

@@ -90,6 +90,7 @@ struct GsSort
 	GsKeyLayout layout;			/* with parts: the order is to be proven */
 	MemoryContext context;		/* holds all of this, and the session */
 	MemoryContext scratch;		/* reset with each row that needs it */
+	instr_time	begun;
 
 	/* the way in */
 	GsSortPlace place;

@@ -259,7 +259,7 @@ line()
 	ours=$("$@") || exit 1
 	printf '%-6s %-24s %9s %9s %7s   %6d %6d %9d   %s\n' "$kind" "$name" "$pg" "$ours" "$(bench_ratio "$pg" "$ours")" \
 		"$(stats device_sorts 0)" "$(stats device_sorts $(seq "$servers"))" "$(stats fallbacks $(seq 0 "$servers"))" \
-		"$(for server in $(seq 0 "$servers"); do PGDATABASE=postgres on "$server" -c "SELECT jsonb_object_keys(fallback_reasons) FROM gpusort_stats"; done |
+		"$(for server in $(seq 0 "$servers"); do PGDATABASE=postgres on "$server" -c "SELECT reason FROM gpusort_stat_reasons WHERE kind = 'fallback' AND count > 0"; done |
 			sort -u | paste -sd,)"
 }
 

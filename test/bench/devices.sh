@@ -83,7 +83,7 @@ many()
 		use_devices "${BENCH_DEVICES-}"
 		bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
 		cores=$(cores_used "$clients" "gpusort.force=on")
-		printf '%-8s %10.1f %10.1f %10.1f %8.1f %8.2f   %s\n' "$clients" "$pg" "$one" "$(cat "$work/tps")" $cores "$(bench_sql -c "SELECT fallback_reasons FROM gpusort_stats")"
+		printf '%-8s %10.1f %10.1f %10.1f %8.1f %8.2f   %s\n' "$clients" "$pg" "$one" "$(cat "$work/tps")" $cores "$(bench_fallbacks)"
 	done
 }
 

@@ -96,7 +96,7 @@ sorts()
 				read -r ours ours_p99 ours_mb ours_cpu < <(measure "$clients" "$rows" "$collation" gpusort.enabled=on)
 				printf '%-8s %-11s %-8s %10.1f %10.1f %7s %9s %9s %7s %7s %8s %8s   %s\n' "$rows" "$collation" "$clients" \
 					"$pg" "$ours" "$(bench_ratio "$ours" "$pg")" "$pg_p99" "$ours_p99" "$pg_mb" "$ours_mb" "$pg_cpu" "$ours_cpu" \
-					"$(bench_sql -c "SELECT device_sorts || CASE WHEN fallbacks > 0 THEN ', others: ' || fallback_reasons::text ELSE '' END FROM gpusort_stats")"
+					"$(bench_sql -c "SELECT device_sorts FROM gpusort_stats"), fallbacks: $(bench_fallbacks)"
 			done
 		done
 	done

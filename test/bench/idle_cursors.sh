@@ -48,7 +48,7 @@ bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
 bench_open_cursors hog "$cursors" "$sessions" \
 	"SELECT id, k, v FROM rows WHERE id <= ${BENCH_CURSOR_ROWS:-100000} ORDER BY k COLLATE \"C\""
 sleep 12
-echo "cursors that fell back: $(bench_sql -F ' ' -c "SELECT fallbacks, fallback_reasons FROM gpusort_stats")"
+echo "cursors that fell back: $(bench_fallbacks)"
 report "$cursors idle"
 report "$cursors idle"
 bench_close_cursors >"$work/rows"

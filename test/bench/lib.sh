@@ -131,6 +131,13 @@ bench_sql()
 	as_user "$bindir/psql" -XAtq -v ON_ERROR_STOP=1 "$@"
 }
 
+# Why sorts fell back, and how often
+bench_fallbacks()
+{
+	bench_sql -c "SELECT coalesce(string_agg(reason || ': ' || count, ', '), 'none') FROM gpusort_stat_reasons
+		WHERE kind = 'fallback' AND count > 0"
+}
+
 # All rows are in shared buffers, with their hint bits set, before anything is timed
 bench_settle()
 {

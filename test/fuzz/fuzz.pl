@@ -333,7 +333,8 @@ sub run_all
 		close $file;
 		unlink "$option{log}/results-$job.txt";
 	}
-	my $stats = read_psql('-c', 'SELECT device_sorts, process_sorts, rows, fallbacks, fallback_reasons FROM gpusort_stats');
+	my $stats = read_psql('-c', q(SELECT device_sorts, process_sorts, rows, fallbacks, (SELECT coalesce(jsonb_object_agg(reason, count), '{}')
+		FROM gpusort_stat_reasons WHERE kind = 'fallback' AND count > 0) FROM gpusort_stats));
 	print $all "stats\t", $stats =~ s/\|/\t/gr;
 	close $all;
 

@@ -300,6 +300,18 @@ check_make_targets()
 	done
 }
 
+# YAML and JSON files can be read
+check_yaml()
+{
+	python3 -c 'import yaml' 2>/dev/null || return 0
+	python3 -c 'import sys, yaml
+for file in sys.argv[1:]:
+	try:
+		list(yaml.safe_load_all(open(file)))
+	except yaml.YAMLError as error:
+		print(file, error)' $(ls META.json packaging/*/*.json packaging/*/*.yaml .github/workflows/*.yml 2>/dev/null)
+}
+
 # Every reason that the library gives is explained
 check_reasons_documented()
 {
@@ -422,6 +434,7 @@ check "docs/ explains every reason" check_reasons_documented
 check "docs/speed.svg shows README.md's table" check_picture
 check "measured times are those of test/bench/RESULTS.md" check_measured
 check "links and files named in documents are there" check_links
+check "YAML and JSON files can be read" check_yaml
 check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then
 	check "only entry points are exported" check_exported_symbols

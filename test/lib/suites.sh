@@ -137,7 +137,13 @@ install_for_test()
 
 	# where the TAP tests run
 	mkdir -p "$run/tap"
-	cp -r "$root/test/t" "$root/README.md" "$root/docs" "$run/tap/"
+	cp -r "$root/test/t" "$root/README.md" "$root/docs" "$root/packaging" "$run/tap/"
+	if ! (cd "$build" && "$root/packaging/docker/extension_tree.sh" "$run/tap/image" PG_CONFIG="$PG_CONFIG" "${build_flags[@]}") \
+		>>"$log/install.log" 2>&1; then
+		tail -20 "$log/install.log"
+		count "files of the extension image" 0 1
+		return 1
+	fi
 	[ -z "$server_user" ] || chown -R "$server_user:" "$run/tap"
 }
 

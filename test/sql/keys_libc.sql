@@ -72,7 +72,7 @@ SELECT count(*)
 FROM (SELECT * FROM (SELECT translate(left(md5(i::text), 5), '0123456789abcdef', E'\x01\x02ab\x7f \t-cdABC\nzy') AS v
 					 FROM generate_series(1, 3000) AS i) x
 	  ORDER BY v COLLATE "C.utf8" OFFSET 0) s;
-SELECT device_sorts, fallback_reasons FROM gpusort_stats;
+SELECT device_sorts, fallbacks FROM gpusort_stats;
 SET gpusort.min_rows = 100000;
 SELECT explain_check('SELECT v FROM libc_t ORDER BY v');
 DROP TABLE libc_t, keys_direction;

@@ -129,7 +129,7 @@ CREATE FUNCTION explain_check(query text) RETURNS SETOF text LANGUAGE sql AS $$
 $$;
 SELECT explain_check('SELECT v FROM libc_a ORDER BY v');
 SELECT explain_check('SELECT v FROM libc_long_a ORDER BY v DESC');
-SELECT device_sorts, fallback_reasons FROM gpusort_stats;
+SELECT device_sorts, fallbacks FROM gpusort_stats;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -139,7 +139,7 @@ ALTER TABLE libc_long_a SET (parallel_workers = 2);
 SELECT same_order('libc_a', 'v, id', 'id');
 SELECT same_order('libc_a', 'w DESC, v, id', 'id');
 SELECT same_order('libc_long_a', 'v, id', 'id');
-SELECT fallback_reasons FROM gpusort_stats;
+SELECT fallbacks FROM gpusort_stats;
 
 DROP TABLE libc_words, libc_a, libc_nested, libc_long_a, keys_ranked, keys_direction;
 DROP DOMAIN libc_word, libc_list;

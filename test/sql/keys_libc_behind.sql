@@ -118,7 +118,7 @@ SET min_parallel_table_scan_size = 0;
 ALTER TABLE behind_t SET (parallel_workers = 2);
 SELECT behind_compare('SELECT id FROM behind_t ORDER BY n, v, id');
 SELECT behind_compare('SELECT id FROM behind_t ORDER BY icu DESC, w, n_array, v DESC, id');
-SELECT device_sorts > 0 AS device_sorts, fallback_reasons FROM gpusort_stats;
+SELECT device_sorts > 0 AS device_sorts, fallbacks FROM gpusort_stats;
 
 DROP TABLE behind_t, behind_values, keys_direction;
 DROP DOMAIN behind_numbers, behind_floats;

@@ -55,7 +55,7 @@ $$;
 SELECT explain_long('SELECT v FROM long_t ORDER BY v');
 SELECT explain_long('SELECT v FROM longer_t ORDER BY v');
 SELECT explain_long('SELECT repeat(v, 300) COLLATE "en_US.utf8" AS v FROM long_t WHERE id < 100 ORDER BY v');
-SELECT device_sorts, fallback_reasons FROM gpusort_stats;
+SELECT device_sorts, fallbacks FROM gpusort_stats;
 
 -- fed by workers as well
 SET parallel_setup_cost = 0;
@@ -65,7 +65,7 @@ SET max_parallel_workers_per_gather = 2;
 ALTER TABLE longer_t SET (parallel_workers = 2);
 SELECT gpusort_stats_reset();
 SELECT same_order('longer_t', 'v, id', 'id');
-SELECT fallback_reasons FROM gpusort_stats;
+SELECT fallbacks FROM gpusort_stats;
 SET max_parallel_workers_per_gather = 0;
 
 -- backward, by a cursor, and mark and restore, by a merge join

@@ -134,7 +134,7 @@ CREATE TABLE pages_before AS SELECT id, p AS long, md5(id::text) COLLATE "C" AS 
 SELECT gpusort_stats_reset();
 SELECT check_feed('SELECT id, md5(long), p FROM (SELECT * FROM pages_before ORDER BY p) s');
 SELECT check_feed('SELECT id, length(long) FROM (SELECT p, long, id FROM pages_before ORDER BY p) s');
-SELECT fallback_reasons FROM gpusort_stats;
+SELECT fallbacks FROM gpusort_stats;
 ALTER TABLE pages_long ALTER p SET STORAGE PLAIN;
 INSERT INTO pages_long SELECT i, repeat(md5(i::text), 230), 'plain' FROM generate_series(3000, 3060) AS i;
 SELECT check_feed('SELECT id, md5(p), q FROM (SELECT * FROM pages_long ORDER BY p, id) s');

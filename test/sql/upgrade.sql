@@ -48,7 +48,8 @@ SELECT gpu_sort_array(ARRAY[3, 1, 2]);
 
 -- every column of the views has a comment
 SELECT attrelid::regclass, attname FROM pg_attribute
-WHERE attrelid IN ('gpusort_devices'::regclass, 'gpusort_stats'::regclass, 'gpusort_activity'::regclass)
+WHERE attrelid IN ('gpusort_devices'::regclass, 'gpusort_stats'::regclass, 'gpusort_stat_reasons'::regclass,
+	'gpusort_stat_times'::regclass, 'gpusort_activity'::regclass)
 	AND attnum > 0 AND col_description(attrelid, attnum) IS NULL;
 
 DROP TABLE upgrade_new;

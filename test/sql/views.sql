@@ -9,6 +9,8 @@ SELECT extname, extversion, nspname, obj_description(e.oid, 'pg_extension')
 FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'gpusort';
 \d gpusort_devices
 \d gpusort_stats
+\d gpusort_stat_reasons
+\d gpusort_stat_times
 \d gpusort_activity
 
 SELECT wait_closed();
@@ -53,9 +55,25 @@ SELECT i FROM views_t ORDER BY m COLLATE "C" LIMIT 1;
 SELECT sorts, device_sorts, process_sorts, rows, fallbacks, refusals FROM gpusort_stats;
 SET gpusort.min_rows = 1000;
 SELECT i FROM views_t ORDER BY m COLLATE "C" LIMIT 1;
-SELECT sorts, device_sorts, process_sorts, rows, bytes > 100000 AS bytes, fallbacks, fallback_reasons,
-	refusals, refusal_reasons, stats_reset < clock_timestamp() AS reset
+SELECT sorts, device_sorts, process_sorts, rows, bytes > 100000 AS bytes, fallbacks, refusals,
+	stats_reset < clock_timestamp() AS reset
 FROM gpusort_stats;
+
+-- classes of rows and times: 10,000 rows are in the first one, one more is in the next
+SELECT i FROM generate_series(1, 10000) AS i ORDER BY -i LIMIT 1;
+SELECT i FROM generate_series(1, 10001) AS i ORDER BY -i LIMIT 1;
+CREATE INDEX views_i ON views_t (i);
+SELECT kind, max_rows, sum(sorts) AS sorts,
+	bool_and(total_ms <= max_ms * sorts AND total_ms >= max_ms / 2 * sorts) AS within
+FROM gpusort_stat_times GROUP BY kind, max_rows ORDER BY kind COLLATE "C", max_rows;
+CLUSTER views_t USING views_i;
+SELECT sorts = device_sorts + process_sorts AS all, index_builds > 1 AS index_builds,
+	device_sorts = (SELECT sum(t.sorts) FROM gpusort_stat_times AS t WHERE kind <> 'process sort') AS device_sorts,
+	(SELECT sum(t.sorts) FROM gpusort_stat_times AS t WHERE kind = 'table sort') AS table_sorts,
+	sort_wait_ms > 0 AS sort_wait
+FROM gpusort_stats;
+SELECT gpusort_stats_reset();
+SELECT count(*) FROM gpusort_stat_times;
 -- each of these is refused twice: in EXPLAIN and when it runs
 CREATE COLLATION views_en (locale = 'en_US.UTF-8');
 CREATE COLLATION views_de (locale = 'de_DE.UTF-8');
@@ -63,7 +81,7 @@ EXPLAIN (COSTS OFF) SELECT i FROM views_t
 	ORDER BY m COLLATE "C.utf8", m COLLATE "en_US.utf8", m COLLATE "de_DE.utf8", m COLLATE views_en, m COLLATE views_de;
 DROP COLLATION views_en, views_de;
 EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY to_jsonb(i);
-SELECT refusals, refusal_reasons FROM gpusort_stats;
+SELECT kind, reason, count FROM gpusort_stat_reasons WHERE count > 0;
 SET client_min_messages = debug1;
 EXPLAIN (COSTS OFF) SELECT i FROM views_t ORDER BY to_jsonb(i);
 SET client_min_messages = warning;
@@ -73,6 +91,8 @@ CREATE ROLE regress_gpusort_user;
 SELECT wait_closed();
 SET ROLE regress_gpusort_user;
 SELECT count(*) FROM gpusort_stats;
+SELECT count(*) FROM gpusort_stat_times;
+SELECT kind, count(*) FROM gpusort_stat_reasons GROUP BY kind ORDER BY kind;
 SELECT count(*) FROM gpusort_devices;
 SELECT count(*) FROM gpusort_activity;
 SELECT gpusort_stats_reset();

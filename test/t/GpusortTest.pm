@@ -174,7 +174,8 @@ sub fallbacks
 {
 	my ($node) = @_;
 
-	return $node->safe_psql('postgres', 'SELECT fallback_reasons FROM gpusort_stats');
+	return $node->safe_psql('postgres', "SELECT coalesce(jsonb_object_agg(reason, count), '{}')
+		FROM gpusort_stat_reasons WHERE kind = 'fallback' AND count > 0");
 }
 
 # What a query returns, in order

@@ -162,7 +162,7 @@ for my $mode (@modes)
 	for my $node (@nodes)
 	{
 		cmp_ok(value($node, 'SELECT device_sorts FROM gpusort_stats'), '>=', 10, "$mode_name: sorts of " . $node->name);
-		is(value($node, 'SELECT fallback_reasons FROM gpusort_stats'), '{}', "$mode_name: no fallbacks of " . $node->name);
+		is(value($node, 'SELECT fallbacks FROM gpusort_stats'), '0', "$mode_name: no fallbacks of " . $node->name);
 		released($node, "$mode_name, " . $node->name);
 	}
 }

@@ -55,7 +55,7 @@ $old->safe_psql('postgres', q(
 	REINDEX TABLE p;
 
 	CREATE ROLE app LOGIN;
-	CREATE VIEW state AS SELECT d.device, d.state, s.index_builds, s.fallback_reasons FROM gpusort_devices AS d, gpusort_stats AS s;
+	CREATE VIEW state AS SELECT d.device, d.state, s.index_builds, s.fallbacks FROM gpusort_devices AS d, gpusort_stats AS s;
 	CREATE VIEW busy AS SELECT * FROM gpusort_activity;
 	CREATE VIEW sorted AS SELECT id, gpu_sort_array(a) AS a FROM t;
 	CREATE MATERIALIZED VIEW largest AS SELECT id, (gpu_sort_array(a, true))[1] AS a FROM t;

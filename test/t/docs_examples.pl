@@ -23,12 +23,14 @@ my $needs_root = 'needs root and a network';
 my $suite = 'a suite of the tests';
 my @commands = (
 	[ qr/^apt-get (install|purge) /, $needs_root ],
-	[ qr/^make (deb|rpm|docker)\b/, 'needs a network and much time; packaging/README.md' ],
+	[ qr/^make (deb|rpm|docker|cnpg)\b/, 'needs a network and much time; packaging/README.md' ],
 	[ qr/^(DEMO_ROWS=\d+ )?make demo$/, 'builds a server of its own' ],
 	[ qr/^make (test|check-\w+|lint|fuzz)$/, $suite ],
 	[ qr/^test\/(run\.sh|bench\/\w+\.sh)\b/, $suite ],
 	[ qr/^make( (install|uninstall))?( PG_CONFIG=\.\.\.| CUDA=no)?$/, 'build/production runs it' ],
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
+	[ qr/^(POSTGRES_PASSWORD=\w+ )?(docker|kubectl) /, 'needs a container engine, or Kubernetes' ],
+	[ qr/^DATA_SOURCE_NAME=/, 'compat_monitoring does it' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^Device: /, 'needs several devices; devices_several has them' ],
 	[ qr/^kill( -9)?$/, 'fault_service_lost and fault_killed do it' ],
@@ -364,7 +366,7 @@ for my $item (@items)
 	}
 }
 
-is(join(' ', sort keys %views), 'gpusort_activity gpusort_devices gpusort_stats', 'all views are described');
+is(join(' ', sort keys %views), 'gpusort_activity gpusort_devices gpusort_stat_reasons gpusort_stat_times gpusort_stats', 'all views are described');
 is( join(' ', sort keys %settings),
 	$node->safe_psql('postgres', q(SELECT string_agg(name, ' ' ORDER BY name COLLATE "C")
 		FROM pg_settings WHERE name LIKE 'gpusort.%' AND name <> 'gpusort.fault')),

@@ -211,7 +211,7 @@ for my $seed ($first .. $last)
 	check_client($_, $what) for @running;
 	fault($node, undef) if $condition =~ /device is/;
 	released($node, $what);
-	note($node->safe_psql('postgres', 'SELECT device_sorts, spilled_sorts, temp_bytes, fallback_reasons FROM gpusort_stats'));
+	note(value($node, 'SELECT device_sorts, spilled_sorts, temp_bytes FROM gpusort_stats') . '|' . fallbacks($node));
 }
 $node->stop;
 done_testing();

@@ -60,6 +60,21 @@ wait_ready($node);
 like(nodes($by_key), qr/GpuSort < Gather < Parallel GpuSortFeed/, 'ORDER BY: workers where there are more cores');
 like(nodes($union), qr/GpuSort < Gather/, 'UNION: the same');
 like(nodes($grouped), qr/GpuSort < Gather .*Finalize HashAggregate < Gather < Partial HashAggregate/, 'GROUP BY: the same');
+
+# a container that may use one core's time and 4 GB
+my $group = PostgreSQL::Test::Utils::tempdir();
+
+append_to_file("$group/cpu.max", "50000 100000\n");
+append_to_file("$group/memory.max", (4 << 30) . "\n");
+$node->append_conf('postgresql.conf', 'gpusort.host_threads = 0');
+$node->stop;
+{
+	local $ENV{GPUSORT_FAULT_CGROUP} = $group;
+	$node->start;
+}
+wait_ready($node);
+is(value($node, 'SELECT name, memory_total, memory_limit < memory_total / 3 FROM gpusort_devices'),
+	'host, 1 thread|' . (4 << 30) . '|t', 'a container: threads and memory');
 $node->stop;
 
 done_testing();
