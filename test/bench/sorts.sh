@@ -2,7 +2,8 @@
 # Sorts of all kinds: PostgreSQL at its best against gpusort, in one run.
 #
 # Tables f and w as in order_by.sh; a holds float4[] of 20 elements
-# (BENCH_ARRAYS rows, default 5 million), n numerics, h Hangul text
+# (BENCH_ARRAYS rows, default 5 million), n numerics, r ranges (BENCH_RANGES rows, default 3 million),
+# g points of PostGIS (BENCH_POINTS rows, default 5 million), h Hangul text
 # (BENCH_HANGUL rows, default 1 million).  PostgreSQL's best is the fastest of
 # serial and parallel (8 workers allowed), each with work_mem 64 MB and 8 GB;
 # where one of them takes more than BENCH_PATIENCE seconds (default 30) it is
@@ -78,4 +79,20 @@ if bench_wanted "h ORDER BY Hangul en_US"; then
 		"i, (SELECT string_agg(chr(44032 + abs(hashint4(i * 8 + j)) % 11172), '') FROM generate_series(1, 8) AS j)"
 	BENCH_RUNS=1 row "h ORDER BY Hangul en_US" "" "SELECT id, p FROM h ORDER BY p COLLATE \"en_US.utf8\""
 	row "h ORDER BY Hangul ICU" "" "SELECT id, p FROM h ORDER BY p COLLATE \"en-x-icu\""
+fi
+if bench_wanted "r ORDER BY int4range"; then
+	bench_load r "${BENCH_RANGES:-3000000}" "id int, v int4range, n numrange" \
+		"i, int4range(abs(hashint4(i)) % 1000000, 1000000 + abs(hashint4(i + 1)) % 1000000), numrange(i % 1000, 1000 + i % 7 / 10.0)"
+	row "r ORDER BY int4range" "" "SELECT id, v FROM r ORDER BY v"
+	row "r ORDER BY numrange, id" "" "SELECT id, n FROM r ORDER BY n, id"
+fi
+if bench_wanted "g ORDER BY geometry"; then
+	if [ "$(bench_sql -c "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'")" = 1 ]; then
+		bench_sql -c "CREATE EXTENSION postgis" || exit 1
+		bench_load g "${BENCH_POINTS:-5000000}" "id int, v geometry" \
+			"i, ST_Point(hashint4(i) % 180000 / 1000.0, hashint4(i + 1) % 90000 / 1000.0, 4326)"
+		row "g ORDER BY geometry" "" "SELECT id, v FROM g ORDER BY v"
+	else
+		echo "no PostGIS here: geometry was not measured"
+	fi
 fi
