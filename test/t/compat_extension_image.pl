@@ -17,6 +17,8 @@ my $node = PostgreSQL::Test::Cluster->new('image');
 
 plan skip_all => 'PostgreSQL finds extensions in images from version 18 on' if $node->pg_version < 18;
 
+my ($cluster, $database) = yaml('packaging/kubernetes/cluster.yaml');
+my %spec = %{ $cluster->{spec}{postgresql} };
 my $image = "$ENV{TESTDIR}/image";
 my @files;
 
@@ -27,9 +29,6 @@ is_deeply(
 	'files of the image');
 
 # what the example asks of the server
-my ($cluster, $database) = yaml('packaging/kubernetes/cluster.yaml');
-my %spec = %{ $cluster->{spec}{postgresql} };
-
 is_deeply($spec{shared_preload_libraries}, ['gpusort'], 'cluster.yaml: preloaded');
 is($spec{extensions}[0]{name}, 'gpusort', 'cluster.yaml: image');
 is($database->{spec}{extensions}[0]{name}, 'gpusort', 'cluster.yaml: extension');
