@@ -92,7 +92,7 @@ gs_stats_sort(GsSortKind kind, uint64 rows, double ms)
 		time_class++;
 	times = &gs_stats->times[kind][row_class][time_class];
 	pg_atomic_fetch_add_u64(&times->sorts, 1);
-	pg_atomic_fetch_add_u64(&times->us, (uint64) (ms * 1000));
+	pg_atomic_fetch_add_u64(&times->ns, (uint64) (ms * 1e6));
 	gs_stats_count(GS_COUNT_ROWS, rows);
 }
 

@@ -79,7 +79,7 @@ typedef enum GsRefusal
 typedef struct GsTimes
 {
 	pg_atomic_uint64 sorts;
-	pg_atomic_uint64 us;		/* that they took together */
+	pg_atomic_uint64 ns;		/* that they took together: small ones take less than a microsecond */
 } GsTimes;
 
 /* Nothing but atomics. */

@@ -224,7 +224,7 @@ put_times(ReturnSetInfo *rsinfo, GsSortKind kind, int row_class, int time_class)
 	uint64		max_ms = gs_stats_max_ms(time_class);
 	Datum		values[] = {
 		CStringGetTextDatum(gs_sort_kind_name(kind)), Int64GetDatum(max_rows), Int64GetDatum(max_ms),
-		Int64GetDatum(sorts), Float8GetDatum(pg_atomic_read_u64(&times->us) / 1000.0), reset_time()
+		Int64GetDatum(sorts), Float8GetDatum(pg_atomic_read_u64(&times->ns) / 1e6), reset_time()
 	};
 	bool		nulls[lengthof(values)] = {false, max_rows == 0, max_ms == 0};
 
