@@ -113,6 +113,21 @@ for my $panel (@{ $dashboard->{panels} })
 		push @expressions, [ $what, $expression ];
 	}
 }
+# alerts that the documentation proposes
+my ($alerts) = slurp_file("$ENV{TESTDIR}/docs/monitoring.md") =~ /^\| alert \| expression \|\n\| --- \| --- \|\n(.*?)\n\n/ms;
+
+for (split /\n/, $alerts)
+{
+	my ($alert, $expression) = /^\| (.*?) \| (.*) \|$/;
+
+	for my $metric ($expression =~ /(gpusort\w+)/g)
+	{
+		ok($metrics{$metric}, "$alert: $metric");
+	}
+	# whether it holds is another question
+	push @expressions, [ $alert, $expression =~ s/ (==|>) / $1 bool /r ];
+}
+
 my @places = map { my $p = $_->{gridPos}; map { my $x = $_; map { "$x $_" } $p->{y} .. $p->{y} + $p->{h} - 1 } $p->{x} .. $p->{x} + $p->{w} - 1 }
   @{ $dashboard->{panels} };
 
