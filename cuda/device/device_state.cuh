@@ -125,6 +125,7 @@ struct CopySlot
   bool failed;
   Failure failure;
   ImageRef image; // append
+  Stream gather_stream;
   Event gather_begin;
   Event gather_end;
   Event copy_begin;
@@ -137,7 +138,6 @@ struct CopyLane
   static constexpr size_t max_slots = 8;
 
   RequestQueue queue;
-  Stream gather_stream;
   Stream copy_stream;
   CopySlot slots[max_slots];
 

@@ -7,9 +7,9 @@
 # index builds whose names match are run; default: all.  Both versions run on the same data, one server
 # at a time, BENCH_TURNS times (default 2) by turns, each query twice a turn, with 8 workers
 # and work_mem 1 GB, each index once a turn; the fastest times are printed, in ms, and their sums.
-# "300 MB": device_memory.
+# "300 MB": device_memory.  "sessions": BENCH_SESSIONS (default 64) sort table m 8 times each, in one process.
 #
-# Tables f and w as in order_by.sh; v has BENCH_VALUES rows (default 5 million) of numeric, float8, and an
+# Tables f and w as in order_by.sh; m has a million words; v has BENCH_VALUES rows (default 5 million) of numeric, float8, and an
 # integer of 1000 values; a has BENCH_ARRAYS rows (default 1 million) of float4[20]; l, as in spill.sh, has
 # BENCH_LINES (default 1 million).  For the other settings see lib.sh.
 set -u
@@ -34,12 +34,13 @@ bench_head "$other" "$@"
 
 bench_load_paths f "${BENCH_PATHS:-10000000}"
 bench_load_words w "${BENCH_WORDS:-10000000}"
+bench_load_words m 1000000
 bench_load v "${BENCH_VALUES:-5000000}" "id int, few int, amount numeric, f8 float8" \
 	"i, abs(hashint4(i)) % 1000, (hashint4(i)::numeric * 1000 + i % 7) / 100, hashint4(i + 1) / 7.0"
 bench_load a "${BENCH_ARRAYS:-1000000}" "id int, a float4[]" \
 	"i, ARRAY(SELECT (hashint4(i * 20 + j) % 1000000)::float4 / 7 FROM generate_series(1, 20) AS j)"
 bench_load_lines l "${BENCH_LINES:-1000000}"
-for table in f w v a l; do
+for table in f w m v a l; do
 	bench_sql -c "ALTER TABLE $table SET (parallel_workers = 8)" || exit 1
 done
 bench_ready
@@ -50,7 +51,7 @@ use_version()
 	stop_server bench
 	cp "$work/libraries/$1.so" "$pkglibdir/gpusort.so"
 	start_server bench || exit 1
-	bench_sql -c "SELECT pg_prewarm(t) FROM unnest('{f,w,v,a,l}'::regclass[]) AS t" >/dev/null
+	bench_sql -c "SELECT pg_prewarm(t) FROM unnest('{f,w,m,v,a,l}'::regclass[]) AS t" >/dev/null
 	until bench_sql -c "SET gpusort.force = on" -c "EXPLAIN SELECT p FROM w ORDER BY p" | grep -q GpuSort; do
 		sleep 0.2
 	done
@@ -83,6 +84,21 @@ index()
 		'\timing off' "DROP INDEX one;" | timed "$name"
 }
 
+# All sessions at once sort again and again, each in one process
+sessions()
+{
+	local name="$1 sessions" begin=$EPOCHREALTIME
+
+	bench_wanted "$name" || return
+	{
+		bench_settings "gpusort.force=on max_parallel_workers_per_gather=0"
+		echo 'SELECT id, p FROM m ORDER BY p COLLATE "C" OFFSET 999999999;'
+	} >"$work/sort.sql"
+	chmod a+r "$work/sort.sql"
+	as_user "$bindir/pgbench" -n -f "$work/sort.sql" -c "$1" -j "$1" -t 8 >/dev/null 2>>"$work/errors"
+	awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN {print (b - a) * 1000}' >>"$work/times/$name.$version"
+}
+
 run_all()
 {
 	local t c
@@ -108,6 +124,7 @@ run_all()
 	index "l (l_partkey, l_suppkey)"
 	index "l (l_comment COLLATE \"C\")"
 	index "w (p COLLATE \"en_US.utf8\")"
+	sessions "${BENCH_SESSIONS:-64}"
 	query "f JOIN w" "SELECT count(*) FROM f JOIN w ON f.p COLLATE \"C\" = w.p COLLATE \"C\""
 	query "v ORDER BY amount" "SELECT id FROM v ORDER BY amount"
 	query "v ORDER BY f8" "SELECT id, f8 FROM v ORDER BY f8"
