@@ -23,7 +23,9 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
 #include "common/hashfn.h"
+#include "utils/lsyscache.h"
 #include "utils/sortsupport.h"
 
 #include "key/key_value.h"
@@ -102,11 +104,16 @@ is_unsigned_order(GsKeyAbbreviation *abbreviation)
 }
 
 GsKeyAbbreviation *
-gs_key_abbreviation_create(Oid sort_operator, Oid collation)
+gs_key_abbreviation_create(Oid sort_operator, Oid opfamily, Oid opcintype, Oid collation)
 {
-	GsKeyAbbreviation *abbreviation = palloc0(sizeof(GsKeyAbbreviation));
-	SortSupport support = &abbreviation->support;
+	GsKeyAbbreviation *abbreviation;
+	SortSupport support;
 
+	/* the family may lack all functions of the type: PostgreSQL complains of that when it sorts */
+	if (!OidIsValid(get_opfamily_proc(opfamily, opcintype, opcintype, BTSORTSUPPORT_PROC)))
+		return NULL;
+	abbreviation = palloc0(sizeof(GsKeyAbbreviation));
+	support = &abbreviation->support;
 	support->ssup_cxt = CurrentMemoryContext;
 	support->ssup_collation = collation;
 	support->abbreviate = true;

@@ -105,7 +105,7 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	refusal = describe_value(col, opfamily, opcintype, collation, type);
 	if (refusal == GS_REFUSE_TYPE && IsBinaryCoercible(type, opcintype))
 	{
-		col->abbreviation = gs_key_abbreviation_create(sort_operator, collation);
+		col->abbreviation = gs_key_abbreviation_create(sort_operator, opfamily, opcintype, collation);
 		if (col->abbreviation == NULL)
 			return refusal;
 		col->type = opcintype;

@@ -75,7 +75,8 @@ extern float4 gs_key_label_order(GsKeyLabels *labels, Oid label);
  * key_abbrev.c: the abbreviated keys of an operator class, in CurrentMemoryContext; NULL if it has
  * none that compare as unsigned integers.  gs_key_abbreviate() makes one; false: this value has none.
  */
-extern GsKeyAbbreviation *gs_key_abbreviation_create(Oid sort_operator, Oid collation);
+extern GsKeyAbbreviation *gs_key_abbreviation_create(Oid sort_operator, Oid opfamily, Oid opcintype,
+													 Oid collation);
 extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint64 *key);
 
 /*

@@ -77,6 +77,21 @@ CREATE EXTENSION IF NOT EXISTS amcheck;
 CREATE INDEX copied_u ON copied (u, m DESC);
 SELECT bt_index_check('copied_u', true);
 CREATE INDEX copied_gin ON copied USING gin ((ARRAY[u, NULL, u]));
-DROP TABLE copied, keys_direction;
+DROP TABLE copied;
+
+-- a member of an operator family that lacks the functions of its type
+CREATE TYPE copied_int8;
+CREATE FUNCTION copied_int8_in(cstring) RETURNS copied_int8 IMMUTABLE STRICT LANGUAGE internal AS 'int8in';
+CREATE FUNCTION copied_int8_out(copied_int8) RETURNS cstring IMMUTABLE STRICT LANGUAGE internal AS 'int8out';
+CREATE TYPE copied_int8 (INPUT = copied_int8_in, OUTPUT = copied_int8_out, LIKE = int8);
+CREATE FUNCTION copied_int8_lt(copied_int8, copied_int8) RETURNS boolean IMMUTABLE STRICT LANGUAGE internal AS 'int8lt';
+CREATE FUNCTION copied_int8_eq(copied_int8, copied_int8) RETURNS boolean IMMUTABLE STRICT LANGUAGE internal AS 'int8eq';
+CREATE OPERATOR < (FUNCTION = copied_int8_lt, LEFTARG = copied_int8, RIGHTARG = copied_int8);
+CREATE OPERATOR = (FUNCTION = copied_int8_eq, LEFTARG = copied_int8, RIGHTARG = copied_int8, MERGES);
+ALTER OPERATOR FAMILY integer_ops USING btree ADD OPERATOR 1 < (copied_int8, copied_int8), OPERATOR 3 = (copied_int8, copied_int8);
+EXPLAIN (COSTS OFF) SELECT * FROM (SELECT n, n::int8::text::copied_int8 AS i FROM keys_direction) AS s ORDER BY i USING <, n;
+ALTER OPERATOR FAMILY integer_ops USING btree DROP OPERATOR 1 (copied_int8, copied_int8), OPERATOR 3 (copied_int8, copied_int8);
+DROP TYPE copied_int8 CASCADE;
+DROP TABLE keys_direction;
 DROP TYPE copied_uuid, copied_macaddr, copied_numeric CASCADE;
 DROP FUNCTION copy_type, four_orders, same_order, keys_taken, keys_rank;
