@@ -11,6 +11,9 @@
  * both are the same function, src/key can write the keys.  The functions of tsvector and of jsonb compare
  * bytes.
  *
+ * Where equal keys of a value can differ in bytes, ginExtractEntries() itself chooses the one that becomes
+ * an entry.
+ *
  * Tests: regress/index_gin
  *
  *-------------------------------------------------------------------------
@@ -47,6 +50,7 @@ typedef struct GinFeed
 	GinState	state;
 	MemoryContext scratch;		/* of one row */
 	GsTupleFormer *formers[INDEX_MAX_KEYS]; /* of each column's entries */
+	bool		choose[INDEX_MAX_KEYS]; /* among equal keys of a value */
 	int			first_key;		/* among the values of the key: that of the first column */
 	GsPutRow	row;
 	Datum		key_values[MAX_SORT_COLUMNS];
@@ -76,6 +80,20 @@ column_order(Relation index, int i, Oid *type, Oid *sort_operator, Oid *collatio
 	if (!type_is_collatable(*type))
 		*collation = InvalidOid;
 	return OidIsValid(entry->lt_opr) && (!OidIsValid(compare) || compare == entry->cmp_proc);
+}
+
+/* Have equal keys of a column the same image? */
+static bool
+equal_image(Relation index, int i)
+{
+	Oid			type;
+	Oid			sort_operator;
+	Oid			collation;
+	TypeCacheEntry *entry;
+
+	(void) column_order(index, i, &type, &sort_operator, &collation);
+	entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
+	return gs_index_equal_image(entry->btree_opf, entry->btree_opintype, collation);
 }
 
 static GsKeyDesc *
@@ -144,6 +162,15 @@ put_value(GinFeed *gin, int i, ItemPointer tid, Datum value, bool isnull)
 	bool		has_null = false;
 	int32		n = 0;
 
+	if (gin->choose[i])
+	{
+		GinNullCategory *categories;
+
+		keys = ginExtractEntries(&gin->state, i + 1, value, isnull, &n, &categories);
+		for (int32 k = 0; k < n && gin->feed.status == GS_PUT_OK; k++)
+			put_entry(gin, i, tid, keys[k], categories[k]);
+		return;
+	}
 	if (isnull)
 	{
 		put_entry(gin, i, tid, (Datum) 0, GIN_CAT_NULL_ITEM);
@@ -197,6 +224,7 @@ gin_feed_create(Relation index, const IndexInfo *info, GsFeeder *feeder)
 	gin->first_key = gin->state.oneCol ? 0 : 1;
 	for (int i = 0; i < natts; i++)
 	{
+		gin->choose[i] = !equal_image(index, i);
 		gin->formers[i] = gs_tuple_former_create(gin->state.tupdesc[i]);
 		gin->key_isnull[gin->first_key + i] = true;
 	}

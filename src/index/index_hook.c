@@ -48,7 +48,6 @@
 #include "access/genam.h"
 #include "access/table.h"
 #include "access/xact.h"
-#include "access/xact.h"
 #include "catalog/catalog.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_am_d.h"

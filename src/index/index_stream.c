@@ -14,8 +14,6 @@
  *	  may stand between them.  So each live tuple is compared with the last live
  *	  one.  If the operator class says that equal values have equal images,
  *	  images are compared, else the values by the index's comparison function.
- *	  The operator class of bpchar says so wrongly: blanks at the end do not
- *	  count, and columns without a length have any number of them.
  *
  *	  PostgreSQL complains about the first two equal keys that its sort happens
  *	  to compare, gpusort about the first two in the index.
@@ -29,15 +27,14 @@
 #include "access/genam.h"
 #include "access/nbtree.h"
 #include "catalog/index.h"
-#include "catalog/pg_type_d.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
 
 #include "compat.h"
 #include "index/index_stream.h"
+#include "index/index_tuple.h"
 #include "sort/sort_rows.h"
 
 /* How the values of a key column are compared. */
@@ -90,17 +87,13 @@ init_uniqueness(GsIndexStream *stream)
 	{
 		UniqueColumn *column = &stream->columns[i];
 		Form_pg_attribute attr = TupleDescAttr(stream->tupdesc, i);
-		Oid			opcintype = index->rd_opcintype[i];
-		Oid			equal_image = get_opfamily_proc(index->rd_opfamily[i], opcintype, opcintype,
-													BTEQUALIMAGE_PROC);
 
 		column->byval = attr->attbyval;
 		column->len = attr->attlen;
 		column->collation = index->rd_indcollation[i];
 		column->compare = index_getprocinfo(index, i + 1, BTORDER_PROC);
-		column->image = OidIsValid(equal_image) && opcintype != BPCHAROID &&
-			DatumGetBool(OidFunctionCall1Coll(equal_image, column->collation,
-											  ObjectIdGetDatum(opcintype)));
+		column->image = gs_index_equal_image(index->rd_opfamily[i], index->rd_opcintype[i],
+											 column->collation);
 	}
 }
 

@@ -12,6 +12,9 @@
  */
 #include "postgres.h"
 
+#include "access/nbtree.h"
+#include "catalog/pg_type_d.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "chunk/tuple_form.h"
@@ -80,4 +83,14 @@ gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull)
 	at = gs_form_pad(at, MAXIMUM_ALIGNOF);
 	tuple->t_info = info | (at - (char *) tuple);
 	return tuple;
+}
+
+bool
+gs_index_equal_image(Oid opfamily, Oid type, Oid collation)
+{
+	Oid			function = get_opfamily_proc(opfamily, type, type, BTEQUALIMAGE_PROC);
+
+	/* bpchar's says so wrongly: blanks at the end do not count, and there may be any number of them */
+	return OidIsValid(function) && type != BPCHAROID &&
+		DatumGetBool(OidFunctionCall1Coll(function, collation, ObjectIdGetDatum(type)));
 }

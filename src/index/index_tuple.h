@@ -22,4 +22,7 @@ extern GsTupleFormer *gs_tuple_former_create(TupleDesc tupdesc);
  */
 extern IndexTuple gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull);
 
+/* Have values that are equal, to a btree operator family, the same image? */
+extern bool gs_index_equal_image(Oid opfamily, Oid type, Oid collation);
+
 #endif							/* GS_INDEX_TUPLE_H */

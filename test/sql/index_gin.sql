@@ -86,6 +86,17 @@ CREATE INDEX ON nulls USING gin (a);
 SELECT rows - :before AS entries FROM gpusort_stats;
 DROP TABLE nulls;
 
+-- equal keys of one value that differ in bytes
+CREATE TABLE equal_keys AS SELECT array_agg(make_interval(days => n * half, hours => 24 * n * (1 - half))) AS a, array_agg(round(n, half)) AS b
+	FROM (SELECT i, i * 5 + (h & 3) AS n, (h >> 2) & 1 AS half FROM generate_series(1, 40) AS i, generate_series(1, 20) AS k, hashint4(i * 20 + k) AS h) AS s
+	GROUP BY i ORDER BY i;
+ALTER TABLE t RENAME TO t_before;
+ALTER TABLE equal_keys RENAME TO t;
+SELECT index_check('CREATE INDEX %s ON t USING gin (a)');
+SELECT index_check('CREATE INDEX %s ON t USING gin (b, a)');
+DROP TABLE t;
+ALTER TABLE t_before RENAME TO t;
+
 -- dead rows, HOT chains, rows of this transaction
 DELETE FROM t WHERE i % 10 = 3;
 UPDATE t SET i = i + 1 WHERE i % 10 = 5;
