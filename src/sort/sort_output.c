@@ -322,6 +322,18 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 	GsSortStatus status;
 
 	Assert(sort->performed);
+	if (likely(sort->direct && forward && sort->settling == NULL))
+	{
+		uint32		others = GS_ENTRY_EXTERNAL | GS_ENTRY_INEXACT | (sort->first_of_equal ? GS_ENTRY_TIE : 0);
+		const char *row = gs_rows_next_in_page(sort->rows, others);
+
+		if (likely(row != NULL))
+		{
+			sort->emitted++;
+			ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+			return GS_SORT_OK;
+		}
+	}
 	if (sort->place == GS_SORT_CPU)
 		return get_cpu(sort, forward, slot);
 	if (sort->settled)
@@ -372,6 +384,8 @@ gs_output_begin(GsSort *sort)
 	bool		inexact = false;
 
 	sort->mark.rank = -1;
+	sort->direct = sort->place == GS_SORT_DEVICE && sort->aside == NULL &&
+		(!sort->rerun || sort->repeatable);
 	if (!sort->random_access || sort->place == GS_SORT_CPU)
 		return GS_SORT_OK;
 	if (sort->aside)
@@ -381,7 +395,10 @@ gs_output_begin(GsSort *sort)
 	else
 		for (int i = 0; i < sort->local.n_chunks; i++)
 			inexact |= sort->local.chunks[i].inexact > 0;
-	return inexact ? fill_store(sort) : GS_SORT_OK;
+	if (!inexact)
+		return GS_SORT_OK;
+	sort->direct = false;
+	return fill_store(sort);
 }
 
 bool
@@ -599,6 +616,7 @@ gs_output_end(GsSort *sort)
 	if (sort->skip.held)
 		tuplestore_end(sort->skip.held);
 	sort->skip.held = NULL;
+	sort->direct = false;
 	sort->emitted = 0;
 	sort->emitted_sum = 0;
 }

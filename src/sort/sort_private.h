@@ -111,9 +111,11 @@ struct GsSort
 	/* the way out */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
 	Tuplesortstate *settling;	/* the run of equal keys now being settled */
+	bool		collecting;		/* such a run is not complete yet */
 	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
 								 * is returned, but for rows put aside */
-	bool		collecting;		/* such a run is not complete yet */
+	bool		direct;			/* place DEVICE: rows are returned as they lie in
+								 * pages, but for runs to settle and large ones */
 	Tuplestorestate *settled;	/* all rows in their order, for random access */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;

@@ -43,54 +43,11 @@
 #include "sort/sort_big.h"
 #include "sort/sort_rows.h"
 
-/* Pages asked for beyond the current one. */
-#define GS_PAGES_AHEAD		3
-
 /* More returned rows of one group of equal keys are not kept track of. */
 #define GS_TRACK_MAX		(UINT64CONST(1) << 20)
 
 /* Who reads a page for longer is slow, or idle. */
 #define GS_SLOW_PAGE_MS		1000
-
-typedef struct PageSlot
-{
-	int			chunk;			/* -1: slot not in use */
-	bool		held;			/* else the page is on its way, has come, or was given up */
-	uint64		request;		/* for the page */
-	uint32		range;
-	uint64		page;			/* of the range */
-} PageSlot;
-
-struct GsRows
-{
-	uint64		n;
-	int64		rank;
-
-	/* rows in memory */
-	const GsLocalRow *array;
-
-	/* rows of a session */
-	GsClient   *client;
-	uint32		range;			/* the one at hand; pages are counted in it */
-	uint64		n_pages;
-	PageSlot	slots[GS_PAGES_AHEAD + 1];
-	bool		in_one_go;		/* they are read to the end without a rest */
-	bool		promised;		/* the session has a chunk for the current page */
-	TimestampTz opened;			/* when the current page was */
-	char	   *own;			/* for a copy of a page; NULL until needed */
-	char	   *memory;			/* the current page; NULL: none */
-	int			current;		/* its slot; -1: it is a copy */
-	uint64		page;			/* its number */
-	uint64		first_row;		/* its first row, counted in its range */
-	int			n_in_page;
-	int64		page_rank;		/* rank of its first row */
-	bool		seeking;		/* the next page to use is sought.page */
-	GsRowsPlace sought;
-
-	bool		keep_track;
-	uint64		track_before;
-	GsRowHashes track;
-};
 
 GsRows *
 gs_rows_of_array(const GsLocalRow *array, uint64 n)
@@ -213,7 +170,7 @@ gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest)
 static void
 ask_for(GsRows *rows, int number, uint64 page)
 {
-	PageSlot   *slot = &rows->slots[number];
+	GsPageSlot   *slot = &rows->slots[number];
 
 	Assert(slot->held);
 	slot->range = rows->range;
@@ -243,7 +200,7 @@ free_slot(GsRows *rows, uint64 low, uint64 high)
 
 	for (int i = 0; i < lengthof(rows->slots); i++)
 	{
-		PageSlot   *slot = &rows->slots[i];
+		GsPageSlot   *slot = &rows->slots[i];
 
 		if (slot->chunk >= 0 && slot->range == rows->range && slot->page >= low && slot->page <= high)
 			continue;
@@ -282,7 +239,7 @@ open_range(GsRows *rows, uint32 range)
 static GsClientStatus
 wait_for(GsRows *rows, int number)
 {
-	PageSlot   *slot = &rows->slots[number];
+	GsPageSlot   *slot = &rows->slots[number];
 	GsClientStatus status = GS_CLIENT_OK;
 
 	if (!slot->held)
@@ -362,7 +319,7 @@ may_read_in_place(GsRows *rows)
 static void
 use_page(GsRows *rows, int number)
 {
-	PageSlot   *slot = &rows->slots[number];
+	GsPageSlot   *slot = &rows->slots[number];
 	char	   *memory = gs_chunk_memory(slot->chunk);
 
 	/* the device did not know of the row before the first one of a range */

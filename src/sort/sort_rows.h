@@ -18,8 +18,6 @@
 /* A row of a local sort: its address, with GS_ENTRY_ flags in the low bits. */
 typedef uintptr_t GsLocalRow;
 
-typedef struct GsRows GsRows;
-
 /* gs_tuple_hash() of rows that were returned; zeroes: none. */
 typedef struct GsRowHashes
 {
@@ -39,6 +37,59 @@ gs_row_hashes_clear(GsRowHashes *list)
 	list->lost = false;
 }
 
+/* A place to come back to: the current row. */
+typedef struct GsRowsPlace
+{
+	int64		rank;
+	uint32		range;
+	uint64		page;
+	int64		page_rank;		/* rank of the page's first row */
+} GsRowsPlace;
+
+/* Pages asked for beyond the current one. */
+#define GS_PAGES_AHEAD		3
+
+typedef struct GsPageSlot
+{
+	int			chunk;			/* -1: slot not in use */
+	bool		held;			/* else the page is on its way, has come, or was given up */
+	uint64		request;		/* for the page */
+	uint32		range;
+	uint64		page;			/* of the range */
+} GsPageSlot;
+
+/* For sort_rows.c and the inline functions here alone. */
+typedef struct GsRows
+{
+	uint64		n;
+	int64		rank;
+
+	/* rows in memory */
+	const GsLocalRow *array;
+
+	/* rows of a session */
+	GsClient   *client;
+	uint32		range;			/* the one at hand; pages are counted in it */
+	uint64		n_pages;
+	GsPageSlot	slots[GS_PAGES_AHEAD + 1];
+	bool		in_one_go;		/* they are read to the end without a rest */
+	bool		promised;		/* the session has a chunk for the current page */
+	TimestampTz opened;			/* when the current page was */
+	char	   *own;			/* for a copy of a page; NULL until needed */
+	char	   *memory;			/* the current page; NULL: none */
+	int			current;		/* its slot; -1: it is a copy */
+	uint64		page;			/* its number */
+	uint64		first_row;		/* its first row, counted in its range */
+	int			n_in_page;
+	int64		page_rank;		/* rank of its first row */
+	bool		seeking;		/* the next page to use is sought.page */
+	GsRowsPlace sought;
+
+	bool		keep_track;
+	uint64		track_before;
+	GsRowHashes track;
+} GsRows;
+
 /*
  * Both allocate in CurrentMemoryContext.  in_one_go: the caller will read on to the end, or
  * close the session; it will not rest in between and keep its place, as a cursor does.
@@ -55,6 +106,25 @@ extern uint64 gs_rows_count(const GsRows *rows);
  * either end.
  */
 extern GsClientStatus gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags);
+
+/*
+ * The same for the next row, if it is in the page of the current one and has none of the flags.
+ * Else NULL, and the current row stays the current one.
+ */
+static inline const char *
+gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
+{
+	uint64		place = (uint64) (rows->rank + 1 - rows->page_rank);
+	uint32		entry;
+
+	if (rows->memory == NULL || rows->seeking || place >= (uint64) rows->n_in_page)
+		return NULL;
+	entry = gs_page_entry(rows->memory, GS_CHUNK_BYTES, place);
+	if (entry & but_flags)
+		return NULL;
+	rows->rank++;
+	return rows->memory + (entry & ~GS_ENTRY_FLAGS);
+}
 
 /*
  * Move n rows forward; *found is false if there are fewer, and the end is reached.  If a
@@ -91,15 +161,6 @@ extern void gs_rows_advance(GsRows *rows, uint64 n);
 
 /* Can gs_rows_skip() go to any row at once? */
 extern bool gs_rows_is_one_range(const GsRows *rows);
-
-/* A place to come back to: the current row. */
-typedef struct GsRowsPlace
-{
-	int64		rank;
-	uint32		range;
-	uint64		page;
-	int64		page_rank;		/* rank of the page's first row */
-} GsRowsPlace;
 
 extern void gs_rows_tell(const GsRows *rows, GsRowsPlace *place);
 
