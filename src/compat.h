@@ -66,6 +66,14 @@
 #error "gpusort knows PostgreSQL 15 to 19; to try a later one: make COPT=-DGPUSORT_UNKNOWN_VERSION"
 #endif
 
+/* From PostgreSQL 18 on pg_get_loaded_modules() shows a library's name and version. */
+#if PG_VERSION_NUM >= 180000
+#define gs_compat_module_magic(module, number) \
+	PG_MODULE_MAGIC_EXT(.name = (module), .version = (number))
+#else
+#define gs_compat_module_magic(module, number)	PG_MODULE_MAGIC
+#endif
+
 /* Was a static background worker registered?  Asked in the postmaster, where each has a place or none. */
 static inline bool
 gs_compat_worker_registered(const char *name)

@@ -19,6 +19,7 @@
 #include "storage/ipc.h"
 
 #include "cluster/cluster_hook.h"
+#include "compat.h"
 #include "guc.h"
 #include "index/index_hook.h"
 #include "nodes/arrays/executor_run.h"
@@ -28,7 +29,7 @@
 #include "service/service_worker.h"
 #include "stats.h"
 
-PG_MODULE_MAGIC;
+gs_compat_module_magic("gpusort", "0.2.0");
 
 void		_PG_init(void);
 

@@ -204,6 +204,8 @@ check_version_number()
 		echo "CHANGELOG.md does not begin with version $version"
 	[ "$(grep -cF "\"version\": \"$version\"" META.json)" -eq 2 ] ||
 		echo "META.json's versions are not $version"
+	grep -qF "gs_compat_module_magic(\"gpusort\", \"$version\")" src/gpusort.c ||
+		echo "src/gpusort.c is not of version $version"
 	grep -qF "sql/gpusort--$version.sql" META.json || echo "META.json does not name version $version's script"
 	head -1 packaging/debian/changelog | grep -qF "($version-" ||
 		echo "packaging/debian/changelog does not begin with version $version"
@@ -364,11 +366,11 @@ anchors()
 }
 
 # Links between documents lead somewhere, and so do names of scripts and tests
-check_links()
+check_document_links()
 {
 	local document link file anchor
 
-	for document in README.md CHANGELOG.md docs/*.md */README.md src/*.md src/*/README.md test/bench/*.md; do
+	for document; do
 		grep -oE '\]\([^)]+\)' "$document" | sed 's/^](//; s/)$//' | grep -vE '^https?:' | sort -u |
 			while read -r link; do
 			file=${link%%#*}
@@ -383,6 +385,13 @@ check_links()
 			fi
 		done
 	done
+}
+
+check_links()
+{
+	local file
+
+	check_document_links README.md CHANGELOG.md docs/*.md */README.md src/*.md src/*/README.md test/bench/*.md
 	grep -ohE '`[^` ]*(test|packaging)/[a-z_/]+\.(sh|md|pl|sql|conf)' README.md docs/*.md */README.md src/*/README.md | tr -d '`' | sort -u |
 		while read -r file; do
 		[ -e "$file" ] || echo "documents name $file, which is not there"
@@ -391,6 +400,17 @@ check_links()
 		sort -u | while read -r file; do
 		grep -qE "[[:space:]]$file$" test/parts || echo "documents name the test $file, which is not in test/parts"
 	done
+}
+
+# So do those of the documents that packages install; links to files that only the sources have become text
+check_packaged_links()
+{
+	local folder
+
+	folder=$(mktemp -d)
+	packaging/documents.sh "$folder"
+	(cd "$folder" && check_document_links $(find . -name '*.md'))
+	rm -r "$folder"
 }
 
 # ---- the library ----
@@ -434,6 +454,7 @@ check "docs/ explains every reason" check_reasons_documented
 check "docs/speed.svg shows README.md's table" check_picture
 check "measured times are those of test/bench/RESULTS.md" check_measured
 check "links and files named in documents are there" check_links
+check "links of the documents in packages, too" check_packaged_links
 check "YAML and JSON files can be read" check_yaml
 check "make targets of documents and workflows are there" check_make_targets
 if [ -e "$build/gpusort.so" ]; then
