@@ -43,6 +43,7 @@
  * where the server was built with ICU, and not every machine with the server's headers has those.
  */
 #if PG_VERSION_NUM >= 180000
+#include "commands/defrem.h"
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
 #include "utils/pg_locale.h"
@@ -109,6 +110,36 @@ gs_compat_explain_prefix(const ExplainState *es)
 	return es->rtable_size > 1 || es->verbose;
 #else
 	return list_length(es->rtable) > 1 || es->verbose;
+#endif
+}
+
+/* EXPLAIN's option GPUSORT.  Extensions have options since PostgreSQL 18. */
+#if PG_VERSION_NUM >= 180000
+static inline void
+gs_compat_explain_option(ExplainState *es, DefElem *option, ParseState *pstate)
+{
+	SetExplainExtensionState(es, GetExplainExtensionId("gpusort"), defGetBoolean(option) ? es : NULL);
+}
+#endif
+
+static inline void
+gs_compat_register_explain_option(void)
+{
+#if PG_VERSION_NUM >= 190000
+	RegisterExtensionExplainOption("gpusort", gs_compat_explain_option, GUCCheckBooleanExplainOption);
+#elif PG_VERSION_NUM >= 180000
+	RegisterExtensionExplainOption("gpusort", gs_compat_explain_option);
+#endif
+}
+
+static inline bool
+gs_compat_has_explain_option(ExplainState *es)
+{
+#if PG_VERSION_NUM >= 180000
+	return GetExplainExtensionState(es, GetExplainExtensionId("gpusort")) != NULL;
+#else
+	(void) es;
+	return false;
 #endif
 }
 

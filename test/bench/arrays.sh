@@ -63,4 +63,4 @@ for t in f20 f1000; do
 done
 echo
 echo "last plans with GpuArraySort:"
-grep -A 9 'GpuArraySort)' "$work/plans.log" | grep -E 'GpuArraySort|Device|Engine|Batches|Arrays' | tail -16
+grep -A 10 'GpuArraySort)' "$work/plans.log" | grep -E 'GpuArraySort|Device|Engine|Batches|Arrays' | tail -16

@@ -238,7 +238,7 @@ bench_time()
 	{
 		bench_settings "$settings"
 		for _ in $(seq "$runs"); do
-			echo "EXPLAIN (ANALYZE, TIMING OFF) $sql;"
+			echo "EXPLAIN (ANALYZE, VERBOSE, TIMING OFF) $sql;"
 		done
 	} | bench_sql | tee -a "$work/plans.log" | sed -n 's/^Execution Time: \(.*\) ms/\1/p' | bench_median
 }

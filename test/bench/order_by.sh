@@ -102,4 +102,4 @@ for t in f w; do
 done
 echo
 echo "last plan of each query with gpusort:"
-grep -A 12 'GpuSort)' "$work/plans.log" | grep -E 'GpuSort|Device|Engine|Bytes|Rows|Workers|Chunks' | tail -9
+grep -A 13 'GpuSort)' "$work/plans.log" | grep -E 'GpuSort|Device|Engine|Bytes|Rows|Workers|Chunks' | tail -9

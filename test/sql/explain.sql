@@ -62,6 +62,12 @@ SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, FORMAT YAML',
 	'SELECT * FROM explain_t ORDER BY p COLLATE "C"');
 SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, FORMAT XML',
 	'SELECT * FROM explain_t ORDER BY p COLLATE "C"');
+-- with all details: by VERBOSE, and from PostgreSQL 18 on by an option of gpusort
+SELECT CASE WHEN current_setting('server_version_num')::int >= 180000 THEN 'GPUSORT' ELSE 'VERBOSE' END AS all_details \gset
+SELECT line FROM unnest(ARRAY['VERBOSE', :'all_details', :'all_details' || ' off']) AS option,
+	explain_masked(format('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF, %s', option),
+		'SELECT * FROM explain_t ORDER BY p COLLATE "C"') AS line
+WHERE line ~ 'Device|Engine|Bytes|Chunks|Pages';
 -- in the process
 SELECT explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF',
 	'SELECT * FROM explain_t WHERE id < 100 ORDER BY p COLLATE "C"');

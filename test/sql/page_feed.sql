@@ -29,7 +29,7 @@ DECLARE
 	n int := 0;
 BEGIN
 	SET LOCAL gpusort.force = on;
-	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+	FOR line IN EXECUTE 'EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
 		n := n + coalesce(substring(line FROM name || ': (\d+)')::int, 0);
 	END LOOP;
 	RETURN n;

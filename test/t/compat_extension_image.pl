@@ -46,6 +46,8 @@ $node->append_conf('postgresql.conf', join "\n",
 	'gpusort.device = ' . ($cuda ? 'cuda' : 'host'), '');
 $node->start;
 is(value($node, 'SELECT string_agg(name, \' \') FROM pg_available_extensions'), 'gpusort', 'extensions to be found');
+is(value($node, q(SELECT module_name, version FROM pg_get_loaded_modules() WHERE module_name = 'gpusort')),
+	'gpusort|' . value($node, q(SELECT default_version FROM pg_available_extensions)), 'name and version of the library');
 $node->safe_psql('postgres', q(
 	CREATE EXTENSION gpusort;
 	CREATE TABLE t AS SELECT i AS id, md5(i::text) AS k FROM generate_series(1, 50000) AS i;

@@ -48,12 +48,16 @@ gs_explain_array_report(const GsArrayReport *report, ExplainState *es)
 	if (report->fallback != GS_FALLBACK_NONE)
 		ExplainPropertyText("Fallback Reason", gs_fallback_name(report->fallback), es);
 	ExplainPropertyInteger("Arrays Sorted", NULL, report->arrays, es);
-	ExplainPropertyInteger("Batches", NULL, report->batches, es);
+	if (gs_explain_details(es))
+		ExplainPropertyInteger("Batches", NULL, report->batches, es);
 	if (report->device_batches == 0)
 		return;
 	ExplainPropertyInteger("Arrays on Device", NULL, report->device_arrays, es);
-	ExplainPropertyInteger("Batches on Device", NULL, report->device_batches, es);
-	ExplainPropertyText("Engine", report->engine, es);
+	if (gs_explain_details(es))
+	{
+		ExplainPropertyInteger("Batches on Device", NULL, report->device_batches, es);
+		ExplainPropertyText("Engine", report->engine, es);
+	}
 	if (!es->timing)
 		return;
 	if (es->format == EXPLAIN_FORMAT_TEXT)

@@ -35,6 +35,7 @@ gs_nodes_init(void)
 	RegisterCustomScanMethods(&gs_group_node.scan);
 	RegisterCustomScanMethods(&gs_choice_node.scan);
 	RegisterCustomScanMethods(&gs_arrays_node.scan);
+	gs_compat_register_explain_option();
 }
 
 Node *
@@ -214,6 +215,12 @@ gs_scan_columns_read(GsScanColumns *columns, const CustomScan *plan)
 		columns->attnos[foreach_current_index(lc)] = var->varattno;
 		columns->last = Max(columns->last, var->varattno);
 	}
+}
+
+bool
+gs_explain_details(ExplainState *es)
+{
+	return es->format != EXPLAIN_FORMAT_TEXT || es->verbose || gs_compat_has_explain_option(es);
 }
 
 void

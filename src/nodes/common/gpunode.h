@@ -31,6 +31,9 @@ typedef struct GsNode
  */
 extern void gs_explain_device(const char *name, uint32 devices, struct ExplainState *es);
 
+/* Does EXPLAIN show more than a few lines?  By VERBOSE or GPUSORT, and to programs. */
+extern bool gs_explain_details(struct ExplainState *es);
+
 /* custom_private; an error if it has not so many members. */
 extern List *gs_node_private(const CustomScan *plan, int n);
 

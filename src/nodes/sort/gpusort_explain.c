@@ -158,13 +158,19 @@ explain_spill(const GsSortReport *report, ExplainState *es)
 	}
 }
 
-/*
- * In text format three lines:
- *
- *		Device: cuda  Engine: radix  Rows: 7321000
- *		Key Bytes: ...  Row Bytes: ...  Chunks: ...  Table Pages: ...
- *		Device Time: copy in ... sort ... gather ... copy out ...
- */
+static void
+explain_details(const GsSortReport *report, ExplainState *es)
+{
+	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+
+	ExplainPropertyText("Engine", report->engine, es);
+	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
+	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
+	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
+	if (report->table_pages > 0)
+		ExplainPropertyInteger("Table Pages", NULL, report->table_pages, es);
+}
+
 void
 gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 {
@@ -213,12 +219,8 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 		return;
 	if (report->dropped > 0)
 		ExplainPropertyInteger("Rows Dropped", NULL, report->dropped, es);
-	ExplainPropertyText("Engine", report->engine, es);
-	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
-	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
-	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
-	if (report->table_pages > 0)
-		ExplainPropertyInteger("Table Pages", NULL, report->table_pages, es);
+	if (gs_explain_details(es))
+		explain_details(report, es);
 	if (report->runs > 0)
 		explain_spill(report, es);
 	if (report->limited)
