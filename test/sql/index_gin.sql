@@ -66,13 +66,16 @@ FROM unnest(ARRAY['same', 'nulls', 'empty', 'null_keys', 'same, nulls, empty, nu
 -- many rows of few keys, and a run of keys that grows the tree by several levels
 SELECT index_check('CREATE INDEX %s ON t USING gin ((ARRAY[lpad(i::text, 900, ''k'')]))');
 
--- TIDs of one key that take more than maintenance_work_mem come in pieces
+-- TIDs of one key that take more than maintenance_work_mem come in pieces, which fill pages otherwise
 CREATE TABLE pieces AS SELECT i, ARRAY[7, i] AS key, CASE WHEN i % 2 = 0 THEN ARRAY[8, NULL] END AS nulls FROM generate_series(1, 300000) AS i;
 SET maintenance_work_mem = '1MB';
 SELECT index_builds AS before FROM gpusort_stats \gset
 CREATE INDEX pieces_gin ON pieces USING gin (key, nulls);
 SELECT index_builds - :before AS builds FROM gpusort_stats;
 RESET maintenance_work_mem;
+CREATE INDEX whole_gin ON pieces USING gin (key, nulls);
+SELECT index_difference('pieces_gin', 'whole_gin') IS NOT NULL AS in_pieces;
+DROP INDEX whole_gin;
 SET enable_seqscan = off;
 SELECT count(*), sum(i) FROM pieces WHERE key @> '{7}';
 SELECT count(*), sum(i) FROM pieces WHERE nulls OPERATOR(pg_catalog.@>) '{8}';
