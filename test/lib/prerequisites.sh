@@ -1,7 +1,7 @@
 # Everything that building and testing gpusort needs on this machine.
 #
 # check_prerequisites
-#	Sets and exports PG_CONFIG.  What is missing is installed where this is
+#	Sets and exports PG_CONFIG.  Packages that are missing are installed where this is
 #	Debian or Ubuntu and we are root; otherwise the exact commands are
 #	printed and the script ends.  Where nothing is missing nothing is touched,
 #	and no network is needed.
@@ -76,20 +76,17 @@ choose_packaged_major()
 	[ -n "$major" ] && [ "$major" -ge $pg_major_min ] && echo "$major"
 }
 
-# Prints the locales that are missing and wanted by tests of libc collations
+# The locales that tests of libc collations want
+wanted_locales="en_US de_DE"
+
+# Prints those that the system lacks
 missing_locales()
 {
 	local locale
 
-	for locale in en_US de_DE; do
+	for locale in $wanted_locales; do
 		locale -a 2>/dev/null | grep -qixE "$locale\.utf-?8" || echo $locale
 	done
-}
-
-# The command that makes a locale
-localedef_command()
-{
-	echo "localedef -i $1 -f UTF-8 $1.UTF-8"
 }
 
 # Prints the packages that are missing, one a line
@@ -120,7 +117,7 @@ missing_packages()
 
 check_prerequisites()
 {
-	local packages install locale
+	local packages install
 
 	if [ -n "${PG_CONFIG-}" ] && ! pg_config_usable "$PG_CONFIG"; then
 		echo "PG_CONFIG=$PG_CONFIG is not a whole PostgreSQL of $pg_major_min or later:" >&2
@@ -131,19 +128,16 @@ check_prerequisites()
 	packages=$(missing_packages | sort -u | tr '\n' ' ')
 	install="apt-get install -y --no-install-recommends $packages"
 
-	if [ -n "$packages$(missing_locales)" ]; then
+	if [ -n "$packages" ]; then
 		if ! command -v apt-get >/dev/null; then
-			echo "Missing: ${packages:-the locales en_US.UTF-8 and de_DE.UTF-8}" >&2
+			echo "Missing: $packages" >&2
 			echo "(names as on Debian; or set PG_CONFIG to a PostgreSQL of your own)" >&2
 			exit 1
 		fi
 		if [ "$(id -u)" -ne 0 ]; then
 			echo "Something is missing. Install it with:" >&2
 			echo >&2
-			[ -z "$packages" ] || echo "    sudo apt-get update && sudo $install" >&2
-			for locale in $(missing_locales); do
-				echo "    sudo $(localedef_command "$locale")" >&2
-			done
+			echo "    sudo apt-get update && sudo $install" >&2
 			echo >&2
 			exit 1
 		fi
@@ -164,10 +158,6 @@ check_prerequisites()
 				$install -q -o DPkg::Lock::Timeout=300 >/dev/null || exit 1
 		fi
 	fi
-	for locale in $(missing_locales); do
-		echo "== $(localedef_command "$locale")"
-		$(localedef_command "$locale") || exit 1
-	done
 
 	if [ -z "${PG_CONFIG-}" ] && ! PG_CONFIG=$(find_pg_config); then
 		echo "No whole PostgreSQL of $pg_major_min or later was found; set PG_CONFIG." >&2

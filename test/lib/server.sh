@@ -6,7 +6,8 @@
 # copy is a whole installation, and "make install DESTDIR=$work/install" puts
 # the extension into it.
 #
-#	make_work_dir			sets work, goes there, and removes it when the script ends
+#	make_work_dir			sets work, goes there, and removes it when the script ends; makes locales
+#							that the system lacks there (prerequisites.sh says which)
 #	copy_server PG_CONFIG	copies a server
 #	make_private_install	copies the server that PG_CONFIG names
 #	start_server NAME CONF...	initdb, start; sets PGHOST, PGPORT (server_port, or 5432), PGUSER, PGDATABASE
@@ -62,7 +63,7 @@ make_work_dir()
 	local var
 
 	# nothing of the caller's may reach our servers
-	for var in $(env | sed -nE "s/^(PG[A-Z]+|LC_[A-Z]+|LANGUAGE)=.*/\1/p"); do
+	for var in $(env | sed -nE "s/^(PG[A-Z]+|LC_[A-Z]+|LANGUAGE|LOCPATH)=.*/\1/p"); do
 		unset "$var"
 	done
 	# PostgreSQL's test modules take LC_ALL away; initdb then takes the encoding from LANG
@@ -80,6 +81,24 @@ make_work_dir()
 	[ -z "$server_user" ] || chown "$server_user:" "$run"
 	# the sources may lie where that user cannot go
 	cd "$work" || exit 1
+	[ -z "$(missing_locales)" ] || make_locales
+}
+
+# Locales that the system lacks, in our own folder.  Where LOCPATH is set glibc does not look into the
+# system's archive of locales: so all that are wanted.  "locale -a", of which initdb makes collations,
+# does not know of LOCPATH
+make_locales()
+{
+	local locale
+
+	mkdir "$work/locales" "$work/bin"
+	for locale in $wanted_locales; do
+		localedef -i "$locale" -f UTF-8 "$work/locales/$locale.utf8" || exit 1
+	done
+	printf '#!/bin/sh\n%s "$@"\n[ "$*" != -a ] || ls "%s"\n' "$(command -v locale)" "$work/locales" >"$work/bin/locale"
+	chmod -R a+rX "$work/locales" "$work/bin"
+	chmod a+x "$work/bin/locale"
+	export LOCPATH=$work/locales PATH=$work/bin:$PATH
 }
 
 # End a process and all that it started
