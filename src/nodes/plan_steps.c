@@ -246,6 +246,7 @@ gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, in
 	{
 		if (gs_sort_may_rerun(parse) && !is_volatile(root, stmt, GS_VOLATILE_BESIDE_SCANS))
 			context->flags = gs_plan_subplan_flags(stmt);
+		context->any_order = parse->sortClause == NIL;
 		context->last_node_id = gs_plan_last_node_id(stmt);
 		walk_all(context, walk);
 		if (only_selects(stmt))

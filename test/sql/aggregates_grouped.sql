@@ -202,6 +202,36 @@ DROP FUNCTION ga_join, ga_latest;
 REVOKE CREATE ON SCHEMA public FROM regress_ga;
 REVOKE SELECT ON ga_t FROM regress_ga;
 DROP ROLE regress_ga;
+
+-- texts are sorted by their bytes where nobody asks for another order, and equality is that of bytes
+CREATE FUNCTION ga_sets(query text) RETURNS TABLE (line text) LANGUAGE plpgsql AS $$
+BEGIN
+	SET LOCAL gpusort.enabled = off;
+	EXECUTE 'CREATE TEMP TABLE ga_stock AS ' || query;
+	SET LOCAL gpusort.enabled = on;
+	SET LOCAL gpusort.force = on;
+	EXECUTE 'CREATE TEMP TABLE ga_ours AS ' || query;
+	RETURN QUERY EXECUTE 'SELECT format(''%s rows, %s differ'', (SELECT count(*) FROM ga_ours), (SELECT count(*) FROM
+		((SELECT * FROM ga_stock EXCEPT ALL SELECT * FROM ga_ours) UNION ALL (SELECT * FROM ga_ours EXCEPT ALL SELECT * FROM ga_stock)) AS d))';
+	DROP TABLE ga_stock, ga_ours;
+	RETURN QUERY SELECT * FROM explain_lines(query, 'Key:|Gpu|Agg|Unique');
+END
+$$;
+CREATE TABLE ga_words AS
+	SELECT i AS id, CASE WHEN i % 17 > 0 THEN w END COLLATE "en_US.utf8" AS e, w COLLATE "und-x-icu" AS u, w COLLATE ga_ci AS ci,
+		(w || repeat(' ', i % 3))::char(9) COLLATE "en_US.utf8" AS c
+	FROM (SELECT i, (ARRAY['a', 'A', 'ä', 'Z', 'z', 'a b', 'ab', 'a-b', ''])[1 + i % 9] || i % 40 AS w FROM generate_series(1, 3000) AS i) AS w;
+ANALYZE ga_words;
+SELECT * FROM ga_sets('SELECT e, count(*), min(id) FROM ga_words GROUP BY e');
+SELECT * FROM ga_sets('SELECT u, e, string_agg(id::text, '','') FROM ga_words GROUP BY e, u, id');
+SELECT * FROM ga_sets('SELECT c, count(*) FROM ga_words GROUP BY c HAVING count(*) > 1');
+SELECT * FROM ga_sets('SELECT DISTINCT e, u FROM ga_words');
+SELECT * FROM ga_sets('SELECT e FROM ga_words UNION SELECT u COLLATE "en_US.utf8" FROM ga_words');
+SELECT * FROM ga_sets('SELECT ci, count(*) FROM ga_words GROUP BY ci');
+SELECT * FROM ga_sets('SELECT e, count(*) FROM ga_words GROUP BY e ORDER BY e');
+SELECT * FROM ga_sets('SELECT e, count(*), rank() OVER (ORDER BY e) FROM ga_words GROUP BY e');
+DROP TABLE ga_words;
+DROP FUNCTION ga_sets;
 DROP TABLE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;
 DROP COLLATION ga_ci;
 DROP FUNCTION compare_groups, explain_lines, compare_nodes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

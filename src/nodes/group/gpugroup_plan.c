@@ -24,7 +24,8 @@
  * (aggregates.h).  Unique and Group copy rows as well.
  *
  * In the last two nobody sees the rows' order, nor which of equal texts was kept; so texts are
- * sorted by their bytes, whatever their collation is.
+ * sorted by their bytes, whatever their collation is.  So they are in the first two, if the node is
+ * the topmost one of a statement without ORDER BY.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are compared.
  * PostgreSQL's node stays where there are ordered sets, or aggregates that sort, and where an expression
@@ -222,7 +223,7 @@ gs_group_count(GsStepContext *context, Plan *plan)
 	if (result != plan)
 	{
 		gs_plan_keep_unique(input.sort);
-		gs_plan_forget_order(input.sort);
+		gs_plan_forget_order(input.sort, true);
 	}
 	return result;
 }
@@ -236,26 +237,46 @@ is_sorted_input(const Plan *child)
 	return gs_node_is(child, &gs_sort_node) || gs_node_is(child, &gs_window_node);
 }
 
+/* Nobody sees in which order the statement's last node has its groups. */
+static void
+forget_order_at_top(Plan *group, List *columns)
+{
+	CountInput	input = {.columns = columns};
+
+	if (!gs_node_is(outerPlan(group), &gs_sort_node))
+		return;
+	input.sort = (CustomScan *) outerPlan(group);
+	if (compares_all_keys(&input))
+		gs_plan_forget_order(input.sort, false);
+}
+
+/* Put GpuGroup in the place of a node that groups, or aggregates all rows. */
+static Plan *
+replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
+{
+	List	   *columns = gs_columns_of_groups(plan);
+	Plan	   *group = make_node(plan, outerPlan(plan), kind, columns, NULL);
+
+	if (group != plan && context->any_order && plan == context->stmt->planTree)
+		forget_order_at_top(group, columns);
+	return group;
+}
+
 Plan *
 gs_group_aggregate(GsStepContext *context, Plan *plan)
 {
 	const Agg  *agg = (const Agg *) plan;
 
-	(void) context;
-
 	if (!gs_plan_agg_is_simple(agg) || (agg->aggstrategy == AGG_SORTED) != (agg->numCols > 0) ||
 		!is_sorted_input(outerPlan(plan)))
 		return plan;
-	return make_node(plan, outerPlan(plan), GS_GROUP_BY, gs_columns_of_groups(plan), NULL);
+	return replace(context, plan, GS_GROUP_BY);
 }
 
 Plan *
 gs_group_distinct(GsStepContext *context, Plan *plan)
 {
-	(void) context;
-
 	if (!gs_node_is(outerPlan(plan), &gs_sort_node))
 		return plan;
-	return make_node(plan, outerPlan(plan), IsA(plan, Unique) ? GS_GROUP_DISTINCT : GS_GROUP_BY,
-					 gs_columns_of_groups(plan), NULL);
+	return replace(context, plan, IsA(plan, Unique) ? GS_GROUP_DISTINCT : GS_GROUP_BY);
 }

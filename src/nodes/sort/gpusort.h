@@ -111,9 +111,9 @@ extern void gs_plan_keep_unique(CustomScan *plan);
 extern void gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties);
 
 /*
- * The order of a GpuSort's rows does not matter, only which of them are equal: sort by what
- * is quickest, with NULLs first.  The collations must be deterministic.
+ * The order of a GpuSort's rows does not matter, only which of them are equal: sort texts by their
+ * bytes; and, if it is wanted, NULLs first.  The collations must be deterministic.
  */
-extern void gs_plan_forget_order(CustomScan *plan);
+extern void gs_plan_forget_order(CustomScan *plan, bool nulls_first);
 
 #endif							/* GS_NODES_GPUSORT_H */

@@ -91,11 +91,11 @@ gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
 
 /* Texts that are the same under one deterministic collation are so under all. */
 static void
-forget_order(List *private)
+forget_order(List *private, bool nulls_first)
 {
 	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
 	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
-	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
+	List	   *nulls = list_nth(private, GS_PLAN_NULLS_FIRST);
 
 	for (int i = 0; i < list_length(operators); i++)
 	{
@@ -103,7 +103,8 @@ forget_order(List *private)
 		Oid			type;
 		bool		descending;
 
-		lfirst_int(list_nth_cell(nulls_first, i)) = true;
+		if (nulls_first)
+			lfirst_int(list_nth_cell(nulls, i)) = true;
 		if (OidIsValid(list_nth_oid(collations, i)) &&
 			gs_compat_ordering_op(list_nth_oid(operators, i), &opfamily, &type, &descending) &&
 			(type == TEXTOID || type == BPCHAROID))
@@ -112,13 +113,13 @@ forget_order(List *private)
 }
 
 void
-gs_plan_forget_order(CustomScan *plan)
+gs_plan_forget_order(CustomScan *plan, bool nulls_first)
 {
 	Plan	   *child = outerPlan(plan);
 
-	forget_order(plan->custom_private);
+	forget_order(plan->custom_private, nulls_first);
 	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
-		forget_order(((CustomScan *) outerPlan(child))->custom_private);
+		forget_order(((CustomScan *) outerPlan(child))->custom_private, nulls_first);
 }
 
 void
@@ -144,6 +145,15 @@ gs_plan_read(const CustomScan *plan, GsSortKeys *keys)
 	}
 }
 
+/* Are texts that are equal under the collation so under that of a key, and the other way round? */
+static bool
+has_equality(Oid key_collation, Oid collation)
+{
+	return key_collation == collation ||
+		(key_collation == C_COLLATION_OID && OidIsValid(collation) &&
+		 get_collation_isdeterministic(collation));
+}
+
 int
 gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno, Oid equality,
 				 Oid collation)
@@ -153,7 +163,8 @@ gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attn
 	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
 		return -1;
 	for (int i = 0; i < keys->ncols; i++)
-		if (keys->attnos[i] == ((Var *) tle->expr)->varattno && keys->collations[i] == collation &&
+		if (keys->attnos[i] == ((Var *) tle->expr)->varattno &&
+			has_equality(keys->collations[i], collation) &&
 			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
 			return i;
 	return -1;
