@@ -112,6 +112,8 @@ run_all()
 		query "$t count(DISTINCT p)" "SELECT count(DISTINCT p COLLATE \"C\") FROM $t"
 		query "$t DISTINCT p" "SELECT DISTINCT p COLLATE \"C\" FROM $t"
 		query "$t GROUP BY p" "SELECT p COLLATE \"C\", count(*) FROM $t GROUP BY 1"
+		query "$t DISTINCT p en_US.utf8" "SELECT DISTINCT p COLLATE \"en_US.utf8\" FROM $t"
+		query "$t GROUP BY p en_US.utf8" "SELECT p COLLATE \"en_US.utf8\", count(*) FROM $t GROUP BY 1"
 		query "$t rank()" "SELECT id, rank() OVER (ORDER BY p COLLATE \"C\") FROM $t"
 		query "$t lag(id)" "SELECT lag(id) OVER (ORDER BY p COLLATE \"C\") FROM $t"
 		query "$t sum(id) OVER" "SELECT sum(id) OVER (ORDER BY p COLLATE \"C\") FROM $t"
