@@ -1,0 +1,97 @@
+-- Does gpusort pay for this database?  It need not be installed, and nothing is changed:
+--
+--	psql -X -d mydb -f advise.sql
+--
+-- Two lists: index builds, from the catalogs, and statements, from pg_stat_statements.  Columns whose names end
+-- in "?" are guesses, by times measured on an H200 host with 16 cores (docs/measured.md), with all data
+-- in memory and up to 8 workers.  Slow storage makes all gains smaller.  What does not fit into the GPU's memory
+-- goes to temporary files, and is slower.  Without a GPU gpusort sorts on the CPU, and gains less.
+\set QUIET on
+\pset footer off
+\pset null '-'
+
+\echo '== Index builds: CREATE INDEX, REINDEX, restores. The 30 largest gains'
+WITH kinds (kind, keys, us_per_row, faster) AS (
+	VALUES (1, 'numbers, times, bytes', 0.15, 3.0),		-- 7.3 million integers: 1071 and 352 ms
+		(2, 'text by bytes', 0.55, 4.8),				-- 7.3 million paths: 4004 and 831 ms
+		(3, 'text of ICU', 0.7, 6.0),					-- only sorts were measured: 9 to 11 times as fast
+		(4, 'text of libc', 2.0, 10.5),					-- 1 to 3.6 us a row; 10.5 to 13.4 times as fast
+		(5, 'GIN', NULL, 8.0),							-- 8 to 15 times as fast, beside one process of PostgreSQL
+		(6, 'not sorted by gpusort', NULL, NULL)),
+database AS (
+	SELECT datlocprovider AS provider, datcollate AS locale FROM pg_database WHERE datname = current_database()),
+collations AS (
+	SELECT oid, CASE WHEN provider = 'i' THEN 3 WHEN provider = 'b' OR locale IN ('C', 'POSIX') THEN 2 ELSE 4 END AS kind
+	FROM (SELECT c.oid, CASE WHEN collprovider = 'd' THEN d.provider ELSE collprovider END AS provider,
+			CASE WHEN collprovider = 'd' THEN d.locale ELSE collcollate END AS locale
+		FROM pg_collation AS c, database AS d) AS c),
+columns AS (
+	SELECT i.indexrelid, am.amname,
+		CASE WHEN element.typtype NOT IN ('e', 'r') AND element.typname NOT IN ('text', 'varchar', 'bpchar', 'name',
+				'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'money', 'date', 'time', 'timetz', 'timestamp',
+				'timestamptz', 'interval', 'bytea', 'bool', 'char', 'uuid', 'bit', 'varbit', 'inet', 'cidr', 'macaddr',
+				'macaddr8', 'oid', 'tid', 'xid8', 'pg_lsn', 'geometry') AND element.typname NOT LIKE 'reg%' THEN 6
+			WHEN i.indcollation[n] = 0 THEN 1
+			WHEN o.opcname LIKE '%pattern_ops' THEN 2
+			ELSE (SELECT kind FROM collations AS c WHERE c.oid = i.indcollation[n])
+		END AS kind
+	FROM pg_index AS i JOIN pg_class AS r ON r.oid = i.indexrelid AND r.relkind = 'i'
+		JOIN pg_am AS am ON am.oid = r.relam AND am.amname IN ('btree', 'gin')
+		CROSS JOIN generate_series(0, i.indnkeyatts - 1) AS n
+		JOIN pg_opclass AS o ON o.oid = i.indclass[n]
+		JOIN pg_attribute AS a ON a.attrelid = i.indexrelid AND a.attnum = n + 1
+		JOIN pg_type AS type ON type.oid = a.atttypid
+		JOIN pg_type AS base ON base.oid = coalesce(nullif(type.typbasetype, 0), type.oid)
+		JOIN pg_type AS element ON element.oid = CASE WHEN base.typcategory = 'A' THEN base.typelem ELSE base.oid END
+	WHERE r.relnamespace <> 'pg_catalog'::regnamespace AND r.relnamespace <> 'pg_toast'::regnamespace),
+indexes AS (
+	SELECT r.oid, r.reltuples, pg_relation_size(r.oid) AS bytes, CASE WHEN amname = 'gin' THEN 5 ELSE c.kind END AS kind
+	FROM (SELECT indexrelid, amname, max(kind) AS kind FROM columns GROUP BY indexrelid, amname) AS c
+		JOIN pg_class AS r ON r.oid = c.indexrelid
+	WHERE r.reltuples >= 20000)			-- gpusort.min_rows
+SELECT oid::regclass AS index, keys, reltuples::bigint AS rows, pg_size_pretty(bytes) AS size,
+	round((reltuples * us_per_row / 1e6)::numeric, 1) AS "PostgreSQL s?",
+	round((reltuples * us_per_row / 1e6 / faster)::numeric, 1) AS "gpusort s?",
+	faster AS "times as fast?",
+	CASE WHEN faster IS NOT NULL THEN pg_size_pretty(2 * bytes + 150 * reltuples::bigint) END AS "device memory?"
+FROM indexes JOIN kinds USING (kind)
+ORDER BY reltuples * us_per_row * (1 - 1 / faster) DESC NULLS LAST, bytes DESC, oid LIMIT 30;
+
+\echo '"-" in the last columns: gpusort leaves such an index to PostgreSQL. In the columns of seconds alone: GIN, whose time'
+\echo 'depends on the number of keys, not of rows. gpusort does not change how fast an index is when it is used.'
+\echo
+
+SELECT n.nspname AS schema, current_setting('pg_stat_statements.max', true) IS NOT NULL AS loaded
+FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'pg_stat_statements'
+UNION ALL SELECT '', false LIMIT 1 \gset
+
+\if :loaded
+\echo '== Statements that sort, and write temporary files or return many rows. The 30 largest gains'
+WITH statements AS (
+	SELECT query, sum(calls) AS calls, sum(total_exec_time) / sum(calls) AS ms, sum(rows) / sum(calls) AS rows,
+		sum(temp_blks_written) / sum(calls) * current_setting('block_size')::int / 1048576 AS temp_mb
+	FROM :"schema".pg_stat_statements AS s
+	WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+		AND query ~* '\m(order\s+by|distinct|over\s*\(|over\s+\w|group\s+by|within\s+group|union(?!\s+all))\M'
+		AND query !~* '^\s*(explain|declare)\M'
+	GROUP BY query),
+-- PostgreSQL sorted paths by bytes at 4 to 11 ms for each MB of temporary files, and in memory at 0.3 us a row
+guesses AS (
+	SELECT *, least(ms, greatest(temp_mb * 8, CASE WHEN query ~* '\morder\s+by\M' THEN rows * 0.3 / 1000 ELSE 0 END)) AS sort_ms
+	FROM statements WHERE temp_mb >= 1 OR rows >= 20000)
+SELECT calls, round(ms::numeric) AS "ms a call", round(temp_mb) AS "temporary MB", round(rows) AS rows,
+	round(sort_ms::numeric) AS "of it sort ms?",
+	round((ms - sort_ms * (1 - 1 / 4.0))::numeric) AS "gpusort ms?",
+	round((calls * sort_ms * (1 - 1 / 4.0) / 1000)::numeric) AS "saved s in all?",
+	pg_size_pretty(greatest(4 * temp_mb * 1048576, 300 * rows)::bigint) AS "device memory?",
+	left(regexp_replace(query, '\s+', ' ', 'g'), 80) AS statement
+FROM guesses WHERE sort_ms > 0 ORDER BY calls * sort_ms DESC, query LIMIT 30;
+
+\echo 'The list cannot know what a statement sorts, so the sort is taken to be 4 times as fast: numbers are 3 to 4, text by'
+\echo 'bytes 5 to 9, and text of a natural language 10 to 28 times as fast. Temporary files may also be those of a hash join or'
+\echo 'of hashed groups, which gpusort does not make faster. Sorts in memory of which few rows come back are not in the list:'
+\echo 'gpusort gains from some 20,000 rows on. Statements of others are hidden from you without pg_read_all_stats.'
+\else
+\echo '== Statements: not known, because pg_stat_statements is not loaded, or not created in this database.'
+\echo 'Add it to shared_preload_libraries, restart the server, CREATE EXTENSION pg_stat_statements, and ask again later.'
+\endif
