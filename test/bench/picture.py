@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draw README's first table as bars: docs/speed.svg.
+"""Draw the first table of docs/measured.md as bars: docs/speed.svg.
 
-    test/bench/picture.py README.md >docs/speed.svg
+    test/bench/picture.py docs/measured.md >docs/speed.svg
 
 Each row of the table has a bar for PostgreSQL, as long as every other row's, and
 one for gpusort, shorter by how many times faster it is.  Lint checks that
@@ -35,11 +35,11 @@ STYLE = """
 """
 
 
-def table_rows(readme):
+def table_rows(document):
     """(name, PostgreSQL's ms, gpusort's ms) of each row of the first table that has times."""
-    begin = readme.index("<!-- measured: begin")
-    end = readme.index("<!-- measured: end", begin)
-    for line in readme[begin:end].splitlines():
+    begin = document.index("<!-- measured: begin")
+    end = document.index("<!-- measured: end", begin)
+    for line in document[begin:end].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) != 4 or not re.fullmatch(r"[\d.]+", cells[1]):
             continue

@@ -323,40 +323,36 @@ check_reasons_documented()
 	done
 }
 
-# README's picture shows what its table says
+# README's picture shows what the table of docs/measured.md says
 check_picture()
 {
 	command -v python3 >/dev/null || return 0
-	python3 test/bench/picture.py README.md | cmp -s - docs/speed.svg ||
-		echo "docs/speed.svg is not what test/bench/picture.py README.md draws"
+	python3 test/bench/picture.py docs/measured.md | cmp -s - docs/speed.svg ||
+		echo "docs/speed.svg is not what test/bench/picture.py docs/measured.md draws"
 }
 
-# The times of README's and docs/measured.md's tables are those of one line of RESULTS.md, and their ratio is right
+# The times of docs/measured.md's tables are those of one line of RESULTS.md, and their ratio is right
 check_measured()
 {
-	local document
+	perl -ne '
+		BEGIN
+		{
+			open my $results, "<", "test/bench/RESULTS.md" or die;
+			@lines = map { my %numbers = map { $_ => 1 } /\d+(?:\.\d+)?/g; \%numbers } <$results>;
+		}
+		$measured = 1 if /<!-- measured: begin/;
+		$measured = 0 if /<!-- measured: end/;
+		next unless $measured;
+		while (/\| (\d+) \| (\d+) \| ([\d.]+) (?=\|)/g)
+		{
+			my ($stock, $ours, $times) = ($1, $2, $3);
 
-	for document in README.md docs/measured.md; do
-		perl -ne '
-			BEGIN
-			{
-				open my $results, "<", "test/bench/RESULTS.md" or die;
-				@lines = map { my %numbers = map { $_ => 1 } /\d+(?:\.\d+)?/g; \%numbers } <$results>;
-			}
-			$measured = 1 if /<!-- measured: begin/;
-			$measured = 0 if /<!-- measured: end/;
-			next unless $measured;
-			while (/\| (\d+) \| (\d+) \| ([\d.]+) (?=\|)/g)
-			{
-				my ($stock, $ours, $times) = ($1, $2, $3);
-
-				grep { $_->{$stock} && $_->{$ours} } @lines or
-					print "$ARGV:$.: test/bench/RESULTS.md has no $stock and $ours ms\n";
-				abs($stock / $ours - $times) < 0.1 or
-					print "$ARGV:$.: $stock / $ours is not $times\n";
-			}
-		' "$document"
-	done
+			grep { $_->{$stock} && $_->{$ours} } @lines or
+				print "$ARGV:$.: test/bench/RESULTS.md has no $stock and $ours ms\n";
+			abs($stock / $ours - $times) < 0.1 or
+				print "$ARGV:$.: $stock / $ours is not $times\n";
+		}
+	' docs/measured.md
 }
 
 # The anchors of a document's headings, as GitHub makes them
@@ -451,7 +447,7 @@ check "test/parts has every test once" check_parts
 check "each file of src names its tests" check_tests_named
 check "docs/settings.md describes every setting" check_settings_documented
 check "docs/ explains every reason" check_reasons_documented
-check "docs/speed.svg shows README.md's table" check_picture
+check "docs/speed.svg shows docs/measured.md's table" check_picture
 check "measured times are those of test/bench/RESULTS.md" check_measured
 check "links and files named in documents are there" check_links
 check "links of the documents in packages, too" check_packaged_links

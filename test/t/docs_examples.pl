@@ -31,6 +31,7 @@ my @commands = (
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^(POSTGRES_PASSWORD=\w+ )?(docker|kubectl) /, 'needs a container engine, or Kubernetes' ],
 	[ qr/^DATA_SOURCE_NAME=/, 'compat_monitoring does it' ],
+	[ qr/^psql -X -d mydb -f docs\/advise\.sql$/, 'docs_advise runs it' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^Device: /, 'needs several devices; devices_several has them' ],
 	[ qr/^kill( -9)?$/, 'fault_service_lost and fault_killed do it' ],
