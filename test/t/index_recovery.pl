@@ -1,4 +1,4 @@
-# Indexes built with gpusort survive crashes, and reach a standby.
+# Indexes and tables that gpusort sorted survive crashes, and reach a standby.
 
 use strict;
 use warnings;
@@ -143,7 +143,18 @@ for my $level ('minimal', 'replica')
 		REINDEX INDEX CONCURRENTLY i_u;
 		CREATE INDEX i_g ON t USING gin ((ARRAY[k, 'x']));
 		BEGIN; CREATE TABLE n AS SELECT * FROM t; CREATE INDEX i_n ON n (k); CREATE INDEX i_ng ON n USING gin ((ARRAY[k, 'x'])); COMMIT;");
+	# a table that is copied by the device, and one that PostgreSQL copies after the device was lost
+	$node->safe_psql('postgres', 'CREATE TABLE c (id int, k text, v text); ALTER TABLE c ALTER v SET STORAGE EXTERNAL;
+		INSERT INTO c SELECT id, k, repeat(md5(id::text), CASE WHEN id % 100 = 0 THEN 100 ELSE 3 END) FROM t;
+		UPDATE c SET id = -id WHERE id % 9 = 0; DELETE FROM c WHERE id % 11 = 0; CREATE INDEX c_k ON c (k, id);
+		CREATE TABLE d (LIKE c INCLUDING ALL); INSERT INTO d SELECT * FROM c;');
+	stats_reset($node);
+	$node->safe_psql('postgres', "$build CLUSTER c USING c_k;");
 	fault($node, 'service_fetch:3');
+	$node->safe_psql('postgres', "$build CLUSTER d USING d_k_id_idx;");
+	is(value($node, 'SELECT device_sorts > 0 FROM gpusort_stats'), 't', 'CLUSTER by gpusort');
+	is(fallbacks($node), '{"device lost": 1}', 'CLUSTER: the device is lost');
+	wait_ready($node);
 	$node->safe_psql('postgres', "$build CREATE INDEX i_y ON t (k DESC);");
 	wait_ready($node);
 	$node->safe_psql('postgres', "$build CREATE INDEX i_yg ON t USING gin ((ARRAY[k, 'y']));");
@@ -156,8 +167,17 @@ for my $level ('minimal', 'replica')
 		is(value($standby, "SELECT bt_index_check('$index', true)"), '', "standby: $index, amcheck") if $index !~ /g$/;
 	}
 
+	for my $table ('c', 'd')
+	{
+		my $rows = "SET synchronize_seqscans = off; SELECT count(*) || md5(string_agg(r::text, ' ')) FROM (SELECT * FROM $table) AS r";
+
+		is(value($standby, $rows), value($node, $rows), "standby: rows of $table as they lie");
+		is(value($standby, "SELECT * FROM verify_heapam('$table', check_toast := true)"), '', "standby: $table, verify_heapam");
+	}
+
 	# replay changes the pages, and compares them
-	$node->safe_psql('postgres', "INSERT INTO t SELECT i, md5(i::text) FROM generate_series(100001, 105000) AS i; DELETE FROM t WHERE id % 7 = 0; VACUUM t;");
+	$node->safe_psql('postgres', "INSERT INTO t SELECT i, md5(i::text) FROM generate_series(100001, 105000) AS i; DELETE FROM t WHERE id % 7 = 0; VACUUM t;
+		UPDATE c SET v = v || id WHERE id % 7 = 0; DELETE FROM d WHERE id % 7 = 0; VACUUM c, d;");
 	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
 	$standby->promote;
 	same_indexes($standby, 'promoted standby', 8);
