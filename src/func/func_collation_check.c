@@ -6,7 +6,7 @@
  *	  in a wrong order?
  *
  * An index depends on the collations of its key columns, and on those within
- * their types, if these are composite types, ranges, or arrays or domains of them.
+ * their types, if these are jsonb, composite types, ranges, or arrays or domains of them.
  * Operator classes that compare bytes, or store no text, do not depend on any.
  *
  * Tests: tap/index_collation_change, tap/index_collation_repair
@@ -42,6 +42,9 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	"			WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped"
 	"		UNION ALL"
 	"		SELECT r.rngsubtype, r.rngcollation FROM pg_range AS r WHERE t.oid IN (r.rngtypid, r.rngmultitypid)"
+	"		UNION ALL"
+	/* jsonb compares strings under the database's collation */
+	"		SELECT 0::oid, 100::oid WHERE t.oid = 'jsonb'::regtype"
 	"		UNION ALL"
 	"		SELECT t.typelem, 0::oid WHERE t.typcategory = 'A'"
 	"		UNION ALL"

@@ -6,7 +6,7 @@
  *
  * REINDEX INDEX CONCURRENTLY consists of several transactions, and runs in no
  * function.  So each index has a background worker, which connects as the
- * caller's role, and looks at the index, or rebuilds it as a client would.  The
+ * caller did, takes the caller's role, and looks at the index, or rebuilds it as a client would.  The
  * caller starts the workers, several at a time, waits, and reports.  CONCURRENTLY waits
  * for sessions that hold a lock or a snapshot.  So the caller holds none meanwhile.  Two workers
  * that rebuild indexes of one table CONCURRENTLY would wait for each other, so they take turns.
@@ -36,6 +36,7 @@
 #include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/proc.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
 #include "tcop/utility.h"
@@ -83,7 +84,8 @@ typedef struct RepairJob
 {
 	/* written by the caller */
 	Oid			database;
-	Oid			role;
+	Oid			login;			/* the role that has connected */
+	char		role[NAMEDATALEN];	/* the one that it acts as; it may have no right to connect */
 	Oid			index;
 	RepairAction action;
 	bool		concurrently;
@@ -220,8 +222,11 @@ do_job(RepairJob *job)
 {
 	PG_TRY();
 	{
+		StartTransactionCommand();
 		for (int i = 0; i < lengthof(settings); i++)
 			SetConfigOption(settings[i], job->settings[i], PGC_USERSET, PGC_S_SESSION);
+		SetConfigOption("role", job->role, PGC_USERSET, PGC_S_SESSION);
+		CommitTransactionCommand();
 		if (job->action == REPAIR_CHECK)
 			check(job);
 		else
@@ -254,7 +259,7 @@ gpusort_collation_worker(Datum main_arg)
 		return;					/* the caller has gone */
 	dsm_pin_mapping(segment);
 	job = (RepairJob *) dsm_segment_address(segment) + number;
-	BackgroundWorkerInitializeConnectionByOid(job->database, job->role, 0);
+	BackgroundWorkerInitializeConnectionByOid(job->database, job->login, 0);
 	do_job(job);
 }
 
@@ -283,7 +288,8 @@ start_worker(Repair *repair, int number, RepairTask *task)
 
 	memset(job, 0, sizeof(*job));
 	job->database = MyDatabaseId;
-	job->role = GetUserId();
+	job->login = MyProc->roleId;
+	strlcpy(job->role, GetUserNameFromId(GetUserId(), false), sizeof(job->role));
 	job->index = task->index;
 	job->action = repair->action;
 	job->concurrently = repair->concurrently;
@@ -343,7 +349,9 @@ report(const RepairTask *task, const RepairJob *job)
 							task->name),
 					 errdetail_internal("%s", job->detail),
 					 job->sqlstate == ERRCODE_UNIQUE_VIOLATION
-					 ? errhint("The broken index let duplicates in.  Remove them, and call gpusort_collation_repair() again.") : 0));
+					 ? errhint("The broken index let duplicates in.  Remove them, and call gpusort_collation_repair() again.")
+					 : job->sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED && job->concurrently
+					 ? errhint("Call gpusort_collation_repair(concurrently => false).") : 0));
 			break;
 		case REPAIR_UNKNOWN:
 			ereport(WARNING,
@@ -484,13 +492,14 @@ report_partitions(void)
 					   "SELECT format('%I.%I', n.nspname, c.relname)"
 					   " FROM pg_partitioned_table AS p JOIN pg_class AS c ON c.oid = p.partrelid"
 					   " JOIN pg_namespace AS n ON n.oid = c.relnamespace"
-					   " WHERE p.partstrat = 'r' AND EXISTS"
-					   "  (SELECT FROM unnest(p.partcollation) AS k JOIN differing AS d ON d.oid = k)"
+					   " WHERE EXISTS"
+					   "  (SELECT FROM unnest(p.partcollation) AS k JOIN differing AS d ON d.oid = k"
+					   "   WHERE p.partstrat = 'r' OR NOT d.collisdeterministic)"
 					   " ORDER BY 1",
 					   false, (Datum) 0, InvalidOid);
 	for (uint64 i = 0; i < SPI_processed; i++)
 		ereport(WARNING,
-				(errmsg("partitions of table %s have bounds under a collation of another version",
+				(errmsg("partitions of table %s depend on a collation of another version",
 						SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1)),
 				 errdetail("Rows may be in wrong partitions.  They were not checked.")));
 }
@@ -501,7 +510,8 @@ refresh_versions(const Repair *repair)
 {
 	ArrayBuildState *blocked = initArrayResult(OIDOID, CurrentMemoryContext, false);
 	int			n_blocked = 0;
-	uint64		n;
+	uint64		n,
+				n_owned = 0;
 	char	  **commands;
 	int			level;
 
@@ -520,14 +530,22 @@ refresh_versions(const Repair *repair)
 	gs_collation_query(GS_COLLATION_VERSIONS
 					   "SELECT CASE oid"
 					   "  WHEN 100 THEN format('ALTER DATABASE %I REFRESH COLLATION VERSION', current_database())"
-					   "  ELSE format('ALTER COLLATION %s REFRESH VERSION', oid::regcollation) END "
+					   "  ELSE format('ALTER COLLATION %s REFRESH VERSION', oid::regcollation) END,"
+					   " pg_has_role(CASE oid WHEN 100"
+					   "  THEN (SELECT datdba FROM pg_database WHERE datname = current_database())"
+					   "  ELSE (SELECT collowner FROM pg_collation AS c WHERE c.oid = d.oid) END, 'USAGE') "
 	/* PostgreSQL does not record one where there was none */
-					   "FROM differing WHERE recorded <> actual AND oid <> ALL ($2)",
+					   "FROM differing AS d WHERE recorded <> actual AND oid <> ALL ($2) ORDER BY 2 DESC",
 					   false, makeArrayResult(blocked, CurrentMemoryContext), OIDARRAYOID);
 	n = SPI_processed;
 	commands = palloc((n + 1) * sizeof(char *));
 	for (uint64 i = 0; i < n; i++)
+	{
+		bool		isnull;
+
 		commands[i] = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+		n_owned += DatumGetBool(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2, &isnull));
+	}
 
 	level = NewGUCNestLevel();
 	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
@@ -535,14 +553,20 @@ refresh_versions(const Repair *repair)
 	/* there may be hundreds of ICU's */
 	(void) set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	for (uint64 i = 0; i < n; i++)
+	for (uint64 i = 0; i < n_owned; i++)
 		if (SPI_execute(commands[i], false, 0) < 0)
 			elog(ERROR, "could not execute \"%s\"", commands[i]);
 	AtEOXact_GUC(false, level);
-	if (n > 0)
+	if (n_owned > 0)
 		ereport(NOTICE,
 				(errmsg_plural("recorded the new version of " UINT64_FORMAT " collation",
-							   "recorded the new versions of " UINT64_FORMAT " collations", n, n)));
+							   "recorded the new versions of " UINT64_FORMAT " collations", n_owned, n_owned)));
+	if (n > n_owned)
+		ereport(WARNING,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg_plural("could not record the new version of " UINT64_FORMAT " collation",
+							   "could not record the new versions of " UINT64_FORMAT " collations", n - n_owned, n - n_owned),
+				 errdetail("Only the owner of a collation, or of the database, can.")));
 	if (n_blocked > 0)
 		ereport(WARNING,
 				(errmsg_plural("%d index is broken or was not checked, so its collations keep the versions recorded",

@@ -150,8 +150,14 @@ $node->safe_psql('postgres', 'CREATE DATABASE of_libc');
 $node->safe_psql('of_libc', "CREATE COLLATION changing (provider = libc, locale = 'changing.utf8'); $objects");
 $node->safe_psql('postgres', "CREATE DATABASE of_database LOCALE 'changing.utf8' TEMPLATE template0");
 $node->safe_psql('of_database', $objects =~ s/COLLATE changing|, collation = changing//gr);
+# jsonb has no collation of its own: it takes the database's
+$node->safe_psql('of_database', q(CREATE TABLE j AS SELECT to_jsonb(k) AS k FROM t;
+	CREATE INDEX b_jsonb ON j (k);
+	CREATE INDEX b_jsonb_array ON j ((ARRAY[k]));
+	CREATE INDEX x_jsonb_gin ON j USING gin (k);
+	CREATE INDEX x_jsonb_hash ON j USING hash (k);));
 # (names are of "C" unless something else is said)
-my %changing = (of_libc => $all_changing, of_database => $all_changing =~ s/b_name //r);
+my %changing = (of_libc => $all_changing, of_database => $all_changing =~ s/b_name //r =~ s/b_include\K/ b_jsonb b_jsonb_array/r);
 
 for (sort keys %changing)
 {

@@ -246,6 +246,29 @@ unlike($node->safe_psql('postgres', "SELECT string_agg(detail, ' ') FROM gpusort
 like(value($node, 'SELECT string_agg(detail, chr(10)) FROM gpusort_collation_check()'), qr/^key \(k\)=\(\w+\) of row \(\d+,\d+\) in block \d+ is followed by key \(k\)=\(\w+\)/m,
 	'which the superuser is');
 
+# A role that cannot connect, and does not own the collation
+$node->safe_psql('postgres', q(CREATE ROLE keeper; ALTER TABLE u OWNER TO keeper;
+	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) TO keeper;
+	CREATE TABLE e (k text COLLATE changing, CONSTRAINT e_x EXCLUDE (k WITH =));
+	INSERT INTO e VALUES ('t'), ('z');));
+change('et');
+$messages = messages("SET ROLE keeper; $call()");
+is(join(' ', $messages =~ /^NOTICE:  rebuilt index public\.(\w+)/gm), 'u_k', 'a role that cannot connect rebuilds its indexes');
+unlike($messages, qr/ERROR|ended early/, 'a role that cannot connect: its workers can');
+
+# CONCURRENTLY cannot rebuild all
+$messages = messages("$call()");
+like($messages, qr/^WARNING:  could not rebuild index public\.e_x\nDETAIL:  .*\nHINT:  Call gpusort_collation_repair\(concurrently => false\)\.$/m,
+	'an exclusion constraint: the hint');
+like(messages("$call(false)"), qr/^NOTICE:  rebuilt index public\.e_x/m, 'and with its lock it is rebuilt');
+$node->safe_psql('postgres', 'DROP TABLE e');
+change('et');
+$messages = messages("SET ROLE keeper; $call()");
+like($messages, qr/^WARNING:  could not record the new version of 1 collation\n/m, 'a version that the caller may not record');
+unlike($messages, qr/ERROR/, 'is no error');
+change('en');
+$node->safe_psql('postgres', 'REINDEX INDEX u_k');
+
 # Other objects of the same names
 is(value($node, "CREATE SCHEMA s; CREATE VIEW s.pg_index AS SELECT NULL; CREATE VIEW s.pg_class AS SELECT 1 / 0;
 	CREATE FUNCTION s.pg_relation_size(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1 / 0';
@@ -255,7 +278,10 @@ is(value($node, "CREATE SCHEMA s; CREATE VIEW s.pg_index AS SELECT NULL; CREATE 
 # Partitions; a broken file; no workers; not loaded at start
 #
 $node->safe_psql('postgres', q(CREATE TABLE parts (k text COLLATE changing) PARTITION BY RANGE (k);
-	CREATE TABLE lists (k text COLLATE changing) PARTITION BY LIST (k);));
+	CREATE TABLE lists (k text COLLATE changing) PARTITION BY LIST (k);
+	CREATE COLLATION vague (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+	CREATE TABLE vague_hashes (k text COLLATE vague) PARTITION BY HASH (k);
+	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'vague';));
 $node->stop;
 my $file = $node->data_dir . '/' . do { $node->start; my $path = value($node, "SELECT pg_relation_filepath('t_id_k')"); $node->stop; $path };
 open my $fh, '+<', $file or die;
@@ -272,7 +298,8 @@ $node->restart;
 $messages = messages("$call(jobs => 8)");
 like($messages, qr/^NOTICE:  rebuilt index public\.t_k/m, 'gpusort is not loaded at start: PostgreSQL rebuilds');
 like($messages, qr/^WARNING:  could not check index public\.t_id_k\nDETAIL:  index "t_id_k" contains unexpected zero page/m, 'a broken file is named');
-is(join(' ', $messages =~ /^WARNING:  partitions of table (\S+) have bounds/gm), 'public.parts', 'partitions by range are named');
+is(join(' ', $messages =~ /^WARNING:  partitions of table (\S+) depend on/gm), 'public.parts public.vague_hashes',
+	'partitions by range are named, and those whose equality depends on a collation');
 $node->safe_psql('postgres', 'REINDEX INDEX t_id_k');
 like(messages("$call()"), qr/^NOTICE:  recorded the new version of 1 collation$/m, 'then all is right');
 all_right('in the end');
