@@ -16,7 +16,8 @@
  * So it is changed only within CLUSTER and REPACK, which pass ProcessUtility_hook,
  * and that takes it back when they end in whatever way.  The pointer to the entry is
  * good: either copy_table() ran, or the command failed and still holds the
- * entry, as its resources are released later.
+ * entry, as its resources are released later.  If the entry is invalidated in between, it gets heap's functions
+ * again and may go away once it is closed.  Then forget_table() gives up, and PostgreSQL copies the table.
  *
  * The planner is not asked, and so nor are we, for copies without an index, for
  * other indexes than btrees, and while enable_indexscan is off.
@@ -34,6 +35,7 @@
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "tcop/utility.h"
+#include "utils/inval.h"
 #include "utils/rel.h"
 
 #include "cluster/cluster_copy.h"
@@ -66,6 +68,15 @@ give_back(void)
 		was.table->rd_tableam = GetHeapamTableAmRoutine();
 	memset(&taken, 0, sizeof(taken));
 	return was;
+}
+
+/* A relcache callback; the command still holds the entry of the table that was taken. */
+static void
+forget_table(Datum arg, Oid table)
+{
+	(void) arg;
+	if (taken.table && (!OidIsValid(table) || table == RelationGetRelid(taken.table)))
+		(void) give_back();
 }
 
 /*
@@ -158,8 +169,9 @@ see_relation(gs_compat_relation_params)
 
 	if (previous_relation_hook)
 		previous_relation_hook(gs_compat_relation_args);
-	if (!in_command || !gs_guc_enabled || taken.table || !is_cluster(root, entry_of))
+	if (!in_command || !gs_guc_enabled || !is_cluster(root, entry_of))
 		return;
+	Assert(taken.table == NULL);
 	table = table_open(entry_of->relid, NoLock);
 	if (can_take(table))
 	{
@@ -204,6 +216,7 @@ gs_cluster_init(void)
 	heap_with_copy.relation_copy_for_cluster = copy_table;
 	previous_relation_hook = gs_compat_relation_hook;
 	gs_compat_relation_hook = see_relation;
+	CacheRegisterRelcacheCallback(forget_table, (Datum) 0);
 	previous_utility_hook = ProcessUtility_hook;
 	ProcessUtility_hook = run_utility;
 }

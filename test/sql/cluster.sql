@@ -228,6 +228,15 @@ CLUSTER p USING i_p;
 \endif
 SELECT device_sorts - :before AS sorts FROM gpusort_stats;
 SELECT bool_and(k < next) FROM (SELECT k, lead(k) OVER () AS next FROM p1) AS t;
+-- with all caches discarded at every opportunity, where the server is built for that
+SELECT set_config('debug_discard_caches', least(max_val::int, 1)::text, false) IS NOT NULL AS done FROM pg_settings WHERE name = 'debug_discard_caches';
+\if :has_repack
+REPACK p USING INDEX i_p;
+\else
+CLUSTER p USING i_p;
+\endif
+RESET debug_discard_caches;
+SELECT bool_and(k < next) FROM (SELECT k, lead(k) OVER () AS next FROM p2) AS t;
 UPDATE ties SET k = k + 1;
 SELECT device_sorts AS before FROM gpusort_stats \gset
 \if :has_repack
