@@ -16,8 +16,9 @@
  * So it is changed only within CLUSTER and REPACK, which pass ProcessUtility_hook,
  * and that takes it back when they end in whatever way.  The pointer to the entry is
  * good: either copy_table() ran, or the command failed and still holds the
- * entry, as its resources are released later.  If the entry is invalidated in between, it gets heap's functions
- * again and may go away once it is closed.  Then forget_table() gives up, and PostgreSQL copies the table.
+ * entry, as its resources are released later.  If the entry is invalidated in between, it gets
+ * heap's functions again, and may go away once it is closed.  Then forget_table() gives up, and
+ * PostgreSQL copies the table.
  *
  * The planner is not asked, and so nor are we, for copies without an index, for
  * other indexes than btrees, and while enable_indexscan is off.
