@@ -10,7 +10,7 @@
  *
  * PostgreSQL makes the same path over its own Sorts, with their cost.
  *
- * Tests: regress/paths, regress/plan_sorts
+ * Tests: regress/paths, regress/plan_sorts, tap/compat_plan_advice
  *
  *-------------------------------------------------------------------------
  */
@@ -21,6 +21,7 @@
 #include "optimizer/cost.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "utils/guc.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -112,6 +113,13 @@ gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	if (can_hash(extra) && (!exceeds_hash_memory(outerrel) || !exceeds_hash_memory(innerrel)))
 		return;
 	if (!gs_client_service_ready())
+		return;
+
+	/*
+	 * PostgreSQL 19's pg_plan_advice raises an error for a custom scan below a join.  It sees plans
+	 * before the Sorts of PostgreSQL's own path become GpuSorts.
+	 */
+	if (GetConfigOption("pg_plan_advice.advice", true, false) != NULL)
 		return;
 
 	outer_keys = select_outer_pathkeys_for_merge(root, extra->mergeclause_list, joinrel);
