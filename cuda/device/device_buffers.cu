@@ -81,9 +81,9 @@ void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane)
 
   if (sort->key_memory != nullptr)
   {
-    // behind each gather there is a copy
+    GS_CUDA_TRY(cudaStreamSynchronize(lane->gather_stream));
     GS_CUDA_TRY(cudaStreamSynchronize(lane->copy_stream));
-    drop_key_buffers(sort, lane->copy_stream);
+    drop_key_buffers(sort, lane->gather_stream);
   }
   while (!memory.reserve(buffer_bytes * count))
     if (--count == 0)
@@ -92,7 +92,7 @@ void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane)
   sort->key_memory_bytes = buffer_bytes * count;
   try
   {
-    sort->key_memory = static_cast<char *>(memory.allocate(buffer_bytes * count, lane->copy_stream));
+    sort->key_memory = static_cast<char *>(memory.allocate(buffer_bytes * count, lane->gather_stream));
   }
   catch (...)
   {
@@ -102,9 +102,6 @@ void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane)
   }
   for (u64 i = 0; i < count; i++)
     sort->key_buffers.emplace_back().memory = sort->key_memory + i * buffer_bytes;
-
-  // gathers on any stream may use it now
-  GS_CUDA_TRY(cudaStreamSynchronize(lane->copy_stream));
   sort->key_room = room;
 }
 

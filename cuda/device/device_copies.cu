@@ -5,9 +5,7 @@
  *
  * Copying
  *	  A lane keeps up to max_slots copies queued on its stream, so that the link to
- *	  the host is never idle between them, and ends them in order.  What is done before or
- *	  behind a copy (pages are gathered, missing keys are made) takes little of the device
- *	  and runs beside the others', on a stream of the slot.  While the lane waits
+ *	  the host is never idle between them, and ends them in order.  While it waits
  *	  for the oldest copy it looks for new requests, for some time spinning.  If none
  *	  comes it sleeps until the copy ends.
  *
@@ -163,13 +161,13 @@ void copy_image(CopySlot *slot, char *place, cudaStream_t stream)
 }
 
 // Has the missing keys of a chunk made once it is copied.  The next copy does not wait for that.
-void make_image_keys(CopySlot *slot)
+void make_image_keys(CopySlot *slot, CopyLane *lane)
 {
   if (slot->image.key_bytes == 0)
     return;
-  GS_CUDA_TRY(cudaStreamWaitEvent(slot->gather_stream, slot->copy_end));
-  make_keys(slot->image, slot->request.sort->spec.tuple_keys, slot->gather_stream);
-  slot->gather_end.record(slot->gather_stream);
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, slot->copy_end));
+  make_keys(slot->image, slot->request.sort->spec.tuple_keys, lane->gather_stream);
+  slot->gather_end.record(lane->gather_stream);
 }
 
 void start_append(CopySlot *slot, CopyLane *lane)
@@ -193,7 +191,7 @@ void start_append(CopySlot *slot, CopyLane *lane)
                   image_bytes(request.data_bytes, request.n_records) + made_keys_bytes(request.key_bytes),
                   work_bytes_for(sort, n_rows, sort->n_images + 1, data_bytes), lane->copy_stream),
       lane->copy_stream);
-  make_image_keys(slot);
+  make_image_keys(slot, lane);
   sort->n_rows = n_rows;
   sort->n_images++;
   sort->data_bytes = data_bytes;
@@ -232,12 +230,12 @@ void start_fetch(CopySlot *slot, CopyLane *lane)
   PageBuffer &buffer = sort->page_buffers[sort->next_buffer++ % sort->page_buffers.size()];
   char *dst = static_cast<char *>(request.dst);
 
-  // This gather runs while pages before are gathered and copied.
-  GS_CUDA_TRY(cudaStreamWaitEvent(slot->gather_stream, buffer.copied));
-  slot->gather_begin.record(slot->gather_stream);
+  // This gather runs while the page before is copied.
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer.copied));
+  slot->gather_begin.record(lane->gather_stream);
   gather_page(sort->output.rows.from(first), n, format, static_cast<u32>(chunk_bytes), buffer.page,
-              slot->gather_stream);
-  slot->gather_end.record(slot->gather_stream);
+              lane->gather_stream);
+  slot->gather_end.record(lane->gather_stream);
 
   GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
   slot->copy_begin.record(lane->copy_stream);
@@ -297,12 +295,12 @@ void start_fetch_keys(CopySlot *slot, CopyLane *lane)
     if (sort->key_room.bytes < room.bytes)
       take_key_buffers(sort, room, lane);
     buffer = &sort->key_buffers[sort->next_key_buffer++ % sort->key_buffers.size()];
-    GS_CUDA_TRY(cudaStreamWaitEvent(slot->gather_stream, buffer->copied));
+    GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer->copied));
   }
-  slot->gather_begin.record(slot->gather_stream);
+  slot->gather_begin.record(lane->gather_stream);
   if (n > 0)
-    gather_keys(sort->output.rows.from(first), n, room, buffer->memory, n_keys, slot->gather_stream);
-  slot->gather_end.record(slot->gather_stream);
+    gather_keys(sort->output.rows.from(first), n, room, buffer->memory, n_keys, lane->gather_stream);
+  slot->gather_end.record(lane->gather_stream);
 
   GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
   slot->copy_begin.record(lane->copy_stream);
@@ -368,7 +366,7 @@ void start_copy(CopySlot *slot, CopyLane *lane)
 
   // Part of the work may be under way, but the caller may reuse the memory of its
   // chunk or page once the job has ended, and close the sort.
-  (void)cudaStreamSynchronize(slot->gather_stream);
+  (void)cudaStreamSynchronize(lane->gather_stream);
   (void)cudaStreamSynchronize(lane->copy_stream);
   (void)cudaGetLastError();
 }

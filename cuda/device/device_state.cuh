@@ -125,7 +125,6 @@ struct CopySlot
   bool failed;
   Failure failure;
   ImageRef image; // append
-  Stream gather_stream;
   Event gather_begin;
   Event gather_end;
   Event copy_begin;
@@ -138,6 +137,7 @@ struct CopyLane
   static constexpr size_t max_slots = 8;
 
   RequestQueue queue;
+  Stream gather_stream;
   Stream copy_stream;
   CopySlot slots[max_slots];
 
