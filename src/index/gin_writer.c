@@ -19,8 +19,8 @@
  * tuples without a key becomes up to three entries in the end.
  *
  * Memory
- *	  The TIDs of one entry, 6 bytes each, up to maintenance_work_mem; a longer list goes into the entry's
- *	  posting tree in pieces.
+ *	  The TIDs of one entry, 6 bytes each, up to maintenance_work_mem, or a gigabyte; a longer list goes into
+ *	  the entry's posting tree in pieces.
  *
  * Tests: regress/index_gin
  *
@@ -271,7 +271,7 @@ make_room(GsGinWriter *writer, GinNullCategory category)
 	Size		bytes = list->room * sizeof(ItemPointerData);
 	ItemPointerData last = list->tids[list->n - 1];
 
-	if (bytes >= (Size) maintenance_work_mem * 1024 / 2 && list->n > MAX_INLINE_TIDS + 1)
+	if (2 * bytes > Min((Size) maintenance_work_mem * 1024, MaxAllocSize) && list->n > MAX_INLINE_TIDS + 1)
 	{
 		list->n--;
 		insert_entry(writer, category);
@@ -280,7 +280,7 @@ make_room(GsGinWriter *writer, GinNullCategory category)
 		return;
 	}
 	list->room *= 2;
-	list->tids = repalloc_huge(list->tids, 2 * bytes);
+	list->tids = repalloc(list->tids, 2 * bytes);
 }
 
 void
