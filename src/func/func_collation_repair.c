@@ -22,8 +22,11 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "commands/dbcommands.h"
 #include "executor/spi.h"
@@ -36,6 +39,7 @@
 #include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/lock.h"
 #include "storage/proc.h"
 #include "tcop/pquery.h"
 #include "tcop/tcopprot.h"
@@ -46,6 +50,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "compat.h"
 #include "func/collation.h"
@@ -114,6 +119,8 @@ typedef struct Repair
 	bool		concurrently;
 	RepairAction action;
 	int			n_jobs;
+	LOCKTAG		lock;			/* two at a time would wait for each other */
+	bool		locked;
 	dsm_segment *segment;
 	RepairJob  *jobs;			/* n_jobs of them */
 	BackgroundWorkerHandle *workers[MAX_JOBS];	/* NULL: the job is free */
@@ -182,29 +189,51 @@ check(RepairJob *job)
 	CommitTransactionCommand();
 }
 
+/*
+ * Is it still what a REINDEX CONCURRENTLY has left?  One that went on meanwhile has given it the
+ * name of the index that it replaces.
+ */
+static bool
+is_leftover(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
+	bool		valid = true;
+	char	   *name = get_rel_name(index);
+
+	if (HeapTupleIsValid(tuple))
+	{
+		valid = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid;
+		ReleaseSysCache(tuple);
+	}
+	return !valid && name && (strstr(name, "_ccnew") || strstr(name, "_ccold"));
+}
+
 static void
 rebuild_or_drop(RepairJob *job)
 {
-	char	   *command;
+	char	   *command = NULL;
 	instr_time	start,
 				time;
 
 	StartTransactionCommand();
-	command = index_name(job->index);
+	if (job->action == REPAIR_REBUILD || is_leftover(job->index))
+		command = index_name(job->index);
 	if (command != NULL)
 		command = MemoryContextStrdup(
 			TopMemoryContext,
 			psprintf("%s INDEX %s%s", job->action == REPAIR_DROP ? "DROP" : "REINDEX",
 					 job->concurrently ? "CONCURRENTLY " : "", command));
 	CommitTransactionCommand();
-	if (command != NULL)
+	if (command == NULL)
 	{
-		INSTR_TIME_SET_CURRENT(start);
-		execute(command);
-		INSTR_TIME_SET_CURRENT(time);
-		INSTR_TIME_SUBTRACT(time, start);
-		job->ms = INSTR_TIME_GET_MILLISEC(time);
+		job->result = REPAIR_RIGHT;
+		return;
 	}
+	INSTR_TIME_SET_CURRENT(start);
+	execute(command);
+	INSTR_TIME_SET_CURRENT(time);
+	INSTR_TIME_SUBTRACT(time, start);
+	job->ms = INSTR_TIME_GET_MILLISEC(time);
 	job->result = REPAIR_DONE;
 }
 
@@ -267,6 +296,26 @@ gpusort_collation_worker(Datum main_arg)
  * The caller
  */
 
+/* Between transactions, too: so the lock is the session's. */
+static void
+lock(Repair *repair, Oid procedure)
+{
+	SET_LOCKTAG_OBJECT(repair->lock, MyDatabaseId, ProcedureRelationId, procedure, 0);
+	if (LockAcquire(&repair->lock, ShareUpdateExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("gpusort_collation_repair() is already running in this database")));
+	repair->locked = true;
+}
+
+static void
+unlock(Repair *repair)
+{
+	if (repair->locked)
+		LockRelease(&repair->lock, ShareUpdateExclusiveLock, true);
+	repair->locked = false;
+}
+
 /* When the caller is cancelled, or ends. */
 static void
 stop_workers(int code, Datum arg)
@@ -277,6 +326,7 @@ stop_workers(int code, Datum arg)
 		if (repair->workers[i])
 			TerminateBackgroundWorker(repair->workers[i]);
 	dsm_detach(repair->segment);
+	unlock(repair);
 }
 
 /* false: there is no place for a worker now. */
@@ -606,6 +656,8 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 	repair.jobs = dsm_segment_address(repair.segment);
 	PG_ENSURE_ERROR_CLEANUP(stop_workers, PointerGetDatum(&repair));
 	{
+		if (!dry_run)
+			lock(&repair, fcinfo->flinfo->fn_oid);
 		list_tasks(&repair, false);
 		report_partitions();
 		SPI_commit();
@@ -621,6 +673,7 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 		}
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(stop_workers, PointerGetDatum(&repair));
+	unlock(&repair);
 	dsm_detach(repair.segment);
 	SPI_finish();
 	PG_RETURN_VOID();

@@ -269,6 +269,27 @@ unlike($messages, qr/ERROR/, 'is no error');
 change('en');
 $node->safe_psql('postgres', 'REINDEX INDEX u_k');
 
+# What a REINDEX CONCURRENTLY has left, or one that still ran, which has come to its end before the worker looks
+$node->safe_psql('postgres', q(REINDEX TABLE t; REINDEX TABLE u; CREATE INDEX t_z_ccnew ON t (k) WHERE id < 100; CREATE INDEX u_z_ccnew ON u (k);
+	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'changing';
+	UPDATE pg_index SET indisvalid = false WHERE indexrelid IN ('t_z_ccnew'::regclass, 'u_z_ccnew'::regclass)));
+$locker = session($node);
+$locker->query('BEGIN; LOCK TABLE u IN SHARE UPDATE EXCLUSIVE MODE;');
+my $caller = session($node, 'SET client_min_messages = error;');
+$caller->send("$call();");
+becomes($node, "count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' AND wait_event = 'relation'", 'a drop waits');
+like(messages("$call()"), qr/^ERROR:  gpusort_collation_repair\(\) is already running in this database$/m, 'a second repair at the same time');
+$node->safe_psql('postgres', q(UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't_z_ccnew'::regclass; ALTER INDEX t_z_ccnew RENAME TO t_z));
+$locker->query('COMMIT;');
+$locker->quit;
+$caller->receive;
+$caller->quit;
+is(value($node, "SELECT string_agg(relname, ' ') FROM pg_class WHERE relname ~ '^[tu]_z'"), 't_z', 'an index that is left over no more stays');
+change('et');
+$node->safe_psql('postgres', 'DROP INDEX t_z; REINDEX TABLE t; REINDEX TABLE u');
+change('en');
+$node->safe_psql('postgres', 'REINDEX TABLE u');
+
 # Other objects of the same names
 is(value($node, "CREATE SCHEMA s; CREATE VIEW s.pg_index AS SELECT NULL; CREATE VIEW s.pg_class AS SELECT 1 / 0;
 	CREATE FUNCTION s.pg_relation_size(regclass) RETURNS bigint LANGUAGE sql AS 'SELECT 1 / 0';
