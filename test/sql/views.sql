@@ -69,8 +69,7 @@ FROM gpusort_stat_times GROUP BY kind, max_rows ORDER BY kind COLLATE "C", max_r
 CLUSTER views_t USING views_i;
 SELECT sorts = device_sorts + process_sorts AS all, index_builds > 1 AS index_builds,
 	device_sorts = (SELECT sum(t.sorts) FROM gpusort_stat_times AS t WHERE kind <> 'process sort') AS device_sorts,
-	(SELECT sum(t.sorts) FROM gpusort_stat_times AS t WHERE kind = 'table sort') AS table_sorts,
-	sort_wait_ms > 0 AS sort_wait
+	(SELECT sum(t.sorts) FROM gpusort_stat_times AS t WHERE kind = 'table sort') AS table_sorts
 FROM gpusort_stats;
 SELECT gpusort_stats_reset();
 SELECT count(*) FROM gpusort_stat_times;

@@ -48,6 +48,23 @@ for my $stage ('append', 'sort', 'fetch')
 fault($node, undef);
 
 #
+# Waits that end are counted
+#
+for my $stage ('sort', 'fetch')
+{
+	my $sort = session($node, "$force $serial");
+
+	fault($node, "service_hold_$stage");
+	stats_reset($node);
+	$sort->send($query);
+	becomes($node, waiting($sort, $phase{$stage}), "$stage: waits");
+	fault_over($node, $stage);
+	$sort->receive;
+	cmp_ok(value($node, "SELECT ${stage}_wait_ms FROM gpusort_stats"), '>', 0, "$stage: the wait is counted");
+	$sort->quit;
+}
+
+#
 # Interrupted wherever it happens to be
 #
 for my $mode (@modes)
