@@ -145,16 +145,20 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 		else if (unlikely(col->kind == GS_KEY_ABBREVIATED))
 		{
 			uint64		key;
+			uint8		whole[sizeof(key)];
+			size_t		room = Min(end - dst, (ptrdiff_t) sizeof(key));
 
-			if (end - dst < (ptrdiff_t) sizeof(key))
-				goto full;
 			if (!gs_key_abbreviate(col->abbreviation, values[at], &key))
 				return GS_KEY_TOO_LONG;
-			gs_key_put_uint64(dst, key);
+			gs_key_put_uint64(whole, key);
 			if (col->desc)
-				gs_key_complement(dst, sizeof(key));
+				gs_key_complement(whole, sizeof(key));
+			gs_key_copy(dst, whole, room);
+			dst += room;
+			if (room < sizeof(key))
+				goto full;
 			*inexact = true;
-			return dst + sizeof(key) - start;
+			return dst - start;
 		}
 		else
 		{

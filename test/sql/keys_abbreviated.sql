@@ -61,6 +61,13 @@ SELECT same_order('(SELECT DISTINCT ON (u) u FROM copied ORDER BY u) s', 'u', 'u
 SELECT same_order('(SELECT u, count(*) AS n, max(id) AS last FROM copied GROUP BY u) s', 'u, n, last', 'last');
 SELECT same_order('(SELECT id, row_number() OVER (ORDER BY u, id) AS k, count(*) OVER (PARTITION BY u) AS n FROM copied) s', 'k', 'id || ''/'' || n');
 SELECT same_order('(SELECT * FROM copied ORDER BY u, id OFFSET 30 LIMIT 70) s', 'id', 'id');
+-- behind a text that leaves the key no room for all of them
+CREATE TABLE copied_long AS
+	SELECT i AS id, repeat('x', 8175 + i % 16) COLLATE "C" AS p, md5((i * 7)::text)::copied_uuid AS u FROM generate_series(1, 800) AS i;
+ANALYZE copied_long;
+SELECT same_order('copied_long', 'p, u', 'id');
+SELECT same_order('copied_long', 'p DESC, u DESC', 'id');
+DROP TABLE copied_long;
 
 -- a cursor forward and backward
 SET gpusort.force = on;
