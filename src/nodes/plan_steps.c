@@ -235,6 +235,17 @@ only_selects(const PlannedStmt *stmt)
 	return stmt->commandType == CMD_SELECT && !stmt->hasModifyingCTE && stmt->rowMarks == NIL;
 }
 
+/*
+ * May the topmost node return its groups in any order?  Not if they are those of a subquery: the node that
+ * returned the subquery's rows was left out, and it may have an ORDER BY.
+ */
+static bool
+groups_in_any_order(const Query *parse)
+{
+	return parse->sortClause == NIL &&
+		(parse->groupClause != NIL || parse->distinctClause != NIL || parse->setOperations != NULL);
+}
+
 void
 gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options,
 			  bool has_sorts, bool has_calls)
@@ -246,7 +257,7 @@ gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, in
 	{
 		if (gs_sort_may_rerun(parse) && !is_volatile(root, stmt, GS_VOLATILE_BESIDE_SCANS))
 			context->flags = gs_plan_subplan_flags(stmt);
-		context->any_order = parse->sortClause == NIL;
+		context->any_order = groups_in_any_order(parse);
 		context->last_node_id = gs_plan_last_node_id(stmt);
 		walk_all(context, walk);
 		if (only_selects(stmt))

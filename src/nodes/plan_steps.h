@@ -16,7 +16,7 @@
 typedef struct GsStepContext
 {
 	PlannedStmt *stmt;
-	bool		any_order;		/* the statement's rows may come in any order */
+	bool		any_order;		/* the statement groups, and has no ORDER BY */
 	int			last_node_id;	/* the highest plan_node_id in use */
 
 	/* what the nodes above say of the node that a step looks at */

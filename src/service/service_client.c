@@ -338,7 +338,7 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 		slept = true;
 	}
 	if (slept)
-		gs_stats_count(GS_COUNT_STAGING_WAIT_US, GetCurrentTimestamp() - start);
+		gs_stats_count(GS_COUNT_STAGING_WAIT_US, Max(GetCurrentTimestamp() - start, 0));
 	return number >= 0;
 }
 

@@ -170,7 +170,7 @@ gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest)
 static void
 ask_for(GsRows *rows, int number, uint64 page)
 {
-	GsPageSlot   *slot = &rows->slots[number];
+	GsPageSlot *slot = &rows->slots[number];
 
 	Assert(slot->held);
 	slot->range = rows->range;
@@ -200,7 +200,7 @@ free_slot(GsRows *rows, uint64 low, uint64 high)
 
 	for (int i = 0; i < lengthof(rows->slots); i++)
 	{
-		GsPageSlot   *slot = &rows->slots[i];
+		GsPageSlot *slot = &rows->slots[i];
 
 		if (slot->chunk >= 0 && slot->range == rows->range && slot->page >= low && slot->page <= high)
 			continue;
@@ -239,7 +239,7 @@ open_range(GsRows *rows, uint32 range)
 static GsClientStatus
 wait_for(GsRows *rows, int number)
 {
-	GsPageSlot   *slot = &rows->slots[number];
+	GsPageSlot *slot = &rows->slots[number];
 	GsClientStatus status = GS_CLIENT_OK;
 
 	if (!slot->held)
@@ -319,7 +319,7 @@ may_read_in_place(GsRows *rows)
 static void
 use_page(GsRows *rows, int number)
 {
-	GsPageSlot   *slot = &rows->slots[number];
+	GsPageSlot *slot = &rows->slots[number];
 	char	   *memory = gs_chunk_memory(slot->chunk);
 
 	/* the device did not know of the row before the first one of a range */

@@ -230,6 +230,10 @@ SELECT * FROM ga_sets('SELECT e FROM ga_words UNION SELECT u COLLATE "en_US.utf8
 SELECT * FROM ga_sets('SELECT ci, count(*) FROM ga_words GROUP BY ci');
 SELECT * FROM ga_sets('SELECT e, count(*) FROM ga_words GROUP BY e ORDER BY e');
 SELECT * FROM ga_sets('SELECT e, count(*), rank() OVER (ORDER BY e) FROM ga_words GROUP BY e');
+-- the order of a subquery or view is the statement's, if nothing is above
+SELECT * FROM ga_sets('SELECT * FROM (SELECT e, count(*) FROM ga_words GROUP BY e ORDER BY e) AS s');
+SELECT * FROM ga_sets('WITH s AS (SELECT DISTINCT e FROM ga_words ORDER BY e) SELECT e FROM s');
+SELECT * FROM ga_sets('SELECT DISTINCT e FROM (SELECT DISTINCT e, u FROM ga_words ORDER BY e, u) AS s');
 DROP TABLE ga_words;
 DROP FUNCTION ga_sets;
 DROP TABLE ga_t, ga_null, ga_empty, ga_one, ga_equal, ga_big;

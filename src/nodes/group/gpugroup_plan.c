@@ -25,7 +25,7 @@
  *
  * In the last two nobody sees the rows' order, nor which of equal texts was kept; so texts are
  * sorted by their bytes, whatever their collation is.  So they are in the first two, if the node is
- * the topmost one of a statement without ORDER BY.
+ * the topmost one of a statement that groups itself, and has no ORDER BY.
  *
  * Nothing is assumed of how the plan came about: operators, collations and columns are compared.
  * PostgreSQL's node stays where there are ordered sets, or aggregates that sort, and where an expression
