@@ -26,7 +26,6 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_index.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "commands/dbcommands.h"
 #include "executor/spi.h"
@@ -296,11 +295,14 @@ gpusort_collation_worker(Datum main_arg)
  * The caller
  */
 
-/* Between transactions, too: so the lock is the session's. */
+/*
+ * Between transactions, too: so the lock is the session's.  Nobody may wait for it, as CONCURRENTLY would
+ * wait for him: it is one that no other command takes, not even pg_advisory_lock(), whose last number is 1 or 2.
+ */
 static void
-lock(Repair *repair, Oid procedure)
+lock(Repair *repair)
 {
-	SET_LOCKTAG_OBJECT(repair->lock, MyDatabaseId, ProcedureRelationId, procedure, 0);
+	SET_LOCKTAG_ADVISORY(repair->lock, MyDatabaseId, 0, 0, 3);
 	if (LockAcquire(&repair->lock, ShareUpdateExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
@@ -657,7 +659,7 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 	PG_ENSURE_ERROR_CLEANUP(stop_workers, PointerGetDatum(&repair));
 	{
 		if (!dry_run)
-			lock(&repair, fcinfo->flinfo->fn_oid);
+			lock(&repair);
 		list_tasks(&repair, false);
 		report_partitions();
 		SPI_commit();
