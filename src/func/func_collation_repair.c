@@ -296,8 +296,9 @@ gpusort_collation_worker(Datum main_arg)
  */
 
 /*
- * Between transactions, too: so the lock is the session's.  Nobody may wait for it, as CONCURRENTLY would
- * wait for him: it is one that no other command takes, not even pg_advisory_lock(), whose last number is 1 or 2.
+ * Between transactions, too: so the lock is the session's.  Nobody may wait for it, as
+ * CONCURRENTLY would wait for that session.  So it is one that no other command takes, not even
+ * pg_advisory_lock(), whose last number is 1 or 2.
  */
 static void
 lock(Repair *repair)
