@@ -259,7 +259,7 @@ part_kind(const GsKeyColumn *col)
 		case GS_KEY_OIDVECTOR:
 			return GS_PART_OIDVECTOR;
 		case GS_KEY_ARRAY:		/* innermost() is none */
-		case GS_KEY_RANGE:
+		case GS_KEY_RANGE:		/* src/order does not look into it */
 		case GS_KEY_ABBREVIATED:	/* ends the key */
 			break;
 	}

@@ -18,7 +18,8 @@
  * equal keys, and so have both a key or none.
  *
  * If the sort goes to the CPU before it is performed, the rows put aside
- * become the first rows of its input: the sort takes over the tuplesort.
+ * become the first rows of its input: the sort takes over the tuplesort.  Rows without an
+ * abbreviated key are put aside, too, but always end so (change_sorted_rows_to_cpu()).
  *
  * Calls sort_stored.c.  sort.c and sort_local.c put rows aside, sort_output.c
  * gets them.

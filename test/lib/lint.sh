@@ -288,6 +288,16 @@ check_settings_documented()
 	done
 }
 
+# Every fault point is documented
+check_fault_points_documented()
+{
+	local point
+
+	for point in $(grep -rohE 'GS_FAULT\("[a-z_]+"' --include='*.c' src | cut -d'"' -f2 | sort -u); do
+		grep -qF "\`$point\`" test/README.md || echo "test/README.md does not describe the fault point $point"
+	done
+}
+
 # Every make target that documents and workflows name is there
 check_make_targets()
 {
@@ -447,6 +457,7 @@ check "test/parts has every test once" check_parts
 check "each file of src names its tests" check_tests_named
 check "docs/settings.md describes every setting" check_settings_documented
 check "docs/ explains every reason" check_reasons_documented
+check "test/README.md describes every fault point" check_fault_points_documented
 check "docs/speed.svg shows docs/measured.md's table" check_picture
 check "measured times are those of test/bench/RESULTS.md" check_measured
 check "links and files named in documents are there" check_links
