@@ -24,7 +24,7 @@ typedef struct GsChunkWriter
 	char	   *memory;			/* GS_CHUNK_BYTES bytes, aligned to 8 */
 	uint32		used;			/* bytes of rows and keys */
 	uint32		n;				/* records */
-	uint32		inexact;		/* of them: with a key that was cut off */
+	uint32		inexact;		/* of them: with an inexact key */
 	uint32		pages;			/* of tables, whose rows were put at once */
 	uint32		missing;		/* bytes of the keys that are left to the device */
 	const GsTupleKeys *tuple_keys;	/* that device's; NULL: none is left to it */

@@ -272,7 +272,7 @@ tuple_of_row(const Copying *c, const char *row)
 	};
 }
 
-/* A run of rows has the same cut key.  Write it, from its first row on, in the index's order. */
+/* A run of rows has the same inexact key.  Write it, from its first row on, in the index's order. */
 static GsClientStatus
 write_run(Copying *c, GsRows *rows, const char *row)
 {

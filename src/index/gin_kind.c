@@ -233,7 +233,7 @@ gin_feed_create(Relation index, const IndexInfo *info, GsFeeder *feeder)
 	return &gin->feed;
 }
 
-/* Answers GS_FALLBACK_KEYS for keys that were cut off: an entry could come in two groups. */
+/* Answers GS_FALLBACK_KEYS for inexact keys: an entry could come in two groups. */
 static GsFallback
 gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
 		  GsPageRelay *relay, GsIndexWritten *written)

@@ -4,8 +4,8 @@
  *	  The index tuples of a performed sort (index_stream.h).
  *
  * Settling
- *	  No two keys are equal, since they end with the TID, unless they were cut
- *	  off.  Tuples whose cut keys are equal come as a run, every tuple of it
+ *	  No two keys are equal, since they end with the TID, unless they are
+ *	  inexact.  Tuples whose inexact keys are equal come as a run, every tuple of it
  *	  marked inexact.  A tuplesort of the kind that PostgreSQL builds indexes
  *	  with puts the run in order.
  *
@@ -152,7 +152,7 @@ put_settling(GsIndexStream *stream, IndexTuple tuple)
 }
 
 /*
- * Of an inexact tuple, and of all that follow with the same cut key, make a
+ * Of an inexact tuple, and of all that follow with the same key, make a
  * run in order.  A tuple that stands alone is returned as it is.
  */
 static GsClientStatus

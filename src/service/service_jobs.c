@@ -94,7 +94,7 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 }
 
 /*
- * Rows may be dropped where the keys tell all about them.  Keys that were cut off do
+ * Rows may be dropped where the keys tell all about them.  Inexact keys do
  * not tell which rows are equal.  A guessed order does not tell which rows are
  * the first ones; but equal keys are equal.
  */

@@ -193,7 +193,7 @@ typedef struct GsSession
 	/* progress */
 	uint64		rows;			/* appended, or arrays sorted, so far */
 	uint64		bytes;
-	uint64		inexact;		/* records with a key that was cut off */
+	uint64		inexact;		/* records with an inexact key */
 	uint64		table_pages;	/* pages of tables whose rows were put at once */
 
 	/* outcome of perform [S] */

@@ -19,7 +19,7 @@
  *	  will not read beyond the first so many rows, says so (GsSortKeep).  Rows that the
  *	  keys tell to be others are then dropped on the device, or before they are written to temporary files.
  *	  Others come as well: where PostgreSQL's sort orders the rows, where
- *	  keys were cut off.  So the caller still has to do what it says.
+ *	  keys are inexact.  So the caller still has to do what it says.
  *
  * Losing the device
  *	  put, perform and get may answer GS_SORT_LOST: what was fed is gone.  The

@@ -27,7 +27,7 @@
  *	  big		too large for a chunk; a temporary file has its bytes, and a stub is stored in its
  *				place (GsBigRows)
  *	  aside		without a key (GsAside)
- *	  settled	put in order by the columns' own operators, because keys were cut off; a run of
+ *	  settled	put in order by the columns' own operators, because keys are inexact; a run of
  *				equal keys at a time (settling), or all rows, for random access (settled)
  *
  *-------------------------------------------------------------------------

@@ -12,7 +12,7 @@
  * columns are the child's, in the slot in which it was read.
  *
  * GS_GROUP_COUNTED: the device knows how many different keys it has sorted.  So in most cases one row is
- * read, which tells whether there is a NULL.  Where keys were cut off, rows were not sorted by the
+ * read, which tells whether there is a NULL.  Where keys are inexact, rows were not sorted by the
  * device, or lie in temporary files, all rows are read and compared.
  *
  * If a GpuSort loses its device, what it said of the next row stays right: behind rows that were returned
