@@ -160,7 +160,7 @@ gs_guc_define(bool preloading)
 							 &gs_guc_enabled, true,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.index_build",
-							 "Enables btree index builds by gpusort.",
+							 "Enables builds of btree and GIN indexes by gpusort.",
 							 NULL,
 							 &gs_guc_index_build, true,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
