@@ -230,6 +230,13 @@ SELECT * FROM ga_sets('SELECT e FROM ga_words UNION SELECT u COLLATE "en_US.utf8
 SELECT * FROM ga_sets('SELECT ci, count(*) FROM ga_words GROUP BY ci');
 SELECT * FROM ga_sets('SELECT e, count(*) FROM ga_words GROUP BY e ORDER BY e');
 SELECT * FROM ga_sets('SELECT e, count(*), rank() OVER (ORDER BY e) FROM ga_words GROUP BY e');
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SELECT regexp_replace(line, 'loops=\d+', 'loops=N') AS line FROM ga_sets('SELECT DISTINCT e, u FROM ga_words');
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
 -- the order of a subquery or view is the statement's, if nothing is above
 SELECT * FROM ga_sets('SELECT * FROM (SELECT e, count(*) FROM ga_words GROUP BY e ORDER BY e) AS s');
 SELECT * FROM ga_sets('WITH s AS (SELECT DISTINCT e FROM ga_words ORDER BY e) SELECT e FROM s');
