@@ -498,31 +498,6 @@ drain_device(GsSort *sort)
 	return GS_SORT_OK;
 }
 
-/*
- * There are rows without an abbreviated key.  They cannot be merged into the others, whose order is not
- * settled yet: the tuplesort gets all.
- */
-static GsSortStatus
-change_sorted_rows_to_cpu(GsSort *sort)
-{
-	GsRows	   *rows = gs_rows_of_session(sort->client, false, true);
-	GsClientStatus status;
-	const char *row;
-	uint32		flags;
-
-	change_to_cpu(sort, GS_FALLBACK_KEYS);
-	while ((status = gs_rows_move(rows, true, &row, &flags)) == GS_CLIENT_OK && row != NULL)
-	{
-		CHECK_FOR_INTERRUPTS();
-		put_stored_row(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
-	}
-	gs_rows_end(rows);
-	if (status != GS_CLIENT_OK)
-		return GS_SORT_LOST;
-	close_session(sort);
-	return GS_SORT_OK;
-}
-
 static GsSortStatus
 perform_device(GsSort *sort)
 {
@@ -564,12 +539,6 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 	}
 	else if (sort->place == GS_SORT_LOCAL && (sort->layout.n_parts > 0 || sort->desc->abbreviated))
 		change_few_rows_to_cpu(sort);
-	if (sort->place == GS_SORT_DEVICE && sort->aside && sort->desc->abbreviated)
-	{
-		status = change_sorted_rows_to_cpu(sort);
-		if (status != GS_SORT_OK)
-			return status;
-	}
 	if (sort->place == GS_SORT_CPU)
 	{
 		if (sort->client)

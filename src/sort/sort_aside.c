@@ -3,7 +3,7 @@
  * sort_aside.c
  *	  Rows that have no key, among those that the device sorts.
  *
- * A key that holds text of a libc collation must hold all of it, or nobody
+ * A value may have no abbreviated key (key_abbrev.c).  And a key that holds text of a libc collation must hold all of it, or nobody
  * could prove the order (key_libc.h).  A row whose key would be too long is put
  * aside, into a tuplesort of the leader.  The columns' own operators merge these
  * rows into the rows that come back from the device.  So long values
@@ -12,7 +12,8 @@
  * Merging compares little.  Rows of the device come in pages, and a binary search
  * finds which of a page's rows come before the next row put aside.  If all do,
  * one comparison is enough for the page; if few rows were put aside, that is so
- * for nearly all pages.
+ * for nearly all pages.  Where equal keys have yet to be settled, as abbreviated ones, rows are compared one
+ * by one after that, up to the last row put aside (sort_output.c).  PostGIS has these first in ascending order.
  *
  * No row put aside is equal to one of the device's: values that are equal have
  * equal keys, and so have both a key or none.
@@ -136,13 +137,55 @@ count_before_head(GsSort *sort)
 	return low;
 }
 
+/* Have the next row put aside in the head. */
+static void
+get_head(GsAside *aside)
+{
+	if (TTS_EMPTY(aside->head) && !aside->ended)
+		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
+}
+
+static GsSortStatus
+return_head(GsSort *sort, TupleTableSlot *slot)
+{
+	GsAside    *aside = sort->aside;
+
+	aside->returned++;
+	if (sort->rerun)
+		gs_row_hashes_add(&aside->latest, sort->context,
+						  gs_tuple_hash(((MinimalTupleTableSlot *) aside->head)->mintuple));
+	/* it lives until the next one is got */
+	ExecStoreMinimalTuple(((MinimalTupleTableSlot *) aside->head)->mintuple, slot, false);
+	ExecClearTuple(aside->head);
+	return GS_SORT_OK;
+}
+
+GsSortStatus
+gs_aside_get_before(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
+{
+	GsAside    *aside = sort->aside;
+
+	get_head(aside);
+	if (!aside->ended &&
+		(TTS_EMPTY(row) || gs_stored_compare(aside->comparison, sort->keys->ncols, aside->head, row) < 0))
+		return return_head(sort, slot);
+	if (TTS_EMPTY(row))
+	{
+		ExecClearTuple(slot);
+		return GS_SORT_END;
+	}
+	gs_row_hashes_clear(&aside->latest);
+	ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
+	ExecClearTuple(row);
+	return GS_SORT_OK;
+}
+
 GsSortStatus
 gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 {
 	GsAside    *aside = sort->aside;
 
-	if (TTS_EMPTY(aside->head) && !aside->ended)
-		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
+	get_head(aside);
 	if (aside->pending == NULL && !aside->device_ended)
 	{
 		if (gs_rows_move(sort->rows, true, &aside->pending, &aside->pending_flags) != GS_CLIENT_OK)
@@ -153,16 +196,7 @@ gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 	if (!aside->ended && aside->pending != NULL && aside->before == 0)
 		aside->before = count_before_head(sort);
 	if (!aside->ended && aside->before == 0)
-	{
-		aside->returned++;
-		if (sort->rerun)
-			gs_row_hashes_add(&aside->latest, sort->context,
-							  gs_tuple_hash(((MinimalTupleTableSlot *) aside->head)->mintuple));
-		/* it lives until the next one is got */
-		ExecStoreMinimalTuple(((MinimalTupleTableSlot *) aside->head)->mintuple, slot, false);
-		ExecClearTuple(aside->head);
-		return GS_SORT_OK;
-	}
+		return return_head(sort, slot);
 	if (aside->pending == NULL)
 	{
 		ExecClearTuple(slot);

@@ -101,16 +101,11 @@ get_settled_row(GsSort *sort, const char *row, uint32 flags, TupleTableSlot *slo
 }
 
 static GsSortStatus
-get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
+get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	const char *row;
 	uint32		flags;
 
-	if (unlikely(sort->aside != NULL))
-	{
-		Assert(forward && !sort->settled);
-		return gs_aside_get(sort, slot);
-	}
 	if (unlikely(sort->settling != NULL))
 	{
 		if (tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
@@ -137,6 +132,37 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	}
 	gs_stored_output(sort, row, flags, slot);
 	return GS_SORT_OK;
+}
+
+/* The next row, of the device's as they are settled, or of those put aside. */
+static GsSortStatus
+merge_rows(GsSort *sort, TupleTableSlot *slot)
+{
+	GsSortStatus status = GS_SORT_OK;
+
+	if (sort->ahead == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(sort->context);
+
+		sort->ahead = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+		sort->device_ended = false;
+		MemoryContextSwitchTo(old);
+	}
+	if (TTS_EMPTY(sort->ahead) && !sort->device_ended)
+		status = get_device_row(sort, true, sort->ahead);
+	if (status == GS_SORT_LOST)
+		return status;
+	sort->device_ended |= status == GS_SORT_END;
+	return gs_aside_get_before(sort, sort->ahead, slot);
+}
+
+static GsSortStatus
+get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	if (likely(sort->aside == NULL))
+		return get_device_row(sort, forward, slot);
+	Assert(forward && !sort->settled);
+	return sort->desc->abbreviated ? merge_rows(sort, slot) : gs_aside_get(sort, slot);
 }
 
 /* Does each row that is returned have another key than the one before? */
@@ -607,6 +633,9 @@ gs_output_end(GsSort *sort)
 		tuplestore_end(sort->settled);
 	sort->settled = NULL;
 	gs_aside_end(sort);
+	if (sort->ahead)
+		ExecDropSingleTupleTableSlot(sort->ahead);
+	sort->ahead = NULL;
 	if (sort->rows)
 		gs_rows_end(sort->rows);
 	sort->rows = NULL;

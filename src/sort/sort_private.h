@@ -117,6 +117,8 @@ struct GsSort
 	bool		direct;			/* place DEVICE: rows are returned as they lie in
 								 * pages, but for runs to settle and large ones */
 	Tuplestorestate *settled;	/* all rows in their order, for random access */
+	TupleTableSlot *ahead;		/* the device's next row, among rows put aside; NULL: not used */
+	bool		device_ended;	/* there is none */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
@@ -151,8 +153,11 @@ extern Tuplesortstate *gs_aside_take(GsSort *sort);
 extern uint64 gs_aside_rows(const GsSort *sort);
 extern void gs_aside_perform(GsSort *sort);
 
-/* The next row, of those put aside or the device's. */
+/* The next row, of those put aside or the device's, whose order is settled. */
 extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
+
+/* The same where the device's is known: empty if there is none left.  It is returned if it comes first. */
+extern GsSortStatus gs_aside_get_before(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot);
 
 /*
  * How many rows put aside were returned, and the hashes of those after the
