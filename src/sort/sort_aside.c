@@ -3,24 +3,25 @@
  * sort_aside.c
  *	  Rows that have no key, among those that the device sorts.
  *
- * A value may have no abbreviated key (key_abbrev.c).  And a key that holds text of a libc collation must hold all of it, or nobody
+ * A key that holds text of a libc collation must hold all of it, or nobody
  * could prove the order (key_libc.h).  A row whose key would be too long is put
- * aside, into a tuplesort of the leader.  The columns' own operators merge these
+ * aside, into a tuplesort of the leader; so is one with a value that has no abbreviated key
+ * (key_abbrev.c).  The columns' own operators merge these
  * rows into the rows that come back from the device.  So long values
  * cost what they cost in PostgreSQL's sort, and the other rows stay cheap.
  *
  * Merging compares little.  Rows of the device come in pages, and a binary search
  * finds which of a page's rows come before the next row put aside.  If all do,
  * one comparison is enough for the page; if few rows were put aside, that is so
- * for nearly all pages.  Where equal keys have yet to be settled, as abbreviated ones, rows are compared one
- * by one after that, up to the last row put aside (sort_output.c).  PostGIS has these first in ascending order.
+ * for nearly all pages.  Abbreviated keys that are equal have yet to be settled.  So with them
+ * the rows are compared one by one, up to the last row put aside: of PostGIS's these come first, if the
+ * order is ascending.
  *
  * No row put aside is equal to one of the device's: values that are equal have
  * equal keys, and so have both a key or none.
  *
  * If the sort goes to the CPU before it is performed, the rows put aside
- * become the first rows of its input: the sort takes over the tuplesort.  Rows without an
- * abbreviated key are put aside, too, but always end so (change_sorted_rows_to_cpu()).
+ * become the first rows of its input: the sort takes over the tuplesort.
  *
  * Calls sort_stored.c.  sort.c and sort_local.c put rows aside, sort_output.c
  * gets them.
