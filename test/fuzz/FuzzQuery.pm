@@ -300,16 +300,24 @@ sub window
 	$q->{explain} = $query;
 }
 
+# A query, or one around it that has no order of its own, which keeps the inner one's
+sub perhaps_inner
+{
+	my ($query) = @_;
+
+	return pick($query, $query, "SELECT * FROM ($query) AS o", "WITH o AS MATERIALIZED ($query) SELECT * FROM o");
+}
+
 sub distinct
 {
 	my ($q) = @_;
 	my $keys = join(', ', key_list($q));
 	my $from = " FROM t@{[where($q)]}";
-	my $query = pick(
+	my $query = perhaps_inner(pick(
 		"SELECT DISTINCT $keys$from",
 		"SELECT * FROM (SELECT $keys$from) AS q GROUP BY " . join(', ', key_names($q)),
 		"SELECT DISTINCT ON (k1) $keys$from") . ' ORDER BY ' . order_by($q, 1)
-	  . pick('', '', ' LIMIT ' . between(1, 3000) . pick('', ' OFFSET ' . between(0, 500)));
+	  . pick('', '', ' LIMIT ' . between(1, 3000) . pick('', ' OFFSET ' . between(0, 500))));
 
 	$q->{sequence} = sequence($q);
 	$q->{rows} = 'none';
@@ -346,6 +354,7 @@ sub group_by
 		# the groups of a grouping set that NULL stands for, apart from those of NULL
 		$query .= ", grouping($names)";
 	}
+	$query = perhaps_inner($query);
 	$q->{sequence} = [ @$sequence, 'c', 's', 'm', 'x' ];
 	$q->{rows} = 'none';
 	push @{ $q->{settings} }, 'enable_hashagg = off' unless $q->{cheap};
