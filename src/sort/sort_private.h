@@ -115,7 +115,7 @@ struct GsSort
 	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
 								 * is returned, but for rows put aside */
 	bool		direct;			/* place DEVICE: rows are returned as they lie in
-								 * pages, but for runs to settle and large ones */
+								 * pages, except runs to settle and large rows */
 	Tuplestorestate *settled;	/* all rows in their order, for random access */
 	TupleTableSlot *ahead;		/* the device's next row, among rows put aside; NULL: not used */
 	bool		device_ended;	/* there is none */

@@ -140,8 +140,8 @@ extern GsClientStatus gs_rows_skip(GsRows *rows, uint64 n, bool *found);
 extern GsClientStatus gs_rows_peek(GsRows *rows, uint32 *flags);
 
 /*
- * Does the row after the current one have another key?  False, too, where that would take turning
- * the page: the current row stays valid.
+ * Has the row after the current one another key?  False also if it is in another page.  The
+ * current row stays valid.
  */
 extern bool gs_rows_next_differs(const GsRows *rows);
 
