@@ -152,8 +152,8 @@ put_settling(GsIndexStream *stream, IndexTuple tuple)
 }
 
 /*
- * Of an inexact tuple, and of all that follow with the same key, make a
- * run in order.  A tuple that stands alone is returned as it is.
+ * Put an inexact tuple and all that follow with the same key in order, as a
+ * run.  A tuple that stands alone is returned as it is.
  */
 static GsClientStatus
 settle_run(GsIndexStream *stream, IndexTuple *tuple)

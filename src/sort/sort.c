@@ -14,8 +14,7 @@
  *	  DEVICE to CPU		the device is lost, and the caller puts all rows again; or
  *						other programs have taken its memory, or the order is not
  *						proven: its rows are taken back, one by one, after all
- *						other rows have been put; or rows have no abbreviated key: the
- *						same, once it has sorted the others
+ *						other rows have been put
  *
  * Memory
  *	  A sort lives in a memory context of its own.  The session is closed by

@@ -145,14 +145,12 @@ merge_rows(GsSort *sort, TupleTableSlot *slot)
 		MemoryContext old = MemoryContextSwitchTo(sort->context);
 
 		sort->ahead = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
-		sort->device_ended = false;
 		MemoryContextSwitchTo(old);
 	}
-	if (TTS_EMPTY(sort->ahead) && !sort->device_ended)
+	if (TTS_EMPTY(sort->ahead))
 		status = get_device_row(sort, true, sort->ahead);
 	if (status == GS_SORT_LOST)
 		return status;
-	sort->device_ended |= status == GS_SORT_END;
 	return gs_aside_get_before(sort, sort->ahead, slot);
 }
 

@@ -118,7 +118,6 @@ struct GsSort
 								 * pages, except runs to settle and large rows */
 	Tuplestorestate *settled;	/* all rows in their order, for random access */
 	TupleTableSlot *ahead;		/* the device's next row, among rows put aside; NULL: not used */
-	bool		device_ended;	/* there is none */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */

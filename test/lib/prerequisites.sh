@@ -79,7 +79,7 @@ choose_packaged_major()
 # The locales that tests of libc collations want
 wanted_locales="en_US de_DE"
 
-# Prints those that the system lacks
+# Prints the locales that the system lacks
 missing_locales()
 {
 	local locale

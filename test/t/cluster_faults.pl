@@ -188,7 +188,7 @@ good('t', $before{t}, 'in the end');
 $session->quit;
 
 #
-# Crashes.  They leave files of transactions that had not ended, with PostgreSQL alone, too.
+# Crashes.  They leave the files of transactions that had not ended, as they do without gpusort.
 #
 sub crash
 {
