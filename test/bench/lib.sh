@@ -21,6 +21,7 @@
 #	BENCH_DEVICE=cuda|host	default: cuda where there is a GPU
 #	BENCH_FILE=file			lines to sort instead of the distribution's paths
 #	BENCH_RUNS=3
+#	BENCH_BUFFERS=200MB		shared_buffers; default: a fifth of the memory, at most 8 GB
 #	BENCH_LOCK=file			benchmarks that are started side by side with the same
 #							file set up together, but time one after the other
 #	PG_CONFIG, CUDA, CUDA_ARCH	as for the Makefile
@@ -77,7 +78,7 @@ bench_start()
 	start_server "$name" \
 		"shared_preload_libraries = 'gpusort'" \
 		"gpusort.device = $device" \
-		"shared_buffers = $((memory_mb / 5 < 8192 ? memory_mb / 5 : 8192))MB" \
+		"shared_buffers = ${BENCH_BUFFERS:-$((memory_mb / 5 < 8192 ? memory_mb / 5 : 8192))MB}" \
 		"max_wal_size = 64GB" \
 		"checkpoint_timeout = 1d" \
 		"autovacuum = off" \

@@ -11,7 +11,8 @@
 #
 # Tables f and w as in order_by.sh; m has a million words; v has BENCH_VALUES rows (default 5 million) of numeric, float8, and an
 # integer of 1000 values; a has BENCH_ARRAYS rows (default 1 million) of float4[20]; l, as in spill.sh, has
-# BENCH_LINES (default 1 million).  For the other settings see lib.sh.
+# BENCH_LINES (default 1 million).  "dead": m without 30 % of its rows; "unmarked": m as loaded, no page all-visible.
+# For the other settings see lib.sh.
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -40,7 +41,9 @@ bench_load v "${BENCH_VALUES:-5000000}" "id int, few int, amount numeric, f8 flo
 bench_load a "${BENCH_ARRAYS:-1000000}" "id int, a float4[]" \
 	"i, ARRAY(SELECT (hashint4(i * 20 + j) % 1000000)::float4 / 7 FROM generate_series(1, 20) AS j)"
 bench_load_lines l "${BENCH_LINES:-1000000}"
-for table in f w m v a l; do
+bench_sql -c "CREATE TABLE unmarked AS SELECT * FROM m" -c "CREATE TABLE dead AS SELECT * FROM m" \
+	-c "DELETE FROM dead WHERE id % 10 < 3" -c "ANALYZE unmarked, dead" || exit 1
+for table in f w m v a l unmarked dead; do
 	bench_sql -c "ALTER TABLE $table SET (parallel_workers = 8)" || exit 1
 done
 bench_ready
@@ -51,7 +54,7 @@ use_version()
 	stop_server bench
 	cp "$work/libraries/$1.so" "$pkglibdir/gpusort.so"
 	start_server bench || exit 1
-	bench_sql -c "SELECT pg_prewarm(t) FROM unnest('{f,w,m,v,a,l}'::regclass[]) AS t" >/dev/null
+	bench_sql -c "SELECT pg_prewarm(t) FROM unnest('{f,w,m,v,a,l,unmarked,dead}'::regclass[]) AS t" >/dev/null
 	until bench_sql -c "SET gpusort.force = on" -c "EXPLAIN SELECT p FROM w ORDER BY p" | grep -q GpuSort; do
 		sleep 0.2
 	done
@@ -61,18 +64,19 @@ use_version()
 timed()
 {
 	{
-		bench_settings "gpusort.force=on max_parallel_workers_per_gather=8 max_parallel_maintenance_workers=8
+		bench_settings "${2-} gpusort.force=on max_parallel_workers_per_gather=8 max_parallel_maintenance_workers=8
 			work_mem=1GB maintenance_work_mem=8GB statement_timeout=60s"
 		cat
 	} | bench_sql 2>>"$work/errors" | sed -nE 's/^(Execution )?Time: ([0-9.]*) ms.*/\2/p' >>"$work/times/$1.$version"
 }
 
+# query NAME SQL [SETTING=VALUE]
 query()
 {
 	local name=$1 sql="EXPLAIN (ANALYZE, TIMING OFF) $2;"
 
 	bench_wanted "$name" || return
-	timed "$name" <<<"$sql $sql"
+	timed "$name" "${3-}" <<<"$sql $sql"
 }
 
 index()
@@ -127,6 +131,10 @@ run_all()
 	index "l (l_comment COLLATE \"C\")"
 	index "w (p COLLATE \"en_US.utf8\")"
 	sessions "${BENCH_SESSIONS:-64}"
+	for t in m dead unmarked; do
+		query "$t ORDER BY p" "SELECT id, p FROM $t ORDER BY p COLLATE \"C\""
+	done
+	query "m ORDER BY p SERIALIZABLE" "SELECT id, p FROM m ORDER BY p COLLATE \"C\"" default_transaction_isolation=serializable
 	query "f JOIN w" "SELECT count(*) FROM f JOIN w ON f.p COLLATE \"C\" = w.p COLLATE \"C\""
 	query "v ORDER BY amount" "SELECT id FROM v ORDER BY amount"
 	query "v ORDER BY f8" "SELECT id, f8 FROM v ORDER BY f8"
