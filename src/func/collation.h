@@ -35,16 +35,17 @@ extern GsIndexOrder gs_index_order(Oid index, char **detail);
 extern void gs_collation_query(const char *query, bool all, Datum argument, Oid type);
 
 /*
- * WITH: differing (oid, recorded, actual), the collations of this database.  Those of "C",
+ * WITH: differing (oid, recorded, actual, owner), the collations of this database.  Those of "C",
  * "POSIX" and PostgreSQL's own provider have no version that could change.
  */
 #define GS_COLLATION_VERSIONS \
 	"WITH RECURSIVE version AS (" \
-	"	SELECT oid, collversion AS recorded, pg_collation_actual_version(oid) AS actual, collisdeterministic" \
+	"	SELECT oid, collversion AS recorded, pg_collation_actual_version(oid) AS actual," \
+	"		collisdeterministic, collowner AS owner" \
 	"	FROM pg_collation WHERE collprovider IN ('c', 'i')" \
 	"		AND collencoding IN (-1, pg_char_to_encoding(getdatabaseencoding()))" \
 	"	UNION ALL" \
-	"	SELECT 100, datcollversion, pg_database_collation_actual_version(oid), true" \
+	"	SELECT 100, datcollversion, pg_database_collation_actual_version(oid), true, datdba" \
 	"	FROM pg_database WHERE datname = current_database() AND datlocprovider IN ('c', 'i'))," \
 	"differing AS (" \
 	"	SELECT * FROM version" \

@@ -116,10 +116,10 @@ typedef struct RepairTask
 typedef struct Repair
 {
 	bool		concurrently;
+	bool		dry_run;
 	RepairAction action;
 	int			n_jobs;
 	LOCKTAG		lock;			/* two at a time would wait for each other */
-	bool		locked;
 	dsm_segment *segment;
 	RepairJob  *jobs;			/* n_jobs of them */
 	BackgroundWorkerHandle *workers[MAX_JOBS];	/* NULL: the job is free */
@@ -188,40 +188,22 @@ check(RepairJob *job)
 	CommitTransactionCommand();
 }
 
-/*
- * Is it still what a REINDEX CONCURRENTLY has left?  One that went on meanwhile has given it the
- * name of the index that it replaces.
- */
-static bool
-is_leftover(Oid index)
-{
-	HeapTuple	tuple = SearchSysCache1(INDEXRELID, ObjectIdGetDatum(index));
-	bool		valid = true;
-	char	   *name = get_rel_name(index);
-
-	if (HeapTupleIsValid(tuple))
-	{
-		valid = ((Form_pg_index) GETSTRUCT(tuple))->indisvalid;
-		ReleaseSysCache(tuple);
-	}
-	return !valid && name && (strstr(name, "_ccnew") || strstr(name, "_ccold"));
-}
-
 static void
 rebuild_or_drop(RepairJob *job)
 {
-	char	   *command = NULL;
+	char	   *name,
+			   *command = NULL;
 	instr_time	start,
 				time;
 
 	StartTransactionCommand();
-	if (job->action == REPAIR_REBUILD || is_leftover(job->index))
-		command = index_name(job->index);
-	if (command != NULL)
+	name = index_name(job->index);
+	/* a REINDEX CONCURRENTLY may have gone on meanwhile, so that its index is valid now */
+	if (name && (job->action == REPAIR_REBUILD || !get_index_isvalid(job->index)))
 		command = MemoryContextStrdup(
 			TopMemoryContext,
 			psprintf("%s INDEX %s%s", job->action == REPAIR_DROP ? "DROP" : "REINDEX",
-					 job->concurrently ? "CONCURRENTLY " : "", command));
+					 job->concurrently ? "CONCURRENTLY " : "", name));
 	CommitTransactionCommand();
 	if (command == NULL)
 	{
@@ -234,15 +216,6 @@ rebuild_or_drop(RepairJob *job)
 	INSTR_TIME_SUBTRACT(time, start);
 	job->ms = INSTR_TIME_GET_MILLISEC(time);
 	job->result = REPAIR_DONE;
-}
-
-static void
-note_error(RepairJob *job, const ErrorData *error)
-{
-	job->sqlstate = error->sqlerrcode;
-	snprintf(job->detail, sizeof(job->detail), "%s%s%s", error->message, error->detail ? ": " : "",
-			 error->detail ? error->detail : "");
-	job->result = REPAIR_FAILED;
 }
 
 static void
@@ -262,11 +235,17 @@ do_job(RepairJob *job)
 	}
 	PG_CATCH();
 	{
+		ErrorData  *error;
+
 		/* to the server's log, as of any session; the process ends now */
 		EmitErrorReport();
 		MemoryContextSwitchTo(TopMemoryContext);
-		note_error(job, CopyErrorData());
+		error = CopyErrorData();
 		FlushErrorState();
+		job->sqlstate = error->sqlerrcode;
+		snprintf(job->detail, sizeof(job->detail), "%s%s%s", error->message,
+				 error->detail ? ": " : "", error->detail ? error->detail : "");
+		job->result = REPAIR_FAILED;
 		AbortCurrentTransaction();
 	}
 	PG_END_TRY();
@@ -287,6 +266,8 @@ gpusort_collation_worker(Datum main_arg)
 		return;					/* the caller has gone */
 	dsm_pin_mapping(segment);
 	job = (RepairJob *) dsm_segment_address(segment) + number;
+	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
+	SetConfigOption("log_min_messages", "error", PGC_SUSET, PGC_S_OVERRIDE);
 	BackgroundWorkerInitializeConnectionByOid(job->database, job->login, 0);
 	do_job(job);
 }
@@ -308,20 +289,11 @@ lock(Repair *repair)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("gpusort_collation_repair() is already running in this database")));
-	repair->locked = true;
 }
 
+/* In the end, and when the caller is cancelled, or ends. */
 static void
-unlock(Repair *repair)
-{
-	if (repair->locked)
-		LockRelease(&repair->lock, ShareUpdateExclusiveLock, true);
-	repair->locked = false;
-}
-
-/* When the caller is cancelled, or ends. */
-static void
-stop_workers(int code, Datum arg)
+clean_up(int code, Datum arg)
 {
 	Repair	   *repair = (Repair *) DatumGetPointer(arg);
 
@@ -329,7 +301,8 @@ stop_workers(int code, Datum arg)
 		if (repair->workers[i])
 			TerminateBackgroundWorker(repair->workers[i]);
 	dsm_detach(repair->segment);
-	unlock(repair);
+	if (!repair->dry_run)
+		LockRelease(&repair->lock, ShareUpdateExclusiveLock, true);
 }
 
 /* false: there is no place for a worker now. */
@@ -563,10 +536,10 @@ refresh_versions(const Repair *repair)
 {
 	ArrayBuildState *blocked = initArrayResult(OIDOID, CurrentMemoryContext, false);
 	int			n_blocked = 0;
-	uint64		n,
-				n_owned = 0;
-	char	  **commands;
-	int			level;
+	uint64		n_recorded,
+				n_refused;
+	Datum		values[3];
+	bool		nulls[3];
 
 	for (int i = 0; i < repair->n_tasks; i++)
 	{
@@ -580,46 +553,37 @@ refresh_versions(const Repair *repair)
 			blocked = accumArrayResult(blocked, ObjectIdGetDatum(((Oid *) ARR_DATA_PTR(collations))[j]),
 									   false, OIDOID, CurrentMemoryContext);
 	}
+	/* PostgreSQL's command fails where no version was recorded, but the new one should be from now on */
 	gs_collation_query(GS_COLLATION_VERSIONS
-					   "SELECT CASE oid"
-					   "  WHEN 100 THEN format('ALTER DATABASE %I REFRESH COLLATION VERSION', current_database())"
-					   "  ELSE format('ALTER COLLATION %s REFRESH VERSION', oid::regcollation) END,"
-					   " pg_has_role(CASE oid WHEN 100"
-					   "  THEN (SELECT datdba FROM pg_database WHERE datname = current_database())"
-					   "  ELSE (SELECT collowner FROM pg_collation AS c WHERE c.oid = d.oid) END, 'USAGE') "
-	/* PostgreSQL does not record one where there was none */
-					   "FROM differing AS d WHERE recorded <> actual AND oid <> ALL ($2) ORDER BY 2 DESC",
+					   ", command (text, allowed) AS ("
+					   "  SELECT format(CASE WHEN oid = 100 AND recorded IS NULL"
+					   "    THEN 'UPDATE pg_database SET datcollversion = %3$L WHERE datname = %1$L'"
+					   "   WHEN recorded IS NULL THEN 'UPDATE pg_collation SET collversion = %3$L WHERE oid = %4$s'"
+					   "   WHEN oid = 100 THEN 'ALTER DATABASE %1$I REFRESH COLLATION VERSION'"
+					   "   ELSE 'ALTER COLLATION %2$s REFRESH VERSION' END,"
+					   "   current_database(), oid::regcollation, actual, oid),"
+					   "   CASE WHEN recorded IS NULL THEN (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
+					   "    ELSE pg_has_role(owner, 'USAGE') END"
+					   "  FROM differing WHERE actual IS NOT NULL AND oid <> ALL ($2)) "
+	/* there may be hundreds of ICU's, and PostgreSQL has a notice of each */
+					   "SELECT 'SET LOCAL client_min_messages = warning; ' || string_agg(text, '; ') FILTER (WHERE allowed),"
+					   " count(*) FILTER (WHERE allowed), count(*) FILTER (WHERE NOT allowed) FROM command",
 					   false, makeArrayResult(blocked, CurrentMemoryContext), OIDARRAYOID);
-	n = SPI_processed;
-	commands = palloc((n + 1) * sizeof(char *));
-	for (uint64 i = 0; i < n; i++)
-	{
-		bool		isnull;
-
-		commands[i] = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
-		n_owned += DatumGetBool(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2, &isnull));
-	}
-
-	level = NewGUCNestLevel();
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	/* there may be hundreds of ICU's */
-	(void) set_config_option("client_min_messages", "warning", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	for (uint64 i = 0; i < n_owned; i++)
-		if (SPI_execute(commands[i], false, 0) < 0)
-			elog(ERROR, "could not execute \"%s\"", commands[i]);
-	AtEOXact_GUC(false, level);
-	if (n_owned > 0)
+	heap_deform_tuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, values, nulls);
+	n_recorded = DatumGetInt64(values[1]);
+	n_refused = DatumGetInt64(values[2]);
+	if (n_recorded > 0)
+		gs_collation_query(TextDatumGetCString(values[0]), false, (Datum) 0, InvalidOid);
+	if (n_recorded > 0)
 		ereport(NOTICE,
 				(errmsg_plural("recorded the new version of " UINT64_FORMAT " collation",
-							   "recorded the new versions of " UINT64_FORMAT " collations", n_owned, n_owned)));
-	if (n > n_owned)
+							   "recorded the new versions of " UINT64_FORMAT " collations", n_recorded, n_recorded)));
+	if (n_refused > 0)
 		ereport(WARNING,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg_plural("could not record the new version of " UINT64_FORMAT " collation",
-							   "could not record the new versions of " UINT64_FORMAT " collations", n - n_owned, n - n_owned),
-				 errdetail("Only the owner of a collation, or of the database, can.")));
+							   "could not record the new versions of " UINT64_FORMAT " collations", n_refused, n_refused),
+				 errdetail("Only its owner, or that of the database, can; where none was recorded, a superuser.")));
 	if (n_blocked > 0)
 		ereport(WARNING,
 				(errmsg_plural("%d index is broken or was not checked, so its collations keep the versions recorded",
@@ -632,7 +596,6 @@ Datum
 gpusort_collation_repair(PG_FUNCTION_ARGS)
 {
 	Repair		repair = {0};
-	bool		dry_run;
 
 	for (int i = 0; i < 3; i++)
 		if (PG_ARGISNULL(i))
@@ -641,7 +604,7 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 					 errmsg("the arguments of gpusort_collation_repair() must not be null")));
 	repair.concurrently = PG_GETARG_BOOL(0);
 	repair.n_jobs = PG_GETARG_INT32(1);
-	dry_run = PG_GETARG_BOOL(2);
+	repair.dry_run = PG_GETARG_BOOL(2);
 	if (repair.n_jobs < 1 || repair.n_jobs > MAX_JOBS)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -655,17 +618,17 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
 	repair.segment = dsm_create(repair.n_jobs * sizeof(RepairJob), 0);
-	dsm_pin_mapping(repair.segment);
 	repair.jobs = dsm_segment_address(repair.segment);
-	PG_ENSURE_ERROR_CLEANUP(stop_workers, PointerGetDatum(&repair));
+	if (!repair.dry_run)
+		lock(&repair);
+	dsm_pin_mapping(repair.segment);
+	PG_ENSURE_ERROR_CLEANUP(clean_up, PointerGetDatum(&repair));
 	{
-		if (!dry_run)
-			lock(&repair);
 		list_tasks(&repair, false);
 		report_partitions();
 		SPI_commit();
 		run_tasks(&repair, REPAIR_CHECK);
-		if (!dry_run)
+		if (!repair.dry_run)
 		{
 			run_tasks(&repair, REPAIR_REBUILD);
 			/* a build that has just failed may have left one, too */
@@ -675,9 +638,8 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 			refresh_versions(&repair);
 		}
 	}
-	PG_END_ENSURE_ERROR_CLEANUP(stop_workers, PointerGetDatum(&repair));
-	unlock(&repair);
-	dsm_detach(repair.segment);
+	PG_END_ENSURE_ERROR_CLEANUP(clean_up, PointerGetDatum(&repair));
+	clean_up(0, PointerGetDatum(&repair));
 	SPI_finish();
 	PG_RETURN_VOID();
 }

@@ -27,7 +27,7 @@ for my $locale ([ 'en_US', 'old' ], [ 'et_EE', 'new' ])
 $ENV{LOCPATH} = "$tmp/locale";
 rename "$tmp/old", "$tmp/locale" or die;
 
-my $node = new_server('collation_change', "max_parallel_maintenance_workers = 2\n", init => [ '--locale=C', '--encoding=UTF8' ]);
+my $node = new_server('collation_change', "max_parallel_maintenance_workers = 2\nlog_min_messages = warning\n", init => [ '--locale=C', '--encoding=UTF8' ]);
 my $icu = $node->safe_psql('postgres', "SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'");
 my $locale_column = $node->pg_version >= 17 ? 'colllocale' : 'colliculocale';
 
@@ -111,6 +111,15 @@ my $all_changing = 'b_array b_char b_composite b_desc b_equal b_equal_separate b
 	. ' b_range b_separator b_text b_unique b_varchar';
 my $not_changing = 'r_empty_key r_none r_ordered r_part r_partial r_unique_first';
 
+sub set_version
+{
+	my ($database, $version) = @_;
+
+	$node->safe_psql($database, $database eq 'of_database'
+		? "UPDATE pg_database SET datcollversion = $version WHERE datname = 'of_database'"
+		: "UPDATE pg_collation SET collversion = $version WHERE collname = 'changing'");
+}
+
 sub check_change
 {
 	my ($database, $changing) = @_;
@@ -127,7 +136,10 @@ sub check_change
 	is(join(' ', sort $dry =~ /^NOTICE:  index public\.(\w+) is broken$/gm), $changing, "$database: a dry run names them");
 	is(names($database, 'broken'), $changing, "$database: and leaves them as they are");
 
+	my $log = -s $node->logfile;
 	my $err = messages($database, 'CALL gpusort_collation_repair(jobs => 3)');
+	my @mismatches = slurp_file($node->logfile, $log) =~ /version mismatch/g;
+	cmp_ok(scalar @mismatches, '<=', 1, "$database: workers do not repeat PostgreSQL's warning in the server's log");
 	is(join(' ', sort $err =~ /^NOTICE:  rebuilt index public\.(\w+) in \d+\.\d ms$/gm), $changing, "$database: all are rebuilt");
 	unlike($err, qr/ERROR|could not rebuild/, "$database: without errors");
 	is(join(' ', sort $err =~ /^WARNING:  could not check index public\.(\w+)$/gm), 'u_array u_brin', "$database: it warns of others");
@@ -140,6 +152,11 @@ sub check_change
 	$err = messages($database, 'DROP INDEX u_array, u_brin; CALL gpusort_collation_repair()');
 	is($err, 'NOTICE:  recorded the new version of 1 collation', "$database: then it is recorded");
 	is(names($database, 'true'), '', "$database: no index is listed");
+	set_version($database, 'NULL');
+	isnt(names($database, 'NOT broken'), '', "$database: they are listed where no version was recorded");
+	$err = messages($database, 'CALL gpusort_collation_repair()');
+	is($err, 'NOTICE:  recorded the new version of 1 collation', "$database: it is recorded there, too");
+	is(names($database, 'true'), '', "$database: no index is listed any more");
 	is(names($database, 'broken IS DISTINCT FROM false', 'true'), '', "$database: all that could be are right");
 	is($node->safe_psql($database, "SELECT string_agg(i::regclass::text, ' ') FROM pg_index AS x, LATERAL (SELECT x.indexrelid) AS y (i)
 		WHERE indrelid::regclass::text ~ '^(t|l|q.|h|r_empty)\$' AND i::regclass::text ~ '^[br]_' AND is_broken(i)"), '', "$database: amcheck, too");
@@ -173,8 +190,7 @@ $node->start;
 wait_ready($node);
 
 # glibc's version is that of the whole library: what an older one had recorded
-$node->safe_psql('of_libc', "UPDATE pg_collation SET collversion = '2.0' WHERE collname = 'changing'");
-$node->safe_psql('postgres', "UPDATE pg_database SET datcollversion = '2.0' WHERE datname = 'of_database'");
+set_version($_, "'2.0'") for sort keys %changing;
 is($node->safe_psql('of_libc', q(SELECT collations, recorded, actual = ARRAY[pg_collation_actual_version('changing'::regcollation)],
 		"table", constraint_name, size FROM gpusort_collation_check() WHERE index = 'r_empty_key'::regclass)),
 	'{changing}|{2.0}|t|r_empty|r_empty_key|8192', 'the columns of a row');

@@ -266,6 +266,10 @@ change('et');
 $messages = messages("SET ROLE keeper; $call()");
 like($messages, qr/^WARNING:  could not record the new version of 1 collation\n/m, 'a version that the caller may not record');
 unlike($messages, qr/ERROR/, 'is no error');
+$node->safe_psql('postgres', "UPDATE pg_collation SET collowner = 'keeper'::regrole, collversion = NULL WHERE collname = 'changing'");
+like(messages("SET ROLE keeper; $call()"), qr/^WARNING:  could not record the new version of 1 collation\n/m, 'nor one where none was recorded');
+$node->safe_psql('postgres', "UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'changing'");
+like(messages("SET ROLE keeper; $call()"), qr/^NOTICE:  recorded the new version of 1 collation\n/m, 'the owner may');
 change('en');
 $node->safe_psql('postgres', 'REINDEX INDEX u_k');
 
