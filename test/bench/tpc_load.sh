@@ -81,12 +81,13 @@ indexes()
 
 load_tables()
 {
-	local pids=() pid
+	local packages=(duckdb=="$duckdb_version") pids=() pid
 
 	queries=$work/queries
 	mkdir "$queries"
-	bench_python duckdb=="$duckdb_version" duckdb-extension-tpch=="$duckdb_version" \
-		duckdb-extension-tpcds=="$duckdb_version"
+	[ "${BENCH_TPCDS:-1}" = 0 ] || packages+=(duckdb-extension-tpcds=="$duckdb_version")
+	[ "${BENCH_TPCH:-1}" = 0 ] || packages+=(duckdb-extension-tpch=="$duckdb_version")
+	bench_python "${packages[@]}"
 	[ "${BENCH_TPCDS:-1}" = 0 ] || { load_suite tpcds "${BENCH_TPCDS:-1}" 1 & pids+=($!); }
 	[ "${BENCH_TPCH:-1}" = 0 ] || { load_suite tpch "${BENCH_TPCH:-1}" "$(nproc)" & pids+=($!); }
 	for pid in "${pids[@]}"; do
