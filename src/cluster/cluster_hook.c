@@ -189,18 +189,17 @@ run_utility(PlannedStmt *stmt, const char *query_string, bool read_only_tree,
 			ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
 			DestReceiver *dest, QueryCompletion *completion)
 {
-	ProcessUtility_hook_type next = previous_utility_hook ? previous_utility_hook : standard_ProcessUtility;
 	bool		was_in_command = in_command;
 
 	if (!gs_compat_is_cluster(stmt->utilityStmt))
 	{
-		next(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
+		previous_utility_hook(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
 		return;
 	}
 	in_command = true;
 	PG_TRY();
 	{
-		next(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
+		previous_utility_hook(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
 	}
 	PG_FINALLY();
 	{
@@ -218,6 +217,6 @@ gs_cluster_init(void)
 	previous_relation_hook = gs_compat_relation_hook;
 	gs_compat_relation_hook = see_relation;
 	CacheRegisterRelcacheCallback(forget_table, (Datum) 0);
-	previous_utility_hook = ProcessUtility_hook;
+	previous_utility_hook = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = run_utility;
 }
