@@ -10,6 +10,7 @@
 
 #include "postgres.h"
 
+struct varatt_external;
 typedef struct GsToastReader GsToastReader;
 
 /* A reader in CurrentMemoryContext; it opens tables as it comes to them. */
