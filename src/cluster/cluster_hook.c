@@ -54,7 +54,7 @@ typedef struct TakenTable
 	RelOptInfo *rel;
 } TakenTable;
 
-static ProcessUtility_hook_type previous_utility_hook = NULL;
+static ProcessUtility_hook_type next_utility;
 static gs_compat_relation_hook_type previous_relation_hook = NULL;
 static TableAmRoutine heap_with_copy;	/* heap's functions, and copy_table() */
 static bool in_command = false; /* CLUSTER or REPACK */
@@ -193,13 +193,13 @@ run_utility(PlannedStmt *stmt, const char *query_string, bool read_only_tree,
 
 	if (!gs_compat_is_cluster(stmt->utilityStmt))
 	{
-		previous_utility_hook(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
+		next_utility(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
 		return;
 	}
 	in_command = true;
 	PG_TRY();
 	{
-		previous_utility_hook(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
+		next_utility(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
 	}
 	PG_FINALLY();
 	{
@@ -217,6 +217,6 @@ gs_cluster_init(void)
 	previous_relation_hook = gs_compat_relation_hook;
 	gs_compat_relation_hook = see_relation;
 	CacheRegisterRelcacheCallback(forget_table, (Datum) 0);
-	previous_utility_hook = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
+	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
 	ProcessUtility_hook = run_utility;
 }
