@@ -660,9 +660,9 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 
 /* The leftmost leaf, locked for reading; invalid: the index has no page yet. */
 #if PG_VERSION_NUM >= 170000
-#define gs_compat_bt_leftmost_leaf(index)	_bt_get_endpoint((index), 0, false)
+#define gs_compat_bt_leftmost(index, level)	_bt_get_endpoint((index), (level), false)
 #else
-#define gs_compat_bt_leftmost_leaf(index)	_bt_get_endpoint((index), 0, false, NULL)
+#define gs_compat_bt_leftmost(index, level)	_bt_get_endpoint((index), (level), false, NULL)
 #endif
 
 /* Before PostgreSQL 18 a strategy number tells the direction. */

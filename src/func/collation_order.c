@@ -20,6 +20,11 @@
  * right one was read.  Tuples never move left otherwise.  Deleted pages keep their
  * right links, and are not used again as long as our snapshot is held.
  *
+ * The leaves of a large index are divided into spans, which begin at leaves that have a downlink.  Parallel
+ * workers take them from the left.  A span ends with the first key of the next one, at the first
+ * page that is in use from the next one's first page on.  So it does not matter if that page has been
+ * deleted since: both walk on to the same page.
+ *
  * Tests: tap/index_collation_change, tap/index_collation_repair
  *
  *-------------------------------------------------------------------------
@@ -28,14 +33,19 @@
 
 #include "access/itup.h"
 #include "access/nbtree.h"
+#include "access/parallel.h"
 #include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/pg_proc_d.h"
 #include "miscadmin.h"
+#include "optimizer/paths.h"
+#include "port/atomics.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
@@ -44,6 +54,12 @@
 #include "compat.h"
 #include "fault.h"
 #include "func/collation.h"
+#include "gpusort.h"
+
+/* Leaves of a span.  One in so many downlinks begins one. */
+#define SPAN_LEAVES 16
+
+#define KEY_SPANS 1
 
 /* A key on a leaf page. */
 typedef struct Place
@@ -63,6 +79,18 @@ typedef struct Walk
 	MemoryContext context;		/* of what comparisons leave behind, reset for each page */
 	Place		last;			/* the key before; tuple NULL: none */
 } Walk;
+
+/* What workers share. */
+typedef struct Spans
+{
+	Oid			index;
+	uint32		n;
+	pg_atomic_uint32 next;		/* to be taken */
+	pg_atomic_uint32 wrong;		/* the leftmost that is in a wrong order; n: none is */
+	BlockNumber starts[FLEXIBLE_ARRAY_MEMBER];
+} Spans;
+
+PGDLLEXPORT void gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc);
 
 static void
 begin_walk(Walk *walk, Relation index)
@@ -91,8 +119,9 @@ begin_walk(Walk *walk, Relation index)
 
 /* Copy a page. */
 static void
-read_page(Walk *walk, BlockNumber block, Page page)
+read_page(Walk *walk, BlockNumber block, uint32 level, Page page)
 {
+	BTPageOpaque opaque;
 	Buffer		buffer;
 
 	CHECK_FOR_INTERRUPTS();
@@ -101,11 +130,12 @@ read_page(Walk *walk, BlockNumber block, Page page)
 	_bt_checkpage(walk->index, buffer);
 	memcpy(page, BufferGetPage(buffer), BLCKSZ);
 	UnlockReleaseBuffer(buffer);
-	if (!P_IGNORE(BTPageGetOpaque(page)) && !P_ISLEAF(BTPageGetOpaque(page)))
+	opaque = BTPageGetOpaque(page);
+	if (!P_IGNORE(opaque) && (opaque->btpo_level != level || P_ISLEAF(opaque) != (level == 0)))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDEX_CORRUPTED),
-				 errmsg("index \"%s\": block %u is no leaf page",
-						RelationGetRelationName(walk->index), block)));
+				 errmsg("index \"%s\": block %u is not of level %u",
+						RelationGetRelationName(walk->index), block, level)));
 }
 
 static IndexTuple
@@ -159,7 +189,7 @@ is_gone(Walk *walk, BlockNumber block)
 {
 	PGAlignedBlock page;
 
-	read_page(walk, block, page.data);
+	read_page(walk, block, 0, page.data);
 	return P_IGNORE(BTPageGetOpaque((Page) page.data));
 }
 
@@ -195,64 +225,204 @@ step(Walk *walk, Place next)
 	return NULL;
 }
 
-/* All keys of a page. */
+/* All keys of a page, or the first one only. */
 static char *
-walk_page(Walk *walk, BlockNumber block, Page page)
+walk_page(Walk *walk, BlockNumber block, Page page, bool only_first)
 {
 	BTPageOpaque opaque = BTPageGetOpaque(page);
 	OffsetNumber max = PageGetMaxOffsetNumber(page);
 	char	   *error = NULL;
 
+	if (only_first)
+		max = Min(max, P_FIRSTDATAKEY(opaque));
 	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= max && error == NULL; i++)
 		error = step(walk, (Place){get_tuple(walk, block, page, i), block, false});
-	if (!P_RIGHTMOST(opaque) && error == NULL)
+	if (!P_RIGHTMOST(opaque) && !only_first && error == NULL)
 		error = step(walk, (Place){get_tuple(walk, block, page, P_HIKEY), block, true});
 	return error;
+}
+
+/* The leaves from one block to the first key of another one; P_NONE: to the end.  NULL: in order. */
+static char *
+walk_leaves(Walk *walk, BlockNumber block, BlockNumber end)
+{
+	PGAlignedBlock *page = palloc(sizeof(PGAlignedBlock));
+	PGAlignedBlock *spare = palloc(sizeof(PGAlignedBlock)); /* holds the key before */
+	bool		last = false;
+	bool		ended = false;
+	char	   *error = NULL;
+
+	walk->last.tuple = NULL;
+	while (block != P_NONE && !ended && error == NULL)
+	{
+		BTPageOpaque opaque;
+
+		last |= block == end;
+		read_page(walk, block, 0, page->data);
+		opaque = BTPageGetOpaque((Page) page->data);
+		if (!P_IGNORE(opaque))
+		{
+			MemoryContext old = MemoryContextSwitchTo(walk->context);
+			PGAlignedBlock *read = page;
+
+			error = walk_page(walk, block, page->data, last);
+			MemoryContextSwitchTo(old);
+			if (error)
+				error = pstrdup(error);
+			MemoryContextReset(walk->context);
+			page = spare;
+			spare = read;
+			ended = last;
+			if (GS_FAULT("check_page"))
+				DirectFunctionCall1(pg_sleep, Float8GetDatum(2.0));
+		}
+		block = opaque->btpo_next;
+	}
+	pfree(page);
+	pfree(spare);
+	return error;
+}
+
+/* The leftmost block of a level; P_NONE: the index is empty, and has no page yet. */
+static BlockNumber
+leftmost(Relation index, uint32 level)
+{
+	Buffer		buffer = gs_compat_bt_leftmost(index, level);
+	BlockNumber block;
+
+	if (!BufferIsValid(buffer))
+		return P_NONE;
+	block = BufferGetBlockNumber(buffer);
+	UnlockReleaseBuffer(buffer);
+	return block;
+}
+
+/* Where spans begin, from the pages above the leaves. */
+static Spans *
+make_spans(Walk *walk)
+{
+	uint32		n_max = RelationGetNumberOfBlocks(walk->index) / SPAN_LEAVES + 2;
+	Spans	   *spans = palloc(offsetof(Spans, starts) + n_max * sizeof(BlockNumber));
+	PGAlignedBlock page;
+	BTPageOpaque opaque;
+	uint32		n_links = 0;
+
+	spans->index = RelationGetRelid(walk->index);
+	spans->n = 0;
+	for (BlockNumber block = leftmost(walk->index, 1); block != P_NONE; block = opaque->btpo_next)
+	{
+		read_page(walk, block, 1, page.data);
+		opaque = BTPageGetOpaque((Page) page.data);
+		if (P_IGNORE(opaque))
+			continue;
+		for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= PageGetMaxOffsetNumber((Page) page.data); i++)
+			if (n_links++ % SPAN_LEAVES == 0 && spans->n < n_max)
+				spans->starts[spans->n++] = BTreeTupleGetDownLink(get_tuple(walk, block, page.data, i));
+	}
+	pg_atomic_init_u32(&spans->next, 0);
+	pg_atomic_init_u32(&spans->wrong, spans->n);
+	return spans;
+}
+
+static char *
+walk_span(Walk *walk, Spans *spans, uint32 i)
+{
+	return walk_leaves(walk, spans->starts[i], i + 1 < spans->n ? spans->starts[i + 1] : P_NONE);
+}
+
+/* Take spans until all are taken, or one to the left is in a wrong order. */
+static void
+walk_spans(Walk *walk, Spans *spans)
+{
+	uint32		i;
+
+	while ((i = pg_atomic_fetch_add_u32(&spans->next, 1)) < pg_atomic_read_u32(&spans->wrong))
+		if (walk_span(walk, spans, i) != NULL)
+		{
+			uint32		wrong = pg_atomic_read_u32(&spans->wrong);
+
+			while (i < wrong && !pg_atomic_compare_exchange_u32(&spans->wrong, &wrong, i))
+				;
+		}
+}
+
+void
+gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
+{
+	Spans	   *spans = shm_toc_lookup(toc, KEY_SPANS, false);
+	Relation	index = relation_open(spans->index, AccessShareLock);
+	Walk		walk;
+
+	begin_walk(&walk, index);
+	walk_spans(&walk, spans);
+	relation_close(index, AccessShareLock);
+}
+
+/* One for each time that the size triples, as compute_parallel_worker(). */
+static int
+count_workers(Relation index)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(index);
+	int			n_workers = 0;
+
+	if (_bt_getrootheight(index) == 0)
+		return 0;				/* the root is a leaf */
+	for (int i = 1; i <= IndexRelationGetNumberOfKeyAttributes(index); i++)
+		if (func_parallel(index_getprocid(index, i, BTORDER_PROC)) != PROPARALLEL_SAFE)
+			return 0;
+	for (uint64 size = Max(min_parallel_index_scan_size, 1); size <= blocks; size *= 3)
+		n_workers++;
+	return Min(n_workers, max_parallel_maintenance_workers);
+}
+
+/* The leftmost span in a wrong order; spans->n: there is none. */
+static uint32
+find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
+{
+	Size		bytes = offsetof(Spans, starts) + spans->n * sizeof(BlockNumber);
+	ParallelContext *context;
+	Spans	   *shared;
+	uint32		wrong;
+
+	EnterParallelMode();
+	context = CreateParallelContext(GPUSORT_NAME, "gpusort_collation_span_worker", n_workers);
+	shm_toc_estimate_chunk(&context->estimator, bytes);
+	shm_toc_estimate_keys(&context->estimator, 1);
+	InitializeParallelDSM(context);
+	shared = shm_toc_allocate(context->toc, bytes);
+	memcpy(shared, spans, bytes);
+	shm_toc_insert(context->toc, KEY_SPANS, shared);
+	LaunchParallelWorkers(context);
+	walk_spans(walk, shared);
+	WaitForParallelWorkersToFinish(context);
+	wrong = pg_atomic_read_u32(&shared->wrong);
+	DestroyParallelContext(context);
+	ExitParallelMode();
+	return wrong;
 }
 
 /* NULL: it is in order. */
 static char *
 find_wrong(Relation index)
 {
+	int			n_workers = count_workers(index);
 	Walk		walk;
-	Buffer		first = gs_compat_bt_leftmost_leaf(index);
-	PGAlignedBlock *page,
-			   *spare;
-	BlockNumber block;
-	char	   *error = NULL;
-
-	if (!BufferIsValid(first))
-		return NULL;			/* it is empty, and has no page yet */
-	block = BufferGetBlockNumber(first);
-	UnlockReleaseBuffer(first);
 
 	begin_walk(&walk, index);
-	page = palloc(sizeof(PGAlignedBlock));
-	spare = palloc(sizeof(PGAlignedBlock));	/* holds the key before */
-	while (block != P_NONE && error == NULL)
+	if (n_workers > 0)
 	{
-		BTPageOpaque opaque;
+		Spans	   *spans = make_spans(&walk);
+		uint32		wrong = find_wrong_span(&walk, spans, Min(n_workers, (int) spans->n - 1));
+		char	   *error;
 
-		read_page(&walk, block, page->data);
-		opaque = BTPageGetOpaque((Page) page->data);
-		if (!P_IGNORE(opaque))
-		{
-			MemoryContext old = MemoryContextSwitchTo(walk.context);
-			PGAlignedBlock *read = page;
-
-			error = walk_page(&walk, block, page->data);
-			MemoryContextSwitchTo(old);
-			if (error)
-				error = pstrdup(error);
-			MemoryContextReset(walk.context);
-			page = spare;
-			spare = read;
-			if (GS_FAULT("check_page"))
-				DirectFunctionCall1(pg_sleep, Float8GetDatum(2.0));
-		}
-		block = opaque->btpo_next;
+		if (wrong == spans->n)
+			return NULL;
+		error = walk_span(&walk, spans, wrong);
+		if (error != NULL)
+			return error;
+		/* others have changed it since */
 	}
-	return error;
+	return walk_leaves(&walk, leftmost(index, 0), P_NONE);
 }
 
 static GsIndexOrder

@@ -27,7 +27,7 @@ for my $locale ([ 'en_US', 'old' ], [ 'et_EE', 'new' ])
 $ENV{LOCPATH} = "$tmp/locale";
 rename "$tmp/old", "$tmp/locale" or die;
 
-my $node = new_server('collation_change', "max_parallel_maintenance_workers = 2\nlog_min_messages = warning\n", init => [ '--locale=C', '--encoding=UTF8' ]);
+my $node = new_server('collation_change', "max_parallel_maintenance_workers = 2\nmin_parallel_index_scan_size = 1GB\nlog_min_messages = warning\n", init => [ '--locale=C', '--encoding=UTF8' ]);
 my $icu = $node->safe_psql('postgres', "SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'");
 my $locale_column = $node->pg_version >= 17 ? 'colllocale' : 'colliculocale';
 
@@ -91,7 +91,8 @@ sub names
 {
 	my ($database, $where, $all) = @_;
 
-	return $node->safe_psql($database, "SELECT coalesce(string_agg(index::text, ' ' ORDER BY index::text COLLATE \"C\"), '')
+	# each index in spans, by workers
+	return $node->safe_psql($database, "SET min_parallel_index_scan_size = 0; SELECT coalesce(string_agg(index::text, ' ' ORDER BY index::text COLLATE \"C\"), '')
 		FROM gpusort_collation_check(" . ($all // '') . ") WHERE $where");
 }
 
