@@ -36,25 +36,26 @@ prefix=${POSTGRES_PREFIX:-$home/install}
 
 fetch_and_build()
 {
-	local list=$home/sources.list apt mirror release
+	local options file version sources=$home/sources.list.d
 
 	[ "$(id -u)" -eq 0 ] || die "fetching PostgreSQL's source needs root; or set POSTGRES_SOURCE and POSTGRES_PREFIX"
-	read -r mirror release < <(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' \
-		'Created-By: Packages' 2>/dev/null | head -1)
-	[ -n "${release-}" ] || die "apt knows no package source"
-	# Lists of our own: a line beside the system's must have all of its options
-	apt=(apt-get -q -o Dir::Etc::SourceList="$list" -o Dir::Etc::SourceParts=- -o Dir::State::Lists="$home/lists")
-	mkdir -p "$home/lists/partial"
-	echo "deb-src ${mirror%/} $release main" >"$list"
+	# the system's sources, with their keys, but for source packages, and with lists of our own
+	options=(-q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$sources" -o Dir::State::Lists="$home/lists")
+	mkdir -p "$home/lists/partial" "$sources"
+	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do
+		[ ! -f "$file" ] || sed -E 's/^Types:.*/Types: deb-src/; s/^deb /deb-src /' "$file" >"$sources/${file##*/}"
+	done
 	apt-get update -q >/dev/null &&
 		DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
 			build-essential bison flex pkg-config libreadline-dev zlib1g-dev libicu-dev dpkg-dev >/dev/null &&
-		"${apt[@]}" update >/dev/null ||
+		apt-get "${options[@]}" update >/dev/null ||
 		return 1
 	mkdir -p "$source_dir"
 	(
 		cd "$source_dir" &&
-			"${apt[@]}" source --download-only "postgresql-$major" >/dev/null &&
+			for version in $(apt-cache "${options[@]}" showsrc "postgresql-$major" | sed -n 's/^Version: //p' | sort -rVu); do
+				apt-get "${options[@]}" source --download-only "postgresql-$major=$version" >/dev/null && break
+			done &&
 			tar --strip-components=1 -xf "postgresql-${major}"_*.orig.tar.* &&
 			./configure --prefix="$prefix" --with-icu --enable-cassert --enable-debug \
 				CFLAGS="-O1 -g -fno-omit-frame-pointer" &&
