@@ -74,7 +74,7 @@ gpu_architecture()
 
 say_built()
 {
-	echo "building, now at $(tail -1 "$log/build.log" | grep -oE '[^ /]+$')"
+	echo "building, now at $(tail -1 "$log/build.log" | grep -oE '[^ /]+\.cu?$' || echo linking)"
 }
 
 # What the tests run: fault points, all warnings, no bitcode to save time.  Where no GPU
