@@ -134,7 +134,6 @@ void make_room_for_image(GsDeviceSort *sort)
   std::lock_guard<std::mutex> guard(sort->lock);
 
   make_room(&sort->image_records, n);
-  make_room(&sort->image_bytes, n);
 }
 
 // Queues the copy of a chunk to its image.
@@ -207,7 +206,6 @@ void finish_append(CopySlot *slot)
   std::lock_guard<std::mutex> guard(sort->lock);
 
   sort->image_records.push_back(slot->image.n_records);
-  sort->image_bytes.push_back(slot->image.data_bytes);
   sort->times.copy_in_ms += ms;
 }
 

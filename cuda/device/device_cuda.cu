@@ -417,16 +417,10 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   std::lock_guard<std::mutex> guard(sort->lock);
 
   *result = sort->times;
-  if (guarded(&failure,
-              [&]
-              {
-                copy_new(sort->image_records, &sort->shown_records);
-                copy_new(sort->image_bytes, &sort->shown_bytes);
-              }))
+  if (guarded(&failure, [&] { copy_new(sort->image_records, &sort->shown_records); }))
   {
     result->n_images = sort->shown_records.size();
     result->image_records = sort->shown_records.data();
-    result->image_bytes = sort->shown_bytes.data();
   }
   if (!sort->performed)
     return;
@@ -436,7 +430,6 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   result->page_first = sort->output.pages.first_row.data();
   result->row_bytes = sort->output.stats.row_bytes;
   result->key_bytes = sort->output.stats.key_bytes;
-  result->rounds = sort->output.rounds;
   result->engine = sort->output.engine;
 }
 

@@ -246,12 +246,9 @@ struct GsDeviceSort
 
   std::mutex lock; // guards the following
   std::vector<uint32_t> image_records;
-  std::vector<uint32_t> image_bytes;
   GsSortResult times = {}; // its times only; for arrays all of it
 
-  // Copies of the two vectors, which result() has handed out.
-  std::vector<uint32_t> shown_records;
-  std::vector<uint32_t> shown_bytes;
+  std::vector<uint32_t> shown_records; // a copy, which result() has handed out
 };
 
 namespace gpusort

@@ -193,7 +193,6 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   output->n_rows = n_rows;
   output->format = input.format;
   output->stats = stats;
-  output->rounds = report.rounds;
   output->engine = report.name;
   output->rows = rows;
   (void)rows_memory.detach();

@@ -33,7 +33,6 @@ struct PerformOutput
   GsPageFormat format;
   PageTable pages;
   RowStats stats; // of all rows
-  u32 rounds;
   const char *engine;
 };
 

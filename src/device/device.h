@@ -314,10 +314,9 @@ typedef struct GsSortSpec
 } GsSortSpec;
 
 /*
- * Of a performed sort; page_first lives until reorder or sort_close, image_records and
- * image_bytes until result is called again.  A sort
- * of arrays tells n_rows and row_bytes, the arrays that it has sorted and their
- * bytes, engine and times.
+ * Of a performed sort; page_first lives until reorder or sort_close, image_records
+ * until result is called again.  A sort of arrays tells n_rows and row_bytes, the arrays that it has
+ * sorted and their bytes, engine and times.
  */
 typedef struct GsSortResult
 {
@@ -328,10 +327,8 @@ typedef struct GsSortResult
 								 * first row, then n_rows */
 	uint64_t	n_images;		/* chunks appended (legal before perform too) */
 	const uint32_t *image_records;	/* records of each of them */
-	const uint32_t *image_bytes;	/* data_bytes of each of them */
 	uint64_t	row_bytes;
 	uint64_t	key_bytes;
-	uint32_t	rounds;			/* passes over key words that it took */
 	const char *engine;			/* what ordered it, for EXPLAIN; static */
 	double		copy_in_ms;		/* device time so far, by phase */
 	double		sort_ms;

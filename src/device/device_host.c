@@ -203,7 +203,6 @@ host_sort_close(GsDeviceSort *sort)
 	gs_host_slabs_free(&sort->slabs);
 	free(sort->images);
 	free(sort->image_records);
-	free(sort->image_bytes);
 	gs_host_order_free(&sort->order);
 	free(sort);
 }
@@ -243,8 +242,7 @@ grow_images(GsDeviceSort *sort)
 	if (sort->n_images + sort->queues[GS_HOST_APPEND].n < sort->max_images)
 		return true;
 	if (!grow_array((void **) &sort->images, max, sizeof(GsHostImage)) ||
-		!grow_array((void **) &sort->image_records, max, sizeof(uint32_t)) ||
-		!grow_array((void **) &sort->image_bytes, max, sizeof(uint32_t)))
+		!grow_array((void **) &sort->image_records, max, sizeof(uint32_t)))
 		return false;
 	sort->max_images = max;
 	return true;
@@ -542,7 +540,6 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 	pthread_mutex_lock(&sort->device->lock);
 	result->n_images = sort->n_images;
 	result->image_records = sort->image_records;
-	result->image_bytes = sort->image_bytes;
 	result->row_bytes = sort->row_bytes;
 	result->key_bytes = sort->key_bytes;
 	result->copy_in_ms = sort->queues[GS_HOST_APPEND].ms;
@@ -559,7 +556,6 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 		result->n_dropped = sort->n_rows - sort->order.n_rows;
 		result->n_pages = sort->order.n_pages;
 		result->page_first = sort->order.page_first;
-		result->rounds = sort->order.rounds;
 	}
 	pthread_mutex_unlock(&sort->device->lock);
 }

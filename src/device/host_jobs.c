@@ -47,7 +47,6 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 
 			sort->images[i] = job->image;
 			sort->image_records[i] = job->image.n_records;
-			sort->image_bytes[i] = job->image.data_bytes;
 			sort->row_bytes += job->row_bytes;
 			sort->key_bytes += job->key_bytes;
 			if (sort->max_record < job->max_record)

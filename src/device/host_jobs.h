@@ -118,7 +118,6 @@ struct GsDeviceSort
 	uint32_t	n_pending;		/* jobs of all kinds */
 	GsHostImage *images;
 	uint32_t   *image_records;
-	uint32_t   *image_bytes;
 	uint64_t	n_images;
 	uint64_t	max_images;
 	uint64_t	n_rows;			/* pending appends included */

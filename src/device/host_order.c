@@ -76,7 +76,6 @@ typedef struct Segment
 	size_t		start;
 	size_t		n;
 	uint32_t	depth;
-	uint32_t	round;			/* how often their words have been read */
 	bool		stale;			/* words are of an earlier depth, and equal */
 	bool		moved;			/* they are in scratch */
 } Segment;
@@ -94,7 +93,6 @@ typedef struct Orderer
 	GsHostKey  *keys;
 	GsHostKey  *scratch;
 	uint16_t   *buckets;		/* of each key of the segment */
-	uint32_t	rounds;			/* raised by all threads */
 
 	/* The segment being distributed. */
 	Segment		seg;
@@ -132,17 +130,6 @@ static uint32_t
 n_blocks(size_t n, size_t block)
 {
 	return (uint32_t) ((n + block - 1) / block);
-}
-
-static void
-raise_rounds(Orderer *o, uint32_t rounds)
-{
-	uint32_t	seen = __atomic_load_n(&o->rounds, __ATOMIC_RELAXED);
-
-	while (seen < rounds &&
-		   !__atomic_compare_exchange_n(&o->rounds, &seen, rounds, true,
-										__ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
 }
 
 /* ---- setting up ---- */
@@ -394,7 +381,6 @@ distribute(Orderer *o, size_t large)
 			o->seg.depth = o->common;
 			if (o->seg.depth > 0)
 				gs_host_pool_loop(o->pool, blocks, read_block, o);
-			raise_rounds(o, o->seg.round);
 		}
 		if (cancelled(o))
 			return GS_CANCELLED;
@@ -431,7 +417,6 @@ distribute(Orderer *o, size_t large)
 		part.start = starts[bucket];
 		part.n = starts[bucket + 1] - starts[bucket];
 		part.depth = o->seg.depth + (goes_on ? 8 : 0);
-		part.round = o->seg.round + (goes_on ? 1 : 0);
 		part.stale = goes_on;
 		part.moved = true;
 		if (part.n == 0)
@@ -462,14 +447,12 @@ sort_segment(void *arg, uint32_t part)
 	const Segment *seg = &o->small[part];
 	GsHostKey  *keys = o->keys + seg->start;
 	GsHostKey  *scratch = o->scratch + seg->start;
-	uint32_t	rounds = seg->round;
 
 	if (is_beyond_limit(o, seg->start))
 		return;
 	if (seg->moved)
 		memcpy(keys, scratch, seg->n * sizeof(GsHostKey));
-	(void) gs_host_sort_at(keys, scratch, seg->n, seg->depth, seg->stale, o->cancel, &rounds);
-	raise_rounds(o, rounds);
+	(void) gs_host_sort_at(keys, scratch, seg->n, seg->depth, seg->stale, o->cancel);
 }
 
 static int
@@ -484,7 +467,7 @@ compare_segments(const void *a, const void *b)
 static GsStatus
 sort_keys(Orderer *o)
 {
-	Segment		whole = {0, o->n, 0, 1, true, false};
+	Segment		whole = {0, o->n, 0, true, false};
 	int			threads = gs_host_pool_threads(o->pool);
 	size_t		large = o->n / ((size_t) threads * 4);
 	bool		single = threads == 1 || o->n < SINGLE_KEYS;
@@ -717,7 +700,6 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	o->n_images = n_images;
 	o->format = format;
 	o->keep = *keep;
-	o->rounds = 1;
 	if (!set_up(o))
 		status = GS_NO_MEMORY;
 	else if (o->n > 0)
@@ -733,7 +715,6 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 			made.rows = o->rows;
 			made.sums = o->sums;
 			made.n_rows = o->n;
-			made.rounds = o->rounds;
 			if (cancelled(o))
 				status = GS_CANCELLED;
 			else if (!gs_host_cut_pages(&made, chunk_bytes))

@@ -30,7 +30,6 @@ typedef struct GsHostOrder
 	uint64_t   *sums;			/* what every GS_HOST_SUM_ROWS rows take */
 	uint64_t   *page_first;		/* as in GsSortResult */
 	uint64_t	n_pages;
-	uint32_t	rounds;			/* how often a key's word was read at most */
 } GsHostOrder;
 
 #define GS_HOST_SUM_ROWS 1024

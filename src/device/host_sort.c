@@ -68,7 +68,6 @@ typedef struct Pending
 	size_t		start;
 	size_t		end;
 	uint32_t	depth;
-	uint32_t	round;			/* how often the words have been read */
 	bool		is_group;		/* words equal and all go on: renew, sort, scan;
 								 * else the words are in order: scan */
 } Pending;
@@ -374,7 +373,6 @@ next_group(const GsHostKey *keys, Pending *work, Pending *group)
 			group->start = start;
 			group->end = i;
 			group->depth = work->depth + 8;
-			group->round = work->round + 1;
 			group->is_group = true;
 			work->start = i;
 			return true;
@@ -385,7 +383,7 @@ next_group(const GsHostKey *keys, Pending *work, Pending *group)
 }
 
 static void
-sort_pending(Sorter *sorter, GsHostKey *keys, GsHostKey *scratch, Pending work, uint32_t *rounds)
+sort_pending(Sorter *sorter, GsHostKey *keys, GsHostKey *scratch, Pending work)
 {
 	Pending		stack[STACK_MAX];
 	int			stacked = 0;
@@ -406,8 +404,6 @@ sort_pending(Sorter *sorter, GsHostKey *keys, GsHostKey *scratch, Pending work, 
 			sort_by_word(sorter, keys + work.start, scratch + work.start, count, work.depth,
 						 false);
 			work.is_group = false;
-			if (work.round > *rounds)
-				*rounds = work.round;
 		}
 		else if (!next_group(keys, &work, &group))
 		{
@@ -429,11 +425,11 @@ sort_pending(Sorter *sorter, GsHostKey *keys, GsHostKey *scratch, Pending work, 
 
 bool
 gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
-				bool stale, const int *cancel, uint32_t *rounds)
+				bool stale, const int *cancel)
 {
 	Sorter		sorter = {.cancel = cancel, .until_pause = PAUSE_INTERVAL};
 
-	sort_pending(&sorter, keys, scratch, (Pending){0, n, depth, *rounds, stale}, rounds);
+	sort_pending(&sorter, keys, scratch, (Pending){0, n, depth, stale});
 	return !sorter.cancelled;
 }
 
@@ -441,7 +437,6 @@ void
 gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*pause) (void))
 {
 	Sorter		sorter = {.pause = pause, .until_pause = PAUSE_INTERVAL};
-	uint32_t	rounds = 1;
 
-	sort_pending(&sorter, keys, scratch, (Pending){0, n, 0, rounds, false}, &rounds);
+	sort_pending(&sorter, keys, scratch, (Pending){0, n, 0, false});
 }

@@ -93,13 +93,12 @@ extern void gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*p
 
 /*
  * The same for keys that agree on their first `depth` bytes.  Their words are
- * those at that depth or, where `stale`, are not yet read there.  *rounds is
- * how often they have been read, and is raised to the most that it took.  *cancel is
+ * those at that depth or, where `stale`, are not yet read there.  *cancel is
  * looked at now and then: once it is not 0, the sort ends soon and returns
  * false, the keys then being in no particular order.
  */
 extern bool gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
-							bool stale, const int *cancel, uint32_t *rounds);
+							bool stale, const int *cancel);
 
 /*
  * The length of the prefix that n keys share with the pivot, at most `limit`;

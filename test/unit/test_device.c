@@ -451,7 +451,6 @@ static void
 case_in_process(void)
 {
 	const int	cancel = 1;
-	uint32_t	rounds = 1;
 
 	if (!test_begin_case("sort in the calling thread"))
 		return;
@@ -486,7 +485,7 @@ case_in_process(void)
 			for (uint32_t i = 0; i < in.n; i++)
 				gs_host_key_init(&keys[i], in.bytes + in.records[i].key,
 								 in.records[i].key_len & GS_LENGTH_MASK, i);
-			CHECK(!gs_host_sort_at(keys, keys + in.n, in.n, 0, false, &cancel, &rounds), "%s: not cancelled", g->name);
+			CHECK(!gs_host_sort_at(keys, keys + in.n, in.n, 0, false, &cancel), "%s: not cancelled", g->name);
 		}
 		free(keys);
 		test_input_free(&in);

@@ -235,10 +235,10 @@ test_run_bench(const GsDeviceOps *ops, int threads, const char *path)
 		}
 		times[3] = now_ms();
 		td.ops->result(sort, &result);
-		printf("%llu rows, %.1f MB keys, engine %s, %u rounds: append %.2f GB/s (%.1f ms), "
+		printf("%llu rows, %.1f MB keys, engine %s: append %.2f GB/s (%.1f ms), "
 			   "perform %.1f ms, fetch %.2f GB/s (%.1f ms, %llu pages)\n",
 			   (unsigned long long) result.n_rows, (double) result.key_bytes / 1e6, result.engine,
-			   result.rounds, in_bytes / (times[1] - times[0]) / 1e6, times[1] - times[0],
+			   in_bytes / (times[1] - times[0]) / 1e6, times[1] - times[0],
 			   times[2] - times[1], (double) result.row_bytes / (times[3] - times[2]) / 1e6,
 			   times[3] - times[2], (unsigned long long) result.n_pages);
 		printf("  device: copy in %.1f, sort %.1f, gather %.1f, copy out %.1f ms\n",

@@ -567,10 +567,8 @@ test_check_images(TestSort *ts)
 		do
 			test_feed_chunk(&feed, expected, &data_bytes, &n_records);
 		while (!ts->accepted[number++]);
-		if (!CHECK(result.image_bytes[i] == data_bytes && result.image_records[i] == n_records,
-				   "image %llu has %u bytes and %u records instead of %u and %u",
-				   (unsigned long long) i, result.image_bytes[i], result.image_records[i],
-				   data_bytes, n_records))
+		if (!CHECK(result.image_records[i] == n_records, "image %llu has %u records instead of %u",
+				   (unsigned long long) i, result.image_records[i], n_records))
 			return;
 		memset(image, 0xa5, chunk_bytes);
 		ts->td->ops->fetch_image(ts->sort, i, image, &job);
