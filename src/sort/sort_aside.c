@@ -46,11 +46,7 @@ struct GsAside
 	SortSupport comparison;
 	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
 	bool		ended;			/* there is none */
-	const char *pending;		/* the device's current row, not returned yet */
-	uint32		pending_flags;
-	bool		device_ended;
-	uint64		before;			/* so many rows of the device, the pending one
-								 * included, stand before the head */
+	int64		end;			/* the device's rows of lower ranks stand before the head */
 
 	/* rows returned; and since the last one of the device */
 	uint64		returned;
@@ -97,18 +93,18 @@ gs_aside_perform(GsSort *sort)
 
 	aside->comparison = gs_stored_comparison(sort);
 	aside->head = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	sort->ahead = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
 	tuplesort_performsort(aside->sort);
 }
 
 /* Does a row of the device stand before the head? */
 static bool
-is_before_head(GsSort *sort, const char *row, uint32 flags)
+is_before_head(const GsSort *sort, TupleTableSlot *row)
 {
-	GsAside    *aside = sort->aside;
-	TupleTableSlot *slot = gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0);
+	const GsAside *aside = sort->aside;
 
-	return gs_stored_compare(aside->comparison, sort->keys->ncols, slot, aside->head) <= 0;
+	return gs_stored_compare(aside->comparison, sort->keys->ncols, row, aside->head) <= 0;
 }
 
 /*
@@ -129,7 +125,7 @@ count_before_head(GsSort *sort)
 		const char *row = gs_rows_in_page(sort->rows, at, &flags);
 
 		CHECK_FOR_INTERRUPTS();
-		if (is_before_head(sort, row, flags))
+		if (is_before_head(sort, gs_stored_slot(sort, row, (flags & GS_ENTRY_EXTERNAL) != 0)))
 			low = at + 1;
 		else
 			high = at;
@@ -161,14 +157,36 @@ return_head(GsSort *sort, TupleTableSlot *slot)
 	return GS_SORT_OK;
 }
 
+/* Does the device's current row stand before the head? */
+static bool
+comes_first(GsSort *sort, TupleTableSlot *row)
+{
+	GsAside    *aside = sort->aside;
+
+	if (sort->desc->abbreviated)
+		return is_before_head(sort, row);
+	Assert(sort->settling == NULL);
+	if (sort->rows->rank >= aside->end)
+		aside->end = sort->rows->rank + count_before_head(sort);
+	return sort->rows->rank < aside->end;
+}
+
+/* Rows that equal the one before are left out: the next one may have a rank beyond the end. */
+bool
+gs_aside_is_later(const GsSort *sort)
+{
+	const GsAside *aside = sort->aside;
+
+	return aside->ended || (sort->rows->rank + 1 < aside->end && !sort->first_of_equal);
+}
+
 GsSortStatus
-gs_aside_get_before(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
+gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
 {
 	GsAside    *aside = sort->aside;
 
 	get_head(aside);
-	if (!aside->ended &&
-		(TTS_EMPTY(row) || gs_stored_compare(aside->comparison, sort->keys->ncols, aside->head, row) < 0))
+	if (!aside->ended && (TTS_EMPTY(row) || !comes_first(sort, row)))
 		return return_head(sort, slot);
 	if (TTS_EMPTY(row))
 	{
@@ -176,38 +194,11 @@ gs_aside_get_before(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
 		return GS_SORT_END;
 	}
 	gs_row_hashes_clear(&aside->latest);
-	ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
-	ExecClearTuple(row);
-	return GS_SORT_OK;
-}
-
-GsSortStatus
-gs_aside_get(GsSort *sort, TupleTableSlot *slot)
-{
-	GsAside    *aside = sort->aside;
-
-	get_head(aside);
-	if (aside->pending == NULL && !aside->device_ended)
+	if (row != slot)
 	{
-		if (gs_rows_move(sort->rows, true, &aside->pending, &aside->pending_flags) != GS_CLIENT_OK)
-			return GS_SORT_LOST;
-		aside->device_ended = aside->pending == NULL;
+		ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
+		ExecClearTuple(row);
 	}
-
-	if (!aside->ended && aside->pending != NULL && aside->before == 0)
-		aside->before = count_before_head(sort);
-	if (!aside->ended && aside->before == 0)
-		return return_head(sort, slot);
-	if (aside->pending == NULL)
-	{
-		ExecClearTuple(slot);
-		return GS_SORT_END;
-	}
-	if (aside->before > 0)
-		aside->before--;
-	gs_row_hashes_clear(&aside->latest);
-	gs_stored_output(sort, aside->pending, aside->pending_flags, slot);
-	aside->pending = NULL;
 	return GS_SORT_OK;
 }
 
@@ -228,7 +219,10 @@ gs_aside_end(GsSort *sort)
 		return;
 	tuplesort_end(aside->sort);
 	if (aside->head)
+	{
 		ExecDropSingleTupleTableSlot(aside->head);
+		ExecDropSingleTupleTableSlot(sort->ahead);
+	}
 	gs_row_hashes_free(&aside->latest);
 	pfree(aside);
 	sort->aside = NULL;

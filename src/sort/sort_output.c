@@ -138,20 +138,16 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 static GsSortStatus
 merge_rows(GsSort *sort, TupleTableSlot *slot)
 {
-	GsSortStatus status = GS_SORT_OK;
+	TupleTableSlot *row = sort->ahead;
 
-	if (sort->ahead == NULL)
+	if (TTS_EMPTY(row))
 	{
-		MemoryContext old = MemoryContextSwitchTo(sort->context);
-
-		sort->ahead = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
-		MemoryContextSwitchTo(old);
+		if (gs_aside_is_later(sort))
+			row = slot;
+		if (get_device_row(sort, true, row) == GS_SORT_LOST)
+			return GS_SORT_LOST;
 	}
-	if (TTS_EMPTY(sort->ahead))
-		status = get_device_row(sort, true, sort->ahead);
-	if (status == GS_SORT_LOST)
-		return status;
-	return gs_aside_get_before(sort, sort->ahead, slot);
+	return gs_aside_get(sort, row, slot);
 }
 
 static GsSortStatus
@@ -160,7 +156,7 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	if (likely(sort->aside == NULL))
 		return get_device_row(sort, forward, slot);
 	Assert(forward && !sort->settled);
-	return sort->desc->abbreviated ? merge_rows(sort, slot) : gs_aside_get(sort, slot);
+	return merge_rows(sort, slot);
 }
 
 /* Does each row that is returned have another key than the one before? */
@@ -631,9 +627,6 @@ gs_output_end(GsSort *sort)
 		tuplestore_end(sort->settled);
 	sort->settled = NULL;
 	gs_aside_end(sort);
-	if (sort->ahead)
-		ExecDropSingleTupleTableSlot(sort->ahead);
-	sort->ahead = NULL;
 	if (sort->rows)
 		gs_rows_end(sort->rows);
 	sort->rows = NULL;

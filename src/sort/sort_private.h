@@ -117,7 +117,7 @@ struct GsSort
 	bool		direct;			/* place DEVICE: rows are returned as they lie in
 								 * pages, except runs to settle and large rows */
 	Tuplestorestate *settled;	/* all rows in their order, for random access */
-	TupleTableSlot *ahead;		/* the device's next row, among rows put aside; NULL: not used */
+	TupleTableSlot *ahead;		/* the device's next row, while rows put aside may stand before it */
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
@@ -152,11 +152,14 @@ extern Tuplesortstate *gs_aside_take(GsSort *sort);
 extern uint64 gs_aside_rows(const GsSort *sort);
 extern void gs_aside_perform(GsSort *sort);
 
-/* The next row, of those put aside or the device's, whose order is settled. */
-extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
+/* Is it known that the device's next row stands before all rows put aside that are left? */
+extern bool gs_aside_is_later(const GsSort *sort);
 
-/* The same where the device's is known: empty if there is none left.  It is returned if it comes first. */
-extern GsSortStatus gs_aside_get_before(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot);
+/*
+ * The next row, of those put aside or the device's.  row: the latter, or empty if there is none left.  It is
+ * returned if it comes first; otherwise it stays.  It may be in slot if gs_aside_is_later() was true before.
+ */
+extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot);
 
 /*
  * How many rows put aside were returned, and the hashes of those after the

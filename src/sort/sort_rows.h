@@ -58,7 +58,7 @@ typedef struct GsPageSlot
 	uint64		page;			/* of the range */
 } GsPageSlot;
 
-/* For sort_rows.c and the inline functions here alone. */
+/* For sort_rows.c and the inline functions here alone; others may read rank. */
 typedef struct GsRows
 {
 	uint64		n;
