@@ -629,11 +629,11 @@ gs_array_stream_report(const GsArrayStream *stream, GsArrayReport *report)
 		if (stream->groups[i].client == NULL)
 			continue;
 		session = gs_client_session(stream->groups[i].client);
-		strlcpy(so_far.engine, session->engine, sizeof(so_far.engine));
+		strlcpy(so_far.engine, session->outcome.engine, sizeof(so_far.engine));
 		so_far.devices |= gs_client_devices(stream->groups[i].client);
-		so_far.copy_in_ms += session->copy_in_ms;
-		so_far.sort_ms += session->sort_ms;
-		so_far.copy_out_ms += session->copy_out_ms;
+		so_far.copy_in_ms += session->outcome.copy_in_ms;
+		so_far.sort_ms += session->outcome.sort_ms;
+		so_far.copy_out_ms += session->outcome.copy_out_ms;
 	}
 	gs_array_report_add(report, &so_far);
 }

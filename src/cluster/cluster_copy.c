@@ -377,20 +377,20 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	c->sort_ms = gs_stats_lap_ms(&start);
 
 	session = gs_client_session(c->client);
-	if ((double) session->n_rows != copy->tuples)
-		elog(ERROR, "gpusort sorted " UINT64_FORMAT " tuples of %.0f", session->n_rows, copy->tuples);
+	if ((double) session->outcome.n_rows != copy->tuples)
+		elog(ERROR, "gpusort sorted " UINT64_FORMAT " tuples of %.0f", session->outcome.n_rows, copy->tuples);
 	status = write_table(c);
 	if (status != GS_CLIENT_OK)
 		return GS_FALLBACK_LOST;
 	c->write_ms = gs_stats_lap_ms(&start);
 
 	gs_client_count_sort(c->client);
-	gs_stats_sort(GS_KIND_TABLE, session->n_rows, c->scan_ms + c->sort_ms + c->write_ms);
+	gs_stats_sort(GS_KIND_TABLE, session->outcome.n_rows, c->scan_ms + c->sort_ms + c->write_ms);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(copy->old_heap),
-							 RelationGetRelationName(copy->index), c->written, session->engine,
-							 session->n_runs, c->settled, c->scan_ms, c->sort_ms, c->write_ms)));
+							 RelationGetRelationName(copy->index), c->written, session->outcome.engine,
+							 session->outcome.n_runs, c->settled, c->scan_ms, c->sort_ms, c->write_ms)));
 	return GS_FALLBACK_NONE;
 }
 

@@ -304,9 +304,9 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		values[5] = Int64GetDatum(open[i].rows);
 		values[6] = Int64GetDatum(open[i].bytes);
 		values[7] = Int64GetDatum((int64) open[i].held * GS_CHUNK_BYTES);
-		values[8] = Int32GetDatum(open[i].n_runs);
-		values[9] = Int64GetDatum(open[i].temp_bytes);
-		values[10] = BoolGetDatum(open[i].limited);
+		values[8] = Int32GetDatum(open[i].outcome.n_runs);
+		values[9] = Int64GetDatum(open[i].outcome.temp_bytes);
+		values[10] = BoolGetDatum(open[i].outcome.limited);
 		values[11] = TimestampTzGetDatum(open[i].opened);
 		for (int j = ACTIVITY_PUBLIC; j < (int) lengthof(types) && !may_see(&open[i], GetUserId()); j++)
 			nulls[j] = true;

@@ -161,7 +161,7 @@ temp_bytes_left(int processes)
 		const GsClient *client = dlist_container(GsClient, node, iter.cur);
 
 		if (session_is_mine(client))
-			left -= client->session->temp_bytes;
+			left -= client->session->outcome.temp_bytes;
 	}
 	return Max(left, 0);
 }
@@ -454,7 +454,7 @@ gs_client_close(GsClient *client)
 	if (session_is_mine(client))
 	{
 		count_temp_blocks(client);
-		temp_bytes = session->temp_bytes;
+		temp_bytes = session->outcome.temp_bytes;
 		tablespace = session->temp_tablespace;
 		if (service_serves(client))
 		{
@@ -638,7 +638,7 @@ gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written)
 		c->n_records = written->n;
 		c->key_bytes = written->missing;
 		client->session->inexact += written->inexact;
-		client->session->table_pages += written->pages;
+		client->session->outcome.table_pages += written->pages;
 		gs_chunk_request(chunk);
 	}
 	gs_unlock();
@@ -732,7 +732,7 @@ gs_client_devices(const GsClient *client)
 bool
 gs_client_is_spilled(const GsClient *client)
 {
-	return client->session->n_runs > 0 || client->session->temp_bytes > 0;
+	return client->session->outcome.n_runs > 0 || client->session->outcome.temp_bytes > 0;
 }
 
 void
@@ -741,9 +741,9 @@ gs_client_count_sort(const GsClient *client)
 	const GsSession *session = client->session;
 
 	gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(client) ? 1 : 0);
-	gs_stats_count(GS_COUNT_TEMP_BYTES, session->temp_bytes);
-	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->limited ? 1 : 0);
-	gs_stats_count(GS_COUNT_BYTES, session->row_bytes + session->key_bytes);
+	gs_stats_count(GS_COUNT_TEMP_BYTES, session->outcome.temp_bytes);
+	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->outcome.limited ? 1 : 0);
+	gs_stats_count(GS_COUNT_BYTES, session->outcome.row_bytes + session->outcome.key_bytes);
 }
 
 GsFallback

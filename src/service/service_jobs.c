@@ -140,7 +140,7 @@ gs_job_note_files(int number)
 	if (spill == NULL)
 		return;
 	/* files do not get shorter when their contents are no longer needed */
-	session->temp_bytes = Max(session->temp_bytes, gs_spill_bytes(spill));
+	session->outcome.temp_bytes = Max(session->outcome.temp_bytes, gs_spill_bytes(spill));
 	session->temp_written = gs_spill_bytes_written(spill);
 	session->temp_read = gs_spill_bytes_read(spill);
 }
@@ -150,8 +150,8 @@ gs_job_note_fetches(int number, const GsSortResult *now)
 {
 	const GsSortResult *done = &gs_served[number].done;
 
-	gs_sessions[number].gather_ms = done->gather_ms + now->gather_ms;
-	gs_sessions[number].copy_out_ms = done->copy_out_ms + now->copy_out_ms;
+	gs_sessions[number].outcome.gather_ms = done->gather_ms + now->gather_ms;
+	gs_sessions[number].outcome.copy_out_ms = done->copy_out_ms + now->copy_out_ms;
 	gs_job_note_files(number);
 }
 
@@ -170,16 +170,16 @@ gs_job_note(int number, const GsSortResult *now)
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	session->n_pages = s->phase == SERVED_FILED ? s->n_pages : now->n_pages;
-	session->n_rows = in_runs ? gs_spill_rows(s->spill) : now->n_rows;
-	session->n_images = (in_runs ? 0 : now->n_images) + (s->spill ? gs_spill_images(s->spill) : 0) +
+	session->outcome.n_rows = in_runs ? gs_spill_rows(s->spill) : now->n_rows;
+	session->outcome.n_images = (in_runs ? 0 : now->n_images) + (s->spill ? gs_spill_images(s->spill) : 0) +
 		(s->out.phase == OUT_STUCK ? s->out.n_pages : 0);
-	session->n_ranges = s->spill ? gs_spill_ranges(s->spill) : 0;
-	session->n_dropped = done->n_dropped + now->n_dropped;
-	session->row_bytes = in_runs ? done->row_bytes : now->row_bytes;
-	session->key_bytes = in_runs ? done->key_bytes : now->key_bytes;
-	strlcpy(session->engine, engine ? engine : "", sizeof(session->engine));
-	session->copy_in_ms = done->copy_in_ms + now->copy_in_ms;
-	session->sort_ms = done->sort_ms + now->sort_ms;
+	session->outcome.n_ranges = s->spill ? gs_spill_ranges(s->spill) : 0;
+	session->outcome.n_dropped = done->n_dropped + now->n_dropped;
+	session->outcome.row_bytes = in_runs ? done->row_bytes : now->row_bytes;
+	session->outcome.key_bytes = in_runs ? done->key_bytes : now->key_bytes;
+	strlcpy(session->outcome.engine, engine ? engine : "", sizeof(session->outcome.engine));
+	session->outcome.copy_in_ms = done->copy_in_ms + now->copy_in_ms;
+	session->outcome.sort_ms = done->sort_ms + now->sort_ms;
 	gs_job_note_fetches(number, now);
 }
 

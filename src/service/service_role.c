@@ -147,7 +147,7 @@ void
 gs_role_note(int number)
 {
 	gs_lock();
-	gs_sessions[number].limited = true;
+	gs_sessions[number].outcome.limited = true;
 	gs_unlock();
 }
 

@@ -183,7 +183,7 @@ gs_served_fail(int number)
 	gs_served_wake(number);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort gives up a sort: %s, %u runs, range %u of %u, load %d",
-							 in_file ? "file" : "no memory or no device", session->n_runs, s->load.range,
+							 in_file ? "file" : "no memory or no device", session->outcome.n_runs, s->load.range,
 							 s->spill ? gs_spill_ranges(s->spill) : 0, (int) s->load.phase)));
 }
 

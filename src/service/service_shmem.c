@@ -301,7 +301,7 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_FEEDING:
 			if (session->overflow)
 				return psprintf("feeding, %s", full);
-			return session->n_runs > 0 ? "feeding, writing runs" : "feeding";
+			return session->outcome.n_runs > 0 ? "feeding, writing runs" : "feeding";
 		case GS_SESSION_ARRAYS:
 			return "sorting arrays";
 		case GS_SESSION_SORTING:

@@ -131,6 +131,28 @@ typedef enum GsSessionState
 	GS_SESSION_CLOSING			/* the service will free it */
 } GsSessionState;
 
+/* What became of a session, for its leader. */
+typedef struct GsSessionOutcome
+{
+	uint64		n_rows;
+	uint64		n_dropped;		/* rows that were not kept */
+	uint64		n_images;		/* chunks that went to the device */
+	uint64		table_pages;	/* pages of tables whose rows were put at once */
+	uint64		row_bytes;
+	uint64		key_bytes;
+	char		engine[32];
+	double		copy_in_ms;		/* device time */
+	double		sort_ms;
+	double		gather_ms;		/* so far */
+	double		copy_out_ms;	/* so far */
+	double		check_ms;		/* 0: the order needed no check */
+	uint64		rows_repaired;	/* moved by the check */
+	uint32		n_runs;			/* written to temporary files so far; 0: none */
+	uint32		n_ranges;		/* known so far */
+	uint64		temp_bytes;		/* of files */
+	bool		limited;		/* gpusort.role_memory held it up, or had it written out */
+} GsSessionOutcome;
+
 typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
@@ -169,18 +191,14 @@ typedef struct GsSession
 
 	/* what all sorts of the role may hold on the devices (service_role.c) */
 	uint64		role_memory;	/* bytes; 0: no limit [O] */
-	bool		limited;		/* it had to wait for that, or was written out [S] */
 
 	/* temporary files [S], but range_wanted */
 	Oid			temp_tablespace;	/* where they are made [O] */
 	int64		temp_limit;		/* bytes; -1: none [O] */
-	uint32		n_runs;			/* written so far */
-	uint64		temp_bytes;		/* of files [S] */
 	uint64		temp_written;	/* bytes, so far [S] */
 	uint64		temp_read;		/* [S] */
 	uint32		range_wanted;	/* SORTING: what the leader waits for */
 	uint32		range;			/* SORTED: the one that pages are of */
-	uint32		n_ranges;		/* known so far */
 	bool		range_ties;		/* its first row has the key of the last row of
 								 * the range before it */
 
@@ -194,22 +212,9 @@ typedef struct GsSession
 	uint64		rows;			/* appended, or arrays sorted, so far */
 	uint64		bytes;
 	uint64		inexact;		/* records with an inexact key */
-	uint64		table_pages;	/* pages of tables whose rows were put at once */
 
-	/* outcome of perform [S] */
-	uint64		n_rows;
-	uint64		n_dropped;		/* rows that were not kept */
-	uint64		n_pages;		/* of the range, where there are ranges */
-	uint64		n_images;
-	uint64		row_bytes;
-	uint64		key_bytes;
-	char		engine[32];
-	double		copy_in_ms;
-	double		sort_ms;
-	double		gather_ms;		/* so far */
-	double		copy_out_ms;	/* so far */
-	double		check_ms;		/* 0: there was no check */
-	uint64		rows_repaired;	/* by the check */
+	uint64		n_pages;		/* SORTED: of the range, where there are ranges [S] */
+	GsSessionOutcome outcome;	/* [S], but table_pages */
 
 	/* wakes the session's backends; has its own lock */
 	ConditionVariable cv;

@@ -191,8 +191,8 @@ check_ended(int number, const GsOrderOutcome *outcome)
 	s->check = NULL;
 
 	gs_lock();
-	session->check_ms += outcome->ms;
-	session->rows_repaired += outcome->rows_moved;
+	session->outcome.check_ms += outcome->ms;
+	session->outcome.rows_repaired += outcome->rows_moved;
 	gs_unlock();
 	if (outcome->verdict != GS_ORDER_PROVEN)
 		ereport(DEBUG1,

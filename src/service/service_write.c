@@ -195,7 +195,7 @@ static void
 note_spill(int number)
 {
 	gs_lock();
-	gs_sessions[number].n_runs = gs_spill_runs(gs_served[number].spill);
+	gs_sessions[number].outcome.n_runs = gs_spill_runs(gs_served[number].spill);
 	gs_job_note_files(number);
 	gs_unlock();
 }

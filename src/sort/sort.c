@@ -87,10 +87,11 @@ make_tuplesort(GsSort *sort)
 	if (sort->tuplesort == NULL && is_bounded(sort))
 	{
 		sort->bound_left = sort->keep.limit;
-		sort->tuplesort = gs_stored_make_bounded(sort, sort->keep.limit);
+		sort->tuplesort = gs_stored_make_tuplesort(sort, TUPLESORT_ALLOWBOUNDED);
+		tuplesort_set_bound(sort->tuplesort, (int64) sort->bound_left);
 	}
 	else if (sort->tuplesort == NULL)
-		sort->tuplesort = gs_stored_make_tuplesort(sort, sort->random_access);
+		sort->tuplesort = gs_stored_make_tuplesort(sort, sort->access);
 	MemoryContextSwitchTo(old);
 }
 
@@ -122,6 +123,7 @@ gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool r
 	sort->tupdesc = tupdesc;
 	sort->work_mem_kb = work_mem_kb;
 	sort->random_access = random_access;
+	sort->access = random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE;
 	sort->rerun = rerun;
 	sort->repeatable = rerun && repeatable;
 	sort->keep = *keep;
@@ -186,6 +188,26 @@ put_stored_row(GsSort *sort, const char *row, bool external)
 	use_tuplesort(sort, gs_stored_slot(sort, row, external));
 }
 
+static void
+put_chunk(GsSort *sort, char *memory, uint32 n_records)
+{
+	for (uint32 i = 0; i < n_records; i++)
+	{
+		GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, i);
+
+		put_stored_row(sort, memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
+	}
+}
+
+/* Put the rows that are kept in this process, of the chunks from the first'th on, and let all chunks go. */
+static void
+put_local_rows(GsSort *sort, int first)
+{
+	for (int i = first; i < sort->local.n_chunks; i++)
+		put_chunk(sort, sort->local.chunks[i].memory, sort->local.chunks[i].n);
+	gs_local_free(sort);
+}
+
 /*
  * The device takes no more, or its order is not to be trusted: keep what it
  * has for later, take the rest back.
@@ -198,9 +220,8 @@ change_full_device_to_cpu(GsSort *sort)
 
 	Assert(sort->place == GS_SORT_DEVICE);
 	change_to_cpu(sort, gs_client_session(sort->client)->overflow_reason);
-	if (sort->feeder && gs_feeder_overflowed(sort->feeder))
-		while ((row = gs_feeder_take_back(sort->feeder, &external)) != NULL)
-			put_stored_row(sort, row, external);
+	while (sort->feeder && (row = gs_feeder_take_back(sort->feeder, &external)) != NULL)
+		put_stored_row(sort, row, external);
 }
 
 /*
@@ -213,8 +234,7 @@ change_few_rows_to_cpu(GsSort *sort)
 	sort->report.rows = sort->local.rows + gs_aside_rows(sort);
 	make_tuplesort(sort);
 	sort->place = GS_SORT_CPU;
-	gs_local_each(sort, put_stored_row);
-	gs_local_free(sort);
+	put_local_rows(sort, 0);
 }
 
 static void
@@ -294,8 +314,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	if (sort->client == NULL)
 	{
 		change_to_cpu(sort, reason);
-		gs_local_each(sort, put_stored_row);
-		gs_local_free(sort);
+		put_local_rows(sort, 0);
 		return false;
 	}
 	for (int i = 0; i < sort->local.n_chunks - 1 && sort->place == GS_SORT_DEVICE; i++)
@@ -305,14 +324,13 @@ gs_sort_open_device(GsSort *sort, int feeders)
 			case GS_PUT_OVERFLOW:
 				/* what is on the device stays there for the time being */
 				change_full_device_to_cpu(sort);
-				for (; i < sort->local.n_chunks; i++)
-					gs_local_each_of_chunk(sort, &sort->local.chunks[i], put_stored_row);
+				put_local_rows(sort, i);
 				break;
 			case GS_PUT_LOST:
 				/* all rows are still here */
 				close_session(sort);
 				change_to_cpu(sort, GS_FALLBACK_LOST);
-				gs_local_each(sort, put_stored_row);
+				put_local_rows(sort, 0);
 				break;
 			case GS_PUT_DECLINED:
 				sort->declined = true;
@@ -420,40 +438,8 @@ gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 static void
 note_session(const GsSort *sort, GsSortReport *report)
 {
-	const GsSession *session = gs_client_session(sort->client);
-
 	report->devices = gs_client_devices(sort->client);
-	report->dropped = session->n_dropped;
-	report->row_bytes = session->row_bytes;
-	report->key_bytes = session->key_bytes;
-	report->chunks = session->n_images;
-	report->table_pages = session->table_pages;
-	report->pages = session->n_pages;
-	strlcpy(report->engine, session->engine, sizeof(report->engine));
-	report->copy_in_ms = session->copy_in_ms;
-	report->sort_ms = session->sort_ms;
-	report->gather_ms = session->gather_ms;
-	report->copy_out_ms = session->copy_out_ms;
-	report->runs = session->n_runs;
-	report->ranges = session->n_ranges;
-	report->temp_bytes = session->temp_bytes;
-	report->limited = session->limited;
-	report->check_ms = session->check_ms;
-	report->rows_repaired = session->rows_repaired;
-}
-
-/* Put all rows of a chunk into the tuplesort and let the chunk go. */
-static void
-take_back_chunk(GsSort *sort, int chunk)
-{
-	char	   *memory = gs_chunk_memory(chunk);
-
-	for (uint32 i = 0; i < gs_chunks[chunk].n_records; i++)
-	{
-		GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, i);
-
-		put_stored_row(sort, memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
-	}
+	report->session = gs_client_session(sort->client)->outcome;
 }
 
 /*
@@ -473,21 +459,21 @@ drain_device(GsSort *sort)
 		return GS_SORT_LOST;
 	while ((chunk = gs_client_take_rejected(sort->client)) >= 0)
 	{
-		take_back_chunk(sort, chunk);
+		put_chunk(sort, gs_chunk_memory(chunk), gs_chunks[chunk].n_records);
 		gs_client_give_chunk(sort->client, chunk);
 	}
-	if (session->n_images > 0)
+	if (session->outcome.n_images > 0)
 	{
 		/* nobody feeds any more, so the session's promise covers it */
 		chunk = gs_client_try_chunk(sort->client);
 		if (chunk < 0)
 			return GS_SORT_LOST;
-		for (uint64 i = 0; i < session->n_images; i++)
+		for (uint64 i = 0; i < session->outcome.n_images; i++)
 		{
 			gs_client_request(sort->client, chunk, GS_FETCH_IMAGE, i);
 			if (gs_client_wait(sort->client, chunk) != GS_CLIENT_OK)
 				return GS_SORT_LOST;
-			take_back_chunk(sort, chunk);
+			put_chunk(sort, gs_chunk_memory(chunk), gs_chunks[chunk].n_records);
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
@@ -563,7 +549,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		if (sort->aside)
 			gs_aside_perform(sort);
 		sort->report.settled = gs_aside_rows(sort);
-		sort->report.rows = gs_rows_count(sort->rows) + sort->report.dropped + gs_aside_rows(sort);
+		sort->report.rows = gs_rows_count(sort->rows) + sort->report.session.n_dropped + gs_aside_rows(sort);
 		gs_client_count_sort(sort->client);
 	}
 	if (sort->report.fallback == GS_FALLBACK_NONE)
@@ -578,7 +564,7 @@ gs_sort_count_distinct(const GsSort *sort, uint64 *count)
 {
 	/* pieces of a sort drop rows each for itself, and the process's own rows are not theirs */
 	if (!sort->performed || sort->place != GS_SORT_DEVICE || !sort->first_of_equal ||
-		sort->keep.limit > 0 || sort->report.runs > 0 || sort->layout.n_parts > 0 ||
+		sort->keep.limit > 0 || sort->report.session.n_runs > 0 || sort->layout.n_parts > 0 ||
 		sort->drops_by_group || gs_aside_rows(sort) > 0)
 		return false;
 	*count = gs_rows_count(sort->rows);

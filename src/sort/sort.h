@@ -86,26 +86,10 @@ typedef struct GsSortReport
 	GsSortPlace place;
 	GsFallback	fallback;		/* why place is CPU */
 	uint64		rows;
-	uint64		dropped;		/* of these: not returned by the device */
-	uint64		row_bytes;
-	uint64		key_bytes;
-	uint64		chunks;			/* that went to the device */
-	uint64		table_pages;	/* pages of tables whose rows were put at once */
-	uint64		pages;			/* that came back */
 	uint64		settled;		/* rows ordered by comparison, as their keys
 								 * were too long */
 	uint32		devices;		/* bit i: device i took part; 0: there is one only */
-	char		engine[32];
-	double		copy_in_ms;		/* device time */
-	double		sort_ms;
-	double		gather_ms;
-	double		copy_out_ms;
-	uint32		runs;			/* written to temporary files; 0: none */
-	uint32		ranges;			/* read back so far */
-	uint64		temp_bytes;
-	bool		limited;		/* gpusort.role_memory held it up, or had it written out */
-	double		check_ms;		/* 0: the order needed no check */
-	uint64		rows_repaired;	/* moved by the check */
+	GsSessionOutcome session;	/* zeroes: there was none */
 	const char *cpu_method;		/* place CPU: as Sort prints it; else NULL */
 	const char *cpu_space_type;
 	int64		cpu_space_kb;

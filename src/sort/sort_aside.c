@@ -61,7 +61,7 @@ gs_aside_put(GsSort *sort, TupleTableSlot *slot)
 		MemoryContext old = MemoryContextSwitchTo(sort->context);
 
 		sort->aside = palloc0(sizeof(GsAside));
-		sort->aside->sort = gs_stored_make_tuplesort(sort, sort->random_access);
+		sort->aside->sort = gs_stored_make_tuplesort(sort, sort->access);
 		MemoryContextSwitchTo(old);
 	}
 	tuplesort_puttupleslot(sort->aside->sort, slot);

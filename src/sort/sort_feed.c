@@ -297,19 +297,12 @@ gs_feeder_finish(GsFeeder *feeder)
 	return hand_over(feeder);
 }
 
-bool
-gs_feeder_overflowed(const GsFeeder *feeder)
-{
-	return feeder->status == GS_PUT_OVERFLOW;
-}
-
 const char *
 gs_feeder_take_back(GsFeeder *feeder, bool *external)
 {
 	GsRecord   *record;
 
-	Assert(feeder->status == GS_PUT_OVERFLOW);
-	if (feeder->writer.memory == NULL)
+	if (feeder->status != GS_PUT_OVERFLOW || feeder->writer.memory == NULL)
 		return NULL;
 	if (feeder->taken_back == feeder->writer.n)
 	{

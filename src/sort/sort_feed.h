@@ -41,12 +41,9 @@ extern void gs_feeder_go_on(GsFeeder *feeder, const GsChunkWriter *chunk);
 /* Hand over the chunk in work.  After it, no row may be put. */
 extern GsPut gs_feeder_finish(GsFeeder *feeder);
 
-/* Has a call answered GS_PUT_OVERFLOW? */
-extern bool gs_feeder_overflowed(const GsFeeder *feeder);
-
 /*
  * After GS_PUT_OVERFLOW: the next row that was put but not handed over, in
- * memory that is valid until the next call; NULL when there are no more.
+ * memory that is valid until the next call; NULL when there are no more, and after any other answer.
  */
 extern const char *gs_feeder_take_back(GsFeeder *feeder, bool *external);
 

@@ -90,25 +90,6 @@ gs_local_full(const GsSort *sort)
 }
 
 void
-gs_local_each_of_chunk(GsSort *sort, const GsChunkWriter *chunk,
-					   void (*fn) (GsSort *sort, const char *row, bool external))
-{
-	for (uint32 i = 0; i < chunk->n; i++)
-	{
-		GsRecord   *record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, i);
-
-		fn(sort, chunk->memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
-	}
-}
-
-void
-gs_local_each(GsSort *sort, void (*fn) (GsSort *sort, const char *row, bool external))
-{
-	for (int i = 0; i < sort->local.n_chunks; i++)
-		gs_local_each_of_chunk(sort, &sort->local.chunks[i], fn);
-}
-
-void
 gs_local_free(GsSort *sort)
 {
 	for (int i = 0; i < sort->local.n_chunks; i++)

@@ -64,7 +64,7 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	sort->settling = gs_stored_make_tuplesort(sort, false);
+	sort->settling = gs_stored_make_tuplesort(sort, TUPLESORT_NONE);
 	MemoryContextSwitchTo(old);
 	sort->collecting = true;
 	for (;;)
@@ -164,7 +164,7 @@ static bool
 returns_each_key_once(const GsSort *sort)
 {
 	return sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
-		sort->report.runs == 0;
+		sort->report.session.n_runs == 0;
 }
 
 bool
@@ -539,11 +539,11 @@ what_was_returned(const GsSort *sort, int *group_cols)
 		*group_cols = sort->keep.group_cols;
 		one_each |= sort->keep.group_first == 1 && !sort->keep.group_ties &&
 			gs_client_session(sort->client)->inexact == 0;
-		one_each &= sort->report.runs == 0;
+		one_each &= sort->report.session.n_runs == 0;
 	}
 	if (one_each && sort->aside == NULL && sort->repeatable)
 		return RETURNED_FIRST;
-	return sort->first_of_equal || sort->report.dropped > 0 ? RETURNED_SOME : RETURNED_ALL;
+	return sort->first_of_equal || sort->report.session.n_dropped > 0 ? RETURNED_SOME : RETURNED_ALL;
 }
 
 /* Of the last group of equal keys, the rows with these hashes are left out. */

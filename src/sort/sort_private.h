@@ -80,6 +80,7 @@ struct GsSort
 	TupleDesc	tupdesc;
 	int			work_mem_kb;
 	bool		random_access;
+	int			access;			/* the same as an option of tuplesort */
 	bool		rerun;
 	bool		repeatable;
 	GsSortKeep	keep;
@@ -134,11 +135,6 @@ extern bool gs_local_full(const GsSort *sort);
 extern void gs_local_perform(GsSort *sort);
 extern void gs_local_free(GsSort *sort);
 
-/* Calls fn for every row kept. */
-extern void gs_local_each(GsSort *sort, void (*fn) (GsSort *sort, const char *row, bool external));
-extern void gs_local_each_of_chunk(GsSort *sort, const GsChunkWriter *chunk,
-								   void (*fn) (GsSort *sort, const char *row, bool external));
-
 /* sort_output.c */
 extern GsSortStatus gs_output_begin(GsSort *sort);
 extern void gs_output_plan_skip(GsSort *sort);
@@ -169,10 +165,7 @@ extern bool gs_aside_track(const GsSort *sort, uint64 *returned, const GsRowHash
 extern void gs_aside_end(GsSort *sort);
 
 /* sort_stored.c */
-extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, bool random_access);
-
-/* The same of which only so many first rows will be got. */
-extern Tuplesortstate *gs_stored_make_bounded(GsSort *sort, uint64 bound);
+extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, int options);
 
 /*
  * To compare rows by the columns' own operators, in so many first columns; palloc'd in

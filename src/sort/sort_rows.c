@@ -67,7 +67,7 @@ gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go)
 	GsRows	   *rows = palloc0(sizeof(GsRows));
 	const GsSession *session = gs_client_session(client);
 
-	rows->n = session->n_rows;
+	rows->n = session->outcome.n_rows;
 	rows->rank = -1;
 	rows->client = client;
 	rows->n_pages = session->n_pages;
@@ -527,7 +527,7 @@ gs_rows_is_one_range(const GsRows *rows)
 {
 	const GsSession *session = rows->client ? gs_client_session(rows->client) : NULL;
 
-	return session == NULL || session->n_runs == 0;
+	return session == NULL || session->outcome.n_runs == 0;
 }
 
 GsClientStatus

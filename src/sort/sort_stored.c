@@ -20,26 +20,12 @@
 #include "sort/sort_private.h"
 
 Tuplesortstate *
-gs_stored_make_tuplesort(GsSort *sort, bool random_access)
+gs_stored_make_tuplesort(GsSort *sort, int options)
 {
 	const GsSortKeys *keys = sort->keys;
 
 	return tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
-								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL,
-								random_access ? TUPLESORT_RANDOMACCESS : TUPLESORT_NONE);
-}
-
-Tuplesortstate *
-gs_stored_make_bounded(GsSort *sort, uint64 bound)
-{
-	const GsSortKeys *keys = sort->keys;
-	Tuplesortstate *tuplesort;
-
-	tuplesort = tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
-									 keys->collations, keys->nulls_first, sort->work_mem_kb, NULL,
-									 TUPLESORT_ALLOWBOUNDED);
-	tuplesort_set_bound(tuplesort, (int64) bound);
-	return tuplesort;
+								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL, options);
 }
 
 SortSupport

@@ -128,32 +128,32 @@ explain_order_check(const GsSortReport *report, ExplainState *es)
 	if (es->format != EXPLAIN_FORMAT_TEXT)
 	{
 		if (es->timing)
-			ExplainPropertyFloat("Order Check Time", "ms", report->check_ms, 3, es);
-		ExplainPropertyInteger("Rows Repaired", NULL, report->rows_repaired, es);
+			ExplainPropertyFloat("Order Check Time", "ms", report->session.check_ms, 3, es);
+		ExplainPropertyInteger("Rows Repaired", NULL, report->session.rows_repaired, es);
 	}
 	else if (es->timing)
 		ExplainPropertyText("Order Check",
 							psprintf("%.1f ms, rows repaired: " UINT64_FORMAT,
-									 report->check_ms, report->rows_repaired), es);
+									 report->session.check_ms, report->session.rows_repaired), es);
 	else
 		ExplainPropertyText("Order Check",
-							psprintf("rows repaired: " UINT64_FORMAT, report->rows_repaired), es);
+							psprintf("rows repaired: " UINT64_FORMAT, report->session.rows_repaired), es);
 }
 
 /* What did not fit into the device's memory. */
 static void
 explain_spill(const GsSortReport *report, ExplainState *es)
 {
-	uint64		kb = (report->temp_bytes + 1023) / 1024;
+	uint64		kb = (report->session.temp_bytes + 1023) / 1024;
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 		ExplainPropertyText("Temporary Files",
 							psprintf("%u runs, %u ranges, " UINT64_FORMAT "kB",
-									 report->runs, report->ranges, kb), es);
+									 report->session.n_runs, report->session.n_ranges, kb), es);
 	else
 	{
-		ExplainPropertyInteger("Runs", NULL, report->runs, es);
-		ExplainPropertyInteger("Ranges", NULL, report->ranges, es);
+		ExplainPropertyInteger("Runs", NULL, report->session.n_runs, es);
+		ExplainPropertyInteger("Ranges", NULL, report->session.n_ranges, es);
 		ExplainPropertyInteger("Temporary Space Used", "kB", kb, es);
 	}
 }
@@ -163,12 +163,12 @@ explain_details(const GsSortReport *report, ExplainState *es)
 {
 	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
 
-	ExplainPropertyText("Engine", report->engine, es);
-	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->key_bytes, es);
-	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->row_bytes, es);
-	ExplainPropertyInteger("Chunks", NULL, report->chunks, es);
-	if (report->table_pages > 0)
-		ExplainPropertyInteger("Table Pages", NULL, report->table_pages, es);
+	ExplainPropertyText("Engine", report->session.engine, es);
+	ExplainPropertyInteger("Key Bytes", text ? NULL : "B", report->session.key_bytes, es);
+	ExplainPropertyInteger("Row Bytes", text ? NULL : "B", report->session.row_bytes, es);
+	ExplainPropertyInteger("Chunks", NULL, report->session.n_images, es);
+	if (report->session.table_pages > 0)
+		ExplainPropertyInteger("Table Pages", NULL, report->session.table_pages, es);
 }
 
 void
@@ -217,28 +217,28 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 		ExplainPropertyInteger("Rows Settled", NULL, report->settled, es);
 	if (report->place != GS_SORT_DEVICE)
 		return;
-	if (report->dropped > 0)
-		ExplainPropertyInteger("Rows Dropped", NULL, report->dropped, es);
+	if (report->session.n_dropped > 0)
+		ExplainPropertyInteger("Rows Dropped", NULL, report->session.n_dropped, es);
 	if (gs_explain_details(es))
 		explain_details(report, es);
-	if (report->runs > 0)
+	if (report->session.n_runs > 0)
 		explain_spill(report, es);
-	if (report->limited)
+	if (report->session.limited)
 		ExplainPropertyText("Limited By", "gpusort.role_memory", es);
-	if (report->check_ms > 0)
+	if (report->session.check_ms > 0)
 		explain_order_check(report, es);
 	if (!es->timing)
 		return;
 	if (text)
 		ExplainPropertyText("Device Time",
 							psprintf("copy in %.3f ms, sort %.3f ms, gather %.3f ms, copy out %.3f ms",
-									 report->copy_in_ms, report->sort_ms,
-									 report->gather_ms, report->copy_out_ms), es);
+									 report->session.copy_in_ms, report->session.sort_ms,
+									 report->session.gather_ms, report->session.copy_out_ms), es);
 	else
 	{
-		ExplainPropertyFloat("Copy In Time", "ms", report->copy_in_ms, 3, es);
-		ExplainPropertyFloat("Sort Time", "ms", report->sort_ms, 3, es);
-		ExplainPropertyFloat("Gather Time", "ms", report->gather_ms, 3, es);
-		ExplainPropertyFloat("Copy Out Time", "ms", report->copy_out_ms, 3, es);
+		ExplainPropertyFloat("Copy In Time", "ms", report->session.copy_in_ms, 3, es);
+		ExplainPropertyFloat("Sort Time", "ms", report->session.sort_ms, 3, es);
+		ExplainPropertyFloat("Gather Time", "ms", report->session.gather_ms, 3, es);
+		ExplainPropertyFloat("Copy Out Time", "ms", report->session.copy_out_ms, 3, es);
 	}
 }
