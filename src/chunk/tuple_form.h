@@ -43,6 +43,16 @@ gs_form_column(TupleDesc tupdesc, int i)
 	};
 }
 
+static inline GsFormColumn *
+gs_form_columns(TupleDesc tupdesc)
+{
+	GsFormColumn *columns = palloc(Max(tupdesc->natts, 1) * sizeof(GsFormColumn));
+
+	for (int i = 0; i < tupdesc->natts; i++)
+		columns[i] = gs_form_column(tupdesc, i);
+	return columns;
+}
+
 /* Align a position.  Writes MAXIMUM_ALIGNOF zeros from it on, for which there must be room. */
 static inline char *
 gs_form_pad(char *at, uint32 align)

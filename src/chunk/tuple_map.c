@@ -15,19 +15,8 @@
 
 #include "access/tupmacs.h"
 
-#include "chunk/tuple_form.h"
 #include "chunk/tuple_map.h"
 #include "compat.h"
-
-static GsFormColumn *
-make_columns(TupleDesc rows)
-{
-	GsFormColumn *columns = palloc(Max(rows->natts, 1) * sizeof(GsFormColumn));
-
-	for (int i = 0; i < rows->natts; i++)
-		columns[i] = gs_form_column(rows, i);
-	return columns;
-}
 
 GsTupleMap *
 gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
@@ -52,20 +41,17 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 	map->attr_isnull = palloc0(map->n_attrs * sizeof(bool));
 	for (int i = 0; i < map->n_attrs; i++)
 	{
-		Form_pg_attribute att = TupleDescAttr(table, i);
 		GsMapAttr *attr = &map->attrs[i];
 
-		attr->len = att->attlen;
-		attr->byval = att->attbyval;
-		attr->align = att_align_nominal(1, att->attalign);
+		attr->form = gs_form_column(table, i);
 		attr->needed = map->whole && bms_is_member(i + 1, key_columns);
-		if (offset < 0 || offset > BLCKSZ || att->attlen < 0)
+		if (offset < 0 || offset > BLCKSZ || attr->form.len < 0)
 		{
 			offset = -1;
 			continue;
 		}
-		attr->offset = TYPEALIGN(attr->align, offset);
-		offset = attr->offset + att->attlen;
+		attr->offset = TYPEALIGN(attr->form.align, offset);
+		offset = attr->offset + attr->form.len;
 		map->n_fixed = i + 1;
 		map->fixed_end = offset;
 	}
@@ -76,7 +62,7 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 	{
 		map->values = palloc(rows->natts * sizeof(Datum));
 		map->isnull = palloc(rows->natts * sizeof(bool));
-		map->columns = make_columns(rows);
+		map->columns = gs_form_columns(rows);
 		for (int i = 0; i < rows->natts; i++)
 			map->attrs[sources[i] - 1].needed = true;
 	}
@@ -105,7 +91,7 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 
 			if (attr->needed)
 			{
-				map->attr_values[i] = fetch_att(data + attr->offset, attr->byval, attr->len);
+				map->attr_values[i] = fetch_att(data + attr->offset, attr->form.byval, attr->form.len);
 				map->attr_isnull[i] = false;
 			}
 		}
@@ -123,20 +109,20 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 			continue;
 		}
 		/* a value of varying width is padded only if it has a long header, and padding is 0 */
-		if (attr->len == -1 && likely(VARATT_IS_1B(data + offset) && !VARATT_IS_1B_E(data + offset)))
+		if (attr->form.len == -1 && likely(VARATT_IS_1B(data + offset) && !VARATT_IS_1B_E(data + offset)))
 			size = VARSIZE_1B(data + offset);
 		else
 		{
-			if (attr->len != -1 || !VARATT_NOT_PAD_BYTE(data + offset))
-				offset = TYPEALIGN(attr->align, offset);
-			if (attr->len > 0)
-				size = attr->len;
+			if (attr->form.len != -1 || !VARATT_NOT_PAD_BYTE(data + offset))
+				offset = TYPEALIGN(attr->form.align, offset);
+			if (attr->form.len > 0)
+				size = attr->form.len;
 			else
-				size = attr->len == -1 ? VARSIZE_ANY(data + offset) : strlen(data + offset) + 1;
+				size = attr->form.len == -1 ? VARSIZE_ANY(data + offset) : strlen(data + offset) + 1;
 		}
 		if (attr->needed)
 		{
-			map->attr_values[i] = fetch_att(data + offset, attr->byval, attr->len);
+			map->attr_values[i] = fetch_att(data + offset, attr->form.byval, attr->form.len);
 			map->attr_isnull[i] = false;
 		}
 		offset += size;

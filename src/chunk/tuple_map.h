@@ -14,15 +14,14 @@
 
 #include "access/htup_details.h"
 #include "access/tupdesc.h"
+#include "chunk/tuple_form.h"
 #include "nodes/bitmapset.h"
 
 /* An attribute of the table. */
 typedef struct GsMapAttr
 {
+	GsFormColumn form;
 	uint16		offset;			/* in the tuple's data, if nothing is NULL; only of the first n_fixed */
-	int16		len;			/* attlen */
-	uint8		align;			/* in bytes */
-	bool		byval;
 	bool		needed;
 } GsMapAttr;
 
@@ -34,7 +33,7 @@ typedef struct GsTupleMap
 	uint32		fixed_end;		/* where these end in the tuple's data, if nothing is NULL */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */
-	const struct GsFormColumn *columns; /* of rows (tuple_form.h); NULL where rows are the tuples */
+	const GsFormColumn *columns;	/* of rows; NULL where rows are the tuples */
 	AttrNumber *sources;		/* the attribute that each column is */
 	Datum	   *attr_values;	/* of n_attrs attributes, those needed */
 	bool	   *attr_isnull;

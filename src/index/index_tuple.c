@@ -25,21 +25,19 @@ struct GsTupleFormer
 	TupleDesc	tupdesc;
 	MemoryContext scratch;		/* of the last tuple that PostgreSQL formed */
 	IndexTuple	tuple;			/* room for the largest tuple */
-	GsFormColumn columns[FLEXIBLE_ARRAY_MEMBER];
+	GsFormColumn *columns;
 };
 
 GsTupleFormer *
 gs_tuple_former_create(TupleDesc tupdesc)
 {
-	GsTupleFormer *former = palloc0(offsetof(GsTupleFormer, columns) +
-									tupdesc->natts * sizeof(GsFormColumn));
+	GsTupleFormer *former = palloc(sizeof(GsTupleFormer));
 
 	former->tupdesc = tupdesc;
 	former->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort index tuple",
 											ALLOCSET_DEFAULT_SIZES);
 	former->tuple = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
-	for (int i = 0; i < tupdesc->natts; i++)
-		former->columns[i] = gs_form_column(tupdesc, i);
+	former->columns = gs_form_columns(tupdesc);
 	return former;
 }
 
