@@ -44,6 +44,7 @@
 #include "compat.h"
 #include "fault.h"
 #include "guc.h"
+#include "index/index_hook.h"
 #include "plan/sort_cost.h"
 
 /* A table whose functions are ours now, and the planner's state for it. */
@@ -143,16 +144,6 @@ copy_table(gs_compat_copy_params)
 	GetHeapamTableAmRoutine()->relation_copy_for_cluster(gs_compat_copy_args);
 }
 
-/* Is this plan_cluster_use_sort() asking?  It has no query at all. */
-static bool
-is_cluster(const PlannerInfo *root, const RangeTblEntry *table)
-{
-	const Query *query = root->parse;
-
-	return !table->inh && query->commandType == CMD_SELECT && query->jointree == NULL &&
-		query->targetList == NIL && list_length(query->rtable) == 1;
-}
-
 /* gpusort takes heaps.  Logical decoding must follow the copy of a catalog, which stays PostgreSQL's. */
 static bool
 can_take(Relation table)
@@ -170,7 +161,7 @@ see_relation(gs_compat_relation_params)
 
 	if (previous_relation_hook)
 		previous_relation_hook(gs_compat_relation_args);
-	if (!in_command || !gs_guc_enabled || !is_cluster(root, entry_of))
+	if (!in_command || !gs_guc_enabled || entry_of->inh || !gs_has_no_query(root))
 		return;
 	Assert(taken.table == NULL);
 	table = table_open(entry_of->relid, NoLock);

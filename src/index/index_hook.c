@@ -93,13 +93,12 @@ patch_index(Oid oid)
 	RelationClose(index);
 }
 
-/* Is this plan_create_index_workers() asking?  It has no query at all. */
-static bool
-is_index_build(const PlannerInfo *root, const RangeTblEntry *table)
+bool
+gs_has_no_query(const PlannerInfo *root)
 {
 	const Query *query = root->parse;
 
-	return table->inh && query->commandType == CMD_SELECT && query->jointree == NULL &&
+	return query->commandType == CMD_SELECT && query->jointree == NULL &&
 		query->targetList == NIL && list_length(query->rtable) == 1;
 }
 
@@ -110,7 +109,7 @@ see_relation(gs_compat_relation_params)
 
 	if (previous_hook)
 		previous_hook(gs_compat_relation_args);
-	if (!is_index_build(root, table))
+	if (!table->inh || !gs_has_no_query(root))
 		return;
 
 	/* catalogs' indexes are not looked at, as one of them may be broken */
