@@ -352,14 +352,13 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 {
 	GsClusterCopy *copy = c->copy;
 	GsKeyLayout layout;
-	GsSessionSpec spec = {.key_width = desc->fixed_width};
+	GsSessionSpec spec = {.key_width = desc->fixed_width, .layout = &layout};
 	GsFallback	reason;
 	GsClientStatus status;
 	instr_time	start;
 	const GsSession *session;
 
 	gs_key_layout(desc, &layout);
-	spec.layout = layout.n_parts > 0 ? &layout : NULL;
 	c->client = gs_client_open(&spec, 1, &reason);
 	if (c->client == NULL)
 		return reason;

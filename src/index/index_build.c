@@ -62,7 +62,6 @@ typedef struct Build
 	Relation	index;
 	IndexInfo  *info;
 	GsKeyDesc  *desc;
-	GsKeyLayout layout;
 	GsIndexScanResult scan;
 	GsPageRelay *relay;			/* who writes pages; NULL: this process */
 	GsIndexWritten written;
@@ -158,11 +157,11 @@ build_with_device(Build *build)
 	GsFallback	reason;
 	GsClient   *client;
 	const GsSession *session;
-	GsSessionSpec spec = {0};
+	GsKeyLayout layout;
+	GsSessionSpec spec = {.key_width = build->desc->fixed_width, .layout = &layout};
 	uint64		rows;
 
-	spec.key_width = build->desc->fixed_width;
-	spec.layout = build->layout.n_parts > 0 ? &build->layout : NULL;
+	gs_key_layout(build->desc, &layout);
 	client = gs_client_open(&spec, 1 + workers, &reason);
 	if (client == NULL)
 		return reason;
@@ -238,7 +237,6 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 	build.info = info;
 	if (!gs_compat_build_asks_planner(build.kind->access_method))
 		info->ii_ParallelWorkers = plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index));
-	gs_key_layout(build.desc, &build.layout);
 	reason = build_with_device(&build);
 	if (build.relay)
 		gs_page_relay_cancel(build.relay);

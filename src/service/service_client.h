@@ -47,7 +47,7 @@ typedef struct GsSessionSpec
 {
 	uint32		key_width;
 	const GsKeyLayout *layout;	/* how to check that the order of the keys is the one
-								 * wanted; NULL: it is that of their bytes */
+								 * wanted; NULL, or no parts: it is that of their bytes */
 	GsTupleKeys tuple_keys;		/* how the device makes keys that feeders leave to it; n_columns
 								 * 0: they leave none */
 	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */

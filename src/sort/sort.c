@@ -292,7 +292,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	sort->processes = feeders;
 	old = MemoryContextSwitchTo(sort->context);
 	spec.key_width = sort->desc->fixed_width;
-	spec.layout = sort->layout.n_parts > 0 ? &sort->layout : NULL;
+	spec.layout = &sort->layout;
 	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.tuple_keys);
 	spec.keep = rows_to_keep(sort, &by_group);
 	spec.group_rows = sort->group_rows;
