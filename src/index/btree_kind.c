@@ -120,13 +120,11 @@ btree_put(GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool 
 }
 
 static GsIndexFeed *
-btree_feed_create(Relation index, const IndexInfo *info, GsFeeder *feeder)
+btree_feed_create(Relation index, const IndexInfo *info)
 {
 	BtreeFeed  *btree = palloc0(sizeof(BtreeFeed));
 
 	btree->feed.put = btree_put;
-	btree->feed.feeder = feeder;
-	btree->feed.status = GS_PUT_OK;
 	btree->former = gs_tuple_former_create(RelationGetDescr(index));
 	btree->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
 	btree->unique = info->ii_Unique;

@@ -525,9 +525,6 @@ gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageRelay *r
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 
-	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE,
-								 PROGRESS_BTREE_PHASE_LEAF_LOAD);
-
 	context = AllocSetContextCreate(CurrentMemoryContext, "gpusort btree writer",
 									ALLOCSET_DEFAULT_SIZES);
 	caller = MemoryContextSwitchTo(context);

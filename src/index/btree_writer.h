@@ -32,8 +32,7 @@ typedef struct GsBtreeWriter GsBtreeWriter;
  *
  * With a relay its workers write the pages, and finish ends it; without one,
  * NULL, this process does.  The writer's memory is in a context below the
- * current one.  The progress view's subphase becomes "loading tuples in tree",
- * so begin when the sort is done.
+ * current one.
  */
 extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique,
 											GsPageRelay *relay);

@@ -37,6 +37,7 @@
 #include "compat.h"
 #include "index/gin_writer.h"
 #include "index/index_kind.h"
+#include "index/index_stream.h"
 #include "index/index_tuple.h"
 #include "sort/sort_rows.h"
 
@@ -133,6 +134,8 @@ put_entry(GinFeed *gin, int i, ItemPointer tid, Datum key, GinNullCategory categ
 	bool		isnull[2] = {false, false};
 	IndexTuple	tuple;
 
+	/* a value may have millions of keys */
+	CHECK_FOR_INTERRUPTS();
 	if (likely(category == GIN_CAT_NORM_KEY))
 	{
 		int			skip = gin->state.oneCol ? 1 : 0;
@@ -208,15 +211,12 @@ gin_put(GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool al
 }
 
 static GsIndexFeed *
-gin_feed_create(Relation index, const IndexInfo *info, GsFeeder *feeder)
+gin_feed_create(Relation index, const IndexInfo *info)
 {
 	GinFeed    *gin = palloc0(sizeof(GinFeed));
 	int			natts;
 
-	(void) info;
 	gin->feed.put = gin_put;
-	gin->feed.feeder = feeder;
-	gin->feed.status = GS_PUT_OK;
 	gin->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort gin entries",
 										 ALLOCSET_DEFAULT_SIZES);
 	initGinState(&gin->state, index);
@@ -241,39 +241,31 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 	GsGinWriter *writer = gs_gin_writer_begin(index);
 	GsRows	   *rows = gs_rows_of_session(client, false, true);
 	GsFallback	reason = GS_FALLBACK_NONE;
+	GsClientStatus status;
+	IndexTuple	tuples[GS_INDEX_STREAM_TUPLES];
+	const char *row;
+	uint32		flags;
 	int64		done = 0;
 
-	(void) heap;
-	(void) info;
 	Assert(relay == NULL);
-	while (reason == GS_FALLBACK_NONE)
+	while ((status = gs_rows_move(rows, true, &row, &flags)) == GS_CLIENT_OK && row != NULL)
 	{
-		const char *page;
-		const char *row;
-		uint32		flags;
-		uint32		first;
-		uint32		n;
+		int			n;
 
 		CHECK_FOR_INTERRUPTS();
-		if (gs_rows_move(rows, true, &row, &flags) != GS_CLIENT_OK)
-			reason = GS_FALLBACK_LOST;
-		if (reason != GS_FALLBACK_NONE || row == NULL)
-			break;
-		page = gs_rows_page(rows, &first);
-		n = gs_rows_left_in_page(rows);
-		for (uint32 i = 0; i < n; i++)
+		if (unlikely(flags & GS_ENTRY_INEXACT))
 		{
-			uint32		entry = gs_page_entry(page, GS_CHUNK_BYTES, first + i);
-
-			if (unlikely(entry & GS_ENTRY_INEXACT))
-				reason = GS_FALLBACK_KEYS;
-			else
-				gs_gin_writer_add(writer, (IndexTuple) (page + (entry & ~GS_ENTRY_FLAGS)));
+			reason = GS_FALLBACK_KEYS;
+			break;
 		}
-		gs_rows_advance(rows, n - 1);
+		n = gs_index_read_page(rows, tuples);
+		for (int i = 0; i < n; i++)
+			gs_gin_writer_add(writer, tuples[i]);
 		done += n;
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	}
+	if (status != GS_CLIENT_OK)
+		reason = GS_FALLBACK_LOST;
 	gs_rows_end(rows);
 	if (reason == GS_FALLBACK_NONE)
 		written->tuples = gs_gin_writer_finish(writer);

@@ -25,8 +25,8 @@ struct GsIndexFeed
 	 * of the index's columns.  alive: uniqueness matters for it.
 	 */
 	void		(*put) (GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool alive);
-	GsFeeder   *feeder;
-	GsPut		status;			/* other than GS_PUT_OK: feeding has failed */
+	GsFeeder   *feeder;			/* the scan's */
+	GsPut		status;			/* other than GS_PUT_OK, which is 0: feeding has failed */
 	double		tuples;			/* that were fed */
 };
 
@@ -50,8 +50,8 @@ typedef struct GsIndexKind
 	 */
 	GsKeyDesc  *(*key_desc) (Relation index, int ncols, GsRefusal *refusal);
 
-	/* In CurrentMemoryContext; with the keys of key_desc(). */
-	GsIndexFeed *(*feed_create) (Relation index, const IndexInfo *info, GsFeeder *feeder);
+	/* In CurrentMemoryContext; it feeds the keys of key_desc().  What it does not set is 0. */
+	GsIndexFeed *(*feed_create) (Relation index, const IndexInfo *info);
 
 	/*
 	 * Make the index of a performed sort, in an empty relation.  relay: NULL where this process writes
@@ -66,6 +66,12 @@ extern const GsIndexKind gs_btree_kind;	/* btree_kind.c */
 extern const GsIndexKind gs_gin_kind;	/* gin_kind.c */
 
 /* The kind of an access method; NULL: gpusort does not build its indexes. */
-extern const GsIndexKind *gs_index_kind(Oid access_method);
+static inline const GsIndexKind *
+gs_index_kind(Oid access_method)
+{
+	if (access_method == gs_btree_kind.access_method)
+		return &gs_btree_kind;
+	return access_method == gs_gin_kind.access_method ? &gs_gin_kind : NULL;
+}
 
 #endif							/* GS_INDEX_KIND_H */

@@ -63,10 +63,7 @@ typedef struct Shared
 	GsSessionHandle session;
 
 	slock_t		mutex;			/* protects all that follows */
-	GsPut		status;			/* the worst that a participant had */
-	double		heap_tuples;
-	double		index_tuples;
-	double		paged_rows;
+	GsIndexScanResult result;	/* of all participants; status: the worst that one had */
 	bool		broken_hot_chain;
 } Shared;
 
@@ -232,13 +229,15 @@ participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *i
 {
 	Participant part = {0};
 	TableScanDesc scan = NULL;
+	GsIndexScanResult *result = &shared->result;
 	double		heap_tuples;
 
 	if (client == NULL)
 		return;
 	part.heap = heap;
 	part.shared = shared;
-	part.feed = kind->feed_create(index, info, gs_feeder_create(client, desc));
+	part.feed = kind->feed_create(index, info);
+	part.feed->feeder = gs_feeder_create(client, desc);
 
 	if (shared->parallel)
 		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));
@@ -257,10 +256,10 @@ participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *i
 		part.feed->status = gs_feeder_finish(part.feed->feeder);
 
 	SpinLockAcquire(&shared->mutex);
-	shared->status = Max(shared->status, part.feed->status);
-	shared->heap_tuples += heap_tuples;
-	shared->index_tuples += part.feed->tuples;
-	shared->paged_rows += part.paged_rows;
+	result->status = Max(result->status, part.feed->status);
+	result->heap_tuples += heap_tuples;
+	result->index_tuples += part.feed->tuples;
+	result->paged_rows += part.paged_rows;
 	shared->broken_hot_chain |= info->ii_BrokenHotChain;
 	SpinLockRelease(&shared->mutex);
 }
@@ -279,10 +278,7 @@ init_shared(Shared *shared, Relation heap, const IndexInfo *info, const GsClient
 	shared->parallel = parallel;
 	shared->session = gs_client_handle(client);
 	SpinLockInit(&shared->mutex);
-	shared->status = GS_PUT_OK;
-	shared->heap_tuples = 0;
-	shared->index_tuples = 0;
-	shared->paged_rows = 0;
+	shared->result = (GsIndexScanResult){.status = GS_PUT_OK};
 	shared->broken_hot_chain = false;
 	if (parallel)
 		table_parallelscan_initialize(heap, shared_scan(shared), snapshot);
@@ -308,6 +304,7 @@ gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo 
 	Shared	   *shared = NULL;
 	Snapshot	snapshot = SnapshotAny;
 	bool		has_labels = gs_key_has_labels(desc);
+	int			launched = 0;
 
 	/*
 	 * The scan judges by itself which tuples are to be indexed, but in a
@@ -322,11 +319,10 @@ gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo 
 		shared = gs_index_workers_begin(&helpers, "gpusort_index_worker", workers,
 										shared_size(heap, snapshot), heap, index,
 										info->ii_Concurrent);
-	result->workers = 0;
 	if (shared)
 	{
 		init_shared(shared, heap, info, client, true, snapshot);
-		result->workers = gs_index_workers_launch(&helpers);
+		launched = gs_index_workers_launch(&helpers);
 	}
 	else
 	{
@@ -337,10 +333,8 @@ gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo 
 	if (helpers.context)
 		gs_index_workers_wait(&helpers);
 
-	result->status = shared->status;
-	result->heap_tuples = shared->heap_tuples;
-	result->index_tuples = shared->index_tuples;
-	result->paged_rows = shared->paged_rows;
+	*result = shared->result;
+	result->workers = launched;
 	info->ii_BrokenHotChain |= shared->broken_hot_chain;
 
 	if (helpers.context)

@@ -35,7 +35,6 @@
 #include "compat.h"
 #include "index/index_stream.h"
 #include "index/index_tuple.h"
-#include "sort/sort_rows.h"
 
 /* How the values of a key column are compared. */
 typedef struct UniqueColumn
@@ -316,13 +315,12 @@ check_unique(GsIndexStream *stream, IndexTuple *tuples, int n)
 	}
 }
 
-/* The tuples from the current row on, up to the end of its page or the next inexact one. */
-static int
-read_page(GsIndexStream *stream, IndexTuple *tuples)
+int
+gs_index_read_page(GsRows *rows, IndexTuple *tuples)
 {
 	uint32		first;
-	const char *page = gs_rows_page(stream->rows, &first);
-	int			max = Min(gs_rows_left_in_page(stream->rows), GS_INDEX_STREAM_TUPLES);
+	const char *page = gs_rows_page(rows, &first);
+	int			max = Min(gs_rows_left_in_page(rows), GS_INDEX_STREAM_TUPLES);
 	int			n;
 
 	for (n = 0; n < max; n++)
@@ -333,7 +331,7 @@ read_page(GsIndexStream *stream, IndexTuple *tuples)
 			break;
 		tuples[n] = (IndexTuple) (page + (entry & ~GS_ENTRY_FLAGS));
 	}
-	gs_rows_advance(stream->rows, n - 1);
+	gs_rows_advance(rows, n - 1);
 	return n;
 }
 
@@ -352,7 +350,7 @@ gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n)
 		if (unlikely(status != GS_CLIENT_OK || row == NULL))
 			return status;
 		if (likely(!(flags & GS_ENTRY_INEXACT)))
-			*n = read_page(stream, tuples);
+			*n = gs_index_read_page(stream->rows, tuples);
 		else
 		{
 			tuples[0] = (IndexTuple) row;

@@ -11,7 +11,7 @@
 
 #include "access/itup.h"
 #include "nodes/execnodes.h"
-#include "service/service_client.h"
+#include "sort/sort_rows.h"
 #include "utils/rel.h"
 
 typedef struct GsIndexStream GsIndexStream;
@@ -28,6 +28,12 @@ extern GsIndexStream *gs_index_stream_begin(Relation heap, Relation index, const
 
 /* At most so many tuples come at once. */
 #define GS_INDEX_STREAM_TUPLES	64
+
+/*
+ * The tuples from the current row on, which is not inexact: to the end of its page or the next inexact one,
+ * but no more than so many.  The last one is the current row then.
+ */
+extern int	gs_index_read_page(GsRows *rows, IndexTuple *tuples);
 
 /*
  * The next tuples, valid until the next call.  tuples has room for GS_INDEX_STREAM_TUPLES; *n is how many
