@@ -31,13 +31,11 @@ typedef enum GsPercentileItem
 {
 	GS_PERCENTILE_GROUPS,		/* GsColumns: GROUP BY */
 	GS_PERCENTILE_FUNCTIONS,	/* OidList */
-	GS_PERCENTILE_PLAIN,		/* IntList of one bool: there is no GROUP BY, and so a group
-								 * also where there are no rows */
-	GS_PERCENTILE_VALUE,		/* IntList of one: the column that the functions are of */
-	GS_PERCENTILE_VALUE_OIDS,	/* OidList of three: its type, its equality operator, the
+	GS_PERCENTILE_OPTIONS,		/* IntList of three: the column that the functions are of; is there no
+								 * GROUP BY, and so a group also where there are no rows; is only the
+								 * first row of each group wanted */
+	GS_PERCENTILE_VALUE_OIDS,	/* OidList of three: the column's type, its equality operator, the
 								 * collation */
-	GS_PERCENTILE_FIRST_ONLY,	/* IntList of one bool: only the first row of each group is
-								 * wanted */
 	GS_PERCENTILE_Count
 } GsPercentileItem;
 

@@ -148,6 +148,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *private = gs_node_private(plan, GS_PERCENTILE_Count);
 	List	   *functions = list_nth(private, GS_PERCENTILE_FUNCTIONS);
+	List	   *options = list_nth(private, GS_PERCENTILE_OPTIONS);
 	List	   *value_oids = list_nth(private, GS_PERCENTILE_VALUE_OIDS);
 	GsColumns	groups = gs_columns_read(list_nth(private, GS_PERCENTILE_GROUPS));
 	TupleDesc	desc;
@@ -167,13 +168,13 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->run.context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile run",
 											   ALLOCSET_SMALL_SIZES);
 
-	state->attno = linitial_int(list_nth(private, GS_PERCENTILE_VALUE));
+	state->attno = linitial_int(options);
 	state->type = linitial_oid(value_oids);
 	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
 	fmgr_info(get_opcode(lsecond_oid(value_oids)), &state->equal);
 	state->collation = lthird_oid(value_oids);
-	state->plain = linitial_int(list_nth(private, GS_PERCENTILE_PLAIN)) != 0;
-	state->first_only = linitial_int(list_nth(private, GS_PERCENTILE_FIRST_ONLY)) != 0;
+	state->plain = lsecond_int(options) != 0;
+	state->first_only = lthird_int(options) != 0;
 	gs_reader_init(&state->reader, outerPlanState(node));
 	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);
 	init_functions(state, plan, functions);
@@ -444,12 +445,13 @@ find_change(GpuPercentileState *state, int64 low, int64 high, bool high_is_null)
 static bool
 count_by_place(GpuPercentileState *state)
 {
+	const GsSort *sort = gs_sort_node_sort(outerPlanState(state));
 	uint64		n_rows;
 	bool		first_is_null;
 	bool		last_is_null;
 
 	if (gs_row_matcher_has_partitions(state->matcher) || state->has_mode ||
-		!gs_sort_node_count_rows(outerPlanState(state), &n_rows))
+		sort == NULL || !gs_sort_count_rows(sort, &n_rows))
 		return false;
 	ExecClearTuple(state->next);
 	state->n_rows = n_rows;

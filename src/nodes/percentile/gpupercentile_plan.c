@@ -186,24 +186,13 @@ make_node(PercentileContext *context)
 	Plan	   *sort = outerPlan(agg);
 	SortGroupClause *order = linitial_node(SortGroupClause, context->order->aggorder);
 	Node	   *expr = get_sortgroupclause_expr(order, context->order->args);
-	List	   *scan_tlist = NIL;
-	List	   *tlist = NIL;
+	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
+	List	   *functions = NIL;
 	List	   *arguments = NIL;
-	List	   *items[GS_PERCENTILE_Count] = {NIL};
-	List	   *lists = NIL;
+	List	   *private;
 	CustomScan *scan;
 	ListCell   *lc;
 
-	foreach(lc, sort->targetlist)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
-		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry((Expr *) makeVarFromTargetEntry(OUTER_VAR, tle),
-											 tle->resno, NULL, false));
-	}
-	items[GS_PERCENTILE_GROUPS] = gs_columns_write(agg->numCols, agg->grpColIdx, agg->grpOperators,
-												   agg->grpCollations);
 	foreach(lc, context->found)
 	{
 		Aggref	   *function = lfirst_node(Aggref, lc);
@@ -211,28 +200,18 @@ make_node(PercentileContext *context)
 		/* EXPLAIN shows the columns so; nobody evaluates them */
 		scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) copyObject(function),
 														 list_length(scan_tlist) + 1, NULL, false));
-		items[GS_PERCENTILE_FUNCTIONS] = lappend_oid(items[GS_PERCENTILE_FUNCTIONS],
-													   function->aggfnoid);
+		functions = lappend_oid(functions, function->aggfnoid);
 		if (function->aggdirectargs != NIL)
 			arguments = lappend(arguments, copyObject(linitial(function->aggdirectargs)));
 		else
 			arguments = lappend(arguments, makeNullConst(FLOAT8OID, -1, InvalidOid));
 	}
-	foreach(lc, scan_tlist)
-	{
-		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-
-		tlist = lappend(tlist, makeTargetEntry((Expr *) makeVarFromTargetEntry(INDEX_VAR, tle),
-											   tle->resno, NULL, false));
-	}
-	items[GS_PERCENTILE_PLAIN] = list_make1_int(agg->aggstrategy == AGG_PLAIN);
-	items[GS_PERCENTILE_VALUE] = list_make1_int(context->column);
-	items[GS_PERCENTILE_VALUE_OIDS] = list_make3_oid(exprType(expr), order->eqop,
-													   context->order->inputcollid);
-	items[GS_PERCENTILE_FIRST_ONLY] = list_make1_int(context->others == NIL);
-	for (int i = 0; i < GS_PERCENTILE_Count; i++)
-		lists = lappend(lists, items[i]);
-	scan = gs_node_make(&gs_percentile_node, sort, tlist, scan_tlist, sort, lists);
+	private = list_make4(gs_columns_of_groups(&agg->plan), functions,
+						 list_make3_int(context->column, agg->aggstrategy == AGG_PLAIN,
+										context->others == NIL),
+						 list_make3_oid(exprType(expr), order->eqop, context->order->inputcollid));
+	scan = gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
+						private);
 	scan->custom_exprs = arguments;
 	return scan;
 }

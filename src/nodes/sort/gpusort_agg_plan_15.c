@@ -240,9 +240,7 @@ drop_sorts(Node *node, void *data)
 static GsColumns
 numbered_columns(const AggContext *context)
 {
-	const Agg  *agg = context->input.agg;
-	GsColumns	columns = gs_columns_read(gs_columns_write(agg->numCols, agg->grpColIdx,
-														   agg->grpOperators, agg->grpCollations));
+	GsColumns	columns = gs_columns_read(gs_columns_of_groups(&context->input.agg->plan));
 	ListCell   *lc;
 
 	foreach(lc, context->numbered->aggdistinct)
