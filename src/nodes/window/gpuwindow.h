@@ -4,10 +4,9 @@
  *	  The node GpuWindow, in the place of WindowAgg above GpuSort, or of its own.
  *
  *	  gpuwindow_plan.c		where it can take WindowAgg's place
- *	  gpuwindow_exec.c		the executor's part: rows, partitions, peers, run conditions
+ *	  gpuwindow_exec.c		the executor's part: rows, partitions, peers, run conditions; EXPLAIN's lines
  *	  gpuwindow_function.c	the value of a window function for a row
  *	  gpuwindow_rows.c		the rows that are held back
- *	  gpuwindow_explain.c	EXPLAIN's lines
  *
  * The columns of its scan tuple, custom_scan_tlist, are columns of the child, aggregates (Aggref), and
  * calls of other functions, for EXPLAIN.  custom_exprs are two lists: all functions in their order,
@@ -21,7 +20,6 @@
 #ifndef GS_GPUWINDOW_H
 #define GS_GPUWINDOW_H
 
-#include "commands/explain.h"
 #include "nodes/plannodes.h"
 
 #include "nodes/common/gpunode.h"
@@ -57,8 +55,5 @@ extern Plan *gs_window_drop_junk(GsStepContext *context, Plan *plan);
 /* The parts of a GpuWindow's custom_exprs. */
 extern List *gs_window_functions(const CustomScan *plan);
 extern List *gs_window_run_condition(const CustomScan *plan);
-
-/* gpuwindow_explain.c */
-extern void gs_window_explain(CustomScanState *node, List *ancestors, ExplainState *es);
 
 #endif							/* GS_GPUWINDOW_H */

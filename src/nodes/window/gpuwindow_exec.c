@@ -44,7 +44,9 @@
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
 #include "utils/memutils.h"
+#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "nodes/window/gpuwindow.h"
@@ -435,6 +437,31 @@ exec(CustomScanState *node)
 	}
 }
 
+static void
+explain(CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *conditions = gs_window_run_condition(plan);
+	bool		prefixed = gs_compat_explain_prefix(es);
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	List	   *functions = NIL;
+	ListCell   *lc;
+
+	foreach(lc, plan->custom_scan_tlist)
+	{
+		TargetEntry *tle = lfirst_node(TargetEntry, lc);
+
+		if (!IsA(tle->expr, Var))
+			functions = lappend(functions, deparse_expression((Node *) tle->expr, context,
+															  prefixed, false));
+	}
+	ExplainPropertyList("Window Functions", functions, es);
+	if (conditions != NIL)
+		ExplainPropertyText("Run Condition",
+							deparse_expression((Node *) make_ands_explicit(conditions), context,
+											   prefixed, false), es);
+}
+
 const GsNode gs_window_node = {
 	.scan = {
 		.CustomName = GS_WINDOW_NAME,
@@ -446,7 +473,7 @@ const GsNode gs_window_node = {
 		.ExecCustomScan = exec,
 		.EndCustomScan = end,
 		.ReScanCustomScan = rescan,
-		.ExplainCustomScan = gs_window_explain,
+		.ExplainCustomScan = explain,
 	},
 	.state_bytes = sizeof(GpuWindowState),
 };
