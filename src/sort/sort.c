@@ -345,12 +345,6 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	return sort->place == GS_SORT_DEVICE;
 }
 
-GsSessionHandle
-gs_sort_handle(const GsSort *sort)
-{
-	return gs_client_handle(sort->place == GS_SORT_DEVICE ? sort->client : NULL);
-}
-
 GsClient *
 gs_sort_client(const GsSort *sort)
 {

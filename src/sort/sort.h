@@ -6,7 +6,7 @@
  * Calling protocol
  *	  1. gs_sort_begin.
  *	  2. Only where other processes are to feed: gs_sort_open_device, then
- *		 give gs_sort_handle to them.
+ *		 give the handle of gs_sort_client to them.
  *	  3. gs_sort_put for every tuple that reaches this process, then
  *		 gs_sort_perform.
  *	  4. gs_sort_get; gs_sort_rescan, gs_sort_mark and gs_sort_restore where
@@ -120,7 +120,8 @@ extern void gs_sort_watch_groups(GsSort *sort, double rows);
 
 /* feeders: processes that have a chunk's worth of rows or more, by estimate. */
 extern bool gs_sort_open_device(GsSort *sort, int feeders);
-extern GsSessionHandle gs_sort_handle(const GsSort *sort);
+
+/* NULL: no session takes its rows now. */
 extern GsClient *gs_sort_client(const GsSort *sort);
 
 extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);

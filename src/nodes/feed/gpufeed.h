@@ -30,7 +30,4 @@ extern const GsNode gs_feed_node;
 extern bool gs_feed_is_feed(PlanState *state);
 extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
 
-/* The workers that the node was planned for. */
-extern int	gs_feed_planned_workers(PlanState *gather);
-
 #endif							/* GS_GPUFEED_H */

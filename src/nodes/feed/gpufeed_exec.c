@@ -72,17 +72,8 @@ gs_feed_set_sort(PlanState *state, GsSort *sort)
 
 	Assert(gs_feed_is_feed(state));
 	feed->sort = sort;
-	if (sort)
-		feed->session = gs_sort_handle(sort);
-	else
-		feed->session.number = -1;
+	feed->session = gs_client_handle(sort ? gs_sort_client(sort) : NULL);
 	/* Gather passes it on to the workers, when it launches them */
-}
-
-int
-gs_feed_planned_workers(PlanState *gather)
-{
-	return ((Gather *) gather->plan)->num_workers;
 }
 
 static void

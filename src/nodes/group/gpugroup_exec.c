@@ -193,6 +193,7 @@ static bool
 count_groups(GpuGroupState *state)
 {
 	PlanState  *child = outerPlanState(state);
+	const GsSort *sort;
 	uint64		count;
 	TupleTableSlot *row;
 
@@ -205,7 +206,8 @@ count_groups(GpuGroupState *state)
 		return true;
 	state->counted_by = "comparison";
 	gs_aggregates_advance(state->aggregates, row);
-	if (gs_sort_node_count_distinct(child, &count))
+	sort = gs_sort_node_sort(child);
+	if (sort && gs_sort_count_distinct(sort, &count))
 	{
 		state->counted_by = "device";
 		gs_aggregates_count(state->aggregates, count - 1);

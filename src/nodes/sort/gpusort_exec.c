@@ -252,7 +252,7 @@ count_feeders(const GpuSortState *state)
 {
 	const Plan *plan = state->css.ss.ps.plan;
 	double		bytes = plan->plan_rows * (2.0 * plan->plan_width + GS_ROW_BYTES);
-	int			feeders = 1 + gs_feed_planned_workers(state->gather);
+	int			feeders = 1 + ((Gather *) state->gather->plan)->num_workers;
 
 	if (state->keep.unique || state->keep.group_first > 0 || state->keep.limit > 0)
 		return feeders;
@@ -371,35 +371,13 @@ gs_sort_node_declined(const PlanState *node)
 	return ((const GpuSortState *) node)->declined;
 }
 
-bool
-gs_sort_node_count_distinct(PlanState *node, uint64 *count)
-{
-	GpuSortState *state = (GpuSortState *) node;
-
-	Assert(gs_node_is(node->plan, &gs_sort_node) && state->keep.limit == 0);
-	return state->done && gs_sort_count_distinct(state->sort, count);
-}
-
-bool
-gs_sort_node_page(const PlanState *node, GsSortPage *page)
+GsSort *
+gs_sort_node_sort(const PlanState *node)
 {
 	const GpuSortState *state = (const GpuSortState *) node;
 
-	return state->done && gs_sort_page(state->sort, page);
-}
-
-void
-gs_sort_node_take(PlanState *node, uint32 n)
-{
-	gs_sort_take(((GpuSortState *) node)->sort, n);
-}
-
-bool
-gs_sort_node_count_rows(const PlanState *node, uint64 *count)
-{
-	const GpuSortState *state = (const GpuSortState *) node;
-
-	return state->done && gs_sort_count_rows(state->sort, count);
+	Assert(gs_node_is(node->plan, &gs_sort_node));
+	return state->done ? state->sort : NULL;
 }
 
 void

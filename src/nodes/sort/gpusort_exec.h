@@ -12,18 +12,10 @@
 
 #include "sort/sort.h"
 
-/*
- * How many different rows a GpuSort has that drops equal ones, and has
- * returned one.  False: they have to be read and compared.
- */
-extern bool gs_sort_node_count_distinct(PlanState *node, uint64 *count);
+/* The sort of a GpuSort that has returned a row; NULL: it does not have it any more. */
+extern GsSort *gs_sort_node_sort(const PlanState *node);
 
-/* The same as gs_sort_page() and gs_sort_take(), of a GpuSort that has returned a row. */
-extern bool gs_sort_node_page(const PlanState *node, GsSortPage *page);
-extern void gs_sort_node_take(PlanState *node, uint32 n);
-
-/* These of one that was begun with EXEC_FLAG_MARK. */
-extern bool gs_sort_node_count_rows(const PlanState *node, uint64 *count);
+/* As gs_sort_skip(), of one that was begun with EXEC_FLAG_MARK. */
 extern void gs_sort_node_skip(PlanState *node, uint64 n);
 
 /* Has it found few groups in its input, and returned no row? */

@@ -43,7 +43,7 @@ void
 gs_reader_leave_page(GsReader *reader)
 {
 	if (reader->at > 0)
-		gs_sort_node_take(reader->child, reader->at);
+		gs_sort_take(gs_sort_node_sort(reader->child), reader->at);
 	gs_reader_reset(reader);
 }
 
@@ -51,10 +51,15 @@ TupleTableSlot *
 gs_reader_ask(GsReader *reader)
 {
 	TupleTableSlot *row;
+	GsSort	   *sort;
 
 	gs_reader_leave_page(reader);
 	row = ExecProcNode(reader->child);
-	if (reader->is_sort && !TupIsNull(row) && !gs_sort_node_page(reader->child, &reader->page))
-		reader->page.n = 0;
+	if (reader->is_sort && !TupIsNull(row))
+	{
+		sort = gs_sort_node_sort(reader->child);
+		if (sort == NULL || !gs_sort_page(sort, &reader->page))
+			reader->page.n = 0;
+	}
 	return row;
 }
