@@ -134,8 +134,15 @@ typedef struct GsJob
 {
 	int32_t		status;			/* a GsStatus; read by gs_job_status() */
 	GsError		error;
-	void	   *owner;			/* the caller's, untouched */
 } GsJob;
+
+/* Before a job is given. */
+static inline void
+gs_job_begin(GsJob *job)
+{
+	job->status = GS_PENDING;
+	job->error.message[0] = '\0';
+}
 
 static inline GsStatus
 gs_job_status(const GsJob *job)

@@ -222,30 +222,15 @@ host_close(GsDevice *device)
 
 /* ---- sorting ---- */
 
-static bool
-grow_array(void **array, uint64_t n, size_t element_bytes)
-{
-	void	   *larger = realloc(*array, n * element_bytes);
-
-	if (larger == NULL)
-		return false;
-	*array = larger;
-	return true;
-}
-
 /* Make room for the image of one more append in the arrays of images. */
 static bool
 grow_images(GsDeviceSort *sort)
 {
-	uint64_t	max = sort->max_images == 0 ? 64 : sort->max_images * 2;
+	uint64_t	n = sort->n_images + sort->queues[GS_HOST_APPEND].n + 1;
+	uint64_t	max = sort->max_images;
 
-	if (sort->n_images + sort->queues[GS_HOST_APPEND].n < sort->max_images)
-		return true;
-	if (!grow_array((void **) &sort->images, max, sizeof(GsHostImage)) ||
-		!grow_array((void **) &sort->image_records, max, sizeof(uint32_t)))
-		return false;
-	sort->max_images = max;
-	return true;
+	return gs_host_grow((void **) &sort->images, n, &max, sizeof(GsHostImage)) &&
+		gs_host_grow((void **) &sort->image_records, n, &sort->max_images, sizeof(uint32_t));
 }
 
 /* Is there room for so many bytes below the limit?  Called with the lock held. */

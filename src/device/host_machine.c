@@ -160,6 +160,22 @@ gs_host_cores(void)
 	return cores > 0 ? (int) cores : 1;
 }
 
+bool
+gs_host_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes)
+{
+	uint64_t	larger = *room * 2 > n ? *room * 2 : n;
+	void	   *moved;
+
+	if (n <= *room)
+		return true;
+	moved = realloc(*items, larger * item_bytes);
+	if (moved == NULL)
+		return false;
+	*items = moved;
+	*room = larger;
+	return true;
+}
+
 void *
 gs_host_allocate(size_t bytes)
 {

@@ -8,6 +8,7 @@
 #ifndef GS_HOST_MACHINE_H
 #define GS_HOST_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ extern uint64_t gs_host_available_memory(uint64_t total);
 
 /* Milliseconds by a clock that nobody sets. */
 extern double gs_host_now_ms(void);
+
+/* Make room for n items of an array that grows by realloc(), to twice its size; false: no memory. */
+extern bool gs_host_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
 
 /*
  * Memory for much data: large pages where the system has them.  Returned by

@@ -110,10 +110,10 @@ typedef struct Orderer
 	/* Segments that wait to be sorted by one thread, and to be distributed. */
 	Segment    *small;
 	size_t		n_small;
-	size_t		max_small;
+	uint64_t	max_small;
 	Segment    *large;
 	size_t		n_large;
-	size_t		max_large;
+	uint64_t	max_large;
 
 	GsPageFormat format;
 	GsHostRow  *rows;
@@ -211,18 +211,10 @@ set_up(Orderer *o)
 /* ---- distribution ---- */
 
 static bool
-add_segment(Segment **list, size_t *n, size_t *max, const Segment *seg)
+add_segment(Segment **list, size_t *n, uint64_t *max, const Segment *seg)
 {
-	if (*n == *max)
-	{
-		size_t		more = *max == 0 ? N_BUCKETS : *max * 2;
-		Segment    *larger = realloc(*list, more * sizeof(Segment));
-
-		if (larger == NULL)
-			return false;
-		*list = larger;
-		*max = more;
-	}
+	if (!gs_host_grow((void **) list, *n + 1, max, sizeof(Segment)))
+		return false;
 	(*list)[(*n)++] = *seg;
 	return true;
 }

@@ -28,16 +28,8 @@
 static bool
 fetch_one(GsOrderCheck *check, uint64_t rank)
 {
-	if (check->blocks == NULL)
-	{
-		check->blocks = malloc(sizeof(Block) + ENTRY_BYTES);
-		if (check->blocks == NULL)
-		{
-			gs_order_give_up(check, "out of memory");
-			return false;
-		}
-		check->blocks->next = NULL;
-	}
+	if (check->blocks == NULL && !gs_order_make_block(check, ENTRY_BYTES))
+		return false;
 	gs_order_fetch(check, rank, check->blocks->memory, ENTRY_BYTES);
 	return true;
 }

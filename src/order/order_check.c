@@ -161,8 +161,7 @@ fetch_stretch(GsOrderCheck *check, Buffer *buffer)
 {
 	buffer->range = check->stretches.items[--check->stretches.n];
 	buffer->n_keys = 0;
-	memset(&buffer->job, 0, sizeof(buffer->job));
-	buffer->job.status = GS_PENDING;
+	gs_job_begin(&buffer->job);
 	__atomic_store_n(&buffer->state, BUFFER_FETCHING, __ATOMIC_RELAXED);
 	gs_order_checker.ops->fetch_keys(check->sort, buffer->range.first, buffer->memory,
 							gs_order_fetch_bytes(check, buffer->range.last - buffer->range.first + 1),
@@ -319,14 +318,8 @@ work_plant(GsOrderCheck *check)
 
 	if (check->blocks == NULL)
 	{
-		check->blocks = malloc(sizeof(Block) + BUFFER_BYTES);
-		if (check->blocks == NULL)
-		{
-			gs_order_give_up(check, "out of memory");
-			return true;
-		}
-		check->blocks->next = NULL;
-		gs_order_fetch(check, 0, check->blocks->memory, BUFFER_BYTES);
+		if (gs_order_make_block(check, BUFFER_BYTES))
+			gs_order_fetch(check, 0, check->blocks->memory, BUFFER_BYTES);
 		return true;
 	}
 	entry = check->blocks->memory;

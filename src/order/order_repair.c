@@ -126,13 +126,8 @@ gs_order_work_bound(GsOrderCheck *check)
 			return false;
 		gs_order_checker.repairing = check;
 		join_open_runs(&check->open);
-		check->blocks = malloc(sizeof(Block) + PROBE_BYTES);
-		if (check->blocks == NULL)
-		{
-			gs_order_give_up(check, "out of memory");
+		if (!gs_order_make_block(check, PROBE_BYTES))
 			return true;
-		}
-		check->blocks->next = NULL;
 		check->run = 0;
 		begin_bound(check, false);
 	}

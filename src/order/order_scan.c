@@ -24,6 +24,7 @@
 
 #include <stdlib.h>
 
+#include "device/host_machine.h"
 #include "order/order_scan.h"
 
 /* Ranges no further apart are one. */
@@ -50,38 +51,12 @@ typedef struct Runs
 /* ---- lists ---- */
 
 static bool
-grow(void **items, uint64_t room, size_t item_bytes)
-{
-	void	   *larger = realloc(*items, room * item_bytes);
-
-	if (larger == NULL)
-		return false;
-	*items = larger;
-	return true;
-}
-
-static bool
-make_room(void **items, uint64_t n, uint64_t *room, size_t item_bytes)
-{
-	uint64_t	larger = *room + *room / 2 + 16;
-
-	if (n <= *room)
-		return true;
-	if (larger < n)
-		larger = n;
-	if (!grow(items, larger, item_bytes))
-		return false;
-	*room = larger;
-	return true;
-}
-
-static bool
 make_moves_room(GsMoves *moves, uint64_t n)
 {
 	uint64_t	room = moves->room;
 
-	return make_room((void **) &moves->to, n, &room, sizeof(uint64_t)) &&
-		make_room((void **) &moves->from, n, &moves->room, sizeof(uint64_t));
+	return gs_host_grow((void **) &moves->to, n, &room, sizeof(uint64_t)) &&
+		gs_host_grow((void **) &moves->from, n, &moves->room, sizeof(uint64_t));
 }
 
 bool
@@ -136,7 +111,7 @@ gs_range_compare(const void *a, const void *b)
 bool
 gs_ranges_push(GsRanges *ranges, uint64_t first, uint64_t last)
 {
-	if (!make_room((void **) &ranges->items, ranges->n + 1, &ranges->room, sizeof(GsRange)))
+	if (!gs_host_grow((void **) &ranges->items, ranges->n + 1, &ranges->room, sizeof(GsRange)))
 		return false;
 	ranges->items[ranges->n].first = first;
 	ranges->items[ranges->n++].last = last;
@@ -167,7 +142,7 @@ gs_ranges_free(GsRanges *ranges)
 bool
 gs_open_runs_add(GsOpenRuns *runs, const GsOpenRun *run)
 {
-	if (!make_room((void **) &runs->items, runs->n + 1, &runs->room, sizeof(GsOpenRun)))
+	if (!gs_host_grow((void **) &runs->items, runs->n + 1, &runs->room, sizeof(GsOpenRun)))
 		return false;
 	runs->items[runs->n++] = *run;
 	return true;
@@ -210,7 +185,7 @@ note_run(const GsOrderScan *scan, const uint8_t *const *entries, Runs *runs, uin
 		run.last++;
 	while (runs->n > 0 && runs->items[runs->n - 1].first >= run.first)
 		runs->n--;
-	if (!make_room((void **) &runs->items, runs->n + 1, &runs->room, sizeof(Run)))
+	if (!gs_host_grow((void **) &runs->items, runs->n + 1, &runs->room, sizeof(Run)))
 		return false;
 	runs->items[runs->n++] = run;
 	return true;

@@ -49,11 +49,25 @@ gs_order_free_blocks(GsOrderCheck *check)
 	check->n_entries = 0;
 }
 
+bool
+gs_order_make_block(GsOrderCheck *check, size_t bytes)
+{
+	Block	   *block = malloc(sizeof(Block) + bytes);
+
+	if (block == NULL)
+	{
+		gs_order_give_up(check, "out of memory");
+		return false;
+	}
+	block->next = check->blocks;
+	check->blocks = block;
+	return true;
+}
+
 static void
 begin_job(GsOrderCheck *check)
 {
-	memset(&check->job, 0, sizeof(check->job));
-	check->job.status = GS_PENDING;
+	gs_job_begin(&check->job);
 	check->job_pending = true;
 }
 

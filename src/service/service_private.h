@@ -300,14 +300,6 @@ gs_memory_held(GsDeviceSort *sort)
 	return sort ? gs_ops->memory_held(sort) : 0;
 }
 
-/* Begin a job: GS_PENDING. */
-static inline void
-gs_job_begin(GsJob *job)
-{
-	memset(job, 0, sizeof(*job));
-	job->status = GS_PENDING;
-}
-
 /* service_served.c */
 extern void gs_served_init(void);
 

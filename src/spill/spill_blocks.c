@@ -121,7 +121,7 @@ gs_spill_read_parts(GsSpillTask *task)
 			coded += task->parts[j].coded_bytes;
 		}
 	}
-	if (!task->assemble)
+	if (task->piece == NULL)
 		return;
 	task->piece->data_bytes = 0;
 	task->piece->n_records = 0;

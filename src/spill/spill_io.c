@@ -22,22 +22,6 @@
 
 static const char *const action_names[GS_SPILL_ACTIONS] = {"create", "write to", "read from"};
 
-bool
-gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes)
-{
-	uint64_t	larger = *room * 2 > n ? *room * 2 : n;
-	void	   *moved;
-
-	if (n <= *room)
-		return true;
-	moved = realloc(*items, larger * item_bytes);
-	if (moved == NULL)
-		return false;
-	*items = moved;
-	*room = larger;
-	return true;
-}
-
 /* ---- failures ---- */
 
 static void
@@ -263,7 +247,7 @@ gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job)
 GsSpillPart *
 gs_spill_task_part(GsSpillTask *task)
 {
-	if (!gs_spill_grow((void **) &task->parts, (uint64_t) task->n_parts + 1, &task->max_parts,
+	if (!gs_host_grow((void **) &task->parts, (uint64_t) task->n_parts + 1, &task->max_parts,
 					   sizeof(GsSpillPart)))
 		return NULL;
 	memset(&task->parts[task->n_parts], 0, sizeof(GsSpillPart));

@@ -28,6 +28,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "device/host_machine.h"
 #include "device/host_threads.h"
 #include "spill/spill.h"
 #include "spill/spill_code.h"
@@ -253,9 +254,8 @@ typedef struct GsSpillTask
 	uint8_t		file;			/* written to, or that failed */
 	GsSpillScratch *scratch;
 	GsSpillPage *page;
-	bool		assemble;		/* a chunk of what was read is wanted of */
 	char	   *chunk;			/* written from, or read to */
-	GsSpillPiece *piece;
+	GsSpillPiece *piece;		/* NULL: no chunk of what was read is wanted */
 	bool	   *ties;			/* atomic */
 	GsSpillPart *parts;
 	uint32_t	n_parts;
@@ -291,9 +291,6 @@ extern void gs_spill_task_corrupt(GsSpillTask *task, uint8_t file);
 /* End a job in the call, without a task. */
 extern void gs_spill_end_without_memory(GsSpill *spill, GsJob *job);
 
-/* Make room for n items of an array that doubles; false: no memory. */
-extern bool gs_spill_grow(void **items, uint64_t n, uint64_t *room, size_t item_bytes);
-
 /* Take the names of a sort's files away; close them, which takes time. */
 extern void gs_spill_files_unlink(const GsSpill *spill);
 extern void gs_spill_files_close(const GsSpill *spill);
@@ -316,7 +313,7 @@ extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
 extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
 								GsJob *job);
 
-/* Work: read all parts; with assemble, drop what is not wanted, and make offsets those of the chunk. */
+/* Work: read all parts; for a piece, drop what is not wanted, and make offsets those of the chunk. */
 extern void gs_spill_read_parts(GsSpillTask *task);
 
 /* ---- spill_ranges.c ---- */

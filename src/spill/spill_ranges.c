@@ -227,7 +227,7 @@ gs_spill_plan(GsSpill *spill, uint64_t budget)
 	uint32_t	high = spill->n_blocks;
 
 	if (spill->is_planned ||
-		!gs_spill_grow((void **) &spill->borders, (uint64_t) spill->n_ranges + 1, &spill->max_ranges,
+		!gs_host_grow((void **) &spill->borders, (uint64_t) spill->n_ranges + 1, &spill->max_ranges,
 					   sizeof(GsSpillBorder)))
 		return false;
 	low = first_block_within(spill, spill->n_ranges);

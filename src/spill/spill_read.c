@@ -117,7 +117,6 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 	task->chunk = chunk;
 	task->piece = piece;
 	task->ties = &reader->ties;
-	task->assemble = true;
 	if (gather_piece(reader, task))
 		gs_spill_task_submit(task);
 	else

@@ -49,8 +49,7 @@ round_up_8(uint32_t bytes)
 static Source
 source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
 {
-	Source		source = {{chunk, (const GsRecord *) (const void *) ((const char *) chunk + chunk_bytes) - 1,
-						   n_records, 0}, 0};
+	Source		source = {{chunk, gs_chunk_record((void *) (uintptr_t) chunk, chunk_bytes, 0), n_records, 0}, 0};
 
 	if (n_records > 0)
 	{
@@ -295,10 +294,10 @@ static bool
 make_room_for_run(GsSpill *spill, uint64_t n_blocks)
 {
 	return n_blocks <= UINT32_MAX &&
-		gs_spill_grow((void **) &spill->blocks, n_blocks, &spill->max_blocks, sizeof(GsSpillBlock)) &&
-		gs_spill_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
+		gs_host_grow((void **) &spill->blocks, n_blocks, &spill->max_blocks, sizeof(GsSpillBlock)) &&
+		gs_host_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
 					  sizeof(GsSpillRun)) &&
-		gs_spill_grow((void **) &spill->chunks, spill->n_chunks + spill->n_writing,
+		gs_host_grow((void **) &spill->chunks, spill->n_chunks + spill->n_writing,
 					  &spill->max_chunks, sizeof(GsSpillChunk));
 }
 
@@ -399,7 +398,6 @@ gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece
 		return;
 	task->chunk = chunk;
 	task->piece = piece;
-	task->assemble = true;
 	for (uint32_t b = 0; b < image->n_blocks; b++)
 		if (!gs_spill_add_block(task, &spill->blocks[image->first_block + b], &data_bytes,
 								&n_records))
