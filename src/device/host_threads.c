@@ -20,9 +20,7 @@
 #error "src/device is plain C and must not see postgres.h"
 #endif
 
-#include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "delay.h"
@@ -105,24 +103,33 @@ worker_main(void *arg)
 	return NULL;
 }
 
+bool
+gs_host_thread_start(pthread_t *thread, void *(*run) (void *arg), void *arg)
+{
+	sigset_t	all;
+	sigset_t	before;
+	bool		started;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	started = pthread_create(thread, NULL, run, arg) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
+}
+
 GsHostPool *
 gs_host_pool_open(int threads)
 {
 	GsHostPool *pool = calloc(1, sizeof(GsHostPool) + (size_t) threads * sizeof(pthread_t));
-	sigset_t	all;
-	sigset_t	before;
 
 	if (pool == NULL)
 		return NULL;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->work, NULL);
 	pthread_cond_init(&pool->done, NULL);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
 	while (pool->n_threads < threads &&
-		   pthread_create(&pool->threads[pool->n_threads], NULL, worker_main, pool) == 0)
+		   gs_host_thread_start(&pool->threads[pool->n_threads], worker_main, pool))
 		pool->n_threads++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pool->n_threads == 0)
 	{
 		gs_host_pool_close(pool);

@@ -8,6 +8,8 @@
 #ifndef GS_HOST_THREADS_H
 #define GS_HOST_THREADS_H
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct GsHostPool GsHostPool;
@@ -18,6 +20,9 @@ typedef struct GsHostTask
 	void		(*run) (struct GsHostTask *task);
 	struct GsHostTask *next;
 } GsHostTask;
+
+/* Start a thread with all signals blocked; false: the system grants none. */
+extern bool gs_host_thread_start(pthread_t *thread, void *(*run) (void *arg), void *arg);
 
 /*
  * Start that many threads with all signals blocked, or as many as the system

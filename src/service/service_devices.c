@@ -27,13 +27,12 @@
  */
 #include "postgres.h"
 
-#include <signal.h>
-
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
 
+#include "device/host_threads.h"
 #include "fault.h"
 #include "guc.h"
 #include "service/service_private.h"
@@ -113,19 +112,13 @@ static bool
 start_thread(ServedDevice *d, DeviceState state)
 {
 	DeviceState before = d->state;
-	sigset_t	all;
-	sigset_t	blocked;
-	bool		started;
 
 	d->thread_ended = false;
 	d->state = state;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &blocked);
-	started = pthread_create(&d->thread, NULL, run, d) == 0;
-	pthread_sigmask(SIG_SETMASK, &blocked, NULL);
-	if (!started)
-		d->state = before;
-	return started;
+	if (gs_host_thread_start(&d->thread, run, d))
+		return true;
+	d->state = before;
+	return false;
 }
 
 static bool

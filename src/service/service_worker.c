@@ -25,8 +25,6 @@
 #include "postgres.h"
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "miscadmin.h"
@@ -41,6 +39,7 @@
 
 #include "compat.h"
 #include "device/host_machine.h"
+#include "device/host_threads.h"
 #include "fault.h"
 #include "gpusort.h"
 #include "guc.h"
@@ -131,14 +130,9 @@ static void
 limit_exit(void)
 {
 	pthread_t	thread;
-	sigset_t	all;
-	sigset_t	before;
 	intptr_t	seconds = GS_FAULT("service_hang") ? 1 : GS_EXIT_S;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	(void) pthread_create(&thread, NULL, end_at_last, (void *) seconds);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void) gs_host_thread_start(&thread, end_at_last, (void *) seconds);
 	while (GS_FAULT("service_hang"))
 		sleep(1);
 }
