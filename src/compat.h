@@ -138,7 +138,6 @@ gs_compat_has_explain_option(ExplainState *es)
 #if PG_VERSION_NUM >= 180000
 	return GetExplainExtensionState(es, GetExplainExtensionId("gpusort")) != NULL;
 #else
-	(void) es;
 	return false;
 #endif
 }
@@ -202,9 +201,6 @@ gs_compat_inherit_disabled(Path *path, const Path *child)
 {
 #if PG_VERSION_NUM >= 180000
 	path->disabled_nodes = child->disabled_nodes;
-#else
-	(void) path;
-	(void) child;
 #endif
 }
 
@@ -215,8 +211,6 @@ gs_compat_more_disabled(const Path *path, const Path *than)
 #if PG_VERSION_NUM >= 180000
 	return path->disabled_nodes > than->disabled_nodes;
 #else
-	(void) path;
-	(void) than;
 	return false;
 #endif
 }
@@ -227,9 +221,6 @@ gs_compat_copy_disabled(Plan *plan, const Plan *like)
 {
 #if PG_VERSION_NUM >= 180000
 	plan->disabled_nodes = like->disabled_nodes;
-#else
-	(void) plan;
-	(void) like;
 #endif
 }
 
@@ -375,7 +366,6 @@ gs_compat_wait_event(GsWait wait)
 		events[wait] = WaitEventExtensionNew(names[wait]);
 	return events[wait];
 #else
-	(void) wait;
 	return PG_WAIT_EXTENSION;
 #endif
 }
@@ -407,7 +397,6 @@ static inline Snapshot
 gs_compat_toast_snapshot(SnapshotData *space)
 {
 #if PG_VERSION_NUM >= 180000
-	(void) space;
 	return get_toast_snapshot();
 #else
 	init_toast_snapshot(space);
@@ -531,7 +520,6 @@ gs_compat_null_treatment(const WindowFunc *call)
 #if PG_VERSION_NUM >= 190000
 	return call->ignore_nulls != NO_NULLTREATMENT;
 #else
-	(void) call;
 	return false;
 #endif
 }

@@ -84,8 +84,6 @@ check_devices(char **newval, void **extra, GucSource source)
 	ListCell   *lc;
 	bool		good = SplitGUCList(copy, ',', &items);
 
-	(void) extra;
-	(void) source;
 	if (!good)
 		GUC_check_errdetail("List syntax is invalid.");
 	else if (list_length(items) > GS_MAX_DEVICES)

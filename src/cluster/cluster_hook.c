@@ -76,7 +76,6 @@ give_back(void)
 static void
 forget_table(Datum arg, Oid table)
 {
-	(void) arg;
 	if (taken.table && (!OidIsValid(table) || table == RelationGetRelid(taken.table)))
 		(void) give_back();
 }

@@ -202,7 +202,6 @@ gin_put(GsIndexFeed *feed, ItemPointer tid, Datum *values, bool *isnull, bool al
 	GinFeed    *gin = (GinFeed *) feed;
 	MemoryContext old = MemoryContextSwitchTo(gin->scratch);
 
-	(void) alive;
 	gin->key_values[gin->first_key + gin->state.origTupdesc->natts] = PointerGetDatum(tid);
 	for (int i = 0; i < gin->state.origTupdesc->natts && feed->status == GS_PUT_OK; i++)
 		put_value(gin, i, tid, values[i], isnull[i]);

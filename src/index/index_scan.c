@@ -214,7 +214,6 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 {
 	Participant *part = arg;
 
-	(void) index;
 	part->feed->put(part->feed, tid, values, isnull, alive);
 	if (part->pages)
 		put_page(part);
@@ -357,7 +356,6 @@ gpusort_index_worker(dsm_segment *seg, shm_toc *toc)
 	GsKeyDesc  *desc;
 	GsRefusal	refusal;
 
-	(void) seg;
 	info = BuildIndexInfo(index);
 	info->ii_Concurrent = shared->target.concurrent;
 	info->ii_Unique = shared->unique;

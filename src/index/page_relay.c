@@ -415,7 +415,6 @@ gpusort_page_worker(dsm_segment *seg, shm_toc *toc)
 	Relation	index;
 	Shared	   *shared = gs_index_worker_begin(toc, &heap, &index);
 
-	(void) seg;
 	write_pages(index, shared, &shared->rings[ParallelWorkerNumber], shared_pages(shared));
 	gs_index_worker_end(toc, heap, index);
 }

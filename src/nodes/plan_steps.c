@@ -84,7 +84,6 @@ pass_bound_on(GsStepContext *context, Plan *plan)
 static Plan *
 report(GsStepContext *context, Plan *plan)
 {
-	(void) context;
 	gs_decline_node(plan);
 	return plan;
 }
@@ -119,7 +118,6 @@ sort_arrays(GsStepContext *context, Plan *plan)
 	const Statement *statement = (const Statement *) context;
 	PlannedStmt *stmt = context->stmt;
 
-	(void) plan;
 	gs_array_plan(stmt, statement->cursor_options,
 				  is_volatile(statement->root, stmt, GS_VOLATILE_ANYWHERE));
 	return stmt->planTree;

@@ -104,8 +104,6 @@ release_owner(ResourceReleasePhase phase, bool is_commit, bool is_top_level, voi
 {
 	dlist_mutable_iter iter;
 
-	(void) is_top_level;
-	(void) arg;
 	if (phase != RESOURCE_RELEASE_AFTER_LOCKS)
 		return;
 	dlist_foreach_modify(iter, &open_sessions)
@@ -273,8 +271,6 @@ wait_left(TimestampTz start, TimestampTz served)
 static void
 leave_queue(int code, Datum arg)
 {
-	(void) code;
-	(void) arg;
 	gs_lock();
 	gs_queue_leave();
 	gs_unlock();

@@ -114,8 +114,6 @@ gs_service_shmem_off(const char *message)
 static void
 remember_devices(int code, Datum arg)
 {
-	(void) code;
-	(void) arg;
 	was_off = gs_shared->state == GS_SERVICE_OFF;
 	if (was_off)
 		strlcpy(off_message, gs_shared->message, sizeof(off_message));

@@ -64,7 +64,6 @@ static int	notified = 0;		/* a byte is in the pipe; atomic */
 static void
 job_ended(void *arg)
 {
-	(void) arg;
 	GS_DELAY();
 	if (__atomic_exchange_n(&notified, 1, __ATOMIC_ACQ_REL) == 0)
 	{
@@ -140,8 +139,6 @@ limit_exit(void)
 static void
 service_exit(int code, Datum arg)
 {
-	(void) code;
-	(void) arg;
 	LWLockReleaseAll();			/* it is taken below */
 	limit_exit();
 	if (gs_served_io)
@@ -274,7 +271,6 @@ gpusort_service_main(Datum arg)
 {
 	WaitEventSet *events;
 
-	(void) arg;
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();

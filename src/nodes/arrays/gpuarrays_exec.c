@@ -572,8 +572,6 @@ rescan(CustomScanState *node)
 static Size
 estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
 {
-	(void) node;
-	(void) pcxt;
 	return sizeof(GsArraysShared);
 }
 
@@ -582,7 +580,6 @@ initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuArraysState *state = (GpuArraysState *) node;
 
-	(void) pcxt;
 	state->shared = (GsArraysShared *) coordinate;
 	state->shared->to_end = gs_executor_runs_to_end(node->ss.ps.state);
 	SpinLockInit(&state->shared->mutex);
@@ -595,7 +592,6 @@ reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuArraysState *state = (GpuArraysState *) node;
 
-	(void) pcxt;
 	state->shared = (GsArraysShared *) coordinate;
 	state->shared->to_end = gs_executor_runs_to_end(node->ss.ps.state);
 }
@@ -603,7 +599,6 @@ reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 static void
 initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 {
-	(void) toc;
 	((GpuArraysState *) node)->shared = (GsArraysShared *) coordinate;
 }
 

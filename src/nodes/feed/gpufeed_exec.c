@@ -242,8 +242,6 @@ rescan(CustomScanState *node)
 static Size
 estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
 {
-	(void) node;
-	(void) pcxt;
 	return sizeof(GsFeedShared);
 }
 
@@ -252,7 +250,6 @@ initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuFeedState *state = (GpuFeedState *) node;
 
-	(void) pcxt;
 	state->shared = (GsFeedShared *) coordinate;
 	pg_atomic_init_u64(&state->shared->rows, 0);
 	state->shared->session = state->session;
@@ -263,7 +260,6 @@ reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuFeedState *state = (GpuFeedState *) node;
 
-	(void) pcxt;
 	state->shared = (GsFeedShared *) coordinate;
 	state->shared->session = state->session;
 }
@@ -273,7 +269,6 @@ initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate)
 {
 	GpuFeedState *state = (GpuFeedState *) node;
 
-	(void) toc;
 	state->shared = (GsFeedShared *) coordinate;
 	state->session = state->shared->session;
 }
@@ -283,7 +278,6 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuFeedState *state = (GpuFeedState *) node;
 
-	(void) ancestors;
 	if (es->analyze)
 		ExplainPropertyInteger("Rows Fed", NULL, state->rows, es);
 }

@@ -116,7 +116,6 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 {
 	GpuChoiceState *state = (GpuChoiceState *) node;
 
-	(void) ancestors;
 	if (es->analyze && state->chosen)
 		ExplainPropertyText("Chosen", state->chosen == innerPlanState(node) ? "hash" : "sort", es);
 	(void) inner_plan(state);

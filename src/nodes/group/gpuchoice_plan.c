@@ -171,10 +171,6 @@ plan_choice_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tli
 	CustomScan *scan = makeNode(CustomScan);
 	Plan	   *sorted = linitial(children);
 
-	(void) root;
-	(void) rel;
-	(void) clauses;
-
 	*gs_plan_setting(find_sort(sorted), GS_PLAN_FEW_GROUPS) = linitial_int(path->custom_private);
 	scan->scan.plan.targetlist = tlist;
 	scan->scan.plan.lefttree = sorted;
@@ -190,8 +186,6 @@ gs_choice_finish(GsStepContext *context, Plan *plan)
 {
 	Plan	   *hashed = innerPlan(plan);
 	CustomScan *sort;
-
-	(void) context;
 
 	if (!gs_node_is(plan, &gs_choice_node))
 		return plan;

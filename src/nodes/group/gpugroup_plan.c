@@ -215,8 +215,6 @@ gs_group_count(GsStepContext *context, Plan *plan)
 	CountInput	input;
 	Plan	   *result;
 
-	(void) context;
-
 	if (!find_input(&input, (const Agg *) plan))
 		return plan;
 	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NIL, &input);

@@ -682,7 +682,6 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuPercentileState *state = (GpuPercentileState *) node;
 	List	   *names = NIL;
 
-	(void) ancestors;
 	for (int i = 0; i < state->n_functions; i++)
 		names = lappend(names, psprintf("%s()", get_func_name(state->functions[i].function)));
 	ExplainPropertyList("Functions", names, es);

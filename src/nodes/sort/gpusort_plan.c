@@ -191,10 +191,6 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	int			flags = linitial_int(path->custom_private);
 	List	   *private;
 
-	(void) root;
-	(void) rel;
-	(void) clauses;
-
 	gs_tlist_find_columns(sort);
 	private = gs_plan_private(sort, gs_plan_flags_below(sort, flags, false));
 
@@ -208,10 +204,6 @@ static Plan *
 plan_feed_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, List *clauses,
 			   List *children)
 {
-	(void) root;
-	(void) rel;
-	(void) clauses;
-
 	/* custom_private comes from the GpuSort above */
 	return make_custom_scan(path, tlist, linitial(children), NIL, &gs_feed_node);
 }

@@ -109,8 +109,6 @@ gs_tlist_drop_junk(GsStepContext *context, Plan *top)
 	List	   *nodes = nodes_to_change(top);
 	CustomScan *sort;
 
-	(void) context;
-
 	if (nodes == NIL)
 		return top;
 	sort = (CustomScan *) (IsA(linitial(nodes), Limit) ? lsecond(nodes) : linitial(nodes));

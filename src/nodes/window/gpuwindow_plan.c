@@ -219,8 +219,6 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	List	   *scan_tlist = NIL;
 	ListCell   *lc;
 
-	(void) context;
-
 	if (!returns_sorted_rows(outerPlan(window)))
 		return plan;
 	tlist = gs_node_use_scan_tuple(window->plan.targetlist, T_WindowFunc, &columns);
@@ -289,8 +287,6 @@ drop_last_column(CustomScan *plan)
 Plan *
 gs_window_drop_junk(GsStepContext *context, Plan *plan)
 {
-	(void) context;
-
 	while (gs_node_is(plan, &gs_window_node))
 	{
 		TargetEntry *last = llast_node(TargetEntry, plan->targetlist);
