@@ -183,8 +183,8 @@ build_with_device(Build *build)
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort built index \"%s\": " UINT64_FORMAT " tuples, %d workers, %.0f by pages, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
 							 RelationGetRelationName(build->index), rows, build->scan.workers,
-							 build->scan.paged_rows, session->outcome.engine, session->outcome.n_runs, build->written.settled,
-							 build->scan_ms, build->sort_ms, build->write_ms)));
+							 build->scan.paged_rows, session->outcome.engine, session->outcome.n_runs,
+							 build->written.settled, build->scan_ms, build->sort_ms, build->write_ms)));
 	return GS_FALLBACK_NONE;
 }
 

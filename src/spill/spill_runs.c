@@ -49,7 +49,8 @@ round_up_8(uint32_t bytes)
 static Source
 source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
 {
-	Source		source = {{chunk, gs_chunk_record((void *) (uintptr_t) chunk, chunk_bytes, 0), n_records, 0}, 0};
+	Source		source = {{chunk, gs_chunk_record((void *) (uintptr_t) chunk, chunk_bytes, 0), n_records, 0},
+						  0};
 
 	if (n_records > 0)
 	{

@@ -160,7 +160,8 @@ log_sort(const GsSortReport *report)
 			appendStringInfo(&devices, "device %d, ", i);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: %sengine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
-							 report->rows, devices.data, report->session.engine, report->session.n_images, report->settled)));
+							 report->rows, devices.data, report->session.engine,
+							 report->session.n_images, report->settled)));
 	pfree(devices.data);
 }
 
