@@ -3,6 +3,8 @@
 -- complain if script is sourced in psql, rather than via ALTER EXTENSION
 \echo Use "ALTER EXTENSION gpusort UPDATE TO '0.2.0'" to load this file. \quit
 
+-- CREATE EXTENSION executes this script as well, behind that of 0.1.0.
+
 -- Sorts that outgrow the device's memory; several devices
 
 DROP VIEW gpusort_devices, gpusort_stats, gpusort_activity;

@@ -192,21 +192,19 @@ check_cuda_format()
 
 # ---- what belongs together ----
 
-# The current version has its script, and each version of CHANGELOG.md an
-# upgrade script from the one before it
+# Each version of CHANGELOG.md has an upgrade script from the one before it
 check_version_number()
 {
 	local version next= file
 
 	version=$(sed -nE "s/^default_version *= *'(.*)'/\1/p" gpusort.control)
-	[ -e "sql/gpusort--$version.sql" ] || echo "no sql/gpusort--$version.sql"
 	[ "$(sed -nE '1s/^## ([0-9.]+) .*/\1/p' CHANGELOG.md)" = "$version" ] ||
 		echo "CHANGELOG.md does not begin with version $version"
 	[ "$(grep -cF "\"version\": \"$version\"" META.json)" -eq 2 ] ||
 		echo "META.json's versions are not $version"
 	grep -qF "gs_compat_module_magic(\"gpusort\", \"$version\")" src/gpusort.c ||
 		echo "src/gpusort.c is not of version $version"
-	grep -qF "sql/gpusort--$version.sql" META.json || echo "META.json does not name version $version's script"
+	grep -qF -- "--$version.sql" META.json || echo "META.json does not name version $version's script"
 	head -1 packaging/debian/changelog | grep -qF "($version-" ||
 		echo "packaging/debian/changelog does not begin with version $version"
 	grep -qxE "Version: +$version" packaging/rpm/gpusort.spec ||

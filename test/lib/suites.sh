@@ -181,7 +181,7 @@ suite_dist()
 		interruptible make -C "$dir/gpusort-$version" install PG_CONFIG="$PG_CONFIG" -j"$compilers" CUDA=no COPT=-O0 \
 			with_llvm=no DESTDIR="$dir/install" >>"$log/dist.log" 2>&1 &&
 		[ -e "$dir/install$("$PG_CONFIG" --pkglibdir)/gpusort.so" ] &&
-		[ -e "$dir/install$("$PG_CONFIG" --sharedir)/extension/gpusort--$version.sql" ] &&
+		[ -e "$dir/install$("$PG_CONFIG" --sharedir)/extension/gpusort.control" ] &&
 		[ -e "$dir/gpusort-$version/docs/settings.md" ]; then
 		count build 1 0
 	else
