@@ -17,7 +17,7 @@ use Test::More;
 use base 'Exporter';
 our @EXPORT = qw(new_server value becomes fault fault_over wait_ready restarted released stats_reset fallbacks
   stock rows_of messages_of same_rows same_counted same_despite same_order same_groups session cursor read_rest
-  reaches waiting waits service_pid end_service eventually temp_files good_indexes $force $serial $parallel @modes %ways $cuda);
+  reaches waiting waits service_pid end_service eventually temp_files good_indexes no_file_left done_despite $force $serial $parallel @modes %ways %failures $cuda);
 
 # Makes gpusort take each sort
 our $force = 'SET gpusort.force = on; SET gpusort.min_rows = 0;';
@@ -29,6 +29,15 @@ our $parallel = join ' ', map { "SET $_;" } (
 our @modes = ([ 'serial', $serial ], [ 'parallel', $parallel ]);
 
 our $cuda = ($ENV{GPUSORT_TEST_DEVICE} // '') eq 'cuda';
+
+# Fault points by which the device fails a build or a copy, and the fallback that is counted
+our %failures = (
+	'open' => 'service not running',
+	'service_append' => 'device lost', 'service_append:4' => 'device lost',
+	'service_sort' => 'device lost',
+	'service_fetch' => 'device lost',
+	'device_memory' => 'device memory exhausted', 'device_memory:4' => 'device memory exhausted',
+	'device_memory_sort' => 'device memory exhausted');
 
 # Ways to end a session's query from outside, and the error that it gets
 our %ways = (
@@ -339,6 +348,34 @@ sub temp_files
 	my $data = $_[0]->data_dir;
 
 	return glob("$data/base/pgsql_tmp/* $data/pg_tblspc/*/*/pgsql_tmp/*");
+}
+
+# Is each file of the database that of a relation?
+sub no_file_left
+{
+	my ($node, $what) = @_;
+
+	$node->safe_psql('postgres', 'CHECKPOINT');
+	is(value($node, q(SELECT f FROM pg_database AS d, pg_ls_dir('base/' || d.oid) AS f
+		WHERE datname = current_database() AND f ~ '\d'
+			AND substring(f FROM '^\d+')::oid NOT IN (
+				SELECT pg_relation_filenode(oid) FROM pg_class WHERE pg_relation_filenode(oid) IS NOT NULL))),
+		'', "$what: no file is left");
+}
+
+# Is a build or a copy done with one of %failures, or 'none', and counted?  counter: of those that gpusort did.
+sub done_despite
+{
+	my ($node, $point, $settings, $sql, $counter, $what) = @_;
+	my $reason = $failures{$point};
+
+	fault($node, $point) if $reason;
+	stats_reset($node);
+	is(rows_of($node, $settings, $sql), '', "$what: done");
+	is(fallbacks($node), $reason ? qq({"$reason": 1}) : '{}', "$what: counted");
+	is(value($node, "SELECT $counter FROM gpusort_stats"), $reason ? '0' : '1', "$what: by gpusort or not");
+	fault($node, undef);
+	wait_ready($node);
 }
 
 # Are all valid btree and GIN indexes right, as amcheck sees them?  How many there are.  Of GIN
