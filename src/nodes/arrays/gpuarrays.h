@@ -49,9 +49,4 @@ extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
  */
 extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
 
-/* gpuarrays_explain.c: the calls that a node computes, and what became of them. */
-extern void gs_explain_array_calls(CustomScanState *node, List *ancestors, int n_calls,
-								   ExplainState *es);
-extern void gs_explain_array_report(const GsArrayReport *report, ExplainState *es);
-
 #endif							/* GS_GPUARRAYS_H */
