@@ -537,9 +537,8 @@ end_wait(Wait *wait)
 	gs_stats_count(counters[wait->event], (uint64) (gs_stats_lap_ms(&wait->since) * 1000));
 }
 
-/* Take a chunk, to append or for a page, when there is one. */
-static GsClientStatus
-take_chunk(GsClient *client, bool for_page, int *chunk)
+GsClientStatus
+gs_client_take_chunk(GsClient *client, bool for_page, int *chunk)
 {
 	GsClientStatus status;
 	Wait		wait = {for_page ? &gs_shared->session_cv : &client->session->cv, GS_WAIT_STAGING, false};
@@ -563,18 +562,6 @@ take_chunk(GsClient *client, bool for_page, int *chunk)
 	if (status == GS_CLIENT_LOST)
 		report_failure(client);
 	return status;
-}
-
-GsClientStatus
-gs_client_take_chunk(GsClient *client, int *chunk)
-{
-	return take_chunk(client, false, chunk);
-}
-
-GsClientStatus
-gs_client_take_page_chunk(GsClient *client, int *chunk)
-{
-	return take_chunk(client, true, chunk);
 }
 
 int
@@ -725,21 +712,15 @@ gs_client_devices(const GsClient *client)
 	return gs_shared->n_devices > 1 && device >= 0 ? (uint32) 1 << device : 0;
 }
 
-bool
-gs_client_is_spilled(const GsClient *client)
-{
-	return client->session->outcome.n_runs > 0 || client->session->outcome.temp_bytes > 0;
-}
-
 void
 gs_client_count_sort(const GsClient *client)
 {
-	const GsSession *session = client->session;
+	const GsSessionOutcome *outcome = &client->session->outcome;
 
-	gs_stats_count(GS_COUNT_SPILLED_SORTS, gs_client_is_spilled(client) ? 1 : 0);
-	gs_stats_count(GS_COUNT_TEMP_BYTES, session->outcome.temp_bytes);
-	gs_stats_count(GS_COUNT_LIMITED_SORTS, session->outcome.limited ? 1 : 0);
-	gs_stats_count(GS_COUNT_BYTES, session->outcome.row_bytes + session->outcome.key_bytes);
+	gs_stats_count(GS_COUNT_SPILLED_SORTS, outcome->n_runs > 0 || outcome->temp_bytes > 0 ? 1 : 0);
+	gs_stats_count(GS_COUNT_TEMP_BYTES, outcome->temp_bytes);
+	gs_stats_count(GS_COUNT_LIMITED_SORTS, outcome->limited ? 1 : 0);
+	gs_stats_count(GS_COUNT_BYTES, outcome->row_bytes + outcome->key_bytes);
 }
 
 GsFallback

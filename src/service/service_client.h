@@ -80,8 +80,11 @@ extern void gs_client_close(GsClient *client);
  */
 extern int	gs_client_fill_chunk(GsClient *client);
 
-/* A chunk to be handed over at once. */
-extern GsClientStatus gs_client_take_chunk(GsClient *client, int *chunk);
+/*
+ * A chunk to be handed over at once, or for a page that the caller needs now.  A session without a promise
+ * must copy the page and give the chunk back before it waits for anything but this page.
+ */
+extern GsClientStatus gs_client_take_chunk(GsClient *client, bool for_page, int *chunk);
 extern int	gs_client_try_chunk(GsClient *client);	/* -1: none free */
 extern void gs_client_give_chunk(GsClient *client, int chunk);
 
@@ -102,9 +105,6 @@ extern const GsSession *gs_client_session(const GsClient *client);
 
 /* Of several devices the session's, as the bit 1 << number; 0: there is one only. */
 extern uint32 gs_client_devices(const GsClient *client);
-
-/* Have rows gone to temporary files? */
-extern bool gs_client_is_spilled(const GsClient *client);
 
 /* Count a sort that was performed, with its bytes; not its rows, of which the caller may have others. */
 extern void gs_client_count_sort(const GsClient *client);
@@ -132,12 +132,6 @@ extern bool gs_client_try_page(GsClient *client, int *chunk, uint64 request);
 
 /* The caller may want a page again, and does not hold it meanwhile. */
 extern void gs_client_leave_page(GsClient *client, int chunk);
-
-/*
- * A chunk for a page that the caller needs now.  A session without a promise must copy it
- * and give the chunk back before it waits for anything but this page.
- */
-extern GsClientStatus gs_client_take_page_chunk(GsClient *client, int *chunk);
 
 /* Change the session's promise of chunks, as far as can be; returns what it is now. */
 extern int	gs_client_promise(GsClient *client, int chunks);

@@ -543,7 +543,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		if (sort->aside)
 			gs_aside_perform(sort);
 		sort->report.settled = gs_aside_rows(sort);
-		sort->report.rows = gs_rows_count(sort->rows) + sort->report.session.n_dropped + gs_aside_rows(sort);
+		sort->report.rows = sort->rows->n + sort->report.session.n_dropped + gs_aside_rows(sort);
 		gs_client_count_sort(sort->client);
 	}
 	if (sort->report.fallback == GS_FALLBACK_NONE)
@@ -561,7 +561,7 @@ gs_sort_count_distinct(const GsSort *sort, uint64 *count)
 		sort->keep.limit > 0 || sort->report.session.n_runs > 0 || sort->layout.n_parts > 0 ||
 		sort->drops_by_group || gs_aside_rows(sort) > 0)
 		return false;
-	*count = gs_rows_count(sort->rows);
+	*count = sort->rows->n;
 	return true;
 }
 

@@ -23,8 +23,7 @@
  *
  * Losing the device
  *	  put, perform and get may answer GS_SORT_LOST: what was fed is gone.  The
- *	  caller then either gives up with gs_sort_report_lost, or calls
- *	  gs_sort_restart and puts all tuples once more, from the first one on:
+ *	  caller then calls gs_sort_restart, which may end in an error, and puts all tuples once more, from the first one on:
  *	  PostgreSQL's own sort orders them, and get goes on behind the last row
  *	  that it returned before.
  *
@@ -175,7 +174,6 @@ extern void gs_sort_restore(GsSort *sort);
 extern bool gs_sort_can_rescan(const GsSort *sort);
 
 extern void gs_sort_restart(GsSort *sort);
-gs_compat_noreturn extern void gs_sort_report_lost(const GsSort *sort);
 
 extern void gs_sort_report(const GsSort *sort, GsSortReport *report);
 extern void gs_sort_end(GsSort *sort);

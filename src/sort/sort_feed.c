@@ -133,7 +133,7 @@ hand_copy_over(GsFeeder *feeder, const GsChunkWriter *from)
 	char	   *memory;
 	GsPut		status;
 
-	status = note_status(feeder, gs_client_take_chunk(feeder->client, &chunk));
+	status = note_status(feeder, gs_client_take_chunk(feeder->client, false, &chunk));
 	if (status != GS_PUT_OK)
 		return status;
 	memory = gs_chunk_memory(chunk);

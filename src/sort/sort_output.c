@@ -46,8 +46,8 @@
 
 #include "sort/sort_private.h"
 
-void
-gs_sort_report_lost(const GsSort *sort)
+gs_compat_noreturn static void
+report_lost(const GsSort *sort)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_SYSTEM_ERROR),
@@ -246,12 +246,12 @@ skip_rows(GsSort *sort, TupleTableSlot *slot)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
-			gs_sort_report_lost(sort);
+			report_lost(sort);
 		if (!sort->repeatable)
 			skip->sum -= slot_hash(slot);
 	}
 	if (skip->sum != 0)
-		gs_sort_report_lost(sort);
+		report_lost(sort);
 	if (skip->left == 0)
 		return;
 
@@ -264,11 +264,11 @@ skip_rows(GsSort *sort, TupleTableSlot *slot)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
-			gs_sort_report_lost(sort);
+			report_lost(sort);
 		if (TTS_EMPTY(first))
 			ExecCopySlot(first, slot);
 		else if (gs_stored_compare(comparison, sort->keys->ncols, first, slot) != 0)
-			gs_sort_report_lost(sort);
+			report_lost(sort);
 		if (!leave_out(skip, slot))
 			tuplestore_puttupleslot(skip->held, slot);
 	}
@@ -303,7 +303,7 @@ skip_groups(GsSort *sort, TupleTableSlot *slot)
 
 	/* the input was another one the second time */
 	if (begun < skip->groups)
-		gs_sort_report_lost(sort);
+		report_lost(sort);
 	skip->groups = 0;
 	return found ? GS_SORT_OK : GS_SORT_END;
 }
@@ -315,7 +315,7 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 
 	/* backward, the rows left out would have to come up again */
 	if (unlikely(!forward && (skip->before > 0 || skip->n > 0 || skip->groups > 0)))
-		gs_sort_report_lost(sort);
+		report_lost(sort);
 	if (unlikely(skip->groups > 0))
 		return skip_groups(sort, slot);
 	if (unlikely(skip->before > 0 || skip->left > 0))
@@ -450,7 +450,7 @@ begin_wandering(GsSort *sort)
 	sort->wandered = true;
 	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.held != NULL ||
 		sort->skip.groups > 0)
-		gs_sort_report_lost(sort);
+		report_lost(sort);
 }
 
 void
@@ -492,7 +492,7 @@ gs_sort_count_rows(const GsSort *sort, uint64 *count)
 		*count = tuplestore_tuple_count(sort->settled);
 		return tuplestore_in_memory(sort->settled);
 	}
-	*count = gs_rows_count(sort->rows);
+	*count = sort->rows->n;
 	return gs_rows_is_one_range(sort->rows);
 }
 
@@ -580,7 +580,7 @@ gs_output_plan_skip(GsSort *sort)
 	uint64		aside = 0;
 
 	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0 || skip->groups > 0)
-		gs_sort_report_lost(sort);
+		report_lost(sort);
 	if (!sort->performed || sort->emitted == 0)
 		return;
 	skip->sum = sort->emitted_sum;
@@ -590,7 +590,7 @@ gs_output_plan_skip(GsSort *sort)
 			skip->groups = sort->emitted;
 			return;
 		case RETURNED_SOME:
-			gs_sort_report_lost(sort);
+			report_lost(sort);
 			break;
 		case RETURNED_ALL:
 			break;
@@ -602,14 +602,14 @@ gs_output_plan_skip(GsSort *sort)
 		return;
 	}
 	if (sort->aside && !gs_aside_track(sort, &aside, &latest))
-		gs_sort_report_lost(sort);
+		report_lost(sort);
 	if (sort->aside && latest->n > 0)
 		skip->before = sort->emitted - latest->n;
 	else
 	{
 		/* no row put aside is part of the group, so all stand before it */
 		if (!gs_rows_track(sort->rows, &skip->before, &latest))
-			gs_sort_report_lost(sort);
+			report_lost(sort);
 		skip->before += aside;
 	}
 	Assert(skip->before + latest->n == sort->emitted);

@@ -90,12 +90,6 @@ gs_rows_end(GsRows *rows)
 	pfree(rows);
 }
 
-uint64
-gs_rows_count(const GsRows *rows)
-{
-	return rows->n;
-}
-
 static inline uint32
 page_entry(const GsRows *rows, int pos)
 {
@@ -271,7 +265,7 @@ ask_for_page(GsRows *rows, uint64 page, uint64 low, uint64 high, int *slot)
 		else
 		{
 			coming = 0;
-			status = gs_client_take_page_chunk(rows->client, &rows->slots[coming].chunk);
+			status = gs_client_take_chunk(rows->client, true, &rows->slots[coming].chunk);
 			rows->slots[coming].held = status == GS_CLIENT_OK;
 		}
 		if (status != GS_CLIENT_OK)

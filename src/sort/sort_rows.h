@@ -58,7 +58,7 @@ typedef struct GsPageSlot
 	uint64		page;			/* of the range */
 } GsPageSlot;
 
-/* For sort_rows.c and the inline functions here alone; others may read rank. */
+/* For sort_rows.c and the inline functions here alone; others may read n and rank. */
 typedef struct GsRows
 {
 	uint64		n;
@@ -97,8 +97,6 @@ typedef struct GsRows
 extern GsRows *gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
-
-extern uint64 gs_rows_count(const GsRows *rows);
 
 /*
  * Make the next row (or the previous one) the current one and return it, with
