@@ -18,15 +18,13 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
-#include "cluster/cluster_hook.h"
 #include "compat.h"
+#include "gpusort.h"
 #include "guc.h"
 #include "index/index_hook.h"
 #include "nodes/arrays/executor_run.h"
 #include "nodes/common/gpunode.h"
-#include "nodes/planner_hooks.h"
 #include "service/service_shmem.h"
-#include "service/service_worker.h"
 #include "stats.h"
 
 gs_compat_module_magic("gpusort", "0.2.0");

@@ -10,6 +10,11 @@
 
 #define GPUSORT_NAME		"gpusort"
 
+/* What gpusort.c does when gpusort is preloaded, of files without another function for others. */
+extern void gs_service_register(void);	/* service_worker.c */
+extern void gs_planner_init(void);	/* planner_hooks.c */
+extern void gs_cluster_init(void);	/* cluster_hook.c */
+
 /*
  * Size of a chunk of staging memory.  A row needs an eighth of it at most
  * (gs_max_row_bytes); larger rows travel beside the device (sort/sort_big.c).

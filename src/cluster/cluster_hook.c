@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * cluster_hook.c
- *	  Where gpusort enters CLUSTER and REPACK (cluster_hook.h).
+ *	  Where gpusort enters CLUSTER and REPACK.
  *
  * Both make a new table and have the old one's access method copy the rows:
  * relation_copy_for_cluster(), in the order of an index or as they lie.  There is
@@ -40,9 +40,9 @@
 #include "utils/rel.h"
 
 #include "cluster/cluster_copy.h"
-#include "cluster/cluster_hook.h"
 #include "compat.h"
 #include "fault.h"
+#include "gpusort.h"
 #include "guc.h"
 #include "index/index_hook.h"
 #include "plan/sort_cost.h"

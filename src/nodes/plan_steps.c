@@ -40,7 +40,6 @@
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/plan_steps.h"
 #include "nodes/sort/gpusort_path.h"
-#include "nodes/sort/gpusort_plan.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/query_volatile.h"

@@ -21,11 +21,11 @@
 #include "optimizer/planner.h"
 
 #include "compat.h"
+#include "gpusort.h"
 #include "guc.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/plan_steps.h"
-#include "nodes/planner_hooks.h"
 #include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "service/service_client.h"

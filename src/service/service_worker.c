@@ -44,7 +44,6 @@
 #include "gpusort.h"
 #include "guc.h"
 #include "service/service_private.h"
-#include "service/service_worker.h"
 
 /* Idle for so long, the device gives its cached memory back. */
 #define GS_TRIM_AFTER_MS	10000
@@ -54,6 +53,8 @@
 
 /* While a sort waits for memory of a device or of its role, look for some as often as this. */
 #define GS_SHORT_MEMORY_MS	200
+
+PGDLLEXPORT void gpusort_service_main(Datum arg);
 
 static bool trimmed = true;
 

@@ -32,7 +32,6 @@
 #include "nodes/feed/page_scan.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
-#include "nodes/sort/gpusort_explain.h"
 
 /* What a row takes in a chunk beside its values and a key as long as these. */
 #define GS_ROW_BYTES	48.0

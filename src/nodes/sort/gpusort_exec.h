@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_exec.h
- *	  What the nodes above a GpuSort ask of it while it runs.
+ *	  What the nodes above a GpuSort ask of it while it runs, and EXPLAIN's lines about it.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_GPUSORT_EXEC_H
 #define GS_GPUSORT_EXEC_H
 
+#include "commands/explain.h"
 #include "nodes/execnodes.h"
 
 #include "sort/sort.h"
@@ -23,5 +24,12 @@ extern bool gs_sort_node_declined(const PlanState *node);
 
 /* No row is asked for any more, unless the node is rescanned: give back what its rows take. */
 extern void gs_sort_node_release(PlanState *node);
+
+/* gpusort_explain.c: by what it sorts, which rows are needed, what became of them. */
+extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
+								 ExplainState *es);
+extern void gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *keep,
+								 ExplainState *es);
+extern void gs_explain_sort_report(const GsSortReport *report, ExplainState *es);
 
 #endif							/* GS_GPUSORT_EXEC_H */

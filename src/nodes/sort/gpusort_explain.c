@@ -24,7 +24,7 @@
 
 #include "compat.h"
 #include "nodes/common/gpunode.h"
-#include "nodes/sort/gpusort_explain.h"
+#include "nodes/sort/gpusort_exec.h"
 
 /*
  * Print the sort keys just as Sort does (show_sort_group_keys and

@@ -19,7 +19,7 @@
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
-#include "nodes/sort/gpusort_plan.h"
+#include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
 

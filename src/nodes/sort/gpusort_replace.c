@@ -37,7 +37,6 @@
 #include "key/key.h"
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/sort/gpusort_plan.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"

@@ -26,6 +26,19 @@ extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
 extern Plan *gs_sort_replace(GsStepContext *context, Plan *plan);
 extern Plan *gs_sort_replace_merge(GsStepContext *context, Plan *plan);
 
+/*
+ * gpusort_plan.c
+ *
+ * Those of the flags (GS_PLAN_FLAG_) that the plan below a Sort allows.  in_workers: which workers run.
+ */
+extern int	gs_plan_flags_below(const Sort *sort, int flags, bool in_workers);
+
+/*
+ * The flags that a statement's subplans allow, other than init plans.  They run
+ * when an expression asks for them, so they may be part of any sort's input.
+ */
+extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
+
 /* gpusort_keep.c: have a GpuSort drop rows that its parent, or a Limit above it, does not need. */
 extern Plan *gs_keep_for_parent(GsStepContext *context, Plan *plan);
 extern Plan *gs_keep_for_limit(GsStepContext *context, Plan *plan);
@@ -40,5 +53,12 @@ extern Plan *gs_agg_use_order(GsStepContext *context, Plan *plan);
  * neither the user nor the sort.
  */
 extern Plan *gs_tlist_drop_junk(GsStepContext *context, Plan *plan);
+
+/*
+ * Where a column to sort by is another column of the same target list under a
+ * binary-compatible type or another collation, sort by that one.  Changes
+ * sort->sortColIdx.
+ */
+extern void gs_tlist_find_columns(Sort *sort);
 
 #endif							/* GS_GPUSORT_STEPS_H */

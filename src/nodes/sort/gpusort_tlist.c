@@ -24,7 +24,6 @@
 
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
-#include "nodes/sort/gpusort_plan.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 
