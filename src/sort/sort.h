@@ -17,15 +17,15 @@
  *	  A caller that needs the first one of equal rows only, and only reads forward, or the
  *	  first rows of each group of rows that are equal in some first columns, or that
  *	  will not read beyond the first so many rows, says so (GsSortKeep).  Rows that the
- *	  keys tell to be others are then dropped on the device, or before they are written to temporary files.
- *	  Others come as well: where PostgreSQL's sort orders the rows, where
- *	  keys are inexact.  So the caller still has to do what it says.
+ *	  keys tell to be others are then dropped on the device, or before they are written
+ *	  to temporary files.  Others come as well: where PostgreSQL's sort orders the rows,
+ *	  where keys are inexact.  So the caller still has to do what it says.
  *
  * Losing the device
- *	  put, perform and get may answer GS_SORT_LOST: what was fed is gone.  The
- *	  caller then calls gs_sort_restart, which may end in an error, and puts all tuples once more, from the first one on:
- *	  PostgreSQL's own sort orders them, and get goes on behind the last row
- *	  that it returned before.
+ *	  put, perform and get may answer GS_SORT_LOST: what was fed is gone.  The caller then
+ *	  calls gs_sort_restart, which may end in an error, and puts all tuples once more, from
+ *	  the first one on: PostgreSQL's own sort orders them, and get goes on behind the last
+ *	  row that it returned before.
  *
  * Where rows are kept, in this order of preference
  *	  LOCAL   in memory of this process: the first gpusort.min_rows rows
