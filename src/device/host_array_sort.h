@@ -9,6 +9,8 @@
  *	  GS_CODE_SORT	  name of the function to be made:
  *					  void GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch,
  *									   void (*tick) (void))
+ *					  a second one, GS_CODE_SORT_flipped, orders what the integers
+ *					  are with the bits of another one turned over
  *	  GS_CODE_DIGITS  bytes of GS_CODE that a radix sort has to pass over
  *	  GS_CODE_RADIX	  numbers from which on it is the faster one
  *
@@ -32,6 +34,7 @@
 #define GS_CODE_INSERT GS_CODE_PASTE(GS_CODE_SORT, _insert)
 #define GS_CODE_MERGE GS_CODE_PASTE(GS_CODE_SORT, _merge)
 #define GS_CODE_DIGIT_SORT GS_CODE_PASTE(GS_CODE_SORT, _digits)
+#define GS_CODE_FLIPPED GS_CODE_PASTE(GS_CODE_SORT, _flipped)
 #define GS_CODE_RUN 16
 
 static void
@@ -157,6 +160,18 @@ GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch, void (*tick) (void))
 	GS_CODE_MERGE(codes, n, scratch, tick);
 }
 
+#if GS_CODE_DIGITS > 0
+static void
+GS_CODE_FLIPPED(GS_CODE *a, size_t n, GS_CODE flip, void *scratch, void (*tick) (void))
+{
+	for (size_t i = 0; i < n; i++)
+		a[i] ^= flip;
+	GS_CODE_SORT(a, n, scratch, tick);
+	for (size_t i = 0; i < n; i++)
+		a[i] ^= flip;
+}
+#endif
+
 #undef GS_CODE
 #undef GS_CODE_SORT
 #undef GS_CODE_DIGITS
@@ -166,6 +181,7 @@ GS_CODE_SORT(GS_CODE *codes, size_t n, GS_CODE *scratch, void (*tick) (void))
 #undef GS_CODE_INSERT
 #undef GS_CODE_MERGE
 #undef GS_CODE_DIGIT_SORT
+#undef GS_CODE_FLIPPED
 #undef GS_CODE_RUN
 
 #endif							/* GS_CODE */

@@ -74,46 +74,6 @@ __extension__ typedef unsigned __int128 Code16 __attribute__((aligned(8)));
 #define SIGN8 UINT64_C(0x8000000000000000)
 
 static void
-sort_1(uint8_t *a, size_t n, uint8_t flip, void *scratch, GsHostTick tick)
-{
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-	sort_codes_1(a, n, scratch, tick);
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-}
-
-static void
-sort_2(uint16_t *a, size_t n, uint16_t flip, void *scratch, GsHostTick tick)
-{
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-	sort_codes_2(a, n, scratch, tick);
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-}
-
-static void
-sort_4(uint32_t *a, size_t n, uint32_t flip, void *scratch, GsHostTick tick)
-{
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-	sort_codes_4(a, n, scratch, tick);
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-}
-
-static void
-sort_8(uint64_t *a, size_t n, uint64_t flip, void *scratch, GsHostTick tick)
-{
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-	sort_codes_8(a, n, scratch, tick);
-	for (size_t i = 0; i < n; i++)
-		a[i] ^= flip;
-}
-
-static void
 sort_float4(uint32_t *a, size_t n, uint32_t flip, void *scratch, GsHostTick tick)
 {
 	for (size_t i = 0; i < n; i++)
@@ -185,25 +145,25 @@ gs_host_sort_elements(GsElem elem, bool descending, void *elements, size_t n, vo
 		case GS_ELEM_NONE:
 			break;
 		case GS_ELEM_UINT1:
-			sort_1(elements, n, (uint8_t) flip, scratch, tick);
+			sort_codes_1_flipped(elements, n, (uint8_t) flip, scratch, tick);
 			break;
 		case GS_ELEM_INT2:
-			sort_2(elements, n, (uint16_t) flip ^ SIGN2, scratch, tick);
+			sort_codes_2_flipped(elements, n, (uint16_t) flip ^ SIGN2, scratch, tick);
 			break;
 		case GS_ELEM_INT4:
-			sort_4(elements, n, (uint32_t) flip ^ SIGN4, scratch, tick);
+			sort_codes_4_flipped(elements, n, (uint32_t) flip ^ SIGN4, scratch, tick);
 			break;
 		case GS_ELEM_UINT4:
-			sort_4(elements, n, (uint32_t) flip, scratch, tick);
+			sort_codes_4_flipped(elements, n, (uint32_t) flip, scratch, tick);
 			break;
 		case GS_ELEM_FLOAT4:
 			sort_float4(elements, n, (uint32_t) flip, scratch, tick);
 			break;
 		case GS_ELEM_INT8:
-			sort_8(elements, n, flip ^ SIGN8, scratch, tick);
+			sort_codes_8_flipped(elements, n, flip ^ SIGN8, scratch, tick);
 			break;
 		case GS_ELEM_UINT8:
-			sort_8(elements, n, flip, scratch, tick);
+			sort_codes_8_flipped(elements, n, flip, scratch, tick);
 			break;
 		case GS_ELEM_FLOAT8:
 			sort_float8(elements, n, flip, scratch, tick);
