@@ -233,14 +233,22 @@ grow_images(GsDeviceSort *sort)
 		gs_host_grow((void **) &sort->image_records, n, &sort->max_images, sizeof(uint32_t));
 }
 
-/* Is there room for so many bytes below the limit?  Called with the lock held. */
+/*
+ * Reserve so many bytes for a job, below the limit.  Called with the lock held.
+ * The job's end frees what the sort does not keep.
+ */
 static bool
-fits(GsHostJob *job, uint64_t memory)
+reserve(GsHostJob *job, uint64_t memory)
 {
-	const GsDevice *device = job->sort->device;
+	GsDevice   *device = job->sort->device;
 
 	if (device->memory_used + memory <= device->memory_limit)
+	{
+		job->reserved = memory;
+		job->sort->memory_used += memory;
+		device->memory_used += memory;
 		return true;
+	}
 	gs_host_fail(&job->error, GS_NO_MEMORY,
 		 "%llu bytes more than the %llu in use would exceed the limit of %llu",
 		 (unsigned long long) memory, (unsigned long long) device->memory_used,
@@ -290,7 +298,7 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records, uint32_t
 	if (!machine_has_memory(job, memory))
 		return GS_NO_MEMORY;
 	pthread_mutex_lock(&device->lock);
-	if (!fits(job, memory))
+	if (!reserve(job, memory))
 		status = GS_NO_MEMORY;
 	else if (sort->n_rows + n_records > GS_HOST_MAX_ROWS)
 		status = gs_host_fail(&job->error, GS_NO_MEMORY, "more than %llu rows",
@@ -304,10 +312,7 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records, uint32_t
 		job->image.data_bytes = data_bytes;
 		job->image.n_records = n_records;
 		job->image.key_bytes = key_bytes;
-		job->image_memory = memory;
 		sort->n_rows += n_records;
-		sort->memory_used += memory;
-		device->memory_used += memory;
 	}
 	pthread_mutex_unlock(&device->lock);
 	return status;
@@ -466,20 +471,12 @@ host_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, uint6
 	else if (n > sort->order.n_rows)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "%llu rows of %llu were to be moved",
 						   (unsigned long long) n, (unsigned long long) sort->order.n_rows);
+	else if (!reserve(job, gs_host_reorder_bytes(&sort->order, n)))
+		job->status = GS_NO_MEMORY;
 	else
 	{
-		uint64_t	memory = gs_host_reorder_bytes(&sort->order, n);
-
-		if (!fits(job, memory))
-			job->status = GS_NO_MEMORY;
-		else
-		{
-			job->work_memory = memory;
-			job->reordering = true;
-			sort->state = GS_HOST_REORDERING;
-			sort->memory_used += memory;
-			device->memory_used += memory;
-		}
+		job->reordering = true;
+		sort->state = GS_HOST_REORDERING;
 	}
 	pthread_mutex_unlock(&device->lock);
 	gs_host_job_submit(job);
@@ -505,14 +502,8 @@ host_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint32_t 
 	else
 	{
 		pthread_mutex_lock(&device->lock);
-		if (!fits(job, data_bytes))
+		if (!reserve(job, data_bytes))
 			job->status = GS_NO_MEMORY;
-		else
-		{
-			job->work_memory = data_bytes;
-			sort->memory_used += data_bytes;
-			device->memory_used += data_bytes;
-		}
 		pthread_mutex_unlock(&device->lock);
 	}
 	gs_host_job_submit(job);

@@ -37,7 +37,7 @@ gs_host_fail(GsError *error, GsStatus status, const char *format,...)
 static void
 apply_job(GsDeviceSort *sort, GsHostJob *job)
 {
-	GsDevice   *device = sort->device;
+	uint64_t	unused = job->reserved;
 
 	if (job->kind == GS_HOST_APPEND)
 	{
@@ -45,6 +45,7 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 		{
 			uint64_t	i = sort->n_images++;
 
+			unused = 0;
 			sort->images[i] = job->image;
 			sort->image_records[i] = job->image.n_records;
 			sort->row_bytes += job->row_bytes;
@@ -53,44 +54,30 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 				sort->max_record = job->max_record;
 		}
 		else
-		{
 			sort->n_rows -= job->image.n_records;
-			sort->memory_used -= job->image_memory;
-			device->memory_used -= job->image_memory;
-		}
 	}
 	else if (job->kind == GS_HOST_PERFORM && sort->state == GS_HOST_PERFORMING)
 	{
 		sort->state = job->status == GS_OK ? GS_HOST_PERFORMED : GS_HOST_FILLING;
 		if (job->status == GS_OK)
-		{
-			uint64_t	unused = sort->n_rows * (GS_HOST_WORK_BYTES - GS_HOST_KEEP_BYTES);
-
-			sort->memory_used -= unused;
-			device->memory_used -= unused;
-		}
+			unused = sort->n_rows * (GS_HOST_WORK_BYTES - GS_HOST_KEEP_BYTES);
 	}
 	else if (job->kind == GS_HOST_REORDER && job->reordering)
 	{
 		sort->state = GS_HOST_PERFORMED;
-		sort->memory_used -= job->work_memory;
-		device->memory_used -= job->work_memory;
 		if (job->status == GS_OK)
 		{
 			free(sort->order.page_first);
 			sort->order = job->order;
 		}
 	}
-	else if (job->kind == GS_HOST_SORT_ARRAYS)
+	else if (job->kind == GS_HOST_SORT_ARRAYS && job->status == GS_OK)
 	{
-		sort->memory_used -= job->work_memory;
-		device->memory_used -= job->work_memory;
-		if (job->status == GS_OK)
-		{
-			sort->n_rows += job->image.n_records;
-			sort->row_bytes += job->row_bytes;
-		}
+		sort->n_rows += job->image.n_records;
+		sort->row_bytes += job->row_bytes;
 	}
+	sort->memory_used -= unused;
+	sort->device->memory_used -= unused;
 }
 
 /* Note that a job has run, and end those that may end. */

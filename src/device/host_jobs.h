@@ -44,7 +44,8 @@ typedef struct GsHostJob
 	const char *chunk;			/* append */
 	GsHostImage image;			/* append: to become one of the sort's;
 								 * sort_arrays: without data */
-	uint64_t	image_memory;	/* append: reserved for it */
+	uint64_t	reserved;		/* append: memory for its image, the sort's from then on;
+								 * reorder, sort_arrays: memory while it runs */
 	uint64_t	row_bytes;		/* append, sort_arrays */
 	uint64_t	key_bytes;
 	uint64_t	max_record;		/* append: bytes of the largest record */
@@ -58,7 +59,6 @@ typedef struct GsHostJob
 	uint64_t   *n_keys;			/* fetch_keys: the caller's */
 	const uint64_t *to;			/* reorder */
 	const uint64_t *from;		/* reorder */
-	uint64_t	work_memory;	/* reorder, sort_arrays: reserved while it runs */
 	bool		reordering;		/* reorder: it put the sort into that state */
 	GsHostOrder order;			/* reorder: to become the sort's */
 } GsHostJob;
