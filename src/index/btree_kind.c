@@ -69,9 +69,9 @@ btree_key_desc(Relation index, int ncols, GsRefusal *refusal)
 		collations[i] = index->rd_indcollation[i];
 		nulls_first[i] = (option & INDOPTION_NULLS_FIRST) != 0;
 
-		/* arrays and enums: which ones is the column's to say */
+		/* arrays, enums and the like: which ones is the column's to say */
 		types[i] = index->rd_opcintype[i];
-		if (IsPolymorphicType(types[i]))
+		if (IsPolymorphicType(types[i]) || types[i] == RECORDOID)
 			types[i] = TupleDescAttr(RelationGetDescr(index), i)->atttypid;
 	}
 	attnos[ncols] = ncols + 1;
@@ -79,7 +79,8 @@ btree_key_desc(Relation index, int ncols, GsRefusal *refusal)
 	collations[ncols] = InvalidOid;
 	nulls_first[ncols] = false;
 	types[ncols] = TIDOID;
-	return gs_key_desc_create(ncols + 1, attnos, operators, collations, nulls_first, types, refusal);
+	return gs_key_desc_create(ncols + 1, attnos, operators, collations, nulls_first, types, NULL, false,
+							  refusal);
 }
 
 /* The feed of a btree. */

@@ -13,8 +13,14 @@
  * width are filled up with zeroes.  Equal keys mean equal to the operator
  * class, column by column, unless one of them is marked inexact; then, and
  * only then, the columns' own operators must settle the tie.  Keys that hold
- * text of a libc collation are exact or not made at all (GS_KEY_TOO_LONG),
+ * text of a libc collation hold all of it or are not made at all (GS_KEY_TOO_LONG),
  * since their order is proven from the texts in them (src/order).
+ *
+ * Keys end before the first column that cannot be in them, if it is not the sort's first one.  Then all
+ * are inexact.
+ *
+ * A value of a composite type is a column of its own, which has no bytes behind its null byte, and one
+ * column for each field (key_record.c).
  *
  * Protocol
  *	  1. gs_key_desc_create, while planning and again in every process that
@@ -70,6 +76,7 @@ typedef enum GsKeyKind
 	GS_KEY_OIDVECTOR,
 	GS_KEY_ARRAY,
 	GS_KEY_RANGE,
+	GS_KEY_RECORD,				/* its fields are the next columns */
 	GS_KEY_ABBREVIATED			/* by the operator class; ends the key, which
 								 * is inexact */
 } GsKeyKind;
@@ -78,6 +85,7 @@ typedef struct GsKeyLabels GsKeyLabels; /* key_enum.c */
 typedef struct GsKeyCollator GsKeyCollator; /* key_icu.c */
 typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
 typedef struct GsKeyAbbreviation GsKeyAbbreviation; /* key_abbrev.c */
+typedef struct GsKeyRecord GsKeyRecord; /* key_value.h */
 struct GsLibcCollation;			/* key_libc.h */
 struct GsKeyLayout;				/* key_layout.h */
 struct GsKeepGroup;				/* device.h */
@@ -85,7 +93,7 @@ struct GsTupleKeys;				/* device/tuple_key.h */
 
 typedef struct GsKeyColumn
 {
-	AttrNumber	attno;			/* in the input tuple, from 1 */
+	AttrNumber	attno;			/* in the input tuple or the record, from 1 */
 	Oid			type;			/* input type of the operator class */
 	Oid			collation;		/* as the sort has it */
 	Oid			sort_operator;
@@ -103,6 +111,8 @@ typedef struct GsKeyColumn
 	GsKeyElement *element;		/* of an array; the bounds of a range; else
 								 * NULL */
 	GsKeyAbbreviation *abbreviation;	/* else NULL */
+	GsKeyRecord *record;		/* of a composite type, else NULL */
+	GsKeyRecord *parent;		/* that it is a field of; NULL: it is the input tuple's */
 } GsKeyColumn;
 
 /* A shape of key that gs_key_write has a short way for. */
@@ -117,15 +127,18 @@ typedef enum GsKeyShape
 
 typedef struct GsKeyDesc
 {
-	int			ncols;
+	int			ncols;			/* with the fields of composite types */
+	int			sort_cols;		/* so many first columns of the sort are in keys as a whole; where it
+								 * has more, the key ends before them */
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
 	bool		whole;			/* keys are never cut off: GS_KEY_TOO_LONG */
-	bool		abbreviated;	/* a column is; a value of it may have no key:
-								 * GS_KEY_TOO_LONG */
+	bool		inexact;		/* keys are, as they end before the sort's last column; or as a column is
+								 * abbreviated: a value of it may have no key, GS_KEY_TOO_LONG */
+	bool		ended;			/* the former */
 	AttrNumber	max_attno;		/* highest attno of the columns */
 	GsKeyShape	shape;
-	GsKeyColumn cols[FLEXIBLE_ARRAY_MEMBER];
+	GsKeyColumn *cols;
 } GsKeyDesc;
 
 /*
@@ -135,15 +148,16 @@ typedef struct GsKeyDesc
 /*
  * Describe the keys of a sort by ncols columns, given as a Sort plan node has
  * them; types are those of the columns in the input tuple (domains and other
- * binary-coercible types included).  Returns a descriptor allocated in
- * CurrentMemoryContext, for this process alone, and sets *refusal to
- * GS_REFUSE_NONE, or NULL and the reason.  Reads the system caches only, and
- * opens the ICU collators that the session has not used yet.
+ * binary-coercible types included), and typmods say what columns of type record hold; NULL: there are
+ * none.  may_end: keys need not hold all columns.
+ * Returns a descriptor allocated in CurrentMemoryContext, for this process alone, and
+ * sets *refusal to GS_REFUSE_NONE, or NULL and the reason.  Reads the system caches only,
+ * and opens the ICU collators that the session has not used yet.
  */
 extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
 									 const Oid *sort_operators, const Oid *collations,
-									 const bool *nulls_first, const Oid *types,
-									 GsRefusal *refusal);
+									 const bool *nulls_first, const Oid *types, const int32 *typmods,
+									 bool may_end, GsRefusal *refusal);
 
 /*
  * The layout of keys that hold text of a libc collation, from which their order is

@@ -8,7 +8,8 @@
  * what PostgreSQL's sort uses to find the comparison function of an operator,
  * so both speak of the same class even where somebody has put the operator
  * into a class of his own: then the family is not the one in the table, and
- * the sort is refused.  Elements of arrays are described like columns.
+ * the sort is refused.  Elements of arrays are described like columns, and the fields of composite
+ * types are columns.
  *
  * Tests: regress/keys, regress/keys_types
  *
@@ -29,65 +30,112 @@
 #include "key/key_types.h"
 #include "key/key_value.h"
 
-static GsRefusal describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator,
-								 Oid collation, bool nulls_first, Oid type);
+static GsKeyColumn *add_column(GsKeyDesc *desc);
+static GsRefusal describe_column(GsKeyDesc *desc, AttrNumber attno, Oid sort_operator,
+								 Oid collation, bool nulls_first, Oid type, int32 typmod);
+static GsRefusal describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending);
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
-								Oid type);
+								Oid type, int32 typmod);
 static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
 static GsRefusal describe_bounds(GsKeyColumn *col, Oid range_type);
 static const GsKeyColumn *innermost(const GsKeyColumn *col, int *depth);
 static bool make_layout(const GsKeyDesc *desc, GsKeyLayout *layout);
+static bool is_possible(GsKeyDesc *desc);
 static GsKeyShape choose_shape(const GsKeyDesc *desc);
 
 GsKeyDesc *
 gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operators,
 				   const Oid *collations, const bool *nulls_first, const Oid *types,
-				   GsRefusal *refusal)
+				   const int32 *typmods, bool may_end, GsRefusal *refusal)
 {
-	GsKeyDesc  *desc;
-	GsKeyLayout layout;
+	GsKeyDesc  *desc = palloc0(sizeof(GsKeyDesc));
+	const GsKeyColumn *left_out = NULL;
+	int			tops = 0;
 	uint32		width = 0;
 	bool		fixed = true;
 
 	Assert(ncols > 0);
 
-	desc = palloc0(offsetof(GsKeyDesc, cols) + ncols * sizeof(GsKeyColumn));
-	desc->ncols = ncols;
-	for (int i = 0; i < ncols; i++)
+	*refusal = GS_REFUSE_NONE;
+	for (int i = 0; i < ncols && *refusal == GS_REFUSE_NONE; i++)
 	{
-		GsKeyColumn *col = &desc->cols[i];
-
-		*refusal = describe_column(col, attnos[i], sort_operators[i], collations[i],
-								   nulls_first[i], types[i]);
-		if (*refusal != GS_REFUSE_NONE)
-		{
-			pfree(desc);
-			return NULL;
-		}
-		col->last = (i == ncols - 1);
-		desc->max_attno = Max(desc->max_attno, col->attno);
-		if (col->width == 0)
-			fixed = false;
-		desc->abbreviated |= col->kind == GS_KEY_ABBREVIATED;
-		width += 1 + col->width;
+		*refusal = describe_column(desc, attnos[i], sort_operators[i], collations[i],
+								   nulls_first[i], types[i], typmods ? typmods[i] : -1);
+		/* comparing without a collation is an error, which is PostgreSQL's to report */
+		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(collations[i]);
+		if (*refusal == GS_REFUSE_NONE)
+			desc->sort_cols++;
 	}
-	if (!make_layout(desc, &layout) || (layout.n_parts > 0 && desc->abbreviated))
+	desc->ended = *refusal != GS_REFUSE_NONE;
+	while (desc->ncols > 0 && !is_possible(desc))
 	{
-		*refusal = GS_REFUSE_COLLATION;
+		desc->ended = true;
+		left_out = &desc->cols[--desc->ncols];
+		if (*refusal == GS_REFUSE_NONE)
+			*refusal = GS_REFUSE_COLLATION;
+	}
+	if (desc->ncols == 0 || (desc->ended && !may_end))
+	{
 		pfree(desc);
 		return NULL;
 	}
-	desc->whole = layout.n_parts > 0;
+	*refusal = GS_REFUSE_NONE;
+	desc->cols[desc->ncols - 1].last = true;
+	desc->inexact |= desc->ended;
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+
+		if (col->parent == NULL)
+		{
+			tops++;
+			desc->max_attno = Max(desc->max_attno, col->attno);
+		}
+		if (col->width == 0)
+			fixed = false;
+		width += 1 + col->width;
+	}
+	if (left_out)
+		desc->sort_cols = Min(desc->sort_cols, left_out->parent ? tops - 1 : tops);
 	desc->fixed_width = (fixed && width <= GS_KEY_FIXED_MAX) ? width : 0;
 	desc->shape = choose_shape(desc);
 	return desc;
 }
 
-/* Fill in one column, or say why it cannot be a key. */
-static GsRefusal
-describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid collation,
-				bool nulls_first, Oid type)
+/* Can keys end with the last column?  Sets inexact and whole. */
+static bool
+is_possible(GsKeyDesc *desc)
 {
+	GsKeyLayout layout;
+
+	/* of what has no field in the key, the key tells nothing */
+	if (desc->ended && desc->cols[desc->ncols - 1].record)
+		return false;
+	desc->inexact = false;
+	for (int i = 0; i < desc->ncols; i++)
+		desc->inexact |= desc->cols[i].kind == GS_KEY_ABBREVIATED;
+	if (!make_layout(desc, &layout))
+		return false;
+	desc->whole = layout.n_parts > 0;
+	return !desc->whole || !desc->inexact;
+}
+
+static GsKeyColumn *
+add_column(GsKeyDesc *desc)
+{
+	Size		bytes = (desc->ncols + 1) * sizeof(GsKeyColumn);
+
+	desc->cols = desc->cols ? repalloc(desc->cols, bytes) : palloc(bytes);
+	memset(&desc->cols[desc->ncols], 0, sizeof(GsKeyColumn));
+	return &desc->cols[desc->ncols];
+}
+
+/* Add a column of the sort, with the fields of a composite type; or say why it cannot be in a key. */
+static GsRefusal
+describe_column(GsKeyDesc *desc, AttrNumber attno, Oid sort_operator, Oid collation,
+				bool nulls_first, Oid type, int32 typmod)
+{
+	GsKeyColumn *col = add_column(desc);
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		descending;
@@ -102,7 +150,7 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 	col->sort_operator = sort_operator;
 	col->desc = descending;
 	col->nulls_first = nulls_first;
-	refusal = describe_value(col, opfamily, opcintype, collation, type);
+	refusal = describe_value(col, opfamily, opcintype, collation, type, typmod);
 	if (refusal == GS_REFUSE_TYPE && IsBinaryCoercible(type, opcintype))
 	{
 		col->abbreviation = gs_key_abbreviation_create(sort_operator, opfamily, opcintype, collation);
@@ -113,12 +161,47 @@ describe_column(GsKeyColumn *col, AttrNumber attno, Oid sort_operator, Oid colla
 		col->kind = GS_KEY_ABBREVIATED;
 		refusal = GS_REFUSE_NONE;
 	}
-	return refusal;
+	if (refusal != GS_REFUSE_NONE)
+		return refusal;
+	desc->ncols++;
+	return col->record ? describe_fields(desc, col->record, descending) : GS_REFUSE_NONE;
+}
+
+static GsRefusal
+describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending)
+{
+	for (int i = 0; i < record->tupdesc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(record->tupdesc, i);
+		TypeCacheEntry *entry;
+		GsKeyColumn *col;
+		GsRefusal	refusal;
+
+		if (att->attisdropped)
+			continue;
+		entry = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY);
+		if (!OidIsValid(entry->btree_opf))
+			return GS_REFUSE_TYPE;
+		col = add_column(desc);
+		col->attno = i + 1;
+		col->parent = record;
+		col->desc = col->nulls_first = descending;
+		refusal = describe_value(col, entry->btree_opf, entry->btree_opintype, att->attcollation,
+								 att->atttypid, att->atttypmod);
+		if (refusal != GS_REFUSE_NONE)
+			return refusal;
+		desc->ncols++;
+		if (col->record)
+			refusal = describe_fields(desc, col->record, descending);
+		if (refusal != GS_REFUSE_NONE)
+			return refusal;
+	}
+	return GS_REFUSE_NONE;
 }
 
 /* What it takes to write a value: of a column, or an element of an array. */
 static GsRefusal
-describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type)
+describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type, int32 typmod)
 {
 	const GsKeyType *row;
 	GsRefusal	refusal;
@@ -154,7 +237,20 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 		return describe_element(col, collation, getBaseType(type));
 	if (row->kind == GS_KEY_RANGE)
 		return describe_bounds(col, getBaseType(type));
+	if (row->kind == GS_KEY_RECORD)
+	{
+		col->record = gs_key_record_create(getBaseType(type), typmod);
+		return col->record ? GS_REFUSE_NONE : GS_REFUSE_TYPE;
+	}
 	return GS_REFUSE_NONE;
+}
+
+/* The same for a value inside of another one, where those of composite types cannot be. */
+static GsRefusal
+describe_nested(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type)
+{
+	return opcintype == RECORDOID ? GS_REFUSE_TYPE :
+		describe_value(col, opfamily, opcintype, collation, type, -1);
 }
 
 /* Elements are compared by their type's default operator class. */
@@ -176,8 +272,8 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 	element->typbyval = entry->typbyval;
 	element->typalign = entry->typalign;
 	col->element = element;
-	return describe_value(&element->column, entry->btree_opf, entry->btree_opintype, collation,
-						  type);
+	return describe_nested(&element->column, entry->btree_opf, entry->btree_opintype, collation,
+						   type);
 }
 
 /*
@@ -202,8 +298,8 @@ describe_bounds(GsKeyColumn *col, Oid range_type)
 		return GS_REFUSE_TYPE;
 	col->element = palloc0(sizeof(GsKeyElement));
 	col->element->range = lookup_type_cache(range_type, TYPECACHE_RANGE_INFO);
-	refusal = describe_value(&col->element->column, opfamily, bound_type,
-							 get_range_collation(range_type), get_range_subtype(range_type));
+	refusal = describe_nested(&col->element->column, opfamily, bound_type,
+							  get_range_collation(range_type), get_range_subtype(range_type));
 	if (refusal == GS_REFUSE_NONE && innermost(&col->element->column, &depth)->libc != NULL)
 		refusal = GS_REFUSE_COLLATION;
 	return refusal;
@@ -236,6 +332,7 @@ part_kind(const GsKeyColumn *col)
 		case GS_KEY_RAW:
 		case GS_KEY_TID:
 		case GS_KEY_ENUM:
+		case GS_KEY_RECORD:		/* of no bytes */
 			return GS_PART_FIXED;
 		case GS_KEY_FLOAT4:
 		case GS_KEY_FLOAT8:
@@ -362,9 +459,12 @@ gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
 {
 	int			depth;
 
-	Assert(ncols <= desc->ncols);
-	if (desc->abbreviated)
+	if (desc->inexact)
 		return false;
+	Assert(ncols <= desc->sort_cols);
+	for (int i = 0; i < desc->ncols; i++)
+		if (desc->cols[i].record)
+			return false;
 	for (int i = ncols; i < desc->ncols; i++)
 		if (innermost(&desc->cols[i], &depth)->libc != NULL)
 			return false;

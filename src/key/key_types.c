@@ -28,11 +28,12 @@
  *				row here
  *	  ranges	the empty one first, then by bounds, key_range.c; of any type with a row here,
  *				but not of text of a libc collation
+ *	  composite types	by their fields, key_record.c; not inside of arrays
  *
  * A row is found by the operator class's input type, which for domains is the
  * base type, for varchar is text, for regclass and the like oid, and for every
- * enum, array and range anyenum, anyarray and anyrange.  Every type has one default btree
- * operator class, which is pinned for built-in types and so cannot be
+ * enum, array, range and composite type anyenum, anyarray, anyrange and record.
+ * Every type has one default btree operator class, which is pinned for built-in types and so cannot be
  * another than the one meant here; the pattern classes are named.
  *
  * The element says how devices sort such values in place, in an array
@@ -88,6 +89,7 @@ static const GsKeyType key_types[] = {
 	{OIDVECTOROID, InvalidOid, GS_KEY_OIDVECTOR, 0, false, GS_ELEM_NONE},
 	{ANYARRAYOID, InvalidOid, GS_KEY_ARRAY, 0, false, GS_ELEM_NONE},
 	{ANYRANGEOID, InvalidOid, GS_KEY_RANGE, 0, false, GS_ELEM_NONE},
+	{RECORDOID, InvalidOid, GS_KEY_RECORD, 0, false, GS_ELEM_NONE},
 };
 
 const GsKeyType *

@@ -78,6 +78,7 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 		case GS_KEY_RANGE:
 			all = gs_key_put_range(col, value, gs_key_put_varying, dst, room, written);
 			break;
+		case GS_KEY_RECORD:
 		case GS_KEY_ABBREVIATED:
 		case GS_KEY_BOOL:
 		case GS_KEY_UINT8:

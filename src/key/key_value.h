@@ -36,6 +36,16 @@ struct GsKeyElement
 	GsKeyColumn column;			/* ascending, not last */
 };
 
+/* A composite type, and the fields of the value at hand. */
+struct GsKeyRecord
+{
+	Oid			type;
+	int32		typmod;
+	TupleDesc	tupdesc;
+	Datum	   *values;
+	bool	   *isnull;
+};
+
 /* A varlena's contents, or their first bytes. */
 typedef struct GsVarBytes
 {
@@ -66,6 +76,13 @@ extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_v
 /* key_range.c: the same for a range. */
 extern bool gs_key_put_range(const GsKeyColumn *col, Datum value, GsKeyPut put_varying,
 							 uint8 *dst, size_t room, size_t *written);
+
+/*
+ * key_record.c: a composite type, in CurrentMemoryContext, NULL if it is none with known fields; and
+ * reading the fields of a value.
+ */
+extern GsKeyRecord *gs_key_record_create(Oid type, int32 typmod);
+extern void gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull);
 
 /* key_enum.c: place of a label among those of its type. */
 extern GsKeyLabels *gs_key_labels_create(Oid type);
@@ -244,6 +261,7 @@ gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
 		case GS_KEY_OIDVECTOR:
 		case GS_KEY_ARRAY:
 		case GS_KEY_RANGE:
+		case GS_KEY_RECORD:
 		case GS_KEY_ABBREVIATED:
 			Assert(false);
 			break;

@@ -105,7 +105,7 @@ is_surely_too_long(const GsKeyColumn *col, Datum value)
  * Any columns.
  */
 static uint32
-write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
+write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_isnull,
 			  uint8 *dst, uint32 capacity, bool *inexact)
 {
 	uint8	   *start = dst;
@@ -114,11 +114,18 @@ write_general(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 	for (int i = 0; i < desc->ncols; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
+		const Datum *values = col->parent ? col->parent->values : row_values;
+		const bool *isnull = col->parent ? col->parent->isnull : row_isnull;
 		int			at = col->attno - 1;
 
 		if (dst == end)
 			goto full;
 		*dst++ = gs_key_null_byte(isnull[at], col->nulls_first);
+		if (unlikely(col->record != NULL))
+		{
+			gs_key_record_read(col->record, values[at], isnull[at]);
+			continue;
+		}
 		if (isnull[at])
 			continue;
 
@@ -204,7 +211,7 @@ uint32
 gs_key_write(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 			 uint8 *dst, uint32 capacity, bool *inexact)
 {
-	*inexact = false;
+	*inexact = desc->ended;
 	switch (desc->shape)
 	{
 		case GS_KEY_SHAPE_FIXED:

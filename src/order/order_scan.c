@@ -238,8 +238,6 @@ compare_pairs(GsOrderScan *scan, const uint8_t **entries, Runs *runs)
 	for (uint32_t i = 0; i < scan->n; i++)
 	{
 		entries[i] = entry;
-		if (gs_entry_length_word(entry) & GS_KEY_INEXACT)
-			return false;
 		entry += gs_entry_bytes(entry);
 	}
 	for (uint32_t i = 1; i < scan->n; i++)

@@ -12,8 +12,12 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
+#include "executor/executor.h"
+#include "funcapi.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "plan/plan_walk.h"
 
 const GsBound gs_no_bound = {GS_NO_BOUND, GS_NO_BOUND, NULL};
@@ -138,6 +142,47 @@ gs_plan_strip_relabel(Node *node)
 	while (node && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
 	return node;
+}
+
+/* As ExecInitExpr() does, which makes the values. */
+static int32
+row_typmod(const RowExpr *row)
+{
+	TupleDesc	tupdesc = ExecTypeFromExprList(row->args);
+
+	ExecTypeSetColNames(tupdesc, row->colnames);
+	return BlessTupleDesc(tupdesc)->tdtypmod;
+}
+
+int32
+gs_plan_row_typmod(const Plan *plan, const Node *expr)
+{
+	if (exprType(expr) != RECORDOID)
+		return -1;
+	while (plan != NULL && IsA(expr, Var))
+	{
+		const Var  *var = (const Var *) expr;
+		List	   *columns = NIL;
+		TargetEntry *tle;
+
+		if (var->varno == INDEX_VAR && IsA(plan, CustomScan))
+			columns = ((const CustomScan *) plan)->custom_scan_tlist;
+		else
+		{
+			if (IsA(plan, SubqueryScan))
+				plan = ((const SubqueryScan *) plan)->subplan;
+			else
+				plan = var->varno == OUTER_VAR ? outerPlan(plan) : NULL;
+			if (plan)
+				columns = plan->targetlist;
+		}
+		tle = get_tle_by_resno(columns, var->varattno);
+		if (tle == NULL)
+			return -1;
+		expr = (const Node *) tle->expr;
+	}
+	return IsA(expr, RowExpr) && ((const RowExpr *) expr)->row_typeid == RECORDOID ?
+		row_typmod((const RowExpr *) expr) : -1;
 }
 
 static bool

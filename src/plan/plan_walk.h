@@ -34,6 +34,12 @@ extern bool gs_plan_agg_is_simple(const Agg *agg);
 /* An expression without what changes its type or collation only. */
 extern Node *gs_plan_strip_relabel(Node *node);
 
+/*
+ * Of an expression of type record in a node's target list: the number that the process has for the
+ * types of its fields, if it is, or comes from, a ROW(...).  Else -1.  plan: NULL for one of a query.
+ */
+extern int32 gs_plan_row_typmod(const Plan *plan, const Node *expr);
+
 /* How many rows a node will be asked for, from the first one on. */
 typedef struct GsBound
 {

@@ -22,6 +22,9 @@ extern Cost gs_cost_feed(double rows, int width);
 extern Cost gs_cost_sort_startup(double rows_fed, double rows, int width);
 extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 
+/* What it costs to settle rows whose keys end before the sort's last column: so many different keys. */
+extern Cost gs_cost_settling(double rows, double keys);
+
 /* Is a sort of so many rows expected to go to temporary files? */
 extern bool gs_cost_expects_files(double rows, int width);
 

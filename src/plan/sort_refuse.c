@@ -48,13 +48,15 @@ static int
 refused_column(const Sort *sort)
 {
 	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
+	int32	   *typmods = palloc(sort->numCols * sizeof(int32));
 	GsRefusal	refusal;
 
 	for (int i = 0; i < sort->numCols; i++)
 	{
 		types[i] = exprType(sort_expression(sort, i));
+		typmods[i] = gs_plan_row_typmod(&sort->plan, sort_expression(sort, i));
 		if (gs_key_desc_create(i + 1, sort->sortColIdx, sort->sortOperators, sort->collations,
-							   sort->nullsFirst, types, &refusal) == NULL)
+							   sort->nullsFirst, types, typmods, true, &refusal) == NULL)
 			return i;
 	}
 	return sort->numCols - 1;

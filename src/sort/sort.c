@@ -41,26 +41,30 @@ GsKeyDesc *
 gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 {
 	Oid		   *types = palloc(keys->ncols * sizeof(Oid));
+	int32	   *typmods = palloc(keys->ncols * sizeof(int32));
 	GsKeyDesc  *desc;
 
 	/*
 	 * The planner matches columns to sort operators without regard to casts
 	 * that change nothing: to sort by oid_column::int4 it takes the column
 	 * itself.  So it is the operator that says what the datums are, but for
-	 * operators of all arrays or enums.
+	 * operators of all arrays, enums or composite types.
 	 */
 	for (int i = 0; i < keys->ncols; i++)
 	{
+		Form_pg_attribute att = TupleDescAttr(tupdesc, keys->attnos[i] - 1);
 		Oid			opfamily;
 		bool		descending;
 
+		typmods[i] = att->atttypmod;
 		if (!gs_compat_ordering_op(keys->operators[i], &opfamily, &types[i], &descending) ||
-			IsPolymorphicType(types[i]))
-			types[i] = TupleDescAttr(tupdesc, keys->attnos[i] - 1)->atttypid;
+			IsPolymorphicType(types[i]) || types[i] == RECORDOID)
+			types[i] = att->atttypid;
 	}
 	desc = gs_key_desc_create(keys->ncols, keys->attnos, keys->operators, keys->collations,
-							  keys->nulls_first, types, refusal);
+							  keys->nulls_first, types, typmods, true, refusal);
 	pfree(types);
+	pfree(typmods);
 	return desc;
 }
 
@@ -516,7 +520,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		if (status != GS_SORT_OK)
 			return status;
 	}
-	else if (sort->place == GS_SORT_LOCAL && (sort->layout.n_parts > 0 || sort->desc->abbreviated))
+	else if (sort->place == GS_SORT_LOCAL && (sort->layout.n_parts > 0 || sort->desc->inexact))
 		change_few_rows_to_cpu(sort);
 	if (sort->place == GS_SORT_CPU)
 	{

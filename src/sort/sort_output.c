@@ -6,12 +6,11 @@
  * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
  *
  * Settling
- *	  A key longer than GS_KEY_MAX went to the device cut off, and an abbreviated key
- *	  tells only so much.  Rows whose inexact keys are equal come as a run, every row of it
- *	  marked inexact; a tuplesort with the columns' own operators puts the run in order.  This
- *	  works in forward direction only, so where random access is asked for
- *	  and any key is inexact, all rows are settled first and kept in a
- *	  tuplestore.
+ *	  A key longer than GS_KEY_MAX went to the device cut off; an abbreviated key, and one that
+ *	  ends before the last column, tells only so much.  Rows whose inexact keys are equal come
+ *	  as a run, every row of it marked inexact; a tuplesort with the columns' own operators puts
+ *	  the run in order.  This works in forward direction only, so where random access is asked
+ *	  for and any key is inexact, all rows are settled first and kept in a tuplestore.
  *
  * Rows put aside
  *	  Those without a key (sort_aside.c) are merged in, also in forward
@@ -64,7 +63,10 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 {
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	sort->settling = gs_stored_make_tuplesort(sort, TUPLESORT_NONE);
+	if (sort->settling == NULL)
+		sort->settling = gs_stored_make_tuplesort(sort, TUPLESORT_NONE);
+	else
+		tuplesort_reset(sort->settling);
 	MemoryContextSwitchTo(old);
 	sort->collecting = true;
 	for (;;)
@@ -84,6 +86,7 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 	}
 	tuplesort_performsort(sort->settling);
 	sort->collecting = false;
+	sort->in_run = true;
 	return GS_SORT_OK;
 }
 
@@ -106,12 +109,11 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	const char *row;
 	uint32		flags;
 
-	if (unlikely(sort->settling != NULL))
+	if (unlikely(sort->in_run))
 	{
 		if (tuplesort_gettupleslot(sort->settling, true, false, slot, NULL))
 			return GS_SORT_OK;
-		tuplesort_end(sort->settling);
-		sort->settling = NULL;
+		sort->in_run = false;
 	}
 	do
 	{
@@ -342,7 +344,7 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 	GsSortStatus status;
 
 	Assert(sort->performed);
-	if (likely(sort->direct && forward && sort->settling == NULL))
+	if (likely(sort->direct && forward && !sort->in_run))
 	{
 		uint32		others = GS_ENTRY_EXTERNAL | GS_ENTRY_INEXACT | (sort->first_of_equal ? GS_ENTRY_TIE : 0);
 		const char *row = gs_rows_next_in_page(sort->rows, others);
@@ -623,6 +625,7 @@ gs_output_end(GsSort *sort)
 		tuplesort_end(sort->settling);
 	sort->settling = NULL;
 	sort->collecting = false;
+	sort->in_run = false;
 	if (sort->settled)
 		tuplestore_end(sort->settled);
 	sort->settled = NULL;

@@ -111,8 +111,9 @@ struct GsSort
 
 	/* the way out */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
-	Tuplesortstate *settling;	/* the run of equal keys now being settled */
-	bool		collecting;		/* such a run is not complete yet */
+	Tuplesortstate *settling;	/* of one run of equal keys after the other; NULL until there is one */
+	bool		collecting;		/* the run is not complete yet */
+	bool		in_run;			/* it is settled, and returned now */
 	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
 								 * is returned, but for rows put aside */
 	bool		direct;			/* place DEVICE: rows are returned as they lie in

@@ -12,7 +12,7 @@
 #	pattern		~<~ and ~>~ sort it
 #	exprs		expressions over a column (%s), each with the kind of its result
 #	compare_as	a cast to what has an equality operator
-#	left		gpusort leaves it to PostgreSQL
+#	left		gpusort leaves it to PostgreSQL, if it is the first key
 #
 # random_type() makes them, also domains over others and arrays of others.
 
@@ -351,6 +351,14 @@ my %scalars = (
 		$type->{pattern} = 0;
 		return $type;
 	},
+	pair => sub { {
+		sql => 'fuzz_pair', nasty => [ '(,)', '(0,)', '(,a)', '(0,"")', '(0,A)', '(0,a)', '(1,á)', '(-1,a-b)' ],
+		random => sub { '(' . between(0, 3) . ',' . pick('a', 'A', 'b', 'á', 'a b', 'ab', '') . ')' },
+		formula => sub { "((@{[$_[0]->()]} & 3)::int, md5((@{[$_[0]->()]} & 63)::text))::fuzz_pair" } } },
+	doc => sub { {
+		sql => 'fuzz_doc', nasty => [ '(,,,)', '(1,,,)', '(1.0,"(,)",,)', '(1,"(0,a)",{},m0)', '(1.00,"(0,a)",[],m1)', '(1,"(0,a)",{},)' ],
+		random => sub { '(' . between(0, 2) . ',"(' . between(0, 1) . ',a)",[' . between(0, 3) . '],' . pick('m0', 'm1', '') . ')' },
+		formula => sub { "((@{[$_[0]->()]} & 3)::numeric, NULL, to_jsonb(@{[$_[0]->()]} & 7), 'm1')::fuzz_doc" } } },
 	jsonb => sub { {
 		sql => 'jsonb', nasty => [ '{}', '[]', '1', 'true', '"a"', '[1]', '{"a":1}' ], random => sub { '[' . between(0, 5) . ']' },
 		formula => sub { "jsonb_build_array(@{[$_[0]->()]} & 7)" }, left => 1 } },
@@ -481,13 +489,13 @@ sub random_type
 	my $name = chance(0.35) ? pick(@text_like) : pick(@supported);
 	my $type;
 
-	$name = 'jsonb' if chance(0.02);
+	$name = 'jsonb' if chance(0.05);
 	return make_domain(pick('fuzz_word', 'fuzz_words', 'fuzz_count', 'fuzz_amount', 'fuzz_state')) if chance(0.05);
 	return make_array(chance(0.3) ? make_domain('fuzz_word') : $scalars{ pick(@text_like) }->()) if chance(0.06);
 	$name = pick('float4', 'float8', 'int4', 'text', $name, $name) if chance(0.2);
 	$type = { %{ $scalars{$name}->() }, label => $name };
-	# int2vector and oidvector have no arrays that literals could be written for so
-	return $type if $name =~ /vector/ || !chance(0.15);
+	# int2vector and oidvector have no arrays that literals could be written for so; those of composite types are left
+	return $type if $name =~ /vector|pair|doc/ || !chance(0.15);
 	return make_array($type);
 }
 

@@ -41,3 +41,5 @@ CREATE DOMAIN fuzz_words AS text[] COLLATE fuzz_en;
 CREATE DOMAIN fuzz_count AS int;
 CREATE DOMAIN fuzz_amount AS numeric;
 CREATE DOMAIN fuzz_state AS fuzz_mood;
+CREATE TYPE fuzz_pair AS (a int, b text COLLATE fuzz_en);
+CREATE TYPE fuzz_doc AS (n numeric, p fuzz_pair, d jsonb, m fuzz_mood);

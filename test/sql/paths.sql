@@ -183,7 +183,7 @@ RESET enable_hashagg;
 RESET gpusort.force;
 -- types that are not sorted, grouping sets, what the user has switched off
 SELECT stays('SELECT j, count(*) FROM paths_t GROUP BY j');
-SELECT stays('SELECT DISTINCT e, j FROM paths_t');
+SELECT stays('SELECT DISTINCT j, e FROM paths_t');
 SELECT stays('SELECT p, k, count(*) FROM paths_t GROUP BY GROUPING SETS ((p), (k))');
 SELECT stays('SELECT a.id FROM paths_t a JOIN paths_u b ON to_jsonb(a.id) = to_jsonb(b.id)');
 SET enable_sort = off;

@@ -34,10 +34,8 @@ SET gpusort.min_rows = 1000;
 
 -- what gpusort cannot sort: the column, its type, its collation
 SET gpusort.force = on;
-SELECT count(*) FROM (SELECT id FROM refusals_t ORDER BY p, j OFFSET 0) AS s;
-SELECT plan($$SELECT t.id FROM refusals_t t JOIN refusals_t u USING (id) ORDER BY t.id, u.pair$$);
-SELECT plan($$SELECT id FROM refusals_t ORDER BY p COLLATE "C.utf8", p COLLATE "en_US.utf8", p COLLATE refusals_en, p COLLATE "de_DE.utf8",
-	n, p COLLATE refusals_de$$);
+SELECT count(*) FROM (SELECT id FROM refusals_t ORDER BY j, p OFFSET 0) AS s;
+SELECT plan($$SELECT t.id FROM refusals_t t JOIN refusals_t u USING (id) ORDER BY ARRAY[u.pair], t.id$$);
 SELECT plan($$SELECT id FROM refusals_t ORDER BY p USING ~<~$$);
 SELECT plan($$SELECT id FROM refusals_t WHERE id IN (SELECT id FROM refusals_t ORDER BY lower(j::text)::jsonb LIMIT 3)$$);
 -- the sort that EXPLAIN alone can print

@@ -599,7 +599,7 @@ main(void)
 	test_case(&small, PLANT_BORDER, GS_ORDER_NOT_PROVEN, true);
 	test_case(&texts, PLANT_BORDER, GS_ORDER_NOT_PROVEN, true);
 	test_case(&array_desc, PLANT_BORDER, GS_ORDER_NOT_PROVEN, true);
-	test_case(&small, INEXACT, GS_ORDER_NOT_PROVEN, true);
+	test_case(&small, INEXACT, GS_ORDER_PROVEN, true);
 	test_case(&small, NO_LOCALE, GS_ORDER_NOT_PROVEN, true);
 	test_case(&dense, NO_MEMORY, GS_ORDER_NOT_PROVEN, true);
 	test_case(&dense, LOST, GS_ORDER_DEVICE_LOST, true);

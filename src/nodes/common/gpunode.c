@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -149,6 +150,23 @@ gs_node_finish_columns(CustomScan *plan)
 {
 	plan->custom_scan_tlist = gs_node_outer_tlist(outerPlan(plan)->targetlist);
 	plan->scan.plan.targetlist = gs_node_index_tlist(plan->scan.plan.targetlist);
+}
+
+void
+gs_node_type_records(CustomScanState *node)
+{
+	const CustomScan *plan = (const CustomScan *) node->ss.ps.plan;
+	TupleDesc	tupdesc = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+	ListCell   *lc;
+
+	foreach(lc, plan->custom_scan_tlist)
+	{
+		const TargetEntry *tle = lfirst_node(TargetEntry, lc);
+		Form_pg_attribute att = TupleDescAttr(tupdesc, tle->resno - 1);
+
+		if (att->atttypid == RECORDOID)
+			att->atttypmod = gs_plan_row_typmod(&plan->scan.plan, (Node *) tle->expr);
+	}
 }
 
 List *

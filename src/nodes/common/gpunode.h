@@ -88,6 +88,12 @@ gs_scan_columns_set(const GsScanColumns *columns, TupleTableSlot *row, TupleTabl
 /* For scan.CreateCustomScanState. */
 extern Node *gs_node_create_state(CustomScan *plan);
 
+/*
+ * While it begins: set the typmods of columns of type record in the description of its scan tuple, as far
+ * as the plan tells what they hold.
+ */
+extern void gs_node_type_records(CustomScanState *node);
+
 /* Let plans with these nodes be read in this process. */
 extern void gs_nodes_init(void);
 

@@ -84,6 +84,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	gs_plan_read(plan, &state->keys);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
+	gs_node_type_records(node);
 	state->session.number = -1;
 	state->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort feed node",
 										   ALLOCSET_DEFAULT_SIZES);

@@ -127,7 +127,8 @@ gs_page_scan_create(PlanState *child, const GsKeyDesc *desc)
 		return NULL;
 
 	for (int i = 0; i < desc->ncols; i++)
-		key_columns = bms_add_member(key_columns, desc->cols[i].attno);
+		if (desc->cols[i].parent == NULL)
+			key_columns = bms_add_member(key_columns, desc->cols[i].attno);
 	scan = palloc0(sizeof(GsPageScan));
 	scan->child = state;
 	scan->map = gs_tuple_map_create(RelationGetDescr(table), ExecGetResultType(child), sources,

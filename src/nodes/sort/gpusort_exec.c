@@ -97,6 +97,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	 * Rows are minimal tuples.  ExecInitCustomScan prepared for virtual ones,
 	 * before PostgreSQL 16 in any case, so do that part anew.
 	 */
+	gs_node_type_records(node);
 	state->tupdesc = node->ss.ss_ScanTupleSlot->tts_tupleDescriptor;
 	gs_compat_init_scan_slot(estate, &node->ss, state->tupdesc, &TTSOpsMinimalTuple);
 	ExecAssignScanProjectionInfoWithVarno(&node->ss, INDEX_VAR);

@@ -68,7 +68,10 @@ can_hash(const JoinPathExtraData *extra)
 	return false;
 }
 
-/* The cheapest way to a side's rows in this order; sets *sorts if that is a GpuSort. */
+/*
+ * The cheapest way to a side's rows in this order; sets *sorts if that is a GpuSort.  NULL: gpusort
+ * cannot sort so.
+ */
 static Path *
 side_path(PlannerInfo *root, RelOptInfo *side, List *pathkeys, bool *sorts)
 {
@@ -78,6 +81,8 @@ side_path(PlannerInfo *root, RelOptInfo *side, List *pathkeys, bool *sorts)
 	ListCell   *lc;
 
 	gs_offer_set_input(root, &offer, side);
+	if (!gs_sort_supports(root, &offer))
+		return NULL;
 	foreach(lc, gs_offer_sorts(root, &offer))
 	{
 		Path	   *path = lfirst(lc);
@@ -125,11 +130,9 @@ gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 	outer_keys = select_outer_pathkeys_for_merge(root, extra->mergeclause_list, joinrel);
 	clauses = find_mergeclauses_for_outer_pathkeys(root, outer_keys, extra->mergeclause_list);
 	inner_keys = make_inner_pathkeys_for_merge(root, clauses, outer_keys);
-	if (!gs_sort_supports(outer_keys) || !gs_sort_supports(inner_keys))
-		return;
 	outer = side_path(root, outerrel, outer_keys, &sorts);
 	inner = side_path(root, innerrel, inner_keys, &sorts);
-	if (!sorts)
+	if (outer == NULL || inner == NULL || !sorts)
 		return;
 	gs_compat_initial_cost_mergejoin(root, &workspace, jointype, clauses, outer, inner, extra);
 	join = gs_compat_create_mergejoin_path(root, joinrel, jointype, &workspace, extra, outer,

@@ -18,19 +18,24 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
+#include "utils/selfuncs.h"
 
 #include "compat.h"
 #include "guc.h"
 #include "key/key.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
+#include "plan/plan_walk.h"
 #include "plan/query_volatile.h"
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 
-/* Can gpusort sort by one member of each of these classes?  pick: the number of the member. */
-static bool
-members_are_supported(List *pathkeys, List **members, int pick)
+/*
+ * How many first pathkeys are in keys as a whole, if the sort is by one member of each of these
+ * classes; -1: gpusort cannot sort so.  pick: the number of the member.
+ */
+static int
+count_in_keys(List *pathkeys, List **members, int pick)
 {
 	int			n = list_length(pathkeys);
 	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
@@ -38,6 +43,8 @@ members_are_supported(List *pathkeys, List **members, int pick)
 	Oid		   *collations = palloc(n * sizeof(Oid));
 	bool	   *nulls_first = palloc(n * sizeof(bool));
 	Oid		   *types = palloc(n * sizeof(Oid));
+	int32	   *typmods = palloc(n * sizeof(int32));
+	const GsKeyDesc *desc;
 	GsRefusal	refusal;
 
 	for (int i = 0; i < n; i++)
@@ -48,20 +55,42 @@ members_are_supported(List *pathkeys, List **members, int pick)
 		attnos[i] = i + 1;
 		operators[i] = gs_compat_pathkey_operator(key, member->em_datatype);
 		if (!OidIsValid(operators[i]))
-			return false;
+			return -1;
 		collations[i] = key->pk_eclass->ec_collation;
 		nulls_first[i] = key->pk_nulls_first;
 		types[i] = exprType((Node *) member->em_expr);
+		typmods[i] = gs_plan_row_typmod(NULL, (Node *) member->em_expr);
 	}
 	/* a refusal is noted when the plan turns out to have a Sort in it */
-	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types,
-							  &refusal) != NULL;
+	desc = gs_key_desc_create(n, attnos, operators, collations, nulls_first, types, typmods, true,
+							  &refusal);
+	return desc ? desc->sort_cols : -1;
+}
+
+/* What it costs to settle the rows that are equal in so many first columns. */
+static Cost
+cost_settling(PlannerInfo *root, const List *pathkeys, int n_columns, double rows)
+{
+	List	   *exprs = NIL;
+
+	/* nothing is known of a part of a column, and columns of set operations are of no table */
+	if (n_columns == 0 || root->parse->setOperations)
+		return gs_cost_settling(rows, DEFAULT_NUM_DISTINCT);
+	for (int i = 0; i < n_columns; i++)
+	{
+		const PathKey *key = list_nth_node(PathKey, pathkeys, i);
+
+		exprs = lappend(exprs, linitial_node(EquivalenceMember, key->pk_eclass->ec_members)->em_expr);
+	}
+	return gs_cost_settling(rows, estimate_num_groups(root, exprs, rows, NULL, NULL));
 }
 
 /* Which member of a class a plan sorts by is not known yet, so all must do. */
 bool
-gs_sort_supports(List *pathkeys)
+gs_sort_supports(PlannerInfo *root, GsOffer *offer)
 {
+	List	   *pathkeys = offer->pathkeys;
+	int			in_keys = list_length(pathkeys);
 	List	  **members = palloc(list_length(pathkeys) * sizeof(List *));
 	int			most = 1;
 	int			i = 0;
@@ -81,8 +110,15 @@ gs_sort_supports(List *pathkeys)
 		i++;
 	}
 	for (int pick = 0; pick < most; pick++)
-		if (!members_are_supported(pathkeys, members, pick))
-			return false;
+		in_keys = Min(in_keys, count_in_keys(pathkeys, members, pick));
+	if (in_keys < 0)
+		return false;
+	if (in_keys < list_length(pathkeys))
+	{
+		/* inexact keys do not tell which rows are not needed */
+		offer->rows_back = offer->rows;
+		offer->settling = cost_settling(root, pathkeys, in_keys, offer->rows);
+	}
 	return true;
 }
 
@@ -132,7 +168,7 @@ make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows
 	path->custom_private = list_make1_int(flags);
 	path->path.rows = offer->rows_back;
 	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, rows, width);
-	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width) -
+	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width) + offer->settling -
 		(rows - offer->rows_back) * gs_guc_fetch_row_cost;
 	gs_compat_inherit_disabled(&path->path, child);
 	return &path->path;
@@ -233,7 +269,7 @@ gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 }
 
 void
-gs_offer(PlannerInfo *root, const GsOffer *offer)
+gs_offer(PlannerInfo *root, GsOffer *offer)
 {
 	List	   *paths = NIL;
 	ListCell   *lc;
@@ -241,7 +277,7 @@ gs_offer(PlannerInfo *root, const GsOffer *offer)
 	if (offer->pathkeys == NIL ||
 		(!offer->in_order_too && offer->serial &&
 		 pathkeys_contained_in(offer->pathkeys, offer->serial->pathkeys)) ||
-		!gs_client_service_ready() || !gs_sort_supports(offer->pathkeys))
+		!gs_client_service_ready() || !gs_sort_supports(root, offer))
 		return;
 	foreach(lc, gs_offer_sorts(root, offer))
 	{

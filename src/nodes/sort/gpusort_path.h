@@ -36,6 +36,7 @@ struct GsOffer
 	Path	   *partial;		/* the same in workers, to be fed; NULL: none */
 	double		rows;			/* that are sorted, */
 	double		rows_back;		/* and that GpuSort returns of them */
+	Cost		settling;		/* of what the keys do not tell; found by gs_sort_supports() */
 	bool		in_order_too;	/* offer it for rows that are in order, too */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
 
@@ -61,13 +62,13 @@ gs_offer_may_pay(const RelOptInfo *rel, const Path *input, bool forced)
 extern void gs_offer_set_input(PlannerInfo *root, GsOffer *offer, RelOptInfo *input_rel);
 
 /* Make the paths, where gpusort can sort so, and add them. */
-extern void gs_offer(PlannerInfo *root, const GsOffer *offer);
+extern void gs_offer(PlannerInfo *root, GsOffer *offer);
 
 /* The GpuSorts alone, one or two.  That gpusort can sort so is known. */
 extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 
-/* Can gpusort sort by these pathkeys? */
-extern bool gs_sort_supports(List *pathkeys);
+/* Can gpusort sort an offer's rows by its pathkeys?  If their keys are inexact, the offer is told so. */
+extern bool gs_sort_supports(PlannerInfo *root, GsOffer *offer);
 
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);

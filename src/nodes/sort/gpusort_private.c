@@ -89,7 +89,18 @@ gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
 	*gs_plan_setting(plan, GS_PLAN_GROUP_TIES) = ties;
 }
 
-/* Texts that are the same under one deterministic collation are so under all. */
+/* Is it an operator of texts?  Those that are the same under one deterministic collation are so under all. */
+static bool
+takes_texts(Oid sort_operator)
+{
+	Oid			opfamily;
+	Oid			type;
+	bool		descending;
+
+	return gs_compat_ordering_op(sort_operator, &opfamily, &type, &descending) &&
+		(type == TEXTOID || type == BPCHAROID);
+}
+
 static void
 forget_order(List *private, bool nulls_first)
 {
@@ -99,15 +110,9 @@ forget_order(List *private, bool nulls_first)
 
 	for (int i = 0; i < list_length(operators); i++)
 	{
-		Oid			opfamily;
-		Oid			type;
-		bool		descending;
-
 		if (nulls_first)
 			lfirst_int(list_nth_cell(nulls, i)) = true;
-		if (OidIsValid(list_nth_oid(collations, i)) &&
-			gs_compat_ordering_op(list_nth_oid(operators, i), &opfamily, &type, &descending) &&
-			(type == TEXTOID || type == BPCHAROID))
+		if (OidIsValid(list_nth_oid(collations, i)) && takes_texts(list_nth_oid(operators, i)))
 			lfirst_oid(list_nth_cell(collations, i)) = C_COLLATION_OID;
 	}
 }
@@ -145,13 +150,13 @@ gs_plan_read(const CustomScan *plan, GsSortKeys *keys)
 	}
 }
 
-/* Are texts that are equal under the collation so under that of a key, and the other way round? */
+/* Are values that are equal under the collation so under that of a key, and the other way round? */
 static bool
-has_equality(Oid key_collation, Oid collation)
+has_equality(Oid sort_operator, Oid key_collation, Oid collation)
 {
 	return key_collation == collation ||
 		(key_collation == C_COLLATION_OID && OidIsValid(collation) &&
-		 get_collation_isdeterministic(collation));
+		 get_collation_isdeterministic(collation) && takes_texts(sort_operator));
 }
 
 int
@@ -164,7 +169,7 @@ gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attn
 		return -1;
 	for (int i = 0; i < keys->ncols; i++)
 		if (keys->attnos[i] == ((Var *) tle->expr)->varattno &&
-			has_equality(keys->collations[i], collation) &&
+			has_equality(keys->operators[i], keys->collations[i], collation) &&
 			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
 			return i;
 	return -1;

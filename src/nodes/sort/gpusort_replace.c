@@ -63,6 +63,8 @@ static bool
 is_possible(const GsStepContext *context, const Sort *sort)
 {
 	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
+	int32	   *typmods = palloc(sort->numCols * sizeof(int32));
+	const GsKeyDesc *desc;
 	GsRefusal	refusal;
 
 	for (int i = 0; i < sort->numCols; i++)
@@ -70,11 +72,19 @@ is_possible(const GsStepContext *context, const Sort *sort)
 		TargetEntry *tle = get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i]);
 
 		types[i] = exprType((Node *) tle->expr);
+		typmods[i] = gs_plan_row_typmod(&sort->plan, (Node *) tle->expr);
 	}
-	if (!gs_key_desc_create(sort->numCols, sort->sortColIdx, sort->sortOperators,
-							sort->collations, sort->nullsFirst, types, &refusal))
+	desc = gs_key_desc_create(sort->numCols, sort->sortColIdx, sort->sortOperators,
+							  sort->collations, sort->nullsFirst, types, typmods, true, &refusal);
+	if (desc == NULL)
 	{
 		gs_refuse_sort(context->stmt, sort, refusal);
+		return false;
+	}
+	/* the paths that gpusort offers for these have been compared by cost */
+	if (desc->ended && !gs_guc_force)
+	{
+		gs_decline_sort(context->stmt, sort, sort->plan.plan_rows, "keys would not hold all of its columns");
 		return false;
 	}
 	if (!gs_client_service_ready())

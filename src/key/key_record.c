@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_record.c
+ *	  The fields of values of composite types.
+ *
+ * record_cmp() compares the fields one after the other, each by its type's default operator class and
+ * its own collation, NULL above all else.  So the fields are columns of the key, behind one that only says
+ * whether the value itself is NULL; in that case all of them are, so that key_layout.h need not know of
+ * composite types.  Dropped fields do not count.
+ *
+ * record_cmp() goes by the type that a value says it is of.  That is the column's: PostgreSQL
+ * converts values of others.  Those of ROW(...) are of type record, whose typmod is the process's number
+ * for its fields' types.  A value with other fields is an error.
+ *
+ * Tests: regress/keys_records
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type_d.h"
+#include "utils/typcache.h"
+
+#include "key/key_value.h"
+
+GsKeyRecord *
+gs_key_record_create(Oid type, int32 typmod)
+{
+	GsKeyRecord *record;
+	TupleDesc	tupdesc;
+
+	if (type != RECORDOID)
+		typmod = -1;
+	else if (typmod < 0)
+		return NULL;
+	tupdesc = lookup_rowtype_tupdesc_copy(type, typmod);
+	record = palloc(sizeof(GsKeyRecord));
+	record->type = type;
+	record->typmod = typmod;
+	record->tupdesc = tupdesc;
+	record->values = palloc(Max(tupdesc->natts, 1) * sizeof(Datum));
+	record->isnull = palloc(Max(tupdesc->natts, 1) * sizeof(bool));
+	return record;
+}
+
+/* A value of another type will do if its fields are of the same types. */
+static void
+check_type(GsKeyRecord *record, HeapTupleHeader value)
+{
+	TupleDesc	tupdesc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(value),
+												 HeapTupleHeaderGetTypMod(value));
+	bool		same = tupdesc->natts == record->tupdesc->natts;
+
+	for (int i = 0; i < tupdesc->natts && same; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
+		Form_pg_attribute wanted = TupleDescAttr(record->tupdesc, i);
+
+		same = att->atttypid == wanted->atttypid && att->attcollation == wanted->attcollation &&
+			att->attisdropped == wanted->attisdropped;
+	}
+	ReleaseTupleDesc(tupdesc);
+	if (!same)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("gpusort cannot compare values of different composite types")));
+	record->type = HeapTupleHeaderGetTypeId(value);
+	record->typmod = HeapTupleHeaderGetTypMod(value);
+}
+
+void
+gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull)
+{
+	HeapTupleData tuple;
+
+	if (isnull)
+	{
+		memset(record->isnull, true, record->tupdesc->natts * sizeof(bool));
+		return;
+	}
+	tuple.t_data = DatumGetHeapTupleHeader(value);
+	tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
+	if (unlikely(HeapTupleHeaderGetTypeId(tuple.t_data) != record->type ||
+				 HeapTupleHeaderGetTypMod(tuple.t_data) != record->typmod))
+		check_type(record, tuple.t_data);
+	heap_deform_tuple(&tuple, record->tupdesc, record->values, record->isnull);
+}
