@@ -123,7 +123,7 @@ for my $level ('minimal', 'replica')
 # A standby
 #
 {
-	my $node = new_server('index_primary', "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\nwal_consistency_checking = all\n",
+	my $node = new_server('index_primary', "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\nwal_consistency_checking = all\nwal_keep_size = 4GB\n",
 		stopped => 1);
 
 	$node->append_conf('pg_hba.conf', "local replication all trust\nhost replication all 127.0.0.1/32 trust\n");
