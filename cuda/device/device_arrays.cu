@@ -159,22 +159,6 @@ void finish_arrays(ArraySlot *slot)
   sort->times.copy_out_ms += out_ms;
 }
 
-// Has the chunk come back, or failed?  With `sleep`, waits until it has.
-bool is_over(ArraySlot *slot, bool sleep)
-{
-  bool done = false;
-
-  if (!slot->failed)
-    slot->failed = !guarded(&slot->failure,
-                            [&]
-                            {
-                              if (sleep)
-                                GS_CUDA_TRY(cudaEventSynchronize(slot->end));
-                              done = slot->end.done();
-                            });
-  return done || slot->failed;
-}
-
 void end_arrays(ArraySlot *slot)
 {
   DeviceMemory &memory = *slot->request.sort->device->memory;
@@ -196,37 +180,12 @@ void end_arrays(ArraySlot *slot)
 
 void run_array_lane(GsDevice *device, ArrayLane *lane)
 {
-  using clock = std::chrono::steady_clock;
-
-  size_t first = 0; // slot of the oldest chunk
-  size_t count = 0;
-  clock::time_point sleep_after;
-
   (void)cudaSetDevice(device->config.ordinal);
-  for (;;)
-  {
-    ArraySlot *slot = &lane->slots[(first + count) % ArrayLane::max_slots];
-
-    while (count < ArrayLane::max_slots && lane->queue.try_pop(&slot->request))
-    {
-      slot->failed = !guarded(&slot->failure, [&] { start_arrays(slot, lane->side); });
-      if (count++ == 0)
-        sleep_after = clock::now() + spin_time;
-      slot = &lane->slots[(first + count) % ArrayLane::max_slots];
-    }
-    if (count == 0)
-    {
-      if (!lane->queue.wait())
-        return;
-      continue;
-    }
-    if (!is_over(&lane->slots[first], clock::now() >= sleep_after))
-      continue;
-    end_arrays(&lane->slots[first]);
-    first = (first + 1) % ArrayLane::max_slots;
-    count--;
-    sleep_after = clock::now() + spin_time;
-  }
+  serve_queue(
+      &lane->queue, lane->slots,
+      [&](ArraySlot *slot)
+      { slot->failed = !guarded(&slot->failure, [&] { start_arrays(slot, lane->side); }); },
+      [](ArraySlot *slot) { return &slot->end; }, end_arrays, [] {});
 }
 
 } // namespace gpusort

@@ -383,24 +383,11 @@ void finish_copy(CopySlot *slot, CopyLane *lane)
   end_request(slot->request, slot->failed ? slot->failure : success);
 }
 
-// Has the copy ended, or failed?  With `sleep`, waits until it has.
-bool copy_is_over(CopySlot *slot, bool sleep)
+Event *end_of_copy(CopySlot *slot)
 {
-  bool done = false;
+  bool makes_keys = slot->request.call == Call::append && slot->image.key_bytes > 0;
 
-  if (!slot->failed)
-    slot->failed = !guarded(&slot->failure,
-                            [&]
-                            {
-                              bool makes_keys =
-                                  slot->request.call == Call::append && slot->image.key_bytes > 0;
-                              Event &end = makes_keys ? slot->gather_end : slot->copy_end;
-
-                              if (sleep)
-                                GS_CUDA_TRY(cudaEventSynchronize(end));
-                              done = end.done();
-                            });
-  return done || slot->failed;
+  return makes_keys ? &slot->gather_end : &slot->copy_end;
 }
 
 // Frees the memory of closed sorts, and what is cached where the caller wants that.
@@ -421,43 +408,15 @@ void tidy_memory(GsDevice *device)
 
 void run_copy_lane(GsDevice *device, CopyLane *lane)
 {
-  using clock = std::chrono::steady_clock;
-
-  size_t first = 0; // slot of the oldest copy
-  size_t count = 0;
-  clock::time_point sleep_after;
-
   (void)cudaSetDevice(device->config.ordinal);
-  for (;;)
-  {
-    CopySlot *slot = &lane->slots[(first + count) % CopyLane::max_slots];
-
-    while (count < CopyLane::max_slots && lane->queue.try_pop(&slot->request))
-    {
-      start_copy(slot, lane);
-      if (count++ == 0)
-        sleep_after = clock::now() + spin_time;
-      slot = &lane->slots[(first + count) % CopyLane::max_slots];
-    }
-
-    if (count == 0)
-    {
-      if (lane == &device->copy_in)
-        tidy_memory(device);
-      if (!lane->queue.wait())
-        return;
-      continue;
-    }
-
-    CopySlot *oldest = &lane->slots[first];
-
-    if (!copy_is_over(oldest, clock::now() >= sleep_after))
-      continue;
-    finish_copy(oldest, lane);
-    first = (first + 1) % CopyLane::max_slots;
-    count--;
-    sleep_after = clock::now() + spin_time;
-  }
+  serve_queue(
+      &lane->queue, lane->slots, [&](CopySlot *slot) { start_copy(slot, lane); }, end_of_copy,
+      [&](CopySlot *slot) { finish_copy(slot, lane); },
+      [&]
+      {
+        if (lane == &device->copy_in)
+          tidy_memory(device);
+      });
 }
 
 } // namespace gpusort

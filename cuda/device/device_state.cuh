@@ -311,6 +311,66 @@ bool guarded(Failure *failure, F f)
   return false;
 }
 
+// Has what the slot waits for ended, or failed?  With `sleep`, waits until it has.
+template <typename Slot>
+bool is_over(Slot *slot, Event *end, bool sleep)
+{
+  bool done = false;
+
+  if (!slot->failed)
+    slot->failed = !guarded(&slot->failure,
+                            [&]
+                            {
+                              if (sleep)
+                                GS_CUDA_TRY(cudaEventSynchronize(*end));
+                              done = end->done();
+                            });
+  return done || slot->failed;
+}
+
+// Starts the requests of a queue, as many at a time as there are slots, and ends them in the order in which
+// they came.  end_of() names the event that a started one waits for; idle() is called where there is none.
+// Returns once the queue is closed and empty.
+template <typename Slot, size_t max_slots, typename Start, typename EndOf, typename Finish, typename Idle>
+void serve_queue(RequestQueue *queue, Slot (&slots)[max_slots], Start start, EndOf end_of, Finish finish,
+                 Idle idle)
+{
+  using clock = std::chrono::steady_clock;
+
+  size_t first = 0; // the oldest
+  size_t count = 0;
+  clock::time_point sleep_after;
+
+  for (;;)
+  {
+    Slot *slot = &slots[(first + count) % max_slots];
+
+    while (count < max_slots && queue->try_pop(&slot->request))
+    {
+      start(slot);
+      if (count++ == 0)
+        sleep_after = clock::now() + spin_time;
+      slot = &slots[(first + count) % max_slots];
+    }
+    if (count == 0)
+    {
+      idle();
+      if (!queue->wait())
+        return;
+      continue;
+    }
+
+    Slot *oldest = &slots[first];
+
+    if (!is_over(oldest, end_of(oldest), clock::now() >= sleep_after))
+      continue;
+    finish(oldest);
+    first = (first + 1) % max_slots;
+    count--;
+    sleep_after = clock::now() + spin_time;
+  }
+}
+
 } // namespace gpusort
 
 #endif // GS_DEVICE_STATE_CUH
