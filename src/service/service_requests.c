@@ -180,32 +180,6 @@ request_chunk(int chunk)
 		request_fetch(chunk);
 }
 
-/* With the lock held: take the first chunk, or session, off its request list. */
-static int
-pop_chunk(void)
-{
-	int			chunk = gs_shared->chunk_queue_head;
-
-	gs_shared->chunk_queue_head = gs_chunks[chunk].next;
-	if (gs_shared->chunk_queue_head < 0)
-		gs_shared->chunk_queue_tail = -1;
-	gs_chunks[chunk].next = -1;
-	return chunk;
-}
-
-static int
-pop_session(void)
-{
-	int			session = gs_shared->session_queue_head;
-
-	gs_shared->session_queue_head = gs_sessions[session].next;
-	if (gs_shared->session_queue_head < 0)
-		gs_shared->session_queue_tail = -1;
-	gs_sessions[session].next = -1;
-	gs_sessions[session].queued = false;
-	return session;
-}
-
 /*
  * With the lock held: take the next request, for a chunk or a session; false: there is none.
  *
@@ -216,26 +190,24 @@ static bool
 next_request(int *chunk, int *session)
 {
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	*chunk = *session = -1;
-	while (gs_shared->chunk_queue_head >= 0)
+	*session = -1;
+	while ((*chunk = gs_shared->chunk_queue_head) >= 0)
 	{
-		const GsChunk *c = &gs_chunks[gs_shared->chunk_queue_head];
+		const GsChunk *c = &gs_chunks[*chunk];
+		bool		closing = gs_sessions[c->session].state == GS_SESSION_CLOSING;
 
-		if (gs_sessions[c->session].state == GS_SESSION_CLOSING)
-		{
-			(void) pop_chunk(); /* freed with the session */
-			continue;
-		}
-		if (chunk_is_held_up(c))
+		if (!closing && chunk_is_held_up(c))
 			return false;
+		gs_shared->chunk_queue_head = c->next;
 		*session = c->session;
-		*chunk = pop_chunk();
-		return true;
+		if (!closing)			/* else it is freed with the session */
+			return true;
 	}
-	if (gs_shared->session_queue_head < 0 ||
-		gs_sort_is_held_up(gs_sessions[gs_shared->session_queue_head].state))
+	*session = gs_shared->session_queue_head;
+	if (*session < 0 || gs_sort_is_held_up(gs_sessions[*session].state))
 		return false;
-	*session = pop_session();
+	gs_shared->session_queue_head = gs_sessions[*session].next;
+	gs_sessions[*session].queued = false;
 	return true;
 }
 

@@ -155,8 +155,7 @@ gs_service_shmem_startup(void)
 		/* files named by them may outlive a crash, so none comes again */
 		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();
 		gs_shared->next_ticket = gs_shared->next_request = 1;
-		gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
-		gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
+		gs_shared->chunk_queue_head = gs_shared->session_queue_head = -1;
 		ConditionVariableInit(&gs_shared->session_cv);
 
 		gs_shared->free_chunk = -1;
@@ -191,7 +190,7 @@ gs_chunk_request(int chunk)
 	Assert(gs_chunks[chunk].state == GS_CHUNK_APPENDING ||
 		   gs_chunks[chunk].state == GS_CHUNK_FETCHING);
 	gs_chunks[chunk].next = -1;
-	if (gs_shared->chunk_queue_tail >= 0)
+	if (gs_shared->chunk_queue_head >= 0)
 		gs_chunks[gs_shared->chunk_queue_tail].next = chunk;
 	else
 		gs_shared->chunk_queue_head = chunk;
@@ -209,7 +208,7 @@ gs_session_request(int session)
 		return;
 	s->queued = true;
 	s->next = -1;
-	if (gs_shared->session_queue_tail >= 0)
+	if (gs_shared->session_queue_head >= 0)
 		gs_sessions[gs_shared->session_queue_tail].next = session;
 	else
 		gs_shared->session_queue_head = session;

@@ -267,7 +267,7 @@ typedef struct GsShared
 	uint64		next_session_id;
 	int			n_open;
 
-	/* requests to the service, first in first out */
+	/* requests to the service, first in first out; head -1: none, whatever tail is */
 	int			chunk_queue_head;
 	int			chunk_queue_tail;
 	int			session_queue_head;

@@ -158,8 +158,7 @@ service_exit(int code, Datum arg)
 	gs_shared->pid = 0;
 	for (int i = 0; i < gs_n_devices; i++)
 		gs_shared->devices[i].info.memory_used = 0;
-	gs_shared->chunk_queue_head = gs_shared->chunk_queue_tail = -1;
-	gs_shared->session_queue_head = gs_shared->session_queue_tail = -1;
+	gs_shared->chunk_queue_head = gs_shared->session_queue_head = -1;
 	return_arrays();
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 	{
