@@ -710,22 +710,15 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 }
 
 const GsNode gs_arrays_node = {
-	.scan = {
-		.CustomName = GS_ARRAYS_NAME,
-		.CreateCustomScanState = gs_node_create_state,
-	},
-	.exec = {
-		.CustomName = GS_ARRAYS_NAME,
-		.BeginCustomScan = begin,
-		.ExecCustomScan = exec,
-		.EndCustomScan = end,
-		.ReScanCustomScan = rescan,
-		.EstimateDSMCustomScan = estimate_dsm,
-		.InitializeDSMCustomScan = initialize_dsm,
-		.ReInitializeDSMCustomScan = reinitialize_dsm,
-		.InitializeWorkerCustomScan = initialize_worker,
-		.ShutdownCustomScan = shutdown,
-		.ExplainCustomScan = explain,
-	},
-	.state_bytes = sizeof(GpuArraysState),
+	GS_NODE(GS_ARRAYS_NAME, GpuArraysState),
+	.exec.BeginCustomScan = begin,
+	.exec.ExecCustomScan = exec,
+	.exec.EndCustomScan = end,
+	.exec.ReScanCustomScan = rescan,
+	.exec.EstimateDSMCustomScan = estimate_dsm,
+	.exec.InitializeDSMCustomScan = initialize_dsm,
+	.exec.ReInitializeDSMCustomScan = reinitialize_dsm,
+	.exec.InitializeWorkerCustomScan = initialize_worker,
+	.exec.ShutdownCustomScan = shutdown,
+	.exec.ExplainCustomScan = explain,
 };

@@ -25,6 +25,12 @@ typedef struct GsNode
 	Size		state_bytes;	/* of its state, which a CustomScanState begins */
 } GsNode;
 
+/* Its name and state, for an initializer. */
+#define GS_NODE(name, state) \
+	.scan = {.CustomName = name, .CreateCustomScanState = gs_node_create_state}, \
+	.exec.CustomName = name, \
+	.state_bytes = sizeof(state)
+
 /*
  * EXPLAIN's field Device.  devices: with bit i where device i was used; 0 where there is
  * one only, or none was.
@@ -85,7 +91,7 @@ gs_scan_columns_set(const GsScanColumns *columns, TupleTableSlot *row, TupleTabl
 	}
 }
 
-/* For scan.CreateCustomScanState. */
+/* For GS_NODE(). */
 extern Node *gs_node_create_state(CustomScan *plan);
 
 /*

@@ -122,17 +122,10 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 }
 
 const GsNode gs_choice_node = {
-	.scan = {
-		.CustomName = GS_CHOICE_NAME,
-		.CreateCustomScanState = gs_node_create_state,
-	},
-	.exec = {
-		.CustomName = GS_CHOICE_NAME,
-		.BeginCustomScan = begin,
-		.ExecCustomScan = exec,
-		.EndCustomScan = end,
-		.ReScanCustomScan = rescan,
-		.ExplainCustomScan = explain,
-	},
-	.state_bytes = sizeof(GpuChoiceState),
+	GS_NODE(GS_CHOICE_NAME, GpuChoiceState),
+	.exec.BeginCustomScan = begin,
+	.exec.ExecCustomScan = exec,
+	.exec.EndCustomScan = end,
+	.exec.ReScanCustomScan = rescan,
+	.exec.ExplainCustomScan = explain,
 };

@@ -277,17 +277,10 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 }
 
 const GsNode gs_group_node = {
-	.scan = {
-		.CustomName = GS_GROUP_NAME,
-		.CreateCustomScanState = gs_node_create_state,
-	},
-	.exec = {
-		.CustomName = GS_GROUP_NAME,
-		.BeginCustomScan = begin,
-		.ExecCustomScan = exec,
-		.EndCustomScan = end,
-		.ReScanCustomScan = rescan,
-		.ExplainCustomScan = explain,
-	},
-	.state_bytes = sizeof(GpuGroupState),
+	GS_NODE(GS_GROUP_NAME, GpuGroupState),
+	.exec.BeginCustomScan = begin,
+	.exec.ExecCustomScan = exec,
+	.exec.EndCustomScan = end,
+	.exec.ReScanCustomScan = rescan,
+	.exec.ExplainCustomScan = explain,
 };

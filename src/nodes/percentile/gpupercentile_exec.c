@@ -688,17 +688,10 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 }
 
 const GsNode gs_percentile_node = {
-	.scan = {
-		.CustomName = GS_PERCENTILE_NAME,
-		.CreateCustomScanState = gs_node_create_state,
-	},
-	.exec = {
-		.CustomName = GS_PERCENTILE_NAME,
-		.BeginCustomScan = begin,
-		.ExecCustomScan = exec,
-		.EndCustomScan = end,
-		.ReScanCustomScan = rescan,
-		.ExplainCustomScan = explain,
-	},
-	.state_bytes = sizeof(GpuPercentileState),
+	GS_NODE(GS_PERCENTILE_NAME, GpuPercentileState),
+	.exec.BeginCustomScan = begin,
+	.exec.ExecCustomScan = exec,
+	.exec.EndCustomScan = end,
+	.exec.ReScanCustomScan = rescan,
+	.exec.ExplainCustomScan = explain,
 };

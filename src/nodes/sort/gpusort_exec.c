@@ -459,19 +459,12 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 }
 
 const GsNode gs_sort_node = {
-	.scan = {
-		.CustomName = GS_SORT_NAME,
-		.CreateCustomScanState = gs_node_create_state,
-	},
-	.exec = {
-		.CustomName = GS_SORT_NAME,
-		.BeginCustomScan = begin,
-		.ExecCustomScan = exec,
-		.EndCustomScan = end,
-		.ReScanCustomScan = rescan,
-		.MarkPosCustomScan = mark,
-		.RestrPosCustomScan = restore,
-		.ExplainCustomScan = explain,
-	},
-	.state_bytes = sizeof(GpuSortState),
+	GS_NODE(GS_SORT_NAME, GpuSortState),
+	.exec.BeginCustomScan = begin,
+	.exec.ExecCustomScan = exec,
+	.exec.EndCustomScan = end,
+	.exec.ReScanCustomScan = rescan,
+	.exec.MarkPosCustomScan = mark,
+	.exec.RestrPosCustomScan = restore,
+	.exec.ExplainCustomScan = explain,
 };

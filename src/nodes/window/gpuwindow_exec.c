@@ -463,17 +463,10 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 }
 
 const GsNode gs_window_node = {
-	.scan = {
-		.CustomName = GS_WINDOW_NAME,
-		.CreateCustomScanState = gs_node_create_state,
-	},
-	.exec = {
-		.CustomName = GS_WINDOW_NAME,
-		.BeginCustomScan = begin,
-		.ExecCustomScan = exec,
-		.EndCustomScan = end,
-		.ReScanCustomScan = rescan,
-		.ExplainCustomScan = explain,
-	},
-	.state_bytes = sizeof(GpuWindowState),
+	GS_NODE(GS_WINDOW_NAME, GpuWindowState),
+	.exec.BeginCustomScan = begin,
+	.exec.ExecCustomScan = exec,
+	.exec.EndCustomScan = end,
+	.exec.ReScanCustomScan = rescan,
+	.exec.ExplainCustomScan = explain,
 };
