@@ -265,12 +265,6 @@ make_array_sort(ArrayPlanContext *context, const Place *place, int flags, Plan *
 	return &scan->scan.plan;
 }
 
-static List *
-append_column(List *tlist, Node *expr)
-{
-	return lappend(tlist, makeTargetEntry((Expr *) expr, list_length(tlist) + 1, NULL, false));
-}
-
 /*
  * The scan tuple above a node that returns the columns: those of them that are
  * kept, and the calls.
@@ -283,14 +277,14 @@ make_scan_tlist(MoveContext *moved)
 
 	moved->varno = OUTER_VAR;
 	for (int i = 0; i < moved->n_kept; i++)
-		scan_tlist = append_column(scan_tlist,
-								   make_column(list_nth(moved->columns, i), OUTER_VAR, i + 1));
+		scan_tlist = gs_node_add_column(scan_tlist, (Expr *) make_column(list_nth(moved->columns, i),
+																		 OUTER_VAR, i + 1));
 	foreach(lc, moved->calls)
 	{
 		FuncExpr   *call = (FuncExpr *) copyObject(lfirst_node(FuncExpr, lc));
 
 		call->args = (List *) move((Node *) call->args, moved);
-		scan_tlist = append_column(scan_tlist, (Node *) call);
+		scan_tlist = gs_node_add_column(scan_tlist, (Expr *) call);
 	}
 	return scan_tlist;
 }
@@ -386,7 +380,7 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 		moved.calls = calls;
 	}
 	foreach(lc, moved.columns)
-		child_tlist = append_column(child_tlist, lfirst(lc));
+		child_tlist = gs_node_add_column(child_tlist, lfirst(lc));
 	flags = reading_ahead(context, place, plan,
 						  (Node *) list_make3(child_tlist, child_clauses,
 											  call_arguments(moved.calls)));
@@ -517,12 +511,12 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 	}
 	moved.n_kept = list_length(moved.columns);
 	foreach(lc, moved.calls)
-		tlist = append_column(tlist, make_column(lfirst(lc), INDEX_VAR, moved.n_kept +
-												 foreach_current_index(lc) + 1));
+		tlist = gs_node_add_column(tlist, (Expr *) make_column(lfirst(lc), INDEX_VAR, moved.n_kept +
+															   foreach_current_index(lc) + 1));
 
 	/* the calls' arguments are in terms of the child's columns already */
 	foreach(lc, list_concat_copy(moved.columns, moved.calls))
-		scan_tlist = append_column(scan_tlist, lfirst(lc));
+		scan_tlist = gs_node_add_column(scan_tlist, lfirst(lc));
 	outerPlan(plan) = make_array_sort(context, place, flags, child, tlist, scan_tlist,
 									  list_length(moved.calls));
 	outerPlan(plan)->extParam = bms_add_members(outerPlan(plan)->extParam, plan->extParam);

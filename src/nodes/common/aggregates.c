@@ -27,7 +27,6 @@
 #include "executor/executor.h"
 #include "executor/nodeAgg.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
@@ -35,6 +34,7 @@
 #include "compat.h"
 #include "nodes/common/aggregates.h"
 #include "nodes/common/gpuaccumulator.h"
+#include "nodes/common/gpunode.h"
 
 /* One that is computed here. */
 typedef struct Accumulated
@@ -122,9 +122,7 @@ init_agg(Plan *plan, List *calls, EState *estate, int eflags)
 		renumbered = lappend(renumbered,
 							 renumber(lfirst_node(Aggref, lc), calls, renumbered, &n_states));
 	foreach(lc, renumbered)
-		agg->plan.targetlist = lappend(agg->plan.targetlist,
-									   makeTargetEntry(lfirst(lc), foreach_current_index(lc) + 1, NULL,
-													   false));
+		agg->plan.targetlist = gs_node_add_column(agg->plan.targetlist, lfirst(lc));
 	agg->plan.lefttree = outerPlan(plan);
 	agg->plan.plan_node_id = plan->plan_node_id;
 	agg->aggstrategy = AGG_PLAIN;

@@ -145,6 +145,12 @@ gs_node_outer_tlist(List *tlist)
 	return result;
 }
 
+List *
+gs_node_add_column(List *tlist, Expr *expr)
+{
+	return lappend(tlist, makeTargetEntry(expr, list_length(tlist) + 1, NULL, false));
+}
+
 void
 gs_node_finish_columns(CustomScan *plan)
 {

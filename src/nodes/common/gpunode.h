@@ -121,6 +121,9 @@ extern CustomScan *gs_node_make(const GsNode *node, const Plan *like, List *tlis
 extern List *gs_node_index_tlist(List *tlist);
 extern List *gs_node_outer_tlist(List *tlist);
 
+/* A target list with another column; the list is changed. */
+extern List *gs_node_add_column(List *tlist, Expr *expr);
+
 /* When the child is finished: a node returns the child's first columns, as many as it has. */
 extern void gs_node_finish_columns(CustomScan *plan);
 

@@ -38,7 +38,6 @@
 #include "postgres.h"
 
 #include "catalog/pg_aggregate.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
@@ -164,8 +163,7 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, List *groups, CountInput *i
 		else if (!(input ? counts_different_rows(input, agg) : is_possible(agg)))
 			return plan;
 		has_aggregate |= IsA(column, Aggref);
-		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry(column, list_length(scan_tlist) + 1, NULL, false));
+		scan_tlist = gs_node_add_column(scan_tlist, column);
 	}
 	if (one_row && !has_aggregate)
 		return plan;

@@ -198,8 +198,7 @@ make_node(PercentileContext *context)
 		Aggref	   *function = lfirst_node(Aggref, lc);
 
 		/* EXPLAIN shows the columns so; nobody evaluates them */
-		scan_tlist = lappend(scan_tlist, makeTargetEntry((Expr *) copyObject(function),
-														 list_length(scan_tlist) + 1, NULL, false));
+		scan_tlist = gs_node_add_column(scan_tlist, (Expr *) copyObject(function));
 		functions = lappend_oid(functions, function->aggfnoid);
 		if (function->aggdirectargs != NIL)
 			arguments = lappend(arguments, copyObject(linitial(function->aggdirectargs)));

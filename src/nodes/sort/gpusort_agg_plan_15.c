@@ -273,8 +273,7 @@ number_rows(Plan *sort, const GsColumns *columns)
 	call->winfnoid = F_ROW_NUMBER;
 	call->wintype = INT8OID;
 	call->location = -1;
-	scan_tlist = lappend(scan_tlist,
-						 makeTargetEntry((Expr *) shown, list_length(scan_tlist) + 1, NULL, false));
+	scan_tlist = gs_node_add_column(scan_tlist, (Expr *) shown);
 	scan = gs_node_make(&gs_window_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
 						list_make3(list_make2_int(GS_FRAME_TO_ROW, true),
 								   list_make3(columns->attnos, columns->operators, columns->collations),

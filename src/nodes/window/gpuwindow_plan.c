@@ -192,8 +192,7 @@ scan_column(Expr *column, int number)
 	foreach(lc, call->args)
 	{
 		agg->aggargtypes = lappend_oid(agg->aggargtypes, exprType(lfirst(lc)));
-		agg->args = lappend(agg->args,
-							makeTargetEntry(lfirst(lc), list_length(agg->args) + 1, NULL, false));
+		agg->args = gs_node_add_column(agg->args, lfirst(lc));
 	}
 	agg->aggtranstype = transition_type(agg);
 	return (Expr *) agg;
@@ -237,9 +236,7 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 
 		if (IsA(expr, WindowFunc))
 			calls = lappend(calls, expr);
-		scan_tlist = lappend(scan_tlist,
-							 makeTargetEntry(scan_column(expr, list_length(scan_tlist)),
-											 list_length(scan_tlist) + 1, NULL, false));
+		scan_tlist = gs_node_add_column(scan_tlist, scan_column(expr, list_length(scan_tlist)));
 	}
 
 	scan = makeNode(CustomScan);
