@@ -52,8 +52,7 @@ typedef enum GsWindowOption
 extern Plan *gs_window_replace(GsStepContext *context, Plan *plan);
 extern Plan *gs_window_drop_junk(GsStepContext *context, Plan *plan);
 
-/* The parts of a GpuWindow's custom_exprs. */
-extern List *gs_window_functions(const CustomScan *plan);
+/* The second part of a GpuWindow's custom_exprs. */
 extern List *gs_window_run_condition(const CustomScan *plan);
 
 #endif							/* GS_GPUWINDOW_H */

@@ -155,7 +155,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuWindowState *state = (GpuWindowState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	List	   *calls = gs_window_functions(plan);
+	List	   *calls = linitial(plan->custom_exprs);
 	List	   *private = gs_node_private(plan, GS_WINDOW_Count);
 	List	   *options = list_nth(private, GS_WINDOW_OPTIONS);
 	GsColumns	partition = gs_columns_read(list_nth(private, GS_WINDOW_PARTITION));

@@ -216,6 +216,7 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	const char *reason;
 	List	   *calls = NIL;
 	List	   *scan_tlist = NIL;
+	List	   *private;
 	ListCell   *lc;
 
 	if (!returns_sorted_rows(outerPlan(window)))
@@ -239,20 +240,15 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 		scan_tlist = gs_node_add_column(scan_tlist, scan_column(expr, list_length(scan_tlist)));
 	}
 
-	scan = makeNode(CustomScan);
-	scan->scan.plan = window->plan;
-	scan->scan.plan.type = T_CustomScan;
-	scan->scan.plan.targetlist = tlist;
+	private = list_make3(list_make2_int(frame(window), window->topWindow),
+						 gs_columns_write(window->partNumCols, window->partColIdx, window->partOperators,
+										  window->partCollations),
+						 gs_columns_write(window->ordNumCols, window->ordColIdx, window->ordOperators,
+										  window->ordCollations));
+	scan = gs_node_make(&gs_window_node, plan, tlist, scan_tlist, outerPlan(plan), private);
 	scan->scan.plan.qual = qual;
-	scan->custom_scan_tlist = scan_tlist;
+	scan->scan.plan.initPlan = plan->initPlan;
 	scan->custom_exprs = list_make2(calls, conditions);
-	scan->custom_private =
-		list_make3(list_make2_int(frame(window), window->topWindow),
-				   gs_columns_write(window->partNumCols, window->partColIdx, window->partOperators,
-									window->partCollations),
-				   gs_columns_write(window->ordNumCols, window->ordColIdx, window->ordOperators,
-									window->ordCollations));
-	scan->methods = &gs_window_node.scan;
 	return &scan->scan.plan;
 }
 
@@ -294,12 +290,6 @@ gs_window_drop_junk(GsStepContext *context, Plan *plan)
 		drop_last_column((CustomScan *) plan);
 	}
 	return plan;
-}
-
-List *
-gs_window_functions(const CustomScan *plan)
-{
-	return linitial(plan->custom_exprs);
 }
 
 List *
