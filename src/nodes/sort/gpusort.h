@@ -56,9 +56,7 @@ extern const GsNode gs_sort_node;
  */
 typedef enum GsPlanItem
 {
-	GS_PLAN_ATTNOS,				/* IntList: columns of the child's output */
-	GS_PLAN_OPERATORS,			/* OidList */
-	GS_PLAN_COLLATIONS,			/* OidList */
+	GS_PLAN_COLUMNS,			/* of the child's output (GsColumns), with operators that sort */
 	GS_PLAN_NULLS_FIRST,		/* IntList of bools */
 	GS_PLAN_SETTINGS,			/* IntList: GsPlanSetting */
 	GS_PLAN_Count

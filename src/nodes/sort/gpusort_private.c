@@ -24,22 +24,15 @@
 List *
 gs_plan_private(const Sort *sort, int flags)
 {
-	List	   *attnos = NIL;
-	List	   *operators = NIL;
-	List	   *collations = NIL;
 	List	   *nulls_first = NIL;
 	List	   *settings = NIL;
 
 	for (int i = 0; i < sort->numCols; i++)
-	{
-		attnos = lappend_int(attnos, sort->sortColIdx[i]);
-		operators = lappend_oid(operators, sort->sortOperators[i]);
-		collations = lappend_oid(collations, sort->collations[i]);
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
-	}
 	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
 		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
-	return list_make5(attnos, operators, collations, nulls_first, settings);
+	return list_make3(gs_columns_write(sort->numCols, sort->sortColIdx, sort->sortOperators,
+									   sort->collations), nulls_first, settings);
 }
 
 int *
@@ -104,16 +97,16 @@ takes_texts(Oid sort_operator)
 static void
 forget_order(List *private, bool nulls_first)
 {
-	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
-	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
+	GsColumns	columns = gs_columns_read(list_nth(private, GS_PLAN_COLUMNS));
 	List	   *nulls = list_nth(private, GS_PLAN_NULLS_FIRST);
 
-	for (int i = 0; i < list_length(operators); i++)
+	for (int i = 0; i < list_length(nulls); i++)
 	{
 		if (nulls_first)
 			lfirst_int(list_nth_cell(nulls, i)) = true;
-		if (OidIsValid(list_nth_oid(collations, i)) && takes_texts(list_nth_oid(operators, i)))
-			lfirst_oid(list_nth_cell(collations, i)) = C_COLLATION_OID;
+		if (OidIsValid(list_nth_oid(columns.collations, i)) &&
+			takes_texts(list_nth_oid(columns.operators, i)))
+			lfirst_oid(list_nth_cell(columns.collations, i)) = C_COLLATION_OID;
 	}
 }
 
@@ -131,21 +124,19 @@ void
 gs_plan_read(const CustomScan *plan, GsSortKeys *keys)
 {
 	List	   *private = gs_node_private(plan, GS_PLAN_Count);
-	List	   *attnos = list_nth(private, GS_PLAN_ATTNOS);
-	List	   *operators = list_nth(private, GS_PLAN_OPERATORS);
-	List	   *collations = list_nth(private, GS_PLAN_COLLATIONS);
+	GsColumns	columns = gs_columns_read(list_nth(private, GS_PLAN_COLUMNS));
 	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
 
-	keys->ncols = list_length(attnos);
+	keys->ncols = list_length(columns.attnos);
 	keys->attnos = palloc(keys->ncols * sizeof(AttrNumber));
 	keys->operators = palloc(keys->ncols * sizeof(Oid));
 	keys->collations = palloc(keys->ncols * sizeof(Oid));
 	keys->nulls_first = palloc(keys->ncols * sizeof(bool));
 	for (int i = 0; i < keys->ncols; i++)
 	{
-		keys->attnos[i] = list_nth_int(attnos, i);
-		keys->operators[i] = list_nth_oid(operators, i);
-		keys->collations[i] = list_nth_oid(collations, i);
+		keys->attnos[i] = list_nth_int(columns.attnos, i);
+		keys->operators[i] = list_nth_oid(columns.operators, i);
+		keys->collations[i] = list_nth_oid(columns.collations, i);
 		keys->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
 	}
 }
