@@ -59,6 +59,18 @@ require_columns(TupleDesc tupdesc, const Oid *types, int n)
 				 errhint("Run ALTER EXTENSION gpusort UPDATE, or drop the extension and create it again.")));
 }
 
+/* For a function that returns rows of these columns. */
+static ReturnSetInfo *
+begin_rows(FunctionCallInfo fcinfo, const Oid *types, int n)
+{
+	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	require_preloaded();
+	InitMaterializedSRF(fcinfo, 0);
+	require_columns(rsinfo->setDesc, types, n);
+	return rsinfo;
+}
+
 static Datum
 text_or_null(const char *string, bool *isnull)
 {
@@ -80,17 +92,13 @@ device_state(const GsShared *shared, const GsSharedDevice *device)
 Datum
 gpusort_devices(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	static const Oid types[] = {
 		INT4OID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, TEXTOID, INT8OID, INT8OID, INT8OID, INT8OID,
 		INT8OID, INT4OID, INT4OID, TIMESTAMPTZOID
 	};
+	ReturnSetInfo *rsinfo = begin_rows(fcinfo, types, lengthof(types));
 	GsShared	copy;
 	int			sorts[GS_MAX_DEVICES] = {0};
-
-	require_preloaded();
-	InitMaterializedSRF(fcinfo, 0);
-	require_columns(rsinfo->setDesc, types, lengthof(types));
 
 	gs_lock_shared();
 	copy = *gs_shared;
@@ -203,11 +211,8 @@ Datum
 gpusort_stat_reasons(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {TEXTOID, TEXTOID, INT8OID, TIMESTAMPTZOID};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *rsinfo = begin_rows(fcinfo, types, lengthof(types));
 
-	require_preloaded();
-	InitMaterializedSRF(fcinfo, 0);
-	require_columns(rsinfo->setDesc, types, lengthof(types));
 	for (int i = 0; i < GS_FALLBACK_COUNT; i++)
 		put_reason(rsinfo, "fallback", gs_fallback_name((GsFallback) i), &gs_stats->fallbacks[i]);
 	for (int i = 0; i < GS_REFUSE_COUNT; i++)
@@ -237,11 +242,8 @@ Datum
 gpusort_stat_times(PG_FUNCTION_ARGS)
 {
 	static const Oid types[] = {TEXTOID, INT8OID, INT8OID, INT8OID, FLOAT8OID, TIMESTAMPTZOID};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *rsinfo = begin_rows(fcinfo, types, lengthof(types));
 
-	require_preloaded();
-	InitMaterializedSRF(fcinfo, 0);
-	require_columns(rsinfo->setDesc, types, lengthof(types));
 	for (int kind = 0; kind < GS_KIND_COUNT; kind++)
 		for (int i = 0; i < GS_ROW_CLASSES; i++)
 			for (int j = 0; j < GS_TIME_CLASSES; j++)
@@ -274,13 +276,9 @@ gpusort_activity(PG_FUNCTION_ARGS)
 		INT4OID, OIDOID, OIDOID, INT4OID, TEXTOID, INT8OID, INT8OID, INT8OID, INT4OID, INT8OID, BOOLOID,
 		TIMESTAMPTZOID
 	};
-	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
+	ReturnSetInfo *rsinfo = begin_rows(fcinfo, types, lengthof(types));
 	int			n = 0;
 	GsSession  *open;
-
-	require_preloaded();
-	InitMaterializedSRF(fcinfo, 0);
-	require_columns(rsinfo->setDesc, types, lengthof(types));
 
 	/* few of them are open, so most of this memory is never touched */
 	open = palloc_extended(gs_shared->n_sessions * sizeof(GsSession), MCXT_ALLOC_HUGE);
