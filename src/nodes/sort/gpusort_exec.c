@@ -195,9 +195,9 @@ find_pages(GpuSortState *state, const GsKeyDesc *desc)
 	return state->pages;
 }
 
-/* Put all that the child returns. */
+/* Put all that the child returns, and sort it. */
 static GsSortStatus
-put_all(GpuSortState *state)
+sort_all(GpuSortState *state)
 {
 	PlanState  *child = outerPlanState(state);
 	GsPageScan *pages = NULL;
@@ -210,7 +210,7 @@ put_all(GpuSortState *state)
 		GsSortStatus status;
 
 		if (TupIsNull(slot))
-			return GS_SORT_OK;
+			return gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
 		status = gs_sort_put(state->sort, slot);
 		if (unlikely(status != GS_SORT_OK))
 			return status;
@@ -229,18 +229,13 @@ put_all(GpuSortState *state)
 static void
 sort_again(GpuSortState *state)
 {
-	GsSortStatus status;
-
 	if (state->feed)
 		gs_feed_set_sort(state->feed, NULL);
 
 	/* ends workers that still write into the session's chunks */
 	ExecReScan(outerPlanState(state));
 	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
-	status = put_all(state);
-	if (status == GS_SORT_OK)
-		status = gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
-	if (status != GS_SORT_OK)
+	if (sort_all(state) != GS_SORT_OK)
 		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
 }
 
@@ -292,9 +287,7 @@ sort_rows(GpuSortState *state)
 		}
 		gs_feed_set_sort(state->feed, state->sort);
 	}
-	status = put_all(state);
-	if (status == GS_SORT_OK)
-		status = gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
+	status = sort_all(state);
 	if (status == GS_SORT_LOST)
 		sort_again(state);
 	estate->es_direction = direction;
