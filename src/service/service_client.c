@@ -931,7 +931,6 @@ gs_client_take_rejected(GsClient *client)
 		chunk = client->session->rejected;
 		Assert(gs_chunks[chunk].state == GS_CHUNK_REJECTED);
 		client->session->rejected = gs_chunks[chunk].next;
-		gs_chunks[chunk].next = -1;
 		gs_chunks[chunk].state = GS_CHUNK_HELD;
 	}
 	gs_unlock();

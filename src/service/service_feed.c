@@ -156,7 +156,6 @@ append_waiting(int number)
 		s->limited_since = 0;
 		s->asked_bytes += gs_role_need(chunk);
 		s->waiting = c->next;
-		c->next = -1;
 		s->appends++;
 		gs_served_start(chunk);
 		gs_ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records,

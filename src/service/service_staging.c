@@ -61,7 +61,6 @@ take_chunk(GsSession *session)
 	session_claim(session, session->held + 1, session->reserved);
 	gs_chunks[chunk].state = GS_CHUNK_HELD;
 	gs_chunks[chunk].session = session - gs_sessions;
-	gs_chunks[chunk].next = -1;
 	gs_chunks[chunk].filling = false;
 	return chunk;
 }
