@@ -144,7 +144,6 @@ make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomP
 	path->path.pathtype = T_CustomScan;
 	path->path.parent = rel;
 	path->path.pathtarget = target;
-	path->path.param_info = NULL;
 	path->custom_paths = list_make1(child);
 	path->methods = methods;
 	return path;
@@ -160,9 +159,6 @@ make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows
 	int			width = child->pathtarget->width;
 	double		rows = offer->rows;
 
-	path->path.parallel_aware = false;
-	path->path.parallel_safe = false;
-	path->path.parallel_workers = 0;
 	path->path.pathkeys = offer->pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	path->custom_private = list_make1_int(flags);

@@ -172,9 +172,7 @@ make_custom_scan(CustomPath *path, List *tlist, Plan *child, List *private,
 			elog(ERROR, "columns of a %s plan are not those of its child", node->scan.CustomName);
 
 	scan->scan.plan.targetlist = tlist;
-	scan->scan.plan.qual = NIL;
 	scan->scan.plan.lefttree = child;
-	scan->scan.scanrelid = 0;
 	scan->flags = path->flags;
 	scan->custom_private = private;
 	scan->custom_scan_tlist = copyObject(child->targetlist);
