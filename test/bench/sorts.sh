@@ -3,8 +3,8 @@
 #
 # Tables f and w as in order_by.sh; a holds float4[] of 20 elements
 # (BENCH_ARRAYS rows, default 5 million), n numerics, r ranges (BENCH_RANGES rows, default 3 million),
-# g points of PostGIS (BENCH_POINTS rows, default 5 million), h Hangul text
-# (BENCH_HANGUL rows, default 1 million).  PostgreSQL's best is the fastest of
+# c composite types and jsonb (BENCH_RECORDS rows, default 3 million), g points of PostGIS (BENCH_POINTS rows,
+# default 5 million), h Hangul text (BENCH_HANGUL rows, default 1 million).  PostgreSQL's best is the fastest of
 # serial and parallel (8 workers allowed), each with work_mem 64 MB and 8 GB;
 # where one of them takes more than BENCH_PATIENCE seconds (default 30) it is
 # left out, and with BENCH_SERIAL=no the serial ones are.  Medians in ms; "-" in
@@ -85,6 +85,14 @@ if bench_wanted "r ORDER BY int4range"; then
 		"i, int4range(abs(hashint4(i)) % 1000000, 1000000 + abs(hashint4(i + 1)) % 1000000), numrange(i % 1000, 1000 + i % 7 / 10.0)"
 	row "r ORDER BY int4range" "" "SELECT id, v FROM r ORDER BY v"
 	row "r ORDER BY numrange, id" "" "SELECT id, n FROM r ORDER BY n, id"
+fi
+if bench_wanted "c ORDER BY record"; then
+	bench_sql -c 'CREATE TYPE pair AS (i int, t text COLLATE "C"); CREATE TYPE pair_us AS (i int, t text COLLATE "en_US.utf8")' || exit 1
+	bench_load c "${BENCH_RECORDS:-3000000}" "id int, v pair, u pair_us, j jsonb" \
+		"i, (abs(hashint4(i)) % 1000, md5(i::text))::pair, (abs(hashint4(i)) % 1000, md5(i::text))::pair_us, jsonb_build_object('n', i, 't', md5(i::text))"
+	row "c ORDER BY record (int, text C)" "" "SELECT id, v FROM c ORDER BY v"
+	row "c ORDER BY record (int, text en_US)" "" "SELECT id, u FROM c ORDER BY u"
+	row "c ORDER BY id, jsonb" "" "SELECT id, j FROM c ORDER BY id, j"
 fi
 if bench_wanted "g ORDER BY geometry"; then
 	if [ "$(bench_sql -c "SELECT count(*) FROM pg_available_extensions WHERE name = 'postgis'")" = 1 ]; then
