@@ -16,7 +16,7 @@ typedef enum GsIndexOrder
 	GS_ORDER_RIGHT,
 	GS_ORDER_BROKEN,
 	GS_ORDER_UNKNOWN,			/* it could not be looked at */
-	GS_ORDER_GONE				/* there is no such index any more */
+	GS_ORDER_GONE				/* there is no such index any more, or not yet */
 } GsIndexOrder;
 
 /*

@@ -45,6 +45,7 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -353,6 +354,10 @@ gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
 	Relation	index = relation_open(spans->index, AccessShareLock);
 	Walk		walk;
 
+	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
+	(void) NewGUCNestLevel();
+	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	begin_walk(&walk, index);
 	walk_spans(&walk, spans);
 	relation_close(index, AccessShareLock);
@@ -439,6 +444,16 @@ check_index(Oid oid, char **detail)
 	index = try_relation_open(oid, AccessShareLock);
 	if (index == NULL)
 	{
+		UnlockRelationOid(table, AccessShareLock);
+		return GS_ORDER_GONE;
+	}
+	if (!index->rd_index->indisready)
+	{
+		/*
+		 * It is being built, or its build has failed.  A build writes pages around shared buffers, which
+		 * would keep the empty page that we may find in place of one.
+		 */
+		relation_close(index, AccessShareLock);
 		UnlockRelationOid(table, AccessShareLock);
 		return GS_ORDER_GONE;
 	}

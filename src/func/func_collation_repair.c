@@ -38,6 +38,7 @@
 #include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "tcop/pquery.h"
@@ -198,8 +199,10 @@ rebuild_or_drop(RepairJob *job)
 
 	StartTransactionCommand();
 	name = index_name(job->index);
-	/* a REINDEX CONCURRENTLY may have gone on meanwhile, so that its index is valid now */
-	if (name && (job->action == REPAIR_REBUILD || !get_index_isvalid(job->index)))
+	/* a REINDEX CONCURRENTLY that goes on still locks its index, or has made it valid meanwhile */
+	if (name && (job->action == REPAIR_REBUILD ||
+				 (ConditionalLockRelationOid(job->index, ShareUpdateExclusiveLock) &&
+				  !get_index_isvalid(job->index))))
 		command = MemoryContextStrdup(
 			TopMemoryContext,
 			psprintf("%s INDEX %s%s", job->action == REPAIR_DROP ? "DROP" : "REINDEX",

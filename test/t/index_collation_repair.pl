@@ -327,6 +327,24 @@ is(join(' ', $messages =~ /^WARNING:  partitions of table (\S+) depend on/gm), '
 	'partitions by range are named, and those whose equality depends on a collation');
 $node->safe_psql('postgres', 'REINDEX INDEX t_id_k');
 like(messages("$call()"), qr/^NOTICE:  recorded the new version of 1 collation$/m, 'then all is right');
+
+# An index that a REINDEX CONCURRENTLY is building is neither read nor dropped
+$node->safe_psql('postgres', q(CREATE TABLE w (k text COLLATE changing); INSERT INTO w SELECT i FROM generate_series(1, 1000) AS i; CREATE INDEX w_k ON w (k);
+	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'changing'));
+$locker = session($node);
+$locker->query('BEGIN; LOCK TABLE w IN ROW EXCLUSIVE MODE;');
+my $builder = session($node, 'SET client_min_messages = error;');
+$builder->send('REINDEX INDEX CONCURRENTLY w_k;');
+becomes($node, "count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'REINDEX%' AND wait_event_type = 'Lock'", 'a rebuild waits');
+unlike(value($node, $state), qr/ccnew/, 'an index that is being built is not read');
+$messages = messages("$call()");
+unlike($messages, qr/ccnew/, 'nor dropped');
+like($messages, qr/^NOTICE:  recorded the new version of 1 collation$/m, 'and stands in the way of no version');
+$locker->query('COMMIT;');
+$locker->quit;
+$builder->receive;
+$builder->quit;
+is(value($node, "SELECT string_agg(indexrelid::regclass::text, ' ') FROM pg_index WHERE indrelid = 'w'::regclass AND indisvalid"), 'w_k', 'the rebuild has ended');
 all_right('in the end');
 
 $node->stop;

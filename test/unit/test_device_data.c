@@ -581,7 +581,7 @@ test_make_fixed(TestInput *in, uint32_t width, uint32_t n, TestRandom *rng)
 	for (uint32_t i = 0; i < n; i++)
 	{
 		random_bytes(rng, key, width, symbols == 256 ? 0 : 'a', symbols);
-		test_input_add(in, key, width, test_below(rng, 20));
+		test_input_add(in, key, width | (test_below(rng, 8) == 0 ? GS_KEY_INEXACT : 0), test_below(rng, 20));
 	}
 }
 
