@@ -27,7 +27,7 @@ collations AS (
 		FROM pg_collation AS c, database AS d) AS c),
 columns AS (
 	SELECT i.indexrelid, am.amname,
-		CASE WHEN element.typtype NOT IN ('e', 'r') AND element.typname NOT IN ('text', 'varchar', 'bpchar', 'name',
+		CASE WHEN element.typtype NOT IN ('c', 'e', 'r') AND element.typname NOT IN ('text', 'varchar', 'bpchar', 'name',
 				'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'money', 'date', 'time', 'timetz', 'timestamp',
 				'timestamptz', 'interval', 'bytea', 'bool', 'char', 'uuid', 'bit', 'varbit', 'inet', 'cidr', 'macaddr',
 				'macaddr8', 'oid', 'tid', 'xid8', 'pg_lsn', 'geometry') AND element.typname NOT LIKE 'reg%' THEN 6

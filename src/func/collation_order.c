@@ -21,9 +21,9 @@
  * right links, and are not used again as long as our snapshot is held.
  *
  * The leaves of a large index are divided into spans, which begin at leaves that have a downlink.  Parallel
- * workers take them from the left.  A span ends with the first key of the next one, at the first
- * page that is in use from the next one's first page on.  So it does not matter if that page has been
- * deleted since: both walk on to the same page.
+ * workers take them from the left.  A span ends with the first key of a later one: of the next, unless that
+ * one's first page has been deleted meanwhile, so that no right link leads there.  Then both walk on to the
+ * same pages.
  *
  * Tests: tap/index_collation_change, tap/index_collation_repair
  *
@@ -226,26 +226,37 @@ step(Walk *walk, Place next)
 	return NULL;
 }
 
-/* All keys of a page, or the first one only. */
+/* All keys of a page, or the first tuple's only. */
 static char *
 walk_page(Walk *walk, BlockNumber block, Page page, bool only_first)
 {
 	BTPageOpaque opaque = BTPageGetOpaque(page);
-	OffsetNumber max = PageGetMaxOffsetNumber(page);
+	OffsetNumber first = P_FIRSTDATAKEY(opaque);
+	OffsetNumber max = only_first ? first : PageGetMaxOffsetNumber(page);
 	char	   *error = NULL;
 
-	if (only_first)
-		max = Min(max, P_FIRSTDATAKEY(opaque));
-	for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= max && error == NULL; i++)
+	for (OffsetNumber i = first; i <= max && error == NULL; i++)
 		error = step(walk, (Place){get_tuple(walk, block, page, i), block, false});
 	if (!P_RIGHTMOST(opaque) && !only_first && error == NULL)
 		error = step(walk, (Place){get_tuple(walk, block, page, P_HIKEY), block, true});
 	return error;
 }
 
-/* The leaves from one block to the first key of another one; P_NONE: to the end.  NULL: in order. */
+/* Does a span behind the i'th one begin with a block?  Only where the next one is late are all looked at. */
+static bool
+begins_later_span(const Spans *spans, uint32 i, BlockNumber block, uint32 n_walked)
+{
+	uint32		end = n_walked > SPAN_LEAVES ? spans->n : Min(i + 2, spans->n);
+
+	while (++i < end)
+		if (spans->starts[i] == block)
+			return true;
+	return false;
+}
+
+/* The leaves from a block on: of the i'th span, or without spans all of them.  NULL: they are in order. */
 static char *
-walk_leaves(Walk *walk, BlockNumber block, BlockNumber end)
+walk_leaves(Walk *walk, BlockNumber block, const Spans *spans, uint32 i)
 {
 	PGAlignedBlock *page = palloc(sizeof(PGAlignedBlock));
 	PGAlignedBlock *spare = palloc(sizeof(PGAlignedBlock)); /* holds the key before */
@@ -254,11 +265,11 @@ walk_leaves(Walk *walk, BlockNumber block, BlockNumber end)
 	char	   *error = NULL;
 
 	walk->last.tuple = NULL;
-	while (block != P_NONE && !ended && error == NULL)
+	for (uint32 n = 0; block != P_NONE && !ended && error == NULL; n++)
 	{
 		BTPageOpaque opaque;
 
-		last |= block == end;
+		last |= spans != NULL && begins_later_span(spans, i, block, n);
 		read_page(walk, block, 0, page->data);
 		opaque = BTPageGetOpaque((Page) page->data);
 		if (!P_IGNORE(opaque))
@@ -266,14 +277,15 @@ walk_leaves(Walk *walk, BlockNumber block, BlockNumber end)
 			MemoryContext old = MemoryContextSwitchTo(walk->context);
 			PGAlignedBlock *read = page;
 
-			error = walk_page(walk, block, page->data, last);
+			/* a page without tuples does not tell the later span's first key */
+			ended = last && PageGetMaxOffsetNumber((Page) page->data) >= P_FIRSTDATAKEY(opaque);
+			error = walk_page(walk, block, page->data, ended);
 			MemoryContextSwitchTo(old);
 			if (error)
 				error = pstrdup(error);
 			MemoryContextReset(walk->context);
 			page = spare;
 			spare = read;
-			ended = last;
 			if (GS_FAULT("check_page"))
 				DirectFunctionCall1(pg_sleep, Float8GetDatum(2.0));
 		}
@@ -326,9 +338,9 @@ make_spans(Walk *walk)
 }
 
 static char *
-walk_span(Walk *walk, Spans *spans, uint32 i)
+walk_span(Walk *walk, const Spans *spans, uint32 i)
 {
-	return walk_leaves(walk, spans->starts[i], i + 1 < spans->n ? spans->starts[i + 1] : P_NONE);
+	return walk_leaves(walk, spans->starts[i], spans, i);
 }
 
 /* Take spans until all are taken, or one to the left is in a wrong order. */
@@ -356,8 +368,10 @@ gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
 
 	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
 	(void) NewGUCNestLevel();
-	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	begin_walk(&walk, index);
 	walk_spans(&walk, spans);
 	relation_close(index, AccessShareLock);
@@ -427,7 +441,7 @@ find_wrong(Relation index)
 			return error;
 		/* others have changed it since */
 	}
-	return walk_leaves(&walk, leftmost(index, 0), P_NONE);
+	return walk_leaves(&walk, leftmost(index, 0), NULL, 0);
 }
 
 static GsIndexOrder

@@ -198,11 +198,14 @@ rebuild_or_drop(RepairJob *job)
 				time;
 
 	StartTransactionCommand();
-	name = index_name(job->index);
 	/* a REINDEX CONCURRENTLY that goes on still locks its index, or has made it valid meanwhile */
-	if (name && (job->action == REPAIR_REBUILD ||
-				 (ConditionalLockRelationOid(job->index, ShareUpdateExclusiveLock) &&
-				  !get_index_isvalid(job->index))))
+	if (job->action == REPAIR_DROP &&
+		(!ConditionalLockRelationOid(job->index, ShareUpdateExclusiveLock) ||
+		 get_index_isvalid(job->index)))
+		name = NULL;
+	else
+		name = index_name(job->index);
+	if (name)
 		command = MemoryContextStrdup(
 			TopMemoryContext,
 			psprintf("%s INDEX %s%s", job->action == REPAIR_DROP ? "DROP" : "REINDEX",

@@ -133,9 +133,9 @@ typedef struct GsKeyDesc
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
 	bool		whole;			/* keys are never cut off: GS_KEY_TOO_LONG */
-	bool		inexact;		/* keys are, as they end before the sort's last column; or as a column is
-								 * abbreviated: a value of it may have no key, GS_KEY_TOO_LONG */
-	bool		ended;			/* the former */
+	bool		abbreviated;	/* a column is: keys are inexact, and a value of it may have none,
+								 * GS_KEY_TOO_LONG */
+	bool		ended;			/* keys end before the sort's last column: they are inexact */
 	AttrNumber	max_attno;		/* highest attno of the columns */
 	GsKeyShape	shape;
 	GsKeyColumn *cols;

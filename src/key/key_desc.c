@@ -11,7 +11,7 @@
  * the sort is refused.  Elements of arrays are described like columns, and the fields of composite
  * types are columns.
  *
- * Tests: regress/keys, regress/keys_types
+ * Tests: regress/keys, regress/keys_types, regress/keys_records
  *
  *-------------------------------------------------------------------------
  */
@@ -81,7 +81,6 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 	}
 	*refusal = GS_REFUSE_NONE;
 	desc->cols[desc->ncols - 1].last = true;
-	desc->inexact |= desc->ended;
 	for (int i = 0; i < desc->ncols; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
@@ -102,7 +101,7 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 	return desc;
 }
 
-/* Can keys end with the last column?  Sets inexact and whole. */
+/* Can keys end with the last column?  Sets abbreviated and whole. */
 static bool
 is_possible(GsKeyDesc *desc)
 {
@@ -111,13 +110,13 @@ is_possible(GsKeyDesc *desc)
 	/* of what has no field in the key, the key tells nothing */
 	if (desc->ended && desc->cols[desc->ncols - 1].record)
 		return false;
-	desc->inexact = false;
+	desc->abbreviated = false;
 	for (int i = 0; i < desc->ncols; i++)
-		desc->inexact |= desc->cols[i].kind == GS_KEY_ABBREVIATED;
+		desc->abbreviated |= desc->cols[i].kind == GS_KEY_ABBREVIATED;
 	if (!make_layout(desc, &layout))
 		return false;
 	desc->whole = layout.n_parts > 0;
-	return !desc->whole || !desc->inexact;
+	return !desc->whole || !desc->abbreviated;
 }
 
 static GsKeyColumn *
@@ -459,7 +458,7 @@ gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
 {
 	int			depth;
 
-	if (desc->inexact)
+	if (desc->abbreviated || desc->ended)
 		return false;
 	Assert(ncols <= desc->sort_cols);
 	for (int i = 0; i < desc->ncols; i++)

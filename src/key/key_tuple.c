@@ -63,7 +63,8 @@ gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, GsTupleKeys *keys)
 #ifdef WORDS_BIGENDIAN
 	return false;
 #endif
-	if (desc->inexact || desc->ncols > GS_TUPLE_COLUMNS || desc->max_attno > GS_TUPLE_ATTRS)
+	if (desc->abbreviated || desc->ended || desc->ncols > GS_TUPLE_COLUMNS ||
+		desc->max_attno > GS_TUPLE_ATTRS)
 		return false;
 	for (int i = 0; i < desc->ncols; i++)
 	{

@@ -520,7 +520,8 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		if (status != GS_SORT_OK)
 			return status;
 	}
-	else if (sort->place == GS_SORT_LOCAL && (sort->layout.n_parts > 0 || sort->desc->inexact))
+	else if (sort->place == GS_SORT_LOCAL &&
+			 (sort->layout.n_parts > 0 || sort->desc->abbreviated || sort->desc->ended))
 		change_few_rows_to_cpu(sort);
 	if (sort->place == GS_SORT_CPU)
 	{

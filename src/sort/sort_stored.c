@@ -95,7 +95,7 @@ gs_stored_has_key(GsSort *sort, TupleTableSlot *slot)
 	bool		inexact;
 	uint32		len;
 
-	if (!sort->desc->whole && !sort->desc->inexact)
+	if (!sort->desc->whole && !sort->desc->abbreviated)
 		return true;
 	old = MemoryContextSwitchTo(sort->scratch);
 	slot_getsomeattrs(slot, sort->desc->max_attno);

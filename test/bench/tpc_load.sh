@@ -40,7 +40,7 @@ load_suite()
 	local part pids=() pid
 
 	mkdir "$queries/$1" && python3 "$here/tpc_data.py" queries "$1" "$queries/$1" || return 1
-	{ echo "CREATE SCHEMA $1; SET search_path = $1;"; python3 "$here/tpc_data.py" schema "$1" | sed "s/${logged:+UNLOGGED }//"; } | bench_sql || return 1
+	{ echo "CREATE SCHEMA $1; SET search_path = $1;"; python3 "$here/tpc_data.py" schema "$1" | sed "s/${logged:+ UNLOGGED} TABLE/ TABLE/"; } | bench_sql || return 1
 	for part in $(seq 0 $(($3 - 1))); do
 		load_part "$1" "$2" "$3" "$part" &
 		pids+=($!)
