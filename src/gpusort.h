@@ -10,7 +10,7 @@
 
 #define GPUSORT_NAME		"gpusort"
 
-/* What gpusort.c does when gpusort is preloaded, of files without another function for others. */
+/* gpusort.c calls these when gpusort is preloaded. */
 extern void gs_service_register(void);	/* service_worker.c */
 extern void gs_planner_init(void);	/* planner_hooks.c */
 extern void gs_cluster_init(void);	/* cluster_hook.c */

@@ -39,7 +39,7 @@ fetch_and_build()
 	local options file version sources=$home/sources.list.d
 
 	[ "$(id -u)" -eq 0 ] || die "fetching PostgreSQL's source needs root; or set POSTGRES_SOURCE and POSTGRES_PREFIX"
-	# the system's sources, with their keys, but for source packages, and with lists of our own
+	# the system's sources with their keys, of source packages only, and with lists of our own
 	options=(-q -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$sources" -o Dir::State::Lists="$home/lists")
 	mkdir -p "$home/lists/partial" "$sources"
 	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*; do

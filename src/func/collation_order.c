@@ -81,7 +81,7 @@ typedef struct Walk
 	Place		last;			/* the key before; tuple NULL: none */
 } Walk;
 
-/* What workers share. */
+/* The workers' shared memory. */
 typedef struct Spans
 {
 	Oid			index;

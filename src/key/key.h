@@ -128,8 +128,8 @@ typedef enum GsKeyShape
 typedef struct GsKeyDesc
 {
 	int			ncols;			/* with the fields of composite types */
-	int			sort_cols;		/* so many first columns of the sort are in keys as a whole; where it
-								 * has more, the key ends before them */
+	int			sort_cols;		/* the sort's first columns that keys hold as a whole; where it has
+								 * more, the key ends before them */
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
 	bool		whole;			/* keys are never cut off: GS_KEY_TOO_LONG */

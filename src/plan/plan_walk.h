@@ -35,8 +35,8 @@ extern bool gs_plan_agg_is_simple(const Agg *agg);
 extern Node *gs_plan_strip_relabel(Node *node);
 
 /*
- * Of an expression of type record in a node's target list: the number that the process has for the
- * types of its fields, if it is, or comes from, a ROW(...).  Else -1.  plan: NULL for one of a query.
+ * The typmod of an expression of type record in a node's target list, which tells the types of its fields
+ * in this process.  -1: it neither is nor comes from a ROW(...).  plan: NULL for an expression of a query.
  */
 extern int32 gs_plan_row_typmod(const Plan *plan, const Node *expr);
 

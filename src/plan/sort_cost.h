@@ -22,7 +22,7 @@ extern Cost gs_cost_feed(double rows, int width);
 extern Cost gs_cost_sort_startup(double rows_fed, double rows, int width);
 extern Cost gs_cost_sort(double rows_fed, double rows, int width);
 
-/* What it costs to settle rows whose keys end before the sort's last column: so many different keys. */
+/* The cost of settling rows whose keys end before the sort's last column; keys: how many different ones. */
 extern Cost gs_cost_settling(double rows, double keys);
 
 /* Is a sort of so many rows expected to go to temporary files? */

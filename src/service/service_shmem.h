@@ -131,7 +131,7 @@ typedef enum GsSessionState
 	GS_SESSION_CLOSING			/* the service will free it */
 } GsSessionState;
 
-/* What became of a session, for its leader. */
+/* A session's outcome, for its leader. */
 typedef struct GsSessionOutcome
 {
 	uint64		n_rows;

@@ -657,7 +657,7 @@ explain_calls(CustomScanState *node, List *ancestors, int n_calls, ExplainState 
 	ExplainPropertyList("Array Sort", result, es);
 }
 
-/* What became of them. */
+/* Where the arrays were sorted, and how many. */
 static void
 explain_report(const GsArrayReport *report, ExplainState *es)
 {

@@ -67,7 +67,7 @@ count_in_keys(List *pathkeys, List **members, int pick)
 	return desc ? desc->sort_cols : -1;
 }
 
-/* What it costs to settle the rows that are equal in so many first columns. */
+/* The cost of settling rows that are equal in the first n_columns columns. */
 static Cost
 cost_settling(PlannerInfo *root, const List *pathkeys, int n_columns, double rows)
 {
