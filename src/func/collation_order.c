@@ -426,11 +426,13 @@ find_wrong(Relation index)
 {
 	int			n_workers = count_workers(index);
 	Walk		walk;
+	Spans	   *spans = NULL;
 
 	begin_walk(&walk, index);
 	if (n_workers > 0)
+		spans = make_spans(&walk);
+	if (spans != NULL && spans->n > 1)
 	{
-		Spans	   *spans = make_spans(&walk);
 		uint32		wrong = find_wrong_span(&walk, spans, Min(n_workers, (int) spans->n - 1));
 		char	   *error;
 
