@@ -41,8 +41,8 @@ extern Cost gs_cost_by_index(Cost cost);
 extern Cost gs_cost_by_postgres(Cost cost, int n_columns, Oid type);
 
 /*
- * What merging streams of rows in the order of a libc collation costs beyond what
- * PostgreSQL charges for it, for all rows.
+ * What merging streams in the order of a libc collation costs beyond what PostgreSQL charges for it, if so
+ * many rows come after another text.
  */
 extern Cost gs_cost_libc_merge(double rows, int streams);
 

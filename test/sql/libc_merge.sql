@@ -7,15 +7,18 @@ SET gpusort.min_rows = 0;
 SET gpusort.setup_cost = 0;
 SET gpusort.feed_row_cost = 0.04;
 CREATE TABLE merge_libc (id int, v text COLLATE "en_US.utf8") PARTITION BY HASH (id);
+CREATE TABLE merge_few (id int, v text COLLATE "en_US.utf8") PARTITION BY HASH (id);
 CREATE TABLE merge_c (id int, v text COLLATE "C") PARTITION BY HASH (id);
 SELECT format('CREATE TABLE %s%s PARTITION OF %1$s FOR VALUES WITH (MODULUS 4, REMAINDER %2$s)', t, i)
-FROM unnest(ARRAY['merge_libc', 'merge_c']) AS t, generate_series(0, 3) AS i \gexec
+FROM unnest(ARRAY['merge_libc', 'merge_few', 'merge_c']) AS t, generate_series(0, 3) AS i \gexec
 INSERT INTO merge_libc SELECT i, '/usr/share/doc/' || md5(i::text) FROM generate_series(1, 10000) AS i;
 INSERT INTO merge_libc VALUES (NULL, NULL), (0, NULL), (0, ''), (10001, '/usr/share/doc/'), (10002, '/usr/share/doc/');
 INSERT INTO merge_c SELECT * FROM merge_libc;
+INSERT INTO merge_few SELECT id, left(v, 16) FROM merge_libc;
 CREATE INDEX ON merge_libc (v);
+CREATE INDEX ON merge_few (v);
 CREATE INDEX ON merge_c (v);
-VACUUM ANALYZE merge_libc, merge_c;
+VACUUM ANALYZE merge_libc, merge_few, merge_c;
 CREATE FUNCTION sorted_by(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -28,6 +31,8 @@ BEGIN
 END $$;
 SELECT sorted_by('SELECT v FROM merge_c ORDER BY v');
 SELECT sorted_by('SELECT v FROM merge_libc ORDER BY v');
+-- equal texts are compared by their bytes
+SELECT sorted_by('SELECT v FROM merge_few ORDER BY v');
 -- not if few rows are wanted, or gpusort costs much more
 SELECT sorted_by('SELECT * FROM (SELECT v FROM merge_libc ORDER BY v LIMIT 10) s');
 SET gpusort.feed_row_cost = 1;
@@ -39,5 +44,5 @@ SET gpusort.enabled = off;
 SELECT sorted_by('SELECT v FROM merge_libc ORDER BY v');
 SELECT count(*), count(*) FILTER (WHERE m.v IS DISTINCT FROM s.v) AS differ
 FROM merged m FULL JOIN (SELECT row_number() OVER () AS n, v FROM (SELECT v FROM merge_libc ORDER BY v OFFSET 0) x) s USING (n);
-DROP TABLE merge_libc, merge_c, merged;
+DROP TABLE merge_libc, merge_few, merge_c, merged;
 DROP FUNCTION sorted_by;

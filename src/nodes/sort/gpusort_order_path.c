@@ -51,15 +51,18 @@ fraction_cost(const Path *path, double fraction)
 }
 
 /*
- * How many streams a path merges by the comparison of a libc collation; 0: it does no
- * such thing.
+ * What PostgreSQL does not count of a path: merging streams by the comparison of a libc collation.
+ * Equal texts are compared by their bytes, and in each stream all rows with one text come together.
  */
-static int
-libc_merge_streams(const Path *path)
+static Cost
+libc_merge_cost(PlannerInfo *root, const Path *path)
 {
+	double		rows = path->rows;
 	const PathKey *first;
+	const EquivalenceMember *member;
 	GsKeyCollator *collator;
 	const GsLibcCollation *libc;
+	int			streams;
 
 	if (IsA(path, ProjectionPath))
 		path = ((const ProjectionPath *) path)->subpath;
@@ -68,7 +71,12 @@ libc_merge_streams(const Path *path)
 	first = linitial_node(PathKey, path->pathkeys);
 	if (!gs_key_collation_lookup(first->pk_eclass->ec_collation, &collator, &libc) || libc == NULL)
 		return 0;
-	return list_length(((const MergeAppendPath *) path)->subpaths);
+	streams = list_length(((const MergeAppendPath *) path)->subpaths);
+	member = linitial_node(EquivalenceMember, first->pk_eclass->ec_members);
+	/* the columns of a set operation have no statistics */
+	if (!root->parse->setOperations)
+		rows = Min(rows, streams * estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL));
+	return streams > 1 ? gs_cost_libc_merge(rows, streams) : 0;
 }
 
 /*
@@ -76,7 +84,7 @@ libc_merge_streams(const Path *path)
  * since it does not count what their comparisons cost.
  */
 static void
-remove_merges(const PlannerInfo *root, RelOptInfo *ordered_rel, const Path *sort)
+remove_merges(PlannerInfo *root, RelOptInfo *ordered_rel, const Path *sort)
 {
 	double		fraction = root->tuple_fraction >= 1.0 ?
 		root->tuple_fraction / Max(sort->rows, 1.0) : root->tuple_fraction;
@@ -87,11 +95,10 @@ remove_merges(const PlannerInfo *root, RelOptInfo *ordered_rel, const Path *sort
 	foreach(lc, ordered_rel->pathlist)
 	{
 		const Path *path = lfirst(lc);
-		int			streams = libc_merge_streams(path);
+		Cost		merge = libc_merge_cost(root, path);
 
-		if (streams > 1 && !gs_compat_more_disabled(sort, path) &&
-			fraction_cost(sort, fraction) <
-			fraction_cost(path, fraction) + fraction * gs_cost_libc_merge(path->rows, streams))
+		if (merge > 0 && !gs_compat_more_disabled(sort, path) &&
+			fraction_cost(sort, fraction) < fraction_cost(path, fraction) + fraction * merge)
 			ordered_rel->pathlist = foreach_delete_current(ordered_rel->pathlist, lc);
 	}
 }
