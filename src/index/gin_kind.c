@@ -258,8 +258,7 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 			break;
 		}
 		n = gs_index_read_page(rows, tuples);
-		for (int i = 0; i < n; i++)
-			gs_gin_writer_add(writer, tuples[i]);
+		gs_gin_writer_add(writer, tuples, n);
 		done += n;
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	}

@@ -236,6 +236,18 @@ end_group(GsGinWriter *writer)
 	writer->has_group = false;
 }
 
+/* Have two tuples the same bytes behind the TID?  Their sizes are multiples of MAXALIGN(). */
+static inline bool
+same_image(IndexTuple a, IndexTuple b)
+{
+	if (a->t_info != b->t_info)
+		return false;
+	for (Size at = sizeof(IndexTupleData); at < IndexTupleSize(a); at += sizeof(uint64))
+		if (*(uint64 *) ((char *) a + at) != *(uint64 *) ((char *) b + at))
+			return false;
+	return true;
+}
+
 /* Is a tuple of the current group? */
 static inline bool
 is_in_group(GsGinWriter *writer, IndexTuple tuple)
@@ -248,8 +260,7 @@ is_in_group(GsGinWriter *writer, IndexTuple tuple)
 	if (!writer->has_group)
 		return false;
 	/* entries with the same image are equal */
-	if (likely(first->t_info == tuple->t_info &&
-			   memcmp(first + 1, tuple + 1, IndexTupleSize(tuple) - sizeof(IndexTupleData)) == 0))
+	if (likely(same_image(first, tuple)))
 		return true;
 	attnums[0] = gintuple_get_attrnum(&writer->state, first);
 	attnums[1] = gintuple_get_attrnum(&writer->state, tuple);
@@ -283,8 +294,8 @@ make_room(GsGinWriter *writer, GinNullCategory category)
 	list->tids = repalloc(list->tids, 2 * bytes);
 }
 
-void
-gs_gin_writer_add(GsGinWriter *writer, IndexTuple tuple)
+static inline void
+add_tuple(GsGinWriter *writer, IndexTuple tuple)
 {
 	GinNullCategory category = GIN_CAT_NORM_KEY;
 	TidList    *list;
@@ -298,11 +309,18 @@ gs_gin_writer_add(GsGinWriter *writer, IndexTuple tuple)
 	if (unlikely(IndexTupleHasNulls(tuple)))
 		category = GinGetNullCategory(tuple, &writer->state);
 	list = &writer->lists[category];
-	if (list->n > 0 && ItemPointerEquals(&list->tids[list->n - 1], &tuple->t_tid))
+	if (list->n > 0 && memcmp(&list->tids[list->n - 1], &tuple->t_tid, sizeof(ItemPointerData)) == 0)
 		return;
 	if (unlikely(list->n == list->room))
 		make_room(writer, category);
 	list->tids[list->n++] = tuple->t_tid;
+}
+
+void
+gs_gin_writer_add(GsGinWriter *writer, IndexTuple *tuples, int n)
+{
+	for (int i = 0; i < n; i++)
+		add_tuple(writer, tuples[i]);
 }
 
 double

@@ -28,7 +28,7 @@ typedef struct GsGinWriter GsGinWriter;
 extern GsGinWriter *gs_gin_writer_begin(Relation index);
 
 /* Raises the errors of ginbuild() for keys that are too large. */
-extern void gs_gin_writer_add(GsGinWriter *writer, IndexTuple tuple);
+extern void gs_gin_writer_add(GsGinWriter *writer, IndexTuple *tuples, int n);
 
 /* Metapage and WAL.  Frees the writer; answers how many TIDs all entries have together. */
 extern double gs_gin_writer_finish(GsGinWriter *writer);
