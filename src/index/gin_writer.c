@@ -61,6 +61,7 @@ struct GsGinWriter
 	IndexTuple	entry;			/* room for one to be appended */
 	IndexTuple	first;			/* copy of the group's first tuple */
 	bool		has_group;
+	bool		distinct;		/* keys with different images are different */
 	TidList		lists[N_CATEGORIES];	/* of the group */
 	double		tuples;			/* TIDs of all entries before it */
 };
@@ -86,7 +87,7 @@ write_first_pages(GsGinWriter *writer)
 }
 
 GsGinWriter *
-gs_gin_writer_begin(Relation index)
+gs_gin_writer_begin(Relation index, bool distinct)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort gin writer",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -96,6 +97,7 @@ gs_gin_writer_begin(Relation index)
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	writer->index = index;
+	writer->distinct = distinct;
 	writer->context = context;
 	writer->scratch = AllocSetContextCreate(context, "gpusort gin entry", ALLOCSET_DEFAULT_SIZES);
 	writer->first = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
@@ -165,30 +167,33 @@ append_entry(GsGinWriter *writer, const TidList *list)
 	Page		page = writer->page.data;
 	IndexTuple	entry = writer->entry;
 	Size		offset = IndexTupleSize(writer->first);
-	GinPostingList *postings;
+	GinPostingList one = {.first = list->tids[0]};
+	GinPostingList *postings = &one;
 	Size		end;
 	Size		size;
+	bool		fits;
 
 	if (list->n > MAX_INLINE_TIDS)
 		return false;
-	postings = ginCompressPostingList(list->tids, list->n, GinMaxItemSize, NULL);
-	if (postings == NULL)
-		return false;
+	if (list->n > 1)
+		postings = ginCompressPostingList(list->tids, list->n, GinMaxItemSize, NULL);
 	end = offset + SizeOfGinPostingList(postings);
 	size = MAXALIGN(end);
 	/* entryIsEnoughSpace()'s rule, which counts the line pointer twice */
-	if (size > GinMaxItemSize || PageGetFreeSpace(page) < size + sizeof(ItemIdData))
+	fits = size <= GinMaxItemSize && PageGetFreeSpace(page) >= size + sizeof(ItemIdData);
+	if (fits)
 	{
-		pfree(postings);
-		return false;
+		memcpy(entry, writer->first, offset);
+		memcpy((char *) entry + offset, postings, end - offset);
+		memset((char *) entry + end, 0, size - end);
+		entry->t_info = (entry->t_info & ~INDEX_SIZE_MASK) | size;
+		GinSetPostingOffset(entry, offset);
+		GinSetNPosting(entry, list->n);
 	}
-	memcpy(entry, writer->first, offset);
-	memcpy((char *) entry + offset, postings, SizeOfGinPostingList(postings));
-	memset((char *) entry + end, 0, size - end);
-	entry->t_info = (entry->t_info & ~INDEX_SIZE_MASK) | size;
-	GinSetPostingOffset(entry, offset);
-	GinSetNPosting(entry, list->n);
-	pfree(postings);
+	if (postings != &one)
+		pfree(postings);
+	if (!fits)
+		return false;
 	if (PageAddItem(page, (void *) entry, size, OffsetNumberNext(PageGetMaxOffsetNumber(page)), false,
 					false) == InvalidOffsetNumber)
 		elog(ERROR, "failed to add item to index page in \"%s\"",
@@ -262,6 +267,8 @@ is_in_group(GsGinWriter *writer, IndexTuple tuple)
 	/* entries with the same image are equal */
 	if (likely(same_image(first, tuple)))
 		return true;
+	if (writer->distinct && !IndexTupleHasNulls(first) && !IndexTupleHasNulls(tuple))
+		return false;
 	attnums[0] = gintuple_get_attrnum(&writer->state, first);
 	attnums[1] = gintuple_get_attrnum(&writer->state, tuple);
 	keys[0] = gintuple_get_key(&writer->state, first, &categories[0]);
