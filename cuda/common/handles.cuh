@@ -41,9 +41,9 @@ private:
 class Event
 {
 public:
-  Event()
+  explicit Event(unsigned flags = cudaEventBlockingSync)
   {
-    GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, cudaEventBlockingSync));
+    GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, flags));
   }
   ~Event()
   {
@@ -96,54 +96,39 @@ inline double elapsed_ms(const Event &from, const Event &to)
 }
 
 // An event that streams wait for, and no thread.
-class UntimedEvent
+struct UntimedEvent : Event
 {
-public:
-  UntimedEvent()
+  UntimedEvent() : Event(cudaEventDisableTiming)
   {
-    GS_CUDA_TRY(cudaEventCreateWithFlags(&handle, cudaEventDisableTiming));
   }
-  ~UntimedEvent()
-  {
-    (void)cudaEventDestroy(handle);
-  }
-  UntimedEvent(const UntimedEvent &) = delete;
-  UntimedEvent &operator=(const UntimedEvent &) = delete;
-  operator cudaEvent_t() const
-  {
-    return handle;
-  }
-
-private:
-  cudaEvent_t handle = nullptr;
 };
 
-// One object of T in pinned host memory, which kernels may write.
+// Objects of T in pinned host memory, which kernels may write.
 template <typename T>
 class Pinned
 {
 public:
-  Pinned()
+  explicit Pinned(size_t count = 1)
   {
-    GS_CUDA_TRY(cudaHostAlloc(reinterpret_cast<void **>(&object), sizeof(T), cudaHostAllocPortable));
+    GS_CUDA_TRY(cudaHostAlloc(reinterpret_cast<void **>(&objects), count * sizeof(T), cudaHostAllocPortable));
   }
   ~Pinned()
   {
-    (void)cudaFreeHost(object);
+    (void)cudaFreeHost(objects);
   }
   Pinned(const Pinned &) = delete;
   Pinned &operator=(const Pinned &) = delete;
   T *get() const
   {
-    return object;
+    return objects;
   }
   T *operator->() const
   {
-    return object;
+    return objects;
   }
 
 private:
-  T *object = nullptr;
+  T *objects = nullptr;
 };
 
 } // namespace gpusort

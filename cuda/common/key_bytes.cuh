@@ -44,6 +44,12 @@ __device__ __forceinline__ u64 load_word(u64 address, u32 left)
   return word;
 }
 
+// The bytes before the first one in which two words differ.
+__device__ __forceinline__ u32 equal_bytes(u64 diff)
+{
+  return static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8;
+}
+
 #endif // __CUDACC__
 
 } // namespace gpusort

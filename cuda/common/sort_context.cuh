@@ -22,6 +22,13 @@ struct alignas(16) CountsMemory
   char bytes[64];
 };
 
+// What an engine tells of a sort.
+struct EngineReport
+{
+  const char *name; // of the way that the rows were sorted, for EXPLAIN; static
+  u32 rounds;
+};
+
 struct SortContext
 {
   cudaStream_t stream;

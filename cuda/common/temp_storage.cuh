@@ -42,6 +42,16 @@ private:
   u64 used = 0;
 };
 
+// The size of what a function places.
+template <typename F>
+u64 storage_bytes(F place)
+{
+  TempStorage storage;
+
+  place(storage);
+  return storage.bytes();
+}
+
 } // namespace gpusort
 
 #endif // GS_TEMP_STORAGE_CUH

@@ -56,7 +56,7 @@ void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream)
 
   sort->page_memory = static_cast<char *>(memory.allocate(page_buffers_bytes(sort, count), stream));
   for (u64 i = 0; i < count; i++)
-    sort->page_buffers.emplace_back().page = sort->page_memory + page_buffers_bytes(sort, i);
+    sort->page_buffers.emplace_back().memory = sort->page_memory + page_buffers_bytes(sort, i);
 }
 
 void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream)

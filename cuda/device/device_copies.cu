@@ -225,21 +225,21 @@ void start_fetch(CopySlot *slot, CopyLane *lane)
   u32 row_bytes = pages.row_bytes[request.number];
   GsPageFormat format = sort->output.format;
   u64 entries_bytes = u64{n} * entry_bytes(format);
-  PageBuffer &buffer = sort->page_buffers[sort->next_buffer++ % sort->page_buffers.size()];
+  OutputBuffer &buffer = sort->page_buffers[sort->next_buffer++ % sort->page_buffers.size()];
   char *dst = static_cast<char *>(request.dst);
 
   // This gather runs while the page before is copied.
   GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer.copied));
   slot->gather_begin.record(lane->gather_stream);
-  gather_page(sort->output.rows.from(first), n, format, static_cast<u32>(chunk_bytes), buffer.page,
+  gather_page(sort->output.rows.from(first), n, format, static_cast<u32>(chunk_bytes), buffer.memory,
               lane->gather_stream);
   slot->gather_end.record(lane->gather_stream);
 
   GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
   slot->copy_begin.record(lane->copy_stream);
   if (row_bytes > 0)
-    GS_CUDA_TRY(cudaMemcpyAsync(dst, buffer.page, row_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
-  GS_CUDA_TRY(cudaMemcpyAsync(dst + chunk_bytes - entries_bytes, buffer.page + chunk_bytes - entries_bytes,
+    GS_CUDA_TRY(cudaMemcpyAsync(dst, buffer.memory, row_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
+  GS_CUDA_TRY(cudaMemcpyAsync(dst + chunk_bytes - entries_bytes, buffer.memory + chunk_bytes - entries_bytes,
                               entries_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
   slot->copy_end.record(lane->copy_stream);
   buffer.copied.record(lane->copy_stream);
@@ -283,7 +283,7 @@ void start_fetch_keys(CopySlot *slot, CopyLane *lane)
 
   KeyRoom room = first < n_rows ? key_room(sort->output.stats, n_rows, request.bytes) : KeyRoom{};
   u32 n = static_cast<u32>(std::min<u64>(room.max_keys, n_rows - first));
-  KeyBuffer *buffer = nullptr;
+  OutputBuffer *buffer = nullptr;
 
   *n_keys = 0;
   if (n == 0 && first < n_rows)

@@ -106,15 +106,10 @@ struct Slab
   u64 used;
 };
 
-struct PageBuffer
+// Where pages or keys are put together for the host.
+struct OutputBuffer
 {
-  char *page;
-  Event copied; // its last copy to the host
-};
-
-struct KeyBuffer
-{
-  void *memory;
+  char *memory;
   Event copied; // its last copy to the host
 };
 
@@ -225,14 +220,14 @@ struct GsDeviceSort
   bool performed = false; // set under the lock
   gpusort::PerformOutput output = {};
   char *page_memory = nullptr;
-  std::deque<gpusort::PageBuffer> page_buffers;
+  std::deque<gpusort::OutputBuffer> page_buffers;
   size_t next_buffer = 0;
 
   // For fetches of keys, once there is one, until a reorder.
   char *key_memory = nullptr;
   std::atomic<uint64_t> key_memory_bytes{0}; // reserved
   gpusort::KeyRoom key_room = {};
-  std::deque<gpusort::KeyBuffer> key_buffers;
+  std::deque<gpusort::OutputBuffer> key_buffers;
   size_t next_key_buffer = 0;
 
   // Bytes of the device's limit, without those that a pending job reserves for itself.

@@ -74,10 +74,7 @@ Workspace alias_workspace(TempStorage &storage, const SortSize &size)
 
 u64 workspace_bytes(const SortSize &size)
 {
-  TempStorage storage;
-
-  alias_workspace(storage, size);
-  return storage.bytes();
+  return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, size); });
 }
 
 u64 refs_bytes(u64 n_rows)
@@ -116,11 +113,7 @@ u32 keep_rows(Performer &performer, const GsKeep &keep, const Workspace &workspa
   if (keep.unique || keep.group.first > 0)
   {
     keep_some(keep, job, workspace.phase, workspace.kept, performer.stream);
-    GS_CUDA_TRY(cudaMemcpyAsync(performer.kept.get(), workspace.kept, sizeof(u32), cudaMemcpyDeviceToHost,
-                                performer.stream));
-    performer.event.record(performer.stream);
-    performer.event.wait();
-    n = *performer.kept.get();
+    n = performer.read(workspace.kept);
   }
   return keep.limit > 0 ? static_cast<u32>(std::min<u64>(n, keep.limit)) : n;
 }

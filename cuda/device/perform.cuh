@@ -45,8 +45,21 @@ struct Performer
   Event event;
   Pinned<CountsMemory> counts; // of the engine
   Pinned<RowStats> stats;
-  Pinned<u32> wrong; // of reorder
-  Pinned<u32> kept;  // rows, of perform
+  Pinned<u32> number;
+
+  // Waits until the stream has done all of its work.
+  void wait()
+  {
+    event.record(stream);
+    event.wait();
+  }
+  // Reads a number from device memory, after all that the stream was given.
+  u32 read(const u32 *at)
+  {
+    GS_CUDA_TRY(cudaMemcpyAsync(number.get(), at, sizeof(u32), cudaMemcpyDeviceToHost, stream));
+    wait();
+    return *number.get();
+  }
 };
 
 // The most device memory that perform() takes at a time, in either format; the rows_bytes() of it stay

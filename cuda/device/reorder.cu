@@ -166,11 +166,7 @@ void take_checked_rows(Performer &performer, const MoveInput &input, const Works
   take_rows<<<blocks, threads, 0, stream>>>(moves, rows, workspace.target_bits, workspace.wrong,
                                             workspace.moved);
   GS_CUDA_LAUNCHED();
-  GS_CUDA_TRY(
-      cudaMemcpyAsync(performer.wrong.get(), workspace.wrong, sizeof(u32), cudaMemcpyDeviceToHost, stream));
-  performer.event.record(stream);
-  performer.event.wait();
-  if (*performer.wrong.get() != 0)
+  if (performer.read(workspace.wrong) != 0)
     fail(GS_INVALID, "rows were to be moved from other ranks than to");
 }
 
@@ -181,12 +177,9 @@ void reorder(Performer &performer, DeviceMemory &memory, const MoveInput &input,
 {
   cudaStream_t stream = performer.stream;
   const RowStats &stats = output.stats;
-  TempStorage sizes; // of the workspace's arrays
-
-  alias_workspace(sizes, input, stats);
-
-  Reservation reservation(memory, align_up<u64>(sizes.bytes(), 512), "moving rows");
-  DeviceBuffer workspace_memory(memory, sizes.bytes(), stream);
+  u64 bytes = storage_bytes([&](TempStorage &storage) { alias_workspace(storage, input, stats); });
+  Reservation reservation(memory, align_up<u64>(bytes, 512), "moving rows");
+  DeviceBuffer workspace_memory(memory, bytes, stream);
   TempStorage storage(workspace_memory.get());
   Workspace workspace = alias_workspace(storage, input, stats);
   u32 blocks = blocks_for(input.n, threads);

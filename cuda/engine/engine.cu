@@ -41,11 +41,7 @@ EngineReport run_own(const SortContext &context, const OrderJob &job)
   }
   if (sort_fixed_fits(stats))
     return {sort_fixed(job, context.stream), 1};
-
-  StringReport report =
-      sort_string(context, job.keys, job.n_rows, stats.prefix, job.workspace, job.order.row, job.order.tie);
-
-  return {report.name, report.rounds};
+  return sort_string(context, job);
 }
 
 // The options that a variant of radix2013 stands for.

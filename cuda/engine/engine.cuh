@@ -14,12 +14,6 @@
 namespace gpusort
 {
 
-struct EngineReport
-{
-  const char *name; // of the engine, for EXPLAIN; static
-  u32 rounds;
-};
-
 // Bytes of workspace for any n_rows keys.
 u64 engine_workspace(GsEngine engine, u32 n_rows);
 

@@ -303,10 +303,8 @@ Workspace<Key> alias_workspace(TempStorage &storage, u32 n_rows, const Sections 
 template <typename Key>
 u64 workspace_bytes(u32 n_rows)
 {
-  TempStorage storage;
-
-  alias_workspace<Key>(storage, n_rows, cut_sections(n_rows));
-  return storage.bytes();
+  return storage_bytes([&](TempStorage &storage)
+                       { alias_workspace<Key>(storage, n_rows, cut_sections(n_rows)); });
 }
 
 template <typename Key>

@@ -184,19 +184,7 @@ __global__ void __launch_bounds__(threads) place_rows(const u64 *begin, const u6
   if (i >= n_rows)
     return;
 
-  u64 page = 0;
-  u64 after = n_pages;
-
-  while (after - page > 1)
-  {
-    u64 middle = page + (after - page) / 2;
-
-    if (first_row[middle] <= i)
-      page = middle;
-    else
-      after = middle;
-  }
-
+  u64 page = find_last(n_pages, [&](u64 k) { return first_row[k] <= i; });
   u64 first = first_row[page];
   u32 offset = static_cast<u32>(begin[i] - begin[first] - (i - first) * entry_bytes(shapes.format));
 
@@ -280,10 +268,8 @@ __global__ void __launch_bounds__(threads) copy_records(OrderedRows rows, u32 n,
 
 u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes)
 {
-  TempStorage storage;
-
-  alias_workspace(storage, n_rows, max_pages(page_bytes_total, chunk_bytes));
-  return storage.bytes();
+  return storage_bytes([&](TempStorage &storage)
+                       { alias_workspace(storage, n_rows, max_pages(page_bytes_total, chunk_bytes)); });
 }
 
 void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &rows, cudaStream_t stream)

@@ -154,10 +154,7 @@ __global__ void __launch_bounds__(threads)
 
 u64 keep_some_workspace(u32 n_rows)
 {
-  TempStorage storage;
-
-  alias_workspace(storage, n_rows);
-  return storage.bytes();
+  return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
 void keep_some(const GsKeep &keep, const OrderJob &job, void *memory, u32 *n_kept, cudaStream_t stream)

@@ -132,10 +132,7 @@ KeyRoom key_room(const RowStats &stats, u64 n_rows, u64 bytes)
 
 u64 key_buffer_bytes(KeyRoom room)
 {
-  TempStorage storage;
-
-  alias_buffer(storage, room);
-  return align_up<u64>(storage.bytes(), 512);
+  return align_up<u64>(storage_bytes([&](TempStorage &storage) { alias_buffer(storage, room); }), 512);
 }
 
 void gather_keys(const OrderedRows &rows, u32 n, KeyRoom room, void *memory, u32 *n_keys, cudaStream_t stream)

@@ -30,24 +30,6 @@ constexpr u32 build_min_blocks = 4; // of a multiprocessor, in 64 registers a th
 // The longest shared prefix that is followed.
 constexpr u32 max_prefix = 1024;
 
-// The chunk of a row.
-__device__ u32 find_image(const ImageRef *images, u32 n_images, u32 row)
-{
-  u32 low = 0;
-  u32 high = n_images;
-
-  while (high - low > 1)
-  {
-    u32 middle = low + (high - low) / 2;
-
-    if (images[middle].first_row <= row)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 // Is there no byte outside of the chunk, and no limit of the sort broken?
 __device__ bool record_is_valid(const GsRecord &record, const ImageRef &image, const Chunks &chunks)
 {
@@ -124,12 +106,6 @@ struct KeyBytes
   }
 };
 
-// The bytes before the first one in which two words differ.
-__device__ __forceinline__ u32 equal_bytes(u64 diff)
-{
-  return static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8;
-}
-
 // Compares a key with row 0's: adds to the bits in which keys differ, and
 // shortens the prefix that all keys share.
 __device__ __forceinline__ void compare_key(const KeyBytes &key, const KeyBytes &first, RowStats *stats)
@@ -163,7 +139,7 @@ __device__ __forceinline__ void compare_key(const KeyBytes &key, const KeyBytes 
 // Makes the key of a row and adds the row to the statistics.
 __device__ __forceinline__ KeyRef build_key(const Chunks &chunks, u32 row, RowStats *stats)
 {
-  u32 image_number = find_image(chunks.images, chunks.n_images, row);
+  u32 image_number = find_last(chunks.n_images, [&](u32 i) { return chunks.images[i].first_row <= row; });
   const ImageRef image = chunks.images[image_number];
   GsRecord record = load_record(image, row - image.first_row);
   u32 key_len = record.key_len & GS_LENGTH_MASK;

@@ -85,8 +85,7 @@ __device__ __forceinline__ u64 compare_further(u64 a, u64 b, u32 left)
         is_less = x[q] < y[q];
       }
     if (diff != 0)
-      return (place + static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8) | static_cast<u64>(is_less)
-                                                                                         << 32;
+      return (place + equal_bytes(diff)) | static_cast<u64>(is_less) << 32;
     at = left - at > 8 * words_at_a_time ? at + 8 * words_at_a_time : left;
   }
   return left;
@@ -105,7 +104,7 @@ __device__ __forceinline__ Comparison compare_keys(const KeyRef &a, const KeyRef
     u64 y = load_word(b.address + from, common - from);
 
     if (x != y)
-      return {x < y ? -1 : 1, from + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8};
+      return {x < y ? -1 : 1, from + equal_bytes(x ^ y)};
     if (common - from > 8)
     {
       u32 left = common - from - 8;

@@ -110,7 +110,7 @@ __device__ __forceinline__ Relation relate(u64 key, u32 left, u64 pivot, u32 piv
 
     if (x != y)
     {
-      shared = at + half * 8 + static_cast<u32>(__clzll(static_cast<long long>(x ^ y))) / 8;
+      shared = at + half * 8 + equal_bytes(x ^ y);
       if (shared < common)
       {
         is_less = x < y;

@@ -84,10 +84,8 @@ __device__ __forceinline__ u32 search_run(const Splitters &splitters, u32 low, u
 
     if (word != splitter_word)
     {
-      u32 equal_bytes = static_cast<u32>(__clzll(static_cast<long long>(word ^ splitter_word))) / 8;
-
       order = word < splitter_word ? -1 : 1;
-      shared += min(min(left, splitter_left), equal_bytes);
+      shared += min(min(left, splitter_left), equal_bytes(word ^ splitter_word));
     }
     else
     {

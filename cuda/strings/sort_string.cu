@@ -72,16 +72,6 @@ struct Workspace
   size_t temp_bytes;
 };
 
-// The keys of a sort, and where its result goes.
-struct Job
-{
-  const KeyRef *keys;
-  u32 n_rows;
-  u32 prefix;
-  u32 *order;
-  u8 *tie;
-};
-
 // What a round leaves to the next one, in the order of GroupCounts::large.
 struct RoundCounts
 {
@@ -147,40 +137,6 @@ __global__ void __launch_bounds__(threads)
   lists.groups[group_class][0] = {0, 0, prefix, static_cast<uint16_t>(n_rows), 0};
 }
 
-// The segment of a row, by its place in the round.
-__device__ u32 find_segment(const Segments &segments, u32 n_segments, u32 place)
-{
-  u32 low = 0;
-  u32 high = n_segments;
-
-  while (high - low > 1)
-  {
-    u32 middle = low + (high - low) / 2;
-
-    if (segments.place[middle] <= place)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-// How many bytes two keys of a segment share from `depth` on, `limit` at most.
-__device__ u32 shared_bytes(const KeyRef &a, const KeyRef &b, u32 depth, u32 limit)
-{
-  u32 shared = min(limit, min(a.length, b.length) - depth);
-
-  for (u32 byte = 0; byte < shared; byte += 8)
-  {
-    u64 diff = load_word(a.address + depth + byte, a.length - depth - byte) ^
-               load_word(b.address + depth + byte, b.length - depth - byte);
-
-    if (diff != 0)
-      shared = min(shared, byte + static_cast<u32>(__clzll(static_cast<long long>(diff))) / 8);
-  }
-  return shared;
-}
-
 // Moves the rows of large groups together, and lowers each segment's skip to
 // the bytes that all of its rows share.
 __global__ void __launch_bounds__(threads)
@@ -198,17 +154,20 @@ __global__ void __launch_bounds__(threads)
   {
     u32 i = static_cast<u32>(place);
 
-    segment = find_segment(segments, n_segments, i);
+    segment = find_last(n_segments, [&](u32 k) { return segments.place[k] <= i; });
 
     u32 source = segments.source[segment];
+    u32 depth = segments.depth[segment];
     u32 row = sorted_rows[source + (i - segments.place[segment])];
 
     rows[i] = row;
     segment_of[i] = segment;
     skip = *const_cast<volatile u32 *>(&segments.skip[segment]);
-    shared = skip == 0 ? 0
-                       : shared_bytes(load_key(keys, row), load_key(keys, sorted_rows[source]),
-                                      segments.depth[segment], skip);
+    shared = skip == 0
+                 ? 0
+                 : compare_keys(load_key(keys, row), load_key(keys, sorted_rows[source]), depth, depth + skip)
+                           .shared -
+                       depth;
   }
 
   // Large segments fill most warps; one atomic then does for 32 rows.
@@ -260,7 +219,7 @@ RoundCounts finish_round(const SortContext &context, const SortedRows &sorted, c
 }
 
 // Sorts the words of the live rows; what becomes of their groups is still to be found.
-SortedRows sort_words(const SortContext &context, const Job &job, u32 live, const WordLayout &layout,
+SortedRows sort_words(const SortContext &context, const OrderJob &job, u32 live, const WordLayout &layout,
                       Workspace &space)
 {
   cub::DoubleBuffer<u64> words(space.words[0], space.words[1]);
@@ -274,11 +233,11 @@ SortedRows sort_words(const SortContext &context, const Job &job, u32 live, cons
   space.words[1] = words.Current();
   space.rows[0] = rows.Alternate();
   space.rows[1] = rows.Current();
-  return {job.keys, space.words[1], space.rows[1], live, layout, job.order, job.tie};
+  return {job.keys, space.words[1], space.rows[1], live, layout, job.order.row, job.order.tie};
 }
 
 // A round, once the live rows have words.
-RoundCounts run_round(const SortContext &context, const Job &job, u32 live, const WordLayout &layout,
+RoundCounts run_round(const SortContext &context, const OrderJob &job, u32 live, const WordLayout &layout,
                       const FinishLimits &limits, Workspace &space)
 {
   SortedRows sorted = sort_words(context, job, live, layout, space);
@@ -288,28 +247,30 @@ RoundCounts run_round(const SortContext &context, const Job &job, u32 live, cons
 }
 
 // Sorts rows that fit on chip.
-void sort_on_chip(const SortContext &context, const Job &job, const FinishLimits &limits, Workspace &space)
+void sort_on_chip(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
+                  Workspace &space)
 {
-  SortedRows rows = {job.keys, space.words[0], space.rows[0], job.n_rows, whole_words, job.order, job.tie};
+  SortedRows rows = {job.keys,    space.words[0], space.rows[0], job.n_rows,
+                     whole_words, job.order.row,  job.order.tie};
   u32 group_class = 0;
 
   while (job.n_rows > class_rows(group_class))
     group_class++;
   one_group<<<blocks_for(job.n_rows, threads), threads, 0, context.stream>>>(
-      job.n_rows, job.prefix, group_class, space.rows[0], space.lists);
+      job.n_rows, job.stats.prefix, group_class, space.rows[0], space.lists);
   GS_CUDA_LAUNCHED();
   finish_class(rows, space.lists, group_class, limits, context.stream);
 }
 
 // A first round by buckets between splitters.
-RoundCounts split_round(const SortContext &context, const Job &job, const FinishLimits &limits,
+RoundCounts split_round(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
                         Workspace &space)
 {
   cudaStream_t stream = context.stream;
   SplitPlan plan = plan_split(job.n_rows);
 
-  find_splitters(plan, job.keys, job.n_rows, job.prefix, space.splitters, space.segments[0], stream);
-  classify_rows(plan, space.splitters, job.keys, job.n_rows, job.prefix, limits.n_multiprocessors,
+  find_splitters(plan, job.keys, job.n_rows, job.stats.prefix, space.splitters, space.segments[0], stream);
+  classify_rows(plan, space.splitters, job.keys, job.n_rows, job.stats.prefix, limits.n_multiprocessors,
                 space.words[0], space.rows[0], stream);
   if (!plan.is_by_buckets)
     return run_round(context, job, job.n_rows, plan.layout, limits, space);
@@ -321,10 +282,10 @@ RoundCounts split_round(const SortContext &context, const Job &job, const Finish
   return finish_round(context, sorted, limits, space);
 }
 
-RoundCounts first_round(const SortContext &context, const Job &job, const FinishLimits &limits,
-                        Workspace &space, StringReport *report)
+RoundCounts first_round(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
+                        Workspace &space, EngineReport *report)
 {
-  WordLayout layout = choose_words(context, job.keys, job.n_rows, job.prefix, space.code);
+  WordLayout layout = choose_words(context, job.keys, job.n_rows, job.stats.prefix, space.code);
 
   if (layout.sorted_bits == 0)
   {
@@ -332,12 +293,12 @@ RoundCounts first_round(const SortContext &context, const Job &job, const Finish
     return split_round(context, job, limits, space);
   }
   report->name = layout.coded ? "strings, codes" : "strings, leading bits";
-  first_words(job.keys, job.n_rows, job.prefix, layout, space.code, space.segments[0], space.words[0],
+  first_words(job.keys, job.n_rows, job.stats.prefix, layout, space.code, space.segments[0], space.words[0],
               space.rows[0], context.stream);
   return run_round(context, job, job.n_rows, layout, limits, space);
 }
 
-RoundCounts next_round(const SortContext &context, const Job &job, const RoundCounts &counts,
+RoundCounts next_round(const SortContext &context, const OrderJob &job, const RoundCounts &counts,
                        const FinishLimits &limits, Workspace &space)
 {
   u32 blocks = blocks_for(counts.live, threads);
@@ -360,22 +321,17 @@ RoundCounts next_round(const SortContext &context, const Job &job, const RoundCo
 
 u64 sort_string_workspace(u32 n_rows)
 {
-  TempStorage storage;
-
-  alias_workspace(storage, n_rows);
-  return storage.bytes();
+  return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
-StringReport sort_string(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
-                         void *workspace, u32 *order, u8 *tie)
+EngineReport sort_string(const SortContext &context, const OrderJob &job)
 {
-  TempStorage storage(workspace);
-  Workspace space = alias_workspace(storage, n_rows);
+  TempStorage storage(job.workspace);
+  Workspace space = alias_workspace(storage, job.n_rows);
   FinishLimits limits = finish_limits();
-  Job job = {keys, n_rows, prefix, order, tie};
-  StringReport report = {"strings, on chip", 1};
+  EngineReport report = {"strings, on chip", 1};
 
-  if (n_rows <= limits.max_rows())
+  if (job.n_rows <= limits.max_rows())
   {
     sort_on_chip(context, job, limits, space);
     return report;
