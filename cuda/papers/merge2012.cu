@@ -347,26 +347,6 @@ struct Part
   }
 };
 
-// Where a part begins in the other sequence: a binary search in memory.
-template <typename Order>
-__device__ u64 find_part(const Order &order, const Arrays<typename Order::Key> &sorted, u64 n,
-                         const Item<typename Order::Key> &item, bool equal_before)
-{
-  u64 low = 0;
-  u64 high = n;
-
-  while (low < high)
-  {
-    u64 middle = low + (high - low) / 2;
-
-    if (goes_before(order, sorted[middle], item, equal_before))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 // Loads a window of the other sequence into shared memory.
 template <typename Key>
 __device__ __forceinline__ void load_window(const Arrays<Key> &shared, const Arrays<Key> &other, u32 n)
@@ -397,9 +377,11 @@ __global__ void __launch_bounds__(threads)
   const Arrays<Key> other = from.from(part.other);
   const Arrays<Key> output = to.from(min(part.sequence, part.other));
 
+  // Where the part begins in the other sequence.
   if (threadIdx.x == 0)
-    shared_next =
-        part.begin == 0 ? 0 : find_part(order, other, part.other_n, own[part.begin], part.is_second);
+    shared_next = part.begin == 0 ? 0
+                                  : find_place(order, other, {0, static_cast<u32>(part.other_n), 0},
+                                               own[part.begin], part.is_second);
   __syncthreads();
 
   u64 window = shared_next; // place of the shared window in the other sequence
@@ -477,10 +459,7 @@ Workspace<Key> alias_workspace(TempStorage &storage, u32 n_rows)
 template <typename Key>
 u64 workspace_bytes(u32 n_rows)
 {
-  TempStorage storage;
-
-  alias_workspace<Key>(storage, n_rows);
-  return storage.bytes();
+  return storage_bytes([&](TempStorage &storage) { alias_workspace<Key>(storage, n_rows); });
 }
 
 // Blocks that fill the GPU.

@@ -49,11 +49,11 @@
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
 #include <utility>
+
+#include "papers/prefix_words.cuh"
 
 namespace gpusort
 {
@@ -62,16 +62,7 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 word_bytes = 8;
 constexpr u32 fixed_segment_bytes = 4;
-
-// The characters of the keys that the current words hold, below the segment's
-// number: those from `from` to `to` - 1.
-struct Window
-{
-  u32 from;
-  u32 to;
-};
 
 struct IsLive
 {
@@ -82,25 +73,6 @@ struct IsLive
 };
 
 using LiveFlags = thrust::transform_iterator<IsLive, const u8 *>;
-
-// Does a segment begin at a place?  Segments are numbered from the first place on,
-// so the answer there is no.
-struct BeginsSegment
-{
-  const u64 *words;
-
-  __host__ __device__ u32 operator()(u64 i) const
-  {
-    return i > 0 && words[i] != words[i - 1];
-  }
-};
-
-using SegmentFlags = thrust::transform_iterator<BeginsSegment, thrust::counting_iterator<u64>>;
-
-SegmentFlags segment_flags(const u64 *words)
-{
-  return SegmentFlags(thrust::counting_iterator<u64>(0), BeginsSegment{words});
-}
 
 // The counts of a round, which the device tells the host.
 struct RoundResult
@@ -161,11 +133,6 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
   return workspace;
 }
 
-__device__ __forceinline__ bool has_zero_byte(u64 word)
-{
-  return ((word - 0x0101010101010101) & ~word & 0x8080808080808080) != 0;
-}
-
 // A sorted row.
 struct SortedRow
 {
@@ -185,7 +152,7 @@ struct SortedRows
   __device__ __forceinline__ SortedRow load(Window window, u64 i) const
   {
     SortedRow row = {live.words[i], SortedRow::not_ended};
-    u32 segment_bits = (word_bytes - (window.to - window.from)) * 8;
+    u32 segment_bits = (word_bytes - window.chars()) * 8;
 
     // The bytes of the segment are no characters.
     if (has_zero_byte(segment_bits == 0 ? row.word : row.word | ~u64{0} << (64 - segment_bits)))
@@ -484,10 +451,7 @@ private:
 
 u64 radix2013_workspace(u32 n_rows)
 {
-  TempStorage storage;
-
-  alias_workspace(storage, n_rows);
-  return storage.bytes();
+  return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
 u32 radix2013(const SortContext &context, Radix2013Options options, const OrderJob &job)

@@ -74,8 +74,6 @@
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
 #include <cstring>
@@ -85,6 +83,7 @@
 #include <vector>
 
 #include "papers/papers.cuh"
+#include "papers/prefix_words.cuh"
 #include "papers/streaming_loader.cuh"
 
 namespace gpusort
@@ -94,7 +93,6 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 word_bytes = 8;
 constexpr u32 least_k = 8;
 
 using Clock = std::chrono::steady_clock;
@@ -127,38 +125,6 @@ private:
 };
 
 // ---- on the device, column by column ----
-
-// The characters of the column that the current words hold, below the segment's
-// number: those from `from` to `to` - 1.
-struct Window
-{
-  u32 from;
-  u32 to;
-
-  __host__ __device__ u32 chars() const
-  {
-    return to - from;
-  }
-};
-
-// Does a segment begin at a place?  Segments are numbered from the first place on,
-// so the answer there is no.
-struct BeginsSegment
-{
-  const u64 *words;
-
-  __host__ __device__ u32 operator()(u64 i) const
-  {
-    return i > 0 && words[i] != words[i - 1];
-  }
-};
-
-using SegmentFlags = thrust::transform_iterator<BeginsSegment, thrust::counting_iterator<u64>>;
-
-SegmentFlags segment_flags(const u64 *words)
-{
-  return SegmentFlags(thrust::counting_iterator<u64>(0), BeginsSegment{words});
-}
 
 // The counts of a round, which the device tells the host.
 struct RoundResult
@@ -221,11 +187,6 @@ Workspace alias_workspace(TempStorage &storage, u32 n)
 __device__ __forceinline__ u32 entry_slot(u64 entry)
 {
   return static_cast<u32>(entry);
-}
-
-__device__ __forceinline__ bool has_zero_byte(u64 word)
-{
-  return ((word - 0x0101010101010101) & ~word & 0x8080808080808080) != 0;
 }
 
 // Where a string ends that has not ended yet.
@@ -565,10 +526,7 @@ u32 sufficient_k(int64_t longest)
 
 u64 streaming_workspace(u32 n)
 {
-  TempStorage sizes;
-
-  alias_workspace(sizes, n);
-  return sizes.bytes();
+  return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n); });
 }
 
 StreamingPlan plan_streaming(const HostStrings &strings, const StreamingOptions &options)
@@ -613,8 +571,8 @@ void sort_by_columns(const HostStrings &strings, const StreamingOptions &options
   char *columns = static_cast<char *>(memory.get()) + plan.workspace_bytes;
   ColumnMemory column_memory[2] = {{columns, plan.column_bytes},
                                    {columns + plan.column_bytes, plan.column_bytes}};
-  PinnedBytes entry_memory(u64{strings.n} * sizeof(u64));
-  u64 *entries = entry_memory.as<u64>();
+  Pinned<u64> entry_memory(strings.n);
+  u64 *entries = entry_memory.get();
   ColumnLoader loader(strings, options.loader_threads);
 
   report->setup_ms = ms_since(begin);
@@ -711,10 +669,7 @@ WholeWorkspace alias_whole(TempStorage &storage, const HostStrings &strings)
 
 u64 whole_bytes(const HostStrings &strings)
 {
-  TempStorage sizes;
-
-  alias_whole(sizes, strings);
-  return sizes.bytes();
+  return storage_bytes([&](TempStorage &storage) { alias_whole(storage, strings); });
 }
 
 __global__ void __launch_bounds__(threads)

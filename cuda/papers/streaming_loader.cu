@@ -27,7 +27,7 @@ static_assert(piece_bytes >= ColumnMemory::most_k + sizeof(u32), "a piece has on
 
 struct Buffer
 {
-  PinnedBytes memory{piece_bytes};
+  Pinned<char> memory{piece_bytes};
   Event begin;
   Event end;
   bool copying = false;
@@ -119,7 +119,7 @@ void ColumnLoader::load_pieces(Worker &worker, const u64 *entries, const Column 
 
     u32 rows = static_cast<u32>(std::min<u64>(column.n - first, rows_per_piece));
     Buffer &buffer = worker.buffers[turn];
-    char *chars = buffer.memory.as<char>();
+    char *chars = buffer.memory.get();
     u32 *left = reinterpret_cast<u32 *>(chars + u64{rows} * column.k);
 
     turn = 1 - turn;

@@ -71,30 +71,6 @@ private:
   u64 bytes;
 };
 
-// Pinned host memory.
-class PinnedBytes
-{
-public:
-  explicit PinnedBytes(u64 bytes)
-  {
-    GS_CUDA_TRY(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable));
-  }
-  ~PinnedBytes()
-  {
-    (void)cudaFreeHost(memory);
-  }
-  PinnedBytes(const PinnedBytes &) = delete;
-  PinnedBytes &operator=(const PinnedBytes &) = delete;
-  template <typename T>
-  T *as() const
-  {
-    return static_cast<T *>(memory);
-  }
-
-private:
-  void *memory = nullptr;
-};
-
 // An entry of the index array: the number of a string, constant, above its slot in
 // the current column.
 inline u32 entry_row(u64 entry)
