@@ -234,7 +234,7 @@ __device__ __forceinline__ void gather_bin(Code (&codes)[items], Code *shared, c
     codes[i] = load_unchanged(array_codes + min(map->source_of(i * threads + thread), last));
 #pragma unroll
   for (int i = 0; i < items; i++)
-    codes[i] = i * threads < left ? codes[i] : CodeTraits<Code>::highest();
+    codes[i] = i * threads < left ? codes[i] : highest_code<Code>();
   Sorter::sync();
 }
 

@@ -25,7 +25,7 @@ namespace gpusort
 
 // The most elements that an array of such codes may have.
 template <typename Code>
-constexpr u32 max_length = GS_MAX_ARRAY_BYTES / CodeTraits<Code>::min_elem_bytes;
+constexpr u32 max_length = GS_MAX_ARRAY_BYTES / min_elem_bytes<Code>;
 
 template <typename Code>
 struct Classes

@@ -75,43 +75,19 @@ inline CodeMap code_map(GsElem elem, bool descending)
   return {is_float ? top - 1 : 0, descending ? ~u64{0} : 1, descending ? ~bias : bias, bytes};
 }
 
-// highest(): the greatest code.  min_elem_bytes: the size of the smallest elements
-// that have codes of this type.
+// The size of the smallest elements that have codes of this type.
 template <typename Code>
-struct CodeTraits;
+constexpr u32 min_elem_bytes = sizeof(Code) == 4 ? 1 : sizeof(Code);
 
-template <>
-struct CodeTraits<u32>
+// The greatest code.
+template <typename Code>
+__host__ __device__ constexpr Code highest_code()
 {
-  static constexpr u32 min_elem_bytes = 1;
-
-  __host__ __device__ static constexpr u32 highest()
-  {
-    return ~u32{0};
-  }
-};
-
-template <>
-struct CodeTraits<u64>
-{
-  static constexpr u32 min_elem_bytes = 8;
-
-  __host__ __device__ static constexpr u64 highest()
-  {
-    return ~u64{0};
-  }
-};
-
-template <>
-struct CodeTraits<Wide>
-{
-  static constexpr u32 min_elem_bytes = 16;
-
-  __host__ __device__ static constexpr Wide highest()
-  {
+  if constexpr (sizeof(Code) == 16)
     return {~u64{0}, ~u64{0}};
-  }
-};
+  else
+    return ~Code{0};
+}
 
 // Calls f with a code of the type that such elements have.
 template <typename F>
@@ -127,8 +103,6 @@ auto with_code(GsElem elem, F f)
     return f(u32{});
   }
 }
-
-#ifdef __CUDACC__
 
 __device__ __forceinline__ u32 encode(u32 x, const CodeMap &map)
 {
@@ -299,12 +273,8 @@ __device__ __forceinline__ void materialize(Wide &x)
   materialize(x.low);
 }
 
-__device__ __forceinline__ u32 shuffle_xor(u32 x, u32 mask)
-{
-  return __shfl_xor_sync(~0u, x, mask);
-}
-
-__device__ __forceinline__ u64 shuffle_xor(u64 x, u32 mask)
+template <typename Code>
+__device__ __forceinline__ Code shuffle_xor(Code x, u32 mask)
 {
   return __shfl_xor_sync(~0u, x, mask);
 }
@@ -314,12 +284,8 @@ __device__ __forceinline__ Wide shuffle_xor(const Wide &x, u32 mask)
   return {__shfl_xor_sync(~0u, x.high, mask), __shfl_xor_sync(~0u, x.low, mask)};
 }
 
-__device__ __forceinline__ u32 shuffle(u32 x, u32 lane)
-{
-  return __shfl_sync(~0u, x, lane);
-}
-
-__device__ __forceinline__ u64 shuffle(u64 x, u32 lane)
+template <typename Code>
+__device__ __forceinline__ Code shuffle(Code x, u32 lane)
 {
   return __shfl_sync(~0u, x, lane);
 }
@@ -330,12 +296,8 @@ __device__ __forceinline__ Wide shuffle(const Wide &x, u32 lane)
 }
 
 // The upper word of a code, by which codes are in order unless the words tie.
-__device__ __forceinline__ u32 upper_word(u32 code)
-{
-  return code;
-}
-
-__device__ __forceinline__ u64 upper_word(u64 code)
+template <typename Code>
+__device__ __forceinline__ Code upper_word(Code code)
 {
   return code;
 }
@@ -375,8 +337,6 @@ __device__ __forceinline__ Code lower_or_higher(const Code &x, const Code &y, bo
 {
   return (y < x) == lower ? y : x;
 }
-
-#endif // __CUDACC__
 
 } // namespace gpusort
 

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(small_threads) sort_small_arrays(ClassList lis
 #pragma unroll
     for (int b = 0; b < small_batch; b++)
     {
-      codes[b] = CodeTraits<Code>::highest();
+      codes[b] = highest_code<Code>();
       if (lane < n[b])
         load_code(array[b], lane, map, &codes[b]);
     }

@@ -10,7 +10,6 @@
 #include <algorithm>
 
 #include "arrays/classes.cuh"
-#include "arrays/sorter.cuh"
 
 namespace gpusort
 {

@@ -59,6 +59,16 @@ u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census);
 void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
                  cudaStream_t stream);
 
+// The same for elements with codes of one type.  Each of sort_arrays_4.cu, _8.cu and _16.cu
+// instantiates it for one type, so that the many kernels are compiled in parallel.
+template <typename Code>
+struct ArraySorter
+{
+  static u64 workspace(const ArrayCensus &census);
+  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
+                   cudaStream_t stream);
+};
+
 } // namespace gpusort
 
 #endif // GS_ARRAYS_SORT_ARRAYS_CUH

@@ -17,7 +17,6 @@
 
 #include "arrays/bins.cuh"
 #include "arrays/on_chip.cuh"
-#include "arrays/sorter.cuh"
 
 namespace gpusort
 {

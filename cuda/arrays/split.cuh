@@ -249,7 +249,7 @@ struct TileSplit
     for (u32 b = threadIdx.x; b < max_bins<Code>; b += split_threads)
       storage.counters[Slots::slot(b)] = 0;
     for (u32 b = threadIdx.x + 1; b < 1u << tile.levels; b += split_threads)
-      storage.splitters[Slots::slot(b)] = b < tile.n_bins ? splitters[b - 1] : CodeTraits<Code>::highest();
+      storage.splitters[Slots::slot(b)] = b < tile.n_bins ? splitters[b - 1] : highest_code<Code>();
   }
 
   // A code's bin is the number of splitters that are not above it.

@@ -584,7 +584,7 @@ struct Team
   static __device__ __forceinline__ void load(Code (&codes)[items], const char *array, u32 n,
                                               const CodeMap &map, u32 thread)
   {
-    const Code padding = decode(CodeTraits<Code>::highest(), map);
+    const Code padding = decode(highest_code<Code>(), map);
     u32 team_thread = thread % threads;
     int left = codes_left(n, team_thread);
 

@@ -25,8 +25,6 @@
 namespace gpusort
 {
 
-#ifdef __CUDACC__
-
 // Puts the smaller of two values first.
 __device__ __forceinline__ void order_pair(u64 &a, u64 &b)
 {
@@ -148,8 +146,6 @@ __device__ __forceinline__ void sort_block(u64 (&v)[items], u32 log_size, u64 *e
       merge_items(v);
   }
 }
-
-#endif // __CUDACC__
 
 } // namespace gpusort
 

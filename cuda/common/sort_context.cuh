@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sort_context.cuh
- *	  What a sorting thread gives to an engine.
+ *	  What a sorting thread gives to an engine, and streams for kernels side by side.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,10 +10,75 @@
 
 #include <atomic>
 
-#include "common/side_streams.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {
+
+// Streams beside a thread's own, for kernels that may run side by side.
+struct SideStreams
+{
+  static constexpr u32 count = 2;
+
+  Stream streams[count];
+  UntimedEvent events[count];
+};
+
+// Lets the side streams take part in the work of a stream for a scope.  Their work
+// comes after what the stream was given before the scope, and before what it is
+// given after it, such as the freeing of memory that they use.  That also holds
+// where an exception leaves the scope.
+class Fork
+{
+public:
+  Fork(SideStreams &side, cudaStream_t stream) : side(side), stream(stream)
+  {
+    follow();
+  }
+  ~Fork()
+  {
+    if (joined == SideStreams::count)
+      return;
+
+    // An exception is leaving the scope: errors here would only hide it.
+    for (u32 i = joined; i < SideStreams::count; i++)
+      if (cudaEventRecord(side.events[i], side.streams[i]) != cudaSuccess ||
+          cudaStreamWaitEvent(stream, side.events[i], 0) != cudaSuccess)
+        (void)cudaStreamSynchronize(side.streams[i]);
+    (void)cudaGetLastError();
+  }
+  Fork(const Fork &) = delete;
+  Fork &operator=(const Fork &) = delete;
+
+  // What the side streams are given next comes after all that the stream was given.
+  void follow()
+  {
+    GS_CUDA_TRY(cudaEventRecord(side.events[0], stream));
+    for (Stream &side_stream : side.streams)
+      GS_CUDA_TRY(cudaStreamWaitEvent(side_stream, side.events[0], 0));
+  }
+
+  // The stream itself or one of the side streams, in turn.
+  cudaStream_t lane(u32 turn) const
+  {
+    u32 i = turn % (SideStreams::count + 1);
+
+    return i == 0 ? stream : static_cast<cudaStream_t>(side.streams[i - 1]);
+  }
+  void join()
+  {
+    for (; joined < SideStreams::count; joined++)
+    {
+      GS_CUDA_TRY(cudaEventRecord(side.events[joined], side.streams[joined]));
+      GS_CUDA_TRY(cudaStreamWaitEvent(stream, side.events[joined], 0));
+    }
+  }
+
+private:
+  SideStreams &side;
+  cudaStream_t stream;
+  u32 joined = 0;
+};
 
 // Pinned host memory for the counts that an engine's kernels tell the host.  Each
 // engine has its own struct for them.

@@ -22,8 +22,6 @@
 
 #include <algorithm>
 
-#include "engine/array_engine.cuh"
-
 namespace gpusort
 {
 

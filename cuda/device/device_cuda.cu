@@ -19,8 +19,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/array_engine.cuh"
-
 using namespace gpusort;
 
 namespace

@@ -37,10 +37,9 @@
 #include <thread>
 #include <vector>
 
+#include "device/perform.cuh"
 #include "device/process.cuh"
-#include "device/reorder.cuh"
 #include "rows/keys.cuh"
-#include "rows/tuple_keys.cuh"
 
 namespace gpusort
 {
@@ -268,15 +267,8 @@ void check_usable(const GsDeviceSort *sort, const Request &request);
 // Hands a job's outcome to the caller, to whom the sort then belongs again.
 void end_request(const Request &request, const Failure &outcome);
 
-// Device memory that the appends reserve for the result of a sort of n_rows rows.
-u64 min_output_bytes(const GsDeviceSort *sort, u64 n_rows);
-
 // Takes the buffers for the pages of a performed sort.
 void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream);
-
-// Takes buffers of this capacity for keys, in place of those that the sort has: as
-// many as there is memory for.
-void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane);
 
 // Gives the buffers for keys back.  Nothing may use them any more.
 void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream);

@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "device/reorder.cuh"
+#include "device/perform.cuh"
 
 namespace gpusort
 {

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * engine.cu
- *	  The choice of the engine that orders the rows of a sort.
+ *	  The choice of the engine that orders the rows of a sort, or sorts arrays.
  *
- * There are two engines of our own: sort_fixed for the keys that it takes, and
- * sort_string for all others.  The engines in papers/ are published algorithms, run
- * where a caller names one of them.  Keys that it cannot order are left to our own,
- * and the report then names these.
+ * There are two engines of our own for rows: sort_fixed for the keys that it takes, and
+ * sort_string for all others; sort_arrays is that for arrays.  The engines in papers/ are
+ * published algorithms, run where a caller names one of them.  What it cannot order
+ * is left to our own, and the report then names these.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +14,7 @@
 
 #include <algorithm>
 
-#include "fixed/sort_fixed.cuh"
+#include "fixed/fixed_keys.cuh"
 #include "papers/papers.cuh"
 #include "strings/sort_string.cuh"
 
@@ -90,6 +90,50 @@ EngineReport run_engine(const SortContext &context, GsEngine engine, const Order
     break;
   }
   return run_own(context, job);
+}
+
+const char *array_engine_name(GsEngine engine)
+{
+  switch (engine)
+  {
+  case GS_ENGINE_ARRAYSORT2016:
+  case GS_ENGINE_STA:
+    return gs_engine_name(engine);
+  default:
+    return "bitonic";
+  }
+}
+
+bool array_engine_fits(GsEngine engine, GsElem elem, const ArrayCensus &census)
+{
+  return engine != GS_ENGINE_ARRAYSORT2016 || arraysort2016_fits(elem, census);
+}
+
+u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &census)
+{
+  switch (engine)
+  {
+  case GS_ENGINE_ARRAYSORT2016:
+    return arraysort2016_workspace(elem, census);
+  case GS_ENGINE_STA:
+    return sta_workspace(elem, census);
+  default:
+    return sort_arrays_workspace(elem, census);
+  }
+}
+
+void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
+                      SideStreams &side, cudaStream_t stream)
+{
+  switch (engine)
+  {
+  case GS_ENGINE_ARRAYSORT2016:
+    return arraysort2016(job, census, workspace, stream);
+  case GS_ENGINE_STA:
+    return sta(job, census, workspace, stream);
+  default:
+    return sort_arrays(job, census, workspace, side, stream);
+  }
 }
 
 } // namespace gpusort

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fixed_keys.cuh
- *	  Keys of one length, squeezed into integers.
+ *	  Keys of one length, squeezed into integers; a radix sort of whole keys.
  *
  *-------------------------------------------------------------------------
  */
@@ -52,6 +52,12 @@ void mark_squeezed_ties(const Key *keys, u32 n_rows, u8 *tie, cudaStream_t strea
 
 // The order of n_rows equal keys.
 void order_equal_keys(u32 n_rows, const KeyOrder &order, cudaStream_t stream);
+
+// The engine: does it take the keys, bytes of workspace for any n_rows of them, and their
+// sort, which returns a name for EXPLAIN.
+bool sort_fixed_fits(const RowStats &stats);
+u64 sort_fixed_workspace(u32 n_rows);
+const char *sort_fixed(const OrderJob &job, cudaStream_t stream);
 
 } // namespace gpusort
 

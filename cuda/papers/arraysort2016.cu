@@ -35,7 +35,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers/papers_arrays.cuh"
+#include "papers/papers.cuh"
 
 #include <algorithm>
 
@@ -170,8 +170,8 @@ __global__ void fill_buckets(ClassList list, CodeMap map, BucketMemory<Code> mem
     bool working = b < p;
     bool first = b == 0;
     bool last = b + 1 >= p;
-    Code low = working && !first ? splitters[b - 1] : CodeTraits<Code>::highest();
-    Code high = working && !last ? splitters[b] : CodeTraits<Code>::highest();
+    Code low = working && !first ? splitters[b - 1] : highest_code<Code>();
+    Code high = working && !last ? splitters[b] : highest_code<Code>();
 
     if (working)
       for (u32 k = 0; k < span.length; k++)

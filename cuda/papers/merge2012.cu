@@ -466,15 +466,11 @@ u64 workspace_bytes(u32 n_rows)
 template <typename Order>
 u32 needed_blocks()
 {
-  int device = 0;
-  int processors = 0;
   int blocks = 0;
 
-  GS_CUDA_TRY(cudaGetDevice(&device));
-  GS_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   GS_CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, merge_sequences<Order>,
                                                             static_cast<int>(threads), 0));
-  return static_cast<u32>(processors * std::max(blocks, 1));
+  return device_attribute(cudaDevAttrMultiProcessorCount) * static_cast<u32>(std::max(blocks, 1));
 }
 
 // Sorts the items in *from, which changes places with *to on each level.  Returns

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * papers.cuh
- *	  Published algorithms that order records, as engines to compare with.
+ *	  Published algorithms that order records or arrays, as engines to compare with.
  *
  *	  radix2013	 A. Deshpande, P. J. Narayanan: Can GPUs Sort Strings
  *				 Efficiently?, 2013
@@ -9,15 +9,20 @@
  *				 Parallel Merge Sort for Fixed and Variable Length Keys, 2012
  *	  radix2011	 T. Harada, L. Howes: Introduction to GPU Radix Sort, 2011
  *
- * Each finds the order of the rows, with a workspace for any n_rows keys, and
+ * Each of these finds the order of the rows, with a workspace for any n_rows keys, and
  * returns the number of its rounds.
+ *
+ *	  arraysort2016	 M. Awan, F. Saeed: GPU-ArraySort, 2016
+ *	  sta			 the baseline of the same paper
+ *
+ * These two sort like sort_arrays().
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_PAPERS_CUH
 #define GS_PAPERS_CUH
 
-#include "common/sort_context.cuh"
+#include "arrays/sort_arrays.cuh"
 #include "rows/rows.cuh"
 
 namespace gpusort
@@ -38,6 +43,14 @@ u32 merge2012(const OrderJob &job, cudaStream_t stream);
 // For keys that fixed_keys_fit().
 u64 radix2011_workspace(u32 n_rows);
 u32 radix2011(const OrderJob &job, cudaStream_t stream);
+
+// For arrays that all fit into shared memory.
+bool arraysort2016_fits(GsElem elem, const ArrayCensus &census);
+u64 arraysort2016_workspace(GsElem elem, const ArrayCensus &census);
+void arraysort2016(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
+
+u64 sta_workspace(GsElem elem, const ArrayCensus &census);
+void sta(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
 
 } // namespace gpusort
 

@@ -75,14 +75,9 @@ struct Sections
 
 Sections cut_sections(u32 n_rows)
 {
-  int device = 0;
-  int processors = 0;
-
-  GS_CUDA_TRY(cudaGetDevice(&device));
-  GS_CUDA_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-
+  u32 processors = device_attribute(cudaDevAttrMultiProcessorCount);
   u32 steps = blocks_for(n_rows, step_keys);
-  u32 groups = std::min(steps, static_cast<u32>(processors) * groups_per_processor);
+  u32 groups = std::min(steps, processors * groups_per_processor);
   u64 keys = u64{blocks_for(steps, groups)} * step_keys;
 
   return {blocks_for(n_rows, static_cast<u32>(std::min<u64>(keys, UINT32_MAX))), keys, n_rows};

@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers/papers_arrays.cuh"
+#include "papers/papers.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>

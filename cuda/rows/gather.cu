@@ -34,8 +34,6 @@
 
 #include <algorithm>
 
-#include "common/key_bytes.cuh"
-
 namespace gpusort
 {
 

@@ -133,13 +133,22 @@ inline u64 image_bytes(u32 data_bytes, u32 n_records)
   return align_up<u64>(data_bytes, 16) + static_cast<u64>(n_records) * sizeof(GsRecord);
 }
 
+// What an image with key_bytes takes behind its records, a multiple of 16: a counter, and the
+// keys, which are read in words that may end behind the last one.
+inline u64 made_keys_bytes(u32 key_bytes)
+{
+  return key_bytes == 0 ? 0 : 16 + align_up<u64>(u64{key_bytes} + 8, 16);
+}
+
+// Makes the keys of an image's records that have GS_KEY_MISSING.  A record whose key cannot be
+// made, or has no room, keeps GS_KEY_MISSING.
+void make_keys(const ImageRef &image, const GsTupleKeys &keys, cudaStream_t stream);
+
 // Throws where this build has no code for the current device.
 void check_device_code();
 
 // Fills keys[0 .. n_rows) and *stats, both in device memory.
 void build_keys(const Chunks &chunks, KeyRef *keys, RowStats *stats, cudaStream_t stream);
-
-#ifdef __CUDACC__
 
 // The last of n items for which `holds` is true: it is for some first ones, one at least.
 template <typename T, typename F>
@@ -174,8 +183,6 @@ __device__ __forceinline__ KeyRef load_key(const KeyRef *keys, u32 row)
   return {static_cast<u32>(raw.x) | static_cast<u64>(static_cast<u32>(raw.y)) << 32, static_cast<u32>(raw.z),
           static_cast<u32>(raw.w)};
 }
-
-#endif // __CUDACC__
 
 } // namespace gpusort
 

@@ -402,17 +402,10 @@ void launch_class(const SortedRows &in, const GroupLists &lists, const FinishLim
 
 FinishLimits finish_limits()
 {
-  FinishLimits limits;
-  int device;
-  int multiprocessors;
-  int shared_bytes;
+  FinishLimits limits = {group_classes, device_attribute(cudaDevAttrMultiProcessorCount)};
 
-  GS_CUDA_TRY(cudaGetDevice(&device));
-  GS_CUDA_TRY(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-  GS_CUDA_TRY(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  limits.n_multiprocessors = static_cast<u32>(multiprocessors);
-  limits.n_classes = group_classes;
-  if (static_cast<size_t>(shared_bytes) < sizeof(GroupStorage<class_rows(group_classes - 1) / items>))
+  if (device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
+      sizeof(GroupStorage<class_rows(group_classes - 1) / items>))
     limits.n_classes--;
   return limits;
 }

@@ -13,8 +13,6 @@
 namespace gpusort
 {
 
-#ifdef __CUDACC__
-
 constexpr u32 word_bytes = 7;
 
 // The 7 bytes of a key from `depth` on, the first one highest, and in the lowest byte how
@@ -117,8 +115,6 @@ __device__ __forceinline__ Comparison compare_keys(const KeyRef &a, const KeyRef
   }
   return {(a.length > b.length) - (a.length < b.length), common};
 }
-
-#endif // __CUDACC__
 
 } // namespace gpusort
 

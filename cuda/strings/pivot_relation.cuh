@@ -13,8 +13,6 @@
 namespace gpusort
 {
 
-#ifdef __CUDACC__
-
 // The next 16 bytes of a key, the first one highest, zeros where it has ended.
 struct Head
 {
@@ -133,8 +131,6 @@ __device__ __forceinline__ Relation relate(u64 key, u32 left, u64 pivot, u32 piv
   relation.next = shared - at <= 8 ? head.from(shared - at) : load_word(key + shared, left - shared);
   return relation;
 }
-
-#endif // __CUDACC__
 
 } // namespace gpusort
 

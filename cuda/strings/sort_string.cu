@@ -7,12 +7,11 @@
  *
  * First round
  *	  Rows that fit on chip are one group, which finish.cu sorts.  Of more rows,
- *	  choose.cu finds out whether the first bits of the keys tell them apart, or
- *	  those of a code of the keys (code.cu).  If neither does, the words begin with
- *	  the bucket between splitters from a sample (splitters.cu, search.cuh,
- *	  classify.cu).  A radix sort orders the rows by the upper bits of these words, and
- *	  nearly all groups that remain fit on chip (groups.cu, finish.cu).  Of few
- *	  rows, each bucket is a group (buckets.cu).
+ *	  first_words.cu finds out whether the first bits of the keys tell them apart, or
+ *	  those of a code of the keys.  If neither does, the words begin with the bucket
+ *	  between splitters from a sample (splitters.cu, classify.cu).  A radix sort orders the rows by the
+ *upper bits of these words, and nearly all groups that remain fit on chip (groups.cu, finish.cu).  Of few
+ *	  rows, each bucket is a group.
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how frequent their bytes
@@ -44,11 +43,10 @@
 
 #include <algorithm>
 
-#include "strings/buckets.cuh"
-#include "strings/choose.cuh"
-#include "strings/classify.cuh"
+#include "strings/first_words.cuh"
 #include "strings/groups.cuh"
 #include "strings/key_compare.cuh"
+#include "strings/splitters.cuh"
 
 namespace gpusort
 {

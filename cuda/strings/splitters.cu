@@ -13,7 +13,7 @@
  * where both words tie.  Equal samples are ranked by piece, then by place, so
  * that ranks are distinct.
  *
- * What the search needs to know of a splitter (search.cuh tells how it works) is
+ * What the search needs to know of a splitter (classify.cu tells how it works) is
  * prepared by one thread a splitter, from the sorted splitters alone.
  *
  *-------------------------------------------------------------------------

@@ -74,7 +74,7 @@ struct alignas(8) BucketStart
   u32 lead;
 };
 
-// The splitters, and what the search needs to know of them; search.cuh tells what
+// The splitters, and what the search needs to know of them; classify.cu tells what
 // each is for.
 struct Splitters
 {
@@ -102,6 +102,10 @@ Splitters alias_splitters(TempStorage &storage, const SplitPlan &plan);
 // are at least n_samples rows.  Fills *splitters, and makes a segment of each bucket.
 void find_splitters(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefix,
                     const Splitters &splitters, const Segments &segments, cudaStream_t stream);
+
+// Makes a word of each row, in which its bucket is the segment, and lists the rows.
+void classify_rows(const SplitPlan &plan, const Splitters &splitters, const KeyRef *keys, u32 n_rows,
+                   u32 prefix, u32 n_multiprocessors, u64 *words, u32 *rows, cudaStream_t stream);
 
 } // namespace gpusort
 

@@ -25,12 +25,12 @@ constexpr u32 rows_per_splitter = 900;  // at most, while there are levels left
 constexpr u32 oversampling = 4;
 constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small pieces
 
-// Few rows: one group a bucket (buckets.cu)
+// Few rows: one group a bucket (groups.cu)
 constexpr u32 max_few_rows = 1u << 21;
 constexpr u32 max_few_levels = 12;
 constexpr u32 few_rows_per_splitter = 300;
 
-// First words without splitters (choose.cu)
+// First words without splitters (first_words.cu)
 constexpr u32 min_rows_to_choose = 1u << 20; // for fewer the choice would cost what it saves
 constexpr u32 log_max_probes = 12;
 

@@ -11,7 +11,7 @@
  *	  may be there in part: its upper bits separate rows, but `depth` counts whole
  *	  bytes.  Where the keys of a segment also agree in the first bits of their next
  *	  byte, the words begin after these (`lead`).  The words of a first round may
- *	  hold a code of the bytes instead, see code.cu.
+ *	  hold a code of the bytes instead, see first_words.cu.
  *
  * Segments
  *	  A segment is a run of rows, neighbours in the order so far, whose keys agree
@@ -179,8 +179,6 @@ inline u32 bits_of(u32 value)
   return value == 0 ? 0 : 32 - static_cast<u32>(__builtin_clz(value));
 }
 
-#ifdef __CUDACC__
-
 // The row of sample i: one at random in each of n_samples equal parts.
 __device__ __forceinline__ u32 sample_row(u32 n_rows, u32 n_samples, u32 i)
 {
@@ -193,8 +191,6 @@ __device__ __forceinline__ u32 sample_row(u32 n_rows, u32 n_samples, u32 i)
   hash ^= hash >> 13;
   return static_cast<u32>(begin + (u64{hash} * (end - begin) >> 32));
 }
-
-#endif // __CUDACC__
 
 } // namespace gpusort
 

@@ -19,7 +19,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "engine/array_engine.cuh"
+#include "engine/engine.cuh"
 #include "bench.cuh"
 
 using namespace gpusort;

@@ -1,15 +1,24 @@
 /*-------------------------------------------------------------------------
  *
- * code.cu
- *	  Words that hold a code of the keys in place of their bytes.
+ * first_words.cu
+ *	  First words of the keys, without splitters: their bytes, or a code of them.
  *
- * Where the bytes of keys are few and uneven, eight of them say little.  A code
- * that spends fewer bits on what is frequent says as much about twice or ten
- * times as many bytes, and still orders the keys.  It is an arithmetic code
- * (Rissanen and Langdon, "Arithmetic coding", IBM J. Res. Dev. 23, 1979) in
- * integers (Martin, "Range encoding", 1979).  Codes that keep the order of keys
- * are known from search trees (Zhang et al., "Order-Preserving Key Compression
- * for In-Memory Search Trees", SIGMOD 2020).
+ * Choice
+ *	  Bytes tell rows apart in random keys, hashes and most numbers, a code of them in
+ *	  many more.  Then splitters would tell little that the bits
+ *	  themselves do not.  A sample tells: we count how many pairs of its words agree in
+ *	  their first 16, 24, ... bits, without the words that sorting by these bits
+ *	  settles.  If all rows were grouped by so many bits, the group of a row would have
+ *	  an expected n_rows * pairs / (all pairs of the sample) rows.
+ *
+ * Why a code
+ *	  Where the bytes of keys are few and uneven, eight of them say little.  A code
+ *	  that spends fewer bits on what is frequent says as much about twice or ten
+ *	  times as many bytes, and still orders the keys.  It is an arithmetic code
+ *	  (Rissanen and Langdon, "Arithmetic coding", IBM J. Res. Dev. 23, 1979) in
+ *	  integers (Martin, "Range encoding", 1979).  Codes that keep the order of keys
+ *	  are known from search trees (Zhang et al., "Order-Preserving Key Compression
+ *	  for In-Memory Search Trees", SIGMOD 2020).
  *
  * Code
  *	  A key is a string of symbols: its bytes, and an end that is less than any
@@ -41,13 +50,44 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "strings/code.cuh"
+#include "strings/first_words.cuh"
 
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 
+#include <cstdlib>
+
 namespace gpusort
 {
+
+// The end of the key, then the values of a byte.
+constexpr u32 n_symbols = 257;
+
+constexpr u32 max_probes = 1u << log_max_probes; // keys that the code is made from
+
+// With few rows, half of them tell as surely how many will agree.
+static u32 probes_of(u32 n_rows)
+{
+  return n_rows < 1u << 22 ? max_probes / 2 : max_probes;
+}
+
+// What a sample of the keys consists of.
+struct CodeCounts
+{
+  u32 symbols[n_symbols]; // outside of runs
+  u32 runs[256];          // words of eight equal bytes, by their value
+  u32 words;
+};
+
+// How the code divides an interval: parts before a symbol in the upper half,
+// parts of its own in the lower.
+struct CodeModel
+{
+  u32 symbols[n_symbols];
+  u32 words[3]; // less than the run, equal, greater
+  u32 has_run;
+  u64 run;
+};
 
 namespace
 {
@@ -365,6 +405,113 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+constexpr u32 pair_threads = 1024;
+constexpr u32 n_slots = 6000; // of a hash table with max_probes keys
+
+// Words to try, and how many rows a group may be expected to have.
+struct Trial
+{
+  bool coded;
+  u32 bits;
+  u32 max_expected;
+};
+
+constexpr u32 n_trials = 7;
+
+struct Trials
+{
+  Trial list[n_trials];
+};
+
+// What the device tells the host: of each trial, the pairs of the sample's words that
+// agree in its bits.
+struct TrialCounts
+{
+  u32 pairs[n_trials];
+};
+
+// The first one that does is taken.
+constexpr Trials trials = {{{false, 16, 32},
+                            {false, 24, 32},
+                            {true, 16, 8},
+                            {true, 24, 8},
+                            {false, 32, 32},
+                            {true, 32, 8},
+                            {true, 40, 8}}};
+
+// Counts how often an item occurs: a slot holds the item and, below it, its count.
+// Returns how often it was added before.
+__device__ u32 add_to_table(u64 *slots, u64 item)
+{
+  constexpr u32 tally_bits = log_max_probes + 1;
+  static_assert(max_first_bits + tally_bits <= 64);
+  u32 hash = static_cast<u32>(item * 0x9e3779b97f4a7c15ull >> 32);
+  u32 slot = static_cast<u32>(u64{hash} * n_slots >> 32);
+
+  for (;;)
+  {
+    u64 found = atomicCAS(&slots[slot], u64{0}, item << tally_bits | 1);
+
+    if (found == 0)
+      return 0;
+    if (found >> tally_bits == item)
+      return static_cast<u32>(atomicAdd(&slots[slot], u64{1})) & ((1u << tally_bits) - 1);
+    slot = slot + 1 < n_slots ? slot + 1 : 0;
+  }
+}
+
+// Counts the pairs of each trial; one block for a trial.
+__global__ void __launch_bounds__(pair_threads)
+    count_pairs(CodeSpace sample, u32 n_probes, Trials tried, TrialCounts *counts)
+{
+  using BlockReduce = cub::BlockReduce<u32, pair_threads>;
+  __shared__ u64 slots[n_slots];
+  __shared__ typename BlockReduce::TempStorage temp;
+  const Trial trial = tried.list[blockIdx.x];
+  const WordLayout layout = {0, 64 - count_bits, trial.bits, trial.coded};
+  const u64 *words = trial.coded ? sample.coded : sample.plain;
+  u32 pairs = 0;
+
+  for (u32 i = threadIdx.x; i < n_slots; i += pair_threads)
+    slots[i] = 0;
+  __syncthreads();
+  for (u32 i = threadIdx.x; i < n_probes; i += pair_threads)
+    if (!trial.coded || !layout.is_settled(words[i], 0))
+      pairs += add_to_table(slots, layout.group_of(words[i]));
+  pairs = BlockReduce(temp).Sum(pairs);
+  if (threadIdx.x == 0)
+    counts->pairs[blockIdx.x] = pairs;
+}
+
+__global__ void __launch_bounds__(threads)
+    plain_words(const KeyRef *keys, u32 n_rows, u32 prefix, WordLayout layout, Segments segments, u64 *words,
+                u32 *rows)
+{
+  u32 row = blockIdx.x * threads + threadIdx.x;
+
+  if (row == 0)
+    segments.set(0, prefix, 0);
+  if (u64{blockIdx.x} * threads + threadIdx.x >= n_rows)
+    return;
+
+  KeyRef key = load_key(keys, row);
+  u32 left = key.length - prefix;
+
+  words[row] = layout.make_word(0, load_word(key.address + prefix, left), 0, left);
+  rows[row] = row;
+}
+
+// Makes a code from probes_of() the keys, and both kinds of words of these.
+void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &space, cudaStream_t stream)
+{
+  GS_CUDA_TRY(cudaMemsetAsync(space.counts, 0, sizeof(CodeCounts), stream));
+  count_symbols<<<probes_of(n_rows) / count_threads, count_threads, 0, stream>>>(keys, n_rows, prefix,
+                                                                                 space.counts);
+  GS_CUDA_LAUNCHED();
+  code_sample<<<probes_of(n_rows) / threads, threads, 0, stream>>>(keys, n_rows, prefix, space);
+  GS_CUDA_LAUNCHED();
+}
+
 } // namespace
 
 CodeSpace alias_code(TempStorage &storage)
@@ -378,24 +525,57 @@ CodeSpace alias_code(TempStorage &storage)
   return space;
 }
 
-void learn_code(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeSpace &space, cudaStream_t stream)
+WordLayout choose_words(const SortContext &context, const KeyRef *keys, u32 n_rows, u32 prefix,
+                        const CodeSpace &space)
 {
-  GS_CUDA_TRY(cudaMemsetAsync(space.counts, 0, sizeof(CodeCounts), stream));
-  count_symbols<<<probes_of(n_rows) / count_threads, count_threads, 0, stream>>>(keys, n_rows, prefix,
-                                                                                 space.counts);
+  WordLayout layout = {0, 64 - count_bits, 0};
+
+#ifdef GPUSORT_FAULTS
+  if (getenv("GPUSORT_FAULT_CODE") != nullptr)
+  {
+    learn_code(keys, n_rows, prefix, space, context.stream);
+    layout.sorted_bits = min_first_bits;
+    layout.coded = true;
+    return layout;
+  }
+  if (getenv("GPUSORT_FAULT_BITS") != nullptr)
+  {
+    layout.sorted_bits = min_first_bits;
+    return layout;
+  }
+#endif
+  if (n_rows < min_rows_to_choose)
+    return layout;
+
+  u32 n_probes = probes_of(n_rows);
+  TrialCounts *counts = context.counts<TrialCounts>();
+
+  learn_code(keys, n_rows, prefix, space, context.stream);
+  count_pairs<<<n_trials, pair_threads, 0, context.stream>>>(space, n_probes, trials, counts);
   GS_CUDA_LAUNCHED();
-  code_sample<<<probes_of(n_rows) / threads, threads, 0, stream>>>(keys, n_rows, prefix, space);
-  GS_CUDA_LAUNCHED();
+  context.wait();
+  for (u32 i = 0; i < n_trials; i++)
+    if (u64{counts->pairs[i]} * n_rows <= u64{trials.list[i].max_expected} * (n_probes / 2) * n_probes)
+    {
+      layout.sorted_bits = trials.list[i].bits;
+      layout.coded = trials.list[i].coded;
+      break;
+    }
+  return layout;
 }
 
-void code_words(const KeyRef *keys, u32 n_rows, u32 prefix, const CodeModel *model, const Segments &segments,
-                u64 *words, u32 *rows, cudaStream_t stream)
+void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const WordLayout &layout, const CodeSpace &space,
+                 const Segments &segments, u64 *words, u32 *rows, cudaStream_t stream)
 {
   // Fewer threads at a time leave long keys in the first-level cache.
   constexpr u32 rows_each = 16;
 
-  code_rows<<<blocks_for(n_rows, threads * rows_each), threads, 0, stream>>>(keys, n_rows, prefix, rows_each,
-                                                                             model, segments, words, rows);
+  if (layout.coded)
+    code_rows<<<blocks_for(n_rows, threads * rows_each), threads, 0, stream>>>(
+        keys, n_rows, prefix, rows_each, space.model, segments, words, rows);
+  else
+    plain_words<<<blocks_for(n_rows, threads), threads, 0, stream>>>(keys, n_rows, prefix, layout, segments,
+                                                                     words, rows);
   GS_CUDA_LAUNCHED();
 }
 

@@ -1,18 +1,31 @@
 /*-------------------------------------------------------------------------
  *
- * choose.cuh
- *	  Whether the first words of the keys alone separate the rows.
+ * first_words.cuh
+ *	  First words of the keys, without splitters: their bytes, or a code of them.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_STRINGS_CHOOSE_CUH
-#define GS_STRINGS_CHOOSE_CUH
+#ifndef GS_STRINGS_FIRST_WORDS_CUH
+#define GS_STRINGS_FIRST_WORDS_CUH
 
 #include "common/sort_context.cuh"
-#include "strings/code.cuh"
+#include "strings/words.cuh"
 
 namespace gpusort
 {
+
+struct CodeCounts;
+struct CodeModel;
+
+struct CodeSpace
+{
+  CodeCounts *counts;
+  CodeModel *model;
+  u64 *plain; // first words of the sample
+  u64 *coded; // and their codes
+};
+
+CodeSpace alias_code(TempStorage &storage);
 
 // Chooses the words by which to sort the rows first, and how many of their bits:
 // sorted_bits is 0 where neither bytes nor codes make groups that are small enough.
@@ -26,4 +39,4 @@ void first_words(const KeyRef *keys, u32 n_rows, u32 prefix, const WordLayout &l
 
 } // namespace gpusort
 
-#endif // GS_STRINGS_CHOOSE_CUH
+#endif // GS_STRINGS_FIRST_WORDS_CUH
