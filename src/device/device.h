@@ -83,8 +83,9 @@
  *	  in it, and the caller keeps it alive until then.  Memory named in the
  *	  call (chunk, dst) belongs to the device until the job ends.  When a job
  *	  ends its status is set, then config.notify is called, on a thread of the
- *	  device's own.  Jobs of one kind of one sort end in the order they were
- *	  made.  Every job ends, also after cancel and when the device is lost.
+ *	  device's own, or, where there is no memory for the job, in the call.  Jobs of
+ *	  one kind of one sort end in the order they were made.  Every job ends, also
+ *	  after cancel and when the device is lost.
  *
  * Threads
  *	  All functions of one GsDevice are called from one thread at a time.  Only

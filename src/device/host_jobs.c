@@ -291,18 +291,6 @@ run_job(GsHostTask *task)
 	finish_job(job);
 }
 
-static void
-run_lone_notify(GsHostTask *task)
-{
-	GsDevice   *device = (GsDevice *) (void *) ((char *) task - offsetof(GsDevice, lone_notify));
-
-	pthread_mutex_lock(&device->lock);
-	device->notify_waits = false;
-	pthread_mutex_unlock(&device->lock);
-	if (device->config.notify != NULL)
-		device->config.notify(device->config.notify_arg);
-}
-
 GsHostJob *
 gs_host_job_begin(GsDeviceSort *sort, GsHostJobKind kind, GsJob *job)
 {
@@ -310,20 +298,12 @@ gs_host_job_begin(GsDeviceSort *sort, GsHostJobKind kind, GsJob *job)
 
 	if (made == NULL)
 	{
-		GsDevice   *device = sort->device;
-		bool		waits;
+		const GsDeviceConfig *config = &sort->device->config;
 
 		gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
 		__atomic_store_n(&job->status, (int32_t) GS_NO_MEMORY, __ATOMIC_RELEASE);
-		pthread_mutex_lock(&device->lock);
-		waits = device->notify_waits;
-		device->notify_waits = true;
-		pthread_mutex_unlock(&device->lock);
-		if (!waits)
-		{
-			device->lone_notify.run = run_lone_notify;
-			gs_host_pool_submit(device->pool, &device->lone_notify);
-		}
+		if (config->notify != NULL)
+			config->notify(config->notify_arg);
 		return NULL;
 	}
 	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);

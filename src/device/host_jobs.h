@@ -94,8 +94,6 @@ struct GsDevice
 	pthread_mutex_t lock;
 	pthread_cond_t idle;		/* a sort has no pending job any more */
 	uint64_t	memory_used;	/* reserved; under lock */
-	GsHostTask	lone_notify;	/* for a job that ended in its call */
-	bool		notify_waits;	/* it is submitted; under lock */
 	GsDeviceSort *sorts;		/* of the caller's thread only */
 };
 
@@ -142,8 +140,7 @@ gs_host_is_cancelled(const GsDeviceSort *sort)
 /*
  * A new job of a sort, with GS_PENDING for its status; a caller that sets
  * another one has it end with that, without being run.  Where there is not even
- * memory for the job, the caller's ends at once, NULL is returned, and a thread
- * of the pool notifies.
+ * memory for the job, the caller's ends at once, and NULL is returned.
  */
 extern GsHostJob *gs_host_job_begin(GsDeviceSort *sort, GsHostJobKind kind, GsJob *job);
 
