@@ -4,11 +4,9 @@
  *	  What the files of spill/ share.
  *
  *	  spill.c		  a sort is opened and closed
- *	  spill_read.c	  reading ranges
  *	  spill_ranges.c  borders between ranges: planning, splitting
  *	  spill_runs.c	  writing runs in blocks, and their index; images
- *	  spill_blocks.c  reading blocks, cut to the borders of a range
- *	  spill_cuts.c	  where a border cuts a run
+ *	  spill_read.c	  reading ranges and blocks, cut where borders cut runs
  *	  spill_pages.c	  writing and reading pages
  *	  spill_io.c	  threads, files, transfers, how jobs end
  *	  spill_code.c	  how records are written
@@ -228,15 +226,10 @@ struct GsSpill
 /* A part of a task: a block. */
 typedef struct GsSpillPart
 {
-	GsSpillBlock *block;		/* writing: set where it is */
+	GsSpillBlock *index;		/* writing: set where it is */
+	GsSpillBlock block;			/* reading: a copy, as the index may move */
 	char	   *data;			/* begin here in memory */
 	GsRecord   *first;			/* record i is first[-i] */
-	uint64_t	offset;			/* in the file */
-	uint32_t	coded_bytes;	/* there */
-	uint32_t	data_bytes;
-	uint32_t	n_records;
-	uint32_t	base;
-	uint8_t		file;
 	GsSpillCut	low;			/* records to drop in front */
 	GsSpillCut	high;			/* and at the end; GS_CUT_START: none */
 } GsSpillPart;
@@ -303,7 +296,11 @@ extern void gs_spill_pages_free(GsSpill *spill);
 
 extern void gs_spill_runs_free(GsSpill *spill);
 
-/* ---- spill_blocks.c ---- */
+/* ---- spill_ranges.c ---- */
+
+extern void gs_spill_ranges_free(GsSpill *spill);
+
+/* ---- spill_read.c ---- */
 
 /* Add a block to what a task reads, to lie after *data_bytes and *n_records. */
 extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
@@ -315,12 +312,6 @@ extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsS
 
 /* Work: read all parts; for a piece, drop what is not wanted, and make offsets those of the chunk. */
 extern void gs_spill_read_parts(GsSpillTask *task);
-
-/* ---- spill_ranges.c ---- */
-
-extern void gs_spill_ranges_free(GsSpill *spill);
-
-/* ---- spill_cuts.c ---- */
 
 /* Where the border below or above a range cuts a run. */
 extern GsSpillCut gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run);

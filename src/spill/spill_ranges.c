@@ -4,7 +4,7 @@
  *	  The borders between ranges: planning them, and splitting a range.
  *
  * Rows are ordered by (key, run, number in the run), a border is such a row, and a range is
- * what lies between two borders.  spill_cuts.c tells where they cut a run.
+ * what lies between two borders.  spill_read.c tells where they cut a run.
  *
  * Planning looks at nothing but the index.  Blocks are sorted by their first
  * rows, once; a border is the first row of a block, and the rows between two

@@ -20,13 +20,268 @@
  *		block, which is read in any case;
  *	  - in runs after R, rows of key K are above the border.
  *
- * Tests: unit/plain/test_spill
+ * Cuts.  A border is a row: (key, run, number in the run).  In its own run it cuts at that row.  In a
+ * run before that, rows of the border's key are below it; in a run after that, they are above.
+ * So there the cut is after, or at, the border's key.  Which record that is, is only known to lie
+ * in the last block that begins below the cut, and is sought when the block has been read.
+ *
+ * Pieces.  A piece is decoded to where it will lie, data to the chunk's front and records
+ * to its end.  The thread then seeks the borders in the blocks that have one, moves the rows
+ * that are wanted together, and makes the offsets in the records those of this chunk.
+ *
+ * Tests: unit/plain/test_spill, regress/spill
  *
  *-------------------------------------------------------------------------
  */
 #include <stdlib.h>
 
 #include "spill/spill_private.h"
+
+/* ---- where borders cut runs ---- */
+
+/* Where a border cuts a run. */
+static GsSpillCut
+cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
+{
+	uint32_t	first = spill->runs[run].first_block;
+	uint32_t	low = first;
+	uint32_t	high = first + spill->runs[run].n_blocks;
+	GsSpillCut	cut = {GS_CUT_START, border->block, 0, border->key_len, border->key};
+
+	if (run == border->run && !border->is_group)
+	{
+		cut.record = (uint32_t) (border->row - spill->blocks[border->block].first_row);
+		if (cut.record > 0)
+			cut.kind = GS_CUT_RECORD;
+		return cut;
+	}
+
+	/* the first block that begins above the border */
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low) / 2;
+		const GsSpillBlock *block = &spill->blocks[middle];
+		int			order = gs_spill_compare_keys(block->key, block->key_len, border->key,
+												  border->key_len);
+
+		if (order > 0 || (order == 0 && (border->is_group || run > border->run)))
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	cut.block = low;
+	if (low > first)
+	{
+		cut.block = low - 1;
+		cut.kind = run < border->run && !border->is_group ? GS_CUT_AFTER_KEY : GS_CUT_AT_KEY;
+	}
+	return cut;
+}
+
+GsSpillCut
+gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run)
+{
+	GsSpillCut	cut = {GS_CUT_START, spill->runs[run].first_block, 0, 0, NULL};
+
+	return range == 0 ? cut : cut_at_border(spill, &spill->borders[range - 1], run);
+}
+
+GsSpillCut
+gs_spill_cut_high(const GsSpill *spill, uint32_t range, uint32_t run)
+{
+	GsSpillCut	cut = {GS_CUT_START, spill->runs[run].first_block + spill->runs[run].n_blocks, 0, 0,
+					   NULL};
+
+	if (spill->is_planned && range + 1 == spill->n_ranges)
+		return cut;
+	return cut_at_border(spill, &spill->borders[range], run);
+}
+
+uint32_t
+gs_spill_cut_record(const GsSpillCut *cut, const GsSpillView *view)
+{
+	uint32_t	low = 0;
+	uint32_t	high = view->n;
+	int			below = cut->kind == GS_CUT_AT_KEY ? -1 : 0;	/* orders up to this are */
+
+	if (cut->kind == GS_CUT_START || cut->kind == GS_CUT_RECORD)
+		return cut->record;
+	while (low < high)
+	{
+		uint32_t	middle = low + (high - low) / 2;
+		uint32_t	len;
+		const uint8_t *key = gs_spill_view_key(view, middle, &len);
+		int			order = gs_spill_compare_keys(key, len, cut->key, cut->key_len);
+
+		if (order <= below)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* ---- what a thread does with blocks that it has read ---- */
+
+/*
+ * Append the records [from, to) of a block to the piece, at whose end they lie
+ * or after it.
+ */
+static void
+append_records(GsSpillTask *task, const GsSpillPart *part, const GsSpillView *view, uint32_t from,
+			 uint32_t to)
+{
+	GsSpillPiece *piece = task->piece;
+	uint32_t	begin = (view->first - from)->row_off - view->base;
+	uint32_t	end = to < view->n ? (view->first - to)->row_off - view->base : part->block.data_bytes;
+	uint32_t	shift = piece->data_bytes - begin - view->base; /* modulo 2^32 */
+	char	   *data = task->chunk + piece->data_bytes;
+	const GsRecord *place = gs_chunk_record(task->chunk, task->spill->chunk_bytes, piece->n_records);
+
+	if (data != part->data + begin)
+		memmove(data, part->data + begin, end - begin);
+	if (shift == 0 && place == view->first - from)
+	{
+		/* they lie where they should */
+		piece->n_records += to - from;
+		from = to;
+	}
+	for (uint32_t i = from; i < to; i++)
+	{
+		GsRecord   *record = gs_chunk_record(task->chunk, task->spill->chunk_bytes,
+											 piece->n_records++);
+
+		*record = *(view->first - i);
+		record->row_off += shift;
+		record->key_off += shift;
+	}
+	piece->data_bytes += end - begin;
+}
+
+/* Append what is wanted of a block to the piece. */
+static void
+assemble_part(GsSpillTask *task, const GsSpillPart *part)
+{
+	GsSpillView	view = {part->data, part->first, part->block.n_records, part->block.base};
+	uint32_t	from = gs_spill_cut_record(&part->low, &view);
+	uint32_t	to = view.n;
+
+	if (part->high.kind != GS_CUT_START)
+		to = gs_spill_cut_record(&part->high, &view);
+	if (part->low.kind == GS_CUT_AFTER_KEY && from > 0 &&
+		gs_spill_view_key_is(&view, from - 1, part->low.key, part->low.key_len))
+		__atomic_store_n(task->ties, true, __ATOMIC_RELAXED);
+	if (from < to)
+		append_records(task, part, &view, from, to);
+}
+
+/* Parts that follow the first one in its file, that one included, and their bytes there. */
+static uint32_t
+parts_together(const GsSpillTask *task, uint32_t first, size_t *bytes)
+{
+	const GsSpillBlock *begin = &task->parts[first].block;
+	uint32_t	i = first;
+
+	for (*bytes = 0; i < task->n_parts; i++)
+	{
+		const GsSpillBlock *block = &task->parts[i].block;
+
+		if (block->file != begin->file || block->offset != begin->offset + *bytes)
+			break;
+		*bytes += block->coded_bytes;
+	}
+	return i - first;
+}
+
+static bool
+decode_part(GsSpillTask *task, const GsSpillPart *part, const uint8_t *coded)
+{
+	const GsSpillBlock *block = &part->block;
+
+	if (gs_decode_records(task->spill->shorten, coded, block->coded_bytes, part->data,
+						  block->data_bytes, block->base, part->first, block->n_records))
+		return true;
+	gs_spill_task_corrupt(task, block->file);
+	return false;
+}
+
+void
+gs_spill_read_parts(GsSpillTask *task)
+{
+	uint8_t	   *memory;
+	size_t		bytes = 0;
+	uint32_t	n;
+
+	for (uint32_t i = 0; i < task->n_parts; i++)
+		bytes += task->parts[i].block.coded_bytes;
+	memory = gs_spill_task_scratch(task, bytes);
+	if (memory == NULL)
+		return;
+	for (uint32_t i = 0; i < task->n_parts; i += n)
+	{
+		const GsSpillBlock *first = &task->parts[i].block;
+		const uint8_t *coded = memory;
+
+		n = parts_together(task, i, &bytes);
+		if (!gs_spill_task_read(task, first->file, first->offset, memory, bytes))
+			return;
+		for (uint32_t j = i; j < i + n; j++)
+		{
+			if (!decode_part(task, &task->parts[j], coded))
+				return;
+			coded += task->parts[j].block.coded_bytes;
+		}
+	}
+	if (task->piece == NULL)
+		return;
+	task->piece->data_bytes = 0;
+	task->piece->n_records = 0;
+	for (uint32_t i = 0; i < task->n_parts; i++)
+		assemble_part(task, &task->parts[i]);
+}
+
+/* ---- jobs ---- */
+
+bool
+gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block, uint32_t *data_bytes,
+				   uint32_t *n_records)
+{
+	GsSpillPart *part = gs_spill_task_part(task);
+
+	if (part == NULL)
+		return false;
+	part->data = task->chunk + *data_bytes;
+	part->first = gs_chunk_record(task->chunk, task->spill->chunk_bytes, *n_records);
+	*data_bytes += block->data_bytes;
+	*n_records += block->n_records;
+	part->block = *block;
+	return true;
+}
+
+void
+gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
+					GsJob *job)
+{
+	const GsSpillBlock *b = &spill->blocks[block];
+	uint32_t	data_bytes = 0;
+	uint32_t	n_records = 0;
+	GsSpillTask *task;
+
+	view->n = b->n_records;
+	view->base = b->base;
+	view->data = chunk;
+	view->first = gs_chunk_record(chunk, spill->chunk_bytes, 0);
+	task = gs_spill_task_begin(spill, gs_spill_read_parts, job);
+	if (task == NULL)
+		return;
+	task->chunk = chunk;
+	if (gs_spill_add_block(task, b, &data_bytes, &n_records))
+		gs_spill_task_submit(task);
+	else
+		gs_spill_task_no_memory(task);
+}
+
+/* ---- ranges ---- */
 
 struct GsSpillReader
 {

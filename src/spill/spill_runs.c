@@ -224,20 +224,19 @@ write_parts(GsSpillTask *task)
 	{
 		GsSpillPart *part = &task->parts[i];
 		size_t		coded = gs_code_records(task->spill->shorten, task->chunk, part->first,
-									   part->n_records, memory + bytes);
+										   part->index->n_records, memory + bytes);
 
-		part->coded_bytes = (uint32_t) coded;
+		part->index->coded_bytes = (uint32_t) coded;
 		bytes += coded;
 	}
 	if (!gs_spill_task_append(task, memory, bytes, &offset))
 		return;
 	for (uint32_t i = 0; i < task->n_parts; i++)
 	{
-		GsSpillBlock *block = task->parts[i].block;
+		GsSpillBlock *block = task->parts[i].index;
 
 		block->file = task->file;
 		block->offset = offset;
-		block->coded_bytes = task->parts[i].coded_bytes;
 		offset += block->coded_bytes;
 	}
 }
@@ -253,10 +252,9 @@ add_blocks(GsSpillTask *task, GsSpillBlock *blocks, uint32_t n_blocks, const Sou
 
 		if (part == NULL)
 			return false;
-		part->block = &blocks[i];
+		part->index = &blocks[i];
 		part->first = (GsRecord *) (uintptr_t) (source->view.first - first);
-		part->n_records = blocks[i].n_records;
-		first += part->n_records;
+		first += blocks[i].n_records;
 	}
 	return true;
 }
