@@ -17,7 +17,7 @@ extern void gs_cluster_init(void);	/* cluster_hook.c */
 
 /*
  * Size of a chunk of staging memory.  A row needs an eighth of it at most
- * (gs_max_row_bytes); larger rows travel beside the device (sort/sort_big.c).
+ * (gs_max_row_bytes); larger rows travel beside the device (sort/sort_stored.c).
  */
 #define GS_CHUNK_BYTES		((uint32) 1 << 20)
 

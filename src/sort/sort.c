@@ -608,8 +608,8 @@ gs_sort_end(GsSort *sort)
 	gs_output_end(sort);
 	if (sort->tuplesort)
 		tuplesort_end(sort->tuplesort);
-	if (sort->big)
-		gs_big_end(sort->big);
+	if (sort->big.file)
+		BufFileClose(sort->big.file);
 	ExecDropSingleTupleTableSlot(sort->row_slot);
 	MemoryContextDelete(sort->context);
 }

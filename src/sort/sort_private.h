@@ -37,9 +37,9 @@
 
 #include "key/key_layout.h"
 #include "sort/sort.h"
-#include "sort/sort_big.h"
 #include "sort/sort_feed.h"
 #include "sort/sort_rows.h"
+#include "storage/buffile.h"
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
@@ -73,6 +73,15 @@ typedef struct GsSkip
 
 typedef struct GsAside GsAside;
 
+/* The temporary file of rows too large for a chunk. */
+typedef struct GsBigRows
+{
+	BufFile    *file;			/* NULL until there is one */
+	bool		at_end;			/* its position is where to write */
+	int			end_fileno;
+	off_t		end_offset;
+} GsBigRows;
+
 struct GsSort
 {
 	/* constant */
@@ -104,7 +113,7 @@ struct GsSort
 	Tuplesortstate *tuplesort;	/* place CPU */
 	int			processes;		/* whose rows it sorts, by plan; 0: this one's */
 	uint64		bound_left;		/* no more than so many rows are got from it */
-	GsBigRows  *big;			/* NULL until there is one */
+	GsBigRows	big;
 	GsAside    *aside;			/* rows without a key; NULL until there is
 								 * one, or place CPU */
 	TupleTableSlot *row_slot;	/* to pass stored rows on */

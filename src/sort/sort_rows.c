@@ -37,10 +37,11 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "common/hashfn.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "sort/sort_big.h"
 #include "sort/sort_rows.h"
 
 /* More returned rows of one group of equal keys are not kept track of. */
@@ -94,6 +95,20 @@ static inline uint32
 page_entry(const GsRows *rows, int pos)
 {
 	return gs_page_entry(rows->memory, GS_CHUNK_BYTES, pos);
+}
+
+uint64
+gs_tuple_hash(const MinimalTupleData *tuple)
+{
+	/*
+	 * From the header only the number of columns and the null bitmap: the flags
+	 * of a row change when others lock or update it, and with hint bits.
+	 */
+	uint32		skip = offsetof(MinimalTupleData, t_hoff);
+
+	return hash_bytes_extended((const unsigned char *) tuple + skip, tuple->t_len - skip,
+							   HeapTupleHeaderGetNatts(tuple) << 1 |
+							   ((tuple->t_infomask & HEAP_HASNULL) != 0));
 }
 
 void
@@ -610,19 +625,13 @@ gs_rows_advance(GsRows *rows, uint64 n)
 void
 gs_rows_tell(const GsRows *rows, GsRowsPlace *place)
 {
-	memset(place, 0, sizeof(*place));
+	*place = rows->sought;
 	place->rank = rows->rank;
 	if (rows->memory && !rows->seeking)
 	{
 		place->range = rows->range;
 		place->page = rows->page;
 		place->page_rank = rows->page_rank;
-	}
-	else
-	{
-		place->range = rows->sought.range;
-		place->page = rows->sought.page;
-		place->page_rank = rows->sought.page_rank;
 	}
 }
 

@@ -18,7 +18,19 @@
 /* A row of a local sort: its address, with GS_ENTRY_ flags in the low bits. */
 typedef uintptr_t GsLocalRow;
 
-/* gs_tuple_hash() of rows that were returned; zeroes: none. */
+/* What is stored of a row too large for a chunk: a temporary file holds it (sort_stored.c). */
+typedef struct GsBigStub
+{
+	off_t		offset;
+	int			fileno;
+	uint32		len;			/* bytes of the minimal tuple */
+	uint64		hash;			/* gs_tuple_hash() of it */
+} GsBigStub;
+
+/* A hash of the tuple's contents: the same in another run of the same plan. */
+extern uint64 gs_tuple_hash(const MinimalTupleData *tuple);
+
+/* That of rows that were returned; zeroes: none. */
 typedef struct GsRowHashes
 {
 	uint64	   *hashes;

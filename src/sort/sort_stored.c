@@ -5,18 +5,21 @@
  *	  need it.
  *
  * A stored row is a minimal tuple, or the stub of one in the file of large
- * rows (sort_big.h).
+ * rows: those are too large for a chunk, and a stub with the row's place in the file
+ * travels through the device.
  *
  * Called by the other files of the sort (sort_private.h); calls none of them.
  *
- * Tests: regress/large, regress/plans
+ * Tests: regress/large, tap/order_large
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "commands/tablespace.h"
 #include "utils/memutils.h"
 
+#include "compat.h"
 #include "sort/sort_private.h"
 
 Tuplesortstate *
@@ -67,24 +70,60 @@ gs_stored_compare(SortSupport comparison, int ncols, TupleTableSlot *a, TupleTab
 	return 0;
 }
 
-/* The row goes into the file of large rows, which the first one creates. */
+static void
+seek_big(GsSort *sort, int fileno, off_t offset)
+{
+	if (BufFileSeek(sort->big.file, fileno, offset, SEEK_SET) != 0)
+		ereport(ERROR,
+				(errcode_for_file_access(),
+				 errmsg("could not seek in temporary file")));
+}
+
+/*
+ * The row goes into the file of large rows, which the first one creates.  It lives as long as the
+ * current transaction, or until the sort ends.
+ */
 GsPutRow
 gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub)
 {
-	GsPutRow	row = {.slot = slot};
+	GsBigRows  *big = &sort->big;
+	bool		should_free;
+	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
 
-	if (sort->big == NULL)
+	if (big->file == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-		sort->big = gs_big_begin();
+		PrepareTempTablespaces();
+		big->file = BufFileCreateTemp(false);
 		MemoryContextSwitchTo(old);
 	}
-	gs_big_write(sort->big, slot, stub);
-	row.bytes = stub;
-	row.n_bytes = sizeof(*stub);
-	row.flags = GS_ROW_EXTERNAL;
-	return row;
+	else if (!big->at_end)
+		seek_big(sort, big->end_fileno, big->end_offset);
+	big->at_end = true;
+
+	memset(stub, 0, sizeof(*stub));
+	BufFileTell(big->file, &stub->fileno, &stub->offset);
+	stub->len = tuple->t_len;
+	stub->hash = gs_tuple_hash(tuple);
+	BufFileWrite(big->file, tuple, tuple->t_len);
+	BufFileTell(big->file, &big->end_fileno, &big->end_offset);
+	if (should_free)
+		heap_free_minimal_tuple(tuple);
+	return (GsPutRow){.slot = slot, .bytes = stub, .n_bytes = sizeof(*stub), .flags = GS_ROW_EXTERNAL};
+}
+
+/* A stub's tuple, palloc'd in CurrentMemoryContext. */
+static MinimalTuple
+read_big(GsSort *sort, const char *row)
+{
+	const GsBigStub *stub = (const GsBigStub *) row;
+	MinimalTuple tuple = palloc(stub->len);
+
+	sort->big.at_end = false;
+	seek_big(sort, stub->fileno, stub->offset);
+	gs_compat_read_exact(sort->big.file, tuple, stub->len);
+	return tuple;
 }
 
 /* Spares writing a large row down only to learn that it has no key. */
@@ -116,7 +155,7 @@ gs_stored_slot(GsSort *sort, const char *row, bool external)
 
 		ExecClearTuple(sort->row_slot);
 		MemoryContextReset(sort->scratch);
-		tuple = gs_big_read(sort->big, (const GsBigStub *) row);
+		tuple = read_big(sort, row);
 		MemoryContextSwitchTo(old);
 		return ExecStoreMinimalTuple(tuple, sort->row_slot, false);
 	}
@@ -138,7 +177,7 @@ gs_stored_output(GsSort *sort, const char *row, uint32 flags, TupleTableSlot *sl
 	if (sort->big_row)
 		pfree(sort->big_row);
 	sort->big_row = NULL;
-	sort->big_row = gs_big_read(sort->big, (const GsBigStub *) row);
+	sort->big_row = read_big(sort, row);
 	MemoryContextSwitchTo(old);
 	ExecStoreMinimalTuple(sort->big_row, slot, false);
 }
