@@ -76,6 +76,7 @@ typedef enum GsKeyKind
 	GS_KEY_OIDVECTOR,
 	GS_KEY_ARRAY,
 	GS_KEY_RANGE,
+	GS_KEY_JSONB,
 	GS_KEY_RECORD,				/* its fields are the next columns */
 	GS_KEY_ABBREVIATED			/* by the operator class; ends the key, which
 								 * is inexact */
@@ -108,8 +109,8 @@ typedef struct GsKeyColumn
 								 * bytes, else NULL */
 	const struct GsLibcCollation *libc; /* of text under a libc collation,
 										 * else NULL */
-	GsKeyElement *element;		/* of an array; the bounds of a range; else
-								 * NULL */
+	GsKeyElement *element;		/* of an array; the bounds of a range; the
+								 * strings of jsonb; else NULL */
 	GsKeyAbbreviation *abbreviation;	/* else NULL */
 	GsKeyRecord *record;		/* of a composite type, else NULL */
 	GsKeyRecord *parent;		/* that it is a field of; NULL: it is the input tuple's */

@@ -38,7 +38,9 @@ static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, O
 								Oid type, int32 typmod);
 static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
 static GsRefusal describe_bounds(GsKeyColumn *col, Oid range_type);
-static const GsKeyColumn *innermost(const GsKeyColumn *col, int *depth);
+static GsRefusal describe_strings(GsKeyColumn *col);
+static const GsKeyColumn *innermost(const GsKeyColumn *col, int *depth, bool *jsonb);
+static bool has_libc(const GsKeyColumn *col);
 static bool make_layout(const GsKeyDesc *desc, GsKeyLayout *layout);
 static bool is_possible(GsKeyDesc *desc);
 static GsKeyShape choose_shape(const GsKeyDesc *desc);
@@ -236,6 +238,8 @@ describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid
 		return describe_element(col, collation, getBaseType(type));
 	if (row->kind == GS_KEY_RANGE)
 		return describe_bounds(col, getBaseType(type));
+	if (row->kind == GS_KEY_JSONB)
+		return describe_strings(col);
 	if (row->kind == GS_KEY_RECORD)
 	{
 		col->record = gs_key_record_create(getBaseType(type), typmod);
@@ -287,7 +291,6 @@ describe_bounds(GsKeyColumn *col, Oid range_type)
 	Oid			opfamily;
 	Oid			bound_type;
 	GsRefusal	refusal;
-	int			depth;
 
 	if (!HeapTupleIsValid(tuple))
 		return GS_REFUSE_TYPE;
@@ -299,18 +302,41 @@ describe_bounds(GsKeyColumn *col, Oid range_type)
 	col->element->range = lookup_type_cache(range_type, TYPECACHE_RANGE_INFO);
 	refusal = describe_nested(&col->element->column, opfamily, bound_type,
 							  get_range_collation(range_type), get_range_subtype(range_type));
-	if (refusal == GS_REFUSE_NONE && innermost(&col->element->column, &depth)->libc != NULL)
+	if (refusal == GS_REFUSE_NONE && has_libc(&col->element->column))
 		refusal = GS_REFUSE_COLLATION;
 	return refusal;
 }
 
-/* What a column's value is, or the elements of arrays of any depth. */
+/* Strings in jsonb are compared under the database's collation. */
+static GsRefusal
+describe_strings(GsKeyColumn *col)
+{
+	TypeCacheEntry *entry = lookup_type_cache(TEXTOID, TYPECACHE_BTREE_OPFAMILY);
+
+	col->element = palloc0(sizeof(GsKeyElement));
+	return describe_value(&col->element->column, entry->btree_opf, entry->btree_opintype,
+						  DEFAULT_COLLATION_OID, TEXTOID, -1) == GS_REFUSE_NONE ?
+		GS_REFUSE_NONE : GS_REFUSE_TYPE;
+}
+
+/* What a column's value is, or the elements of arrays of any depth; of jsonb, its strings. */
 static const GsKeyColumn *
-innermost(const GsKeyColumn *col, int *depth)
+innermost(const GsKeyColumn *col, int *depth, bool *jsonb)
 {
 	for (*depth = 0; col->kind == GS_KEY_ARRAY; (*depth)++)
 		col = &col->element->column;
-	return col;
+	*jsonb = col->kind == GS_KEY_JSONB;
+	return *jsonb ? &col->element->column : col;
+}
+
+/* Does a value hold text whose order has to be proven? */
+static bool
+has_libc(const GsKeyColumn *col)
+{
+	int			depth;
+	bool		jsonb;
+
+	return innermost(col, &depth, &jsonb)->libc != NULL;
 }
 
 /* The kind of part that a value's bytes are, for src/order. */
@@ -354,7 +380,8 @@ part_kind(const GsKeyColumn *col)
 			return GS_PART_INET;
 		case GS_KEY_OIDVECTOR:
 			return GS_PART_OIDVECTOR;
-		case GS_KEY_ARRAY:		/* innermost() is none */
+		case GS_KEY_ARRAY:		/* innermost() is none, */
+		case GS_KEY_JSONB:		/* nor such */
 		case GS_KEY_RANGE:		/* src/order does not look into it */
 		case GS_KEY_ABBREVIATED:	/* ends the key */
 			break;
@@ -383,19 +410,19 @@ static bool
 make_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 {
 	int			parts = 0;		/* columns up to the last one that counts */
-	int			depth;
 
 	memset(layout, 0, sizeof(*layout));
 	for (int i = 0; i < desc->ncols; i++)
-		if (innermost(&desc->cols[i], &depth)->libc != NULL)
+		if (has_libc(&desc->cols[i]))
 			parts = i + 1;
 	if (parts >= GS_KEY_MAX_PARTS)
 		return false;
 	for (int i = 0; i < parts; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
-		const GsKeyColumn *value = innermost(col, &depth);
 		GsKeyPart  *part = &layout->parts[layout->n_parts++];
+		int			depth;
+		const GsKeyColumn *value = innermost(col, &depth, &part->jsonb);
 		int			locale = 0;
 
 		if (value->libc != NULL)
@@ -456,8 +483,6 @@ find_column_end(const GsKeyColumn *col, GsGroupColumn *column)
 bool
 gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
 {
-	int			depth;
-
 	if (desc->abbreviated || desc->ended)
 		return false;
 	Assert(ncols <= desc->sort_cols);
@@ -465,7 +490,7 @@ gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
 		if (desc->cols[i].record)
 			return false;
 	for (int i = ncols; i < desc->ncols; i++)
-		if (innermost(&desc->cols[i], &depth)->libc != NULL)
+		if (has_libc(&desc->cols[i]))
 			return false;
 	group->n_columns = 0;
 	if (ncols == 0)

@@ -391,4 +391,14 @@ gs_key_array_tail(size_t n_dims)
 	return 1 + (n_dims > 1 ? n_dims * sizeof(uint32_t) : 0) + n_dims * sizeof(int32_t);
 }
 
+/* What stands before each value in jsonb (key_jsonb.c). */
+#define GS_KEY_JSONB_EMPTY_ROOT	0x01
+#define GS_KEY_JSONB_NULL		0x02
+#define GS_KEY_JSONB_STRING		0x03
+#define GS_KEY_JSONB_NUMBER		0x04
+#define GS_KEY_JSONB_FALSE		0x05
+#define GS_KEY_JSONB_TRUE		0x06
+#define GS_KEY_JSONB_ARRAY		0x07
+#define GS_KEY_JSONB_OBJECT		0x08
+
 #endif							/* GS_KEY_ENCODE_H */

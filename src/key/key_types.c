@@ -28,6 +28,7 @@
  *				row here
  *	  ranges	the empty one first, then by bounds, key_range.c; of any type with a row here,
  *				but not of text of a libc collation
+ *	  jsonb		key_jsonb.c
  *	  composite types	by their fields, key_record.c; not inside of arrays
  *
  * A row is found by the operator class's input type, which for domains is the
@@ -89,6 +90,7 @@ static const GsKeyType key_types[] = {
 	{OIDVECTOROID, InvalidOid, GS_KEY_OIDVECTOR, 0, false, GS_ELEM_NONE},
 	{ANYARRAYOID, InvalidOid, GS_KEY_ARRAY, 0, false, GS_ELEM_NONE},
 	{ANYRANGEOID, InvalidOid, GS_KEY_RANGE, 0, false, GS_ELEM_NONE},
+	{JSONBOID, InvalidOid, GS_KEY_JSONB, 0, false, GS_ELEM_NONE},
 	{RECORDOID, InvalidOid, GS_KEY_RECORD, 0, false, GS_ELEM_NONE},
 };
 

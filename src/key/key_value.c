@@ -10,7 +10,7 @@
  * where the trailing blanks begin, and of text under an ICU collation the last
  * character may count before the first.
  *
- * Calls key_array.c and key_range.c, and through them itself for elements and bounds.
+ * Calls key_array.c, key_range.c and key_jsonb.c, and through them itself for elements, bounds and strings.
  *
  * Tests: regress/keys, regress/keys_types
  *
@@ -77,6 +77,9 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 			break;
 		case GS_KEY_RANGE:
 			all = gs_key_put_range(col, value, gs_key_put_varying, dst, room, written);
+			break;
+		case GS_KEY_JSONB:
+			all = gs_key_put_jsonb(col, value, put_text, dst, room, written);
 			break;
 		case GS_KEY_RECORD:
 		case GS_KEY_ABBREVIATED:

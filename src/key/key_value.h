@@ -26,7 +26,7 @@
 /* The widest fixed-width value that a column can have, in bytes. */
 #define GS_KEY_VALUE_MAX	16
 
-/* The elements of an array, or the bounds of a range. */
+/* The elements of an array, the bounds of a range, or the strings of jsonb. */
 struct GsKeyElement
 {
 	struct TypeCacheEntry *range;	/* the range's type, else NULL */
@@ -57,6 +57,10 @@ typedef struct GsVarBytes
 typedef bool (*GsKeyPut) (const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 						  size_t *written);
 
+/* The same for text of which the bytes are at hand. */
+typedef bool (*GsKeyPutText) (const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
+							  size_t *written);
+
 /*
  * key_value.c: write a value of a varying width, at most room bytes of it,
  * and set *written to their number.  Returns whether that was all; if not,
@@ -75,6 +79,10 @@ extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_v
 
 /* key_range.c: the same for a range. */
 extern bool gs_key_put_range(const GsKeyColumn *col, Datum value, GsKeyPut put_varying,
+							 uint8 *dst, size_t room, size_t *written);
+
+/* key_jsonb.c: the same for jsonb; put_text writes the bytes of a string. */
+extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, GsKeyPutText put_text,
 							 uint8 *dst, size_t room, size_t *written);
 
 /*
@@ -261,6 +269,7 @@ gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
 		case GS_KEY_OIDVECTOR:
 		case GS_KEY_ARRAY:
 		case GS_KEY_RANGE:
+		case GS_KEY_JSONB:
 		case GS_KEY_RECORD:
 		case GS_KEY_ABBREVIATED:
 			Assert(false);

@@ -26,6 +26,9 @@
 #define LEVEL_END	0x01
 #define TEXT_END	0x00
 
+/* In place of a byte's offset */
+#define FIRST_TEXT	UINT32_MAX
+
 /* What a byte of a key lies in. */
 typedef struct Place
 {
@@ -102,6 +105,16 @@ escaped_end(const uint8_t *key, uint32_t len, uint32_t at, uint8_t flip)
 	return at;
 }
 
+static uint32_t
+read_uint32(const uint8_t *bytes, uint8_t flip)
+{
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i < sizeof(n); i++)
+		n = n << 8 | (uint8_t) (bytes[i] ^ flip);
+	return n;
+}
+
 uint32_t
 gs_key_check_plain_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
 {
@@ -127,10 +140,11 @@ gs_key_check_plain_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, 
 		case GS_PART_INET:
 			return at + (uint32_t) gs_key_inet_bytes(key + at, len - at, flip);
 		case GS_PART_OIDVECTOR:
-			n = 0;
-			for (uint32_t i = 0; i < sizeof(n) && at < len; i++)
-				n = n << 8 | (uint8_t) (key[at++] ^ flip);
-			return n <= (len - at) / sizeof(uint32_t) ? at + n * (uint32_t) sizeof(uint32_t) : len + 1;
+			if (len - at < sizeof(n))
+				return len + 1;
+			n = read_uint32(key + at, flip);
+			at += sizeof(n);
+			return n <= (len - at) / sizeof(n) ? at + n * (uint32_t) sizeof(n) : len + 1;
 		case GS_PART_LIBC:
 		case GS_PART_REST:
 			break;
@@ -164,9 +178,71 @@ floats_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t at)
 }
 
 /*
- * Offset behind the value, an array so many deep, that follows a mark; > len:
- * malformed.  Where it holds byte d, *place becomes what d lies in, and an array
- * is read no further than that element.
+ * Offset behind the value, no array nor jsonb, that follows a mark; > len: malformed.  *place becomes
+ * what byte d lies in, if that is this value's text, or for FIRST_TEXT the first text that is seen.
+ */
+static uint32_t
+simple_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t mark, uint32_t d,
+		   Place *place)
+{
+	LibcValue	value;
+
+	if (part->kind != GS_PART_LIBC)
+		return gs_key_check_plain_end(part, key, len, mark + 1);
+	if (!read_libc(part, key, len, mark, &value))
+		return len + 1;
+	if (d == FIRST_TEXT ? !place->in_text : d > mark && d <= value.text_end)
+	{
+		place->in_text = true;
+		place->mark = mark;
+	}
+	return value.text_end + 1;
+}
+
+/* The same for jsonb, which is read no further than byte d. */
+static uint32_t
+jsonb_end(const GsKeyPart *part, const uint8_t *key, uint32_t len, uint32_t mark, uint32_t d,
+		  Place *place)
+{
+	uint8_t		flip = part->desc ? 0xff : 0;
+	uint32_t	at = mark + 1;
+
+	for (uint64_t left = 1; left > 0 && at <= d; left--)
+	{
+		if (at >= len)
+			return len + 1;
+		switch (key[at] ^ flip)
+		{
+			case GS_KEY_JSONB_EMPTY_ROOT:
+			case GS_KEY_JSONB_NULL:
+			case GS_KEY_JSONB_FALSE:
+			case GS_KEY_JSONB_TRUE:
+				at++;
+				break;
+			case GS_KEY_JSONB_STRING:
+				at = simple_end(part, key, len, at, d, place);
+				break;
+			case GS_KEY_JSONB_NUMBER:
+				at++;
+				at += (uint32_t) gs_key_numeric_bytes(key + at, len - at, flip);
+				break;
+			case GS_KEY_JSONB_ARRAY:
+			case GS_KEY_JSONB_OBJECT:
+				if (len - at < 1 + sizeof(uint32_t))
+					return len + 1;
+				left += read_uint32(key + at + 1, flip);
+				at += 1 + sizeof(uint32_t);
+				break;
+			default:
+				return len + 1;
+		}
+	}
+	return at;
+}
+
+/*
+ * The same for an array so many deep, which is read no further than the element that byte d lies in, or
+ * for any value.
  */
 static uint32_t
 value_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t len, uint32_t mark,
@@ -174,21 +250,10 @@ value_end(const GsKeyPart *part, uint32_t depth, const uint8_t *key, uint32_t le
 {
 	uint8_t		flip = part->desc ? 0xff : 0;
 	uint32_t	at = mark + 1;
-	LibcValue	value;
 
-	if (depth == 0 && part->kind != GS_PART_LIBC)
-		return gs_key_check_plain_end(part, key, len, at);
 	if (depth == 0)
-	{
-		if (!read_libc(part, key, len, mark, &value))
-			return len + 1;
-		if (d > mark && d <= value.text_end)
-		{
-			place->in_text = true;
-			place->mark = mark;
-		}
-		return value.text_end + 1;
-	}
+		return part->jsonb ? jsonb_end(part, key, len, mark, d, place) :
+			simple_end(part, key, len, mark, d, place);
 	if (depth == 1 && part->kind == GS_PART_FLOAT)
 		return floats_end(part, key, len, at);
 	while (at < len)
@@ -347,15 +412,12 @@ gs_key_check_group(const GsKeyLayout *layout, const uint8_t *key, uint32_t len)
 
 		if (part->kind == GS_PART_REST || at >= len || key[at] > 1)
 			break;
-		end = column_end(part, key, len, at, len, &place);
+		end = column_end(part, key, len, at, FIRST_TEXT, &place);
 		if (end > len)
 			break;
-
-		/* NULL, and an array without texts, have none: go on with the next column */
-		for (uint32_t d = at + 1; d < end && part->kind == GS_PART_LIBC && !place.in_text; d++)
-			(void) column_end(part, key, len, at, d, &place);
 		if (place.in_text)
 			return read_libc(part, key, len, place.mark, &value) ? value.level_end + 1 : len;
+		/* NULL, and arrays and jsonb without texts, have none: go on with the next column */
 		at = end;
 	}
 	return len;

@@ -77,7 +77,8 @@ gs_key_levels_open(const GsKeyLayout *layout)
 	GsKeyLevels *levels = NULL;
 
 	for (int i = 0; i < layout->n_parts; i++)
-		if (layout->parts[i].kind == GS_PART_LIBC && layout->parts[i].depth == 0 && levels == NULL)
+		if (layout->parts[i].kind == GS_PART_LIBC && layout->parts[i].depth == 0 && !layout->parts[i].jsonb &&
+			levels == NULL)
 			levels = malloc(sizeof(GsKeyLevels));
 	if (levels == NULL)
 		return NULL;
@@ -191,7 +192,7 @@ convert(const GsKeyLevels *levels, const uint8_t *key, uint32_t len, ConvertText
 		const GsKeyPart *part = &levels->layout.parts[i];
 		uint32_t	next = (uint32_t) (at - key) + 1;
 
-		if (part->kind == GS_PART_REST || part->depth > 0)
+		if (part->kind == GS_PART_REST || part->depth > 0 || part->jsonb)
 			break;
 		if (at == end || *at > 1)
 			return false;
