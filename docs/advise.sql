@@ -30,7 +30,9 @@ columns AS (
 		CASE WHEN element.typtype NOT IN ('c', 'e', 'r') AND element.typname NOT IN ('text', 'varchar', 'bpchar', 'name',
 				'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'money', 'date', 'time', 'timetz', 'timestamp',
 				'timestamptz', 'interval', 'bytea', 'bool', 'char', 'uuid', 'bit', 'varbit', 'inet', 'cidr', 'macaddr',
-				'macaddr8', 'oid', 'tid', 'xid8', 'pg_lsn', 'geometry') AND element.typname NOT LIKE 'reg%' THEN 6
+				'macaddr8', 'oid', 'tid', 'xid8', 'pg_lsn', 'geometry', 'jsonb') AND element.typname NOT LIKE 'reg%' THEN 6
+			-- its strings are of the database's collation
+			WHEN element.typname = 'jsonb' THEN (SELECT kind FROM collations AS c WHERE c.oid = 100)
 			WHEN i.indcollation[n] = 0 THEN 1
 			WHEN o.opcname LIKE '%pattern_ops' THEN 2
 			ELSE (SELECT kind FROM collations AS c WHERE c.oid = i.indcollation[n])

@@ -21,8 +21,8 @@
  *				No level holds 00 or 01
  *	  REST		the rest of the key
  *
- * A value of jsonb is a byte for each value in it, its strings' keys among them, which a string's or a
- * number's own bytes follow, or a count of the values that belong to it (key_jsonb.c).
+ * Where the value is jsonb, it is a byte for each value in it, keys of objects among them.  The bytes of a
+ * string or of a number follow it, or how many values belong to an array or an object (key_jsonb.c).
  *
  * With a depth the value is an array of so many levels: arrays, whose elements
  * are arrays, whose elements are of the kind.  An array is for each element
@@ -60,10 +60,10 @@ typedef struct GsKeyPart
 	uint8_t		kind;			/* a GsKeyPartKind */
 	bool		desc;
 	bool		nulls_first;
-	bool		jsonb;			/* the value is, and the kind is its strings' */
 	uint8_t		width;			/* FIXED and FLOAT: bytes of a value */
 	uint8_t		locale;			/* LIBC: which of the layout's */
 	uint8_t		depth;			/* of arrays that the value is inside of */
+	bool		jsonb;			/* the value is, and the kind is that of its strings */
 } GsKeyPart;
 
 #define GS_KEY_MAX_PARTS	64

@@ -360,8 +360,13 @@ my %scalars = (
 		random => sub { '(' . between(0, 2) . ',"(' . between(0, 1) . ',a)",[' . between(0, 3) . '],' . pick('m0', 'm1', '') . ')' },
 		formula => sub { "((@{[$_[0]->()]} & 3)::numeric, NULL, to_jsonb(@{[$_[0]->()]} & 7), 'm1')::fuzz_doc" } } },
 	jsonb => sub { {
-		sql => 'jsonb', nasty => [ '{}', '[]', '1', 'true', '"a"', '[1]', '{"a":1}' ], random => sub { '[' . between(0, 5) . ']' },
-		formula => sub { "jsonb_build_array(@{[$_[0]->()]} & 7)" }, left => 1 } },
+		sql => 'jsonb', nasty => [ '{}', '[]', 'null', '1', '1.0', '-0', 'true', 'false', '"a"', '"A"', '"á"', '"a b"', '"ab"', '""', '"\\\\u0001"', '[[]]', '[1]', '["a"]', '["A"]',
+			'{"a":1}', '{"A":1}', '{"a":"A"}', '{"A":"a"}', '{"a":{"b":["á",2]}}', '{"a":{"b":["a",2]}}' ],
+		random => sub { my $v = pick(between(0, 5), '"' . pick('a', 'A', 'á', 'b', '-a') . '"'); pick($v, "[$v]", "[$v,1]", qq({"k":$v}), qq({"k":[$v],"l":2})) },
+		formula => sub { "jsonb_build_array(@{[$_[0]->()]} & 7, md5((@{[$_[0]->()]} & 63)::text))" } } },
+	tsvector => sub { {
+		sql => 'tsvector', nasty => [ '', 'a', 'A', 'a:1', 'a:1A', 'b a' ], random => sub { pick('a', 'b', 'á') . ' ' . between(0, 5) },
+		formula => sub { "to_tsvector('simple', (@{[$_[0]->()]} & 7)::text)" }, left => 1 } },
 	int4range => sub { {
 		sql => 'int4range', nasty => [ 'empty', '(,)', '[1,1]', '(,1)', '[1,)' ], random => sub { '[' . between(0, 5) . ',' . between(5, 9) . ')' },
 		formula => sub { "int4range((@{[$_[0]->()]} & 7)::int, 10)" } } },
@@ -371,7 +376,7 @@ my %scalars = (
 		formula => sub { "numrange((@{[$_[0]->()]} & 7)::numeric / 2, 10, '[]')" } } },
 );
 
-my @supported = grep { $_ ne 'jsonb' } sort keys %scalars;
+my @supported = grep { $_ ne 'tsvector' } sort keys %scalars;
 my @text_like = qw(text text text varchar bpchar name);
 
 # Collations of the schema fuzz, see setup.sql, and built-in ones
@@ -489,7 +494,8 @@ sub random_type
 	my $name = chance(0.35) ? pick(@text_like) : pick(@supported);
 	my $type;
 
-	$name = 'jsonb' if chance(0.05);
+	$name = 'tsvector' if chance(0.03);
+	$name = 'jsonb' if chance(0.04);
 	return make_domain(pick('fuzz_word', 'fuzz_words', 'fuzz_count', 'fuzz_amount', 'fuzz_state')) if chance(0.05);
 	return make_array(chance(0.3) ? make_domain('fuzz_word') : $scalars{ pick(@text_like) }->()) if chance(0.06);
 	$name = pick('float4', 'float8', 'int4', 'text', $name, $name) if chance(0.2);

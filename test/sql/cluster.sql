@@ -278,7 +278,7 @@ SET cluster.bad = 0;
 SELECT cluster_check('i_errors');
 
 -- what is left to PostgreSQL
-CREATE TABLE refused WITH (autovacuum_enabled = off) AS SELECT i AS id, to_jsonb(i % 10) AS j, hashint4(i) AS h FROM generate_series(1, 1000) AS i;
+CREATE TABLE refused WITH (autovacuum_enabled = off) AS SELECT i AS id, to_tsvector('simple', (i % 10)::text) AS j, hashint4(i) AS h FROM generate_series(1, 1000) AS i;
 CREATE INDEX i_refused ON refused (j, id);
 CREATE INDEX i_refused_h ON refused (h, id);
 SET client_min_messages = notice;

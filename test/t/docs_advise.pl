@@ -27,13 +27,14 @@ $node->start;
 $node->safe_psql('postgres', q(
 	CREATE DOMAIN word AS text COLLATE "en_US.utf8";
 	CREATE TABLE t AS SELECT i AS n, md5(i::text) AS k, md5(i::text)::word AS w, md5(i::text) COLLATE "en-x-icu" AS u,
-		to_jsonb(i) AS j, ARRAY[i, i + 1] AS a FROM generate_series(1, 30000) AS i;
+		to_jsonb(i) AS j, to_tsvector('simple', i::text) AS v, ARRAY[i, i + 1] AS a FROM generate_series(1, 30000) AS i;
 	CREATE INDEX by_number ON t (n);
 	CREATE INDEX by_bytes ON t (n, k);
 	CREATE INDEX by_pattern ON t (w text_pattern_ops);
 	CREATE INDEX by_language ON t (n, w);
 	CREATE INDEX by_icu ON t (u);
 	CREATE INDEX by_json ON t (j);
+	CREATE INDEX by_vector ON t (v);
 	CREATE INDEX by_array ON t (a);
 	CREATE INDEX by_keys ON t USING gin (a);
 	CREATE INDEX small ON t (n) WHERE n < 1000;
@@ -52,14 +53,15 @@ is_deeply(
 		by_pattern => 'text by bytes',
 		by_language => 'text of libc',
 		by_icu => 'text of ICU',
-		by_json => 'not sorted by gpusort',
+		by_json => 'text by bytes',
+		by_vector => 'not sorted by gpusort',
 		by_keys => 'GIN'
 	},
 	'indexes and their keys');
 like($text, qr/\nby_language\|.*\nby_icu\|/s, 'the largest gain comes first');
 like($text, qr/^by_language\|text of libc\|30000\|\d+ kB\|0\.1\|0\.0\|10\.5\|\d+ kB$/m, 'times');
 like($text, qr/^by_keys\|GIN\|30000\|\d+ kB\|-\|-\|8\.0\|\d+ kB$/m, 'no guess of seconds for GIN');
-like($text, qr/^by_json\|.*\|-\|-\|-\|-$/m, 'nothing for what gpusort leaves alone');
+like($text, qr/^by_vector\|.*\|-\|-\|-\|-$/m, 'nothing for what gpusort leaves alone');
 like($text, qr/pg_stat_statements is not loaded/, 'without pg_stat_statements');
 
 # created, but not loaded

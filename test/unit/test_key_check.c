@@ -22,6 +22,7 @@
 #define N_ROWS		600
 #define MAX_COLUMNS 4
 #define MAX_ELEMENTS 3
+#define MAX_VALUES	40		/* two levels of objects of so many elements, and their keys */
 #define TEST_ELEMENT_BYTES 16
 
 typedef struct Array
@@ -41,12 +42,25 @@ typedef struct Nested
 	Array		arrays[MAX_ELEMENTS];
 } Nested;
 
+/* What jsonb holds, in the order of its bytes: of a string its text, of all others what tells them apart. */
+typedef struct Json
+{
+	uint32_t	n;
+	struct
+	{
+		uint8_t		code;
+		uint32_t	number;
+		char		text[TEST_ELEMENT_BYTES];
+	}			values[MAX_VALUES];
+} Json;
+
 /* A row: for each column NULL or not; a LIBC column has a text, or of some depth an array. */
 typedef struct Row
 {
 	bool		isnull[MAX_COLUMNS];
 	char		text[MAX_COLUMNS][TEST_TEXT_BYTES];
 	Nested		nested[MAX_COLUMNS];	/* depth 1: the first array of it */
+	Json		json[MAX_COLUMNS];
 	uint32_t	end[MAX_COLUMNS];	/* offset behind the column in the key */
 	uint8_t		key[MAX_COLUMNS * TEST_KEY_BYTES];
 	uint32_t	len;
@@ -99,6 +113,33 @@ put_nested(uint8_t *dst, locale_t locale, const Nested *nested)
 			n += put_array(dst + n, locale, &nested->arrays[i]);
 	}
 	return n + test_put_array_end(dst + n, nested->n > 0, nested->n, 1);
+}
+
+static uint32_t
+put_json(uint8_t *dst, locale_t locale, const Json *json)
+{
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i < json->n; i++)
+	{
+		uint32_t	number = json->values[i].number;
+		uint16_t	stored[3] = {0, 0, (uint16_t) number};
+		size_t		written = 0;
+
+		dst[n++] = json->values[i].code;
+		if (json->values[i].code == GS_KEY_JSONB_STRING)
+			n += test_put_text(dst + n, locale, json->values[i].text);
+		else if (json->values[i].code == GS_KEY_JSONB_NUMBER)
+			(void) gs_key_put_numeric(dst + n, TEST_KEY_BYTES, (uint8_t *) stored, number == 0 ? 4 : 6,
+									  &written);
+		else if (json->values[i].code >= GS_KEY_JSONB_ARRAY)
+		{
+			gs_key_put_uint32(dst + n, number);
+			written = sizeof(uint32_t);
+		}
+		n += (uint32_t) written;
+	}
+	return n;
 }
 
 /* A stored numeric: special, zero, or some digits in either form; returns its bytes. */
@@ -226,6 +267,8 @@ put_column(const GsKeyPart *part, Row *row, int c)
 	{
 		if (part->kind != GS_PART_LIBC)
 			n += put_values(part, part->depth, dst + 1);
+		else if (part->jsonb)
+			n += put_json(dst + 1, locales[part->locale], &row->json[c]);
 		else if (part->depth == 0)
 			n += test_put_text(dst + 1, locales[part->locale], row->text[c]);
 		else if (part->depth == 1)
@@ -260,6 +303,37 @@ make_nested(Nested *nested)
 	}
 }
 
+/* Add a value that is so deep in others, and what it holds. */
+static void
+make_json(Json *json, uint32_t depth)
+{
+	static const uint8_t codes[] = {
+		GS_KEY_JSONB_OBJECT, GS_KEY_JSONB_ARRAY, GS_KEY_JSONB_STRING, GS_KEY_JSONB_STRING,
+		GS_KEY_JSONB_NUMBER, GS_KEY_JSONB_NULL, GS_KEY_JSONB_TRUE, GS_KEY_JSONB_FALSE
+	};
+	uint32_t	first = depth < 2 ? 0 : 2;
+	uint8_t		code = codes[first + test_below(8 - first)];
+	uint32_t	number = 0;
+
+	if (code == GS_KEY_JSONB_NUMBER)
+		number = test_below(3);
+	else if (code == GS_KEY_JSONB_ARRAY)
+		number = test_below(MAX_ELEMENTS + 1);
+	else if (code == GS_KEY_JSONB_OBJECT)
+		number = 2 * test_below(MAX_ELEMENTS);
+	json->values[json->n].code = code;
+	json->values[json->n].number = number;
+	strcpy(json->values[json->n++].text, nasty[test_below(N_NASTY)]);
+	if (code < GS_KEY_JSONB_ARRAY)
+		return;
+	for (uint32_t i = 0; i < number; i++)
+	{
+		make_json(json, code == GS_KEY_JSONB_OBJECT && i % 2 == 0 ? 3 : depth + 1);
+		if (code == GS_KEY_JSONB_OBJECT && i % 2 == 0)
+			json->values[json->n - 1].code = GS_KEY_JSONB_STRING;
+	}
+}
+
 /* Make rows of few enough texts that they agree in the first columns. */
 static void
 make_rows(const GsKeyLayout *layout)
@@ -277,6 +351,12 @@ make_rows(const GsKeyLayout *layout)
 			else
 				test_make_text(row->text[c], layout->n_parts == 1 ? 6 : 2, TEST_N_PIECES);
 			make_nested(&row->nested[c]);
+			row->json[c] = (Json){.n = 1, .values = {{.code = GS_KEY_JSONB_EMPTY_ROOT}}};
+			if (test_below(16) > 0)
+			{
+				row->json[c].n = 0;
+				make_json(&row->json[c], 0);
+			}
 			put_column(&layout->parts[c], row, c);
 		}
 	}
@@ -328,6 +408,22 @@ compare_nested(locale_t locale, const Nested *a, const Nested *b)
 }
 
 static int
+compare_json(locale_t locale, const Json *a, const Json *b)
+{
+	int			order = 0;
+
+	for (uint32_t i = 0; i < a->n && i < b->n && order == 0; i++)
+	{
+		order = compare_numbers(a->values[i].code, b->values[i].code);
+		if (order == 0 && a->values[i].code == GS_KEY_JSONB_STRING)
+			order = test_compare_texts(locale, a->values[i].text, b->values[i].text);
+		else if (order == 0)
+			order = compare_numbers(a->values[i].number, b->values[i].number);
+	}
+	return order;
+}
+
+static int
 compare_spans(const uint8_t *a, uint32_t a_len, const uint8_t *b, uint32_t b_len)
 {
 	int			order = memcmp(a, b, a_len < b_len ? a_len : b_len);
@@ -359,6 +455,8 @@ compare_rows(const GsKeyLayout *layout, const Row *a, const Row *b)
 			continue;
 		if (part->kind != GS_PART_LIBC)
 			order = compare_columns(a, b, c);
+		else if (part->jsonb)
+			order = compare_json(locales[part->locale], &a->json[c], &b->json[c]);
 		else if (part->depth == 1)
 			order = compare_arrays(locales[part->locale], &a->nested[c].arrays[0],
 								   &b->nested[c].arrays[0]);
@@ -397,7 +495,8 @@ test_levels(const char *name, const GsKeyLayout *layout)
 	static uint8_t shortened[sizeof(rows[0].key)];
 	static uint8_t made[sizeof(rows[0].key)];
 	GsKeyLevels *levels = gs_key_levels_open(layout);
-	bool		has_text = layout->parts[0].kind == GS_PART_LIBC && layout->parts[0].depth == 0;
+	bool		has_text = layout->parts[0].kind == GS_PART_LIBC && layout->parts[0].depth == 0 &&
+		!layout->parts[0].jsonb;
 	uint32_t	n_shortened = 0;
 	bool		ok = true;
 
@@ -514,58 +613,64 @@ test_malformed(const char *name, const GsKeyPart *parts, uint8_t n_parts)
 int
 main(void)
 {
-	/* kind, desc, nulls_first, width, locale, depth */
-	const GsKeyPart asc[] = {{GS_PART_LIBC, false, false, 0, 0, 0}};
-	const GsKeyPart desc[] = {{GS_PART_LIBC, true, true, 0, 0, 0}};
+	/* kind, desc, nulls_first, width, locale, depth, jsonb */
+	const GsKeyPart asc[] = {{GS_PART_LIBC, false, false, 0, 0, 0, false}};
+	const GsKeyPart desc[] = {{GS_PART_LIBC, true, true, 0, 0, 0, false}};
 	const GsKeyPart both[] = {
-		{GS_PART_LIBC, false, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 1, 0}
+		{GS_PART_LIBC, false, true, 0, 0, 0, false}, {GS_PART_LIBC, true, false, 0, 1, 0, false}
 	};
 	const GsKeyPart mixed[] = {
-		{GS_PART_FIXED, true, false, 4, 0, 0}, {GS_PART_LIBC, false, false, 0, 0, 0},
-		{GS_PART_TEXT, true, true, 0, 0, 0}, {GS_PART_REST, false, false, 0, 0, 0}
+		{GS_PART_FIXED, true, false, 4, 0, 0, false}, {GS_PART_LIBC, false, false, 0, 0, 0, false},
+		{GS_PART_TEXT, true, true, 0, 0, 0, false}, {GS_PART_REST, false, false, 0, 0, 0, false}
 	};
 	const GsKeyPart strings[] = {
-		{GS_PART_TEXT, false, true, 0, 0, 0}, {GS_PART_ESCAPED, true, false, 0, 0, 0},
-		{GS_PART_LIBC, true, true, 0, 0, 0}, {GS_PART_FIXED, false, true, 4, 0, 0}
+		{GS_PART_TEXT, false, true, 0, 0, 0, false}, {GS_PART_ESCAPED, true, false, 0, 0, 0, false},
+		{GS_PART_LIBC, true, true, 0, 0, 0, false}, {GS_PART_FIXED, false, true, 4, 0, 0, false}
 	};
 	const GsKeyPart escaped[] = {
-		{GS_PART_ESCAPED, false, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 0, 0},
-		{GS_PART_LIBC, false, false, 0, 0, 0}
+		{GS_PART_ESCAPED, false, true, 0, 0, 0, false}, {GS_PART_LIBC, true, false, 0, 0, 0, false},
+		{GS_PART_LIBC, false, false, 0, 0, 0, false}
 	};
-	const GsKeyPart array[] = {{GS_PART_LIBC, false, false, 0, 0, 1}};
-	const GsKeyPart array_desc[] = {{GS_PART_LIBC, true, true, 0, 0, 1}};
+	const GsKeyPart array[] = {{GS_PART_LIBC, false, false, 0, 0, 1, false}};
+	const GsKeyPart array_desc[] = {{GS_PART_LIBC, true, true, 0, 0, 1, false}};
 	const GsKeyPart arrays[] = {
-		{GS_PART_LIBC, true, false, 0, 0, 1}, {GS_PART_LIBC, false, true, 0, 1, 1},
-		{GS_PART_LIBC, false, false, 0, 0, 0}, {GS_PART_REST, false, false, 0, 0, 0}
+		{GS_PART_LIBC, true, false, 0, 0, 1, false}, {GS_PART_LIBC, false, true, 0, 1, 1, false},
+		{GS_PART_LIBC, false, false, 0, 0, 0, false}, {GS_PART_REST, false, false, 0, 0, 0, false}
 	};
 	const GsKeyPart nested[] = {
-		{GS_PART_FIXED, false, false, 4, 0, 0}, {GS_PART_LIBC, false, true, 0, 0, 2},
-		{GS_PART_LIBC, true, false, 0, 0, 1}
+		{GS_PART_FIXED, false, false, 4, 0, 0, false}, {GS_PART_LIBC, false, true, 0, 0, 2, false},
+		{GS_PART_LIBC, true, false, 0, 0, 1, false}
 	};
-	const GsKeyPart nested_desc[] = {{GS_PART_LIBC, true, false, 0, 0, 2}};
+	const GsKeyPart nested_desc[] = {{GS_PART_LIBC, true, false, 0, 0, 2, false}};
 	const GsKeyPart stored[] = {
-		{GS_PART_NUMERIC, true, false, 0, 0, 0}, {GS_PART_LIBC, false, true, 0, 0, 0},
-		{GS_PART_NUMERIC, false, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 1, 0}
+		{GS_PART_NUMERIC, true, false, 0, 0, 0, false}, {GS_PART_LIBC, false, true, 0, 0, 0, false},
+		{GS_PART_NUMERIC, false, true, 0, 0, 0, false}, {GS_PART_LIBC, true, false, 0, 1, 0, false}
 	};
 	const GsKeyPart icu[] = {
-		{GS_PART_ICU, false, false, 0, 0, 0}, {GS_PART_ICU, true, true, 0, 0, 0},
-		{GS_PART_LIBC, false, false, 0, 0, 1}
+		{GS_PART_ICU, false, false, 0, 0, 0, false}, {GS_PART_ICU, true, true, 0, 0, 0, false},
+		{GS_PART_LIBC, false, false, 0, 0, 1, false}
 	};
 	const GsKeyPart others[] = {
-		{GS_PART_BITS, false, true, 0, 0, 0}, {GS_PART_INET, true, false, 0, 0, 0},
-		{GS_PART_OIDVECTOR, true, true, 0, 0, 0}, {GS_PART_LIBC, true, false, 0, 0, 0}
+		{GS_PART_BITS, false, true, 0, 0, 0, false}, {GS_PART_INET, true, false, 0, 0, 0, false},
+		{GS_PART_OIDVECTOR, true, true, 0, 0, 0, false}, {GS_PART_LIBC, true, false, 0, 0, 0, false}
 	};
 	const GsKeyPart others_desc[] = {
-		{GS_PART_BITS, true, false, 0, 0, 0}, {GS_PART_INET, false, true, 0, 0, 0},
-		{GS_PART_OIDVECTOR, false, false, 0, 0, 0}, {GS_PART_LIBC, false, false, 0, 0, 0}
+		{GS_PART_BITS, true, false, 0, 0, 0, false}, {GS_PART_INET, false, true, 0, 0, 0, false},
+		{GS_PART_OIDVECTOR, false, false, 0, 0, 0, false}, {GS_PART_LIBC, false, false, 0, 0, 0, false}
 	};
 	const GsKeyPart value_arrays[] = {
-		{GS_PART_NUMERIC, true, true, 0, 0, 1}, {GS_PART_FLOAT, true, false, 8, 0, 1},
-		{GS_PART_LIBC, true, false, 0, 0, 0}, {GS_PART_REST, false, false, 0, 0, 0}
+		{GS_PART_NUMERIC, true, true, 0, 0, 1, false}, {GS_PART_FLOAT, true, false, 8, 0, 1, false},
+		{GS_PART_LIBC, true, false, 0, 0, 0, false}, {GS_PART_REST, false, false, 0, 0, 0, false}
 	};
 	const GsKeyPart value_arrays_asc[] = {
-		{GS_PART_FIXED, false, false, 4, 0, 2}, {GS_PART_FLOAT, false, true, 8, 0, 2},
-		{GS_PART_ICU, false, false, 0, 0, 1}, {GS_PART_LIBC, false, true, 0, 0, 0}
+		{GS_PART_FIXED, false, false, 4, 0, 2, false}, {GS_PART_FLOAT, false, true, 8, 0, 2, false},
+		{GS_PART_ICU, false, false, 0, 0, 1, false}, {GS_PART_LIBC, false, true, 0, 0, 0, false}
+	};
+
+	const GsKeyPart json[] = {{GS_PART_LIBC, false, false, 0, 0, 0, true}};
+	const GsKeyPart jsons[] = {
+		{GS_PART_LIBC, true, true, 0, 0, 0, true}, {GS_PART_LIBC, false, false, 0, 0, 1, false},
+		{GS_PART_LIBC, true, false, 0, 1, 0, true}, {GS_PART_REST, false, false, 0, 0, 0, false}
 	};
 
 	locales[0] = test_open_locale(&locale_name);
@@ -587,6 +692,9 @@ main(void)
 	test_layout("bits, inet, oidvector, libc, the other way", others_desc, 4);
 	test_layout("arrays of numerics and of floats, libc, rest", value_arrays, 4);
 	test_layout("arrays of arrays and of text, libc", value_arrays_asc, 4);
+	test_layout("jsonb", json, 1);
+	test_layout("jsonb, array, jsonb, rest", jsons, 4);
+	test_malformed("jsonb, array, jsonb", jsons, 3);
 	test_malformed("escaped, libc, libc", escaped, 3);
 	test_malformed("numeric, libc, numeric, libc", stored, 4);
 	test_malformed("bits, inet, oidvector, libc", others, 4);
