@@ -176,7 +176,7 @@ open_sessions(GsArrayStream *stream)
 	for (int i = 0; i < stream->n_groups; i++)
 	{
 		ArrayGroup *group = &stream->groups[i];
-		GsSessionSpec spec = {.elem = group->elem, .descending = group->descending};
+		GsSessionSpec spec = {.sort = {.elem = group->elem, .descending = group->descending}};
 		MemoryContext old;
 		GsFallback	reason;
 

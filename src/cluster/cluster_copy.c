@@ -351,14 +351,13 @@ static GsFallback
 copy_with_device(Copying *c, const GsKeyDesc *desc)
 {
 	GsClusterCopy *copy = c->copy;
-	GsKeyLayout layout;
-	GsSessionSpec spec = {.key_width = desc->fixed_width, .layout = &layout};
+	GsSessionSpec spec = {.sort.key_width = desc->fixed_width};
 	GsFallback	reason;
 	GsClientStatus status;
 	instr_time	start;
 	const GsSession *session;
 
-	gs_key_layout(desc, &layout);
+	gs_key_layout(desc, &spec.layout);
 	c->client = gs_client_open(&spec, 1, &reason);
 	if (c->client == NULL)
 		return reason;

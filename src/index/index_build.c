@@ -157,11 +157,10 @@ build_with_device(Build *build)
 	GsFallback	reason;
 	GsClient   *client;
 	const GsSession *session;
-	GsKeyLayout layout;
-	GsSessionSpec spec = {.key_width = build->desc->fixed_width, .layout = &layout};
+	GsSessionSpec spec = {.sort.key_width = build->desc->fixed_width};
 	uint64		rows;
 
-	gs_key_layout(build->desc, &layout);
+	gs_key_layout(build->desc, &spec.layout);
 	client = gs_client_open(&spec, 1 + workers, &reason);
 	if (client == NULL)
 		return reason;

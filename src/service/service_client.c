@@ -223,17 +223,11 @@ take_session(GsClient *client, int number, const GsSessionSpec *spec, Oid tables
 {
 	GsSession  *session = &gs_sessions[number];
 
-	session->key_width = spec->key_width;
-	if (spec->layout)
-		session->layout = *spec->layout;
-	session->tuple_keys = spec->tuple_keys;
-	if (spec->elem != GS_ELEM_NONE)
+	session->spec = *spec;
+	session->spec.sort.chunk_bytes = GS_CHUNK_BYTES;
+	session->spec.sort.engine = (GsEngine) gs_guc_engine;
+	if (spec->sort.elem != GS_ELEM_NONE)
 		session->state = GS_SESSION_ARRAYS;
-	session->keep = spec->keep;
-	session->group_rows = spec->group_rows;
-	session->elem = spec->elem;
-	session->descending = spec->descending;
-	session->engine_wanted = (GsEngine) gs_guc_engine;
 	session->temp_tablespace = tablespace;
 	session->temp_limit = temp_bytes_left(feeders);
 	session->role_memory = (uint64) gs_guc_role_memory_kb * 1024;
@@ -380,7 +374,7 @@ gs_client_decline(GsClient *client)
 	if (session_is_mine(client))
 	{
 		/* after an overflow the leader may have begun to sort, and relies on all rows */
-		if (!session->overflow && session->rows <= session->group_rows * MAX_DECLINED_PART)
+		if (!session->overflow && session->rows <= session->spec.group_rows * MAX_DECLINED_PART)
 			session->declined = true;
 		declined = session->declined;
 	}

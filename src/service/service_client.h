@@ -42,20 +42,6 @@ typedef struct GsClient GsClient;
 /* Would a session opened now find a service? */
 extern bool gs_client_service_ready(void);
 
-/* The purpose of a session. */
-typedef struct GsSessionSpec
-{
-	uint32		key_width;
-	const GsKeyLayout *layout;	/* how to check that the order of the keys is the one
-								 * wanted; NULL, or no parts: it is that of their bytes */
-	GsTupleKeys tuple_keys;		/* how the device makes keys that feeders leave to it; n_columns
-								 * 0: they leave none */
-	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
-	double		group_rows;		/* rows expected, if there is another plan for few groups; else 0 */
-	GsElem		elem;			/* sorts arrays of these; NONE: sorts rows */
-	bool		descending;		/* arrays */
-} GsSessionSpec;
-
 /*
  * Open a session, so that so many processes can fill chunks in place if there are
  * enough; waits for a while (gpusort.wait_timeout).  NULL where that fails, with the

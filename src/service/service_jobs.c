@@ -34,20 +34,13 @@ gs_job_end(int device, const GsJob *job)
 GsDeviceSort *
 gs_job_open_sort(int number)
 {
-	const GsSession *session = &gs_sessions[number];
 	int			device = gs_served[number].device;
 	ServedDevice *d = &gs_devices[device];
 	GsDeviceSort *sort = NULL;
-	GsSortSpec	spec = {0};
+	GsSortSpec	spec = gs_sessions[number].spec.sort;
 	GsError		error = {{0}};
 	GsStatus	status;
 
-	spec.chunk_bytes = GS_CHUNK_BYTES;
-	spec.key_width = session->key_width;
-	spec.engine = session->engine_wanted;
-	spec.elem = session->elem;
-	spec.descending = session->descending;
-	spec.tuple_keys = session->tuple_keys;
 	spec.spare_bytes = gs_role_spare_bytes(number);
 	Assert(d->state == DEVICE_READY);
 	status = gs_ops->sort_open(d->device, &spec, &sort, &error);
@@ -105,10 +98,10 @@ gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 	GsKeep		keep;
 
 	gs_lock_shared();
-	keep = session->keep;
+	keep = session->spec.keep;
 	if (session->inexact > 0)
 		memset(&keep, 0, sizeof(keep));
-	else if (session->layout.n_parts > 0)
+	else if (session->spec.layout.n_parts > 0)
 		keep.limit = 0;
 	gs_unlock();
 	gs_job_begin(job);
@@ -121,7 +114,7 @@ gs_job_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
 	ServedSession *s = &gs_served[number];
 
 	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].layout, range);
+	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].spec.layout, range);
 #ifdef GPUSORT_FAULTS
 	if (s->check && GS_FAULT("order_check_plant"))
 		gs_order_check_plant(s->check, false);

@@ -322,7 +322,7 @@ performed(int number)
 			gs_load_cancel(number);
 		return;
 	}
-	if (gs_sessions[number].layout.n_parts == 0)
+	if (gs_sessions[number].spec.layout.n_parts == 0)
 	{
 		ready(number, true);
 		return;

@@ -127,8 +127,8 @@ seal(int number)
 		return false;
 	}
 	gs_served_enter(number, SERVED_RANGES);
-	if (gs_sessions[number].layout.n_parts > 0)
-		gs_spill_set_groups(s->spill, group_of, &gs_sessions[number].layout);
+	if (gs_sessions[number].spec.layout.n_parts > 0)
+		gs_spill_set_groups(s->spill, group_of, &gs_sessions[number].spec.layout);
 	return true;
 }
 
@@ -144,7 +144,7 @@ gs_ranges_serve(int number, uint32 wanted)
 		return;
 	if (s->phase == SERVED_FED && !seal(number))
 		return;
-	if (gs_sessions[number].layout.n_parts > 0)
+	if (gs_sessions[number].spec.layout.n_parts > 0)
 	{
 		if (s->phase == SERVED_FILED || prove_ranges(number))
 			offer_pages(number);

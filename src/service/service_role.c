@@ -120,7 +120,7 @@ gs_role_admits(int chunk)
 	if (!is_limited(number))
 		return true;
 	return gs_role_need(chunk) <= room_of(number) &&
-		(gs_sessions[number].elem != GS_ELEM_NONE || gs_role_is_first(number));
+		(gs_sessions[number].spec.sort.elem != GS_ELEM_NONE || gs_role_is_first(number));
 }
 
 uint64

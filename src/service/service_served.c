@@ -47,8 +47,6 @@ ServedChunk *gs_served_chunks = NULL;
 static int *started = NULL;		/* chunks with a job under way */
 static int	n_started = 0;
 static ServiceBuffer *buffers = NULL;
-static int	n_free_buffers = 0;
-static int	n_woken = 0;
 
 /* As they are when nothing was asked. */
 static void
@@ -70,7 +68,6 @@ gs_served_init(void)
 	started = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
 	buffers = MemoryContextAllocZero(TopMemoryContext,
 									 gs_shared->n_buffers * sizeof(ServiceBuffer));
-	n_free_buffers = gs_shared->n_buffers;
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 		clear(i);
 }
@@ -122,8 +119,6 @@ gs_served_reset(int number)
 	ServedSession *s = &gs_served[number];
 
 	gs_served_enter(number, SERVED_FREE);
-	if (s->woken)
-		n_woken--;
 	free(s->page_first);
 	free(s->last_key);
 	gs_key_levels_close(s->levels);
@@ -194,19 +189,16 @@ gs_served_fail(int number)
 void
 gs_served_wake(int number)
 {
-	if (!gs_served[number].woken)
-		n_woken++;
 	gs_served[number].woken = true;
 }
 
 int
 gs_served_woken(void)
 {
-	for (int i = 0; n_woken > 0 && i < gs_n_served; i++)
+	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].woken)
 		{
 			gs_served[i].woken = false;
-			n_woken--;
 			return i;
 		}
 	return -1;
@@ -287,10 +279,9 @@ gs_buffer_take(int number, BufferUse use)
 	bool		has[GS_MAX_DEVICES][2] = {{false}};
 	int			promised = 2 * gs_n_devices;
 	int			same = 0;
+	int			n_free = 0;
 	int			found = -1;
 
-	if (n_free_buffers == 0)
-		return -1;
 	for (int i = 0; i < gs_shared->n_buffers; i++)
 	{
 		const ServiceBuffer *b = &buffers[i];
@@ -299,6 +290,7 @@ gs_buffer_take(int number, BufferUse use)
 		if (b->use == BUFFER_FREE)
 		{
 			found = i;
+			n_free++;
 			continue;
 		}
 		if (writes(b->use) == writes(use))
@@ -308,13 +300,12 @@ gs_buffer_take(int number, BufferUse use)
 			promised--;
 		*had = true;
 	}
-	if (has[device][writes(use)] &&
-		(same >= gs_shared->n_buffers * 3 / 4 || n_free_buffers <= promised))
+	if (n_free == 0 ||
+		(has[device][writes(use)] && (same >= gs_shared->n_buffers * 3 / 4 || n_free <= promised)))
 		return -1;
 	buffers[found].use = use;
 	buffers[found].session = number;
 	buffers[found].device = device;
-	n_free_buffers--;
 	return found;
 }
 
@@ -324,7 +315,6 @@ gs_buffer_free(int buffer)
 {
 	Assert(buffers[buffer].use != BUFFER_FREE);
 	buffers[buffer].use = BUFFER_FREE;
-	n_free_buffers++;
 	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].out.phase == OUT_WRITING || gs_served[i].load.phase == LOAD_READING ||
 			gs_served[i].load.phase == LOAD_SPLITTING)

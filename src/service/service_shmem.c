@@ -138,8 +138,6 @@ gs_service_shmem_startup(void)
 		gs_shared->lock = &GetNamedLWLockTranche(GPUSORT_NAME)->lock;
 		gs_shared->n_chunks = arena_chunks();
 		gs_shared->n_sessions = max_sessions();
-		gs_shared->n_headroom = Max(1, arena_chunks() / 16);
-		gs_shared->n_shares = max_shares();
 		gs_shared->n_buffers = arena_buffers();
 		gs_shared->arena_bytes = arena_bytes();
 		gs_shared->state = GS_SERVICE_STARTING;

@@ -131,6 +131,18 @@ typedef enum GsSessionState
 	GS_SESSION_CLOSING			/* the service will free it */
 } GsSessionState;
 
+/* The purpose of a session. */
+typedef struct GsSessionSpec
+{
+	GsSortSpec	sort;			/* what differs from sort to sort: key_width, and how the device makes keys
+								 * that feeders leave to it; or elem and descending, of arrays */
+	GsKeyLayout layout;			/* how to check that the order of the keys is the one wanted; no
+								 * parts: it is that of their bytes */
+	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
+	double		group_rows;		/* rows expected, if the leader has another plan for few groups
+								 * (sort_groups.h); else 0 */
+} GsSessionSpec;
+
 /* A session's outcome, for its leader. */
 typedef struct GsSessionOutcome
 {
@@ -176,18 +188,8 @@ typedef struct GsSession
 	int			share;			/* that role's */
 	TimestampTz opened;
 
-	/* what [O], but keep */
-	uint32		key_width;
-	GsEngine	engine_wanted;
-	GsKeyLayout layout;			/* with parts: the order is to be checked */
-	GsTupleKeys tuple_keys;		/* feeders may leave keys to the device; n_columns 0: they may not */
-	GsKeep		keep;			/* rows that the leader needs; it may get more */
-	GsElem		elem;			/* ARRAYS: of what; else NONE */
-	bool		descending;		/* ARRAYS */
-
-	/* the leader has another plan for few groups (sort_groups.h) */
-	double		group_rows;		/* rows that it expects; 0: it has none */
-	bool		declined;		/* a feeder found few: the leader will close the session */
+	GsSessionSpec spec;			/* what [O] */
+	bool		declined;		/* a feeder found few groups: the leader will close the session */
 
 	/* what all sorts of the role may hold on the devices (service_role.c) */
 	uint64		role_memory;	/* bytes; 0: no limit [O] */
@@ -237,8 +239,6 @@ typedef struct GsShared
 	int			n_buffers;		/* constant; the service's own, after the
 								 * chunks in the arena */
 	int			n_sessions;		/* constant */
-	int			n_headroom;		/* constant; chunks that are never promised */
-	int			n_shares;		/* constant */
 	int			n_shares_used;	/* those from this number on are not in use */
 	Size		arena_bytes;	/* constant */
 

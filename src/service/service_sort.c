@@ -235,7 +235,7 @@ perform_ended(int number)
 	s->last_used = GetCurrentTimestamp();
 	if (status != GS_OK)
 		gs_served_overflow(number, GS_FALLBACK_MEMORY);
-	if (s->phase == SERVED_WHOLE && gs_sessions[number].layout.n_parts > 0)
+	if (s->phase == SERVED_WHOLE && gs_sessions[number].spec.layout.n_parts > 0)
 		begin_check(number);
 	else if (!gs_served_is_over(s))
 		gs_job_answer(number);

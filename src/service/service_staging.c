@@ -43,11 +43,14 @@ session_claim(GsSession *session, int held, int reserved)
 	Assert(share->chunks >= 0);
 }
 
-/* Chunks that nobody holds or was promised, without the headroom; less than 0 while that is held. */
+/*
+ * Chunks that nobody holds or was promised, without the headroom, which is never promised; less than 0 while
+ * that is held.
+ */
 static inline int
 unclaimed(void)
 {
-	return gs_shared->n_free - gs_shared->promised - gs_shared->n_headroom;
+	return gs_shared->n_free - gs_shared->promised - Max(gs_shared->n_chunks / 16, 1);
 }
 
 static int
@@ -202,7 +205,6 @@ gs_share_enter(Oid role)
 	}
 	if (found < 0)
 		found = gs_shared->n_shares_used++;
-	Assert(found < gs_shared->n_shares);
 	gs_shares[found].role = role;
 	gs_shares[found].users++;
 	return found;

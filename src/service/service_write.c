@@ -48,7 +48,7 @@ open_spill(int number)
 		return false;
 	if (session->temp_limit >= 0)
 		gs_spill_limit(s->spill, session->temp_limit);
-	s->levels = gs_key_levels_open(&session->layout);
+	s->levels = gs_key_levels_open(&session->spec.layout);
 	if (s->levels)
 	{
 		GsSpillShorten shorten = {gs_key_levels_shorten, gs_key_levels_remake, s->levels};

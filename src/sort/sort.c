@@ -295,9 +295,9 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	Assert(sort->place == GS_SORT_LOCAL);
 	sort->processes = feeders;
 	old = MemoryContextSwitchTo(sort->context);
-	spec.key_width = sort->desc->fixed_width;
-	spec.layout = &sort->layout;
-	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.tuple_keys);
+	spec.sort.key_width = sort->desc->fixed_width;
+	spec.layout = sort->layout;
+	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.sort.tuple_keys);
 	spec.keep = rows_to_keep(sort, &by_group);
 	spec.group_rows = sort->group_rows;
 	sort->client = gs_client_open(&spec, feeders, &reason);
