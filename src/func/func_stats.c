@@ -21,7 +21,7 @@
 #include "utils/tuplestore.h"
 
 #include "gpusort.h"
-#include "service/service_client.h"
+#include "service/service_shmem.h"
 #include "stats.h"
 
 PG_FUNCTION_INFO_V1(gpusort_devices);

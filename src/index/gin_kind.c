@@ -21,7 +21,6 @@
 #include "postgres.h"
 
 #include "access/gin_private.h"
-#include "access/nbtree.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_operator_d.h"

@@ -29,13 +29,12 @@
  */
 #include "postgres.h"
 
-#include "catalog/storage.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/storage.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
-#include "optimizer/planner.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"

@@ -53,7 +53,6 @@
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
 #include "parser/parsetree.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 

@@ -47,7 +47,6 @@
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "storage/spin.h"
-#include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
 #include "compat.h"

@@ -26,13 +26,11 @@
 
 #include "access/genam.h"
 #include "access/nbtree.h"
-#include "catalog/index.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 #include "utils/tuplesort.h"
 
-#include "compat.h"
 #include "index/index_stream.h"
 #include "index/index_tuple.h"
 

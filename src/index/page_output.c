@@ -47,7 +47,6 @@
 #include "access/xloginsert.h"
 #include "access/xlogrecord.h"
 #include "storage/smgr.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "compat.h"

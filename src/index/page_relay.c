@@ -43,7 +43,6 @@
 #include "port/atomics.h"
 #include "postmaster/bgworker.h"
 #include "storage/condition_variable.h"
-#include "utils/rel.h"
 #include "utils/wait_event.h"
 
 #include "index/index_workers.h"

@@ -31,7 +31,6 @@
 #include <math.h>
 
 #include "miscadmin.h"
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 

@@ -16,7 +16,6 @@
 
 #include "nodes/plannodes.h"
 
-#include "array/array_batch.h"
 #include "nodes/common/gpunode.h"
 
 #define GS_ARRAYS_NAME	"GpuArraySort"

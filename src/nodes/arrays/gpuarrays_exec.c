@@ -37,7 +37,6 @@
 #include "access/xact.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
-#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "storage/spin.h"
@@ -48,6 +47,7 @@
 #include "utils/ruleutils.h"
 
 #include "compat.h"
+#include "array/array_batch.h"
 #include "nodes/arrays/executor_run.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "plan/array_calls.h"

@@ -22,7 +22,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "executor/executor.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"

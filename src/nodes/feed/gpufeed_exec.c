@@ -22,13 +22,10 @@
 #include "access/parallel.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
-#include "executor/nodeCustom.h"
-#include "miscadmin.h"
 #include "port/atomics.h"
 #include "storage/shm_toc.h"
 #include "utils/memutils.h"
 
-#include "compat.h"
 #include "nodes/feed/gpufeed.h"
 #include "nodes/feed/page_scan.h"
 #include "nodes/sort/gpusort.h"

@@ -35,7 +35,6 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/relscan.h"
 #include "executor/executor.h"
 #include "executor/instrument.h"
 #include "miscadmin.h"

@@ -19,7 +19,6 @@
 #include "commands/explain.h"
 #include "executor/executor.h"
 
-#include "compat.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"

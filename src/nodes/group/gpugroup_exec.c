@@ -28,11 +28,9 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 
-#include "compat.h"
 #include "nodes/common/aggregates.h"
 #include "nodes/common/row_match.h"
 #include "nodes/group/gpugroup.h"
-#include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 
 typedef struct GpuGroupState

@@ -28,14 +28,11 @@
 
 #include <math.h>
 
-#include "catalog/objectaccess.h"
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
@@ -46,7 +43,6 @@
 #include "compat.h"
 #include "nodes/common/row_match.h"
 #include "nodes/percentile/gpupercentile.h"
-#include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 
 /* A value between two rows of a group, or that of one. */

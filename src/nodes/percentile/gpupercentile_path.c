@@ -21,7 +21,6 @@
  */
 #include "postgres.h"
 
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"

@@ -24,8 +24,6 @@
 #include "common/int.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
-#include "utils/memutils.h"
 
 #include "nodes/arrays/executor_run.h"
 #include "nodes/feed/gpufeed.h"

@@ -39,7 +39,6 @@
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
-#include "compat.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow_function.h"

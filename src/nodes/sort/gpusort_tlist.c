@@ -17,9 +17,7 @@
  */
 #include "postgres.h"
 
-#include "nodes/nodeFuncs.h"
 #include "optimizer/planmain.h"
-#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 
 #include "nodes/feed/gpufeed.h"

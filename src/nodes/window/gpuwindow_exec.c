@@ -40,12 +40,9 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "executor/executor.h"
-#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
 #include "compat.h"

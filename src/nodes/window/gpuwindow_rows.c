@@ -14,7 +14,6 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/memutils.h"
 
 #include "nodes/window/gpuwindow_rows.h"
 

@@ -20,7 +20,6 @@
 #ifndef GS_GPUWINDOW_ROWS_H
 #define GS_GPUWINDOW_ROWS_H
 
-#include "executor/executor.h"
 #include "utils/tuplestore.h"
 
 #include "nodes/common/row_match.h"
