@@ -13,7 +13,7 @@
 /* gpusort.c calls these when gpusort is preloaded. */
 extern void gs_service_register(void);	/* service_worker.c */
 extern void gs_planner_init(void);	/* planner_hooks.c */
-extern void gs_cluster_init(void);	/* cluster_hook.c */
+extern void gs_cluster_init(void);	/* cluster.c */
 
 /*
  * Size of a chunk of staging memory.  A row needs an eighth of it at most

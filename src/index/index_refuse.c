@@ -15,7 +15,7 @@
  *	  - tables of fewer than gpusort.min_rows rows gain nothing, unless
  *		gpusort.force is on;
  *	  - keys must be able to express the order of the index.
- * The first one and the last three hold for copies of a table as well.  cluster_hook.c has what only concerns
+ * The first one and the last three hold for copies of a table as well.  cluster.c has what only concerns
  * these.
  *
  * Tests: regress/index_builds, regress/refusals

@@ -1,13 +1,35 @@
 /*-------------------------------------------------------------------------
  *
- * cluster_copy.c
- *	  Copying a heap in the order of a btree index, sorted by the device
- *	  (cluster_copy.h).
+ * cluster.c
+ *	  CLUSTER and REPACK: copying a heap in the order of a btree index, sorted by
+ *	  the device.
  *
- * The phases and their progress mirror heapam_relation_copy_for_cluster(), where that sorts.  It scans the
- * table, sorts its tuples, and writes them to the new table through rewriteheap.c.  Here the device
- * sorts.  Tuples that are equal to the index keep their order in the
- * table, as keys end with the TID; PostgreSQL promises none.
+ * Way in
+ *	  Both commands make a new table and have the old one's access method copy the rows:
+ *	  relation_copy_for_cluster(), in the order of an index or as they lie.  There is
+ *	  no hook in that.  But just before, they ask the planner whether to sort or to
+ *	  read the rows by the index, and plan_cluster_use_sort() calls a hook for the
+ *	  table, get_relation_info_hook, or from PostgreSQL 19 on build_simple_rel_hook.
+ *	  There we have the old table's relcache entry, which the command holds open, point to
+ *	  a copy of heap's functions with copy_table() among them.  copy_table() takes that
+ *	  back first of all.  It calls heap's function for what PostgreSQL is to do.
+ *
+ *	  The entry must not stay so: others ask whether a table's functions are heap's.
+ *	  So it is changed only within CLUSTER and REPACK, which pass ProcessUtility_hook,
+ *	  and that takes it back when they end in whatever way.  The pointer to the entry is
+ *	  good: either copy_table() ran, or the command failed and still holds the
+ *	  entry, as its resources are released later.  If the entry is invalidated in between, it gets
+ *	  heap's functions again, and may go away once it is closed.  Then forget_table() gives up, and
+ *	  PostgreSQL copies the table.
+ *
+ *	  The planner is not asked, and so nor are we, for copies without an index, for
+ *	  other indexes than btrees, and while enable_indexscan is off.
+ *
+ * Copy
+ *	  The phases and their progress mirror heapam_relation_copy_for_cluster(), where that sorts.  It scans the
+ *	  table, sorts its tuples, and writes them to the new table through rewriteheap.c.  Here the device
+ *	  sorts.  Tuples that are equal to the index keep their order in the
+ *	  table, as keys end with the TID; PostgreSQL promises none.
  *
  * Tuples
  *	  All versions travel that some transaction may still see, with their headers: rewriteheap.c joins
@@ -38,22 +60,34 @@
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/rewriteheap.h"
+#include "access/table.h"
 #include "access/tableam.h"
+#include "catalog/catalog.h"
 #include "catalog/heap.h"
 #include "catalog/index.h"
+#include "catalog/pg_class_d.h"
 #include "commands/progress.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "tcop/utility.h"
+#include "utils/inval.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
-#include "cluster/cluster_copy.h"
 #include "compat.h"
+#include "fault.h"
+#include "gpusort.h"
+#include "guc.h"
+#include "index/index_hook.h"
 #include "index/index_refuse.h"
 #include "key/key_layout.h"
+#include "plan/sort_cost.h"
 #include "sort/sort_feed.h"
 #include "sort/sort_rows.h"
 
@@ -70,7 +104,15 @@ StaticAssertDecl(sizeof(TupleHead) == MAXALIGN(sizeof(TupleHead)) && BLCKSZ <= P
 /* A copy under way. */
 typedef struct Copying
 {
-	GsClusterCopy *copy;
+	Relation	old_heap;
+	Relation	new_heap;		/* new in this transaction, and empty */
+	Relation	index;			/* a btree of old_heap */
+	TransactionId oldest_xmin;
+	TransactionId xid_cutoff;
+	MultiXactId multi_cutoff;
+	double		tuples;			/* copied */
+	double		vacuumed;		/* dead, and so not copied */
+	double		recently_dead;	/* copied; dead, but some transaction may still see them */
 	GsClient   *client;
 
 	/* scanning */
@@ -102,19 +144,18 @@ check_in_progress(const Copying *c, TransactionId xid, const char *what)
 {
 	if (!TransactionIdIsCurrentTransactionId(xid))
 		elog(WARNING, "concurrent %s in progress within table \"%s\"", what,
-			 RelationGetRelationName(c->copy->old_heap));
+			 RelationGetRelationName(c->old_heap));
 }
 
 /* Can nobody see the tuple any more?  Counts it. */
 static bool
 is_dead(Copying *c, HeapTuple tuple, Buffer buffer)
 {
-	GsClusterCopy *copy = c->copy;
 	HTSV_Result result;
 
 	/* exclusive, so that hint bits can be set: rewriteheap.c needs them */
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	result = HeapTupleSatisfiesVacuum(tuple, copy->oldest_xmin, buffer);
+	result = HeapTupleSatisfiesVacuum(tuple, c->oldest_xmin, buffer);
 	switch (result)
 	{
 		case HEAPTUPLE_INSERT_IN_PROGRESS:
@@ -122,13 +163,13 @@ is_dead(Copying *c, HeapTuple tuple, Buffer buffer)
 			break;
 		case HEAPTUPLE_DELETE_IN_PROGRESS:
 			check_in_progress(c, HeapTupleHeaderGetUpdateXid(tuple->t_data), "delete");
-			copy->recently_dead += 1;
+			c->recently_dead += 1;
 			break;
 		case HEAPTUPLE_RECENTLY_DEAD:
-			copy->recently_dead += 1;
+			c->recently_dead += 1;
 			break;
 		case HEAPTUPLE_DEAD:
-			copy->vacuumed += 1;
+			c->vacuumed += 1;
 			break;
 		case HEAPTUPLE_LIVE:
 			break;
@@ -161,7 +202,7 @@ put_tuple(Copying *c, HeapTuple tuple)
 static GsPut
 put_all(Copying *c)
 {
-	TableScanDesc scan = gs_compat_beginscan(c->copy->old_heap, SnapshotAny);
+	TableScanDesc scan = gs_compat_beginscan(c->old_heap, SnapshotAny);
 	HeapScanDesc heap_scan = (HeapScanDesc) scan;
 	BlockNumber block = InvalidBlockNumber;
 	GsPut		put = GS_PUT_OK;
@@ -184,8 +225,8 @@ put_all(Copying *c)
 		if (is_dead(c, tuple, ((BufferHeapTupleTableSlot *) c->slot)->buffer))
 			continue;
 		put = put_tuple(c, tuple);
-		c->copy->tuples += 1;
-		pgstat_progress_update_param(GS_COMPAT_COPY_TUPLES_SCANNED, c->copy->tuples);
+		c->tuples += 1;
+		pgstat_progress_update_param(GS_COMPAT_COPY_TUPLES_SCANNED, c->tuples);
 	}
 	if (put == GS_PUT_OK)
 		pgstat_progress_update_param(GS_COMPAT_COPY_BLOCKS_SCANNED, heap_scan->rs_nblocks);
@@ -196,13 +237,13 @@ put_all(Copying *c)
 static GsPut
 scan_table(Copying *c, const GsKeyDesc *desc)
 {
-	Relation	heap = c->copy->old_heap;
+	Relation	heap = c->old_heap;
 	bool		has_labels = gs_key_has_labels(desc);
 	GsPut		put;
 
 	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_SCAN);
 	c->feeder = gs_feeder_create(c->client, desc);
-	c->info = BuildIndexInfo(c->copy->index);
+	c->info = BuildIndexInfo(c->index);
 	c->nkeys = c->info->ii_NumIndexKeyAttrs;
 	c->fed = palloc(sizeof(TupleHead) + BLCKSZ);
 	c->slot = table_slot_create(heap, NULL);
@@ -225,14 +266,14 @@ static inline bool
 is_outdated(const Copying *c, HeapTupleHeader tuple)
 {
 	return c->has_dropped || (tuple->t_infomask & HEAP_HASOID_OLD) ||
-		HeapTupleHeaderGetNatts(tuple) < RelationGetDescr(c->copy->new_heap)->natts;
+		HeapTupleHeaderGetNatts(tuple) < RelationGetDescr(c->new_heap)->natts;
 }
 
 /* Write a tuple of the old table, which is overwritten; t_data is in memory of the caller. */
 static void
 write_tuple(Copying *c, HeapTuple tuple)
 {
-	TupleDesc	tupdesc = RelationGetDescr(c->copy->new_heap);
+	TupleDesc	tupdesc = RelationGetDescr(c->new_heap);
 	HeapTupleHeaderData old_header;
 	HeapTupleData old = *tuple;
 
@@ -240,7 +281,7 @@ write_tuple(Copying *c, HeapTuple tuple)
 	{
 		HeapTuple	formed;
 
-		heap_deform_tuple(tuple, RelationGetDescr(c->copy->old_heap), c->columns, c->nulls);
+		heap_deform_tuple(tuple, RelationGetDescr(c->old_heap), c->columns, c->nulls);
 		for (int i = 0; i < tupdesc->natts; i++)
 			if (TupleDescAttr(tupdesc, i)->attisdropped)
 				c->nulls[i] = true;
@@ -267,7 +308,7 @@ tuple_of_row(const Copying *c, const char *row)
 	return (HeapTupleData){
 		.t_len = head->len,
 		.t_self = head->tid,
-		.t_tableOid = RelationGetRelid(c->copy->old_heap),
+		.t_tableOid = RelationGetRelid(c->old_heap),
 		.t_data = (HeapTupleHeader) (head + 1),
 	};
 }
@@ -282,7 +323,7 @@ write_run(Copying *c, GsRows *rows, const char *row)
 	uint32		flags;
 	Tuplesortstate *run;
 
-	run = tuplesort_begin_cluster(RelationGetDescr(c->copy->old_heap), c->copy->index,
+	run = tuplesort_begin_cluster(RelationGetDescr(c->old_heap), c->index,
 										  maintenance_work_mem, NULL, TUPLESORT_NONE);
 	for (;;)
 	{
@@ -313,8 +354,7 @@ write_run(Copying *c, GsRows *rows, const char *row)
 static GsClientStatus
 write_table(Copying *c)
 {
-	GsClusterCopy *copy = c->copy;
-	TupleDesc	tupdesc = RelationGetDescr(copy->new_heap);
+	TupleDesc	tupdesc = RelationGetDescr(c->new_heap);
 	GsRows	   *rows = gs_rows_of_session(c->client, false, true);
 	GsClientStatus status;
 	const char *row;
@@ -325,8 +365,8 @@ write_table(Copying *c)
 		c->has_dropped |= TupleDescAttr(tupdesc, i)->attisdropped;
 	c->columns = palloc(tupdesc->natts * sizeof(Datum));
 	c->nulls = palloc(tupdesc->natts * sizeof(bool));
-	c->rewrite = begin_heap_rewrite(copy->old_heap, copy->new_heap, copy->oldest_xmin,
-									copy->xid_cutoff, copy->multi_cutoff);
+	c->rewrite = begin_heap_rewrite(c->old_heap, c->new_heap, c->oldest_xmin,
+									c->xid_cutoff, c->multi_cutoff);
 	while ((status = gs_rows_move(rows, true, &row, &flags)) == GS_CLIENT_OK && row)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -350,7 +390,6 @@ write_table(Copying *c)
 static GsFallback
 copy_with_device(Copying *c, const GsKeyDesc *desc)
 {
-	GsClusterCopy *copy = c->copy;
 	GsSessionSpec spec = {.sort.key_width = desc->fixed_width};
 	GsFallback	reason;
 	GsClientStatus status;
@@ -375,8 +414,8 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	c->sort_ms = gs_stats_lap_ms(&start);
 
 	session = gs_client_session(c->client);
-	if ((double) session->outcome.n_rows != copy->tuples)
-		elog(ERROR, "gpusort sorted " UINT64_FORMAT " tuples of %.0f", session->outcome.n_rows, copy->tuples);
+	if ((double) session->outcome.n_rows != c->tuples)
+		elog(ERROR, "gpusort sorted " UINT64_FORMAT " tuples of %.0f", session->outcome.n_rows, c->tuples);
 	status = write_table(c);
 	if (status != GS_CLIENT_OK)
 		return GS_FALLBACK_LOST;
@@ -386,8 +425,8 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	gs_stats_sort(GS_KIND_TABLE, session->outcome.n_rows, c->scan_ms + c->sort_ms + c->write_ms);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
-							 RelationGetRelationName(copy->old_heap),
-							 RelationGetRelationName(copy->index), c->written, session->outcome.engine,
+							 RelationGetRelationName(c->old_heap),
+							 RelationGetRelationName(c->index), c->written, session->outcome.engine,
 							 session->outcome.n_runs, c->settled, c->scan_ms, c->sort_ms, c->write_ms)));
 	return GS_FALLBACK_NONE;
 }
@@ -406,22 +445,25 @@ clear_traces(Copying *c)
 
 	pgstat_progress_update_multi_param(lengthof(indexes), indexes, values);
 	if (c->rewrite)
-		heap_truncate_one_rel(c->copy->new_heap);
+		heap_truncate_one_rel(c->new_heap);
 }
 
-bool
-gs_cluster_copy(GsClusterCopy *copy)
+/*
+ * False: PostgreSQL is to copy the table; new_heap is empty then, as before.  scan_is_cheaper: than a sort,
+ * reading the table by the index.
+ */
+static bool
+copy_sorted(Copying *c, bool scan_is_cheaper)
 {
 	/* all that a copy holds goes with this context, as in an index build */
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort copy of a table",
 												  ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
-	GsKeyDesc  *desc = gs_index_accept_copy(copy->old_heap, copy->index, copy->scan_is_cheaper);
-	Copying		copying = {.copy = copy};
+	GsKeyDesc  *desc = gs_index_accept_copy(c->old_heap, c->index, scan_is_cheaper);
 	GsFallback	reason = GS_FALLBACK_NONE;
 
 	if (desc)
-		reason = copy_with_device(&copying, desc);
+		reason = copy_with_device(c, desc);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 	if (reason == GS_FALLBACK_NONE)
@@ -430,8 +472,175 @@ gs_cluster_copy(GsClusterCopy *copy)
 	gs_stats_fallback(reason);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort: sort of table \"%s\" by index \"%s\" falls back to PostgreSQL: %s",
-							 RelationGetRelationName(copy->old_heap),
-							 RelationGetRelationName(copy->index), gs_fallback_name(reason))));
-	clear_traces(&copying);
+							 RelationGetRelationName(c->old_heap),
+							 RelationGetRelationName(c->index), gs_fallback_name(reason))));
+	clear_traces(c);
 	return false;
+}
+
+/*
+ * The hooks
+ */
+
+/* A table whose functions are ours now, and the planner's state for it. */
+typedef struct TakenTable
+{
+	Relation	table;			/* NULL: none */
+	PlannerInfo *root;
+	RelOptInfo *rel;
+} TakenTable;
+
+static ProcessUtility_hook_type next_utility;
+static gs_compat_relation_hook_type previous_relation_hook = NULL;
+static TableAmRoutine heap_with_copy;	/* heap's functions, and copy_table() */
+static bool in_command = false; /* CLUSTER or REPACK */
+static TakenTable taken;
+
+static TakenTable
+give_back(void)
+{
+	TakenTable	was = taken;
+
+	if (was.table)
+		was.table->rd_tableam = GetHeapamTableAmRoutine();
+	memset(&taken, 0, sizeof(taken));
+	return was;
+}
+
+/* A relcache callback; the command still holds the entry of the table that was taken. */
+static void
+forget_table(Datum arg, Oid table)
+{
+	if (taken.table && (!OidIsValid(table) || table == RelationGetRelid(taken.table)))
+		(void) give_back();
+}
+
+/*
+ * Does reading the rows by the index cost less than a sort by gpusort?  PostgreSQL only compares
+ * the former with its own sort.
+ */
+static bool
+scan_is_cheaper(const TakenTable *of, Oid index)
+{
+	PlannerInfo *root = of->root;
+	RelOptInfo *rel = of->rel;
+	ListCell   *lc;
+
+	foreach(lc, rel->indexlist)
+	{
+		IndexOptInfo *info = lfirst_node(IndexOptInfo, lc);
+		QualCost	expressions;
+		IndexPath  *by_index;
+		Cost		by_sort;
+
+		if (info->indexoid != index)
+			continue;
+
+		/* as plan_cluster_use_sort() has it; rel is filled in since */
+		by_index = create_index_path(root, info, NIL, NIL, NIL, NIL, ForwardScanDirection, false,
+									 NULL, 1.0, false);
+		cost_qual_eval(&expressions, info->indexprs, root);
+		by_sort = create_seqscan_path(root, rel, NULL, 0)->total_cost +
+			expressions.startup + expressions.per_tuple * rel->rows +
+			gs_cost_sort(rel->rows, rel->rows, rel->reltarget->width);
+		return gs_cost_by_index(by_index->path.total_cost) <= by_sort;
+	}
+	return true;
+}
+
+/* relation_copy_for_cluster() of a table that was taken */
+static void
+copy_table(gs_compat_copy_params)
+{
+	TakenTable	was = give_back();
+
+	Assert(was.table == old_heap);
+	if (!gs_compat_copy_concurrent)
+	{
+		Copying		copying = {
+			.old_heap = old_heap,
+			.new_heap = new_heap,
+			.index = index,
+			.oldest_xmin = oldest_xmin,
+			.xid_cutoff = *xid_cutoff,
+			.multi_cutoff = *multi_cutoff
+		};
+
+		if (copy_sorted(&copying, !use_sort && !gs_guc_force && scan_is_cheaper(&was, RelationGetRelid(index))))
+		{
+			*tuples += copying.tuples;
+			*vacuumed += copying.vacuumed;
+			*recently_dead += copying.recently_dead;
+			return;
+		}
+	}
+	GetHeapamTableAmRoutine()->relation_copy_for_cluster(gs_compat_copy_args);
+}
+
+/* gpusort takes heaps.  Logical decoding must follow the copy of a catalog, which stays PostgreSQL's. */
+static bool
+can_take(Relation table)
+{
+	return table->rd_tableam == GetHeapamTableAmRoutine() &&
+		(table->rd_rel->relkind == RELKIND_RELATION || table->rd_rel->relkind == RELKIND_MATVIEW) &&
+		!IsCatalogRelation(table) && !RelationIsAccessibleInLogicalDecoding(table);
+}
+
+static void
+see_relation(gs_compat_relation_params)
+{
+	const RangeTblEntry *entry_of = planner_rt_fetch(rel->relid, root);
+	Relation	table;
+
+	if (previous_relation_hook)
+		previous_relation_hook(gs_compat_relation_args);
+	if (!in_command || !gs_guc_enabled || entry_of->inh || !gs_has_no_query(root))
+		return;
+	Assert(taken.table == NULL);
+	table = table_open(entry_of->relid, NoLock);
+	if (can_take(table))
+	{
+		table->rd_tableam = &heap_with_copy;
+		taken = (TakenTable){table, root, rel};
+		if (GS_FAULT("cluster_planned"))
+			elog(ERROR, "fault between the planner and the copy");
+	}
+	table_close(table, NoLock);
+}
+
+static void
+run_utility(PlannedStmt *stmt, const char *query_string, bool read_only_tree,
+			ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *environment,
+			DestReceiver *dest, QueryCompletion *completion)
+{
+	bool		was_in_command = in_command;
+
+	if (!gs_compat_is_cluster(stmt->utilityStmt))
+	{
+		next_utility(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
+		return;
+	}
+	in_command = true;
+	PG_TRY();
+	{
+		next_utility(stmt, query_string, read_only_tree, context, params, environment, dest, completion);
+	}
+	PG_FINALLY();
+	{
+		in_command = was_in_command;
+		(void) give_back();
+	}
+	PG_END_TRY();
+}
+
+void
+gs_cluster_init(void)
+{
+	heap_with_copy = *GetHeapamTableAmRoutine();
+	heap_with_copy.relation_copy_for_cluster = copy_table;
+	previous_relation_hook = gs_compat_relation_hook;
+	gs_compat_relation_hook = see_relation;
+	CacheRegisterRelcacheCallback(forget_table, (Datum) 0);
+	next_utility = ProcessUtility_hook ? ProcessUtility_hook : standard_ProcessUtility;
+	ProcessUtility_hook = run_utility;
 }
