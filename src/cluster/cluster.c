@@ -565,8 +565,9 @@ copy_table(gs_compat_copy_params)
 			.xid_cutoff = *xid_cutoff,
 			.multi_cutoff = *multi_cutoff
 		};
+		bool		cheaper = !use_sort && !gs_guc_force && scan_is_cheaper(&was, RelationGetRelid(index));
 
-		if (copy_sorted(&copying, !use_sort && !gs_guc_force && scan_is_cheaper(&was, RelationGetRelid(index))))
+		if (copy_sorted(&copying, cheaper))
 		{
 			*tuples += copying.tuples;
 			*vacuumed += copying.vacuumed;

@@ -3,7 +3,13 @@
  * aggregates.c
  *	  Aggregates over the rows that a node reads (aggregates.h).
  *
- * Some are computed here, without calling a function (gpuaccumulator.h).
+ * Some are computed here, without calling their functions, which takes many times as long as what these do:
+ * count(), sum() of smallint, integer and double precision, avg() of smallint and integer,
+ * min() and max() of integers, dates and timestamps, and string_agg() with a constant delimiter; each of
+ * them of a column as it is.  PostgreSQL's own aggregates only, so it is known what they do.  That is what
+ * int8inc(), int8inc_any(), int2_sum(), int4_sum(), float8pl(), int4_avg_accum(),
+ * int8_avg(), int4smaller() and the like, and string_agg_transfn() do, with NULLs as nodeAgg.c has
+ * them for strict functions.
  *
  * All others are those of an Agg without groups, which ExecInitAgg() makes, with all that PostgreSQL checks.
  * Nobody asks this Agg for rows.  Its program for a row's transitions is run for each row here.  States
@@ -26,27 +32,64 @@
 #include "access/sysattr.h"
 #include "executor/executor.h"
 #include "executor/nodeAgg.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
+#include "utils/float.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/memutils.h"
+#include "utils/numeric.h"
 
 #include "compat.h"
 #include "nodes/common/aggregates.h"
-#include "nodes/common/gpuaccumulator.h"
 #include "nodes/common/gpunode.h"
+#include "plan/plan_walk.h"
 
-/* One that is computed here. */
-typedef struct Accumulated
+typedef enum AccumulatorKind
 {
-	GsAccumulator accumulator;
+	ACCUMULATE_NOTHING,		/* the aggregate's functions are called */
+	ACCUMULATE_COUNT_ROWS,
+	ACCUMULATE_COUNT_VALUES,
+	ACCUMULATE_SUM_INT2,
+	ACCUMULATE_SUM_INT4,
+	ACCUMULATE_SUM_FLOAT8,
+	ACCUMULATE_AVG_INT2,
+	ACCUMULATE_AVG_INT4,
+	ACCUMULATE_MIN_INT2,
+	ACCUMULATE_MIN_INT4,
+	ACCUMULATE_MIN_INT8,
+	ACCUMULATE_MAX_INT2,
+	ACCUMULATE_MAX_INT4,
+	ACCUMULATE_MAX_INT8,
+	ACCUMULATE_CONCATENATE
+} AccumulatorKind;
+
+/* An aggregate that is computed here. */
+typedef struct Accumulator
+{
+	AccumulatorKind kind;
 	ExprState  *filter;			/* NULL: none */
-} Accumulated;
+	AttrNumber	column;			/* the argument; 0: there is none */
+	Datum		value;			/* so far, 0 at first; not of ACCUMULATE_CONCATENATE */
+	bool		isnull;
+	int64		count;			/* of values, for averages, whose sum is in value */
+
+	/*
+	 * ACCUMULATE_CONCATENATE.  The text grows behind the room for its header, so that it is the result as it
+	 * is.  Its memory is used again for the next group, unless it is large.
+	 */
+	const char *delimiter;
+	int			delimiter_bytes;
+	StringInfoData text;		/* a varlena whose length is not yet set */
+} Accumulator;
 
 typedef struct Call
 {
 	bool		accumulated;
-	int			number;			/* among the accumulated, or the Agg's */
+	int			number;			/* among the accumulators, or the Agg's */
 	int			column;			/* of the scan tuple, from 0 */
 	Datum		value;
 	bool		isnull;
@@ -55,8 +98,8 @@ typedef struct Call
 struct GsAggregates
 {
 	AttrNumber	last_column;	/* of the child that is used */
-	int			n_accumulated;
-	Accumulated *accumulated;
+	int			n_accumulators;
+	Accumulator *accumulators;
 	ExprContext *filter_context;	/* NULL: no filter */
 	AggState   *agg;			/* of the others; NULL: there is none */
 	Node	   *caller;			/* that their functions see */
@@ -65,17 +108,254 @@ struct GsAggregates
 	Call		calls[FLEXIBLE_ARRAY_MEMBER];
 };
 
-List *
-gs_aggregate_args(const Aggref *call)
-{
-	List	   *args = NIL;
-	ListCell   *lc;
+/*
+ * Aggregates that are computed here
+ */
 
-	foreach(lc, call->args)
-		if (!lfirst_node(TargetEntry, lc)->resjunk)
-			args = lappend(args, lfirst_node(TargetEntry, lc)->expr);
-	return args;
+static AccumulatorKind
+kind_of(Oid aggregate)
+{
+	switch (aggregate)
+	{
+		case F_COUNT_:
+			return ACCUMULATE_COUNT_ROWS;
+		case F_COUNT_ANY:
+			return ACCUMULATE_COUNT_VALUES;
+		case F_SUM_INT2:
+			return ACCUMULATE_SUM_INT2;
+		case F_SUM_INT4:
+			return ACCUMULATE_SUM_INT4;
+		case F_SUM_FLOAT8:
+			return ACCUMULATE_SUM_FLOAT8;
+		case F_AVG_INT2:
+			return ACCUMULATE_AVG_INT2;
+		case F_AVG_INT4:
+			return ACCUMULATE_AVG_INT4;
+		case F_MIN_INT2:
+			return ACCUMULATE_MIN_INT2;
+		case F_MIN_INT4:
+		case F_MIN_DATE:
+			return ACCUMULATE_MIN_INT4;
+		case F_MIN_INT8:
+		case F_MIN_TIMESTAMP:
+		case F_MIN_TIMESTAMPTZ:
+			return ACCUMULATE_MIN_INT8;
+		case F_MAX_INT2:
+			return ACCUMULATE_MAX_INT2;
+		case F_MAX_INT4:
+		case F_MAX_DATE:
+			return ACCUMULATE_MAX_INT4;
+		case F_MAX_INT8:
+		case F_MAX_TIMESTAMP:
+		case F_MAX_TIMESTAMPTZ:
+			return ACCUMULATE_MAX_INT8;
+		case F_STRING_AGG_TEXT_TEXT:
+		case F_STRING_AGG_BYTEA_BYTEA:
+			return ACCUMULATE_CONCATENATE;
+		default:
+			return ACCUMULATE_NOTHING;
+	}
 }
+
+/* A call's n'th argument. */
+static const Node *
+argument(const Aggref *call, int n)
+{
+	return gs_plan_strip_relabel((Node *) list_nth_node(TargetEntry, call->args, n)->expr);
+}
+
+/* In CurrentMemoryContext; false: the call's functions have to be called. */
+static bool
+init_accumulator(Accumulator *accumulator, const Aggref *call)
+{
+	const Var  *column;
+	const Const *delimiter;
+
+	memset(accumulator, 0, sizeof(*accumulator));
+	accumulator->kind = kind_of(call->aggfnoid);
+	/* values of 8 bytes that are passed by reference would have to be copied */
+	if (accumulator->kind == ACCUMULATE_NOTHING || call->aggdistinct != NIL || !FLOAT8PASSBYVAL)
+		return false;
+	if (accumulator->kind == ACCUMULATE_COUNT_ROWS)
+		return true;
+	column = (const Var *) argument(call, 0);
+	if (!IsA(column, Var) || column->varno != OUTER_VAR || column->varattno < 1)
+		return false;
+	accumulator->column = column->varattno;
+	if (accumulator->kind != ACCUMULATE_CONCATENATE)
+		return true;
+	delimiter = (const Const *) argument(call, 1);
+	if (!IsA(delimiter, Const))
+		return false;
+	accumulator->delimiter = "";
+	if (!delimiter->constisnull)
+	{
+		struct varlena *value = PG_DETOAST_DATUM_PACKED(delimiter->constvalue);
+
+		accumulator->delimiter = VARDATA_ANY(value);
+		accumulator->delimiter_bytes = VARSIZE_ANY_EXHDR(value);
+	}
+	initStringInfo(&accumulator->text);
+	return true;
+}
+
+/* Before the first row of a group. */
+static void
+begin_accumulator(Accumulator *accumulator)
+{
+	StringInfo	text = &accumulator->text;
+
+	accumulator->value = (Datum) 0;
+	accumulator->count = 0;
+	accumulator->isnull = accumulator->kind != ACCUMULATE_COUNT_ROWS &&
+		accumulator->kind != ACCUMULATE_COUNT_VALUES;
+	if (accumulator->kind != ACCUMULATE_CONCATENATE)
+		return;
+	if (text->maxlen > work_mem * (Size) 1024)
+	{
+		MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(text->data));
+
+		pfree(text->data);
+		initStringInfo(text);
+		MemoryContextSwitchTo(old);
+	}
+	text->len = VARHDRSZ;
+}
+
+static inline void
+append(StringInfo text, const char *data, int bytes)
+{
+	if (likely(bytes < text->maxlen - text->len))
+	{
+		memcpy(text->data + text->len, data, bytes);
+		text->len += bytes;
+	}
+	else
+		appendBinaryStringInfo(text, data, bytes);
+}
+
+static void
+concatenate(Accumulator *accumulator, Datum value)
+{
+	struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
+
+	if (!accumulator->isnull)
+		append(&accumulator->text, accumulator->delimiter, accumulator->delimiter_bytes);
+	accumulator->isnull = false;
+	append(&accumulator->text, VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed));
+	if (unlikely(PointerGetDatum(packed) != value))
+		pfree(packed);
+}
+
+static pg_noinline void
+overflow(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
+			 errmsg("bigint out of range")));
+}
+
+static inline void
+set_value(Accumulator *accumulator, bool replaces, Datum value)
+{
+	if (accumulator->isnull || replaces)
+		accumulator->value = value;
+	accumulator->isnull = false;
+}
+
+/* Another row, whose columns up to the accumulator's have been deformed. */
+static inline void
+advance_accumulator(Accumulator *accumulator, const TupleTableSlot *row)
+{
+	Datum		value = (Datum) 0;
+	Datum		old = accumulator->value;
+
+	if (accumulator->column > 0)
+	{
+		if (row->tts_isnull[accumulator->column - 1])
+			return;
+		value = row->tts_values[accumulator->column - 1];
+	}
+	switch (accumulator->kind)
+	{
+		case ACCUMULATE_NOTHING:
+			break;
+		case ACCUMULATE_COUNT_ROWS:
+		case ACCUMULATE_COUNT_VALUES:
+			if (unlikely(DatumGetInt64(old) == PG_INT64_MAX))
+				overflow();
+			accumulator->value = Int64GetDatum(DatumGetInt64(old) + 1);
+			break;
+		case ACCUMULATE_AVG_INT2:
+			accumulator->count++;
+			/* FALLTHROUGH */
+		case ACCUMULATE_SUM_INT2:
+			set_value(accumulator, true, Int64GetDatum(DatumGetInt64(old) + DatumGetInt16(value)));
+			break;
+		case ACCUMULATE_AVG_INT4:
+			accumulator->count++;
+			/* FALLTHROUGH */
+		case ACCUMULATE_SUM_INT4:
+			set_value(accumulator, true, Int64GetDatum(DatumGetInt64(old) + DatumGetInt32(value)));
+			break;
+		case ACCUMULATE_SUM_FLOAT8:
+			if (!accumulator->isnull)
+				value = Float8GetDatum(float8_pl(DatumGetFloat8(old), DatumGetFloat8(value)));
+			set_value(accumulator, true, value);
+			break;
+		case ACCUMULATE_MIN_INT2:
+			set_value(accumulator, DatumGetInt16(value) < DatumGetInt16(old), value);
+			break;
+		case ACCUMULATE_MIN_INT4:
+			set_value(accumulator, DatumGetInt32(value) < DatumGetInt32(old), value);
+			break;
+		case ACCUMULATE_MIN_INT8:
+			set_value(accumulator, DatumGetInt64(value) < DatumGetInt64(old), value);
+			break;
+		case ACCUMULATE_MAX_INT2:
+			set_value(accumulator, DatumGetInt16(value) > DatumGetInt16(old), value);
+			break;
+		case ACCUMULATE_MAX_INT4:
+			set_value(accumulator, DatumGetInt32(value) > DatumGetInt32(old), value);
+			break;
+		case ACCUMULATE_MAX_INT8:
+			set_value(accumulator, DatumGetInt64(value) > DatumGetInt64(old), value);
+			break;
+		case ACCUMULATE_CONCATENATE:
+			concatenate(accumulator, value);
+			break;
+	}
+}
+
+/* Is the result made in CurrentMemoryContext? */
+static inline bool
+allocates(const Accumulator *accumulator)
+{
+	return accumulator->kind == ACCUMULATE_AVG_INT2 || accumulator->kind == ACCUMULATE_AVG_INT4;
+}
+
+/* Good until the accumulator begins again or is advanced. */
+static Datum
+accumulator_result(Accumulator *accumulator, bool *isnull)
+{
+	*isnull = accumulator->isnull;
+	if (accumulator->isnull)
+		return (Datum) 0;
+	if (accumulator->kind == ACCUMULATE_CONCATENATE)
+	{
+		SET_VARSIZE(accumulator->text.data, accumulator->text.len);
+		return PointerGetDatum(accumulator->text.data);
+	}
+	if (allocates(accumulator))
+		return DirectFunctionCall2(numeric_div,
+								   NumericGetDatum(int64_to_numeric(DatumGetInt64(accumulator->value))),
+								   NumericGetDatum(int64_to_numeric(accumulator->count)));
+	return accumulator->value;
+}
+
+/*
+ * Aggregates that an Agg computes
+ */
 
 /* The last column of the child in an expression. */
 static AttrNumber
@@ -131,17 +411,6 @@ init_agg(Plan *plan, List *calls, EState *estate, int eflags)
 	return ExecInitAgg(agg, estate, eflags);
 }
 
-static void
-init_accumulated(GsAggregates *aggregates, Accumulated *accumulated, const Aggref *call,
-				 CustomScanState *node)
-{
-	gs_compat_check_execute(call->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
-	gs_accumulator_init(&accumulated->accumulator, call->aggfnoid, gs_aggregate_args(call));
-	accumulated->filter = ExecInitExpr(call->aggfilter, &node->ss.ps);
-	if (accumulated->filter && aggregates->filter_context == NULL)
-		aggregates->filter_context = CreateExprContext(node->ss.ps.state);
-}
-
 /* What WindowAgg's functions see. */
 static Node *
 call_from_window(AggState *agg)
@@ -160,28 +429,29 @@ static void
 init_call(GsAggregates *aggregates, CustomScanState *node, Aggref *aggref, int column, List **others)
 {
 	Call	   *call = &aggregates->calls[aggregates->n_calls++];
+	Accumulator *accumulator = &aggregates->accumulators[aggregates->n_accumulators];
 
 	aggregates->last_column = Max(aggregates->last_column, last_column((Node *) aggref));
 	call->column = column;
-	call->accumulated = aggref->aggdistinct == NIL &&
-		gs_accumulator_kind(aggref->aggfnoid, gs_aggregate_args(aggref)) != GS_ACCUMULATE_NOTHING;
-	if (call->accumulated)
-	{
-		call->number = aggregates->n_accumulated++;
-		init_accumulated(aggregates, &aggregates->accumulated[call->number], aggref, node);
-	}
-	else
+	call->accumulated = init_accumulator(accumulator, aggref);
+	if (!call->accumulated)
 	{
 		call->number = list_length(*others);
 		*others = lappend(*others, aggref);
+		return;
 	}
+	call->number = aggregates->n_accumulators++;
+	gs_compat_check_execute(aggref->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
+	accumulator->filter = ExecInitExpr(aggref->aggfilter, &node->ss.ps);
+	if (accumulator->filter && aggregates->filter_context == NULL)
+		aggregates->filter_context = CreateExprContext(node->ss.ps.state);
 }
 
 static bool
 takes_memory(const GsAggregates *aggregates)
 {
-	for (int i = 0; i < aggregates->n_accumulated; i++)
-		if (gs_accumulator_allocates(aggregates->accumulated[i].accumulator.kind))
+	for (int i = 0; i < aggregates->n_accumulators; i++)
+		if (allocates(&aggregates->accumulators[i]))
 			return true;
 	return aggregates->agg != NULL;
 }
@@ -195,7 +465,7 @@ gs_aggregates_init(CustomScanState *node, GsAggregated what, EState *estate, int
 	List	   *others = NIL;
 	ListCell   *lc;
 
-	aggregates->accumulated = palloc0(n * sizeof(Accumulated));
+	aggregates->accumulators = palloc(n * sizeof(Accumulator));
 	foreach(lc, plan->custom_scan_tlist)
 	{
 		Aggref	   *aggref = (Aggref *) lfirst_node(TargetEntry, lc)->expr;
@@ -262,8 +532,8 @@ begin_agg(AggState *agg)
 void
 gs_aggregates_begin(GsAggregates *aggregates)
 {
-	for (int i = 0; i < aggregates->n_accumulated; i++)
-		gs_accumulator_begin(&aggregates->accumulated[i].accumulator);
+	for (int i = 0; i < aggregates->n_accumulators; i++)
+		begin_accumulator(&aggregates->accumulators[i]);
 	if (aggregates->agg)
 		begin_agg(aggregates->agg);
 }
@@ -285,12 +555,12 @@ gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row)
 	AggState   *agg = aggregates->agg;
 
 	slot_getsomeattrs(row, aggregates->last_column);
-	for (int i = 0; i < aggregates->n_accumulated; i++)
+	for (int i = 0; i < aggregates->n_accumulators; i++)
 	{
-		Accumulated *accumulated = &aggregates->accumulated[i];
+		Accumulator *accumulator = &aggregates->accumulators[i];
 
-		if (accumulated->filter == NULL || passes(aggregates, accumulated->filter, row))
-			gs_accumulator_advance(&accumulated->accumulator, row);
+		if (accumulator->filter == NULL || passes(aggregates, accumulator->filter, row))
+			advance_accumulator(accumulator, row);
 	}
 	if (aggregates->filter_context)
 		ResetExprContext(aggregates->filter_context);
@@ -305,8 +575,12 @@ gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row)
 void
 gs_aggregates_count(GsAggregates *aggregates, int64 n)
 {
-	for (int i = 0; i < aggregates->n_accumulated; i++)
-		gs_accumulator_count(&aggregates->accumulated[i].accumulator, n);
+	for (int i = 0; i < aggregates->n_accumulators; i++)
+	{
+		Accumulator *count = &aggregates->accumulators[i];
+
+		count->value = Int64GetDatum(DatumGetInt64(count->value) + n);
+	}
 }
 
 /* As finalize_aggregate() in nodeAgg.c. */
@@ -358,8 +632,7 @@ gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan)
 		Call	   *call = &aggregates->calls[i];
 
 		if (call->accumulated)
-			call->value = gs_accumulator_result(&aggregates->accumulated[call->number].accumulator,
-												&call->isnull);
+			call->value = accumulator_result(&aggregates->accumulators[call->number], &call->isnull);
 		else
 			finish_call(aggregates->agg, aggregates->caller, &aggregates->agg->peragg[call->number],
 						&call->value, &call->isnull);

@@ -42,10 +42,7 @@ extern void gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row)
 extern void gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan);
 extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan);
 
-/* So many more rows, where all calls are count(). */
+/* So many more rows, where all calls are count(); not where int8 is passed by reference (FLOAT8PASSBYVAL). */
 extern void gs_aggregates_count(GsAggregates *aggregates, int64 n);
-
-/* The arguments of an aggregate; sort columns are none. */
-extern List *gs_aggregate_args(const Aggref *call);
 
 #endif							/* GS_AGGREGATES_H */

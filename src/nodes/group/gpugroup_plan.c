@@ -45,8 +45,6 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "nodes/common/aggregates.h"
-#include "nodes/common/gpuaccumulator.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
@@ -88,8 +86,8 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 	const Var  *var;
 	Oid			collation;
 
-	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE ||
-		gs_accumulator_kind(agg->aggfnoid, gs_aggregate_args(agg)) == GS_ACCUMULATE_NOTHING)
+	/* gs_aggregates_count() has to do with it */
+	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE || !FLOAT8PASSBYVAL)
 		return false;
 	if (agg->aggfnoid == F_COUNT_)
 		return input->unique != NULL;
