@@ -42,7 +42,6 @@
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
-#include "plan/query_volatile.h"
 #include "plan/sort_refuse.h"
 
 typedef enum Pass

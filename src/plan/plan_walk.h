@@ -1,13 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * plan_walk.h
- *	  Walking a finished plan.
+ *	  Walking finished plans and queries.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_PLAN_WALK_H
 #define GS_PLAN_WALK_H
 
+#include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
 
 /*
@@ -19,8 +20,11 @@
 extern void gs_plan_visit_children(Plan *plan, void (*visit) (Plan **child, void *context),
 								   void *context);
 
+/* The same for the topmost node of each of a statement's plans, those of init plans and subplans last. */
+extern void gs_plan_visit_all(PlannedStmt *stmt, void (*visit) (Plan **plan, void *context), void *context);
+
 /* The highest plan_node_id of a statement's plans. */
-extern int	gs_plan_last_node_id(const PlannedStmt *stmt);
+extern int	gs_plan_last_node_id(PlannedStmt *stmt);
 
 /*
  * Does an expression contain anything that execution could change, except volatile functions?
@@ -54,5 +58,25 @@ extern const GsBound gs_no_bound;
 
 /* The same of its children. */
 extern GsBound gs_plan_bound_below(const Plan *plan, GsBound bound);
+
+typedef enum GsVolatileScope
+{
+	GS_VOLATILE_ANYWHERE,
+
+	/*
+	 * All but functions in FROM: the plan tells which of these are called.  An extension
+	 * may have put a scan of another kind in the place of such a function.
+	 */
+	GS_VOLATILE_BESIDE_SCANS
+} GsVolatileScope;
+
+/*
+ * As contain_volatile_functions(), and true for what that does not see: functions
+ * that compute an aggregate, and constraints of a domain.
+ */
+extern bool gs_query_is_volatile(const Query *parse, GsVolatileScope scope);
+
+/* The same of an expression, or a list of them. */
+extern bool gs_expr_is_volatile(Node *node);
 
 #endif							/* GS_PLAN_WALK_H */

@@ -8,7 +8,8 @@
 #ifndef GS_SORT_COST_H
 #define GS_SORT_COST_H
 
-#include "nodes/nodes.h"
+#include "nodes/pathnodes.h"
+#include "nodes/plannodes.h"
 
 /* Cost of handing so many rows of this width to the device, in one process. */
 extern Cost gs_cost_feed(double rows, int width);
@@ -49,10 +50,17 @@ extern Cost gs_cost_libc_merge(double rows, int streams);
 /*
  * Is PostgreSQL's top-N heapsort the better way to the first limit_tuples of
  * so many rows?  rows_fed: the rows that one process feeds, or has in its heapsort.
- * limit_tuples <= 0: there is no limit.  in_order: how far they come in order (sort_order.h).
+ * limit_tuples <= 0: there is no limit.  in_order: how far they come in order.
  */
 extern bool gs_cost_prefers_heapsort(double rows_fed, double rows, int width, double limit_tuples,
 									 double in_order);
+
+/*
+ * How far the rows of a table lie in the order of a sort already.  0: as if at random, or unknown; 1: wholly.
+ * Of a path that is to be sorted, and of a Sort of a finished plan.
+ */
+extern double gs_order_of_path(PlannerInfo *root, const Path *path, List *pathkeys);
+extern double gs_order_of_plan(const PlannedStmt *stmt, const Sort *sort);
 
 /* What looking so many rows up in a hash table costs beyond PostgreSQL's estimate. */
 extern Cost gs_cost_hash_misses(double rows, double table_bytes);

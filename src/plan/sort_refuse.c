@@ -43,23 +43,31 @@ sort_expression(const Sort *sort, int i)
 	return (Node *) get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i])->expr;
 }
 
+const GsKeyDesc *
+gs_sort_describe(const Sort *sort, int n_columns, GsRefusal *refusal)
+{
+	Oid		   *types = palloc(n_columns * sizeof(Oid));
+	int32	   *typmods = palloc(n_columns * sizeof(int32));
+
+	for (int i = 0; i < n_columns; i++)
+	{
+		types[i] = exprType(sort_expression(sort, i));
+		typmods[i] = gs_plan_row_typmod(&sort->plan, sort_expression(sort, i));
+	}
+	return gs_key_desc_create(n_columns, sort->sortColIdx, sort->sortOperators, sort->collations,
+							  sort->nullsFirst, types, typmods, true, refusal);
+}
+
 /* The first column with which gpusort cannot do the sort. */
 static int
 refused_column(const Sort *sort)
 {
-	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
-	int32	   *typmods = palloc(sort->numCols * sizeof(int32));
+	int			n = 1;
 	GsRefusal	refusal;
 
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		types[i] = exprType(sort_expression(sort, i));
-		typmods[i] = gs_plan_row_typmod(&sort->plan, sort_expression(sort, i));
-		if (gs_key_desc_create(i + 1, sort->sortColIdx, sort->sortOperators, sort->collations,
-							   sort->nullsFirst, types, typmods, true, &refusal) == NULL)
-			return i;
-	}
-	return sort->numCols - 1;
+	while (n < sort->numCols && gs_sort_describe(sort, n, &refusal) != NULL)
+		n++;
+	return n - 1;
 }
 
 static void

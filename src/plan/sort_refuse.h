@@ -14,6 +14,8 @@
 #define GS_SORT_REFUSE_H
 
 #include "nodes/plannodes.h"
+
+#include "key/key.h"
 #include "stats.h"
 
 /* The level of messages about what gpusort leaves to PostgreSQL. */
@@ -21,6 +23,9 @@ extern int	gs_refuse_level(void);
 
 /* "... is of type text under collation "de-x-icu".", palloc'd */
 extern char *gs_refuse_detail(const char *column, Oid type, Oid collation);
+
+/* The keys of a Sort's first columns; NULL and the reason: gpusort cannot sort by them. */
+extern const GsKeyDesc *gs_sort_describe(const Sort *sort, int n_columns, GsRefusal *refusal);
 
 /* A Sort of a finished plan that gpusort cannot do. */
 extern void gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal reason);

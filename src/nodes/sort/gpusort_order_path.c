@@ -27,7 +27,6 @@
 #include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/sort_cost.h"
-#include "plan/sort_order.h"
 
 /*
  * May the cheapest path be gone?  One in the right order was itself added to

@@ -26,7 +26,6 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
-#include "plan/query_volatile.h"
 #include "plan/sort_cost.h"
 #include "service/service_client.h"
 

@@ -21,7 +21,6 @@
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
-#include "plan/query_volatile.h"
 
 /* What note_flags() knows of the plans above, and what it finds. */
 typedef struct PlanFlags
@@ -136,10 +135,7 @@ gs_plan_subplan_flags(PlannedStmt *stmt)
 
 	if (stmt->subplans == NIL)
 		return flags;
-	note_init_plans(&stmt->planTree, &init_plans);
-	foreach(lc, stmt->subplans)
-		if (lfirst(lc) != NULL)
-			note_init_plans((Plan **) &lfirst(lc), &init_plans);
+	gs_plan_visit_all(stmt, note_init_plans, &init_plans);
 
 	/* an init plan's result is kept, and so are the rows of a WITH query */
 	foreach(lc, stmt->subplans)

@@ -30,17 +30,14 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
-#include "parser/parsetree.h"
 #include "rewrite/rewriteManip.h"
 
 #include "guc.h"
-#include "key/key.h"
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
-#include "plan/sort_order.h"
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
 
@@ -62,20 +59,9 @@ make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *
 static bool
 is_possible(const GsStepContext *context, const Sort *sort)
 {
-	Oid		   *types = palloc(sort->numCols * sizeof(Oid));
-	int32	   *typmods = palloc(sort->numCols * sizeof(int32));
-	const GsKeyDesc *desc;
 	GsRefusal	refusal;
+	const GsKeyDesc *desc = gs_sort_describe(sort, sort->numCols, &refusal);
 
-	for (int i = 0; i < sort->numCols; i++)
-	{
-		TargetEntry *tle = get_tle_by_resno(sort->plan.targetlist, sort->sortColIdx[i]);
-
-		types[i] = exprType((Node *) tle->expr);
-		typmods[i] = gs_plan_row_typmod(&sort->plan, (Node *) tle->expr);
-	}
-	desc = gs_key_desc_create(sort->numCols, sort->sortColIdx, sort->sortOperators,
-							  sort->collations, sort->nullsFirst, types, typmods, true, &refusal);
 	if (desc == NULL)
 	{
 		gs_refuse_sort(context->stmt, sort, refusal);
@@ -275,22 +261,14 @@ note_sort(Plan **plan, void *found)
 }
 
 bool
-gs_plan_has_sorts(const PlannedStmt *stmt)
+gs_plan_has_sorts(PlannedStmt *stmt)
 {
-	Plan	   *plan = stmt->planTree;
 	bool		found = false;
-	ListCell   *lc;
 
 	if (!enable_sort && !gs_guc_force)
 		return false;
 	if (gs_guc_log_refusals)	/* small sorts are reported, too */
 		return true;
-	note_sort(&plan, &found);
-	foreach(lc, stmt->subplans)
-	{
-		plan = lfirst(lc);
-		if (plan != NULL)
-			note_sort(&plan, &found);
-	}
+	gs_plan_visit_all(stmt, note_sort, &found);
 	return found;
 }

@@ -17,7 +17,7 @@
  * Has a statement sorts that the steps might do something about?
  * Cheap: looks at nothing but the plans' nodes.
  */
-extern bool gs_plan_has_sorts(const PlannedStmt *stmt);
+extern bool gs_plan_has_sorts(PlannedStmt *stmt);
 
 /* Complete a GpuSort or GpuSortFeed that was made from a path. */
 extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
