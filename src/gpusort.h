@@ -12,7 +12,7 @@
 
 /* gpusort.c calls these when gpusort is preloaded. */
 extern void gs_service_register(void);	/* service_worker.c */
-extern void gs_planner_init(void);	/* planner_hooks.c */
+extern void gs_planner_init(void);	/* plan_steps.c */
 extern void gs_cluster_init(void);	/* cluster.c */
 
 /*

@@ -1,7 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * plan_steps.c
- *	  What gpusort does to finished plans: the table of all steps, in their order.
+ *	  Where gpusort enters PostgreSQL's planner, and what it does to finished plans: the table of all
+ *	  steps, in their order.
+ *
+ * While a query's paths are made GpuSort is offered for them (gpusort_path.h, gpupercentile.h).
+ *
+ * Most statements have neither large sorts nor calls of gpu_sort_array(), and must not pay for gpusort.
+ * So a plan is walked for sorts in one look at its nodes, for calls only if it depends on some
+ * function that is not built in, and all else, which looks at expressions, is done only for what was
+ * found.
  *
  * A step looks at one node of a plan and returns it, perhaps changed, or the node that takes its place
  * (plan_steps.h).  A pass takes its steps node by node, and at each node in the order of the
@@ -27,22 +35,36 @@
  *		(gs_node_make()) and its init plans; one that is added gets ++context->last_node_id.
  *	  - Nothing is assumed of how a plan came about: steps compare columns, operators and collations.
  *
- * Tests: regress/plan_sorts, regress/aggregates
+ * Tests: regress/plan_sorts, regress/aggregates, regress/plans, regress/paths
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+
 #include "compat.h"
+#include "gpusort.h"
+#include "guc.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/plan_steps.h"
+#include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/sort_refuse.h"
+#include "service/service_client.h"
+
+static create_upper_paths_hook_type previous_hook = NULL;
+static set_join_pathlist_hook_type previous_join_hook = NULL;
+static planner_hook_type previous_planner = NULL;
+
+/* What the planner knows of the query that is being planned; NULL before its paths are made. */
+static PlannerInfo *top_root = NULL;
 
 typedef enum Pass
 {
@@ -52,14 +74,6 @@ typedef enum Pass
 	ARRAYS,
 	LAST
 } Pass;
-
-/* The statement whose plans are changed. */
-typedef struct Statement
-{
-	GsStepContext step;			/* first: steps get a pointer to it */
-	const PlannerInfo *root;
-	int			cursor_options;
-} Statement;
 
 /*
  * Below a Gather a process has its part of the rows only, and by scanning again it would not get the same
@@ -95,16 +109,16 @@ report(GsStepContext *context, Plan *plan)
  * subplans, a planned subquery in its RTE.
  */
 static bool
-is_volatile(const PlannerInfo *root, const PlannedStmt *stmt, GsVolatileScope scope)
+is_volatile(const PlannedStmt *stmt, GsVolatileScope scope)
 {
 	ListCell   *lc;
 
 	/* not planned by the usual planner, or changed since: be careful */
-	if (root == NULL || root->glob->finalrtable != stmt->rtable)
+	if (top_root == NULL || top_root->glob->finalrtable != stmt->rtable)
 		return true;
-	if (gs_query_is_volatile(root->parse, scope))
+	if (gs_query_is_volatile(top_root->parse, scope))
 		return true;
-	foreach(lc, root->glob->subroots)
+	foreach(lc, top_root->glob->subroots)
 		if (gs_query_is_volatile(lfirst_node(PlannerInfo, lc)->parse, scope))
 			return true;
 	return false;
@@ -113,12 +127,8 @@ is_volatile(const PlannerInfo *root, const PlannedStmt *stmt, GsVolatileScope sc
 static Plan *
 sort_arrays(GsStepContext *context, Plan *plan)
 {
-	const Statement *statement = (const Statement *) context;
-	PlannedStmt *stmt = context->stmt;
-
-	gs_array_plan(stmt, statement->cursor_options,
-				  is_volatile(statement->root, stmt, GS_VOLATILE_ANYWHERE));
-	return stmt->planTree;
+	gs_array_plan(context->stmt, context->cursor_options, is_volatile(context->stmt, GS_VOLATILE_ANYWHERE));
+	return context->stmt->planTree;
 }
 
 /* All that changes a finished plan.  tag: of the nodes that a step is for; T_Invalid: all. */
@@ -213,17 +223,6 @@ walk_last(Plan **plan, void *context)
 	*plan = take_steps(context, LAST, *plan);
 }
 
-static void
-walk_all(GsStepContext *context, void (*walk_plan) (Plan **plan, void *context))
-{
-	ListCell   *lc;
-
-	walk_plan(&context->stmt->planTree, context);
-	foreach(lc, context->stmt->subplans)
-		if (lfirst(lc) != NULL)
-			walk_plan((Plan **) &lfirst(lc), context);
-}
-
 /* Does a statement return its rows as they are, and do nothing else? */
 static bool
 only_selects(const PlannedStmt *stmt)
@@ -242,25 +241,117 @@ groups_in_any_order(const Query *parse)
 		(parse->groupClause != NIL || parse->distinctClause != NIL || parse->setOperations != NULL);
 }
 
-void
-gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root, int cursor_options,
-			  bool has_sorts, bool has_calls)
+/* Take all steps that there is cause for. */
+static void
+change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
 {
-	Statement	statement = {{.stmt = stmt, .bound = gs_no_bound}, root, cursor_options};
-	GsStepContext *context = &statement.step;
+	GsStepContext context = {.stmt = stmt, .cursor_options = cursor_options, .bound = gs_no_bound};
+	bool		has_sorts = gs_plan_has_sorts(stmt);
 
 	if (has_sorts)
 	{
-		if (gs_sort_may_rerun(parse) && !is_volatile(root, stmt, GS_VOLATILE_BESIDE_SCANS))
-			context->flags = gs_plan_subplan_flags(stmt);
-		context->any_order = groups_in_any_order(parse);
-		context->last_node_id = gs_plan_last_node_id(stmt);
-		walk_all(context, walk);
+		if (gs_sort_may_rerun(parse) && !is_volatile(stmt, GS_VOLATILE_BESIDE_SCANS))
+			context.flags = gs_plan_subplan_flags(stmt);
+		context.any_order = groups_in_any_order(parse);
+		context.last_node_id = gs_plan_last_node_id(stmt);
+		gs_plan_visit_all(stmt, walk, &context);
 		if (only_selects(stmt))
-			stmt->planTree = take_steps(context, TOP, stmt->planTree);
+			stmt->planTree = take_steps(&context, TOP, stmt->planTree);
 	}
-	if (has_calls)
-		stmt->planTree = take_steps(context, ARRAYS, stmt->planTree);
+	if (gs_array_plan_may_have_calls(stmt) && gs_client_service_ready())
+		stmt->planTree = take_steps(&context, ARRAYS, stmt->planTree);
 	if (has_sorts)
-		walk_all(context, walk_last);
+		gs_plan_visit_all(stmt, walk_last, &context);
+}
+
+/*
+ * The hooks
+ */
+
+static void
+offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+			RelOptInfo *output_rel, void *extra)
+{
+	switch (stage)
+	{
+		case UPPERREL_GROUP_AGG:
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+			gs_agg_offer_paths(root, input_rel, output_rel);
+#endif
+			gs_group_offer_paths(root, input_rel, output_rel, extra);
+			gs_percentile_offer_path(root, input_rel, output_rel, extra);
+			break;
+		case UPPERREL_WINDOW:
+			gs_window_offer_paths(root, input_rel, output_rel);
+			break;
+		case UPPERREL_DISTINCT:
+			gs_distinct_offer_paths(root, input_rel, output_rel);
+			break;
+		case UPPERREL_SETOP:
+			gs_union_offer_paths(root, output_rel);
+			break;
+		case UPPERREL_ORDERED:
+			gs_order_offer_paths(root, input_rel, output_rel);
+			break;
+		default:
+			break;
+	}
+}
+
+static void
+set_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+				  RelOptInfo *innerrel, JoinType jointype, JoinPathExtraData *extra)
+{
+	if (previous_join_hook)
+		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
+	if (gs_guc_enabled)
+		gs_join_offer_path(root, joinrel, outerrel, innerrel, jointype, extra);
+}
+
+static void
+create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+				   RelOptInfo *output_rel, void *extra)
+{
+	if (previous_hook)
+		previous_hook(root, stage, input_rel, output_rel, extra);
+	if (gs_guc_enabled)
+		offer_paths(root, stage, input_rel, output_rel, extra);
+	if (stage == UPPERREL_FINAL && root->query_level == 1)
+		top_root = root;
+}
+
+static PlannedStmt *
+plan_query(gs_compat_planner_params)
+{
+	PlannerInfo *outer_root = top_root;
+	PlannedStmt *stmt;
+
+	/* functions that the planner evaluates may have queries to be planned */
+	top_root = NULL;
+	PG_TRY();
+	{
+		if (previous_planner)
+			stmt = previous_planner(gs_compat_planner_args);
+		else
+			stmt = standard_planner(gs_compat_planner_args);
+		if (gs_guc_enabled && stmt->planTree != NULL)
+			change_plan(stmt, parse, cursor_options);
+	}
+	PG_FINALLY();
+	{
+		top_root = outer_root;
+	}
+	PG_END_TRY();
+	return stmt;
+}
+
+void
+gs_planner_init(void)
+{
+	previous_planner = planner_hook;
+	planner_hook = plan_query;
+	previous_hook = create_upper_paths_hook;
+	create_upper_paths_hook = create_upper_paths;
+	previous_join_hook = set_join_pathlist_hook;
+	set_join_pathlist_hook = set_join_pathlist;
 }

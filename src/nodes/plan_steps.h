@@ -16,6 +16,7 @@
 typedef struct GsStepContext
 {
 	PlannedStmt *stmt;
+	int			cursor_options;
 	bool		any_order;		/* the statement groups, and has no ORDER BY */
 	int			last_node_id;	/* the highest plan_node_id in use */
 
@@ -27,13 +28,5 @@ typedef struct GsStepContext
 
 /* A step returns the node, perhaps changed, or the one that takes its place. */
 typedef Plan *(*GsPlanStep) (GsStepContext *context, Plan *plan);
-
-/*
- * Take all steps that there is cause for: the plans have sorts to look at, or may have calls of
- * gpu_sort_array().  root: of the query at the top; NULL: it is not known, as the usual planner did not make
- * the plans.
- */
-extern void gs_plan_steps(PlannedStmt *stmt, const Query *parse, const PlannerInfo *root,
-						  int cursor_options, bool has_sorts, bool has_calls);
 
 #endif							/* GS_PLAN_STEPS_H */
