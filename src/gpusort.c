@@ -22,7 +22,6 @@
 #include "gpusort.h"
 #include "guc.h"
 #include "index/index_hook.h"
-#include "nodes/arrays/executor_run.h"
 #include "nodes/common/gpunode.h"
 #include "service/service_shmem.h"
 #include "stats.h"

@@ -52,7 +52,6 @@
 #include "nodes/group/gpugroup.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/plan_steps.h"
-#include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"

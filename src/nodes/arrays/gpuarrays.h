@@ -48,4 +48,23 @@ extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
  */
 extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
 
+/* gpuarrays_ahead.c: may rows of a plan be read before they are asked for? */
+
+/* Can computing an expression neither fail nor be seen? */
+extern bool gs_ahead_is_silent(Node *expr);
+
+/*
+ * Both questions are about a plan whose uppermost node has the expressions
+ * given in the place of its target list and filter.
+ *
+ * May any row be read ahead, though nobody asks for it in the end?
+ */
+extern bool gs_ahead_any_row(Plan *plan, Node *exprs);
+
+/*
+ * May rows be read ahead where all of them will be asked for?  is_volatile: the
+ * statement has volatile functions.
+ */
+extern bool gs_ahead_all_rows(Plan *plan, Node *exprs, bool is_volatile);
+
 #endif							/* GS_GPUARRAYS_H */

@@ -38,7 +38,7 @@
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 
-#include "nodes/arrays/gpuarrays_ahead.h"
+#include "nodes/arrays/gpuarrays.h"
 #include "nodes/sort/gpusort.h"
 #include "plan/plan_walk.h"
 

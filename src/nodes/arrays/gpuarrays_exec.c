@@ -48,7 +48,6 @@
 
 #include "compat.h"
 #include "array/array_batch.h"
-#include "nodes/arrays/executor_run.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "plan/array_calls.h"
 #include "service/service_shmem.h"

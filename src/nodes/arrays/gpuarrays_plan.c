@@ -31,7 +31,7 @@
  *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
  *		the calls' arguments then.  So it is used only where nobody can tell
  *		(gpuarrays_ahead.c), or for rows that will be asked for.  At the top of a plan
- *		that is known when it runs, see executor_run.h.  Expressions
+ *		that is known when it runs, see gpunode.h.  Expressions
  *		that may fail or be seen wait until their row is asked for.
  *	  - It cannot be read backward, marked, or asked what row of a table it
  *		stands at.  So it is not put where cursors want that, or merge joins.
@@ -55,7 +55,6 @@
 #include "array/array_sort.h"
 #include "guc.h"
 #include "nodes/arrays/gpuarrays.h"
-#include "nodes/arrays/gpuarrays_ahead.h"
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/window/gpuwindow.h"

@@ -14,6 +14,7 @@
 #define GS_GPUNODE_H
 
 #include "executor/tuptable.h"
+#include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
@@ -102,6 +103,22 @@ extern void gs_node_type_records(CustomScanState *node);
 
 /* Let plans with these nodes be read in this process. */
 extern void gs_nodes_init(void);
+
+/* Let the nodes know what the executor was asked for. */
+extern void gs_executor_run_init(void);
+
+/*
+ * Is the query being run to its end, by what is running now?  Not where a
+ * cursor fetches some rows, a PL/pgSQL loop, a SQL function that returns row by
+ * row, and the like.
+ */
+extern bool gs_executor_runs_to_end(const EState *estate);
+
+/*
+ * And will it end then?  Not where a cursor fetches all rows; PostgreSQL 18 and later do not
+ * tell that one apart.
+ */
+extern bool gs_executor_runs_once(const EState *estate);
 
 /* Is a plan node of this kind?  Inline, because it is asked of all nodes of every plan. */
 static inline bool

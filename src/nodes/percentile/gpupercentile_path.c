@@ -32,7 +32,6 @@
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort_agg.h"
 #include "nodes/sort/gpusort_path.h"
-#include "nodes/sort/gpusort_rivals.h"
 #include "plan/sort_cost.h"
 
 /* A query's aggregates. */

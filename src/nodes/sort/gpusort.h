@@ -27,8 +27,7 @@
  *
  * and is executed
  *
- *	  gpusort_exec.c		the executor's part
- *	  gpusort_reader.c		how nodes above read its rows
+ *	  gpusort_exec.c		the executor's part, and how nodes above read its rows
  *	  gpusort_explain.c		EXPLAIN's lines
  *
  * gpusort_private.c, whose functions are declared here, reads and writes custom_private;

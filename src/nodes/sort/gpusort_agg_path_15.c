@@ -42,9 +42,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/sort/gpusort_agg.h"
-#include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
-#include "nodes/sort/gpusort_rivals.h"
 #include "plan/plan_walk.h"
 
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES

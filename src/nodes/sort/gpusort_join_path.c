@@ -24,7 +24,6 @@
 #include "utils/guc.h"
 
 #include "compat.h"
-#include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "service/service_client.h"
 

@@ -24,7 +24,6 @@
 #include "compat.h"
 #include "guc.h"
 #include "key/key_types.h"
-#include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/sort_cost.h"
 

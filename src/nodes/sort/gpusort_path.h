@@ -20,6 +20,7 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 
+#include "compat.h"
 #include "guc.h"
 
 extern const CustomPathMethods gs_sort_path_methods;
@@ -43,7 +44,7 @@ struct GsOffer
 	/* What wants the order, over a GpuSort; NULL: it cannot be made.  Not set: nothing is above it. */
 	Path	   *(*above) (PlannerInfo *root, const GsOffer *offer, Path *sorted);
 
-	/* Add the paths to rel's (gpusort_rivals.h). */
+	/* Add the paths to rel's. */
 	void		(*add) (PlannerInfo *root, const GsOffer *offer, List *paths);
 };
 
@@ -75,5 +76,92 @@ extern bool gs_sort_may_rerun(const Query *parse);
 
 /* The GS_PLAN_FLAG_s that a query without subplans allows. */
 extern int	gs_sort_path_flags(const PlannerInfo *root);
+
+/*
+ * gpusort_rivals.c: what PostgreSQL's own paths for groups and DISTINCT cost, beyond what it charges
+ */
+
+/*
+ * Add paths that sort, beside others that hash; take away those of the others that cost more
+ * by all that PostgreSQL does not count.
+ */
+extern void gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
+
+/* Sorted rows for groups, or DISTINCT. */
+typedef struct GsGroupOffer
+{
+	GsOffer		offer;
+	double		expected;		/* groups */
+	List	   *exprs;			/* that make them */
+	List	   *wanted;			/* the order that the query's next step needs */
+
+	/*
+	 * Of aggregates in two phases of hashing.  NULL for DISTINCT: there PostgreSQL hashes alike in both
+	 * phases, so the second hash table is filled in the order of the first.  If groups turn out to be many,
+	 * it grows past work_mem, and then each group makes a pass over the files: minutes instead of a second.
+	 */
+	const AggClauseCosts *final_costs;
+} GsGroupOffer;
+
+/*
+ * The same for a GsGroupOffer.  Nothing is added where few groups are expected.  Where their number is
+ * no more than a guess the choice is left to execution (gpuchoice.h); if that cannot be, nothing
+ * is added either.
+ */
+extern void gs_add_grouped_paths(PlannerInfo *root, const GsOffer *offer, List *paths);
+
+/* Sorted rows for aggregates that sort by themselves in PostgreSQL's paths. */
+typedef struct GsAggOffer
+{
+	GsOffer		offer;
+	const Aggref *agg;			/* one of them */
+	int			sorts;			/* how many sorts like its own are saved */
+	bool		order_helps;	/* where their input is in this order they only compare neighbours */
+	bool		few_come_back;	/* if all rows are one group: of the GpuSort's */
+} GsAggOffer;
+
+/*
+ * For a GsAggOffer: the cheapest of the paths takes the place of all others if it is cheaper than these with
+ * their sorts.
+ */
+extern void gs_add_agg_path(PlannerInfo *root, const GsOffer *offer, List *paths);
+
+/* Does a relation's cheapest path hash groups? */
+extern bool gs_cheapest_hashes(const RelOptInfo *rel);
+
+/* How many values has an expression in its table?  0: there are no statistics of it. */
+extern double gs_known_values(PlannerInfo *root, Node *expr);
+
+/* How many groups PostgreSQL expects; 0: none of its paths tells. */
+extern double gs_expected_groups(const RelOptInfo *grouped_rel);
+
+/*
+ * The places where paths are offered, each with what the planner's hook got
+ */
+
+/* gpusort_order_path.c: a query's ORDER BY. */
+extern void gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								 RelOptInfo *ordered_rel);
+
+/* gpusort_upper_path.c: GROUP BY, DISTINCT and window functions. */
+extern void gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								 RelOptInfo *grouped_rel, const GroupPathExtraData *extra);
+extern void gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+									RelOptInfo *distinct_rel);
+extern void gs_window_offer_paths(PlannerInfo *root, RelOptInfo *input_rel,
+								  RelOptInfo *window_rel);
+
+/* gpusort_union.c: UNION; other relations are left alone. */
+extern void gs_union_offer_paths(PlannerInfo *root, RelOptInfo *rel);
+
+/* gpusort_join_path.c: merge joins. */
+extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
+							   RelOptInfo *innerrel, JoinType jointype,
+							   JoinPathExtraData *extra);
+
+/* gpusort_agg_path_15.c: the sorts of aggregates with DISTINCT or ORDER BY. */
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+extern void gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel);
+#endif
 
 #endif							/* GS_GPUSORT_PATH_H */

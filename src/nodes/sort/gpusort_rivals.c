@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gpusort_rivals.c
- *	  What PostgreSQL's own paths for groups, DISTINCT and UNION cost (gpusort_rivals.h).
+ *	  What PostgreSQL's own paths for groups, DISTINCT and UNION cost (gpusort_path.h).
  *
  * PostgreSQL leaves out two costs, and a GpuSort could not win against a path without them:
  *
@@ -31,7 +31,7 @@
 #include "compat.h"
 #include "guc.h"
 #include "nodes/group/gpuchoice.h"
-#include "nodes/sort/gpusort_rivals.h"
+#include "nodes/sort/gpusort_path.h"
 #include "plan/sort_cost.h"
 #include "sort/sort_groups.h"
 

@@ -29,9 +29,7 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
-#include "nodes/sort/gpusort_rivals.h"
 #include "sort/sort_groups.h"
 
 /* A UNION, as PostgreSQL's paths show it. */

@@ -30,9 +30,7 @@
 
 #include "compat.h"
 #include "guc.h"
-#include "nodes/sort/gpusort_offers.h"
 #include "nodes/sort/gpusort_path.h"
-#include "nodes/sort/gpusort_rivals.h"
 
 /* The node that wants groups: Agg, Group; or Unique, for DISTINCT. */
 typedef struct GroupOffer

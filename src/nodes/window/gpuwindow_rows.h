@@ -23,7 +23,7 @@
 #include "utils/tuplestore.h"
 
 #include "nodes/common/row_match.h"
-#include "nodes/sort/gpusort_reader.h"
+#include "nodes/sort/gpusort_exec.h"
 
 typedef struct HeldReader HeldReader;
 
