@@ -21,7 +21,7 @@
 #include "compat.h"
 #include "gpusort.h"
 #include "guc.h"
-#include "index/index_hook.h"
+#include "index/index_build.h"
 #include "nodes/common/gpunode.h"
 #include "service/service_shmem.h"
 #include "stats.h"

@@ -1,11 +1,64 @@
 /*-------------------------------------------------------------------------
  *
  * index_build.c
- *	  Building a btree index with the device.
+ *	  Building an index with the device.
  *
- * The phases are btbuild()'s: the table is scanned (index_scan.c), the tuples
- * are sorted, here by the device, and pages are written from the sorted tuples
- * (index_stream.c, btree_writer.c).  The result is the same to the byte.
+ * Way in
+ *	  All builds of indexes end in index_build(), which calls the ambuild function
+ *	  in the index's relcache entry: CREATE INDEX, constraints, REINDEX, CLUSTER,
+ *	  VACUUM FULL, REPACK, ALTER TABLE, REFRESH MATERIALIZED VIEW, concurrently or
+ *	  not.  There is no hook in it.  But just before, it asks the planner how many
+ *	  workers to use, and plan_create_index_workers() sets up so much of a planner
+ *	  that a hook is called for the table, get_relation_info_hook, or from
+ *	  PostgreSQL 19 on build_simple_rel_hook, while index_build() holds the index's
+ *	  relcache entry.  There we have the entry point to a copy of the access
+ *	  method's functions, with build_index() among them; the copy lives as long
+ *	  as the entry and is made anew when needed.  The hook is not told which index
+ *	  is meant, so all indexes of the table get the copy.  build_index() calls the access method's own
+ *	  function for indexes that PostgreSQL is to build.
+ *
+ *	  With max_parallel_maintenance_workers = 0 the planner returns before it calls
+ *	  the hook, and PostgreSQL builds the index.  There is no other way in that all
+ *	  builds take and that nobody sees:
+ *	  - A higher setting while the command runs is seen by the index's functions,
+ *		the query of a materialized view and event triggers.  And it may stay
+ *		behind if a function that sets it as well ends with an error.
+ *	  - A relcache callback runs shortly before index_build() if the command has
+ *		just changed the index's catalog rows.  A concurrent build has not: a
+ *		transaction before it has.  And a callback must not read catalogs, but
+ *		may have to if it looks up an entry that is not open.
+ *	  - object_access_hook runs for new indexes only.
+ *
+ *	  Before PostgreSQL 18, index_build() does not ask for a GIN index.  There object_access_hook serves
+ *	  CREATE INDEX: index_create() calls it when all catalog rows are there, and makes them visible next, which
+ *	  gives the relcache entry the access method's functions.  So the hook does that itself, and then patches
+ *	  the entry, which keeps its functions as long as it is open.  REINDEX TABLE, CLUSTER and VACUUM FULL build
+ *	  all indexes of a table.  The table's first btree patches the GIN indexes that come after it.
+ *	  A concurrent build and REINDEX INDEX stay PostgreSQL's there.
+ *
+ *	  An entry that was patched in an earlier command has our function with any
+ *	  setting.  build_index() then leaves the build to PostgreSQL as well, so that the
+ *	  choice does not depend on what the session did before.
+ *
+ * What is left to PostgreSQL
+ *	  All rules are here.  For builds:
+ *	  - gpusort.enabled and gpusort.index_build must be on;
+ *	  - max_parallel_maintenance_workers must not be 0: then gpusort is not asked,
+ *		or only by chance;
+ *	  - indexes of system catalogs are PostgreSQL's: it builds them while
+ *		catalogs are not to be trusted, and describing keys reads catalogs
+ *		(see_relation() sees to it);
+ *	  - the service must be at work;
+ *	  - tables of fewer than gpusort.min_rows rows gain nothing, unless
+ *		gpusort.force is on;
+ *	  - keys must be able to express the order of the index.
+ *	  The first one and the last three hold for copies of a table as well.  cluster.c has what only concerns
+ *	  these.
+ *
+ * Phases
+ *	  The phases are btbuild()'s: the table is scanned (index_scan.c), the tuples
+ *	  are sorted, here by the device, and pages are written from the sorted tuples
+ *	  (index_stream.c, btree_writer.c).  The result is the same to the byte.
  *
  * Trouble
  *	  Whatever befalls the device before the first tuple comes back, the index
@@ -23,29 +76,149 @@
  *	  bounds what this process may hold beside that: the run of equal long keys
  *	  that is being put in order.
  *
- * Tests: regress/index_builds, tap/index_faults
+ * Tests: regress/index_builds, regress/refusals, tap/index_concurrent, tap/index_faults
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/xact.h"
+#include "catalog/catalog.h"
+#include "catalog/objectaccess.h"
 #include "catalog/pg_am_d.h"
+#include "catalog/pg_class.h"
 #include "catalog/storage.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/paths.h"
+#include "optimizer/plancat.h"
+#include "parser/parsetree.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
 
 #include "compat.h"
 #include "guc.h"
 #include "index/index_build.h"
 #include "index/index_kind.h"
-#include "index/index_refuse.h"
-#include "index/index_scan.h"
+#include "plan/sort_refuse.h"
+#include "service/service_client.h"
 #include "stats.h"
+
+/*
+ * What is left to PostgreSQL
+ */
+
+/* work: what would be done with the index; detail: NULL for none */
+static void
+report(Relation index, const char *work, const char *reason, const char *detail)
+{
+	ereport(gs_refuse_level(),
+			(errmsg("gpusort leaves %s index \"%s\" to PostgreSQL: %s",
+					work, RelationGetRelationName(index), reason),
+			 detail ? errdetail_internal("%s", detail) : 0));
+}
+
+/* The first column, from 0, for which there are no keys. */
+static int
+refused_column(const GsIndexKind *kind, Relation index)
+{
+	int			ncols = 1;
+	GsRefusal	refusal;
+
+	while (ncols < IndexRelationGetNumberOfKeyAttributes(index) &&
+		   kind->key_desc(index, ncols, &refusal) != NULL)
+		ncols++;
+	return ncols - 1;
+}
+
+static void
+refuse(const GsIndexKind *kind, Relation index, const char *work, GsRefusal reason)
+{
+	char	   *detail = NULL;
+
+	gs_stats_refusal(reason);
+	if (gs_guc_log_refusals && reason != GS_REFUSE_SERVICE)
+	{
+		int			i = refused_column(kind, index);
+		Form_pg_attribute column = TupleDescAttr(RelationGetDescr(index), i);
+
+		detail = gs_refuse_detail(psprintf("Column \"%s\"", NameStr(column->attname)), column->atttypid,
+								  index->rd_indcollation[i]);
+	}
+	report(index, work, gs_refusal_name(reason), detail);
+}
+
+static bool
+is_small(Relation heap)
+{
+	BlockNumber blocks;
+	double		rows;
+	double		all_visible;
+
+	if (gs_guc_force)
+		return false;
+	estimate_rel_size(heap, NULL, &blocks, &rows, &all_visible);
+	return rows < gs_guc_min_rows;
+}
+
+static GsKeyDesc *
+accept_index(const GsIndexKind *kind, Relation heap, Relation index, const char *work)
+{
+	GsKeyDesc  *desc;
+	GsRefusal	refusal;
+
+	/* the hooks leave those alone */
+	Assert(!IsCatalogRelation(heap));
+	if (is_small(heap))
+	{
+		/* each new table has index builds, and so has its TOAST table: there are no rows to tell of */
+		if (RelationGetNumberOfBlocks(heap) > 0)
+			report(index, work, "the table is small", NULL);
+		return NULL;
+	}
+	if (!gs_client_service_ready())
+	{
+		refuse(kind, index, work, GS_REFUSE_SERVICE);
+		return NULL;
+	}
+	desc = kind->key_desc(index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
+	if (desc == NULL)
+		refuse(kind, index, work, refusal);
+	return desc;
+}
+
+/*
+ * The index's keys where gpusort is to build it, else NULL; the reason is then
+ * reported (sort_refuse.h) and, where it is not just the build's size, counted.
+ */
+static GsKeyDesc *
+accept_build(const GsIndexKind *kind, Relation heap, Relation index)
+{
+	if (!gs_guc_enabled || !gs_guc_index_build || max_parallel_maintenance_workers == 0)
+		return NULL;
+	return accept_index(kind, heap, index, "the build of");
+}
+
+GsKeyDesc *
+gs_index_accept_copy(Relation heap, Relation index, bool scan_is_cheaper)
+{
+	GsKeyDesc  *desc = accept_index(&gs_btree_kind, heap, index, "CLUSTER by");
+
+	if (desc == NULL || !scan_is_cheaper)
+		return desc;
+	report(index, "CLUSTER by", "reading the table by the index costs less", NULL);
+	return NULL;
+}
+
+/*
+ * Phases
+ */
 
 /* With fewer tuples than this, workers to write pages are not worth their start. */
 #define RELAY_MIN_TUPLES	100000
@@ -204,8 +377,9 @@ clear_traces(Build *build)
 		RelationTruncate(build->index, 0);
 }
 
-IndexBuildResult *
-gs_index_build(Relation heap, Relation index, IndexInfo *info)
+/* In the place of the access method's ambuild, which it calls where gpusort cannot build. */
+static IndexBuildResult *
+build_index(Relation heap, Relation index, IndexInfo *info)
 {
 	MemoryContext context;
 	MemoryContext old;
@@ -223,7 +397,7 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 									ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(context);
 	build.kind = gs_index_kind(index->rd_rel->relam);
-	build.desc = gs_index_accept(build.kind, heap, index);
+	build.desc = accept_build(build.kind, heap, index);
 	if (build.desc == NULL || RelationGetNumberOfBlocks(index) > 0)
 	{
 		MemoryContextSwitchTo(old);
@@ -254,4 +428,105 @@ gs_index_build(Relation heap, Relation index, IndexInfo *info)
 	result->heap_tuples = build.scan.heap_tuples;
 	result->index_tuples = build.written.tuples;
 	return result;
+}
+
+/*
+ * Way in
+ */
+
+static gs_compat_relation_hook_type previous_relation_hook = NULL;
+static object_access_hook_type previous_object_hook = NULL;
+
+/*
+ * Put our function into an index's relcache entry.  Only the index that is to be
+ * built is locked, so the others are not opened as relations: a lock on them
+ * might have to wait for a command that rebuilds them.  They cannot go away, by
+ * the lock on their table.
+ */
+static void
+patch_index(Oid oid)
+{
+	Relation	index = RelationIdGetRelation(oid);
+	const GsIndexKind *kind;
+
+	if (!RelationIsValid(index))
+		return;
+	kind = gs_index_kind(index->rd_rel->relam);
+	if (kind && index->rd_indam->ambuild == kind->build)
+	{
+		IndexAmRoutine *routine = MemoryContextAlloc(index->rd_indexcxt, sizeof(IndexAmRoutine));
+
+		/* what it replaces is in the same context, or constant */
+		*routine = *index->rd_indam;
+		routine->ambuild = build_index;
+		index->rd_indam = routine;
+	}
+	RelationClose(index);
+}
+
+bool
+gs_has_no_query(const PlannerInfo *root)
+{
+	const Query *query = root->parse;
+
+	return query->commandType == CMD_SELECT && query->jointree == NULL &&
+		query->targetList == NIL && list_length(query->rtable) == 1;
+}
+
+static void
+see_relation(gs_compat_relation_params)
+{
+	const RangeTblEntry *table = planner_rt_fetch(rel->relid, root);
+
+	if (previous_relation_hook)
+		previous_relation_hook(gs_compat_relation_args);
+	if (!table->inh || !gs_has_no_query(root))
+		return;
+
+	/* catalogs' indexes are not looked at, as one of them may be broken */
+	if (gs_guc_enabled && gs_guc_index_build && !IsCatalogRelationOid(table->relid))
+	{
+		Relation	heap = table_open(table->relid, NoLock);
+		List	   *indexes = RelationGetIndexList(heap);
+		ListCell   *lc;
+
+		foreach(lc, indexes)
+			patch_index(lfirst_oid(lc));
+		list_free(indexes);
+		table_close(heap, NoLock);
+	}
+}
+
+/* An index has got its catalog rows; next, index_create() makes them visible and builds it. */
+static void
+see_object(ObjectAccessType access, Oid class, Oid object, int column, void *arg)
+{
+	Relation	index;
+	const GsIndexKind *kind = NULL;
+
+	if (previous_object_hook)
+		previous_object_hook(access, class, object, column, arg);
+	if (access != OAT_POST_CREATE || class != RelationRelationId || column != 0 ||
+		!gs_guc_enabled || !gs_guc_index_build)
+		return;
+	index = RelationIdGetRelation(object);
+	if (!RelationIsValid(index))
+		return;
+	if (index->rd_rel->relkind == RELKIND_INDEX && !IsCatalogRelation(index))
+		kind = gs_index_kind(index->rd_rel->relam);
+	RelationClose(index);
+	if (kind && !gs_compat_build_asks_planner(kind->access_method))
+	{
+		CommandCounterIncrement();
+		patch_index(object);
+	}
+}
+
+void
+gs_index_init(void)
+{
+	previous_relation_hook = gs_compat_relation_hook;
+	gs_compat_relation_hook = see_relation;
+	previous_object_hook = object_access_hook;
+	object_access_hook = see_object;
 }

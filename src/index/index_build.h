@@ -1,18 +1,30 @@
 /*-------------------------------------------------------------------------
  *
  * index_build.h
- *	  Building a btree index with the device.
+ *	  Where gpusort enters PostgreSQL's index builds.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_INDEX_BUILD_H
 #define GS_INDEX_BUILD_H
 
-#include "access/genam.h"
-#include "nodes/execnodes.h"
+#include "nodes/pathnodes.h"
 #include "utils/rel.h"
 
-/* In the place of btbuild(), which it calls where gpusort cannot build. */
-extern IndexBuildResult *gs_index_build(Relation heap, Relation index, struct IndexInfo *info);
+#include "key/key.h"
+
+extern void gs_index_init(void);
+
+/*
+ * Does a utility command ask the planner?  It has no query at all.  plan_create_index_workers() asks with
+ * the table's inh set, plan_cluster_use_sort() without.
+ */
+extern bool gs_has_no_query(const PlannerInfo *root);
+
+/*
+ * The index's keys where gpusort is to sort the table's rows by it, else NULL, with the reason reported as
+ * for a build.  scan_is_cheaper: the rows are better read in the index's order.
+ */
+extern GsKeyDesc *gs_index_accept_copy(Relation heap, Relation index, bool scan_is_cheaper);
 
 #endif							/* GS_INDEX_BUILD_H */

@@ -15,6 +15,7 @@
 #include "nodes/execnodes.h"
 #include "sort/sort_feed.h"
 #include "stats.h"
+#include "utils/rel.h"
 
 /* Makes index tuples of the rows that a scan of the table finds, and feeds them. */
 typedef struct GsIndexFeed GsIndexFeed;
@@ -73,5 +74,26 @@ gs_index_kind(Oid access_method)
 		return &gs_btree_kind;
 	return access_method == gs_gin_kind.access_method ? &gs_gin_kind : NULL;
 }
+
+/*
+ * index_scan.c: the table's scan.  Every tuple to be indexed goes to the device, from this process and parallel
+ * workers.
+ */
+typedef struct GsIndexScanResult
+{
+	GsPut		status;			/* OK, OVERFLOW or LOST; OK: all is fed */
+	double		heap_tuples;
+	double		index_tuples;
+	double		paged_rows;		/* heap_tuples that were taken from pages, not from the scan */
+	int			workers;		/* that were launched */
+} GsIndexScanResult;
+
+/*
+ * Feed all tuples to client's session; with workers where asked for and to be
+ * had.  Sets info->ii_BrokenHotChain as PostgreSQL's builds do.
+ */
+extern void gs_index_scan(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
+						  GsClient *client, const GsKeyDesc *desc, int workers,
+						  GsIndexScanResult *result);
 
 #endif							/* GS_INDEX_KIND_H */

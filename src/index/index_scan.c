@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * index_scan.c
- *	  The table's scan of an index build (index_scan.h).
+ *	  The table's scan of an index build (index_kind.h).
  *
  * As in PostgreSQL's own builds, it is the table's access method that scans:
  * it decides which tuples are indexed, under which TID, waits for transactions
@@ -50,7 +50,7 @@
 #include "utils/snapmgr.h"
 
 #include "compat.h"
-#include "index/index_scan.h"
+#include "index/index_kind.h"
 #include "index/index_workers.h"
 
 /* What participants share; a parallel scan's descriptor follows. */

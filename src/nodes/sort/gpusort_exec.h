@@ -3,8 +3,8 @@
  * gpusort_exec.h
  *	  What the nodes above a GpuSort ask of it while it runs, and EXPLAIN's lines about it.
  *
- * Reading its rows, forward only: any child may be read so.  Of a GpuSort most rows are not asked for: they are
- * taken from its page, where they lie, and it is told of them when they are all read.  Its flags tell of
+ * They read its rows forward only, as any child may be read.  Of a GpuSort most rows are not asked for: they
+ * are taken from its page, where they lie, and it is told of them when they are all read.  Its flags tell of
  * rows behind the current one, before they are read, whether their keys are equal.
  *
  *-------------------------------------------------------------------------
