@@ -22,7 +22,6 @@
 #include "compat.h"
 #include "index/btree_writer.h"
 #include "index/index_kind.h"
-#include "index/index_stream.h"
 #include "index/index_tuple.h"
 
 /*
@@ -150,8 +149,7 @@ btree_write(Relation heap, Relation index, const IndexInfo *info, GsClient *clie
 		written->tuples += n;
 		CHECK_FOR_INTERRUPTS();
 	}
-	written->settled = gs_index_stream_settled(stream);
-	gs_index_stream_end(stream);
+	written->settled = gs_index_stream_end(stream);
 	if (status != GS_CLIENT_OK)
 		return GS_FALLBACK_LOST;	/* the writer goes with its memory */
 	gs_btree_writer_finish(writer);

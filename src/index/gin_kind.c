@@ -36,7 +36,6 @@
 #include "compat.h"
 #include "index/gin_writer.h"
 #include "index/index_kind.h"
-#include "index/index_stream.h"
 #include "index/index_tuple.h"
 #include "sort/sort_rows.h"
 

@@ -58,7 +58,7 @@
  * Phases
  *	  The phases are btbuild()'s: the table is scanned (index_scan.c), the tuples
  *	  are sorted, here by the device, and pages are written from the sorted tuples
- *	  (index_stream.c, btree_writer.c).  The result is the same to the byte.
+ *	  (index_tuple.c, btree_writer.c).  The result is the same to the byte.
  *
  * Trouble
  *	  Whatever befalls the device before the first tuple comes back, the index

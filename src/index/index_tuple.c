@@ -1,24 +1,49 @@
 /*-------------------------------------------------------------------------
  *
  * index_tuple.c
- *	  Forming the tuples of an index (index_tuple.h).
+ *	  The tuples of an index: forming them, and reading them when the device has sorted them
+ *	  (index_tuple.h).
  *
- * Tuples with values that have to be fetched or compressed, and tuples that may be too large, are left to
- * index_form_tuple().
+ * Forming
+ *	  Tuples with values that have to be fetched or compressed, and tuples that may be too large, are left to
+ *	  index_form_tuple().
  *
- * Tests: regress/index_builds, regress/index_page_feed
+ * Settling
+ *	  No two keys are equal, since they end with the TID, unless they are
+ *	  inexact.  Tuples whose inexact keys are equal come as a run, every tuple of it
+ *	  marked inexact.  A tuplesort of the kind that PostgreSQL builds indexes
+ *	  with puts the run in order.
+ *
+ * Uniqueness
+ *	  Equal keys are neighbours.  Tuples that are exempt, because they are dead,
+ *	  may stand between them.  So each live tuple is compared with the last live
+ *	  one.  If the operator class says that equal values have equal images,
+ *	  images are compared, else the values by the index's comparison function.
+ *
+ *	  PostgreSQL complains about the first two equal keys that its sort happens
+ *	  to compare, gpusort about the first two in the index.
+ *
+ * Tests: regress/index_builds, regress/index_page_feed, regress/index_collations
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/nbtree.h"
 #include "catalog/pg_type_d.h"
+#include "miscadmin.h"
+#include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/tuplesort.h"
 
 #include "chunk/tuple_form.h"
 #include "index/index_tuple.h"
+
+/*
+ * Forming
+ */
 
 struct GsTupleFormer
 {
@@ -91,4 +116,348 @@ gs_index_equal_image(Oid opfamily, Oid type, Oid collation)
 	/* bpchar's says so wrongly: blanks at the end do not count, and there may be any number of them */
 	return OidIsValid(function) && type != BPCHAROID &&
 		DatumGetBool(OidFunctionCall1Coll(function, collation, ObjectIdGetDatum(type)));
+}
+
+/*
+ * Reading
+ */
+
+/* How the values of a key column are compared. */
+typedef struct UniqueColumn
+{
+	bool		image;			/* by their images */
+	bool		byval;
+	int16		len;
+	FmgrInfo   *compare;
+	Oid			collation;
+} UniqueColumn;
+
+struct GsIndexStream
+{
+	Relation	heap;
+	Relation	index;
+	TupleDesc	tupdesc;
+	GsRows	   *rows;
+	MemoryContext context;		/* holds all of this */
+
+	/* settling */
+	Tuplesortstate *settling;	/* the run now being returned; NULL: none */
+	IndexTuple	first;			/* copy of a run's first tuple */
+	ItemPointerData *exempt;	/* the run's exempt tuples, in order */
+	int			n_exempt;
+	int			max_exempt;
+	uint64		settled;
+
+	/* uniqueness */
+	bool		unique;
+	bool		nulls_not_distinct;
+	int			nkeys;
+	UniqueColumn *columns;
+	MemoryContext scratch;		/* of one comparison */
+	IndexTuple	last;			/* copy of the last tuple not exempt */
+	bool		has_last;
+};
+
+static void
+init_uniqueness(GsIndexStream *stream)
+{
+	Relation	index = stream->index;
+
+	stream->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
+	stream->columns = palloc0(stream->nkeys * sizeof(UniqueColumn));
+	stream->last = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
+	stream->scratch = AllocSetContextCreate(stream->context, "gpusort index comparison",
+											ALLOCSET_DEFAULT_SIZES);
+	for (int i = 0; i < stream->nkeys; i++)
+	{
+		UniqueColumn *column = &stream->columns[i];
+		Form_pg_attribute attr = TupleDescAttr(stream->tupdesc, i);
+
+		column->byval = attr->attbyval;
+		column->len = attr->attlen;
+		column->collation = index->rd_indcollation[i];
+		column->compare = index_getprocinfo(index, i + 1, BTORDER_PROC);
+		column->image = gs_index_equal_image(index->rd_opfamily[i], index->rd_opcintype[i],
+											 column->collation);
+	}
+}
+
+GsIndexStream *
+gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info, GsClient *client)
+{
+	GsIndexStream *stream = palloc0(sizeof(GsIndexStream));
+
+	stream->heap = heap;
+	stream->index = index;
+	stream->tupdesc = RelationGetDescr(index);
+	stream->rows = gs_rows_of_session(client, false, true);
+	stream->context = CurrentMemoryContext;
+	stream->first = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
+	stream->unique = info->ii_Unique;
+	stream->nulls_not_distinct = info->ii_NullsNotDistinct;
+	if (stream->unique)
+		init_uniqueness(stream);
+	return stream;
+}
+
+static int
+compare_tids(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
+}
+
+static void
+note_exempt(GsIndexStream *stream, IndexTuple tuple)
+{
+	if (stream->n_exempt == stream->max_exempt)
+	{
+		int			more = Max(64, stream->max_exempt * 2);
+
+		if (stream->exempt)
+			stream->exempt = repalloc_huge(stream->exempt, more * sizeof(ItemPointerData));
+		else
+			stream->exempt = MemoryContextAlloc(stream->context, more * sizeof(ItemPointerData));
+		stream->max_exempt = more;
+	}
+	stream->exempt[stream->n_exempt++] = tuple->t_tid;
+}
+
+/* The tuplesort forms tuples anew: the mark of exempt ones does not survive. */
+static void
+put_settling(GsIndexStream *stream, IndexTuple tuple)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+
+	if (tuple->t_info & GS_INDEX_TUPLE_EXEMPT)
+		note_exempt(stream, tuple);
+	index_deform_tuple(tuple, stream->tupdesc, values, isnull);
+	tuplesort_putindextuplevalues(stream->settling, stream->index, &tuple->t_tid, values, isnull);
+	stream->settled++;
+}
+
+/*
+ * Put an inexact tuple and all that follow with the same key in order, as a
+ * run.  A tuple that stands alone is returned as it is.
+ */
+static GsClientStatus
+settle_run(GsIndexStream *stream, IndexTuple *tuple)
+{
+	GsClientStatus status;
+	MemoryContext old;
+	uint32		flags;
+
+	/* looking at the next row may overwrite this one */
+	memcpy(stream->first, *tuple, IndexTupleSize(*tuple));
+	*tuple = stream->first;
+	status = gs_rows_peek(stream->rows, &flags);
+	if (status != GS_CLIENT_OK || !(flags & GS_ENTRY_TIE))
+		return status;
+
+	old = MemoryContextSwitchTo(stream->context);
+	stream->n_exempt = 0;
+	stream->settling = tuplesort_begin_index_btree(stream->heap, stream->index, false, false,
+												   maintenance_work_mem, NULL, TUPLESORT_NONE);
+	MemoryContextSwitchTo(old);
+	put_settling(stream, stream->first);
+	while (flags & GS_ENTRY_TIE)
+	{
+		const char *row;
+
+		CHECK_FOR_INTERRUPTS();
+		status = gs_rows_move(stream->rows, true, &row, &flags);
+		if (status != GS_CLIENT_OK)
+			return status;
+		put_settling(stream, (IndexTuple) row);
+		status = gs_rows_peek(stream->rows, &flags);
+		if (status != GS_CLIENT_OK)
+			return status;
+	}
+	tuplesort_performsort(stream->settling);
+	if (stream->n_exempt > 0)
+		qsort(stream->exempt, stream->n_exempt, sizeof(ItemPointerData), compare_tids);
+	*tuple = NULL;
+	return GS_CLIENT_OK;
+}
+
+/* The next tuple of a settled run; NULL at its end. */
+static IndexTuple
+next_settled(GsIndexStream *stream)
+{
+	IndexTuple	tuple = tuplesort_getindextuple(stream->settling, true);
+
+	if (tuple == NULL)
+	{
+		tuplesort_end(stream->settling);
+		stream->settling = NULL;
+	}
+	else if (stream->n_exempt > 0 &&
+			 bsearch(&tuple->t_tid, stream->exempt, stream->n_exempt, sizeof(ItemPointerData),
+					 compare_tids) != NULL)
+		tuple->t_info |= GS_INDEX_TUPLE_EXEMPT;
+	return tuple;
+}
+
+/*
+ * Do two tuples plainly differ in their first column?  False: it takes a closer
+ * look.  Short varlenas are never compressed, so two of them have equal images
+ * just where they have equal bytes.
+ */
+static inline bool
+plainly_different(const GsIndexStream *stream, IndexTuple a, IndexTuple b)
+{
+	const UniqueColumn *column = &stream->columns[0];
+	const char *a_value = (char *) a + IndexInfoFindDataOffset(0);
+	const char *b_value = (char *) b + IndexInfoFindDataOffset(0);
+
+	if (!column->image || ((a->t_info | b->t_info) & INDEX_NULL_MASK))
+		return false;
+	if (column->len > 0)
+		return memcmp(a_value, b_value, column->len) != 0;
+	return column->len == -1 && VARATT_IS_1B(a_value) && VARATT_IS_1B(b_value) &&
+		(VARSIZE_1B(a_value) != VARSIZE_1B(b_value) ||
+		 memcmp(a_value, b_value, VARSIZE_1B(a_value)) != 0);
+}
+
+/* Are the key columns of two tuples equal, as the constraint understands it? */
+static bool
+keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
+{
+	for (int i = 0; i < stream->nkeys; i++)
+	{
+		UniqueColumn *column = &stream->columns[i];
+		bool		a_null;
+		bool		b_null;
+		Datum		a_value = index_getattr(a, i + 1, stream->tupdesc, &a_null);
+		Datum		b_value = index_getattr(b, i + 1, stream->tupdesc, &b_null);
+
+		if (a_null != b_null)
+			return false;
+		if (a_null)
+		{
+			if (!stream->nulls_not_distinct)
+				return false;
+		}
+		else if (column->image)
+		{
+			if (!datum_image_eq(a_value, b_value, column->byval, column->len))
+				return false;
+		}
+		else
+		{
+			MemoryContext old = MemoryContextSwitchTo(stream->scratch);
+			int32		order = DatumGetInt32(FunctionCall2Coll(column->compare, column->collation,
+																a_value, b_value));
+
+			MemoryContextSwitchTo(old);
+			MemoryContextReset(stream->scratch);
+			if (order != 0)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* As comparetup_index_btree() does; with the values of the first one. */
+static void
+report_duplicate(GsIndexStream *stream, IndexTuple tuple)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		isnull[INDEX_MAX_KEYS];
+	char	   *description;
+
+	index_deform_tuple(tuple, stream->tupdesc, values, isnull);
+	description = BuildIndexValueDescription(stream->index, values, isnull);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("could not create unique index \"%s\"",
+					RelationGetRelationName(stream->index)),
+			 description ? errdetail("Key %s is duplicated.", description) :
+			 errdetail("Duplicate keys exist."),
+			 errtableconstraint(stream->heap, RelationGetRelationName(stream->index))));
+}
+
+static void
+check_unique(GsIndexStream *stream, IndexTuple *tuples, int n)
+{
+	IndexTuple	last = stream->has_last ? stream->last : NULL;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (unlikely(tuples[i]->t_info & GS_INDEX_TUPLE_EXEMPT))
+		{
+			tuples[i]->t_info &= ~GS_INDEX_TUPLE_EXEMPT;
+			continue;
+		}
+		if (last != NULL && !plainly_different(stream, last, tuples[i]) &&
+			unlikely(keys_equal(stream, last, tuples[i])))
+			report_duplicate(stream, last);
+		last = tuples[i];
+	}
+	if (last != NULL && last != stream->last)
+	{
+		memcpy(stream->last, last, IndexTupleSize(last));
+		stream->has_last = true;
+	}
+}
+
+int
+gs_index_read_page(GsRows *rows, IndexTuple *tuples)
+{
+	uint32		first;
+	const char *page = gs_rows_page(rows, &first);
+	int			max = Min(gs_rows_left_in_page(rows), GS_INDEX_STREAM_TUPLES);
+	int			n;
+
+	for (n = 0; n < max; n++)
+	{
+		uint32		entry = gs_page_entry(page, GS_CHUNK_BYTES, first + n);
+
+		if (unlikely(entry & GS_ENTRY_INEXACT))
+			break;
+		tuples[n] = (IndexTuple) (page + (entry & ~GS_ENTRY_FLAGS));
+	}
+	gs_rows_advance(rows, n - 1);
+	return n;
+}
+
+GsClientStatus
+gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n)
+{
+	GsClientStatus status;
+	const char *row;
+	uint32		flags;
+
+	*n = 0;
+	tuples[0] = stream->settling ? next_settled(stream) : NULL;
+	if (likely(tuples[0] == NULL))
+	{
+		status = gs_rows_move(stream->rows, true, &row, &flags);
+		if (unlikely(status != GS_CLIENT_OK || row == NULL))
+			return status;
+		if (likely(!(flags & GS_ENTRY_INEXACT)))
+			*n = gs_index_read_page(stream->rows, tuples);
+		else
+		{
+			tuples[0] = (IndexTuple) row;
+			status = settle_run(stream, tuples);
+			if (status != GS_CLIENT_OK)
+				return status;
+			if (tuples[0] == NULL)
+				tuples[0] = next_settled(stream);
+		}
+	}
+	*n = Max(*n, 1);
+	if (stream->unique)
+		check_unique(stream, tuples, *n);
+	return GS_CLIENT_OK;
+}
+
+uint64
+gs_index_stream_end(GsIndexStream *stream)
+{
+	if (stream->settling)
+		tuplesort_end(stream->settling);
+	gs_rows_end(stream->rows);
+	return stream->settled;
 }
