@@ -30,10 +30,10 @@
  *	  - object_access_hook runs for new indexes only.
  *
  *	  Before PostgreSQL 18, index_build() does not ask for a GIN index.  There object_access_hook serves
- *	  CREATE INDEX: index_create() calls it when all catalog rows are there, and makes them visible next, which
- *	  gives the relcache entry the access method's functions.  So the hook does that itself, and then patches
- *	  the entry, which keeps its functions as long as it is open.  REINDEX TABLE, CLUSTER and VACUUM FULL build
- *	  all indexes of a table.  The table's first btree patches the GIN indexes that come after it.
+ *	  CREATE INDEX: index_create() calls it when all catalog rows are there, and makes them visible next,
+ *	  which gives the relcache entry the access method's functions.  So the hook does that itself, and then
+ *	  patches the entry, which keeps its functions as long as it is open.  REINDEX TABLE, CLUSTER and VACUUM
+ *	  FULL build all indexes of a table.  The table's first btree patches the GIN indexes that come after it.
  *	  A concurrent build and REINDEX INDEX stay PostgreSQL's there.
  *
  *	  An entry that was patched in an earlier command has our function with any

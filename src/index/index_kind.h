@@ -76,8 +76,8 @@ gs_index_kind(Oid access_method)
 }
 
 /*
- * index_scan.c: the table's scan.  Every tuple to be indexed goes to the device, from this process and parallel
- * workers.
+ * index_scan.c: the table's scan.  Every tuple to be indexed goes to the device, from this process and
+ * parallel workers.
  */
 typedef struct GsIndexScanResult
 {

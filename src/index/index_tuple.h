@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * index_tuple.h
- *	  The tuples of an index: forming them, and reading those of a performed sort in the index's order, checked
- *	  for uniqueness.
+ *	  The tuples of an index: forming them, and reading those of a performed sort, in the index's order and
+ *	  checked for uniqueness.
  *
  *-------------------------------------------------------------------------
  */
