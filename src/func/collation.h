@@ -29,10 +29,10 @@ extern GsIndexOrder gs_index_order(Oid index, char **detail);
 
 /*
  * Queries by SPI, which must be connected, under a search path that is safe:
- * the text may begin with GS_COLLATION_VERSIONS, and $1 is whether collations
- * count whose recorded version is the actual one.
+ * the text may begin with GS_COLLATION_VERSIONS, $1 is whether collations
+ * count whose recorded version is the actual one, and $2 is oids, an array; 0: NULL.
  */
-extern void gs_collation_query(const char *query, bool all, Datum argument, Oid type);
+extern void gs_collation_query(const char *query, bool all, Datum oids);
 
 /*
  * WITH: differing (oid, recorded, actual, owner), the collations of this database.  Those of "C",

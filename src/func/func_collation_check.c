@@ -9,6 +9,30 @@
  * their types, if these are jsonb, composite types, ranges, or arrays or domains of them.
  * Operator classes that compare bytes, or store no text, do not depend on any.
  *
+ * Is a btree in order?
+ *
+ * The leaf pages are read from left to right, and each key is compared with
+ * the one before it, by the operator class's comparison under the index's
+ * collation as it is now.  A page's high key is one of the keys: it comes after
+ * the page's tuples and before those of the next page.  All keys of inner
+ * pages are copies of leaves' high keys, so a tree whose leaves are in order so is
+ * right in all levels.  (amcheck proves that they are copies; a change of order
+ * cannot make them others.)  A high key may be truncated: a column that it
+ * lacks, or the TID, is less than every value.
+ *
+ * Others may write meanwhile.  Pages are copied under a share lock, and only one
+ * is locked at a time.  What happens to pages that were read does not matter, but
+ * for one thing: if the page before is deleted, new tuples of its range go to the
+ * next page, where they are less than the high key that we remember.  So a
+ * wrong order of two pages counts only if the left one still is in use after the
+ * right one was read.  Tuples never move left otherwise.  Deleted pages keep their
+ * right links, and are not used again as long as our snapshot is held.
+ *
+ * The leaves of a large index are divided into spans, which begin at leaves that have a downlink.  Parallel
+ * workers take them from the left.  A span ends with the first key of a later one: of the next, unless that
+ * one's first page has been deleted meanwhile, so that no right link leads there.  Then both walk on to the
+ * same pages.
+ *
  * Tests: tap/index_collation_change, tap/index_collation_repair
  *
  *-------------------------------------------------------------------------
@@ -16,16 +40,497 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/itup.h"
+#include "access/nbtree.h"
+#include "access/parallel.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/index.h"
+#include "catalog/pg_am_d.h"
+#include "catalog/pg_proc_d.h"
+#include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "miscadmin.h"
+#include "optimizer/paths.h"
+#include "port/atomics.h"
+#include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/resowner.h"
+#include "utils/sortsupport.h"
 #include "utils/tuplestore.h"
 
+#include "compat.h"
+#include "fault.h"
 #include "func/collation.h"
+#include "gpusort.h"
+
+/* Leaves of a span.  One in so many downlinks begins one. */
+#define SPAN_LEAVES 16
+
+#define KEY_SPANS 1
+
+/* A key on a leaf page. */
+typedef struct Place
+{
+	IndexTuple	tuple;
+	BlockNumber block;
+	bool		high_key;
+} Place;
+
+typedef struct Walk
+{
+	Relation	index;
+	int			n_keys;
+	SortSupport keys;
+	bool		has_tids;		/* equal keys are in the order of their TIDs */
+	BufferAccessStrategy ring;
+	MemoryContext context;		/* of what comparisons leave behind, reset for each page */
+	Place		last;			/* the key before; tuple NULL: none */
+} Walk;
+
+/* The workers' shared memory. */
+typedef struct Spans
+{
+	Oid			index;
+	uint32		n;
+	pg_atomic_uint32 next;		/* to be taken */
+	pg_atomic_uint32 wrong;		/* the leftmost that is in a wrong order; n: none is */
+	BlockNumber starts[FLEXIBLE_ARRAY_MEMBER];
+} Spans;
 
 PG_FUNCTION_INFO_V1(gpusort_collation_check);
+PGDLLEXPORT void gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc);
+
+static void
+begin_walk(Walk *walk, Relation index)
+{
+	bool		equal_image;
+
+	walk->index = index;
+	walk->n_keys = IndexRelationGetNumberOfKeyAttributes(index);
+	walk->keys = palloc0(walk->n_keys * sizeof(SortSupportData));
+	walk->ring = GetAccessStrategy(BAS_BULKREAD);
+	walk->context = AllocSetContextCreate(CurrentMemoryContext, "gpusort index check",
+										  ALLOCSET_DEFAULT_SIZES);
+	walk->last.tuple = NULL;
+	_bt_metaversion(index, &walk->has_tids, &equal_image);
+	for (int i = 0; i < walk->n_keys; i++)
+	{
+		SortSupport key = &walk->keys[i];
+
+		key->ssup_cxt = CurrentMemoryContext;
+		key->ssup_collation = index->rd_indcollation[i];
+		key->ssup_nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
+		key->ssup_attno = i + 1;
+		gs_compat_index_sort_support(index, (index->rd_indoption[i] & INDOPTION_DESC) != 0, key);
+	}
+}
+
+/* Copy a page. */
+static void
+read_page(Walk *walk, BlockNumber block, uint32 level, Page page)
+{
+	BTPageOpaque opaque;
+	Buffer		buffer;
+
+	CHECK_FOR_INTERRUPTS();
+	buffer = ReadBufferExtended(walk->index, MAIN_FORKNUM, block, RBM_NORMAL, walk->ring);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	_bt_checkpage(walk->index, buffer);
+	memcpy(page, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	opaque = BTPageGetOpaque(page);
+	if (!P_IGNORE(opaque) && (opaque->btpo_level != level || P_ISLEAF(opaque) != (level == 0)))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\": block %u is not of level %u",
+						RelationGetRelationName(walk->index), block, level)));
+}
+
+static IndexTuple
+get_tuple(Walk *walk, BlockNumber block, Page page, OffsetNumber offset)
+{
+	ItemId		item = PageGetItemId(page, offset);
+
+	if (!ItemIdHasStorage(item) || ItemIdGetLength(item) < sizeof(IndexTupleData) ||
+		ItemIdGetOffset(item) + ItemIdGetLength(item) > BLCKSZ - sizeof(BTPageOpaqueData))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\": item %u of block %u lies outside of its page",
+						RelationGetRelationName(walk->index), offset, block)));
+	return (IndexTuple) PageGetItem(page, item);
+}
+
+/* Compare neighbours: is the right one less? */
+static bool
+is_wrong(Walk *walk, IndexTuple left, IndexTuple right)
+{
+	TupleDesc	tupdesc = RelationGetDescr(walk->index);
+	int			n_left = Min(BTreeTupleGetNAtts(left, walk->index), walk->n_keys);
+	int			n_right = Min(BTreeTupleGetNAtts(right, walk->index), walk->n_keys);
+	ItemPointer left_tid,
+				right_tid;
+
+	for (int i = 0; i < Min(n_left, n_right); i++)
+	{
+		bool		left_null,
+					right_null;
+		Datum		left_value = index_getattr(left, i + 1, tupdesc, &left_null);
+		Datum		right_value = index_getattr(right, i + 1, tupdesc, &right_null);
+		int			result = ApplySortComparator(left_value, left_null, right_value, right_null,
+												 &walk->keys[i]);
+
+		if (result != 0)
+			return result > 0;
+	}
+	if (!walk->has_tids || n_left != n_right)
+		return walk->has_tids && n_left > n_right;
+	left_tid = BTreeTupleIsPivot(left) ? BTreeTupleGetHeapTID(left) : BTreeTupleGetMaxHeapTID(left);
+	right_tid = BTreeTupleGetHeapTID(right);
+	if (left_tid == NULL || right_tid == NULL)
+		return left_tid != NULL;
+	return ItemPointerCompare(left_tid, right_tid) > 0;
+}
+
+/* Has the page before left the tree since it was read? */
+static bool
+is_gone(Walk *walk, BlockNumber block)
+{
+	PGAlignedBlock page;
+
+	read_page(walk, block, 0, page.data);
+	return P_IGNORE(BTPageGetOpaque((Page) page.data));
+}
+
+static char *
+describe(Walk *walk, const Place *place)
+{
+	Datum		values[INDEX_MAX_KEYS];
+	bool		nulls[INDEX_MAX_KEYS];
+	ItemPointer tid;
+	char	   *key;
+
+	if (place->high_key)
+		return psprintf("the high key of block %u", place->block);
+	index_deform_tuple(place->tuple, RelationGetDescr(walk->index), values, nulls);
+	/* NULL without the right to see it */
+	key = BuildIndexValueDescription(walk->index, values, nulls);
+	tid = BTreeTupleGetHeapTID(place->tuple);
+	return psprintf("key %s%sof row (%u,%u) in block %u", key ? key : "", key ? " " : "",
+					ItemPointerGetBlockNumberNoCheck(tid), ItemPointerGetOffsetNumberNoCheck(tid),
+					place->block);
+}
+
+/* The next key; the text of the error if it is wrong. */
+static char *
+step(Walk *walk, Place next)
+{
+	Place	   *last = &walk->last;
+
+	if (last->tuple != NULL && is_wrong(walk, last->tuple, next.tuple) &&
+		(last->block == next.block || !is_gone(walk, last->block)))
+		return psprintf("%s is followed by %s", describe(walk, last), describe(walk, &next));
+	*last = next;
+	return NULL;
+}
+
+/* All keys of a page, or the first tuple's only. */
+static char *
+walk_page(Walk *walk, BlockNumber block, Page page, bool only_first)
+{
+	BTPageOpaque opaque = BTPageGetOpaque(page);
+	OffsetNumber first = P_FIRSTDATAKEY(opaque);
+	OffsetNumber max = only_first ? first : PageGetMaxOffsetNumber(page);
+	char	   *error = NULL;
+
+	for (OffsetNumber i = first; i <= max && error == NULL; i++)
+		error = step(walk, (Place){get_tuple(walk, block, page, i), block, false});
+	if (!P_RIGHTMOST(opaque) && !only_first && error == NULL)
+		error = step(walk, (Place){get_tuple(walk, block, page, P_HIKEY), block, true});
+	return error;
+}
+
+/* Does a span behind the i'th one begin with a block?  Only where the next one is late are all looked at. */
+static bool
+begins_later_span(const Spans *spans, uint32 i, BlockNumber block, uint32 n_walked)
+{
+	uint32		end = n_walked > SPAN_LEAVES ? spans->n : Min(i + 2, spans->n);
+
+	while (++i < end)
+		if (spans->starts[i] == block)
+			return true;
+	return false;
+}
+
+/* The leaves from a block on: of the i'th span, or without spans all of them.  NULL: they are in order. */
+static char *
+walk_leaves(Walk *walk, BlockNumber block, const Spans *spans, uint32 i)
+{
+	PGAlignedBlock *page = palloc(sizeof(PGAlignedBlock));
+	PGAlignedBlock *spare = palloc(sizeof(PGAlignedBlock)); /* holds the key before */
+	bool		last = false;
+	bool		ended = false;
+	char	   *error = NULL;
+
+	walk->last.tuple = NULL;
+	for (uint32 n = 0; block != P_NONE && !ended && error == NULL; n++)
+	{
+		BTPageOpaque opaque;
+
+		last |= spans != NULL && begins_later_span(spans, i, block, n);
+		read_page(walk, block, 0, page->data);
+		opaque = BTPageGetOpaque((Page) page->data);
+		if (!P_IGNORE(opaque))
+		{
+			MemoryContext old = MemoryContextSwitchTo(walk->context);
+			PGAlignedBlock *read = page;
+
+			/* a page without tuples does not tell the later span's first key */
+			ended = last && PageGetMaxOffsetNumber((Page) page->data) >= P_FIRSTDATAKEY(opaque);
+			error = walk_page(walk, block, page->data, ended);
+			MemoryContextSwitchTo(old);
+			if (error)
+				error = pstrdup(error);
+			MemoryContextReset(walk->context);
+			page = spare;
+			spare = read;
+			if (GS_FAULT("check_page"))
+				DirectFunctionCall1(pg_sleep, Float8GetDatum(2.0));
+		}
+		block = opaque->btpo_next;
+	}
+	pfree(page);
+	pfree(spare);
+	return error;
+}
+
+/* The leftmost block of a level; P_NONE: the index is empty, and has no page yet. */
+static BlockNumber
+leftmost(Relation index, uint32 level)
+{
+	Buffer		buffer = gs_compat_bt_leftmost(index, level);
+	BlockNumber block;
+
+	if (!BufferIsValid(buffer))
+		return P_NONE;
+	block = BufferGetBlockNumber(buffer);
+	UnlockReleaseBuffer(buffer);
+	return block;
+}
+
+/* Where spans begin, from the pages above the leaves. */
+static Spans *
+make_spans(Walk *walk)
+{
+	uint32		n_max = RelationGetNumberOfBlocks(walk->index) / SPAN_LEAVES + 2;
+	Spans	   *spans = palloc(offsetof(Spans, starts) + n_max * sizeof(BlockNumber));
+	PGAlignedBlock page;
+	BTPageOpaque opaque;
+	uint32		n_links = 0;
+
+	spans->index = RelationGetRelid(walk->index);
+	spans->n = 0;
+	for (BlockNumber block = leftmost(walk->index, 1); block != P_NONE; block = opaque->btpo_next)
+	{
+		read_page(walk, block, 1, page.data);
+		opaque = BTPageGetOpaque((Page) page.data);
+		if (P_IGNORE(opaque))
+			continue;
+		for (OffsetNumber i = P_FIRSTDATAKEY(opaque); i <= PageGetMaxOffsetNumber((Page) page.data); i++)
+			if (n_links++ % SPAN_LEAVES == 0 && spans->n < n_max)
+				spans->starts[spans->n++] = BTreeTupleGetDownLink(get_tuple(walk, block, page.data, i));
+	}
+	pg_atomic_init_u32(&spans->next, 0);
+	pg_atomic_init_u32(&spans->wrong, spans->n);
+	return spans;
+}
+
+static char *
+walk_span(Walk *walk, const Spans *spans, uint32 i)
+{
+	return walk_leaves(walk, spans->starts[i], spans, i);
+}
+
+/* Take spans until all are taken, or one to the left is in a wrong order. */
+static void
+walk_spans(Walk *walk, Spans *spans)
+{
+	uint32		i;
+
+	while ((i = pg_atomic_fetch_add_u32(&spans->next, 1)) < pg_atomic_read_u32(&spans->wrong))
+		if (walk_span(walk, spans, i) != NULL)
+		{
+			uint32		wrong = pg_atomic_read_u32(&spans->wrong);
+
+			while (i < wrong && !pg_atomic_compare_exchange_u32(&spans->wrong, &wrong, i))
+				;
+		}
+}
+
+void
+gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
+{
+	Spans	   *spans = shm_toc_lookup(toc, KEY_SPANS, false);
+	Relation	index = relation_open(spans->index, AccessShareLock);
+	Walk		walk;
+
+	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
+	(void) NewGUCNestLevel();
+	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	begin_walk(&walk, index);
+	walk_spans(&walk, spans);
+	relation_close(index, AccessShareLock);
+}
+
+/* One for each time that the size triples, as compute_parallel_worker(). */
+static int
+count_workers(Relation index)
+{
+	BlockNumber blocks = RelationGetNumberOfBlocks(index);
+	int			n_workers = 0;
+
+	if (_bt_getrootheight(index) == 0)
+		return 0;				/* the root is a leaf */
+	for (int i = 1; i <= IndexRelationGetNumberOfKeyAttributes(index); i++)
+		if (func_parallel(index_getprocid(index, i, BTORDER_PROC)) != PROPARALLEL_SAFE)
+			return 0;
+	for (uint64 size = Max(min_parallel_index_scan_size, 1); size <= blocks; size *= 3)
+		n_workers++;
+	return Min(n_workers, max_parallel_maintenance_workers);
+}
+
+/* The leftmost span in a wrong order; spans->n: there is none. */
+static uint32
+find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
+{
+	Size		bytes = offsetof(Spans, starts) + spans->n * sizeof(BlockNumber);
+	ParallelContext *context;
+	Spans	   *shared;
+	uint32		wrong;
+
+	EnterParallelMode();
+	context = CreateParallelContext(GPUSORT_NAME, "gpusort_collation_span_worker", n_workers);
+	shm_toc_estimate_chunk(&context->estimator, bytes);
+	shm_toc_estimate_keys(&context->estimator, 1);
+	InitializeParallelDSM(context);
+	shared = shm_toc_allocate(context->toc, bytes);
+	memcpy(shared, spans, bytes);
+	shm_toc_insert(context->toc, KEY_SPANS, shared);
+	LaunchParallelWorkers(context);
+	walk_spans(walk, shared);
+	WaitForParallelWorkersToFinish(context);
+	wrong = pg_atomic_read_u32(&shared->wrong);
+	DestroyParallelContext(context);
+	ExitParallelMode();
+	return wrong;
+}
+
+/* NULL: it is in order. */
+static char *
+find_wrong(Relation index)
+{
+	int			n_workers = count_workers(index);
+	Walk		walk;
+	Spans	   *spans = NULL;
+
+	begin_walk(&walk, index);
+	if (n_workers > 0)
+		spans = make_spans(&walk);
+	if (spans != NULL && spans->n > 1)
+	{
+		uint32		wrong = find_wrong_span(&walk, spans, Min(n_workers, (int) spans->n - 1));
+		char	   *error;
+
+		if (wrong == spans->n)
+			return NULL;
+		error = walk_span(&walk, spans, wrong);
+		if (error != NULL)
+			return error;
+		/* others have changed it since */
+	}
+	return walk_leaves(&walk, leftmost(index, 0), NULL, 0);
+}
+
+static GsIndexOrder
+check_index(Oid oid, char **detail)
+{
+	/* the table first, as others lock them */
+	Oid			table = IndexGetRelation(oid, true);
+	Relation	index;
+
+	*detail = NULL;
+	if (!OidIsValid(table))
+		return GS_ORDER_GONE;
+	LockRelationOid(table, AccessShareLock);
+	index = try_relation_open(oid, AccessShareLock);
+	if (index == NULL)
+	{
+		UnlockRelationOid(table, AccessShareLock);
+		return GS_ORDER_GONE;
+	}
+	if (!index->rd_index->indisready)
+	{
+		/*
+		 * It is being built, or its build has failed.  A build writes pages around shared buffers, which
+		 * would keep the empty page that we may find in place of one.
+		 */
+		relation_close(index, AccessShareLock);
+		UnlockRelationOid(table, AccessShareLock);
+		return GS_ORDER_GONE;
+	}
+	if (index->rd_rel->relam == BTREE_AM_OID)
+		*detail = find_wrong(index);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("only btree indexes can be checked")));
+	relation_close(index, AccessShareLock);
+	UnlockRelationOid(table, AccessShareLock);
+	return *detail ? GS_ORDER_BROKEN : GS_ORDER_RIGHT;
+}
+
+GsIndexOrder
+gs_index_order(Oid index, char **detail)
+{
+	MemoryContext context = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile GsIndexOrder order = GS_ORDER_UNKNOWN;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(context);
+	PG_TRY();
+	{
+		order = check_index(index, detail);
+		ReleaseCurrentSubTransaction();
+	}
+	PG_CATCH();
+	{
+		ErrorData  *error;
+
+		MemoryContextSwitchTo(context);
+		error = CopyErrorData();
+		FlushErrorState();
+		RollbackAndReleaseCurrentSubTransaction();
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
+			ReThrowError(error);
+		*detail = error->message;
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(context);
+	CurrentResourceOwner = owner;
+	return order;
+}
 
 const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	", part (index, am, type, coll) AS ("
@@ -64,15 +569,15 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	"ORDER BY 7 DESC NULLS LAST, a.index";
 
 void
-gs_collation_query(const char *query, bool all, Datum argument, Oid type)
+gs_collation_query(const char *query, bool all, Datum oids)
 {
 	int			level = NewGUCNestLevel();
-	Oid			types[] = {BOOLOID, type};
-	Datum		values[] = {BoolGetDatum(all), argument};
+	Oid			types[] = {BOOLOID, OIDARRAYOID};
+	Datum		values[] = {BoolGetDatum(all), oids};
 
 	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	if (SPI_execute_with_args(query, OidIsValid(type) ? 2 : 1, types, values, NULL, false, 0) < 0)
+	if (SPI_execute_with_args(query, 2, types, values, oids ? "  " : " n", false, 0) < 0)
 		elog(ERROR, "a query of the catalogs failed");
 	AtEOXact_GUC(false, level);
 }
@@ -91,7 +596,7 @@ gpusort_collation_check(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	SPI_connect();
-	gs_collation_query(gs_collation_indexes, PG_GETARG_BOOL(0), (Datum) 0, InvalidOid);
+	gs_collation_query(gs_collation_indexes, PG_GETARG_BOOL(0), (Datum) 0);
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		Datum		values[N_COLUMNS];

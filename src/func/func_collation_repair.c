@@ -490,7 +490,7 @@ list_tasks(Repair *repair, bool leftover)
 {
 	RepairTask *old = repair->tasks;
 
-	gs_collation_query(gs_collation_indexes, false, (Datum) 0, InvalidOid);
+	gs_collation_query(gs_collation_indexes, false, (Datum) 0);
 	repair->tasks = palloc0((repair->n_tasks + SPI_processed + 1) * sizeof(RepairTask));
 	if (old)
 		memcpy(repair->tasks, old, repair->n_tasks * sizeof(RepairTask));
@@ -524,7 +524,7 @@ report_partitions(void)
 					   "  (SELECT FROM unnest(p.partcollation) AS k JOIN differing AS d ON d.oid = k"
 					   "   WHERE p.partstrat = 'r' OR NOT d.collisdeterministic)"
 					   " ORDER BY 1",
-					   false, (Datum) 0, InvalidOid);
+					   false, (Datum) 0);
 	for (uint64 i = 0; i < SPI_processed; i++)
 		ereport(WARNING,
 				(errmsg("partitions of table %s depend on a collation of another version",
@@ -570,12 +570,12 @@ refresh_versions(const Repair *repair)
 	/* there may be hundreds of ICU's, and PostgreSQL has a notice of each */
 					   "SELECT 'SET LOCAL client_min_messages = warning; ' || string_agg(text, '; ') FILTER (WHERE allowed),"
 					   " count(*) FILTER (WHERE allowed), count(*) FILTER (WHERE NOT allowed) FROM command",
-					   false, makeArrayResult(blocked, CurrentMemoryContext), OIDARRAYOID);
+					   false, makeArrayResult(blocked, CurrentMemoryContext));
 	heap_deform_tuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, values, nulls);
 	n_recorded = DatumGetInt64(values[1]);
 	n_refused = DatumGetInt64(values[2]);
 	if (n_recorded > 0)
-		gs_collation_query(TextDatumGetCString(values[0]), false, (Datum) 0, InvalidOid);
+		gs_collation_query(TextDatumGetCString(values[0]), false, (Datum) 0);
 	if (n_recorded > 0)
 		ereport(NOTICE,
 				(errmsg_plural("recorded the new version of " UINT64_FORMAT " collation",
