@@ -135,9 +135,9 @@ btree_feed_create(Relation index, const IndexInfo *info)
 
 static GsFallback
 btree_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
-			GsPageRelay *relay, GsIndexWritten *written)
+			GsPageOutput *output, GsIndexWritten *written)
 {
-	GsBtreeWriter *writer = gs_btree_writer_begin(heap, index, info->ii_Unique, relay);
+	GsBtreeWriter *writer = gs_btree_writer_begin(heap, index, info->ii_Unique, output);
 	GsIndexStream *stream = gs_index_stream_begin(heap, index, info, client);
 	GsClientStatus status;
 	IndexTuple	tuples[GS_INDEX_STREAM_TUPLES];
@@ -159,7 +159,7 @@ btree_write(Relation heap, Relation index, const IndexInfo *info, GsClient *clie
 const GsIndexKind gs_btree_kind = {
 	.access_method = BTREE_AM_OID,
 	.build = btbuild,
-	.relay = true,
+	.has_output = true,
 	.subphases = {PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN, PROGRESS_BTREE_PHASE_PERFORMSORT_1,
 	PROGRESS_BTREE_PHASE_LEAF_LOAD},
 	.key_desc = btree_key_desc,

@@ -60,7 +60,7 @@
  * One process
  *	  lays out.  Reading a sorted tuple and laying it out takes some 70 instructions, since many tuples
  *	  come at a time.  Logging and writing the pages takes several times as long, and that is what workers
- *	  do meanwhile (page_relay.c).
+ *	  do meanwhile (page_output.c).
  *
  *	  The layout could be shared as well.  Where pages end depends on the sizes
  *	  of tuples and on which neighbours are equal only, which a quick pass over
@@ -87,7 +87,6 @@
 
 #include "compat.h"
 #include "index/btree_writer.h"
-#include "index/page_output.h"
 
 /* Space for the heap TID that a high key may have to hold. */
 #define HEAP_TID_SPACE		MAXALIGN(sizeof(ItemPointerData))
@@ -124,8 +123,7 @@ struct GsBtreeWriter
 {
 	Relation	heap;
 	Relation	index;
-	GsPageRelay *relay;			/* where pages go */
-	GsPageOutput *output;		/* or here, where there is no relay */
+	GsPageOutput *output;		/* where pages go */
 	MemoryContext context;		/* of all that belongs to the writer */
 	MemoryContext page_context; /* reset with each page */
 	BTScanInsert scankey;
@@ -165,28 +163,13 @@ free_space(const Level *level)
 	return level->upper - level->lower - (int) sizeof(ItemIdData);
 }
 
-static Page
-alloc_page(GsBtreeWriter *writer)
-{
-	return writer->relay ? gs_page_relay_alloc(writer->relay) : gs_page_output_alloc(writer->output);
-}
-
-static void
-put_page(GsBtreeWriter *writer, BlockNumber blkno, Page page)
-{
-	if (writer->relay)
-		gs_page_relay_write(writer->relay, blkno, page);
-	else
-		gs_page_output_write(writer->output, blkno, page);
-}
-
 /* Begin a page, with a number; what the last page was is the caller's. */
 static void
 begin_page(GsBtreeWriter *writer, Level *level)
 {
 	BTPageOpaque opaque;
 
-	level->page = (char *) alloc_page(writer);
+	level->page = (char *) gs_page_output_alloc(writer->output);
 	level->blkno = writer->n_blocks++;
 	_bt_pageinit((Page) level->page, BLCKSZ);
 	opaque = BTPageGetOpaque((Page) level->page);
@@ -271,7 +254,7 @@ write_page(GsBtreeWriter *writer, char *page, BlockNumber blkno, int lower, int 
 {
 	((PageHeader) page)->pd_lower = lower;
 	((PageHeader) page)->pd_upper = upper;
-	put_page(writer, blkno, (Page) page);
+	gs_page_output_write(writer->output, blkno, (Page) page);
 }
 
 static void add_pivot(GsBtreeWriter *writer, Level *level, IndexTuple pivot);
@@ -514,7 +497,7 @@ seal_posting(GsBtreeWriter *writer)
 }
 
 GsBtreeWriter *
-gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageRelay *relay)
+gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageOutput *output)
 {
 	TupleDesc	desc = RelationGetDescr(index);
 	MemoryContext context;
@@ -531,9 +514,7 @@ gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageRelay *r
 	writer = palloc0(sizeof(GsBtreeWriter));
 	writer->heap = heap;
 	writer->index = index;
-	writer->relay = relay;
-	if (relay == NULL)
-		writer->output = gs_page_output_begin(index);
+	writer->output = output;
 	writer->context = context;
 	writer->page_context = AllocSetContextCreate(context, "gpusort btree page",
 												 ALLOCSET_DEFAULT_SIZES);
@@ -638,13 +619,10 @@ gs_btree_writer_finish(GsBtreeWriter *writer)
 	}
 
 	/* What makes it an index */
-	metapage = alloc_page(writer);
+	metapage = gs_page_output_alloc(writer->output);
 	_bt_initmetapage(metapage, root, root_level, writer->scankey->allequalimage);
-	put_page(writer, BTREE_METAPAGE, metapage);
-	if (writer->relay)
-		gs_page_relay_finish(writer->relay);
-	else
-		gs_page_output_end(writer->output);
+	gs_page_output_write(writer->output, BTREE_METAPAGE, metapage);
+	gs_page_output_end(writer->output);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, writer->n_tuples);
 

@@ -20,7 +20,7 @@
 #define GS_BTREE_WRITER_H
 
 #include "access/itup.h"
-#include "index/page_relay.h"
+#include "index/page_output.h"
 #include "utils/relcache.h"
 
 typedef struct GsBtreeWriter GsBtreeWriter;
@@ -30,12 +30,11 @@ typedef struct GsBtreeWriter GsBtreeWriter;
  * always what the index's catalog entry says: some rebuilds do not check, and
  * PostgreSQL then makes posting lists in unique indexes too.
  *
- * With a relay its workers write the pages, and finish ends it; without one,
- * NULL, this process does.  The writer's memory is in a context below the
+ * finish ends the output.  The writer's memory is in a context below the
  * current one.
  */
 extern GsBtreeWriter *gs_btree_writer_begin(Relation heap, Relation index, bool unique,
-											GsPageRelay *relay);
+											GsPageOutput *output);
 
 /* The next n tuples, plain ones as index_form_tuple() makes them; they are copied. */
 extern void gs_btree_writer_add(GsBtreeWriter *writer, IndexTuple *tuples, int n);

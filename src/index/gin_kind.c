@@ -243,7 +243,7 @@ gin_feed_create(Relation index, const IndexInfo *info)
 /* Answers GS_FALLBACK_KEYS for inexact keys: an entry could come in two groups. */
 static GsFallback
 gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
-		  GsPageRelay *relay, GsIndexWritten *written)
+		  GsPageOutput *output, GsIndexWritten *written)
 {
 	GsGinWriter *writer = gs_gin_writer_begin(index, keys_are_distinct(index));
 	GsRows	   *rows = gs_rows_of_session(client, false, true);
@@ -254,7 +254,6 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 	uint32		flags;
 	int64		done = 0;
 
-	Assert(relay == NULL);
 	while ((status = gs_rows_move(rows, true, &row, &flags)) == GS_CLIENT_OK && row != NULL)
 	{
 		int			n;
@@ -283,7 +282,6 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 const GsIndexKind gs_gin_kind = {
 	.access_method = GIN_AM_OID,
 	.build = ginbuild,
-	.relay = false,
 	.subphases = {GS_COMPAT_GIN_PHASE_SCAN, GS_COMPAT_GIN_PHASE_SORT, GS_COMPAT_GIN_PHASE_WRITE},
 	.key_desc = gin_key_desc,
 	.feed_create = gin_feed_create,

@@ -221,10 +221,10 @@ gs_index_accept_copy(Relation heap, Relation index, bool scan_is_cheaper)
  */
 
 /* With fewer tuples than this, workers to write pages are not worth their start. */
-#define RELAY_MIN_TUPLES	100000
+#define OUTPUT_MIN_TUPLES	100000
 
 /* This many write pages about as fast as they are laid out. */
-#define RELAY_WORKERS		3
+#define OUTPUT_WORKERS		3
 
 /* A build under way. */
 typedef struct Build
@@ -235,7 +235,7 @@ typedef struct Build
 	IndexInfo  *info;
 	GsKeyDesc  *desc;
 	GsIndexScanResult scan;
-	GsPageRelay *relay;			/* who writes pages; NULL: this process */
+	GsPageOutput *output;		/* NULL: not begun, or ended */
 	GsIndexWritten written;
 	double		scan_ms;		/* times of the phases */
 	double		sort_ms;
@@ -296,10 +296,10 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 		return gs_put_fallback(client, build->scan.status);
 
 	/* the workers start while the device sorts */
-	if (build->kind->relay && build->info->ii_ParallelWorkers > 0 &&
-		(gs_guc_force || build->scan.index_tuples >= RELAY_MIN_TUPLES))
-		build->relay = gs_page_relay_begin(build->heap, build->index, build->info->ii_Concurrent,
-										   Min(workers, RELAY_WORKERS));
+	if (build->kind->has_output && build->info->ii_ParallelWorkers > 0 &&
+		(gs_guc_force || build->scan.index_tuples >= OUTPUT_MIN_TUPLES))
+		build->output = gs_page_output_begin(build->heap, build->index, build->info->ii_Concurrent,
+											 Min(workers, OUTPUT_WORKERS));
 	status = gs_client_perform(client);
 	build->sort_ms = gs_stats_lap_ms(&start);
 	return gs_client_fallback(client, status);
@@ -314,10 +314,12 @@ write_index(Build *build, GsClient *client)
 
 	INSTR_TIME_SET_CURRENT(start);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, build->kind->subphases[2]);
-	reason = build->kind->write(build->heap, build->index, build->info, client, build->relay,
+	if (build->kind->has_output && build->output == NULL)
+		build->output = gs_page_output_begin(build->heap, build->index, build->info->ii_Concurrent, 0);
+	reason = build->kind->write(build->heap, build->index, build->info, client, build->output,
 								&build->written);
 	if (reason == GS_FALLBACK_NONE)
-		build->relay = NULL;
+		build->output = NULL;
 	build->write_ms = gs_stats_lap_ms(&start);
 	return reason;
 }
@@ -410,8 +412,8 @@ build_index(Relation heap, Relation index, IndexInfo *info)
 	if (!gs_compat_build_asks_planner(build.kind->access_method))
 		info->ii_ParallelWorkers = plan_create_index_workers(RelationGetRelid(heap), RelationGetRelid(index));
 	reason = build_with_device(&build);
-	if (build.relay)
-		gs_page_relay_cancel(build.relay);
+	if (build.output)
+		gs_page_output_cancel(build.output);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 

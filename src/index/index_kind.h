@@ -10,7 +10,7 @@
 #define GS_INDEX_KIND_H
 
 #include "access/amapi.h"
-#include "index/page_relay.h"
+#include "index/page_output.h"
 #include "key/key.h"
 #include "nodes/execnodes.h"
 #include "sort/sort_feed.h"
@@ -42,7 +42,7 @@ typedef struct GsIndexKind
 {
 	Oid			access_method;
 	ambuild_function build;		/* PostgreSQL's own */
-	bool		relay;			/* workers can write pages */
+	bool		has_output;		/* its pages are written by a GsPageOutput */
 	int			subphases[3];	/* of the progress view: scan, sort, writing */
 
 	/*
@@ -55,12 +55,12 @@ typedef struct GsIndexKind
 	GsIndexFeed *(*feed_create) (Relation index, const IndexInfo *info);
 
 	/*
-	 * Make the index of a performed sort, in an empty relation.  relay: NULL where this process writes
-	 * the pages; ended if the answer is GS_FALLBACK_NONE.  With any other answer, the caller truncates the
+	 * Make the index of a performed sort, in an empty relation.  output: ended if the answer is
+	 * GS_FALLBACK_NONE; NULL if the kind has none.  With any other answer, the caller truncates the
 	 * relation.
 	 */
 	GsFallback	(*write) (Relation heap, Relation index, const IndexInfo *info, GsClient *client,
-						  GsPageRelay *relay, GsIndexWritten *written);
+						  GsPageOutput *output, GsIndexWritten *written);
 } GsIndexKind;
 
 extern const GsIndexKind gs_btree_kind;	/* btree_kind.c */

@@ -1,23 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * page_output.h
- *	  Writing the pages of a new relation past shared buffers.
+ *	  Writing the pages of a new relation past shared buffers, by this process or
+ *	  parallel workers.
  *
  * Calling protocol:
  *	  1. gs_page_output_begin
  *	  2. gs_page_output_alloc a page, fill it in, gs_page_output_write it; any
  *		 number of times, pages in any order, several of them in work at once
- *	  3. gs_page_output_end
+ *	  3. gs_page_output_end, or gs_page_output_cancel
  *	  An error leaves blocks behind that go with the relation file, which must
  *	  have been created by this transaction.
  *
- * Several processes may write at once:
- *	  1. gs_page_output_begin, in one of them
- *	  2. gs_page_output_batch, in all of them
- *	  3. gs_page_output_end, in the one, when the others have ended
- *	  Before a block is written whose number is a multiple of RELSEG_SIZE, or a
- *	  higher one, all batches must have ended, and gs_page_output_reserve been
- *	  called for that number.
+ * If there are workers, the process is in parallel mode between 1 and 3.  Their errors are
+ * raised here, by one of these functions or CHECK_FOR_INTERRUPTS().
  *
  *-------------------------------------------------------------------------
  */
@@ -31,10 +27,10 @@
 typedef struct GsPageOutput GsPageOutput;
 
 /*
- * Everything is allocated in the memory context that is current here, and goes
- * with it.
+ * For an index, in CurrentMemoryContext.  With n_workers > 0, launch up to so many if they are to be had.
+ * concurrent: the locks held on the index and its table are those of a concurrent build.
  */
-extern GsPageOutput *gs_page_output_begin(Relation rel);
+extern GsPageOutput *gs_page_output_begin(Relation heap, Relation index, bool concurrent, int n_workers);
 
 /* A page to fill in, of any content now. */
 extern Page gs_page_output_alloc(GsPageOutput *output);
@@ -42,16 +38,8 @@ extern Page gs_page_output_alloc(GsPageOutput *output);
 /* Takes the page over.  A block may be written once. */
 extern void gs_page_output_write(GsPageOutput *output, BlockNumber blkno, Page page);
 
-/*
- * Write pages, at most XLR_MAX_BLOCK_ID, at once.  Changes their LSNs and
- * checksums.
- */
-extern void gs_page_output_batch(Relation rel, int n, BlockNumber *blocks, Page *pages);
-
-/* The file has so many blocks, or more, when this returns. */
-extern void gs_page_output_reserve(Relation rel, BlockNumber n_blocks);
-
-/* All pages are where a commit needs them to be when this returns. */
+/* Workers are gone when these return.  After end all pages are where a commit needs them to be. */
 extern void gs_page_output_end(GsPageOutput *output);
+extern void gs_page_output_cancel(GsPageOutput *output);
 
 #endif							/* GS_PAGE_OUTPUT_H */
