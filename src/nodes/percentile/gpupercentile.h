@@ -8,9 +8,8 @@
  *	  gpupercentile_plan.c	GpuPercentile between Agg and GpuSort
  *	  gpupercentile_exec.c	the executor's part
  *
- * custom_private is a list of lists, so that plans can be copied; the enum names its
- * members.  Columns are those of the child's output.  custom_exprs has, over the child's columns,
- * the direct argument of each function (mode(): a NULL).
+ * The columns of its scan tuple, custom_scan_tlist, are all columns of the child, and the functions (Aggref)
+ * over them.  custom_private is a list of lists, so that plans can be copied; the enum names its members.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,12 +29,8 @@ extern const GsNode gs_percentile_node;
 typedef enum GsPercentileItem
 {
 	GS_PERCENTILE_GROUPS,		/* GsColumns: GROUP BY */
-	GS_PERCENTILE_FUNCTIONS,	/* OidList */
-	GS_PERCENTILE_OPTIONS,		/* IntList of three: the column that the functions are of; is there no
-								 * GROUP BY, and so a group also where there are no rows; is only the
-								 * first row of each group wanted */
-	GS_PERCENTILE_VALUE_OIDS,	/* OidList of three: the column's type, its equality operator, the
-								 * collation */
+	GS_PERCENTILE_OPTIONS,		/* IntList of two: is there no GROUP BY, and so a group also where there
+								 * are no rows; is only the first row of each group wanted */
 	GS_PERCENTILE_Count
 } GsPercentileItem;
 

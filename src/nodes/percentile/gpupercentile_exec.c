@@ -33,6 +33,7 @@
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/array.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
@@ -44,6 +45,7 @@
 #include "nodes/common/row_match.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort_exec.h"
+#include "plan/plan_walk.h"
 
 /* A value between two rows of a group, or that of one. */
 typedef struct Point
@@ -116,25 +118,35 @@ typedef struct GpuPercentileState
 	bool		done;
 } GpuPercentileState;
 
+/* Of one of the functions: the column that all of them are of. */
 static void
-init_functions(GpuPercentileState *state, const CustomScan *plan, const List *functions)
+init_column(GpuPercentileState *state, const Aggref *call)
 {
-	state->n_functions = list_length(functions);
-	state->functions = palloc0(state->n_functions * sizeof(Function));
-	for (int i = 0; i < state->n_functions; i++)
-	{
-		Function   *function = &state->functions[i];
+	SortGroupClause *order = linitial_node(SortGroupClause, call->aggorder);
+	Node	   *expr = get_sortgroupclause_expr(order, call->args);
 
-		function->function = list_nth_oid(functions, i);
-		/* as Agg would */
-		gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
-		function->argument = ExecInitExpr(list_nth(plan->custom_exprs, i), &state->css.ss.ps);
-		function->is_array = exprType(list_nth(plan->custom_exprs, i)) == FLOAT8ARRAYOID;
-		function->is_continuous = function->function != F_MODE &&
-			function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
-			function->function != F_PERCENTILE_DISC__FLOAT8_ANYELEMENT;
-		state->has_mode |= function->function == F_MODE;
-	}
+	state->attno = castNode(Var, gs_plan_strip_relabel(expr))->varattno;
+	state->type = exprType(expr);
+	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
+	fmgr_info(get_opcode(order->eqop), &state->equal);
+	state->collation = call->inputcollid;
+}
+
+static void
+init_function(GpuPercentileState *state, const Aggref *call)
+{
+	Function   *function = &state->functions[state->n_functions++];
+
+	function->function = call->aggfnoid;
+	/* as Agg would */
+	gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
+	state->has_mode |= function->function == F_MODE;
+	if (function->function == F_MODE)
+		return;
+	function->argument = ExecInitExpr(linitial(call->aggdirectargs), &state->css.ss.ps);
+	function->is_array = exprType(linitial(call->aggdirectargs)) == FLOAT8ARRAYOID;
+	function->is_continuous = function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
+		function->function != F_PERCENTILE_DISC__FLOAT8_ANYELEMENT;
 }
 
 static void
@@ -143,11 +155,10 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	GpuPercentileState *state = (GpuPercentileState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *private = gs_node_private(plan, GS_PERCENTILE_Count);
-	List	   *functions = list_nth(private, GS_PERCENTILE_FUNCTIONS);
 	List	   *options = list_nth(private, GS_PERCENTILE_OPTIONS);
-	List	   *value_oids = list_nth(private, GS_PERCENTILE_VALUE_OIDS);
 	GsColumns	groups = gs_columns_read(list_nth(private, GS_PERCENTILE_GROUPS));
 	TupleDesc	desc;
+	int			n_columns = list_length(outerPlan(plan)->targetlist);
 
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags | EXEC_FLAG_MARK);
@@ -164,16 +175,14 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->run.context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile run",
 											   ALLOCSET_SMALL_SIZES);
 
-	state->attno = linitial_int(options);
-	state->type = linitial_oid(value_oids);
-	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
-	fmgr_info(get_opcode(lsecond_oid(value_oids)), &state->equal);
-	state->collation = lthird_oid(value_oids);
-	state->plain = lsecond_int(options) != 0;
-	state->first_only = lthird_int(options) != 0;
+	state->plain = linitial_int(options) != 0;
+	state->first_only = lsecond_int(options) != 0;
 	gs_reader_init(&state->reader, outerPlanState(node));
 	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);
-	init_functions(state, plan, functions);
+	init_column(state, castNode(Aggref, llast_node(TargetEntry, plan->custom_scan_tlist)->expr));
+	state->functions = palloc0((list_length(plan->custom_scan_tlist) - n_columns) * sizeof(Function));
+	for (int i = n_columns; i < list_length(plan->custom_scan_tlist); i++)
+		init_function(state, castNode(Aggref, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr));
 }
 
 /* Add a value, the last one that was counted, to the runs of equal ones. */

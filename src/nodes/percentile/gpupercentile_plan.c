@@ -27,7 +27,6 @@
  */
 #include "postgres.h"
 
-#include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -43,8 +42,7 @@ typedef struct PercentileContext
 	GsAggInput	input;			/* of the Agg */
 	const Aggref *order;		/* one of the functions; NULL: none was found */
 	List	   *found;			/* the functions, each once */
-	List	   *others;			/* Aggrefs that stay */
-	AttrNumber	column;			/* of the Agg's input, that they are of */
+	bool		others;			/* there are Aggrefs that stay */
 	bool		possible;
 } PercentileContext;
 
@@ -78,17 +76,13 @@ gs_percentile_same_order(const Aggref *a, const Aggref *b)
 		equal(get_sortgroupclause_expr(ours, a->args), get_sortgroupclause_expr(theirs, b->args));
 }
 
-/* Do the Agg's rows come in a function's order?  Sets the column that it is of. */
+/* Do the Agg's rows come in a function's order, by a column? */
 static bool
-is_sorted(const Aggref *agg, PercentileContext *context)
+is_sorted(const Aggref *agg, const PercentileContext *context)
 {
 	Node	   *expr = get_sortgroupclause_expr(linitial(agg->aggorder), agg->args);
-	const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
 
-	if (!IsA(var, Var) || !gs_agg_is_sorted(&context->input, agg->aggorder, agg->args))
-		return false;
-	context->column = var->varattno;
-	return true;
+	return IsA(gs_plan_strip_relabel(expr), Var) && gs_agg_is_sorted(&context->input, agg->aggorder, agg->args);
 }
 
 /* Sort out an Agg's aggregates. */
@@ -104,7 +98,7 @@ find_functions(Node *node, void *data)
 		const Aggref *agg = (const Aggref *) node;
 
 		if (!gs_percentile_is_known(agg))
-			context->others = lappend(context->others, node);
+			context->others = true;
 		else if (!is_sorted(agg, context) ||
 				 (context->order && !gs_percentile_same_order(agg, context->order)))
 			context->possible = false;
@@ -183,35 +177,14 @@ make_node(PercentileContext *context)
 {
 	const Agg  *agg = context->input.agg;
 	Plan	   *sort = outerPlan(agg);
-	SortGroupClause *order = linitial_node(SortGroupClause, context->order->aggorder);
-	Node	   *expr = get_sortgroupclause_expr(order, context->order->args);
 	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
-	List	   *functions = NIL;
-	List	   *arguments = NIL;
-	List	   *private;
-	CustomScan *scan;
 	ListCell   *lc;
 
 	foreach(lc, context->found)
-	{
-		Aggref	   *function = lfirst_node(Aggref, lc);
-
-		/* EXPLAIN shows the columns so; nobody evaluates them */
-		scan_tlist = gs_node_add_column(scan_tlist, (Expr *) copyObject(function));
-		functions = lappend_oid(functions, function->aggfnoid);
-		if (function->aggdirectargs != NIL)
-			arguments = lappend(arguments, copyObject(linitial(function->aggdirectargs)));
-		else
-			arguments = lappend(arguments, makeNullConst(FLOAT8OID, -1, InvalidOid));
-	}
-	private = list_make4(gs_columns_of_groups(&agg->plan), functions,
-						 list_make3_int(context->column, agg->aggstrategy == AGG_PLAIN,
-										context->others == NIL),
-						 list_make3_oid(exprType(expr), order->eqop, context->order->inputcollid));
-	scan = gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
-						private);
-	scan->custom_exprs = arguments;
-	return scan;
+		scan_tlist = gs_node_add_column(scan_tlist, copyObject(lfirst(lc)));
+	return gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
+						list_make2(gs_columns_of_groups(&agg->plan),
+								   list_make2_int(agg->aggstrategy == AGG_PLAIN, !context->others)));
 }
 
 Plan *
