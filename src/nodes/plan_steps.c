@@ -275,7 +275,7 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 	{
 		case UPPERREL_GROUP_AGG:
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
-			gs_agg_offer_paths(root, input_rel, output_rel);
+			gs_agg_offer_paths(root, input_rel, output_rel, extra);
 #endif
 			gs_group_offer_paths(root, input_rel, output_rel, extra);
 			gs_percentile_offer_path(root, input_rel, output_rel, extra);

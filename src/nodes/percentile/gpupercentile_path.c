@@ -24,7 +24,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/prep.h"
 #include "utils/fmgroids.h"
 
 #include "compat.h"
@@ -39,8 +38,6 @@ typedef struct Functions
 {
 	GsAggOffer	aggs;			/* few_come_back: they depend on the places of values alone */
 	bool		alone;			/* there are no other aggregates */
-	double		groups;
-	List	   *having;
 } Functions;
 
 /* False: none of them is ours, or one needs another order. */
@@ -97,16 +94,8 @@ static Path *
 make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	const Functions *functions = (const Functions *) offer;
-	List	   *clause = gs_compat_group_clause(root);
-	AggStrategy strategy = root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
-	AggClauseCosts costs;
-	Path	   *path;
+	Path	   *path = gs_agg_path(root, offer, sorted, functions->aggs.having, functions->aggs.groups);
 
-	memset(&costs, 0, sizeof(costs));
-	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	path = (Path *) create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, strategy,
-									AGGSPLIT_SIMPLE, clause, functions->having, &costs,
-									functions->groups);
 	if (functions->aggs.few_come_back && functions->alone)
 	{
 		/* few rows are read, and Agg gets one */
@@ -116,13 +105,10 @@ make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 	{
 		/* GpuPercentile reads the rows to count them, and compares their groups */
 		path->total_cost += sorted->rows *
-			(gs_guc_fetch_row_cost + cpu_operator_cost * list_length(clause));
+			(gs_guc_fetch_row_cost + cpu_operator_cost * list_length(gs_compat_group_clause(root)));
 	}
-	if (strategy == AGG_PLAIN)
+	if (root->parse->groupClause == NIL)
 		path->startup_cost = path->total_cost;
-	/* the column of WITHIN GROUP is not one of the result */
-	if (path->pathkeys != NIL)
-		path->pathkeys = root->group_pathkeys;
 	return path;
 }
 
@@ -138,9 +124,9 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
 		return;
-	functions.groups = gs_expected_groups(grouped_rel);
-	functions.having = (List *) extra->havingQual;
-	if (functions.groups == 0 || !find_functions(root, &functions))
+	functions.aggs.groups = gs_expected_groups(grouped_rel);
+	functions.aggs.having = (List *) extra->havingQual;
+	if (functions.aggs.groups == 0 || !find_functions(root, &functions))
 		return;
 	/* places in files are found by reading all rows before */
 	functions.aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows,

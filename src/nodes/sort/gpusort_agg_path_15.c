@@ -33,7 +33,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -53,7 +52,6 @@ typedef struct AggOrder
 	GsAggOffer	aggs;			/* by pathkeys with those of GROUP BY; agg: one of those that want this
 								 * order; few_come_back: all there is to know is how many rows differ */
 	bool		unique;			/* all aggregates have the same DISTINCT */
-	const AggPath *like;		/* one of PostgreSQL's paths */
 } AggOrder;
 
 /* SortGroupClauses that say how an aggregate sorts; NIL: it does not. */
@@ -289,53 +287,28 @@ distinct_rows(PlannerInfo *root, const AggOrder *order)
 	return estimate_num_groups(root, exprs, order->aggs.offer.rows, NULL, NULL);
 }
 
-/* An Agg like PostgreSQL's, over sorted rows. */
+/* An Agg over sorted rows. */
 static Path *
 make_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	const AggOrder *order = (const AggOrder *) offer;
-	const AggPath *like = order->like;
 	int			n_keys = list_length(offer->pathkeys);
-	AggClauseCosts costs;
-	AggPath    *path;
+	Path	   *path;
 
 	if (order->unique)
 		sorted = gs_compat_unique_path(root, offer->rel, sorted, n_keys, sorted->rows);
-	MemSet(&costs, 0, sizeof(costs));
-	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	path = create_agg_path(root, offer->rel, sorted, like->path.pathtarget, like->aggstrategy,
-						   AGGSPLIT_SIMPLE, like->groupClause, like->qual, &costs,
-						   like->numGroups);
+	path = gs_agg_path(root, offer, sorted, order->aggs.having, order->aggs.groups);
 	if (order->aggs.agg->aggdistinct != NIL && !order->unique)
 	{
 		/* GpuWindow compares rows, as Unique does */
-		path->path.total_cost += cpu_operator_cost * sorted->rows * n_keys;
+		path->total_cost += cpu_operator_cost * sorted->rows * n_keys;
 	}
-	/* the aggregate's columns are not those of its result */
-	if (path->path.pathkeys != NIL)
-		path->path.pathkeys = root->group_pathkeys;
-	return &path->path;
-}
-
-/* One of the paths for the Agg; NULL: none does it as a whole. */
-static AggPath *
-find_agg_path(const RelOptInfo *grouped_rel)
-{
-	ListCell   *lc;
-
-	foreach(lc, grouped_rel->pathlist)
-	{
-		AggPath    *path = lfirst(lc);
-
-		if (IsA(path, AggPath) && path->aggsplit == AGGSPLIT_SIMPLE &&
-			(path->aggstrategy == AGG_PLAIN || path->aggstrategy == AGG_SORTED))
-			return path;
-	}
-	return NULL;
+	return path;
 }
 
 void
-gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel)
+gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+				   const GroupPathExtraData *extra)
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
 	AggOrder	order = {{{.rel = grouped_rel, .in_order_too = true, .above = make_agg_path,
@@ -347,8 +320,9 @@ gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
 		return;
-	order.like = find_agg_path(grouped_rel);
-	if (order.like == NULL || !choose_order(root, &order) ||
+	order.aggs.groups = gs_expected_groups(grouped_rel);
+	order.aggs.having = (List *) extra->havingQual;
+	if (order.aggs.groups == 0 || !choose_order(root, &order) ||
 		!find_missing(cheapest->pathtarget, order.aggs.agg, &missing))
 		return;
 	offer->rows = offer->rows_back = cheapest->rows;

@@ -17,6 +17,7 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 #include "utils/selfuncs.h"
 
@@ -261,6 +262,23 @@ gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 											  make_feed_path(root, offer->rel, offer->partial,
 															 offer->rows), 0, flags));
 	return paths;
+}
+
+Path *
+gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups)
+{
+	AggStrategy strategy = root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
+	AggClauseCosts costs;
+	AggPath    *path;
+
+	memset(&costs, 0, sizeof(costs));
+	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
+	path = create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, strategy, AGGSPLIT_SIMPLE,
+						   gs_compat_group_clause(root), having, &costs, groups);
+	/* columns that the aggregates want in order are not those of the result */
+	if (list_length(path->path.pathkeys) > list_length(root->group_pathkeys))
+		path->path.pathkeys = root->group_pathkeys;
+	return &path->path;
 }
 
 void

@@ -68,6 +68,9 @@ extern void gs_offer(PlannerInfo *root, GsOffer *offer);
 /* The GpuSorts alone, one or two.  That gpusort can sort so is known. */
 extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 
+/* What wants an order: an Agg in one phase, by the query's GROUP BY, over sorted rows. */
+extern Path *gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups);
+
 /* Can gpusort sort an offer's rows by its pathkeys?  If their keys are inexact, the offer is told so. */
 extern bool gs_sort_supports(PlannerInfo *root, GsOffer *offer);
 
@@ -118,6 +121,8 @@ typedef struct GsAggOffer
 	int			sorts;			/* how many sorts like its own are saved */
 	bool		order_helps;	/* where their input is in this order they only compare neighbours */
 	bool		few_come_back;	/* if all rows are one group: of the GpuSort's */
+	List	   *having;
+	double		groups;
 } GsAggOffer;
 
 /*
@@ -161,7 +166,8 @@ extern void gs_join_offer_path(PlannerInfo *root, RelOptInfo *joinrel, RelOptInf
 
 /* gpusort_agg_path_15.c: the sorts of aggregates with DISTINCT or ORDER BY. */
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
-extern void gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel);
+extern void gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+							   const GroupPathExtraData *extra);
 #endif
 
 #endif							/* GS_GPUSORT_PATH_H */

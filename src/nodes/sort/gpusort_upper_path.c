@@ -25,7 +25,6 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/prep.h"
 #include "optimizer/tlist.h"
 
 #include "compat.h"
@@ -53,17 +52,11 @@ static Path *
 make_group_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	const GroupOffer *group = (const GroupOffer *) offer;
-	AggStrategy strategy = root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
-	AggClauseCosts costs;
 
-	if (!root->parse->hasAggs)
-		return (Path *) create_group_path(root, offer->rel, sorted, group->clause, group->having,
-										  group->groups.expected);
-	memset(&costs, 0, sizeof(costs));
-	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
-	return (Path *) create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, strategy,
-									AGGSPLIT_SIMPLE, group->clause, group->having, &costs,
-									group->groups.expected);
+	if (root->parse->hasAggs)
+		return gs_agg_path(root, offer, sorted, group->having, group->groups.expected);
+	return (Path *) create_group_path(root, offer->rel, sorted, group->clause, group->having,
+									  group->groups.expected);
 }
 
 void
