@@ -185,20 +185,39 @@ gs_node_private(const CustomScan *plan, int n)
 }
 
 List *
-gs_columns_write(int n, const AttrNumber *attnos, const Oid *operators, const Oid *collations)
+gs_columns_write(const GsColumns *columns)
 {
-	GsColumns	columns = {NIL, NIL, NIL};
+	List	   *attnos = NIL;
+	List	   *operators = NIL;
+	List	   *collations = NIL;
+
+	for (int i = 0; i < columns->n; i++)
+	{
+		attnos = lappend_int(attnos, columns->attnos[i]);
+		operators = lappend_oid(operators, columns->operators[i]);
+		collations = lappend_oid(collations, columns->collations[i]);
+	}
+	return list_make3(attnos, operators, collations);
+}
+
+GsColumns
+gs_columns_read(const List *item)
+{
+	int			n = list_length(linitial(item));
+	GsColumns	columns = {
+		n, palloc(n * sizeof(AttrNumber)), palloc(n * sizeof(Oid)), palloc(n * sizeof(Oid))
+	};
 
 	for (int i = 0; i < n; i++)
 	{
-		columns.attnos = lappend_int(columns.attnos, attnos[i]);
-		columns.operators = lappend_oid(columns.operators, operators[i]);
-		columns.collations = lappend_oid(columns.collations, collations[i]);
+		columns.attnos[i] = list_nth_int(linitial(item), i);
+		columns.operators[i] = list_nth_oid(lsecond(item), i);
+		columns.collations[i] = list_nth_oid(lthird(item), i);
 	}
-	return list_make3(columns.attnos, columns.operators, columns.collations);
+	return columns;
 }
 
-List *
+GsColumns
 gs_columns_of_groups(const Plan *plan)
 {
 	const Unique *unique = (const Unique *) plan;
@@ -206,21 +225,12 @@ gs_columns_of_groups(const Plan *plan)
 	const Agg  *agg = (const Agg *) plan;
 
 	if (IsA(plan, Unique))
-		return gs_columns_write(unique->numCols, unique->uniqColIdx, unique->uniqOperators,
-								unique->uniqCollations);
+		return (GsColumns){unique->numCols, unique->uniqColIdx, unique->uniqOperators,
+						   unique->uniqCollations};
 	if (IsA(plan, Group))
-		return gs_columns_write(group->numCols, group->grpColIdx, group->grpOperators,
-								group->grpCollations);
+		return (GsColumns){group->numCols, group->grpColIdx, group->grpOperators, group->grpCollations};
 	Assert(IsA(plan, Agg));
-	return gs_columns_write(agg->numCols, agg->grpColIdx, agg->grpOperators, agg->grpCollations);
-}
-
-GsColumns
-gs_columns_read(const List *item)
-{
-	GsColumns	columns = {linitial(item), lsecond(item), lthird(item)};
-
-	return columns;
+	return (GsColumns){agg->numCols, agg->grpColIdx, agg->grpOperators, agg->grpCollations};
 }
 
 void
@@ -276,11 +286,10 @@ gs_explain_columns(const char *name, CustomScanState *node, List *ancestors, con
 	Plan	   *plan = node->ss.ps.plan;
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, plan, ancestors);
 	List	   *keys = NIL;
-	ListCell   *lc;
 
-	foreach(lc, columns->attnos)
+	for (int i = 0; i < columns->n; i++)
 	{
-		TargetEntry *tle = get_tle_by_resno(outerPlan(plan)->targetlist, lfirst_int(lc));
+		TargetEntry *tle = get_tle_by_resno(outerPlan(plan)->targetlist, columns->attnos[i]);
 
 		keys = lappend(keys, deparse_expression((Node *) makeVarFromTargetEntry(OUTER_VAR, tle), context,
 												gs_compat_explain_prefix(es), true));

@@ -47,18 +47,18 @@ extern List *gs_node_private(const CustomScan *plan, int n);
 /* Columns of a child's output that a node compares. */
 typedef struct GsColumns
 {
-	List	   *attnos;			/* IntList */
-	List	   *operators;		/* OidList: equality */
-	List	   *collations;		/* OidList */
+	int			n;
+	AttrNumber *attnos;
+	Oid		   *operators;		/* equality */
+	Oid		   *collations;
 } GsColumns;
 
-/* These columns as a member of custom_private, and back. */
-extern List *gs_columns_write(int n, const AttrNumber *attnos, const Oid *operators,
-							  const Oid *collations);
+/* These columns as a member of custom_private, a list of three lists, and back. */
+extern List *gs_columns_write(const GsColumns *columns);
 extern GsColumns gs_columns_read(const List *item);
 
-/* So written, the columns by which a Unique, a Group or an Agg makes groups. */
-extern List *gs_columns_of_groups(const Plan *plan);
+/* The columns by which a Unique, a Group or an Agg makes groups. */
+extern GsColumns gs_columns_of_groups(const Plan *plan);
 
 /* EXPLAIN's field of this name: the columns. */
 extern void gs_explain_columns(const char *name, struct CustomScanState *node, List *ancestors,

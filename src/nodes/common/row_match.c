@@ -70,50 +70,31 @@ compares_images(Oid operator, Oid collation)
 	}
 }
 
-/* Are two rows of a node's child, ecxt_innertuple and ecxt_outertuple, equal in the columns? */
-static ExprState *
-compare_by_operators(CustomScanState *node, const GsColumns *columns)
-{
-	int			n = list_length(columns->attnos);
-	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
-	Oid		   *operators = palloc(n * sizeof(Oid));
-	Oid		   *collations = palloc(n * sizeof(Oid));
-
-	for (int i = 0; i < n; i++)
-	{
-		attnos[i] = list_nth_int(columns->attnos, i);
-		operators[i] = list_nth_oid(columns->operators, i);
-		collations[i] = list_nth_oid(columns->collations, i);
-	}
-	return execTuplesMatchPrepare(ExecGetResultType(outerPlanState(node)), n, attnos, operators,
-								  collations, &node->ss.ps);
-}
-
 /* NULL: there are no columns. */
 static RowComparison *
 make_comparison(CustomScanState *node, const GsColumns *columns)
 {
 	TupleDesc	tupdesc = ExecGetResultType(outerPlanState(node));
-	int			n = list_length(columns->attnos);
 	RowComparison *comparison = palloc0(sizeof(RowComparison));
 
-	if (n == 0)
+	if (columns->n == 0)
 		return NULL;
-	comparison->images = palloc(n * sizeof(ImageColumn));
-	for (int i = 0; i < n; i++)
-		if (compares_images(list_nth_oid(columns->operators, i), list_nth_oid(columns->collations, i)))
+	comparison->images = palloc(columns->n * sizeof(ImageColumn));
+	for (int i = 0; i < columns->n; i++)
+		if (compares_images(columns->operators[i], columns->collations[i]))
 		{
 			ImageColumn *image = &comparison->images[comparison->n_images++];
-			AttrNumber	attno = list_nth_int(columns->attnos, i);
-			Form_pg_attribute attr = TupleDescAttr(tupdesc, attno - 1);
+			Form_pg_attribute attr = TupleDescAttr(tupdesc, columns->attnos[i] - 1);
 
-			image->attno = attno;
+			image->attno = columns->attnos[i];
 			image->byval = attr->attbyval;
 			image->len = attr->attlen;
 		}
-	if (comparison->n_images < n)
+	if (comparison->n_images < columns->n)
 		comparison->n_images = 0;
-	comparison->expr = compare_by_operators(node, columns);
+	/* of ecxt_innertuple and ecxt_outertuple */
+	comparison->expr = execTuplesMatchPrepare(tupdesc, columns->n, columns->attnos, columns->operators,
+											  columns->collations, &node->ss.ps);
 	return comparison;
 }
 
@@ -124,8 +105,19 @@ find_keys(GsRowMatcher *matcher, const GsColumns *columns)
 	const CustomScan *plan = (const CustomScan *) matcher->reader->child->plan;
 	Bitmapset  *found = NULL;
 
-	if (columns->attnos != NIL && matcher->reader->is_sort)
+	if (columns->n > 0 && matcher->reader->is_sort)
 		matcher->equal_are_peers = gs_plan_find_keys(plan, columns, &found, &matcher->others_are_not);
+}
+
+/* The elements of two arrays. */
+static void *
+join(const void *first, int n_first, const void *second, int n_second, Size size)
+{
+	char	   *result = palloc((n_first + n_second) * size);
+
+	memcpy(result, first, n_first * size);
+	memcpy(result + n_first * size, second, n_second * size);
+	return result;
 }
 
 GsRowMatcher *
@@ -142,11 +134,13 @@ gs_row_matcher_create(CustomScanState *node, const GsReader *reader, const GsCol
 	matcher->context = CurrentMemoryContext;
 	matcher->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	matcher->same_partition = make_comparison(node, &columns);
-	if (order && order->attnos != NIL)
+	if (order && order->n > 0)
 	{
-		columns.attnos = list_concat_copy(order->attnos, columns.attnos);
-		columns.operators = list_concat_copy(order->operators, columns.operators);
-		columns.collations = list_concat_copy(order->collations, columns.collations);
+		columns.n = order->n + partition->n;
+		columns.attnos = join(order->attnos, order->n, partition->attnos, partition->n, sizeof(AttrNumber));
+		columns.operators = join(order->operators, order->n, partition->operators, partition->n, sizeof(Oid));
+		columns.collations = join(order->collations, order->n, partition->collations, partition->n,
+								  sizeof(Oid));
 		matcher->same_peers = make_comparison(node, &columns);
 	}
 	find_keys(matcher, &columns);

@@ -164,7 +164,7 @@ read_group(GpuGroupState *state)
 		return false;
 	if (row == NULL)
 		row = read_row(state, &begins_group);
-	if (row == NULL && state->groups.attnos != NIL)
+	if (row == NULL && state->groups.n > 0)
 		return false;
 	state->first = row;
 	state->next = NULL;
@@ -268,7 +268,7 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	};
 	const GpuGroupState *state = (const GpuGroupState *) node;
 
-	if (state->groups.attnos != NIL)
+	if (state->groups.n > 0)
 		gs_explain_columns(names[state->kind], node, ancestors, &state->groups, es);
 	if (es->analyze && state->counted_by)
 		ExplainPropertyText("Counted By", state->counted_by, es);

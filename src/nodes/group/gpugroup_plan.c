@@ -58,23 +58,23 @@ typedef struct CountInput
 	CustomScan *sort;
 	const Unique *unique;		/* NULL: there is none */
 	bool		renumbered;		/* the Agg's columns are not those of the sort's output */
-	List	   *columns;		/* that are counted (gs_columns_write()) */
+	GsColumns	columns;		/* that are counted, */
+	AttrNumber	attno;			/* if it is one column: that one */
+	Oid			collation;
 } CountInput;
 
 /* Does a node take the rows to be equal that are so in all keys, and no others? */
 static bool
-compares_all_keys(CountInput *input)
+compares_all_keys(const CustomScan *sort, const GsColumns *columns)
 {
-	GsColumns	columns = gs_columns_read(input->columns);
 	Bitmapset  *compared = NULL;
 	bool		all;
-	ListCell   *lc;
 
 	/* other collations take different texts to be equal, and sorting by bytes would not */
-	foreach(lc, columns.collations)
-		if (OidIsValid(lfirst_oid(lc)) && !get_collation_isdeterministic(lfirst_oid(lc)))
+	for (int i = 0; i < columns->n; i++)
+		if (OidIsValid(columns->collations[i]) && !get_collation_isdeterministic(columns->collations[i]))
 			return false;
-	return gs_plan_find_keys(input->sort, &columns, &compared, &all) && all;
+	return gs_plan_find_keys(sort, columns, &compared, &all) && all;
 }
 
 /* Is it count(*) of different rows, or count(DISTINCT x) of rows sorted by x? */
@@ -84,7 +84,6 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 	SortGroupClause *clause;
 	Node	   *expr;
 	const Var  *var;
-	Oid			collation;
 
 	/* gs_aggregates_count() has to do with it */
 	if (agg->aggfilter || agg->aggsplit != AGGSPLIT_SIMPLE || !FLOAT8PASSBYVAL)
@@ -96,12 +95,13 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 		return false;
 	clause = linitial_node(SortGroupClause, agg->aggdistinct);
 	expr = get_sortgroupclause_expr(clause, agg->args);
-	collation = exprCollation(expr);
 	var = (const Var *) gs_plan_strip_relabel(expr);
 	if (!IsA(var, Var) || var->varno != OUTER_VAR)
 		return false;
-	input->columns = gs_columns_write(1, &var->varattno, &clause->eqop, &collation);
-	return compares_all_keys(input);
+	input->attno = var->varattno;
+	input->collation = exprCollation(expr);
+	input->columns = (GsColumns){1, &input->attno, &clause->eqop, &input->collation};
+	return compares_all_keys(input->sort, &input->columns);
 }
 
 /* Can GpuGroup compute it of each group? */
@@ -127,13 +127,13 @@ exprs_are_possible(List *exprs)
 }
 
 /*
- * The node in the place of plan, or plan.  groups: GS_GROUP_KEY.  input: what is counted, for
+ * The node in the place of plan, or plan.  groups: that it makes.  input: what is counted, for
  * GS_GROUP_COUNTED, which sets its columns.
  */
 static Plan *
-make_node(Plan *plan, Plan *child, GsGroupKind kind, List *groups, CountInput *input)
+make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, CountInput *input)
 {
-	bool		one_row = kind == GS_GROUP_COUNTED || linitial(groups) == NIL;
+	bool		one_row = kind == GS_GROUP_COUNTED || groups->n == 0;
 	bool		has_aggregate = false;
 	List	   *columns = NIL;
 	List	   *scan_tlist = NIL;
@@ -165,7 +165,7 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, List *groups, CountInput *i
 	if (one_row && !has_aggregate)
 		return plan;
 	scan = gs_node_make(&gs_group_node, plan, tlist, scan_tlist, child,
-						list_make2(input ? input->columns : groups, list_make1_int(kind)));
+						list_make2(gs_columns_write(input ? &input->columns : groups), list_make1_int(kind)));
 	scan->scan.plan.qual = qual;
 	scan->scan.plan.initPlan = plan->initPlan;
 	return &scan->scan.plan;
@@ -201,7 +201,7 @@ find_input(CountInput *input, const Agg *agg)
 	if (input->unique == NULL)
 		return true;
 	input->columns = gs_columns_of_groups(&input->unique->plan);
-	return compares_all_keys(input);
+	return compares_all_keys(input->sort, &input->columns);
 }
 
 Plan *
@@ -212,7 +212,7 @@ gs_group_count(GsStepContext *context, Plan *plan)
 
 	if (!find_input(&input, (const Agg *) plan))
 		return plan;
-	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NIL, &input);
+	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NULL, &input);
 	if (result != plan)
 	{
 		gs_plan_keep_unique(input.sort);
@@ -230,28 +230,18 @@ is_sorted_input(const Plan *child)
 	return gs_node_is(child, &gs_sort_node) || gs_node_is(child, &gs_window_node);
 }
 
-/* Nobody sees in which order the statement's last node has its groups. */
-static void
-forget_order_at_top(Plan *group, List *columns)
-{
-	CountInput	input = {.columns = columns};
-
-	if (!gs_node_is(outerPlan(group), &gs_sort_node))
-		return;
-	input.sort = (CustomScan *) outerPlan(group);
-	if (compares_all_keys(&input))
-		gs_plan_forget_order(input.sort, false);
-}
-
 /* Put GpuGroup in the place of a node that groups, or aggregates all rows. */
 static Plan *
 replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
 {
-	List	   *columns = gs_columns_of_groups(plan);
-	Plan	   *group = make_node(plan, outerPlan(plan), kind, columns, NULL);
+	GsColumns	columns = gs_columns_of_groups(plan);
+	Plan	   *group = make_node(plan, outerPlan(plan), kind, &columns, NULL);
+	CustomScan *sort = (CustomScan *) outerPlan(group);
 
-	if (group != plan && context->any_order && plan == context->stmt->planTree)
-		forget_order_at_top(group, columns);
+	/* nobody sees in which order the statement's last node has its groups */
+	if (group != plan && context->any_order && plan == context->stmt->planTree &&
+		gs_node_is(&sort->scan.plan, &gs_sort_node) && compares_all_keys(sort, &columns))
+		gs_plan_forget_order(sort, false);
 	return group;
 }
 

@@ -82,7 +82,8 @@ is_sorted(const Aggref *agg, const PercentileContext *context)
 {
 	Node	   *expr = get_sortgroupclause_expr(linitial(agg->aggorder), agg->args);
 
-	return IsA(gs_plan_strip_relabel(expr), Var) && gs_agg_is_sorted(&context->input, agg->aggorder, agg->args);
+	return IsA(gs_plan_strip_relabel(expr), Var) &&
+		gs_agg_is_sorted(&context->input, agg->aggorder, agg->args);
 }
 
 /* Sort out an Agg's aggregates. */
@@ -177,13 +178,14 @@ make_node(PercentileContext *context)
 {
 	const Agg  *agg = context->input.agg;
 	Plan	   *sort = outerPlan(agg);
+	GsColumns	groups = gs_columns_of_groups(&agg->plan);
 	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
 	ListCell   *lc;
 
 	foreach(lc, context->found)
 		scan_tlist = gs_node_add_column(scan_tlist, copyObject(lfirst(lc)));
 	return gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
-						list_make2(gs_columns_of_groups(&agg->plan),
+						list_make2(gs_columns_write(&groups),
 								   list_make2_int(agg->aggstrategy == AGG_PLAIN, !context->others)));
 }
 

@@ -235,11 +235,12 @@ drop_sorts(Node *node, void *data)
 	return expression_tree_mutator(node, drop_sorts, data);
 }
 
-/* The columns in which rows are equal that are numbered. */
-static GsColumns
+/* The columns in which rows are equal that are numbered, as gs_columns_write() has them. */
+static List *
 numbered_columns(const AggContext *context)
 {
-	GsColumns	columns = gs_columns_read(gs_columns_of_groups(&context->input.agg->plan));
+	GsColumns	groups = gs_columns_of_groups(&context->input.agg->plan);
+	List	   *columns = gs_columns_write(&groups);
 	ListCell   *lc;
 
 	foreach(lc, context->numbered->aggdistinct)
@@ -249,9 +250,9 @@ numbered_columns(const AggContext *context)
 
 		if (IsA(expr, Const))
 			continue;
-		columns.attnos = lappend_int(columns.attnos, ((Var *) gs_plan_strip_relabel(expr))->varattno);
-		columns.operators = lappend_oid(columns.operators, clause->eqop);
-		columns.collations = lappend_oid(columns.collations, exprCollation(expr));
+		linitial(columns) = lappend_int(linitial(columns), ((Var *) gs_plan_strip_relabel(expr))->varattno);
+		lsecond(columns) = lappend_oid(lsecond(columns), clause->eqop);
+		lthird(columns) = lappend_oid(lthird(columns), exprCollation(expr));
 	}
 	return columns;
 }
@@ -261,7 +262,7 @@ numbered_columns(const AggContext *context)
  * rows that are equal in some columns and come one after the other.
  */
 static CustomScan *
-number_rows(Plan *sort, const GsColumns *columns)
+number_rows(Plan *sort, List *columns)
 {
 	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
 	WindowFunc *call = makeNode(WindowFunc);
@@ -275,8 +276,7 @@ number_rows(Plan *sort, const GsColumns *columns)
 	scan_tlist = gs_node_add_column(scan_tlist, (Expr *) shown);
 	scan = gs_node_make(&gs_window_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
 						list_make3(list_make2_int(GS_FRAME_TO_ROW, true),
-								   list_make3(columns->attnos, columns->operators, columns->collations),
-								   gs_columns_write(0, NULL, NULL, NULL)));
+								   columns, list_make3(NIL, NIL, NIL)));
 	scan->custom_exprs = list_make2(list_make1(call), NIL);
 	return scan;
 }
@@ -292,8 +292,7 @@ gs_agg_use_order(GsStepContext *step, Plan *plan)
 	plan->qual = (List *) drop_sorts((Node *) plan->qual, &context);
 	if (context.numbered)
 	{
-		GsColumns	columns = numbered_columns(&context);
-		CustomScan *numbers = number_rows(outerPlan(plan), &columns);
+		CustomScan *numbers = number_rows(outerPlan(plan), numbered_columns(&context));
 
 		numbers->scan.plan.plan_node_id = ++step->last_node_id;
 		outerPlan(plan) = &numbers->scan.plan;

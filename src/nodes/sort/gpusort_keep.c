@@ -22,7 +22,7 @@
  * equality of the sort must be that of the node above, operator and collation, column
  * by column.
  *
- * A Limit's bound reaches a sort as in PostgreSQL (gs_plan_sure_bound_below()), and
+ * A Limit's bound reaches a sort as in PostgreSQL (gs_plan_bound_below()), and
  * here through a Unique, each of whose groups is one row of the sort then.
  *
  * Tests: regress/fewer_rows, regress/group_rows
@@ -54,12 +54,10 @@ typedef struct KeepContext
 	bool		possible;		/* aggregates only: all have been so far */
 } KeepContext;
 
-/* Are all columns that a node compares (gs_columns_write()) among the keys? */
+/* Are all columns that a node compares among the keys? */
 static bool
-compares_keys(KeepContext *context, const List *item)
+compares_keys(KeepContext *context, GsColumns columns)
 {
-	GsColumns	columns = gs_columns_read(item);
-
 	return gs_plan_find_keys(context->sort, &columns, &context->compared, &context->all_keys);
 }
 
@@ -221,8 +219,8 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 	(void) looks_back_only((Node *) window->plan.targetlist, &possible);
 	(void) looks_back_only((Node *) window->plan.qual, &possible);
 	if (!possible ||
-		!compares_keys(context, gs_columns_write(window->partNumCols, window->partColIdx,
-												 window->partOperators, window->partCollations)) ||
+		!compares_keys(context, (GsColumns){window->partNumCols, window->partColIdx,
+											window->partOperators, window->partCollations}) ||
 		!compares_first_keys(context))
 		return;
 	n = bms_num_members(context->compared);
@@ -233,8 +231,8 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 		else
 			gs_plan_keep_bound(sort, rows);
 	}
-	else if (compares_keys(context, gs_columns_write(window->ordNumCols, window->ordColIdx,
-													 window->ordOperators, window->ordCollations)) &&
+	else if (compares_keys(context, (GsColumns){window->ordNumCols, window->ordColIdx,
+												window->ordOperators, window->ordCollations}) &&
 			 context->all_keys)
 		gs_plan_keep_group(sort, n, ranks, true);
 }

@@ -31,8 +31,8 @@ gs_plan_private(const Sort *sort, int flags)
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
 	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
 		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
-	return list_make3(gs_columns_write(sort->numCols, sort->sortColIdx, sort->sortOperators,
-									   sort->collations), nulls_first, settings);
+	return list_make3(gs_columns_write(&(GsColumns){sort->numCols, sort->sortColIdx, sort->sortOperators,
+									   sort->collations}), nulls_first, settings);
 }
 
 int *
@@ -97,16 +97,15 @@ takes_texts(Oid sort_operator)
 static void
 forget_order(List *private, bool nulls_first)
 {
-	GsColumns	columns = gs_columns_read(list_nth(private, GS_PLAN_COLUMNS));
+	List	   *columns = list_nth(private, GS_PLAN_COLUMNS);
 	List	   *nulls = list_nth(private, GS_PLAN_NULLS_FIRST);
 
 	for (int i = 0; i < list_length(nulls); i++)
 	{
 		if (nulls_first)
 			lfirst_int(list_nth_cell(nulls, i)) = true;
-		if (OidIsValid(list_nth_oid(columns.collations, i)) &&
-			takes_texts(list_nth_oid(columns.operators, i)))
-			lfirst_oid(list_nth_cell(columns.collations, i)) = C_COLLATION_OID;
+		if (OidIsValid(list_nth_oid(lthird(columns), i)) && takes_texts(list_nth_oid(lsecond(columns), i)))
+			lfirst_oid(list_nth_cell(lthird(columns), i)) = C_COLLATION_OID;
 	}
 }
 
@@ -127,18 +126,13 @@ gs_plan_read(const CustomScan *plan, GsSortKeys *keys)
 	GsColumns	columns = gs_columns_read(list_nth(private, GS_PLAN_COLUMNS));
 	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
 
-	keys->ncols = list_length(columns.attnos);
-	keys->attnos = palloc(keys->ncols * sizeof(AttrNumber));
-	keys->operators = palloc(keys->ncols * sizeof(Oid));
-	keys->collations = palloc(keys->ncols * sizeof(Oid));
+	keys->ncols = columns.n;
+	keys->attnos = columns.attnos;
+	keys->operators = columns.operators;
+	keys->collations = columns.collations;
 	keys->nulls_first = palloc(keys->ncols * sizeof(bool));
 	for (int i = 0; i < keys->ncols; i++)
-	{
-		keys->attnos[i] = list_nth_int(columns.attnos, i);
-		keys->operators[i] = list_nth_oid(columns.operators, i);
-		keys->collations[i] = list_nth_oid(columns.collations, i);
 		keys->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
-	}
 }
 
 /* Are values that are equal under the collation so under that of a key, and the other way round? */
@@ -170,15 +164,12 @@ bool
 gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **found, bool *all)
 {
 	GsSortKeys	keys;
-	ListCell   *attno;
-	ListCell   *operator;
-	ListCell   *collation;
 
 	gs_plan_read(plan, &keys);
-	forthree(attno, columns->attnos, operator, columns->operators, collation, columns->collations)
+	for (int i = 0; i < columns->n; i++)
 	{
-		int			key = gs_plan_find_key(plan, &keys, lfirst_int(attno), lfirst_oid(operator),
-										   lfirst_oid(collation));
+		int			key = gs_plan_find_key(plan, &keys, columns->attnos[i], columns->operators[i],
+										   columns->collations[i]);
 
 		if (key < 0)
 			return false;

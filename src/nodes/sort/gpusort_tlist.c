@@ -90,7 +90,7 @@ nodes_to_change(Plan *plan)
 static bool
 sorts_by(CustomScan *sort, int resno)
 {
-	return list_member_int(gs_columns_read(list_nth(sort->custom_private, GS_PLAN_COLUMNS)).attnos, resno);
+	return list_member_int(linitial(list_nth(sort->custom_private, GS_PLAN_COLUMNS)), resno);
 }
 
 /* A column whose value is that of a variable can go without anyone noticing. */

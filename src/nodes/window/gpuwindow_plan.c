@@ -238,10 +238,10 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	}
 
 	private = list_make3(list_make2_int(frame(window), window->topWindow),
-						 gs_columns_write(window->partNumCols, window->partColIdx, window->partOperators,
-										  window->partCollations),
-						 gs_columns_write(window->ordNumCols, window->ordColIdx, window->ordOperators,
-										  window->ordCollations));
+						 gs_columns_write(&(GsColumns){window->partNumCols, window->partColIdx,
+										  window->partOperators, window->partCollations}),
+						 gs_columns_write(&(GsColumns){window->ordNumCols, window->ordColIdx,
+										  window->ordOperators, window->ordCollations}));
 	scan = gs_node_make(&gs_window_node, plan, tlist, scan_tlist, outerPlan(plan), private);
 	scan->scan.plan.qual = qual;
 	scan->scan.plan.initPlan = plan->initPlan;
