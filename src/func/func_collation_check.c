@@ -353,12 +353,6 @@ make_spans(Walk *walk)
 	return spans;
 }
 
-static char *
-walk_span(Walk *walk, const Spans *spans, uint32 i)
-{
-	return walk_leaves(walk, spans->starts[i], spans, i);
-}
-
 /* Take spans until all are taken, or one to the left is in a wrong order. */
 static void
 walk_spans(Walk *walk, Spans *spans)
@@ -366,7 +360,7 @@ walk_spans(Walk *walk, Spans *spans)
 	uint32		i;
 
 	while ((i = pg_atomic_fetch_add_u32(&spans->next, 1)) < pg_atomic_read_u32(&spans->wrong))
-		if (walk_span(walk, spans, i) != NULL)
+		if (walk_leaves(walk, spans->starts[i], spans, i) != NULL)
 		{
 			uint32		wrong = pg_atomic_read_u32(&spans->wrong);
 
@@ -454,7 +448,7 @@ find_wrong(Relation index)
 
 		if (wrong == spans->n)
 			return NULL;
-		error = walk_span(&walk, spans, wrong);
+		error = walk_leaves(&walk, spans->starts[wrong], spans, wrong);
 		if (error != NULL)
 			return error;
 		/* others have changed it since */
@@ -468,36 +462,31 @@ check_index(Oid oid, char **detail)
 	/* the table first, as others lock them */
 	Oid			table = IndexGetRelation(oid, true);
 	Relation	index;
+	GsIndexOrder order = GS_ORDER_GONE;
 
 	*detail = NULL;
 	if (!OidIsValid(table))
 		return GS_ORDER_GONE;
 	LockRelationOid(table, AccessShareLock);
 	index = try_relation_open(oid, AccessShareLock);
-	if (index == NULL)
+
+	/*
+	 * One that is not ready is being built, or its build has failed.  A build writes pages around shared
+	 * buffers, which would keep the empty page that we may find in place of one.
+	 */
+	if (index && index->rd_index->indisready)
 	{
-		UnlockRelationOid(table, AccessShareLock);
-		return GS_ORDER_GONE;
-	}
-	if (!index->rd_index->indisready)
-	{
-		/*
-		 * It is being built, or its build has failed.  A build writes pages around shared buffers, which
-		 * would keep the empty page that we may find in place of one.
-		 */
-		relation_close(index, AccessShareLock);
-		UnlockRelationOid(table, AccessShareLock);
-		return GS_ORDER_GONE;
-	}
-	if (index->rd_rel->relam == BTREE_AM_OID)
+		if (index->rd_rel->relam != BTREE_AM_OID)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("only btree indexes can be checked")));
 		*detail = find_wrong(index);
-	else
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("only btree indexes can be checked")));
-	relation_close(index, AccessShareLock);
+		order = *detail ? GS_ORDER_BROKEN : GS_ORDER_RIGHT;
+	}
+	if (index)
+		relation_close(index, AccessShareLock);
 	UnlockRelationOid(table, AccessShareLock);
-	return *detail ? GS_ORDER_BROKEN : GS_ORDER_RIGHT;
+	return order;
 }
 
 GsIndexOrder

@@ -29,6 +29,7 @@
 
 #include "array/array_sort.h"
 #include "plan/array_calls.h"
+#include "plan/plan_walk.h"
 
 typedef struct FindContext
 {
@@ -112,10 +113,10 @@ is_sort_array(Oid function)
 static bool
 is_plain(Expr *expr)
 {
-	while (IsA(expr, RelabelType))
-		expr = ((RelabelType *) expr)->arg;
-	return IsA(expr, Var) || IsA(expr, Const) ||
-		(IsA(expr, Param) && ((Param *) expr)->paramkind == PARAM_EXTERN);
+	const Node *value = gs_plan_strip_relabel((Node *) expr);
+
+	return IsA(value, Var) || IsA(value, Const) ||
+		(IsA(value, Param) && ((const Param *) value)->paramkind == PARAM_EXTERN);
 }
 
 /* Does an expression mean something only where it stands? */

@@ -50,6 +50,7 @@
 #include "array/array_batch.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "plan/array_calls.h"
+#include "plan/plan_walk.h"
 #include "service/service_shmem.h"
 
 /* Batches under way: one that is read, one that is filled, two on the device. */
@@ -157,7 +158,7 @@ begin_calls(GpuArraysState *state, List *scan_tlist)
 	{
 		TargetEntry *tle = list_nth_node(TargetEntry, scan_tlist, state->n_kept + i);
 		FuncExpr   *call = castNode(FuncExpr, tle->expr);
-		Expr	   *array = gs_array_call_array(call);
+		Expr	   *array = (Expr *) gs_plan_strip_relabel((Node *) gs_array_call_array(call));
 
 		/* it is not called, but checked as if it were: may the user call it? */
 		(void) ExecInitExpr((Expr *) call, &state->css.ss.ps);
@@ -166,8 +167,6 @@ begin_calls(GpuArraysState *state, List *scan_tlist)
 		state->calls[i].collation = call->inputcollid;
 		state->calls[i].descending = gs_array_call_descending(call);
 		state->calls[i].nulls_first = gs_array_call_nulls_first(call);
-		while (IsA(array, RelabelType))
-			array = ((RelabelType *) array)->arg;
 		if (IsA(array, Var))
 		{
 			state->array_attnos[i] = ((Var *) array)->varattno;

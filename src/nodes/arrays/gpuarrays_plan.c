@@ -97,6 +97,7 @@ typedef struct MoveContext
 	int			n_kept;			/* how many of them the scan tuple has */
 	List	   *calls;			/* they follow in the scan tuple */
 	Index		varno;			/* what columns become: INDEX_VAR, OUTER_VAR */
+	Index		calls_varno;	/* what calls become; 0: they stay */
 } MoveContext;
 
 /* An array about whose elements nothing is known has so many. */
@@ -213,10 +214,7 @@ position(const List *list, const Node *node)
 	return -1;
 }
 
-/*
- * An expression in terms of the columns noted before; for INDEX_VAR also of the
- * calls.
- */
+/* An expression in terms of the columns noted before, and of the calls. */
 static Node *
 move(Node *node, MoveContext *context)
 {
@@ -224,27 +222,13 @@ move(Node *node, MoveContext *context)
 
 	if (node == NULL)
 		return NULL;
-	n = context->varno == INDEX_VAR ? position(context->calls, node) : -1;
+	n = context->calls_varno != 0 ? position(context->calls, node) : -1;
 	if (n >= 0)
-		return make_column(node, INDEX_VAR, context->n_kept + n + 1);
+		return make_column(node, context->calls_varno, context->n_kept + n + 1);
 	n = is_constant(node) ? -1 : position(context->columns, node);
 	if (n >= 0)
 		return make_column(node, context->varno, n + 1);
 	return expression_tree_mutator(node, move, context);
-}
-
-/* Replace calls by the columns after the first n of the node below. */
-static Node *
-replace_calls(Node *node, MoveContext *context)
-{
-	int			n;
-
-	if (node == NULL)
-		return NULL;
-	n = position(context->calls, node);
-	if (n >= 0)
-		return make_column(node, OUTER_VAR, context->n_kept + n + 1);
-	return expression_tree_mutator(node, replace_calls, context);
 }
 
 /*
@@ -275,6 +259,7 @@ make_scan_tlist(MoveContext *moved)
 	ListCell   *lc;
 
 	moved->varno = OUTER_VAR;
+	moved->calls_varno = 0;
 	for (int i = 0; i < moved->n_kept; i++)
 		scan_tlist = gs_node_add_column(scan_tlist, (Expr *) make_column(list_nth(moved->columns, i),
 																		 OUTER_VAR, i + 1));
@@ -359,7 +344,7 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 	}
 	(void) note_columns((Node *) clauses, &moved);
 	moved.n_kept = list_length(moved.columns);
-	moved.varno = INDEX_VAR;
+	moved.varno = moved.calls_varno = INDEX_VAR;
 	foreach(lc, plan->targetlist)
 	{
 		TargetEntry *tle = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
@@ -489,8 +474,9 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 
 	/* the node finds the sorted arrays behind its child's other columns */
 	moved.n_kept = list_length(child->targetlist);
-	plan->targetlist = (List *) replace_calls((Node *) plan->targetlist, &moved);
-	plan->qual = (List *) replace_calls((Node *) plan->qual, &moved);
+	moved.calls_varno = OUTER_VAR;
+	plan->targetlist = (List *) move((Node *) plan->targetlist, &moved);
+	plan->qual = (List *) move((Node *) plan->qual, &moved);
 
 	/* those that it does not use need not go through GpuArraySort */
 	used = used_columns(plan);

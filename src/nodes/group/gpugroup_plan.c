@@ -221,15 +221,6 @@ gs_group_count(GsStepContext *context, Plan *plan)
 	return result;
 }
 
-/* Are a node's rows sorted by gpusort? */
-static bool
-is_sorted_input(const Plan *child)
-{
-	if (IsA(child, Unique))
-		child = outerPlan(child);
-	return gs_node_is(child, &gs_sort_node) || gs_node_is(child, &gs_window_node);
-}
-
 /* Put GpuGroup in the place of a node that groups, or aggregates all rows. */
 static Plan *
 replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
@@ -249,9 +240,12 @@ Plan *
 gs_group_aggregate(GsStepContext *context, Plan *plan)
 {
 	const Agg  *agg = (const Agg *) plan;
+	const Plan *child = outerPlan(plan);
 
+	if (IsA(child, Unique))
+		child = outerPlan(child);
 	if (!gs_plan_agg_is_simple(agg) || (agg->aggstrategy == AGG_SORTED) != (agg->numCols > 0) ||
-		!is_sorted_input(outerPlan(plan)))
+		!gs_window_is_sorted(child))
 		return plan;
 	return replace(context, plan, GS_GROUP_BY);
 }

@@ -52,6 +52,9 @@ typedef enum GsWindowOption
 extern Plan *gs_window_replace(GsStepContext *context, Plan *plan);
 extern Plan *gs_window_drop_junk(GsStepContext *context, Plan *plan);
 
+/* Does it return rows that a GpuSort has sorted? */
+extern bool gs_window_is_sorted(const Plan *plan);
+
 /* The second part of a GpuWindow's custom_exprs. */
 extern List *gs_window_run_condition(const CustomScan *plan);
 

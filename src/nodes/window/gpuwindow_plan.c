@@ -195,8 +195,8 @@ scan_column(Expr *column, int number)
 	return (Expr *) agg;
 }
 
-static bool
-returns_sorted_rows(const Plan *plan)
+bool
+gs_window_is_sorted(const Plan *plan)
 {
 	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_window_node);
 }
@@ -216,7 +216,7 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	List	   *private;
 	ListCell   *lc;
 
-	if (!returns_sorted_rows(outerPlan(window)))
+	if (!gs_window_is_sorted(outerPlan(window)))
 		return plan;
 	tlist = gs_node_use_scan_tuple(window->plan.targetlist, T_WindowFunc, &columns);
 	qual = gs_node_use_scan_tuple(window->plan.qual, T_WindowFunc, &columns);
