@@ -26,7 +26,7 @@ DROP DATABASE gpusort_jsonb;
 SELECT EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') AS has_icu
 \gset
 \if :has_icu
-CREATE DATABASE gpusort_jsonb TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-kn-true';
+CREATE DATABASE gpusort_jsonb TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'de-u-kn';
 \else
 CREATE DATABASE gpusort_jsonb TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C';
 \endif

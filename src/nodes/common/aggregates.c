@@ -287,15 +287,13 @@ advance_accumulator(Accumulator *accumulator, const TupleTableSlot *row)
 			accumulator->value = Int64GetDatum(DatumGetInt64(old) + 1);
 			break;
 		case ACCUMULATE_AVG_INT2:
-			accumulator->count++;
-			/* FALLTHROUGH */
 		case ACCUMULATE_SUM_INT2:
+			accumulator->count++;
 			set_value(accumulator, true, Int64GetDatum(DatumGetInt64(old) + DatumGetInt16(value)));
 			break;
 		case ACCUMULATE_AVG_INT4:
-			accumulator->count++;
-			/* FALLTHROUGH */
 		case ACCUMULATE_SUM_INT4:
+			accumulator->count++;
 			set_value(accumulator, true, Int64GetDatum(DatumGetInt64(old) + DatumGetInt32(value)));
 			break;
 		case ACCUMULATE_SUM_FLOAT8:
