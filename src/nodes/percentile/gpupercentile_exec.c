@@ -59,8 +59,6 @@ typedef struct Point
 /* Looking for the longest run of equal values. */
 typedef struct Run
 {
-	Datum		value;
-	MemoryContext context;		/* the value's */
 	int64		length;
 	int64		longest;
 	int64		first;			/* the longest one's first value, from 0 */
@@ -96,11 +94,9 @@ typedef struct GpuPercentileState
 	int16		type_len;
 	bool		type_byval;
 	char		type_align;
-	FmgrInfo	equal;
-	Oid			collation;
 
 	GsReader	reader;
-	GsRowMatcher *matcher;		/* of the rows that are counted */
+	GsRowMatcher *matcher;		/* of the rows that are counted; if has_mode, peers are equal in the column */
 	TupleTableSlot *first;
 	TupleTableSlot *next;		/* empty: there is no next group */
 	MemoryContext group_context;	/* of values */
@@ -111,7 +107,7 @@ typedef struct GpuPercentileState
 	int64		n_returned;
 	int64		n_values;
 	int64		first_value;	/* its place */
-	Run			run;			/* kept if has_mode */
+	Run			run;			/* good if has_mode */
 	int			n_wanted;
 	int64	   *wanted;			/* values that functions want, from 0; ascending, each once */
 	Datum	   *datums;
@@ -120,16 +116,18 @@ typedef struct GpuPercentileState
 
 /* Of one of the functions: the column that all of them are of. */
 static void
-init_column(GpuPercentileState *state, const Aggref *call)
+init_column(GpuPercentileState *state, const Aggref *call, const GsColumns *groups)
 {
 	SortGroupClause *order = linitial_node(SortGroupClause, call->aggorder);
 	Node	   *expr = get_sortgroupclause_expr(order, call->args);
+	Oid			collation = call->inputcollid;
+	const GsColumns column = {1, &state->attno, &order->eqop, &collation};
 
 	state->attno = castNode(Var, gs_plan_strip_relabel(expr))->varattno;
 	state->type = exprType(expr);
 	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
-	fmgr_info(get_opcode(order->eqop), &state->equal);
-	state->collation = call->inputcollid;
+	state->matcher = gs_row_matcher_create(&state->css, &state->reader, groups,
+										   state->has_mode ? &column : NULL);
 }
 
 static void
@@ -172,39 +170,31 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	node->ss.ps.outerops = &TTSOpsMinimalTuple;
 	state->group_context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile group",
 												 ALLOCSET_DEFAULT_SIZES);
-	state->run.context = AllocSetContextCreate(CurrentMemoryContext, "GpuPercentile run",
-											   ALLOCSET_SMALL_SIZES);
 
 	state->plain = linitial_int(options) != 0;
 	state->first_only = lsecond_int(options) != 0;
 	gs_reader_init(&state->reader, outerPlanState(node));
-	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);
-	init_column(state, castNode(Aggref, llast_node(TargetEntry, plan->custom_scan_tlist)->expr));
 	state->functions = palloc0((list_length(plan->custom_scan_tlist) - n_columns) * sizeof(Function));
 	for (int i = n_columns; i < list_length(plan->custom_scan_tlist); i++)
 		init_function(state, castNode(Aggref, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr));
+	init_column(state, castNode(Aggref, llast_node(TargetEntry, plan->custom_scan_tlist)->expr), &groups);
 }
 
-/* Add a value, the last one that was counted, to the runs of equal ones. */
+/* Count a row of the current group.  is_equal: to the row before, in the column; if has_mode. */
 static void
-count_run(GpuPercentileState *state, Datum value)
+count_row(GpuPercentileState *state, TupleTableSlot *slot, bool is_equal)
 {
 	Run		   *run = &state->run;
-	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
-	MemoryContext old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	bool		goes_on = run->length > 0 &&
-		DatumGetBool(FunctionCall2Coll(&state->equal, state->collation, value, run->value));
 
-	ResetExprContext(econtext);
-	if (!goes_on)
+	state->n_rows++;
+	if (slot_attisnull(slot, state->attno))
 	{
-		MemoryContextReset(run->context);
-		MemoryContextSwitchTo(run->context);
-		run->value = datumCopy(value, state->type_byval, state->type_len);
-		run->length = 0;
+		if (state->n_values == 0)
+			state->first_value++;
+		return;
 	}
-	MemoryContextSwitchTo(old);
-	run->length++;
+	state->n_values++;
+	run->length = is_equal ? run->length + 1 : 1;
 	if (run->length > run->longest)
 	{
 		run->longest = run->length;
@@ -212,45 +202,29 @@ count_run(GpuPercentileState *state, Datum value)
 	}
 }
 
-/* Count a row of the current group. */
-static void
-count_row(GpuPercentileState *state, TupleTableSlot *slot)
-{
-	bool		isnull;
-	Datum		value = slot_getattr(slot, state->attno, &isnull);
-
-	state->n_rows++;
-	if (!isnull)
-		state->n_values++;
-	else if (state->n_values == 0)
-		state->first_value++;
-	if (!isnull && state->has_mode)
-		count_run(state, value);
-}
-
 /* Count the rows of the group that begins with first, and find the next one. */
 static void
 count_group(GpuPercentileState *state)
 {
-	Run		   *run = &state->run;
-
 	state->n_rows = 0;
-	run->length = run->longest = run->first = 0;
-	count_row(state, state->first);
+	memset(&state->run, 0, sizeof(Run));
+	count_row(state, state->first, false);
 	ExecClearTuple(state->next);
 	for (;;)
 	{
 		TupleTableSlot *slot = gs_reader_next(&state->reader);
+		GsRowMatch	match;
 
 		CHECK_FOR_INTERRUPTS();
 		if (TupIsNull(slot))
 			break;
-		if (gs_row_matcher_match(state->matcher, slot) == GS_OTHER_PARTITION)
+		match = gs_row_matcher_match(state->matcher, slot);
+		if (match == GS_OTHER_PARTITION)
 		{
 			ExecCopySlot(state->next, slot);
 			break;
 		}
-		count_row(state, slot);
+		count_row(state, slot, match == GS_SAME_PEERS);
 	}
 	state->at = state->n_rows;
 }

@@ -165,7 +165,7 @@ gs_agg_may_compare(const Aggref *agg)
 {
 	ListCell   *lc;
 
-	foreach(lc, agg->aggdistinct)
+	foreach(lc, agg->aggdistinct != NIL ? agg->aggdistinct : agg->aggorder)
 	{
 		Oid			function = get_opcode(lfirst_node(SortGroupClause, lc)->eqop);
 

@@ -40,7 +40,7 @@ extern bool gs_agg_is_grouped_by(const GsAggInput *input, AttrNumber column, Oid
 								 Oid collation);
 
 /*
- * May the user execute the functions that an aggregate's DISTINCT compares with?  Nodes check
+ * May the user execute the functions that an aggregate's DISTINCT, or mode(), compares with?  Nodes check
  * that, and an Agg does not.
  */
 extern bool gs_agg_may_compare(const Aggref *agg);
