@@ -8,7 +8,6 @@
 #ifndef GS_PLAN_STEPS_H
 #define GS_PLAN_STEPS_H
 
-#include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 
 #include "plan/plan_walk.h"

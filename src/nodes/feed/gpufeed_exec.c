@@ -27,7 +27,6 @@
 #include "utils/memutils.h"
 
 #include "nodes/feed/gpufeed.h"
-#include "nodes/feed/page_scan.h"
 #include "nodes/sort/gpusort.h"
 #include "sort/sort_feed.h"
 

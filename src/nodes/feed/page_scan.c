@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page_scan.c
- *	  Feeding the tuples of a table's scan page by page (page_scan.h).
+ *	  Feeding the tuples of a table's scan page by page (gpufeed.h).
  *
  * A row's way from a heap page through the executor, heap_getnextslot(), a slot,
  * slot_deform_heap_tuple() and ExecProject(), takes longer than all that gpusort does with it.
@@ -45,7 +45,7 @@
 #include "utils/rel.h"
 
 #include "compat.h"
-#include "nodes/feed/page_scan.h"
+#include "nodes/feed/gpufeed.h"
 #include "plan/plan_walk.h"
 
 struct GsPageScan

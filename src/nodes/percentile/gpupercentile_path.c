@@ -22,7 +22,6 @@
 #include "postgres.h"
 
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "utils/fmgroids.h"
 

@@ -100,12 +100,9 @@ extern bool gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, 
 /* Does it return columns only, so that nobody notices what is not computed for some rows? */
 extern bool gs_plan_returns_columns(const CustomScan *plan);
 
-/* Which rows are needed of a plan's sort, and that these are. */
+/* Which rows are needed of a plan's sort; that of rows that are equal in all columns one is enough. */
 extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
-extern void gs_plan_keep_bound(CustomScan *plan, double bound);
-extern void gs_plan_keep_limit(CustomScan *plan, const Limit *limit);
 extern void gs_plan_keep_unique(CustomScan *plan);
-extern void gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties);
 
 /*
  * The order of a GpuSort's rows does not matter, only which of them are equal: sort texts by their

@@ -31,7 +31,6 @@
 #include "miscadmin.h"
 
 #include "nodes/feed/gpufeed.h"
-#include "nodes/feed/page_scan.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 

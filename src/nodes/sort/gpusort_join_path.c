@@ -79,7 +79,7 @@ side_path(PlannerInfo *root, RelOptInfo *side, List *pathkeys, bool *sorts)
 	ListCell   *lc;
 
 	gs_offer_set_input(root, &offer, side);
-	if (!gs_sort_supports(root, &offer))
+	if (!gs_offer_complete(root, &offer))
 		return NULL;
 	foreach(lc, gs_offer_sorts(root, &offer))
 	{

@@ -34,6 +34,7 @@
 #include "access/stratnum.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -193,6 +194,35 @@ read_run_condition(const WindowAgg *window, const Node *node, GsWindowKind *kind
 }
 
 static void
+keep_first(CustomScan *sort, double rows)
+{
+	if (rows >= 1 && rows <= INT_MAX)
+		*gs_plan_setting(sort, GS_PLAN_BOUND) = (int) rows;
+}
+
+static void
+keep_bound(CustomScan *sort, const GsBound *bound)
+{
+	keep_first(sort, bound->sure);
+	if (bound->limit)
+	{
+		Node	   *offset = bound->limit->limitOffset;
+
+		if (offset == NULL)
+			offset = (Node *) makeNullConst(INT8OID, -1, InvalidOid);
+		sort->custom_exprs = copyObject(list_make2(bound->limit->limitCount, offset));
+	}
+}
+
+static void
+keep_group(CustomScan *sort, int cols, int first, bool ties)
+{
+	*gs_plan_setting(sort, GS_PLAN_GROUP_COLS) = cols;
+	*gs_plan_setting(sort, GS_PLAN_GROUP_FIRST) = first;
+	*gs_plan_setting(sort, GS_PLAN_GROUP_TIES) = ties;
+}
+
+static void
 keep_for_window(KeepContext *context, const WindowAgg *window)
 {
 	CustomScan *sort = unconstify(CustomScan *, context->sort);
@@ -227,22 +257,14 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 	if (rows <= ranks)
 	{
 		if (n > 0)
-			gs_plan_keep_group(sort, n, rows, false);
+			keep_group(sort, n, rows, false);
 		else
-			gs_plan_keep_bound(sort, rows);
+			keep_first(sort, rows);
 	}
 	else if (compares_keys(context, (GsColumns){window->ordNumCols, window->ordColIdx,
 												window->ordOperators, window->ordCollations}) &&
 			 context->all_keys)
-		gs_plan_keep_group(sort, n, ranks, true);
-}
-
-static void
-keep_bound(CustomScan *sort, const GsBound *bound)
-{
-	gs_plan_keep_bound(sort, bound->sure);
-	if (bound->limit)
-		gs_plan_keep_limit(sort, bound->limit);
+		keep_group(sort, n, ranks, true);
 }
 
 Plan *
@@ -269,7 +291,7 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 		return parent;
 	n = bms_num_members(context.compared);
 	if (n < context.keys.ncols)
-		gs_plan_keep_group(sort, n, 1, false);
+		keep_group(sort, n, 1, false);
 	else
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
 	/* each row of the GpuSort is one of the Unique's */

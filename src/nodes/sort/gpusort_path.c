@@ -87,7 +87,7 @@ cost_settling(PlannerInfo *root, const List *pathkeys, int n_columns, double row
 
 /* Which member of a class a plan sorts by is not known yet, so all must do. */
 bool
-gs_sort_supports(PlannerInfo *root, GsOffer *offer)
+gs_offer_complete(PlannerInfo *root, GsOffer *offer)
 {
 	List	   *pathkeys = offer->pathkeys;
 	int			in_keys = list_length(pathkeys);
@@ -290,7 +290,7 @@ gs_offer(PlannerInfo *root, GsOffer *offer)
 	if (offer->pathkeys == NIL ||
 		(!offer->in_order_too && offer->serial &&
 		 pathkeys_contained_in(offer->pathkeys, offer->serial->pathkeys)) ||
-		!gs_client_service_ready() || !gs_sort_supports(root, offer))
+		!gs_client_service_ready() || !gs_offer_complete(root, offer))
 		return;
 	foreach(lc, gs_offer_sorts(root, offer))
 	{

@@ -37,7 +37,7 @@ struct GsOffer
 	Path	   *partial;		/* the same in workers, to be fed; NULL: none */
 	double		rows;			/* that are sorted, */
 	double		rows_back;		/* and that GpuSort returns of them */
-	Cost		settling;		/* of what the keys do not tell; found by gs_sort_supports() */
+	Cost		settling;		/* of what the keys do not tell; found by gs_offer_complete() */
 	bool		in_order_too;	/* offer it for rows that are in order, too */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
 
@@ -71,8 +71,11 @@ extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 /* What wants an order: an Agg in one phase, by the query's GROUP BY, over sorted rows. */
 extern Path *gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups);
 
-/* Can gpusort sort an offer's rows by its pathkeys?  If their keys are inexact, the offer is told so. */
-extern bool gs_sort_supports(PlannerInfo *root, GsOffer *offer);
+/*
+ * Complete an offer: if keys do not hold all of its pathkeys, settling costs something, and all rows come
+ * back.  False: gpusort cannot sort so.
+ */
+extern bool gs_offer_complete(PlannerInfo *root, GsOffer *offer);
 
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);

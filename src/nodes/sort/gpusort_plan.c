@@ -95,23 +95,14 @@ note_flags(Plan **plan, void *context)
 	found->in_workers = in_workers;
 }
 
-/* Those of the flags that a plan allows. */
-static int
-flags_of(Plan **plan, int flags, bool in_workers)
+int
+gs_plan_flags(Plan *plan, int flags, bool in_workers)
 {
 	PlanFlags	found = {flags, in_workers};
 
 	if (flags != 0)
-		note_flags(plan, &found);
+		note_flags(&plan, &found);
 	return found.flags;
-}
-
-int
-gs_plan_flags_below(const Sort *sort, int flags, bool in_workers)
-{
-	Plan	   *child = outerPlan(sort);
-
-	return flags_of(&child, flags, in_workers);
 }
 
 static void
@@ -142,7 +133,7 @@ gs_plan_subplan_flags(PlannedStmt *stmt)
 	{
 		plan_id++;
 		if (lfirst(lc) != NULL && !bms_is_member(plan_id, init_plans))
-			flags = flags_of((Plan **) &lfirst(lc), flags, stmt->parallelModeNeeded);
+			flags = gs_plan_flags(lfirst(lc), flags, stmt->parallelModeNeeded);
 	}
 	return flags;
 }
@@ -186,7 +177,7 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	List	   *private;
 
 	gs_tlist_find_columns(sort);
-	private = gs_plan_private(sort, gs_plan_flags_below(sort, flags, false));
+	private = gs_plan_private(sort, gs_plan_flags(child, flags, false));
 
 	/* tell the feed nodes under a Gather what to sort by */
 	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))

@@ -13,7 +13,6 @@
 
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_type_d.h"
-#include "nodes/makefuncs.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
@@ -52,34 +51,9 @@ gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
 }
 
 void
-gs_plan_keep_bound(CustomScan *plan, double bound)
-{
-	if (bound >= 1 && bound <= INT_MAX)
-		*gs_plan_setting(plan, GS_PLAN_BOUND) = (int) bound;
-}
-
-void
-gs_plan_keep_limit(CustomScan *plan, const Limit *limit)
-{
-	Node	   *offset = limit->limitOffset;
-
-	if (offset == NULL)
-		offset = (Node *) makeNullConst(INT8OID, -1, InvalidOid);
-	plan->custom_exprs = copyObject(list_make2(limit->limitCount, offset));
-}
-
-void
 gs_plan_keep_unique(CustomScan *plan)
 {
 	*gs_plan_setting(plan, GS_PLAN_FLAGS) |= GS_PLAN_FLAG_UNIQUE;
-}
-
-void
-gs_plan_keep_group(CustomScan *plan, int cols, int first, bool ties)
-{
-	*gs_plan_setting(plan, GS_PLAN_GROUP_COLS) = cols;
-	*gs_plan_setting(plan, GS_PLAN_GROUP_FIRST) = first;
-	*gs_plan_setting(plan, GS_PLAN_GROUP_TIES) = ties;
 }
 
 /* Is it an operator of texts?  Those that are the same under one deterministic collation are so under all. */

@@ -137,7 +137,7 @@ passes_rows_on(const Plan *gather)
 static List *
 make_private(const Sort *sort, int flags, bool in_workers)
 {
-	return gs_plan_private(sort, gs_plan_flags_below(sort, flags, in_workers));
+	return gs_plan_private(sort, gs_plan_flags(outerPlan(sort), flags, in_workers));
 }
 
 Plan *

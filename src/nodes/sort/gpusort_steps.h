@@ -29,9 +29,9 @@ extern Plan *gs_sort_replace_merge(GsStepContext *context, Plan *plan);
 /*
  * gpusort_plan.c
  *
- * Those of the flags (GS_PLAN_FLAG_) that the plan below a Sort allows.  in_workers: which workers run.
+ * Those of the flags (GS_PLAN_FLAG_) that a plan allows.  in_workers: which workers run.
  */
-extern int	gs_plan_flags_below(const Sort *sort, int flags, bool in_workers);
+extern int	gs_plan_flags(Plan *plan, int flags, bool in_workers);
 
 /*
  * The flags that a statement's subplans allow, other than init plans.  They run

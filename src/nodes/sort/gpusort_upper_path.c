@@ -194,7 +194,7 @@ make_window_path(PlannerInfo *root, const GsOffer *offer, Path *path)
 
 		if (!pathkeys_contained_in(next.pathkeys, path->pathkeys))
 		{
-			if (!gs_sort_supports(root, &next))
+			if (!gs_offer_complete(root, &next))
 				return NULL;
 			path = linitial(gs_offer_sorts(root, &next));
 		}
