@@ -4,8 +4,7 @@
  *	  The node GpuPercentile: percentile_disc(), percentile_cont() and mode() of
  *	  rows that a GpuSort below it has put in order.
  *
- *	  gpupercentile_path.c	paths that have the rows sorted
- *	  gpupercentile_plan.c	GpuPercentile between Agg and GpuSort
+ *	  gpupercentile_plan.c	paths that have the rows sorted; GpuPercentile between Agg and GpuSort
  *	  gpupercentile_exec.c	the executor's part
  *
  * The columns of its scan tuple, custom_scan_tlist, are all columns of the child, and the functions (Aggref)
@@ -33,12 +32,6 @@ typedef enum GsPercentileItem
 								 * are no rows; is only the first row of each group wanted */
 	GS_PERCENTILE_Count
 } GsPercentileItem;
-
-/* Is this one of the functions, and in a form that GpuPercentile computes? */
-extern bool gs_percentile_is_known(const Aggref *agg);
-
-/* Have two aggregates the same ORDER BY? */
-extern bool gs_percentile_same_order(const Aggref *a, const Aggref *b);
 
 /* Have rows sorted for such functions, where that costs less than their own sorts. */
 extern void gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel,

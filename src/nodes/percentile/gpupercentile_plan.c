@@ -1,7 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * gpupercentile_plan.c
- *	  Putting GpuPercentile between Agg and GpuSort.
+ *	  Offering GpuSort for percentile_disc(), percentile_cont() and mode(), and putting GpuPercentile
+ *	  between Agg and GpuSort.
+ *
+ * PostgreSQL never sorts for these outside of the aggregate, where each group is a
+ * sort in one process, and part of no cost.  Here are paths
+ *
+ *		Agg -> GpuSort -> cheapest path
+ *		Agg -> GpuSort -> Gather -> GpuSortFeed (parallel aware) -> partial path
+ *
+ * sorted by the columns of GROUP BY, then by that of WITHIN GROUP.  In the finished plan
+ * GpuPercentile comes between Agg and GpuSort:
  *
  *		Agg (percentile_disc(0.5) WITHIN GROUP (ORDER BY x), count(*))
  *		  -> GpuSort (g, x)
@@ -21,6 +31,9 @@
  * Nothing is assumed of how the plan came about: operators, collations and columns are
  * compared (gpusort_agg.c).
  *
+ * All such functions of a query must have the same order, and no other aggregate may
+ * have one.
+ *
  * Tests: regress/percentiles
  *
  *-------------------------------------------------------------------------
@@ -31,23 +44,20 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
 #include "utils/fmgroids.h"
 
+#include "compat.h"
+#include "guc.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort_agg.h"
+#include "nodes/sort/gpusort_path.h"
 #include "plan/plan_walk.h"
+#include "plan/sort_cost.h"
 
-typedef struct PercentileContext
-{
-	GsAggInput	input;			/* of the Agg */
-	const Aggref *order;		/* one of the functions; NULL: none was found */
-	List	   *found;			/* the functions, each once */
-	bool		others;			/* there are Aggrefs that stay */
-	bool		possible;
-} PercentileContext;
-
-bool
-gs_percentile_is_known(const Aggref *agg)
+/* Is this one of the functions, and in a form that GpuPercentile computes? */
+static bool
+is_known(const Aggref *agg)
 {
 	switch (agg->aggfnoid)
 	{
@@ -68,8 +78,9 @@ gs_percentile_is_known(const Aggref *agg)
 	}
 }
 
-bool
-gs_percentile_same_order(const Aggref *a, const Aggref *b)
+/* Have two aggregates the same ORDER BY? */
+static bool
+same_order(const Aggref *a, const Aggref *b)
 {
 	SortGroupClause *ours = linitial_node(SortGroupClause, a->aggorder);
 	SortGroupClause *theirs = linitial_node(SortGroupClause, b->aggorder);
@@ -78,6 +89,126 @@ gs_percentile_same_order(const Aggref *a, const Aggref *b)
 		a->inputcollid == b->inputcollid &&
 		equal(get_sortgroupclause_expr(ours, a->args), get_sortgroupclause_expr(theirs, b->args));
 }
+
+/*
+ * Paths
+ */
+
+/* A query's aggregates. */
+typedef struct Functions
+{
+	GsAggOffer	aggs;			/* few_come_back: they depend on the places of values alone */
+	bool		alone;			/* there are no other aggregates */
+} Functions;
+
+/* False: none of them is ours, or one needs another order. */
+static bool
+find_functions(const PlannerInfo *root, Functions *functions)
+{
+	const Aggref *found = NULL;
+	Bitmapset  *states = NULL;
+	ListCell   *lc;
+
+	functions->aggs.few_come_back = root->parse->groupClause == NIL;
+	functions->alone = true;
+
+	foreach(lc, root->agginfos)
+	{
+		const AggInfo *info = lfirst(lc);
+		const Aggref *agg = gs_compat_agg_of(info);
+
+		if (is_known(agg))
+		{
+			if (found && !same_order(agg, found))
+				return false;
+			found = agg;
+			states = bms_add_member(states, info->transno);
+			functions->aggs.few_come_back &= agg->aggfnoid != F_MODE;
+		}
+		else if (agg->aggorder != NIL || agg->aggdistinct != NIL || !gs_agg_ignores_order(agg))
+			return false;
+		else
+			functions->alone = false;
+	}
+	functions->aggs.agg = found;
+	functions->aggs.sorts = bms_num_members(states);
+	return found != NULL;
+}
+
+/* The order of the rows; NIL: the column has no pathkey of its own. */
+static List *
+order_pathkeys(PlannerInfo *root, const Aggref *agg)
+{
+	List	   *keys = make_pathkeys_for_sortclauses(root, agg->aggorder, agg->args);
+	ListCell   *lc;
+
+	if (keys == NIL)
+		return NIL;
+	foreach(lc, root->group_pathkeys)
+		if (lfirst_node(PathKey, lc)->pk_eclass == linitial_node(PathKey, keys)->pk_eclass)
+			return NIL;
+	return list_concat_copy(root->group_pathkeys, keys);
+}
+
+/* An Agg over sorted rows, with a GpuPercentile below. */
+static Path *
+make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
+{
+	const Functions *functions = (const Functions *) offer;
+	Path	   *path = gs_agg_path(root, offer, sorted, functions->aggs.having, functions->aggs.groups);
+
+	if (functions->aggs.few_come_back && functions->alone)
+	{
+		/* few rows are read, and Agg gets one */
+		path->total_cost = sorted->startup_cost;
+	}
+	else if (!functions->aggs.few_come_back)
+	{
+		/* GpuPercentile reads the rows to count them, and compares their groups */
+		path->total_cost += sorted->rows *
+			(gs_guc_fetch_row_cost + cpu_operator_cost * list_length(gs_compat_group_clause(root)));
+	}
+	if (root->parse->groupClause == NIL)
+		path->startup_cost = path->total_cost;
+	return path;
+}
+
+void
+gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+						 const GroupPathExtraData *extra)
+{
+	const Path *cheapest = input_rel->cheapest_total_path;
+	Functions	functions = {{{.rel = grouped_rel, .in_order_too = true, .above = make_path,
+							   .add = gs_add_agg_path}}};
+	GsOffer    *offer = &functions.aggs.offer;
+
+	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
+		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
+		return;
+	functions.aggs.groups = gs_expected_groups(grouped_rel);
+	functions.aggs.having = (List *) extra->havingQual;
+	if (functions.aggs.groups == 0 || !find_functions(root, &functions))
+		return;
+	/* places in files are found by reading all rows before */
+	functions.aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows,
+														   cheapest->pathtarget->width);
+	offer->pathkeys = order_pathkeys(root, functions.aggs.agg);
+	gs_offer_set_input(root, offer, input_rel);
+	gs_offer(root, offer);
+}
+
+/*
+ * The finished plan
+ */
+
+typedef struct PercentileContext
+{
+	GsAggInput	input;			/* of the Agg */
+	const Aggref *order;		/* one of the functions; NULL: none was found */
+	List	   *found;			/* the functions, each once */
+	bool		others;			/* there are Aggrefs that stay */
+	bool		possible;
+} PercentileContext;
 
 /* Do the Agg's rows come in a function's order, by a column? */
 static bool
@@ -91,7 +222,7 @@ is_sorted(const Aggref *agg, const PercentileContext *context)
 
 /* Sort out an Agg's aggregates. */
 static bool
-find_functions(Node *node, void *data)
+sort_out_functions(Node *node, void *data)
 {
 	PercentileContext *context = data;
 
@@ -101,10 +232,10 @@ find_functions(Node *node, void *data)
 	{
 		const Aggref *agg = (const Aggref *) node;
 
-		if (!gs_percentile_is_known(agg))
+		if (!is_known(agg))
 			context->others = true;
 		else if (!is_sorted(agg, context) ||
-				 (context->order && !gs_percentile_same_order(agg, context->order)))
+				 (context->order && !same_order(agg, context->order)))
 			context->possible = false;
 		else
 		{
@@ -113,7 +244,7 @@ find_functions(Node *node, void *data)
 		}
 		return false;
 	}
-	return expression_tree_walker(node, find_functions, data);
+	return expression_tree_walker(node, sort_out_functions, data);
 }
 
 /* The Agg's expressions with values in the place of the functions. */
@@ -124,7 +255,7 @@ use_values(Node *node, void *data)
 
 	if (node == NULL)
 		return NULL;
-	if (IsA(node, Aggref) && gs_percentile_is_known((Aggref *) node))
+	if (IsA(node, Aggref) && is_known((Aggref *) node))
 	{
 		const Aggref *agg = (const Aggref *) node;
 		int			i = 0;
@@ -203,8 +334,8 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
 		return plan;
 	context.possible = true;
-	(void) find_functions((Node *) agg->plan.targetlist, &context);
-	(void) find_functions((Node *) agg->plan.qual, &context);
+	(void) sort_out_functions((Node *) agg->plan.targetlist, &context);
+	(void) sort_out_functions((Node *) agg->plan.qual, &context);
 	if (!context.possible || context.order == NULL)
 		return plan;
 	scan = make_node(&context);
