@@ -16,14 +16,13 @@
  *	  gpusort_join_path.c	merge joins
  *	  gpusort_agg_path_15.c	aggregates with DISTINCT or ORDER BY
  *	  gpusort_rivals.c		what PostgreSQL's paths cost beyond its estimate
- *	  gpusort_plan.c		plans of these paths
+ *	  gpusort_plan.c		plans of these paths; columns that need not travel
  *
  * or takes the place of a Sort in a finished plan (../plan_steps.c)
  *
  *	  gpusort_replace.c		GpuSort in the place of Sort
  *	  gpusort_keep.c		rows that the plan above does not need
  *	  gpusort_agg_plan_15.c	aggregates that need not sort
- *	  gpusort_tlist.c		columns that need not travel
  *
  * and is executed
  *

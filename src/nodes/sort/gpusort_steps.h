@@ -39,19 +39,7 @@ extern int	gs_plan_flags(Plan *plan, int flags, bool in_workers);
  */
 extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 
-/* gpusort_keep.c: have a GpuSort drop rows that its parent, or a Limit above it, does not need. */
-extern Plan *gs_keep_for_parent(GsStepContext *context, Plan *plan);
-extern Plan *gs_keep_for_limit(GsStepContext *context, Plan *plan);
-
-/* gpusort_agg_plan_15.c: the aggregates of an Agg sort nothing that is in their order already. */
-#ifndef GS_COMPAT_PRESORTED_AGGREGATES
-extern Plan *gs_agg_use_order(GsStepContext *context, Plan *plan);
-#endif
-
-/*
- * gpusort_tlist.c: if there is a GpuSort at the top, columns go that nobody needs:
- * neither the user nor the sort.
- */
+/* If there is a GpuSort at the top, columns go that nobody needs: neither the user nor the sort. */
 extern Plan *gs_tlist_drop_junk(GsStepContext *context, Plan *plan);
 
 /*
@@ -60,5 +48,14 @@ extern Plan *gs_tlist_drop_junk(GsStepContext *context, Plan *plan);
  * sort->sortColIdx.
  */
 extern void gs_tlist_find_columns(Sort *sort);
+
+/* gpusort_keep.c: have a GpuSort drop rows that its parent, or a Limit above it, does not need. */
+extern Plan *gs_keep_for_parent(GsStepContext *context, Plan *plan);
+extern Plan *gs_keep_for_limit(GsStepContext *context, Plan *plan);
+
+/* gpusort_agg_plan_15.c: the aggregates of an Agg sort nothing that is in their order already. */
+#ifndef GS_COMPAT_PRESORTED_AGGREGATES
+extern Plan *gs_agg_use_order(GsStepContext *context, Plan *plan);
+#endif
 
 #endif							/* GS_GPUSORT_STEPS_H */
