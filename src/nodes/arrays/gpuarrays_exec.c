@@ -709,14 +709,9 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 const GsNode gs_arrays_node = {
 	GS_NODE(GS_ARRAYS_NAME, GpuArraysState),
-	.exec.BeginCustomScan = begin,
-	.exec.ExecCustomScan = exec,
-	.exec.EndCustomScan = end,
-	.exec.ReScanCustomScan = rescan,
 	.exec.EstimateDSMCustomScan = estimate_dsm,
 	.exec.InitializeDSMCustomScan = initialize_dsm,
 	.exec.ReInitializeDSMCustomScan = reinitialize_dsm,
 	.exec.InitializeWorkerCustomScan = initialize_worker,
 	.exec.ShutdownCustomScan = shutdown,
-	.exec.ExplainCustomScan = explain,
 };

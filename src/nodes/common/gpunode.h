@@ -26,10 +26,15 @@ typedef struct GsNode
 	Size		state_bytes;	/* of its state, which a CustomScanState begins */
 } GsNode;
 
-/* Its name and state, for an initializer. */
+/* Its name, its state, and the functions that each kind has under these names, for an initializer. */
 #define GS_NODE(name, state) \
 	.scan = {.CustomName = name, .CreateCustomScanState = gs_node_create_state}, \
 	.exec.CustomName = name, \
+	.exec.BeginCustomScan = begin, \
+	.exec.ExecCustomScan = exec, \
+	.exec.EndCustomScan = end, \
+	.exec.ReScanCustomScan = rescan, \
+	.exec.ExplainCustomScan = explain, \
 	.state_bytes = sizeof(state)
 
 /*

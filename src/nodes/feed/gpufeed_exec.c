@@ -281,14 +281,9 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 const GsNode gs_feed_node = {
 	GS_NODE(GS_FEED_NAME, GpuFeedState),
-	.exec.BeginCustomScan = begin,
-	.exec.ExecCustomScan = exec,
-	.exec.EndCustomScan = end,
-	.exec.ReScanCustomScan = rescan,
 	.exec.EstimateDSMCustomScan = estimate_dsm,
 	.exec.InitializeDSMCustomScan = initialize_dsm,
 	.exec.ReInitializeDSMCustomScan = reinitialize_dsm,
 	.exec.InitializeWorkerCustomScan = initialize_worker,
 	.exec.ShutdownCustomScan = shutdown,
-	.exec.ExplainCustomScan = explain,
 };

@@ -122,9 +122,4 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 const GsNode gs_choice_node = {
 	GS_NODE(GS_CHOICE_NAME, GpuChoiceState),
-	.exec.BeginCustomScan = begin,
-	.exec.ExecCustomScan = exec,
-	.exec.EndCustomScan = end,
-	.exec.ReScanCustomScan = rescan,
-	.exec.ExplainCustomScan = explain,
 };

@@ -276,9 +276,4 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 const GsNode gs_group_node = {
 	GS_NODE(GS_GROUP_NAME, GpuGroupState),
-	.exec.BeginCustomScan = begin,
-	.exec.ExecCustomScan = exec,
-	.exec.EndCustomScan = end,
-	.exec.ReScanCustomScan = rescan,
-	.exec.ExplainCustomScan = explain,
 };

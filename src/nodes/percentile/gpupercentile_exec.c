@@ -668,9 +668,4 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 const GsNode gs_percentile_node = {
 	GS_NODE(GS_PERCENTILE_NAME, GpuPercentileState),
-	.exec.BeginCustomScan = begin,
-	.exec.ExecCustomScan = exec,
-	.exec.EndCustomScan = end,
-	.exec.ReScanCustomScan = rescan,
-	.exec.ExplainCustomScan = explain,
 };

@@ -454,13 +454,8 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 const GsNode gs_sort_node = {
 	GS_NODE(GS_SORT_NAME, GpuSortState),
-	.exec.BeginCustomScan = begin,
-	.exec.ExecCustomScan = exec,
-	.exec.EndCustomScan = end,
-	.exec.ReScanCustomScan = rescan,
 	.exec.MarkPosCustomScan = mark,
 	.exec.RestrPosCustomScan = restore,
-	.exec.ExplainCustomScan = explain,
 };
 
 /*

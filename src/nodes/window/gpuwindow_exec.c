@@ -461,9 +461,4 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 const GsNode gs_window_node = {
 	GS_NODE(GS_WINDOW_NAME, GpuWindowState),
-	.exec.BeginCustomScan = begin,
-	.exec.ExecCustomScan = exec,
-	.exec.EndCustomScan = end,
-	.exec.ReScanCustomScan = rescan,
-	.exec.ExplainCustomScan = explain,
 };
