@@ -61,17 +61,15 @@ is_known(const Aggref *agg)
 {
 	switch (agg->aggfnoid)
 	{
-		case F_MODE:
-			if (!gs_agg_may_compare(agg))
-				return false;
-			/* FALLTHROUGH */
 		case F_PERCENTILE_DISC_FLOAT8_ANYELEMENT:
 		case F_PERCENTILE_DISC__FLOAT8_ANYELEMENT:
 		case F_PERCENTILE_CONT_FLOAT8_FLOAT8:
 		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
 		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
+		case F_MODE:
 			return list_length(agg->aggorder) == 1 && agg->aggfilter == NULL &&
+				(agg->aggfnoid != F_MODE || gs_agg_may_compare(agg)) &&
 				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
 		default:
 			return false;
