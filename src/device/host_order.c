@@ -80,6 +80,13 @@ typedef struct Segment
 	bool		moved;			/* they are in scratch */
 } Segment;
 
+typedef struct SegmentList
+{
+	Segment    *items;
+	size_t		n;
+	uint64_t	max;
+} SegmentList;
+
 typedef struct Orderer
 {
 	GsHostPool *pool;
@@ -108,12 +115,8 @@ typedef struct Orderer
 								 * then the number of the first one */
 
 	/* Segments that wait to be sorted by one thread, and to be distributed. */
-	Segment    *small;
-	size_t		n_small;
-	uint64_t	max_small;
-	Segment    *large;
-	size_t		n_large;
-	uint64_t	max_large;
+	SegmentList small;
+	SegmentList large;
 
 	GsPageFormat format;
 	GsHostRow  *rows;
@@ -211,11 +214,11 @@ set_up(Orderer *o)
 /* ---- distribution ---- */
 
 static bool
-add_segment(Segment **list, size_t *n, uint64_t *max, const Segment *seg)
+add_segment(SegmentList *list, const Segment *seg)
 {
-	if (!gs_host_grow((void **) list, *n + 1, max, sizeof(Segment)))
+	if (!gs_host_grow((void **) &list->items, list->n + 1, &list->max, sizeof(Segment)))
 		return false;
-	(*list)[(*n)++] = *seg;
+	list->items[list->n++] = *seg;
 	return true;
 }
 
@@ -413,12 +416,7 @@ distribute(Orderer *o, size_t large)
 		part.moved = true;
 		if (part.n == 0)
 			continue;
-		if (divisible && part.n > large)
-		{
-			if (!add_segment(&o->large, &o->n_large, &o->max_large, &part))
-				return GS_NO_MEMORY;
-		}
-		else if (!add_segment(&o->small, &o->n_small, &o->max_small, &part))
+		if (!add_segment(divisible && part.n > large ? &o->large : &o->small, &part))
 			return GS_NO_MEMORY;
 	}
 	return GS_OK;
@@ -436,7 +434,7 @@ static void
 sort_segment(void *arg, uint32_t part)
 {
 	Orderer    *o = arg;
-	const Segment *seg = &o->small[part];
+	const Segment *seg = &o->small.items[part];
 	GsHostKey  *keys = o->keys + seg->start;
 	GsHostKey  *scratch = o->scratch + seg->start;
 
@@ -473,22 +471,21 @@ sort_keys(Orderer *o)
 		if (o->counts == NULL || o->buckets == NULL)
 			return GS_NO_MEMORY;
 	}
-	if (!add_segment(single ? &o->small : &o->large, single ? &o->n_small : &o->n_large,
-					 single ? &o->max_small : &o->max_large, &whole))
+	if (!add_segment(single ? &o->small : &o->large, &whole))
 		return GS_NO_MEMORY;
-	while (o->n_large > 0)
+	while (o->large.n > 0)
 	{
 		GsStatus	status;
 
-		o->seg = o->large[--o->n_large];
+		o->seg = o->large.items[--o->large.n];
 		if (is_beyond_limit(o, o->seg.start))
 			continue;
 		status = distribute(o, large);
 		if (status != GS_OK)
 			return status;
 	}
-	qsort(o->small, o->n_small, sizeof(Segment), compare_segments);
-	gs_host_pool_loop(o->pool, (uint32_t) o->n_small, sort_segment, o);
+	qsort(o->small.items, o->small.n, sizeof(Segment), compare_segments);
+	gs_host_pool_loop(o->pool, (uint32_t) o->small.n, sort_segment, o);
 	return cancelled(o) ? GS_CANCELLED : GS_OK;
 }
 
@@ -726,8 +723,8 @@ gs_host_order(GsHostPool *pool, const GsHostImage *images, uint64_t n_images,
 	free(o->buckets);
 	free(o->counts);
 	free(o->kept);
-	free(o->small);
-	free(o->large);
+	free(o->small.items);
+	free(o->large.items);
 	free(o->sums);
 	free(o);
 	return status;

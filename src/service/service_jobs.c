@@ -114,7 +114,8 @@ gs_job_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
 	ServedSession *s = &gs_served[number];
 
 	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(gs_devices[s->device].device, sort, &gs_sessions[number].spec.layout, range);
+	s->check = gs_order_check_begin(gs_devices[s->device].device, sort,
+									&gs_sessions[number].spec.layout, range);
 #ifdef GPUSORT_FAULTS
 	if (s->check && GS_FAULT("order_check_plant"))
 		gs_order_check_plant(s->check, false);

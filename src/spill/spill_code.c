@@ -87,12 +87,6 @@ load_4(const uint8_t *bytes)
 }
 
 static inline uint32_t
-round_up_8(uint32_t bytes)
-{
-	return (bytes + 7) & ~UINT32_C(7);
-}
-
-static inline uint32_t
 min_len(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
@@ -545,7 +539,7 @@ gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src, size_t byte
 		record->row_len = row.len | (flags & CODE_EXTERNAL ? GS_ROW_EXTERNAL : 0);
 		record->key_off = base + at + row.len;
 		record->key_len = key.len | (flags & CODE_INEXACT ? GS_KEY_INEXACT : 0);
-		at = round_up_8(end);
+		at = gs_round_up_8(end);
 		if (at > data_bytes)
 			return false;
 		memset(data + end, 0, at - end);
@@ -579,7 +573,7 @@ gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes
 			return false;
 		*--entries = at | (flags & CODE_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |
 			(flags & CODE_INEXACT ? GS_ENTRY_INEXACT : 0) | (flags & CODE_TIE ? GS_ENTRY_TIE : 0);
-		at += round_up_8(row.len);
+		at += gs_round_up_8(row.len);
 	}
 	return input.at == input.end;
 }

@@ -52,6 +52,12 @@
 #define CODE_SHORT_KEY 0x20u /* the key was shortened */
 #define CODE_TIE 0x40u /* pages only */
 
+static inline uint32_t
+gs_round_up_8(uint32_t bytes)
+{
+	return (bytes + 7) & ~UINT32_C(7);
+}
+
 /* Bytes that records in so many bytes of a chunk take at most. */
 static inline size_t
 gs_code_room(uint32_t chunk_bytes)

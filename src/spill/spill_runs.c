@@ -40,12 +40,6 @@ typedef struct Source
 	uint32_t	data_bytes;		/* a multiple of 8 */
 } Source;
 
-static uint32_t
-round_up_8(uint32_t bytes)
-{
-	return (bytes + 7) & ~UINT32_C(7);
-}
-
 static Source
 source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
 {
@@ -58,7 +52,7 @@ source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
 		uint32_t	row_end = last->row_off + (last->row_len & GS_LENGTH_MASK);
 		uint32_t	key_end = last->key_off + (last->key_len & GS_LENGTH_MASK);
 
-		source.data_bytes = round_up_8(row_end > key_end ? row_end : key_end);
+		source.data_bytes = gs_round_up_8(row_end > key_end ? row_end : key_end);
 	}
 	return source;
 }
