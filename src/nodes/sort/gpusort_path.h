@@ -99,6 +99,7 @@ typedef struct GsGroupOffer
 	GsOffer		offer;
 	double		expected;		/* groups */
 	List	   *exprs;			/* that make them */
+	List	   *having;
 	List	   *wanted;			/* the order that the query's next step needs */
 
 	/*

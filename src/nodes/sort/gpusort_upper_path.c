@@ -31,14 +31,6 @@
 #include "guc.h"
 #include "nodes/sort/gpusort_path.h"
 
-/* The node that wants groups: Agg, Group; or Unique, for DISTINCT. */
-typedef struct GroupOffer
-{
-	GsGroupOffer groups;
-	List	   *clause;
-	List	   *having;
-} GroupOffer;
-
 /* Find the order that the query's next step needs. */
 static List *
 next_pathkeys(const PlannerInfo *root)
@@ -51,12 +43,12 @@ next_pathkeys(const PlannerInfo *root)
 static Path *
 make_group_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
-	const GroupOffer *group = (const GroupOffer *) offer;
+	const GsGroupOffer *groups = (const GsGroupOffer *) offer;
 
 	if (root->parse->hasAggs)
-		return gs_agg_path(root, offer, sorted, group->having, group->groups.expected);
-	return (Path *) create_group_path(root, offer->rel, sorted, group->clause, group->having,
-									  group->groups.expected);
+		return gs_agg_path(root, offer, sorted, groups->having, groups->expected);
+	return (Path *) create_group_path(root, offer->rel, sorted, gs_compat_group_clause(root), groups->having,
+									  groups->expected);
 }
 
 void
@@ -64,12 +56,13 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 					 const GroupPathExtraData *extra)
 {
 	const Query *parse = root->parse;
-	GroupOffer	group = {{{.rel = grouped_rel, .pathkeys = root->group_pathkeys,
-						   .above = make_group_path, .add = gs_add_grouped_paths}}};
-	GsOffer    *offer = &group.groups.offer;
+	List	   *clause = gs_compat_group_clause(root);
+	GsGroupOffer groups = {{.rel = grouped_rel, .pathkeys = root->group_pathkeys, .above = make_group_path,
+							.add = gs_add_grouped_paths}};
+	GsOffer    *offer = &groups.offer;
 
-	group.groups.expected = gs_expected_groups(grouped_rel);
-	if (parse->groupingSets != NIL || group.groups.expected == 0 || offer->pathkeys == NIL ||
+	groups.expected = gs_expected_groups(grouped_rel);
+	if (parse->groupingSets != NIL || groups.expected == 0 || offer->pathkeys == NIL ||
 		!gs_offer_may_pay(grouped_rel, input_rel->cheapest_total_path, false))
 		return;
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
@@ -77,17 +70,16 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	if (root->numOrderedAggs > 0)
 		return;
 #endif
-	group.clause = gs_compat_group_clause(root);
-	if (group.groups.expected < gs_guc_min_rows && enable_hashagg && parse->groupClause != NIL &&
-		root->numOrderedAggs == 0 && grouping_is_hashable(group.clause))
+	if (groups.expected < gs_guc_min_rows && enable_hashagg && parse->groupClause != NIL &&
+		root->numOrderedAggs == 0 && grouping_is_hashable(clause))
 		return;
-	group.having = (List *) extra->havingQual;
-	group.groups.exprs = get_sortgrouplist_exprs(group.clause, root->processed_tlist);
-	group.groups.wanted = next_pathkeys(root);
-	group.groups.final_costs = &extra->agg_final_costs;
+	groups.having = (List *) extra->havingQual;
+	groups.exprs = get_sortgrouplist_exprs(clause, root->processed_tlist);
+	groups.wanted = next_pathkeys(root);
+	groups.final_costs = &extra->agg_final_costs;
 	gs_offer_set_input(root, offer, input_rel);
 	if (!parse->hasAggs)
-		offer->rows_back = Min(group.groups.expected, offer->rows);
+		offer->rows_back = Min(groups.expected, offer->rows);
 	gs_offer(root, offer);
 }
 
