@@ -31,7 +31,7 @@ columns AS (
 				'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'money', 'date', 'time', 'timetz', 'timestamp',
 				'timestamptz', 'interval', 'bytea', 'bool', 'char', 'uuid', 'bit', 'varbit', 'inet', 'cidr', 'macaddr',
 				'macaddr8', 'oid', 'tid', 'xid8', 'pg_lsn', 'geometry', 'jsonb') AND element.typname NOT LIKE 'reg%' THEN 6
-			-- its strings are of the database's collation
+			-- its strings are of the database's collation; the times are those of text
 			WHEN element.typname = 'jsonb' THEN (SELECT kind FROM collations AS c WHERE c.oid = 100)
 			WHEN i.indcollation[n] = 0 THEN 1
 			WHEN o.opcname LIKE '%pattern_ops' THEN 2

@@ -96,11 +96,14 @@ inline double elapsed_ms(const Event &from, const Event &to)
 }
 
 // An event that streams wait for, and no thread.
-struct UntimedEvent : Event
+class UntimedEvent : Event
 {
+public:
   UntimedEvent() : Event(cudaEventDisableTiming)
   {
   }
+  using Event::operator cudaEvent_t;
+  using Event::record;
 };
 
 // Objects of T in pinned host memory, which kernels may write.

@@ -63,8 +63,9 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 	{
 		*refusal = describe_column(desc, attnos[i], sort_operators[i], collations[i],
 								   nulls_first[i], types[i], typmods ? typmods[i] : -1);
-		/* comparing without a collation is an error, which is PostgreSQL's to report */
-		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(collations[i]);
+		/* comparing text without a collation is an error, which is PostgreSQL's to report */
+		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(collations[i]) ||
+			!type_is_collatable(types[i]);
 		if (*refusal == GS_REFUSE_NONE)
 			desc->sort_cols++;
 	}
@@ -315,8 +316,7 @@ describe_strings(GsKeyColumn *col)
 
 	col->element = palloc0(sizeof(GsKeyElement));
 	return describe_value(&col->element->column, entry->btree_opf, entry->btree_opintype,
-						  DEFAULT_COLLATION_OID, TEXTOID, -1) == GS_REFUSE_NONE ?
-		GS_REFUSE_NONE : GS_REFUSE_TYPE;
+						  DEFAULT_COLLATION_OID, TEXTOID, -1);
 }
 
 /* What a column's value is, or the elements of arrays of any depth; of jsonb, its strings. */

@@ -27,7 +27,7 @@
  *	  arrays	by elements first, key_array.c; of elements of any type with a
  *				row here
  *	  ranges	the empty one first, then by bounds, key_range.c; of any type with a row here,
- *				but not of text of a libc collation
+ *				but not of text, or jsonb, of a libc collation
  *	  jsonb		key_jsonb.c
  *	  composite types	by their fields, key_record.c; not inside of arrays
  *

@@ -10,7 +10,8 @@
  * where the trailing blanks begin, and of text under an ICU collation the last
  * character may count before the first.
  *
- * Calls key_array.c, key_range.c and key_jsonb.c, and through them itself for elements, bounds and strings.
+ * Calls key_array.c and key_range.c, and through them itself for elements and bounds; and key_jsonb.c,
+ * which calls it for strings.
  *
  * Tests: regress/keys, regress/keys_types
  *

@@ -85,7 +85,7 @@ write_bytes(const GsKeyColumn *col, Datum value, bool isnull, uint8 *dst,
  * having a key.  Of an array's bytes at least a third are in its key: text in it
  * has a header of 4 bytes and is padded to a multiple of 4, in the key it has 3
  * bytes around it; and the array's own header takes 70 bytes and a bit for each
- * element at most.
+ * element at most.  jsonb is walked as far as there is room.
  */
 static inline bool
 is_surely_too_long(const GsKeyColumn *col, Datum value)

@@ -7,8 +7,8 @@
  * is the first one whose values differ, as equal values have equal bytes and
  * no column's encoding is a prefix of another one's.  So one key only has to
  * be read column by column, up to that byte.  The same holds of the elements of
- * arrays: their order is that of the first ones that differ, and where none
- * do, what stands around the elements decides, by its bytes.
+ * arrays, and of the strings of jsonb: their order is that of the first ones that
+ * differ, and where none do, what stands around them decides, by its bytes.
  *
  * Tests: unit/plain/test_key_check, unit/plain/test_key_order
  *
@@ -34,7 +34,7 @@ typedef struct Place
 {
 	const GsKeyPart *part;		/* the column */
 	bool		in_text;		/* a text of a libc collation, whose bytes ... */
-	uint32_t	mark;			/* ... follow this one, null byte or element's mark */
+	uint32_t	mark;			/* ... follow this one: null byte, or mark of an element or a string */
 } Place;
 
 /* A text of a libc collation; offsets in the key. */

@@ -76,9 +76,8 @@ gs_key_levels_open(const GsKeyLayout *layout)
 {
 	GsKeyLevels *levels = NULL;
 
-	for (int i = 0; i < layout->n_parts; i++)
-		if (layout->parts[i].kind == GS_PART_LIBC && layout->parts[i].depth == 0 && !layout->parts[i].jsonb &&
-			levels == NULL)
+	for (int i = 0; i < layout->n_parts && layout->parts[i].depth == 0 && !layout->parts[i].jsonb; i++)
+		if (layout->parts[i].kind == GS_PART_LIBC && levels == NULL)
 			levels = malloc(sizeof(GsKeyLevels));
 	if (levels == NULL)
 		return NULL;

@@ -181,6 +181,8 @@ SELECT same_order('keys_range', 'i, chr(97 + id % 3) COLLATE "en_US.utf8", id', 
 SELECT same_order('keys_range', 'chr(97 + id % 3) COLLATE "en_US.utf8", i, id', 'id');
 SELECT same_order('keys_range', 'ARRAY[i, NULL, i] DESC, id', 'id');
 -- bounds that are longer than a key
+-- the key ends before it
+SELECT same_order('keys_range', 'id % 7, l, id', 'id');
 SELECT same_order('(SELECT keys_text_range(repeat(''b'', 8180 + i % 20), repeat(''c'', 1 + i % 7), ''[]'') AS v, i FROM generate_series(1, 200) i) s',
 	'v DESC, i', 'i');
 
