@@ -16,7 +16,7 @@
 namespace gpusort
 {
 
-constexpr u32 word_bytes = 8;
+constexpr u32 prefix_bytes = 8;
 
 // The characters that the current words hold, below the segment's number: those from
 // `from` to `to` - 1.

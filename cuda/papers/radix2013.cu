@@ -152,7 +152,7 @@ struct SortedRows
   __device__ __forceinline__ SortedRow load(Window window, u64 i) const
   {
     SortedRow row = {live.words[i], SortedRow::not_ended};
-    u32 segment_bits = (word_bytes - window.chars()) * 8;
+    u32 segment_bits = (prefix_bytes - window.chars()) * 8;
 
     // The bytes of the segment are no characters.
     if (has_zero_byte(segment_bits == 0 ? row.word : row.word | ~u64{0} << (64 - segment_bits)))
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(threads)
 
   KeyRef key = load_key(keys, rows[i]);
 
-  words[i] = load_word(key.address, key.length) >> (word_bytes - chars) * 8;
+  words[i] = load_word(key.address, key.length) >> (prefix_bytes - chars) * 8;
 }
 
 // Line 11: marks the rows that go on, and writes the others to the output.  With
@@ -274,9 +274,9 @@ __global__ void __launch_bounds__(threads)
   u64 chars = load_word(key.address + offset, key.length > offset ? key.length - offset : 0);
 
   in.live.words[i] =
-      static_cast<u64>(segment[i]) << (word_bytes - segment_bytes) * 8 | chars >> segment_bytes * 8;
+      static_cast<u64>(segment[i]) << (prefix_bytes - segment_bytes) * 8 | chars >> segment_bytes * 8;
   if (i == 0)
-    *next = {offset, offset + word_bytes - segment_bytes};
+    *next = {offset, offset + prefix_bytes - segment_bytes};
 }
 
 __global__ void __launch_bounds__(threads) write_kept(SortedRows in, const Window *window, KeyOrder order)
@@ -360,7 +360,7 @@ private:
 
   void begin()
   {
-    u32 chars = options.fixed ? word_bytes - fixed_segment_bytes : word_bytes;
+    u32 chars = options.fixed ? prefix_bytes - fixed_segment_bytes : prefix_bytes;
     u32 blocks = blocks_for(n, threads);
 
     number_rows<<<blocks, threads, 0, stream>>>(n, live.rows, live.ranks);

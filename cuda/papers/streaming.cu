@@ -219,7 +219,7 @@ struct SortedRows
     }
 
     // The bytes of the segment are no characters.
-    if (!has_zero_byte(window.chars() == word_bytes ? word : word | ~u64{0} << window.chars() * 8))
+    if (!has_zero_byte(window.chars() == prefix_bytes ? word : word | ~u64{0} << window.chars() * 8))
       return not_ended;
 
     u32 left = column.left[entry_slot(live.entries[i])];
@@ -249,7 +249,7 @@ __global__ void __launch_bounds__(threads)
 
   u32 chars = window.chars();
   u64 address = reinterpret_cast<u64>(column.chars) + u64{entry_slot(live.entries[i])} * column.k;
-  u64 word = load_word(address + window.from, chars) >> (word_bytes - chars) * 8;
+  u64 word = load_word(address + window.from, chars) >> (prefix_bytes - chars) * 8;
 
   if (segments != nullptr)
     word |= static_cast<u64>(segments[i]) << chars * 8;
@@ -412,7 +412,7 @@ private:
 
     segment_bytes = n_segments == 0 ? 0 : bytes_of(n_segments - 1);
 
-    Window window = {last.to, std::min(last.to + word_bytes - segment_bytes, column.k)};
+    Window window = {last.to, std::min(last.to + prefix_bytes - segment_bytes, column.k)};
 
     load_words<<<blocks_for(n, threads), threads, 0, stream>>>(live, n, segments, column, window);
     GS_CUDA_LAUNCHED();
@@ -521,7 +521,7 @@ struct StreamingPlan
 u32 sufficient_k(int64_t longest)
 {
   return static_cast<u32>(
-      std::min<u64>(align_up<u64>(static_cast<u64>(longest) + 1, word_bytes), ColumnMemory::most_k));
+      std::min<u64>(align_up<u64>(static_cast<u64>(longest) + 1, prefix_bytes), ColumnMemory::most_k));
 }
 
 u64 streaming_workspace(u32 n)
@@ -655,7 +655,7 @@ WholeWorkspace alias_whole(TempStorage &storage, const HostStrings &strings)
   TempStorage lists;
 
   // Keys are read by aligned words.
-  whole.bytes = storage.alias<char>(align_up<u64>(strings.n_bytes, word_bytes));
+  whole.bytes = storage.alias<char>(align_up<u64>(strings.n_bytes, prefix_bytes));
   whole.keys = storage.alias<KeyRef>(strings.n);
   whole.order = {storage.alias<u32>(strings.n), storage.alias<u8>(strings.n)};
   lists.alias<u64>(strings.n);

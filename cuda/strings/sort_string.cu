@@ -10,8 +10,8 @@
  *	  first_words.cu finds out whether the first bits of the keys tell them apart, or
  *	  those of a code of the keys.  If neither does, the words begin with the bucket
  *	  between splitters from a sample (splitters.cu, classify.cu).  A radix sort orders the rows by the
- *upper bits of these words, and nearly all groups that remain fit on chip (groups.cu, finish.cu).  Of few
- *	  rows, each bucket is a group.
+ *	  upper bits of these words, and nearly all groups that remain fit on chip
+ *	  (groups.cu, finish.cu).  Of few rows, each bucket is a group.
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how frequent their bytes

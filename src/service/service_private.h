@@ -324,9 +324,6 @@ extern void gs_served_cancel(int number);
 /* Have the session looked at, by gs_sort_advance(), before the service sleeps. */
 extern void gs_served_wake(int number);
 
-/* The next woken session; -1: there is none. */
-extern int	gs_served_woken(void);
-
 /* Note that a chunk's job begins. */
 extern void gs_served_start(int chunk);
 

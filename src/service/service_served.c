@@ -192,18 +192,6 @@ gs_served_wake(int number)
 	gs_served[number].woken = true;
 }
 
-int
-gs_served_woken(void)
-{
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].woken)
-		{
-			gs_served[i].woken = false;
-			return i;
-		}
-	return -1;
-}
-
 void
 gs_served_start(int chunk)
 {

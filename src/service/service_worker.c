@@ -61,7 +61,7 @@ static bool trimmed = true;
 static int	notify_pipe[2] = {-1, -1};
 static int	notified = 0;		/* a byte is in the pipe; atomic */
 
-/* Called by threads of the devices, and of the order check. */
+/* Called by threads of the devices and of the order check, and without memory by the service's own. */
 static void
 job_ended(void *arg)
 {
@@ -217,19 +217,21 @@ static bool
 work(void)
 {
 	bool		any = gs_requests_serve();
-	int			number;
 
 	any |= gs_requests_note_ended();
 	any |= gs_requests_give_up_pages();
 	any |= gs_sort_note_ended();
 	any |= gs_sort_make_room();
 	any |= gs_devices_step();
-	while ((number = gs_served_woken()) >= 0)
-	{
-		GS_DELAY();
-		gs_sort_advance(number);
-		any = true;
-	}
+	/* whoever is woken meanwhile waits for the next call at most */
+	for (int i = 0; i < gs_n_served; i++)
+		if (gs_served[i].woken)
+		{
+			gs_served[i].woken = false;
+			GS_DELAY();
+			gs_sort_advance(i);
+			any = true;
+		}
 	return any;
 }
 

@@ -121,7 +121,7 @@ SELECT compare('SELECT left(k, 2), count(*), (SELECT max(id) FROM choice_t) FROM
 SELECT compare('SELECT left(k, 2) || (SELECT v FROM (VALUES (id % 2)) AS s (v)), count(*) FROM choice_t GROUP BY 1');
 
 -- each execution of the inner query finds out for itself, until few groups were found
-SELECT compare('SELECT n, g FROM generate_series(1, 3) AS n, LATERAL (SELECT count(*) FROM (SELECT left(k, n * 3) FROM choice_t WHERE id > n GROUP BY 1) s) t (g)');
+SELECT compare('SELECT n, g FROM generate_series(1, 3) AS n, LATERAL (SELECT count(*) FROM (SELECT left(k, 2 + n * 3) FROM choice_t WHERE id > n GROUP BY 1) s) t (g)');
 SELECT compare('SELECT n, g FROM generate_series(1, 3) AS n, LATERAL (SELECT count(*) FROM (SELECT left(k, 10 - n * 3) FROM choice_t WHERE id > n GROUP BY 1) s) t (g)');
 
 -- cursors

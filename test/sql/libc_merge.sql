@@ -33,6 +33,15 @@ SELECT sorted_by('SELECT v FROM merge_c ORDER BY v');
 SELECT sorted_by('SELECT v FROM merge_libc ORDER BY v');
 -- equal texts are compared by their bytes
 SELECT sorted_by('SELECT v FROM merge_few ORDER BY v');
+-- without statistics texts are taken to be different
+CREATE TABLE merge_new (id int, v text COLLATE "en_US.utf8") PARTITION BY HASH (id);
+SELECT format('CREATE TABLE merge_new%s PARTITION OF merge_new FOR VALUES WITH (MODULUS 4, REMAINDER %1$s)', i) FROM generate_series(0, 3) AS i \gexec
+INSERT INTO merge_new SELECT * FROM merge_libc;
+CREATE INDEX ON merge_new (v);
+SELECT format('ANALYZE merge_new%s', i) FROM generate_series(0, 3) AS i \gexec
+SELECT sorted_by('SELECT v FROM merge_new ORDER BY v');
+SELECT sorted_by('SELECT v FROM merge_libc0 UNION ALL SELECT v FROM merge_libc1 UNION ALL SELECT v FROM merge_libc2 UNION ALL SELECT v FROM merge_libc3 ORDER BY v');
+DROP TABLE merge_new;
 -- not if few rows are wanted, or gpusort costs much more
 SELECT sorted_by('SELECT * FROM (SELECT v FROM merge_libc ORDER BY v LIMIT 10) s');
 SET gpusort.feed_row_cost = 1;

@@ -48,7 +48,8 @@ fraction_cost(const Path *path, double fraction)
 
 /*
  * What PostgreSQL does not count of a path: merging streams by the comparison of a libc collation.
- * Equal texts are compared by their bytes, and in each stream all rows with one text come together.
+ * Equal texts are compared by their bytes.  In each stream all rows with one text come together, and most
+ * streams are taken to have each text.
  */
 static Cost
 libc_merge_cost(PlannerInfo *root, const Path *path)
@@ -58,6 +59,8 @@ libc_merge_cost(PlannerInfo *root, const Path *path)
 	const EquivalenceMember *member;
 	GsKeyCollator *collator;
 	const GsLibcCollation *libc;
+	EstimationInfo estimate;
+	double		texts;
 	int			streams;
 
 	if (IsA(path, ProjectionPath))
@@ -69,9 +72,13 @@ libc_merge_cost(PlannerInfo *root, const Path *path)
 		return 0;
 	streams = list_length(((const MergeAppendPath *) path)->subpaths);
 	member = linitial_node(EquivalenceMember, first->pk_eclass->ec_members);
-	/* the columns of a set operation have no statistics */
+	/* a set operation's columns are of no table; of UNION ALL's and of parents' there may be no statistics */
 	if (!root->parse->setOperations)
-		rows = Min(rows, streams * estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, NULL));
+	{
+		texts = estimate_num_groups(root, list_make1(member->em_expr), rows, NULL, &estimate);
+		if ((estimate.flags & SELFLAG_USED_DEFAULT) == 0)
+			rows = Min(rows, streams * texts);
+	}
 	return streams > 1 ? gs_cost_libc_merge(rows, streams) : 0;
 }
 
