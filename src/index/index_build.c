@@ -47,7 +47,7 @@
  *		or only by chance;
  *	  - indexes of system catalogs are PostgreSQL's: it builds them while
  *		catalogs are not to be trusted, and describing keys reads catalogs
- *		(see_relation() sees to it);
+ *		(see_relation() and see_object() see to it);
  *	  - the service must be at work;
  *	  - tables of fewer than gpusort.min_rows rows gain nothing, unless
  *		gpusort.force is on;

@@ -4,8 +4,8 @@
  *	  Writing the pages of a new relation past shared buffers (page_output.h).
  *
  * PostgreSQL 17 has storage/bulk_write.h for this, and there we use it.  The
- * versions before it do it within each access method; what follows is the
- * same facility for them.
+ * versions before it do it within each access method; Batches to Durability are
+ * the same facility for them.
  *
  * Batches
  *	  Pages are collected, in order of their blocks, until there are as many as

@@ -158,7 +158,7 @@ gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 
 /*
  * PostgreSQL checks the right to execute the equality functions of several columns, and
- * forgets that of one.
+ * forgets that of one, and mode()'s.
  */
 bool
 gs_agg_may_compare(const Aggref *agg)
