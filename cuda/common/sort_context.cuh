@@ -50,7 +50,7 @@ public:
   Fork(const Fork &) = delete;
   Fork &operator=(const Fork &) = delete;
 
-  // What the side streams are given next comes after all that the stream was given.
+  // The side streams' next work comes after all that the stream was given.
   void follow()
   {
     GS_CUDA_TRY(cudaEventRecord(side.events[0], stream));

@@ -15,7 +15,7 @@
  * for their block only.  Where the round sorted by the upper bits of its words only,
  * the rest of the words comes first.
  *
- * Of few rows a pass over the words would take longer than what it saves.  So they are
+ * A pass over the words of few rows would take longer than what it saves.  So they are
  * sorted by their buckets alone, each of which is a group that one block sorts: all that
  * is left to find is where buckets begin.
  *

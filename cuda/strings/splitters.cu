@@ -13,8 +13,8 @@
  * where both words tie.  Equal samples are ranked by piece, then by place, so
  * that ranks are distinct.
  *
- * What the search needs to know of a splitter (classify.cu tells how it works) is
- * prepared by one thread a splitter, from the sorted splitters alone.
+ * One thread a splitter prepares what the search needs to know of it, from the sorted
+ * splitters alone (classify.cu tells how the search works).
  *
  *-------------------------------------------------------------------------
  */

@@ -319,7 +319,7 @@ describe_strings(GsKeyColumn *col)
 						  DEFAULT_COLLATION_OID, TEXTOID, -1);
 }
 
-/* What a column's value is, or the elements of arrays of any depth; of jsonb, its strings. */
+/* A column's value, or the elements of arrays of any depth, or the strings of jsonb. */
 static const GsKeyColumn *
 innermost(const GsKeyColumn *col, int *depth, bool *jsonb)
 {

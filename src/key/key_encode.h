@@ -391,7 +391,7 @@ gs_key_array_tail(size_t n_dims)
 	return 1 + (n_dims > 1 ? n_dims * sizeof(uint32_t) : 0) + n_dims * sizeof(int32_t);
 }
 
-/* What stands before each value in jsonb (key_jsonb.c). */
+/* Each value in jsonb begins with one of these (key_jsonb.c). */
 #define GS_KEY_JSONB_EMPTY_ROOT	0x01
 #define GS_KEY_JSONB_NULL		0x02
 #define GS_KEY_JSONB_STRING		0x03

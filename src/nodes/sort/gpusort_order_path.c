@@ -47,7 +47,7 @@ fraction_cost(const Path *path, double fraction)
 }
 
 /*
- * What PostgreSQL does not count of a path: merging streams by the comparison of a libc collation.
+ * PostgreSQL does not count what a merge by the comparison of a libc collation costs.
  * Equal texts are compared by their bytes.  In each stream all rows with one text come together, and most
  * streams are taken to have each text.
  */

@@ -103,7 +103,7 @@ typedef struct GsGroupOffer
 	List	   *wanted;			/* the order that the query's next step needs */
 
 	/*
-	 * Of aggregates in two phases of hashing.  NULL for DISTINCT: there PostgreSQL hashes alike in both
+	 * For aggregates in two phases of hashing.  NULL for DISTINCT: there PostgreSQL hashes alike in both
 	 * phases, so the second hash table is filled in the order of the first.  If groups turn out to be many,
 	 * it grows past work_mem, and then each group makes a pass over the files: minutes instead of a second.
 	 */
