@@ -32,7 +32,7 @@ __host__ __device__ constexpr T align_up(T value, T to)
   return (value + to - 1) & ~(to - 1);
 }
 
-// Of the current device.
+// An attribute of the current device.
 inline u32 device_attribute(cudaDeviceAttr attribute)
 {
   int device = 0;

@@ -87,7 +87,7 @@ struct alignas(16) CountsMemory
   char bytes[64];
 };
 
-// What an engine tells of a sort.
+// An engine's report of a sort.
 struct EngineReport
 {
   const char *name; // of the way that the rows were sorted, for EXPLAIN; static

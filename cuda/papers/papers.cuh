@@ -44,7 +44,7 @@ u32 merge2012(const OrderJob &job, cudaStream_t stream);
 u64 radix2011_workspace(u32 n_rows);
 u32 radix2011(const OrderJob &job, cudaStream_t stream);
 
-// For arrays that all fit into shared memory.
+// Sorts arrays that all fit into shared memory.
 bool arraysort2016_fits(GsElem elem, const ArrayCensus &census);
 u64 arraysort2016_workspace(GsElem elem, const ArrayCensus &census);
 void arraysort2016(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);

@@ -28,8 +28,8 @@
  *	  3. A binary search among the splitters that still agree, which reads no byte
  *	     of the key twice (Manber and Myers' search in suffix arrays).  It knows how
  *	     many bytes the key shares with the splitters at both ends of the interval.
- *	     A splitter is the middle of one interval only, so how many bytes it shares
- *	     with the ends is known, too.  Bytes are compared only where both numbers
+ *	     A splitter is the middle of one interval only, and splitters.cu counts how many
+ *	     bytes it shares with the ends.  Bytes are compared only where both numbers
  *	     agree.
  *
  *-------------------------------------------------------------------------

@@ -71,7 +71,7 @@ static u32 probes_of(u32 n_rows)
   return n_rows < 1u << 22 ? max_probes / 2 : max_probes;
 }
 
-// What a sample of the keys consists of.
+// The contents of a sample of the keys.
 struct CodeCounts
 {
   u32 symbols[n_symbols]; // outside of runs
@@ -423,7 +423,7 @@ struct Trials
   Trial list[n_trials];
 };
 
-// What the device tells the host: of each trial, the pairs of the sample's words that
+// The device's answer to the host: for each trial, the pairs of the sample's words that
 // agree in its bits.
 struct TrialCounts
 {

@@ -395,8 +395,8 @@ __global__ void __launch_bounds__(threads, min_blocks)
   sort_small(in, word, window, small);
 }
 
-// Finds where buckets begin, empty ones at the next one's place, and settles the rows
-// of those that hold equal keys.
+// Finds where buckets begin, empty ones at the next one's place.  Rows of buckets that
+// hold equal keys are settled.
 __global__ void __launch_bounds__(bucket_threads)
     mark_buckets(const __grid_constant__ SortedRows in, u32 n_buckets, u32 *begins)
 {

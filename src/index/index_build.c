@@ -40,7 +40,7 @@
  *	  setting.  build_index() then leaves the build to PostgreSQL as well, so that the
  *	  choice does not depend on what the session did before.
  *
- * What is left to PostgreSQL
+ * Builds left to PostgreSQL
  *	  All rules are here.  For builds:
  *	  - gpusort.enabled and gpusort.index_build must be on;
  *	  - max_parallel_maintenance_workers must not be 0: then gpusort is not asked,
@@ -111,7 +111,7 @@
 #include "stats.h"
 
 /*
- * What is left to PostgreSQL
+ * Builds left to PostgreSQL
  */
 
 /* work: what would be done with the index; detail: NULL for none */

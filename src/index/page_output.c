@@ -308,7 +308,7 @@ typedef struct Shared
 
 StaticAssertDecl(offsetof(Shared, target) == 0, "workers find the target there");
 
-/* What the leader knows of a ring. */
+/* The leader's knowledge of a ring. */
 typedef struct RingState
 {
 	uint32		n_put;			/* into full */

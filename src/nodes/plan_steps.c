@@ -62,7 +62,7 @@ static create_upper_paths_hook_type previous_hook = NULL;
 static set_join_pathlist_hook_type previous_join_hook = NULL;
 static planner_hook_type previous_planner = NULL;
 
-/* What the planner knows of the query that is being planned; NULL before its paths are made. */
+/* The planner's knowledge of the query that is being planned; NULL before its paths are made. */
 static PlannerInfo *top_root = NULL;
 
 typedef enum Pass

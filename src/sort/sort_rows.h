@@ -18,7 +18,7 @@
 /* A row of a local sort: its address, with GS_ENTRY_ flags in the low bits. */
 typedef uintptr_t GsLocalRow;
 
-/* What is stored of a row too large for a chunk: a temporary file holds it (sort_stored.c). */
+/* A row too large for a chunk is in a temporary file, and this stands for it in the chunk (sort_stored.c). */
 typedef struct GsBigStub
 {
 	off_t		offset;

@@ -114,7 +114,7 @@ typedef struct GpuPercentileState
 	bool		done;
 } GpuPercentileState;
 
-/* Of one of the functions: the column that all of them are of. */
+/* All functions are of one column; call is one of them. */
 static void
 init_column(GpuPercentileState *state, const Aggref *call, const GsColumns *groups)
 {

@@ -99,7 +99,7 @@ extern bool gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, 
 /* Does it return columns only, so that nobody notices what is not computed for some rows? */
 extern bool gs_plan_returns_columns(const CustomScan *plan);
 
-/* Which rows are needed of a plan's sort; that of rows that are equal in all columns one is enough. */
+/* The rows that a plan needs of its sort; the second notes that one of equal rows is enough. */
 extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
 extern void gs_plan_keep_unique(CustomScan *plan);
 

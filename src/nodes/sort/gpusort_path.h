@@ -68,7 +68,7 @@ extern void gs_offer(PlannerInfo *root, GsOffer *offer);
 /* The GpuSorts alone, one or two.  That gpusort can sort so is known. */
 extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 
-/* What wants an order: an Agg in one phase, by the query's GROUP BY, over sorted rows. */
+/* A path that wants an order: an Agg in one phase over sorted rows, by the query's GROUP BY. */
 extern Path *gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups);
 
 /*
