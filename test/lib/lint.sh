@@ -301,7 +301,7 @@ check_make_targets()
 {
 	local target
 
-	grep -ohE '(^ +|`|run: |&& )make [a-z-]+' README.md docs/*.md packaging/README.md test/README.md \
+	grep -ohE '(^ +|`|run: |&& )make [a-z-]+' README.md .github/*.md docs/*.md packaging/README.md test/README.md \
 		.github/workflows/*.yml 2>/dev/null | sed 's/.*make //' | sort -u | while read -r target; do
 		case $target in
 			install|uninstall|-*) ;;			# of PGXS
@@ -319,7 +319,7 @@ for file in sys.argv[1:]:
 	try:
 		list(yaml.safe_load_all(open(file)))
 	except yaml.YAMLError as error:
-		print(file, error)' $(ls META.json packaging/*/*.json packaging/*/*.yaml .github/workflows/*.yml 2>/dev/null)
+		print(file, error)' $(ls META.json packaging/*/*.json packaging/*/*.yaml .github/*/*.yml 2>/dev/null)
 }
 
 # Every reason that the library gives is explained
@@ -395,7 +395,7 @@ check_links()
 {
 	local file
 
-	check_document_links README.md CHANGELOG.md docs/*.md */README.md src/*.md src/*/README.md test/bench/*.md
+	check_document_links README.md CHANGELOG.md .github/*.md docs/*.md */README.md src/*.md src/*/README.md test/bench/*.md
 	grep -ohE '`[^` ]*(test|packaging)/[a-z_/]+\.(sh|md|pl|sql|conf)' README.md docs/*.md */README.md src/*/README.md | tr -d '`' | sort -u |
 		while read -r file; do
 		[ -e "$file" ] || echo "documents name $file, which is not there"

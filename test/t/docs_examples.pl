@@ -12,7 +12,7 @@ use Test::More;
 use GpusortReadme;
 use GpusortTest;
 
-# The server of a new user: step 3 of the installation switches gpusort on
+# The server of a new user: README.md's installation switches gpusort on
 my $node = new_server('readme', "shared_preload_libraries = ''\n", stopped => 1);
 my $tmp = $PostgreSQL::Test::Utils::tmp_check;
 
@@ -32,6 +32,7 @@ my @commands = (
 	[ qr/^(POSTGRES_PASSWORD=\w+ )?(docker|kubectl) /, 'needs a container engine, or Kubernetes' ],
 	[ qr/^DATA_SOURCE_NAME=/, 'compat_monitoring does it' ],
 	[ qr/^psql -X -d mydb -f docs\/advise\.sql$/, 'docs_advise runs it' ],
+	[ qr/^V=\d+$/, 'the version of the two commands with apt-get' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^Device: /, 'needs several devices; devices_several has them' ],
 	[ qr/^kill( -9)?$/, 'fault_service_lost and fault_killed do it' ],
@@ -57,7 +58,7 @@ sub break_index
 {
 	my $column = $node->pg_version >= 17 ? 'colllocale' : 'colliculocale';
 
-	$node->safe_psql('postgres', 'CREATE DATABASE mydb');
+	$node->safe_psql('postgres', $_) for 'DROP DATABASE IF EXISTS mydb', 'CREATE DATABASE mydb';
 	$node->safe_psql('mydb', qq(
 		CREATE EXTENSION gpusort;
 		CREATE COLLATION upgraded (provider = icu, locale = 'en');
@@ -123,6 +124,7 @@ sub run_sql
 	my $session = '';
 
 	break_index() if $text =~ /gpusort_collation_check/;
+	$node->safe_psql('postgres', 'DROP EXTENSION IF EXISTS gpusort') if $text =~ /^CREATE EXTENSION gpusort/m;
 	for my $step (steps($text))
 	{
 		my ($out, $err) = ('', '');
@@ -325,7 +327,7 @@ for my $item (@items)
 {
 	my $text = $item->{text} // '';
 
-	# README.md ends with the extension's end
+	# docs/upgrade.md ends with the extension's end
 	if ($item->{file} ne $file)
 	{
 		$file = $item->{file};
