@@ -9,7 +9,6 @@ use warnings;
 
 use IO::Select;
 use IO::Socket::UNIX;
-use PostgreSQL::Test::Utils;
 
 # Connect over the server's Unix socket, which trusts us.  Further parameters
 # go into the startup message: replication => 'database', say.
@@ -91,7 +90,7 @@ sub receive
 			return @messages if index($last, $type) >= 0;
 		}
 		die 'the server does not answer'
-		  unless IO::Select->new($self->{socket})->can_read($PostgreSQL::Test::Utils::timeout_default || 180);
+		  unless IO::Select->new($self->{socket})->can_read($ENV{PG_TEST_TIMEOUT_DEFAULT} || 180);
 		my $n = sysread $self->{socket}, $self->{buffer}, 1 << 18, length $self->{buffer};
 		return (@messages, [ '', '' ]) unless $n;
 	}

@@ -20,7 +20,7 @@ $node->safe_psql('postgres', q(
 	INSERT INTO t SELECT i, md5(i::text), initcap(md5((i * 7)::text)), hashint4(i) / 1000.0,
 			ARRAY[hashint4(i), hashint4(-i), i % 5]
 		FROM generate_series(1, 30000) AS i;
-	CREATE FUNCTION fails_at(i int, at int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS
+	CREATE FUNCTION fails_at(i int, at int) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS
 		'BEGIN IF i = at THEN RAISE ''at row %'', i; END IF; RETURN i; END';
 	VACUUM (ANALYZE) t;));
 
@@ -317,6 +317,92 @@ for my $mode (@modes)
 		$client->quit;
 		fault_over($node, "$name, $point");
 	}
+}
+
+#
+# Workers.  PostgreSQL runs a plan without any if the client asks for a number of rows, and so did gpusort
+#
+{
+	my $client = client($parallel, q(LOAD 'auto_explain'), 'SET auto_explain.log_min_duration = 0',
+		'SET auto_explain.log_analyze = on', 'SET auto_explain.log_nested_statements = on');
+	# "launched/..." of each Gather in the plans that were logged meanwhile
+	my $workers = sub {
+		my ($do) = @_;
+		my $offset = -s $node->logfile;
+
+		$do->();
+		my $log = slurp_file($node->logfile, $offset);
+		return join ' ', map { $_ > 0 ? 'some' : 'none' } $log =~ /Workers Launched: (\d+)/g;
+	};
+	# read a portal up to its end, so many rows at a time, and close it
+	my $read = sub {
+		my ($sql, $size) = @_;
+		my @rows;
+
+		$client->parse('', $sql)->bind('w', '');
+		for (;;)
+		{
+			my $answer = $client->fetch('w', $size);
+
+			push @rows, @{ $answer->{rows} };
+			is($answer->{error}, '', "$sql: no error") if $answer->{error};
+			last if $answer->{end} ne 'suspended';
+		}
+		$client->close_portal('w')->ready;
+		return join "\n", @rows;
+	};
+	my $initplan = 'SELECT id FROM t WHERE n > (SELECT avg(n) FROM t AS u) ORDER BY k';
+	my $later = 'SELECT id FROM t WHERE id < 0 UNION ALL (SELECT id FROM t ORDER BY k) UNION ALL (SELECT id FROM t ORDER BY l, id)';
+	my $got;
+
+	like(rows_of($node, "$force $parallel", "EXPLAIN $queries[0]"), qr/GpuSort.*Gather/s, 'plan with Gather');
+	for my $sql ($queries[0], $queries[2])
+	{
+		my ($i) = grep { $queries[$_] eq $sql } 0 .. $#queries;
+
+		is($workers->(sub { $got = $read->($sql, 1000) }), 'some', "$sql: workers though it is read in parts");
+		my @rows;
+		$rows[$i] = [ split /\n/, $got ];
+		same_portals(\@rows, 'workers', $i);
+	}
+	is($workers->(sub { $read->('SELECT n, count(*) FROM (SELECT n FROM t WHERE id % 7 > 0 ORDER BY n) AS s GROUP BY n', 1) }),
+		'some', 'workers below groups');
+
+	# the InitPlan's Gather runs as PostgreSQL would run it; the order of the two lines is EXPLAIN's
+	is($workers->(sub { $got = $read->($initplan, 1000) }), 'none some', 'workers behind an InitPlan that has workers, too');
+	same_order($got, stock($node, "$initplan;"), 'rows behind an InitPlan');
+
+	# sorts that begin in later Executes, after writes of the same transaction, which are not seen
+	$client->query('BEGIN');
+	is( $workers->(
+			sub {
+				$client->parse('', $later)->bind('w', '');
+				$got = join "\n", @{ $client->fetch('w', 1)->{rows} };
+				$client->query(q(INSERT INTO t VALUES (0, 'x', 'x', 0); SAVEPOINT s; DELETE FROM t WHERE id % 2 = 0));
+				$got .= join "\n", '', @{ $client->fetch('w', 30000)->{rows} };
+				$client->query('RELEASE s; CREATE TEMP TABLE made AS SELECT 1 AS a');
+				$got .= join "\n", '', @{ $client->fetch('w', 40000)->{rows} };
+				is($client->close_portal('w')->ready->{error}, '', 'writes between Executes');
+			}),
+		'none some some', 'workers of sorts that begin later');
+	same_order($got, stock($node, "$later;"), 'rows of sorts that begin later');
+	is($client->query('SELECT count(*) FROM t')->{rows}[0], 15000, 'the transaction can still write, and sees it');
+	$client->query('ROLLBACK');
+
+	# SQL and PL/pgSQL ask for some rows, too
+	$client->query(q(CREATE FUNCTION first_of() RETURNS int LANGUAGE plpgsql AS
+		'DECLARE i int; BEGIN SELECT id INTO i FROM (SELECT id, k FROM t ORDER BY k OFFSET 0) AS s; RETURN i; END'));
+	is($workers->(sub { $got = $client->query('SELECT first_of()')->{rows}[0] }), 'some', 'workers of SELECT INTO');
+	is($got, (split /\|/, $expected[0])[0], 'SELECT INTO');
+
+	# an error in a worker, in a subtransaction: parallel mode is over
+	$client->query('BEGIN; SAVEPOINT s');
+	$client->parse('', 'SELECT id FROM t WHERE fails_at(id, 25000) > 0 ORDER BY k')->bind('w', '');
+	like($client->fetch('w', 5)->{error}, qr/at row 25000/, 'error in parallel mode');
+	$client->ready;
+	is($client->query('ROLLBACK TO s; UPDATE t SET id = id WHERE id = 1; COMMIT')->{error}, '', 'writes after an error in parallel mode');
+	$client->quit;
+	released($node, 'workers');
 }
 
 #

@@ -9,6 +9,10 @@
  * rows to the device, and what arrives here is only what they could not hand
  * over.
  *
+ * PostgreSQL runs a plan without workers if the client asks for a number of rows, because Gather returns rows
+ * while workers run, and parallel mode would have to last from one Execute message to the next.  This node
+ * takes all input before it returns a row.  So it enters parallel mode for that time.
+ *
  * When the device is lost and the child may run again, it is rescanned, with
  * the feed nodes told to pass all rows on, and the rows are sorted here.
  *
@@ -26,8 +30,10 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "common/int.h"
 #include "executor/executor.h"
+#include "executor/nodeSubplan.h"
 #include "miscadmin.h"
 
 #include "nodes/feed/gpufeed.h"
@@ -226,10 +232,41 @@ sort_all(GpuSortState *state)
 	}
 }
 
+/*
+ * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  A scan that was run in
+ * parallel mode once must be so again.  Gather computes what its workers need of InitPlans.  Do that before: an
+ * InitPlan may have workers, too, which would be gone only when the query ends.
+ */
+static bool
+enter_parallel_mode(GpuSortState *state)
+{
+	EState	   *estate = state->css.ss.ps.state;
+
+	if (state->gather == NULL || estate->es_use_parallel_mode)
+		return false;
+	ExecSetParamPlanMulti(((Gather *) state->gather->plan)->initParam, GetPerTupleExprContext(estate));
+	EnterParallelMode();
+	estate->es_use_parallel_mode = true;
+	return true;
+}
+
+/* After an error nothing is to be done: the transaction leaves parallel mode, and the query does not go on. */
+static void
+leave_parallel_mode(GpuSortState *state, bool entered)
+{
+	if (!entered)
+		return;
+	(void) ExecShutdownNode(state->gather);
+	state->css.ss.ps.state->es_use_parallel_mode = false;
+	ExitParallelMode();
+}
+
 /* Sort the child's rows on the CPU after the device was lost. */
 static void
 sort_again(GpuSortState *state)
 {
+	bool		entered = enter_parallel_mode(state);
+
 	if (state->feed)
 		gs_feed_set_sort(state->feed, NULL);
 
@@ -238,6 +275,7 @@ sort_again(GpuSortState *state)
 	gs_sort_restart(state->sort);	/* raises an error if that cannot be */
 	if (sort_all(state) != GS_SORT_OK)
 		elog(ERROR, "gpusort lost rows that it sorted on the CPU");
+	leave_parallel_mode(state, entered);
 }
 
 /*
@@ -274,6 +312,7 @@ sort_rows(GpuSortState *state)
 {
 	EState	   *estate = state->css.ss.ps.state;
 	ScanDirection direction = estate->es_direction;
+	bool		entered;
 	GsSortStatus status;
 
 	estate->es_direction = ForwardScanDirection;
@@ -288,7 +327,9 @@ sort_rows(GpuSortState *state)
 		}
 		gs_feed_set_sort(state->feed, state->sort);
 	}
+	entered = enter_parallel_mode(state);
 	status = sort_all(state);
+	leave_parallel_mode(state, entered);
 	if (status == GS_SORT_LOST)
 		sort_again(state);
 	estate->es_direction = direction;
