@@ -233,9 +233,9 @@ sort_all(GpuSortState *state)
 }
 
 /*
- * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  A scan that was run in
- * parallel mode once must be so again.  Gather computes what its workers need of InitPlans.  Do that before: an
- * InitPlan may have workers, too, which would be gone only when the query ends.
+ * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  A scan that was
+ * run in parallel mode once must be so again.  Gather computes what its workers need of InitPlans.  Do that
+ * before: an InitPlan may have workers, too, which would be gone only when the query ends.
  */
 static bool
 enter_parallel_mode(GpuSortState *state)
@@ -250,7 +250,7 @@ enter_parallel_mode(GpuSortState *state)
 	return true;
 }
 
-/* After an error nothing is to be done: the transaction leaves parallel mode, and the query does not go on. */
+/* After an error the transaction leaves parallel mode itself, and the query does not go on. */
 static void
 leave_parallel_mode(GpuSortState *state, bool entered)
 {
