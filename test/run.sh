@@ -20,11 +20,19 @@
 #	CUDA, CUDA_ARCH			as in the Makefile, but by default the CUDA device is compiled only where there is
 #							a GPU, for its architecture, or all tests run (without a GPU for 90)
 #	GPUSORT_TEST_DEVICE		host (default) or cuda: where the servers' sorts run
-#	GPUSORT_TEST_DEVICES	gpusort.devices of the servers (default 0): 0,1 for two GPUs, 0,0 for one twice
+#	GPUSORT_TEST_DEVICES	gpusort.devices of the servers (default 0): 0,1 for two GPUs, 0,0 for one twice.  The
+#							answers of regress are those of one device
 #	SANITIZE				for the unit tests' second build (default address,undefined;
 #							thread is clean as well, and takes minutes)
-#	FUZZ_CASES, FUZZ_SEED, FUZZ_FIRST, FUZZ_JOBS, FUZZ_DEVICE_MEMORY	of the differential tester, see README.md
-#	UPGRADE_FROM			pg_config of the older server of tap/compat_pg_upgrade (default: the oldest packaged one)
+#	FUZZ_CASES, FUZZ_SEED	how many cases of the differential tester, and from which seed; default: the cases of
+#							test/parts from seed 1; of "make fuzz" 1000 from a random seed, which is printed
+#	FUZZ_FIRST				the first case (default 1)
+#	FUZZ_JOBS				sessions at a time (default: one for each core)
+#	FUZZ_DEVICE				GPUSORT_TEST_DEVICE of "make fuzz"
+#	FUZZ_DEVICE_MEMORY		gpusort.device_memory (default: of the case's batch); with 2MB most large sorts use
+#							temporary files
+#	UPGRADE_FROM			pg_config of the older server of tap/compat_pg_upgrade (default: the oldest packaged one;
+#							without one the test is skipped)
 #	CITUS_SRC				Citus's sources for tap/compat_citus (default: the server's own Citus, if it has one)
 #	TEST_LIMIT				seconds for one run of pg_regress, a unit program or a TAP file (default 1200)
 #	DELAYS_SEEDS, DELAYS_DEADLINE	of tap/fault_delays, see its head

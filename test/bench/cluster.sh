@@ -22,6 +22,9 @@
 # runs with gpusort, and the sorts that fell back.  At the end both orders are compared ("both orders").
 # Both sides choose their plans by cost.  For the other settings see lib.sh.  BENCH_RUNS (default 3) does not
 # count for sessions.
+#
+# For a quick look, in four minutes on two cores:
+#	BENCH_PATHS=100000 BENCH_RUNS=1 test/bench/cluster.sh
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$root/test/lib/citus.sh"

@@ -11,6 +11,9 @@
 #
 # BENCH_CONF has more settings of the server, separated by ";": "gpusort.device_memory = '1GB'".  For the other
 # variables see lib.sh.
+#
+# For a quick look, in two minutes on two cores:
+#	BENCH_CURSORS=100 BENCH_RUNS=1 test/bench/idle_cursors.sh
 set -u
 . "$(dirname "$0")/lib.sh"
 

@@ -20,6 +20,10 @@
 #	BENCH_RUNS=5			a statement that takes long has fewer, but 3
 #	BENCH_SESSIONS=8
 #	BENCH_SECONDS=420		no statement is begun later than this after the first one; 0: no limit
+#
+# With 3 million rows on two cores the default limit leaves statements out, and names them: choose groups,
+# or lift it.  For a quick look, in two minutes on two cores:
+#	BENCH_ROWS=100000 BENCH_RUNS=1 test/bench/never_slower.sh
 set -u
 BENCH_RUNS=${BENCH_RUNS:-5}
 . "$(dirname "$0")/lib.sh"

@@ -20,6 +20,9 @@
 #	SOAK_CONF				more settings of the server, separated by ";": "gpusort.devices = '0,0'"
 #
 # For the other variables see lib.sh.
+#
+# For a quick look, in four minutes on two cores:
+#	SOAK_CLIENTS=60 SOAK_MINUTES=3 SOAK_ROWS=300000 test/bench/soak.sh
 set -u
 . "$(dirname "$0")/lib.sh"
 

@@ -14,6 +14,9 @@
 #	BENCH_WORKERS			max_parallel_maintenance_workers; default: cores, up to 8
 #	BENCH_MEMORY=1GB		maintenance_work_mem
 #	BENCH_SETTINGS			more settings, "name=value" words
+#
+# For a quick look, in two minutes on two cores:
+#	BENCH_ROWS=100000 BENCH_NODES=100000 test/bench/tools.sh
 set -u
 BENCH_RUNS=${BENCH_RUNS:-1}
 . "$(dirname "$0")/lib.sh"

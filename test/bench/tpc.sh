@@ -23,6 +23,8 @@
 #	BENCH_WHEELS=folder		wheels of duckdb, duckdb-extension-tpch and -tpcds, if pip
 #							has no network
 #	BENCH_KEEP=folder		keeps queries, plans and answers
+#
+# To load scale factor 1 takes some minutes on two cores.  BENCH_SETTINGS=gpusort.force=on compares answers only.
 set -u
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/tpc_load.sh"

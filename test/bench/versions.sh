@@ -13,6 +13,10 @@
 # integer of 1000 values; a has BENCH_ARRAYS rows (default 1 million) of float4[20]; l, as in spill.sh, has
 # BENCH_LINES (default 1 million).  "dead": m without 30 % of its rows; "unmarked": m as loaded, no page all-visible.
 # For the other settings see lib.sh.
+#
+# For a quick look, in a minute on two cores:
+#	BENCH_PATHS=50000 BENCH_WORDS=50000 BENCH_VALUES=50000 BENCH_ARRAYS=20000 \
+#		BENCH_LINES=50000 BENCH_TURNS=1 test/bench/versions.sh ../before
 set -u
 . "$(dirname "$0")/lib.sh"
 

@@ -4,7 +4,8 @@
  *	  Strings in host memory, sorted by a device that does not hold them.
  *
  * The device may hold half of the strings' bytes, or what the streaming sort takes
- * for columns of 16 bytes where that is more, unless --cap-memory says how much.
+ * for columns of 16 bytes where that is more, unless --cap-memory says how much.  The papers'
+ * devices had 1.5 and 6 GB.
  *
  * Every engine has the strings in pinned host memory, and leaves the order of their numbers
  * in host memory, with what equals the rank before.  Times are those of a clock
@@ -12,8 +13,10 @@
  * The first result is checked by the CPU; since just one order is right, the
  * others must be the same.
  *
- *	  ours				   runs in files and ranges of them, see spilled.cc
- *	  streaming			   cuda/papers/streaming.cu, fixed K
+ *	  ours				   runs in files and ranges of them, see spilled.cc; the files take as
+ *						   much as the strings and 24 bytes for each
+ *	  streaming			   cuda/papers/streaming.cu, fixed K; it takes 58 bytes for each string and
+ *						   two columns.  "not sorted": the device's memory is less
  *	  streaming_dynamic	   the same, dynamic K
  *	  streaming_one_loader the same, fixed K, one thread makes columns, as in the
  *						   paper; the others have as many as the CPU
