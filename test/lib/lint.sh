@@ -93,6 +93,17 @@ check_devices_pure()
 		$(sources src/device cuda)
 }
 
+# No test builds the device's benchmark: at least its C++ fits the headers
+check_device_benchmark()
+{
+	local file
+
+	command -v g++ >/dev/null || return 0
+	for file in test/bench/device/*.cc; do
+		g++ -std=c++17 -fsyntax-only -Wall -Wextra -Isrc -Icuda "$file" 2>&1
+	done
+}
+
 # ... and the host device, the encoders, the check of orders and temporary files
 # compile alone, as plain C11
 check_pure_c11()
@@ -447,6 +458,7 @@ check "the host device, the encoders, the order check and temporary files are pl
 check "PG_VERSION_NUM is named in compat.h only" check_versions_in_one_place
 check "no circle of files that call each other" check_circles
 check "headers compile alone" check_headers_alone
+check "the device's benchmark fits the headers" check_device_benchmark
 check "no notes of unfinished work" check_markers
 check "white space and line length" check_white_space
 check "version numbers agree" check_version_number

@@ -459,13 +459,12 @@ void SpilledSorter::State::split_range()
 {
   GsSpillSplit *split = gs_spill_split_begin(spill);
   std::vector<char> chunk(chunk_bytes);
-  GsSpillPiece piece = {};
   GsJob job = {};
 
   if (split == nullptr)
     fail("split", "out of memory");
   begin(&job);
-  while (gs_spill_split_read(split, chunk.data(), &piece, &job))
+  while (gs_spill_split_read(split, chunk.data(), &job))
   {
     expect(&job, "split");
     begin(&job);
