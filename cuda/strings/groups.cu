@@ -59,7 +59,7 @@ __device__ __forceinline__ void make_segment(const GroupOutput &output, const Wo
   next.source[i] = source;
   next.first_rank[i] = first_rank;
   // Sorted by the upper bits only, some keys may have ended already.
-  next.depth[i] = layout.is_partial() ? depth : depth + layout.advance(lead);
+  next.depth[i] = layout.is_partial() ? depth : depth + layout.chars(lead);
   next.skip[i] = max_skip;
   next.lead[i] = 0;
 }
@@ -270,7 +270,7 @@ __device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &s
       small.ends[k] = begin | end << 16;
       small.ranks[k] = rank;
       small.depth[k] =
-          __ldg(segments.depth + segment) + __ldg(segments.skip + segment) + layout.advance(lead);
+          __ldg(segments.depth + segment) + __ldg(segments.skip + segment) + layout.chars(lead);
       small.chars[k] = layout.chars(lead);
     }
     else if (begin == place && place < quota)
@@ -284,7 +284,7 @@ __device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &s
         make_segment(output, layout, static_cast<u32>(at), rank + place, size, depth, lead);
       else
         window.listed[atomicAdd(&window.n_listed, 1u)] = {
-            static_cast<u32>(at), rank + place, depth + layout.advance(lead), static_cast<uint16_t>(size),
+            static_cast<u32>(at), rank + place, depth + layout.chars(lead), static_cast<uint16_t>(size),
             static_cast<uint16_t>(layout.chars(lead))};
     }
   }
@@ -446,7 +446,7 @@ __global__ void __launch_bounds__(bucket_threads)
   else if (size > output.max_rows)
     make_segment(output, in.layout, begin, begin, size, depth, lead);
   else if (size > 1)
-    list_group(output.lists, {begin, begin, depth + in.layout.advance(lead), static_cast<uint16_t>(size),
+    list_group(output.lists, {begin, begin, depth + in.layout.chars(lead), static_cast<uint16_t>(size),
                               static_cast<uint16_t>(in.layout.chars(lead))});
 }
 

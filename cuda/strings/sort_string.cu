@@ -6,12 +6,10 @@
  * words.cuh explains words, segments and groups, which are put to work here.
  *
  * First round
- *	  Rows that fit on chip are one group, which finish.cu sorts.  Of more rows,
- *	  first_words.cu finds out whether the first bits of the keys tell them apart, or
- *	  those of a code of the keys.  If neither does, the words begin with the bucket
- *	  between splitters from a sample (splitters.cu, classify.cu).  A radix sort orders the rows by the
- *	  upper bits of these words, and nearly all groups that remain fit on chip
- *	  (groups.cu, finish.cu).  Of few rows, each bucket is a group.
+ *	  Rows that fit on chip are one group, which finish.cu sorts.  The words
+ *	  of more rows begin with the bucket between splitters from a sample (splitters.cu, classify.cu).
+ *	  A radix sort orders the rows by the upper bits of these words, and nearly all groups that
+ *	  remain fit on chip (groups.cu, finish.cu).  Of few rows, each bucket is a group.
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how frequent their bytes
@@ -43,7 +41,6 @@
 
 #include <algorithm>
 
-#include "strings/first_words.cuh"
 #include "strings/groups.cuh"
 #include "strings/key_compare.cuh"
 #include "strings/splitters.cuh"
@@ -63,7 +60,6 @@ struct Workspace
   u32 *segment_of; // of a round's rows
   Segments segments[2];
   GroupLists lists;
-  CodeSpace code;
   Splitters splitters;
   u32 *bucket_begins;
   void *temp;
@@ -110,7 +106,6 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
     space.lists.groups[i] =
         storage.alias<Group>(n_rows / min_class_rows(i) + 1 + (i == 0 ? plan.n_splitters() + 1 : 0));
   space.lists.counts = storage.alias<GroupCounts>(1);
-  space.code = alias_code(storage);
   space.splitters = alias_splitters(storage, plan);
   space.bucket_begins = storage.alias<u32>(plan.n_buckets() + 1);
 
@@ -260,8 +255,8 @@ void sort_on_chip(const SortContext &context, const OrderJob &job, const FinishL
   finish_class(rows, space.lists, group_class, limits, context.stream);
 }
 
-// A first round by buckets between splitters.
-RoundCounts split_round(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
+// By buckets between splitters.
+RoundCounts first_round(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
                         Workspace &space)
 {
   cudaStream_t stream = context.stream;
@@ -278,22 +273,6 @@ RoundCounts split_round(const SortContext &context, const OrderJob &job, const F
   find_bucket_groups(sorted, plan.n_buckets(), space.segments[0], space.bucket_begins,
                      {space.lists, space.segments[1], limits.max_rows()}, stream);
   return finish_round(context, sorted, limits, space);
-}
-
-RoundCounts first_round(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
-                        Workspace &space, EngineReport *report)
-{
-  WordLayout layout = choose_words(context, job.keys, job.n_rows, job.stats.prefix, space.code);
-
-  if (layout.sorted_bits == 0)
-  {
-    report->name = "strings, splitters";
-    return split_round(context, job, limits, space);
-  }
-  report->name = layout.coded ? "strings, codes" : "strings, leading bits";
-  first_words(job.keys, job.n_rows, job.stats.prefix, layout, space.code, space.segments[0], space.words[0],
-              space.rows[0], context.stream);
-  return run_round(context, job, job.n_rows, layout, limits, space);
 }
 
 RoundCounts next_round(const SortContext &context, const OrderJob &job, const RoundCounts &counts,
@@ -335,7 +314,8 @@ EngineReport sort_string(const SortContext &context, const OrderJob &job)
     return report;
   }
 
-  RoundCounts counts = first_round(context, job, limits, space, &report);
+  report.name = "strings, splitters";
+  RoundCounts counts = first_round(context, job, limits, space);
 
   for (; counts.live > 0; report.rounds++)
     counts = next_round(context, job, counts, limits, space);

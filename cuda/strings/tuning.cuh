@@ -30,10 +30,6 @@ constexpr u32 max_few_rows = 1u << 21;
 constexpr u32 max_few_levels = 12;
 constexpr u32 few_rows_per_splitter = 300;
 
-// First words without splitters (first_words.cu)
-constexpr u32 min_rows_to_choose = 1u << 20; // for fewer the choice would cost what it saves
-constexpr u32 log_max_probes = 12;
-
 // Groups (groups.cu, finish.cu)
 constexpr u32 small_rows = 64; // up to so many are sorted where they are found
 constexpr u32 group_classes = 5;

@@ -10,8 +10,7 @@
  *	  orders "ab" before "ab\0", whose words are otherwise the same.  The last byte
  *	  may be there in part: its upper bits separate rows, but `depth` counts whole
  *	  bytes.  Where the keys of a segment also agree in the first bits of their next
- *	  byte, the words begin after these (`lead`).  The words of a first round may
- *	  hold a code of the bytes instead, see first_words.cu.
+ *	  byte, the words begin after these (`lead`).
  *
  * Segments
  *	  A segment is a run of rows, neighbours in the order so far, whose keys agree
@@ -63,17 +62,12 @@ struct Segments
   }
 };
 
-// How many bits a first round without splitters sorts by: a multiple of 8.
-constexpr u32 min_first_bits = 16;
-constexpr u32 max_first_bits = 40;
-
 // The layout of a round's words.
 struct WordLayout
 {
   u32 segment_bits;
   u32 key_bits;
-  u32 sorted_bits;    // of 64, from the top
-  bool coded = false; // codes in place of bytes; the count then holds settled_count(), not a number of bytes
+  u32 sorted_bits; // of 64, from the top
 
   // Whole bytes of a key that a word covers.
   __host__ __device__ u32 chars(u32 lead) const
@@ -82,29 +76,16 @@ struct WordLayout
 
     return bytes < max_chars ? bytes : max_chars;
   }
-  // Bytes that keys share whose words are equal.
-  __host__ __device__ u32 advance(u32 lead) const
-  {
-    return coded ? 0 : chars(lead);
-  }
   __host__ __device__ bool is_partial() const
   {
     return sorted_bits < 64;
-  }
-  // The count of a coded word whose group holds equal keys only, once at least
-  // `needed` bits are sorted.
-  __host__ __device__ static u32 settled_count(u32 needed)
-  {
-    u32 bits = needed < min_first_bits ? min_first_bits : needed;
-
-    return bits > max_first_bits ? max_chars - 1 : (bits - min_first_bits + 7) / 8;
   }
   // Does a sorted word tell that all keys of its group are equal?
   __device__ bool is_settled(u64 word, u32 lead) const
   {
     u32 count = static_cast<u32>(word) & ((1u << count_bits) - 1);
 
-    return coded ? min_first_bits + 8 * count <= sorted_bits : !is_partial() && count < chars(lead);
+    return !is_partial() && count < chars(lead);
   }
   __device__ u32 segment_of(u64 word) const
   {

@@ -73,8 +73,8 @@ case_generators(TestDevice *td)
 
 /*
  * Again with a choice that the CUDA device's string engine would not make: in the
- * way of larger sorts, with the fewest splitters that it can do with, so that groups of
- * rows are left which are too large for one block, or with coded words for everything.
+ * way of larger sorts, or with the fewest splitters that it can do with, so that groups of
+ * rows are left which are too large for one block.
  */
 static void
 case_forced(TestDevice *td, const char *name, const char *variable)
@@ -517,9 +517,7 @@ run_suite(void)
 		   (unsigned long long) seed);
 	case_generators(&td);
 	case_forced(&td, "as many rows are sorted", "GPUSORT_FAULT_MANY_ROWS");
-	case_forced(&td, "leading bits", "GPUSORT_FAULT_BITS");
 	case_forced(&td, "few splitters", "GPUSORT_FAULT_SPLITTERS");
-	case_forced(&td, "coded words", "GPUSORT_FAULT_CODE");
 	case_fixed(&td);
 	case_sizes(&td);
 	case_as_many(&td);
