@@ -32,7 +32,7 @@ first_row()
 		my @times;
 		for (1 .. $runs)
 		{
-			my $client = GpusortProtocol->connect_to(bless({}, "Server"));
+			my $client = GpusortProtocol->connect_to(bless({}, "Server"), user => $ENV{PGUSER});
 
 			$client->query("SET $_") for @settings;
 			my $start = time;
