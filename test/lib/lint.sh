@@ -196,8 +196,8 @@ check_cuda_format()
 {
 	local file
 
-	for file in $(sources cuda); do
-		clang-format "$file" | diff -u --label "$file" --label formatted "$file" -
+	for file in $(sources cuda) test/bench/device/streaming*; do
+		clang-format --style=file:cuda/.clang-format "$file" | diff -u --label "$file" --label formatted "$file" -
 	done
 }
 

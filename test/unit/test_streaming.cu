@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "papers/streaming.cuh"
+#include "streaming.cuh"
 
 using namespace gpusort;
 

@@ -15,7 +15,7 @@
  *
  *	  ours				   runs in files and ranges of them, see spilled.cc; the files take as
  *						   much as the strings and 24 bytes for each
- *	  streaming			   cuda/papers/streaming.cu, fixed K; it takes 58 bytes for each string and
+ *	  streaming			   streaming.cu, fixed K; it takes 58 bytes for each string and
  *						   two columns.  "not sorted": the device's memory is less
  *	  streaming_dynamic	   the same, dynamic K
  *	  streaming_one_loader the same, fixed K, one thread makes columns, as in the
@@ -39,8 +39,8 @@
 #include "check.h"
 #include "cpu_sort.h"
 #include "figures.h"
-#include "papers/streaming.cuh"
 #include "spilled.h"
+#include "streaming.cuh"
 
 namespace bench
 {

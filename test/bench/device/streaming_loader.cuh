@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "papers/streaming.cuh"
+#include "streaming.cuh"
 
 namespace gpusort
 {

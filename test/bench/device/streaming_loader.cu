@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers/streaming_loader.cuh"
+#include "streaming_loader.cuh"
 
 #include <algorithm>
 #include <cstring>

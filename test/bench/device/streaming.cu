@@ -69,7 +69,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "papers/streaming.cuh"
+#include "streaming.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -82,9 +82,10 @@
 #include <utility>
 #include <vector>
 
+#include "device/device_memory.cuh"
 #include "papers/papers.cuh"
 #include "papers/prefix_words.cuh"
-#include "papers/streaming_loader.cuh"
+#include "streaming_loader.cuh"
 
 namespace gpusort
 {
@@ -102,26 +103,28 @@ double ms_since(Clock::time_point begin)
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-class DeviceMemory
+// The device's memory for one sort.
+struct SortMemory
 {
-public:
-  explicit DeviceMemory(u64 bytes)
+  explicit SortMemory(u64 bytes)
+      : device(ordinal(), bytes), reservation(device, bytes, "the strings"),
+        buffer(device, std::max<u64>(bytes, 1), stream)
   {
-    GS_CUDA_TRY(cudaMalloc(&memory, std::max<u64>(bytes, 1)));
-  }
-  ~DeviceMemory()
-  {
-    (void)cudaFree(memory);
-  }
-  DeviceMemory(const DeviceMemory &) = delete;
-  DeviceMemory &operator=(const DeviceMemory &) = delete;
-  void *get() const
-  {
-    return memory;
+    GS_CUDA_TRY(cudaStreamSynchronize(stream));
   }
 
-private:
-  void *memory = nullptr;
+  static int ordinal()
+  {
+    int ordinal;
+
+    GS_CUDA_TRY(cudaGetDevice(&ordinal));
+    return ordinal;
+  }
+
+  Stream stream;
+  DeviceMemory device;
+  Reservation reservation;
+  DeviceBuffer buffer;
 };
 
 // ---- on the device, column by column ----
@@ -565,10 +568,10 @@ void sort_by_columns(const HostStrings &strings, const StreamingOptions &options
 {
   Clock::time_point begin = Clock::now();
   StreamingPlan plan = plan_streaming(strings, options);
-  DeviceMemory memory(plan.workspace_bytes + 2 * plan.column_bytes);
-  TempStorage storage(memory.get());
+  SortMemory memory(plan.workspace_bytes + 2 * plan.column_bytes);
+  TempStorage storage(memory.buffer.get());
   Workspace workspace = alias_workspace(storage, strings.n);
-  char *columns = static_cast<char *>(memory.get()) + plan.workspace_bytes;
+  char *columns = static_cast<char *>(memory.buffer.get()) + plan.workspace_bytes;
   ColumnMemory column_memory[2] = {{columns, plan.column_bytes},
                                    {columns + plan.column_bytes, plan.column_bytes}};
   Pinned<u64> entry_memory(strings.n);
@@ -690,8 +693,8 @@ void sort_whole(const HostStrings &strings, const StreamingOptions &options, u32
   if (device_bytes > options.memory_limit)
     fail(GS_NO_MEMORY, "%u strings at once take %llu bytes of device memory", strings.n, device_bytes);
 
-  DeviceMemory memory(device_bytes);
-  TempStorage storage(memory.get());
+  SortMemory memory(device_bytes);
+  TempStorage storage(memory.buffer.get());
   WholeWorkspace whole = alias_whole(storage, strings);
   Stream stream;
   SideStreams side;

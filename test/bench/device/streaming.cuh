@@ -5,7 +5,7 @@
  *
  * Unlike the other papers' algorithms this one is no engine of device.h: strings
  * are in host memory from the beginning to the end, and only columns of their
- * bytes come to the device.  The device benchmark calls it.
+ * bytes come to the device.  It is a part of the device benchmark.
  *
  *-------------------------------------------------------------------------
  */
