@@ -273,14 +273,15 @@ sub compares_by
 
 my $check = 'SELECT index, broken, detail FROM gpusort_collation_check(true) WHERE index';
 
-for my $workers (0, 2)
-{
-	compares_by("IF current_user <> 'alice' OR current_setting('search_path') <> 'pg_catalog, pg_temp' THEN RAISE '% %', current_user, current_setting('search_path'); END IF");
-	is(value($node, "SET max_parallel_maintenance_workers = $workers; $check = 'alice.many_k'::regclass"), 'alice.many_k|f|', "role and search path, $workers workers");
-	compares_by('SET ROLE NONE');
-	like(value($node, "SET max_parallel_maintenance_workers = $workers; SET ROLE alice; $check = 'alice.many_k'::regclass"),
-		qr/^many_k\|\|cannot set parameter/, "SET ROLE NONE, $workers workers");
-}
+compares_by("IF current_user <> 'alice' OR current_setting('search_path') <> 'pg_catalog, pg_temp' THEN RAISE '% %', current_user, current_setting('search_path'); END IF");
+is(value($node, "$check = 'alice.many_k'::regclass"), 'alice.many_k|f|', 'role and search path');
+compares_by('SET ROLE NONE');
+like(value($node, "SET max_parallel_maintenance_workers = 0; SET ROLE alice; $check = 'alice.many_k'::regclass"),
+	qr/^many_k\|\|cannot set parameter "role" within security-restricted operation/, 'SET ROLE NONE');
+compares_by("IF current_setting('alice.leader') = pg_backend_pid()::text THEN PERFORM pg_sleep(0.001);
+	ELSE RAISE 'a worker as %, %', current_user, current_setting('search_path'); END IF");
+is(value($node, "DO \$\$ BEGIN PERFORM set_config('alice.leader', pg_backend_pid()::text, false); END \$\$; $check = 'alice.many_k'::regclass"),
+	'alice.many_k||a worker as alice, pg_catalog, pg_temp', 'role and search path of workers');
 compares_by('PERFORM alice.attack()');
 for my $role ('', 'SET ROLE alice; ')
 {
