@@ -168,7 +168,8 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 	if (one_row && !has_aggregate)
 		return plan;
 	scan = gs_node_make(&gs_group_node, plan, tlist, scan_tlist, child,
-						list_make2(gs_columns_write(input ? &input->columns : groups), list_make2_int(kind, checked)));
+						list_make2(gs_columns_write(input ? &input->columns : groups),
+								   list_make2_int(kind, checked)));
 	scan->scan.plan.qual = qual;
 	scan->scan.plan.initPlan = plan->initPlan;
 	return &scan->scan.plan;
