@@ -242,8 +242,7 @@ $node->safe_psql('postgres', q(
 	SET ROLE alice;
 	CREATE FUNCTION alice.cmp(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS 'BEGIN RETURN bttextcmp(a, b); END';
 	RESET ROLE;
-	CREATE FUNCTION helper(a text, b text) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT bttextcmp(a, b)';
-	CREATE FUNCTION unqualified(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN helper(a, b); END';
+	CREATE FUNCTION unqualified(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN bttextcmp(a, b); END';
 	CREATE OPERATOR CLASS alice.ops FOR TYPE text USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
 		FUNCTION 1 alice.cmp(text, text);
 	CREATE OPERATOR CLASS unqualified_ops FOR TYPE text USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
@@ -256,14 +255,14 @@ $node->safe_psql('postgres', q(
 	CREATE INDEX of_superuser_k ON of_superuser (k unqualified_ops);
 	ALTER TABLE alice.few OWNER TO alice;
 	ALTER TABLE alice.many OWNER TO alice;
-	DROP FUNCTION helper;
+	CREATE OR REPLACE FUNCTION unqualified(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN helper(a, b); END';
 	ALTER DATABASE postgres SET min_parallel_index_scan_size = 0;
 	SET ROLE alice;
 	CREATE FUNCTION alice.attack() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
 		SET ROLE NONE;
 		ALTER ROLE alice SUPERUSER;
 	EXCEPTION WHEN insufficient_privilege OR invalid_parameter_value THEN NULL; END $$;
-	CREATE FUNCTION helper(a text, b text) RETURNS int LANGUAGE plpgsql AS 'BEGIN PERFORM alice.attack(); RETURN bttextcmp(a, b); END';));
+	CREATE FUNCTION public.helper(a text, b text) RETURNS int LANGUAGE plpgsql AS 'BEGIN PERFORM alice.attack(); RETURN bttextcmp(a, b); END';));
 
 sub compares_by
 {
@@ -292,6 +291,7 @@ for my $role ('', 'SET ROLE alice; ')
 		is(value($node, "SELECT rolsuper FROM pg_roles WHERE rolname = 'alice'; ALTER ROLE alice NOSUPERUSER"), 'f', "$role$way: alice is no superuser");
 	}
 }
+compares_by('NULL');
 is(value($node, "$check = 'of_superuser_k'::regclass"), 'of_superuser_k||function helper(text, text) does not exist', 'a name that is not qualified');
 is(value($node, "SELECT rolsuper FROM pg_roles WHERE rolname = 'alice'"), 'f', 'a name that is not qualified: alice is no superuser');
 $node->safe_psql('postgres', q(ALTER DATABASE postgres RESET min_parallel_index_scan_size; DROP OPERATOR FAMILY unqualified_ops USING btree CASCADE; DROP OPERATOR FAMILY alice.ops USING btree CASCADE;
