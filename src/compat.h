@@ -535,6 +535,17 @@ gs_compat_may_execute(Oid function, Oid role)
 #endif
 }
 
+/* Does a role own a table? */
+static inline bool
+gs_compat_owns_relation(Oid relation, Oid role)
+{
+#if PG_VERSION_NUM >= 160000
+	return object_ownercheck(RelationRelationId, relation, role);
+#else
+	return pg_class_ownercheck(relation, role);
+#endif
+}
+
 /* Check it, as every caller of functions has to. */
 static inline void
 gs_compat_check_execute(Oid function, Oid role, ObjectType type)
@@ -661,6 +672,15 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #define gs_compat_index_sort_support(index, descending, key) \
 	PrepareSortSupportFromIndexRel((index), \
 								   (descending) ? BTGreaterStrategyNumber : BTLessStrategyNumber, (key))
+#endif
+
+/* Until the GUC nest level ends.  PostgreSQL 17 has a function for it. */
+#if PG_VERSION_NUM >= 170000
+#define gs_compat_restrict_search_path() RestrictSearchPath()
+#else
+#define gs_compat_restrict_search_path() \
+	((void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, \
+							  GUC_ACTION_SAVE, true, 0, false))
 #endif
 
 /* Run a command of a portal that returns nothing. */

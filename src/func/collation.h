@@ -21,9 +21,9 @@ typedef enum GsIndexOrder
 
 /*
  * Are the keys of an index in the order that their operators and collations
- * have now?  detail, in the current memory context: the first wrong place, or
- * why it is unknown; else NULL.  An active snapshot is needed.  Errors are
- * caught, but a cancel is thrown.
+ * have now?  Its functions run as the owner of its table.  detail, in the
+ * current memory context: the first wrong place, or why it is unknown; else
+ * NULL.  An active snapshot is needed.  Errors are caught, but a cancel is thrown.
  */
 extern GsIndexOrder gs_index_order(Oid index, char **detail);
 

@@ -56,7 +56,7 @@
 #include "optimizer/paths.h"
 #include "port/atomics.h"
 #include "storage/bufmgr.h"
-#include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
@@ -64,6 +64,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
+#include "utils/rls.h"
 #include "utils/sortsupport.h"
 #include "utils/tuplestore.h"
 
@@ -88,6 +89,7 @@ typedef struct Place
 typedef struct Walk
 {
 	Relation	index;
+	bool		shows_keys;		/* in descriptions */
 	int			n_keys;
 	SortSupport keys;
 	bool		has_tids;		/* equal keys are in the order of their TIDs */
@@ -110,11 +112,12 @@ PG_FUNCTION_INFO_V1(gpusort_collation_check);
 PGDLLEXPORT void gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc);
 
 static void
-begin_walk(Walk *walk, Relation index)
+begin_walk(Walk *walk, Relation index, bool shows_keys)
 {
 	bool		equal_image;
 
 	walk->index = index;
+	walk->shows_keys = shows_keys;
 	walk->n_keys = IndexRelationGetNumberOfKeyAttributes(index);
 	walk->keys = palloc0(walk->n_keys * sizeof(SortSupportData));
 	walk->ring = GetAccessStrategy(BAS_BULKREAD);
@@ -216,13 +219,13 @@ describe(Walk *walk, const Place *place)
 	Datum		values[INDEX_MAX_KEYS];
 	bool		nulls[INDEX_MAX_KEYS];
 	ItemPointer tid;
-	char	   *key;
+	char	   *key = NULL;
 
 	if (place->high_key)
 		return psprintf("the high key of block %u", place->block);
 	index_deform_tuple(place->tuple, RelationGetDescr(walk->index), values, nulls);
-	/* NULL without the right to see it */
-	key = BuildIndexValueDescription(walk->index, values, nulls);
+	if (walk->shows_keys)
+		key = BuildIndexValueDescription(walk->index, values, nulls);
 	tid = BTreeTupleGetHeapTID(place->tuple);
 	return psprintf("key %s%sof row (%u,%u) in block %u", key ? key : "", key ? " " : "",
 					ItemPointerGetBlockNumberNoCheck(tid), ItemPointerGetOffsetNumberNoCheck(tid),
@@ -382,7 +385,7 @@ gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
 							 GUC_ACTION_SAVE, true, 0, false);
 	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
-	begin_walk(&walk, index);
+	begin_walk(&walk, index, false);
 	walk_spans(&walk, spans);
 	relation_close(index, AccessShareLock);
 }
@@ -432,13 +435,13 @@ find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
 
 /* NULL: it is in order. */
 static char *
-find_wrong(Relation index)
+find_wrong(Relation index, bool shows_keys)
 {
 	int			n_workers = count_workers(index);
 	Walk		walk;
 	Spans	   *spans = NULL;
 
-	begin_walk(&walk, index);
+	begin_walk(&walk, index, shows_keys);
 	if (n_workers > 0)
 		spans = make_spans(&walk);
 	if (spans != NULL && spans->n > 1)
@@ -456,36 +459,61 @@ find_wrong(Relation index)
 	return walk_leaves(&walk, leftmost(index, 0), NULL, 0);
 }
 
+/*
+ * As the table's owner, like REINDEX: the operator class's functions may be the owner's.  Parallel workers
+ * take over user id, context and settings.  After an error the subtransaction's end restores them.
+ */
+static char *
+find_wrong_as_owner(Relation table, Relation index)
+{
+	/* to the caller */
+	bool		shows_keys =
+		pg_class_aclcheck(RelationGetRelid(table), GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		check_enable_rls(RelationGetRelid(table), InvalidOid, true) != RLS_ENABLED;
+	int			level = NewGUCNestLevel();
+	Oid			user;
+	int			context;
+	char	   *error;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(table->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION);
+	gs_compat_restrict_search_path();
+	error = find_wrong(index, shows_keys);
+	AtEOXact_GUC(false, level);
+	SetUserIdAndSecContext(user, context);
+	return error;
+}
+
 static GsIndexOrder
 check_index(Oid oid, char **detail)
 {
 	/* the table first, as others lock them */
-	Oid			table = IndexGetRelation(oid, true);
+	Oid			table_oid = IndexGetRelation(oid, true);
+	Relation	table = OidIsValid(table_oid) ? try_relation_open(table_oid, AccessShareLock) : NULL;
 	Relation	index;
 	GsIndexOrder order = GS_ORDER_GONE;
 
 	*detail = NULL;
-	if (!OidIsValid(table))
+	if (table == NULL)
 		return GS_ORDER_GONE;
-	LockRelationOid(table, AccessShareLock);
 	index = try_relation_open(oid, AccessShareLock);
 
 	/*
 	 * One that is not ready is being built, or its build has failed.  A build writes pages around shared
 	 * buffers, which would keep the empty page that we may find in place of one.
 	 */
-	if (index && index->rd_index->indisready)
+	if (index && index->rd_index->indrelid == table_oid && index->rd_index->indisready)
 	{
 		if (index->rd_rel->relam != BTREE_AM_OID)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("only btree indexes can be checked")));
-		*detail = find_wrong(index);
+		*detail = find_wrong_as_owner(table, index);
 		order = *detail ? GS_ORDER_BROKEN : GS_ORDER_RIGHT;
 	}
 	if (index)
 		relation_close(index, AccessShareLock);
-	UnlockRelationOid(table, AccessShareLock);
+	relation_close(table, AccessShareLock);
 	return order;
 }
 
@@ -553,7 +581,14 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	"SELECT a.index::regclass, i.indrelid::regclass,"
 	"	(SELECT conname FROM pg_constraint WHERE conindid = a.index AND contype IN ('p', 'u', 'x')),"
 	"	a.collations, a.recorded, a.actual, pg_relation_size(a.index),"
-	"	NOT i.indisvalid AND c.relname ~ '_cc(new|old)[0-9]*$' "
+	/* the same index is there under the name that this one's was made from, which may have been cut */
+	"	NOT i.indisvalid AND c.relname ~ '_cc(new|old)[0-9]*$' AND EXISTS ("
+	"		SELECT FROM pg_index AS j JOIN pg_class AS d ON d.oid = j.indexrelid,"
+	"			regexp_replace(c.relname, '_cc(new|old)[0-9]*$', '') AS cut (name)"
+	"			WHERE j.indrelid = i.indrelid AND j.indisvalid AND j.indisunique = i.indisunique"
+	"			AND (d.relname = cut.name OR octet_length(c.relname::text) >= 60 AND starts_with(d.relname, cut.name))"
+	"			AND substr(pg_get_indexdef(d.oid), strpos(pg_get_indexdef(d.oid), ' ON '))"
+	"				= substr(pg_get_indexdef(c.oid), strpos(pg_get_indexdef(c.oid), ' ON '))) "
 	"FROM affected AS a JOIN pg_index AS i ON i.indexrelid = a.index JOIN pg_class AS c ON c.oid = a.index "
 	"ORDER BY 7 DESC NULLS LAST, a.index";
 
@@ -564,8 +599,7 @@ gs_collation_query(const char *query, bool all, Datum oids)
 	Oid			types[] = {BOOLOID, OIDARRAYOID};
 	Datum		values[] = {BoolGetDatum(all), oids};
 
-	(void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	gs_compat_restrict_search_path();
 	if (SPI_execute_with_args(query, 2, types, values, oids ? "  " : " n", false, 0) < 0)
 		elog(ERROR, "a query of the catalogs failed");
 	AtEOXact_GUC(false, level);

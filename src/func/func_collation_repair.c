@@ -24,6 +24,7 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -44,6 +45,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -185,39 +187,63 @@ check(RepairJob *job)
 	CommitTransactionCommand();
 }
 
+/*
+ * Lock what a REINDEX CONCURRENTLY has left, behind its table, for the session: so no other index gets its
+ * name before it is dropped.  false: nothing is to be dropped, and locks may be held or not.
+ */
+static bool
+lock_leftover(LockRelId *table, LockRelId *index, LOCKMODE mode)
+{
+	table->relId = IndexGetRelation(index->relId, true);
+	/* a REINDEX CONCURRENTLY that goes on locks its indexes */
+	if (!OidIsValid(table->relId) || !ConditionalLockRelationOid(index->relId, ShareUpdateExclusiveLock))
+		return false;
+	UnlockRelationOid(index->relId, ShareUpdateExclusiveLock);
+	if (!gs_compat_owns_relation(table->relId, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table->relId));
+	LockRelationIdForSession(table, mode);
+	LockRelationIdForSession(index, mode);
+	/* a CREATE INDEX CONCURRENTLY locked the table only; it may have made the index valid meanwhile */
+	AcceptInvalidationMessages();
+	return !get_index_isvalid(index->relId);
+}
+
 static void
 rebuild_or_drop(RepairJob *job)
 {
-	char	   *name,
-			   *command = NULL;
+	bool		drops = job->action == REPAIR_DROP;
+	LOCKMODE	mode = job->concurrently ? ShareUpdateExclusiveLock : AccessExclusiveLock;
+	LockRelId	table = {InvalidOid, MyDatabaseId};
+	LockRelId	index = {job->index, MyDatabaseId};
+	char	   *name = NULL,
+			   *command;
 	instr_time	start,
 				time;
 
 	StartTransactionCommand();
-	/* a REINDEX CONCURRENTLY that goes on still locks its index, or has made it valid meanwhile */
-	if (job->action == REPAIR_DROP &&
-		(!ConditionalLockRelationOid(job->index, ShareUpdateExclusiveLock) ||
-		 get_index_isvalid(job->index)))
-		name = NULL;
-	else
+	if (!drops || lock_leftover(&table, &index, mode))
 		name = index_name(job->index);
-	if (name)
-		command = MemoryContextStrdup(
-			TopMemoryContext,
-			psprintf("%s INDEX %s%s", job->action == REPAIR_DROP ? "DROP" : "REINDEX",
-					 job->concurrently ? "CONCURRENTLY " : "", name));
-	CommitTransactionCommand();
-	if (command == NULL)
+	if (name == NULL)
 	{
 		job->result = REPAIR_RIGHT;
+		AbortCurrentTransaction();	/* gives back the session's locks, too */
 		return;
 	}
+	command = MemoryContextStrdup(
+		TopMemoryContext,
+		psprintf("%s INDEX %s%s", drops ? "DROP" : "REINDEX", job->concurrently ? "CONCURRENTLY " : "", name));
+	CommitTransactionCommand();
 	INSTR_TIME_SET_CURRENT(start);
 	execute(command);
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
 	job->ms = INSTR_TIME_GET_MILLISEC(time);
 	job->result = REPAIR_DONE;
+	if (drops)
+	{
+		UnlockRelationIdForSession(&index, mode);
+		UnlockRelationIdForSession(&table, mode);
+	}
 }
 
 static void
@@ -302,6 +328,12 @@ clean_up(int code, Datum arg)
 	for (int i = 0; i < repair->n_jobs; i++)
 		if (repair->workers[i])
 			TerminateBackgroundWorker(repair->workers[i]);
+	/* What they lock would disturb the next call.  A cancel now must not keep our own lock for ever. */
+	HOLD_INTERRUPTS();
+	for (int i = 0; i < repair->n_jobs; i++)
+		if (repair->workers[i])
+			(void) WaitForBackgroundWorkerShutdown(repair->workers[i]);
+	RESUME_INTERRUPTS();
 	dsm_detach(repair->segment);
 	if (!repair->dry_run)
 		LockRelease(&repair->lock, ShareUpdateExclusiveLock, true);

@@ -18,6 +18,7 @@ typedef struct GsStepContext
 	int			cursor_options;
 	bool		any_order;		/* the statement groups, and has no ORDER BY */
 	int			last_node_id;	/* the highest plan_node_id in use */
+	List	   *unchecked;		/* Unique nodes that do an Agg's DISTINCT, which checks no rights */
 
 	/* what the nodes above say of the node that a step looks at */
 	const Plan *parent;			/* NULL: it is the topmost one */

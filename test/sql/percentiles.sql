@@ -92,8 +92,19 @@ SELECT percentile_disc('NaN'::float8) WITHIN GROUP (ORDER BY p) FROM percentiles
 SELECT percentile_disc(ARRAY[0.1, -0.1]) WITHIN GROUP (ORDER BY p) FROM percentiles_t;
 SELECT percentile_disc(ARRAY[0.1, -0.1]) WITHIN GROUP (ORDER BY p) FROM percentiles_t WHERE false;
 CREATE ROLE percentiles_user;
-REVOKE EXECUTE ON FUNCTION pg_catalog.mode(anyelement) FROM PUBLIC;
 GRANT SELECT ON percentiles_t TO percentiles_user;
+-- mode() does not ask for the right to compare values, and no node does
+BEGIN;
+SET LOCAL gpusort.force = on;
+PREPARE cached AS SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t;
+EXECUTE cached;
+REVOKE EXECUTE ON FUNCTION pg_catalog.texteq(text, text) FROM PUBLIC;
+SET LOCAL ROLE percentiles_user;
+EXECUTE cached;
+SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t;
+ROLLBACK;
+DEALLOCATE cached;
+REVOKE EXECUTE ON FUNCTION pg_catalog.mode(anyelement) FROM PUBLIC;
 SET ROLE percentiles_user;
 SELECT mode() WITHIN GROUP (ORDER BY p) FROM percentiles_t;
 RESET ROLE;

@@ -195,7 +195,12 @@ for my $way ('cancel', 'terminate')
 	$caller->send("$call(jobs => 3);");
 	becomes($node, "count(*) = 2 FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' AND wait_event = 'virtualxid'",
 		"$way: rebuilds of two tables wait for a snapshot");
+	my $worker = value($node, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' LIMIT 1");
+	kill 'STOP', $worker;
 	$ways{$way}[0]->($node, $caller);
+	becomes($node, '1 = ' . workers(), "$way: a worker ends, another one not yet");
+	like(messages("SET lock_timeout = '1s'; $call()"), qr/already running/, "$way: so long the next call is refused");
+	kill 'CONT', $worker;
 	becomes($node, '0 = ' . workers(), "$way: the workers end");
 	$caller->receive;
 	like(without_mismatch($caller->errors), $ways{$way}[1], "$way: the error");
@@ -203,7 +208,7 @@ for my $way ('cancel', 'terminate')
 	$reader->query('COMMIT;');
 	$reader->quit;
 	is(value($node, q(SELECT count(*) FROM pg_index WHERE NOT indisvalid AND indexrelid::regclass::text ~ '_ccnew$')), '2', "$way: they have left indexes");
-	$messages = messages("$call()");
+	$messages = messages($call . ($way eq 'cancel' ? '()' : '(false)'));
 	like($messages, qr/^NOTICE:  dropped invalid index public\.u_k_ccnew, which a REINDEX CONCURRENTLY had left$/m, "$way: which the next call drops");
 	unlike($messages, qr/ERROR|could not/, "$way: it goes on");
 	all_right("after $way");
@@ -224,6 +229,76 @@ $locker->query('COMMIT;');
 $locker->quit;
 like(messages("$call()"), qr/^NOTICE:  rebuilt index public\.u_k/m, 'the next call goes on');
 all_right('after locks');
+
+#
+# Functions of an operator class run as the table's owner, restricted, under a safe search path
+#
+$node->safe_psql('postgres', q(
+	CREATE ROLE alice;
+	CREATE SCHEMA alice AUTHORIZATION alice;
+	GRANT CREATE ON SCHEMA public TO alice;
+	GRANT EXECUTE ON FUNCTION gpusort_collation_check(boolean) TO alice;
+	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) TO alice;
+	SET ROLE alice;
+	CREATE FUNCTION alice.cmp(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS 'BEGIN RETURN bttextcmp(a, b); END';
+	RESET ROLE;
+	CREATE FUNCTION unqualified(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN bttextcmp(a, b); END';
+	CREATE OPERATOR CLASS alice.ops FOR TYPE text USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+		FUNCTION 1 alice.cmp(text, text);
+	CREATE OPERATOR CLASS unqualified_ops FOR TYPE text USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+		FUNCTION 1 unqualified(text, text);
+	CREATE TABLE alice.few AS SELECT word(i) COLLATE changing AS k FROM generate_series(1, 50) AS i;
+	CREATE TABLE alice.many AS SELECT word(i) COLLATE changing AS k FROM generate_series(1, 20000) AS i;
+	CREATE INDEX few_k ON alice.few (k alice.ops);
+	CREATE INDEX many_k ON alice.many (k alice.ops);
+	CREATE TABLE of_superuser AS TABLE alice.few;
+	CREATE INDEX of_superuser_k ON of_superuser (k unqualified_ops);
+	ALTER TABLE alice.few OWNER TO alice;
+	ALTER TABLE alice.many OWNER TO alice;
+	CREATE OR REPLACE FUNCTION unqualified(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN helper(a, b); END';
+	ALTER DATABASE postgres SET min_parallel_index_scan_size = 0;
+	SET ROLE alice;
+	CREATE FUNCTION alice.attack() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+		SET ROLE NONE;
+		ALTER ROLE alice SUPERUSER;
+	EXCEPTION WHEN insufficient_privilege OR invalid_parameter_value THEN NULL; END $$;
+	CREATE FUNCTION public.helper(a text, b text) RETURNS int LANGUAGE plpgsql AS 'BEGIN PERFORM alice.attack(); RETURN bttextcmp(a, b); END';));
+
+sub compares_by
+{
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION alice.cmp(a text, b text) RETURNS int LANGUAGE plpgsql PARALLEL SAFE AS \$\$ BEGIN
+		$_[0]; RETURN bttextcmp(a, b); END \$\$");
+}
+
+my $check = 'SELECT index, broken, detail FROM gpusort_collation_check(true) WHERE index';
+
+compares_by("IF current_user <> 'alice' OR current_setting('search_path') <> 'pg_catalog, pg_temp' THEN RAISE '% %', current_user, current_setting('search_path'); END IF");
+is(value($node, "$check = 'alice.many_k'::regclass"), 'alice.many_k|f|', 'role and search path');
+compares_by('SET ROLE NONE');
+like(value($node, "SET max_parallel_maintenance_workers = 0; SET ROLE alice; $check = 'alice.many_k'::regclass"),
+	qr/^many_k\|\|cannot set parameter "role" within security-restricted operation/, 'SET ROLE NONE');
+compares_by("IF current_setting('alice.leader') = pg_backend_pid()::text THEN PERFORM pg_sleep(0.001);
+	ELSE RAISE 'a worker as %, %', current_user, current_setting('search_path'); END IF");
+is(value($node, "DO \$\$ BEGIN PERFORM set_config('alice.leader', pg_backend_pid()::text, false); END \$\$; $check = 'alice.many_k'::regclass"),
+	'alice.many_k||a worker as alice, pg_catalog, pg_temp', 'role and search path of workers');
+compares_by('PERFORM alice.attack()');
+for my $role ('', 'SET ROLE alice; ')
+{
+	for my $way ("$check = 'alice.few_k'::regclass", "$call(dry_run => true)", "$call()")
+	{
+		change($role ? 'et' : 'en') if $way =~ /repair/;
+		messages("SET max_parallel_maintenance_workers = 0; $role$way");
+		is(value($node, "SELECT rolsuper FROM pg_roles WHERE rolname = 'alice'; ALTER ROLE alice NOSUPERUSER"), 'f', "$role$way: alice is no superuser");
+	}
+}
+compares_by('NULL');
+is(value($node, "$check = 'of_superuser_k'::regclass"), 'of_superuser_k||function helper(text, text) does not exist', 'a name that is not qualified');
+is(value($node, "SELECT rolsuper FROM pg_roles WHERE rolname = 'alice'"), 'f', 'a name that is not qualified: alice is no superuser');
+$node->safe_psql('postgres', q(ALTER DATABASE postgres RESET min_parallel_index_scan_size; DROP OPERATOR FAMILY unqualified_ops USING btree CASCADE; DROP OPERATOR FAMILY alice.ops USING btree CASCADE;
+	DROP TABLE of_superuser; DROP FUNCTION unqualified; DROP OWNED BY alice; DROP ROLE alice));
+change('et');
+messages("$call()");
+all_right('after attacks');
 
 #
 # Where it cannot run, and who may not call it
@@ -273,22 +348,26 @@ like(messages("SET ROLE keeper; $call()"), qr/^NOTICE:  recorded the new version
 change('en');
 $node->safe_psql('postgres', 'REINDEX INDEX u_k');
 
-# What a REINDEX CONCURRENTLY has left, or one that still ran, which has come to its end before the worker looks
-$node->safe_psql('postgres', q(REINDEX TABLE t; REINDEX TABLE u; CREATE INDEX t_z_ccnew ON t (k) WHERE id < 100; CREATE INDEX u_z_ccnew ON u (k);
+# What a REINDEX CONCURRENTLY has left, or one that still ran, which has come to its end before the worker looks; while a
+# drop waits another index gets its name.  The user's own failed builds stay, whatever they are called.
+$node->safe_psql('postgres', q(REINDEX TABLE t; REINDEX TABLE u; CREATE INDEX t_z ON t (k) WHERE id < 100; CREATE INDEX t_z_ccnew ON t (k) WHERE id < 100;
+	CREATE INDEX u_k_ccnew ON u (k); CREATE INDEX u_k_ccnew1 ON u (k DESC); CREATE INDEX u_own_ccnew ON u (k);
 	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'changing';
-	UPDATE pg_index SET indisvalid = false WHERE indexrelid IN ('t_z_ccnew'::regclass, 'u_z_ccnew'::regclass)));
+	UPDATE pg_index SET indisvalid = false WHERE indexrelid::regclass::text ~ '_ccnew'));
 $locker = session($node);
 $locker->query('BEGIN; LOCK TABLE u IN SHARE UPDATE EXCLUSIVE MODE;');
 my $caller = session($node, 'SET client_min_messages = error;');
 $caller->send("$call();");
 becomes($node, "count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' AND wait_event = 'relation'", 'a drop waits');
 like(messages("$call()"), qr/^ERROR:  gpusort_collation_repair\(\) is already running in this database$/m, 'a second repair at the same time');
-$node->safe_psql('postgres', q(UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't_z_ccnew'::regclass; ALTER INDEX t_z_ccnew RENAME TO t_z));
-$locker->query('COMMIT;');
+$node->safe_psql('postgres', q(UPDATE pg_index SET indisvalid = true WHERE indexrelid = 't_z_ccnew'::regclass; ALTER INDEX t_z_ccnew RENAME TO t_z_done));
+$locker->query('ALTER INDEX u_k_ccnew RENAME TO u_k_moved; CREATE INDEX u_k_ccnew ON u (k); COMMIT;');
 $locker->quit;
 $caller->receive;
 $caller->quit;
-is(value($node, "SELECT string_agg(relname, ' ') FROM pg_class WHERE relname ~ '^[tu]_z'"), 't_z', 'an index that is left over no more stays');
+is(value($node, "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relname ~ '^(t_z|u_k|u_own)'"), 't_z t_z_done u_k u_k_ccnew u_k_ccnew1 u_own_ccnew',
+	'an index that is left over no more stays, and one that never was');
+$node->safe_psql('postgres', 'DROP INDEX t_z_done, u_k_ccnew, u_k_ccnew1, u_own_ccnew');
 change('et');
 $node->safe_psql('postgres', 'DROP INDEX t_z; REINDEX TABLE t; REINDEX TABLE u');
 change('en');

@@ -12,9 +12,11 @@
 #include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
 
 #include "compat.h"
@@ -215,6 +217,13 @@ gs_columns_read(const List *item)
 		columns.collations[i] = list_nth_oid(lthird(item), i);
 	}
 	return columns;
+}
+
+void
+gs_columns_check(const GsColumns *columns)
+{
+	for (int i = 0; i < columns->n; i++)
+		gs_compat_check_execute(get_opcode(columns->operators[i]), GetUserId(), OBJECT_FUNCTION);
 }
 
 GsColumns

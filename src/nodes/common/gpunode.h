@@ -62,6 +62,9 @@ typedef struct GsColumns
 extern List *gs_columns_write(const GsColumns *columns);
 extern GsColumns gs_columns_read(const List *item);
 
+/* May the user execute the functions that compare them?  Else an error, as from PostgreSQL's node. */
+extern void gs_columns_check(const GsColumns *columns);
+
 /* The columns by which a Unique, a Group or an Agg makes groups. */
 extern GsColumns gs_columns_of_groups(const Plan *plan);
 

@@ -5,9 +5,10 @@
  *
  * Rows are compared by the equality operators that PostgreSQL's node would use: first by the
  * columns of the partition and the order together, and only where they differ by those of the
- * partition alone.  Where equal values of all columns are the same bit by bit, the bits are
+ * partition alone.  Where equal values of a column are the same bit by bit, the bits are
  * compared.  A row is compared with one of the peers or the partition before, of which there is a
- * copy.
+ * copy.  Unlike execTuplesMatchPrepare() this does not check the right to execute the operators' functions:
+ * some of PostgreSQL's nodes do (gs_columns_check()), and others do not.
  *
  * Most rows need no comparison.  A GpuSort knows of most rows, before it returns the next
  * one, whether that has the same key (gs_reader_next_row()).  If all columns to be compared
@@ -31,19 +32,20 @@
 #include "nodes/sort/gpusort.h"
 #include "nodes/common/row_match.h"
 
-typedef struct ImageColumn
+typedef struct ComparedColumn
 {
 	AttrNumber	attno;
 	bool		byval;
 	int16		len;
-} ImageColumn;
+	Oid			collation;
+	FmgrInfo	equality;		/* fn_oid InvalidOid: bit by bit */
+} ComparedColumn;
 
 /* A comparison of rows. */
 struct RowComparison
 {
-	ExprState  *expr;
-	int			n_images;		/* > 0: instead, they are equal if these columns are bit by bit */
-	ImageColumn *images;
+	int			n;
+	ComparedColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /* Is it an equality of common types whose values are equal if they are so bit by bit? */
@@ -75,26 +77,24 @@ static RowComparison *
 make_comparison(CustomScanState *node, const GsColumns *columns)
 {
 	TupleDesc	tupdesc = ExecGetResultType(outerPlanState(node));
-	RowComparison *comparison = palloc0(sizeof(RowComparison));
+	RowComparison *comparison;
 
 	if (columns->n == 0)
 		return NULL;
-	comparison->images = palloc(columns->n * sizeof(ImageColumn));
+	comparison = palloc0(offsetof(RowComparison, columns) + columns->n * sizeof(ComparedColumn));
+	comparison->n = columns->n;
 	for (int i = 0; i < columns->n; i++)
-		if (compares_images(columns->operators[i], columns->collations[i]))
-		{
-			ImageColumn *image = &comparison->images[comparison->n_images++];
-			Form_pg_attribute attr = TupleDescAttr(tupdesc, columns->attnos[i] - 1);
+	{
+		ComparedColumn *column = &comparison->columns[i];
+		Form_pg_attribute attr = TupleDescAttr(tupdesc, columns->attnos[i] - 1);
 
-			image->attno = columns->attnos[i];
-			image->byval = attr->attbyval;
-			image->len = attr->attlen;
-		}
-	if (comparison->n_images < columns->n)
-		comparison->n_images = 0;
-	/* of ecxt_innertuple and ecxt_outertuple */
-	comparison->expr = execTuplesMatchPrepare(tupdesc, columns->n, columns->attnos, columns->operators,
-											  columns->collations, &node->ss.ps);
+		column->attno = columns->attnos[i];
+		column->byval = attr->attbyval;
+		column->len = attr->attlen;
+		column->collation = columns->collations[i];
+		if (!compares_images(columns->operators[i], column->collation))
+			fmgr_info(get_opcode(columns->operators[i]), &column->equality);
+	}
 	return comparison;
 }
 
@@ -130,8 +130,8 @@ gs_row_matcher_create(CustomScanState *node, const GsReader *reader, const GsCol
 	GsColumns	columns = *partition;
 
 	matcher->reader = reader;
-	matcher->econtext = CreateExprContext(estate);
 	matcher->context = CurrentMemoryContext;
+	matcher->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparison", ALLOCSET_SMALL_SIZES);
 	matcher->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	matcher->same_partition = make_comparison(node, &columns);
 	if (order && order->n > 0)
@@ -190,34 +190,41 @@ keep_copy(GsRowMatcher *matcher, TupleTableSlot *slot)
 }
 
 static bool
-images_match(const RowComparison *comparison, TupleTableSlot *a, TupleTableSlot *b)
+values_match(ComparedColumn *column, Datum a, Datum b)
 {
-	for (int i = 0; i < comparison->n_images; i++)
+	LOCAL_FCINFO(fcinfo, 2);
+	Datum		result;
+
+	if (!OidIsValid(column->equality.fn_oid))
+		return column->byval ? a == b : datum_image_eq(a, b, false, column->len);
+	InitFunctionCallInfoData(*fcinfo, &column->equality, 2, column->collation, NULL, NULL);
+	fcinfo->args[0] = (NullableDatum){a, false};
+	fcinfo->args[1] = (NullableDatum){b, false};
+	result = FunctionCallInvoke(fcinfo);
+	return !fcinfo->isnull && DatumGetBool(result);
+}
+
+static bool
+rows_match(const GsRowMatcher *matcher, RowComparison *comparison, TupleTableSlot *a,
+		   TupleTableSlot *b)
+{
+	MemoryContext old = MemoryContextSwitchTo(matcher->scratch);
+	bool		match = true;
+
+	/* in sorted rows the last column differs most often */
+	for (int i = comparison->n - 1; i >= 0 && match; i--)
 	{
-		const ImageColumn *column = &comparison->images[i];
+		ComparedColumn *column = &comparison->columns[i];
 		bool		a_isnull;
 		bool		b_isnull;
 		Datum		a_value = slot_getattr(a, column->attno, &a_isnull);
 		Datum		b_value = slot_getattr(b, column->attno, &b_isnull);
 
-		if (a_isnull != b_isnull)
-			return false;
-		if (!a_isnull && !(column->byval ? a_value == b_value :
-						   datum_image_eq(a_value, b_value, false, column->len)))
-			return false;
+		match = a_isnull == b_isnull && (a_isnull || values_match(column, a_value, b_value));
 	}
-	return true;
-}
-
-static bool
-rows_match(const GsRowMatcher *matcher, const RowComparison *comparison, TupleTableSlot *a,
-		   TupleTableSlot *b)
-{
-	if (comparison->n_images > 0)
-		return images_match(comparison, a, b);
-	matcher->econtext->ecxt_innertuple = a;
-	matcher->econtext->ecxt_outertuple = b;
-	return ExecQualAndReset(comparison->expr, matcher->econtext);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(matcher->scratch);
+	return match;
 }
 
 /* Whether it is a peer, where that is not known; else the partition. */

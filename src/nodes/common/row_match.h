@@ -43,7 +43,7 @@ typedef struct GsRowMatcher
 	/* the rest is for row_match.c */
 	bool		equal_are_peers;	/* rows with equal keys are peers; only above a GpuSort */
 	bool		begun;			/* a row was read */
-	ExprContext *econtext;
+	MemoryContext scratch;		/* of a comparison */
 	RowComparison *same_peers;	/* NULL: all rows of a partition are */
 	RowComparison *same_partition;	/* NULL: there is one partition only */
 

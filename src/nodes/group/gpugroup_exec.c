@@ -73,10 +73,13 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	GpuGroupState *state = (GpuGroupState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *private = gs_node_private(plan, GS_GROUP_Count);
+	List	   *kind = list_nth(private, GS_GROUP_KIND);
 	PlanState  *child;
 
-	state->kind = linitial_int(list_nth(private, GS_GROUP_KIND));
+	state->kind = linitial_int(kind);
 	state->groups = gs_columns_read(list_nth(private, GS_GROUP_KEY));
+	if (lsecond_int(kind) != 0)
+		gs_columns_check(&state->groups);
 
 	gs_scan_columns_read(&state->columns, plan);
 	state->evaluates = node->ss.ps.qual || node->ss.ps.ps_ProjInfo;

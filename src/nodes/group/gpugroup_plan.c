@@ -91,7 +91,7 @@ counts_different_rows(CountInput *input, const Aggref *agg)
 	if (agg->aggfnoid == F_COUNT_)
 		return input->unique != NULL;
 	if (input->renumbered || agg->aggfnoid != F_COUNT_ANY || list_length(agg->aggdistinct) != 1 ||
-		list_length(agg->args) != 1 || !gs_agg_may_compare(agg))
+		list_length(agg->args) != 1)
 		return false;
 	clause = linitial_node(SortGroupClause, agg->aggdistinct);
 	expr = get_sortgroupclause_expr(clause, agg->args);
@@ -127,11 +127,12 @@ exprs_are_possible(List *exprs)
 }
 
 /*
- * The node in the place of plan, or plan.  groups: that it makes.  input: what is counted, for
- * GS_GROUP_COUNTED, which sets its columns.
+ * The node in the place of plan, or plan.  groups: that it makes.  checked: the right to compare them is.
+ * input: what is counted, for GS_GROUP_COUNTED, which sets its columns.
  */
 static Plan *
-make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, CountInput *input)
+make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bool checked,
+		  CountInput *input)
 {
 	bool		one_row = kind == GS_GROUP_COUNTED || groups->n == 0;
 	bool		has_aggregate = false;
@@ -160,12 +161,15 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, Co
 		else if (!(input ? counts_different_rows(input, agg) : is_possible(agg)))
 			return plan;
 		has_aggregate |= IsA(column, Aggref);
+		/* Agg does not check it for a DISTINCT; count(*) stands for a Unique, which does */
+		checked |= input && agg->aggdistinct == NIL;
 		scan_tlist = gs_node_add_column(scan_tlist, column);
 	}
 	if (one_row && !has_aggregate)
 		return plan;
 	scan = gs_node_make(&gs_group_node, plan, tlist, scan_tlist, child,
-						list_make2(gs_columns_write(input ? &input->columns : groups), list_make1_int(kind)));
+						list_make2(gs_columns_write(input ? &input->columns : groups),
+								   list_make2_int(kind, checked)));
 	scan->scan.plan.qual = qual;
 	scan->scan.plan.initPlan = plan->initPlan;
 	return &scan->scan.plan;
@@ -212,7 +216,7 @@ gs_group_count(GsStepContext *context, Plan *plan)
 
 	if (!find_input(&input, (const Agg *) plan))
 		return plan;
-	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NULL, &input);
+	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NULL, false, &input);
 	if (result != plan)
 	{
 		gs_plan_keep_unique(input.sort);
@@ -226,7 +230,8 @@ static Plan *
 replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
 {
 	GsColumns	columns = gs_columns_of_groups(plan);
-	Plan	   *group = make_node(plan, outerPlan(plan), kind, &columns, NULL);
+	Plan	   *group = make_node(plan, outerPlan(plan), kind, &columns,
+								   !list_member_ptr(context->unchecked, plan), NULL);
 	CustomScan *sort = (CustomScan *) outerPlan(group);
 
 	/* nobody sees in which order the statement's last node has its groups */

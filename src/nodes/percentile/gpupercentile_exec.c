@@ -123,6 +123,7 @@ init_column(GpuPercentileState *state, const Aggref *call, const GsColumns *grou
 	Oid			collation = call->inputcollid;
 	const GsColumns column = {1, &state->attno, &order->eqop, &collation};
 
+	gs_columns_check(groups);
 	state->attno = castNode(Var, gs_plan_strip_relabel(expr))->varattno;
 	state->type = exprType(expr);
 	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);

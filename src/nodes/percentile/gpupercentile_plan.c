@@ -69,7 +69,6 @@ is_known(const Aggref *agg)
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
 		case F_MODE:
 			return list_length(agg->aggorder) == 1 && agg->aggfilter == NULL &&
-				(agg->aggfnoid != F_MODE || gs_agg_may_compare(agg)) &&
 				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
 		default:
 			return false;

@@ -17,7 +17,6 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
@@ -152,25 +151,6 @@ gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 			clause->nulls_first != keys->nulls_first[i])
 			return false;
 		i++;
-	}
-	return true;
-}
-
-/*
- * PostgreSQL checks the right to execute the equality functions of several columns, and
- * forgets that of one, and mode()'s.
- */
-bool
-gs_agg_may_compare(const Aggref *agg)
-{
-	ListCell   *lc;
-
-	foreach(lc, agg->aggdistinct != NIL ? agg->aggdistinct : agg->aggorder)
-	{
-		Oid			function = get_opcode(lfirst_node(SortGroupClause, lc)->eqop);
-
-		if (gs_compat_may_execute(function, GetUserId()) != ACLCHECK_OK)
-			return false;
 	}
 	return true;
 }

@@ -40,12 +40,6 @@ extern bool gs_agg_is_grouped_by(const GsAggInput *input, AttrNumber column, Oid
 								 Oid collation);
 
 /*
- * May the user execute the functions that an aggregate's DISTINCT, or mode(), compares with?  Nodes check
- * that, and an Agg does not.
- */
-extern bool gs_agg_may_compare(const Aggref *agg);
-
-/*
  * May an aggregate without a sort of its own get its rows in another order?
  * PostgreSQL does that to those that it computes in parts, in parallel.
  */

@@ -73,8 +73,7 @@ takes_order(const Aggref *agg)
 	if (clauses == NIL || contain_volatile_functions((Node *) agg))
 		return false;
 	/* the first of equal rows may be one that the filter keeps away */
-	if (agg->aggdistinct != NIL &&
-		(agg->aggfilter || !gs_agg_takes_any_equal(agg) || !gs_agg_may_compare(agg)))
+	if (agg->aggdistinct != NIL && (agg->aggfilter || !gs_agg_takes_any_equal(agg)))
 		return false;
 	foreach(lc, clauses)
 	{

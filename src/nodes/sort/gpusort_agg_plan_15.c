@@ -14,6 +14,9 @@
  *		  -> GpuSort (x)						  -> GpuWindow (row_number() over equal x)
  *												    -> GpuSort (x)
  *
+ * An Agg checks the right to execute the equality functions of several columns of a DISTINCT, and forgets
+ * that of one.  So do the nodes that take its place.
+ *
  * That row need not be the one that the aggregate would have kept.  So equal
  * values must be the same ones, unless they are only counted.  The Agg's
  * expressions are changed accordingly, and EXPLAIN (VERBOSE) shows them so.
@@ -48,6 +51,7 @@ typedef struct AggContext
 	GsAggInput	input;
 	const Aggref *numbered;		/* its DISTINCT is done by the number of each row
 								 * among equal ones; NULL: none */
+	bool		unchecked;		/* the Unique does that of one column */
 } AggContext;
 
 /* Is a column one of those of a DISTINCT, with the same equality? */
@@ -162,7 +166,7 @@ is_changeable(const Aggref *agg)
 static bool
 can_take_first(AggContext *context, const Aggref *agg)
 {
-	if (context->input.unique || agg->aggfilter || !gs_agg_takes_any_equal(agg) || !gs_agg_may_compare(agg))
+	if (context->input.unique || agg->aggfilter || !gs_agg_takes_any_equal(agg))
 		return false;
 	if (context->numbered == NULL)
 		context->numbered = agg;
@@ -228,6 +232,7 @@ drop_sorts(Node *node, void *data)
 
 				if (must_take_first)
 					result->aggfilter = is_first(input);
+				context->unchecked |= !must_take_first && list_length(agg->aggdistinct) == 1;
 				return (Node *) result;
 			}
 		}
@@ -262,7 +267,7 @@ numbered_columns(const AggContext *context)
  * rows that are equal in some columns and come one after the other.
  */
 static CustomScan *
-number_rows(Plan *sort, List *columns)
+number_rows(Plan *sort, List *columns, bool checked)
 {
 	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
 	WindowFunc *call = makeNode(WindowFunc);
@@ -275,7 +280,7 @@ number_rows(Plan *sort, List *columns)
 	call->location = -1;
 	scan_tlist = gs_node_add_column(scan_tlist, (Expr *) shown);
 	scan = gs_node_make(&gs_window_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
-						list_make3(list_make2_int(GS_FRAME_TO_ROW, true),
+						list_make3(list_make3_int(GS_FRAME_TO_ROW, true, checked),
 								   columns, list_make3(NIL, NIL, NIL)));
 	scan->custom_exprs = list_make2(list_make1(call), NIL);
 	return scan;
@@ -290,9 +295,12 @@ gs_agg_use_order(GsStepContext *step, Plan *plan)
 		return plan;
 	plan->targetlist = (List *) drop_sorts((Node *) plan->targetlist, &context);
 	plan->qual = (List *) drop_sorts((Node *) plan->qual, &context);
+	if (context.unchecked)
+		step->unchecked = lappend(step->unchecked, outerPlan(plan));
 	if (context.numbered)
 	{
-		CustomScan *numbers = number_rows(outerPlan(plan), numbered_columns(&context));
+		CustomScan *numbers = number_rows(outerPlan(plan), numbered_columns(&context),
+										  list_length(context.numbered->aggdistinct) > 1);
 
 		numbers->scan.plan.plan_node_id = ++step->last_node_id;
 		outerPlan(plan) = &numbers->scan.plan;

@@ -42,6 +42,7 @@ typedef enum GsWindowOption
 	GS_WINDOW_FRAME,			/* GsWindowFrame (gpuwindow_function.h) */
 	GS_WINDOW_IS_TOP,			/* bool: no window above needs rows that fail the run
 								 * condition */
+	GS_WINDOW_IS_CHECKED,		/* bool: rights are checked, as by WindowAgg */
 	GS_WINDOW_OPTION_Count
 } GsWindowOption;
 

@@ -99,7 +99,7 @@ typedef struct GpuWindowState
 
 /* Find what functions need, and whether they may be called. */
 static void
-look_at_functions(GpuWindowState *state, const List *calls)
+look_at_functions(GpuWindowState *state, const List *calls, bool checks)
 {
 	ListCell   *lc;
 
@@ -107,7 +107,8 @@ look_at_functions(GpuWindowState *state, const List *calls)
 	{
 		const WindowFunc *call = lfirst_node(WindowFunc, lc);
 
-		gs_compat_check_execute(call->winfnoid, GetUserId(), OBJECT_FUNCTION);
+		if (checks)
+			gs_compat_check_execute(call->winfnoid, GetUserId(), OBJECT_FUNCTION);
 		state->needs |= gs_window_needs(call, state->frame);
 	}
 }
@@ -157,11 +158,17 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	List	   *options = list_nth(private, GS_WINDOW_OPTIONS);
 	GsColumns	partition = gs_columns_read(list_nth(private, GS_WINDOW_PARTITION));
 	GsColumns	order = gs_columns_read(list_nth(private, GS_WINDOW_ORDER));
+	bool		checks = list_nth_int(options, GS_WINDOW_IS_CHECKED) != 0;
 
 	state->frame = list_nth_int(options, GS_WINDOW_FRAME);
 	state->is_top = list_nth_int(options, GS_WINDOW_IS_TOP) != 0;
 	gs_scan_columns_read(&state->columns, plan);
-	look_at_functions(state, calls);
+	look_at_functions(state, calls, checks);
+	if (checks)
+	{
+		gs_columns_check(&partition);
+		gs_columns_check(&order);
+	}
 
 	/* as with WindowAgg, a rescan need not sort again */
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));

@@ -237,7 +237,7 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 		scan_tlist = gs_node_add_column(scan_tlist, scan_column(expr, list_length(scan_tlist)));
 	}
 
-	private = list_make3(list_make2_int(frame(window), window->topWindow),
+	private = list_make3(list_make3_int(frame(window), window->topWindow, true),
 						 gs_columns_write(&(GsColumns){window->partNumCols, window->partColIdx,
 										  window->partOperators, window->partCollations}),
 						 gs_columns_write(&(GsColumns){window->ordNumCols, window->ordColIdx,
