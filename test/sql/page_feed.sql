@@ -181,10 +181,11 @@ SELECT check_feed('SELECT id, md5(l), md5(m) FROM (SELECT * FROM pages_big_defau
 
 -- rows without keys, as their text is too long for libc: all of a page, or some; the others of a page go with it
 CREATE TABLE pages_libc (id int, t text COLLATE "en_US.utf8", n int);
-INSERT INTO pages_libc SELECT i, md5(i::text) || repeat(' long', 2500), i % 10 FROM generate_series(1, 1000) AS i;
+INSERT INTO pages_libc SELECT i, md5(i::text) || repeat(' long', CASE WHEN i > 200 THEN 2500 ELSE 0 END), i % 10 FROM generate_series(1, 2600) AS i;
 SELECT check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc ORDER BY t, id OFFSET 0) s');
 SELECT check_feed('SELECT id, md5(t) FROM (SELECT t, id FROM pages_libc WHERE n > 0 ORDER BY t, id OFFSET 0) s');
-INSERT INTO pages_libc SELECT i, md5(i::text) || repeat(' long', CASE i % 3 WHEN 0 THEN 2500 ELSE i % 5 END), i % 10 FROM generate_series(1001, 3000) AS i;
+SELECT plan_number('SELECT * FROM pages_libc ORDER BY t, id', 'Chunks') < 5 AS few_chunks;
+INSERT INTO pages_libc SELECT i, md5(i::text) || repeat(' long', CASE i % 3 WHEN 0 THEN 2500 ELSE i % 5 END), i % 10 FROM generate_series(2601, 4000) AS i;
 SELECT check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc ORDER BY t, id OFFSET 0) s');
 SELECT check_feed('SELECT id, md5(t) FROM (SELECT t, id FROM pages_libc WHERE n > 0 ORDER BY t, id OFFSET 0) s');
 SELECT check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc WHERE n > 0 UNION ALL SELECT * FROM pages_libc WHERE n = 7 ORDER BY t, id OFFSET 0) s');
