@@ -51,18 +51,15 @@ room_left(const GsChunkWriter *writer)
 
 /*
  * The bytes, or a few more, of the key that the device can make of a tuple; 0: it cannot, as a value of
- * the key's columns is compressed or out of line, or the tuple is too large, or older than a column.
+ * the key's columns is compressed or out of line, or the tuple is too large.
  * values are not looked at where all keys have the same width.
  */
 static inline uint32
-missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
-				  const bool *isnull, uint32 row_off, uint32 row_bytes)
+missing_key_bytes(const GsKeyDesc *desc, const Datum *values, const bool *isnull, uint32 row_bytes)
 {
-	MinimalTuple tuple = (MinimalTuple) (writer->memory + row_off);
 	uint32		bytes = desc->ncols;
 
-	if (row_bytes > GS_TUPLE_MAX_BYTES ||
-		HeapTupleHeaderGetNatts(tuple) < writer->tuple_keys->n_attrs)
+	if (row_bytes > GS_TUPLE_MAX_BYTES)
 		return 0;
 	if (desc->fixed_width > 0)
 		return desc->fixed_width;
@@ -138,7 +135,7 @@ static inline bool
 leave_key(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 		  uint32 row_off, uint32 row_bytes, uint32 end)
 {
-	uint32		missing = missing_key_bytes(writer, desc, values, isnull, row_off, row_bytes);
+	uint32		missing = missing_key_bytes(desc, values, isnull, row_bytes);
 	GsRecord   *record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
 
 	if (unlikely(missing == 0))
@@ -361,19 +358,20 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 
 GsPut
 gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, Page page,
-				  const OffsetNumber *items, uint32 n, uint32 *done)
+				  OffsetNumber *items, uint32 n, uint32 *done, uint32 *left)
 {
 	uint32		page_off = writer->used;
+	uint32		first = writer->n;
 	char	   *copy = writer->memory + page_off;
 	uint32		i;
 	GsPut		put = GS_PUT_OK;
 
 	/* all of the page's rows fit, unless keys that are written here take their room */
-	if (page_off + BLCKSZ + (writer->n + n) * sizeof(GsRecord) > GS_CHUNK_BYTES)
+	if (page_off + BLCKSZ + (first + n - *done) * sizeof(GsRecord) > GS_CHUNK_BYTES)
 		return GS_PUT_FULL;
 	memcpy(copy, page, BLCKSZ);
 	writer->used += BLCKSZ;
-	for (i = 0; i < n; i++)
+	for (i = *done; i < n; i++)
 	{
 		/* a line pointer does not change while the page is pinned and the tuple is visible */
 		ItemId		item = PageGetItemId(copy, items[i]);
@@ -392,14 +390,18 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		if (leaves_fixed_keys(writer, desc) &&
 			likely(leave_key(writer, desc, NULL, NULL, row_off, row_bytes, writer->used)))
 			continue;
-		if (likely(gs_tuple_map_read(map, (HeapTupleHeader) PageGetItem(copy, item))))
-			put = finish_tuple(writer, desc, map->values, map->isnull, row_off, row_bytes,
-							   writer->used);
-		else
-			put = GS_PUT_NO_KEY;
+		gs_tuple_map_read(map, (HeapTupleHeader) PageGetItem(copy, item));
+		put = finish_tuple(writer, desc, map->values, map->isnull, row_off, row_bytes, writer->used);
+		if (unlikely(put == GS_PUT_NO_KEY))
+		{
+			items[(*left)++] = items[i];
+			put = GS_PUT_OK;
+		}
 		if (unlikely(put != GS_PUT_OK))
 			break;
 	}
-	*done += i;
+	if (unlikely(writer->n == first))
+		writer->used = page_off;
+	*done = i;
 	return put;
 }

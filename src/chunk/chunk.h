@@ -76,11 +76,12 @@ extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKey
 extern GsPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row);
 
 /*
- * Write a page of a table, as a whole, and the rows that n of its tuples are; items are their numbers.
- * Rows must be the table's tuples (map->whole).  Adds the number of rows written to *done; if that is
- * not all, the answer is that of the next one, or GS_PUT_NO_KEY if the map cannot read its tuple.
+ * Write a page of a table, as a whole, and the rows that its tuples items[*done .. n - 1] are.
+ * Rows must be the table's tuples (map->whole).  Rows that have no key are left out: their tuples go to
+ * items[*left ..], before those that are still to be looked at.  Advances *done; if that is not n,
+ * the answer is that of the next row.  A page of which no row was written takes no room.
  */
 extern GsPut gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
-							   Page page, const OffsetNumber *items, uint32 n, uint32 *done);
+							   Page page, OffsetNumber *items, uint32 n, uint32 *done, uint32 *left);
 
 #endif							/* GS_CHUNK_H */

@@ -3,9 +3,8 @@
  * tuple_map.c
  *	  Which attributes of a table's tuples make rows and keys (tuple_map.h).
  *
- * Mirrors slot_deform_heap_tuple() (executor/execTuples.c), with these differences: it
- * fetches only the attributes that are needed, keeps no state between calls, and leaves
- * tuples that are older than a needed column to the caller.
+ * Mirrors slot_deform_heap_tuple() and slot_getmissingattrs() (executor/execTuples.c), but fetches only
+ * the attributes that are needed, and keeps no state between calls.
  *
  * Tests: regress/page_feed
  *
@@ -28,6 +27,7 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 
 	map->whole = sources == NULL;
 	map->tupdesc = rows;
+	map->missing = table->constr ? table->constr->missing : NULL;
 	map->sources = sources;
 	if (map->whole)
 		while ((column = bms_next_member(key_columns, column)) >= 0)
@@ -71,21 +71,19 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 	return map;
 }
 
-bool
+void
 gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 {
 	const char *data = (const char *) tuple + tuple->t_hoff;
 	const uint8 *nulls = (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL;
-	int			n = map->n_attrs;
+	int			n = Min((int) HeapTupleHeaderGetNatts(tuple), map->n_attrs);
+	int			n_fixed = Min(map->n_fixed, n);
 	uint32		offset = 0;
 	int			i = 0;
 
-	if (unlikely(HeapTupleHeaderGetNatts(tuple) < n))
-		return false;
-
 	if (likely(nulls == NULL))
 	{
-		for (i = map->first; i < map->n_fixed; i++)
+		for (i = map->first; i < n_fixed; i++)
 		{
 			const GsMapAttr *attr = &map->attrs[i];
 
@@ -127,6 +125,11 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 		}
 		offset += size;
 	}
+	for (i = n; unlikely(i < map->n_attrs); i++)
+	{
+		map->attr_isnull[i] = map->missing == NULL || !map->missing[i].am_present;
+		map->attr_values[i] = map->attr_isnull[i] ? (Datum) 0 : map->missing[i].am_value;
+	}
 
 	if (!map->whole)
 		for (i = 0; i < map->tupdesc->natts; i++)
@@ -136,5 +139,4 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 			map->values[i] = map->attr_values[source];
 			map->isnull[i] = map->attr_isnull[source];
 		}
-	return true;
 }

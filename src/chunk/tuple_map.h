@@ -14,6 +14,7 @@
 
 #include "access/htup_details.h"
 #include "access/tupdesc.h"
+#include "access/tupdesc_details.h"
 #include "chunk/tuple_form.h"
 #include "nodes/bitmapset.h"
 
@@ -40,6 +41,7 @@ typedef struct GsTupleMap
 	Datum	   *values;			/* of columns; the same arrays where rows are the tuples */
 	bool	   *isnull;
 	GsMapAttr *attrs;
+	const AttrMissing *missing; /* what tuples have that are older than a column; NULL: nothing but NULL */
 } GsTupleMap;
 
 /*
@@ -50,11 +52,8 @@ typedef struct GsTupleMap
 extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 									   const Bitmapset *key_columns);
 
-/*
- * Take a tuple apart: fills values and isnull, which point into it.  False: it was stored before
- * a needed column was added, and has not all of them.
- */
-extern bool gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple);
+/* Take a tuple apart: fills values and isnull, which point into it. */
+extern void gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple);
 
 /*
  * Have a page of a table fetched into the processor's caches before its tuples are read.  They lie in

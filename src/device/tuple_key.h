@@ -15,6 +15,8 @@
  *	  byte  14			where the attributes begin, plus 8
  *	  from byte 15		the bitmap, a bit set for each attribute that is not NULL
  *
+ * A tuple that is older than a column has fewer attributes.  The missing ones are NULL.
+ *
  * Attributes are aligned, except for those of varying width whose header is one byte.
  * Numbers are little-endian.
  *
@@ -158,19 +160,20 @@ gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
 {
 	uint32_t	offset;
 	uint32_t	key_len = 0;
+	uint32_t	n_attrs;
 	bool		has_nulls;
 
-	if (row_len < 16 || row_len > GS_TUPLE_MAX_BYTES || row[14] < 8 ||
-		((row[10] | (uint32_t) row[11] << 8) & 0x7ff) < keys->n_attrs)
+	if (row_len < 16 || row_len > GS_TUPLE_MAX_BYTES || row[14] < 8)
 		return 0;
+	n_attrs = (row[10] | (uint32_t) row[11] << 8) & 0x7ff;
 	has_nulls = (row[12] & 1) != 0;
 	offset = row[14] - 8u;
-	if (has_nulls && row_len < 15u + (keys->n_attrs + 7u) / 8)
+	if (has_nulls && row_len < 15u + ((n_attrs < keys->n_attrs ? n_attrs : keys->n_attrs) + 7u) / 8)
 		return 0;
 
 	for (uint32_t i = 0; i < keys->n_attrs; i++)
 	{
-		bool		isnull = has_nulls && (row[15 + i / 8] >> i % 8 & 1) == 0;
+		bool		isnull = i >= n_attrs || (has_nulls && (row[15 + i / 8] >> i % 8 & 1) == 0);
 		uint32_t	len = 0;
 		bool		plain = true;
 

@@ -24,14 +24,13 @@
  *	  also feeds the tuples that follow in the page, and moves the scan's position behind them.  Blocks,
  *	  read-ahead, progress and interrupts remain heap's.
  *
- *	  look_at_page() finds out, under one lock, which tuples heap would index as alive.  Later they still
+ *	  feed/heap_pages.c finds out, under one lock, which tuples heap would index as alive.  Later they still
  *	  are, as the table is locked against writers.  A concurrent build's scan has listed the tuples that
  *	  its snapshot sees, and indexes all of them.  The buffer is pinned in both cases, so no tuple moves.
  *	  The entry of a heap-only tuple points at the root of its chain.
  *
- *	  Every other tuple is left to the scan, which looks at it next: a dead one, one of a
- *	  transaction in progress, one that is older than a column of the index.  Indexes with expressions or
- *	  predicates get all tuples from the scan.
+ *	  Every other tuple is left to the scan, which looks at it next: a dead one, or one of a
+ *	  transaction in progress.  Indexes with expressions or predicates get all tuples from the scan.
  *
  * Tests: regress/index_builds, regress/index_page_feed, tap/index_concurrent
  *
@@ -40,16 +39,15 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
-#include "access/htup_details.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
 #include "pgstat.h"
-#include "storage/bufmgr.h"
 #include "storage/spin.h"
 #include "utils/snapmgr.h"
 
 #include "compat.h"
+#include "feed/heap_pages.h"
 #include "index/index_kind.h"
 #include "index/index_workers.h"
 
@@ -79,11 +77,9 @@ typedef struct Participant
 	Relation	heap;
 	Shared	   *shared;
 	GsIndexFeed *feed;
-	HeapScanDesc pages;			/* the scan, if pages may be fed; else NULL */
-	GsTupleMap *map;			/* from the table's tuples to the index's columns */
-	BlockNumber block;			/* that look_at_page() saw last */
-	OffsetNumber entries[MaxHeapTuplesPerPage]; /* for each tuple in it: the line pointer that its
-												 * index tuple has; invalid: left to the scan */
+	GsTupleMap *map;			/* from the table's tuples to the index's columns; NULL: no pages are fed */
+	GsHeapPages pages;
+	OffsetNumber entries[MaxHeapTuplesPerPage]; /* of pages; invalid: left to the scan */
 	double		paged_rows;		/* fed by put_page() */
 } Participant;
 
@@ -107,65 +103,6 @@ stop_scan(Participant *part)
 	}
 }
 
-/* Would heap's scan of all tuples index this one, as alive?  The buffer is locked. */
-static bool
-is_alive(Participant *part, HeapTupleHeader header, uint32 len, OffsetNumber offset)
-{
-	HeapTupleData tuple = {.t_len = len, .t_tableOid = RelationGetRelid(part->heap), .t_data = header};
-	TransactionId dead_after;
-
-	ItemPointerSet(&tuple.t_self, part->block, offset);
-	switch (HeapTupleSatisfiesVacuumHorizon(&tuple, part->pages->rs_cbuf, &dead_after))
-	{
-		case HEAPTUPLE_LIVE:
-			return true;
-		case HEAPTUPLE_INSERT_IN_PROGRESS:
-			return TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(header));
-		default:
-			return false;
-	}
-}
-
-/* Fill part->entries for the scan's page. */
-static void
-look_at_page(Participant *part, bool listed)
-{
-	HeapScanDesc scan = part->pages;
-	Page		page = BufferGetPage(scan->rs_cbuf);
-	OffsetNumber roots[MaxHeapTuplesPerPage];
-	bool		has_roots = false;
-	bool		all_alive;
-	OffsetNumber max;
-
-	part->block = scan->rs_cblock;
-	gs_prefetch_page((char *) page);
-	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_SHARE);
-	all_alive = listed || PageIsAllVisible(page);
-	max = PageGetMaxOffsetNumber(page);
-	for (OffsetNumber offset = FirstOffsetNumber; offset <= max; offset++)
-	{
-		ItemId		item = PageGetItemId(page, offset);
-		OffsetNumber entry = InvalidOffsetNumber;
-
-		if (ItemIdIsNormal(item))
-		{
-			HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
-
-			if (all_alive || is_alive(part, tuple, ItemIdGetLength(item), offset))
-				entry = offset;
-			if (unlikely(HeapTupleHeaderIsHeapOnly(tuple)) && entry == offset)
-			{
-				if (!has_roots)
-					heap_get_root_tuples(page, roots);
-				has_roots = true;
-				entry = roots[offset - 1];
-			}
-		}
-		part->entries[offset - 1] = entry;
-	}
-	LockBuffer(scan->rs_cbuf, BUFFER_LOCK_UNLOCK);
-}
-
 /*
  * After the scan returned a tuple: feed the tuples that follow in its page, up to one that is left to
  * the scan.
@@ -173,38 +110,26 @@ look_at_page(Participant *part, bool listed)
 static void
 put_page(Participant *part)
 {
-	HeapScanDesc scan = part->pages;
-	bool		listed = (scan->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0;
-	Page		page = BufferGetPage(scan->rs_cbuf);
+	GsHeapPages *pages = &part->pages;
 	GsIndexFeed *feed = part->feed;
-	double		rows = 0;
 	uint32		next;
-	uint32		end;
 
-	if (scan->rs_cblock != part->block)
-		look_at_page(part, listed);
-	next = listed ? scan->rs_cindex + 1 : gs_compat_scan_offset(scan);
-	end = listed ? scan->rs_ntuples : PageGetMaxOffsetNumber(page);
-	for (; next < end && feed->status == GS_PUT_OK; next++)
+	for (next = pages->next; next < pages->end && feed->status == GS_PUT_OK; next++)
 	{
-		OffsetNumber offset = listed ? scan->rs_vistuples[next] : next + 1;
-		ItemId		item = PageGetItemId(page, offset);
+		OffsetNumber offset = gs_heap_pages_offset(pages, next);
+		ItemId		item = PageGetItemId(pages->page, offset);
 		ItemPointerData tid;
 
 		if (unlikely(!ItemIdIsNormal(item)))
 			continue;
-		ItemPointerSet(&tid, part->block, part->entries[offset - 1]);
-		if (unlikely(!ItemPointerIsValid(&tid) ||
-					 !gs_tuple_map_read(part->map, (HeapTupleHeader) PageGetItem(page, item))))
+		ItemPointerSet(&tid, pages->block, part->entries[offset - 1]);
+		if (unlikely(!ItemPointerIsValid(&tid)))
 			break;
+		gs_tuple_map_read(part->map, (HeapTupleHeader) PageGetItem(pages->page, item));
 		feed->put(feed, &tid, part->map->values, part->map->isnull, true);
-		rows += 1;
+		part->paged_rows += 1;
 	}
-	if (listed)
-		scan->rs_cindex = next - 1;
-	else
-		gs_compat_scan_offset(scan) = next;
-	part->paged_rows += rows;
+	gs_heap_pages_move(pages, next);
 }
 
 /* IndexBuildCallback */
@@ -214,8 +139,11 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 	Participant *part = arg;
 
 	part->feed->put(part->feed, tid, values, isnull, alive);
-	if (part->pages)
+	if (part->map)
+	{
+		gs_heap_pages_see(&part->pages, tid);
 		put_page(part);
+	}
 	if (unlikely(part->feed->status != GS_PUT_OK))
 		stop_scan(part);
 }
@@ -241,8 +169,10 @@ participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *i
 		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));
 	if (scan && is_heap(heap) && info->ii_Predicate == NIL && info->ii_Expressions == NIL)
 	{
-		part.pages = (HeapScanDesc) scan;
-		part.block = InvalidBlockNumber;
+		part.pages.scan = (HeapScanDesc) scan;
+		part.pages.listed = (scan->rs_flags & SO_ALLOW_PAGEMODE) != 0;
+		part.pages.block = InvalidBlockNumber;
+		part.pages.entries = part.entries;
 		part.map = gs_tuple_map_create(RelationGetDescr(heap), RelationGetDescr(index),
 									   info->ii_IndexAttrNumbers, NULL);
 	}
@@ -251,7 +181,10 @@ participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *i
 	if (pgstat_should_count_relation(heap))
 		gs_compat_tuples_returned(heap) += part.paged_rows;
 	if (part.feed->status == GS_PUT_OK)
+	{
+		gs_heap_pages_end(&part.pages);
 		part.feed->status = gs_feeder_finish(part.feed->feeder);
+	}
 
 	SpinLockAcquire(&shared->mutex);
 	result->status = Max(result->status, part.feed->status);

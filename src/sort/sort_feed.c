@@ -230,23 +230,21 @@ gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 }
 
 GsPut
-gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, const OffsetNumber *items,
-				   uint32 n, uint32 *done)
+gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, OffsetNumber *items, uint32 n,
+				   uint32 *done, uint32 *left)
 {
 	MemoryContext old;
 	GsPut		put;
 
 	if (unlikely(!can_put(feeder)))
 		return feeder->status;
-	*done = 0;
 	old = MemoryContextSwitchTo(feeder->fetched);
 	for (;;)
 	{
-		uint32		before = *done;
+		uint32		before = *done - *left;
 
-		put = gs_chunk_put_page(&feeder->writer, feeder->desc, map, page, items + *done, n - *done,
-								done);
-		feeder->rows += *done - before;
+		put = gs_chunk_put_page(&feeder->writer, feeder->desc, map, page, items, n, done, left);
+		feeder->rows += *done - *left - before;
 		if (likely(put != GS_PUT_FULL) || next_chunk(feeder) != GS_PUT_OK)
 			break;
 	}

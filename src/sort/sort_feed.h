@@ -25,9 +25,9 @@ extern GsFeeder *gs_feeder_create(GsClient *client, const GsKeyDesc *desc);
  */
 extern GsPut gs_feeder_put(GsFeeder *feeder, const GsPutRow *row);
 
-/* Feed tuples of a page, as gs_chunk_put_page() takes them; *done is how many were fed. */
-extern GsPut gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page,
-								const OffsetNumber *items, uint32 n, uint32 *done);
+/* Feed tuples of a page, as gs_chunk_put_page() takes them. */
+extern GsPut gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, OffsetNumber *items,
+								uint32 n, uint32 *done, uint32 *left);
 
 /* Rows of a page were fed at once, by either of these. */
 extern void gs_feeder_count_page(GsFeeder *feeder);

@@ -76,7 +76,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "device=0 key=1 order=2 spill=2 chunk=2 service=3 sort=4 array=4 plan=5 nodes=6 index=6 func=6 cluster=7"
+	check_ranks src "device=0 key=1 order=2 spill=2 chunk=2 service=3 feed=4 sort=5 array=5 plan=6 nodes=7 index=7 func=7 cluster=8"
 }
 
 check_cuda_layers()

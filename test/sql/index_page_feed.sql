@@ -143,4 +143,17 @@ $$;
 SELECT index_tuples_read('off') AS stock \gset
 SELECT index_tuples_read('on') AS ours \gset
 SELECT :ours = :stock AS same_count, :ours >= count(*) AS all_rows FROM t;
+
+-- a scan that is not where it should be is an error: one of all tuples, and one of those that a snapshot shows
+CREATE TABLE guarded AS SELECT i AS a FROM generate_series(1, 3000) AS i;
+SET gpusort.fault = 'page_repeated';
+CREATE INDEX i_guarded ON guarded (a);
+SET gpusort.fault = 'page_repeated:3';
+CREATE INDEX i_guarded ON guarded (a);
+SET gpusort.fault = 'page_repeated:2';
+CREATE INDEX CONCURRENTLY i_guarded ON guarded (a);
+DROP INDEX i_guarded;
+SET gpusort.fault = 'page_ahead:2';
+CREATE INDEX CONCURRENTLY i_guarded ON guarded (a);
+RESET gpusort.fault;
 DROP SCHEMA index_page_feed CASCADE;

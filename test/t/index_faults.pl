@@ -23,7 +23,9 @@ $node->safe_psql('postgres', q(
 	INSERT INTO l SELECT i, translate(md5((i / 2)::text), '0123456789', 'ÄäÖö- -ABé') FROM generate_series(1, 50000) AS i;
 	CREATE TABLE g (id int, k text COLLATE "C", n int) WITH (parallel_workers = 3);
 	INSERT INTO g SELECT i, md5((i / 2)::text), i % 10 FROM generate_series(1, 50000) AS i;
-	VACUUM (ANALYZE) t, l, g;
+	CREATE TABLE a AS SELECT i AS id FROM generate_series(1, 100000) AS i;
+	ALTER TABLE a ADD COLUMN k text COLLATE "C", ADD COLUMN d int DEFAULT 7;
+	VACUUM (ANALYZE) t, l, g, a;
 	CREATE INDEX stock_t ON t (k, id);
 	CREATE INDEX stock_l ON l (k, id);
 	SET gpusort.index_build = off;
@@ -73,6 +75,8 @@ for my $mode (@modes)
 	like(messages_of($node, "$build $settings SET client_min_messages = debug1; CREATE INDEX i_t ON t (k, id); DROP INDEX i_t;"),
 		qr/gpusort built index "i_t": 100000 tuples, $workers workers, 9[89]\d{3} by pages/, "$name: workers and pages");
 }
+like(messages_of($node, "$build SET client_min_messages = debug1; CREATE INDEX i_a ON a (k, d, id); DROP TABLE a;"),
+	qr/gpusort built index "i_a": 100000 tuples, \d workers, 99\d{3} by pages/, 'tuples that are older than columns');
 
 #
 # The device fails

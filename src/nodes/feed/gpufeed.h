@@ -44,11 +44,16 @@ typedef struct GsPageScan GsPageScan;
  */
 extern GsPageScan *gs_page_scan_create(PlanState *child, const GsKeyDesc *desc);
 
+/* The child's scan begins anew. */
+extern void gs_page_scan_restart(GsPageScan *scan);
+
+/* In place of ExecProcNode() of the child: its next row, or one that could not be fed. */
+extern TupleTableSlot *gs_page_scan_next(GsPageScan *scan);
+
 /*
- * After the child returned a row, by ExecProcNode(): feed the rows that it would return next, up to
- * the end of their page.  If the answer is not GS_PUT_OK, a row could not be fed, and the child
- * returns it next.
+ * After gs_page_scan_next() returned a row: feed the rows that it would return next, up to the end of
+ * their page.  It still returns those that could not be fed.
  */
-extern GsPut gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder);
+extern void gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder);
 
 #endif							/* GS_GPUFEED_H */

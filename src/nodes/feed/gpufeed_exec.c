@@ -174,7 +174,7 @@ exec(CustomScanState *node)
 			if (slot)
 				return slot;
 		}
-		slot = ExecProcNode(child);
+		slot = state->pages ? gs_page_scan_next(state->pages) : ExecProcNode(child);
 		if (TupIsNull(slot))
 		{
 			finish_feeding(state);
@@ -185,9 +185,8 @@ exec(CustomScanState *node)
 		status = gs_feeder_put(state->feeder, &(GsPutRow){.slot = slot});
 		if (likely(status == GS_PUT_OK))
 		{
-			/* a row that it cannot feed comes next */
 			if (state->pages)
-				(void) gs_page_scan_feed(state->pages, state->feeder);
+				gs_page_scan_feed(state->pages, state->feeder);
 			continue;
 		}
 		if (status == GS_PUT_LOST || status == GS_PUT_DECLINED)

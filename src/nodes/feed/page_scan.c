@@ -10,10 +10,11 @@
  * all others can be taken from there.
  *
  * The scan remains PostgreSQL's: who reads which page, visibility, hint bits, predicate locks,
- * synchronized scans and read-ahead.  This file reads rs_vistuples, and moves rs_cindex, the index of
- * the tuple that was returned last: forward, behind the tuples that it has fed.  So any row that needs
- * another treatment is simply not taken, and comes from the child as always: a row too large for a
- * chunk, of a tuple that lacks a new column, or after the device's memory is full.
+ * synchronized scans and read-ahead.  Its position is moved behind the tuples that were taken
+ * (feed/heap_pages.c).  After the device's memory is full, rows come from the child as always.
+ *
+ * A row without a key is left, and returned as the child would: gs_page_scan_next() stands in for
+ * ExecProcNode().  So no tuple's condition is evaluated twice, and no page is copied twice.
  *
  * The page is pinned by the scan, and visible tuples of a pinned page stay as they are, except for
  * header fields that concern visibility.
@@ -23,8 +24,8 @@
  * one of each tuple.  Otherwise each row is written from its tuple.
  *
  * The scan's condition is evaluated here, for all tuples of a page before the first of them is fed.  For
- * tuples that could not be fed the scan evaluates it once more.  So scans whose conditions have volatile
- * functions, or subplans, which may have some, are not fed by pages.
+ * tuples that could not be fed, as memory is full, the scan evaluates it once more.  So scans whose conditions
+ * have volatile functions, or subplans, which may have some, are not fed by pages.
  *
  * An Append returns rows of one child after the other, each of which may be such a scan, or another Append.
  *
@@ -41,10 +42,10 @@
 #include "optimizer/optimizer.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
-#include "storage/bufpage.h"
 #include "utils/rel.h"
 
 #include "compat.h"
+#include "feed/heap_pages.h"
 #include "nodes/feed/gpufeed.h"
 #include "plan/plan_walk.h"
 
@@ -52,20 +53,21 @@ struct GsPageScan
 {
 	ScanState  *child;			/* the table's scan */
 	GsTupleMap *map;			/* from the table's tuples to the scan's rows */
-	HeapTupleData tuple;		/* for which the condition is evaluated */
+	HeapTupleData tuple;		/* in the slot of the scan */
+	GsHeapPages pages;
+
+	/* the tuples of a page that are rows: visible, and they meet the condition */
+	uint32		n;
+	OffsetNumber items[MaxHeapTuplesPerPage];	/* their line pointers */
+	uint16		at[MaxHeapTuplesPerPage];	/* their numbers in the page */
+	uint32		left;			/* so many of the first ones have no key ... */
+	uint32		returned;		/* ... and of these so many have been returned */
 
 	/* an Append has these, and nothing of the above */
 	AppendState *append;
 	GsPageScan **scans;			/* of its children; NULL: one whose pages cannot be fed */
+	GsPageScan *fed;			/* the one that was fed last */
 };
-
-/* The tuples of a page that are rows: visible, and they meet the condition. */
-typedef struct PageRows
-{
-	uint32		n;
-	OffsetNumber items[MaxHeapTuplesPerPage];	/* their line pointers */
-	uint16		at[MaxHeapTuplesPerPage];	/* their indexes in rs_vistuples */
-} PageRows;
 
 /* The attribute that each column of a scan is; NULL: one of them is something else. */
 static AttrNumber *
@@ -130,78 +132,102 @@ gs_page_scan_create(PlanState *child, const GsKeyDesc *desc)
 			key_columns = bms_add_member(key_columns, desc->cols[i].attno);
 	scan = palloc0(sizeof(GsPageScan));
 	scan->child = state;
+	scan->pages.listed = true;
+	scan->pages.chooses = child->qual != NULL;
 	scan->map = gs_tuple_map_create(RelationGetDescr(table), ExecGetResultType(child), sources,
 									key_columns);
+	gs_page_scan_restart(scan);
 	return scan;
 }
 
-/* Does a tuple of the scan's page meet the scan's condition? */
-static bool
-meets_condition(GsPageScan *scan, HeapScanDesc heap, ItemId item, OffsetNumber offset)
+void
+gs_page_scan_restart(GsPageScan *scan)
 {
-	ScanState  *child = scan->child;
-	TupleTableSlot *slot = child->ss_ScanTupleSlot;
-	ExprContext *econtext = child->ps.ps_ExprContext;
-
-	CHECK_FOR_INTERRUPTS();
-	scan->tuple.t_data = (HeapTupleHeader) PageGetItem(BufferGetPage(heap->rs_cbuf), item);
-	scan->tuple.t_len = ItemIdGetLength(item);
-	scan->tuple.t_tableOid = RelationGetRelid(heap->rs_base.rs_rd);
-	ItemPointerSet(&scan->tuple.t_self, heap->rs_cblock, offset);
-	ExecStoreBufferHeapTuple(&scan->tuple, slot, heap->rs_cbuf);
-	ResetExprContext(econtext);
-	econtext->ecxt_scantuple = slot;
-	return ExecQual(child->ps.qual, econtext);
+	for (int i = 0; scan->append && i < scan->append->as_nplans; i++)
+		if (scan->scans[i])
+			gs_page_scan_restart(scan->scans[i]);
+	scan->pages.block = InvalidBlockNumber;
+	scan->pages.next = scan->pages.end = 0;
+	scan->left = scan->returned = 0;
+	scan->fed = NULL;
 }
 
-/* The rows of the scan's page, from an index in rs_vistuples on. */
+/* Put a tuple of the scan's page into its slot, as the scan would. */
 static void
-find_rows(GsPageScan *scan, HeapScanDesc heap, uint32 from, PageRows *rows)
+store_tuple(GsPageScan *scan, OffsetNumber offset)
 {
-	Page		page = BufferGetPage(heap->rs_cbuf);
+	ScanState  *child = scan->child;
+	GsHeapPages *pages = &scan->pages;
+	ItemId		item = PageGetItemId(pages->page, offset);
 
-	rows->n = 0;
-	for (uint32 at = from; at < (uint32) heap->rs_ntuples; at++)
+	CHECK_FOR_INTERRUPTS();
+	scan->tuple.t_data = (HeapTupleHeader) PageGetItem(pages->page, item);
+	scan->tuple.t_len = ItemIdGetLength(item);
+	scan->tuple.t_tableOid = RelationGetRelid(child->ss_currentRelation);
+	ItemPointerSet(&scan->tuple.t_self, pages->block, offset);
+	ExecStoreBufferHeapTuple(&scan->tuple, child->ss_ScanTupleSlot, pages->scan->rs_cbuf);
+	ResetExprContext(child->ps.ps_ExprContext);
+	child->ps.ps_ExprContext->ecxt_scantuple = child->ss_ScanTupleSlot;
+}
+
+/* Find the rows of the scan's page that it has not returned. */
+static void
+find_rows(GsPageScan *scan)
+{
+	ScanState  *child = scan->child;
+
+	scan->n = scan->left = scan->returned = 0;
+	for (uint32 at = scan->pages.next; at < scan->pages.end; at++)
 	{
-		OffsetNumber offset = heap->rs_vistuples[at];
+		OffsetNumber offset = gs_heap_pages_offset(&scan->pages, at);
 
-		if (scan->child->ps.qual &&
-			!meets_condition(scan, heap, PageGetItemId(page, offset), offset))
-			continue;
-		rows->items[rows->n] = offset;
-		rows->at[rows->n++] = at;
+		if (child->ps.qual)
+		{
+			store_tuple(scan, offset);
+			if (!ExecQual(child->ps.qual, child->ps.ps_ExprContext))
+				continue;
+		}
+		scan->items[scan->n] = offset;
+		scan->at[scan->n++] = at;
 	}
-	if (scan->child->ps.qual)
-		ExecClearTuple(scan->child->ss_ScanTupleSlot);
+	if (child->ps.qual)
+		ExecClearTuple(child->ss_ScanTupleSlot);
 }
 
 /* Do rows take at least half of the page, so that it is worth copying? */
 static bool
-is_dense(Page page, const PageRows *rows)
+is_dense(const GsPageScan *scan)
 {
 	uint32		bytes = 0;
 
-	for (uint32 i = 0; i < rows->n; i++)
-		bytes += ItemIdGetLength(PageGetItemId(page, rows->items[i]));
+	for (uint32 i = 0; i < scan->n; i++)
+		bytes += ItemIdGetLength(PageGetItemId(scan->pages.page, scan->items[i]));
 	return bytes >= BLCKSZ / 2;
 }
 
-/* Feed rows; adds the number of those that were fed to *done. */
+/* Feed rows, but those without a key; adds the number of those that were looked at to *done. */
 static GsPut
-put_rows(GsPageScan *scan, GsFeeder *feeder, Page page, const PageRows *rows, uint32 *done)
+put_rows(GsPageScan *scan, GsFeeder *feeder, uint32 *done)
 {
 	GsPutRow	row = {.map = scan->map};
+	Page		page = scan->pages.page;
 	GsPut		put = GS_PUT_OK;
 
-	if (scan->map->whole && is_dense(page, rows))
-		return gs_feeder_put_page(feeder, scan->map, page, rows->items, rows->n, done);
-	for (; *done < rows->n && put == GS_PUT_OK; *done += put == GS_PUT_OK)
+	if (scan->map->whole && is_dense(scan))
+		return gs_feeder_put_page(feeder, scan->map, page, scan->items, scan->n, done, &scan->left);
+	for (; *done < scan->n && put == GS_PUT_OK; *done += put == GS_PUT_OK)
 	{
-		ItemId		item = PageGetItemId(page, rows->items[*done]);
+		ItemId		item = PageGetItemId(page, scan->items[*done]);
 
 		row.tuple = (HeapTupleHeader) PageGetItem(page, item);
 		row.tuple_len = ItemIdGetLength(item);
-		put = gs_tuple_map_read(scan->map, row.tuple) ? gs_feeder_put(feeder, &row) : GS_PUT_NO_KEY;
+		gs_tuple_map_read(scan->map, row.tuple);
+		put = gs_feeder_put(feeder, &row);
+		if (unlikely(put == GS_PUT_NO_KEY || put == GS_PUT_BIG))
+		{
+			scan->items[scan->left++] = scan->items[*done];
+			put = GS_PUT_OK;
+		}
 	}
 	return put;
 }
@@ -213,14 +239,39 @@ current_scan(const GsPageScan *scan)
 	return scan->scans[scan->append->as_whichplan];
 }
 
-GsPut
-gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
+TupleTableSlot *
+gs_page_scan_next(GsPageScan *scan)
 {
-	const GsPageScan *top = scan;
-	HeapScanDesc heap;
-	GsPut		put;
-	Page		page;
-	PageRows	rows;
+	GsPageScan *fed = scan->fed;
+	TupleTableSlot *slot;
+
+	if (fed && fed->returned < fed->left)
+	{
+		store_tuple(fed, fed->items[fed->returned++]);
+		return fed->child->ps.ps_ProjInfo ? ExecProject(fed->child->ps.ps_ProjInfo) :
+			fed->child->ss_ScanTupleSlot;
+	}
+	slot = ExecProcNode(scan->append ? &scan->append->ps : &scan->child->ps);
+	if (TupIsNull(slot))
+	{
+		gs_heap_pages_end(&scan->pages);
+		return slot;
+	}
+	while (scan && scan->append)
+		scan = current_scan(scan);
+	if (scan == NULL)
+		return slot;
+	scan->pages.scan = (HeapScanDesc) scan->child->ss_currentScanDesc;
+	if (gs_heap_pages_listed(scan->pages.scan))
+		gs_heap_pages_see(&scan->pages, &scan->child->ss_ScanTupleSlot->tts_tid);
+	return slot;
+}
+
+void
+gs_page_scan_feed(GsPageScan *top, GsFeeder *feeder)
+{
+	GsPageScan *scan = top;
+	GsHeapPages *pages;
 	uint32		from;
 	uint32		end;
 	uint32		done = 0;
@@ -228,27 +279,20 @@ gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 	while (scan && scan->append)
 		scan = current_scan(scan);
 	if (scan == NULL)
-		return GS_PUT_OK;
-	/* a snapshot of another kind, or a scan that has ended */
-	heap = (HeapScanDesc) scan->child->ss_currentScanDesc;
-	if (heap == NULL || (heap->rs_base.rs_flags & SO_ALLOW_PAGEMODE) == 0 || !heap->rs_inited ||
-		!BufferIsValid(heap->rs_cbuf))
-		return GS_PUT_OK;
-	from = heap->rs_cindex + 1;
-	if (from >= (uint32) heap->rs_ntuples)
-		return GS_PUT_OK;
-
-	page = BufferGetPage(heap->rs_cbuf);
-	gs_prefetch_page((char *) page);
-	find_rows(scan, heap, from, &rows);
-	put = put_rows(scan, feeder, page, &rows, &done);
-
-	if (done > 0)
+		return;
+	pages = &scan->pages;
+	from = pages->next;
+	if (from >= pages->end)
+		return;
+	find_rows(scan);
+	(void) put_rows(scan, feeder, &done);
+	top->fed = scan;
+	if (done > scan->left)
 		gs_feeder_count_page(feeder);
 
-	/* the scan goes on with the row that was not fed */
-	end = done < rows.n ? rows.at[done] : (uint32) heap->rs_ntuples;
-	heap->rs_cindex = end - 1;
+	/* the scan goes on with a row that was not looked at */
+	end = done < scan->n ? scan->at[done] : pages->end;
+	gs_heap_pages_move(pages, end);
 	if (scan->child->ps.instrument)
 	{
 		scan->child->ps.instrument->tuplecount += done;
@@ -259,5 +303,4 @@ gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder)
 			top->append->ps.instrument->tuplecount += done;
 	if (pgstat_should_count_relation(scan->child->ss_currentRelation))
 		gs_compat_tuples_returned(scan->child->ss_currentRelation) += end - from;
-	return put;
 }

@@ -199,6 +199,8 @@ find_pages(GpuSortState *state, const GsKeyDesc *desc)
 		state->knows_pages = true;
 		MemoryContextSwitchTo(old);
 	}
+	else if (state->pages)
+		gs_page_scan_restart(state->pages);
 	return state->pages;
 }
 
@@ -213,7 +215,7 @@ sort_all(GpuSortState *state)
 
 	for (;;)
 	{
-		TupleTableSlot *slot = ExecProcNode(child);
+		TupleTableSlot *slot = pages ? gs_page_scan_next(pages) : ExecProcNode(child);
 		GsSortStatus status;
 
 		if (TupIsNull(slot))
@@ -224,11 +226,11 @@ sort_all(GpuSortState *state)
 		if (feeder != gs_sort_feeder(state->sort, &desc))
 		{
 			feeder = gs_sort_feeder(state->sort, &desc);
-			pages = feeder ? find_pages(state, desc) : NULL;
+			if (feeder)
+				pages = find_pages(state, desc);
 		}
-		/* a row that it cannot feed comes next */
-		if (pages)
-			(void) gs_page_scan_feed(pages, feeder);
+		if (pages && feeder)
+			gs_page_scan_feed(pages, feeder);
 	}
 }
 
