@@ -227,7 +227,7 @@ typedef struct GsSharedDevice
 {
 	bool		ready;			/* sorts go to it, while the service serves */
 	char		message[GS_MESSAGE_BYTES];	/* why not */
-	GsDeviceInfo info;
+	GsDeviceInfo info;			/* [S], but memory_used changes without the lock */
 	int			losses;			/* failures one after the other, also of other services [P] */
 	TimestampTz lost_at;		/* the last of them [P] */
 } GsSharedDevice;

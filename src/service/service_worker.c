@@ -59,7 +59,7 @@ PGDLLEXPORT void gpusort_service_main(Datum arg);
 static bool trimmed = true;
 
 static int	notify_pipe[2] = {-1, -1};
-static int	notified = 0;		/* a byte is in the pipe; atomic */
+static int	notified = 0;		/* a byte is in the pipe, or about to be; atomic */
 
 /* Called by threads of the devices and of the order check, and without memory by the service's own. */
 static void
@@ -80,15 +80,15 @@ job_ended(void *arg)
 static void
 drain_notify_pipe(void)
 {
-	char		buffer[16];
+	char		byte;
 
 	/*
 	 * First the pipe, then the flag: a job that ends in between writes again.  As both
 	 * sides exchange the flag, a job that does not write has set its status before this.
+	 * A byte that is not there yet will wake the service.
 	 */
-	while (read(notify_pipe[0], buffer, sizeof(buffer)) > 0)
-		;
-	(void) __atomic_exchange_n(&notified, 0, __ATOMIC_ACQ_REL);
+	if (__atomic_load_n(&notified, __ATOMIC_ACQUIRE) != 0 && read(notify_pipe[0], &byte, 1) == 1)
+		(void) __atomic_exchange_n(&notified, 0, __ATOMIC_ACQ_REL);
 }
 
 /*
