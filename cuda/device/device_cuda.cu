@@ -106,8 +106,8 @@ std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
   GS_CUDA_TRY(cudaGetDeviceProperties(&properties, config->ordinal));
   GS_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
   device->config = *config;
-  snprintf(device->info.name, sizeof device->info.name, "%s", properties.name);
-  snprintf(device->info.uuid, sizeof device->info.uuid, "%s", uuid_of(properties).c_str());
+  std::string(properties.name).copy(device->info.name, sizeof device->info.name - 1);
+  uuid_of(properties).copy(device->info.uuid, sizeof device->info.uuid - 1);
   device->info.memory_total = total_bytes;
   device->default_limit = free_bytes / 5 * 4 / std::max(config->opened, 1);
   device->memory =

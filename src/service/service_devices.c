@@ -530,7 +530,7 @@ gs_device_assign(int number)
 
 		if (gs_devices[device].state != DEVICE_READY)
 			continue;
-		expected = expect(device, now);
+		expected = gs_n_devices > 1 ? expect(device, now) : 0;
 		if (expected > most)
 		{
 			best = device;

@@ -41,13 +41,9 @@ uint64
 gs_memory_share(int device)
 {
 	GsDeviceInfo info;
-	int			n = 0;
 
 	gs_ops->info(gs_devices[device].device, &info);
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served_is_on(i, device))
-			n++;
-	return info.memory_limit / Max(n, 1);
+	return info.memory_limit / Max(gs_devices[device].n_users, 1);
 }
 
 /*
@@ -57,9 +53,11 @@ gs_memory_share(int device)
 bool
 gs_memory_is_short(int device)
 {
-	for (int i = 0; i < gs_n_served; i++)
+	dlist_iter	iter;
+
+	dlist_foreach(iter, &gs_served_short)
 	{
-		const ServedSession *s = &gs_served[i];
+		const ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
 
 		if (s->waits_since != 0 && s->phase != SERVED_FAILED && (device < 0 || s->device == device))
 			return true;
@@ -106,17 +104,18 @@ static int
 longest_waiting(int device)
 {
 	int			oldest = -1;
+	dlist_iter	iter;
 
-	for (int i = 0; i < gs_n_served; i++)
+	dlist_foreach(iter, &gs_served_short)
 	{
-		ServedSession *s = &gs_served[i];
+		ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
 
 		if (s->device != device || !is_waiting(s))
 			continue;
 		if (s->waits_since == 0)
 			s->waits_since = GetCurrentTimestamp();
 		if (oldest < 0 || s->waits_since < gs_served[oldest].waits_since)
-			oldest = i;
+			oldest = s - gs_served;
 	}
 	return oldest;
 }
@@ -239,20 +238,29 @@ gs_memory_decide(int device)
 	Choice		best = {{RELIEF_NONE, -1, false}, 0, false};
 	int			number;
 	bool		idle_only;
+	dlist_iter	iter;
 
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].device == device && may_retry(&gs_served[i]))
+	dlist_foreach(iter, &gs_served_short)
+	{
+		const ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
+
+		if (s->device == device && may_retry(s))
 		{
 			decision.relief = RELIEF_RETRY;
-			decision.session = i;
+			decision.session = s - gs_served;
 			return decision;
 		}
+	}
 	number = longest_waiting(device);
 	if (number < 0)
 		return decision;
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_write_is_busy(&gs_served[i]) && gs_served[i].device == device)
+	dlist_foreach(iter, &gs_served_busy)
+	{
+		const ServedSession *s = dlist_container(ServedSession, busy, iter.cur);
+
+		if (gs_write_is_busy(s) && s->device == device)
 			return decision;	/* room is being made */
+	}
 	decision.session = number;
 	decision.relief = RELIEF_GIVE_UP;
 	if (is_load_too_large(&gs_served[number]))

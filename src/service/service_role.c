@@ -47,7 +47,7 @@ is_limited(int number)
 bool
 gs_role_is_same(int number, int other)
 {
-	return gs_sessions[other].state != GS_SESSION_FREE && is_limited(other) &&
+	return gs_served[other].phase != SERVED_FREE && is_limited(other) &&
 		gs_sessions[other].role == gs_sessions[number].role;
 }
 
@@ -104,11 +104,17 @@ bool
 gs_role_is_first(int number)
 {
 	TimestampTz since = gs_served[number].limited_since;
+	dlist_iter	iter;
 
-	for (int i = 0; i < gs_n_served; i++)
-		if (i != number && gs_role_holds_up(i) && gs_role_is_same(number, i) &&
-			(since == 0 || gs_served[i].limited_since < since))
+	dlist_foreach(iter, &gs_served_short)
+	{
+		const ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
+		int			other = s - gs_served;
+
+		if (other != number && gs_role_holds_up(other) && gs_role_is_same(number, other) &&
+			(since == 0 || s->limited_since < since))
 			return false;
+	}
 	return true;
 }
 
@@ -162,17 +168,14 @@ gs_role_wait(int number)
 bool
 gs_role_is_short(int number)
 {
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_role_holds_up(i) && gs_role_is_same(number, i))
-			return true;
-	return false;
-}
+	dlist_iter	iter;
 
-bool
-gs_role_any_waits(void)
-{
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_role_holds_up(i))
+	dlist_foreach(iter, &gs_served_short)
+	{
+		int			other = dlist_container(ServedSession, short_of, iter.cur) - gs_served;
+
+		if (gs_role_holds_up(other) && (number < 0 || gs_role_is_same(number, other)))
 			return true;
+	}
 	return false;
 }

@@ -29,6 +29,10 @@
  *	  FILED		there is no sort.
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
+ * Lists spare the service looks at all sessions.  One that is woken takes a step soon.  After each step
+ * gs_served_settle() puts the session on the lists that its state says.  So whatever makes it belong on
+ * one wakes it, unless that happens in its step; and what is found on a list may belong there no more.
+ *
  * Tests: tap/sessions_many, tap/devices_several
  *
  *-------------------------------------------------------------------------
@@ -43,7 +47,10 @@ GsSpillIo  *gs_served_io = NULL;
 ServedSession *gs_served = NULL;
 int			gs_n_served = 0;
 ServedChunk *gs_served_chunks = NULL;
+dlist_head	gs_served_busy = DLIST_STATIC_INIT(gs_served_busy);
+dlist_head	gs_served_short = DLIST_STATIC_INIT(gs_served_short);
 
+static dlist_head woken = DLIST_STATIC_INIT(woken);
 static int *started = NULL;		/* chunks with a job under way */
 static int	n_started = 0;
 static ServiceBuffer *buffers = NULL;
@@ -54,7 +61,7 @@ clear(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	memset(s, 0, sizeof(*s));
+	memset(s, 0, offsetof(ServedSession, woken));
 	s->waiting = s->device = -1;
 }
 
@@ -69,7 +76,70 @@ gs_served_init(void)
 	buffers = MemoryContextAllocZero(TopMemoryContext,
 									 gs_shared->n_buffers * sizeof(ServiceBuffer));
 	for (int i = 0; i < gs_shared->n_sessions; i++)
+	{
 		clear(i);
+		gs_served[i].user_of = -1;
+	}
+}
+
+/*
+ * Lists
+ */
+
+/* Returns whether anything has changed. */
+static bool
+put_on(dlist_head *list, dlist_node *node, bool belongs)
+{
+	if (belongs == (node->next != NULL))
+		return false;
+	if (belongs)
+		dlist_push_tail(list, node);
+	else
+	{
+		dlist_delete(node);
+		node->next = NULL;
+	}
+	return true;
+}
+
+void
+gs_served_wake(int number)
+{
+	(void) put_on(&woken, &gs_served[number].woken, true);
+}
+
+int
+gs_served_last_woken(void)
+{
+	return dlist_is_empty(&woken) ? -1 : dlist_tail_element(ServedSession, woken, &woken) - gs_served;
+}
+
+int
+gs_served_take_woken(void)
+{
+	ServedSession *s = dlist_head_element(ServedSession, woken, &woken);
+
+	(void) put_on(&woken, &s->woken, false);
+	return s - gs_served;
+}
+
+bool
+gs_served_settle(int number)
+{
+	ServedSession *s = &gs_served[number];
+	bool		loads = s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY && s->load.phase != LOAD_UNPROVEN;
+	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
+	bool		any = device != s->user_of;
+
+	any |= put_on(&gs_served_busy, &s->busy, s->performing || s->check || loads || gs_write_is_busy(s));
+	any |= put_on(&gs_served_short, &s->short_of, s->refused || s->load.refused || s->waits_since != 0 ||
+				  s->limited_since != 0);
+	if (s->user_of >= 0)
+		gs_devices[s->user_of].n_users--;
+	if (device >= 0)
+		gs_devices[device].n_users++;
+	s->user_of = device;
+	return any;
 }
 
 /*
@@ -123,6 +193,8 @@ gs_served_reset(int number)
 	free(s->last_key);
 	gs_key_levels_close(s->levels);
 	clear(number);
+	(void) put_on(&woken, &s->woken, false);
+	(void) gs_served_settle(number);
 	while (gs_n_served > 0 && gs_served[gs_n_served - 1].phase == SERVED_FREE)
 		gs_n_served--;
 }
@@ -183,14 +255,8 @@ gs_served_fail(int number)
 }
 
 /*
- * What is to be done next
+ * Jobs of chunks
  */
-
-void
-gs_served_wake(int number)
-{
-	gs_served[number].woken = true;
-}
 
 void
 gs_served_start(int chunk)
@@ -301,12 +367,17 @@ gs_buffer_take(int number, BufferUse use)
 void
 gs_buffer_free(int buffer)
 {
+	dlist_iter	iter;
+
 	Assert(buffers[buffer].use != BUFFER_FREE);
 	buffers[buffer].use = BUFFER_FREE;
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].out.phase == OUT_WRITING || gs_served[i].load.phase == LOAD_READING ||
-			gs_served[i].load.phase == LOAD_SPLITTING)
-			gs_served_wake(i);
+	dlist_foreach(iter, &gs_served_busy)
+	{
+		const ServedSession *s = dlist_container(ServedSession, busy, iter.cur);
+
+		if (s->out.phase == OUT_WRITING || s->load.phase == LOAD_READING || s->load.phase == LOAD_SPLITTING)
+			gs_served_wake(s - gs_served);
+	}
 }
 
 int

@@ -169,7 +169,7 @@ typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
 	int			device;			/* its number; -1: none yet [S] */
-	GsSessionState state;		/* a step reads it once (gs_sort_advance()); who makes room for
+	GsSessionState state;		/* a step reads it once (service_sort.c); who makes room for
 								 * others looks at it without the lock, as it may change at once */
 	bool		overflow;		/* FEEDING: feeders must feed no more [S] */
 	bool		failed;			/* the session is of no more use: the device, or a file [S] */

@@ -223,15 +223,7 @@ work(void)
 	any |= gs_sort_note_ended();
 	any |= gs_sort_make_room();
 	any |= gs_devices_step();
-	/* whoever is woken meanwhile waits for the next call at most */
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].woken)
-		{
-			gs_served[i].woken = false;
-			GS_DELAY();
-			gs_sort_advance(i);
-			any = true;
-		}
+	any |= gs_sort_advance_woken();
 	return any;
 }
 
@@ -243,7 +235,9 @@ longest_sleep(void)
 	long		retry = gs_devices_sleep_ms();
 	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 
-	if (gs_memory_is_short(-1) || gs_role_any_waits())
+	for (int i = 0; i < gs_n_served; i++)
+		Assert(!gs_served_settle(i));
+	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
 		return GS_SHORT_MEMORY_MS;
 	if (gs_shared->n_idle_pages > 0)
 		return wake < 0 ? GS_IDLE_READER_MS : Min(wake, GS_IDLE_READER_MS);
