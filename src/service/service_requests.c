@@ -399,8 +399,6 @@ gs_requests_give_up_pages(void)
 		gs_chunk_free(i);
 		any = true;
 	}
-	gs_unlock();
-	if (any)
-		ConditionVariableBroadcast(&gs_shared->session_cv);
+	gs_unlock_and_wake();
 	return any;
 }

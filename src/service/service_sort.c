@@ -58,8 +58,7 @@ close_session(int number)
 	gs_served_reset(number);
 	gs_lock();
 	gs_session_free(number);
-	gs_unlock();
-	ConditionVariableBroadcast(&gs_shared->session_cv);
+	gs_unlock_and_wake();
 }
 
 bool

@@ -172,7 +172,9 @@ service_exit(int code, Datum arg)
 
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 		ConditionVariableBroadcast(&gs_sessions[i].cv);
-	ConditionVariableBroadcast(&gs_shared->session_cv);
+	for (int i = 0; i < MaxBackends; i++)
+		ConditionVariableBroadcast(&gs_tickets[i].cv);
+	ConditionVariableBroadcast(&gs_shared->chunk_cv);
 }
 
 /* The service serves from now on. */
