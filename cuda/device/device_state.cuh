@@ -174,7 +174,7 @@ struct GsDevice
 {
   gpusort::PinClaim pin_claim; // goes last
   GsDeviceConfig config;
-  GsDeviceInfo info = {}; // without what changes: memory_limit, memory_used
+  GsDeviceInfo info = {};     // without what changes: memory_limit, memory_used
   uint64_t default_limit = 0; // of memory
   std::unique_ptr<gpusort::DeviceMemory> memory;
   std::vector<GsDeviceSort *> sorts;

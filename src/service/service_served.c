@@ -127,7 +127,8 @@ bool
 gs_served_settle(int number)
 {
 	ServedSession *s = &gs_served[number];
-	bool		loads = s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY && s->load.phase != LOAD_UNPROVEN;
+	bool		loads = s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY &&
+		s->load.phase != LOAD_UNPROVEN;
 	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
 	bool		any = device != s->user_of;
 
