@@ -285,7 +285,7 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 	bool		slept = false;
 	int			number = -1;
 
-	ConditionVariablePrepareToSleep(gs_queue_cv());
+	ConditionVariablePrepareToSleep(&gs_my_ticket()->cv);
 	for (;;)
 	{
 		bool		alive;
@@ -317,7 +317,7 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 		left = wait_left(start, served);
 		if (!alive || !may_wait || left <= 0)
 			break;
-		ConditionVariableTimedSleep(gs_queue_cv(), left,
+		ConditionVariableTimedSleep(&gs_my_ticket()->cv, left,
 									gs_compat_wait_event(GS_WAIT_STAGING));
 		slept = true;
 	}

@@ -43,18 +43,13 @@ static void
 stop_reading(int number)
 {
 	int			device = gs_served[number].device;
-	dlist_iter	iter;
 
 	if (gs_devices[device].reading != number)
 		return;
 	gs_devices[device].reading = -1;
-	dlist_foreach(iter, &gs_served_busy)
-	{
-		const ServedSession *s = dlist_container(ServedSession, busy, iter.cur);
-
-		if (s->load.phase == LOAD_WAITING)
-			gs_served_wake(s - gs_served);
-	}
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (gs_served[i].load.phase == LOAD_WAITING)
+			gs_served_wake(i);
 }
 
 void

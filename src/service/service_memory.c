@@ -53,11 +53,9 @@ gs_memory_share(int device)
 bool
 gs_memory_is_short(int device)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &gs_served_short)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 	{
-		const ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
+		const ServedSession *s = &gs_served[i];
 
 		if (s->waits_since != 0 && s->phase != SERVED_FAILED && (device < 0 || s->device == device))
 			return true;
@@ -104,18 +102,17 @@ static int
 longest_waiting(int device)
 {
 	int			oldest = -1;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &gs_served_short)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 	{
-		ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
+		ServedSession *s = &gs_served[i];
 
 		if (s->device != device || !is_waiting(s))
 			continue;
 		if (s->waits_since == 0)
 			s->waits_since = GetCurrentTimestamp();
 		if (oldest < 0 || s->waits_since < gs_served[oldest].waits_since)
-			oldest = s - gs_served;
+			oldest = i;
 	}
 	return oldest;
 }
@@ -238,29 +235,20 @@ gs_memory_decide(int device)
 	Choice		best = {{RELIEF_NONE, -1, false}, 0, false};
 	int			number;
 	bool		idle_only;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &gs_served_short)
-	{
-		const ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
-
-		if (s->device == device && may_retry(s))
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (gs_served[i].device == device && may_retry(&gs_served[i]))
 		{
 			decision.relief = RELIEF_RETRY;
-			decision.session = s - gs_served;
+			decision.session = i;
 			return decision;
 		}
-	}
 	number = longest_waiting(device);
 	if (number < 0)
 		return decision;
-	dlist_foreach(iter, &gs_served_busy)
-	{
-		const ServedSession *s = dlist_container(ServedSession, busy, iter.cur);
-
-		if (gs_write_is_busy(s) && s->device == device)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (gs_write_is_busy(&gs_served[i]) && gs_served[i].device == device)
 			return decision;	/* room is being made */
-	}
 	decision.session = number;
 	decision.relief = RELIEF_GIVE_UP;
 	if (is_load_too_large(&gs_served[number]))

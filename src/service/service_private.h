@@ -97,7 +97,7 @@ typedef struct ServedDevice
 
 	uint64		n_freed;		/* how often memory was given back */
 	int			reading;		/* the session that reads a range (service_load.c); -1: none */
-	int			n_users;		/* sessions with something on it, or about to have (gs_served_settle()) */
+	int			n_users;		/* sessions with something on it, or about to have */
 } ServedDevice;
 
 /* Where a session stands: service_served.c draws the transitions. */
@@ -195,6 +195,7 @@ typedef struct ServedSession
 	bool		performing;
 	GsJob		perform_job;
 	GsOrderCheck *check;		/* of sort, or of the range being loaded */
+	bool		woken;			/* gs_served_wake() was called */
 
 	/* device memory */
 	uint64		n_chunks;		/* asked to be appended, so far */
@@ -226,10 +227,8 @@ typedef struct ServedSession
 	uint64		run_bytes;		/* written in runs ... */
 	uint64		run_held;		/* ... and what their sorts held for them */
 
-	/* the lists that it is on, as service_served.c says */
-	dlist_node	woken;
-	dlist_node	busy;
-	dlist_node	short_of;
+	/* gs_served_settle()'s own */
+	dlist_node	active;			/* in the list, if next is not NULL */
 	int			user_of;		/* the device that counts it among its users; -1: none */
 } ServedSession;
 
@@ -280,10 +279,6 @@ extern ServedSession *gs_served;	/* by session number */
 extern int	gs_n_served;		/* sessions from this number on are FREE */
 extern ServedChunk *gs_served_chunks;	/* by chunk number */
 
-/* Sessions that may have something under way, beside jobs of chunks; and that may wait for memory. */
-extern dlist_head gs_served_busy;
-extern dlist_head gs_served_short;
-
 /* Nothing more is begun for the session. */
 static inline bool
 gs_served_is_over(const ServedSession *s)
@@ -332,14 +327,13 @@ extern void gs_served_fail(int number);
 /* End its jobs on the device early. */
 extern void gs_served_cancel(int number);
 
-/* Have the session take a step, by gs_sort_advance_woken(), before the service sleeps. */
+/* Have the session take a step, by gs_sort_advance(), before the service sleeps. */
 extern void gs_served_wake(int number);
 
-/* The session that is to take a step next, and no longer; that which is last to; -1: there is none. */
-extern int	gs_served_take_woken(void);
-extern int	gs_served_last_woken(void);
+/* The next active session after this one, or -1 for the first; -1: there is none. */
+extern int	gs_served_next(int number);
 
-/* It has taken its step: put it on the lists that it belongs on now.  False: it was on these. */
+/* Note whether the session is active, and uses its device; true: this is known. */
 extern bool gs_served_settle(int number);
 
 /* Note that a chunk's job begins. */
@@ -543,9 +537,7 @@ extern void gs_ranges_serve(int number, uint32 wanted);
 extern void gs_ranges_read_ahead(int number);
 
 /* service_sort.c */
-
-/* Sessions that are woken take a step each; false: there were none. */
-extern bool gs_sort_advance_woken(void);
+extern void gs_sort_advance(int number);
 extern bool gs_sort_note_ended(void);
 
 /* Have room made for the waiting sessions; true if anything has happened. */

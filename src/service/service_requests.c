@@ -81,10 +81,8 @@ request_arrays(int chunk)
 
 	gs_device_assign(c->session);
 	if (s->sort == NULL && s->phase == SERVED_FED)
-	{
 		s->sort = gs_job_open_sort(c->session);
-		gs_served_wake(c->session);
-	}
+	gs_served_wake(c->session);
 	if (s->phase != SERVED_FED)
 	{
 		refuse_fetch(c, GS_CANCELLED);

@@ -104,17 +104,11 @@ bool
 gs_role_is_first(int number)
 {
 	TimestampTz since = gs_served[number].limited_since;
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &gs_served_short)
-	{
-		const ServedSession *s = dlist_container(ServedSession, short_of, iter.cur);
-		int			other = s - gs_served;
-
-		if (other != number && gs_role_holds_up(other) && gs_role_is_same(number, other) &&
-			(since == 0 || s->limited_since < since))
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (i != number && gs_role_holds_up(i) && gs_role_is_same(number, i) &&
+			(since == 0 || gs_served[i].limited_since < since))
 			return false;
-	}
 	return true;
 }
 
@@ -168,14 +162,8 @@ gs_role_wait(int number)
 bool
 gs_role_is_short(int number)
 {
-	dlist_iter	iter;
-
-	dlist_foreach(iter, &gs_served_short)
-	{
-		int			other = dlist_container(ServedSession, short_of, iter.cur) - gs_served;
-
-		if (gs_role_holds_up(other) && (number < 0 || gs_role_is_same(number, other)))
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (gs_role_holds_up(i) && (number < 0 || gs_role_is_same(number, i)))
 			return true;
-	}
 	return false;
 }

@@ -29,9 +29,9 @@
  *	  FILED		there is no sort.
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
- * Lists spare the service looks at all sessions.  One that is woken takes a step soon.  After each step
- * gs_served_settle() puts the session on the lists that its state says.  So whatever makes it belong on
- * one wakes it, unless that happens in its step; and what is found on a list may belong there no more.
+ * The service looks at active sessions only: those that were woken, have something under way, or wait
+ * for memory.  They are on a list, where gs_served_settle() puts them when they are woken, and from where
+ * it takes them after a step.  So whatever makes a session active wakes it, unless that happens in its step.
  *
  * Tests: tap/sessions_many, tap/devices_several
  *
@@ -47,10 +47,9 @@ GsSpillIo  *gs_served_io = NULL;
 ServedSession *gs_served = NULL;
 int			gs_n_served = 0;
 ServedChunk *gs_served_chunks = NULL;
-dlist_head	gs_served_busy = DLIST_STATIC_INIT(gs_served_busy);
-dlist_head	gs_served_short = DLIST_STATIC_INIT(gs_served_short);
 
-static dlist_head woken = DLIST_STATIC_INIT(woken);
+static dlist_head active = DLIST_STATIC_INIT(active);	/* the newest first */
+
 static int *started = NULL;		/* chunks with a job under way */
 static int	n_started = 0;
 static ServiceBuffer *buffers = NULL;
@@ -61,7 +60,7 @@ clear(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	memset(s, 0, offsetof(ServedSession, woken));
+	memset(s, 0, offsetof(ServedSession, active));
 	s->waiting = s->device = -1;
 }
 
@@ -80,67 +79,6 @@ gs_served_init(void)
 		clear(i);
 		gs_served[i].user_of = -1;
 	}
-}
-
-/*
- * Lists
- */
-
-/* Returns whether anything has changed. */
-static bool
-put_on(dlist_head *list, dlist_node *node, bool belongs)
-{
-	if (belongs == (node->next != NULL))
-		return false;
-	if (belongs)
-		dlist_push_tail(list, node);
-	else
-	{
-		dlist_delete(node);
-		node->next = NULL;
-	}
-	return true;
-}
-
-void
-gs_served_wake(int number)
-{
-	(void) put_on(&woken, &gs_served[number].woken, true);
-}
-
-int
-gs_served_last_woken(void)
-{
-	return dlist_is_empty(&woken) ? -1 : dlist_tail_element(ServedSession, woken, &woken) - gs_served;
-}
-
-int
-gs_served_take_woken(void)
-{
-	ServedSession *s = dlist_head_element(ServedSession, woken, &woken);
-
-	(void) put_on(&woken, &s->woken, false);
-	return s - gs_served;
-}
-
-bool
-gs_served_settle(int number)
-{
-	ServedSession *s = &gs_served[number];
-	bool		loads = s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY &&
-		s->load.phase != LOAD_UNPROVEN;
-	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
-	bool		any = device != s->user_of;
-
-	any |= put_on(&gs_served_busy, &s->busy, s->performing || s->check || loads || gs_write_is_busy(s));
-	any |= put_on(&gs_served_short, &s->short_of, s->refused || s->load.refused || s->waits_since != 0 ||
-				  s->limited_since != 0);
-	if (s->user_of >= 0)
-		gs_devices[s->user_of].n_users--;
-	if (device >= 0)
-		gs_devices[device].n_users++;
-	s->user_of = device;
-	return any;
 }
 
 /*
@@ -194,7 +132,6 @@ gs_served_reset(int number)
 	free(s->last_key);
 	gs_key_levels_close(s->levels);
 	clear(number);
-	(void) put_on(&woken, &s->woken, false);
 	(void) gs_served_settle(number);
 	while (gs_n_served > 0 && gs_served[gs_n_served - 1].phase == SERVED_FREE)
 		gs_n_served--;
@@ -256,8 +193,52 @@ gs_served_fail(int number)
 }
 
 /*
- * Jobs of chunks
+ * What is to be done next
  */
+
+void
+gs_served_wake(int number)
+{
+	gs_served[number].woken = true;
+	(void) gs_served_settle(number);
+}
+
+int
+gs_served_next(int number)
+{
+	dlist_node *node = number < 0 ? &active.head : &gs_served[number].active;
+
+	if (!dlist_has_prev(&active, node))
+		return -1;
+	return dlist_container(ServedSession, active, dlist_prev_node(&active, node)) - gs_served;
+}
+
+bool
+gs_served_settle(int number)
+{
+	ServedSession *s = &gs_served[number];
+	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
+	bool		is_active = s->woken || s->performing || s->check || gs_write_is_busy(s) ||
+		(s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY) ||
+		s->refused || s->load.refused || s->waits_since != 0 || s->limited_since != 0;
+	bool		listed = s->active.next != NULL;
+
+	if (is_active == listed && device == s->user_of)
+		return true;
+	if (is_active && !listed)
+		dlist_push_head(&active, &s->active);
+	else if (!is_active && listed)
+	{
+		dlist_delete(&s->active);
+		s->active.next = NULL;
+	}
+	if (s->user_of >= 0)
+		gs_devices[s->user_of].n_users--;
+	if (device >= 0)
+		gs_devices[device].n_users++;
+	s->user_of = device;
+	return false;
+}
 
 void
 gs_served_start(int chunk)
@@ -368,17 +349,12 @@ gs_buffer_take(int number, BufferUse use)
 void
 gs_buffer_free(int buffer)
 {
-	dlist_iter	iter;
-
 	Assert(buffers[buffer].use != BUFFER_FREE);
 	buffers[buffer].use = BUFFER_FREE;
-	dlist_foreach(iter, &gs_served_busy)
-	{
-		const ServedSession *s = dlist_container(ServedSession, busy, iter.cur);
-
-		if (s->out.phase == OUT_WRITING || s->load.phase == LOAD_READING || s->load.phase == LOAD_SPLITTING)
-			gs_served_wake(s - gs_served);
-	}
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (gs_served[i].out.phase == OUT_WRITING || gs_served[i].load.phase == LOAD_READING ||
+			gs_served[i].load.phase == LOAD_SPLITTING)
+			gs_served_wake(i);
 }
 
 int

@@ -173,7 +173,7 @@ typedef struct GsSession
 {
 	uint64		id;				/* never used twice */
 	int			device;			/* its number; -1: none yet [S] */
-	GsSessionState state;		/* a step reads it once (service_sort.c); who makes room for
+	GsSessionState state;		/* a step reads it once (gs_sort_advance()); who makes room for
 								 * others looks at it without the lock, as it may change at once */
 	bool		overflow;		/* FEEDING: feeders must feed no more [S] */
 	bool		failed;			/* the session is of no more use: the device, or a file [S] */
@@ -333,7 +333,7 @@ extern void gs_share_leave(int share);
 
 /* Could one of its role's backends be given a session now? */
 extern bool gs_share_may_open(const GsShare *share);
-extern ConditionVariable *gs_queue_cv(void);	/* wakes this process, for which the lock is not needed */
+extern GsTicket *gs_my_ticket(void);	/* this process's; for its cv without the lock */
 extern void gs_queue_enter(void);
 extern bool gs_queue_first(void);	/* does nobody wait who came before, and could go on? */
 extern bool gs_queue_leave(void);	/* was this process in it? */

@@ -140,8 +140,8 @@ sort_session(int number, uint32 wanted)
  * What the session's backends ask for is read once, here: it may change at any time, and
  * a step that read it again could take chunks that it has not seen for all that there are.
  */
-static void
-advance(int number)
+void
+gs_sort_advance(int number)
 {
 	GsSession  *session = &gs_sessions[number];
 	GsSessionState state;
@@ -172,25 +172,6 @@ advance(int number)
 		gs_ranges_read_ahead(number);
 	else if (state == GS_SESSION_SORTING && !queued)
 		sort_session(number, wanted);
-}
-
-bool
-gs_sort_advance_woken(void)
-{
-	int			last = gs_served_last_woken();
-	int			number;
-
-	if (last < 0)
-		return false;
-	/* whoever is woken meanwhile waits for the next call */
-	do
-	{
-		number = gs_served_take_woken();
-		GS_DELAY();
-		advance(number);
-		(void) gs_served_settle(number);
-	} while (number != last);
-	return true;
 }
 
 /* The order of a session's sort, or of a range, is known to be right, or not. */
@@ -306,18 +287,13 @@ bool
 gs_sort_make_room(void)
 {
 	bool		any = false;
-	dlist_iter	iter;
 
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_devices[i].state == DEVICE_READY)
 			any |= carry_out(gs_memory_decide(i));
-	dlist_foreach(iter, &gs_served_short)
-	{
-		int			number = dlist_container(ServedSession, short_of, iter.cur) - gs_served;
-
-		if (gs_role_holds_up(number) && gs_role_is_first(number))
-			any |= carry_out(gs_memory_decide_role(number));
-	}
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (gs_role_holds_up(i) && gs_role_is_first(i))
+			any |= carry_out(gs_memory_decide_role(i));
 	return any;
 }
 
@@ -329,30 +305,30 @@ bool
 gs_sort_note_ended(void)
 {
 	bool		any = gs_order_check_work();
-	dlist_iter	iter;
 
-	dlist_foreach(iter, &gs_served_busy)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 	{
-		ServedSession *s = dlist_container(ServedSession, busy, iter.cur);
-		int			number = s - gs_served;
-		GsOrderOutcome outcome = {GS_ORDER_PENDING};
+		ServedSession *s = &gs_served[i];
 
 		if (s->performing && gs_job_status(&s->perform_job) != GS_PENDING)
 		{
-			perform_ended(number);
+			perform_ended(i);
 			any = true;
 		}
 		if ((s->out.phase == OUT_PERFORMING && gs_job_status(&s->out.job) != GS_PENDING) ||
 			(s->load.performing && gs_job_status(&s->load.job) != GS_PENDING))
 		{
-			gs_served_wake(number);
+			gs_served_wake(i);
 			any = true;
 		}
 		if (s->check)
-			gs_order_check_outcome(s->check, &outcome);
-		if (outcome.verdict != GS_ORDER_PENDING)
 		{
-			check_ended(number, &outcome);
+			GsOrderOutcome outcome;
+
+			gs_order_check_outcome(s->check, &outcome);
+			if (outcome.verdict == GS_ORDER_PENDING)
+				continue;
+			check_ended(i, &outcome);
 			any = true;
 		}
 	}

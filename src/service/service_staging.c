@@ -215,19 +215,13 @@ gs_share_may_open(const GsShare *share)
 	return share->sessions < gs_shared->n_sessions - gs_shared->n_open && share->chunks < unclaimed();
 }
 
-static inline GsTicket *
-my_ticket(void)
+GsTicket *
+gs_my_ticket(void)
 {
 	int			number = MyProc - ProcGlobal->allProcs;
 
 	Assert(number >= 0 && number < MaxBackends);
 	return &gs_tickets[number];
-}
-
-ConditionVariable *
-gs_queue_cv(void)
-{
-	return &my_ticket()->cv;
 }
 
 /* The oldest in the queue, of those whose role could be given a session now; NULL: there is none. */
@@ -254,9 +248,8 @@ next_ticket(void)
 void
 gs_queue_enter(void)
 {
-	GsTicket   *ticket = my_ticket();
+	GsTicket   *ticket = gs_my_ticket();
 
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	if (ticket->number != 0)
 		return;
 	ticket->number = gs_shared->next_ticket++;
@@ -270,15 +263,14 @@ gs_queue_first(void)
 {
 	const GsTicket *next = next_ticket();
 
-	return next == NULL || next == my_ticket();
+	return next == NULL || next == gs_my_ticket();
 }
 
 bool
 gs_queue_leave(void)
 {
-	GsTicket   *ticket = my_ticket();
+	GsTicket   *ticket = gs_my_ticket();
 
-	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
 	if (ticket->number == 0)
 		return false;
 	ticket->number = 0;

@@ -225,7 +225,18 @@ work(void)
 	any |= gs_sort_note_ended();
 	any |= gs_sort_make_room();
 	any |= gs_devices_step();
-	any |= gs_sort_advance_woken();
+	for (int i = gs_served_next(-1), next; i >= 0; i = next)
+	{
+		/* whoever is woken meanwhile may wait for the next call */
+		next = gs_served_next(i);
+		if (!gs_served[i].woken)
+			continue;
+		gs_served[i].woken = false;
+		GS_DELAY();
+		gs_sort_advance(i);
+		(void) gs_served_settle(i);
+		any = true;
+	}
 	return any;
 }
 
@@ -238,7 +249,7 @@ longest_sleep(void)
 	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 
 	for (int i = 0; i < gs_n_served; i++)
-		Assert(!gs_served_settle(i));
+		Assert(gs_served_settle(i));
 	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
 		return GS_SHORT_MEMORY_MS;
 	if (gs_shared->n_idle_pages > 0)
