@@ -248,6 +248,7 @@ longest_sleep(void)
 	long		retry = gs_devices_sleep_ms();
 	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 
+	/* whatever makes a session active has woken it, so this changes nothing */
 	for (int i = 0; i < gs_n_served; i++)
 		Assert(gs_served_settle(i));
 	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
