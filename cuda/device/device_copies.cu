@@ -168,6 +168,7 @@ void copy_image(CopySlot *slot, char *place, cudaStream_t stream)
   const char *chunk_end = static_cast<const char *>(request.chunk) + request.sort->spec.chunk_bytes;
   char *records = place + align_up<u64>(request.data_bytes, 16);
 
+  slot->queued = true;
   slot->copy_begin.record(stream);
   if (request.data_bytes > 0)
     GS_CUDA_TRY(cudaMemcpyAsync(place, request.chunk, request.data_bytes, cudaMemcpyHostToDevice, stream));
@@ -411,6 +412,7 @@ void start_copy(CopySlot *slot, CopyLane *lane)
 {
   const Request &request = slot->request;
 
+  slot->queued = request.call != Call::append;
   slot->failed = !guarded(&slot->failure, [&] { queue_copy(slot, lane); });
   if (!slot->failed)
     return;
@@ -421,9 +423,13 @@ void start_copy(CopySlot *slot, CopyLane *lane)
   }
 
   // Part of the work may be under way, but the caller may reuse the memory of its
-  // chunk or page once the job has ended, and close the sort.
-  (void)cudaStreamSynchronize(lane->gather_stream);
-  (void)cudaStreamSynchronize(lane->copy_stream);
+  // chunk or page once the job has ended, and close the sort.  An append that was
+  // refused before its copy began does not hold up the copies of other sorts.
+  if (slot->queued)
+  {
+    (void)cudaStreamSynchronize(lane->gather_stream);
+    (void)cudaStreamSynchronize(lane->copy_stream);
+  }
   (void)cudaGetLastError();
 }
 

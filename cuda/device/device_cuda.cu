@@ -91,7 +91,7 @@ void select_device(int ordinal)
 // The limit that the caller asks for with so many bytes.
 u64 limit_for(const GsDevice *device, uint64_t bytes)
 {
-  return bytes == 0 ? device->default_limit : std::min(bytes, device->memory_total);
+  return bytes == 0 ? device->default_limit : std::min(bytes, device->info.memory_total);
 }
 
 std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
@@ -106,9 +106,9 @@ std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
   GS_CUDA_TRY(cudaGetDeviceProperties(&properties, config->ordinal));
   GS_CUDA_TRY(cudaMemGetInfo(&free_bytes, &total_bytes));
   device->config = *config;
-  device->name = properties.name;
-  device->uuid = uuid_of(properties);
-  device->memory_total = total_bytes;
+  std::string(properties.name).copy(device->info.name, sizeof device->info.name - 1);
+  uuid_of(properties).copy(device->info.uuid, sizeof device->info.uuid - 1);
+  device->info.memory_total = total_bytes;
   device->default_limit = free_bytes / 5 * 4 / std::max(config->opened, 1);
   device->memory =
       std::make_unique<DeviceMemory>(config->ordinal, limit_for(device.get(), config->memory_limit));
@@ -194,10 +194,7 @@ void cuda_close(GsDevice *device)
 
 void cuda_info(GsDevice *device, GsDeviceInfo *info)
 {
-  memset(info, 0, sizeof *info);
-  snprintf(info->name, sizeof info->name, "%s", device->name.c_str());
-  snprintf(info->uuid, sizeof info->uuid, "%s", device->uuid.c_str());
-  info->memory_total = device->memory_total;
+  *info = device->info;
   info->memory_limit = device->memory->limit();
   info->memory_used = device->memory->used();
 }

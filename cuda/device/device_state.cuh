@@ -33,7 +33,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -116,6 +115,7 @@ struct OutputBuffer
 struct CopySlot
 {
   Request request;
+  bool queued; // work on the caller's memory or the sort's may be on the streams
   bool failed;
   Failure failure;
   ImageRef image; // append
@@ -174,9 +174,7 @@ struct GsDevice
 {
   gpusort::PinClaim pin_claim; // goes last
   GsDeviceConfig config;
-  std::string name;
-  std::string uuid;
-  uint64_t memory_total = 0;
+  GsDeviceInfo info = {};     // without what changes: memory_limit, memory_used
   uint64_t default_limit = 0; // of memory
   std::unique_ptr<gpusort::DeviceMemory> memory;
   std::vector<GsDeviceSort *> sorts;

@@ -70,13 +70,13 @@ default_limit(uint64_t total)
 static void
 host_set_memory_limit(GsDevice *device, uint64_t bytes)
 {
-	uint64_t	most = device->memory_total / 10 * 9;
+	uint64_t	most = device->info.memory_total / 10 * 9;
 
 	device->limit_is_default = bytes == 0;
 	if (bytes == 0)
-		device->memory_limit = device->default_limit;
+		device->info.memory_limit = device->default_limit;
 	else
-		device->memory_limit = bytes < most ? bytes : most;
+		device->info.memory_limit = bytes < most ? bytes : most;
 }
 
 static int
@@ -105,8 +105,8 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 	if (made == NULL)
 		return gs_host_fail(error, GS_NO_MEMORY, "out of memory");
 	made->config = *config;
-	made->memory_total = gs_host_total_memory();
-	made->default_limit = default_limit(made->memory_total) / (config->opened > 1 ? config->opened : 1);
+	made->info.memory_total = gs_host_total_memory();
+	made->default_limit = default_limit(made->info.memory_total) / (config->opened > 1 ? config->opened : 1);
 	host_set_memory_limit(made, config->memory_limit);
 	made->pool = gs_host_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
 	if (made->pool == NULL)
@@ -114,6 +114,9 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 		free(made);
 		return gs_host_fail(error, GS_NO_MEMORY, "could not start a thread");
 	}
+	threads = gs_host_pool_threads(made->pool);
+	snprintf(made->info.name, sizeof(made->info.name), "host, %d thread%s", threads, threads == 1 ? "" : "s");
+	made->info.threads = threads;
 	pthread_mutex_init(&made->lock, NULL);
 	pthread_cond_init(&made->idle, NULL);
 	*device = made;
@@ -123,13 +126,7 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 static void
 host_info(GsDevice *device, GsDeviceInfo *info)
 {
-	int			threads = gs_host_pool_threads(device->pool);
-
-	memset(info, 0, sizeof(*info));
-	snprintf(info->name, sizeof(info->name), "host, %d thread%s", threads, threads == 1 ? "" : "s");
-	info->threads = threads;
-	info->memory_total = device->memory_total;
-	info->memory_limit = device->memory_limit;
+	*info = device->info;
 	pthread_mutex_lock(&device->lock);
 	info->memory_used = device->memory_used;
 	pthread_mutex_unlock(&device->lock);
@@ -242,7 +239,7 @@ reserve(GsHostJob *job, uint64_t memory)
 {
 	GsDevice   *device = job->sort->device;
 
-	if (device->memory_used + memory <= device->memory_limit)
+	if (device->memory_used + memory <= device->info.memory_limit)
 	{
 		job->reserved = memory;
 		job->sort->memory_used += memory;
@@ -252,7 +249,7 @@ reserve(GsHostJob *job, uint64_t memory)
 	gs_host_fail(&job->error, GS_NO_MEMORY,
 		 "%llu bytes more than the %llu in use would exceed the limit of %llu",
 		 (unsigned long long) memory, (unsigned long long) device->memory_used,
-		 (unsigned long long) device->memory_limit);
+		 (unsigned long long) device->info.memory_limit);
 	return false;
 }
 
@@ -271,14 +268,14 @@ machine_has_memory(GsHostJob *job, uint64_t memory)
 	device->unwatched += memory;
 	if (device->unwatched < WATCH_BYTES)
 		return true;
-	available = gs_host_available_memory(device->memory_total);
-	if (available >= device->memory_total / 10)
+	available = gs_host_available_memory(device->info.memory_total);
+	if (available >= device->info.memory_total / 10)
 	{
 		device->unwatched = 0;
 		return true;
 	}
 	gs_host_fail(&job->error, GS_NO_MEMORY, "the machine has only %llu of %llu bytes of memory left",
-		 (unsigned long long) available, (unsigned long long) device->memory_total);
+		 (unsigned long long) available, (unsigned long long) device->info.memory_total);
 	return false;
 }
 

@@ -85,9 +85,8 @@ struct GsDevice
 {
 	GsDeviceConfig config;
 	GsHostPool *pool;
-	uint64_t	memory_total;
+	GsDeviceInfo info;			/* of the caller's thread only, and without memory_used */
 	uint64_t	default_limit;	/* of memory */
-	uint64_t	memory_limit;	/* of the caller's thread only */
 	bool		limit_is_default;	/* of the caller's thread only */
 	uint64_t	unwatched;		/* bytes reserved since the machine was asked for
 								 * its memory; of the caller's thread only */

@@ -267,8 +267,7 @@ leave_queue(int code, Datum arg)
 {
 	gs_lock();
 	gs_queue_leave();
-	gs_unlock();
-	ConditionVariableBroadcast(&gs_shared->session_cv);
+	gs_unlock_and_wake();
 }
 
 /*
@@ -286,11 +285,10 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 	bool		slept = false;
 	int			number = -1;
 
-	ConditionVariablePrepareToSleep(&gs_shared->session_cv);
+	ConditionVariablePrepareToSleep(&gs_my_ticket()->cv);
 	for (;;)
 	{
 		bool		alive;
-		bool		waited = false;
 		TimestampTz served;
 		long		left;
 
@@ -303,27 +301,23 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 		if (number >= 0)
 		{
 			take_session(client, number, spec, tablespace, feeders);
-			waited = gs_queue_leave();
-			if (waited)
+			if (gs_queue_leave())
 				gs_shared->served = GetCurrentTimestamp();
+
+			/* there may be one for the next in the queue, too */
+			gs_unlock_and_wake();
+			break;
 		}
-		else if (may_wait)
+		if (may_wait)
 			gs_queue_enter();
 		served = gs_shared->served;
 		gs_unlock();
-		if (number >= 0)
-		{
-			/* there may be one for the next in the queue, too */
-			if (waited)
-				ConditionVariableBroadcast(&gs_shared->session_cv);
-			break;
-		}
 		*reason = alive ? GS_FALLBACK_STAGING : GS_FALLBACK_SERVICE;
 
 		left = wait_left(start, served);
 		if (!alive || !may_wait || left <= 0)
 			break;
-		ConditionVariableTimedSleep(&gs_shared->session_cv, left,
+		ConditionVariableTimedSleep(&gs_my_ticket()->cv, left,
 									gs_compat_wait_event(GS_WAIT_STAGING));
 		slept = true;
 	}
@@ -454,9 +448,8 @@ gs_client_close(GsClient *client)
 		else
 			gs_session_free(client->number);
 	}
-	gs_unlock();
+	gs_unlock_and_wake();
 	wake_service();
-	ConditionVariableBroadcast(&gs_shared->session_cv);
 	report_temp_files(tablespace, client->id, temp_bytes);
 }
 
@@ -535,7 +528,7 @@ GsClientStatus
 gs_client_take_chunk(GsClient *client, bool for_page, int *chunk)
 {
 	GsClientStatus status;
-	Wait		wait = {for_page ? &gs_shared->session_cv : &client->session->cv, GS_WAIT_STAGING, false};
+	Wait		wait = {for_page ? &gs_shared->chunk_cv : &client->session->cv, GS_WAIT_STAGING, false};
 
 	for (;;)
 	{
@@ -591,9 +584,8 @@ gs_client_give_chunk(GsClient *client, int chunk)
 		Assert(gs_chunks[chunk].session == client->number);
 		gs_chunk_free(chunk);
 	}
-	gs_unlock();
+	gs_unlock_and_wake();
 	ConditionVariableBroadcast(&client->session->cv);
-	ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
 GsClientStatus
@@ -736,9 +728,7 @@ gs_client_promise(GsClient *client, int chunks)
 		gs_session_reserve(client->session, chunks);
 		promised = client->session->reserved;
 	}
-	gs_unlock();
-	if (chunks == 0)
-		ConditionVariableBroadcast(&gs_shared->session_cv);
+	gs_unlock_and_wake();
 	return promised;
 }
 

@@ -530,7 +530,7 @@ gs_device_assign(int number)
 
 		if (gs_devices[device].state != DEVICE_READY)
 			continue;
-		expected = expect(device, now);
+		expected = gs_n_devices > 1 ? expect(device, now) : 0;
 		if (expected > most)
 		{
 			best = device;
@@ -714,16 +714,23 @@ gs_devices_sleep_ms(void)
 void
 gs_devices_publish(void)
 {
-	GsDeviceInfo infos[GS_MAX_DEVICES];
+	for (int i = 0; i < gs_n_devices; i++)
+	{
+		GsDeviceInfo *shown = &gs_shared->devices[i].info;
+		GsDeviceInfo info;
 
-	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
-			gs_ops->info(gs_devices[i].device, &infos[i]);
-	gs_lock();
-	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
-			gs_shared->devices[i].info = infos[i];
-	gs_unlock();
+		if (gs_devices[i].state != DEVICE_READY)
+			continue;
+		gs_ops->info(gs_devices[i].device, &info);
+		if (memcmp(shown, &info, offsetof(GsDeviceInfo, memory_used)) != 0)
+		{
+			gs_lock();
+			*shown = info;
+			gs_unlock();
+		}
+		else
+			__atomic_store_n(&shown->memory_used, info.memory_used, __ATOMIC_RELAXED);
+	}
 }
 
 void

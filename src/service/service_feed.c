@@ -89,7 +89,6 @@ gs_feed_ended(int chunk, GsStatus status)
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
 	ServedSession *s = &gs_served[c->session];
-	bool		awaited;
 
 	s->appends--;
 	if (status == GS_NO_MEMORY && s->phase == SERVED_FED)
@@ -108,11 +107,8 @@ gs_feed_ended(int chunk, GsStatus status)
 	session->rows += c->n_records;
 	session->bytes += c->data_bytes;
 	gs_chunk_free(chunk);
-	awaited = gs_chunk_awaited();
-	gs_unlock();
+	gs_unlock_and_wake();
 	ConditionVariableBroadcast(&session->cv);
-	if (awaited)
-		ConditionVariableBroadcast(&gs_shared->session_cv);
 }
 
 void

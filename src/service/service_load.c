@@ -47,7 +47,7 @@ stop_reading(int number)
 	if (gs_devices[device].reading != number)
 		return;
 	gs_devices[device].reading = -1;
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_served[i].load.phase == LOAD_WAITING)
 			gs_served_wake(i);
 }

@@ -41,13 +41,9 @@ uint64
 gs_memory_share(int device)
 {
 	GsDeviceInfo info;
-	int			n = 0;
 
 	gs_ops->info(gs_devices[device].device, &info);
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served_is_on(i, device))
-			n++;
-	return info.memory_limit / Max(n, 1);
+	return info.memory_limit / Max(gs_devices[device].n_users, 1);
 }
 
 /*
@@ -57,7 +53,7 @@ gs_memory_share(int device)
 bool
 gs_memory_is_short(int device)
 {
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 	{
 		const ServedSession *s = &gs_served[i];
 
@@ -107,7 +103,7 @@ longest_waiting(int device)
 {
 	int			oldest = -1;
 
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 	{
 		ServedSession *s = &gs_served[i];
 
@@ -240,7 +236,7 @@ gs_memory_decide(int device)
 	int			number;
 	bool		idle_only;
 
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_served[i].device == device && may_retry(&gs_served[i]))
 		{
 			decision.relief = RELIEF_RETRY;
@@ -250,7 +246,7 @@ gs_memory_decide(int device)
 	number = longest_waiting(device);
 	if (number < 0)
 		return decision;
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_write_is_busy(&gs_served[i]) && gs_served[i].device == device)
 			return decision;	/* room is being made */
 	decision.session = number;

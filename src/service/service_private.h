@@ -58,6 +58,7 @@
 #include <pthread.h>
 
 #include "compat.h"
+#include "lib/ilist.h"
 #include "order/key_levels.h"
 #include "order/order_check.h"
 #include "service/service_shmem.h"
@@ -96,6 +97,7 @@ typedef struct ServedDevice
 
 	uint64		n_freed;		/* how often memory was given back */
 	int			reading;		/* the session that reads a range (service_load.c); -1: none */
+	int			n_users;		/* sessions with something on it, or about to have */
 } ServedDevice;
 
 /* Where a session stands: service_served.c draws the transitions. */
@@ -224,6 +226,10 @@ typedef struct ServedSession
 								 * over these, of bytes over all runs */
 	uint64		run_bytes;		/* written in runs ... */
 	uint64		run_held;		/* ... and what their sorts held for them */
+
+	/* gs_served_settle()'s own */
+	dlist_node	active;			/* in the list, if next is not NULL */
+	int			user_of;		/* the device that counts it among its users; -1: none */
 } ServedSession;
 
 /* Where a chunk's fetch takes its page or image from. */
@@ -321,8 +327,14 @@ extern void gs_served_fail(int number);
 /* End its jobs on the device early. */
 extern void gs_served_cancel(int number);
 
-/* Have the session looked at, by gs_sort_advance(), before the service sleeps. */
+/* Have the session take a step, by gs_sort_advance(), before the service sleeps. */
 extern void gs_served_wake(int number);
+
+/* The next active session after this one, or -1 for the first; -1: there is none. */
+extern int	gs_served_next(int number);
+
+/* Note whether the session is active, and uses its device; true: this is known. */
+extern bool gs_served_settle(int number);
 
 /* Note that a chunk's job begins. */
 extern void gs_served_start(int chunk);
@@ -376,9 +388,8 @@ extern bool gs_role_has_room(int number, double part);
 extern bool gs_role_holds_up(int number);
 extern bool gs_role_is_first(int number);
 
-/* Does any session of its role wait?  Of any role? */
+/* Does any session of its role wait?  -1: of any role? */
 extern bool gs_role_is_short(int number);
-extern bool gs_role_any_waits(void);
 
 /* service_devices.c */
 

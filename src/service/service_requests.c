@@ -82,6 +82,7 @@ request_arrays(int chunk)
 	gs_device_assign(c->session);
 	if (s->sort == NULL && s->phase == SERVED_FED)
 		s->sort = gs_job_open_sort(c->session);
+	gs_served_wake(c->session);
 	if (s->phase != SERVED_FED)
 	{
 		refuse_fetch(c, GS_CANCELLED);
@@ -396,8 +397,6 @@ gs_requests_give_up_pages(void)
 		gs_chunk_free(i);
 		any = true;
 	}
-	gs_unlock();
-	if (any)
-		ConditionVariableBroadcast(&gs_shared->session_cv);
+	gs_unlock_and_wake();
 	return any;
 }

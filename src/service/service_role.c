@@ -47,7 +47,7 @@ is_limited(int number)
 bool
 gs_role_is_same(int number, int other)
 {
-	return gs_sessions[other].state != GS_SESSION_FREE && is_limited(other) &&
+	return gs_served[other].phase != SERVED_FREE && is_limited(other) &&
 		gs_sessions[other].role == gs_sessions[number].role;
 }
 
@@ -105,7 +105,7 @@ gs_role_is_first(int number)
 {
 	TimestampTz since = gs_served[number].limited_since;
 
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (i != number && gs_role_holds_up(i) && gs_role_is_same(number, i) &&
 			(since == 0 || gs_served[i].limited_since < since))
 			return false;
@@ -162,17 +162,8 @@ gs_role_wait(int number)
 bool
 gs_role_is_short(int number)
 {
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_role_holds_up(i) && gs_role_is_same(number, i))
-			return true;
-	return false;
-}
-
-bool
-gs_role_any_waits(void)
-{
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_role_holds_up(i))
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
+		if (gs_role_holds_up(i) && (number < 0 || gs_role_is_same(number, i)))
 			return true;
 	return false;
 }

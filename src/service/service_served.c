@@ -29,6 +29,10 @@
  *	  FILED		there is no sort.
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
+ * The service looks at active sessions only: those that were woken, have something under way, or wait
+ * for memory.  They are on a list, where gs_served_settle() puts them when they are woken, and from where
+ * it takes them after a step.  So whatever makes a session active wakes it, unless that happens in its step.
+ *
  * Tests: tap/sessions_many, tap/devices_several
  *
  *-------------------------------------------------------------------------
@@ -44,6 +48,8 @@ ServedSession *gs_served = NULL;
 int			gs_n_served = 0;
 ServedChunk *gs_served_chunks = NULL;
 
+static dlist_head active = DLIST_STATIC_INIT(active);	/* the newest first */
+
 static int *started = NULL;		/* chunks with a job under way */
 static int	n_started = 0;
 static ServiceBuffer *buffers = NULL;
@@ -54,7 +60,7 @@ clear(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	memset(s, 0, sizeof(*s));
+	memset(s, 0, offsetof(ServedSession, active));
 	s->waiting = s->device = -1;
 }
 
@@ -69,7 +75,10 @@ gs_served_init(void)
 	buffers = MemoryContextAllocZero(TopMemoryContext,
 									 gs_shared->n_buffers * sizeof(ServiceBuffer));
 	for (int i = 0; i < gs_shared->n_sessions; i++)
+	{
 		clear(i);
+		gs_served[i].user_of = -1;
+	}
 }
 
 /*
@@ -123,6 +132,7 @@ gs_served_reset(int number)
 	free(s->last_key);
 	gs_key_levels_close(s->levels);
 	clear(number);
+	(void) gs_served_settle(number);
 	while (gs_n_served > 0 && gs_served[gs_n_served - 1].phase == SERVED_FREE)
 		gs_n_served--;
 }
@@ -190,6 +200,44 @@ void
 gs_served_wake(int number)
 {
 	gs_served[number].woken = true;
+	(void) gs_served_settle(number);
+}
+
+int
+gs_served_next(int number)
+{
+	dlist_node *node = number < 0 ? &active.head : &gs_served[number].active;
+
+	if (!dlist_has_prev(&active, node))
+		return -1;
+	return dlist_container(ServedSession, active, dlist_prev_node(&active, node)) - gs_served;
+}
+
+bool
+gs_served_settle(int number)
+{
+	ServedSession *s = &gs_served[number];
+	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
+	bool		is_active = s->woken || s->performing || s->check || gs_write_is_busy(s) ||
+		(s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY) ||
+		s->refused || s->load.refused || s->waits_since != 0 || s->limited_since != 0;
+	bool		listed = s->active.next != NULL;
+
+	if (is_active == listed && device == s->user_of)
+		return true;
+	if (is_active && !listed)
+		dlist_push_head(&active, &s->active);
+	else if (!is_active && listed)
+	{
+		dlist_delete(&s->active);
+		s->active.next = NULL;
+	}
+	if (s->user_of >= 0)
+		gs_devices[s->user_of].n_users--;
+	if (device >= 0)
+		gs_devices[device].n_users++;
+	s->user_of = device;
+	return false;
 }
 
 void
@@ -303,7 +351,7 @@ gs_buffer_free(int buffer)
 {
 	Assert(buffers[buffer].use != BUFFER_FREE);
 	buffers[buffer].use = BUFFER_FREE;
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_served[i].out.phase == OUT_WRITING || gs_served[i].load.phase == LOAD_READING ||
 			gs_served[i].load.phase == LOAD_SPLITTING)
 			gs_served_wake(i);

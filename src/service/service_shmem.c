@@ -154,7 +154,9 @@ gs_service_shmem_startup(void)
 		gs_shared->next_session_id = (uint64) GetCurrentTimestamp();
 		gs_shared->next_ticket = gs_shared->next_request = 1;
 		gs_shared->chunk_queue_head = gs_shared->session_queue_head = -1;
-		ConditionVariableInit(&gs_shared->session_cv);
+		ConditionVariableInit(&gs_shared->chunk_cv);
+		for (int i = 0; i < MaxBackends; i++)
+			ConditionVariableInit(&gs_tickets[i].cv);
 
 		gs_shared->free_chunk = -1;
 		for (int i = gs_shared->n_chunks - 1; i >= 0; i--)

@@ -46,6 +46,7 @@
 #include "gpusort.h"
 #include "guc.h"
 #include "key/key_layout.h"
+#include "lib/ilist.h"
 #include "spill/spill.h"
 #include "stats.h"
 #include "storage/condition_variable.h"
@@ -110,6 +111,7 @@ typedef struct GsShare
 	int			users;			/* sessions, and backends that wait for one; 0: not in use */
 	int			sessions;
 	int			chunks;			/* that these hold or were promised */
+	dlist_head	queue;			/* tickets of backends that wait for a session, oldest first */
 } GsShare;
 
 /* A backend's place in the queue for a session. */
@@ -117,6 +119,8 @@ typedef struct GsTicket
 {
 	uint64		number;			/* 0: it is not in it */
 	int			share;			/* its role's */
+	dlist_node	node;			/* in the share's queue */
+	ConditionVariable cv;		/* wakes the backend; has its own lock */
 } GsTicket;
 
 typedef enum GsSessionState
@@ -227,7 +231,7 @@ typedef struct GsSharedDevice
 {
 	bool		ready;			/* sorts go to it, while the service serves */
 	char		message[GS_MESSAGE_BYTES];	/* why not */
-	GsDeviceInfo info;
+	GsDeviceInfo info;			/* [S], but memory_used changes without the lock */
 	int			losses;			/* failures one after the other, also of other services [P] */
 	TimestampTz lost_at;		/* the last of them [P] */
 } GsSharedDevice;
@@ -278,8 +282,8 @@ typedef struct GsShared
 	uint64		next_ticket;
 	TimestampTz served;			/* when one of them was given a session last */
 
-	/* wakes them; has its own lock */
-	ConditionVariable session_cv;
+	/* wakes readers that wait for a chunk; has its own lock */
+	ConditionVariable chunk_cv;
 } GsShared;
 
 /* Valid in every process once shared memory is attached; else NULL. */
@@ -314,7 +318,6 @@ extern int	gs_chunk_take_for_page(GsSession *session); /* the same, for a page t
 extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
 extern void gs_chunk_filled(int chunk); /* no longer, if it was */
 extern void gs_chunk_free(int chunk);
-extern bool gs_chunk_awaited(void); /* may somebody wait for one that was freed just now? */
 extern void gs_page_leave(int chunk);	/* HELD or FETCHING -> FETCHED */
 extern void gs_page_take(int chunk);	/* FETCHED -> HELD */
 extern void gs_session_request(int session);	/* put on the request list */
@@ -330,10 +333,14 @@ extern void gs_share_leave(int share);
 
 /* Could one of its role's backends be given a session now? */
 extern bool gs_share_may_open(const GsShare *share);
+extern GsTicket *gs_my_ticket(void);	/* this process's; for its cv without the lock */
 extern void gs_queue_enter(void);
 extern bool gs_queue_first(void);	/* does nobody wait who came before, and could go on? */
 extern bool gs_queue_leave(void);	/* was this process in it? */
 extern void gs_session_free(int session);	/* frees its chunks as well */
+
+/* Release the lock, and wake who may go on with chunks or a session that were freed under it. */
+extern void gs_unlock_and_wake(void);
 
 /*
  * The path that the names of a session's temporary files begin with, so that a

@@ -58,8 +58,7 @@ close_session(int number)
 	gs_served_reset(number);
 	gs_lock();
 	gs_session_free(number);
-	gs_unlock();
-	ConditionVariableBroadcast(&gs_shared->session_cv);
+	gs_unlock_and_wake();
 }
 
 bool
@@ -292,7 +291,7 @@ gs_sort_make_room(void)
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_devices[i].state == DEVICE_READY)
 			any |= carry_out(gs_memory_decide(i));
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_role_holds_up(i) && gs_role_is_first(i))
 			any |= carry_out(gs_memory_decide_role(i));
 	return any;
@@ -302,32 +301,12 @@ gs_sort_make_room(void)
  * Jobs that have ended
  */
 
-/* Take the checks a step further, and note those that have ended. */
-static bool
-work_on_checks(void)
-{
-	bool		any = gs_order_check_work();
-
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].check)
-		{
-			GsOrderOutcome outcome;
-
-			gs_order_check_outcome(gs_served[i].check, &outcome);
-			if (outcome.verdict == GS_ORDER_PENDING)
-				continue;
-			check_ended(i, &outcome);
-			any = true;
-		}
-	return any;
-}
-
 bool
 gs_sort_note_ended(void)
 {
-	bool		any = false;
+	bool		any = gs_order_check_work();
 
-	for (int i = 0; i < gs_n_served; i++)
+	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 	{
 		ServedSession *s = &gs_served[i];
 
@@ -342,6 +321,16 @@ gs_sort_note_ended(void)
 			gs_served_wake(i);
 			any = true;
 		}
+		if (s->check)
+		{
+			GsOrderOutcome outcome;
+
+			gs_order_check_outcome(s->check, &outcome);
+			if (outcome.verdict == GS_ORDER_PENDING)
+				continue;
+			check_ended(i, &outcome);
+			any = true;
+		}
 	}
-	return work_on_checks() || any;
+	return any;
 }

@@ -157,18 +157,6 @@ gs_chunk_free(int chunk)
 	session_claim(session, session->held - 1, session->reserved);
 }
 
-/* A reader waits only while all that are free were promised. */
-bool
-gs_chunk_awaited(void)
-{
-	if (gs_shared->n_free - gs_shared->promised == 1)
-		return true;
-	for (int i = 0; gs_shared->n_waiting > 0 && i < MaxBackends; i++)
-		if (gs_tickets[i].number != 0 && gs_share_may_open(&gs_shares[gs_tickets[i].share]))
-			return true;
-	return false;
-}
-
 void
 gs_session_reserve(GsSession *session, int reserved)
 {
@@ -227,51 +215,81 @@ gs_share_may_open(const GsShare *share)
 	return share->sessions < gs_shared->n_sessions - gs_shared->n_open && share->chunks < unclaimed();
 }
 
-static inline GsTicket *
-my_ticket(void)
+GsTicket *
+gs_my_ticket(void)
 {
 	int			number = MyProc - ProcGlobal->allProcs;
 
-	Assert(LWLockHeldByMe(gs_shared->lock));
 	Assert(number >= 0 && number < MaxBackends);
 	return &gs_tickets[number];
+}
+
+/* The oldest in the queue, of those whose role could be given a session now; NULL: there is none. */
+static GsTicket *
+next_ticket(void)
+{
+	GsTicket   *next = NULL;
+
+	Assert(LWLockHeldByMe(gs_shared->lock));
+	for (int i = 0; gs_shared->n_waiting > 0 && i < gs_shared->n_shares_used; i++)
+	{
+		GsShare    *share = &gs_shares[i];
+		GsTicket   *first;
+
+		if (dlist_is_empty(&share->queue) || !gs_share_may_open(share))
+			continue;
+		first = dlist_head_element(GsTicket, node, &share->queue);
+		if (next == NULL || first->number < next->number)
+			next = first;
+	}
+	return next;
 }
 
 void
 gs_queue_enter(void)
 {
-	GsTicket   *ticket = my_ticket();
+	GsTicket   *ticket = gs_my_ticket();
 
 	if (ticket->number != 0)
 		return;
 	ticket->number = gs_shared->next_ticket++;
 	ticket->share = gs_share_enter(GetAuthenticatedUserId());
+	dlist_push_tail(&gs_shares[ticket->share].queue, &ticket->node);
 	gs_shared->n_waiting++;
 }
 
 bool
 gs_queue_first(void)
 {
-	uint64		mine = my_ticket()->number;
+	const GsTicket *next = next_ticket();
 
-	if (gs_shared->n_waiting == (mine != 0 ? 1 : 0))
-		return true;
-	for (int i = 0; i < MaxBackends; i++)
-		if (gs_tickets[i].number != 0 && (mine == 0 || gs_tickets[i].number < mine) &&
-			gs_share_may_open(&gs_shares[gs_tickets[i].share]))
-			return false;
-	return true;
+	return next == NULL || next == gs_my_ticket();
 }
 
 bool
 gs_queue_leave(void)
 {
-	GsTicket   *ticket = my_ticket();
+	GsTicket   *ticket = gs_my_ticket();
 
 	if (ticket->number == 0)
 		return false;
 	ticket->number = 0;
+	dlist_delete(&ticket->node);
 	gs_share_leave(ticket->share);
 	gs_shared->n_waiting--;
 	return true;
+}
+
+/* One backend of the queue is woken, which wakes the next one when it has left the queue. */
+void
+gs_unlock_and_wake(void)
+{
+	GsTicket   *next = next_ticket();
+	bool		unpromised = gs_shared->n_free > gs_shared->promised;
+
+	gs_unlock();
+	if (next)
+		ConditionVariableBroadcast(&next->cv);
+	if (unpromised)
+		ConditionVariableBroadcast(&gs_shared->chunk_cv);
 }

@@ -59,7 +59,7 @@ PGDLLEXPORT void gpusort_service_main(Datum arg);
 static bool trimmed = true;
 
 static int	notify_pipe[2] = {-1, -1};
-static int	notified = 0;		/* a byte is in the pipe; atomic */
+static int	notified = 0;		/* a byte is in the pipe, or about to be; atomic */
 
 /* Called by threads of the devices and of the order check, and without memory by the service's own. */
 static void
@@ -80,15 +80,15 @@ job_ended(void *arg)
 static void
 drain_notify_pipe(void)
 {
-	char		buffer[16];
+	char		byte;
 
 	/*
 	 * First the pipe, then the flag: a job that ends in between writes again.  As both
 	 * sides exchange the flag, a job that does not write has set its status before this.
+	 * A byte that is not there yet will wake the service.
 	 */
-	while (read(notify_pipe[0], buffer, sizeof(buffer)) > 0)
-		;
-	(void) __atomic_exchange_n(&notified, 0, __ATOMIC_ACQ_REL);
+	if (__atomic_load_n(&notified, __ATOMIC_ACQUIRE) != 0 && read(notify_pipe[0], &byte, 1) == 1)
+		(void) __atomic_exchange_n(&notified, 0, __ATOMIC_ACQ_REL);
 }
 
 /*
@@ -172,7 +172,9 @@ service_exit(int code, Datum arg)
 
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 		ConditionVariableBroadcast(&gs_sessions[i].cv);
-	ConditionVariableBroadcast(&gs_shared->session_cv);
+	for (int i = 0; i < MaxBackends; i++)
+		ConditionVariableBroadcast(&gs_tickets[i].cv);
+	ConditionVariableBroadcast(&gs_shared->chunk_cv);
 }
 
 /* The service serves from now on. */
@@ -223,15 +225,18 @@ work(void)
 	any |= gs_sort_note_ended();
 	any |= gs_sort_make_room();
 	any |= gs_devices_step();
-	/* whoever is woken meanwhile waits for the next call at most */
-	for (int i = 0; i < gs_n_served; i++)
-		if (gs_served[i].woken)
-		{
-			gs_served[i].woken = false;
-			GS_DELAY();
-			gs_sort_advance(i);
-			any = true;
-		}
+	for (int i = gs_served_next(-1), next; i >= 0; i = next)
+	{
+		/* whoever is woken meanwhile may wait for the next call */
+		next = gs_served_next(i);
+		if (!gs_served[i].woken)
+			continue;
+		gs_served[i].woken = false;
+		GS_DELAY();
+		gs_sort_advance(i);
+		(void) gs_served_settle(i);
+		any = true;
+	}
 	return any;
 }
 
@@ -243,7 +248,10 @@ longest_sleep(void)
 	long		retry = gs_devices_sleep_ms();
 	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 
-	if (gs_memory_is_short(-1) || gs_role_any_waits())
+	/* whatever makes a session active has woken it, so this changes nothing */
+	for (int i = 0; i < gs_n_served; i++)
+		Assert(gs_served_settle(i));
+	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
 		return GS_SHORT_MEMORY_MS;
 	if (gs_shared->n_idle_pages > 0)
 		return wake < 0 ? GS_IDLE_READER_MS : Min(wake, GS_IDLE_READER_MS);
