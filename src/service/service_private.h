@@ -242,7 +242,7 @@ typedef struct ServedChunk
 								 * not in the GsChunk yet */
 	uint64		number;			/* among the session's appended ones; of a fetch, in its source */
 	FetchSource source;			/* of a page or an image */
-	GsSpillPiece piece;			/* of an image read from files */
+	GsSpillPiece piece;			/* of an image; its data_bytes: only if read from files */
 } ServedChunk;
 
 typedef enum BufferUse

@@ -146,7 +146,7 @@ request_fetch(int chunk)
 			if (page)
 				gs_ops->fetch(s->sort, served->number, memory, &served->job);
 			else
-				gs_ops->fetch_image(s->sort, served->number, memory, &served->job);
+				gs_ops->fetch_image(s->sort, served->number, memory, &served->piece.n_records, &served->job);
 			break;
 		case FROM_OUT:
 			gs_ops->fetch(s->out.sort, served->number, memory, &served->job);
@@ -250,8 +250,7 @@ describe_fetched(int chunk, const GsSortResult *result)
 
 	if (c->fetch == GS_FETCH_IMAGE && served->source != FROM_OUT)
 	{
-		c->n_records = served->source == FROM_FILES ? served->piece.n_records :
-			result->image_records[served->number];
+		c->n_records = served->piece.n_records;
 		return;
 	}
 	if (served->source == FROM_OUT)
