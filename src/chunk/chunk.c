@@ -51,7 +51,8 @@ room_left(const GsChunkWriter *writer)
 
 /*
  * The bytes, or a few more, of the key that the device can make of a tuple; 0: it cannot, as a value of
- * the key's columns is compressed or out of line, or the tuple is too large, or older than a column.
+ * the key's columns is compressed or out of line, or one before them is a pointer of a kind that it
+ * does not know, or the tuple is too large, or older than a column.
  * values are not looked at where all keys have the same width.
  */
 static inline uint32
@@ -64,6 +65,14 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 	if (row_bytes > GS_TUPLE_MAX_BYTES ||
 		HeapTupleHeaderGetNatts(tuple) < writer->tuple_keys->n_attrs)
 		return 0;
+
+	/* a device knows one kind of pointers, so see whether it can take the tuple apart */
+	if (unlikely((tuple->t_infomask & HEAP_HASEXTERNAL) != 0))
+	{
+		GsTupleValue found[GS_TUPLE_COLUMNS];
+
+		return gs_tuple_key_find(writer->tuple_keys, (const uint8 *) tuple, row_bytes, found);
+	}
 	if (desc->fixed_width > 0)
 		return desc->fixed_width;
 	for (int i = 0; i < desc->ncols; i++)
@@ -385,6 +394,12 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		if (unlikely(room_left(writer) == 0))
 		{
 			put = GS_PUT_FULL;
+			break;
+		}
+		/* nothing outside of the copy may be written, whatever a damaged line pointer says */
+		if (unlikely(ItemIdGetOffset(item) + ItemIdGetLength(item) > BLCKSZ))
+		{
+			put = GS_PUT_NO_KEY;
 			break;
 		}
 		tuple->t_len = row_bytes;

@@ -194,6 +194,7 @@ typedef struct ServedSession
 	GsJob		perform_job;
 	GsOrderCheck *check;		/* of sort, or of the range being loaded */
 	bool		woken;			/* gs_served_wake() was called */
+	bool		said_refused;	/* the log has that its device refused its rows */
 
 	/* device memory */
 	uint64		n_chunks;		/* asked to be appended, so far */
@@ -412,10 +413,16 @@ extern void gs_memory_freed(int device);
 
 /* service_jobs.c */
 
-/* The status of a device's job once it has ended; notes that the device has failed. */
-extern GsStatus gs_job_end(int device, const GsJob *job);
+/*
+ * The status of a session's job once it has ended; notes that the device has failed, or that it refuses
+ * the session's rows.
+ */
+extern GsStatus gs_job_end(int number, const GsJob *job);
 
-/* NULL: the device has no memory for it, or does not know how to sort these. */
+/* Why rows go back after a job that ended so. */
+extern GsFallback gs_job_fallback(GsStatus status);
+
+/* NULL: the device has no memory for it; or it does not know how to sort these, which go back then. */
 extern GsDeviceSort *gs_job_open_sort(int number);
 
 /* Close a session's sort, whose memory others may have then; note what it tells of its times. */

@@ -279,8 +279,8 @@ note_fetch(int chunk, GsStatus status)
 	if (c->fetch == GS_FETCH_ARRAYS)
 	{
 		gs_job_note(c->session, &result);
-		if (status == GS_NO_MEMORY)
-			session->overflow_reason = GS_FALLBACK_MEMORY;	/* not the role, as it may have been before */
+		if (status != GS_OK)
+			session->overflow_reason = gs_job_fallback(status); /* not the role, as it may have been before */
 		if (status == GS_OK)
 		{
 			session->rows += c->n_records;
@@ -306,7 +306,7 @@ chunk_ended(int chunk)
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
 		s->asked_bytes -= gs_role_need(chunk);
 	gs_served_wake(number);
-	status = from_files ? gs_job_status(&served->job) : gs_job_end(s->device, &served->job);
+	status = from_files ? gs_job_status(&served->job) : gs_job_end(number, &served->job);
 	if (c->state == GS_CHUNK_APPENDING)
 	{
 		gs_feed_ended(chunk, status);
@@ -325,7 +325,7 @@ buffer_ended(int buffer)
 	switch (b->use)
 	{
 		case BUFFER_FETCHING:
-			gs_write_buffer_ended(buffer, gs_job_end(b->device, &b->job));
+			gs_write_buffer_ended(buffer, gs_job_end(b->session, &b->job));
 			break;
 		case BUFFER_WRITING:
 			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
@@ -334,7 +334,7 @@ buffer_ended(int buffer)
 			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_APPENDING:
-			gs_load_buffer_ended(buffer, gs_job_end(b->device, &b->job));
+			gs_load_buffer_ended(buffer, gs_job_end(b->session, &b->job));
 			break;
 		case BUFFER_FREE:
 		case BUFFER_READ:

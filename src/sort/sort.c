@@ -199,6 +199,8 @@ put_chunk(GsSort *sort, char *memory, uint32 n_records)
 	{
 		GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, i);
 
+		if ((uint64) record->row_off + (record->row_len & GS_LENGTH_MASK) > GS_CHUNK_BYTES)
+			elog(ERROR, "a row of %u bytes lies outside of its chunk", record->row_len & GS_LENGTH_MASK);
 		put_stored_row(sort, memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
 	}
 }
@@ -449,6 +451,7 @@ drain_device(GsSort *sort)
 {
 	GsClientStatus status = gs_client_perform(sort->client);
 	const GsSession *session = gs_client_session(sort->client);
+	uint64		rows = session->outcome.n_dropped;
 	int			chunk;
 
 	/* gs_client_decline() does nothing after an overflow */
@@ -472,8 +475,14 @@ drain_device(GsSort *sort)
 			if (gs_client_wait(sort->client, chunk) != GS_CLIENT_OK)
 				return GS_SORT_LOST;
 			put_chunk(sort, gs_chunk_memory(chunk), gs_chunks[chunk].n_records);
+			rows += gs_chunks[chunk].n_records;
 			CHECK_FOR_INTERRUPTS();
 		}
+	}
+	if (rows != session->rows)
+	{
+		elog(LOG, "gpusort got " UINT64_FORMAT " of " UINT64_FORMAT " rows back", rows, session->rows);
+		return GS_SORT_LOST;
 	}
 	note_session(sort, &sort->report);
 	gs_client_close(sort->client);

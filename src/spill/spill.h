@@ -69,11 +69,23 @@ typedef struct GsSpillShorten
 	const void *arg;
 } GsSpillShorten;
 
+typedef enum GsSpillAction
+{
+	GS_SPILL_CREATE,
+	GS_SPILL_WRITE,
+	GS_SPILL_READ
+} GsSpillAction;
+
+#define GS_SPILL_ACTIONS	3
+
+/* As messages name them: "create", "write to", "read from". */
+extern const char *const gs_spill_action_names[GS_SPILL_ACTIONS];
+
 /* Why a job failed: errno, and what was done with which file. */
 typedef struct GsSpillFailure
 {
 	int			error_number;	/* 0: nothing has failed */
-	const char *action;			/* "create", "write to", "read from" */
+	GsSpillAction action;
 	char		path[GS_SPILL_PATH_BYTES];
 } GsSpillFailure;
 
@@ -214,10 +226,9 @@ extern void gs_spill_forget_pages(GsSpill *spill);
 
 #ifdef GPUSORT_FAULTS
 /*
- * For tests: the next such action of the sort (as in GsSpillFailure) fails, with
- * this errno.
+ * For tests: the next such action of the sort fails, with this errno.
  */
-extern void gs_spill_plant(GsSpill *spill, const char *action, int error_number);
+extern void gs_spill_plant(GsSpill *spill, GsSpillAction action, int error_number);
 #endif
 
 #endif							/* GS_SPILL_H */

@@ -328,7 +328,7 @@ test_changed_file(void)
 		CHECK(gs_spill_seal(sort.spill));
 		CHECK(gs_spill_plan(sort.spill, UINT64_MAX));
 		CHECK(read_range(&sort, 0, &rows, &ties) == GS_INTERNAL);
-		check_failure(sort.spill, "read from", EIO);
+		check_failure(sort.spill, GS_SPILL_READ, EIO);
 	}
 	close_spill(sort.spill);
 	free_rows(&rows);
