@@ -19,8 +19,7 @@
  * Numbers are little-endian.
  *
  * A tuple may be damaged: no byte outside of it is read, and a tuple that does not fit its
- * description has no key.  Nor has one with pointers that only its own process understands:
- * feeders make the keys of such tuples.
+ * description has no key, nor one with other pointers than tables have: feeders make it.
  *
  *-------------------------------------------------------------------------
  */

@@ -341,13 +341,10 @@ remember_last_key(ServedSession *s)
 {
 	uint32		len;
 	const void *key = gs_order_check_last(s->check, &len);
-	void	   *copy;
+	void	   *copy = key ? malloc(len + 1) : NULL;
 
-	if (key == NULL)
-		return true;			/* the range has no rows */
-	copy = malloc(len + 1);
 	if (copy == NULL)
-		return false;
+		return key == NULL;		/* a range without rows has none */
 	memcpy(copy, key, len);
 	free(s->last_key);
 	s->last_key = copy;

@@ -331,7 +331,7 @@ write_page(int buffer)
 		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
 	page = out->first_page + b->number;
 	gs_spill_write_page(s->spill, page, memory, (uint32) (s->page_first[page + 1] - s->page_first[page]),
-						&b->job);
+						gs_sessions[b->session].spec.minimal_tuples, &b->job);
 }
 
 void

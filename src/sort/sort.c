@@ -299,6 +299,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	old = MemoryContextSwitchTo(sort->context);
 	spec.sort.key_width = sort->desc->fixed_width;
 	spec.layout = sort->layout;
+	spec.minimal_tuples = true;
 	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.sort.tuple_keys);
 	spec.keep = rows_to_keep(sort, &by_group);
 	spec.group_rows = sort->group_rows;
@@ -530,7 +531,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 			return status;
 	}
 	else if (sort->place == GS_SORT_LOCAL &&
-			 (sort->layout.n_parts > 0 || sort->desc->abbreviated || sort->desc->ended))
+			 (sort->aside || sort->layout.n_parts > 0 || sort->desc->abbreviated || sort->desc->ended))
 		change_few_rows_to_cpu(sort);
 	if (sort->place == GS_SORT_CPU)
 	{

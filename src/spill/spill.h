@@ -215,10 +215,11 @@ extern void gs_spill_reader_close(GsSpillReader *reader);
 
 /*
  * Pages of the device, of so many rows, in any order: for a sort that is in order
- * already.  What lies between rows and entries is not kept.
+ * already.  What lies between rows and entries is not kept; it is not looked at if rows
+ * have their own length in their first 4 bytes, but for those with GS_ENTRY_EXTERNAL.
  */
 extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t n_rows,
-								GsJob *job);
+								bool own_lengths, GsJob *job);
 extern void gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job);
 
 /* All pages are of no more use, and none is being written or read: their place may be. */

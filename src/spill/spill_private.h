@@ -238,6 +238,7 @@ typedef struct GsSpillTask
 	uint8_t		file;			/* written to, or that failed */
 	GsSpillScratch *scratch;
 	GsSpillPage *page;
+	bool		own_lengths;	/* of its rows */
 	char	   *chunk;			/* written from, or read to */
 	GsSpillPiece *piece;		/* NULL: no chunk of what was read is wanted */
 	bool	   *ties;			/* atomic */

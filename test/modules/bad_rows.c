@@ -10,9 +10,9 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_type_d.h"
 #include "fmgr.h"
 #include "funcapi.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 #if PG_VERSION_NUM >= 160000
@@ -22,7 +22,7 @@
 PG_MODULE_MAGIC;
 
 PG_FUNCTION_INFO_V1(make_indirect);
-PG_FUNCTION_INFO_V1(make_records);
+PG_FUNCTION_INFO_V1(make_row);
 
 /* A pointer to a text in this process's memory, as logical decoding has them. */
 Datum
@@ -38,27 +38,26 @@ make_indirect(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(pointer);
 }
 
-/*
- * A value of composite type (int, int), whatever the function is declared to return: for odd numbers
- * of that type, for others with another column.
- */
+/* A value of any composite type of numbers and bytea, whatever the function is declared to return. */
 Datum
-make_records(PG_FUNCTION_ARGS)
+make_row(PG_FUNCTION_ARGS)
 {
-	int32		i = PG_GETARG_INT32(0);
-	int			n = i % 2 == 0 ? 3 : 2;
-	Datum		values[3] = {Int32GetDatum(i), Int32GetDatum(-i), Int32GetDatum(0)};
-	bool		isnull[3] = {false, false, false};
-	Oid			type;
-	TupleDesc	tupdesc;
+	int32		number = PG_GETARG_INT32(0);
+	TupleDesc	tupdesc = lookup_rowtype_tupdesc_copy(PG_GETARG_OID(1), -1);
+	Datum	   *values = palloc(tupdesc->natts * sizeof(Datum));
+	bool	   *isnull = palloc0(tupdesc->natts * sizeof(bool));
 
-	if (n == 2)
-		get_call_result_type(fcinfo, &type, &tupdesc);
-	else
-	{
-		tupdesc = CreateTemplateTupleDesc(n);
-		for (int c = 1; c <= n; c++)
-			TupleDescInitEntry(tupdesc, c, NULL, INT4OID, -1, 0);
-	}
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(tupdesc), values, isnull)));
+	for (int i = 0; i < tupdesc->natts; i++)
+		switch (TupleDescAttr(tupdesc, i)->attlen)
+		{
+			case 4:
+				values[i] = Int32GetDatum(i == 0 ? number / 4 : -number);
+				break;
+			case 8:
+				values[i] = Int64GetDatum(number);
+				break;
+			default:
+				values[i] = PointerGetDatum(cstring_to_text("gone"));
+		}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(tupdesc, values, isnull)));
 }
