@@ -59,10 +59,9 @@
  *	  until resume.  The chunks appended before are still there, and the caller may
  *	  go on in three ways: resume appending, when there may be more memory;
  *	  perform the sort, which then has the rows of these chunks; or have them back
- *	  one by one, by fetch_image.  If perform fails, there is fetch_image
- *	  only.  fetch_image is legal whenever no append or perform is pending.
- *	  GS_INVALID and GS_INTERNAL are the fate of one job: other sorts, and other
- *	  devices, are not touched.
+ *	  one by one, by fetch_image.  If perform fails, there is fetch_image only, which
+ *	  is legal whenever no append or perform is pending.  GS_INVALID and GS_INTERNAL
+ *	  concern one job alone.
  *
  * Memory
  *	  A device holds no more than a limit for all sorts.  An append reserves,
@@ -323,8 +322,8 @@ typedef struct GsSortSpec
 } GsSortSpec;
 
 /*
- * Of a performed sort; page_first lives until reorder or sort_close.  A sort of arrays tells n_rows and row_bytes, the arrays that it has
- * sorted and their bytes, engine and times.
+ * Of a performed sort; page_first lives until reorder or sort_close.  A sort of arrays
+ * tells n_rows and row_bytes, the arrays that it has sorted and their bytes, engine and times.
  */
 typedef struct GsSortResult
 {

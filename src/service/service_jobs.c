@@ -235,9 +235,8 @@ gs_job_answer(int number)
 	gs_unlock();
 	if (!complete)
 	{
-		ereport(LOG,
-				(errmsg("gpusort gives up a sort of process %d: the device has " UINT64_FORMAT " of "
-						UINT64_FORMAT " rows", session->pid, rows, session->rows)));
+		elog(LOG, "gpusort gives up a sort of process %d: the device has " UINT64_FORMAT " of " UINT64_FORMAT " rows",
+			 session->pid, rows, session->rows);
 		gs_served_fail(number);
 	}
 	ConditionVariableBroadcast(&session->cv);

@@ -413,10 +413,7 @@ extern void gs_memory_freed(int device);
 
 /* service_jobs.c */
 
-/*
- * The status of a session's job once it has ended; notes that the device has failed, or that it refuses
- * the session's rows.
- */
+/* The status of a session's job once it has ended; notes a lost device, or that it refuses the rows. */
 extern GsStatus gs_job_end(int number, const GsJob *job);
 
 /* Why rows go back after a job that ended so. */

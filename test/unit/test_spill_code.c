@@ -282,7 +282,8 @@ test_pages_coded(void)
 			uint32_t	end = last + round_up_8(*(uint32_t *) (void *) (page + last));
 
 			memset(page + end, 0x55, CHUNK_BYTES - end - 4 * n);
-			CHECK(gs_code_page(page, CHUNK_BYTES, n, true, coded) == bytes && memcmp(coded, exact, bytes) == 0);
+			CHECK(gs_code_page(page, CHUNK_BYTES, n, true, coded) == bytes &&
+				  memcmp(coded, exact, bytes) == 0);
 		}
 		memset(again, 0x77, CHUNK_BYTES);
 		CHECK(gs_decode_page(exact, bytes, again, CHUNK_BYTES, n));
