@@ -152,6 +152,8 @@ gs_fallback_name(GsFallback reason)
 			return "order not proven";
 		case GS_FALLBACK_KEYS:
 			return "columns are not supported";
+		case GS_FALLBACK_REFUSED:
+			return "device refused rows";
 		case GS_FALLBACK_NONE:
 		case GS_FALLBACK_COUNT:
 			break;

@@ -44,8 +44,8 @@ struct Failure
   throw failure;
 }
 
-// Few errors leave the context usable.  After any other one this process can do
-// nothing more with the device.
+// Few errors leave the context usable: those of a call that was refused.  After any
+// other one this process can do nothing more with the device.
 inline GsStatus status_of(cudaError_t code)
 {
   switch (code)
@@ -59,6 +59,7 @@ inline GsStatus status_of(cudaError_t code)
     return GS_NO_DEVICE;
   case cudaErrorInvalidValue:
   case cudaErrorInvalidConfiguration:
+  case cudaErrorLaunchOutOfResources:
   case cudaErrorInvalidResourceHandle:
   case cudaErrorNoKernelImageForDevice:
   case cudaErrorInvalidDeviceFunction:

@@ -140,24 +140,13 @@ char *place_image(GsDeviceSort *sort, u64 bytes, u64 work_bytes, cudaStream_t st
   return place;
 }
 
-// Makes room in a vector for n elements, so that push_back() cannot fail.
-template <typename T>
-void make_room(std::vector<T> *vector, u64 n)
-{
-  if (vector->capacity() < n)
-    vector->reserve(std::max<u64>(n, 2 * vector->capacity()));
-}
-
 // Makes room for finish_append(), which must not fail once a later append has begun.
 void make_room_for_image(GsDeviceSort *sort)
 {
   u64 n = sort->n_images + 1;
 
-  make_room(&sort->images, n);
-
-  std::lock_guard<std::mutex> guard(sort->lock);
-
-  make_room(&sort->image_records, n);
+  if (sort->images.capacity() < n)
+    sort->images.reserve(std::max<u64>(n, 2 * sort->images.capacity()));
 }
 
 // Queues the copy of a chunk to its image.
@@ -230,7 +219,7 @@ void finish_append(CopySlot *slot)
 
   std::lock_guard<std::mutex> guard(sort->lock);
 
-  sort->image_records.push_back(slot->image.n_records);
+  sort->times.n_images++;
   sort->times.copy_in_ms += ms;
 }
 
@@ -284,6 +273,7 @@ void start_fetch_image(CopySlot *slot, CopyLane *lane)
   char *dst = static_cast<char *>(request.dst);
   const char *data = reinterpret_cast<const char *>(image.data);
 
+  *request.n_fetched = image.n_records;
   slot->copy_begin.record(lane->copy_stream);
   if (image.data_bytes > 0)
     GS_CUDA_TRY(cudaMemcpyAsync(dst, data, image.data_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));

@@ -344,10 +344,12 @@ void cuda_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job)
   submit_fetch(&request);
 }
 
-void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job)
+void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_records, GsJob *job)
 {
   Request request = make_request(Call::fetch_image, sort, job);
 
+  *n_records = 0;
+  request.n_fetched = n_records;
   request.dst = dst;
   request.number = i;
   submit(&sort->device->copy_out.queue, request);
@@ -400,23 +402,11 @@ void cuda_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint
   submit(&sort->device->arrays.queue, request);
 }
 
-// What the threads have added since the last call.
-void copy_new(const std::vector<uint32_t> &from, std::vector<uint32_t> *to)
-{
-  to->insert(to->end(), from.begin() + static_cast<std::ptrdiff_t>(to->size()), from.end());
-}
-
 void cuda_result(GsDeviceSort *sort, GsSortResult *result)
 {
-  Failure failure;
   std::lock_guard<std::mutex> guard(sort->lock);
 
   *result = sort->times;
-  if (guarded(&failure, [&] { copy_new(sort->image_records, &sort->shown_records); }))
-  {
-    result->n_images = sort->shown_records.size();
-    result->image_records = sort->shown_records.data();
-  }
   if (!sort->performed)
     return;
   result->n_rows = sort->output.n_rows;

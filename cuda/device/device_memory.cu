@@ -96,11 +96,19 @@ void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
     trim();
     memory = take(bytes, stream);
   }
-  // Cached memory may have been in pieces too small for this request.
-  else if (pool != nullptr && pool_bytes() > limit())
-    trim();
   if (memory == nullptr)
     fail(GS_NO_MEMORY, "the device has no %llu bytes of memory free", bytes);
+  try
+  {
+    // Cached memory may have been in pieces too small for this request.
+    if (pool != nullptr && pool_bytes() > limit())
+      trim();
+  }
+  catch (...)
+  {
+    free(memory, stream);
+    throw;
+  }
   return memory;
 }
 

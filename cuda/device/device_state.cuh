@@ -70,6 +70,7 @@ struct Request
   u32 key_bytes;       // append: of missing keys
   u64 bytes;           // fetch_keys
   uint64_t *n_keys;    // fetch_keys
+  uint32_t *n_fetched; // fetch_image: its records
   const uint64_t *to;  // reorder
   const uint64_t *from;
   const char *misuse; // not null: how the caller broke the protocol
@@ -236,11 +237,8 @@ struct GsDeviceSort
   std::atomic<uint32_t> fetching{0}; // pages and keys
   std::atomic<bool> reordering{false};
 
-  std::mutex lock; // guards the following
-  std::vector<uint32_t> image_records;
-  GsSortResult times = {}; // its times only; for arrays all of it
-
-  std::vector<uint32_t> shown_records; // a copy, which result() has handed out
+  std::mutex lock;         // guards the following
+  GsSortResult times = {}; // its times and images only; for arrays all of it
 };
 
 namespace gpusort

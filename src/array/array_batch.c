@@ -568,7 +568,7 @@ gs_array_batch_finish(GsArrayBatch *batch)
 			case GS_ARRAYS_SORTED:
 				stream->report.device_arrays += chunk->n;
 				break;
-			case GS_ARRAYS_NO_MEMORY:
+			case GS_ARRAYS_REFUSED:
 				note_fallback(stream, gs_client_session(stream->groups[i].client)->overflow_reason);
 				sort_chunk(stream, &stream->groups[i], chunk);
 				break;

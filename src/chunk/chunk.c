@@ -51,16 +51,27 @@ room_left(const GsChunkWriter *writer)
 
 /*
  * The bytes, or a few more, of the key that the device can make of a tuple; 0: it cannot, as a value of
- * the key's columns is compressed or out of line, or the tuple is too large.
+ * the key's columns is compressed or out of line, or one before them is a pointer of a kind that it
+ * does not know, or the tuple is too large.
  * values are not looked at where all keys have the same width.
  */
 static inline uint32
-missing_key_bytes(const GsKeyDesc *desc, const Datum *values, const bool *isnull, uint32 row_bytes)
+missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
+				  const bool *isnull, uint32 row_off, uint32 row_bytes)
 {
+	MinimalTuple tuple = (MinimalTuple) (writer->memory + row_off);
 	uint32		bytes = desc->ncols;
 
 	if (row_bytes > GS_TUPLE_MAX_BYTES)
 		return 0;
+
+	/* a device knows one kind of pointers, so see whether it can take the tuple apart */
+	if (unlikely((tuple->t_infomask & HEAP_HASEXTERNAL) != 0))
+	{
+		GsTupleValue found[GS_TUPLE_COLUMNS];
+
+		return gs_tuple_key_find(writer->tuple_keys, (const uint8 *) tuple, row_bytes, found);
+	}
 	if (desc->fixed_width > 0)
 		return desc->fixed_width;
 	for (int i = 0; i < desc->ncols; i++)
@@ -135,7 +146,7 @@ static inline bool
 leave_key(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 		  uint32 row_off, uint32 row_bytes, uint32 end)
 {
-	uint32		missing = missing_key_bytes(desc, values, isnull, row_bytes);
+	uint32		missing = missing_key_bytes(writer, desc, values, isnull, row_off, row_bytes);
 	GsRecord   *record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
 
 	if (unlikely(missing == 0))
@@ -384,6 +395,12 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		{
 			put = GS_PUT_FULL;
 			break;
+		}
+		/* nothing outside of the copy may be written, whatever a damaged line pointer says */
+		if (unlikely(ItemIdGetOffset(item) + ItemIdGetLength(item) > BLCKSZ))
+		{
+			items[(*left)++] = items[i];
+			continue;
 		}
 		tuple->t_len = row_bytes;
 		memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));

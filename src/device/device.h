@@ -59,9 +59,9 @@
  *	  until resume.  The chunks appended before are still there, and the caller may
  *	  go on in three ways: resume appending, when there may be more memory;
  *	  perform the sort, which then has the rows of these chunks; or have them back
- *	  one by one, by fetch_image.  If perform ends with
- *	  GS_NO_MEMORY, there is fetch_image only.  fetch_image is legal whenever no
- *	  append or perform is pending.
+ *	  one by one, by fetch_image.  If perform fails, there is fetch_image only, which
+ *	  is legal whenever no append or perform is pending.  GS_INVALID and GS_INTERNAL
+ *	  concern one job alone.
  *
  * Memory
  *	  A device holds no more than a limit for all sorts.  An append reserves,
@@ -118,7 +118,7 @@ typedef enum GsStatus
 	GS_CANCELLED,				/* the sort was cancelled */
 	GS_DEVICE_LOST,				/* no further use of this GsDevice is possible */
 	GS_INVALID,					/* the caller broke the protocol above */
-	GS_INTERNAL					/* a defect of the device */
+	GS_INTERNAL					/* a defect of the device, which goes on with other jobs */
 } GsStatus;
 
 #define GS_MESSAGE_BYTES 160
@@ -322,9 +322,8 @@ typedef struct GsSortSpec
 } GsSortSpec;
 
 /*
- * Of a performed sort; page_first lives until reorder or sort_close, image_records
- * until result is called again.  A sort of arrays tells n_rows and row_bytes, the arrays that it has
- * sorted and their bytes, engine and times.
+ * Of a performed sort; page_first lives until reorder or sort_close.  A sort of arrays
+ * tells n_rows and row_bytes, the arrays that it has sorted and their bytes, engine and times.
  */
 typedef struct GsSortResult
 {
@@ -334,7 +333,6 @@ typedef struct GsSortResult
 	const uint64_t *page_first; /* n_pages + 1 entries: number of each page's
 								 * first row, then n_rows */
 	uint64_t	n_images;		/* chunks appended (legal before perform too) */
-	const uint32_t *image_records;	/* records of each of them */
 	uint64_t	row_bytes;
 	uint64_t	key_bytes;
 	const char *engine;			/* what ordered it, for EXPLAIN; static */
@@ -410,9 +408,11 @@ typedef struct GsDeviceOps
 
 	/*
 	 * Copy back chunk i as it was appended: data at the front, records at the
-	 * end.  Records of missing keys may have any key_off and key_len.
+	 * end.  *n_records, their number, is set before the job ends.  Records of missing
+	 * keys may have any key_off and key_len.
 	 */
-	void		(*fetch_image) (GsDeviceSort *sort, uint64_t i, void *dst, GsJob *job);
+	void		(*fetch_image) (GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_records,
+								GsJob *job);
 
 	/*
 	 * Copy keys in order, from rank first on, to dst: for each a uint32 of its

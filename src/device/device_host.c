@@ -199,7 +199,6 @@ host_sort_close(GsDeviceSort *sort)
 	*link = sort->next;
 	gs_host_slabs_free(&sort->slabs);
 	free(sort->images);
-	free(sort->image_records);
 	gs_host_order_free(&sort->order);
 	free(sort);
 }
@@ -218,17 +217,6 @@ host_close(GsDevice *device)
 }
 
 /* ---- sorting ---- */
-
-/* Make room for the image of one more append in the arrays of images. */
-static bool
-grow_images(GsDeviceSort *sort)
-{
-	uint64_t	n = sort->n_images + sort->queues[GS_HOST_APPEND].n + 1;
-	uint64_t	max = sort->max_images;
-
-	return gs_host_grow((void **) &sort->images, n, &max, sizeof(GsHostImage)) &&
-		gs_host_grow((void **) &sort->image_records, n, &sort->max_images, sizeof(uint32_t));
-}
 
 /*
  * Reserve so many bytes for a job, below the limit.  Called with the lock held.
@@ -280,7 +268,7 @@ machine_has_memory(GsHostJob *job, uint64_t memory)
 }
 
 /*
- * Reserve what an append needs: memory for its image, room in the arrays of
+ * Reserve what an append needs: memory for its image, room in the array of
  * images, and the right to order its rows.
  */
 static GsStatus
@@ -300,7 +288,8 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records, uint32_t
 	else if (sort->n_rows + n_records > GS_HOST_MAX_ROWS)
 		status = gs_host_fail(&job->error, GS_NO_MEMORY, "more than %llu rows",
 					  (unsigned long long) GS_HOST_MAX_ROWS);
-	else if (!grow_images(sort) ||
+	else if (!gs_host_grow((void **) &sort->images, sort->n_images + sort->queues[GS_HOST_APPEND].n + 1,
+						   &sort->max_images, sizeof(GsHostImage)) ||
 			 (job->image.data = gs_host_slab_allocate(&sort->slabs, image_bytes,
 													  sort->spec.chunk_bytes)) == NULL)
 		status = gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
@@ -404,10 +393,12 @@ host_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *caller_job)
 }
 
 static void
-host_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *caller_job)
+host_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_records, GsJob *caller_job)
 {
-	GsHostJob    *job = gs_host_job_begin(sort, GS_HOST_FETCH_IMAGE, caller_job);
+	GsHostJob    *job;
 
+	*n_records = 0;
+	job = gs_host_job_begin(sort, GS_HOST_FETCH_IMAGE, caller_job);
 	if (job == NULL)
 		return;
 	job->dst = dst;
@@ -418,7 +409,10 @@ host_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, GsJob *caller_job)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "image %llu of %llu", (unsigned long long) i,
 						   (unsigned long long) sort->n_images);
 	else
+	{
 		job->image = sort->images[i];
+		*n_records = job->image.n_records;
+	}
 	pthread_mutex_unlock(&sort->device->lock);
 	gs_host_job_submit(job);
 }
@@ -512,7 +506,6 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 	memset(result, 0, sizeof(*result));
 	pthread_mutex_lock(&sort->device->lock);
 	result->n_images = sort->n_images;
-	result->image_records = sort->image_records;
 	result->row_bytes = sort->row_bytes;
 	result->key_bytes = sort->key_bytes;
 	result->copy_in_ms = sort->queues[GS_HOST_APPEND].ms;

@@ -43,11 +43,8 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 	{
 		if (job->status == GS_OK)
 		{
-			uint64_t	i = sort->n_images++;
-
 			unused = 0;
-			sort->images[i] = job->image;
-			sort->image_records[i] = job->image.n_records;
+			sort->images[sort->n_images++] = job->image;
 			sort->row_bytes += job->row_bytes;
 			sort->key_bytes += job->key_bytes;
 			if (sort->max_record < job->max_record)

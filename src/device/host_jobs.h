@@ -114,7 +114,6 @@ struct GsDeviceSort
 	GsHostQueue	queues[GS_HOST_JOB_KINDS];
 	uint32_t	n_pending;		/* jobs of all kinds */
 	GsHostImage *images;
-	uint32_t   *image_records;
 	uint64_t	n_images;
 	uint64_t	max_images;
 	uint64_t	n_rows;			/* pending appends included */

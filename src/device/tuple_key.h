@@ -21,7 +21,7 @@
  * Numbers are little-endian.
  *
  * A tuple may be damaged: no byte outside of it is read, and a tuple that does not fit its
- * description has no key.
+ * description has no key, nor one with other pointers than tables have: feeders make it.
  *
  *-------------------------------------------------------------------------
  */
@@ -100,7 +100,7 @@ gs_tuple_uint32(const uint8_t *at)
 
 /*
  * Where the value of an attribute begins that would begin at *offset, and its bytes; false: it
- * is damaged.  plain: it is neither compressed nor out of line.
+ * is damaged, or a pointer of another kind.  plain: it is neither compressed nor out of line.
  */
 GS_TUPLE_INLINE bool
 gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uint32_t *offset,

@@ -19,8 +19,8 @@
  * tuples without a key becomes up to three entries in the end.
  *
  * Memory
- *	  The TIDs of one entry, 6 bytes each, up to maintenance_work_mem, or a gigabyte; a longer list goes into
- *	  the entry's posting tree in pieces.
+ *	  The TIDs of a group's entries, 6 bytes each, up to maintenance_work_mem, or a gigabyte, a quarter of it
+ *	  for each category; a longer list goes into the entry's posting tree in pieces.
  *
  * Tests: regress/index_gin
  *
@@ -289,7 +289,8 @@ make_room(GsGinWriter *writer, GinNullCategory category)
 	Size		bytes = list->room * sizeof(ItemPointerData);
 	ItemPointerData last = list->tids[list->n - 1];
 
-	if (2 * bytes > Min((Size) maintenance_work_mem * 1024, MaxAllocSize) && list->n > MAX_INLINE_TIDS + 1)
+	if (2 * bytes > Min((Size) maintenance_work_mem * 1024, MaxAllocSize) / N_CATEGORIES &&
+		list->n > MAX_INLINE_TIDS + 1)
 	{
 		list->n--;
 		insert_entry(writer, category);

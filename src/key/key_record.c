@@ -10,7 +10,7 @@
  *
  * record_cmp() goes by the type that a value says it is of.  That is the column's: PostgreSQL
  * converts values of others.  Those of ROW(...) are of type record, whose typmod is the process's number
- * for its fields' types.  A value with other fields is an error.
+ * for its fields' types.  A value with other fields has no key.
  *
  * Tests: regress/keys_records
  *
@@ -44,9 +44,9 @@ gs_key_record_create(Oid type, int32 typmod)
 	return record;
 }
 
-/* A value of another type will do if its fields are of the same types. */
-static void
-check_type(GsKeyRecord *record, HeapTupleHeader value)
+/* A value of another type will do if its fields are of the same types, and lie in the same places. */
+static bool
+is_alike(GsKeyRecord *record, HeapTupleHeader value)
 {
 	TupleDesc	tupdesc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(value),
 												 HeapTupleHeaderGetTypMod(value));
@@ -58,18 +58,18 @@ check_type(GsKeyRecord *record, HeapTupleHeader value)
 		Form_pg_attribute wanted = TupleDescAttr(record->tupdesc, i);
 
 		same = att->atttypid == wanted->atttypid && att->attcollation == wanted->attcollation &&
-			att->attisdropped == wanted->attisdropped;
+			att->attisdropped == wanted->attisdropped && att->attlen == wanted->attlen &&
+			att->attbyval == wanted->attbyval && att->attalign == wanted->attalign;
 	}
 	ReleaseTupleDesc(tupdesc);
 	if (!same)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("gpusort cannot compare values of different composite types")));
+		return false;
 	record->type = HeapTupleHeaderGetTypeId(value);
 	record->typmod = HeapTupleHeaderGetTypMod(value);
+	return true;
 }
 
-void
+bool
 gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull)
 {
 	HeapTupleData tuple;
@@ -77,12 +77,14 @@ gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull)
 	if (isnull)
 	{
 		memset(record->isnull, true, record->tupdesc->natts * sizeof(bool));
-		return;
+		return true;
 	}
 	tuple.t_data = DatumGetHeapTupleHeader(value);
 	tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
 	if (unlikely(HeapTupleHeaderGetTypeId(tuple.t_data) != record->type ||
-				 HeapTupleHeaderGetTypMod(tuple.t_data) != record->typmod))
-		check_type(record, tuple.t_data);
+				 HeapTupleHeaderGetTypMod(tuple.t_data) != record->typmod) &&
+		!is_alike(record, tuple.t_data))
+		return false;
 	heap_deform_tuple(&tuple, record->tupdesc, record->values, record->isnull);
+	return true;
 }

@@ -90,7 +90,7 @@ extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, GsKeyPutText p
  * reading the fields of a value.
  */
 extern GsKeyRecord *gs_key_record_create(Oid type, int32 typmod);
-extern void gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull);
+extern bool gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull);
 
 /* key_enum.c: place of a label among those of its type. */
 extern GsKeyLabels *gs_key_labels_create(Oid type);

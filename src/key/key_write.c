@@ -123,7 +123,8 @@ write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_is
 		*dst++ = gs_key_null_byte(isnull[at], col->nulls_first);
 		if (unlikely(col->record != NULL))
 		{
-			gs_key_record_read(col->record, values[at], isnull[at]);
+			if (!gs_key_record_read(col->record, values[at], isnull[at]))
+				return GS_KEY_TOO_LONG;
 			continue;
 		}
 		if (isnull[at])

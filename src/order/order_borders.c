@@ -95,6 +95,6 @@ gs_order_work_borders(GsOrderCheck *check, bool *proven)
 const void *
 gs_order_check_last(const GsOrderCheck *check, uint32_t *len)
 {
-	*len = gs_entry_len(check->last);
-	return gs_entry_key(check->last);
+	*len = check->last ? gs_entry_len(check->last) : 0;
+	return check->last ? gs_entry_key(check->last) : NULL;
 }

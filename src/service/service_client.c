@@ -468,7 +468,7 @@ report_failure(const GsClient *client)
 	errno = failure.error_number;
 	ereport(ERROR,
 			(errcode_for_file_access(),
-			 errmsg("could not %s file \"%s\": %m", failure.action, failure.path)));
+			 errmsg("could not %s file \"%s\": %m", gs_spill_action_names[failure.action], failure.path)));
 }
 
 /* What stops a feeder; the caller holds the lock. */
@@ -742,6 +742,7 @@ begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
 	Assert((kind == GS_FETCH_ARRAYS) == (client->session->state == GS_SESSION_ARRAYS));
 	Assert(c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHED);
 	c->fetch = kind;
+	c->key_bytes = 0;
 	c->status = GS_PENDING;
 	c->request = gs_shared->next_request++;
 	c->state = GS_CHUNK_FETCHING;
@@ -896,7 +897,9 @@ gs_client_wait_arrays(GsClient *client, int chunk)
 		case GS_OK:
 			return GS_ARRAYS_SORTED;
 		case GS_NO_MEMORY:
-			return GS_ARRAYS_NO_MEMORY;
+		case GS_INVALID:
+		case GS_INTERNAL:
+			return GS_ARRAYS_REFUSED;
 		case GS_CANCELLED:
 			return GS_ARRAYS_NO_SERVICE;
 		default:

@@ -129,7 +129,7 @@ extern int	gs_client_promise(GsClient *client, int chunks);
 typedef enum GsArraysOutcome
 {
 	GS_ARRAYS_SORTED,
-	GS_ARRAYS_NO_MEMORY,		/* of the device: each is sorted, or as it was */
+	GS_ARRAYS_REFUSED,			/* by the device: each is sorted, or as it was */
 	GS_ARRAYS_NO_SERVICE,		/* the same; no use in asking again */
 	GS_ARRAYS_LOST				/* what the chunk holds is not to be used */
 } GsArraysOutcome;

@@ -33,14 +33,14 @@ queue_chunk(int chunk)
 	*link = chunk;
 }
 
-/* The session takes no more rows: the leader is to take the chunk's back. */
+/* The session takes no more rows, for this reason: the leader is to take the chunk's back. */
 static void
-reject_chunk(int chunk)
+reject_chunk(int chunk, GsFallback reason)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 	GsSession  *session = &gs_sessions[c->session];
 
-	gs_served_overflow(c->session, GS_FALLBACK_MEMORY);
+	gs_served_overflow(c->session, reason);
 	gs_lock();
 	Assert(c->state == GS_CHUNK_APPENDING);
 	c->state = GS_CHUNK_REJECTED;
@@ -60,7 +60,7 @@ reject_waiting(int number)
 		int			chunk = s->waiting;
 
 		s->waiting = gs_chunks[chunk].next;
-		reject_chunk(chunk);
+		reject_chunk(chunk, GS_FALLBACK_MEMORY);
 	}
 	s->refused = s->write_out = false;
 	s->waits_since = s->limited_since = 0;
@@ -76,7 +76,7 @@ gs_feed_request(int chunk)
 	gs_served_chunks[chunk].number = s->n_chunks++;
 	if (s->phase != SERVED_FED || GS_FAULT("device_memory"))
 	{
-		reject_chunk(chunk);
+		reject_chunk(chunk, GS_FALLBACK_MEMORY);
 		return;
 	}
 	queue_chunk(chunk);
@@ -99,7 +99,7 @@ gs_feed_ended(int chunk, GsStatus status)
 	}
 	if (status != GS_OK)
 	{
-		reject_chunk(chunk);
+		reject_chunk(chunk, gs_job_fallback(status));
 		return;
 	}
 	s->waits_since = 0;
@@ -154,8 +154,8 @@ append_waiting(int number)
 		s->waiting = c->next;
 		s->appends++;
 		gs_served_start(chunk);
-		gs_ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes, c->n_records,
-					   c->key_bytes, &gs_served_chunks[chunk].job);
+		gs_ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes,
+					   c->n_records - (GS_FAULT("service_lose_row") ? 1 : 0), c->key_bytes, &gs_served_chunks[chunk].job);
 	}
 }
 

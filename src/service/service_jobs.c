@@ -13,21 +13,50 @@
 #include "fault.h"
 #include "service/service_private.h"
 
-GsStatus
-gs_job_end(int device, const GsJob *job)
+GsFallback
+gs_job_fallback(GsStatus status)
 {
+	return status == GS_INVALID || status == GS_INTERNAL ? GS_FALLBACK_REFUSED : GS_FALLBACK_MEMORY;
+}
+
+/*
+ * Note how a call for a session has ended.  Only some failures are the device's end: others come from the
+ * session's own rows, or from a defect, and concern nobody else.
+ */
+static void
+note_status(int number, GsStatus status, const GsError *error)
+{
+	ServedSession *s = &gs_served[number];
+
+	if (status == GS_DEVICE_LOST || status == GS_NO_DEVICE)
+		gs_device_failed(s->device, error, status);
+	else if (gs_job_fallback(status) == GS_FALLBACK_REFUSED && !s->said_refused)
+	{
+		s->said_refused = true;
+		ereport(LOG,
+				(errmsg("gpusort cannot sort the rows of process %d: %s", gs_sessions[number].pid,
+						error->message[0] ? error->message : gs_status_name(status)),
+				 errdetail("PostgreSQL sorts them. The device and other sorts go on.")));
+	}
+}
+
+GsStatus
+gs_job_end(int number, const GsJob *job)
+{
+	const ServedSession *s = &gs_served[number];
 	GsStatus	status = gs_job_status(job);
+	GsError		error = job->error;
 
 	Assert(status != GS_PENDING);
-	if (device == 1 && GS_FAULT("device_lost"))
+	if (s->device == 1 && GS_FAULT("device_lost"))
 	{
-		GsError		error = {"fault point device_lost"};
-
-		gs_device_failed(device, &error, GS_DEVICE_LOST);
-		return GS_DEVICE_LOST;
+		status = GS_DEVICE_LOST;
+		strlcpy(error.message, "fault point device_lost", sizeof(error.message));
 	}
-	if (status != GS_OK && status != GS_NO_MEMORY && status != GS_CANCELLED)
-		gs_device_failed(device, &job->error, status);
+	if ((s->phase == SERVED_WHOLE || s->phase == SERVED_RANGES ||
+		 gs_sessions[number].spec.sort.elem != GS_ELEM_NONE) && GS_FAULT("device_refuses"))
+		status = GS_INTERNAL;
+	note_status(number, status, &error);
 	return status;
 }
 
@@ -51,19 +80,29 @@ gs_job_open_sort(int number)
 	}
 
 	/* a device may not know how to sort arrays, or these */
-	if (status != GS_NO_MEMORY && !(status == GS_INVALID && spec.elem != GS_ELEM_NONE))
-		gs_device_failed(device, &error, status);
+	if (status == GS_INVALID && spec.elem != GS_ELEM_NONE)
+		return NULL;
+	note_status(number, status, &error);
+	if (gs_job_fallback(status) == GS_FALLBACK_REFUSED)
+		gs_served_overflow(number, GS_FALLBACK_REFUSED);
 	return NULL;
 }
 
 GsSortResult
 gs_job_result(int number)
 {
+	const ServedSession *s = &gs_served[number];
 	GsSortResult result = {0};
+	GsSortResult stuck = {0};
 
 	Assert(!LWLockHeldByMe(gs_shared->lock));
-	if (gs_served[number].sort)
-		gs_ops->result(gs_served[number].sort, &result);
+	if (s->sort)
+		gs_ops->result(s->sort, &result);
+	if (s->out.phase == OUT_STUCK)
+		gs_ops->result(s->out.sort, &stuck);
+	/* images have all rows, but for those of runs */
+	if (s->phase == SERVED_OVERFLOW)
+		result.n_dropped = stuck.n_dropped;
 	return result;
 }
 
@@ -177,17 +216,28 @@ gs_job_note(int number, const GsSortResult *now)
 	gs_job_note_fetches(number, now);
 }
 
+/* No row may get lost on the way: all that were appended are returned, or were dropped. */
 void
 gs_job_answer(int number)
 {
 	GsSession  *session = &gs_sessions[number];
 	GsSortResult result = gs_job_result(number);
+	uint64		rows;
+	bool		complete;
 
 	gs_lock();
 	gs_job_note(number, &result);
 	session->checking = false;
-	if (session->state == GS_SESSION_SORTING)	/* not closed meanwhile */
+	rows = session->outcome.n_rows + session->outcome.n_dropped;
+	complete = session->overflow || rows == session->rows;
+	if (session->state == GS_SESSION_SORTING && complete)	/* not closed meanwhile */
 		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
 	gs_unlock();
+	if (!complete)
+	{
+		elog(LOG, "gpusort gives up a sort of process %d: the device has " UINT64_FORMAT " of " UINT64_FORMAT " rows",
+			 session->pid, rows, session->rows);
+		gs_served_fail(number);
+	}
 	ConditionVariableBroadcast(&session->cv);
 }

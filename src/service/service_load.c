@@ -185,7 +185,7 @@ start_reading(int number)
 		return false;
 #ifdef GPUSORT_FAULTS
 	if (GS_FAULT("spill_read"))
-		gs_spill_plant(s->spill, "read from", EIO);
+		gs_spill_plant(s->spill, GS_SPILL_READ, EIO);
 #endif
 	load->phase = LOAD_READING;
 	gs_devices[s->device].reading = number;
@@ -274,6 +274,8 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 			return;
 		}
 		gs_served[number].waits_since = 0;
+		if (load->phase != LOAD_ENDING && status != GS_OK)
+			gs_served_fail(number);
 	}
 	else if (load->phase == LOAD_SPLITTING)
 	{
@@ -307,7 +309,7 @@ performed(int number)
 {
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
-	GsStatus	status = gs_job_end(s->device, &load->job);
+	GsStatus	status = gs_job_end(number, &load->job);
 	GsOrderRange range = {s->last_key, s->last_key_len};
 
 	load->performing = false;
@@ -319,7 +321,7 @@ performed(int number)
 		if (status == GS_NO_MEMORY)
 			gs_load_shrink(number);
 		else
-			gs_load_cancel(number);
+			gs_served_fail(number);
 		return;
 	}
 	if (gs_sessions[number].spec.layout.n_parts == 0)
@@ -339,10 +341,10 @@ remember_last_key(ServedSession *s)
 {
 	uint32		len;
 	const void *key = gs_order_check_last(s->check, &len);
-	void	   *copy = malloc(len + 1);
+	void	   *copy = key ? malloc(len + 1) : NULL;
 
 	if (copy == NULL)
-		return false;
+		return key == NULL;		/* a range without rows has none */
 	memcpy(copy, key, len);
 	free(s->last_key);
 	s->last_key = copy;

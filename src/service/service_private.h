@@ -196,6 +196,7 @@ typedef struct ServedSession
 	GsJob		perform_job;
 	GsOrderCheck *check;		/* of sort, or of the range being loaded */
 	bool		woken;			/* gs_served_wake() was called */
+	bool		said_refused;	/* the log has that its device refused its rows */
 
 	/* device memory */
 	uint64		n_chunks;		/* asked to be appended, so far */
@@ -248,7 +249,7 @@ typedef struct ServedChunk
 								 * not in the GsChunk yet */
 	uint64		number;			/* among the session's appended ones; of a fetch, in its source */
 	FetchSource source;			/* of a page or an image */
-	GsSpillPiece piece;			/* of an image read from files */
+	GsSpillPiece piece;			/* of an image; its data_bytes: only if read from files */
 } ServedChunk;
 
 typedef enum BufferUse
@@ -423,10 +424,13 @@ extern void gs_memory_freed(int device);
 
 /* service_jobs.c */
 
-/* The status of a device's job once it has ended; notes that the device has failed. */
-extern GsStatus gs_job_end(int device, const GsJob *job);
+/* The status of a session's job once it has ended; notes a lost device, or that it refuses the rows. */
+extern GsStatus gs_job_end(int number, const GsJob *job);
 
-/* NULL: the device has no memory for it, or does not know how to sort these. */
+/* Why rows go back after a job that ended so. */
+extern GsFallback gs_job_fallback(GsStatus status);
+
+/* NULL: the device has no memory for it; or it does not know how to sort these, which go back then. */
 extern GsDeviceSort *gs_job_open_sort(int number);
 
 /* Close a session's sort, whose memory others may have then; note what it tells of its times. */

@@ -147,7 +147,7 @@ request_fetch(int chunk)
 			if (page)
 				gs_ops->fetch(s->sort, served->number, memory, &served->job);
 			else
-				gs_ops->fetch_image(s->sort, served->number, memory, &served->job);
+				gs_ops->fetch_image(s->sort, served->number, memory, &served->piece.n_records, &served->job);
 			break;
 		case FROM_OUT:
 			gs_ops->fetch(s->out.sort, served->number, memory, &served->job);
@@ -251,8 +251,7 @@ describe_fetched(int chunk, const GsSortResult *result)
 
 	if (c->fetch == GS_FETCH_IMAGE && served->source != FROM_OUT)
 	{
-		c->n_records = served->source == FROM_FILES ? served->piece.n_records :
-			result->image_records[served->number];
+		c->n_records = served->piece.n_records;
 		return;
 	}
 	if (served->source == FROM_OUT)
@@ -281,8 +280,8 @@ note_fetch(int chunk, GsStatus status)
 	if (c->fetch == GS_FETCH_ARRAYS)
 	{
 		gs_job_note(c->session, &result);
-		if (status == GS_NO_MEMORY)
-			session->overflow_reason = GS_FALLBACK_MEMORY;	/* not the role, as it may have been before */
+		if (status != GS_OK)
+			session->overflow_reason = gs_job_fallback(status); /* not the role, as it may have been before */
 		if (status == GS_OK)
 		{
 			session->rows += c->n_records;
@@ -308,7 +307,7 @@ chunk_ended(int chunk)
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
 		s->asked_bytes -= gs_role_need(chunk);
 	gs_served_wake(number);
-	status = from_files ? gs_job_status(&served->job) : gs_job_end(s->device, &served->job);
+	status = from_files ? gs_job_status(&served->job) : gs_job_end(number, &served->job);
 	if (c->state == GS_CHUNK_APPENDING)
 	{
 		gs_feed_ended(chunk, status);
@@ -327,7 +326,7 @@ buffer_ended(int buffer)
 	switch (b->use)
 	{
 		case BUFFER_FETCHING:
-			gs_write_buffer_ended(buffer, gs_job_end(b->device, &b->job));
+			gs_write_buffer_ended(buffer, gs_job_end(b->session, &b->job));
 			break;
 		case BUFFER_WRITING:
 			gs_write_buffer_ended(buffer, gs_job_status(&b->job));
@@ -336,7 +335,7 @@ buffer_ended(int buffer)
 			gs_load_buffer_ended(buffer, gs_job_status(&b->job));
 			break;
 		case BUFFER_APPENDING:
-			gs_load_buffer_ended(buffer, gs_job_end(b->device, &b->job));
+			gs_load_buffer_ended(buffer, gs_job_end(b->session, &b->job));
 			break;
 		case BUFFER_FREE:
 		case BUFFER_READ:

@@ -41,6 +41,7 @@
 
 #include "utils/memutils.h"
 
+#include "fault.h"
 #include "service/service_private.h"
 
 GsSpillIo  *gs_served_io = NULL;
@@ -109,7 +110,10 @@ may_enter(int number, ServedPhase phase)
 void
 gs_served_enter(int number, ServedPhase phase)
 {
-	Assert(may_enter(number, phase));
+	/* what follows would go wrong for others, too: the service ends, and starts again */
+	if (!may_enter(number, phase) || GS_FAULT("service_phase"))
+		elog(FATAL, "gpusort session %d cannot change from phase %d to %d", number,
+			 (int) gs_served[number].phase, (int) phase);
 	gs_served[number].phase = phase;
 }
 

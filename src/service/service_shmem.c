@@ -289,7 +289,8 @@ gs_session_phase(const GsSession *session)
 {
 	const char *full = session->overflow_reason == GS_FALLBACK_ROLE ? "role full" :
 		session->overflow_reason == GS_FALLBACK_FILES ? "files full" :
-		session->overflow_reason == GS_FALLBACK_ORDER ? "order not proven" : "device full";
+		session->overflow_reason == GS_FALLBACK_ORDER ? "order not proven" :
+		session->overflow_reason == GS_FALLBACK_REFUSED ? "rows refused" : "device full";
 
 	switch (session->state)
 	{

@@ -143,6 +143,7 @@ typedef struct GsSessionSpec
 	GsKeyLayout layout;			/* how to check that the order of the keys is the one wanted; no
 								 * parts: it is that of their bytes */
 	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
+	bool		minimal_tuples; /* rows are, so that each begins with its own length */
 	double		group_rows;		/* rows expected, if the leader has another plan for few groups
 								 * (sort_groups.h); else 0 */
 } GsSessionSpec;

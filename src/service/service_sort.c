@@ -226,14 +226,14 @@ static void
 perform_ended(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_job_end(s->device, &s->perform_job);
+	GsStatus	status = gs_job_end(number, &s->perform_job);
 
 	Assert(s->pending > 0);
 	s->pending--;
 	s->performing = false;
 	s->last_used = GetCurrentTimestamp();
 	if (status != GS_OK)
-		gs_served_overflow(number, GS_FALLBACK_MEMORY);
+		gs_served_overflow(number, gs_job_fallback(status));
 	if (s->phase == SERVED_WHOLE && gs_sessions[number].spec.layout.n_parts > 0)
 		begin_check(number);
 	else if (!gs_served_is_over(s))

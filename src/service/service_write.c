@@ -57,9 +57,9 @@ open_spill(int number)
 	}
 #ifdef GPUSORT_FAULTS
 	if (GS_FAULT("spill_create"))
-		gs_spill_plant(s->spill, "create", EACCES);
+		gs_spill_plant(s->spill, GS_SPILL_CREATE, EACCES);
 	if (GS_FAULT("spill_write"))
-		gs_spill_plant(s->spill, "write to", ENOSPC);
+		gs_spill_plant(s->spill, GS_SPILL_WRITE, ENOSPC);
 #endif
 	return true;
 }
@@ -180,7 +180,7 @@ static void
 run_performed(int number)
 {
 	ServedSession *s = &gs_served[number];
-	GsStatus	status = gs_job_end(s->device, &s->out.job);
+	GsStatus	status = gs_job_end(number, &s->out.job);
 
 	s->out.busy--;
 	s->out.phase = OUT_ENDING;
@@ -331,7 +331,7 @@ write_page(int buffer)
 		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
 	page = out->first_page + b->number;
 	gs_spill_write_page(s->spill, page, memory, (uint32) (s->page_first[page + 1] - s->page_first[page]),
-						&b->job);
+						gs_sessions[b->session].spec.minimal_tuples, &b->job);
 }
 
 void

@@ -199,6 +199,8 @@ put_chunk(GsSort *sort, char *memory, uint32 n_records)
 	{
 		GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, i);
 
+		if ((uint64) record->row_off + (record->row_len & GS_LENGTH_MASK) > GS_CHUNK_BYTES)
+			elog(ERROR, "a row of %u bytes lies outside of its chunk", record->row_len & GS_LENGTH_MASK);
 		put_stored_row(sort, memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
 	}
 }
@@ -297,6 +299,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	old = MemoryContextSwitchTo(sort->context);
 	spec.sort.key_width = sort->desc->fixed_width;
 	spec.layout = sort->layout;
+	spec.minimal_tuples = true;
 	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.sort.tuple_keys);
 	spec.keep = rows_to_keep(sort, &by_group);
 	spec.group_rows = sort->group_rows;
@@ -449,6 +452,7 @@ drain_device(GsSort *sort)
 {
 	GsClientStatus status = gs_client_perform(sort->client);
 	const GsSession *session = gs_client_session(sort->client);
+	uint64		rows = session->outcome.n_dropped;
 	int			chunk;
 
 	/* gs_client_decline() does nothing after an overflow */
@@ -472,8 +476,14 @@ drain_device(GsSort *sort)
 			if (gs_client_wait(sort->client, chunk) != GS_CLIENT_OK)
 				return GS_SORT_LOST;
 			put_chunk(sort, gs_chunk_memory(chunk), gs_chunks[chunk].n_records);
+			rows += gs_chunks[chunk].n_records;
 			CHECK_FOR_INTERRUPTS();
 		}
+	}
+	if (rows != session->rows)
+	{
+		elog(LOG, "gpusort got " UINT64_FORMAT " of " UINT64_FORMAT " rows back", rows, session->rows);
+		return GS_SORT_LOST;
 	}
 	note_session(sort, &sort->report);
 	gs_client_close(sort->client);
@@ -521,7 +531,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 			return status;
 	}
 	else if (sort->place == GS_SORT_LOCAL &&
-			 (sort->layout.n_parts > 0 || sort->desc->abbreviated || sort->desc->ended))
+			 (sort->aside || sort->layout.n_parts > 0 || sort->desc->abbreviated || sort->desc->ended))
 		change_few_rows_to_cpu(sort);
 	if (sort->place == GS_SORT_CPU)
 	{

@@ -163,7 +163,7 @@ comes_first(GsSort *sort, TupleTableSlot *row)
 {
 	GsAside    *aside = sort->aside;
 
-	if (sort->desc->abbreviated || sort->desc->ended)
+	if (!sort->desc->whole || sort->desc->ended)
 		return is_before_head(sort, row);
 	Assert(sort->settling == NULL);
 	if (sort->rows->rank >= aside->end)

@@ -69,11 +69,23 @@ typedef struct GsSpillShorten
 	const void *arg;
 } GsSpillShorten;
 
+typedef enum GsSpillAction
+{
+	GS_SPILL_CREATE,
+	GS_SPILL_WRITE,
+	GS_SPILL_READ
+} GsSpillAction;
+
+#define GS_SPILL_ACTIONS	3
+
+/* As messages name them: "create", "write to", "read from". */
+extern const char *const gs_spill_action_names[GS_SPILL_ACTIONS];
+
 /* Why a job failed: errno, and what was done with which file. */
 typedef struct GsSpillFailure
 {
 	int			error_number;	/* 0: nothing has failed */
-	const char *action;			/* "create", "write to", "read from" */
+	GsSpillAction action;
 	char		path[GS_SPILL_PATH_BYTES];
 } GsSpillFailure;
 
@@ -203,10 +215,11 @@ extern void gs_spill_reader_close(GsSpillReader *reader);
 
 /*
  * Pages of the device, of so many rows, in any order: for a sort that is in order
- * already.  What lies between rows and entries is not kept.
+ * already.  What lies between rows and entries is not kept; it is not looked at if rows
+ * have their own length in their first 4 bytes, but for those with GS_ENTRY_EXTERNAL.
  */
 extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t n_rows,
-								GsJob *job);
+								bool own_lengths, GsJob *job);
 extern void gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job);
 
 /* All pages are of no more use, and none is being written or read: their place may be. */
@@ -214,10 +227,9 @@ extern void gs_spill_forget_pages(GsSpill *spill);
 
 #ifdef GPUSORT_FAULTS
 /*
- * For tests: the next such action of the sort (as in GsSpillFailure) fails, with
- * this errno.
+ * For tests: the next such action of the sort fails, with this errno.
  */
-extern void gs_spill_plant(GsSpill *spill, const char *action, int error_number);
+extern void gs_spill_plant(GsSpill *spill, GsSpillAction action, int error_number);
 #endif
 
 #endif							/* GS_SPILL_H */

@@ -332,7 +332,7 @@ gs_code_records(const GsSpillShorten *shorten, const char *data, const GsRecord 
 }
 
 size_t
-gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, uint8_t *dst)
+gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths, uint8_t *dst)
 {
 	uint8_t	   *begin = dst;
 	uint32_t	end = page_bytes - n * (uint32_t) sizeof(uint32_t);
@@ -353,7 +353,8 @@ gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, uint8_t *dst)
 			return 0;
 		/* of the last one the entries tell only that it ends before them */
 		if (i + 1 == n)
-			row.len = min_len(row.len, gs_max_row_bytes(page_bytes) + 8);
+			row.len = min_len(row.len, own_lengths && !(entry & GS_ENTRY_EXTERNAL) ?
+							  gs_round_up_8(load_4(row.bytes)) : gs_max_row_bytes(page_bytes) + 8);
 		dst = put_record(&coder, dst, flags, row, (Bytes){NULL, 0});
 	}
 	return (size_t) (dst - begin);

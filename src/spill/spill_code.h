@@ -81,7 +81,8 @@ extern bool gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src,
 							  uint32_t n);
 
 /* The same with a page of n rows; 0: its rows do not lie one after the other. */
-extern size_t gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, uint8_t *dst);
+extern size_t gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths,
+						   uint8_t *dst);
 extern bool gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes,
 						   uint32_t n);
 

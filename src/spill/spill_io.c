@@ -20,7 +20,7 @@
 
 #include "spill/spill_private.h"
 
-static const char *const action_names[GS_SPILL_ACTIONS] = {"create", "write to", "read from"};
+const char *const gs_spill_action_names[GS_SPILL_ACTIONS] = {"create", "write to", "read from"};
 
 /* ---- failures ---- */
 
@@ -38,7 +38,7 @@ note_failure(GsSpill *spill, GsSpillAction action, uint8_t file, int error_numbe
 	if (spill->failure.error_number == 0)
 	{
 		spill->failure.error_number = error_number;
-		spill->failure.action = action_names[action];
+		spill->failure.action = action;
 		file_path(spill, file, spill->failure.path);
 		__atomic_store_n(&spill->has_failed, true, __ATOMIC_RELEASE);
 	}
@@ -48,18 +48,16 @@ note_failure(GsSpill *spill, GsSpillAction action, uint8_t file, int error_numbe
 const GsSpillFailure *
 gs_spill_failure(const GsSpill *spill)
 {
-	static const GsSpillFailure none = {0, "", ""};
+	static const GsSpillFailure none = {0};
 
 	return __atomic_load_n(&spill->has_failed, __ATOMIC_ACQUIRE) ? &spill->failure : &none;
 }
 
 #ifdef GPUSORT_FAULTS
 void
-gs_spill_plant(GsSpill *spill, const char *action, int error_number)
+gs_spill_plant(GsSpill *spill, GsSpillAction action, int error_number)
 {
-	for (int i = 0; i < GS_SPILL_ACTIONS; i++)
-		if (strcmp(action, action_names[i]) == 0)
-			__atomic_store_n(&spill->planted[i], error_number, __ATOMIC_RELAXED);
+	__atomic_store_n(&spill->planted[action], error_number, __ATOMIC_RELAXED);
 }
 
 static int
@@ -220,7 +218,7 @@ run_task(GsHostTask *host_task)
 		note_failure(task->spill, task->action, task->file, task->error_number);
 		file_path(task->spill, task->file, path);
 		snprintf(task->job->error.message, GS_MESSAGE_BYTES, "could not %s \"%.80s\": %s",
-				 action_names[task->action], path,
+				 gs_spill_action_names[task->action], path,
 				 strerror_r(task->error_number, reason, sizeof(reason)));
 	}
 	end_task(task);

@@ -25,7 +25,7 @@ write_page(GsSpillTask *task)
 
 	if (memory == NULL)
 		return;
-	bytes = gs_code_page(task->chunk, page_bytes, page->n_rows, memory);
+	bytes = gs_code_page(task->chunk, page_bytes, page->n_rows, task->own_lengths, memory);
 	if (bytes > 0 && bytes < page_bytes)
 	{
 		page->coded_bytes = (uint32_t) bytes;
@@ -75,7 +75,8 @@ add_page(GsSpill *spill, uint64_t page)
 }
 
 void
-gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t n_rows, GsJob *job)
+gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t n_rows, bool own_lengths,
+					GsJob *job)
 {
 	GsSpillTask *task = gs_spill_task_begin(spill, write_page, job);
 
@@ -89,6 +90,7 @@ gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t 
 	task->chunk = (char *) (uintptr_t) memory;
 	task->page = spill->pages[page];
 	task->page->n_rows = n_rows;
+	task->own_lengths = own_lengths;
 	(void) gs_spill_task_create(task, file_of(page));
 	gs_spill_task_submit(task);
 }

@@ -37,15 +37,6 @@
 #define GS_SPILL_STRIPES	4
 #define GS_SPILL_FILES		(2 * GS_SPILL_STRIPES)	/* of chunks, then of pages */
 
-typedef enum GsSpillAction
-{
-	GS_SPILL_CREATE,
-	GS_SPILL_WRITE,
-	GS_SPILL_READ
-} GsSpillAction;
-
-#define GS_SPILL_ACTIONS	3
-
 typedef struct GsSpillFile
 {
 	int			fd;				/* -1: not made yet */
@@ -247,6 +238,7 @@ typedef struct GsSpillTask
 	uint8_t		file;			/* written to, or that failed */
 	GsSpillScratch *scratch;
 	GsSpillPage *page;
+	bool		own_lengths;	/* of its rows */
 	char	   *chunk;			/* written from, or read to */
 	GsSpillPiece *piece;		/* NULL: no chunk of what was read is wanted */
 	bool	   *ties;			/* atomic */

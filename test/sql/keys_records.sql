@@ -164,6 +164,30 @@ SELECT same_order('records_changed', 'c DESC, id', 'id');
 RESET gpusort.force;
 RESET gpusort.min_rows;
 
+-- values of other types than the column's, as C functions can make them (test/modules/bad_rows.c): with
+-- other fields, or with others among those that were dropped
+CREATE TYPE records_mixed AS (a int, gone bytea, b int);
+CREATE TYPE records_dropped AS (a int, gone bigint, b int);
+CREATE TYPE records_more AS (a int, b int, c int);
+ALTER TYPE records_mixed DROP ATTRIBUTE gone;
+ALTER TYPE records_dropped DROP ATTRIBUTE gone;
+CREATE FUNCTION make_row(int, regtype) RETURNS records_mixed LANGUAGE c STRICT AS 'bad_rows';
+CREATE TABLE records_odd AS SELECT i * 7919 % 601 AS id, make_row(i, t) AS c
+	FROM generate_series(1, 600) AS i, LATERAL (SELECT (ARRAY['records_mixed', 'records_dropped', 'records_more'])[1 + i % 3]::regtype AS t) AS types;
+SET gpusort.force = on;
+SELECT md5(string_agg(id::text, ',')) FROM (SELECT id FROM records_odd ORDER BY c, id OFFSET 0) AS s \gset process_
+SET gpusort.min_rows = 0;
+EXPLAIN (COSTS OFF) SELECT id FROM records_odd ORDER BY c, id;
+SELECT md5(string_agg(id::text, ',')) FROM (SELECT id FROM records_odd ORDER BY c, id OFFSET 0) AS s \gset device_
+SELECT md5(string_agg(id::text, ',')) FROM (SELECT id FROM records_odd ORDER BY c DESC, id OFFSET 0) AS s \gset reverse_
+SET gpusort.enabled = off;
+SELECT md5(string_agg(id::text, ',')) = :'process_md5' AS in_process, md5(string_agg(id::text, ',')) = :'device_md5' AS on_device
+	FROM (SELECT id FROM records_odd ORDER BY c, id OFFSET 0) AS s;
+SELECT md5(string_agg(id::text, ',')) = :'reverse_md5' AS on_device FROM (SELECT id FROM records_odd ORDER BY c DESC, id OFFSET 0) AS s;
+RESET gpusort.min_rows;
+RESET gpusort.enabled;
+RESET gpusort.force;
+
 -- indexes: with composite types; an index whose keys would be inexact is PostgreSQL's
 CREATE EXTENSION IF NOT EXISTS amcheck;
 SET gpusort.force = on;
@@ -189,6 +213,6 @@ SET enable_hashjoin = off;
 EXPLAIN (COSTS OFF) SELECT * FROM records_many ORDER BY few, doc;
 RESET gpusort.log_refusals;
 SET client_min_messages = warning;
-DROP TABLE records, records_changed, records_many, keys_direction;
-DROP TYPE records_pair, records_wide, records_doc, records_only_doc, records_empty, records_labels, records_enum, records_changing CASCADE;
+DROP TABLE records, records_changed, records_many, records_odd, keys_direction;
+DROP TYPE records_mixed, records_dropped, records_more, records_pair, records_wide, records_doc, records_only_doc, records_empty, records_labels, records_enum, records_changing CASCADE;
 DROP FUNCTION record_orders, four_orders, same_order, keys_taken, keys_rank;

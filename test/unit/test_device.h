@@ -176,6 +176,9 @@ extern GsStatus test_sort_perform(TestSort *ts);
 extern void test_check_result(TestSort *ts);
 extern void test_check_pages(TestSort *ts, TestRandom *rng);
 extern void test_check_images(TestSort *ts);
+
+/* The records of the chunks that were taken.  Uses the buffers. */
+extern uint64_t test_taken_records(TestSort *ts);
 extern void test_check_keys(TestSort *ts, TestRandom *rng);
 
 /* Everything that one sort must do, from open to close. */

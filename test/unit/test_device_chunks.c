@@ -618,8 +618,7 @@ check_refused(TestDevice *td, const TestInput *in, bool plain, GsPageFormat form
 	}
 	memset(&result, 0, sizeof(result));
 	td->ops->result(ts.sort, &result);
-	for (uint64_t i = 0; i < result.n_images; i++)
-		n += result.image_records[i];
+	n = test_taken_records(&ts);
 	status = test_sort_perform(&ts);
 	if (CHECK(status == GS_OK, "perform after a refused append: %s", gs_status_name(status)))
 	{

@@ -199,6 +199,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		GsJob		beyond = {0};
 		GsJob		image = {0};
 		GsJob		late = {0};
+		uint32_t	n_records;
 
 		td->ops->fetch(ts.sort, 0, ts.buffers[0], &early);
 		test_wait(td, &early);
@@ -212,7 +213,7 @@ case_misuse(TestDevice *td, uint64_t seed)
 		test_wait(td, &beyond);
 		CHECK(gs_job_status(&beyond) == GS_INVALID, "fetch beyond the end: %s",
 			  gs_status_name(gs_job_status(&beyond)));
-		td->ops->fetch_image(ts.sort, result.n_images, ts.buffers[0], &image);
+		td->ops->fetch_image(ts.sort, result.n_images, ts.buffers[0], &n_records, &image);
 		test_wait(td, &image);
 		CHECK(gs_job_status(&image) == GS_INVALID, "image beyond the end: %s",
 			  gs_status_name(gs_job_status(&image)));
@@ -328,11 +329,12 @@ case_two_devices(const GsDeviceOps *ops, int threads, uint64_t seed)
 	for (int i = 0; i < 2; i++)
 	{
 		GsJob		job = {0};
+		uint32_t	n_records;
 		struct timespec pause = {0, 1000000};
 
 		test_check_result(&ts[i]);
 		test_check_pages(&ts[i], &rng);
-		ops->fetch_image(ts[i].sort, 0, memory, &job);
+		ops->fetch_image(ts[i].sort, 0, memory, &n_records, &job);
 		while (gs_job_status(&job) == GS_PENDING)
 			nanosleep(&pause, NULL);
 		CHECK(gs_job_status(&job) == GS_OK, "fetch into pinned memory: %s", job.error.message);

@@ -339,7 +339,6 @@ test_check_result(TestSort *ts)
 {
 	const TestInput *in = ts->in;
 	GsSortResult result;
-	uint64_t	records = 0;
 
 	memset(&result, 0, sizeof(result));
 	ts->td->ops->result(ts->sort, &result);
@@ -355,9 +354,6 @@ test_check_result(TestSort *ts)
 		  result.copy_out_ms >= 0, "a phase took less than no time");
 	CHECK(result.n_images == ts->n_appended, "%llu images instead of %u",
 		  (unsigned long long) result.n_images, ts->n_appended);
-	for (uint64_t i = 0; i < result.n_images; i++)
-		records += result.image_records[i];
-	CHECK(records == in->n, "images of %llu records", (unsigned long long) records);
 
 	if (ts->n == 0)
 	{
@@ -542,6 +538,23 @@ test_check_pages(TestSort *ts, TestRandom *rng)
 	free(pages);
 }
 
+uint64_t
+test_taken_records(TestSort *ts)
+{
+	TestFeed	feed = ts->start;
+	uint64_t	n = 0;
+
+	for (uint32_t i = 0; i < ts->n_ended; i++)
+	{
+		uint32_t	data_bytes;
+		uint32_t	n_records;
+
+		test_feed_chunk(&feed, ts->buffers[0], &data_bytes, &n_records);
+		n += ts->accepted[i] ? n_records : 0;
+	}
+	return n;
+}
+
 /* Every image must be the chunk that was appended, byte by byte. */
 void
 test_check_images(TestSort *ts)
@@ -562,19 +575,20 @@ test_check_images(TestSort *ts)
 	{
 		uint32_t	data_bytes;
 		uint32_t	n_records;
+		uint32_t	n_fetched;
 		GsJob		job = {0};
 
 		do
 			test_feed_chunk(&feed, expected, &data_bytes, &n_records);
 		while (!ts->accepted[number++]);
-		if (!CHECK(result.image_records[i] == n_records, "image %llu has %u records instead of %u",
-				   (unsigned long long) i, result.image_records[i], n_records))
-			return;
 		memset(image, 0xa5, chunk_bytes);
-		ts->td->ops->fetch_image(ts->sort, i, image, &job);
+		ts->td->ops->fetch_image(ts->sort, i, image, &n_fetched, &job);
 		test_wait(ts->td, &job);
 		if (!CHECK(gs_job_status(&job) == GS_OK, "fetch_image: %s %s",
 				   gs_status_name(gs_job_status(&job)), job.error.message))
+			return;
+		if (!CHECK(n_fetched == n_records, "image %llu has %u records instead of %u",
+				   (unsigned long long) i, n_fetched, n_records))
 			return;
 		CHECK(n_records == 0 ||
 			  memcmp(gs_chunk_record(image, chunk_bytes, n_records - 1),

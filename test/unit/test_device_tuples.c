@@ -411,6 +411,36 @@ check_tuples(TestDevice *td, Tuples *t, TestRandom *rng)
 	}
 }
 
+/* What was taken of a sort that was refused can be had back: chunks, in their order, as they were. */
+static void
+check_images(TestDevice *td, const Tuples *t, GsDeviceSort *sort)
+{
+	char	   *dst = malloc(CHUNK_BYTES);
+	uint32_t	chunk = 0;
+	GsSortResult result;
+
+	if (dst == NULL)
+		abort();
+	memset(&result, 0, sizeof(result));
+	td->ops->result(sort, &result);
+	for (uint64_t i = 0; i < result.n_images; i++, chunk++)
+	{
+		GsJob		job = {0};
+		uint32_t	n_records = 0;
+
+		memset(dst, 0xa5, CHUNK_BYTES);
+		td->ops->fetch_image(sort, i, dst, &n_records, &job);
+		test_wait(td, &job);
+		if (!CHECK(gs_job_status(&job) == GS_OK, "fetch_image: %s", job.error.message))
+			break;
+		while (chunk < t->n_chunks && (t->n_records[chunk] != n_records ||
+									   memcmp(t->chunks[chunk], dst, t->data_bytes[chunk]) != 0))
+			chunk++;
+		CHECK(chunk < t->n_chunks, "image %llu is no chunk", (unsigned long long) i);
+	}
+	free(dst);
+}
+
 static void
 check_damaged(TestDevice *td, Tuples *t, TestRandom *rng)
 {
@@ -437,6 +467,8 @@ check_damaged(TestDevice *td, Tuples *t, TestRandom *rng)
 		CHECK(status == GS_OK || status == GS_INVALID, "%s %s", gs_status_name(status),
 			  error.message);
 		refused += status == GS_INVALID;
+		if (sort && status == GS_INVALID)
+			check_images(td, t, sort);
 		if (sort)
 			td->ops->sort_close(sort);
 		free_tuples(t);

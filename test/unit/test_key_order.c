@@ -470,6 +470,25 @@ fetch_entry(GsDeviceSort *sort, uint64_t rank)
 	return entry;
 }
 
+/* A range without rows is in order, and has no last key. */
+static void
+test_empty_range(const Case *c)
+{
+	GsDeviceSort *sort = make_sort(c, false);
+	GsOrderRange range = {"before", 6};
+	GsOrderOutcome outcome;
+	GsOrderCheck *check;
+	GsKeyLayout layout;
+	uint32_t	len;
+
+	make_layout(c, &layout);
+	check = gs_order_check_begin(device, sort, &layout, &range);
+	gs_order_check_outcome(check, &outcome);
+	report(c->name, "range", outcome.verdict == GS_ORDER_PROVEN && gs_order_check_last(check, &len) == NULL);
+	gs_order_check_end(check);
+	host->sort_close(sort);
+}
+
 /* One range of a larger sort must begin after the last key of the one before. */
 static void
 test_range(const Case *c)
@@ -604,6 +623,7 @@ main(void)
 	test_case(&dense, NO_MEMORY, GS_ORDER_NOT_PROVEN, true);
 	test_case(&dense, LOST, GS_ORDER_DEVICE_LOST, true);
 	test_case(&hangul, CANCEL, GS_ORDER_NOT_PROVEN, true);
+	test_empty_range(&empty);
 	test_range(&one);
 	test_range(&two);
 	test_range(&small);

@@ -51,7 +51,7 @@ test_pages(void)
 			if (round == 0)
 			{
 				fill_page(memory + (size_t) page * PAGE_BYTES, page);
-				gs_spill_write_page(spill, page, memory + (size_t) page * PAGE_BYTES, 0,
+				gs_spill_write_page(spill, page, memory + (size_t) page * PAGE_BYTES, 0, false,
 									&jobs[page]);
 			}
 			else
@@ -70,12 +70,12 @@ test_pages(void)
 	CHECK(gs_spill_bytes(spill) == (uint64_t) N_PAGES * PAGE_BYTES);
 	CHECK(count_files(&bytes) > 1 && bytes == (uint64_t) N_PAGES * PAGE_BYTES);
 
-	gs_spill_plant(spill, "write to", ENOSPC);
+	gs_spill_plant(spill, GS_SPILL_WRITE, ENOSPC);
 	memset(jobs, 0, sizeof(GsJob));
 	n_jobs++;
-	gs_spill_write_page(spill, 0, memory, 0, &jobs[0]);
+	gs_spill_write_page(spill, 0, memory, 0, false, &jobs[0]);
 	CHECK(wait_for(&jobs[0]) == GS_INTERNAL);
-	check_failure(spill, "write to", ENOSPC);
+	check_failure(spill, GS_SPILL_WRITE, ENOSPC);
 	close_spill(spill);
 	free(memory);
 	free(expected);

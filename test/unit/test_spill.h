@@ -150,7 +150,7 @@ extern bool split_last(const Sort *sort);
 /* Files in the tests' folder. */
 extern uint32_t count_files(uint64_t *bytes);
 extern void close_spill(GsSpill *spill);
-extern void check_failure(const GsSpill *spill, const char *action, int error_number);
+extern void check_failure(const GsSpill *spill, GsSpillAction action, int error_number);
 
 /* All of a case. */
 extern void run_case(const Case *spec);

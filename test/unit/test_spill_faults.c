@@ -94,7 +94,7 @@ __wrap_realloc(void *memory, size_t bytes)
 
 /* A write that fails, or a file that cannot be made; then the run is begun again. */
 static void
-test_write_failure(const char *name, const char *action, int error_number)
+test_write_failure(const char *name, GsSpillAction action, int error_number)
 {
 	Sort		sort;
 	char		path[GS_SPILL_PATH_BYTES];
@@ -107,7 +107,7 @@ test_write_failure(const char *name, const char *action, int error_number)
 	for (uint32_t run = 0; run < small_case.n_runs; run++)
 	{
 		bytes = gs_spill_bytes(sort.spill);
-		if (run == 0 || strcmp(action, "create") != 0)
+		if (run == 0 || action != GS_SPILL_CREATE)
 		{
 			gs_spill_plant(sort.spill, action, error_number);
 			CHECK(write_run(&sort, run) == GS_INTERNAL);
@@ -139,23 +139,23 @@ test_read_failures(void)
 	make_sort(&sort, &small_case);
 	if (write_sort(&sort))
 	{
-		gs_spill_plant(sort.spill, "read from", EIO);
+		gs_spill_plant(sort.spill, GS_SPILL_READ, EIO);
 		n_jobs++;
 		gs_spill_read_image(sort.spill, 1, memory, &piece, &job);
 		CHECK(wait_for(&job) == GS_INTERNAL);
 		CHECK(strstr(job.error.message, "could not read from \"") != NULL);
-		check_failure(sort.spill, "read from", EIO);
+		check_failure(sort.spill, GS_SPILL_READ, EIO);
 
 		CHECK(gs_spill_seal(sort.spill));
 		CHECK(gs_spill_plan(sort.spill, 1));
 		CHECK(gs_spill_plan(sort.spill, 1));
-		gs_spill_plant(sort.spill, "read from", EBADF);
+		gs_spill_plant(sort.spill, GS_SPILL_READ, EBADF);
 		CHECK(read_range(&sort, 1, &rows, &ties) == GS_INTERNAL);
-		check_failure(sort.spill, "read from", EIO);	/* the first one */
+		check_failure(sort.spill, GS_SPILL_READ, EIO);	/* the first one */
 
 		/* the third range has no block within */
 		CHECK(gs_spill_plan(sort.spill, 1));
-		gs_spill_plant(sort.spill, "read from", EIO);
+		gs_spill_plant(sort.spill, GS_SPILL_READ, EIO);
 		CHECK(!split_last(&sort));
 		CHECK(split_last(&sort));
 		CHECK(gs_spill_ranges(sort.spill) == 3 && !gs_spill_planned(sort.spill));
@@ -229,7 +229,7 @@ test_file_limit(void)
 	setrlimit(RLIMIT_FSIZE, &limit);
 	CHECK(write_run(&sort, 0) == GS_INTERNAL);
 	setrlimit(RLIMIT_FSIZE, &before);
-	check_failure(sort.spill, "write to", EFBIG);
+	check_failure(sort.spill, GS_SPILL_WRITE, EFBIG);
 	close_spill(sort.spill);
 	free_sort(&sort);
 	end_case();
@@ -255,7 +255,7 @@ fill_file_system(void)
 	for (uint32_t run = 0; run < small_case.n_runs; run++)
 		if (write_run(&sort, run) != GS_OK)
 			break;
-	check_failure(sort.spill, "write to", ENOSPC);
+	check_failure(sort.spill, GS_SPILL_WRITE, ENOSPC);
 	CHECK(gs_spill_runs(sort.spill) < small_case.n_runs);
 	check_images(&sort);
 	close_spill(sort.spill);
@@ -374,8 +374,8 @@ void
 test_failures(void)
 {
 	random_state = 1;			/* some expect what a case is like */
-	test_write_failure("files that cannot be made", "create", EACCES);
-	test_write_failure("writes that fail", "write to", ENOSPC);
+	test_write_failure("files that cannot be made", GS_SPILL_CREATE, EACCES);
+	test_write_failure("writes that fail", GS_SPILL_WRITE, ENOSPC);
 	test_read_failures();
 	test_create();
 	test_file_limit();

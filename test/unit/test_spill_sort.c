@@ -722,12 +722,12 @@ close_spill(GsSpill *spill)
 }
 
 void
-check_failure(const GsSpill *spill, const char *action, int error_number)
+check_failure(const GsSpill *spill, GsSpillAction action, int error_number)
 {
 	const GsSpillFailure *failure = gs_spill_failure(spill);
 
 	CHECK(failure->error_number == error_number);
-	CHECK(strcmp(failure->action, action) == 0);
+	CHECK(failure->action == action);
 	CHECK(strncmp(failure->path, folder, strlen(folder)) == 0);
 }
 

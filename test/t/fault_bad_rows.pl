@@ -1,0 +1,207 @@
+# Rows that a device cannot read, jobs that it refuses, rows that get lost on the way: they concern
+# one sort only, which PostgreSQL does, or does again.  The service and all other sorts go on.
+
+use strict;
+use warnings;
+
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+use GpusortTest;
+
+my $node = new_server('bad_rows', "ignore_checksum_failure = on\nautovacuum = off\n", rows => 100000);
+
+$node->safe_psql('postgres', q(
+	CREATE FUNCTION make_indirect(text) RETURNS text LANGUAGE c STRICT IMMUTABLE AS 'bad_rows';
+	CREATE TABLE numbers AS SELECT i FROM generate_series(1, 30000) AS i;
+	CREATE TABLE damaged (id int, a text, k int) WITH (parallel_workers = 3);
+	INSERT INTO damaged SELECT i, repeat('x', 10), i * 7919 % 30011 FROM generate_series(1, 30000) AS i;
+	CREATE TABLE arrays AS SELECT i, ARRAY(SELECT (i * j) % 1009 FROM generate_series(1, 60) AS j) AS a FROM generate_series(1, 3000) AS i;
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays;));
+
+my $pid;
+
+# Is the service still the same process, and its device in order?
+sub unharmed
+{
+	my ($what) = @_;
+
+	is(service_pid($node), $pid, "$what: same service");
+	is(value($node, 'SELECT bool_and(state = $$ready$$) FROM gpusort_devices'), 't', "$what: devices");
+	released($node, $what);
+}
+
+# How often does the log have a line, from a place on?
+sub logged
+{
+	my ($from, $pattern) = @_;
+
+	return scalar(() = slurp_file($node->logfile, $from) =~ /$pattern/g);
+}
+
+my $refused = qr/LOG:  gpusort cannot sort the rows of process \d+: /;
+
+$pid = service_pid($node);
+
+#
+# Pointers of a kind that devices do not know: processes make the keys
+#
+for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
+{
+	my $query = qq(SELECT v, i FROM (SELECT make_indirect(repeat('x', i % 50)) AS v, i FROM numbers OFFSET 0) AS s ORDER BY $order;);
+
+	like(rows_of($node, "$force $serial", "EXPLAIN $query"), qr/GpuSort/, "pointers, $order: plan");
+	same_counted($node, $serial, $query, "pointers, $order");
+	unharmed("pointers, $order");
+}
+
+#
+# Rows damaged on disk.  In one a text ends behind its row, so that the key would, too; another one is longer than its page.
+#
+{
+	my %is_damaged;
+	my $query = 'SELECT id, a IS NULL FROM (SELECT * FROM damaged ORDER BY k OFFSET 0) AS s;';
+	my $is_good = sub { $_[0] =~ /^(\d+)/ && !$is_damaged{$1} };
+	my $file = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('damaged')));
+	my $page;
+
+	$node->stop;
+	open(my $fh, '+<:raw', $file) or die "$file: $!";
+	sysseek($fh, 100 * 8192, 0);
+	sysread($fh, $page, 8192) == 8192 or die "$file: too short";
+	for my $item (1, 5)
+	{
+		my $at = 24 + 4 * ($item - 1);
+		my $pointer = unpack('V', substr($page, $at, 4));
+		my ($offset, $len) = ($pointer & 0x7fff, $pointer >> 17);
+		my $hoff = unpack('C', substr($page, $offset + 22, 1));
+
+		$is_damaged{unpack('V', substr($page, $offset + $hoff, 4))} = 1;
+		if ($item == 1)
+		{
+			die 'not the last of its page' if $offset + $len < 8192 - 8;
+			substr($page, $at, 4) = pack('V', $pointer + (64 << 17));
+		}
+		else
+		{
+			substr($page, $offset + $hoff + 4, 1) = chr(0xff);
+		}
+	}
+	sysseek($fh, 100 * 8192, 0);
+	syswrite($fh, $page) == 8192 or die "$file: $!";
+	close($fh);
+	$node->start;
+	wait_ready($node);
+	$pid = service_pid($node);
+
+	my $good = join "\n", grep { $is_good->($_) } split /\n/, stock($node, $query);
+	my ($cursor, $first) = cursor($node, 'SELECT id, k FROM t ORDER BY k', 100);
+
+	is(scalar(keys %is_damaged), 2, 'two damaged rows');
+	for my $mode (@modes)
+	{
+		my ($name, $settings) = @$mode;
+		my $log = -s $node->logfile;
+
+		stats_reset($node);
+		my @rows = split /\n/, rows_of($node, "$force $settings", $query);
+
+		is(scalar(@rows), 30000, "damaged, $name: as many rows");
+		same_order(join("\n", grep { $is_good->($_) } @rows), $good, "damaged, $name: all others in order");
+		is(fallbacks($node), '{"device refused rows": 1}', "damaged, $name: counted");
+		is(logged($log, $refused), 1, "damaged, $name: said once");
+	}
+	read_rest($cursor, $first, stock($node, 'SELECT id, k FROM t ORDER BY k;'), 'another sort beside damaged rows');
+	unharmed('damaged');
+
+	stats_reset($node);
+	is(rows_of($node, $force, 'CREATE INDEX damaged_k ON damaged (k);'), '', 'damaged, index: built');
+	unharmed('damaged, index');
+}
+
+#
+# Jobs that a device refuses, or does wrong
+#
+my $query = 'SELECT id, k FROM t ORDER BY k;';
+my $expected = stock($node, $query);
+
+sub refused
+{
+	my ($point, $settings, $what, $reason) = @_;
+	my $log = -s $node->logfile;
+
+	same_despite($node, [ $point ], $settings, $query, $what, $expected, qq({"$reason": 1}));
+	is(logged($log, $refused), 1, "$what, $point: said once");
+	unharmed("$what, $point");
+}
+
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+
+	refused('device_refuses', $settings, "refused, $name", 'device refused rows');
+	refused($_, $settings, "refused, $name", 'device lost') for 'device_refuses:2', 'device_refuses:4';
+}
+
+# ... while a sort returns rows that cannot be computed again
+{
+	fault($node, 'device_refuses:3');
+	like(messages_of($node, "$force $serial SELECT id, k, random() FROM t ORDER BY k;"), qr/^psql:<stdin>:\d+: ERROR:  gpusort lost its device/, 'refused, volatile');
+	fault_over($node, 'refused, volatile');
+	unharmed('refused, volatile');
+}
+
+# ... of arrays, which are as they were
+{
+	my $sort = q(SELECT count(*), sum(hashtext(i || ':' || gpu_sort_array(a)::text)::bigint) FROM arrays;);
+	my $sorted = stock($node, $sort);
+
+	for my $point ('device_refuses', 'device_refuses:2')
+	{
+		my $log = -s $node->logfile;
+
+		stats_reset($node);
+		same_despite($node, [ $point ], $serial, $sort, 'refused arrays', $sorted);
+		like(fallbacks($node), qr/"device refused rows": /, "refused arrays, $point: counted");
+		is(logged($log, $refused), 1, "refused arrays, $point: said once");
+	}
+	unharmed('refused arrays');
+}
+
+#
+# A row that gets lost on the way to the device: the sort is done again
+#
+for my $mode (@modes)
+{
+	my ($name, $settings) = @$mode;
+	my $log = -s $node->logfile;
+
+	same_despite($node, [ 'service_lose_row', 'service_lose_row:4' ], $settings, $query, "lost row, $name", $expected, '{"device lost": 1}');
+	is(logged($log, qr/gpusort gives up a sort of process \d+: the device has \d+ of 100000 rows/), 2, "lost row, $name: said");
+}
+unharmed('lost row');
+
+#
+# The same of sorts in files
+#
+$node->append_conf('postgresql.conf', "gpusort.device_memory = '" . ($cuda ? '5MB' : '3MB') . "'");
+$node->reload;
+stats_reset($node);
+same_rows($node, $serial, $query, 'files: rows', $expected);
+is(value($node, 'SELECT spilled_sorts, fallbacks FROM gpusort_stats'), '1|0', 'files: spilled');
+refused($_, $serial, 'files', 'device lost') for 'device_refuses', 'device_refuses:2', 'device_refuses:3', 'device_refuses:6';
+same_despite($node, [ 'service_lose_row:4' ], $serial, $query, 'files, lost row', $expected, '{"device lost": 1}');
+
+# ... and of rows that come back, as temp_file_limit is met
+same_counted($node, "$serial SET temp_file_limit = '1MB'; SET work_mem = '1GB';", $query, 'back from files', $expected, '{"temp_file_limit reached": 1}');
+same_despite($node, [ 'service_lose_row:2' ], "$serial SET temp_file_limit = '1MB'; SET work_mem = '1GB';", $query, 'lost row, back from files', $expected);
+unharmed('files');
+
+#
+# A mistake in the service itself ends it in order
+#
+same_despite($node, [ 'service_phase', 'service_phase:2' ], $serial, $query, 'wrong phase', $expected, '{"device lost": 1}');
+is(logged(0, qr/FATAL:  gpusort session \d+ cannot change from phase \d+ to \d+/), 2, 'wrong phase: said');
+
+$node->stop;
+done_testing();
