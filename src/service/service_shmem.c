@@ -287,6 +287,7 @@ gs_session_phase(const GsSession *session)
 {
 	const char *full = session->overflow_reason == GS_FALLBACK_ROLE ? "role full" :
 		session->overflow_reason == GS_FALLBACK_FILES ? "files full" :
+		session->overflow_reason == GS_FALLBACK_DESCRIPTORS ? "no files" :
 		session->overflow_reason == GS_FALLBACK_ORDER ? "order not proven" : "device full";
 
 	switch (session->state)

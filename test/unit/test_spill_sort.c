@@ -387,9 +387,19 @@ write_run(Sort *sort, uint32_t run)
 			gs_spill_write(sort->spill, number, chunk->memory, chunk->n_records, job);
 		}
 	}
-	if (status == GS_OK && !gs_spill_end_run(sort->spill))
-		status = GS_NO_MEMORY;
+	if (status == GS_OK)
+		gs_spill_end_run(sort->spill);
 	return status;
+}
+
+GsStatus
+seal(const Sort *sort)
+{
+	GsJob		job = {0};
+
+	n_jobs++;
+	gs_spill_seal(sort->spill, &job);
+	return wait_for(&job);
 }
 
 bool
@@ -657,7 +667,7 @@ check_ranges(const Sort *sort)
 {
 	uint32_t	first = 0;
 
-	CHECK(gs_spill_seal(sort->spill));
+	CHECK(seal(sort) == GS_OK);
 	if (sort->group_bytes > 0)
 		gs_spill_set_groups(sort->spill, group_of, &sort->group_bytes);
 	while (case_ok && !gs_spill_planned(sort->spill))
