@@ -99,6 +99,7 @@ struct GsDevice
 
 struct GsDeviceSort
 {
+	GsHostTask	cleanup;		/* must be first */
 	GsDevice   *device;
 	GsSortSpec	spec;
 	GsDeviceSort *next;			/* of the caller's thread only */

@@ -6,6 +6,7 @@
  * A check passes through these phases.  Each starts jobs of the device or tasks
  * of the thread pool, and, when called again, looks which of them have ended:
  *
+ *	  OPEN		A thread opens the locales.
  *	  SCAN		The sort is cut into a few stretches, which are read side by
  *				side, buffer by buffer.  A buffer begins with the last key of
  *				the one before it, so that every pair of neighbours is in
@@ -35,8 +36,8 @@
  *	  16 bytes for some hundred rows in the worst case.
  *
  * Threads
- *	  A buffer in BUFFER_SCANNING and a check in PHASE_SORT belong to a thread
- *	  of the pool until it sets the state that says otherwise; all else is the
+ *	  A buffer in BUFFER_PINNING or BUFFER_SCANNING, and a check in PHASE_OPEN or PHASE_SORT,
+ *	  belong to a thread of the pool until it sets the state that says otherwise; all else is the
  *	  caller's thread's.
  *
  * Calls order_repair.c, order_borders.c, order_steps.c and order_scan.c, and none of them calls
@@ -98,7 +99,7 @@ moved(GsOrderCheck *check)
 {
 	check->outcome.rows_moved += check->moves.n;
 	gs_moves_free(&check->moves);
-	check->phase = check->after_move;
+	check->phase = check->then;
 }
 
 /* ---- scanning ---- */
@@ -113,6 +114,26 @@ run_scan(GsHostTask *task)
 	gs_order_checker.notify(gs_order_checker.notify_arg);
 }
 
+/* Only makes it faster, but takes a thread a while itself. */
+static void
+run_pin(GsHostTask *task)
+{
+	Buffer	   *buffer = (Buffer *) task;
+	GsError		error;
+
+	(void) gs_order_checker.ops->pin(buffer->check->device, buffer->memory, BUFFER_BYTES, &error);
+	__atomic_store_n(&buffer->state, BUFFER_PINNED, __ATOMIC_RELEASE);
+	gs_order_checker.notify(gs_order_checker.notify_arg);
+}
+
+static void
+submit(Buffer *buffer, BufferState state, void (*run) (GsHostTask *task))
+{
+	buffer->task.run = run;
+	__atomic_store_n(&buffer->state, state, __ATOMIC_RELAXED);
+	gs_host_pool_submit(gs_order_checker.pool, &buffer->task);
+}
+
 /* A buffer for the check; NULL where it has to wait for one. */
 static Buffer *
 take_buffer(GsOrderCheck *check)
@@ -124,26 +145,23 @@ take_buffer(GsOrderCheck *check)
 	for (int i = 0; i < N_BUFFERS; i++)
 	{
 		Buffer	   *buffer = &gs_order_checker.buffers[i];
-		GsError		error;
+		bool		is_new = buffer->memory == NULL;
 
 		if (__atomic_load_n(&buffer->state, __ATOMIC_RELAXED) != BUFFER_FREE)
 			continue;
-		if (buffer->memory == NULL)
+		if (is_new && (buffer->memory = malloc(BUFFER_BYTES)) == NULL)
 		{
-			buffer->memory = malloc(BUFFER_BYTES);
-			if (buffer->memory == NULL)
-			{
-				/* the buffers that there are will do */
-				if (gs_order_checker.buffers[0].memory == NULL)
-					gs_order_give_up(check, "out of memory");
-				return NULL;
-			}
-			/* only makes it faster */
-			(void) gs_order_checker.ops->pin(check->device, buffer->memory, BUFFER_BYTES, &error);
+			/* the buffers that there are will do */
+			if (gs_order_checker.buffers[0].memory == NULL)
+				gs_order_give_up(check, "out of memory");
+			return NULL;
 		}
 		buffer->check = check;
 		check->n_buffers++;
-		return buffer;
+		if (!is_new)
+			return buffer;
+		submit(buffer, BUFFER_PINNING, run_pin);
+		return NULL;
 	}
 	return NULL;
 }
@@ -199,9 +217,7 @@ buffer_fetched(GsOrderCheck *check, Buffer *buffer)
 	buffer->scan.n = (uint32_t) n;
 	buffer->scan.n_rows = check->n_rows;
 	buffer->scan.repair = check->phase == PHASE_SCAN;
-	buffer->task.run = run_scan;
-	__atomic_store_n(&buffer->state, BUFFER_SCANNING, __ATOMIC_RELAXED);
-	gs_host_pool_submit(gs_order_checker.pool, &buffer->task);
+	submit(buffer, BUFFER_SCANNING, run_scan);
 }
 
 static bool
@@ -258,7 +274,12 @@ look_at_buffers(GsOrderCheck *check)
 				buffer_scanned(check, buffer);
 				any = true;
 				break;
+			case BUFFER_PINNED:
+				return_buffer(buffer);
+				any = true;
+				break;
 			case BUFFER_FREE:
+			case BUFFER_PINNING:
 			case BUFFER_SCANNING:
 				break;
 		}
@@ -303,9 +324,9 @@ work_scan(GsOrderCheck *check)
 void
 gs_order_check_plant(GsOrderCheck *check, bool border)
 {
-	if (check->phase == PHASE_SCAN)
+	if (check->then == PHASE_SCAN)
 	{
-		check->phase = PHASE_PLANT;
+		check->then = PHASE_PLANT;
 		check->plant_border = border;
 	}
 }
@@ -370,16 +391,32 @@ open_pool(void)
 	return gs_order_checker.pool != NULL;
 }
 
-static bool
-open_locales(GsOrderJudge *judge)
+static void
+run_open(GsHostTask *task)
 {
+	GsOrderCheck *check = (GsOrderCheck *) task;
+	GsOrderJudge *judge = &check->judge;
+	int			end = 1;
+
 	for (int i = 0; i < judge->layout.n_locales; i++)
 	{
 		judge->locales[i] = newlocale(LC_COLLATE_MASK, judge->layout.locales[i], (locale_t) 0);
 		if (judge->locales[i] == (locale_t) 0)
-			return false;
+			end = -1;
 	}
-	return true;
+	__atomic_store_n(&check->task_end, end, __ATOMIC_RELEASE);
+	gs_order_checker.notify(gs_order_checker.notify_arg);
+}
+
+static bool
+opened(GsOrderCheck *check)
+{
+	int			end = __atomic_load_n(&check->task_end, __ATOMIC_ACQUIRE);
+
+	check->phase = end > 0 ? check->then : PHASE_OPEN;
+	if (end < 0)
+		gs_order_give_up(check, "the collation's locale is not to be had");
+	return end != 0;
 }
 
 /* Cut the sort into stretches; neighbouring ones share a row. */
@@ -440,14 +477,17 @@ gs_order_check_begin(GsDevice *device, GsDeviceSort *sort, const GsKeyLayout *la
 	check->slice_bytes = slice < MIN_FETCH_BYTES * 4 ? MIN_FETCH_BYTES * 4 :
 		slice > BUFFER_BYTES ? BUFFER_BYTES : (size_t) slice;
 
-	if (!open_locales(&check->judge))
-		gs_order_give_up(check, "the collation's locale is not to be had");
-	else if (!open_pool())
+	check->then = check->n_rows == 1 ? PHASE_BORDERS : PHASE_SCAN;
+	if (!open_pool())
 		gs_order_give_up(check, "could not start a thread");
-	else if (check->n_rows == 1)
-		check->phase = PHASE_BORDERS;
-	else if (!begin_scan(check))
+	else if (check->then == PHASE_SCAN && !begin_scan(check))
 		gs_order_give_up(check, "out of memory");
+	else
+	{
+		check->phase = PHASE_OPEN;
+		check->task.run = run_open;
+		gs_host_pool_submit(gs_order_checker.pool, &check->task);
+	}
 	return check;
 }
 
@@ -474,14 +514,16 @@ work(GsOrderCheck *check)
 	{
 		any = look_at_buffers(check);
 		if (check->n_buffers > 0 ||
-			(check->phase == PHASE_SORT &&
-			 __atomic_load_n(&check->sorted, __ATOMIC_ACQUIRE) == 0))
+			((check->phase == PHASE_OPEN || check->phase == PHASE_SORT) &&
+			 __atomic_load_n(&check->task_end, __ATOMIC_ACQUIRE) == 0))
 			return any;
 		finish(check);
 		return true;
 	}
 	switch (check->phase)
 	{
+		case PHASE_OPEN:
+			return opened(check);
 		case PHASE_SCAN:
 		case PHASE_RESCAN:
 			return work_scan(check);

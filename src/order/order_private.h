@@ -29,6 +29,7 @@
 
 typedef enum Phase
 {
+	PHASE_OPEN,
 	PHASE_PLANT,
 	PHASE_SCAN,
 	PHASE_BOUND,
@@ -43,6 +44,8 @@ typedef enum Phase
 typedef enum BufferState
 {
 	BUFFER_FREE,
+	BUFFER_PINNING,
+	BUFFER_PINNED,
 	BUFFER_FETCHING,
 	BUFFER_SCANNING,
 	BUFFER_SCANNED
@@ -92,7 +95,8 @@ struct GsOrderCheck
 	double		began_ms;
 
 	Phase		phase;
-	Phase		after_move;
+	Phase		then;			/* after OPEN, or MOVE */
+	int			task_end;		/* of OPEN, or SORT; atomic; 1: done, -1: failed */
 	bool		giving_up;		/* the verdict is to be NOT_PROVEN, or worse */
 	GsOrderOutcome outcome;
 
@@ -121,7 +125,6 @@ struct GsOrderCheck
 	const uint8_t **entries;	/* of that run, as far as loaded */
 	uint64_t	n_entries;
 	uint32_t   *order;			/* and as much again to spare */
-	int			sorted;			/* atomic; 1: done, -1: failed */
 
 #ifdef GPUSORT_FAULTS
 	bool		plant_border;
