@@ -12,7 +12,6 @@
 #endif
 
 #include <locale.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +39,6 @@ typedef struct Weights
 struct GsKeyLevels
 {
 	GsKeyLayout	layout;
-	int			learned;		/* atomic; 1: weights are; -1: they are not to be had */
 	Weights		weights[GS_KEY_MAX_LOCALES];
 };
 
@@ -51,13 +49,9 @@ typedef struct Output
 	uint8_t	   *end;
 } Output;
 
-static bool
-learn(Weights *weights, const char *name)
+static void
+learn(Weights *weights, locale_t locale)
 {
-	locale_t	locale = newlocale(LC_COLLATE_MASK, name, (locale_t) 0);
-
-	if (locale == (locale_t) 0)
-		return false;
 	memset(weights, 0, sizeof(*weights));
 	memset(weights->lens, NO_WEIGHT, sizeof(weights->lens));
 	/* other bytes are parts of characters */
@@ -75,27 +69,6 @@ learn(Weights *weights, const char *name)
 		weights->lens[c] = (uint8_t) len;
 		memcpy(&weights->bytes[c], key, len);
 	}
-	freelocale(locale);
-	return true;
-}
-
-/*
- * Learn all weights, on the thread that needs them first, since that takes a while.  False: a locale is
- * not to be had.
- */
-static bool
-learn_all(GsKeyLevels *levels)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	int			learned;
-
-	pthread_mutex_lock(&lock);
-	learned = levels->learned;
-	for (int i = 0; levels->learned == 0 && learned >= 0 && i < levels->layout.n_locales; i++)
-		learned = learn(&levels->weights[i], levels->layout.locales[i]) ? 1 : -1;
-	__atomic_store_n(&levels->learned, learned, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&lock);
-	return learned > 0;
 }
 
 GsKeyLevels *
@@ -109,7 +82,18 @@ gs_key_levels_open(const GsKeyLayout *layout)
 	if (levels == NULL)
 		return NULL;
 	levels->layout = *layout;
-	levels->learned = 0;
+	for (int i = 0; i < layout->n_locales; i++)
+	{
+		locale_t	locale = newlocale(LC_COLLATE_MASK, layout->locales[i], (locale_t) 0);
+
+		if (locale == (locale_t) 0)
+		{
+			free(levels);
+			return NULL;
+		}
+		learn(&levels->weights[i], locale);
+		freelocale(locale);
+	}
 	return levels;
 }
 
@@ -202,9 +186,6 @@ convert(const GsKeyLevels *levels, const uint8_t *key, uint32_t len, ConvertText
 	const uint8_t *at = key;
 	const uint8_t *end = key + len;
 
-	if (__atomic_load_n(&levels->learned, __ATOMIC_ACQUIRE) <= 0 &&
-		!learn_all((GsKeyLevels *) (uintptr_t) levels))
-		return false;
 	for (int i = 0; i < levels->layout.n_parts; i++)
 	{
 		const GsKeyPart *part = &levels->layout.parts[i];

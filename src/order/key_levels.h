@@ -24,12 +24,12 @@
 
 typedef struct GsKeyLevels GsKeyLevels;
 
-/* For keys of this layout.  NULL: they hold no such text, or memory is short. */
+/* For keys of this layout.  NULL: they hold no such text, or memory or a locale is not to be had. */
 extern GsKeyLevels *gs_key_levels_open(const GsKeyLayout *layout);
 extern void gs_key_levels_close(GsKeyLevels *levels);
 
 /*
- * Write a key without level 1 to dst, and return the bytes; 0: it would not be made again, or a locale is not to be had.  remake:
+ * Write a key without level 1 to dst, and return the bytes; 0: it would not be made again.  remake:
  * the reverse; 0: it needs more than room bytes, or is not what shorten writes.  levels is a GsKeyLevels.
  * Both may be called by several threads at once.
  */

@@ -6,7 +6,6 @@
  * A check passes through these phases.  Each starts jobs of the device or tasks
  * of the thread pool, and, when called again, looks which of them have ended:
  *
- *	  OPEN		A thread opens the locales.
  *	  SCAN		The sort is cut into a few stretches, which are read side by
  *				side, buffer by buffer.  A buffer begins with the last key of
  *				the one before it, so that every pair of neighbours is in
@@ -36,8 +35,8 @@
  *	  16 bytes for some hundred rows in the worst case.
  *
  * Threads
- *	  A buffer in BUFFER_PINNING or BUFFER_SCANNING, and a check in PHASE_OPEN or PHASE_SORT,
- *	  belong to a thread of the pool until it sets the state that says otherwise; all else is the
+ *	  A buffer in BUFFER_PINNING or BUFFER_SCANNING and a check in PHASE_SORT belong to a thread
+ *	  of the pool until it sets the state that says otherwise; all else is the
  *	  caller's thread's.
  *
  * Calls order_repair.c, order_borders.c, order_steps.c and order_scan.c, and none of them calls
@@ -99,7 +98,7 @@ moved(GsOrderCheck *check)
 {
 	check->outcome.rows_moved += check->moves.n;
 	gs_moves_free(&check->moves);
-	check->phase = check->then;
+	check->phase = check->after_move;
 }
 
 /* ---- scanning ---- */
@@ -114,7 +113,7 @@ run_scan(GsHostTask *task)
 	gs_order_checker.notify(gs_order_checker.notify_arg);
 }
 
-/* Only makes it faster, but takes a thread a while itself. */
+/* A copy to pinned memory is faster, and pinning takes long. */
 static void
 run_pin(GsHostTask *task)
 {
@@ -324,9 +323,9 @@ work_scan(GsOrderCheck *check)
 void
 gs_order_check_plant(GsOrderCheck *check, bool border)
 {
-	if (check->then == PHASE_SCAN)
+	if (check->phase == PHASE_SCAN)
 	{
-		check->then = PHASE_PLANT;
+		check->phase = PHASE_PLANT;
 		check->plant_border = border;
 	}
 }
@@ -391,32 +390,16 @@ open_pool(void)
 	return gs_order_checker.pool != NULL;
 }
 
-static void
-run_open(GsHostTask *task)
+static bool
+open_locales(GsOrderJudge *judge)
 {
-	GsOrderCheck *check = (GsOrderCheck *) task;
-	GsOrderJudge *judge = &check->judge;
-	int			end = 1;
-
 	for (int i = 0; i < judge->layout.n_locales; i++)
 	{
 		judge->locales[i] = newlocale(LC_COLLATE_MASK, judge->layout.locales[i], (locale_t) 0);
 		if (judge->locales[i] == (locale_t) 0)
-			end = -1;
+			return false;
 	}
-	__atomic_store_n(&check->task_end, end, __ATOMIC_RELEASE);
-	gs_order_checker.notify(gs_order_checker.notify_arg);
-}
-
-static bool
-opened(GsOrderCheck *check)
-{
-	int			end = __atomic_load_n(&check->task_end, __ATOMIC_ACQUIRE);
-
-	check->phase = end > 0 ? check->then : PHASE_OPEN;
-	if (end < 0)
-		gs_order_give_up(check, "the collation's locale is not to be had");
-	return end != 0;
+	return true;
 }
 
 /* Cut the sort into stretches; neighbouring ones share a row. */
@@ -477,17 +460,14 @@ gs_order_check_begin(GsDevice *device, GsDeviceSort *sort, const GsKeyLayout *la
 	check->slice_bytes = slice < MIN_FETCH_BYTES * 4 ? MIN_FETCH_BYTES * 4 :
 		slice > BUFFER_BYTES ? BUFFER_BYTES : (size_t) slice;
 
-	check->then = check->n_rows == 1 ? PHASE_BORDERS : PHASE_SCAN;
-	if (!open_pool())
+	if (!open_locales(&check->judge))
+		gs_order_give_up(check, "the collation's locale is not to be had");
+	else if (!open_pool())
 		gs_order_give_up(check, "could not start a thread");
-	else if (check->then == PHASE_SCAN && !begin_scan(check))
+	else if (check->n_rows == 1)
+		check->phase = PHASE_BORDERS;
+	else if (!begin_scan(check))
 		gs_order_give_up(check, "out of memory");
-	else
-	{
-		check->phase = PHASE_OPEN;
-		check->task.run = run_open;
-		gs_host_pool_submit(gs_order_checker.pool, &check->task);
-	}
 	return check;
 }
 
@@ -514,16 +494,14 @@ work(GsOrderCheck *check)
 	{
 		any = look_at_buffers(check);
 		if (check->n_buffers > 0 ||
-			((check->phase == PHASE_OPEN || check->phase == PHASE_SORT) &&
-			 __atomic_load_n(&check->task_end, __ATOMIC_ACQUIRE) == 0))
+			(check->phase == PHASE_SORT &&
+			 __atomic_load_n(&check->sorted, __ATOMIC_ACQUIRE) == 0))
 			return any;
 		finish(check);
 		return true;
 	}
 	switch (check->phase)
 	{
-		case PHASE_OPEN:
-			return opened(check);
 		case PHASE_SCAN:
 		case PHASE_RESCAN:
 			return work_scan(check);

@@ -29,7 +29,6 @@
 
 typedef enum Phase
 {
-	PHASE_OPEN,
 	PHASE_PLANT,
 	PHASE_SCAN,
 	PHASE_BOUND,
@@ -95,8 +94,7 @@ struct GsOrderCheck
 	double		began_ms;
 
 	Phase		phase;
-	Phase		then;			/* after OPEN, or MOVE */
-	int			task_end;		/* of OPEN, or SORT; atomic; 1: done, -1: failed */
+	Phase		after_move;
 	bool		giving_up;		/* the verdict is to be NOT_PROVEN, or worse */
 	GsOrderOutcome outcome;
 
@@ -125,6 +123,7 @@ struct GsOrderCheck
 	const uint8_t **entries;	/* of that run, as far as loaded */
 	uint64_t	n_entries;
 	uint32_t   *order;			/* and as much again to spare */
+	int			sorted;			/* atomic; 1: done, -1: failed */
 
 #ifdef GPUSORT_FAULTS
 	bool		plant_border;

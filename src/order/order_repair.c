@@ -198,7 +198,7 @@ run_sort(GsHostTask *task)
 	bool		sorted = gs_order_sort(&check->judge, gs_order_checker.pool, check->entries, n,
 									   check->order, check->order + n);
 
-	__atomic_store_n(&check->task_end, sorted ? 1 : -1, __ATOMIC_RELEASE);
+	__atomic_store_n(&check->sorted, sorted ? 1 : -1, __ATOMIC_RELEASE);
 	gs_order_checker.notify(gs_order_checker.notify_arg);
 }
 
@@ -234,7 +234,7 @@ gs_order_work_load(GsOrderCheck *check)
 	if (check->n_entries == count)
 	{
 		check->phase = PHASE_SORT;
-		check->task_end = 0;
+		check->sorted = 0;
 		check->task.run = run_sort;
 		gs_host_pool_submit(gs_order_checker.pool, &check->task);
 		return true;
@@ -257,7 +257,7 @@ bool
 gs_order_work_sort(GsOrderCheck *check)
 {
 	const GsRange *range = &check->open.items[check->run].range;
-	int			sorted = __atomic_load_n(&check->task_end, __ATOMIC_ACQUIRE);
+	int			sorted = __atomic_load_n(&check->sorted, __ATOMIC_ACQUIRE);
 
 	if (sorted == 0)
 		return false;

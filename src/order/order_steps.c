@@ -88,7 +88,7 @@ gs_order_move_then(GsOrderCheck *check, Phase phase)
 		return;
 	}
 	check->phase = PHASE_MOVE;
-	check->then = phase;
+	check->after_move = phase;
 	begin_job(check);
 	gs_order_checker.ops->reorder(check->sort, check->moves.to, check->moves.from, check->moves.n,
 									 &check->job);

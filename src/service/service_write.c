@@ -11,8 +11,8 @@
  *	  as pages	  When rows are being returned, or were proven to be in order.
  *				  The pages of rows go to files as they are, and fetches are
  *				  answered from there; until all are there the device answers them.
- *	  as an index When all runs are there: what the files have of them is put in order,
- *				  so that they can be cut into ranges.  No sort takes part.
+ *	  as an index When all runs are there.  No rows are written: the index of the runs is put in
+ *				  order, so that they can be cut into ranges.
  *
  * In any way pages come into buffers, several at a time, and are written from there.  The
  * sort is closed when all have been.
@@ -271,8 +271,8 @@ written(int number)
 }
 
 /*
- * No more may be written, or there is no file to write to.  Rows that must leave the device go back to the leader, whose own sort may do
- * with fewer bytes, or with none.
+ * No more may be written, or there is no descriptor for a file.  Rows that must leave the device go
+ * back to the leader, whose own sort may do with fewer bytes, or with none.
  */
 static void
 meet_limit(int number)

@@ -86,7 +86,7 @@ open_file(const char *path)
 	return fd;
 }
 
-/* Make a file, and its folder where there is none.  Returns 0 or errno: EMFILE: there are to be no more. */
+/* Make a file, and its folder where there is none.  Returns 0 or errno, EMFILE where there may be no more. */
 static int
 create_file(GsSpill *spill, uint8_t file)
 {
@@ -269,8 +269,8 @@ file_beside(const GsSpill *spill, uint8_t file)
 }
 
 /*
- * Several files make it faster, one will do: a sort has only one where its first one found half
- * of the descriptors in use, or where there is none left.
+ * Several files make it faster, one will do.  So a sort has only one if half of the descriptors were in
+ * use when it was made, or if none is left for another one.
  */
 void
 gs_spill_task_create(GsSpillTask *task, uint8_t file)

@@ -65,8 +65,8 @@ struct GsSpillIo
 	GsHostPool *pool;			/* NULL: closed */
 	void		(*notify) (void *arg);
 	void	   *notify_arg;
-	int			max_fd;			/* the system gives the lowest number that is free: so one beyond it
-								 * says that few are left for others */
+	int			max_fd;			/* of files; the system gives the lowest free number, so a higher one
+								 * means that few are left for others */
 	uint32_t	n_spills;		/* open sorts; the last one frees a closed io */
 	pthread_mutex_t scratch_lock;
 	GsSpillScratch *scratch;	/* not in use */
@@ -203,12 +203,11 @@ struct GsSpill
 	GsSpillRun *runs;
 	uint32_t	n_runs;
 	uint64_t	max_runs;
-	uint64_t	n_rows;
-	uint64_t	writing_rows;
 
 	/* Once sealed: blocks, and their numbers in the order of their first rows. */
 	GsSpillBlock *blocks;		/* NULL: not sealed */
 	uint32_t	n_blocks;
+	uint64_t	n_rows;
 	uint32_t   *order;			/* n_blocks */
 	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
 

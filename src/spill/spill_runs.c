@@ -187,7 +187,6 @@ abandon_run(GsSpill *spill)
 	for (uint64_t i = 0; i < spill->n_writing; i++)
 		free_index(&spill->chunks[spill->n_chunks + i]);
 	spill->n_writing = 0;
-	spill->writing_rows = 0;
 	for (int i = 0; i < GS_SPILL_STRIPES; i++)
 		spill->files[i].bytes = spill->bytes_before_run[i];
 }
@@ -255,7 +254,6 @@ gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records
 	task->chunk = (char *) (uintptr_t) chunk;
 	task->n_records = n_records;
 	task->index = &spill->chunks[spill->n_chunks + i];
-	spill->writing_rows += n_records;
 	if (n_records > 0)
 		gs_spill_task_create(task, (uint8_t) ((spill->n_chunks + i) % GS_SPILL_STRIPES));
 	gs_spill_task_submit(task);
@@ -265,9 +263,7 @@ void
 gs_spill_end_run(GsSpill *spill)
 {
 	spill->n_chunks += spill->n_writing;
-	spill->n_rows += spill->writing_rows;
 	spill->n_writing = 0;
-	spill->writing_rows = 0;
 	spill->runs[spill->n_runs++].end_chunk = spill->n_chunks;
 	for (int i = 0; i < GS_SPILL_STRIPES; i++)
 		spill->bytes_before_run[i] = spill->files[i].bytes;
@@ -275,9 +271,10 @@ gs_spill_end_run(GsSpill *spill)
 
 /* ---- all runs ---- */
 
-/* Append a chunk of a run, and its blocks, to all others'. */
+/* Append the blocks of a chunk to all others'. */
 static void
-join_chunk(GsSpill *spill, GsSpillChunk *chunk, const GsSpillChunk *before, uint32_t run, uint64_t *n_rows)
+join_chunk(GsSpill *spill, GsSpillChunk *chunk, const GsSpillChunk *before, uint32_t run,
+		   uint64_t *n_rows)
 {
 	GsSpillBlock *blocks = &spill->blocks[spill->n_blocks];
 
@@ -324,6 +321,7 @@ gs_spill_join_chunks(GsSpill *spill)
 				before = &spill->chunks[chunk];
 		}
 		run->n_blocks = spill->n_blocks - run->first_block;
+		spill->n_rows += n_rows;
 	}
 	return true;
 }

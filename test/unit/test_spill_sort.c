@@ -415,7 +415,6 @@ write_sort(Sort *sort)
 		if (!CHECK(write_run(sort, run) == GS_OK))
 			return false;
 	CHECK(gs_spill_runs(sort->spill) == sort->spec.n_runs);
-	CHECK(gs_spill_rows(sort->spill) == sort->rows.n);
 	CHECK(gs_spill_images(sort->spill) == sort->n_chunks);
 	return true;
 }
@@ -668,6 +667,7 @@ check_ranges(const Sort *sort)
 	uint32_t	first = 0;
 
 	CHECK(seal(sort) == GS_OK);
+	CHECK(gs_spill_rows(sort->spill) == sort->rows.n);
 	if (sort->group_bytes > 0)
 		gs_spill_set_groups(sort->spill, group_of, &sort->group_bytes);
 	while (case_ok && !gs_spill_planned(sort->spill))
