@@ -117,8 +117,6 @@ allocate_index(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
 		keys_bytes += key_len;
 		chunk->n_blocks++;
 	}
-	if (source->view.n == 0)
-		return true;
 	(void) gs_spill_view_key(&source->view, source->view.n - 1, &key_len);
 	chunk->blocks = calloc(chunk->n_blocks, sizeof(GsSpillBlock));
 	chunk->keys = malloc(keys_bytes + key_len);
@@ -163,11 +161,8 @@ index_chunk(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
 		}
 		first = end;
 	}
-	if (source->view.n > 0)
-	{
-		chunk->last_key = next_key;
-		(void) copy_key(next_key, source, source->view.n - 1, &chunk->last_key_len);
-	}
+	chunk->last_key = next_key;
+	(void) copy_key(next_key, source, source->view.n - 1, &chunk->last_key_len);
 	return true;
 }
 
@@ -217,7 +212,7 @@ write_chunk(GsSpillTask *task)
 	size_t		bytes = 0;
 	uint64_t	offset;
 
-	if (memory == NULL)
+	if (memory == NULL || task->n_records == 0)
 		return;
 	if (!index_chunk(index, &source, chunk_bytes))
 	{
