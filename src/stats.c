@@ -146,6 +146,8 @@ gs_fallback_name(GsFallback reason)
 			return "role memory exhausted";
 		case GS_FALLBACK_FILES:
 			return "temp_file_limit reached";
+		case GS_FALLBACK_DESCRIPTORS:
+			return "too many open files";
 		case GS_FALLBACK_LOST:
 			return "device lost";
 		case GS_FALLBACK_ORDER:

@@ -49,6 +49,7 @@ typedef enum GsFallback
 	GS_FALLBACK_MEMORY,			/* no device memory */
 	GS_FALLBACK_ROLE,			/* none of what gpusort.role_memory allows */
 	GS_FALLBACK_FILES,			/* temp_file_limit */
+	GS_FALLBACK_DESCRIPTORS,	/* none for a temporary file */
 	GS_FALLBACK_LOST,			/* service or device lost on the way */
 	GS_FALLBACK_ORDER,			/* order by a libc collation not proven */
 	GS_FALLBACK_KEYS,			/* no keys for the columns, after all */

@@ -179,6 +179,18 @@ host_cancel(GsDeviceSort *sort)
 	__atomic_store_n(&sort->cancel, 1, __ATOMIC_RELAXED);
 }
 
+/* A thread's task: giving much memory back takes long. */
+static void
+free_sort(GsHostTask *task)
+{
+	GsDeviceSort *sort = (GsDeviceSort *) task;
+
+	gs_host_slabs_free(&sort->slabs);
+	free(sort->images);
+	gs_host_order_free(&sort->order);
+	free(sort);
+}
+
 static void
 host_sort_close(GsDeviceSort *sort)
 {
@@ -197,10 +209,8 @@ host_sort_close(GsDeviceSort *sort)
 	while (*link != sort)
 		link = &(*link)->next;
 	*link = sort->next;
-	gs_host_slabs_free(&sort->slabs);
-	free(sort->images);
-	gs_host_order_free(&sort->order);
-	free(sort);
+	sort->cleanup.run = free_sort;
+	gs_host_pool_submit(device->pool, &sort->cleanup);
 }
 
 static void

@@ -98,6 +98,7 @@ struct GsDevice
 
 struct GsDeviceSort
 {
+	GsHostTask	cleanup;		/* must be first */
 	GsDevice   *device;
 	GsSortSpec	spec;
 	GsDeviceSort *next;			/* of the caller's thread only */

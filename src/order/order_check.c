@@ -35,7 +35,7 @@
  *	  16 bytes for some hundred rows in the worst case.
  *
  * Threads
- *	  A buffer in BUFFER_SCANNING and a check in PHASE_SORT belong to a thread
+ *	  A buffer in BUFFER_PINNING or BUFFER_SCANNING and a check in PHASE_SORT belong to a thread
  *	  of the pool until it sets the state that says otherwise; all else is the
  *	  caller's thread's.
  *
@@ -113,6 +113,26 @@ run_scan(GsHostTask *task)
 	gs_order_checker.notify(gs_order_checker.notify_arg);
 }
 
+/* A copy to pinned memory is faster, and pinning takes long. */
+static void
+run_pin(GsHostTask *task)
+{
+	Buffer	   *buffer = (Buffer *) task;
+	GsError		error;
+
+	(void) gs_order_checker.ops->pin(buffer->check->device, buffer->memory, BUFFER_BYTES, &error);
+	__atomic_store_n(&buffer->state, BUFFER_PINNED, __ATOMIC_RELEASE);
+	gs_order_checker.notify(gs_order_checker.notify_arg);
+}
+
+static void
+submit(Buffer *buffer, BufferState state, void (*run) (GsHostTask *task))
+{
+	buffer->task.run = run;
+	__atomic_store_n(&buffer->state, state, __ATOMIC_RELAXED);
+	gs_host_pool_submit(gs_order_checker.pool, &buffer->task);
+}
+
 /* A buffer for the check; NULL where it has to wait for one. */
 static Buffer *
 take_buffer(GsOrderCheck *check)
@@ -124,26 +144,23 @@ take_buffer(GsOrderCheck *check)
 	for (int i = 0; i < N_BUFFERS; i++)
 	{
 		Buffer	   *buffer = &gs_order_checker.buffers[i];
-		GsError		error;
+		bool		is_new = buffer->memory == NULL;
 
 		if (__atomic_load_n(&buffer->state, __ATOMIC_RELAXED) != BUFFER_FREE)
 			continue;
-		if (buffer->memory == NULL)
+		if (is_new && (buffer->memory = malloc(BUFFER_BYTES)) == NULL)
 		{
-			buffer->memory = malloc(BUFFER_BYTES);
-			if (buffer->memory == NULL)
-			{
-				/* the buffers that there are will do */
-				if (gs_order_checker.buffers[0].memory == NULL)
-					gs_order_give_up(check, "out of memory");
-				return NULL;
-			}
-			/* only makes it faster */
-			(void) gs_order_checker.ops->pin(check->device, buffer->memory, BUFFER_BYTES, &error);
+			/* the buffers that there are will do */
+			if (gs_order_checker.buffers[0].memory == NULL)
+				gs_order_give_up(check, "out of memory");
+			return NULL;
 		}
 		buffer->check = check;
 		check->n_buffers++;
-		return buffer;
+		if (!is_new)
+			return buffer;
+		submit(buffer, BUFFER_PINNING, run_pin);
+		return NULL;
 	}
 	return NULL;
 }
@@ -199,9 +216,7 @@ buffer_fetched(GsOrderCheck *check, Buffer *buffer)
 	buffer->scan.n = (uint32_t) n;
 	buffer->scan.n_rows = check->n_rows;
 	buffer->scan.repair = check->phase == PHASE_SCAN;
-	buffer->task.run = run_scan;
-	__atomic_store_n(&buffer->state, BUFFER_SCANNING, __ATOMIC_RELAXED);
-	gs_host_pool_submit(gs_order_checker.pool, &buffer->task);
+	submit(buffer, BUFFER_SCANNING, run_scan);
 }
 
 static bool
@@ -258,7 +273,12 @@ look_at_buffers(GsOrderCheck *check)
 				buffer_scanned(check, buffer);
 				any = true;
 				break;
+			case BUFFER_PINNED:
+				return_buffer(buffer);
+				any = true;
+				break;
 			case BUFFER_FREE:
+			case BUFFER_PINNING:
 			case BUFFER_SCANNING:
 				break;
 		}

@@ -43,6 +43,8 @@ typedef enum Phase
 typedef enum BufferState
 {
 	BUFFER_FREE,
+	BUFFER_PINNING,
+	BUFFER_PINNED,
 	BUFFER_FETCHING,
 	BUFFER_SCANNING,
 	BUFFER_SCANNED

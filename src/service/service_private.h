@@ -117,14 +117,15 @@ typedef enum WriteKind
 {
 	WRITE_RUN,					/* the rows fed so far, as a run */
 	WRITE_PAGES,				/* pages of the session's sort, which is in order */
-	WRITE_RANGE					/* pages of a range whose order was proven */
+	WRITE_RANGE,				/* pages of a range whose order was proven */
+	WRITE_INDEX					/* no rows: the index of all runs is put in order */
 } WriteKind;
 
 /* The state of writing it; service_write.c draws the transitions. */
 typedef enum WritePhase
 {
 	OUT_NONE,
-	OUT_PERFORMING,				/* a run is being sorted */
+	OUT_PERFORMING,				/* a run, or the index, is being sorted */
 	OUT_WRITING,
 	OUT_ENDING,					/* given up: until its jobs have ended */
 	OUT_STUCK					/* a run that may not be written: its rows go back as images */
@@ -294,7 +295,7 @@ gs_write_is_busy(const ServedSession *s)
 	return s->out.phase != OUT_NONE && s->out.phase != OUT_STUCK;
 }
 
-/* May more be written?  Not if temp_file_limit was met. */
+/* May more be written?  Not if temp_file_limit was met, or descriptors are lacking. */
 static inline bool
 gs_write_is_allowed(const ServedSession *s)
 {

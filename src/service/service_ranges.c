@@ -103,35 +103,6 @@ offer_pages(int number)
 	gs_job_answer(number);
 }
 
-/* Texts whose order only strcoll() tells are put in order within a range. */
-static uint32_t
-group_of(const void *key, uint32_t len, const void *layout)
-{
-	return gs_key_check_group(layout, key, len);
-}
-
-/* Write the last run, and have the runs cut into ranges then; false: not yet. */
-static bool
-seal(int number)
-{
-	ServedSession *s = &gs_served[number];
-
-	if (s->sort)
-	{
-		(void) gs_write_begin(number, WRITE_RUN);
-		return false;
-	}
-	if (!gs_spill_seal(s->spill))
-	{
-		gs_served_fail(number);
-		return false;
-	}
-	gs_served_enter(number, SERVED_RANGES);
-	if (gs_sessions[number].spec.layout.n_parts > 0)
-		gs_spill_set_groups(s->spill, group_of, &gs_sessions[number].spec.layout);
-	return true;
-}
-
 void
 gs_ranges_serve(int number, uint32 wanted)
 {
@@ -142,8 +113,12 @@ gs_ranges_serve(int number, uint32 wanted)
 		gs_write_give_up(number);
 	if (s->pending > 0 || (s->out.phase != OUT_NONE && s->out.kind != WRITE_RANGE))
 		return;
-	if (s->phase == SERVED_FED && !seal(number))
+	if (s->phase == SERVED_FED)
+	{
+		/* the last run, then the index of all of them */
+		(void) gs_write_begin(number, s->sort ? WRITE_RUN : WRITE_INDEX);
 		return;
+	}
 	if (gs_sessions[number].spec.layout.n_parts > 0)
 	{
 		if (s->phase == SERVED_FILED || prove_ranges(number))

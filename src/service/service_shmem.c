@@ -289,6 +289,7 @@ gs_session_phase(const GsSession *session)
 {
 	const char *full = session->overflow_reason == GS_FALLBACK_ROLE ? "role full" :
 		session->overflow_reason == GS_FALLBACK_FILES ? "files full" :
+		session->overflow_reason == GS_FALLBACK_DESCRIPTORS ? "no files" :
 		session->overflow_reason == GS_FALLBACK_ORDER ? "order not proven" :
 		session->overflow_reason == GS_FALLBACK_REFUSED ? "rows refused" : "device full";
 

@@ -25,6 +25,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "miscadmin.h"
@@ -207,6 +208,22 @@ open_notify_pipe(void)
 	(void) fcntl(notify_pipe[1], F_SETFD, FD_CLOEXEC);
 }
 
+/*
+ * Temporary files and CUDA may have as many descriptors as the system allows.  PostgreSQL's own files
+ * stay within max_files_per_process, and no program is started from here.
+ */
+static void
+raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+	{
+		limit.rlim_cur = limit.rlim_max;
+		(void) setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
 /* Threads that read and write temporary files: more than one disk's worth of them. */
 static int
 io_threads(void)
@@ -285,6 +302,7 @@ gpusort_service_main(Datum arg)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 
+	raise_descriptor_limit();
 	open_notify_pipe();
 	gs_served_init();
 

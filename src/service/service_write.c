@@ -11,12 +11,14 @@
  *	  as pages	  When rows are being returned, or were proven to be in order.
  *				  The pages of rows go to files as they are, and fetches are
  *				  answered from there; until all are there the device answers them.
+ *	  as an index When all runs are there.  No rows are written: the index of the runs is put in
+ *				  order, so that they can be cut into ranges.
  *
  * In any way pages come into buffers, several at a time, and are written from there.  The
  * sort is closed when all have been.
  *
  *	  NONE -> PERFORMING	 a run begins		   NONE -> WRITING	  pages begin
- *	  PERFORMING -> WRITING  it is sorted
+ *	  PERFORMING -> WRITING  it is sorted		   NONE -> PERFORMING -> NONE  an index
  *	  WRITING -> NONE		 all was written
  *	  WRITING -> ENDING		 some could not be written, or need not be any more
  *	  ENDING -> NONE		 its jobs have ended: pages of a sort stay with it, those of a
@@ -34,6 +36,13 @@
 #include "fault.h"
 #include "service/service_private.h"
 
+/* Texts whose order only strcoll() tells are put in order within a range. */
+static uint32_t
+group_of(const void *key, uint32_t len, const void *layout)
+{
+	return gs_key_check_group(layout, key, len);
+}
+
 static bool
 open_spill(int number)
 {
@@ -48,6 +57,8 @@ open_spill(int number)
 		return false;
 	if (session->temp_limit >= 0)
 		gs_spill_limit(s->spill, session->temp_limit);
+	if (session->spec.layout.n_parts > 0)
+		gs_spill_set_groups(s->spill, group_of, &session->spec.layout);
 	s->levels = gs_key_levels_open(&session->spec.layout);
 	if (s->levels)
 	{
@@ -159,6 +170,12 @@ gs_write_begin(int number, WriteKind kind)
 			out->busy++;
 			gs_job_perform(number, out->sort, GS_FORMAT_CHUNKS, &out->job);
 			return true;
+		case WRITE_INDEX:
+			out->phase = OUT_PERFORMING;
+			out->busy++;
+			gs_job_begin(&out->job);
+			gs_spill_seal(s->spill, &out->job);
+			return true;
 		case WRITE_PAGES:
 			/* those of a range that was returned before are not asked for any more */
 			gs_spill_forget_pages(s->spill);
@@ -173,6 +190,21 @@ gs_write_begin(int number, WriteKind kind)
 			break;
 	}
 	return begin_pages(number) || cannot_begin(number);
+}
+
+/* The runs can be cut into ranges. */
+static void
+index_performed(int number)
+{
+	ServedSession *s = &gs_served[number];
+	GsStatus	status = gs_job_status(&s->out.job);
+
+	memset(&s->out, 0, sizeof(s->out));
+	gs_served_wake(number);
+	if (status != GS_OK)
+		gs_served_fail(number);
+	else if (s->phase == SERVED_FED)
+		gs_served_enter(number, SERVED_RANGES);
 }
 
 /* A run has been sorted. */
@@ -221,10 +253,10 @@ written(int number)
 	switch (s->out.kind)
 	{
 		case WRITE_RUN:
-			if (!gs_spill_end_run(s->spill))
-				gs_served_fail(number);
+			gs_spill_end_run(s->spill);
 			break;
 		case WRITE_RANGE:
+		case WRITE_INDEX:
 			break;
 		case WRITE_PAGES:
 			/* fetches under way are still the device's */
@@ -239,15 +271,16 @@ written(int number)
 }
 
 /*
- * No more may be written.  Rows that must leave the device go back to the leader, whose own sort may do
- * with fewer bytes, or with none.
+ * No more may be written, or there is no descriptor for a file.  Rows that must leave the device go
+ * back to the leader, whose own sort may do with fewer bytes, or with none.
  */
 static void
 meet_limit(int number)
 {
 	gs_served[number].out.phase = OUT_ENDING;
 	gs_load_cancel(number);
-	gs_served_overflow(number, GS_FALLBACK_FILES);
+	gs_served_overflow(number, gs_spill_lacks_file(gs_served[number].spill) ? GS_FALLBACK_DESCRIPTORS :
+					   GS_FALLBACK_FILES);
 }
 
 /* The rows that could not be written have no job any more. */
@@ -290,7 +323,12 @@ gs_write_step(int number)
 	WriteOut   *out = &s->out;
 
 	if (out->phase == OUT_PERFORMING && gs_job_status(&out->job) != GS_PENDING)
-		run_performed(number);
+	{
+		if (out->kind == WRITE_INDEX)
+			index_performed(number);
+		else
+			run_performed(number);
+	}
 	if (s->phase == SERVED_CLOSING)
 		return;
 	if (s->phase == SERVED_FAILED && (out->phase == OUT_WRITING || out->phase == OUT_STUCK))

@@ -98,7 +98,8 @@ typedef struct GsSpillPiece
 
 /*
  * NULL: no memory, or no thread could be started.  notify, which may be NULL, is
- * called on threads with all signals blocked.
+ * called on threads with all signals blocked.  Files leave a quarter of the process's descriptors to
+ * others.
  */
 extern GsSpillIo *gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg);
 
@@ -136,10 +137,11 @@ extern uint64_t gs_spill_bytes_read(const GsSpill *spill);
 
 /*
  * No more than so many bytes in files.  A write beyond that ends as GS_NO_MEMORY, and has_met tells so
- * from then on.
+ * from then on.  The same happens where there is no descriptor for a file, which lacks_file tells as well.
  */
 extern void gs_spill_limit(GsSpill *spill, uint64_t bytes);
 extern bool gs_spill_has_met_limit(const GsSpill *spill);
+extern bool gs_spill_lacks_file(const GsSpill *spill);
 
 /* The first failure of any of its jobs; constant then. */
 extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
@@ -147,17 +149,14 @@ extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
 /*
  * Runs.  The n_chunks chunks of one run are written between begin and end, each
  * once, in any order and side by side; a chunk may have no records.  begin:
- * false: no memory.  end: all writes have ended well; false: no memory, and it may
- * be called again.  A run that is begun while another one has not ended takes its
- * place, also in the files; no job of it may be pending.
+ * false: no memory.  end: all writes have ended well.  A run that is begun while
+ * another one has not ended takes its place, also in the files; no job of it may be pending.
  */
 extern bool gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks);
 extern void gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records,
 						   GsJob *job);
-extern bool gs_spill_end_run(GsSpill *spill);
+extern void gs_spill_end_run(GsSpill *spill);
 extern uint32_t gs_spill_runs(const GsSpill *spill);
-
-extern uint64_t gs_spill_rows(const GsSpill *spill);
 
 /* Chunks written, of all ended runs, by run and number, each as it was. */
 extern uint64_t gs_spill_images(const GsSpill *spill);
@@ -174,12 +173,13 @@ typedef uint32_t (*GsSpillGroup) (const void *key, uint32_t len, const void *arg
 extern void gs_spill_set_groups(GsSpill *spill, GsSpillGroup group, const void *arg);
 
 /*
- * Ranges.  seal: no run will be added; false: no memory.  plan: adds a range
+ * Ranges.  seal: no run will be added; its job comes before all that follows.  plan: adds a range
  * after those that there are, of some budget bytes; it may come out larger, by some blocks of
  * each run.  False: no memory, or all rows are in ranges already, which
  * gs_spill_planned() tells.  A range has at least one row.
  */
-extern bool gs_spill_seal(GsSpill *spill);
+extern void gs_spill_seal(GsSpill *spill, GsJob *job);
+extern uint64_t gs_spill_rows(const GsSpill *spill);
 extern bool gs_spill_plan(GsSpill *spill, uint64_t budget);
 extern bool gs_spill_planned(const GsSpill *spill);
 extern uint32_t gs_spill_ranges(const GsSpill *spill);

@@ -13,8 +13,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,7 +84,7 @@ open_file(const char *path)
 	return fd;
 }
 
-/* Make a file, and its folder where there is none.  Returns 0 or errno. */
+/* Make a file, and its folder where there is none.  Returns 0 or errno, EMFILE where there may be no more. */
 static int
 create_file(GsSpill *spill, uint8_t file)
 {
@@ -105,7 +107,13 @@ create_file(GsSpill *spill, uint8_t file)
 		fd = open_file(path);
 	}
 	if (fd < 0)
-		return errno;
+		return errno == ENFILE ? EMFILE : errno;
+	if (fd > spill->io->max_fd)
+	{
+		(void) close(fd);
+		(void) unlink(path);
+		return EMFILE;
+	}
 	spill->files[file].fd = fd;
 	return 0;
 }
@@ -153,13 +161,6 @@ end_job(GsSpillIo *io, GsJob *job, GsStatus status)
 	__atomic_store_n(&job->status, (int32_t) status, __ATOMIC_RELEASE);
 	if (io->notify != NULL)
 		io->notify(io->notify_arg);
-}
-
-void
-gs_spill_end_without_memory(GsSpill *spill, GsJob *job)
-{
-	snprintf(job->error.message, GS_MESSAGE_BYTES, "out of memory");
-	end_job(spill->io, job, GS_NO_MEMORY);
 }
 
 static void
@@ -232,7 +233,8 @@ gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask *task), GsJob *job)
 	__atomic_store_n(&job->status, (int32_t) GS_PENDING, __ATOMIC_RELAXED);
 	if (task == NULL)
 	{
-		gs_spill_end_without_memory(spill, job);
+		snprintf(job->error.message, GS_MESSAGE_BYTES, "out of memory");
+		end_job(spill->io, job, GS_NO_MEMORY);
 		return NULL;
 	}
 	task->task.run = run_task;
@@ -252,17 +254,43 @@ gs_spill_task_part(GsSpillTask *task)
 	return &task->parts[task->n_parts++];
 }
 
-bool
+/* The first file that there is among those that hold the same; -1: none. */
+static int
+file_beside(const GsSpill *spill, uint8_t file)
+{
+	int			first = file - file % GS_SPILL_STRIPES;
+
+	for (int i = first; i < first + GS_SPILL_STRIPES; i++)
+		if (spill->files[i].fd >= 0)
+			return i;
+	return -1;
+}
+
+/*
+ * Several files make it faster, one will do.  So a sort has only one if half of the descriptors were in
+ * use when it was made, or if none is left for another one.
+ */
+void
 gs_spill_task_create(GsSpillTask *task, uint8_t file)
 {
-	int			error_number = 0;
+	GsSpill    *spill = task->spill;
+	int			beside = file_beside(spill, file);
+	int			error_number = EMFILE;
 
 	task->file = file;
-	if (task->spill->files[file].fd < 0)
-		error_number = create_file(task->spill, file);
-	if (error_number != 0)
+	if (spill->files[file].fd >= 0)
+		return;
+	if (beside < 0 || spill->files[beside].fd < spill->io->max_fd / 2)
+		error_number = create_file(spill, file);
+	if (error_number == EMFILE && beside >= 0)
+		task->file = (uint8_t) beside;
+	else if (error_number == EMFILE)
+	{
+		spill->lacks_file = true;
+		fail_no_memory(task, "too many open files");
+	}
+	else if (error_number != 0)
 		fail(task, GS_SPILL_CREATE, file, error_number);
-	return error_number == 0;
 }
 
 void
@@ -275,7 +303,6 @@ void
 gs_spill_task_no_memory(GsSpillTask *task)
 {
 	fail_no_memory(task, "out of memory");
-	end_task(task);
 }
 
 /* ---- what a thread does ---- */
@@ -301,7 +328,7 @@ gs_spill_task_scratch(GsSpillTask *task, size_t bytes)
 		scratch = malloc(sizeof(GsSpillScratch) + bytes);
 		if (scratch == NULL)
 		{
-			fail_no_memory(task, "out of memory");
+			gs_spill_task_no_memory(task);
 			return NULL;
 		}
 		scratch->bytes = bytes;
@@ -386,9 +413,13 @@ GsSpillIo *
 gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg)
 {
 	GsSpillIo  *io = calloc(1, sizeof(GsSpillIo));
+	struct rlimit limit;
 
 	if (io == NULL)
 		return NULL;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX)
+		limit.rlim_cur = INT_MAX;
+	io->max_fd = (int) (limit.rlim_cur / 4 * 3);
 	io->notify = notify;
 	io->notify_arg = notify_arg;
 	pthread_mutex_init(&io->scratch_lock, NULL);
@@ -446,5 +477,11 @@ gs_spill_limit(GsSpill *spill, uint64_t bytes)
 bool
 gs_spill_has_met_limit(const GsSpill *spill)
 {
-	return __atomic_load_n(&spill->has_met_limit, __ATOMIC_RELAXED);
+	return spill->lacks_file || __atomic_load_n(&spill->has_met_limit, __ATOMIC_RELAXED);
+}
+
+bool
+gs_spill_lacks_file(const GsSpill *spill)
+{
+	return spill->lacks_file;
 }

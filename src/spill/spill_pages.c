@@ -55,12 +55,6 @@ read_page(GsSpillTask *task)
 		gs_spill_task_corrupt(task, task->file);
 }
 
-static uint8_t
-file_of(uint64_t page)
-{
-	return (uint8_t) (GS_SPILL_STRIPES + page % GS_SPILL_STRIPES);
-}
-
 /* Room for what is known of a page; false: no memory. */
 static bool
 add_page(GsSpill *spill, uint64_t page)
@@ -82,16 +76,17 @@ gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t 
 
 	if (task == NULL)
 		return;
-	if (!add_page(spill, page))
-	{
-		gs_spill_task_no_memory(task);
-		return;
-	}
 	task->chunk = (char *) (uintptr_t) memory;
-	task->page = spill->pages[page];
-	task->page->n_rows = n_rows;
-	task->own_lengths = own_lengths;
-	(void) gs_spill_task_create(task, file_of(page));
+	if (!add_page(spill, page))
+		gs_spill_task_no_memory(task);
+	else
+	{
+		gs_spill_task_create(task, (uint8_t) (GS_SPILL_STRIPES + page % GS_SPILL_STRIPES));
+		task->page = spill->pages[page];
+		task->page->n_rows = n_rows;
+		task->page->file = task->file;
+		task->own_lengths = own_lengths;
+	}
 	gs_spill_task_submit(task);
 }
 
@@ -104,7 +99,7 @@ gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job)
 		return;
 	task->chunk = memory;
 	task->page = spill->pages[page];
-	task->file = file_of(page);
+	task->file = task->page->file;
 	gs_spill_task_submit(task);
 }
 

@@ -56,6 +56,8 @@ struct GsSpillIo
 	GsHostPool *pool;			/* NULL: closed */
 	void		(*notify) (void *arg);
 	void	   *notify_arg;
+	int			max_fd;			/* of files; the system gives the lowest free number, so a higher one
+								 * means that few are left for others */
 	uint32_t	n_spills;		/* open sorts; the last one frees a closed io */
 	pthread_mutex_t scratch_lock;
 	GsSpillScratch *scratch;	/* not in use */
@@ -92,9 +94,8 @@ gs_spill_block_bytes(const GsSpillBlock *block)
 
 typedef struct GsSpillChunk
 {
-	uint32_t	first_block;	/* once its run has ended */
 	uint32_t	n_blocks;		/* 0: no records */
-	GsSpillBlock *blocks;		/* until its run ends */
+	GsSpillBlock *blocks;		/* of its own; once sealed, among those of all */
 	uint8_t    *keys;			/* first keys of the blocks, then last_key */
 	const uint8_t *last_key;	/* of the last record */
 	uint32_t	last_key_len;
@@ -102,7 +103,8 @@ typedef struct GsSpillChunk
 
 typedef struct GsSpillRun
 {
-	uint32_t	first_block;
+	uint64_t	end_chunk;		/* behind its last one */
+	uint32_t	first_block;	/* once sealed */
 	uint32_t	n_blocks;
 } GsSpillRun;
 
@@ -114,6 +116,7 @@ typedef struct GsSpillPage
 	uint64_t	offset;
 	uint32_t	coded_bytes;	/* those of a page: it is written as it is */
 	uint32_t	n_rows;
+	uint8_t		file;
 } GsSpillPage;
 
 /* ---- ranges ---- */
@@ -174,6 +177,7 @@ struct GsSpill
 	GsSpillFailure failure;
 	uint64_t	limit;			/* of files' bytes */
 	bool		has_met_limit;	/* atomic */
+	bool		lacks_file;		/* there is no descriptor for one */
 	uint64_t	written;		/* bytes; atomic */
 	uint64_t	read;			/* likewise */
 	GsSpillShorten shortening;
@@ -182,22 +186,19 @@ struct GsSpill
 	int			planted[GS_SPILL_ACTIONS];	/* atomic: errno, once */
 #endif
 
-	GsSpillChunk *writing;		/* of the run begun */
-	uint64_t	n_writing;
-	uint64_t	bytes_before_run[GS_SPILL_STRIPES];
-
-	GsSpillBlock *blocks;		/* of all ended runs */
-	uint32_t	n_blocks;
-	uint64_t	max_blocks;
-	GsSpillChunk *chunks;
+	GsSpillChunk *chunks;		/* of ended runs, then of the run begun */
 	uint64_t	n_chunks;
+	uint64_t	n_writing;
 	uint64_t	max_chunks;
+	uint64_t	bytes_before_run[GS_SPILL_STRIPES];
 	GsSpillRun *runs;
 	uint32_t	n_runs;
 	uint64_t	max_runs;
-	uint64_t	n_rows;
 
-	/* Once sealed: blocks in the order of their first rows. */
+	/* Once sealed: blocks, and their numbers in the order of their first rows. */
+	GsSpillBlock *blocks;		/* NULL: not sealed */
+	uint32_t	n_blocks;
+	uint64_t	n_rows;
 	uint32_t   *order;			/* n_blocks */
 	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
 
@@ -214,11 +215,10 @@ struct GsSpill
 	uint64_t	max_pages;
 };
 
-/* A part of a task: a block. */
+/* A part of a task that reads: a block. */
 typedef struct GsSpillPart
 {
-	GsSpillBlock *index;		/* writing: set where it is */
-	GsSpillBlock block;			/* reading: a copy, as the index may move */
+	GsSpillBlock block;			/* a copy, as the index may move */
 	char	   *data;			/* begin here in memory */
 	GsRecord   *first;			/* record i is first[-i] */
 	GsSpillCut	low;			/* records to drop in front */
@@ -239,6 +239,8 @@ typedef struct GsSpillTask
 	GsSpillScratch *scratch;
 	GsSpillPage *page;
 	bool		own_lengths;	/* of its rows */
+	GsSpillChunk *index;		/* of the chunk that is written, and its records */
+	uint32_t	n_records;
 	char	   *chunk;			/* written from, or read to */
 	GsSpillPiece *piece;		/* NULL: no chunk of what was read is wanted */
 	bool	   *ties;			/* atomic */
@@ -256,11 +258,14 @@ extern GsSpillTask *gs_spill_task_begin(GsSpill *spill, void (*work)(GsSpillTask
 extern GsSpillPart *gs_spill_task_part(GsSpillTask *task);
 extern void gs_spill_task_submit(GsSpillTask *task);
 
-/* End a job that was not submitted. */
+/* A task fails, before it was submitted or in its thread; it is to be submitted all the same. */
 extern void gs_spill_task_no_memory(GsSpillTask *task);
 
-/* The file that a task writes to is made if there is none; a task that fails so is to be submitted. */
-extern bool gs_spill_task_create(GsSpillTask *task, uint8_t file);
+/*
+ * The file that a task writes to is made if there is none, or another one is taken; a task that fails
+ * so is to be submitted.
+ */
+extern void gs_spill_task_create(GsSpillTask *task, uint8_t file);
 
 /*
  * A thread's task calls these.  False, or NULL: the task has failed, and returns.
@@ -273,9 +278,6 @@ extern bool gs_spill_task_read(GsSpillTask *task, uint8_t file, uint64_t offset,
 							   size_t bytes);
 extern void gs_spill_task_corrupt(GsSpillTask *task, uint8_t file);
 
-/* End a job in the call, without a task. */
-extern void gs_spill_end_without_memory(GsSpill *spill, GsJob *job);
-
 /* Take the names of a sort's files away; close them, which takes time. */
 extern void gs_spill_files_unlink(const GsSpill *spill);
 extern void gs_spill_files_close(const GsSpill *spill);
@@ -286,6 +288,8 @@ extern void gs_spill_pages_free(GsSpill *spill);
 
 /* ---- spill_runs.c ---- */
 
+/* Put the blocks of all runs into one array; false: no memory. */
+extern bool gs_spill_join_chunks(GsSpill *spill);
 extern void gs_spill_runs_free(GsSpill *spill);
 
 /* ---- spill_ranges.c ---- */

@@ -108,20 +108,23 @@ sort_blocks(GsSpill *spill)
 	return true;
 }
 
-bool
-gs_spill_seal(GsSpill *spill)
+/* A thread's task. */
+static void
+seal(GsSpillTask *task)
 {
+	GsSpill    *spill = task->spill;
+	bool		done = gs_spill_join_chunks(spill);
 	size_t		n = spill->n_blocks;
 
 	spill->is_planned = n == 0;
-	if (n == 0)
-		return true;
+	if (done && n == 0)
+		return;
 	spill->order = malloc(n * sizeof(uint32_t));
 	spill->bytes_before = malloc((n + 1) * sizeof(uint64_t));
-	if (spill->order == NULL || spill->bytes_before == NULL || !sort_blocks(spill))
+	if (!done || spill->order == NULL || spill->bytes_before == NULL || !sort_blocks(spill))
 	{
-		gs_spill_ranges_free(spill);
-		return false;
+		gs_spill_task_no_memory(task);
+		return;
 	}
 	spill->bytes_before[0] = 0;
 	for (size_t i = 0; i < n; i++)
@@ -130,7 +133,15 @@ gs_spill_seal(GsSpill *spill)
 
 		spill->bytes_before[i + 1] = spill->bytes_before[i] + gs_spill_block_bytes(block);
 	}
-	return true;
+}
+
+void
+gs_spill_seal(GsSpill *spill, GsJob *job)
+{
+	GsSpillTask *task = gs_spill_task_begin(spill, seal, job);
+
+	if (task != NULL)
+		gs_spill_task_submit(task);
 }
 
 void
@@ -141,9 +152,6 @@ gs_spill_ranges_free(GsSpill *spill)
 	free(spill->borders);
 	free(spill->order);
 	free(spill->bytes_before);
-	spill->borders = NULL;
-	spill->order = NULL;
-	spill->bytes_before = NULL;
 }
 
 /* ---- planning ---- */

@@ -275,10 +275,9 @@ gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *vi
 	if (task == NULL)
 		return;
 	task->chunk = chunk;
-	if (gs_spill_add_block(task, b, &data_bytes, &n_records))
-		gs_spill_task_submit(task);
-	else
+	if (!gs_spill_add_block(task, b, &data_bytes, &n_records))
 		gs_spill_task_no_memory(task);
+	gs_spill_task_submit(task);
 }
 
 /* ---- ranges ---- */
@@ -372,10 +371,9 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 	task->chunk = chunk;
 	task->piece = piece;
 	task->ties = &reader->ties;
-	if (gather_piece(reader, task))
-		gs_spill_task_submit(task);
-	else
+	if (!gather_piece(reader, task))
 		gs_spill_task_no_memory(task);
+	gs_spill_task_submit(task);
 	return true;
 }
 

@@ -117,8 +117,6 @@ allocate_index(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
 		keys_bytes += key_len;
 		chunk->n_blocks++;
 	}
-	if (source->view.n == 0)
-		return true;
 	(void) gs_spill_view_key(&source->view, source->view.n - 1, &key_len);
 	chunk->blocks = calloc(chunk->n_blocks, sizeof(GsSpillBlock));
 	chunk->keys = malloc(keys_bytes + key_len);
@@ -163,11 +161,8 @@ index_chunk(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
 		}
 		first = end;
 	}
-	if (source->view.n > 0)
-	{
-		chunk->last_key = next_key;
-		(void) copy_key(next_key, source, source->view.n - 1, &chunk->last_key_len);
-	}
+	chunk->last_key = next_key;
+	(void) copy_key(next_key, source, source->view.n - 1, &chunk->last_key_len);
 	return true;
 }
 
@@ -185,9 +180,7 @@ static void
 abandon_run(GsSpill *spill)
 {
 	for (uint64_t i = 0; i < spill->n_writing; i++)
-		free_index(&spill->writing[i]);
-	free(spill->writing);
-	spill->writing = NULL;
+		free_index(&spill->chunks[spill->n_chunks + i]);
 	spill->n_writing = 0;
 	for (int i = 0; i < GS_SPILL_STRIPES; i++)
 		spill->files[i].bytes = spill->bytes_before_run[i];
@@ -197,114 +190,95 @@ bool
 gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks)
 {
 	abandon_run(spill);
-	spill->writing = calloc(n_chunks + 1, sizeof(GsSpillChunk));
-	if (spill->writing == NULL)
+	if (!gs_host_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
+					  sizeof(GsSpillRun)) ||
+		!gs_host_grow((void **) &spill->chunks, spill->n_chunks + n_chunks + 1, &spill->max_chunks,
+					  sizeof(GsSpillChunk)))
 		return false;
+	memset(&spill->chunks[spill->n_chunks], 0, n_chunks * sizeof(GsSpillChunk));
 	spill->n_writing = n_chunks;
 	return true;
 }
 
-/* A thread's task: code the blocks of a chunk, and write them one after the other. */
+/* A thread's task: cut a chunk into blocks, code them, and write them one after the other. */
 static void
-write_parts(GsSpillTask *task)
+write_chunk(GsSpillTask *task)
 {
-	uint8_t	   *memory = gs_spill_task_scratch(task, gs_code_room(task->spill->chunk_bytes));
+	GsSpillChunk *index = task->index;
+	uint32_t	chunk_bytes = task->spill->chunk_bytes;
+	Source		source = source_of(task->chunk, chunk_bytes, task->n_records);
+	const GsRecord *first = source.view.first;
+	uint8_t	   *memory = gs_spill_task_scratch(task, gs_code_room(chunk_bytes));
 	size_t		bytes = 0;
 	uint64_t	offset;
 
-	if (memory == NULL)
+	if (memory == NULL || task->n_records == 0)
 		return;
-	for (uint32_t i = 0; i < task->n_parts; i++)
+	if (!index_chunk(index, &source, chunk_bytes))
 	{
-		GsSpillPart *part = &task->parts[i];
-		size_t		coded = gs_code_records(task->spill->shorten, task->chunk, part->first,
-										   part->index->n_records, memory + bytes);
+		gs_spill_task_no_memory(task);
+		return;
+	}
+	for (uint32_t i = 0; i < index->n_blocks; i++)
+	{
+		GsSpillBlock *block = &index->blocks[i];
+		size_t		coded = gs_code_records(task->spill->shorten, task->chunk, first,
+										   block->n_records, memory + bytes);
 
-		part->index->coded_bytes = (uint32_t) coded;
+		block->coded_bytes = (uint32_t) coded;
 		bytes += coded;
+		first -= block->n_records;
 	}
 	if (!gs_spill_task_append(task, memory, bytes, &offset))
 		return;
-	for (uint32_t i = 0; i < task->n_parts; i++)
+	for (uint32_t i = 0; i < index->n_blocks; i++)
 	{
-		GsSpillBlock *block = task->parts[i].index;
-
-		block->file = task->file;
-		block->offset = offset;
-		offset += block->coded_bytes;
+		index->blocks[i].file = task->file;
+		index->blocks[i].offset = offset;
+		offset += index->blocks[i].coded_bytes;
 	}
-}
-
-static bool
-add_blocks(GsSpillTask *task, GsSpillBlock *blocks, uint32_t n_blocks, const Source *source)
-{
-	uint32_t	first = 0;
-
-	for (uint32_t i = 0; i < n_blocks; i++)
-	{
-		GsSpillPart *part = gs_spill_task_part(task);
-
-		if (part == NULL)
-			return false;
-		part->index = &blocks[i];
-		part->first = (GsRecord *) (uintptr_t) (source->view.first - first);
-		first += blocks[i].n_records;
-	}
-	return true;
-}
-
-/* Write a chunk, whose blocks these are, to its file. */
-static void
-write_blocks(GsSpill *spill, uint64_t chunk, GsSpillBlock *blocks, uint32_t n_blocks,
-			 const Source *source, GsJob *job)
-{
-	GsSpillTask *task = gs_spill_task_begin(spill, write_parts, job);
-	uint8_t		file = (uint8_t) (chunk % GS_SPILL_STRIPES);
-
-	if (task == NULL)
-		return;
-	task->chunk = (char *) (uintptr_t) source->view.data;
-	if (n_blocks > 0 && gs_spill_task_create(task, file) &&
-		!add_blocks(task, blocks, n_blocks, source))
-		gs_spill_task_no_memory(task);
-	else
-		gs_spill_task_submit(task);
 }
 
 void
 gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records, GsJob *job)
 {
-	GsSpillChunk *index = &spill->writing[i];
-	Source		source = source_of(chunk, spill->chunk_bytes, n_records);
+	GsSpillTask *task = gs_spill_task_begin(spill, write_chunk, job);
 
-	if (!index_chunk(index, &source, spill->chunk_bytes))
-		gs_spill_end_without_memory(spill, job);
-	else
-		write_blocks(spill, spill->n_chunks + i, index->blocks, index->n_blocks, &source, job);
+	if (task == NULL)
+		return;
+	task->chunk = (char *) (uintptr_t) chunk;
+	task->n_records = n_records;
+	task->index = &spill->chunks[spill->n_chunks + i];
+	if (n_records > 0)
+		gs_spill_task_create(task, (uint8_t) ((spill->n_chunks + i) % GS_SPILL_STRIPES));
+	gs_spill_task_submit(task);
 }
 
-static bool
-make_room_for_run(GsSpill *spill, uint64_t n_blocks)
+void
+gs_spill_end_run(GsSpill *spill)
 {
-	return n_blocks <= UINT32_MAX &&
-		gs_host_grow((void **) &spill->blocks, n_blocks, &spill->max_blocks, sizeof(GsSpillBlock)) &&
-		gs_host_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
-					  sizeof(GsSpillRun)) &&
-		gs_host_grow((void **) &spill->chunks, spill->n_chunks + spill->n_writing,
-					  &spill->max_chunks, sizeof(GsSpillChunk));
+	spill->n_chunks += spill->n_writing;
+	spill->n_writing = 0;
+	spill->runs[spill->n_runs++].end_chunk = spill->n_chunks;
+	for (int i = 0; i < GS_SPILL_STRIPES; i++)
+		spill->bytes_before_run[i] = spill->files[i].bytes;
 }
 
-/* Append a chunk of the run that ends, and its blocks, to all others'. */
+/* ---- all runs ---- */
+
+/* Append the blocks of a chunk to all others'. */
 static void
-attach_chunk(GsSpill *spill, GsSpillChunk *chunk, const GsSpillChunk *before, uint64_t *n_rows)
+join_chunk(GsSpill *spill, GsSpillChunk *chunk, const GsSpillChunk *before, uint32_t run,
+		   uint64_t *n_rows)
 {
-	chunk->first_block = spill->n_blocks;
+	GsSpillBlock *blocks = &spill->blocks[spill->n_blocks];
+
 	for (uint32_t i = 0; i < chunk->n_blocks; i++)
 	{
-		GsSpillBlock *block = &spill->blocks[spill->n_blocks++];
+		GsSpillBlock *block = &blocks[i];
 
 		*block = chunk->blocks[i];
-		block->run = spill->n_runs;
+		block->run = run;
 		block->first_row = *n_rows;
 		if (i == 0 && before != NULL)
 			block->repeats = gs_spill_compare_keys(before->last_key, before->last_key_len,
@@ -312,38 +286,38 @@ attach_chunk(GsSpill *spill, GsSpillChunk *chunk, const GsSpillChunk *before, ui
 		*n_rows += block->n_records;
 	}
 	free(chunk->blocks);
-	chunk->blocks = NULL;
-	spill->chunks[spill->n_chunks++] = *chunk;
+	chunk->blocks = blocks;
+	spill->n_blocks += chunk->n_blocks;
 }
 
 bool
-gs_spill_end_run(GsSpill *spill)
+gs_spill_join_chunks(GsSpill *spill)
 {
-	uint64_t	n_blocks = spill->n_blocks;
-	uint64_t	n_rows = 0;
-	const GsSpillChunk *before = NULL;
-	GsSpillRun *run;
+	uint64_t	n_blocks = 0;
+	uint64_t	chunk = 0;
 
-	for (uint64_t i = 0; i < spill->n_writing; i++)
-		n_blocks += spill->writing[i].n_blocks;
-	if (!make_room_for_run(spill, n_blocks))
+	for (uint64_t i = 0; i < spill->n_chunks; i++)
+		n_blocks += spill->chunks[i].n_blocks;
+	if (n_blocks <= UINT32_MAX)
+		spill->blocks = malloc((n_blocks + 1) * sizeof(GsSpillBlock));
+	if (spill->blocks == NULL)
 		return false;
-	run = &spill->runs[spill->n_runs];
-	run->first_block = spill->n_blocks;
-	for (uint64_t i = 0; i < spill->n_writing; i++)
+	for (uint32_t i = 0; i < spill->n_runs; i++)
 	{
-		attach_chunk(spill, &spill->writing[i], before, &n_rows);
-		if (spill->writing[i].n_blocks > 0)
-			before = &spill->writing[i];
+		GsSpillRun *run = &spill->runs[i];
+		const GsSpillChunk *before = NULL;
+		uint64_t	n_rows = 0;
+
+		run->first_block = spill->n_blocks;
+		for (; chunk < run->end_chunk; chunk++)
+		{
+			join_chunk(spill, &spill->chunks[chunk], before, i, &n_rows);
+			if (spill->chunks[chunk].n_blocks > 0)
+				before = &spill->chunks[chunk];
+		}
+		run->n_blocks = spill->n_blocks - run->first_block;
+		spill->n_rows += n_rows;
 	}
-	run->n_blocks = spill->n_blocks - run->first_block;
-	spill->n_runs++;
-	spill->n_rows += n_rows;
-	free(spill->writing);
-	spill->writing = NULL;
-	spill->n_writing = 0;
-	for (int i = 0; i < GS_SPILL_STRIPES; i++)
-		spill->bytes_before_run[i] = spill->files[i].bytes;
 	return true;
 }
 
@@ -364,7 +338,11 @@ gs_spill_runs_free(GsSpill *spill)
 {
 	abandon_run(spill);
 	for (uint64_t i = 0; i < spill->n_chunks; i++)
+	{
+		if (spill->blocks != NULL)
+			spill->chunks[i].blocks = NULL;
 		free_index(&spill->chunks[i]);
+	}
 	free(spill->chunks);
 	free(spill->blocks);
 	free(spill->runs);
@@ -391,12 +369,8 @@ gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece
 		return;
 	task->chunk = chunk;
 	task->piece = piece;
-	for (uint32_t b = 0; b < image->n_blocks; b++)
-		if (!gs_spill_add_block(task, &spill->blocks[image->first_block + b], &data_bytes,
-								&n_records))
-		{
+	for (uint32_t b = 0; b < image->n_blocks && task->status == GS_OK; b++)
+		if (!gs_spill_add_block(task, &image->blocks[b], &data_bytes, &n_records))
 			gs_spill_task_no_memory(task);
-			return;
-		}
 	gs_spill_task_submit(task);
 }

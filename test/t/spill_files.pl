@@ -140,5 +140,31 @@ for my $collation ('C', 'en_US.utf8')
 	released($node, "index, $collation");
 }
 
+#
+# Few descriptors: the first sorts have files, all are answered
+#
+{
+	# CUDA has dozens for itself
+	my $limit = $cuda ? 150 : 48;
+	my $query = 'SELECT * FROM t ORDER BY t COLLATE "C";';
+	my $expected = stock($node, $query);
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my @sessions = map { session($node, "$force $serial SET work_mem = '1MB';") } 1 .. ($cuda ? 80 : 25);
+
+	# new processes have these limits
+	system_or_bail('prlimit', '--pid', $postmaster, "--nofile=40:$limit");
+	end_service($node);
+	wait_ready($node);
+	like(slurp_file('/proc/' . service_pid($node) . '/limits'), qr/^Max open files +$limit +$limit /m, 'the limit is raised');
+	stats_reset($node);
+	$_->send($query) for @sessions;
+	same_order($_->receive, $expected, 'few descriptors: rows') for @sessions;
+	is(join('', map { $_->errors } @sessions), '', 'few descriptors: no error');
+	like(fallbacks($node), qr/"too many open files": [1-9]/, 'few descriptors: fallbacks');
+	$_->quit for @sessions;
+	released($node, 'few descriptors');
+	same_counted($node, $serial, $query, 'descriptors are free again');
+}
+
 $node->stop;
 done_testing();

@@ -95,7 +95,7 @@ test_transfers(void)
 	begin_case("number of transfers");
 	make_sort(&sort, &spec);
 	n_transfers = 0;
-	if (write_sort(&sort) && CHECK(gs_spill_seal(sort.spill)))
+	if (write_sort(&sort) && CHECK(seal(&sort) == GS_OK))
 	{
 		CHECK(n_transfers <= sort.n_chunks);
 		before = n_transfers;

@@ -138,6 +138,7 @@ extern void temporary_path(char *path);
 /* Write a run's chunks, in any order; returns the first bad status. */
 extern GsStatus write_run(Sort *sort, uint32_t run);
 extern bool write_sort(Sort *sort);
+extern GsStatus seal(const Sort *sort);
 extern void check_images(const Sort *sort);
 
 /* Read a range; returns the first bad status. */

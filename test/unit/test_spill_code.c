@@ -334,7 +334,7 @@ test_changed_file(void)
 		fd = open(file, O_RDWR);
 		CHECK(fd >= 0 && pwrite(fd, bytes, sizeof(bytes), 0) == sizeof(bytes));
 		close(fd);
-		CHECK(gs_spill_seal(sort.spill));
+		CHECK(seal(&sort) == GS_OK);
 		CHECK(gs_spill_plan(sort.spill, UINT64_MAX));
 		CHECK(read_range(&sort, 0, &rows, &ties) == GS_INTERNAL);
 		check_failure(sort.spill, GS_SPILL_READ, EIO);

@@ -146,7 +146,7 @@ test_read_failures(void)
 		CHECK(strstr(job.error.message, "could not read from \"") != NULL);
 		check_failure(sort.spill, GS_SPILL_READ, EIO);
 
-		CHECK(gs_spill_seal(sort.spill));
+		CHECK(seal(&sort) == GS_OK);
 		CHECK(gs_spill_plan(sort.spill, 1));
 		CHECK(gs_spill_plan(sort.spill, 1));
 		gs_spill_plant(sort.spill, GS_SPILL_READ, EBADF);
@@ -235,6 +235,84 @@ test_file_limit(void)
 	end_case();
 }
 
+/* Write a run of chunks of one record each to a sort of its own; how many files it has then. */
+static uint32_t
+open_files(GsSpill **spill, GsStatus *status)
+{
+	char		chunk[4096] = {0};	/* one record of no bytes */
+	char		path[GS_SPILL_PATH_BYTES];
+	uint64_t	bytes;
+	uint32_t	before = count_files(&bytes);
+
+	temporary_path(path);
+	*spill = gs_spill_open(io, path, sizeof(chunk));
+	CHECK(gs_spill_begin_run(*spill, 8));
+	*status = GS_OK;
+	for (uint32_t i = 0; i < 8; i++)
+	{
+		GsJob		job = {0};
+
+		n_jobs++;
+		gs_spill_write(*spill, i, chunk, 1, &job);
+		if (wait_for(&job) != GS_OK)
+			*status = gs_job_status(&job);
+	}
+	return count_files(&bytes) - before;
+}
+
+/* Descriptors become few: then a sort has one file, and the last sorts have none. */
+static void
+test_descriptors(void)
+{
+	GsSpillIo  *all = io;
+	GsSpill    *spills[64];
+	Sort		sort;
+	struct rlimit before;
+	struct rlimit limit;
+	GsStatus	status = GS_OK;
+	uint32_t	n = 0;
+	uint32_t	files = 4;
+	int			fd;
+
+	begin_case("few descriptors");
+	make_sort(&sort, &small_case);
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit = before;
+	limit.rlim_cur = 64;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	io = gs_spill_io_open(2, notify, NULL);
+	while (files == 4 && n < 64)
+		files = open_files(&spills[n++], &status);
+	CHECK(files == 1 && n > 3 && n < 16);
+	if (write_sort(&sort))
+	{
+		check_images(&sort);
+		check_ranges(&sort);
+	}
+	while (status == GS_OK && n < 64)
+	{
+		CHECK(files == 1);
+		files = open_files(&spills[n++], &status);
+	}
+	CHECK(status == GS_NO_MEMORY && files == 0 && n > 16 && n < 64);
+	CHECK(gs_spill_lacks_file(spills[n - 1]) && gs_spill_has_met_limit(spills[n - 1]));
+	CHECK(gs_spill_failure(spills[n - 1])->error_number == 0);
+	CHECK(!gs_spill_has_met_limit(spills[n - 2]));
+
+	/* others have some */
+	fd = open("/", O_RDONLY);
+	CHECK(fd >= 0 && fd <= 64 - 8);
+	close(fd);
+	setrlimit(RLIMIT_NOFILE, &before);
+	while (n > 0)
+		gs_spill_close(spills[--n]);
+	close_spill(sort.spill);
+	gs_spill_io_close(io);
+	io = all;
+	free_sort(&sort);
+	end_case();
+}
+
 /*
  * A file system that is full.  A process of its own, in a mount namespace of
  * its own, has one; 2 where it is not allowed to.
@@ -316,7 +394,9 @@ try_all(const Sort *made)
 		n_jobs++;
 		gs_spill_read_image(sort.spill, 0, memory, &piece, &job);
 		status = wait_for(&job);
-		done = status == GS_OK && gs_spill_seal(sort.spill);
+		if (status == GS_OK)
+			status = seal(&sort);
+		done = status == GS_OK;
 	}
 	for (int i = 0; i < 3 && done; i++)
 	{
@@ -379,5 +459,6 @@ test_failures(void)
 	test_read_failures();
 	test_create();
 	test_file_limit();
+	test_descriptors();
 	test_no_memory();
 }

@@ -387,9 +387,19 @@ write_run(Sort *sort, uint32_t run)
 			gs_spill_write(sort->spill, number, chunk->memory, chunk->n_records, job);
 		}
 	}
-	if (status == GS_OK && !gs_spill_end_run(sort->spill))
-		status = GS_NO_MEMORY;
+	if (status == GS_OK)
+		gs_spill_end_run(sort->spill);
 	return status;
+}
+
+GsStatus
+seal(const Sort *sort)
+{
+	GsJob		job = {0};
+
+	n_jobs++;
+	gs_spill_seal(sort->spill, &job);
+	return wait_for(&job);
 }
 
 bool
@@ -405,7 +415,6 @@ write_sort(Sort *sort)
 		if (!CHECK(write_run(sort, run) == GS_OK))
 			return false;
 	CHECK(gs_spill_runs(sort->spill) == sort->spec.n_runs);
-	CHECK(gs_spill_rows(sort->spill) == sort->rows.n);
 	CHECK(gs_spill_images(sort->spill) == sort->n_chunks);
 	return true;
 }
@@ -657,7 +666,8 @@ check_ranges(const Sort *sort)
 {
 	uint32_t	first = 0;
 
-	CHECK(gs_spill_seal(sort->spill));
+	CHECK(seal(sort) == GS_OK);
+	CHECK(gs_spill_rows(sort->spill) == sort->rows.n);
 	if (sort->group_bytes > 0)
 		gs_spill_set_groups(sort->spill, group_of, &sort->group_bytes);
 	while (case_ok && !gs_spill_planned(sort->spill))
