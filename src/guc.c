@@ -14,6 +14,7 @@
 #include <limits.h>
 
 #include "utils/guc.h"
+#include "utils/plancache.h"
 #include "utils/varlena.h"
 
 #include "compat.h"
@@ -44,6 +45,7 @@ double		gs_guc_fetch_row_cost = 0.003;
 
 int			gs_guc_engine = GS_ENGINE_AUTO;
 bool		gs_guc_force = false;
+bool		gs_guc_sorts_only = false;
 
 static const struct config_enum_entry device_choices[] = {
 	{"auto", GS_CHOOSE_AUTO, false},
@@ -55,6 +57,17 @@ static const struct config_enum_entry device_choices[] = {
 
 /* Filled by gs_guc_define(); the last entry ends it */
 static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
+
+/*
+ * This setting is the way out where an order is wrong.  So plans that are kept, of prepared statements and in
+ * PL/pgSQL, are made again before they are next executed, as after session_replication_role.
+ */
+static void
+assign_enabled(bool newval, void *extra)
+{
+	if (newval != gs_guc_enabled)
+		ResetPlanCache();
+}
 
 /* Is it the number of a device, or has it the form of a UUID? */
 static bool
@@ -156,7 +169,7 @@ gs_guc_define(bool preloading)
 							 "Enables sorts and index builds by gpusort.",
 							 NULL,
 							 &gs_guc_enabled, true,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 PGC_USERSET, GUC_EXPLAIN, NULL, assign_enabled, NULL);
 	DefineCustomBoolVariable("gpusort.index_build",
 							 "Enables builds of btree and GIN indexes by gpusort.",
 							 NULL,
@@ -216,6 +229,11 @@ gs_guc_define(bool preloading)
 							 "This is for tests and benchmarks.",
 							 &gs_guc_force, false,
 							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.sorts_only",
+							 "Makes gpusort sort only, below PostgreSQL's own nodes.",
+							 "This is for developers.",
+							 &gs_guc_sorts_only, false,
+							 PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	gs_fault_define_setting();
 
 	/*

@@ -44,6 +44,7 @@ extern double gs_guc_fetch_row_cost;
 /* for developers */
 extern int	gs_guc_engine;		/* a GsEngine */
 extern bool gs_guc_force;
+extern bool gs_guc_sorts_only;	/* no nodes of ours above sorts */
 
 /* How many devices gpusort.devices names; 0: it does not. */
 extern int	gs_guc_count_devices(void);

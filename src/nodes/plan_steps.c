@@ -93,9 +93,19 @@ pass_bound_on(GsStepContext *context, Plan *plan)
 }
 
 static Plan *
+pass_second_on(GsStepContext *context, Plan *plan)
+{
+	if (context->parent && gs_node_is(context->parent, &gs_choice_node) && plan == innerPlan(context->parent))
+		context->is_second = true;
+	return plan;
+}
+
+static Plan *
 report(GsStepContext *context, Plan *plan)
 {
-	gs_decline_node(plan);
+	/* a GpuChoice has a sort to do, and has a second plan only in case there are few groups */
+	if (!context->is_second)
+		gs_decline_node(plan);
 	return plan;
 }
 
@@ -130,22 +140,27 @@ sort_arrays(GsStepContext *context, Plan *plan)
 	return context->stmt->planTree;
 }
 
-/* All that changes a finished plan.  tag: of the nodes that a step is for; T_Invalid: all. */
+/*
+ * All that changes a finished plan.  tag: of the nodes that a step is for; T_Invalid: all.  above: the
+ * step makes nodes above sorts, which gpusort.sorts_only leaves to PostgreSQL.
+ */
 static const struct
 {
 	Pass		pass;
 	NodeTag		tag;
 	GsPlanStep	step;
+	bool		above;
 }			steps[] = {
 	{DOWN, T_Gather, forbid_rerun},
 	{DOWN, T_GatherMerge, forbid_rerun},
 	{DOWN, T_Invalid, pass_bound_on},
+	{DOWN, T_Invalid, pass_second_on},
 
 	/* First: the other steps read the columns of GpuSorts, which are not final before. */
 	{UP, T_CustomScan, gs_sort_finish},
 
 	/* Before gs_agg_use_order(), which takes out the DISTINCT that is looked for here. */
-	{UP, T_Agg, gs_group_count},
+	{UP, T_Agg, gs_group_count, true},
 
 	/*
 	 * While nothing is between a GpuSort and the node above, aggregates have their DISTINCT, and WindowAgg
@@ -158,13 +173,13 @@ static const struct
 
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
 	/* Before gs_group_aggregate(): an aggregate that sorts is none of GpuGroup's. */
-	{UP, T_Agg, gs_agg_use_order},
+	{UP, T_Agg, gs_agg_use_order, true},
 #endif
 
 	/* These stand in each other's place: above one GpuSort the first one wins. */
-	{UP, T_Agg, gs_percentile_replace},
-	{UP, T_Agg, gs_group_aggregate},
-	{UP, T_WindowAgg, gs_window_replace},
+	{UP, T_Agg, gs_percentile_replace, true},
+	{UP, T_Agg, gs_group_aggregate, true},
+	{UP, T_WindowAgg, gs_window_replace, true},
 
 	{UP, T_Sort, gs_sort_replace},
 	{UP, T_GatherMerge, gs_sort_replace_merge},
@@ -185,17 +200,18 @@ static const struct
 	{TOP, T_CustomScan, gs_window_drop_junk},
 
 	/* After TOP, which looks for GpuSort at the top.  Before LAST: it reads ahead below Unique and Group. */
-	{ARRAYS, T_Invalid, sort_arrays},
+	{ARRAYS, T_Invalid, sort_arrays, true},
 
-	{LAST, T_Unique, gs_group_distinct},
-	{LAST, T_Group, gs_group_distinct},
+	{LAST, T_Unique, gs_group_distinct, true},
+	{LAST, T_Group, gs_group_distinct, true},
 };
 
 static Plan *
 take_steps(GsStepContext *context, Pass pass, Plan *plan)
 {
 	for (int i = 0; i < lengthof(steps); i++)
-		if (steps[i].pass == pass && (steps[i].tag == T_Invalid || steps[i].tag == nodeTag(plan)))
+		if (steps[i].pass == pass && (steps[i].tag == T_Invalid || steps[i].tag == nodeTag(plan)) &&
+			!(steps[i].above && gs_guc_sorts_only))
 			plan = steps[i].step(context, plan);
 	return plan;
 }
@@ -213,6 +229,7 @@ walk(Plan **plan, void *data)
 	context->flags = here.flags;
 	context->bound = here.bound;
 	*plan = take_steps(context, UP, *plan);
+	context->is_second = here.is_second;
 }
 
 static void
@@ -275,10 +292,12 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 	{
 		case UPPERREL_GROUP_AGG:
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
-			gs_agg_offer_paths(root, input_rel, output_rel, extra);
+			if (!gs_guc_sorts_only)
+				gs_agg_offer_paths(root, input_rel, output_rel, extra);
 #endif
 			gs_group_offer_paths(root, input_rel, output_rel, extra);
-			gs_percentile_offer_path(root, input_rel, output_rel, extra);
+			if (!gs_guc_sorts_only)
+				gs_percentile_offer_path(root, input_rel, output_rel, extra);
 			break;
 		case UPPERREL_WINDOW:
 			gs_window_offer_paths(root, input_rel, output_rel);

@@ -24,6 +24,7 @@ typedef struct GsStepContext
 	const Plan *parent;			/* NULL: it is the topmost one */
 	int			flags;			/* GS_PLAN_FLAG_: those that GpuSort may have here */
 	GsBound		bound;
+	bool		is_second;		/* of a GpuChoice's plans */
 } GsStepContext;
 
 /* A step returns the node, perhaps changed, or the one that takes its place. */

@@ -28,6 +28,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
@@ -158,10 +159,25 @@ call_tuplesort(GsSort *sort, TupleTableSlot *slot)
 		tuplesort_performsort(sort->tuplesort);
 }
 
+/* May users' functions compare rows?  They may look at settings. */
+static bool
+users_compare(const GsSort *sort)
+{
+	for (int i = 0; i < sort->keys->ncols; i++)
+	{
+		Oid			type = TupleDescAttr(sort->tupdesc, sort->keys->attnos[i] - 1)->atttypid;
+
+		if (type >= FirstNormalObjectId || type == RECORDOID || type == RECORDARRAYOID ||
+			sort->keys->operators[i] >= FirstNormalObjectId)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Put a row into the tuplesort; without a row, perform it.  If several processes were to
  * sort, each would have had temp_file_limit for itself.  So this process, which sorts in their
- * place, has the sum of their limits.
+ * place, has the sum of their limits, unless somebody would see that.
  */
 static void
 use_tuplesort(GsSort *sort, TupleTableSlot *slot)
@@ -295,7 +311,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	if (sort->place == GS_SORT_CPU)
 		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
-	sort->processes = feeders;
+	sort->processes = users_compare(sort) ? 1 : feeders;
 	old = MemoryContextSwitchTo(sort->context);
 	spec.sort.key_width = sort->desc->fixed_width;
 	spec.layout = sort->layout;

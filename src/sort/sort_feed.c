@@ -25,6 +25,7 @@
 struct GsFeeder
 {
 	GsClient   *client;
+	const GsSession *session;
 	const GsKeyDesc *desc;
 	MemoryContext context;
 	MemoryContext fetched;		/* values fetched to make keys */
@@ -47,16 +48,17 @@ gs_feeder_create(GsClient *client, const GsKeyDesc *desc)
 	GsFeeder   *feeder = palloc0(sizeof(GsFeeder));
 
 	feeder->client = client;
+	feeder->session = gs_client_session(client);
 	feeder->desc = desc;
 	feeder->context = CurrentMemoryContext;
 	feeder->fetched = AllocSetContextCreate(CurrentMemoryContext, "gpusort feed",
 											ALLOCSET_DEFAULT_SIZES);
 	feeder->status = GS_PUT_OK;
 	feeder->chunk = -1;
-	if (gs_client_session(client)->spec.group_rows > 0)
+	if (feeder->session->spec.group_rows > 0)
 	{
 		feeder->groups = gs_groups_begin();
-		feeder->first_look = GS_GROUPS_FIRST_LOOK(gs_client_session(client)->spec.group_rows);
+		feeder->first_look = GS_GROUPS_FIRST_LOOK(feeder->session->spec.group_rows);
 	}
 	return feeder;
 }
@@ -90,18 +92,20 @@ look_for_groups(GsFeeder *feeder, const GsChunkWriter *chunk, bool first)
 	gs_groups_add(feeder->groups, chunk, feeder->looked);
 	feeder->looked = chunk->n;
 	feeder->first_look = 0;
-	if (gs_groups_are_few(feeder->groups, gs_client_session(feeder->client)->spec.group_rows, first) &&
+	if (gs_groups_are_few(feeder->groups, feeder->session->spec.group_rows, first) &&
 		gs_client_decline(feeder->client))
 		feeder->status = GS_PUT_DECLINED;
 	return feeder->status;
 }
 
-/* The first look, once there are enough rows. */
+/* The first look, once there are enough rows.  Another feeder may have found few groups before. */
 static inline GsPut
 look_first(GsFeeder *feeder)
 {
 	if (unlikely(feeder->first_look > 0 && feeder->writer.n >= feeder->first_look))
 		return look_for_groups(feeder, &feeder->writer, true);
+	if (unlikely(feeder->session->declined) && gs_client_decline(feeder->client))
+		feeder->status = GS_PUT_DECLINED;
 	return feeder->status;
 }
 
@@ -185,8 +189,8 @@ next_chunk(GsFeeder *feeder)
 	if (feeder->chunk < 0 && feeder->own == NULL)
 		feeder->own = MemoryContextAlloc(feeder->context, GS_CHUNK_BYTES);
 	/* who samples groups needs keys */
-	if (feeder->groups == NULL && gs_client_session(feeder->client)->spec.sort.tuple_keys.n_columns > 0)
-		tuple_keys = &gs_client_session(feeder->client)->spec.sort.tuple_keys;
+	if (feeder->groups == NULL && feeder->session->spec.sort.tuple_keys.n_columns > 0)
+		tuple_keys = &feeder->session->spec.sort.tuple_keys;
 	gs_chunk_begin(&feeder->writer,
 				   feeder->chunk < 0 ? feeder->own : gs_chunk_memory(feeder->chunk), tuple_keys);
 	return GS_PUT_OK;

@@ -25,9 +25,14 @@
 /* At the first look no more than such a part of the rows may have a key of their own. */
 #define MAX_ONCE_AT_FIRST	0.25
 
+/* Groups lie together if so large a part of the rows that repeat a key follow it, and not by chance. */
+#define MIN_NEIGHBOURS	0.5
+
 struct GsGroupSample
 {
 	uint64		rows;			/* looked at */
+	uint32		last;			/* the hash of the last one */
+	uint32		neighbours;		/* how many of the hashes follow the same one */
 	uint32		n;				/* hashes */
 	uint32		hashes[MAX_HASHES];
 };
@@ -37,8 +42,7 @@ gs_groups_begin(void)
 {
 	GsGroupSample *sample = palloc(sizeof(GsGroupSample));
 
-	sample->rows = 0;
-	sample->n = 0;
+	memset(sample, 0, offsetof(GsGroupSample, hashes));
 	return sample;
 }
 
@@ -53,7 +57,11 @@ gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first)
 
 		sample->rows++;
 		if (hash % KEYS_PER_HASH == 0)
+		{
 			sample->hashes[sample->n++] = hash;
+			sample->neighbours += hash == sample->last;
+		}
+		sample->last = hash;
 	}
 }
 
@@ -74,6 +82,8 @@ gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 	double		more = 0;
 	double		duj1;
 	double		gee;
+	double		repeated = sample->n;
+	double		by_chance = 0;
 
 	if (sample->rows == 0)
 		return false;
@@ -84,12 +94,16 @@ gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 	{
 		for (end = i + 1; end < sample->n && sample->hashes[end] == sample->hashes[i]; end++)
 			;
+		repeated--;
+		by_chance += (end - i) * (double) (end - i - 1) / seen;
 		if (end - i == 1)
 			once += KEYS_PER_HASH;
 		else
 			more += KEYS_PER_HASH;
 	}
 	rows = Max(rows, seen);
+	if (sample->neighbours - by_chance > MIN_NEIGHBOURS * (repeated - by_chance))
+		return (once + more) * GS_FEW_GROUPS_ROWS < seen;
 	/* the sample's keys are chosen, so there may seem to be more of them than rows */
 	once = Min(once, seen);
 	/* in few rows many groups of one may be large ones, or the first of many small ones */

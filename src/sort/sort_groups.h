@@ -10,7 +10,9 @@
  *	  GEE	of Charikar, Chaudhuri, Motwani and Narasayya, "Towards estimation error guarantees for
  *			distinct values" (PODS 2000).  It finds more where few large groups hide many small ones
  *
- * Both suppose that rows come in an order that has nothing to do with their keys.
+ * Both suppose that rows come in an order that has nothing to do with their keys.  In tables that are only
+ * appended to rows of a group are often neighbours: lines by their order, events by their session.  Then new
+ * groups keep coming, and a sample has as large a part of the groups as it has of the rows.
  *
  *-------------------------------------------------------------------------
  */

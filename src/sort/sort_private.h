@@ -111,7 +111,7 @@ struct GsSort
 								 * to be taken back */
 	GsFeeder   *feeder;			/* this process's own rows */
 	Tuplesortstate *tuplesort;	/* place CPU */
-	int			processes;		/* whose rows it sorts, by plan; 0: this one's */
+	int			processes;		/* whose temp_file_limit it has; 0: this one's */
 	uint64		bound_left;		/* no more than so many rows are got from it */
 	GsBigRows	big;
 	GsAside    *aside;			/* rows without a key; NULL until there is

@@ -48,6 +48,7 @@ sub settings_sql
 	push @ours, $q->{cheap}
 	  ? map { "gpusort.$_ = 0" } qw(setup_cost feed_row_cost fetch_row_cost)
 	  : 'gpusort.force = on';
+	push @ours, 'gpusort.sorts_only = on' if $q->{sorts_only};
 	return join ' ', map { "SET $_;" } @ours;
 }
 
@@ -145,6 +146,8 @@ sub make_case
 	my $table = random_table();
 	my @queries = map { random_query($table) } 1 .. between(2, 4);
 	my $i = 0;
+	# not at random: cases stay what they were
+	$queries[$_]{sorts_only} = ($n + $_) % 4 == 0 for 0 .. $#queries;
 	my $sql = <<SQL;
 -- seed $option{seed}, case $n: $table->{rows} rows
 \\set ON_ERROR_STOP on

@@ -293,7 +293,8 @@ check_settings_documented()
 	local name
 
 	for name in $(grep -ohE '"gpusort\.[a-z_]+"' src/guc.c 2>/dev/null | tr -d '"' | sort -u | grep -vx gpusort.h); do
-		grep -qF "| \`$name\` |" docs/settings.md || echo "docs/settings.md does not describe $name"
+		grep -qF "| \`$name\` |" docs/settings.md || grep -qF "\`$name\`" test/README.md ||
+			echo "neither docs/settings.md nor, for developers, test/README.md describes $name"
 	done
 }
 
@@ -465,7 +466,7 @@ check "version numbers agree" check_version_number
 check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
 check "each file of src names its tests" check_tests_named
-check "docs/settings.md describes every setting" check_settings_documented
+check "every setting is described" check_settings_documented
 check "docs/ explains every reason" check_reasons_documented
 check "test/README.md describes every fault point" check_fault_points_documented
 check "docs/speed.svg shows docs/measured.md's table" check_picture

@@ -101,6 +101,51 @@ SELECT chosen('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b');
 SELECT rows_fed('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b') < 15000 AS by_pages,
 	rows_fed('SELECT a + 1, b, count(*) FROM choice_pages GROUP BY 1, 2') < 15000 AS by_rows;
 
+-- nor where one feeder has found few groups, and another one comes by few rows: it hears of that at its next one
+CREATE FUNCTION choice_seldom(id int, leader int) RETURNS boolean LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+BEGIN
+	IF pg_backend_pid() <> leader THEN
+		RETURN true;
+	END IF;
+	RETURN id % 100 = 0 AND pg_sleep(0.01) IS NOT NULL;
+END
+$$;
+SELECT rows_fed(format('SELECT left(k, 1), count(*) FROM choice_t WHERE choice_seldom(id, %s) GROUP BY 1', pg_backend_pid())) < 2500 AS soon;
+
+-- groups whose rows are neighbours keep coming; large ones are few all the same, and so are those that one key hides
+CREATE TABLE choice_lines AS SELECT i / 4 AS g, i FROM generate_series(1, 100000) AS i;
+VACUUM ANALYZE choice_lines;
+SELECT compare('SELECT g + 0, count(*) FROM choice_lines GROUP BY 1');
+SELECT compare('SELECT ''No '' || g, count(*) FROM choice_lines GROUP BY 1');
+SELECT compare('SELECT i / 1000, count(*) FROM choice_lines GROUP BY 1');
+SELECT DISTINCT chosen(format('SELECT CASE WHEN i %% 10 > 0 THEN %s ELSE i / 10 * 7919 %% 300 END, count(*) FROM choice_lines GROUP BY 1', k))
+	FROM generate_series(1000, 1031) AS k;
+
+-- a choice has a sort to do: what it does in case of few groups is not left to PostgreSQL
+SET client_min_messages = notice;
+SET gpusort.log_refusals = on;
+SELECT plan_nodes('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
+SELECT plan_nodes('SELECT left(s.k, 1), count(*) FROM (SELECT k FROM choice_t OFFSET 0) s GROUP BY 1');
+RESET gpusort.log_refusals;
+SET client_min_messages = warning;
+
+-- nobody sees the order of groups at the top
+SELECT plan_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1', 'Sort Key');
+SELECT plan_nodes('SELECT DISTINCT upper(l) FROM choice_t', 'Sort Key');
+SELECT plan_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1 ORDER BY 1', 'Sort Key');
+
+-- combinations that ANALYZE has counted are no guess
+CREATE STATISTICS choice_few (ndistinct) ON a, b FROM choice_pages;
+CREATE STATISTICS choice_few_expr (ndistinct) ON (a % 10), (b + 1) FROM choice_pages;
+CREATE STATISTICS choice_many (ndistinct) ON (lower(k)), id, total FROM choice_t;
+ANALYZE choice_pages, choice_t;
+SELECT plan_lines('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b', 'Gpu') AS few,
+	plan_lines('SELECT a % 10, b + 1, count(*) FROM choice_pages GROUP BY 1, 2', 'Gpu') AS few_expressions;
+SELECT plan_nodes('SELECT lower(k), id, count(*) FROM choice_t GROUP BY 1, 2');
+-- a column that nobody counts
+SELECT plan_nodes('SELECT a, p.ctid, count(*) FROM choice_pages p GROUP BY 1, 2');
+DROP STATISTICS choice_few, choice_few_expr, choice_many;
+
 -- HAVING, an order that is wanted of both plans, limits
 SELECT compare('SELECT left(k, 2), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 230');
 SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 1');
@@ -168,12 +213,30 @@ SET gpusort.fault = 'open';
 SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1');
 RESET gpusort.fault;
 
+-- to print the plan that was not executed takes no memory for all groups that it expects
+CREATE TABLE choice_sum AS SELECT i FROM generate_series(1, 1000) AS i;
+VACUUM ANALYZE choice_sum;
+\c -
+SET gpusort.setup_cost = 0;
+SET gpusort.feed_row_cost = 0.0001;
+SET gpusort.fetch_row_cost = 0;
+SET work_mem = '64MB';
+SET max_parallel_workers_per_gather = 0;
+CREATE FUNCTION peak_kb() RETURNS int LANGUAGE sql AS
+	'SELECT substring(pg_read_file(''/proc/self/status'', 0, 10000) FROM ''VmHWM:\s+(\d+)'')::int';
+CREATE VIEW choice_none AS SELECT a.i * b.i, count(*) FROM choice_sum a, choice_sum b WHERE a.i + b.i < 0 GROUP BY 1;
+TABLE choice_none;
+SELECT peak_kb() AS before \gset
+SELECT chosen('TABLE choice_none');
+SELECT peak_kb() - :before < 4096 AS small;
+DROP VIEW choice_none;
+
 -- what was declined is gone
 \set ECHO none
 \i sql/wait_closed.inc
 \set ECHO all
 SELECT wait_closed();
 SELECT count(*) FROM gpusort_activity;
-DROP TABLE choice_t, choice_long, choice_parts, choice_front, choice_back, choice_pages;
+DROP TABLE choice_t, choice_long, choice_parts, choice_front, choice_back, choice_pages, choice_lines, choice_sum;
 DROP SEQUENCE choice_s;
-DROP FUNCTION wait_closed, compare, chosen, rows_fed, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
+DROP FUNCTION wait_closed, compare, chosen, rows_fed, choice_seldom, peak_kb, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -87,6 +87,10 @@ EXPLAIN (COSTS OFF) SELECT * FROM explain_t ORDER BY p COLLATE "C";
 SELECT line FROM explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF',
 	'SELECT * FROM explain_t ORDER BY p COLLATE "C"') AS line
 WHERE line !~ 'Launched|Seq Scan|Chunks|GpuSortFeed';
+-- of several executions the last one's rows
+SELECT line FROM explain_masked('ANALYZE, COSTS OFF, SUMMARY OFF, TIMING OFF',
+	'SELECT * FROM generate_series(0, 2) AS n, LATERAL (SELECT id FROM (SELECT id FROM explain_t ORDER BY p COLLATE "C" OFFSET 0) t WHERE id % 3 = n OFFSET 0) s') AS line
+WHERE line ~ 'Rows Sorted|Rows Fed';
 
 -- costs decide: a small sort and a small limit stay PostgreSQL's
 RESET gpusort.setup_cost;

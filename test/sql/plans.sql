@@ -206,6 +206,70 @@ COMMIT;
 UPDATE plans_u SET n = s.n FROM (SELECT id, n FROM plans_u ORDER BY id LIMIT 1000) s WHERE s.id = plans_u.id;
 CREATE TABLE plans_w AS SELECT * FROM plans_t ORDER BY f DESC, id;
 
+-- gpusort.enabled reaches plans that are kept: of prepared statements and in PL/pgSQL
+SET gpusort.force = on;
+SET plan_cache_mode = force_generic_plan;
+PREPARE kept AS SELECT k, count(*), rank() OVER (ORDER BY count(*)) FROM (SELECT DISTINCT p, k FROM plans_t) s GROUP BY k ORDER BY k;
+CREATE FUNCTION kept() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	r record;
+	n int := 0;
+BEGIN
+	FOR r IN SELECT p FROM plans_t ORDER BY p, id LOOP
+		n := n + 1;
+	END LOOP;
+	RETURN n;
+END
+$$;
+SELECT plan_lines('EXECUTE kept', 'Gpu') > 0 AS first, kept();
+SELECT device_sorts + process_sorts AS before FROM gpusort_stats \gset
+SET gpusort.enabled = off;
+SELECT plan_lines('EXECUTE kept', 'Gpu') AS off, kept();
+SELECT device_sorts + process_sorts - :before AS sorts FROM gpusort_stats;
+SET gpusort.enabled = on;
+SELECT plan_lines('EXECUTE kept', 'Gpu') > 0 AS on, kept();
+SELECT device_sorts + process_sorts - :before AS sorts FROM gpusort_stats;
+BEGIN;
+SAVEPOINT s;
+SET LOCAL gpusort.enabled = off;
+SELECT plan_lines('EXECUTE kept', 'Gpu') AS off;
+SELECT 1 / 0;
+ROLLBACK TO s;
+SELECT plan_lines('EXECUTE kept', 'Gpu') > 0 AS on;
+-- a plan that is being executed stays
+DECLARE c CURSOR FOR SELECT id FROM plans_t ORDER BY p, id;
+FETCH 1 FROM c;
+SET LOCAL gpusort.enabled = off;
+FETCH 1 FROM c;
+SELECT plan_lines('EXECUTE kept', 'Gpu') AS off;
+COMMIT;
+SELECT plan_lines('EXECUTE kept', 'Gpu') > 0 AS on;
+-- workers take the setting over
+SET gpusort.enabled = off;
+SET max_parallel_workers_per_gather = 2;
+SELECT plan_nodes('SELECT count(*) FROM plans_t WHERE id > 0');
+SELECT count(*) FROM plans_t WHERE id > 0;
+RESET max_parallel_workers_per_gather;
+RESET gpusort.enabled;
+DEALLOCATE kept;
+RESET plan_cache_mode;
+
+-- sorts without our nodes above them
+SET gpusort.sorts_only = on;
+SET max_parallel_workers_per_gather = 0;
+SET enable_hashagg = off;
+SELECT plan_nodes('SELECT p, rank() OVER (ORDER BY p) FROM plans_t');
+SELECT plan_nodes('SELECT p, count(*) FROM plans_t GROUP BY p');
+SELECT plan_nodes('SELECT DISTINCT p, id FROM plans_t');
+SELECT plan_nodes('SELECT count(*) FROM (SELECT DISTINCT p, id FROM plans_t) s');
+SELECT plan_lines('SELECT count(DISTINCT p), string_agg(p, '','' ORDER BY p) FROM plans_t', 'Gpu[^S]') AS aggregates,
+	plan_lines('SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY f) FROM plans_t GROUP BY k', 'Gpu[^S]') AS percentiles,
+	plan_lines('SELECT gpu_sort_array(ARRAY[id, k]) FROM plans_t ORDER BY p', 'Gpu[^S]') AS arrays;
+RESET enable_hashagg;
+RESET max_parallel_workers_per_gather;
+RESET gpusort.sorts_only;
+RESET gpusort.force;
+
 -- dropped and added columns
 ALTER TABLE plans_t DROP COLUMN k;
 ALTER TABLE plans_t ADD COLUMN late int DEFAULT 42;
@@ -213,4 +277,4 @@ INSERT INTO plans_t (id, p) SELECT -i, md5(i::text) FROM generate_series(1, 1000
 SELECT compare('SELECT * FROM plans_t ORDER BY late, p DESC, id');
 DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;
 DROP SEQUENCE plans_s;
-DROP FUNCTION wait_closed, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
+DROP FUNCTION kept, wait_closed, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

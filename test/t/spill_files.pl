@@ -124,6 +124,30 @@ for my $point (undef, 'device_memory', 'device_memory:3')
 	released($node, $what);
 }
 
+# A user's comparison function sees the limit that its user has set
+$node->safe_psql('postgres', q(
+	CREATE TYPE pair AS (a int);
+	CREATE FUNCTION pair_cmp(pair, pair) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+	BEGIN
+		IF current_setting('temp_file_limit') NOT IN ('-1', '20MB') THEN
+			RAISE 'temp_file_limit is %', current_setting('temp_file_limit');
+		END IF;
+		RETURN btint4cmp($1.a, $2.a);
+	END $$;) . join("\n", map { my ($name, $op) = @$_;
+		"CREATE FUNCTION pair_$name(pair, pair) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS 'SELECT \$1.a $op \$2.a';
+		CREATE OPERATOR #$op# (LEFTARG = pair, RIGHTARG = pair, FUNCTION = pair_$name);" }
+		[ lt => '<' ], [ le => '<=' ], [ eq => '=' ], [ ge => '>=' ], [ gt => '>' ]) . q(
+	CREATE OPERATOR CLASS pair_ops DEFAULT FOR TYPE pair USING btree AS
+		OPERATOR 1 #<#, OPERATOR 2 #<=#, OPERATOR 3 #=#, OPERATOR 4 #>=#, OPERATOR 5 #>#, FUNCTION 1 pair_cmp(pair, pair);
+	CREATE TABLE pairs WITH (parallel_workers = 3) AS SELECT i % 100 AS g, row(i % 7)::pair AS v, repeat('x', 50) AS p FROM generate_series(1, 40000) AS i;
+	ANALYZE pairs;));
+fault($node, 'device_memory');
+stats_reset($node);
+same_rows($node, "$parallel SET temp_file_limit = '20MB';", 'SELECT * FROM pairs ORDER BY g, v;', q(a user's comparison function));
+is(fallbacks($node), '{"device memory exhausted": 1}', q(a user's comparison function: fallbacks));
+fault($node, undef);
+$node->safe_psql('postgres', 'DROP TABLE pairs; DROP TYPE pair CASCADE');
+
 # ... and where it does not
 like(rows_of($node, "$force $serial SET temp_file_limit = '1MB'; SET work_mem = '1MB';", 'SELECT * FROM t ORDER BY t COLLATE "C";'),
 	qr/ERROR:  temporary file size exceeds "?temp_file_limit"? \(1024kB\)/, 'PostgreSQL meets temp_file_limit, too');

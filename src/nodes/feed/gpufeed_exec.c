@@ -231,6 +231,7 @@ rescan(CustomScanState *node)
 	state->begun = false;
 	state->passing = false;
 	state->child_done = false;
+	state->rows = 0;
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }
@@ -257,6 +258,7 @@ reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 	GpuFeedState *state = (GpuFeedState *) node;
 
 	state->shared = (GsFeedShared *) coordinate;
+	pg_atomic_write_u64(&state->shared->rows, 0);
 	state->shared->session = state->session;
 }
 

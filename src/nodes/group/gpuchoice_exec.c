@@ -7,8 +7,9 @@
  * one is executed, also when the node is rescanned: what was found once is expected to be so
  * again.
  *
- * The inner plan's state is made when it is needed, be it for EXPLAIN only.  A HashAggregate takes memory for
- * all groups that it expects as soon as it has a state, and JIT would compile both plans.
+ * The inner plan's state is made when the plan is chosen.  A HashAggregate takes memory for all groups that
+ * it expects as soon as it has a state, and JIT would compile both plans.  EXPLAIN prints a state that can
+ * do nothing else; it may do so before the plan is chosen.
  *
  * Tests: regress/choice
  *
@@ -31,20 +32,16 @@ typedef struct GpuChoiceState
 	int			eflags;
 } GpuChoiceState;
 
-/* The state of the inner plan. */
+/* Make the state of the inner plan. */
 static PlanState *
-inner_plan(GpuChoiceState *state)
+begin_inner(GpuChoiceState *state, int eflags)
 {
 	CustomScanState *node = &state->css;
 	EState	   *estate = node->ss.ps.state;
+	MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 
-	if (innerPlanState(node) == NULL)
-	{
-		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
-
-		innerPlanState(node) = ExecInitNode(innerPlan(node->ss.ps.plan), estate, state->eflags);
-		MemoryContextSwitchTo(old);
-	}
+	innerPlanState(node) = ExecInitNode(innerPlan(node->ss.ps.plan), estate, eflags);
+	MemoryContextSwitchTo(old);
 	return innerPlanState(node);
 }
 
@@ -84,7 +81,8 @@ exec(CustomScanState *node)
 			return slot;
 		}
 		(void) ExecShutdownNode(outerPlanState(node));
-		state->chosen = inner_plan(state);
+		ExecEndNode(innerPlanState(node));
+		state->chosen = begin_inner(state, state->eflags);
 	}
 	return ExecProcNode(state->chosen);
 }
@@ -93,8 +91,7 @@ static void
 end(CustomScanState *node)
 {
 	ExecEndNode(outerPlanState(node));
-	if (innerPlanState(node))
-		ExecEndNode(innerPlanState(node));
+	ExecEndNode(innerPlanState(node));
 }
 
 static void
@@ -106,8 +103,8 @@ rescan(CustomScanState *node)
 		state->chosen = NULL;
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
-	if (innerPlanState(node) && innerPlanState(node)->chgParam == NULL)
-		ExecReScan(innerPlanState(node));
+	if (state->chosen && state->chosen->chgParam == NULL)
+		ExecReScan(state->chosen);
 }
 
 static void
@@ -117,7 +114,8 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	if (es->analyze && state->chosen)
 		ExplainPropertyText("Chosen", state->chosen == innerPlanState(node) ? "hash" : "sort", es);
-	(void) inner_plan(state);
+	if (innerPlanState(node) == NULL)
+		(void) begin_inner(state, state->eflags | EXEC_FLAG_EXPLAIN_ONLY);
 }
 
 const GsNode gs_choice_node = {

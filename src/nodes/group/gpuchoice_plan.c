@@ -29,6 +29,7 @@
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 
+#include "guc.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
@@ -89,7 +90,7 @@ gs_choice_is_possible(PlannerInfo *root, const AggPath *rival)
 {
 	ListCell   *lc;
 
-	if (!(gs_sort_path_flags(root) & GS_PLAN_FLAG_RERUN) ||
+	if (gs_guc_sorts_only || !(gs_sort_path_flags(root) & GS_PLAN_FLAG_RERUN) ||
 		startup_below(&rival->path) > MAX_STARTUP_PART * rival->path.total_cost)
 		return false;
 	for (int i = 1; i < root->simple_rel_array_size; i++)

@@ -45,6 +45,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
+#include "nodes/group/gpuchoice.h"
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
@@ -233,9 +234,12 @@ replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
 	Plan	   *group = make_node(plan, outerPlan(plan), kind, &columns,
 								   !list_member_ptr(context->unchecked, plan), NULL);
 	CustomScan *sort = (CustomScan *) outerPlan(group);
+	const Plan *top = context->stmt->planTree;
 
+	if (gs_node_is(top, &gs_choice_node))
+		top = outerPlan(top);
 	/* nobody sees in which order the statement's last node has its groups */
-	if (group != plan && context->any_order && plan == context->stmt->planTree &&
+	if (group != plan && context->any_order && plan == top &&
 		gs_node_is(&sort->scan.plan, &gs_sort_node) && compares_all_keys(sort, &columns))
 		gs_plan_forget_order(sort, false);
 	return group;
