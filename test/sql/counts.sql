@@ -161,17 +161,17 @@ SELECT count(*) FROM gpusort_activity WHERE phase <> 'closing';
 COMMIT;
 
 -- an Agg does not ask for the right to compare the values of a DISTINCT by one column, and no node asks a plan that was cached
-PREPARE cached AS SELECT count(DISTINCT n) FROM counts_t;
-PREPARE cached_groups AS SELECT b, count(DISTINCT n) FROM counts_t GROUP BY b ORDER BY b;
-PREPARE cached_numbers AS SELECT b, count(DISTINCT n), sum(i8) FROM counts_t GROUP BY b ORDER BY b;
-SET plan_cache_mode = force_generic_plan;
-SET gpusort.force = on;
-EXECUTE cached;
-EXECUTE cached_groups;
-EXECUTE cached_numbers;
 BEGIN;
 CREATE ROLE counts_r;
 GRANT SELECT ON counts_t TO counts_r;
+PREPARE cached AS SELECT count(DISTINCT n) FROM counts_t;
+PREPARE cached_groups AS SELECT b, count(DISTINCT n) FROM counts_t GROUP BY b ORDER BY b;
+PREPARE cached_numbers AS SELECT b, count(DISTINCT n), sum(i8) FROM counts_t GROUP BY b ORDER BY b;
+SET LOCAL plan_cache_mode = force_generic_plan;
+SET LOCAL gpusort.force = on;
+EXECUTE cached;
+EXECUTE cached_groups;
+EXECUTE cached_numbers;
 REVOKE EXECUTE ON FUNCTION pg_catalog.numeric_eq(numeric, numeric) FROM PUBLIC;
 SET LOCAL ROLE counts_r;
 EXECUTE cached;
@@ -199,8 +199,6 @@ END $$;
 SELECT pg_temp.refused('SELECT ' || query) FROM unnest(ARRAY['n, count(*) FROM counts_t GROUP BY n', 'DISTINCT n FROM counts_t', 'count(*) FROM (SELECT DISTINCT n FROM counts_t) AS s',
 	'count(DISTINCT (n, i8)) FROM counts_t', 'sum(i8) OVER (PARTITION BY n) FROM counts_t', 'row_number() OVER (ORDER BY n) FROM counts_t']) AS query;
 ROLLBACK;
-RESET gpusort.force;
-RESET plan_cache_mode;
 DEALLOCATE ALL;
 
 DROP TABLE counts_t, counts_columns, counts_many;
