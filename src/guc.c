@@ -58,10 +58,7 @@ static const struct config_enum_entry device_choices[] = {
 /* Filled by gs_guc_define(); the last entry ends it */
 static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
 
-/*
- * This setting is the way out where an order is wrong.  So plans that are kept, of prepared statements and in
- * PL/pgSQL, are made again before they are next executed, as after session_replication_role.
- */
+/* The way out where an order is wrong: plans of prepared statements and PL/pgSQL are made again, too. */
 static void
 assign_enabled(bool newval, void *extra)
 {

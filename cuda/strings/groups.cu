@@ -269,8 +269,7 @@ __device__ __forceinline__ void sort_out(const SortedRows &in, const Segments &s
       small.taken |= 1u << k;
       small.ends[k] = begin | end << 16;
       small.ranks[k] = rank;
-      small.depth[k] =
-          __ldg(segments.depth + segment) + __ldg(segments.skip + segment) + layout.chars(lead);
+      small.depth[k] = __ldg(segments.depth + segment) + __ldg(segments.skip + segment) + layout.chars(lead);
       small.chars[k] = layout.chars(lead);
     }
     else if (begin == place && place < quota)

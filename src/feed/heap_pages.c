@@ -7,11 +7,11 @@
  * scan's position behind them.  The position is private to heap's scan.  This file alone reads and moves it:
  * in page mode rs_cindex, an index in rs_vistuples; otherwise the line pointer that heap looked at last.
  *
- * A release of PostgreSQL may keep the position elsewhere, too.  Then tuples would be returned twice, or never,
- * and no other check would notice.  So each tuple that the scan returns is compared with the position, and
- * for each page the tuples that were taken and returned must be all that it has.  If the scan's node has a
- * condition, it passes over tuples that do not meet it.  Then this holds for the tuples behind the
- * first that is returned.
+ * A release of PostgreSQL may keep the position elsewhere, too.  Then tuples would be returned twice, or
+ * never, and no other check would notice.  So each tuple that the scan returns is compared with the
+ * position, and for each page the tuples that were taken and returned must be all that it has.  If the
+ * scan's node has a condition, it passes over tuples that do not meet it.  Then this holds for the tuples
+ * behind the first that is returned.
  *
  * Tests: regress/page_feed, regress/index_page_feed
  *

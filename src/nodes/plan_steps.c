@@ -86,24 +86,19 @@ forbid_rerun(GsStepContext *context, Plan *plan)
 }
 
 static Plan *
-pass_bound_on(GsStepContext *context, Plan *plan)
+pass_on(GsStepContext *context, Plan *plan)
 {
-	context->bound = gs_plan_bound_below(plan, context->bound);
-	return plan;
-}
+	const Plan *above = context->parent;
 
-static Plan *
-pass_second_on(GsStepContext *context, Plan *plan)
-{
-	if (context->parent && gs_node_is(context->parent, &gs_choice_node) && plan == innerPlan(context->parent))
-		context->is_second = true;
+	context->bound = gs_plan_bound_below(plan, context->bound);
+	context->is_second |= above && gs_node_is(above, &gs_choice_node) && plan == innerPlan(above);
 	return plan;
 }
 
 static Plan *
 report(GsStepContext *context, Plan *plan)
 {
-	/* a GpuChoice has a sort to do, and has a second plan only in case there are few groups */
+	/* a GpuChoice has a sort to do, too */
 	if (!context->is_second)
 		gs_decline_node(plan);
 	return plan;
@@ -153,8 +148,7 @@ static const struct
 }			steps[] = {
 	{DOWN, T_Gather, forbid_rerun},
 	{DOWN, T_GatherMerge, forbid_rerun},
-	{DOWN, T_Invalid, pass_bound_on},
-	{DOWN, T_Invalid, pass_second_on},
+	{DOWN, T_Invalid, pass_on},
 
 	/* First: the other steps read the columns of GpuSorts, which are not final before. */
 	{UP, T_CustomScan, gs_sort_finish},
@@ -292,12 +286,10 @@ offer_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 	{
 		case UPPERREL_GROUP_AGG:
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
-			if (!gs_guc_sorts_only)
-				gs_agg_offer_paths(root, input_rel, output_rel, extra);
+			gs_agg_offer_paths(root, input_rel, output_rel, extra);
 #endif
 			gs_group_offer_paths(root, input_rel, output_rel, extra);
-			if (!gs_guc_sorts_only)
-				gs_percentile_offer_path(root, input_rel, output_rel, extra);
+			gs_percentile_offer_path(root, input_rel, output_rel, extra);
 			break;
 		case UPPERREL_WINDOW:
 			gs_window_offer_paths(root, input_rel, output_rel);

@@ -28,7 +28,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
@@ -157,21 +156,6 @@ call_tuplesort(GsSort *sort, TupleTableSlot *slot)
 		tuplesort_puttupleslot(sort->tuplesort, slot);
 	else
 		tuplesort_performsort(sort->tuplesort);
-}
-
-/* May users' functions compare rows?  They may look at settings. */
-static bool
-users_compare(const GsSort *sort)
-{
-	for (int i = 0; i < sort->keys->ncols; i++)
-	{
-		Oid			type = TupleDescAttr(sort->tupdesc, sort->keys->attnos[i] - 1)->atttypid;
-
-		if (type >= FirstNormalObjectId || type == RECORDOID || type == RECORDARRAYOID ||
-			sort->keys->operators[i] >= FirstNormalObjectId)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -311,7 +295,8 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	if (sort->place == GS_SORT_CPU)
 		return false;
 	Assert(sort->place == GS_SORT_LOCAL);
-	sort->processes = users_compare(sort) ? 1 : feeders;
+	/* columns that keys do not hold may be compared by users' functions, which can look at the limit */
+	sort->processes = sort->desc->ended || sort->desc->abbreviated ? 1 : feeders;
 	old = MemoryContextSwitchTo(sort->context);
 	spec.sort.key_width = sort->desc->fixed_width;
 	spec.layout = sort->layout;

@@ -24,8 +24,8 @@
  * one of each tuple.  Otherwise each row is written from its tuple.
  *
  * The scan's condition is evaluated here, for all tuples of a page before the first of them is fed.  For
- * tuples that could not be fed, as memory is full, the scan evaluates it once more.  So scans whose conditions
- * have volatile functions, or subplans, which may have some, are not fed by pages.
+ * tuples that could not be fed, as memory is full, the scan evaluates it once more.  So scans whose
+ * conditions have volatile functions, or subplans, which may have some, are not fed by pages.
  *
  * An Append returns rows of one child after the other, each of which may be such a scan, or another Append.
  *

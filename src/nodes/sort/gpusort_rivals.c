@@ -20,13 +20,11 @@
 
 #include <math.h>
 
-#include "catalog/pg_statistic_ext.h"
 #include "executor/nodeAgg.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
@@ -167,48 +165,15 @@ gs_known_values(PlannerInfo *root, Node *expr)
 	return is_default ? 0 : values;
 }
 
-/* Has ANALYZE counted how these expressions of one table occur together, for CREATE STATISTICS? */
-static bool
-are_counted_together(PlannerInfo *root, List *exprs)
-{
-	int			relid;
-	ListCell   *lc;
-
-	if (!bms_get_singleton_member(pull_varnos(root, (Node *) exprs), &relid) ||
-		root->simple_rel_array[relid] == NULL)
-		return false;
-	foreach(lc, root->simple_rel_array[relid]->statlist)
-	{
-		const StatisticExtInfo *stat = lfirst(lc);
-		bool		all = stat->kind == STATS_EXT_NDISTINCT;
-		ListCell   *cell;
-
-		/* with or without the rows of child tables */
-		all &= stat->inherit == planner_rt_fetch(relid, root)->inh;
-		foreach(cell, exprs)
-		{
-			const Var  *var = lfirst(cell);
-
-			all &= IsA(var, Var) ? var->varattno > 0 && bms_is_member(var->varattno, stat->keys) :
-				list_member(stat->exprs, var);
-		}
-		if (all)
-			return true;
-	}
-	return false;
-}
-
 /*
  * Is the number of groups by these expressions no more than a guess?  Where there are no statistics
  * of an expression PostgreSQL takes the numbers of values of its columns, and it multiplies those of
  * several expressions.
  */
 static bool
-is_guess(PlannerInfo *root, List *exprs)
+is_guess(PlannerInfo *root, const List *exprs)
 {
-	if (list_length(exprs) > 1)
-		return !are_counted_together(root, exprs);
-	return exprs != NIL && gs_known_values(root, linitial(exprs)) == 0;
+	return list_length(exprs) > 1 || (exprs != NIL && gs_known_values(root, linitial(exprs)) == 0);
 }
 
 /*
