@@ -316,7 +316,7 @@ gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped
 	GsOffer    *offer = &order.aggs.offer;
 	List	   *missing;
 
-	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
+	if (gs_guc_sorts_only || root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
 		return;
 	order.aggs.groups = gs_expected_groups(grouped_rel);
