@@ -70,12 +70,8 @@ gs_toast_reader_close(GsToastReader *reader)
 static void
 open_table(GsToastReader *reader, Oid relid)
 {
-	MemoryContext old;
+	MemoryContext old = MemoryContextSwitchTo(reader->context);
 
-	if (reader->relid == relid)
-		return;
-	gs_toast_reader_close(reader);
-	old = MemoryContextSwitchTo(reader->context);
 	reader->table = table_open(relid, AccessShareLock);
 	reader->relid = relid;
 	if (reader->table->rd_rel->relam == HEAP_TABLE_AM_OID)
@@ -112,24 +108,17 @@ get_chunk(GsToastReader *reader, Oid value, char **data, int32 *bytes)
 	return number;
 }
 
-/* Begin to read a value's chunks; returns how many there should be. */
-static int32
-seek_value(GsToastReader *reader, Oid value, int32 bytes)
+/* dst NULL: only count them.  False, not an error: some are missing. */
+static bool
+read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
 {
+	int32		n_chunks = (bytes - 1) / TOAST_MAX_CHUNK_SIZE + 1;
+	int32		next = 0;
 	ScanKeyData key;
 
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(value));
 	reader->scan->xs_snapshot = gs_compat_toast_snapshot(&reader->snapshot);
 	index_rescan(reader->scan, &key, 1, NULL, 0);
-	return (bytes - 1) / TOAST_MAX_CHUNK_SIZE + 1;
-}
-
-static void
-read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
-{
-	int32		n_chunks = seek_value(reader, value, bytes);
-	int32		next = 0;
-
 	while (index_getnext_slot(reader->scan, ForwardScanDirection, reader->slot))
 	{
 		char	   *data;
@@ -137,6 +126,11 @@ read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
 		int32		number = get_chunk(reader, value, &data, &chunk_bytes);
 		int32		expected = Min(bytes - next * TOAST_MAX_CHUNK_SIZE, TOAST_MAX_CHUNK_SIZE);
 
+		if (dst == NULL)
+		{
+			next++;
+			continue;
+		}
 		if (number != next || next >= n_chunks)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
@@ -152,37 +146,29 @@ read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
 		memcpy(dst + number * TOAST_MAX_CHUNK_SIZE, data, chunk_bytes);
 		next++;
 	}
-	if (next != n_chunks)
+	if (next != n_chunks && dst)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg_internal("missing chunk number %d for toast value %u in %s",
 								 next, value, RelationGetRelationName(reader->table))));
+	return next == n_chunks;
 }
 
-void
+bool
 gs_toast_read(GsToastReader *reader, const struct varatt_external *pointer, struct varlena *dst)
 {
 	int32		bytes = VARATT_EXTERNAL_GET_EXTSIZE(*pointer);
 
-	open_table(reader, pointer->va_toastrelid);
-	SET_VARSIZE(dst, bytes + VARHDRSZ);
+	if (reader->relid != pointer->va_toastrelid)
+	{
+		gs_toast_reader_close(reader);
+		open_table(reader, pointer->va_toastrelid);
+	}
+	if (dst)
+		SET_VARSIZE(dst, bytes + VARHDRSZ);
 	if (reader->index && bytes > 0)
-		read_chunks(reader, pointer->va_valueid, bytes, VARDATA(dst));
-	else if (bytes > 0)
+		return read_chunks(reader, pointer->va_valueid, bytes, dst ? VARDATA(dst) : NULL);
+	if (dst && bytes > 0)
 		table_relation_fetch_toast_slice(reader->table, pointer->va_valueid, bytes, 0, bytes, dst);
-}
-
-bool
-gs_toast_is_there(GsToastReader *reader, const struct varatt_external *pointer)
-{
-	int32		n_chunks;
-	int32		n = 0;
-
-	open_table(reader, pointer->va_toastrelid);
-	if (reader->index == NULL)
-		return true;
-	n_chunks = seek_value(reader, pointer->va_valueid, VARATT_EXTERNAL_GET_EXTSIZE(*pointer));
-	while (index_getnext_slot(reader->scan, ForwardScanDirection, reader->slot))
-		n++;
-	return n == n_chunks;
+	return true;
 }

@@ -163,14 +163,14 @@ is_complete(Copying *c)
 	for (int i = 0; i < tupdesc->natts; i++)
 	{
 		Form_pg_attribute attr = TupleDescAttr(tupdesc, i);
-		struct varlena *value = (struct varlena *) DatumGetPointer(c->slot->tts_values[i]);
+		char	   *value = DatumGetPointer(c->slot->tts_values[i]);
 		struct varatt_external pointer;
 
 		if (attr->attlen != -1 || attr->attisdropped || c->slot->tts_isnull[i] ||
 			!VARATT_IS_EXTERNAL_ONDISK(value))
 			continue;
 		VARATT_EXTERNAL_GET_POINTER(pointer, value);
-		if (!gs_toast_is_there(c->toast, &pointer))
+		if (!gs_toast_read(c->toast, &pointer, NULL))
 			return false;
 	}
 	return true;
@@ -195,11 +195,8 @@ is_dead(Copying *c, HeapTuple tuple, Buffer buffer)
 			check_in_progress(c, HeapTupleHeaderGetUpdateXid(tuple->t_data), "delete");
 			is_doomed = true;
 			break;
-		case HEAPTUPLE_RECENTLY_DEAD:
-			is_doomed = true;
-			break;
-		case HEAPTUPLE_DEAD:
-		case HEAPTUPLE_LIVE:
+		default:
+			is_doomed = result == HEAPTUPLE_RECENTLY_DEAD;
 			break;
 	}
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
