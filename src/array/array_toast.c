@@ -108,7 +108,8 @@ get_chunk(GsToastReader *reader, Oid value, char **data, int32 *bytes)
 	return number;
 }
 
-static void
+/* dst NULL: only count them.  False, not an error: some are missing. */
+static bool
 read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
 {
 	int32		n_chunks = (bytes - 1) / TOAST_MAX_CHUNK_SIZE + 1;
@@ -125,6 +126,11 @@ read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
 		int32		number = get_chunk(reader, value, &data, &chunk_bytes);
 		int32		expected = Min(bytes - next * TOAST_MAX_CHUNK_SIZE, TOAST_MAX_CHUNK_SIZE);
 
+		if (dst == NULL)
+		{
+			next++;
+			continue;
+		}
 		if (number != next || next >= n_chunks)
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
@@ -140,14 +146,15 @@ read_chunks(GsToastReader *reader, Oid value, int32 bytes, char *dst)
 		memcpy(dst + number * TOAST_MAX_CHUNK_SIZE, data, chunk_bytes);
 		next++;
 	}
-	if (next != n_chunks)
+	if (next != n_chunks && dst)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
 				 errmsg_internal("missing chunk number %d for toast value %u in %s",
 								 next, value, RelationGetRelationName(reader->table))));
+	return next == n_chunks;
 }
 
-void
+bool
 gs_toast_read(GsToastReader *reader, const struct varatt_external *pointer, struct varlena *dst)
 {
 	int32		bytes = VARATT_EXTERNAL_GET_EXTSIZE(*pointer);
@@ -157,9 +164,11 @@ gs_toast_read(GsToastReader *reader, const struct varatt_external *pointer, stru
 		gs_toast_reader_close(reader);
 		open_table(reader, pointer->va_toastrelid);
 	}
-	SET_VARSIZE(dst, bytes + VARHDRSZ);
+	if (dst)
+		SET_VARSIZE(dst, bytes + VARHDRSZ);
 	if (reader->index && bytes > 0)
-		read_chunks(reader, pointer->va_valueid, bytes, VARDATA(dst));
-	else if (bytes > 0)
+		return read_chunks(reader, pointer->va_valueid, bytes, dst ? VARDATA(dst) : NULL);
+	if (dst && bytes > 0)
 		table_relation_fetch_toast_slice(reader->table, pointer->va_valueid, bytes, 0, bytes, dst);
+	return true;
 }

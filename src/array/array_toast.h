@@ -16,8 +16,11 @@ typedef struct GsToastReader GsToastReader;
 /* A reader in CurrentMemoryContext; it opens tables as it comes to them. */
 extern GsToastReader *gs_toast_reader_create(void);
 
-/* Read a value that is stored out of line and not compressed to dst. */
-extern void gs_toast_read(GsToastReader *reader, const struct varatt_external *pointer,
+/*
+ * Read a value that is stored out of line and not compressed to dst.  NULL: only look whether all of it is
+ * there, which is taken for granted of tables that are no heaps.
+ */
+extern bool gs_toast_read(GsToastReader *reader, const struct varatt_external *pointer,
 						  struct varlena *dst);
 extern void gs_toast_reader_close(GsToastReader *reader);
 

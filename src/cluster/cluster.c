@@ -38,6 +38,10 @@
  *	  PostgreSQL tells rewriteheap.c of each of them, as it may know an older version that waits for
  *	  it; while the table is scanned, nothing has been written yet, so none waits.
  *
+ *	  A version may be dead, but not by our horizon, which transactions in other databases hold back, and
+ *	  VACUUM of the TOAST table has removed its long values.  It does not travel either.  PostgreSQL
+ *	  up to 19 ends with the error "missing chunk number".
+ *
  *	  A tuple is changed into the new one where it lies, in the page that the device returned.  Only if
  *	  columns were dropped, or added since, is it formed anew.
  *
@@ -57,6 +61,7 @@
  */
 #include "postgres.h"
 
+#include "access/detoast.h"
 #include "access/heapam.h"
 #include "access/htup_details.h"
 #include "access/rewriteheap.h"
@@ -80,6 +85,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
+#include "array/array_toast.h"
 #include "compat.h"
 #include "fault.h"
 #include "gpusort.h"
@@ -120,6 +126,7 @@ typedef struct Copying
 	EState	   *estate;			/* evaluates the index's expressions */
 	IndexInfo  *info;
 	int			nkeys;
+	GsToastReader *toast;
 	char	   *fed;			/* a TupleHead and its tuple */
 	Datum		values[INDEX_MAX_KEYS + 1]; /* the key columns, then the TID */
 	bool		isnull[INDEX_MAX_KEYS + 1];
@@ -146,10 +153,34 @@ check_in_progress(const Copying *c, TransactionId xid, const char *what)
 			 RelationGetRelationName(c->old_heap));
 }
 
-/* Can nobody see the tuple any more?  Counts it. */
+/* Are all values of the slot's tuple there that are out of line? */
+static bool
+is_complete(Copying *c)
+{
+	TupleDesc	tupdesc = RelationGetDescr(c->old_heap);
+
+	slot_getallattrs(c->slot);
+	for (int i = 0; i < tupdesc->natts; i++)
+	{
+		Form_pg_attribute attr = TupleDescAttr(tupdesc, i);
+		char	   *value = DatumGetPointer(c->slot->tts_values[i]);
+		struct varatt_external pointer;
+
+		if (attr->attlen != -1 || attr->attisdropped || c->slot->tts_isnull[i] ||
+			!VARATT_IS_EXTERNAL_ONDISK(value))
+			continue;
+		VARATT_EXTERNAL_GET_POINTER(pointer, value);
+		if (!gs_toast_read(c->toast, &pointer, NULL))
+			return false;
+	}
+	return true;
+}
+
+/* Can nobody see the slot's tuple any more?  Counts it. */
 static bool
 is_dead(Copying *c, HeapTuple tuple, Buffer buffer)
 {
+	bool		is_doomed = false;
 	HTSV_Result result;
 
 	/* exclusive, so that hint bits can be set: rewriteheap.c needs them */
@@ -162,19 +193,20 @@ is_dead(Copying *c, HeapTuple tuple, Buffer buffer)
 			break;
 		case HEAPTUPLE_DELETE_IN_PROGRESS:
 			check_in_progress(c, HeapTupleHeaderGetUpdateXid(tuple->t_data), "delete");
-			c->recently_dead += 1;
+			is_doomed = true;
 			break;
-		case HEAPTUPLE_RECENTLY_DEAD:
-			c->recently_dead += 1;
-			break;
-		case HEAPTUPLE_DEAD:
-			c->vacuumed += 1;
-			break;
-		case HEAPTUPLE_LIVE:
+		default:
+			is_doomed = result == HEAPTUPLE_RECENTLY_DEAD;
 			break;
 	}
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-	return result == HEAPTUPLE_DEAD;
+	if (result == HEAPTUPLE_DEAD || (is_doomed && HeapTupleHasExternal(tuple) && !is_complete(c)))
+	{
+		c->vacuumed += 1;
+		return true;
+	}
+	c->recently_dead += is_doomed;
+	return false;
 }
 
 static GsPut
@@ -244,6 +276,7 @@ scan_table(Copying *c, const GsKeyDesc *desc)
 	c->feeder = gs_feeder_create(c->client, desc);
 	c->info = BuildIndexInfo(c->index);
 	c->nkeys = c->info->ii_NumIndexKeyAttrs;
+	c->toast = gs_toast_reader_create();
 	c->fed = palloc(sizeof(TupleHead) + BLCKSZ);
 	c->slot = table_slot_create(heap, NULL);
 	c->estate = CreateExecutorState();
@@ -253,6 +286,7 @@ scan_table(Copying *c, const GsKeyDesc *desc)
 	if (has_labels)
 		PushActiveSnapshot(GetLatestSnapshot());
 	put = put_all(c);
+	gs_toast_reader_close(c->toast);
 	if (has_labels)
 		PopActiveSnapshot();
 	ExecDropSingleTupleTableSlot(c->slot);
@@ -594,6 +628,11 @@ see_relation(gs_compat_relation_params)
 
 	if (previous_relation_hook)
 		previous_relation_hook(gs_compat_relation_args);
+
+	/*
+	 * plan_cluster_use_sort() does not set inh.  The command's index builds come here later, from
+	 * plan_create_index_workers(), which does: then the table is copied, and must not be taken again.
+	 */
 	if (!in_command || !gs_guc_enabled || entry_of->inh || !gs_has_no_query(root))
 		return;
 	Assert(taken.table == NULL);

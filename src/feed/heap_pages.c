@@ -1,17 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * heap_pages.c
- *	  The pages of a heap's scan, of which it returns some tuples, and others are taken (heap_pages.h).
+ *	  The pages of a heap's scan, which returns some of their tuples; others are taken (heap_pages.h).
  *
- * Whoever feeds pages lets the scan return a tuple, takes those that follow in its page, and moves the
- * scan's position behind them.  The position is private to heap's scan.  This file alone reads and moves it:
- * in page mode rs_cindex, an index in rs_vistuples; otherwise the line pointer that heap looked at last.
+ * This file alone reads and moves the scan's position, which is private to heap: in page mode rs_cindex, an
+ * index in rs_vistuples, otherwise the line pointer that heap looked at last.
  *
- * A release of PostgreSQL may keep the position elsewhere, too.  Then tuples would be returned twice, or
- * never, and no other check would notice.  So each tuple that the scan returns is compared with the
- * position, and for each page the tuples that were taken and returned must be all that it has.  If the
- * scan's node has a condition, it passes over tuples that do not meet it.  Then this holds for the tuples
- * behind the first that is returned.
+ * A release of PostgreSQL may keep the position elsewhere, too.  Then tuples would come twice, or never.  So
+ * the position must be that of the tuple that the scan returned, and what it passes over must not be due.
  *
  * Tests: regress/page_feed, regress/index_page_feed
  *
@@ -21,20 +17,13 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "chunk/tuple_map.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
+#include "chunk/tuple_map.h"
 #include "compat.h"
 #include "fault.h"
 #include "feed/heap_pages.h"
-
-bool
-gs_heap_pages_listed(const HeapScanDescData *scan)
-{
-	return (scan->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0 && scan->rs_base.rs_nkeys == 0 &&
-		scan->rs_inited && BufferIsValid(scan->rs_cbuf);
-}
 
 /* Would heap's scan of all tuples index this one, as alive?  The buffer is locked. */
 static bool
@@ -97,70 +86,59 @@ find_entries(GsHeapPages *pages)
 	LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 }
 
+/* The scan is at a tuple, or behind the last one. */
 static void
-report_position(const GsHeapPages *pages, uint32 at)
+check_position(const GsHeapPages *pages, uint32 at, bool good)
 {
-	elog(ERROR, "scan of table \"%s\" is at tuple %u of block %u, but was to go on with tuple %u of %u",
-		 RelationGetRelationName(pages->scan->rs_base.rs_rd), at, pages->block, pages->next, pages->end);
-}
-
-/* The scan passes tuples over, up to one of the page. */
-static void
-pass(const GsHeapPages *pages, uint32 to)
-{
-	for (uint32 i = pages->next; i < to; i++)
-		if (pages->listed ? !pages->chooses : OffsetNumberIsValid(pages->entries[i]))
-			report_position(pages, to);
+	for (uint32 i = pages->next; i < at && good; i++)
+		good = pages->entries == NULL ? pages->chooses :
+			!OffsetNumberIsValid(pages->entries[gs_heap_pages_offset(pages, i) - 1]);
+	if (!good)
+		elog(ERROR, "scan of table \"%s\" is at tuple %u of block %u, but was to go on with tuple %u of %u",
+			 RelationGetRelationName(pages->scan->rs_base.rs_rd), at, pages->block, pages->next, pages->end);
 }
 
 void
 gs_heap_pages_see(GsHeapPages *pages, const ItemPointerData *tid)
 {
 	HeapScanDesc scan = pages->scan;
-	uint32		at;
 	OffsetNumber expected;
+	uint32		at;
 
-	/* as if heap had read ahead */
-	if (GS_FAULT("page_ahead"))
-		scan->rs_cindex++;
-	at = pages->listed ? scan->rs_cindex : gs_compat_scan_offset(scan) - 1;
-	if (scan->rs_cblock != pages->block)
+	pages->listed = (scan->rs_base.rs_flags & SO_ALLOW_PAGEMODE) != 0 && scan->rs_base.rs_nkeys == 0;
+	if (!pages->listed && pages->entries == NULL)
+		return;
+	at = (pages->listed ? scan->rs_cindex : gs_compat_scan_offset(scan) - 1) + GS_FAULT("page_ahead");
+	if (pages->page == NULL || scan->rs_cblock != pages->block)
 	{
-		bool		begins = pages->block == InvalidBlockNumber && pages->entries == NULL;
-
 		gs_heap_pages_end(pages);
+		pages->next = pages->page == NULL ? at : 0;
 		pages->block = scan->rs_cblock;
 		pages->page = BufferGetPage(scan->rs_cbuf);
 		gs_prefetch_page((char *) pages->page);
-		pages->next = begins ? at : 0;
 		pages->end = pages->listed ? scan->rs_ntuples : PageGetMaxOffsetNumber(pages->page);
 		if (pages->entries)
 			find_entries(pages);
 	}
-	if (at < pages->next || at >= pages->end)
-		report_position(pages, at);
+	check_position(pages, at, at >= pages->next && at < pages->end);
 	expected = gs_heap_pages_offset(pages, at);
 	if (pages->entries)
 		expected = pages->entries[expected - 1];
-	if (OffsetNumberIsValid(expected) &&
-		(ItemPointerGetBlockNumber(tid) != pages->block || ItemPointerGetOffsetNumber(tid) != expected))
-		report_position(pages, at);
-	pass(pages, at);
+	check_position(pages, at, ItemPointerGetBlockNumber(tid) == pages->block &&
+				   (ItemPointerGetOffsetNumber(tid) == expected || !OffsetNumberIsValid(expected)));
 	pages->next = at + 1;
 }
 
 void
 gs_heap_pages_end(const GsHeapPages *pages)
 {
-	if (pages->block != InvalidBlockNumber)
-		pass(pages, pages->end);
+	check_position(pages, pages->end, true);
 }
 
 void
 gs_heap_pages_move(GsHeapPages *pages, uint32 next)
 {
-	/* as if heap kept its position elsewhere */
-	uint32		last = GS_FAULT("page_repeated") ? next - 2 : next - 1;
+	uint32		last = next - 1 - GS_FAULT("page_repeated");
 
 	if (pages->listed)
 		pages->scan->rs_cindex = last;

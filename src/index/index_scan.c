@@ -170,8 +170,6 @@ participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *i
 	if (scan && is_heap(heap) && info->ii_Predicate == NIL && info->ii_Expressions == NIL)
 	{
 		part.pages.scan = (HeapScanDesc) scan;
-		part.pages.listed = (scan->rs_flags & SO_ALLOW_PAGEMODE) != 0;
-		part.pages.block = InvalidBlockNumber;
 		part.pages.entries = part.entries;
 		part.map = gs_tuple_map_create(RelationGetDescr(heap), RelationGetDescr(index),
 									   info->ii_IndexAttrNumbers, NULL);

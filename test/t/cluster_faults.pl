@@ -169,6 +169,36 @@ good('t', $before{t}, 'in the end');
 $session->quit;
 
 #
+# A row that is dead, but not by the horizon of CLUSTER, which a transaction in another database holds back; VACUUM has
+# removed its long value from the TOAST table.  PostgreSQL up to 19 ends with an error.
+#
+$node->safe_psql('postgres', q(
+	CREATE TABLE lost (id int, v text) WITH (autovacuum_enabled = off);
+	ALTER TABLE lost ALTER v SET STORAGE EXTERNAL;
+	INSERT INTO lost SELECT i, repeat(md5(i::text), CASE WHEN i % 10 = 0 THEN 200 ELSE 1 END) FROM generate_series(1, 2000) AS i;
+	ALTER TABLE lost ADD COLUMN n int;
+	CREATE INDEX lost_id ON lost ((-id));));
+my $elsewhere = session($node);
+$elsewhere->query('\c template1');
+$elsewhere->query('BEGIN; SELECT pg_current_xact_id();');
+$node->safe_psql('postgres', q(
+	UPDATE lost SET v = v || 'updated' WHERE id % 20 = 0;
+	DELETE FROM lost WHERE id % 30 = 0;
+	UPDATE lost SET n = 1 WHERE id % 50 = 0;));
+my $lost_rows = 'SELECT md5(string_agg(r::text, chr(10) ORDER BY id)) FROM lost AS r';
+my $lost_before = value($node, $lost_rows);
+my $toast = value($node, "SELECT reltoastrelid::regclass FROM pg_class WHERE oid = 'lost'::regclass");
+$node->safe_psql('postgres', "VACUUM $toast");
+stats_reset($node);
+is(messages_of($node, "$cluster SET client_min_messages = warning; CLUSTER lost USING lost_id;"), '', 'lost value: no error');
+is(value($node, 'SELECT device_sorts FROM gpusort_stats'), '1', 'lost value: by gpusort');
+is(value($node, $lost_rows), $lost_before, 'lost value: rows');
+is(value($node, "SELECT * FROM verify_heapam('lost')"), '', 'lost value: verify_heapam');
+is(value($node, "SELECT dead_tuple_count FROM pgstattuple('lost')"), '27', 'lost value: dead rows with their values are copied');
+$elsewhere->quit;
+$node->safe_psql('postgres', 'DROP TABLE lost');
+
+#
 # Crashes.  They leave the files of transactions that had not ended, as they do without gpusort.
 #
 sub crash

@@ -51,7 +51,7 @@ typedef struct Tuples
 {
 	GsTupleKeys keys;
 	const Type *attrs[MAX_ATTRS];
-	uint32_t	n_attrs;		/* that tuples have */
+	uint32_t	n_attrs;		/* that tuples have, or fewer */
 	char		chunks[MAX_CHUNKS][CHUNK_BYTES];
 	uint32_t	data_bytes[MAX_CHUNKS];
 	uint32_t	n_records[MAX_CHUNKS];
@@ -175,7 +175,8 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom 
 	uint32_t	encoded_len[MAX_ATTRS];
 	bool		isnull[MAX_ATTRS];
 	bool		has_nulls = test_below(rng, 3) == 0;
-	uint32_t	hoff = has_nulls ? (15 + (t->n_attrs + 7) / 8 + 7) & ~7u : 16;
+	uint32_t	n_attrs = test_below(rng, 4) == 0 ? test_below(rng, t->n_attrs + 1) : t->n_attrs;
+	uint32_t	hoff = has_nulls ? (15 + (n_attrs + 7) / 8 + 7) & ~7u : 16;
 	uint32_t	at = hoff;
 
 	memset(row, 0, hoff);
@@ -183,7 +184,8 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom 
 	{
 		const Type *type = t->attrs[i];
 
-		isnull[i] = has_nulls && test_below(rng, 3) == 0;
+		/* a tuple that is older than a column lacks it, which is NULL then */
+		isnull[i] = i >= n_attrs || (has_nulls && test_below(rng, 3) == 0);
 		if (isnull[i])
 			continue;
 		if (has_nulls)
@@ -221,7 +223,7 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom 
 		}
 	}
 	memcpy(row, &at, 4);
-	row[10] = (uint8_t) t->n_attrs;
+	row[10] = (uint8_t) n_attrs;
 	row[12] = has_nulls;
 	row[14] = (uint8_t) (hoff + 8);
 

@@ -39,21 +39,15 @@ typedef struct GsPageScan GsPageScan;
 
 /*
  * A child that scans a heap table and returns columns of it, or an Append, some of whose children may do so;
- * else NULL.  desc describes keys of the child's rows; it is not kept.  In CurrentMemoryContext, which must
- * live no longer than the child.
+ * else NULL.  desc describes keys of the child's rows; it is not kept.  For one scan of the child; in
+ * CurrentMemoryContext.
  */
 extern GsPageScan *gs_page_scan_create(PlanState *child, const GsKeyDesc *desc);
 
-/* The child's scan begins anew. */
-extern void gs_page_scan_restart(GsPageScan *scan);
-
-/* In place of ExecProcNode() of the child: its next row, or one that could not be fed. */
-extern TupleTableSlot *gs_page_scan_next(GsPageScan *scan);
-
 /*
- * After gs_page_scan_next() returned a row: feed the rows that it would return next, up to the end of
- * their page.  It still returns those that could not be fed.
+ * In place of ExecProcNode() of the child, after the row before was put.  feeder not NULL: first the rows that
+ * the child would return next are fed, up to the end of their page.  What cannot be fed is returned.
  */
-extern void gs_page_scan_feed(GsPageScan *scan, GsFeeder *feeder);
+extern TupleTableSlot *gs_page_scan_next(GsPageScan *scan, GsFeeder *feeder);
 
 #endif							/* GS_GPUFEED_H */

@@ -174,7 +174,8 @@ exec(CustomScanState *node)
 			if (slot)
 				return slot;
 		}
-		slot = state->pages ? gs_page_scan_next(state->pages) : ExecProcNode(child);
+		slot = state->pages ? gs_page_scan_next(state->pages, state->passing ? NULL : state->feeder) :
+			ExecProcNode(child);
 		if (TupIsNull(slot))
 		{
 			finish_feeding(state);
@@ -184,11 +185,7 @@ exec(CustomScanState *node)
 			return slot;
 		status = gs_feeder_put(state->feeder, &(GsPutRow){.slot = slot});
 		if (likely(status == GS_PUT_OK))
-		{
-			if (state->pages)
-				gs_page_scan_feed(state->pages, state->feeder);
 			continue;
-		}
 		if (status == GS_PUT_LOST || status == GS_PUT_DECLINED)
 		{
 			finish_feeding(state);

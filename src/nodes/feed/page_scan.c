@@ -66,7 +66,6 @@ struct GsPageScan
 	/* an Append has these, and nothing of the above */
 	AppendState *append;
 	GsPageScan **scans;			/* of its children; NULL: one whose pages cannot be fed */
-	GsPageScan *fed;			/* the one that was fed last */
 };
 
 /* The attribute that each column of a scan is; NULL: one of them is something else. */
@@ -132,24 +131,10 @@ gs_page_scan_create(PlanState *child, const GsKeyDesc *desc)
 			key_columns = bms_add_member(key_columns, desc->cols[i].attno);
 	scan = palloc0(sizeof(GsPageScan));
 	scan->child = state;
-	scan->pages.listed = true;
 	scan->pages.chooses = child->qual != NULL;
 	scan->map = gs_tuple_map_create(RelationGetDescr(table), ExecGetResultType(child), sources,
 									key_columns);
-	gs_page_scan_restart(scan);
 	return scan;
-}
-
-void
-gs_page_scan_restart(GsPageScan *scan)
-{
-	for (int i = 0; scan->append && i < scan->append->as_nplans; i++)
-		if (scan->scans[i])
-			gs_page_scan_restart(scan->scans[i]);
-	scan->pages.block = InvalidBlockNumber;
-	scan->pages.next = scan->pages.end = 0;
-	scan->left = scan->returned = 0;
-	scan->fed = NULL;
 }
 
 /* Put a tuple of the scan's page into its slot, as the scan would. */
@@ -206,7 +191,7 @@ is_dense(const GsPageScan *scan)
 }
 
 /* Feed rows, but those without a key; adds the number of those that were looked at to *done. */
-static GsPut
+static void
 put_rows(GsPageScan *scan, GsFeeder *feeder, uint32 *done)
 {
 	GsPutRow	row = {.map = scan->map};
@@ -214,7 +199,10 @@ put_rows(GsPageScan *scan, GsFeeder *feeder, uint32 *done)
 	GsPut		put = GS_PUT_OK;
 
 	if (scan->map->whole && is_dense(scan))
-		return gs_feeder_put_page(feeder, scan->map, page, scan->items, scan->n, done, &scan->left);
+	{
+		(void) gs_feeder_put_page(feeder, scan->map, page, scan->items, scan->n, done, &scan->left);
+		return;
+	}
 	for (; *done < scan->n && put == GS_PUT_OK; *done += put == GS_PUT_OK)
 	{
 		ItemId		item = PageGetItemId(page, scan->items[*done]);
@@ -229,78 +217,69 @@ put_rows(GsPageScan *scan, GsFeeder *feeder, uint32 *done)
 			put = GS_PUT_OK;
 		}
 	}
-	return put;
 }
 
-/* The scan that an Append's last row came from; NULL: its pages cannot be fed. */
-static inline GsPageScan *
-current_scan(const GsPageScan *scan)
+/* Feed what the scan would return next, up to the end of the page; how many rows need not come from it. */
+static uint32
+feed_page(GsPageScan *scan, GsFeeder *feeder)
 {
-	return scan->scans[scan->append->as_whichplan];
-}
-
-TupleTableSlot *
-gs_page_scan_next(GsPageScan *scan)
-{
-	GsPageScan *fed = scan->fed;
-	TupleTableSlot *slot;
-
-	if (fed && fed->returned < fed->left)
-	{
-		store_tuple(fed, fed->items[fed->returned++]);
-		return fed->child->ps.ps_ProjInfo ? ExecProject(fed->child->ps.ps_ProjInfo) :
-			fed->child->ss_ScanTupleSlot;
-	}
-	slot = ExecProcNode(scan->append ? &scan->append->ps : &scan->child->ps);
-	if (TupIsNull(slot))
-	{
-		gs_heap_pages_end(&scan->pages);
-		return slot;
-	}
-	while (scan && scan->append)
-		scan = current_scan(scan);
-	if (scan == NULL)
-		return slot;
-	scan->pages.scan = (HeapScanDesc) scan->child->ss_currentScanDesc;
-	if (gs_heap_pages_listed(scan->pages.scan))
-		gs_heap_pages_see(&scan->pages, &scan->child->ss_ScanTupleSlot->tts_tid);
-	return slot;
-}
-
-void
-gs_page_scan_feed(GsPageScan *top, GsFeeder *feeder)
-{
-	GsPageScan *scan = top;
-	GsHeapPages *pages;
-	uint32		from;
-	uint32		end;
+	GsHeapPages *pages = &scan->pages;
+	uint32		from = pages->next;
 	uint32		done = 0;
 
-	while (scan && scan->append)
-		scan = current_scan(scan);
-	if (scan == NULL)
-		return;
-	pages = &scan->pages;
-	from = pages->next;
-	if (from >= pages->end)
-		return;
 	find_rows(scan);
-	(void) put_rows(scan, feeder, &done);
-	top->fed = scan;
+	put_rows(scan, feeder, &done);
 	if (done > scan->left)
 		gs_feeder_count_page(feeder);
 
 	/* the scan goes on with a row that was not looked at */
-	end = done < scan->n ? scan->at[done] : pages->end;
-	gs_heap_pages_move(pages, end);
+	gs_heap_pages_move(pages, done < scan->n ? scan->at[done] : pages->end);
 	if (scan->child->ps.instrument)
 	{
 		scan->child->ps.instrument->tuplecount += done;
-		InstrCountFiltered1(scan->child, end - from - done);
+		InstrCountFiltered1(scan->child, pages->next - from - done);
 	}
-	for (; top->append; top = current_scan(top))
-		if (top->append->ps.instrument)
-			top->append->ps.instrument->tuplecount += done;
 	if (pgstat_should_count_relation(scan->child->ss_currentRelation))
-		gs_compat_tuples_returned(scan->child->ss_currentRelation) += end - from;
+		gs_compat_tuples_returned(scan->child->ss_currentRelation) += pages->next - from;
+	return done;
+}
+
+/* The scan that the last row came from; NULL: its pages cannot be fed, or there is none. */
+static GsPageScan *
+current_scan(GsPageScan *scan)
+{
+	while (scan && scan->append)
+		scan = scan->append->as_whichplan < 0 ? NULL : scan->scans[scan->append->as_whichplan];
+	return scan;
+}
+
+TupleTableSlot *
+gs_page_scan_next(GsPageScan *top, GsFeeder *feeder)
+{
+	GsPageScan *scan = current_scan(top);
+	TupleTableSlot *slot;
+
+	if (scan && feeder && scan->pages.next < scan->pages.end)
+	{
+		uint32		done = feed_page(scan, feeder);
+
+		for (GsPageScan *above = top; above != scan; above = above->scans[above->append->as_whichplan])
+			if (above->append->ps.instrument)
+				above->append->ps.instrument->tuplecount += done;
+	}
+	if (scan && scan->returned < scan->left)
+	{
+		store_tuple(scan, scan->items[scan->returned++]);
+		return scan->child->ps.ps_ProjInfo ? ExecProject(scan->child->ps.ps_ProjInfo) :
+			scan->child->ss_ScanTupleSlot;
+	}
+	slot = ExecProcNode(top->append ? &top->append->ps : &top->child->ps);
+	if (TupIsNull(slot))
+		gs_heap_pages_end(&top->pages);
+	else if ((scan = current_scan(top)) != NULL)
+	{
+		scan->pages.scan = (HeapScanDesc) scan->child->ss_currentScanDesc;
+		gs_heap_pages_see(&scan->pages, &scan->child->ss_ScanTupleSlot->tts_tid);
+	}
+	return slot;
 }

@@ -60,8 +60,6 @@ typedef struct GpuSortState
 	PlanState  *feed;			/* the leader's feed node; NULL: none */
 	GsSort	   *sort;			/* NULL: not begun */
 	MemoryContext sort_parent;
-	GsPageScan *pages;			/* NULL: the child returns each row, or ... */
-	bool		knows_pages;	/* ... nobody has asked yet */
 	bool		done;			/* sorted; rows can be fetched */
 	bool		exhausted;		/* they were, up to the last one, and are gone */
 
@@ -187,23 +185,6 @@ end_sort(GpuSortState *state)
 	state->done = false;
 }
 
-/* The child's pages, if they can be fed: the same ones each time that the node runs. */
-static GsPageScan *
-find_pages(GpuSortState *state, const GsKeyDesc *desc)
-{
-	if (!state->knows_pages)
-	{
-		MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
-
-		state->pages = gs_page_scan_create(outerPlanState(state), desc);
-		state->knows_pages = true;
-		MemoryContextSwitchTo(old);
-	}
-	else if (state->pages)
-		gs_page_scan_restart(state->pages);
-	return state->pages;
-}
-
 /* Put all that the child returns, and sort it. */
 static GsSortStatus
 sort_all(GpuSortState *state)
@@ -215,7 +196,7 @@ sort_all(GpuSortState *state)
 
 	for (;;)
 	{
-		TupleTableSlot *slot = pages ? gs_page_scan_next(pages) : ExecProcNode(child);
+		TupleTableSlot *slot = pages ? gs_page_scan_next(pages, feeder) : ExecProcNode(child);
 		GsSortStatus status;
 
 		if (TupIsNull(slot))
@@ -227,10 +208,13 @@ sort_all(GpuSortState *state)
 		{
 			feeder = gs_sort_feeder(state->sort, &desc);
 			if (feeder)
-				pages = find_pages(state, desc);
+			{
+				MemoryContext old = MemoryContextSwitchTo(GetMemoryChunkContext(feeder));
+
+				pages = gs_page_scan_create(child, desc);
+				MemoryContextSwitchTo(old);
+			}
 		}
-		if (pages && feeder)
-			gs_page_scan_feed(pages, feeder);
 	}
 }
 
