@@ -51,8 +51,8 @@ room_left(const GsChunkWriter *writer)
 
 /*
  * The bytes, or a few more, of the key that the device can make of a tuple; 0: it cannot, as a value of
- * the key's columns is compressed or out of line, or one before them is a pointer of a kind that it
- * does not know, or the tuple is too large.
+ * the key's columns is compressed or out of line, or because a column before them holds a kind of pointer
+ * that the device does not know, or the tuple is too large.
  * values are not looked at where all keys have the same width.
  */
 static inline uint32

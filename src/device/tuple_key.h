@@ -20,8 +20,8 @@
  * Attributes are aligned, except for those of varying width whose header is one byte.
  * Numbers are little-endian.
  *
- * A tuple may be damaged: no byte outside of it is read, and a tuple that does not fit its
- * description has no key, nor one with other pointers than tables have: feeders make it.
+ * A tuple may be damaged: no byte outside of it is read.  A tuple that does not fit its description
+ * has no key, nor has one with pointers that tables do not hold; the feeder makes these keys.
  *
  *-------------------------------------------------------------------------
  */

@@ -188,8 +188,8 @@ check(RepairJob *job)
 }
 
 /*
- * Lock what a REINDEX CONCURRENTLY has left, behind its table, for the session: so no other index gets its
- * name before it is dropped.  false: nothing is to be dropped, and locks may be held or not.
+ * Lock the table, then the index that a REINDEX CONCURRENTLY left, both for the session, so that no other
+ * index gets the name before the drop.  false: nothing is to be dropped, and locks may be held or not.
  */
 static bool
 lock_leftover(LockRelId *table, LockRelId *index, LOCKMODE mode)

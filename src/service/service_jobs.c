@@ -100,7 +100,7 @@ gs_job_result(int number)
 		gs_ops->result(s->sort, &result);
 	if (s->out.phase == OUT_STUCK)
 		gs_ops->result(s->out.sort, &stuck);
-	/* images have all rows, but for those of runs */
+	/* images hold all rows that were appended, so only rows dropped by a stuck run count */
 	if (s->phase == SERVED_OVERFLOW)
 		result.n_dropped = stuck.n_dropped;
 	return result;

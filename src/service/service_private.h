@@ -250,7 +250,7 @@ typedef struct ServedChunk
 								 * not in the GsChunk yet */
 	uint64		number;			/* among the session's appended ones; of a fetch, in its source */
 	FetchSource source;			/* of a page or an image */
-	GsSpillPiece piece;			/* of an image; its data_bytes: only if read from files */
+	GsSpillPiece piece;			/* of an image; data_bytes is set only if it was read from files */
 } ServedChunk;
 
 typedef enum BufferUse
@@ -335,7 +335,10 @@ extern void gs_served_wake(int number);
 /* The next active session after this one, or -1 for the first; -1: there is none. */
 extern int	gs_served_next(int number);
 
-/* Note whether the session is active, and uses its device; true: this is known. */
+/*
+ * Put the session on the list of active ones, or take it off, and count it among its device's users.  True:
+ * nothing had to change.
+ */
 extern bool gs_served_settle(int number);
 
 /* Note that a chunk's job begins. */
@@ -431,7 +434,7 @@ extern GsStatus gs_job_end(int number, const GsJob *job);
 /* Why rows go back after a job that ended so. */
 extern GsFallback gs_job_fallback(GsStatus status);
 
-/* NULL: the device has no memory for it; or it does not know how to sort these, which go back then. */
+/* NULL: the device has no memory; or it cannot sort such rows, and then the session has overflowed. */
 extern GsDeviceSort *gs_job_open_sort(int number);
 
 /* Close a session's sort, whose memory others may have then; note what it tells of its times. */

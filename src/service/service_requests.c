@@ -83,6 +83,11 @@ request_arrays(int chunk)
 	if (s->sort == NULL && s->phase == SERVED_FED)
 		s->sort = gs_job_open_sort(c->session);
 	gs_served_wake(c->session);
+	if (s->phase == SERVED_OVERFLOW)
+	{
+		refuse_arrays(c, GS_FALLBACK_REFUSED);
+		return;
+	}
 	if (s->phase != SERVED_FED)
 	{
 		refuse_fetch(c, GS_CANCELLED);

@@ -86,7 +86,7 @@ drain_notify_pipe(void)
 	/*
 	 * First the pipe, then the flag: a job that ends in between writes again.  As both
 	 * sides exchange the flag, a job that does not write has set its status before this.
-	 * A byte that is not there yet will wake the service.
+	 * If the flag is set and the byte has not been written yet, the byte will wake the service later.
 	 */
 	if (__atomic_load_n(&notified, __ATOMIC_ACQUIRE) != 0 && read(notify_pipe[0], &byte, 1) == 1)
 		(void) __atomic_exchange_n(&notified, 0, __ATOMIC_ACQ_REL);

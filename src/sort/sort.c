@@ -161,7 +161,8 @@ call_tuplesort(GsSort *sort, TupleTableSlot *slot)
 /*
  * Put a row into the tuplesort; without a row, perform it.  If several processes were to
  * sort, each would have had temp_file_limit for itself.  So this process, which sorts in their
- * place, has the sum of their limits, unless somebody would see that.
+ * place, has the sum of their limits, unless users' functions compare rows: they can read
+ * the setting.
  */
 static void
 use_tuplesort(GsSort *sort, TupleTableSlot *slot)

@@ -25,7 +25,7 @@
 /* At the first look no more than such a part of the rows may have a key of their own. */
 #define MAX_ONCE_AT_FIRST	0.25
 
-/* Groups lie together if so large a part of the rows that repeat a key follow it, and not by chance. */
+/* Groups lie together if this part of the rows that repeat a key come directly behind it, beyond chance. */
 #define MIN_NEIGHBOURS	0.5
 
 struct GsGroupSample

@@ -395,6 +395,31 @@ for my $mode (@modes)
 	is($workers->(sub { $got = $client->query('SELECT first_of()')->{rows}[0] }), 'some', 'workers of SELECT INTO');
 	is($got, (split /\|/, $expected[0])[0], 'SELECT INTO');
 
+	# a sort that begins again, for each outer row, or after it has lost its device: PostgreSQL warns of scans that
+	# were left open
+	$client->query(q(CREATE TABLE few AS SELECT i FROM generate_series(1, 3) AS i; CREATE INDEX t_n ON t (n);
+		CREATE FUNCTION again(OUT r text) LANGUAGE plpgsql AS $$ BEGIN
+			SELECT string_agg((i + 10000 IN (SELECT id FROM (SELECT id, k FROM t WHERE l > '' ORDER BY k OFFSET i * 0) AS s))::text, ',')
+				INTO r FROM few; END $$;
+		CREATE FUNCTION rescanned(OUT r bigint) LANGUAGE plpgsql AS $$ BEGIN
+			SELECT sum(i * (SELECT count(*) FROM (SELECT id FROM t WHERE id > 0 UNION ALL SELECT id FROM t WHERE n > few.i ORDER BY id OFFSET 0) AS s
+				WHERE s.id <> few.i)) INTO r FROM few; END $$));
+	for my $function ('first_of', 'again', 'rescanned')
+	{
+		for my $fault (undef, 'service_sort')
+		{
+			my $offset = -s $node->logfile;
+
+			fault($node, $fault) if $fault;
+			$got = $client->query("SELECT $function()")->{rows}[0];
+			fault($node, undef) if $fault;
+			wait_ready($node);
+			unlike(slurp_file($node->logfile, $offset), qr/WARNING/, "$function, " . ($fault // 'no fault') . ': no scan is left open');
+			is($got, stock($node, "SELECT $function();"), "$function: result");
+		}
+	}
+	$client->query('DROP INDEX t_n');
+
 	# an error in a worker, in a subtransaction: parallel mode is over
 	$client->query('BEGIN; SAVEPOINT s');
 	$client->parse('', 'SELECT id FROM t WHERE fails_at(id, 25000) > 0 ORDER BY k')->bind('w', '');

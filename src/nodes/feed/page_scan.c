@@ -227,6 +227,8 @@ feed_page(GsPageScan *scan, GsFeeder *feeder)
 	uint32		from = pages->next;
 	uint32		done = 0;
 
+	/* after a page in part the feeder has no room, or its sort is over */
+	Assert(scan->returned == scan->left);
 	find_rows(scan);
 	put_rows(scan, feeder, &done);
 	if (done > scan->left)
@@ -253,6 +255,16 @@ current_scan(GsPageScan *scan)
 	return scan;
 }
 
+/* The scan has ended, or each of an Append's. */
+static void
+check_ends(const GsPageScan *scan)
+{
+	gs_heap_pages_end(&scan->pages);
+	for (int i = 0; scan->append && i < scan->append->as_nplans; i++)
+		if (scan->scans[i])
+			check_ends(scan->scans[i]);
+}
+
 TupleTableSlot *
 gs_page_scan_next(GsPageScan *top, GsFeeder *feeder)
 {
@@ -275,7 +287,7 @@ gs_page_scan_next(GsPageScan *top, GsFeeder *feeder)
 	}
 	slot = ExecProcNode(top->append ? &top->append->ps : &top->child->ps);
 	if (TupIsNull(slot))
-		gs_heap_pages_end(&top->pages);
+		check_ends(top);
 	else if ((scan = current_scan(top)) != NULL)
 	{
 		scan->pages.scan = (HeapScanDesc) scan->child->ss_currentScanDesc;

@@ -8,8 +8,8 @@
  * again.
  *
  * The inner plan's state is made when the plan is chosen.  A HashAggregate takes memory for all groups that
- * it expects as soon as it has a state, and JIT would compile both plans.  EXPLAIN prints a state that can
- * do nothing else; it may do so before the plan is chosen.
+ * it expects as soon as it has a state, and JIT would compile both plans.  EXPLAIN makes a state that
+ * cannot be executed; if the plan is chosen later, it is made anew.
  *
  * Tests: regress/choice
  *

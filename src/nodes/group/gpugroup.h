@@ -27,7 +27,8 @@ typedef enum GsGroupItem
 {
 	GS_GROUP_KEY,				/* GsColumns: rows of a group are equal in them.  None: all rows
 								 * are one group, also where there are none */
-	GS_GROUP_KIND,				/* IntList: GsGroupKind; bool: the right to compare is checked */
+	GS_GROUP_KIND,				/* IntList: GsGroupKind; bool: check the right to execute the equality
+								 * functions */
 	GS_GROUP_Count
 } GsGroupItem;
 

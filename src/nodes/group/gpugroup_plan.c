@@ -128,7 +128,8 @@ exprs_are_possible(List *exprs)
 }
 
 /*
- * The node in the place of plan, or plan.  groups: that it makes.  checked: the right to compare them is.
+ * The node in the place of plan, or plan.  groups: that it makes.  checked: check the right to
+ * compare them when the node begins.
  * input: what is counted, for GS_GROUP_COUNTED, which sets its columns.
  */
 static Plan *
@@ -162,7 +163,7 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 		else if (!(input ? counts_different_rows(input, agg) : is_possible(agg)))
 			return plan;
 		has_aggregate |= IsA(column, Aggref);
-		/* Agg does not check it for a DISTINCT; count(*) stands for a Unique, which does */
+		/* for a DISTINCT Agg checks nothing; count(*) counts the rows of a Unique, which checks */
 		checked |= input && agg->aggdistinct == NIL;
 		scan_tlist = gs_node_add_column(scan_tlist, column);
 	}

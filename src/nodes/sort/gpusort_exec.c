@@ -30,11 +30,15 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "common/int.h"
 #include "executor/executor.h"
 #include "executor/nodeSubplan.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "storage/bufmgr.h"
 
 #include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
@@ -219,9 +223,47 @@ sort_all(GpuSortState *state)
 }
 
 /*
- * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  A scan that was
- * run in parallel mode once must be so again.  Gather computes what its workers need of InitPlans.  Do that
- * before: an InitPlan may have workers, too, which would be gone only when the query ends.
+ * Close the scans that Gather opened for its workers and this process.  They refer to the parallel context,
+ * which is gone, and Gather opens others if it is executed again.  PostgreSQL keeps the context up to the
+ * query's end.
+ */
+static bool
+close_parallel_scans(PlanState *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (node->plan->parallel_aware)
+		switch (nodeTag(node))
+		{
+			case T_SeqScanState:
+			case T_TidRangeScanState:
+				if (((ScanState *) node)->ss_currentScanDesc)
+					table_endscan(((ScanState *) node)->ss_currentScanDesc);
+				((ScanState *) node)->ss_currentScanDesc = NULL;
+				break;
+			case T_IndexScanState:
+				if (((IndexScanState *) node)->iss_ScanDesc)
+					index_endscan(((IndexScanState *) node)->iss_ScanDesc);
+				((IndexScanState *) node)->iss_ScanDesc = NULL;
+				break;
+			case T_IndexOnlyScanState:
+				if (BufferIsValid(((IndexOnlyScanState *) node)->ioss_VMBuffer))
+					ReleaseBuffer(((IndexOnlyScanState *) node)->ioss_VMBuffer);
+				((IndexOnlyScanState *) node)->ioss_VMBuffer = InvalidBuffer;
+				if (((IndexOnlyScanState *) node)->ioss_ScanDesc)
+					index_endscan(((IndexOnlyScanState *) node)->ioss_ScanDesc);
+				((IndexOnlyScanState *) node)->ioss_ScanDesc = NULL;
+				break;
+			default:
+				break;
+		}
+	return planstate_tree_walker(node, close_parallel_scans, context);
+}
+
+/*
+ * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  Gather computes
+ * what its workers need of InitPlans.  Do that before: an InitPlan may have workers, too, which would be gone
+ * only when the query ends.
  */
 static bool
 enter_parallel_mode(GpuSortState *state)
@@ -243,6 +285,7 @@ leave_parallel_mode(GpuSortState *state, bool entered)
 	if (!entered)
 		return;
 	(void) ExecShutdownNode(state->gather);
+	(void) close_parallel_scans(state->gather, NULL);
 	state->css.ss.ps.state->es_use_parallel_mode = false;
 	ExitParallelMode();
 }
