@@ -45,8 +45,8 @@ typedef struct GsPageScan GsPageScan;
 extern GsPageScan *gs_page_scan_create(PlanState *child, const GsKeyDesc *desc);
 
 /*
- * In place of ExecProcNode() of the child, after the row before was put.  feeder not NULL: first the rows that
- * the child would return next are fed, up to the end of their page.  What cannot be fed is returned.
+ * In place of ExecProcNode() of the child, after the row before was put.  feeder not NULL: first the rows
+ * that the child would return next are fed, up to the end of their page.  What cannot be fed is returned.
  */
 extern TupleTableSlot *gs_page_scan_next(GsPageScan *scan, GsFeeder *feeder);
 
