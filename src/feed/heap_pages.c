@@ -91,11 +91,10 @@ static void
 check_position(const GsHeapPages *pages, uint32 at, bool good)
 {
 	for (uint32 i = pages->next; i < at && good; i++)
-		good = pages->entries == NULL ? pages->chooses :
-			!OffsetNumberIsValid(pages->entries[gs_heap_pages_offset(pages, i) - 1]);
+		good = pages->listed ? pages->chooses : !OffsetNumberIsValid(pages->entries[i]);
 	if (!good)
 		elog(ERROR, "scan of table \"%s\" is at tuple %u of block %u, but was to go on with tuple %u of %u",
-			 RelationGetRelationName(pages->scan->rs_base.rs_rd), at, pages->block, pages->next, pages->end);
+			 RelationGetRelationName(pages->table), at, pages->block, pages->next, pages->end);
 }
 
 void
@@ -113,6 +112,7 @@ gs_heap_pages_see(GsHeapPages *pages, const ItemPointerData *tid)
 	{
 		gs_heap_pages_end(pages);
 		pages->next = pages->page == NULL ? at : 0;
+		pages->table = scan->rs_base.rs_rd;
 		pages->block = scan->rs_cblock;
 		pages->page = BufferGetPage(scan->rs_cbuf);
 		gs_prefetch_page((char *) pages->page);

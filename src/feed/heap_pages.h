@@ -18,6 +18,7 @@ typedef struct GsHeapPages
 								 * its tuple has; invalid: the scan need not return the tuple */
 	bool		chooses;		/* a condition is between the scan and us */
 	bool		listed;			/* the scan has listed the page's visible tuples, and returns these */
+	Relation	table;
 	BlockNumber block;
 	Page		page;			/* NULL: none yet */
 	uint32		next;			/* the scan goes on with this tuple, ... */
@@ -31,7 +32,7 @@ typedef struct GsHeapPages
  */
 extern void gs_heap_pages_see(GsHeapPages *pages, const ItemPointerData *tid);
 
-/* The scan has ended. */
+/* The scan has ended, and may be gone. */
 extern void gs_heap_pages_end(const GsHeapPages *pages);
 
 /* The tuples before this one were taken: the scan is to go on with it. */

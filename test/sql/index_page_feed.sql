@@ -27,6 +27,10 @@ VACUUM (FREEZE) t;
 SELECT col, index_check(format('CREATE INDEX %%s ON t (%s)', col))
 FROM unnest(ARRAY['i', 'k DESC', 'e, f', 'j', 'j DESC NULLS LAST, b', 'g, h', 'h, a, c', 'd) INCLUDE (f, e, b', 'c, i, i', 'l', 'm, i', 'i) INCLUDE (l',
 				  'f NULLS FIRST, l DESC']) AS col;
+-- defaults that are arrays, or long
+ALTER TABLE t ADD n int[] DEFAULT '{3,1,3}', ADD o int[], ADD p text DEFAULT repeat('long ', 300);
+SELECT index_check('CREATE INDEX %s ON t USING gin (n, o)');
+SELECT index_check('CREATE INDEX %s ON t (p, i)');
 -- whatever concerns more than columns comes from the scan
 SELECT index_check('CREATE INDEX %s ON t (i, (b + 1))');
 SELECT index_check('CREATE INDEX %s ON t (i) WHERE b > 30');
@@ -149,6 +153,8 @@ CREATE TABLE guarded AS SELECT i AS a FROM generate_series(1, 3000) AS i;
 SET gpusort.fault = 'page_repeated';
 CREATE INDEX i_guarded ON guarded (a);
 SET gpusort.fault = 'page_repeated:3';
+CREATE INDEX i_guarded ON guarded (a);
+SET gpusort.fault = 'page_ahead:2';
 CREATE INDEX i_guarded ON guarded (a);
 SET gpusort.fault = 'page_repeated:2';
 CREATE INDEX CONCURRENTLY i_guarded ON guarded (a);
