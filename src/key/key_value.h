@@ -116,14 +116,22 @@ extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_k
 						   uint8 *dst, size_t room, size_t *written);
 
 /*
- * Length of a varlena's contents, wherever they are.
+ * Length of a varlena's contents, wherever they are.  An error if its header tells a length that none has.
  */
 static inline uint32
 gs_var_length(const struct varlena *value)
 {
+	uint32		len;
+
 	if (unlikely(VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value)))
-		return toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
-	return VARSIZE_ANY_EXHDR(value);
+		len = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
+	else
+		len = VARSIZE_ANY_EXHDR(value);
+	if (unlikely(len > MaxAllocSize))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("a value of a sort column is damaged")));
+	return len;
 }
 
 /*

@@ -17,7 +17,8 @@ $node->safe_psql('postgres', q(
 	CREATE TABLE damaged (id int, a text, k int) WITH (parallel_workers = 3);
 	INSERT INTO damaged SELECT i, repeat('x', 10), i * 7919 % 30011 FROM generate_series(1, 30000) AS i;
 	CREATE TABLE arrays AS SELECT i, ARRAY(SELECT (i * j) % 1009 FROM generate_series(1, 60) AS j) AS a FROM generate_series(1, 3000) AS i;
-	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays;));
+	CREATE TABLE zeroed AS SELECT i AS id, i::numeric AS n FROM generate_series(1, 30000) AS i;
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed;));
 
 my $pid;
 
@@ -63,6 +64,7 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	my $query = 'SELECT id, a IS NULL FROM (SELECT * FROM damaged ORDER BY k OFFSET 0) AS s;';
 	my $is_good = sub { $_[0] =~ /^(\d+)/ && !$is_damaged{$1} };
 	my $file = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('damaged')));
+	my $zeroed = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('zeroed')));
 	my $page;
 
 	$node->stop;
@@ -90,6 +92,14 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	sysseek($fh, 100 * 8192, 0);
 	syswrite($fh, $page) == 8192 or die "$file: $!";
 	close($fh);
+
+	# a numeric whose header tells that it is shorter than its header
+	open($fh, '+<:raw', $zeroed) or die "$zeroed: $!";
+	sysread($fh, $page, 8192) == 8192 or die "$zeroed: too short";
+	my $at = (unpack('V', substr($page, 24, 4)) & 0x7fff) + 28;
+	sysseek($fh, $at, 0);
+	syswrite($fh, "\0" x 4);
+	close($fh);
 	$node->start;
 	wait_ready($node);
 	$pid = service_pid($node);
@@ -113,6 +123,15 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	}
 	read_rest($cursor, $first, stock($node, 'SELECT id, k FROM t ORDER BY k;'), 'another sort beside damaged rows');
 	unharmed('damaged');
+
+	for my $mode (@modes)
+	{
+		my ($name, $settings) = @$mode;
+
+		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT id FROM zeroed ORDER BY n OFFSET 0) AS s;", stderr => \my $err);
+		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged header");
+	}
+	unharmed('a damaged header');
 
 	stats_reset($node);
 	is(rows_of($node, $force, 'CREATE INDEX damaged_k ON damaged (k);'), '', 'damaged, index: built');
