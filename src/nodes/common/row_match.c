@@ -45,6 +45,7 @@ typedef struct ComparedColumn
 struct RowComparison
 {
 	int			n;
+	bool		calls;			/* functions */
 	ComparedColumn columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -92,8 +93,10 @@ make_comparison(CustomScanState *node, const GsColumns *columns)
 		column->byval = attr->attbyval;
 		column->len = attr->attlen;
 		column->collation = columns->collations[i];
-		if (!compares_images(columns->operators[i], column->collation))
-			fmgr_info(get_opcode(columns->operators[i]), &column->equality);
+		if (compares_images(columns->operators[i], column->collation))
+			continue;
+		fmgr_info(get_opcode(columns->operators[i]), &column->equality);
+		comparison->calls = true;
 	}
 	return comparison;
 }
@@ -208,7 +211,7 @@ static bool
 rows_match(const GsRowMatcher *matcher, RowComparison *comparison, TupleTableSlot *a,
 		   TupleTableSlot *b)
 {
-	MemoryContext old = MemoryContextSwitchTo(matcher->scratch);
+	MemoryContext old = comparison->calls ? MemoryContextSwitchTo(matcher->scratch) : NULL;
 	bool		match = true;
 
 	/* in sorted rows the last column differs most often */
@@ -222,8 +225,11 @@ rows_match(const GsRowMatcher *matcher, RowComparison *comparison, TupleTableSlo
 
 		match = a_isnull == b_isnull && (a_isnull || values_match(column, a_value, b_value));
 	}
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(matcher->scratch);
+	if (old)
+	{
+		MemoryContextSwitchTo(old);
+		MemoryContextReset(matcher->scratch);
+	}
 	return match;
 }
 
