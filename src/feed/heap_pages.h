@@ -10,7 +10,7 @@
 
 #include "access/heapam.h"
 
-/* Begins as zeroes, but for the first three. */
+/* All fields except the first three begin as zeroes. */
 typedef struct GsHeapPages
 {
 	HeapScanDesc scan;

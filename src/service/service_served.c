@@ -29,9 +29,9 @@
  *	  FILED		there is no sort.
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
- * The service looks at active sessions only: those that were woken, have something under way, or wait
- * for memory.  They are on a list, where gs_served_settle() puts them when they are woken, and from where
- * it takes them after a step.  So whatever makes a session active wakes it, unless that happens in its step.
+ * The service looks at active sessions only.  A session is active if it was woken, has something under way,
+ * or waits for memory.  They are on a list: gs_served_settle() puts them there when they are woken, and takes
+ * them off after a step.  So whatever makes a session active wakes it, unless that happens in its step.
  *
  * Tests: tap/sessions_many, tap/devices_several
  *

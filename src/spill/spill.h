@@ -216,7 +216,7 @@ extern void gs_spill_reader_close(GsSpillReader *reader);
 /*
  * Pages of the device, of so many rows, in any order: for a sort that is in order
  * already.  What lies between rows and entries is not kept; it is not looked at if rows
- * have their own length in their first 4 bytes, but for those with GS_ENTRY_EXTERNAL.
+ * have their own length in their first 4 bytes, except rows with GS_ENTRY_EXTERNAL.
  */
 extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t n_rows,
 								bool own_lengths, GsJob *job);

@@ -254,7 +254,7 @@ gs_spill_task_part(GsSpillTask *task)
 	return &task->parts[task->n_parts++];
 }
 
-/* The first file that there is among those that hold the same; -1: none. */
+/* The first file that exists, of the files for the same kind of data; -1: none. */
 static int
 file_beside(const GsSpill *spill, uint8_t file)
 {

@@ -190,7 +190,7 @@ is_dense(const GsPageScan *scan)
 	return bytes >= BLCKSZ / 2;
 }
 
-/* Feed rows, but those without a key; adds the number of those that were looked at to *done. */
+/* Feed rows, except rows without a key; adds the number of rows looked at to *done. */
 static void
 put_rows(GsPageScan *scan, GsFeeder *feeder, uint32 *done)
 {
