@@ -524,18 +524,7 @@ gs_compat_null_treatment(const WindowFunc *call)
 #endif
 }
 
-/* May a role execute a function?  PostgreSQL 16 has one function for the rights to all kinds of objects. */
-static inline AclResult
-gs_compat_may_execute(Oid function, Oid role)
-{
-#if PG_VERSION_NUM >= 160000
-	return object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
-#else
-	return pg_proc_aclcheck(function, role, ACL_EXECUTE);
-#endif
-}
-
-/* Does a role own a table? */
+/* Does a role own a table?  PostgreSQL 16 has one function for the rights to all kinds of objects. */
 static inline bool
 gs_compat_owns_relation(Oid relation, Oid role)
 {
@@ -546,11 +535,15 @@ gs_compat_owns_relation(Oid relation, Oid role)
 #endif
 }
 
-/* Check it, as every caller of functions has to. */
+/* Check the right to execute a function. */
 static inline void
 gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 {
-	AclResult	result = gs_compat_may_execute(function, role);
+#if PG_VERSION_NUM >= 160000
+	AclResult	result = object_aclcheck(ProcedureRelationId, function, role, ACL_EXECUTE);
+#else
+	AclResult	result = pg_proc_aclcheck(function, role, ACL_EXECUTE);
+#endif
 
 	if (result != ACLCHECK_OK)
 		aclcheck_error(result, type, get_func_name(function));

@@ -76,10 +76,10 @@ extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKey
 extern GsPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row);
 
 /*
- * Write a page of a table, as a whole, and the rows that its tuples items[*done .. n - 1] are.
- * Rows must be the table's tuples (map->whole).  Rows that have no key are left out: their tuples go to
- * items[*left ..], before those that are still to be looked at.  Advances *done; if that is not n,
- * the answer is that of the next row.  A page of which no row was written takes no room.
+ * Copy a page of a table as a whole, and write a record for each of its tuples items[*done .. n - 1].
+ * Rows must be the table's tuples (map->whole).  A row without a key gets no record: its number moves to
+ * items[*left], and *left grows by one.  *done grows to the number of items looked at.  If that is not n,
+ * the result is that of the item at *done.  The page takes no room if no record was written.
  */
 extern GsPut gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 							   Page page, OffsetNumber *items, uint32 n, uint32 *done, uint32 *left);

@@ -322,7 +322,7 @@ typedef struct GsSortSpec
 } GsSortSpec;
 
 /*
- * Of a performed sort; page_first lives until reorder or sort_close.  A sort of arrays
+ * What result() tells of a performed sort.  page_first lives until reorder or sort_close.  A sort of arrays
  * tells n_rows and row_bytes, the arrays that it has sorted and their bytes, engine and times.
  */
 typedef struct GsSortResult

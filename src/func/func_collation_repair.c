@@ -328,7 +328,7 @@ clean_up(int code, Datum arg)
 	for (int i = 0; i < repair->n_jobs; i++)
 		if (repair->workers[i])
 			TerminateBackgroundWorker(repair->workers[i]);
-	/* What they lock would disturb the next call.  A cancel now must not keep our own lock for ever. */
+	/* Their locks would disturb the next call.  A cancel must not interrupt this: our own lock would stay. */
 	HOLD_INTERRUPTS();
 	for (int i = 0; i < repair->n_jobs; i++)
 		if (repair->workers[i])

@@ -70,7 +70,7 @@ extern void gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *ar
 extern GsOrderCheck *gs_order_check_begin(GsDevice *device, GsDeviceSort *sort,
 										  const GsKeyLayout *layout, const GsOrderRange *range);
 
-/* Of a range that is PROVEN: its last key, until the check is freed; NULL: it has no rows. */
+/* The last key of a PROVEN range, valid until the check is freed; NULL: the range has no rows. */
 extern const void *gs_order_check_last(const GsOrderCheck *check, uint32_t *len);
 
 /*

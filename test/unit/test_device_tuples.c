@@ -413,7 +413,7 @@ check_tuples(TestDevice *td, Tuples *t, TestRandom *rng)
 	}
 }
 
-/* What was taken of a sort that was refused can be had back: chunks, in their order, as they were. */
+/* After a refusal the caller can have the chunks that were taken back, in their order and unchanged. */
 static void
 check_images(TestDevice *td, const Tuples *t, GsDeviceSort *sort)
 {
