@@ -134,6 +134,18 @@ SELECT plan_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1', 'Sort Ke
 SELECT plan_nodes('SELECT DISTINCT upper(l) FROM choice_t', 'Sort Key');
 SELECT plan_nodes('SELECT upper(l), count(*) FROM choice_t GROUP BY 1 ORDER BY 1', 'Sort Key');
 
+-- combinations that ANALYZE has counted are no guess
+CREATE STATISTICS choice_few (ndistinct) ON a, b FROM choice_pages;
+CREATE STATISTICS choice_few_expr (ndistinct) ON (a % 10), (b + 1) FROM choice_pages;
+CREATE STATISTICS choice_many (ndistinct) ON (lower(k)), id, total FROM choice_t;
+ANALYZE choice_pages, choice_t;
+SELECT plan_lines('SELECT a, b, count(*) FROM choice_pages GROUP BY a, b', 'Gpu') AS few,
+	plan_lines('SELECT a % 10, b + 1, count(*) FROM choice_pages GROUP BY 1, 2', 'Gpu') AS few_expressions;
+SELECT plan_nodes('SELECT lower(k), id, count(*) FROM choice_t GROUP BY 1, 2');
+-- a column that nobody counts
+SELECT plan_nodes('SELECT a, p.ctid, count(*) FROM choice_pages p GROUP BY 1, 2');
+DROP STATISTICS choice_few, choice_few_expr, choice_many;
+
 -- HAVING, an order that is wanted of both plans, limits
 SELECT compare('SELECT left(k, 2), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 230');
 SELECT compare('SELECT lower(k), count(*) FROM choice_t GROUP BY 1 HAVING count(*) > 1');

@@ -20,6 +20,7 @@
 
 #include <math.h>
 
+#include "catalog/pg_statistic_ext.h"
 #include "executor/nodeAgg.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -168,12 +169,36 @@ gs_known_values(PlannerInfo *root, Node *expr)
 /*
  * Is the number of groups by these expressions no more than a guess?  Where there are no statistics
  * of an expression PostgreSQL takes the numbers of values of its columns, and it multiplies those of
- * several expressions.
+ * several expressions, unless CREATE STATISTICS has their combinations counted.
  */
 static bool
-is_guess(PlannerInfo *root, const List *exprs)
+is_guess(PlannerInfo *root, List *exprs)
 {
-	return list_length(exprs) > 1 || (exprs != NIL && gs_known_values(root, linitial(exprs)) == 0);
+	int			relid;
+	ListCell   *lc;
+
+	if (list_length(exprs) <= 1)
+		return exprs != NIL && gs_known_values(root, linitial(exprs)) == 0;
+	/* the columns of a set operation are of no table: number 0 */
+	if (!bms_get_singleton_member(pull_varnos(root, (Node *) exprs), &relid) || relid == 0)
+		return true;
+	foreach(lc, root->simple_rel_array[relid]->statlist)
+	{
+		const StatisticExtInfo *stat = lfirst(lc);
+		bool		known = stat->kind == STATS_EXT_NDISTINCT;
+		ListCell   *cell;
+
+		foreach(cell, exprs)
+		{
+			const Var  *var = lfirst(cell);
+
+			known &= IsA(var, Var) ? var->varattno > 0 && bms_is_member(var->varattno, stat->keys) :
+				list_member(stat->exprs, var);
+		}
+		if (known)
+			return false;
+	}
+	return true;
 }
 
 /*
