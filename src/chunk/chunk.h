@@ -32,7 +32,7 @@ typedef struct GsChunkWriter
 
 /*
  * What became of a row that was to be put somewhere.  gs_chunk_put() answers
- * the first four; who feeds (sort_feed.h), all but FULL.
+ * the first four; who feeds (feeder.h), all but FULL.
  */
 typedef enum GsPut
 {

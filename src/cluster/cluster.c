@@ -88,12 +88,12 @@
 #include "array/array_toast.h"
 #include "compat.h"
 #include "fault.h"
+#include "feed/feeder.h"
 #include "gpusort.h"
 #include "guc.h"
 #include "index/index_build.h"
 #include "key/key_layout.h"
 #include "plan/sort_cost.h"
-#include "sort/sort_feed.h"
 #include "sort/sort_rows.h"
 
 /* A row: this head, then the tuple with its header. */

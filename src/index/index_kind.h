@@ -10,10 +10,10 @@
 #define GS_INDEX_KIND_H
 
 #include "access/amapi.h"
+#include "feed/feeder.h"
 #include "index/page_output.h"
 #include "key/key.h"
 #include "nodes/execnodes.h"
-#include "sort/sort_feed.h"
 #include "stats.h"
 #include "utils/rel.h"
 

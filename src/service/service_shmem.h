@@ -145,7 +145,7 @@ typedef struct GsSessionSpec
 	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
 	bool		minimal_tuples; /* rows are, so that each begins with its own length */
 	double		group_rows;		/* rows expected, if the leader has another plan for few groups
-								 * (sort_groups.h); else 0 */
+								 * (group_sample.h); else 0 */
 } GsSessionSpec;
 
 /* A session's outcome, for its leader. */

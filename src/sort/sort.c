@@ -34,7 +34,7 @@
 #include "utils/memutils.h"
 
 #include "compat.h"
-#include "sort/sort_groups.h"
+#include "feed/group_sample.h"
 #include "sort/sort_private.h"
 
 GsKeyDesc *

@@ -39,9 +39,9 @@
 
 #include "compat.h"
 #include "executor/tuptable.h"
+#include "feed/feeder.h"
 #include "key/key.h"
 #include "service/service_client.h"
-#include "sort/sort_feed.h"
 #include "stats.h"
 
 /* A sort's columns, as a Sort plan node has them. */

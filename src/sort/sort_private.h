@@ -35,9 +35,9 @@
 #ifndef GS_SORT_PRIVATE_H
 #define GS_SORT_PRIVATE_H
 
+#include "feed/feeder.h"
 #include "key/key_layout.h"
 #include "sort/sort.h"
-#include "sort/sort_feed.h"
 #include "sort/sort_rows.h"
 #include "storage/buffile.h"
 #include "utils/sortsupport.h"

@@ -6,7 +6,7 @@
  * The outer one sorts: above a GpuSort.  The inner one is PostgreSQL's own, which hashes.  How many
  * groups there are decides which is faster, and the planner often only guesses that: of an
  * expression without statistics it supposes that each row has another value.  The GpuSort looks
- * at its first rows, and declines where they have few groups (sort_groups.h).  It has
+ * at its first rows, and declines where they have few groups (group_sample.h).  It has
  * returned no row then, and the inner plan begins.
  *
  *	  gpuchoice_plan.c	where there is a choice: paths and plans

@@ -24,7 +24,7 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "nodes/feed/gpufeed.h"
+#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
 #include "plan/plan_walk.h"

@@ -40,7 +40,8 @@
 #include "nodes/nodeFuncs.h"
 #include "storage/bufmgr.h"
 
-#include "nodes/feed/gpufeed.h"
+#include "feed/page_scan.h"
+#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 

@@ -27,7 +27,7 @@
 #include "optimizer/planmain.h"
 #include "parser/parsetree.h"
 
-#include "nodes/feed/gpufeed.h"
+#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_steps.h"

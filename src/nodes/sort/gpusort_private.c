@@ -17,7 +17,7 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "nodes/feed/gpufeed.h"
+#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 
 List *

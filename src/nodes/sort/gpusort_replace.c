@@ -33,7 +33,7 @@
 #include "rewrite/rewriteManip.h"
 
 #include "guc.h"
-#include "nodes/feed/gpufeed.h"
+#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"

@@ -30,11 +30,11 @@
 #include "utils/selfuncs.h"
 
 #include "compat.h"
+#include "feed/group_sample.h"
 #include "guc.h"
 #include "nodes/group/gpuchoice.h"
 #include "nodes/sort/gpusort_path.h"
 #include "plan/sort_cost.h"
-#include "sort/sort_groups.h"
 
 /*
  * PostgreSQL sorts values that need no tuple around them, as one of them is all

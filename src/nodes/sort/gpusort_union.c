@@ -28,9 +28,9 @@
 #include "port/pg_bitutils.h"
 
 #include "compat.h"
+#include "feed/group_sample.h"
 #include "guc.h"
 #include "nodes/sort/gpusort_path.h"
-#include "sort/sort_groups.h"
 
 /* A UNION, as PostgreSQL's paths show it. */
 typedef struct Union

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
- * sort_feed.h
+ * feeder.h
  *	  Feeding tuples to the device, in the leader and in parallel workers.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_SORT_FEED_H
-#define GS_SORT_FEED_H
+#ifndef GS_FEEDER_H
+#define GS_FEEDER_H
 
 #include "chunk/chunk.h"
 #include "service/service_client.h"
@@ -52,4 +52,4 @@ extern GsFallback gs_put_fallback(const GsClient *client, GsPut put);
 
 extern uint64 gs_feeder_rows(const GsFeeder *feeder);
 
-#endif							/* GS_SORT_FEED_H */
+#endif							/* GS_FEEDER_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * page_scan.c
- *	  Feeding the tuples of a table's scan page by page (gpufeed.h).
+ *	  Feeding the tuples of a table's scan page by page (page_scan.h).
  *
  * A row's way from a heap page through the executor, heap_getnextslot(), a slot,
  * slot_deform_heap_tuple() and ExecProject(), takes longer than all that gpusort does with it.
@@ -46,8 +46,7 @@
 
 #include "compat.h"
 #include "feed/heap_pages.h"
-#include "nodes/feed/gpufeed.h"
-#include "plan/plan_walk.h"
+#include "feed/page_scan.h"
 
 struct GsPageScan
 {
@@ -78,11 +77,12 @@ read_sources(const Plan *plan)
 	foreach(lc, plan->targetlist)
 	{
 		Expr	   *expr = lfirst_node(TargetEntry, lc)->expr;
-		const Var  *var = (const Var *) gs_plan_strip_relabel((Node *) expr);
 
-		if (!IsA(var, Var) || var->varattno <= 0)
+		while (IsA(expr, RelabelType))
+			expr = ((RelabelType *) expr)->arg;
+		if (!IsA(expr, Var) || ((Var *) expr)->varattno <= 0)
 			return NULL;
-		sources[foreach_current_index(lc)] = var->varattno;
+		sources[foreach_current_index(lc)] = ((Var *) expr)->varattno;
 	}
 	return sources;
 }

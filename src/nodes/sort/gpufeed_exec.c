@@ -11,7 +11,7 @@
  *	  - once the device's memory is full, the rows of the chunk in work and
  *		all that follow.
  * When the service is lost it ends at once: GpuSort will notice, and run the
- * child again.  It also ends when a feeder has found few groups (sort_groups.h).
+ * child again.  It also ends when a feeder has found few groups (group_sample.h).
  *
  * Tests: regress/plans, tap/fault_cancel
  *
@@ -26,9 +26,9 @@
 #include "storage/shm_toc.h"
 #include "utils/memutils.h"
 
-#include "nodes/feed/gpufeed.h"
+#include "feed/page_scan.h"
+#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
-#include "sort/sort_feed.h"
 
 /* In the DSM segment of the parallel query. */
 typedef struct GsFeedShared

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * sort_groups.c
- *	  How many groups of equal keys a sort will have (sort_groups.h).
+ * group_sample.c
+ *	  How many groups of equal keys a sort will have (group_sample.h).
  *
  * The sample has the hashes of some keys, chosen by the hash: of a key that is chosen all rows
  * are.  So a few thousand hashes tell of all rows of some chunks.
@@ -15,7 +15,7 @@
 #include <math.h>
 
 #include "common/hashfn.h"
-#include "sort/sort_groups.h"
+#include "feed/group_sample.h"
 
 #define MAX_HASHES	16384
 

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * sort_groups.h
+ * group_sample.h
  *	  How many groups of equal keys a sort will have, guessed from its first rows.
  *
  * Two estimators are used, and the one that finds more groups is believed:
@@ -16,8 +16,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef GS_SORT_GROUPS_H
-#define GS_SORT_GROUPS_H
+#ifndef GS_GROUP_SAMPLE_H
+#define GS_GROUP_SAMPLE_H
 
 #include "chunk/chunk.h"
 
@@ -45,4 +45,4 @@ extern void gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uin
  */
 extern bool gs_groups_are_few(GsGroupSample *sample, double rows, bool first);
 
-#endif							/* GS_SORT_GROUPS_H */
+#endif							/* GS_GROUP_SAMPLE_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
- * sort_feed.c
- *	  Feeding tuples to the device (sort_feed.h).
+ * feeder.c
+ *	  Feeding tuples to the device (feeder.h).
  *
  * The first chunk's worth of rows is written in memory of this process, and copied into
  * a chunk when it is complete.  So a feeder of few rows holds a chunk for no longer than
@@ -16,8 +16,8 @@
 
 #include "utils/memutils.h"
 
-#include "sort/sort_feed.h"
-#include "sort/sort_groups.h"
+#include "feed/feeder.h"
+#include "feed/group_sample.h"
 
 /* Groups are looked for in so many first chunks of each feeder. */
 #define GROUP_CHUNKS	4
