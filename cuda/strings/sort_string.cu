@@ -38,6 +38,7 @@
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/warp/warp_reduce.cuh>
+#include <cuda/atomic>
 
 #include <algorithm>
 
@@ -155,7 +156,8 @@ __global__ void __launch_bounds__(threads)
 
     rows[i] = row;
     segment_of[i] = segment;
-    skip = *const_cast<volatile u32 *>(&segments.skip[segment]);
+    skip = cuda::atomic_ref<u32, cuda::thread_scope_device>(segments.skip[segment])
+               .load(cuda::memory_order_relaxed);
     shared = skip == 0
                  ? 0
                  : compare_keys(load_key(keys, row), load_key(keys, sorted_rows[source]), depth, depth + skip)
