@@ -29,6 +29,7 @@
 #include "rows/gather.cuh"
 
 #include <cub/device/device_scan.cuh>
+#include <cub/thread/thread_search.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -122,22 +123,8 @@ __global__ void __launch_bounds__(threads)
 {
   u64 page = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (page > n_pages)
-    return;
-
-  u64 low = 0;
-  u64 high = n_rows;
-
-  while (low < high)
-  {
-    u64 middle = low + (high - low) / 2;
-
-    if (begin[middle] < page * quota)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  first_row[page] = low;
+  if (page <= n_pages)
+    first_row[page] = cub::LowerBound(begin, u64{n_rows}, page * quota);
 }
 
 // Finds the pages one after the other, by one warp, each as full as possible.
@@ -182,7 +169,7 @@ __global__ void __launch_bounds__(threads) place_rows(const u64 *begin, const u6
   if (i >= n_rows)
     return;
 
-  u64 page = find_last(n_pages, [&](u64 k) { return first_row[k] <= i; });
+  u64 page = cub::UpperBound(first_row, n_pages, i) - 1;
   u64 first = first_row[page];
   u32 offset = static_cast<u32>(begin[i] - begin[first] - (i - first) * entry_bytes(shapes.format));
 

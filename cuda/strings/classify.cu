@@ -36,6 +36,9 @@
  */
 #include "strings/splitters.cuh"
 
+#include <cub/iterator/cache_modified_input_iterator.cuh>
+#include <cub/thread/thread_search.cuh>
+
 #include <algorithm>
 
 #include "strings/key_compare.cuh"
@@ -145,17 +148,8 @@ __device__ __forceinline__ u32 search_levels(const Splitters &splitters, u32 low
     }
 
     u64 word = key_word(key, depth);
-    u32 high = end;
 
-    while (low < high)
-    {
-      u32 middle = low + (high - low) / 2;
-
-      if (__ldg(words + middle) < word)
-        low = middle + 1;
-      else
-        high = middle;
-    }
+    low += cub::LowerBound(cub::CacheModifiedInputIterator<cub::LOAD_LDG, u64>(words + low), end - low, word);
     if (low == end || __ldg(words + low) != word)
       return 2 * low;
     if (!goes_on(word))

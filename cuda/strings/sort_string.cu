@@ -37,6 +37,7 @@
 #include "strings/sort_string.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/thread/thread_search.cuh>
 #include <cub/warp/warp_reduce.cuh>
 #include <cuda/atomic>
 
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(threads)
   {
     u32 i = static_cast<u32>(place);
 
-    segment = find_last(n_segments, [&](u32 k) { return segments.place[k] <= i; });
+    segment = cub::UpperBound(segments.place, n_segments, i) - 1;
 
     u32 source = segments.source[segment];
     u32 depth = segments.depth[segment];
