@@ -47,6 +47,7 @@
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
+#include <thrust/functional.h>
 
 #include <algorithm>
 #include <utility>
@@ -60,16 +61,6 @@ namespace
 {
 
 constexpr u32 threads = 256;
-
-struct IsLive
-{
-  __host__ __device__ u32 operator()(u8 live) const
-  {
-    return live;
-  }
-};
-
-using LiveFlags = thrust::transform_iterator<IsLive, const u8 *>;
 
 // The counts of a round, which the device tells the host.
 struct RoundResult
@@ -121,8 +112,8 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, length_bytes, lengths, rows, n_rows));
-  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, scan_bytes, LiveFlags(workspace.lives, IsLive()),
-                                            workspace.place, n_rows));
+  GS_CUDA_TRY(cub::DeviceScan::ExclusiveScan(nullptr, scan_bytes, workspace.lives, workspace.place,
+                                             thrust::plus<u32>(), u32{0}, n_rows));
   GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(nullptr, segment_bytes, segment_flags(workspace.live[0].words),
                                             workspace.segment, n_rows));
   workspace.temp_bytes = std::max({sort_bytes, length_bytes, scan_bytes, segment_bytes});
@@ -373,8 +364,8 @@ private:
   {
     size_t temp_bytes = workspace.temp_bytes;
 
-    GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(
-        workspace.temp, temp_bytes, LiveFlags(workspace.lives, IsLive()), workspace.place, n, stream));
+    GS_CUDA_TRY(cub::DeviceScan::ExclusiveScan(workspace.temp, temp_bytes, workspace.lives, workspace.place,
+                                               thrust::plus<u32>(), u32{0}, n, stream));
     scatter<<<blocks_for(n, threads), threads, 0, stream>>>(live, workspace.lives, workspace.place, n, spare,
                                                             workspace.result);
     GS_CUDA_LAUNCHED();
