@@ -184,7 +184,6 @@ __device__ __forceinline__ u32 find_bucket(const Splitters &splitters, const u64
 }
 
 // Reads the upper levels of the tree into shared memory, for find_bucket().
-template <u32 threads>
 __device__ __forceinline__ void load_upper_tree(const Splitters &splitters, u32 levels, u64 *upper_tree)
 {
   for (u32 i = threadIdx.x + 1; i < 1u << min(levels, tree_levels_on_chip); i += threads)
@@ -219,7 +218,7 @@ __global__ void __launch_bounds__(threads)
 
   if (at < n_rows)
     next = load_key(keys, static_cast<u32>(at));
-  load_upper_tree<threads>(splitters, levels, upper_tree);
+  load_upper_tree(splitters, levels, upper_tree);
   __syncthreads();
 
   for (; at < n_rows; at += stride)
