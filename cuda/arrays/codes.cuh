@@ -273,12 +273,6 @@ __device__ __forceinline__ void materialize(Wide &x)
   materialize(x.low);
 }
 
-template <typename Code>
-__device__ __forceinline__ Code shuffle_xor(Code x, u32 mask)
-{
-  return __shfl_xor_sync(~0u, x, mask);
-}
-
 __device__ __forceinline__ Wide shuffle_xor(const Wide &x, u32 mask)
 {
   return {__shfl_xor_sync(~0u, x.high, mask), __shfl_xor_sync(~0u, x.low, mask)};
@@ -305,37 +299,6 @@ __device__ __forceinline__ Code upper_word(Code code)
 __device__ __forceinline__ u64 upper_word(const Wide &code)
 {
   return code.high;
-}
-
-// Puts the lower of two codes into a, the higher one into b.
-__device__ __forceinline__ void compare_exchange(u32 &a, u32 &b)
-{
-  u32 low = min(a, b);
-
-  b = max(a, b);
-  a = low;
-}
-
-template <typename Code>
-__device__ __forceinline__ void compare_exchange(Code &a, Code &b)
-{
-  Code x = a;
-  bool swaps = b < a;
-
-  a = swaps ? b : x;
-  b = swaps ? x : b;
-}
-
-// The lower of two codes, or the higher one.
-__device__ __forceinline__ u32 lower_or_higher(u32 x, u32 y, bool lower)
-{
-  return lower ? min(x, y) : max(x, y);
-}
-
-template <typename Code>
-__device__ __forceinline__ Code lower_or_higher(const Code &x, const Code &y, bool lower)
-{
-  return (y < x) == lower ? y : x;
 }
 
 } // namespace gpusort

@@ -60,7 +60,7 @@ struct TinySorter
     u32 end = inclusive_sum(n);
     u32 begin = end - n;
 
-    Sorter::sort_items(items);
+    sort_items(items);
     __syncwarp();
     base[lane] = reinterpret_cast<u64>(array) - u64{begin} * map.bytes;
 #pragma unroll

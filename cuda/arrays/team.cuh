@@ -59,6 +59,7 @@
 
 #include "arrays/codes.cuh"
 #include "arrays/tuning.cuh"
+#include "block/network.cuh"
 
 namespace gpusort
 {
@@ -101,56 +102,7 @@ struct Team
       __syncthreads();
   }
 
-  // Batcher's odd-even merge sort.
-  static __device__ __forceinline__ void sort_items(Code (&codes)[items])
-  {
-#pragma unroll
-    for (int p = 1; p < items; p *= 2)
-#pragma unroll
-      for (int k = p; k >= 1; k /= 2)
-#pragma unroll
-        for (int i = 0; i < items; i++)
-          if (i >= k % p && (i - k % p) / k % 2 == 0 && i + k < items && i / (2 * p) == (i + k) / (2 * p))
-            compare_exchange(codes[i], codes[i + k]);
-  }
-
-  // Half-cleaners for the items at distance `from` and below.
-  template <int from>
-  static __device__ __forceinline__ void clean_items(Code (&codes)[items])
-  {
-#pragma unroll
-    for (int d = from; d >= 1; d /= 2)
-#pragma unroll
-      for (int i = 0; i < items; i++)
-        if ((i & d) == 0)
-          compare_exchange(codes[i], codes[i + d]);
-  }
-
-  // Compares items with those of the lane at distance `mask`, mirrored or not.
-  template <bool mirror>
-  static __device__ __forceinline__ void compare_lanes(Code (&codes)[items], u32 mask, bool lower)
-  {
-    if constexpr (mirror)
-    {
-#pragma unroll
-      for (int i = 0; i < items / 2; i++)
-      {
-        Code y = shuffle_xor(codes[items - 1 - i], mask);
-        Code z = shuffle_xor(codes[i], mask);
-
-        codes[i] = lower_or_higher(codes[i], y, lower);
-        codes[items - 1 - i] = lower_or_higher(codes[items - 1 - i], z, lower);
-      }
-    }
-    else
-    {
-#pragma unroll
-      for (int i = 0; i < items; i++)
-        codes[i] = lower_or_higher(codes[i], shuffle_xor(codes[i], mask), lower);
-    }
-  }
-
-  // The same with a thread of another warp.
+  // Compares items with those of a thread of another warp, mirrored or not.
   static __device__ __forceinline__ void compare_warps(Code (&codes)[items], Code *shared, u32 thread,
                                                        u32 mask, bool mirror, bool lower)
   {

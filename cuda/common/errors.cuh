@@ -31,9 +31,7 @@ struct Failure
   GsError error;
 };
 
-[[noreturn]] inline void fail(GsStatus status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-[[noreturn]] inline void fail(GsStatus status, const char *format, ...)
+[[noreturn, gnu::format(printf, 2, 3)]] inline void fail(GsStatus status, const char *format, ...)
 {
   Failure failure{status, {}};
   va_list args;

@@ -9,6 +9,7 @@
 #define GS_HANDLES_CUH
 
 #include <chrono>
+#include <memory>
 
 #include "common/errors.cuh"
 
@@ -132,6 +133,27 @@ public:
 
 private:
   T *objects = nullptr;
+};
+
+// Pinned host memory that grows.
+class PinnedBuffer
+{
+public:
+  // So many bytes, whose contents are not those of before.
+  char *get(size_t bytes)
+  {
+    if (bytes > size)
+    {
+      size = 0;
+      memory = std::make_unique<Pinned<char>>(2 * bytes);
+      size = 2 * bytes;
+    }
+    return memory->get();
+  }
+
+private:
+  size_t size = size_t{64} << 10;
+  std::unique_ptr<Pinned<char>> memory = std::make_unique<Pinned<char>>(size);
 };
 
 } // namespace gpusort

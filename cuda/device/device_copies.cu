@@ -324,7 +324,7 @@ void start_fetch_keys(CopySlot *slot, CopyLane *lane)
   GsDeviceSort *sort = request.sort;
   u64 first = request.number;
   u64 n_rows = sort->output.n_rows;
-  u32 *n_keys = &lane->counts->n_keys[slot - lane->slots];
+  u32 *n_keys = lane->n_keys.get() + (slot - lane->slots);
 
   check_usable(sort, request);
   if (!sort->performed || first > n_rows)
@@ -368,7 +368,7 @@ void finish_fetch(CopySlot *slot, CopyLane *lane)
 
   if (request.call == Call::fetch_keys)
   {
-    *request.n_keys = lane->counts->n_keys[slot - lane->slots];
+    *request.n_keys = lane->n_keys.get()[slot - lane->slots];
     if (*request.n_keys == 0 && request.number < sort->output.n_rows)
       fail(GS_INVALID, "%llu bytes have no room for key %llu", request.bytes, request.number);
   }

@@ -162,7 +162,7 @@ void discard_memory(GsDeviceSort *sort)
     memory.push_back(sort->page_memory);
   if (sort->key_memory != nullptr)
     memory.push_back(sort->key_memory);
-  sort->device->memory->discard(std::move(memory));
+  sort->device->memory->discard(memory);
 }
 
 void cuda_sort_close(GsDeviceSort *sort)

@@ -122,14 +122,11 @@ void DeviceMemory::free(void *memory, cudaStream_t stream)
   (void)cudaGetLastError();
 }
 
-void DeviceMemory::discard(std::vector<void *> &&memory)
+void DeviceMemory::discard(const std::vector<void *> &memory)
 {
   std::lock_guard<std::mutex> guard(lock);
 
-  if (garbage.empty())
-    garbage = std::move(memory);
-  else
-    garbage.insert(garbage.end(), memory.begin(), memory.end());
+  garbage.insert(garbage.end(), memory.begin(), memory.end());
 }
 
 void DeviceMemory::drain()

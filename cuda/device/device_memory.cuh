@@ -47,7 +47,7 @@ public:
 
   // Takes memory that no stream uses any more.  drain() frees it, and so does the
   // next allocation.
-  void discard(std::vector<void *> &&memory);
+  void discard(const std::vector<void *> &memory);
   void drain();
 
   // Gives cached memory back to the driver.

@@ -135,12 +135,7 @@ struct CopyLane
   Stream gather_stream;
   Stream copy_stream;
   CopySlot slots[max_slots];
-
-  struct KeyCounts
-  {
-    u32 n_keys[max_slots];
-  };
-  Pinned<KeyCounts> counts; // of the slots, written by the device
+  Pinned<u32> n_keys{max_slots}; // of the slots, written by the device
 };
 
 // A chunk of arrays that is being sorted, or whose sort could not be started.

@@ -17,6 +17,7 @@
 #include "device/perform.cuh"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include "rows/keep.cuh"
@@ -93,9 +94,11 @@ RowStats make_keys(Performer &performer, const SortContext &context, const Perfo
                    const Workspace &workspace)
 {
   u64 n_images = input.images.size();
+  u64 bytes = n_images * sizeof(ImageRef);
+  char *images = performer.buffer.get(bytes);
 
-  GS_CUDA_TRY(cudaMemcpyAsync(workspace.images, input.images.data(), n_images * sizeof(ImageRef),
-                              cudaMemcpyHostToDevice, context.stream));
+  memcpy(images, input.images.data(), bytes);
+  GS_CUDA_TRY(cudaMemcpyAsync(workspace.images, images, bytes, cudaMemcpyHostToDevice, context.stream));
   build_keys({workspace.images, static_cast<u32>(n_images), input.n_rows, input.chunk_bytes, input.key_width,
               input.format},
              workspace.keys, workspace.stats, context.stream);
@@ -181,7 +184,7 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
 
   order_rows(workspace.images, job, rows, stream);
   layout_pages({rows, n_rows, input.format, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
-               layout_workspace, &output->pages, stream);
+               layout_workspace, performer.buffer, &output->pages, stream);
 
   output->n_rows = n_rows;
   output->format = input.format;

@@ -46,6 +46,7 @@ struct Performer
   Pinned<CountsMemory> counts; // of the engine
   Pinned<RowStats> stats;
   Pinned<u32> number;
+  PinnedBuffer buffer; // for arrays on their way to the device and back
 
   // Waits until the stream has done all of its work.
   void wait()

@@ -193,7 +193,7 @@ void reorder(Performer &performer, DeviceMemory &memory, const MoveInput &input,
   GS_CUDA_LAUNCHED();
   layout_pages(
       {output.rows, input.n_rows, output.format, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
-      workspace.layout, pages, stream);
+      workspace.layout, performer.buffer, pages, stream);
 }
 
 } // namespace gpusort

@@ -44,13 +44,6 @@ EngineReport run_own(const SortContext &context, const OrderJob &job)
   return sort_string(context, job);
 }
 
-// The options that a variant of radix2013 stands for.
-Radix2013Options radix2013_options(GsEngine engine)
-{
-  return {engine == GS_ENGINE_RADIX2013_FIXED || engine == GS_ENGINE_RADIX2013_FIXED_KEEP,
-          engine == GS_ENGINE_RADIX2013_KEEP || engine == GS_ENGINE_RADIX2013_FIXED_KEEP};
-}
-
 } // namespace
 
 u64 engine_workspace(GsEngine engine, u32 n_rows)
@@ -58,9 +51,6 @@ u64 engine_workspace(GsEngine engine, u32 n_rows)
   switch (engine)
   {
   case GS_ENGINE_RADIX2013:
-  case GS_ENGINE_RADIX2013_FIXED:
-  case GS_ENGINE_RADIX2013_KEEP:
-  case GS_ENGINE_RADIX2013_FIXED_KEEP:
     return radix2013_workspace(n_rows);
   case GS_ENGINE_MERGE2012:
     return merge2012_workspace(n_rows);
@@ -76,10 +66,7 @@ EngineReport run_engine(const SortContext &context, GsEngine engine, const Order
   switch (engine)
   {
   case GS_ENGINE_RADIX2013:
-  case GS_ENGINE_RADIX2013_FIXED:
-  case GS_ENGINE_RADIX2013_KEEP:
-  case GS_ENGINE_RADIX2013_FIXED_KEEP:
-    return {gs_engine_name(engine), radix2013(context, radix2013_options(engine), job)};
+    return {gs_engine_name(engine), radix2013(context, job)};
   case GS_ENGINE_MERGE2012:
     return {gs_engine_name(engine), merge2012(job, context.stream)};
   case GS_ENGINE_RADIX2011:

@@ -218,11 +218,6 @@ const char *sort_fixed(const OrderJob &job, cudaStream_t stream)
 {
   SqueezedLayout layout = squeezed_layout(job.stats);
 
-  if (layout.n_bytes == 0)
-  {
-    order_equal_keys(job.n_rows, job.order, stream);
-    return "all keys equal";
-  }
   if (layout.n_bytes <= 4)
   {
     sort_squeezed<u32>(job, layout, stream);

@@ -54,7 +54,7 @@ void mark_squeezed_ties(const Key *keys, u32 n_rows, u8 *tie, cudaStream_t strea
 void order_equal_keys(u32 n_rows, const KeyOrder &order, cudaStream_t stream);
 
 // The engine: does it take the keys, bytes of workspace for any n_rows of them, and their
-// sort, which returns a name for EXPLAIN.
+// sort, which returns a name for EXPLAIN.  Not all keys are equal.
 bool sort_fixed_fits(const RowStats &stats);
 u64 sort_fixed_workspace(u32 n_rows);
 const char *sort_fixed(const OrderJob &job, cudaStream_t stream);

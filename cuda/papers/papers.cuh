@@ -28,14 +28,8 @@
 namespace gpusort
 {
 
-struct Radix2013Options
-{
-  bool fixed; // segment numbers always take 4 bytes, not as few as possible
-  bool keep;  // singletons stay among the rows to the end
-};
-
 u64 radix2013_workspace(u32 n_rows);
-u32 radix2013(const SortContext &context, Radix2013Options options, const OrderJob &job);
+u32 radix2013(const SortContext &context, const OrderJob &job);
 
 u64 merge2012_workspace(u32 n_rows);
 u32 merge2012(const OrderJob &job, cudaStream_t stream);

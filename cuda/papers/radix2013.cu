@@ -19,10 +19,8 @@
  *		K, and how many are left for characters (16; section III.B), which are
  *		loaded and packed (17, 18).
  *
- * Options: "fixed" gives segments 4 bytes in every K, also in the first (table IV,
- * whose numbers of rounds show this); "keep" leaves singletons where they are
- * (table III).  In the paper's figures with a variable number of bytes, segments
- * take at least one byte from the second round on; so they do here.
+ * In the paper's figures segments take at least one byte of K from the second round on;
+ * so they do here.
  *
  * What differs from the paper
  *	  Characters are loaded by two aligned words instead of bytewise (a step of
@@ -49,6 +47,7 @@
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
+#include <thrust/functional.h>
 
 #include <algorithm>
 #include <utility>
@@ -62,22 +61,11 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 fixed_segment_bytes = 4;
-
-struct IsLive
-{
-  __host__ __device__ u32 operator()(u8 live) const
-  {
-    return live;
-  }
-};
-
-using LiveFlags = thrust::transform_iterator<IsLive, const u8 *>;
 
 // The counts of a round, which the device tells the host.
 struct RoundResult
 {
-  u32 live;           // rows that are not finished; with keep only whether there are any
+  u32 live;           // rows that are not finished
   u32 lengths_matter; // not 0: rows of the same K have ended with different lengths
 };
 
@@ -124,8 +112,8 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, length_bytes, lengths, rows, n_rows));
-  GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, scan_bytes, LiveFlags(workspace.lives, IsLive()),
-                                            workspace.place, n_rows));
+  GS_CUDA_TRY(cub::DeviceScan::ExclusiveScan(nullptr, scan_bytes, workspace.lives, workspace.place,
+                                             thrust::plus<u32>(), u32{0}, n_rows));
   GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(nullptr, segment_bytes, segment_flags(workspace.live[0].words),
                                             workspace.segment, n_rows));
   workspace.temp_bytes = std::max({sort_bytes, length_bytes, scan_bytes, segment_bytes});
@@ -182,14 +170,9 @@ __global__ void __launch_bounds__(threads) load_lengths(const KeyRef *keys, u32 
     lengths[i] = load_key(keys, static_cast<u32>(i)).length;
 }
 
-__global__ void first_window(u32 chars, Window *window)
-{
-  *window = {0, chars};
-}
-
 // Lines 4 and 8: the first words.
 __global__ void __launch_bounds__(threads)
-    first_words(const KeyRef *keys, u32 n_rows, u32 chars, const u32 *rows, u64 *words)
+    first_words(const KeyRef *keys, u32 n_rows, const u32 *rows, u64 *words, Window *window)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -198,44 +181,38 @@ __global__ void __launch_bounds__(threads)
 
   KeyRef key = load_key(keys, rows[i]);
 
-  words[i] = load_word(key.address, key.length) >> (prefix_bytes - chars) * 8;
+  words[i] = load_word(key.address, key.length);
+  if (i == 0)
+    *window = {0, prefix_bytes};
 }
 
-// Line 11: marks the rows that go on, and writes the others to the output.  With
-// keep the rows are written at the end, and only counts whether any goes on.
-template <bool keep>
+// Line 11: marks the rows that go on, and writes the others to the output.
 __global__ void __launch_bounds__(threads)
     mark_singletons(SortedRows in, const Window *window, bool by_length, u8 *lives, RoundResult *result,
                     KeyOrder order)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
-  bool goes_on = false;
 
-  if (i < in.n)
+  if (i >= in.n)
+    return;
+
+  SortedRow row = in.load(*window, i);
+  bool like_last = i > 0 && in.live.words[i - 1] == row.word;
+  bool like_next = i + 1 < in.n && in.live.words[i + 1] == row.word;
+  u32 last_end = like_last ? in.load(*window, i - 1).end : SortedRow::not_ended;
+  bool goes_on =
+      row.end == SortedRow::not_ended && ((like_last && last_end == SortedRow::not_ended) || like_next);
+
+  if (like_last && last_end != row.end && !by_length)
+    result->lengths_matter = 1;
+  lives[i] = goes_on;
+  if (!goes_on)
   {
-    SortedRow row = in.load(*window, i);
-    bool like_last = i > 0 && in.live.words[i - 1] == row.word;
-    bool like_next = i + 1 < in.n && in.live.words[i + 1] == row.word;
-    u32 last_end = like_last ? in.load(*window, i - 1).end : SortedRow::not_ended;
+    u32 rank = in.live.ranks[i];
 
-    if (like_last && last_end != row.end && !by_length)
-      result->lengths_matter = 1;
-    goes_on =
-        row.end == SortedRow::not_ended && ((like_last && last_end == SortedRow::not_ended) || like_next);
-    if (!keep)
-    {
-      lives[i] = goes_on;
-      if (!goes_on)
-      {
-        u32 rank = in.live.ranks[i];
-
-        order.row[rank] = in.live.rows[i];
-        order.tie[rank] = like_last && row.end != SortedRow::not_ended && last_end == row.end;
-      }
-    }
+    order.row[rank] = in.live.rows[i];
+    order.tie[rank] = like_last && row.end != SortedRow::not_ended && last_end == row.end;
   }
-  if (keep && __syncthreads_or(goes_on) && threadIdx.x == 0)
-    result->live = 1;
 }
 
 // Line 13: moves the rows that go on together, in their order.
@@ -261,7 +238,7 @@ __global__ void __launch_bounds__(threads)
 
 // Lines 16 to 18: the next words, in place of the old ones.
 __global__ void __launch_bounds__(threads)
-    pack_words(SortedRows in, const u32 *segment, bool fixed, const Window *window, Window *next)
+    pack_words(SortedRows in, const u32 *segment, const Window *window, Window *next)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -269,7 +246,7 @@ __global__ void __launch_bounds__(threads)
     return;
 
   u32 offset = window->to;
-  u32 segment_bytes = fixed ? fixed_segment_bytes : (32 - __clz(segment[in.n - 1] | 1) + 7) / 8;
+  u32 segment_bytes = (32 - __clz(segment[in.n - 1] | 1) + 7) / 8;
   KeyRef key = load_key(in.keys, in.live.rows[i]);
   u64 chars = load_word(key.address + offset, key.length > offset ? key.length - offset : 0);
 
@@ -279,25 +256,13 @@ __global__ void __launch_bounds__(threads)
     *next = {offset, offset + prefix_bytes - segment_bytes};
 }
 
-__global__ void __launch_bounds__(threads) write_kept(SortedRows in, const Window *window, KeyOrder order)
-{
-  u64 i = u64{blockIdx.x} * threads + threadIdx.x;
-
-  if (i >= in.n)
-    return;
-  order.row[i] = in.live.rows[i];
-  order.tie[i] = i > 0 && in.live.words[i] == in.live.words[i - 1] &&
-                 in.load(*window, i).end == in.load(*window, i - 1).end;
-}
-
 // One attempt, with the rows in their own order or in that of their lengths.
 class Attempt
 {
 public:
-  Attempt(const SortContext &context, Radix2013Options options, const OrderJob &job,
-          const Workspace &workspace, bool by_length)
-      : context(context), stream(context.stream), options(options), job(job), workspace(workspace),
-        live(workspace.live[0]), spare(workspace.live[1]), n(job.n_rows), by_length(by_length)
+  Attempt(const SortContext &context, const OrderJob &job, const Workspace &workspace, bool by_length)
+      : context(context), stream(context.stream), job(job), workspace(workspace), live(workspace.live[0]),
+        spare(workspace.live[1]), n(job.n_rows), by_length(by_length)
   {
   }
 
@@ -309,13 +274,8 @@ public:
     {
       rounds++;
       sort_words();
-      if (options.keep)
-        mark<true>();
-      else
-      {
-        mark<false>();
-        compact();
-      }
+      mark();
+      compact();
       GS_CUDA_TRY(cudaMemcpyAsync(context.counts<RoundResult>(), workspace.result, sizeof(RoundResult),
                                   cudaMemcpyDeviceToHost, stream));
       context.wait();
@@ -325,21 +285,12 @@ public:
       if (result.lengths_matter != 0)
         return false;
       if (result.live == 0)
-        break;
+        return true;
       context.check_cancelled();
-      if (!options.keep)
-      {
-        std::swap(live, spare);
-        n = result.live;
-      }
+      std::swap(live, spare);
+      n = result.live;
       next_words();
     }
-    if (options.keep)
-    {
-      write_kept<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), window(), job.order);
-      GS_CUDA_LAUNCHED();
-    }
-    return true;
   }
 
   u32 rounds = 0;
@@ -360,7 +311,6 @@ private:
 
   void begin()
   {
-    u32 chars = options.fixed ? prefix_bytes - fixed_segment_bytes : prefix_bytes;
     u32 blocks = blocks_for(n, threads);
 
     number_rows<<<blocks, threads, 0, stream>>>(n, live.rows, live.ranks);
@@ -374,9 +324,7 @@ private:
       GS_CUDA_LAUNCHED();
       sort_rows(lengths);
     }
-    first_window<<<1, 1, 0, stream>>>(chars, next_window());
-    GS_CUDA_LAUNCHED();
-    first_words<<<blocks, threads, 0, stream>>>(job.keys, n, chars, live.rows, live.words);
+    first_words<<<blocks, threads, 0, stream>>>(job.keys, n, live.rows, live.words, next_window());
     GS_CUDA_LAUNCHED();
   }
 
@@ -403,11 +351,10 @@ private:
     spare.words = words.Alternate();
   }
 
-  template <bool keep>
   void mark()
   {
     GS_CUDA_TRY(cudaMemsetAsync(workspace.result, 0, sizeof(RoundResult), stream));
-    mark_singletons<keep><<<blocks_for(n, threads), threads, 0, stream>>>(
+    mark_singletons<<<blocks_for(n, threads), threads, 0, stream>>>(
         sorted(), window(), by_length, workspace.lives, workspace.result, job.order);
     GS_CUDA_LAUNCHED();
   }
@@ -417,8 +364,8 @@ private:
   {
     size_t temp_bytes = workspace.temp_bytes;
 
-    GS_CUDA_TRY(cub::DeviceScan::ExclusiveSum(
-        workspace.temp, temp_bytes, LiveFlags(workspace.lives, IsLive()), workspace.place, n, stream));
+    GS_CUDA_TRY(cub::DeviceScan::ExclusiveScan(workspace.temp, temp_bytes, workspace.lives, workspace.place,
+                                               thrust::plus<u32>(), u32{0}, n, stream));
     scatter<<<blocks_for(n, threads), threads, 0, stream>>>(live, workspace.lives, workspace.place, n, spare,
                                                             workspace.result);
     GS_CUDA_LAUNCHED();
@@ -431,14 +378,13 @@ private:
 
     GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(workspace.temp, temp_bytes, segment_flags(live.words),
                                               workspace.segment, n, stream));
-    pack_words<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), workspace.segment, options.fixed,
-                                                               window(), next_window());
+    pack_words<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), workspace.segment, window(),
+                                                               next_window());
     GS_CUDA_LAUNCHED();
   }
 
   const SortContext &context;
   cudaStream_t stream;
-  Radix2013Options options;
   const OrderJob &job;
   const Workspace &workspace;
   LiveRows live;
@@ -454,16 +400,16 @@ u64 radix2013_workspace(u32 n_rows)
   return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
-u32 radix2013(const SortContext &context, Radix2013Options options, const OrderJob &job)
+u32 radix2013(const SortContext &context, const OrderJob &job)
 {
   TempStorage storage(job.workspace);
   Workspace workspace = alias_workspace(storage, job.n_rows);
-  Attempt plain(context, options, job, workspace, false);
+  Attempt plain(context, job, workspace, false);
 
   if (plain.run())
     return plain.rounds;
 
-  Attempt by_length(context, options, job, workspace, true);
+  Attempt by_length(context, job, workspace, true);
 
   by_length.run();
   return plain.rounds + by_length.rounds;

@@ -29,6 +29,7 @@
 #include "rows/gather.cuh"
 
 #include <cub/device/device_scan.cuh>
+#include <cub/thread/thread_search.cuh>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -122,22 +123,8 @@ __global__ void __launch_bounds__(threads)
 {
   u64 page = u64{blockIdx.x} * threads + threadIdx.x;
 
-  if (page > n_pages)
-    return;
-
-  u64 low = 0;
-  u64 high = n_rows;
-
-  while (low < high)
-  {
-    u64 middle = low + (high - low) / 2;
-
-    if (begin[middle] < page * quota)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  first_row[page] = low;
+  if (page <= n_pages)
+    first_row[page] = cub::LowerBound(begin, u64{n_rows}, page * quota);
 }
 
 // Finds the pages one after the other, by one warp, each as full as possible.
@@ -182,7 +169,7 @@ __global__ void __launch_bounds__(threads) place_rows(const u64 *begin, const u6
   if (i >= n_rows)
     return;
 
-  u64 page = find_last(n_pages, [&](u64 k) { return first_row[k] <= i; });
+  u64 page = cub::UpperBound(first_row, n_pages, i) - 1;
   u64 first = first_row[page];
   u32 offset = static_cast<u32>(begin[i] - begin[first] - (i - first) * entry_bytes(shapes.format));
 
@@ -277,7 +264,8 @@ void order_rows(const ImageRef *images, const OrderJob &job, const OrderedRows &
   GS_CUDA_LAUNCHED();
 }
 
-void layout_pages(const PageInput &input, void *memory, PageTable *table, cudaStream_t stream)
+void layout_pages(const PageInput &input, void *memory, PinnedBuffer &buffer, PageTable *table,
+                  cudaStream_t stream)
 {
   u64 n_pages = max_pages(input.page_bytes_total, input.chunk_bytes);
   TempStorage storage(memory);
@@ -298,20 +286,21 @@ void layout_pages(const PageInput &input, void *memory, PageTable *table, cudaSt
       workspace.begin, workspace.first_row, n_pages, input.n_rows, shapes, workspace.row_bytes);
   GS_CUDA_LAUNCHED();
 
-  table->first_row.resize(n_pages + 1);
-  table->row_bytes.resize(n_pages);
-  GS_CUDA_TRY(cudaMemcpyAsync(table->first_row.data(), workspace.first_row, (n_pages + 1) * sizeof(u64),
-                              cudaMemcpyDeviceToHost, stream));
-  GS_CUDA_TRY(cudaMemcpyAsync(table->row_bytes.data(), workspace.row_bytes, n_pages * sizeof(u32),
-                              cudaMemcpyDeviceToHost, stream));
+  u64 first_row_bytes = (n_pages + 1) * sizeof(u64);
+  char *table_memory = buffer.get(first_row_bytes + n_pages * sizeof(u32));
+  u64 *first_row = reinterpret_cast<u64 *>(table_memory);
+  u32 *row_bytes = reinterpret_cast<u32 *>(table_memory + first_row_bytes);
+
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(first_row, workspace.first_row, first_row_bytes, cudaMemcpyDeviceToHost, stream));
+  GS_CUDA_TRY(
+      cudaMemcpyAsync(row_bytes, workspace.row_bytes, n_pages * sizeof(u32), cudaMemcpyDeviceToHost, stream));
   GS_CUDA_TRY(cudaStreamSynchronize(stream));
 
   // n_pages was an upper bound.  The pages beyond the last one begin at n_rows.
-  n_pages =
-      static_cast<u64>(std::lower_bound(table->first_row.begin(), table->first_row.end(), input.n_rows) -
-                       table->first_row.begin());
-  table->first_row.resize(n_pages + 1);
-  table->row_bytes.resize(n_pages);
+  n_pages = static_cast<u64>(std::lower_bound(first_row, first_row + n_pages + 1, input.n_rows) - first_row);
+  table->first_row.assign(first_row, first_row + n_pages + 1);
+  table->row_bytes.assign(row_bytes, row_bytes + n_pages);
 }
 
 void gather_page(const OrderedRows &rows, u32 n, GsPageFormat format, u32 chunk_bytes, void *page,

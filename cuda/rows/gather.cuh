@@ -38,9 +38,10 @@ struct PageInput
 
 u64 layout_pages_workspace(u32 n_rows, u64 page_bytes_total, u32 chunk_bytes);
 
-// Gives rows their places in pages, and fills the table.  `memory` is the
-// workspace.  Waits for the stream.
-void layout_pages(const PageInput &input, void *memory, PageTable *table, cudaStream_t stream);
+// Gives rows their places in pages, and fills the table, by way of the buffer.  `memory` is
+// the workspace.  Waits for the stream.
+void layout_pages(const PageInput &input, void *memory, PinnedBuffer &buffer, PageTable *table,
+                  cudaStream_t stream);
 
 // Copies n rows into a page in device memory: rows, in chunks with their keys, from the
 // front, entries or records from the end.  The bytes between them are not written.

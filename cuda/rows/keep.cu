@@ -15,6 +15,7 @@
 
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
+#include <thrust/functional.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -52,14 +53,6 @@ struct FirstRank
 
 using FirstRanks = thrust::transform_iterator<FirstRank, thrust::counting_iterator<u32>>;
 
-struct Max
-{
-  __host__ __device__ u32 operator()(u32 a, u32 b) const
-  {
-    return a > b ? a : b;
-  }
-};
-
 struct Workspace
 {
   u32 *first_rank; // of each rank: that of the first row with its key
@@ -82,7 +75,7 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
   size_t tie_bytes = 0;
 
   GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(nullptr, scan_bytes, first_ranks(nullptr),
-                                             static_cast<u32 *>(nullptr), Max(), n_rows));
+                                             static_cast<u32 *>(nullptr), thrust::maximum<u32>(), n_rows));
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, first_bytes, static_cast<u32 *>(nullptr),
                                          FirstFlags(nullptr, {}), static_cast<u32 *>(nullptr), n_rows));
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, row_bytes, static_cast<u32 *>(nullptr),
@@ -173,7 +166,7 @@ void keep_some(const GsKeep &keep, const OrderJob &job, void *memory, u32 *n_kep
   }
   if (keep.group.ties)
     GS_CUDA_TRY(cub::DeviceScan::InclusiveScan(workspace.temp, workspace.temp_bytes, first_ranks(order.tie),
-                                               workspace.first_rank, Max(), n_rows, stream));
+                                               workspace.first_rank, thrust::maximum<u32>(), n_rows, stream));
   mark_first_of_groups<<<blocks_for(n_rows, threads), threads, 0, stream>>>(
       keep.group, job.keys, order.row, keep.group.ties ? workspace.first_rank : nullptr, n_rows,
       workspace.kept);

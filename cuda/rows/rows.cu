@@ -21,6 +21,8 @@
 
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cub/thread/thread_search.cuh>
+#include <thrust/iterator/transform_iterator.h>
 
 #include <algorithm>
 
@@ -181,10 +183,19 @@ __device__ __forceinline__ void compare_key(const KeyBytes &key, const KeyBytes 
   stats->prefix = min(stats->prefix, shared);
 }
 
+struct FirstRow
+{
+  __host__ __device__ u32 operator()(const ImageRef &image) const
+  {
+    return image.first_row;
+  }
+};
+
 // Makes the key of a row and adds the row to the statistics.
 __device__ __forceinline__ KeyRef build_key(const Chunks &chunks, u32 row, RowStats *stats)
 {
-  u32 image_number = find_last(chunks.n_images, [&](u32 i) { return chunks.images[i].first_row <= row; });
+  auto first_rows = thrust::make_transform_iterator(chunks.images, FirstRow());
+  u32 image_number = cub::UpperBound(first_rows, chunks.n_images, row) - 1;
   const ImageRef image = chunks.images[image_number];
   GsRecord record = load_record(image, row - image.first_row);
   u32 key_len = record.key_len & GS_LENGTH_MASK;

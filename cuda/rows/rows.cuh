@@ -150,25 +150,6 @@ void check_device_code();
 // Fills keys[0 .. n_rows) and *stats, both in device memory.
 void build_keys(const Chunks &chunks, KeyRef *keys, RowStats *stats, cudaStream_t stream);
 
-// The last of n items for which `holds` is true: it is for some first ones, one at least.
-template <typename T, typename F>
-__device__ __forceinline__ T find_last(T n, F holds)
-{
-  T low = 0;
-  T high = n;
-
-  while (high - low > 1)
-  {
-    T middle = low + (high - low) / 2;
-
-    if (holds(middle))
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 __device__ __forceinline__ GsRecord load_record(const ImageRef &image, u32 i)
 {
   int4 raw = __ldg(reinterpret_cast<const int4 *>(image.first_record) - i);

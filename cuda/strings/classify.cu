@@ -36,6 +36,9 @@
  */
 #include "strings/splitters.cuh"
 
+#include <cub/iterator/cache_modified_input_iterator.cuh>
+#include <cub/thread/thread_search.cuh>
+
 #include <algorithm>
 
 #include "strings/key_compare.cuh"
@@ -145,17 +148,8 @@ __device__ __forceinline__ u32 search_levels(const Splitters &splitters, u32 low
     }
 
     u64 word = key_word(key, depth);
-    u32 high = end;
 
-    while (low < high)
-    {
-      u32 middle = low + (high - low) / 2;
-
-      if (__ldg(words + middle) < word)
-        low = middle + 1;
-      else
-        high = middle;
-    }
+    low += cub::LowerBound(cub::CacheModifiedInputIterator<cub::LOAD_LDG, u64>(words + low), end - low, word);
     if (low == end || __ldg(words + low) != word)
       return 2 * low;
     if (!goes_on(word))
@@ -190,7 +184,6 @@ __device__ __forceinline__ u32 find_bucket(const Splitters &splitters, const u64
 }
 
 // Reads the upper levels of the tree into shared memory, for find_bucket().
-template <u32 threads>
 __device__ __forceinline__ void load_upper_tree(const Splitters &splitters, u32 levels, u64 *upper_tree)
 {
   for (u32 i = threadIdx.x + 1; i < 1u << min(levels, tree_levels_on_chip); i += threads)
@@ -225,7 +218,7 @@ __global__ void __launch_bounds__(threads)
 
   if (at < n_rows)
     next = load_key(keys, static_cast<u32>(at));
-  load_upper_tree<threads>(splitters, levels, upper_tree);
+  load_upper_tree(splitters, levels, upper_tree);
   __syncthreads();
 
   for (; at < n_rows; at += stride)

@@ -16,7 +16,7 @@
  *	  segment.  A step packs for each entry, from the top, its segment, its
  *	  relation to the segment's pivot, the bits of its key after what it shares with
  *	  the pivot, the count of bytes and the entry's own number into 64 bits, and sorts
- *	  these values (block_sort.cuh).  The numbers make all values distinct, which makes
+ *	  these values (network.cuh).  The numbers make all values distinct, which makes
  *	  the step stable.  Ranks stay with the places of entries, since segments do not
  *	  move.  Singletons and ended keys leave; the others form the new entries.
  *
@@ -37,7 +37,7 @@
 
 #include <algorithm>
 
-#include "block/block_sort.cuh"
+#include "block/network.cuh"
 #include "strings/pivot_relation.cuh"
 
 namespace gpusort

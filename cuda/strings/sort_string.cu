@@ -37,7 +37,9 @@
 #include "strings/sort_string.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/thread/thread_search.cuh>
 #include <cub/warp/warp_reduce.cuh>
+#include <cuda/atomic>
 
 #include <algorithm>
 
@@ -147,7 +149,7 @@ __global__ void __launch_bounds__(threads)
   {
     u32 i = static_cast<u32>(place);
 
-    segment = find_last(n_segments, [&](u32 k) { return segments.place[k] <= i; });
+    segment = cub::UpperBound(segments.place, n_segments, i) - 1;
 
     u32 source = segments.source[segment];
     u32 depth = segments.depth[segment];
@@ -155,7 +157,8 @@ __global__ void __launch_bounds__(threads)
 
     rows[i] = row;
     segment_of[i] = segment;
-    skip = *const_cast<volatile u32 *>(&segments.skip[segment]);
+    skip = cuda::atomic_ref<u32, cuda::thread_scope_device>(segments.skip[segment])
+               .load(cuda::memory_order_relaxed);
     shared = skip == 0
                  ? 0
                  : compare_keys(load_key(keys, row), load_key(keys, sorted_rows[source]), depth, depth + skip)

@@ -70,9 +70,6 @@ gs_engine_name(GsEngine engine)
 	static const char *const names[GS_N_ENGINES] = {
 		[GS_ENGINE_AUTO] = "auto",
 		[GS_ENGINE_RADIX2013] = "radix2013",
-		[GS_ENGINE_RADIX2013_FIXED] = "radix2013_fixed",
-		[GS_ENGINE_RADIX2013_KEEP] = "radix2013_keep",
-		[GS_ENGINE_RADIX2013_FIXED_KEEP] = "radix2013_fixed_keep",
 		[GS_ENGINE_MERGE2012] = "merge2012",
 		[GS_ENGINE_RADIX2011] = "radix2011",
 		[GS_ENGINE_ARRAYSORT2016] = "arraysort2016",

@@ -247,16 +247,13 @@ typedef enum GsEngine
 {
 	GS_ENGINE_AUTO = 0,			/* the device chooses */
 	GS_ENGINE_RADIX2013,		/* Deshpande, Narayanan */
-	GS_ENGINE_RADIX2013_FIXED,	/* the same, segment numbers of 4 bytes */
-	GS_ENGINE_RADIX2013_KEEP,	/* the same, singletons kept */
-	GS_ENGINE_RADIX2013_FIXED_KEEP, /* both */
 	GS_ENGINE_MERGE2012,		/* Davidson, Tarjan, Garland, Owens */
 	GS_ENGINE_RADIX2011,		/* Harada, Howes */
 	GS_ENGINE_ARRAYSORT2016,	/* Awan, Saeed: arrays */
 	GS_ENGINE_STA				/* their baseline: arrays */
 } GsEngine;
 
-#define GS_N_ENGINES 9
+#define GS_N_ENGINES 6
 
 /* Elements of arrays. */
 typedef enum GsElem

@@ -4,9 +4,8 @@
  *	  What the papers print, in milliseconds.
  *
  * radix2013 and the sort by a comparator: Deshpande and Narayanan, HiPC 2013,
- * GTX 580, without memory setup.  Table II (t1 + t2 + t3), IV (fixed segment
- * numbers), III (these with singletons kept), II again (Thrust), and what
- * figure 4 gives as multiples.
+ * GTX 580, without memory setup.  Table II (t1 + t2 + t3; for the other, Thrust), and
+ * what figure 4 gives as multiples.
  *
  * streaming: Thakkar and Narayanan, tables III and IV, GTX Titan with 6 GB,
  * transfers included; cpu: the best of four there, four cores.
@@ -49,27 +48,6 @@ const Figure figures[] = {
     {"genome", "radix2013", 445},
     {"sentences", "radix2013", 119},
     {"pc-filelist", "radix2013", 1182},
-
-    {"artificial-2", "radix2013_fixed", 367},
-    {"artificial-4", "radix2013_fixed", 601},
-    {"artificial-5", "radix2013_fixed", 299},
-    {"dictcalls", "radix2013_fixed", 28},
-    {"random", "radix2013_fixed", 23},
-    {"words", "radix2013_fixed", 423},
-    {"url", "radix2013_fixed", 1160},
-    {"genome", "radix2013_fixed", 1488},
-    {"sentences", "radix2013_fixed", 219},
-    {"pc-filelist", "radix2013_fixed", 1723},
-
-    {"artificial-2", "radix2013_fixed_keep", 357},
-    {"artificial-4", "radix2013_fixed_keep", 2237},
-    {"artificial-5", "radix2013_fixed_keep", 317},
-    {"dictcalls", "radix2013_fixed_keep", 38},
-    {"random", "radix2013_fixed_keep", 31},
-    {"words", "radix2013_fixed_keep", 1340},
-    {"url", "radix2013_fixed_keep", 5331},
-    {"sentences", "radix2013_fixed_keep", 408},
-    {"pc-filelist", "radix2013_fixed_keep", 4791},
 
     {"artificial-2", "comparator", 2652},
     {"artificial-4", "comparator", 5699},

@@ -15,9 +15,6 @@ from xml.sax.saxutils import escape
 COLORS = {
     'ours': '#1b7837',
     'radix2013': '#2166ac',
-    'radix2013_fixed': '#6baed6',
-    'radix2013_keep': '#9ecae1',
-    'radix2013_fixed_keep': '#c6dbef',
     'merge2012': '#d95f0e',
     'radix2011': '#fec44f',
     'comparator': '#999999',

@@ -55,9 +55,6 @@ struct Engine
 const Engine engines[] = {
     {ours, GS_ENGINE_AUTO},
     {"radix2013", GS_ENGINE_RADIX2013},
-    {"radix2013_fixed", GS_ENGINE_RADIX2013_FIXED},
-    {"radix2013_keep", GS_ENGINE_RADIX2013_KEEP},
-    {"radix2013_fixed_keep", GS_ENGINE_RADIX2013_FIXED_KEEP},
     {"merge2012", GS_ENGINE_MERGE2012},
     {"radix2011", GS_ENGINE_RADIX2011},
     {comparator, GS_ENGINE_AUTO},
