@@ -289,7 +289,7 @@ gs_sort_make_room(void)
 	bool		any = false;
 
 	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
+		if (gs_devices[i].ready)
 			any |= carry_out(gs_memory_decide(i));
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_role_holds_up(i) && gs_role_is_first(i))
