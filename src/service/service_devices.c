@@ -489,7 +489,7 @@ lose_device(int number, int device)
 		return true;
 	}
 	s->device = -1;
-	s->refused = false;
+	s->wait_for = WAIT_NOTHING;
 	s->waits_since = 0;
 	gs_device_assign(number);
 	gs_served_wake(number);

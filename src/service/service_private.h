@@ -159,6 +159,15 @@ typedef struct Load
 	GsJob		job;
 } Load;
 
+/* What keeps the first of a session's waiting chunks from its device. */
+typedef enum WaitFor
+{
+	WAIT_NOTHING,
+	WAIT_DEVICE,				/* sort had no room for it */
+	WAIT_ROLE,					/* its role may not hold it now */
+	WAIT_RUN					/* sort is to be written out as a run first */
+} WaitFor;
+
 /*
  * A session as the service knows it, beside its GsSession.  Its phase says where it stands; bools say
  * what is under way, or what was found out about the range at hand.
@@ -179,12 +188,11 @@ typedef struct ServedSession
 	/* device memory */
 	uint64		n_chunks;		/* asked to be appended, so far */
 	int			waiting;		/* head of the list of chunks in APPENDING that
-								 * wait for room, by their number */
-	bool		refused;		/* sort had no room for the first of them */
+								 * wait, by their number */
+	WaitFor		wait_for;		/* of the first of them, or of the next one that comes */
 	uint64		asked_at;		/* ServedDevice.n_freed when it was given chunks */
-	bool		write_out;		/* sort is to be written out as a run */
 	TimestampTz waits_since;	/* for room on the device; 0: it does not */
-	TimestampTz limited_since;	/* chunks wait for what its role may hold; 0: none does */
+	TimestampTz limited_since;	/* for its role, until a chunk is admitted; 0: it does not */
 	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_role_need() */
 	TimestampTz last_used;		/* when pages were made ready, or last asked for */
 

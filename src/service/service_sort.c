@@ -92,7 +92,7 @@ sort_session(int number, uint32 wanted)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (gs_served_is_over(s) || s->performing || s->appends > 0 || s->waiting >= 0 || s->write_out)
+	if (gs_served_is_over(s) || s->performing || s->appends > 0 || s->waiting >= 0 || s->wait_for == WAIT_RUN)
 		return;
 	if (gs_sort_is_held_up(GS_SESSION_SORTING))
 	{
@@ -265,7 +265,7 @@ carry_out(Decision decision)
 			gs_load_cancel(number);
 			break;
 		case RELIEF_RUN:
-			gs_served[number].write_out = true;
+			gs_served[number].wait_for = WAIT_RUN;
 			break;
 		case RELIEF_PAGES:
 			(void) gs_write_begin(number, WRITE_PAGES);
