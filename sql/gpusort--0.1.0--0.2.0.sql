@@ -49,7 +49,7 @@ COMMENT ON COLUMN gpusort_devices.name IS
 COMMENT ON COLUMN gpusort_devices.uuid IS
 'the device''s UUID';
 COMMENT ON COLUMN gpusort_devices.state IS
-'ready, starting, lost (it failed, and is tried again if it is there), or off (there is no device)';
+'ready, starting, lost (it failed, or could not be opened), or off (there is no device)';
 COMMENT ON COLUMN gpusort_devices.message IS
 'why there is no device, or the device''s last failure';
 COMMENT ON COLUMN gpusort_devices.memory_total IS

@@ -1,25 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * service_devices.c
- *	  The devices of the gpusort service: opened, chosen, lost, tried again.
+ *	  The devices of the gpusort service: opened, chosen, lost.
  *
- * A device is in one of these states:
- *
- *	  READY		Sorts go to it.
- *	  FAILED	It was lost.  Its sorts have failed, and end; none is opened.
- *	  CLOSING	None is left: a thread closes it.
- *	  WAITING	Until it is to be tried again.
- *	  OPENING	A thread opens it.
- *
- * Opening takes a third of a second and more, and so may closing.  A thread that
- * is made for it does either, so that the other devices' sorts go on meanwhile.
- * Until it has ended the device is that thread's.
- *
- * The time until the next attempt doubles with each failure, since every attempt
- * may cost some sorts.  CUDA gives a process no second chance with a device after most
- * failures.  So where a lost device cannot be opened again, the service ends
- * as soon as no sort is open, to be started again.  A service that has lost
- * its last device ends at once.
+ * A device that fails is out of use from then on, and so is one that could not be opened: CUDA gives a
+ * process no second chance with a device after most failures.  The other devices go on.  As soon as no sort
+ * is open the service restarts, to open the lost one again; but not before it has run for a while, so that
+ * a device that fails each time does not keep the service from the others' sorts.  A device that could not be
+ * opened even then is left alone until the configuration is reloaded.  Without a device that is ready the
+ * service ends at once, and the postmaster starts it again.
  *
  * Tests: tap/devices_several
  *
@@ -37,17 +26,17 @@
 #include "guc.h"
 #include "service/service_private.h"
 
-#define FIRST_RETRY_MS	2000
-#define LAST_RETRY_MS	300000
-
-/* A device that was lost longer ago than this is tried again soon. */
-#define FORGET_MS		600000
+/* A service that has run for so long may restart, to open a device again. */
+#define RESTART_AFTER_S		300
 
 const GsDeviceOps *gs_ops = NULL;
 ServedDevice *gs_devices = NULL;
 int			gs_n_devices = 0;
 
 static int	last_chosen = -1;
+
+/* Devices that failed are to be tried again, however short the service has run. */
+static bool reloaded = false;
 
 /* Does the CPU stand in for a GPU, because there was none when the server started? */
 static bool
@@ -85,49 +74,9 @@ count_ready(void)
 	int			n = 0;
 
 	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
+		if (gs_devices[i].ready)
 			n++;
 	return n;
-}
-
-/* ---- threads ---- */
-
-/* A thread opens a device, or closes it, as its state says. */
-static void *
-run(void *arg)
-{
-	ServedDevice *d = arg;
-
-	if (d->state == DEVICE_OPENING)
-		d->status = gs_ops->open(&d->config, &d->device, &d->error);
-	else
-		gs_ops->close(d->device);
-	__atomic_store_n(&d->thread_ended, true, __ATOMIC_RELEASE);
-	d->config.notify(d->config.notify_arg);
-	return NULL;
-}
-
-/* False: it stays in the state in which it was. */
-static bool
-start_thread(ServedDevice *d, DeviceState state)
-{
-	DeviceState before = d->state;
-
-	d->thread_ended = false;
-	d->state = state;
-	if (gs_host_thread_start(&d->thread, run, d))
-		return true;
-	d->state = before;
-	return false;
-}
-
-static bool
-thread_has_ended(ServedDevice *d)
-{
-	if (!__atomic_load_n(&d->thread_ended, __ATOMIC_ACQUIRE))
-		return false;
-	pthread_join(d->thread, NULL);
-	return true;
 }
 
 /* ---- state ---- */
@@ -145,53 +94,12 @@ note_lost(int device, const char *message)
 	gs_unlock();
 }
 
-/* Count a failure, and set the time of the next attempt. */
-static int
-set_retry(int device)
-{
-	GsSharedDevice *shared = &gs_shared->devices[device];
-	TimestampTz now = GetCurrentTimestamp();
-	int			ms = FIRST_RETRY_MS;
-
-	if (TimestampDifferenceExceeds(shared->lost_at, now, FORGET_MS))
-		shared->losses = 0;
-	for (int i = 0; i < shared->losses && ms < LAST_RETRY_MS; i++)
-		ms *= 2;
-	ms = Min(ms, LAST_RETRY_MS);
-	shared->losses++;
-	shared->lost_at = now;
-	gs_devices[device].retry_at = TimestampTzPlusMilliseconds(now, ms);
-	return ms / 1000;
-}
-
 static void
-begin_open(ServedDevice *d)
-{
-	d->device = NULL;
-	d->config.memory_limit = is_stand_in() ? 0 : memory_limit();
-	memset(&d->error, 0, sizeof(d->error));
-	if (d == &gs_devices[1] && GS_FAULT("device_open"))
-	{
-		d->status = GS_NO_DEVICE;
-		strlcpy(d->error.message, "fault point device_open", sizeof(d->error.message));
-		return;
-	}
-	if (start_thread(d, DEVICE_OPENING))
-		return;
-	d->status = GS_NO_MEMORY;
-	strlcpy(d->error.message, "could not start a thread", sizeof(d->error.message));
-}
-
-static void
-set_ready(int device)
+show_ready(int device)
 {
 	ServedDevice *d = &gs_devices[device];
 
-	d->state = DEVICE_READY;
-	d->n_sorts = 0;
 	d->reading = -1;
-	d->was_open = true;
-	d->restart_at = 0;
 	set_memory_limit(d);
 	gs_lock();
 	gs_shared->devices[device].ready = true;
@@ -315,44 +223,62 @@ static void
 report_not_opened(int device)
 {
 	const ServedDevice *d = &gs_devices[device];
-	int			seconds = set_retry(device);
 
 	note_lost(device, why_not_opened(d));
 	ereport(WARNING,
 			(errmsg("gpusort could not open device %d: %s", device, why_not_opened(d)),
-			 d->config.ordinal < 0 ?
-			 errdetail("It is not tried again until the server restarts. The other devices sort.") :
-			 errdetail("It is tried again in %d seconds. The other devices sort.", seconds),
+			 errdetail("The other devices sort. It is tried again after a reload of the configuration, "
+					   "as soon as no sort is open."),
 			 gs_guc_devices[0] == '\0' ? 0 :
 			 errhint("gpusort.devices is \"%s\"; \"nvidia-smi -L\" lists the devices.", gs_guc_devices)));
 }
 
-/* Open what gs_ops has, all at once.  False: nothing can sort; the error says why. */
+static void *
+open_device(void *arg)
+{
+	ServedDevice *d = arg;
+
+	d->status = gs_ops->open(&d->config, &d->device, &d->error);
+	return NULL;
+}
+
+/*
+ * Open what gs_ops has.  All at once, by a thread for each, as it takes a third of a second and more.
+ * False: nothing can sort; the error says why.
+ */
 static bool
 open_all(void (*notify) (void *arg), GsError *error)
 {
+	pthread_t	threads[GS_MAX_DEVICES];
+	bool		started[GS_MAX_DEVICES] = {false};
+
 	gs_n_devices = list_devices(error);
 	for (int i = 0; i < gs_n_devices; i++)
 	{
 		ServedDevice *d = &gs_devices[i];
 
+		d->config.memory_limit = is_stand_in() ? 0 : memory_limit();
 		d->config.threads = gs_guc_host_threads;
 		d->config.notify = notify;
 		for (int j = 0; j < gs_n_devices; j++)
 			if (gs_devices[j].config.ordinal == d->config.ordinal)
 				d->config.opened++;
-		d->state = DEVICE_WAITING;
-		if (d->status == GS_OK)
-			begin_open(d);
+		if (i == 1 && GS_FAULT("device_open"))
+		{
+			d->status = GS_NO_DEVICE;
+			strlcpy(d->error.message, "fault point device_open", sizeof(d->error.message));
+		}
+		if (d->status != GS_OK)
+			continue;
+		started[i] = gs_host_thread_start(&threads[i], open_device, d);
+		if (!started[i])
+			open_device(d);
 	}
 	for (int i = 0; i < gs_n_devices; i++)
 	{
-		ServedDevice *d = &gs_devices[i];
-
-		if (d->state != DEVICE_OPENING)
-			continue;
-		pthread_join(d->thread, NULL);
-		d->state = d->status == GS_OK ? DEVICE_READY : DEVICE_WAITING;
+		if (started[i])
+			pthread_join(threads[i], NULL);
+		gs_devices[i].ready = gs_devices[i].status == GS_OK;
 	}
 	if (count_ready() > 0)
 		return true;
@@ -407,8 +333,8 @@ gs_devices_open(void (*notify) (void *arg))
 	gs_unlock();
 	for (int i = 0; i < gs_n_devices; i++)
 	{
-		if (gs_devices[i].state == DEVICE_READY)
-			set_ready(i);
+		if (gs_devices[i].ready)
+			show_ready(i);
 		else
 			report_not_opened(i);
 	}
@@ -419,7 +345,7 @@ static ServedDevice *
 any_ready(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
+		if (gs_devices[i].ready)
 			return &gs_devices[i];
 	return NULL;
 }
@@ -439,7 +365,7 @@ void
 gs_devices_report(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
+		if (gs_devices[i].ready)
 			report_ready(i);
 }
 
@@ -448,17 +374,10 @@ gs_devices_close(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
 	{
-		ServedDevice *d = &gs_devices[i];
-		bool		open = d->state == DEVICE_READY || d->state == DEVICE_FAILED;
-
-		if (d->state == DEVICE_OPENING || d->state == DEVICE_CLOSING)
-		{
-			pthread_join(d->thread, NULL);
-			open = d->state == DEVICE_OPENING && d->status == GS_OK;
-		}
-		if (open)
-			gs_ops->close(d->device);
-		d->state = DEVICE_WAITING;
+		if (gs_devices[i].device)
+			gs_ops->close(gs_devices[i].device);
+		gs_devices[i].device = NULL;
+		gs_devices[i].ready = false;
 	}
 }
 
@@ -528,7 +447,7 @@ gs_device_assign(int number)
 		int			device = (last_chosen + i) % gs_n_devices;
 		double		expected;
 
-		if (gs_devices[device].state != DEVICE_READY)
+		if (!gs_devices[device].ready)
 			continue;
 		expected = gs_n_devices > 1 ? expect(device, now) : 0;
 		if (expected > most)
@@ -570,7 +489,7 @@ lose_device(int number, int device)
 		return true;
 	}
 	s->device = -1;
-	s->refused = false;
+	s->wait_for = WAIT_NOTHING;
 	s->waits_since = 0;
 	gs_device_assign(number);
 	gs_served_wake(number);
@@ -592,121 +511,65 @@ end_service(const char *message)
 void
 gs_device_failed(int device, const GsError *error, GsStatus status)
 {
-	ServedDevice *d = &gs_devices[device];
 	const char *message = error->message[0] ? error->message : gs_status_name(status);
 	int			n_sorts = 0;
-	int			seconds;
 
-	if (d->state != DEVICE_READY)
+	if (!gs_devices[device].ready)
 		return;					/* this is known */
 	if (count_ready() == 1)
 		end_service(message);
-	d->state = DEVICE_FAILED;
-	seconds = set_retry(device);
+	gs_devices[device].ready = false;
 	note_lost(device, message);
 	for (int i = 0; i < gs_n_served; i++)
 		if (gs_served[i].phase != SERVED_CLOSING && lose_device(i, device))
 			n_sorts++;
 	ereport(LOG,
 			(errmsg("gpusort lost device %d: %s", device, message),
-			 errdetail("Sorts lost with it: %d. The other devices go on. It is tried again in %d seconds.",
-					   n_sorts, seconds)));
+			 errdetail("Sorts lost with it: %d. The other devices go on. It is tried again as soon as no sort is "
+					   "open, but not in the first %d minutes of the service.",
+					   n_sorts, RESTART_AFTER_S / 60)));
 }
 
-/* An attempt to open a device again has ended. */
-static void
-tried_again(int device)
+void
+gs_devices_reloaded(void)
 {
-	ServedDevice *d = &gs_devices[device];
+	reloaded = true;
+}
 
-	if (d->status == GS_OK)
-	{
-		set_ready(device);
-		report_ready(device);
+static bool
+has_run_for_a_while(void)
+{
+#ifdef GPUSORT_FAULTS
+	if (getenv("GPUSORT_FAULT_RESTART"))
+		return true;
+#endif
+	return TimestampDifferenceExceeds(gs_shared->started, GetCurrentTimestamp(), RESTART_AFTER_S * 1000);
+}
+
+void
+gs_devices_try_again(void)
+{
+	bool		in_use;
+	int			device = -1;
+
+	for (int i = 0; i < gs_n_devices && device < 0; i++)
+		if (!gs_devices[i].ready && (reloaded || (gs_devices[i].device && has_run_for_a_while())))
+			device = i;
+	reloaded &= device >= 0;
+	if (device < 0)
 		return;
-	}
-	d->state = DEVICE_WAITING;
-	(void) set_retry(device);
-	if (d->was_open && d->restart_at == 0)
-		d->restart_at = d->retry_at;
-	note_lost(device, why_not_opened(d));
-	ereport(DEBUG1,
-			(errmsg_internal("gpusort could not open device %d: %s", device, why_not_opened(d))));
-}
 
-/* A device waits to be tried again: is it time for that? */
-static void
-try_again(int device)
-{
-	ServedDevice *d = &gs_devices[device];
-	TimestampTz now = GetCurrentTimestamp();
-
-	/* one that the settings do not name rightly will not come */
-	if (d->config.ordinal < 0)
+	/* no sort can begin from then on */
+	gs_lock();
+	in_use = gs_shared->n_open > 0;
+	gs_shared->alive = in_use;
+	gs_unlock();
+	if (in_use)
 		return;
-	if (d->restart_at != 0 && now >= d->restart_at && gs_shared->n_open == 0)
-	{
-		ereport(LOG,
-				(errmsg("gpusort service restarts to open device %d again", device),
-				 errdetail("No sort is open. Until it has started PostgreSQL does all sorts.")));
-		proc_exit(1);
-	}
-	if (now < d->retry_at)
-		return;
-	begin_open(d);
-	if (d->state == DEVICE_WAITING)
-		tried_again(device);
-}
-
-bool
-gs_devices_step(void)
-{
-	bool		any = false;
-
-	for (int i = 0; i < gs_n_devices; i++)
-	{
-		ServedDevice *d = &gs_devices[i];
-		DeviceState before = d->state;
-
-		switch (d->state)
-		{
-			case DEVICE_READY:
-				break;
-			case DEVICE_FAILED:
-				if (d->n_sorts == 0)
-					(void) start_thread(d, DEVICE_CLOSING);
-				break;
-			case DEVICE_CLOSING:
-				if (thread_has_ended(d))
-					d->state = DEVICE_WAITING;
-				break;
-			case DEVICE_WAITING:
-				try_again(i);
-				break;
-			case DEVICE_OPENING:
-				if (thread_has_ended(d))
-					tried_again(i);
-				break;
-		}
-		any |= d->state != before;
-	}
-	return any;
-}
-
-long
-gs_devices_sleep_ms(void)
-{
-	long		least = -1;
-
-	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_WAITING && gs_devices[i].config.ordinal >= 0)
-		{
-			long		ms = TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
-															 gs_devices[i].retry_at) + 1;
-
-			least = least < 0 ? ms : Min(least, ms);
-		}
-	return least;
+	ereport(LOG,
+			(errmsg("gpusort service restarts to open device %d again", device),
+			 errdetail("No sort is open. Until it has started PostgreSQL does all sorts.")));
+	proc_exit(1);
 }
 
 /* ---- all devices ---- */
@@ -719,7 +582,7 @@ gs_devices_publish(void)
 		GsDeviceInfo *shown = &gs_shared->devices[i].info;
 		GsDeviceInfo info;
 
-		if (gs_devices[i].state != DEVICE_READY)
+		if (!gs_devices[i].ready)
 			continue;
 		gs_ops->info(gs_devices[i].device, &info);
 		if (memcmp(shown, &info, offsetof(GsDeviceInfo, memory_used)) != 0)
@@ -737,7 +600,7 @@ void
 gs_devices_set_limit(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
+		if (gs_devices[i].ready)
 		{
 			set_memory_limit(&gs_devices[i]);
 			report_high_limit(i);
@@ -749,6 +612,6 @@ void
 gs_devices_trim(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
+		if (gs_devices[i].ready)
 			gs_ops->trim(gs_devices[i].device);
 }

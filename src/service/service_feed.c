@@ -62,7 +62,7 @@ reject_waiting(int number)
 		s->waiting = gs_chunks[chunk].next;
 		reject_chunk(chunk, GS_FALLBACK_MEMORY);
 	}
-	s->refused = s->write_out = false;
+	s->wait_for = WAIT_NOTHING;
 	s->waits_since = s->limited_since = 0;
 }
 
@@ -93,7 +93,8 @@ gs_feed_ended(int chunk, GsStatus status)
 	s->appends--;
 	if (status == GS_NO_MEMORY && s->phase == SERVED_FED)
 	{
-		s->refused = true;
+		if (s->wait_for != WAIT_RUN)
+			s->wait_for = WAIT_DEVICE;
 		queue_chunk(chunk);
 		return;
 	}
@@ -116,9 +117,9 @@ gs_feed_retry(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (!s->refused)
+	if (s->wait_for != WAIT_DEVICE)
 		return;
-	s->refused = false;
+	s->wait_for = WAIT_NOTHING;
 	if (s->sort)
 		gs_ops->resume(s->sort);
 	gs_served_wake(number);
@@ -134,29 +135,35 @@ is_run_due(int number)
 		gs_memory_held(s->sort) >= Min(gs_memory_share(s->device), gs_role_share(number)) / 2;
 }
 
-static void
-append_waiting(int number)
+/* May the role of the first waiting chunk hold it?  If not, it waits for that. */
+static bool
+is_admitted(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	while (s->waiting >= 0)
+	if (!gs_role_admits(s->waiting))
 	{
-		int			chunk = s->waiting;
-		GsChunk    *c = &gs_chunks[chunk];
-
-		if (!gs_role_admits(chunk))
-		{
-			gs_role_wait(number);
-			return;
-		}
-		s->limited_since = 0;
-		s->asked_bytes += gs_role_need(chunk);
-		s->waiting = c->next;
-		s->appends++;
-		gs_served_start(chunk);
-		gs_ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes,
-					   c->n_records - (GS_FAULT("service_lose_row") ? 1 : 0), c->key_bytes, &gs_served_chunks[chunk].job);
+		gs_role_wait(number);
+		return false;
 	}
+	s->wait_for = WAIT_NOTHING;
+	s->limited_since = 0;
+	return true;
+}
+
+static void
+append_first(int number)
+{
+	ServedSession *s = &gs_served[number];
+	int			chunk = s->waiting;
+	GsChunk    *c = &gs_chunks[chunk];
+
+	s->asked_bytes += gs_role_need(chunk);
+	s->waiting = c->next;
+	s->appends++;
+	gs_served_start(chunk);
+	gs_ops->append(s->sort, gs_chunk_memory(chunk), c->data_bytes,
+				   c->n_records - (GS_FAULT("service_lose_row") ? 1 : 0), c->key_bytes, &gs_served_chunks[chunk].job);
 }
 
 void
@@ -169,23 +176,26 @@ gs_feed_step(int number)
 	if (s->phase != SERVED_FED)
 		return;
 	if (is_run_due(number))
-		s->write_out = true;
+		s->wait_for = WAIT_RUN;
 	if (s->appends > 0)
 		return;
-	if (s->write_out && !gs_write_is_busy(s))
+	if (s->wait_for == WAIT_RUN && !gs_write_is_busy(s))
 	{
-		s->write_out = s->refused = false;
+		s->wait_for = WAIT_NOTHING;
 		if (s->sort && !gs_write_begin(number, WRITE_RUN))
 			return;
 	}
-	if (s->waiting < 0 || s->refused || s->write_out ||
-		(s->limited_since != 0 && !gs_role_admits(s->waiting)))
+	if (s->waiting < 0 || s->wait_for == WAIT_DEVICE || s->wait_for == WAIT_RUN || !is_admitted(number))
 		return;
 	s->asked_at = gs_devices[s->device].n_freed;
 	if (s->sort == NULL)
 		s->sort = gs_job_open_sort(number);
-	if (s->sort)
-		append_waiting(number);
-	else
-		s->refused = true;
+	if (s->sort == NULL)
+	{
+		s->wait_for = WAIT_DEVICE;
+		return;
+	}
+	do
+		append_first(number);
+	while (s->waiting >= 0 && is_admitted(number));
 }

@@ -71,13 +71,10 @@ gs_job_open_sort(int number)
 	GsStatus	status;
 
 	spec.spare_bytes = gs_role_spare_bytes(number);
-	Assert(d->state == DEVICE_READY);
+	Assert(d->ready);
 	status = gs_ops->sort_open(d->device, &spec, &sort, &error);
 	if (status == GS_OK)
-	{
-		d->n_sorts++;
 		return sort;
-	}
 
 	/* a device may not know how to sort arrays, or these */
 	if (status == GS_INVALID && spec.elem != GS_ELEM_NONE)
@@ -109,7 +106,6 @@ gs_job_result(int number)
 void
 gs_job_close_sort(int number, GsDeviceSort *sort)
 {
-	int			device = gs_served[number].device;
 	GsSortResult *done = &gs_served[number].done;
 	GsSortResult result = {0};
 
@@ -121,8 +117,7 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 	done->gather_ms += result.gather_ms;
 	done->copy_out_ms += result.copy_out_ms;
 	gs_ops->sort_close(sort);
-	gs_devices[device].n_sorts--;
-	gs_memory_freed(device);
+	gs_memory_freed(gs_served[number].device);
 }
 
 /*

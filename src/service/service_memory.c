@@ -69,7 +69,7 @@ gs_memory_is_short(int device)
 static bool
 is_feed_refused(const ServedSession *s)
 {
-	return s->refused && s->appends == 0 && !gs_served_is_over(s);
+	return s->wait_for == WAIT_DEVICE && s->appends == 0 && !gs_served_is_over(s);
 }
 
 static bool
@@ -93,7 +93,7 @@ may_retry(const ServedSession *s)
 static bool
 is_waiting(const ServedSession *s)
 {
-	return (is_feed_refused(s) && s->waiting >= 0 && !s->write_out) ||
+	return (is_feed_refused(s) && s->waiting >= 0) ||
 		(is_load_refused(s) && s->load.wanted);
 }
 
@@ -182,7 +182,7 @@ relief_of(int number, bool idle_only, uint64 *bytes)
 	const ServedSession *s = &gs_served[number];
 
 	*bytes = 0;
-	if (gs_served_is_over(s) || s->performing || s->write_out || gs_write_is_busy(s))
+	if (gs_served_is_over(s) || s->performing || s->wait_for == WAIT_RUN || gs_write_is_busy(s))
 		return RELIEF_LATER;
 
 	/* its rows go back when it is fed, which may take those of the one that waits */

@@ -12,7 +12,7 @@
  *	  service_load.c	 reading a range onto the device
  *	  service_memory.c	 who waits for device memory, and who is to make room
  *	  service_jobs.c	 a session's sorts on its device: opened, performed, closed
- *	  service_devices.c  the devices: opened, chosen, lost, tried again
+ *	  service_devices.c  the devices: opened, chosen, lost
  *	  service_role.c	 what the sorts of one role may hold
  *	  service_served.c	 sessions, chunks and buffers as the service knows them
  *
@@ -23,13 +23,10 @@
  * Devices and threads
  *	  One thread serves all devices.  It needs no more: a device's calls only queue,
  *	  and each device has threads of its own, which copy and sort.  So none waits
- *	  for another one's.  What does take time, opening and closing a
- *	  device, is done by a thread made for it, while no other thread knows the device
- *	  (service_devices.c).  Only the main thread calls PostgreSQL, changes what this
+ *	  for another one's.  Only the main thread calls PostgreSQL, changes what this
  *	  header declares, and takes GsShared->lock.  Other threads tell it of an end by
- *	  setting a job's status, or ServedDevice.thread_ended, and then calling notify:
- *	  two atomic words and a pipe are all that threads share here, and there is no
- *	  lock.
+ *	  setting a job's status and then calling notify: an atomic word and a pipe are
+ *	  all that threads share here, and there is no lock.
  *
  *	  A session is one device's from its first chunk on, until it is closed or the
  *	  device is lost.  Sorts share and contend for what is their device's: its memory, and
@@ -39,9 +36,8 @@
  *
  *	  When a device is lost, its sessions fail like those whose files do
  *	  (SERVED_FAILED): their backends are told, and what they have on the device
- *	  is closed as its jobs end, whether a backend listens or not.  No job touches
- *	  staging memory after that, so the device can be closed and opened again while
- *	  the other devices' sorts go on.
+ *	  is closed as its jobs end, whether a backend listens or not.  The device stays open
+ *	  until the service ends, and the other devices' sorts go on.
  *
  * Buffers
  *	  Chunks of the arena that only the service uses.  A quarter of them
@@ -54,8 +50,6 @@
  */
 #ifndef GS_SERVICE_PRIVATE_H
 #define GS_SERVICE_PRIVATE_H
-
-#include <pthread.h>
 
 #include "compat.h"
 #include "lib/ilist.h"
@@ -70,30 +64,13 @@
 /* A reader that has not asked for a page for so long does not need its device. */
 #define GS_IDLE_READER_MS	1000
 
-typedef enum DeviceState
-{
-	DEVICE_READY,
-	DEVICE_FAILED,				/* lost: until no sort is open on it */
-	DEVICE_CLOSING,				/* in the hands of a thread */
-	DEVICE_WAITING,				/* until it is tried again */
-	DEVICE_OPENING				/* in the hands of a thread */
-} DeviceState;
-
 typedef struct ServedDevice
 {
-	DeviceState state;
-	GsDevice   *device;			/* READY and FAILED: open */
+	bool		ready;			/* sorts go to it; false: it failed, and so do its sorts */
+	GsDevice   *device;			/* NULL: it could not be opened */
 	GsDeviceConfig config;		/* ordinal -1: there is none of the name */
-	int			n_sorts;		/* open on it */
-
-	/* opening and closing */
-	pthread_t	thread;
-	bool		thread_ended;	/* atomic */
-	GsStatus	status;			/* of opening */
+	GsStatus	status;			/* of opening it */
 	GsError		error;
-	TimestampTz retry_at;		/* WAITING */
-	bool		was_open;		/* in this process */
-	TimestampTz restart_at;		/* from then on only a new process can open it; 0: it is not so */
 
 	uint64		n_freed;		/* how often memory was given back */
 	int			reading;		/* the session that reads a range (service_load.c); -1: none */
@@ -182,6 +159,15 @@ typedef struct Load
 	GsJob		job;
 } Load;
 
+/* What keeps the first of a session's waiting chunks from its device. */
+typedef enum WaitFor
+{
+	WAIT_NOTHING,
+	WAIT_DEVICE,				/* sort had no room for it */
+	WAIT_ROLE,					/* its role may not hold it now */
+	WAIT_RUN					/* sort is to be written out as a run first */
+} WaitFor;
+
 /*
  * A session as the service knows it, beside its GsSession.  Its phase says where it stands; bools say
  * what is under way, or what was found out about the range at hand.
@@ -202,12 +188,11 @@ typedef struct ServedSession
 	/* device memory */
 	uint64		n_chunks;		/* asked to be appended, so far */
 	int			waiting;		/* head of the list of chunks in APPENDING that
-								 * wait for room, by their number */
-	bool		refused;		/* sort had no room for the first of them */
+								 * wait, by their number */
+	WaitFor		wait_for;		/* of the first of them, or of the next one that comes */
 	uint64		asked_at;		/* ServedDevice.n_freed when it was given chunks */
-	bool		write_out;		/* sort is to be written out as a run */
 	TimestampTz waits_since;	/* for room on the device; 0: it does not */
-	TimestampTz limited_since;	/* chunks wait for what its role may hold; 0: none does */
+	TimestampTz limited_since;	/* for its role, until a chunk is admitted; 0: it does not */
 	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_role_need() */
 	TimestampTz last_used;		/* when pages were made ready, or last asked for */
 
@@ -407,11 +392,11 @@ extern void gs_devices_pin_arena(void);
 extern void gs_devices_report(void);
 extern void gs_devices_publish(void);
 
-/* Take devices that were lost a step further; true if any could be. */
-extern bool gs_devices_step(void);
+/* Nothing is to be done: restart, if a device that failed should be opened again and no sort is open. */
+extern void gs_devices_try_again(void);
 
-/* How long that has time at most, in milliseconds; -1: for ever. */
-extern long gs_devices_sleep_ms(void);
+/* The configuration was reloaded: that should be so for all that failed. */
+extern void gs_devices_reloaded(void);
 
 /* gpusort.device_memory has changed. */
 extern void gs_devices_set_limit(void);

@@ -96,8 +96,7 @@ gs_role_holds_up(int number)
 {
 	const ServedSession *s = &gs_served[number];
 
-	return s->phase == SERVED_FED && s->limited_since != 0 && s->appends == 0 && s->waiting >= 0 &&
-		!s->refused && !s->write_out;
+	return s->phase == SERVED_FED && s->wait_for == WAIT_ROLE && s->appends == 0;
 }
 
 bool
@@ -154,8 +153,12 @@ gs_role_note(int number)
 void
 gs_role_wait(int number)
 {
-	gs_served[number].limited_since = GetCurrentTimestamp();
-	gs_served[number].waits_since = 0;	/* not for the device any more */
+	ServedSession *s = &gs_served[number];
+
+	s->wait_for = WAIT_ROLE;
+	if (s->limited_since == 0)
+		s->limited_since = GetCurrentTimestamp();
+	s->waits_since = 0;			/* not for the device any more */
 	gs_role_note(number);
 }
 

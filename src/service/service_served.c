@@ -224,7 +224,7 @@ gs_served_settle(int number)
 	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
 	bool		is_active = s->woken || s->performing || s->check || gs_write_is_busy(s) ||
 		(s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY) ||
-		s->refused || s->load.refused || s->waits_since != 0 || s->limited_since != 0;
+		s->wait_for != WAIT_NOTHING || s->load.refused || s->waits_since != 0;
 	bool		listed = s->active.next != NULL;
 
 	if (is_active == listed && device == s->user_of)

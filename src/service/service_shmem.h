@@ -15,7 +15,6 @@
  *		the state that they tell of.
  *	  - Fields marked [O] are set when the session is opened, and are constant then.
  *		Whoever has heard of the session by the lock reads them without.
- *	  - Fields marked [P] only the service uses.
  *
  *	  A chunk's memory belongs to the party that its state names and is touched by
  *	  nobody else.
@@ -233,8 +232,6 @@ typedef struct GsSharedDevice
 	bool		ready;			/* sorts go to it, while the service serves */
 	char		message[GS_MESSAGE_BYTES];	/* why not */
 	GsDeviceInfo info;			/* [S], but memory_used changes without the lock */
-	int			losses;			/* failures one after the other, also of other services [P] */
-	TimestampTz lost_at;		/* the last of them [P] */
 } GsSharedDevice;
 
 typedef struct GsShared

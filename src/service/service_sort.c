@@ -92,7 +92,7 @@ sort_session(int number, uint32 wanted)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (gs_served_is_over(s) || s->performing || s->appends > 0 || s->waiting >= 0 || s->write_out)
+	if (gs_served_is_over(s) || s->performing || s->appends > 0 || s->waiting >= 0 || s->wait_for == WAIT_RUN)
 		return;
 	if (gs_sort_is_held_up(GS_SESSION_SORTING))
 	{
@@ -265,7 +265,7 @@ carry_out(Decision decision)
 			gs_load_cancel(number);
 			break;
 		case RELIEF_RUN:
-			gs_served[number].write_out = true;
+			gs_served[number].wait_for = WAIT_RUN;
 			break;
 		case RELIEF_PAGES:
 			(void) gs_write_begin(number, WRITE_PAGES);
@@ -289,7 +289,7 @@ gs_sort_make_room(void)
 	bool		any = false;
 
 	for (int i = 0; i < gs_n_devices; i++)
-		if (gs_devices[i].state == DEVICE_READY)
+		if (gs_devices[i].ready)
 			any |= carry_out(gs_memory_decide(i));
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_role_holds_up(i) && gs_role_is_first(i))

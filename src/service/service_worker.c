@@ -241,7 +241,6 @@ work(void)
 	any |= gs_requests_give_up_pages();
 	any |= gs_sort_note_ended();
 	any |= gs_sort_make_room();
-	any |= gs_devices_step();
 	for (int i = gs_served_next(-1), next; i >= 0; i = next)
 	{
 		/* whoever is woken meanwhile may wait for the next call */
@@ -262,8 +261,6 @@ static long
 longest_sleep(void)
 {
 	long		trim = trimmed ? -1 : GS_TRIM_AFTER_MS;
-	long		retry = gs_devices_sleep_ms();
-	long		wake = trim < 0 ? retry : retry < 0 ? trim : Min(trim, retry);
 
 	/* whatever makes a session active has woken it, so this changes nothing */
 	for (int i = 0; i < gs_n_served; i++)
@@ -271,8 +268,8 @@ longest_sleep(void)
 	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
 		return GS_SHORT_MEMORY_MS;
 	if (gs_shared->n_idle_pages > 0)
-		return wake < 0 ? GS_IDLE_READER_MS : Min(wake, GS_IDLE_READER_MS);
-	return wake;
+		return GS_IDLE_READER_MS;
+	return trim;
 }
 
 /* Nobody has woken the service for so long. */
@@ -343,6 +340,7 @@ gpusort_service_main(Datum arg)
 				gs_devices_set_limit();
 				gs_devices_publish();
 			}
+			gs_devices_reloaded();
 		}
 
 		drain_notify_pipe();
@@ -354,6 +352,7 @@ gpusort_service_main(Datum arg)
 			continue;
 		}
 
+		gs_devices_try_again();
 		ms = longest_sleep();
 		if (WaitEventSetWait(events, ms, occurred, 3,
 							 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN)) == 0)

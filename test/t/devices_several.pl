@@ -1,5 +1,5 @@
 # Several devices: sorts spread over them; one that is lost takes its own sorts
-# with it and no others, and is tried again; the settings that name them.
+# with it and no others, and is tried again by a new service; the settings that name them.
 # They are the same device, opened three times.
 
 use strict;
@@ -39,19 +39,22 @@ sub states
 	return value($node, "SELECT string_agg(state, ' ' ORDER BY device) FROM gpusort_devices");
 }
 
-# The time until a lost device is tried again grows, until the server starts anew
-sub start_anew
-{
-	$node->restart;
-	wait_ready($node);
-	$pid = service_pid($node);
-}
-
 sub wait_states
 {
 	my ($states, $what) = @_;
 
 	ok(eventually(sub { states() eq $states }), $what) or diag(states());
+}
+
+# The service goes on without a device that was lost; a reload has it start again, with all
+sub tried_again
+{
+	my ($what) = @_;
+
+	is(service_pid($node), $pid, "$what: the service went on");
+	fault($node, undef);
+	wait_states('ready ready ready', "$what: tried again");
+	$pid = service_pid($node);
 }
 
 # Cursors of so many sorts, with the device of each and what was read
@@ -179,37 +182,40 @@ stats_reset($node);
 	read_to_end($lost[0], 'lost, the one that notices');
 	like(states(), qr/^ready (lost|ready) ready$/, 'the others are ready');
 	fault($node, undef);
-	wait_states('ready ready ready', 'it is tried again, while its cursors are open');
-	is(service_pid($node), $pid, 'by the same service');
-	like(slurp_file($node->logfile, $log),
-		qr/LOG:  gpusort lost device 1: fault point device_lost.*LOG:  gpusort sorts on device 1, /s, 'the log says so');
 
-	# new sorts go there
+	# new sorts go to the others
 	my @new = open_cursors(3, $query);
-	cmp_ok(scalar(grep { $_->{device} == 1 } @new), '>=', 1, 'a new sort uses it');
+	is(scalar(grep { $_->{device} == 1 } @new), 0, 'no new sort uses it');
 
 	read_to_end($_, 'lost, read later') for @lost[1, 2];
 	read_to_end($_, "not lost, device $_->{device}") for @others;
+	is(states(), 'ready lost ready', 'it is out of use while sorts are open');
+	is(service_pid($node), $pid, 'the service went on');
 	read_to_end($_, 'new') for @new;
 	is(fallbacks($node), '{"device lost": 3}', 'its sorts fall back');
+	wait_states('ready ready ready', 'then it is tried again');
+	isnt(service_pid($node), $pid, 'by another service');
+	$pid = service_pid($node);
+	like(slurp_file($node->logfile, $log),
+		qr/LOG:  gpusort lost device 1: fault point device_lost.*LOG:  gpusort service restarts to open device 1 again.*LOG:  gpusort sorts on device 1, /s,
+		'the log says so');
+	@new = open_cursors(3, $query);
+	is(scalar(grep { $_->{device} == 1 } @new), 1, 'a new sort uses it');
+	read_to_end($_, 'with all again') for @new;
 	released($node, 'lost');
 }
 
 # at any time, while many sort
 for my $nth (1, 7, 20, 60)
 {
-	start_anew();
 	fault($node, "device_lost:$nth");
 	run_many(10, "lost at $nth");
 	same_rows($node, $serial, "$query;", "lost at $nth, one more", $expected);
-	fault($node, undef);
-	wait_states('ready ready ready', "lost at $nth: tried again");
-	is(service_pid($node), $pid, 'the service went on');
+	tried_again("lost at $nth");
 	released($node, "lost at $nth");
 }
 
 # A device is lost whose sort has all rows in files: that goes on, on another device
-start_anew();
 {
 	my $sql = 'SELECT id, k, left(v, 3) FROM (SELECT id, k, v FROM large ORDER BY k COLLATE "en_US", id OFFSET 0) AS s';
 	my $all = stock($node, "$sql;");
@@ -228,11 +234,11 @@ start_anew();
 	read_to_end($_, "in files, device $_->{device}", $all) for @cursors;
 	is(fallbacks($node), '{}', 'in files: no fallback');
 	wait_states('ready ready ready', 'in files: tried again');
+	$pid = service_pid($node);
 	released($node, 'in files');
 }
 
 # the input cannot be computed twice
-start_anew();
 {
 	my $errors = 0;
 
@@ -245,8 +251,7 @@ start_anew();
 		like($err, qr/^$|ERROR:  gpusort lost its device during a sort/, 'volatile: the documented error or none');
 	}
 	is($errors, 1, 'volatile: one of three was on the device');
-	fault($node, undef);
-	wait_states('ready ready ready', 'volatile: tried again');
+	tried_again('volatile');
 	released($node, 'volatile');
 }
 
@@ -259,8 +264,7 @@ start_anew();
 
 		ok($got eq $expected_arrays || $got =~ /gpusort lost its device.*returned sorted arrays/s, 'arrays, lost');
 	}
-	fault($node, undef);
-	wait_states('ready ready ready', 'arrays, lost: tried again');
+	tried_again('arrays, lost');
 	same_rows($node, $serial, $array_query, "arrays, afterwards $_", $expected_arrays) for 1 .. 3;
 	released($node, 'arrays, lost');
 }
@@ -272,7 +276,6 @@ for my $way ('cancel', 'terminate')
 {
 	my @runs;
 
-	start_anew();
 	fault($node, 'device_lost:5');
 	for my $i (0 .. 5)
 	{
@@ -288,16 +291,13 @@ for my $way ('cancel', 'terminate')
 		unlike($session->errors, qr/PANIC|server closed the connection unexpectedly.*crash/, "$way: no crash");
 		$session->quit;
 	}
-	fault($node, undef);
-	wait_states('ready ready ready', "$way: all devices");
-	is(service_pid($node), $pid, "$way: the service went on");
+	tried_again($way);
 	released($node, $way);
 }
 
 #
-# A device that this process cannot open again: another one does, when no sort is open
+# A device that cannot be opened again stays out of use, until the next reload
 #
-start_anew();
 {
 	my @cursors = open_cursors(3, $query);
 	my ($lost) = grep { $_->{device} == 1 } @cursors;
@@ -305,18 +305,34 @@ start_anew();
 	fault($node, 'device_lost');
 	read_to_end($lost, 'before opening fails');
 	fault($node, 'device_open');
-	becomes($node, "message = 'fault point device_open' FROM gpusort_devices WHERE device = 1", 'opening fails');
-	is(states(), 'ready lost ready', 'the view says so');
+	is(states(), 'ready lost ready', 'not tried while sorts are open');
 	is(service_pid($node), $pid, 'the service goes on while sorts are open');
-	read_to_end($_, 'while a device cannot be opened') for grep { $_ != $lost } @cursors;
-	becomes($node, "bool_and(service_pid <> $pid) FROM gpusort_devices", 'then it restarts');
-	wait_states('ready lost ready', 'the new one cannot open it either');
+	read_to_end($_, 'while a device is lost') for grep { $_ != $lost } @cursors;
+	becomes($node, "message = 'fault point device_open' FROM gpusort_devices WHERE device = 1", 'opening fails');
+	wait_states('ready lost ready', 'the view says so');
+	isnt(service_pid($node), $pid, 'of a new service');
 	$pid = service_pid($node);
 	same_rows($node, $serial, "$query;", "without the device $_", $expected) for 1 .. 3;
-	fault($node, undef);
-	wait_states('ready ready ready', 'it is tried again');
-	is(service_pid($node), $pid, 'by the same service');
 	released($node, 'opening fails');
+	tried_again('opening fails');
+}
+
+# Without a reload that happens once the service has run for a while: here at once
+{
+	local $ENV{GPUSORT_FAULT_RESTART} = 1;
+
+	$node->restart;
+	wait_ready($node);
+	$pid = service_pid($node);
+	fault($node, 'device_lost');
+	same_rows($node, $serial, "$query;", "after a while, $_", $expected) for 1 .. 3;
+	becomes($node, "bool_and(service_pid <> $pid) FROM gpusort_devices", 'after a while: another service');
+	fault($node, 'device_open');
+	$node->restart;
+	wait_states('ready lost ready', 'after a while: not opened');
+	$pid = service_pid($node);
+	same_rows($node, $serial, "$query;", "after a while, not opened, $_", $expected) for 1 .. 3;
+	tried_again('after a while, not opened');
 }
 
 #
