@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gpupercentile_plan.c
- *	  Offering GpuSort for percentile_disc(), percentile_cont() and mode(), and putting GpuPercentile
- *	  between Agg and GpuSort.
+ *	  Offering GpuSort for percentile_disc() and percentile_cont(), and putting GpuPercentile between
+ *	  Agg and GpuSort.
  *
  * PostgreSQL never sorts for these outside of the aggregate, where each group is a
  * sort in one process, and part of no cost.  Here are paths
@@ -67,7 +67,6 @@ is_known(const Aggref *agg)
 		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
 		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
-		case F_MODE:
 			return list_length(agg->aggorder) == 1 && agg->aggfilter == NULL &&
 				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
 		default:
@@ -120,7 +119,6 @@ find_functions(const PlannerInfo *root, Functions *functions)
 				return false;
 			found = agg;
 			states = bms_add_member(states, info->transno);
-			functions->aggs.few_come_back &= agg->aggfnoid != F_MODE;
 		}
 		else if (agg->aggorder != NIL || agg->aggdistinct != NIL || !gs_agg_ignores_order(agg))
 			return false;
