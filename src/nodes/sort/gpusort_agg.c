@@ -24,7 +24,6 @@
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
 #include "plan/plan_walk.h"

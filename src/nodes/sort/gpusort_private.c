@@ -17,8 +17,16 @@
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
+
+CustomScan *
+gs_plan_feed(const CustomScan *sort)
+{
+	const Plan *child = outerPlan(&sort->scan.plan);
+
+	return IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node) ?
+		(CustomScan *) outerPlan(child) : NULL;
+}
 
 List *
 gs_plan_private(const Sort *sort, int flags)
@@ -86,11 +94,11 @@ forget_order(List *private, bool nulls_first)
 void
 gs_plan_forget_order(CustomScan *plan, bool nulls_first)
 {
-	Plan	   *child = outerPlan(plan);
+	CustomScan *feed = gs_plan_feed(plan);
 
 	forget_order(plan->custom_private, nulls_first);
-	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
-		forget_order(((CustomScan *) outerPlan(child))->custom_private, nulls_first);
+	if (feed)
+		forget_order(feed->custom_private, nulls_first);
 }
 
 void

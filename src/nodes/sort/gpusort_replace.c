@@ -33,20 +33,12 @@
 #include "rewrite/rewriteManip.h"
 
 #include "guc.h"
-#include "nodes/feed/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
-
-/* Is it a GpuSort or a GpuSortFeed? */
-static bool
-is_sort_or_feed(const Plan *plan)
-{
-	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
-}
 
 /* A node that returns its scan tuple, of tlist's columns, as it is. */
 static CustomScan *
@@ -83,11 +75,11 @@ is_possible(const GsStepContext *context, const Sort *sort)
 
 /* What PostgreSQL's Sort alone costs. */
 static Cost
-sort_cost(const Plan *sort, const Plan *child)
+postgres_sort_cost(const Plan *sort)
 {
 	const List *tlist = sort->targetlist;
 
-	return gs_cost_by_postgres(sort->total_cost - child->total_cost, list_length(tlist),
+	return gs_cost_by_postgres(sort->total_cost - outerPlan(sort)->total_cost, list_length(tlist),
 							   exprType((Node *) linitial_node(TargetEntry, tlist)->expr));
 }
 
@@ -106,7 +98,7 @@ is_worth_while(const GsStepContext *context, const Sort *node, double processes,
 	else if (gs_cost_prefers_heapsort(sort->plan_rows, rows, sort->plan_width, bound,
 									  gs_order_of_plan(context->stmt, node)))
 		reason = "a top-N sort costs less";
-	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= sort_cost(sort, outerPlan(sort)))
+	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= postgres_sort_cost(sort))
 		reason = "PostgreSQL's sort costs less";
 	else
 		return true;
@@ -223,23 +215,6 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 }
 
 /*
- * A GpuSort made from a path has its child's unfinished target list, which EXPLAIN cannot print in every
- * case (above set operations), and whose columns were found by looking for equal expressions: but two
- * calls of random() are equal and have two values.  Its columns are the child's first ones.  And what
- * makes it unsafe to run the child again may have been out of sight, in a subquery that was
- * planned already.
- */
-Plan *
-gs_sort_finish(GsStepContext *context, Plan *plan)
-{
-	if (!is_sort_or_feed(plan))
-		return plan;
-	gs_node_finish_columns((CustomScan *) plan);
-	*gs_plan_setting((CustomScan *) plan, GS_PLAN_FLAGS) &= context->flags;
-	return plan;
-}
-
-/*
  * Is this a node that the steps look at more closely?  A Sort that costs no more
  * than a GpuSort's setup is not worth while, whatever else is true
  * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
@@ -252,10 +227,10 @@ note_sort(Plan **plan, void *found)
 
 	if (IsA(node, Sort))
 	{
-		if (gs_guc_force || sort_cost(node, outerPlan(node)) > gs_guc_setup_cost)
+		if (gs_guc_force || postgres_sort_cost(node) > gs_guc_setup_cost)
 			*(bool *) found = true;
 	}
-	else if (is_sort_or_feed(node))
+	else if (gs_is_sort_or_feed(node))
 		*(bool *) found = true;
 	gs_plan_visit_children(*plan, note_sort, found);
 }
