@@ -49,25 +49,25 @@ make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *
 
 /* Can gpusort do this sort?  Says so if not. */
 static bool
-is_possible(const GsStepContext *context, const Sort *sort)
+is_possible(const Sort *sort)
 {
 	GsRefusal	refusal;
 	const GsKeyDesc *desc = gs_sort_describe(sort, sort->numCols, &refusal);
 
 	if (desc == NULL)
 	{
-		gs_refuse_sort(context->stmt, sort, refusal);
+		gs_refuse_sort(sort, refusal);
 		return false;
 	}
 	/* the paths that gpusort offers for these have been compared by cost */
 	if (desc->ended && !gs_guc_force)
 	{
-		gs_decline_sort(context->stmt, sort, sort->plan.plan_rows, "keys would not hold all of its columns");
+		gs_decline_sort(sort, sort->plan.plan_rows, "keys would not hold all of its columns");
 		return false;
 	}
 	if (!gs_client_service_ready())
 	{
-		gs_refuse_sort(context->stmt, sort, GS_REFUSE_SERVICE);
+		gs_refuse_sort(sort, GS_REFUSE_SERVICE);
 		return false;
 	}
 	return true;
@@ -102,7 +102,7 @@ is_worth_while(const GsStepContext *context, const Sort *node, double processes,
 		reason = "PostgreSQL's sort costs less";
 	else
 		return true;
-	gs_decline_sort(context->stmt, node, rows, reason);
+	gs_decline_sort(node, rows, reason);
 	return false;
 }
 
@@ -141,7 +141,7 @@ gs_sort_replace(GsStepContext *context, Plan *plan)
 
 	/* below a Gather Merge it is replaced with that one, or not at all */
 	if ((context->parent && IsA(context->parent, GatherMerge)) ||
-		!is_worth_while(context, sort, 1.0, context->bound.expected) || !is_possible(context, sort))
+		!is_worth_while(context, sort, 1.0, context->bound.expected) || !is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
 	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
@@ -176,7 +176,7 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 
 	if (!IsA(sort, Sort) || plan->qual != NIL || contain_subplans((Node *) plan->targetlist) ||
 		!is_worth_while(context, sort, merge->num_workers, context->bound.expected) ||
-		!is_possible(context, sort))
+		!is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
 	private = make_private(sort, context->flags, true);
