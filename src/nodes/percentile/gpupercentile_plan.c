@@ -49,6 +49,7 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "nodes/common/aggregates.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort_agg.h"
 #include "nodes/sort/gpusort_path.h"
@@ -263,44 +264,6 @@ use_values(Node *node, void *data)
 	return expression_tree_mutator(node, use_values, data);
 }
 
-static bool
-collect_aggrefs(Node *node, void *list)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		*(List **) list = lappend(*(List **) list, node);
-		return false;
-	}
-	return expression_tree_walker(node, collect_aggrefs, list);
-}
-
-/* The executor has no room for numbers that no aggregate has. */
-static void
-renumber(Agg *agg)
-{
-	List	   *aggrefs = NIL;
-	Bitmapset  *numbers = NULL;
-	Bitmapset  *states = NULL;
-	ListCell   *lc;
-
-	(void) collect_aggrefs((Node *) agg->plan.targetlist, &aggrefs);
-	(void) collect_aggrefs((Node *) agg->plan.qual, &aggrefs);
-	foreach(lc, aggrefs)
-	{
-		numbers = bms_add_member(numbers, lfirst_node(Aggref, lc)->aggno);
-		states = bms_add_member(states, lfirst_node(Aggref, lc)->aggtransno);
-	}
-	foreach(lc, aggrefs)
-	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-
-		aggref->aggno = bms_member_index(numbers, aggref->aggno);
-		aggref->aggtransno = bms_member_index(states, aggref->aggtransno);
-	}
-}
-
 /* The node for the functions that were found. */
 static CustomScan *
 make_node(PercentileContext *context)
@@ -336,7 +299,7 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	scan = make_node(&context);
 	agg->plan.targetlist = (List *) use_values((Node *) agg->plan.targetlist, &context);
 	agg->plan.qual = (List *) use_values((Node *) agg->plan.qual, &context);
-	renumber(agg);
+	gs_aggregates_renumber(list_make2(agg->plan.targetlist, agg->plan.qual));
 	if (agg->aggstrategy == AGG_PLAIN)
 		agg->groupingSets = list_make1(NIL);
 	scan->scan.plan.plan_node_id = ++step->last_node_id;
