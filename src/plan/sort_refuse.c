@@ -13,7 +13,6 @@
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "guc.h"
@@ -70,44 +69,8 @@ refused_column(const Sort *sort)
 	return n - 1;
 }
 
-static void
-note_work_table(Plan **plan, void *found)
-{
-	if (IsA(*plan, WorkTableScan))
-		*(bool *) found = true;
-	gs_plan_visit_children(*plan, note_work_table, found);
-}
-
-/* How to print expressions of a Sort; NIL where only EXPLAIN can. */
-static List *
-deparse_context(const PlannedStmt *stmt, const Sort *sort)
-{
-	Plan	   *plan = unconstify(Plan *, &sort->plan);
-	bool		work_table = false;
-	List	   *names;
-
-	/* its columns are found from the RecursiveUnion above */
-	note_work_table(&plan, &work_table);
-	if (work_table)
-		return NIL;
-	names = select_rtable_names_for_explain(stmt->rtable,
-											bms_add_range(NULL, 1, list_length(stmt->rtable)));
-	return set_deparse_context_plan(deparse_context_for_plan_tree(unconstify(PlannedStmt *, stmt),
-																  names),
-									plan, NIL);
-}
-
-/* A Sort's column i as EXPLAIN prints it, always with the table's name. */
-static char *
-column_text(const Sort *sort, List *context, int i)
-{
-	if (context == NIL)
-		return psprintf("column %d", sort->sortColIdx[i]);
-	return deparse_expression(sort_expression(sort, i), context, true, true);
-}
-
 void
-gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal reason)
+gs_refuse_sort(const Sort *sort, GsRefusal reason)
 {
 	char	   *detail = NULL;
 
@@ -115,9 +78,8 @@ gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal reason)
 	if (gs_guc_log_refusals && reason != GS_REFUSE_SERVICE)
 	{
 		int			i = refused_column(sort);
-		char	   *column = column_text(sort, deparse_context(stmt, sort), i);
 
-		detail = gs_refuse_detail(psprintf("Sort key %s", column), exprType(sort_expression(sort, i)),
+		detail = gs_refuse_detail(psprintf("Sort key %d", i + 1), exprType(sort_expression(sort, i)),
 								  sort->collations[i]);
 	}
 	ereport(gs_refuse_level(),
@@ -126,20 +88,18 @@ gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal reason)
 }
 
 void
-gs_decline_sort(const PlannedStmt *stmt, const Sort *sort, double rows, const char *reason)
+gs_decline_sort(const Sort *sort, double rows, const char *reason)
 {
-	List	   *context;
-	StringInfoData keys;
+	StringInfoData types;
 
 	if (!gs_guc_log_refusals)
 		return;
-	context = deparse_context(stmt, sort);
-	initStringInfo(&keys);
+	initStringInfo(&types);
 	for (int i = 0; i < sort->numCols; i++)
-		appendStringInfo(&keys, "%s%s", i > 0 ? ", " : "", column_text(sort, context, i));
+		appendStringInfo(&types, "%s%s", i > 0 ? ", " : "", format_type_be(exprType(sort_expression(sort, i))));
 	ereport(NOTICE,
 			(errmsg("gpusort leaves a sort to PostgreSQL: %s", reason),
-			 errdetail("Sort key: %s. Estimated rows: %.0f.", keys.data, rows)));
+			 errdetail("Sort keys of type %s. Estimated rows: %.0f.", types.data, rows)));
 }
 
 void

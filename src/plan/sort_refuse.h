@@ -6,7 +6,7 @@
  * A sort that gpusort cannot do is a refusal: counted, and reported at DEBUG1.
  * Nothing is counted if gpusort could do it, but another plan is expected to be
  * faster, or if the plan sorts in a way in which gpusort takes no part.
- * With gpusort.log_refusals all of this is reported at NOTICE, with the columns.
+ * With gpusort.log_refusals all of this is reported at NOTICE, with the columns' types.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,11 +28,10 @@ extern char *gs_refuse_detail(const char *column, Oid type, Oid collation);
 extern const GsKeyDesc *gs_sort_describe(const Sort *sort, int n_columns, GsRefusal *refusal);
 
 /* A Sort of a finished plan that gpusort cannot do. */
-extern void gs_refuse_sort(const PlannedStmt *stmt, const Sort *sort, GsRefusal reason);
+extern void gs_refuse_sort(const Sort *sort, GsRefusal reason);
 
 /* A Sort that PostgreSQL is expected to do faster.  rows: in all processes. */
-extern void gs_decline_sort(const PlannedStmt *stmt, const Sort *sort, double rows,
-							const char *reason);
+extern void gs_decline_sort(const Sort *sort, double rows, const char *reason);
 
 /* A WindowAgg above sorted rows, whose work GpuWindow cannot do. */
 extern void gs_decline_window(const char *reason);

@@ -81,18 +81,18 @@ INSERT INTO queries (query) VALUES
 	('SELECT array_agg(DISTINCT b ORDER BY b DESC) FILTER (WHERE g > (SELECT 3)) FROM t'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b) FROM t'),
 	('SELECT percentile_cont(ARRAY[0.1,0.9]) WITHIN GROUP (ORDER BY c), count(*), sum(a) FROM t'),
-	('SELECT mode() WITHIN GROUP (ORDER BY b) || ''x'', max(a) + (SELECT 3) FROM part HAVING mode() WITHIN GROUP (ORDER BY b) > ''a'''),
+	('SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY b) || ''x'', max(a) + (SELECT 3) FROM part HAVING percentile_disc(0.4) WITHIN GROUP (ORDER BY b) > ''a'''),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY upper(b)) FILTER (WHERE g > (SELECT min(g) FROM t)), percentile_disc(0.1) WITHIN GROUP (ORDER BY upper(b)) FROM t'),
-	('SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY c), mode() WITHIN GROUP (ORDER BY c) FROM t GROUP BY g'),
-	('SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY c), count(*) FROM part GROUP BY g HAVING mode() WITHIN GROUP (ORDER BY c) > 3 ORDER BY 2'),
+	('SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY c), percentile_disc(0.4) WITHIN GROUP (ORDER BY c) FROM t GROUP BY g'),
+	('SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY c), count(*) FROM part GROUP BY g HAVING percentile_disc(0.4) WITHIN GROUP (ORDER BY c) > 3 ORDER BY 2'),
 	('SELECT (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p.b) FROM part p WHERE p.g = t.g) FROM t ORDER BY 1'),
 	('SELECT (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p.b) FROM part p) AS x, b FROM t ORDER BY b'),
 	('SELECT * FROM t WHERE b > (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p.b) FROM part p) ORDER BY b'),
 	('SELECT s.x + 1 FROM (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a) AS x, count(*) FROM part OFFSET 0) s ORDER BY s.x'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY p.b) FROM part p JOIN t USING (a)'),
-	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b) x FROM part UNION ALL SELECT mode() WITHIN GROUP (ORDER BY b) FROM t ORDER BY x'),
+	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b) x FROM part UNION ALL SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY b) FROM t ORDER BY x'),
 	('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b), sum(count(*)) OVER () FROM t'),
-	('SELECT generate_series(1, mode() WITHIN GROUP (ORDER BY g)), max(b) FROM t'),
+	('SELECT generate_series(1, percentile_disc(0.4) WITHIN GROUP (ORDER BY g)), max(b) FROM t'),
 	('WITH w AS MATERIALIZED (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY b) x, count(*) n FROM part) SELECT w.x, t.b FROM w, t ORDER BY t.b, w.n'),
 	('SELECT b, row_number() OVER (ORDER BY b), lag(c, 1) OVER (ORDER BY b) FROM t'),
 	('SELECT b, sum(c) OVER w, rank() OVER w, first_value(a) OVER w FROM part WINDOW w AS (PARTITION BY g ORDER BY c, b)'),
@@ -170,7 +170,7 @@ SELECT node, count(DISTINCT n) > 3 AS often FROM explained, unnest(nodes) AS nod
 -- one of each
 SET max_parallel_workers_per_gather = 0;
 SET enable_hashagg = off;
-EXPLAIN (VERBOSE, COSTS OFF) SELECT mode() WITHIN GROUP (ORDER BY b) || 'x', max(a) FROM part HAVING mode() WITHIN GROUP (ORDER BY b) > 'a';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT percentile_disc(0.4) WITHIN GROUP (ORDER BY b) || 'x', max(a) FROM part HAVING percentile_disc(0.4) WITHIN GROUP (ORDER BY b) > 'a';
 EXPLAIN (VERBOSE, COSTS OFF) SELECT t.a, x.* FROM t, LATERAL (SELECT percentile_disc(t.c / 1000) WITHIN GROUP (ORDER BY p.b || t.b), count(*) FROM t p WHERE p.a % t.a = 1) x WHERE t.a < 5;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT g, percentile_cont(0.5) WITHIN GROUP (ORDER BY c) + 1 FROM t GROUP BY g ORDER BY 2;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT b, g, count(*) + 1 FROM t GROUP BY b, g HAVING count(*) > 1;

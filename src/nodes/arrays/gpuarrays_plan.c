@@ -55,7 +55,6 @@
 #include "array/array_sort.h"
 #include "guc.h"
 #include "nodes/arrays/gpuarrays.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/array_calls.h"

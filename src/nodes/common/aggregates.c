@@ -365,26 +365,35 @@ last_column(Node *expr)
 	return columns ? bms_prev_member(columns, -1) + FirstLowInvalidHeapAttributeNumber : 0;
 }
 
-/*
- * An Agg has no room for numbers that none of its aggregates has.  States are shared as the planner has
- * decided.  n_states: so far.
- */
-static Aggref *
-renumber(const Aggref *call, const List *calls, const List *renumbered, int *n_states)
+/* The place of a number in a list of different ones, to which it is added. */
+static int
+place_of(List **numbers, int number)
 {
-	Aggref	   *result = makeNode(Aggref);
-	ListCell   *ours;
-	ListCell   *theirs;
+	ListCell   *lc;
 
-	*result = *call;
-	result->aggno = list_length(renumbered);
-	result->aggtransno = -1;
-	forboth(theirs, calls, ours, renumbered)
-		if (lfirst_node(Aggref, theirs)->aggtransno == call->aggtransno)
-			result->aggtransno = lfirst_node(Aggref, ours)->aggtransno;
-	if (result->aggtransno < 0)
-		result->aggtransno = (*n_states)++;
-	return result;
+	foreach(lc, *numbers)
+		if (lfirst_int(lc) == number)
+			return foreach_current_index(lc);
+	*numbers = lappend_int(*numbers, number);
+	return list_length(*numbers) - 1;
+}
+
+void
+gs_aggregates_renumber(List *exprs)
+{
+	List	   *numbers = NIL;
+	List	   *states = NIL;
+	ListCell   *lc;
+
+	foreach(lc, pull_var_clause((Node *) exprs, PVC_INCLUDE_AGGREGATES))
+	{
+		Aggref	   *call = lfirst(lc);
+
+		if (!IsA(call, Aggref))
+			continue;
+		call->aggno = place_of(&numbers, call->aggno);
+		call->aggtransno = place_of(&states, call->aggtransno);
+	}
 }
 
 /* An Agg without groups.  calls: Aggref nodes. */
@@ -392,15 +401,16 @@ static AggState *
 init_agg(Plan *plan, List *calls, EState *estate, int eflags)
 {
 	Agg		   *agg = makeNode(Agg);
-	List	   *renumbered = NIL;
-	int			n_states = 0;
 	ListCell   *lc;
 
 	foreach(lc, calls)
-		renumbered = lappend(renumbered,
-							 renumber(lfirst_node(Aggref, lc), calls, renumbered, &n_states));
-	foreach(lc, renumbered)
-		agg->plan.targetlist = gs_node_add_column(agg->plan.targetlist, lfirst(lc));
+	{
+		Aggref	   *call = makeNode(Aggref);
+
+		*call = *lfirst_node(Aggref, lc);
+		agg->plan.targetlist = gs_node_add_column(agg->plan.targetlist, (Expr *) call);
+	}
+	gs_aggregates_renumber(agg->plan.targetlist);
 	agg->plan.lefttree = outerPlan(plan);
 	agg->plan.plan_node_id = plan->plan_node_id;
 	agg->aggstrategy = AGG_PLAIN;

@@ -42,6 +42,12 @@ extern void gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row)
 extern void gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan);
 extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan);
 
+/*
+ * Number the aggregates of an Agg's expressions, in their order: it has no room for numbers that none of them
+ * has.  They share states as before.
+ */
+extern void gs_aggregates_renumber(List *exprs);
+
 /* So many more rows, where all calls are count(); not where int8 is passed by reference (FLOAT8PASSBYVAL). */
 extern void gs_aggregates_count(GsAggregates *aggregates, int64 n);
 

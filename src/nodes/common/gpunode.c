@@ -23,7 +23,6 @@
 #include "nodes/group/gpugroup.h"
 #include "nodes/arrays/gpuarrays.h"
 #include "nodes/group/gpuchoice.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/common/gpunode.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort.h"

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gpupercentile.h
- *	  The node GpuPercentile: percentile_disc(), percentile_cont() and mode() of
- *	  rows that a GpuSort below it has put in order.
+ *	  The node GpuPercentile: percentile_disc() and percentile_cont() of rows that a
+ *	  GpuSort below it has put in order.
  *
  *	  gpupercentile_plan.c	paths that have the rows sorted; GpuPercentile between Agg and GpuSort
  *	  gpupercentile_exec.c	the executor's part

@@ -1,16 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * gpupercentile_exec.c
- *	  The executor node GpuPercentile: percentile_disc(), percentile_cont() and
- *	  mode() over rows that come sorted.
+ *	  The executor node GpuPercentile: percentile_disc() and percentile_cont() over rows
+ *	  that come sorted.
  *
  * A percentile is a row at a place that depends on how many there are.  So each group is
  * read twice, by mark and restore: first to count its values, which are the rows that are not
- * NULL, and for mode() to find the longest run of equal ones; then the rows at the wanted places alone.  If
- * the Agg above wants all rows, the group is read once more.
+ * NULL; then the rows at the wanted places alone.  If the Agg above wants all rows, the group is read
+ * once more.
  *
- * If all rows are one group and no function is mode(), they are not even counted: GpuSort knows how many
- * there are.
+ * If all rows are one group, they are not even counted: GpuSort knows how many there are.
  *
  * Rows have places in their group, from 0.  NULLs stand at one end, so values are neighbours.
  *
@@ -56,14 +55,6 @@ typedef struct Point
 	double		proportion;		/* of the way from lower to upper */
 } Point;
 
-/* Looking for the longest run of equal values. */
-typedef struct Run
-{
-	int64		length;
-	int64		longest;
-	int64		first;			/* the longest one's first value, from 0 */
-} Run;
-
 /* One of the functions, and what it returns for the current group. */
 typedef struct Function
 {
@@ -83,7 +74,6 @@ typedef struct GpuPercentileState
 	CustomScanState css;
 	int			n_functions;
 	Function   *functions;
-	bool		has_mode;
 	bool		plain;			/* without GROUP BY */
 	bool		first_only;
 	bool		rewinds;		/* the same rows may be wanted again */
@@ -96,7 +86,7 @@ typedef struct GpuPercentileState
 	char		type_align;
 
 	GsReader	reader;
-	GsRowMatcher *matcher;		/* of the rows that are counted; if has_mode, peers are equal in the column */
+	GsRowMatcher *matcher;		/* of the rows that are counted */
 	TupleTableSlot *first;
 	TupleTableSlot *next;		/* empty: there is no next group */
 	MemoryContext group_context;	/* of values */
@@ -107,7 +97,6 @@ typedef struct GpuPercentileState
 	int64		n_returned;
 	int64		n_values;
 	int64		first_value;	/* its place */
-	Run			run;			/* good if has_mode */
 	int			n_wanted;
 	int64	   *wanted;			/* values that functions want, from 0; ascending, each once */
 	Datum	   *datums;
@@ -116,19 +105,13 @@ typedef struct GpuPercentileState
 
 /* All functions are of one column; call is one of them. */
 static void
-init_column(GpuPercentileState *state, const Aggref *call, const GsColumns *groups)
+init_column(GpuPercentileState *state, const Aggref *call)
 {
-	SortGroupClause *order = linitial_node(SortGroupClause, call->aggorder);
-	Node	   *expr = get_sortgroupclause_expr(order, call->args);
-	Oid			collation = call->inputcollid;
-	const GsColumns column = {1, &state->attno, &order->eqop, &collation};
+	Node	   *expr = get_sortgroupclause_expr(linitial(call->aggorder), call->args);
 
-	gs_columns_check(groups);
 	state->attno = castNode(Var, gs_plan_strip_relabel(expr))->varattno;
 	state->type = exprType(expr);
 	get_typlenbyvalalign(state->type, &state->type_len, &state->type_byval, &state->type_align);
-	state->matcher = gs_row_matcher_create(&state->css, &state->reader, groups,
-										   state->has_mode ? &column : NULL);
 }
 
 static void
@@ -139,9 +122,6 @@ init_function(GpuPercentileState *state, const Aggref *call)
 	function->function = call->aggfnoid;
 	/* as Agg would */
 	gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
-	state->has_mode |= function->function == F_MODE;
-	if (function->function == F_MODE)
-		return;
 	function->argument = ExecInitExpr(linitial(call->aggdirectargs), &state->css.ss.ps);
 	function->is_array = exprType(linitial(call->aggdirectargs)) == FLOAT8ARRAYOID;
 	function->is_continuous = function->function != F_PERCENTILE_DISC_FLOAT8_ANYELEMENT &&
@@ -178,29 +158,20 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->functions = palloc0((list_length(plan->custom_scan_tlist) - n_columns) * sizeof(Function));
 	for (int i = n_columns; i < list_length(plan->custom_scan_tlist); i++)
 		init_function(state, castNode(Aggref, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr));
-	init_column(state, castNode(Aggref, llast_node(TargetEntry, plan->custom_scan_tlist)->expr), &groups);
+	init_column(state, castNode(Aggref, llast_node(TargetEntry, plan->custom_scan_tlist)->expr));
+	gs_columns_check(&groups);
+	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);
 }
 
-/* Count a row of the current group.  is_equal: to the row before, in the column; if has_mode. */
+/* Count a row of the current group. */
 static void
-count_row(GpuPercentileState *state, TupleTableSlot *slot, bool is_equal)
+count_row(GpuPercentileState *state, TupleTableSlot *slot)
 {
-	Run		   *run = &state->run;
-
 	state->n_rows++;
-	if (slot_attisnull(slot, state->attno))
-	{
-		if (state->n_values == 0)
-			state->first_value++;
-		return;
-	}
-	state->n_values++;
-	run->length = is_equal ? run->length + 1 : 1;
-	if (run->length > run->longest)
-	{
-		run->longest = run->length;
-		run->first = state->n_values - run->length;
-	}
+	if (!slot_attisnull(slot, state->attno))
+		state->n_values++;
+	else if (state->n_values == 0)
+		state->first_value++;
 }
 
 /* Count the rows of the group that begins with first, and find the next one. */
@@ -208,24 +179,21 @@ static void
 count_group(GpuPercentileState *state)
 {
 	state->n_rows = 0;
-	memset(&state->run, 0, sizeof(Run));
-	count_row(state, state->first, false);
+	count_row(state, state->first);
 	ExecClearTuple(state->next);
 	for (;;)
 	{
 		TupleTableSlot *slot = gs_reader_next(&state->reader);
-		GsRowMatch	match;
 
 		CHECK_FOR_INTERRUPTS();
 		if (TupIsNull(slot))
 			break;
-		match = gs_row_matcher_match(state->matcher, slot);
-		if (match == GS_OTHER_PARTITION)
+		if (gs_row_matcher_match(state->matcher, slot) == GS_OTHER_PARTITION)
 		{
 			ExecCopySlot(state->next, slot);
 			break;
 		}
-		count_row(state, slot, match == GS_SAME_PEERS);
+		count_row(state, slot);
 	}
 	state->at = state->n_rows;
 }
@@ -302,14 +270,6 @@ find_points(GpuPercentileState *state, Function *function)
 
 	function->isnull = true;
 	function->n_points = 0;
-	if (function->function == F_MODE)
-	{
-		function->isnull = state->n_values == 0;
-		function->n_points = 1;
-		function->points = palloc0(sizeof(Point));
-		function->points->lower = function->points->upper = state->run.first;
-		return;
-	}
 	econtext->ecxt_outertuple = state->first;
 	argument = ExecEvalExpr(function->argument, econtext, &isnull);
 	if (isnull || (function->is_array && state->n_values == 0))
@@ -430,8 +390,7 @@ count_by_place(GpuPercentileState *state)
 	bool		first_is_null;
 	bool		last_is_null;
 
-	if (gs_row_matcher_has_partitions(state->matcher) || state->has_mode ||
-		sort == NULL || !gs_sort_count_rows(sort, &n_rows))
+	if (gs_row_matcher_has_partitions(state->matcher) || sort == NULL || !gs_sort_count_rows(sort, &n_rows))
 		return false;
 	ExecClearTuple(state->next);
 	state->n_rows = n_rows;

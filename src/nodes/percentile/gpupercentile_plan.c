@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gpupercentile_plan.c
- *	  Offering GpuSort for percentile_disc(), percentile_cont() and mode(), and putting GpuPercentile
- *	  between Agg and GpuSort.
+ *	  Offering GpuSort for percentile_disc() and percentile_cont(), and putting GpuPercentile between
+ *	  Agg and GpuSort.
  *
  * PostgreSQL never sorts for these outside of the aggregate, where each group is a
  * sort in one process, and part of no cost.  Here are paths
@@ -49,6 +49,7 @@
 
 #include "compat.h"
 #include "guc.h"
+#include "nodes/common/aggregates.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/sort/gpusort_agg.h"
 #include "nodes/sort/gpusort_path.h"
@@ -67,7 +68,6 @@ is_known(const Aggref *agg)
 		case F_PERCENTILE_CONT__FLOAT8_FLOAT8:
 		case F_PERCENTILE_CONT_FLOAT8_INTERVAL:
 		case F_PERCENTILE_CONT__FLOAT8_INTERVAL:
-		case F_MODE:
 			return list_length(agg->aggorder) == 1 && agg->aggfilter == NULL &&
 				!contain_volatile_functions((Node *) agg) && !contain_subplans((Node *) agg);
 		default:
@@ -120,7 +120,6 @@ find_functions(const PlannerInfo *root, Functions *functions)
 				return false;
 			found = agg;
 			states = bms_add_member(states, info->transno);
-			functions->aggs.few_come_back &= agg->aggfnoid != F_MODE;
 		}
 		else if (agg->aggorder != NIL || agg->aggdistinct != NIL || !gs_agg_ignores_order(agg))
 			return false;
@@ -265,44 +264,6 @@ use_values(Node *node, void *data)
 	return expression_tree_mutator(node, use_values, data);
 }
 
-static bool
-collect_aggrefs(Node *node, void *list)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		*(List **) list = lappend(*(List **) list, node);
-		return false;
-	}
-	return expression_tree_walker(node, collect_aggrefs, list);
-}
-
-/* The executor has no room for numbers that no aggregate has. */
-static void
-renumber(Agg *agg)
-{
-	List	   *aggrefs = NIL;
-	Bitmapset  *numbers = NULL;
-	Bitmapset  *states = NULL;
-	ListCell   *lc;
-
-	(void) collect_aggrefs((Node *) agg->plan.targetlist, &aggrefs);
-	(void) collect_aggrefs((Node *) agg->plan.qual, &aggrefs);
-	foreach(lc, aggrefs)
-	{
-		numbers = bms_add_member(numbers, lfirst_node(Aggref, lc)->aggno);
-		states = bms_add_member(states, lfirst_node(Aggref, lc)->aggtransno);
-	}
-	foreach(lc, aggrefs)
-	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-
-		aggref->aggno = bms_member_index(numbers, aggref->aggno);
-		aggref->aggtransno = bms_member_index(states, aggref->aggtransno);
-	}
-}
-
 /* The node for the functions that were found. */
 static CustomScan *
 make_node(PercentileContext *context)
@@ -338,7 +299,7 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	scan = make_node(&context);
 	agg->plan.targetlist = (List *) use_values((Node *) agg->plan.targetlist, &context);
 	agg->plan.qual = (List *) use_values((Node *) agg->plan.qual, &context);
-	renumber(agg);
+	gs_aggregates_renumber(list_make2(agg->plan.targetlist, agg->plan.qual));
 	if (agg->aggstrategy == AGG_PLAIN)
 		agg->groupingSets = list_make1(NIL);
 	scan->scan.plan.plan_node_id = ++step->last_node_id;

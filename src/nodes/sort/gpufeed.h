@@ -4,8 +4,7 @@
  *	  The node GpuSortFeed, which hands a partial plan's rows to the device.
  *
  * It stands below a GpuSort and a Gather, and nowhere else.  So its paths and
- * plans are made with GpuSort's (gpusort_path.c, gpusort_plan.c,
- * gpusort_replace.c), and custom_private is GpuSort's (gpusort.h).
+ * plans are made with GpuSort's, and custom_private is GpuSort's (gpusort.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -17,10 +16,6 @@
 #include "feed/feeder.h"
 #include "nodes/common/gpunode.h"
 #include "sort/sort.h"
-
-#define GS_FEED_NAME	"GpuSortFeed"
-
-extern const GsNode gs_feed_node;
 
 /*
  * What GpuSort sees of a feed node below it.

@@ -16,12 +16,14 @@
  *	  gpusort_join_path.c	merge joins
  *	  gpusort_agg_path_15.c	aggregates with DISTINCT or ORDER BY
  *	  gpusort_rivals.c		what PostgreSQL's paths cost beyond its estimate
- *	  gpusort_plan.c		plans of these paths; columns that need not travel
+ *	  gpusort_plan.c		plans of these paths
  *
  * or takes the place of a Sort in a finished plan (../plan_steps.c)
  *
  *	  gpusort_replace.c		GpuSort in the place of Sort
  *	  gpusort_keep.c		rows that the plan above does not need
+ *	  gpusort_tlist.c		columns that need not travel
+ *	  gpusort_flags.c		may the input be run again?
  *	  gpusort_agg_plan_15.c	aggregates that need not sort
  *
  * and is executed
@@ -43,8 +45,20 @@
 #include "sort/sort.h"
 
 #define GS_SORT_NAME	"GpuSort"
+#define GS_FEED_NAME	"GpuSortFeed"
 
 extern const GsNode gs_sort_node;
+extern const GsNode gs_feed_node;
+
+/* Inline, because it is asked of all nodes of every plan. */
+static inline bool
+gs_is_sort_or_feed(const Plan *plan)
+{
+	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
+}
+
+/* The GpuSortFeed below a GpuSort; NULL: it feeds itself. */
+extern CustomScan *gs_plan_feed(const CustomScan *sort);
 
 /*
  * custom_private is a list of lists, so that plans can be copied and sent to
@@ -84,10 +98,14 @@ extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
 /*
  * The number of the key that a column of a finished GpuSort's output is, with this equality and
- * collation; -1: it is none.
+ * collation; -1: it is none.  A Unique above returns the same columns.
  */
 extern int	gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno,
 							 Oid equality, Oid collation);
+
+/* The same for the column by which an aggregate above, with these arguments, sorts or drops equal rows. */
+extern int	gs_plan_find_argument(const CustomScan *plan, const GsSortKeys *keys,
+								  SortGroupClause *clause, List *args);
 
 /*
  * The same for several columns, adding their keys' numbers to a set.  False: one of them is no key.

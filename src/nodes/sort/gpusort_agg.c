@@ -19,12 +19,10 @@
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "compat.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
 #include "plan/plan_walk.h"
@@ -47,76 +45,15 @@ gs_agg_read_input(GsAggInput *input, const Agg *agg)
 		return false;
 	input->sort = (const CustomScan *) child;
 	gs_plan_read(input->sort, &input->keys);
-	return true;
-}
-
-AttrNumber
-gs_agg_sorted_column(const GsAggInput *input, AttrNumber attno)
-{
-	const TargetEntry *tle;
-
-	if (input->unique)
-	{
-		tle = get_tle_by_resno(input->unique->plan.targetlist, attno);
-		if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != OUTER_VAR)
-			return 0;
-		attno = ((Var *) tle->expr)->varattno;
-	}
-	tle = get_tle_by_resno(input->sort->scan.plan.targetlist, attno);
-	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
-		return 0;
-	return ((Var *) tle->expr)->varattno;
-}
-
-AttrNumber
-gs_agg_expression_column(const GsAggInput *input, Node *expr)
-{
-	const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
-
-	if (!IsA(var, Var) || var->varno != OUTER_VAR)
-		return 0;
-	return gs_agg_sorted_column(input, var->varattno);
-}
-
-/* What a column of the GpuSort's child is computed from, if it is a variable; else NULL. */
-static Node *
-column_variable(const GsAggInput *input, AttrNumber attno)
-{
-	const Plan *plan = outerPlan(input->sort);
-	const TargetEntry *tle;
-	Node	   *bare;
-
-	/* these two have the columns of their child */
-	while (IsA(plan, Gather) || gs_node_is(plan, &gs_feed_node))
-		plan = outerPlan(plan);
-	tle = get_tle_by_resno(plan->targetlist, attno);
-	bare = tle ? gs_plan_strip_relabel((Node *) tle->expr) : NULL;
-	return bare && IsA(bare, Var) ? bare : NULL;
-}
-
-bool
-gs_agg_same_column(const GsAggInput *input, AttrNumber a, AttrNumber b)
-{
-	Node	   *variable;
-
-	if (a == 0 || b == 0)
-		return false;
-	if (a == b)
-		return true;
-	variable = column_variable(input, a);
-	return variable && equal(variable, column_variable(input, b));
-}
-
-bool
-gs_agg_is_grouped_by(const GsAggInput *input, AttrNumber column, Oid equality, Oid collation)
-{
-	const Agg  *agg = input->agg;
-
 	for (int i = 0; i < agg->numCols; i++)
-		if (agg->grpOperators[i] == equality && agg->grpCollations[i] == collation &&
-			gs_agg_same_column(input, column, gs_agg_sorted_column(input, agg->grpColIdx[i])))
-			return true;
-	return false;
+	{
+		int			key = gs_plan_find_key(input->sort, &input->keys, agg->grpColIdx[i],
+										   agg->grpOperators[i], agg->grpCollations[i]);
+
+		if (key >= 0)
+			input->grouped = bms_add_member(input->grouped, key);
+	}
+	return true;
 }
 
 bool
@@ -126,28 +63,27 @@ gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 	int			i = 0;
 	ListCell   *lc;
 
-	while (i < keys->ncols &&
-		   gs_agg_is_grouped_by(input, keys->attnos[i],
-						 get_equality_op_for_ordering_op(keys->operators[i], NULL),
-						 keys->collations[i]))
+	while (bms_is_member(i, input->grouped))
 		i++;
 	foreach(lc, clauses)
 	{
-		const SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(unconstify(SortGroupClause *, clause), args);
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, args);
 		Oid			collation = exprCollation(expr);
-		AttrNumber	column;
+		int			key;
 
 		if (IsA(expr, Const))
 			continue;
 		/* its equality says less than an operator that compares bytes, as ~<~ */
 		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
 			return false;
-		column = gs_agg_expression_column(input, expr);
-		if (gs_agg_is_grouped_by(input, column, clause->eqop, collation))
+		key = gs_plan_find_argument(input->sort, keys, clause, args);
+		if (key < 0)
+			return false;
+		/* rows that are equal in all columns before are equal in it */
+		if (key < i || bms_is_member(key, input->grouped))
 			continue;
-		if (i >= keys->ncols || !gs_agg_same_column(input, column, keys->attnos[i]) ||
-			clause->sortop != keys->operators[i] || collation != keys->collations[i] ||
+		if (key > i || clause->sortop != keys->operators[i] || collation != keys->collations[i] ||
 			clause->nulls_first != keys->nulls_first[i])
 			return false;
 		i++;

@@ -20,6 +20,7 @@ typedef struct GsAggInput
 	const Unique *unique;		/* NULL: there is none */
 	const CustomScan *sort;		/* GpuSort */
 	GsSortKeys	keys;			/* of sort */
+	Bitmapset  *grouped;		/* the keys in which rows of a group are equal */
 } GsAggInput;
 
 /* False: it is no Agg of one phase whose groups are sorted or all rows, or gets its rows from no GpuSort. */
@@ -27,17 +28,6 @@ extern bool gs_agg_read_input(GsAggInput *input, const Agg *agg);
 
 /* Are rows of a group sorted by these SortGroupClauses over an aggregate's args? */
 extern bool gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args);
-
-/* A column of the Agg's input, or an expression, as a column of the GpuSort's child; 0: it is none. */
-extern AttrNumber gs_agg_sorted_column(const GsAggInput *input, AttrNumber attno);
-extern AttrNumber gs_agg_expression_column(const GsAggInput *input, Node *expr);
-
-/* Do two columns of the GpuSort's child have the same value, apart from type and collation? */
-extern bool gs_agg_same_column(const GsAggInput *input, AttrNumber a, AttrNumber b);
-
-/* Are rows of a group equal in a column, as this equality under this collation has it? */
-extern bool gs_agg_is_grouped_by(const GsAggInput *input, AttrNumber column, Oid equality,
-								 Oid collation);
 
 /*
  * May an aggregate without a sort of its own get its rows in another order?

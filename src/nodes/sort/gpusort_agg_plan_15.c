@@ -38,6 +38,7 @@
 #include "utils/typcache.h"
 
 #include "compat.h"
+#include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
@@ -54,22 +55,15 @@ typedef struct AggContext
 	bool		unchecked;		/* the Unique does that of one column */
 } AggContext;
 
-/* Is a column one of those of a DISTINCT, with the same equality? */
+/* Is a key of the sort one of the columns of a DISTINCT? */
 static bool
-is_in_distinct(const GsAggInput *input, AttrNumber column, Oid equality, Oid collation,
-			   const Aggref *agg)
+is_in_distinct(const GsAggInput *input, int key, const Aggref *agg)
 {
 	ListCell   *lc;
 
 	foreach(lc, agg->aggdistinct)
-	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
-
-		if (clause->eqop == equality && exprCollation(expr) == collation &&
-			gs_agg_same_column(input, column, gs_agg_expression_column(input, expr)))
+		if (gs_plan_find_argument(input->sort, &input->keys, lfirst(lc), agg->args) == key)
 			return true;
-	}
 	return false;
 }
 
@@ -83,12 +77,10 @@ is_unique(const GsAggInput *input, const Aggref *agg)
 		return false;
 	for (int i = 0; i < unique->numCols; i++)
 	{
-		AttrNumber	column = gs_agg_sorted_column(input, unique->uniqColIdx[i]);
-		Oid			equality = unique->uniqOperators[i];
-		Oid			collation = unique->uniqCollations[i];
+		int			key = gs_plan_find_key(input->sort, &input->keys, unique->uniqColIdx[i],
+										   unique->uniqOperators[i], unique->uniqCollations[i]);
 
-		if (!gs_agg_is_grouped_by(input, column, equality, collation) &&
-			!is_in_distinct(input, column, equality, collation, agg))
+		if (key < 0 || (!bms_is_member(key, input->grouped) && !is_in_distinct(input, key, agg)))
 			return false;
 	}
 	return true;

@@ -73,14 +73,9 @@ takes_one_of_equal(const KeepContext *context, const Aggref *agg)
 	foreach(lc, agg->aggdistinct)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
-		const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
 
-		if (IsA(var, Const))
-			continue;
-		if (!IsA(var, Var) || var->varno != OUTER_VAR ||
-			gs_plan_find_key(context->sort, &context->keys, var->varattno, clause->eqop,
-							 exprCollation(expr)) < 0)
+		if (!IsA(gs_plan_strip_relabel(get_sortgroupclause_expr(clause, agg->args)), Const) &&
+			gs_plan_find_argument(context->sort, &context->keys, clause, agg->args) < 0)
 			return false;
 	}
 	return true;

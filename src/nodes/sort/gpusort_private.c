@@ -13,12 +13,23 @@
 
 #include "catalog/pg_collation_d.h"
 #include "catalog/pg_type_d.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 
 #include "compat.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
+#include "plan/plan_walk.h"
+
+CustomScan *
+gs_plan_feed(const CustomScan *sort)
+{
+	const Plan *child = outerPlan(&sort->scan.plan);
+
+	return IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node) ?
+		(CustomScan *) outerPlan(child) : NULL;
+}
 
 List *
 gs_plan_private(const Sort *sort, int flags)
@@ -86,11 +97,11 @@ forget_order(List *private, bool nulls_first)
 void
 gs_plan_forget_order(CustomScan *plan, bool nulls_first)
 {
-	Plan	   *child = outerPlan(plan);
+	CustomScan *feed = gs_plan_feed(plan);
 
 	forget_order(plan->custom_private, nulls_first);
-	if (IsA(child, Gather) && gs_node_is(outerPlan(child), &gs_feed_node))
-		forget_order(((CustomScan *) outerPlan(child))->custom_private, nulls_first);
+	if (feed)
+		forget_order(feed->custom_private, nulls_first);
 }
 
 void
@@ -118,6 +129,29 @@ has_equality(Oid sort_operator, Oid key_collation, Oid collation)
 		 get_collation_isdeterministic(collation) && takes_texts(sort_operator));
 }
 
+/* What a column of a GpuSort's child is computed from, if it is a variable; else NULL. */
+static Node *
+column_variable(const CustomScan *sort, AttrNumber attno)
+{
+	const CustomScan *feed = gs_plan_feed(sort);
+	const TargetEntry *tle = get_tle_by_resno(outerPlan(feed ? feed : sort)->targetlist, attno);
+	Node	   *bare = tle ? gs_plan_strip_relabel((Node *) tle->expr) : NULL;
+
+	return bare && IsA(bare, Var) ? bare : NULL;
+}
+
+/* Do two columns of a GpuSort's child have the same value, apart from type and collation? */
+static bool
+same_column(const CustomScan *sort, AttrNumber a, AttrNumber b)
+{
+	Node	   *variable;
+
+	if (a == b)
+		return true;
+	variable = column_variable(sort, a);
+	return variable && equal(variable, column_variable(sort, b));
+}
+
 int
 gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno, Oid equality,
 				 Oid collation)
@@ -127,11 +161,22 @@ gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attn
 	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
 		return -1;
 	for (int i = 0; i < keys->ncols; i++)
-		if (keys->attnos[i] == ((Var *) tle->expr)->varattno &&
+		if (same_column(plan, keys->attnos[i], ((Var *) tle->expr)->varattno) &&
 			has_equality(keys->operators[i], keys->collations[i], collation) &&
 			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
 			return i;
 	return -1;
+}
+
+int
+gs_plan_find_argument(const CustomScan *plan, const GsSortKeys *keys, SortGroupClause *clause, List *args)
+{
+	Node	   *expr = get_sortgroupclause_expr(clause, args);
+	const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
+
+	if (!IsA(var, Var) || var->varno != OUTER_VAR)
+		return -1;
+	return gs_plan_find_key(plan, keys, var->varattno, clause->eqop, exprCollation(expr));
 }
 
 bool

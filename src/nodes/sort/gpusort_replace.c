@@ -33,20 +33,12 @@
 #include "rewrite/rewriteManip.h"
 
 #include "guc.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
-
-/* Is it a GpuSort or a GpuSortFeed? */
-static bool
-is_sort_or_feed(const Plan *plan)
-{
-	return gs_node_is(plan, &gs_sort_node) || gs_node_is(plan, &gs_feed_node);
-}
 
 /* A node that returns its scan tuple, of tlist's columns, as it is. */
 static CustomScan *
@@ -57,25 +49,25 @@ make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *
 
 /* Can gpusort do this sort?  Says so if not. */
 static bool
-is_possible(const GsStepContext *context, const Sort *sort)
+is_possible(const Sort *sort)
 {
 	GsRefusal	refusal;
 	const GsKeyDesc *desc = gs_sort_describe(sort, sort->numCols, &refusal);
 
 	if (desc == NULL)
 	{
-		gs_refuse_sort(context->stmt, sort, refusal);
+		gs_refuse_sort(sort, refusal);
 		return false;
 	}
 	/* the paths that gpusort offers for these have been compared by cost */
 	if (desc->ended && !gs_guc_force)
 	{
-		gs_decline_sort(context->stmt, sort, sort->plan.plan_rows, "keys would not hold all of its columns");
+		gs_decline_sort(sort, sort->plan.plan_rows, "keys would not hold all of its columns");
 		return false;
 	}
 	if (!gs_client_service_ready())
 	{
-		gs_refuse_sort(context->stmt, sort, GS_REFUSE_SERVICE);
+		gs_refuse_sort(sort, GS_REFUSE_SERVICE);
 		return false;
 	}
 	return true;
@@ -83,11 +75,11 @@ is_possible(const GsStepContext *context, const Sort *sort)
 
 /* What PostgreSQL's Sort alone costs. */
 static Cost
-sort_cost(const Plan *sort, const Plan *child)
+postgres_sort_cost(const Plan *sort)
 {
 	const List *tlist = sort->targetlist;
 
-	return gs_cost_by_postgres(sort->total_cost - child->total_cost, list_length(tlist),
+	return gs_cost_by_postgres(sort->total_cost - outerPlan(sort)->total_cost, list_length(tlist),
 							   exprType((Node *) linitial_node(TargetEntry, tlist)->expr));
 }
 
@@ -106,11 +98,11 @@ is_worth_while(const GsStepContext *context, const Sort *node, double processes,
 	else if (gs_cost_prefers_heapsort(sort->plan_rows, rows, sort->plan_width, bound,
 									  gs_order_of_plan(context->stmt, node)))
 		reason = "a top-N sort costs less";
-	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= sort_cost(sort, outerPlan(sort)))
+	else if (gs_cost_sort(sort->plan_rows, rows, sort->plan_width) >= postgres_sort_cost(sort))
 		reason = "PostgreSQL's sort costs less";
 	else
 		return true;
-	gs_decline_sort(context->stmt, node, rows, reason);
+	gs_decline_sort(node, rows, reason);
 	return false;
 }
 
@@ -149,7 +141,7 @@ gs_sort_replace(GsStepContext *context, Plan *plan)
 
 	/* below a Gather Merge it is replaced with that one, or not at all */
 	if ((context->parent && IsA(context->parent, GatherMerge)) ||
-		!is_worth_while(context, sort, 1.0, context->bound.expected) || !is_possible(context, sort))
+		!is_worth_while(context, sort, 1.0, context->bound.expected) || !is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
 	if (IsA(child, Gather) && !((Gather *) child)->single_copy && passes_rows_on(child))
@@ -184,7 +176,7 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 
 	if (!IsA(sort, Sort) || plan->qual != NIL || contain_subplans((Node *) plan->targetlist) ||
 		!is_worth_while(context, sort, merge->num_workers, context->bound.expected) ||
-		!is_possible(context, sort))
+		!is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
 	private = make_private(sort, context->flags, true);
@@ -223,23 +215,6 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 }
 
 /*
- * A GpuSort made from a path has its child's unfinished target list, which EXPLAIN cannot print in every
- * case (above set operations), and whose columns were found by looking for equal expressions: but two
- * calls of random() are equal and have two values.  Its columns are the child's first ones.  And what
- * makes it unsafe to run the child again may have been out of sight, in a subquery that was
- * planned already.
- */
-Plan *
-gs_sort_finish(GsStepContext *context, Plan *plan)
-{
-	if (!is_sort_or_feed(plan))
-		return plan;
-	gs_node_finish_columns((CustomScan *) plan);
-	*gs_plan_setting((CustomScan *) plan, GS_PLAN_FLAGS) &= context->flags;
-	return plan;
-}
-
-/*
  * Is this a node that the steps look at more closely?  A Sort that costs no more
  * than a GpuSort's setup is not worth while, whatever else is true
  * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
@@ -252,10 +227,10 @@ note_sort(Plan **plan, void *found)
 
 	if (IsA(node, Sort))
 	{
-		if (gs_guc_force || sort_cost(node, outerPlan(node)) > gs_guc_setup_cost)
+		if (gs_guc_force || postgres_sort_cost(node) > gs_guc_setup_cost)
 			*(bool *) found = true;
 	}
-	else if (is_sort_or_feed(node))
+	else if (gs_is_sort_or_feed(node))
 		*(bool *) found = true;
 	gs_plan_visit_children(*plan, note_sort, found);
 }

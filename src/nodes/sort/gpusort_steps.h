@@ -19,15 +19,15 @@
  */
 extern bool gs_plan_has_sorts(PlannedStmt *stmt);
 
-/* Complete a GpuSort or GpuSortFeed that was made from a path. */
-extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
-
 /* GpuSort in the place of Sort, or of Gather Merge and the Sort below it. */
 extern Plan *gs_sort_replace(GsStepContext *context, Plan *plan);
 extern Plan *gs_sort_replace_merge(GsStepContext *context, Plan *plan);
 
+/* gpusort_plan.c: complete a GpuSort or GpuSortFeed that was made from a path. */
+extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
+
 /*
- * gpusort_plan.c
+ * gpusort_flags.c
  *
  * Those of the flags (GS_PLAN_FLAG_) that a plan allows.  in_workers: which workers run.
  */
@@ -39,7 +39,11 @@ extern int	gs_plan_flags(Plan *plan, int flags, bool in_workers);
  */
 extern int	gs_plan_subplan_flags(PlannedStmt *stmt);
 
-/* If there is a GpuSort at the top, columns go that nobody needs: neither the user nor the sort. */
+/*
+ * gpusort_tlist.c
+ *
+ * If there is a GpuSort at the top, columns go that nobody needs: neither the user nor the sort.
+ */
 extern Plan *gs_tlist_drop_junk(GsStepContext *context, Plan *plan);
 
 /*

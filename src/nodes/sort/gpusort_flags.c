@@ -1,0 +1,135 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpusort_flags.c
+ *	  May the input of a GpuSort be run again?
+ *
+ * A GpuSort that loses its device runs its child a second time, if nobody can tell (../../sort/README.md).
+ * What the query allows is asked before (gs_sort_path_flags()); here what its plan allows.
+ *
+ * Tests: tap/fault_service_lost
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "access/tsmapi.h"
+
+#include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_steps.h"
+#include "plan/plan_walk.h"
+
+/* What note_flags() knows of the plans above, and what it finds. */
+typedef struct PlanFlags
+{
+	int			flags;			/* GS_PLAN_FLAG_: those that are allowed */
+	bool		in_workers;		/* run by parallel workers, or perhaps so */
+} PlanFlags;
+
+/*
+ * Is a volatile function called again when a FunctionScan runs again?  The query may name
+ * functions that its plan does not call.  ExecReScanFunctionScan() keeps the rows of a
+ * function whose arguments are the same; but each worker calls it for itself.
+ */
+static bool
+calls_volatile_again(const FunctionScan *scan, bool in_workers)
+{
+	Node	   *functions = (Node *) scan->functions;
+
+	return (in_workers || gs_plan_expr_may_change(functions)) && gs_expr_is_volatile(functions);
+}
+
+/*
+ * Remove the flags that a plan does not allow.  One that locks or changes rows must
+ * not run twice.  One that picks some of many rows, or a value that depends on
+ * the order in which rows come, may give other rows when it runs again.
+ */
+static void
+note_flags(Plan **plan, void *context)
+{
+	PlanFlags  *found = context;
+	bool		in_workers = found->in_workers;
+
+	switch (nodeTag(*plan))
+	{
+		case T_LockRows:
+		case T_ModifyTable:
+			found->flags = 0;
+			break;
+		case T_Limit:
+		case T_Agg:
+		case T_Group:
+		case T_Unique:
+		case T_WindowAgg:
+		case T_SetOp:
+		case T_ForeignScan:
+			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			break;
+		case T_SampleScan:
+			if (!GetTsmRoutine(((SampleScan *) *plan)->tablesample->tsmhandler)->repeatable_across_scans)
+				found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			break;
+		case T_FunctionScan:
+			if (calls_volatile_again((FunctionScan *) *plan, in_workers))
+				found->flags = 0;
+			break;
+		case T_Gather:
+		case T_GatherMerge:
+			found->in_workers = true;
+			break;
+		case T_CustomScan:
+			if (gs_is_sort_or_feed(*plan))
+				break;
+			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			if (gs_expr_is_volatile((Node *) ((CustomScan *) *plan)->custom_exprs))
+				found->flags = 0;
+			break;
+		default:
+			break;
+	}
+	if (found->flags != 0)
+		gs_plan_visit_children(*plan, note_flags, context);
+	found->in_workers = in_workers;
+}
+
+int
+gs_plan_flags(Plan *plan, int flags, bool in_workers)
+{
+	PlanFlags	found = {flags, in_workers};
+
+	if (flags != 0)
+		note_flags(&plan, &found);
+	return found.flags;
+}
+
+static void
+note_init_plans(Plan **plan, void *context)
+{
+	Bitmapset **init_plans = context;
+	ListCell   *lc;
+
+	foreach(lc, (*plan)->initPlan)
+		*init_plans = bms_add_member(*init_plans, lfirst_node(SubPlan, lc)->plan_id);
+	gs_plan_visit_children(*plan, note_init_plans, context);
+}
+
+int
+gs_plan_subplan_flags(PlannedStmt *stmt)
+{
+	int			flags = GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
+	Bitmapset  *init_plans = NULL;
+	ListCell   *lc;
+	int			plan_id = 0;
+
+	if (stmt->subplans == NIL)
+		return flags;
+	gs_plan_visit_all(stmt, note_init_plans, &init_plans);
+
+	/* an init plan's result is kept, and so are the rows of a WITH query */
+	foreach(lc, stmt->subplans)
+	{
+		plan_id++;
+		if (lfirst(lc) != NULL && !bms_is_member(plan_id, init_plans))
+			flags = gs_plan_flags(lfirst(lc), flags, stmt->parallelModeNeeded);
+	}
+	return flags;
+}
