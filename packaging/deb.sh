@@ -33,6 +33,13 @@ cp "$root/build/dist/gpusort-$version.tar.gz" "$out/gpusort_$version.orig.tar.gz
 tar -C "$out" -xzf "$out/gpusort_$version.orig.tar.gz"
 cd "$out/gpusort-$version"
 cp -r packaging/debian debian
+cat >debian/changelog <<CHANGES
+gpusort ($version-1) unstable; urgency=medium
+
+  * See CHANGELOG.md.
+
+ -- $(sed -n 's/^Maintainer: //p' debian/control.in)  $(git -C "$root" log -1 --format=%aD)
+CHANGES
 pg_buildext updatecontrol
 dpkg-buildpackage -us -uc
 
