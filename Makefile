@@ -9,7 +9,7 @@
 #                       all tests of one suite
 #   make check-postgres PostgreSQL's own tests with every sort forced onto gpusort
 #   make fuzz           random queries against PostgreSQL, see test/README.md
-#   make bench          ORDER BY against PostgreSQL, see test/bench
+#   make bench          what it gains on this machine, in three minutes
 #   make bench-device   the device's engines against published ones, on data that lie there
 #   make cuda           compile the CUDA device alone
 #   make dist           source archives of the last commit, in build/dist
@@ -71,7 +71,7 @@ check-postgres:
 demo:
 	@$(ROOT)/test/demo.sh
 bench:
-	@$(ROOT)/test/bench/order_by.sh
+	@$(ROOT)/test/bench/report.sh
 bench-device:
 	@$(ROOT)/test/bench/device/run.sh
 dist:

@@ -14,4 +14,4 @@ makefile=$root/Makefile
 [ "$PWD" != "$root" ] || makefile=Makefile
 make -f "$makefile" install DESTDIR="$dir" pkglibdir=/lib datadir=/share with_llvm=no "$@"
 install -d "$dir/licenses/gpusort"
-install -m 644 "$root/LICENSE" "$root/docs/third_party.md" "$root/packaging/licenses/Apache-2.0" "$dir/licenses/gpusort/"
+install -m 644 "$root/LICENSE" "$root/docs/third_party.md" "$root"/packaging/licenses/* "$dir/licenses/gpusort/"

@@ -27,7 +27,7 @@ is_deeply(
 	[ sort grep { !/\.sql$/ } @files ],
 	[
 		'lib/gpusort.so',
-		(map { "licenses/gpusort/$_" } 'Apache-2.0', 'LICENSE', 'third_party.md'),
+		(map { "licenses/gpusort/$_" } 'Apache-2.0', 'BSD-3-Clause-CUB', 'LICENSE', 'third_party.md'),
 		'share/extension/gpusort.control'
 	],
 	'files of the image');
