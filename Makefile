@@ -9,7 +9,7 @@
 #                       all tests of one suite
 #   make check-postgres PostgreSQL's own tests with every sort forced onto gpusort
 #   make fuzz           random queries against PostgreSQL, see test/README.md
-#   make bench          ORDER BY against PostgreSQL, see test/bench
+#   make bench          what it gains on this machine, in three minutes
 #   make bench-device   the device's engines against published ones, on data that lie there
 #   make cuda           compile the CUDA device alone
 #   make dist           source archives of the last commit, in build/dist
@@ -33,7 +33,8 @@
 
 EXTENSION = gpusort
 MODULE_big = gpusort
-DATA = $(call sources,sql/gpusort--*.sql)
+DATA = $(filter-out $(DATA_built),$(call sources,sql/gpusort--*.sql))
+DATA_built = $(patsubst %.in,%.sql,$(call sources,sql/gpusort--*.in))
 PGFILEDESC = "gpusort - sorting on the GPU"
 
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
@@ -70,7 +71,7 @@ check-postgres:
 demo:
 	@$(ROOT)/test/demo.sh
 bench:
-	@$(ROOT)/test/bench/order_by.sh
+	@$(ROOT)/test/bench/report.sh
 bench-device:
 	@$(ROOT)/test/bench/device/run.sh
 dist:
@@ -97,8 +98,11 @@ C_SOURCES := $(call sources,src/*.c src/*/*.c src/*/*/*.c)
 OBJS = $(C_SOURCES:.c=.o)
 BITCODE = $(OBJS:.o=.bc)
 
+# (PGXS has a VERSION, of the server)
+GPUSORT_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(ROOT)/gpusort.control)
+
 # $(srcdir) is known once PGXS is read; these are expanded after that
-PG_CPPFLAGS = -I$(ROOT)/src
+PG_CPPFLAGS = -I$(ROOT)/src -DGPUSORT_VERSION=$(GPUSORT_VERSION)
 PG_CFLAGS = -MMD -MP
 SHLIB_LINK = -Wl,--version-script=$(ROOT)/gpusort.map -lpthread
 
@@ -195,6 +199,11 @@ include $(PGXS)
 ifneq ($(ROOT),.)
 $(addsuffix .control,$(EXTENSION)): ;
 endif
+
+# gpusort--OLD--NEW.in drops what NEW defines anew; gpusort--NEW.sql defines it
+sql/%.sql: $(ROOT)/sql/%.in $(wildcard $(ROOT)/sql/*.sql)
+	mkdir -p sql
+	{ cat $<; sed '1,/^-- New in /d' $(ROOT)/sql/gpusort--$(lastword $(subst --, ,$*)).sql; } >$@
 
 # Objects depend on the flags that they were compiled with
 .PHONY: force

@@ -33,6 +33,15 @@ cp "$root/build/dist/gpusort-$version.tar.gz" "$out/gpusort_$version.orig.tar.gz
 tar -C "$out" -xzf "$out/gpusort_$version.orig.tar.gz"
 cd "$out/gpusort-$version"
 cp -r packaging/debian debian
+# the same as in debian/rules
+nvcc=$([ "${CUDA:-auto}" = no ] || command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
+cat >debian/changelog <<CHANGES
+gpusort ($version-1${nvcc:++cuda}) unstable; urgency=medium
+
+  * See CHANGELOG.md.
+
+ -- $(sed -n 's/^Maintainer: //p' debian/control.in)  $(git -C "$root" log -1 --format=%aD)
+CHANGES
 pg_buildext updatecontrol
 dpkg-buildpackage -us -uc
 

@@ -8,7 +8,7 @@ out=$1
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cd "$(dirname "$0")/.."
-tar -cf - README.md CHANGELOG.md docs packaging/kubernetes packaging/monitoring test/bench/RESULTS.md |
+tar -cf - README.md CHANGELOG.md docs packaging/kubernetes packaging/monitoring packaging/licenses test/bench/RESULTS.md |
 	tar -C "$out" -xf -
 find "$out" -name '*.md' -exec perl -pi -e '
 	my ($folder) = $ARGV =~ /(.*\/)/;

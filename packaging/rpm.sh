@@ -30,8 +30,8 @@ rm -rf "$out"
 mkdir -p "$out/SOURCES"
 "$root/packaging/dist.sh"
 cp "$root/build/dist/gpusort-$version.tar.gz" "$out/SOURCES/"
-tar -xzf "$out/SOURCES/gpusort-$version.tar.gz" -O "gpusort-$version/packaging/rpm/gpusort.spec" \
-	>"$out/gpusort.spec"
+tar -xzf "$out/SOURCES/gpusort-$version.tar.gz" -O "gpusort-$version/packaging/rpm/gpusort.spec" |
+	sed "s/@VERSION@/$version/" >"$out/gpusort.spec"
 $RPMBUILD -ba --define "_topdir $out" --define "pgmajorversion $major" --define "pginstdir ${bindir%/bin}" \
 	--define "cuda ${CUDA:-auto}" --define "cuda_arch ${CUDA_ARCH:-all}" "$out/gpusort.spec"
 echo

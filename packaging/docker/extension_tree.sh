@@ -13,4 +13,5 @@ shift
 makefile=$root/Makefile
 [ "$PWD" != "$root" ] || makefile=Makefile
 make -f "$makefile" install DESTDIR="$dir" pkglibdir=/lib datadir=/share with_llvm=no "$@"
-install -D -m 644 "$root/LICENSE" "$dir/licenses/gpusort/LICENSE"
+install -d "$dir/licenses/gpusort"
+install -m 644 "$root/LICENSE" "$root/docs/third_party.md" "$root"/packaging/licenses/* "$dir/licenses/gpusort/"

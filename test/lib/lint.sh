@@ -203,30 +203,30 @@ check_cuda_format()
 
 # ---- what belongs together ----
 
-# Each version of CHANGELOG.md has an upgrade script from the one before it
+# gpusort.control has the version.  What cannot read it there says the same, and each version of CHANGELOG.md
+# has a date, or none yet, and an upgrade script from the one before it
 check_version_number()
 {
 	local version next= file
 
 	version=$(sed -nE "s/^default_version *= *'(.*)'/\1/p" gpusort.control)
-	[ "$(sed -nE '1s/^## ([0-9.]+) .*/\1/p' CHANGELOG.md)" = "$version" ] ||
+	[ "$(sed -nE '3s/^## ([0-9.]+) .*/\1/p' CHANGELOG.md)" = "$version" ] ||
 		echo "CHANGELOG.md does not begin with version $version"
 	[ "$(grep -cF "\"version\": \"$version\"" META.json)" -eq 2 ] ||
 		echo "META.json's versions are not $version"
-	grep -qF "gs_compat_module_magic(\"gpusort\", \"$version\")" src/gpusort.c ||
-		echo "src/gpusort.c is not of version $version"
-	grep -qF -- "--$version.sql" META.json || echo "META.json does not name version $version's script"
-	head -1 packaging/debian/changelog | grep -qF "($version-" ||
-		echo "packaging/debian/changelog does not begin with version $version"
-	grep -qxE "Version: +$version" packaging/rpm/gpusort.spec ||
-		echo "packaging/rpm/gpusort.spec is not of version $version"
+	grep -qF "\"sql/gpusort--$version.sql\"" META.json || echo "META.json does not name version $version's script"
+	[ -e "sql/gpusort--$version.sql" ] || echo "no sql/gpusort--$version.sql"
+	grep -qE "^Version ${version//./\\.}," README.md || echo "README.md is not of version $version"
+	grep -nE 'gpusort(-extension:|[-_])[0-9]+\.[0-9]+\.[0-9]+' docs/*.md packaging/*/*.yaml | grep -vF "$version"
+	grep -nE "\<${version//./\\.}\>" src/*.[ch] Makefile packaging/*.sh packaging/*/* | grep -vE '^packaging/kubernetes/'
+	grep -E '^## ' CHANGELOG.md | grep -vE '^## [0-9.]+ \((unreleased|20[0-9]{2}-[0-9]{2}-[0-9]{2}(, not published)?)\)$'
 	sed -nE 's/^## ([0-9.]+) .*/\1/p' CHANGELOG.md | while read -r version; do
-		[ -z "$next" ] || [ -e "sql/gpusort--$version--$next.sql" ] ||
-			echo "no sql/gpusort--$version--$next.sql"
+		[ -z "$next" ] || [ -e "sql/gpusort--$version--$next.in" ] ||
+			echo "no sql/gpusort--$version--$next.in"
 		next=$version
 	done
-	for file in sql/*.sql; do
-		[ "$(head -1 "$file")" = "/* $file */" ] || echo "$file does not begin with its name"
+	for file in sql/*; do
+		[ "$(head -1 "$file")" = "/* ${file%.*}.sql */" ] || echo "$file does not begin with its name"
 	done
 }
 

@@ -25,7 +25,11 @@ my @files;
 find(sub { push @files, $File::Find::name =~ s/^\Q$image\E\///r if -f }, $image);
 is_deeply(
 	[ sort grep { !/\.sql$/ } @files ],
-	[ 'lib/gpusort.so', 'licenses/gpusort/LICENSE', 'share/extension/gpusort.control' ],
+	[
+		'lib/gpusort.so',
+		(map { "licenses/gpusort/$_" } 'Apache-2.0', 'BSD-3-Clause-CUB', 'LICENSE', 'third_party.md'),
+		'share/extension/gpusort.control'
+	],
 	'files of the image');
 
 # what the example asks of the server

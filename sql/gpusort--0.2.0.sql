@@ -1,16 +1,40 @@
-/* sql/gpusort--0.1.0--0.2.0.sql */
+/* sql/gpusort--0.2.0.sql */
 
--- complain if script is sourced in psql, rather than via ALTER EXTENSION
-\echo Use "ALTER EXTENSION gpusort UPDATE TO '0.2.0'" to load this file. \quit
+-- complain if script is sourced in psql, rather than via CREATE EXTENSION
+\echo Use "CREATE EXTENSION gpusort" to load this file. \quit
 
--- CREATE EXTENSION executes this script as well, behind that of 0.1.0.
+-- Sorting the elements of arrays, as PostgreSQL 18's array_sort() does.
 
--- Sorts that outgrow the device's memory; several devices
+CREATE FUNCTION gpu_sort_array("array" anyarray)
+RETURNS anyarray
+AS 'MODULE_PATHNAME', 'gpusort_sort_array'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
 
-DROP VIEW gpusort_devices, gpusort_stats, gpusort_activity;
-DROP FUNCTION gpusort_devices();
-DROP FUNCTION gpusort_stats();
-DROP FUNCTION gpusort_activity();
+CREATE FUNCTION gpu_sort_array("array" anyarray, descending boolean)
+RETURNS anyarray
+AS 'MODULE_PATHNAME', 'gpusort_sort_array'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+
+CREATE FUNCTION gpu_sort_array("array" anyarray, descending boolean, nulls_first boolean)
+RETURNS anyarray
+AS 'MODULE_PATHNAME', 'gpusort_sort_array'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 50;
+
+COMMENT ON FUNCTION gpu_sort_array(anyarray) IS
+'the array with its elements in ascending order, NULLs last';
+COMMENT ON FUNCTION gpu_sort_array(anyarray, boolean) IS
+'the array with its elements in the order asked for, NULLs first where it descends';
+COMMENT ON FUNCTION gpu_sort_array(anyarray, boolean, boolean) IS
+'the array with its elements in the order asked for';
+
+CREATE FUNCTION gpusort_stats_reset()
+RETURNS void
+AS 'MODULE_PATHNAME', 'gpusort_stats_reset'
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+
+REVOKE ALL ON FUNCTION gpusort_stats_reset() FROM PUBLIC;
+
+-- New in 0.2.0.  The Makefile makes the upgrade script of the rest of this file.
 
 CREATE FUNCTION gpusort_devices(
     OUT device integer,
