@@ -49,6 +49,9 @@ constexpr u64 max_slab_bytes = u64{64} << 20;
 constexpr u64 min_page_buffers = 2;
 constexpr u64 max_page_buffers = 4;
 
+// A copy more costs as much time of the lane's thread as so many bytes take on the link.
+constexpr u64 max_gap = u64{64} << 10;
+
 // The number of a sort's buffers for keys; one at least.
 constexpr u64 max_key_buffers = 3;
 
@@ -149,38 +152,45 @@ void make_room_for_image(GsDeviceSort *sort)
     sort->images.reserve(std::max<u64>(n, 2 * sort->images.capacity()));
 }
 
+// Copies front bytes at the begin of a chunk and end bytes at its end to the begin and the end of to_bytes.
+// If that is a chunk's size, and little lies between the two, one copy takes that along.
+void copy_ends(char *to, u64 to_bytes, const char *from, u64 chunk_bytes, u64 front, u64 end,
+               cudaMemcpyKind kind, cudaStream_t stream)
+{
+  if (front + end + max_gap >= chunk_bytes && to_bytes == chunk_bytes)
+    front = chunk_bytes, end = 0;
+  if (front > 0)
+    GS_CUDA_TRY(cudaMemcpyAsync(to, from, front, kind, stream));
+  if (end > 0)
+    GS_CUDA_TRY(cudaMemcpyAsync(to + to_bytes - end, from + chunk_bytes - end, end, kind, stream));
+}
+
+// What an image takes, without the keys that are made for it.
+u64 bytes_of_image(const Request &request)
+{
+  u64 chunk_bytes = request.sort->spec.chunk_bytes;
+  u64 bytes = image_bytes(request.data_bytes, request.n_records);
+
+  return bytes + max_gap >= chunk_bytes ? chunk_bytes : bytes;
+}
+
 // Queues the copy of a chunk to its image.
 void copy_image(CopySlot *slot, char *place, cudaStream_t stream)
 {
   const Request &request = slot->request;
-  u64 records_bytes = u64{request.n_records} * sizeof(GsRecord);
-  const char *chunk_end = static_cast<const char *>(request.chunk) + request.sort->spec.chunk_bytes;
-  char *records = place + align_up<u64>(request.data_bytes, 16);
+  u64 bytes = bytes_of_image(request);
 
   slot->queued = true;
   slot->copy_begin.record(stream);
-  if (request.data_bytes > 0)
-    GS_CUDA_TRY(cudaMemcpyAsync(place, request.chunk, request.data_bytes, cudaMemcpyHostToDevice, stream));
-  if (request.n_records > 0)
-    GS_CUDA_TRY(
-        cudaMemcpyAsync(records, chunk_end - records_bytes, records_bytes, cudaMemcpyHostToDevice, stream));
+  copy_ends(place, bytes, static_cast<const char *>(request.chunk), request.sort->spec.chunk_bytes,
+            request.data_bytes, u64{request.n_records} * sizeof(GsRecord), cudaMemcpyHostToDevice, stream);
   slot->image = {reinterpret_cast<u64>(place),
-                 reinterpret_cast<u64>(records + records_bytes) - sizeof(GsRecord),
+                 reinterpret_cast<u64>(place + bytes) - sizeof(GsRecord),
                  static_cast<u32>(request.sort->n_rows),
                  request.n_records,
                  request.data_bytes,
                  request.n_records == 0 ? 0 : request.key_bytes};
   slot->copy_end.record(stream);
-}
-
-// Has the missing keys of a chunk made once it is copied.  The next copy does not wait for that.
-void make_image_keys(CopySlot *slot, CopyLane *lane)
-{
-  if (slot->image.key_bytes == 0)
-    return;
-  GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, slot->copy_end));
-  make_keys(slot->image, slot->request.sort->spec.tuple_keys, lane->gather_stream);
-  slot->gather_end.record(lane->gather_stream);
 }
 
 void start_append(CopySlot *slot, CopyLane *lane)
@@ -201,10 +211,9 @@ void start_append(CopySlot *slot, CopyLane *lane)
   copy_image(
       slot,
       place_image(sort,
-                  image_bytes(request.data_bytes, request.n_records) + made_keys_bytes(request.key_bytes),
+                  bytes_of_image(request) + made_keys_bytes(request.key_bytes),
                   work_bytes_for(sort, n_rows, sort->n_images + 1, data_bytes), lane->copy_stream),
       lane->copy_stream);
-  make_image_keys(slot, lane);
   sort->n_rows = n_rows;
   sort->n_images++;
   sort->data_bytes = data_bytes;
@@ -251,10 +260,8 @@ void start_fetch(CopySlot *slot, CopyLane *lane)
 
   GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
   slot->copy_begin.record(lane->copy_stream);
-  if (row_bytes > 0)
-    GS_CUDA_TRY(cudaMemcpyAsync(dst, buffer.memory, row_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
-  GS_CUDA_TRY(cudaMemcpyAsync(dst + chunk_bytes - entries_bytes, buffer.memory + chunk_bytes - entries_bytes,
-                              entries_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
+  copy_ends(dst, chunk_bytes, buffer.memory, chunk_bytes, row_bytes, entries_bytes, cudaMemcpyDeviceToHost,
+            lane->copy_stream);
   slot->copy_end.record(lane->copy_stream);
   buffer.copied.record(lane->copy_stream);
 }
@@ -269,18 +276,13 @@ void start_fetch_image(CopySlot *slot, CopyLane *lane)
     fail(GS_INVALID, "chunk %llu was fetched but does not exist", request.number);
 
   const ImageRef &image = sort->images[request.number];
-  u64 records_bytes = u64{image.n_records} * sizeof(GsRecord);
-  char *dst = static_cast<char *>(request.dst);
   const char *data = reinterpret_cast<const char *>(image.data);
 
   *request.n_fetched = image.n_records;
   slot->copy_begin.record(lane->copy_stream);
-  if (image.data_bytes > 0)
-    GS_CUDA_TRY(cudaMemcpyAsync(dst, data, image.data_bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
-  if (records_bytes > 0)
-    GS_CUDA_TRY(cudaMemcpyAsync(dst + sort->spec.chunk_bytes - records_bytes,
-                                data + align_up<u64>(image.data_bytes, 16), records_bytes,
-                                cudaMemcpyDeviceToHost, lane->copy_stream));
+  copy_ends(static_cast<char *>(request.dst), sort->spec.chunk_bytes, data,
+            image.first_record + sizeof(GsRecord) - image.data, image.data_bytes,
+            u64{image.n_records} * sizeof(GsRecord), cudaMemcpyDeviceToHost, lane->copy_stream);
   slot->copy_end.record(lane->copy_stream);
 }
 
@@ -437,13 +439,6 @@ void finish_copy(CopySlot *slot, CopyLane *lane)
   end_request(slot->request, slot->failed ? slot->failure : success);
 }
 
-Event *end_of_copy(CopySlot *slot)
-{
-  bool makes_keys = slot->request.call == Call::append && slot->image.key_bytes > 0;
-
-  return makes_keys ? &slot->gather_end : &slot->copy_end;
-}
-
 // Frees the memory of closed sorts, and what is cached where the caller wants that.
 void tidy_memory(GsDevice *device)
 {
@@ -499,7 +494,8 @@ void run_copy_lane(GsDevice *device, CopyLane *lane)
 {
   (void)cudaSetDevice(device->config.ordinal);
   serve_queue(
-      &lane->queue, lane->slots, [&](CopySlot *slot) { start_copy(slot, lane); }, end_of_copy,
+      &lane->queue, lane->slots, [&](CopySlot *slot) { start_copy(slot, lane); },
+      [](CopySlot *slot) { return &slot->copy_end; },
       [&](CopySlot *slot) { finish_copy(slot, lane); },
       [&]
       {

@@ -21,6 +21,7 @@ struct PerformInput
   u32 n_rows;                          // > 0
   u32 chunk_bytes;
   u32 key_width;
+  const GsTupleKeys &tuple_keys;
   GsEngine engine;
   GsPageFormat format;
   GsKeep keep;

@@ -3,11 +3,12 @@
  * rows.cu
  *	  From chunk images in device memory to one array of keys.
  *
- * First the keys that a chunk's records lack are made.  A thread takes the tuple of a
- * record apart twice: to find the length of its key, and to write it.  Between the two a
- * block sums the lengths, and takes as many bytes of the keys' memory by one addition
- * to a counter.  So keys of a chunk lie in no particular order.  How tuples are taken
- * apart is device/tuple_key.h's, for both devices.
+ * First the keys that records lack are made, of all chunks at once: one by one as they come
+ * would cost each of them some calls of the driver, on the thread that all chunks go through.
+ * A thread takes the tuple of a record apart twice: to find the length of its key, and to
+ * write it.  Between the two a block sums the lengths, and takes as many bytes of the keys'
+ * memory by one addition to a counter.  So keys of a chunk lie in no particular order.  How
+ * tuples are taken apart is device/tuple_key.h's, for both devices.
  *
  * Then one kernel reads every record once.  It checks that records stay inside of
  * their chunk, since all later kernels trust them, and collects the statistics that
@@ -33,6 +34,7 @@ namespace
 {
 
 constexpr u32 make_threads = 256;
+constexpr u32 make_parts = 8;
 constexpr u32 build_threads = 256;
 constexpr u32 build_blocks = 1024;
 constexpr u32 build_min_blocks = 4; // of a multiprocessor, in 64 registers a thread
@@ -40,41 +42,58 @@ constexpr u32 build_min_blocks = 4; // of a multiprocessor, in 64 registers a th
 // The longest shared prefix that is followed.
 constexpr u32 max_prefix = 1024;
 
-__global__ void __launch_bounds__(make_threads) make(ImageRef image, GsTupleKeys keys, u32 *used)
+// How much of an image's memory for keys is taken.
+__device__ u32 *made_bytes(const ImageRef &image)
+{
+  return reinterpret_cast<u32 *>(image.data + made_keys_begin(image)) - 4;
+}
+
+// make_parts blocks to an image.
+__global__ void __launch_bounds__(make_threads) make(Chunks chunks, GsTupleKeys keys)
 {
   using BlockScan = cub::BlockScan<u32, make_threads>;
 
   __shared__ typename BlockScan::TempStorage temp;
   __shared__ u32 block_begin;
-  u32 i = blockIdx.x * make_threads + threadIdx.x;
-  GsRecord *record = reinterpret_cast<GsRecord *>(image.first_record) - i;
-  const u8 *row = nullptr;
-  GsTupleValue values[GS_TUPLE_COLUMNS];
-  u32 key_len = 0;
+  const ImageRef image = chunks.images[blockIdx.x / make_parts];
 
-  if (i < image.n_records && record->key_len == GS_KEY_MISSING)
-  {
-    u32 row_len = record->row_len & GS_LENGTH_MASK;
-
-    row = reinterpret_cast<const u8 *>(image.data) + record->row_off;
-    if (u64{record->row_off} + row_len <= image.data_bytes)
-      key_len = gs_tuple_key_find(&keys, row, row_len, values);
-  }
-
-  u32 begin;
-  u32 total;
-
-  BlockScan(temp).ExclusiveSum(key_len, begin, total);
-  if (threadIdx.x == 0)
-    block_begin = total > 0 ? atomicAdd(used, total) : 0;
-  __syncthreads();
-  begin += block_begin;
-  if (key_len == 0 || begin + key_len > image.key_bytes)
+  if (image.key_bytes == 0)
     return;
-  begin += made_keys_begin(image);
-  gs_tuple_key_write(&keys, row, values, reinterpret_cast<u8 *>(image.data) + begin);
-  record->key_off = begin;
-  record->key_len = key_len;
+  for (u32 first = blockIdx.x % make_parts * make_threads; first < image.n_records;
+       first += make_parts * make_threads)
+  {
+    u32 i = first + threadIdx.x;
+    GsRecord *record = reinterpret_cast<GsRecord *>(image.first_record) - i;
+    const u8 *row = nullptr;
+    GsTupleValue values[GS_TUPLE_COLUMNS];
+    u32 key_len = 0;
+
+    if (i < image.n_records && record->key_len == GS_KEY_MISSING)
+    {
+      u32 row_len = record->row_len & GS_LENGTH_MASK;
+
+      row = reinterpret_cast<const u8 *>(image.data) + record->row_off;
+      if (u64{record->row_off} + row_len <= image.data_bytes)
+        key_len = gs_tuple_key_find(&keys, row, row_len, values);
+    }
+
+    u32 begin;
+    u32 total;
+
+    BlockScan(temp).ExclusiveSum(key_len, begin, total);
+    if (threadIdx.x == 0)
+      block_begin = total > 0 ? atomicAdd(made_bytes(image), total) : 0;
+    __syncthreads();
+    begin += block_begin;
+    if (key_len > 0 && begin + key_len <= image.key_bytes)
+    {
+      begin += made_keys_begin(image);
+      gs_tuple_key_write(&keys, row, values, reinterpret_cast<u8 *>(image.data) + begin);
+      record->key_off = begin;
+      record->key_len = key_len;
+    }
+    __syncthreads();
+  }
 }
 
 // Is there no byte outside of the chunk, and no limit of the sort broken?
@@ -135,9 +154,15 @@ __device__ void add_stats(const RowStats &from, RowStats *to)
   atomicOr(&to->invalid, from.invalid);
 }
 
-__global__ void init_stats(RowStats *stats)
+// No statistics, and no keys made.
+__global__ void init(Chunks chunks, RowStats *stats)
 {
-  *stats = no_rows();
+  u32 i = blockIdx.x * build_threads + threadIdx.x;
+
+  if (i == 0)
+    *stats = no_rows();
+  if (i < chunks.n_images && chunks.images[i].key_bytes > 0)
+    *made_bytes(chunks.images[i]) = 0;
 }
 
 // A key without what else a KeyRef holds.
@@ -256,19 +281,16 @@ void check_device_code()
   GS_CUDA_TRY(cudaFuncGetAttributes(&attributes, build));
 }
 
-void make_keys(const ImageRef &image, const GsTupleKeys &keys, cudaStream_t stream)
+void build_keys(const Chunks &chunks, const GsTupleKeys &tuple_keys, KeyRef *keys, RowStats *stats,
+                cudaStream_t stream)
 {
-  u32 *used = reinterpret_cast<u32 *>(image.data + made_keys_begin(image)) - 4;
-
-  GS_CUDA_TRY(cudaMemsetAsync(used, 0, sizeof(u32), stream));
-  make<<<blocks_for(image.n_records, make_threads), make_threads, 0, stream>>>(image, keys, used);
+  init<<<blocks_for(chunks.n_images, build_threads), build_threads, 0, stream>>>(chunks, stats);
   GS_CUDA_LAUNCHED();
-}
-
-void build_keys(const Chunks &chunks, KeyRef *keys, RowStats *stats, cudaStream_t stream)
-{
-  init_stats<<<1, 1, 0, stream>>>(stats);
-  GS_CUDA_LAUNCHED();
+  if (tuple_keys.n_columns > 0)
+  {
+    make<<<chunks.n_images * make_parts, make_threads, 0, stream>>>(chunks, tuple_keys);
+    GS_CUDA_LAUNCHED();
+  }
   build<<<std::min(blocks_for(chunks.n_rows, build_threads), build_blocks), build_threads, 0, stream>>>(
       chunks, keys, stats);
   GS_CUDA_LAUNCHED();

@@ -140,15 +140,13 @@ inline u64 made_keys_bytes(u32 key_bytes)
   return key_bytes == 0 ? 0 : 16 + align_up<u64>(u64{key_bytes} + 8, 16);
 }
 
-// Makes the keys of an image's records that have GS_KEY_MISSING.  A record whose key cannot be
-// made, or has no room, keeps GS_KEY_MISSING.
-void make_keys(const ImageRef &image, const GsTupleKeys &keys, cudaStream_t stream);
-
 // Throws where this build has no code for the current device.
 void check_device_code();
 
-// Fills keys[0 .. n_rows) and *stats, both in device memory.
-void build_keys(const Chunks &chunks, KeyRef *keys, RowStats *stats, cudaStream_t stream);
+// Makes the keys of records that have GS_KEY_MISSING, then fills keys[0 .. n_rows) and *stats, both in
+// device memory.  A record whose key cannot be made, or has no room, is invalid.
+void build_keys(const Chunks &chunks, const GsTupleKeys &tuple_keys, KeyRef *keys, RowStats *stats,
+                cudaStream_t stream);
 
 __device__ __forceinline__ GsRecord load_record(const ImageRef &image, u32 i)
 {
