@@ -201,7 +201,7 @@ $(addsuffix .control,$(EXTENSION)): ;
 endif
 
 # gpusort--OLD--NEW.in drops what NEW defines anew; gpusort--NEW.sql defines it
-sql/%.sql: $(ROOT)/sql/%.in $(wildcard $(ROOT)/sql/*.sql)
+sql/%.sql: $(ROOT)/sql/%.in $(addprefix $(ROOT)/,$(DATA))
 	mkdir -p sql
 	{ cat $<; sed '1,/^-- New in /d' $(ROOT)/sql/gpusort--$(lastword $(subst --, ,$*)).sql; } >$@
 

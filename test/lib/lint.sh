@@ -218,7 +218,7 @@ check_version_number()
 	[ -e "sql/gpusort--$version.sql" ] || echo "no sql/gpusort--$version.sql"
 	grep -qE "^Version ${version//./\\.}," README.md || echo "README.md is not of version $version"
 	grep -nE 'gpusort(-extension:|[-_])[0-9]+\.[0-9]+\.[0-9]+' docs/*.md packaging/*/*.yaml | grep -vF "$version"
-	grep -nE "\<${version//./\\.}\>" src/*.[ch] Makefile packaging/*.sh packaging/*/* | grep -vE '^packaging/kubernetes/'
+	grep -d skip -nE "\<${version//./\\.}\>" src/*.[ch] Makefile packaging/*.sh packaging/*/* | grep -vE '^packaging/kubernetes/'
 	grep -E '^## ' CHANGELOG.md | grep -vE '^## [0-9.]+ \((unreleased|20[0-9]{2}-[0-9]{2}-[0-9]{2}(, not published)?)\)$'
 	sed -nE 's/^## ([0-9.]+) .*/\1/p' CHANGELOG.md | while read -r version; do
 		[ -z "$next" ] || [ -e "sql/gpusort--$version--$next.in" ] ||
