@@ -235,7 +235,7 @@ void check_spec(const GsSortSpec &spec)
   if (chunk_bytes < min_chunk_bytes || chunk_bytes > max_chunk_bytes ||
       (chunk_bytes & (chunk_bytes - 1)) != 0)
     fail(GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
-  if (spec.elem != GS_ELEM_NONE && (gs_elem_bytes(spec.elem) == 0 || spec.key_width > 0))
+  if (spec.elem != GS_ELEM_NONE && gs_elem_bytes(spec.elem) == 0)
     fail(GS_INVALID, "there are no arrays of elements %d", static_cast<int>(spec.elem));
   if (gs_engine_name(spec.engine) == nullptr)
     fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec.engine));

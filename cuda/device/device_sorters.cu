@@ -41,8 +41,8 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
 
   performer->started.record(performer->stream);
   perform(*performer, *sort->device->memory, sort->cancelled,
-          {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.key_width,
-           sort->spec.tuple_keys, sort->spec.engine, request.format, request.keep},
+          {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.tuple_keys,
+           sort->spec.engine, request.format, request.keep},
           &sort->output);
   take_page_buffers(sort, performer->stream);
 

@@ -99,8 +99,7 @@ RowStats make_keys(Performer &performer, const SortContext &context, const Perfo
 
   memcpy(images, input.images.data(), bytes);
   GS_CUDA_TRY(cudaMemcpyAsync(workspace.images, images, bytes, cudaMemcpyHostToDevice, context.stream));
-  build_keys({workspace.images, static_cast<u32>(n_images), input.n_rows, input.chunk_bytes, input.key_width,
-              input.format},
+  build_keys({workspace.images, static_cast<u32>(n_images), input.n_rows, input.chunk_bytes, input.format},
              input.tuple_keys, workspace.keys, workspace.stats, context.stream);
   GS_CUDA_TRY(cudaMemcpyAsync(performer.stats.get(), workspace.stats, sizeof(RowStats),
                               cudaMemcpyDeviceToHost, context.stream));

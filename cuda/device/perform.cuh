@@ -20,7 +20,6 @@ struct PerformInput
   const std::vector<ImageRef> &images; // those with records, in order
   u32 n_rows;                          // > 0
   u32 chunk_bytes;
-  u32 key_width;
   const GsTupleKeys &tuple_keys;
   GsEngine engine;
   GsPageFormat format;

@@ -104,8 +104,7 @@ __device__ bool record_is_valid(const GsRecord &record, const ImageRef &image, c
   u64 key_end = image.key_bytes == 0 ? image.data_bytes : u64{made_keys_begin(image)} + image.key_bytes;
 
   return record.row_off % 8 == 0 && record.row_off + row_len <= image.data_bytes &&
-         row_len <= gs_max_row_bytes(chunks.chunk_bytes) && record.key_off + key_len <= key_end &&
-         (chunks.key_width == 0 || key_len == chunks.key_width);
+         row_len <= gs_max_row_bytes(chunks.chunk_bytes) && record.key_off + key_len <= key_end;
 }
 
 // The statistics of no rows.

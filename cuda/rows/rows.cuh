@@ -88,7 +88,6 @@ struct Chunks
   u32 n_images;
   u32 n_rows;
   u32 chunk_bytes;
-  u32 key_width; // 0: keys of any length
   GsPageFormat format;
 };
 

@@ -15,10 +15,6 @@
  * for their block only.  Where the round sorted by the upper bits of its words only,
  * the rest of the words comes first.
  *
- * A pass over the words of few rows would take longer than what it saves.  So they are
- * sorted by their buckets alone, each of which is a group that one block sorts: all that
- * is left to find is where buckets begin.
- *
  *-------------------------------------------------------------------------
  */
 #include "strings/groups.cuh"
@@ -30,7 +26,6 @@ namespace
 {
 
 constexpr u32 threads = 128;
-constexpr u32 bucket_threads = 256;
 constexpr u32 rows_each = 4; // of a thread, `threads` apart
 constexpr u32 window_rows = threads * rows_each;
 constexpr u32 quota = window_rows - small_rows;
@@ -394,77 +389,12 @@ __global__ void __launch_bounds__(threads, min_blocks)
   sort_small(in, word, window, small);
 }
 
-// Finds where buckets begin, empty ones at the next one's place.  Rows of buckets that
-// hold equal keys are settled.
-__global__ void __launch_bounds__(bucket_threads)
-    mark_buckets(const __grid_constant__ SortedRows in, u32 n_buckets, u32 *begins)
-{
-  const u32 i = blockIdx.x * bucket_threads + threadIdx.x;
-
-  if (i >= in.live)
-    return;
-
-  const u32 bucket = in.layout.segment_of(in.words[i]);
-  const u32 next_unmarked = i == 0 ? 0 : in.layout.segment_of(in.words[i - 1]) + 1;
-
-  for (u32 b = next_unmarked; b <= bucket; b++)
-    begins[b] = i;
-  if (i + 1 == in.live)
-    for (u32 b = bucket + 1; b <= n_buckets; b++)
-      begins[b] = in.live;
-
-  // The keys of odd buckets are equal.
-  if (bucket % 2 != 0)
-  {
-    in.order[i] = in.rows[i];
-    in.tie[i] = next_unmarked > bucket;
-  }
-}
-
-// Puts out the buckets between splitters, which are the even ones; one thread for each.
-__global__ void __launch_bounds__(bucket_threads)
-    put_out_buckets(const __grid_constant__ SortedRows in, u32 n_buckets,
-                    const __grid_constant__ Segments segments, const u32 *begins,
-                    const __grid_constant__ GroupOutput output)
-{
-  const u32 bucket = 2 * (blockIdx.x * bucket_threads + threadIdx.x);
-
-  if (bucket >= n_buckets)
-    return;
-
-  const u32 begin = begins[bucket];
-  const u32 size = begins[bucket + 1] - begin;
-  const u32 depth = segments.depth[bucket];
-  const u32 lead = segments.lead[bucket];
-
-  if (size == 1)
-  {
-    in.order[begin] = in.rows[begin];
-    in.tie[begin] = 0;
-  }
-  else if (size > output.max_rows)
-    make_segment(output, in.layout, begin, begin, size, depth, lead);
-  else if (size > 1)
-    list_group(output.lists, {begin, begin, depth + in.layout.chars(lead), static_cast<uint16_t>(size),
-                              static_cast<uint16_t>(in.layout.chars(lead))});
-}
-
 } // namespace
 
 void find_groups(const SortedRows &in, const Segments &segments, const GroupOutput &output,
                  cudaStream_t stream)
 {
   take_groups<<<blocks_for(in.live, quota), threads, 0, stream>>>(in, segments, output);
-  GS_CUDA_LAUNCHED();
-}
-
-void find_bucket_groups(const SortedRows &in, u32 n_buckets, const Segments &segments, u32 *begins,
-                        const GroupOutput &output, cudaStream_t stream)
-{
-  mark_buckets<<<blocks_for(in.live, bucket_threads), bucket_threads, 0, stream>>>(in, n_buckets, begins);
-  GS_CUDA_LAUNCHED();
-  put_out_buckets<<<blocks_for(n_buckets / 2 + 1, bucket_threads), bucket_threads, 0, stream>>>(
-      in, n_buckets, segments, begins, output);
   GS_CUDA_LAUNCHED();
 }
 

@@ -9,7 +9,7 @@
  *	  Rows that fit on chip are one group, which finish.cu sorts.  The words
  *	  of more rows begin with the bucket between splitters from a sample (splitters.cu, classify.cu).
  *	  A radix sort orders the rows by the upper bits of these words, and nearly all groups that
- *	  remain fit on chip (groups.cu, finish.cu).  Of few rows, each bucket is a group.
+ *	  remain fit on chip (groups.cu, finish.cu).
  *
  * Further rounds
  *	  Groups that are too large, because the sample missed how frequent their bytes
@@ -63,7 +63,6 @@ struct Workspace
   Segments segments[2];
   GroupLists lists;
   Splitters splitters;
-  u32 *bucket_begins;
   void *temp;
   size_t temp_bytes;
 };
@@ -103,13 +102,10 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
     space.segments[i] = alias_segments(storage, max_segments);
   }
   space.segment_of = storage.alias<u32>(n_rows);
-  // The buckets of few rows are listed even if they are small.
   for (u32 i = 0; i < group_classes; i++)
-    space.lists.groups[i] =
-        storage.alias<Group>(n_rows / min_class_rows(i) + 1 + (i == 0 ? plan.n_splitters() + 1 : 0));
+    space.lists.groups[i] = storage.alias<Group>(n_rows / min_class_rows(i) + 1);
   space.lists.counts = storage.alias<GroupCounts>(1);
   space.splitters = alias_splitters(storage, plan);
-  space.bucket_begins = storage.alias<u32>(plan.n_buckets() + 1);
 
   space.temp_bytes = 0;
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, space.temp_bytes, words, rows, n_rows));
@@ -268,14 +264,7 @@ RoundCounts first_round(const SortContext &context, const OrderJob &job, const F
   find_splitters(plan, job.keys, job.n_rows, job.stats.prefix, space.splitters, space.segments[0], stream);
   classify_rows(plan, space.splitters, job.keys, job.n_rows, job.stats.prefix, limits.n_multiprocessors,
                 space.words[0], space.rows[0], stream);
-  if (!plan.is_by_buckets)
-    return run_round(context, job, job.n_rows, plan.layout, limits, space);
-
-  SortedRows sorted = sort_words(context, job, job.n_rows, plan.layout, space);
-
-  find_bucket_groups(sorted, plan.n_buckets(), space.segments[0], space.bucket_begins,
-                     {space.lists, space.segments[1], limits.max_rows()}, stream);
-  return finish_round(context, sorted, limits, space);
+  return run_round(context, job, job.n_rows, plan.layout, limits, space);
 }
 
 RoundCounts next_round(const SortContext &context, const OrderJob &job, const RoundCounts &counts,

@@ -350,15 +350,7 @@ void sort_sample(const KeyRef *keys, u32 n_rows, u32 prefix, u32 n_samples, cons
 
 SplitPlan plan_split(u32 n_rows)
 {
-  bool is_few = n_rows <= max_few_rows;
-
-#ifdef GPUSORT_FAULTS
-  if (getenv("GPUSORT_FAULT_MANY_ROWS") != nullptr)
-    is_few = false;
-#endif
-
-  const u32 rows_each = is_few ? few_rows_per_splitter : rows_per_splitter;
-  u32 most_levels = is_few ? max_few_levels : max_levels;
+  u32 most_levels = max_levels;
   SplitPlan plan;
 
 #ifdef GPUSORT_FAULTS
@@ -366,17 +358,15 @@ SplitPlan plan_split(u32 n_rows)
     most_levels = min_levels;
 #endif
   plan.levels = min_levels;
-  while (plan.levels < most_levels && n_rows >> plan.levels > rows_each)
+  while (plan.levels < most_levels && n_rows >> plan.levels > rows_per_splitter)
     plan.levels++;
   plan.n_samples = oversampling << plan.levels;
-  plan.is_by_buckets = is_few;
+  plan.layout.segment_bits = plan.levels + 1;
+  plan.layout.key_bits = 64 - count_bits - plan.layout.segment_bits;
 
   // finish.cu shifts the unsorted bits up by 12 at most, for 4096 entries, so at least 12 bits must be
-  // sorted: hence 13 for few rows, whatever their number of buckets.
-  static_assert(max_few_levels + 1 >= 12);
-  plan.layout.segment_bits = is_few ? max_few_levels + 1 : plan.levels + 1;
-  plan.layout.key_bits = 64 - count_bits - plan.layout.segment_bits;
-  plan.layout.sorted_bits = is_few ? plan.layout.segment_bits : plan.levels < 16 ? 16 : 24;
+  // sorted.
+  plan.layout.sorted_bits = plan.levels < 16 ? 16 : 24;
   return plan;
 }
 

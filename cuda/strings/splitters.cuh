@@ -21,7 +21,6 @@ struct SplitPlan
 {
   u32 levels; // of the search tree; 1 << levels less 1 splitters
   u32 n_samples;
-  bool is_by_buckets; // few rows: sorted by their buckets alone, each of which is a group
   WordLayout layout;
 
   u32 n_splitters() const

@@ -25,11 +25,6 @@ constexpr u32 rows_per_splitter = 900;  // at most, while there are levels left
 constexpr u32 oversampling = 4;
 constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small pieces
 
-// Few rows: one group a bucket (groups.cu)
-constexpr u32 max_few_rows = 1u << 21;
-constexpr u32 max_few_levels = 12;
-constexpr u32 few_rows_per_splitter = 300;
-
 // Groups (groups.cu, finish.cu)
 constexpr u32 small_rows = 64; // up to so many are sorted where they are found
 constexpr u32 group_classes = 5;

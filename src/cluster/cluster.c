@@ -423,7 +423,7 @@ write_table(Copying *c)
 static GsFallback
 copy_with_device(Copying *c, const GsKeyDesc *desc)
 {
-	GsSessionSpec spec = {.sort.key_width = desc->fixed_width};
+	GsSessionSpec spec = {0};
 	GsFallback	reason;
 	GsClientStatus status;
 	instr_time	start;

@@ -309,9 +309,8 @@ typedef struct GsDeviceInfo
 typedef struct GsSortSpec
 {
 	uint32_t	chunk_bytes;	/* size of every chunk and page; power of two */
-	uint32_t	key_width;		/* > 0: every key has just this many bytes */
 	GsEngine	engine;
-	GsElem		elem;			/* not NONE: a sort of arrays; key_width is 0 */
+	GsElem		elem;			/* not NONE: a sort of arrays */
 	bool		descending;		/* a sort of arrays */
 	GsTupleKeys tuple_keys;		/* how missing keys are made; n_columns 0: none is missing */
 	uint64_t	spare_bytes;	/* the most memory to take ahead of what appends need;

@@ -160,7 +160,7 @@ host_sort_open(GsDevice *device, const GsSortSpec *spec, GsDeviceSort **sort, Gs
 		return gs_host_fail(error, GS_INVALID, "chunks cannot have %u bytes", chunk_bytes);
 	if (gs_engine_name(spec->engine) == NULL)
 		return gs_host_fail(error, GS_INVALID, "there is no engine %d", (int) spec->engine);
-	if (spec->elem != GS_ELEM_NONE && (gs_elem_bytes(spec->elem) == 0 || spec->key_width > 0))
+	if (spec->elem != GS_ELEM_NONE && gs_elem_bytes(spec->elem) == 0)
 		return gs_host_fail(error, GS_INVALID, "there are no arrays of elements %d", (int) spec->elem);
 	made = calloc(1, sizeof(GsDeviceSort));
 	if (made == NULL)

@@ -165,8 +165,7 @@ run_append(GsHostJob *job)
 		page_bytes = gs_host_page_bytes(GS_FORMAT_CHUNKS, &row);
 		if (record->row_off % 8 != 0 || row_len > max_row ||
 			(uint64_t) record->row_off + row_len > image->data_bytes ||
-			(uint64_t) record->key_off + key_len > (missing ? end + made : image->data_bytes) ||
-			(spec->key_width > 0 && key_len != spec->key_width))
+			(uint64_t) record->key_off + key_len > (missing ? end + made : image->data_bytes))
 		{
 			job->status = gs_host_fail(&job->error, GS_INVALID,
 							   "record %u of a chunk has a row of %u bytes at %u and a key of %u bytes at %u of %u",

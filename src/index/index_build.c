@@ -331,7 +331,7 @@ build_with_device(Build *build)
 	GsFallback	reason;
 	GsClient   *client;
 	const GsSession *session;
-	GsSessionSpec spec = {.sort.key_width = build->desc->fixed_width};
+	GsSessionSpec spec = {0};
 	uint64		rows;
 
 	gs_key_layout(build->desc, &spec.layout);

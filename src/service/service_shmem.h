@@ -137,8 +137,8 @@ typedef enum GsSessionState
 /* The purpose of a session. */
 typedef struct GsSessionSpec
 {
-	GsSortSpec	sort;			/* set by its caller: key_width, and how the device makes keys that feeders
-								 * leave to it; or elem and descending, of arrays */
+	GsSortSpec	sort;			/* set by its caller: how the device makes keys that feeders leave to it; or
+								 * elem and descending, of arrays */
 	GsKeyLayout layout;			/* how to check that the order of the keys is the one wanted; no
 								 * parts: it is that of their bytes */
 	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */

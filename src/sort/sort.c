@@ -299,7 +299,6 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	/* columns that keys do not hold may be compared by users' functions, which can look at the limit */
 	sort->processes = sort->desc->ended || sort->desc->abbreviated ? 1 : feeders;
 	old = MemoryContextSwitchTo(sort->context);
-	spec.sort.key_width = sort->desc->fixed_width;
 	spec.layout = sort->layout;
 	spec.minimal_tuples = true;
 	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.sort.tuple_keys);

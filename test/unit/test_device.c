@@ -72,16 +72,17 @@ case_generators(TestDevice *td)
 }
 
 /*
- * Again with a choice that the CUDA device's string engine would not make: in the
- * way of larger sorts, or with the fewest splitters that it can do with, so that groups of
- * rows are left which are too large for one block.
+ * Again with the fewest splitters that the CUDA device's string engine can do with, so
+ * that groups of rows are left which are too large for one block.
  */
 static void
-case_forced(TestDevice *td, const char *name, const char *variable)
+case_few_splitters(TestDevice *td)
 {
+	static const char name[] = "few splitters";
+
 	if (!test_begin_case(name))
 		return;
-	setenv(variable, "1", 1);
+	setenv("GPUSORT_FAULT_SPLITTERS", "1", 1);
 	for (const TestGenerator *g = test_generators; g->name != NULL; g++)
 	{
 		TestRandom	rng = seed + (uint64_t) (g - test_generators);
@@ -94,7 +95,7 @@ case_forced(TestDevice *td, const char *name, const char *variable)
 			test_check_sort(td, &in, true, &rng);
 		test_input_free(&in);
 	}
-	unsetenv(variable);
+	unsetenv("GPUSORT_FAULT_SPLITTERS");
 	test_end_case(name);
 }
 
@@ -516,8 +517,7 @@ run_suite(void)
 	printf("# %s: %s, engine %s, seed %llu\n", ops->name, info.name, gs_engine_name(test_engine),
 		   (unsigned long long) seed);
 	case_generators(&td);
-	case_forced(&td, "as many rows are sorted", "GPUSORT_FAULT_MANY_ROWS");
-	case_forced(&td, "few splitters", "GPUSORT_FAULT_SPLITTERS");
+	case_few_splitters(&td);
 	case_fixed(&td);
 	case_sizes(&td);
 	case_as_many(&td);

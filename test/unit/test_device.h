@@ -48,7 +48,6 @@ typedef struct TestInput
 	TestRecord *records;
 	uint32_t	n;
 	uint32_t	max;
-	uint32_t	key_width;		/* GsSortSpec.key_width to sort it with */
 	uint32_t	chunk_bytes;
 	uint32_t   *order;			/* record numbers in the right order */
 	uint64_t	row_bytes;

@@ -577,7 +577,6 @@ test_make_fixed(TestInput *in, uint32_t width, uint32_t n, TestRandom *rng)
 	unsigned char key[64];
 	uint32_t	symbols = test_below(rng, 2) == 0 ? 256 : 3;
 
-	in->key_width = width;
 	for (uint32_t i = 0; i < n; i++)
 	{
 		random_bytes(rng, key, width, symbols == 256 ? 0 : 'a', symbols);

@@ -138,7 +138,6 @@ test_sort_open(TestSort *ts, TestDevice *td, const TestInput *in, bool plain, ui
 	ts->order = in->order;
 	ts->n = in->n;
 	spec.chunk_bytes = in->chunk_bytes;
-	spec.key_width = in->key_width;
 	spec.engine = test_engine;
 	spec.spare_bytes = td->spare_bytes;
 	status = td->ops->sort_open(td->device, &spec, &ts->sort, &error);

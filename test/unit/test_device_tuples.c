@@ -328,8 +328,7 @@ compare_expected(const void *a, const void *b)
 static GsStatus
 sort_tuples(TestDevice *td, const Tuples *t, GsDeviceSort **sort, GsError *error)
 {
-	GsSortSpec	spec = {.chunk_bytes = CHUNK_BYTES, .key_width = t->keys.key_width,
-						.tuple_keys = t->keys};
+	GsSortSpec	spec = {.chunk_bytes = CHUNK_BYTES, .tuple_keys = t->keys};
 	GsJob		jobs[MAX_CHUNKS + 1];
 	GsStatus	status = td->ops->sort_open(td->device, &spec, sort, error);
 

@@ -81,7 +81,7 @@ public:
   // As perform does first.
   void build(cudaStream_t stream)
   {
-    build_keys({images->get(), static_cast<u32>(image_refs.size()), n_rows, chunk_bytes, 0, GS_FORMAT_ROWS},
+    build_keys({images->get(), static_cast<u32>(image_refs.size()), n_rows, chunk_bytes, GS_FORMAT_ROWS},
                GsTupleKeys{}, keys.get(), stats_memory.get(), stream);
   }
   const KeyRef *key_refs() const
