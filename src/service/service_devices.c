@@ -492,7 +492,7 @@ lose_device(int number, int device)
 	s->wait_for = WAIT_NOTHING;
 	s->waits_since = 0;
 	gs_device_assign(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	return false;
 }
 
