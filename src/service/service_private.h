@@ -67,7 +67,8 @@ typedef struct ServedDevice
 	bool		ready;			/* sorts go to it; false: it failed, and so do its sorts */
 	GsDevice   *device;			/* NULL: it could not be opened */
 	GsDeviceConfig config;		/* ordinal -1: there is none of the name */
-	GsStatus	status;			/* of opening it */
+	bool		tried;			/* opening it has ended; atomic */
+	GsStatus	status;			/* of that */
 	GsError		error;
 
 	uint64		n_freed;		/* how often memory was given back */

@@ -30,8 +30,9 @@
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
  * The service looks at active sessions only.  A session is active if it is due, has something under way,
- * or waits for memory.  They are on a list: gs_served_settle() puts them there when they are marked as due, and
- * takes them off after a step.  So whatever makes a session active marks it, unless that happens in its step.
+ * or waits for memory.  They are on a list: gs_served_settle() puts them there when they are marked as
+ * due, and takes them off after a step.  So whatever makes a session active marks it, unless that happens
+ * in its step.
  *
  * Tests: tap/sessions_many, tap/devices_several
  *
