@@ -420,7 +420,7 @@ gs_client_attach(GsSessionHandle handle)
 /*
  * Give the session back.  Called from callbacks of memory contexts and resource
  * owners also while an error is being handled: it allocates nothing, waits for nothing but the
- * lock, and cannot fail.  What it says of temporary files comes after all that.
+ * lock, and cannot fail.  Reporting temporary files, which may fail, comes last.
  */
 void
 gs_client_close(GsClient *client)

@@ -16,7 +16,10 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
+#include "postmaster/interrupt.h"
 #include "storage/ipc.h"
+#include "storage/latch.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
@@ -239,7 +242,22 @@ open_device(void *arg)
 	ServedDevice *d = arg;
 
 	d->status = gs_ops->open(&d->config, &d->device, &d->error);
+	__atomic_store_n(&d->tried, true, __ATOMIC_RELEASE);
 	return NULL;
+}
+
+/* Wait for such a thread.  A driver may hang, but the server's end does not wait for it. */
+static void
+wait_until_tried(ServedDevice *d)
+{
+	while (!__atomic_load_n(&d->tried, __ATOMIC_ACQUIRE) || GS_FAULT("device_open_hangs"))
+	{
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10,
+						 gs_compat_wait_event(GS_WAIT_SERVICE_MAIN));
+		ResetLatch(MyLatch);
+		if (ShutdownRequestPending)
+			proc_exit(1);
+	}
 }
 
 /*
@@ -277,7 +295,10 @@ open_all(void (*notify) (void *arg), GsError *error)
 	for (int i = 0; i < gs_n_devices; i++)
 	{
 		if (started[i])
+		{
+			wait_until_tried(&gs_devices[i]);
 			pthread_join(threads[i], NULL);
+		}
 		gs_devices[i].ready = gs_devices[i].status == GS_OK;
 	}
 	if (count_ready() > 0)
@@ -492,7 +513,7 @@ lose_device(int number, int device)
 	s->wait_for = WAIT_NOTHING;
 	s->waits_since = 0;
 	gs_device_assign(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	return false;
 }
 

@@ -80,7 +80,7 @@ gs_feed_request(int chunk)
 		return;
 	}
 	queue_chunk(chunk);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 void
@@ -122,7 +122,7 @@ gs_feed_retry(int number)
 	s->wait_for = WAIT_NOTHING;
 	if (s->sort)
 		gs_ops->resume(s->sort);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /* Is it time for the session's next run? */

@@ -9,9 +9,9 @@
  * included.
  *
  * One session at a time reads onto a device, so that those who have part of a range on it
- * do not wait for each other.  Where the device has no room, a range that is only
- * read ahead is given up; one that the leader waits for waits for room
- * (service_memory.c), or is made smaller.
+ * do not wait for each other.  If the device has no room, a range that is
+ * read ahead is dropped; one that the leader needs waits for room (service_memory.c), or
+ * is split.
  *
  * Tests: regress/spill, tap/spill_faults
  *
@@ -35,7 +35,7 @@ gs_load_begin(int number, uint32 range, bool wanted)
 	load->phase = LOAD_WAITING;
 	load->range = range;
 	load->wanted = wanted;
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /* Another session may read onto the device. */
@@ -49,7 +49,7 @@ stop_reading(int number)
 	gs_devices[device].reading = -1;
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 		if (gs_served[i].load.phase == LOAD_WAITING)
-			gs_served_wake(i);
+			gs_served_mark_due(i);
 }
 
 void
@@ -65,7 +65,7 @@ gs_load_cancel(int number)
 	if (s->load.sort)
 		gs_ops->cancel(s->load.sort);
 	s->load.phase = LOAD_ENDING;
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /* The end of a load that was cancelled. */
@@ -87,7 +87,7 @@ end_load(int number)
 	load->phase = LOAD_NONE;
 	s->waits_since = 0;
 	stop_reading(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	if (!load->too_large || gs_served_is_over(s))
 		return;
 	if (load->range >= s->n_taken && load->range + 1 == gs_spill_ranges(s->spill))
@@ -134,7 +134,7 @@ split_range(int number)
 		gs_served_fail(number);
 	load->split = NULL;
 	load->phase = LOAD_NONE;
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 void
@@ -146,7 +146,7 @@ gs_load_retry(int number)
 		return;
 	load->refused = false;
 	gs_ops->resume(load->sort);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 void
@@ -261,7 +261,7 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 	Load	   *load = &gs_served[number].load;
 
 	load->busy--;
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	if (b->use == BUFFER_APPENDING)
 	{
 		load->appending--;
@@ -300,7 +300,7 @@ static void
 ready(int number, bool proven)
 {
 	gs_served[number].load.phase = proven ? LOAD_READY : LOAD_UNPROVEN;
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /* The range is sorted; is its order to be checked? */

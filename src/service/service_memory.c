@@ -126,10 +126,7 @@ is_load_too_large(const ServedSession *s)
 		gs_memory_held(s->load.sort) >= gs_memory_share(s->device) / 2;
 }
 
-/*
- * A range that the leader has had, or that is not the last one, has been on the device
- * before: it must fit, as soon as memory that was given back can be had.
- */
+/* A range that was loaded before fits, once freed memory is available again. */
 static bool
 fitted_before(const ServedSession *s)
 {
@@ -137,7 +134,7 @@ fitted_before(const ServedSession *s)
 		(s->load.range < s->n_taken || s->load.range + 1 < gs_spill_ranges(s->spill));
 }
 
-/* Do readers that ask for rows also lose their place on the device by now? */
+/* Has the wait lasted so long that readers that ask for rows must make room, too? */
 static bool
 is_long_ago(TimestampTz since)
 {

@@ -14,11 +14,11 @@
  *	  service_jobs.c	 a session's sorts on its device: opened, performed, closed
  *	  service_devices.c  the devices: opened, chosen, lost
  *	  service_role.c	 what the sorts of one role may hold
- *	  service_served.c	 sessions, chunks and buffers as the service knows them
+ *	  service_buffers.c	 the service's own chunks of the arena
+ *	  service_served.c	 sessions and chunks as the service knows them
  *
- * Each calls files below it in this list only.  What concerns one above is left for it
- * to find: the news that a session can take a step (gs_served_wake()), the decision who
- * is to make room (Decision).
+ * A file never calls one above it in this list.  It leaves word instead: it marks a session as due
+ * (gs_served_mark_due()), or returns a Decision.
  *
  * Devices and threads
  *	  One thread serves all devices.  It needs no more: a device's calls only queue,
@@ -30,9 +30,8 @@
  *
  *	  A session is one device's from its first chunk on, until it is closed or the
  *	  device is lost.  Sorts share and contend for what is their device's: its memory, and
- *	  the turn to read a range back onto it.  Common to all devices are staging memory,
- *	  pinned for all of them, the buffers, the threads that read and write files, and those
- *	  that check orders.
+ *	  the turn to read a range back onto it.  All devices share the staging memory,
+ *	  the buffers, and the threads for files and order checks.
  *
  *	  When a device is lost, its sessions fail like those whose files do
  *	  (SERVED_FAILED): their backends are told, and what they have on the device
@@ -41,10 +40,9 @@
  *
  * Buffers
  *	  Chunks of the arena that only the service uses.  A quarter of them
- *	  belongs to writing, so that room can always be made, and one session
- *	  of a device at a time reads; so nothing waits in a circle.  One for
- *	  writing and one for reading are promised to each device, so that none waits
- *	  until there is room on another one.
+ *	  belongs to writing, so that room can always be made.  Only one session per device
+ *	  reads at a time, so there is no deadlock.  One for writing and one for reading are
+ *	  promised to each device, so that none waits for room on another one.
  *
  *-------------------------------------------------------------------------
  */
@@ -69,7 +67,8 @@ typedef struct ServedDevice
 	bool		ready;			/* sorts go to it; false: it failed, and so do its sorts */
 	GsDevice   *device;			/* NULL: it could not be opened */
 	GsDeviceConfig config;		/* ordinal -1: there is none of the name */
-	GsStatus	status;			/* of opening it */
+	bool		tried;			/* opening it has ended; atomic */
+	GsStatus	status;			/* of that */
 	GsError		error;
 
 	uint64		n_freed;		/* how often memory was given back */
@@ -182,7 +181,7 @@ typedef struct ServedSession
 	bool		performing;
 	GsJob		perform_job;
 	GsOrderCheck *check;		/* of sort, or of the range being loaded */
-	bool		woken;			/* gs_served_wake() was called */
+	bool		due;			/* gs_served_mark_due() was called */
 	bool		said_refused;	/* the log has that its device refused its rows */
 
 	/* device memory */
@@ -308,14 +307,14 @@ extern void gs_served_enter(int number, ServedPhase phase);
 /* Its rows go back to the leader, for this reason; nothing happens to one that does not sort any more. */
 extern void gs_served_overflow(int number, GsFallback reason);
 
-/* Its rows are neither to be had nor to be returned any more: its files failed, or its device. */
+/* The session's rows are lost, because a file or the device failed. */
 extern void gs_served_fail(int number);
 
 /* End its jobs on the device early. */
 extern void gs_served_cancel(int number);
 
 /* Have the session take a step, by gs_sort_advance(), before the service sleeps. */
-extern void gs_served_wake(int number);
+extern void gs_served_mark_due(int number);
 
 /* The next active session after this one, or -1 for the first; -1: there is none. */
 extern int	gs_served_next(int number);
@@ -337,6 +336,9 @@ extern bool gs_served_has_sort(int number);
 
 /* Has it one on this device, or does it wait for one there? */
 extern bool gs_served_is_on(int number, int device);
+
+/* service_buffers.c */
+extern void gs_buffers_init(void);
 
 /*
  * A buffer for a session, for what comes from its device or goes there: -1 where none
@@ -375,7 +377,7 @@ extern uint64 gs_role_share(int number);
 extern bool gs_role_has_room(int number, double part);
 
 /* Do chunks of the session wait for its role, and for nothing else?  Longest of all in the role? */
-extern bool gs_role_holds_up(int number);
+extern bool gs_role_is_waited_for(int number);
 extern bool gs_role_is_first(int number);
 
 /* Does any session of its role wait?  -1: of any role? */

@@ -47,7 +47,7 @@ take_over(int number)
 	session->range_ties = s->load.ties;
 	gs_unlock();
 	gs_job_answer(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /* The order is not to be had from the device: the leader is to take all rows back. */

@@ -82,7 +82,7 @@ request_arrays(int chunk)
 	gs_device_assign(c->session);
 	if (s->sort == NULL && s->phase == SERVED_FED)
 		s->sort = gs_job_open_sort(c->session);
-	gs_served_wake(c->session);
+	gs_served_mark_due(c->session);
 	if (s->phase == SERVED_OVERFLOW)
 	{
 		refuse_arrays(c, GS_FALLBACK_REFUSED);
@@ -236,7 +236,7 @@ gs_requests_serve(void)
 		if (chunk >= 0)
 			request_chunk(chunk);
 		else
-			gs_served_wake(session);
+			gs_served_mark_due(session);
 	}
 }
 
@@ -311,7 +311,7 @@ chunk_ended(int chunk)
 
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
 		s->asked_bytes -= gs_role_need(chunk);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	status = from_files ? gs_job_status(&served->job) : gs_job_end(number, &served->job);
 	if (c->state == GS_CHUNK_APPENDING)
 	{

@@ -92,7 +92,7 @@ room_of(int number)
 }
 
 bool
-gs_role_holds_up(int number)
+gs_role_is_waited_for(int number)
 {
 	const ServedSession *s = &gs_served[number];
 
@@ -105,7 +105,7 @@ gs_role_is_first(int number)
 	TimestampTz since = gs_served[number].limited_since;
 
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
-		if (i != number && gs_role_holds_up(i) && gs_role_is_same(number, i) &&
+		if (i != number && gs_role_is_waited_for(i) && gs_role_is_same(number, i) &&
 			(since == 0 || gs_served[i].limited_since < since))
 			return false;
 	return true;
@@ -166,7 +166,7 @@ bool
 gs_role_is_short(int number)
 {
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
-		if (gs_role_holds_up(i) && (number < 0 || gs_role_is_same(number, i)))
+		if (gs_role_is_waited_for(i) && (number < 0 || gs_role_is_same(number, i)))
 			return true;
 	return false;
 }

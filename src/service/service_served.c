@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * service_served.c
- *	  Sessions, chunks and buffers as the gpusort service knows them.
+ *	  Sessions and chunks as the gpusort service knows them.
  *
  * A session is in one of these phases (ServedPhase).  GsSession.state, which its backends see and
  * change, says what they ask for; the phase says what the service has made of it.
@@ -29,9 +29,10 @@
  *	  FILED		there is no sort.
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
- * The service looks at active sessions only.  A session is active if it was woken, has something under way,
- * or waits for memory.  They are on a list: gs_served_settle() puts them there when they are woken, and takes
- * them off after a step.  So whatever makes a session active wakes it, unless that happens in its step.
+ * The service looks at active sessions only.  A session is active if it is due, has something under way,
+ * or waits for memory.  They are on a list: gs_served_settle() puts them there when they are marked as
+ * due, and takes them off after a step.  So whatever makes a session active marks it, unless that happens
+ * in its step.
  *
  * Tests: tap/sessions_many, tap/devices_several
  *
@@ -53,7 +54,6 @@ static dlist_head active = DLIST_STATIC_INIT(active);	/* the newest first */
 
 static int *started = NULL;		/* chunks with a job under way */
 static int	n_started = 0;
-static ServiceBuffer *buffers = NULL;
 
 /* As they are when nothing was asked. */
 static void
@@ -73,8 +73,6 @@ gs_served_init(void)
 	gs_served_chunks = MemoryContextAllocZero(TopMemoryContext,
 											  gs_shared->n_chunks * sizeof(ServedChunk));
 	started = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
-	buffers = MemoryContextAllocZero(TopMemoryContext,
-									 gs_shared->n_buffers * sizeof(ServiceBuffer));
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 	{
 		clear(i);
@@ -155,7 +153,7 @@ gs_served_overflow(int number, GsFallback reason)
 	session->checking = false;
 	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 void
@@ -189,7 +187,7 @@ gs_served_fail(int number)
 	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 	gs_served_cancel(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	ereport(DEBUG1,
 			(errmsg_internal("gpusort gives up a sort: %s, %u runs, range %u of %u, load %d",
 							 in_file ? "file" : "no memory or no device", session->outcome.n_runs, s->load.range,
@@ -201,9 +199,9 @@ gs_served_fail(int number)
  */
 
 void
-gs_served_wake(int number)
+gs_served_mark_due(int number)
 {
-	gs_served[number].woken = true;
+	gs_served[number].due = true;
 	(void) gs_served_settle(number);
 }
 
@@ -222,7 +220,7 @@ gs_served_settle(int number)
 {
 	ServedSession *s = &gs_served[number];
 	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
-	bool		is_active = s->woken || s->performing || s->check || gs_write_is_busy(s) ||
+	bool		is_active = s->due || s->performing || s->check || gs_write_is_busy(s) ||
 		(s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY) ||
 		s->wait_for != WAIT_NOTHING || s->load.refused || s->waits_since != 0;
 	bool		listed = s->active.next != NULL;
@@ -286,95 +284,4 @@ gs_served_is_on(int number, int device)
 	const ServedSession *s = &gs_served[number];
 
 	return s->device == device && (s->waiting >= 0 || gs_served_has_sort(number));
-}
-
-/*
- * Buffers.  Neither those who write nor those who read may have more than
- * three quarters of them; but one of each is promised to every device.
- */
-
-ServiceBuffer *
-gs_buffer(int buffer)
-{
-	Assert(buffer >= 0 && buffer < gs_shared->n_buffers);
-	return &buffers[buffer];
-}
-
-char *
-gs_buffer_memory(int buffer)
-{
-	return gs_chunk_memory(gs_shared->n_chunks + buffer);
-}
-
-static bool
-writes(BufferUse use)
-{
-	return use == BUFFER_FETCHING || use == BUFFER_WRITING;
-}
-
-int
-gs_buffer_take(int number, BufferUse use)
-{
-	int			device = gs_served[number].device;
-	bool		has[GS_MAX_DEVICES][2] = {{false}};
-	int			promised = 2 * gs_n_devices;
-	int			same = 0;
-	int			n_free = 0;
-	int			found = -1;
-
-	for (int i = 0; i < gs_shared->n_buffers; i++)
-	{
-		const ServiceBuffer *b = &buffers[i];
-		bool	   *had;
-
-		if (b->use == BUFFER_FREE)
-		{
-			found = i;
-			n_free++;
-			continue;
-		}
-		if (writes(b->use) == writes(use))
-			same++;
-		had = &has[b->device][writes(b->use)];
-		if (!*had)
-			promised--;
-		*had = true;
-	}
-	if (n_free == 0 ||
-		(has[device][writes(use)] && (same >= gs_shared->n_buffers * 3 / 4 || n_free <= promised)))
-		return -1;
-	buffers[found].use = use;
-	buffers[found].session = number;
-	buffers[found].device = device;
-	return found;
-}
-
-/* Those who could go on with one more are woken. */
-void
-gs_buffer_free(int buffer)
-{
-	Assert(buffers[buffer].use != BUFFER_FREE);
-	buffers[buffer].use = BUFFER_FREE;
-	for (int i = -1; (i = gs_served_next(i)) >= 0;)
-		if (gs_served[i].out.phase == OUT_WRITING || gs_served[i].load.phase == LOAD_READING ||
-			gs_served[i].load.phase == LOAD_SPLITTING)
-			gs_served_wake(i);
-}
-
-int
-gs_buffer_find(int number, BufferUse use, uint64 page_or_piece)
-{
-	for (int i = 0; i < gs_shared->n_buffers; i++)
-		if (buffers[i].use == use && buffers[i].session == number &&
-			buffers[i].number == page_or_piece)
-			return i;
-	return -1;
-}
-
-void
-gs_buffers_free_of(int number, BufferUse use)
-{
-	for (int i = 0; i < gs_shared->n_buffers; i++)
-		if (buffers[i].use == use && buffers[i].session == number)
-			gs_buffer_free(i);
 }

@@ -204,7 +204,7 @@ check_ended(int number, const GsOrderOutcome *outcome)
 			gs_served_overflow(number, GS_FALLBACK_ORDER);
 		gs_job_answer(number);
 	}
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /* Check the order of a performed sort before anybody sees its rows. */
@@ -238,7 +238,7 @@ perform_ended(int number)
 		begin_check(number);
 	else if (!gs_served_is_over(s))
 		gs_job_answer(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /*
@@ -279,7 +279,7 @@ carry_out(Decision decision)
 	}
 	if (decision.of_role && decision.relief != RELIEF_RETRY)
 		gs_role_note(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	return true;
 }
 
@@ -292,7 +292,7 @@ gs_sort_make_room(void)
 		if (gs_devices[i].ready)
 			any |= carry_out(gs_memory_decide(i));
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
-		if (gs_role_holds_up(i) && gs_role_is_first(i))
+		if (gs_role_is_waited_for(i) && gs_role_is_first(i))
 			any |= carry_out(gs_memory_decide_role(i));
 	return any;
 }
@@ -318,7 +318,7 @@ gs_sort_note_ended(void)
 		if ((s->out.phase == OUT_PERFORMING && gs_job_status(&s->out.job) != GS_PENDING) ||
 			(s->load.performing && gs_job_status(&s->load.job) != GS_PENDING))
 		{
-			gs_served_wake(i);
+			gs_served_mark_due(i);
 			any = true;
 		}
 		if (s->check)

@@ -44,8 +44,8 @@ session_claim(GsSession *session, int held, int reserved)
 }
 
 /*
- * Chunks that nobody holds or was promised, without the headroom, which is never promised; less than 0 while
- * that is held.
+ * Free chunks that are neither promised nor headroom, which is never promised; negative while part of the
+ * headroom is in use.
  */
 static inline int
 unclaimed(void)

@@ -243,11 +243,11 @@ work(void)
 	any |= gs_sort_make_room();
 	for (int i = gs_served_next(-1), next; i >= 0; i = next)
 	{
-		/* whoever is woken meanwhile may wait for the next call */
+		/* one that is marked meanwhile may wait for the next call */
 		next = gs_served_next(i);
-		if (!gs_served[i].woken)
+		if (!gs_served[i].due)
 			continue;
-		gs_served[i].woken = false;
+		gs_served[i].due = false;
 		GS_DELAY();
 		gs_sort_advance(i);
 		(void) gs_served_settle(i);
@@ -262,7 +262,7 @@ longest_sleep(void)
 {
 	long		trim = trimmed ? -1 : GS_TRIM_AFTER_MS;
 
-	/* whatever makes a session active has woken it, so this changes nothing */
+	/* whatever makes a session active has marked it as due, so this changes nothing */
 	for (int i = 0; i < gs_n_served; i++)
 		Assert(gs_served_settle(i));
 	if (gs_memory_is_short(-1) || gs_role_is_short(-1))
@@ -302,6 +302,7 @@ gpusort_service_main(Datum arg)
 	raise_descriptor_limit();
 	open_notify_pipe();
 	gs_served_init();
+	gs_buffers_init();
 
 	before_shmem_exit(service_exit, 0);
 	gs_devices_open(job_ended);

@@ -160,7 +160,7 @@ gs_write_begin(int number, WriteKind kind)
 	out->kind = kind;
 	if (s->spill == NULL && !open_spill(number))
 		return cannot_begin(number);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	switch (kind)
 	{
 		case WRITE_RUN:
@@ -200,7 +200,7 @@ index_performed(int number)
 	GsStatus	status = gs_job_status(&s->out.job);
 
 	memset(&s->out, 0, sizeof(s->out));
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 	if (status != GS_OK)
 		gs_served_fail(number);
 	else if (s->phase == SERVED_FED)
@@ -241,7 +241,7 @@ close_out(int number)
 	if (s->sort == s->out.sort)
 		s->sort = NULL;
 	memset(&s->out, 0, sizeof(s->out));
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }
 
 /* All has been written. */
@@ -296,14 +296,14 @@ given_up(int number)
 		/* its rows stay where they are, unless the session has failed: then sort is closed */
 		memset(&s->out, 0, sizeof(s->out));
 		s->unwritable = true;
-		gs_served_wake(number);
+		gs_served_mark_due(number);
 	}
 	else if (s->phase == SERVED_FAILED || s->out.kind == WRITE_RANGE)
 		close_out(number);
 	else
 	{
 		s->out.phase = OUT_STUCK;
-		gs_served_wake(number);
+		gs_served_mark_due(number);
 	}
 }
 
@@ -395,5 +395,5 @@ gs_write_buffer_ended(int buffer, GsStatus status)
 	else
 		gs_served_fail(number);
 	gs_buffer_free(buffer);
-	gs_served_wake(number);
+	gs_served_mark_due(number);
 }

@@ -189,12 +189,12 @@ extern uint32_t gs_spill_ranges(const GsSpill *spill);
  * Where no block begins within the range, one of each run has to be read.  begin:
  * NULL: no memory, or there is no range.  read: read the next one into chunk, which must stay until
  * the next call, once the one before has been read well.  False, and no
- * job begins: no more is needed.  end: the end of split, also in between; with done the range is
+ * job begins: no more is needed.  end: the end of split, also in between; with carry_out the range is
  * smaller afterwards, or false: it has one row only, or no memory.
  */
 extern GsSpillSplit *gs_spill_split_begin(GsSpill *spill);
 extern bool gs_spill_split_read(GsSpillSplit *split, void *chunk, GsJob *job);
-extern bool gs_spill_split_end(GsSpillSplit *split, bool done);
+extern bool gs_spill_split_end(GsSpillSplit *split, bool carry_out);
 
 /*
  * Reading a range.  next: read its next piece into chunk, in the order in which

@@ -8,10 +8,9 @@
  *
  * Planning looks at nothing but the index.  Blocks are sorted by their first
  * rows, once; a border is the first row of a block, and the rows between two
- * borders are counted as the blocks that begin between them.  Each run may have
- * one block begun below a border and ended above it; such parts are missing at one
- * end of a range and too many at the other, so that sums are right but for
- * some blocks of each run.
+ * borders are counted as the blocks that begin between them.  A border may
+ * cut one block of each run.  What is missing at one end of a range is surplus at the
+ * other, so sums are off by at most a few blocks of each run.
  *
  * Keys may be in groups that should not be parted, since only together they can
  * be put into their true order (gs_spill_set_groups()).  Then the border is not at the
@@ -469,12 +468,13 @@ gs_spill_split_read(GsSpillSplit *split, void *chunk, GsJob *job)
 }
 
 bool
-gs_spill_split_end(GsSpillSplit *split, bool done)
+gs_spill_split_end(GsSpillSplit *split, bool carry_out)
 {
 	GsSpill    *spill = split->spill;
 	uint32_t	n = split->n_candidates;
+	bool		done;
 
-	if (done && !split->found && !split->failed)
+	if (carry_out && !split->found && !split->failed)
 	{
 		uint32_t	chosen = choose_candidate(split->candidates, n);
 
@@ -485,7 +485,7 @@ gs_spill_split_end(GsSpillSplit *split, bool done)
 			split->candidates[chosen].border.own_key = NULL;
 		}
 	}
-	done = done && split->found;
+	done = carry_out && split->found;
 	if (done)
 	{
 		free(spill->borders[spill->n_ranges - 1].own_key);

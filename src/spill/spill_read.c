@@ -20,10 +20,10 @@
  *		block, which is read in any case;
  *	  - in runs after R, rows of key K are above the border.
  *
- * Cuts.  A border is a row: (key, run, number in the run).  In its own run it cuts at that row.  In a
- * run before that, rows of the border's key are below it; in a run after that, they are above.
- * So there the cut is after, or at, the border's key.  Which record that is, is only known to lie
- * in the last block that begins below the cut, and is sought when the block has been read.
+ * Cuts.  A border is a row: (key, run, number in the run).  In its own run it cuts at that row.  In the
+ * runs before, rows of the border's key are below it, so the cut is behind that key; in the runs after, the
+ * cut is at that key.  The record there lies in the last block that begins below the cut, and is sought
+ * when the block has been read.
  *
  * Pieces.  A piece is decoded to where it will lie, data to the chunk's front and records
  * to its end.  The thread then seeks the borders in the blocks that have one, moves the rows

@@ -74,5 +74,15 @@ $node->start;
 wait_ready($node);
 same_rows($node, $serial, $query, 'hung: rows afterwards', $expected);
 
+# ... nor one that never opens its device
+$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.fault = 'device_open_hangs'");
+$node->restart;
+same_rows($node, $serial, $query, 'opening hangs: rows', $expected);
+is(value($node, 'SELECT state FROM gpusort_devices'), 'starting', 'opening hangs: the view says so');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
+$node->stop('fast');
+$node->start;
+wait_ready($node);
+
 $node->stop;
 done_testing();
