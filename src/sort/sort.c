@@ -68,16 +68,12 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	return desc;
 }
 
-/*
- * Will only so many first rows be got from a tuplesort?  Not where it has to leave
- * out rows that were returned before: those may not be among the first ones.
- */
+/* Will only so many first rows be got from a tuplesort? */
 static bool
 is_bounded(const GsSort *sort)
 {
 	return sort->keep.limit > 0 && !sort->keep.unique && sort->keep.group_first == 0 &&
-		!sort->random_access &&
-		sort->skip.before == 0 && sort->skip.n == 0;
+		!sort->random_access;
 }
 
 /* The tuplesort of a sort whose place becomes CPU. */
@@ -553,7 +549,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, sort->rerun, in_one_go);
+		sort->rows = gs_rows_of_session(sort->client, in_one_go);
 		sort->first_of_equal = sort->keep.unique &&
 			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);

@@ -23,29 +23,16 @@
  *	  which one is at hand (service/README.md).  Going beyond its last page, or
  *	  before its first one, the reader asks for another one.
  *
- * Keeping track
- *	  Should the service be lost while rows are being returned, the sort is
- *	  done again on the CPU, where rows with equal keys may come in another
- *	  order.  The rows returned so far are then the first ones of the new
- *	  order up to the last group of equal keys, and some of that group.  So
- *	  each time a page is left, the hashes of the rows of its last group are
- *	  kept: usually one hash a page.
- *
  * Tests: regress/plans, tap/memory_idle_cursors
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "common/hashfn.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
 #include "sort/sort_rows.h"
-
-/* More returned rows of one group of equal keys are not kept track of. */
-#define GS_TRACK_MAX		(UINT64CONST(1) << 20)
 
 /* Who reads a page for longer is slow, or idle. */
 #define GS_SLOW_PAGE_MS		1000
@@ -63,7 +50,7 @@ gs_rows_of_array(const GsLocalRow *array, uint64 n)
 }
 
 GsRows *
-gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go)
+gs_rows_of_session(GsClient *client, bool in_one_go)
 {
 	GsRows	   *rows = palloc0(sizeof(GsRows));
 	const GsSession *session = gs_client_session(client);
@@ -73,7 +60,6 @@ gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go)
 	rows->client = client;
 	rows->n_pages = session->n_pages;
 	rows->current = -1;
-	rows->keep_track = keep_track;
 	rows->in_one_go = in_one_go;
 	for (int i = 0; i < lengthof(rows->slots); i++)
 		rows->slots[i].chunk = -1;
@@ -84,7 +70,6 @@ gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go)
 void
 gs_rows_end(GsRows *rows)
 {
-	gs_row_hashes_free(&rows->track);
 	/* chunks go back with the session */
 	if (rows->own)
 		pfree(rows->own);
@@ -95,85 +80,6 @@ static inline uint32
 page_entry(const GsRows *rows, int pos)
 {
 	return gs_page_entry(rows->memory, GS_CHUNK_BYTES, pos);
-}
-
-uint64
-gs_tuple_hash(const MinimalTupleData *tuple)
-{
-	/*
-	 * From the header only the number of columns and the null bitmap: the flags
-	 * of a row change when others lock or update it, and with hint bits.
-	 */
-	uint32		skip = offsetof(MinimalTupleData, t_hoff);
-
-	return hash_bytes_extended((const unsigned char *) tuple + skip, tuple->t_len - skip,
-							   HeapTupleHeaderGetNatts(tuple) << 1 |
-							   ((tuple->t_infomask & HEAP_HASNULL) != 0));
-}
-
-void
-gs_row_hashes_add(GsRowHashes *list, MemoryContext context, uint64 hash)
-{
-	if (list->n >= GS_TRACK_MAX)
-	{
-		list->lost = true;
-		return;
-	}
-	if (list->n == list->room)
-	{
-		list->room = Max(64, list->room * 2);
-		if (list->hashes)
-			list->hashes = repalloc(list->hashes, list->room * sizeof(uint64));
-		else
-			list->hashes = MemoryContextAlloc(context, list->room * sizeof(uint64));
-	}
-	list->hashes[list->n++] = hash;
-}
-
-void
-gs_row_hashes_free(GsRowHashes *list)
-{
-	if (list->hashes)
-		pfree(list->hashes);
-	memset(list, 0, sizeof(*list));
-}
-
-static void
-add_to_track(GsRows *rows, const char *row, uint32 flags)
-{
-	gs_row_hashes_add(&rows->track, GetMemoryChunkContext(rows),
-					  flags & GS_ENTRY_EXTERNAL ? ((const GsBigStub *) row)->hash :
-					  gs_tuple_hash((const MinimalTupleData *) row));
-}
-
-/* All rows of the current page have been returned: keep its last group. */
-static void
-track_page(GsRows *rows)
-{
-	int			first = rows->n_in_page - 1;
-
-	while (first >= 0 && page_entry(rows, first) & GS_ENTRY_TIE)
-		first--;
-	if (first >= 0)
-	{
-		/* the group begins here */
-		gs_row_hashes_clear(&rows->track);
-		rows->track_before = rows->page_rank + first;
-	}
-	for (int i = Max(first, 0); i < rows->n_in_page && !rows->track.lost; i++)
-	{
-		uint32		entry = page_entry(rows, i);
-
-		add_to_track(rows, rows->memory + (entry & ~GS_ENTRY_FLAGS), entry & GS_ENTRY_FLAGS);
-	}
-}
-
-bool
-gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest)
-{
-	*before = rows->track_before;
-	*latest = &rows->track;
-	return rows->keep_track && !rows->track.lost;
 }
 
 static void
@@ -407,8 +313,6 @@ turn_page(GsRows *rows, bool forward)
 	uint64		page = rows->page;
 	int64		next_rank = rows->page_rank + rows->n_in_page;
 
-	if (forward && rows->keep_track)
-		track_page(rows);
 	if (forward && page + 1 == rows->n_pages)
 	{
 		status = open_range(rows, rows->range + 1);
@@ -545,7 +449,6 @@ gs_rows_skip(GsRows *rows, uint64 n, bool *found)
 	uint64		rank = rows->rank + Min(n, rows->n - rows->rank);
 	GsClientStatus status = GS_CLIENT_OK;
 
-	rows->keep_track = false;
 	*found = rank < rows->n;
 	if (*found && rows->client && rows->memory && rank >= (uint64) rows->page_rank &&
 		rank < (uint64) rows->page_rank + rows->n_in_page)

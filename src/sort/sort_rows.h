@@ -24,30 +24,7 @@ typedef struct GsBigStub
 	off_t		offset;
 	int			fileno;
 	uint32		len;			/* bytes of the minimal tuple */
-	uint64		hash;			/* gs_tuple_hash() of it */
 } GsBigStub;
-
-/* A hash of the tuple's contents: the same in another run of the same plan. */
-extern uint64 gs_tuple_hash(const MinimalTupleData *tuple);
-
-/* That of rows that were returned; zeroes: none. */
-typedef struct GsRowHashes
-{
-	uint64	   *hashes;
-	uint64		n;
-	uint64		room;
-	bool		lost;			/* they were too many to keep track of */
-} GsRowHashes;
-
-extern void gs_row_hashes_add(GsRowHashes *list, MemoryContext context, uint64 hash);
-extern void gs_row_hashes_free(GsRowHashes *list);
-
-static inline void
-gs_row_hashes_clear(GsRowHashes *list)
-{
-	list->n = 0;
-	list->lost = false;
-}
 
 /* A place to come back to: the current row. */
 typedef struct GsRowsPlace
@@ -96,17 +73,13 @@ typedef struct GsRows
 	int64		page_rank;		/* rank of its first row */
 	bool		seeking;		/* the next page to use is sought.page */
 	GsRowsPlace sought;
-
-	bool		keep_track;
-	uint64		track_before;
-	GsRowHashes track;
 } GsRows;
 
 /*
  * Both allocate in CurrentMemoryContext.  in_one_go: the caller will read on to the end, or
  * close the session; it will not rest in between and keep its place, as a cursor does.
  */
-extern GsRows *gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go);
+extern GsRows *gs_rows_of_session(GsClient *client, bool in_one_go);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
 
@@ -139,7 +112,7 @@ gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 /*
  * Move n rows forward; *found is false if there are fewer, and the end is reached.  If a
  * session's rows are in one range, only the page of the new current row is fetched, and a few
- * pages to find it.  From here on rows are not tracked (gs_rows_track).
+ * pages to find it.
  */
 extern GsClientStatus gs_rows_skip(GsRows *rows, uint64 n, bool *found);
 
@@ -176,13 +149,5 @@ extern void gs_rows_tell(const GsRows *rows, GsRowsPlace *place);
 
 /* The start is a place of all zeroes, except for rank -1. */
 extern void gs_rows_seek(GsRows *rows, const GsRowsPlace *place);
-
-/*
- * When a page was lost: how many rows precede the group of equal keys to which the
- * last returned row belongs, and the hash of each returned row of that group.  For a
- * session's rows that were begun with keep_track and only moved forward.  False if
- * the group was too large to track.
- */
-extern bool gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest);
 
 #endif							/* GS_SORT_ROWS_H */
