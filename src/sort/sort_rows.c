@@ -72,6 +72,13 @@ page_entry(const GsRows *rows, int pos)
 	return gs_page_entry(rows->memory, GS_CHUNK_BYTES, pos);
 }
 
+/* Is the row of this rank in the current page? */
+static inline bool
+is_in_page(const GsRows *rows, int64 rank)
+{
+	return rows->memory && rank >= rows->page_rank && rank < rows->page_rank + rows->n_in_page;
+}
+
 static void
 ask_for(GsRows *rows, int number, uint64 page)
 {
@@ -275,14 +282,13 @@ find_page(GsRows *rows, int64 rank)
 {
 	GsClientStatus status = GS_CLIENT_OK;
 
-	if (rows->memory == NULL || rows->seeking)
+	if (rows->memory == NULL)
 	{
 		/* the reader has not shown yet that it reads on */
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
 			status = open_page(rows, rows->sought.page, true, 0);
 		rows->page_rank = rows->sought.page_rank;
-		rows->seeking = false;
 	}
 	while (status == GS_CLIENT_OK && rank >= rows->page_rank + rows->n_in_page)
 		status = turn_page(rows, true);
@@ -311,8 +317,7 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 		return GS_CLIENT_OK;
 	}
 
-	if (unlikely(rows->memory == NULL || rows->seeking ||
-				 rank < rows->page_rank || rank >= rows->page_rank + rows->n_in_page))
+	if (unlikely(!is_in_page(rows, rank)))
 	{
 		GsClientStatus status = find_page(rows, rank);
 
@@ -352,7 +357,6 @@ jump(GsRows *rows, uint64 rank)
 		if (status != GS_CLIENT_OK)
 			return status;
 		rows->page_rank = rows->first_row;
-		rows->seeking = false;
 		if (rank < (uint64) rows->page_rank)
 		{
 			high = page;
@@ -385,10 +389,7 @@ gs_rows_skip(GsRows *rows, uint64 n, bool *found)
 	GsClientStatus status = GS_CLIENT_OK;
 
 	*found = rank < rows->n;
-	if (*found && rows->client && rows->memory && rank >= (uint64) rows->page_rank &&
-		rank < (uint64) rows->page_rank + rows->n_in_page)
-		rows->seeking = false;	/* it is on the page at hand, wherever the reader was to go */
-	else if (*found && rows->client && gs_rows_is_one_range(rows))
+	if (*found && rows->client && !is_in_page(rows, rank) && gs_rows_is_one_range(rows))
 		status = jump(rows, rank);
 	if (status == GS_CLIENT_OK)
 		rows->rank = rank;
@@ -424,14 +425,14 @@ gs_rows_next_differs(const GsRows *rows)
 		return true;
 	if (rows->array)
 		return (rows->array[rank] & GS_ENTRY_TIE) == 0;
-	return rank < rows->page_rank + rows->n_in_page &&
+	return is_in_page(rows, rank) &&
 		(page_entry(rows, rank - rows->page_rank) & GS_ENTRY_TIE) == 0;
 }
 
 uint64
 gs_rows_left_in_page(const GsRows *rows)
 {
-	Assert(rows->memory && !rows->seeking);
+	Assert(rows->memory);
 	return rows->page_rank + rows->n_in_page - rows->rank;
 }
 
@@ -465,7 +466,7 @@ gs_rows_tell(const GsRows *rows, GsRowsPlace *place)
 {
 	*place = rows->sought;
 	place->rank = rows->rank;
-	if (rows->memory && !rows->seeking)
+	if (rows->memory)
 	{
 		place->range = rows->range;
 		place->page = rows->page;
@@ -478,6 +479,6 @@ gs_rows_seek(GsRows *rows, const GsRowsPlace *place)
 {
 	rows->rank = place->rank;
 	rows->sought = *place;
-	rows->seeking = rows->memory &&
-		(rows->range != place->range || rows->page != place->page);
+	if (rows->range != place->range || rows->page != place->page)
+		rows->memory = NULL;
 }

@@ -66,8 +66,7 @@ typedef struct GsRows
 	uint64		first_row;		/* its first row, counted in its range */
 	int			n_in_page;
 	int64		page_rank;		/* rank of its first row */
-	bool		seeking;		/* the next page to use is sought.page */
-	GsRowsPlace sought;
+	GsRowsPlace sought;			/* while there is none: the one to open */
 } GsRows;
 
 /* Both allocate in CurrentMemoryContext. */
@@ -92,7 +91,7 @@ gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 	uint64		place = (uint64) (rows->rank + 1 - rows->page_rank);
 	uint32		entry;
 
-	if (rows->memory == NULL || rows->seeking || place >= (uint64) rows->n_in_page)
+	if (rows->memory == NULL || place >= (uint64) rows->n_in_page)
 		return NULL;
 	entry = gs_page_entry(rows->memory, GS_CHUNK_BYTES, place);
 	if (entry & but_flags)
