@@ -717,15 +717,6 @@ gs_client_fallback(const GsClient *client, GsClientStatus status)
 	return status == GS_CLIENT_OVERFLOW ? client->session->overflow_reason : GS_FALLBACK_LOST;
 }
 
-void
-gs_client_end_promise(GsClient *client)
-{
-	gs_lock();
-	if (session_is_mine(client) && service_serves(client))
-		gs_session_reserve(client->session, 0);
-	gs_unlock_and_wake();
-}
-
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */
 static void
 begin_fetch(GsClient *client, int chunk, GsFetchKind kind)

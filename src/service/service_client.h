@@ -116,9 +116,6 @@ extern GsClientStatus gs_client_wait_page(GsClient *client, int *chunk, uint64 r
 /* The same without waiting; false: it is on its way, or was given up. */
 extern bool gs_client_try_page(GsClient *client, int *chunk, uint64 request);
 
-/* All rows are fed and sorted: the session needs no more chunks that others wait for. */
-extern void gs_client_end_promise(GsClient *client);
-
 /*
  * Have the arrays of a chunk that the caller holds sorted in place, and wait
  * for it; the chunk is the caller's again then.

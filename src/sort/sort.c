@@ -566,18 +566,6 @@ gs_sort_perform(GsSort *sort)
 	return gs_output_begin(sort);
 }
 
-bool
-gs_sort_count_distinct(const GsSort *sort, uint64 *count)
-{
-	/* pieces of a sort drop rows each for itself, and the process's own rows are not theirs */
-	if (!sort->performed || sort->place != GS_SORT_DEVICE || !sort->first_of_equal ||
-		sort->keep.limit > 0 || sort->report.session.n_runs > 0 || sort->layout.n_parts > 0 ||
-		sort->drops_by_group || gs_aside_rows(sort) > 0)
-		return false;
-	*count = sort->rows->n;
-	return true;
-}
-
 void
 gs_sort_restart(GsSort *sort)
 {

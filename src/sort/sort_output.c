@@ -153,12 +153,25 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return merge_rows(sort, slot);
 }
 
-/* Does each row that is returned have another key than the one before? */
+/*
+ * Does each row that is returned have another key than the one before?  Pieces of a sort drop rows each for
+ * itself, and the process's own rows are not theirs.
+ */
 static bool
 returns_each_key_once(const GsSort *sort)
 {
 	return sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
 		sort->report.session.n_runs == 0;
+}
+
+bool
+gs_sort_count_distinct(const GsSort *sort, uint64 *count)
+{
+	if (!sort->performed || sort->place != GS_SORT_DEVICE || !returns_each_key_once(sort) ||
+		sort->keep.limit > 0 || gs_aside_rows(sort) > 0)
+		return false;
+	*count = sort->rows->n;
+	return true;
 }
 
 bool

@@ -53,7 +53,6 @@ gs_rows_of_session(GsClient *client)
 	rows->n_pages = session->n_pages;
 	for (int i = 0; i < lengthof(rows->slots); i++)
 		rows->slots[i].chunk = -1;
-	gs_client_end_promise(client);
 	return rows;
 }
 
