@@ -52,6 +52,7 @@
 #include "nodes/group/gpugroup.h"
 #include "nodes/percentile/gpupercentile.h"
 #include "nodes/plan_steps.h"
+#include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
@@ -262,6 +263,8 @@ change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
 	{
 		if (gs_sort_may_rerun(parse) && !is_volatile(stmt, GS_VOLATILE_BESIDE_SCANS))
 			context.flags = gs_plan_subplan_flags(stmt);
+		if (context.flags != 0 && is_volatile(stmt, GS_MUTABLE_ANYWHERE))
+			context.flags &= ~GS_PLAN_FLAG_REPEATABLE;
 		context.any_order = groups_in_any_order(parse);
 		context.last_node_id = gs_plan_last_node_id(stmt);
 		gs_plan_visit_all(stmt, walk, &context);

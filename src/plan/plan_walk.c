@@ -292,6 +292,8 @@ is_volatile_node(Node *node, void *scope)
 bool
 gs_query_is_volatile(const Query *parse, GsVolatileScope scope)
 {
+	if (scope == GS_MUTABLE_ANYWHERE)
+		return contain_mutable_functions((Node *) unconstify(Query *, parse));
 	return is_volatile_node((Node *) unconstify(Query *, parse), &scope);
 }
 

@@ -67,7 +67,10 @@ typedef enum GsVolatileScope
 	 * All but functions in FROM: the plan tells which of these are called.  An extension
 	 * may have put a scan of another kind in the place of such a function.
 	 */
-	GS_VOLATILE_BESIDE_SCANS
+	GS_VOLATILE_BESIDE_SCANS,
+
+	/* stable functions, too: settings may change between two executions */
+	GS_MUTABLE_ANYWHERE
 } GsVolatileScope;
 
 /*

@@ -226,8 +226,13 @@ gs_job_answer(int number)
 	rows = session->outcome.n_rows + session->outcome.n_dropped;
 	complete = session->overflow || rows == session->rows;
 	if (session->state == GS_SESSION_SORTING && complete)	/* not closed meanwhile */
+	{
 		session->state = session->overflow ? GS_SESSION_OVERFLOW : GS_SESSION_SORTED;
-	gs_unlock();
+		/* to return rows it needs no promise */
+		if (!session->overflow)
+			gs_session_reserve(session, 0);
+	}
+	gs_unlock_and_wake();
 	if (!complete)
 	{
 		elog(LOG, "gpusort gives up a sort of process %d: the device has " UINT64_FORMAT " of " UINT64_FORMAT " rows",

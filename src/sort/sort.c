@@ -68,16 +68,12 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	return desc;
 }
 
-/*
- * Will only so many first rows be got from a tuplesort?  Not where it has to leave
- * out rows that were returned before: those may not be among the first ones.
- */
+/* Will only so many first rows be got from a tuplesort? */
 static bool
 is_bounded(const GsSort *sort)
 {
 	return sort->keep.limit > 0 && !sort->keep.unique && sort->keep.group_first == 0 &&
-		!sort->random_access &&
-		sort->skip.before == 0 && sort->skip.n == 0;
+		!sort->random_access;
 }
 
 /* The tuplesort of a sort whose place becomes CPU. */
@@ -519,7 +515,7 @@ perform_device(GsSort *sort)
 }
 
 GsSortStatus
-gs_sort_perform(GsSort *sort, bool in_one_go)
+gs_sort_perform(GsSort *sort, bool to_end)
 {
 	GsSortStatus status;
 	MemoryContext old;
@@ -552,7 +548,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, sort->rerun, in_one_go);
+		sort->rows = gs_rows_of_session(sort->client, to_end);
 		sort->first_of_equal = sort->keep.unique &&
 			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);
@@ -567,18 +563,6 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 					  sort->report.rows, gs_stats_lap_ms(&sort->begun));
 	sort->performed = true;
 	return gs_output_begin(sort);
-}
-
-bool
-gs_sort_count_distinct(const GsSort *sort, uint64 *count)
-{
-	/* pieces of a sort drop rows each for itself, and the process's own rows are not theirs */
-	if (!sort->performed || sort->place != GS_SORT_DEVICE || !sort->first_of_equal ||
-		sort->keep.limit > 0 || sort->report.session.n_runs > 0 || sort->layout.n_parts > 0 ||
-		sort->drops_by_group || gs_aside_rows(sort) > 0)
-		return false;
-	*count = sort->rows->n;
-	return true;
 }
 
 void

@@ -23,9 +23,9 @@
  *
  * Losing the device
  *	  put, perform and get may answer GS_SORT_LOST: what was fed is gone.  The caller then
- *	  calls gs_sort_restart, which may end in an error, and puts all tuples once more, from
- *	  the first one on: PostgreSQL's own sort orders them, and get goes on behind the last
- *	  row that it returned before.
+ *	  calls gs_sort_restart, and puts all tuples once more, from the first one on: PostgreSQL's own
+ *	  sort orders them, and get goes on behind the last row that it returned before.  restart and the
+ *	  next get may end in an error.
  *
  * Where rows are kept, in this order of preference
  *	  LOCAL   in memory of this process: the first gpusort.min_rows rows
@@ -103,7 +103,6 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
  * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
  * fallback may use.  rerun: the caller can put all tuples a second time;
  * repeatable: and they are known to be the very same ones then, in any order.
- * Where that is not known, all rows returned are hashed, to find it out.
  * keep: the rows that the caller needs, see there; it may get more.
  */
 extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
@@ -128,8 +127,8 @@ extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
 /* Where this process feeds rows to the device, and what their keys are; NULL: it does not feed now. */
 extern GsFeeder *gs_sort_feeder(const GsSort *sort, const GsKeyDesc **desc);
 
-/* in_one_go: rows will be got to the end without a rest, unlike a cursor's. */
-extern GsSortStatus gs_sort_perform(GsSort *sort, bool in_one_go);
+/* to_end: rows will be got to the end without a rest, unlike a cursor's. */
+extern GsSortStatus gs_sort_perform(GsSort *sort, bool to_end);
 extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
 
 /*

@@ -43,14 +43,9 @@ struct GsAside
 	uint64		rows;
 
 	/* while merging */
-	SortSupport comparison;
 	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
 	bool		ended;			/* there is none */
 	int64		end;			/* the device's rows of lower ranks stand before the head */
-
-	/* rows returned; and since the last one of the device */
-	uint64		returned;
-	GsRowHashes latest;
 };
 
 void
@@ -91,7 +86,6 @@ gs_aside_perform(GsSort *sort)
 	GsAside    *aside = sort->aside;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	aside->comparison = gs_stored_comparison(sort);
 	aside->head = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	sort->ahead = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 	MemoryContextSwitchTo(old);
@@ -100,11 +94,9 @@ gs_aside_perform(GsSort *sort)
 
 /* Does a row of the device stand before the head? */
 static bool
-is_before_head(const GsSort *sort, TupleTableSlot *row)
+is_before_head(GsSort *sort, TupleTableSlot *row)
 {
-	const GsAside *aside = sort->aside;
-
-	return gs_stored_compare(aside->comparison, sort->keys->ncols, row, aside->head) <= 0;
+	return gs_stored_compare(sort, row, sort->aside->head) <= 0;
 }
 
 /*
@@ -147,10 +139,6 @@ return_head(GsSort *sort, TupleTableSlot *slot)
 {
 	GsAside    *aside = sort->aside;
 
-	aside->returned++;
-	if (sort->rerun)
-		gs_row_hashes_add(&aside->latest, sort->context,
-						  gs_tuple_hash(((MinimalTupleTableSlot *) aside->head)->mintuple));
 	/* it lives until the next one is got */
 	ExecStoreMinimalTuple(((MinimalTupleTableSlot *) aside->head)->mintuple, slot, false);
 	ExecClearTuple(aside->head);
@@ -193,21 +181,12 @@ gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
 		ExecClearTuple(slot);
 		return GS_SORT_END;
 	}
-	gs_row_hashes_clear(&aside->latest);
 	if (row != slot)
 	{
 		ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
 		ExecClearTuple(row);
 	}
 	return GS_SORT_OK;
-}
-
-bool
-gs_aside_track(const GsSort *sort, uint64 *returned, const GsRowHashes **latest)
-{
-	*returned = sort->aside->returned;
-	*latest = &sort->aside->latest;
-	return !sort->aside->latest.lost;
 }
 
 void
@@ -223,7 +202,6 @@ gs_aside_end(GsSort *sort)
 		ExecDropSingleTupleTableSlot(aside->head);
 		ExecDropSingleTupleTableSlot(sort->ahead);
 	}
-	gs_row_hashes_free(&aside->latest);
 	pfree(aside);
 	sort->aside = NULL;
 }

@@ -20,17 +20,12 @@
  *	  Where the caller needs the first one of equal rows only, the others are left
  *	  out here, too, if the keys tell them: one row comes of each group.
  *
- * Leaving out
+ * Going on
  *	  After a restart (sort.h) the rows that were returned before must not be
- *	  returned again.  See GsSkip and gs_rows_track().  They must be among the new
- *	  rows, and stand where they stood: going on behind them is right then, whatever the
- *	  other rows are.  So the hashes of those before the last group must have the same
- *	  sum, and the last group all the rows that were returned of it: until the last
- *	  one is found none is returned.  Else the restart ends in an error.
- *	  Where one row came of each group of equal ones, as many groups are left out as
- *	  rows were returned; nothing tells whether they are the same ones, so the input
- *	  must be known to be.  Where some rows came of each group, the sort cannot tell which
- *	  they were, and the restart ends in an error.
+ *	  returned again.  If the input is the same the second time, they are the first ones of
+ *	  the new order, except that rows with equal keys may come in another one.  So as many rows
+ *	  are left out, if the next row has another key than the last of these.  Else the restart
+ *	  ends in an error.
  *
  * Tests: regress/plans, tap/fault_service_lost
  *
@@ -38,7 +33,6 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
@@ -68,7 +62,6 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 	else
 		tuplesort_reset(sort->settling);
 	MemoryContextSwitchTo(old);
-	sort->collecting = true;
 	for (;;)
 	{
 		uint32		next;
@@ -85,7 +78,6 @@ settle_run(GsSort *sort, const char *row, uint32 flags)
 			return GS_SORT_LOST;
 	}
 	tuplesort_performsort(sort->settling);
-	sort->collecting = false;
 	sort->in_run = true;
 	return GS_SORT_OK;
 }
@@ -161,12 +153,25 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return merge_rows(sort, slot);
 }
 
-/* Does each row that is returned have another key than the one before? */
+/*
+ * Does each row that is returned have another key than the one before?  Pieces of a sort drop rows each for
+ * itself, and the process's own rows are not theirs.
+ */
 static bool
 returns_each_key_once(const GsSort *sort)
 {
 	return sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
 		sort->report.session.n_runs == 0;
+}
+
+bool
+gs_sort_count_distinct(const GsSort *sort, uint64 *count)
+{
+	if (!sort->performed || sort->place != GS_SORT_DEVICE || !returns_each_key_once(sort) ||
+		sort->keep.limit > 0 || gs_aside_rows(sort) > 0)
+		return false;
+	*count = sort->rows->n;
+	return true;
 }
 
 bool
@@ -187,148 +192,13 @@ gs_sort_page(const GsSort *sort, GsSortPage *page)
 void
 gs_sort_take(GsSort *sort, uint32 n)
 {
-	if (sort->rerun && !sort->repeatable)
-		for (uint32 i = 1; i <= n; i++)
-		{
-			uint32		flags;
-			const char *row = gs_rows_in_page(sort->rows, i, &flags);
-
-			Assert(!(flags & GS_ENTRY_EXTERNAL));
-			sort->emitted_sum += gs_tuple_hash((const MinimalTupleData *) row);
-		}
 	gs_rows_advance(sort->rows, n);
 	sort->emitted += n;
 }
 
-static int
-compare_hashes(const void *a, const void *b)
-{
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
-
-	return x < y ? -1 : x > y ? 1 : 0;
-}
-
-static uint64
-slot_hash(TupleTableSlot *slot)
-{
-	bool		should_free;
-	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &should_free);
-	uint64		hash = gs_tuple_hash(tuple);
-
-	if (should_free)
-		heap_free_minimal_tuple(tuple);
-	return hash;
-}
-
-/* Is this a row that was returned before the restart?  Once for each. */
-static bool
-leave_out(GsSkip *skip, TupleTableSlot *slot)
-{
-	uint64		hash = slot_hash(slot);
-	uint64	   *found = bsearch(&hash, skip->hashes, skip->n, sizeof(uint64), compare_hashes);
-
-	if (found == NULL || skip->counts[found - skip->hashes] == 0)
-		return false;
-	skip->counts[found - skip->hashes]--;
-	skip->left--;
-	return true;
-}
-
-/* Leave out all rows that were returned before the restart. */
-static void
-skip_rows(GsSort *sort, TupleTableSlot *slot)
-{
-	GsSkip	   *skip = &sort->skip;
-	MemoryContext old;
-	SortSupport comparison;
-	TupleTableSlot *first;
-
-	for (; skip->before > 0; skip->before--)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
-			report_lost(sort);
-		if (!sort->repeatable)
-			skip->sum -= slot_hash(slot);
-	}
-	if (skip->sum != 0)
-		report_lost(sort);
-	if (skip->left == 0)
-		return;
-
-	old = MemoryContextSwitchTo(sort->context);
-	comparison = gs_stored_comparison(sort);
-	first = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
-	skip->held = tuplestore_begin_heap(false, false, sort->work_mem_kb);
-	MemoryContextSwitchTo(old);
-	while (skip->left > 0)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!tuplesort_gettupleslot(sort->tuplesort, true, false, slot, NULL))
-			report_lost(sort);
-		if (TTS_EMPTY(first))
-			ExecCopySlot(first, slot);
-		else if (gs_stored_compare(comparison, sort->keys->ncols, first, slot) != 0)
-			report_lost(sort);
-		if (!leave_out(skip, slot))
-			tuplestore_puttupleslot(skip->held, slot);
-	}
-	ExecDropSingleTupleTableSlot(first);
-}
-
-/*
- * Get the first row behind so many groups of equal rows, each of which one row was
- * returned of before the restart.
- */
 static GsSortStatus
-skip_groups(GsSort *sort, TupleTableSlot *slot)
+get_tuplesort_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
-	GsSkip	   *skip = &sort->skip;
-	SortSupport comparison = gs_stored_comparison(sort);
-	TupleTableSlot *last = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
-	uint64		begun = 0;
-	bool		found;
-
-	while ((found = tuplesort_gettupleslot(sort->tuplesort, true, true, slot, NULL)))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (TTS_EMPTY(last) || gs_stored_compare(comparison, skip->group_cols, last, slot) != 0)
-		{
-			if (begun++ == skip->groups)
-				break;
-			ExecCopySlot(last, slot);
-		}
-	}
-	ExecDropSingleTupleTableSlot(last);
-	pfree(comparison);
-
-	/* the input was another one the second time */
-	if (begun < skip->groups)
-		report_lost(sort);
-	skip->groups = 0;
-	return found ? GS_SORT_OK : GS_SORT_END;
-}
-
-static GsSortStatus
-get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
-{
-	GsSkip	   *skip = &sort->skip;
-
-	/* backward, the rows left out would have to come up again */
-	if (unlikely(!forward && (skip->before > 0 || skip->n > 0 || skip->groups > 0)))
-		report_lost(sort);
-	if (unlikely(skip->groups > 0))
-		return skip_groups(sort, slot);
-	if (unlikely(skip->before > 0 || skip->left > 0))
-		skip_rows(sort, slot);
-	if (unlikely(skip->held != NULL))
-	{
-		if (tuplestore_gettupleslot(skip->held, true, false, slot))
-			return GS_SORT_OK;
-		tuplestore_end(skip->held);
-		skip->held = NULL;
-	}
 	CHECK_FOR_INTERRUPTS();
 	/* a window asks for the row behind those that pass its run condition, too */
 	if (sort->bound_left == 0)
@@ -336,6 +206,45 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 	sort->bound_left--;
 	return tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL) ?
 		GS_SORT_OK : GS_SORT_END;
+}
+
+/* Get the first row behind those that were returned before the restart. */
+static GsSortStatus
+go_on(GsSort *sort, TupleTableSlot *slot)
+{
+	TupleTableSlot *last = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	uint64		others = sort->emitted - 1;
+	GsSortStatus status;
+
+	sort->going_on = false;
+	sort->bound_left -= others;
+	if (!tuplesort_skiptuples(sort->tuplesort, others, true) ||
+		get_tuplesort_row(sort, true, last) != GS_SORT_OK)
+		report_lost(sort);
+	ExecMaterializeSlot(last);
+	status = get_tuplesort_row(sort, true, slot);
+	if (status == GS_SORT_OK && gs_stored_compare(sort, last, slot) == 0)
+		report_lost(sort);
+	ExecDropSingleTupleTableSlot(last);
+	return status;
+}
+
+/* Were rows returned before a restart?  They are not counted where a tuplesort returns rows. */
+static bool
+has_gone_on(const GsSort *sort)
+{
+	return sort->place == GS_SORT_CPU && sort->emitted > 0;
+}
+
+static GsSortStatus
+get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	/* backward, the rows left out would have to come in the order in which they were returned */
+	if (unlikely(!forward && has_gone_on(sort)))
+		report_lost(sort);
+	if (unlikely(sort->going_on))
+		return go_on(sort, slot);
+	return get_tuplesort_row(sort, forward, slot);
 }
 
 GsSortStatus
@@ -365,11 +274,7 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 		sort->wandered = true;
 	status = get_row(sort, forward, slot);
 	if (likely(status == GS_SORT_OK && forward))
-	{
 		sort->emitted++;
-		if (sort->rerun && !sort->repeatable && sort->place == GS_SORT_DEVICE)
-			sort->emitted_sum += slot_hash(slot);
-	}
 	return status;
 }
 
@@ -406,8 +311,7 @@ gs_output_begin(GsSort *sort)
 	bool		inexact = false;
 
 	sort->mark.rank = -1;
-	sort->direct = sort->place == GS_SORT_DEVICE && sort->aside == NULL &&
-		(!sort->rerun || sort->repeatable);
+	sort->direct = sort->place == GS_SORT_DEVICE && sort->aside == NULL;
 	if (!sort->random_access || sort->place == GS_SORT_CPU)
 		return GS_SORT_OK;
 	if (sort->aside)
@@ -426,8 +330,7 @@ gs_output_begin(GsSort *sort)
 bool
 gs_sort_can_rescan(const GsSort *sort)
 {
-	return sort->performed && sort->random_access && sort->skip.before == 0 &&
-		sort->skip.n == 0 && sort->skip.groups == 0;
+	return sort->performed && sort->random_access && !has_gone_on(sort);
 }
 
 void
@@ -445,20 +348,11 @@ gs_sort_rescan(GsSort *sort)
 		gs_rows_seek(sort->rows, &start);
 }
 
-/* Which rows are still to be left out is not part of a mark, nor counted. */
-static void
-begin_wandering(GsSort *sort)
-{
-	sort->wandered = true;
-	if (sort->skip.before > 0 || sort->skip.left > 0 || sort->skip.held != NULL ||
-		sort->skip.groups > 0)
-		report_lost(sort);
-}
-
 void
 gs_sort_mark(GsSort *sort)
 {
-	begin_wandering(sort);
+	Assert(!sort->going_on);
+	sort->wandered = true;
 	if (sort->place == GS_SORT_CPU)
 		tuplesort_markpos(sort->tuplesort);
 	else if (sort->settled)
@@ -472,8 +366,8 @@ gs_sort_skip(GsSort *sort, uint64 n)
 {
 	bool		found;
 
-	Assert(sort->performed && sort->random_access);
-	begin_wandering(sort);
+	Assert(sort->performed && sort->random_access && !sort->going_on);
+	sort->wandered = true;
 	if (sort->place == GS_SORT_CPU)
 		found = tuplesort_skiptuples(sort->tuplesort, n, true);
 	else if (sort->settled)
@@ -509,113 +403,20 @@ gs_sort_restore(GsSort *sort)
 		gs_rows_seek(sort->rows, &sort->mark);
 }
 
-/* What was returned of the rows that are equal in so many first columns. */
-typedef enum Returned
-{
-	RETURNED_ALL,				/* of those that came before the last ones */
-	RETURNED_FIRST,				/* one row of each group */
-	RETURNED_SOME				/* the sort cannot tell */
-} Returned;
-
 /*
- * The device may drop rows, of groups (keep.group_cols) or of equal rows (keep.unique):
- *
- *		it drops by		one row came of each group if
- *		groups			only the first of equal ones comes, or the first of each group, and no key was
- *						cut; and all rows are in one range, since other ranges have groups in common with it
- *		equal rows		only the first of equal ones comes, also where ranges meet
- *
- * Rows put aside are of no group.  If one row came of each, their number tells which, unless the
- * input may be another one the second time.  If none was dropped, all were returned.
- */
-static Returned
-what_was_returned(const GsSort *sort, int *group_cols)
-{
-	bool		one_each = sort->first_of_equal;
-
-	*group_cols = sort->keys->ncols;
-	if (sort->place != GS_SORT_DEVICE || !(sort->drops_by_group || sort->keep.unique))
-		return RETURNED_ALL;
-	if (sort->drops_by_group)
-	{
-		*group_cols = sort->keep.group_cols;
-		one_each |= sort->keep.group_first == 1 && !sort->keep.group_ties &&
-			gs_client_session(sort->client)->inexact == 0;
-		one_each &= sort->report.session.n_runs == 0;
-	}
-	if (one_each && sort->aside == NULL && sort->repeatable)
-		return RETURNED_FIRST;
-	return sort->first_of_equal || sort->report.session.n_dropped > 0 ? RETURNED_SOME : RETURNED_ALL;
-}
-
-/* Of the last group of equal keys, the rows with these hashes are left out. */
-static void
-plan_skip_of_group(GsSort *sort, const GsRowHashes *latest)
-{
-	GsSkip	   *skip = &sort->skip;
-	uint64		n = latest->n;
-
-	skip->hashes = MemoryContextAlloc(sort->context, Max(n, 1) * sizeof(uint64));
-	skip->counts = MemoryContextAllocZero(sort->context, Max(n, 1) * sizeof(uint64));
-	memcpy(skip->hashes, latest->hashes, n * sizeof(uint64));
-	qsort(skip->hashes, n, sizeof(uint64), compare_hashes);
-	for (uint64 i = 0; i < n; i++)
-	{
-		if (!sort->repeatable)
-			skip->sum -= skip->hashes[i];
-		if (skip->n == 0 || skip->hashes[i] != skip->hashes[skip->n - 1])
-			skip->hashes[skip->n++] = skip->hashes[i];
-		skip->counts[skip->n - 1]++;
-	}
-	skip->left = n;
-}
-
-/*
- * The rows of the device are lost: find out which rows the repeated sort must
- * leave out.  Reports the loss as an error where that cannot be told.
+ * The rows of the device are lost: can the repeated sort go on behind the rows that were
+ * returned?  Where rows of a group were dropped, their number tells nothing.
  */
 void
 gs_output_plan_skip(GsSort *sort)
 {
-	GsSkip	   *skip = &sort->skip;
-	const GsRowHashes *latest;
-	uint64		aside = 0;
-
-	if (!sort->rerun || sort->wandered || skip->before > 0 || skip->n > 0 || skip->groups > 0)
+	if (!sort->rerun || sort->wandered)
 		report_lost(sort);
-	if (!sort->performed || sort->emitted == 0)
+	if (sort->emitted == 0)
 		return;
-	skip->sum = sort->emitted_sum;
-	switch (what_was_returned(sort, &skip->group_cols))
-	{
-		case RETURNED_FIRST:
-			skip->groups = sort->emitted;
-			return;
-		case RETURNED_SOME:
-			report_lost(sort);
-			break;
-		case RETURNED_ALL:
-			break;
-	}
-	if (sort->collecting)
-	{
-		/* all groups before the one being collected were returned in full */
-		skip->before = sort->emitted;
-		return;
-	}
-	if (sort->aside && !gs_aside_track(sort, &aside, &latest))
+	if (!sort->repeatable || sort->keep.unique || sort->keep.group_first > 0)
 		report_lost(sort);
-	if (sort->aside && latest->n > 0)
-		skip->before = sort->emitted - latest->n;
-	else
-	{
-		/* no row put aside is part of the group, so all stand before it */
-		if (!gs_rows_track(sort->rows, &skip->before, &latest))
-			report_lost(sort);
-		skip->before += aside;
-	}
-	Assert(skip->before + latest->n == sort->emitted);
-	plan_skip_of_group(sort, latest);
+	sort->going_on = true;
 }
 
 void
@@ -624,7 +425,6 @@ gs_output_end(GsSort *sort)
 	if (sort->settling)
 		tuplesort_end(sort->settling);
 	sort->settling = NULL;
-	sort->collecting = false;
 	sort->in_run = false;
 	if (sort->settled)
 		tuplestore_end(sort->settled);
@@ -636,10 +436,5 @@ gs_output_end(GsSort *sort)
 	if (sort->big_row)
 		pfree(sort->big_row);
 	sort->big_row = NULL;
-	if (sort->skip.held)
-		tuplestore_end(sort->skip.held);
-	sort->skip.held = NULL;
 	sort->direct = false;
-	sort->emitted = 0;
-	sort->emitted_sum = 0;
 }

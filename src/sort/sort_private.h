@@ -53,24 +53,6 @@ typedef struct GsLocalRows
 	uint64		rows;
 } GsLocalRows;
 
-/*
- * Rows to leave out when a sort is done again: so many first ones, and of the group
- * of equal keys behind them those with one of these hashes.
- */
-typedef struct GsSkip
-{
-	uint64		before;
-	uint64		sum;			/* of their hashes; kept if !repeatable */
-	uint64		n;
-	uint64	   *hashes;			/* ascending; each ... */
-	uint64	   *counts;			/* ... as often as its count says */
-	uint64		left;			/* sum of the counts */
-	Tuplestorestate *held;		/* rows of the group that are to be returned, as
-								 * far as read before the last one to be left out */
-	uint64		groups;			/* or so many first groups of rows that are equal ... */
-	int			group_cols;		/* ... in so many first columns */
-} GsSkip;
-
 typedef struct GsAside GsAside;
 
 /* The temporary file of rows too large for a chunk. */
@@ -117,11 +99,11 @@ struct GsSort
 	GsAside    *aside;			/* rows without a key; NULL until there is
 								 * one, or place CPU */
 	TupleTableSlot *row_slot;	/* to pass stored rows on */
+	SortSupport comparison;		/* of columns; NULL until needed */
 
 	/* the way out */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
 	Tuplesortstate *settling;	/* of one run of equal keys after the other; NULL until there is one */
-	bool		collecting;		/* the run is not complete yet */
 	bool		in_run;			/* it is settled, and returned now */
 	bool		first_of_equal; /* place DEVICE: only the first row of equal ones
 								 * is returned, but for rows put aside */
@@ -132,9 +114,8 @@ struct GsSort
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
-	uint64		emitted;		/* rows returned, moving forward */
-	uint64		emitted_sum;	/* of their hashes; kept if rerun && !repeatable */
-	GsSkip		skip;			/* place CPU after a restart */
+	uint64		emitted;		/* rows returned, moving forward; place CPU: before the restart */
+	bool		going_on;		/* these are yet to be left out */
 
 	GsSortReport report;
 };
@@ -167,23 +148,13 @@ extern bool gs_aside_is_later(const GsSort *sort);
  */
 extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot);
 
-/*
- * How many rows put aside were returned, and the hashes of those after the
- * device's last row; false where these were too many.
- */
-extern bool gs_aside_track(const GsSort *sort, uint64 *returned, const GsRowHashes **latest);
 extern void gs_aside_end(GsSort *sort);
 
 /* sort_stored.c */
 extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, int options);
 
-/*
- * To compare rows by the columns' own operators, in so many first columns; palloc'd in
- * sort->context.
- */
-extern SortSupport gs_stored_comparison(GsSort *sort);
-extern int	gs_stored_compare(SortSupport comparison, int ncols, TupleTableSlot *a,
-							  TupleTableSlot *b);
+/* By the columns' own operators. */
+extern int	gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b);
 
 /* Can a row that is too large for a chunk be fed as a stub? */
 extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);

@@ -7,29 +7,18 @@
  *	  A reader of a session's rows has up to GS_PAGES_AHEAD + 1 chunks.  Into these
  *	  the pages behind the one that it reads are fetched meanwhile, so that a reader
  *	  that goes on in one direction never waits for the device once it is under
- *	  way.  A chunk is reused for the next request without going back to the free
- *	  list.
+ *	  way.
  *
  *	  Slots of any node may point into the page that is being read, and nobody knows when
  *	  the next row will be asked for: after a second, or never, if it is a cursor's.  So
- *	  that page is copied into memory of this process, and its chunk given back.  Only a reader
- *	  that is known to read on, and has read the page before within a second,
- *	  reads a page where it lies, if its session can be promised a chunk.  Pages
- *	  that have come and are not read are the service's to give up.  So an idle
- *	  reader soon holds no chunk, and a slow one neither.
+ *	  that page is copied into memory of this process, and its chunk given back; that costs 1 or 2 %
+ *	  of a query's CPU time.  Pages that have come and are not read are the service's to give
+ *	  up.  So an idle reader soon holds no chunk, and a slow one neither.
  *
  * Ranges
  *	  Where a sort was larger than the device, its pages come in ranges, of
  *	  which one is at hand (service/README.md).  Going beyond its last page, or
  *	  before its first one, the reader asks for another one.
- *
- * Keeping track
- *	  Should the service be lost while rows are being returned, the sort is
- *	  done again on the CPU, where rows with equal keys may come in another
- *	  order.  The rows returned so far are then the first ones of the new
- *	  order up to the last group of equal keys, and some of that group.  So
- *	  each time a page is left, the hashes of the rows of its last group are
- *	  kept: usually one hash a page.
  *
  * Tests: regress/plans, tap/memory_idle_cursors
  *
@@ -37,18 +26,9 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "common/hashfn.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 #include "sort/sort_rows.h"
-
-/* More returned rows of one group of equal keys are not kept track of. */
-#define GS_TRACK_MAX		(UINT64CONST(1) << 20)
-
-/* Who reads a page for longer is slow, or idle. */
-#define GS_SLOW_PAGE_MS		1000
 
 GsRows *
 gs_rows_of_array(const GsLocalRow *array, uint64 n)
@@ -58,12 +38,11 @@ gs_rows_of_array(const GsLocalRow *array, uint64 n)
 	rows->n = n;
 	rows->rank = -1;
 	rows->array = array;
-	rows->current = -1;
 	return rows;
 }
 
 GsRows *
-gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go)
+gs_rows_of_session(GsClient *client, bool to_end)
 {
 	GsRows	   *rows = palloc0(sizeof(GsRows));
 	const GsSession *session = gs_client_session(client);
@@ -71,20 +50,16 @@ gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go)
 	rows->n = session->outcome.n_rows;
 	rows->rank = -1;
 	rows->client = client;
+	rows->to_end = to_end;
 	rows->n_pages = session->n_pages;
-	rows->current = -1;
-	rows->keep_track = keep_track;
-	rows->in_one_go = in_one_go;
 	for (int i = 0; i < lengthof(rows->slots); i++)
 		rows->slots[i].chunk = -1;
-	(void) gs_client_promise(client, 0);
 	return rows;
 }
 
 void
 gs_rows_end(GsRows *rows)
 {
-	gs_row_hashes_free(&rows->track);
 	/* chunks go back with the session */
 	if (rows->own)
 		pfree(rows->own);
@@ -97,83 +72,11 @@ page_entry(const GsRows *rows, int pos)
 	return gs_page_entry(rows->memory, GS_CHUNK_BYTES, pos);
 }
 
-uint64
-gs_tuple_hash(const MinimalTupleData *tuple)
+/* Is the row of this rank in the current page? */
+static inline bool
+is_in_page(const GsRows *rows, int64 rank)
 {
-	/*
-	 * From the header only the number of columns and the null bitmap: the flags
-	 * of a row change when others lock or update it, and with hint bits.
-	 */
-	uint32		skip = offsetof(MinimalTupleData, t_hoff);
-
-	return hash_bytes_extended((const unsigned char *) tuple + skip, tuple->t_len - skip,
-							   HeapTupleHeaderGetNatts(tuple) << 1 |
-							   ((tuple->t_infomask & HEAP_HASNULL) != 0));
-}
-
-void
-gs_row_hashes_add(GsRowHashes *list, MemoryContext context, uint64 hash)
-{
-	if (list->n >= GS_TRACK_MAX)
-	{
-		list->lost = true;
-		return;
-	}
-	if (list->n == list->room)
-	{
-		list->room = Max(64, list->room * 2);
-		if (list->hashes)
-			list->hashes = repalloc(list->hashes, list->room * sizeof(uint64));
-		else
-			list->hashes = MemoryContextAlloc(context, list->room * sizeof(uint64));
-	}
-	list->hashes[list->n++] = hash;
-}
-
-void
-gs_row_hashes_free(GsRowHashes *list)
-{
-	if (list->hashes)
-		pfree(list->hashes);
-	memset(list, 0, sizeof(*list));
-}
-
-static void
-add_to_track(GsRows *rows, const char *row, uint32 flags)
-{
-	gs_row_hashes_add(&rows->track, GetMemoryChunkContext(rows),
-					  flags & GS_ENTRY_EXTERNAL ? ((const GsBigStub *) row)->hash :
-					  gs_tuple_hash((const MinimalTupleData *) row));
-}
-
-/* All rows of the current page have been returned: keep its last group. */
-static void
-track_page(GsRows *rows)
-{
-	int			first = rows->n_in_page - 1;
-
-	while (first >= 0 && page_entry(rows, first) & GS_ENTRY_TIE)
-		first--;
-	if (first >= 0)
-	{
-		/* the group begins here */
-		gs_row_hashes_clear(&rows->track);
-		rows->track_before = rows->page_rank + first;
-	}
-	for (int i = Max(first, 0); i < rows->n_in_page && !rows->track.lost; i++)
-	{
-		uint32		entry = page_entry(rows, i);
-
-		add_to_track(rows, rows->memory + (entry & ~GS_ENTRY_FLAGS), entry & GS_ENTRY_FLAGS);
-	}
-}
-
-bool
-gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest)
-{
-	*before = rows->track_before;
-	*latest = &rows->track;
-	return rows->keep_track && !rows->track.lost;
+	return rows->memory && rank >= rows->page_rank && rank < rows->page_rank + rows->n_in_page;
 }
 
 static void
@@ -181,11 +84,9 @@ ask_for(GsRows *rows, int number, uint64 page)
 {
 	GsPageSlot *slot = &rows->slots[number];
 
-	Assert(slot->held);
 	slot->range = rows->range;
 	slot->page = page;
 	slot->request = gs_client_request(rows->client, slot->chunk, GS_FETCH_PAGE, page);
-	slot->held = false;
 }
 
 static int
@@ -199,8 +100,8 @@ find_slot(const GsRows *rows, uint64 page)
 }
 
 /*
- * A slot to fetch a page into: one whose page is outside [low, high] of the range at
- * hand, else a new one where a chunk can be had.  -1 where there is none.
+ * A slot to fetch a page into, whose chunk is this process's: one whose page has come and is outside
+ * [low, high] of the range at hand, else a new one where a chunk can be had.  -1 where there is none.
  */
 static int
 free_slot(GsRows *rows, uint64 low, uint64 high)
@@ -213,18 +114,15 @@ free_slot(GsRows *rows, uint64 low, uint64 high)
 
 		if (slot->chunk >= 0 && slot->range == rows->range && slot->page >= low && slot->page <= high)
 			continue;
-		if (slot->chunk >= 0 && !slot->held)
-			slot->held = gs_client_try_page(rows->client, &slot->chunk, slot->request);
+		if (slot->chunk >= 0 && gs_client_try_page(rows->client, &slot->chunk, slot->request))
+			return i;
 		if (slot->chunk < 0)
 			unused = i;
-		else if (slot->held)
-			return i;
 	}
 	if (unused < 0)
 		return -1;
 	rows->slots[unused].chunk = gs_client_try_chunk(rows->client);
-	rows->slots[unused].held = rows->slots[unused].chunk >= 0;
-	return rows->slots[unused].held ? unused : -1;
+	return rows->slots[unused].chunk >= 0 ? unused : -1;
 }
 
 /* Make a range the one at hand. */
@@ -249,12 +147,8 @@ static GsClientStatus
 wait_for(GsRows *rows, int number)
 {
 	GsPageSlot *slot = &rows->slots[number];
-	GsClientStatus status = GS_CLIENT_OK;
 
-	if (!slot->held)
-		status = gs_client_wait_page(rows->client, &slot->chunk, slot->request);
-	slot->held = status == GS_CLIENT_OK && slot->chunk >= 0;
-	return status;
+	return gs_client_wait_page(rows->client, &slot->chunk, slot->request);
 }
 
 /* Have a page of the range at hand in a slot, or on its way there. */
@@ -281,11 +175,10 @@ ask_for_page(GsRows *rows, uint64 page, uint64 low, uint64 high, int *slot)
 		{
 			coming = 0;
 			status = gs_client_take_chunk(rows->client, true, &rows->slots[coming].chunk);
-			rows->slots[coming].held = status == GS_CLIENT_OK;
 		}
 		if (status != GS_CLIENT_OK)
 			return status;
-		if (rows->slots[coming].held)
+		if (rows->slots[coming].chunk >= 0)
 			*slot = coming;
 	}
 	ask_for(rows, *slot, page);
@@ -310,20 +203,6 @@ ask_ahead(GsRows *rows, uint64 page, bool forward, uint64 low, uint64 high)
 	}
 }
 
-/* May the page that is being opened be read where it lies? */
-static bool
-may_read_in_place(GsRows *rows)
-{
-	TimestampTz now = GetCurrentTimestamp();
-	bool		wanted = rows->in_one_go && rows->opened != 0 &&
-		!TimestampDifferenceExceeds(rows->opened, now, GS_SLOW_PAGE_MS);
-
-	rows->opened = now;
-	if (wanted != rows->promised)
-		rows->promised = gs_client_promise(rows->client, wanted ? 1 : 0) > 0;
-	return rows->promised;
-}
-
 /* The page has come: make it the current one. */
 static void
 use_page(GsRows *rows, int number)
@@ -337,12 +216,6 @@ use_page(GsRows *rows, int number)
 	rows->page = slot->page;
 	rows->n_in_page = gs_chunks[slot->chunk].n_records;
 	rows->first_row = gs_chunks[slot->chunk].first_row;
-	if (may_read_in_place(rows))
-	{
-		rows->memory = memory;
-		rows->current = number;
-		return;
-	}
 	if (rows->own == NULL)
 		rows->own = MemoryContextAlloc(GetMemoryChunkContext(rows), GS_CHUNK_BYTES);
 	memcpy(rows->own, memory, GS_CHUNK_BYTES);
@@ -361,7 +234,6 @@ open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 	int			slot;
 
 	rows->memory = NULL;
-	rows->current = -1;
 	do
 	{
 		status = ask_for_page(rows, page, low, high, &slot);
@@ -374,29 +246,7 @@ open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 			return status;
 	} while (rows->slots[slot].chunk < 0);
 	use_page(rows, slot);
-
-	/* pages left behind may be wanted again */
-	for (int i = 0; i < lengthof(rows->slots); i++)
-		if (rows->slots[i].chunk >= 0 && rows->slots[i].held && i != rows->current)
-		{
-			gs_client_leave_page(rows->client, rows->slots[i].chunk);
-			rows->slots[i].held = false;
-		}
 	return GS_CLIENT_OK;
-}
-
-/* The end was reached: there may be no next row.  A page is opened again where one is wanted. */
-static void
-rest(GsRows *rows)
-{
-	if (rows->current < 0)
-		return;
-	gs_rows_tell(rows, &rows->sought);
-	gs_client_leave_page(rows->client, rows->slots[rows->current].chunk);
-	rows->slots[rows->current].held = false;
-	rows->memory = NULL;
-	rows->current = -1;
-	rows->promised = gs_client_promise(rows->client, 0) > 0;
 }
 
 /* Go on to the next page, or back to the previous one, in another range if need be. */
@@ -407,8 +257,6 @@ turn_page(GsRows *rows, bool forward)
 	uint64		page = rows->page;
 	int64		next_rank = rows->page_rank + rows->n_in_page;
 
-	if (forward && rows->keep_track)
-		track_page(rows);
 	if (forward && page + 1 == rows->n_pages)
 	{
 		status = open_range(rows, rows->range + 1);
@@ -434,14 +282,13 @@ find_page(GsRows *rows, int64 rank)
 {
 	GsClientStatus status = GS_CLIENT_OK;
 
-	if (rows->memory == NULL || rows->seeking)
+	if (rows->memory == NULL)
 	{
 		/* a reader that may rest has not shown yet that it reads on */
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
-			status = open_page(rows, rows->sought.page, true, rows->in_one_go ? GS_PAGES_AHEAD : 0);
+			status = open_page(rows, rows->sought.page, true, rows->to_end ? GS_PAGES_AHEAD : 0);
 		rows->page_rank = rows->sought.page_rank;
-		rows->seeking = false;
 	}
 	while (status == GS_CLIENT_OK && rank >= rows->page_rank + rows->n_in_page)
 		status = turn_page(rows, true);
@@ -459,8 +306,6 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 	*row = NULL;
 	if (unlikely(rank < 0 || rank >= (int64) rows->n))
 	{
-		if (forward)
-			rest(rows);
 		rows->rank = forward ? (int64) rows->n : -1;
 		return GS_CLIENT_OK;
 	}
@@ -472,8 +317,7 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 		return GS_CLIENT_OK;
 	}
 
-	if (unlikely(rows->memory == NULL || rows->seeking ||
-				 rank < rows->page_rank || rank >= rows->page_rank + rows->n_in_page))
+	if (unlikely(!is_in_page(rows, rank)))
 	{
 		GsClientStatus status = find_page(rows, rank);
 
@@ -513,7 +357,6 @@ jump(GsRows *rows, uint64 rank)
 		if (status != GS_CLIENT_OK)
 			return status;
 		rows->page_rank = rows->first_row;
-		rows->seeking = false;
 		if (rank < (uint64) rows->page_rank)
 		{
 			high = page;
@@ -545,12 +388,8 @@ gs_rows_skip(GsRows *rows, uint64 n, bool *found)
 	uint64		rank = rows->rank + Min(n, rows->n - rows->rank);
 	GsClientStatus status = GS_CLIENT_OK;
 
-	rows->keep_track = false;
 	*found = rank < rows->n;
-	if (*found && rows->client && rows->memory && rank >= (uint64) rows->page_rank &&
-		rank < (uint64) rows->page_rank + rows->n_in_page)
-		rows->seeking = false;	/* it is on the page at hand, wherever the reader was to go */
-	else if (*found && rows->client && gs_rows_is_one_range(rows))
+	if (*found && rows->client && !is_in_page(rows, rank) && gs_rows_is_one_range(rows))
 		status = jump(rows, rank);
 	if (status == GS_CLIENT_OK)
 		rows->rank = rank;
@@ -586,14 +425,14 @@ gs_rows_next_differs(const GsRows *rows)
 		return true;
 	if (rows->array)
 		return (rows->array[rank] & GS_ENTRY_TIE) == 0;
-	return rank < rows->page_rank + rows->n_in_page &&
+	return is_in_page(rows, rank) &&
 		(page_entry(rows, rank - rows->page_rank) & GS_ENTRY_TIE) == 0;
 }
 
 uint64
 gs_rows_left_in_page(const GsRows *rows)
 {
-	Assert(rows->memory && !rows->seeking);
+	Assert(rows->memory);
 	return rows->page_rank + rows->n_in_page - rows->rank;
 }
 
@@ -627,7 +466,7 @@ gs_rows_tell(const GsRows *rows, GsRowsPlace *place)
 {
 	*place = rows->sought;
 	place->rank = rows->rank;
-	if (rows->memory && !rows->seeking)
+	if (rows->memory)
 	{
 		place->range = rows->range;
 		place->page = rows->page;
@@ -640,6 +479,6 @@ gs_rows_seek(GsRows *rows, const GsRowsPlace *place)
 {
 	rows->rank = place->rank;
 	rows->sought = *place;
-	rows->seeking = rows->memory &&
-		(rows->range != place->range || rows->page != place->page);
+	if (rows->range != place->range || rows->page != place->page)
+		rows->memory = NULL;
 }

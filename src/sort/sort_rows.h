@@ -24,30 +24,7 @@ typedef struct GsBigStub
 	off_t		offset;
 	int			fileno;
 	uint32		len;			/* bytes of the minimal tuple */
-	uint64		hash;			/* gs_tuple_hash() of it */
 } GsBigStub;
-
-/* A hash of the tuple's contents: the same in another run of the same plan. */
-extern uint64 gs_tuple_hash(const MinimalTupleData *tuple);
-
-/* That of rows that were returned; zeroes: none. */
-typedef struct GsRowHashes
-{
-	uint64	   *hashes;
-	uint64		n;
-	uint64		room;
-	bool		lost;			/* they were too many to keep track of */
-} GsRowHashes;
-
-extern void gs_row_hashes_add(GsRowHashes *list, MemoryContext context, uint64 hash);
-extern void gs_row_hashes_free(GsRowHashes *list);
-
-static inline void
-gs_row_hashes_clear(GsRowHashes *list)
-{
-	list->n = 0;
-	list->lost = false;
-}
 
 /* A place to come back to: the current row. */
 typedef struct GsRowsPlace
@@ -63,8 +40,7 @@ typedef struct GsRowsPlace
 
 typedef struct GsPageSlot
 {
-	int			chunk;			/* -1: slot not in use */
-	bool		held;			/* else the page is on its way, has come, or was given up */
+	int			chunk;			/* the page is on its way, has come, or was given up; -1: slot not in use */
 	uint64		request;		/* for the page */
 	uint32		range;
 	uint64		page;			/* of the range */
@@ -81,32 +57,21 @@ typedef struct GsRows
 
 	/* rows of a session */
 	GsClient   *client;
+	bool		to_end;			/* they are read to the end without a rest */
 	uint32		range;			/* the one at hand; pages are counted in it */
 	uint64		n_pages;
 	GsPageSlot	slots[GS_PAGES_AHEAD + 1];
-	bool		in_one_go;		/* they are read to the end without a rest */
-	bool		promised;		/* the session has a chunk for the current page */
-	TimestampTz opened;			/* when the current page was */
-	char	   *own;			/* for a copy of a page; NULL until needed */
-	char	   *memory;			/* the current page; NULL: none */
-	int			current;		/* its slot; -1: it is a copy */
+	char	   *own;			/* memory for a page; NULL until needed */
+	char	   *memory;			/* the current page, a copy; NULL: none */
 	uint64		page;			/* its number */
 	uint64		first_row;		/* its first row, counted in its range */
 	int			n_in_page;
 	int64		page_rank;		/* rank of its first row */
-	bool		seeking;		/* the next page to use is sought.page */
-	GsRowsPlace sought;
-
-	bool		keep_track;
-	uint64		track_before;
-	GsRowHashes track;
+	GsRowsPlace sought;			/* while there is none: the one to open */
 } GsRows;
 
-/*
- * Both allocate in CurrentMemoryContext.  in_one_go: the caller will read on to the end, or
- * close the session; it will not rest in between and keep its place, as a cursor does.
- */
-extern GsRows *gs_rows_of_session(GsClient *client, bool keep_track, bool in_one_go);
+/* Both allocate in CurrentMemoryContext.  to_end: the rows will be read to the end without a rest. */
+extern GsRows *gs_rows_of_session(GsClient *client, bool to_end);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
 
@@ -127,7 +92,7 @@ gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 	uint64		place = (uint64) (rows->rank + 1 - rows->page_rank);
 	uint32		entry;
 
-	if (rows->memory == NULL || rows->seeking || place >= (uint64) rows->n_in_page)
+	if (rows->memory == NULL || place >= (uint64) rows->n_in_page)
 		return NULL;
 	entry = gs_page_entry(rows->memory, GS_CHUNK_BYTES, place);
 	if (entry & but_flags)
@@ -139,7 +104,7 @@ gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 /*
  * Move n rows forward; *found is false if there are fewer, and the end is reached.  If a
  * session's rows are in one range, only the page of the new current row is fetched, and a few
- * pages to find it.  From here on rows are not tracked (gs_rows_track).
+ * pages to find it.
  */
 extern GsClientStatus gs_rows_skip(GsRows *rows, uint64 n, bool *found);
 
@@ -176,13 +141,5 @@ extern void gs_rows_tell(const GsRows *rows, GsRowsPlace *place);
 
 /* The start is a place of all zeroes, except for rank -1. */
 extern void gs_rows_seek(GsRows *rows, const GsRowsPlace *place);
-
-/*
- * When a page was lost: how many rows precede the group of equal keys to which the
- * last returned row belongs, and the hash of each returned row of that group.  For a
- * session's rows that were begun with keep_track and only moved forward.  False if
- * the group was too large to track.
- */
-extern bool gs_rows_track(const GsRows *rows, uint64 *before, const GsRowHashes **latest);
 
 #endif							/* GS_SORT_ROWS_H */

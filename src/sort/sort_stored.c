@@ -31,16 +31,16 @@ gs_stored_make_tuplesort(GsSort *sort, int options)
 								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL, options);
 }
 
-SortSupport
-gs_stored_comparison(GsSort *sort)
+static void
+prepare_comparison(GsSort *sort)
 {
 	const GsSortKeys *keys = sort->keys;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
-	SortSupport comparison = palloc0(keys->ncols * sizeof(SortSupportData));
 
+	sort->comparison = palloc0(keys->ncols * sizeof(SortSupportData));
 	for (int i = 0; i < keys->ncols; i++)
 	{
-		SortSupport key = &comparison[i];
+		SortSupport key = &sort->comparison[i];
 
 		key->ssup_cxt = sort->context;
 		key->ssup_collation = keys->collations[i];
@@ -49,15 +49,16 @@ gs_stored_comparison(GsSort *sort)
 		PrepareSortSupportFromOrderingOp(keys->operators[i], key);
 	}
 	MemoryContextSwitchTo(old);
-	return comparison;
 }
 
 int
-gs_stored_compare(SortSupport comparison, int ncols, TupleTableSlot *a, TupleTableSlot *b)
+gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b)
 {
-	for (int i = 0; i < ncols; i++)
+	if (sort->comparison == NULL)
+		prepare_comparison(sort);
+	for (int i = 0; i < sort->keys->ncols; i++)
 	{
-		SortSupport key = &comparison[i];
+		SortSupport key = &sort->comparison[i];
 		bool		a_null;
 		bool		b_null;
 		Datum		a_value = slot_getattr(a, key->ssup_attno, &a_null);
@@ -105,7 +106,6 @@ gs_stored_write_big(GsSort *sort, TupleTableSlot *slot, GsBigStub *stub)
 	memset(stub, 0, sizeof(*stub));
 	BufFileTell(big->file, &stub->fileno, &stub->offset);
 	stub->len = tuple->t_len;
-	stub->hash = gs_tuple_hash(tuple);
 	BufFileWrite(big->file, tuple, tuple->t_len);
 	BufFileTell(big->file, &big->end_fileno, &big->end_offset);
 	if (should_free)

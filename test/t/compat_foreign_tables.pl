@@ -76,41 +76,32 @@ for my $case ([ 'merge', $merge ], [ 'sort here', $here ])
 released($_, 'nothing lost') for $front, $back;
 
 # The input of a sort here is a foreign table's: it is asked for once more
-same_despite($front, [ 'service_append:3', 'service_sort', 'service_fetch:4' ], $here, $unique, 'here', $expected, '{"device lost": 1}');
+same_despite($front, [ 'service_append:3', 'service_sort', 'service_fetch' ], $here, $unique, 'here', $expected, '{"device lost": 1}');
 
-# One side's service ends after some rows
+# One side's service ends after some rows.  A shard's are known to come again, a foreign table's are not
 for my $case ([ 'merge', $merge, $back ], [ 'sort here', $here, $front ])
 {
 	my ($name, $settings, $node) = @$case;
 
-	for my $sql ($unique, $ties)
+	stats_reset($node);
+	my ($cursor, $got) = cursor($front, $unique =~ s/;$//r, 15000, settings => $settings);
+	end_service($node);
+	$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
+	if ($node == $back)
 	{
-		stats_reset($node);
-		my ($cursor, $got) = cursor($front, $sql =~ s/;$//r, 15000, settings => $settings);
-		end_service($node);
-		$got .= "\n" . $cursor->query('FETCH ALL FROM c;');
 		is($cursor->errors, '', "$name, cursor: no error");
-		$sql eq $unique ? same_order($got, $expected, "$name, cursor: rows") : same_groups($got, $stock_ties, "$name, cursor, equal keys");
+		same_order($got, $expected, "$name, cursor: rows");
 		like(fallbacks($node), qr/"device lost"/, "$name, cursor: counted");
-		$cursor->quit;
-		wait_ready($node);
-		released($node, "$name, cursor");
 	}
-}
-
-# The transaction has changed the foreign rows meanwhile
-{
-	my $cursor = session($front, $here);
-
-	$cursor->query("BEGIN; DECLARE c CURSOR FOR $unique FETCH 15000 FROM c; UPDATE t SET g = -1 WHERE g = 1;");
-	end_service($front);
-	$cursor->query('FETCH ALL FROM c;');
-	like($cursor->errors,
-		qr/ERROR:  gpusort lost its device during a sort\nDETAIL:  Some sorted rows had been returned already/,
-		'rows changed: error');
+	else
+	{
+		like($cursor->errors,
+			qr/ERROR:  gpusort lost its device during a sort\nDETAIL:  Some sorted rows had been returned already/,
+			"$name, cursor: error");
+	}
 	$cursor->quit;
-	wait_ready($front);
-	released($front, 'rows changed');
+	wait_ready($node);
+	released($node, "$name, cursor");
 }
 
 $front->stop;

@@ -40,15 +40,15 @@ $node->safe_psql('postgres', q(
 	CREATE TABLE arrays (id int, a int[]);
 	INSERT INTO arrays SELECT i, (SELECT array_agg(hashint4(i * 64 + j)) FROM generate_series(1, 60) AS j)
 		FROM generate_series(1, 6000) AS i;
-	CREATE FUNCTION slow(id int) RETURNS bool STABLE PARALLEL SAFE LANGUAGE plpgsql AS
+	CREATE FUNCTION slow(id int) RETURNS bool IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
 		$$BEGIN IF id % 2500 = 0 THEN PERFORM pg_sleep(0.02); END IF; RETURN true; END$$;
-	CREATE FUNCTION late(id int, ms int) RETURNS bool STABLE LANGUAGE plpgsql AS
+	CREATE FUNCTION late(id int, ms int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS
 		$$BEGIN PERFORM pg_sleep(CASE WHEN id = 23000 THEN ms / 1000.0 ELSE 0.3 END) WHERE id IN (4400, 8800, 13200, 17600, 23000);
 			RETURN true; END$$;
 	VACUUM (ANALYZE) t, arrays;));
 
 # rows in order; all of each is sorted, and little printed
-sub digest { "SELECT md5(string_agg(id || left(v, 1), ',')) FROM ($_[0]) AS s;" }
+sub digest { "SELECT md5(string_agg(id::text || left(v, 1), ',')) FROM ($_[0]) AS s;" }
 
 my $sort = digest('SELECT id, v FROM t ORDER BY c OFFSET 0');
 my %sql = (

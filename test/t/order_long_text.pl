@@ -69,15 +69,8 @@ for my $mode (@modes)
 	}
 
 	# the service ends when some of the rows have been returned
-	for my $point ('service_append:2',
-		map { "service_fetch:$_" } $name eq 'serial' ? (2, 4, 5, 6, 7, 8, 9, 10) : (5, 9))
-	{
-		fault($node, $point);
-		stats_reset($node);
-		same_but_ties(rows_of($node, "$force $settings", "$query;"), "$name, $point: rows");
-		is(fallbacks($node), '{"device lost": 1}', "$name, $point: counted");
-		fault_over($node, "$name, $point");
-	}
+	same_despite($node, [ 'service_append:2', map { "service_fetch:$_" } $name eq 'serial' ? (2, 4, 5, 6, 7, 8, 9, 10) : (5, 9) ],
+		$settings, "$query, id;", $name, $expected, '{"device lost": 1}');
 }
 
 $node->stop;
