@@ -36,7 +36,6 @@
 #include "utils/expandeddatum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "array/array_batch.h"
@@ -615,25 +614,6 @@ shutdown(CustomScanState *node)
  * EXPLAIN
  */
 
-/* The calls that the node computes. */
-static void
-explain_calls(CustomScanState *node, List *ancestors, int n_calls, ExplainState *es)
-{
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	bool		prefixed = gs_compat_explain_prefix(es);
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
-	List	   *result = NIL;
-
-	for (int i = list_length(plan->custom_scan_tlist) - n_calls;
-		 i < list_length(plan->custom_scan_tlist); i++)
-	{
-		TargetEntry *tle = list_nth_node(TargetEntry, plan->custom_scan_tlist, i);
-
-		result = lappend(result, deparse_expression((Node *) tle->expr, context, prefixed, false));
-	}
-	ExplainPropertyList("Array Sort", result, es);
-}
-
 /* Where the arrays were sorted, and how many. */
 static void
 explain_report(const GsArrayReport *report, ExplainState *es)
@@ -678,7 +658,7 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuArraysState *state = (GpuArraysState *) node;
 	GsArrayReport report = state->report;
 
-	explain_calls(node, ancestors, state->n_calls, es);
+	gs_explain_computed("Array Sort", node, ancestors, es);
 	if (!es->analyze)
 		return;
 	if (state->stream)

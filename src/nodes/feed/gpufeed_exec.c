@@ -55,18 +55,12 @@ typedef struct GpuFeedState
 	uint64		rows;			/* handed over; in the leader, by all */
 } GpuFeedState;
 
-bool
-gs_feed_is_feed(PlanState *state)
-{
-	return state && gs_node_is(state->plan, &gs_feed_node);
-}
-
 void
 gs_feed_set_sort(PlanState *state, GsSort *sort)
 {
 	GpuFeedState *feed = (GpuFeedState *) state;
 
-	Assert(gs_feed_is_feed(state));
+	Assert(gs_node_is(state->plan, &gs_feed_node));
 	feed->sort = sort;
 	feed->session = gs_client_handle(sort ? gs_sort_client(sort) : NULL);
 	/* Gather passes it on to the workers, when it launches them */

@@ -587,21 +587,8 @@ exec(CustomScanState *node)
 }
 
 static void
-end(CustomScanState *node)
+forget_rows(GpuPercentileState *state)
 {
-	GpuPercentileState *state = (GpuPercentileState *) node;
-
-	ExecClearTuple(state->first);
-	ExecClearTuple(state->next);
-	gs_reader_reset(&state->reader);
-	ExecEndNode(outerPlanState(node));
-}
-
-static void
-rescan(CustomScanState *node)
-{
-	GpuPercentileState *state = (GpuPercentileState *) node;
-
 	ExecClearTuple(state->first);
 	ExecClearTuple(state->next);
 	gs_reader_reset(&state->reader);
@@ -611,6 +598,19 @@ rescan(CustomScanState *node)
 	state->n_returned = 0;
 	state->n_values = 0;
 	state->done = false;
+}
+
+static void
+end(CustomScanState *node)
+{
+	forget_rows((GpuPercentileState *) node);
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	forget_rows((GpuPercentileState *) node);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }

@@ -32,7 +32,7 @@ gs_plan_feed(const CustomScan *sort)
 }
 
 List *
-gs_plan_private(const Sort *sort, int flags)
+gs_plan_write(const Sort *sort, int flags)
 {
 	List	   *nulls_first = NIL;
 	List	   *settings = NIL;
@@ -54,20 +54,14 @@ gs_plan_setting(const CustomScan *plan, GsPlanSetting setting)
 void
 gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
 {
-	keep->unique = (*gs_plan_setting(plan, GS_PLAN_FLAGS) & GS_PLAN_FLAG_UNIQUE) != 0;
+	keep->unique = *gs_plan_setting(plan, GS_PLAN_UNIQUE) != 0;
 	keep->limit = *gs_plan_setting(plan, GS_PLAN_BOUND);
 	keep->group_cols = *gs_plan_setting(plan, GS_PLAN_GROUP_COLS);
 	keep->group_first = *gs_plan_setting(plan, GS_PLAN_GROUP_FIRST);
 	keep->group_ties = *gs_plan_setting(plan, GS_PLAN_GROUP_TIES) != 0;
 }
 
-void
-gs_plan_keep_unique(CustomScan *plan)
-{
-	*gs_plan_setting(plan, GS_PLAN_FLAGS) |= GS_PLAN_FLAG_UNIQUE;
-}
-
-/* Is it an operator of texts?  Those that are the same under one deterministic collation are so under all. */
+/* Is it a text operator?  Texts that are equal under one deterministic collation are so under all. */
 static bool
 takes_texts(Oid sort_operator)
 {

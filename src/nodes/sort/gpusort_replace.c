@@ -62,7 +62,7 @@ is_possible(const Sort *sort)
 	/* the paths that gpusort offers for these have been compared by cost */
 	if (desc->ended && !gs_guc_force)
 	{
-		gs_decline_sort(sort, sort->plan.plan_rows, "keys would not hold all of its columns");
+		gs_refuse_by_cost(sort, sort->plan.plan_rows, "keys would not hold all of its columns");
 		return false;
 	}
 	if (!gs_client_service_ready())
@@ -102,7 +102,7 @@ is_worth_while(const GsStepContext *context, const Sort *node, double processes,
 		reason = "PostgreSQL's sort costs less";
 	else
 		return true;
-	gs_decline_sort(node, rows, reason);
+	gs_refuse_by_cost(node, rows, reason);
 	return false;
 }
 
@@ -129,7 +129,7 @@ passes_rows_on(const Plan *gather)
 static List *
 make_private(const Sort *sort, int flags, bool in_workers)
 {
-	return gs_plan_private(sort, gs_plan_flags(outerPlan(sort), flags, in_workers));
+	return gs_plan_write(sort, gs_plan_flags(outerPlan(sort), flags, in_workers));
 }
 
 Plan *
@@ -217,8 +217,8 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 /*
  * Is this a node that the steps look at more closely?  A Sort that costs no more
  * than a GpuSort's setup is not worth while, whatever else is true
- * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
- * no other node can tell.
+ * of it (is_worth_while()).  A node above a Sort, such as a Limit, can cost less than the
+ * Sort, so each Sort is looked at.
  */
 static void
 note_sort(Plan **plan, void *found)
