@@ -318,7 +318,8 @@ gs_explain_computed(const char *name, CustomScanState *node, List *ancestors, Ex
 		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
 
 		if (!IsA(expr, Var))
-			columns = lappend(columns, deparse_expression(expr, context, gs_compat_explain_prefix(es), false));
+			columns = lappend(columns, deparse_expression(expr, context, gs_compat_explain_prefix(es),
+														  false));
 	}
 	ExplainPropertyList(name, columns, es);
 }

@@ -90,8 +90,11 @@ typedef enum GsPlanSetting
 #define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
 #define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
 
-/* custom_private by the columns of a Sort, the columns (palloc'd), and where it has a setting. */
-extern List *gs_plan_write(const Sort *sort, int flags);
+/*
+ * custom_private for a node in the place of a Sort, with those of the flags that its child allows; the columns
+ * (palloc'd); and where it has a setting.  in_workers: which workers run.
+ */
+extern List *gs_plan_write(const Sort *sort, int flags, bool in_workers);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 

@@ -52,14 +52,12 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 			   List *children)
 {
 	Sort	   *sort = linitial_node(Sort, children);
-	Plan	   *child = outerPlan(sort);
 	int			flags = linitial_int(path->custom_private);
 	CustomScan *scan;
 	CustomScan *feed;
 
 	gs_tlist_find_columns(sort);
-	scan = make_custom_scan(path, tlist, child, gs_plan_write(sort, gs_plan_flags(child, flags, false)),
-							&gs_sort_node);
+	scan = make_custom_scan(path, tlist, outerPlan(sort), gs_plan_write(sort, flags, false), &gs_sort_node);
 	feed = gs_plan_feed(scan);
 	if (feed)
 		feed->custom_private = copyObject(scan->custom_private);

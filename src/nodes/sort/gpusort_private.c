@@ -20,6 +20,7 @@
 
 #include "compat.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 
 CustomScan *
@@ -32,13 +33,14 @@ gs_plan_feed(const CustomScan *sort)
 }
 
 List *
-gs_plan_write(const Sort *sort, int flags)
+gs_plan_write(const Sort *sort, int flags, bool in_workers)
 {
 	List	   *nulls_first = NIL;
 	List	   *settings = NIL;
 
 	for (int i = 0; i < sort->numCols; i++)
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+	flags = gs_plan_flags(outerPlan(sort), flags, in_workers);
 	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
 		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
 	return list_make3(gs_columns_write(&(GsColumns){sort->numCols, sort->sortColIdx, sort->sortOperators,
