@@ -117,8 +117,9 @@ init_column(GpuPercentileState *state, const Aggref *call)
 }
 
 static void
-init_function(GpuPercentileState *state, const Aggref *call, int column)
+init_function(GpuPercentileState *state, const List *scan_tlist, int column)
 {
+	const Aggref *call = castNode(Aggref, list_nth_node(TargetEntry, scan_tlist, column)->expr);
 	Function   *function = &state->functions[state->n_functions++];
 
 	function->column = column;
@@ -161,8 +162,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->functions = palloc0(state->columns.n * sizeof(Function));
 	for (int i = 0; i < state->columns.n; i++)
 		if (state->columns.attnos[i] == 0)
-			init_function(state, castNode(Aggref, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr),
-						  i);
+			init_function(state, plan->custom_scan_tlist, i);
 	init_column(state, castNode(Aggref, llast_node(TargetEntry, plan->custom_scan_tlist)->expr));
 	gs_columns_check(&groups);
 	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);

@@ -91,8 +91,8 @@ typedef enum GsPlanSetting
 #define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
 
 /*
- * custom_private for a node in the place of a Sort, with those of the flags that its child allows; the columns
- * (palloc'd); and where it has a setting.  in_workers: which workers run.
+ * custom_private for a node in the place of a Sort, with those of the flags that its child allows; the
+ * columns (palloc'd); and where it has a setting.  in_workers: workers run the child.
  */
 extern List *gs_plan_write(const Sort *sort, int flags, bool in_workers);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys);
