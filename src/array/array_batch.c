@@ -476,8 +476,7 @@ forget_row(GsArrayBatch *batch)
 }
 
 bool
-gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, bool may_be_large,
-				   Datum *sorted)
+gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, Datum *sorted)
 {
 	GsArrayStream *stream = batch->stream;
 
@@ -499,7 +498,7 @@ gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, 
 		bytes = plain_bytes(array);
 		if (likely(MAXALIGN(bytes) <= room_left(chunk)))
 			sorted[i] = PointerGetDatum(put_into_chunk(batch, i, array, bytes));
-		else if (batch->rows == 0 && may_be_large)
+		else if (batch->rows == 0)
 			sorted[i] = PointerGetDatum(put_beside(batch, i, array, bytes));
 		else
 		{

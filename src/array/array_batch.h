@@ -63,11 +63,10 @@ extern GsArrayBatch *gs_array_batch_begin(GsArrayStream *stream, bool may_use_de
 
 /*
  * Add a row's arrays, one for each call; sorted[i] will be the result.  NULLs
- * are passed on.  False: the batch is full, and the row not in it; or the row
- * has an array that no chunk has room for, and may_be_large is not set.
+ * are passed on.  False: the batch is full, and the row not in it.
  */
 extern bool gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls,
-							   bool may_be_large, Datum *sorted);
+							   Datum *sorted);
 
 /* Is the batch going to the device? */
 extern bool gs_array_batch_on_device(const GsArrayBatch *batch);

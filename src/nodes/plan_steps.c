@@ -101,7 +101,7 @@ report(GsStepContext *context, Plan *plan)
 {
 	/* a GpuChoice has a sort to do, too */
 	if (!context->is_second)
-		gs_decline_node(plan);
+		gs_refuse_node(plan);
 	return plan;
 }
 

@@ -265,7 +265,7 @@ is_volatile_called(Oid function, void *context)
 /*
  * As contain_volatile_functions() does it, which looks neither into the functions of
  * an aggregate nor into the constraints of a domain.  Any constraint counts as
- * volatile here.  scope: a GsVolatileScope.
+ * volatile here: at worst a plan is not run a second time.  scope: a GsVolatileScope.
  */
 static bool
 is_volatile_node(Node *node, void *scope)

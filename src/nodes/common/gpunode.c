@@ -305,11 +305,30 @@ gs_explain_columns(const char *name, CustomScanState *node, List *ancestors, con
 	ExplainPropertyList(name, keys, es);
 }
 
+void
+gs_explain_computed(const char *name, CustomScanState *node, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	List	   *columns = NIL;
+	ListCell   *lc;
+
+	foreach(lc, plan->custom_scan_tlist)
+	{
+		Node	   *expr = (Node *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!IsA(expr, Var))
+			columns = lappend(columns, deparse_expression(expr, context, gs_compat_explain_prefix(es),
+														  false));
+	}
+	ExplainPropertyList(name, columns, es);
+}
+
 /*
  * How many rows the executor was asked for.  ExecutorRun() does not tell the nodes.  So its hook keeps what
- * it was called with, for as long as the call takes; calls nest, where functions run queries.
- * Rows that are not asked for by ExecutorRun() are asked for one by one, as far
- * as anybody knows: those of a WITH query that ExecutorFinish() completes.
+ * it was called with, for as long as the call takes.  Calls nest if functions run queries.  Outside of
+ * ExecutorRun(), for example while ExecutorFinish() completes a WITH query, rows are assumed to be asked
+ * for one by one.
  */
 typedef struct Run
 {

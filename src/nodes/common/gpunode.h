@@ -6,7 +6,7 @@
  *
  * Each is a CustomScan over its child in lefttree, where PostgreSQL takes care of
  * the child in every respect: references, parameters, rescans, instrumentation,
- * EXPLAIN.
+ * EXPLAIN.  GpuChoice has a second child, in righttree.
  *
  *-------------------------------------------------------------------------
  */
@@ -71,6 +71,10 @@ extern GsColumns gs_columns_of_groups(const Plan *plan);
 /* EXPLAIN's field of this name: the columns. */
 extern void gs_explain_columns(const char *name, struct CustomScanState *node, List *ancestors,
 							   const GsColumns *columns, struct ExplainState *es);
+
+/* The same: the columns of its scan tuple that the node computes. */
+extern void gs_explain_computed(const char *name, struct CustomScanState *node, List *ancestors,
+								struct ExplainState *es);
 
 /* The columns of a node's scan tuple, custom_scan_tlist. */
 typedef struct GsScanColumns

@@ -4,8 +4,8 @@
  *	  The node GpuChoice, which has two plans for the same groups, and executes one of them.
  *
  * The outer one sorts: above a GpuSort.  The inner one is PostgreSQL's own, which hashes.  How many
- * groups there are decides which is faster, and the planner often only guesses that: of an
- * expression without statistics it supposes that each row has another value.  The GpuSort looks
+ * groups there are decides which is faster, and the planner often only guesses that: it assumes that an
+ * expression without statistics is different in every row.  The GpuSort looks
  * at its first rows, and declines where they have few groups (group_sample.h).  It has
  * returned no row then, and the inner plan begins.
  *

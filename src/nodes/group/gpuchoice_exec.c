@@ -4,8 +4,7 @@
  *	  The executor node GpuChoice: returns the rows of one of its two plans.
  *
  * The outer plan is asked for its first row.  If the GpuSort below it has declined then, the inner
- * one is executed, also when the node is rescanned: what was found once is expected to be so
- * again.
+ * one is executed.  Once it was chosen, it is executed in all rescans.
  *
  * The inner plan's state is made when the plan is chosen.  A HashAggregate takes memory for all groups that
  * it expects as soon as it has a state, and JIT would compile both plans.  EXPLAIN makes a state that

@@ -221,7 +221,7 @@ gs_group_count(GsStepContext *context, Plan *plan)
 	result = make_node(plan, &input.sort->scan.plan, GS_GROUP_COUNTED, NULL, false, &input);
 	if (result != plan)
 	{
-		gs_plan_keep_unique(input.sort);
+		*gs_plan_setting(input.sort, GS_PLAN_UNIQUE) = true;
 		gs_plan_forget_order(input.sort, true);
 	}
 	return result;

@@ -58,6 +58,7 @@ typedef struct Point
 /* One of the functions, and what it returns for the current group. */
 typedef struct Function
 {
+	int			column;			/* of the scan tuple, from 0 */
 	Oid			function;
 	ExprState  *argument;
 	bool		is_array;		/* argument and result are */
@@ -72,6 +73,7 @@ typedef struct Function
 typedef struct GpuPercentileState
 {
 	CustomScanState css;
+	GsScanColumns columns;
 	int			n_functions;
 	Function   *functions;
 	bool		plain;			/* without GROUP BY */
@@ -115,10 +117,12 @@ init_column(GpuPercentileState *state, const Aggref *call)
 }
 
 static void
-init_function(GpuPercentileState *state, const Aggref *call)
+init_function(GpuPercentileState *state, const List *scan_tlist, int column)
 {
+	const Aggref *call = castNode(Aggref, list_nth_node(TargetEntry, scan_tlist, column)->expr);
 	Function   *function = &state->functions[state->n_functions++];
 
+	function->column = column;
 	function->function = call->aggfnoid;
 	/* as Agg would */
 	gs_compat_check_execute(function->function, GetUserId(), OBJECT_AGGREGATE);
@@ -137,7 +141,6 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	List	   *options = list_nth(private, GS_PERCENTILE_OPTIONS);
 	GsColumns	groups = gs_columns_read(list_nth(private, GS_PERCENTILE_GROUPS));
 	TupleDesc	desc;
-	int			n_columns = list_length(outerPlan(plan)->targetlist);
 
 	Assert(!(eflags & (EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)));
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags | EXEC_FLAG_MARK);
@@ -155,9 +158,11 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	state->plain = linitial_int(options) != 0;
 	state->first_only = lsecond_int(options) != 0;
 	gs_reader_init(&state->reader, outerPlanState(node));
-	state->functions = palloc0((list_length(plan->custom_scan_tlist) - n_columns) * sizeof(Function));
-	for (int i = n_columns; i < list_length(plan->custom_scan_tlist); i++)
-		init_function(state, castNode(Aggref, list_nth_node(TargetEntry, plan->custom_scan_tlist, i)->expr));
+	gs_scan_columns_read(&state->columns, plan);
+	state->functions = palloc0(state->columns.n * sizeof(Function));
+	for (int i = 0; i < state->columns.n; i++)
+		if (state->columns.attnos[i] == 0)
+			init_function(state, plan->custom_scan_tlist, i);
 	init_column(state, castNode(Aggref, llast_node(TargetEntry, plan->custom_scan_tlist)->expr));
 	gs_columns_check(&groups);
 	state->matcher = gs_row_matcher_create(node, &state->reader, &groups, NULL);
@@ -550,15 +555,14 @@ static TupleTableSlot *
 return_row(GpuPercentileState *state, TupleTableSlot *row)
 {
 	TupleTableSlot *scan = state->css.ss.ss_ScanTupleSlot;
-	int			n_columns = row->tts_tupleDescriptor->natts;
 
-	slot_getallattrs(row);
-	memcpy(scan->tts_values, row->tts_values, n_columns * sizeof(Datum));
-	memcpy(scan->tts_isnull, row->tts_isnull, n_columns * sizeof(bool));
+	gs_scan_columns_set(&state->columns, row, scan);
 	for (int i = 0; i < state->n_functions; i++)
 	{
-		scan->tts_values[n_columns + i] = state->functions[i].value;
-		scan->tts_isnull[n_columns + i] = state->functions[i].isnull;
+		const Function *function = &state->functions[i];
+
+		scan->tts_values[function->column] = function->value;
+		scan->tts_isnull[function->column] = function->isnull;
 	}
 	state->n_returned++;
 	return ExecStoreVirtualTuple(scan);
@@ -587,21 +591,8 @@ exec(CustomScanState *node)
 }
 
 static void
-end(CustomScanState *node)
+forget_rows(GpuPercentileState *state)
 {
-	GpuPercentileState *state = (GpuPercentileState *) node;
-
-	ExecClearTuple(state->first);
-	ExecClearTuple(state->next);
-	gs_reader_reset(&state->reader);
-	ExecEndNode(outerPlanState(node));
-}
-
-static void
-rescan(CustomScanState *node)
-{
-	GpuPercentileState *state = (GpuPercentileState *) node;
-
 	ExecClearTuple(state->first);
 	ExecClearTuple(state->next);
 	gs_reader_reset(&state->reader);
@@ -611,6 +602,19 @@ rescan(CustomScanState *node)
 	state->n_returned = 0;
 	state->n_values = 0;
 	state->done = false;
+}
+
+static void
+end(CustomScanState *node)
+{
+	forget_rows((GpuPercentileState *) node);
+	ExecEndNode(outerPlanState(node));
+}
+
+static void
+rescan(CustomScanState *node)
+{
+	forget_rows((GpuPercentileState *) node);
 	if (outerPlanState(node)->chgParam == NULL)
 		ExecReScan(outerPlanState(node));
 }

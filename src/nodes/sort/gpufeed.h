@@ -18,12 +18,9 @@
 #include "sort/sort.h"
 
 /*
- * What GpuSort sees of a feed node below it.
- *
  * Before the feed nodes run, the leader's is told where to feed: to a sort's
  * session, or nowhere (NULL), which makes all feed nodes pass rows on.
  */
-extern bool gs_feed_is_feed(PlanState *state);
 extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
 
 #endif							/* GS_GPUFEED_H */

@@ -55,18 +55,12 @@ typedef struct GpuFeedState
 	uint64		rows;			/* handed over; in the leader, by all */
 } GpuFeedState;
 
-bool
-gs_feed_is_feed(PlanState *state)
-{
-	return state && gs_node_is(state->plan, &gs_feed_node);
-}
-
 void
 gs_feed_set_sort(PlanState *state, GsSort *sort)
 {
 	GpuFeedState *feed = (GpuFeedState *) state;
 
-	Assert(gs_feed_is_feed(state));
+	Assert(gs_node_is(state->plan, &gs_feed_node));
 	feed->sort = sort;
 	feed->session = gs_client_handle(sort ? gs_sort_client(sort) : NULL);
 	/* Gather passes it on to the workers, when it launches them */
@@ -239,6 +233,7 @@ estimate_dsm(CustomScanState *node, ParallelContext *pcxt)
 	return sizeof(GsFeedShared);
 }
 
+/* Before workers are launched, each time. */
 static void
 initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -246,16 +241,6 @@ initialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 
 	state->shared = (GsFeedShared *) coordinate;
 	pg_atomic_init_u64(&state->shared->rows, 0);
-	state->shared->session = state->session;
-}
-
-static void
-reinitialize_dsm(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
-{
-	GpuFeedState *state = (GpuFeedState *) node;
-
-	state->shared = (GsFeedShared *) coordinate;
-	pg_atomic_write_u64(&state->shared->rows, 0);
 	state->shared->session = state->session;
 }
 
@@ -281,7 +266,7 @@ const GsNode gs_feed_node = {
 	GS_NODE(GS_FEED_NAME, GpuFeedState),
 	.exec.EstimateDSMCustomScan = estimate_dsm,
 	.exec.InitializeDSMCustomScan = initialize_dsm,
-	.exec.ReInitializeDSMCustomScan = reinitialize_dsm,
+	.exec.ReInitializeDSMCustomScan = initialize_dsm,
 	.exec.InitializeWorkerCustomScan = initialize_worker,
 	.exec.ShutdownCustomScan = shutdown,
 };

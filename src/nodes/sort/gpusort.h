@@ -77,6 +77,7 @@ typedef enum GsPlanItem
 typedef enum GsPlanSetting
 {
 	GS_PLAN_FLAGS,				/* GS_PLAN_FLAG_ below */
+	GS_PLAN_UNIQUE,				/* GsSortKeep.unique */
 	GS_PLAN_BOUND,				/* rows that will be asked for at most, from the first one on; 0: not known */
 	GS_PLAN_GROUP_COLS,			/* GsSortKeep.group_cols, */
 	GS_PLAN_GROUP_FIRST,		/* group_first, */
@@ -88,11 +89,12 @@ typedef enum GsPlanSetting
 
 #define GS_PLAN_FLAG_RERUN	1	/* the child may be run a second time */
 #define GS_PLAN_FLAG_REPEATABLE	2	/* and returns the very same rows then */
-#define GS_PLAN_FLAG_UNIQUE	4	/* of rows that are equal in all sort columns, one
-								 * is enough: the first */
 
-/* custom_private by the columns of a Sort, the columns (palloc'd), and where it has a setting. */
-extern List *gs_plan_private(const Sort *sort, int flags);
+/*
+ * custom_private for a node in the place of a Sort, with those of the flags that its child allows; the
+ * columns (palloc'd); and where it has a setting.  in_workers: workers run the child.
+ */
+extern List *gs_plan_write(const Sort *sort, int flags, bool in_workers);
 extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
@@ -117,9 +119,8 @@ extern bool gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, 
 /* Does it return columns only, so that nobody notices what is not computed for some rows? */
 extern bool gs_plan_returns_columns(const CustomScan *plan);
 
-/* The rows that a plan needs of its sort; the second notes that one of equal rows is enough. */
+/* The rows that a plan needs of its sort. */
 extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
-extern void gs_plan_keep_unique(CustomScan *plan);
 
 /*
  * The order of a GpuSort's rows does not matter, only which of them are equal: sort texts by their

@@ -96,8 +96,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	eflags &= ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 
-	if (IsA(outerPlanState(node), GatherState) &&
-		gs_feed_is_feed(outerPlanState(outerPlanState(node))))
+	if (gs_plan_feed(plan))
 	{
 		state->gather = outerPlanState(node);
 		state->feed = outerPlanState(state->gather);

@@ -17,10 +17,9 @@
  * rank() <= n, together with the peers of the last one.  Without a partition all rows are one
  * group.  Its other functions must need no row but those that went by.
  *
- * What is above still compares rows: GpuSort drops those only whose keys tell that
- * they are equal.  So nothing is asked of it but that no row is lost; for which the
- * equality of the sort must be that of the node above, operator and collation, column
- * by column.
+ * The node above still compares rows, because GpuSort drops only rows whose keys tell that they are equal.
+ * GpuSort has to keep every row that is needed.  It does if its equality, operator and collation, column by
+ * column, is that of the node above.
  *
  * A Limit's bound reaches a sort as in PostgreSQL (gs_plan_bound_below()), and
  * here through a Unique, each of whose groups is one row of the sort then.
@@ -281,7 +280,7 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 	if (!compares_keys(&context, gs_columns_of_groups(parent)) ||
 		(IsA(parent, Agg) && !agg_takes_one_of_equal(&context, (const Agg *) parent)))
 		return parent;
-	gs_plan_keep_unique(sort);
+	*gs_plan_setting(sort, GS_PLAN_UNIQUE) = true;
 	if (IsA(parent, Agg) || !compares_first_keys(&context))
 		return parent;
 	n = bms_num_members(context.compared);

@@ -28,9 +28,9 @@
 #include "plan/sort_cost.h"
 
 /*
- * May the cheapest path be gone?  One in the right order was itself added to
- * ordered_rel, and freed if a Gather Merge then turned out to be cheaper.  Below
- * grouping that one was among the cheapest path's rivals before.
+ * May the cheapest path be gone?  PostgreSQL adds an input path that is in the right order to ordered_rel
+ * itself, and add_path() frees it if a Gather Merge is cheaper.  That cannot happen if the input is
+ * no upper relation: there the Gather Merge has competed with the cheapest path before.
  */
 static bool
 may_be_freed(const RelOptInfo *input_rel, const RelOptInfo *ordered_rel)

@@ -85,7 +85,7 @@ cost_settling(PlannerInfo *root, const List *pathkeys, int n_columns, double row
 	return gs_cost_settling(rows, estimate_num_groups(root, exprs, rows, NULL, NULL));
 }
 
-/* Which member of a class a plan sorts by is not known yet, so all must do. */
+/* It is not known yet by which member of a class the plan will sort, so each must be possible. */
 bool
 gs_offer_complete(PlannerInfo *root, GsOffer *offer)
 {

@@ -38,7 +38,8 @@ struct GsOffer
 	double		rows;			/* that are sorted, */
 	double		rows_back;		/* and that GpuSort returns of them */
 	Cost		settling;		/* of what the keys do not tell; found by gs_offer_complete() */
-	bool		in_order_too;	/* offer it for rows that are in order, too */
+	bool		in_order_too;	/* offer it also if the serial path is in order: what is above would
+								 * sort once more, or the caller knows that it is not */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
 
 	/* What wants the order, over a GpuSort; NULL: it cannot be made.  Not set: nothing is above it. */
@@ -49,7 +50,7 @@ struct GsOffer
 };
 
 /*
- * The question to begin with, as it is cheap: may it be worth while to sort these rows for the relation?
+ * Ask this first, because it is cheap: could sorting these rows for the relation pay off?
  * forced: gpusort.force counts here, and is on.  Inline, because it is asked of each pair of tables.
  */
 static inline bool

@@ -52,14 +52,12 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 			   List *children)
 {
 	Sort	   *sort = linitial_node(Sort, children);
-	Plan	   *child = outerPlan(sort);
 	int			flags = linitial_int(path->custom_private);
 	CustomScan *scan;
 	CustomScan *feed;
 
 	gs_tlist_find_columns(sort);
-	scan = make_custom_scan(path, tlist, child, gs_plan_private(sort, gs_plan_flags(child, flags, false)),
-							&gs_sort_node);
+	scan = make_custom_scan(path, tlist, outerPlan(sort), gs_plan_write(sort, flags, false), &gs_sort_node);
 	feed = gs_plan_feed(scan);
 	if (feed)
 		feed->custom_private = copyObject(scan->custom_private);
@@ -87,9 +85,8 @@ const CustomPathMethods gs_feed_path_methods = {
 /*
  * A GpuSort made from a path has its child's unfinished target list, which EXPLAIN cannot print in every
  * case (above set operations), and whose columns were found by looking for equal expressions: but two
- * calls of random() are equal and have two values.  Its columns are the child's first ones.  And what
- * makes it unsafe to run the child again may have been out of sight, in a subquery that was
- * planned already.
+ * calls of random() are equal and have two values.  Its columns are the child's first ones.  Also, a
+ * subquery that was planned before may have a reason not to run the child again.
  */
 Plan *
 gs_sort_finish(GsStepContext *context, Plan *plan)

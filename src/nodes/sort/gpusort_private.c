@@ -20,6 +20,7 @@
 
 #include "compat.h"
 #include "nodes/sort/gpusort.h"
+#include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 
 CustomScan *
@@ -32,13 +33,14 @@ gs_plan_feed(const CustomScan *sort)
 }
 
 List *
-gs_plan_private(const Sort *sort, int flags)
+gs_plan_write(const Sort *sort, int flags, bool in_workers)
 {
 	List	   *nulls_first = NIL;
 	List	   *settings = NIL;
 
 	for (int i = 0; i < sort->numCols; i++)
 		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
+	flags = gs_plan_flags(outerPlan(sort), flags, in_workers);
 	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
 		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
 	return list_make3(gs_columns_write(&(GsColumns){sort->numCols, sort->sortColIdx, sort->sortOperators,
@@ -54,20 +56,14 @@ gs_plan_setting(const CustomScan *plan, GsPlanSetting setting)
 void
 gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
 {
-	keep->unique = (*gs_plan_setting(plan, GS_PLAN_FLAGS) & GS_PLAN_FLAG_UNIQUE) != 0;
+	keep->unique = *gs_plan_setting(plan, GS_PLAN_UNIQUE) != 0;
 	keep->limit = *gs_plan_setting(plan, GS_PLAN_BOUND);
 	keep->group_cols = *gs_plan_setting(plan, GS_PLAN_GROUP_COLS);
 	keep->group_first = *gs_plan_setting(plan, GS_PLAN_GROUP_FIRST);
 	keep->group_ties = *gs_plan_setting(plan, GS_PLAN_GROUP_TIES) != 0;
 }
 
-void
-gs_plan_keep_unique(CustomScan *plan)
-{
-	*gs_plan_setting(plan, GS_PLAN_FLAGS) |= GS_PLAN_FLAG_UNIQUE;
-}
-
-/* Is it an operator of texts?  Those that are the same under one deterministic collation are so under all. */
+/* Is it a text operator?  Texts that are equal under one deterministic collation are so under all. */
 static bool
 takes_texts(Oid sort_operator)
 {

@@ -40,11 +40,25 @@
 #include "plan/sort_refuse.h"
 #include "service/service_client.h"
 
-/* A node that returns its scan tuple, of tlist's columns, as it is. */
+/* These two return their scan tuples, of tlist's columns, as they are. */
 static CustomScan *
-make_node(const GsNode *node, const Plan *like, List *tlist, Plan *child, List *private)
+make_sort(const Plan *like, List *tlist, Plan *child, List *private)
 {
-	return gs_node_make(node, like, gs_node_index_tlist(tlist), tlist, child, private);
+	CustomScan *scan = gs_node_make(&gs_sort_node, like, gs_node_index_tlist(tlist), tlist, child, private);
+
+	scan->scan.plan.initPlan = like->initPlan;
+	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
+	return scan;
+}
+
+static CustomScan *
+make_feed(const Plan *like, List *tlist, Plan *child, List *private)
+{
+	CustomScan *scan = gs_node_make(&gs_feed_node, like, gs_node_index_tlist(tlist), tlist, child, private);
+
+	scan->scan.plan.parallel_aware = true;
+	scan->scan.plan.parallel_safe = true;
+	return scan;
 }
 
 /* Can gpusort do this sort?  Says so if not. */
@@ -62,7 +76,7 @@ is_possible(const Sort *sort)
 	/* the paths that gpusort offers for these have been compared by cost */
 	if (desc->ended && !gs_guc_force)
 	{
-		gs_decline_sort(sort, sort->plan.plan_rows, "keys would not hold all of its columns");
+		gs_refuse_by_cost(sort, sort->plan.plan_rows, "keys would not hold all of its columns");
 		return false;
 	}
 	if (!gs_client_service_ready())
@@ -102,7 +116,7 @@ is_worth_while(const GsStepContext *context, const Sort *node, double processes,
 		reason = "PostgreSQL's sort costs less";
 	else
 		return true;
-	gs_decline_sort(node, rows, reason);
+	gs_refuse_by_cost(node, rows, reason);
 	return false;
 }
 
@@ -125,19 +139,11 @@ passes_rows_on(const Plan *gather)
 	return true;
 }
 
-/* custom_private for a node in the place of a Sort. */
-static List *
-make_private(const Sort *sort, int flags, bool in_workers)
-{
-	return gs_plan_private(sort, gs_plan_flags(outerPlan(sort), flags, in_workers));
-}
-
 Plan *
 gs_sort_replace(GsStepContext *context, Plan *plan)
 {
 	Sort	   *sort = (Sort *) plan;
 	Plan	   *child = outerPlan(sort);
-	CustomScan *scan;
 
 	/* below a Gather Merge it is replaced with that one, or not at all */
 	if ((context->parent && IsA(context->parent, GatherMerge)) ||
@@ -148,20 +154,13 @@ gs_sort_replace(GsStepContext *context, Plan *plan)
 	{
 		/* the workers are there already: let them feed */
 		Plan	   *partial = outerPlan(child);
-		List	   *tlist = gs_node_outer_tlist(partial->targetlist);
-		CustomScan *feed = make_node(&gs_feed_node, partial, tlist, partial,
-									 make_private(sort, context->flags, true));
+		CustomScan *feed = make_feed(partial, gs_node_outer_tlist(partial->targetlist), partial,
+									 gs_plan_write(sort, context->flags, true));
 
 		feed->scan.plan.plan_node_id = ++context->last_node_id;
-		feed->scan.plan.parallel_aware = true;
-		feed->scan.plan.parallel_safe = true;
 		outerPlan(child) = &feed->scan.plan;
 	}
-	scan = make_node(&gs_sort_node, plan, plan->targetlist, child,
-					 make_private(sort, context->flags, false));
-	scan->scan.plan.initPlan = plan->initPlan;
-	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	return &scan->scan.plan;
+	return &make_sort(plan, plan->targetlist, child, gs_plan_write(sort, context->flags, false))->scan.plan;
 }
 
 Plan *
@@ -179,12 +178,10 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 		!is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
-	private = make_private(sort, context->flags, true);
+	private = gs_plan_write(sort, context->flags, true);
 
-	feed = make_node(&gs_feed_node, &sort->plan, sort->plan.targetlist, outerPlan(sort),
-					 copyObject(private));
+	feed = make_feed(&sort->plan, sort->plan.targetlist, outerPlan(sort), copyObject(private));
 	feed->scan.plan.initPlan = sort->plan.initPlan;
-	feed->scan.plan.parallel_aware = true;
 
 	gather = makeNode(Gather);
 	gather->plan = merge->plan;
@@ -204,21 +201,18 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 	 * sorting.  Where it computed nothing its target list matters all the same:
 	 * at the top of a plan it has the names, and says which columns are junk.
 	 */
-	scan = make_node(&gs_sort_node, &merge->plan, gs_node_outer_tlist(sort->plan.targetlist),
-					 &gather->plan, private);
+	scan = make_sort(&merge->plan, gs_node_outer_tlist(sort->plan.targetlist), &gather->plan, private);
 	scan->scan.plan.targetlist = copyObject(plan->targetlist);
 	ChangeVarNodes((Node *) scan->scan.plan.targetlist, OUTER_VAR, INDEX_VAR, 0);
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
-	scan->scan.plan.initPlan = merge->plan.initPlan;
-	scan->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
 	return &scan->scan.plan;
 }
 
 /*
  * Is this a node that the steps look at more closely?  A Sort that costs no more
  * than a GpuSort's setup is not worth while, whatever else is true
- * of it (is_worth_while()).  What is above a Sort may cost less than it does, so
- * no other node can tell.
+ * of it (is_worth_while()).  A node above a Sort, such as a Limit, can cost less than the
+ * Sort, so each Sort is looked at.
  */
 static void
 note_sort(Plan **plan, void *found)

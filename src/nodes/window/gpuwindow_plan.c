@@ -225,7 +225,7 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	reason = refuse_window(window, columns);
 	if (reason)
 	{
-		gs_decline_window(reason);
+		gs_refuse_window(reason);
 		return plan;
 	}
 	foreach(lc, columns)
