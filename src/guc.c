@@ -26,6 +26,9 @@
 /* 16 TB: more than any device has, so that a wrong unit is noticed. */
 #define MAX_DEVICE_MEMORY_MB	(16 * 1024 * 1024)
 
+/* Documented in test/README.md; users need to know nothing of these settings. */
+#define FOR_DEVELOPERS	(GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE)
+
 bool		gs_guc_enabled = true;
 bool		gs_guc_index_build = true;
 bool		gs_guc_log_refusals = false;
@@ -151,7 +154,7 @@ define_server_settings(void)
 							"Sets the number of threads of the host device.",
 							"Zero means one for each processor core.",
 							&gs_guc_host_threads, 0, 0, 1024,
-							PGC_POSTMASTER, 0, NULL, NULL, NULL);
+							PGC_POSTMASTER, FOR_DEVELOPERS, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.staging_memory",
 							"Sets the size of the shared memory through which rows go to the device and back.",
 							NULL,
@@ -187,7 +190,7 @@ gs_guc_define(bool preloading)
 							"The time counts from when another sort in the queue got some; a sort waits "
 							"at most ten times as long. Zero means not to wait.",
 							&gs_guc_wait_timeout_ms, 1000, 0, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+							PGC_USERSET, GUC_UNIT_MS | FOR_DEVELOPERS, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.role_memory",
 							"Sets the maximum memory of all devices that the sorts of a role together may hold.",
 							"A sort that would need more uses temporary files, its own or those of the role's "
@@ -204,12 +207,12 @@ gs_guc_define(bool preloading)
 							 "Sets the planner's estimate of the cost of sending one row to the device.",
 							 NULL,
 							 &gs_guc_feed_row_cost, 0.01, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpusort.fetch_row_cost",
 							 "Sets the planner's estimate of the cost of taking one sorted row back.",
 							 NULL,
 							 &gs_guc_fetch_row_cost, 0.003, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
 
 	for (int i = 0; i < GS_N_ENGINES; i++)
 	{
@@ -220,17 +223,17 @@ gs_guc_define(bool preloading)
 							 "Selects the algorithm by which a GPU sorts.",
 							 "All but \"auto\" are published algorithms, for comparison.",
 							 &gs_guc_engine, GS_ENGINE_AUTO, engine_choices,
-							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
+							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.force",
 							 "Makes gpusort take every sort that it supports, regardless of cost and size.",
 							 "This is for tests and benchmarks.",
 							 &gs_guc_force, false,
-							 PGC_USERSET, GUC_NOT_IN_SAMPLE | GUC_EXPLAIN, NULL, NULL, NULL);
+							 PGC_USERSET, GUC_EXPLAIN | FOR_DEVELOPERS, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpusort.sorts_only",
 							 "Makes gpusort sort only, below PostgreSQL's own nodes.",
 							 "This is for developers.",
 							 &gs_guc_sorts_only, false,
-							 PGC_USERSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
+							 PGC_USERSET, FOR_DEVELOPERS, NULL, NULL, NULL);
 	gs_fault_define_setting();
 
 	/*

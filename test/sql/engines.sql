@@ -34,14 +34,26 @@ BEGIN
 END
 $$;
 
+-- pg_settings does not show the setting
+CREATE FUNCTION engines() RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+	hint text;
+BEGIN
+	SET gpusort.engine = 'other';
+EXCEPTION WHEN invalid_parameter_value THEN
+	GET STACKED DIAGNOSTICS hint = PG_EXCEPTION_HINT;
+	RETURN string_to_array(rtrim(split_part(hint, ': ', 2), '.'), ', ');
+END
+$$;
+
 SELECT engine, order_by,
 	set_config('gpusort.engine', engine, false) = engine AS set,
 	same_order('engines_t', order_by, 'row(' || trim(regexp_replace(order_by, 'DESC', '', 'g')) || ')') AS result,
 	engine_shown(engine, order_by) AS shown
-FROM unnest((SELECT enumvals FROM pg_settings WHERE name = 'gpusort.engine')) WITH ORDINALITY AS e (engine, n),
+FROM unnest(engines()) WITH ORDINALITY AS e (engine, n),
 	unnest(ARRAY['small', 'large DESC', 'id, small', 'path', 'comb', 'zeros', 'equal', 'equal, path DESC'])
 	WITH ORDINALITY AS o (order_by, m)
 ORDER BY n, m;
 RESET gpusort.engine;
 DROP TABLE engines_t, keys_direction;
-DROP FUNCTION engine_shown, four_orders, same_order, keys_taken, keys_rank;
+DROP FUNCTION engines, engine_shown, four_orders, same_order, keys_taken, keys_rank;

@@ -23,9 +23,8 @@ SELECT count(*) FROM gpusort_activity;
 
 SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals
 FROM pg_settings
-WHERE name LIKE 'gpusort.%' AND name NOT IN ('gpusort.fault', 'gpusort.device', 'gpusort.devices', 'gpusort.engine')
+WHERE name LIKE 'gpusort.%' AND name NOT IN ('gpusort.fault', 'gpusort.device', 'gpusort.devices')
 ORDER BY name COLLATE "C";
-SELECT setting, context, unnest(enumvals) FROM pg_settings WHERE name = 'gpusort.engine';
 SHOW gpusort.staging_memory;
 
 -- settings of the server cannot be changed in a session
