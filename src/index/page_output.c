@@ -18,9 +18,9 @@
  *	  lays out, and workers write, all at once.
  *
  *	  Pages lie in shared memory.  The leader collects those that are laid out until there are as many as
- *	  a WAL record can name.  Such a batch goes to each worker in turn, by a queue of block and page numbers.
- *	  The worker logs it by one record, writes the pages where they lie, and sends their numbers back by
- *	  another queue.  Without a free page the leader waits for the oldest batch.
+ *	  a WAL record can name.  Such a batch goes to the worker with least to do, by a queue of block and
+ *	  page numbers.  The worker logs it by one record, writes the pages where they lie, and sends their
+ *	  numbers back by another queue.  Without a free page the leader waits for a batch.
  *
  * Segments
  *	  All batches must have ended before the first block of a new segment of the file is written.  The leader
@@ -38,10 +38,12 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
+#include "storage/latch.h"
 #include "storage/proc.h"
 #include "storage/shm_mq.h"
 #include "storage/smgr.h"
 #include "utils/rel.h"
+#include "utils/wait_event.h"
 
 #include "index/index_workers.h"
 #include "index/page_direct.h"
@@ -100,6 +102,7 @@ typedef struct Queues
 {
 	shm_mq_handle *full;
 	shm_mq_handle *free;
+	int			n_batches;		/* that the worker has; the leader's */
 } Queues;
 
 typedef struct Relay
@@ -110,8 +113,8 @@ typedef struct Relay
 	BlockNumber segment_end;	/* blocks from here on need a new segment */
 	int			n_workers;
 	Queues	   *queues;			/* of each */
-	uint64		n_sent;			/* batches; the workers take turns */
-	uint64		n_returned;		/* of them */
+	int			current;		/* worker that was given the last batch */
+	int			n_batches;		/* that workers have */
 	int			n_full;
 	FullPage	full[BATCH_PAGES];	/* the next batch */
 	int			n_free;
@@ -199,7 +202,7 @@ begin_relay(Relation heap, Relation index, bool concurrent, int n_workers)
 	relay->n_free = shared_page_count(relay->n_workers);
 	for (int i = 0; i < relay->n_free; i++)
 		relay->free[i] = i;
-	relay->queues = palloc(relay->n_workers * sizeof(Queues));
+	relay->queues = palloc0(relay->n_workers * sizeof(Queues));
 	for (int i = 0; i < relay->n_workers; i++)
 	{
 		BackgroundWorkerHandle *handle = relay->workers.context->worker[i].bgwhandle;
@@ -230,29 +233,58 @@ report_lost_worker(Relay *relay)
 static void
 send_batch(Relay *relay)
 {
-	shm_mq_handle *queue = relay->queues[relay->n_sent % relay->n_workers].full;
+	Queues	   *queues = &relay->queues[relay->current];
 
 	if (relay->n_full == 0)
 		return;
-	if (shm_mq_send(queue, relay->n_full * sizeof(FullPage), relay->full, false, true) != SHM_MQ_SUCCESS)
+	for (int i = 1; i <= relay->n_workers; i++)
+	{
+		int			worker = (relay->current + i) % relay->n_workers;
+
+		if (i == 1 || relay->queues[worker].n_batches < queues->n_batches)
+			queues = &relay->queues[worker];
+	}
+	if (shm_mq_send(queues->full, relay->n_full * sizeof(FullPage), relay->full, false, true) !=
+		SHM_MQ_SUCCESS)
 		report_lost_worker(relay);
-	relay->n_sent++;
+	relay->current = queues - relay->queues;
+	queues->n_batches++;
+	relay->n_batches++;
 	relay->n_full = 0;
 }
 
-/* Wait until the oldest batch was written. */
+/* Take a batch back that a worker has written; false: none is there. */
+static bool
+try_take_batch(Relay *relay, Queues *queues)
+{
+	void	   *data;
+	Size		bytes;
+	shm_mq_result result = shm_mq_receive(queues->free, &bytes, &data, true);
+
+	if (result == SHM_MQ_DETACHED)
+		report_lost_worker(relay);
+	if (result != SHM_MQ_SUCCESS)
+		return false;
+	memcpy(&relay->free[relay->n_free], data, bytes);
+	relay->n_free += bytes / sizeof(uint32);
+	queues->n_batches--;
+	relay->n_batches--;
+	return true;
+}
+
+/* Wait until any batch was written. */
 static void
 take_batch(Relay *relay)
 {
-	shm_mq_handle *queue = relay->queues[relay->n_returned % relay->n_workers].free;
-	void	   *data;
-	Size		bytes;
-
-	if (shm_mq_receive(queue, &bytes, &data, false) != SHM_MQ_SUCCESS)
-		report_lost_worker(relay);
-	memcpy(&relay->free[relay->n_free], data, bytes);
-	relay->n_free += bytes / sizeof(uint32);
-	relay->n_returned++;
+	for (;;)
+	{
+		for (int i = 0; i < relay->n_workers; i++)
+			if (try_take_batch(relay, &relay->queues[i]))
+				return;
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, WAIT_EVENT_PARALLEL_FINISH);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
 }
 
 /* Have all written that was put in. */
@@ -260,7 +292,7 @@ static void
 drain(Relay *relay)
 {
 	send_batch(relay);
-	while (relay->n_returned < relay->n_sent)
+	while (relay->n_batches > 0)
 		take_batch(relay);
 }
 
