@@ -539,8 +539,7 @@ gs_client_take_chunk(GsClient *client, bool for_page, int *chunk)
 			status = feeding_status(client);
 		*chunk = -1;
 		if (status == GS_CLIENT_OK)
-			*chunk = for_page ? gs_chunk_take_for_page(client->session) :
-				gs_chunk_take(client->session, false);
+			*chunk = for_page ? gs_chunk_take_for_page(client->session) : gs_chunk_take(client->session);
 		gs_unlock();
 		if (status != GS_CLIENT_OK || *chunk >= 0)
 			break;
@@ -571,7 +570,7 @@ gs_client_try_chunk(GsClient *client)
 
 	gs_lock();
 	if (session_is_mine(client) && service_serves(client))
-		chunk = gs_chunk_take(client->session, true);
+		chunk = gs_chunk_take(client->session);
 	gs_unlock();
 	return chunk;
 }

@@ -311,7 +311,7 @@ extern void gs_service_shmem_startup(void);
 extern void gs_service_shmem_off(const char *message);
 
 /* All of these: the caller holds the lock. */
-extern int	gs_chunk_take(GsSession *session, bool ahead);	/* ahead: to read.  -1: none may be taken now */
+extern int	gs_chunk_take(GsSession *session);	/* -1: none may be taken now */
 extern int	gs_chunk_take_for_page(GsSession *session); /* the same, for a page that a reader waits for */
 extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
 extern void gs_chunk_filled(int chunk); /* no longer, if it was */
