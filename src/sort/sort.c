@@ -515,7 +515,7 @@ perform_device(GsSort *sort)
 }
 
 GsSortStatus
-gs_sort_perform(GsSort *sort, bool to_end)
+gs_sort_perform(GsSort *sort)
 {
 	GsSortStatus status;
 	MemoryContext old;
@@ -548,7 +548,7 @@ gs_sort_perform(GsSort *sort, bool to_end)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client, to_end);
+		sort->rows = gs_rows_of_session(sort->client);
 		sort->first_of_equal = sort->keep.unique &&
 			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);

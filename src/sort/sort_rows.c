@@ -42,7 +42,7 @@ gs_rows_of_array(const GsLocalRow *array, uint64 n)
 }
 
 GsRows *
-gs_rows_of_session(GsClient *client, bool to_end)
+gs_rows_of_session(GsClient *client)
 {
 	GsRows	   *rows = palloc0(sizeof(GsRows));
 	const GsSession *session = gs_client_session(client);
@@ -50,7 +50,6 @@ gs_rows_of_session(GsClient *client, bool to_end)
 	rows->n = session->outcome.n_rows;
 	rows->rank = -1;
 	rows->client = client;
-	rows->to_end = to_end;
 	rows->n_pages = session->n_pages;
 	for (int i = 0; i < lengthof(rows->slots); i++)
 		rows->slots[i].chunk = -1;
@@ -284,10 +283,10 @@ find_page(GsRows *rows, int64 rank)
 
 	if (rows->memory == NULL)
 	{
-		/* a reader that may rest has not shown yet that it reads on */
+		/* the reader has not shown yet that it reads on */
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
-			status = open_page(rows, rows->sought.page, true, rows->to_end ? GS_PAGES_AHEAD : 0);
+			status = open_page(rows, rows->sought.page, true, 0);
 		rows->page_rank = rows->sought.page_rank;
 	}
 	while (status == GS_CLIENT_OK && rank >= rows->page_rank + rows->n_in_page)

@@ -57,7 +57,6 @@ typedef struct GsRows
 
 	/* rows of a session */
 	GsClient   *client;
-	bool		to_end;			/* they are read to the end without a rest */
 	uint32		range;			/* the one at hand; pages are counted in it */
 	uint64		n_pages;
 	GsPageSlot	slots[GS_PAGES_AHEAD + 1];
@@ -70,8 +69,8 @@ typedef struct GsRows
 	GsRowsPlace sought;			/* while there is none: the one to open */
 } GsRows;
 
-/* Both allocate in CurrentMemoryContext.  to_end: the rows will be read to the end without a rest. */
-extern GsRows *gs_rows_of_session(GsClient *client, bool to_end);
+/* Both allocate in CurrentMemoryContext. */
+extern GsRows *gs_rows_of_session(GsClient *client);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
 
