@@ -554,10 +554,12 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 #if PG_VERSION_NUM >= 180000
 #define gs_compat_executor_run_params	QueryDesc *query, ScanDirection direction, uint64 count
 #define gs_compat_executor_run_args		query, direction, count
+#define gs_compat_executor_run_once		true
 #else
 #define gs_compat_executor_run_params \
 	QueryDesc *query, ScanDirection direction, uint64 count, bool execute_once
 #define gs_compat_executor_run_args		query, direction, count, execute_once
+#define gs_compat_executor_run_once		execute_once
 #endif
 
 /* Does index_build() ask the planner for workers? */

@@ -388,7 +388,7 @@ static GsClientStatus
 write_table(Copying *c)
 {
 	TupleDesc	tupdesc = RelationGetDescr(c->new_heap);
-	GsRows	   *rows = gs_rows_of_session(c->client);
+	GsRows	   *rows = gs_rows_of_session(c->client, true);
 	GsClientStatus status;
 	const char *row;
 	uint32		flags;

@@ -246,7 +246,7 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 		  GsPageOutput *output, GsIndexWritten *written)
 {
 	GsGinWriter *writer = gs_gin_writer_begin(index, keys_are_distinct(index));
-	GsRows	   *rows = gs_rows_of_session(client);
+	GsRows	   *rows = gs_rows_of_session(client, true);
 	GsFallback	reason = GS_FALLBACK_NONE;
 	GsClientStatus status;
 	IndexTuple	tuples[GS_INDEX_STREAM_TUPLES];

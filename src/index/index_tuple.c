@@ -190,7 +190,7 @@ gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info, GsCl
 	stream->heap = heap;
 	stream->index = index;
 	stream->tupdesc = RelationGetDescr(index);
-	stream->rows = gs_rows_of_session(client);
+	stream->rows = gs_rows_of_session(client, true);
 	stream->context = CurrentMemoryContext;
 	stream->first = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
 	stream->unique = info->ii_Unique;

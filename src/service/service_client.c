@@ -717,6 +717,21 @@ gs_client_fallback(const GsClient *client, GsClientStatus status)
 	return status == GS_CLIENT_OVERFLOW ? client->session->overflow_reason : GS_FALLBACK_LOST;
 }
 
+int
+gs_client_promise(GsClient *client, int chunks)
+{
+	int			promised = 0;
+
+	gs_lock();
+	if (session_is_mine(client) && service_serves(client))
+	{
+		gs_session_reserve(client->session, chunks);
+		promised = client->session->reserved;
+	}
+	gs_unlock_and_wake();
+	return promised;
+}
+
 /* Ask for something in a chunk that is this backend's; the caller holds the lock. */
 static void
 begin_fetch(GsClient *client, int chunk, GsFetchKind kind)
@@ -840,6 +855,16 @@ gs_client_wait_page(GsClient *client, int *chunk, uint64 request)
 		return GS_CLIENT_OK;
 	report_failure(client);
 	return GS_CLIENT_LOST;
+}
+
+void
+gs_client_leave_page(GsClient *client, int chunk)
+{
+	gs_lock();
+	Assert(gs_chunks[chunk].session == client->number);
+	gs_page_leave(chunk);
+	gs_unlock();
+	wake_service();				/* it may be asleep for long, and is to give the page up */
 }
 
 void

@@ -116,6 +116,12 @@ extern GsClientStatus gs_client_wait_page(GsClient *client, int *chunk, uint64 r
 /* The same without waiting; false: it is on its way, or was given up. */
 extern bool gs_client_try_page(GsClient *client, int *chunk, uint64 request);
 
+/* The caller may want a page again, and does not hold it meanwhile. */
+extern void gs_client_leave_page(GsClient *client, int chunk);
+
+/* Change the session's promise of chunks, as far as can be; returns what it is now. */
+extern int	gs_client_promise(GsClient *client, int chunks);
+
 /*
  * Have the arrays of a chunk that the caller holds sorted in place, and wait
  * for it; the chunk is the caller's again then.

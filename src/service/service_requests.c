@@ -49,7 +49,7 @@ give_fetched(GsChunk *c, GsStatus status)
 	Assert(c->state == GS_CHUNK_FETCHING);
 	c->status = status;
 	if (c->fetch == GS_FETCH_PAGE)
-		gs_page_come(c - gs_chunks);
+		gs_page_leave(c - gs_chunks);
 	else
 		c->state = GS_CHUNK_FETCHED;
 }
@@ -383,7 +383,7 @@ gs_requests_give_up_pages(void)
 	TimestampTz now;
 	bool		any = false;
 
-	/* the service alone makes one */
+	/* a hint: who makes one wakes the service, or is the service */
 	if (gs_shared->n_idle_pages == 0)
 		return false;
 	now = GetCurrentTimestamp();

@@ -316,7 +316,7 @@ extern int	gs_chunk_take_for_page(GsSession *session); /* the same, for a page t
 extern int	gs_chunk_fill(GsSession *session);	/* the same, to fill it in place */
 extern void gs_chunk_filled(int chunk); /* no longer, if it was */
 extern void gs_chunk_free(int chunk);
-extern void gs_page_come(int chunk);	/* FETCHING -> FETCHED */
+extern void gs_page_leave(int chunk);	/* HELD or FETCHING -> FETCHED */
 extern void gs_page_take(int chunk);	/* FETCHED -> HELD */
 extern void gs_session_request(int session);	/* put on the request list */
 extern void gs_chunk_request(int chunk);

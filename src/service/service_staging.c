@@ -102,7 +102,7 @@ gs_chunk_fill(GsSession *session)
 	return chunk;
 }
 
-/* Is it a page that its reader has not taken yet? */
+/* Is it a page that its reader has not taken yet, or has left? */
 static inline bool
 is_idle_page(const GsChunk *c)
 {
@@ -110,12 +110,12 @@ is_idle_page(const GsChunk *c)
 }
 
 void
-gs_page_come(int chunk)
+gs_page_leave(int chunk)
 {
 	GsChunk    *c = &gs_chunks[chunk];
 
 	Assert(LWLockHeldByMeInMode(gs_shared->lock, LW_EXCLUSIVE));
-	Assert(c->fetch == GS_FETCH_PAGE && c->state == GS_CHUNK_FETCHING);
+	Assert(c->fetch == GS_FETCH_PAGE && (c->state == GS_CHUNK_HELD || c->state == GS_CHUNK_FETCHING));
 	c->state = GS_CHUNK_FETCHED;
 	c->fetched = GetCurrentTimestamp();
 	gs_shared->n_idle_pages++;
@@ -169,10 +169,15 @@ gs_session_reserve(GsSession *session, int reserved)
 
 	if (reserved < session->reserved)
 		session_claim(session, session->held, reserved);
-	/* no session that holds chunks is promised more */
-	Assert(session->held == 0 || session->reserved >= reserved);
-	while (session->reserved < reserved && share->chunks < unclaimed())
+	while (session->reserved < reserved)
+	{
+		/* a chunk that is held counts already */
+		bool		held = session->reserved < session->held;
+
+		if (held ? unclaimed() < 0 : share->chunks >= unclaimed())
+			break;
 		session_claim(session, session->held, session->reserved + 1);
+	}
 }
 
 int

@@ -515,7 +515,7 @@ perform_device(GsSort *sort)
 }
 
 GsSortStatus
-gs_sort_perform(GsSort *sort)
+gs_sort_perform(GsSort *sort, bool in_one_go)
 {
 	GsSortStatus status;
 	MemoryContext old;
@@ -548,7 +548,7 @@ gs_sort_perform(GsSort *sort)
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
-		sort->rows = gs_rows_of_session(sort->client);
+		sort->rows = gs_rows_of_session(sort->client, in_one_go);
 		sort->first_of_equal = sort->keep.unique &&
 			gs_client_session(sort->client)->inexact == 0;
 		MemoryContextSwitchTo(old);

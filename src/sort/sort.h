@@ -127,7 +127,8 @@ extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
 /* Where this process feeds rows to the device, and what their keys are; NULL: it does not feed now. */
 extern GsFeeder *gs_sort_feeder(const GsSort *sort, const GsKeyDesc **desc);
 
-extern GsSortStatus gs_sort_perform(GsSort *sort);
+/* in_one_go: rows will be got to the end without a rest, unlike a cursor's. */
+extern GsSortStatus gs_sort_perform(GsSort *sort, bool in_one_go);
 extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot);
 
 /*

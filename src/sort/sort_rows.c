@@ -7,13 +7,16 @@
  *	  A reader of a session's rows has up to GS_PAGES_AHEAD + 1 chunks.  Into these
  *	  the pages behind the one that it reads are fetched meanwhile, so that a reader
  *	  that goes on in one direction never waits for the device once it is under
- *	  way.
+ *	  way.  A chunk is reused for the next request without going back to the free
+ *	  list.
  *
  *	  Slots of any node may point into the page that is being read, and nobody knows when
  *	  the next row will be asked for: after a second, or never, if it is a cursor's.  So
- *	  that page is copied into memory of this process, and its chunk given back; that costs 1 or 2 %
- *	  of a query's CPU time.  Pages that have come and are not read are the service's to give
- *	  up.  So an idle reader soon holds no chunk, and a slow one neither.
+ *	  that page is copied into memory of this process, and its chunk given back.  Only a reader
+ *	  that is known to read on, and has read the page before within a second,
+ *	  reads a page where it lies, if its session can be promised a chunk.  Pages
+ *	  that have come and are not read are the service's to give up.  So an idle
+ *	  reader soon holds no chunk, and a slow one neither.
  *
  * Ranges
  *	  Where a sort was larger than the device, its pages come in ranges, of
@@ -27,8 +30,12 @@
 #include "postgres.h"
 
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "sort/sort_rows.h"
+
+/* Who reads a page for longer is slow, or idle. */
+#define GS_SLOW_PAGE_MS		1000
 
 GsRows *
 gs_rows_of_array(const GsLocalRow *array, uint64 n)
@@ -38,11 +45,12 @@ gs_rows_of_array(const GsLocalRow *array, uint64 n)
 	rows->n = n;
 	rows->rank = -1;
 	rows->array = array;
+	rows->current = -1;
 	return rows;
 }
 
 GsRows *
-gs_rows_of_session(GsClient *client)
+gs_rows_of_session(GsClient *client, bool in_one_go)
 {
 	GsRows	   *rows = palloc0(sizeof(GsRows));
 	const GsSession *session = gs_client_session(client);
@@ -51,6 +59,8 @@ gs_rows_of_session(GsClient *client)
 	rows->rank = -1;
 	rows->client = client;
 	rows->n_pages = session->n_pages;
+	rows->current = -1;
+	rows->in_one_go = in_one_go;
 	for (int i = 0; i < lengthof(rows->slots); i++)
 		rows->slots[i].chunk = -1;
 	return rows;
@@ -83,9 +93,11 @@ ask_for(GsRows *rows, int number, uint64 page)
 {
 	GsPageSlot *slot = &rows->slots[number];
 
+	Assert(slot->held);
 	slot->range = rows->range;
 	slot->page = page;
 	slot->request = gs_client_request(rows->client, slot->chunk, GS_FETCH_PAGE, page);
+	slot->held = false;
 }
 
 static int
@@ -99,8 +111,8 @@ find_slot(const GsRows *rows, uint64 page)
 }
 
 /*
- * A slot to fetch a page into, whose chunk is this process's: one whose page has come and is outside
- * [low, high] of the range at hand, else a new one where a chunk can be had.  -1 where there is none.
+ * A slot to fetch a page into: one whose page is outside [low, high] of the range at
+ * hand, else a new one where a chunk can be had.  -1 where there is none.
  */
 static int
 free_slot(GsRows *rows, uint64 low, uint64 high)
@@ -113,15 +125,18 @@ free_slot(GsRows *rows, uint64 low, uint64 high)
 
 		if (slot->chunk >= 0 && slot->range == rows->range && slot->page >= low && slot->page <= high)
 			continue;
-		if (slot->chunk >= 0 && gs_client_try_page(rows->client, &slot->chunk, slot->request))
-			return i;
+		if (slot->chunk >= 0 && !slot->held)
+			slot->held = gs_client_try_page(rows->client, &slot->chunk, slot->request);
 		if (slot->chunk < 0)
 			unused = i;
+		else if (slot->held)
+			return i;
 	}
 	if (unused < 0)
 		return -1;
 	rows->slots[unused].chunk = gs_client_try_chunk(rows->client);
-	return rows->slots[unused].chunk >= 0 ? unused : -1;
+	rows->slots[unused].held = rows->slots[unused].chunk >= 0;
+	return rows->slots[unused].held ? unused : -1;
 }
 
 /* Make a range the one at hand. */
@@ -146,8 +161,12 @@ static GsClientStatus
 wait_for(GsRows *rows, int number)
 {
 	GsPageSlot *slot = &rows->slots[number];
+	GsClientStatus status = GS_CLIENT_OK;
 
-	return gs_client_wait_page(rows->client, &slot->chunk, slot->request);
+	if (!slot->held)
+		status = gs_client_wait_page(rows->client, &slot->chunk, slot->request);
+	slot->held = status == GS_CLIENT_OK && slot->chunk >= 0;
+	return status;
 }
 
 /* Have a page of the range at hand in a slot, or on its way there. */
@@ -174,10 +193,11 @@ ask_for_page(GsRows *rows, uint64 page, uint64 low, uint64 high, int *slot)
 		{
 			coming = 0;
 			status = gs_client_take_chunk(rows->client, true, &rows->slots[coming].chunk);
+			rows->slots[coming].held = status == GS_CLIENT_OK;
 		}
 		if (status != GS_CLIENT_OK)
 			return status;
-		if (rows->slots[coming].chunk >= 0)
+		if (rows->slots[coming].held)
 			*slot = coming;
 	}
 	ask_for(rows, *slot, page);
@@ -202,6 +222,20 @@ ask_ahead(GsRows *rows, uint64 page, bool forward, uint64 low, uint64 high)
 	}
 }
 
+/* May the page that is being opened be read where it lies? */
+static bool
+may_read_in_place(GsRows *rows)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	bool		wanted = rows->in_one_go && rows->opened != 0 &&
+		!TimestampDifferenceExceeds(rows->opened, now, GS_SLOW_PAGE_MS);
+
+	rows->opened = now;
+	if (wanted != rows->promised)
+		rows->promised = gs_client_promise(rows->client, wanted ? 1 : 0) > 0;
+	return rows->promised;
+}
+
 /* The page has come: make it the current one. */
 static void
 use_page(GsRows *rows, int number)
@@ -215,6 +249,12 @@ use_page(GsRows *rows, int number)
 	rows->page = slot->page;
 	rows->n_in_page = gs_chunks[slot->chunk].n_records;
 	rows->first_row = gs_chunks[slot->chunk].first_row;
+	if (may_read_in_place(rows))
+	{
+		rows->memory = memory;
+		rows->current = number;
+		return;
+	}
 	if (rows->own == NULL)
 		rows->own = MemoryContextAlloc(GetMemoryChunkContext(rows), GS_CHUNK_BYTES);
 	memcpy(rows->own, memory, GS_CHUNK_BYTES);
@@ -233,6 +273,7 @@ open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 	int			slot;
 
 	rows->memory = NULL;
+	rows->current = -1;
 	do
 	{
 		status = ask_for_page(rows, page, low, high, &slot);
@@ -245,7 +286,29 @@ open_page(GsRows *rows, uint64 page, bool forward, uint64 ahead)
 			return status;
 	} while (rows->slots[slot].chunk < 0);
 	use_page(rows, slot);
+
+	/* pages left behind may be wanted again */
+	for (int i = 0; i < lengthof(rows->slots); i++)
+		if (rows->slots[i].chunk >= 0 && rows->slots[i].held && i != rows->current)
+		{
+			gs_client_leave_page(rows->client, rows->slots[i].chunk);
+			rows->slots[i].held = false;
+		}
 	return GS_CLIENT_OK;
+}
+
+/* The end was reached: there may be no next row.  A page is opened again where one is wanted. */
+static void
+rest(GsRows *rows)
+{
+	if (rows->current < 0)
+		return;
+	gs_rows_tell(rows, &rows->sought);
+	gs_client_leave_page(rows->client, rows->slots[rows->current].chunk);
+	rows->slots[rows->current].held = false;
+	rows->memory = NULL;
+	rows->current = -1;
+	rows->promised = gs_client_promise(rows->client, 0) > 0;
 }
 
 /* Go on to the next page, or back to the previous one, in another range if need be. */
@@ -283,10 +346,10 @@ find_page(GsRows *rows, int64 rank)
 
 	if (rows->memory == NULL)
 	{
-		/* the reader has not shown yet that it reads on */
+		/* a reader that may rest has not shown yet that it reads on */
 		status = open_range(rows, rows->sought.range);
 		if (status == GS_CLIENT_OK)
-			status = open_page(rows, rows->sought.page, true, 0);
+			status = open_page(rows, rows->sought.page, true, rows->in_one_go ? GS_PAGES_AHEAD : 0);
 		rows->page_rank = rows->sought.page_rank;
 	}
 	while (status == GS_CLIENT_OK && rank >= rows->page_rank + rows->n_in_page)
@@ -305,6 +368,8 @@ gs_rows_move(GsRows *rows, bool forward, const char **row, uint32 *flags)
 	*row = NULL;
 	if (unlikely(rank < 0 || rank >= (int64) rows->n))
 	{
+		if (forward)
+			rest(rows);
 		rows->rank = forward ? (int64) rows->n : -1;
 		return GS_CLIENT_OK;
 	}

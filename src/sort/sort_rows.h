@@ -40,7 +40,8 @@ typedef struct GsRowsPlace
 
 typedef struct GsPageSlot
 {
-	int			chunk;			/* the page is on its way, has come, or was given up; -1: slot not in use */
+	int			chunk;			/* -1: slot not in use */
+	bool		held;			/* else the page is on its way, has come, or was given up */
 	uint64		request;		/* for the page */
 	uint32		range;
 	uint64		page;			/* of the range */
@@ -60,8 +61,12 @@ typedef struct GsRows
 	uint32		range;			/* the one at hand; pages are counted in it */
 	uint64		n_pages;
 	GsPageSlot	slots[GS_PAGES_AHEAD + 1];
-	char	   *own;			/* memory for a page; NULL until needed */
-	char	   *memory;			/* the current page, a copy; NULL: none */
+	bool		in_one_go;		/* they are read to the end without a rest */
+	bool		promised;		/* the session has a chunk for the current page */
+	TimestampTz opened;			/* when the current page was */
+	char	   *own;			/* for a copy of a page; NULL until needed */
+	char	   *memory;			/* the current page; NULL: none */
+	int			current;		/* its slot; -1: it is a copy */
 	uint64		page;			/* its number */
 	uint64		first_row;		/* its first row, counted in its range */
 	int			n_in_page;
@@ -69,8 +74,11 @@ typedef struct GsRows
 	GsRowsPlace sought;			/* while there is none: the one to open */
 } GsRows;
 
-/* Both allocate in CurrentMemoryContext. */
-extern GsRows *gs_rows_of_session(GsClient *client);
+/*
+ * Both allocate in CurrentMemoryContext.  in_one_go: the caller will read on to the end, or
+ * close the session; it will not rest in between and keep its place, as a cursor does.
+ */
+extern GsRows *gs_rows_of_session(GsClient *client, bool in_one_go);
 extern GsRows *gs_rows_of_array(const GsLocalRow *rows, uint64 n);
 extern void gs_rows_end(GsRows *rows);
 

@@ -335,6 +335,7 @@ typedef struct Run
 	const struct Run *outer;
 	const EState *estate;
 	bool		to_end;
+	bool		once;			/* it will not be run again */
 } Run;
 
 static ExecutorRun_hook_type previous_run = NULL;
@@ -343,7 +344,7 @@ static const Run *innermost = NULL;
 static void
 run(gs_compat_executor_run_params)
 {
-	const Run	this_run = {innermost, query->estate, count == 0};
+	const Run	this_run = {innermost, query->estate, count == 0, gs_compat_executor_run_once};
 
 	PG_TRY();
 	{
@@ -364,6 +365,12 @@ bool
 gs_executor_runs_to_end(const EState *estate)
 {
 	return innermost != NULL && innermost->estate == estate && innermost->to_end;
+}
+
+bool
+gs_executor_runs_once(const EState *estate)
+{
+	return gs_executor_runs_to_end(estate) && innermost->once;
 }
 
 void

@@ -126,6 +126,12 @@ extern void gs_executor_run_init(void);
  */
 extern bool gs_executor_runs_to_end(const EState *estate);
 
+/*
+ * And will it end then?  Not where a cursor fetches all rows; PostgreSQL 18 and later do not
+ * tell that one apart.
+ */
+extern bool gs_executor_runs_once(const EState *estate);
+
 /* Is a plan node of this kind?  Inline, because it is asked of all nodes of every plan. */
 static inline bool
 gs_node_is(const Plan *plan, const GsNode *node)

@@ -204,7 +204,7 @@ sort_all(GpuSortState *state)
 		GsSortStatus status;
 
 		if (TupIsNull(slot))
-			return gs_sort_perform(state->sort);
+			return gs_sort_perform(state->sort, gs_executor_runs_once(state->css.ss.ps.state));
 		status = gs_sort_put(state->sort, slot);
 		if (unlikely(status != GS_SORT_OK))
 			return status;
