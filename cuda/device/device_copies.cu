@@ -208,12 +208,10 @@ void start_append(CopySlot *slot, CopyLane *lane)
   if (n_rows > UINT32_MAX)
     fail(GS_NO_MEMORY, "more than 4294967295 rows");
   make_room_for_image(sort);
-  copy_image(
-      slot,
-      place_image(sort,
-                  bytes_of_image(request) + made_keys_bytes(request.key_bytes),
-                  work_bytes_for(sort, n_rows, sort->n_images + 1, data_bytes), lane->copy_stream),
-      lane->copy_stream);
+  copy_image(slot,
+             place_image(sort, bytes_of_image(request) + made_keys_bytes(request.key_bytes),
+                         work_bytes_for(sort, n_rows, sort->n_images + 1, data_bytes), lane->copy_stream),
+             lane->copy_stream);
   sort->n_rows = n_rows;
   sort->n_images++;
   sort->data_bytes = data_bytes;
@@ -495,8 +493,7 @@ void run_copy_lane(GsDevice *device, CopyLane *lane)
   (void)cudaSetDevice(device->config.ordinal);
   serve_queue(
       &lane->queue, lane->slots, [&](CopySlot *slot) { start_copy(slot, lane); },
-      [](CopySlot *slot) { return &slot->copy_end; },
-      [&](CopySlot *slot) { finish_copy(slot, lane); },
+      [](CopySlot *slot) { return &slot->copy_end; }, [&](CopySlot *slot) { finish_copy(slot, lane); },
       [&]
       {
         if (lane == &device->copy_in)

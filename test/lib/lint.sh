@@ -298,6 +298,14 @@ check_settings_documented()
 	done
 }
 
+# The words that src/README.md explains are those of the headers that it names
+check_words()
+{
+	sed -n '/^Words$/,/^Adding things$/p' src/README.md | grep -E '^    [a-z]' | while read -r word header _; do
+		grep -qi "$word" "src/$header" || echo "src/$header does not know the word $word"
+	done
+}
+
 # Every fault point is documented
 check_fault_points_documented()
 {
@@ -467,6 +475,7 @@ check "tests and their answers pair up" check_answers
 check "test/parts has every test once" check_parts
 check "each file of src names its tests" check_tests_named
 check "every setting is described" check_settings_documented
+check "src/README.md explains words that headers use" check_words
 check "docs/ explains every reason" check_reasons_documented
 check "test/README.md describes every fault point" check_fault_points_documented
 check "docs/speed.svg shows docs/measured.md's table" check_picture
