@@ -61,7 +61,6 @@ struct GsGinWriter
 	IndexTuple	entry;			/* room for one to be appended */
 	IndexTuple	first;			/* copy of the group's first tuple */
 	bool		has_group;
-	bool		distinct;		/* keys with different images are different */
 	TidList		lists[N_CATEGORIES];	/* of the group */
 	double		tuples;			/* TIDs of all entries before it */
 };
@@ -87,7 +86,7 @@ write_first_pages(GsGinWriter *writer)
 }
 
 GsGinWriter *
-gs_gin_writer_begin(Relation index, bool distinct)
+gs_gin_writer_begin(Relation index)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort gin writer",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -97,7 +96,6 @@ gs_gin_writer_begin(Relation index, bool distinct)
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	writer->index = index;
-	writer->distinct = distinct;
 	writer->context = context;
 	writer->scratch = AllocSetContextCreate(context, "gpusort gin entry", ALLOCSET_DEFAULT_SIZES);
 	writer->first = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
@@ -267,8 +265,6 @@ is_in_group(GsGinWriter *writer, IndexTuple tuple)
 	/* entries with the same image are equal */
 	if (likely(same_image(first, tuple)))
 		return true;
-	if (writer->distinct && !IndexTupleHasNulls(first) && !IndexTupleHasNulls(tuple))
-		return false;
 	attnums[0] = gintuple_get_attrnum(&writer->state, first);
 	attnums[1] = gintuple_get_attrnum(&writer->state, tuple);
 	keys[0] = gintuple_get_key(&writer->state, first, &categories[0]);
