@@ -83,6 +83,7 @@
 
 #include "compat.h"
 #include "index/btree_writer.h"
+#include "index/index_tuple.h"
 
 /* Space for the heap TID that a high key may have to hold. */
 #define HEAP_TID_SPACE		MAXALIGN(sizeof(ItemPointerData))
@@ -358,28 +359,6 @@ add_pivot(GsBtreeWriter *writer, Level *level, IndexTuple pivot)
 		copy_item(add_space(level, size), pivot, size);
 }
 
-/* Are the bytes of two tuples equal, except for the heap TIDs? */
-static inline bool
-same_bytes(const IndexTupleData *a, const IndexTupleData *b)
-{
-	const char *end_a = (const char *) a + IndexTupleSize(a);
-	const char *end_b = (const char *) b + IndexTupleSize(a);
-	const char *begin_a = (const char *) a + sizeof(IndexTupleData);
-
-	if (a->t_info != b->t_info)
-		return false;
-
-	/* Neighbours in the order differ at their ends rather than beginnings */
-	while (end_a > begin_a)
-	{
-		end_a -= sizeof(uint64);
-		end_b -= sizeof(uint64);
-		if (*(const uint64 *) end_a != *(const uint64 *) end_b)
-			return false;
-	}
-	return true;
-}
-
 /*
  * If the tuple is equal to the last item and there is room in its posting
  * list, note its heap TID there.  Otherwise the tuple will be the next base.
@@ -390,7 +369,7 @@ merge_tuple(GsBtreeWriter *writer, IndexTuple itup)
 	IndexTuple	base = last_item(&writer->leaf);
 	int			size = IndexTupleSize(base);
 
-	if (!same_bytes(base, itup) &&
+	if (!gs_index_same_image(base, itup) &&
 		_bt_keep_natts_fast(writer->index, base, itup) <= IndexRelationGetNumberOfKeyAttributes(writer->index))
 		return false;
 	if (MAXALIGN(size + (writer->n_tids + 1) * sizeof(ItemPointerData)) > POSTING_MAX)

@@ -35,6 +35,7 @@
 #include "utils/rel.h"
 
 #include "index/gin_writer.h"
+#include "index/index_tuple.h"
 
 #define N_CATEGORIES	(GIN_CAT_NULL_ITEM + 1)
 
@@ -239,18 +240,6 @@ end_group(GsGinWriter *writer)
 	writer->has_group = false;
 }
 
-/* Have two tuples the same bytes behind the TID?  Their sizes are multiples of MAXALIGN(). */
-static inline bool
-same_image(IndexTuple a, IndexTuple b)
-{
-	if (a->t_info != b->t_info)
-		return false;
-	for (Size at = sizeof(IndexTupleData); at < IndexTupleSize(a); at += sizeof(uint64))
-		if (*(uint64 *) ((char *) a + at) != *(uint64 *) ((char *) b + at))
-			return false;
-	return true;
-}
-
 /* Is a tuple of the current group? */
 static inline bool
 is_in_group(GsGinWriter *writer, IndexTuple tuple)
@@ -263,7 +252,7 @@ is_in_group(GsGinWriter *writer, IndexTuple tuple)
 	if (!writer->has_group)
 		return false;
 	/* entries with the same image are equal */
-	if (likely(same_image(first, tuple)))
+	if (likely(gs_index_same_image(first, tuple)))
 		return true;
 	attnums[0] = gintuple_get_attrnum(&writer->state, first);
 	attnums[1] = gintuple_get_attrnum(&writer->state, tuple);
