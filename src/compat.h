@@ -524,17 +524,6 @@ gs_compat_null_treatment(const WindowFunc *call)
 #endif
 }
 
-/* Does a role own a table?  PostgreSQL 16 has one function for the rights to all kinds of objects. */
-static inline bool
-gs_compat_owns_relation(Oid relation, Oid role)
-{
-#if PG_VERSION_NUM >= 160000
-	return object_ownercheck(RelationRelationId, relation, role);
-#else
-	return pg_class_ownercheck(relation, role);
-#endif
-}
-
 /* Check the right to execute a function. */
 static inline void
 gs_compat_check_execute(Oid function, Oid role, ObjectType type)

@@ -51,7 +51,7 @@ extern void gs_collation_query(const char *query, bool all, Datum oids);
 	"	SELECT * FROM version" \
 	"	WHERE CASE WHEN $1 THEN actual IS NOT NULL ELSE recorded IS DISTINCT FROM actual END)"
 
-/* The indexes that depend on them, largest first: columns of gpusort_collation_check(), and leftover. */
+/* The indexes that depend on them, largest first: columns of gpusort_collation_check(), and valid. */
 extern const char gs_collation_indexes[];
 
 enum
@@ -63,7 +63,7 @@ enum
 	GS_COLUMN_RECORDED,
 	GS_COLUMN_ACTUAL,
 	GS_COLUMN_SIZE,
-	GS_COLUMN_LEFTOVER			/* of a REINDEX CONCURRENTLY that failed */
+	GS_COLUMN_VALID				/* else no query uses it */
 };
 
 #endif							/* GS_COLLATION_H */

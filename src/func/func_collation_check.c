@@ -581,15 +581,8 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	"SELECT a.index::regclass, i.indrelid::regclass,"
 	"	(SELECT conname FROM pg_constraint WHERE conindid = a.index AND contype IN ('p', 'u', 'x')),"
 	"	a.collations, a.recorded, a.actual, pg_relation_size(a.index),"
-	/* the same index is there under the name that this one's was made from, which may have been cut */
-	"	NOT i.indisvalid AND c.relname ~ '_cc(new|old)[0-9]*$' AND EXISTS ("
-	"		SELECT FROM pg_index AS j JOIN pg_class AS d ON d.oid = j.indexrelid,"
-	"			regexp_replace(c.relname, '_cc(new|old)[0-9]*$', '') AS cut (name)"
-	"			WHERE j.indrelid = i.indrelid AND j.indisvalid AND j.indisunique = i.indisunique"
-	"			AND (d.relname = cut.name OR octet_length(c.relname::text) >= 60 AND starts_with(d.relname, cut.name))"
-	"			AND substr(pg_get_indexdef(d.oid), strpos(pg_get_indexdef(d.oid), ' ON '))"
-	"				= substr(pg_get_indexdef(c.oid), strpos(pg_get_indexdef(c.oid), ' ON '))) "
-	"FROM affected AS a JOIN pg_index AS i ON i.indexrelid = a.index JOIN pg_class AS c ON c.oid = a.index "
+	"	i.indisvalid "
+	"FROM affected AS a JOIN pg_index AS i ON i.indexrelid = a.index "
 	"ORDER BY 7 DESC NULLS LAST, a.index";
 
 void

@@ -14,7 +14,8 @@
  * There is no state but the indexes themselves.  Whoever calls again goes on
  * where an earlier call has ended, for whatever reason: indexes that have been
  * rebuilt are in order.  A REINDEX CONCURRENTLY that was interrupted leaves an
- * invalid index; these are dropped at the end.
+ * invalid index.  No query uses it, so it does not matter here, and whether to
+ * drop it is the user's to say.
  *
  * Tests: tap/index_collation_change, tap/index_collation_repair
  *
@@ -24,7 +25,6 @@
 
 #include "access/htup_details.h"
 #include "access/xact.h"
-#include "catalog/index.h"
 #include "catalog/pg_type_d.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -36,7 +36,6 @@
 #include "storage/dsm.h"
 #include "storage/ipc.h"
 #include "storage/latch.h"
-#include "storage/lmgr.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "tcop/pquery.h"
@@ -45,7 +44,6 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -59,20 +57,13 @@ extern PGDLLEXPORT void gpusort_collation_worker(Datum main_arg);
 
 #define MAX_JOBS	64
 
-typedef enum RepairAction
-{
-	REPAIR_CHECK,
-	REPAIR_REBUILD,				/* broken indexes only */
-	REPAIR_DROP					/* what is left over */
-} RepairAction;
-
 typedef enum RepairResult
 {
 	REPAIR_NONE,				/* the worker has not come to an end */
 	REPAIR_RIGHT,				/* in order, or gone */
 	REPAIR_BROKEN,
 	REPAIR_UNKNOWN,				/* could not be checked */
-	REPAIR_DONE,				/* rebuilt, or dropped */
+	REPAIR_DONE,				/* rebuilt */
 	REPAIR_FAILED
 } RepairResult;
 
@@ -90,7 +81,7 @@ typedef struct RepairJob
 	Oid			login;			/* the role that has connected */
 	char		role[NAMEDATALEN];	/* the one that it acts as; it may have no right to connect */
 	Oid			index;
-	RepairAction action;
+	bool		rebuild;		/* else: check */
 	bool		concurrently;
 	char		settings[lengthof(settings)][32];
 
@@ -106,7 +97,6 @@ typedef struct RepairTask
 	Oid			index;
 	Oid			table;
 	char	   *name;
-	bool		leftover;		/* of a REINDEX CONCURRENTLY that failed */
 	Datum		collations;		/* regcollation[] */
 	bool		waiting;		/* for a worker */
 	RepairResult result;
@@ -116,7 +106,7 @@ typedef struct Repair
 {
 	bool		concurrently;
 	bool		dry_run;
-	RepairAction action;
+	bool		rebuild;		/* what workers do now; else: check */
 	int			n_jobs;
 	LOCKTAG		lock;			/* two at a time would wait for each other */
 	dsm_segment *segment;
@@ -187,63 +177,31 @@ check(RepairJob *job)
 	CommitTransactionCommand();
 }
 
-/*
- * Lock the table, then the index that a REINDEX CONCURRENTLY left, both for the session, so that no other
- * index gets the name before the drop.  false: nothing is to be dropped, and locks may be held or not.
- */
-static bool
-lock_leftover(LockRelId *table, LockRelId *index, LOCKMODE mode)
-{
-	table->relId = IndexGetRelation(index->relId, true);
-	/* a REINDEX CONCURRENTLY that goes on locks its indexes */
-	if (!OidIsValid(table->relId) || !ConditionalLockRelationOid(index->relId, ShareUpdateExclusiveLock))
-		return false;
-	UnlockRelationOid(index->relId, ShareUpdateExclusiveLock);
-	if (!gs_compat_owns_relation(table->relId, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, get_rel_name(table->relId));
-	LockRelationIdForSession(table, mode);
-	LockRelationIdForSession(index, mode);
-	/* a CREATE INDEX CONCURRENTLY locked the table only; it may have made the index valid meanwhile */
-	AcceptInvalidationMessages();
-	return !get_index_isvalid(index->relId);
-}
-
 static void
-rebuild_or_drop(RepairJob *job)
+rebuild(RepairJob *job)
 {
-	bool		drops = job->action == REPAIR_DROP;
-	LOCKMODE	mode = job->concurrently ? ShareUpdateExclusiveLock : AccessExclusiveLock;
-	LockRelId	table = {InvalidOid, MyDatabaseId};
-	LockRelId	index = {job->index, MyDatabaseId};
-	char	   *name = NULL,
-			   *command;
+	char	   *name,
+			   *command = NULL;
 	instr_time	start,
 				time;
 
 	StartTransactionCommand();
-	if (!drops || lock_leftover(&table, &index, mode))
-		name = index_name(job->index);
-	if (name == NULL)
+	name = index_name(job->index);
+	if (name)
+		command = MemoryContextStrdup(
+			TopMemoryContext, psprintf("REINDEX INDEX %s%s", job->concurrently ? "CONCURRENTLY " : "", name));
+	CommitTransactionCommand();
+	if (command == NULL)
 	{
 		job->result = REPAIR_RIGHT;
-		AbortCurrentTransaction();	/* gives back the session's locks, too */
 		return;
 	}
-	command = MemoryContextStrdup(
-		TopMemoryContext,
-		psprintf("%s INDEX %s%s", drops ? "DROP" : "REINDEX", job->concurrently ? "CONCURRENTLY " : "", name));
-	CommitTransactionCommand();
 	INSTR_TIME_SET_CURRENT(start);
 	execute(command);
 	INSTR_TIME_SET_CURRENT(time);
 	INSTR_TIME_SUBTRACT(time, start);
 	job->ms = INSTR_TIME_GET_MILLISEC(time);
 	job->result = REPAIR_DONE;
-	if (drops)
-	{
-		UnlockRelationIdForSession(&index, mode);
-		UnlockRelationIdForSession(&table, mode);
-	}
 }
 
 static void
@@ -256,10 +214,10 @@ do_job(RepairJob *job)
 			SetConfigOption(settings[i], job->settings[i], PGC_USERSET, PGC_S_SESSION);
 		SetConfigOption("role", job->role, PGC_USERSET, PGC_S_SESSION);
 		CommitTransactionCommand();
-		if (job->action == REPAIR_CHECK)
-			check(job);
+		if (job->rebuild)
+			rebuild(job);
 		else
-			rebuild_or_drop(job);
+			check(job);
 	}
 	PG_CATCH();
 	{
@@ -351,7 +309,7 @@ start_worker(Repair *repair, int number, RepairTask *task)
 	job->login = MyProc->roleId;
 	strlcpy(job->role, GetUserNameFromId(GetUserId(), false), sizeof(job->role));
 	job->index = task->index;
-	job->action = repair->action;
+	job->rebuild = repair->rebuild;
 	job->concurrently = repair->concurrently;
 	for (int i = 0; i < lengthof(settings); i++)
 		strlcpy(job->settings[i], GetConfigOption(settings[i], false, false), sizeof(job->settings[i]));
@@ -397,16 +355,12 @@ report(const RepairTask *task, const RepairJob *job)
 			break;
 		case REPAIR_DONE:
 			ereport(NOTICE,
-					(task->leftover
-					 ? errmsg("dropped invalid index %s, which a REINDEX CONCURRENTLY had left", task->name)
-					 : errmsg("rebuilt index %s in %.1f ms", task->name, job->ms)));
+					(errmsg("rebuilt index %s in %.1f ms", task->name, job->ms)));
 			break;
 		case REPAIR_FAILED:
 			ereport(WARNING,
 					(errcode(job->sqlstate),
-					 errmsg("could not %s index %s",
-							job->action == REPAIR_CHECK ? "check" : job->action == REPAIR_DROP ? "drop" : "rebuild",
-							task->name),
+					 errmsg("could not %s index %s", job->rebuild ? "rebuild" : "check", task->name),
 					 errdetail_internal("%s", job->detail),
 					 job->sqlstate == ERRCODE_UNIQUE_VIOLATION
 					 ? errhint("The broken index let duplicates in.  Remove them, and call gpusort_collation_repair() again.")
@@ -451,7 +405,7 @@ is_busy(const Repair *repair, Oid table)
 static RepairTask *
 next_task(const Repair *repair)
 {
-	bool		alone = repair->concurrently && repair->action != REPAIR_CHECK;
+	bool		alone = repair->concurrently && repair->rebuild;
 
 	for (int i = 0; i < repair->n_tasks; i++)
 	{
@@ -463,20 +417,15 @@ next_task(const Repair *repair)
 	return NULL;
 }
 
-/* Do something with all tasks that it is for. */
+/* Check all indexes, or rebuild those that are broken. */
 static void
-run_tasks(Repair *repair, RepairAction action)
+run_tasks(Repair *repair, bool rebuild)
 {
 	int			running = 0;
 
-	repair->action = action;
+	repair->rebuild = rebuild;
 	for (int i = 0; i < repair->n_tasks; i++)
-	{
-		RepairTask *task = &repair->tasks[i];
-
-		task->waiting = action == REPAIR_DROP ? task->leftover
-			: action == REPAIR_CHECK || task->result == REPAIR_BROKEN;
-	}
+		repair->tasks[i].waiting = !rebuild || repair->tasks[i].result == REPAIR_BROKEN;
 	do
 	{
 		bool		moved = false;
@@ -513,19 +462,12 @@ run_tasks(Repair *repair, RepairAction action)
 	} while (true);
 }
 
-/*
- * Add the indexes that depend on a collation of another version than recorded: what REINDEX
- * CONCURRENTLY has left over, or the others.
- */
+/* The valid indexes that depend on a collation of another version than recorded. */
 static void
-list_tasks(Repair *repair, bool leftover)
+list_tasks(Repair *repair)
 {
-	RepairTask *old = repair->tasks;
-
 	gs_collation_query(gs_collation_indexes, false, (Datum) 0);
-	repair->tasks = palloc0((repair->n_tasks + SPI_processed + 1) * sizeof(RepairTask));
-	if (old)
-		memcpy(repair->tasks, old, repair->n_tasks * sizeof(RepairTask));
+	repair->tasks = palloc0((SPI_processed + 1) * sizeof(RepairTask));
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		HeapTuple	row = SPI_tuptable->vals[i];
@@ -535,12 +477,18 @@ list_tasks(Repair *repair, bool leftover)
 
 		task->index = DatumGetObjectId(SPI_getbinval(row, tupdesc, GS_COLUMN_INDEX, &isnull));
 		task->table = DatumGetObjectId(SPI_getbinval(row, tupdesc, GS_COLUMN_TABLE, &isnull));
-		task->leftover = DatumGetBool(SPI_getbinval(row, tupdesc, GS_COLUMN_LEFTOVER, &isnull));
 		task->collations = PointerGetDatum(
 			DatumGetArrayTypePCopy(SPI_getbinval(row, tupdesc, GS_COLUMN_COLLATIONS, &isnull)));
 		task->name = index_name(task->index);
-		if (task->name && task->leftover == leftover)
+		if (task->name == NULL)
+			continue;
+		if (DatumGetBool(SPI_getbinval(row, tupdesc, GS_COLUMN_VALID, &isnull)))
 			repair->n_tasks++;
+		else
+			ereport(WARNING,
+					(errmsg("index %s is invalid, and was not checked", task->name),
+					 errdetail("A CREATE INDEX CONCURRENTLY or REINDEX CONCURRENTLY has failed, or is still running."),
+					 errhint("Drop it if nothing builds it any more.")));
 	}
 }
 
@@ -579,8 +527,7 @@ refresh_versions(const Repair *repair)
 	{
 		ArrayType  *collations = DatumGetArrayTypeP(repair->tasks[i].collations);
 
-		if (repair->tasks[i].leftover || repair->tasks[i].result == REPAIR_RIGHT ||
-			repair->tasks[i].result == REPAIR_DONE)
+		if (repair->tasks[i].result == REPAIR_RIGHT || repair->tasks[i].result == REPAIR_DONE)
 			continue;
 		n_blocked++;
 		for (int j = 0; j < ArrayGetNItems(ARR_NDIM(collations), ARR_DIMS(collations)); j++)
@@ -658,17 +605,13 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 	dsm_pin_mapping(repair.segment);
 	PG_ENSURE_ERROR_CLEANUP(clean_up, PointerGetDatum(&repair));
 	{
-		list_tasks(&repair, false);
+		list_tasks(&repair);
 		report_partitions();
 		SPI_commit();
-		run_tasks(&repair, REPAIR_CHECK);
+		run_tasks(&repair, false);
 		if (!repair.dry_run)
 		{
-			run_tasks(&repair, REPAIR_REBUILD);
-			/* a build that has just failed may have left one, too */
-			list_tasks(&repair, true);
-			SPI_commit();
-			run_tasks(&repair, REPAIR_DROP);
+			run_tasks(&repair, true);
 			refresh_versions(&repair);
 		}
 	}

@@ -47,12 +47,8 @@
  *	  adds nothing before the list is complete, would have put it at once.
  *
  *	  Tuples are equal if the images of their key values are
- *	  (_bt_keep_natts_fast), and mostly their bytes tell: if all bytes are equal,
- *	  so are the values.  If not, the values differ, unless a value can be
- *	  stored in several ways: compressed or not, with a short header or a long
- *	  one.  A tuple whose values are all stored in the usual way
- *	  (is_canonical) differs from another such tuple where its bytes do.
- *	  For the rest _bt_keep_natts_fast decides.
+ *	  (_bt_keep_natts_fast).  If all bytes of two tuples are equal, so are the
+ *	  values.
  *
  *	  What is done once a page, and not for each tuple: checking for
  *	  interrupts, reporting progress, writing the page's header.
@@ -87,6 +83,7 @@
 
 #include "compat.h"
 #include "index/btree_writer.h"
+#include "index/index_tuple.h"
 
 /* Space for the heap TID that a high key may have to hold. */
 #define HEAP_TID_SPACE		MAXALIGN(sizeof(ItemPointerData))
@@ -112,13 +109,6 @@ typedef struct Level
 	IndexTuple	low_key;		/* the page's, in a buffer of BLCKSZ */
 } Level;
 
-/* What is_canonical() must know of a column. */
-typedef struct KeyColumn
-{
-	int16		len;
-	char		align;
-} KeyColumn;
-
 struct GsBtreeWriter
 {
 	Relation	heap;
@@ -135,13 +125,8 @@ struct GsBtreeWriter
 
 	/* merging equal tuples into the last item of the leaf */
 	bool		deduplicate;
-	bool		base_canonical;
 	int			n_tids;			/* of the last item; 0: there is none */
 	ItemPointerData tids[POSTING_MAX / sizeof(ItemPointerData)];
-
-	/* the columns up to the last one of variable length */
-	int			n_columns;
-	KeyColumn	columns[INDEX_MAX_KEYS];
 };
 
 static inline ItemId
@@ -375,64 +360,6 @@ add_pivot(GsBtreeWriter *writer, Level *level, IndexTuple pivot)
 }
 
 /*
- * Are the tuple's values stored in the usual way, so that different bytes mean
- * different values?  Those of fixed length and C strings always are, the
- * others if they are neither compressed nor have a long header without
- * need.
- */
-static bool
-is_canonical(const GsBtreeWriter *writer, IndexTuple itup)
-{
-	const char *values = (const char *) itup + IndexInfoFindDataOffset(itup->t_info);
-	const uint8 *not_null = (const uint8 *) itup + sizeof(IndexTupleData);
-	bool		has_nulls = IndexTupleHasNulls(itup);
-	Size		off = 0;
-
-	/* mostly there is one column, with a short value */
-	if (writer->n_columns == 1 && !has_nulls && VARATT_IS_1B(values))
-		return !VARATT_IS_1B_E(values);
-
-	for (int i = 0; i < writer->n_columns; i++)
-	{
-		const KeyColumn *column = &writer->columns[i];
-		const char *value;
-
-		if (has_nulls && att_isnull(i, not_null))
-			continue;
-		off = att_align_pointer(off, column->align, column->len, values + off);
-		value = values + off;
-		if (column->len == -1 &&
-			(VARATT_IS_1B(value) ? VARATT_IS_1B_E(value) :
-			 (!VARATT_IS_4B_U(value) || VARATT_CAN_MAKE_SHORT(value))))
-			return false;
-		off = att_addlength_pointer(off, column->len, value);
-	}
-	return true;
-}
-
-/* Are the bytes of two tuples equal, except for the heap TIDs? */
-static inline bool
-same_bytes(const IndexTupleData *a, const IndexTupleData *b)
-{
-	const char *end_a = (const char *) a + IndexTupleSize(a);
-	const char *end_b = (const char *) b + IndexTupleSize(a);
-	const char *begin_a = (const char *) a + sizeof(IndexTupleData);
-
-	if (a->t_info != b->t_info)
-		return false;
-
-	/* Neighbours in the order differ at their ends rather than beginnings */
-	while (end_a > begin_a)
-	{
-		end_a -= sizeof(uint64);
-		end_b -= sizeof(uint64);
-		if (*(const uint64 *) end_a != *(const uint64 *) end_b)
-			return false;
-	}
-	return true;
-}
-
-/*
  * If the tuple is equal to the last item and there is room in its posting
  * list, note its heap TID there.  Otherwise the tuple will be the next base.
  */
@@ -441,24 +368,12 @@ merge_tuple(GsBtreeWriter *writer, IndexTuple itup)
 {
 	IndexTuple	base = last_item(&writer->leaf);
 	int			size = IndexTupleSize(base);
-	bool		canonical = writer->base_canonical;
 
-	if (!same_bytes(base, itup))
-	{
-		canonical = is_canonical(writer, itup);
-		if ((writer->base_canonical && canonical) ||
-			_bt_keep_natts_fast(writer->index, base, itup) <=
-			IndexRelationGetNumberOfKeyAttributes(writer->index))
-		{
-			writer->base_canonical = canonical;
-			return false;
-		}
-	}
-	if (MAXALIGN(size + (writer->n_tids + 1) * sizeof(ItemPointerData)) > POSTING_MAX)
-	{
-		writer->base_canonical = canonical;
+	if (!gs_index_same_image(base, itup) &&
+		_bt_keep_natts_fast(writer->index, base, itup) <= IndexRelationGetNumberOfKeyAttributes(writer->index))
 		return false;
-	}
+	if (MAXALIGN(size + (writer->n_tids + 1) * sizeof(ItemPointerData)) > POSTING_MAX)
+		return false;
 	writer->tids[writer->n_tids++] = itup->t_tid;
 	return true;
 }
@@ -499,7 +414,6 @@ seal_posting(GsBtreeWriter *writer)
 GsBtreeWriter *
 gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageOutput *output)
 {
-	TupleDesc	desc = RelationGetDescr(index);
 	MemoryContext context;
 	MemoryContext caller;
 	GsBtreeWriter *writer;
@@ -529,16 +443,6 @@ gs_btree_writer_begin(Relation heap, Relation index, bool unique, GsPageOutput *
 
 	_bt_pageinit((Page) block.data, BLCKSZ);
 	writer->item_max = gs_compat_btree_item_max((Page) block.data);
-
-	for (int i = 0; i < desc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(desc, i);
-
-		writer->columns[i].len = att->attlen;
-		writer->columns[i].align = att->attalign;
-		if (att->attlen == -1)
-			writer->n_columns = i + 1;
-	}
 	return writer;
 }
 
@@ -550,9 +454,7 @@ add_tuple(GsBtreeWriter *writer, IndexTuple itup)
 
 	if (writer->deduplicate)
 	{
-		if (writer->n_tids == 0)
-			writer->base_canonical = is_canonical(writer, itup);
-		else if (merge_tuple(writer, itup))
+		if (writer->n_tids > 0 && merge_tuple(writer, itup))
 			return;
 		if (writer->n_tids > 1)
 			seal_posting(writer);

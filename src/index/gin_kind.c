@@ -95,16 +95,6 @@ equal_image(Relation index, int i)
 	return gs_index_equal_image(entry->btree_opf, entry->btree_opintype, collation);
 }
 
-/* Are keys with different images surely different? */
-static bool
-keys_are_distinct(Relation index)
-{
-	for (int i = 0; i < RelationGetDescr(index)->natts; i++)
-		if (!TupleDescAttr(RelationGetDescr(index), i)->attbyval || !equal_image(index, i))
-			return false;
-	return true;
-}
-
 static GsKeyDesc *
 gin_key_desc(Relation index, int ncols, GsRefusal *refusal)
 {
@@ -245,7 +235,7 @@ static GsFallback
 gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
 		  GsPageOutput *output, GsIndexWritten *written)
 {
-	GsGinWriter *writer = gs_gin_writer_begin(index, keys_are_distinct(index));
+	GsGinWriter *writer = gs_gin_writer_begin(index);
 	GsRows	   *rows = gs_rows_of_session(client, true);
 	GsFallback	reason = GS_FALLBACK_NONE;
 	GsClientStatus status;

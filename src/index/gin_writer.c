@@ -35,6 +35,7 @@
 #include "utils/rel.h"
 
 #include "index/gin_writer.h"
+#include "index/index_tuple.h"
 
 #define N_CATEGORIES	(GIN_CAT_NULL_ITEM + 1)
 
@@ -61,7 +62,6 @@ struct GsGinWriter
 	IndexTuple	entry;			/* room for one to be appended */
 	IndexTuple	first;			/* copy of the group's first tuple */
 	bool		has_group;
-	bool		distinct;		/* keys with different images are different */
 	TidList		lists[N_CATEGORIES];	/* of the group */
 	double		tuples;			/* TIDs of all entries before it */
 };
@@ -87,7 +87,7 @@ write_first_pages(GsGinWriter *writer)
 }
 
 GsGinWriter *
-gs_gin_writer_begin(Relation index, bool distinct)
+gs_gin_writer_begin(Relation index)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort gin writer",
 												  ALLOCSET_DEFAULT_SIZES);
@@ -97,7 +97,6 @@ gs_gin_writer_begin(Relation index, bool distinct)
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
 	writer->index = index;
-	writer->distinct = distinct;
 	writer->context = context;
 	writer->scratch = AllocSetContextCreate(context, "gpusort gin entry", ALLOCSET_DEFAULT_SIZES);
 	writer->first = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
@@ -241,18 +240,6 @@ end_group(GsGinWriter *writer)
 	writer->has_group = false;
 }
 
-/* Have two tuples the same bytes behind the TID?  Their sizes are multiples of MAXALIGN(). */
-static inline bool
-same_image(IndexTuple a, IndexTuple b)
-{
-	if (a->t_info != b->t_info)
-		return false;
-	for (Size at = sizeof(IndexTupleData); at < IndexTupleSize(a); at += sizeof(uint64))
-		if (*(uint64 *) ((char *) a + at) != *(uint64 *) ((char *) b + at))
-			return false;
-	return true;
-}
-
 /* Is a tuple of the current group? */
 static inline bool
 is_in_group(GsGinWriter *writer, IndexTuple tuple)
@@ -265,10 +252,8 @@ is_in_group(GsGinWriter *writer, IndexTuple tuple)
 	if (!writer->has_group)
 		return false;
 	/* entries with the same image are equal */
-	if (likely(same_image(first, tuple)))
+	if (likely(gs_index_same_image(first, tuple)))
 		return true;
-	if (writer->distinct && !IndexTupleHasNulls(first) && !IndexTupleHasNulls(tuple))
-		return false;
 	attnums[0] = gintuple_get_attrnum(&writer->state, first);
 	attnums[1] = gintuple_get_attrnum(&writer->state, tuple);
 	keys[0] = gintuple_get_key(&writer->state, first, &categories[0]);

@@ -24,11 +24,8 @@
 
 typedef struct GsGinWriter GsGinWriter;
 
-/*
- * The index must be empty.  distinct: keys with different images are never equal.  Allocates in a context
- * below the current one.
- */
-extern GsGinWriter *gs_gin_writer_begin(Relation index, bool distinct);
+/* The index must be empty.  Allocates in a context below the current one. */
+extern GsGinWriter *gs_gin_writer_begin(Relation index);
 
 /* Raises the errors of ginbuild() for keys that are too large. */
 extern void gs_gin_writer_add(GsGinWriter *writer, IndexTuple *tuples, int n);

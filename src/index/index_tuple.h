@@ -27,6 +27,28 @@ extern GsTupleFormer *gs_tuple_former_create(TupleDesc tupdesc);
  */
 extern IndexTuple gs_tuple_former_form(GsTupleFormer *former, Datum *values, bool *isnull);
 
+/* Have two tuples the same bytes, except for the TID?  Their sizes are multiples of MAXALIGN(). */
+static inline bool
+gs_index_same_image(const IndexTupleData *a, const IndexTupleData *b)
+{
+	const char *end_a = (const char *) a + IndexTupleSize(a);
+	const char *end_b = (const char *) b + IndexTupleSize(a);
+	const char *begin_a = (const char *) a + sizeof(IndexTupleData);
+
+	if (a->t_info != b->t_info)
+		return false;
+
+	/* Neighbours in the order differ at their ends rather than beginnings */
+	while (end_a > begin_a)
+	{
+		end_a -= sizeof(uint64);
+		end_b -= sizeof(uint64);
+		if (*(const uint64 *) end_a != *(const uint64 *) end_b)
+			return false;
+	}
+	return true;
+}
+
 /* Have values that are equal, to a btree operator family, the same image? */
 extern bool gs_index_equal_image(Oid opfamily, Oid type, Oid collation);
 

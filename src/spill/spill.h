@@ -215,8 +215,9 @@ extern void gs_spill_reader_close(GsSpillReader *reader);
 
 /*
  * Pages of the device, of so many rows, in any order: for a sort that is in order
- * already.  What lies between rows and entries is not kept; it is not looked at if rows
- * have their own length in their first 4 bytes, except rows with GS_ENTRY_EXTERNAL.
+ * already.  What lies between rows and entries is not kept.  own_lengths: rows have their
+ * own length in their first 4 bytes, except rows with GS_ENTRY_EXTERNAL; then what fills them up to
+ * a multiple of 8 is not looked at, and comes back as zeroes.
  */
 extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memory, uint32_t n_rows,
 								bool own_lengths, GsJob *job);

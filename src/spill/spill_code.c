@@ -29,9 +29,6 @@
 
 #define LOOK_SLOTS 1024
 
-/* The bytes that fill a row of a page up to a multiple of 8. */
-#define MAX_FILL 7
-
 /* The longest number is 2^31. */
 #define NUMBER_BYTES 5
 
@@ -54,7 +51,6 @@ typedef struct Coder
 	const GsSpillShorten *shorten;
 	Bytes		row;			/* of the record before */
 	Bytes		key;			/* likewise; shortened, if it was */
-	uint32_t	max_fill;		/* bytes that may follow a row's own length */
 	uint32_t	row_len;		/* as they were written */
 	uint32_t	key_len;
 	Copy		copies[MAX_COPIES];
@@ -66,14 +62,13 @@ typedef struct Coder
 } Coder;
 
 static void
-begin_coder(Coder *coder, const GsSpillShorten *shorten, uint32_t max_fill)
+begin_coder(Coder *coder, const GsSpillShorten *shorten)
 {
 	static const uint8_t none[1] = {0};
 
 	memset(coder, 0, offsetof(Coder, keys));
 	coder->row.bytes = coder->key.bytes = none;
 	coder->shorten = shorten;
-	coder->max_fill = max_fill;
 	coder->next_wait = LOOK_AGAIN;
 }
 
@@ -272,7 +267,7 @@ put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 			coder->turn = !coder->turn;
 		}
 	}
-	if (row.len >= sizeof(uint32_t) && row.len - load_4(row.bytes) <= coder->max_fill)
+	if (row.len >= sizeof(uint32_t) && row.len == load_4(row.bytes))
 	{
 		flags |= CODE_OWN_LENGTH;
 		from = sizeof(uint32_t);
@@ -284,8 +279,6 @@ put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 		dst = put_number(dst, row.len);
 	if (!(flags & CODE_SAME_KEY_LEN))
 		dst = put_number(dst, key.len);
-	if ((flags & CODE_OWN_LENGTH) && coder->max_fill > 0)
-		dst = put_number(dst, row.len - load_4(row.bytes));
 	if (key.len > 0)
 	{
 		shared = shared_bytes(key, coder->key);
@@ -317,7 +310,7 @@ gs_code_records(const GsSpillShorten *shorten, const char *data, const GsRecord 
 	uint8_t	   *begin = dst;
 	Coder		coder;
 
-	begin_coder(&coder, shorten, 0);
+	begin_coder(&coder, shorten);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		const GsRecord *record = first - i;
@@ -338,7 +331,7 @@ gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths
 	uint32_t	end = page_bytes - n * (uint32_t) sizeof(uint32_t);
 	Coder		coder;
 
-	begin_coder(&coder, NULL, MAX_FILL);
+	begin_coder(&coder, NULL);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		uint32_t	entry = gs_page_entry(page, page_bytes, i);
@@ -351,10 +344,16 @@ gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths
 
 		if ((i == 0 && at != 0) || at > next || next > end)
 			return 0;
+		if (own_lengths && !(entry & GS_ENTRY_EXTERNAL))
+		{
+			/* the bytes that fill it up are of no use */
+			if (i + 1 < n && gs_round_up_8(load_4(row.bytes)) != row.len)
+				return 0;
+			row.len = min_len(row.len, load_4(row.bytes));
+		}
 		/* of the last one the entries tell only that it ends before them */
-		if (i + 1 == n)
-			row.len = min_len(row.len, own_lengths && !(entry & GS_ENTRY_EXTERNAL) ?
-							  gs_round_up_8(load_4(row.bytes)) : gs_max_row_bytes(page_bytes) + 8);
+		else if (i + 1 == n)
+			row.len = min_len(row.len, gs_max_row_bytes(page_bytes) + 8);
 		dst = put_record(&coder, dst, flags, row, (Bytes){NULL, 0});
 	}
 	return (size_t) (dst - begin);
@@ -452,7 +451,6 @@ get_record(Coder *coder, Input *input, uint8_t *dst, uint32_t room, Bytes *row, 
 	uint32_t	flags;
 	uint32_t	key_len;
 	uint32_t	written_len;
-	uint32_t	own_len;
 	uint32_t	from = 0;
 	uint8_t	   *key_dst = coder->keys[coder->turn];
 	Bytes		short_key;
@@ -469,18 +467,6 @@ get_record(Coder *coder, Input *input, uint8_t *dst, uint32_t room, Bytes *row, 
 		input->failed = true;
 	if (input->failed)
 		return 0;
-	own_len = row->len;
-	if ((flags & CODE_OWN_LENGTH) && coder->max_fill > 0)
-	{
-		uint32_t	fill = get_number(input);
-
-		if (fill > coder->max_fill)
-		{
-			input->failed = true;
-			return 0;
-		}
-		own_len -= fill;
-	}
 	row->bytes = dst;
 	key->bytes = dst + row->len;
 	if (!(flags & CODE_SHORT_KEY))
@@ -495,7 +481,7 @@ get_record(Coder *coder, Input *input, uint8_t *dst, uint32_t room, Bytes *row, 
 	key_len = written_len;
 	if (flags & CODE_OWN_LENGTH)
 	{
-		memcpy(dst, &own_len, sizeof(uint32_t));
+		memcpy(dst, &row->len, sizeof(uint32_t));
 		from = sizeof(uint32_t);
 	}
 	if (row->len > from && !input->failed)
@@ -524,7 +510,7 @@ gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src, size_t byte
 	uint32_t	at = 0;
 	Coder		coder;
 
-	begin_coder(&coder, shorten, 0);
+	begin_coder(&coder, shorten);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		GsRecord   *record = first - i;
@@ -560,7 +546,7 @@ gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes
 	if (n > page_bytes / sizeof(uint32_t))
 		return false;
 	end = page_bytes - n * (uint32_t) sizeof(uint32_t);
-	begin_coder(&coder, NULL, MAX_FILL);
+	begin_coder(&coder, NULL);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		Bytes		row;
@@ -574,7 +560,8 @@ gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes
 			return false;
 		*--entries = at | (flags & CODE_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |
 			(flags & CODE_INEXACT ? GS_ENTRY_INEXACT : 0) | (flags & CODE_TIE ? GS_ENTRY_TIE : 0);
-		at += gs_round_up_8(row.len);
+		for (at += row.len; at % 8 != 0 && at < end; at++)
+			page[at] = 0;
 	}
 	return input.at == input.end;
 }

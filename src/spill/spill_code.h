@@ -30,9 +30,7 @@
  *
  * Keys may also be written shorter, by functions of the caller's (GsSpillShorten).
  *
- * Pages are rows without keys, cut where their entries are.  So the bytes that fill a row up to a
- * multiple of 8 are part of it.  If the row begins with its own length, the number of these bytes is
- * written after the lengths.
+ * Pages are rows without keys, cut where their entries are, or by their own lengths.
  *
  * Nothing is believed of what was read: a block that does not decode to as many records
  * and bytes as were written is refused.
@@ -80,7 +78,10 @@ extern bool gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src,
 							  char *data, uint32_t data_bytes, uint32_t base, GsRecord *first,
 							  uint32_t n);
 
-/* The same with a page of n rows; 0: its rows do not lie one after the other. */
+/*
+ * The same with a page of n rows; 0: its rows do not lie one after the other.  own_lengths: rows begin
+ * with their own length, except those with GS_ENTRY_EXTERNAL.
+ */
 extern size_t gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths,
 						   uint8_t *dst);
 extern bool gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes,
