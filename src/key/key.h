@@ -116,16 +116,6 @@ typedef struct GsKeyColumn
 	GsKeyRecord *parent;		/* that it is a field of; NULL: it is the input tuple's */
 } GsKeyColumn;
 
-/* A shape of key that gs_key_write has a short way for. */
-typedef enum GsKeyShape
-{
-	GS_KEY_SHAPE_GENERAL,
-	GS_KEY_SHAPE_FIXED,			/* every column has a width, the sum <=
-								 * GS_KEY_FIXED_MAX */
-	GS_KEY_SHAPE_BYTES			/* one ascending text or bytea column, by
-								 * bytes */
-} GsKeyShape;
-
 typedef struct GsKeyDesc
 {
 	int			ncols;			/* with the fields of composite types */
@@ -138,7 +128,6 @@ typedef struct GsKeyDesc
 								 * GS_KEY_TOO_LONG */
 	bool		ended;			/* keys end before the sort's last column: they are inexact */
 	AttrNumber	max_attno;		/* highest attno of the columns */
-	GsKeyShape	shape;
 	GsKeyColumn *cols;
 } GsKeyDesc;
 

@@ -26,9 +26,6 @@
  * An array with a short header is copied to where it is aligned.  It cannot
  * be large, and most small arrays come so from a table.
  *
- * Called by key_value.c, and calls no file that writes values: the caller
- * passes the function that writes elements of a varying width.
- *
  * Tests: regress/keys_arrays
  *
  *-------------------------------------------------------------------------
@@ -55,10 +52,8 @@ static const ArrayType *fetch_array(Datum value, ShortArray *space);
 static bool put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **at,
 					   const uint8 *end);
 static void put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *dst);
-static bool put_elements(const GsKeyElement *element, const ArrayType *array, int n,
-						 GsKeyPut put_varying, uint8 **at, const uint8 *end);
-static bool put_element(const GsKeyElement *element, bool marked, Datum value,
-						GsKeyPut put_varying, uint8 **at, const uint8 *end);
+static bool put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 **at,
+						 const uint8 *end);
 static bool put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end);
 
 /* Do the elements' encodings leave codes for the end and NULL? */
@@ -69,8 +64,7 @@ is_float(const GsKeyColumn *col)
 }
 
 bool
-gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uint8 *dst,
-				 size_t room, size_t *written)
+gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
 	const GsKeyElement *element = col->element;
 	ShortArray	space;
@@ -90,7 +84,7 @@ gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uint
 		at += n * (1 + width);
 	}
 	else
-		all = put_elements(element, array, n, put_varying, &at, end);
+		all = put_elements(element, array, n, &at, end);
 	if (all)
 		all = put_tail(array, is_float(&element->column) ? width : 1, &at, end);
 	*written = at - dst;
@@ -191,11 +185,12 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 
 /* Elements of any type, with and without NULLs. */
 static bool
-put_elements(const GsKeyElement *element, const ArrayType *array, int n,
-			 GsKeyPut put_varying, uint8 **at, const uint8 *end)
+put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 **at,
+			 const uint8 *end)
 {
 	static const uint8 null_float[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 	static const uint8 null_mark = GS_KEY_ARRAY_NULL;
+	static const uint8 value_mark = GS_KEY_ARRAY_VALUE;
 	const uint8 *bitmap = ARR_NULLBITMAP(array);
 	const char *data = ARR_DATA_PTR(array);
 	bool		marked = !is_float(&element->column);
@@ -210,25 +205,13 @@ put_elements(const GsKeyElement *element, const ArrayType *array, int n,
 			all = gs_key_append(at, end, null, null_width);
 			continue;
 		}
-		all = put_element(element, marked, fetch_att(data, element->typbyval, element->typlen),
-						  put_varying, at, end);
+		all = (!marked || gs_key_append(at, end, &value_mark, 1)) &&
+			gs_key_put_nested(&element->column, fetch_att(data, element->typbyval, element->typlen),
+							  at, end);
 		data = att_addlength_pointer(data, element->typlen, data);
 		data = (const char *) att_align_nominal(data, element->typalign);
 	}
 	return all;
-}
-
-static bool
-put_element(const GsKeyElement *element, bool marked, Datum value, GsKeyPut put_varying,
-			uint8 **at, const uint8 *end)
-{
-	if (marked)
-	{
-		if (*at == end)
-			return false;
-		*(*at)++ = GS_KEY_ARRAY_VALUE;
-	}
-	return gs_key_put_nested(&element->column, value, put_varying, at, end);
 }
 
 static bool

@@ -43,7 +43,6 @@ static const GsKeyColumn *innermost(const GsKeyColumn *col, int *depth, bool *js
 static bool has_libc(const GsKeyColumn *col);
 static bool make_layout(const GsKeyDesc *desc, GsKeyLayout *layout);
 static bool is_possible(GsKeyDesc *desc);
-static GsKeyShape choose_shape(const GsKeyDesc *desc);
 
 GsKeyDesc *
 gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operators,
@@ -100,7 +99,6 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 	if (left_out)
 		desc->sort_cols = Min(desc->sort_cols, left_out->parent ? tops - 1 : tops);
 	desc->fixed_width = (fixed && width <= GS_KEY_FIXED_MAX) ? width : 0;
-	desc->shape = choose_shape(desc);
 	return desc;
 }
 
@@ -526,17 +524,4 @@ gs_key_has_labels(const GsKeyDesc *desc)
 			return true;
 	}
 	return false;
-}
-
-static GsKeyShape
-choose_shape(const GsKeyDesc *desc)
-{
-	const GsKeyColumn *first = &desc->cols[0];
-
-	if (desc->fixed_width > 0)
-		return GS_KEY_SHAPE_FIXED;
-	if (desc->ncols == 1 && !first->desc && first->collator == NULL && first->libc == NULL &&
-		(first->kind == GS_KEY_TEXT || first->kind == GS_KEY_BYTEA))
-		return GS_KEY_SHAPE_BYTES;
-	return GS_KEY_SHAPE_GENERAL;
 }

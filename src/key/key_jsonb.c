@@ -17,9 +17,6 @@
  * Every encoding of a value ends by itself, and so does this one.  order/key_check.c reads strings under
  * libc collations.
  *
- * Called by key_value.c, and calls no file that writes values: the caller passes the function that
- * writes strings.
- *
  * Tests: regress/keys_jsonb
  *
  *-------------------------------------------------------------------------
@@ -35,7 +32,6 @@
 typedef struct Output
 {
 	const GsKeyColumn *string;
-	GsKeyPutText put_text;
 	uint8	   *at;
 	const uint8 *end;
 } Output;
@@ -70,7 +66,7 @@ put_scalar(Output *output, const JsonbValue *scalar)
 	{
 		bytes.data = (const uint8 *) scalar->val.string.val;
 		bytes.len = scalar->val.string.len;
-		all = output->put_text(output->string, bytes, output->at, output->end - output->at, &written);
+		all = gs_key_put_fetched(output->string, bytes, output->at, output->end - output->at, &written);
 	}
 	else if (scalar->type == jbvNumeric)
 	{
@@ -83,12 +79,11 @@ put_scalar(Output *output, const JsonbValue *scalar)
 }
 
 bool
-gs_key_put_jsonb(const GsKeyColumn *col, Datum value, GsKeyPutText put_text, uint8 *dst, size_t room,
-				 size_t *written)
+gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
 	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
-	Output		output = {&col->element->column, put_text, dst, dst + room};
+	Output		output = {&col->element->column, dst, dst + room};
 	uint8		empty_root = GS_KEY_JSONB_EMPTY_ROOT;
 	JsonbIteratorToken token;
 	JsonbValue	part;

@@ -15,9 +15,6 @@
  *
  * Every encoding of a value ends by itself, and so does this one.
  *
- * Called by key_value.c, and calls no file that writes values: the caller
- * passes the function that writes bounds of a varying width.
- *
  * Tests: regress/keys_types
  *
  *-------------------------------------------------------------------------
@@ -35,8 +32,7 @@
 #define BOUND_ABOVE_ALL 0x02
 
 static bool
-put_bound(const GsKeyElement *element, const RangeBound *bound, GsKeyPut put_varying, uint8 **at,
-		  const uint8 *end)
+put_bound(const GsKeyElement *element, const RangeBound *bound, uint8 **at, const uint8 *end)
 {
 	uint8		byte;
 
@@ -47,15 +43,14 @@ put_bound(const GsKeyElement *element, const RangeBound *bound, GsKeyPut put_var
 	}
 	byte = BOUND_VALUE;
 	if (!gs_key_append(at, end, &byte, 1) ||
-		!gs_key_put_nested(&element->column, bound->val, put_varying, at, end))
+		!gs_key_put_nested(&element->column, bound->val, at, end))
 		return false;
 	byte = bound->inclusive != bound->lower;
 	return gs_key_append(at, end, &byte, 1);
 }
 
 bool
-gs_key_put_range(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uint8 *dst,
-				 size_t room, size_t *written)
+gs_key_put_range(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
 	const uint8 *end = dst + room;
 	uint8	   *at = dst;
@@ -69,8 +64,8 @@ gs_key_put_range(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uint
 	byte = empty ? KEY_EMPTY : KEY_NOT_EMPTY;
 	all = gs_key_append(&at, end, &byte, 1);
 	if (all && !empty)
-		all = put_bound(col->element, &lower, put_varying, &at, end) &&
-			put_bound(col->element, &upper, put_varying, &at, end);
+		all = put_bound(col->element, &lower, &at, end) &&
+			put_bound(col->element, &upper, &at, end);
 	*written = at - dst;
 	return all;
 }

@@ -10,9 +10,6 @@
  * where the trailing blanks begin, and of text under an ICU collation the last
  * character may count before the first.
  *
- * Calls key_array.c and key_range.c, and through them itself for elements and bounds; and key_jsonb.c,
- * which calls it for strings.
- *
  * Tests: regress/keys, regress/keys_types
  *
  *-------------------------------------------------------------------------
@@ -27,8 +24,6 @@
 
 static GsVarBytes bpchar_bytes(struct varlena *value);
 static GsVarBytes name_bytes(const char *name);
-static bool put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
-					 size_t *written);
 static bool put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
 static bool put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
 static bool put_oidvector(const oidvector *vector, uint8 *dst, size_t room,
@@ -48,17 +43,17 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 			if (gs_key_is_plain(col))
 				all = gs_key_put_plain(col, value, dst, room, written);
 			else
-				all = put_text(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
-							   written);
+				all = gs_key_put_fetched(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
+										 written);
 			break;
 		case GS_KEY_BYTEA:
 			all = gs_key_put_plain(col, value, dst, room, written);
 			break;
 		case GS_KEY_BPCHAR:
-			all = put_text(col, bpchar_bytes(var), dst, room, written);
+			all = gs_key_put_fetched(col, bpchar_bytes(var), dst, room, written);
 			break;
 		case GS_KEY_NAME:
-			all = put_text(col, name_bytes(DatumGetCString(value)), dst, room, written);
+			all = gs_key_put_fetched(col, name_bytes(DatumGetCString(value)), dst, room, written);
 			break;
 		case GS_KEY_NUMERIC:
 			bytes = gs_var_bytes(var, gs_var_length(var));
@@ -74,13 +69,13 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 			all = put_oidvector((const oidvector *) var, dst, room, written);
 			break;
 		case GS_KEY_ARRAY:
-			all = gs_key_put_array(col, value, gs_key_put_varying, dst, room, written);
+			all = gs_key_put_array(col, value, dst, room, written);
 			break;
 		case GS_KEY_RANGE:
-			all = gs_key_put_range(col, value, gs_key_put_varying, dst, room, written);
+			all = gs_key_put_range(col, value, dst, room, written);
 			break;
 		case GS_KEY_JSONB:
-			all = gs_key_put_jsonb(col, value, put_text, dst, room, written);
+			all = gs_key_put_jsonb(col, value, dst, room, written);
 			break;
 		case GS_KEY_RECORD:
 		case GS_KEY_ABBREVIATED:
@@ -129,9 +124,9 @@ name_bytes(const char *name)
 }
 
 /* Text that has been fetched, by its bytes or by its collator. */
-static bool
-put_text(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
-		 size_t *written)
+bool
+gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
+				   size_t *written)
 {
 	bool		ends_key = col->last && !col->desc;
 

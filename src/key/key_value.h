@@ -53,37 +53,27 @@ typedef struct GsVarBytes
 	uint32		len;
 } GsVarBytes;
 
-/* A function that writes values, as gs_key_put_varying() does. */
-typedef bool (*GsKeyPut) (const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
-						  size_t *written);
-
-/* The same for text of which the bytes are at hand. */
-typedef bool (*GsKeyPutText) (const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
-							  size_t *written);
-
 /*
  * key_value.c: write a value of a varying width, at most room bytes of it,
  * and set *written to their number.  Returns whether that was all; if not,
  * they are exactly the first room bytes.  The encoding is col's own, DESC
- * included.
+ * included.  gs_key_put_fetched() is for text of which the bytes are at hand, ascending.
  */
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
+extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst,
+							   size_t room, size_t *written);
 
 /*
- * key_array.c: the same for an array, ascending, with put_varying for elements
- * of a varying width, which may be arrays themselves.
+ * key_array.c, key_range.c, key_jsonb.c: the same for values that hold others, ascending.  They call
+ * key_value.c for these, which may be such values themselves.
  */
-extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, GsKeyPut put_varying,
-							 uint8 *dst, size_t room, size_t *written);
-
-/* key_range.c: the same for a range. */
-extern bool gs_key_put_range(const GsKeyColumn *col, Datum value, GsKeyPut put_varying,
-							 uint8 *dst, size_t room, size_t *written);
-
-/* key_jsonb.c: the same for jsonb; put_text writes the bytes of a string. */
-extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, GsKeyPutText put_text,
-							 uint8 *dst, size_t room, size_t *written);
+extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+							 size_t *written);
+extern bool gs_key_put_range(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+							 size_t *written);
+extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+							 size_t *written);
 
 /*
  * key_record.c: a composite type, in CurrentMemoryContext, NULL if it is none with known fields; and
@@ -292,8 +282,7 @@ gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
  * all did.
  */
 static inline bool
-gs_key_put_nested(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uint8 **at,
-				  const uint8 *end)
+gs_key_put_nested(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
 {
 	size_t		room = end - *at;
 	size_t		written;
@@ -301,7 +290,7 @@ gs_key_put_nested(const GsKeyColumn *col, Datum value, GsKeyPut put_varying, uin
 
 	if (col->width == 0)
 	{
-		all = put_varying(col, value, *at, room, &written);
+		all = gs_key_put_varying(col, value, *at, room, &written);
 		*at += written;
 		return all;
 	}

@@ -3,10 +3,7 @@
  * key_write.c
  *	  Writing one tuple's key: the way every row takes.
  *
- * Three ways, chosen once by gs_key_desc_create: keys of a fixed width, one
- * ascending text or bytea column, and everything else.  The first two check
- * the room once and hold no loop over columns that could stop in the middle;
- * with the third they share the encoders.
+ * Keys of a fixed width have a way of their own, which checks the room once: no key is cut there.
  *
  * A key is cut at GS_KEY_MAX, never elsewhere, and what is cut is exactly
  * the first GS_KEY_MAX bytes of the whole key.  That makes a cut key tie with
@@ -49,35 +46,6 @@ write_fixed(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 		dst += col->width;
 	}
 	return desc->fixed_width;
-}
-
-/*
- * One ascending text or bytea column: its bytes behind the null byte.
- */
-static inline uint32
-write_bytes(const GsKeyColumn *col, Datum value, bool isnull, uint8 *dst,
-			uint32 capacity, bool *inexact)
-{
-	struct varlena *var;
-	uint32		len;
-
-	if (unlikely(capacity == 0))
-		return GS_KEY_NO_ROOM;
-	dst[0] = gs_key_null_byte(isnull, col->nulls_first);
-	if (isnull)
-		return 1;
-
-	var = (struct varlena *) DatumGetPointer(value);
-	len = gs_var_length(var);
-	if (unlikely(len >= Min(capacity, GS_KEY_MAX)))
-	{
-		if (capacity < GS_KEY_MAX)
-			return GS_KEY_NO_ROOM;
-		*inexact = true;
-		len = GS_KEY_MAX - 1;
-	}
-	gs_key_copy(dst + 1, gs_var_bytes(var, len).data, len);
-	return 1 + len;
 }
 
 /*
@@ -213,19 +181,7 @@ gs_key_write(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 			 uint8 *dst, uint32 capacity, bool *inexact)
 {
 	*inexact = desc->ended;
-	switch (desc->shape)
-	{
-		case GS_KEY_SHAPE_FIXED:
-			return write_fixed(desc, values, isnull, dst, capacity);
-		case GS_KEY_SHAPE_BYTES:
-			{
-				int			at = desc->cols[0].attno - 1;
-
-				return write_bytes(&desc->cols[0], values[at], isnull[at], dst,
-								   capacity, inexact);
-			}
-		case GS_KEY_SHAPE_GENERAL:
-			break;
-	}
+	if (desc->fixed_width > 0)
+		return write_fixed(desc, values, isnull, dst, capacity);
 	return write_general(desc, values, isnull, dst, capacity, inexact);
 }

@@ -1,7 +1,9 @@
 #!/usr/bin/perl
 # Circles of files: .c files of which each calls a function of the next one, and the last one of the first.
 #
-#	test/lib/circles.pl DIR		prints each circle and its calls
+#	test/lib/circles.pl DIR [FILE ...]		prints each circle and its calls
+#
+# The files named, in DIR, may be a circle: a recursion.  If they are not, it says so.
 #
 # It reads sources, and needs no build.  The name of a function that is defined begins a line; the line
 # before, its type, begins with static if other files cannot call it.  A file calls a function if it names it
@@ -11,7 +13,7 @@ use strict;
 use warnings;
 use File::Find;
 
-my ($root) = @ARGV;
+my ($root, @declared) = @ARGV;
 my (%code, %file_of, %inline, %calls);
 
 find({ no_chdir => 1, wanted => sub { $code{$_} = code($_) if /\.[ch]$/ } }, $root);
@@ -84,7 +86,10 @@ for my $file (sort keys %calls)
 {
 	visit($file) unless $number{$file};
 }
-for my $circle (@circles)
+my $recursion = join ' ', sort map { "$root/$_" } @declared;
+
+print "no recursion of $recursion\n" if @declared && !grep { "@$_" eq $recursion } @circles;
+for my $circle (grep { "@$_" ne $recursion } @circles)
 {
 	my %member = map { $_ => 1 } @$circle;
 
