@@ -243,7 +243,7 @@ sub check_names
 	{
 		my ($name, $value) = ($1, $2);
 
-		is($node->safe_psql('postgres', "SELECT count(*) FROM pg_settings WHERE name = '$name'"), '1', $what);
+		is($node->safe_psql('postgres', "SELECT current_setting('$name', true) IS NOT NULL"), 't', $what);
 		is($node->psql('postgres', "ALTER SYSTEM SET $name = $value"), 0, "$what: value") if defined $value;
 		$node->safe_psql('postgres', "ALTER SYSTEM RESET $name") if defined $value;
 	}

@@ -279,7 +279,7 @@ for my $case (
 	my $stock = stock($node, $sql);
 
 	like(rows_of($node, "$force $serial", "EXPLAIN $sql"), qr/GpuSort.*Function Scan/s, "volatile function, $name: plan");
-	for my $point ('service_append:3', 'service_sort', 'service_fetch:2')
+	for my $point ('service_append:3', 'service_sort', 'service_fetch')
 	{
 		fault($node, $point);
 		$node->safe_psql('postgres', 'ALTER SEQUENCE s RESTART');
