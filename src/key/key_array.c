@@ -206,7 +206,7 @@ put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 *
 			continue;
 		}
 		all = (!marked || gs_key_append(at, end, &value_mark, 1)) &&
-			gs_key_put_nested(&element->column, fetch_att(data, element->typbyval, element->typlen),
+			gs_key_put_value(&element->column, fetch_att(data, element->typbyval, element->typlen),
 							  at, end);
 		data = att_addlength_pointer(data, element->typlen, data);
 		data = (const char *) att_align_nominal(data, element->typalign);

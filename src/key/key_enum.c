@@ -36,7 +36,7 @@
 
 typedef struct Label
 {
-	Oid			oid;
+	Oid			oid;			/* must be first: labels are compared by oid_cmp() */
 	float4		order;
 } Label;
 
@@ -51,7 +51,6 @@ struct GsKeyLabels
 static int	read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read);
 static const Label *find_label(const Label *labels, int n, Oid oid);
 static void add_new_labels(GsKeyLabels *labels);
-static int	compare_labels(const void *a, const void *b);
 
 /* In CurrentMemoryContext; the labels are read when the first is needed. */
 GsKeyLabels *
@@ -89,19 +88,7 @@ gs_key_label_order(GsKeyLabels *labels, Oid oid)
 static const Label *
 find_label(const Label *labels, int n, Oid oid)
 {
-	int			low = 0;
-	int			high = n;
-
-	while (low < high)
-	{
-		int			middle = (low + high) / 2;
-
-		if (labels[middle].oid < oid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n && labels[low].oid == oid ? &labels[low] : NULL;
+	return bsearch(&oid, labels, n, sizeof(Label), oid_cmp);
 }
 
 /* Go over to the labels as they are now, if those known have kept their numbers. */
@@ -158,16 +145,7 @@ read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read)
 	systable_endscan(scan);
 	table_close(catalog, AccessShareLock);
 
-	qsort(found, n, sizeof(Label), compare_labels);
+	qsort(found, n, sizeof(Label), oid_cmp);
 	*labels_read = found;
 	return n;
-}
-
-static int
-compare_labels(const void *a, const void *b)
-{
-	Oid			x = ((const Label *) a)->oid;
-	Oid			y = ((const Label *) b)->oid;
-
-	return (x > y) - (x < y);
 }

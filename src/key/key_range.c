@@ -43,7 +43,7 @@ put_bound(const GsKeyElement *element, const RangeBound *bound, uint8 **at, cons
 	}
 	byte = BOUND_VALUE;
 	if (!gs_key_append(at, end, &byte, 1) ||
-		!gs_key_put_nested(&element->column, bound->val, at, end))
+		!gs_key_put_value(&element->column, bound->val, at, end))
 		return false;
 	byte = bound->inclusive != bound->lower;
 	return gs_key_append(at, end, &byte, 1);

@@ -278,11 +278,10 @@ gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
 }
 
 /*
- * Add a value that is part of another one at *at, or as much of it as fits before end.  Returns whether
- * all did.
+ * Add a value at *at, or as much of it as fits before end.  Returns whether all did.
  */
 static inline bool
-gs_key_put_nested(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
+gs_key_put_value(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
 {
 	size_t		room = end - *at;
 	size_t		written;

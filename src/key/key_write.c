@@ -98,71 +98,30 @@ write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_is
 		if (isnull[at])
 			continue;
 
-		if (col->width > 0)
-		{
-			size_t		room = end - dst;
-
-			if (likely(room >= col->width))
-			{
-				gs_key_put_fixed(col, values[at], dst);
-				dst += col->width;
-			}
-			else
-			{
-				uint8		whole[GS_KEY_VALUE_MAX];
-
-				Assert(col->width <= GS_KEY_VALUE_MAX);
-				gs_key_put_fixed(col, values[at], whole);
-				gs_key_copy(dst, whole, room);
-				dst = end;
-				goto full;
-			}
-		}
-		else if (unlikely(col->kind == GS_KEY_ABBREVIATED))
+		if (unlikely(col->kind == GS_KEY_ABBREVIATED))
 		{
 			uint64		key;
 			uint8		whole[sizeof(key)];
-			size_t		room = Min(end - dst, (ptrdiff_t) sizeof(key));
 
 			if (!gs_key_abbreviate(col->abbreviation, values[at], &key))
 				return GS_KEY_TOO_LONG;
 			gs_key_put_uint64(whole, key);
 			if (col->desc)
 				gs_key_complement(whole, sizeof(key));
-			gs_key_copy(dst, whole, room);
-			dst += room;
-			if (room < sizeof(key))
+			if (!gs_key_append(&dst, end, whole, sizeof(key)))
 				goto full;
 			*inexact = true;
 			return dst - start;
 		}
-		else
-		{
-			size_t		written;
-			bool		all;
 
-			if (gs_key_is_plain(col))
-			{
-				/* spare the fetching of what is given up anyway */
-				if (capacity < GS_KEY_MAX &&
-					gs_var_length((struct varlena *) DatumGetPointer(values[at])) > end - dst)
-					return GS_KEY_NO_ROOM;
-
-				all = gs_key_put_plain(col, values[at], dst, end - dst, &written);
-				if (col->desc)
-					gs_key_complement(dst, written);
-			}
-			else
-			{
-				if (is_surely_too_long(col, values[at]))
-					return GS_KEY_TOO_LONG;
-
-				all = gs_key_put_varying(col, values[at], dst, end - dst, &written);
-			}
-			dst += written;
-			if (!all)
-				goto full;
-		}
+		/* spare the fetching of what is given up anyway */
+		if (gs_key_is_plain(col) && capacity < GS_KEY_MAX &&
+			gs_var_length((struct varlena *) DatumGetPointer(values[at])) > end - dst)
+			return GS_KEY_NO_ROOM;
+		if (is_surely_too_long(col, values[at]))
+			return GS_KEY_TOO_LONG;
+		if (!gs_key_put_value(col, values[at], &dst, end))
+			goto full;
 	}
 	return dst - start;
 

@@ -160,7 +160,7 @@ extern bool gs_order_work_borders(GsOrderCheck *check, bool *proven);
 /* The verdict will be NOT_PROVEN, for the first reason given. */
 extern void gs_order_give_up(GsOrderCheck *check, const char *reason);
 
-/* More memory for keys, the first block; false: there is none, and the check gives up. */
+/* More memory for keys, which becomes the first block; false: there is none, and the check gives up. */
 extern bool gs_order_make_block(GsOrderCheck *check, size_t bytes);
 
 /* Begin to fetch keys as the check's one job. */

@@ -209,7 +209,6 @@ gs_order_work_load(GsOrderCheck *check)
 	const GsRange *range = &check->open.items[check->run].range;
 	uint64_t	count = range->last - range->first + 1;
 	size_t		bytes;
-	Block	   *block;
 
 	if (check->entries == NULL)
 	{
@@ -240,16 +239,10 @@ gs_order_work_load(GsOrderCheck *check)
 		return true;
 	}
 	bytes = gs_order_fetch_bytes(check, count - check->n_entries);
-	block = check->blocks_bytes + bytes <= MAX_RUN_BYTES ? malloc(sizeof(Block) + bytes) : NULL;
-	if (block == NULL)
-	{
+	if (check->blocks_bytes + bytes > MAX_RUN_BYTES)
 		gs_order_give_up(check, "too many rows differ in details of their text only");
-		return true;
-	}
-	block->next = check->blocks;
-	check->blocks = block;
-	check->blocks_bytes += bytes;
-	gs_order_fetch(check, range->first + check->n_entries, block->memory, bytes);
+	else if (gs_order_make_block(check, bytes))
+		gs_order_fetch(check, range->first + check->n_entries, check->blocks->memory, bytes);
 	return true;
 }
 

@@ -30,18 +30,12 @@ gs_order_stopped(const GsOrderJudge *judge)
 
 /* A key as fetch_keys gives it. */
 static inline uint32_t
-gs_entry_length_word(const uint8_t *entry)
+gs_entry_len(const uint8_t *entry)
 {
 	uint32_t	word;
 
 	memcpy(&word, entry, sizeof(word));
-	return word;
-}
-
-static inline uint32_t
-gs_entry_len(const uint8_t *entry)
-{
-	return gs_entry_length_word(entry) & GS_LENGTH_MASK;
+	return word & GS_LENGTH_MASK;
 }
 
 static inline const uint8_t *

@@ -61,6 +61,7 @@ gs_order_make_block(GsOrderCheck *check, size_t bytes)
 	}
 	block->next = check->blocks;
 	check->blocks = block;
+	check->blocks_bytes += bytes;
 	return true;
 }
 
@@ -78,7 +79,6 @@ gs_order_fetch(GsOrderCheck *check, uint64_t first, void *memory, size_t bytes)
 	gs_order_checker.ops->fetch_keys(check->sort, first, memory, bytes, &check->n_keys, &check->job);
 }
 
-/* Carry the moves out, if there are any, then go on with a phase. */
 void
 gs_order_move_then(GsOrderCheck *check, Phase phase)
 {
@@ -94,7 +94,6 @@ gs_order_move_then(GsOrderCheck *check, Phase phase)
 									 &check->job);
 }
 
-/* How much to ask for, to get so many keys or a good part of them. */
 size_t
 gs_order_fetch_bytes(const GsOrderCheck *check, uint64_t n_keys)
 {
@@ -103,7 +102,6 @@ gs_order_fetch_bytes(const GsOrderCheck *check, uint64_t n_keys)
 	return bytes < check->slice_bytes ? (size_t) bytes : check->slice_bytes;
 }
 
-/* Carry out what is left to be moved, then scan all that was. */
 bool
 gs_order_begin_rescan(GsOrderCheck *check)
 {
