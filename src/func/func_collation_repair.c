@@ -62,9 +62,8 @@ typedef enum RepairResult
 	REPAIR_NONE,				/* the worker has not come to an end */
 	REPAIR_RIGHT,				/* in order, or gone */
 	REPAIR_BROKEN,
-	REPAIR_UNKNOWN,				/* could not be checked */
 	REPAIR_DONE,				/* rebuilt */
-	REPAIR_FAILED
+	REPAIR_FAILED				/* to check, or to rebuild */
 } RepairResult;
 
 /* The caller's settings that workers take over. */
@@ -160,19 +159,14 @@ execute(const char *command)
 static void
 check(RepairJob *job)
 {
-	static const RepairResult results[] = {
-		[GS_ORDER_RIGHT] = REPAIR_RIGHT,
-		[GS_ORDER_BROKEN] = REPAIR_BROKEN,
-		[GS_ORDER_UNKNOWN] = REPAIR_UNKNOWN,
-		[GS_ORDER_GONE] = REPAIR_RIGHT
-	};
-	char	   *detail;
+	char	   *wrong;
 
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	job->result = results[gs_index_order(job->index, &detail)];
-	if (detail)
-		strlcpy(job->detail, detail, sizeof(job->detail));
+	(void) gs_index_check(job->index, &wrong);
+	job->result = wrong ? REPAIR_BROKEN : REPAIR_RIGHT;
+	if (wrong)
+		strlcpy(job->detail, wrong, sizeof(job->detail));
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 }
@@ -224,7 +218,8 @@ do_job(RepairJob *job)
 		ErrorData  *error;
 
 		/* to the server's log, as of any session; the process ends now */
-		EmitErrorReport();
+		if (job->rebuild)
+			EmitErrorReport();
 		MemoryContextSwitchTo(TopMemoryContext);
 		error = CopyErrorData();
 		FlushErrorState();
@@ -362,16 +357,12 @@ report(const RepairTask *task, const RepairJob *job)
 					(errcode(job->sqlstate),
 					 errmsg("could not %s index %s", job->rebuild ? "rebuild" : "check", task->name),
 					 errdetail_internal("%s", job->detail),
-					 job->sqlstate == ERRCODE_UNIQUE_VIOLATION
+					 !job->rebuild
+					 ? errhint("Rebuild it, and then refresh the versions of its collations.")
+					 : job->sqlstate == ERRCODE_UNIQUE_VIOLATION
 					 ? errhint("The broken index let duplicates in.  Remove them, and call gpusort_collation_repair() again.")
 					 : job->sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED && job->concurrently
 					 ? errhint("Call gpusort_collation_repair(concurrently => false).") : 0));
-			break;
-		case REPAIR_UNKNOWN:
-			ereport(WARNING,
-					(errmsg("could not check index %s", task->name),
-					 errdetail_internal("%s", job->detail),
-					 errhint("Rebuild it, and then refresh the versions of its collations.")));
 			break;
 	}
 }
