@@ -300,13 +300,12 @@ COMMENT ON FUNCTION gpusort_collation_check(boolean) IS
 
 CREATE PROCEDURE gpusort_collation_repair(
     concurrently boolean DEFAULT true,
-    jobs integer DEFAULT 1,
     dry_run boolean DEFAULT false)
 AS 'MODULE_PATHNAME', 'gpusort_collation_repair'
 LANGUAGE C;
 
-COMMENT ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) IS
+COMMENT ON PROCEDURE gpusort_collation_repair(boolean, boolean) IS
 'rebuild the indexes that new versions of collations have broken, and record the versions';
 
 REVOKE ALL ON FUNCTION gpusort_collation_check(boolean) FROM PUBLIC;
-REVOKE ALL ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) FROM PUBLIC;
+REVOKE ALL ON PROCEDURE gpusort_collation_repair(boolean, boolean) FROM PUBLIC;

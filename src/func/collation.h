@@ -11,21 +11,13 @@
 
 #include "postgres.h"
 
-typedef enum GsIndexOrder
-{
-	GS_ORDER_RIGHT,
-	GS_ORDER_BROKEN,
-	GS_ORDER_UNKNOWN,			/* it could not be looked at */
-	GS_ORDER_GONE				/* there is no such index any more, or not yet */
-} GsIndexOrder;
-
 /*
  * Are the keys of an index in the order that their operators and collations
- * have now?  Its functions run as the owner of its table.  detail, in the
- * current memory context: the first wrong place, or why it is unknown; else
- * NULL.  An active snapshot is needed.  Errors are caught, but a cancel is thrown.
+ * have now?  Its functions run as the owner of its table.  *wrong, in the
+ * current memory context: the first wrong place; NULL: there is none.  False:
+ * there is no such index any more, or not yet.  An active snapshot is needed.
  */
-extern GsIndexOrder gs_index_order(Oid index, char **detail);
+extern bool gs_index_check(Oid index, char **wrong);
 
 /*
  * Queries by SPI, which must be connected, under a search path that is safe:

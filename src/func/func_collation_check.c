@@ -484,51 +484,52 @@ find_wrong_as_owner(Relation table, Relation index)
 	return error;
 }
 
-static GsIndexOrder
-check_index(Oid oid, char **detail)
+bool
+gs_index_check(Oid oid, char **wrong)
 {
 	/* the table first, as others lock them */
 	Oid			table_oid = IndexGetRelation(oid, true);
 	Relation	table = OidIsValid(table_oid) ? try_relation_open(table_oid, AccessShareLock) : NULL;
 	Relation	index;
-	GsIndexOrder order = GS_ORDER_GONE;
+	bool		exists;
 
-	*detail = NULL;
+	*wrong = NULL;
 	if (table == NULL)
-		return GS_ORDER_GONE;
+		return false;
 	index = try_relation_open(oid, AccessShareLock);
 
 	/*
 	 * One that is not ready is being built, or its build has failed.  A build writes pages around shared
 	 * buffers, which would keep the empty page that we may find in place of one.
 	 */
-	if (index && index->rd_index->indrelid == table_oid && index->rd_index->indisready)
+	exists = index && index->rd_index->indrelid == table_oid && index->rd_index->indisready;
+	if (exists)
 	{
 		if (index->rd_rel->relam != BTREE_AM_OID)
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("only btree indexes can be checked")));
-		*detail = find_wrong_as_owner(table, index);
-		order = *detail ? GS_ORDER_BROKEN : GS_ORDER_RIGHT;
+		*wrong = find_wrong_as_owner(table, index);
 	}
 	if (index)
 		relation_close(index, AccessShareLock);
 	relation_close(table, AccessShareLock);
-	return order;
+	return exists;
 }
 
-GsIndexOrder
-gs_index_order(Oid index, char **detail)
+/* The same, but errors except a cancel are caught: the first one's text.  NULL: it was looked at. */
+static char *
+try_check(Oid index, bool *exists, char **wrong)
 {
 	MemoryContext context = CurrentMemoryContext;
 	ResourceOwner owner = CurrentResourceOwner;
-	volatile GsIndexOrder order = GS_ORDER_UNKNOWN;
+	char	   *volatile message = NULL;
 
 	BeginInternalSubTransaction(NULL);
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		order = check_index(index, detail);
+		*exists = gs_index_check(index, wrong);
 		ReleaseCurrentSubTransaction();
 	}
 	PG_CATCH();
@@ -541,12 +542,12 @@ gs_index_order(Oid index, char **detail)
 		RollbackAndReleaseCurrentSubTransaction();
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED)
 			ReThrowError(error);
-		*detail = error->message;
+		message = error->message;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
 	CurrentResourceOwner = owner;
-	return order;
+	return message;
 }
 
 const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
@@ -617,18 +618,19 @@ gpusort_collation_check(PG_FUNCTION_ARGS)
 	{
 		Datum		values[N_COLUMNS];
 		bool		nulls[N_COLUMNS];
-		char	   *detail;
-		GsIndexOrder order;
+		bool		exists = true;
+		char	   *wrong,
+				   *message;
 
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
-		order = gs_index_order(DatumGetObjectId(values[GS_COLUMN_INDEX - 1]), &detail);
-		if (order == GS_ORDER_GONE)
+		message = try_check(DatumGetObjectId(values[GS_COLUMN_INDEX - 1]), &exists, &wrong);
+		if (!exists)
 			continue;
-		values[BROKEN] = BoolGetDatum(order == GS_ORDER_BROKEN);
-		nulls[BROKEN] = order == GS_ORDER_UNKNOWN;
-		nulls[DETAIL] = detail == NULL;
-		if (detail)
-			values[DETAIL] = CStringGetTextDatum(detail);
+		values[BROKEN] = BoolGetDatum(wrong != NULL);
+		nulls[BROKEN] = message != NULL;
+		nulls[DETAIL] = message == NULL && wrong == NULL;
+		if (!nulls[DETAIL])
+			values[DETAIL] = CStringGetTextDatum(message ? message : wrong);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	SPI_finish();

@@ -7,9 +7,8 @@
  * REINDEX INDEX CONCURRENTLY consists of several transactions, and runs in no
  * function.  So each index has a background worker, which connects as the
  * caller did, takes the caller's role, and looks at the index, or rebuilds it as a client would.  The
- * caller starts the workers, several at a time, waits, and reports.  CONCURRENTLY waits
- * for sessions that hold a lock or a snapshot.  So the caller holds none meanwhile.  Two workers
- * that rebuild indexes of one table CONCURRENTLY would wait for each other, so they take turns.
+ * caller starts one worker after the other, waits, and reports.  CONCURRENTLY waits
+ * for sessions that hold a lock or a snapshot.  So the caller holds none meanwhile.
  *
  * There is no state but the indexes themselves.  Whoever calls again goes on
  * where an earlier call has ended, for whatever reason: indexes that have been
@@ -35,7 +34,6 @@
 #include "postmaster/bgworker.h"
 #include "storage/dsm.h"
 #include "storage/ipc.h"
-#include "storage/latch.h"
 #include "storage/lock.h"
 #include "storage/proc.h"
 #include "tcop/pquery.h"
@@ -55,16 +53,13 @@
 PG_FUNCTION_INFO_V1(gpusort_collation_repair);
 extern PGDLLEXPORT void gpusort_collation_worker(Datum main_arg);
 
-#define MAX_JOBS	64
-
 typedef enum RepairResult
 {
 	REPAIR_NONE,				/* the worker has not come to an end */
 	REPAIR_RIGHT,				/* in order, or gone */
 	REPAIR_BROKEN,
-	REPAIR_UNKNOWN,				/* could not be checked */
 	REPAIR_DONE,				/* rebuilt */
-	REPAIR_FAILED
+	REPAIR_FAILED				/* to check, or to rebuild */
 } RepairResult;
 
 /* The caller's settings that workers take over. */
@@ -95,10 +90,8 @@ typedef struct RepairJob
 typedef struct RepairTask
 {
 	Oid			index;
-	Oid			table;
 	char	   *name;
 	Datum		collations;		/* regcollation[] */
-	bool		waiting;		/* for a worker */
 	RepairResult result;
 } RepairTask;
 
@@ -106,13 +99,10 @@ typedef struct Repair
 {
 	bool		concurrently;
 	bool		dry_run;
-	bool		rebuild;		/* what workers do now; else: check */
-	int			n_jobs;
 	LOCKTAG		lock;			/* two at a time would wait for each other */
 	dsm_segment *segment;
-	RepairJob  *jobs;			/* n_jobs of them */
-	BackgroundWorkerHandle *workers[MAX_JOBS];	/* NULL: the job is free */
-	RepairTask *of_job[MAX_JOBS];
+	RepairJob  *job;
+	BackgroundWorkerHandle *worker; /* NULL: none is at work */
 	int			n_tasks;
 	RepairTask *tasks;
 } Repair;
@@ -160,19 +150,14 @@ execute(const char *command)
 static void
 check(RepairJob *job)
 {
-	static const RepairResult results[] = {
-		[GS_ORDER_RIGHT] = REPAIR_RIGHT,
-		[GS_ORDER_BROKEN] = REPAIR_BROKEN,
-		[GS_ORDER_UNKNOWN] = REPAIR_UNKNOWN,
-		[GS_ORDER_GONE] = REPAIR_RIGHT
-	};
-	char	   *detail;
+	char	   *wrong;
 
 	StartTransactionCommand();
 	PushActiveSnapshot(GetTransactionSnapshot());
-	job->result = results[gs_index_order(job->index, &detail)];
-	if (detail)
-		strlcpy(job->detail, detail, sizeof(job->detail));
+	(void) gs_index_check(job->index, &wrong);
+	job->result = wrong ? REPAIR_BROKEN : REPAIR_RIGHT;
+	if (wrong)
+		strlcpy(job->detail, wrong, sizeof(job->detail));
 	PopActiveSnapshot();
 	CommitTransactionCommand();
 }
@@ -224,7 +209,8 @@ do_job(RepairJob *job)
 		ErrorData  *error;
 
 		/* to the server's log, as of any session; the process ends now */
-		EmitErrorReport();
+		if (job->rebuild)
+			EmitErrorReport();
 		MemoryContextSwitchTo(TopMemoryContext);
 		error = CopyErrorData();
 		FlushErrorState();
@@ -242,16 +228,14 @@ gpusort_collation_worker(Datum main_arg)
 {
 	dsm_segment *segment;
 	RepairJob  *job;
-	int			number;
 
 	pqsignal(SIGTERM, die);
 	BackgroundWorkerUnblockSignals();
-	memcpy(&number, MyBgworkerEntry->bgw_extra, sizeof(number));
 	segment = dsm_attach(DatumGetUInt32(main_arg));
 	if (segment == NULL)
 		return;					/* the caller has gone */
 	dsm_pin_mapping(segment);
-	job = (RepairJob *) dsm_segment_address(segment) + number;
+	job = dsm_segment_address(segment);
 	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
 	SetConfigOption("log_min_messages", "error", PGC_SUSET, PGC_S_OVERRIDE);
 	BackgroundWorkerInitializeConnectionByOid(job->database, job->login, 0);
@@ -283,33 +267,31 @@ clean_up(int code, Datum arg)
 {
 	Repair	   *repair = (Repair *) DatumGetPointer(arg);
 
-	for (int i = 0; i < repair->n_jobs; i++)
-		if (repair->workers[i])
-			TerminateBackgroundWorker(repair->workers[i]);
-	/* Their locks would disturb the next call.  A cancel must not interrupt this: our own lock would stay. */
-	HOLD_INTERRUPTS();
-	for (int i = 0; i < repair->n_jobs; i++)
-		if (repair->workers[i])
-			(void) WaitForBackgroundWorkerShutdown(repair->workers[i]);
-	RESUME_INTERRUPTS();
+	if (repair->worker)
+	{
+		TerminateBackgroundWorker(repair->worker);
+		/* Its locks would disturb the next call.  A cancel must not interrupt this: our own lock would stay. */
+		HOLD_INTERRUPTS();
+		(void) WaitForBackgroundWorkerShutdown(repair->worker);
+		RESUME_INTERRUPTS();
+	}
 	dsm_detach(repair->segment);
 	if (!repair->dry_run)
 		LockRelease(&repair->lock, ShareUpdateExclusiveLock, true);
 }
 
-/* false: there is no place for a worker now. */
-static bool
-start_worker(Repair *repair, int number, RepairTask *task)
+static void
+start_worker(Repair *repair, Oid index, bool rebuild)
 {
-	RepairJob  *job = &repair->jobs[number];
+	RepairJob  *job = repair->job;
 	BackgroundWorker worker = {0};
 
 	memset(job, 0, sizeof(*job));
 	job->database = MyDatabaseId;
 	job->login = MyProc->roleId;
 	strlcpy(job->role, GetUserNameFromId(GetUserId(), false), sizeof(job->role));
-	job->index = task->index;
-	job->rebuild = repair->rebuild;
+	job->index = index;
+	job->rebuild = rebuild;
 	job->concurrently = repair->concurrently;
 	for (int i = 0; i < lengthof(settings); i++)
 		strlcpy(job->settings[i], GetConfigOption(settings[i], false, false), sizeof(job->settings[i]));
@@ -322,17 +304,12 @@ start_worker(Repair *repair, int number, RepairTask *task)
 	strlcpy(worker.bgw_name, "gpusort collation repair", sizeof(worker.bgw_name));
 	strlcpy(worker.bgw_type, "gpusort collation repair", sizeof(worker.bgw_type));
 	worker.bgw_main_arg = UInt32GetDatum(dsm_segment_handle(repair->segment));
-	memcpy(worker.bgw_extra, &number, sizeof(number));
 	worker.bgw_notify_pid = MyProcPid;
-	if (!RegisterDynamicBackgroundWorker(&worker, &repair->workers[number]))
-	{
-		repair->workers[number] = NULL;
-		return false;
-	}
-	repair->of_job[number] = task;
-	task->waiting = false;
-	task->result = REPAIR_NONE;
-	return true;
+	if (!RegisterDynamicBackgroundWorker(&worker, &repair->worker))
+		ereport(ERROR,
+				(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+				 errmsg("could not start a background worker"),
+				 errhint("Increase max_worker_processes, or call again later.")));
 }
 
 static void
@@ -362,104 +339,35 @@ report(const RepairTask *task, const RepairJob *job)
 					(errcode(job->sqlstate),
 					 errmsg("could not %s index %s", job->rebuild ? "rebuild" : "check", task->name),
 					 errdetail_internal("%s", job->detail),
-					 job->sqlstate == ERRCODE_UNIQUE_VIOLATION
+					 !job->rebuild
+					 ? errhint("Rebuild it, and then refresh the versions of its collations.")
+					 : job->sqlstate == ERRCODE_UNIQUE_VIOLATION
 					 ? errhint("The broken index let duplicates in.  Remove them, and call gpusort_collation_repair() again.")
 					 : job->sqlstate == ERRCODE_FEATURE_NOT_SUPPORTED && job->concurrently
 					 ? errhint("Call gpusort_collation_repair(concurrently => false).") : 0));
 			break;
-		case REPAIR_UNKNOWN:
-			ereport(WARNING,
-					(errmsg("could not check index %s", task->name),
-					 errdetail_internal("%s", job->detail),
-					 errhint("Rebuild it, and then refresh the versions of its collations.")));
-			break;
 	}
-}
-
-/* Has a job ended?  Then it is free. */
-static bool
-finish_worker(Repair *repair, int number)
-{
-	RepairTask *task = repair->of_job[number];
-	pid_t		pid;
-
-	if (repair->workers[number] == NULL ||
-		GetBackgroundWorkerPid(repair->workers[number], &pid) != BGWH_STOPPED)
-		return false;
-	repair->workers[number] = NULL;
-	task->result = repair->jobs[number].result;
-	report(task, &repair->jobs[number]);
-	return true;
-}
-
-static bool
-is_busy(const Repair *repair, Oid table)
-{
-	for (int i = 0; i < repair->n_jobs; i++)
-		if (repair->workers[i] && repair->of_job[i]->table == table)
-			return true;
-	return false;
-}
-
-/* The next task that a worker can do now; NULL: there is none. */
-static RepairTask *
-next_task(const Repair *repair)
-{
-	bool		alone = repair->concurrently && repair->rebuild;
-
-	for (int i = 0; i < repair->n_tasks; i++)
-	{
-		RepairTask *task = &repair->tasks[i];
-
-		if (task->waiting && !(alone && is_busy(repair, task->table)))
-			return task;
-	}
-	return NULL;
 }
 
 /* Check all indexes, or rebuild those that are broken. */
 static void
 run_tasks(Repair *repair, bool rebuild)
 {
-	int			running = 0;
-
-	repair->rebuild = rebuild;
 	for (int i = 0; i < repair->n_tasks; i++)
-		repair->tasks[i].waiting = !rebuild || repair->tasks[i].result == REPAIR_BROKEN;
-	do
 	{
-		bool		moved = false;
-		RepairTask *task = NULL;
+		RepairTask *task = &repair->tasks[i];
 
-		for (int i = 0; i < repair->n_jobs; i++)
-		{
-			if (finish_worker(repair, i))
-			{
-				running--;
-				moved = true;
-			}
-			if (repair->workers[i] == NULL && (task = next_task(repair)) != NULL &&
-				start_worker(repair, i, task))
-			{
-				running++;
-				moved = true;
-			}
-		}
-		if (moved)
+		if (rebuild && task->result != REPAIR_BROKEN)
 			continue;
-		if (running == 0 && task != NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-					 errmsg("could not start a background worker"),
-					 errhint("Increase max_worker_processes, or call again later.")));
-		if (running == 0)
-			break;
+		start_worker(repair, task->index, rebuild);
 		/* CONCURRENTLY would wait for it */
 		InvalidateCatalogSnapshot();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_EXIT_ON_PM_DEATH, -1, WAIT_EVENT_BGWORKER_SHUTDOWN);
-		ResetLatch(MyLatch);
-		CHECK_FOR_INTERRUPTS();
-	} while (true);
+		if (WaitForBackgroundWorkerShutdown(repair->worker) == BGWH_POSTMASTER_DIED)
+			proc_exit(1);
+		repair->worker = NULL;
+		task->result = repair->job->result;
+		report(task, repair->job);
+	}
 }
 
 /* The valid indexes that depend on a collation of another version than recorded. */
@@ -476,7 +384,6 @@ list_tasks(Repair *repair)
 		bool		isnull;
 
 		task->index = DatumGetObjectId(SPI_getbinval(row, tupdesc, GS_COLUMN_INDEX, &isnull));
-		task->table = DatumGetObjectId(SPI_getbinval(row, tupdesc, GS_COLUMN_TABLE, &isnull));
 		task->collations = PointerGetDatum(
 			DatumGetArrayTypePCopy(SPI_getbinval(row, tupdesc, GS_COLUMN_COLLATIONS, &isnull)));
 		task->name = index_name(task->index);
@@ -572,24 +479,19 @@ refresh_versions(const Repair *repair)
 							   n_blocked, n_blocked)));
 }
 
-/* gpusort_collation_repair([concurrently boolean [, jobs integer [, dry_run boolean]]]) */
+/* gpusort_collation_repair([concurrently boolean [, dry_run boolean]]) */
 Datum
 gpusort_collation_repair(PG_FUNCTION_ARGS)
 {
 	Repair		repair = {0};
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 2; i++)
 		if (PG_ARGISNULL(i))
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("the arguments of gpusort_collation_repair() must not be null")));
 	repair.concurrently = PG_GETARG_BOOL(0);
-	repair.n_jobs = PG_GETARG_INT32(1);
-	repair.dry_run = PG_GETARG_BOOL(2);
-	if (repair.n_jobs < 1 || repair.n_jobs > MAX_JOBS)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("jobs must be between 1 and %d", MAX_JOBS)));
+	repair.dry_run = PG_GETARG_BOOL(1);
 	PreventCommandDuringRecovery("CALL gpusort_collation_repair()");
 	if (fcinfo->context == NULL || !IsA(fcinfo->context, CallContext) ||
 		castNode(CallContext, fcinfo->context)->atomic)
@@ -598,8 +500,8 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 				 errmsg("gpusort_collation_repair() cannot run inside a transaction block")));
 
 	SPI_connect_ext(SPI_OPT_NONATOMIC);
-	repair.segment = dsm_create(repair.n_jobs * sizeof(RepairJob), 0);
-	repair.jobs = dsm_segment_address(repair.segment);
+	repair.segment = dsm_create(sizeof(RepairJob), 0);
+	repair.job = dsm_segment_address(repair.segment);
 	if (!repair.dry_run)
 		lock(&repair);
 	dsm_pin_mapping(repair.segment);

@@ -153,7 +153,7 @@ is(value($node, $state), 't_id_k true, t_k true, u_k true', 'all are broken');
 # what a broken unique index lets in is another test
 $node->safe_psql('postgres', 'DROP INDEX t_k; CREATE INDEX t_k ON t (k)');
 $writers = writers('write');
-my $messages = messages("$call(jobs => 2)");
+my $messages = messages("$call()");
 end_writers($writers, 'repair');
 is(join(' ', sort $messages =~ /^NOTICE:  rebuilt index public\.(\w+)/gm), 't_id_k u_k', 'repair beside writers: those that are broken');
 like($messages, qr/^NOTICE:  recorded the new version of 1 collation\n\z/m, 'repair beside writers: the version is recorded');
@@ -192,24 +192,23 @@ for my $way ('cancel', 'terminate')
 	my $caller = session($node, 'SET client_min_messages = warning;');
 
 	$reader->query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1 FROM u LIMIT 1;');
-	$caller->send("$call(jobs => 3);");
-	becomes($node, "count(*) = 2 FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' AND wait_event = 'virtualxid'",
-		"$way: rebuilds of two tables wait for a snapshot");
-	my $worker = value($node, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' LIMIT 1");
+	$caller->send("$call();");
+	becomes($node, "count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair' AND wait_event = 'virtualxid'",
+		"$way: a rebuild waits for a snapshot");
+	my $worker = value($node, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'gpusort collation repair'");
 	kill 'STOP', $worker;
 	$ways{$way}[0]->($node, $caller);
-	becomes($node, '1 = ' . workers(), "$way: a worker ends, another one not yet");
 	like(messages("SET lock_timeout = '1s'; $call()"), qr/already running/, "$way: so long the next call is refused");
 	kill 'CONT', $worker;
-	becomes($node, '0 = ' . workers(), "$way: the workers end");
+	becomes($node, '0 = ' . workers(), "$way: the worker ends");
 	$caller->receive;
 	like(without_mismatch($caller->errors), $ways{$way}[1], "$way: the error");
 	$caller->quit;
 	$reader->query('COMMIT;');
 	$reader->quit;
-	is(value($node, q(SELECT count(*) FROM pg_index WHERE NOT indisvalid AND indexrelid::regclass::text ~ '_ccnew$')), '2', "$way: they have left indexes");
+	is(value($node, q(SELECT count(*) FROM pg_index WHERE NOT indisvalid AND indexrelid::regclass::text ~ '_ccnew$')), '1', "$way: it has left an index");
 	$messages = messages($call . ($way eq 'cancel' ? '()' : '(false)'));
-	like($messages, qr/^WARNING:  index public\.u_k_ccnew is invalid, and was not checked$/m, "$way: which the next call names");
+	like($messages, qr/^WARNING:  index public\.\w+_ccnew is invalid, and was not checked$/m, "$way: which the next call names");
 	unlike($messages, qr/ERROR|could not/, "$way: it goes on");
 	$node->safe_psql('postgres', value($node, q(SELECT string_agg(format('DROP INDEX %s', indexrelid::regclass), ';') FROM pg_index WHERE NOT indisvalid)));
 	all_right("after $way");
@@ -239,7 +238,7 @@ $node->safe_psql('postgres', q(
 	CREATE SCHEMA alice AUTHORIZATION alice;
 	GRANT CREATE ON SCHEMA public TO alice;
 	GRANT EXECUTE ON FUNCTION gpusort_collation_check(boolean) TO alice;
-	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) TO alice;
+	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, boolean) TO alice;
 	SET ROLE alice;
 	CREATE FUNCTION alice.cmp(a text, b text) RETURNS int LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS 'BEGIN RETURN bttextcmp(a, b); END';
 	RESET ROLE;
@@ -306,13 +305,12 @@ all_right('after attacks');
 #
 like(messages("BEGIN; $call();"), qr/gpusort_collation_repair\(\) cannot run inside a transaction block/, 'in a transaction block');
 like(messages("DO 'BEGIN $call(); END'; BEGIN; DO 'BEGIN $call(); END'"), qr/^ERROR:  gpusort_collation_repair\(\) cannot run inside a transaction block/m, 'in a function');
-like(messages("$call(jobs => $_);"), qr/jobs must be between 1 and 64/, "jobs => $_") for 0, 65;
 like(messages("$call(NULL);"), qr/must not be null/, 'null');
 $node->safe_psql('postgres', 'CREATE ROLE app LOGIN; CREATE ROLE owner LOGIN; ALTER TABLE u OWNER TO owner');
 like(messages("SELECT gpusort_collation_check()", extra_params => [ '-U', 'app' ]), qr/permission denied for function gpusort_collation_check/, 'no right to check');
 like(messages("$call()", extra_params => [ '-U', 'app' ]), qr/permission denied for procedure gpusort_collation_repair/, 'no right to repair');
 $node->safe_psql('postgres', 'GRANT EXECUTE ON FUNCTION gpusort_collation_check(boolean) TO owner;
-	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) TO owner');
+	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, boolean) TO owner');
 change('en');
 $messages = messages("$call()", extra_params => [ '-U', 'owner' ]);
 is(join(' ', $messages =~ /^NOTICE:  rebuilt index public\.(\w+)/gm), 'u_k', 'the owner of a table rebuilds its indexes');
@@ -324,7 +322,7 @@ like(value($node, 'SELECT string_agg(detail, chr(10)) FROM gpusort_collation_che
 
 # A role that cannot connect, and does not own the collation
 $node->safe_psql('postgres', q(CREATE ROLE keeper; ALTER TABLE u OWNER TO keeper;
-	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, integer, boolean) TO keeper;
+	GRANT EXECUTE ON PROCEDURE gpusort_collation_repair(boolean, boolean) TO keeper;
 	CREATE TABLE e (k text COLLATE changing, CONSTRAINT e_x EXCLUDE (k WITH =));
 	INSERT INTO e VALUES ('t'), ('z');));
 change('et');
@@ -399,7 +397,7 @@ like(value($node, "SELECT broken, detail FROM gpusort_collation_check() WHERE in
 like(messages("$call()"), qr/^ERROR:  could not start a background worker\nHINT:  Increase max_worker_processes/m, 'no place for workers');
 $node->append_conf('postgresql.conf', "max_worker_processes = 8\n");
 $node->restart;
-$messages = messages("$call(jobs => 8)");
+$messages = messages("$call()");
 like($messages, qr/^NOTICE:  rebuilt index public\.t_k/m, 'gpusort is not loaded at start: PostgreSQL rebuilds');
 like($messages, qr/^WARNING:  could not check index public\.t_id_k\nDETAIL:  index "t_id_k" contains unexpected zero page/m, 'a broken file is named');
 is(join(' ', $messages =~ /^WARNING:  partitions of table (\S+) depend on/gm), 'public.parts public.vague_hashes',
