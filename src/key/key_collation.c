@@ -20,9 +20,63 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/syscache.h"
+
 #include "compat.h"
 #include "key/key_types.h"
 #include "key/key_value.h"
+
+typedef struct Entry
+{
+	char		provider;
+	bool		deterministic;
+	char	   *locale;			/* of ICU or libc; NULL: none, or ICU's with rules of the collation's own */
+} Entry;
+
+/* What the catalogs say of a collation, or of the database's. */
+static bool
+read_entry(Oid collation, Entry *entry)
+{
+	bool		is_default = collation == DEFAULT_COLLATION_OID;
+	int			cache = is_default ? DATABASEOID : COLLOID;
+	HeapTuple	tuple = SearchSysCache1(cache, ObjectIdGetDatum(is_default ? MyDatabaseId : collation));
+	AttrNumber	locale;
+	Datum		name;
+	bool		isnull;
+	bool		has_rules = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (is_default)
+	{
+		entry->provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
+		entry->deterministic = true;
+		locale = entry->provider == COLLPROVIDER_ICU ? GS_COMPAT_DATABASE_LOCALE :
+			Anum_pg_database_datcollate;
+	}
+	else
+	{
+		entry->provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
+		entry->deterministic = ((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic;
+		locale = entry->provider == COLLPROVIDER_ICU ? GS_COMPAT_COLLATION_LOCALE :
+			Anum_pg_collation_collcollate;
+	}
+#ifdef GS_COMPAT_COLLATION_RULES
+	(void) SysCacheGetAttr(cache, tuple,
+						   is_default ? Anum_pg_database_daticurules : Anum_pg_collation_collicurules,
+						   &isnull);
+	has_rules = !isnull;
+#endif
+	name = SysCacheGetAttr(cache, tuple, locale, &isnull);
+	entry->locale = isnull || has_rules ? NULL : TextDatumGetCString(name);
+	ReleaseSysCache(tuple);
+	return true;
+}
 
 /*
  * A column without a collation is refused: comparing it is an error, which
@@ -31,14 +85,19 @@
 bool
 gs_key_collation_lookup(Oid collation, GsKeyCollator **collator, const GsLibcCollation **libc)
 {
+	Entry		entry;
+
 	*collator = NULL;
 	*libc = NULL;
 	if (!OidIsValid(collation))
 		return false;
 	if (gs_compat_collation_is_c(collation))
 		return true;
-	*collator = gs_key_collator_open(collation);
-	if (*collator == NULL)
-		*libc = gs_libc_collation(collation);
+	if (!read_entry(collation, &entry))
+		return false;
+	if (entry.provider == COLLPROVIDER_ICU)
+		*collator = gs_key_collator_open(collation, entry.locale, entry.deterministic);
+	else if (entry.provider == COLLPROVIDER_LIBC && entry.locale != NULL)
+		*libc = gs_libc_collation(collation, entry.locale);
 	return *collator != NULL || *libc != NULL;
 }

@@ -44,14 +44,8 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 #include "compat.h"
 #include "fault.h"
@@ -81,7 +75,6 @@ struct GsKeyCollator
 /* All that were asked for in this process, the unusable ones too. */
 static GsKeyCollator *collators = NULL;
 
-static char *locale_name(Oid collation, HeapTuple tuple);
 static void *open_handle(Oid collation, const char *locale);
 static void make_table(GsKeyCollator *collator);
 static bool put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room,
@@ -146,15 +139,10 @@ parts_agree(void *handle)
 }
 
 GsKeyCollator *
-gs_key_collator_open(Oid collation)
+gs_key_collator_open(Oid collation, const char *locale, bool deterministic)
 {
 	GsKeyCollator *collator;
-	bool		is_default = collation == DEFAULT_COLLATION_OID;
-	bool		deterministic = true;
-	char		provider;
-	char	   *locale = NULL;
-	void	   *handle = NULL;
-	HeapTuple	tuple;
+	void	   *handle;
 
 	for (collator = collators; collator != NULL; collator = collator->next)
 	{
@@ -162,24 +150,7 @@ gs_key_collator_open(Oid collation)
 			return collator->usable ? collator : NULL;
 	}
 
-	tuple = is_default ? SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId)) :
-		SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-	if (!HeapTupleIsValid(tuple))
-		return NULL;
-	if (is_default)
-		provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
-	else
-	{
-		provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
-		deterministic = ((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic;
-	}
-	if (provider == COLLPROVIDER_ICU)
-	{
-		locale = locale_name(collation, tuple);
-		handle = open_handle(collation, locale);
-	}
-	ReleaseSysCache(tuple);
-
+	handle = open_handle(collation, locale);
 	collator = MemoryContextAllocZero(TopMemoryContext, sizeof(GsKeyCollator));
 	collator->collation = collation;
 	collator->usable = handle != NULL && !disagrees_with_keys(handle);
@@ -191,31 +162,6 @@ gs_key_collator_open(Oid collation)
 	collator->next = collators;
 	collators = collator;
 	return collator->usable ? collator : NULL;
-}
-
-/*
- * The collation's or the database's ICU locale, allocated; NULL where it has none, or
- * rules beyond those of its locale.
- */
-static char *
-locale_name(Oid collation, HeapTuple tuple)
-{
-	bool		is_default = collation == DEFAULT_COLLATION_OID;
-	int			cache = is_default ? DATABASEOID : COLLOID;
-	Datum		name;
-	bool		isnull;
-
-#ifdef GS_COMPAT_COLLATION_RULES
-	(void) SysCacheGetAttr(cache, tuple,
-						   is_default ? Anum_pg_database_daticurules : Anum_pg_collation_collicurules,
-						   &isnull);
-	if (!isnull)
-		return NULL;
-#endif
-	name = SysCacheGetAttr(cache, tuple,
-						   is_default ? GS_COMPAT_DATABASE_LOCALE : GS_COMPAT_COLLATION_LOCALE,
-						   &isnull);
-	return isnull ? NULL : TextDatumGetCString(name);
 }
 
 static bool

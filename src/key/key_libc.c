@@ -28,14 +28,8 @@
 #include <locale.h>
 #include <string.h>
 
-#include "access/htup_details.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_database.h"
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/syscache.h"
 
 #include "key/key_encode.h"
 #include "key/key_libc.h"
@@ -79,40 +73,6 @@ struct GsLibcCollation
 };
 
 static GsLibcCollation *collations = NULL;
-
-/*
- * The LC_COLLATE name of a libc collation, palloc'd; NULL where it is none.
- * The catalogs' columns are the same from version 15 on.
- */
-static char *
-collation_locale_name(Oid collation)
-{
-	HeapTuple	tuple;
-	Datum		datum = (Datum) 0;
-	bool		isnull = true;
-	char	   *name = NULL;
-
-	if (collation == DEFAULT_COLLATION_OID)
-	{
-		tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(MyDatabaseId));
-		if (!HeapTupleIsValid(tuple))
-			return NULL;
-		if (((Form_pg_database) GETSTRUCT(tuple))->datlocprovider == COLLPROVIDER_LIBC)
-			datum = SysCacheGetAttr(DATABASEOID, tuple, Anum_pg_database_datcollate, &isnull);
-	}
-	else
-	{
-		tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
-		if (!HeapTupleIsValid(tuple))
-			return NULL;
-		if (((Form_pg_collation) GETSTRUCT(tuple))->collprovider == COLLPROVIDER_LIBC)
-			datum = SysCacheGetAttr(COLLOID, tuple, Anum_pg_collation_collcollate, &isnull);
-	}
-	if (!isnull)
-		name = TextDatumGetCString(datum);
-	ReleaseSysCache(tuple);
-	return name;
-}
 
 /* strxfrm's level 1 of a short string; false where there is no room for it. */
 static bool
@@ -181,26 +141,21 @@ learn_table(GsLibcCollation *collation)
 }
 
 const GsLibcCollation *
-gs_libc_collation(Oid oid)
+gs_libc_collation(Oid oid, const char *locale)
 {
 	GsLibcCollation *collation;
-	char	   *name;
 
 	for (collation = collations; collation; collation = collation->next)
 		if (collation->oid == oid)
 			return collation->usable ? collation : NULL;
 
-	name = collation_locale_name(oid);
-	if (name == NULL)
-		return NULL;
 	collation = MemoryContextAllocZero(TopMemoryContext, sizeof(GsLibcCollation));
 	collation->oid = oid;
-	collation->name = MemoryContextStrdup(TopMemoryContext, name);
-	collation->locale = newlocale(LC_COLLATE_MASK, name, (locale_t) 0);
+	collation->name = MemoryContextStrdup(TopMemoryContext, locale);
+	collation->locale = newlocale(LC_COLLATE_MASK, locale, (locale_t) 0);
 	collation->usable = collation->locale != (locale_t) 0;
 	collation->next = collations;
 	collations = collation;
-	pfree(name);
 	if (!collation->usable)
 		return NULL;
 	learn_table(collation);

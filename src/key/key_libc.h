@@ -30,9 +30,9 @@ typedef struct GsLibcCollation GsLibcCollation;
 
 /*
  * The collation's generator of keys, made once in a process and kept; NULL
- * where it is not a libc collation, or its locale is not to be had.
+ * where its locale, the name of its LC_COLLATE, is not to be had.
  */
-extern const GsLibcCollation *gs_libc_collation(Oid collation);
+extern const GsLibcCollation *gs_libc_collation(Oid collation, const char *locale);
 
 /* The name of its LC_COLLATE locale. */
 extern const char *gs_libc_locale_name(const GsLibcCollation *collation);

@@ -10,7 +10,7 @@
  *
  * record_cmp() goes by the type that a value says it is of.  That is the column's: PostgreSQL
  * converts values of others.  Those of ROW(...) are of type record, whose typmod is the process's number
- * for its fields' types.  A value with other fields has no key.
+ * for its fields' types and names.  A value of another type has no key.
  *
  * Tests: regress/keys_records
  *
@@ -44,31 +44,6 @@ gs_key_record_create(Oid type, int32 typmod)
 	return record;
 }
 
-/* A value of another type will do if its fields are of the same types, and lie in the same places. */
-static bool
-is_alike(GsKeyRecord *record, HeapTupleHeader value)
-{
-	TupleDesc	tupdesc = lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(value),
-												 HeapTupleHeaderGetTypMod(value));
-	bool		same = tupdesc->natts == record->tupdesc->natts;
-
-	for (int i = 0; i < tupdesc->natts && same; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(tupdesc, i);
-		Form_pg_attribute wanted = TupleDescAttr(record->tupdesc, i);
-
-		same = att->atttypid == wanted->atttypid && att->attcollation == wanted->attcollation &&
-			att->attisdropped == wanted->attisdropped && att->attlen == wanted->attlen &&
-			att->attbyval == wanted->attbyval && att->attalign == wanted->attalign;
-	}
-	ReleaseTupleDesc(tupdesc);
-	if (!same)
-		return false;
-	record->type = HeapTupleHeaderGetTypeId(value);
-	record->typmod = HeapTupleHeaderGetTypMod(value);
-	return true;
-}
-
 bool
 gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull)
 {
@@ -82,8 +57,7 @@ gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull)
 	tuple.t_data = DatumGetHeapTupleHeader(value);
 	tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
 	if (unlikely(HeapTupleHeaderGetTypeId(tuple.t_data) != record->type ||
-				 HeapTupleHeaderGetTypMod(tuple.t_data) != record->typmod) &&
-		!is_alike(record, tuple.t_data))
+				 HeapTupleHeaderGetTypMod(tuple.t_data) != record->typmod))
 		return false;
 	heap_deform_tuple(&tuple, record->tupdesc, record->values, record->isnull);
 	return true;

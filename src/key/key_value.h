@@ -96,11 +96,12 @@ extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint
 
 /*
  * key_icu.c: the collator of an ICU collation, which lives as long as the
- * process; NULL where there is none to be had.  gs_key_put_icu() writes text
+ * process; NULL where there is none to be had.  locale NULL: the collation has rules beyond those of
+ * its locale.  gs_key_put_icu() writes text
  * like gs_key_put_varying(), ascending; text that ends the key may come without an
  * end mark.  Where the collation is deterministic the text follows its sort key.
  */
-extern GsKeyCollator *gs_key_collator_open(Oid collation);
+extern GsKeyCollator *gs_key_collator_open(Oid collation, const char *locale, bool deterministic);
 extern bool gs_key_collator_is_deterministic(const GsKeyCollator *collator);
 extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
 						   uint8 *dst, size_t room, size_t *written);
