@@ -3,28 +3,52 @@
 --	psql -X -d mydb -f advise.sql
 --
 -- Two lists: index builds, from the catalogs, and statements, from pg_stat_statements.  Columns whose names end
--- in "?" are guesses, by times measured on an H200 host with 16 cores (docs/measured.md), with all data
--- in memory and up to 8 workers.  Slow storage makes all gains smaller.  What does not fit into the GPU's memory
--- goes to temporary files, and is slower.  Without a GPU gpusort sorts on the CPU, and gains less.
+-- in "?" are guesses: the number of rows, or of megabytes in temporary files, times what the table below says of the kind
+-- of key.  Its times were measured on an H200 host with 16 cores, up to 8 workers and all data in memory (docs/measured.md),
+-- and without a GPU on 2 cores.  Slow storage, and sorts that do not fit into the GPU's memory, gain less.
 \set QUIET on
 \pset footer off
 \pset null '-'
 
-\echo '== Index builds: CREATE INDEX, REINDEX, restores. The 30 largest gains'
-WITH kinds (kind, keys, us_per_row, faster) AS (
-	VALUES (1, 'numbers, times, bytes', 0.15, 3.0),		-- 7.3 million integers: 1071 and 352 ms
-		(2, 'text by bytes', 0.55, 4.8),				-- 7.3 million paths: 4004 and 831 ms
-		(3, 'text of ICU', 0.7, 6.0),					-- only sorts were measured: 9 to 11 times as fast
-		(4, 'text of libc', 2.0, 10.5),					-- 1 to 3.6 us a row; 10.5 to 13.4 times as fast
-		(5, 'GIN', NULL, 8.0),							-- 8 to 15 times as fast, beside one process of PostgreSQL
-		(6, 'not sorted by gpusort', NULL, NULL)),
+-- Is there a GPU?  "psql -v gpu=no" says so, or gpusort, if it is there
+\if :{?gpu}
+\else
+	\set gpu yes
+	SELECT count(*) > 0 AS known, min(relnamespace::regnamespace::text) AS gpusort FROM pg_class
+	WHERE relname = 'gpusort_devices' AND current_setting('gpusort.enabled', true) IS NOT NULL \gset
+	\if :known
+		SELECT coalesce(bool_or(kind = 'cuda'), false) AS gpu FROM :gpusort.gpusort_devices \gset
+	\endif
+\endif
+\if :gpu
+	\echo 'Guesses for a server with a GPU.  For one without: psql -v gpu=no'
+\else
+	\echo 'Guesses for a server without a GPU, whose CPU sorts.'
+\endif
+\echo
+
+SELECT $$
+kinds (kind, keys, us_per_row, ms_per_mb, faster) AS (
+	SELECT kind, keys, us_per_row, ms_per_mb, CASE WHEN :'gpu'::boolean THEN with_gpu ELSE without END
+	FROM (VALUES
+		(1, 'numbers, times, bytes', 0.15, 6, 3.0, 1.5),	-- 7.3 million integers: 1071 and 352 ms
+		(2, 'text by bytes', 0.55, 8, 4.8, 2.0),			-- 7.3 million paths: 4004 and 831 ms
+		(3, 'text of ICU', 0.7, 11, 6.0, 3.0),				-- only sorts were measured: 9 to 11 times as fast
+		(4, 'text of libc', 2.0, 30, 10.5, 4.0),			-- 1 to 3.6 us a row; 10.5 to 13.4 times as fast
+		(5, 'GIN', NULL, NULL, 8.0, 3.0),					-- 8 to 15 times as fast, beside one process of PostgreSQL
+		(6, 'not sorted by gpusort', NULL, NULL, NULL, NULL)) AS v (kind, keys, us_per_row, ms_per_mb, with_gpu, without)),
 database AS (
 	SELECT datlocprovider AS provider, datcollate AS locale FROM pg_database WHERE datname = current_database()),
 collations AS (
-	SELECT oid, CASE WHEN provider = 'i' THEN 3 WHEN provider = 'b' OR locale IN ('C', 'POSIX') THEN 2 ELSE 4 END AS kind
-	FROM (SELECT c.oid, CASE WHEN collprovider = 'd' THEN d.provider ELSE collprovider END AS provider,
+	SELECT oid, collname, CASE WHEN provider = 'i' THEN 3
+			WHEN provider = 'b' OR locale ~* '^(C|POSIX|C\.UTF-?8)$' THEN 2 ELSE 4 END AS kind
+	FROM (SELECT c.oid, collname, CASE WHEN collprovider = 'd' THEN d.provider ELSE collprovider END AS provider,
 			CASE WHEN collprovider = 'd' THEN d.locale ELSE collcollate END AS locale
-		FROM pg_collation AS c, database AS d) AS c),
+		FROM pg_collation AS c, database AS d) AS c)
+$$ AS kinds \gset
+
+\echo '== Index builds: CREATE INDEX, REINDEX, restores. The 30 largest gains'
+WITH :kinds,
 columns AS (
 	SELECT i.indexrelid, am.amname,
 		CASE WHEN element.typtype NOT IN ('c', 'e', 'r') AND element.typname NOT IN ('text', 'varchar', 'bpchar', 'name',
@@ -52,14 +76,14 @@ indexes AS (
 		JOIN pg_class AS r ON r.oid = c.indexrelid
 	WHERE r.reltuples >= 20000)			-- gpusort.min_rows
 SELECT oid::regclass AS index, keys, reltuples::bigint AS rows, pg_size_pretty(bytes) AS size,
-	round((reltuples * us_per_row / 1e6)::numeric, 1) AS "PostgreSQL s?",
-	round((reltuples * us_per_row / 1e6 / faster)::numeric, 1) AS "gpusort s?",
+	round((reltuples * us_per_row / 1000)::numeric) AS "PostgreSQL ms?",
+	round((reltuples * us_per_row / 1000 / faster)::numeric) AS "gpusort ms?",
 	faster AS "times as fast?",
 	CASE WHEN faster IS NOT NULL THEN pg_size_pretty(2 * bytes + 150 * reltuples::bigint) END AS "device memory?"
 FROM indexes JOIN kinds USING (kind)
 ORDER BY reltuples * us_per_row * (1 - 1 / faster) DESC NULLS LAST, bytes DESC, oid LIMIT 30;
 
-\echo '"-" in the last columns: gpusort leaves such an index to PostgreSQL. In the columns of seconds alone: GIN, whose time'
+\echo '"-" in the last columns: gpusort leaves such an index to PostgreSQL. In the columns of milliseconds alone: GIN, whose time'
 \echo 'depends on the number of keys, not of rows. gpusort does not change how fast an index is when it is used.'
 \echo
 
@@ -69,30 +93,37 @@ UNION ALL SELECT '', false LIMIT 1 \gset
 
 \if :loaded
 \echo '== Statements that sort, and write temporary files or return many rows. The 30 largest gains'
-WITH statements AS (
+WITH :kinds,
+statements AS (
 	SELECT query, sum(calls) AS calls, sum(total_exec_time) / sum(calls) AS ms, sum(rows) / sum(calls) AS rows,
-		sum(temp_blks_written) / sum(calls) * current_setting('block_size')::int / 1048576 AS temp_mb
+		sum(temp_blks_written) / sum(calls) * current_setting('block_size')::int / 1048576 AS temp_mb,
+		-- the collation that it names, or the database's
+		coalesce((SELECT min(kind) FROM collations WHERE collname = substring(query FROM '(?i)\mCOLLATE\s+"([^"]+)"')),
+			(SELECT kind FROM collations WHERE oid = 100)) AS kind
 	FROM :"schema".pg_stat_statements AS s
 	WHERE dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
 		AND query ~* '\m(order\s+by|distinct|over\s*\(|over\s+\w|group\s+by|within\s+group|union(?!\s+all))\M'
 		AND query !~* '^\s*(explain|declare)\M'
 	GROUP BY query),
--- PostgreSQL sorted paths by bytes at 4 to 11 ms for each MB of temporary files, and in memory at 0.3 us a row
+-- what it would save if its first column were a number, or text
 guesses AS (
-	SELECT *, least(ms, greatest(temp_mb * 8, CASE WHEN query ~* '\morder\s+by\M' THEN rows * 0.3 / 1000 ELSE 0 END)) AS sort_ms
-	FROM statements WHERE temp_mb >= 1 OR rows >= 20000)
+	SELECT * FROM statements AS s, LATERAL (
+		SELECT max(saved) FILTER (WHERE k.kind = 1) AS number, max(saved) FILTER (WHERE k.kind = s.kind) AS text,
+			max(keys) FILTER (WHERE k.kind = s.kind) AS keys
+		FROM (SELECT kind, keys, least(ms, greatest(temp_mb * ms_per_mb,
+				CASE WHEN query ~* '\morder\s+by\M' THEN rows * us_per_row / 1000 ELSE 0 END)) * (1 - 1 / faster) AS saved FROM kinds) AS k) AS g
+	WHERE temp_mb >= 1 OR rows >= 20000)
 SELECT calls, round(ms::numeric) AS "ms a call", round(temp_mb) AS "temporary MB", round(rows) AS rows,
-	round(sort_ms::numeric) AS "of it sort ms?",
-	round((ms - sort_ms * (1 - 1 / 4.0))::numeric) AS "gpusort ms?",
-	round((calls * sort_ms * (1 - 1 / 4.0) / 1000)::numeric) AS "saved s in all?",
+	round((ms - number)::numeric) AS "by a number: gpusort ms?", round((ms - text)::numeric) AS "by text: gpusort ms?", keys AS text,
+	format('%s to %s', round((calls * number)::numeric), round((calls * text)::numeric)) AS "saved ms in all?",
 	pg_size_pretty(greatest(4 * temp_mb * 1048576, 300 * rows)::bigint) AS "device memory?",
 	left(regexp_replace(query, '\s+', ' ', 'g'), 80) AS statement
-FROM guesses WHERE sort_ms > 0 ORDER BY calls * sort_ms DESC, query LIMIT 30;
+FROM guesses WHERE text > 0 ORDER BY calls * text DESC, query LIMIT 30;
 
-\echo 'The list cannot know what a statement sorts, so the sort is taken to be 4 times as fast: numbers are 3 to 4, text by'
-\echo 'bytes 5 to 9, and text of a natural language 10 to 28 times as fast. Temporary files may also be those of a hash join or'
-\echo 'of hashed groups, which gpusort does not make faster. Sorts in memory of which few rows come back are not in the list:'
-\echo 'gpusort gains from some 20,000 rows on. Statements of others are hidden from you without pg_read_all_stats.'
+\echo 'The list cannot know whether a statement sorts by a number, or by text in the order of the collation that it names or of'
+\echo 'the database: there is a guess for each. Temporary files may also be those of a hash join or of hashed groups, which'
+\echo 'gpusort does not make faster. Sorts in memory of which few rows come back are not in the list: gpusort gains from some'
+\echo '20,000 rows on. Statements of others are hidden from you without pg_read_all_stats.'
 \else
 \echo '== Statements: not known, because pg_stat_statements is not loaded, or not created in this database.'
 \echo 'Add it to shared_preload_libraries, restart the server, CREATE EXTENSION pg_stat_statements, and ask again later.'

@@ -399,6 +399,26 @@ list_tasks(Repair *repair)
 	}
 }
 
+/* Nothing is broken: say that it was looked for. */
+static void
+report_nothing_broken(const Repair *repair)
+{
+	int			n_right = 0;
+
+	for (int i = 0; i < repair->n_tasks; i++)
+	{
+		n_right += repair->tasks[i].result == REPAIR_RIGHT;
+		if (repair->tasks[i].result == REPAIR_BROKEN)
+			return;
+	}
+	if (repair->n_tasks == 0)
+		ereport(NOTICE,
+				(errmsg("no index depends on a collation whose version differs from the one recorded")));
+	else if (n_right > 0)
+		ereport(NOTICE,
+				(errmsg_plural("checked %d index, it is not broken", "checked %d indexes, none is broken", n_right, n_right)));
+}
+
 /* Partitions may have rows that belong into others. */
 static void
 report_partitions(void)
@@ -511,6 +531,7 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 		report_partitions();
 		SPI_commit();
 		run_tasks(&repair, false);
+		report_nothing_broken(&repair);
 		if (!repair.dry_run)
 		{
 			run_tasks(&repair, true);

@@ -151,13 +151,15 @@ sub check_change
 	cmp_ok(value($node, 'SELECT index_builds FROM gpusort_stats'), '>=', 12, "$database: gpusort has built them");
 
 	$err = messages($database, 'DROP INDEX u_array, u_brin; CALL gpusort_collation_repair()');
-	is($err, 'NOTICE:  recorded the new version of 1 collation', "$database: then it is recorded");
+	like($err, qr/^NOTICE:  checked \d+ indexes, none is broken\nNOTICE:  recorded the new version of 1 collation$/, "$database: then it is recorded");
 	is(names($database, 'true'), '', "$database: no index is listed");
 	set_version($database, 'NULL');
 	isnt(names($database, 'NOT broken'), '', "$database: they are listed where no version was recorded");
 	$err = messages($database, 'CALL gpusort_collation_repair()');
-	is($err, 'NOTICE:  recorded the new version of 1 collation', "$database: it is recorded there, too");
+	like($err, qr/^NOTICE:  checked \d+ indexes, none is broken\nNOTICE:  recorded the new version of 1 collation$/, "$database: it is recorded there, too");
 	is(names($database, 'true'), '', "$database: no index is listed any more");
+	is(messages($database, "CALL gpusort_collation_repair($_)"), 'NOTICE:  no index depends on a collation whose version differs from the one recorded',
+		"$database: nothing is to be done ($_)") for '', 'dry_run => true';
 	is(names($database, 'broken IS DISTINCT FROM false', 'true'), '', "$database: all that could be are right");
 	is($node->safe_psql($database, "SELECT string_agg(i::regclass::text, ' ') FROM pg_index AS x, LATERAL (SELECT x.indexrelid) AS y (i)
 		WHERE indrelid::regclass::text ~ '^(t|l|q.|h|r_empty)\$' AND i::regclass::text ~ '^[br]_' AND is_broken(i)"), '', "$database: amcheck, too");
