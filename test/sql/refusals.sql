@@ -46,6 +46,16 @@ RESET gpusort.force;
 -- what PostgreSQL does faster
 SELECT plan($$SELECT id FROM refusals_t WHERE id < 100 ORDER BY p DESC, id$$);
 SELECT plan($$SELECT id FROM refusals_t ORDER BY p LIMIT 10$$);
+-- the rows of all processes, the leader with what it does beside merging
+SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SELECT plan($$SELECT id FROM refusals_t ORDER BY p LIMIT 10$$);
+RESET min_parallel_table_scan_size;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+SET max_parallel_workers_per_gather = 0;
 SET gpusort.setup_cost = 1000000;
 SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
 RESET gpusort.setup_cost;

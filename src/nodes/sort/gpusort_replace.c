@@ -30,6 +30,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
 #include "rewrite/rewriteManip.h"
 
 #include "guc.h"
@@ -95,6 +96,13 @@ postgres_sort_cost(const Plan *sort)
 
 	return gs_cost_by_postgres(sort->total_cost - outerPlan(sort)->total_cost, list_length(tlist),
 							   exprType((Node *) linitial_node(TargetEntry, tlist)->expr));
+}
+
+/* By how many the planner divided the rows of a parallel scan: the leader does less than a worker. */
+static double
+parallel_divisor(int workers)
+{
+	return workers + (parallel_leader_participation ? Max(1.0 - 0.3 * workers, 0) : 0);
 }
 
 /* Is gpusort expected to be faster?  Says so if not.  processes: that sort a part each. */
@@ -174,7 +182,7 @@ gs_sort_replace_merge(GsStepContext *context, Plan *plan)
 	CustomScan *scan;
 
 	if (!IsA(sort, Sort) || plan->qual != NIL || contain_subplans((Node *) plan->targetlist) ||
-		!is_worth_while(context, sort, merge->num_workers, context->bound.expected) ||
+		!is_worth_while(context, sort, parallel_divisor(merge->num_workers), context->bound.expected) ||
 		!is_possible(sort))
 		return plan;
 	gs_tlist_find_columns(sort);
