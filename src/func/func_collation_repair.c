@@ -270,7 +270,7 @@ clean_up(int code, Datum arg)
 	if (repair->worker)
 	{
 		TerminateBackgroundWorker(repair->worker);
-		/* Its locks would disturb the next call.  A cancel must not interrupt this: our own lock would stay. */
+		/* Its locks would disturb the next call.  A cancel would leave our own lock, so it has to wait. */
 		HOLD_INTERRUPTS();
 		(void) WaitForBackgroundWorkerShutdown(repair->worker);
 		RESUME_INTERRUPTS();

@@ -370,7 +370,8 @@ merge_tuple(GsBtreeWriter *writer, IndexTuple itup)
 	int			size = IndexTupleSize(base);
 
 	if (!gs_index_same_image(base, itup) &&
-		_bt_keep_natts_fast(writer->index, base, itup) <= IndexRelationGetNumberOfKeyAttributes(writer->index))
+		_bt_keep_natts_fast(writer->index, base, itup) <=
+		IndexRelationGetNumberOfKeyAttributes(writer->index))
 		return false;
 	if (MAXALIGN(size + (writer->n_tids + 1) * sizeof(ItemPointerData)) > POSTING_MAX)
 		return false;
