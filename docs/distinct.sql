@@ -37,18 +37,18 @@ SELECT format(
 		LATERAL (SELECT greatest(round(abs(%4$s) * CASE WHEN %4$s < 0 THEN rows ELSE 1 END), 1) AS guess) AS g
 	WHERE guess > 5 * counted OR counted > 5 * guess',
 	-- "%" in a name must not be a placeholder of the inner format()
-	replace(format('ALTER TABLE %I.%I ALTER COLUMN %I SET (%s = ', schemaname, tablename, s.attname,
+	replace(format('ALTER TABLE %I.%I ALTER COLUMN %I SET (%s = ', s.schemaname, s.tablename, s.attname,
 		CASE WHEN s.inherited THEN 'n_distinct_inherited' ELSE 'n_distinct' END), '%', '%%')
 		|| '%s);  -- a guess of %s values, but there are %s in %s rows',
-	s.attname, CASE WHEN s.inherited THEN '' ELSE 'ONLY ' END || format('%I.%I', schemaname, tablename), s.n_distinct::text)
-FROM pg_stats AS s JOIN pg_namespace AS n ON n.nspname = schemaname
-	JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = tablename
+	s.attname, CASE WHEN s.inherited THEN '' ELSE 'ONLY ' END || format('%I.%I', s.schemaname, s.tablename), s.n_distinct::text)
+FROM pg_stats AS s JOIN pg_namespace AS n ON n.nspname = s.schemaname
+	JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relname = s.tablename
 	JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = s.attname
-	JOIN sizes ON root = c.oid AND sizes.inherited = s.inherited
-WHERE schemaname <> 'pg_catalog' AND schemaname <> 'information_schema' AND schemaname || '.' || tablename LIKE :'tables'
-	AND relpersistence <> 't' AND rows >= :min_rows AND correlation IS NOT NULL
+	JOIN sizes ON sizes.root = c.oid AND sizes.inherited = s.inherited
+WHERE s.schemaname <> 'pg_catalog' AND s.schemaname <> 'information_schema' AND s.schemaname || '.' || s.tablename LIKE :'tables'
+	AND c.relpersistence <> 't' AND sizes.rows >= :min_rows AND s.correlation IS NOT NULL
 	AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = c.oid AND indisunique AND indisvalid AND indpred IS NULL
-		AND indnkeyatts = 1 AND indkey[0] = attnum AND NOT (s.inherited AND relkind = 'r'))
-ORDER BY schemaname, tablename, s.inherited, attnum
+		AND indnkeyatts = 1 AND indkey[0] = a.attnum AND NOT (s.inherited AND c.relkind = 'r'))
+ORDER BY s.schemaname, s.tablename, s.inherited, a.attnum
 \gexec
 \echo '-- ANALYZE these tables then: it keeps the numbers from now on.'

@@ -49,3 +49,8 @@ cd "$out"
 rm -rf "gpusort-$version"
 echo
 ls -1 "$PWD"/*.deb
+if [ -n "$nvcc" ]; then
+	echo "These packages sort on a GPU: $nvcc has compiled the CUDA device."
+else
+	echo "These packages have no code for a GPU, so the CPU sorts: there is no nvcc, or CUDA=no."
+fi

@@ -24,5 +24,9 @@ else
 	echo "cnpg: PostgreSQL finds extensions in images from version 18 on, not in $major" >&2
 	exit 1
 fi
+if ! command -v "${DOCKER:-docker}" >/dev/null; then
+	echo "docker: there is no ${DOCKER:-docker}. Install it, or name another one: DOCKER=podman" >&2
+	exit 1
+fi
 exec "${DOCKER:-docker}" build -f "$root/packaging/docker/Dockerfile" "$@" \
 	--build-arg "PG_MAJOR=$major" --build-arg "DEBIAN=$debian" --build-arg "CUDA_ARCH=${CUDA_ARCH:-all}" "$root"

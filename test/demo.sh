@@ -4,8 +4,8 @@
 # Builds the extension as a user would and sorts file paths, arrays and an
 # index with PostgreSQL alone and with gpusort: times, plans, and a check that
 # the results are the same.  With a GPU the sorts run there, without one on the
-# host device.  Touches nothing of the system's PostgreSQL and leaves nothing
-# behind but the build, in build/demo.
+# host device.  Touches nothing of the system's PostgreSQL.  What stays is the build, in build/demo,
+# and packages that were missing; the last lines say how to remove them.
 #
 # Environment:
 #	DEMO_ROWS=2000000		how many paths; without a GPU 500000
@@ -267,7 +267,7 @@ for _ in $(seq 100); do
 	[ "$(query -c "SELECT DISTINCT memory_limit >> 20 FROM gpusort_devices")MB" != $small ] || break
 	sleep 0.1
 done
-query -c "$gpusort" -c "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) $by_bytes" >"$work/plan" || exit 1
+query -c "$gpusort" -c "EXPLAIN (ANALYZE, COSTS OFF) $by_bytes" >"$work/plan" || exit 1
 grep -E '^Custom Scan|Rows Sorted|Temporary Files|Execution Time' "$work/plan" | sed 's/^/    /'
 grep -q 'Temporary Files' "$work/plan" || echo "    (these rows fit)"
 same 'ORDER BY p COLLATE "C"' "$by_bytes"
@@ -276,4 +276,6 @@ echo
 query -c "SELECT format('In all gpusort sorted %s rows in %s sorts and built %s indexes; PostgreSQL had to complete %s of these sorts.',
 	rows, sorts, index_builds, fallbacks) FROM gpusort_stats"
 stop_server demo
-echo "The server and its data are removed."
+echo "The server and its data are removed. What stays, and what removes it:"
+echo "    rm -r $build"
+[ -z "$installed" ] || echo "    apt-get purge --autoremove $installed"

@@ -4,7 +4,7 @@
 #	Sets and exports PG_CONFIG.  Packages that are missing are installed where this is
 #	Debian or Ubuntu and we are root; otherwise the exact commands are
 #	printed and the script ends.  Where nothing is missing nothing is touched,
-#	and no network is needed.
+#	and no network is needed.  Sets installed to the packages that it installed.
 #
 # PG_CONFIG, if set, names the server to use, and is then never replaced.
 
@@ -115,9 +115,24 @@ missing_packages()
 	fi
 }
 
+# Without the cluster that Debian's packages of a server make and start.  A subshell, whose traps remove
+# the setting however it ends
+install_packages()
+(
+	folder=/etc/postgresql-common/createcluster.d
+	trap 'rm -f $folder/gpusort.conf; rmdir -p --ignore-fail-on-non-empty $folder' EXIT
+	trap 'exit 129' HUP
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+	mkdir -p $folder && echo 'create_main_cluster = false' >$folder/gpusort.conf || exit 1
+	DEBIAN_FRONTEND=noninteractive "$@" -q -o DPkg::Lock::Timeout=300 >/dev/null
+)
+
 check_prerequisites()
 {
 	local packages install
+
+	installed=
 
 	if [ -n "${PG_CONFIG-}" ] && ! pg_config_usable "$PG_CONFIG"; then
 		echo "PG_CONFIG=$PG_CONFIG is not a whole PostgreSQL of $pg_major_min or later:" >&2
@@ -152,11 +167,9 @@ check_prerequisites()
 			install="apt-get install -y --no-install-recommends $packages"
 		fi
 		echo "== $install"
-		export DEBIAN_FRONTEND=noninteractive
-		if ! $install -q -o DPkg::Lock::Timeout=300 >/dev/null; then
-			apt-get update -q >/dev/null &&
-				$install -q -o DPkg::Lock::Timeout=300 >/dev/null || exit 1
-		fi
+		install_packages $install ||
+			{ apt-get update -q >/dev/null && install_packages $install; } || exit 1
+		installed=$packages
 	fi
 
 	if [ -z "${PG_CONFIG-}" ] && ! PG_CONFIG=$(find_pg_config); then

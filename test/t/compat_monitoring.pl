@@ -199,5 +199,6 @@ SKIP:
 	expressions_run();
 }
 $session->quit;
+becomes($node, "string_agg(phase || ' ' || sorts, ', ') = 'sorting 0' FROM ($queries->{gpusort_activity}{query}) AS q", 'a sample also while nothing sorts');
 $node->stop;
 done_testing();
