@@ -6,7 +6,7 @@
  * This file alone reads and moves the scan's position, which is private to heap: in page mode rs_cindex, an
  * index in rs_vistuples, otherwise the line pointer that heap looked at last.
  *
- * A release of PostgreSQL may keep the position elsewhere, too.  Then tuples would come twice, or never.  So
+ * A release of PostgreSQL may also keep the position elsewhere.  Then tuples would come twice, or never.  So
  * the position must be that of the tuple that the scan returned, and what it passes over must not be due.
  *
  * Tests: regress/page_feed, regress/index_page_feed

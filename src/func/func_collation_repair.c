@@ -349,7 +349,7 @@ report(const RepairTask *task, const RepairJob *job)
 	}
 }
 
-/* Check all indexes, or rebuild those that are broken. */
+/* Check all indexes, or rebuild the broken ones. */
 static void
 run_tasks(Repair *repair, bool rebuild)
 {

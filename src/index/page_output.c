@@ -17,7 +17,7 @@
  *	  call, and takes two or three times as long as laying it out.  Here the leader
  *	  lays out, and workers write, all at once.
  *
- *	  Pages lie in shared memory.  The leader collects those that are laid out until there are as many as
+ *	  Pages lie in shared memory.  The leader collects finished pages until there are as many as
  *	  a WAL record can name.  Such a batch goes to the worker with least to do, by a queue of block and
  *	  page numbers.  The worker logs it by one record, writes the pages where they lie, and sends their
  *	  numbers back by another queue.  Without a free page the leader waits for a batch.

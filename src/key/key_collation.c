@@ -38,7 +38,7 @@ typedef struct Entry
 	char	   *locale;			/* of ICU or libc; NULL: none, or ICU's with rules of the collation's own */
 } Entry;
 
-/* What the catalogs say of a collation, or of the database's. */
+/* The catalogs' row of a collation, or of the database's. */
 static bool
 read_entry(Oid collation, Entry *entry)
 {

@@ -3,7 +3,7 @@
  * service_buffers.c
  *	  Chunks of the arena that only the gpusort service uses, for temporary files.
  *
- * Neither those who write nor those who read may have more than three quarters of the buffers;
+ * Neither writers nor readers may have more than three quarters of the buffers;
  * but one for each is promised to every device.
  *
  * Tests: regress/spill, tap/devices_several

@@ -158,7 +158,7 @@ typedef struct Load
 	GsJob		job;
 } Load;
 
-/* What keeps the first of a session's waiting chunks from its device. */
+/* The reason that the first of a session's waiting chunks is not on its device. */
 typedef enum WaitFor
 {
 	WAIT_NOTHING,

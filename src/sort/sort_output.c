@@ -200,7 +200,7 @@ static GsSortStatus
 get_tuplesort_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	CHECK_FOR_INTERRUPTS();
-	/* a window asks for the row behind those that pass its run condition, too */
+	/* a window also asks for the first row that fails its run condition */
 	if (sort->bound_left == 0)
 		return GS_SORT_END;
 	sort->bound_left--;
@@ -208,7 +208,7 @@ get_tuplesort_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		GS_SORT_OK : GS_SORT_END;
 }
 
-/* Get the first row behind those that were returned before the restart. */
+/* Get the first row that was not returned before the restart. */
 static GsSortStatus
 go_on(GsSort *sort, TupleTableSlot *slot)
 {

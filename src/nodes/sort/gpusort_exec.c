@@ -262,7 +262,7 @@ close_parallel_scans(PlanState *node, void *context)
 
 /*
  * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  Gather computes
- * what its workers need of InitPlans.  Do that before: an InitPlan may have workers, too, which would be gone
+ * what its workers need of InitPlans.  Do that before: an InitPlan may have workers as well, which would be gone
  * only when the query ends.
  */
 static bool

@@ -4,7 +4,7 @@
  *	  May the input of a GpuSort be run again?
  *
  * A GpuSort that loses its device runs its child a second time, if nobody can tell (../../sort/README.md).
- * What the query allows is asked before (gs_sort_path_flags()); here what its plan allows.
+ * gs_sort_path_flags() has asked what the query allows; this asks what its plan allows.
  *
  * Tests: tap/fault_service_lost
  *
@@ -18,7 +18,7 @@
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 
-/* What note_flags() knows of the plans above, and what it finds. */
+/* note_flags() knows this of the plans above, and finds the rest. */
 typedef struct PlanFlags
 {
 	int			flags;			/* GS_PLAN_FLAG_: those that are allowed */

@@ -125,7 +125,7 @@ has_equality(Oid sort_operator, Oid key_collation, Oid collation)
 		 get_collation_isdeterministic(collation) && takes_texts(sort_operator));
 }
 
-/* What a column of a GpuSort's child is computed from, if it is a variable; else NULL. */
+/* The variable that a column of a GpuSort's child is computed from; NULL: it is no variable. */
 static Node *
 column_variable(const CustomScan *sort, AttrNumber attno)
 {
