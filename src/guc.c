@@ -61,7 +61,7 @@ static const struct config_enum_entry device_choices[] = {
 /* Filled by gs_guc_define(); the last entry ends it */
 static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
 
-/* Users switch gpusort off if an order is wrong, so the plans of prepared statements and PL/pgSQL go as well. */
+/* Users switch gpusort off if an order is wrong: plans of prepared statements and PL/pgSQL go as well. */
 static void
 assign_enabled(bool newval, void *extra)
 {

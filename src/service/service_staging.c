@@ -70,8 +70,8 @@ take_chunk(GsSession *session)
 
 /*
  * A session takes a chunk beyond its promise if there are more than twice as many as its role holds.
- * Chunks that nobody else wants are not given either: one sort with many workers then uses more chunks, each of
- * which a worker touches for the first time, and took 1.1 to 1.4 times as long.
+ * Chunks that nobody else wants are not given either: one sort with many workers then uses more chunks,
+ * each of which a worker touches for the first time, and took 1.1 to 1.4 times as long.
  */
 int
 gs_chunk_take(GsSession *session)

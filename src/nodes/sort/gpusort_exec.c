@@ -262,8 +262,8 @@ close_parallel_scans(PlanState *node, void *context)
 
 /*
  * Let Gather launch workers in a query that ExecutePlan() does not run in parallel mode.  Gather computes
- * what its workers need of InitPlans.  Do that before: an InitPlan may have workers as well, which would be gone
- * only when the query ends.
+ * what its workers need of InitPlans.  Do that before: an InitPlan may have workers as well, which would
+ * be gone only when the query ends.
  */
 static bool
 enter_parallel_mode(GpuSortState *state)
