@@ -13,6 +13,8 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_type_d.h"
@@ -289,11 +291,47 @@ is_volatile_node(Node *node, void *scope)
 	return expression_tree_walker(node, is_volatile_node, scope);
 }
 
+/* For check_functions_in_node(): a function of users can be replaced at any time. */
+static bool
+is_of_users(Oid function, void *context)
+{
+	(void) context;
+	return function >= FirstNormalObjectId;
+}
+
+/*
+ * May it have another value when it is computed again under the same snapshot, though all of its functions
+ * are immutable?  Output functions heed settings: extra_float_digits, bytea_output.  Locks and commands of
+ * the transaction itself change some system columns.
+ */
+static bool
+changes_node(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (check_functions_in_node(node, is_of_users, NULL) || IsA(node, CoerceViaIO))
+		return true;
+	if (IsA(node, SortGroupClause))
+		return is_of_users(((SortGroupClause *) node)->eqop, NULL);
+	if (IsA(node, Var))
+	{
+		AttrNumber	attno = ((Var *) node)->varattno;
+
+		return attno == MinCommandIdAttributeNumber || attno == MaxTransactionIdAttributeNumber ||
+			attno == MaxCommandIdAttributeNumber;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, changes_node, context, QTW_EXAMINE_SORTGROUP);
+	return expression_tree_walker(node, changes_node, context);
+}
+
 bool
 gs_query_is_volatile(const Query *parse, GsVolatileScope scope)
 {
+	Node	   *query = (Node *) unconstify(Query *, parse);
+
 	if (scope == GS_MUTABLE_ANYWHERE)
-		return contain_mutable_functions((Node *) unconstify(Query *, parse));
+		return contain_mutable_functions(query) || changes_node(query, NULL);
 	return is_volatile_node((Node *) unconstify(Query *, parse), &scope);
 }
 

@@ -69,7 +69,10 @@ typedef enum GsVolatileScope
 	 */
 	GS_VOLATILE_BESIDE_SCANS,
 
-	/* stable functions, too: settings may change between two executions */
+	/*
+	 * Also what is not volatile, and may change between two executions under one snapshot: functions
+	 * that are not immutable or belong to users, output functions, some system columns.
+	 */
 	GS_MUTABLE_ANYWHERE
 } GsVolatileScope;
 

@@ -303,11 +303,15 @@ for my $case (
 #
 # The input can be computed twice, and may be another one then
 #
-$node->safe_psql('postgres', 'CREATE EXTENSION tsm_system_time');
+$node->safe_psql('postgres', q(CREATE EXTENSION tsm_system_time;
+	CREATE FUNCTION is_kept(int) RETURNS bool IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN true; END'));
 for my $case (
 	[ 'sample', 'SELECT id, rpad(pad, 70) FROM ties TABLESAMPLE system_time (1000000) ORDER BY id;' ],
 	[ 'limit', 'SELECT id, rpad(pad, 70) FROM (SELECT * FROM ties LIMIT 50000) AS s ORDER BY id;' ],
-	[ 'window', 'SELECT id, rpad(pad, 70), n FROM (SELECT *, count(*) OVER () AS n FROM ties) AS s ORDER BY id;' ])
+	[ 'window', 'SELECT id, rpad(pad, 70), n FROM (SELECT *, count(*) OVER () AS n FROM ties) AS s ORDER BY id;' ],
+	[ 'system column', 'SELECT id, rpad(pad, 70) FROM ties WHERE xmax = 0 ORDER BY id;' ],
+	[ 'output function', 'SELECT id, rpad(id::float8::text, 70) FROM ties ORDER BY id;' ],
+	[ 'function of users', 'SELECT id, rpad(pad, 70) FROM ties WHERE is_kept(id) ORDER BY id;' ])
 {
 	my ($name, $sql) = @$case;
 
