@@ -12,7 +12,7 @@
  * Images
  *	  Chunks are copied next to each other into slabs.  Slabs grow with the sort, up
  *	  to max_slab_bytes: a small sort takes little memory, and a large one makes few
- *	  allocations.  Images never move.
+ *	  allocations.  Images never move.  A chunk that is nearly full is copied as a whole.
  *
  * Booking ahead
  *	  An append reserves the memory of its image, and also what perform and the
@@ -49,7 +49,7 @@ constexpr u64 max_slab_bytes = u64{64} << 20;
 constexpr u64 min_page_buffers = 2;
 constexpr u64 max_page_buffers = 4;
 
-// A copy more costs as much time of the lane's thread as so many bytes take on the link.
+// The calls for another copy take as long as the link needs for this many bytes.
 constexpr u64 max_gap = u64{64} << 10;
 
 // The number of a sort's buffers for keys; one at least.
@@ -152,17 +152,17 @@ void make_room_for_image(GsDeviceSort *sort)
     sort->images.reserve(std::max<u64>(n, 2 * sort->images.capacity()));
 }
 
-// Copies front bytes at the begin of a chunk and end bytes at its end to the begin and the end of to_bytes.
-// If that is a chunk's size, and little lies between the two, one copy takes that along.
-void copy_ends(char *to, u64 to_bytes, const char *from, u64 chunk_bytes, u64 front, u64 end,
+// Copies the first front bytes and the last end bytes of memory.  If both sides are as large, and little lies
+// between the two, one copy takes all.
+void copy_ends(char *to, u64 to_bytes, const char *from, u64 from_bytes, u64 front, u64 end,
                cudaMemcpyKind kind, cudaStream_t stream)
 {
-  if (front + end + max_gap >= chunk_bytes && to_bytes == chunk_bytes)
-    front = chunk_bytes, end = 0;
+  if (front + end + max_gap >= from_bytes && to_bytes == from_bytes)
+    front = from_bytes, end = 0;
   if (front > 0)
     GS_CUDA_TRY(cudaMemcpyAsync(to, from, front, kind, stream));
   if (end > 0)
-    GS_CUDA_TRY(cudaMemcpyAsync(to + to_bytes - end, from + chunk_bytes - end, end, kind, stream));
+    GS_CUDA_TRY(cudaMemcpyAsync(to + to_bytes - end, from + from_bytes - end, end, kind, stream));
 }
 
 // What an image takes, without the keys that are made for it.

@@ -19,7 +19,7 @@ namespace gpusort
 // The first words of keys, whose constant bytes need no sorting.
 constexpr u32 diff_words = 5;
 
-// A chunk in device memory: its data, and from the next multiple of 16 its
+// A chunk in device memory: its data, and behind them, at a multiple of 16, its
 // records, the last one first.
 struct ImageRef
 {

@@ -88,7 +88,7 @@ gs_key_label_order(GsKeyLabels *labels, Oid oid)
 static const Label *
 find_label(const Label *labels, int n, Oid oid)
 {
-	return bsearch(&oid, labels, n, sizeof(Label), oid_cmp);
+	return n == 0 ? NULL : bsearch(&oid, labels, n, sizeof(Label), oid_cmp);
 }
 
 /* Go over to the labels as they are now, if those known have kept their numbers. */

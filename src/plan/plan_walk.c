@@ -311,6 +311,9 @@ changes_node(Node *node, void *context)
 		return false;
 	if (check_functions_in_node(node, is_of_users, NULL) || IsA(node, CoerceViaIO))
 		return true;
+	/* its elements come in the order of a scan */
+	if (IsA(node, SubLink) && ((SubLink *) node)->subLinkType == ARRAY_SUBLINK)
+		return true;
 	if (IsA(node, SortGroupClause))
 		return is_of_users(((SortGroupClause *) node)->eqop, NULL);
 	if (IsA(node, Var))

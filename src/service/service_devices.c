@@ -230,6 +230,7 @@ report_not_opened(int device)
 	note_lost(device, why_not_opened(d));
 	ereport(WARNING,
 			(errmsg("gpusort could not open device %d: %s", device, why_not_opened(d)),
+			 d->config.ordinal < 0 ? errdetail("The other devices sort.") :
 			 errdetail("The other devices sort. It is tried again after a reload of the configuration, "
 					   "as soon as no sort is open."),
 			 gs_guc_devices[0] == '\0' ? 0 :
@@ -567,6 +568,22 @@ has_run_for_a_while(void)
 	return TimestampDifferenceExceeds(gs_shared->started, GetCurrentTimestamp(), RESTART_AFTER_S * 1000);
 }
 
+/* Who was not found has a wrong name, which only a restart of the server changes. */
+static bool
+may_try_again(const ServedDevice *d)
+{
+	return !d->ready && ((reloaded && d->config.ordinal >= 0) || (d->device && has_run_for_a_while()));
+}
+
+bool
+gs_devices_are_lost(void)
+{
+	for (int i = 0; i < gs_n_devices; i++)
+		if (!gs_devices[i].ready && gs_devices[i].device)
+			return true;
+	return false;
+}
+
 void
 gs_devices_try_again(void)
 {
@@ -574,7 +591,7 @@ gs_devices_try_again(void)
 	int			device = -1;
 
 	for (int i = 0; i < gs_n_devices && device < 0; i++)
-		if (!gs_devices[i].ready && (reloaded || (gs_devices[i].device && has_run_for_a_while())))
+		if (may_try_again(&gs_devices[i]))
 			device = i;
 	reloaded &= device >= 0;
 	if (device < 0)

@@ -394,8 +394,11 @@ extern void gs_devices_pin_arena(void);
 extern void gs_devices_report(void);
 extern void gs_devices_publish(void);
 
-/* Nothing is to be done: restart, if a device that failed should be opened again and no sort is open. */
+/* For when nothing else is to be done: restart if a device should be opened again and no sort is open. */
 extern void gs_devices_try_again(void);
+
+/* A device that was open is lost: it is tried again at some time. */
+extern bool gs_devices_are_lost(void);
 
 /* The configuration was reloaded: that should be so for all that failed. */
 extern void gs_devices_reloaded(void);

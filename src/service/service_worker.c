@@ -15,7 +15,8 @@
  *	  service gone; from then on backends may free the chunks themselves.  The
  *	  last device that is lost ends the service with exit code 1, and the
  *	  postmaster starts it again; the sorts that were open find their
- *	  generation gone and go on without it.  Where a driver hangs, a thread ends
+ *	  generation gone and go on without it.  It also ends so to open a lost device again, when no
+ *	  sort is open (gs_devices_try_again()).  If a driver hangs, a thread ends
  *	  the process after a while, which is a crash (limit_exit()).
  *
  * Tests: tap/fault_restart, tap/fault_service_lost
@@ -54,6 +55,9 @@
 
 /* While a sort waits for memory of a device or of its role, look for some as often as this. */
 #define GS_SHORT_MEMORY_MS	200
+
+/* While a device is lost, an idle service looks as often as this whether it may restart. */
+#define GS_LOST_DEVICE_MS	60000
 
 PGDLLEXPORT void gpusort_service_main(Datum arg);
 
@@ -260,7 +264,7 @@ work(void)
 static long
 longest_sleep(void)
 {
-	long		trim = trimmed ? -1 : GS_TRIM_AFTER_MS;
+	long		trim = !trimmed ? GS_TRIM_AFTER_MS : gs_devices_are_lost() ? GS_LOST_DEVICE_MS : -1;
 
 	/* whatever makes a session active has marked it as due, so this changes nothing */
 	for (int i = 0; i < gs_n_served; i++)

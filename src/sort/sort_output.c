@@ -217,6 +217,8 @@ go_on(GsSort *sort, TupleTableSlot *slot)
 	GsSortStatus status;
 
 	sort->going_on = false;
+	if (others > sort->bound_left)
+		report_lost(sort);
 	sort->bound_left -= others;
 	if (!tuplesort_skiptuples(sort->tuplesort, others, true) ||
 		get_tuplesort_row(sort, true, last) != GS_SORT_OK)

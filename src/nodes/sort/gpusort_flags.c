@@ -61,6 +61,7 @@ note_flags(Plan **plan, void *context)
 		case T_Unique:
 		case T_WindowAgg:
 		case T_SetOp:
+		case T_RecursiveUnion:
 		case T_ForeignScan:
 			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
