@@ -21,7 +21,7 @@ $node->safe_psql('postgres', q(
 	INSERT INTO t SELECT 20000 + i, 'zz' || repeat('long', 2500) FROM generate_series(1, 40) AS i;
 	VACUUM (ANALYZE) t;));
 
-my $query = q(SELECT md5(v), id, left(rpad('', CASE WHEN id < 10000 THEN 8000 END, md5(id::text)), 8000)
+my $query = q(SELECT md5(v), id, left(rpad('', CASE WHEN id < 10000 THEN 8000 END, to_hex(id)), 8000)
 	FROM t ORDER BY v);
 $query =~ s/\s+/ /g;
 my $expected = stock($node, "$query, id;");
