@@ -315,7 +315,8 @@ changes_node(Node *node, void *context)
 	if (IsA(node, SubLink) && ((SubLink *) node)->subLinkType == ARRAY_SUBLINK)
 		return true;
 	if (IsA(node, SortGroupClause))
-		return is_of_users(((SortGroupClause *) node)->eqop, NULL);
+		return is_of_users(((SortGroupClause *) node)->eqop, NULL) ||
+			is_of_users(((SortGroupClause *) node)->sortop, NULL);
 	if (IsA(node, Var))
 	{
 		AttrNumber	attno = ((Var *) node)->varattno;
