@@ -131,7 +131,9 @@ sub check_client
 		chomp $got;
 		next if $name eq 'left' || $got eq $expected{$name};
 		next if $cancelled && $got =~ /ERROR:  canceling statement due to/;
-		next if $what =~ /lost/ && $name =~ /arrays|scroll/ && $got =~ /ERROR:  gpusort lost its device/;
+		# slow() is a function of a user, which may give other rows when they are read again
+		next if $what =~ /lost/ && ($name =~ /arrays|scroll/ || $sql{$name} =~ /slow\(/) &&
+			$got =~ /ERROR:  gpusort lost its device/;
 		push @wrong, "$name" . ($cancelled // '') . ": $got";
 	}
 	is(join("\n", @wrong), '', "$what: results");
