@@ -114,7 +114,7 @@ u32 keep_rows(Performer &performer, const GsKeep &keep, const Workspace &workspa
 
   if (keep.unique || keep.group.first > 0)
   {
-    keep_some(keep, job, workspace.phase, workspace.kept, performer.stream);
+    keep_some(keep, workspace.images, job, workspace.phase, workspace.kept, performer.stream);
     n = performer.read(workspace.kept);
   }
   return keep.limit > 0 ? static_cast<u32>(std::min<u64>(n, keep.limit)) : n;

@@ -8,6 +8,7 @@
  * n ranks before it is of its group.  Where those with equal keys stay together, the first
  * of these decides for all; a maximum scan finds its rank.  Only the keys of two rows are looked at
  * for each row, byte by byte, as groups mostly begin with a few short columns.
+ * How many keys are equal is the distance from the first of them to the next first one.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,7 +56,7 @@ using FirstRanks = thrust::transform_iterator<FirstRank, thrust::counting_iterat
 
 struct Workspace
 {
-  u32 *first_rank; // of each rank: that of the first row with its key
+  u32 *first_rank; // of each rank: that of the first row with its key; or, to count them, of each key
   u8 *kept;        // of each rank
   void *temp;
   size_t temp_bytes;
@@ -71,6 +72,7 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
   Workspace workspace = {};
   size_t scan_bytes = 0;
   size_t first_bytes = 0;
+  size_t rank_bytes = 0;
   size_t row_bytes = 0;
   size_t tie_bytes = 0;
 
@@ -78,6 +80,9 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
                                              static_cast<u32 *>(nullptr), thrust::maximum<u32>(), n_rows));
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, first_bytes, static_cast<u32 *>(nullptr),
                                          FirstFlags(nullptr, {}), static_cast<u32 *>(nullptr), n_rows));
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, rank_bytes, thrust::counting_iterator<u32>(0),
+                                         FirstFlags(nullptr, {}), static_cast<u32 *>(nullptr),
+                                         static_cast<u32 *>(nullptr), n_rows));
   GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, row_bytes, static_cast<u32 *>(nullptr),
                                          static_cast<const u8 *>(nullptr), static_cast<u32 *>(nullptr),
                                          n_rows));
@@ -86,7 +91,7 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
                                          n_rows));
   workspace.first_rank = storage.alias<u32>(n_rows);
   workspace.kept = storage.alias<u8>(n_rows);
-  workspace.temp_bytes = std::max({scan_bytes, first_bytes, row_bytes, tie_bytes});
+  workspace.temp_bytes = std::max({scan_bytes, first_bytes, rank_bytes, row_bytes, tie_bytes});
   workspace.temp = storage.alias<char>(workspace.temp_bytes);
   return workspace;
 }
@@ -143,6 +148,25 @@ __global__ void __launch_bounds__(threads)
                !same_group(group, load_key(keys, row[place - group.first]), load_key(keys, row[place]));
 }
 
+// Writes into the first row with each key how many rows have it.
+__global__ void __launch_bounds__(threads)
+    count_equal(const ImageRef *images, const KeyRef *keys, const u32 *rows, u32 n_rows,
+                const u32 *first_rank, const u32 *n_first)
+{
+  u64 i = u64{blockIdx.x} * threads + threadIdx.x;
+
+  if (i >= *n_first)
+    return;
+
+  u32 end = i + 1 < *n_first ? first_rank[i + 1] : n_rows;
+  u32 row = rows[first_rank[i]];
+  const ImageRef image = images[load_key(keys, row).image];
+  GsRecord record = load_record(image, row - image.first_row);
+
+  if ((record.row_len & GS_LENGTH_MASK) >= 8)
+    reinterpret_cast<u32 *>(image.data + record.row_off)[1] = end - first_rank[i];
+}
+
 } // namespace
 
 u64 keep_some_workspace(u32 n_rows)
@@ -150,13 +174,23 @@ u64 keep_some_workspace(u32 n_rows)
   return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
-void keep_some(const GsKeep &keep, const OrderJob &job, void *memory, u32 *n_kept, cudaStream_t stream)
+void keep_some(const GsKeep &keep, const ImageRef *images, const OrderJob &job, void *memory, u32 *n_kept,
+               cudaStream_t stream)
 {
   const KeyOrder &order = job.order;
   u32 n_rows = job.n_rows;
   TempStorage storage(memory);
   Workspace workspace = alias_workspace(storage, n_rows);
 
+  if (keep.unique && keep.counted)
+  {
+    GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes,
+                                           thrust::counting_iterator<u32>(0), FirstFlags(order.tie, {}),
+                                           workspace.first_rank, n_kept, n_rows, stream));
+    count_equal<<<blocks_for(n_rows, threads), threads, 0, stream>>>(images, job.keys, order.row, n_rows,
+                                                                     workspace.first_rank, n_kept);
+    GS_CUDA_LAUNCHED();
+  }
   if (keep.unique)
   {
     GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes, order.row,

@@ -441,7 +441,7 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	c->scan_ms = gs_stats_lap_ms(&start);
 
 	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_SORT);
-	status = gs_client_perform(c->client);
+	status = gs_client_perform(c->client, false);
 	if (status != GS_CLIENT_OK)
 		return gs_client_fallback(c->client, status);
 	c->sort_ms = gs_stats_lap_ms(&start);

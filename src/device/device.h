@@ -45,6 +45,8 @@
  *	  keys the first, or of rows whose keys begin with the same columns the first few,
  *	  or the first rows in order, or the first of those.  Pages,
  *	  ranks and n_rows are then of the rows kept alone.  Images have all rows.
+ *	  It can also be told to count equal keys: the row that is kept of them then has their number
+ *	  in its bytes 4 to 7, in pages, and perhaps in its image as well.
  *	  Keys are compared as they are: whether GS_KEY_INEXACT is set makes no
  *	  difference, so a caller with such keys has to know what it asks for.
  *
@@ -234,6 +236,9 @@ typedef struct GsKeepGroup
 typedef struct GsKeep
 {
 	bool		unique;			/* of rows with equal keys, the first one only */
+	bool		counted;		/* only with unique, GS_FORMAT_ROWS: a uint32 in bytes 4 to 7 of each row
+								 * becomes the number of rows with its key; rows have 8 bytes or more,
+								 * and do not overlap */
 	uint64_t	limit;			/* of what is left, so many first rows; 0: all */
 	GsKeepGroup group;			/* not looked at where unique is set */
 } GsKeep;

@@ -518,6 +518,44 @@ find_first_equal(const Orderer *o, uint64_t place)
 	return low;
 }
 
+/* Where the keys end that are equal to one, which is the first of them. */
+static uint64_t
+find_end_of_equal(const Orderer *o, uint64_t place)
+{
+	uint64_t	low = place;
+	uint64_t	high = place + 1;
+
+	while (high < o->n && gs_host_key_equal(&o->keys[place], &o->keys[high]))
+	{
+		low = high;
+		high += high - place;
+	}
+	if (high > o->n)
+		high = o->n;
+	while (high - low > 1)
+	{
+		uint64_t	middle = low + (high - low) / 2;
+
+		if (gs_host_key_equal(&o->keys[place], &o->keys[middle]))
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+/* Write into the first row with a key how many rows have it. */
+static void
+count_equal(const Orderer *o, uint64_t place)
+{
+	const GsHostImage *image;
+	const GsRecord *record = find_record(o, o->keys[place].row, &image);
+	uint32_t	n = (uint32_t) (find_end_of_equal(o, place) - place);
+
+	if ((record->row_len & GS_LENGTH_MASK) >= 8)
+		memcpy(image->data + record->row_off + 4, &n, sizeof(n));
+}
+
 /* How many bytes of a key are the columns of its group. */
 static uint32_t
 group_bytes(const GsKeepGroup *group, const GsHostKey *k)
@@ -577,6 +615,8 @@ pick_keys(void *arg, uint32_t part)
 			kept = place < group->first ||
 				!same_group(group, &o->keys[place - group->first], &o->keys[place]);
 		}
+		if (kept && o->keep.counted)
+			count_equal(o, i);
 		if (kept)
 			o->scratch[start + n++] = o->keys[i];
 	}

@@ -300,7 +300,7 @@ scan_and_sort(Build *build, GsClient *client, int workers)
 		(gs_guc_force || build->scan.index_tuples >= OUTPUT_MIN_TUPLES))
 		build->output = gs_page_output_begin(build->heap, build->index, build->info->ii_Concurrent,
 											 Min(workers, OUTPUT_WORKERS));
-	status = gs_client_perform(client);
+	status = gs_client_perform(client, false);
 	build->sort_ms = gs_stats_lap_ms(&start);
 	return gs_client_fallback(client, status);
 }

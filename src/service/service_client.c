@@ -620,7 +620,7 @@ gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written)
 
 /* Have a range sorted, and wait until it is. */
 static GsClientStatus
-sort_range(GsClient *client, uint32 range)
+sort_range(GsClient *client, uint32 range, bool count)
 {
 	GsSession  *session = client->session;
 	GsClientStatus status = GS_CLIENT_OK;
@@ -635,6 +635,7 @@ sort_range(GsClient *client, uint32 range)
 	else
 	{
 		session->range_wanted = range;
+		session->counts_wanted = count;
 		session->state = GS_SESSION_SORTING;
 		gs_session_request(client->number);
 	}
@@ -669,19 +670,19 @@ sort_range(GsClient *client, uint32 range)
 }
 
 GsClientStatus
-gs_client_perform(GsClient *client)
+gs_client_perform(GsClient *client, bool count)
 {
 	/* a sort that overflowed is asked again, for its images */
 	Assert(client->session->state == GS_SESSION_FEEDING ||
 		   client->session->state == GS_SESSION_OVERFLOW);
-	return sort_range(client, 0);
+	return sort_range(client, 0, count);
 }
 
 GsClientStatus
 gs_client_open_range(GsClient *client, uint32 range)
 {
 	Assert(client->session->state == GS_SESSION_SORTED);
-	return sort_range(client, range) == GS_CLIENT_OK ? GS_CLIENT_OK : GS_CLIENT_LOST;
+	return sort_range(client, range, false) == GS_CLIENT_OK ? GS_CLIENT_OK : GS_CLIENT_LOST;
 }
 
 const GsSession *

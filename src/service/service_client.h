@@ -77,8 +77,11 @@ extern void gs_client_give_chunk(GsClient *client, int chunk);
 /* Hand a chunk over with what was written into it; it is the service's from then on. */
 extern GsClientStatus gs_client_append(GsClient *client, int chunk, const GsChunkWriter *written);
 
-/* Leader: order what was appended; no feeder may append any more. */
-extern GsClientStatus gs_client_perform(GsClient *client);
+/*
+ * Leader: order what was appended; no feeder may append any more.  count: of rows with equal keys one will
+ * do, with their number; whether it is so GsSessionOutcome.counted tells.
+ */
+extern GsClientStatus gs_client_perform(GsClient *client, bool count);
 
 /*
  * Leader, after perform: have the pages of another range at hand.  Chunks that were

@@ -123,20 +123,26 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 /*
  * Rows may be dropped where the keys tell all about them.  Inexact keys do
  * not tell which rows are equal.  A guessed order does not tell which rows are
- * the first ones; but equal keys are equal.
+ * the first ones; but equal keys are equal.  Rows are counted only if all of them are sorted at once.
  */
 void
 gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 {
-	const GsSession *session = &gs_sessions[number];
+	GsSession  *session = &gs_sessions[number];
+	bool		counted;
 	GsKeep		keep;
 
-	gs_lock_shared();
+	gs_lock();
+	counted = session->counts_wanted && session->inexact == 0 && session->spec.layout.n_parts == 0 &&
+		gs_served[number].phase == SERVED_WHOLE;
 	keep = session->spec.keep;
 	if (session->inexact > 0)
 		memset(&keep, 0, sizeof(keep));
 	else if (session->spec.layout.n_parts > 0)
 		keep.limit = 0;
+	keep.unique |= counted;
+	keep.counted = counted;
+	session->outcome.counted = counted;
 	gs_unlock();
 	gs_job_begin(job);
 	gs_ops->perform(sort, format, &keep, job);

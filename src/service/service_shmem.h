@@ -152,6 +152,7 @@ typedef struct GsSessionOutcome
 {
 	uint64		n_rows;
 	uint64		n_dropped;		/* rows that were not kept */
+	bool		counted;		/* rows are one of equal ones, each with their number (GsKeep) */
 	uint64		n_images;		/* chunks that went to the device */
 	uint64		table_pages;	/* pages of tables whose rows were put at once */
 	uint64		row_bytes;
@@ -198,12 +199,13 @@ typedef struct GsSession
 	/* what all sorts of the role may hold on the devices (service_role.c) */
 	uint64		role_memory;	/* bytes; 0: no limit [O] */
 
-	/* temporary files [S], but range_wanted */
+	/* temporary files [S], but range_wanted and counts_wanted */
 	Oid			temp_tablespace;	/* where they are made [O] */
 	int64		temp_limit;		/* bytes; -1: none [O] */
 	uint64		temp_written;	/* bytes, so far [S] */
 	uint64		temp_read;		/* [S] */
 	uint32		range_wanted;	/* SORTING: what the leader waits for */
+	bool		counts_wanted;	/* SORTING: one row of equal ones will do, with their number */
 	uint32		range;			/* SORTED: the one that pages are of */
 	bool		range_ties;		/* its first row has the key of the last row of
 								 * the range before it */

@@ -447,7 +447,7 @@ note_session(const GsSort *sort, GsSortReport *report)
 static GsSortStatus
 drain_device(GsSort *sort)
 {
-	GsClientStatus status = gs_client_perform(sort->client);
+	GsClientStatus status = gs_client_perform(sort->client, false);
 	const GsSession *session = gs_client_session(sort->client);
 	uint64		rows = session->outcome.n_dropped;
 	int			chunk;
@@ -503,7 +503,8 @@ perform_device(GsSort *sort)
 		change_full_device_to_cpu(sort);
 		return GS_SORT_OK;
 	}
-	status = gs_client_perform(sort->client);
+	/* rows put aside may be equal to others */
+	status = gs_client_perform(sort->client, sort->keep.counted && sort->aside == NULL);
 	if (status == GS_CLIENT_LOST)
 		return GS_SORT_LOST;
 	if (status == GS_CLIENT_DECLINED)

@@ -58,6 +58,7 @@ typedef struct GsSortKeys
 typedef struct GsSortKeep
 {
 	bool		unique;			/* of rows that are equal in all columns, the first one only */
+	bool		counted;		/* or, where GsSortPage says so, that one with their number */
 	int			group_cols;		/* rows equal in so many first columns are a group, ... */
 	uint32		group_first;	/* ... of which so many first rows are needed; 0: all */
 	bool		group_ties;		/* and all that are equal to the last of these in all columns */
@@ -137,6 +138,9 @@ extern GsSortStatus gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot
  */
 extern bool gs_sort_count_distinct(const GsSort *sort, uint64 *count);
 
+/* For how many rows one stands, of those that GsSortPage.counted is about, in its slot. */
+extern int64 gs_sort_row_count(TupleTableSlot *slot);
+
 /*
  * Sorted rows in memory: first the row that gs_sort_get returned last, moving forward,
  * then the rows that it would return next.  They are valid until it is called again.
@@ -147,6 +151,8 @@ typedef struct GsSortPage
 	uint32		first;			/* entry of the first one of these rows */
 	uint32		n;				/* how many there are; 0: none */
 	bool		ties_are_equal; /* rows have equal keys if, and only if, GS_ENTRY_TIE says so */
+	bool		one_of_equal;	/* no two rows of the sort have */
+	bool		counted;		/* gs_sort_row_count() tells how many were put */
 } GsSortPage;
 
 /* False: gs_sort_get has to be called for each row. */

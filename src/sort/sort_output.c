@@ -25,7 +25,7 @@
  *	  returned again.  If the input is the same the second time, they are the first ones of
  *	  the new order, except that rows with equal keys may come in another one.  So as many rows
  *	  are left out, if the next row has another key than the last of these.  Else the restart
- *	  ends in an error.
+ *	  ends in an error.  If one row was returned of each group of equal ones, so many groups are left out.
  *
  * Tests: regress/plans, tap/fault_service_lost
  *
@@ -160,8 +160,8 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 static bool
 returns_each_key_once(const GsSort *sort)
 {
-	return sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
-		sort->report.session.n_runs == 0;
+	return sort->report.session.counted || (sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
+		sort->report.session.n_runs == 0);
 }
 
 bool
@@ -186,6 +186,8 @@ gs_sort_page(const GsSort *sort, GsSortPage *page)
 
 	/* keys with parts do not tell which rows are equal */
 	page->ties_are_equal = sort->layout.n_parts == 0;
+	page->one_of_equal = returns_each_key_once(sort);
+	page->counted = sort->report.session.counted;
 	return true;
 }
 
@@ -208,6 +210,26 @@ get_tuplesort_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		GS_SORT_OK : GS_SORT_END;
 }
 
+/* Get the first row behind so many groups of equal rows as were returned before the restart, a row of each. */
+static GsSortStatus
+go_on_behind_groups(GsSort *sort, TupleTableSlot *slot)
+{
+	TupleTableSlot *last = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+	uint64		groups = 0;
+	GsSortStatus status;
+
+	while ((status = get_tuplesort_row(sort, true, slot)) == GS_SORT_OK)
+	{
+		if (groups > 0 && gs_stored_compare(sort, last, slot) == 0)
+			continue;
+		if (groups++ == sort->emitted)
+			break;
+		ExecCopySlot(last, slot);
+	}
+	ExecDropSingleTupleTableSlot(last);
+	return status;
+}
+
 /* Get the first row that was not returned before the restart. */
 static GsSortStatus
 go_on(GsSort *sort, TupleTableSlot *slot)
@@ -216,7 +238,6 @@ go_on(GsSort *sort, TupleTableSlot *slot)
 	uint64		others = sort->emitted - 1;
 	GsSortStatus status;
 
-	sort->going_on = false;
 	if (others > sort->bound_left)
 		report_lost(sort);
 	sort->bound_left -= others;
@@ -245,7 +266,10 @@ get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
 	if (unlikely(!forward && has_gone_on(sort)))
 		report_lost(sort);
 	if (unlikely(sort->going_on))
-		return go_on(sort, slot);
+	{
+		sort->going_on = false;
+		return sort->skips_groups ? go_on_behind_groups(sort, slot) : go_on(sort, slot);
+	}
 	return get_tuplesort_row(sort, forward, slot);
 }
 
@@ -407,7 +431,7 @@ gs_sort_restore(GsSort *sort)
 
 /*
  * The rows of the device are lost: can the repeated sort go on behind the rows that were
- * returned?  Where rows of a group were dropped, their number tells nothing.
+ * returned?  Where some rows of a group were dropped, their number tells nothing.
  */
 void
 gs_output_plan_skip(GsSort *sort)
@@ -416,7 +440,8 @@ gs_output_plan_skip(GsSort *sort)
 		report_lost(sort);
 	if (sort->emitted == 0)
 		return;
-	if (!sort->repeatable || sort->keep.unique || sort->keep.group_first > 0)
+	sort->skips_groups = returns_each_key_once(sort);
+	if (!sort->repeatable || sort->keep.group_first > 0 || (sort->keep.unique && !sort->skips_groups))
 		report_lost(sort);
 	sort->going_on = true;
 }

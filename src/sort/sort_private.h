@@ -115,7 +115,8 @@ struct GsSort
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
 	uint64		emitted;		/* rows returned, moving forward; place CPU: before the restart */
-	bool		going_on;		/* these are yet to be left out */
+	bool		going_on;		/* these are yet to be left out, */
+	bool		skips_groups;	/* and all that are equal to them */
 
 	GsSortReport report;
 };

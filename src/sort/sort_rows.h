@@ -21,9 +21,10 @@ typedef uintptr_t GsLocalRow;
 /* A row too large for a chunk is in a temporary file, and this stands for it in the chunk (sort_stored.c). */
 typedef struct GsBigStub
 {
+	uint32		len;			/* bytes of the minimal tuple */
+	uint32		count;			/* where a device puts it (GsKeep.counted) */
 	off_t		offset;
 	int			fileno;
-	uint32		len;			/* bytes of the minimal tuple */
 } GsBigStub;
 
 /* A place to come back to: the current row. */

@@ -16,11 +16,16 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "commands/tablespace.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
 #include "sort/sort_private.h"
+
+/* A device writes the number of equal rows to where a minimal tuple, as well as a stub, has room. */
+StaticAssertDecl(offsetof(MinimalTupleData, mt_padding) == 4 && offsetof(GsBigStub, count) == 4,
+				 "rows have room for a count where GsKeep.counted says");
 
 Tuplesortstate *
 gs_stored_make_tuplesort(GsSort *sort, int options)
@@ -123,7 +128,18 @@ read_big(GsSort *sort, const char *row)
 	sort->big.at_end = false;
 	seek_big(sort, stub->fileno, stub->offset);
 	gs_compat_read_exact(sort->big.file, tuple, stub->len);
+	memcpy(tuple->mt_padding, &stub->count, sizeof(stub->count));
 	return tuple;
+}
+
+int64
+gs_sort_row_count(TupleTableSlot *slot)
+{
+	uint32		count;
+
+	Assert(TTS_IS_MINIMALTUPLE(slot));
+	memcpy(&count, ((MinimalTupleTableSlot *) slot)->mintuple->mt_padding, sizeof(count));
+	return count;
 }
 
 /* Spares writing a large row down only to learn that it has no key. */

@@ -116,6 +116,17 @@ VACUUM ANALYZE counts_many;
 SELECT compare('SELECT c, count(*) FROM counts_many GROUP BY c ORDER BY c');
 SELECT compare('SELECT c COLLATE "en_US.utf8", count(*) FROM counts_many GROUP BY 1 ORDER BY 1');
 SELECT compare('SELECT count(DISTINCT c) FROM counts_many');
+-- rows too large for a chunk; rows without a key; a GpuSort that returns fewer columns than it reads
+CREATE TABLE counts_big (id int PRIMARY KEY, v text);
+ALTER TABLE counts_big ALTER v SET STORAGE EXTERNAL;
+INSERT INTO counts_big SELECT i, repeat('x', CASE WHEN i % 10 = 0 THEN 300000 ELSE i END) FROM generate_series(1, 300) AS i;
+CREATE TABLE counts_aside AS SELECT ARRAY[CASE WHEN i % 7 = 0 THEN repeat('x', 20000) || i % 3 ELSE 'y' || i % 50 END COLLATE "C"] AS a FROM generate_series(1, 3000) AS i;
+VACUUM ANALYZE counts_big, counts_aside;
+SELECT compare('SELECT id, length(v), count(*) FROM counts_big GROUP BY id ORDER BY id');
+SELECT compare('SELECT left(a[1], 3), count(*) FROM counts_aside GROUP BY a ORDER BY a');
+SELECT compare('SELECT left(a[1], 3), count(*) FROM counts_aside WHERE length(a[1]) < 50 GROUP BY a ORDER BY a');
+SELECT compare('SELECT n, count(*) FROM (SELECT i8 % 5 AS n, c FROM counts_t ORDER BY c, i8 LIMIT 2000) AS s GROUP BY n ORDER BY n');
+SELECT compare('SELECT c, count(*), sum(count(*)) OVER (ORDER BY c), 7 FROM counts_t GROUP BY c ORDER BY c');
 -- the aggregate's column is not the one that the subquery is sorted by
 SET max_parallel_workers_per_gather = 0;
 SELECT count(DISTINCT k) FROM (SELECT * FROM (SELECT DISTINCT ON (i) i, 7 AS k FROM counts_many ORDER BY i) AS q UNION ALL SELECT i, i FROM counts_many WHERE false) AS s;

@@ -144,6 +144,7 @@ typedef struct TestSort
 	uint32_t   *order;			/* records that it gives back; after perform, where
 								 * not all are kept, its own array */
 	uint32_t	n;				/* of these */
+	uint32_t	counted;		/* of the records, by rows that were checked (GsKeep.counted) */
 } TestSort;
 
 extern GsStatus test_open(TestDevice *td, const GsDeviceOps *ops, uint64_t memory_limit,

@@ -313,6 +313,80 @@ case_runs(TestDevice *td, uint64_t seed)
 	test_end_case(name);
 }
 
+/* The rows of a page of a sort that counts: each begins with its record's number, and has its count. */
+static void
+check_counts(TestSort *ts, uint64_t page, const GsSortResult *result)
+{
+	uint32_t	chunk_bytes = ts->in->chunk_bytes;
+	char	   *memory = ts->buffers[0];
+	GsJob		job = {0};
+
+	ts->td->ops->fetch(ts->sort, page, memory, &job);
+	test_wait(ts->td, &job);
+	if (!CHECK(gs_job_status(&job) == GS_OK, "fetch: %s", job.error.message))
+		return;
+	for (uint64_t i = result->page_first[page]; i < result->page_first[page + 1]; i++)
+	{
+		uint32_t	entry = gs_page_entry(memory, chunk_bytes, (uint32_t) (i - result->page_first[page]));
+		uint32_t	found[2];
+		uint32_t	n = 0;
+
+		memcpy(found, memory + (entry & ~GS_ENTRY_FLAGS), sizeof(found));
+		for (uint32_t at = ts->counted; at < ts->in->n &&
+			 test_key_compare(ts->in, ts->order[i], ts->in->order[at]) == 0; at++)
+			n++;
+		ts->counted += n;
+		CHECK((entry & GS_ENTRY_TIE) == 0, "rank %llu has the key before it", (unsigned long long) i);
+		CHECK(found[0] == ts->order[i] && found[1] == n, "rank %llu is record %u of %u instead of %u of %u",
+			  (unsigned long long) i, found[0], found[1], ts->order[i], n);
+	}
+}
+
+/* How many rows have each key: all different, some, few, all equal; and runs over many parts of the work. */
+static void
+case_counted(TestDevice *td, uint64_t seed)
+{
+	static const char name[] = "counted rows";
+	const uint32_t keys[] = {1, 2, 30, 5000, 1000000};
+	TestRandom	rng = seed;
+
+	if (!test_begin_case(name))
+		return;
+	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	{
+		TestInput	in;
+		TestSort	ts;
+		GsSortResult result = {0};
+
+		test_input_init(&in, 65536);
+		for (uint32_t row = 0; row < 300000; row++)
+		{
+			uint32_t	bytes[6] = {row, test_below(&rng, 2) * 0xffffffffu};
+			char		key[32];
+
+			/* one key of many rows, and others */
+			snprintf(key, sizeof(key), "%u", test_below(&rng, 2) == 0 ? 7 : test_below(&rng, keys[i]));
+			test_input_add_apart(&in, bytes, 8 + test_below(&rng, 16), key, (uint32_t) strlen(key));
+		}
+		test_input_finish(&in);
+		if (test_sort_open(&ts, td, &in, true, seed))
+		{
+			ts.keep.unique = ts.keep.counted = true;
+			if (CHECK(test_sort_feed(&ts) == GS_OK && test_sort_perform(&ts) == GS_OK, "perform"))
+			{
+				test_check_result(&ts);
+				td->ops->result(ts.sort, &result);
+				for (uint64_t page = 0; page < result.n_pages; page++)
+					check_counts(&ts, page, &result);
+			}
+			CHECK(ts.counted == in.n, "%u rows counted instead of %u", ts.counted, in.n);
+			test_sort_close(&ts);
+		}
+		test_input_free(&in);
+	}
+	test_end_case(name);
+}
+
 /* Chunks that were refused, and went again. */
 static void
 case_resumed(TestDevice *td, uint64_t seed)
@@ -369,5 +443,6 @@ test_keep_cases(TestDevice *td, uint64_t seed)
 	case_large(td, seed);
 	case_groups(td, seed);
 	case_runs(td, seed);
+	case_counted(td, seed);
 	case_resumed(td, seed);
 }

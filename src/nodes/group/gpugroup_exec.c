@@ -6,7 +6,8 @@
  * A group is rows that come one after the other and are equal in some columns.  Of most rows a GpuSort
  * tells whether the next one is of the same group; the others are compared (row_match.h).
  *
- * With aggregates a group is read to its end.  Its first row is copied, unless it is known to be the only
+ * If only count(*) is wanted, the device may count the rows of each group, and one row of it comes.  Else
+ * with aggregates a group is read to its end.  Its first row is copied, unless it is known to be the only
  * one.  If it is not, the next group's first row has been read when the group is returned.  Without
  * aggregates a group is its first row, which is returned as soon as it is read; where the node's
  * columns are the child's, in the slot in which it was read.
@@ -16,7 +17,8 @@
  * device, or lie in temporary files, all rows are read and compared.
  *
  * If a GpuSort loses its device, what it said of the next row stays right: behind rows that were returned
- * it goes on with the group, or the first row of the next one (sort_output.c).
+ * it goes on with the group, or the first row of the next one (sort_output.c).  Only rows are not counted
+ * any more.
  *
  * Tests: regress/aggregates_grouped, regress/counts
  *
@@ -156,6 +158,13 @@ read_first(GpuGroupState *state)
 	return row;
 }
 
+/* A row of a GpuSort as it is stored, before columns are chosen from it. */
+static TupleTableSlot *
+stored_row(const GpuGroupState *state, TupleTableSlot *row)
+{
+	return state->reader.takes_rows ? row : ((ScanState *) state->reader.child)->ss_ScanTupleSlot;
+}
+
 /* Aggregate the rows of the next group; false: there is none. */
 static bool
 read_group(GpuGroupState *state)
@@ -172,6 +181,12 @@ read_group(GpuGroupState *state)
 	state->first = row;
 	state->next = NULL;
 	gs_aggregates_begin(state->aggregates);
+	if (state->reader.page.counted)
+	{
+		state->counted_by = "device";
+		gs_aggregates_count(state->aggregates, gs_sort_row_count(stored_row(state, row)));
+		return true;
+	}
 	while (row)
 	{
 		gs_aggregates_advance(state->aggregates, row);

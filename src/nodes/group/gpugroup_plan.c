@@ -177,6 +177,26 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 	return &scan->scan.plan;
 }
 
+/* Are all aggregates of the node count(*)? */
+static bool
+only_counts_rows(const CustomScan *group)
+{
+	bool		counts = false;
+	ListCell   *lc;
+
+	foreach(lc, group->custom_scan_tlist)
+	{
+		const Aggref *agg = (const Aggref *) lfirst_node(TargetEntry, lc)->expr;
+
+		if (!IsA(agg, Aggref))
+			continue;
+		if (agg->aggfnoid != F_COUNT_ || agg->aggfilter || !FLOAT8PASSBYVAL)
+			return false;
+		counts = true;
+	}
+	return counts;
+}
+
 /* What is below an Agg without groups; false: no GpuSort whose rows it could count. */
 static bool
 find_input(CountInput *input, const Agg *agg)
@@ -239,10 +259,14 @@ replace(const GsStepContext *context, Plan *plan, GsGroupKind kind)
 
 	if (gs_node_is(top, &gs_choice_node))
 		top = outerPlan(top);
+	if (group == plan || !gs_node_is(&sort->scan.plan, &gs_sort_node) || !compares_all_keys(sort, &columns))
+		return group;
 	/* nobody sees in which order the statement's last node has its groups */
-	if (group != plan && context->any_order && plan == top &&
-		gs_node_is(&sort->scan.plan, &gs_sort_node) && compares_all_keys(sort, &columns))
+	if (context->any_order && plan == top)
 		gs_plan_forget_order(sort, false);
+	/* other expressions would not be computed for rows that are dropped */
+	if (only_counts_rows((CustomScan *) group) && gs_plan_returns_columns(sort))
+		*gs_plan_setting(sort, GS_PLAN_COUNTED) = true;
 	return group;
 }
 

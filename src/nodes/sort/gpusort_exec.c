@@ -318,7 +318,7 @@ count_feeders(const GpuSortState *state)
 	double		bytes = plan->plan_rows * (2.0 * plan->plan_width + GS_ROW_BYTES);
 	int			feeders = 1 + ((Gather *) state->gather->plan)->num_workers;
 
-	if (state->keep.unique || state->keep.group_first > 0 || state->keep.limit > 0)
+	if (state->keep.unique || state->keep.counted || state->keep.group_first > 0 || state->keep.limit > 0)
 		return feeders;
 	return Min(bytes / GS_CHUNK_BYTES, feeders);
 }
@@ -549,7 +549,7 @@ gs_reader_reset(GsReader *reader)
 {
 	if (reader->slot)
 		ExecClearTuple(reader->slot);
-	reader->page.n = 0;
+	memset(&reader->page, 0, sizeof(reader->page));
 	reader->at = 0;
 }
 

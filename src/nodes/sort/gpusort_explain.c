@@ -108,6 +108,8 @@ gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *k
 {
 	if (keep->unique)
 		ExplainPropertyBool("Distinct", true, es);
+	if (keep->counted)
+		ExplainPropertyBool("Counted", true, es);
 	if (keep->group_first > 0 && keep->group_ties)
 		ExplainPropertyInteger("First Ranks per Group", NULL, keep->group_first, es);
 	else if (keep->group_first > 0)

@@ -57,6 +57,7 @@ void
 gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep)
 {
 	keep->unique = *gs_plan_setting(plan, GS_PLAN_UNIQUE) != 0;
+	keep->counted = *gs_plan_setting(plan, GS_PLAN_COUNTED) != 0;
 	keep->limit = *gs_plan_setting(plan, GS_PLAN_BOUND);
 	keep->group_cols = *gs_plan_setting(plan, GS_PLAN_GROUP_COLS);
 	keep->group_first = *gs_plan_setting(plan, GS_PLAN_GROUP_FIRST);
