@@ -96,7 +96,6 @@ sources = $(sort $(patsubst $(ROOT)/%,%,$(foreach p,$(1),$(wildcard $(ROOT)/$(p)
 
 C_SOURCES := $(call sources,src/*.c src/*/*.c src/*/*/*.c)
 OBJS = $(C_SOURCES:.c=.o)
-BITCODE = $(OBJS:.o=.bc)
 
 # (PGXS has a VERSION, of the server)
 GPUSORT_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(ROOT)/gpusort.control)
@@ -117,9 +116,9 @@ PG_CFLAGS += -Wall -Wextra -Werror \
 endif
 
 #
-# The CUDA device: a static archive, because PGXS wants LLVM bitcode of
-# everything in OBJS.  The CUDA runtime is linked in statically, so that the
-# library loads on machines that know nothing of CUDA.
+# The CUDA device: a static archive, which packages for several servers
+# share.  The CUDA runtime is linked in statically, so that the library loads
+# on machines that know nothing of CUDA.
 #
 ifneq ($(filter-out auto yes no,$(CUDA)),)
 $(error CUDA must be auto, yes or no, not "$(CUDA)")
@@ -185,11 +184,8 @@ ifeq ($(PGXS),)
 $(error "$(PG_CONFIG)" does not work: install PostgreSQL's server headers or set PG_CONFIG)
 endif
 
-# A server built with LLVM wants bitcode; without its clang there is none
-PG_CLANG := $(shell sed -n 's/^CLANG *= *//p' $(dir $(PGXS))../Makefile.global)
-ifeq ($(if $(PG_CLANG),$(shell command -v $(PG_CLANG))),)
+# No LLVM bitcode: PostgreSQL inlines small functions only, and gpusort has none
 override with_llvm = no
-endif
 
 # Out of tree, objects of an in-tree build must not be found through VPATH
 override VPATH =
@@ -213,16 +209,13 @@ $(FLAGS_FILE): force
 
 object_dirs = $(sort $(dir $(OBJS) $(CUDA_OBJS)))
 ifneq ($(ROOT),.)
-$(OBJS) $(BITCODE) $(CUDA_OBJS): | $(object_dirs)
+$(OBJS) $(CUDA_OBJS): | $(object_dirs)
 $(object_dirs):
 	mkdir -p $@
 endif
 
 $(OBJS): %.o: $(ROOT)/%.c $(FLAGS_FILE)
 	$(COMPILE.c) -o $@ $<
-
-$(BITCODE): %.bc: $(ROOT)/%.c $(FLAGS_FILE) $(addprefix $(ROOT)/,$(call sources,src/*.h src/*/*.h src/*/*/*.h))
-	$(COMPILE.c.bc) -o $@ $<
 
 $(shlib): $(ROOT)/gpusort.map $(CUDA_ARCHIVE)
 

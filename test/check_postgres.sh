@@ -75,7 +75,7 @@ make_work_dir
 make_private_install || exit 1
 build=$root/build/check-postgres
 mkdir -p "$build"
-flags=(FAULTS=1 with_llvm=no CUDA="${CUDA:-no}")
+flags=(FAULTS=1 CUDA="${CUDA:-no}")
 MAKEFLAGS=$(echo "${MAKEFLAGS-}" | sed -E 's/(^| )-j[0-9]*//g; s/ ?--jobserver[^ ]*//g')
 export MAKEFLAGS
 {

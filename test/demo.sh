@@ -55,8 +55,8 @@ mkdir -p "$build"
 make_private_install || exit 1
 build_and_install()
 {
-	make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" -j"$(nproc)" with_llvm=no "${flags[@]}" &&
-		make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" with_llvm=no "${flags[@]}" \
+	make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" -j"$(nproc)" "${flags[@]}" &&
+		make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" "${flags[@]}" \
 			install DESTDIR="$work/install"
 }
 if ! interruptible build_and_install >"$work/build.log" 2>&1; then

@@ -43,8 +43,8 @@ bench_die()
 
 bench_build()
 {
-	make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" -j"$(nproc)" with_llvm=no "${flags[@]}" &&
-		make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" with_llvm=no "${flags[@]}" \
+	make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" -j"$(nproc)" "${flags[@]}" &&
+		make -C "$build" -f "$root/Makefile" PG_CONFIG="$PG_CONFIG" "${flags[@]}" \
 			install DESTDIR="$work/install"
 }
 

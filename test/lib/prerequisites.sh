@@ -166,7 +166,8 @@ check_prerequisites()
 			packages=$(missing_packages | sort -u | tr '\n' ' ')
 			install="apt-get install -y --no-install-recommends $packages"
 		fi
-		echo "== $install"
+		echo "== Installing what is missing, which takes a minute or more"
+		echo "$install"
 		install_packages $install ||
 			{ apt-get update -q >/dev/null && install_packages $install; } || exit 1
 		installed=$packages

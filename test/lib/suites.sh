@@ -77,7 +77,7 @@ say_built()
 	echo "building, now at $(tail -1 "$log/build.log" | grep -oE '[^ /]+\.cu?$' || echo linking)"
 }
 
-# What the tests run: fault points, all warnings, no bitcode to save time.  Where no GPU
+# What the tests run: fault points, all warnings.  Where no GPU
 # is, no test runs the CUDA device, and only a run of all tests compiles it.
 build_for_test()
 {
@@ -85,7 +85,7 @@ build_for_test()
 
 	arch=$(gpu_architecture)
 	[ -n "$arch" ] || [ $everything = yes ] || [ "$cuda" != auto ] || cuda=no
-	build_flags=(FAULTS=1 WERROR=1 with_llvm=no CUDA="$cuda" CUDA_ARCH="${CUDA_ARCH:-${arch:-90}}")
+	build_flags=(FAULTS=1 WERROR=1 CUDA="$cuda" CUDA_ARCH="${CUDA_ARCH:-${arch:-90}}")
 
 	echo "== building for $("$PG_CONFIG" --version), ${build_flags[*]}"
 	begin_progress say_built
@@ -179,7 +179,7 @@ suite_dist()
 	if "$root/packaging/dist.sh" >"$log/dist.log" 2>&1 &&
 		tar -C "$dir" -xzf "$root/build/dist/gpusort-$version.tar.gz" >>"$log/dist.log" 2>&1 &&
 		interruptible make -C "$dir/gpusort-$version" install PG_CONFIG="$PG_CONFIG" -j"$compilers" CUDA=no COPT=-O0 \
-			with_llvm=no DESTDIR="$dir/install" >>"$log/dist.log" 2>&1 &&
+			DESTDIR="$dir/install" >>"$log/dist.log" 2>&1 &&
 		[ -e "$dir/install$("$PG_CONFIG" --pkglibdir)/gpusort.so" ] &&
 		[ -e "$dir/install$("$PG_CONFIG" --sharedir)/extension/gpusort.control" ] &&
 		[ -e "$dir/gpusort-$version/docs/settings.md" ]; then

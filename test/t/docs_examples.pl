@@ -22,7 +22,7 @@ my $tmp = $PostgreSQL::Test::Utils::tmp_check;
 my $needs_root = 'needs root and a network';
 my $suite = 'a suite of the tests';
 my @commands = (
-	[ qr/^apt-get (install|purge) /, $needs_root ],
+	[ qr/^apt-get (install|purge|update)\b/, $needs_root ],
 	[ qr/^make (deb|rpm|docker|cnpg)\b/, 'needs a network and much time; packaging/README.md' ],
 	[ qr/^(DEMO_ROWS=\d+ )?make demo$/, 'builds a server of its own' ],
 	[ qr/^make (test|check-\w+|lint|fuzz|bench)$/, $suite ],
