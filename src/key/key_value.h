@@ -126,8 +126,8 @@ gs_var_length(const struct varlena *value)
 }
 
 /*
- * The first len bytes of a varlena's contents, where len is no more than
- * there are.
+ * The first len bytes of a varlena's contents, where len is no more than gs_var_length(); fewer where a
+ * damaged header tells more than there are.
  */
 static inline GsVarBytes
 gs_var_bytes(struct varlena *value, uint32 len)
@@ -141,9 +141,8 @@ gs_var_bytes(struct varlena *value, uint32 len)
 		else
 			value = detoast_attr(value);
 	}
-	Assert(VARSIZE_ANY_EXHDR(value) >= len);
 	bytes.data = (const uint8 *) VARDATA_ANY(value);
-	bytes.len = len;
+	bytes.len = Min(len, VARSIZE_ANY_EXHDR(value));
 	return bytes;
 }
 

@@ -16,6 +16,7 @@
 #include "access/sysattr.h"
 #include "access/transam.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_class_d.h"
 #include "catalog/pg_proc_d.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
@@ -299,33 +300,115 @@ is_of_users(Oid function, void *context)
 	return function >= FirstNormalObjectId;
 }
 
+/* Does its value depend on the order in which rows come, as that of array_agg() and sums of floats do? */
+static bool
+heeds_order(Oid result)
+{
+	switch (result)
+	{
+		case BOOLOID:
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+		case NUMERICOID:
+		case DATEOID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return false;
+		default:
+			return true;
+	}
+}
+
 /*
  * May it have another value when it is computed again under the same snapshot, though all of its functions
- * are immutable?  Output functions heed settings: extra_float_digits, bytea_output.  Locks and commands of
- * the transaction itself change some system columns.
+ * are immutable?  Some of these heed settings: output functions, JSON's, timezone(), quote_ident().  So only
+ * operators, casts and what has no function count as safe.  Locks and commands of the transaction itself
+ * change some system columns.  Rows of sequences and some catalogs are changed in place.
  */
 static bool
 changes_node(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
-	if (check_functions_in_node(node, is_of_users, NULL) || IsA(node, CoerceViaIO))
+	if (check_functions_in_node(node, is_of_users, NULL))
 		return true;
-	/* its elements come in the order of a scan */
-	if (IsA(node, SubLink) && ((SubLink *) node)->subLinkType == ARRAY_SUBLINK)
-		return true;
-	if (IsA(node, SortGroupClause))
-		return is_of_users(((SortGroupClause *) node)->eqop, NULL) ||
-			is_of_users(((SortGroupClause *) node)->sortop, NULL);
-	if (IsA(node, Var))
+	switch (nodeTag(node))
 	{
-		AttrNumber	attno = ((Var *) node)->varattno;
-
-		return attno == MinCommandIdAttributeNumber || attno == MaxTransactionIdAttributeNumber ||
-			attno == MaxCommandIdAttributeNumber;
+		case T_Query:
+			return query_tree_walker((Query *) node, changes_node, context,
+									 QTW_EXAMINE_SORTGROUP | QTW_EXAMINE_RTES_BEFORE);
+		case T_RangeTblEntry:
+			/* its parts come next */
+			return ((RangeTblEntry *) node)->rtekind == RTE_RELATION &&
+				(((RangeTblEntry *) node)->relid < FirstNormalObjectId ||
+				 ((RangeTblEntry *) node)->relkind == RELKIND_SEQUENCE);
+		case T_SortGroupClause:
+			return is_of_users(((SortGroupClause *) node)->eqop, NULL) ||
+				is_of_users(((SortGroupClause *) node)->sortop, NULL);
+		case T_Var:
+			return ((Var *) node)->varattno == MinCommandIdAttributeNumber ||
+				((Var *) node)->varattno == MaxTransactionIdAttributeNumber ||
+				((Var *) node)->varattno == MaxCommandIdAttributeNumber;
+		case T_Aggref:
+			if (heeds_order(((Aggref *) node)->aggtype))
+				return true;
+			break;
+		case T_WindowFunc:
+			if (heeds_order(((WindowFunc *) node)->wintype))
+				return true;
+			break;
+		case T_SubLink:
+			if (((SubLink *) node)->subLinkType == ARRAY_SUBLINK)
+				return true;
+			break;
+		case T_SubPlan:
+			if (((SubPlan *) node)->subLinkType == ARRAY_SUBLINK)
+				return true;
+			break;
+		case T_FuncExpr:
+			if (((FuncExpr *) node)->funcformat != COERCE_EXPLICIT_CAST &&
+				((FuncExpr *) node)->funcformat != COERCE_IMPLICIT_CAST)
+				return true;
+			break;
+		case T_ArrayCoerceExpr:
+		case T_ArrayExpr:
+		case T_AlternativeSubPlan:
+		case T_BoolExpr:
+		case T_BooleanTest:
+		case T_CaseExpr:
+		case T_CaseTestExpr:
+		case T_CaseWhen:
+		case T_CoalesceExpr:
+		case T_CoerceToDomain:
+		case T_CollateExpr:
+		case T_CommonTableExpr:
+		case T_Const:
+		case T_DistinctExpr:
+		case T_FieldSelect:
+		case T_FromExpr:
+		case T_GroupingFunc:
+		case T_JoinExpr:
+		case T_List:
+		case T_MinMaxExpr:
+		case T_NullIfExpr:
+		case T_NullTest:
+		case T_OpExpr:
+		case T_Param:
+		case T_PlaceHolderVar:
+		case T_RangeTblRef:
+		case T_RelabelType:
+		case T_RowCompareExpr:
+		case T_RowExpr:
+		case T_ScalarArrayOpExpr:
+		case T_SetOperationStmt:
+		case T_SubscriptingRef:
+		case T_TargetEntry:
+		case T_WindowClause:
+			break;
+		default:
+			return true;
 	}
-	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, changes_node, context, QTW_EXAMINE_SORTGROUP);
 	return expression_tree_walker(node, changes_node, context);
 }
 

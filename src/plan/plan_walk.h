@@ -70,8 +70,8 @@ typedef enum GsVolatileScope
 	GS_VOLATILE_BESIDE_SCANS,
 
 	/*
-	 * Also what is not volatile, and may change between two executions under one snapshot: functions
-	 * that are not immutable or belong to users, output functions, some system columns.
+	 * Also what is not volatile, and may change between two executions under one snapshot: all but operators
+	 * and casts of PostgreSQL's own that are immutable, over columns of users' tables.
 	 */
 	GS_MUTABLE_ANYWHERE
 } GsVolatileScope;

@@ -591,6 +591,18 @@ gs_aggregates_count(GsAggregates *aggregates, int64 n)
 	}
 }
 
+void
+gs_aggregates_set_count(const GsAggregates *aggregates, int64 n, TupleTableSlot *scan)
+{
+	for (int i = 0; i < aggregates->n_calls; i++)
+	{
+		int			column = aggregates->calls[i].column;
+
+		scan->tts_values[column] = Int64GetDatum(n);
+		scan->tts_isnull[column] = false;
+	}
+}
+
 /* As finalize_aggregate() in nodeAgg.c. */
 static void
 finish_call(AggState *agg, Node *caller, AggStatePerAgg call, Datum *value, bool *isnull)

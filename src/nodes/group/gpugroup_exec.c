@@ -158,11 +158,11 @@ read_first(GpuGroupState *state)
 	return row;
 }
 
-/* A row of a GpuSort as it is stored, before columns are chosen from it. */
+/* The group's first row as its GpuSort has stored it, before columns were chosen from it. */
 static TupleTableSlot *
-stored_row(const GpuGroupState *state, TupleTableSlot *row)
+stored_row(const GpuGroupState *state)
 {
-	return state->reader.takes_rows ? row : ((ScanState *) state->reader.child)->ss_ScanTupleSlot;
+	return state->reader.takes_rows ? state->first : ((ScanState *) state->reader.child)->ss_ScanTupleSlot;
 }
 
 /* Aggregate the rows of the next group; false: there is none. */
@@ -180,13 +180,12 @@ read_group(GpuGroupState *state)
 		return false;
 	state->first = row;
 	state->next = NULL;
-	gs_aggregates_begin(state->aggregates);
 	if (state->reader.page.counted)
 	{
 		state->counted_by = "device";
-		gs_aggregates_count(state->aggregates, gs_sort_row_count(stored_row(state, row)));
 		return true;
 	}
+	gs_aggregates_begin(state->aggregates);
 	while (row)
 	{
 		gs_aggregates_advance(state->aggregates, row);
@@ -266,7 +265,9 @@ exec(CustomScanState *node)
 		if (!next_group(state))
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
 		gs_scan_columns_set(&state->columns, state->first, scan);
-		if (state->aggregates)
+		if (state->aggregates && state->kind == GS_GROUP_BY && state->reader.page.counted)
+			gs_aggregates_set_count(state->aggregates, gs_sort_row_count(stored_row(state)), scan);
+		else if (state->aggregates)
 			gs_aggregates_finish(state->aggregates, scan);
 		ExecStoreVirtualTuple(scan);
 		econtext->ecxt_scantuple = scan;
