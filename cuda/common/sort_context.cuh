@@ -87,13 +87,6 @@ struct alignas(16) CountsMemory
   char bytes[64];
 };
 
-// An engine's report of a sort.
-struct EngineReport
-{
-  const char *name; // of the way that the rows were sorted, for EXPLAIN; static
-  u32 rounds;
-};
-
 struct SortContext
 {
   cudaStream_t stream;

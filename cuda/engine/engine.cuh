@@ -17,9 +17,9 @@ namespace gpusort
 // Bytes of workspace for any n_rows keys.
 u64 engine_workspace(GsEngine engine, u32 n_rows);
 
-// Finds the order of the rows.  Work may still be under way when it returns, but it
-// comes before what the context's stream is given next.
-EngineReport run_engine(const SortContext &context, GsEngine engine, const OrderJob &job);
+// Finds the order of the rows.  Returns the name of the way that they were sorted, for EXPLAIN; static.
+// Work may still be under way when it returns, but it comes before what the context's stream is given next.
+const char *run_engine(const SortContext &context, GsEngine engine, const OrderJob &job);
 
 // The name for EXPLAIN of an engine that sorts arrays; static.
 const char *array_engine_name(GsEngine engine);

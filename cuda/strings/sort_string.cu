@@ -293,25 +293,20 @@ u64 sort_string_workspace(u32 n_rows)
   return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
-EngineReport sort_string(const SortContext &context, const OrderJob &job)
+const char *sort_string(const SortContext &context, const OrderJob &job)
 {
   TempStorage storage(job.workspace);
   Workspace space = alias_workspace(storage, job.n_rows);
   FinishLimits limits = finish_limits();
-  EngineReport report = {"strings, on chip", 1};
 
   if (job.n_rows <= limits.max_rows())
   {
     sort_on_chip(context, job, limits, space);
-    return report;
+    return "strings, on chip";
   }
-
-  report.name = "strings, splitters";
-  RoundCounts counts = first_round(context, job, limits, space);
-
-  for (; counts.live > 0; report.rounds++)
+  for (RoundCounts counts = first_round(context, job, limits, space); counts.live > 0;)
     counts = next_round(context, job, counts, limits, space);
-  return report;
+  return "strings, splitters";
 }
 
 } // namespace gpusort

@@ -239,7 +239,7 @@ private:
            timing.most_ms, static_cast<double>(n) / timing.median_ms / 1e3, timing.median_ms / our_ms,
            timing.median_ms / bound_ms);
     if (bench.cells != nullptr)
-      fprintf(bench.cells, "arrays\t%s\t%llu\t%s\t%.6f\t%.6f\t%.6f\t%d\t\t%.6f\t%.6f\t\n", name.c_str(), n,
+      fprintf(bench.cells, "arrays\t%s\t%llu\t%s\t%.6f\t%.6f\t%.6f\t%d\t%.6f\t%.6f\t\n", name.c_str(), n,
               engine, timing.median_ms, timing.least_ms, timing.most_ms, timing.runs, bound_ms, bound_ms);
     fflush(stdout);
   }
