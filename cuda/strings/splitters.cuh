@@ -97,8 +97,8 @@ SplitPlan plan_split(u32 n_rows);
 
 Splitters alias_splitters(TempStorage &storage, const SplitPlan &plan);
 
-// Finds splitters among n_rows keys, which share their first `prefix` bytes; there
-// are at least n_samples rows.  Fills *splitters, and makes a segment of each bucket.
+// Finds splitters among n_rows keys, which share their first `prefix` bytes.  Fills *splitters, and makes a
+// segment of each bucket.
 void find_splitters(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefix,
                     const Splitters &splitters, const Segments &segments, cudaStream_t stream);
 
