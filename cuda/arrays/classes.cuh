@@ -7,7 +7,7 @@
  *	  0				0 and 1				nothing
  *	  1				2 to 8				lanes or threads, see sorter_impl.cuh
  *	  2, 3, ...		to 16, 32, ...		teams on chip, see on_chip.cuh
- *	  first_long	more than capacity	bins, see split.cuh
+ *	  first_long	more than capacity	CUB, see long.cuh
  *
  * The capacities of classes are powers of two, so that an array's class follows
  * from the logarithm of its length.
@@ -22,10 +22,6 @@
 
 namespace gpusort
 {
-
-// The most elements that an array of such codes may have.
-template <typename Code>
-constexpr u32 max_length = GS_MAX_ARRAY_BYTES / min_elem_bytes<Code>;
 
 template <typename Code>
 struct Classes
@@ -58,24 +54,6 @@ __host__ __device__ inline u32 class_of(u32 n)
   u32 c = ceil_log2(n) - 2;
 
   return c < Classes<Code>::first_long ? c : Classes<Code>::first_long;
-}
-
-// Long arrays are split, tile by tile, into bins that fit on chip.
-template <typename Code>
-constexpr u32 tile_codes = tile_bytes / sizeof(Code);
-
-template <typename Code>
-__host__ __device__ constexpr u32 tiles_of(u32 n)
-{
-  return (n + tile_codes<Code> - 1) / tile_codes<Code>;
-}
-
-template <typename Code>
-__host__ __device__ constexpr u32 bins_of(u32 n)
-{
-  u32 target = n > many_tiles * tile_codes<Code> ? large_bin_target<Code> : bin_target<Code>;
-
-  return (n + target - 1) / target;
 }
 
 // Arrays of one class.

@@ -20,20 +20,10 @@ namespace
 template <typename Code>
 void count_one(const ArraySpan &span, u32 elem_bytes, ArrayCensus *census)
 {
-  u32 c = class_of<Code>(span.length);
-
-  census->n[c]++;
+  census->n[class_of<Code>(span.length)]++;
   census->elements += span.length;
-  if (c == Classes<Code>::first_long)
-  {
-    u32 tiles = tiles_of<Code>(span.length);
-    u32 bins = bins_of<Code>(span.length);
-
-    census->tiles += tiles;
-    census->bins += bins;
-    census->parts += u64{bins + 1} * tiles;
-  }
   census->end = std::max(census->end, span.offset + u64{span.length} * elem_bytes);
+  census->end_element = std::max(census->end_element, span.offset / elem_bytes + span.length);
   census->longest = std::max(census->longest, span.length);
 }
 

@@ -34,11 +34,9 @@ struct ArrayCensus
 {
   u64 n[max_array_classes]; // arrays of each class
   u64 elements;
-  u64 tiles; // of the long arrays
-  u64 bins;
-  u64 parts;   // entries of the table of parts, see split.cuh
-  u64 end;     // of the data, in bytes
-  u32 longest; // elements
+  u64 end;         // of the data, in bytes
+  u64 end_element; // and in elements
+  u32 longest;     // elements
 };
 
 struct ArrayJob

@@ -15,7 +15,7 @@
 #ifndef GS_ARRAYS_SORTER_IMPL_CUH
 #define GS_ARRAYS_SORTER_IMPL_CUH
 
-#include "arrays/bins.cuh"
+#include "arrays/long.cuh"
 #include "arrays/on_chip.cuh"
 
 namespace gpusort
@@ -185,7 +185,7 @@ struct ArrayWorkspace
 {
   ListEnd *ends;
   ArraySpan *lists;
-  SplitWorkspace<Code> split;
+  LongWorkspace<Code> longs;
   u64 bytes;
 
   ArrayWorkspace(void *base, const ArrayCensus &census)
@@ -198,7 +198,7 @@ struct ArrayWorkspace
     ends = storage.alias<ListEnd>(max_array_classes);
     lists = storage.alias<ArraySpan>(is_one_class(census) ? 0 : n_listed);
     if (census.n[Classes<Code>::first_long] > 0)
-      split = alias_split<Code>(&storage, census);
+      longs = alias_long<Code>(&storage, census);
     bytes = storage.bytes();
   }
 };
@@ -261,13 +261,8 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
   Fork fork(side, stream);
 
   if (n_long > 0)
-    split_long_arrays<Code>(list_of(first_long), map, census, memory.split, stream);
+    sort_long_arrays<Code>(list_of(first_long), map, census, memory.longs, stream);
   sort_on_chip([&](u32 c) { return fork.lane(1 + c % SideStreams::count); });
-  if (n_long > 0)
-  {
-    fork.follow();
-    sort_long_arrays<Code>(list_of(first_long), map, census, memory.split, fork);
-  }
   fork.join();
 }
 
