@@ -5,8 +5,7 @@
  *
  *	  class			elements			sorted by
  *	  0				0 and 1				nothing
- *	  1				2 to 8				lanes or threads, see sorter_impl.cuh
- *	  2, 3, ...		to 16, 32, ...		teams on chip, see on_chip.cuh
+ *	  1, 2, ...		to 8, 16, 32, ...	teams on chip, see on_chip.cuh
  *	  first_long	more than capacity	CUB, see long.cuh
  *
  * The capacities of classes are powers of two, so that an array's class follows

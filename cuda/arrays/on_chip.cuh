@@ -5,14 +5,11 @@
  *
  *	  elements				sorted by
  *	  2 to 8, 9 to 16		8 or 16 lanes, a code each; a warp has eight such batches
- *							of arrays at a time, so that enough loads are under
- *way to 32, 64				8 lanes with 4 or 8 items each
+ *							of arrays at a time, so that enough loads are under way
+ *	  to 32, 64				8 lanes with 4 or 8 items each
  *	  to 128 ... 1024		8 to 32 lanes with up to 32 items of 4 bytes, 16 of 8 bytes,
  *							8 of 16 bytes; these reach 1024, 512 and 256 elements
  *	  to 8 times that		a block of 2, 4 or 8 such warps
- *
- * Arrays of 2 to 8 elements come here only if all arrays are of this class; see
- * sorter_impl.cuh for the others.
  *
  *-------------------------------------------------------------------------
  */
