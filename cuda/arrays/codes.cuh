@@ -290,29 +290,6 @@ __device__ __forceinline__ Wide shuffle_xor(const Wide &x, u32 mask)
   return {__shfl_xor_sync(~0u, x.high, mask), __shfl_xor_sync(~0u, x.low, mask)};
 }
 
-template <typename Code>
-__device__ __forceinline__ Code shuffle(Code x, u32 lane)
-{
-  return __shfl_sync(~0u, x, lane);
-}
-
-__device__ __forceinline__ Wide shuffle(const Wide &x, u32 lane)
-{
-  return {__shfl_sync(~0u, x.high, lane), __shfl_sync(~0u, x.low, lane)};
-}
-
-// The upper word of a code, by which codes are in order unless the words tie.
-template <typename Code>
-__device__ __forceinline__ Code upper_word(Code code)
-{
-  return code;
-}
-
-__device__ __forceinline__ u64 upper_word(const Wide &code)
-{
-  return code.high;
-}
-
 } // namespace gpusort
 
 #endif // GS_ARRAYS_CODES_CUH

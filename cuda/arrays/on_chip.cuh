@@ -5,7 +5,7 @@
  *
  *	  elements				sorted by
  *	  2 to 8, 9 to 16		8 or 16 lanes, a code each; a warp has eight such batches
- *							of arrays at a time, so that enough loads are under way
+ *							of arrays at a time, for more loads on their way
  *	  to 32, 64				8 lanes with 4 or 8 items each
  *	  to 128 ... 1024		8 to 32 lanes with up to 32 items of 4 bytes, 16 of 8 bytes,
  *							8 of 16 bytes; these reach 1024, 512 and 256 elements
@@ -84,14 +84,6 @@ __host__ __device__ constexpr u32 block_threads(int team_threads)
   return team_threads <= warp_size ? small_team_threads : team_threads;
 }
 
-// Are buckets tried before the network?  With few items, and for 8 lanes with codes of
-// 4 bytes, the network is as fast.
-template <typename Code>
-__host__ __device__ constexpr bool tries_buckets(int team_threads, int items)
-{
-  return items == Classes<Code>::max_items && (sizeof(Code) > 4 || team_threads > 8);
-}
-
 // Blocks that a multiprocessor should have room for; 0 leaves it to the compiler.
 template <typename Code>
 __host__ __device__ constexpr u32 team_blocks(int team_threads, int items)
@@ -120,13 +112,7 @@ __global__ void __launch_bounds__(block_threads(team_threads), team_blocks<Code>
     Code codes[items];
 
     Sorter::load(codes, list.data + span.offset, span.length, map, thread);
-    if constexpr (tries_buckets<Code>(team_threads, items))
-    {
-      if (!Sorter::try_sort_by_buckets(codes, group_shared, span.length, thread))
-        Sorter::sort_by_network(codes, group_shared, thread);
-    }
-    else
-      Sorter::sort_by_network(codes, group_shared, thread);
+    Sorter::sort(codes, group_shared, thread);
     Sorter::store(codes, group_shared, list.data + span.offset, span.length, map, thread);
   }
 }
