@@ -21,10 +21,6 @@ constexpr u32 max_team_warps = 8;       // of a block that sorts one array or bi
 constexpr u32 small_team_threads = 128; // of a block that holds several teams
 constexpr u32 resident_warps = 24;      // that a multiprocessor should have room for
 
-// Arrays of up to 16 elements (classes.cuh)
-constexpr u32 small_threads = 256;
-constexpr int small_batch = 8; // arrays that a group of lanes sorts at a time
-
 // Lists of arrays (sorter_impl.cuh)
 constexpr u32 list_threads = 256;
 template <typename Code>
