@@ -31,9 +31,6 @@ void count_one(const ArraySpan &span, u32 elem_bytes, ArrayCensus *census)
 
 void count_array(GsElem elem, const ArraySpan &span, ArrayCensus *census)
 {
-  if (u64{span.length} * gs_elem_bytes(elem) > GS_MAX_ARRAY_BYTES)
-    fail(GS_INVALID, "an array has %u elements of %u bytes, which is more than %u bytes", span.length,
-         gs_elem_bytes(elem), GS_MAX_ARRAY_BYTES);
   with_code(elem, [&](auto code) { count_one<decltype(code)>(span, gs_elem_bytes(elem), census); });
 }
 

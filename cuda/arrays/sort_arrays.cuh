@@ -48,8 +48,7 @@ struct ArrayJob
   bool descending;
 };
 
-// Adds an array to a census; fails with GS_INVALID if it is longer than
-// GS_MAX_ARRAY_BYTES.
+// Adds an array to a census.
 void count_array(GsElem elem, const ArraySpan &span, ArrayCensus *census);
 
 u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census);

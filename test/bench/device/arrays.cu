@@ -323,8 +323,8 @@ void run_arrays(Bench &bench)
   for (u64 length : {30, 60, 100, 250, 500, 8000, 20000, 100000, 262144})
     print_arrays<float>(bench, "float4-" + std::to_string(length),
                         equal_lengths(bench, 400000000 / length, length));
-  print_arrays<float>(bench, "float4-power-1MB", power_law(bench, 400000000, GS_MAX_ARRAY_BYTES / 4));
-  print_arrays<long long>(bench, "int8-power-1MB", power_law(bench, 200000000, GS_MAX_ARRAY_BYTES / 8));
+  print_arrays<float>(bench, "float4-power-1MB", power_law(bench, 400000000, (1 << 20) / 4));
+  print_arrays<long long>(bench, "int8-power-1MB", power_law(bench, 200000000, (1 << 20) / 8));
 }
 
 } // namespace bench
