@@ -79,13 +79,12 @@ void sort_class(u32 c, const ClassList &list, const CodeMap &map, cudaStream_t s
   switch (c)
   {
   case 1:
-  case 2:
     return launch_team<Code, 8, 2>(list, map, stream);
-  case 3:
+  case 2:
     return launch_team<Code, 8, 4>(list, map, stream);
-  case 4:
+  case 3:
     return launch_team<Code, 8, 8>(list, map, stream);
-  case 5:
+  case 4:
     return launch_team<Code, 128 / half, half>(list, map, stream);
   }
   switch (Classes<Code>::first_long - c)

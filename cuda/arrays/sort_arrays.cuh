@@ -28,7 +28,7 @@ struct alignas(16) ArraySpan
 };
 
 // Arrays are sorted in classes of similar length; see classes.cuh.
-constexpr u32 max_array_classes = 13;
+constexpr u32 max_array_classes = 12;
 
 struct ArrayCensus
 {
