@@ -39,11 +39,9 @@ u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census)
   return with_code(elem, [&](auto code) { return ArraySorter<decltype(code)>::workspace(census); });
 }
 
-void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
-                 cudaStream_t stream)
+void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream)
 {
-  with_code(job.elem,
-            [&](auto code) { ArraySorter<decltype(code)>::sort(job, census, workspace, side, stream); });
+  with_code(job.elem, [&](auto code) { ArraySorter<decltype(code)>::sort(job, census, workspace, stream); });
 }
 
 } // namespace gpusort

@@ -5,8 +5,7 @@
  *
  * The caller first takes a census of the arrays, from which the workspace and the
  * launches follow.  sort_arrays() then sorts all arrays in the order of a stream and
- * does not wait for it.  Kernels that may run side by side are also given to the side
- * streams.
+ * does not wait for it.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +13,7 @@
 #define GS_ARRAYS_SORT_ARRAYS_CUH
 
 #include "arrays/codes.cuh"
-#include "common/sort_context.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {
@@ -53,8 +52,7 @@ void count_array(GsElem elem, const ArraySpan &span, ArrayCensus *census);
 
 u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census);
 
-void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
-                 cudaStream_t stream);
+void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
 
 // The same for elements with codes of one type.  Each of sort_arrays_4.cu, _8.cu and _16.cu
 // instantiates it for one type, so that the many kernels are compiled in parallel.
@@ -62,8 +60,7 @@ template <typename Code>
 struct ArraySorter
 {
   static u64 workspace(const ArrayCensus &census);
-  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
-                   cudaStream_t stream);
+  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
 };
 
 } // namespace gpusort

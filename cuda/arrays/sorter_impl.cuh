@@ -7,8 +7,6 @@
  * the spans to a list for each class.  A block's spans stay together, so that
  * neighbours on a list are near each other in memory.
  *
- * Classes are sorted side by side, in the stream and the side streams.
- *
  *-------------------------------------------------------------------------
  */
 #ifndef GS_ARRAYS_SORTER_IMPL_CUH
@@ -135,14 +133,13 @@ u64 ArraySorter<Code>::workspace(const ArrayCensus &census)
 
 template <typename Code>
 void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, void *workspace,
-                             SideStreams &side, cudaStream_t stream)
+                             cudaStream_t stream)
 {
   constexpr u32 first_long = Classes<Code>::first_long;
 
   const ArrayWorkspace<Code> memory(workspace, census);
   const CodeMap map = code_map(job.elem, job.descending);
   const bool one_class = is_one_class(census);
-  const u64 n_long = census.n[first_long];
   ListStarts starts = {};
   u64 start = 0;
 
@@ -158,23 +155,11 @@ void ArraySorter<Code>::sort(const ArrayJob &job, const ArrayCensus &census, voi
     return ClassList{(one_class ? job.spans : memory.lists) + starts.start[c], census.n[c], job.data};
   };
 
-  auto sort_on_chip = [&](auto stream_of)
-  {
-    for (u32 c = 1; c < first_long; c++)
-      if (census.n[c] > 0)
-        sort_class<Code>(c, list_of(c), map, stream_of(c));
-  };
-
-  if (one_class && n_long == 0)
-    return sort_on_chip([&](u32) { return stream; });
-
-  // Long arrays go through several kernels, beside which the others are sorted.
-  Fork fork(side, stream);
-
-  if (n_long > 0)
+  for (u32 c = 1; c < first_long; c++)
+    if (census.n[c] > 0)
+      sort_class<Code>(c, list_of(c), map, stream);
+  if (census.n[first_long] > 0)
     sort_long_arrays<Code>(list_of(first_long), map, census, memory.longs, stream);
-  sort_on_chip([&](u32 c) { return fork.lane(1 + c % SideStreams::count); });
-  fork.join();
 }
 
 } // namespace gpusort

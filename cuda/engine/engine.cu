@@ -116,7 +116,7 @@ u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &cens
 }
 
 void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
-                      SideStreams &side, cudaStream_t stream)
+                      cudaStream_t stream)
 {
   switch (engine)
   {
@@ -125,7 +125,7 @@ void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &c
   case GS_ENGINE_STA:
     return sta(job, census, workspace, stream);
   default:
-    return sort_arrays(job, census, workspace, side, stream);
+    return sort_arrays(job, census, workspace, stream);
   }
 }
 

@@ -9,6 +9,7 @@
 #define GS_ENGINE_CUH
 
 #include "arrays/sort_arrays.cuh"
+#include "common/sort_context.cuh"
 #include "rows/rows.cuh"
 
 namespace gpusort
@@ -30,7 +31,7 @@ bool array_engine_fits(GsEngine engine, GsElem elem, const ArrayCensus &census);
 // Like sort_arrays_workspace() and sort_arrays().
 u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &census);
 void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
-                      SideStreams &side, cudaStream_t stream);
+                      cudaStream_t stream);
 
 } // namespace gpusort
 

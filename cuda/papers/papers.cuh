@@ -22,6 +22,7 @@
 #define GS_PAPERS_CUH
 
 #include "arrays/sort_arrays.cuh"
+#include "common/sort_context.cuh"
 #include "rows/rows.cuh"
 
 namespace gpusort

@@ -195,7 +195,7 @@ private:
 
     print_line(engine_name,
                measure_anew([&](cudaStream_t stream)
-                            { run_array_engine(engine, job, census, workspace.get(), side, stream); }),
+                            { run_array_engine(engine, job, census, workspace.get(), stream); }),
                data.get());
   }
 
@@ -249,7 +249,6 @@ private:
   const u64 n_arrays;
   const u64 n;
   Stream stream;
-  SideStreams side;
   Device<T> original;
   Device<T> data;
   Device<u64> offsets;
