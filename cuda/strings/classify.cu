@@ -57,12 +57,8 @@ __device__ __forceinline__ u32 search_run(const Splitters &splitters, u32 low, u
     u32 middle = low + (high - low) / 2;
     bool by_low = shared_low >= shared_high;
     u32 shared = by_low ? shared_low : shared_high;
-    u32 lcps = __ldg(splitters.packed_lcps + middle);
-    u32 lcp = by_low ? lcps & max_packed_lcp : lcps >> 16;
     const Splitter &splitter = splitters.search[middle];
-
-    if (lcp == max_packed_lcp)
-      lcp = by_low ? splitter.lcp_low : splitter.lcp_high;
+    u32 lcp = by_low ? splitter.lcp_low : splitter.lcp_high;
 
     // The splitter agrees with that end further than the key does, or less far.
     if (lcp != shared)

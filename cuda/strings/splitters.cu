@@ -224,7 +224,6 @@ __device__ void prepare_search(const Splitters &splitters, u32 prefix, u32 i, co
   result.word_low = load_word(key.address + result.lcp_low, key.length - result.lcp_low);
   result.word_high = load_word(key.address + result.lcp_high, key.length - result.lcp_high);
   splitters.search[i] = result;
-  splitters.packed_lcps[i] = min(result.lcp_low, max_packed_lcp) | min(result.lcp_high, max_packed_lcp) << 16;
 }
 
 // Where the words of bucket 2i begin, between splitters i - 1 and i.
@@ -320,7 +319,6 @@ Splitters alias_splitters(TempStorage &storage, const SplitPlan &plan)
   splitters.root = storage.alias<u64>(n);
   splitters.tree = storage.alias<u64>(n + 1);
   splitters.search = storage.alias<Splitter>(n);
-  splitters.packed_lcps = storage.alias<u32>(n);
   splitters.starts = storage.alias<BucketStart>(n + 1);
   return splitters;
 }

@@ -74,12 +74,8 @@ struct Splitters
   u64 *root;           // their first words, in order
   u64 *tree;           // and as a perfect tree, node 1 the root
   Splitter *search;    // for the binary search after the tree
-  u32 *packed_lcps;    // lcp_low and lcp_high in 16 bits each; most steps need no more
   BucketStart *starts; // one for each bucket between splitters
 };
-
-// Shared bytes that fit into half of a packed_lcps.
-constexpr u32 max_packed_lcp = 0xffff;
 
 // A plan for any number of rows.
 SplitPlan plan_split(u32 n_rows);
