@@ -5,9 +5,8 @@
  *
  *	  class			elements			sorted by
  *	  0				0 and 1				nothing
- *	  1				2 to 8				lanes or threads, see sorter_impl.cuh
- *	  2, 3, ...		to 16, 32, ...		teams on chip, see on_chip.cuh
- *	  first_long	more than capacity	bins, see split.cuh
+ *	  1, 2, ...		to 16, 32, ...		teams on chip, see on_chip.cuh
+ *	  first_long	more than capacity	CUB, see long.cuh
  *
  * The capacities of classes are powers of two, so that an array's class follows
  * from the logarithm of its length.
@@ -23,10 +22,6 @@
 namespace gpusort
 {
 
-// The most elements that an array of such codes may have.
-template <typename Code>
-constexpr u32 max_length = GS_MAX_ARRAY_BYTES / min_elem_bytes<Code>;
-
 template <typename Code>
 struct Classes
 {
@@ -34,7 +29,7 @@ struct Classes
   static constexpr u32 warp_capacity = warp_size * max_items;      // 1024, 512, 256
   static constexpr u32 capacity = max_team_warps * warp_capacity;  // 8192, 4096, 2048
   static constexpr u32 log_capacity = sizeof(Code) == 4 ? 13 : sizeof(Code) == 8 ? 12 : 11;
-  static constexpr u32 first_long = log_capacity - 1;
+  static constexpr u32 first_long = log_capacity - 2;
 
   static_assert(capacity == 1u << log_capacity, "capacity of a block");
   static_assert(first_long < max_array_classes, "classes of arrays");
@@ -52,30 +47,12 @@ __host__ __device__ inline u32 ceil_log2(u32 n)
 template <typename Code>
 __host__ __device__ inline u32 class_of(u32 n)
 {
-  if (n <= 8)
+  if (n <= 16)
     return n > 1;
 
-  u32 c = ceil_log2(n) - 2;
+  u32 c = ceil_log2(n) - 3;
 
   return c < Classes<Code>::first_long ? c : Classes<Code>::first_long;
-}
-
-// Long arrays are split, tile by tile, into bins that fit on chip.
-template <typename Code>
-constexpr u32 tile_codes = tile_bytes / sizeof(Code);
-
-template <typename Code>
-__host__ __device__ constexpr u32 tiles_of(u32 n)
-{
-  return (n + tile_codes<Code> - 1) / tile_codes<Code>;
-}
-
-template <typename Code>
-__host__ __device__ constexpr u32 bins_of(u32 n)
-{
-  u32 target = n > many_tiles * tile_codes<Code> ? large_bin_target<Code> : bin_target<Code>;
-
-  return (n + target - 1) / target;
 }
 
 // Arrays of one class.

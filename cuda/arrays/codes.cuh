@@ -75,10 +75,6 @@ inline CodeMap code_map(GsElem elem, bool descending)
   return {is_float ? top - 1 : 0, descending ? ~u64{0} : 1, descending ? ~bias : bias, bytes};
 }
 
-// The size of the smallest elements that have codes of this type.
-template <typename Code>
-constexpr u32 min_elem_bytes = sizeof(Code) == 4 ? 1 : sizeof(Code);
-
 // The greatest code.
 template <typename Code>
 __host__ __device__ constexpr Code highest_code()
@@ -212,19 +208,6 @@ __device__ __forceinline__ void load_code(const char *array, u32 i, const CodeMa
   *code = encode(load_number<Code>(reinterpret_cast<const Code *>(array), i), map);
 }
 
-// Reads a code that no thread of the kernel writes.
-template <typename Code>
-__device__ __forceinline__ Code load_unchanged(const Code *code)
-{
-  return __ldg(code);
-}
-
-template <>
-__device__ __forceinline__ Wide load_unchanged<Wide>(const Wide *code)
-{
-  return {__ldg(&code->high), __ldg(&code->low)};
-}
-
 // Writes a code back as element i of an array.
 __device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &map, u32 code)
 {
@@ -244,6 +227,41 @@ __device__ __forceinline__ void store_code(char *array, u32 i, const CodeMap &ma
   store_number(reinterpret_cast<Code *>(array), i, decode(code, map));
 }
 
+// The type by which CUB sorts codes.
+template <typename Code>
+struct RadixKey
+{
+  using type = Code;
+};
+
+template <>
+struct RadixKey<Wide>
+{
+  using type = unsigned __int128;
+};
+
+template <typename Code>
+__device__ __forceinline__ Code radix_key(const Code &code)
+{
+  return code;
+}
+
+__device__ __forceinline__ unsigned __int128 radix_key(const Wide &code)
+{
+  return static_cast<unsigned __int128>(code.high) << 64 | code.low;
+}
+
+__device__ __forceinline__ void from_radix_key(unsigned __int128 key, Wide *code)
+{
+  *code = {static_cast<u64>(key >> 64), static_cast<u64>(key)};
+}
+
+template <typename Code>
+__device__ __forceinline__ void from_radix_key(Code key, Code *code)
+{
+  *code = key;
+}
+
 // Makes the compiler compute a value here, even if only a later branch needs it.
 // Such a branch is then short enough to become a predicated instruction.
 __device__ __forceinline__ void materialize(u32 &x)
@@ -261,12 +279,6 @@ __device__ __forceinline__ void materialize(u64 &x)
   asm volatile("" : "+l"(x));
 }
 
-template <typename T>
-__device__ __forceinline__ void materialize(const T *&x)
-{
-  asm volatile("" : "+l"(x));
-}
-
 __device__ __forceinline__ void materialize(Wide &x)
 {
   materialize(x.high);
@@ -276,29 +288,6 @@ __device__ __forceinline__ void materialize(Wide &x)
 __device__ __forceinline__ Wide shuffle_xor(const Wide &x, u32 mask)
 {
   return {__shfl_xor_sync(~0u, x.high, mask), __shfl_xor_sync(~0u, x.low, mask)};
-}
-
-template <typename Code>
-__device__ __forceinline__ Code shuffle(Code x, u32 lane)
-{
-  return __shfl_sync(~0u, x, lane);
-}
-
-__device__ __forceinline__ Wide shuffle(const Wide &x, u32 lane)
-{
-  return {__shfl_sync(~0u, x.high, lane), __shfl_sync(~0u, x.low, lane)};
-}
-
-// The upper word of a code, by which codes are in order unless the words tie.
-template <typename Code>
-__device__ __forceinline__ Code upper_word(Code code)
-{
-  return code;
-}
-
-__device__ __forceinline__ u64 upper_word(const Wide &code)
-{
-  return code.high;
 }
 
 } // namespace gpusort

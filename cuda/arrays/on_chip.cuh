@@ -4,15 +4,10 @@
  *	  Arrays that fit on chip, one kernel for each class.
  *
  *	  elements				sorted by
- *	  2 to 8, 9 to 16		8 or 16 lanes, a code each; a warp has eight such batches
- *							of arrays at a time, so that enough loads are under
- *way to 32, 64				8 lanes with 4 or 8 items each
+ *	  to 16, 32, 64			8 lanes with 2, 4 or 8 items each
  *	  to 128 ... 1024		8 to 32 lanes with up to 32 items of 4 bytes, 16 of 8 bytes,
  *							8 of 16 bytes; these reach 1024, 512 and 256 elements
  *	  to 8 times that		a block of 2, 4 or 8 such warps
- *
- * Arrays of 2 to 8 elements come here only if all arrays are of this class; see
- * sorter_impl.cuh for the others.
  *
  *-------------------------------------------------------------------------
  */
@@ -25,74 +20,10 @@
 namespace gpusort
 {
 
-// Sorts arrays by a bitonic network over some lanes, small_batch arrays at a time.
-template <typename Code, int lanes>
-__device__ __forceinline__ void sort_lanes(Code (&codes)[small_batch], u32 lane)
-{
-#pragma unroll
-  for (u32 width = 2; width <= lanes; width *= 2)
-  {
-#pragma unroll
-    for (int b = 0; b < small_batch; b++)
-      codes[b] = lower_or_higher(codes[b], shuffle_xor(codes[b], width - 1), (lane & (width / 2)) == 0);
-#pragma unroll
-    for (u32 d = width / 4; d >= 1; d /= 2)
-#pragma unroll
-      for (int b = 0; b < small_batch; b++)
-        codes[b] = lower_or_higher(codes[b], shuffle_xor(codes[b], d), (lane & d) == 0);
-  }
-}
-
-template <typename Code, int lanes>
-__global__ void __launch_bounds__(small_threads) sort_small_arrays(ClassList list, CodeMap map)
-{
-  constexpr u32 groups = small_threads / lanes;
-
-  u32 lane = threadIdx.x % lanes;
-
-  for (u64 first = u64{blockIdx.x} * groups * small_batch; first < list.n;
-       first += u64{gridDim.x} * groups * small_batch)
-  {
-    Code codes[small_batch];
-    char *array[small_batch];
-    u32 n[small_batch];
-
-#pragma unroll
-    for (int b = 0; b < small_batch; b++)
-    {
-      u64 i = first + b * groups + threadIdx.x / lanes;
-      ArraySpan span = i < list.n ? load_span(list.spans, i) : ArraySpan{0, 0};
-
-      array[b] = list.data + span.offset;
-      n[b] = span.length;
-    }
-#pragma unroll
-    for (int b = 0; b < small_batch; b++)
-    {
-      codes[b] = highest_code<Code>();
-      if (lane < n[b])
-        load_code(array[b], lane, map, &codes[b]);
-    }
-    sort_lanes<Code, lanes>(codes, lane);
-#pragma unroll
-    for (int b = 0; b < small_batch; b++)
-      if (lane < n[b])
-        store_code(array[b], lane, map, codes[b]);
-  }
-}
-
 // Teams of a warp or less share blocks.
 __host__ __device__ constexpr u32 block_threads(int team_threads)
 {
   return team_threads <= warp_size ? small_team_threads : team_threads;
-}
-
-// Are buckets tried before the network?  With few items, and for 8 lanes with codes of
-// 4 bytes, the network is as fast.
-template <typename Code>
-__host__ __device__ constexpr bool tries_buckets(int team_threads, int items)
-{
-  return items == Classes<Code>::max_items && (sizeof(Code) > 4 || team_threads > 8);
 }
 
 // Blocks that a multiprocessor should have room for; 0 leaves it to the compiler.
@@ -123,24 +54,9 @@ __global__ void __launch_bounds__(block_threads(team_threads), team_blocks<Code>
     Code codes[items];
 
     Sorter::load(codes, list.data + span.offset, span.length, map, thread);
-    if constexpr (tries_buckets<Code>(team_threads, items))
-    {
-      if (!Sorter::try_sort_by_buckets(codes, group_shared, span.length, thread))
-        Sorter::sort_by_network(codes, group_shared, thread);
-    }
-    else
-      Sorter::sort_by_network(codes, group_shared, thread);
+    Sorter::sort(codes, group_shared, thread);
     Sorter::store(codes, group_shared, list.data + span.offset, span.length, map, thread);
   }
-}
-
-template <typename Code, int lanes>
-void launch_small(const ClassList &list, const CodeMap &map, cudaStream_t stream)
-{
-  u32 arrays_per_block = small_threads / lanes * small_batch;
-
-  sort_small_arrays<Code, lanes><<<grid_for(list.n, arrays_per_block), small_threads, 0, stream>>>(list, map);
-  GS_CUDA_LAUNCHED();
 }
 
 template <typename Code, int team_threads, int items>
@@ -163,14 +79,12 @@ void sort_class(u32 c, const ClassList &list, const CodeMap &map, cudaStream_t s
   switch (c)
   {
   case 1:
-    return launch_small<Code, 8>(list, map, stream);
+    return launch_team<Code, 8, 2>(list, map, stream);
   case 2:
-    return launch_small<Code, 16>(list, map, stream);
-  case 3:
     return launch_team<Code, 8, 4>(list, map, stream);
-  case 4:
+  case 3:
     return launch_team<Code, 8, 8>(list, map, stream);
-  case 5:
+  case 4:
     return launch_team<Code, 128 / half, half>(list, map, stream);
   }
   switch (Classes<Code>::first_long - c)

@@ -20,20 +20,10 @@ namespace
 template <typename Code>
 void count_one(const ArraySpan &span, u32 elem_bytes, ArrayCensus *census)
 {
-  u32 c = class_of<Code>(span.length);
-
-  census->n[c]++;
+  census->n[class_of<Code>(span.length)]++;
   census->elements += span.length;
-  if (c == Classes<Code>::first_long)
-  {
-    u32 tiles = tiles_of<Code>(span.length);
-    u32 bins = bins_of<Code>(span.length);
-
-    census->tiles += tiles;
-    census->bins += bins;
-    census->parts += u64{bins + 1} * tiles;
-  }
   census->end = std::max(census->end, span.offset + u64{span.length} * elem_bytes);
+  census->end_element = std::max(census->end_element, span.offset / elem_bytes + span.length);
   census->longest = std::max(census->longest, span.length);
 }
 
@@ -41,9 +31,6 @@ void count_one(const ArraySpan &span, u32 elem_bytes, ArrayCensus *census)
 
 void count_array(GsElem elem, const ArraySpan &span, ArrayCensus *census)
 {
-  if (u64{span.length} * gs_elem_bytes(elem) > GS_MAX_ARRAY_BYTES)
-    fail(GS_INVALID, "an array has %u elements of %u bytes, which is more than %u bytes", span.length,
-         gs_elem_bytes(elem), GS_MAX_ARRAY_BYTES);
   with_code(elem, [&](auto code) { count_one<decltype(code)>(span, gs_elem_bytes(elem), census); });
 }
 
@@ -52,11 +39,9 @@ u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census)
   return with_code(elem, [&](auto code) { return ArraySorter<decltype(code)>::workspace(census); });
 }
 
-void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
-                 cudaStream_t stream)
+void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream)
 {
-  with_code(job.elem,
-            [&](auto code) { ArraySorter<decltype(code)>::sort(job, census, workspace, side, stream); });
+  with_code(job.elem, [&](auto code) { ArraySorter<decltype(code)>::sort(job, census, workspace, stream); });
 }
 
 } // namespace gpusort

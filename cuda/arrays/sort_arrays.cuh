@@ -5,8 +5,7 @@
  *
  * The caller first takes a census of the arrays, from which the workspace and the
  * launches follow.  sort_arrays() then sorts all arrays in the order of a stream and
- * does not wait for it.  Kernels that may run side by side are also given to the side
- * streams.
+ * does not wait for it.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,7 +13,7 @@
 #define GS_ARRAYS_SORT_ARRAYS_CUH
 
 #include "arrays/codes.cuh"
-#include "common/sort_context.cuh"
+#include "common/common.cuh"
 
 namespace gpusort
 {
@@ -28,17 +27,15 @@ struct alignas(16) ArraySpan
 };
 
 // Arrays are sorted in classes of similar length; see classes.cuh.
-constexpr u32 max_array_classes = 13;
+constexpr u32 max_array_classes = 12;
 
 struct ArrayCensus
 {
   u64 n[max_array_classes]; // arrays of each class
   u64 elements;
-  u64 tiles; // of the long arrays
-  u64 bins;
-  u64 parts;   // entries of the table of parts, see split.cuh
-  u64 end;     // of the data, in bytes
-  u32 longest; // elements
+  u64 end;         // of the data, in bytes
+  u64 end_element; // and in elements
+  u32 longest;     // elements
 };
 
 struct ArrayJob
@@ -50,14 +47,12 @@ struct ArrayJob
   bool descending;
 };
 
-// Adds an array to a census; fails with GS_INVALID if it is longer than
-// GS_MAX_ARRAY_BYTES.
+// Adds an array to a census.
 void count_array(GsElem elem, const ArraySpan &span, ArrayCensus *census);
 
 u64 sort_arrays_workspace(GsElem elem, const ArrayCensus &census);
 
-void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
-                 cudaStream_t stream);
+void sort_arrays(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
 
 // The same for elements with codes of one type.  Each of sort_arrays_4.cu, _8.cu and _16.cu
 // instantiates it for one type, so that the many kernels are compiled in parallel.
@@ -65,8 +60,7 @@ template <typename Code>
 struct ArraySorter
 {
   static u64 workspace(const ArrayCensus &census);
-  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, SideStreams &side,
-                   cudaStream_t stream);
+  static void sort(const ArrayJob &job, const ArrayCensus &census, void *workspace, cudaStream_t stream);
 };
 
 } // namespace gpusort

@@ -9,7 +9,7 @@
  * highest code.
  *
  * Network
- *	  sort_by_network() takes the same time for all data.  Every thread sorts its
+ *	  sort() takes the same time for all data.  Every thread sorts its
  *	  items by Batcher's odd-even merge sort.  Bitonic merges then merge the sorted
  *	  sequences of neighbouring threads, of pairs of threads, and so on.  A merge of
  *	  2m threads compares each code with its mirror image in the other half and
@@ -29,17 +29,6 @@
  *	  bitonic sequence is bitonic backwards too, so nothing reverses it again.
  *	  Comparators between warps go through shared memory one by one: merges of 2, 4
  *	  and 8 warps have 1, 2 and 3 of them.
- *
- * Buckets
- *	  Large teams first try try_sort_by_buckets(), which takes fewer instructions where
- *	  the codes are spread over their range.  It cuts the range from the lowest to the
- *	  highest code into as many equal buckets as the team has places, counts the
- *	  codes of each bucket, and places the codes in the order of their buckets.
- *	  Rounds of an odd-even transposition sort, over all places at once, then order the
- *	  few codes within each bucket.  There are as many rounds as the fullest bucket
- *	  has codes.  If these are too many, no code has been moved yet, and the network
- *	  sorts.  (D. Knuth, The Art of Computer Programming, volume 3: address calculation
- *	  sorting, in section 5.2.1, and odd-even transposition, in 5.3.4.)
  *
  * Memory
  *	  The threads of a team read and write neighbouring elements.  The order of the
@@ -77,13 +66,11 @@ struct Team
   // `shared_codes` is the memory that a group needs.
   static constexpr u32 group = threads < warp_size ? warp_size : threads;
   static constexpr u32 row = transposes ? items + 1 : items;
-  static constexpr u32 warps = group / warp_size;
   static constexpr u32 banks = 128 / sizeof(Code);
-  static constexpr u32 padded_codes = group * items + group * items / banks;
-  static constexpr u32 shared_codes = padded_codes + (warps > 1 ? 2 * warps : 0);
+  static constexpr u32 shared_codes = group * items + group * items / banks;
 
   static_assert(banks % items == 0, "a thread's codes are in one row of banks");
-  static_assert(group * row <= padded_codes, "memory of a team");
+  static_assert(group * row <= shared_codes, "memory of a team");
 
   // In all functions, `thread` is the number of a thread in its group, `shared` the
   // memory of the group, and n the length of the team's array.
@@ -199,9 +186,9 @@ struct Team
     }
   }
 
-  // Sorts the team's codes by a network: item i of the team's thread t becomes the
+  // Sorts the team's codes: item i of the team's thread t becomes the
   // code of rank t * items + i.
-  static __device__ __forceinline__ void sort_by_network(Code (&codes)[items], Code *shared, u32 thread)
+  static __device__ __forceinline__ void sort(Code (&codes)[items], Code *shared, u32 thread)
   {
     u32 lane = thread % warp_size;
     Code *warp_codes = shared + (thread - lane) * row;
@@ -239,272 +226,6 @@ struct Team
   static __device__ __forceinline__ Code *thread_slots(Code *shared, u32 thread)
   {
     return shared + slot(thread * items);
-  }
-
-  // Combines the values that each warp of the group has, by the memory after the
-  // padded codes.
-  template <typename T, typename F>
-  static __device__ __forceinline__ T reduce_warps(T value, Code *shared, u32 thread, F combine)
-  {
-    if constexpr (warps > 1)
-    {
-      T *warp_values = reinterpret_cast<T *>(shared + padded_codes);
-
-      sync();
-      if (thread % warp_size == 0)
-        warp_values[thread / warp_size] = value;
-      sync();
-#pragma unroll
-      for (u32 w = 0; w < warps; w++)
-        value = w == 0 ? warp_values[w] : combine(value, warp_values[w]);
-    }
-    return value;
-  }
-
-  // The sum of `value` over the threads of the team before this one.
-  static __device__ __forceinline__ u32 exclusive_sum(u32 value, Code *shared, u32 thread)
-  {
-    u32 sum = inclusive_sum<lanes>(value);
-
-    if constexpr (warps > 1)
-    {
-      u32 *warp_sums = reinterpret_cast<u32 *>(shared + padded_codes);
-
-      sync();
-      if (thread % warp_size == warp_size - 1)
-        warp_sums[thread / warp_size] = sum;
-      sync();
-#pragma unroll
-      for (u32 w = 0; w < warps; w++)
-        sum += w < thread / warp_size ? warp_sums[w] : 0;
-    }
-    return sum - value;
-  }
-
-  // Rounds of an odd-even transposition sort: each compares neighbouring places.
-  static __device__ __forceinline__ void sort_by_transpositions(Code (&codes)[items], Code *shared,
-                                                                u32 thread, u32 rounds)
-  {
-    u32 lane = thread % warp_size;
-    bool is_first = thread % threads == 0;
-    bool is_last = thread % threads == threads - 1;
-
-#pragma unroll 1
-    for (u32 round = 0; round < rounds; round += 2)
-    {
-#pragma unroll
-      for (int i = 0; i < items; i += 2)
-        compare_exchange(codes[i], codes[i + 1]);
-#pragma unroll
-      for (int i = 1; i + 1 < items; i += 2)
-        compare_exchange(codes[i], codes[i + 1]);
-
-      Code before = shuffle(codes[items - 1], lane - 1);
-      Code after = shuffle(codes[0], lane + 1);
-
-      if constexpr (warps > 1)
-      {
-        Code *first_codes = shared + padded_codes;
-        Code *last_codes = first_codes + warps;
-        u32 warp = thread / warp_size;
-
-        sync();
-        if (lane == 0)
-          first_codes[warp] = codes[0];
-        if (lane == warp_size - 1)
-          last_codes[warp] = codes[items - 1];
-        sync();
-        if (lane == 0 && !is_first)
-          before = last_codes[warp - 1];
-        if (lane == warp_size - 1 && !is_last)
-          after = first_codes[warp + 1];
-      }
-      if (!is_first)
-        codes[0] = lower_or_higher(codes[0], before, false);
-      if (!is_last)
-        codes[items - 1] = lower_or_higher(codes[items - 1], after, true);
-    }
-  }
-
-  using Word = decltype(upper_word(Code{}));
-
-  // Cuts the range of the upper words into `capacity` buckets.  A word's bucket is
-  // (word - lowest) * capacity / (range + a little), by a product of 32 bits of each
-  // factor.
-  struct Buckets
-  {
-    Word lowest;
-    Word range;
-    u32 shift; // brings the highest bit of the range to the top
-    u32 factor;
-
-    __device__ __forceinline__ Buckets(Word lowest, Word highest, u32 n) : lowest(lowest)
-    {
-      range = n == 0 ? 1 : (highest - lowest) | 1;
-      shift = sizeof(Word) == 8 ? __clzll(static_cast<long long>(range)) : __clz(static_cast<int>(range));
-
-      float top = static_cast<float>(upper_half(range));
-
-      factor = static_cast<u32>(__fdividef(static_cast<float>(capacity) * (4294967296.0f * 0.999999f), top));
-    }
-    __device__ __forceinline__ u32 bucket_of(const Code &code) const
-    {
-      return __umulhi(upper_half(upper_word(code) - lowest), factor);
-    }
-    // Can no two different codes be in one bucket?
-    __device__ __forceinline__ bool separate_all() const
-    {
-      return sizeof(Code) <= 8 && range <= capacity / 2;
-    }
-
-  private:
-    __device__ __forceinline__ u32 upper_half(Word word) const
-    {
-      return static_cast<u32>(word << shift >> (sizeof(Word) - 4) * 8);
-    }
-  };
-
-  static __device__ __forceinline__ Buckets make_buckets(const Code (&codes)[items], Code *shared, u32 n,
-                                                         int left, u32 thread)
-  {
-    Word lowest = ~Word{0};
-    Word highest = 0;
-
-#pragma unroll
-    for (int i = 0; i < items; i++)
-    {
-      lowest = min(lowest, upper_word(codes[i]));
-      highest = max(highest, i * threads < left ? upper_word(codes[i]) : 0);
-    }
-#pragma unroll
-    for (u32 d = 1; d < lanes; d *= 2)
-    {
-      lowest = min(lowest, __shfl_xor_sync(~0u, lowest, d));
-      highest = max(highest, __shfl_xor_sync(~0u, highest, d));
-    }
-    lowest = reduce_warps(lowest, shared, thread, [](Word a, Word b) { return min(a, b); });
-    highest = reduce_warps(highest, shared, thread, [](Word a, Word b) { return max(a, b); });
-    return Buckets(lowest, highest, n);
-  }
-
-  // The counters of a team: each thread has one for each of `items` buckets, and one
-  // for its places after the end of the array.
-  static constexpr u32 counters_stride = items + 1;
-
-  // Counts the codes of each bucket.  Writes the index of each code's counter, two in
-  // each element of packed[].
-  static __device__ __forceinline__ void count_codes(const Code (&codes)[items], const Buckets &buckets,
-                                                     u32 *counters, int left, u32 team_thread,
-                                                     u32 (&packed)[items / 2])
-  {
-    materialize(left);
-#pragma unroll
-    for (int i = 0; i < items; i++)
-    {
-      u32 bucket = buckets.bucket_of(codes[i]);
-      u32 counter = i * threads < left ? bucket + bucket / items : team_thread * counters_stride + items;
-
-      atomicAdd(&counters[counter], 1);
-      packed[i / 2] = i % 2 == 0 ? counter : packed[i / 2] | counter << 16;
-    }
-#pragma unroll
-    for (int i = 0; i < items / 2; i++)
-      materialize(packed[i]); // or the compiler keeps each pair in two registers
-  }
-
-  // Replaces the counts of the thread's buckets by the ranks of their first codes.
-  static __device__ __forceinline__ void start_buckets(u32 *thread_counters, u32 first_rank, u32 n,
-                                                       u32 team_thread)
-  {
-#pragma unroll
-    for (u32 k = 0; k < items; k++)
-    {
-      u32 count = thread_counters[k];
-
-      thread_counters[k] = first_rank;
-      first_rank += count;
-    }
-    thread_counters[items] = n + team_thread * (items - n / threads) - min(team_thread, n % threads);
-  }
-
-  // Moves the codes to the order of their buckets.
-  static __device__ __forceinline__ void place_codes(Code (&codes)[items], Code *shared, u32 *counters,
-                                                     u32 thread, u32 (&packed)[items / 2])
-  {
-#pragma unroll
-    for (int i = 0; i < items / 2; i++)
-    {
-      u32 first = atomicAdd(&counters[packed[i] & 0xffff], 1);
-      u32 second = atomicAdd(&counters[packed[i] >> 16], 1);
-
-      packed[i] = first | second << 16;
-    }
-    sync();
-
-    Code *team_slots = shared + slot(thread / threads * capacity);
-
-#pragma unroll
-    for (int i = 0; i < items; i++)
-      team_slots[slot(i % 2 == 0 ? packed[i / 2] & 0xffff : packed[i / 2] >> 16)] = codes[i];
-    sync();
-
-    const Code *placed = thread_slots(shared, thread);
-
-#pragma unroll
-    for (int i = 0; i < items; i++)
-      codes[i] = placed[i];
-  }
-
-  // Sorts as sort_by_network() does if the codes are spread well enough over their
-  // range; else returns false and leaves them as they are.
-  static __device__ __forceinline__ bool try_sort_by_buckets(Code (&codes)[items], Code *shared, u32 n,
-                                                             u32 thread)
-  {
-    static_assert(group * counters_stride * sizeof(u32) <= padded_codes * sizeof(Code), "counters of a team");
-
-    u32 team_thread = thread % threads;
-    u32 *counters = reinterpret_cast<u32 *>(shared) + (thread - team_thread) * counters_stride;
-    int left = codes_left(n, team_thread);
-
-    materialize(left); // comparing again takes less than keeping the results
-
-    const Buckets buckets = make_buckets(codes, shared, n, left, thread);
-    u32 *thread_counters = counters + team_thread * counters_stride;
-
-    sync();
-#pragma unroll
-    for (u32 k = 0; k < items; k++)
-      thread_counters[k] = 0;
-    sync();
-
-    u32 packed[items / 2];
-
-    count_codes(codes, buckets, counters, left, team_thread, packed);
-    sync();
-
-    u32 sum = 0;
-    u32 fullest = 0;
-
-#pragma unroll
-    for (u32 k = 0; k < items; k++)
-    {
-      sum += thread_counters[k];
-      fullest = max(fullest, thread_counters[k]);
-    }
-    if (buckets.separate_all())
-      fullest = 1;
-#pragma unroll
-    for (u32 d = 1; d < warp_size; d *= 2)
-      fullest = max(fullest, __shfl_xor_sync(~0u, fullest, d));
-    fullest = reduce_warps(fullest, shared, thread, [](u32 a, u32 b) { return max(a, b); });
-    if (fullest > max_bucket_codes)
-      return false;
-    start_buckets(thread_counters, exclusive_sum(sum, shared, thread), n, team_thread);
-    sync();
-    place_codes(codes, shared, counters, thread, packed);
-    if (fullest > 1)
-      sort_by_transpositions(codes, shared, thread, fullest);
-    return true;
   }
 
   // Reads elements of type T as codes that are not mapped yet.  Works on them only once

@@ -33,7 +33,9 @@ class Fork
 public:
   Fork(SideStreams &side, cudaStream_t stream) : side(side), stream(stream)
   {
-    follow();
+    GS_CUDA_TRY(cudaEventRecord(side.events[0], stream));
+    for (Stream &side_stream : side.streams)
+      GS_CUDA_TRY(cudaStreamWaitEvent(side_stream, side.events[0], 0));
   }
   ~Fork()
   {
@@ -49,14 +51,6 @@ public:
   }
   Fork(const Fork &) = delete;
   Fork &operator=(const Fork &) = delete;
-
-  // The side streams' next work comes after all that the stream was given.
-  void follow()
-  {
-    GS_CUDA_TRY(cudaEventRecord(side.events[0], stream));
-    for (Stream &side_stream : side.streams)
-      GS_CUDA_TRY(cudaStreamWaitEvent(side_stream, side.events[0], 0));
-  }
 
   // The stream itself or one of the side streams, in turn.
   cudaStream_t lane(u32 turn) const
@@ -85,13 +79,6 @@ private:
 struct alignas(16) CountsMemory
 {
   char bytes[64];
-};
-
-// An engine's report of a sort.
-struct EngineReport
-{
-  const char *name; // of the way that the rows were sorted, for EXPLAIN; static
-  u32 rounds;
 };
 
 struct SortContext

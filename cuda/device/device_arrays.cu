@@ -7,7 +7,6 @@
  * is copied back.  All of that is queued at once, on the stream of the chunk's slot.
  * So chunks in different slots overlap: one is copied in while another is sorted
  * and a third one is copied out.  They end in the order in which they were given.
- * All slots share the side streams, which sort arrays of different lengths.
  *
  * The records are read twice.  The host checks them and takes the census, from which
  * follow the memory and the kernels needed.  The device makes spans of them.  So
@@ -87,7 +86,7 @@ struct ChunkMemory
   }
 };
 
-void start_arrays(ArraySlot *slot, SideStreams &side)
+void start_arrays(ArraySlot *slot)
 {
   const Request &request = slot->request;
   GsDeviceSort *sort = request.sort;
@@ -129,7 +128,7 @@ void start_arrays(ArraySlot *slot, SideStreams &side)
         memory.records, request.n_records, gs_elem_bytes(spec.elem), memory.spans);
     GS_CUDA_LAUNCHED();
     run_array_engine(slot->engine, {memory.data, memory.spans, request.n_records, spec.elem, spec.descending},
-                     census, memory.workspace, side, stream);
+                     census, memory.workspace, stream);
     slot->sorted.record(stream);
     GS_CUDA_TRY(cudaMemcpyAsync(chunk, memory.data, census.end, cudaMemcpyDeviceToHost, stream));
   }
@@ -181,8 +180,7 @@ void run_array_lane(GsDevice *device, ArrayLane *lane)
   (void)cudaSetDevice(device->config.ordinal);
   serve_queue(
       &lane->queue, lane->slots,
-      [&](ArraySlot *slot)
-      { slot->failed = !guarded(&slot->failure, [&] { start_arrays(slot, lane->side); }); },
+      [&](ArraySlot *slot) { slot->failed = !guarded(&slot->failure, [&] { start_arrays(slot); }); },
       [](ArraySlot *slot) { return &slot->end; }, end_arrays, [] {});
 }
 

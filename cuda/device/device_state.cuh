@@ -160,7 +160,6 @@ struct ArrayLane
   static constexpr size_t max_slots = 8;
 
   RequestQueue queue;
-  SideStreams side; // shared by all slots
   ArraySlot slots[max_slots];
 };
 

@@ -161,7 +161,8 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   context.check_cancelled();
 
   OrderJob job = {workspace.keys, n_rows, stats, workspace.phase, workspace.order};
-  EngineReport report = run_engine(context, input.engine, job);
+
+  output->engine = run_engine(context, input.engine, job);
 
   context.check_cancelled();
   job.n_rows = n_rows = keep_rows(performer, input.keep, workspace, job);
@@ -188,7 +189,6 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
   output->n_rows = n_rows;
   output->format = input.format;
   output->stats = stats;
-  output->engine = report.name;
   output->rows = rows;
   (void)rows_memory.detach();
 }

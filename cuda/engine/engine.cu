@@ -29,7 +29,7 @@ u64 own_workspace(u32 n_rows)
   return std::max(sort_string_workspace(n_rows), sort_fixed_workspace(n_rows));
 }
 
-EngineReport run_own(const SortContext &context, const OrderJob &job)
+const char *run_own(const SortContext &context, const OrderJob &job)
 {
   const RowStats &stats = job.stats;
 
@@ -37,10 +37,10 @@ EngineReport run_own(const SortContext &context, const OrderJob &job)
   if (stats.min_key == stats.max_key && stats.prefix == stats.max_key)
   {
     order_equal_keys(job.n_rows, job.order, context.stream);
-    return {"all keys equal", 1};
+    return "all keys equal";
   }
-  if (sort_fixed_fits(stats))
-    return {sort_fixed(job, context.stream), 1};
+  if (fixed_keys_fit(stats))
+    return sort_fixed(job, context.stream);
   return sort_string(context, job);
 }
 
@@ -51,7 +51,7 @@ u64 engine_workspace(GsEngine engine, u32 n_rows)
   switch (engine)
   {
   case GS_ENGINE_RADIX2013:
-    return radix2013_workspace(n_rows);
+    return std::max(radix2013_workspace(n_rows), own_workspace(n_rows));
   case GS_ENGINE_MERGE2012:
     return merge2012_workspace(n_rows);
   case GS_ENGINE_RADIX2011:
@@ -61,22 +61,28 @@ u64 engine_workspace(GsEngine engine, u32 n_rows)
   }
 }
 
-EngineReport run_engine(const SortContext &context, GsEngine engine, const OrderJob &job)
+const char *run_engine(const SortContext &context, GsEngine engine, const OrderJob &job)
 {
+  bool done = false;
+
   switch (engine)
   {
   case GS_ENGINE_RADIX2013:
-    return {gs_engine_name(engine), radix2013(context, job)};
+    done = radix2013(context, job);
+    break;
   case GS_ENGINE_MERGE2012:
-    return {gs_engine_name(engine), merge2012(job, context.stream)};
+    merge2012(job, context.stream);
+    done = true;
+    break;
   case GS_ENGINE_RADIX2011:
-    if (fixed_keys_fit(job.stats))
-      return {gs_engine_name(engine), radix2011(job, context.stream)};
+    done = fixed_keys_fit(job.stats);
+    if (done)
+      radix2011(job, context.stream);
     break;
   default:
     break;
   }
-  return run_own(context, job);
+  return done ? gs_engine_name(engine) : run_own(context, job);
 }
 
 const char *array_engine_name(GsEngine engine)
@@ -110,7 +116,7 @@ u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &cens
 }
 
 void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
-                      SideStreams &side, cudaStream_t stream)
+                      cudaStream_t stream)
 {
   switch (engine)
   {
@@ -119,7 +125,7 @@ void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &c
   case GS_ENGINE_STA:
     return sta(job, census, workspace, stream);
   default:
-    return sort_arrays(job, census, workspace, side, stream);
+    return sort_arrays(job, census, workspace, stream);
   }
 }
 

@@ -9,6 +9,7 @@
 #define GS_ENGINE_CUH
 
 #include "arrays/sort_arrays.cuh"
+#include "common/sort_context.cuh"
 #include "rows/rows.cuh"
 
 namespace gpusort
@@ -17,9 +18,9 @@ namespace gpusort
 // Bytes of workspace for any n_rows keys.
 u64 engine_workspace(GsEngine engine, u32 n_rows);
 
-// Finds the order of the rows.  Work may still be under way when it returns, but it
-// comes before what the context's stream is given next.
-EngineReport run_engine(const SortContext &context, GsEngine engine, const OrderJob &job);
+// Finds the order of the rows.  Returns the name of the way that they were sorted, for EXPLAIN; static.
+// Work may still be under way when it returns, but it comes before what the context's stream is given next.
+const char *run_engine(const SortContext &context, GsEngine engine, const OrderJob &job);
 
 // The name for EXPLAIN of an engine that sorts arrays; static.
 const char *array_engine_name(GsEngine engine);
@@ -30,7 +31,7 @@ bool array_engine_fits(GsEngine engine, GsElem elem, const ArrayCensus &census);
 // Like sort_arrays_workspace() and sort_arrays().
 u64 array_engine_workspace(GsEngine engine, GsElem elem, const ArrayCensus &census);
 void run_array_engine(GsEngine engine, const ArrayJob &job, const ArrayCensus &census, void *workspace,
-                      SideStreams &side, cudaStream_t stream);
+                      cudaStream_t stream);
 
 } // namespace gpusort
 

@@ -11,7 +11,7 @@
  * bits of a word move together in six steps (Warren, Hacker's Delight, 7-4), whose
  * masks the host computes.
  *
- * The engine sorts integers of 32 or 64 bits.  Integers of 128 bits would take 16 passes,
+ * Integers have 32 or 64 bits.  Integers of 128 bits would take 16 passes,
  * each slower by half; sort_string.cu needs two or three for such keys.
  *
  *-------------------------------------------------------------------------
@@ -29,8 +29,7 @@ namespace
 {
 
 constexpr u32 threads = 256;
-constexpr u32 max_bits = 128;
-constexpr u32 max_radix_bits = 64; // of keys that our own engine takes
+constexpr u32 max_bits = 64;
 
 template <typename Key>
 __global__ void __launch_bounds__(threads)
@@ -120,7 +119,6 @@ SqueezedLayout squeezed_layout(const RowStats &stats)
     layout.words[w] = make_squeeze(stats.diff[w]);
     layout.n_bits += layout.words[w].n_bits;
   }
-  layout.n_bytes = blocks_for(layout.n_bits, 8);
   return layout;
 }
 
@@ -204,11 +202,6 @@ void sort_squeezed(const OrderJob &job, const SqueezedLayout &layout, cudaStream
 
 } // namespace
 
-bool sort_fixed_fits(const RowStats &stats)
-{
-  return fixed_keys_fit(stats) && squeezed_layout(stats).n_bits <= max_radix_bits;
-}
-
 u64 sort_fixed_workspace(u32 n_rows)
 {
   return std::max(workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows));
@@ -218,20 +211,13 @@ const char *sort_fixed(const OrderJob &job, cudaStream_t stream)
 {
   SqueezedLayout layout = squeezed_layout(job.stats);
 
-  if (layout.n_bytes <= 4)
-  {
-    sort_squeezed<u32>(job, layout, stream);
-    return "radix, 32 bits";
-  }
-  sort_squeezed<u64>(job, layout, stream);
-  return "radix, 64 bits";
+  with_squeezed(layout, [&](auto key) { sort_squeezed<decltype(key)>(job, layout, stream); });
+  return layout.n_bits <= 32 ? "radix, 32 bits" : "radix, 64 bits";
 }
 
 template void squeeze_keys(const OrderJob &, const SqueezedLayout &, u32 *, u32 *, cudaStream_t);
 template void squeeze_keys(const OrderJob &, const SqueezedLayout &, u64 *, u32 *, cudaStream_t);
-template void squeeze_keys(const OrderJob &, const SqueezedLayout &, u128 *, u32 *, cudaStream_t);
 template void mark_squeezed_ties(const u32 *, u32, u8 *, cudaStream_t);
 template void mark_squeezed_ties(const u64 *, u32, u8 *, cudaStream_t);
-template void mark_squeezed_ties(const u128 *, u32, u8 *, cudaStream_t);
 
 } // namespace gpusort

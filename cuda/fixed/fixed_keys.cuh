@@ -13,8 +13,6 @@
 namespace gpusort
 {
 
-using u128 = unsigned __int128;
-
 constexpr u32 squeeze_steps = 6; // log2 of a word's bits
 
 // How to move the bits of a word that vary to its lower end.
@@ -25,20 +23,29 @@ struct Squeeze
   u32 n_bits;
 };
 
-// The layout of squeezed keys: integers of n_bits bits, which take n_bytes bytes.
+// The layout of squeezed keys: integers of n_bits bits.
 struct SqueezedLayout
 {
   Squeeze words[diff_words];
   u32 n_bits;
-  u32 n_bytes;
 };
 
-// Do the keys have one length, and at most 128 bits that vary?
+// Do the keys have one length, and at most 64 bits that vary?
 bool fixed_keys_fit(const RowStats &stats);
 
 SqueezedLayout squeezed_layout(const RowStats &stats);
 
-// The functions below have instances for Key = u32, u64 and u128.
+// Calls f with an integer of the type that such keys have.
+template <typename F>
+void with_squeezed(const SqueezedLayout &layout, F f)
+{
+  if (layout.n_bits <= 32)
+    f(u32{});
+  else
+    f(u64{});
+}
+
+// The functions below have instances for Key = u32 and u64.
 
 // Fills keys with integers in the order of the rows' keys, and rows with the
 // numbers of the rows.
@@ -53,9 +60,8 @@ void mark_squeezed_ties(const Key *keys, u32 n_rows, u8 *tie, cudaStream_t strea
 // The order of n_rows equal keys.
 void order_equal_keys(u32 n_rows, const KeyOrder &order, cudaStream_t stream);
 
-// The engine: does it take the keys, bytes of workspace for any n_rows of them, and their
-// sort, which returns a name for EXPLAIN.  Not all keys are equal.
-bool sort_fixed_fits(const RowStats &stats);
+// The engine: bytes of workspace for any n_rows keys, and the sort of keys that fit, which returns a name for
+// EXPLAIN.  Not all keys are equal.
 u64 sort_fixed_workspace(u32 n_rows);
 const char *sort_fixed(const OrderJob &job, cudaStream_t stream);
 

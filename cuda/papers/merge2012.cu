@@ -31,7 +31,7 @@
  *	  where in the other sequence a part begins.
  *
  * Items
- *	  Key and value (section 3): keys of one length are squeezed into 4, 8 or 16
+ *	  Key and value (section 3): keys of one length are squeezed into 4 or 8
  *	  bytes by fixed_keys.cu, and the value is the row number.  The paper's third
  *	  kind, keys without a value, has no use here.
  *	  Strings (section 4): the key is the first 4 characters; where keys are equal,
@@ -45,7 +45,7 @@
  *	  if zeros followed them, then by length.
  *
  * Memory
- *	  Per row two keys and two row numbers: 40 bytes at most.
+ *	  Per row two keys and two row numbers: 24 bytes at most.
  *
  *-------------------------------------------------------------------------
  */
@@ -473,14 +473,12 @@ u32 needed_blocks()
   return device_attribute(cudaDevAttrMultiProcessorCount) * static_cast<u32>(std::max(blocks, 1));
 }
 
-// Sorts the items in *from, which changes places with *to on each level.  Returns
-// the number of levels, the block sort included.
+// Sorts the items in *from, which changes places with *to on each level.
 template <typename Order>
-u32 merge_sort(const Order &order, u32 n_rows, Arrays<typename Order::Key> *from,
-               Arrays<typename Order::Key> *to, cudaStream_t stream)
+void merge_sort(const Order &order, u32 n_rows, Arrays<typename Order::Key> *from,
+                Arrays<typename Order::Key> *to, cudaStream_t stream)
 {
   u32 needed = needed_blocks<Order>();
-  u32 levels = 1;
 
   sort_blocks<Order><<<blocks_for(n_rows, block_items), threads, 0, stream>>>(order, n_rows, *from);
   GS_CUDA_LAUNCHED();
@@ -494,26 +492,21 @@ u32 merge_sort(const Order &order, u32 n_rows, Arrays<typename Order::Key> *from
         <<<sequences * parts, threads, 0, stream>>>(order, Level{n_rows, length, parts}, *from, *to);
     GS_CUDA_LAUNCHED();
     std::swap(*from, *to);
-    levels++;
   }
-  return levels;
 }
 
 template <typename Key>
-u32 sort_fixed_keys(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t stream)
+void sort_fixed_keys(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t stream)
 {
   TempStorage storage(job.workspace);
   Workspace<Key> workspace = alias_workspace<Key>(storage, job.n_rows);
   Arrays<Key> &from = workspace.arrays[0];
 
   squeeze_keys(job, layout, from.keys, from.rows, stream);
-
-  u32 levels = merge_sort(FixedOrder<Key>(), job.n_rows, &from, &workspace.arrays[1], stream);
-
+  merge_sort(FixedOrder<Key>(), job.n_rows, &from, &workspace.arrays[1], stream);
   GS_CUDA_TRY(cudaMemcpyAsync(job.order.row, from.rows, u64{job.n_rows} * sizeof(u32),
                               cudaMemcpyDeviceToDevice, stream));
   mark_squeezed_ties(from.keys, job.n_rows, job.order.tie, stream);
-  return levels;
 }
 
 __global__ void __launch_bounds__(threads)
@@ -540,7 +533,7 @@ __global__ void __launch_bounds__(threads)
   order.tie[i] = i > 0 && string_order.compare(sorted[i - 1], sorted[i]) == 0;
 }
 
-u32 sort_strings(const OrderJob &job, cudaStream_t stream)
+void sort_strings(const OrderJob &job, cudaStream_t stream)
 {
   TempStorage storage(job.workspace);
   Workspace<u32> workspace = alias_workspace<u32>(storage, job.n_rows);
@@ -550,34 +543,26 @@ u32 sort_strings(const OrderJob &job, cudaStream_t stream)
 
   load_first_characters<<<blocks, threads, 0, stream>>>(job.keys, job.n_rows, from);
   GS_CUDA_LAUNCHED();
-
-  u32 levels = merge_sort(string_order, job.n_rows, &from, &workspace.arrays[1], stream);
-
+  merge_sort(string_order, job.n_rows, &from, &workspace.arrays[1], stream);
   write_order<<<blocks, threads, 0, stream>>>(string_order, from, job.n_rows, job.order);
   GS_CUDA_LAUNCHED();
-  return levels;
 }
 
 } // namespace
 
 u64 merge2012_workspace(u32 n_rows)
 {
-  return std::max(
-      {workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows), workspace_bytes<u128>(n_rows)});
+  return std::max(workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows));
 }
 
-u32 merge2012(const OrderJob &job, cudaStream_t stream)
+void merge2012(const OrderJob &job, cudaStream_t stream)
 {
   if (!fixed_keys_fit(job.stats))
     return sort_strings(job, stream);
 
   SqueezedLayout layout = squeezed_layout(job.stats);
 
-  if (layout.n_bytes <= 4)
-    return sort_fixed_keys<u32>(job, layout, stream);
-  if (layout.n_bytes <= 8)
-    return sort_fixed_keys<u64>(job, layout, stream);
-  return sort_fixed_keys<u128>(job, layout, stream);
+  with_squeezed(layout, [&](auto key) { sort_fixed_keys<decltype(key)>(job, layout, stream); });
 }
 
 } // namespace gpusort

@@ -25,7 +25,7 @@
  * happens in the sum over all threads, since the sum before a thread is 252 at most.
  * And then no key has a value whose place depends on the carry.
  *
- * Keys are those of fixed_keys.cu, of 4, 8 or 16 bytes; the row number travels
+ * Keys are those of fixed_keys.cu, of 4 or 8 bytes; the row number travels
  * with its key.  Only the bits that vary are sorted by, as in our own engine.  The
  * last 256 keys of a section are filled up with keys of the highest digit, which stay
  * behind all others and are not written.  Scans over a block are CUB's.
@@ -303,7 +303,7 @@ u64 workspace_bytes(u32 n_rows)
 }
 
 template <typename Key>
-u32 sort_keys(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t stream)
+void sort_keys(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t stream)
 {
   TempStorage storage(job.workspace);
   Sections sections = cut_sections(job.n_rows);
@@ -330,31 +330,22 @@ u32 sort_keys(const OrderJob &job, const SqueezedLayout &layout, cudaStream_t st
     std::swap(from, to);
   }
   mark_squeezed_ties(from.keys, job.n_rows, job.order.tie, stream);
-  return passes;
 }
 
 } // namespace
 
 u64 radix2011_workspace(u32 n_rows)
 {
-  return std::max(
-      {workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows), workspace_bytes<u128>(n_rows)});
+  return std::max(workspace_bytes<u32>(n_rows), workspace_bytes<u64>(n_rows));
 }
 
-u32 radix2011(const OrderJob &job, cudaStream_t stream)
+void radix2011(const OrderJob &job, cudaStream_t stream)
 {
   SqueezedLayout layout = squeezed_layout(job.stats);
 
-  if (layout.n_bytes == 0)
-  {
-    order_equal_keys(job.n_rows, job.order, stream);
-    return 0;
-  }
-  if (layout.n_bytes <= 4)
-    return sort_keys<u32>(job, layout, stream);
-  if (layout.n_bytes <= 8)
-    return sort_keys<u64>(job, layout, stream);
-  return sort_keys<u128>(job, layout, stream);
+  if (layout.n_bits == 0)
+    return order_equal_keys(job.n_rows, job.order, stream);
+  with_squeezed(layout, [&](auto key) { sort_keys<decltype(key)>(job, layout, stream); });
 }
 
 } // namespace gpusort

@@ -12,8 +12,8 @@
  * characters before.  The lower bytes hold the next characters.  Then
  *	  - singletons are marked: their K differs from those of both neighbours.
  *		Their rows are written to the output (line 11; section III.A);
- *	  - an exclusive scan of the marks computes where the other rows go (12), and a
- *		scatter puts them there (13);
+ *	  - the other rows are moved together (12 and 13: a scan of the marks and a scatter,
+ *		which CUB has as one selection);
  *	  - a scan over the places where K changes numbers the segments (15);
  *	  - the largest segment number decides how many bytes segments take in the next
  *		K, and how many are left for characters (16; section III.B), which are
@@ -33,13 +33,10 @@
  *	  more have been in K.  Lengths are looked at only where K holds a zero byte.
  *	  As long as all rows of the same K have ended with the same length, or none of
  *	  them has ended, this is just the paper's scheme.  Otherwise "a" stands next to
- *	  "a\0": then the sort begins anew, with the rows in order of their lengths.
- *	  Radix sorts are stable, so the rows of a segment always stay in this order,
- *	  and those that have ended come first, in their final order.
+ *	  "a\0", which K cannot tell apart: then the sort is given up.
  *
  * Memory
- *	  Per row two words, two row numbers, two ranks, a segment, a place and a mark:
- *	  41 bytes.
+ *	  Per row two words, two row numbers, two ranks, a segment and a mark: 37 bytes.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,7 +44,9 @@
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
-#include <thrust/functional.h>
+#include <cub/device/device_select.cuh>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/tuple.h>
 
 #include <algorithm>
 #include <utility>
@@ -75,13 +74,18 @@ struct LiveRows
   u64 *words;
   u32 *rows;
   u32 *ranks; // of the places: place i of the round has rank ranks[i] in the output
+
+  // All of these at once.
+  auto iterator() const
+  {
+    return thrust::make_zip_iterator(thrust::make_tuple(words, rows, ranks));
+  }
 };
 
 struct Workspace
 {
   LiveRows live[2];
   u32 *segment;
-  u32 *place;
   u8 *lives;
   Window *windows[2]; // of this round and of the next one
   RoundResult *result;
@@ -93,11 +97,9 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
 {
   Workspace workspace;
   size_t sort_bytes = 0;
-  size_t length_bytes = 0;
-  size_t scan_bytes = 0;
+  size_t select_bytes = 0;
   size_t segment_bytes = 0;
   cub::DoubleBuffer<u64> words;
-  cub::DoubleBuffer<u32> lengths;
   cub::DoubleBuffer<u32> rows;
 
   for (int i = 0; i < 2; i++)
@@ -106,17 +108,15 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
     workspace.windows[i] = storage.alias<Window>(1);
   }
   workspace.segment = storage.alias<u32>(n_rows);
-  workspace.place = storage.alias<u32>(n_rows);
   workspace.lives = storage.alias<u8>(n_rows);
   workspace.result = storage.alias<RoundResult>(1);
 
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, words, rows, n_rows));
-  GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, length_bytes, lengths, rows, n_rows));
-  GS_CUDA_TRY(cub::DeviceScan::ExclusiveScan(nullptr, scan_bytes, workspace.lives, workspace.place,
-                                             thrust::plus<u32>(), u32{0}, n_rows));
+  GS_CUDA_TRY(cub::DeviceSelect::Flagged(nullptr, select_bytes, workspace.live[0].iterator(), workspace.lives,
+                                         workspace.live[1].iterator(), workspace.segment, n_rows));
   GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(nullptr, segment_bytes, segment_flags(workspace.live[0].words),
                                             workspace.segment, n_rows));
-  workspace.temp_bytes = std::max({sort_bytes, length_bytes, scan_bytes, segment_bytes});
+  workspace.temp_bytes = std::max({sort_bytes, select_bytes, segment_bytes});
   workspace.temp = storage.alias<char>(workspace.temp_bytes);
   return workspace;
 }
@@ -154,42 +154,26 @@ struct SortedRows
   }
 };
 
-__global__ void __launch_bounds__(threads) number_rows(u32 n_rows, u32 *rows, u32 *ranks)
-{
-  u64 i = u64{blockIdx.x} * threads + threadIdx.x;
-
-  if (i < n_rows)
-    rows[i] = ranks[i] = static_cast<u32>(i);
-}
-
-__global__ void __launch_bounds__(threads) load_lengths(const KeyRef *keys, u32 n_rows, u32 *lengths)
-{
-  u64 i = u64{blockIdx.x} * threads + threadIdx.x;
-
-  if (i < n_rows)
-    lengths[i] = load_key(keys, static_cast<u32>(i)).length;
-}
-
 // Lines 4 and 8: the first words.
 __global__ void __launch_bounds__(threads)
-    first_words(const KeyRef *keys, u32 n_rows, const u32 *rows, u64 *words, Window *window)
+    first_words(const KeyRef *keys, u32 n_rows, LiveRows live, Window *window)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (i >= n_rows)
     return;
 
-  KeyRef key = load_key(keys, rows[i]);
+  KeyRef key = load_key(keys, static_cast<u32>(i));
 
-  words[i] = load_word(key.address, key.length);
+  live.words[i] = load_word(key.address, key.length);
+  live.rows[i] = live.ranks[i] = static_cast<u32>(i);
   if (i == 0)
     *window = {0, prefix_bytes};
 }
 
 // Line 11: marks the rows that go on, and writes the others to the output.
 __global__ void __launch_bounds__(threads)
-    mark_singletons(SortedRows in, const Window *window, bool by_length, u8 *lives, RoundResult *result,
-                    KeyOrder order)
+    mark_singletons(SortedRows in, const Window *window, u8 *lives, RoundResult *result, KeyOrder order)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
@@ -203,7 +187,7 @@ __global__ void __launch_bounds__(threads)
   bool goes_on =
       row.end == SortedRow::not_ended && ((like_last && last_end == SortedRow::not_ended) || like_next);
 
-  if (like_last && last_end != row.end && !by_length)
+  if (like_last && last_end != row.end)
     result->lengths_matter = 1;
   lives[i] = goes_on;
   if (!goes_on)
@@ -213,27 +197,6 @@ __global__ void __launch_bounds__(threads)
     order.row[rank] = in.live.rows[i];
     order.tie[rank] = like_last && row.end != SortedRow::not_ended && last_end == row.end;
   }
-}
-
-// Line 13: moves the rows that go on together, in their order.
-__global__ void __launch_bounds__(threads)
-    scatter(LiveRows from, const u8 *lives, const u32 *place, u32 n, LiveRows to, RoundResult *result)
-{
-  u64 i = u64{blockIdx.x} * threads + threadIdx.x;
-
-  if (i >= n)
-    return;
-
-  u32 p = place[i];
-
-  if (lives[i])
-  {
-    to.words[p] = from.words[i];
-    to.rows[p] = from.rows[i];
-    to.ranks[p] = from.ranks[i];
-  }
-  if (i + 1 == n)
-    result->live = p + lives[i];
 }
 
 // Lines 16 to 18: the next words, in place of the old ones.
@@ -256,23 +219,23 @@ __global__ void __launch_bounds__(threads)
     *next = {offset, offset + prefix_bytes - segment_bytes};
 }
 
-// One attempt, with the rows in their own order or in that of their lengths.
-class Attempt
+class Radix2013
 {
 public:
-  Attempt(const SortContext &context, const OrderJob &job, const Workspace &workspace, bool by_length)
-      : context(context), stream(context.stream), job(job), workspace(workspace), live(workspace.live[0]),
-        spare(workspace.live[1]), n(job.n_rows), by_length(by_length)
+  Radix2013(const SortContext &context, const OrderJob &job)
+      : context(context), stream(context.stream), job(job), storage(job.workspace),
+        workspace(alias_workspace(storage, job.n_rows)), live(workspace.live[0]), spare(workspace.live[1]),
+        n(job.n_rows)
   {
   }
 
-  // False where rows must be in order of their lengths but are not.
+  // False where words cannot tell the order.
   bool run()
   {
-    begin();
+    first_words<<<blocks_for(n, threads), threads, 0, stream>>>(job.keys, n, live, window());
+    GS_CUDA_LAUNCHED();
     for (;;)
     {
-      rounds++;
       sort_words();
       mark();
       compact();
@@ -293,69 +256,35 @@ public:
     }
   }
 
-  u32 rounds = 0;
-
 private:
-  const Window *window() const
+  Window *window() const
   {
-    return workspace.windows[rounds % 2];
-  }
-  Window *next_window() const
-  {
-    return workspace.windows[(rounds + 1) % 2];
+    return workspace.windows[round % 2];
   }
   SortedRows sorted() const
   {
     return {job.keys, live, n};
   }
 
-  void begin()
-  {
-    u32 blocks = blocks_for(n, threads);
-
-    number_rows<<<blocks, threads, 0, stream>>>(n, live.rows, live.ranks);
-    GS_CUDA_LAUNCHED();
-    if (by_length)
-    {
-      cub::DoubleBuffer<u32> lengths(reinterpret_cast<u32 *>(live.words),
-                                     reinterpret_cast<u32 *>(spare.words));
-
-      load_lengths<<<blocks, threads, 0, stream>>>(job.keys, n, lengths.Current());
-      GS_CUDA_LAUNCHED();
-      sort_rows(lengths);
-    }
-    first_words<<<blocks, threads, 0, stream>>>(job.keys, n, live.rows, live.words, next_window());
-    GS_CUDA_LAUNCHED();
-  }
-
-  // Sorts the rows by integers of one each.
-  template <typename Key>
-  void sort_rows(cub::DoubleBuffer<Key> &sort_keys)
-  {
-    cub::DoubleBuffer<u32> rows(live.rows, spare.rows);
-    size_t temp_bytes = workspace.temp_bytes;
-
-    GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(workspace.temp, temp_bytes, sort_keys, rows, n, 0,
-                                                static_cast<int>(sizeof(Key)) * 8, stream));
-    live.rows = rows.Current();
-    spare.rows = rows.Alternate();
-  }
-
   // Line 10.
   void sort_words()
   {
     cub::DoubleBuffer<u64> words(live.words, spare.words);
+    cub::DoubleBuffer<u32> rows(live.rows, spare.rows);
+    size_t temp_bytes = workspace.temp_bytes;
 
-    sort_rows(words);
+    GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(workspace.temp, temp_bytes, words, rows, n, 0, 64, stream));
     live.words = words.Current();
     spare.words = words.Alternate();
+    live.rows = rows.Current();
+    spare.rows = rows.Alternate();
   }
 
   void mark()
   {
     GS_CUDA_TRY(cudaMemsetAsync(workspace.result, 0, sizeof(RoundResult), stream));
-    mark_singletons<<<blocks_for(n, threads), threads, 0, stream>>>(
-        sorted(), window(), by_length, workspace.lives, workspace.result, job.order);
+    mark_singletons<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), window(), workspace.lives,
+                                                                    workspace.result, job.order);
     GS_CUDA_LAUNCHED();
   }
 
@@ -364,33 +293,32 @@ private:
   {
     size_t temp_bytes = workspace.temp_bytes;
 
-    GS_CUDA_TRY(cub::DeviceScan::ExclusiveScan(workspace.temp, temp_bytes, workspace.lives, workspace.place,
-                                               thrust::plus<u32>(), u32{0}, n, stream));
-    scatter<<<blocks_for(n, threads), threads, 0, stream>>>(live, workspace.lives, workspace.place, n, spare,
-                                                            workspace.result);
-    GS_CUDA_LAUNCHED();
+    GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, temp_bytes, live.iterator(), workspace.lives,
+                                           spare.iterator(), &workspace.result->live, n, stream));
   }
 
   // Lines 15 to 18.
   void next_words()
   {
     size_t temp_bytes = workspace.temp_bytes;
+    Window *last = window();
 
     GS_CUDA_TRY(cub::DeviceScan::InclusiveSum(workspace.temp, temp_bytes, segment_flags(live.words),
                                               workspace.segment, n, stream));
-    pack_words<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), workspace.segment, window(),
-                                                               next_window());
+    round++;
+    pack_words<<<blocks_for(n, threads), threads, 0, stream>>>(sorted(), workspace.segment, last, window());
     GS_CUDA_LAUNCHED();
   }
 
   const SortContext &context;
   cudaStream_t stream;
   const OrderJob &job;
-  const Workspace &workspace;
+  TempStorage storage;
+  const Workspace workspace;
   LiveRows live;
   LiveRows spare;
   u32 n; // rows that are sorted
-  bool by_length;
+  u32 round = 0;
 };
 
 } // namespace
@@ -400,19 +328,9 @@ u64 radix2013_workspace(u32 n_rows)
   return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
-u32 radix2013(const SortContext &context, const OrderJob &job)
+bool radix2013(const SortContext &context, const OrderJob &job)
 {
-  TempStorage storage(job.workspace);
-  Workspace workspace = alias_workspace(storage, job.n_rows);
-  Attempt plain(context, job, workspace, false);
-
-  if (plain.run())
-    return plain.rounds;
-
-  Attempt by_length(context, job, workspace, true);
-
-  by_length.run();
-  return plain.rounds + by_length.rounds;
+  return Radix2013(context, job).run();
 }
 
 } // namespace gpusort

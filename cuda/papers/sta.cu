@@ -34,41 +34,6 @@ namespace
 constexpr u32 threads = 256;
 constexpr u32 warps = threads / warp_size;
 
-// The type by which CUB sorts codes.
-template <typename Code>
-struct RadixKey
-{
-  using type = Code;
-};
-
-template <>
-struct RadixKey<Wide>
-{
-  using type = unsigned __int128;
-};
-
-template <typename Code>
-__device__ __forceinline__ Code radix_key(const Code &code)
-{
-  return code;
-}
-
-__device__ __forceinline__ unsigned __int128 radix_key(const Wide &code)
-{
-  return static_cast<unsigned __int128>(code.high) << 64 | code.low;
-}
-
-__device__ __forceinline__ void from_radix_key(unsigned __int128 key, Wide *code)
-{
-  *code = {static_cast<u64>(key >> 64), static_cast<u64>(key)};
-}
-
-template <typename Code>
-__device__ __forceinline__ void from_radix_key(Code key, Code *code)
-{
-  *code = key;
-}
-
 template <typename Code>
 struct TagMemory
 {

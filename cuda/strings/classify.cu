@@ -21,11 +21,7 @@
  *	     It lies in shared memory level by level, so that neighbours in a level lie
  *	     in different banks.  A key whose word equals none is placed by that, and
  *	     one that equals a splitter's and does not go on equals the splitter.
- *	  2. Else in the run of splitters that have this word, by words again.  These
- *	     begin after the bytes that all of the run share, in which the key is
- *	     compared with one of them first.  So on for deeper_levels levels; most
- *	     keys are placed then.
- *	  3. A binary search among the splitters that still agree, which reads no byte
+ *	  2. Else by a binary search among the splitters that have this word, which reads no byte
  *	     of the key twice (Manber and Myers' search in suffix arrays).  It knows how
  *	     many bytes the key shares with the splitters at both ends of the interval.
  *	     A splitter is the middle of one interval only, and splitters.cu counts how many
@@ -35,9 +31,6 @@
  *-------------------------------------------------------------------------
  */
 #include "strings/splitters.cuh"
-
-#include <cub/iterator/cache_modified_input_iterator.cuh>
-#include <cub/thread/thread_search.cuh>
 
 #include <algorithm>
 
@@ -51,7 +44,7 @@ namespace
 
 constexpr u32 threads = 1024; // a multiprocessor then holds the tree once or twice
 
-// Step 3: searches the splitters [low, high), which share `depth` bytes with the
+// Step 2: searches the splitters [low, high), which share `depth` bytes with the
 // key, which goes on after them.  Returns its bucket.
 __device__ __forceinline__ u32 search_run(const Splitters &splitters, u32 low, u32 high, const KeyRef &key,
                                           u32 depth)
@@ -64,12 +57,8 @@ __device__ __forceinline__ u32 search_run(const Splitters &splitters, u32 low, u
     u32 middle = low + (high - low) / 2;
     bool by_low = shared_low >= shared_high;
     u32 shared = by_low ? shared_low : shared_high;
-    u32 lcps = __ldg(splitters.packed_lcps + middle);
-    u32 lcp = by_low ? lcps & max_packed_lcp : lcps >> 16;
     const Splitter &splitter = splitters.search[middle];
-
-    if (lcp == max_packed_lcp)
-      lcp = by_low ? splitter.lcp_low : splitter.lcp_high;
+    u32 lcp = by_low ? splitter.lcp_low : splitter.lcp_high;
 
     // The splitter agrees with that end further than the key does, or less far.
     if (lcp != shared)
@@ -124,41 +113,6 @@ __device__ __forceinline__ u32 search_run(const Splitters &splitters, u32 low, u
   return 2 * low;
 }
 
-// Step 2: goes on where a key's first word is that of some splitters, the first of
-// which is `low`, and the key goes on.  Returns its bucket.
-__device__ __forceinline__ u32 search_levels(const Splitters &splitters, u32 low, const KeyRef &key,
-                                             u32 shared)
-{
-#pragma unroll 1
-  for (u32 level = 0; level < deeper_levels; level++)
-  {
-    const u32 first = level * splitters.n_splitters;
-    int4 run = __ldg(reinterpret_cast<const int4 *>(splitters.runs + first + low));
-    u32 end = static_cast<u32>(run.y);
-    u32 depth = static_cast<u32>(run.z);
-    const u64 *words = splitters.level_words + first;
-
-    if (depth > shared)
-    {
-      KeyRef other = {splitters.search[low].address, splitters.search[low].length, 0};
-      Comparison comparison = compare_keys(key, other, shared, depth);
-
-      if (comparison.shared < depth)
-        return 2 * (comparison.order < 0 ? low : end);
-    }
-
-    u64 word = key_word(key, depth);
-
-    low += cub::LowerBound(cub::CacheModifiedInputIterator<cub::LOAD_LDG, u64>(words + low), end - low, word);
-    if (low == end || __ldg(words + low) != word)
-      return 2 * low;
-    if (!goes_on(word))
-      return 2 * low + 1;
-    shared = depth + word_bytes;
-  }
-  return search_run(splitters, low, splitters.search[low].run_end, key, shared);
-}
-
 // Step 1: the tree, whose upper levels lie in shared memory.  Returns the key's bucket.
 __device__ __forceinline__ u32 find_bucket(const Splitters &splitters, const u64 *upper_tree, u32 levels,
                                            const KeyRef &key, u32 prefix)
@@ -180,7 +134,7 @@ __device__ __forceinline__ u32 find_bucket(const Splitters &splitters, const u64
     return 2 * splitter;
   if (!goes_on(word))
     return 2 * splitter + 1;
-  return search_levels(splitters, splitter, key, prefix + word_bytes);
+  return search_run(splitters, splitter, splitters.search[splitter].run_end, key, prefix + word_bytes);
 }
 
 // Reads the upper levels of the tree into shared memory, for find_bucket().

@@ -398,18 +398,6 @@ void launch_class(const SortedRows &in, const GroupLists &lists, const FinishLim
   GS_CUDA_LAUNCHED();
 }
 
-} // namespace
-
-FinishLimits finish_limits()
-{
-  FinishLimits limits = {group_classes, device_attribute(cudaDevAttrMultiProcessorCount)};
-
-  if (device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
-      sizeof(GroupStorage<class_rows(group_classes - 1) / items>))
-    limits.n_classes--;
-  return limits;
-}
-
 void finish_class(const SortedRows &in, const GroupLists &lists, u32 group_class, const FinishLimits &limits,
                   cudaStream_t stream)
 {
@@ -427,6 +415,18 @@ void finish_class(const SortedRows &in, const GroupLists &lists, u32 group_class
   default:
     return launch_class<4>(in, lists, limits, stream);
   }
+}
+
+} // namespace
+
+FinishLimits finish_limits()
+{
+  FinishLimits limits = {group_classes, device_attribute(cudaDevAttrMultiProcessorCount)};
+
+  if (device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) <
+      sizeof(GroupStorage<class_rows(group_classes - 1) / items>))
+    limits.n_classes--;
+  return limits;
 }
 
 void finish_listed(const SortContext &context, const SortedRows &in, const GroupLists &lists,

@@ -37,10 +37,6 @@ constexpr u32 min_max_rows = class_rows(group_classes - 2);
 
 FinishLimits finish_limits();
 
-// Sorts the listed groups of one class.
-void finish_class(const SortedRows &in, const GroupLists &lists, u32 group_class, const FinishLimits &limits,
-                  cudaStream_t stream);
-
 // Sorts all listed groups; classes run side by side.
 void finish_listed(const SortContext &context, const SortedRows &in, const GroupLists &lists,
                    const FinishLimits &limits);

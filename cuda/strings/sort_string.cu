@@ -6,8 +6,7 @@
  * words.cuh explains words, segments and groups, which are put to work here.
  *
  * First round
- *	  Rows that fit on chip are one group, which finish.cu sorts.  The words
- *	  of more rows begin with the bucket between splitters from a sample (splitters.cu, classify.cu).
+ *	  The words begin with the bucket between splitters from a sample (splitters.cu, classify.cu).
  *	  A radix sort orders the rows by the upper bits of these words, and nearly all groups that
  *	  remain fit on chip (groups.cu, finish.cu).
  *
@@ -111,21 +110,6 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
   GS_CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, space.temp_bytes, words, rows, n_rows));
   space.temp = storage.alias<char>(space.temp_bytes);
   return space;
-}
-
-// All rows as one group.
-__global__ void __launch_bounds__(threads)
-    one_group(u32 n_rows, u32 prefix, u32 group_class, u32 *rows, GroupLists lists)
-{
-  u32 i = blockIdx.x * threads + threadIdx.x;
-
-  if (i < n_rows)
-    rows[i] = i;
-  if (i > 0)
-    return;
-  *lists.counts = {};
-  lists.counts->listed[group_class] = 1;
-  lists.groups[group_class][0] = {0, 0, prefix, static_cast<uint16_t>(n_rows), 0};
 }
 
 // Moves the rows of large groups together, and lowers each segment's skip to
@@ -238,22 +222,6 @@ RoundCounts run_round(const SortContext &context, const OrderJob &job, u32 live,
   return finish_round(context, sorted, limits, space);
 }
 
-// Sorts rows that fit on chip.
-void sort_on_chip(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
-                  Workspace &space)
-{
-  SortedRows rows = {job.keys,    space.words[0], space.rows[0], job.n_rows,
-                     whole_words, job.order.row,  job.order.tie};
-  u32 group_class = 0;
-
-  while (job.n_rows > class_rows(group_class))
-    group_class++;
-  one_group<<<blocks_for(job.n_rows, threads), threads, 0, context.stream>>>(
-      job.n_rows, job.stats.prefix, group_class, space.rows[0], space.lists);
-  GS_CUDA_LAUNCHED();
-  finish_class(rows, space.lists, group_class, limits, context.stream);
-}
-
 // By buckets between splitters.
 RoundCounts first_round(const SortContext &context, const OrderJob &job, const FinishLimits &limits,
                         Workspace &space)
@@ -293,25 +261,15 @@ u64 sort_string_workspace(u32 n_rows)
   return storage_bytes([&](TempStorage &storage) { alias_workspace(storage, n_rows); });
 }
 
-EngineReport sort_string(const SortContext &context, const OrderJob &job)
+const char *sort_string(const SortContext &context, const OrderJob &job)
 {
   TempStorage storage(job.workspace);
   Workspace space = alias_workspace(storage, job.n_rows);
   FinishLimits limits = finish_limits();
-  EngineReport report = {"strings, on chip", 1};
 
-  if (job.n_rows <= limits.max_rows())
-  {
-    sort_on_chip(context, job, limits, space);
-    return report;
-  }
-
-  report.name = "strings, splitters";
-  RoundCounts counts = first_round(context, job, limits, space);
-
-  for (; counts.live > 0; report.rounds++)
+  for (RoundCounts counts = first_round(context, job, limits, space); counts.live > 0;)
     counts = next_round(context, job, counts, limits, space);
-  return report;
+  return "strings, splitters";
 }
 
 } // namespace gpusort

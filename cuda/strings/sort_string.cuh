@@ -17,8 +17,8 @@ namespace gpusort
 // Bytes of workspace for any n_rows keys.
 u64 sort_string_workspace(u32 n_rows);
 
-// Finds the order of the rows.
-EngineReport sort_string(const SortContext &context, const OrderJob &job);
+// Finds the order of the rows.  Returns a name for EXPLAIN.
+const char *sort_string(const SortContext &context, const OrderJob &job);
 
 } // namespace gpusort
 

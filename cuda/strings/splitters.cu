@@ -21,6 +21,7 @@
 #include "strings/splitters.cuh"
 
 #include <cub/block/block_merge_sort.cuh>
+#include <cub/thread/thread_search.cuh>
 
 #include <cstdlib>
 
@@ -186,81 +187,16 @@ __global__ void __launch_bounds__(threads)
   splitters.tree[(1u << (levels - 1 - height)) + ((splitter + 1) >> (height + 1))] = word;
 }
 
-// Narrows a run to the splitters around i whose word, by word_of(), is that of
-// splitter i.  Most runs are short: steps double.
-template <typename WordOf>
-__device__ void narrow_run(const WordOf &word_of, u32 i, Run *run)
+// Prepares splitter i for the binary search that follows the tree, among the splitters with
+// the same first word.  It is the middle of one interval of these only, whose ends are known
+// therefore.
+__device__ void prepare_search(const Splitters &splitters, u32 prefix, u32 i, const KeyRef &key)
 {
-  const u64 word = word_of(i);
-  u32 inside = i;
-  u32 end = run->end;
-
-  for (u32 step = 1; inside + step < end; step *= 2)
-    if (word_of(inside + step) == word)
-      inside += step;
-    else
-      end = inside + step;
-  while (end - inside > 1)
-  {
-    u32 middle = inside + (end - inside) / 2;
-
-    if (word_of(middle) == word)
-      inside = middle;
-    else
-      end = middle;
-  }
-  run->end = end;
-
-  u32 begin = run->begin;
-
-  inside = i;
-  for (u32 step = 1; begin + step <= inside; step *= 2)
-    if (word_of(inside - step) == word)
-      inside -= step;
-    else
-      begin = inside - step + 1;
-  while (inside > begin)
-  {
-    u32 middle = begin + (inside - begin) / 2;
-
-    if (word_of(middle) == word)
-      inside = middle;
-    else
-      begin = middle + 1;
-  }
-  run->begin = inside;
-}
-
-// Fills the levels after the root for splitter i.  Returns the run that the last
-// of them leaves.
-__device__ Run prepare_levels(const Splitters &splitters, u32 prefix, u32 i, const KeyRef &key)
-{
-  const u32 n_splitters = splitters.n_splitters;
-  Run run = {0, n_splitters, prefix, 0};
-
-  narrow_run([&](u32 k) { return splitters.root[k]; }, i, &run);
-  for (u32 level = 0; level < deeper_levels; level++)
-  {
-    // Keys that have ended before are equal, and no search comes to their run.
-    run.depth = min(run.depth + word_bytes, key.length);
-    if (run.end - run.begin > 1)
-      run.depth =
-          compare_keys(load_key(splitters.keys, run.begin), load_key(splitters.keys, run.end - 1), run.depth)
-              .shared;
-    splitters.runs[level * n_splitters + i] = run;
-    splitters.level_words[level * n_splitters + i] = key_word(key, run.depth);
-    narrow_run([&](u32 k) { return key_word(load_key(splitters.keys, k), run.depth); }, i, &run);
-  }
-  run.depth = min(run.depth + word_bytes, key.length);
-  return run;
-}
-
-// Prepares splitter i for the binary search that follows the levels.  It is the
-// middle of one interval of its run only, whose ends are known therefore.
-__device__ void prepare_search(const Splitters &splitters, const Run &run, u32 i, const KeyRef &key)
-{
-  u32 low = run.begin;
-  u32 high = run.end;
+  const u64 word = splitters.root[i];
+  const u32 run_end = cub::UpperBound(splitters.root, splitters.n_splitters, word);
+  const u32 depth = min(prefix + word_bytes, key.length); // bytes that all of them share
+  u32 low = cub::LowerBound(splitters.root, splitters.n_splitters, word);
+  u32 high = run_end;
   u32 below = ~0u; // the splitters at the ends of the interval
   u32 above = ~0u;
   Splitter result;
@@ -278,9 +214,9 @@ __device__ void prepare_search(const Splitters &splitters, const Run &run, u32 i
     }
 
   auto shared_with = [&](u32 other)
-  { return other == ~0u ? run.depth : compare_keys(load_key(splitters.keys, other), key, run.depth).shared; };
+  { return other == ~0u ? depth : compare_keys(load_key(splitters.keys, other), key, depth).shared; };
 
-  result.run_end = run.end;
+  result.run_end = run_end;
   result.address = key.address;
   result.length = key.length;
   result.lcp_low = shared_with(below);
@@ -288,7 +224,6 @@ __device__ void prepare_search(const Splitters &splitters, const Run &run, u32 i
   result.word_low = load_word(key.address + result.lcp_low, key.length - result.lcp_low);
   result.word_high = load_word(key.address + result.lcp_high, key.length - result.lcp_high);
   splitters.search[i] = result;
-  splitters.packed_lcps[i] = min(result.lcp_low, max_packed_lcp) | min(result.lcp_high, max_packed_lcp) << 16;
 }
 
 // Where the words of bucket 2i begin, between splitters i - 1 and i.
@@ -327,7 +262,7 @@ __global__ void __launch_bounds__(threads)
   if (i == splitters.n_splitters)
     return;
   segments.set(2 * i + 1, key.length, equal_keys);
-  prepare_search(splitters, prepare_levels(splitters, prefix, i, key), i, key);
+  prepare_search(splitters, prefix, i, key);
 }
 
 template <u32 items>
@@ -383,10 +318,7 @@ Splitters alias_splitters(TempStorage &storage, const SplitPlan &plan)
   splitters.keys = storage.alias<KeyRef>(n);
   splitters.root = storage.alias<u64>(n);
   splitters.tree = storage.alias<u64>(n + 1);
-  splitters.runs = storage.alias<Run>(deeper_levels * n);
-  splitters.level_words = storage.alias<u64>(deeper_levels * n);
   splitters.search = storage.alias<Splitter>(n);
-  splitters.packed_lcps = storage.alias<u32>(n);
   splitters.starts = storage.alias<BucketStart>(n + 1);
   return splitters;
 }

@@ -53,16 +53,7 @@ struct alignas(16) Splitter
   u64 word_low;  // 8 bytes after these
   u64 word_high; // 8 bytes after those shared with the splitter above
   u32 lcp_high;
-  u32 run_end; // the first splitter after its run at the last level
-};
-
-// Splitters [begin, end), which agree in all words of the levels before.
-struct alignas(16) Run
-{
-  u32 begin;
-  u32 end;
-  u32 depth; // bytes that all of them share; the words of the level follow
-  u32 padding;
+  u32 run_end; // the first splitter after those with its first word
 };
 
 // Where the words of a bucket's rows begin: whole bytes that all of its keys share,
@@ -82,23 +73,17 @@ struct Splitters
   KeyRef *keys;        // in order
   u64 *root;           // their first words, in order
   u64 *tree;           // and as a perfect tree, node 1 the root
-  Run *runs;           // for each deeper level, of each splitter: its run
-  u64 *level_words;    // and its word
-  Splitter *search;    // for the binary search after the levels
-  u32 *packed_lcps;    // lcp_low and lcp_high in 16 bits each; most steps need no more
+  Splitter *search;    // for the binary search after the tree
   BucketStart *starts; // one for each bucket between splitters
 };
-
-// Shared bytes that fit into half of a packed_lcps.
-constexpr u32 max_packed_lcp = 0xffff;
 
 // A plan for any number of rows.
 SplitPlan plan_split(u32 n_rows);
 
 Splitters alias_splitters(TempStorage &storage, const SplitPlan &plan);
 
-// Finds splitters among n_rows keys, which share their first `prefix` bytes; there
-// are at least n_samples rows.  Fills *splitters, and makes a segment of each bucket.
+// Finds splitters among n_rows keys, which share their first `prefix` bytes.  Fills *splitters, and makes a
+// segment of each bucket.
 void find_splitters(const SplitPlan &plan, const KeyRef *keys, u32 n_rows, u32 prefix,
                     const Splitters &splitters, const Segments &segments, cudaStream_t stream);
 

@@ -20,7 +20,6 @@ namespace gpusort
 constexpr u32 min_levels = 2;
 constexpr u32 max_levels = 17;          // of the search tree
 constexpr u32 tree_levels_on_chip = 13; // 64 kB: a multiprocessor then holds it once or twice
-constexpr u32 deeper_levels = 2;        // of words after the tree
 constexpr u32 rows_per_splitter = 900;  // at most, while there are levels left
 constexpr u32 oversampling = 4;
 constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small pieces

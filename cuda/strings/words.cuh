@@ -106,9 +106,6 @@ struct WordLayout
   }
 };
 
-// Words of one segment that are sorted by all of their bits.
-constexpr WordLayout whole_words = {0, 64 - count_bits, 64};
-
 // The rows of a round after its sort, and where the result goes: rank r to order[r],
 // and whether its key equals that of rank r - 1 to tie[r].
 struct SortedRows

@@ -460,7 +460,6 @@ room_left(const BatchChunk *chunk)
 {
 	Size		taken = chunk->used + (chunk->n + 1) * sizeof(GsRecord);
 
-	StaticAssertStmt(GS_CHUNK_BYTES <= GS_MAX_ARRAY_BYTES, "a chunk has room for arrays that are too long");
 	return taken < GS_CHUNK_BYTES ? GS_CHUNK_BYTES - taken : 0;
 }
 

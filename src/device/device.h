@@ -78,7 +78,7 @@
  *	  stays on the device.  Elements are native values as PostgreSQL stores
  *	  them, ordered as its btree operator classes do: NaN of either sign above
  *	  infinity, -0 equal to 0.  Every element keeps its bits; equal ones are
- *	  in no particular order.  An array has GS_MAX_ARRAY_BYTES at most.
+ *	  in no particular order.
  *
  * Jobs
  *	  Functions that are given a GsJob return at once; their outcome arrives
@@ -277,9 +277,6 @@ typedef enum GsElem
 
 #define GS_N_ELEMS 10			/* GS_ELEM_NONE included */
 
-/* The most bytes that an array may have: no less than a chunk of the service. */
-#define GS_MAX_ARRAY_BYTES (1u << 20)
-
 /* Size of an element in bytes; 0 for GS_ELEM_NONE and unknown ones. */
 extern uint32_t gs_elem_bytes(GsElem elem);
 
@@ -438,8 +435,7 @@ typedef struct GsDeviceOps
 	/*
 	 * Sort the elements of each array of a chunk, in place.  Array i is the
 	 * row of record i, whose key fields do not matter; arrays do not overlap,
-	 * and their lengths are multiples of the element's size.  An array longer
-	 * than GS_MAX_ARRAY_BYTES makes the job end as GS_INVALID.  A job that fails
+	 * and their lengths are multiples of the element's size.  A job that fails
 	 * leaves any of the arrays sorted or as they were, or, where the device was
 	 * lost, nothing that can be relied on.
 	 */

@@ -195,13 +195,6 @@ gs_host_sort_arrays(const GsSortSpec *spec, void *chunk, uint32_t data_bytes, ui
 					 record->row_off, data_bytes);
 			return GS_INVALID;
 		}
-		if (record->row_len > GS_MAX_ARRAY_BYTES)
-		{
-			snprintf(error->message, sizeof(error->message),
-					 "array %u of a chunk has %u bytes, which is more than %u", i, record->row_len,
-					 GS_MAX_ARRAY_BYTES);
-			return GS_INVALID;
-		}
 		if (record->row_len > largest)
 			largest = record->row_len;
 		sum += record->row_len;

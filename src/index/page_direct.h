@@ -12,6 +12,7 @@
 #include "access/xloginsert.h"
 #include "access/xlogrecord.h"
 #include "storage/bufpage.h"
+#include "storage/smgr.h"
 #include "utils/rel.h"
 
 #include "compat.h"
@@ -42,14 +43,22 @@ extern void gs_direct_end(GsDirect *direct);
 
 #endif							/* GS_COMPAT_BULK_WRITE */
 
-/* Log the pages, and get them ready to be written. */
+/*
+ * Log and write pages, at most BATCH_PAGES, over what is there or behind a gap, which the file system keeps
+ * until it is written.  Changes their LSNs and checksums.
+ */
 static inline void
-gs_direct_log(Relation rel, int n, BlockNumber *blocks, Page *pages)
+gs_write_pages(Relation rel, int n, BlockNumber *blocks, Page *pages)
 {
 	if (RelationNeedsWAL(rel) && n > 0)
 		log_newpages(gs_compat_relation_locator(rel), MAIN_FORKNUM, n, blocks, pages, true);
 	for (int i = 0; i < n; i++)
+	{
 		gs_compat_page_set_checksum(pages[i], blocks[i]);
+
+		/* interrupts may close the file at any time: ask for it anew each time */
+		smgrextend(RelationGetSmgr(rel), MAIN_FORKNUM, blocks[i], (char *) pages[i], true);
+	}
 }
 
 #endif							/* GS_PAGE_DIRECT_H */

@@ -5,13 +5,6 @@
  *
  * One process writes by PostgreSQL's storage/bulk_write.h, before PostgreSQL 17 by page_output_16.c.
  *
- * Several processes
- *	  Who writes a gap must know that nobody else writes into it, so where
- *	  several processes write, gaps are left to the file system until all is
- *	  written.  For the same reason no block of a new segment (1 GB) of the
- *	  file may be written while others write: storage/md.c lengthens a short
- *	  segment before the next one by writing its last block.
- *
  * Workers
  *	  Writing a page is two copies, into WAL and kernel, a checksum and a system
  *	  call, and takes two or three times as long as laying it out.  Here the leader
@@ -23,8 +16,9 @@
  *	  numbers back by another queue.  Without a free page the leader waits for a batch.
  *
  * Segments
- *	  All batches must have ended before the first block of a new segment of the file is written.  The leader
- *	  sees to that, once in a gigabyte.
+ *	  No block of a new segment (1 GB) of the file may be written while others write: storage/md.c lengthens a
+ *	  short segment before the next one by writing its last block.  So all batches must have ended before.
+ *	  The leader sees to that.
  *
  * The end
  *	  Workers end when the leader detaches from their queues, after the batches that they have; then the
@@ -58,16 +52,6 @@
 
 /* A queue for more batches than one worker can have at once. */
 #define QUEUE_BYTES		4096
-
-/* Write pages, at most BATCH_PAGES.  Changes their LSNs and checksums. */
-static void
-write_beside_others(Relation rel, int n, BlockNumber *blocks, Page *pages)
-{
-	gs_direct_log(rel, n, blocks, pages);
-	/* It may also write over what is there, or leave a gap */
-	for (int i = 0; i < n; i++)
-		smgrextend(RelationGetSmgr(rel), MAIN_FORKNUM, blocks[i], (char *) pages[i], true);
-}
 
 /* The file has so many blocks, or more, when this returns. */
 static void
@@ -352,7 +336,7 @@ write_batches(Relation index, char *memory, Queues *queues)
 			numbers[i] = full[i].page;
 			pages[i] = (Page) (memory + (Size) numbers[i] * BLCKSZ);
 		}
-		write_beside_others(index, n, blocks, pages);
+		gs_write_pages(index, n, blocks, pages);
 		if (shm_mq_send(queues->free, n * sizeof(uint32), numbers, false, true) != SHM_MQ_SUCCESS)
 			break;
 		CHECK_FOR_INTERRUPTS();

@@ -119,16 +119,6 @@ release_owner(ResourceReleasePhase phase, bool is_commit, bool is_top_level, voi
 	}
 }
 
-static void
-watch_owners(void)
-{
-	static bool watching = false;
-
-	if (!watching)
-		RegisterResourceReleaseCallback(release_owner, NULL);
-	watching = true;
-}
-
 /* Where a sort's temporary files go, as PostgreSQL's own would. */
 static Oid
 choose_tablespace(void)
@@ -329,6 +319,7 @@ wait_for_session(GsClient *client, const GsSessionSpec *spec, int feeders, GsFal
 GsClient *
 gs_client_open(const GsSessionSpec *spec, int feeders, GsFallback *reason)
 {
+	static bool watches_owners = false;
 	GsClient   *client;
 	bool		found;
 
@@ -336,7 +327,9 @@ gs_client_open(const GsSessionSpec *spec, int feeders, GsFallback *reason)
 	if (!gs_client_service_ready() || GS_FAULT("open"))
 		return NULL;
 
-	watch_owners();
+	if (!watches_owners)
+		RegisterResourceReleaseCallback(release_owner, NULL);
+	watches_owners = true;
 	client = palloc0(sizeof(GsClient));
 	client->leader = true;
 	client->closed = true;
@@ -766,11 +759,12 @@ gs_client_request(GsClient *client, int chunk, GsFetchKind kind, uint64 number)
 	return request;
 }
 
-/* Wait until a chunk is FETCHED; false where that will not happen. */
+/* Wait until what was asked for in a chunk is there, or was given up; false: neither will happen. */
 static bool
-wait_fetched(GsClient *client, int chunk, GsWait event)
+wait_fetched(GsClient *client, int chunk, uint64 request, GsWait event)
 {
-	bool		fetched;
+	const GsChunk *c = &gs_chunks[chunk];
+	bool		over;
 	Wait		wait = {&client->session->cv, event, false};
 
 	for (;;)
@@ -778,81 +772,55 @@ wait_fetched(GsClient *client, int chunk, GsWait event)
 		bool		serves;
 
 		gs_lock_shared();
-		fetched = gs_chunks[chunk].state == GS_CHUNK_FETCHED;
+		over = c->request != request || c->state != GS_CHUNK_FETCHING;
 		serves = service_serves(client);
-		if (fetched)
+		if (over)
 			count_temp_blocks(client);
 		gs_unlock();
 
 		/* what is here is good, whatever became of the service */
-		if (fetched || !serves)
+		if (over || !serves)
 			break;
 		wait_on(&wait);
 	}
 	end_wait(&wait);
-	return fetched;
+	return over;
 }
 
 GsClientStatus
 gs_client_wait(GsClient *client, int chunk)
 {
-	if (wait_fetched(client, chunk, GS_WAIT_FETCH) && gs_chunks[chunk].status == GS_OK)
+	if (wait_fetched(client, chunk, gs_chunks[chunk].request, GS_WAIT_FETCH) &&
+		gs_chunks[chunk].status == GS_OK)
 		return GS_CLIENT_OK;
 	report_failure(client);
 	return GS_CLIENT_LOST;
 }
 
-/* With the lock held: take a page that has come. */
-static void
-take_page(GsClient *client, int *chunk, uint64 request, bool *on_its_way)
+bool
+gs_client_try_page(GsClient *client, int *chunk, uint64 request)
 {
 	GsChunk    *c = &gs_chunks[*chunk];
+	bool		taken = false;
 
-	*on_its_way = false;
+	gs_lock();
 	if (c->request != request || (c->state != GS_CHUNK_FETCHED && c->state != GS_CHUNK_FETCHING))
 		*chunk = -1;
 	else if (c->state == GS_CHUNK_FETCHED)
 	{
 		gs_page_take(*chunk);
 		count_temp_blocks(client);
+		taken = true;
 	}
-	else
-		*on_its_way = true;
-}
-
-bool
-gs_client_try_page(GsClient *client, int *chunk, uint64 request)
-{
-	bool		on_its_way;
-
-	gs_lock();
-	take_page(client, chunk, request, &on_its_way);
 	gs_unlock();
-	return *chunk >= 0 && !on_its_way;
+	return taken;
 }
 
 GsClientStatus
 gs_client_wait_page(GsClient *client, int *chunk, uint64 request)
 {
-	Wait		wait = {&client->session->cv, GS_WAIT_FETCH, false};
-	bool		on_its_way;
-
-	for (;;)
-	{
-		bool		serves;
-
-		gs_lock();
-		take_page(client, chunk, request, &on_its_way);
-		serves = service_serves(client);
-		gs_unlock();
-
-		/* what is here is good, whatever became of the service */
-		if (!on_its_way || !serves)
-			break;
-		wait_on(&wait);
-	}
-	end_wait(&wait);
-	if (!on_its_way && (*chunk < 0 || gs_chunks[*chunk].status == GS_OK))
+	if (wait_fetched(client, *chunk, request, GS_WAIT_FETCH) &&
+		(!gs_client_try_page(client, chunk, request) || gs_chunks[*chunk].status == GS_OK))
 		return GS_CLIENT_OK;
 	report_failure(client);
 	return GS_CLIENT_LOST;
@@ -891,7 +859,7 @@ gs_client_sort_arrays(GsClient *client, int chunk, uint32 data_bytes, uint32 n_a
 GsArraysOutcome
 gs_client_wait_arrays(GsClient *client, int chunk)
 {
-	if (!wait_fetched(client, chunk, GS_WAIT_SORT))
+	if (!wait_fetched(client, chunk, gs_chunks[chunk].request, GS_WAIT_SORT))
 		return GS_ARRAYS_LOST;
 	switch (gs_chunks[chunk].status)
 	{

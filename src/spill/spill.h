@@ -127,10 +127,7 @@ extern void gs_spill_close(GsSpill *spill);
  */
 extern void gs_spill_shorten(GsSpill *spill, const GsSpillShorten *shorten);
 
-/*
- * Bytes in files, from the moment when they were to be written; all that were written so far, also of
- * runs that were begun anew; and all that were read.
- */
+/* Bytes in files, from the moment when they were to be written; all that were written so far, and read. */
 extern uint64_t gs_spill_bytes(const GsSpill *spill);
 extern uint64_t gs_spill_bytes_written(const GsSpill *spill);
 extern uint64_t gs_spill_bytes_read(const GsSpill *spill);
@@ -149,8 +146,7 @@ extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
 /*
  * Runs.  The n_chunks chunks of one run are written between begin and end, each
  * once, in any order and side by side; a chunk may have no records.  begin:
- * false: no memory.  end: all writes have ended well.  A run that is begun while
- * another one has not ended takes its place, also in the files; no job of it may be pending.
+ * false: no memory.  end: all writes have ended well; no run is begun where they have not.
  */
 extern bool gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks);
 extern void gs_spill_write(GsSpill *spill, uint64_t i, const void *chunk, uint32_t n_records,

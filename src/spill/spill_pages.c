@@ -4,8 +4,7 @@
  *	  Pages of sorted rows in temporary files.
  *
  * Their place is noted for each, as they are not all of one size there (spill_code.h).
- * Pages go round files of their own, so that a run may be begun anew whose bytes are
- * written over.
+ * Pages go round files of their own, whose bytes are written over once the pages are of no more use.
  *
  * Tests: unit/plain/test_spill
  *

@@ -190,7 +190,6 @@ struct GsSpill
 	uint64_t	n_chunks;
 	uint64_t	n_writing;
 	uint64_t	max_chunks;
-	uint64_t	bytes_before_run[GS_SPILL_STRIPES];
 	GsSpillRun *runs;
 	uint32_t	n_runs;
 	uint64_t	max_runs;

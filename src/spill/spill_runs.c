@@ -176,20 +176,9 @@ free_index(GsSpillChunk *chunk)
 
 /* ---- runs ---- */
 
-static void
-abandon_run(GsSpill *spill)
-{
-	for (uint64_t i = 0; i < spill->n_writing; i++)
-		free_index(&spill->chunks[spill->n_chunks + i]);
-	spill->n_writing = 0;
-	for (int i = 0; i < GS_SPILL_STRIPES; i++)
-		spill->files[i].bytes = spill->bytes_before_run[i];
-}
-
 bool
 gs_spill_begin_run(GsSpill *spill, uint64_t n_chunks)
 {
-	abandon_run(spill);
 	if (!gs_host_grow((void **) &spill->runs, (uint64_t) spill->n_runs + 1, &spill->max_runs,
 					  sizeof(GsSpillRun)) ||
 		!gs_host_grow((void **) &spill->chunks, spill->n_chunks + n_chunks + 1, &spill->max_chunks,
@@ -260,8 +249,6 @@ gs_spill_end_run(GsSpill *spill)
 	spill->n_chunks += spill->n_writing;
 	spill->n_writing = 0;
 	spill->runs[spill->n_runs++].end_chunk = spill->n_chunks;
-	for (int i = 0; i < GS_SPILL_STRIPES; i++)
-		spill->bytes_before_run[i] = spill->files[i].bytes;
 }
 
 /* ---- all runs ---- */
@@ -336,8 +323,7 @@ gs_spill_rows(const GsSpill *spill)
 void
 gs_spill_runs_free(GsSpill *spill)
 {
-	abandon_run(spill);
-	for (uint64_t i = 0; i < spill->n_chunks; i++)
+	for (uint64_t i = 0; i < spill->n_chunks + spill->n_writing; i++)
 	{
 		if (spill->blocks != NULL)
 			spill->chunks[i].blocks = NULL;

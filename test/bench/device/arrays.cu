@@ -195,7 +195,7 @@ private:
 
     print_line(engine_name,
                measure_anew([&](cudaStream_t stream)
-                            { run_array_engine(engine, job, census, workspace.get(), side, stream); }),
+                            { run_array_engine(engine, job, census, workspace.get(), stream); }),
                data.get());
   }
 
@@ -239,7 +239,7 @@ private:
            timing.most_ms, static_cast<double>(n) / timing.median_ms / 1e3, timing.median_ms / our_ms,
            timing.median_ms / bound_ms);
     if (bench.cells != nullptr)
-      fprintf(bench.cells, "arrays\t%s\t%llu\t%s\t%.6f\t%.6f\t%.6f\t%d\t\t%.6f\t%.6f\t\n", name.c_str(), n,
+      fprintf(bench.cells, "arrays\t%s\t%llu\t%s\t%.6f\t%.6f\t%.6f\t%d\t%.6f\t%.6f\t\n", name.c_str(), n,
               engine, timing.median_ms, timing.least_ms, timing.most_ms, timing.runs, bound_ms, bound_ms);
     fflush(stdout);
   }
@@ -249,7 +249,6 @@ private:
   const u64 n_arrays;
   const u64 n;
   Stream stream;
-  SideStreams side;
   Device<T> original;
   Device<T> data;
   Device<u64> offsets;
@@ -323,8 +322,8 @@ void run_arrays(Bench &bench)
   for (u64 length : {30, 60, 100, 250, 500, 8000, 20000, 100000, 262144})
     print_arrays<float>(bench, "float4-" + std::to_string(length),
                         equal_lengths(bench, 400000000 / length, length));
-  print_arrays<float>(bench, "float4-power-1MB", power_law(bench, 400000000, GS_MAX_ARRAY_BYTES / 4));
-  print_arrays<long long>(bench, "int8-power-1MB", power_law(bench, 200000000, GS_MAX_ARRAY_BYTES / 8));
+  print_arrays<float>(bench, "float4-power-1MB", power_law(bench, 400000000, (1 << 20) / 4));
+  print_arrays<long long>(bench, "int8-power-1MB", power_law(bench, 200000000, (1 << 20) / 8));
 }
 
 } // namespace bench

@@ -40,8 +40,8 @@ def read_cells(path):
                 'ms': float(fields[4]),
                 'least': float(fields[5]),
                 'most': float(fields[6]),
-                'bound': float(fields[9]),
-                'printed': float(fields[11]) if fields[11] else None,
+                'bound': float(fields[8]),
+                'printed': float(fields[10]) if fields[10] else None,
             })
     return datasets
 

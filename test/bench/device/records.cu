@@ -187,12 +187,12 @@ private:
     return bytes;
   }
 
-  EngineReport run(const Engine &engine)
+  const char *run(const Engine &engine)
   {
     if (engine.name == comparator)
     {
       sort_by_comparator(rows.key_refs(), rows.n_rows, workspace.get(), order.get(), stream);
-      return {comparator, 0};
+      return comparator;
     }
 
     SortContext context = {stream, side, event, counts.get(), never};
@@ -219,8 +219,8 @@ private:
         100.0 * static_cast<double>(findings.distinct) / rows.n_rows, findings.mean_tie,
         static_cast<unsigned long long>(findings.most_tie), bound_ms,
         bound_ms * bench.copy_bytes_per_ms / 1e6, floor_ms, radix_ms, build_ms);
-    printf("| engine | ms | from | to | M rows/s | rounds | of ours | of bound | of floor | printed, ms |\n");
-    printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+    printf("| engine | ms | from | to | M rows/s | of ours | of bound | of floor | printed, ms |\n");
+    printf("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
   }
 
   // Whether the result is right; the first one makes the table's head.
@@ -250,31 +250,28 @@ private:
     return wrong;
   }
 
-  void print_line(const char *name, const Timing &timing, u32 rounds, double printed)
+  void print_line(const char *name, const Timing &timing, double printed)
   {
     char printed_text[16] = "";
-    char rounds_text[16] = "";
 
     if (printed > 0)
       snprintf(printed_text, sizeof printed_text, printed < 100 ? "%.1f" : "%.0f", printed);
-    if (rounds > 0)
-      snprintf(rounds_text, sizeof rounds_text, "%u", rounds);
-    printf("| %s | %.3f | %.3f | %.3f | %.0f | %s | %.2f | %.1f | %.2f | %s |\n", name, timing.median_ms,
-           timing.least_ms, timing.most_ms, rows.n_rows / timing.median_ms / 1e3, rounds_text,
+    printf("| %s | %.3f | %.3f | %.3f | %.0f | %.2f | %.1f | %.2f | %s |\n", name, timing.median_ms,
+           timing.least_ms, timing.most_ms, rows.n_rows / timing.median_ms / 1e3,
            our_ms > 0 ? timing.median_ms / our_ms : 0, timing.median_ms / bound_ms,
            timing.median_ms / floor_ms, printed_text);
     if (bench.cells != nullptr)
-      fprintf(bench.cells, "%s\t%s\t%u\t%s\t%.6f\t%.6f\t%.6f\t%d\t%s\t%.6f\t%.6f\t%s\n",
+      fprintf(bench.cells, "%s\t%s\t%u\t%s\t%.6f\t%.6f\t%.6f\t%d\t%.6f\t%.6f\t%s\n",
               title.section.c_str(), title.name.c_str(), rows.n_rows, name, timing.median_ms, timing.least_ms,
-              timing.most_ms, timing.runs, rounds_text, bound_ms, floor_ms, printed_text);
+              timing.most_ms, timing.runs, bound_ms, floor_ms, printed_text);
   }
 
   void print_engine(const Engine &engine)
   {
-    EngineReport report = run(engine);
+    const char *name = run(engine);
 
     GS_CUDA_TRY(cudaStreamSynchronize(stream));
-    if (engine.engine != GS_ENGINE_AUTO && strcmp(report.name, engine.name) != 0)
+    if (engine.engine != GS_ENGINE_AUTO && strcmp(name, engine.name) != 0)
       return; // not made for these keys
 
     std::string wrong = check(engine);
@@ -292,13 +289,13 @@ private:
 
     if (engine.name == ours)
       our_ms = timing.median_ms;
-    print_line(engine.name, timing, report.rounds, same_rows ? printed_ms(title.name, engine.name) : 0);
+    print_line(engine.name, timing, same_rows ? printed_ms(title.name, engine.name) : 0);
     if (engine.name == ours)
     {
       Timing with_keys = {timing.median_ms + build_ms, timing.least_ms + build_ms, timing.most_ms + build_ms,
                           timing.runs};
 
-      print_line("ours, with keys", with_keys, 0, 0);
+      print_line("ours, with keys", with_keys, 0);
     }
     fflush(stdout);
   }

@@ -718,8 +718,9 @@ void sort_whole(const HostStrings &strings, const StreamingOptions &options, u32
   make_keys<<<blocks_for(strings.n, threads), threads, 0, stream>>>(whole.bytes, whole.begin, whole.length,
                                                                     strings.n, whole.keys);
   GS_CUDA_LAUNCHED();
-  report->rounds = radix2013({stream, side, event, counts.get(), never},
-                             {whole.keys, strings.n, stats, whole.radix2013, whole.order});
+  if (!radix2013({stream, side, event, counts.get(), never},
+                 {whole.keys, strings.n, stats, whole.radix2013, whole.order}))
+    fail(GS_INVALID, "strings that differ in a NUL at their end only");
   sorted.record(stream);
   sorted.wait();
   read_order(whole.order, strings.n, order, tie);
