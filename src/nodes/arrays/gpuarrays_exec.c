@@ -51,8 +51,6 @@
 
 /* Copies of columns in one batch; a batch with more is full. */
 #define GS_BATCH_BYTES		((Size) 1 << 20)
-#define GS_BLOCK_BYTES		((Size) 64 << 10)
-#define GS_MAX_BLOCKS		((int) (GS_BATCH_BYTES / GS_BLOCK_BYTES))
 
 /* A column of the child that the scan tuple has. */
 typedef struct KeptColumn
@@ -70,11 +68,9 @@ typedef struct RowBatch
 	int			capacity;		/* rows that there are places for */
 	Datum	   *values;			/* of the scan tuple, row after row */
 	bool	   *nulls;
-	char	   *blocks[GS_MAX_BLOCKS];	/* copies of columns; NULL: not needed yet */
-	int			block;			/* the one in use */
-	Size		used;			/* of it */
+	char	   *copies;			/* of columns, GS_BATCH_BYTES; NULL: not needed yet */
 	Size		copied;			/* bytes of all copies */
-	MemoryContext large;		/* copies that are too large for a block */
+	MemoryContext large;		/* the last row's, that have no room there */
 } RowBatch;
 
 /* In the DSM segment of a parallel query: what the workers report, and must know. */
@@ -227,22 +223,14 @@ rows_to_read(const GpuArraysState *state)
 static char *
 copy_space(GpuArraysState *state, RowBatch *batch, Size bytes)
 {
-	char	   *space;
+	Size		before = batch->copied;
 
-	bytes = MAXALIGN(bytes);
-	batch->copied += bytes;
-	if (bytes > GS_BLOCK_BYTES - batch->used)
-	{
-		if (bytes > GS_BLOCK_BYTES / 4 || batch->block == GS_MAX_BLOCKS - 1)
-			return MemoryContextAlloc(batch->large, bytes);
-		batch->block++;
-		batch->used = 0;
-	}
-	if (batch->blocks[batch->block] == NULL)
-		batch->blocks[batch->block] = MemoryContextAlloc(state->context, GS_BLOCK_BYTES);
-	space = batch->blocks[batch->block] + batch->used;
-	batch->used += bytes;
-	return space;
+	batch->copied += MAXALIGN(bytes);
+	if (batch->copied > GS_BATCH_BYTES)
+		return MemoryContextAlloc(batch->large, bytes);
+	if (batch->copies == NULL)
+		batch->copies = MemoryContextAlloc(state->context, GS_BATCH_BYTES);
+	return batch->copies + before;
 }
 
 /* Copy a value that is passed by reference. */
@@ -325,8 +313,6 @@ begin_rows(GpuArraysState *state, RowBatch *batch, int rows)
 	int			width = state->n_kept + state->n_calls;
 
 	batch->n_rows = 0;
-	batch->block = 0;
-	batch->used = 0;
 	batch->copied = 0;
 	if (batch->capacity >= rows)
 		return;
