@@ -31,8 +31,7 @@
 #include "key/key_value.h"
 
 static GsKeyColumn *add_column(GsKeyDesc *desc);
-static GsRefusal describe_column(GsKeyDesc *desc, AttrNumber attno, Oid sort_operator,
-								 Oid collation, bool nulls_first, Oid type, int32 typmod);
+static GsRefusal describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int32 typmod);
 static GsRefusal describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending);
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
 								Oid type, int32 typmod);
@@ -45,9 +44,8 @@ static bool make_layout(const GsKeyDesc *desc, GsKeyLayout *layout);
 static bool is_possible(GsKeyDesc *desc);
 
 GsKeyDesc *
-gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operators,
-				   const Oid *collations, const bool *nulls_first, const Oid *types,
-				   const int32 *typmods, bool may_end, GsRefusal *refusal)
+gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typmods, bool may_end,
+				   GsRefusal *refusal)
 {
 	GsKeyDesc  *desc = palloc0(sizeof(GsKeyDesc));
 	const GsKeyColumn *left_out = NULL;
@@ -55,15 +53,13 @@ gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operator
 	uint32		width = 0;
 	bool		fixed = true;
 
-	Assert(ncols > 0);
-
+	Assert(columns->n > 0);
 	*refusal = GS_REFUSE_NONE;
-	for (int i = 0; i < ncols && *refusal == GS_REFUSE_NONE; i++)
+	for (int i = 0; i < columns->n && *refusal == GS_REFUSE_NONE; i++)
 	{
-		*refusal = describe_column(desc, attnos[i], sort_operators[i], collations[i],
-								   nulls_first[i], types[i], typmods ? typmods[i] : -1);
+		*refusal = describe_column(desc, columns, i, types[i], typmods ? typmods[i] : -1);
 		/* comparing text without a collation is an error, which is PostgreSQL's to report */
-		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(collations[i]) ||
+		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(columns->collations[i]) ||
 			!type_is_collatable(types[i]);
 		if (*refusal == GS_REFUSE_NONE)
 			desc->sort_cols++;
@@ -132,24 +128,24 @@ add_column(GsKeyDesc *desc)
 
 /* Add a column of the sort, with the fields of a composite type; or say why it cannot be in a key. */
 static GsRefusal
-describe_column(GsKeyDesc *desc, AttrNumber attno, Oid sort_operator, Oid collation,
-				bool nulls_first, Oid type, int32 typmod)
+describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int32 typmod)
 {
 	GsKeyColumn *col = add_column(desc);
+	Oid			sort_operator = columns->operators[i];
+	Oid			collation = columns->collations[i];
 	Oid			opfamily;
 	Oid			opcintype;
 	bool		descending;
 	GsRefusal	refusal;
 
-	Assert(attno > 0);
-
+	Assert(columns->attnos[i] > 0);
 	if (!gs_compat_ordering_op(sort_operator, &opfamily, &opcintype, &descending))
 		return GS_REFUSE_OPCLASS;
 
-	col->attno = attno;
+	col->attno = columns->attnos[i];
 	col->sort_operator = sort_operator;
 	col->desc = descending;
-	col->nulls_first = nulls_first;
+	col->nulls_first = columns->nulls_first[i];
 	refusal = describe_value(col, opfamily, opcintype, collation, type, typmod);
 	if (refusal == GS_REFUSE_TYPE && IsBinaryCoercible(type, opcintype))
 	{

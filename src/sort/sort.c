@@ -38,10 +38,10 @@
 #include "sort/sort_private.h"
 
 GsKeyDesc *
-gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
+gs_sort_key_desc(const GsColumns *keys, TupleDesc tupdesc, GsRefusal *refusal)
 {
-	Oid		   *types = palloc(keys->ncols * sizeof(Oid));
-	int32	   *typmods = palloc(keys->ncols * sizeof(int32));
+	Oid		   *types = palloc(keys->n * sizeof(Oid));
+	int32	   *typmods = palloc(keys->n * sizeof(int32));
 	GsKeyDesc  *desc;
 
 	/*
@@ -50,7 +50,7 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	 * itself.  So it is the operator that says what the datums are, but for
 	 * operators of all arrays, enums or composite types.
 	 */
-	for (int i = 0; i < keys->ncols; i++)
+	for (int i = 0; i < keys->n; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, keys->attnos[i] - 1);
 		Oid			opfamily;
@@ -61,8 +61,7 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 			IsPolymorphicType(types[i]) || types[i] == RECORDOID)
 			types[i] = att->atttypid;
 	}
-	desc = gs_key_desc_create(keys->ncols, keys->attnos, keys->operators, keys->collations,
-							  keys->nulls_first, types, typmods, true, refusal);
+	desc = gs_key_desc_create(keys, types, typmods, true, refusal);
 	pfree(types);
 	pfree(typmods);
 	return desc;
@@ -107,7 +106,7 @@ change_to_cpu(GsSort *sort, GsFallback reason)
 }
 
 GsSort *
-gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
+gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
 			  bool rerun, bool repeatable, const GsSortKeep *keep)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort",

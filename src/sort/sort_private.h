@@ -67,7 +67,7 @@ typedef struct GsBigRows
 struct GsSort
 {
 	/* constant */
-	const GsSortKeys *keys;
+	const GsColumns *keys;
 	TupleDesc	tupdesc;
 	int			work_mem_kb;
 	bool		random_access;

@@ -25,20 +25,20 @@
 Tuplesortstate *
 gs_stored_make_tuplesort(GsSort *sort, int options)
 {
-	const GsSortKeys *keys = sort->keys;
+	const GsColumns *keys = sort->keys;
 
-	return tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
+	return tuplesort_begin_heap(sort->tupdesc, keys->n, keys->attnos, keys->operators,
 								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL, options);
 }
 
 static void
 prepare_comparison(GsSort *sort)
 {
-	const GsSortKeys *keys = sort->keys;
+	const GsColumns *keys = sort->keys;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	sort->comparison = palloc0(keys->ncols * sizeof(SortSupportData));
-	for (int i = 0; i < keys->ncols; i++)
+	sort->comparison = palloc0(keys->n * sizeof(SortSupportData));
+	for (int i = 0; i < keys->n; i++)
 	{
 		SortSupport key = &sort->comparison[i];
 
@@ -56,7 +56,7 @@ gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b)
 {
 	if (sort->comparison == NULL)
 		prepare_comparison(sort);
-	for (int i = 0; i < sort->keys->ncols; i++)
+	for (int i = 0; i < sort->keys->n; i++)
 	{
 		SortSupport key = &sort->comparison[i];
 		bool		a_null;

@@ -40,7 +40,7 @@ typedef struct GsFeedShared
 typedef struct GpuFeedState
 {
 	CustomScanState css;
-	GsSortKeys	keys;
+	GsColumns	keys;
 	GsKeyDesc  *desc;			/* NULL until the node runs */
 	GsFeedShared *shared;		/* NULL: no parallel query under way */
 	GsSort	   *sort;			/* leader: where to feed; NULL: nowhere */

@@ -68,8 +68,7 @@ extern CustomScan *gs_plan_feed(const CustomScan *sort);
  */
 typedef enum GsPlanItem
 {
-	GS_PLAN_COLUMNS,			/* of the child's output (GsColumns), with operators that sort */
-	GS_PLAN_NULLS_FIRST,		/* IntList of bools */
+	GS_PLAN_COLUMNS,			/* GsColumns that it sorts by, of the child's output */
 	GS_PLAN_SETTINGS,			/* IntList: GsPlanSetting */
 	GS_PLAN_Count
 } GsPlanItem;
@@ -95,18 +94,18 @@ typedef enum GsPlanSetting
  * columns (palloc'd); and where it has a setting.  in_workers: workers run the child.
  */
 extern List *gs_plan_write(const Sort *sort, int flags, bool in_workers);
-extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys);
+extern void gs_plan_read(const CustomScan *plan, GsColumns *keys);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
 /*
  * The number of the key that a column of a finished GpuSort's output is, with this equality and
  * collation; -1: it is none.  A Unique above returns the same columns.
  */
-extern int	gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno,
+extern int	gs_plan_find_key(const CustomScan *plan, const GsColumns *keys, AttrNumber attno,
 							 Oid equality, Oid collation);
 
 /* The same for the column by which an aggregate above, with these arguments, sorts or drops equal rows. */
-extern int	gs_plan_find_argument(const CustomScan *plan, const GsSortKeys *keys,
+extern int	gs_plan_find_argument(const CustomScan *plan, const GsColumns *keys,
 								  SortGroupClause *clause, List *args);
 
 /*

@@ -51,7 +51,7 @@
 typedef struct GpuSortState
 {
 	CustomScanState css;
-	GsSortKeys	keys;
+	GsColumns	keys;
 	bool		rerun;
 	bool		repeatable;
 	bool		random_access;

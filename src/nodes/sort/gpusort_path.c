@@ -38,10 +38,10 @@ static int
 count_in_keys(List *pathkeys, List **members, int pick)
 {
 	int			n = list_length(pathkeys);
-	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
-	Oid		   *operators = palloc(n * sizeof(Oid));
-	Oid		   *collations = palloc(n * sizeof(Oid));
-	bool	   *nulls_first = palloc(n * sizeof(bool));
+	GsColumns	columns = {
+		n, palloc(n * sizeof(AttrNumber)), palloc(n * sizeof(Oid)), palloc(n * sizeof(Oid)),
+		palloc(n * sizeof(bool))
+	};
 	Oid		   *types = palloc(n * sizeof(Oid));
 	int32	   *typmods = palloc(n * sizeof(int32));
 	const GsKeyDesc *desc;
@@ -52,18 +52,17 @@ count_in_keys(List *pathkeys, List **members, int pick)
 		PathKey    *key = list_nth_node(PathKey, pathkeys, i);
 		EquivalenceMember *member = list_nth(members[i], pick % list_length(members[i]));
 
-		attnos[i] = i + 1;
-		operators[i] = gs_compat_pathkey_operator(key, member->em_datatype);
-		if (!OidIsValid(operators[i]))
+		columns.attnos[i] = i + 1;
+		columns.operators[i] = gs_compat_pathkey_operator(key, member->em_datatype);
+		if (!OidIsValid(columns.operators[i]))
 			return -1;
-		collations[i] = key->pk_eclass->ec_collation;
-		nulls_first[i] = key->pk_nulls_first;
+		columns.collations[i] = key->pk_eclass->ec_collation;
+		columns.nulls_first[i] = key->pk_nulls_first;
 		types[i] = exprType((Node *) member->em_expr);
 		typmods[i] = gs_plan_row_typmod(NULL, (Node *) member->em_expr);
 	}
 	/* a refusal is noted when the plan turns out to have a Sort in it */
-	desc = gs_key_desc_create(n, attnos, operators, collations, nulls_first, types, typmods, true,
-							  &refusal);
+	desc = gs_key_desc_create(&columns, types, typmods, true, &refusal);
 	return desc ? desc->sort_cols : -1;
 }
 
