@@ -27,7 +27,6 @@
 #include "utils/memutils.h"
 
 #include "feed/page_scan.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 
 /* In the DSM segment of the parallel query. */

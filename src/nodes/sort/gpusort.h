@@ -30,6 +30,7 @@
  *
  *	  gpusort_exec.c		the executor's part, and how nodes above read its rows
  *	  gpusort_explain.c		EXPLAIN's lines
+ *	  gpufeed_exec.c		the executor's part of GpuSortFeed, which has no plans but a GpuSort's
  *
  * gpusort_private.c, whose functions are declared here, reads and writes custom_private;
  * gpusort_agg.c knows in which order an Agg gets its rows.
@@ -126,5 +127,11 @@ extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
  * bytes; and, if it is wanted, NULLs first.  The collations must be deterministic.
  */
 extern void gs_plan_forget_order(CustomScan *plan, bool nulls_first);
+
+/*
+ * Before the feed nodes run, the leader's is told where to feed: to a sort's
+ * session, or nowhere (NULL), which makes all feed nodes pass rows on.
+ */
+extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
 
 #endif							/* GS_NODES_GPUSORT_H */
