@@ -230,50 +230,6 @@ choose_order(PlannerInfo *root, AggOrder *order)
 	return order->aggs.sorts > 0;
 }
 
-/*
- * Find the expressions that the aggregate sorts by and that input has no column
- * for.  A variable under another type or collation will do.  False: input has
- * another expression so, which the Sort would take for the aggregate's.
- */
-static bool
-find_missing(const PathTarget *input, const Aggref *agg, List **missing)
-{
-	ListCell   *lc;
-
-	*missing = NIL;
-	foreach(lc, sort_clauses(agg))
-	{
-		Node	   *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), agg->args);
-		Node	   *bare = gs_plan_strip_relabel(expr);
-		ListCell   *column;
-
-		if (IsA(expr, Const))
-			continue;
-		foreach(column, input->exprs)
-			if (equal(gs_plan_strip_relabel(lfirst(column)), bare))
-				break;
-		if (column == NULL)
-			*missing = lappend(*missing, expr);
-		else if (!IsA(bare, Var) && !equal(lfirst(column), expr))
-			return false;
-	}
-	return true;
-}
-
-/* A path that has these columns as well. */
-static Path *
-add_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *columns)
-{
-	PathTarget *target;
-
-	if (columns == NIL)
-		return path;
-	target = copy_pathtarget(path->pathtarget);
-	add_new_columns_to_pathtarget(target, columns);
-	target = set_pathtarget_cost_width(root, target);
-	return (Path *) create_projection_path(root, rel, path, target);
-}
-
 /* How many rows are left when a Unique has dropped those that are equal in order's columns. */
 static double
 distinct_rows(PlannerInfo *root, const AggOrder *order)
@@ -309,29 +265,23 @@ void
 gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 				   const GroupPathExtraData *extra)
 {
-	Path	   *cheapest = input_rel->cheapest_total_path;
 	AggOrder	order = {{{.rel = grouped_rel, .in_order_too = true, .above = make_agg_path,
 						   .add = gs_add_agg_path},
 						  .order_helps = true}};
 	GsOffer    *offer = &order.aggs.offer;
-	List	   *missing;
 
 	if (gs_guc_sorts_only || root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
-		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
+		!gs_offer_may_pay(grouped_rel, input_rel->cheapest_total_path, gs_guc_force))
 		return;
 	order.aggs.groups = gs_expected_groups(grouped_rel);
 	order.aggs.having = (List *) extra->havingQual;
-	if (order.aggs.groups == 0 || !choose_order(root, &order) ||
-		!find_missing(cheapest->pathtarget, order.aggs.agg, &missing))
+	if (order.aggs.groups == 0 || !choose_order(root, &order))
 		return;
-	offer->rows = offer->rows_back = cheapest->rows;
+	gs_offer_set_input(root, offer, input_rel);
 	if (order.aggs.few_come_back)
 		offer->rows_back = 1;	/* GpuGroup needs no more (gpugroup_exec.c) */
 	else if (order.unique)
 		offer->rows_back = distinct_rows(root, &order);
-	offer->serial = add_columns(root, input_rel, cheapest, missing);
-	if (input_rel->partial_pathlist != NIL && is_parallel_safe(root, (Node *) missing))
-		offer->partial = add_columns(root, input_rel, linitial(input_rel->partial_pathlist), missing);
 	gs_offer(root, offer);
 }
 
