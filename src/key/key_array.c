@@ -191,19 +191,24 @@ put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end)
 }
 
 bool
-gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
+gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
 	const GsKeyElement *element = col->element;
 	ShortArray	space;
 	const ArrayType *array = fetch_array(value, &space);
 	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	const uint8 *end = dst + room;
+	uint8	   *at = dst;
 	size_t		width = element->column.width;
 	bool		marked = !is_float(&element->column);
 	bool		all;
 
 	if (width > 0 && !ARR_HASNULL(array))
-		all = put_elements_that_fit(element, array, n, marked + width, at, end);
+		all = put_elements_that_fit(element, array, n, marked + width, &at, end);
 	else
-		all = put_elements(element, array, n, at, end);
-	return all && put_tail(array, marked ? 1 : width, at, end);
+		all = put_elements(element, array, n, &at, end);
+	if (all)
+		all = put_tail(array, marked ? 1 : width, &at, end);
+	*written = at - dst;
+	return all;
 }

@@ -28,18 +28,26 @@
 #include "key/key_encode_numeric.h"
 #include "key/key_value.h"
 
+/* A key that is being written. */
+typedef struct Output
+{
+	const GsKeyColumn *string;
+	uint8	   *at;
+	const uint8 *end;
+} Output;
+
 static bool
-put_container(uint8 code, uint32 n, uint8 **at, const uint8 *end)
+put_container(Output *output, uint8 code, uint32 n)
 {
 	uint8		bytes[1 + sizeof(uint32)];
 
 	bytes[0] = code;
 	gs_key_put_uint32(bytes + 1, n);
-	return gs_key_append(at, end, bytes, sizeof(bytes));
+	return gs_key_append(&output->at, output->end, bytes, sizeof(bytes));
 }
 
 static bool
-put_scalar(const GsKeyColumn *string, const JsonbValue *scalar, uint8 **at, const uint8 *end)
+put_scalar(Output *output, const JsonbValue *scalar)
 {
 	size_t		written = 0;
 	uint8		code = GS_KEY_JSONB_NULL;
@@ -52,30 +60,30 @@ put_scalar(const GsKeyColumn *string, const JsonbValue *scalar, uint8 **at, cons
 		code = GS_KEY_JSONB_NUMBER;
 	else if (scalar->type == jbvBool)
 		code = scalar->val.boolean ? GS_KEY_JSONB_TRUE : GS_KEY_JSONB_FALSE;
-	if (!gs_key_append(at, end, &code, 1))
+	if (!gs_key_append(&output->at, output->end, &code, 1))
 		return false;
 	if (scalar->type == jbvString)
 	{
 		bytes.data = (const uint8 *) scalar->val.string.val;
 		bytes.len = scalar->val.string.len;
-		all = gs_key_put_fetched(string, bytes, *at, end - *at, &written);
+		all = gs_key_put_fetched(output->string, bytes, output->at, output->end - output->at, &written);
 	}
 	else if (scalar->type == jbvNumeric)
 	{
 		bytes = gs_var_bytes((struct varlena *) scalar->val.numeric,
 							 VARSIZE_ANY_EXHDR(scalar->val.numeric));
-		all = gs_key_put_numeric(*at, end - *at, bytes.data, bytes.len, &written);
+		all = gs_key_put_numeric(output->at, output->end - output->at, bytes.data, bytes.len, &written);
 	}
-	*at += written;
+	output->at += written;
 	return all;
 }
 
 bool
-gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
+gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
 	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
-	const uint8 *start = *at;
+	Output		output = {&col->element->column, dst, dst + room};
 	uint8		empty_root = GS_KEY_JSONB_EMPTY_ROOT;
 	JsonbIteratorToken token;
 	JsonbValue	part;
@@ -85,23 +93,24 @@ gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *e
 		switch (token)
 		{
 			case WJB_BEGIN_ARRAY:
-				if (part.val.array.nElems == 0 && *at == start)
-					all = gs_key_append(at, end, &empty_root, 1);
+				if (part.val.array.nElems == 0 && output.at == dst)
+					all = gs_key_append(&output.at, output.end, &empty_root, 1);
 				else if (!part.val.array.rawScalar)
-					all = put_container(GS_KEY_JSONB_ARRAY, part.val.array.nElems, at, end);
+					all = put_container(&output, GS_KEY_JSONB_ARRAY, part.val.array.nElems);
 				break;
 			case WJB_BEGIN_OBJECT:
-				all = put_container(GS_KEY_JSONB_OBJECT, 2 * part.val.object.nPairs, at, end);
+				all = put_container(&output, GS_KEY_JSONB_OBJECT, 2 * part.val.object.nPairs);
 				break;
 			case WJB_KEY:
 			case WJB_VALUE:
 			case WJB_ELEM:
-				all = put_scalar(&col->element->column, &part, at, end);
+				all = put_scalar(&output, &part);
 				break;
 			case WJB_END_ARRAY:
 			case WJB_END_OBJECT:
 			case WJB_DONE:
 				break;
 		}
+	*written = output.at - dst;
 	return all;
 }

@@ -50,15 +50,22 @@ put_bound(const GsKeyElement *element, const RangeBound *bound, uint8 **at, cons
 }
 
 bool
-gs_key_put_range(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
+gs_key_put_range(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
+	const uint8 *end = dst + room;
+	uint8	   *at = dst;
 	uint8		byte;
 	bool		empty;
+	bool		all;
 	RangeBound	lower;
 	RangeBound	upper;
 
 	range_deserialize(col->element->range, DatumGetRangeTypeP(value), &lower, &upper, &empty);
 	byte = empty ? KEY_EMPTY : KEY_NOT_EMPTY;
-	return gs_key_append(at, end, &byte, 1) &&
-		(empty || (put_bound(col->element, &lower, at, end) && put_bound(col->element, &upper, at, end)));
+	all = gs_key_append(&at, end, &byte, 1);
+	if (all && !empty)
+		all = put_bound(col->element, &lower, &at, end) &&
+			put_bound(col->element, &upper, &at, end);
+	*written = at - dst;
+	return all;
 }

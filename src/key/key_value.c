@@ -60,15 +60,19 @@ gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t r
 }
 
 static bool
-put_inet(GsVarBytes bytes, uint8 **at, const uint8 *end)
+put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 {
 	const inet_struct *address = (const inet_struct *) bytes.data;
 	size_t		address_len = gs_key_inet_address_len(address->family);
 	uint8		whole[GS_KEY_INET_MAX];
+	uint8	   *at = dst;
+	bool		all;
 
-	return gs_key_append(at, end, whole,
-						 gs_key_put_inet(whole, address->family, address->bits, address->ipaddr,
-										 address_len));
+	all = gs_key_append(&at, dst + room, whole,
+						gs_key_put_inet(whole, address->family, address->bits,
+										address->ipaddr, address_len));
+	*written = at - dst;
+	return all;
 }
 
 /* An int32, perhaps not aligned, holds the number of bits; then the bits. */
@@ -83,28 +87,28 @@ put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 
 /* By length, then by elements.  Never toasted, nor with a short header. */
 static bool
-put_oidvector(const oidvector *vector, uint8 **at, const uint8 *end)
+put_oidvector(const oidvector *vector, uint8 *dst, size_t room, size_t *written)
 {
+	uint8	   *at = dst;
 	uint8		bytes[sizeof(Oid)];
 	bool		all;
 
 	gs_key_put_uint32(bytes, vector->dim1);
-	all = gs_key_append(at, end, bytes, sizeof(bytes));
+	all = gs_key_append(&at, dst + room, bytes, sizeof(bytes));
 	for (int i = 0; i < vector->dim1 && all; i++)
 	{
 		gs_key_put_uint32(bytes, vector->values[i]);
-		all = gs_key_append(at, end, bytes, sizeof(bytes));
+		all = gs_key_append(&at, dst + room, bytes, sizeof(bytes));
 	}
+	*written = at - dst;
 	return all;
 }
 
 bool
-gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
+gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+				   size_t *written)
 {
 	struct varlena *var = (struct varlena *) DatumGetPointer(value);
-	uint8	   *dst = *at;
-	size_t		room = end - dst;
-	size_t		written = 0;
 	GsVarBytes	bytes;
 	bool		all = false;
 
@@ -112,41 +116,41 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 
 	{
 		case GS_KEY_TEXT:
 			if (gs_key_is_plain(col))
-				all = gs_key_put_plain(col, value, dst, room, &written);
+				all = gs_key_put_plain(col, value, dst, room, written);
 			else
 				all = gs_key_put_fetched(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
-										 &written);
+										 written);
 			break;
 		case GS_KEY_BYTEA:
-			all = gs_key_put_plain(col, value, dst, room, &written);
+			all = gs_key_put_plain(col, value, dst, room, written);
 			break;
 		case GS_KEY_BPCHAR:
-			all = gs_key_put_fetched(col, bpchar_bytes(var), dst, room, &written);
+			all = gs_key_put_fetched(col, bpchar_bytes(var), dst, room, written);
 			break;
 		case GS_KEY_NAME:
-			all = gs_key_put_fetched(col, name_bytes(DatumGetCString(value)), dst, room, &written);
+			all = gs_key_put_fetched(col, name_bytes(DatumGetCString(value)), dst, room, written);
 			break;
 		case GS_KEY_NUMERIC:
 			bytes = gs_var_bytes(var, gs_var_length(var));
-			all = gs_key_put_numeric(dst, room, bytes.data, bytes.len, &written);
+			all = gs_key_put_numeric(dst, room, bytes.data, bytes.len, written);
 			break;
 		case GS_KEY_INET:
-			all = put_inet(gs_var_bytes(var, gs_var_length(var)), at, end);
+			all = put_inet(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
 			break;
 		case GS_KEY_BITS:
-			all = put_bits(gs_var_bytes(var, gs_var_length(var)), dst, room, &written);
+			all = put_bits(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
 			break;
 		case GS_KEY_OIDVECTOR:
-			all = put_oidvector((const oidvector *) var, at, end);
+			all = put_oidvector((const oidvector *) var, dst, room, written);
 			break;
 		case GS_KEY_ARRAY:
-			all = gs_key_put_array(col, value, at, end);
+			all = gs_key_put_array(col, value, dst, room, written);
 			break;
 		case GS_KEY_RANGE:
-			all = gs_key_put_range(col, value, at, end);
+			all = gs_key_put_range(col, value, dst, room, written);
 			break;
 		case GS_KEY_JSONB:
-			all = gs_key_put_jsonb(col, value, at, end);
+			all = gs_key_put_jsonb(col, value, dst, room, written);
 			break;
 		case GS_KEY_RECORD:
 		case GS_KEY_ABBREVIATED:
@@ -165,10 +169,10 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 
 		case GS_KEY_TID:
 		case GS_KEY_ENUM:
 			Assert(false);
+			*written = 0;
 			break;
 	}
-	*at += written;
 	if (col->desc)
-		gs_key_complement(dst, *at - dst);
+		gs_key_complement(dst, *written);
 	return all;
 }

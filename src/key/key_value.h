@@ -54,12 +54,13 @@ typedef struct GsVarBytes
 } GsVarBytes;
 
 /*
- * key_value.c: write a value of a varying width at *at, which moves behind it, or as many of its first bytes
- * as fit before end.  Returns whether that was all.  The encoding is col's own, DESC included.
+ * key_value.c: write a value of a varying width, at most room bytes of it,
+ * and set *written to their number.  Returns whether that was all; if not,
+ * they are exactly the first room bytes.  The encoding is col's own, DESC
+ * included.  gs_key_put_fetched() is for text of which the bytes are at hand, ascending.
  */
-extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end);
-
-/* The same for text of which the bytes are at hand, ascending: at most room bytes, *written of them. */
+extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
+							   size_t room, size_t *written);
 extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst,
 							   size_t room, size_t *written);
 
@@ -67,9 +68,12 @@ extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *d
  * key_array.c, key_range.c, key_jsonb.c: the same for values that hold others, ascending.  They call
  * key_value.c for these, which may be such values themselves.
  */
-extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end);
-extern bool gs_key_put_range(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end);
-extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end);
+extern bool gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+							 size_t *written);
+extern bool gs_key_put_range(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+							 size_t *written);
+extern bool gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+							 size_t *written);
 
 /*
  * key_record.c: a composite type, in CurrentMemoryContext, NULL if it is none with known fields; and
@@ -94,7 +98,7 @@ extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint
  * key_icu.c: the collator of an ICU collation, which lives as long as the
  * process; NULL where there is none to be had.  locale NULL: the collation has rules beyond those of
  * its locale.  gs_key_put_icu() writes text
- * like gs_key_put_fetched(); text that ends the key may come without an
+ * like gs_key_put_varying(), ascending; text that ends the key may come without an
  * end mark.  Where the collation is deterministic the text follows its sort key.
  */
 extern GsKeyCollator *gs_key_collator_open(Oid collation, const char *locale, bool deterministic);
@@ -280,9 +284,17 @@ gs_key_put_fixed(const GsKeyColumn *col, Datum value, uint8 *dst)
 static inline bool
 gs_key_put_value(const GsKeyColumn *col, Datum value, uint8 **at, const uint8 *end)
 {
+	size_t		room = end - *at;
+	size_t		written;
+	bool		all;
+
 	if (col->width == 0)
-		return gs_key_put_varying(col, value, at, end);
-	if ((size_t) (end - *at) < col->width)
+	{
+		all = gs_key_put_varying(col, value, *at, room, &written);
+		*at += written;
+		return all;
+	}
+	if (room < col->width)
 	{
 		uint8		whole[GS_KEY_VALUE_MAX];
 
