@@ -120,19 +120,17 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 	return data;
 }
 
-/* The same, as far as there is room; width: of an element. */
+/* The same without room for all of them; width: of an element. */
 static bool
-put_elements_that_fit(const GsKeyElement *element, const ArrayType *array, int n, size_t width,
-					  uint8 **at, const uint8 *end)
+put_first_elements(const GsKeyElement *element, const char *data, size_t width, uint8 **at,
+				   const uint8 *end)
 {
-	int			fit = Min((size_t) n, (end - *at) / width);
-	const char *rest = put_fixed_elements(element, ARR_DATA_PTR(array), fit, *at);
+	int			fit = (end - *at) / width;
 	uint8		whole[1 + GS_KEY_VALUE_MAX];
 
+	data = put_fixed_elements(element, data, fit, *at);
 	*at += fit * width;
-	if (fit == n)
-		return true;
-	(void) put_fixed_elements(element, rest, 1, whole);
+	(void) put_fixed_elements(element, data, 1, whole);
 	return gs_key_append(at, end, whole, width);
 }
 
@@ -199,16 +197,21 @@ gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, s
 	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	const uint8 *end = dst + room;
 	uint8	   *at = dst;
-	size_t		width = element->column.width;
 	bool		marked = !is_float(&element->column);
-	bool		all;
+	size_t		width = element->column.width + marked;
+	bool		all = true;
 
-	if (width > 0 && !ARR_HASNULL(array))
-		all = put_elements_that_fit(element, array, n, marked + width, &at, end);
-	else
+	if (element->column.width == 0 || ARR_HASNULL(array))
 		all = put_elements(element, array, n, &at, end);
+	else if (n * width > room)
+		all = put_first_elements(element, ARR_DATA_PTR(array), width, &at, end);
+	else
+	{
+		(void) put_fixed_elements(element, ARR_DATA_PTR(array), n, at);
+		at += n * width;
+	}
 	if (all)
-		all = put_tail(array, marked ? 1 : width, &at, end);
+		all = put_tail(array, marked ? 1 : element->column.width, &at, end);
 	*written = at - dst;
 	return all;
 }
