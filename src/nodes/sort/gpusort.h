@@ -92,9 +92,9 @@ typedef enum GsPlanSetting
 
 /*
  * custom_private for a node in the place of a Sort, with those of the flags that its child allows; the
- * columns (palloc'd); and where it has a setting.  in_workers: workers run the child.
+ * columns (palloc'd); and where it has a setting.
  */
-extern List *gs_plan_write(const Sort *sort, int flags, bool in_workers);
+extern List *gs_plan_write(const Sort *sort, int flags);
 extern void gs_plan_read(const CustomScan *plan, GsColumns *keys);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 

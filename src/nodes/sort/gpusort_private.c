@@ -33,13 +33,13 @@ gs_plan_feed(const CustomScan *sort)
 }
 
 List *
-gs_plan_write(const Sort *sort, int flags, bool in_workers)
+gs_plan_write(const Sort *sort, int flags)
 {
 	const GsColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations,
 							   sort->nullsFirst};
 	List	   *settings = NIL;
 
-	flags = gs_plan_flags(outerPlan(sort), flags, in_workers);
+	flags = gs_plan_flags(outerPlan(sort), flags);
 	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
 		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
 	return list_make2(gs_columns_write(&columns), settings);
