@@ -39,7 +39,7 @@
 
 #include "sort/sort_private.h"
 
-gs_compat_noreturn static void
+pg_noreturn static void
 report_lost(const GsSort *sort)
 {
 	ereport(ERROR,

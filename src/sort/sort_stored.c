@@ -122,7 +122,7 @@ read_big(GsSort *sort, const char *row)
 
 	sort->big.at_end = false;
 	seek_big(sort, stub->fileno, stub->offset);
-	gs_compat_read_exact(sort->big.file, tuple, stub->len);
+	BufFileReadExact(sort->big.file, tuple, stub->len);
 	return tuple;
 }
 
