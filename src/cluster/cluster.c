@@ -138,10 +138,6 @@ typedef struct Copying
 	bool	   *nulls;
 	double		written;
 	uint64		settled;
-
-	double		scan_ms;		/* times of the phases */
-	double		sort_ms;
-	double		write_ms;
 } Copying;
 
 /* A transaction has changed the tuple and not ended: it should be our own. */
@@ -438,13 +434,11 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	reason = gs_put_fallback(c->client, scan_table(c, desc));
 	if (reason != GS_FALLBACK_NONE)
 		return reason;
-	c->scan_ms = gs_stats_lap_ms(&start);
 
 	pgstat_progress_update_param(PROGRESS_REPACK_PHASE, PROGRESS_REPACK_PHASE_SORT_TUPLES);
 	status = gs_client_perform(c->client);
 	if (status != GS_CLIENT_OK)
 		return gs_client_fallback(c->client, status);
-	c->sort_ms = gs_stats_lap_ms(&start);
 
 	session = gs_client_session(c->client);
 	if ((double) session->outcome.n_rows != c->tuples)
@@ -452,15 +446,14 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	status = write_table(c);
 	if (status != GS_CLIENT_OK)
 		return GS_FALLBACK_LOST;
-	c->write_ms = gs_stats_lap_ms(&start);
 
 	gs_client_count_sort(c->client);
-	gs_stats_sort(GS_KIND_TABLE, session->outcome.n_rows, c->scan_ms + c->sort_ms + c->write_ms);
+	gs_stats_sort(GS_KIND_TABLE, session->outcome.n_rows, gs_stats_lap_ms(&start));
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
+			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled",
 							 RelationGetRelationName(c->old_heap),
 							 RelationGetRelationName(c->index), c->written, session->outcome.engine,
-							 session->outcome.n_runs, c->settled, c->scan_ms, c->sort_ms, c->write_ms)));
+							 session->outcome.n_runs, c->settled)));
 	return GS_FALLBACK_NONE;
 }
 
