@@ -3,23 +3,8 @@
  * sort.c
  *	  The sort as its consumers see it: the way in.
  *
- * Calls all other files of the sort, and none of them calls it
- * (sort_private.h).
- *
- * Places change in one direction only: LOCAL -> DEVICE -> CPU, or LOCAL ->
- * CPU.  What changes them:
- *
- *	  LOCAL to DEVICE	gpusort.min_rows rows, or work_mem, are reached
- *	  LOCAL to CPU		the same, and no session can be opened
- *	  DEVICE to CPU		the device is lost, and the caller puts all rows again; or
- *						other programs have taken its memory, or the order is not
- *						proven: its rows are taken back, one by one, after all
- *						other rows have been put
- *
- * Memory
- *	  A sort lives in a memory context of its own.  The session is closed by
- *	  that context's reset at the latest, so that an error anywhere releases
- *	  the device's memory, the chunks and the session without further ado.
+ * README.md has the ways from one place to another.  If the device is full, or has not proven the
+ * order, its rows are taken back one by one, after all other rows have been put.
  *
  * Tests: regress/plans, tap/fault_service_lost
  *

@@ -23,9 +23,6 @@
  * If the sort goes to the CPU before it is performed, the rows put aside
  * become the first rows of its input: the sort takes over the tuplesort.
  *
- * Calls sort_stored.c.  sort.c and sort_local.c put rows aside, sort_output.c
- * gets them.
- *
  * Tests: regress/libc_long, tap/order_long_text
  *
  *-------------------------------------------------------------------------

@@ -3,8 +3,6 @@
  * sort_output.c
  *	  The sort as its consumers see it: the way out.
  *
- * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
- *
  * Settling
  *	  A key longer than GS_KEY_MAX went to the device cut off; an abbreviated key, and one that
  *	  ends before the last column, tells only so much.  Rows whose inexact keys are equal come

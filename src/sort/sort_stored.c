@@ -8,8 +8,6 @@
  * rows: those are too large for a chunk, and a stub with the row's place in the file
  * travels through the device.
  *
- * Called by the other files of the sort (sort_private.h); calls none of them.
- *
  * Tests: regress/large, tap/order_large
  *
  *-------------------------------------------------------------------------
