@@ -156,19 +156,11 @@ comes_first(GsSort *sort, TupleTableSlot *row)
 	return sort->rows->rank < aside->end;
 }
 
-/* Rows that equal the one before are left out: the next one may have a rank beyond the end. */
-bool
-gs_aside_is_later(const GsSort *sort)
-{
-	const GsAside *aside = sort->aside;
-
-	return aside->ended || (sort->rows->rank + 1 < aside->end && !sort->first_of_equal);
-}
-
 GsSortStatus
-gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
+gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 {
 	GsAside    *aside = sort->aside;
+	TupleTableSlot *row = sort->ahead;
 
 	get_head(aside);
 	if (!aside->ended && (TTS_EMPTY(row) || !comes_first(sort, row)))
@@ -178,11 +170,8 @@ gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
 		ExecClearTuple(slot);
 		return GS_SORT_END;
 	}
-	if (row != slot)
-	{
-		ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
-		ExecClearTuple(row);
-	}
+	ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
+	ExecClearTuple(row);
 	return GS_SORT_OK;
 }
 

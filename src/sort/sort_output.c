@@ -130,16 +130,9 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 static GsSortStatus
 merge_rows(GsSort *sort, TupleTableSlot *slot)
 {
-	TupleTableSlot *row = sort->ahead;
-
-	if (TTS_EMPTY(row))
-	{
-		if (gs_aside_is_later(sort))
-			row = slot;
-		if (get_device_row(sort, true, row) == GS_SORT_LOST)
-			return GS_SORT_LOST;
-	}
-	return gs_aside_get(sort, row, slot);
+	if (TTS_EMPTY(sort->ahead) && get_device_row(sort, true, sort->ahead) == GS_SORT_LOST)
+		return GS_SORT_LOST;
+	return gs_aside_get(sort, slot);
 }
 
 static GsSortStatus
