@@ -93,7 +93,7 @@ typedef struct GpuArraysState
 	ExprState **array_exprs;	/* where it is 0 */
 	Datum	   *arrays;			/* of the row in work */
 	bool	   *array_nulls;
-	bool		to_end;			/* all rows will be asked for only where the executor runs the query to its end */
+	bool		to_end;			/* all rows are asked for only if the executor runs the query to its end */
 
 	MemoryContext context;
 	GsArrayStream *stream;		/* NULL: not begun */

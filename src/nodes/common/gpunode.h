@@ -51,7 +51,7 @@ extern bool gs_explain_details(struct ExplainState *es);
 /* custom_private; an error if it has not so many members. */
 extern List *gs_node_private(const CustomScan *plan, int n);
 
-/* Columns of a child's output that a node compares as a member of custom_private, a list of four lists, and back. */
+/* Columns of a child's output that a node compares, as a member of custom_private, a list of four lists. */
 extern List *gs_columns_write(const GsColumns *columns);
 extern GsColumns gs_columns_read(const List *item);
 
