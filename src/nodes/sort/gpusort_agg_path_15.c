@@ -126,47 +126,6 @@ counts_only(const PlannerInfo *root)
 	return true;
 }
 
-static bool
-has_class(List *pathkeys, const PathKey *key)
-{
-	ListCell   *lc;
-
-	foreach(lc, pathkeys)
-		if (lfirst_node(PathKey, lc)->pk_eclass == key->pk_eclass)
-			return true;
-	return false;
-}
-
-/*
- * The order of an aggregate as pathkeys, behind those of GROUP BY.  NIL: there is
- * nothing to sort by, or a column has no pathkey of its own, because the query
- * makes it equal to another one or to a constant.  In the finished plan that
- * could not be seen (gpusort_agg_plan_15.c).
- */
-static List *
-order_pathkeys(PlannerInfo *root, const Aggref *agg)
-{
-	List	   *pathkeys = list_copy(root->group_pathkeys);
-	List	   *exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
-	ListCell   *lc;
-
-	foreach(lc, sort_clauses(agg))
-	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
-		List	   *keys;
-
-		if (IsA(expr, Const) || list_member(exprs, expr))
-			continue;
-		keys = make_pathkeys_for_sortclauses(root, list_make1(clause), agg->args);
-		if (keys == NIL || has_class(pathkeys, linitial(keys)))
-			return NIL;
-		pathkeys = list_concat(pathkeys, keys);
-		exprs = lappend(exprs, expr);
-	}
-	return pathkeys;
-}
-
 /* How many sorts of aggregates an order saves; aggregates that share a state share one. */
 static int
 count_served(PlannerInfo *root, List *pathkeys)
@@ -182,7 +141,7 @@ count_served(PlannerInfo *root, List *pathkeys)
 
 		if (!takes_order(agg))
 			continue;
-		wanted = order_pathkeys(root, agg);
+		wanted = gs_agg_pathkeys(root, sort_clauses(agg), agg->args);
 		if (wanted != NIL && pathkeys_contained_in(wanted, pathkeys))
 			states = bms_add_member(states, info->transno);
 	}
@@ -202,7 +161,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 		foreach(lc, root->agginfos)
 			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
 		order->aggs.agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
-		order->aggs.offer.pathkeys = order_pathkeys(root, order->aggs.agg);
+		order->aggs.offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(order->aggs.agg), order->aggs.agg->args);
 		order->unique = true;
 		order->aggs.few_come_back = counts_only(root);
 		order->aggs.sorts = bms_num_members(states);
@@ -218,7 +177,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 			return false;
 		if (!takes_order(agg))
 			continue;
-		pathkeys = order_pathkeys(root, agg);
+		pathkeys = gs_agg_pathkeys(root, sort_clauses(agg), agg->args);
 		served = count_served(root, pathkeys);
 		if (pathkeys != NIL && served > order->aggs.sorts)
 		{

@@ -263,6 +263,41 @@ gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 	return paths;
 }
 
+static bool
+has_class(List *pathkeys, const PathKey *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+		if (lfirst_node(PathKey, lc)->pk_eclass == key->pk_eclass)
+			return true;
+	return false;
+}
+
+List *
+gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args)
+{
+	List	   *pathkeys = list_copy(root->group_pathkeys);
+	List	   *exprs = get_sortgrouplist_exprs(gs_compat_group_clause(root), root->processed_tlist);
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, args);
+		List	   *keys;
+
+		if (IsA(expr, Const) || list_member(exprs, expr))
+			continue;
+		keys = make_pathkeys_for_sortclauses(root, list_make1(clause), args);
+		if (keys == NIL || has_class(pathkeys, linitial(keys)))
+			return NIL;
+		pathkeys = list_concat(pathkeys, keys);
+		exprs = lappend(exprs, expr);
+	}
+	return pathkeys;
+}
+
 Path *
 gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups)
 {
