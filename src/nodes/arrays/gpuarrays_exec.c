@@ -65,8 +65,7 @@ typedef struct RowBatch
 {
 	GsArrayBatch *arrays;
 	int			n_rows;
-	int			capacity;		/* rows that there are places for */
-	Datum	   *values;			/* of the scan tuple, row after row */
+	Datum	   *values;			/* of the scan tuple, row after row; NULL: not needed yet */
 	bool	   *nulls;
 	char	   *copies;			/* of columns, GS_BATCH_BYTES; NULL: not needed yet */
 	Size		copied;			/* bytes of all copies */
@@ -308,22 +307,16 @@ put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot)
 }
 
 static void
-begin_rows(GpuArraysState *state, RowBatch *batch, int rows)
+begin_rows(GpuArraysState *state, RowBatch *batch)
 {
-	int			width = state->n_kept + state->n_calls;
+	Size		n = (Size) state->max_rows * (state->n_kept + state->n_calls);
 
 	batch->n_rows = 0;
 	batch->copied = 0;
-	if (batch->capacity >= rows)
-		return;
 	if (batch->values)
-	{
-		pfree(batch->values);
-		pfree(batch->nulls);
-	}
-	batch->values = MemoryContextAlloc(state->context, (Size) rows * width * sizeof(Datum));
-	batch->nulls = MemoryContextAlloc(state->context, (Size) rows * width * sizeof(bool));
-	batch->capacity = rows;
+		return;
+	batch->values = MemoryContextAlloc(state->context, n * sizeof(Datum));
+	batch->nulls = MemoryContextAlloc(state->context, n * sizeof(bool));
 }
 
 static void
@@ -346,7 +339,7 @@ fill_batch(GpuArraysState *state, int rows)
 	batch->arrays = gs_array_batch_begin(state->stream, rows > 1);
 	if (batch->arrays == NULL)
 		return false;
-	begin_rows(state, batch, rows);
+	begin_rows(state, batch);
 	state->n_batches++;
 	while (batch->n_rows < rows && batch->copied < GS_BATCH_BYTES)
 	{
