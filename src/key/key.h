@@ -158,9 +158,10 @@ extern GsKeyDesc *gs_key_desc_create(const GsColumns *columns, const Oid *types,
 
 /*
  * The layout of keys that hold text of a libc collation, from which their order is
- * proven; layout->n_parts is 0 if the keys' bytes are their order.
+ * proven; layout->n_parts is 0 if the keys' bytes are their order.  False: it has no room for the columns,
+ * which cannot be once gs_key_desc_create() has described them.
  */
-extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
+extern bool gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
 
 /*
  * Where the first ncols columns end in keys, for a device that is to keep the first rows of each

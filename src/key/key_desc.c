@@ -316,9 +316,8 @@ layout_locale(GsKeyLayout *layout, const char *name)
 	return layout->n_locales++;
 }
 
-/* Fill in a layout; false where it has no room for the columns. */
-static bool
-make_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
+bool
+gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 {
 	int			parts = 0;		/* columns up to the last one that counts */
 
@@ -354,14 +353,6 @@ make_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 	return true;
 }
 
-void
-gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
-{
-	bool		made PG_USED_FOR_ASSERTS_ONLY = make_layout(desc, layout);
-
-	Assert(made);
-}
-
 /* Can keys end with the last column?  Sets abbreviated and whole. */
 static bool
 is_possible(GsKeyDesc *desc)
@@ -374,7 +365,7 @@ is_possible(GsKeyDesc *desc)
 	desc->abbreviated = false;
 	for (int i = 0; i < desc->ncols; i++)
 		desc->abbreviated |= desc->cols[i].kind == GS_KEY_ABBREVIATED;
-	if (!make_layout(desc, &layout))
+	if (!gs_key_layout(desc, &layout))
 		return false;
 	desc->whole = layout.n_parts > 0;
 	return !desc->whole || !desc->abbreviated;

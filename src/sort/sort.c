@@ -238,15 +238,14 @@ close_session(GsSort *sort)
  * one of equal rows; a limit counts rows that are left.
  */
 static GsKeep
-rows_to_keep(const GsSort *sort, bool *by_group)
+rows_to_keep(GsSort *sort)
 {
 	GsKeep		keep = {.unique = sort->keep.unique, .limit = sort->keep.limit};
 
-	*by_group = false;
 	if (sort->keep.group_first > 0)
 	{
-		*by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);
-		if (*by_group)
+		sort->drops_by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);
+		if (sort->drops_by_group)
 		{
 			keep.unique = false;
 			keep.group.first = sort->keep.group_first;
@@ -271,7 +270,6 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	MemoryContext old;
 	GsSessionSpec spec = {0};
 	GsFallback	reason;
-	bool		by_group;
 
 	if (sort->place == GS_SORT_CPU)
 		return false;
@@ -282,12 +280,11 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	spec.layout = sort->layout;
 	spec.minimal_tuples = true;
 	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.sort.tuple_keys);
-	spec.keep = rows_to_keep(sort, &by_group);
+	spec.keep = rows_to_keep(sort);
 	spec.group_rows = sort->group_rows;
 	sort->client = gs_client_open(&spec, feeders, &reason);
 	if (sort->client)
 	{
-		sort->drops_by_group = by_group;
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
 		sort->place = GS_SORT_DEVICE;
 	}
