@@ -161,7 +161,8 @@ choose_order(PlannerInfo *root, AggOrder *order)
 		foreach(lc, root->agginfos)
 			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
 		order->aggs.agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
-		order->aggs.offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(order->aggs.agg), order->aggs.agg->args);
+		order->aggs.offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(order->aggs.agg),
+													 order->aggs.agg->args);
 		order->unique = true;
 		order->aggs.few_come_back = counts_only(root);
 		order->aggs.sorts = bms_num_members(states);

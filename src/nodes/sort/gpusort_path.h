@@ -71,8 +71,8 @@ extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 
 /*
  * The order by these clauses over an aggregate's args as pathkeys, behind those of GROUP BY.  NIL: there is
- * nothing to sort by, or a column has no pathkey of its own, because the query makes it equal to another one or
- * to a constant.  In the finished plan that could not be seen (gpusort_agg.c).
+ * nothing to sort by, or a column has no pathkey of its own, because the query makes it equal to another
+ * one or to a constant.  In the finished plan that could not be seen (gpusort_agg.c).
  */
 extern List *gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args);
 
