@@ -44,7 +44,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/paths.h"
 #include "utils/fmgroids.h"
 
 #include "compat.h"
