@@ -33,16 +33,6 @@ bpchar_bytes(struct varlena *value)
 	return bytes;
 }
 
-static GsVarBytes
-name_bytes(const char *name)
-{
-	GsVarBytes	bytes;
-
-	bytes.data = (const uint8 *) name;
-	bytes.len = strnlen(name, NAMEDATALEN);
-	return bytes;
-}
-
 /* Text that has been fetched, by its bytes or by its collator. */
 bool
 gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
@@ -128,7 +118,9 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 			all = gs_key_put_fetched(col, bpchar_bytes(var), dst, room, written);
 			break;
 		case GS_KEY_NAME:
-			all = gs_key_put_fetched(col, name_bytes(DatumGetCString(value)), dst, room, written);
+			bytes.data = (const uint8 *) DatumGetCString(value);
+			bytes.len = strnlen(DatumGetCString(value), NAMEDATALEN);
+			all = gs_key_put_fetched(col, bytes, dst, room, written);
 			break;
 		case GS_KEY_NUMERIC:
 			bytes = gs_var_bytes(var, gs_var_length(var));

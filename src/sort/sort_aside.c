@@ -123,14 +123,6 @@ count_before_head(GsSort *sort)
 	return low;
 }
 
-/* Have the next row put aside in the head. */
-static void
-get_head(GsAside *aside)
-{
-	if (TTS_EMPTY(aside->head) && !aside->ended)
-		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
-}
-
 static GsSortStatus
 return_head(GsSort *sort, TupleTableSlot *slot)
 {
@@ -162,7 +154,8 @@ gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 	GsAside    *aside = sort->aside;
 	TupleTableSlot *row = sort->ahead;
 
-	get_head(aside);
+	if (TTS_EMPTY(aside->head) && !aside->ended)
+		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
 	if (!aside->ended && (TTS_EMPTY(row) || !comes_first(sort, row)))
 		return return_head(sort, slot);
 	if (TTS_EMPTY(row))

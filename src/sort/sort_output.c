@@ -128,20 +128,14 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 
 /* The next row, of the device's as they are settled, or of those put aside. */
 static GsSortStatus
-merge_rows(GsSort *sort, TupleTableSlot *slot)
-{
-	if (TTS_EMPTY(sort->ahead) && get_device_row(sort, true, sort->ahead) == GS_SORT_LOST)
-		return GS_SORT_LOST;
-	return gs_aside_get(sort, slot);
-}
-
-static GsSortStatus
 get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	if (likely(sort->aside == NULL))
 		return get_device_row(sort, forward, slot);
 	Assert(forward && !sort->settled);
-	return merge_rows(sort, slot);
+	if (TTS_EMPTY(sort->ahead) && get_device_row(sort, true, sort->ahead) == GS_SORT_LOST)
+		return GS_SORT_LOST;
+	return gs_aside_get(sort, slot);
 }
 
 /*
