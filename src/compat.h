@@ -4,7 +4,8 @@
  *	  Differences between PostgreSQL versions, and the only file that names
  *	  PG_VERSION_NUM.
  *
- * Wrappers have the newest version's meaning and do without on older ones.
+ * Wrappers have the newest version's meaning and do without on older ones.  If older ones only have another
+ * name, or other parameters, the newest version's name stands for them.
  *
  *-------------------------------------------------------------------------
  */
@@ -68,11 +69,8 @@
 #endif
 
 /* From PostgreSQL 18 on pg_get_loaded_modules() shows a library's name and version. */
-#if PG_VERSION_NUM >= 180000
-#define gs_compat_module_magic(module, number) \
-	PG_MODULE_MAGIC_EXT(.name = (module), .version = (number))
-#else
-#define gs_compat_module_magic(module, number)	PG_MODULE_MAGIC
+#if PG_VERSION_NUM < 180000
+#define PG_MODULE_MAGIC_EXT(...)	PG_MODULE_MAGIC
 #endif
 
 /* Was a static background worker registered?  Asked in the postmaster, where each has a place or none. */
@@ -142,14 +140,9 @@ gs_compat_has_explain_option(ExplainState *es)
 #endif
 }
 
-/* Goes before a declaration.  PostgreSQL 18 has no pg_attribute_noreturn(). */
-#if PG_VERSION_NUM >= 180000
-#define gs_compat_noreturn pg_noreturn
-#else
-#define gs_compat_noreturn pg_attribute_noreturn()
-#endif
-
 #if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+
 /* of utils/pg_locale.h */
 extern bool lc_collate_is_c(Oid collation);
 #endif
@@ -330,12 +323,9 @@ gs_compat_icu_collation_version(const char *locale)
  * The catalogs' columns that hold an ICU locale were renamed in 17.  Since 16 collations
  * may have rules of their own as well.
  */
-#if PG_VERSION_NUM >= 170000
-#define GS_COMPAT_COLLATION_LOCALE	Anum_pg_collation_colllocale
-#define GS_COMPAT_DATABASE_LOCALE	Anum_pg_database_datlocale
-#else
-#define GS_COMPAT_COLLATION_LOCALE	Anum_pg_collation_colliculocale
-#define GS_COMPAT_DATABASE_LOCALE	Anum_pg_database_daticulocale
+#if PG_VERSION_NUM < 170000
+#define Anum_pg_collation_colllocale	Anum_pg_collation_colliculocale
+#define Anum_pg_database_datlocale	Anum_pg_database_daticulocale
 #endif
 #if PG_VERSION_NUM >= 160000
 #define GS_COMPAT_COLLATION_RULES	1
@@ -429,17 +419,15 @@ gs_compat_toast_snapshot(SnapshotData *space)
 #endif
 
 /* Run a program that has no result, as the transitions of an Agg for a row. */
+#if PG_VERSION_NUM < 180000
 static inline void
-gs_compat_run_program(ExprState *program, ExprContext *econtext)
+ExecEvalExprNoReturnSwitchContext(ExprState *program, ExprContext *econtext)
 {
-#if PG_VERSION_NUM >= 180000
-	ExecEvalExprNoReturnSwitchContext(program, econtext);
-#else
 	bool		isnull;
 
 	(void) ExecEvalExprSwitchContext(program, econtext, &isnull);
-#endif
 }
+#endif
 
 /*
  * Does an aggregate sort its input itself, rather than get it sorted?  (16 and later)  Then it compares, for
@@ -596,19 +584,17 @@ gs_compat_check_execute(Oid function, Oid role, ObjectType type)
 	ExecInitScanTupleSlot((estate), (node), (tupdesc), (ops))
 #endif
 
-/* PostgreSQL 16 has BufFileReadExact(), which fails where less is there. */
+/* Fails where less is there. */
+#if PG_VERSION_NUM < 160000
 static inline void
-gs_compat_read_exact(BufFile *file, void *data, size_t size)
+BufFileReadExact(BufFile *file, void *data, size_t size)
 {
-#if PG_VERSION_NUM >= 160000
-	BufFileReadExact(file, data, size);
-#else
 	if (BufFileRead(file, data, size) != size)
 		ereport(ERROR,
 				(errcode_for_file_access(),
 				 errmsg("could not read from temporary file: %m")));
-#endif
 }
+#endif
 
 /*
  * Writing a relation's pages past shared buffers.  PostgreSQL 17 has an
@@ -656,11 +642,9 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 								   (descending) ? BTGreaterStrategyNumber : BTLessStrategyNumber, (key))
 #endif
 
-/* Until the GUC nest level ends.  PostgreSQL 17 has a function for it. */
-#if PG_VERSION_NUM >= 170000
-#define gs_compat_restrict_search_path() RestrictSearchPath()
-#else
-#define gs_compat_restrict_search_path() \
+/* Until the GUC nest level ends. */
+#if PG_VERSION_NUM < 170000
+#define RestrictSearchPath() \
 	((void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, \
 							  GUC_ACTION_SAVE, true, 0, false))
 #endif
@@ -720,24 +704,15 @@ gs_compat_read_exact(BufFile *file, void *data, size_t size)
 #endif
 
 /* Its progress. */
-#if PG_VERSION_NUM >= 190000
-#define GS_COMPAT_COPY_PHASE			PROGRESS_REPACK_PHASE
-#define GS_COMPAT_COPY_PHASE_SCAN		PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP
-#define GS_COMPAT_COPY_PHASE_SORT		PROGRESS_REPACK_PHASE_SORT_TUPLES
-#define GS_COMPAT_COPY_PHASE_WRITE		PROGRESS_REPACK_PHASE_WRITE_NEW_HEAP
-#define GS_COMPAT_COPY_BLOCKS			PROGRESS_REPACK_TOTAL_HEAP_BLKS
-#define GS_COMPAT_COPY_BLOCKS_SCANNED	PROGRESS_REPACK_HEAP_BLKS_SCANNED
-#define GS_COMPAT_COPY_TUPLES_SCANNED	PROGRESS_REPACK_HEAP_TUPLES_SCANNED
-#define GS_COMPAT_COPY_TUPLES_WRITTEN	PROGRESS_REPACK_HEAP_TUPLES_INSERTED
-#else
-#define GS_COMPAT_COPY_PHASE			PROGRESS_CLUSTER_PHASE
-#define GS_COMPAT_COPY_PHASE_SCAN		PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP
-#define GS_COMPAT_COPY_PHASE_SORT		PROGRESS_CLUSTER_PHASE_SORT_TUPLES
-#define GS_COMPAT_COPY_PHASE_WRITE		PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP
-#define GS_COMPAT_COPY_BLOCKS			PROGRESS_CLUSTER_TOTAL_HEAP_BLKS
-#define GS_COMPAT_COPY_BLOCKS_SCANNED	PROGRESS_CLUSTER_HEAP_BLKS_SCANNED
-#define GS_COMPAT_COPY_TUPLES_SCANNED	PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED
-#define GS_COMPAT_COPY_TUPLES_WRITTEN	PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN
+#if PG_VERSION_NUM < 190000
+#define PROGRESS_REPACK_PHASE						PROGRESS_CLUSTER_PHASE
+#define PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP			PROGRESS_CLUSTER_PHASE_SEQ_SCAN_HEAP
+#define PROGRESS_REPACK_PHASE_SORT_TUPLES			PROGRESS_CLUSTER_PHASE_SORT_TUPLES
+#define PROGRESS_REPACK_PHASE_WRITE_NEW_HEAP		PROGRESS_CLUSTER_PHASE_WRITE_NEW_HEAP
+#define PROGRESS_REPACK_TOTAL_HEAP_BLKS				PROGRESS_CLUSTER_TOTAL_HEAP_BLKS
+#define PROGRESS_REPACK_HEAP_BLKS_SCANNED			PROGRESS_CLUSTER_HEAP_BLKS_SCANNED
+#define PROGRESS_REPACK_HEAP_TUPLES_SCANNED			PROGRESS_CLUSTER_HEAP_TUPLES_SCANNED
+#define PROGRESS_REPACK_HEAP_TUPLES_INSERTED		PROGRESS_CLUSTER_HEAP_TUPLES_WRITTEN
 #endif
 
 #endif							/* GS_COMPAT_H */

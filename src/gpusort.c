@@ -26,7 +26,7 @@
 #include "service/service_shmem.h"
 #include "stats.h"
 
-gs_compat_module_magic("gpusort", CppAsString2(GPUSORT_VERSION));
+PG_MODULE_MAGIC_EXT(.name = "gpusort", .version = CppAsString2(GPUSORT_VERSION));
 
 void		_PG_init(void);
 

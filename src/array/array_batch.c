@@ -12,16 +12,12 @@
  *
  *		chunk:	| header | elements | header | elements | ...	<- records |
  *
- * Groups
- *	  Arrays of one kind of element and one direction share a session of the
- *	  service, and a chunk in each batch.  A row's arrays are all in one batch.
- *
  * Memory
- *	  A batch has one chunk a group, either of staging memory or, while arrays
- *	  are few or there is no device, of this process.  What is not in a chunk is
- *	  in the batch's context, and a batch that has more than work_mem there is
- *	  full.  A session is promised two chunks; further batches wait until
- *	  others have ended.
+ *	  Each call has a session of the service, and a chunk of staging memory in each
+ *	  batch that goes to the device.  What is not in a chunk is in the batch's
+ *	  context: all arrays, while they are few or there is no device.  A batch that
+ *	  has more than work_mem there is full.  A session is promised two chunks;
+ *	  further batches wait until others have ended.
  *
  * Nothing is lost
  *	  The device sorts in place, and a chunk that it did not sort comes back with
@@ -47,51 +43,43 @@
 #include "guc.h"
 #include "service/service_client.h"
 
-/* Arrays of one kind of element and one direction. */
-typedef struct ArrayGroup
+/* One of the calls that each row has an array for. */
+typedef struct Call
 {
+	const GsArrayCall *spec;
 	GsElem		elem;
 	uint32		elem_bytes;
-	bool		descending;
 	GsClient   *client;			/* NULL: no session yet */
-} ArrayGroup;
+	GsArraySorter *sorter;		/* for what the device does not do; NULL: none yet */
+	Oid			sorter_type;
+	GsToastReader *toast;		/* NULL: not needed yet */
+	Size		bytes;			/* of the row in work */
+} Call;
 
-/* A chunk of a batch. */
+/* A call's chunk of staging memory in a batch. */
 typedef struct BatchChunk
 {
+	int			number;
 	char	   *memory;			/* GS_CHUNK_BYTES */
-	int			number;			/* in staging memory; -1: of this process */
-	char	   *own_memory;		/* of this process; NULL: not needed yet */
 	uint32		used;			/* bytes */
 	uint32		n;				/* arrays to be sorted */
-	uint32		row_used;		/* the same before the row in work */
-	uint32		row_n;
 } BatchChunk;
 
 struct GsArrayBatch
 {
 	GsArrayStream *stream;
-	bool		on_device;
+	bool		on_device;		/* it has chunks */
 	uint64		rows;
 	uint64		arrays;			/* sorted otherwise than by the chunks */
 	Size		extra_bytes;	/* in context */
 	MemoryContext context;		/* of arrays that are in no chunk */
 	GsArrayBatch *next_free;
-	BatchChunk	chunks[FLEXIBLE_ARRAY_MEMBER];	/* one a group */
+	BatchChunk	chunks[FLEXIBLE_ARRAY_MEMBER];	/* one a call */
 };
 
 struct GsArrayStream
 {
 	MemoryContext context;
-	int			n_calls;
-	const GsArrayCall *calls;
-	int		   *group_of;		/* group of each call */
-	GsArraySorter **sorters;	/* of each call, for what the device does not
-								 * do; NULL: none yet */
-	Oid		   *sorter_types;
-	GsToastReader **toast;		/* of each call; NULL: not needed yet */
-	int			n_groups;
-	ArrayGroup *groups;
 	bool		off;			/* the device is not to be had any more */
 	uint64		elements;		/* seen so far */
 	int			n_open;			/* batches begun and not ended */
@@ -99,6 +87,8 @@ struct GsArrayStream
 	MemoryContext scratch;		/* of one call */
 	void	   *sort_scratch;	/* GS_CHUNK_BYTES; NULL: not needed yet */
 	GsArrayReport report;
+	int			n_calls;
+	Call		calls[FLEXIBLE_ARRAY_MEMBER];
 };
 
 GsArrayStream *
@@ -106,38 +96,22 @@ gs_array_stream_begin(int n_calls, const GsArrayCall *calls)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort arrays",
 												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(context);
-	GsArrayStream *stream = palloc0(sizeof(GsArrayStream));
+	GsArrayStream *stream = MemoryContextAllocZero(context, offsetof(GsArrayStream, calls) +
+												   n_calls * sizeof(Call));
 
 	stream->context = context;
 	stream->scratch = AllocSetContextCreate(context, "gpusort array", ALLOCSET_DEFAULT_SIZES);
-	stream->n_calls = n_calls;
-	stream->calls = calls;
-	stream->group_of = palloc(n_calls * sizeof(int));
-	stream->sorters = palloc0(n_calls * sizeof(GsArraySorter *));
-	stream->sorter_types = palloc0(n_calls * sizeof(Oid));
-	stream->toast = palloc0(n_calls * sizeof(GsToastReader *));
-	stream->groups = palloc0(n_calls * sizeof(ArrayGroup));
 	stream->report.fallback = GS_FALLBACK_NONE;
+	stream->n_calls = n_calls;
 	for (int i = 0; i < n_calls; i++)
 	{
-		GsElem		elem = gs_array_elem(calls[i].element_type);
-		int			group = 0;
+		Call	   *call = &stream->calls[i];
 
-		Assert(elem != GS_ELEM_NONE);
-		while (group < stream->n_groups && (stream->groups[group].elem != elem ||
-											stream->groups[group].descending != calls[i].descending))
-			group++;
-		if (group == stream->n_groups)
-		{
-			stream->groups[group].elem = elem;
-			stream->groups[group].elem_bytes = gs_elem_bytes(elem);
-			stream->groups[group].descending = calls[i].descending;
-			stream->n_groups++;
-		}
-		stream->group_of[i] = group;
+		call->spec = &calls[i];
+		call->elem = gs_array_elem(calls[i].element_type);
+		Assert(call->elem != GS_ELEM_NONE);
+		call->elem_bytes = gs_elem_bytes(call->elem);
 	}
-	MemoryContextSwitchTo(old);
 	return stream;
 }
 
@@ -161,31 +135,31 @@ note_fallback(GsArrayStream *stream, GsFallback reason)
 static void
 close_sessions(GsArrayStream *stream)
 {
-	for (int i = 0; i < stream->n_groups; i++)
+	for (int i = 0; i < stream->n_calls; i++)
 	{
-		if (stream->groups[i].client)
-			gs_client_close(stream->groups[i].client);
-		stream->groups[i].client = NULL;
+		if (stream->calls[i].client)
+			gs_client_close(stream->calls[i].client);
+		stream->calls[i].client = NULL;
 	}
 }
 
-/* Sessions for all groups; where there is one missing false, and none is kept. */
+/* Sessions for all calls; where there is one missing false, and none is kept. */
 static bool
 open_sessions(GsArrayStream *stream)
 {
-	for (int i = 0; i < stream->n_groups; i++)
+	for (int i = 0; i < stream->n_calls; i++)
 	{
-		ArrayGroup *group = &stream->groups[i];
-		GsSessionSpec spec = {.sort = {.elem = group->elem, .descending = group->descending}};
+		Call	   *call = &stream->calls[i];
+		GsSessionSpec spec = {.sort = {.elem = call->elem, .descending = call->spec->descending}};
 		MemoryContext old;
 		GsFallback	reason;
 
-		if (group->client)
+		if (call->client)
 			continue;
 		old = MemoryContextSwitchTo(stream->context);
-		group->client = gs_client_open(&spec, 1, &reason);
+		call->client = gs_client_open(&spec, 1, &reason);
 		MemoryContextSwitchTo(old);
-		if (group->client == NULL)
+		if (call->client == NULL)
 		{
 			note_fallback(stream, reason);
 			stream->off = true;
@@ -196,24 +170,25 @@ open_sessions(GsArrayStream *stream)
 	return true;
 }
 
-/* Staging memory for all groups of a batch, or none at all. */
+/* Staging memory for all calls of a batch, or none at all. */
 static bool
 take_chunks(GsArrayBatch *batch)
 {
 	GsArrayStream *stream = batch->stream;
 
-	for (int i = 0; i < stream->n_groups; i++)
+	for (int i = 0; i < stream->n_calls; i++)
 	{
 		BatchChunk *chunk = &batch->chunks[i];
 
-		chunk->number = gs_client_try_chunk(stream->groups[i].client);
+		chunk->number = gs_client_try_chunk(stream->calls[i].client);
 		if (chunk->number >= 0)
 		{
 			chunk->memory = gs_chunk_memory(chunk->number);
+			chunk->used = chunk->n = 0;
 			continue;
 		}
 		while (--i >= 0)
-			gs_client_give_chunk(stream->groups[i].client, batch->chunks[i].number);
+			gs_client_give_chunk(stream->calls[i].client, batch->chunks[i].number);
 		return false;
 	}
 	return true;
@@ -229,7 +204,7 @@ make_batch(GsArrayStream *stream)
 	else
 	{
 		batch = MemoryContextAllocZero(stream->context, offsetof(GsArrayBatch, chunks) +
-									   stream->n_groups * sizeof(BatchChunk));
+									   stream->n_calls * sizeof(BatchChunk));
 		batch->stream = stream;
 		batch->context = AllocSetContextCreate(stream->context, "gpusort batch of arrays",
 											   ALLOCSET_DEFAULT_SIZES);
@@ -237,12 +212,6 @@ make_batch(GsArrayStream *stream)
 	batch->rows = 0;
 	batch->arrays = 0;
 	batch->extra_bytes = 0;
-	for (int i = 0; i < stream->n_groups; i++)
-	{
-		batch->chunks[i].number = -1;
-		batch->chunks[i].used = 0;
-		batch->chunks[i].n = 0;
-	}
 	return batch;
 }
 
@@ -273,16 +242,6 @@ gs_array_batch_begin(GsArrayStream *stream, bool may_use_device)
 		stream->off = true;
 		batch->on_device = false;
 	}
-	if (!batch->on_device)
-		for (int i = 0; i < stream->n_groups; i++)
-		{
-			BatchChunk *chunk = &batch->chunks[i];
-
-			if (chunk->own_memory == NULL)
-				chunk->own_memory = MemoryContextAlloc(stream->context, GS_CHUNK_BYTES);
-			chunk->number = -1;
-			chunk->memory = chunk->own_memory;
-		}
 	stream->n_open++;
 	return batch;
 }
@@ -317,19 +276,19 @@ plain_bytes(struct varlena *array)
 
 /* An out-of-line value that is not compressed: read it straight to dst. */
 static void
-fetch_plain(GsArrayStream *stream, int call, struct varlena *array, struct varlena *dst)
+fetch_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct varlena *dst)
 {
 	struct varatt_external pointer;
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, array);
-	if (stream->toast[call] == NULL)
+	if (call->toast == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(stream->context);
 
-		stream->toast[call] = gs_toast_reader_create();
+		call->toast = gs_toast_reader_create();
 		MemoryContextSwitchTo(old);
 	}
-	gs_toast_read(stream->toast[call], &pointer, dst);
+	gs_toast_read(call->toast, &pointer, dst);
 }
 
 static bool
@@ -345,9 +304,10 @@ is_fetched_plain(struct varlena *array)
 
 /* Write an array to a place that has room for its plain_bytes(). */
 static void
-write_plain(GsArrayStream *stream, int call, struct varlena *array, struct varlena *dst,
-			Size bytes)
+write_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct varlena *dst)
 {
+	Size		bytes = call->bytes;
+
 	if (is_short(array))
 	{
 		SET_VARSIZE(dst, bytes);
@@ -373,62 +333,59 @@ write_plain(GsArrayStream *stream, int call, struct varlena *array, struct varle
 
 /* Sort an array here; the result lives as long as the batch. */
 static ArrayType *
-sort_beside(GsArrayBatch *batch, int call, ArrayType *array, bool in_place)
+sort_beside(GsArrayBatch *batch, Call *call, ArrayType *array, bool in_place)
 {
 	GsArrayStream *stream = batch->stream;
-	const GsArrayCall *spec = &stream->calls[call];
+	const GsArrayCall *spec = call->spec;
 	MemoryContext old;
 
-	if (stream->sorters[call] == NULL || stream->sorter_types[call] != ARR_ELEMTYPE(array))
+	stream->elements += ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	if (call->sorter == NULL || call->sorter_type != ARR_ELEMTYPE(array))
 	{
 		old = MemoryContextSwitchTo(stream->context);
-		stream->sorters[call] = gs_array_sorter_create(ARR_ELEMTYPE(array), spec->collation,
-													   spec->descending);
-		stream->sorter_types[call] = ARR_ELEMTYPE(array);
+		call->sorter = gs_array_sorter_create(ARR_ELEMTYPE(array), spec->collation, spec->descending);
+		call->sorter_type = ARR_ELEMTYPE(array);
 		MemoryContextSwitchTo(old);
 	}
 	old = MemoryContextSwitchTo(batch->context);
-	array = gs_array_sort(stream->sorters[call], array, spec->nulls_first, in_place);
+	array = gs_array_sort(call->sorter, array, spec->nulls_first, in_place);
 	MemoryContextSwitchTo(old);
 	batch->extra_bytes += VARSIZE(array);
 	batch->arrays++;
 	return array;
 }
 
-/* An array of bytes bytes that no chunk has room for. */
+/* An array that no chunk has room for. */
 static ArrayType *
-put_beside(GsArrayBatch *batch, int call, struct varlena *array, Size bytes)
+put_beside(GsArrayBatch *batch, Call *call, struct varlena *array)
 {
-	ArrayType  *copy = MemoryContextAlloc(batch->context, bytes);
+	ArrayType  *copy = MemoryContextAlloc(batch->context, call->bytes);
 
-	write_plain(batch->stream, call, array, (struct varlena *) copy, bytes);
+	write_plain(batch->stream, call, array, (struct varlena *) copy);
 	if (gs_array_is_trivial(copy))
 	{
-		batch->extra_bytes += bytes;
+		batch->extra_bytes += call->bytes;
 		return copy;
 	}
 	return sort_beside(batch, call, copy, true);
 }
 
 /*
- * Write an array into its group's chunk and describe its elements.  The caller
+ * Write an array into its call's chunk and describe its elements.  The caller
  * has made sure that there is room.
  */
 static ArrayType *
-put_into_chunk(GsArrayBatch *batch, int call, struct varlena *array, Size bytes)
+put_into_chunk(GsArrayBatch *batch, Call *call, BatchChunk *chunk, struct varlena *array)
 {
-	GsArrayStream *stream = batch->stream;
-	const GsArrayCall *spec = &stream->calls[call];
-	const ArrayGroup *group = &stream->groups[stream->group_of[call]];
-	BatchChunk *chunk = &batch->chunks[stream->group_of[call]];
+	const GsArrayCall *spec = call->spec;
 	ArrayType  *copy = (ArrayType *) (chunk->memory + chunk->used);
 	GsRecord   *record;
 	int			n;
 
-	write_plain(stream, call, array, (struct varlena *) copy, bytes);
+	write_plain(batch->stream, call, array, (struct varlena *) copy);
 	if (gs_array_is_trivial(copy))
 	{
-		chunk->used += MAXALIGN(bytes);
+		chunk->used += MAXALIGN(call->bytes);
 		return copy;
 	}
 	if (unlikely(ARR_NDIM(copy) != 1 || ARR_ELEMTYPE(copy) != spec->element_type))
@@ -440,38 +397,26 @@ put_into_chunk(GsArrayBatch *batch, int call, struct varlena *array, Size bytes)
 
 	/* a device may do anything with a record that is wrong */
 	if (unlikely(ARR_DATA_OFFSET(copy) % MAXIMUM_ALIGNOF != 0 ||
-				 ARR_DATA_OFFSET(copy) + (uint64) n * group->elem_bytes > bytes))
+				 ARR_DATA_OFFSET(copy) + (uint64) n * call->elem_bytes > call->bytes))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("array has %zu bytes, too few for its %d elements", bytes, n)));
+				 errmsg("array has %zu bytes, too few for its %d elements", call->bytes, n)));
 	record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, chunk->n);
 	record->row_off = chunk->used + ARR_DATA_OFFSET(copy);
-	record->row_len = n * group->elem_bytes;
+	record->row_len = n * call->elem_bytes;
 	record->key_off = 0;
 	record->key_len = 0;
 	chunk->n++;
-	chunk->used += MAXALIGN(bytes);
-	stream->elements += n;
+	chunk->used += MAXALIGN(call->bytes);
+	batch->stream->elements += n;
 	return copy;
 }
 
-static inline Size
-room_left(const BatchChunk *chunk)
+/* Has a chunk room for an array of so many bytes? */
+static inline bool
+has_room(const BatchChunk *chunk, Size bytes)
 {
-	Size		taken = chunk->used + (chunk->n + 1) * sizeof(GsRecord);
-
-	return taken < GS_CHUNK_BYTES ? GS_CHUNK_BYTES - taken : 0;
-}
-
-/* Take back what was put of a row. */
-static void
-forget_row(GsArrayBatch *batch)
-{
-	for (int i = 0; i < batch->stream->n_groups; i++)
-	{
-		batch->chunks[i].used = batch->chunks[i].row_used;
-		batch->chunks[i].n = batch->chunks[i].row_n;
-	}
+	return chunk->used + MAXALIGN(bytes) + (chunk->n + 1) * sizeof(GsRecord) <= GS_CHUNK_BYTES;
 }
 
 bool
@@ -481,29 +426,25 @@ gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, 
 
 	if (batch->extra_bytes > work_mem * (Size) 1024)
 		return false;
-	for (int i = 0; i < stream->n_groups; i++)
+	for (int i = 0; i < stream->n_calls; i++)
 	{
-		batch->chunks[i].row_used = batch->chunks[i].used;
-		batch->chunks[i].row_n = batch->chunks[i].n;
+		if (nulls[i])
+			continue;
+		stream->calls[i].bytes = plain_bytes((struct varlena *) DatumGetPointer(arrays[i]));
+		if (batch->on_device && batch->rows > 0 && !has_room(&batch->chunks[i], stream->calls[i].bytes))
+			return false;
 	}
 	for (int i = 0; i < stream->n_calls; i++)
 	{
-		BatchChunk *chunk = &batch->chunks[stream->group_of[i]];
+		Call	   *call = &stream->calls[i];
 		struct varlena *array = (struct varlena *) DatumGetPointer(arrays[i]);
-		Size		bytes;
 
 		if (nulls[i])
 			continue;
-		bytes = plain_bytes(array);
-		if (likely(MAXALIGN(bytes) <= room_left(chunk)))
-			sorted[i] = PointerGetDatum(put_into_chunk(batch, i, array, bytes));
-		else if (batch->rows == 0)
-			sorted[i] = PointerGetDatum(put_beside(batch, i, array, bytes));
+		if (likely(batch->on_device && has_room(&batch->chunks[i], call->bytes)))
+			sorted[i] = PointerGetDatum(put_into_chunk(batch, call, &batch->chunks[i], array));
 		else
-		{
-			forget_row(batch);
-			return false;
-		}
+			sorted[i] = PointerGetDatum(put_beside(batch, call, array));
 	}
 	batch->rows++;
 	return true;
@@ -511,7 +452,7 @@ gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, 
 
 /* Sort a chunk's arrays in this process. */
 static void
-sort_chunk(GsArrayStream *stream, const ArrayGroup *group, const BatchChunk *chunk)
+sort_chunk(GsArrayStream *stream, const Call *call, const BatchChunk *chunk)
 {
 	if (stream->sort_scratch == NULL)
 		stream->sort_scratch = MemoryContextAlloc(stream->context, GS_CHUNK_BYTES);
@@ -520,8 +461,8 @@ sort_chunk(GsArrayStream *stream, const ArrayGroup *group, const BatchChunk *chu
 		const GsRecord *record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, i);
 
 		CHECK_FOR_INTERRUPTS();
-		gs_host_sort_elements(group->elem, group->descending, chunk->memory + record->row_off,
-							  record->row_len / group->elem_bytes, stream->sort_scratch, NULL);
+		gs_host_sort_elements(call->elem, call->spec->descending, chunk->memory + record->row_off,
+							  record->row_len / call->elem_bytes, stream->sort_scratch, NULL);
 	}
 }
 
@@ -534,17 +475,16 @@ gs_array_batch_submit(GsArrayBatch *batch)
 		return;
 	stream->report.batches++;
 	stream->report.arrays += batch->arrays;
-	if (batch->on_device)
-		stream->report.device_batches++;
-	for (int i = 0; i < stream->n_groups; i++)
+	if (!batch->on_device)
+		return;
+	stream->report.device_batches++;
+	for (int i = 0; i < stream->n_calls; i++)
 	{
 		BatchChunk *chunk = &batch->chunks[i];
 
 		stream->report.arrays += chunk->n;
-		if (!batch->on_device)
-			sort_chunk(stream, &stream->groups[i], chunk);
-		else if (chunk->n > 0)
-			gs_client_sort_arrays(stream->groups[i].client, chunk->number, chunk->used, chunk->n);
+		if (chunk->n > 0)
+			gs_client_sort_arrays(stream->calls[i].client, chunk->number, chunk->used, chunk->n);
 	}
 }
 
@@ -555,25 +495,25 @@ gs_array_batch_finish(GsArrayBatch *batch)
 
 	if (!batch->on_device)
 		return;
-	for (int i = 0; i < stream->n_groups; i++)
+	for (int i = 0; i < stream->n_calls; i++)
 	{
 		BatchChunk *chunk = &batch->chunks[i];
 
 		if (chunk->n == 0)
 			continue;
-		switch (gs_client_wait_arrays(stream->groups[i].client, chunk->number))
+		switch (gs_client_wait_arrays(stream->calls[i].client, chunk->number))
 		{
 			case GS_ARRAYS_SORTED:
 				stream->report.device_arrays += chunk->n;
 				break;
 			case GS_ARRAYS_REFUSED:
-				note_fallback(stream, gs_client_session(stream->groups[i].client)->overflow_reason);
-				sort_chunk(stream, &stream->groups[i], chunk);
+				note_fallback(stream, gs_client_session(stream->calls[i].client)->overflow_reason);
+				sort_chunk(stream, &stream->calls[i], chunk);
 				break;
 			case GS_ARRAYS_NO_SERVICE:
 				note_fallback(stream, GS_FALLBACK_LOST);
 				stream->off = true;
-				sort_chunk(stream, &stream->groups[i], chunk);
+				sort_chunk(stream, &stream->calls[i], chunk);
 				break;
 			case GS_ARRAYS_LOST:
 				ereport(ERROR,
@@ -591,8 +531,8 @@ gs_array_batch_end(GsArrayBatch *batch)
 	GsArrayStream *stream = batch->stream;
 
 	if (batch->on_device)
-		for (int i = 0; i < stream->n_groups; i++)
-			gs_client_give_chunk(stream->groups[i].client, batch->chunks[i].number);
+		for (int i = 0; i < stream->n_calls; i++)
+			gs_client_give_chunk(stream->calls[i].client, batch->chunks[i].number);
 	MemoryContextReset(batch->context);
 	stream->n_open--;
 	free_batch(batch);
@@ -620,15 +560,15 @@ gs_array_stream_report(const GsArrayStream *stream, GsArrayReport *report)
 {
 	GsArrayReport so_far = stream->report;
 
-	for (int i = 0; i < stream->n_groups; i++)
+	for (int i = 0; i < stream->n_calls; i++)
 	{
 		const GsSession *session;
 
-		if (stream->groups[i].client == NULL)
+		if (stream->calls[i].client == NULL)
 			continue;
-		session = gs_client_session(stream->groups[i].client);
+		session = gs_client_session(stream->calls[i].client);
 		strlcpy(so_far.engine, session->outcome.engine, sizeof(so_far.engine));
-		so_far.devices |= gs_client_devices(stream->groups[i].client);
+		so_far.devices |= gs_client_devices(stream->calls[i].client);
 		so_far.copy_in_ms += session->outcome.copy_in_ms;
 		so_far.sort_ms += session->outcome.sort_ms;
 		so_far.copy_out_ms += session->outcome.copy_out_ms;
@@ -642,7 +582,7 @@ gs_array_stream_end(GsArrayStream *stream)
 	gs_stats_count(GS_COUNT_ARRAYS, stream->report.arrays);
 	gs_stats_count(GS_COUNT_DEVICE_ARRAYS, stream->report.device_arrays);
 	for (int i = 0; i < stream->n_calls; i++)
-		if (stream->toast[i])
-			gs_toast_reader_close(stream->toast[i]);
+		if (stream->calls[i].toast)
+			gs_toast_reader_close(stream->calls[i].toast);
 	MemoryContextDelete(stream->context);
 }

@@ -133,24 +133,6 @@ gs_array_sorter_create(Oid element_type, Oid collation, bool descending)
 	return sorter;
 }
 
-static void
-begin_abbreviation(ValueOrder *order)
-{
-	order->converted = 0;
-	order->next_check = 10;
-}
-
-static void
-prepare_order(GsArraySorter *sorter, ValueOrder *order, Oid type, bool by_value)
-{
-	order->type = type;
-	order->ssup.ssup_cxt = sorter->context;
-	order->ssup.ssup_collation = sorter->collation;
-	order->ssup.abbreviate = !by_value;
-	PrepareSortSupportFromOrderingOp(order->sort_operator, &order->ssup);
-	begin_abbreviation(order);
-}
-
 /* The order of elements, or of slices, and the type of either. */
 static ValueOrder *
 order_of_values(GsArraySorter *sorter, bool slices)
@@ -171,8 +153,13 @@ order_of_values(GsArraySorter *sorter, bool slices)
 							format_type_be(sorter->element_type))));
 		order->sort_operator = sorter->descending ? ARRAY_GT_OP : ARRAY_LT_OP;
 	}
+	order->type = type;
+	order->next_check = 10;
+	order->ssup.ssup_cxt = sorter->context;
+	order->ssup.ssup_collation = sorter->collation;
+	order->ssup.abbreviate = slices || !sorter->meta.typbyval;
 	old = MemoryContextSwitchTo(sorter->context);
-	prepare_order(sorter, order, type, !slices && sorter->meta.typbyval);
+	PrepareSortSupportFromOrderingOp(order->sort_operator, &order->ssup);
 	MemoryContextSwitchTo(old);
 	return order;
 }

@@ -138,10 +138,6 @@ typedef struct Copying
 	bool	   *nulls;
 	double		written;
 	uint64		settled;
-
-	double		scan_ms;		/* times of the phases */
-	double		sort_ms;
-	double		write_ms;
 } Copying;
 
 /* A transaction has changed the tuple and not ended: it should be our own. */
@@ -238,7 +234,7 @@ put_all(Copying *c)
 	BlockNumber block = InvalidBlockNumber;
 	GsPut		put = GS_PUT_OK;
 
-	pgstat_progress_update_param(GS_COMPAT_COPY_BLOCKS, heap_scan->rs_nblocks);
+	pgstat_progress_update_param(PROGRESS_REPACK_TOTAL_HEAP_BLKS, heap_scan->rs_nblocks);
 	while (put == GS_PUT_OK && table_scan_getnextslot(scan, ForwardScanDirection, c->slot))
 	{
 		HeapTuple	tuple = ExecFetchSlotHeapTuple(c->slot, false, NULL);
@@ -249,7 +245,7 @@ put_all(Copying *c)
 			block = heap_scan->rs_cblock;
 
 			/* the scan may begin in the middle of the table */
-			pgstat_progress_update_param(GS_COMPAT_COPY_BLOCKS_SCANNED,
+			pgstat_progress_update_param(PROGRESS_REPACK_HEAP_BLKS_SCANNED,
 										 (block + heap_scan->rs_nblocks - heap_scan->rs_startblock) %
 										 heap_scan->rs_nblocks + 1);
 		}
@@ -257,10 +253,10 @@ put_all(Copying *c)
 			continue;
 		put = put_tuple(c, tuple);
 		c->tuples += 1;
-		pgstat_progress_update_param(GS_COMPAT_COPY_TUPLES_SCANNED, c->tuples);
+		pgstat_progress_update_param(PROGRESS_REPACK_HEAP_TUPLES_SCANNED, c->tuples);
 	}
 	if (put == GS_PUT_OK)
-		pgstat_progress_update_param(GS_COMPAT_COPY_BLOCKS_SCANNED, heap_scan->rs_nblocks);
+		pgstat_progress_update_param(PROGRESS_REPACK_HEAP_BLKS_SCANNED, heap_scan->rs_nblocks);
 	table_endscan(scan);
 	return put == GS_PUT_OK ? gs_feeder_finish(c->feeder) : put;
 }
@@ -272,7 +268,7 @@ scan_table(Copying *c, const GsKeyDesc *desc)
 	bool		has_labels = gs_key_has_labels(desc);
 	GsPut		put;
 
-	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_SCAN);
+	pgstat_progress_update_param(PROGRESS_REPACK_PHASE, PROGRESS_REPACK_PHASE_SEQ_SCAN_HEAP);
 	c->feeder = gs_feeder_create(c->client, desc);
 	c->info = BuildIndexInfo(c->index);
 	c->nkeys = c->info->ii_NumIndexKeyAttrs;
@@ -330,7 +326,7 @@ write_tuple(Copying *c, HeapTuple tuple)
 		rewrite_heap_tuple(c->rewrite, &old, tuple);
 	}
 	c->written += 1;
-	pgstat_progress_update_param(GS_COMPAT_COPY_TUPLES_WRITTEN, c->written);
+	pgstat_progress_update_param(PROGRESS_REPACK_HEAP_TUPLES_INSERTED, c->written);
 }
 
 static HeapTupleData
@@ -393,7 +389,7 @@ write_table(Copying *c)
 	const char *row;
 	uint32		flags;
 
-	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_WRITE);
+	pgstat_progress_update_param(PROGRESS_REPACK_PHASE, PROGRESS_REPACK_PHASE_WRITE_NEW_HEAP);
 	for (int i = 0; i < tupdesc->natts; i++)
 		c->has_dropped |= TupleDescAttr(tupdesc, i)->attisdropped;
 	c->columns = palloc(tupdesc->natts * sizeof(Datum));
@@ -438,13 +434,11 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	reason = gs_put_fallback(c->client, scan_table(c, desc));
 	if (reason != GS_FALLBACK_NONE)
 		return reason;
-	c->scan_ms = gs_stats_lap_ms(&start);
 
-	pgstat_progress_update_param(GS_COMPAT_COPY_PHASE, GS_COMPAT_COPY_PHASE_SORT);
+	pgstat_progress_update_param(PROGRESS_REPACK_PHASE, PROGRESS_REPACK_PHASE_SORT_TUPLES);
 	status = gs_client_perform(c->client, false);
 	if (status != GS_CLIENT_OK)
 		return gs_client_fallback(c->client, status);
-	c->sort_ms = gs_stats_lap_ms(&start);
 
 	session = gs_client_session(c->client);
 	if ((double) session->outcome.n_rows != c->tuples)
@@ -452,15 +446,14 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	status = write_table(c);
 	if (status != GS_CLIENT_OK)
 		return GS_FALLBACK_LOST;
-	c->write_ms = gs_stats_lap_ms(&start);
 
 	gs_client_count_sort(c->client);
-	gs_stats_sort(GS_KIND_TABLE, session->outcome.n_rows, c->scan_ms + c->sort_ms + c->write_ms);
+	gs_stats_sort(GS_KIND_TABLE, session->outcome.n_rows, gs_stats_lap_ms(&start));
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled; scan %.1f ms, sort %.1f ms, write %.1f ms",
+			(errmsg_internal("gpusort sorted table \"%s\" by index \"%s\": %.0f tuples, engine %s, %u runs, " UINT64_FORMAT " settled",
 							 RelationGetRelationName(c->old_heap),
 							 RelationGetRelationName(c->index), c->written, session->outcome.engine,
-							 session->outcome.n_runs, c->settled, c->scan_ms, c->sort_ms, c->write_ms)));
+							 session->outcome.n_runs, c->settled)));
 	return GS_FALLBACK_NONE;
 }
 
@@ -469,10 +462,10 @@ static void
 clear_traces(Copying *c)
 {
 	const int	indexes[] = {
-		GS_COMPAT_COPY_TUPLES_SCANNED,
-		GS_COMPAT_COPY_TUPLES_WRITTEN,
-		GS_COMPAT_COPY_BLOCKS,
-		GS_COMPAT_COPY_BLOCKS_SCANNED
+		PROGRESS_REPACK_HEAP_TUPLES_SCANNED,
+		PROGRESS_REPACK_HEAP_TUPLES_INSERTED,
+		PROGRESS_REPACK_TOTAL_HEAP_BLKS,
+		PROGRESS_REPACK_HEAP_BLKS_SCANNED
 	};
 	const int64 values[] = {0, 0, 0, 0};
 

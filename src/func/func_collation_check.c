@@ -477,7 +477,7 @@ find_wrong_as_owner(Relation table, Relation index)
 
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(table->rd_rel->relowner, context | SECURITY_RESTRICTED_OPERATION);
-	gs_compat_restrict_search_path();
+	RestrictSearchPath();
 	error = find_wrong(index, shows_keys);
 	AtEOXact_GUC(false, level);
 	SetUserIdAndSecContext(user, context);
@@ -593,7 +593,7 @@ gs_collation_query(const char *query, bool all, Datum oids)
 	Oid			types[] = {BOOLOID, OIDARRAYOID};
 	Datum		values[] = {BoolGetDatum(all), oids};
 
-	gs_compat_restrict_search_path();
+	RestrictSearchPath();
 	if (SPI_execute_with_args(query, 2, types, values, oids ? "  " : " n", false, 0) < 0)
 		elog(ERROR, "a query of the catalogs failed");
 	AtEOXact_GUC(false, level);

@@ -78,8 +78,8 @@ btree_key_desc(Relation index, int ncols, GsRefusal *refusal)
 	collations[ncols] = InvalidOid;
 	nulls_first[ncols] = false;
 	types[ncols] = TIDOID;
-	return gs_key_desc_create(ncols + 1, attnos, operators, collations, nulls_first, types, NULL, false,
-							  refusal);
+	return gs_key_desc_create(&(GsColumns){ncols + 1, attnos, operators, collations, nulls_first}, types,
+							  NULL, false, refusal);
 }
 
 /* The feed of a btree. */

@@ -120,7 +120,8 @@ gin_key_desc(Relation index, int ncols, GsRefusal *refusal)
 	operators[n++] = TIDLessOperator;
 	for (int i = 0; i < n; i++)
 		attnos[i] = i + 1;
-	return gs_key_desc_create(n, attnos, operators, collations, nulls_first, types, NULL, false, refusal);
+	return gs_key_desc_create(&(GsColumns){n, attnos, operators, collations, nulls_first}, types, NULL,
+							  false, refusal);
 }
 
 /* Feed an entry of the i'th column. */

@@ -82,6 +82,16 @@ typedef enum GsKeyKind
 								 * is inexact */
 } GsKeyKind;
 
+/* Columns that rows are compared by, as plan nodes have them. */
+typedef struct GsColumns
+{
+	int			n;
+	AttrNumber *attnos;
+	Oid		   *operators;		/* that sort, or of equality */
+	Oid		   *collations;
+	bool	   *nulls_first;	/* NULL: nothing is sorted by them */
+} GsColumns;
+
 typedef struct GsKeyLabels GsKeyLabels; /* key_enum.c */
 typedef struct GsKeyCollator GsKeyCollator; /* key_icu.c */
 typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
@@ -136,24 +146,22 @@ typedef struct GsKeyDesc
  */
 
 /*
- * Describe the keys of a sort by ncols columns, given as a Sort plan node has
- * them; types are those of the columns in the input tuple (domains and other
+ * Describe the keys of a sort by these columns; types are theirs in the input tuple (domains and other
  * binary-coercible types included), and typmods say what columns of type record hold; NULL: there are
  * none.  may_end: keys need not hold all columns.
  * Returns a descriptor allocated in CurrentMemoryContext, for this process alone, and
  * sets *refusal to GS_REFUSE_NONE, or NULL and the reason.  Reads the system caches only,
  * and opens the ICU collators that the session has not used yet.
  */
-extern GsKeyDesc *gs_key_desc_create(int ncols, const AttrNumber *attnos,
-									 const Oid *sort_operators, const Oid *collations,
-									 const bool *nulls_first, const Oid *types, const int32 *typmods,
+extern GsKeyDesc *gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typmods,
 									 bool may_end, GsRefusal *refusal);
 
 /*
  * The layout of keys that hold text of a libc collation, from which their order is
- * proven; layout->n_parts is 0 if the keys' bytes are their order.
+ * proven; layout->n_parts is 0 if the keys' bytes are their order.  False: it has no room for the columns,
+ * which cannot be once gs_key_desc_create() has described them.
  */
-extern void gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
+extern bool gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
 
 /*
  * Where the first ncols columns end in keys, for a device that is to keep the first rows of each

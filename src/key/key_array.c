@@ -48,47 +48,11 @@ typedef union ShortArray
 	double		align;
 } ShortArray;
 
-static const ArrayType *fetch_array(Datum value, ShortArray *space);
-static bool put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **at,
-					   const uint8 *end);
-static void put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *dst);
-static bool put_elements(const GsKeyElement *element, const ArrayType *array, int n, uint8 **at,
-						 const uint8 *end);
-static bool put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end);
-
 /* Do the elements' encodings leave codes for the end and NULL? */
 static inline bool
 is_float(const GsKeyColumn *col)
 {
 	return col->kind == GS_KEY_FLOAT4 || col->kind == GS_KEY_FLOAT8;
-}
-
-bool
-gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
-{
-	const GsKeyElement *element = col->element;
-	ShortArray	space;
-	const ArrayType *array = fetch_array(value, &space);
-	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	const uint8 *end = dst + room;
-	uint8	   *at = dst;
-	size_t		width = element->column.width;
-	bool		all = true;
-
-	if (is_float(&element->column) && !ARR_HASNULL(array))
-		all = put_floats(&element->column, ARR_DATA_PTR(array), n, &at, end);
-	else if (width > 0 && !is_float(&element->column) && !ARR_HASNULL(array) &&
-			 n * (1 + width) <= room)
-	{
-		put_fixed_elements(element, ARR_DATA_PTR(array), n, at);
-		at += n * (1 + width);
-	}
-	else
-		all = put_elements(element, array, n, &at, end);
-	if (all)
-		all = put_tail(array, is_float(&element->column) ? width : 1, &at, end);
-	*written = at - dst;
-	return all;
 }
 
 /* The array, flat, in line, uncompressed and aligned. */
@@ -107,71 +71,43 @@ fetch_array(Datum value, ShortArray *space)
 	return &space->header;
 }
 
-/* float4 or float8 without NULLs. */
-static bool
-put_floats(const GsKeyColumn *col, const char *data, int n, uint8 **at, const uint8 *end)
-{
-	size_t		width = col->width;
-	int			n_whole = Min((size_t) n, (end - *at) / width);
-	uint8	   *dst = *at;
-
-	if (col->kind == GS_KEY_FLOAT4)
-	{
-		const float4 *values = (const float4 *) data;
-
-		for (int i = 0; i < n_whole; i++)
-			gs_key_put_float4(dst + i * sizeof(float4), values[i]);
-	}
-	else
-	{
-		const float8 *values = (const float8 *) data;
-
-		for (int i = 0; i < n_whole; i++)
-			gs_key_put_float8(dst + i * sizeof(float8), values[i]);
-	}
-	*at += n_whole * width;
-
-	if (n_whole < n)
-	{
-		uint8		whole[sizeof(float8)];
-
-		if (col->kind == GS_KEY_FLOAT4)
-			gs_key_put_float4(whole, ((const float4 *) data)[n_whole]);
-		else
-			gs_key_put_float8(whole, ((const float8 *) data)[n_whole]);
-		return gs_key_append(at, end, whole, width);
-	}
-	return true;
-}
-
 /*
- * Elements of a fixed width without NULLs, all of which fit.  Integers have
- * loops of their own, which take a quarter of the time.
+ * Elements of a fixed width without NULLs, for which there is room.  Integers and floats have
+ * loops of their own, which take a quarter of the time.  Returns what follows them in the array.
  */
-static void
+static const char *
 put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *dst)
 {
 	const GsKeyColumn *col = &element->column;
 
-	if (col->kind == GS_KEY_INT32)
+	switch (col->kind)
 	{
-		for (int i = 0; i < n; i++)
-		{
-			*dst++ = GS_KEY_ARRAY_VALUE;
-			gs_key_put_int32(dst, ((const int32 *) data)[i]);
-			dst += sizeof(int32);
-		}
-		return;
-	}
-	if (col->kind == GS_KEY_INT64)
-	{
-		for (int i = 0; i < n; i++)
-		{
-			*dst++ = GS_KEY_ARRAY_VALUE;
-			gs_key_put_int64(dst, ((const int64 *) data)[i]);
-			dst += sizeof(int64);
-		}
-		return;
+		case GS_KEY_INT32:
+			for (int i = 0; i < n; i++)
+			{
+				*dst++ = GS_KEY_ARRAY_VALUE;
+				gs_key_put_int32(dst, ((const int32 *) data)[i]);
+				dst += sizeof(int32);
+			}
+			return data + n * sizeof(int32);
+		case GS_KEY_INT64:
+			for (int i = 0; i < n; i++)
+			{
+				*dst++ = GS_KEY_ARRAY_VALUE;
+				gs_key_put_int64(dst, ((const int64 *) data)[i]);
+				dst += sizeof(int64);
+			}
+			return data + n * sizeof(int64);
+		case GS_KEY_FLOAT4:
+			for (int i = 0; i < n; i++)
+				gs_key_put_float4(dst + i * sizeof(float4), ((const float4 *) data)[i]);
+			return data + n * sizeof(float4);
+		case GS_KEY_FLOAT8:
+			for (int i = 0; i < n; i++)
+				gs_key_put_float8(dst + i * sizeof(float8), ((const float8 *) data)[i]);
+			return data + n * sizeof(float8);
+		default:
+			break;
 	}
 	for (int i = 0; i < n; i++)
 	{
@@ -181,6 +117,21 @@ put_fixed_elements(const GsKeyElement *element, const char *data, int n, uint8 *
 		data = att_addlength_pointer(data, element->typlen, data);
 		data = (const char *) att_align_nominal(data, element->typalign);
 	}
+	return data;
+}
+
+/* The same without room for all of them; width: of an element. */
+static bool
+put_first_elements(const GsKeyElement *element, const char *data, size_t width, uint8 **at,
+				   const uint8 *end)
+{
+	int			fit = (end - *at) / width;
+	uint8		whole[1 + GS_KEY_VALUE_MAX];
+
+	data = put_fixed_elements(element, data, fit, *at);
+	*at += fit * width;
+	(void) put_fixed_elements(element, data, 1, whole);
+	return gs_key_append(at, end, whole, width);
 }
 
 /* Elements of any type, with and without NULLs. */
@@ -235,4 +186,32 @@ put_tail(const ArrayType *array, size_t end_width, uint8 **at, const uint8 *end)
 	}
 	Assert(len == end_width + gs_key_array_tail(n_dims));
 	return gs_key_append(at, end, tail, len);
+}
+
+bool
+gs_key_put_array(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
+{
+	const GsKeyElement *element = col->element;
+	ShortArray	space;
+	const ArrayType *array = fetch_array(value, &space);
+	int			n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
+	const uint8 *end = dst + room;
+	uint8	   *at = dst;
+	bool		marked = !is_float(&element->column);
+	size_t		width = element->column.width + marked;
+	bool		all = true;
+
+	if (element->column.width == 0 || ARR_HASNULL(array))
+		all = put_elements(element, array, n, &at, end);
+	else if (n * width > room)
+		all = put_first_elements(element, ARR_DATA_PTR(array), width, &at, end);
+	else
+	{
+		(void) put_fixed_elements(element, ARR_DATA_PTR(array), n, at);
+		at += n * width;
+	}
+	if (all)
+		all = put_tail(array, marked ? 1 : element->column.width, &at, end);
+	*written = at - dst;
+	return all;
 }

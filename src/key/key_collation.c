@@ -56,14 +56,14 @@ read_entry(Oid collation, Entry *entry)
 	{
 		entry->provider = ((Form_pg_database) GETSTRUCT(tuple))->datlocprovider;
 		entry->deterministic = true;
-		locale = entry->provider == COLLPROVIDER_ICU ? GS_COMPAT_DATABASE_LOCALE :
+		locale = entry->provider == COLLPROVIDER_ICU ? Anum_pg_database_datlocale :
 			Anum_pg_database_datcollate;
 	}
 	else
 	{
 		entry->provider = ((Form_pg_collation) GETSTRUCT(tuple))->collprovider;
 		entry->deterministic = ((Form_pg_collation) GETSTRUCT(tuple))->collisdeterministic;
-		locale = entry->provider == COLLPROVIDER_ICU ? GS_COMPAT_COLLATION_LOCALE :
+		locale = entry->provider == COLLPROVIDER_ICU ? Anum_pg_collation_colllocale :
 			Anum_pg_collation_collcollate;
 	}
 #ifdef GS_COMPAT_COLLATION_RULES

@@ -30,96 +30,6 @@
 #include "key/key_types.h"
 #include "key/key_value.h"
 
-static GsKeyColumn *add_column(GsKeyDesc *desc);
-static GsRefusal describe_column(GsKeyDesc *desc, AttrNumber attno, Oid sort_operator,
-								 Oid collation, bool nulls_first, Oid type, int32 typmod);
-static GsRefusal describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending);
-static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation,
-								Oid type, int32 typmod);
-static GsRefusal describe_element(GsKeyColumn *col, Oid collation, Oid array_type);
-static GsRefusal describe_bounds(GsKeyColumn *col, Oid range_type);
-static GsRefusal describe_strings(GsKeyColumn *col);
-static const GsKeyColumn *innermost(const GsKeyColumn *col, int *depth, bool *jsonb);
-static bool has_libc(const GsKeyColumn *col);
-static bool make_layout(const GsKeyDesc *desc, GsKeyLayout *layout);
-static bool is_possible(GsKeyDesc *desc);
-
-GsKeyDesc *
-gs_key_desc_create(int ncols, const AttrNumber *attnos, const Oid *sort_operators,
-				   const Oid *collations, const bool *nulls_first, const Oid *types,
-				   const int32 *typmods, bool may_end, GsRefusal *refusal)
-{
-	GsKeyDesc  *desc = palloc0(sizeof(GsKeyDesc));
-	const GsKeyColumn *left_out = NULL;
-	int			tops = 0;
-	uint32		width = 0;
-	bool		fixed = true;
-
-	Assert(ncols > 0);
-
-	*refusal = GS_REFUSE_NONE;
-	for (int i = 0; i < ncols && *refusal == GS_REFUSE_NONE; i++)
-	{
-		*refusal = describe_column(desc, attnos[i], sort_operators[i], collations[i],
-								   nulls_first[i], types[i], typmods ? typmods[i] : -1);
-		/* comparing text without a collation is an error, which is PostgreSQL's to report */
-		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(collations[i]) ||
-			!type_is_collatable(types[i]);
-		if (*refusal == GS_REFUSE_NONE)
-			desc->sort_cols++;
-	}
-	desc->ended = *refusal != GS_REFUSE_NONE;
-	while (desc->ncols > 0 && !is_possible(desc))
-	{
-		desc->ended = true;
-		left_out = &desc->cols[--desc->ncols];
-		if (*refusal == GS_REFUSE_NONE)
-			*refusal = GS_REFUSE_COLLATION;
-	}
-	if (desc->ncols == 0 || (desc->ended && !may_end))
-	{
-		pfree(desc);
-		return NULL;
-	}
-	*refusal = GS_REFUSE_NONE;
-	desc->cols[desc->ncols - 1].last = true;
-	for (int i = 0; i < desc->ncols; i++)
-	{
-		const GsKeyColumn *col = &desc->cols[i];
-
-		if (col->parent == NULL)
-		{
-			tops++;
-			desc->max_attno = Max(desc->max_attno, col->attno);
-		}
-		if (col->width == 0)
-			fixed = false;
-		width += 1 + col->width;
-	}
-	if (left_out)
-		desc->sort_cols = Min(desc->sort_cols, left_out->parent ? tops - 1 : tops);
-	desc->fixed_width = (fixed && width <= GS_KEY_FIXED_MAX) ? width : 0;
-	return desc;
-}
-
-/* Can keys end with the last column?  Sets abbreviated and whole. */
-static bool
-is_possible(GsKeyDesc *desc)
-{
-	GsKeyLayout layout;
-
-	/* of what has no field in the key, the key tells nothing */
-	if (desc->ended && desc->cols[desc->ncols - 1].record)
-		return false;
-	desc->abbreviated = false;
-	for (int i = 0; i < desc->ncols; i++)
-		desc->abbreviated |= desc->cols[i].kind == GS_KEY_ABBREVIATED;
-	if (!make_layout(desc, &layout))
-		return false;
-	desc->whole = layout.n_parts > 0;
-	return !desc->whole || !desc->abbreviated;
-}
-
 static GsKeyColumn *
 add_column(GsKeyDesc *desc)
 {
@@ -130,124 +40,30 @@ add_column(GsKeyDesc *desc)
 	return &desc->cols[desc->ncols];
 }
 
-/* Add a column of the sort, with the fields of a composite type; or say why it cannot be in a key. */
-static GsRefusal
-describe_column(GsKeyDesc *desc, AttrNumber attno, Oid sort_operator, Oid collation,
-				bool nulls_first, Oid type, int32 typmod)
+/* A column's value, or the elements of arrays of any depth, or the strings of jsonb. */
+static const GsKeyColumn *
+innermost(const GsKeyColumn *col, int *depth, bool *jsonb)
 {
-	GsKeyColumn *col = add_column(desc);
-	Oid			opfamily;
-	Oid			opcintype;
-	bool		descending;
-	GsRefusal	refusal;
-
-	Assert(attno > 0);
-
-	if (!gs_compat_ordering_op(sort_operator, &opfamily, &opcintype, &descending))
-		return GS_REFUSE_OPCLASS;
-
-	col->attno = attno;
-	col->sort_operator = sort_operator;
-	col->desc = descending;
-	col->nulls_first = nulls_first;
-	refusal = describe_value(col, opfamily, opcintype, collation, type, typmod);
-	if (refusal == GS_REFUSE_TYPE && IsBinaryCoercible(type, opcintype))
-	{
-		col->abbreviation = gs_key_abbreviation_create(sort_operator, opfamily, opcintype, collation);
-		if (col->abbreviation == NULL)
-			return refusal;
-		col->type = opcintype;
-		col->collation = collation;
-		col->kind = GS_KEY_ABBREVIATED;
-		refusal = GS_REFUSE_NONE;
-	}
-	if (refusal != GS_REFUSE_NONE)
-		return refusal;
-	desc->ncols++;
-	return col->record ? describe_fields(desc, col->record, descending) : GS_REFUSE_NONE;
+	for (*depth = 0; col->kind == GS_KEY_ARRAY; (*depth)++)
+		col = &col->element->column;
+	*jsonb = col->kind == GS_KEY_JSONB;
+	return *jsonb ? &col->element->column : col;
 }
 
-static GsRefusal
-describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending)
+/* Does a value hold text whose order has to be proven? */
+static bool
+has_libc(const GsKeyColumn *col)
 {
-	for (int i = 0; i < record->tupdesc->natts; i++)
-	{
-		Form_pg_attribute att = TupleDescAttr(record->tupdesc, i);
-		TypeCacheEntry *entry;
-		GsKeyColumn *col;
-		GsRefusal	refusal;
+	int			depth;
+	bool		jsonb;
 
-		if (att->attisdropped)
-			continue;
-		entry = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY);
-		if (!OidIsValid(entry->btree_opf))
-			return GS_REFUSE_TYPE;
-		col = add_column(desc);
-		col->attno = i + 1;
-		col->parent = record;
-		col->desc = col->nulls_first = descending;
-		refusal = describe_value(col, entry->btree_opf, entry->btree_opintype, att->attcollation,
-								 att->atttypid, att->atttypmod);
-		if (refusal != GS_REFUSE_NONE)
-			return refusal;
-		desc->ncols++;
-		if (col->record)
-			refusal = describe_fields(desc, col->record, descending);
-		if (refusal != GS_REFUSE_NONE)
-			return refusal;
-	}
-	return GS_REFUSE_NONE;
+	return innermost(col, &depth, &jsonb)->libc != NULL;
 }
 
-/* What it takes to write a value: of a column, or an element of an array. */
-static GsRefusal
-describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type, int32 typmod)
-{
-	const GsKeyType *row;
-	GsRefusal	refusal;
+static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type,
+								int32 typmod);
 
-	row = gs_key_type_lookup(opcintype, opfamily, &refusal);
-	if (row == NULL)
-		return refusal;
-
-	/* The datums are read as opcintype, so they must look like it. */
-	if (!IsBinaryCoercible(type, opcintype))
-		return GS_REFUSE_TYPE;
-
-	if (row->collated && !gs_key_collation_lookup(collation, &col->collator, &col->libc))
-		return GS_REFUSE_COLLATION;
-
-	/*
-	 * The pattern classes order by bytes, but their equality is the collation's.  Rows that are equal by
-	 * it need not be neighbours then, and all that asks a sort which rows are equal would go wrong.
-	 */
-	if (OidIsValid(row->opfamily) && OidIsValid(collation) &&
-		!get_collation_isdeterministic(collation))
-		return GS_REFUSE_OPCLASS;
-
-	Assert(row->width <= GS_KEY_VALUE_MAX);
-	Assert((row->width > 0) == (row->kind < GS_KEY_TEXT));
-	col->type = opcintype;
-	col->collation = collation;
-	col->kind = row->kind;
-	col->width = row->width;
-	if (row->kind == GS_KEY_ENUM)
-		col->labels = gs_key_labels_create(getBaseType(type));
-	if (row->kind == GS_KEY_ARRAY)
-		return describe_element(col, collation, getBaseType(type));
-	if (row->kind == GS_KEY_RANGE)
-		return describe_bounds(col, getBaseType(type));
-	if (row->kind == GS_KEY_JSONB)
-		return describe_strings(col);
-	if (row->kind == GS_KEY_RECORD)
-	{
-		col->record = gs_key_record_create(getBaseType(type), typmod);
-		return col->record ? GS_REFUSE_NONE : GS_REFUSE_TYPE;
-	}
-	return GS_REFUSE_NONE;
-}
-
-/* The same for a value inside of another one, where those of composite types cannot be. */
+/* What it takes to write a value inside of another one, where those of composite types cannot be. */
 static GsRefusal
 describe_nested(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type)
 {
@@ -317,24 +133,121 @@ describe_strings(GsKeyColumn *col)
 						  DEFAULT_COLLATION_OID, TEXTOID, -1);
 }
 
-/* A column's value, or the elements of arrays of any depth, or the strings of jsonb. */
-static const GsKeyColumn *
-innermost(const GsKeyColumn *col, int *depth, bool *jsonb)
+/* What it takes to write a value: of a column, or an element of an array. */
+static GsRefusal
+describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type, int32 typmod)
 {
-	for (*depth = 0; col->kind == GS_KEY_ARRAY; (*depth)++)
-		col = &col->element->column;
-	*jsonb = col->kind == GS_KEY_JSONB;
-	return *jsonb ? &col->element->column : col;
+	const GsKeyType *row;
+	GsRefusal	refusal;
+
+	row = gs_key_type_lookup(opcintype, opfamily, &refusal);
+	if (row == NULL)
+		return refusal;
+
+	/* The datums are read as opcintype, so they must look like it. */
+	if (!IsBinaryCoercible(type, opcintype))
+		return GS_REFUSE_TYPE;
+
+	if (row->collated && !gs_key_collation_lookup(collation, &col->collator, &col->libc))
+		return GS_REFUSE_COLLATION;
+
+	/*
+	 * The pattern classes order by bytes, but their equality is the collation's.  Rows that are equal by
+	 * it need not be neighbours then, and all that asks a sort which rows are equal would go wrong.
+	 */
+	if (OidIsValid(row->opfamily) && OidIsValid(collation) &&
+		!get_collation_isdeterministic(collation))
+		return GS_REFUSE_OPCLASS;
+
+	Assert(row->width <= GS_KEY_VALUE_MAX);
+	Assert((row->width > 0) == (row->kind < GS_KEY_TEXT));
+	col->type = opcintype;
+	col->collation = collation;
+	col->kind = row->kind;
+	col->width = row->width;
+	if (row->kind == GS_KEY_ENUM)
+		col->labels = gs_key_labels_create(getBaseType(type));
+	if (row->kind == GS_KEY_ARRAY)
+		return describe_element(col, collation, getBaseType(type));
+	if (row->kind == GS_KEY_RANGE)
+		return describe_bounds(col, getBaseType(type));
+	if (row->kind == GS_KEY_JSONB)
+		return describe_strings(col);
+	if (row->kind == GS_KEY_RECORD)
+	{
+		col->record = gs_key_record_create(getBaseType(type), typmod);
+		return col->record ? GS_REFUSE_NONE : GS_REFUSE_TYPE;
+	}
+	return GS_REFUSE_NONE;
 }
 
-/* Does a value hold text whose order has to be proven? */
-static bool
-has_libc(const GsKeyColumn *col)
+static GsRefusal
+describe_fields(GsKeyDesc *desc, GsKeyRecord *record, bool descending)
 {
-	int			depth;
-	bool		jsonb;
+	for (int i = 0; i < record->tupdesc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(record->tupdesc, i);
+		TypeCacheEntry *entry;
+		GsKeyColumn *col;
+		GsRefusal	refusal;
 
-	return innermost(col, &depth, &jsonb)->libc != NULL;
+		if (att->attisdropped)
+			continue;
+		entry = lookup_type_cache(att->atttypid, TYPECACHE_BTREE_OPFAMILY);
+		if (!OidIsValid(entry->btree_opf))
+			return GS_REFUSE_TYPE;
+		col = add_column(desc);
+		col->attno = i + 1;
+		col->parent = record;
+		col->desc = col->nulls_first = descending;
+		refusal = describe_value(col, entry->btree_opf, entry->btree_opintype, att->attcollation,
+								 att->atttypid, att->atttypmod);
+		if (refusal != GS_REFUSE_NONE)
+			return refusal;
+		desc->ncols++;
+		if (col->record)
+			refusal = describe_fields(desc, col->record, descending);
+		if (refusal != GS_REFUSE_NONE)
+			return refusal;
+	}
+	return GS_REFUSE_NONE;
+}
+
+/* Add a column of the sort, with the fields of a composite type; or say why it cannot be in a key. */
+static GsRefusal
+describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int32 typmod)
+{
+	GsKeyColumn *col = add_column(desc);
+	Oid			sort_operator = columns->operators[i];
+	Oid			collation = columns->collations[i];
+	Oid			opfamily;
+	Oid			opcintype;
+	bool		descending;
+	GsRefusal	refusal;
+
+	Assert(columns->attnos[i] > 0);
+	if (!gs_compat_ordering_op(sort_operator, &opfamily, &opcintype, &descending))
+		return GS_REFUSE_OPCLASS;
+
+	col->attno = columns->attnos[i];
+	col->sort_operator = sort_operator;
+	col->desc = descending;
+	col->nulls_first = columns->nulls_first[i];
+	refusal = describe_value(col, opfamily, opcintype, collation, type, typmod);
+	if (refusal == GS_REFUSE_TYPE && IsBinaryCoercible(type, opcintype))
+	{
+		col->abbreviation = gs_key_abbreviation_create(sort_operator, opfamily, opcintype, collation);
+		if (col->abbreviation == NULL)
+			return refusal;
+		col->type = opcintype;
+		col->collation = collation;
+		col->kind = GS_KEY_ABBREVIATED;
+		refusal = GS_REFUSE_NONE;
+	}
+	if (refusal != GS_REFUSE_NONE)
+		return refusal;
+	desc->ncols++;
+	return col->record ? describe_fields(desc, col->record, descending) : GS_REFUSE_NONE;
 }
 
 /* The kind of part that a value's bytes are, for src/order. */
@@ -403,9 +316,8 @@ layout_locale(GsKeyLayout *layout, const char *name)
 	return layout->n_locales++;
 }
 
-/* Fill in a layout; false where it has no room for the columns. */
-static bool
-make_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
+bool
+gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 {
 	int			parts = 0;		/* columns up to the last one that counts */
 
@@ -441,12 +353,77 @@ make_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
 	return true;
 }
 
-void
-gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
+/* Can keys end with the last column?  Sets abbreviated and whole. */
+static bool
+is_possible(GsKeyDesc *desc)
 {
-	bool		made PG_USED_FOR_ASSERTS_ONLY = make_layout(desc, layout);
+	GsKeyLayout layout;
 
-	Assert(made);
+	/* of what has no field in the key, the key tells nothing */
+	if (desc->ended && desc->cols[desc->ncols - 1].record)
+		return false;
+	desc->abbreviated = false;
+	for (int i = 0; i < desc->ncols; i++)
+		desc->abbreviated |= desc->cols[i].kind == GS_KEY_ABBREVIATED;
+	if (!gs_key_layout(desc, &layout))
+		return false;
+	desc->whole = layout.n_parts > 0;
+	return !desc->whole || !desc->abbreviated;
+}
+
+GsKeyDesc *
+gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typmods, bool may_end,
+				   GsRefusal *refusal)
+{
+	GsKeyDesc  *desc = palloc0(sizeof(GsKeyDesc));
+	const GsKeyColumn *left_out = NULL;
+	int			tops = 0;
+	uint32		width = 0;
+	bool		fixed = true;
+
+	Assert(columns->n > 0);
+	*refusal = GS_REFUSE_NONE;
+	for (int i = 0; i < columns->n && *refusal == GS_REFUSE_NONE; i++)
+	{
+		*refusal = describe_column(desc, columns, i, types[i], typmods ? typmods[i] : -1);
+		/* comparing text without a collation is an error, which is PostgreSQL's to report */
+		may_end &= *refusal != GS_REFUSE_COLLATION || OidIsValid(columns->collations[i]) ||
+			!type_is_collatable(types[i]);
+		if (*refusal == GS_REFUSE_NONE)
+			desc->sort_cols++;
+	}
+	desc->ended = *refusal != GS_REFUSE_NONE;
+	while (desc->ncols > 0 && !is_possible(desc))
+	{
+		desc->ended = true;
+		left_out = &desc->cols[--desc->ncols];
+		if (*refusal == GS_REFUSE_NONE)
+			*refusal = GS_REFUSE_COLLATION;
+	}
+	if (desc->ncols == 0 || (desc->ended && !may_end))
+	{
+		pfree(desc);
+		return NULL;
+	}
+	*refusal = GS_REFUSE_NONE;
+	desc->cols[desc->ncols - 1].last = true;
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+
+		if (col->parent == NULL)
+		{
+			tops++;
+			desc->max_attno = Max(desc->max_attno, col->attno);
+		}
+		if (col->width == 0)
+			fixed = false;
+		width += 1 + col->width;
+	}
+	if (left_out)
+		desc->sort_cols = Min(desc->sort_cols, left_out->parent ? tops - 1 : tops);
+	desc->fixed_width = (fixed && width <= GS_KEY_FIXED_MAX) ? width : 0;
+	return desc;
 }
 
 /* How to find the end of a column's bytes; false where that takes more than its layout. */

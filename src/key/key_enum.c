@@ -48,10 +48,6 @@ struct GsKeyLabels
 	int			n;
 };
 
-static int	read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read);
-static const Label *find_label(const Label *labels, int n, Oid oid);
-static void add_new_labels(GsKeyLabels *labels);
-
 /* In CurrentMemoryContext; the labels are read when the first is needed. */
 GsKeyLabels *
 gs_key_labels_create(Oid type)
@@ -61,57 +57,6 @@ gs_key_labels_create(Oid type)
 	labels->type = type;
 	labels->context = CurrentMemoryContext;
 	return labels;
-}
-
-float4
-gs_key_label_order(GsKeyLabels *labels, Oid oid)
-{
-	const Label *label;
-
-	if (unlikely(labels->labels == NULL))
-		labels->n = read_labels(labels, ActiveSnapshotSet() ? GetActiveSnapshot() : NULL,
-								&labels->labels);
-
-	label = find_label(labels->labels, labels->n, oid);
-	if (unlikely(label == NULL))
-	{
-		add_new_labels(labels);
-		label = find_label(labels->labels, labels->n, oid);
-		if (label == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-					 errmsg("invalid internal value for enum: %u", oid)));
-	}
-	return label->order;
-}
-
-static const Label *
-find_label(const Label *labels, int n, Oid oid)
-{
-	return n == 0 ? NULL : bsearch(&oid, labels, n, sizeof(Label), oid_cmp);
-}
-
-/* Go over to the labels as they are now, if those known have kept their numbers. */
-static void
-add_new_labels(GsKeyLabels *labels)
-{
-	Label	   *now;
-	int			n = read_labels(labels, NULL, &now);
-
-	for (int i = 0; i < labels->n; i++)
-	{
-		const Label *label = find_label(now, n, labels->labels[i].oid);
-
-		if (label != NULL && label->order != labels->labels[i].order)
-			ereport(ERROR,
-					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-					 errmsg("could not sort due to a concurrent change of type %s",
-							format_type_be(labels->type)),
-					 errhint("Retry the query.")));
-	}
-	pfree(labels->labels);
-	labels->labels = now;
-	labels->n = n;
 }
 
 /* The type's labels, by OID; how many there are. */
@@ -148,4 +93,55 @@ read_labels(const GsKeyLabels *labels, Snapshot snapshot, Label **labels_read)
 	qsort(found, n, sizeof(Label), oid_cmp);
 	*labels_read = found;
 	return n;
+}
+
+static const Label *
+find_label(const Label *labels, int n, Oid oid)
+{
+	return n == 0 ? NULL : bsearch(&oid, labels, n, sizeof(Label), oid_cmp);
+}
+
+/* Go over to the labels as they are now, if those known have kept their numbers. */
+static void
+add_new_labels(GsKeyLabels *labels)
+{
+	Label	   *now;
+	int			n = read_labels(labels, NULL, &now);
+
+	for (int i = 0; i < labels->n; i++)
+	{
+		const Label *label = find_label(now, n, labels->labels[i].oid);
+
+		if (label != NULL && label->order != labels->labels[i].order)
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not sort due to a concurrent change of type %s",
+							format_type_be(labels->type)),
+					 errhint("Retry the query.")));
+	}
+	pfree(labels->labels);
+	labels->labels = now;
+	labels->n = n;
+}
+
+float4
+gs_key_label_order(GsKeyLabels *labels, Oid oid)
+{
+	const Label *label;
+
+	if (unlikely(labels->labels == NULL))
+		labels->n = read_labels(labels, ActiveSnapshotSet() ? GetActiveSnapshot() : NULL,
+								&labels->labels);
+
+	label = find_label(labels->labels, labels->n, oid);
+	if (unlikely(label == NULL))
+	{
+		add_new_labels(labels);
+		label = find_label(labels->labels, labels->n, oid);
+		if (label == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+					 errmsg("invalid internal value for enum: %u", oid)));
+	}
+	return label->order;
 }

@@ -75,11 +75,161 @@ struct GsKeyCollator
 /* All that were asked for in this process, the unusable ones too. */
 static GsKeyCollator *collators = NULL;
 
-static void *open_handle(Oid collation, const char *locale);
-static void make_table(GsKeyCollator *collator);
-static bool put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room,
-						 size_t *written);
-static size_t put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room);
+#ifdef GS_COMPAT_SORT_KEYS
+
+/*
+ * Sort keys from the server.
+ */
+static void *
+open_handle(Oid collation, const char *locale)
+{
+	return gs_compat_sort_key_locale(collation);
+}
+
+/*
+ * The server tells the length without the 0 at its end, and says nothing about
+ * what it has written where that does not fit.
+ */
+static bool
+put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *written)
+{
+	size_t		len = gs_compat_sort_key(dst, room, text.data, text.len, handle);
+	uint8	   *whole;
+
+	if (len < room)
+	{
+		*written = len + 1;
+		return true;
+	}
+	whole = MemoryContextAllocHuge(CurrentMemoryContext, len + 1);
+	gs_compat_sort_key(whole, len + 1, text.data, text.len, handle);
+	memcpy(dst, whole, room);
+	pfree(whole);
+	*written = room;
+	return false;
+}
+
+static size_t
+put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
+{
+	return gs_compat_sort_key_prefix(dst, room, text.data, text.len, handle);
+}
+
+#else
+
+/*
+ * Sort keys from ICU.
+ */
+
+/* Text up to this length is converted on the stack. */
+#define ICU_STACK_CHARS		1024
+
+/*
+ * Valid UTF-8 to UTF-16; whatever src holds, only its bytes are read and no
+ * more than len units are written, whose number is returned.
+ */
+static size_t
+to_utf16(uint16 *dst, const uint8 *src, size_t len)
+{
+	const uint8 *end = src + len;
+	uint16	   *start = dst;
+
+	while (src < end)
+	{
+		size_t		left = end - src;
+		uint32		c;
+
+		while (left >= sizeof(uint64))
+		{
+			uint64		eight;
+
+			memcpy(&eight, src, sizeof(eight));
+			if (eight & UINT64CONST(0x8080808080808080))
+				break;
+			for (int i = 0; i < sizeof(eight); i++)
+				dst[i] = src[i];
+			src += sizeof(eight);
+			dst += sizeof(eight);
+			left -= sizeof(eight);
+		}
+		if (left == 0)
+			break;
+
+		c = *src++;
+		if (c >= 0xf0 && left >= 4)
+		{
+			c = (c & 0x07) << 18 | (src[0] & 0x3f) << 12 | (src[1] & 0x3f) << 6 | (src[2] & 0x3f);
+			src += 3;
+			c -= 0x10000;
+			*dst++ = 0xd800 | (c >> 10 & 0x3ff);
+			c = 0xdc00 | (c & 0x3ff);
+		}
+		else if (c >= 0xe0 && left >= 3)
+		{
+			c = (c & 0x0f) << 12 | (src[0] & 0x3f) << 6 | (src[1] & 0x3f);
+			src += 2;
+		}
+		else if (c >= 0xc0 && left >= 2)
+		{
+			c = (c & 0x1f) << 6 | (src[0] & 0x3f);
+			src += 1;
+		}
+		*dst++ = c;
+	}
+	return dst - start;
+}
+
+static void *
+open_handle(Oid collation, const char *locale)
+{
+	return locale == NULL || GetDatabaseEncoding() != PG_UTF8 ? NULL : gs_icu_open(locale);
+}
+
+static bool
+put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *written)
+{
+	uint16		space[ICU_STACK_CHARS];
+	uint16	   *chars = space;
+	int32		len;
+
+	/* for empty text, which the compiler would warn of */
+	space[0] = 0;
+
+	/* no character takes more units of UTF-16 than bytes of UTF-8 */
+	if (text.len > lengthof(space))
+		chars = MemoryContextAllocHuge(CurrentMemoryContext, text.len * sizeof(uint16));
+	len = gs_icu_sort_keys()->get(handle, chars, to_utf16(chars, text.data, text.len), dst, room);
+	if (chars != space)
+		pfree(chars);
+
+	/* less than 0 where the length is beyond int32 */
+	if (len == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OUT_OF_MEMORY),
+				 errmsg("could not make a sort key of %u bytes of text", text.len)));
+	if (len < 0 || len > room)
+	{
+		*written = room;
+		return false;
+	}
+	*written = len;
+	return true;
+}
+
+static size_t
+put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
+{
+	GsIcuIterator iterator;
+	uint32		state[2] = {0, 0};
+	int			status = 0;
+	int32		len;
+
+	gs_icu_sort_keys()->set_utf8(&iterator, (const char *) text.data, text.len);
+	len = gs_icu_sort_keys()->next_part(handle, &iterator, state, dst, room, &status);
+	return status > 0 || len < 0 ? 0 : len;
+}
+
+#endif							/* GS_COMPAT_SORT_KEYS */
 
 /*
  * Is the comparison known to differ from the order of the sort keys?  Where white
@@ -271,161 +421,3 @@ gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key, uint8 *d
 	*written += tail;
 	return all;
 }
-
-#ifdef GS_COMPAT_SORT_KEYS
-
-/*
- * Sort keys from the server.
- */
-static void *
-open_handle(Oid collation, const char *locale)
-{
-	return gs_compat_sort_key_locale(collation);
-}
-
-/*
- * The server tells the length without the 0 at its end, and says nothing about
- * what it has written where that does not fit.
- */
-static bool
-put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *written)
-{
-	size_t		len = gs_compat_sort_key(dst, room, text.data, text.len, handle);
-	uint8	   *whole;
-
-	if (len < room)
-	{
-		*written = len + 1;
-		return true;
-	}
-	whole = MemoryContextAllocHuge(CurrentMemoryContext, len + 1);
-	gs_compat_sort_key(whole, len + 1, text.data, text.len, handle);
-	memcpy(dst, whole, room);
-	pfree(whole);
-	*written = room;
-	return false;
-}
-
-static size_t
-put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
-{
-	return gs_compat_sort_key_prefix(dst, room, text.data, text.len, handle);
-}
-
-#else
-
-/*
- * Sort keys from ICU.
- */
-
-/* Text up to this length is converted on the stack. */
-#define ICU_STACK_CHARS		1024
-
-static size_t to_utf16(uint16 *dst, const uint8 *src, size_t len);
-
-static void *
-open_handle(Oid collation, const char *locale)
-{
-	return locale == NULL || GetDatabaseEncoding() != PG_UTF8 ? NULL : gs_icu_open(locale);
-}
-
-static bool
-put_sort_key(void *handle, GsVarBytes text, uint8 *dst, size_t room, size_t *written)
-{
-	uint16		space[ICU_STACK_CHARS];
-	uint16	   *chars = space;
-	int32		len;
-
-	/* for empty text, which the compiler would warn of */
-	space[0] = 0;
-
-	/* no character takes more units of UTF-16 than bytes of UTF-8 */
-	if (text.len > lengthof(space))
-		chars = MemoryContextAllocHuge(CurrentMemoryContext, text.len * sizeof(uint16));
-	len = gs_icu_sort_keys()->get(handle, chars, to_utf16(chars, text.data, text.len), dst, room);
-	if (chars != space)
-		pfree(chars);
-
-	/* less than 0 where the length is beyond int32 */
-	if (len == 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_OUT_OF_MEMORY),
-				 errmsg("could not make a sort key of %u bytes of text", text.len)));
-	if (len < 0 || len > room)
-	{
-		*written = room;
-		return false;
-	}
-	*written = len;
-	return true;
-}
-
-static size_t
-put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
-{
-	GsIcuIterator iterator;
-	uint32		state[2] = {0, 0};
-	int			status = 0;
-	int32		len;
-
-	gs_icu_sort_keys()->set_utf8(&iterator, (const char *) text.data, text.len);
-	len = gs_icu_sort_keys()->next_part(handle, &iterator, state, dst, room, &status);
-	return status > 0 || len < 0 ? 0 : len;
-}
-
-/*
- * Valid UTF-8 to UTF-16; whatever src holds, only its bytes are read and no
- * more than len units are written, whose number is returned.
- */
-static size_t
-to_utf16(uint16 *dst, const uint8 *src, size_t len)
-{
-	const uint8 *end = src + len;
-	uint16	   *start = dst;
-
-	while (src < end)
-	{
-		size_t		left = end - src;
-		uint32		c;
-
-		while (left >= sizeof(uint64))
-		{
-			uint64		eight;
-
-			memcpy(&eight, src, sizeof(eight));
-			if (eight & UINT64CONST(0x8080808080808080))
-				break;
-			for (int i = 0; i < sizeof(eight); i++)
-				dst[i] = src[i];
-			src += sizeof(eight);
-			dst += sizeof(eight);
-			left -= sizeof(eight);
-		}
-		if (left == 0)
-			break;
-
-		c = *src++;
-		if (c >= 0xf0 && left >= 4)
-		{
-			c = (c & 0x07) << 18 | (src[0] & 0x3f) << 12 | (src[1] & 0x3f) << 6 | (src[2] & 0x3f);
-			src += 3;
-			c -= 0x10000;
-			*dst++ = 0xd800 | (c >> 10 & 0x3ff);
-			c = 0xdc00 | (c & 0x3ff);
-		}
-		else if (c >= 0xe0 && left >= 3)
-		{
-			c = (c & 0x0f) << 12 | (src[0] & 0x3f) << 6 | (src[1] & 0x3f);
-			src += 2;
-		}
-		else if (c >= 0xc0 && left >= 2)
-		{
-			c = (c & 0x1f) << 6 | (src[0] & 0x3f);
-			src += 1;
-		}
-		*dst++ = c;
-	}
-	return dst - start;
-}
-
-#endif							/* GS_COMPAT_SORT_KEYS */

@@ -66,48 +66,6 @@ typedef struct Icu
 /* The server's; all collators are its. */
 static Icu	icu;
 
-static bool find_icu(int version, Icu *found);
-static void *open_collator(const Icu *library, const char *locale, const char *server_version);
-
-/*
- * The library is looked for with the first collation.
- */
-void *
-gs_icu_open(const char *locale)
-{
-	char	   *server_version = gs_compat_icu_collation_version(locale);
-	void	   *collator = NULL;
-
-	if (server_version == NULL)
-		return NULL;
-	if (icu.open != NULL)
-		collator = open_collator(&icu, locale, server_version);
-	for (int version = ICU_NEWEST; icu.open == NULL && version >= ICU_OLDEST; version--)
-	{
-		Icu			found;
-
-		if (!find_icu(version, &found))
-			continue;
-		collator = open_collator(&found, locale, server_version);
-		if (collator != NULL)
-			icu = found;
-	}
-	pfree(server_version);
-	return collator;
-}
-
-void
-gs_icu_close(void *collator)
-{
-	icu.close(collator);
-}
-
-const GsIcuSortKeys *
-gs_icu_sort_keys(void)
-{
-	return &icu.sort_keys;
-}
-
 /* Find a function of a version of ICU; false where there is none. */
 static bool
 find_function(void *function, const char *name, int version)
@@ -159,6 +117,45 @@ open_collator(const Icu *library, const char *locale, const char *server_version
 		return NULL;
 	}
 	return collator;
+}
+
+/*
+ * The library is looked for with the first collation.
+ */
+void *
+gs_icu_open(const char *locale)
+{
+	char	   *server_version = gs_compat_icu_collation_version(locale);
+	void	   *collator = NULL;
+
+	if (server_version == NULL)
+		return NULL;
+	if (icu.open != NULL)
+		collator = open_collator(&icu, locale, server_version);
+	for (int version = ICU_NEWEST; icu.open == NULL && version >= ICU_OLDEST; version--)
+	{
+		Icu			found;
+
+		if (!find_icu(version, &found))
+			continue;
+		collator = open_collator(&found, locale, server_version);
+		if (collator != NULL)
+			icu = found;
+	}
+	pfree(server_version);
+	return collator;
+}
+
+void
+gs_icu_close(void *collator)
+{
+	icu.close(collator);
+}
+
+const GsIcuSortKeys *
+gs_icu_sort_keys(void)
+{
+	return &icu.sort_keys;
 }
 
 /* ---- tables ---- */

@@ -4,10 +4,7 @@
  *	  The table of types that gpusort sorts: how their values are written as
  *	  key bytes, and how devices sort them as elements of arrays.
  *
- * To support a type, add a row here.  If no kind of encoding fits
- * yet, add a kind to GsKeyKind (key.h) and the kind's case: for a fixed
- * width in gs_key_put_fixed() (key_value.h), else in gs_key_put_varying()
- * (key_value.c).  What makes a row right is the operator class's comparison
+ * How to add one is in src/README.md.  What makes a row right is the operator class's comparison
  * function, not how the type looks: the bytes must be equal exactly where it
  * returns 0, and smaller exactly where it returns less than 0.
  *

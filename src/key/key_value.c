@@ -22,86 +22,6 @@
 #include "key/key_libc.h"
 #include "key/key_value.h"
 
-static GsVarBytes bpchar_bytes(struct varlena *value);
-static GsVarBytes name_bytes(const char *name);
-static bool put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
-static bool put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written);
-static bool put_oidvector(const oidvector *vector, uint8 *dst, size_t room,
-						  size_t *written);
-
-bool
-gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
-				   size_t *written)
-{
-	struct varlena *var = (struct varlena *) DatumGetPointer(value);
-	GsVarBytes	bytes;
-	bool		all = false;
-
-	switch (col->kind)
-	{
-		case GS_KEY_TEXT:
-			if (gs_key_is_plain(col))
-				all = gs_key_put_plain(col, value, dst, room, written);
-			else
-				all = gs_key_put_fetched(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
-										 written);
-			break;
-		case GS_KEY_BYTEA:
-			all = gs_key_put_plain(col, value, dst, room, written);
-			break;
-		case GS_KEY_BPCHAR:
-			all = gs_key_put_fetched(col, bpchar_bytes(var), dst, room, written);
-			break;
-		case GS_KEY_NAME:
-			all = gs_key_put_fetched(col, name_bytes(DatumGetCString(value)), dst, room, written);
-			break;
-		case GS_KEY_NUMERIC:
-			bytes = gs_var_bytes(var, gs_var_length(var));
-			all = gs_key_put_numeric(dst, room, bytes.data, bytes.len, written);
-			break;
-		case GS_KEY_INET:
-			all = put_inet(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
-			break;
-		case GS_KEY_BITS:
-			all = put_bits(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
-			break;
-		case GS_KEY_OIDVECTOR:
-			all = put_oidvector((const oidvector *) var, dst, room, written);
-			break;
-		case GS_KEY_ARRAY:
-			all = gs_key_put_array(col, value, dst, room, written);
-			break;
-		case GS_KEY_RANGE:
-			all = gs_key_put_range(col, value, dst, room, written);
-			break;
-		case GS_KEY_JSONB:
-			all = gs_key_put_jsonb(col, value, dst, room, written);
-			break;
-		case GS_KEY_RECORD:
-		case GS_KEY_ABBREVIATED:
-		case GS_KEY_BOOL:
-		case GS_KEY_UINT8:
-		case GS_KEY_INT16:
-		case GS_KEY_INT32:
-		case GS_KEY_INT64:
-		case GS_KEY_UINT32:
-		case GS_KEY_UINT64:
-		case GS_KEY_FLOAT4:
-		case GS_KEY_FLOAT8:
-		case GS_KEY_TIMETZ:
-		case GS_KEY_INTERVAL:
-		case GS_KEY_RAW:
-		case GS_KEY_TID:
-		case GS_KEY_ENUM:
-			Assert(false);
-			*written = 0;
-			break;
-	}
-	if (col->desc)
-		gs_key_complement(dst, *written);
-	return all;
-}
-
 /* The part of a bpchar that counts. */
 static GsVarBytes
 bpchar_bytes(struct varlena *value)
@@ -110,16 +30,6 @@ bpchar_bytes(struct varlena *value)
 
 	while (bytes.len > 0 && bytes.data[bytes.len - 1] == ' ')
 		bytes.len--;
-	return bytes;
-}
-
-static GsVarBytes
-name_bytes(const char *name)
-{
-	GsVarBytes	bytes;
-
-	bytes.data = (const uint8 *) name;
-	bytes.len = strnlen(name, NAMEDATALEN);
 	return bytes;
 }
 
@@ -181,5 +91,80 @@ put_oidvector(const oidvector *vector, uint8 *dst, size_t room, size_t *written)
 		all = gs_key_append(&at, dst + room, bytes, sizeof(bytes));
 	}
 	*written = at - dst;
+	return all;
+}
+
+bool
+gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
+				   size_t *written)
+{
+	struct varlena *var = (struct varlena *) DatumGetPointer(value);
+	GsVarBytes	bytes;
+	bool		all = false;
+
+	switch (col->kind)
+	{
+		case GS_KEY_TEXT:
+			if (gs_key_is_plain(col))
+				all = gs_key_put_plain(col, value, dst, room, written);
+			else
+				all = gs_key_put_fetched(col, gs_var_bytes(var, gs_var_length(var)), dst, room,
+										 written);
+			break;
+		case GS_KEY_BYTEA:
+			all = gs_key_put_plain(col, value, dst, room, written);
+			break;
+		case GS_KEY_BPCHAR:
+			all = gs_key_put_fetched(col, bpchar_bytes(var), dst, room, written);
+			break;
+		case GS_KEY_NAME:
+			bytes.data = (const uint8 *) DatumGetCString(value);
+			bytes.len = strnlen(DatumGetCString(value), NAMEDATALEN);
+			all = gs_key_put_fetched(col, bytes, dst, room, written);
+			break;
+		case GS_KEY_NUMERIC:
+			bytes = gs_var_bytes(var, gs_var_length(var));
+			all = gs_key_put_numeric(dst, room, bytes.data, bytes.len, written);
+			break;
+		case GS_KEY_INET:
+			all = put_inet(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
+			break;
+		case GS_KEY_BITS:
+			all = put_bits(gs_var_bytes(var, gs_var_length(var)), dst, room, written);
+			break;
+		case GS_KEY_OIDVECTOR:
+			all = put_oidvector((const oidvector *) var, dst, room, written);
+			break;
+		case GS_KEY_ARRAY:
+			all = gs_key_put_array(col, value, dst, room, written);
+			break;
+		case GS_KEY_RANGE:
+			all = gs_key_put_range(col, value, dst, room, written);
+			break;
+		case GS_KEY_JSONB:
+			all = gs_key_put_jsonb(col, value, dst, room, written);
+			break;
+		case GS_KEY_RECORD:
+		case GS_KEY_ABBREVIATED:
+		case GS_KEY_BOOL:
+		case GS_KEY_UINT8:
+		case GS_KEY_INT16:
+		case GS_KEY_INT32:
+		case GS_KEY_INT64:
+		case GS_KEY_UINT32:
+		case GS_KEY_UINT64:
+		case GS_KEY_FLOAT4:
+		case GS_KEY_FLOAT8:
+		case GS_KEY_TIMETZ:
+		case GS_KEY_INTERVAL:
+		case GS_KEY_RAW:
+		case GS_KEY_TID:
+		case GS_KEY_ENUM:
+			Assert(false);
+			*written = 0;
+			break;
+	}
+	if (col->desc)
+		gs_key_complement(dst, *written);
 	return all;
 }

@@ -5,7 +5,7 @@
  *
  * A call that is taken out of its expression is computed for each row, even if the
  * expression would not have evaluated it: the second argument of COALESCE, the
- * branches of CASE, the operands after AND.  In such places a call is taken only if
+ * branches of CASE, the operands after AND.  Inside of these a call is taken only if
  * computing it can do no harm, that is if it sorts a plain column.
  *
  * Only calls for elements that devices know are taken.  Sorting these cannot
@@ -167,16 +167,6 @@ find_in(void *expr, bool sometimes, FindContext *context)
 	context->sometimes = outside;
 }
 
-/* The first of a list is evaluated, the others sometimes. */
-static void
-find_in_first(List *exprs, FindContext *context)
-{
-	ListCell   *lc;
-
-	foreach(lc, exprs)
-		find_in(lfirst(lc), lc != list_head(exprs), context);
-}
-
 static void
 find_in_aggregate(List *args, Expr *filter, bool sometimes, FindContext *context)
 {
@@ -188,22 +178,6 @@ find_in_aggregate(List *args, Expr *filter, bool sometimes, FindContext *context
 	find_in(args, sometimes || filter != NULL, context);
 	find_in(filter, sometimes, context);
 	context->inside = outside;
-}
-
-static void
-find_in_case(CaseExpr *expr, FindContext *context)
-{
-	ListCell   *lc;
-
-	find((Node *) expr->arg, context);
-	foreach(lc, expr->args)
-	{
-		CaseWhen   *when = lfirst_node(CaseWhen, lc);
-
-		find_in(when->expr, lc != list_head(expr->args), context);
-		find_in(when->result, true, context);
-	}
-	find_in(expr->defresult, true, context);
 }
 
 static void
@@ -240,15 +214,6 @@ find(Node *node, FindContext *context)
 			/* where the row is in no frame it is not evaluated */
 			find_in_aggregate(((WindowFunc *) node)->args, ((WindowFunc *) node)->aggfilter, true,
 							  context);
-			return false;
-		case T_CaseExpr:
-			find_in_case((CaseExpr *) node, context);
-			return false;
-		case T_CoalesceExpr:
-			find_in_first(((CoalesceExpr *) node)->args, context);
-			return false;
-		case T_BoolExpr:
-			find_in_first(((BoolExpr *) node)->args, context);
 			return false;
 		case T_SubscriptingRef:
 			find_in_subscripts((SubscriptingRef *) node, context);

@@ -45,6 +45,8 @@ sort_expression(const Sort *sort, int i)
 const GsKeyDesc *
 gs_sort_describe(const Sort *sort, int n_columns, GsRefusal *refusal)
 {
+	const GsColumns columns = {n_columns, sort->sortColIdx, sort->sortOperators, sort->collations,
+							   sort->nullsFirst};
 	Oid		   *types = palloc(n_columns * sizeof(Oid));
 	int32	   *typmods = palloc(n_columns * sizeof(int32));
 
@@ -53,8 +55,7 @@ gs_sort_describe(const Sort *sort, int n_columns, GsRefusal *refusal)
 		types[i] = exprType(sort_expression(sort, i));
 		typmods[i] = gs_plan_row_typmod(&sort->plan, sort_expression(sort, i));
 	}
-	return gs_key_desc_create(n_columns, sort->sortColIdx, sort->sortOperators, sort->collations,
-							  sort->nullsFirst, types, typmods, true, refusal);
+	return gs_key_desc_create(&columns, types, typmods, true, refusal);
 }
 
 /* The first column with which gpusort cannot do the sort. */

@@ -3,23 +3,8 @@
  * sort.c
  *	  The sort as its consumers see it: the way in.
  *
- * Calls all other files of the sort, and none of them calls it
- * (sort_private.h).
- *
- * Places change in one direction only: LOCAL -> DEVICE -> CPU, or LOCAL ->
- * CPU.  What changes them:
- *
- *	  LOCAL to DEVICE	gpusort.min_rows rows, or work_mem, are reached
- *	  LOCAL to CPU		the same, and no session can be opened
- *	  DEVICE to CPU		the device is lost, and the caller puts all rows again; or
- *						other programs have taken its memory, or the order is not
- *						proven: its rows are taken back, one by one, after all
- *						other rows have been put
- *
- * Memory
- *	  A sort lives in a memory context of its own.  The session is closed by
- *	  that context's reset at the latest, so that an error anywhere releases
- *	  the device's memory, the chunks and the session without further ado.
+ * README.md has the ways from one place to another.  If the device is full, or has not proven the
+ * order, its rows are taken back one by one, after all other rows have been put.
  *
  * Tests: regress/plans, tap/fault_service_lost
  *
@@ -38,10 +23,10 @@
 #include "sort/sort_private.h"
 
 GsKeyDesc *
-gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
+gs_sort_key_desc(const GsColumns *keys, TupleDesc tupdesc, GsRefusal *refusal)
 {
-	Oid		   *types = palloc(keys->ncols * sizeof(Oid));
-	int32	   *typmods = palloc(keys->ncols * sizeof(int32));
+	Oid		   *types = palloc(keys->n * sizeof(Oid));
+	int32	   *typmods = palloc(keys->n * sizeof(int32));
 	GsKeyDesc  *desc;
 
 	/*
@@ -50,7 +35,7 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 	 * itself.  So it is the operator that says what the datums are, but for
 	 * operators of all arrays, enums or composite types.
 	 */
-	for (int i = 0; i < keys->ncols; i++)
+	for (int i = 0; i < keys->n; i++)
 	{
 		Form_pg_attribute att = TupleDescAttr(tupdesc, keys->attnos[i] - 1);
 		Oid			opfamily;
@@ -61,8 +46,7 @@ gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal)
 			IsPolymorphicType(types[i]) || types[i] == RECORDOID)
 			types[i] = att->atttypid;
 	}
-	desc = gs_key_desc_create(keys->ncols, keys->attnos, keys->operators, keys->collations,
-							  keys->nulls_first, types, typmods, true, refusal);
+	desc = gs_key_desc_create(keys, types, typmods, true, refusal);
 	pfree(types);
 	pfree(typmods);
 	return desc;
@@ -107,7 +91,7 @@ change_to_cpu(GsSort *sort, GsFallback reason)
 }
 
 GsSort *
-gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
+gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb, bool random_access,
 			  bool rerun, bool repeatable, const GsSortKeep *keep)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "gpusort sort",
@@ -254,15 +238,14 @@ close_session(GsSort *sort)
  * one of equal rows; a limit counts rows that are left.
  */
 static GsKeep
-rows_to_keep(const GsSort *sort, bool *by_group)
+rows_to_keep(GsSort *sort)
 {
 	GsKeep		keep = {.unique = sort->keep.unique, .limit = sort->keep.limit};
 
-	*by_group = false;
 	if (sort->keep.group_first > 0)
 	{
-		*by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);
-		if (*by_group)
+		sort->drops_by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);
+		if (sort->drops_by_group)
 		{
 			keep.unique = false;
 			keep.group.first = sort->keep.group_first;
@@ -287,7 +270,6 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	MemoryContext old;
 	GsSessionSpec spec = {0};
 	GsFallback	reason;
-	bool		by_group;
 
 	if (sort->place == GS_SORT_CPU)
 		return false;
@@ -298,12 +280,11 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	spec.layout = sort->layout;
 	spec.minimal_tuples = true;
 	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.sort.tuple_keys);
-	spec.keep = rows_to_keep(sort, &by_group);
+	spec.keep = rows_to_keep(sort);
 	spec.group_rows = sort->group_rows;
 	sort->client = gs_client_open(&spec, feeders, &reason);
 	if (sort->client)
 	{
-		sort->drops_by_group = by_group;
 		sort->feeder = gs_feeder_create(sort->client, sort->desc);
 		sort->place = GS_SORT_DEVICE;
 	}

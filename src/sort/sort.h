@@ -44,16 +44,6 @@
 #include "service/service_client.h"
 #include "stats.h"
 
-/* A sort's columns, as a Sort plan node has them. */
-typedef struct GsSortKeys
-{
-	int			ncols;
-	AttrNumber *attnos;
-	Oid		   *operators;
-	Oid		   *collations;
-	bool	   *nulls_first;
-} GsSortKeys;
-
 /* The rows that a caller needs; all zero: all. */
 typedef struct GsSortKeep
 {
@@ -98,7 +88,7 @@ typedef struct GsSortReport
 typedef struct GsSort GsSort;
 
 /* GS_REFUSE_NONE: these columns can be sorted by gpusort. */
-extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, GsRefusal *refusal);
+extern GsKeyDesc *gs_sort_key_desc(const GsColumns *keys, TupleDesc tupdesc, GsRefusal *refusal);
 
 /*
  * keys and tupdesc must live as long as the sort; work_mem_kb bounds what a
@@ -106,7 +96,7 @@ extern GsKeyDesc *gs_sort_key_desc(const GsSortKeys *keys, TupleDesc tupdesc, Gs
  * repeatable: and they are known to be the very same ones then, in any order.
  * keep: the rows that the caller needs, see there; it may get more.
  */
-extern GsSort *gs_sort_begin(const GsSortKeys *keys, TupleDesc tupdesc, int work_mem_kb,
+extern GsSort *gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb,
 							 bool random_access, bool rerun, bool repeatable,
 							 const GsSortKeep *keep);
 

@@ -23,9 +23,6 @@
  * If the sort goes to the CPU before it is performed, the rows put aside
  * become the first rows of its input: the sort takes over the tuplesort.
  *
- * Calls sort_stored.c.  sort.c and sort_local.c put rows aside, sort_output.c
- * gets them.
- *
  * Tests: regress/libc_long, tap/order_long_text
  *
  *-------------------------------------------------------------------------
@@ -126,14 +123,6 @@ count_before_head(GsSort *sort)
 	return low;
 }
 
-/* Have the next row put aside in the head. */
-static void
-get_head(GsAside *aside)
-{
-	if (TTS_EMPTY(aside->head) && !aside->ended)
-		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
-}
-
 static GsSortStatus
 return_head(GsSort *sort, TupleTableSlot *slot)
 {
@@ -159,21 +148,14 @@ comes_first(GsSort *sort, TupleTableSlot *row)
 	return sort->rows->rank < aside->end;
 }
 
-/* Rows that equal the one before are left out: the next one may have a rank beyond the end. */
-bool
-gs_aside_is_later(const GsSort *sort)
-{
-	const GsAside *aside = sort->aside;
-
-	return aside->ended || (sort->rows->rank + 1 < aside->end && !sort->first_of_equal);
-}
-
 GsSortStatus
-gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
+gs_aside_get(GsSort *sort, TupleTableSlot *slot)
 {
 	GsAside    *aside = sort->aside;
+	TupleTableSlot *row = sort->ahead;
 
-	get_head(aside);
+	if (TTS_EMPTY(aside->head) && !aside->ended)
+		aside->ended = !tuplesort_gettupleslot(aside->sort, true, false, aside->head, NULL);
 	if (!aside->ended && (TTS_EMPTY(row) || !comes_first(sort, row)))
 		return return_head(sort, slot);
 	if (TTS_EMPTY(row))
@@ -181,11 +163,8 @@ gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot)
 		ExecClearTuple(slot);
 		return GS_SORT_END;
 	}
-	if (row != slot)
-	{
-		ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
-		ExecClearTuple(row);
-	}
+	ExecStoreMinimalTuple(((MinimalTupleTableSlot *) row)->mintuple, slot, false);
+	ExecClearTuple(row);
 	return GS_SORT_OK;
 }
 

@@ -7,8 +7,6 @@
  * They are kept in the form in which they would go to the device, so that
  * changing over to it is a copy of whole chunks.
  *
- * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
- *
  * Tests: regress/keys, regress/plans
  *
  *-------------------------------------------------------------------------

@@ -3,8 +3,6 @@
  * sort_output.c
  *	  The sort as its consumers see it: the way out.
  *
- * Calls sort_aside.c and sort_stored.c; sort.c alone calls it.
- *
  * Settling
  *	  A key longer than GS_KEY_MAX went to the device cut off; an abbreviated key, and one that
  *	  ends before the last column, tells only so much.  Rows whose inexact keys are equal come
@@ -39,7 +37,7 @@
 
 #include "sort/sort_private.h"
 
-gs_compat_noreturn static void
+pg_noreturn static void
 report_lost(const GsSort *sort)
 {
 	ereport(ERROR,
@@ -130,27 +128,14 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 
 /* The next row, of the device's as they are settled, or of those put aside. */
 static GsSortStatus
-merge_rows(GsSort *sort, TupleTableSlot *slot)
-{
-	TupleTableSlot *row = sort->ahead;
-
-	if (TTS_EMPTY(row))
-	{
-		if (gs_aside_is_later(sort))
-			row = slot;
-		if (get_device_row(sort, true, row) == GS_SORT_LOST)
-			return GS_SORT_LOST;
-	}
-	return gs_aside_get(sort, row, slot);
-}
-
-static GsSortStatus
 get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	if (likely(sort->aside == NULL))
 		return get_device_row(sort, forward, slot);
 	Assert(forward && !sort->settled);
-	return merge_rows(sort, slot);
+	if (TTS_EMPTY(sort->ahead) && get_device_row(sort, true, sort->ahead) == GS_SORT_LOST)
+		return GS_SORT_LOST;
+	return gs_aside_get(sort, slot);
 }
 
 /*

@@ -67,7 +67,7 @@ typedef struct GsBigRows
 struct GsSort
 {
 	/* constant */
-	const GsSortKeys *keys;
+	const GsColumns *keys;
 	TupleDesc	tupdesc;
 	int			work_mem_kb;
 	bool		random_access;
@@ -140,14 +140,8 @@ extern Tuplesortstate *gs_aside_take(GsSort *sort);
 extern uint64 gs_aside_rows(const GsSort *sort);
 extern void gs_aside_perform(GsSort *sort);
 
-/* Is it known that the device's next row stands before all rows put aside that are left? */
-extern bool gs_aside_is_later(const GsSort *sort);
-
-/*
- * The next row, of those put aside or the device's.  row: the latter, or empty if there is none left.  It is
- * returned if it comes first; otherwise it stays.  It may be in slot if gs_aside_is_later() was true before.
- */
-extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *row, TupleTableSlot *slot);
+/* The next row: one put aside, or the device's in ahead, which is empty if there is none left. */
+extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
 
 extern void gs_aside_end(GsSort *sort);
 

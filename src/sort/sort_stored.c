@@ -8,8 +8,6 @@
  * rows: those are too large for a chunk, and a stub with the row's place in the file
  * travels through the device.
  *
- * Called by the other files of the sort (sort_private.h); calls none of them.
- *
  * Tests: regress/large, tap/order_large
  *
  *-------------------------------------------------------------------------
@@ -30,20 +28,20 @@ StaticAssertDecl(offsetof(MinimalTupleData, mt_padding) == 4 && offsetof(GsBigSt
 Tuplesortstate *
 gs_stored_make_tuplesort(GsSort *sort, int options)
 {
-	const GsSortKeys *keys = sort->keys;
+	const GsColumns *keys = sort->keys;
 
-	return tuplesort_begin_heap(sort->tupdesc, keys->ncols, keys->attnos, keys->operators,
+	return tuplesort_begin_heap(sort->tupdesc, keys->n, keys->attnos, keys->operators,
 								keys->collations, keys->nulls_first, sort->work_mem_kb, NULL, options);
 }
 
 static void
 prepare_comparison(GsSort *sort)
 {
-	const GsSortKeys *keys = sort->keys;
+	const GsColumns *keys = sort->keys;
 	MemoryContext old = MemoryContextSwitchTo(sort->context);
 
-	sort->comparison = palloc0(keys->ncols * sizeof(SortSupportData));
-	for (int i = 0; i < keys->ncols; i++)
+	sort->comparison = palloc0(keys->n * sizeof(SortSupportData));
+	for (int i = 0; i < keys->n; i++)
 	{
 		SortSupport key = &sort->comparison[i];
 
@@ -61,7 +59,7 @@ gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b)
 {
 	if (sort->comparison == NULL)
 		prepare_comparison(sort);
-	for (int i = 0; i < sort->keys->ncols; i++)
+	for (int i = 0; i < sort->keys->n; i++)
 	{
 		SortSupport key = &sort->comparison[i];
 		bool		a_null;
@@ -127,7 +125,7 @@ read_big(GsSort *sort, const char *row)
 
 	sort->big.at_end = false;
 	seek_big(sort, stub->fileno, stub->offset);
-	gs_compat_read_exact(sort->big.file, tuple, stub->len);
+	BufFileReadExact(sort->big.file, tuple, stub->len);
 	memcpy(tuple->mt_padding, &stub->count, sizeof(stub->count));
 	return tuple;
 }

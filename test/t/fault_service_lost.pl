@@ -239,8 +239,6 @@ $node->safe_psql('postgres', q(
 		$$SELECT $1 + $2 FROM nextval('s')$$;
 	CREATE FUNCTION counted_rows() RETURNS SETOF int VOLATILE ROWS 100000 LANGUAGE plpgsql AS
 		'BEGIN PERFORM nextval(''s''); RETURN QUERY SELECT generate_series(1, 100000); END';
-	CREATE FUNCTION workers_rows() RETURNS SETOF int VOLATILE PARALLEL SAFE ROWS 10 LANGUAGE plpgsql AS
-		'BEGIN RETURN QUERY SELECT generate_series(0, 9); END';
 	CREATE AGGREGATE counted_sum(int) (SFUNC = counted_add, STYPE = bigint, INITCOND = '0');));
 for my $case (
 	[ 'nextval', "SELECT id, k, nextval('s') FROM t ORDER BY k;", 'service_append:3' ],
@@ -250,8 +248,8 @@ for my $case (
 	[ 'volatile', 'SELECT id, k FROM t WHERE twice(id) > 0 ORDER BY k;', 'service_sort' ],
 	[ 'volatile constraint', 'SELECT id::counted, k FROM t ORDER BY k;', 'service_append:3' ],
 	[ 'volatile aggregate', 'SELECT k, counted_sum(id) AS n FROM t GROUP BY k ORDER BY n, k;', 'service_sort' ],
-	[ 'volatile scan by a row', "SELECT i FROM one, LATERAL generate_series(1, 100000 + nextval('s') - n) AS i ORDER BY -i;", 'service_sort' ],
-	[ 'volatile scan in workers', "$parallel SELECT id, k FROM t JOIN workers_rows() AS r ON r = id % 10 ORDER BY k;", 'service_sort' ],
+	[ 'volatile scan', 'SELECT i, md5(i::text) FROM counted_rows() AS i ORDER BY -i;', 'service_append:3' ],
+	[ 'volatile scan', 'SELECT i, k FROM t JOIN counted_rows() AS i ON i = id ORDER BY k;', 'service_sort' ],
 	[ 'for update in a subquery', 'SELECT id, k, (SELECT n FROM one WHERE id > 0 FOR UPDATE) FROM t ORDER BY k;', 'service_append:3' ],
 	[ 'for update', 'SELECT id, k FROM t ORDER BY k FOR UPDATE;', 'service_append' ])
 {
@@ -269,27 +267,6 @@ for my $case (
 	fault_over($node, "$name, $point");
 	same_rows($node, '', 'SELECT id, k FROM t ORDER BY k;', "$name, $point: retry", $expected)
 	  if $name eq 'for update';
-}
-
-#
-# A volatile function in FROM, without parameters: its rows are kept, and it is called once
-#
-for my $case (
-	[ 'scan', 'SELECT i, md5(i::text) FROM counted_rows() AS i ORDER BY -i;' ],
-	[ 'join', 'SELECT i, k FROM t JOIN counted_rows() AS i ON i = id ORDER BY k;' ])
-{
-	my ($name, $sql) = @$case;
-	my $stock = stock($node, $sql);
-
-	like(rows_of($node, "$force $serial", "EXPLAIN $sql"), qr/GpuSort.*Function Scan/s, "volatile function, $name: plan");
-	for my $point ('service_append:3', 'service_sort', 'service_fetch')
-	{
-		fault($node, $point);
-		$node->safe_psql('postgres', 'ALTER SEQUENCE s RESTART');
-		same_counted($node, $serial, $sql, "volatile function, $name, $point", $stock, '{"device lost": 1}');
-		is(value($node, 'SELECT last_value, is_called FROM s'), '1|t', "volatile function, $name, $point: called once");
-		fault_over($node, "volatile function, $name, $point");
-	}
 }
 
 #

@@ -25,7 +25,6 @@ extern const GsNode gs_arrays_node;
 typedef enum GsArraysItem
 {
 	GS_ARRAYS_CALLS,			/* how many columns of the scan tuple are calls */
-	GS_ARRAYS_ROWS,				/* that will be asked for; 0: all */
 	GS_ARRAYS_TO_END,			/* bool: only where the executor runs the query to its end */
 	GS_ARRAYS_Count
 } GsArraysItem;

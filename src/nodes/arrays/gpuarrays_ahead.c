@@ -23,23 +23,30 @@
 #include "plan/plan_walk.h"
 
 /*
- * Is an expression of the node volatile, beside its target list and filter?  For a node that is not
- * known: yes.
+ * Is an expression of the node volatile, beside its target list and filter?  PostgreSQL takes no volatile one
+ * as an index's condition, nor to hash or to merge by.  For a node that is not known: yes.
  */
 static bool
 is_volatile_node(const Plan *plan)
 {
 	switch (nodeTag(plan))
 	{
+		case T_Agg:
 		case T_Append:
 		case T_BitmapAnd:
+		case T_BitmapHeapScan:
+		case T_BitmapIndexScan:
 		case T_BitmapOr:
 		case T_CteScan:
 		case T_Gather:
 		case T_GatherMerge:
 		case T_Group:
+		case T_Hash:
 		case T_IncrementalSort:
+		case T_IndexOnlyScan:
+		case T_IndexScan:
 		case T_Material:
+		case T_Memoize:
 		case T_MergeAppend:
 		case T_NamedTuplestoreScan:
 		case T_ProjectSet:
@@ -48,27 +55,13 @@ is_volatile_node(const Plan *plan)
 		case T_SetOp:
 		case T_Sort:
 		case T_SubqueryScan:
+		case T_TidRangeScan:
+		case T_TidScan:
 		case T_Unique:
 		case T_WorkTableScan:
-		case T_Agg:
 			return false;
 		case T_SampleScan:
 			return contain_volatile_functions((Node *) ((const SampleScan *) plan)->tablesample);
-		case T_IndexScan:
-			return contain_volatile_functions((Node *) ((const IndexScan *) plan)->indexqualorig) ||
-				contain_volatile_functions((Node *) ((const IndexScan *) plan)->indexorderbyorig);
-		case T_IndexOnlyScan:
-			return contain_volatile_functions((Node *) ((const IndexOnlyScan *) plan)->indexqual) ||
-				contain_volatile_functions((Node *) ((const IndexOnlyScan *) plan)->recheckqual) ||
-				contain_volatile_functions((Node *) ((const IndexOnlyScan *) plan)->indexorderby);
-		case T_BitmapIndexScan:
-			return contain_volatile_functions((Node *) ((const BitmapIndexScan *) plan)->indexqualorig);
-		case T_BitmapHeapScan:
-			return contain_volatile_functions((Node *) ((const BitmapHeapScan *) plan)->bitmapqualorig);
-		case T_TidScan:
-			return contain_volatile_functions((Node *) ((const TidScan *) plan)->tidquals);
-		case T_TidRangeScan:
-			return contain_volatile_functions((Node *) ((const TidRangeScan *) plan)->tidrangequals);
 		case T_FunctionScan:
 			return contain_volatile_functions((Node *) ((const FunctionScan *) plan)->functions);
 		case T_ValuesScan:
@@ -76,17 +69,9 @@ is_volatile_node(const Plan *plan)
 		case T_TableFuncScan:
 			return contain_volatile_functions((Node *) ((const TableFuncScan *) plan)->tablefunc);
 		case T_NestLoop:
-			return contain_volatile_functions((Node *) ((const Join *) plan)->joinqual);
 		case T_MergeJoin:
-			return contain_volatile_functions((Node *) ((const Join *) plan)->joinqual) ||
-				contain_volatile_functions((Node *) ((const MergeJoin *) plan)->mergeclauses);
 		case T_HashJoin:
-			return contain_volatile_functions((Node *) ((const Join *) plan)->joinqual) ||
-				contain_volatile_functions((Node *) ((const HashJoin *) plan)->hashclauses);
-		case T_Hash:
-			return contain_volatile_functions((Node *) ((const Hash *) plan)->hashkeys);
-		case T_Memoize:
-			return contain_volatile_functions((Node *) ((const Memoize *) plan)->param_exprs);
+			return contain_volatile_functions((Node *) ((const Join *) plan)->joinqual);
 		case T_Limit:
 			return contain_volatile_functions(((const Limit *) plan)->limitOffset) ||
 				contain_volatile_functions(((const Limit *) plan)->limitCount);

@@ -11,10 +11,9 @@
  * device left them: no array is copied a second time.
  *
  * Reading ahead
- *	  It must have no effect but on time.  Of rows that will be asked for, as many
- *	  are read ahead as there is room for.  Any other row is read when it is asked for, and its arrays
- *	  are sorted in the process.  Which of these holds may change while the node runs: a cursor fetches
- *	  some rows, and then all others.
+ *	  It must have no effect but on time.  If all rows will be asked for, as many are read ahead as there
+ *	  is room for.  Otherwise a row is read when it is asked for, and its arrays are sorted in the process.
+ *	  Which of these holds may change while the node runs: a cursor fetches some rows, and then all others.
  *
  * Memory
  *	  GS_MAX_BATCHES batches, each with a chunk for each kind of array, GS_BATCH_BYTES
@@ -52,8 +51,6 @@
 
 /* Copies of columns in one batch; a batch with more is full. */
 #define GS_BATCH_BYTES		((Size) 1 << 20)
-#define GS_BLOCK_BYTES		((Size) 64 << 10)
-#define GS_MAX_BLOCKS		((int) (GS_BATCH_BYTES / GS_BLOCK_BYTES))
 
 /* A column of the child that the scan tuple has. */
 typedef struct KeptColumn
@@ -68,14 +65,11 @@ typedef struct RowBatch
 {
 	GsArrayBatch *arrays;
 	int			n_rows;
-	int			capacity;		/* rows that there are places for */
-	Datum	   *values;			/* of the scan tuple, row after row */
+	Datum	   *values;			/* of the scan tuple, row after row; NULL: not needed yet */
 	bool	   *nulls;
-	char	   *blocks[GS_MAX_BLOCKS];	/* copies of columns; NULL: not needed yet */
-	int			block;			/* the one in use */
-	Size		used;			/* of it */
+	char	   *copies;			/* of columns, GS_BATCH_BYTES; NULL: not needed yet */
 	Size		copied;			/* bytes of all copies */
-	MemoryContext large;		/* copies that are too large for a block */
+	MemoryContext large;		/* the last row's, that have no room there */
 } RowBatch;
 
 /* In the DSM segment of a parallel query: what the workers report, and must know. */
@@ -98,8 +92,7 @@ typedef struct GpuArraysState
 	ExprState **array_exprs;	/* where it is 0 */
 	Datum	   *arrays;			/* of the row in work */
 	bool	   *array_nulls;
-	uint64		rows;			/* that will be asked for, */
-	bool		to_end;			/* where the executor runs the query to its end */
+	bool		to_end;			/* all rows are asked for only if the executor runs the query to its end */
 
 	MemoryContext context;
 	GsArrayStream *stream;		/* NULL: not begun */
@@ -109,8 +102,7 @@ typedef struct GpuArraysState
 	int			row;			/* of the oldest one that comes next; -1: not
 								 * waited for yet */
 	int			max_rows;		/* of a batch */
-	uint64		n_returned;
-	uint64		n_ahead;		/* rows in batches that are not read yet */
+	uint64		n_read;			/* rows of the child */
 	TupleTableSlot *pending;	/* a row of the child that is in no batch yet */
 	bool		child_done;
 
@@ -181,9 +173,6 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->n_calls = list_nth_int(private, GS_ARRAYS_CALLS);
 	state->to_end = list_nth_int(private, GS_ARRAYS_TO_END);
-	state->rows = list_nth_int(private, GS_ARRAYS_ROWS);
-	if (state->rows == 0)
-		state->rows = PG_UINT64_MAX;
 	state->n_kept = list_length(plan->custom_scan_tlist) - state->n_calls;
 	begin_kept(state, plan->custom_scan_tlist);
 	begin_calls(state, plan->custom_scan_tlist);
@@ -203,22 +192,14 @@ begin(CustomScanState *node, EState *estate, int eflags)
  * Reading ahead
  */
 
-/* How many rows of the child will be asked for, if there are so many? */
-static uint64
-rows_wanted(const GpuArraysState *state)
+/* Will all rows of the child be asked for? */
+static bool
+reads_ahead(const GpuArraysState *state)
 {
-	bool		certain = true;
-
-	if (state->to_end)
-		certain = state->shared && IsParallelWorker() ? state->shared->to_end :
-			gs_executor_runs_to_end(state->css.ss.ps.state);
-	return certain ? state->rows : 0;
-}
-
-static uint64
-rows_read(const GpuArraysState *state)
-{
-	return state->n_returned + state->n_ahead;
+	if (!state->to_end)
+		return true;
+	return state->shared && IsParallelWorker() ? state->shared->to_end :
+		gs_executor_runs_to_end(state->css.ss.ps.state);
 }
 
 /*
@@ -228,12 +209,9 @@ rows_read(const GpuArraysState *state)
 static int
 rows_to_read(const GpuArraysState *state)
 {
-	uint64		read = rows_read(state);
-	uint64		wanted = rows_wanted(state);
-
-	if (read >= wanted)
+	if (!reads_ahead(state))
 		return state->n_batches == 0 ? 1 : 0;
-	return (int) Min(Min(wanted - read, Max(read, GS_FIRST_ROWS)), (uint64) state->max_rows);
+	return (int) Min(Max(state->n_read, GS_FIRST_ROWS), (uint64) state->max_rows);
 }
 
 /*
@@ -244,22 +222,14 @@ rows_to_read(const GpuArraysState *state)
 static char *
 copy_space(GpuArraysState *state, RowBatch *batch, Size bytes)
 {
-	char	   *space;
+	Size		before = batch->copied;
 
-	bytes = MAXALIGN(bytes);
-	batch->copied += bytes;
-	if (bytes > GS_BLOCK_BYTES - batch->used)
-	{
-		if (bytes > GS_BLOCK_BYTES / 4 || batch->block == GS_MAX_BLOCKS - 1)
-			return MemoryContextAlloc(batch->large, bytes);
-		batch->block++;
-		batch->used = 0;
-	}
-	if (batch->blocks[batch->block] == NULL)
-		batch->blocks[batch->block] = MemoryContextAlloc(state->context, GS_BLOCK_BYTES);
-	space = batch->blocks[batch->block] + batch->used;
-	batch->used += bytes;
-	return space;
+	batch->copied += MAXALIGN(bytes);
+	if (batch->copied > GS_BATCH_BYTES)
+		return MemoryContextAlloc(batch->large, bytes);
+	if (batch->copies == NULL)
+		batch->copies = MemoryContextAlloc(state->context, GS_BATCH_BYTES);
+	return batch->copies + before;
 }
 
 /* Copy a value that is passed by reference. */
@@ -337,24 +307,16 @@ put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot)
 }
 
 static void
-begin_rows(GpuArraysState *state, RowBatch *batch, int rows)
+begin_rows(GpuArraysState *state, RowBatch *batch)
 {
-	int			width = state->n_kept + state->n_calls;
+	Size		n = (Size) state->max_rows * (state->n_kept + state->n_calls);
 
 	batch->n_rows = 0;
-	batch->block = 0;
-	batch->used = 0;
 	batch->copied = 0;
-	if (batch->capacity >= rows)
-		return;
 	if (batch->values)
-	{
-		pfree(batch->values);
-		pfree(batch->nulls);
-	}
-	batch->values = MemoryContextAlloc(state->context, (Size) rows * width * sizeof(Datum));
-	batch->nulls = MemoryContextAlloc(state->context, (Size) rows * width * sizeof(bool));
-	batch->capacity = rows;
+		return;
+	batch->values = MemoryContextAlloc(state->context, n * sizeof(Datum));
+	batch->nulls = MemoryContextAlloc(state->context, n * sizeof(bool));
 }
 
 static void
@@ -377,7 +339,7 @@ fill_batch(GpuArraysState *state, int rows)
 	batch->arrays = gs_array_batch_begin(state->stream, rows > 1);
 	if (batch->arrays == NULL)
 		return false;
-	begin_rows(state, batch, rows);
+	begin_rows(state, batch);
 	state->n_batches++;
 	while (batch->n_rows < rows && batch->copied < GS_BATCH_BYTES)
 	{
@@ -401,7 +363,7 @@ fill_batch(GpuArraysState *state, int rows)
 		return false;
 	}
 	gs_array_batch_submit(batch->arrays);
-	state->n_ahead += batch->n_rows;
+	state->n_read += batch->n_rows;
 	return true;
 }
 
@@ -462,8 +424,6 @@ next_row(GpuArraysState *state)
 	memcpy(slot->tts_isnull, batch->nulls + state->row * width, width * sizeof(bool));
 	ExecStoreVirtualTuple(slot);
 	state->row++;
-	state->n_ahead--;
-	state->n_returned++;
 	return true;
 }
 
@@ -516,8 +476,7 @@ end_stream(GpuArraysState *state)
 	state->first = 0;
 	state->n_batches = 0;
 	state->row = -1;
-	state->n_returned = 0;
-	state->n_ahead = 0;
+	state->n_read = 0;
 	state->pending = NULL;
 	state->child_done = false;
 }

@@ -79,10 +79,7 @@ typedef enum Reading
 /* Where a node stands. */
 typedef struct Place
 {
-	GsBound		bound;			/* rows that it will be asked for */
 	Reading		reading;
-	double		rows;			/* if not for all, for so many at least;
-								 * GS_NO_BOUND: for all */
 	bool		marked;			/* it will be marked and restored */
 	bool		at_cursor;		/* a cursor may want to know where it stands */
 	bool		parallel;		/* below a Gather */
@@ -129,19 +126,15 @@ estimate_elements(const ArrayPlanContext *context, const Plan *plan, const FuncE
 }
 
 static bool
-is_worth_while(const ArrayPlanContext *context, const Plan *plan, const Place *place,
-			   const List *calls)
+is_worth_while(const ArrayPlanContext *context, const Plan *plan, const List *calls)
 {
-	double		rows = plan->plan_rows;
 	double		elements = 0;
 	ListCell   *lc;
 
 	if (gs_guc_force)
 		return true;
-	if (place->bound.expected != GS_NO_BOUND)
-		rows = Min(rows, place->bound.expected);
 	foreach(lc, calls)
-		elements += rows * estimate_elements(context, plan, lfirst_node(FuncExpr, lc));
+		elements += plan->plan_rows * estimate_elements(context, plan, lfirst_node(FuncExpr, lc));
 	return elements >= gs_guc_min_rows;
 }
 
@@ -149,7 +142,7 @@ is_worth_while(const ArrayPlanContext *context, const Plan *plan, const Place *p
 static bool
 may_read_ahead(const ArrayPlanContext *context, const Place *place, Plan *plan, Node *exprs)
 {
-	return place->reading != READ_PARTLY && place->rows != 0 && !context->subplans_in_order &&
+	return place->reading != READ_PARTLY && !context->subplans_in_order &&
 		gs_ahead_all_rows(plan, exprs, context->is_volatile);
 }
 
@@ -228,9 +221,8 @@ static Plan *
 make_array_sort(ArrayPlanContext *context, const Place *place, Plan *child, List *tlist,
 				List *scan_tlist, int n_calls)
 {
-	int			rows = place->rows == GS_NO_BOUND ? 0 : (int) Min(place->rows, INT_MAX);
 	CustomScan *scan = gs_node_make(&gs_arrays_node, child, tlist, scan_tlist, child,
-									list_make3_int(n_calls, rows, place->reading == READ_AS_QUERY));
+									list_make2_int(n_calls, place->reading == READ_AS_QUERY));
 
 	scan->scan.plan.parallel_aware = place->parallel;	/* to hear of the workers' arrays */
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
@@ -314,7 +306,7 @@ lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 	ListCell   *lc;
 
 	moved.calls = find_calls(plan, &clauses);
-	if (moved.calls == NIL || !is_worth_while(context, plan, place, moved.calls))
+	if (moved.calls == NIL || !is_worth_while(context, plan, moved.calls))
 		return plan;
 
 	child_clauses = list_truncate(list_copy(plan->qual),
@@ -441,7 +433,7 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 	ListCell   *lc;
 
 	moved.calls = find_calls_below(plan);
-	if (moved.calls == NIL || !is_worth_while(context, child, place, moved.calls))
+	if (moved.calls == NIL || !is_worth_while(context, child, moved.calls))
 		return;
 	if (!may_read_ahead(context, place, child,
 						(Node *) list_make3(child->targetlist, child->qual, call_arguments(moved.calls))))
@@ -529,6 +521,8 @@ reads_as_read(const Plan *plan)
 		case T_SubqueryScan:
 		case T_Unique:
 			return true;
+		case T_Limit:
+			return ((const Limit *) plan)->limitCount == NULL;
 		case T_WindowAgg:
 			return ((const WindowAgg *) plan)->runCondition == NIL;
 		case T_CustomScan:
@@ -540,47 +534,13 @@ reads_as_read(const Plan *plan)
 	}
 }
 
-/* For how many rows does a Limit ask at least, if it is asked for all that it has? */
-static double
-limit_rows(const Limit *limit)
+/* When is an outer child of the node, which is asked so itself, asked for all its rows? */
+static Reading
+reading_below(const Plan *plan, Reading reading)
 {
-	const Const *count = (const Const *) limit->limitCount;
-
-	if (count == NULL)
-		return GS_NO_BOUND;
-	if (!IsA(count, Const))
-		return 0;
-	return count->constisnull ? GS_NO_BOUND : Max(DatumGetInt64(count->constvalue), 0);
-}
-
-/* Does a node that is asked for a number of rows ask for as many, or more? */
-static bool
-reads_as_many(const Plan *plan)
-{
-	return IsA(plan, LockRows) || IsA(plan, Result) || IsA(plan, SubqueryScan);
-}
-
-/* When, and for how many rows, is an outer child of the node asked? */
-static void
-set_reading_below(Place *below, const Plan *plan, const Place *place)
-{
-	below->reading = READ_PARTLY;
-	below->rows = place->rows;
 	if (reads_all(plan))
-	{
-		below->reading = READ_WHOLLY;
-		below->rows = GS_NO_BOUND;
-	}
-	else if (IsA(plan, Limit))
-	{
-		double		rows = limit_rows((const Limit *) plan);
-
-		if (place->rows == GS_NO_BOUND || (rows != GS_NO_BOUND && rows < place->rows))
-			below->rows = rows;
-		below->reading = place->reading;
-	}
-	else if (place->rows == GS_NO_BOUND ? reads_as_read(plan) : reads_as_many(plan))
-		below->reading = place->reading;
+		return READ_WHOLLY;
+	return reads_as_read(plan) ? reading : READ_PARTLY;
 }
 
 /* Does a nested loop, read to its end, read its inner child to the end each time? */
@@ -624,7 +584,7 @@ walk_child(Plan **child, void *context)
 	Place		place = children->place;
 
 	place.marked |= IsA(children->parent, MergeJoin) && child == &innerPlan(children->parent);
-	if (IsA(children->parent, NestLoop) && place.rows == GS_NO_BOUND &&
+	if (IsA(children->parent, NestLoop) &&
 		(child == &outerPlan(children->parent) || reads_all_matches((NestLoop *) children->parent)))
 		place.reading = children->reading;
 	*child = walk(children->context, *child, place);
@@ -636,8 +596,7 @@ walk_children(ArrayPlanContext *context, Plan *plan, Place place)
 	Children	children = {context, plan, place.reading, place};
 	Place	   *below = &children.place;
 
-	below->bound = gs_plan_bound_below(plan, place.bound);
-	set_reading_below(below, plan, &place);
+	below->reading = reading_below(plan, place.reading);
 	below->at_cursor = place.at_cursor && stands_with_child(plan);
 	below->marked = place.marked && stands_with_child(plan);
 	below->parallel = place.parallel || IsA(plan, Gather) || IsA(plan, GatherMerge);
@@ -678,8 +637,7 @@ walk(ArrayPlanContext *context, Plan *plan, Place place)
 		case T_Result:
 			if (outerPlan(plan) == NULL || (context->for_cursor && place.at_cursor && IsA(plan, Result)))
 				return plan;
-			child_place.bound = gs_no_bound;
-			set_reading_below(&child_place, plan, &place);
+			child_place.reading = reading_below(plan, place.reading);
 			lift_below(context, plan, &child_place);
 
 			/* what these two compute, they compute from their child's columns */
@@ -742,8 +700,8 @@ void
 gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile)
 {
 	ArrayPlanContext context;
-	Place		top = {gs_no_bound, READ_AS_QUERY, GS_NO_BOUND, false, true, false};
-	Place		sub = {gs_no_bound, READ_PARTLY, GS_NO_BOUND, false, false, false};
+	Place		top = {READ_AS_QUERY, false, true, false};
+	Place		sub = {READ_PARTLY, false, false, false};
 	ListCell   *lc;
 
 	context.stmt = stmt;

@@ -575,7 +575,7 @@ gs_aggregates_advance(GsAggregates *aggregates, TupleTableSlot *row)
 	if (agg)
 	{
 		agg->tmpcontext->ecxt_outertuple = row;
-		gs_compat_run_program(agg->phase->evaltrans, agg->tmpcontext);
+		ExecEvalExprNoReturnSwitchContext(agg->phase->evaltrans, agg->tmpcontext);
 		ResetExprContext(agg->tmpcontext);
 	}
 }

@@ -191,14 +191,17 @@ gs_columns_write(const GsColumns *columns)
 	List	   *attnos = NIL;
 	List	   *operators = NIL;
 	List	   *collations = NIL;
+	List	   *nulls_first = NIL;
 
 	for (int i = 0; i < columns->n; i++)
 	{
 		attnos = lappend_int(attnos, columns->attnos[i]);
 		operators = lappend_oid(operators, columns->operators[i]);
 		collations = lappend_oid(collations, columns->collations[i]);
+		if (columns->nulls_first)
+			nulls_first = lappend_int(nulls_first, columns->nulls_first[i]);
 	}
-	return list_make3(attnos, operators, collations);
+	return list_make4(attnos, operators, collations, nulls_first);
 }
 
 GsColumns
@@ -206,7 +209,8 @@ gs_columns_read(const List *item)
 {
 	int			n = list_length(linitial(item));
 	GsColumns	columns = {
-		n, palloc(n * sizeof(AttrNumber)), palloc(n * sizeof(Oid)), palloc(n * sizeof(Oid))
+		n, palloc(n * sizeof(AttrNumber)), palloc(n * sizeof(Oid)), palloc(n * sizeof(Oid)),
+		lfourth(item) == NIL ? NULL : palloc(n * sizeof(bool))
 	};
 
 	for (int i = 0; i < n; i++)
@@ -214,6 +218,8 @@ gs_columns_read(const List *item)
 		columns.attnos[i] = list_nth_int(linitial(item), i);
 		columns.operators[i] = list_nth_oid(lsecond(item), i);
 		columns.collations[i] = list_nth_oid(lthird(item), i);
+		if (columns.nulls_first)
+			columns.nulls_first[i] = list_nth_int(lfourth(item), i) != 0;
 	}
 	return columns;
 }

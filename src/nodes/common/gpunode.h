@@ -18,6 +18,8 @@
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 
+#include "key/key.h"
+
 /* A kind of node. */
 typedef struct GsNode
 {
@@ -49,16 +51,7 @@ extern bool gs_explain_details(struct ExplainState *es);
 /* custom_private; an error if it has not so many members. */
 extern List *gs_node_private(const CustomScan *plan, int n);
 
-/* Columns of a child's output that a node compares. */
-typedef struct GsColumns
-{
-	int			n;
-	AttrNumber *attnos;
-	Oid		   *operators;		/* equality */
-	Oid		   *collations;
-} GsColumns;
-
-/* These columns as a member of custom_private, a list of three lists, and back. */
+/* Columns of a child's output that a node compares, as a member of custom_private, a list of four lists. */
 extern List *gs_columns_write(const GsColumns *columns);
 extern GsColumns gs_columns_read(const List *item);
 

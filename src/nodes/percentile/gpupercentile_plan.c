@@ -44,7 +44,6 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/paths.h"
 #include "utils/fmgroids.h"
 
 #include "compat.h"
@@ -131,21 +130,6 @@ find_functions(const PlannerInfo *root, Functions *functions)
 	return found != NULL;
 }
 
-/* The order of the rows; NIL: the column has no pathkey of its own. */
-static List *
-order_pathkeys(PlannerInfo *root, const Aggref *agg)
-{
-	List	   *keys = make_pathkeys_for_sortclauses(root, agg->aggorder, agg->args);
-	ListCell   *lc;
-
-	if (keys == NIL)
-		return NIL;
-	foreach(lc, root->group_pathkeys)
-		if (lfirst_node(PathKey, lc)->pk_eclass == linitial_node(PathKey, keys)->pk_eclass)
-			return NIL;
-	return list_concat_copy(root->group_pathkeys, keys);
-}
-
 /* An Agg over sorted rows, with a GpuPercentile below. */
 static Path *
 make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
@@ -188,7 +172,7 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	/* places in files are found by reading all rows before */
 	functions.aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows,
 														   cheapest->pathtarget->width);
-	offer->pathkeys = order_pathkeys(root, functions.aggs.agg);
+	offer->pathkeys = gs_agg_pathkeys(root, functions.aggs.agg->aggorder, functions.aggs.agg->args);
 	gs_offer_set_input(root, offer, input_rel);
 	gs_offer(root, offer);
 }

@@ -27,7 +27,6 @@
 #include "utils/memutils.h"
 
 #include "feed/page_scan.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 
 /* In the DSM segment of the parallel query. */
@@ -40,7 +39,7 @@ typedef struct GsFeedShared
 typedef struct GpuFeedState
 {
 	CustomScanState css;
-	GsSortKeys	keys;
+	GsColumns	keys;
 	GsKeyDesc  *desc;			/* NULL until the node runs */
 	GsFeedShared *shared;		/* NULL: no parallel query under way */
 	GsSort	   *sort;			/* leader: where to feed; NULL: nowhere */

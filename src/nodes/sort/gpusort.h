@@ -30,6 +30,7 @@
  *
  *	  gpusort_exec.c		the executor's part, and how nodes above read its rows
  *	  gpusort_explain.c		EXPLAIN's lines
+ *	  gpufeed_exec.c		the executor's part of GpuSortFeed, which has no plans but a GpuSort's
  *
  * gpusort_private.c, whose functions are declared here, reads and writes custom_private;
  * gpusort_agg.c knows in which order an Agg gets its rows.
@@ -68,8 +69,7 @@ extern CustomScan *gs_plan_feed(const CustomScan *sort);
  */
 typedef enum GsPlanItem
 {
-	GS_PLAN_COLUMNS,			/* of the child's output (GsColumns), with operators that sort */
-	GS_PLAN_NULLS_FIRST,		/* IntList of bools */
+	GS_PLAN_COLUMNS,			/* GsColumns that it sorts by, of the child's output */
 	GS_PLAN_SETTINGS,			/* IntList: GsPlanSetting */
 	GS_PLAN_Count
 } GsPlanItem;
@@ -93,21 +93,21 @@ typedef enum GsPlanSetting
 
 /*
  * custom_private for a node in the place of a Sort, with those of the flags that its child allows; the
- * columns (palloc'd); and where it has a setting.  in_workers: workers run the child.
+ * columns (palloc'd); and where it has a setting.
  */
-extern List *gs_plan_write(const Sort *sort, int flags, bool in_workers);
-extern void gs_plan_read(const CustomScan *plan, GsSortKeys *keys);
+extern List *gs_plan_write(const Sort *sort, int flags);
+extern void gs_plan_read(const CustomScan *plan, GsColumns *keys);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
 /*
  * The number of the key that a column of a finished GpuSort's output is, with this equality and
  * collation; -1: it is none.  A Unique above returns the same columns.
  */
-extern int	gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno,
+extern int	gs_plan_find_key(const CustomScan *plan, const GsColumns *keys, AttrNumber attno,
 							 Oid equality, Oid collation);
 
 /* The same for the column by which an aggregate above, with these arguments, sorts or drops equal rows. */
-extern int	gs_plan_find_argument(const CustomScan *plan, const GsSortKeys *keys,
+extern int	gs_plan_find_argument(const CustomScan *plan, const GsColumns *keys,
 								  SortGroupClause *clause, List *args);
 
 /*
@@ -128,5 +128,11 @@ extern void gs_plan_read_keep(const CustomScan *plan, GsSortKeep *keep);
  * bytes; and, if it is wanted, NULLs first.  The collations must be deterministic.
  */
 extern void gs_plan_forget_order(CustomScan *plan, bool nulls_first);
+
+/*
+ * Before the feed nodes run, the leader's is told where to feed: to a sort's
+ * session, or nowhere (NULL), which makes all feed nodes pass rows on.
+ */
+extern void gs_feed_set_sort(PlanState *state, GsSort *sort);
 
 #endif							/* GS_NODES_GPUSORT_H */

@@ -59,7 +59,7 @@ gs_agg_read_input(GsAggInput *input, const Agg *agg)
 bool
 gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 {
-	const GsSortKeys *keys = &input->keys;
+	const GsColumns *keys = &input->keys;
 	int			i = 0;
 	ListCell   *lc;
 

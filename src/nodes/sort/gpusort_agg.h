@@ -19,7 +19,7 @@ typedef struct GsAggInput
 	const Agg  *agg;
 	const Unique *unique;		/* NULL: there is none */
 	const CustomScan *sort;		/* GpuSort */
-	GsSortKeys	keys;			/* of sort */
+	GsColumns	keys;			/* of sort */
 	Bitmapset  *grouped;		/* the keys in which rows of a group are equal */
 } GsAggInput;
 

@@ -29,9 +29,7 @@
 #include "catalog/pg_aggregate.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
-#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
 #include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
@@ -126,47 +124,6 @@ counts_only(const PlannerInfo *root)
 	return true;
 }
 
-static bool
-has_class(List *pathkeys, const PathKey *key)
-{
-	ListCell   *lc;
-
-	foreach(lc, pathkeys)
-		if (lfirst_node(PathKey, lc)->pk_eclass == key->pk_eclass)
-			return true;
-	return false;
-}
-
-/*
- * The order of an aggregate as pathkeys, behind those of GROUP BY.  NIL: there is
- * nothing to sort by, or a column has no pathkey of its own, because the query
- * makes it equal to another one or to a constant.  In the finished plan that
- * could not be seen (gpusort_agg_plan_15.c).
- */
-static List *
-order_pathkeys(PlannerInfo *root, const Aggref *agg)
-{
-	List	   *pathkeys = list_copy(root->group_pathkeys);
-	List	   *exprs = get_sortgrouplist_exprs(root->parse->groupClause, root->processed_tlist);
-	ListCell   *lc;
-
-	foreach(lc, sort_clauses(agg))
-	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, agg->args);
-		List	   *keys;
-
-		if (IsA(expr, Const) || list_member(exprs, expr))
-			continue;
-		keys = make_pathkeys_for_sortclauses(root, list_make1(clause), agg->args);
-		if (keys == NIL || has_class(pathkeys, linitial(keys)))
-			return NIL;
-		pathkeys = list_concat(pathkeys, keys);
-		exprs = lappend(exprs, expr);
-	}
-	return pathkeys;
-}
-
 /* How many sorts of aggregates an order saves; aggregates that share a state share one. */
 static int
 count_served(PlannerInfo *root, List *pathkeys)
@@ -182,7 +139,7 @@ count_served(PlannerInfo *root, List *pathkeys)
 
 		if (!takes_order(agg))
 			continue;
-		wanted = order_pathkeys(root, agg);
+		wanted = gs_agg_pathkeys(root, sort_clauses(agg), agg->args);
 		if (wanted != NIL && pathkeys_contained_in(wanted, pathkeys))
 			states = bms_add_member(states, info->transno);
 	}
@@ -202,7 +159,8 @@ choose_order(PlannerInfo *root, AggOrder *order)
 		foreach(lc, root->agginfos)
 			states = bms_add_member(states, ((const AggInfo *) lfirst(lc))->transno);
 		order->aggs.agg = ((const AggInfo *) linitial(root->agginfos))->representative_aggref;
-		order->aggs.offer.pathkeys = order_pathkeys(root, order->aggs.agg);
+		order->aggs.offer.pathkeys = gs_agg_pathkeys(root, sort_clauses(order->aggs.agg),
+													 order->aggs.agg->args);
 		order->unique = true;
 		order->aggs.few_come_back = counts_only(root);
 		order->aggs.sorts = bms_num_members(states);
@@ -218,7 +176,7 @@ choose_order(PlannerInfo *root, AggOrder *order)
 			return false;
 		if (!takes_order(agg))
 			continue;
-		pathkeys = order_pathkeys(root, agg);
+		pathkeys = gs_agg_pathkeys(root, sort_clauses(agg), agg->args);
 		served = count_served(root, pathkeys);
 		if (pathkeys != NIL && served > order->aggs.sorts)
 		{
@@ -228,50 +186,6 @@ choose_order(PlannerInfo *root, AggOrder *order)
 		}
 	}
 	return order->aggs.sorts > 0;
-}
-
-/*
- * Find the expressions that the aggregate sorts by and that input has no column
- * for.  A variable under another type or collation will do.  False: input has
- * another expression so, which the Sort would take for the aggregate's.
- */
-static bool
-find_missing(const PathTarget *input, const Aggref *agg, List **missing)
-{
-	ListCell   *lc;
-
-	*missing = NIL;
-	foreach(lc, sort_clauses(agg))
-	{
-		Node	   *expr = get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), agg->args);
-		Node	   *bare = gs_plan_strip_relabel(expr);
-		ListCell   *column;
-
-		if (IsA(expr, Const))
-			continue;
-		foreach(column, input->exprs)
-			if (equal(gs_plan_strip_relabel(lfirst(column)), bare))
-				break;
-		if (column == NULL)
-			*missing = lappend(*missing, expr);
-		else if (!IsA(bare, Var) && !equal(lfirst(column), expr))
-			return false;
-	}
-	return true;
-}
-
-/* A path that has these columns as well. */
-static Path *
-add_columns(PlannerInfo *root, RelOptInfo *rel, Path *path, List *columns)
-{
-	PathTarget *target;
-
-	if (columns == NIL)
-		return path;
-	target = copy_pathtarget(path->pathtarget);
-	add_new_columns_to_pathtarget(target, columns);
-	target = set_pathtarget_cost_width(root, target);
-	return (Path *) create_projection_path(root, rel, path, target);
 }
 
 /* How many rows are left when a Unique has dropped those that are equal in order's columns. */
@@ -309,29 +223,23 @@ void
 gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 				   const GroupPathExtraData *extra)
 {
-	Path	   *cheapest = input_rel->cheapest_total_path;
 	AggOrder	order = {{{.rel = grouped_rel, .in_order_too = true, .above = make_agg_path,
 						   .add = gs_add_agg_path},
 						  .order_helps = true}};
 	GsOffer    *offer = &order.aggs.offer;
-	List	   *missing;
 
 	if (gs_guc_sorts_only || root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
-		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
+		!gs_offer_may_pay(grouped_rel, input_rel->cheapest_total_path, gs_guc_force))
 		return;
 	order.aggs.groups = gs_expected_groups(grouped_rel);
 	order.aggs.having = (List *) extra->havingQual;
-	if (order.aggs.groups == 0 || !choose_order(root, &order) ||
-		!find_missing(cheapest->pathtarget, order.aggs.agg, &missing))
+	if (order.aggs.groups == 0 || !choose_order(root, &order))
 		return;
-	offer->rows = offer->rows_back = cheapest->rows;
+	gs_offer_set_input(root, offer, input_rel);
 	if (order.aggs.few_come_back)
 		offer->rows_back = 1;	/* GpuGroup needs no more (gpugroup_exec.c) */
 	else if (order.unique)
 		offer->rows_back = distinct_rows(root, &order);
-	offer->serial = add_columns(root, input_rel, cheapest, missing);
-	if (input_rel->partial_pathlist != NIL && is_parallel_safe(root, (Node *) missing))
-		offer->partial = add_columns(root, input_rel, linitial(input_rel->partial_pathlist), missing);
 	gs_offer(root, offer);
 }
 

@@ -273,7 +273,7 @@ number_rows(Plan *sort, List *columns, bool checked)
 	scan_tlist = gs_node_add_column(scan_tlist, (Expr *) shown);
 	scan = gs_node_make(&gs_window_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
 						list_make3(list_make3_int(GS_FRAME_TO_ROW, true, checked),
-								   columns, list_make3(NIL, NIL, NIL)));
+								   columns, list_make4(NIL, NIL, NIL, NIL)));
 	scan->custom_exprs = list_make2(list_make1(call), NIL);
 	return scan;
 }

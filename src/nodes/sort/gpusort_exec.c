@@ -41,7 +41,6 @@
 #include "storage/bufmgr.h"
 
 #include "feed/page_scan.h"
-#include "nodes/sort/gpufeed.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_exec.h"
 
@@ -51,7 +50,7 @@
 typedef struct GpuSortState
 {
 	CustomScanState css;
-	GsSortKeys	keys;
+	GsColumns	keys;
 	bool		rerun;
 	bool		repeatable;
 	bool		random_access;

@@ -32,7 +32,7 @@ extern bool gs_sort_node_declined(const PlanState *node);
 extern void gs_sort_node_release(PlanState *node);
 
 /* gpusort_explain.c: by what it sorts, which rows are needed, what became of them. */
-extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
+extern void gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsColumns *keys,
 								 ExplainState *es);
 extern void gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *keep,
 								 ExplainState *es);

@@ -28,7 +28,7 @@
  * show_sortorder_options in explain.c).
  */
 void
-gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *keys,
+gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsColumns *keys,
 					 ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
@@ -38,7 +38,7 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsSortKeys *k
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	for (int i = 0; i < keys->ncols; i++)
+	for (int i = 0; i < keys->n; i++)
 	{
 		TargetEntry *tle = get_tle_by_resno(plan->custom_scan_tlist, keys->attnos[i]);
 		Oid			type;

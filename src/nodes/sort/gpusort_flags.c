@@ -18,42 +18,22 @@
 #include "nodes/sort/gpusort_steps.h"
 #include "plan/plan_walk.h"
 
-/* note_flags() knows this of the plans above, and finds the rest. */
-typedef struct PlanFlags
-{
-	int			flags;			/* GS_PLAN_FLAG_: those that are allowed */
-	bool		in_workers;		/* run by parallel workers, or perhaps so */
-} PlanFlags;
-
-/*
- * Is a volatile function called again when a FunctionScan runs again?  The query may name
- * functions that its plan does not call.  ExecReScanFunctionScan() keeps the rows of a
- * function whose arguments are the same; but each worker calls it for itself.
- */
-static bool
-calls_volatile_again(const FunctionScan *scan, bool in_workers)
-{
-	Node	   *functions = (Node *) scan->functions;
-
-	return (in_workers || gs_plan_expr_may_change(functions)) && gs_expr_is_volatile(functions);
-}
-
 /*
  * Remove the flags that a plan does not allow.  One that locks or changes rows must
  * not run twice.  One that picks some of many rows, or a value that depends on
- * the order in which rows come, may give other rows when it runs again.
+ * the order in which rows come, may give other rows when it runs again.  The query may name volatile
+ * functions in FROM that its plan does not call.
  */
 static void
 note_flags(Plan **plan, void *context)
 {
-	PlanFlags  *found = context;
-	bool		in_workers = found->in_workers;
+	int		   *flags = context;
 
 	switch (nodeTag(*plan))
 	{
 		case T_LockRows:
 		case T_ModifyTable:
-			found->flags = 0;
+			*flags = 0;
 			break;
 		case T_Limit:
 		case T_Agg:
@@ -63,43 +43,36 @@ note_flags(Plan **plan, void *context)
 		case T_SetOp:
 		case T_RecursiveUnion:
 		case T_ForeignScan:
-			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		case T_SampleScan:
 			if (!GetTsmRoutine(((SampleScan *) *plan)->tablesample->tsmhandler)->repeatable_across_scans)
-				found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+				*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			break;
 		case T_FunctionScan:
-			if (calls_volatile_again((FunctionScan *) *plan, in_workers))
-				found->flags = 0;
-			break;
-		case T_Gather:
-		case T_GatherMerge:
-			found->in_workers = true;
+			if (gs_expr_is_volatile((Node *) ((FunctionScan *) *plan)->functions))
+				*flags = 0;
 			break;
 		case T_CustomScan:
 			if (gs_is_sort_or_feed(*plan))
 				break;
-			found->flags &= ~GS_PLAN_FLAG_REPEATABLE;
+			*flags &= ~GS_PLAN_FLAG_REPEATABLE;
 			if (gs_expr_is_volatile((Node *) ((CustomScan *) *plan)->custom_exprs))
-				found->flags = 0;
+				*flags = 0;
 			break;
 		default:
 			break;
 	}
-	if (found->flags != 0)
+	if (*flags != 0)
 		gs_plan_visit_children(*plan, note_flags, context);
-	found->in_workers = in_workers;
 }
 
 int
-gs_plan_flags(Plan *plan, int flags, bool in_workers)
+gs_plan_flags(Plan *plan, int flags)
 {
-	PlanFlags	found = {flags, in_workers};
-
 	if (flags != 0)
-		note_flags(&plan, &found);
-	return found.flags;
+		note_flags(&plan, &flags);
+	return flags;
 }
 
 static void
@@ -130,7 +103,7 @@ gs_plan_subplan_flags(PlannedStmt *stmt)
 	{
 		plan_id++;
 		if (lfirst(lc) != NULL && !bms_is_member(plan_id, init_plans))
-			flags = gs_plan_flags(lfirst(lc), flags, stmt->parallelModeNeeded);
+			flags = gs_plan_flags(lfirst(lc), flags);
 	}
 	return flags;
 }

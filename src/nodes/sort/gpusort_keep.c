@@ -48,7 +48,7 @@
 typedef struct KeepContext
 {
 	const CustomScan *sort;
-	GsSortKeys	keys;
+	GsColumns	keys;
 	Bitmapset  *compared;		/* numbers of keys */
 	bool		all_keys;		/* are compared */
 	bool		possible;		/* aggregates only: all have been so far */
@@ -284,7 +284,7 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 	if (IsA(parent, Agg) || !compares_first_keys(&context))
 		return parent;
 	n = bms_num_members(context.compared);
-	if (n < context.keys.ncols)
+	if (n < context.keys.n)
 		keep_group(sort, n, 1, false);
 	else
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);

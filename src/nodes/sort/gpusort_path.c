@@ -38,10 +38,10 @@ static int
 count_in_keys(List *pathkeys, List **members, int pick)
 {
 	int			n = list_length(pathkeys);
-	AttrNumber *attnos = palloc(n * sizeof(AttrNumber));
-	Oid		   *operators = palloc(n * sizeof(Oid));
-	Oid		   *collations = palloc(n * sizeof(Oid));
-	bool	   *nulls_first = palloc(n * sizeof(bool));
+	GsColumns	columns = {
+		n, palloc(n * sizeof(AttrNumber)), palloc(n * sizeof(Oid)), palloc(n * sizeof(Oid)),
+		palloc(n * sizeof(bool))
+	};
 	Oid		   *types = palloc(n * sizeof(Oid));
 	int32	   *typmods = palloc(n * sizeof(int32));
 	const GsKeyDesc *desc;
@@ -52,18 +52,17 @@ count_in_keys(List *pathkeys, List **members, int pick)
 		PathKey    *key = list_nth_node(PathKey, pathkeys, i);
 		EquivalenceMember *member = list_nth(members[i], pick % list_length(members[i]));
 
-		attnos[i] = i + 1;
-		operators[i] = gs_compat_pathkey_operator(key, member->em_datatype);
-		if (!OidIsValid(operators[i]))
+		columns.attnos[i] = i + 1;
+		columns.operators[i] = gs_compat_pathkey_operator(key, member->em_datatype);
+		if (!OidIsValid(columns.operators[i]))
 			return -1;
-		collations[i] = key->pk_eclass->ec_collation;
-		nulls_first[i] = key->pk_nulls_first;
+		columns.collations[i] = key->pk_eclass->ec_collation;
+		columns.nulls_first[i] = key->pk_nulls_first;
 		types[i] = exprType((Node *) member->em_expr);
 		typmods[i] = gs_plan_row_typmod(NULL, (Node *) member->em_expr);
 	}
 	/* a refusal is noted when the plan turns out to have a Sort in it */
-	desc = gs_key_desc_create(n, attnos, operators, collations, nulls_first, types, typmods, true,
-							  &refusal);
+	desc = gs_key_desc_create(&columns, types, typmods, true, &refusal);
 	return desc ? desc->sort_cols : -1;
 }
 
@@ -262,6 +261,41 @@ gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 											  make_feed_path(root, offer->rel, offer->partial,
 															 offer->rows), 0, flags));
 	return paths;
+}
+
+static bool
+has_class(List *pathkeys, const PathKey *key)
+{
+	ListCell   *lc;
+
+	foreach(lc, pathkeys)
+		if (lfirst_node(PathKey, lc)->pk_eclass == key->pk_eclass)
+			return true;
+	return false;
+}
+
+List *
+gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args)
+{
+	List	   *pathkeys = list_copy(root->group_pathkeys);
+	List	   *exprs = get_sortgrouplist_exprs(gs_compat_group_clause(root), root->processed_tlist);
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		Node	   *expr = get_sortgroupclause_expr(clause, args);
+		List	   *keys;
+
+		if (IsA(expr, Const) || list_member(exprs, expr))
+			continue;
+		keys = make_pathkeys_for_sortclauses(root, list_make1(clause), args);
+		if (keys == NIL || has_class(pathkeys, linitial(keys)))
+			return NIL;
+		pathkeys = list_concat(pathkeys, keys);
+		exprs = lappend(exprs, expr);
+	}
+	return pathkeys;
 }
 
 Path *

@@ -69,6 +69,13 @@ extern void gs_offer(PlannerInfo *root, GsOffer *offer);
 /* The GpuSorts alone, one or two.  That gpusort can sort so is known. */
 extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 
+/*
+ * The order by these clauses over an aggregate's args as pathkeys, behind those of GROUP BY.  NIL: there is
+ * nothing to sort by, or a column has no pathkey of its own, because the query makes it equal to another
+ * one or to a constant.  In the finished plan that could not be seen (gpusort_agg.c).
+ */
+extern List *gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args);
+
 /* A path that wants an order: an Agg in one phase over sorted rows, by the query's GROUP BY. */
 extern Path *gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups);
 

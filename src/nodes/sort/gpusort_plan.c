@@ -57,7 +57,7 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	CustomScan *feed;
 
 	gs_tlist_find_columns(sort);
-	scan = make_custom_scan(path, tlist, outerPlan(sort), gs_plan_write(sort, flags, false), &gs_sort_node);
+	scan = make_custom_scan(path, tlist, outerPlan(sort), gs_plan_write(sort, flags), &gs_sort_node);
 	feed = gs_plan_feed(scan);
 	if (feed)
 		feed->custom_private = copyObject(scan->custom_private);

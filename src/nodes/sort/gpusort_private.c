@@ -33,18 +33,16 @@ gs_plan_feed(const CustomScan *sort)
 }
 
 List *
-gs_plan_write(const Sort *sort, int flags, bool in_workers)
+gs_plan_write(const Sort *sort, int flags)
 {
-	List	   *nulls_first = NIL;
+	const GsColumns columns = {sort->numCols, sort->sortColIdx, sort->sortOperators, sort->collations,
+							   sort->nullsFirst};
 	List	   *settings = NIL;
 
-	for (int i = 0; i < sort->numCols; i++)
-		nulls_first = lappend_int(nulls_first, sort->nullsFirst[i]);
-	flags = gs_plan_flags(outerPlan(sort), flags, in_workers);
+	flags = gs_plan_flags(outerPlan(sort), flags);
 	for (int i = 0; i < GS_PLAN_SETTING_Count; i++)
 		settings = lappend_int(settings, i == GS_PLAN_FLAGS ? flags : 0);
-	return list_make3(gs_columns_write(&(GsColumns){sort->numCols, sort->sortColIdx, sort->sortOperators,
-									   sort->collations}), nulls_first, settings);
+	return list_make2(gs_columns_write(&columns), settings);
 }
 
 int *
@@ -80,7 +78,7 @@ static void
 forget_order(List *private, bool nulls_first)
 {
 	List	   *columns = list_nth(private, GS_PLAN_COLUMNS);
-	List	   *nulls = list_nth(private, GS_PLAN_NULLS_FIRST);
+	List	   *nulls = lfourth(columns);
 
 	for (int i = 0; i < list_length(nulls); i++)
 	{
@@ -102,19 +100,9 @@ gs_plan_forget_order(CustomScan *plan, bool nulls_first)
 }
 
 void
-gs_plan_read(const CustomScan *plan, GsSortKeys *keys)
+gs_plan_read(const CustomScan *plan, GsColumns *keys)
 {
-	List	   *private = gs_node_private(plan, GS_PLAN_Count);
-	GsColumns	columns = gs_columns_read(list_nth(private, GS_PLAN_COLUMNS));
-	List	   *nulls_first = list_nth(private, GS_PLAN_NULLS_FIRST);
-
-	keys->ncols = columns.n;
-	keys->attnos = columns.attnos;
-	keys->operators = columns.operators;
-	keys->collations = columns.collations;
-	keys->nulls_first = palloc(keys->ncols * sizeof(bool));
-	for (int i = 0; i < keys->ncols; i++)
-		keys->nulls_first[i] = list_nth_int(nulls_first, i) != 0;
+	*keys = gs_columns_read(list_nth(gs_node_private(plan, GS_PLAN_Count), GS_PLAN_COLUMNS));
 }
 
 /* Are values that are equal under the collation so under that of a key, and the other way round? */
@@ -150,14 +138,14 @@ same_column(const CustomScan *sort, AttrNumber a, AttrNumber b)
 }
 
 int
-gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attno, Oid equality,
+gs_plan_find_key(const CustomScan *plan, const GsColumns *keys, AttrNumber attno, Oid equality,
 				 Oid collation)
 {
 	const TargetEntry *tle = get_tle_by_resno(plan->scan.plan.targetlist, attno);
 
 	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
 		return -1;
-	for (int i = 0; i < keys->ncols; i++)
+	for (int i = 0; i < keys->n; i++)
 		if (same_column(plan, keys->attnos[i], ((Var *) tle->expr)->varattno) &&
 			has_equality(keys->operators[i], keys->collations[i], collation) &&
 			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
@@ -166,7 +154,7 @@ gs_plan_find_key(const CustomScan *plan, const GsSortKeys *keys, AttrNumber attn
 }
 
 int
-gs_plan_find_argument(const CustomScan *plan, const GsSortKeys *keys, SortGroupClause *clause, List *args)
+gs_plan_find_argument(const CustomScan *plan, const GsColumns *keys, SortGroupClause *clause, List *args)
 {
 	Node	   *expr = get_sortgroupclause_expr(clause, args);
 	const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
@@ -179,7 +167,7 @@ gs_plan_find_argument(const CustomScan *plan, const GsSortKeys *keys, SortGroupC
 bool
 gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **found, bool *all)
 {
-	GsSortKeys	keys;
+	GsColumns	keys;
 
 	gs_plan_read(plan, &keys);
 	for (int i = 0; i < columns->n; i++)
@@ -191,7 +179,7 @@ gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **
 			return false;
 		*found = bms_add_member(*found, key);
 	}
-	*all = bms_num_members(*found) == keys.ncols;
+	*all = bms_num_members(*found) == keys.n;
 	return true;
 }
 

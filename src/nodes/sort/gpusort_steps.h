@@ -29,9 +29,9 @@ extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
 /*
  * gpusort_flags.c
  *
- * Those of the flags (GS_PLAN_FLAG_) that a plan allows.  in_workers: which workers run.
+ * Those of the flags (GS_PLAN_FLAG_) that a plan allows.
  */
-extern int	gs_plan_flags(Plan *plan, int flags, bool in_workers);
+extern int	gs_plan_flags(Plan *plan, int flags);
 
 /*
  * The flags that a statement's subplans allow, other than init plans.  They run
