@@ -95,7 +95,7 @@ auto with_code(GsElem elem, F f)
     return f(Wide{});
   case 8:
     return f(u64{});
-  default:
+  default: // 1, 2 and 4; GsElem has no other widths
     return f(u32{});
   }
 }

@@ -40,7 +40,7 @@
 /* Longest key in bytes; what is beyond is cut off and the key inexact. */
 #define GS_KEY_MAX			8192
 
-/* Widest key that is treated as one of fixed width. */
+/* Widest key, with its first bytes for NULLs, that is treated as one of fixed width: a uuid's is wider. */
 #define GS_KEY_FIXED_MAX	16
 
 /* gs_key_write's answers where the key does not fit: here, or ever. */

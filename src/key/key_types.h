@@ -21,7 +21,7 @@ typedef struct GsKeyType
 	GsKeyKind	kind;
 	uint32		width;			/* bytes of an encoded value; 0: varies */
 	bool		collated;		/* its order depends on the collation */
-	GsElem		elem;			/* as an element of arrays */
+	GsElem		elem;			/* as an element of arrays, whose typlen is its width */
 } GsKeyType;
 
 /*

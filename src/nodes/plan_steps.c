@@ -18,7 +18,8 @@
  *
  * Passes, in their order:
  *
- *		DOWN	a node before those below it: what these may know of the nodes above them
+ *		DOWN	a node before those below it: what these may know of the nodes above them; or another
+ *				node in its place, whose children are walked, and which UP sees
  *		UP		a node after those below it.  DOWN and UP are one walk
  *		TOP		the topmost node of a SELECT's plan, when that walk has ended
  *		ARRAYS	the topmost node, of a statement that may call gpu_sort_array(); a walk of its own
@@ -32,7 +33,7 @@
  *	  - At UP a node's children are finished, apart from LAST.  The nodes above it are still PostgreSQL's.
  *	  - Unique and Group stay until LAST, because steps look for them below other nodes.
  *	  - A plan_node_id occurs once.  A node that takes another's place takes its number, costs and parameters
- *		(gs_node_make()) and its init plans; one that is added gets ++context->last_node_id.
+ *		(gs_node_make(); for PostgreSQL's nodes as gs_sort_replace_merge()) and its init plans; one that is added gets ++context->last_node_id.
  *	  - Nothing is assumed of how a plan came about: steps compare columns, operators and collations.
  *
  * Tests: regress/plan_sorts, regress/aggregates, regress/plans, regress/paths
