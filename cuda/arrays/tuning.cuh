@@ -17,7 +17,7 @@ namespace gpusort
 
 // Teams (team.cuh, classes.cuh)
 constexpr u32 max_items_bytes = 128;    // of a thread's codes in registers
-constexpr u32 max_team_warps = 8;       // of a block that sorts one array or bin
+constexpr u32 max_team_warps = 8;       // of a block that sorts one array
 constexpr u32 small_team_threads = 128; // of a block that holds several teams
 constexpr u32 resident_warps = 24;      // that a multiprocessor should have room for
 

@@ -70,8 +70,7 @@ put_scalar(Output *output, const JsonbValue *scalar)
 	}
 	else if (scalar->type == jbvNumeric)
 	{
-		bytes = gs_var_bytes((struct varlena *) scalar->val.numeric,
-							 VARSIZE_ANY_EXHDR(scalar->val.numeric));
+		bytes = gs_numeric_contents((struct varlena *) scalar->val.numeric);
 		all = gs_key_put_numeric(output->at, output->end - output->at, bytes.data, bytes.len, &written);
 	}
 	output->at += written;

@@ -49,6 +49,19 @@ gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t r
 	return gs_key_put_text(dst, room, text.data, text.len, written);
 }
 
+GsVarBytes
+gs_numeric_contents(struct varlena *value)
+{
+	GsVarBytes	bytes = gs_var_bytes(value, gs_var_length(value));
+	uint16		header;
+
+	gs_key_check_damage(bytes.len >= sizeof(header));
+	memcpy(&header, bytes.data, sizeof(header));
+	/* the long form has a weight */
+	gs_key_check_damage((header & GS_NUMERIC_SHORT) != 0 || bytes.len >= sizeof(header) + sizeof(int16));
+	return bytes;
+}
+
 static bool
 put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 {
@@ -58,6 +71,8 @@ put_inet(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 	uint8	   *at = dst;
 	bool		all;
 
+	gs_key_check_damage(bytes.len >= offsetof(inet_struct, ipaddr) + address_len &&
+						address->bits <= 8 * address_len);
 	all = gs_key_append(&at, dst + room, whole,
 						gs_key_put_inet(whole, address->family, address->bits,
 										address->ipaddr, address_len));
@@ -71,7 +86,9 @@ put_bits(GsVarBytes bytes, uint8 *dst, size_t room, size_t *written)
 {
 	int32		n_bits;
 
+	gs_key_check_damage(bytes.len >= sizeof(n_bits));
 	memcpy(&n_bits, bytes.data, sizeof(n_bits));
+	gs_key_check_damage(n_bits >= 0 && ((int64) n_bits + 7) / 8 <= bytes.len - sizeof(n_bits));
 	return gs_key_put_bits(dst, room, bytes.data + sizeof(n_bits), n_bits, written);
 }
 
@@ -123,7 +140,7 @@ gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 			all = gs_key_put_fetched(col, bytes, dst, room, written);
 			break;
 		case GS_KEY_NUMERIC:
-			bytes = gs_var_bytes(var, gs_var_length(var));
+			bytes = gs_numeric_contents(var);
 			all = gs_key_put_numeric(dst, room, bytes.data, bytes.len, written);
 			break;
 		case GS_KEY_INET:

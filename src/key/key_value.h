@@ -106,6 +106,16 @@ extern bool gs_key_collator_is_deterministic(const GsKeyCollator *collator);
 extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
 						   uint8 *dst, size_t room, size_t *written);
 
+/* Raise an error, unless a value is as its type's are. */
+static inline void
+gs_key_check_damage(bool good)
+{
+	if (unlikely(!good))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATA_CORRUPTED),
+				 errmsg("a value of a sort column is damaged")));
+}
+
 /*
  * Length of a varlena's contents, wherever they are.  An error if its header tells a length that none has.
  */
@@ -118,10 +128,7 @@ gs_var_length(const struct varlena *value)
 		len = toast_raw_datum_size(PointerGetDatum(value)) - VARHDRSZ;
 	else
 		len = VARSIZE_ANY_EXHDR(value);
-	if (unlikely(len > MaxAllocSize))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("a value of a sort column is damaged")));
+	gs_key_check_damage(len <= MaxAllocSize);
 	return len;
 }
 
@@ -145,6 +152,9 @@ gs_var_bytes(struct varlena *value, uint32 len)
 	bytes.len = Min(len, VARSIZE_ANY_EXHDR(value));
 	return bytes;
 }
+
+/* A numeric's contents, header and weight checked. */
+extern GsVarBytes gs_numeric_contents(struct varlena *value);
 
 /*
  * Is the column's encoding made of a varlena's bytes, and never shorter than
@@ -170,6 +180,7 @@ gs_key_put_plain(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room,
 	GsVarBytes	bytes = gs_var_bytes(var, cut ? room : len);
 	bool		all;
 
+	cut = cut && bytes.len == room;
 	if (col->last && !col->desc)
 		all = gs_key_put_bytes(dst, room, bytes.data, bytes.len, written);
 	else if (col->kind == GS_KEY_BYTEA)

@@ -32,8 +32,9 @@
  *		scan tuple to the child's by OUTER_VAR.
  *	  - At UP a node's children are finished, apart from LAST.  The nodes above it are still PostgreSQL's.
  *	  - Unique and Group stay until LAST, because steps look for them below other nodes.
- *	  - A plan_node_id occurs once.  A node that takes another's place takes its number, costs and parameters
- *		(gs_node_make(); for PostgreSQL's nodes as gs_sort_replace_merge()) and its init plans; one that is added gets ++context->last_node_id.
+ *	  - A plan_node_id occurs once.  A node that takes another's place takes its number, costs, parameters
+ *		and init plans (gs_node_make(), gs_sort_replace_merge()); one that is added gets
+ *		++context->last_node_id.
  *	  - Nothing is assumed of how a plan came about: steps compare columns, operators and collations.
  *
  * Tests: regress/plan_sorts, regress/aggregates, regress/plans, regress/paths

@@ -24,6 +24,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -300,31 +301,19 @@ is_of_users(Oid function, void *context)
 	return function >= FirstNormalObjectId;
 }
 
-/* Does its value depend on the order in which rows come, as that of array_agg() and sums of floats do? */
+/* Does an immutable function heed settings nevertheless: quote_all_identifiers, timezone_abbreviations? */
 static bool
-heeds_order(Oid result)
+heeds_settings(Oid function)
 {
-	switch (result)
-	{
-		case BOOLOID:
-		case INT2OID:
-		case INT4OID:
-		case INT8OID:
-		case NUMERICOID:
-		case DATEOID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return false;
-		default:
-			return true;
-	}
+	return function == F_QUOTE_IDENT || function == F_TIMEZONE_TEXT_TIMESTAMP ||
+		function == F_TIMEZONE_TEXT_TIMESTAMPTZ || function == F_TIMEZONE_TEXT_TIMETZ;
 }
 
 /*
  * May it have another value when it is computed again under the same snapshot, though all of its functions
- * are immutable?  Some of these heed settings: output functions, JSON's, timezone(), quote_ident().  So only
- * operators, casts and what has no function count as safe.  Locks and commands of the transaction itself
- * change some system columns.  Rows of sequences and some catalogs are changed in place.
+ * are immutable?  Expressions that call output functions do not show them (JSON's, XML's): so those count that
+ * are not known here.  Aggregates below a sort are not looked at: such a sort's input is never the same.  Locks and commands of the transaction itself change some system columns.  Rows of
+ * sequences and some catalogs are changed in place.
  */
 static bool
 changes_node(Node *node, void *context)
@@ -350,12 +339,8 @@ changes_node(Node *node, void *context)
 			return ((Var *) node)->varattno == MinCommandIdAttributeNumber ||
 				((Var *) node)->varattno == MaxTransactionIdAttributeNumber ||
 				((Var *) node)->varattno == MaxCommandIdAttributeNumber;
-		case T_Aggref:
-			if (heeds_order(((Aggref *) node)->aggtype))
-				return true;
-			break;
-		case T_WindowFunc:
-			if (heeds_order(((WindowFunc *) node)->wintype))
+		case T_MinMaxExpr:
+			if (((MinMaxExpr *) node)->minmaxtype >= FirstNormalObjectId)
 				return true;
 			break;
 		case T_SubLink:
@@ -367,10 +352,10 @@ changes_node(Node *node, void *context)
 				return true;
 			break;
 		case T_FuncExpr:
-			if (((FuncExpr *) node)->funcformat != COERCE_EXPLICIT_CAST &&
-				((FuncExpr *) node)->funcformat != COERCE_IMPLICIT_CAST)
+			if (heeds_settings(((FuncExpr *) node)->funcid))
 				return true;
 			break;
+		case T_Aggref:
 		case T_ArrayCoerceExpr:
 		case T_ArrayExpr:
 		case T_AlternativeSubPlan:
@@ -390,12 +375,12 @@ changes_node(Node *node, void *context)
 		case T_GroupingFunc:
 		case T_JoinExpr:
 		case T_List:
-		case T_MinMaxExpr:
 		case T_NullIfExpr:
 		case T_NullTest:
 		case T_OpExpr:
 		case T_Param:
 		case T_PlaceHolderVar:
+		case T_RangeTblFunction:
 		case T_RangeTblRef:
 		case T_RelabelType:
 		case T_RowCompareExpr:
@@ -405,6 +390,7 @@ changes_node(Node *node, void *context)
 		case T_SubscriptingRef:
 		case T_TargetEntry:
 		case T_WindowClause:
+		case T_WindowFunc:
 			break;
 		default:
 			return true;

@@ -70,8 +70,8 @@ typedef enum GsVolatileScope
 	GS_VOLATILE_BESIDE_SCANS,
 
 	/*
-	 * Also what is not volatile, and may change between two executions under one snapshot: all but operators
-	 * and casts of PostgreSQL's own that are immutable, over columns of users' tables.
+	 * Also what is not volatile, and may change between two executions under one snapshot: all but immutable
+	 * functions of PostgreSQL's own over columns of users' tables; and some of these.
 	 */
 	GS_MUTABLE_ANYWHERE
 } GsVolatileScope;

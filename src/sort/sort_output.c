@@ -145,15 +145,18 @@ get_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 static bool
 returns_each_key_once(const GsSort *sort)
 {
-	return sort->report.session.counted || (sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
-		sort->report.session.n_runs == 0);
+	if (sort->aside)
+		return false;
+	return sort->report.session.counted ||
+		(sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
+		 sort->report.session.n_runs == 0);
 }
 
 bool
 gs_sort_count_distinct(const GsSort *sort, uint64 *count)
 {
 	if (!sort->performed || sort->place != GS_SORT_DEVICE || !returns_each_key_once(sort) ||
-		sort->keep.limit > 0 || gs_aside_rows(sort) > 0)
+		sort->keep.limit > 0)
 		return false;
 	*count = sort->rows->n;
 	return true;
@@ -195,7 +198,7 @@ get_tuplesort_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 		GS_SORT_OK : GS_SORT_END;
 }
 
-/* Get the first row behind so many groups of equal rows as were returned before the restart, a row of each. */
+/* Get the first row behind as many groups of equal rows as were returned before. */
 static GsSortStatus
 go_on_behind_groups(GsSort *sort, TupleTableSlot *slot)
 {

@@ -116,7 +116,7 @@ VACUUM ANALYZE counts_many;
 SELECT compare('SELECT c, count(*) FROM counts_many GROUP BY c ORDER BY c');
 SELECT compare('SELECT c COLLATE "en_US.utf8", count(*) FROM counts_many GROUP BY 1 ORDER BY 1');
 SELECT compare('SELECT count(DISTINCT c) FROM counts_many');
--- rows too large for a chunk; rows without a key; a GpuSort that returns fewer columns than it reads
+-- rows too large for a chunk; keys that are cut off; a GpuSort that returns fewer columns than it reads
 CREATE TABLE counts_big (id int PRIMARY KEY, v text);
 ALTER TABLE counts_big ALTER v SET STORAGE EXTERNAL;
 INSERT INTO counts_big SELECT i, repeat('x', CASE WHEN i % 10 = 0 THEN 300000 ELSE i END) FROM generate_series(1, 300) AS i;

@@ -18,7 +18,8 @@ $node->safe_psql('postgres', q(
 	INSERT INTO damaged SELECT i, repeat('x', 10), i * 7919 % 30011 FROM generate_series(1, 30000) AS i;
 	CREATE TABLE arrays AS SELECT i, ARRAY(SELECT (i * j) % 1009 FROM generate_series(1, 60) AS j) AS a FROM generate_series(1, 3000) AS i;
 	CREATE TABLE zeroed AS SELECT i AS id, i::numeric AS n FROM generate_series(1, 30000) AS i;
-	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed;));
+	CREATE TABLE networks AS SELECT '10.0.0.0/8'::inet AS n FROM generate_series(1, 3000) AS i;
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, networks;));
 my $lz4 = value($node, q(SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression')) eq 't';
 $node->safe_psql('postgres', q(
 	CREATE TABLE longer (h text COMPRESSION lz4 COLLATE "C");
@@ -70,6 +71,7 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	my $is_good = sub { $_[0] =~ /^(\d+)/ && !$is_damaged{$1} };
 	my $file = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('damaged')));
 	my $zeroed = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('zeroed')));
+	my $networks = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('networks')));
 	my $longer = $lz4 && $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('longer')));
 	my $page;
 
@@ -107,6 +109,13 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	syswrite($fh, "\0" x 4);
 	close($fh);
 
+	# an address of IPv4 with 255 bits of network
+	open($fh, '+<:raw', $networks) or die "$networks: $!";
+	sysread($fh, $page, 8192) == 8192 or die "$networks: too short";
+	sysseek($fh, (unpack('V', substr($page, 24, 4)) & 0x7fff) + 24 + 2, 0);
+	syswrite($fh, "\xff");
+	close($fh);
+
 	# compressed texts whose headers tell of more bytes than they have, which PostgreSQL does not notice
 	if ($lz4)
 	{
@@ -116,7 +125,7 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 		{
 			my $header = (unpack('V', substr($page, 24 + 4 * $item, 4)) & 0x7fff) + 28;
 
-			substr($page, $header, 4) = pack('V', unpack('V', substr($page, $header, 4)) + 2000 + $item);
+			substr($page, $header, 4) = pack('V', unpack('V', substr($page, $header, 4)) + ($item == 7 ? 9000 : 2000 + $item));
 		}
 		sysseek($fh, 0, 0);
 		syswrite($fh, $page) == 8192 or die "$longer: $!";
@@ -152,6 +161,8 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 
 		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT id FROM zeroed ORDER BY n OFFSET 0) AS s;", stderr => \my $err);
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged header");
+		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT n FROM networks ORDER BY n OFFSET 0) AS s;", stderr => \$err);
+		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged network");
 	}
 	unharmed('a damaged header');
 

@@ -332,8 +332,8 @@ check_counts(TestSort *ts, uint64_t page, const GsSortResult *result)
 		uint32_t	n = 0;
 
 		memcpy(found, memory + (entry & ~GS_ENTRY_FLAGS), sizeof(found));
-		for (uint32_t at = ts->counted; at < ts->in->n &&
-			 test_key_compare(ts->in, ts->order[i], ts->in->order[at]) == 0; at++)
+		while (ts->counted + n < ts->in->n &&
+			   test_key_compare(ts->in, ts->order[i], ts->in->order[ts->counted + n]) == 0)
 			n++;
 		ts->counted += n;
 		CHECK((entry & GS_ENTRY_TIE) == 0, "rank %llu has the key before it", (unsigned long long) i);

@@ -16,7 +16,7 @@
  *	  Which of these holds may change while the node runs: a cursor fetches some rows, and then all others.
  *
  * Memory
- *	  GS_MAX_BATCHES batches, each with a chunk for each kind of array, GS_BATCH_BYTES
+ *	  GS_MAX_BATCHES batches, each with a chunk for each call, GS_BATCH_BYTES
  *	  of columns (or one row) and as much for their places.
  *
  * Tests: regress/arrays_plans, isolation/arrays_update

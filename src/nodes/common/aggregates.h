@@ -49,8 +49,8 @@ extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *sc
 extern void gs_aggregates_renumber(List *exprs);
 
 /*
- * Where all calls are count(), and int8 is passed by value (FLOAT8PASSBYVAL): so many more rows; or the values of
- * a group of so many rows, in place of begin(), advance() and finish().
+ * Where all calls are count(), and int8 is passed by value (FLOAT8PASSBYVAL): so many more rows; or the
+ * values of a group of so many rows, in place of begin(), advance() and finish().
  */
 extern void gs_aggregates_count(GsAggregates *aggregates, int64 n);
 extern void gs_aggregates_set_count(const GsAggregates *aggregates, int64 n, TupleTableSlot *scan);

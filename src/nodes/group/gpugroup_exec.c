@@ -185,6 +185,7 @@ read_group(GpuGroupState *state)
 		state->counted_by = "device";
 		return true;
 	}
+	state->counted_by = NULL;
 	gs_aggregates_begin(state->aggregates);
 	while (row)
 	{
