@@ -110,7 +110,7 @@ run_scan(GsHostTask *task)
 
 	gs_order_scan(&buffer->scan);
 	__atomic_store_n(&buffer->state, BUFFER_SCANNED, __ATOMIC_RELEASE);
-	gs_order_checker.notify(gs_order_checker.notify_arg);
+	gs_order_checker.notify(NULL);
 }
 
 /* A copy to pinned memory is faster, and pinning takes long. */
@@ -122,7 +122,7 @@ run_pin(GsHostTask *task)
 
 	(void) gs_order_checker.ops->pin(buffer->check->device, buffer->memory, BUFFER_BYTES, &error);
 	__atomic_store_n(&buffer->state, BUFFER_PINNED, __ATOMIC_RELEASE);
-	gs_order_checker.notify(gs_order_checker.notify_arg);
+	gs_order_checker.notify(NULL);
 }
 
 static void
@@ -372,12 +372,11 @@ work_plant(GsOrderCheck *check)
 /* ---- checks ---- */
 
 void
-gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *arg), void *notify_arg)
+gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *arg))
 {
 	memset(&gs_order_checker, 0, sizeof(gs_order_checker));
 	gs_order_checker.ops = ops;
 	gs_order_checker.notify = notify;
-	gs_order_checker.notify_arg = notify_arg;
 }
 
 static bool

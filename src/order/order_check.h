@@ -56,10 +56,9 @@ typedef struct GsOrderCheck GsOrderCheck;
 
 /*
  * Once, before all else.  notify is called on threads of the checker's own,
- * which have all signals blocked; none runs before the first check.
+ * which have all signals blocked, with NULL; none runs before the first check.
  */
-extern void gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *arg),
-								void *notify_arg);
+extern void gs_order_check_init(const GsDeviceOps *ops, void (*notify) (void *arg));
 
 /*
  * Begin to check a sort of a device's that has been performed and of which nothing is

@@ -137,7 +137,6 @@ typedef struct GsOrderChecker
 {
 	const GsDeviceOps *ops;
 	void		(*notify) (void *arg);
-	void	   *notify_arg;
 	GsHostPool *pool;			/* NULL until the first check */
 	Buffer		buffers[N_BUFFERS];
 	GsOrderCheck *checks;		/* oldest first */

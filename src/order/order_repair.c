@@ -199,7 +199,7 @@ run_sort(GsHostTask *task)
 									   check->order, check->order + n);
 
 	__atomic_store_n(&check->sorted, sorted ? 1 : -1, __ATOMIC_RELEASE);
-	gs_order_checker.notify(gs_order_checker.notify_arg);
+	gs_order_checker.notify(NULL);
 }
 
 /* Read the next keys of the run in work, or have it sorted. */

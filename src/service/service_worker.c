@@ -310,7 +310,7 @@ gpusort_service_main(Datum arg)
 
 	before_shmem_exit(service_exit, 0);
 	gs_devices_open(job_ended);
-	gs_order_check_init(gs_ops, job_ended, NULL);
+	gs_order_check_init(gs_ops, job_ended);
 	gs_served_io = gs_spill_io_open(io_threads(), job_ended, NULL);
 	if (gs_served_io == NULL)
 		ereport(FATAL,

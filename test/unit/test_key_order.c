@@ -595,7 +595,7 @@ main(void)
 	ops = *host;
 	ops.reorder = failing_reorder;
 	locale = test_open_locale(&locale_name);
-	gs_order_check_init(&ops, notify, NULL);
+	gs_order_check_init(&ops, notify);
 
 	test_case(&empty, NOTHING, GS_ORDER_PROVEN, false);
 	test_case(&one, NOTHING, GS_ORDER_PROVEN, false);
