@@ -25,7 +25,7 @@ my $plan_line = qr/
 	  | Presorted | SubPlan | InitPlan | CTE\  | One-Time | WindowAgg | Window\ Functions | LockRows | Result | Subplans\ Removed
 	  | Merge\ Join | Nested\ Loop | Hash | Materialize | Memoize | Planning | explain_ | jsonb_pretty
 	  | "[A-Z][A-Za-z ]+": | ^\s*[\[\]{}]+,?\s*\+?\s*$ | ^\s*"[^"]*",?\s*\+?\s*$ | Subquery | ProjectSet | Average | Peak
-	  | Disabled: | Distinct: | Window: | Storage: | Cache\ Key: | Cache\ Mode: | Index\ Searches: )
+	  | Disabled: | Distinct: | Counted: | Window: | Storage: | Cache\ Key: | Cache\ Mode: | Index\ Searches: )
 /x;
 
 my ($file, @hunks);
