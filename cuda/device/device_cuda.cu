@@ -4,7 +4,7 @@
  *	  The device "cuda" of device.h.
  *
  * gs_device_cuda is the only symbol that cuda/ has for the C side.  Its functions
- * book and queue; threads do what takes time (device_copies.cu, device_sorters.cu,
+ * book and queue; threads do what takes time (device_appends.cu, device_copies.cu, device_sorters.cu,
  * device_arrays.cu).  No exception leaves any of them.
  *
  *-------------------------------------------------------------------------
@@ -65,7 +65,7 @@ void start_threads(GsDevice *device)
   try
   {
     device->threads.reserve(3 + GsDevice::n_sorters);
-    device->threads.emplace_back(run_copy_lane, device, &device->copy_in);
+    device->threads.emplace_back(run_append_lane, device, &device->copy_in);
     device->threads.emplace_back(run_copy_lane, device, &device->copy_out);
     device->threads.emplace_back(run_array_lane, device, &device->arrays);
     for (Performer &performer : device->performers)
@@ -410,7 +410,7 @@ void cuda_result(GsDeviceSort *sort, GsSortResult *result)
   if (!sort->performed)
     return;
   result->n_rows = sort->output.n_rows;
-  result->n_dropped = sort->n_rows - sort->output.n_rows;
+  result->n_dropped = sort->totals.n_rows - sort->output.n_rows;
   result->n_pages = sort->output.pages.row_bytes.size();
   result->page_first = sort->output.pages.first_row.data();
   result->row_bytes = sort->output.stats.row_bytes;

@@ -23,7 +23,7 @@ double finish_timing(Performer *performer)
 void perform_sort(GsDeviceSort *sort, const Request &request, Performer *performer)
 {
   check_usable(sort, request);
-  if (sort->n_rows == 0)
+  if (sort->totals.n_rows == 0)
   {
     std::lock_guard<std::mutex> guard(sort->lock);
 
@@ -34,14 +34,20 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
   }
 
   std::vector<ImageRef> images;
+  u64 n_rows = 0;
 
   for (const ImageRef &image : sort->images)
+  {
+    n_rows += image.n_records;
     if (image.n_records > 0)
       images.push_back(image);
+  }
+  if (n_rows != sort->totals.n_rows)
+    fail(GS_INTERNAL, "%llu rows of %llu were copied", n_rows, u64{sort->totals.n_rows});
 
   performer->started.record(performer->stream);
   perform(*performer, *sort->device->memory, sort->cancelled,
-          {images, static_cast<u32>(sort->n_rows), sort->spec.chunk_bytes, sort->spec.tuple_keys,
+          {images, static_cast<u32>(sort->totals.n_rows), sort->spec.chunk_bytes, sort->spec.tuple_keys,
            sort->spec.engine, request.format, request.keep},
           &sort->output);
   take_page_buffers(sort, performer->stream);

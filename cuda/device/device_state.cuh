@@ -7,7 +7,7 @@
  *	  caller	  calls the functions of device.h, which only book and queue
  *				  (device_cuda.cu, device_requests.cu)
  *	  copy in	  appends; frees and trims memory when there is nothing to copy
- *				  (device_copies.cu)
+ *				  (device_appends.cu)
  *	  copy out	  fetches: gathers pages or keys and copies them to the host
  *				  (device_copies.cu)
  *	  sorters	  perform and reorder; as many sorts at a time as there are sorters
@@ -97,6 +97,19 @@ private:
   bool closed = false;
 };
 
+// What the chunks of a sort have.
+struct SortTotals
+{
+  u64 n_rows = 0;
+  u64 n_images = 0;
+  u64 data_bytes = 0; // with the keys that are made
+
+  bool fit(const SortTotals &other) const
+  {
+    return n_rows <= other.n_rows && n_images <= other.n_images && data_bytes <= other.data_bytes;
+  }
+};
+
 // A piece of device memory for images.
 struct Slab
 {
@@ -112,21 +125,51 @@ struct OutputBuffer
   Event copied; // its last copy to the host
 };
 
-// A copy that is under way or could not be started.
+// A chunk of a batch of appends.
+struct Append
+{
+  Request request;
+  bool failed;
+  Failure failure;
+  ImageRef image;
+  u64 bytes; // copied
+};
+
+// Appends whose copies are queued at once, as few calls of the driver as can be.
+struct AppendBatch
+{
+  static constexpr size_t max_appends = 8;
+
+  Request request; // the first one's
+  size_t n_appends;
+  Append appends[max_appends];
+  bool failed; // waiting for it did
+  Failure failure;
+  Event copy_begin;
+  Event copy_end;
+};
+
+struct AppendLane
+{
+  static constexpr size_t max_slots = 8;
+
+  RequestQueue queue;
+  Stream stream;
+  AppendBatch slots[max_slots];
+};
+
+// A copy to the host that is under way or could not be started.
 struct CopySlot
 {
   Request request;
-  bool queued; // work on the caller's memory or the sort's may be on the streams
   bool failed;
   Failure failure;
-  ImageRef image; // append
   Event gather_begin;
   Event gather_end;
   Event copy_begin;
   Event copy_end;
 };
 
-// One direction of copying.
 struct CopyLane
 {
   static constexpr size_t max_slots = 8;
@@ -181,7 +224,7 @@ struct GsDevice
 
   static constexpr int n_sorters = 2;
 
-  gpusort::CopyLane copy_in;
+  gpusort::AppendLane copy_in;
   gpusort::CopyLane copy_out;
   gpusort::ArrayLane arrays;
   gpusort::RequestQueue sorting;
@@ -200,11 +243,10 @@ struct GsDeviceSort
   // until the caller resumes.
   std::vector<gpusort::Slab> slabs;
   std::vector<gpusort::ImageRef> images;
-  uint64_t n_rows = 0;
-  uint64_t n_images = 0;
-  uint64_t data_bytes = 0;
+  gpusort::SortTotals totals;
   std::atomic<uint64_t> slab_bytes{0};
-  std::atomic<uint64_t> work_bytes{0}; // reserved for what follows the appends
+  std::atomic<uint64_t> work_bytes{0}; // reserved for what follows the appends ...
+  gpusort::SortTotals booked;          // ... of a sort of this size
   bool refused = false;
   gpusort::Failure refusal = {};
 
@@ -239,6 +281,7 @@ namespace gpusort
 {
 
 // The threads; each returns once its queue is closed and empty.
+void run_append_lane(GsDevice *device, AppendLane *lane);
 void run_copy_lane(GsDevice *device, CopyLane *lane);
 void run_sorter(GsDevice *device, Performer *performer);
 void run_array_lane(GsDevice *device, ArrayLane *lane);
@@ -256,6 +299,17 @@ void check_usable(const GsDeviceSort *sort, const Request &request);
 
 // Hands a job's outcome to the caller, to whom the sort then belongs again.
 void end_request(const Request &request, const Failure &outcome);
+
+// The calls for another copy take as long as the link needs for this many bytes.
+constexpr u64 max_copy_gap = u64{64} << 10;
+
+// Copies the first front bytes and the last end bytes of memory.  If both sides are as large, and little lies
+// between the two, one copy takes all.
+void copy_ends(char *to, u64 to_bytes, const char *from, u64 from_bytes, u64 front, u64 end,
+               cudaMemcpyKind kind, cudaStream_t stream);
+
+// Device memory that the appends reserve for the result of a sort of n_rows rows.
+u64 min_output_bytes(const GsDeviceSort *sort, u64 n_rows);
 
 // Takes the buffers for the pages of a performed sort.
 void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream);
@@ -305,9 +359,10 @@ bool is_over(Slot *slot, Event *end, bool sleep)
   return done || slot->failed;
 }
 
-// Starts the requests of a queue, as many at a time as there are slots, and ends them in the order in which
-// they came.  end_of() names the event that a started one waits for; idle() is called where there is none.
-// Returns once the queue is closed and empty.
+// Starts the requests of a queue, as many at a time as there are slots, so that the link to the host is never
+// idle between them, and ends them in the order in which they came.  While it waits for the oldest it looks
+// for new requests, for some time spinning.  end_of() names the event that a started one waits for; idle() is
+// called where there is none. Returns once the queue is closed and empty.
 template <typename Slot, size_t max_slots, typename Start, typename EndOf, typename Finish, typename Idle>
 void serve_queue(RequestQueue *queue, Slot (&slots)[max_slots], Start start, EndOf end_of, Finish finish,
                  Idle idle)

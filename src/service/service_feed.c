@@ -177,7 +177,7 @@ gs_feed_step(int number)
 		return;
 	if (is_run_due(number))
 		s->wait_for = WAIT_RUN;
-	if (s->appends > 0)
+	if (s->appends > 0 && s->wait_for != WAIT_NOTHING)
 		return;
 	if (s->wait_for == WAIT_RUN && !gs_write_is_busy(s))
 	{
