@@ -33,6 +33,16 @@ u64 page_buffers_bytes(const GsDeviceSort *sort, u64 count)
   return count * align_up<u64>(sort->spec.chunk_bytes, 512);
 }
 
+// Lets the gather stream wait until what a buffer holds has been copied, by the fetch that used it last; it
+// is this fetch's from now on.
+void claim_buffer(OutputBuffer *buffer, CopyLane *lane)
+{
+  if (buffer->fetch > lane->n_finished)
+    GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream,
+                                    lane->slots[(buffer->fetch - 1) % lane->max_slots].copy_end));
+  buffer->fetch = lane->n_started;
+}
+
 void start_fetch(CopySlot *slot, CopyLane *lane)
 {
   const Request &request = slot->request;
@@ -53,7 +63,7 @@ void start_fetch(CopySlot *slot, CopyLane *lane)
   char *dst = static_cast<char *>(request.dst);
 
   // This gather runs while the page before is copied.
-  GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer.copied));
+  claim_buffer(&buffer, lane);
   slot->gather_begin.record(lane->gather_stream);
   gather_page(sort->output.rows.from(first), n, format, static_cast<u32>(chunk_bytes), buffer.memory,
               lane->gather_stream);
@@ -64,7 +74,6 @@ void start_fetch(CopySlot *slot, CopyLane *lane)
   copy_ends(dst, chunk_bytes, buffer.memory, chunk_bytes, row_bytes, entries_bytes, cudaMemcpyDeviceToHost,
             lane->copy_stream);
   slot->copy_end.record(lane->copy_stream);
-  buffer.copied.record(lane->copy_stream);
 }
 
 void start_fetch_image(CopySlot *slot, CopyLane *lane)
@@ -117,7 +126,7 @@ void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane)
     throw;
   }
   for (u64 i = 0; i < count; i++)
-    sort->key_buffers.emplace_back().memory = sort->key_memory + i * buffer_bytes;
+    sort->key_buffers.push_back({sort->key_memory + i * buffer_bytes, 0});
   sort->key_room = room;
 }
 
@@ -145,7 +154,7 @@ void start_fetch_keys(CopySlot *slot, CopyLane *lane)
     if (sort->key_room.bytes < room.bytes)
       take_key_buffers(sort, room, lane);
     buffer = &sort->key_buffers[sort->next_key_buffer++ % sort->key_buffers.size()];
-    GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream, buffer->copied));
+    claim_buffer(buffer, lane);
   }
   slot->gather_begin.record(lane->gather_stream);
   if (n > 0)
@@ -158,8 +167,6 @@ void start_fetch_keys(CopySlot *slot, CopyLane *lane)
     GS_CUDA_TRY(
         cudaMemcpyAsync(request.dst, buffer->memory, room.bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
   slot->copy_end.record(lane->copy_stream);
-  if (n > 0)
-    buffer->copied.record(lane->copy_stream);
 }
 
 void finish_fetch(CopySlot *slot, CopyLane *lane)
@@ -199,6 +206,7 @@ void queue_copy(CopySlot *slot, CopyLane *lane)
 
 void start_copy(CopySlot *slot, CopyLane *lane)
 {
+  lane->n_started++;
   slot->failed = !guarded(&slot->failure, [&] { queue_copy(slot, lane); });
   if (!slot->failed)
     return;
@@ -214,6 +222,7 @@ void finish_copy(CopySlot *slot, CopyLane *lane)
 {
   if (!slot->failed)
     slot->failed = !guarded(&slot->failure, [&] { finish_fetch(slot, lane); });
+  lane->n_finished++;
   end_request(slot->request, slot->failed ? slot->failure : success);
 }
 
@@ -253,7 +262,7 @@ void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream)
 
   sort->page_memory = static_cast<char *>(memory.allocate(page_buffers_bytes(sort, count), stream));
   for (u64 i = 0; i < count; i++)
-    sort->page_buffers.emplace_back().memory = sort->page_memory + page_buffers_bytes(sort, i);
+    sort->page_buffers.push_back({sort->page_memory + page_buffers_bytes(sort, i), 0});
 }
 
 void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream)

@@ -122,7 +122,7 @@ struct Slab
 struct OutputBuffer
 {
   char *memory;
-  Event copied; // its last copy to the host
+  u64 fetch; // the lane's fetch that used it last, counted from 1; 0: none did
 };
 
 // A chunk of a batch of appends.
@@ -178,6 +178,8 @@ struct CopyLane
   Stream gather_stream;
   Stream copy_stream;
   CopySlot slots[max_slots];
+  u64 n_started = 0; // fetches; each uses the slot behind the one before
+  u64 n_finished = 0;
   Pinned<u32> n_keys{max_slots}; // of the slots, written by the device
 };
 
@@ -254,14 +256,14 @@ struct GsDeviceSort
   bool performed = false; // set under the lock
   gpusort::PerformOutput output = {};
   char *page_memory = nullptr;
-  std::deque<gpusort::OutputBuffer> page_buffers;
+  std::vector<gpusort::OutputBuffer> page_buffers;
   size_t next_buffer = 0;
 
   // For fetches of keys, once there is one, until a reorder.
   char *key_memory = nullptr;
   std::atomic<uint64_t> key_memory_bytes{0}; // reserved
   gpusort::KeyRoom key_room = {};
-  std::deque<gpusort::OutputBuffer> key_buffers;
+  std::vector<gpusort::OutputBuffer> key_buffers;
   size_t next_key_buffer = 0;
 
   // Bytes of the device's limit, without those that a pending job reserves for itself.
