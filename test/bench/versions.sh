@@ -7,7 +7,7 @@
 # index builds whose names match are run; default: all.  Both versions run on the same data, one server
 # at a time, BENCH_TURNS times (default 2) by turns, each query twice a turn, with 8 workers
 # and work_mem 1 GB, each index once a turn; the fastest times are printed, in ms, and their sums.
-# "300 MB": device_memory.  "sessions": BENCH_SESSIONS (default 64) sort table m 8 times each, in one process.
+# "300 MB": device_memory.  "sessions": BENCH_SESSIONS (default 16, then 64) sort table m 8 times each, in one process.
 #
 # Tables f and w as in order_by.sh; m has a million words; v has BENCH_VALUES rows (default 5 million) of numeric, float8, and an
 # integer of 1000 values; a has BENCH_ARRAYS rows (default 1 million) of float4[20]; l, as in spill.sh, has
@@ -109,12 +109,13 @@ sessions()
 
 run_all()
 {
-	local t c
+	local t c n
 
 	for t in f w; do
 		for c in C en_US.utf8 en-x-icu; do
 			query "$t ORDER BY p $c" "SELECT id, p FROM $t ORDER BY p COLLATE \"$c\""
 		done
+		query "$t columns read in order" "SELECT sum(id), max(octet_length(p)) FROM (SELECT id, p FROM $t ORDER BY p COLLATE \"C\" OFFSET 0) AS s"
 		query "$t ORDER BY id" "SELECT id, p FROM $t ORDER BY id"
 		query "$t LIMIT 100000" "SELECT id, p FROM $t ORDER BY p COLLATE \"C\" LIMIT 100000"
 		query "$t count(DISTINCT p)" "SELECT count(DISTINCT p COLLATE \"C\") FROM $t"
@@ -134,7 +135,9 @@ run_all()
 	index "l (l_partkey, l_suppkey)"
 	index "l (l_comment COLLATE \"C\")"
 	index "w (p COLLATE \"en_US.utf8\")"
-	sessions "${BENCH_SESSIONS:-64}"
+	for n in ${BENCH_SESSIONS:-16 64}; do
+		sessions "$n"
+	done
 	for t in m dead unmarked; do
 		query "$t ORDER BY p" "SELECT id, p FROM $t ORDER BY p COLLATE \"C\""
 	done
