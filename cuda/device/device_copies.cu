@@ -3,6 +3,10 @@
  * device_copies.cu
  *	  The thread of a CUDA device that copies pages, keys and images out.
  *
+ * Batches
+ *	  As in device_appends.cu, all that wait are copied between two events.  Pages are gathered while
+ *those of the batch before are copied.
+ *
  * Buffers
  *	  Pages and keys reach the host through buffers in device memory.  Appends reserve the
  *	  memory for the least number of page buffers, so that a sort that was performed
@@ -33,72 +37,59 @@ u64 page_buffers_bytes(const GsDeviceSort *sort, u64 count)
   return count * align_up<u64>(sort->spec.chunk_bytes, 512);
 }
 
-// Lets the gather stream wait until what a buffer holds has been copied, by the fetch that used it last; it
-// is this fetch's from now on.
-void claim_buffer(OutputBuffer *buffer, CopyLane *lane)
+// Lets the gather stream wait until what a buffer holds has been copied, by the batch that used it last; it
+// is the newest batch's from now on.
+char *claim_buffer(OutputBuffer *buffer, FetchLane *lane)
 {
-  if (buffer->fetch > lane->n_finished)
+  if (buffer->batch > lane->n_finished)
     GS_CUDA_TRY(cudaStreamWaitEvent(lane->gather_stream,
-                                    lane->slots[(buffer->fetch - 1) % lane->max_slots].copy_end));
-  buffer->fetch = lane->n_started;
+                                    lane->slots[(buffer->batch - 1) % lane->max_slots].copy_end));
+  buffer->batch = lane->n_started;
+  return buffer->memory;
 }
 
-void start_fetch(CopySlot *slot, CopyLane *lane)
+void start_page(Fetch *fetch, FetchLane *lane)
 {
-  const Request &request = slot->request;
+  const Request &request = fetch->request;
   GsDeviceSort *sort = request.sort;
-  u64 chunk_bytes = sort->spec.chunk_bytes;
 
-  check_usable(sort, request);
   if (!sort->performed || request.number >= sort->output.pages.row_bytes.size())
     fail(GS_INVALID, "page %llu was fetched but does not exist", request.number);
 
   const PageTable &pages = sort->output.pages;
   u64 first = pages.first_row[request.number];
   u32 n = static_cast<u32>(pages.first_row[request.number + 1] - first);
-  u32 row_bytes = pages.row_bytes[request.number];
   GsPageFormat format = sort->output.format;
-  u64 entries_bytes = u64{n} * entry_bytes(format);
-  OutputBuffer &buffer = sort->page_buffers[sort->next_buffer++ % sort->page_buffers.size()];
-  char *dst = static_cast<char *>(request.dst);
+  char *memory = claim_buffer(&sort->page_buffers[sort->next_buffer++ % sort->page_buffers.size()], lane);
 
-  // This gather runs while the page before is copied.
-  claim_buffer(&buffer, lane);
-  slot->gather_begin.record(lane->gather_stream);
-  gather_page(sort->output.rows.from(first), n, format, static_cast<u32>(chunk_bytes), buffer.memory,
-              lane->gather_stream);
-  slot->gather_end.record(lane->gather_stream);
-
-  GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
-  slot->copy_begin.record(lane->copy_stream);
-  copy_ends(dst, chunk_bytes, buffer.memory, chunk_bytes, row_bytes, entries_bytes, cudaMemcpyDeviceToHost,
-            lane->copy_stream);
-  slot->copy_end.record(lane->copy_stream);
+  gather_page(sort->output.rows.from(first), n, format, sort->spec.chunk_bytes, memory, lane->gather_stream);
+  fetch->from = memory;
+  fetch->from_bytes = fetch->to_bytes = sort->spec.chunk_bytes;
+  fetch->front = pages.row_bytes[request.number];
+  fetch->end = u64{n} * entry_bytes(format);
 }
 
-void start_fetch_image(CopySlot *slot, CopyLane *lane)
+void start_image(Fetch *fetch)
 {
-  const Request &request = slot->request;
+  const Request &request = fetch->request;
   GsDeviceSort *sort = request.sort;
 
-  check_usable(sort, request);
   if (request.number >= sort->images.size())
     fail(GS_INVALID, "chunk %llu was fetched but does not exist", request.number);
 
   const ImageRef &image = sort->images[request.number];
-  const char *data = reinterpret_cast<const char *>(image.data);
 
   *request.n_fetched = image.n_records;
-  slot->copy_begin.record(lane->copy_stream);
-  copy_ends(static_cast<char *>(request.dst), sort->spec.chunk_bytes, data,
-            image.first_record + sizeof(GsRecord) - image.data, image.data_bytes,
-            u64{image.n_records} * sizeof(GsRecord), cudaMemcpyDeviceToHost, lane->copy_stream);
-  slot->copy_end.record(lane->copy_stream);
+  fetch->from = reinterpret_cast<const char *>(image.data);
+  fetch->from_bytes = image.first_record + sizeof(GsRecord) - image.data;
+  fetch->to_bytes = sort->spec.chunk_bytes;
+  fetch->front = image.data_bytes;
+  fetch->end = u64{image.n_records} * sizeof(GsRecord);
 }
 
 // Takes buffers of this capacity for keys, in place of those that the sort has: as
 // many as there is memory for.
-void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane)
+void take_key_buffers(GsDeviceSort *sort, KeyRoom room, FetchLane *lane)
 {
   DeviceMemory &memory = *sort->device->memory;
   u64 buffer_bytes = key_buffer_bytes(room);
@@ -130,56 +121,126 @@ void take_key_buffers(GsDeviceSort *sort, KeyRoom room, CopyLane *lane)
   sort->key_room = room;
 }
 
-void start_fetch_keys(CopySlot *slot, CopyLane *lane)
+void start_keys(Fetch *fetch, u32 *n_keys, FetchLane *lane)
 {
-  const Request &request = slot->request;
+  const Request &request = fetch->request;
   GsDeviceSort *sort = request.sort;
   u64 first = request.number;
   u64 n_rows = sort->output.n_rows;
-  u32 *n_keys = lane->n_keys.get() + (slot - lane->slots);
 
-  check_usable(sort, request);
   if (!sort->performed || first > n_rows)
     fail(GS_INVALID, "key %llu was fetched but does not exist", first);
 
   KeyRoom room = first < n_rows ? key_room(sort->output.stats, n_rows, request.bytes) : KeyRoom{};
   u32 n = static_cast<u32>(std::min<u64>(room.max_keys, n_rows - first));
-  OutputBuffer *buffer = nullptr;
 
   *n_keys = 0;
   if (n == 0 && first < n_rows)
     fail(GS_INVALID, "%llu bytes have no room for a key", request.bytes);
-  if (n > 0)
-  {
-    if (sort->key_room.bytes < room.bytes)
-      take_key_buffers(sort, room, lane);
-    buffer = &sort->key_buffers[sort->next_key_buffer++ % sort->key_buffers.size()];
-    claim_buffer(buffer, lane);
-  }
-  slot->gather_begin.record(lane->gather_stream);
-  if (n > 0)
-    gather_keys(sort->output.rows.from(first), n, room, buffer->memory, n_keys, lane->gather_stream);
-  slot->gather_end.record(lane->gather_stream);
+  if (n == 0)
+    return;
+  if (sort->key_room.bytes < room.bytes)
+    take_key_buffers(sort, room, lane);
 
-  GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, slot->gather_end));
-  slot->copy_begin.record(lane->copy_stream);
-  if (n > 0)
-    GS_CUDA_TRY(
-        cudaMemcpyAsync(request.dst, buffer->memory, room.bytes, cudaMemcpyDeviceToHost, lane->copy_stream));
-  slot->copy_end.record(lane->copy_stream);
+  char *memory = claim_buffer(&sort->key_buffers[sort->next_key_buffer++ % sort->key_buffers.size()], lane);
+
+  gather_keys(sort->output.rows.from(first), n, room, memory, n_keys, lane->gather_stream);
+  fetch->from = memory;
+  fetch->from_bytes = fetch->to_bytes = fetch->front = room.bytes;
 }
 
-void finish_fetch(CopySlot *slot, CopyLane *lane)
+void start_fetch(Fetch *fetch, u32 *n_keys, FetchLane *lane)
 {
-  const Request &request = slot->request;
+  check_usable(fetch->request.sort, fetch->request);
+  switch (fetch->request.call)
+  {
+  case Call::fetch:
+    return start_page(fetch, lane);
+  case Call::fetch_image:
+    return start_image(fetch);
+  case Call::fetch_keys:
+    return start_keys(fetch, n_keys, lane);
+  default:
+    fail(GS_INTERNAL, "another thread's job on a copying thread");
+  }
+}
+
+// Waits for all that was queued, as the caller may reuse its memory and close the sort once a job has failed.
+void give_up(FetchLane *lane)
+{
+  (void)cudaStreamSynchronize(lane->gather_stream);
+  (void)cudaStreamSynchronize(lane->copy_stream);
+  (void)cudaGetLastError();
+}
+
+// Adds a fetch to a batch; what it copies is gathered.
+void add_fetch(FetchBatch *batch, const Request &request, FetchLane *lane)
+{
+  Fetch &fetch = batch->fetches[batch->n_fetches++];
+
+  fetch = {};
+  fetch.request = request;
+  fetch.failed = !guarded(&fetch.failure,
+                          [&] { start_fetch(&fetch, lane->n_keys.get() + (batch - lane->slots), lane); });
+  if (fetch.failed)
+    give_up(lane);
+}
+
+// May a batch have this request, too?  Each fetch of a page needs a buffer.
+bool is_wanted(const FetchBatch *batch, const Request &request)
+{
+  size_t pages = 0;
+
+  if (request.call != Call::fetch)
+    return true;
+  for (size_t i = 0; i < batch->n_fetches; i++)
+    pages += batch->fetches[i].request.sort == request.sort;
+  return pages < request.sort->page_buffers.size();
+}
+
+// Copies what a batch has gathered, or will have.
+void queue_copies(FetchBatch *batch, FetchLane *lane)
+{
+  batch->gather_end.record(lane->gather_stream);
+  GS_CUDA_TRY(cudaStreamWaitEvent(lane->copy_stream, batch->gather_end));
+  batch->copy_begin.record(lane->copy_stream);
+  for (size_t i = 0; i < batch->n_fetches; i++)
+  {
+    const Fetch &fetch = batch->fetches[i];
+
+    if (!fetch.failed)
+      copy_ends(static_cast<char *>(fetch.request.dst), fetch.to_bytes, fetch.from, fetch.from_bytes,
+                fetch.front, fetch.end, cudaMemcpyDeviceToHost, lane->copy_stream);
+  }
+  batch->copy_end.record(lane->copy_stream);
+}
+
+void start_batch(FetchBatch *batch, FetchLane *lane)
+{
+  Request request = batch->request;
+
+  lane->n_started++;
+  batch->n_fetches = 0;
+  batch->failed = !guarded(&batch->failure, [&] { batch->gather_begin.record(lane->gather_stream); });
+  do
+    add_fetch(batch, request, lane);
+  while (request.call == Call::fetch && batch->n_fetches < batch->max_fetches &&
+         lane->queue.try_pop_if(&request, [&](const Request &next) { return is_wanted(batch, next); }));
+  if (!batch->failed)
+    batch->failed = !guarded(&batch->failure, [&] { queue_copies(batch, lane); });
+  if (batch->failed)
+    give_up(lane);
+}
+
+void finish_fetch(const Fetch &fetch, u32 n_keys, double gather_ms, double copy_ms)
+{
+  const Request &request = fetch.request;
   GsDeviceSort *sort = request.sort;
-  double gather_ms = request.call != Call::fetch_image ? elapsed_ms(slot->gather_begin, slot->gather_end) : 0;
-  double copy_ms = elapsed_ms(slot->copy_begin, slot->copy_end);
 
   if (request.call == Call::fetch_keys)
   {
-    *request.n_keys = lane->n_keys.get()[slot - lane->slots];
-    if (*request.n_keys == 0 && request.number < sort->output.n_rows)
+    *request.n_keys = n_keys;
+    if (n_keys == 0 && request.number < sort->output.n_rows)
       fail(GS_INVALID, "%llu bytes have no room for key %llu", request.bytes, request.number);
   }
 
@@ -189,41 +250,40 @@ void finish_fetch(CopySlot *slot, CopyLane *lane)
   sort->times.copy_out_ms += copy_ms;
 }
 
-void queue_copy(CopySlot *slot, CopyLane *lane)
+// The times of a batch are shared among its fetches by their bytes.
+void finish_batch(FetchBatch *batch, FetchLane *lane)
 {
-  switch (slot->request.call)
-  {
-  case Call::fetch:
-    return start_fetch(slot, lane);
-  case Call::fetch_image:
-    return start_fetch_image(slot, lane);
-  case Call::fetch_keys:
-    return start_fetch_keys(slot, lane);
-  default:
-    fail(GS_INTERNAL, "another thread's job on a copying thread");
-  }
-}
+  double gather_ms = 0;
+  double copy_ms = 0;
+  u64 bytes = 0;
 
-void start_copy(CopySlot *slot, CopyLane *lane)
-{
-  lane->n_started++;
-  slot->failed = !guarded(&slot->failure, [&] { queue_copy(slot, lane); });
-  if (!slot->failed)
-    return;
-
-  // Part of the work may be under way, but the caller may reuse the memory of its
-  // page once the job has ended, and close the sort.
-  (void)cudaStreamSynchronize(lane->gather_stream);
-  (void)cudaStreamSynchronize(lane->copy_stream);
-  (void)cudaGetLastError();
-}
-
-void finish_copy(CopySlot *slot, CopyLane *lane)
-{
-  if (!slot->failed)
-    slot->failed = !guarded(&slot->failure, [&] { finish_fetch(slot, lane); });
+  if (!batch->failed)
+    batch->failed = !guarded(&batch->failure,
+                             [&]
+                             {
+                               gather_ms = elapsed_ms(batch->gather_begin, batch->gather_end);
+                               copy_ms = elapsed_ms(batch->copy_begin, batch->copy_end);
+                             });
+  for (size_t i = 0; i < batch->n_fetches; i++)
+    bytes += batch->fetches[i].front + batch->fetches[i].end;
   lane->n_finished++;
-  end_request(slot->request, slot->failed ? slot->failure : success);
+  for (size_t i = 0; i < batch->n_fetches; i++)
+  {
+    Fetch &fetch = batch->fetches[i];
+    double part = bytes > 0 ? static_cast<double>(fetch.front + fetch.end) / static_cast<double>(bytes) : 0;
+
+    if (batch->failed && !fetch.failed)
+      fetch.failure = batch->failure;
+    fetch.failed = fetch.failed || batch->failed ||
+                   !guarded(&fetch.failure,
+                            [&]
+                            {
+                              finish_fetch(fetch, lane->n_keys.get()[batch - lane->slots],
+                                           fetch.request.call == Call::fetch_image ? 0 : part * gather_ms,
+                                           part * copy_ms);
+                            });
+    end_request(fetch.request, fetch.failed ? fetch.failure : success);
+  }
 }
 
 } // namespace
@@ -279,13 +339,13 @@ void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream)
   sort->key_buffers.clear();
 }
 
-void run_copy_lane(GsDevice *device, CopyLane *lane)
+void run_fetch_lane(GsDevice *device, FetchLane *lane)
 {
   (void)cudaSetDevice(device->config.ordinal);
   serve_queue(
-      &lane->queue, lane->slots, [&](CopySlot *slot) { start_copy(slot, lane); },
-      [](CopySlot *slot) { return &slot->copy_end; }, [&](CopySlot *slot) { finish_copy(slot, lane); },
-      [] {});
+      &lane->queue, lane->slots, [&](FetchBatch *batch) { start_batch(batch, lane); },
+      [](FetchBatch *batch) { return &batch->copy_end; },
+      [&](FetchBatch *batch) { finish_batch(batch, lane); }, [] {});
 }
 
 } // namespace gpusort

@@ -66,7 +66,7 @@ void start_threads(GsDevice *device)
   {
     device->threads.reserve(3 + GsDevice::n_sorters);
     device->threads.emplace_back(run_append_lane, device, &device->copy_in);
-    device->threads.emplace_back(run_copy_lane, device, &device->copy_out);
+    device->threads.emplace_back(run_fetch_lane, device, &device->copy_out);
     device->threads.emplace_back(run_array_lane, device, &device->arrays);
     for (Performer &performer : device->performers)
       device->threads.emplace_back(run_sorter, device, &performer);

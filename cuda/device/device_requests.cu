@@ -38,17 +38,6 @@ void RequestQueue::push(const Request &request)
   changed.notify_one();
 }
 
-bool RequestQueue::try_pop(Request *request)
-{
-  std::lock_guard<std::mutex> guard(lock);
-
-  if (requests.empty())
-    return false;
-  *request = requests.front();
-  requests.pop_front();
-  return true;
-}
-
 bool RequestQueue::wait()
 {
   std::unique_lock<std::mutex> guard(lock);

@@ -80,7 +80,23 @@ class RequestQueue
 {
 public:
   void push(const Request &request);
-  bool try_pop(Request *request);
+  bool try_pop(Request *request)
+  {
+    return try_pop_if(request, [](const Request &) { return true; });
+  }
+
+  // The first request, if there is one and it is wanted.
+  template <typename Wanted>
+  bool try_pop_if(Request *request, Wanted wanted)
+  {
+    std::lock_guard<std::mutex> guard(lock);
+
+    if (requests.empty() || !wanted(requests.front()))
+      return false;
+    *request = requests.front();
+    requests.pop_front();
+    return true;
+  }
 
   // Waits for a request, poke() or close().  False where the queue is closed and
   // empty.
@@ -122,7 +138,7 @@ struct Slab
 struct OutputBuffer
 {
   char *memory;
-  u64 fetch; // the lane's fetch that used it last, counted from 1; 0: none did
+  u64 batch; // the lane's batch that used it last, counted from 1; 0: none did
 };
 
 // A chunk of a batch of appends.
@@ -158,11 +174,28 @@ struct AppendLane
   AppendBatch slots[max_slots];
 };
 
-// A copy to the host that is under way or could not be started.
-struct CopySlot
+// A page, an image or keys on their way out: the first front bytes and the last end bytes of what is copied.
+struct Fetch
 {
   Request request;
   bool failed;
+  Failure failure;
+  const char *from; // a buffer, or the image
+  u64 from_bytes;
+  u64 to_bytes; // of the caller's memory
+  u64 front;
+  u64 end;
+};
+
+// Fetches that are copied behind one another: of pages, and at most one of something else.
+struct FetchBatch
+{
+  static constexpr size_t max_fetches = 8;
+
+  Request request; // the first one's
+  size_t n_fetches;
+  Fetch fetches[max_fetches];
+  bool failed; // waiting for it did
   Failure failure;
   Event gather_begin;
   Event gather_end;
@@ -170,15 +203,15 @@ struct CopySlot
   Event copy_end;
 };
 
-struct CopyLane
+struct FetchLane
 {
   static constexpr size_t max_slots = 8;
 
   RequestQueue queue;
   Stream gather_stream;
   Stream copy_stream;
-  CopySlot slots[max_slots];
-  u64 n_started = 0; // fetches; each uses the slot behind the one before
+  FetchBatch slots[max_slots];
+  u64 n_started = 0; // batches; each uses the slot behind the one before
   u64 n_finished = 0;
   Pinned<u32> n_keys{max_slots}; // of the slots, written by the device
 };
@@ -227,7 +260,7 @@ struct GsDevice
   static constexpr int n_sorters = 2;
 
   gpusort::AppendLane copy_in;
-  gpusort::CopyLane copy_out;
+  gpusort::FetchLane copy_out;
   gpusort::ArrayLane arrays;
   gpusort::RequestQueue sorting;
   gpusort::Performer performers[n_sorters];
@@ -284,7 +317,7 @@ namespace gpusort
 
 // The threads; each returns once its queue is closed and empty.
 void run_append_lane(GsDevice *device, AppendLane *lane);
-void run_copy_lane(GsDevice *device, CopyLane *lane);
+void run_fetch_lane(GsDevice *device, FetchLane *lane);
 void run_sorter(GsDevice *device, Performer *performer);
 void run_array_lane(GsDevice *device, ArrayLane *lane);
 
