@@ -203,7 +203,8 @@ suite_lint()
 # Programs of the unit tests, built plain or sanitized
 suite_unit()
 {
-	local variant=$1 dir=$build/unit program engine options=() programs=()
+	# SANITIZE of the environment or of make's command line is for the sanitized build alone
+	local variant=$1 dir=$build/unit program engine options=(SANITIZE=) programs=()
 	shift
 
 	for program; do
@@ -219,7 +220,7 @@ suite_unit()
 		dir=$build/unit-${SANITIZE/,/-}
 		options=(SANITIZE="$SANITIZE")
 	elif [ $with_cuda = yes ]; then
-		options=(CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a" NVCC="$nvcc")
+		options+=(CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a" NVCC="$nvcc")
 	fi
 	mkdir -p "$dir"
 	if ! interruptible make -f "$root/test/unit/Makefile" -j"$compilers" -C "$dir" "${options[@]}" \
