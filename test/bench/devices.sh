@@ -4,9 +4,9 @@
 # Table w has 1 million words (BENCH_WORDS).  BENCH_CLIENTS sessions (default "16 64") sort all of
 # them again and again for BENCH_SECONDS (default 10), each in one process; printed are sorts a
 # second by PostgreSQL, by gpusort with the first device and with all that gpusort.devices
-# names (BENCH_DEVICES, default: all that there are; "0,0" opens the first one twice).  Then come, of
-# the last: how many cores the server used, and the busiest thread of the service; and the sorts that
-# fell back.
+# names (BENCH_DEVICES, default: all that there are; "0,0" opens the first one twice), and before them how
+# often a second PostgreSQL counts the rows in the same way.  Then come, of the last: how many cores the
+# server used, and the busiest thread of the service; and the sorts that fell back.
 set -u
 . "$(dirname "$0")/lib.sh"
 
@@ -27,10 +27,11 @@ use_devices()
 sorts_a_second()
 {
 	local clients=$1 settings=$2 script=$work/sort.sql
+	local sql=${3:-'SELECT id, p FROM w ORDER BY p COLLATE "C" OFFSET 999999999'}
 
 	{
 		bench_settings "$settings max_parallel_workers_per_gather=0 work_mem=64MB"
-		echo 'SELECT id, p FROM w ORDER BY p COLLATE "C" OFFSET 999999999;'
+		echo "$sql;"
 	} >"$script"
 	chmod a+r "$script"
 	as_user "$bindir/pgbench" -n -f "$script" -c "$clients" -j "$clients" -T "${BENCH_SECONDS:-10}" 2>/dev/null |
@@ -75,15 +76,16 @@ cores_used()
 
 many()
 {
-	printf '\n%-8s %10s %10s %10s %8s %8s   %s\n' clients postgres 'one' 'all' 'cores' 'thread' 'fallbacks'
+	printf '\n%-8s %10s %10s %10s %10s %8s %8s   %s\n' clients scan postgres 'one' 'all' 'cores' 'thread' 'fallbacks'
 	for clients in ${BENCH_CLIENTS:-16 64}; do
 		use_devices 0
+		scan=$(sorts_a_second "$clients" "gpusort.enabled=off" "SELECT count(*) FROM w WHERE p IS NOT NULL")
 		pg=$(sorts_a_second "$clients" "gpusort.enabled=off")
 		one=$(sorts_a_second "$clients" "gpusort.force=on")
 		use_devices "${BENCH_DEVICES-}"
 		bench_sql -c "SELECT gpusort_stats_reset()" >/dev/null
 		cores=$(cores_used "$clients" "gpusort.force=on")
-		printf '%-8s %10.1f %10.1f %10.1f %8.1f %8.2f   %s\n' "$clients" "$pg" "$one" "$(cat "$work/tps")" $cores "$(bench_fallbacks)"
+		printf '%-8s %10.1f %10.1f %10.1f %10.1f %8.1f %8.2f   %s\n' "$clients" "$scan" "$pg" "$one" "$(cat "$work/tps")" $cores "$(bench_fallbacks)"
 	done
 }
 
