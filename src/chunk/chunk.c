@@ -138,7 +138,7 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	return GS_PUT_OK;
 }
 
-/* Describe the record of a row whose key of so many bytes is left to the device.  What is used ends at end. */
+/* Describe the record of a row whose key, of so many bytes, the device makes.  What is used ends at end. */
 static inline void
 describe_missing(GsChunkWriter *writer, uint32 row_off, uint32 row_bytes, uint32 end, uint32 key_bytes)
 {
@@ -369,7 +369,7 @@ plain_key_bytes(const GsKeyDesc *desc, const GsTupleMap *map, const char *data)
 	return bytes;
 }
 
-/* Form a minimal tuple from the data of a plain tuple, as put_values() does from values.  Returns its length. */
+/* Form a minimal tuple from a plain tuple's data, as put_values() does from values.  Returns its length. */
 static inline uint32
 form_plain(const GsTupleMap *map, const char *data, char *row)
 {
@@ -433,7 +433,7 @@ put_columns(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapT
 	return put_read(writer, desc, map, tuple, 0, 0, 0);
 }
 
-/* Put a row that is a table's tuple.  in_page: it stays where it lies, in a page at the end of what is used. */
+/* Put a row that is a table's tuple.  in_page: it stays where it lies, in the last page that was copied. */
 static inline GsPut
 put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
 		  uint32 tuple_len, bool in_page)
@@ -472,7 +472,7 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 	return GS_PUT_OK;
 }
 
-/* Do n tuples take at least half of the page, so that it is worth copying?  Dead tuples count as others do. */
+/* Do n tuples, if all are of the same size, take at least half of the page, so that it is worth copying? */
 static inline bool
 is_dense(Page page, uint32 n)
 {

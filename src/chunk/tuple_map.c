@@ -69,10 +69,12 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 		map->max_plain = sizeof(MinimalTupleData);
 		for (int i = 0; i < rows->natts; i++)
 		{
+			int			len = map->columns[i].len;
+
 			map->attrs[sources[i] - 1].needed = true;
-			if (map->columns[i].len < 0)
+			map->max_plain += len < 0 ? VARATT_SHORT_MAX : len + MAXIMUM_ALIGNOF;
+			if (len < 0)
 				map->header.t_infomask |= HEAP_HASVARWIDTH;
-			map->max_plain += map->columns[i].len < 0 ? VARATT_SHORT_MAX : map->columns[i].len + MAXIMUM_ALIGNOF;
 		}
 	}
 	while (map->first < map->n_fixed && !map->attrs[map->first].needed)

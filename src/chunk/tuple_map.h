@@ -31,7 +31,7 @@ typedef struct GsTupleMap
 	int			n_fixed;		/* so many at the beginning have fixed widths */
 	int			first;			/* the first of these that is needed, from 0 */
 	uint32		fixed_end;		/* where these end in the tuple's data, if nothing is NULL */
-	uint16	   *offsets;		/* of n_attrs attributes in the data of a plain tuple: the first n_fixed, ... */
+	uint16	   *offsets;		/* of n_attrs in a plain tuple's data; those of the first n_fixed are known */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */
 	const GsFormColumn *columns;	/* of rows; NULL where rows are the tuples */
