@@ -138,31 +138,28 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	return GS_PUT_OK;
 }
 
-/*
- * Leave the key of a row that is a tuple to the device, if it can make it: describe the record
- * without a key.  What is used ends at end.
- */
+/* Describe the record of a row whose key, of so many bytes, the device makes.  What is used ends at end. */
+static inline void
+describe_missing(GsChunkWriter *writer, uint32 row_off, uint32 row_bytes, uint32 end, uint32 key_bytes)
+{
+	*gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n) =
+		(GsRecord){row_off, row_bytes, 0, GS_KEY_MISSING};
+	writer->n++;
+	writer->used = MAXALIGN(end);
+	writer->missing += key_bytes;
+}
+
+/* Leave the key of a row that is a tuple to the device, if it can make it. */
 static inline bool
 leave_key(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 		  uint32 row_off, uint32 row_bytes, uint32 end)
 {
 	uint32		missing = missing_key_bytes(writer, desc, values, isnull, row_off, row_bytes);
-	GsRecord   *record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
 
 	if (unlikely(missing == 0))
 		return false;
-	*record = (GsRecord){row_off, row_bytes, 0, GS_KEY_MISSING};
-	writer->n++;
-	writer->used = MAXALIGN(end);
-	writer->missing += missing;
+	describe_missing(writer, row_off, row_bytes, end, missing);
 	return true;
-}
-
-/* Are keys left to the device without a look at the row's values? */
-static inline bool
-leaves_fixed_keys(const GsChunkWriter *writer, const GsKeyDesc *desc)
-{
-	return writer->tuple_keys && desc->fixed_width > 0;
 }
 
 /* Write the key of a row that is a tuple to key_off, or leave it to the device. */
@@ -181,7 +178,8 @@ static inline GsPut
 finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
 			uint32 row_bytes)
 {
-	if (leaves_fixed_keys(writer, desc) &&
+	/* not for their values where all keys have the same width */
+	if (writer->tuple_keys && desc->fixed_width > 0 &&
 		likely(leave_key(writer, desc, NULL, NULL, writer->used, row_bytes,
 						 writer->used + row_bytes)))
 		return GS_PUT_OK;
@@ -268,37 +266,27 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
 						writer->used + tuple->t_len);
 }
 
-/* Copy a heap tuple, like minimal_tuple_from_heap_tuple(). */
-static inline GsPut
-copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len, uint32 *len)
+/* Make a minimal tuple of what is a heap tuple behind its first bytes. */
+static inline void
+begin_tuple(MinimalTuple tuple, uint32 len)
 {
-	MinimalTuple tuple = (MinimalTuple) (writer->memory + writer->used);
-	GsPut		put;
-
-	*len = from_len - MINIMAL_TUPLE_OFFSET;
-	put = check_row(writer, *len);
-	if (unlikely(put != GS_PUT_OK))
-		return put;
-	memcpy(tuple, (char *) from + MINIMAL_TUPLE_OFFSET, *len);
-	tuple->t_len = *len;
+	tuple->t_len = len;
 	memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
-	return GS_PUT_OK;
 }
 
-static GsPut
-put_tuple(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
+/* Copy a heap tuple, like minimal_tuple_from_heap_tuple(). */
+static inline GsPut
+copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len)
 {
-	const GsTupleMap *map = row->map;
-	uint32		len;
-	GsPut		put;
+	MinimalTuple tuple = (MinimalTuple) (writer->memory + writer->used);
+	uint32		len = from_len - MINIMAL_TUPLE_OFFSET;
+	GsPut		put = check_row(writer, len);
 
-	if (!map->whole)
-		return put_values(writer, desc, map->tupdesc, map->columns, map->values, map->isnull);
-	put = copy_heap_tuple(writer, row->tuple, row->tuple_len, &len);
 	if (unlikely(put != GS_PUT_OK))
 		return put;
-	return finish_tuple(writer, desc, map->values, map->isnull, writer->used, len,
-						writer->used + len);
+	memcpy(tuple, (char *) from + MINIMAL_TUPLE_OFFSET, len);
+	begin_tuple(tuple, len);
+	return GS_PUT_OK;
 }
 
 /* A slot's tuple and key, copied from where the tuple lies if it is formed. */
@@ -314,12 +302,10 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 
 		if (heap)
 		{
-			uint32		len;
-
-			put = copy_heap_tuple(writer, heap->t_data, heap->t_len, &len);
+			put = copy_heap_tuple(writer, heap->t_data, heap->t_len);
 			if (unlikely(put != GS_PUT_OK))
 				return put;
-			return finish_slot(writer, desc, slot, len);
+			return finish_slot(writer, desc, slot, tuple->t_len);
 		}
 	}
 	else if (TTS_IS_MINIMALTUPLE(slot))
@@ -362,9 +348,137 @@ put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 GsPut
 gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 {
-	if (row->map)
-		return put_tuple(writer, desc, row);
 	return row->bytes ? put_bytes(writer, desc, row) : put_slot(writer, desc, row->slot);
+}
+
+/* The bytes of the key that the device makes of a plain tuple (tuple_map.h) with this data. */
+static inline uint32
+plain_key_bytes(const GsKeyDesc *desc, const GsTupleMap *map, const char *data)
+{
+	uint32		bytes = desc->ncols;
+
+	if (desc->fixed_width > 0)
+		return desc->fixed_width;
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+		int			attno = map->whole ? col->attno : map->sources[col->attno - 1];
+
+		bytes += col->width > 0 ? col->width : VARSIZE_1B(data + map->offsets[attno - 1]);
+	}
+	return bytes;
+}
+
+/* Form a minimal tuple from a plain tuple's data, as put_values() does from values.  Returns its length. */
+static inline uint32
+form_plain(const GsTupleMap *map, const char *data, char *row)
+{
+	char	   *at = row + sizeof(map->header);
+
+	memcpy(row, &map->header, sizeof(map->header));
+	for (int i = 0; i < map->tupdesc->natts; i++)
+	{
+		const GsFormColumn *column = &map->columns[i];
+		const char *value = data + map->offsets[map->sources[i] - 1];
+		uint32		size = column->len;
+
+		if (column->len < 0)
+			size = VARSIZE_1B(value);
+		else
+			at = gs_form_pad(at, column->align);
+		if (column->byval)
+			store_att_byval(at, fetch_att(value, true, column->len), column->len);
+		else
+			memcpy(at, value, size);
+		at += size;
+	}
+	((MinimalTuple) row)->t_len = at - row;
+	return at - row;
+}
+
+/* Put a row whose values must be looked at.  If it is the table's tuple, it lies at row_off. */
+static pg_noinline GsPut
+put_read(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
+		 uint32 row_off, uint32 row_bytes, uint32 end)
+{
+	GsPut		put;
+
+	gs_tuple_map_read(map, tuple);
+	if (map->whole)
+		put = finish_tuple(writer, desc, map->values, map->isnull, row_off, row_bytes, end);
+	else
+		put = put_values(writer, desc, map->tupdesc, map->columns, map->values, map->isnull);
+	MemoryContextReset(CurrentMemoryContext);
+	return put;
+}
+
+/* Put a row of columns of a table's tuple. */
+static inline GsPut
+put_columns(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
+			uint32 tuple_len)
+{
+	const char *data = writer->tuple_keys ? gs_tuple_map_find(map, tuple, tuple_len) : NULL;
+
+	if (likely(data != NULL && map->max_plain <= room_left(writer)))
+	{
+		uint32		row_bytes = form_plain(map, data, writer->memory + writer->used);
+
+		if (likely(row_bytes <= GS_TUPLE_MAX_BYTES))
+		{
+			describe_missing(writer, writer->used, row_bytes, writer->used + row_bytes,
+							 plain_key_bytes(desc, map, data));
+			return GS_PUT_OK;
+		}
+	}
+	return put_read(writer, desc, map, tuple, 0, 0, 0);
+}
+
+/* Put a row that is a table's tuple.  in_page: it stays where it lies, in the last page that was copied. */
+static inline GsPut
+put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
+		  uint32 tuple_len, bool in_page)
+{
+	uint32		row_off = in_page ? (char *) tuple + MINIMAL_TUPLE_OFFSET - writer->memory : writer->used;
+	uint32		row_bytes = tuple_len - MINIMAL_TUPLE_OFFSET;
+	uint32		end = in_page ? writer->used : row_off + row_bytes;
+	uint32		key_bytes = 0;
+
+	if (in_page)
+	{
+		/* keys written for rows before may have taken the room of this one's record */
+		if (unlikely(room_left(writer) == 0))
+			return GS_PUT_FULL;
+		begin_tuple((MinimalTuple) (writer->memory + row_off), row_bytes);
+	}
+	else
+	{
+		GsPut		put = copy_heap_tuple(writer, tuple, tuple_len);
+
+		if (unlikely(put != GS_PUT_OK))
+			return put;
+	}
+	if (writer->tuple_keys && likely(row_bytes <= GS_TUPLE_MAX_BYTES))
+	{
+		const char *data;
+
+		if (desc->fixed_width > 0 && likely((tuple->t_infomask & HEAP_HASEXTERNAL) == 0))
+			key_bytes = desc->fixed_width;
+		else if ((data = gs_tuple_map_find(map, tuple, tuple_len)) != NULL)
+			key_bytes = plain_key_bytes(desc, map, data);
+	}
+	if (unlikely(key_bytes == 0))
+		return put_read(writer, desc, map, tuple, row_off, row_bytes, end);
+	describe_missing(writer, row_off, row_bytes, end, key_bytes);
+	return GS_PUT_OK;
+}
+
+/* Do n tuples, if all are of the same size, take at least half of the page, so that it is worth copying? */
+static inline bool
+is_dense(Page page, uint32 n)
+{
+	uint32		bytes = ((PageHeader) page)->pd_special - ((PageHeader) page)->pd_upper;
+
+	return bytes * n >= BLCKSZ / 2 * PageGetMaxOffsetNumber(page);
 }
 
 GsPut
@@ -373,52 +487,38 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 {
 	uint32		page_off = writer->used;
 	uint32		first = writer->n;
-	char	   *copy = writer->memory + page_off;
-	uint32		i;
+	bool		copied = map->whole && is_dense(page, n);
 	GsPut		put = GS_PUT_OK;
 
-	/* all of the page's rows fit, unless keys that are written here take their room */
-	if (page_off + BLCKSZ + (first + n - *done) * sizeof(GsRecord) > GS_CHUNK_BYTES)
-		return GS_PUT_FULL;
-	memcpy(copy, page, BLCKSZ);
-	writer->used += BLCKSZ;
-	for (i = *done; i < n; i++)
+	if (copied)
+	{
+		/* all of the page's rows fit, unless keys that are written here take their room */
+		if (page_off + BLCKSZ + (first + n - *done) * sizeof(GsRecord) > GS_CHUNK_BYTES)
+			return GS_PUT_FULL;
+		page = memcpy(writer->memory + page_off, page, BLCKSZ);
+		writer->used += BLCKSZ;
+	}
+	for (; *done < n; (*done)++)
 	{
 		/* a line pointer does not change while the page is pinned and the tuple is visible */
-		ItemId		item = PageGetItemId(copy, items[i]);
-		uint32		row_off = page_off + ItemIdGetOffset(item) + MINIMAL_TUPLE_OFFSET;
-		uint32		row_bytes = ItemIdGetLength(item) - MINIMAL_TUPLE_OFFSET;
-		MinimalTuple tuple = (MinimalTuple) (writer->memory + row_off);
+		ItemId		item = PageGetItemId(page, items[*done]);
+		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
+		uint32		len = ItemIdGetLength(item);
 
-		/* keys written for rows before may have taken the room of this one's record */
-		if (unlikely(room_left(writer) == 0))
-		{
-			put = GS_PUT_FULL;
+		/* nothing outside of a copy may be written, whatever a damaged line pointer says */
+		if (unlikely(ItemIdGetOffset(item) + len > BLCKSZ))
+			put = GS_PUT_NO_KEY;
+		else if (!map->whole)
+			put = put_columns(writer, desc, map, tuple, len);
+		else
+			put = put_whole(writer, desc, map, tuple, len, copied);
+		if (unlikely(put == GS_PUT_FULL))
 			break;
-		}
-		/* nothing outside of the copy may be written, whatever a damaged line pointer says */
-		if (unlikely(ItemIdGetOffset(item) + ItemIdGetLength(item) > BLCKSZ))
-		{
-			items[(*left)++] = items[i];
-			continue;
-		}
-		tuple->t_len = row_bytes;
-		memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
-		if (leaves_fixed_keys(writer, desc) &&
-			likely(leave_key(writer, desc, NULL, NULL, row_off, row_bytes, writer->used)))
-			continue;
-		gs_tuple_map_read(map, (HeapTupleHeader) PageGetItem(copy, item));
-		put = finish_tuple(writer, desc, map->values, map->isnull, row_off, row_bytes, writer->used);
-		if (unlikely(put == GS_PUT_NO_KEY))
-		{
-			items[(*left)++] = items[i];
-			put = GS_PUT_OK;
-		}
 		if (unlikely(put != GS_PUT_OK))
-			break;
+			items[(*left)++] = items[*done];
+		put = GS_PUT_OK;
 	}
 	if (unlikely(writer->n == first))
 		writer->used = page_off;
-	*done = i;
 	return put;
 }

@@ -62,9 +62,6 @@ typedef struct GsPutRow
 	const void *bytes;			/* not NULL: stored in place of the tuple */
 	uint32		n_bytes;
 	uint32		flags;			/* GS_ROW_EXTERNAL where bytes are a stub */
-	const GsTupleMap *map;		/* not NULL: it was read from this tuple of a table, ... */
-	HeapTupleHeader tuple;
-	uint32		tuple_len;		/* ... which has so many bytes */
 } GsPutRow;
 
 extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKeys *tuple_keys);
@@ -76,10 +73,10 @@ extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKey
 extern GsPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row);
 
 /*
- * Copy a page of a table as a whole, and write a record for each of its tuples items[*done .. n - 1].
- * Rows must be the table's tuples (map->whole).  A row without a key gets no record: its number moves to
- * items[*left], and *left grows by one.  *done grows to the number of items looked at.  If that is not n,
- * the result is that of the item at *done.  The page takes no room if no record was written.
+ * The same for rows made of a page's tuples items[*done .. n - 1].  If rows are the tuples, and take most
+ * of the page, it is copied as a whole.  A row that has no key, or is too large, gets no record: its number
+ * moves to items[*left], and *left grows by one.  *done grows to the number of items looked at.  If that is
+ * not n, the result is GS_PUT_FULL.  CurrentMemoryContext is reset.
  */
 extern GsPut gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 							   Page page, OffsetNumber *items, uint32 n, uint32 *done, uint32 *left);

@@ -39,6 +39,7 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 	map->attrs = palloc0(map->n_attrs * sizeof(GsMapAttr));
 	map->attr_values = palloc0(map->n_attrs * sizeof(Datum));
 	map->attr_isnull = palloc0(map->n_attrs * sizeof(bool));
+	map->offsets = palloc(map->n_attrs * sizeof(uint16));
 	for (int i = 0; i < map->n_attrs; i++)
 	{
 		GsMapAttr *attr = &map->attrs[i];
@@ -50,8 +51,8 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 			offset = -1;
 			continue;
 		}
-		attr->offset = TYPEALIGN(attr->form.align, offset);
-		offset = attr->offset + attr->form.len;
+		map->offsets[i] = TYPEALIGN(attr->form.align, offset);
+		offset = map->offsets[i] + attr->form.len;
 		map->n_fixed = i + 1;
 		map->fixed_end = offset;
 	}
@@ -63,8 +64,18 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 		map->values = palloc(rows->natts * sizeof(Datum));
 		map->isnull = palloc(rows->natts * sizeof(bool));
 		map->columns = gs_form_columns(rows);
+		HeapTupleHeaderSetNatts(&map->header, rows->natts);
+		map->header.t_hoff = sizeof(MinimalTupleData) + MINIMAL_TUPLE_OFFSET;
+		map->max_plain = sizeof(MinimalTupleData);
 		for (int i = 0; i < rows->natts; i++)
+		{
+			int			len = map->columns[i].len;
+
 			map->attrs[sources[i] - 1].needed = true;
+			map->max_plain += len < 0 ? VARATT_SHORT_MAX : len + MAXIMUM_ALIGNOF;
+			if (len < 0)
+				map->header.t_infomask |= HEAP_HASVARWIDTH;
+		}
 	}
 	while (map->first < map->n_fixed && !map->attrs[map->first].needed)
 		map->first++;
@@ -89,7 +100,7 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 
 			if (attr->needed)
 			{
-				map->attr_values[i] = fetch_att(data + attr->offset, attr->form.byval, attr->form.len);
+				map->attr_values[i] = fetch_att(data + map->offsets[i], attr->form.byval, attr->form.len);
 				map->attr_isnull[i] = false;
 			}
 		}

@@ -22,7 +22,6 @@
 typedef struct GsMapAttr
 {
 	GsFormColumn form;
-	uint16		offset;			/* in the tuple's data, if nothing is NULL; only of the first n_fixed */
 	bool		needed;
 } GsMapAttr;
 
@@ -32,6 +31,7 @@ typedef struct GsTupleMap
 	int			n_fixed;		/* so many at the beginning have fixed widths */
 	int			first;			/* the first of these that is needed, from 0 */
 	uint32		fixed_end;		/* where these end in the tuple's data, if nothing is NULL */
+	uint16	   *offsets;		/* of n_attrs in a plain tuple's data; those of the first n_fixed are known */
 	bool		whole;			/* rows are the tuples themselves, with all their attributes */
 	TupleDesc	tupdesc;		/* of rows */
 	const GsFormColumn *columns;	/* of rows; NULL where rows are the tuples */
@@ -40,6 +40,8 @@ typedef struct GsTupleMap
 	bool	   *attr_isnull;
 	Datum	   *values;			/* of columns; the same arrays where rows are the tuples */
 	bool	   *isnull;
+	MinimalTupleData header;	/* of rows that are formed of plain tuples, without their length */
+	uint32		max_plain;		/* these rows have no more bytes */
 	GsMapAttr *attrs;
 	const AttrMissing *missing; /* what tuples have that are older than a column; NULL: nothing but NULL */
 } GsTupleMap;
@@ -54,6 +56,51 @@ extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumb
 
 /* Take a tuple apart: fills values and isnull, which point into it. */
 extern void gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple);
+
+/* Are a tuple's first attributes not NULL? */
+static inline bool
+gs_none_is_null(HeapTupleHeader tuple, int n_attrs)
+{
+	if (likely((tuple->t_infomask & HEAP_HASNULL) == 0))
+		return true;
+	for (int i = 0; i < n_attrs; i += 8)
+		if ((~tuple->t_bits[i / 8] & (n_attrs - i < 8 ? (1 << (n_attrs - i)) - 1 : 0xff)) != 0)
+			return false;
+	return true;
+}
+
+/*
+ * Most tuples are plain: none of the attributes is NULL, and those of varying width are short and stored as
+ * they are.  Then it is enough to find them, as their bytes are copied.  Sets all offsets, and returns the
+ * data that they are in; NULL: the tuple is not plain, older than an attribute, or damaged.
+ */
+static inline const char *
+gs_tuple_map_find(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
+{
+	const char *data = (const char *) tuple + tuple->t_hoff;
+	uint32		end = tuple_len - tuple->t_hoff;
+	uint32		offset = map->fixed_end;
+
+	if (unlikely((tuple->t_infomask & HEAP_HASEXTERNAL) != 0 || tuple->t_hoff > tuple_len ||
+				 HeapTupleHeaderGetNatts(tuple) < map->n_attrs || !gs_none_is_null(tuple, map->n_attrs)))
+		return NULL;
+	for (int i = map->n_fixed; i < map->n_attrs; i++)
+	{
+		const GsFormColumn *form = &map->attrs[i].form;
+		uint32		size = form->len;
+
+		if (form->len > 0)
+			offset = TYPEALIGN(form->align, offset);
+		else if (likely(form->len == -1 && offset < end && VARATT_IS_1B(data + offset) &&
+						!VARATT_IS_1B_E(data + offset)))
+			size = VARSIZE_1B(data + offset);
+		else
+			return NULL;
+		map->offsets[i] = offset;
+		offset += size;
+	}
+	return likely(offset <= end) ? data : NULL;
+}
 
 /*
  * Have a page of a table fetched into the processor's caches before its tuples are read.  They lie in

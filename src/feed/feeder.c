@@ -254,15 +254,9 @@ gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, OffsetNumber *i
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(feeder->fetched);
-	if (likely(put == GS_PUT_OK))
-		return look_first(feeder);
-	return feeder->status == GS_PUT_OK ? put : feeder->status;
-}
-
-void
-gs_feeder_count_page(GsFeeder *feeder)
-{
-	feeder->writer.pages++;
+	if (*done > *left)
+		feeder->writer.pages++;
+	return likely(put == GS_PUT_OK) ? look_first(feeder) : feeder->status;
 }
 
 GsPut

@@ -29,9 +29,6 @@ extern GsPut gs_feeder_put(GsFeeder *feeder, const GsPutRow *row);
 extern GsPut gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, OffsetNumber *items,
 								uint32 n, uint32 *done, uint32 *left);
 
-/* Rows of a page were fed at once, by either of these. */
-extern void gs_feeder_count_page(GsFeeder *feeder);
-
 /* Feed a whole chunk that was written elsewhere. */
 extern GsPut gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk);
 

@@ -179,46 +179,6 @@ find_rows(GsPageScan *scan)
 		ExecClearTuple(child->ss_ScanTupleSlot);
 }
 
-/* Do rows take at least half of the page, so that it is worth copying? */
-static bool
-is_dense(const GsPageScan *scan)
-{
-	uint32		bytes = 0;
-
-	for (uint32 i = 0; i < scan->n; i++)
-		bytes += ItemIdGetLength(PageGetItemId(scan->pages.page, scan->items[i]));
-	return bytes >= BLCKSZ / 2;
-}
-
-/* Feed rows, except rows without a key; adds the number of rows looked at to *done. */
-static void
-put_rows(GsPageScan *scan, GsFeeder *feeder, uint32 *done)
-{
-	GsPutRow	row = {.map = scan->map};
-	Page		page = scan->pages.page;
-	GsPut		put = GS_PUT_OK;
-
-	if (scan->map->whole && is_dense(scan))
-	{
-		(void) gs_feeder_put_page(feeder, scan->map, page, scan->items, scan->n, done, &scan->left);
-		return;
-	}
-	for (; *done < scan->n && put == GS_PUT_OK; *done += put == GS_PUT_OK)
-	{
-		ItemId		item = PageGetItemId(page, scan->items[*done]);
-
-		row.tuple = (HeapTupleHeader) PageGetItem(page, item);
-		row.tuple_len = ItemIdGetLength(item);
-		gs_tuple_map_read(scan->map, row.tuple);
-		put = gs_feeder_put(feeder, &row);
-		if (unlikely(put == GS_PUT_NO_KEY || put == GS_PUT_BIG))
-		{
-			scan->items[scan->left++] = scan->items[*done];
-			put = GS_PUT_OK;
-		}
-	}
-}
-
 /* Feed what the scan would return next, up to the end of the page; how many rows need not come from it. */
 static uint32
 feed_page(GsPageScan *scan, GsFeeder *feeder)
@@ -230,9 +190,7 @@ feed_page(GsPageScan *scan, GsFeeder *feeder)
 	/* after a page in part the feeder has no room, or its sort is over */
 	Assert(scan->returned == scan->left);
 	find_rows(scan);
-	put_rows(scan, feeder, &done);
-	if (done > scan->left)
-		gs_feeder_count_page(feeder);
+	(void) gs_feeder_put_page(feeder, scan->map, pages->page, scan->items, scan->n, &done, &scan->left);
 
 	/* the scan goes on with a row that was not looked at */
 	gs_heap_pages_move(pages, done < scan->n ? scan->at[done] : pages->end);

@@ -138,6 +138,39 @@ ALTER TABLE pages_two DROP COLUMN p;
 SELECT check_feed('SELECT * FROM pages_two ORDER BY q, r, id');
 SELECT check_feed('SELECT * FROM pages_two ORDER BY id');
 
+-- rows whose values are copied as they are, and on the same pages others: values that are NULL, have a long header, are
+-- compressed or out of line, and tuples that are older than columns
+CREATE TABLE pages_plain (id int, a int2, b text COLLATE "C", gone text, c int8, d text COLLATE "C", e bool, f varchar COLLATE "C", g uuid,
+						  h text COLLATE "C");
+ALTER TABLE pages_plain ALTER h SET STORAGE EXTERNAL;
+CREATE PROCEDURE pages_plain_fill(first int) LANGUAGE sql AS $$
+	INSERT INTO pages_plain (id, a, b, c, d, e, f, g, h)
+	SELECT i, nullif(i % 17, 1), CASE i % 11 WHEN 0 THEN NULL WHEN 1 THEN repeat(md5((i % 70)::text), 5) WHEN 2 THEN '' ELSE left(md5(i::text), i % 20) END,
+		   nullif(i % 19, 2), CASE i % 29 WHEN 0 THEN NULL WHEN 1 THEN repeat(md5((i % 7)::text), 90) ELSE 'd' || i % 33 END,
+		   CASE WHEN i % 31 > 0 THEN i % 3 = 0 END, CASE WHEN i % 23 > 0 THEN repeat('f', i % 130) END, CASE WHEN i % 37 > 0 THEN md5((i % 50)::text)::uuid END,
+		   CASE i % 41 WHEN 0 THEN NULL WHEN 1 THEN repeat('h', 3000 + i % 5) ELSE 'h' || i % 9 END
+	FROM generate_series(first, first + 2999) AS i
+$$;
+CREATE FUNCTION check_plain(keys text[]) RETURNS TABLE (key text, whole text, columns text) LANGUAGE sql AS $$
+	SELECT key, check_feed(format('SELECT * FROM pages_plain ORDER BY %s, id', key)),
+		   check_feed(format('SELECT f, id, b, id AS again, g, e, a, c, d FROM pages_plain ORDER BY %s, id', key))
+	FROM unnest(keys) AS key
+$$;
+CALL pages_plain_fill(1);
+SELECT * FROM check_plain(ARRAY['a', 'b DESC', 'c NULLS FIRST', 'd', 'e, f', 'f DESC, b', 'g', 'b, d, f, a']);
+ALTER TABLE pages_plain DROP gone, ADD i text COLLATE "C" DEFAULT 'new', ADD j int;
+CALL pages_plain_fill(3001);
+UPDATE pages_plain SET i = 'i' || id % 7, j = nullif(id % 8, 3) WHERE id % 10 < 5;
+SELECT * FROM check_plain(ARRAY['a', 'b DESC', 'c NULLS FIRST', 'd', 'e, f', 'f DESC, b', 'g', 'b, d, f, a']);
+SELECT check_feed('SELECT * FROM pages_plain ORDER BY h, id');
+SELECT check_feed('SELECT * FROM pages_plain ORDER BY i DESC, j, b, id');
+SELECT check_feed('SELECT j, id, h, i FROM pages_plain ORDER BY i, j DESC, id');
+SELECT check_feed('SELECT id, f, b FROM pages_plain WHERE id % 20 > 13 ORDER BY f, b, id');
+SELECT check_feed('SELECT * FROM pages_plain WHERE id % 20 = 13 ORDER BY f, b, id');
+-- ... and rows that are too large for a device to make their keys, with tuples that are not
+SELECT check_feed(format('SELECT b, id, %s FROM pages_plain WHERE id %% 9 = 0 ORDER BY b, id', string_agg('g AS g' || i, ', ')), 'sorted_by')
+FROM generate_series(1, 600) AS i;
+
 -- so many times a condition is evaluated; the function must not be volatile
 CREATE SEQUENCE evaluations;
 CREATE FUNCTION counted(ok boolean) RETURNS boolean STABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('evaluations'); RETURN ok; END $$;
@@ -178,6 +211,7 @@ CREATE TABLE pages_big_default AS SELECT i AS id FROM generate_series(1, 30) AS 
 ALTER TABLE pages_big_default ADD COLUMN l text DEFAULT repeat('l', 600000), ADD COLUMN m text DEFAULT repeat('m', 600000);
 INSERT INTO pages_big_default SELECT i, 'l' || i FROM generate_series(100, 300) AS i;
 SELECT check_feed('SELECT id, md5(l), md5(m) FROM (SELECT * FROM pages_big_default ORDER BY id DESC OFFSET 0) s', 'sorted_by');
+SELECT check_feed('SELECT id, md5(m) FROM (SELECT m, id FROM pages_big_default ORDER BY id DESC OFFSET 0) s', 'sorted_by');
 
 -- rows without keys, as their text is too long for libc: all of a page, or some; the others of a page go with it
 CREATE TABLE pages_libc (id int, t text COLLATE "en_US.utf8", n int);
@@ -285,6 +319,7 @@ SELECT count(*) FROM (SELECT * FROM pages_kinds ORDER BY id OFFSET 0) s;
 SELECT pg_stat_force_next_flush();
 SELECT seq_tup_read - :before FROM pg_stat_user_tables WHERE relname = 'pages_kinds';
 
-DROP FUNCTION counted, evaluations, check_feed, sorted_in_room, sorted_by, table_pages, plan_number, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
-DROP TABLE pages_t, pages_two, pages_before, pages_long, pages_wide, pages_kinds, pages_part, pages_old, pages_big_default, pages_libc, pages_lateral;
+DROP FUNCTION counted, evaluations, check_plain, check_feed, sorted_in_room, sorted_by, table_pages, plan_number, compare_modes, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;
+DROP TABLE pages_t, pages_two, pages_plain, pages_before, pages_long, pages_wide, pages_kinds, pages_part, pages_old, pages_big_default, pages_libc, pages_lateral;
+DROP PROCEDURE pages_plain_fill;
 DROP SEQUENCE evaluations;
