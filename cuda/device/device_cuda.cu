@@ -4,7 +4,7 @@
  *	  The device "cuda" of device.h.
  *
  * gs_device_cuda is the only symbol that cuda/ has for the C side.  Its functions
- * book and queue; threads do what takes time (device_appends.cu, device_copies.cu, device_sorters.cu,
+ * book and queue; threads do what takes time (device_appends.cu, device_fetches.cu, device_sorters.cu,
  * device_arrays.cu).  No exception leaves any of them.
  *
  *-------------------------------------------------------------------------

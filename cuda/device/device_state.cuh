@@ -9,7 +9,7 @@
  *	  copy in	  appends; frees and trims memory when there is nothing to copy
  *				  (device_appends.cu)
  *	  copy out	  fetches: gathers pages or keys and copies them to the host
- *				  (device_copies.cu)
+ *				  (device_fetches.cu)
  *	  sorters	  perform and reorder; as many sorts at a time as there are sorters
  *				  (device_sorters.cu)
  *	  arrays	  sort_arrays (device_arrays.cu)

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * device_copies.cu
+ * device_fetches.cu
  *	  The thread of a CUDA device that copies pages, keys and images out.
  *
  * Batches
