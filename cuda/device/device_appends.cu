@@ -16,12 +16,12 @@
  *	  An append reserves the memory of its image, and also what perform and the
  *	  fetches need for all rows so far.  So memory runs out in an append, while the
  *	  caller still holds the rows of that chunk and can read back the others, and not
- *	  after the last one.  To ask CUB how much that is takes some ten microseconds.  So it is asked for as
- *	  many chunks as the slab has room for, if there is so much memory.
+ *	  after the last one.  To ask CUB how much that is takes some ten microseconds.  So a
+ *	  sort asks for as many chunks as its slab has room for, if the limit allows that.
  *
  * Refusals
- *	  Once an append has failed, for whatever reason, all later ones fail with the same
- *	  error.  So the images are always those of the first chunks.
+ *	  Once an append could not be started, for whatever reason, all later ones fail with the
+ *	  same error.  So the images are always those of the first chunks.
  *
  *-------------------------------------------------------------------------
  */

@@ -4,8 +4,9 @@
  *	  The thread of a CUDA device that copies pages, keys and images out.
  *
  * Batches
- *	  As in device_appends.cu, all that wait are copied between two events.  Pages are gathered while
- *those of the batch before are copied.
+ *	  Pages that wait, and at most one fetch of something else behind them, are copied
+ *	  between two events, as in device_appends.cu.  They are gathered while those of the
+ *	  batch before are copied.
  *
  * Buffers
  *	  Pages and keys reach the host through buffers in device memory.  Appends reserve the

@@ -178,7 +178,7 @@ static inline GsPut
 finish_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot,
 			uint32 row_bytes)
 {
-	/* not for their values where all keys have the same width */
+	/* if all keys have the same width, the values need not be looked at */
 	if (writer->tuple_keys && desc->fixed_width > 0 &&
 		likely(leave_key(writer, desc, NULL, NULL, writer->used, row_bytes,
 						 writer->used + row_bytes)))
@@ -506,7 +506,7 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		uint32		len = ItemIdGetLength(item);
 
 		/* nothing outside of a copy may be written, whatever a damaged line pointer says */
-		if (unlikely(ItemIdGetOffset(item) + len > BLCKSZ))
+		if (unlikely(len < SizeofHeapTupleHeader || ItemIdGetOffset(item) + len > BLCKSZ))
 			put = GS_PUT_NO_KEY;
 		else if (!map->whole)
 			put = put_columns(writer, desc, map, tuple, len);

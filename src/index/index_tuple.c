@@ -415,7 +415,7 @@ gs_index_read_page(GsRows *rows, IndexTuple *tuples)
 
 		if (unlikely(entry & GS_ENTRY_INEXACT))
 			break;
-		tuples[n] = (IndexTuple) (page + (entry & ~GS_ENTRY_FLAGS));
+		tuples[n] = (IndexTuple) gs_page_row(page, entry);
 	}
 	gs_rows_advance(rows, n - 1);
 	return n;

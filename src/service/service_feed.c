@@ -5,7 +5,8 @@
  *
  * Chunks are given to the session's sort in the order in which they came.  One that the device has
  * no room for, or that the session's role may not hold now, waits, and so do all that come after
- * it.  When room has been made they go on (service_memory.c).
+ * it.  When room has been made they go on (service_memory.c).  Chunks are given while earlier ones are under
+ * way; but if one waits, none is given until all appends have ended, as only then may the sort be resumed.
  *
  * A session that has been written out once does not wait for the device to be
  * full: it begins its next run when it holds half of its share, so that the
@@ -185,9 +186,14 @@ gs_feed_step(int number)
 		if (s->sort && !gs_write_begin(number, WRITE_RUN))
 			return;
 	}
-	if (s->waiting < 0 || s->wait_for == WAIT_DEVICE || s->wait_for == WAIT_RUN || !is_admitted(number))
+	if (s->waiting < 0 || s->wait_for == WAIT_DEVICE || s->wait_for == WAIT_RUN)
 		return;
-	s->asked_at = gs_devices[s->device].n_freed;
+
+	/* chunks under way count twice for a moment, so a session without any waits for its role */
+	if (s->appends > 0 ? !gs_role_admits(s->waiting) : !is_admitted(number))
+		return;
+	if (s->appends == 0)
+		s->asked_at = gs_devices[s->device].n_freed;
 	if (s->sort == NULL)
 		s->sort = gs_job_open_sort(number);
 	if (s->sort == NULL)
@@ -197,5 +203,5 @@ gs_feed_step(int number)
 	}
 	do
 		append_first(number);
-	while (s->waiting >= 0 && is_admitted(number));
+	while (s->waiting >= 0 && gs_role_admits(s->waiting));
 }

@@ -189,7 +189,8 @@ typedef struct ServedSession
 	int			waiting;		/* head of the list of chunks in APPENDING that
 								 * wait, by their number */
 	WaitFor		wait_for;		/* of the first of them, or of the next one that comes */
-	uint64		asked_at;		/* ServedDevice.n_freed when it was given chunks */
+	uint64		asked_at;		/* ServedDevice.n_freed when it was given the first of the chunks
+									 * under way */
 	TimestampTz waits_since;	/* for room on the device; 0: it does not */
 	TimestampTz limited_since;	/* for its role, until a chunk is admitted; 0: it does not */
 	uint64		asked_bytes;	/* about what jobs under way will hold, by gs_role_need() */

@@ -106,7 +106,7 @@ gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 	if (entry & but_flags)
 		return NULL;
 	rows->rank++;
-	return rows->memory + (entry & ~GS_ENTRY_FLAGS);
+	return gs_page_row(rows->memory, entry);
 }
 
 /*

@@ -110,8 +110,7 @@ gs_reader_next(GsReader *reader)
 	reader->at++;
 	if (reader->child->instrument)
 		reader->child->instrument->tuplecount += 1;
-	return ExecStoreMinimalTuple((MinimalTuple) (reader->page.page + (entry & ~GS_ENTRY_FLAGS)),
-								 reader->slot, false);
+	return ExecStoreMinimalTuple((MinimalTuple) gs_page_row(reader->page.page, entry), reader->slot, false);
 }
 
 /* The row n places before the one that was read last, from the same page; slot is one for minimal tuples. */
