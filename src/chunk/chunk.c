@@ -300,7 +300,8 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 	{
 		HeapTuple	heap = ((HeapTupleTableSlot *) slot)->tuple;
 
-		if (heap)
+		/* a damaged line pointer may tell of fewer bytes than a header has */
+		if (heap && likely(heap->t_len >= SizeofHeapTupleHeader))
 		{
 			put = copy_heap_tuple(writer, heap->t_data, heap->t_len);
 			if (unlikely(put != GS_PUT_OK))
@@ -399,13 +400,15 @@ form_plain(const GsTupleMap *map, const char *data, char *row)
 /* Put a row whose values must be looked at.  If it is the table's tuple, it lies at row_off. */
 static pg_noinline GsPut
 put_read(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
-		 uint32 row_off, uint32 row_bytes, uint32 end)
+		 uint32 tuple_len, uint32 row_off, uint32 end)
 {
 	GsPut		put;
 
-	gs_tuple_map_read(map, tuple);
+	if (!gs_tuple_map_read(map, tuple, tuple_len))
+		return GS_PUT_NO_KEY;
 	if (map->whole)
-		put = finish_tuple(writer, desc, map->values, map->isnull, row_off, row_bytes, end);
+		put = finish_tuple(writer, desc, map->values, map->isnull, row_off,
+						   tuple_len - MINIMAL_TUPLE_OFFSET, end);
 	else
 		put = put_values(writer, desc, map->tupdesc, map->columns, map->values, map->isnull);
 	MemoryContextReset(CurrentMemoryContext);
@@ -430,7 +433,7 @@ put_columns(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapT
 			return GS_PUT_OK;
 		}
 	}
-	return put_read(writer, desc, map, tuple, 0, 0, 0);
+	return put_read(writer, desc, map, tuple, tuple_len, 0, 0);
 }
 
 /* Put a row that is a table's tuple.  in_page: it stays where it lies, in the last page that was copied. */
@@ -467,7 +470,7 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 			key_bytes = plain_key_bytes(desc, map, data);
 	}
 	if (unlikely(key_bytes == 0))
-		return put_read(writer, desc, map, tuple, row_off, row_bytes, end);
+		return put_read(writer, desc, map, tuple, tuple_len, row_off, end);
 	describe_missing(writer, row_off, row_bytes, end, key_bytes);
 	return GS_PUT_OK;
 }

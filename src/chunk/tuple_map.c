@@ -82,18 +82,23 @@ gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 	return map;
 }
 
-void
-gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
+bool
+gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
 {
 	const char *data = (const char *) tuple + tuple->t_hoff;
+	uint32		end = tuple_len - tuple->t_hoff;
 	const uint8 *nulls = (tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL;
 	int			n = Min((int) HeapTupleHeaderGetNatts(tuple), map->n_attrs);
 	int			n_fixed = Min(map->n_fixed, n);
 	uint32		offset = 0;
 	int			i = 0;
 
+	if (unlikely(tuple->t_hoff > tuple_len))
+		return false;
 	if (likely(nulls == NULL))
 	{
+		if (unlikely(n == map->n_attrs && map->fixed_end > end))
+			return false;
 		for (i = map->first; i < n_fixed; i++)
 		{
 			const GsMapAttr *attr = &map->attrs[i];
@@ -117,6 +122,8 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 			map->attr_isnull[i] = true;
 			continue;
 		}
+		if (unlikely(offset >= end))
+			return false;
 		/* a value of varying width is padded only if it has a long header, and padding is 0 */
 		if (attr->form.len == -1 && likely(VARATT_IS_1B(data + offset) && !VARATT_IS_1B_E(data + offset)))
 			size = VARSIZE_1B(data + offset);
@@ -127,8 +134,10 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 			if (attr->form.len > 0)
 				size = attr->form.len;
 			else
-				size = attr->form.len == -1 ? VARSIZE_ANY(data + offset) : strlen(data + offset) + 1;
+				size = attr->form.len == -1 ? VARSIZE_ANY(data + offset) : strnlen(data + offset, end - offset) + 1;
 		}
+		if (unlikely(offset > end || size > end - offset))
+			return false;
 		if (attr->needed)
 		{
 			map->attr_values[i] = fetch_att(data + offset, attr->form.byval, attr->form.len);
@@ -150,4 +159,5 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple)
 			map->values[i] = map->attr_values[source];
 			map->isnull[i] = map->attr_isnull[source];
 		}
+	return true;
 }

@@ -18,8 +18,9 @@ $node->safe_psql('postgres', q(
 	INSERT INTO damaged SELECT i, repeat('x', 10), i * 7919 % 30011 FROM generate_series(1, 30000) AS i;
 	CREATE TABLE arrays AS SELECT i, ARRAY(SELECT (i * j) % 1009 FROM generate_series(1, 60) AS j) AS a FROM generate_series(1, 3000) AS i;
 	CREATE TABLE zeroed AS SELECT i AS id, i::numeric AS n FROM generate_series(1, 30000) AS i;
+	CREATE TABLE tiny AS SELECT i * 7919 % 30011 AS id FROM generate_series(1::bigint, 30000) AS i;
 	CREATE TABLE networks AS SELECT '10.0.0.0/8'::inet AS n FROM generate_series(1, 3000) AS i;
-	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, networks;));
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks;));
 my $lz4 = value($node, q(SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression')) eq 't';
 $node->safe_psql('postgres', q(
 	CREATE TABLE longer (h text COMPRESSION lz4 COLLATE "C");
@@ -71,6 +72,7 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	my $is_good = sub { $_[0] =~ /^(\d+)/ && !$is_damaged{$1} };
 	my $file = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('damaged')));
 	my $zeroed = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('zeroed')));
+	my $tiny = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('tiny')));
 	my $networks = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('networks')));
 	my $longer = $lz4 && $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('longer')));
 	my $page;
@@ -107,6 +109,20 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	my $at = (unpack('V', substr($page, 24, 4)) & 0x7fff) + 28;
 	sysseek($fh, $at, 0);
 	syswrite($fh, "\0" x 4);
+	close($fh);
+
+	# line pointers that tell of fewer bytes than a header has, the first one of a page among them
+	open($fh, '+<:raw', $tiny) or die "$tiny: $!";
+	sysseek($fh, 8192, 0);
+	sysread($fh, $page, 8192) == 8192 or die "$tiny: too short";
+	for my $item ([1, 8], [10, 1], [12, 8], [14, 16])
+	{
+		my $at = 24 + 4 * ($item->[0] - 1);
+
+		substr($page, $at, 4) = pack('V', unpack('V', substr($page, $at, 4)) & 0x1ffff | $item->[1] << 17);
+	}
+	sysseek($fh, 8192, 0);
+	syswrite($fh, $page) == 8192 or die "$tiny: $!";
 	close($fh);
 
 	# an address of IPv4 with 255 bits of network
@@ -165,6 +181,15 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged network");
 	}
 	unharmed('a damaged header');
+
+	for my $mode (@modes)
+	{
+		my ($name, $settings) = @$mode;
+		my $sql = 'SELECT id FROM tiny ORDER BY id;';
+
+		same_rows($node, "$force $settings", $sql, "rows shorter than a header, $name", stock($node, $sql));
+	}
+	unharmed('rows shorter than a header');
 
 	for my $direction ($lz4 ? ('ASC', 'DESC') : ())
 	{
