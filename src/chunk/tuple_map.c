@@ -134,7 +134,8 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
 			if (attr->form.len > 0)
 				size = attr->form.len;
 			else
-				size = attr->form.len == -1 ? VARSIZE_ANY(data + offset) : strnlen(data + offset, end - offset) + 1;
+				size = attr->form.len == -1 ? VARSIZE_ANY(data + offset) :
+					strnlen(data + offset, end - offset) + 1;
 		}
 		if (unlikely(offset > end || size > end - offset))
 			return false;

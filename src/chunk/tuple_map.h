@@ -54,7 +54,7 @@ typedef struct GsTupleMap
 extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 									   const Bitmapset *key_columns);
 
-/* Take a tuple apart: fills values and isnull, which point into it.  False: it is damaged, and ends before. */
+/* Take a tuple apart: fills values and isnull, which point into it.  False: it ends before, so is damaged. */
 extern bool gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len);
 
 /* Are a tuple's first attributes not NULL? */

@@ -193,9 +193,9 @@ gs_page_entry(const void *page, size_t page_bytes, uint32_t i)
 }
 
 /*
- * The row of an entry, for readers that go on forward.  Rows lie one after the other, and come from a device or
- * another core: so those that follow are fetched into the processor's caches.  It does not do that by itself
- * soon enough: without this a row's first bytes take 8 to 20 ns.
+ * The row of an entry, for readers that go on forward.  Rows lie one after the other, and come from a
+ * device or another core.  So those that follow are fetched into the processor's caches, which does not do
+ * that soon enough by itself: without this a row's first bytes take 8 to 20 ns.
  */
 static inline const char *
 gs_page_row(const void *page, uint32_t entry)
