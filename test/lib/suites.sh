@@ -461,7 +461,7 @@ suite_fuzz()
 		name=fuzz-server-$batch-$first
 
 		fuzz_conditions $batch
-		if ! start_server "$name" "include '$work/gpusort.conf'" "${fuzz_conf[@]}" "autovacuum = off" \
+		if ! start_server "$name" "include '$work/gpusort.conf'" "${fuzz_conf[@]}" \
 			"statement_timeout = '120s'" "synchronize_seqscans = off" "max_connections = 100" \
 			"max_worker_processes = 64" "max_parallel_workers = 48" "log_min_error_statement = panic"; then
 			count fuzz 0 1

@@ -19,7 +19,7 @@ sub replicating
 	my $node = new_server($name, '', stopped => 1);
 
 	$node->append_conf('postgresql.conf', "wal_level = logical\nmax_wal_senders = 8\nmax_replication_slots = 8\n"
-		  . "wal_retrieve_retry_interval = '100ms'\nautovacuum = off\nsynchronize_seqscans = off\n");
+		  . "wal_retrieve_retry_interval = '100ms'\nsynchronize_seqscans = off\n");
 	$node->append_conf('pg_hba.conf', "local replication all trust\n");
 	$node->start;
 	$node->safe_psql('postgres', 'CREATE EXTENSION gpusort; CREATE EXTENSION amcheck');

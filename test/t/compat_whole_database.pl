@@ -10,7 +10,7 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('whole_database', "autovacuum = off\n");
+my $node = new_server('whole_database');
 
 $node->safe_psql('postgres', q(
 	CREATE EXTENSION amcheck;

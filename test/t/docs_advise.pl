@@ -30,7 +30,7 @@ sub advice
 }
 
 $node->init(extra => [ '--locale=C', '--encoding=UTF8' ]);
-$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nautovacuum = off\nwork_mem = 1MB\n");
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\nwork_mem = 1MB\n");
 $node->start;
 $node->safe_psql('postgres', q(
 	CREATE DOMAIN word AS text COLLATE "en_US.utf8";

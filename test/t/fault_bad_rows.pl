@@ -9,7 +9,7 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('bad_rows', "ignore_checksum_failure = on\nautovacuum = off\n", rows => 100000);
+my $node = new_server('bad_rows', "ignore_checksum_failure = on\n", rows => 100000);
 
 $node->safe_psql('postgres', q(
 	CREATE FUNCTION make_indirect(text) RETURNS text LANGUAGE c STRICT IMMUTABLE AS 'bad_rows';

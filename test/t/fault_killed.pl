@@ -10,7 +10,7 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('killed', "autovacuum = off\nsynchronize_seqscans = off\ndynamic_shared_memory_type = mmap\n", rows => 40000);
+my $node = new_server('killed', "synchronize_seqscans = off\ndynamic_shared_memory_type = mmap\n", rows => 40000);
 
 $node->safe_psql('postgres', q(
 	CREATE EXTENSION amcheck;

@@ -14,7 +14,7 @@ use Test::More;
 
 use GpusortTest;
 
-my $node = new_server('collation_repair', "max_connections = 40\nautovacuum = off\n", init => [ '--locale=C', '--encoding=UTF8' ]);
+my $node = new_server('collation_repair', "max_connections = 40\n", init => [ '--locale=C', '--encoding=UTF8' ]);
 
 plan skip_all => 'the server has no ICU'
   if $node->safe_psql('postgres', "SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'") eq '0';

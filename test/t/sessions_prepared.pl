@@ -12,7 +12,7 @@ use Test::More;
 use GpusortTest;
 
 # staging memory for four sorts at a time
-my $node = new_server('prepared', "autovacuum = off\nsynchronize_seqscans = off\ngpusort.staging_memory = '8MB'\ngpusort.wait_timeout = '100ms'\n");
+my $node = new_server('prepared', "synchronize_seqscans = off\ngpusort.staging_memory = '8MB'\ngpusort.wait_timeout = '100ms'\n");
 
 $node->safe_psql('postgres', q(
 	CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
