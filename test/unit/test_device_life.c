@@ -228,6 +228,60 @@ case_misuse(TestDevice *td, uint64_t seed)
 	test_end_case("misuse");
 }
 
+/*
+ * Appends of one sort are refused between those of another, all of them pending: the other one
+ * gets all of its rows, and the refused one keeps what it has.
+ */
+static void
+case_refused_between(TestDevice *td, uint64_t seed)
+{
+	TestRandom	rng = seed;
+	TestInput	in;
+	TestSort	done;
+
+	if (!test_begin_case("appends refused between others"))
+		return;
+	test_input_init(&in, 65536);
+	test_make_words(&in, 100000, &rng);
+	test_input_finish(&in);
+	if (test_sort_open(&done, td, &in, true, seed))
+	{
+		CHECK(test_sort_feed(&done) == GS_OK && test_sort_perform(&done) == GS_OK, "perform");
+		for (int round = 0; round < 10; round++)
+		{
+			TestSort	other;
+			bool		more = true;
+
+			if (!test_sort_open(&other, td, &in, false, test_random(&rng)))
+				break;
+			while (more)
+			{
+				GsJob		late = {0};
+
+				for (uint32_t i = 0; i < TEST_WINDOW; i++)
+				{
+					if (i == TEST_WINDOW / 2)
+						td->ops->append(done.sort, done.buffers[0], 0, 0, 0, &late);
+					more = test_sort_append(&other);
+				}
+				test_wait(td, &late);
+				CHECK(gs_job_status(&late) == GS_INVALID, "append after perform: %s",
+					  gs_status_name(gs_job_status(&late)));
+				CHECK(test_sort_drain(&other) == GS_OK, "append: %s", other.error.message);
+			}
+			test_check_images(&other);
+			CHECK(test_sort_perform(&other) == GS_OK, "perform: %s", other.error.message);
+			test_check_pages(&other, &rng);
+			test_sort_close(&other);
+		}
+		test_check_pages(&done, &rng);
+		test_check_images(&done);
+		test_sort_close(&done);
+	}
+	test_input_free(&in);
+	test_end_case("appends refused between others");
+}
+
 /* A caller that polls, and a device of one thread. */
 static void
 case_without_notify(const GsDeviceOps *ops, uint64_t seed)
@@ -373,6 +427,7 @@ test_life_cases(TestDevice *td, uint64_t seed)
 	case_cancel(td, seed);
 	case_cancel_anywhere(td, seed);
 	case_misuse(td, seed);
+	case_refused_between(td, seed);
 }
 
 void
