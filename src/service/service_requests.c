@@ -57,10 +57,16 @@ give_fetched(GsChunk *c, GsStatus status)
 static void
 refuse_fetch(GsChunk *c, GsStatus status)
 {
+	GsSession  *session = &gs_sessions[c->session];
+
 	gs_lock();
 	give_fetched(c, status);
 	gs_unlock();
-	ConditionVariableBroadcast(&gs_sessions[c->session].cv);
+
+	/* from here on the backend may free the chunk */
+	if (GS_FAULT("service_slow_refusal"))
+		pg_usleep(200000);
+	ConditionVariableBroadcast(&session->cv);
 }
 
 /* This process is to sort a chunk of arrays itself. */

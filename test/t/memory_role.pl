@@ -280,6 +280,12 @@ for my $server ([ 'one', '' ], [ 'three', "gpusort.devices = '0,0,0'" ])
 		released($node, "${name}arrays, $little");
 	}
 
+	# the backend frees a refused chunk before the service wakes it
+	fault($node, 'service_slow_refusal');
+	same_rows($node, "$serial SET gpusort.role_memory = '1MB'; SET statement_timeout = '60s';", "$arrays;", "${name}arrays, slowly refused");
+	fault($node, undef);
+	released($node, "${name}arrays, slowly refused");
+
 	$watch->quit;
 	$node->stop;
 }
