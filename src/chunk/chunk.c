@@ -475,7 +475,7 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 	return GS_PUT_OK;
 }
 
-/* Do n tuples, if all are of the same size, take at least half of the page, so that it is worth copying? */
+/* Is a page worth copying: do n tuples, each as large as the average, fill half of it? */
 static inline bool
 is_dense(Page page, uint32 n)
 {
@@ -508,8 +508,8 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
 		uint32		len = ItemIdGetLength(item);
 
-		/* nothing outside of a copy may be written, whatever a damaged line pointer says */
-		if (unlikely(len < SizeofHeapTupleHeader || ItemIdGetOffset(item) + len > BLCKSZ))
+		/* nothing outside of a copy may be written */
+		if (unlikely(!gs_item_in_page(item)))
 			put = GS_PUT_NO_KEY;
 		else if (!map->whole)
 			put = put_columns(writer, desc, map, tuple, len);

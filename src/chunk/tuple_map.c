@@ -97,7 +97,8 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
 		return false;
 	if (likely(nulls == NULL))
 	{
-		if (unlikely(n == map->n_attrs && map->fixed_end > end))
+		if (likely(n_fixed > 0) &&
+			unlikely(map->offsets[n_fixed - 1] + map->attrs[n_fixed - 1].form.len > end))
 			return false;
 		for (i = map->first; i < n_fixed; i++)
 		{

@@ -40,10 +40,10 @@ typedef struct GsTupleMap
 	bool	   *attr_isnull;
 	Datum	   *values;			/* of columns; the same arrays where rows are the tuples */
 	bool	   *isnull;
-	MinimalTupleData header;	/* of rows that are formed of plain tuples, without their length */
 	uint32		max_plain;		/* these rows have no more bytes */
 	GsMapAttr *attrs;
 	const AttrMissing *missing; /* what tuples have that are older than a column; NULL: nothing but NULL */
+	MinimalTupleData header;	/* of rows that are formed of plain tuples, without their length */
 } GsTupleMap;
 
 /*
@@ -54,7 +54,18 @@ typedef struct GsTupleMap
 extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 									   const Bitmapset *key_columns);
 
-/* Take a tuple apart: fills values and isnull, which point into it.  False: it ends before, so is damaged. */
+/* Does a tuple lie within its page?  A damaged line pointer may say otherwise. */
+static inline bool
+gs_item_in_page(ItemId item)
+{
+	return ItemIdGetLength(item) >= SizeofHeapTupleHeader &&
+		ItemIdGetOffset(item) + ItemIdGetLength(item) <= BLCKSZ;
+}
+
+/*
+ * Take a tuple apart: fills values and isnull, which point into it.  False: a value would reach beyond
+ * the tuple's end, so it is damaged.
+ */
 extern bool gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len);
 
 /* Are a tuple's first attributes not NULL? */
