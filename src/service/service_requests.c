@@ -304,6 +304,17 @@ note_fetch(int chunk, GsStatus status)
 	ConditionVariableBroadcast(&session->cv);
 }
 
+/* For tests: the device was lost while it sorted a chunk of arrays, and has left one half written. */
+static void
+lose_arrays(int chunk)
+{
+	char	   *memory = gs_chunk_memory(chunk);
+	const GsRecord *record = gs_chunk_record(memory, GS_CHUNK_BYTES, 0);
+
+	memset(memory + record->row_off, 0, record->row_len / 2);
+	gs_served_chunks[chunk].job.status = GS_DEVICE_LOST;
+}
+
 static void
 chunk_ended(int chunk)
 {
@@ -317,8 +328,13 @@ chunk_ended(int chunk)
 
 	if (c->state == GS_CHUNK_APPENDING || holds_arrays(c))
 		s->asked_bytes -= gs_role_need(chunk);
+	if (holds_arrays(c) && GS_FAULT("service_lose_arrays"))
+		lose_arrays(chunk);
 	gs_served_mark_due(number);
 	status = from_files ? gs_job_status(&served->job) : gs_job_end(number, &served->job);
+
+	/* not earlier: with its last device the service has ended, and return_arrays() asks for the job */
+	served->started = false;
 	if (c->state == GS_CHUNK_APPENDING)
 	{
 		gs_feed_ended(chunk, status);

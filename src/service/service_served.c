@@ -263,7 +263,6 @@ gs_served_ended(void)
 			continue;
 		memmove(&started[i], &started[i + 1], (n_started - i - 1) * sizeof(int));
 		n_started--;
-		gs_served_chunks[chunk].started = false;
 		gs_served[gs_chunks[chunk].session].pending--;
 		return chunk;
 	}

@@ -64,6 +64,14 @@ for my $mode (@modes)
 		wait_ready($node);
 		released($node, $what);
 
+		# arrays that the device has half written are not sorted in the process
+		$what = "$name, device lost at chunk $nth";
+		fault($node, "service_lose_arrays:$nth");
+		like(rows_of($node, "$force $settings", $query), qr/ERROR:  gpusort lost its device during a sort/, $what);
+		fault($node, undef);
+		wait_ready($node);
+		released($node, $what);
+
 		$what = "$name, device memory full at chunk $nth";
 		stats_reset($node);
 		fault($node, "device_memory:$nth");
