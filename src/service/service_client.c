@@ -366,6 +366,8 @@ gs_client_decline(GsClient *client)
 		declined = session->declined;
 	}
 	gs_unlock();
+	if (declined)
+		ConditionVariableBroadcast(&session->cv);	/* others that feed may wait for a chunk */
 	return declined;
 }
 
