@@ -38,6 +38,7 @@ INSERT INTO keys_element VALUES
 	('interval', '{1 mon,30 days,29 days 24:00,-1 day,0}'),
 	('uuid', '{00000000-0000-0000-0000-000000000000,00000000-0000-0000-0000-000000000001,ffffffff-ffff-ffff-ffff-ffffffffffff}'),
 	('macaddr', '{00:00:00:00:00:00,00:00:00:00:00:01,ff:ff:ff:ff:ff:ff}'),
+	('macaddr8', '{00:00:00:00:00:00:00:00,00:00:00:00:00:00:00:01,ff:ff:ff:ff:ff:ff:ff:ff}'),
 	('inet', '{0.0.0.0,10.0.0.0/8,10.0.0.1/8,10.0.0.0/9,::,::1}'),
 	('money', '{-1,0,1}'),
 	('pg_lsn', '{0/0,0/1,FFFFFFFF/FFFFFFFF}'),
