@@ -266,9 +266,9 @@ put_values(GsChunkWriter *writer, const GsKeyDesc *desc, TupleDesc tupdesc,
 						writer->used + tuple->t_len);
 }
 
-/* Make a minimal tuple of what is a heap tuple behind its first bytes. */
+/* Write the length and padding that a minimal tuple has where a heap tuple has other fields. */
 static inline void
-begin_tuple(MinimalTuple tuple, uint32 len)
+set_tuple_length(MinimalTuple tuple, uint32 len)
 {
 	tuple->t_len = len;
 	memset(tuple->mt_padding, 0, sizeof(tuple->mt_padding));
@@ -285,7 +285,7 @@ copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len)
 	if (unlikely(put != GS_PUT_OK))
 		return put;
 	memcpy(tuple, (char *) from + MINIMAL_TUPLE_OFFSET, len);
-	begin_tuple(tuple, len);
+	set_tuple_length(tuple, len);
 	return GS_PUT_OK;
 }
 
@@ -436,22 +436,24 @@ put_columns(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapT
 	return put_read(writer, desc, map, tuple, tuple_len, 0, 0);
 }
 
-/* Put a row that is a table's tuple.  in_page: it stays where it lies, in the last page that was copied. */
+/*
+ * Put a row that is a table's tuple.  row_off: where it lies in the last page that was copied, and stays;
+ * 0: it is copied by itself.
+ */
 static inline GsPut
 put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTupleHeader tuple,
-		  uint32 tuple_len, bool in_page)
+		  uint32 tuple_len, uint32 row_off)
 {
-	uint32		row_off = in_page ? (char *) tuple + MINIMAL_TUPLE_OFFSET - writer->memory : writer->used;
 	uint32		row_bytes = tuple_len - MINIMAL_TUPLE_OFFSET;
-	uint32		end = in_page ? writer->used : row_off + row_bytes;
+	uint32		end = writer->used;
 	uint32		key_bytes = 0;
 
-	if (in_page)
+	if (row_off > 0)
 	{
 		/* keys written for rows before may have taken the room of this one's record */
 		if (unlikely(room_left(writer) == 0))
 			return GS_PUT_FULL;
-		begin_tuple((MinimalTuple) (writer->memory + row_off), row_bytes);
+		set_tuple_length((MinimalTuple) (writer->memory + row_off), row_bytes);
 	}
 	else
 	{
@@ -459,6 +461,8 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 
 		if (unlikely(put != GS_PUT_OK))
 			return put;
+		row_off = writer->used;
+		end = row_off + row_bytes;
 	}
 	if (writer->tuple_keys && likely(row_bytes <= GS_TUPLE_MAX_BYTES))
 	{
@@ -484,44 +488,55 @@ is_dense(Page page, uint32 n)
 	return bytes * n >= BLCKSZ / 2 * PageGetMaxOffsetNumber(page);
 }
 
-GsPut
-gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, Page page,
-				  OffsetNumber *items, uint32 n, uint32 *done, uint32 *left)
+/*
+ * May a tuple become a row where it lies in a copy of its page, by writing to its header?  Not if its line
+ * pointer is damaged, and points into another tuple.  A tuple points to itself, or to a newer version.
+ */
+static inline bool
+is_at_home(HeapTupleHeader tuple, BlockNumber block, OffsetNumber item)
 {
+	return ItemPointerGetOffsetNumberNoCheck(&tuple->t_ctid) == item &&
+		ItemPointerGetBlockNumberNoCheck(&tuple->t_ctid) == block;
+}
+
+bool
+gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, GsPageItems *items)
+{
+	Page		page = items->page;
 	uint32		page_off = writer->used;
 	uint32		first = writer->n;
-	bool		copied = map->whole && is_dense(page, n);
-	GsPut		put = GS_PUT_OK;
+	bool		copied = map->whole && is_dense(page, items->n);
 
 	if (copied)
 	{
 		/* all of the page's rows fit, unless keys that are written here take their room */
-		if (page_off + BLCKSZ + (first + n - *done) * sizeof(GsRecord) > GS_CHUNK_BYTES)
-			return GS_PUT_FULL;
-		page = memcpy(writer->memory + page_off, page, BLCKSZ);
+		if (page_off + BLCKSZ + (first + items->n - items->done) * sizeof(GsRecord) > GS_CHUNK_BYTES)
+			return false;
+		memcpy(writer->memory + page_off, page, BLCKSZ);
 		writer->used += BLCKSZ;
 	}
-	for (; *done < n; (*done)++)
+	for (; items->done < items->n; items->done++)
 	{
 		/* a line pointer does not change while the page is pinned and the tuple is visible */
-		ItemId		item = PageGetItemId(page, items[*done]);
+		OffsetNumber number = items->items[items->done];
+		ItemId		item = PageGetItemId(page, number);
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
 		uint32		len = ItemIdGetLength(item);
+		GsPut		put;
 
-		/* nothing outside of a copy may be written */
-		if (unlikely(!gs_item_in_page(item)))
+		if (unlikely(!gs_item_in_page(page, item)))
 			put = GS_PUT_NO_KEY;
 		else if (!map->whole)
 			put = put_columns(writer, desc, map, tuple, len);
 		else
-			put = put_whole(writer, desc, map, tuple, len, copied);
+			put = put_whole(writer, desc, map, tuple, len, copied && is_at_home(tuple, items->block, number) ?
+							page_off + ItemIdGetOffset(item) + MINIMAL_TUPLE_OFFSET : 0);
 		if (unlikely(put == GS_PUT_FULL))
 			break;
 		if (unlikely(put != GS_PUT_OK))
-			items[(*left)++] = items[*done];
-		put = GS_PUT_OK;
+			items->items[items->left++] = number;
 	}
 	if (unlikely(writer->n == first))
 		writer->used = page_off;
-	return put;
+	return items->done == items->n;
 }

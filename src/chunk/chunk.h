@@ -72,13 +72,23 @@ extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKey
  */
 extern GsPut gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row);
 
+/* A page's tuples that become rows: items[0 .. n - 1], their line pointers. */
+typedef struct GsPageItems
+{
+	Page		page;
+	BlockNumber block;
+	uint32		n;
+	uint32		done;			/* so many of the first ones were looked at */
+	uint32		left;			/* so many of these cannot be put; their numbers are moved to the front */
+	OffsetNumber items[MaxHeapTuplesPerPage];
+} GsPageItems;
+
 /*
- * The same for rows made of a page's tuples items[*done .. n - 1].  If rows are the tuples, and take at
+ * The same for rows made of a page's tuples, from items->done on.  If rows are the tuples, and take at
  * least half of the page, it is copied as a whole.  A row that has no key, is too large or damaged gets no
- * record: its number moves to items[*left], and *left grows by one.  *done grows to the number of items
- * looked at.  If that is not n, the result is GS_PUT_FULL.  CurrentMemoryContext may be reset.
+ * record.  False: the chunk is full, and items->done is less than n.  CurrentMemoryContext may be reset.
  */
-extern GsPut gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
-							   Page page, OffsetNumber *items, uint32 n, uint32 *done, uint32 *left);
+extern bool gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
+							  GsPageItems *items);
 
 #endif							/* GS_CHUNK_H */

@@ -93,7 +93,7 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
 	uint32		offset = 0;
 	int			i = 0;
 
-	if (unlikely(tuple->t_hoff > tuple_len))
+	if (unlikely(tuple->t_hoff > tuple_len || !gs_nulls_in_tuple(tuple)))
 		return false;
 	if (likely(nulls == NULL))
 	{
@@ -132,13 +132,17 @@ gs_tuple_map_read(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
 		{
 			if (attr->form.len != -1 || !VARATT_NOT_PAD_BYTE(data + offset))
 				offset = TYPEALIGN(attr->form.align, offset);
+			if (unlikely(offset > end || (attr->form.len == -1 && end - offset < VARHDRSZ)))
+				return false;
 			if (attr->form.len > 0)
 				size = attr->form.len;
 			else
 				size = attr->form.len == -1 ? VARSIZE_ANY(data + offset) :
 					strnlen(data + offset, end - offset) + 1;
+			if (unlikely(attr->form.len == -1 && size < VARHDRSZ))
+				return false;
 		}
-		if (unlikely(offset > end || size > end - offset))
+		if (unlikely(size > end - offset))
 			return false;
 		if (attr->needed)
 		{

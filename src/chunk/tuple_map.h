@@ -17,6 +17,7 @@
 #include "access/tupdesc_details.h"
 #include "chunk/tuple_form.h"
 #include "nodes/bitmapset.h"
+#include "storage/bufpage.h"
 
 /* An attribute of the table. */
 typedef struct GsMapAttr
@@ -40,10 +41,10 @@ typedef struct GsTupleMap
 	bool	   *attr_isnull;
 	Datum	   *values;			/* of columns; the same arrays where rows are the tuples */
 	bool	   *isnull;
-	uint32		max_plain;		/* these rows have no more bytes */
 	GsMapAttr *attrs;
 	const AttrMissing *missing; /* what tuples have that are older than a column; NULL: nothing but NULL */
-	MinimalTupleData header;	/* of rows that are formed of plain tuples, without their length */
+	uint32		max_plain;		/* a row that is formed of a plain tuple has no more bytes */
+	MinimalTupleData header;	/* of such a row, without its length */
 } GsTupleMap;
 
 /*
@@ -54,12 +55,22 @@ typedef struct GsTupleMap
 extern GsTupleMap *gs_tuple_map_create(TupleDesc table, TupleDesc rows, AttrNumber *sources,
 									   const Bitmapset *key_columns);
 
-/* Does a tuple lie within its page?  A damaged line pointer may say otherwise. */
+/* Does a tuple lie where tuples of its page do?  A damaged line pointer may say otherwise. */
 static inline bool
-gs_item_in_page(ItemId item)
+gs_item_in_page(Page page, ItemId item)
 {
-	return ItemIdGetLength(item) >= SizeofHeapTupleHeader &&
-		ItemIdGetOffset(item) + ItemIdGetLength(item) <= BLCKSZ;
+	uint32		offset = ItemIdGetOffset(item);
+
+	return offset >= ((PageHeader) page)->pd_upper && offset == MAXALIGN(offset) &&
+		ItemIdGetLength(item) >= SizeofHeapTupleHeader && offset + ItemIdGetLength(item) <= BLCKSZ;
+}
+
+/* Is there room for a tuple's NULLs, if it has any?  Its t_hoff bytes are in the tuple. */
+static inline bool
+gs_nulls_in_tuple(HeapTupleHeader tuple)
+{
+	return (tuple->t_infomask & HEAP_HASNULL) == 0 ||
+		tuple->t_hoff >= SizeofHeapTupleHeader + BITMAPLEN(HeapTupleHeaderGetNatts(tuple));
 }
 
 /*
@@ -93,7 +104,8 @@ gs_tuple_map_find(GsTupleMap *map, HeapTupleHeader tuple, uint32 tuple_len)
 	uint32		offset = map->fixed_end;
 
 	if (unlikely((tuple->t_infomask & HEAP_HASEXTERNAL) != 0 || tuple->t_hoff > tuple_len ||
-				 HeapTupleHeaderGetNatts(tuple) < map->n_attrs || !gs_none_is_null(tuple, map->n_attrs)))
+				 HeapTupleHeaderGetNatts(tuple) < map->n_attrs || !gs_nulls_in_tuple(tuple) ||
+				 !gs_none_is_null(tuple, map->n_attrs)))
 		return NULL;
 	for (int i = map->n_fixed; i < map->n_attrs; i++)
 	{

@@ -233,30 +233,28 @@ gs_feeder_put(GsFeeder *feeder, const GsPutRow *row)
 	return put;
 }
 
-GsPut
-gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, OffsetNumber *items, uint32 n,
-				   uint32 *done, uint32 *left)
+void
+gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, GsPageItems *items)
 {
 	MemoryContext old;
-	GsPut		put;
+	bool		all;
 
 	if (unlikely(!can_put(feeder)))
-		return feeder->status;
+		return;
 	old = MemoryContextSwitchTo(feeder->fetched);
-	for (;;)
+	do
 	{
-		uint32		before = *done - *left;
+		uint32		before = items->done - items->left;
 
-		put = gs_chunk_put_page(&feeder->writer, feeder->desc, map, page, items, n, done, left);
-		feeder->rows += *done - *left - before;
-		if (likely(put != GS_PUT_FULL) || next_chunk(feeder) != GS_PUT_OK)
-			break;
-	}
+		all = gs_chunk_put_page(&feeder->writer, feeder->desc, map, items);
+		feeder->rows += items->done - items->left - before;
+	} while (unlikely(!all) && next_chunk(feeder) == GS_PUT_OK);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(feeder->fetched);
-	if (*done > *left)
+	if (items->done > items->left)
 		feeder->writer.pages++;
-	return likely(put == GS_PUT_OK) ? look_first(feeder) : feeder->status;
+	if (likely(all))
+		(void) look_first(feeder);
 }
 
 GsPut

@@ -25,9 +25,8 @@ extern GsFeeder *gs_feeder_create(GsClient *client, const GsKeyDesc *desc);
  */
 extern GsPut gs_feeder_put(GsFeeder *feeder, const GsPutRow *row);
 
-/* Feed tuples of a page, as gs_chunk_put_page() takes them. */
-extern GsPut gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, Page page, OffsetNumber *items,
-								uint32 n, uint32 *done, uint32 *left);
+/* Feed tuples of a page, as gs_chunk_put_page() takes them.  Some may not be looked at, as with gs_feeder_put(). */
+extern void gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, GsPageItems *items);
 
 /* Feed a whole chunk that was written elsewhere. */
 extern GsPut gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk);

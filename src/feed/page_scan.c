@@ -13,7 +13,7 @@
  * synchronized scans and read-ahead.  Its position is moved behind the tuples that were taken
  * (feed/heap_pages.c).  After the device's memory is full, rows come from the child as always.
  *
- * A row without a key is left, and returned as the child would: gs_page_scan_next() stands in for
+ * A row that cannot be fed is left, and returned as the child would: gs_page_scan_next() stands in for
  * ExecProcNode().  So no tuple's condition is evaluated twice, and no page is copied twice.
  *
  * The page is pinned by the scan, and visible tuples of a pinned page stay as they are, except for
@@ -55,12 +55,9 @@ struct GsPageScan
 	HeapTupleData tuple;		/* in the slot of the scan */
 	GsHeapPages pages;
 
-	/* the tuples of a page that are rows: visible, and they meet the condition */
-	uint32		n;
-	OffsetNumber items[MaxHeapTuplesPerPage];	/* their line pointers */
-	uint16		at[MaxHeapTuplesPerPage];	/* their numbers in the page */
-	uint32		left;			/* so many of the first ones have no key ... */
-	uint32		returned;		/* ... and of these so many have been returned */
+	GsPageItems items;			/* tuples that are visible, and meet the condition */
+	uint16		at[MaxHeapTuplesPerPage];	/* the number of each among the page's visible ones */
+	uint32		returned;		/* so many of items.left */
 
 	/* an Append has these, and nothing of the above */
 	AppendState *append;
@@ -161,7 +158,9 @@ find_rows(GsPageScan *scan)
 {
 	ScanState  *child = scan->child;
 
-	scan->n = scan->left = scan->returned = 0;
+	scan->items.page = scan->pages.page;
+	scan->items.block = scan->pages.block;
+	scan->items.n = scan->items.done = scan->items.left = scan->returned = 0;
 	for (uint32 at = scan->pages.next; at < scan->pages.end; at++)
 	{
 		OffsetNumber offset = gs_heap_pages_offset(&scan->pages, at);
@@ -172,8 +171,8 @@ find_rows(GsPageScan *scan)
 			if (!ExecQual(child->ps.qual, child->ps.ps_ExprContext))
 				continue;
 		}
-		scan->items[scan->n] = offset;
-		scan->at[scan->n++] = at;
+		scan->items.items[scan->items.n] = offset;
+		scan->at[scan->items.n++] = at;
 	}
 	if (child->ps.qual)
 		ExecClearTuple(child->ss_ScanTupleSlot);
@@ -185,15 +184,16 @@ feed_page(GsPageScan *scan, GsFeeder *feeder)
 {
 	GsHeapPages *pages = &scan->pages;
 	uint32		from = pages->next;
-	uint32		done = 0;
+	uint32		done;
 
 	/* after a page in part the feeder has no room, or its sort is over */
-	Assert(scan->returned == scan->left);
+	Assert(scan->returned == scan->items.left);
 	find_rows(scan);
-	(void) gs_feeder_put_page(feeder, scan->map, pages->page, scan->items, scan->n, &done, &scan->left);
+	gs_feeder_put_page(feeder, scan->map, &scan->items);
 
 	/* the scan goes on with a row that was not looked at */
-	gs_heap_pages_move(pages, done < scan->n ? scan->at[done] : pages->end);
+	done = scan->items.done;
+	gs_heap_pages_move(pages, done < scan->items.n ? scan->at[done] : pages->end);
 	if (scan->child->ps.instrument)
 	{
 		scan->child->ps.instrument->tuplecount += done;
@@ -237,9 +237,9 @@ gs_page_scan_next(GsPageScan *top, GsFeeder *feeder)
 			if (above->append->ps.instrument)
 				above->append->ps.instrument->tuplecount += done;
 	}
-	if (scan && scan->returned < scan->left)
+	if (scan && scan->returned < scan->items.left)
 	{
-		store_tuple(scan, scan->items[scan->returned++]);
+		store_tuple(scan, scan->items.items[scan->returned++]);
 		return scan->child->ps.ps_ProjInfo ? ExecProject(scan->child->ps.ps_ProjInfo) :
 			scan->child->ss_ScanTupleSlot;
 	}

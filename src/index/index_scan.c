@@ -125,7 +125,7 @@ put_page(Participant *part)
 		ItemPointerSet(&tid, pages->block, part->entries[offset - 1]);
 		if (unlikely(!ItemPointerIsValid(&tid)))
 			break;
-		if (unlikely(!gs_item_in_page(item)) ||
+		if (unlikely(!gs_item_in_page(pages->page, item)) ||
 			unlikely(!gs_tuple_map_read(part->map, (HeapTupleHeader) PageGetItem(pages->page, item),
 										ItemIdGetLength(item))))
 			break;

@@ -20,7 +20,8 @@ $node->safe_psql('postgres', q(
 	CREATE TABLE zeroed AS SELECT i AS id, i::numeric AS n FROM generate_series(1, 30000) AS i;
 	CREATE TABLE tiny AS SELECT i * 7919 % 30011 AS id FROM generate_series(1::bigint, 30000) AS i;
 	CREATE TABLE networks AS SELECT '10.0.0.0/8'::inet AS n FROM generate_series(1, 3000) AS i;
-	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks;));
+	CREATE TABLE lapping AS SELECT i AS id, i * 7919 % 30011 AS k, i::bigint AS same FROM generate_series(1, 30000) AS i;
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks, lapping;));
 my $lz4 = value($node, q(SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression')) eq 't';
 $node->safe_psql('postgres', q(
 	CREATE TABLE longer (h text COMPRESSION lz4 COLLATE "C");
@@ -67,13 +68,14 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 # Rows damaged on disk.  In one a text ends behind its row, so that the key would, too; another one is longer than its page.
 #
 {
-	my %is_damaged;
+	my (%is_damaged, %is_lapping);
 	my $query = 'SELECT id, a IS NULL FROM (SELECT * FROM damaged ORDER BY k OFFSET 0) AS s;';
 	my $is_good = sub { $_[0] =~ /^(\d+)/ && !$is_damaged{$1} };
 	my $file = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('damaged')));
 	my $zeroed = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('zeroed')));
 	my $tiny = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('tiny')));
 	my $networks = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('networks')));
+	my $lapping = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('lapping')));
 	my $longer = $lz4 && $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('longer')));
 	my $page;
 
@@ -123,6 +125,23 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	}
 	sysseek($fh, 8192, 0);
 	syswrite($fh, $page) == 8192 or die "$tiny: $!";
+	close($fh);
+
+	# line pointers into other rows, and into the page's header
+	open($fh, '+<:raw', $lapping) or die "$lapping: $!";
+	for my $damage ([ 50, 5, 10, 24 ], [ 60, 5, 10, 16 ], [ 70, 2, 0, 16 ], [ 80, 5, 10, 0 ])
+	{
+		my ($block, $item, $other, $add) = @$damage;
+		my $at = 24 + 4 * ($item - 1);
+
+		sysseek($fh, $block * 8192, 0);
+		sysread($fh, $page, 8192) == 8192 or die "$lapping: too short";
+		$is_lapping{unpack('V', substr($page, (unpack('V', substr($page, $at, 4)) & 0x7fff) + 24, 4))} = 1;
+		$add += unpack('V', substr($page, 24 + 4 * ($other - 1), 4)) & 0x7fff if $other > 0;
+		substr($page, $at, 4) = pack('V', unpack('V', substr($page, $at, 4)) & ~0x7fff | $add);
+		sysseek($fh, $block * 8192, 0);
+		syswrite($fh, $page) == 8192 or die "$lapping: $!";
+	}
 	close($fh);
 
 	# an address of IPv4 with 255 bits of network
@@ -190,6 +209,21 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 		same_rows($node, "$force $settings", $sql, "rows shorter than a header, $name", stock($node, $sql));
 	}
 	unharmed('rows shorter than a header');
+
+	# what PostgreSQL reads there depends on what lies behind
+	my @lapped = split /\n/, value($node, qq(SELECT string_agg(i || '|' || i * 7919 % 30011 || '|' || i, E'\n' ORDER BY i * 7919 % 30011) FROM generate_series(1, 30000) AS i WHERE i NOT IN (@{[ join ', ', keys %is_lapping ]})));
+
+	for my $mode (@modes)
+	{
+		my ($name, $settings) = @$mode;
+		my @rows = split /\n/, rows_of($node, "$force $settings", 'SELECT * FROM lapping ORDER BY k;');
+		my $found = 0;
+
+		is(scalar(@rows), 30000, "pointers into other rows, $name: as many rows");
+		$found += $found < @lapped && $_ eq $lapped[$found] for @rows;
+		is($found, scalar(@lapped), "pointers into other rows, $name: all others in order");
+	}
+	unharmed('pointers into other rows');
 
 	for my $direction ($lz4 ? ('ASC', 'DESC') : ())
 	{
