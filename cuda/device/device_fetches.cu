@@ -6,7 +6,7 @@
  * Batches
  *	  Pages that wait, and at most one fetch of something else behind them, are copied
  *	  between two events, as in device_appends.cu.  They are gathered while those of the
- *	  batch before are copied.
+ *	  batch before are copied, if they use other buffers.
  *
  * Buffers
  *	  Pages and keys reach the host through buffers in device memory.  Appends reserve the
@@ -38,8 +38,8 @@ u64 page_buffers_bytes(const GsDeviceSort *sort, u64 count)
   return count * align_up<u64>(sort->spec.chunk_bytes, 512);
 }
 
-// Lets the gather stream wait until what a buffer holds has been copied, by the batch that used it last; it
-// is the newest batch's from now on.
+// Lets the gather stream wait until what a buffer holds has been copied, by the batch that used it last,
+// whose slot follows from its number; it is the newest batch's from now on.
 char *claim_buffer(OutputBuffer *buffer, FetchLane *lane)
 {
   if (buffer->batch > lane->n_finished)

@@ -151,7 +151,7 @@ struct Append
   u64 bytes; // copied
 };
 
-// Appends whose copies are queued at once, as few calls of the driver as can be.
+// Appends whose copies are queued at once, with as few calls of the driver as can be.
 struct AppendBatch
 {
   static constexpr size_t max_appends = 8;
@@ -159,7 +159,7 @@ struct AppendBatch
   Request request; // the first one's
   size_t n_appends;
   Append appends[max_appends];
-  bool failed; // waiting for it did
+  bool failed; // with all that it has
   Failure failure;
   Event copy_begin;
   Event copy_end;
@@ -195,7 +195,7 @@ struct FetchBatch
   Request request; // the first one's
   size_t n_fetches;
   Fetch fetches[max_fetches];
-  bool failed; // waiting for it did
+  bool failed; // with all that it has
   Failure failure;
   Event gather_begin;
   Event gather_end;
@@ -395,7 +395,8 @@ bool is_over(Slot *slot, Event *end, bool sleep)
 }
 
 // Starts the requests of a queue, as many at a time as there are slots, so that the link to the host is never
-// idle between them, and ends them in the order in which they came.  While it waits for the oldest it looks
+// idle between them, and ends them in the order in which they came.  They take the slots by turns, from the
+// first on: claim_buffer() in device_fetches.cu relies on it.  While it waits for the oldest it looks
 // for new requests, for some time spinning.  end_of() names the event that a started one waits for; idle() is
 // called where there is none. Returns once the queue is closed and empty.
 template <typename Slot, size_t max_slots, typename Start, typename EndOf, typename Finish, typename Idle>

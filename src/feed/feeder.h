@@ -25,7 +25,7 @@ extern GsFeeder *gs_feeder_create(GsClient *client, const GsKeyDesc *desc);
  */
 extern GsPut gs_feeder_put(GsFeeder *feeder, const GsPutRow *row);
 
-/* Feed tuples of a page, as gs_chunk_put_page() takes them.  Some may not be looked at, as with gs_feeder_put(). */
+/* Feed tuples of a page, as gs_chunk_put_page() does.  After OVERFLOW or LOST some are not looked at. */
 extern void gs_feeder_put_page(GsFeeder *feeder, GsTupleMap *map, GsPageItems *items);
 
 /* Feed a whole chunk that was written elsewhere. */

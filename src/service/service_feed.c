@@ -189,7 +189,10 @@ gs_feed_step(int number)
 	if (s->waiting < 0 || s->wait_for == WAIT_DEVICE || s->wait_for == WAIT_RUN)
 		return;
 
-	/* chunks under way count twice for a moment, so a session without any waits for its role */
+	/*
+	 * A chunk under way may count twice for a moment, as asked for and as held.  So with appends under way a
+	 * refusal may be wrong, and is no reason to wait for the role.
+	 */
 	if (s->appends > 0 ? !gs_role_admits(s->waiting) : !is_admitted(number))
 		return;
 	if (s->appends == 0)

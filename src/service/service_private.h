@@ -158,7 +158,10 @@ typedef struct Load
 	GsJob		job;
 } Load;
 
-/* The reason that the first of a session's waiting chunks is not on its device. */
+/*
+ * The reason that the first of a session's waiting chunks is not on its device.  WAIT_NOTHING also if its
+ * role may not hold it while appends are under way: when these end, it is looked at again.
+ */
 typedef enum WaitFor
 {
 	WAIT_NOTHING,

@@ -333,7 +333,7 @@ chunk_ended(int chunk)
 	gs_served_mark_due(number);
 	status = from_files ? gs_job_status(&served->job) : gs_job_end(number, &served->job);
 
-	/* not earlier: with its last device the service has ended, and return_arrays() asks for the job */
+	/* not before gs_job_end(), where the service ends with its last device, and then asks for the job */
 	served->started = false;
 	if (c->state == GS_CHUNK_APPENDING)
 	{

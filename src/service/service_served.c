@@ -52,8 +52,8 @@ ServedChunk *gs_served_chunks = NULL;
 
 static dlist_head active = DLIST_STATIC_INIT(active);	/* the newest first */
 
-static int *started = NULL;		/* chunks with a job under way */
-static int	n_started = 0;
+static int *running = NULL;		/* chunks with a job under way */
+static int	n_running = 0;
 
 /* As they are when nothing was asked. */
 static void
@@ -72,7 +72,7 @@ gs_served_init(void)
 									   gs_shared->n_sessions * sizeof(ServedSession));
 	gs_served_chunks = MemoryContextAllocZero(TopMemoryContext,
 											  gs_shared->n_chunks * sizeof(ServedChunk));
-	started = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
+	running = MemoryContextAllocZero(TopMemoryContext, gs_shared->n_chunks * sizeof(int));
 	for (int i = 0; i < gs_shared->n_sessions; i++)
 	{
 		clear(i);
@@ -245,24 +245,24 @@ gs_served_settle(int number)
 void
 gs_served_start(int chunk)
 {
-	Assert(n_started < gs_shared->n_chunks && !gs_served_chunks[chunk].started);
+	Assert(n_running < gs_shared->n_chunks && !gs_served_chunks[chunk].started);
 	gs_job_begin(&gs_served_chunks[chunk].job);
 	gs_served_chunks[chunk].started = true;
 	gs_served[gs_chunks[chunk].session].pending++;
-	started[n_started++] = chunk;
+	running[n_running++] = chunk;
 }
 
 int
 gs_served_ended(void)
 {
-	for (int i = 0; i < n_started; i++)
+	for (int i = 0; i < n_running; i++)
 	{
-		int			chunk = started[i];
+		int			chunk = running[i];
 
 		if (gs_job_status(&gs_served_chunks[chunk].job) == GS_PENDING)
 			continue;
-		memmove(&started[i], &started[i + 1], (n_started - i - 1) * sizeof(int));
-		n_started--;
+		memmove(&running[i], &running[i + 1], (n_running - i - 1) * sizeof(int));
+		n_running--;
 		gs_served[gs_chunks[chunk].session].pending--;
 		return chunk;
 	}
