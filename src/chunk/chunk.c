@@ -289,6 +289,30 @@ copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len)
 	return GS_PUT_OK;
 }
 
+/* Do the values of a slot's key columns end within its heap tuple?  Those of a damaged one may not. */
+static bool
+keys_are_in_tuple(const GsKeyDesc *desc, TupleTableSlot *slot, HeapTuple tuple)
+{
+	const char *end = (const char *) tuple->t_data + tuple->t_len;
+
+	slot_getsomeattrs(slot, desc->max_attno);
+	for (int i = 0; i < desc->ncols; i++)
+	{
+		const GsKeyColumn *col = &desc->cols[i];
+		int			at = col->attno - 1;
+		const char *value;
+
+		if (col->parent || slot->tts_isnull[at] || TupleDescAttr(slot->tts_tupleDescriptor, at)->attlen != -1)
+			continue;
+		value = DatumGetPointer(slot->tts_values[at]);
+
+		/* a missing value is not in the tuple */
+		if (value > (const char *) tuple->t_data && value < end && VARSIZE_ANY(value) > end - value)
+			return false;
+	}
+	return true;
+}
+
 /* A slot's tuple and key, copied from where the tuple lies if it is formed. */
 static inline GsPut
 put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
@@ -303,6 +327,8 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 		/* a damaged line pointer may tell of fewer bytes than a header has */
 		if (heap && likely(heap->t_len >= SizeofHeapTupleHeader))
 		{
+			if (unlikely(!keys_are_in_tuple(desc, slot, heap)))
+				return GS_PUT_NO_KEY;
 			put = copy_heap_tuple(writer, heap->t_data, heap->t_len);
 			if (unlikely(put != GS_PUT_OK))
 				return put;

@@ -32,15 +32,26 @@
 typedef struct Output
 {
 	const GsKeyColumn *string;
+	const Jsonb *jsonb;
 	uint8	   *at;
 	const uint8 *end;
 } Output;
+
+/* Raise an error, unless so many bytes are in the value. */
+static void
+check_bytes(const Output *output, const void *bytes, size_t len)
+{
+	size_t		before = (const char *) bytes - (const char *) output->jsonb;
+
+	gs_key_check_damage(before <= VARSIZE(output->jsonb) && len <= VARSIZE(output->jsonb) - before);
+}
 
 static bool
 put_container(Output *output, uint8 code, uint32 n)
 {
 	uint8		bytes[1 + sizeof(uint32)];
 
+	check_bytes(output, output->jsonb, (uint64) n * sizeof(JEntry));
 	bytes[0] = code;
 	gs_key_put_uint32(bytes + 1, n);
 	return gs_key_append(&output->at, output->end, bytes, sizeof(bytes));
@@ -66,10 +77,13 @@ put_scalar(Output *output, const JsonbValue *scalar)
 	{
 		bytes.data = (const uint8 *) scalar->val.string.val;
 		bytes.len = scalar->val.string.len;
+		check_bytes(output, bytes.data, bytes.len);
 		all = gs_key_put_fetched(output->string, bytes, output->at, output->end - output->at, &written);
 	}
 	else if (scalar->type == jbvNumeric)
 	{
+		check_bytes(output, scalar->val.numeric, VARHDRSZ);
+		check_bytes(output, scalar->val.numeric, VARSIZE_ANY(scalar->val.numeric));
 		bytes = gs_numeric_contents((struct varlena *) scalar->val.numeric);
 		all = gs_key_put_numeric(output->at, output->end - output->at, bytes.data, bytes.len, &written);
 	}
@@ -82,7 +96,7 @@ gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, s
 {
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
 	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
-	Output		output = {&col->element->column, dst, dst + room};
+	Output		output = {&col->element->column, jsonb, dst, dst + room};
 	uint8		empty_root = GS_KEY_JSONB_EMPTY_ROOT;
 	JsonbIteratorToken token;
 	JsonbValue	part;

@@ -21,7 +21,9 @@ $node->safe_psql('postgres', q(
 	CREATE TABLE tiny AS SELECT i * 7919 % 30011 AS id FROM generate_series(1::bigint, 30000) AS i;
 	CREATE TABLE networks AS SELECT '10.0.0.0/8'::inet AS n FROM generate_series(1, 3000) AS i;
 	CREATE TABLE lapping AS SELECT i AS id, i * 7919 % 30011 AS k, i::bigint AS same FROM generate_series(1, 30000) AS i;
-	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks, lapping;));
+	CREATE TABLE lengths AS SELECT i AS id, i + 0.5 AS n FROM generate_series(1, 3000) AS i;
+	CREATE TABLE objects AS SELECT i AS id, jsonb_build_object('k', i, 'v', 'text') AS j FROM generate_series(1, 3000) AS i;
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks, lapping, lengths, objects;));
 my $lz4 = value($node, q(SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression')) eq 't';
 $node->safe_psql('postgres', q(
 	CREATE TABLE longer (h text COMPRESSION lz4 COLLATE "C");
@@ -76,6 +78,8 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	my $tiny = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('tiny')));
 	my $networks = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('networks')));
 	my $lapping = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('lapping')));
+	my $lengths = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('lengths')));
+	my $objects = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('objects')));
 	my $longer = $lz4 && $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('longer')));
 	my $page;
 
@@ -144,6 +148,16 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	}
 	close($fh);
 
+	# a numeric of 1 GB, and a string of as many bytes in a jsonb: its header, that of the object, and then one of each key and value
+	for my $damage ([ $lengths, 28, 0xfffffff0 ], [ $objects, 28 + 1 + 4 + 4 * 3, 0x0fffffff ])
+	{
+		open($fh, '+<:raw', $damage->[0]) or die "$damage->[0]: $!";
+		sysread($fh, $page, 8192) == 8192 or die "$damage->[0]: too short";
+		sysseek($fh, (unpack('V', substr($page, 24, 4)) & 0x7fff) + $damage->[1], 0);
+		syswrite($fh, pack('V', $damage->[2]));
+		close($fh);
+	}
+
 	# an address of IPv4 with 255 bits of network
 	open($fh, '+<:raw', $networks) or die "$networks: $!";
 	sysread($fh, $page, 8192) == 8192 or die "$networks: too short";
@@ -198,6 +212,9 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged header");
 		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT n FROM networks ORDER BY n OFFSET 0) AS s;", stderr => \$err);
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged network");
+		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT id FROM objects ORDER BY j OFFSET 0) AS s;", stderr => \$err);
+		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged string of jsonb");
+		same_counted($node, "$force $settings SET gpusort.min_rows = 0;", 'SELECT id FROM lengths ORDER BY n;', "$name: a damaged length");
 	}
 	unharmed('a damaged header');
 
