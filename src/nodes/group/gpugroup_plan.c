@@ -138,7 +138,6 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 {
 	bool		one_row = kind == GS_GROUP_COUNTED || groups->n == 0;
 	bool		has_aggregate = false;
-	List	   *columns = NIL;
 	List	   *scan_tlist = NIL;
 	List	   *tlist;
 	List	   *qual;
@@ -147,11 +146,11 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 
 	if (!exprs_are_possible(plan->targetlist) || !exprs_are_possible(plan->qual))
 		return plan;
-	tlist = gs_node_use_scan_tuple(plan->targetlist, T_Aggref, &columns);
-	qual = gs_node_use_scan_tuple(plan->qual, T_Aggref, &columns);
-	foreach(lc, columns)
+	tlist = gs_node_use_scan_tuple(plan->targetlist, PVC_INCLUDE_AGGREGATES, &scan_tlist);
+	qual = gs_node_use_scan_tuple(plan->qual, PVC_INCLUDE_AGGREGATES, &scan_tlist);
+	foreach(lc, scan_tlist)
 	{
-		Expr	   *column = lfirst(lc);
+		const Expr *column = lfirst_node(TargetEntry, lc)->expr;
 		const Aggref *agg = (const Aggref *) column;
 
 		if (!IsA(column, Aggref))
@@ -165,7 +164,6 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 		has_aggregate |= IsA(column, Aggref);
 		/* for a DISTINCT Agg checks nothing; count(*) counts the rows of a Unique, which checks */
 		checked |= input && agg->aggdistinct == NIL;
-		scan_tlist = gs_node_add_column(scan_tlist, column);
 	}
 	if (one_row && !has_aggregate)
 		return plan;

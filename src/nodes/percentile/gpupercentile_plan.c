@@ -44,6 +44,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 
 #include "compat.h"
@@ -185,7 +186,7 @@ typedef struct PercentileContext
 {
 	GsAggInput	input;			/* of the Agg */
 	const Aggref *order;		/* one of the functions; NULL: none was found */
-	List	   *found;			/* the functions, each once */
+	List	   *tlist;			/* the sort's columns, and the functions, each once */
 	bool		others;			/* there are Aggrefs that stay */
 	bool		possible;
 } PercentileContext;
@@ -220,32 +221,11 @@ sort_out_functions(Node *node, void *data)
 		else
 		{
 			context->order = agg;
-			context->found = list_append_unique(context->found, node);
+			context->tlist = add_to_flat_tlist(context->tlist, list_make1(node));
 		}
 		return false;
 	}
 	return expression_tree_walker(node, sort_out_functions, data);
-}
-
-/* The Agg's expressions with values in the place of the functions. */
-static Node *
-use_values(Node *node, void *data)
-{
-	const PercentileContext *context = data;
-
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Aggref) && is_known((Aggref *) node))
-	{
-		const Aggref *agg = (const Aggref *) node;
-		int			i = 0;
-
-		while (!equal(list_nth(context->found, i), node))
-			i++;
-		return (Node *) makeVar(OUTER_VAR, list_length(outerPlan(context->input.agg)->targetlist) + i + 1,
-								agg->aggtype, -1, agg->aggcollid, 0);
-	}
-	return expression_tree_mutator(node, use_values, data);
 }
 
 /* The node for the functions that were found. */
@@ -255,12 +235,8 @@ make_node(PercentileContext *context)
 	const Agg  *agg = context->input.agg;
 	Plan	   *sort = outerPlan(agg);
 	GsColumns	groups = gs_columns_of_groups(&agg->plan);
-	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
-	ListCell   *lc;
 
-	foreach(lc, context->found)
-		scan_tlist = gs_node_add_column(scan_tlist, copyObject(lfirst(lc)));
-	return gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
+	return gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(context->tlist), context->tlist, sort,
 						list_make2(gs_columns_write(&groups),
 								   list_make2_int(agg->aggstrategy == AGG_PLAIN, !context->others)));
 }
@@ -276,13 +252,14 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
 		return plan;
 	context.possible = true;
+	context.tlist = gs_node_outer_tlist(outerPlan(agg)->targetlist);
 	(void) sort_out_functions((Node *) agg->plan.targetlist, &context);
 	(void) sort_out_functions((Node *) agg->plan.qual, &context);
 	if (!context.possible || context.order == NULL)
 		return plan;
 	scan = make_node(&context);
-	agg->plan.targetlist = (List *) use_values((Node *) agg->plan.targetlist, &context);
-	agg->plan.qual = (List *) use_values((Node *) agg->plan.qual, &context);
+	agg->plan.targetlist = gs_node_use_columns(agg->plan.targetlist, context.tlist, OUTER_VAR);
+	agg->plan.qual = gs_node_use_columns(agg->plan.qual, context.tlist, OUTER_VAR);
 	gs_aggregates_renumber(list_make2(agg->plan.targetlist, agg->plan.qual));
 	if (agg->aggstrategy == AGG_PLAIN)
 		agg->groupingSets = list_make1(NIL);
