@@ -150,6 +150,19 @@ gs_plan_agg_is_simple(const Agg *agg)
 		agg->aggsplit == AGGSPLIT_SIMPLE && agg->groupingSets == NIL && agg->chain == NIL;
 }
 
+List *
+gs_plan_aggregates(const Agg *agg)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, pull_var_clause((Node *) list_make2(agg->plan.targetlist, agg->plan.qual),
+								PVC_INCLUDE_AGGREGATES))
+		if (IsA(lfirst(lc), Aggref))
+			result = lappend(result, lfirst(lc));
+	return result;
+}
+
 Node *
 gs_plan_strip_relabel(Node *node)
 {

@@ -35,6 +35,9 @@ extern bool gs_plan_expr_may_change(Node *expr);
 /* Does an Agg read its input once, in the order of its groups, or as one group, and return values? */
 extern bool gs_plan_agg_is_simple(const Agg *agg);
 
+/* The aggregates (Aggref) in an Agg's target list and filter. */
+extern List *gs_plan_aggregates(const Agg *agg);
+
 /* An expression without what changes its type or collation only. */
 extern Node *gs_plan_strip_relabel(Node *node);
 

@@ -379,18 +379,16 @@ place_of(List **numbers, int number)
 }
 
 void
-gs_aggregates_renumber(List *exprs)
+gs_aggregates_renumber(const Agg *agg)
 {
 	List	   *numbers = NIL;
 	List	   *states = NIL;
 	ListCell   *lc;
 
-	foreach(lc, pull_var_clause((Node *) exprs, PVC_INCLUDE_AGGREGATES))
+	foreach(lc, gs_plan_aggregates(agg))
 	{
-		Aggref	   *call = lfirst(lc);
+		Aggref	   *call = lfirst_node(Aggref, lc);
 
-		if (!IsA(call, Aggref))
-			continue;
 		call->aggno = place_of(&numbers, call->aggno);
 		call->aggtransno = place_of(&states, call->aggtransno);
 	}
@@ -410,7 +408,7 @@ init_agg(Plan *plan, List *calls, EState *estate, int eflags)
 		*call = *lfirst_node(Aggref, lc);
 		agg->plan.targetlist = gs_node_add_column(agg->plan.targetlist, (Expr *) call);
 	}
-	gs_aggregates_renumber(agg->plan.targetlist);
+	gs_aggregates_renumber(agg);
 	agg->plan.lefttree = outerPlan(plan);
 	agg->plan.plan_node_id = plan->plan_node_id;
 	agg->aggstrategy = AGG_PLAIN;

@@ -188,7 +188,6 @@ typedef struct PercentileContext
 	const Aggref *order;		/* one of the functions; NULL: none was found */
 	List	   *tlist;			/* the sort's columns, and the functions, each once */
 	bool		others;			/* there are Aggrefs that stay */
-	bool		possible;
 } PercentileContext;
 
 /* Do the Agg's rows come in a function's order, by a column? */
@@ -201,31 +200,27 @@ is_sorted(const Aggref *agg, const PercentileContext *context)
 		gs_agg_is_sorted(&context->input, agg->aggorder, agg->args);
 }
 
-/* Sort out an Agg's aggregates. */
+/* Sort out the Agg's aggregates; false: none of them is ours, or the order is another one. */
 static bool
-sort_out_functions(Node *node, void *data)
+sort_out_functions(PercentileContext *context)
 {
-	PercentileContext *context = data;
+	ListCell   *lc;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
+	foreach(lc, gs_plan_aggregates(context->input.agg))
 	{
-		const Aggref *agg = (const Aggref *) node;
+		const Aggref *agg = lfirst_node(Aggref, lc);
 
 		if (!is_known(agg))
-			context->others = true;
-		else if (!is_sorted(agg, context) ||
-				 (context->order && !same_order(agg, context->order)))
-			context->possible = false;
-		else
 		{
-			context->order = agg;
-			context->tlist = add_to_flat_tlist(context->tlist, list_make1(node));
+			context->others = true;
+			continue;
 		}
-		return false;
+		if (!is_sorted(agg, context) || (context->order && !same_order(agg, context->order)))
+			return false;
+		context->order = agg;
+		context->tlist = add_to_flat_tlist(context->tlist, list_make1(lfirst(lc)));
 	}
-	return expression_tree_walker(node, sort_out_functions, data);
+	return context->order != NULL;
 }
 
 /* The node for the functions that were found. */
@@ -251,16 +246,13 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	memset(&context, 0, sizeof(context));
 	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
 		return plan;
-	context.possible = true;
 	context.tlist = gs_node_outer_tlist(outerPlan(agg)->targetlist);
-	(void) sort_out_functions((Node *) agg->plan.targetlist, &context);
-	(void) sort_out_functions((Node *) agg->plan.qual, &context);
-	if (!context.possible || context.order == NULL)
+	if (!sort_out_functions(&context))
 		return plan;
 	scan = make_node(&context);
 	agg->plan.targetlist = gs_node_use_columns(agg->plan.targetlist, context.tlist, OUTER_VAR);
 	agg->plan.qual = gs_node_use_columns(agg->plan.qual, context.tlist, OUTER_VAR);
-	gs_aggregates_renumber(list_make2(agg->plan.targetlist, agg->plan.qual));
+	gs_aggregates_renumber(agg);
 	if (agg->aggstrategy == AGG_PLAIN)
 		agg->groupingSets = list_make1(NIL);
 	scan->scan.plan.plan_node_id = ++step->last_node_id;
