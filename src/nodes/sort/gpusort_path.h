@@ -88,9 +88,6 @@ extern bool gs_offer_complete(PlannerInfo *root, GsOffer *offer);
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);
 
-/* The GS_PLAN_FLAG_s that a query without subplans allows. */
-extern int	gs_sort_path_flags(const PlannerInfo *root);
-
 /*
  * gpusort_rivals.c: what PostgreSQL's own paths for groups and DISTINCT cost, beyond what it charges
  */
