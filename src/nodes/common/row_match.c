@@ -133,7 +133,6 @@ gs_row_matcher_create(CustomScanState *node, const GsReader *reader, const GsCol
 	GsColumns	columns = *partition;
 
 	matcher->reader = reader;
-	matcher->context = CurrentMemoryContext;
 	matcher->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparison", ALLOCSET_SMALL_SIZES);
 	matcher->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
 	matcher->same_partition = make_comparison(node, &columns);
@@ -165,31 +164,6 @@ bool
 gs_row_matcher_has_partitions(const GsRowMatcher *matcher)
 {
 	return matcher->same_partition != NULL;
-}
-
-static void
-keep_copy(GsRowMatcher *matcher, TupleTableSlot *slot)
-{
-	bool		must_free;
-	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &must_free);
-
-	ExecClearTuple(matcher->copy);
-	if (tuple->t_len > matcher->buffer_bytes)
-	{
-		Size		bytes = Max((Size) tuple->t_len, Min(2 * matcher->buffer_bytes, MaxAllocSize));
-
-		if (matcher->buffer)
-			pfree(matcher->buffer);
-		matcher->buffer = NULL;
-		matcher->buffer_bytes = 0;
-		matcher->buffer = MemoryContextAllocHuge(matcher->context, bytes);
-		matcher->buffer_bytes = bytes;
-	}
-	memcpy(matcher->buffer, tuple, tuple->t_len);
-	if (must_free)
-		pfree(tuple);
-	ExecStoreMinimalTuple(matcher->buffer, matcher->copy, false);
-	matcher->copy_is = COPY_IS_PEER;
 }
 
 static bool
@@ -267,7 +241,10 @@ gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot)
 		needed = COPY_IS_IN_PARTITION;
 	}
 	if (matcher->copy_is < needed)
-		keep_copy(matcher, slot);
+	{
+		ExecCopySlot(matcher->copy, slot);
+		matcher->copy_is = COPY_IS_PEER;
+	}
 }
 
 GsRowMatch
