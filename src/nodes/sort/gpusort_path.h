@@ -39,7 +39,7 @@ struct GsOffer
 	double		rows_back;		/* and that GpuSort returns of them */
 	Cost		settling;		/* of what the keys do not tell; found by gs_offer_complete() */
 	bool		in_order_too;	/* offer it also if the serial path is in order: what is above would
-								 * sort once more, or the caller knows that it is not */
+								 * sort once more */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
 
 	/* What wants the order, over a GpuSort; NULL: it cannot be made.  Not set: nothing is above it. */
