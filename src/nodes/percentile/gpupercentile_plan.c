@@ -136,7 +136,7 @@ static Path *
 make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	const Functions *functions = (const Functions *) offer;
-	Path	   *path = gs_agg_path(root, offer, sorted, functions->aggs.having, functions->aggs.groups);
+	Path	   *path = gs_agg_path(root, offer, sorted);
 
 	if (functions->aggs.few_come_back && functions->alone)
 	{
@@ -166,9 +166,9 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
 		return;
-	functions.aggs.groups = gs_expected_groups(grouped_rel);
-	functions.aggs.having = (List *) extra->havingQual;
-	if (functions.aggs.groups == 0 || !find_functions(root, &functions))
+	offer->groups = gs_expected_groups(grouped_rel);
+	offer->having = (List *) extra->havingQual;
+	if (offer->groups == 0 || !find_functions(root, &functions))
 		return;
 	/* places in files are found by reading all rows before */
 	functions.aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows,

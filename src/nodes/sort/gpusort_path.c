@@ -289,7 +289,7 @@ gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args)
 }
 
 Path *
-gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups)
+gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	AggStrategy strategy = root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
 	AggClauseCosts costs;
@@ -298,7 +298,7 @@ gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having,
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	path = create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, strategy, AGGSPLIT_SIMPLE,
-						   gs_compat_group_clause(root), having, &costs, groups);
+						   gs_compat_group_clause(root), offer->having, &costs, offer->groups);
 	/* columns that the aggregates want in order are not those of the result */
 	if (list_length(path->path.pathkeys) > list_length(root->group_pathkeys))
 		path->path.pathkeys = root->group_pathkeys;
