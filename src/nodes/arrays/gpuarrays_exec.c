@@ -146,10 +146,7 @@ begin_calls(GpuArraysState *state, List *scan_tlist)
 		/* it is not called, but checked as if it were: may the user call it? */
 		(void) ExecInitExpr((Expr *) call, &state->css.ss.ps);
 
-		state->calls[i].element_type = gs_array_call_element_type(call);
-		state->calls[i].collation = call->inputcollid;
-		state->calls[i].descending = gs_array_call_descending(call);
-		state->calls[i].nulls_first = gs_array_call_nulls_first(call);
+		state->calls[i] = gs_array_call_read(call);
 		if (IsA(array, Var))
 		{
 			state->array_attnos[i] = ((Var *) array)->varattno;

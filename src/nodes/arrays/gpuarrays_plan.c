@@ -100,7 +100,7 @@ static double
 estimate_elements(const ArrayPlanContext *context, const Plan *plan, const FuncExpr *call)
 {
 	const Var  *var = (const Var *) gs_array_call_array(call);
-	uint32		elem_bytes = gs_elem_bytes(gs_array_elem(gs_array_call_element_type(call)));
+	uint32		elem_bytes = gs_elem_bytes(gs_array_elem(gs_array_call_read(call).element_type));
 	int32		width = 0;
 
 	if (IsA(var, Var) && !IS_SPECIAL_VARNO(var->varno) && var->varattno > 0)
