@@ -71,7 +71,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	GpuFeedState *state = (GpuFeedState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 
-	gs_plan_read(plan, &state->keys);
+	state->keys = gs_plan_read(plan);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	gs_node_type_records(node);
 	state->session.number = -1;

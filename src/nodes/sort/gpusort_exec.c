@@ -78,7 +78,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	int			flags = *gs_plan_setting(plan, GS_PLAN_FLAGS);
 
-	gs_plan_read(plan, &state->keys);
+	state->keys = gs_plan_read(plan);
 	gs_plan_read_keep(plan, &state->keep);
 	state->group_rows = *gs_plan_setting(plan, GS_PLAN_FEW_GROUPS);
 	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;

@@ -47,7 +47,6 @@
 typedef struct KeepContext
 {
 	const CustomScan *sort;
-	GsColumns	keys;
 	Bitmapset  *compared;		/* numbers of keys */
 	bool		all_keys;		/* are compared */
 } KeepContext;
@@ -72,7 +71,7 @@ takes_one_of_equal(const KeepContext *context, const Aggref *agg)
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
 		if (!IsA(gs_plan_strip_relabel(get_sortgroupclause_expr(clause, agg->args)), Const) &&
-			gs_plan_find_argument(context->sort, &context->keys, clause, agg->args) < 0)
+			gs_plan_find_argument(context->sort, clause, agg->args) < 0)
 			return false;
 	}
 	return true;
@@ -247,12 +246,10 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 {
 	KeepContext context = {0};
 	CustomScan *sort = (CustomScan *) outerPlan(parent);
-	int			n;
 
 	if (!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
 		return parent;
 	context.sort = sort;
-	gs_plan_read(sort, &context.keys);
 	if (IsA(parent, WindowAgg))
 	{
 		keep_for_window(&context, (const WindowAgg *) parent);
@@ -264,9 +261,8 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 	*gs_plan_setting(sort, GS_PLAN_UNIQUE) = true;
 	if (IsA(parent, Agg) || !compares_first_keys(&context))
 		return parent;
-	n = bms_num_members(context.compared);
-	if (n < context.keys.n)
-		keep_group(sort, n, 1, false);
+	if (!context.all_keys)
+		keep_group(sort, bms_num_members(context.compared), 1, false);
 	else
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
 	/* each row of the GpuSort is one of the Unique's */
