@@ -126,6 +126,10 @@ passes_bound_on(const Plan *plan)
 	}
 }
 
+/*
+ * Does an expression contain anything that execution could change, except volatile functions?
+ * Parameters that the client gave do not change.
+ */
 static bool
 may_change(Node *node, void *context)
 {
@@ -135,12 +139,6 @@ may_change(Node *node, void *context)
 		(IsA(node, Param) && ((Param *) node)->paramkind != PARAM_EXTERN))
 		return true;
 	return expression_tree_walker(node, may_change, context);
-}
-
-bool
-gs_plan_expr_may_change(Node *expr)
-{
-	return may_change(expr, NULL);
 }
 
 bool
@@ -215,7 +213,7 @@ gs_plan_row_typmod(const Plan *plan, const Node *expr)
 static bool
 is_known_at_start(Node *expr)
 {
-	return !gs_plan_expr_may_change(expr) && !contain_mutable_functions(expr);
+	return !may_change(expr, NULL) && !contain_mutable_functions(expr);
 }
 
 /* How many tuples a Limit will ask for. */
