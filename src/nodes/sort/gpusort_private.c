@@ -161,7 +161,8 @@ gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **
 {
 	for (int i = 0; i < columns->n; i++)
 	{
-		int			key = gs_plan_find_key(plan, columns->attnos[i], columns->operators[i], columns->collations[i]);
+		int			key = gs_plan_find_key(plan, columns->attnos[i], columns->operators[i],
+										   columns->collations[i]);
 
 		if (key < 0)
 			return false;

@@ -84,7 +84,8 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 static Path *
 make_unique_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
-	return gs_compat_unique_path(root, offer->rel, sorted, list_length(root->distinct_pathkeys), offer->groups);
+	return gs_compat_unique_path(root, offer->rel, sorted, list_length(root->distinct_pathkeys),
+								 offer->groups);
 }
 
 void

@@ -123,8 +123,10 @@ refuse_window(const WindowAgg *window, const List *scan_tlist)
 	foreach(lc, scan_tlist)
 	{
 		const Expr *column = lfirst_node(TargetEntry, lc)->expr;
-		const char *reason = IsA(column, WindowFunc) ? refuse_call(window, (const WindowFunc *) column) : NULL;
+		const char *reason = NULL;
 
+		if (IsA(column, WindowFunc))
+			reason = refuse_call(window, (const WindowFunc *) column);
 		if (reason)
 			return reason;
 	}
