@@ -164,7 +164,7 @@ init_accumulator(Accumulator *accumulator, const Aggref *call)
 	/* values of 8 bytes that are passed by reference would have to be copied */
 	if (accumulator->kind == ACCUMULATE_NOTHING || call->aggdistinct != NIL || !FLOAT8PASSBYVAL)
 		return false;
-	if (call->aggstar)
+	if (call->aggfnoid == F_COUNT_)
 		return true;
 	column = (const Var *) argument(call, 0);
 	if (!IsA(column, Var) || column->varno != OUTER_VAR || column->varattno < 1)
