@@ -79,7 +79,7 @@ typedef enum Pass
 
 /*
  * Below a Gather a process has its part of the rows only, and by scanning again it would not get the same
- * part.
+ * part.  Nor below the FOR UPDATE of a subquery, which has locked rows meanwhile.
  */
 static Plan *
 forbid_rerun(GsStepContext *context, Plan *plan)
@@ -151,6 +151,7 @@ static const struct
 }			steps[] = {
 	{DOWN, T_Gather, forbid_rerun},
 	{DOWN, T_GatherMerge, forbid_rerun},
+	{DOWN, T_LockRows, forbid_rerun},
 	{DOWN, T_Invalid, pass_on},
 
 	/* First: the other steps read the columns of GpuSorts, which are not final before. */

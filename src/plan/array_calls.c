@@ -57,22 +57,13 @@ flag_argument(const FuncExpr *call, int n, bool otherwise)
 	return DatumGetBool(((Const *) list_nth(call->args, n))->constvalue);
 }
 
-bool
-gs_array_call_descending(const FuncExpr *call)
+GsArrayCall
+gs_array_call_read(const FuncExpr *call)
 {
-	return flag_argument(call, 1, false);
-}
+	bool		descending = flag_argument(call, 1, false);
 
-bool
-gs_array_call_nulls_first(const FuncExpr *call)
-{
-	return flag_argument(call, 2, gs_array_call_descending(call));
-}
-
-Oid
-gs_array_call_element_type(const FuncExpr *call)
-{
-	return get_base_element_type(exprType((Node *) gs_array_call_array(call)));
+	return (GsArrayCall){get_base_element_type(exprType((Node *) gs_array_call_array(call))),
+						 call->inputcollid, descending, flag_argument(call, 2, descending)};
 }
 
 /*
@@ -146,7 +137,7 @@ can_be_taken(FuncExpr *call, bool sometimes)
 		if (!IsA(flag, Const) || flag->constisnull)
 			return false;
 	}
-	element_type = gs_array_call_element_type(call);
+	element_type = gs_array_call_read(call).element_type;
 	if (!OidIsValid(element_type) || gs_array_elem(element_type) == GS_ELEM_NONE)
 		return false;
 	array = linitial(call->args);

@@ -11,6 +11,8 @@
 #include "nodes/pg_list.h"
 #include "nodes/primnodes.h"
 
+#include "array/array_batch.h"
+
 /*
  * Add to *calls the calls (FuncExpr) in an expression that may be computed
  * for many rows before the expression is, if they are not there yet.
@@ -23,12 +25,8 @@ extern bool gs_array_calls_find(Node *expr, bool sometimes, bool in_aggregates, 
 /* Are there such calls, inside or outside aggregates and window functions? */
 extern bool gs_array_calls_are_in(Node *expr);
 
-/* The array that a call sorts, its direction and where it has NULLs. */
+/* The array that a call sorts, and how: by the element type that its arrays should have. */
 extern Expr *gs_array_call_array(const FuncExpr *call);
-extern bool gs_array_call_descending(const FuncExpr *call);
-extern bool gs_array_call_nulls_first(const FuncExpr *call);
-
-/* The element type that the arrays of a call should have. */
-extern Oid	gs_array_call_element_type(const FuncExpr *call);
+extern GsArrayCall gs_array_call_read(const FuncExpr *call);
 
 #endif							/* GS_ARRAY_CALLS_H */

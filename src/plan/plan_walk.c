@@ -126,6 +126,10 @@ passes_bound_on(const Plan *plan)
 	}
 }
 
+/*
+ * Does an expression contain anything that execution could change, except volatile functions?
+ * Parameters that the client gave do not change.
+ */
 static bool
 may_change(Node *node, void *context)
 {
@@ -138,16 +142,23 @@ may_change(Node *node, void *context)
 }
 
 bool
-gs_plan_expr_may_change(Node *expr)
-{
-	return may_change(expr, NULL);
-}
-
-bool
 gs_plan_agg_is_simple(const Agg *agg)
 {
 	return (agg->aggstrategy == AGG_PLAIN || agg->aggstrategy == AGG_SORTED) &&
 		agg->aggsplit == AGGSPLIT_SIMPLE && agg->groupingSets == NIL && agg->chain == NIL;
+}
+
+List *
+gs_plan_aggregates(const Agg *agg)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, pull_var_clause((Node *) list_make2(agg->plan.targetlist, agg->plan.qual),
+								PVC_INCLUDE_AGGREGATES))
+		if (IsA(lfirst(lc), Aggref))
+			result = lappend(result, lfirst(lc));
+	return result;
 }
 
 Node *
@@ -202,7 +213,7 @@ gs_plan_row_typmod(const Plan *plan, const Node *expr)
 static bool
 is_known_at_start(Node *expr)
 {
-	return !gs_plan_expr_may_change(expr) && !contain_mutable_functions(expr);
+	return !may_change(expr, NULL) && !contain_mutable_functions(expr);
 }
 
 /* How many tuples a Limit will ask for. */

@@ -26,14 +26,11 @@ extern void gs_plan_visit_all(PlannedStmt *stmt, void (*visit) (Plan **plan, voi
 /* The highest plan_node_id of a statement's plans. */
 extern int	gs_plan_last_node_id(PlannedStmt *stmt);
 
-/*
- * Does an expression contain anything that execution could change, except volatile functions?
- * Parameters that the client gave do not change.
- */
-extern bool gs_plan_expr_may_change(Node *expr);
-
 /* Does an Agg read its input once, in the order of its groups, or as one group, and return values? */
 extern bool gs_plan_agg_is_simple(const Agg *agg);
+
+/* The aggregates (Aggref) in an Agg's target list and filter. */
+extern List *gs_plan_aggregates(const Agg *agg);
 
 /* An expression without what changes its type or collation only. */
 extern Node *gs_plan_strip_relabel(Node *node);

@@ -112,13 +112,14 @@ gs_refuse_window(const char *reason)
 }
 
 static bool
-has_sorting_aggregate(Node *node, void *context)
+has_sorting_aggregate(const Agg *agg)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref) && gs_compat_aggref_sorts((Aggref *) node))
-		return true;
-	return expression_tree_walker(node, has_sorting_aggregate, context);
+	ListCell   *lc;
+
+	foreach(lc, gs_plan_aggregates(agg))
+		if (gs_compat_aggref_sorts(lfirst_node(Aggref, lc)))
+			return true;
+	return false;
 }
 
 void
@@ -133,8 +134,7 @@ gs_refuse_node(const Plan *plan)
 				(errmsg("gpusort leaves a sort to PostgreSQL: it is incremental")));
 	if (!IsA(plan, Agg))
 		return;
-	if (has_sorting_aggregate((Node *) plan->targetlist, NULL) ||
-		has_sorting_aggregate((Node *) plan->qual, NULL))
+	if (has_sorting_aggregate(agg))
 		ereport(NOTICE,
 				(errmsg("gpusort leaves a sort to PostgreSQL: it is inside an aggregate")));
 	if (agg->aggstrategy == AGG_SORTED && agg->chain != NIL)

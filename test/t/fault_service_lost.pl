@@ -251,7 +251,8 @@ for my $case (
 	[ 'volatile scan', 'SELECT i, md5(i::text) FROM counted_rows() AS i ORDER BY -i;', 'service_append:3' ],
 	[ 'volatile scan', 'SELECT i, k FROM t JOIN counted_rows() AS i ON i = id ORDER BY k;', 'service_sort' ],
 	[ 'for update in a subquery', 'SELECT id, k, (SELECT n FROM one WHERE id > 0 FOR UPDATE) FROM t ORDER BY k;', 'service_append:3' ],
-	[ 'for update', 'SELECT id, k FROM t ORDER BY k FOR UPDATE;', 'service_append' ])
+	[ 'for update', 'SELECT id, k FROM t ORDER BY k FOR UPDATE;', 'service_append' ],
+	[ 'for update, not the last step', 'SELECT count(*) FROM (SELECT id, k FROM t ORDER BY k FOR UPDATE) AS locked;', 'service_append' ])
 {
 	my ($name, $sql, $point) = @$case;
 

@@ -33,7 +33,6 @@
 #include "storage/spin.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "compat.h"
@@ -51,14 +50,6 @@
 
 /* Copies of columns in one batch; a batch with more is full. */
 #define GS_BATCH_BYTES		((Size) 1 << 20)
-
-/* A column of the child that the scan tuple has. */
-typedef struct KeptColumn
-{
-	AttrNumber	attno;			/* the child's */
-	int16		typlen;
-	bool		typbyval;
-} KeptColumn;
 
 /* Rows whose arrays are in one GsArrayBatch. */
 typedef struct RowBatch
@@ -83,10 +74,10 @@ typedef struct GsArraysShared
 typedef struct GpuArraysState
 {
 	CustomScanState css;
-	int			n_kept;
-	KeptColumn *kept;			/* the scan tuple's first columns */
-	AttrNumber	max_attno;		/* of the child that is used */
+	GsScanColumns columns;
+	int			n_kept;			/* the child's columns: the scan tuple's first ones */
 	int			n_calls;		/* the scan tuple's last columns */
+	AttrNumber	max_attno;		/* of the child that is used */
 	GsArrayCall *calls;
 	AttrNumber *array_attnos;	/* of each call: the child's column, or 0 */
 	ExprState **array_exprs;	/* where it is 0 */
@@ -115,21 +106,6 @@ typedef struct GpuArraysState
  */
 
 static void
-begin_kept(GpuArraysState *state, const List *scan_tlist)
-{
-	state->kept = palloc0(state->n_kept * sizeof(KeptColumn));
-	for (int i = 0; i < state->n_kept; i++)
-	{
-		Var		   *var = castNode(Var, list_nth_node(TargetEntry, scan_tlist, i)->expr);
-		KeptColumn *kept = &state->kept[i];
-
-		kept->attno = var->varattno;
-		get_typlenbyval(var->vartype, &kept->typlen, &kept->typbyval);
-		state->max_attno = Max(state->max_attno, kept->attno);
-	}
-}
-
-static void
 begin_calls(GpuArraysState *state, List *scan_tlist)
 {
 	state->calls = palloc0(state->n_calls * sizeof(GsArrayCall));
@@ -146,10 +122,7 @@ begin_calls(GpuArraysState *state, List *scan_tlist)
 		/* it is not called, but checked as if it were: may the user call it? */
 		(void) ExecInitExpr((Expr *) call, &state->css.ss.ps);
 
-		state->calls[i].element_type = gs_array_call_element_type(call);
-		state->calls[i].collation = call->inputcollid;
-		state->calls[i].descending = gs_array_call_descending(call);
-		state->calls[i].nulls_first = gs_array_call_nulls_first(call);
+		state->calls[i] = gs_array_call_read(call);
 		if (IsA(array, Var))
 		{
 			state->array_attnos[i] = ((Var *) array)->varattno;
@@ -173,11 +146,12 @@ begin(CustomScanState *node, EState *estate, int eflags)
 
 	state->n_calls = list_nth_int(private, GS_ARRAYS_CALLS);
 	state->to_end = list_nth_int(private, GS_ARRAYS_TO_END);
-	state->n_kept = list_length(plan->custom_scan_tlist) - state->n_calls;
-	begin_kept(state, plan->custom_scan_tlist);
+	gs_scan_columns_read(&state->columns, plan);
+	state->n_kept = state->columns.n - state->n_calls;
+	state->max_attno = state->columns.last;
 	begin_calls(state, plan->custom_scan_tlist);
 
-	row_bytes = (state->n_kept + state->n_calls) * (sizeof(Datum) + sizeof(bool));
+	row_bytes = state->columns.n * (sizeof(Datum) + sizeof(bool));
 	state->max_rows = Max(GS_FIRST_ROWS, GS_BATCH_BYTES / row_bytes);
 	state->context = AllocSetContextCreate(CurrentMemoryContext, "GpuArraySort",
 										   ALLOCSET_DEFAULT_SIZES);
@@ -283,7 +257,8 @@ get_arrays(GpuArraysState *state, TupleTableSlot *slot)
 static bool
 put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot)
 {
-	int			width = state->n_kept + state->n_calls;
+	TupleDesc	desc = state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor;
+	int			width = state->columns.n;
 	Datum	   *values = batch->values + batch->n_rows * width;
 	bool	   *nulls = batch->nulls + batch->n_rows * width;
 
@@ -293,14 +268,15 @@ put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot)
 	memcpy(nulls + state->n_kept, state->array_nulls, state->n_calls * sizeof(bool));
 	for (int i = 0; i < state->n_kept; i++)
 	{
-		const KeptColumn *kept = &state->kept[i];
-		Datum		value = slot->tts_values[kept->attno - 1];
+		AttrNumber	attno = state->columns.attnos[i];
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		Datum		value = slot->tts_values[attno - 1];
 
-		nulls[i] = slot->tts_isnull[kept->attno - 1];
-		if (kept->typbyval || nulls[i])
+		nulls[i] = slot->tts_isnull[attno - 1];
+		if (att->attbyval || nulls[i])
 			values[i] = value;
 		else
-			values[i] = copy_value(state, batch, value, kept->typlen);
+			values[i] = copy_value(state, batch, value, att->attlen);
 	}
 	batch->n_rows++;
 	return true;
@@ -309,7 +285,7 @@ put_row(GpuArraysState *state, RowBatch *batch, TupleTableSlot *slot)
 static void
 begin_rows(GpuArraysState *state, RowBatch *batch)
 {
-	Size		n = (Size) state->max_rows * (state->n_kept + state->n_calls);
+	Size		n = (Size) state->max_rows * state->columns.n;
 
 	batch->n_rows = 0;
 	batch->copied = 0;
@@ -401,7 +377,7 @@ end_batch(GpuArraysState *state)
 static bool
 next_row(GpuArraysState *state)
 {
-	int			width = state->n_kept + state->n_calls;
+	int			width = state->columns.n;
 	TupleTableSlot *slot = state->css.ss.ss_ScanTupleSlot;
 	RowBatch   *batch;
 

@@ -47,6 +47,7 @@
 #include "nodes/nodeFuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -85,16 +86,6 @@ typedef struct Place
 	bool		parallel;		/* below a Gather */
 } Place;
 
-/* Columns and calls, on the way from a node's expressions to GpuArraySort's. */
-typedef struct MoveContext
-{
-	List	   *columns;		/* of the node below: Var, Aggref, ... */
-	int			n_kept;			/* how many of them the scan tuple has */
-	List	   *calls;			/* they follow in the scan tuple */
-	Index		varno;			/* what columns become: INDEX_VAR, OUTER_VAR */
-	Index		calls_varno;	/* what calls become; 0: they stay */
-} MoveContext;
-
 /* An array about whose elements nothing is known has so many. */
 #define GUESSED_ELEMENTS	10.0
 
@@ -109,7 +100,7 @@ static double
 estimate_elements(const ArrayPlanContext *context, const Plan *plan, const FuncExpr *call)
 {
 	const Var  *var = (const Var *) gs_array_call_array(call);
-	uint32		elem_bytes = gs_elem_bytes(gs_array_elem(gs_array_call_element_type(call)));
+	uint32		elem_bytes = gs_elem_bytes(gs_array_elem(gs_array_call_read(call).element_type));
 	int32		width = 0;
 
 	if (IsA(var, Var) && !IS_SPECIAL_VARNO(var->varno) && var->varattno > 0)
@@ -157,60 +148,35 @@ is_column(const Node *node)
 	return IsA(node, Var) || IsA(node, Aggref) || IsA(node, GroupingFunc) || IsA(node, WindowFunc);
 }
 
-/* The same everywhere: there is no use in passing it on. */
-static bool
-is_constant(const Node *node)
+typedef struct ColumnsContext
 {
-	return IsA(node, Const) || IsA(node, Param);
-}
+	const List *calls;			/* not looked into */
+	List	   *tlist;			/* of what was found */
+} ColumnsContext;
 
 /* Note the columns that an expression needs beside its calls. */
 static bool
-note_columns(Node *node, MoveContext *context)
+note_columns(Node *node, ColumnsContext *context)
 {
 	if (node == NULL || list_member(context->calls, node))
 		return false;
 	if (is_column(node))
 	{
-		context->columns = list_append_unique(context->columns, node);
+		context->tlist = add_to_flat_tlist(context->tlist, list_make1(node));
 		return false;
 	}
 	return expression_tree_walker(node, note_columns, context);
 }
 
-/* The column of a tuple that a node's value is. */
-static Node *
-make_column(const Node *node, Index varno, AttrNumber attno)
-{
-	return (Node *) makeVar(varno, attno, exprType(node), exprTypmod(node), exprCollation(node), 0);
-}
-
-static int
-position(const List *list, const Node *node)
+/* A target list, followed by calls. */
+static List *
+add_calls(List *tlist, const List *calls)
 {
 	ListCell   *lc;
 
-	foreach(lc, list)
-		if (equal(lfirst(lc), node))
-			return foreach_current_index(lc);
-	return -1;
-}
-
-/* An expression in terms of the columns noted before, and of the calls. */
-static Node *
-move(Node *node, MoveContext *context)
-{
-	int			n;
-
-	if (node == NULL)
-		return NULL;
-	n = context->calls_varno != 0 ? position(context->calls, node) : -1;
-	if (n >= 0)
-		return make_column(node, context->calls_varno, context->n_kept + n + 1);
-	n = is_constant(node) ? -1 : position(context->columns, node);
-	if (n >= 0)
-		return make_column(node, context->varno, n + 1);
-	return expression_tree_mutator(node, move, context);
+	foreach(lc, calls)
+		tlist = gs_node_add_column(tlist, lfirst(lc));
+	return tlist;
 }
 
 /*
@@ -227,31 +193,6 @@ make_array_sort(ArrayPlanContext *context, const Place *place, Plan *child, List
 	scan->scan.plan.parallel_aware = place->parallel;	/* to hear of the workers' arrays */
 	scan->scan.plan.plan_node_id = ++context->last_node_id;
 	return &scan->scan.plan;
-}
-
-/*
- * The scan tuple above a node that returns the columns: those of them that are
- * kept, and the calls.
- */
-static List *
-make_scan_tlist(MoveContext *moved)
-{
-	List	   *scan_tlist = NIL;
-	ListCell   *lc;
-
-	moved->varno = OUTER_VAR;
-	moved->calls_varno = 0;
-	for (int i = 0; i < moved->n_kept; i++)
-		scan_tlist = gs_node_add_column(scan_tlist, (Expr *) make_column(list_nth(moved->columns, i),
-																		 OUTER_VAR, i + 1));
-	foreach(lc, moved->calls)
-	{
-		FuncExpr   *call = (FuncExpr *) copyObject(lfirst_node(FuncExpr, lc));
-
-		call->args = (List *) move((Node *) call->args, moved);
-		scan_tlist = gs_node_add_column(scan_tlist, (Expr *) call);
-	}
-	return scan_tlist;
 }
 
 /* What GpuArraySort computes as it reads a row. */
@@ -298,53 +239,37 @@ static Plan *
 lift_above(ArrayPlanContext *context, Plan *plan, const Place *place)
 {
 	List	   *clauses;
+	List	   *calls = find_calls(plan, &clauses);
 	List	   *child_clauses;
-	MoveContext moved = {0};
-	List	   *child_tlist = NIL;
-	List	   *tlist = NIL;
+	ColumnsContext columns = {calls, NIL};
+	List	   *kept;
+	List	   *above;
 	Plan	   *scan;
-	ListCell   *lc;
 
-	moved.calls = find_calls(plan, &clauses);
-	if (moved.calls == NIL || !is_worth_while(context, plan, moved.calls))
+	if (calls == NIL || !is_worth_while(context, plan, calls))
 		return plan;
 
 	child_clauses = list_truncate(list_copy(plan->qual),
 								  list_length(plan->qual) - list_length(clauses));
 
 	/* what the node returns from now on: first what GpuArraySort passes on */
-	(void) note_columns((Node *) plan->targetlist, &moved);
-	(void) note_columns((Node *) clauses, &moved);
-	moved.n_kept = list_length(moved.columns);
-	moved.varno = moved.calls_varno = INDEX_VAR;
-	foreach(lc, plan->targetlist)
-	{
-		TargetEntry *tle = flatCopyTargetEntry(lfirst_node(TargetEntry, lc));
-
-		tle->expr = (Expr *) move((Node *) tle->expr, &moved);
-		tlist = lappend(tlist, tle);
-	}
-	clauses = (List *) move((Node *) clauses, &moved);
-
+	(void) note_columns((Node *) list_make2(plan->targetlist, clauses), &columns);
+	kept = list_copy(columns.tlist);
 	/* then what only the calls need */
-	foreach(lc, moved.calls)
-	{
-		List	   *calls = moved.calls;
-
-		moved.calls = NIL;
-		(void) note_columns((Node *) lfirst_node(FuncExpr, lc)->args, &moved);
-		moved.calls = calls;
-	}
-	foreach(lc, moved.columns)
-		child_tlist = gs_node_add_column(child_tlist, lfirst(lc));
+	columns.calls = NIL;
+	(void) note_columns((Node *) calls, &columns);
 	if (!may_read_ahead(context, place, plan,
-						(Node *) list_make3(child_tlist, child_clauses, call_arguments(moved.calls))))
+						(Node *) list_make3(columns.tlist, child_clauses, call_arguments(calls))))
 		return plan;
-	scan = make_array_sort(context, place, plan, tlist, make_scan_tlist(&moved),
-						   list_length(moved.calls));
-	scan->qual = clauses;
+
+	above = add_calls(list_copy(kept), calls);
+	scan = make_array_sort(context, place, plan, gs_node_use_columns(plan->targetlist, above, INDEX_VAR),
+						   add_calls(gs_node_outer_tlist(kept),
+									 gs_node_use_columns(calls, columns.tlist, OUTER_VAR)),
+						   list_length(calls));
+	scan->qual = gs_node_use_columns(clauses, above, INDEX_VAR);
 	plan->qual = child_clauses;
-	plan->targetlist = child_tlist;
+	plan->targetlist = columns.tlist;
 	scan->initPlan = plan->initPlan;
 	plan->initPlan = NIL;
 	return scan;
@@ -426,24 +351,23 @@ static void
 lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 {
 	Plan	   *child = outerPlan(plan);
-	MoveContext moved = {0};
+	List	   *calls = find_calls_below(plan);
+	List	   *columns;
 	Bitmapset  *used;
 	List	   *tlist = NIL;
 	List	   *scan_tlist = NIL;
 	ListCell   *lc;
 
-	moved.calls = find_calls_below(plan);
-	if (moved.calls == NIL || !is_worth_while(context, child, moved.calls))
+	if (calls == NIL || !is_worth_while(context, child, calls))
 		return;
 	if (!may_read_ahead(context, place, child,
-						(Node *) list_make3(child->targetlist, child->qual, call_arguments(moved.calls))))
+						(Node *) list_make3(child->targetlist, child->qual, call_arguments(calls))))
 		return;
 
 	/* the node finds the sorted arrays behind its child's other columns */
-	moved.n_kept = list_length(child->targetlist);
-	moved.calls_varno = OUTER_VAR;
-	plan->targetlist = (List *) move((Node *) plan->targetlist, &moved);
-	plan->qual = (List *) move((Node *) plan->qual, &moved);
+	columns = add_calls(gs_node_outer_tlist(child->targetlist), calls);
+	plan->targetlist = gs_node_use_columns(plan->targetlist, columns, OUTER_VAR);
+	plan->qual = gs_node_use_columns(plan->qual, columns, OUTER_VAR);
 
 	/* those that it does not use need not go through GpuArraySort */
 	used = used_columns(plan);
@@ -454,22 +378,21 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 
 		if (bms_is_member(tle->resno - FirstLowInvalidHeapAttributeNumber, used))
 		{
-			moved.columns = lappend(moved.columns, make_column(expr, OUTER_VAR, tle->resno));
-			tle->expr = (Expr *) make_column(expr, INDEX_VAR, list_length(moved.columns));
+			scan_tlist = gs_node_add_column(scan_tlist, (Expr *) makeVarFromTargetEntry(OUTER_VAR, tle));
+			tle->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, llast(scan_tlist));
 		}
 		else
 			tle->expr = (Expr *) makeNullConst(exprType(expr), exprTypmod(expr), exprCollation(expr));
 		tlist = lappend(tlist, tle);
 	}
-	moved.n_kept = list_length(moved.columns);
-	foreach(lc, moved.calls)
-		tlist = gs_node_add_column(tlist, (Expr *) make_column(lfirst(lc), INDEX_VAR, moved.n_kept +
-															   foreach_current_index(lc) + 1));
 
 	/* the calls' arguments are in terms of the child's columns already */
-	foreach(lc, list_concat_copy(moved.columns, moved.calls))
+	foreach(lc, calls)
+	{
 		scan_tlist = gs_node_add_column(scan_tlist, lfirst(lc));
-	outerPlan(plan) = make_array_sort(context, place, child, tlist, scan_tlist, list_length(moved.calls));
+		tlist = gs_node_add_column(tlist, (Expr *) makeVarFromTargetEntry(INDEX_VAR, llast(scan_tlist)));
+	}
+	outerPlan(plan) = make_array_sort(context, place, child, tlist, scan_tlist, list_length(calls));
 	outerPlan(plan)->extParam = bms_add_members(outerPlan(plan)->extParam, plan->extParam);
 	outerPlan(plan)->allParam = bms_add_members(outerPlan(plan)->allParam, plan->allParam);
 }

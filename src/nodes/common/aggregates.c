@@ -40,6 +40,7 @@
 #include "utils/float.h"
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/numeric.h"
 
@@ -51,19 +52,12 @@
 typedef enum AccumulatorKind
 {
 	ACCUMULATE_NOTHING,		/* the aggregate's functions are called */
-	ACCUMULATE_COUNT_ROWS,
-	ACCUMULATE_COUNT_VALUES,
-	ACCUMULATE_SUM_INT2,
-	ACCUMULATE_SUM_INT4,
+	ACCUMULATE_COUNT,
+	ACCUMULATE_SUM,				/* of integers */
 	ACCUMULATE_SUM_FLOAT8,
-	ACCUMULATE_AVG_INT2,
-	ACCUMULATE_AVG_INT4,
-	ACCUMULATE_MIN_INT2,
-	ACCUMULATE_MIN_INT4,
-	ACCUMULATE_MIN_INT8,
-	ACCUMULATE_MAX_INT2,
-	ACCUMULATE_MAX_INT4,
-	ACCUMULATE_MAX_INT8,
+	ACCUMULATE_AVG,
+	ACCUMULATE_MIN,
+	ACCUMULATE_MAX,
 	ACCUMULATE_CONCATENATE
 } AccumulatorKind;
 
@@ -73,6 +67,7 @@ typedef struct Accumulator
 	AccumulatorKind kind;
 	ExprState  *filter;			/* NULL: none */
 	AttrNumber	column;			/* the argument; 0: there is none */
+	int16		bytes;			/* of an integer, a date or a timestamp */
 	Datum		value;			/* so far, 0 at first; not of ACCUMULATE_CONCATENATE */
 	bool		isnull;
 	int64		count;			/* of values, for averages, whose sum is in value */
@@ -118,37 +113,30 @@ kind_of(Oid aggregate)
 	switch (aggregate)
 	{
 		case F_COUNT_:
-			return ACCUMULATE_COUNT_ROWS;
 		case F_COUNT_ANY:
-			return ACCUMULATE_COUNT_VALUES;
+			return ACCUMULATE_COUNT;
 		case F_SUM_INT2:
-			return ACCUMULATE_SUM_INT2;
 		case F_SUM_INT4:
-			return ACCUMULATE_SUM_INT4;
+			return ACCUMULATE_SUM;
 		case F_SUM_FLOAT8:
 			return ACCUMULATE_SUM_FLOAT8;
 		case F_AVG_INT2:
-			return ACCUMULATE_AVG_INT2;
 		case F_AVG_INT4:
-			return ACCUMULATE_AVG_INT4;
+			return ACCUMULATE_AVG;
 		case F_MIN_INT2:
-			return ACCUMULATE_MIN_INT2;
 		case F_MIN_INT4:
-		case F_MIN_DATE:
-			return ACCUMULATE_MIN_INT4;
 		case F_MIN_INT8:
+		case F_MIN_DATE:
 		case F_MIN_TIMESTAMP:
 		case F_MIN_TIMESTAMPTZ:
-			return ACCUMULATE_MIN_INT8;
+			return ACCUMULATE_MIN;
 		case F_MAX_INT2:
-			return ACCUMULATE_MAX_INT2;
 		case F_MAX_INT4:
-		case F_MAX_DATE:
-			return ACCUMULATE_MAX_INT4;
 		case F_MAX_INT8:
+		case F_MAX_DATE:
 		case F_MAX_TIMESTAMP:
 		case F_MAX_TIMESTAMPTZ:
-			return ACCUMULATE_MAX_INT8;
+			return ACCUMULATE_MAX;
 		case F_STRING_AGG_TEXT_TEXT:
 		case F_STRING_AGG_BYTEA_BYTEA:
 			return ACCUMULATE_CONCATENATE;
@@ -176,12 +164,13 @@ init_accumulator(Accumulator *accumulator, const Aggref *call)
 	/* values of 8 bytes that are passed by reference would have to be copied */
 	if (accumulator->kind == ACCUMULATE_NOTHING || call->aggdistinct != NIL || !FLOAT8PASSBYVAL)
 		return false;
-	if (accumulator->kind == ACCUMULATE_COUNT_ROWS)
+	if (call->aggfnoid == F_COUNT_)
 		return true;
 	column = (const Var *) argument(call, 0);
 	if (!IsA(column, Var) || column->varno != OUTER_VAR || column->varattno < 1)
 		return false;
 	accumulator->column = column->varattno;
+	accumulator->bytes = get_typlen(column->vartype);
 	if (accumulator->kind != ACCUMULATE_CONCATENATE)
 		return true;
 	delimiter = (const Const *) argument(call, 1);
@@ -207,8 +196,7 @@ begin_accumulator(Accumulator *accumulator)
 
 	accumulator->value = (Datum) 0;
 	accumulator->count = 0;
-	accumulator->isnull = accumulator->kind != ACCUMULATE_COUNT_ROWS &&
-		accumulator->kind != ACCUMULATE_COUNT_VALUES;
+	accumulator->isnull = accumulator->kind != ACCUMULATE_COUNT;
 	if (accumulator->kind != ACCUMULATE_CONCATENATE)
 		return;
 	if (text->maxlen > work_mem * (Size) 1024)
@@ -263,6 +251,20 @@ set_value(Accumulator *accumulator, bool replaces, Datum value)
 	accumulator->isnull = false;
 }
 
+static inline int64
+integer(const Accumulator *accumulator, Datum value)
+{
+	switch (accumulator->bytes)
+	{
+		case sizeof(int16):
+			return DatumGetInt16(value);
+		case sizeof(int32):
+			return DatumGetInt32(value);
+		default:
+			return DatumGetInt64(value);
+	}
+}
+
 /* Another row, whose columns up to the accumulator's have been deformed. */
 static inline void
 advance_accumulator(Accumulator *accumulator, const TupleTableSlot *row)
@@ -280,44 +282,26 @@ advance_accumulator(Accumulator *accumulator, const TupleTableSlot *row)
 	{
 		case ACCUMULATE_NOTHING:
 			break;
-		case ACCUMULATE_COUNT_ROWS:
-		case ACCUMULATE_COUNT_VALUES:
+		case ACCUMULATE_COUNT:
 			if (unlikely(DatumGetInt64(old) == PG_INT64_MAX))
 				overflow();
 			accumulator->value = Int64GetDatum(DatumGetInt64(old) + 1);
 			break;
-		case ACCUMULATE_AVG_INT2:
-		case ACCUMULATE_SUM_INT2:
+		case ACCUMULATE_SUM:
+		case ACCUMULATE_AVG:
 			accumulator->count++;
-			set_value(accumulator, true, Int64GetDatum(DatumGetInt64(old) + DatumGetInt16(value)));
-			break;
-		case ACCUMULATE_AVG_INT4:
-		case ACCUMULATE_SUM_INT4:
-			accumulator->count++;
-			set_value(accumulator, true, Int64GetDatum(DatumGetInt64(old) + DatumGetInt32(value)));
+			set_value(accumulator, true, Int64GetDatum(DatumGetInt64(old) + integer(accumulator, value)));
 			break;
 		case ACCUMULATE_SUM_FLOAT8:
 			if (!accumulator->isnull)
 				value = Float8GetDatum(float8_pl(DatumGetFloat8(old), DatumGetFloat8(value)));
 			set_value(accumulator, true, value);
 			break;
-		case ACCUMULATE_MIN_INT2:
-			set_value(accumulator, DatumGetInt16(value) < DatumGetInt16(old), value);
+		case ACCUMULATE_MIN:
+			set_value(accumulator, integer(accumulator, value) < integer(accumulator, old), value);
 			break;
-		case ACCUMULATE_MIN_INT4:
-			set_value(accumulator, DatumGetInt32(value) < DatumGetInt32(old), value);
-			break;
-		case ACCUMULATE_MIN_INT8:
-			set_value(accumulator, DatumGetInt64(value) < DatumGetInt64(old), value);
-			break;
-		case ACCUMULATE_MAX_INT2:
-			set_value(accumulator, DatumGetInt16(value) > DatumGetInt16(old), value);
-			break;
-		case ACCUMULATE_MAX_INT4:
-			set_value(accumulator, DatumGetInt32(value) > DatumGetInt32(old), value);
-			break;
-		case ACCUMULATE_MAX_INT8:
-			set_value(accumulator, DatumGetInt64(value) > DatumGetInt64(old), value);
+		case ACCUMULATE_MAX:
+			set_value(accumulator, integer(accumulator, value) > integer(accumulator, old), value);
 			break;
 		case ACCUMULATE_CONCATENATE:
 			concatenate(accumulator, value);
@@ -329,7 +313,7 @@ advance_accumulator(Accumulator *accumulator, const TupleTableSlot *row)
 static inline bool
 allocates(const Accumulator *accumulator)
 {
-	return accumulator->kind == ACCUMULATE_AVG_INT2 || accumulator->kind == ACCUMULATE_AVG_INT4;
+	return accumulator->kind == ACCUMULATE_AVG;
 }
 
 /* Good until the accumulator begins again or is advanced. */
@@ -379,18 +363,16 @@ place_of(List **numbers, int number)
 }
 
 void
-gs_aggregates_renumber(List *exprs)
+gs_aggregates_renumber(const Agg *agg)
 {
 	List	   *numbers = NIL;
 	List	   *states = NIL;
 	ListCell   *lc;
 
-	foreach(lc, pull_var_clause((Node *) exprs, PVC_INCLUDE_AGGREGATES))
+	foreach(lc, gs_plan_aggregates(agg))
 	{
-		Aggref	   *call = lfirst(lc);
+		Aggref	   *call = lfirst_node(Aggref, lc);
 
-		if (!IsA(call, Aggref))
-			continue;
 		call->aggno = place_of(&numbers, call->aggno);
 		call->aggtransno = place_of(&states, call->aggtransno);
 	}
@@ -410,7 +392,7 @@ init_agg(Plan *plan, List *calls, EState *estate, int eflags)
 		*call = *lfirst_node(Aggref, lc);
 		agg->plan.targetlist = gs_node_add_column(agg->plan.targetlist, (Expr *) call);
 	}
-	gs_aggregates_renumber(agg->plan.targetlist);
+	gs_aggregates_renumber(agg);
 	agg->plan.lefttree = outerPlan(plan);
 	agg->plan.plan_node_id = plan->plan_node_id;
 	agg->aggstrategy = AGG_PLAIN;

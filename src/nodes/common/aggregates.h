@@ -43,10 +43,10 @@ extern void gs_aggregates_finish(GsAggregates *aggregates, TupleTableSlot *scan)
 extern void gs_aggregates_set(const GsAggregates *aggregates, TupleTableSlot *scan);
 
 /*
- * Number the aggregates of an Agg's expressions, in their order: it has no room for numbers that none of them
- * has.  They share states as before.
+ * Number the aggregates of an Agg, in their order: it has no room for numbers that none of them has.  They
+ * share states as before.
  */
-extern void gs_aggregates_renumber(List *exprs);
+extern void gs_aggregates_renumber(const Agg *agg);
 
 /*
  * Where all calls are count(), and int8 is passed by value (FLOAT8PASSBYVAL): so many more rows; or the

@@ -15,6 +15,8 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
@@ -76,44 +78,39 @@ gs_node_make(const GsNode *node, const Plan *like, List *tlist, List *scan_tlist
 	return scan;
 }
 
-typedef struct ScanTuple
+typedef struct Columns
 {
-	NodeTag		call;
-	List	  **columns;
-} ScanTuple;
+	List	   *tlist;
+	int			varno;
+} Columns;
 
 static Node *
-use_scan_tuple(Node *node, void *context)
+use_columns(Node *node, void *context)
 {
-	const ScanTuple *scan = context;
+	const Columns *columns = context;
+	TargetEntry *tle;
 
 	if (node == NULL)
 		return NULL;
-	if (nodeTag(node) == scan->call || (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR))
-	{
-		AttrNumber	attno = 1;
-		ListCell   *lc;
-
-		foreach(lc, *scan->columns)
-		{
-			if (equal(lfirst(lc), node))
-				break;
-			attno++;
-		}
-		if (lc == NULL)
-			*scan->columns = lappend(*scan->columns, copyObjectImpl(node));
-		return (Node *) makeVar(INDEX_VAR, attno, exprType(node), exprTypmod(node),
-								exprCollation(node), 0);
-	}
-	return expression_tree_mutator(node, use_scan_tuple, context);
+	tle = tlist_member((Expr *) node, columns->tlist);
+	if (tle)
+		return (Node *) makeVarFromTargetEntry(columns->varno, tle);
+	return expression_tree_mutator(node, use_columns, context);
 }
 
 List *
-gs_node_use_scan_tuple(List *exprs, NodeTag call, List **columns)
+gs_node_use_columns(List *exprs, List *tlist, int varno)
 {
-	ScanTuple	scan = {call, columns};
+	Columns		columns = {tlist, varno};
 
-	return (List *) use_scan_tuple((Node *) exprs, &scan);
+	return (List *) use_columns((Node *) exprs, &columns);
+}
+
+List *
+gs_node_use_scan_tuple(List *exprs, int calls, List **scan_tlist)
+{
+	*scan_tlist = add_to_flat_tlist(*scan_tlist, pull_var_clause((Node *) exprs, calls));
+	return gs_node_use_columns(exprs, *scan_tlist, INDEX_VAR);
 }
 
 List *
@@ -125,12 +122,9 @@ gs_node_index_tlist(List *tlist)
 	foreach(lc, tlist)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
-		Var		   *var = makeVar(INDEX_VAR, tle->resno, exprType((Node *) tle->expr),
-								  exprTypmod((Node *) tle->expr),
-								  exprCollation((Node *) tle->expr), 0);
 		TargetEntry *entry = flatCopyTargetEntry(tle);
 
-		entry->expr = (Expr *) var;
+		entry->expr = (Expr *) makeVarFromTargetEntry(INDEX_VAR, tle);
 		result = lappend(result, entry);
 	}
 	return result;

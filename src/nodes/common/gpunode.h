@@ -149,11 +149,14 @@ extern List *gs_node_add_column(List *tlist, Expr *expr);
 /* When the child is finished: a node returns the child's first columns, as many as it has. */
 extern void gs_node_finish_columns(CustomScan *plan);
 
+/* Expressions in which what a target list computes is a column of that: a Var with this varno. */
+extern List *gs_node_use_columns(List *exprs, List *tlist, int varno);
+
 /*
  * The expressions of a finished plan as those of a node in its place, whose scan tuple has the columns
- * that they name: those of the child, and calls of this kind (Aggref, WindowFunc).  What is not
- * among the columns yet is added to them.
+ * that they name: those of the child, and calls (PVC_INCLUDE_AGGREGATES, PVC_INCLUDE_WINDOWFUNCS).  What is
+ * not among its columns yet is added to them.
  */
-extern List *gs_node_use_scan_tuple(List *exprs, NodeTag call, List **columns);
+extern List *gs_node_use_scan_tuple(List *exprs, int calls, List **scan_tlist);
 
 #endif							/* GS_GPUNODE_H */

@@ -73,29 +73,32 @@ compares_images(Oid operator, Oid collation)
 	}
 }
 
-/* NULL: there are no columns. */
+/* By order's columns and then partition's; NULL: there are none. */
 static RowComparison *
-make_comparison(CustomScanState *node, const GsColumns *columns)
+make_comparison(CustomScanState *node, const GsColumns *order, const GsColumns *partition)
 {
 	TupleDesc	tupdesc = ExecGetResultType(outerPlanState(node));
+	int			n = order->n + partition->n;
 	RowComparison *comparison;
 
-	if (columns->n == 0)
+	if (n == 0)
 		return NULL;
-	comparison = palloc0(offsetof(RowComparison, columns) + columns->n * sizeof(ComparedColumn));
-	comparison->n = columns->n;
-	for (int i = 0; i < columns->n; i++)
+	comparison = palloc0(offsetof(RowComparison, columns) + n * sizeof(ComparedColumn));
+	comparison->n = n;
+	for (int i = 0; i < n; i++)
 	{
+		const GsColumns *columns = i < order->n ? order : partition;
+		int			number = i < order->n ? i : i - order->n;
 		ComparedColumn *column = &comparison->columns[i];
-		Form_pg_attribute attr = TupleDescAttr(tupdesc, columns->attnos[i] - 1);
+		Form_pg_attribute attr = TupleDescAttr(tupdesc, columns->attnos[number] - 1);
 
-		column->attno = columns->attnos[i];
+		column->attno = columns->attnos[number];
 		column->byval = attr->attbyval;
 		column->len = attr->attlen;
-		column->collation = columns->collations[i];
-		if (compares_images(columns->operators[i], column->collation))
+		column->collation = columns->collations[number];
+		if (compares_images(columns->operators[number], column->collation))
 			continue;
-		fmgr_info(get_opcode(columns->operators[i]), &column->equality);
+		fmgr_info(get_opcode(columns->operators[number]), &column->equality);
 		comparison->calls = true;
 	}
 	return comparison;
@@ -103,24 +106,15 @@ make_comparison(CustomScanState *node, const GsColumns *columns)
 
 /* What do the keys of a GpuSort tell about the columns? */
 static void
-find_keys(GsRowMatcher *matcher, const GsColumns *columns)
+find_keys(GsRowMatcher *matcher, const GsColumns *order, const GsColumns *partition)
 {
 	const CustomScan *plan = (const CustomScan *) matcher->reader->child->plan;
 	Bitmapset  *found = NULL;
 
-	if (columns->n > 0 && matcher->reader->is_sort)
-		matcher->equal_are_peers = gs_plan_find_keys(plan, columns, &found, &matcher->others_are_not);
-}
-
-/* The elements of two arrays. */
-static void *
-join(const void *first, int n_first, const void *second, int n_second, Size size)
-{
-	char	   *result = palloc((n_first + n_second) * size);
-
-	memcpy(result, first, n_first * size);
-	memcpy(result + n_first * size, second, n_second * size);
-	return result;
+	matcher->equal_are_peers = matcher->reader->is_sort && order->n + partition->n > 0 &&
+		gs_plan_find_keys(plan, order, &found, &matcher->others_are_not) &&
+		gs_plan_find_keys(plan, partition, &found, &matcher->others_are_not);
+	matcher->others_are_not &= matcher->equal_are_peers;
 }
 
 GsRowMatcher *
@@ -130,23 +124,17 @@ gs_row_matcher_create(CustomScanState *node, const GsReader *reader, const GsCol
 	GsRowMatcher *matcher = palloc0(sizeof(GsRowMatcher));
 	EState	   *estate = node->ss.ps.state;
 	TupleDesc	tupdesc = ExecGetResultType(reader->child);
-	GsColumns	columns = *partition;
+	const GsColumns none = {0};
 
 	matcher->reader = reader;
-	matcher->context = CurrentMemoryContext;
 	matcher->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpusort comparison", ALLOCSET_SMALL_SIZES);
 	matcher->copy = ExecInitExtraTupleSlot(estate, tupdesc, &TTSOpsMinimalTuple);
-	matcher->same_partition = make_comparison(node, &columns);
-	if (order && order->n > 0)
-	{
-		columns.n = order->n + partition->n;
-		columns.attnos = join(order->attnos, order->n, partition->attnos, partition->n, sizeof(AttrNumber));
-		columns.operators = join(order->operators, order->n, partition->operators, partition->n, sizeof(Oid));
-		columns.collations = join(order->collations, order->n, partition->collations, partition->n,
-								  sizeof(Oid));
-		matcher->same_peers = make_comparison(node, &columns);
-	}
-	find_keys(matcher, &columns);
+	matcher->same_partition = make_comparison(node, &none, partition);
+	if (order == NULL)
+		order = &none;
+	if (order->n > 0)
+		matcher->same_peers = make_comparison(node, order, partition);
+	find_keys(matcher, order, partition);
 	matcher->keys_are_groups = matcher->others_are_not && matcher->same_peers == NULL;
 	gs_row_matcher_reset(matcher);
 	return matcher;
@@ -165,31 +153,6 @@ bool
 gs_row_matcher_has_partitions(const GsRowMatcher *matcher)
 {
 	return matcher->same_partition != NULL;
-}
-
-static void
-keep_copy(GsRowMatcher *matcher, TupleTableSlot *slot)
-{
-	bool		must_free;
-	MinimalTuple tuple = ExecFetchSlotMinimalTuple(slot, &must_free);
-
-	ExecClearTuple(matcher->copy);
-	if (tuple->t_len > matcher->buffer_bytes)
-	{
-		Size		bytes = Max((Size) tuple->t_len, Min(2 * matcher->buffer_bytes, MaxAllocSize));
-
-		if (matcher->buffer)
-			pfree(matcher->buffer);
-		matcher->buffer = NULL;
-		matcher->buffer_bytes = 0;
-		matcher->buffer = MemoryContextAllocHuge(matcher->context, bytes);
-		matcher->buffer_bytes = bytes;
-	}
-	memcpy(matcher->buffer, tuple, tuple->t_len);
-	if (must_free)
-		pfree(tuple);
-	ExecStoreMinimalTuple(matcher->buffer, matcher->copy, false);
-	matcher->copy_is = COPY_IS_PEER;
 }
 
 static bool
@@ -267,7 +230,10 @@ gs_row_matcher_prepare(GsRowMatcher *matcher, TupleTableSlot *slot)
 		needed = COPY_IS_IN_PARTITION;
 	}
 	if (matcher->copy_is < needed)
-		keep_copy(matcher, slot);
+	{
+		ExecCopySlot(matcher->copy, slot);
+		matcher->copy_is = COPY_IS_PEER;
+	}
 }
 
 GsRowMatch

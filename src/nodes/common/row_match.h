@@ -46,11 +46,7 @@ typedef struct GsRowMatcher
 	MemoryContext scratch;		/* of a comparison */
 	RowComparison *same_peers;	/* NULL: all rows of a partition are */
 	RowComparison *same_partition;	/* NULL: there is one partition only */
-
-	TupleTableSlot *copy;		/* in buffer */
-	MinimalTuple buffer;
-	Size		buffer_bytes;
-	MemoryContext context;		/* the buffer's */
+	TupleTableSlot *copy;
 } GsRowMatcher;
 
 /*

@@ -33,6 +33,7 @@
 #include "nodes/group/gpuchoice.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_path.h"
+#include "plan/plan_walk.h"
 #include "plan/sort_cost.h"
 
 /* The input may cost such a part of the rival's whole plan before it returns a row. */
@@ -90,7 +91,8 @@ gs_choice_is_possible(PlannerInfo *root, const AggPath *rival)
 {
 	ListCell   *lc;
 
-	if (gs_guc_sorts_only || !(gs_sort_path_flags(root) & GS_PLAN_FLAG_RERUN) ||
+	if (gs_guc_sorts_only || !gs_sort_may_rerun(root->parse) ||
+		gs_query_is_volatile(root->parse, GS_VOLATILE_BESIDE_SCANS) ||
 		startup_below(&rival->path) > MAX_STARTUP_PART * rival->path.total_cost)
 		return false;
 	for (int i = 1; i < root->simple_rel_array_size; i++)

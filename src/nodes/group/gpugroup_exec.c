@@ -41,7 +41,6 @@ typedef struct GpuGroupState
 	GsGroupKind kind;
 	GsColumns	groups;
 	GsScanColumns columns;
-	bool		evaluates;		/* a condition or a projection, for each group */
 	bool		passes_rows;	/* the first row of a group is returned as it is */
 	GsAggregates *aggregates;	/* NULL: there are none */
 
@@ -84,7 +83,6 @@ begin(CustomScanState *node, EState *estate, int eflags)
 		gs_columns_check(&state->groups);
 
 	gs_scan_columns_read(&state->columns, plan);
-	state->evaluates = node->ss.ps.qual || node->ss.ps.ps_ProjInfo;
 	state->passes_rows = passes_rows(state);
 
 	/* as with Agg, a rescan need not sort again */
@@ -261,8 +259,7 @@ exec(CustomScanState *node)
 	for (;;)
 	{
 		ExecClearTuple(scan);
-		if (state->evaluates)
-			ResetExprContext(econtext);
+		ResetExprContext(econtext);
 		if (!next_group(state))
 			return projection ? ExecClearTuple(node->ss.ps.ps_ResultTupleSlot) : scan;
 		gs_scan_columns_set(&state->columns, state->first, scan);

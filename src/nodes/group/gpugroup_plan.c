@@ -113,20 +113,6 @@ is_possible(const Aggref *agg)
 		!gs_compat_aggref_sorts(agg);
 }
 
-static bool
-needs_agg(Node *node, void *context)
-{
-	return node != NULL &&
-		(IsA(node, GroupingFunc) || expression_tree_walker(node, needs_agg, context));
-}
-
-static bool
-exprs_are_possible(List *exprs)
-{
-	return !gs_array_calls_are_in((Node *) exprs) && !contain_subplans((Node *) exprs) &&
-		!needs_agg((Node *) exprs, NULL);
-}
-
 /*
  * The node in the place of plan, or plan.  groups: that it makes.  checked: check the right to
  * compare them when the node begins.
@@ -136,24 +122,26 @@ static Plan *
 make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bool checked,
 		  CountInput *input)
 {
+	Node	   *exprs = (Node *) list_make2(plan->targetlist, plan->qual);
 	bool		one_row = kind == GS_GROUP_COUNTED || groups->n == 0;
 	bool		has_aggregate = false;
-	List	   *columns = NIL;
 	List	   *scan_tlist = NIL;
 	List	   *tlist;
 	List	   *qual;
 	CustomScan *scan;
 	ListCell   *lc;
 
-	if (!exprs_are_possible(plan->targetlist) || !exprs_are_possible(plan->qual))
+	if (gs_array_calls_are_in(exprs) || contain_subplans(exprs))
 		return plan;
-	tlist = gs_node_use_scan_tuple(plan->targetlist, T_Aggref, &columns);
-	qual = gs_node_use_scan_tuple(plan->qual, T_Aggref, &columns);
-	foreach(lc, columns)
+	tlist = gs_node_use_scan_tuple(plan->targetlist, PVC_INCLUDE_AGGREGATES, &scan_tlist);
+	qual = gs_node_use_scan_tuple(plan->qual, PVC_INCLUDE_AGGREGATES, &scan_tlist);
+	foreach(lc, scan_tlist)
 	{
-		Expr	   *column = lfirst(lc);
+		const Expr *column = lfirst_node(TargetEntry, lc)->expr;
 		const Aggref *agg = (const Aggref *) column;
 
+		if (IsA(column, GroupingFunc))
+			return plan;
 		if (!IsA(column, Aggref))
 		{
 			/* there may be no row that it could come from */
@@ -165,7 +153,6 @@ make_node(Plan *plan, Plan *child, GsGroupKind kind, const GsColumns *groups, bo
 		has_aggregate |= IsA(column, Aggref);
 		/* for a DISTINCT Agg checks nothing; count(*) counts the rows of a Unique, which checks */
 		checked |= input && agg->aggdistinct == NIL;
-		scan_tlist = gs_node_add_column(scan_tlist, column);
 	}
 	if (one_row && !has_aggregate)
 		return plan;

@@ -44,6 +44,7 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
 #include "utils/fmgroids.h"
 
 #include "compat.h"
@@ -135,7 +136,7 @@ static Path *
 make_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	const Functions *functions = (const Functions *) offer;
-	Path	   *path = gs_agg_path(root, offer, sorted, functions->aggs.having, functions->aggs.groups);
+	Path	   *path = gs_agg_path(root, offer, sorted);
 
 	if (functions->aggs.few_come_back && functions->alone)
 	{
@@ -165,9 +166,9 @@ gs_percentile_offer_path(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *g
 	if (root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, cheapest, gs_guc_force))
 		return;
-	functions.aggs.groups = gs_expected_groups(grouped_rel);
-	functions.aggs.having = (List *) extra->havingQual;
-	if (functions.aggs.groups == 0 || !find_functions(root, &functions))
+	offer->groups = gs_expected_groups(grouped_rel);
+	offer->having = (List *) extra->havingQual;
+	if (offer->groups == 0 || !find_functions(root, &functions))
 		return;
 	/* places in files are found by reading all rows before */
 	functions.aggs.few_come_back &= !gs_cost_expects_files(cheapest->rows,
@@ -185,9 +186,8 @@ typedef struct PercentileContext
 {
 	GsAggInput	input;			/* of the Agg */
 	const Aggref *order;		/* one of the functions; NULL: none was found */
-	List	   *found;			/* the functions, each once */
+	List	   *tlist;			/* the sort's columns, and the functions, each once */
 	bool		others;			/* there are Aggrefs that stay */
-	bool		possible;
 } PercentileContext;
 
 /* Do the Agg's rows come in a function's order, by a column? */
@@ -200,52 +200,27 @@ is_sorted(const Aggref *agg, const PercentileContext *context)
 		gs_agg_is_sorted(&context->input, agg->aggorder, agg->args);
 }
 
-/* Sort out an Agg's aggregates. */
+/* Sort out the Agg's aggregates; false: none of them is ours, or the order is another one. */
 static bool
-sort_out_functions(Node *node, void *data)
+sort_out_functions(PercentileContext *context)
 {
-	PercentileContext *context = data;
+	ListCell   *lc;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
+	foreach(lc, gs_plan_aggregates(context->input.agg))
 	{
-		const Aggref *agg = (const Aggref *) node;
+		const Aggref *agg = lfirst_node(Aggref, lc);
 
 		if (!is_known(agg))
-			context->others = true;
-		else if (!is_sorted(agg, context) ||
-				 (context->order && !same_order(agg, context->order)))
-			context->possible = false;
-		else
 		{
-			context->order = agg;
-			context->found = list_append_unique(context->found, node);
+			context->others = true;
+			continue;
 		}
-		return false;
+		if (!is_sorted(agg, context) || (context->order && !same_order(agg, context->order)))
+			return false;
+		context->order = agg;
+		context->tlist = add_to_flat_tlist(context->tlist, list_make1(lfirst(lc)));
 	}
-	return expression_tree_walker(node, sort_out_functions, data);
-}
-
-/* The Agg's expressions with values in the place of the functions. */
-static Node *
-use_values(Node *node, void *data)
-{
-	const PercentileContext *context = data;
-
-	if (node == NULL)
-		return NULL;
-	if (IsA(node, Aggref) && is_known((Aggref *) node))
-	{
-		const Aggref *agg = (const Aggref *) node;
-		int			i = 0;
-
-		while (!equal(list_nth(context->found, i), node))
-			i++;
-		return (Node *) makeVar(OUTER_VAR, list_length(outerPlan(context->input.agg)->targetlist) + i + 1,
-								agg->aggtype, -1, agg->aggcollid, 0);
-	}
-	return expression_tree_mutator(node, use_values, data);
+	return context->order != NULL;
 }
 
 /* The node for the functions that were found. */
@@ -255,12 +230,8 @@ make_node(PercentileContext *context)
 	const Agg  *agg = context->input.agg;
 	Plan	   *sort = outerPlan(agg);
 	GsColumns	groups = gs_columns_of_groups(&agg->plan);
-	List	   *scan_tlist = gs_node_outer_tlist(sort->targetlist);
-	ListCell   *lc;
 
-	foreach(lc, context->found)
-		scan_tlist = gs_node_add_column(scan_tlist, copyObject(lfirst(lc)));
-	return gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(scan_tlist), scan_tlist, sort,
+	return gs_node_make(&gs_percentile_node, sort, gs_node_index_tlist(context->tlist), context->tlist, sort,
 						list_make2(gs_columns_write(&groups),
 								   list_make2_int(agg->aggstrategy == AGG_PLAIN, !context->others)));
 }
@@ -275,15 +246,13 @@ gs_percentile_replace(GsStepContext *step, Plan *plan)
 	memset(&context, 0, sizeof(context));
 	if (!gs_agg_read_input(&context.input, agg) || context.input.unique)
 		return plan;
-	context.possible = true;
-	(void) sort_out_functions((Node *) agg->plan.targetlist, &context);
-	(void) sort_out_functions((Node *) agg->plan.qual, &context);
-	if (!context.possible || context.order == NULL)
+	context.tlist = gs_node_outer_tlist(outerPlan(agg)->targetlist);
+	if (!sort_out_functions(&context))
 		return plan;
 	scan = make_node(&context);
-	agg->plan.targetlist = (List *) use_values((Node *) agg->plan.targetlist, &context);
-	agg->plan.qual = (List *) use_values((Node *) agg->plan.qual, &context);
-	gs_aggregates_renumber(list_make2(agg->plan.targetlist, agg->plan.qual));
+	agg->plan.targetlist = gs_node_use_columns(agg->plan.targetlist, context.tlist, OUTER_VAR);
+	agg->plan.qual = gs_node_use_columns(agg->plan.qual, context.tlist, OUTER_VAR);
+	gs_aggregates_renumber(agg);
 	if (agg->aggstrategy == AGG_PLAIN)
 		agg->groupingSets = list_make1(NIL);
 	scan->scan.plan.plan_node_id = ++step->last_node_id;

@@ -40,7 +40,6 @@ typedef struct GpuFeedState
 {
 	CustomScanState css;
 	GsColumns	keys;
-	GsKeyDesc  *desc;			/* NULL until the node runs */
 	GsFeedShared *shared;		/* NULL: no parallel query under way */
 	GsSort	   *sort;			/* leader: where to feed; NULL: nowhere */
 	GsSessionHandle session;	/* where this process feeds */
@@ -71,7 +70,7 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	GpuFeedState *state = (GpuFeedState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 
-	gs_plan_read(plan, &state->keys);
+	state->keys = gs_plan_read(plan);
 	outerPlanState(node) = ExecInitNode(outerPlan(plan), estate, eflags);
 	gs_node_type_records(node);
 	state->session.number = -1;
@@ -101,13 +100,12 @@ begin_feeding(GpuFeedState *state)
 	if (client)
 	{
 		GsRefusal	refusal;
+		GsKeyDesc  *desc = gs_sort_key_desc(&state->keys, state->returned->tts_tupleDescriptor, &refusal);
 
-		state->desc = gs_sort_key_desc(&state->keys,
-									   state->returned->tts_tupleDescriptor, &refusal);
-		if (state->desc == NULL)
+		if (desc == NULL)
 			elog(ERROR, "gpusort cannot sort these columns: %s", gs_refusal_name(refusal));
-		state->feeder = gs_feeder_create(client, state->desc);
-		state->pages = gs_page_scan_create(outerPlanState(state), state->desc);
+		state->feeder = gs_feeder_create(client, desc);
+		state->pages = gs_page_scan_create(outerPlanState(state), desc);
 	}
 	MemoryContextSwitchTo(old);
 	state->passing = client == NULL;
@@ -217,7 +215,6 @@ rescan(CustomScanState *node)
 	MemoryContextReset(state->context);
 	state->feeder = NULL;
 	state->pages = NULL;
-	state->desc = NULL;
 	state->begun = false;
 	state->passing = false;
 	state->child_done = false;

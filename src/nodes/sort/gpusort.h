@@ -96,19 +96,17 @@ typedef enum GsPlanSetting
  * columns (palloc'd); and where it has a setting.
  */
 extern List *gs_plan_write(const Sort *sort, int flags);
-extern void gs_plan_read(const CustomScan *plan, GsColumns *keys);
+extern GsColumns gs_plan_read(const CustomScan *plan);
 extern int *gs_plan_setting(const CustomScan *plan, GsPlanSetting setting);
 
 /*
  * The number of the key that a column of a finished GpuSort's output is, with this equality and
  * collation; -1: it is none.  A Unique above returns the same columns.
  */
-extern int	gs_plan_find_key(const CustomScan *plan, const GsColumns *keys, AttrNumber attno,
-							 Oid equality, Oid collation);
+extern int	gs_plan_find_key(const CustomScan *plan, AttrNumber attno, Oid equality, Oid collation);
 
 /* The same for the column by which an aggregate above, with these arguments, sorts or drops equal rows. */
-extern int	gs_plan_find_argument(const CustomScan *plan, const GsColumns *keys,
-								  SortGroupClause *clause, List *args);
+extern int	gs_plan_find_argument(const CustomScan *plan, SortGroupClause *clause, List *args);
 
 /*
  * The same for several columns, adding their keys' numbers to a set.  False: one of them is no key.

@@ -44,11 +44,10 @@ gs_agg_read_input(GsAggInput *input, const Agg *agg)
 	if (!gs_node_is(child, &gs_sort_node))
 		return false;
 	input->sort = (const CustomScan *) child;
-	gs_plan_read(input->sort, &input->keys);
 	for (int i = 0; i < agg->numCols; i++)
 	{
-		int			key = gs_plan_find_key(input->sort, &input->keys, agg->grpColIdx[i],
-										   agg->grpOperators[i], agg->grpCollations[i]);
+		int			key = gs_plan_find_key(input->sort, agg->grpColIdx[i], agg->grpOperators[i],
+										   agg->grpCollations[i]);
 
 		if (key >= 0)
 			input->grouped = bms_add_member(input->grouped, key);
@@ -59,7 +58,7 @@ gs_agg_read_input(GsAggInput *input, const Agg *agg)
 bool
 gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 {
-	const GsColumns *keys = &input->keys;
+	const GsColumns keys = gs_plan_read(input->sort);
 	int			i = 0;
 	ListCell   *lc;
 
@@ -77,14 +76,14 @@ gs_agg_is_sorted(const GsAggInput *input, List *clauses, List *args)
 		/* its equality says less than an operator that compares bytes, as ~<~ */
 		if (OidIsValid(collation) && !get_collation_isdeterministic(collation))
 			return false;
-		key = gs_plan_find_argument(input->sort, keys, clause, args);
+		key = gs_plan_find_argument(input->sort, clause, args);
 		if (key < 0)
 			return false;
 		/* rows that are equal in all columns before are equal in it */
 		if (key < i || bms_is_member(key, input->grouped))
 			continue;
-		if (key > i || clause->sortop != keys->operators[i] || collation != keys->collations[i] ||
-			clause->nulls_first != keys->nulls_first[i])
+		if (key > i || clause->sortop != keys.operators[i] || collation != keys.collations[i] ||
+			clause->nulls_first != keys.nulls_first[i])
 			return false;
 		i++;
 	}

@@ -19,8 +19,7 @@ typedef struct GsAggInput
 	const Agg  *agg;
 	const Unique *unique;		/* NULL: there is none */
 	const CustomScan *sort;		/* GpuSort */
-	GsColumns	keys;			/* of sort */
-	Bitmapset  *grouped;		/* the keys in which rows of a group are equal */
+	Bitmapset  *grouped;		/* the sort's keys in which rows of a group are equal */
 } GsAggInput;
 
 /* False: it is no Agg of one phase whose groups are sorted or all rows, or gets its rows from no GpuSort. */

@@ -210,7 +210,7 @@ make_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 
 	if (order->unique)
 		sorted = gs_compat_unique_path(root, offer->rel, sorted, n_keys, sorted->rows);
-	path = gs_agg_path(root, offer, sorted, order->aggs.having, order->aggs.groups);
+	path = gs_agg_path(root, offer, sorted);
 	if (order->aggs.agg->aggdistinct != NIL && !order->unique)
 	{
 		/* GpuWindow compares rows, as Unique does */
@@ -231,9 +231,9 @@ gs_agg_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped
 	if (gs_guc_sorts_only || root->numOrderedAggs == 0 || root->parse->groupingSets != NIL ||
 		!gs_offer_may_pay(grouped_rel, input_rel->cheapest_total_path, gs_guc_force))
 		return;
-	order.aggs.groups = gs_expected_groups(grouped_rel);
-	order.aggs.having = (List *) extra->havingQual;
-	if (order.aggs.groups == 0 || !choose_order(root, &order))
+	offer->groups = gs_expected_groups(grouped_rel);
+	offer->having = (List *) extra->havingQual;
+	if (offer->groups == 0 || !choose_order(root, &order))
 		return;
 	gs_offer_set_input(root, offer, input_rel);
 	if (order.aggs.few_come_back)

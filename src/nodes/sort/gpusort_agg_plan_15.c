@@ -62,7 +62,7 @@ is_in_distinct(const GsAggInput *input, int key, const Aggref *agg)
 	ListCell   *lc;
 
 	foreach(lc, agg->aggdistinct)
-		if (gs_plan_find_argument(input->sort, &input->keys, lfirst(lc), agg->args) == key)
+		if (gs_plan_find_argument(input->sort, lfirst(lc), agg->args) == key)
 			return true;
 	return false;
 }
@@ -77,8 +77,8 @@ is_unique(const GsAggInput *input, const Aggref *agg)
 		return false;
 	for (int i = 0; i < unique->numCols; i++)
 	{
-		int			key = gs_plan_find_key(input->sort, &input->keys, unique->uniqColIdx[i],
-										   unique->uniqOperators[i], unique->uniqCollations[i]);
+		int			key = gs_plan_find_key(input->sort, unique->uniqColIdx[i], unique->uniqOperators[i],
+										   unique->uniqCollations[i]);
 
 		if (key < 0 || (!bms_is_member(key, input->grouped) && !is_in_distinct(input, key, agg)))
 			return false;

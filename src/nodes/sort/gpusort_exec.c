@@ -51,8 +51,6 @@ typedef struct GpuSortState
 {
 	CustomScanState css;
 	GsColumns	keys;
-	bool		rerun;
-	bool		repeatable;
 	bool		random_access;
 	GsSortKeep	keep;			/* rows that are needed */
 	double		group_rows;		/* few groups among so many rows are declined; 0: they are not */
@@ -76,13 +74,10 @@ begin(CustomScanState *node, EState *estate, int eflags)
 {
 	GpuSortState *state = (GpuSortState *) node;
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
-	int			flags = *gs_plan_setting(plan, GS_PLAN_FLAGS);
 
-	gs_plan_read(plan, &state->keys);
+	state->keys = gs_plan_read(plan);
 	gs_plan_read_keep(plan, &state->keep);
 	state->group_rows = *gs_plan_setting(plan, GS_PLAN_FEW_GROUPS);
-	state->rerun = (flags & GS_PLAN_FLAG_RERUN) != 0;
-	state->repeatable = (flags & GS_PLAN_FLAG_REPEATABLE) != 0;
 	state->random_access = (eflags & (EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK)) != 0;
 
 	if (plan->custom_exprs != NIL)
@@ -135,14 +130,15 @@ read_limit(GpuSortState *state)
 static void
 begin_sort(GpuSortState *state)
 {
+	int			flags = *gs_plan_setting((CustomScan *) state->css.ss.ps.plan, GS_PLAN_FLAGS);
 	MemoryContext old = MemoryContextSwitchTo(state->sort_parent);
 
 	if (state->limit)
 		state->keep.limit = read_limit(state);
 
 	state->sort = gs_sort_begin(&state->keys, state->tupdesc, work_mem,
-								state->random_access, state->rerun, state->repeatable,
-								&state->keep);
+								state->random_access, (flags & GS_PLAN_FLAG_RERUN) != 0,
+								(flags & GS_PLAN_FLAG_REPEATABLE) != 0, &state->keep);
 	gs_sort_watch_groups(state->sort, state->group_rows);
 	MemoryContextSwitchTo(old);
 }

@@ -53,8 +53,7 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsColumns *ke
 		collation = keys->collations[i];
 
 		resetStringInfo(&buf);
-		var = makeVar(INDEX_VAR, keys->attnos[i], type, exprTypmod((Node *) tle->expr),
-					  exprCollation((Node *) tle->expr), 0);
+		var = makeVarFromTargetEntry(INDEX_VAR, tle);
 		appendStringInfoString(&buf, deparse_expression((Node *) var, context, prefixed, true));
 		if (OidIsValid(collation) && collation != get_typcollation(type))
 		{

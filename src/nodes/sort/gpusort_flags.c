@@ -4,7 +4,7 @@
  *	  May the input of a GpuSort be run again?
  *
  * A GpuSort that loses its device runs its child a second time, if nobody can tell (../../sort/README.md).
- * gs_sort_path_flags() has asked what the query allows; this asks what its plan allows.
+ * plan_steps.c asks what the query allows, and what is above the GpuSort; this asks what is below it.
  *
  * Tests: tap/fault_service_lost
  *

@@ -34,7 +34,6 @@
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
@@ -48,10 +47,8 @@
 typedef struct KeepContext
 {
 	const CustomScan *sort;
-	GsColumns	keys;
 	Bitmapset  *compared;		/* numbers of keys */
 	bool		all_keys;		/* are compared */
-	bool		possible;		/* aggregates only: all have been so far */
 } KeepContext;
 
 /* Are all columns that a node compares among the keys? */
@@ -74,36 +71,23 @@ takes_one_of_equal(const KeepContext *context, const Aggref *agg)
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
 		if (!IsA(gs_plan_strip_relabel(get_sortgroupclause_expr(clause, agg->args)), Const) &&
-			gs_plan_find_argument(context->sort, &context->keys, clause, agg->args) < 0)
+			gs_plan_find_argument(context->sort, clause, agg->args) < 0)
 			return false;
 	}
 	return true;
 }
 
 static bool
-look_at_aggregates(Node *node, void *arg)
+agg_takes_one_of_equal(const KeepContext *context, const Agg *agg)
 {
-	KeepContext *context = arg;
+	ListCell   *lc;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		context->possible &= takes_one_of_equal(context, (const Aggref *) node);
-		return false;
-	}
-	return expression_tree_walker(node, look_at_aggregates, arg);
-}
-
-static bool
-agg_takes_one_of_equal(KeepContext *context, const Agg *agg)
-{
 	if (!gs_plan_agg_is_simple(agg))
 		return false;
-	context->possible = true;
-	(void) look_at_aggregates((Node *) agg->plan.targetlist, context);
-	(void) look_at_aggregates((Node *) agg->plan.qual, context);
-	return context->possible;
+	foreach(lc, gs_plan_aggregates(agg))
+		if (!takes_one_of_equal(context, lfirst(lc)))
+			return false;
+	return true;
 }
 
 /* Are the columns that the parent compares the first ones of the key? */
@@ -118,21 +102,20 @@ compares_first_keys(const KeepContext *context)
 
 /* Does a WindowAgg call functions only that need no row but those that went by? */
 static bool
-looks_back_only(Node *node, void *arg)
+looks_back_only(const WindowAgg *window)
 {
-	bool	   *result = arg;
+	ListCell   *lc;
 
-	if (node == NULL)
-		return false;
-	if (IsA(node, WindowFunc))
+	foreach(lc, pull_var_clause((Node *) list_make2(window->plan.targetlist, window->plan.qual),
+								PVC_INCLUDE_WINDOWFUNCS))
 	{
-		GsWindowKind kind = gs_window_kind((const WindowFunc *) node);
+		const WindowFunc *call = lfirst(lc);
+		GsWindowKind kind = IsA(call, WindowFunc) ? gs_window_kind(call) : GS_WINDOW_ROW_NUMBER;
 
-		*result &= kind == GS_WINDOW_ROW_NUMBER || kind == GS_WINDOW_RANK ||
-			kind == GS_WINDOW_DENSE_RANK;
-		return false;
+		if (kind != GS_WINDOW_ROW_NUMBER && kind != GS_WINDOW_RANK && kind != GS_WINDOW_DENSE_RANK)
+			return false;
 	}
-	return expression_tree_walker(node, looks_back_only, arg);
+	return true;
 }
 
 /* The value of a constant of one of the integer types; false: it is none. */
@@ -222,7 +205,6 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 	CustomScan *sort = unconstify(CustomScan *, context->sort);
 	int64		rows = PG_INT64_MAX;	/* that pass */
 	int64		ranks = PG_INT64_MAX;
-	bool		possible = window->topWindow;
 	int			n;
 	ListCell   *lc;
 
@@ -240,9 +222,7 @@ keep_for_window(KeepContext *context, const WindowAgg *window)
 	}
 	if (rows > INT_MAX && ranks > INT_MAX)
 		return;
-	(void) looks_back_only((Node *) window->plan.targetlist, &possible);
-	(void) looks_back_only((Node *) window->plan.qual, &possible);
-	if (!possible ||
+	if (!window->topWindow || !looks_back_only(window) ||
 		!compares_keys(context, (GsColumns){window->partNumCols, window->partColIdx,
 											window->partOperators, window->partCollations}) ||
 		!compares_first_keys(context))
@@ -266,12 +246,10 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 {
 	KeepContext context = {0};
 	CustomScan *sort = (CustomScan *) outerPlan(parent);
-	int			n;
 
 	if (!gs_node_is(&sort->scan.plan, &gs_sort_node) || !gs_plan_returns_columns(sort))
 		return parent;
 	context.sort = sort;
-	gs_plan_read(sort, &context.keys);
 	if (IsA(parent, WindowAgg))
 	{
 		keep_for_window(&context, (const WindowAgg *) parent);
@@ -283,9 +261,8 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 	*gs_plan_setting(sort, GS_PLAN_UNIQUE) = true;
 	if (IsA(parent, Agg) || !compares_first_keys(&context))
 		return parent;
-	n = bms_num_members(context.compared);
-	if (n < context.keys.n)
-		keep_group(sort, n, 1, false);
+	if (!context.all_keys)
+		keep_group(sort, bms_num_members(context.compared), 1, false);
 	else
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
 	/* each row of the GpuSort is one of the Unique's */

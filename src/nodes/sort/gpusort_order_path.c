@@ -209,39 +209,24 @@ gs_order_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *order
 {
 	Path	   *cheapest = input_rel->cheapest_total_path;
 	Path	   *partial = NULL;
+	double		limit;
 	GsOffer		offer;
 
 	if (root->parse->sortClause == NIL || root->sort_pathkeys == NIL || cheapest == NULL ||
 		may_be_freed(input_rel, ordered_rel) ||
-		!gs_offer_may_pay(ordered_rel, cheapest, gs_guc_force))
+		!gs_offer_may_pay(ordered_rel, cheapest, gs_guc_force) ||
+		pathkeys_contained_in(root->sort_pathkeys, cheapest->pathkeys) ||
+		(!gs_guc_force && (postgres_is_faster(cheapest) || index_is_faster(root, cheapest, ordered_rel))))
 		return;
 	offer = (GsOffer){.rel = ordered_rel, .pathkeys = root->sort_pathkeys, .rows = cheapest->rows,
-					  .rows_back = cheapest->rows, .in_order_too = true, .add = add_ordered_paths};
+					  .rows_back = cheapest->rows, .forced = gs_guc_force, .add = add_ordered_paths};
+	limit = limit_rows(root);
+	if (gs_guc_force || !heapsort_is_faster(root, cheapest, offer.rows, limit))
+		offer.serial = cheapest;
 	if (ordered_rel->consider_parallel && input_rel->partial_pathlist != NIL)
 		partial = linitial(input_rel->partial_pathlist);
-	if (gs_guc_force)
-	{
-		/* PostgreSQL sorts neither what is in order */
-		if (!pathkeys_contained_in(offer.pathkeys, cheapest->pathkeys))
-			offer.serial = cheapest;
-		if (partial && !pathkeys_contained_in(offer.pathkeys, partial->pathkeys))
-			offer.partial = partial;
-		/* the planner has no other choice, unless none of its choices sorts */
-		offer.forced = offer.serial != NULL;
-	}
-	else
-	{
-		double		limit;
-
-		if (pathkeys_contained_in(offer.pathkeys, cheapest->pathkeys) ||
-			postgres_is_faster(cheapest) || index_is_faster(root, cheapest, ordered_rel))
-			return;
-		limit = limit_rows(root);
-		if (!heapsort_is_faster(root, cheapest, offer.rows, limit))
-			offer.serial = cheapest;
-		if (partial && !heapsort_is_faster(root, partial, offer.rows, limit))
-			offer.partial = partial;
-	}
+	if (partial && (gs_guc_force || !heapsort_is_faster(root, partial, offer.rows, limit)))
+		offer.partial = partial;
 	if (offer.serial || offer.partial)
 		gs_offer(root, &offer);
 }

@@ -127,14 +127,6 @@ gs_sort_may_rerun(const Query *parse)
 	return !parse->hasModifyingCTE && parse->rowMarks == NIL;
 }
 
-int
-gs_sort_path_flags(const PlannerInfo *root)
-{
-	if (!gs_sort_may_rerun(root->parse) || gs_query_is_volatile(root->parse, GS_VOLATILE_BESIDE_SCANS))
-		return 0;
-	return GS_PLAN_FLAG_RERUN | GS_PLAN_FLAG_REPEATABLE;
-}
-
 static CustomPath *
 make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomPathMethods *methods)
 {
@@ -150,7 +142,7 @@ make_custom_path(RelOptInfo *rel, Path *child, PathTarget *target, const CustomP
 
 /* rows_fed: by one process; 0 if the child is a feed, which has a cost of its own. */
 static Path *
-make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows_fed, int flags)
+make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows_fed)
 {
 	SortPath   *sort = create_sort_path(root, offer->rel, child, offer->pathkeys, -1.0);
 	CustomPath *path = make_custom_path(offer->rel, (Path *) sort, child->pathtarget,
@@ -160,7 +152,6 @@ make_sort_path(PlannerInfo *root, const GsOffer *offer, Path *child, double rows
 
 	path->path.pathkeys = offer->pathkeys;
 	path->flags = CUSTOMPATH_SUPPORT_BACKWARD_SCAN | CUSTOMPATH_SUPPORT_MARK_RESTORE;
-	path->custom_private = list_make1_int(flags);
 	path->path.rows = offer->rows_back;
 	path->path.startup_cost = child->total_cost + gs_cost_sort_startup(rows_fed, rows, width);
 	path->path.total_cost = child->total_cost + gs_cost_sort(rows_fed, rows, width) + offer->settling -
@@ -251,15 +242,14 @@ gs_offer_set_input(PlannerInfo *root, GsOffer *offer, RelOptInfo *input_rel)
 List *
 gs_offer_sorts(PlannerInfo *root, const GsOffer *offer)
 {
-	int			flags = gs_sort_path_flags(root);
 	List	   *paths = NIL;
 
 	if (offer->serial)
-		paths = lappend(paths, make_sort_path(root, offer, offer->serial, offer->rows, flags));
+		paths = lappend(paths, make_sort_path(root, offer, offer->serial, offer->rows));
 	if (offer->partial)
 		paths = lappend(paths, make_sort_path(root, offer,
 											  make_feed_path(root, offer->rel, offer->partial,
-															 offer->rows), 0, flags));
+															 offer->rows), 0));
 	return paths;
 }
 
@@ -299,7 +289,7 @@ gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args)
 }
 
 Path *
-gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups)
+gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
 	AggStrategy strategy = root->parse->groupClause != NIL ? AGG_SORTED : AGG_PLAIN;
 	AggClauseCosts costs;
@@ -308,7 +298,7 @@ gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having,
 	memset(&costs, 0, sizeof(costs));
 	get_agg_clause_costs(root, AGGSPLIT_SIMPLE, &costs);
 	path = create_agg_path(root, offer->rel, sorted, offer->rel->reltarget, strategy, AGGSPLIT_SIMPLE,
-						   gs_compat_group_clause(root), having, &costs, groups);
+						   gs_compat_group_clause(root), offer->having, &costs, offer->groups);
 	/* columns that the aggregates want in order are not those of the result */
 	if (list_length(path->path.pathkeys) > list_length(root->group_pathkeys))
 		path->path.pathkeys = root->group_pathkeys;

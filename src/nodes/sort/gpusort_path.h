@@ -37,9 +37,11 @@ struct GsOffer
 	Path	   *partial;		/* the same in workers, to be fed; NULL: none */
 	double		rows;			/* that are sorted, */
 	double		rows_back;		/* and that GpuSort returns of them */
+	double		groups;			/* that what is above makes of these, */
+	List	   *having;			/* and their condition */
 	Cost		settling;		/* of what the keys do not tell; found by gs_offer_complete() */
 	bool		in_order_too;	/* offer it also if the serial path is in order: what is above would
-								 * sort once more, or the caller knows that it is not */
+								 * sort once more */
 	bool		forced;			/* gpusort.force is on, and leaves rel no other paths */
 
 	/* What wants the order, over a GpuSort; NULL: it cannot be made.  Not set: nothing is above it. */
@@ -77,7 +79,7 @@ extern List *gs_offer_sorts(PlannerInfo *root, const GsOffer *offer);
 extern List *gs_agg_pathkeys(PlannerInfo *root, List *clauses, List *args);
 
 /* A path that wants an order: an Agg in one phase over sorted rows, by the query's GROUP BY. */
-extern Path *gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted, List *having, double groups);
+extern Path *gs_agg_path(PlannerInfo *root, const GsOffer *offer, Path *sorted);
 
 /*
  * Complete an offer: if keys do not hold all of its pathkeys, settling costs something, and all rows come
@@ -87,9 +89,6 @@ extern bool gs_offer_complete(PlannerInfo *root, GsOffer *offer);
 
 /* May a plan for this query be run a second time, unseen by the user, if it is not volatile? */
 extern bool gs_sort_may_rerun(const Query *parse);
-
-/* The GS_PLAN_FLAG_s that a query without subplans allows. */
-extern int	gs_sort_path_flags(const PlannerInfo *root);
 
 /*
  * gpusort_rivals.c: what PostgreSQL's own paths for groups and DISTINCT cost, beyond what it charges
@@ -105,9 +104,7 @@ extern void gs_add_sorted_paths(PlannerInfo *root, const GsOffer *offer, List *p
 typedef struct GsGroupOffer
 {
 	GsOffer		offer;
-	double		expected;		/* groups */
-	List	   *exprs;			/* that make them */
-	List	   *having;
+	List	   *exprs;			/* that make groups */
 	List	   *wanted;			/* the order that the query's next step needs */
 
 	/*
@@ -133,8 +130,6 @@ typedef struct GsAggOffer
 	int			sorts;			/* how many sorts like its own are saved */
 	bool		order_helps;	/* where their input is in this order they only compare neighbours */
 	bool		few_come_back;	/* if all rows are one group: of the GpuSort's */
-	List	   *having;
-	double		groups;
 } GsAggOffer;
 
 /*

@@ -52,12 +52,11 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 			   List *children)
 {
 	Sort	   *sort = linitial_node(Sort, children);
-	int			flags = linitial_int(path->custom_private);
 	CustomScan *scan;
 	CustomScan *feed;
 
 	gs_tlist_find_columns(sort);
-	scan = make_custom_scan(path, tlist, outerPlan(sort), gs_plan_write(sort, flags), &gs_sort_node);
+	scan = make_custom_scan(path, tlist, outerPlan(sort), gs_plan_write(sort, 0), &gs_sort_node);
 	feed = gs_plan_feed(scan);
 	if (feed)
 		feed->custom_private = copyObject(scan->custom_private);
@@ -85,8 +84,8 @@ const CustomPathMethods gs_feed_path_methods = {
 /*
  * A GpuSort made from a path has its child's unfinished target list, which EXPLAIN cannot print in every
  * case (above set operations), and whose columns were found by looking for equal expressions: but two
- * calls of random() are equal and have two values.  Its columns are the child's first ones.  Also, a
- * subquery that was planned before may have a reason not to run the child again.
+ * calls of random() are equal and have two values.  Its columns are the child's first ones.  Also, it has
+ * no flags yet: only the finished plan tells what is above and below.
  */
 Plan *
 gs_sort_finish(GsStepContext *context, Plan *plan)
@@ -94,6 +93,6 @@ gs_sort_finish(GsStepContext *context, Plan *plan)
 	if (!gs_is_sort_or_feed(plan))
 		return plan;
 	gs_node_finish_columns((CustomScan *) plan);
-	*gs_plan_setting((CustomScan *) plan, GS_PLAN_FLAGS) &= context->flags;
+	*gs_plan_setting((CustomScan *) plan, GS_PLAN_FLAGS) = gs_plan_flags(outerPlan(plan), context->flags);
 	return plan;
 }

@@ -74,35 +74,27 @@ takes_texts(Oid sort_operator)
 		(type == TEXTOID || type == BPCHAROID);
 }
 
-static void
-forget_order(List *private, bool nulls_first)
+GsColumns
+gs_plan_read(const CustomScan *plan)
 {
-	List	   *columns = list_nth(private, GS_PLAN_COLUMNS);
-	List	   *nulls = lfourth(columns);
-
-	for (int i = 0; i < list_length(nulls); i++)
-	{
-		if (nulls_first)
-			lfirst_int(list_nth_cell(nulls, i)) = true;
-		if (OidIsValid(list_nth_oid(lthird(columns), i)) && takes_texts(list_nth_oid(lsecond(columns), i)))
-			lfirst_oid(list_nth_cell(lthird(columns), i)) = C_COLLATION_OID;
-	}
+	return gs_columns_read(list_nth(gs_node_private(plan, GS_PLAN_Count), GS_PLAN_COLUMNS));
 }
 
 void
 gs_plan_forget_order(CustomScan *plan, bool nulls_first)
 {
+	GsColumns	keys = gs_plan_read(plan);
 	CustomScan *feed = gs_plan_feed(plan);
 
-	forget_order(plan->custom_private, nulls_first);
+	for (int i = 0; i < keys.n; i++)
+	{
+		keys.nulls_first[i] |= nulls_first;
+		if (OidIsValid(keys.collations[i]) && takes_texts(keys.operators[i]))
+			keys.collations[i] = C_COLLATION_OID;
+	}
+	lfirst(list_nth_cell(plan->custom_private, GS_PLAN_COLUMNS)) = gs_columns_write(&keys);
 	if (feed)
-		forget_order(feed->custom_private, nulls_first);
-}
-
-void
-gs_plan_read(const CustomScan *plan, GsColumns *keys)
-{
-	*keys = gs_columns_read(list_nth(gs_node_private(plan, GS_PLAN_Count), GS_PLAN_COLUMNS));
+		lfirst(list_nth_cell(feed->custom_private, GS_PLAN_COLUMNS)) = gs_columns_write(&keys);
 }
 
 /* Are values that are equal under the collation so under that of a key, and the other way round? */
@@ -138,48 +130,45 @@ same_column(const CustomScan *sort, AttrNumber a, AttrNumber b)
 }
 
 int
-gs_plan_find_key(const CustomScan *plan, const GsColumns *keys, AttrNumber attno, Oid equality,
-				 Oid collation)
+gs_plan_find_key(const CustomScan *plan, AttrNumber attno, Oid equality, Oid collation)
 {
+	const GsColumns keys = gs_plan_read(plan);
 	const TargetEntry *tle = get_tle_by_resno(plan->scan.plan.targetlist, attno);
 
 	if (tle == NULL || !IsA(tle->expr, Var) || ((Var *) tle->expr)->varno != INDEX_VAR)
 		return -1;
-	for (int i = 0; i < keys->n; i++)
-		if (same_column(plan, keys->attnos[i], ((Var *) tle->expr)->varattno) &&
-			has_equality(keys->operators[i], keys->collations[i], collation) &&
-			get_equality_op_for_ordering_op(keys->operators[i], NULL) == equality)
+	for (int i = 0; i < keys.n; i++)
+		if (same_column(plan, keys.attnos[i], ((Var *) tle->expr)->varattno) &&
+			has_equality(keys.operators[i], keys.collations[i], collation) &&
+			get_equality_op_for_ordering_op(keys.operators[i], NULL) == equality)
 			return i;
 	return -1;
 }
 
 int
-gs_plan_find_argument(const CustomScan *plan, const GsColumns *keys, SortGroupClause *clause, List *args)
+gs_plan_find_argument(const CustomScan *plan, SortGroupClause *clause, List *args)
 {
 	Node	   *expr = get_sortgroupclause_expr(clause, args);
 	const Var  *var = (const Var *) gs_plan_strip_relabel(expr);
 
 	if (!IsA(var, Var) || var->varno != OUTER_VAR)
 		return -1;
-	return gs_plan_find_key(plan, keys, var->varattno, clause->eqop, exprCollation(expr));
+	return gs_plan_find_key(plan, var->varattno, clause->eqop, exprCollation(expr));
 }
 
 bool
 gs_plan_find_keys(const CustomScan *plan, const GsColumns *columns, Bitmapset **found, bool *all)
 {
-	GsColumns	keys;
-
-	gs_plan_read(plan, &keys);
 	for (int i = 0; i < columns->n; i++)
 	{
-		int			key = gs_plan_find_key(plan, &keys, columns->attnos[i], columns->operators[i],
+		int			key = gs_plan_find_key(plan, columns->attnos[i], columns->operators[i],
 										   columns->collations[i]);
 
 		if (key < 0)
 			return false;
 		*found = bms_add_member(*found, key);
 	}
-	*all = bms_num_members(*found) == keys.n;
+	*all = bms_num_members(*found) == gs_plan_read(plan).n;
 	return true;
 }
 

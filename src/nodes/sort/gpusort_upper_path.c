@@ -43,12 +43,10 @@ next_pathkeys(const PlannerInfo *root)
 static Path *
 make_group_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
-	const GsGroupOffer *groups = (const GsGroupOffer *) offer;
-
 	if (root->parse->hasAggs)
-		return gs_agg_path(root, offer, sorted, groups->having, groups->expected);
-	return (Path *) create_group_path(root, offer->rel, sorted, gs_compat_group_clause(root), groups->having,
-									  groups->expected);
+		return gs_agg_path(root, offer, sorted);
+	return (Path *) create_group_path(root, offer->rel, sorted, gs_compat_group_clause(root), offer->having,
+									  offer->groups);
 }
 
 void
@@ -61,8 +59,8 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 							.add = gs_add_grouped_paths}};
 	GsOffer    *offer = &groups.offer;
 
-	groups.expected = gs_expected_groups(grouped_rel);
-	if (parse->groupingSets != NIL || groups.expected == 0 || offer->pathkeys == NIL ||
+	offer->groups = gs_expected_groups(grouped_rel);
+	if (parse->groupingSets != NIL || offer->groups == 0 || offer->pathkeys == NIL ||
 		!gs_offer_may_pay(grouped_rel, input_rel->cheapest_total_path, false))
 		return;
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
@@ -70,26 +68,24 @@ gs_group_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *group
 	if (root->numOrderedAggs > 0)
 		return;
 #endif
-	if (groups.expected < gs_guc_min_rows && enable_hashagg && parse->groupClause != NIL &&
+	if (offer->groups < gs_guc_min_rows && enable_hashagg && parse->groupClause != NIL &&
 		root->numOrderedAggs == 0 && grouping_is_hashable(clause))
 		return;
-	groups.having = (List *) extra->havingQual;
+	offer->having = (List *) extra->havingQual;
 	groups.exprs = get_sortgrouplist_exprs(clause, root->processed_tlist);
 	groups.wanted = next_pathkeys(root);
 	groups.final_costs = &extra->agg_final_costs;
 	gs_offer_set_input(root, offer, input_rel);
 	if (!parse->hasAggs)
-		offer->rows_back = Min(groups.expected, offer->rows);
+		offer->rows_back = Min(offer->groups, offer->rows);
 	gs_offer(root, offer);
 }
 
 static Path *
 make_unique_path(PlannerInfo *root, const GsOffer *offer, Path *sorted)
 {
-	const GsGroupOffer *groups = (const GsGroupOffer *) offer;
-
 	return gs_compat_unique_path(root, offer->rel, sorted, list_length(root->distinct_pathkeys),
-								 groups->expected);
+								 offer->groups);
 }
 
 void
@@ -104,7 +100,7 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 	if (offer->pathkeys == NIL ||
 		!gs_offer_may_pay(distinct_rel, input_rel->cheapest_total_path, gs_guc_force))
 		return;
-	groups.expected = ((Path *) linitial(distinct_rel->pathlist))->rows;
+	offer->groups = ((Path *) linitial(distinct_rel->pathlist))->rows;
 	groups.exprs = get_sortgrouplist_exprs(parse->distinctClause, root->processed_tlist);
 	groups.wanted = root->sort_pathkeys;
 	/* the order says which row is the first one of its group; more rows come back */
@@ -112,7 +108,7 @@ gs_distinct_offer_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *di
 		offer->pathkeys = root->sort_pathkeys;
 	gs_offer_set_input(root, offer, input_rel);
 	if (offer->pathkeys == root->distinct_pathkeys)
-		offer->rows_back = Min(groups.expected, offer->rows);
+		offer->rows_back = Min(offer->groups, offer->rows);
 	gs_offer(root, offer);
 }
 

@@ -85,7 +85,6 @@ typedef struct GpuWindowState
 	GsAggregates *aggregates;	/* NULL: none */
 	int64		aggregated;		/* so many rows of the partition are in the aggregates */
 
-	bool		evaluates;		/* expressions, other than aggregates', for each row */
 	WindowStatus status;
 	bool		started;		/* offsets are known */
 	GsWindowRow row;
@@ -191,9 +190,6 @@ begin(CustomScanState *node, EState *estate, int eflags)
 	make_functions(state, calls);
 	state->run_condition = ExecInitQual(gs_window_run_condition(plan), &node->ss.ps);
 	forget_rows(state);
-	state->evaluates = state->run_condition || node->ss.ps.qual || node->ss.ps.ps_ProjInfo;
-	for (int i = 0; i < state->n_functions; i++)
-		state->evaluates |= gs_window_function_evaluates(&state->functions[i]);
 }
 
 static void
@@ -413,8 +409,7 @@ exec(CustomScanState *node)
 	for (;;)
 	{
 		ExecClearTuple(scan);
-		if (state->evaluates)
-			ResetExprContext(econtext);
+		ResetExprContext(econtext);
 		if (state->status == WINDOW_IS_DONE || !next_row(state))
 		{
 			state->status = WINDOW_IS_DONE;

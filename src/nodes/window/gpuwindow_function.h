@@ -88,13 +88,6 @@ typedef struct GsWindowFunction
 								 * are done */
 } GsWindowFunction;
 
-/* Does it evaluate its arguments for each row? */
-static inline bool
-gs_window_function_evaluates(const GsWindowFunction *function)
-{
-	return function->arg || function->default_arg;
-}
-
 extern void gs_window_function_init(GsWindowFunction *function, WindowFunc *call,
 									PlanState *parent);
 

@@ -31,6 +31,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/sysattr.h"
 #include "catalog/pg_aggregate.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -112,17 +113,20 @@ refuse_call(const WindowAgg *window, const WindowFunc *call)
 	return NULL;
 }
 
-/* The same for the whole window; columns: of the scan tuple. */
+/* The same for the whole window. */
 static const char *
-refuse_window(const WindowAgg *window, List *columns)
+refuse_window(const WindowAgg *window, const List *scan_tlist)
 {
 	Node	   *tlist = (Node *) window->plan.targetlist;
 	ListCell   *lc;
 
-	foreach(lc, columns)
+	foreach(lc, scan_tlist)
 	{
-		const char *reason = IsA(lfirst(lc), WindowFunc) ? refuse_call(window, lfirst(lc)) : NULL;
+		const Expr *column = lfirst_node(TargetEntry, lc)->expr;
+		const char *reason = NULL;
 
+		if (IsA(column, WindowFunc))
+			reason = refuse_call(window, (const WindowFunc *) column);
 		if (reason)
 			return reason;
 	}
@@ -159,19 +163,16 @@ transition_type(Aggref *agg)
 }
 
 /*
- * Column number of the scan tuple.  An aggregate is what it would be in an Agg (aggregates.h).
- * PostgreSQL 18 prints a WindowFunc below a WindowAgg only, with whose window's name; so the other
- * functions are calls, which nobody evaluates.
+ * A call as a column of the scan tuple, with this number.  An aggregate is what it would be in an Agg
+ * (aggregates.h).  PostgreSQL 18 prints a WindowFunc below a WindowAgg only, with whose window's name; so
+ * the other functions are calls, which nobody evaluates.
  */
 static Expr *
-scan_column(Expr *column, int number)
+scan_column(const WindowFunc *call, int number)
 {
-	WindowFunc *call = (WindowFunc *) column;
 	Aggref	   *agg;
 	ListCell   *lc;
 
-	if (!IsA(column, WindowFunc))
-		return column;
 	if (!call->winagg)
 		return (Expr *) makeFuncExpr(call->winfnoid, call->wintype, call->args, call->wincollid,
 									 call->inputcollid, COERCE_EXPLICIT_CALL);
@@ -205,7 +206,6 @@ Plan *
 gs_window_replace(GsStepContext *context, Plan *plan)
 {
 	WindowAgg  *window = (WindowAgg *) plan;
-	List	   *columns = NIL;
 	CustomScan *scan;
 	List	   *tlist;
 	List	   *qual;
@@ -218,23 +218,24 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 
 	if (!gs_window_is_sorted(outerPlan(window)))
 		return plan;
-	tlist = gs_node_use_scan_tuple(window->plan.targetlist, T_WindowFunc, &columns);
-	qual = gs_node_use_scan_tuple(window->plan.qual, T_WindowFunc, &columns);
+	tlist = gs_node_use_scan_tuple(window->plan.targetlist, PVC_INCLUDE_WINDOWFUNCS, &scan_tlist);
+	qual = gs_node_use_scan_tuple(window->plan.qual, PVC_INCLUDE_WINDOWFUNCS, &scan_tlist);
 	conditions = (List *) find_results((Node *) window->runCondition, window->plan.targetlist);
-	conditions = gs_node_use_scan_tuple(conditions, T_WindowFunc, &columns);
-	reason = refuse_window(window, columns);
+	conditions = gs_node_use_scan_tuple(conditions, PVC_INCLUDE_WINDOWFUNCS, &scan_tlist);
+	reason = refuse_window(window, scan_tlist);
 	if (reason)
 	{
 		gs_refuse_window(reason);
 		return plan;
 	}
-	foreach(lc, columns)
+	foreach(lc, scan_tlist)
 	{
-		Expr	   *expr = lfirst(lc);
+		TargetEntry *column = lfirst_node(TargetEntry, lc);
 
-		if (IsA(expr, WindowFunc))
-			calls = lappend(calls, expr);
-		scan_tlist = gs_node_add_column(scan_tlist, scan_column(expr, list_length(scan_tlist)));
+		if (!IsA(column->expr, WindowFunc))
+			continue;
+		calls = lappend(calls, column->expr);
+		column->expr = scan_column((WindowFunc *) column->expr, column->resno);
 	}
 
 	private = list_make3(list_make3_int(frame(window), window->topWindow, true),
@@ -249,29 +250,17 @@ gs_window_replace(GsStepContext *context, Plan *plan)
 	return &scan->scan.plan;
 }
 
-/* Does an expression refer to a column of the scan tuple? */
-static bool
-refers_to(Node *node, void *context)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, Var))
-		return ((Var *) node)->varattno == *(AttrNumber *) context;
-	return expression_tree_walker(node, refers_to, context);
-}
-
 /* The last column of the scan tuple, if it is the child's and no longer used, is left out. */
 static void
 drop_last_column(CustomScan *plan)
 {
 	const TargetEntry *last = llast_node(TargetEntry, plan->custom_scan_tlist);
-	AttrNumber	attno = last->resno;
+	Bitmapset  *used = NULL;
 
-	if (!IsA(last->expr, Var) || refers_to((Node *) plan->scan.plan.targetlist, &attno) ||
-		refers_to((Node *) plan->scan.plan.qual, &attno) ||
-		refers_to((Node *) gs_window_run_condition(plan), &attno))
-		return;
-	plan->custom_scan_tlist = list_truncate(plan->custom_scan_tlist, attno - 1);
+	pull_varattnos((Node *) list_make3(plan->scan.plan.targetlist, plan->scan.plan.qual,
+									   gs_window_run_condition(plan)), INDEX_VAR, &used);
+	if (IsA(last->expr, Var) && !bms_is_member(last->resno - FirstLowInvalidHeapAttributeNumber, used))
+		plan->custom_scan_tlist = list_truncate(plan->custom_scan_tlist, last->resno - 1);
 }
 
 Plan *
