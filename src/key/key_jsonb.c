@@ -51,7 +51,6 @@ put_container(Output *output, uint8 code, uint32 n)
 {
 	uint8		bytes[1 + sizeof(uint32)];
 
-	check_bytes(output, output->jsonb, (uint64) n * sizeof(JEntry));
 	bytes[0] = code;
 	gs_key_put_uint32(bytes + 1, n);
 	return gs_key_append(&output->at, output->end, bytes, sizeof(bytes));
@@ -102,7 +101,12 @@ gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, s
 	JsonbValue	part;
 	bool		all = true;
 
-	while (all && (token = JsonbIteratorNext(&iterator, &part, false)) != WJB_DONE)
+	do
+	{
+		/* where a container's data begins, the directory of its values ends */
+		if (iterator)
+			check_bytes(&output, iterator->dataProper, 0);
+		token = JsonbIteratorNext(&iterator, &part, false);
 		switch (token)
 		{
 			case WJB_BEGIN_ARRAY:
@@ -124,6 +128,7 @@ gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, s
 			case WJB_DONE:
 				break;
 		}
+	} while (all && token != WJB_DONE);
 	*written = output.at - dst;
 	return all;
 }
