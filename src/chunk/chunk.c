@@ -289,12 +289,14 @@ copy_heap_tuple(GsChunkWriter *writer, HeapTupleHeader from, uint32 from_len)
 	return GS_PUT_OK;
 }
 
-/* Do the values of a slot's key columns end within its heap tuple?  Those of a damaged one may not. */
+/* Do the values of a slot's key columns end within its tuple?  Those of a damaged one may not. */
 static bool
-keys_are_in_tuple(const GsKeyDesc *desc, TupleTableSlot *slot, HeapTuple tuple)
+keys_are_in_tuple(const GsKeyDesc *desc, TupleTableSlot *slot, const char *tuple, uint32 tuple_len)
 {
-	const char *end = (const char *) tuple->t_data + tuple->t_len;
+	const char *end = tuple + tuple_len;
 
+	if (desc->fixed_width > 0)
+		return true;
 	slot_getsomeattrs(slot, desc->max_attno);
 	for (int i = 0; i < desc->ncols; i++)
 	{
@@ -307,7 +309,7 @@ keys_are_in_tuple(const GsKeyDesc *desc, TupleTableSlot *slot, HeapTuple tuple)
 		value = DatumGetPointer(slot->tts_values[at]);
 
 		/* a missing value is not in the tuple */
-		if (value > (const char *) tuple->t_data && value < end && VARSIZE_ANY(value) > end - value)
+		if (value > tuple && value < end && VARSIZE_ANY(value) > end - value)
 			return false;
 	}
 	return true;
@@ -327,7 +329,7 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 		/* a damaged line pointer may tell of fewer bytes than a header has */
 		if (heap && likely(heap->t_len >= SizeofHeapTupleHeader))
 		{
-			if (unlikely(!keys_are_in_tuple(desc, slot, heap)))
+			if (unlikely(!keys_are_in_tuple(desc, slot, (char *) heap->t_data, heap->t_len)))
 				return GS_PUT_NO_KEY;
 			put = copy_heap_tuple(writer, heap->t_data, heap->t_len);
 			if (unlikely(put != GS_PUT_OK))
@@ -341,6 +343,8 @@ put_slot(GsChunkWriter *writer, const GsKeyDesc *desc, TupleTableSlot *slot)
 
 		if (mintuple)
 		{
+			if (unlikely(!keys_are_in_tuple(desc, slot, (char *) mintuple, mintuple->t_len)))
+				return GS_PUT_NO_KEY;
 			put = check_row(writer, mintuple->t_len);
 			if (unlikely(put != GS_PUT_OK))
 				return put;
@@ -490,6 +494,8 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 		row_off = writer->used;
 		end = row_off + row_bytes;
 	}
+	/* the key of what was copied: the tuple itself may change, if it is a catalog's */
+	tuple = (HeapTupleHeader) (writer->memory + row_off - MINIMAL_TUPLE_OFFSET);
 	if (writer->tuple_keys && likely(row_bytes <= GS_TUPLE_MAX_BYTES))
 	{
 		const char *data;
@@ -516,13 +522,18 @@ is_dense(Page page, uint32 n)
 
 /*
  * May a tuple become a row where it lies in a copy of its page, by writing to its header?  Not if its line
- * pointer is damaged, and points into another tuple.  A tuple points to itself, or to a newer version.
+ * pointer is damaged, and points into another tuple.  A tuple points to itself, or to a newer version: then
+ * it is copied by itself.
  */
 static inline bool
-is_at_home(HeapTupleHeader tuple, BlockNumber block, OffsetNumber item)
+is_at_home(const GsPageItems *items, uint32 i)
 {
-	return ItemPointerGetOffsetNumberNoCheck(&tuple->t_ctid) == item &&
-		ItemPointerGetBlockNumberNoCheck(&tuple->t_ctid) == block;
+	ItemId		item = PageGetItemId(items->page, items->items[i]);
+	HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(items->page, item);
+
+	return gs_item_in_page(items->page, item) &&
+		ItemPointerGetOffsetNumberNoCheck(&tuple->t_ctid) == items->items[i] &&
+		ItemPointerGetBlockNumberNoCheck(&tuple->t_ctid) == items->block;
 }
 
 bool
@@ -531,7 +542,8 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 	Page		page = items->page;
 	uint32		page_off = writer->used;
 	uint32		first = writer->n;
-	bool		copied = map->whole && is_dense(page, items->n);
+	bool		copied = map->whole && items->done < items->n && is_dense(page, items->n) &&
+		is_at_home(items, items->done);
 
 	if (copied)
 	{
@@ -555,7 +567,7 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		else if (!map->whole)
 			put = put_columns(writer, desc, map, tuple, len);
 		else
-			put = put_whole(writer, desc, map, tuple, len, copied && is_at_home(tuple, items->block, number) ?
+			put = put_whole(writer, desc, map, tuple, len, copied && is_at_home(items, items->done) ?
 							page_off + ItemIdGetOffset(item) + MINIMAL_TUPLE_OFFSET : 0);
 		if (unlikely(put == GS_PUT_FULL))
 			break;

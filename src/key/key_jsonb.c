@@ -23,6 +23,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/jsonb.h"
 
 #include "key/key_encode_numeric.h"
@@ -44,16 +45,6 @@ check_bytes(const Output *output, const void *bytes, size_t len)
 	size_t		before = (const char *) bytes - (const char *) output->jsonb;
 
 	gs_key_check_damage(before <= VARSIZE(output->jsonb) && len <= VARSIZE(output->jsonb) - before);
-}
-
-static bool
-put_container(Output *output, uint8 code, uint32 n)
-{
-	uint8		bytes[1 + sizeof(uint32)];
-
-	bytes[0] = code;
-	gs_key_put_uint32(bytes + 1, n);
-	return gs_key_append(&output->at, output->end, bytes, sizeof(bytes));
 }
 
 static bool
@@ -90,45 +81,67 @@ put_scalar(Output *output, const JsonbValue *scalar)
 	return all;
 }
 
-bool
-gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
+static bool
+put_count(Output *output, uint8 code, uint32 n)
 {
-	Jsonb	   *jsonb = DatumGetJsonbP(value);
-	JsonbIterator *iterator = JsonbIteratorInit(&jsonb->root);
-	Output		output = {&col->element->column, jsonb, dst, dst + room};
-	uint8		empty_root = GS_KEY_JSONB_EMPTY_ROOT;
+	uint8		bytes[1 + sizeof(uint32)];
+
+	bytes[0] = code;
+	gs_key_put_uint32(bytes + 1, n);
+	return gs_key_append(&output->at, output->end, bytes, sizeof(bytes));
+}
+
+/*
+ * Write a container.  The iterator is not let into those in it: it would read what a damaged one tells of
+ * itself, before anything could be checked.
+ */
+static bool
+put_container(Output *output, JsonbContainer *container, bool is_root)
+{
+	const uint8 empty_root = GS_KEY_JSONB_EMPTY_ROOT;
+	JsonbIterator *iterator;
 	JsonbIteratorToken token;
 	JsonbValue	part;
 	bool		all = true;
 
-	do
-	{
-		/* where a container's data begins, the directory of its values ends */
-		if (iterator)
-			check_bytes(&output, iterator->dataProper, 0);
-		token = JsonbIteratorNext(&iterator, &part, false);
+	check_stack_depth();
+	check_bytes(output, container, offsetof(JsonbContainer, children));
+	check_bytes(output, container->children,
+				(JsonContainerIsObject(container) ? 2 : 1) * JsonContainerSize(container) * sizeof(JEntry));
+	iterator = JsonbIteratorInit(container);
+	while (all && (token = JsonbIteratorNext(&iterator, &part, true)) != WJB_DONE)
 		switch (token)
 		{
 			case WJB_BEGIN_ARRAY:
-				if (part.val.array.nElems == 0 && output.at == dst)
-					all = gs_key_append(&output.at, output.end, &empty_root, 1);
+				if (part.val.array.nElems == 0 && is_root)
+					all = gs_key_append(&output->at, output->end, &empty_root, 1);
 				else if (!part.val.array.rawScalar)
-					all = put_container(&output, GS_KEY_JSONB_ARRAY, part.val.array.nElems);
+					all = put_count(output, GS_KEY_JSONB_ARRAY, part.val.array.nElems);
 				break;
 			case WJB_BEGIN_OBJECT:
-				all = put_container(&output, GS_KEY_JSONB_OBJECT, 2 * part.val.object.nPairs);
+				all = put_count(output, GS_KEY_JSONB_OBJECT, 2 * part.val.object.nPairs);
 				break;
 			case WJB_KEY:
 			case WJB_VALUE:
 			case WJB_ELEM:
-				all = put_scalar(&output, &part);
+				all = part.type == jbvBinary ? put_container(output, part.val.binary.data, false) :
+					put_scalar(output, &part);
 				break;
 			case WJB_END_ARRAY:
 			case WJB_END_OBJECT:
 			case WJB_DONE:
 				break;
 		}
-	} while (all && token != WJB_DONE);
+	return all;
+}
+
+bool
+gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
+{
+	Jsonb	   *jsonb = DatumGetJsonbP(value);
+	Output		output = {&col->element->column, jsonb, dst, dst + room};
+	bool		all = put_container(&output, &jsonb->root, true);
+
 	*written = output.at - dst;
 	return all;
 }

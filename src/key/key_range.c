@@ -57,12 +57,10 @@ gs_key_put_range(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, s
 	uint8		byte;
 	bool		empty;
 	bool		all;
-	RangeType  *range = DatumGetRangeTypeP(value);
 	RangeBound	lower;
 	RangeBound	upper;
 
-	gs_key_check_damage(RangeTypeGetOid(range) == col->element->range->type_id);
-	range_deserialize(col->element->range, range, &lower, &upper, &empty);
+	range_deserialize(col->element->range, DatumGetRangeTypeP(value), &lower, &upper, &empty);
 	byte = empty ? KEY_EMPTY : KEY_NOT_EMPTY;
 	all = gs_key_append(&at, end, &byte, 1);
 	if (all && !empty)

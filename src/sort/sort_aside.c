@@ -18,7 +18,7 @@
  * order is ascending.
  *
  * No row put aside is equal to one of the device's: values that are equal have
- * equal keys, and so have both a key or none.
+ * equal keys, and so have both a key or none.  Of damaged rows this is not known.
  *
  * If the sort goes to the CPU before it is performed, the rows put aside
  * become the first rows of its input: the sort takes over the tuplesort.

@@ -23,7 +23,8 @@ $node->safe_psql('postgres', q(
 	CREATE TABLE lapping AS SELECT i AS id, i * 7919 % 30011 AS k, i::bigint AS same FROM generate_series(1, 30000) AS i;
 	CREATE TABLE lengths AS SELECT i AS id, i + 0.5 AS n FROM generate_series(1, 3000) AS i;
 	CREATE TABLE objects AS SELECT i AS id, jsonb_build_object('k', i, 'v', 'text') AS j FROM generate_series(1, 3000) AS i;
-	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks, lapping, lengths, objects;));
+	CREATE TABLE nested AS SELECT i AS id, jsonb_build_object('k', i, 'n', jsonb_build_object('x', i)) AS j FROM generate_series(1, 3000) AS i;
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks, lapping, lengths, objects, nested;));
 my $lz4 = value($node, q(SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression')) eq 't';
 $node->safe_psql('postgres', q(
 	CREATE TABLE longer (h text COMPRESSION lz4 COLLATE "C");
@@ -80,6 +81,7 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	my $lapping = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('lapping')));
 	my $lengths = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('lengths')));
 	my $objects = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('objects')));
+	my $nested = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('nested')));
 	my $longer = $lz4 && $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('longer')));
 	my $page;
 
@@ -148,12 +150,15 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	}
 	close($fh);
 
-	# a numeric of 1 GB, and a string of as many bytes in a jsonb: its header, that of the object, and then one of each key and value
-	for my $damage ([ $lengths, 28, 0xfffffff0 ], [ $objects, 28 + 1 + 4 + 4 * 3, 0x0fffffff ])
+	# a numeric of 1 GB, a string of as many bytes in a jsonb (its header, that of the object, and then one of each key and value),
+	# and an object in a jsonb that has as many keys
+	for my $damage ([ $lengths, 28, 0xfffffff0 ], [ $objects, 28 + 1 + 4 + 4 * 3, 0x0fffffff ], [ $nested, 0, 0x2fffffff ])
 	{
 		open($fh, '+<:raw', $damage->[0]) or die "$damage->[0]: $!";
 		sysread($fh, $page, 8192) == 8192 or die "$damage->[0]: too short";
-		sysseek($fh, (unpack('V', substr($page, 24, 4)) & 0x7fff) + $damage->[1], 0);
+		my $at = (unpack('V', substr($page, 24, 4)) & 0x7fff) + ($damage->[1] || 40);
+		$at = index($page, "\x01\x00\x00\x20", $at) if $damage->[1] == 0;
+		sysseek($fh, $at, 0);
 		syswrite($fh, pack('V', $damage->[2]));
 		close($fh);
 	}
@@ -212,9 +217,13 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged header");
 		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT n FROM networks ORDER BY n OFFSET 0) AS s;", stderr => \$err);
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged network");
-		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT id FROM objects ORDER BY j OFFSET 0) AS s;", stderr => \$err);
-		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged string of jsonb");
+		for my $table ('objects', 'nested')
+		{
+			$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT id FROM $table ORDER BY j OFFSET 0) AS s;", stderr => \$err);
+			like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: damaged jsonb, $table");
+		}
 		same_counted($node, "$force $settings SET gpusort.min_rows = 0;", 'SELECT id FROM lengths ORDER BY n;', "$name: a damaged length");
+		same_counted($node, "$force $settings SET gpusort.min_rows = 0; SET parallel_leader_participation = off;", 'SELECT id FROM lengths ORDER BY n;', "$name: a damaged length, not in the leader");
 	}
 	unharmed('a damaged header');
 

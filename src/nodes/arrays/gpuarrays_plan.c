@@ -365,7 +365,8 @@ lift_below(ArrayPlanContext *context, Plan *plan, const Place *place)
 		return;
 
 	/* the node finds the sorted arrays behind its child's other columns */
-	columns = add_calls(gs_node_outer_tlist(child->targetlist), calls);
+	columns = list_copy_tail(add_calls(gs_node_outer_tlist(child->targetlist), calls),
+							 list_length(child->targetlist));
 	plan->targetlist = gs_node_use_columns(plan->targetlist, columns, OUTER_VAR);
 	plan->qual = gs_node_use_columns(plan->qual, columns, OUTER_VAR);
 
