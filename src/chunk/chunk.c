@@ -526,24 +526,30 @@ is_dense(Page page, uint32 n)
  * it is copied by itself.
  */
 static inline bool
-is_at_home(const GsPageItems *items, uint32 i)
+is_at_home(HeapTupleHeader tuple, BlockNumber block, OffsetNumber number)
 {
-	ItemId		item = PageGetItemId(items->page, items->items[i]);
-	HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(items->page, item);
+	return likely(ItemPointerGetOffsetNumberNoCheck(&tuple->t_ctid) == number &&
+				  ItemPointerGetBlockNumberNoCheck(&tuple->t_ctid) == block);
+}
 
-	return gs_item_in_page(items->page, item) &&
-		ItemPointerGetOffsetNumberNoCheck(&tuple->t_ctid) == items->items[i] &&
-		ItemPointerGetBlockNumberNoCheck(&tuple->t_ctid) == items->block;
+/* Is a page worth copying?  Most of its tuples are as the next one, at home or not. */
+static inline bool
+is_worth_copying(const GsPageItems *items)
+{
+	ItemId		item = PageGetItemId(items->page, items->items[items->done]);
+
+	return is_dense(items->page, items->n) && gs_item_in_page(items->page, item) &&
+		is_at_home((HeapTupleHeader) PageGetItem(items->page, item), items->block, items->items[items->done]);
 }
 
 bool
 gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, GsPageItems *items)
 {
-	Page		page = items->page;
-	uint32		page_off = writer->used;
-	uint32		first = writer->n;
-	bool		copied = map->whole && items->done < items->n && is_dense(page, items->n) &&
-		is_at_home(items, items->done);
+	const Page	page = items->page;
+	const BlockNumber block = items->block;
+	const uint32 page_off = writer->used;
+	const uint32 first = writer->n;
+	const bool	copied = map->whole && items->done < items->n && is_worth_copying(items);
 
 	if (copied)
 	{
@@ -560,15 +566,17 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 		ItemId		item = PageGetItemId(page, number);
 		HeapTupleHeader tuple = (HeapTupleHeader) PageGetItem(page, item);
 		uint32		len = ItemIdGetLength(item);
+		uint32		at = page_off + ItemIdGetOffset(item);
 		GsPut		put;
 
 		if (unlikely(!gs_item_in_page(page, item)))
 			put = GS_PUT_NO_KEY;
 		else if (!map->whole)
 			put = put_columns(writer, desc, map, tuple, len);
+		else if (copied && is_at_home((HeapTupleHeader) (writer->memory + at), block, number))
+			put = put_whole(writer, desc, map, tuple, len, at + MINIMAL_TUPLE_OFFSET);
 		else
-			put = put_whole(writer, desc, map, tuple, len, copied && is_at_home(items, items->done) ?
-							page_off + ItemIdGetOffset(item) + MINIMAL_TUPLE_OFFSET : 0);
+			put = put_whole(writer, desc, map, tuple, len, 0);
 		if (unlikely(put == GS_PUT_FULL))
 			break;
 		if (unlikely(put != GS_PUT_OK))

@@ -33,18 +33,20 @@
 typedef struct Output
 {
 	const GsKeyColumn *string;
-	const Jsonb *jsonb;
+	const char *value;			/* from here on ... */
+	const char *value_end;		/* ... up to here */
 	uint8	   *at;
 	const uint8 *end;
 } Output;
 
 /* Raise an error, unless so many bytes are in the value. */
-static void
+static inline void
 check_bytes(const Output *output, const void *bytes, size_t len)
 {
-	size_t		before = (const char *) bytes - (const char *) output->jsonb;
+	const char *from = bytes;
 
-	gs_key_check_damage(before <= VARSIZE(output->jsonb) && len <= VARSIZE(output->jsonb) - before);
+	gs_key_check_damage(from >= output->value && from <= output->value_end &&
+						len <= (size_t) (output->value_end - from));
 }
 
 static bool
@@ -139,7 +141,7 @@ bool
 gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
-	Output		output = {&col->element->column, jsonb, dst, dst + room};
+	Output		output = {&col->element->column, (char *) jsonb, (char *) jsonb + VARSIZE(jsonb), dst, dst + room};
 	bool		all = put_container(&output, &jsonb->root, true);
 
 	*written = output.at - dst;
