@@ -390,21 +390,18 @@ gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
 	relation_close(index, AccessShareLock);
 }
 
-/* One for each time that the size triples, as compute_parallel_worker(). */
 static int
 count_workers(Relation index)
 {
-	BlockNumber blocks = RelationGetNumberOfBlocks(index);
-	int			n_workers = 0;
+	RelOptInfo	rel = {.reloptkind = RELOPT_BASEREL, .rel_parallel_workers = -1};
 
 	if (_bt_getrootheight(index) == 0)
 		return 0;				/* the root is a leaf */
 	for (int i = 1; i <= IndexRelationGetNumberOfKeyAttributes(index); i++)
 		if (func_parallel(index_getprocid(index, i, BTORDER_PROC)) != PROPARALLEL_SAFE)
 			return 0;
-	for (uint64 size = Max(min_parallel_index_scan_size, 1); size <= blocks; size *= 3)
-		n_workers++;
-	return Min(n_workers, max_parallel_maintenance_workers);
+	return compute_parallel_worker(&rel, -1, RelationGetNumberOfBlocks(index),
+								   max_parallel_maintenance_workers);
 }
 
 /* The leftmost span in a wrong order; spans->n: there is none. */

@@ -250,23 +250,16 @@ typedef struct Build
 static int
 choose_workers(Relation heap, const IndexInfo *info)
 {
-	BlockNumber blocks;
-	int			workers;
+	RelOptInfo	rel = {
+		.reloptkind = RELOPT_BASEREL,
+		.rel_parallel_workers = RelationGetParallelWorkers(heap, -1)
+	};
 
 	if (info->ii_ParallelWorkers == 0)
 		return 0;
-	workers = RelationGetParallelWorkers(heap, -1);
-	if (workers < 0)
-	{
-		/* as compute_parallel_worker() does */
-		blocks = RelationGetNumberOfBlocks(heap);
-		workers = 1;
-		for (BlockNumber limit = Max(min_parallel_table_scan_size, 1);
-			 blocks / 3 >= limit && limit < PG_INT32_MAX / 3; limit *= 3)
-			workers++;
-	}
-	workers = Min(workers, max_parallel_maintenance_workers);
-	return Max(workers, info->ii_ParallelWorkers);
+	return Max(info->ii_ParallelWorkers,
+			   compute_parallel_worker(&rel, RelationGetNumberOfBlocks(heap), -1,
+									   max_parallel_maintenance_workers));
 }
 
 /* Scan the table and sort its tuples; GS_FALLBACK_NONE where that went well. */
