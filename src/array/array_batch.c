@@ -33,7 +33,6 @@
 
 #include "access/detoast.h"
 #include "miscadmin.h"
-#include "utils/expandeddatum.h"
 #include "utils/memutils.h"
 
 #include "array/array_batch.h"
@@ -53,7 +52,7 @@ typedef struct Call
 	GsArraySorter *sorter;		/* for what the device does not do; NULL: none yet */
 	Oid			sorter_type;
 	GsToastReader *toast;		/* NULL: not needed yet */
-	Size		bytes;			/* of the row in work */
+	Size		bytes;			/* of the array in work, plain */
 } Call;
 
 /* A call's chunk of staging memory in a batch. */
@@ -71,9 +70,7 @@ struct GsArrayBatch
 	bool		on_device;		/* it has chunks */
 	uint64		rows;
 	uint64		arrays;			/* sorted otherwise than by the chunks */
-	Size		extra_bytes;	/* in context */
-	MemoryContext context;		/* of arrays that are in no chunk */
-	GsArrayBatch *next_free;
+	MemoryContext context;		/* of the batch and the arrays that are in no chunk */
 	BatchChunk	chunks[FLEXIBLE_ARRAY_MEMBER];	/* one a call */
 };
 
@@ -83,7 +80,6 @@ struct GsArrayStream
 	bool		off;			/* the device is not to be had any more */
 	uint64		elements;		/* seen so far */
 	int			n_open;			/* batches begun and not ended */
-	GsArrayBatch *free_batches;
 	MemoryContext scratch;		/* of one call */
 	void	   *sort_scratch;	/* GS_CHUNK_BYTES; NULL: not needed yet */
 	GsArrayReport report;
@@ -194,46 +190,23 @@ take_chunks(GsArrayBatch *batch)
 	return true;
 }
 
-static GsArrayBatch *
-make_batch(GsArrayStream *stream)
-{
-	GsArrayBatch *batch = stream->free_batches;
-
-	if (batch)
-		stream->free_batches = batch->next_free;
-	else
-	{
-		batch = MemoryContextAllocZero(stream->context, offsetof(GsArrayBatch, chunks) +
-									   stream->n_calls * sizeof(BatchChunk));
-		batch->stream = stream;
-		batch->context = AllocSetContextCreate(stream->context, "gpusort batch of arrays",
-											   ALLOCSET_DEFAULT_SIZES);
-	}
-	batch->rows = 0;
-	batch->arrays = 0;
-	batch->extra_bytes = 0;
-	return batch;
-}
-
-static void
-free_batch(GsArrayBatch *batch)
-{
-	batch->next_free = batch->stream->free_batches;
-	batch->stream->free_batches = batch;
-}
-
 GsArrayBatch *
 gs_array_batch_begin(GsArrayStream *stream, bool may_use_device)
 {
-	GsArrayBatch *batch = make_batch(stream);
+	MemoryContext context = AllocSetContextCreate(stream->context, "gpusort batch of arrays",
+												  ALLOCSET_DEFAULT_SIZES);
+	GsArrayBatch *batch = MemoryContextAllocZero(context, offsetof(GsArrayBatch, chunks) +
+												 stream->n_calls * sizeof(BatchChunk));
 
+	batch->stream = stream;
+	batch->context = context;
 	batch->on_device = may_use_device && !stream->off &&
 		(gs_guc_force || stream->elements >= gs_guc_min_rows) && open_sessions(stream);
 	if (batch->on_device && !take_chunks(batch))
 	{
 		if (stream->n_open > 0)
 		{
-			free_batch(batch);
+			MemoryContextDelete(context);
 			return NULL;
 		}
 
@@ -261,17 +234,6 @@ static inline bool
 is_short(struct varlena *array)
 {
 	return VARATT_IS_SHORT(array) && !VARATT_IS_EXTERNAL(array);
-}
-
-/* An array's bytes when it is no longer compressed, out of line, or expanded. */
-static inline Size
-plain_bytes(struct varlena *array)
-{
-	if (is_short(array))
-		return VARSIZE_SHORT(array) - VARHDRSZ_SHORT + VARHDRSZ;
-	if (VARATT_IS_4B_U(array))
-		return VARSIZE_4B(array);
-	return toast_raw_datum_size(PointerGetDatum(array));
 }
 
 /* An out-of-line value that is not compressed: read it straight to dst. */
@@ -302,7 +264,7 @@ is_fetched_plain(struct varlena *array)
 	return !VARATT_EXTERNAL_IS_COMPRESSED(pointer);
 }
 
-/* Write an array to a place that has room for its plain_bytes(). */
+/* Write an array to a place that has room for call->bytes. */
 static void
 write_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct varlena *dst)
 {
@@ -317,8 +279,6 @@ write_plain(GsArrayStream *stream, Call *call, struct varlena *array, struct var
 		memcpy(dst, array, bytes);
 	else if (is_fetched_plain(array))
 		fetch_plain(stream, call, array, dst);
-	else if (VARATT_IS_EXTERNAL_EXPANDED(array))
-		EOH_flatten_into(DatumGetEOHP(PointerGetDatum(array)), dst, bytes);
 	else
 	{
 		MemoryContext old = MemoryContextSwitchTo(stream->scratch);
@@ -350,7 +310,6 @@ sort_beside(GsArrayBatch *batch, Call *call, ArrayType *array, bool in_place)
 	old = MemoryContextSwitchTo(batch->context);
 	array = gs_array_sort(call->sorter, array, spec->nulls_first, in_place);
 	MemoryContextSwitchTo(old);
-	batch->extra_bytes += VARSIZE(array);
 	batch->arrays++;
 	return array;
 }
@@ -362,12 +321,7 @@ put_beside(GsArrayBatch *batch, Call *call, struct varlena *array)
 	ArrayType  *copy = MemoryContextAlloc(batch->context, call->bytes);
 
 	write_plain(batch->stream, call, array, (struct varlena *) copy);
-	if (gs_array_is_trivial(copy))
-	{
-		batch->extra_bytes += call->bytes;
-		return copy;
-	}
-	return sort_beside(batch, call, copy, true);
+	return gs_array_is_trivial(copy) ? copy : sort_beside(batch, call, copy, true);
 }
 
 /*
@@ -424,13 +378,13 @@ gs_array_batch_put(GsArrayBatch *batch, const Datum *arrays, const bool *nulls, 
 {
 	GsArrayStream *stream = batch->stream;
 
-	if (batch->extra_bytes > work_mem * (Size) 1024)
+	if (batch->rows > 0 && MemoryContextMemAllocated(batch->context, false) > work_mem * (Size) 1024)
 		return false;
 	for (int i = 0; i < stream->n_calls; i++)
 	{
 		if (nulls[i])
 			continue;
-		stream->calls[i].bytes = plain_bytes((struct varlena *) DatumGetPointer(arrays[i]));
+		stream->calls[i].bytes = toast_raw_datum_size(arrays[i]);
 		if (batch->on_device && batch->rows > 0 && !has_room(&batch->chunks[i], stream->calls[i].bytes))
 			return false;
 	}
@@ -533,9 +487,8 @@ gs_array_batch_end(GsArrayBatch *batch)
 	if (batch->on_device)
 		for (int i = 0; i < stream->n_calls; i++)
 			gs_client_give_chunk(stream->calls[i].client, batch->chunks[i].number);
-	MemoryContextReset(batch->context);
 	stream->n_open--;
-	free_batch(batch);
+	MemoryContextDelete(batch->context);
 }
 
 void
