@@ -141,7 +141,9 @@ bool
 gs_key_put_jsonb(const GsKeyColumn *col, Datum value, uint8 *dst, size_t room, size_t *written)
 {
 	Jsonb	   *jsonb = DatumGetJsonbP(value);
-	Output		output = {&col->element->column, (char *) jsonb, (char *) jsonb + VARSIZE(jsonb), dst, dst + room};
+	Output		output = {
+		&col->element->column, (char *) jsonb, (char *) jsonb + VARSIZE(jsonb), dst, dst + room
+	};
 	bool		all = put_container(&output, &jsonb->root, true);
 
 	*written = output.at - dst;
