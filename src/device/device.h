@@ -348,7 +348,7 @@ typedef struct GsSortResult
 	uint64_t	row_bytes;
 	uint64_t	key_bytes;
 	const char *engine;			/* what ordered it, for EXPLAIN; static */
-	double		copy_in_ms;		/* time so far, by phase, on the device, or until it was told what to do */
+	double		copy_in_ms;		/* time so far, by phase; what the host prepares for it is included */
 	double		sort_ms;
 	double		gather_ms;
 	double		copy_out_ms;

@@ -390,6 +390,7 @@ gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
 	relation_close(index, AccessShareLock);
 }
 
+/* As many as PostgreSQL would take to scan the index; 0: workers may not compare it, or it is small. */
 static int
 count_workers(Relation index)
 {
