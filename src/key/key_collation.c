@@ -11,8 +11,8 @@
  * keys can never disagree with them.  For these the bytes are the key.
  *
  * Collations of the ICU provider have sort keys, key_icu.c.  Others are
- * libc's, whose sort keys differ from its order: key_libc.c makes keys that come
- * near it, and whoever sorts by them has to prove the order (src/order).
+ * libc's: key_libc.c makes keys from tables of their locales, or finds that their order is
+ * that of the bytes.
  *
  * Tests: regress/keys_libc, regress/keys_icu
  *
@@ -98,6 +98,6 @@ gs_key_collation_lookup(Oid collation, GsKeyCollator **collator, const GsLibcCol
 	if (entry.provider == COLLPROVIDER_ICU)
 		*collator = gs_key_collator_open(collation, entry.locale, entry.deterministic);
 	else if (entry.provider == COLLPROVIDER_LIBC && entry.locale != NULL)
-		*libc = gs_libc_collation(collation, entry.locale);
-	return *collator != NULL || *libc != NULL;
+		return gs_libc_lookup(collation, entry.locale, libc);
+	return *collator != NULL;
 }

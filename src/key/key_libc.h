@@ -1,25 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * key_libc.h
- *	  Keys of text under libc collations: a good guess of strcoll's order.
+ *	  Text under libc collations: tables of locales (key_libc_table.h), shared by all processes.
  *
- * The bytes of a column, or of an element of an array, are
- *
- *		level 1 | 01 | text | 00
- *
- * level 1 being the part of the text's strxfrm key before the first byte 01:
- * what remains of it when accents, case and punctuation do not count, or the
- * first bytes of that.  Where level 1 says little of the text, and where the
- * text begins with 01, the other levels stand between the two:
- *
- *		level 1 | 01 | 01 | rest | 01 | text | 00
- *
- * with rest's bytes 01 and 02 written as 02 02 and 02 03, so that it ends at
- * the first 01.  Texts that agree on level 1 are not yet in strcoll's order,
- * and glibc gives no promise for the others either: whoever sorts by these keys
- * compares all neighbours by strcoll afterwards (src/order).  For that the text
- * must be there as a whole: a key that would have to be cut is not made at all
- * (GS_KEY_TOO_LONG in key.h).
+ * The first process that needs a locale builds its table and proves it.  If that fails, the locale is
+ * refused.  If sorted rows are found to be out of order, it is refused from then on until the server
+ * restarts.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,20 +14,24 @@
 
 typedef struct GsLibcCollation GsLibcCollation;
 
-/*
- * The collation's generator of keys, made once in a process and kept; NULL
- * where its locale, the name of its LC_COLLATE, is not to be had.
- */
-extern const GsLibcCollation *gs_libc_collation(Oid collation, const char *locale);
-
-/* The name of its LC_COLLATE locale. */
-extern const char *gs_libc_locale_name(const GsLibcCollation *collation);
+/* When the server loads gpusort. */
+extern void gs_libc_shmem_request(void);
+extern void gs_libc_shmem_startup(void);
 
 /*
- * Write a text's bytes as above, at most room of them; false where that cuts
- * them short, and then they mean nothing.  May allocate in CurrentMemoryContext.
+ * Can text be sorted under the collation, whose LC_COLLATE is locale?  *libc lives as long as the process; it is
+ * NULL if the order is that of the bytes.
  */
-extern bool gs_libc_put(const GsLibcCollation *collation, uint8 *dst, size_t room,
-						const uint8 *text, size_t len, size_t *written);
+extern bool gs_libc_lookup(Oid collation, const char *locale, const GsLibcCollation **libc);
+
+/*
+ * Write a text's key, ascending, at most room bytes, which must not be more than GS_KEY_MAX.  False: these are the
+ * first room bytes of it; or *written is SIZE_MAX, and the text has no key.
+ */
+extern bool gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *text, size_t len,
+						size_t *written);
+
+/* Rows under the collation were out of order: warn, and refuse its locale from now on. */
+extern void gs_libc_distrust(const GsLibcCollation *libc);
 
 #endif							/* GS_KEY_LIBC_H */

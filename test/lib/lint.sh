@@ -109,7 +109,7 @@ check_device_benchmark()
 check_pure_c11()
 {
 	for file in src/device/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
-		src/key/key_icu_table.[ch] src/key/key_layout.h src/order/*.[ch] src/spill/*.[ch]; do
+		src/key/key_icu_table.[ch] src/key/key_libc_*.[ch] src/key/key_layout.h src/order/*.[ch] src/spill/*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'

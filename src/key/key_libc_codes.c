@@ -1,0 +1,199 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_libc_codes.c
+ *	  Short codes for the weights of a level (key_libc_codes.h).
+ *
+ * Weights that are not short lie in gaps between those that are.  The weights of a gap have two bytes, and the gap
+ * as many first bytes as they need.  If first bytes run out, the largest gaps change to three bytes.
+ *
+ * Tests: unit/plain/test_key_libc
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "key_libc_codes.c is plain C and must not see postgres.h"
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "key/key_libc_codes.h"
+
+/* Values of a byte behind the first one. */
+#define VALUES					(256 - GS_CODE_LEAST)
+
+typedef struct Gap
+{
+	uint32_t	first;
+	uint32_t	n;				/* weights */
+	int			leads;
+	int			bytes;
+} Gap;
+
+typedef struct Gaps
+{
+	Gap			gaps[256 + 1];
+	int			n;
+	int			leads;			/* of all gaps and short weights */
+} Gaps;
+
+bool
+gs_codes_add(GsCodes *codes, uint32_t weight)
+{
+	if (codes->n == codes->max)
+	{
+		uint32_t	max = codes->max > 0 ? codes->max * 2 : 1024;
+		void	   *more = realloc(codes->codes, max * sizeof(GsCode));
+
+		if (more == NULL)
+			return false;
+		codes->codes = more;
+		codes->max = max;
+	}
+	codes->codes[codes->n] = (GsCode){.weight = weight};
+	codes->n++;
+	return true;
+}
+
+static int
+compare_codes(const void *a, const void *b)
+{
+	uint32_t	x = ((const GsCode *) a)->weight;
+	uint32_t	y = ((const GsCode *) b)->weight;
+
+	return x < y ? -1 : x > y;
+}
+
+void
+gs_codes_sort(GsCodes *codes)
+{
+	uint32_t	n = 0;
+
+	if (codes->n == 0)
+		return;
+	qsort(codes->codes, codes->n, sizeof(GsCode), compare_codes);
+	for (uint32_t i = 0; i < codes->n; i++)
+		if (n == 0 || codes->codes[i].weight != codes->codes[n - 1].weight)
+			codes->codes[n++] = codes->codes[i];
+	codes->n = n;
+}
+
+static GsCode *
+find_code(const GsCodes *codes, uint32_t weight)
+{
+	GsCode		key = {.weight = weight};
+
+	return codes->n == 0 ? NULL :
+		bsearch(&key, codes->codes, codes->n, sizeof(GsCode), compare_codes);
+}
+
+void
+gs_codes_shorten(GsCodes *codes, uint32_t weight)
+{
+	GsCode	   *code = find_code(codes, weight);
+
+	if (code != NULL)
+		code->is_short = true;
+}
+
+/* Find the gaps, and how many bytes their codes have if there may be so many first bytes. */
+static bool
+find_gaps(const GsCodes *codes, int most, Gaps *gaps)
+{
+	gaps->n = gaps->leads = 0;
+	for (uint32_t i = 0; i < codes->n;)
+	{
+		Gap			gap = {.first = i, .bytes = 2};
+
+		for (; i < codes->n && !codes->codes[i].is_short; i++)
+			gap.n++;
+		if (gap.n > 0)
+		{
+			if (gaps->n == 256)
+				return false;
+			gap.leads = (int) ((gap.n + VALUES - 1) / VALUES);
+			gaps->leads += gap.leads;
+			gaps->gaps[gaps->n++] = gap;
+		}
+		for (; i < codes->n && codes->codes[i].is_short; i++)
+			gaps->leads++;
+	}
+	while (gaps->leads > most)
+	{
+		Gap		   *largest = NULL;
+
+		for (int i = 0; i < gaps->n; i++)
+			if (gaps->gaps[i].bytes == 2 && (largest == NULL || gaps->gaps[i].n > largest->n))
+				largest = &gaps->gaps[i];
+		if (largest == NULL || largest->leads <= 1)
+			return false;
+		gaps->leads -= largest->leads;
+		largest->bytes = 3;
+		largest->leads = (int) ((largest->n + VALUES * VALUES - 1) / (VALUES * VALUES));
+		gaps->leads += largest->leads;
+	}
+	return true;
+}
+
+int
+gs_codes_count_leads(const GsCodes *codes, int most)
+{
+	Gaps		gaps;
+
+	return find_gaps(codes, most, &gaps) ? gaps.leads : most + 1;
+}
+
+bool
+gs_codes_assign(GsCodes *codes, int least, int most)
+{
+	Gaps		gaps;
+	int			lead = least;
+	int			next = 0;		/* gap */
+
+	if (!find_gaps(codes, most - least + 1, &gaps))
+		return false;
+	for (uint32_t i = 0; i < codes->n;)
+	{
+		GsCode	   *code = &codes->codes[i];
+		const Gap  *gap;
+
+		if (code->is_short)
+		{
+			code->n = 1;
+			code->bytes[0] = (uint8_t) lead++;
+			i++;
+			continue;
+		}
+		gap = &gaps.gaps[next++];
+		for (uint32_t j = 0; j < gap->n; j++, code++)
+		{
+			uint32_t	rest = j;
+
+			code->n = (uint8_t) gap->bytes;
+			for (int k = gap->bytes - 1; k > 0; k--, rest /= VALUES)
+				code->bytes[k] = (uint8_t) (GS_CODE_LEAST + rest % VALUES);
+			code->bytes[0] = (uint8_t) (lead + (int) rest);
+		}
+		lead += gap->leads;
+		i += gap->n;
+	}
+	return true;
+}
+
+int
+gs_codes_put(const GsCodes *codes, uint32_t weight, uint8_t *dst)
+{
+	const GsCode *code = find_code(codes, weight);
+
+	if (code == NULL)
+		return 0;
+	memcpy(dst, code->bytes, code->n);
+	return code->n;
+}
+
+void
+gs_codes_free(GsCodes *codes)
+{
+	free(codes->codes);
+	memset(codes, 0, sizeof(*codes));
+}

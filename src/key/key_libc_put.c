@@ -1,0 +1,317 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_libc_put.c
+ *	  Writing keys of text under a libc collation by a table (key_libc_table.h).
+ *
+ * A text is read once.  Level 1 is written to its place, the others come together in working memory.
+ *
+ * Level 2 of runs of backward characters
+ *	  A character with a backward rule, such as a digit, a sign or a combining mark, is compared at level 2 behind
+ *	  those that follow it up to the next forward character.  strcoll() leaves the last but one of such a run out
+ *	  if a forward character ends the run (get_next_seq() in string/strcoll_l.c, since 2.18).  If characters before
+ *	  the run have no weight of level 2, it also reads others than those of the run.  strxfrm() does neither, so its
+ *	  keys are not strcoll()'s order: under en_US.utf8 "4~w" comes before "4~.w", by strxfrm() behind it.  PostgreSQL
+ *	  compares by strcoll(), and keys follow it: put_second_level() reads a text's level 2 exactly as
+ *	  strcoll() does.  It is needed only if a run has other weights than the common one.
+ *
+ * Tests: unit/plain/test_key_libc, regress/keys_libc
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "key_libc_put.c is plain C and must not see postgres.h"
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "key/key_libc_table.h"
+
+#define KEY_END					0x00
+#define LEVEL_END				0x01
+
+/* At the last level: before the number of characters without a weight; before further weights of one. */
+#define SKIPPED					0xfe
+#define CONTINUED				0xff
+
+/* Entries of a text whose level 2 is read as strcoll() does. */
+#define MAX_ENTRIES				16384
+
+struct GsLibcScratch
+{
+	uint32_t	entries[MAX_ENTRIES];
+	uint8_t		levels[GS_LIBC_LEVELS][GS_LIBC_KEY_MAX + 16];
+};
+
+/* A level behind the first, while a key is written.  Bytes beyond GS_LIBC_KEY_MAX are never needed. */
+typedef struct Level
+{
+	size_t		n;
+	uint32_t	common;			/* common weights not yet written */
+	GsLibcCounts counts;
+	uint8_t    *bytes;
+} Level;
+
+GsLibcScratch *
+gs_libc_scratch_create(void)
+{
+	return malloc(sizeof(GsLibcScratch));
+}
+
+static inline void
+put_byte(Level *level, uint8_t byte)
+{
+	if (level->n < GS_LIBC_KEY_MAX)
+		level->bytes[level->n++] = byte;
+}
+
+/*
+ * Write the run of common weights that has come together.  The longer of two runs comes first if what follows
+ * is greater than the common weight, and last if it is less.
+ */
+static inline void
+put_common(Level *level, bool less)
+{
+	uint32_t	n = level->common;
+	const GsLibcCounts *counts = &level->counts;
+
+	if (n == 0)
+		return;
+	level->common = 0;
+	for (; n > counts->max; n -= counts->max)
+		put_byte(level, (uint8_t) (counts->low + counts->max - 1));
+	put_byte(level, (uint8_t) (less ? counts->low + n - 1 : counts->high - (n - 1)));
+}
+
+static inline void
+put_weights(Level *level, const uint8_t *bytes, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (bytes[i] == 0)
+		{
+			level->common++;
+			continue;
+		}
+		put_common(level, bytes[i] < level->counts.low);
+		put_byte(level, bytes[i]);
+	}
+}
+
+/* Characters without a weight at the last level make the next one greater, by their number. */
+static void
+put_skipped(Level *level, uint32_t *skipped)
+{
+	const uint32_t most = 0xf0;
+
+	put_common(level, false);
+	put_byte(level, SKIPPED);
+	for (; *skipped >= most; *skipped -= most)
+		put_byte(level, 0xff);
+	put_byte(level, (uint8_t) (0x02 + *skipped));
+	*skipped = 0;
+}
+
+/* Append bytes as far as there is room; false where they did not all fit. */
+static inline bool
+append(uint8_t *dst, size_t room, size_t *used, const uint8_t *bytes, size_t len)
+{
+	size_t		n = len < room - *used ? len : room - *used;
+
+	memcpy(dst + *used, bytes, n);
+	*used += n;
+	return n == len;
+}
+
+static inline bool
+append_byte(uint8_t *dst, size_t room, size_t *used, uint8_t byte)
+{
+	return append(dst, room, used, &byte, 1);
+}
+
+static inline void
+put_entry_second(const GsLibcTable *table, Level *level, const GsLibcEntry *entry)
+{
+	const uint8_t *bytes = (const uint8_t *) table + table->pool + entry->bytes;
+
+	put_weights(level, bytes + entry->n[0], entry->n[1]);
+}
+
+/*
+ * Level 2 as strcoll() reads it; false: the text is too long.
+ *
+ * read_from is where strcoll() last looked for a weight: from there it reads a run backward, which is
+ * another place than the run's first character if characters before that had no weight.
+ */
+static bool
+put_second_level(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t *text,
+				 const uint8_t *end, Level *level)
+{
+	const GsLibcEntry *entries = (const GsLibcEntry *) ((const char *) table + table->entries);
+	const GsLibcEntry *entry;
+	uint32_t	n = 0;
+	uint32_t	at = 0;
+	uint32_t	read_from = 0;
+
+	level->n = level->common = 0;
+	while ((entry = gs_libc_next(table, &text, end)) != NULL)
+	{
+		if (n == MAX_ENTRIES)
+			return false;
+		scratch->entries[n++] = (uint32_t) (entry - entries);
+	}
+	while (at < n)
+	{
+		uint32_t	run = at;
+		uint32_t	left = 0;
+
+		while (at < n && entries[scratch->entries[at]].backward)
+			at++;
+		run = at - run;
+		if (run > 0)
+		{
+			put_entry_second(table, level, &entries[scratch->entries[at - 1]]);
+			if (at == n)
+				left = run - 1;
+			else if (run > 2)
+				left = run - 2;
+			while (left-- > 0)
+				put_entry_second(table, level, &entries[scratch->entries[read_from + left]]);
+		}
+		if (at < n)
+		{
+			entry = &entries[scratch->entries[at++]];
+			put_entry_second(table, level, entry);
+			if (run > 0 || entry->n[1] > 0)
+				read_from = at;
+		}
+	}
+	return true;
+}
+
+/* What a text has that makes its level 2 other than its characters' weights one after the other. */
+typedef struct Second
+{
+	uint32_t	run;			/* 1, and for each of the last two characters of a backward run a bit that tells
+								 * whether it has a weight */
+	bool		other_backward; /* a backward character with other weights than the common one */
+	bool		any_backward;
+	bool		empty_forward;
+} Second;
+
+/* strcoll() leaves out the last but one of a run that a forward character ends. */
+static inline void
+look_at_second(Second *second, bool backward, bool has_weight, Level *level)
+{
+	if (backward)
+	{
+		second->any_backward = true;
+		second->run = second->run << 1 | (has_weight ? 1 : 0);
+		if (second->run >= 8)
+			second->run = 4 | (second->run & 3);
+		return;
+	}
+	if (second->run >= 4 && (second->run & 2) != 0 && level->common > 0)
+		level->common--;
+	second->run = 1;
+	second->empty_forward |= !has_weight;
+}
+
+GsLibcPut
+gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t *text, size_t len,
+				  uint8_t *dst, size_t room, size_t *written)
+{
+	const uint8_t *end = text + len;
+	const uint8_t *at = text;
+	const int	levels = table->levels;
+	Level		levels_of[GS_LIBC_LEVELS];
+	Level	   *second = &levels_of[1];
+	Level	   *third = &levels_of[2];
+	Level	   *fourth = &levels_of[3];
+	Second		look = {.run = 1};
+	bool		adds_text = table->adds_text;
+	uint32_t	skipped = 0;
+	size_t		n = 0;
+
+	for (int i = 1; i < levels; i++)
+		levels_of[i] = (Level){0, 0, table->counts[i], scratch->levels[i]};
+	while (at < end)
+	{
+		const GsLibcEntry *entry = gs_libc_next(table, &at, end);
+		const uint8_t *bytes;
+
+		if (entry == NULL)
+			return GS_LIBC_PUT_NONE;
+		if (entry->kind == GS_LIBC_LETTER && room - n >= sizeof(entry->first))
+		{
+			look_at_second(&look, entry->backward, true, second);
+			memcpy(dst + n, entry->first, sizeof(entry->first));
+			n += entry->n[0];
+			second->common++;
+			if (entry->last == 0)
+				third->common++;
+			else
+			{
+				put_common(third, entry->last < third->counts.low);
+				put_byte(third, entry->last);
+			}
+			if (skipped > 0)
+				put_skipped(fourth, &skipped);
+			fourth->common++;
+			continue;
+		}
+		if (entry->kind == GS_LIBC_MARK)
+		{
+			look_at_second(&look, entry->backward, false, second);
+			if (skipped > 0)
+				put_skipped(fourth, &skipped);
+			put_common(fourth, entry->last < fourth->counts.low);
+			put_byte(fourth, entry->last);
+			continue;
+		}
+		bytes = (const uint8_t *) table + table->pool + entry->bytes;
+		adds_text |= entry->ambiguous;
+		if (!append(dst, room, &n, bytes, entry->n[0]))
+		{
+			*written = n;
+			return GS_LIBC_PUT_CUT;
+		}
+		bytes += entry->n[0];
+		if (levels > 1)
+		{
+			look_at_second(&look, entry->backward, entry->n[1] > 0, second);
+			look.other_backward |= entry->backward && entry->n[1] > 0 &&
+				(entry->n[1] > 1 || bytes[0] != 0);
+		}
+		for (int i = 1; i < levels; bytes += entry->n[i++])
+		{
+			if (table->position && i == levels - 1)
+			{
+				if (entry->n[i] == 0)
+					skipped++;
+				else if (skipped > 0)
+					put_skipped(&levels_of[i], &skipped);
+			}
+			put_weights(&levels_of[i], bytes, entry->n[i]);
+		}
+	}
+	if ((look.other_backward || (look.any_backward && look.empty_forward)) &&
+		!put_second_level(table, scratch, text, end, second))
+		return GS_LIBC_PUT_NONE;
+
+	*written = room;
+	for (int i = 1; i < levels; i++)
+	{
+		/* the byte that ends a level is less than the common weight */
+		put_common(&levels_of[i], true);
+		if (!append_byte(dst, room, &n, LEVEL_END) ||
+			!append(dst, room, &n, levels_of[i].bytes, levels_of[i].n))
+			return GS_LIBC_PUT_CUT;
+	}
+	if (adds_text && (!append_byte(dst, room, &n, LEVEL_END) || !append(dst, room, &n, text, len)))
+		return GS_LIBC_PUT_CUT;
+	if (!append_byte(dst, room, &n, KEY_END))
+		return GS_LIBC_PUT_CUT;
+	*written = n;
+	return GS_LIBC_PUT_ALL;
+}

@@ -1,0 +1,768 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_libc_table.c
+ *	  Building a table of a libc locale's characters (key_libc_table.h).
+ *
+ * Sequences
+ *	  Characters, and contractions such as Czech "ch", are sequences of bytes in a trie.  The longest one that
+ *	  matches counts, which in glibc's lists is the first one.
+ *
+ * Levels
+ *	  Weights are re-coded in their order (key_libc_codes.h).  At all levels but the first, runs of the most frequent
+ *	  weight are counts, as ICU writes them: a run that is followed by a greater weight counts down from the highest
+ *	  byte of a range, one that is followed by a lesser weight or by the level's end counts up from the lowest.
+ *
+ * The last level
+ *	  Most locales of glibc have a fourth level at which each character has a weight of its own, and at which the
+ *	  characters without one are counted.  It would double the keys.  But it decides only between texts that agree
+ *	  in the first three levels, and there a letter's weight says nothing: it is implied, written as the common
+ *	  weight.  A character's weight is implied if
+ *
+ *		(a) it has one weight at each level, the common one at level 2;
+ *		(b) of all characters whose first weights of levels 1 and 3 are its own, it has the least last weight, and no
+ *			other one has that;
+ *		(c) its last weight is greater than those of all characters without level 1 (border).
+ *
+ *	  Let a and b be the first characters in which two such texts differ.  What is left of the texts from there on
+ *	  agrees in levels 1 and 3 as well, since both are read forward.  If both weights are implied, both characters
+ *	  have the same weights of these levels, so by (b) they are the same.  If only a's is, b either has no level 1,
+ *	  and comes before a by (c), or its first weights of levels 1 and 3 are a's, and it comes behind a by (b).  Codes
+ *	  of weights below the border lie below the counts, and all others above.
+ *
+ *	  A character without a last weight makes the next weight greater than any other one (SKIPPED).
+ *
+ * Equal texts
+ *	  Two texts have the same levels only if they are equal, or differ in characters that are ambiguous: several
+ *	  sequences have the same weights, or no weight is their own.  If a text holds one of these, the text follows the
+ *	  levels in its key.  Where no level is of single characters, it always does.
+ *
+ * Tests: unit/plain/test_key_libc, regress/keys_libc
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifdef POSTGRES_H
+#error "key_libc_table.c is plain C and must not see postgres.h"
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "key/key_libc_codes.h"
+#include "key/key_libc_glibc.h"
+#include "key/key_libc_table.h"
+
+#define NO_WEIGHT				UINT32_MAX
+#define SEVERAL_WEIGHTS			(UINT32_MAX - 1)
+
+/* Bytes of counts at levels other than the last one with positions; there at least so many. */
+#define COUNTS					65
+#define LEAST_COUNTS			17
+
+/* First bytes from here on are not codes at the last level (key_libc_put.c). */
+#define CONTINUED				0xff
+#define CODES_END				0xfd
+
+/* An array that grows. */
+typedef struct Array
+{
+	char	   *bytes;
+	size_t		n;
+	size_t		max;
+} Array;
+
+typedef struct Build
+{
+	GsGlibcTables glibc;
+	const char *why;			/* not NULL: it has failed */
+	GsLibcTable table;
+	Array		entries;		/* of GsLibcEntry */
+	Array		indexes;		/* of uint32_t: of each entry's weights, with its rule set */
+	Array		nodes;
+	Array		children;
+	Array		pool;
+	uint32_t   *found;			/* entries by the hash of their index */
+	uint32_t	n_found;
+	uint32_t	common[GS_LIBC_LEVELS];
+	uint32_t	border;
+	bool	   *implied;		/* of each entry: its last weight is */
+	GsCodes		codes[GS_LIBC_LEVELS];
+	GsCodes		low_codes;		/* of last weights below the border */
+} Build;
+
+/* A character with weights of levels 1 and 4. */
+typedef struct Letter
+{
+	uint32_t	first;			/* its first weights of levels 1 and 3 */
+	uint32_t	third;
+	uint32_t	last;			/* its first weight of the last level */
+	uint32_t	entry;
+	bool		single;			/* (a) */
+} Letter;
+
+static void *
+grow(Build *build, Array *array, size_t bytes)
+{
+	if (array->n + bytes > array->max)
+	{
+		size_t		max = 2 * (array->n + bytes) + 65536;
+		char	   *more = realloc(array->bytes, max);
+
+		if (more == NULL)
+		{
+			build->why = "memory is short";
+			return NULL;
+		}
+		array->bytes = more;
+		array->max = max;
+	}
+	array->n += bytes;
+	return array->bytes + array->n - bytes;
+}
+
+static uint32_t
+n_entries(const Build *build)
+{
+	return (uint32_t) (build->entries.n / sizeof(GsLibcEntry));
+}
+
+static GsLibcEntry *
+entry_of(const Build *build, uint32_t i)
+{
+	return (GsLibcEntry *) build->entries.bytes + i;
+}
+
+static uint32_t
+index_of(const Build *build, uint32_t i)
+{
+	return ((uint32_t *) build->indexes.bytes)[i];
+}
+
+static const uint8_t *
+weights_of(const Build *build, uint32_t i, int level, int *n)
+{
+	return gs_glibc_weights(&build->glibc, index_of(build, i), level, n);
+}
+
+static uint32_t
+first_weight(const Build *build, uint32_t i, int level)
+{
+	int			n;
+	const uint8_t *at = weights_of(build, i, level, &n);
+
+	return n > 0 ? gs_glibc_weight(&at) : NO_WEIGHT;
+}
+
+static uint32_t
+single_weight(const Build *build, uint32_t i, int level)
+{
+	int			n;
+	const uint8_t *at = weights_of(build, i, level, &n);
+	const uint8_t *end = at + n;
+	uint32_t	weight = n > 0 ? gs_glibc_weight(&at) : NO_WEIGHT;
+
+	return at == end ? weight : SEVERAL_WEIGHTS;
+}
+
+static int
+rule_of(const Build *build, uint32_t i, int level)
+{
+	return build->glibc.rules[(index_of(build, i) >> 24) * (uint32_t) build->glibc.levels + level];
+}
+
+/* ---- sequences ---- */
+
+/* The entry of an index; another sequence of an index that is known makes it ambiguous. */
+static uint32_t
+find_entry(Build *build, uint32_t index)
+{
+	uint32_t	mask = build->n_found - 1;
+	uint32_t	slot = index * 2654435761u & mask;
+	uint32_t   *place;
+	GsLibcEntry *entry;
+
+	for (; build->found[slot] != GS_LIBC_NONE; slot = (slot + 1) & mask)
+	{
+		if (index_of(build, build->found[slot]) == index)
+		{
+			entry_of(build, build->found[slot])->ambiguous = true;
+			return build->found[slot];
+		}
+	}
+	place = grow(build, &build->indexes, sizeof(uint32_t));
+	entry = grow(build, &build->entries, sizeof(GsLibcEntry));
+	if (place == NULL || entry == NULL)
+		return GS_LIBC_NONE;
+	*place = index;
+	memset(entry, 0, sizeof(*entry));
+	build->found[slot] = n_entries(build) - 1;
+	return build->found[slot];
+}
+
+static int
+compare_sequences(const void *a, const void *b)
+{
+	const GsGlibcSequence *x = a;
+	const GsGlibcSequence *y = b;
+	int			order = memcmp(x->bytes, y->bytes, GS_GLIBC_SEQUENCE);
+
+	/* they hold no byte 0, which follows the shorter one */
+	return order != 0 ? order : x->order < y->order ? -1 : x->order > y->order;
+}
+
+/*
+ * The place of the sequences from first to end - 1, which have their first depth bytes in common.  A sequence
+ * behind one that it begins with in glibc's list is never found.
+ */
+static uint32_t
+build_node(Build *build, GsGlibcSequence *first, GsGlibcSequence *end, int depth)
+{
+	GsLibcNode	node = {.entry = GS_LIBC_NONE};
+	uint32_t	order = UINT32_MAX;
+	GsGlibcSequence *kept;
+	uint32_t	number;
+	size_t		n_children;
+
+	for (; first < end && first->len == depth; first++)
+		if (node.entry == GS_LIBC_NONE)
+		{
+			node.entry = find_entry(build, first->index);
+			order = first->order;
+		}
+	kept = first;
+	for (GsGlibcSequence *s = first; s < end; s++)
+		if (s->order < order)
+			*kept++ = *s;
+	end = kept;
+	if (first == end || build->why != NULL)
+		return node.entry;
+
+	node.first = first->bytes[depth];
+	node.last = end[-1].bytes[depth];
+	node.children = (uint32_t) (build->children.n / sizeof(uint32_t));
+	number = (uint32_t) (build->nodes.n / sizeof(GsLibcNode));
+	n_children = (size_t) node.last - node.first + 1;
+	if (grow(build, &build->nodes, sizeof(node)) == NULL ||
+		grow(build, &build->children, n_children * sizeof(uint32_t)) == NULL)
+		return GS_LIBC_NONE;
+	((GsLibcNode *) build->nodes.bytes)[number] = node;
+	for (size_t i = 0; i < n_children; i++)
+		((uint32_t *) build->children.bytes)[node.children + i] = GS_LIBC_NONE;
+	while (first < end)
+	{
+		uint8_t		byte = first->bytes[depth];
+		GsGlibcSequence *next = first;
+		uint32_t	place;
+
+		while (next < end && next->bytes[depth] == byte)
+			next++;
+		place = build_node(build, first, next, depth + 1);
+		((uint32_t *) build->children.bytes)[node.children + byte - node.first] = place;
+		first = next;
+	}
+	return number | GS_LIBC_NODE;
+}
+
+static void
+build_trie(Build *build)
+{
+	GsGlibcSequence *first = build->glibc.sequences;
+	GsGlibcSequence *end = first + build->glibc.n_sequences;
+
+	for (build->n_found = 1024; build->n_found < 2 * build->glibc.n_sequences;)
+		build->n_found *= 2;
+	build->found = malloc(build->n_found * sizeof(uint32_t));
+	if (build->found == NULL)
+	{
+		build->why = "memory is short";
+		return;
+	}
+	memset(build->found, 0xff, build->n_found * sizeof(uint32_t));
+	memset(build->table.root, 0xff, sizeof(build->table.root));
+	qsort(first, build->glibc.n_sequences, sizeof(GsGlibcSequence), compare_sequences);
+	while (first < end && build->why == NULL)
+	{
+		GsGlibcSequence *next = first;
+
+		while (next < end && next->bytes[0] == first->bytes[0])
+			next++;
+		build->table.root[first->bytes[0]] = build_node(build, first, next, 1);
+		first = next;
+	}
+}
+
+/* The entry of an ASCII character alone; NONE: there is none. */
+static uint32_t
+ascii_entry(const Build *build, int c)
+{
+	uint32_t	place = build->table.root[c];
+
+	if (place != GS_LIBC_NONE && (place & GS_LIBC_NODE) != 0)
+		place = ((GsLibcNode *) build->nodes.bytes)[place & ~GS_LIBC_NODE].entry;
+	return place;
+}
+
+/* ---- levels ---- */
+
+/* Level 2 may be read backward, and the last of four may have positions. */
+static void
+check_rules(Build *build)
+{
+	int			last = build->glibc.levels - 1;
+	uint32_t	n_positions = 0;
+
+	for (uint32_t i = 0; i < n_entries(build); i++)
+	{
+		for (int level = 0; level <= last; level++)
+		{
+			int			rule = rule_of(build, i, level);
+
+			if ((rule & GS_GLIBC_BACKWARD) != 0 && level == 1)
+				entry_of(build, i)->backward = true;
+			else if ((rule & GS_GLIBC_BACKWARD) != 0)
+				build->why = "a level other than the second is read backward";
+			if ((rule & GS_GLIBC_POSITION) != 0 && level == 3 && level == last)
+				n_positions++;
+			else if ((rule & GS_GLIBC_POSITION) != 0)
+				build->why = "a level other than the fourth has positions";
+		}
+	}
+	if (n_positions > 0 && n_positions < n_entries(build))
+		build->why = "some characters have positions and some have none";
+	build->table.position = n_positions > 0;
+	build->table.adds_text = n_positions == 0;
+}
+
+/* The most frequent weight of a level. */
+static uint32_t
+choose_common(const Build *build, int level)
+{
+	uint32_t	counts[64] = {0};
+	uint32_t	best = 0;
+
+	for (uint32_t i = 0; i < n_entries(build); i++)
+	{
+		uint32_t	weight = single_weight(build, i, level);
+
+		if (weight < 64 && ++counts[weight] > counts[best])
+			best = weight;
+	}
+	return best;
+}
+
+/* Add all weights of a level from least to most - 1, of entries whose weights are not implied. */
+static void
+add_weights(Build *build, GsCodes *codes, int level, uint32_t least, uint32_t most)
+{
+	for (uint32_t i = 0; i < n_entries(build); i++)
+	{
+		int			n;
+		const uint8_t *at = weights_of(build, i, level, &n);
+		const uint8_t *end = at + n;
+
+		if (build->implied != NULL && build->implied[i] && level == build->glibc.levels - 1)
+			continue;
+		while (at < end)
+		{
+			uint32_t	weight = gs_glibc_weight(&at);
+
+			if (weight >= least && weight < most && !gs_codes_add(codes, weight))
+				build->why = "memory is short";
+		}
+	}
+	gs_codes_sort(codes);
+}
+
+/* Codes of one byte for the weights of ASCII characters. */
+static void
+shorten_ascii(const Build *build, GsCodes *codes, int level)
+{
+	for (int c = 1; c < 127; c++)
+	{
+		uint32_t	entry = c >= ' ' || c == '\t' || c == '\n' || c == '\r' ?
+			ascii_entry(build, c) : GS_LIBC_NONE;
+
+		if (entry != GS_LIBC_NONE)
+			gs_codes_shorten(codes, single_weight(build, entry, level));
+	}
+}
+
+static void
+code_first_level(Build *build)
+{
+	add_weights(build, &build->codes[0], 0, 0, NO_WEIGHT);
+	shorten_ascii(build, &build->codes[0], 0);
+	if (!gs_codes_assign(&build->codes[0], GS_CODE_LEAST, 0xff))
+		build->why = "it has too many weights of the first level";
+}
+
+/* A level between, or the last one without positions: codes below and above the counts. */
+static void
+code_level(Build *build, int level)
+{
+	GsLibcCounts *counts = &build->table.counts[level];
+	GsCodes    *codes = &build->codes[level];
+	uint32_t	common = choose_common(build, level);
+	GsCodes		below = {0};
+	int			n_below;
+	uint32_t	n_short;
+
+	build->common[level] = common;
+	add_weights(build, &below, level, 0, common);
+	n_below = gs_codes_count_leads(&below, 64);
+	if (n_below > 0 && !gs_codes_assign(&below, GS_CODE_LEAST, GS_CODE_LEAST + n_below - 1))
+		build->why = "it has too many weights of a level";
+	counts->low = (uint8_t) (GS_CODE_LEAST + n_below);
+	counts->high = (uint8_t) (counts->low + COUNTS - 1);
+	counts->max = COUNTS / 2 + 1;
+
+	/* the lowest of the others are the most frequent */
+	add_weights(build, codes, level, common + 1, NO_WEIGHT);
+	n_short = codes->n < 100 ? codes->n : 100;
+	for (uint32_t i = 0; i < n_short; i++)
+		codes->codes[i].is_short = true;
+	if (!gs_codes_assign(codes, counts->high + 1, 0xff))
+		build->why = "it has too many weights of a level";
+
+	/* one table of both */
+	for (uint32_t i = 0; i < below.n; i++)
+		if (gs_codes_add(codes, below.codes[i].weight))
+			codes->codes[codes->n - 1] = below.codes[i];
+		else
+			build->why = "memory is short";
+	gs_codes_sort(codes);
+	gs_codes_free(&below);
+}
+
+/* ---- the last level ---- */
+
+static int
+compare_letters(const void *a, const void *b)
+{
+	const Letter *x = a;
+	const Letter *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	if (x->third != y->third)
+		return x->third < y->third ? -1 : 1;
+	return x->last < y->last ? -1 : x->last > y->last;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Of n pairs of a weight and an entry: those with a weight that another one has are ambiguous. */
+static void
+mark_repeated(Build *build, uint64_t *pairs, uint32_t n)
+{
+	qsort(pairs, n, sizeof(uint64_t), compare_numbers);
+	for (uint32_t i = 0; i + 1 < n; i++)
+		if (pairs[i] >> 32 == pairs[i + 1] >> 32)
+			entry_of(build, (uint32_t) pairs[i])->ambiguous =
+				entry_of(build, (uint32_t) pairs[i + 1])->ambiguous = true;
+}
+
+/*
+ * An entry is not ambiguous if it has one last weight, its own, or none and one weight of level 1 that no other
+ * entry without a last weight has.
+ */
+static void
+find_ambiguous(Build *build)
+{
+	uint64_t   *with = malloc((n_entries(build) + 1) * sizeof(uint64_t));
+	uint64_t   *without = malloc((n_entries(build) + 1) * sizeof(uint64_t));
+	uint32_t	n_with = 0;
+	uint32_t	n_without = 0;
+
+	if (with == NULL || without == NULL)
+		build->why = "memory is short";
+	for (uint32_t i = 0; i < n_entries(build) && build->why == NULL; i++)
+	{
+		uint32_t	last = single_weight(build, i, 3);
+		uint32_t	first = single_weight(build, i, 0);
+
+		if (last < SEVERAL_WEIGHTS)
+			with[n_with++] = (uint64_t) last << 32 | i;
+		else if (last == NO_WEIGHT && first < SEVERAL_WEIGHTS)
+			without[n_without++] = (uint64_t) first << 32 | i;
+		else
+			entry_of(build, i)->ambiguous = true;
+	}
+	if (build->why == NULL)
+	{
+		mark_repeated(build, with, n_with);
+		mark_repeated(build, without, n_without);
+	}
+	free(with);
+	free(without);
+}
+
+/* All characters with weights of levels 1 and 4; sets the border. */
+static uint32_t
+collect_letters(Build *build, Letter *letters)
+{
+	uint32_t	n = 0;
+
+	build->border = 0;
+	for (uint32_t i = 0; i < n_entries(build); i++)
+	{
+		Letter		letter = {first_weight(build, i, 0), first_weight(build, i, 2),
+		first_weight(build, i, 3), i, false};
+
+		if (letter.last == NO_WEIGHT)
+			continue;
+		if (letter.first == NO_WEIGHT)
+		{
+			if (letter.last >= build->border)
+				build->border = letter.last + 1;
+			continue;
+		}
+		letter.single = single_weight(build, i, 0) < SEVERAL_WEIGHTS &&
+			single_weight(build, i, 1) == build->common[1] &&
+			single_weight(build, i, 2) < SEVERAL_WEIGHTS &&
+			single_weight(build, i, 3) < SEVERAL_WEIGHTS;
+		letters[n++] = letter;
+	}
+	return n;
+}
+
+static void
+find_implied(Build *build)
+{
+	Letter	   *letters = malloc((n_entries(build) + 1) * sizeof(Letter));
+	uint32_t	n;
+	uint32_t	start = 0;		/* of the letters with the same first weight */
+
+	build->implied = calloc(n_entries(build) + 1, sizeof(bool));
+	if (letters == NULL || build->implied == NULL)
+	{
+		build->why = "memory is short";
+		free(letters);
+		return;
+	}
+	n = collect_letters(build, letters);
+	qsort(letters, n, sizeof(Letter), compare_letters);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		const Letter *letter = &letters[i];
+
+		if (i > 0 && letter->first != letter[-1].first)
+			start = i;
+		/* one without level 3 may meet any other of its first weight */
+		if (letter->third == NO_WEIGHT)
+			for (uint32_t j = start; j < i; j++)
+				build->implied[letters[j].entry] = false;
+		else if (letter->single && letter->last >= build->border &&
+				 (i == start || letter->third != letter[-1].third) &&
+				 (i + 1 == n || letter[1].first != letter->first || letter[1].third != letter->third ||
+				  letter[1].last != letter->last))
+			build->implied[letter->entry] = true;
+	}
+	free(letters);
+}
+
+/* Codes below the border, counts, codes from the border on. */
+static void
+code_last_level(Build *build)
+{
+	GsLibcCounts *counts = &build->table.counts[3];
+	GsCodes    *low = &build->low_codes;
+	GsCodes    *high = &build->codes[3];
+	int			n_low;
+	int			n_high;
+
+	add_weights(build, low, 3, 0, build->border);
+	shorten_ascii(build, low, 3);
+	add_weights(build, high, 3, build->border, NO_WEIGHT);
+	n_low = gs_codes_count_leads(low, 120);
+	n_high = gs_codes_count_leads(high, 100);
+	counts->low = (uint8_t) (GS_CODE_LEAST + n_low);
+	counts->high = (uint8_t) (CODES_END - n_high);
+	if (n_low > 120 || n_high > 100 || counts->high - counts->low + 1 < LEAST_COUNTS ||
+		!gs_codes_assign(low, GS_CODE_LEAST, counts->low - 1) ||
+		!gs_codes_assign(high, counts->high + 1, CODES_END))
+	{
+		build->why = "it has too many weights of the last level";
+		return;
+	}
+	counts->max = (uint8_t) ((counts->high - counts->low) / 2 + 1);
+}
+
+/* ---- entries ---- */
+
+/* Write an entry's codes of a level. */
+static uint8_t *
+put_codes(Build *build, uint32_t i, int level, uint8_t *dst)
+{
+	bool		last = build->table.position && level == 3;
+	int			n;
+	const uint8_t *at = weights_of(build, i, level, &n);
+	const uint8_t *end = at + n;
+	uint8_t    *start = dst;
+
+	while (at < end)
+	{
+		uint32_t	weight = gs_glibc_weight(&at);
+
+		if (last && dst > start)
+			*dst++ = CONTINUED;
+		if (last ? build->implied[i] : level > 0 && weight == build->common[level])
+			*dst++ = 0;
+		else
+			dst += gs_codes_put(last && weight < build->border ? &build->low_codes : &build->codes[level],
+								weight, dst);
+	}
+	return dst;
+}
+
+/* Most characters are of two simple kinds. */
+static void
+find_kind(const Build *build, GsLibcEntry *entry, const uint8_t *codes)
+{
+	const uint8_t *second = codes + entry->n[0];
+	const uint8_t *third = second + entry->n[1];
+	const uint8_t *last = third + entry->n[2];
+
+	if (!build->table.position || entry->ambiguous || entry->n[3] != 1)
+		return;
+	if (entry->n[0] >= 1 && entry->n[0] <= sizeof(entry->first) && entry->n[1] == 1 &&
+		second[0] == 0 && entry->n[2] == 1 && last[0] == 0)
+	{
+		entry->kind = GS_LIBC_LETTER;
+		memcpy(entry->first, codes, entry->n[0]);
+		entry->last = third[0];
+	}
+	else if (entry->n[0] == 0 && entry->n[1] == 0 && entry->n[2] == 0)
+	{
+		entry->kind = GS_LIBC_MARK;
+		entry->last = last[0];
+	}
+}
+
+static void
+write_entries(Build *build)
+{
+	for (uint32_t i = 0; i < n_entries(build) && build->why == NULL; i++)
+	{
+		GsLibcEntry *entry = entry_of(build, i);
+		uint8_t		codes[GS_LIBC_LEVELS * 256 * (GS_CODE_BYTES + 1)];
+		uint8_t    *end = codes;
+		uint8_t    *copy;
+
+		for (int level = 0; level < build->glibc.levels; level++)
+		{
+			uint8_t    *start = end;
+
+			end = put_codes(build, i, level, end);
+			if (end - start > 255)
+				build->why = "a character has too many weights";
+			entry->n[level] = (uint8_t) (end - start);
+		}
+		find_kind(build, entry, codes);
+		entry->bytes = (uint32_t) build->pool.n;
+		copy = grow(build, &build->pool, (size_t) (end - codes) + 1);
+		if (copy != NULL)
+			memcpy(copy, codes, (size_t) (end - codes));
+	}
+}
+
+static uint32_t
+place_array(GsLibcTable *table, const Array *array)
+{
+	uint32_t	offset = (uint32_t) table->size;
+
+	table->size += (array->n + 7) & ~(size_t) 7;
+	return offset;
+}
+
+/* Put all together in one block. */
+static GsLibcTable *
+pack(Build *build)
+{
+	GsLibcTable *table = &build->table;
+	char	   *block;
+
+	table->size = (sizeof(GsLibcTable) + 7) & ~(size_t) 7;
+	table->levels = (uint8_t) build->glibc.levels;
+	table->entries = place_array(table, &build->entries);
+	table->nodes = place_array(table, &build->nodes);
+	table->children = place_array(table, &build->children);
+	table->pool = place_array(table, &build->pool);
+	block = calloc(1, table->size);
+	if (block == NULL)
+	{
+		build->why = "memory is short";
+		return NULL;
+	}
+	memcpy(block, table, sizeof(*table));
+	if (build->entries.n > 0)
+	{
+		memcpy(block + table->entries, build->entries.bytes, build->entries.n);
+		memcpy(block + table->pool, build->pool.bytes, build->pool.n);
+	}
+	if (build->nodes.n > 0)
+	{
+		memcpy(block + table->nodes, build->nodes.bytes, build->nodes.n);
+		memcpy(block + table->children, build->children.bytes, build->children.n);
+	}
+	return (GsLibcTable *) block;
+}
+
+static void
+build_levels(Build *build)
+{
+	build_trie(build);
+	if (build->why == NULL)
+		check_rules(build);
+	if (build->why != NULL)
+		return;
+	code_first_level(build);
+	for (int level = 1; level < build->glibc.levels && build->why == NULL; level++)
+		if (level < 3 || !build->table.position)
+			code_level(build, level);
+	if (build->table.position && build->why == NULL)
+	{
+		find_ambiguous(build);
+		if (build->why == NULL)
+			find_implied(build);
+		if (build->why == NULL)
+			code_last_level(build);
+	}
+	if (build->why == NULL)
+		write_entries(build);
+}
+
+GsLibcTable *
+gs_libc_table_build(locale_t locale, bool utf8, const char **why)
+{
+	Build		build;
+	GsLibcTable *table = NULL;
+
+	memset(&build, 0, sizeof(build));
+	(void) gs_glibc_read(&build.glibc, locale, utf8, &build.why);
+	if (build.why == NULL && build.glibc.levels > GS_LIBC_LEVELS)
+		build.why = "it has more than four levels";
+	if (build.why == NULL && build.glibc.levels > 0)
+		build_levels(&build);
+	if (build.why == NULL)
+		table = pack(&build);
+	*why = build.why;
+	free(build.glibc.sequences);
+	free(build.entries.bytes);
+	free(build.indexes.bytes);
+	free(build.nodes.bytes);
+	free(build.children.bytes);
+	free(build.pool.bytes);
+	free(build.found);
+	free(build.implied);
+	for (int level = 0; level < GS_LIBC_LEVELS; level++)
+		gs_codes_free(&build.codes[level]);
+	gs_codes_free(&build.low_codes);
+	return table;
+}
