@@ -91,21 +91,6 @@ gs_libc_shmem_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-#ifdef GPUSORT_FAULTS
-/* Exchange the weights of the letters m and n. */
-static void
-plant_wrong_weight(GsLibcTable *table)
-{
-	GsLibcEntry *entries = (GsLibcEntry *) ((char *) table + table->entries);
-	GsLibcEntry *m = &entries[table->root['m']];
-	GsLibcEntry *n = &entries[table->root['n']];
-	GsLibcEntry copy = *m;
-
-	*m = *n;
-	*n = copy;
-}
-#endif
-
 /* A proven table of a locale, from malloc(); NULL: it is refused, and the log says why. */
 static GsLibcTable *
 make_table(const char *name)
@@ -141,7 +126,7 @@ make_table(const char *name)
 				(errmsg("gpusort does not sort text under the libc locale \"%s\": %s", name, why)));
 #ifdef GPUSORT_FAULTS
 	else if (GS_FAULT("libc_weight"))
-		plant_wrong_weight(table);
+		gs_libc_table_plant(table, 'm', 'n');
 #endif
 	return table;
 }

@@ -217,6 +217,15 @@ look_at_second(Second *second, bool backward, bool has_weight, Level *level)
 	second->empty_forward |= !has_weight;
 }
 
+/* A run of letters of which the first level was written. */
+static inline void
+put_run(Level *levels, uint32_t n)
+{
+	levels[1].common += n;
+	levels[2].common += n;
+	levels[3].common += n;
+}
+
 GsLibcPut
 gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t *text, size_t len,
 				  uint8_t *dst, size_t room, size_t *written)
@@ -235,11 +244,46 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 
 	for (int i = 1; i < levels; i++)
 		levels_of[i] = (Level){0, 0, table->counts[i], scratch->levels[i]};
-	while (at < end)
+	for (;;)
 	{
-		const GsLibcEntry *entry = gs_libc_next(table, &at, end);
+		const uint8_t *start = at;
+		const uint8_t *stop = (size_t) (end - at) < room - n ? end : at + (room - n);
+		const GsLibcEntry *entry;
 		const uint8_t *bytes;
 
+		/* most of a text is runs of letters, of digits, and marks between them */
+		if (skipped == 0)
+		{
+			while (at < stop && table->letters[*at] != 0)
+				dst[n++] = table->letters[*at++];
+			if (at > start)
+			{
+				look_at_second(&look, false, true, second);
+				put_run(levels_of, (uint32_t) (at - start));
+				start = at;
+			}
+			while (at < stop && table->digits[*at] != 0)
+				dst[n++] = table->digits[*at++];
+			if (at > start)
+			{
+				look_at_second(&look, true, true, second);
+				if (at - start > 1)
+					look_at_second(&look, true, true, second);
+				put_run(levels_of, (uint32_t) (at - start));
+			}
+			while (at < end && table->marks[*at] != 0)
+			{
+				look_at_second(&look, true, false, second);
+				put_common(fourth, table->marks[*at] < fourth->counts.low);
+				put_byte(fourth, table->marks[*at++]);
+			}
+		}
+		if (at == end)
+			break;
+		if (at > start && table->letters[*at] != 0)
+			continue;
+
+		entry = gs_libc_next(table, &at, end);
 		if (entry == NULL)
 			return GS_LIBC_PUT_NONE;
 		if (entry->kind == GS_LIBC_LETTER && room - n >= sizeof(entry->first))

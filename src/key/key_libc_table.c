@@ -672,6 +672,26 @@ write_entries(Build *build)
 	}
 }
 
+/* Most texts consist of single bytes of these kinds. */
+static void
+collect_bytes(Build *build)
+{
+	GsLibcTable *table = &build->table;
+
+	for (int c = 1; c < 256; c++)
+	{
+		uint32_t	place = table->root[c];
+		const GsLibcEntry *entry = entry_of(build, place);
+
+		if ((place & GS_LIBC_NODE) != 0)	/* NONE, too */
+			continue;
+		if (entry->kind == GS_LIBC_LETTER && entry->n[0] == 1 && entry->last == 0)
+			(entry->backward ? table->digits : table->letters)[c] = entry->first[0];
+		else if (entry->kind == GS_LIBC_MARK && entry->backward)
+			table->marks[c] = entry->last;
+	}
+}
+
 static uint32_t
 place_array(GsLibcTable *table, const Array *array)
 {
@@ -736,6 +756,8 @@ build_levels(Build *build)
 	}
 	if (build->why == NULL)
 		write_entries(build);
+	if (build->why == NULL)
+		collect_bytes(build);
 }
 
 GsLibcTable *
@@ -766,3 +788,26 @@ gs_libc_table_build(locale_t locale, bool utf8, const char **why)
 	gs_codes_free(&build.low_codes);
 	return table;
 }
+
+#ifdef GPUSORT_FAULTS
+static void
+exchange(uint8_t *bytes, uint8_t a, uint8_t b)
+{
+	uint8_t		copy = bytes[a];
+
+	bytes[a] = bytes[b];
+	bytes[b] = copy;
+}
+
+void
+gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b)
+{
+	uint32_t	place = table->root[a];
+
+	table->root[a] = table->root[b];
+	table->root[b] = place;
+	exchange(table->letters, a, b);
+	exchange(table->digits, a, b);
+	exchange(table->marks, a, b);
+}
+#endif

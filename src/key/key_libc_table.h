@@ -86,6 +86,10 @@ typedef struct GsLibcTable
 	bool		position;		/* the last level also counts characters without a weight of it */
 	bool		adds_text;		/* to all keys */
 	GsLibcCounts counts[GS_LIBC_LEVELS];
+	uint8_t		letters[256];	/* bytes that are forward LETTERs with one byte of level 1 and the common weight of
+								 * level 3: that byte; 0: others */
+	uint8_t		digits[256];	/* the same of backward ones */
+	uint8_t		marks[256];		/* bytes that are backward MARKs: the byte of level 4 */
 	uint32_t	root[256];
 	uint32_t	entries;		/* offsets from the table's start */
 	uint32_t	nodes;
@@ -119,6 +123,11 @@ extern GsLibcScratch *gs_libc_scratch_create(void);
 extern GsLibcPut gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch,
 								   const uint8_t *text, size_t len, uint8_t *dst, size_t room,
 								   size_t *written);
+
+#ifdef GPUSORT_FAULTS
+/* For tests: two single bytes exchange what they contribute. */
+extern void gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b);
+#endif
 
 /*
  * The entry that a text begins with, which it moves behind; NULL: none, or the text has ended.
