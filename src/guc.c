@@ -49,6 +49,7 @@ double		gs_guc_fetch_row_cost = 0.003;
 int			gs_guc_engine = GS_ENGINE_AUTO;
 bool		gs_guc_force = false;
 bool		gs_guc_sorts_only = false;
+bool		gs_guc_check_order = false;
 
 static const struct config_enum_entry device_choices[] = {
 	{"auto", GS_CHOOSE_AUTO, false},
@@ -233,6 +234,11 @@ gs_guc_define(bool preloading)
 							 "Makes gpusort sort only, below PostgreSQL's own nodes.",
 							 "This is for developers.",
 							 &gs_guc_sorts_only, false,
+							 PGC_USERSET, FOR_DEVELOPERS, NULL, NULL, NULL);
+	DefineCustomBoolVariable("gpusort.check_order",
+							 "Compares all neighbours in the order of a libc collation, instead of a sample.",
+							 "This is for tests.",
+							 &gs_guc_check_order, false,
 							 PGC_USERSET, FOR_DEVELOPERS, NULL, NULL, NULL);
 	gs_fault_define_setting();
 

@@ -45,6 +45,7 @@ extern double gs_guc_fetch_row_cost;
 extern int	gs_guc_engine;		/* a GsEngine */
 extern bool gs_guc_force;
 extern bool gs_guc_sorts_only;	/* no nodes of ours above sorts */
+extern bool gs_guc_check_order; /* compare all neighbours, not a sample */
 
 /* How many devices gpusort.devices names; 0: it does not. */
 extern int	gs_guc_count_devices(void);

@@ -151,7 +151,7 @@ gs_fallback_name(GsFallback reason)
 		case GS_FALLBACK_LOST:
 			return "device lost";
 		case GS_FALLBACK_ORDER:
-			return "order not proven";
+			return "order not trusted";
 		case GS_FALLBACK_KEYS:
 			return "columns are not supported";
 		case GS_FALLBACK_REFUSED:

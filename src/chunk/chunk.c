@@ -24,7 +24,7 @@ StaticAssertDecl(MAXIMUM_ALIGNOF > GS_ENTRY_FLAGS, "rows are aligned as devices 
 /* A row that is not too large fits into an empty chunk with any key. */
 StaticAssertDecl(gs_max_row_bytes(GS_CHUNK_BYTES) + MAXIMUM_ALIGNOF + GS_KEY_MAX + sizeof(GsRecord) <
 				 GS_CHUNK_BYTES, "any row and key fit into an empty chunk");
-StaticAssertDecl(GS_KEY_MAX < GS_KEY_TOO_LONG && GS_KEY_MAX <= GS_LENGTH_MASK,
+StaticAssertDecl(GS_KEY_MAX < GS_KEY_NONE && GS_KEY_MAX <= GS_LENGTH_MASK,
 				 "lengths of keys are no answers, and have no flags");
 
 void
@@ -114,14 +114,14 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 						   GS_CHUNK_BYTES - taken, &inexact);
 	if (unlikely(key_len == GS_KEY_NO_ROOM))
 		return GS_PUT_FULL;
-	if (unlikely(key_len == GS_KEY_TOO_LONG))
+	if (unlikely(key_len == GS_KEY_NONE))
 		return GS_PUT_NO_KEY;
 
 	/*
 	 * Keys of the longest length all count as inexact, so that keys which tie
-	 * are either all inexact or all exact.  Not so those that are never cut.
+	 * are either all inexact or all exact.
 	 */
-	if (unlikely(key_len >= GS_KEY_MAX && !desc->whole))
+	if (unlikely(key_len >= GS_KEY_MAX))
 		inexact = true;
 	if (unlikely(inexact))
 		writer->inexact++;

@@ -40,7 +40,7 @@ typedef enum GsPut
 	GS_PUT_FULL,				/* does not fit into what is left: try again
 								 * in an empty chunk */
 	GS_PUT_BIG,					/* the row is too large for any chunk */
-	GS_PUT_NO_KEY,				/* the row has no key (GS_KEY_TOO_LONG), so it
+	GS_PUT_NO_KEY,				/* the row has no key (GS_KEY_NONE), so it
 								 * cannot be put as a stub either */
 	GS_PUT_OVERFLOW,			/* no device memory: this row and all later
 								 * ones are the caller's, and those that

@@ -92,7 +92,6 @@
 #include "gpusort.h"
 #include "guc.h"
 #include "index/index_build.h"
-#include "key/key_layout.h"
 #include "plan/sort_cost.h"
 #include "sort/sort_rows.h"
 
@@ -425,7 +424,6 @@ copy_with_device(Copying *c, const GsKeyDesc *desc)
 	instr_time	start;
 	const GsSession *session;
 
-	gs_key_layout(desc, &spec.layout);
 	c->client = gs_client_open(&spec, 1, &reason);
 	if (c->client == NULL)
 		return reason;

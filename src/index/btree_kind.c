@@ -135,10 +135,10 @@ btree_feed_create(Relation index, const IndexInfo *info)
 
 static GsFallback
 btree_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
-			GsPageOutput *output, GsIndexWritten *written)
+			const GsKeyDesc *desc, GsPageOutput *output, GsIndexWritten *written)
 {
 	GsBtreeWriter *writer = gs_btree_writer_begin(heap, index, info->ii_Unique, output);
-	GsIndexStream *stream = gs_index_stream_begin(heap, index, info, client);
+	GsIndexStream *stream = gs_index_stream_begin(heap, index, info, client, desc);
 	GsClientStatus status;
 	IndexTuple	tuples[GS_INDEX_STREAM_TUPLES];
 	int			n;
@@ -151,7 +151,7 @@ btree_write(Relation heap, Relation index, const IndexInfo *info, GsClient *clie
 	}
 	written->settled = gs_index_stream_end(stream);
 	if (status != GS_CLIENT_OK)
-		return GS_FALLBACK_LOST;	/* the writer goes with its memory */
+		return gs_index_stream_reason(stream);	/* the writer goes with its memory */
 	gs_btree_writer_finish(writer);
 	return GS_FALLBACK_NONE;
 }

@@ -309,8 +309,8 @@ write_index(Build *build, GsClient *client)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, build->kind->subphases[2]);
 	if (build->kind->has_output && build->output == NULL)
 		build->output = gs_page_output_begin(build->heap, build->index, build->info->ii_Concurrent, 0);
-	reason = build->kind->write(build->heap, build->index, build->info, client, build->output,
-								&build->written);
+	reason = build->kind->write(build->heap, build->index, build->info, client, build->desc,
+								build->output, &build->written);
 	if (reason == GS_FALLBACK_NONE)
 		build->output = NULL;
 	build->write_ms = gs_stats_lap_ms(&start);
@@ -327,7 +327,6 @@ build_with_device(Build *build)
 	GsSessionSpec spec = {0};
 	uint64		rows;
 
-	gs_key_layout(build->desc, &spec.layout);
 	client = gs_client_open(&spec, 1 + workers, &reason);
 	if (client == NULL)
 		return reason;

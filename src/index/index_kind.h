@@ -60,7 +60,7 @@ typedef struct GsIndexKind
 	 * relation.
 	 */
 	GsFallback	(*write) (Relation heap, Relation index, const IndexInfo *info, GsClient *client,
-						  GsPageOutput *output, GsIndexWritten *written);
+						  const GsKeyDesc *desc, GsPageOutput *output, GsIndexWritten *written);
 } GsIndexKind;
 
 extern const GsIndexKind gs_btree_kind;	/* btree_kind.c */

@@ -123,14 +123,16 @@ gs_index_equal_image(Oid opfamily, Oid type, Oid collation)
  */
 
 /* How the values of a key column are compared. */
-typedef struct UniqueColumn
+typedef struct ComparedColumn
 {
-	bool		image;			/* by their images */
+	bool		desc;
+	bool		nulls_first;
+	bool		image;			/* whether they are equal: by their images */
 	bool		byval;
 	int16		len;
 	FmgrInfo   *compare;
 	Oid			collation;
-} UniqueColumn;
+} ComparedColumn;
 
 struct GsIndexStream
 {
@@ -148,31 +150,36 @@ struct GsIndexStream
 	int			max_exempt;
 	uint64		settled;
 
-	/* uniqueness */
+	/* comparison */
 	bool		unique;
 	bool		nulls_not_distinct;
+	const GsKeyDesc *desc;
+	uint32		sampled;		/* tuples looked at for the sample, if keys hold libc text */
+	GsFallback	reason;
 	int			nkeys;
-	UniqueColumn *columns;
+	ComparedColumn *columns;
 	MemoryContext scratch;		/* of one comparison */
 	IndexTuple	last;			/* copy of the last tuple not exempt */
 	bool		has_last;
 };
 
 static void
-init_uniqueness(GsIndexStream *stream)
+init_comparison(GsIndexStream *stream)
 {
 	Relation	index = stream->index;
 
 	stream->nkeys = IndexRelationGetNumberOfKeyAttributes(index);
-	stream->columns = palloc0(stream->nkeys * sizeof(UniqueColumn));
+	stream->columns = palloc0(stream->nkeys * sizeof(ComparedColumn));
 	stream->last = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
 	stream->scratch = AllocSetContextCreate(stream->context, "gpusort index comparison",
 											ALLOCSET_DEFAULT_SIZES);
 	for (int i = 0; i < stream->nkeys; i++)
 	{
-		UniqueColumn *column = &stream->columns[i];
+		ComparedColumn *column = &stream->columns[i];
 		Form_pg_attribute attr = TupleDescAttr(stream->tupdesc, i);
 
+		column->desc = (index->rd_indoption[i] & INDOPTION_DESC) != 0;
+		column->nulls_first = (index->rd_indoption[i] & INDOPTION_NULLS_FIRST) != 0;
 		column->byval = attr->attbyval;
 		column->len = attr->attlen;
 		column->collation = index->rd_indcollation[i];
@@ -183,7 +190,8 @@ init_uniqueness(GsIndexStream *stream)
 }
 
 GsIndexStream *
-gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info, GsClient *client)
+gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
+					  const GsKeyDesc *desc)
 {
 	GsIndexStream *stream = palloc0(sizeof(GsIndexStream));
 
@@ -193,13 +201,14 @@ gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info, GsCl
 	stream->rows = gs_rows_of_session(client, true);
 	stream->context = CurrentMemoryContext;
 	stream->first = palloc(MAXALIGN(INDEX_SIZE_MASK + 1));
+	stream->desc = desc;
+	stream->reason = GS_FALLBACK_LOST;
 	stream->unique = info->ii_Unique;
 	stream->nulls_not_distinct = info->ii_NullsNotDistinct;
-	if (stream->unique)
-		init_uniqueness(stream);
+	if (stream->unique || desc->has_libc)
+		init_comparison(stream);
 	return stream;
 }
-
 static int
 compare_tids(const void *a, const void *b)
 {
@@ -306,7 +315,7 @@ next_settled(GsIndexStream *stream)
 static inline bool
 plainly_different(const GsIndexStream *stream, IndexTuple a, IndexTuple b)
 {
-	const UniqueColumn *column = &stream->columns[0];
+	const ComparedColumn *column = &stream->columns[0];
 	const char *a_value = (char *) a + IndexInfoFindDataOffset(0);
 	const char *b_value = (char *) b + IndexInfoFindDataOffset(0);
 
@@ -319,13 +328,62 @@ plainly_different(const GsIndexStream *stream, IndexTuple a, IndexTuple b)
 		 memcmp(a_value, b_value, VARSIZE_1B(a_value)) != 0);
 }
 
+static int32
+compare_values(GsIndexStream *stream, ComparedColumn *column, Datum a, Datum b)
+{
+	MemoryContext old = MemoryContextSwitchTo(stream->scratch);
+	int32		order = DatumGetInt32(FunctionCall2Coll(column->compare, column->collation, a, b));
+
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(stream->scratch);
+	return order;
+}
+
+/* Does a tuple come behind the next one? */
+static bool
+is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next)
+{
+	for (int i = 0; i < stream->nkeys; i++)
+	{
+		ComparedColumn *column = &stream->columns[i];
+		bool		a_null;
+		bool		b_null;
+		Datum		a = index_getattr(tuple, i + 1, stream->tupdesc, &a_null);
+		Datum		b = index_getattr(next, i + 1, stream->tupdesc, &b_null);
+		int32		order;
+
+		if (a_null && b_null)
+			continue;
+		if (a_null || b_null)
+			return a_null != column->nulls_first;
+		order = compare_values(stream, column, a, b);
+		if (order != 0)
+			return (order > 0) != column->desc;
+	}
+	return false;
+}
+
+/* Compare some tuples with those before them.  False: one is out of order. */
+static bool
+check_sample(GsIndexStream *stream, IndexTuple *tuples, int n)
+{
+	for (int i = 1; i < n; i++)
+		if (gs_key_sample(&stream->sampled) && is_behind(stream, tuples[i - 1], tuples[i]))
+		{
+			gs_key_distrust(stream->desc);
+			stream->reason = GS_FALLBACK_ORDER;
+			return false;
+		}
+	return true;
+}
+
 /* Are the key columns of two tuples equal, as the constraint understands it? */
 static bool
 keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
 {
 	for (int i = 0; i < stream->nkeys; i++)
 	{
-		UniqueColumn *column = &stream->columns[i];
+		ComparedColumn *column = &stream->columns[i];
 		bool		a_null;
 		bool		b_null;
 		Datum		a_value = index_getattr(a, i + 1, stream->tupdesc, &a_null);
@@ -343,17 +401,8 @@ keys_equal(GsIndexStream *stream, IndexTuple a, IndexTuple b)
 			if (!datum_image_eq(a_value, b_value, column->byval, column->len))
 				return false;
 		}
-		else
-		{
-			MemoryContext old = MemoryContextSwitchTo(stream->scratch);
-			int32		order = DatumGetInt32(FunctionCall2Coll(column->compare, column->collation,
-																a_value, b_value));
-
-			MemoryContextSwitchTo(old);
-			MemoryContextReset(stream->scratch);
-			if (order != 0)
-				return false;
-		}
+		else if (compare_values(stream, column, a_value, b_value) != 0)
+			return false;
 	}
 	return true;
 }
@@ -448,9 +497,17 @@ gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n)
 		}
 	}
 	*n = Max(*n, 1);
+	if (stream->desc->has_libc && unlikely(!check_sample(stream, tuples, *n)))
+		return GS_CLIENT_LOST;
 	if (stream->unique)
 		check_unique(stream, tuples, *n);
 	return GS_CLIENT_OK;
+}
+
+GsFallback
+gs_index_stream_reason(const GsIndexStream *stream)
+{
+	return stream->reason;
 }
 
 uint64

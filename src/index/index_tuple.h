@@ -62,7 +62,7 @@ typedef struct GsIndexStream GsIndexStream;
 
 /* Allocates in CurrentMemoryContext. */
 extern GsIndexStream *gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info,
-											GsClient *client);
+											GsClient *client, const GsKeyDesc *desc);
 
 /* At most so many tuples come at once. */
 #define GS_INDEX_STREAM_TUPLES	64
@@ -79,6 +79,9 @@ extern int	gs_index_read_page(GsRows *rows, IndexTuple *tuples);
  * are not.
  */
 extern GsClientStatus gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n);
+
+/* Why it did not answer GS_CLIENT_OK. */
+extern GsFallback gs_index_stream_reason(const GsIndexStream *stream);
 
 /* Answers how many tuples were put in order by comparison. */
 extern uint64 gs_index_stream_end(GsIndexStream *stream);

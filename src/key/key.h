@@ -12,9 +12,7 @@
  * with nothing after the null byte of a NULL, except that keys of a fixed
  * width are filled up with zeroes.  Equal keys mean equal to the operator
  * class, column by column, unless one of them is marked inexact; then, and
- * only then, the columns' own operators must settle the tie.  Keys that hold
- * text of a libc collation hold all of it or are not made at all (GS_KEY_TOO_LONG),
- * since their order is proven from the texts in them (src/order).
+ * only then, the columns' own operators must settle the tie.
  *
  * Keys end before the first column that cannot be in them, if it is not the sort's first one.  Then all
  * are inexact.
@@ -43,9 +41,9 @@
 /* Widest key, with its first bytes for NULLs, that is treated as one of fixed width: a uuid's is wider. */
 #define GS_KEY_FIXED_MAX	16
 
-/* gs_key_write's answers where the key does not fit: here, or ever. */
+/* gs_key_write's answers: the key does not fit here; the row has none. */
 #define GS_KEY_NO_ROOM		UINT32_MAX
-#define GS_KEY_TOO_LONG		(UINT32_MAX - 1)
+#define GS_KEY_NONE			(UINT32_MAX - 1)
 
 /* How a column's value becomes bytes. */
 typedef enum GsKeyKind
@@ -98,7 +96,6 @@ typedef struct GsKeyElement GsKeyElement;	/* key_value.h */
 typedef struct GsKeyAbbreviation GsKeyAbbreviation; /* key_abbrev.c */
 typedef struct GsKeyRecord GsKeyRecord; /* key_value.h */
 struct GsLibcCollation;			/* key_libc.h */
-struct GsKeyLayout;				/* key_layout.h */
 struct GsKeepGroup;				/* device.h */
 struct GsTupleKeys;				/* device/tuple_key.h */
 
@@ -133,9 +130,8 @@ typedef struct GsKeyDesc
 								 * more, the key ends before them */
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
-	bool		whole;			/* keys are never cut off: GS_KEY_TOO_LONG */
-	bool		abbreviated;	/* a column is: keys are inexact, and a value of it may have none,
-								 * GS_KEY_TOO_LONG */
+	bool		has_libc;		/* columns are, or hold, text under libc collations: a value may have no key */
+	bool		abbreviated;	/* a column is: keys are inexact, and a value of it may have no key */
 	bool		ended;			/* keys end before the sort's last column: they are inexact */
 	AttrNumber	max_attno;		/* highest attno of the columns */
 	GsKeyColumn *cols;
@@ -157,13 +153,6 @@ extern GsKeyDesc *gs_key_desc_create(const GsColumns *columns, const Oid *types,
 									 bool may_end, GsRefusal *refusal);
 
 /*
- * The layout of keys that hold text of a libc collation, from which their order is
- * proven; layout->n_parts is 0 if the keys' bytes are their order.  False: it has no room for the columns,
- * which cannot be once gs_key_desc_create() has described them.
- */
-extern bool gs_key_layout(const GsKeyDesc *desc, struct GsKeyLayout *layout);
-
-/*
  * Where the first ncols columns end in keys, for a device that is to keep the first rows of each
  * group of rows that are equal in them: sets n_columns and columns of *group.  False: their
  * encodings do not tell, or the keys do not tell the order of a group's rows.
@@ -183,6 +172,15 @@ extern bool gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, struct G
 extern bool gs_key_has_labels(const GsKeyDesc *desc);
 
 /*
+ * Rows with libc text are compared with their neighbours by the operators, as a sample: is the next one to be?
+ * *n counts rows, from 0.
+ */
+extern bool gs_key_sample(uint32 *n);
+
+/* Such a row was out of order: no later sort trusts the libc collations of these keys. */
+extern void gs_key_distrust(const GsKeyDesc *desc);
+
+/*
  * key_write.c
  */
 
@@ -193,9 +191,8 @@ extern bool gs_key_has_labels(const GsKeyDesc *desc);
  * If the key would need more than capacity bytes and capacity is less than
  * GS_KEY_MAX, returns GS_KEY_NO_ROOM; dst may have been written to.  The caller
  * then tries again with at least GS_KEY_MAX, which always succeeds: a key
- * longer than GS_KEY_MAX is cut there, and *inexact set.  If keys must be
- * whole, it returns GS_KEY_TOO_LONG instead, whatever the capacity; also if a value
- * has no abbreviated key.
+ * longer than GS_KEY_MAX is cut there, and *inexact set.  If a value has no key, it
+ * returns GS_KEY_NONE, whatever the capacity.
  *
  * The first value of an enum reads pg_enum.
  *

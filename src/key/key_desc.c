@@ -26,7 +26,8 @@
 
 #include "compat.h"
 #include "device/device.h"
-#include "key/key_layout.h"
+#include "guc.h"
+#include "key/key_libc.h"
 #include "key/key_types.h"
 #include "key/key_value.h"
 
@@ -40,24 +41,13 @@ add_column(GsKeyDesc *desc)
 	return &desc->cols[desc->ncols];
 }
 
-/* A column's value, or the elements of arrays of any depth, or the strings of jsonb. */
-static const GsKeyColumn *
-innermost(const GsKeyColumn *col, int *depth, bool *jsonb)
+/* The libc collation of the text that a value is, or holds. */
+static const GsLibcCollation *
+find_libc(const GsKeyColumn *col)
 {
-	for (*depth = 0; col->kind == GS_KEY_ARRAY; (*depth)++)
+	while (col->element != NULL)
 		col = &col->element->column;
-	*jsonb = col->kind == GS_KEY_JSONB;
-	return *jsonb ? &col->element->column : col;
-}
-
-/* Does a value hold text whose order has to be proven? */
-static bool
-has_libc(const GsKeyColumn *col)
-{
-	int			depth;
-	bool		jsonb;
-
-	return innermost(col, &depth, &jsonb)->libc != NULL;
+	return col->libc;
 }
 
 static GsRefusal describe_value(GsKeyColumn *col, Oid opfamily, Oid opcintype, Oid collation, Oid type,
@@ -94,10 +84,7 @@ describe_element(GsKeyColumn *col, Oid collation, Oid array_type)
 						   type);
 }
 
-/*
- * Bounds are compared as the range's type says.  src/order does not look into ranges, so their
- * bounds must not be text whose order has to be proven.
- */
+/* Bounds are compared as the range's type says. */
 static GsRefusal
 describe_bounds(GsKeyColumn *col, Oid range_type)
 {
@@ -105,7 +92,6 @@ describe_bounds(GsKeyColumn *col, Oid range_type)
 	Oid			opclass;
 	Oid			opfamily;
 	Oid			bound_type;
-	GsRefusal	refusal;
 
 	if (!HeapTupleIsValid(tuple))
 		return GS_REFUSE_TYPE;
@@ -115,11 +101,8 @@ describe_bounds(GsKeyColumn *col, Oid range_type)
 		return GS_REFUSE_TYPE;
 	col->element = palloc0(sizeof(GsKeyElement));
 	col->element->range = lookup_type_cache(range_type, TYPECACHE_RANGE_INFO);
-	refusal = describe_nested(&col->element->column, opfamily, bound_type,
-							  get_range_collation(range_type), get_range_subtype(range_type));
-	if (refusal == GS_REFUSE_NONE && has_libc(&col->element->column))
-		refusal = GS_REFUSE_COLLATION;
-	return refusal;
+	return describe_nested(&col->element->column, opfamily, bound_type,
+						   get_range_collation(range_type), get_range_subtype(range_type));
 }
 
 /* Strings in jsonb are compared under the database's collation. */
@@ -250,125 +233,11 @@ describe_column(GsKeyDesc *desc, const GsColumns *columns, int i, Oid type, int3
 	return col->record ? describe_fields(desc, col->record, descending) : GS_REFUSE_NONE;
 }
 
-/* The kind of part that a value's bytes are, for src/order. */
-static GsKeyPartKind
-part_kind(const GsKeyColumn *col)
-{
-	switch (col->kind)
-	{
-		case GS_KEY_BOOL:
-		case GS_KEY_UINT8:
-		case GS_KEY_INT16:
-		case GS_KEY_INT32:
-		case GS_KEY_INT64:
-		case GS_KEY_UINT32:
-		case GS_KEY_UINT64:
-		case GS_KEY_TIMETZ:
-		case GS_KEY_INTERVAL:
-		case GS_KEY_RAW:
-		case GS_KEY_TID:
-		case GS_KEY_ENUM:
-		case GS_KEY_RECORD:		/* of no bytes */
-			return GS_PART_FIXED;
-		case GS_KEY_FLOAT4:
-		case GS_KEY_FLOAT8:
-			return GS_PART_FLOAT;
-		case GS_KEY_TEXT:
-		case GS_KEY_BPCHAR:
-		case GS_KEY_NAME:
-			if (col->libc != NULL)
-				return GS_PART_LIBC;
-			if (col->collator != NULL && gs_key_collator_is_deterministic(col->collator))
-				return GS_PART_ICU;
-			return GS_PART_TEXT;
-		case GS_KEY_BYTEA:
-			return GS_PART_ESCAPED;
-		case GS_KEY_BITS:
-			return GS_PART_BITS;
-		case GS_KEY_NUMERIC:
-			return GS_PART_NUMERIC;
-		case GS_KEY_INET:
-			return GS_PART_INET;
-		case GS_KEY_OIDVECTOR:
-			return GS_PART_OIDVECTOR;
-		case GS_KEY_ARRAY:		/* innermost() is none, */
-		case GS_KEY_JSONB:		/* nor such */
-		case GS_KEY_RANGE:		/* src/order does not look into it */
-		case GS_KEY_ABBREVIATED:	/* ends the key */
-			break;
-	}
-	return GS_PART_REST;
-}
-
-/*
- * The number of a locale among a layout's, which it is added to where it is
- * new; -1 where there is no place for it.
- */
-static int
-layout_locale(GsKeyLayout *layout, const char *name)
-{
-	for (int i = 0; i < layout->n_locales; i++)
-		if (strcmp(layout->locales[i], name) == 0)
-			return i;
-	if (layout->n_locales == GS_KEY_MAX_LOCALES || strlen(name) >= GS_KEY_LOCALE_BYTES)
-		return -1;
-	strcpy(layout->locales[layout->n_locales], name);
-	return layout->n_locales++;
-}
-
-bool
-gs_key_layout(const GsKeyDesc *desc, GsKeyLayout *layout)
-{
-	int			parts = 0;		/* columns up to the last one that counts */
-
-	memset(layout, 0, sizeof(*layout));
-	for (int i = 0; i < desc->ncols; i++)
-		if (has_libc(&desc->cols[i]))
-			parts = i + 1;
-	if (parts >= GS_KEY_MAX_PARTS)
-		return false;
-	for (int i = 0; i < parts; i++)
-	{
-		const GsKeyColumn *col = &desc->cols[i];
-		GsKeyPart  *part = &layout->parts[layout->n_parts++];
-		int			depth;
-		const GsKeyColumn *value = innermost(col, &depth, &part->jsonb);
-		int			locale = 0;
-
-		if (value->libc != NULL)
-			locale = layout_locale(layout, gs_libc_locale_name(value->libc));
-		if (locale < 0 || depth > GS_KEY_MAX_DEPTH)
-			return false;
-		part->kind = part_kind(value);
-		if (part->kind == GS_PART_REST)
-			return false;
-		part->desc = col->desc;
-		part->nulls_first = col->nulls_first;
-		part->width = value->width;
-		part->locale = locale;
-		part->depth = depth;
-	}
-	if (parts > 0 && parts < desc->ncols)
-		layout->parts[layout->n_parts++].kind = GS_PART_REST;
-	return true;
-}
-
-/* Can keys end with the last column?  Sets abbreviated and whole. */
+/* A composite column without a field in the key orders nothing. */
 static bool
-is_possible(GsKeyDesc *desc)
+may_end_with_last(const GsKeyDesc *desc)
 {
-	GsKeyLayout layout;
-
-	/* of what has no field in the key, the key tells nothing */
-	if (desc->ended && desc->cols[desc->ncols - 1].record)
-		return false;
-	desc->abbreviated = false;
-	for (int i = 0; i < desc->ncols; i++)
-		desc->abbreviated |= desc->cols[i].kind == GS_KEY_ABBREVIATED;
-	if (!gs_key_layout(desc, &layout))
-		return false;
-	desc->whole = layout.n_parts > 0;
-	return !desc->whole || !desc->abbreviated;
+	return !desc->ended || !desc->cols[desc->ncols - 1].record;
 }
 
 GsKeyDesc *
@@ -393,7 +262,7 @@ gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typm
 			desc->sort_cols++;
 	}
 	desc->ended = *refusal != GS_REFUSE_NONE;
-	while (desc->ncols > 0 && !is_possible(desc))
+	while (desc->ncols > 0 && !may_end_with_last(desc))
 	{
 		desc->ended = true;
 		left_out = &desc->cols[--desc->ncols];
@@ -411,6 +280,8 @@ gs_key_desc_create(const GsColumns *columns, const Oid *types, const int32 *typm
 	{
 		const GsKeyColumn *col = &desc->cols[i];
 
+		desc->abbreviated |= col->kind == GS_KEY_ABBREVIATED;
+		desc->has_libc |= find_libc(col) != NULL;
 		if (col->parent == NULL)
 		{
 			tops++;
@@ -439,19 +310,10 @@ find_column_end(const GsKeyColumn *col, GsGroupColumn *column)
 		column->width = col->width;
 	else if (col->element != NULL)
 		return false;
+	else if (col->kind == GS_KEY_TEXT || col->kind == GS_KEY_BPCHAR || col->kind == GS_KEY_NAME)
+		column->n_ends = col->collator != NULL && gs_key_collator_is_deterministic(col->collator) ? 2 : 1;
 	else
-		switch (part_kind(col))
-		{
-			case GS_PART_TEXT:
-			case GS_PART_LIBC:
-				column->n_ends = 1;
-				break;
-			case GS_PART_ICU:
-				column->n_ends = 2;
-				break;
-			default:
-				return false;
-		}
+		return false;
 	return true;
 }
 
@@ -463,9 +325,6 @@ gs_key_group(const GsKeyDesc *desc, int ncols, GsKeepGroup *group)
 	Assert(ncols <= desc->sort_cols);
 	for (int i = 0; i < desc->ncols; i++)
 		if (desc->cols[i].record)
-			return false;
-	for (int i = ncols; i < desc->ncols; i++)
-		if (has_libc(&desc->cols[i]))
 			return false;
 	group->n_columns = 0;
 	if (ncols == 0)
@@ -501,4 +360,21 @@ gs_key_has_labels(const GsKeyDesc *desc)
 			return true;
 	}
 	return false;
+}
+
+/* The first hundred rows, then one in 256. */
+bool
+gs_key_sample(uint32 *n)
+{
+	uint32		row = (*n)++;
+
+	return row < 100 || row % 256 == 0 || gs_guc_check_order;
+}
+
+void
+gs_key_distrust(const GsKeyDesc *desc)
+{
+	for (int i = 0; i < desc->ncols; i++)
+		if (find_libc(&desc->cols[i]) != NULL)
+			gs_libc_distrust(find_libc(&desc->cols[i]));
 }

@@ -223,7 +223,7 @@ gs_libc_lookup(Oid oid, const char *locale, const GsLibcCollation **libc)
 
 bool
 gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *text, size_t len,
-			size_t *written)
+			size_t *written, bool *lacks)
 {
 	switch (gs_libc_table_put(libc->table, scratch, text, len, dst, room, written))
 	{
@@ -232,7 +232,8 @@ gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *t
 		case GS_LIBC_PUT_CUT:
 			break;
 		case GS_LIBC_PUT_NONE:
-			*written = SIZE_MAX;
+			*written = 0;
+			*lacks = true;
 			break;
 	}
 	return false;

@@ -26,10 +26,10 @@ extern bool gs_libc_lookup(Oid collation, const char *locale, const GsLibcCollat
 
 /*
  * Write a text's key, ascending, at most room bytes, which must not be more than GS_KEY_MAX.  False: these are the
- * first room bytes of it; or *written is SIZE_MAX, and the text has no key.
+ * first room bytes of it; or the text has no key, and *lacks is set.
  */
 extern bool gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *text, size_t len,
-						size_t *written);
+						size_t *written, bool *lacks);
 
 /* Rows under the collation were out of order: warn, and refuse its locale from now on. */
 extern void gs_libc_distrust(const GsLibcCollation *libc);

@@ -33,6 +33,8 @@ bpchar_bytes(struct varlena *value)
 	return bytes;
 }
 
+bool		gs_key_lacks_text = false;
+
 /* Text that has been fetched, by its bytes or by its collator. */
 bool
 gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t room,
@@ -41,7 +43,7 @@ gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst, size_t r
 	bool		ends_key = col->last && !col->desc;
 
 	if (col->libc != NULL)
-		return gs_libc_put(col->libc, dst, room, text.data, text.len, written);
+		return gs_libc_put(col->libc, dst, room, text.data, text.len, written, &gs_key_lacks_text);
 	if (col->collator != NULL)
 		return gs_key_put_icu(col->collator, text, ends_key, dst, room, written);
 	if (ends_key)

@@ -61,6 +61,9 @@ typedef struct GsVarBytes
  */
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
+
+/* A text under a libc collation had no key, so that the function above returned false. */
+extern bool gs_key_lacks_text;
 extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst,
 							   size_t room, size_t *written);
 

@@ -12,8 +12,7 @@
  * instead: the caller has a larger buffer.
  *
  * Values that are not in line are not fetched where their length alone says
- * that the room will not do.  Nor is text of a libc collation where it says
- * that no key will: there keys hold the whole text, and are never cut.
+ * that the room will not do.
  *
  * Tests: regress/keys, regress/keys_libc_behind
  *
@@ -49,27 +48,6 @@ write_fixed(const GsKeyDesc *desc, const Datum *values, const bool *isnull,
 }
 
 /*
- * Text of a libc collation, or an array of it, that its length alone keeps from
- * having a key.  Of an array's bytes at least a third are in its key: text in it
- * has a header of 4 bytes and is padded to a multiple of 4, in the key it has 3
- * bytes around it; and the array's own header takes 70 bytes and a bit for each
- * element at most.  jsonb is walked as far as there is room.
- */
-static inline bool
-is_surely_too_long(const GsKeyColumn *col, Datum value)
-{
-	uint32		max = GS_KEY_MAX;
-
-	if (col->kind == GS_KEY_ARRAY)
-	{
-		col = &col->element->column;
-		max = 3 * GS_KEY_MAX;
-	}
-	return col->libc != NULL && col->kind == GS_KEY_TEXT &&
-		gs_var_length((struct varlena *) DatumGetPointer(value)) > max;
-}
-
-/*
  * Any columns.
  */
 static uint32
@@ -92,7 +70,7 @@ write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_is
 		if (unlikely(col->record != NULL))
 		{
 			if (!gs_key_record_read(col->record, values[at], isnull[at]))
-				return GS_KEY_TOO_LONG;
+				return GS_KEY_NONE;
 			continue;
 		}
 		if (isnull[at])
@@ -104,7 +82,7 @@ write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_is
 			uint8		whole[sizeof(key)];
 
 			if (!gs_key_abbreviate(col->abbreviation, values[at], &key))
-				return GS_KEY_TOO_LONG;
+				return GS_KEY_NONE;
 			gs_key_put_uint64(whole, key);
 			if (col->desc)
 				gs_key_complement(whole, sizeof(key));
@@ -118,18 +96,19 @@ write_general(const GsKeyDesc *desc, const Datum *row_values, const bool *row_is
 		if (gs_key_is_plain(col) && capacity < GS_KEY_MAX &&
 			gs_var_length((struct varlena *) DatumGetPointer(values[at])) > end - dst)
 			return GS_KEY_NO_ROOM;
-		if (is_surely_too_long(col, values[at]))
-			return GS_KEY_TOO_LONG;
 		if (!gs_key_put_value(col, values[at], &dst, end))
 			goto full;
 	}
 	return dst - start;
 
 full:
+	if (unlikely(gs_key_lacks_text))
+	{
+		gs_key_lacks_text = false;
+		return GS_KEY_NONE;
+	}
 	if (capacity < GS_KEY_MAX)
 		return GS_KEY_NO_ROOM;
-	if (desc->whole)
-		return GS_KEY_TOO_LONG;
 	Assert(dst == end);
 	*inexact = true;
 	return GS_KEY_MAX;

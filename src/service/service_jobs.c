@@ -122,8 +122,7 @@ gs_job_close_sort(int number, GsDeviceSort *sort)
 
 /*
  * Rows may be dropped where the keys tell all about them.  Inexact keys do
- * not tell which rows are equal.  A guessed order does not tell which rows are
- * the first ones; but equal keys are equal.  Rows are counted only if all of them are sorted at once.
+ * not tell which rows are equal.  Rows are counted only if all of them are sorted at once.
  */
 void
 gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
@@ -133,36 +132,17 @@ gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job)
 	GsKeep		keep;
 
 	gs_lock();
-	counted = session->counts_wanted && session->inexact == 0 && session->spec.layout.n_parts == 0 &&
+	counted = session->counts_wanted && session->inexact == 0 &&
 		gs_served[number].phase == SERVED_WHOLE;
 	keep = session->spec.keep;
 	if (session->inexact > 0)
 		memset(&keep, 0, sizeof(keep));
-	else if (session->spec.layout.n_parts > 0)
-		keep.limit = 0;
 	keep.unique |= counted;
 	keep.counted = counted;
 	session->outcome.counted = counted;
 	gs_unlock();
 	gs_job_begin(job);
 	gs_ops->perform(sort, format, &keep, job);
-}
-
-bool
-gs_job_check(int number, GsDeviceSort *sort, const GsOrderRange *range)
-{
-	ServedSession *s = &gs_served[number];
-
-	Assert(s->check == NULL);
-	s->check = gs_order_check_begin(gs_devices[s->device].device, sort,
-									&gs_sessions[number].spec.layout, range);
-#ifdef GPUSORT_FAULTS
-	if (s->check && GS_FAULT("order_check_plant"))
-		gs_order_check_plant(s->check, false);
-	if (s->check && GS_FAULT("order_check_border"))
-		gs_order_check_plant(s->check, true);
-#endif
-	return s->check != NULL;
 }
 
 void
@@ -228,7 +208,6 @@ gs_job_answer(int number)
 
 	gs_lock();
 	gs_job_note(number, &result);
-	session->checking = false;
 	rows = session->outcome.n_rows + session->outcome.n_dropped;
 	complete = session->overflow || rows == session->rows;
 	if (session->state == GS_SESSION_SORTING && complete)	/* not closed meanwhile */

@@ -4,9 +4,7 @@
  *	  Reading a range of a session's rows back onto the device.
  *
  * Pieces of all runs are read into buffers, several at a time, and appended
- * to a new sort in their order; then it is performed like any other one, and
- * checked where its keys only guess the order, the last key of the range before
- * included.
+ * to a new sort in their order; then it is performed like any other one.
  *
  * One session at a time reads onto a device, so that those who have part of a range on it
  * do not wait for each other.  If the device has no room, a range that is
@@ -60,8 +58,6 @@ gs_load_cancel(int number)
 	if (s->load.phase == LOAD_NONE || s->load.phase == LOAD_SPLITTING ||
 		s->load.phase == LOAD_ENDING)
 		return;
-	if (s->load.phase == LOAD_CHECKING && s->check)
-		gs_order_check_cancel(s->check);
 	if (s->load.sort)
 		gs_ops->cancel(s->load.sort);
 	s->load.phase = LOAD_ENDING;
@@ -75,7 +71,7 @@ end_load(int number)
 	ServedSession *s = &gs_served[number];
 	Load	   *load = &s->load;
 
-	if (load->busy > 0 || s->check)
+	if (load->busy > 0)
 		return;
 	gs_buffers_free_of(number, BUFFER_READ);
 	if (load->reader)
@@ -296,21 +292,12 @@ gs_load_buffer_ended(int buffer, GsStatus status)
 	gs_buffer_free(buffer);
 }
 
-static void
-ready(int number, bool proven)
-{
-	gs_served[number].load.phase = proven ? LOAD_READY : LOAD_UNPROVEN;
-	gs_served_mark_due(number);
-}
-
-/* The range is sorted; is its order to be checked? */
+/* The range is sorted. */
 static void
 performed(int number)
 {
-	ServedSession *s = &gs_served[number];
-	Load	   *load = &s->load;
+	Load	   *load = &gs_served[number].load;
 	GsStatus	status = gs_job_end(number, &load->job);
-	GsOrderRange range = {s->last_key, s->last_key_len};
 
 	load->performing = false;
 	load->busy--;
@@ -324,41 +311,8 @@ performed(int number)
 			gs_served_fail(number);
 		return;
 	}
-	if (gs_sessions[number].spec.layout.n_parts == 0)
-	{
-		ready(number, true);
-		return;
-	}
-	Assert(load->range == s->n_proven);
-	load->phase = LOAD_CHECKING;
-	if (!gs_job_check(number, load->sort, &range))
-		ready(number, false);
-}
-
-/* The next range must come after this one's last key. */
-static bool
-remember_last_key(ServedSession *s)
-{
-	uint32		len;
-	const void *key = gs_order_check_last(s->check, &len);
-	void	   *copy = key ? malloc(len + 1) : NULL;
-
-	if (copy == NULL)
-		return key == NULL;		/* a range without rows has none */
-	memcpy(copy, key, len);
-	free(s->last_key);
-	s->last_key = copy;
-	s->last_key_len = len;
-	return true;
-}
-
-void
-gs_load_checked(int number, bool proven)
-{
-	ServedSession *s = &gs_served[number];
-
-	if (s->load.phase == LOAD_CHECKING)
-		ready(number, proven && remember_last_key(s));
+	load->phase = LOAD_READY;
+	gs_served_mark_due(number);
 }
 
 void

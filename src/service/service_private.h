@@ -5,7 +5,7 @@
  *
  *	  service_worker.c	 the process: start, loop, end
  *	  service_requests.c requests of backends, and jobs that have ended
- *	  service_sort.c	 a session's steps: feeding, sorting, checking, closing; making room
+ *	  service_sort.c	 a session's steps: feeding, sorting, closing; making room
  *	  service_ranges.c	 a session that was written out: its ranges
  *	  service_feed.c	 chunks on their way to the device
  *	  service_write.c	 writing sorts out
@@ -51,8 +51,6 @@
 
 #include "compat.h"
 #include "lib/ilist.h"
-#include "order/key_levels.h"
-#include "order/order_check.h"
 #include "service/service_shmem.h"
 #include "spill/spill.h"
 
@@ -93,7 +91,6 @@ typedef enum WriteKind
 {
 	WRITE_RUN,					/* the rows fed so far, as a run */
 	WRITE_PAGES,				/* pages of the session's sort, which is in order */
-	WRITE_RANGE,				/* pages of a range whose order was proven */
 	WRITE_INDEX					/* no rows: the index of all runs is put in order */
 } WriteKind;
 
@@ -113,9 +110,7 @@ typedef struct WriteOut
 	WritePhase	phase;
 	WriteKind	kind;
 	GsDeviceSort *sort;			/* of PAGES, the session's */
-	bool		ties;			/* WRITE_RANGE: with the range before */
 	GsJob		job;			/* PERFORMING */
-	uint64		first_page;		/* in the file: number of the first one */
 	uint64		n_pages;
 	uint64		asked;			/* pages that a buffer was given for */
 	uint64		written;
@@ -130,9 +125,7 @@ typedef enum LoadPhase
 	LOAD_WAITING,				/* until no other session reads */
 	LOAD_READING,
 	LOAD_PERFORMING,
-	LOAD_CHECKING,
 	LOAD_READY,
-	LOAD_UNPROVEN,				/* ready, but its order could not be proven */
 	LOAD_ENDING					/* given up: until its jobs have ended */
 } LoadPhase;
 
@@ -183,7 +176,6 @@ typedef struct ServedSession
 	int			appends;		/* of them: appends */
 	bool		performing;
 	GsJob		perform_job;
-	GsOrderCheck *check;		/* of sort, or of the range being loaded */
 	bool		due;			/* gs_served_mark_due() was called */
 	bool		said_refused;	/* the log has that its device refused its rows */
 
@@ -201,13 +193,9 @@ typedef struct ServedSession
 
 	/* what was written out */
 	GsSpill    *spill;			/* NULL: nothing */
-	GsKeyLevels *levels;		/* by which spill shortens keys; or NULL */
 	uint32		n_taken;		/* ranges, the first ones, that the leader has had */
 	bool		no_read_ahead;	/* there was no room for it, until the next range */
 	bool		unwritable;		/* pages of sort could not be written: they stay there */
-	uint32		n_proven;		/* ranges, the first ones, whose order is */
-	void	   *last_key;		/* of the last one of these; malloc'd */
-	uint32		last_key_len;
 	uint64		n_pages;		/* written, or being written */
 	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
@@ -437,9 +425,6 @@ extern void gs_job_close_sort(int number, GsDeviceSort *sort);
 /* Have a sort of the rows that a session was fed performed, and rows dropped that it need not return. */
 extern void gs_job_perform(int number, GsDeviceSort *sort, GsPageFormat format, GsJob *job);
 
-/* Begin to check the order of a sort of a session's; false: no memory. */
-extern bool gs_job_check(int number, GsDeviceSort *sort, const GsOrderRange *range);
-
 /* The result of the session's sort, or zeroes.  The device is asked, so the lock is not held. */
 extern GsSortResult gs_job_result(int number);
 
@@ -492,7 +477,6 @@ extern Decision gs_memory_decide_role(int number);
 extern void gs_load_begin(int number, uint32 range, bool wanted);
 extern void gs_load_step(int number);
 extern void gs_load_buffer_ended(int buffer, GsStatus status);
-extern void gs_load_checked(int number, bool proven);
 
 /* The device has memory again: go on, if it had none. */
 extern void gs_load_retry(int number);

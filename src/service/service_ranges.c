@@ -8,13 +8,6 @@
  * state SORTED, and pages are fetched from it as from any sort.  Meanwhile
  * the next range is read ahead.
  *
- * Where keys only guess the order, borders are where the guess is sure to be
- * right: between groups of texts that only strcoll() can put in order.  That is
- * proven, too: no range may begin before the last key of the one before.
- * Where it does not, the ranges before lack rows.  So the order of all ranges
- * is proven before the leader gets the first row.  Their pages are written to
- * files as they are proven, and the leader reads all of them as those of range 0.
- *
  * Tests: regress/spill, tap/spill_faults
  *
  *-------------------------------------------------------------------------
@@ -50,59 +43,6 @@ take_over(int number)
 	gs_served_mark_due(number);
 }
 
-/* The order is not to be had from the device: the leader is to take all rows back. */
-static void
-refuse_order(int number)
-{
-	ServedSession *s = &gs_served[number];
-
-	gs_job_close_sort(number, s->load.sort);
-	s->load.sort = NULL;
-	s->load.phase = LOAD_NONE;
-	gs_served_overflow(number, GS_FALLBACK_ORDER);
-	gs_job_answer(number);
-}
-
-/*
- * Where keys only guess the order: have each range loaded and proven, and its pages
- * written.  True when that is so.
- */
-static bool
-prove_ranges(int number)
-{
-	ServedSession *s = &gs_served[number];
-
-	if (s->load.phase == LOAD_UNPROVEN)
-	{
-		refuse_order(number);
-		return false;
-	}
-	if (s->load.phase == LOAD_READY && s->out.phase == OUT_NONE)
-	{
-		s->n_proven++;
-		if (!gs_write_begin(number, WRITE_RANGE))
-			return false;
-	}
-	if (s->load.phase != LOAD_NONE)
-		return false;
-	if (s->n_proven < gs_spill_ranges(s->spill) || !gs_spill_planned(s->spill))
-	{
-		gs_load_begin(number, s->n_proven, true);
-		return false;
-	}
-	return s->out.phase == OUT_NONE;
-}
-
-/* All ranges' pages are in files: to the leader they are one range. */
-static void
-offer_pages(int number)
-{
-	if (gs_served[number].phase != SERVED_FILED)
-		gs_served_enter(number, SERVED_FILED);
-	gs_served[number].last_used = GetCurrentTimestamp();
-	gs_job_answer(number);
-}
-
 void
 gs_ranges_serve(int number, uint32 wanted)
 {
@@ -111,18 +51,12 @@ gs_ranges_serve(int number, uint32 wanted)
 	/* pages are not needed of the range that the leader has left */
 	if (s->phase == SERVED_RANGES && s->out.kind == WRITE_PAGES)
 		gs_write_give_up(number);
-	if (s->pending > 0 || (s->out.phase != OUT_NONE && s->out.kind != WRITE_RANGE))
+	if (s->pending > 0 || s->out.phase != OUT_NONE)
 		return;
 	if (s->phase == SERVED_FED)
 	{
 		/* the last run, then the index of all of them */
 		(void) gs_write_begin(number, s->sort ? WRITE_RUN : WRITE_INDEX);
-		return;
-	}
-	if (gs_sessions[number].spec.layout.n_parts > 0)
-	{
-		if (s->phase == SERVED_FILED || prove_ranges(number))
-			offer_pages(number);
 		return;
 	}
 	if (s->phase == SERVED_FILED)

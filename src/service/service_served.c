@@ -16,16 +16,16 @@
  *	   '--------> FILED <---------'		  |
  *				   '----------------------'
  *
- *	  FED, WHOLE, RANGES -> OVERFLOW	no room, no order, or no files: rows go back
+ *	  FED, WHOLE, RANGES -> OVERFLOW	no room, or no files: rows go back
  *	  all but FREE, CLOSING -> FAILED	a file or the device failed
  *	  all but FREE -> CLOSING -> FREE	the leader has closed it
  *
  *	  FED		sort takes chunks, or sorts arrays; some rows may be in runs.  What comes goes
  *				through service_feed.c.
- *	  WHOLE		sort is performed, then checked if need be; pages are fetched from it.  If there
+ *	  WHOLE		sort is performed; pages are fetched from it.  If there
  *				were no rows, there is no sort.
  *	  RANGES	service_ranges.c: sort is the range that the leader reads, if any; load is one
- *				on its way.  Where the order is to be proven, the leader reads none yet.
+ *				on its way.
  *	  FILED		there is no sort.
  *	  OVERFLOW	sort, the runs, and a run that could not be written have the rows.
  *
@@ -131,8 +131,6 @@ gs_served_reset(int number)
 
 	gs_served_enter(number, SERVED_FREE);
 	free(s->page_first);
-	free(s->last_key);
-	gs_key_levels_close(s->levels);
 	clear(number);
 	(void) gs_served_settle(number);
 	while (gs_n_served > 0 && gs_served[gs_n_served - 1].phase == SERVED_FREE)
@@ -150,7 +148,6 @@ gs_served_overflow(int number, GsFallback reason)
 	gs_lock();
 	session->overflow = true;
 	session->overflow_reason = reason;
-	session->checking = false;
 	gs_unlock();
 	ConditionVariableBroadcast(&session->cv);
 	gs_served_mark_due(number);
@@ -161,8 +158,6 @@ gs_served_cancel(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->check)
-		gs_order_check_cancel(s->check);
 	if (s->sort)
 		gs_ops->cancel(s->sort);
 	if (s->out.sort)
@@ -220,7 +215,7 @@ gs_served_settle(int number)
 {
 	ServedSession *s = &gs_served[number];
 	int			device = gs_served_is_on(number, s->device) ? s->device : -1;
-	bool		is_active = s->due || s->performing || s->check || gs_write_is_busy(s) ||
+	bool		is_active = s->due || s->performing || gs_write_is_busy(s) ||
 		(s->load.phase != LOAD_NONE && s->load.phase != LOAD_READY) ||
 		s->wait_for != WAIT_NOTHING || s->load.refused || s->waits_since != 0;
 	bool		listed = s->active.next != NULL;

@@ -290,7 +290,6 @@ gs_session_phase(const GsSession *session)
 	const char *full = session->overflow_reason == GS_FALLBACK_ROLE ? "role full" :
 		session->overflow_reason == GS_FALLBACK_FILES ? "files full" :
 		session->overflow_reason == GS_FALLBACK_DESCRIPTORS ? "no files" :
-		session->overflow_reason == GS_FALLBACK_ORDER ? "order not proven" :
 		session->overflow_reason == GS_FALLBACK_REFUSED ? "rows refused" : "device full";
 
 	switch (session->state)
@@ -304,7 +303,7 @@ gs_session_phase(const GsSession *session)
 		case GS_SESSION_ARRAYS:
 			return "sorting arrays";
 		case GS_SESSION_SORTING:
-			return session->checking ? "checking order" : "sorting";
+			return "sorting";
 		case GS_SESSION_SORTED:
 			return "returning rows";
 		case GS_SESSION_OVERFLOW:

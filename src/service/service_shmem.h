@@ -44,7 +44,6 @@
 #include "device/device.h"
 #include "gpusort.h"
 #include "guc.h"
-#include "key/key_layout.h"
 #include "lib/ilist.h"
 #include "spill/spill.h"
 #include "stats.h"
@@ -129,8 +128,7 @@ typedef enum GsSessionState
 	GS_SESSION_ARRAYS,			/* chunks of arrays are sorted, one by one */
 	GS_SESSION_SORTING,			/* the leader asked for perform, or a range */
 	GS_SESSION_SORTED,			/* pages can be fetched */
-	GS_SESSION_OVERFLOW,		/* no device memory, or the order cannot be
-								 * proven: images can be fetched */
+	GS_SESSION_OVERFLOW,		/* no device memory: images can be fetched */
 	GS_SESSION_CLOSING			/* the service will free it */
 } GsSessionState;
 
@@ -139,8 +137,6 @@ typedef struct GsSessionSpec
 {
 	GsSortSpec	sort;			/* set by its caller: how the device makes keys that feeders leave to it; or
 								 * elem and descending, of arrays */
-	GsKeyLayout layout;			/* how to check that the order of the keys is the one wanted; no
-								 * parts: it is that of their bytes */
 	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
 	bool		minimal_tuples; /* rows are, so that each begins with its own length */
 	double		group_rows;		/* rows expected, if the leader has another plan for few groups
@@ -162,8 +158,6 @@ typedef struct GsSessionOutcome
 	double		sort_ms;
 	double		gather_ms;		/* so far */
 	double		copy_out_ms;	/* so far */
-	double		check_ms;		/* 0: the order needed no check */
-	uint64		rows_repaired;	/* moved by the check */
 	uint32		n_runs;			/* written to temporary files so far; 0: none */
 	uint32		n_ranges;		/* known so far */
 	uint64		temp_bytes;		/* of files */
@@ -180,7 +174,6 @@ typedef struct GsSession
 	bool		failed;			/* the session is of no more use: the device, or a file [S] */
 	GsSpillFailure failure;		/* of a file, if it was one [S] */
 	GsFallback	overflow_reason;	/* [S] */
-	bool		checking;		/* SORTING: the order is being checked [S] */
 	uint64		generation;		/* of the service that it was opened with [O] */
 	int			next;			/* free or request list; -1 ends it */
 	bool		queued;			/* on the request list */

@@ -17,15 +17,13 @@
 #include "key/key.h"
 #include "service/service_private.h"
 
-StaticAssertDecl(GS_KEY_CHECK_TEXT_BYTES > GS_KEY_MAX, "the order check has room for any key's text");
-
 /* A failed session's rows leave the device as its jobs end: nobody will ask for them. */
 static void
 close_sort_of_failed(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->sort == NULL || s->pending > 0 || s->check || s->out.phase != OUT_NONE)
+	if (s->sort == NULL || s->pending > 0 || s->out.phase != OUT_NONE)
 		return;
 	gs_job_close_sort(number, s->sort);
 	s->sort = NULL;
@@ -42,8 +40,7 @@ close_session(int number)
 	gs_served_cancel(number);
 	gs_write_step(number);
 	gs_load_step(number);
-	if (s->pending > 0 || s->check || s->out.busy > 0 ||
-		s->load.phase != LOAD_NONE)
+	if (s->pending > 0 || s->out.busy > 0 || s->load.phase != LOAD_NONE)
 		return;
 	if (s->out.sort && s->out.sort != s->sort)
 		gs_job_close_sort(number, s->out.sort);
@@ -118,11 +115,10 @@ sort_session(int number, uint32 wanted)
 			gs_ranges_serve(number, wanted);
 			break;
 		case SERVED_OVERFLOW:
-			if (s->pending == 0 && s->check == NULL && !gs_write_is_busy(s))
+			if (s->pending == 0 && !gs_write_is_busy(s))
 				gs_job_answer(number);
 			break;
 		case SERVED_WHOLE:
-			/* it is being checked */
 		case SERVED_FREE:
 		case SERVED_FAILED:
 		case SERVED_CLOSING:
@@ -174,54 +170,6 @@ gs_sort_advance(int number)
 		sort_session(number, wanted);
 }
 
-/* The order of a session's sort, or of a range, is known to be right, or not. */
-static void
-check_ended(int number, const GsOrderOutcome *outcome)
-{
-	GsSession  *session = &gs_sessions[number];
-	ServedSession *s = &gs_served[number];
-
-	if (outcome->verdict == GS_ORDER_DEVICE_LOST)
-		gs_device_failed(s->device, &outcome->reason, GS_DEVICE_LOST);
-	if (s->phase != SERVED_WHOLE)
-		gs_load_checked(number, outcome->verdict == GS_ORDER_PROVEN);
-	if (s->check)
-		gs_order_check_end(s->check);
-	s->check = NULL;
-
-	gs_lock();
-	session->outcome.check_ms += outcome->ms;
-	session->outcome.rows_repaired += outcome->rows_moved;
-	gs_unlock();
-	if (outcome->verdict != GS_ORDER_PROVEN)
-		ereport(DEBUG1,
-				(errmsg_internal("gpusort could not prove the order of a sort: %s",
-								 outcome->reason.message)));
-	if (s->phase == SERVED_WHOLE)
-	{
-		s->last_used = GetCurrentTimestamp();
-		if (outcome->verdict != GS_ORDER_PROVEN)
-			gs_served_overflow(number, GS_FALLBACK_ORDER);
-		gs_job_answer(number);
-	}
-	gs_served_mark_due(number);
-}
-
-/* Check the order of a performed sort before anybody sees its rows. */
-static void
-begin_check(int number)
-{
-	gs_lock();
-	gs_sessions[number].checking = true;
-	gs_unlock();
-	if (!gs_job_check(number, gs_served[number].sort, NULL))
-	{
-		GsOrderOutcome outcome = {GS_ORDER_NOT_PROVEN, {"out of memory"}, 0, 0};
-
-		check_ended(number, &outcome);
-	}
-}
-
 static void
 perform_ended(int number)
 {
@@ -234,9 +182,7 @@ perform_ended(int number)
 	s->last_used = GetCurrentTimestamp();
 	if (status != GS_OK)
 		gs_served_overflow(number, gs_job_fallback(status));
-	if (s->phase == SERVED_WHOLE && gs_sessions[number].spec.layout.n_parts > 0)
-		begin_check(number);
-	else if (!gs_served_is_over(s))
+	if (!gs_served_is_over(s))
 		gs_job_answer(number);
 	gs_served_mark_due(number);
 }
@@ -304,7 +250,7 @@ gs_sort_make_room(void)
 bool
 gs_sort_note_ended(void)
 {
-	bool		any = gs_order_check_work();
+	bool		any = false;
 
 	for (int i = -1; (i = gs_served_next(i)) >= 0;)
 	{
@@ -319,16 +265,6 @@ gs_sort_note_ended(void)
 			(s->load.performing && gs_job_status(&s->load.job) != GS_PENDING))
 		{
 			gs_served_mark_due(i);
-			any = true;
-		}
-		if (s->check)
-		{
-			GsOrderOutcome outcome;
-
-			gs_order_check_outcome(s->check, &outcome);
-			if (outcome.verdict == GS_ORDER_PENDING)
-				continue;
-			check_ended(i, &outcome);
 			any = true;
 		}
 	}

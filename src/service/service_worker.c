@@ -66,7 +66,7 @@ static bool trimmed = true;
 static int	notify_pipe[2] = {-1, -1};
 static int	notified = 0;		/* a byte is in the pipe, or about to be; atomic */
 
-/* Called by threads of the devices and of the order check, and without memory by the service's own. */
+/* Called by threads of the devices, and without memory by the service's own. */
 static void
 job_ended(void *arg)
 {
@@ -150,9 +150,7 @@ service_exit(int code, Datum arg)
 	if (gs_served_io)
 		gs_spill_io_close(gs_served_io);
 	gs_served_io = NULL;
-	gs_order_check_stop();
 	gs_devices_close();
-	gs_order_check_free();
 	for (int i = 0; gs_served && i < gs_shared->n_sessions; i++)
 		if (gs_served[i].spill)
 			gs_spill_close(gs_served[i].spill);
@@ -310,7 +308,6 @@ gpusort_service_main(Datum arg)
 
 	before_shmem_exit(service_exit, 0);
 	gs_devices_open(job_ended);
-	gs_order_check_init(gs_ops, job_ended);
 	gs_served_io = gs_spill_io_open(io_threads(), job_ended, NULL);
 	if (gs_served_io == NULL)
 		ereport(FATAL,

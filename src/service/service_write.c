@@ -8,7 +8,7 @@
  *	  as a run	  While the session is fed.  The sort is performed with pages that
  *				  are chunks, rows and keys, to be read back by ranges; it is the
  *				  session's no more from the moment on that this begins.
- *	  as pages	  When rows are being returned, or were proven to be in order.
+ *	  as pages	  When rows are being returned.
  *				  The pages of rows go to files as they are, and fetches are
  *				  answered from there; until all are there the device answers them.
  *	  as an index When all runs are there.  No rows are written: the index of the runs is put in
@@ -36,13 +36,6 @@
 #include "fault.h"
 #include "service/service_private.h"
 
-/* Texts whose order only strcoll() tells are put in order within a range. */
-static uint32_t
-group_of(const void *key, uint32_t len, const void *layout)
-{
-	return gs_key_check_group(layout, key, len);
-}
-
 static bool
 open_spill(int number)
 {
@@ -57,15 +50,6 @@ open_spill(int number)
 		return false;
 	if (session->temp_limit >= 0)
 		gs_spill_limit(s->spill, session->temp_limit);
-	if (session->spec.layout.n_parts > 0)
-		gs_spill_set_groups(s->spill, group_of, &session->spec.layout);
-	s->levels = gs_key_levels_open(&session->spec.layout);
-	if (s->levels)
-	{
-		GsSpillShorten shorten = {gs_key_levels_shorten, gs_key_levels_remake, s->levels};
-
-		gs_spill_shorten(s->spill, &shorten);
-	}
 #ifdef GPUSORT_FAULTS
 	if (GS_FAULT("spill_create"))
 		gs_spill_plant(s->spill, GS_SPILL_CREATE, EACCES);
@@ -97,18 +81,16 @@ fetch_pages(int number)
 
 /* Note which rows the pages hold that will be in files.  False: no memory. */
 static bool
-note_pages(ServedSession *s, uint64 first, const GsSortResult *result)
+note_pages(ServedSession *s, const GsSortResult *result)
 {
-	uint64	   *grown = realloc(s->page_first, (first + result->n_pages + 1) * sizeof(uint64));
-	uint64		before;
+	uint64	   *grown = realloc(s->page_first, (result->n_pages + 1) * sizeof(uint64));
 
 	if (grown == NULL)
 		return false;
-	before = first > 0 ? grown[first] : 0;
 	for (uint64 i = 0; i <= result->n_pages; i++)
-		grown[first + i] = before + (result->n_pages > 0 ? result->page_first[i] : 0);
+		grown[i] = result->n_pages > 0 ? result->page_first[i] : 0;
 	s->page_first = grown;
-	s->n_pages = first + result->n_pages;
+	s->n_pages = result->n_pages;
 	return true;
 }
 
@@ -124,7 +106,7 @@ begin_pages(int number)
 	gs_ops->result(out->sort, &result);
 	out->n_pages = result.n_pages;
 	if (out->kind != WRITE_RUN)
-		return note_pages(s, out->first_page, &result);
+		return note_pages(s, &result);
 	s->done.row_bytes += result.row_bytes;
 	s->done.key_bytes += result.key_bytes;
 	s->run_held += gs_memory_held(out->sort);
@@ -180,13 +162,6 @@ gs_write_begin(int number, WriteKind kind)
 			/* those of a range that was returned before are not asked for any more */
 			gs_spill_forget_pages(s->spill);
 			out->sort = s->sort;
-			break;
-		case WRITE_RANGE:
-			out->sort = s->load.sort;
-			out->first_page = s->n_pages;
-			out->ties = s->load.ties;
-			s->load.sort = NULL;
-			s->load.phase = LOAD_NONE;
 			break;
 	}
 	return begin_pages(number) || cannot_begin(number);
@@ -255,7 +230,6 @@ written(int number)
 		case WRITE_RUN:
 			gs_spill_end_run(s->spill);
 			break;
-		case WRITE_RANGE:
 		case WRITE_INDEX:
 			break;
 		case WRITE_PAGES:
@@ -298,7 +272,7 @@ given_up(int number)
 		s->unwritable = true;
 		gs_served_mark_due(number);
 	}
-	else if (s->phase == SERVED_FAILED || s->out.kind == WRITE_RANGE)
+	else if (s->phase == SERVED_FAILED)
 		close_out(number);
 	else
 	{
@@ -351,7 +325,6 @@ write_page(int buffer)
 	WriteOut   *out = &s->out;
 	char	   *memory = gs_buffer_memory(buffer);
 	GsSortResult result = {0};
-	uint64		page;
 
 	b->use = BUFFER_WRITING;
 	gs_job_begin(&b->job);
@@ -364,11 +337,8 @@ write_page(int buffer)
 					   &b->job);
 		return;
 	}
-	/* the device did not know of the row before the first one of a range */
-	if (b->number == 0 && out->ties)
-		((uint32 *) (memory + GS_CHUNK_BYTES))[-1] |= GS_ENTRY_TIE;
-	page = out->first_page + b->number;
-	gs_spill_write_page(s->spill, page, memory, (uint32) (s->page_first[page + 1] - s->page_first[page]),
+	gs_spill_write_page(s->spill, b->number, memory,
+						(uint32) (s->page_first[b->number + 1] - s->page_first[b->number]),
 						gs_sessions[b->session].spec.minimal_tuples, &b->job);
 }
 

@@ -3,8 +3,8 @@
  * sort.c
  *	  The sort as its consumers see it: the way in.
  *
- * README.md has the ways from one place to another.  If the device is full, or has not proven the
- * order, its rows are taken back one by one, after all other rows have been put.
+ * README.md has the ways from one place to another.  If the device is full, its rows are taken back one
+ * by one, after all other rows have been put.
  *
  * Tests: regress/plans, tap/fault_service_lost
  *
@@ -124,8 +124,6 @@ gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb, bool ra
 	 */
 	if (sort->desc == NULL)
 		change_to_cpu(sort, GS_FALLBACK_KEYS);
-	else
-		gs_key_layout(sort->desc, &sort->layout);
 	return sort;
 }
 
@@ -195,10 +193,7 @@ put_local_rows(GsSort *sort, int first)
 	gs_local_free(sort);
 }
 
-/*
- * The device takes no more, or its order is not to be trusted: keep what it
- * has for later, take the rest back.
- */
+/* The device takes no more: keep what it has for later, take the rest back. */
 static void
 change_full_device_to_cpu(GsSort *sort)
 {
@@ -218,6 +213,11 @@ change_full_device_to_cpu(GsSort *sort)
 static void
 change_few_rows_to_cpu(GsSort *sort)
 {
+	if (sort->distrusted)
+	{
+		sort->report.fallback = GS_FALLBACK_ORDER;
+		gs_stats_fallback(GS_FALLBACK_ORDER);
+	}
 	sort->report.rows = sort->local.rows + gs_aside_rows(sort);
 	make_tuplesort(sort);
 	sort->place = GS_SORT_CPU;
@@ -277,7 +277,6 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	/* columns that keys do not hold may be compared by users' functions, which can look at the limit */
 	sort->processes = sort->desc->ended || sort->desc->abbreviated ? 1 : feeders;
 	old = MemoryContextSwitchTo(sort->context);
-	spec.layout = sort->layout;
 	spec.minimal_tuples = true;
 	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, &spec.sort.tuple_keys);
 	spec.keep = rows_to_keep(sort);
@@ -510,7 +509,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 			return status;
 	}
 	else if (sort->place == GS_SORT_LOCAL &&
-			 (sort->aside || sort->layout.n_parts > 0 || sort->desc->abbreviated || sort->desc->ended))
+			 (sort->aside || sort->desc->abbreviated || sort->desc->ended || !gs_local_perform(sort)))
 		change_few_rows_to_cpu(sort);
 	if (sort->place == GS_SORT_CPU)
 	{
@@ -523,10 +522,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 		use_tuplesort(sort, NULL);
 	}
 	else if (sort->place == GS_SORT_LOCAL)
-	{
 		sort->report.rows = sort->local.rows;
-		gs_local_perform(sort);
-	}
 	else
 	{
 		old = MemoryContextSwitchTo(sort->context);
@@ -558,7 +554,7 @@ gs_sort_restart(GsSort *sort)
 	close_session(sort);
 	sort->performed = false;
 	gs_local_free(sort);
-	change_to_cpu(sort, GS_FALLBACK_LOST);
+	change_to_cpu(sort, sort->distrusted ? GS_FALLBACK_ORDER : GS_FALLBACK_LOST);
 }
 
 void

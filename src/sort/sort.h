@@ -140,7 +140,6 @@ typedef struct GsSortPage
 	const char *page;			/* of GS_CHUNK_BYTES (device.h) */
 	uint32		first;			/* entry of the first one of these rows */
 	uint32		n;				/* how many there are; 0: none */
-	bool		ties_are_equal; /* rows have equal keys if, and only if, GS_ENTRY_TIE says so */
 	bool		one_of_equal;	/* no two rows of the sort have */
 	bool		counted;		/* gs_sort_row_count() tells how many were put */
 } GsSortPage;

@@ -3,19 +3,17 @@
  * sort_aside.c
  *	  Rows that have no key, among those that the device sorts.
  *
- * A key that holds text of a libc collation must hold all of it, or nobody
- * could prove the order (key_libc.h).  A row whose key would be too long is put
- * aside, into a tuplesort of the leader; so is one with a value that has no abbreviated key
- * (key_abbrev.c).  The columns' own operators merge these
+ * A value may have no abbreviated key (key_abbrev.c), a very long text of marks under a libc collation
+ * has none, and damaged rows have none.  Such a row is put
+ * aside, into a tuplesort of the leader.  The columns' own operators merge these
  * rows into the rows that come back from the device.  So long values
  * cost what they cost in PostgreSQL's sort, and the other rows stay cheap.
  *
  * Merging compares little.  Rows of the device come in pages, and a binary search
  * finds which of a page's rows come before the next row put aside.  If all do,
  * one comparison is enough for the page; if few rows were put aside, that is so
- * for nearly all pages.  Abbreviated keys that are equal have yet to be settled.  So with them
- * the rows are compared one by one, up to the last row put aside: of PostGIS's these come first, if the
- * order is ascending.
+ * for nearly all pages.  Rows with inexact keys have yet to be settled.  If there are any,
+ * the rows are compared one by one until no row is left aside.  PostGIS's rows without a key sort first.
  *
  * No row put aside is equal to one of the device's: values that are equal have
  * equal keys, and so have both a key or none.  Of damaged rows this is not known.
@@ -23,7 +21,7 @@
  * If the sort goes to the CPU before it is performed, the rows put aside
  * become the first rows of its input: the sort takes over the tuplesort.
  *
- * Tests: regress/libc_long, tap/order_long_text
+ * Tests: tap/compat_postgis, tap/fault_bad_rows
  *
  *-------------------------------------------------------------------------
  */
@@ -140,7 +138,7 @@ comes_first(GsSort *sort, TupleTableSlot *row)
 {
 	GsAside    *aside = sort->aside;
 
-	if (!sort->desc->whole || sort->desc->ended)
+	if (gs_client_session(sort->client)->inexact > 0)
 		return is_before_head(sort, row);
 	Assert(sort->settling == NULL);
 	if (sort->rows->rank >= aside->end)

@@ -102,7 +102,7 @@ check_interrupts(void)
 	CHECK_FOR_INTERRUPTS();
 }
 
-void
+bool
 gs_local_perform(GsSort *sort)
 {
 	GsLocalRows *local = &sort->local;
@@ -136,6 +136,13 @@ gs_local_perform(GsSort *sort)
 	}
 	pfree(keys);
 	pfree(unsorted);
+	if (sort->desc->has_libc && !gs_sample_local(sort, sorted, n))
+	{
+		pfree(sorted);
+		MemoryContextSwitchTo(old);
+		return false;
+	}
 	sort->rows = gs_rows_of_array(sorted, n);
 	MemoryContextSwitchTo(old);
+	return true;
 }

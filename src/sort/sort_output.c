@@ -109,6 +109,8 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	{
 		if (unlikely(gs_rows_move(sort->rows, forward, &row, &flags) != GS_CLIENT_OK))
 			return GS_SORT_LOST;
+		if (sort->desc->has_libc && sort->place == GS_SORT_DEVICE && unlikely(!gs_sample_page(sort)))
+			return GS_SORT_LOST;
 
 		/* equal rows of several runs; most were dropped before */
 	} while (unlikely(sort->first_of_equal && row != NULL && (flags & GS_ENTRY_TIE) != 0));
@@ -148,8 +150,7 @@ returns_each_key_once(const GsSort *sort)
 	if (sort->aside)
 		return false;
 	return sort->report.session.counted ||
-		(sort->first_of_equal && !sort->drops_by_group && sort->layout.n_parts == 0 &&
-		 sort->report.session.n_runs == 0);
+		(sort->first_of_equal && !sort->drops_by_group && sort->report.session.n_runs == 0);
 }
 
 bool
@@ -172,8 +173,6 @@ gs_sort_page(const GsSort *sort, GsSortPage *page)
 	page->page = gs_rows_page(sort->rows, &page->first);
 	page->n = gs_rows_left_in_page(sort->rows);
 
-	/* keys with parts do not tell which rows are equal */
-	page->ties_are_equal = sort->layout.n_parts == 0;
 	page->one_of_equal = returns_each_key_once(sort);
 	page->counted = sort->report.session.counted;
 	return true;

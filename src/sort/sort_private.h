@@ -7,6 +7,7 @@
  *	  sort_output.c	 get, settle, mark: the way out
  *	  sort_local.c	 rows kept in this process
  *	  sort_aside.c	 rows without a key: both ways
+ *	  sort_sample.c	 some rows compared with their neighbours
  *	  sort_stored.c	 how rows are stored and read back
  *
  * Each calls only files below it in this list.
@@ -36,7 +37,6 @@
 #define GS_SORT_PRIVATE_H
 
 #include "feed/feeder.h"
-#include "key/key_layout.h"
 #include "sort/sort.h"
 #include "sort/sort_rows.h"
 #include "storage/buffile.h"
@@ -79,7 +79,6 @@ struct GsSort
 	uint64		first_look;		/* at the groups of so many rows; 0: none, or it has been */
 	bool		drops_by_group; /* the device does, by keep's group */
 	GsKeyDesc  *desc;			/* NULL: no keys, place CPU */
-	GsKeyLayout layout;			/* with parts: the order is to be proven */
 	MemoryContext context;		/* holds all of this, and the session */
 	MemoryContext scratch;		/* reset with each row that needs it */
 	instr_time	begun;
@@ -114,6 +113,8 @@ struct GsSort
 	MinimalTuple big_row;		/* the external row last returned */
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
+	uint32		sampled;		/* rows looked at for the sample, if keys hold libc text */
+	bool		distrusted;		/* one of these was out of order */
 	uint64		emitted;		/* rows returned, moving forward; place CPU: before the restart */
 	bool		going_on;		/* these are yet to be left out, */
 	bool		skips_groups;	/* and all that are equal to them */
@@ -124,7 +125,9 @@ struct GsSort
 /* sort_local.c */
 extern void gs_local_put(GsSort *sort, TupleTableSlot *slot);
 extern bool gs_local_full(const GsSort *sort);
-extern void gs_local_perform(GsSort *sort);
+
+/* False: the sample was out of order, and the rows are as they were. */
+extern bool gs_local_perform(GsSort *sort);
 extern void gs_local_free(GsSort *sort);
 
 /* sort_output.c */
@@ -144,6 +147,13 @@ extern void gs_aside_perform(GsSort *sort);
 extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
 
 extern void gs_aside_end(GsSort *sort);
+
+/*
+ * sort_sample.c: compare a sample of the page that the current row is in, if that is new, or of rows in memory.  False: it is out of
+ * order, and no row was returned.
+ */
+extern bool gs_sample_page(GsSort *sort);
+extern bool gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n);
 
 /* sort_stored.c */
 extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, int options);

@@ -251,6 +251,7 @@ use_page(GsRows *rows, int number)
 	rows->page = slot->page;
 	rows->n_in_page = gs_chunks[slot->chunk].n_records;
 	rows->first_row = gs_chunks[slot->chunk].first_row;
+	rows->turned = true;
 	if (may_read_in_place(rows))
 	{
 		rows->memory = memory;
@@ -508,6 +509,24 @@ gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags)
 	uint32		entry = page_entry(rows, rows->rank - rows->page_rank + i);
 
 	Assert(i < gs_rows_left_in_page(rows));
+	*flags = entry & GS_ENTRY_FLAGS;
+	return rows->memory + (entry & ~GS_ENTRY_FLAGS);
+}
+
+int
+gs_rows_new_page(GsRows *rows)
+{
+	bool		turned = rows->turned && rows->memory != NULL;
+
+	rows->turned = false;
+	return turned ? rows->n_in_page : 0;
+}
+
+const char *
+gs_rows_of_page(const GsRows *rows, int i, uint32 *flags)
+{
+	uint32		entry = page_entry(rows, i);
+
 	*flags = entry & GS_ENTRY_FLAGS;
 	return rows->memory + (entry & ~GS_ENTRY_FLAGS);
 }

@@ -72,6 +72,7 @@ typedef struct GsRows
 	uint64		first_row;		/* its first row, counted in its range */
 	int			n_in_page;
 	int64		page_rank;		/* rank of its first row */
+	bool		turned;			/* it is a new one, for gs_rows_new_page() */
 	GsRowsPlace sought;			/* while there is none: the one to open */
 } GsRows;
 
@@ -135,6 +136,12 @@ extern bool gs_rows_next_differs(const GsRows *rows);
  */
 extern uint64 gs_rows_left_in_page(const GsRows *rows);
 extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);
+
+/* The number of rows in the current page; 0: this was asked before for it. */
+extern int	gs_rows_new_page(GsRows *rows);
+
+/* The i'th row of the current page. */
+extern const char *gs_rows_of_page(const GsRows *rows, int i, uint32 *flags);
 
 /* That page, and the number of the current row in it. */
 extern const char *gs_rows_page(const GsRows *rows, uint32 *number);

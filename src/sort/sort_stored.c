@@ -148,7 +148,7 @@ gs_stored_has_key(GsSort *sort, TupleTableSlot *slot)
 	bool		inexact;
 	uint32		len;
 
-	if (!sort->desc->whole && !sort->desc->abbreviated)
+	if (!sort->desc->has_libc && !sort->desc->abbreviated)
 		return true;
 	old = MemoryContextSwitchTo(sort->scratch);
 	slot_getsomeattrs(slot, sort->desc->max_attno);
@@ -156,7 +156,7 @@ gs_stored_has_key(GsSort *sort, TupleTableSlot *slot)
 					   GS_KEY_MAX, &inexact);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(sort->scratch);
-	return len != GS_KEY_TOO_LONG;
+	return len != GS_KEY_NONE;
 }
 
 TupleTableSlot *

@@ -66,10 +66,3 @@ gs_spill_close(GsSpill *spill)
 			free(io);
 	}
 }
-
-void
-gs_spill_shorten(GsSpill *spill, const GsSpillShorten *shorten)
-{
-	spill->shortening = *shorten;
-	spill->shorten = &spill->shortening;
-}

@@ -53,22 +53,6 @@ typedef struct GsSpillSplit GsSpillSplit;	/* makes one smaller */
 
 #define GS_SPILL_PATH_BYTES 1024
 
-/* Longer keys are not shortened. */
-#define GS_SPILL_SHORT_KEY 8192
-
-/*
- * How to write a key in fewer bytes; both are called on any thread.  shorten: returns how many bytes
- * it has written to dst, fewer than len; 0: it cannot.  restore: the key again, of room bytes at most;
- * 0: these are not such bytes.
- */
-typedef struct GsSpillShorten
-{
-	uint32_t (*shorten)(const void *arg, const uint8_t *key, uint32_t len, uint8_t *dst);
-	uint32_t (*restore)(const void *arg, const uint8_t *src, uint32_t len, uint8_t *dst,
-						uint32_t room);
-	const void *arg;
-} GsSpillShorten;
-
 typedef enum GsSpillAction
 {
 	GS_SPILL_CREATE,
@@ -121,12 +105,6 @@ extern GsSpill *gs_spill_open(GsSpillIo *io, const char *path, uint32_t chunk_by
  */
 extern void gs_spill_close(GsSpill *spill);
 
-/*
- * Before the first write: keys that can be written in fewer bytes; what arg points to must live until
- * gs_spill_close() has returned.
- */
-extern void gs_spill_shorten(GsSpill *spill, const GsSpillShorten *shorten);
-
 /* Bytes in files, from the moment when they were to be written; all that were written so far, and read. */
 extern uint64_t gs_spill_bytes(const GsSpill *spill);
 extern uint64_t gs_spill_bytes_written(const GsSpill *spill);
@@ -158,15 +136,6 @@ extern uint32_t gs_spill_runs(const GsSpill *spill);
 extern uint64_t gs_spill_images(const GsSpill *spill);
 extern void gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece,
 								GsJob *job);
-
-/*
- * How many first bytes of a key those keys share that should be in one range with
- * it; its length: none but its own.  Such a group is parted only where it does not fit.
- */
-typedef uint32_t (*GsSpillGroup) (const void *key, uint32_t len, const void *arg);
-
-/* Before the first range is planned.  arg must live as long as the spill. */
-extern void gs_spill_set_groups(GsSpill *spill, GsSpillGroup group, const void *arg);
 
 /*
  * Ranges.  seal: no run will be added; its job comes before all that follows.  plan: adds a range

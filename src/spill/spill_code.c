@@ -48,27 +48,23 @@ typedef struct Bytes
 
 typedef struct Coder
 {
-	const GsSpillShorten *shorten;
 	Bytes		row;			/* of the record before */
-	Bytes		key;			/* likewise; shortened, if it was */
+	Bytes		key;			/* likewise */
 	uint32_t	row_len;		/* as they were written */
 	uint32_t	key_len;
 	Copy		copies[MAX_COPIES];
 	int			n_copies;
 	int			wait;			/* records until places are looked for again */
 	int			next_wait;		/* twice as many where none were found */
-	int			turn;			/* of keys, the one that is not key's */
-	uint8_t		keys[2][GS_SPILL_SHORT_KEY]; /* shortened */
 } Coder;
 
 static void
-begin_coder(Coder *coder, const GsSpillShorten *shorten)
+begin_coder(Coder *coder)
 {
 	static const uint8_t none[1] = {0};
 
-	memset(coder, 0, offsetof(Coder, keys));
+	memset(coder, 0, sizeof(*coder));
 	coder->row.bytes = coder->key.bytes = none;
-	coder->shorten = shorten;
 	coder->next_wait = LOOK_AGAIN;
 }
 
@@ -255,18 +251,6 @@ put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 	uint8_t	   *flags_at = dst++;
 	Bytes		source;
 
-	if (coder->shorten != NULL && key.len <= GS_SPILL_SHORT_KEY)
-	{
-		uint8_t	   *shortened = coder->keys[coder->turn];
-		uint32_t	len = coder->shorten->shorten(coder->shorten->arg, key.bytes, key.len, shortened);
-
-		if (len > 0)
-		{
-			flags |= CODE_SHORT_KEY;
-			key = (Bytes){shortened, len};
-			coder->turn = !coder->turn;
-		}
-	}
 	if (row.len >= sizeof(uint32_t) && row.len == load_4(row.bytes))
 	{
 		flags |= CODE_OWN_LENGTH;
@@ -304,13 +288,12 @@ put_record(Coder *coder, uint8_t *dst, uint32_t flags, Bytes row, Bytes key)
 }
 
 size_t
-gs_code_records(const GsSpillShorten *shorten, const char *data, const GsRecord *first, uint32_t n,
-				uint8_t *dst)
+gs_code_records(const char *data, const GsRecord *first, uint32_t n, uint8_t *dst)
 {
 	uint8_t	   *begin = dst;
 	Coder		coder;
 
-	begin_coder(&coder, shorten);
+	begin_coder(&coder);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		const GsRecord *record = first - i;
@@ -331,7 +314,7 @@ gs_code_page(const char *page, uint32_t page_bytes, uint32_t n, bool own_lengths
 	uint32_t	end = page_bytes - n * (uint32_t) sizeof(uint32_t);
 	Coder		coder;
 
-	begin_coder(&coder, NULL);
+	begin_coder(&coder);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		uint32_t	entry = gs_page_entry(page, page_bytes, i);
@@ -449,68 +432,49 @@ static uint32_t
 get_record(Coder *coder, Input *input, uint8_t *dst, uint32_t room, Bytes *row, Bytes *key)
 {
 	uint32_t	flags;
-	uint32_t	key_len;
-	uint32_t	written_len;
 	uint32_t	from = 0;
-	uint8_t	   *key_dst = coder->keys[coder->turn];
-	Bytes		short_key;
 
 	if (input->at == input->end)
 		input->failed = true;
 	flags = input->failed ? 0 : *input->at++;
 	row->len = flags & CODE_SAME_ROW_LEN ? coder->row_len : get_number(input);
-	written_len = flags & CODE_SAME_KEY_LEN ? coder->key_len : get_number(input);
-	if (row->len > room || written_len > room - row->len ||
-		((flags & CODE_SHORT_KEY) &&
-		 (coder->shorten == NULL || written_len > GS_SPILL_SHORT_KEY)) ||
+	key->len = flags & CODE_SAME_KEY_LEN ? coder->key_len : get_number(input);
+	if (row->len > room || key->len > room - row->len ||
 		((flags & CODE_OWN_LENGTH) && row->len < sizeof(uint32_t)))
 		input->failed = true;
 	if (input->failed)
 		return 0;
 	row->bytes = dst;
 	key->bytes = dst + row->len;
-	if (!(flags & CODE_SHORT_KEY))
-		key_dst = dst + row->len;
-	if (written_len > 0)
+	if (key->len > 0)
 	{
-		uint32_t	shared = get_shared(input, key_dst, written_len, coder->key);
+		uint32_t	shared = get_shared(input, dst + row->len, key->len, coder->key);
 
-		get_bytes(input, key_dst + shared, written_len - shared);
+		get_bytes(input, dst + row->len + shared, key->len - shared);
 	}
-	short_key = (Bytes){key_dst, written_len};
-	key_len = written_len;
 	if (flags & CODE_OWN_LENGTH)
 	{
 		memcpy(dst, &row->len, sizeof(uint32_t));
 		from = sizeof(uint32_t);
 	}
 	if (row->len > from && !input->failed)
-		get_row(input, dst, from, row->len, coder->row, source_of(coder, short_key));
-	if ((flags & CODE_SHORT_KEY) && !input->failed)
-	{
-		key_len = coder->shorten->restore(coder->shorten->arg, key_dst, written_len, dst + row->len,
-										  room - row->len);
-		if (key_len == 0)
-			input->failed = true;
-		coder->turn = !coder->turn;
-	}
-	key->len = key_len;
+		get_row(input, dst, from, row->len, coder->row, source_of(coder, *key));
 	coder->row = *row;
-	coder->key = short_key;
+	coder->key = *key;
 	coder->row_len = row->len;
-	coder->key_len = written_len;
+	coder->key_len = key->len;
 	return flags;
 }
 
 bool
-gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src, size_t bytes, char *data,
-				  uint32_t data_bytes, uint32_t base, GsRecord *first, uint32_t n)
+gs_decode_records(const uint8_t *src, size_t bytes, char *data, uint32_t data_bytes, uint32_t base,
+				  GsRecord *first, uint32_t n)
 {
 	Input		input = {src, src + bytes, false};
 	uint32_t	at = 0;
 	Coder		coder;
 
-	begin_coder(&coder, shorten);
+	begin_coder(&coder);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		GsRecord   *record = first - i;
@@ -546,7 +510,7 @@ gs_decode_page(const uint8_t *src, size_t bytes, char *page, uint32_t page_bytes
 	if (n > page_bytes / sizeof(uint32_t))
 		return false;
 	end = page_bytes - n * (uint32_t) sizeof(uint32_t);
-	begin_coder(&coder, NULL);
+	begin_coder(&coder);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		Bytes		row;

@@ -28,8 +28,6 @@
  * in the next, each counted from the end of the one before, and looked for again where
  * they are not found.
  *
- * Keys may also be written shorter, by functions of the caller's (GsSpillShorten).
- *
  * Pages are rows without keys, cut where their entries are, or by their own lengths.
  *
  * Nothing is believed of what was read: a block that does not decode to as many records
@@ -47,7 +45,6 @@
 #define CODE_OWN_LENGTH 0x04u /* the row began with it */
 #define CODE_SAME_ROW_LEN 0x08u
 #define CODE_SAME_KEY_LEN 0x10u
-#define CODE_SHORT_KEY 0x20u /* the key was shortened */
 #define CODE_TIE 0x40u /* pages only */
 
 static inline uint32_t
@@ -67,16 +64,14 @@ gs_code_room(uint32_t chunk_bytes)
  * Write n records, of which record i is first[-i], whose data lie one after the other from
  * data + first->row_off on.  Returns the bytes written to dst.
  */
-extern size_t gs_code_records(const GsSpillShorten *shorten, const char *data, const GsRecord *first,
-							  uint32_t n, uint8_t *dst);
+extern size_t gs_code_records(const char *data, const GsRecord *first, uint32_t n, uint8_t *dst);
 
 /*
  * Read them again, data to where data points, as many bytes as there were; offsets in records are
  * counted from base on.  False: these are not such records.
  */
-extern bool gs_decode_records(const GsSpillShorten *shorten, const uint8_t *src, size_t bytes,
-							  char *data, uint32_t data_bytes, uint32_t base, GsRecord *first,
-							  uint32_t n);
+extern bool gs_decode_records(const uint8_t *src, size_t bytes, char *data, uint32_t data_bytes,
+							  uint32_t base, GsRecord *first, uint32_t n);
 
 /*
  * The same with a page of n rows; 0: its rows do not lie one after the other.  own_lengths: rows begin

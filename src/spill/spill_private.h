@@ -130,8 +130,6 @@ typedef struct GsSpillBorder
 	uint64_t	row;			/* its number in the run */
 	uint32_t	block;			/* that it is in */
 	bool		repeats;		/* the row before it in the run has the same key */
-	bool		is_group;		/* no row: above it are all keys that are no less
-								 * than its own, in every run */
 	uint8_t    *own_key;		/* malloc'd key; NULL: it is the block's */
 } GsSpillBorder;
 
@@ -180,8 +178,6 @@ struct GsSpill
 	bool		lacks_file;		/* there is no descriptor for one */
 	uint64_t	written;		/* bytes; atomic */
 	uint64_t	read;			/* likewise */
-	GsSpillShorten shortening;
-	const GsSpillShorten *shorten;	/* NULL: keys are written whole */
 #ifdef GPUSORT_FAULTS
 	int			planted[GS_SPILL_ACTIONS];	/* atomic: errno, once */
 #endif
@@ -201,8 +197,6 @@ struct GsSpill
 	uint32_t   *order;			/* n_blocks */
 	uint64_t   *bytes_before;	/* n_blocks + 1: sums in that order */
 
-	GsSpillGroup group;			/* NULL: keys are not in groups */
-	const void *group_arg;
 	GsSpillBorder *borders;		/* above each range, but none above the last of
 								 * all */
 	uint32_t	n_ranges;

@@ -12,11 +12,6 @@
  * cut one block of each run.  What is missing at one end of a range is surplus at the
  * other, so sums are off by at most a few blocks of each run.
  *
- * Keys may be in groups that should not be parted, since only together they can
- * be put into their true order (gs_spill_set_groups()).  Then the border is not at the
- * block's row but below its group: at the first bytes that the group's keys share, which
- * are less than any of these keys.
- *
  * A range that turns out too large for the device is split at a block that
  * begins within it.  Where none does, it has at most one block of each run; then
  * these are read, and the border is a row: of the rows in the middle of each run's
@@ -47,8 +42,6 @@ compare_borders(const GsSpillBorder *a, const GsSpillBorder *b)
 {
 	int			order = gs_spill_compare_keys(a->key, a->key_len, b->key, b->key_len);
 
-	if (order == 0 && (a->is_group || b->is_group))
-		return (int) b->is_group - (int) a->is_group;
 	return order != 0 ? order : compare_places(a->run, a->row, b->run, b->row);
 }
 
@@ -57,7 +50,7 @@ border_at_block(const GsSpill *spill, uint32_t number)
 {
 	const GsSpillBlock *block = &spill->blocks[number];
 	GsSpillBorder border = {block->key, block->key_len, block->run, block->first_row, number,
-							block->repeats, false, NULL};
+							block->repeats, NULL};
 
 	return border;
 }
@@ -167,63 +160,11 @@ gs_spill_ranges(const GsSpill *spill)
 	return spill->n_ranges;
 }
 
-void
-gs_spill_set_groups(GsSpill *spill, GsSpillGroup group, const void *arg)
-{
-	spill->group = group;
-	spill->group_arg = arg;
-}
-
-/* The border below a block, or below the group that it begins in. */
-static GsSpillBorder
-border_of_group(const GsSpill *spill, uint32_t number)
-{
-	GsSpillBorder border = border_at_block(spill, number);
-	uint32_t	len;
-
-	if (spill->group == NULL)
-		return border;
-	len = spill->group(border.key, border.key_len, spill->group_arg);
-	if (len >= border.key_len)
-		return border;
-	border.key_len = len;
-	border.is_group = true;
-	border.repeats = false;
-	return border;
-}
-
-/*
- * The first border that has rows of the range below it, of the blocks at places
- * [place, end) in order.  False: there is none.
- */
-static bool
-border_within(const GsSpill *spill, uint32_t range, uint32_t place, uint32_t end,
-			  GsSpillBorder *border)
-{
-	GsSpillBorder low = range > 0 ? spill->borders[range - 1] : border_at_block(spill, spill->order[0]);
-
-	for (; place < end; place++)
-	{
-		*border = border_of_group(spill, spill->order[place]);
-		if (compare_borders(border, &low) > 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The first place in spill->order of a block that has rows of the range below it for
- * sure: the border's own row, or of a group that of the first block in it.
- */
+/* The first place in spill->order of a block that begins within a range, behind the range's first row. */
 static uint32_t
 first_block_within(const GsSpill *spill, uint32_t range)
 {
-	const GsSpillBorder *low;
-
-	if (range == 0)
-		return 1;
-	low = &spill->borders[range - 1];
-	return first_block_above(spill, low, false) + (low->is_group ? 1 : 0);
+	return range == 0 ? 1 : first_block_above(spill, &spill->borders[range - 1], false);
 }
 
 bool
@@ -248,8 +189,9 @@ gs_spill_plan(GsSpill *spill, uint64_t budget)
 		else
 			high = middle - 1;
 	}
-	if (!border_within(spill, spill->n_ranges, low, spill->n_blocks,
-					   &spill->borders[spill->n_ranges]))
+	if (low < spill->n_blocks)
+		spill->borders[spill->n_ranges] = border_at_block(spill, spill->order[low]);
+	else
 	{
 		memset(&spill->borders[spill->n_ranges], 0, sizeof(GsSpillBorder));
 		spill->is_planned = true;
@@ -414,9 +356,7 @@ find_middle_block(const GsSpill *spill, GsSpillBorder *border)
 	if (first >= end)
 		return false;
 	middle = middle_block(spill, first, end);
-	if (!border_within(spill, range, middle, end, border) &&
-		!border_within(spill, range, first, middle, border))
-		*border = border_at_block(spill, spill->order[middle]);
+	*border = border_at_block(spill, spill->order[middle]);
 	return true;
 }
 

@@ -48,7 +48,7 @@ cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
 	uint32_t	high = first + spill->runs[run].n_blocks;
 	GsSpillCut	cut = {GS_CUT_START, border->block, 0, border->key_len, border->key};
 
-	if (run == border->run && !border->is_group)
+	if (run == border->run)
 	{
 		cut.record = (uint32_t) (border->row - spill->blocks[border->block].first_row);
 		if (cut.record > 0)
@@ -64,7 +64,7 @@ cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
 		int			order = gs_spill_compare_keys(block->key, block->key_len, border->key,
 												  border->key_len);
 
-		if (order > 0 || (order == 0 && (border->is_group || run > border->run)))
+		if (order > 0 || (order == 0 && run > border->run))
 			high = middle;
 		else
 			low = middle + 1;
@@ -73,7 +73,7 @@ cut_at_border(const GsSpill *spill, const GsSpillBorder *border, uint32_t run)
 	if (low > first)
 	{
 		cut.block = low - 1;
-		cut.kind = run < border->run && !border->is_group ? GS_CUT_AFTER_KEY : GS_CUT_AT_KEY;
+		cut.kind = run < border->run ? GS_CUT_AFTER_KEY : GS_CUT_AT_KEY;
 	}
 	return cut;
 }
@@ -198,8 +198,8 @@ decode_part(GsSpillTask *task, const GsSpillPart *part, const uint8_t *coded)
 {
 	const GsSpillBlock *block = &part->block;
 
-	if (gs_decode_records(task->spill->shorten, coded, block->coded_bytes, part->data,
-						  block->data_bytes, block->base, part->first, block->n_records))
+	if (gs_decode_records(coded, block->coded_bytes, part->data, block->data_bytes, block->base,
+						  part->first, block->n_records))
 		return true;
 	gs_spill_task_corrupt(task, block->file);
 	return false;

@@ -211,8 +211,7 @@ write_chunk(GsSpillTask *task)
 	for (uint32_t i = 0; i < index->n_blocks; i++)
 	{
 		GsSpillBlock *block = &index->blocks[i];
-		size_t		coded = gs_code_records(task->spill->shorten, task->chunk, first,
-										   block->n_records, memory + bytes);
+		size_t		coded = gs_code_records(task->chunk, first, block->n_records, memory + bytes);
 
 		block->coded_bytes = (uint32_t) coded;
 		bytes += coded;

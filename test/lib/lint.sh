@@ -76,7 +76,7 @@ check_ranks()
 # of the folders; .c files may include anything.
 check_layers()
 {
-	check_ranks src "device=0 key=1 order=2 spill=2 chunk=2 service=3 feed=4 sort=5 array=5 plan=6 nodes=7 index=7 func=7 cluster=8"
+	check_ranks src "device=0 key=1 spill=2 chunk=2 service=3 feed=4 sort=5 array=5 plan=6 nodes=7 index=7 func=7 cluster=8"
 }
 
 check_cuda_layers()
@@ -84,12 +84,12 @@ check_cuda_layers()
 	check_ranks cuda "common=0 block=1 rows=1 fixed=2 strings=2 arrays=2 papers=3 engine=4 device=5"
 }
 
-# The devices, the order check and temporary files know nothing of PostgreSQL
+# The devices and temporary files know nothing of PostgreSQL
 check_devices_pure()
 {
 	grep -nE '^[ \t]*#[ \t]*include[ \t]+["<](postgres|fmgr|c\.h|utils/|storage/|access/|nodes/|miscadmin)' \
-		$(sources src/device src/order src/spill cuda)
-	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|order/|spill/|chunk/|service/|sort/|array/|plan/|nodes/|func/)' \
+		$(sources src/device src/spill cuda)
+	grep -nE '^[ \t]*#[ \t]*include[ \t]+"(gpusort|guc|error|compat|stats|key/|spill/|chunk/|service/|sort/|array/|plan/|nodes/|func/)' \
 		$(sources src/device cuda)
 }
 
@@ -104,12 +104,12 @@ check_device_benchmark()
 	done
 }
 
-# ... and the host device, the encoders, the check of orders and temporary files
+# ... and the host device, the encoders and temporary files
 # compile alone, as plain C11
 check_pure_c11()
 {
 	for file in src/device/*.[ch] src/key/key_encode.h src/key/key_encode_numeric.h \
-		src/key/key_icu_table.[ch] src/key/key_libc_*.[ch] src/key/key_layout.h src/order/*.[ch] src/spill/*.[ch]; do
+		src/key/key_icu_table.[ch] src/key/key_libc_*.[ch] src/spill/*.[ch]; do
 		gcc -std=c11 -pedantic -Wall -Wextra -Werror -Wno-unused-function -D_GNU_SOURCE \
 			-Isrc -x c -include /dev/null -fsyntax-only "$file" 2>&1 |
 			grep -v 'pragma once in main file'
@@ -130,7 +130,7 @@ check_headers_alone()
 
 	include=$("${PG_CONFIG:-pg_config}" --includedir-server)
 	[ -e "$include/postgres.h" ] || return 0
-	find src -name '*.h' | grep -vE '^src/(device|order|spill)/' |
+	find src -name '*.h' | grep -vE '^src/(device|spill)/' |
 		xargs -P "$(nproc)" -I{} gcc -fsyntax-only -Wall -Werror -D_GNU_SOURCE -Isrc -I"$include" \
 			-include postgres.h -x c {} 2>&1 | grep -v 'pragma once in main file'
 }
@@ -463,8 +463,8 @@ check_libraries()
 
 check "lower layers never include higher ones" check_layers
 check "the same in cuda/" check_cuda_layers
-check "the devices, the order check and temporary files know nothing of PostgreSQL" check_devices_pure
-check "the host device, the encoders, the order check and temporary files are plain C11" check_pure_c11
+check "the devices and temporary files know nothing of PostgreSQL" check_devices_pure
+check "the host device, the encoders and temporary files are plain C11" check_pure_c11
 check "PG_VERSION_NUM is named in compat.h only" check_versions_in_one_place
 check "no circle of files that call each other" check_circles
 check "headers compile alone" check_headers_alone

@@ -122,7 +122,6 @@ typedef struct Sort
 	Chunk	   *chunks;			/* all runs', in order */
 	uint32_t	n_chunks;
 	uint32_t   *run_chunks;		/* first chunk of each run, and the end */
-	uint32_t	group_bytes;	/* that keys of a group share; 0: no groups */
 	GsSpill    *spill;
 } Sort;
 

@@ -57,38 +57,14 @@ put(Records *records, const void *row, uint32_t row_len, const void *key, uint32
 	return true;
 }
 
-/* Leaves out a first byte that is 'L', once or twice; a key of these alone cannot be shortened. */
-static uint32_t
-leave_out(const void *arg, const uint8_t *key, uint32_t len, uint8_t *dst)
-{
-	(void) arg;
-	if (len < 2 || key[0] != 'L' || key[1] == 'L')
-		return 0;
-	memcpy(dst, key + 1, len - 1);
-	return len - 1;
-}
-
-static uint32_t
-put_back(const void *arg, const uint8_t *src, uint32_t len, uint8_t *dst, uint32_t room)
-{
-	(void) arg;
-	if (room < len + 1)
-		return 0;
-	dst[0] = 'L';
-	memcpy(dst + 1, src, len);
-	return len + 1;
-}
-
-static const GsSpillShorten shorten = {leave_out, put_back, NULL};
-
 /* Write records, read them, and return in how many bytes. */
 static size_t
-there_and_back(const Records *records, const GsSpillShorten *functions)
+there_and_back(const Records *records)
 {
 	static uint8_t coded[2 * CHUNK_BYTES];
 	const uint32_t base = 4096;
 	char	   *memory = allocate(CHUNK_BYTES);
-	size_t		bytes = gs_code_records(functions, records->memory,
+	size_t		bytes = gs_code_records(records->memory,
 								   gs_chunk_record(records->memory, CHUNK_BYTES, 0),
 								   records->n, coded);
 	uint8_t	   *exact = allocate(bytes);
@@ -96,7 +72,7 @@ there_and_back(const Records *records, const GsSpillShorten *functions)
 	CHECK(bytes <= gs_code_room(CHUNK_BYTES));
 	memcpy(exact, coded, bytes);
 	memset(memory, 0xee, CHUNK_BYTES);
-	CHECK(gs_decode_records(functions, exact, bytes, memory, records->data_bytes, base,
+	CHECK(gs_decode_records(exact, bytes, memory, records->data_bytes, base,
 							gs_chunk_record(memory, CHUNK_BYTES, 0), records->n));
 	CHECK(memcmp(memory, records->memory, records->data_bytes) == 0);
 	for (uint32_t i = 0; i < records->n; i++)
@@ -109,11 +85,11 @@ there_and_back(const Records *records, const GsSpillShorten *functions)
 	}
 
 	/* fewer bytes, or other numbers of them */
-	CHECK(!gs_decode_records(functions, exact, bytes - 1, memory, records->data_bytes, base,
+	CHECK(!gs_decode_records(exact, bytes - 1, memory, records->data_bytes, base,
 							 gs_chunk_record(memory, CHUNK_BYTES, 0), records->n));
-	CHECK(!gs_decode_records(functions, exact, bytes, memory, records->data_bytes - 8, base,
+	CHECK(!gs_decode_records(exact, bytes, memory, records->data_bytes - 8, base,
 							 gs_chunk_record(memory, CHUNK_BYTES, 0), records->n));
-	CHECK(!gs_decode_records(functions, exact, bytes, memory, records->data_bytes, base,
+	CHECK(!gs_decode_records(exact, bytes, memory, records->data_bytes, base,
 							 gs_chunk_record(memory, CHUNK_BYTES, 0), records->n - 1));
 
 	/* bytes that were changed are noticed, or harmless */
@@ -123,7 +99,7 @@ there_and_back(const Records *records, const GsSpillShorten *functions)
 		uint8_t		was = exact[at];
 
 		exact[at] = (uint8_t) random_bits();
-		(void) gs_decode_records(functions, exact, bytes, memory, records->data_bytes, base,
+		(void) gs_decode_records(exact, bytes, memory, records->data_bytes, base,
 								 gs_chunk_record(memory, CHUNK_BYTES, 0), records->n);
 		exact[at] = was;
 	}
@@ -162,8 +138,6 @@ test_records(void)
 				row[i] = (uint8_t) below(of);
 			for (uint32_t i = 0; i < key_len; i++)
 				key[i] = (uint8_t) below(of);
-			if (key_len > 0 && below(2) == 0)
-				key[0] = 'L';
 			if (row_len >= sizeof(row_len) && below(4) > 0)
 				memcpy(row, &row_len, sizeof(row_len));
 
@@ -175,7 +149,7 @@ test_records(void)
 			}
 		} while (put(&records, row, row_len, key, key_len));
 		if (records.n > 1 && records.data_bytes >= 8)
-			(void) there_and_back(&records, below(2) == 0 ? &shorten : NULL);
+			(void) there_and_back(&records);
 		free(records.memory);
 	}
 	end_case();
@@ -213,7 +187,7 @@ test_bytes(void)
 			break;
 		rows_bytes += len;
 	}
-	bytes = there_and_back(&records, NULL);
+	bytes = there_and_back(&records);
 
 	/* of each row its fixed header is not written, nor the text twice */
 	CHECK(bytes < rows_bytes);
@@ -222,7 +196,7 @@ test_bytes(void)
 	records.data_bytes = records.n = 0;
 	while (put(&records, "0123456789abcdef0123456789abcdef", 32, "0123456789abcdef", 16))
 		;
-	CHECK(there_and_back(&records, NULL) < (size_t) records.n * 5 + 100);
+	CHECK(there_and_back(&records) < (size_t) records.n * 5 + 100);
 	free(records.memory);
 	end_case();
 }

@@ -319,7 +319,6 @@ make_sort(Sort *sort, const Case *spec)
 {
 	memset(sort, 0, sizeof(*sort));
 	sort->spec = *spec;
-	sort->group_bytes = below(2) * (1 + below(4));
 	sort->run_chunks = allocate((spec->n_runs + 1) * sizeof(uint32_t));
 	for (uint32_t run = 0; run < spec->n_runs; run++)
 	{
@@ -553,26 +552,6 @@ check_rows(const Sort *sort, const Rows *rows, uint32_t first)
 	}
 }
 
-/* A group of keys: those that begin with the same bytes, so many. */
-static uint32_t
-group_of(const void *key, uint32_t len, const void *arg)
-{
-	uint32_t	group_bytes = *(const uint32_t *) arg;
-
-	(void) key;
-	return len < group_bytes ? len : group_bytes;
-}
-
-static bool
-same_group(const Sort *sort, const Row *a, const Row *b)
-{
-	uint32_t	a_len = group_of(NULL, key_bytes(a), &sort->group_bytes);
-	uint32_t	b_len = group_of(NULL, key_bytes(b), &sort->group_bytes);
-
-	return a_len == b_len &&
-		memcmp(a->bytes + row_bytes(a), b->bytes + row_bytes(b), a_len) == 0;
-}
-
 /* The border below a range, whose first row has that number. */
 static void
 check_border(const Sort *sort, uint32_t range, uint32_t first, bool ties)
@@ -585,11 +564,6 @@ check_border(const Sort *sort, uint32_t range, uint32_t first, bool ties)
 		return;
 	}
 	CHECK(ties == (compare_rows(row - 1, row) == 0));
-
-	/* keys that are no longer than what a group shares are groups of their own */
-	if (sort->group_bytes > 0 && sort->spec.splits == SPLIT_NEVER &&
-		key_bytes(row) > sort->group_bytes)
-		CHECK(!same_group(sort, row - 1, row));
 }
 
 /* Read a range and check it; returns its number of rows. */
@@ -668,8 +642,6 @@ check_ranges(const Sort *sort)
 
 	CHECK(seal(sort) == GS_OK);
 	CHECK(gs_spill_rows(sort->spill) == sort->rows.n);
-	if (sort->group_bytes > 0)
-		gs_spill_set_groups(sort->spill, group_of, &sort->group_bytes);
 	while (case_ok && !gs_spill_planned(sort->spill))
 	{
 		uint64_t	budget = sort->spec.budget;

@@ -128,7 +128,7 @@ gs_reader_next_row(const GsReader *reader)
 {
 	if (reader->page.one_of_equal)
 		return GS_NEXT_ROW_OTHER;
-	if (reader->at + 1 >= reader->page.n || !reader->page.ties_are_equal)
+	if (reader->at + 1 >= reader->page.n)
 		return GS_NEXT_ROW_UNKNOWN;
 	return gs_reader_entry(reader, 1) & GS_ENTRY_TIE ? GS_NEXT_ROW_EQUAL : GS_NEXT_ROW_OTHER;
 }

@@ -119,25 +119,6 @@ gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *k
 		explain_limit(node, ancestors, es);
 }
 
-/* What the check of a libc collation's order took and did. */
-static void
-explain_order_check(const GsSortReport *report, ExplainState *es)
-{
-	if (es->format != EXPLAIN_FORMAT_TEXT)
-	{
-		if (es->timing)
-			ExplainPropertyFloat("Order Check Time", "ms", report->session.check_ms, 3, es);
-		ExplainPropertyInteger("Rows Repaired", NULL, report->session.rows_repaired, es);
-	}
-	else if (es->timing)
-		ExplainPropertyText("Order Check",
-							psprintf("%.1f ms, rows repaired: " UINT64_FORMAT,
-									 report->session.check_ms, report->session.rows_repaired), es);
-	else
-		ExplainPropertyText("Order Check",
-							psprintf("rows repaired: " UINT64_FORMAT, report->session.rows_repaired), es);
-}
-
 /* What did not fit into the device's memory. */
 static void
 explain_spill(const GsSortReport *report, ExplainState *es)
@@ -223,8 +204,6 @@ gs_explain_sort_report(const GsSortReport *report, ExplainState *es)
 		explain_spill(report, es);
 	if (report->session.limited)
 		ExplainPropertyText("Limited By", "gpusort.role_memory", es);
-	if (report->session.check_ms > 0)
-		explain_order_check(report, es);
 	if (!es->timing)
 		return;
 	if (text)

@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * sort_sample.c
+ *	  Comparing a sample of a sort's rows with their neighbours.
+ *
+ * The order of text under a libc collation is what glibc's tables say (key/key_libc_table.h).  They are proven before
+ * they are used.  In addition the columns' operators compare some rows of each page with the rows before them, before
+ * any of the page's rows is returned.  A row that is out of order ends the trust in the collation.  If no row
+ * was returned yet, PostgreSQL sorts instead, as if the device were lost.
+ *
+ * Tests: tap/order_sample
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "sort/sort_private.h"
+
+/* Does a row come behind the next one?  Rows beside each other with the same inexact key have yet to be settled. */
+static bool
+is_behind(GsSort *sort, const char *row, const char *next, uint32 flags)
+{
+	TupleTableSlot *slots[2];
+	int			order;
+
+	for (int i = 0; i < 2; i++)
+	{
+		slots[i] = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
+		ExecStoreMinimalTuple((MinimalTuple) unconstify(char *, i == 0 ? row : next), slots[i], false);
+	}
+	order = gs_stored_compare(sort, slots[0], slots[1]);
+	ExecDropSingleTupleTableSlot(slots[0]);
+	ExecDropSingleTupleTableSlot(slots[1]);
+	return order > 0;
+}
+
+/* Is a row that has these flags, behind one with those, to be compared? */
+static bool
+is_comparable(uint32 before, uint32 flags)
+{
+	return ((before | flags) & GS_ENTRY_EXTERNAL) == 0 &&
+		!((flags & GS_ENTRY_INEXACT) != 0 && (flags & GS_ENTRY_TIE) != 0);
+}
+
+static void
+distrust(GsSort *sort)
+{
+	sort->distrusted = true;
+	gs_key_distrust(sort->desc);
+}
+
+bool
+gs_sample_page(GsSort *sort)
+{
+	int			n = gs_rows_new_page(sort->rows);
+
+	for (int i = 1; i < n; i++)
+	{
+		uint32		before;
+		uint32		flags;
+		const char *row;
+		const char *next;
+
+		if (likely(!gs_key_sample(&sort->sampled)))
+			continue;
+		row = gs_rows_of_page(sort->rows, i - 1, &before);
+		next = gs_rows_of_page(sort->rows, i, &flags);
+		if (!is_comparable(before, flags) || !is_behind(sort, row, next, flags))
+			continue;
+		distrust(sort);
+		if (sort->emitted > 0 || sort->wandered || !sort->rerun)
+			ereport(ERROR,
+					(errcode(ERRCODE_SYSTEM_ERROR),
+					 errmsg("gpusort found rows out of order under a libc collation"),
+					 errdetail("Rows had been returned already, or the sort's input cannot be computed a second time."),
+					 errhint("Retry the query.  PostgreSQL will sort.")));
+		return false;
+	}
+	return true;
+}
+
+bool
+gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n)
+{
+	for (uint64 i = 1; i < n; i++)
+	{
+		const char *row = (const char *) (rows[i - 1] & ~(GsLocalRow) GS_ENTRY_FLAGS);
+		const char *next = (const char *) (rows[i] & ~(GsLocalRow) GS_ENTRY_FLAGS);
+
+		if (likely(!gs_key_sample(&sort->sampled)))
+			continue;
+		if (!is_comparable((uint32) rows[i - 1] & GS_ENTRY_FLAGS, (uint32) rows[i] & GS_ENTRY_FLAGS) ||
+			!is_behind(sort, row, next, (uint32) rows[i] & GS_ENTRY_FLAGS))
+			continue;
+		distrust(sort);
+		return false;
+	}
+	return true;
+}
