@@ -5,8 +5,7 @@
  *
  * record_cmp() compares the fields one after the other, each by its type's default operator class and
  * its own collation, NULL above all else.  So the fields are columns of the key, behind one that only says
- * whether the value itself is NULL; in that case all of them are, so that key_layout.h need not know of
- * composite types.  Dropped fields do not count.
+ * whether the value itself is NULL; in that case all of them are.  Dropped fields do not count.
  *
  * record_cmp() goes by the type that a value says it is of.  That is the column's: PostgreSQL
  * converts values of others.  Those of ROW(...) are of type record, whose typmod is the process's number
