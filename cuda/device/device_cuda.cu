@@ -160,8 +160,6 @@ void discard_memory(GsDeviceSort *sort)
     memory.push_back(sort->output.rows.refs);
   if (sort->page_memory != nullptr)
     memory.push_back(sort->page_memory);
-  if (sort->key_memory != nullptr)
-    memory.push_back(sort->key_memory);
   sort->device->memory->discard(memory);
 }
 
@@ -287,17 +285,6 @@ void submit(RequestQueue *queue, const Request &request)
     end_request(request, failure);
 }
 
-// Counts the fetch, since it reads what reorder changes.
-void submit_fetch(Request *request)
-{
-  GsDeviceSort *sort = request->sort;
-
-  sort->fetching.fetch_add(1, std::memory_order_relaxed);
-  if (sort->reordering.load(std::memory_order_acquire))
-    request->misuse = "a fetch was made while rows are moved";
-  submit(&sort->device->copy_out.queue, *request);
-}
-
 void cuda_append(GsDeviceSort *sort, const void *chunk, uint32_t data_bytes, uint32_t n_records,
                  uint32_t key_bytes, GsJob *job)
 {
@@ -341,7 +328,7 @@ void cuda_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *job)
 
   request.dst = dst;
   request.number = page;
-  submit_fetch(&request);
+  submit(&sort->device->copy_out.queue, request);
 }
 
 void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_records, GsJob *job)
@@ -353,42 +340,6 @@ void cuda_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_rec
   request.dst = dst;
   request.number = i;
   submit(&sort->device->copy_out.queue, request);
-}
-
-void cuda_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes, uint64_t *n_keys,
-                     GsJob *job)
-{
-  Request request = make_request(Call::fetch_keys, sort, job);
-
-  *n_keys = 0;
-  request.dst = dst;
-  request.number = first;
-  request.bytes = bytes;
-  request.n_keys = n_keys;
-  submit_fetch(&request);
-}
-
-void cuda_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, uint64_t n, GsJob *job)
-{
-  Request request = make_request(Call::reorder, sort, job);
-
-  request.to = to;
-  request.from = from;
-  request.number = n;
-  if (sort->reordering.load(std::memory_order_acquire))
-    request.misuse = "rows were moved twice at once";
-  else if (sort->fetching.load(std::memory_order_acquire) > 0)
-    request.misuse = "rows were moved before a fetch had ended";
-  else
-  {
-    std::lock_guard<std::mutex> guard(sort->lock);
-
-    if (!sort->performed)
-      request.misuse = "rows were moved that are not in order";
-  }
-  if (request.misuse == nullptr)
-    sort->reordering.store(true, std::memory_order_relaxed);
-  submit(&sort->device->sorting, request);
 }
 
 void cuda_sort_arrays(GsDeviceSort *sort, void *chunk, uint32_t data_bytes, uint32_t n_arrays, GsJob *job)
@@ -446,8 +397,6 @@ extern "C" const GsDeviceOps gs_device_cuda = {
     cuda_perform,          // perform
     cuda_fetch,            // fetch
     cuda_fetch_image,      // fetch_image
-    cuda_fetch_keys,       // fetch_keys
-    cuda_reorder,          // reorder
     cuda_sort_arrays,      // sort_arrays
     cuda_result,           // result
     cuda_memory_held,      // memory_held

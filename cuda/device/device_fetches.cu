@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_fetches.cu
- *	  The thread of a CUDA device that copies pages, keys and images out.
+ *	  The thread of a CUDA device that copies pages and images out.
  *
  * Batches
  *	  Pages that wait, and at most one fetch of something else behind them, are copied
@@ -9,10 +9,9 @@
  *	  batch before are copied, if they use other buffers.
  *
  * Buffers
- *	  Pages and keys reach the host through buffers in device memory.  Appends reserve the
- *	  memory for the least number of page buffers, so that a sort that was performed
- *	  can be fetched.  Further page buffers, and all buffers for keys, are taken where
- *	  the limit leaves room.
+ *	  Pages reach the host through buffers in device memory.  Appends reserve the
+ *	  memory for the least number of them, so that a sort that was performed
+ *	  can be fetched.  Further ones are taken if the limit leaves room.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,9 +28,6 @@ namespace
 // The number of a sort's buffers for pages.
 constexpr u64 min_page_buffers = 2;
 constexpr u64 max_page_buffers = 4;
-
-// The number of a sort's buffers for keys; one at least.
-constexpr u64 max_key_buffers = 3;
 
 u64 page_buffers_bytes(const GsDeviceSort *sort, u64 count)
 {
@@ -88,69 +84,7 @@ void start_image(Fetch *fetch)
   fetch->end = u64{image.n_records} * sizeof(GsRecord);
 }
 
-// Takes buffers of this capacity for keys, in place of those that the sort has: as
-// many as there is memory for.
-void take_key_buffers(GsDeviceSort *sort, KeyRoom room, FetchLane *lane)
-{
-  DeviceMemory &memory = *sort->device->memory;
-  u64 buffer_bytes = key_buffer_bytes(room);
-  u64 count = max_key_buffers;
-
-  if (sort->key_memory != nullptr)
-  {
-    GS_CUDA_TRY(cudaStreamSynchronize(lane->gather_stream));
-    GS_CUDA_TRY(cudaStreamSynchronize(lane->copy_stream));
-    drop_key_buffers(sort, lane->gather_stream);
-  }
-  while (!memory.reserve(buffer_bytes * count))
-    if (--count == 0)
-      fail(GS_NO_MEMORY, "the device memory limit of %llu bytes leaves no room for %llu of keys",
-           memory.limit(), buffer_bytes);
-  sort->key_memory_bytes = buffer_bytes * count;
-  try
-  {
-    sort->key_memory = static_cast<char *>(memory.allocate(buffer_bytes * count, lane->gather_stream));
-  }
-  catch (...)
-  {
-    memory.release(sort->key_memory_bytes);
-    sort->key_memory_bytes = 0;
-    throw;
-  }
-  for (u64 i = 0; i < count; i++)
-    sort->key_buffers.push_back({sort->key_memory + i * buffer_bytes, 0});
-  sort->key_room = room;
-}
-
-void start_keys(Fetch *fetch, u32 *n_keys, FetchLane *lane)
-{
-  const Request &request = fetch->request;
-  GsDeviceSort *sort = request.sort;
-  u64 first = request.number;
-  u64 n_rows = sort->output.n_rows;
-
-  if (!sort->performed || first > n_rows)
-    fail(GS_INVALID, "key %llu was fetched but does not exist", first);
-
-  KeyRoom room = first < n_rows ? key_room(sort->output.stats, n_rows, request.bytes) : KeyRoom{};
-  u32 n = static_cast<u32>(std::min<u64>(room.max_keys, n_rows - first));
-
-  *n_keys = 0;
-  if (n == 0 && first < n_rows)
-    fail(GS_INVALID, "%llu bytes have no room for a key", request.bytes);
-  if (n == 0)
-    return;
-  if (sort->key_room.bytes < room.bytes)
-    take_key_buffers(sort, room, lane);
-
-  char *memory = claim_buffer(&sort->key_buffers[sort->next_key_buffer++ % sort->key_buffers.size()], lane);
-
-  gather_keys(sort->output.rows.from(first), n, room, memory, n_keys, lane->gather_stream);
-  fetch->from = memory;
-  fetch->from_bytes = fetch->to_bytes = fetch->front = room.bytes;
-}
-
-void start_fetch(Fetch *fetch, u32 *n_keys, FetchLane *lane)
+void start_fetch(Fetch *fetch, FetchLane *lane)
 {
   check_usable(fetch->request.sort, fetch->request);
   switch (fetch->request.call)
@@ -159,8 +93,6 @@ void start_fetch(Fetch *fetch, u32 *n_keys, FetchLane *lane)
     return start_page(fetch, lane);
   case Call::fetch_image:
     return start_image(fetch);
-  case Call::fetch_keys:
-    return start_keys(fetch, n_keys, lane);
   default:
     fail(GS_INTERNAL, "another thread's job on a copying thread");
   }
@@ -181,8 +113,7 @@ void add_fetch(FetchBatch *batch, const Request &request, FetchLane *lane)
 
   fetch = {};
   fetch.request = request;
-  fetch.failed = !guarded(&fetch.failure,
-                          [&] { start_fetch(&fetch, lane->n_keys.get() + (batch - lane->slots), lane); });
+  fetch.failed = !guarded(&fetch.failure, [&] { start_fetch(&fetch, lane); });
   if (fetch.failed)
     give_up(lane);
 }
@@ -233,18 +164,9 @@ void start_batch(FetchBatch *batch, FetchLane *lane)
     give_up(lane);
 }
 
-void finish_fetch(const Fetch &fetch, u32 n_keys, double gather_ms, double copy_ms)
+void finish_fetch(const Fetch &fetch, double gather_ms, double copy_ms)
 {
-  const Request &request = fetch.request;
-  GsDeviceSort *sort = request.sort;
-
-  if (request.call == Call::fetch_keys)
-  {
-    *request.n_keys = n_keys;
-    if (n_keys == 0 && request.number < sort->output.n_rows)
-      fail(GS_INVALID, "%llu bytes have no room for key %llu", request.bytes, request.number);
-  }
-
+  GsDeviceSort *sort = fetch.request.sort;
   std::lock_guard<std::mutex> guard(sort->lock);
 
   sort->times.gather_ms += gather_ms;
@@ -275,14 +197,9 @@ void finish_batch(FetchBatch *batch, FetchLane *lane)
 
     if (batch->failed && !fetch.failed)
       fetch.failure = batch->failure;
-    fetch.failed = fetch.failed || batch->failed ||
-                   !guarded(&fetch.failure,
-                            [&]
-                            {
-                              finish_fetch(fetch, lane->n_keys.get()[batch - lane->slots],
-                                           fetch.request.call == Call::fetch_image ? 0 : part * gather_ms,
-                                           part * copy_ms);
-                            });
+    fetch.failed = fetch.failed || batch->failed;
+    if (!fetch.failed)
+      finish_fetch(fetch, fetch.request.call == Call::fetch_image ? 0 : part * gather_ms, part * copy_ms);
     end_request(fetch.request, fetch.failed ? fetch.failure : success);
   }
 }
@@ -324,20 +241,6 @@ void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream)
   sort->page_memory = static_cast<char *>(memory.allocate(page_buffers_bytes(sort, count), stream));
   for (u64 i = 0; i < count; i++)
     sort->page_buffers.push_back({sort->page_memory + page_buffers_bytes(sort, i), 0});
-}
-
-void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream)
-{
-  DeviceMemory &memory = *sort->device->memory;
-
-  if (sort->key_memory == nullptr)
-    return;
-  memory.free(sort->key_memory, stream);
-  memory.release(sort->key_memory_bytes);
-  sort->key_memory = nullptr;
-  sort->key_memory_bytes = 0;
-  sort->key_room = {};
-  sort->key_buffers.clear();
 }
 
 void run_fetch_lane(GsDevice *device, FetchLane *lane)

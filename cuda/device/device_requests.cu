@@ -77,10 +77,6 @@ void end_request(const Request &request, const Failure &outcome)
     device->lost_error = outcome.error;
     device->lost.store(true, std::memory_order_release);
   }
-  if (request.call == Call::fetch || request.call == Call::fetch_keys)
-    request.sort->fetching.fetch_sub(1, std::memory_order_release);
-  if (request.call == Call::reorder && request.misuse == nullptr)
-    request.sort->reordering.store(false, std::memory_order_release);
   job->error = outcome.error;
   __atomic_store_n(&job->status, static_cast<int32_t>(outcome.status), __ATOMIC_RELEASE);
   if (device->config.notify != nullptr)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_sorters.cu
- *	  The threads of a CUDA device that perform and reorder sorts.
+ *	  The threads of a CUDA device that perform sorts.
  *
  *-------------------------------------------------------------------------
  */
@@ -59,51 +59,6 @@ void perform_sort(GsDeviceSort *sort, const Request &request, Performer *perform
   sort->times.sort_ms = ms;
 }
 
-void reorder_sort(GsDeviceSort *sort, const Request &request, Performer *performer)
-{
-  check_usable(sort, request);
-  if (request.number > sort->output.n_rows)
-    fail(GS_INVALID, "%llu rows were to be moved of %u", request.number, sort->output.n_rows);
-  if (request.number == 0)
-    return;
-  drop_key_buffers(sort, performer->stream);
-
-  PageTable pages;
-  bool moving = false;
-  double ms = 0;
-
-  try
-  {
-    performer->started.record(performer->stream);
-    reorder(*performer, *sort->device->memory,
-            {request.to, request.from, static_cast<u32>(request.number), sort->output.n_rows,
-             sort->spec.chunk_bytes},
-            sort->output, &pages, &moving);
-    ms = finish_timing(performer);
-  }
-  catch (...)
-  {
-    // Rows that have moved no longer fit the pages.  The images are still of use.
-    std::lock_guard<std::mutex> guard(sort->lock);
-
-    sort->performed = sort->performed && !moving;
-    throw;
-  }
-
-  std::lock_guard<std::mutex> guard(sort->lock);
-
-  sort->output.pages = std::move(pages);
-  sort->times.sort_ms += ms;
-}
-
-void serve(const Request &request, Performer *performer)
-{
-  if (request.call == Call::reorder)
-    reorder_sort(request.sort, request, performer);
-  else
-    perform_sort(request.sort, request, performer);
-}
-
 } // namespace
 
 void run_sorter(GsDevice *device, Performer *performer)
@@ -118,7 +73,7 @@ void run_sorter(GsDevice *device, Performer *performer)
       Failure outcome = success;
 
       // A sort that failed must have stopped reading its images too.
-      if (!guarded(&outcome, [&] { serve(request, performer); }))
+      if (!guarded(&outcome, [&] { perform_sort(request.sort, request, performer); }))
         (void)cudaStreamSynchronize(performer->stream);
       end_request(request, outcome);
     }

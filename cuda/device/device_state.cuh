@@ -8,16 +8,15 @@
  *				  (device_cuda.cu, device_requests.cu)
  *	  copy in	  appends; frees and trims memory when there is nothing to copy
  *				  (device_appends.cu)
- *	  copy out	  fetches: gathers pages or keys and copies them to the host
+ *	  copy out	  fetches: gathers pages and copies them to the host
  *				  (device_fetches.cu)
- *	  sorters	  perform and reorder; as many sorts at a time as there are sorters
+ *	  sorters	  perform; as many sorts at a time as there are sorters
  *				  (device_sorters.cu)
  *	  arrays	  sort_arrays (device_arrays.cu)
  *
  * Ownership
  *	  The protocol of device.h keeps the phases of a sort apart: while an append is
- *	  pending there is no perform, and fetches come after both, or between
- *	  reorders.  So a sort's fields belong to the thread that serves its phase.
+ *	  pending there is no perform, and fetches come after both.  So a sort's fields belong to the thread that serves its phase.
  *	  The job's status and the queue's lock pass them on to the next thread.  Only
  *	  what result() reports is read at any time; the sort's lock guards it, or it is
  *	  atomic.  Once a thread has set a job's status, it touches neither the job nor the
@@ -38,7 +37,6 @@
 
 #include "device/perform.cuh"
 #include "device/process.cuh"
-#include "rows/keys.cuh"
 
 namespace gpusort
 {
@@ -49,8 +47,6 @@ enum class Call
   perform,
   fetch,
   fetch_image,
-  fetch_keys,
-  reorder,
   sort_arrays
 };
 
@@ -64,16 +60,12 @@ struct Request
   GsKeep keep;         // perform
   const void *chunk;   // append
   void *dst;           // fetches; sort_arrays: the chunk
-  u64 number;          // of the page or image; fetch_keys: first rank; reorder: rows
+  u64 number;          // of the page or image
   u32 data_bytes;      // append, sort_arrays
   u32 n_records;       // append, sort_arrays
   u32 key_bytes;       // append: of missing keys
-  u64 bytes;           // fetch_keys
-  uint64_t *n_keys;    // fetch_keys
   uint32_t *n_fetched; // fetch_image: its records
-  const uint64_t *to;  // reorder
-  const uint64_t *from;
-  const char *misuse; // not null: how the caller broke the protocol
+  const char *misuse;  // not null: how the caller broke the protocol
 };
 
 class RequestQueue
@@ -213,7 +205,6 @@ struct FetchLane
   FetchBatch slots[max_slots];
   u64 n_started = 0; // batches; each uses the slot behind the one before
   u64 n_finished = 0;
-  Pinned<u32> n_keys{max_slots}; // of the slots, written by the device
 };
 
 // A chunk of arrays that is being sorted, or whose sort could not be started.
@@ -292,21 +283,11 @@ struct GsDeviceSort
   std::vector<gpusort::OutputBuffer> page_buffers;
   size_t next_buffer = 0;
 
-  // For fetches of keys, once there is one, until a reorder.
-  char *key_memory = nullptr;
-  std::atomic<uint64_t> key_memory_bytes{0}; // reserved
-  gpusort::KeyRoom key_room = {};
-  std::vector<gpusort::OutputBuffer> key_buffers;
-  size_t next_key_buffer = 0;
-
   // Bytes of the device's limit, without those that a pending job reserves for itself.
   uint64_t memory_held() const
   {
-    return slab_bytes + work_bytes + key_memory_bytes;
+    return slab_bytes + work_bytes;
   }
-
-  std::atomic<uint32_t> fetching{0}; // pages and keys
-  std::atomic<bool> reordering{false};
 
   std::mutex lock;         // guards the following
   GsSortResult times = {}; // its times and images only; for arrays all of it
@@ -349,8 +330,6 @@ u64 min_output_bytes(const GsDeviceSort *sort, u64 n_rows);
 // Takes the buffers for the pages of a performed sort.
 void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream);
 
-// Gives the buffers for keys back.  Nothing may use them any more.
-void drop_key_buffers(GsDeviceSort *sort, cudaStream_t stream);
 
 // Runs f.  False where it throws; *failure then tells why.
 template <typename F>

@@ -54,8 +54,7 @@
  *	  1. sort_open
  *	  2. append, any number of times
  *	  3. perform, once, after every append has ended
- *	  4. result; then fetch, any page any number of times in any order; also
- *		 fetch_keys and reorder
+ *	  4. result; then fetch, any page any number of times in any order
  *	  5. sort_close, when no job of the sort is pending
  *	  If an append ends with GS_NO_MEMORY, so do all later ones of that sort,
  *	  until resume.  The chunks appended before are still there, and the caller may
@@ -334,7 +333,7 @@ typedef struct GsSortSpec
 } GsSortSpec;
 
 /*
- * What result() tells of a performed sort.  page_first lives until reorder or sort_close.  A sort of arrays
+ * What result() tells of a performed sort.  page_first lives until sort_close.  A sort of arrays
  * tells n_rows and row_bytes, the arrays that it has sorted and their bytes, engine and times.
  */
 typedef struct GsSortResult
@@ -425,26 +424,6 @@ typedef struct GsDeviceOps
 	 */
 	void		(*fetch_image) (GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_records,
 								GsJob *job);
-
-	/*
-	 * Copy keys in order, from rank first on, to dst: for each a uint32 of its
-	 * length with GS_KEY_INEXACT kept, its bytes, and zeroes up to a multiple
-	 * of 4; as many whole ones as fit into bytes, which must have room for
-	 * one.  *n_keys is set before the job ends.  Legal after perform in either
-	 * format.
-	 */
-	void		(*fetch_keys) (GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes,
-							   uint64_t *n_keys, GsJob *job);
-
-	/*
-	 * Move rows: rank to[i] gets the row that was at rank from[i], i < n; the
-	 * ranks in to and in from are the same set.  Pages, page_first and tie
-	 * flags (equal keys of neighbours) follow the new order; result() tells
-	 * them after the job has ended.  Legal after perform in either format while
-	 * no fetch is pending; the arrays are the device's until the job ends.
-	 */
-	void		(*reorder) (GsDeviceSort *sort, const uint64_t *to, const uint64_t *from,
-							uint64_t n, GsJob *job);
 
 	/*
 	 * Sort the elements of each array of a chunk, in place.  Array i is the

@@ -394,7 +394,7 @@ host_fetch(GsDeviceSort *sort, uint64_t page, void *dst, GsJob *caller_job)
 	job->dst = dst;
 	pthread_mutex_lock(&sort->device->lock);
 	if (sort->state != GS_HOST_PERFORMED)
-		job->status = gs_host_fail(&job->error, GS_INVALID, "fetch before perform, or while rows are moved");
+		job->status = gs_host_fail(&job->error, GS_INVALID, "fetch before perform");
 	else if (page >= sort->order.n_pages)
 		job->status = gs_host_fail(&job->error, GS_INVALID, "page %llu of %llu", (unsigned long long) page,
 						   (unsigned long long) sort->order.n_pages);
@@ -424,62 +424,6 @@ host_fetch_image(GsDeviceSort *sort, uint64_t i, void *dst, uint32_t *n_records,
 		*n_records = job->image.n_records;
 	}
 	pthread_mutex_unlock(&sort->device->lock);
-	gs_host_job_submit(job);
-}
-
-static void
-host_fetch_keys(GsDeviceSort *sort, uint64_t first, void *dst, size_t bytes, uint64_t *n_keys,
-				GsJob *caller_job)
-{
-	GsHostJob    *job;
-
-	*n_keys = 0;
-	job = gs_host_job_begin(sort, GS_HOST_FETCH_KEYS, caller_job);
-	if (job == NULL)
-		return;
-	job->number = first;
-	job->dst = dst;
-	job->bytes = bytes;
-	job->n_keys = n_keys;
-	pthread_mutex_lock(&sort->device->lock);
-	if (sort->state != GS_HOST_PERFORMED)
-		job->status = gs_host_fail(&job->error, GS_INVALID,
-						   "fetch_keys before perform, or while rows are moved");
-	else if (first > sort->order.n_rows)
-		job->status = gs_host_fail(&job->error, GS_INVALID, "key %llu of %llu", (unsigned long long) first,
-						   (unsigned long long) sort->order.n_rows);
-	pthread_mutex_unlock(&sort->device->lock);
-	gs_host_job_submit(job);
-}
-
-static void
-host_reorder(GsDeviceSort *sort, const uint64_t *to, const uint64_t *from, uint64_t n,
-			 GsJob *caller_job)
-{
-	GsHostJob    *job = gs_host_job_begin(sort, GS_HOST_REORDER, caller_job);
-	GsDevice   *device = sort->device;
-
-	if (job == NULL)
-		return;
-	job->to = to;
-	job->from = from;
-	job->number = n;
-	pthread_mutex_lock(&device->lock);
-	if (sort->state != GS_HOST_PERFORMED)
-		job->status = gs_host_fail(&job->error, GS_INVALID, "reorder before perform, or twice at once");
-	else if (sort->queues[GS_HOST_FETCH].n > 0 || sort->queues[GS_HOST_FETCH_KEYS].n > 0)
-		job->status = gs_host_fail(&job->error, GS_INVALID, "reorder before a fetch has ended");
-	else if (n > sort->order.n_rows)
-		job->status = gs_host_fail(&job->error, GS_INVALID, "%llu rows of %llu were to be moved",
-						   (unsigned long long) n, (unsigned long long) sort->order.n_rows);
-	else if (!reserve(job, gs_host_reorder_bytes(&sort->order, n)))
-		job->status = GS_NO_MEMORY;
-	else
-	{
-		job->reordering = true;
-		sort->state = GS_HOST_REORDERING;
-	}
-	pthread_mutex_unlock(&device->lock);
 	gs_host_job_submit(job);
 }
 
@@ -519,14 +463,13 @@ host_result(GsDeviceSort *sort, GsSortResult *result)
 	result->row_bytes = sort->row_bytes;
 	result->key_bytes = sort->key_bytes;
 	result->copy_in_ms = sort->queues[GS_HOST_APPEND].ms;
-	result->sort_ms = sort->queues[GS_HOST_PERFORM].ms + sort->queues[GS_HOST_REORDER].ms +
-		sort->queues[GS_HOST_SORT_ARRAYS].ms;
-	result->gather_ms = sort->queues[GS_HOST_FETCH].ms + sort->queues[GS_HOST_FETCH_KEYS].ms;
+	result->sort_ms = sort->queues[GS_HOST_PERFORM].ms + sort->queues[GS_HOST_SORT_ARRAYS].ms;
+	result->gather_ms = sort->queues[GS_HOST_FETCH].ms;
 	result->copy_out_ms = sort->queues[GS_HOST_FETCH_IMAGE].ms;
 	result->engine = "host radix";
 	if (sort->spec.elem != GS_ELEM_NONE)
 		result->n_rows = sort->n_rows;
-	else if (sort->state == GS_HOST_PERFORMED || sort->state == GS_HOST_REORDERING)
+	else if (sort->state == GS_HOST_PERFORMED)
 	{
 		result->n_rows = sort->order.n_rows;
 		result->n_dropped = sort->n_rows - sort->order.n_rows;
@@ -563,8 +506,6 @@ const GsDeviceOps gs_device_host = {
 	.perform = host_perform,
 	.fetch = host_fetch,
 	.fetch_image = host_fetch_image,
-	.fetch_keys = host_fetch_keys,
-	.reorder = host_reorder,
 	.sort_arrays = host_sort_arrays,
 	.result = host_result,
 	.memory_held = host_memory_held,

@@ -59,15 +59,6 @@ apply_job(GsDeviceSort *sort, GsHostJob *job)
 		if (job->status == GS_OK)
 			unused = sort->n_rows * (GS_HOST_WORK_BYTES - GS_HOST_KEEP_BYTES);
 	}
-	else if (job->kind == GS_HOST_REORDER && job->reordering)
-	{
-		sort->state = GS_HOST_PERFORMED;
-		if (job->status == GS_OK)
-		{
-			free(sort->order.page_first);
-			sort->order = job->order;
-		}
-	}
 	else if (job->kind == GS_HOST_SORT_ARRAYS && job->status == GS_OK)
 	{
 		sort->n_rows += job->image.n_records;
@@ -207,33 +198,6 @@ run_fetch_image(GsHostJob *job)
 }
 
 static void
-run_fetch_keys(GsHostJob *job)
-{
-	const GsHostOrder *order = &job->sort->order;
-	uint64_t	n_keys = gs_host_copy_keys(order, job->number, job->dst, job->bytes);
-
-	*job->n_keys = n_keys;
-	job->status = GS_OK;
-	if (n_keys == 0 && job->number < order->n_rows)
-		job->status = gs_host_fail(&job->error, GS_INVALID, "%zu bytes have no room for key %llu",
-						   job->bytes, (unsigned long long) job->number);
-}
-
-static void
-run_reorder(GsHostJob *job)
-{
-	GsDeviceSort *sort = job->sort;
-
-	job->status = gs_host_reorder(sort->device->pool, &sort->order, job->to, job->from,
-								  job->number, sort->spec.chunk_bytes, &job->order);
-	if (job->status == GS_NO_MEMORY)
-		gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory while moving %llu rows",
-			 (unsigned long long) job->number);
-	else if (job->status == GS_INVALID)
-		gs_host_fail(&job->error, GS_INVALID, "rows were to be moved from other ranks than to");
-}
-
-static void
 run_sort_arrays(GsHostJob *job)
 {
 	job->status = gs_host_sort_arrays(&job->sort->spec, job->dst, job->image.data_bytes,
@@ -272,12 +236,6 @@ run_job(GsHostTask *task)
 				break;
 			case GS_HOST_FETCH_IMAGE:
 				run_fetch_image(job);
-				break;
-			case GS_HOST_FETCH_KEYS:
-				run_fetch_keys(job);
-				break;
-			case GS_HOST_REORDER:
-				run_reorder(job);
 				break;
 			case GS_HOST_SORT_ARRAYS:
 				run_sort_arrays(job);

@@ -23,12 +23,10 @@ typedef enum GsHostJobKind
 	GS_HOST_PERFORM,
 	GS_HOST_FETCH,
 	GS_HOST_FETCH_IMAGE,
-	GS_HOST_FETCH_KEYS,
-	GS_HOST_REORDER,
 	GS_HOST_SORT_ARRAYS
 } GsHostJobKind;
 
-#define GS_HOST_JOB_KINDS 7
+#define GS_HOST_JOB_KINDS 5
 
 typedef struct GsHostJob
 {
@@ -45,22 +43,14 @@ typedef struct GsHostJob
 	GsHostImage image;			/* append: to become one of the sort's;
 								 * sort_arrays: without data */
 	uint64_t	reserved;		/* append: memory for its image, the sort's from then on;
-								 * reorder, sort_arrays: memory while it runs */
+								 * sort_arrays: memory while it runs */
 	uint64_t	row_bytes;		/* append, sort_arrays */
 	uint64_t	key_bytes;
 	uint64_t	max_record;		/* append: bytes of the largest record */
 	GsPageFormat format;		/* perform */
 	GsKeep		keep;			/* perform */
-	uint64_t	number;			/* fetch: page; fetch_image: image;
-								 * fetch_keys: first rank; reorder: rows */
-	void	   *dst;			/* fetch, fetch_image, fetch_keys;
-								 * sort_arrays: the chunk */
-	size_t		bytes;			/* fetch_keys: room in dst */
-	uint64_t   *n_keys;			/* fetch_keys: the caller's */
-	const uint64_t *to;			/* reorder */
-	const uint64_t *from;		/* reorder */
-	bool		reordering;		/* reorder: it put the sort into that state */
-	GsHostOrder order;			/* reorder: to become the sort's */
+	uint64_t	number;			/* fetch: page; fetch_image: image */
+	void	   *dst;			/* fetch, fetch_image; sort_arrays: the chunk */
 } GsHostJob;
 
 typedef struct GsHostQueue
@@ -77,8 +67,7 @@ typedef enum GsHostSortState
 {
 	GS_HOST_FILLING,
 	GS_HOST_PERFORMING,
-	GS_HOST_PERFORMED,
-	GS_HOST_REORDERING
+	GS_HOST_PERFORMED
 } GsHostSortState;
 
 struct GsDevice
@@ -107,9 +96,7 @@ struct GsDeviceSort
 	GsHostSlab *slabs;			/* images; of the caller's thread only */
 
 	/*
-	 * Under lock, and constant while perform or reorder is pending or after
-	 * them.  While it is GS_HOST_REORDERING, rows and sums of the order belong to
-	 * the job.
+	 * Under lock, and constant while perform is pending or after it.
 	 */
 	GsHostSortState	state;
 	GsHostQueue	queues[GS_HOST_JOB_KINDS];

@@ -1,22 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * host_pages.c
- *	  Rows in their order: cutting it into pages, reading rows and keys, and
- *	  moving rows about.
+ *	  Rows in their order: cutting it into pages, and reading rows.
  *
  * Pages
  *	  What rows take in pages is summed by GS_HOST_SUM_ROWS of them, so that
  *	  cutting, which one thread does, looks at few single rows: those around
  *	  the end of each page.
- *
- * Moving rows
- *	  First the ranks are checked, with a bit for every row: none may be named
- *	  twice, and those that rows go to are those that they come from.  So the
- *	  rows stay the same rows, which is what bounds the number of pages.  Then
- *	  the rows are copied away and to their new places, the sums follow, and
- *	  the keys of neighbours are compared anew.  Two threads may find that they
- *	  have the same successor to compare: they store the same flags, so those
- *	  are stored atomically and that is all.
  *
  * Tests: unit/plain/test_device
  *
@@ -34,20 +24,6 @@
 /* Rows on their way from memory. */
 #define PREFETCH_ROWS 16
 
-/* Ranks that one part of a move has. */
-#define MOVE_ROWS 16384
-
-typedef struct Move
-{
-	const GsHostOrder *order;
-	const uint64_t *to;
-	const uint64_t *from;
-	uint64_t	n;
-	GsHostRow  *rows;			/* those that move, in the order of to */
-	uint64_t   *seen;			/* a bit for every row of the order */
-	int			wrong;			/* not the same set; set by all threads */
-} Move;
-
 /* Room for the page table of these rows in any order, or NULL. */
 static uint64_t *
 allocate_pages(const GsHostOrder *order, uint32_t chunk_bytes)
@@ -60,12 +36,15 @@ allocate_pages(const GsHostOrder *order, uint32_t chunk_bytes)
 	return malloc((bytes / (chunk_bytes / 2) + 2) * sizeof(uint64_t));
 }
 
-static void
-cut_pages(GsHostOrder *order, uint64_t *page_first, uint32_t chunk_bytes)
+bool
+gs_host_cut_pages(GsHostOrder *order, uint32_t chunk_bytes)
 {
+	uint64_t   *page_first = allocate_pages(order, chunk_bytes);
 	uint64_t	n_pages = 0;
 	uint64_t	row = 0;
 
+	if (page_first == NULL)
+		return false;
 	while (row < order->n_rows)
 	{
 		uint64_t	used = 0;
@@ -93,16 +72,6 @@ cut_pages(GsHostOrder *order, uint64_t *page_first, uint32_t chunk_bytes)
 	page_first[n_pages] = order->n_rows;
 	order->page_first = page_first;
 	order->n_pages = n_pages;
-}
-
-bool
-gs_host_cut_pages(GsHostOrder *order, uint32_t chunk_bytes)
-{
-	uint64_t   *page_first = allocate_pages(order, chunk_bytes);
-
-	if (page_first == NULL)
-		return false;
-	cut_pages(order, page_first, chunk_bytes);
 	return true;
 }
 
@@ -178,180 +147,4 @@ gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes, vo
 		gather_records(rows, n, chunk_bytes, dst);
 	else
 		gather_rows(rows, n, chunk_bytes, dst);
-}
-
-uint64_t
-gs_host_copy_keys(const GsHostOrder *order, uint64_t first, void *dst, size_t bytes)
-{
-	uint64_t	rank = first;
-	char	   *out = dst;
-	size_t		left = bytes;
-
-	for (; rank < order->n_rows; rank++)
-	{
-		const GsHostRow *row = &order->rows[rank];
-		uint32_t	len = row->key_len & GS_LENGTH_MASK;
-		size_t		whole = ((size_t) len + 3) & ~(size_t) 3;
-
-		if (left < sizeof(uint32_t) || left - sizeof(uint32_t) < whole)
-			break;
-		if (rank + PREFETCH_ROWS < order->n_rows)
-		{
-			const GsHostRow *ahead = row + PREFETCH_ROWS;
-
-			__builtin_prefetch(ahead->row + ahead->key_off);
-			__builtin_prefetch(ahead->row + ahead->key_off + 64);
-		}
-		memcpy(out, &row->key_len, sizeof(uint32_t));
-		out += sizeof(uint32_t);
-		memcpy(out, row->row + row->key_off, len);
-		memset(out + len, 0, whole - len);
-		out += whole;
-		left -= sizeof(uint32_t) + whole;
-	}
-	return rank - first;
-}
-
-/* ---- moving ---- */
-
-/* The ranks [*start, end) of the arrays that a part has. */
-static uint64_t
-part_range(const Move *move, uint32_t part, uint64_t *start)
-{
-	*start = (uint64_t) part * MOVE_ROWS;
-	return move->n - *start < MOVE_ROWS ? move->n : *start + MOVE_ROWS;
-}
-
-/* Note the ranks that rows go to. */
-static void
-mark_part(void *arg, uint32_t part)
-{
-	Move	   *move = arg;
-	uint64_t	start;
-	uint64_t	end = part_range(move, part, &start);
-
-	for (uint64_t i = start; i < end; i++)
-	{
-		uint64_t	rank = move->to[i];
-		uint64_t	bit = UINT64_C(1) << (rank % 64);
-
-		if (rank >= move->order->n_rows ||
-			(__atomic_fetch_or(&move->seen[rank / 64], bit, __ATOMIC_RELAXED) & bit) != 0)
-			__atomic_store_n(&move->wrong, 1, __ATOMIC_RELAXED);
-	}
-}
-
-/* Strike out the ranks that rows come from, and copy those rows. */
-static void
-take_part(void *arg, uint32_t part)
-{
-	Move	   *move = arg;
-	uint64_t	start;
-	uint64_t	end = part_range(move, part, &start);
-
-	for (uint64_t i = start; i < end; i++)
-	{
-		uint64_t	rank = move->from[i];
-		uint64_t	bit = UINT64_C(1) << (rank % 64);
-
-		if (rank >= move->order->n_rows ||
-			(__atomic_fetch_and(&move->seen[rank / 64], ~bit, __ATOMIC_RELAXED) & bit) == 0)
-			__atomic_store_n(&move->wrong, 1, __ATOMIC_RELAXED);
-		else
-			move->rows[i] = move->order->rows[rank];
-	}
-}
-
-static void
-put_part(void *arg, uint32_t part)
-{
-	Move	   *move = arg;
-	const GsHostOrder *order = move->order;
-	uint64_t	start;
-	uint64_t	end = part_range(move, part, &start);
-
-	for (uint64_t i = start; i < end; i++)
-	{
-		uint64_t	rank = move->to[i];
-		uint64_t	grown = gs_host_page_bytes(order->format, &move->rows[i]) -
-			gs_host_page_bytes(order->format, &order->rows[rank]);
-
-		order->rows[rank] = move->rows[i];
-		if (grown != 0)
-			__atomic_fetch_add(&order->sums[rank / GS_HOST_SUM_ROWS], grown, __ATOMIC_RELAXED);
-	}
-}
-
-/* Find out whether a row has the key of the one before it. */
-static void
-compare_row(const GsHostOrder *order, uint64_t rank)
-{
-	GsHostRow  *row = &order->rows[rank];
-	uint32_t	len = row->key_len & GS_LENGTH_MASK;
-	uint32_t	flags = __atomic_load_n(&row->flags, __ATOMIC_RELAXED) & ~GS_ENTRY_TIE;
-
-	if (rank > 0 && (row[-1].key_len & GS_LENGTH_MASK) == len &&
-		memcmp(row[-1].row + row[-1].key_off, row->row + row->key_off, len) == 0)
-		flags |= GS_ENTRY_TIE;
-	__atomic_store_n(&row->flags, flags, __ATOMIC_RELAXED);
-}
-
-static void
-compare_part(void *arg, uint32_t part)
-{
-	Move	   *move = arg;
-	uint64_t	start;
-	uint64_t	end = part_range(move, part, &start);
-
-	for (uint64_t i = start; i < end; i++)
-	{
-		uint64_t	rank = move->to[i];
-
-		compare_row(move->order, rank);
-		if (rank + 1 < move->order->n_rows && (i + 1 == end || move->to[i + 1] != rank + 1))
-			compare_row(move->order, rank + 1);
-	}
-}
-
-uint64_t
-gs_host_reorder_bytes(const GsHostOrder *order, uint64_t n)
-{
-	return n * sizeof(GsHostRow) + (order->n_rows / 64 + 1) * sizeof(uint64_t);
-}
-
-GsStatus
-gs_host_reorder(GsHostPool *pool, const GsHostOrder *order, const uint64_t *to,
-				const uint64_t *from, uint64_t n, uint32_t chunk_bytes, GsHostOrder *moved)
-{
-	Move		move = {order, to, from, n, NULL, NULL, 0};
-	uint32_t	parts = (uint32_t) ((n + MOVE_ROWS - 1) / MOVE_ROWS);
-	uint64_t   *page_first;
-	GsStatus	status = GS_OK;
-
-	if (n > order->n_rows)
-		return GS_INVALID;
-	page_first = allocate_pages(order, chunk_bytes);
-	move.rows = malloc((n + 1) * sizeof(GsHostRow));
-	move.seen = calloc(order->n_rows / 64 + 1, sizeof(uint64_t));
-	if (page_first == NULL || move.rows == NULL || move.seen == NULL)
-		status = GS_NO_MEMORY;
-	else
-	{
-		gs_host_pool_loop(pool, parts, mark_part, &move);
-		gs_host_pool_loop(pool, parts, take_part, &move);
-		if (move.wrong)
-			status = GS_INVALID;
-	}
-	if (status == GS_OK)
-	{
-		gs_host_pool_loop(pool, parts, put_part, &move);
-		gs_host_pool_loop(pool, parts, compare_part, &move);
-		*moved = *order;
-		cut_pages(moved, page_first, chunk_bytes);
-	}
-	else
-		free(page_first);
-	free(move.rows);
-	free(move.seen);
-	return status;
 }

@@ -55,24 +55,6 @@ extern bool gs_host_cut_pages(GsHostOrder *order, uint32_t chunk_bytes);
 extern void gs_host_gather(const GsHostOrder *order, uint64_t page, uint32_t chunk_bytes,
 						   void *dst);
 
-/* Write keys as fetch_keys of device.h does; returns how many. */
-extern uint64_t gs_host_copy_keys(const GsHostOrder *order, uint64_t first, void *dst,
-								  size_t bytes);
-
-/* Memory that gs_host_reorder takes for so many rows of an order. */
-extern uint64_t gs_host_reorder_bytes(const GsHostOrder *order, uint64_t n);
-
-/*
- * Move rows as reorder of device.h does.  Called on a thread of the pool.
- * Unless GS_OK is returned, nothing has changed: GS_INVALID where to and from
- * are not the same set of ranks, or GS_NO_MEMORY.  The order's own arrays of
- * rows and sums are changed; the page table is put into *moved, with which the
- * caller replaces the order, and frees the page_first that it had.
- */
-extern GsStatus gs_host_reorder(GsHostPool *pool, const GsHostOrder *order, const uint64_t *to,
-								const uint64_t *from, uint64_t n, uint32_t chunk_bytes,
-								GsHostOrder *moved);
-
 extern void gs_host_order_free(GsHostOrder *order);
 
 #endif							/* GS_HOST_PAGES_H */

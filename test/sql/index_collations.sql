@@ -27,10 +27,10 @@ SELECT index_check('CREATE INDEX %s ON t (w) INCLUDE (v)');
 SELECT index_check('CREATE INDEX %s ON t ((ARRAY[v]))');
 SELECT index_check('CREATE INDEX %s ON t (v COLLATE "C", w)');
 
--- texts that are small when compressed, and too long for a key that is to be checked
+-- texts that are small when compressed, and whose keys are cut off
 INSERT INTO t SELECT i, repeat(md5(i::text), 400) FROM generate_series(1, 3) AS i;
-SELECT index_check('CREATE INDEX %s ON t (v)', taken => false);
-SELECT index_check('CREATE INDEX %s ON t (id, v)', taken => false);
+SELECT index_check('CREATE INDEX %s ON t (v)');
+SELECT index_check('CREATE INDEX %s ON t (id, v)');
 SELECT index_check('CREATE INDEX %s ON t (v COLLATE "C")');
 
 -- equal to the eye only, and equal
@@ -59,7 +59,7 @@ SELECT index_check('CREATE INDEX %s ON t (c, id DESC, a COLLATE "de_DE.utf8")');
 SELECT index_check('CREATE INDEX %s ON t (a) INCLUDE (c)');
 SELECT index_check('CREATE INDEX %s ON t (a) WHERE id %% 2 = 0');
 INSERT INTO t SELECT 1, ARRAY['x', repeat(md5(i::text), 400)], NULL FROM generate_series(1, 3) AS i;
-SELECT index_check('CREATE INDEX %s ON t (a)', taken => false);
+SELECT index_check('CREATE INDEX %s ON t (a)');
 CREATE TABLE v (a text[] COLLATE "en_US.utf8");
 INSERT INTO v SELECT DISTINCT a FROM t WHERE id > 1;
 CREATE UNIQUE INDEX v_a ON v (a);

@@ -530,12 +530,10 @@ run_suite(void)
 	test_chunks_cases(&td, seed);
 	test_keep_cases(&td, seed);
 	test_tuples_cases(&td, seed);
-	test_keys_cases(&td, seed);
 	test_arrays_cases(&td, seed);
 	test_close(&td);
 	case_memory_limit();
 	test_chunks_memory(ops, threads, seed);
-	test_keys_memory(ops, threads, seed);
 	test_arrays_memory(ops, threads, seed);
 	test_life_devices(ops, threads, seed);
 	if (ops == &gs_device_host)

@@ -8,7 +8,6 @@
  *	  test_device_bench.c the benchmark
  *	  test_device_chunks.c the cases of GS_FORMAT_CHUNKS, and of memory limits
  *	  test_device_keep.c  the cases of sorts that keep some rows only
- *	  test_device_keys.c  the cases of fetch_keys and reorder
  *	  test_device_life.c  the cases of cancelling, closing, misuse, and opening devices
  *	  test_device_tuples.c the cases of keys that devices make from tuples
  *	  test_device_run.c	  driving a device by its protocol, checking pages
@@ -179,7 +178,6 @@ extern void test_check_images(TestSort *ts);
 
 /* The records of the chunks that were taken.  Uses the buffers. */
 extern uint64_t test_taken_records(TestSort *ts);
-extern void test_check_keys(TestSort *ts, TestRandom *rng);
 
 /* Everything that one sort must do, from open to close. */
 extern void test_check_sort(TestDevice *td, const TestInput *in, bool plain, TestRandom *rng);
@@ -196,14 +194,6 @@ extern void test_keep_cases(TestDevice *td, uint64_t seed);
 /* ---- cases of keys that devices make from tuples ---- */
 
 extern void test_tuples_cases(TestDevice *td, uint64_t seed);
-
-/* ---- cases of fetch_keys and reorder ---- */
-
-/* Move rows of a performed sort in all ways, and check what it then gives back. */
-extern void test_check_moves(TestSort *ts, TestRandom *rng);
-
-extern void test_keys_cases(TestDevice *td, uint64_t seed);
-extern void test_keys_memory(const GsDeviceOps *ops, int threads, uint64_t seed);
 
 /* ---- cases of sort_arrays ---- */
 

@@ -90,75 +90,6 @@ bench_wait(TestDevice *td, GsJob *job, const char *what)
 	return false;
 }
 
-/*
- * Read all keys, as a caller does that compares them in several threads: each
- * has a range of ranks, and a buffer.  Returns GB/s of keys, or less than 0.
- */
-static double
-bench_keys(TestDevice *td, GsDeviceSort *sort, const GsSortResult *result, char *buffers)
-{
-	enum
-	{
-		LANES = 8
-	};
-	GsJob		lane_jobs[LANES];
-	uint64_t	first[LANES];
-	uint64_t	n_keys[LANES];
-	uint32_t	busy = 0;
-	double		start = now_ms();
-
-	memset(lane_jobs, 0, sizeof(lane_jobs));
-	for (uint32_t i = 0; i < LANES; i++)
-		first[i] = result->n_rows / LANES * i;
-	for (uint32_t step = 0; step < LANES || busy > 0; step++)
-	{
-		uint32_t	i = step % LANES;
-		uint64_t	end = i + 1 == LANES ? result->n_rows : result->n_rows / LANES * (i + 1);
-
-		if ((busy & 1u << i) != 0)
-		{
-			if (!bench_wait(td, &lane_jobs[i], "fetch_keys"))
-				return -1;
-			first[i] += n_keys[i];
-			busy &= ~(1u << i);
-		}
-		if (first[i] < end)
-		{
-			memset(&lane_jobs[i], 0, sizeof(GsJob));
-			td->ops->fetch_keys(sort, first[i], buffers + (size_t) i * BENCH_CHUNK_BYTES,
-								BENCH_CHUNK_BYTES, &n_keys[i], &lane_jobs[i]);
-			busy |= 1u << i;
-		}
-	}
-	return (double) (result->key_bytes + 4 * result->n_rows) / (now_ms() - start) / 1e6;
-}
-
-/* Swap neighbours, every so many rows.  Returns milliseconds, or less than 0. */
-static double
-bench_reorder(TestDevice *td, GsDeviceSort *sort, uint64_t n_rows, uint64_t every)
-{
-	uint64_t	n = n_rows / every * 2;
-	uint64_t   *to = malloc((n + 1) * sizeof(uint64_t));
-	uint64_t   *from = malloc((n + 1) * sizeof(uint64_t));
-	GsJob		job = {0};
-	double		start;
-	bool		good;
-
-	if (to == NULL || from == NULL)
-		abort();
-	for (uint64_t i = 0; i < n; i++)
-	{
-		to[i] = i / 2 * every + i % 2;
-		from[i] = i / 2 * every + (i % 2 ^ 1);
-	}
-	start = now_ms();
-	td->ops->reorder(sort, to, from, n, &job);
-	good = bench_wait(td, &job, "reorder");
-	free(to);
-	free(from);
-	return good ? now_ms() - start : -1;
-}
-
 int
 test_run_bench(const GsDeviceOps *ops, int threads, const char *path)
 {
@@ -243,13 +174,6 @@ test_run_bench(const GsDeviceOps *ops, int threads, const char *path)
 			   times[3] - times[2], (unsigned long long) result.n_pages);
 		printf("  device: copy in %.1f, sort %.1f, gather %.1f, copy out %.1f ms\n",
 			   result.copy_in_ms, result.sort_ms, result.gather_ms, result.copy_out_ms);
-		times[0] = bench_keys(&td, sort, &result, pages);
-		times[1] = bench_reorder(&td, sort, result.n_rows, 1000);
-		times[2] = bench_reorder(&td, sort, result.n_rows, 2);
-		if (times[0] < 0 || times[1] < 0 || times[2] < 0)
-			return 1;
-		printf("  keys: %.2f GB/s; reorder of 1 row in 500: %.1f ms, of all: %.1f ms\n", times[0],
-			   times[1], times[2]);
 		td.ops->sort_close(sort);
 	}
 	test_close(&td);

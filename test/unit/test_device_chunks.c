@@ -513,7 +513,7 @@ case_memory_held(TestDevice *td, uint64_t seed)
 			else if (step == 4 || step == 5)
 				CHECK(test_sort_perform(moved) == GS_OK, "perform");
 			else if (step > 5)
-				test_check_keys(moved, &rng);
+				test_check_pages(moved, &rng);
 			held[0] = memory_held(&ts[0]);
 			held[1] = memory_held(&ts[1]);
 			CHECK(held[0] + held[1] == device_info(td).memory_used,

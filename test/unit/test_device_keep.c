@@ -27,8 +27,6 @@ check_kept(TestDevice *td, const TestInput *in, GsKeep keep, GsPageFormat format
 		test_check_result(&ts);
 		test_check_pages(&ts, rng);
 		test_check_images(&ts);
-		if (test_below(rng, 8) == 0)
-			test_check_moves(&ts, rng);
 	}
 	test_sort_close(&ts);
 }
@@ -428,7 +426,6 @@ case_resumed(TestDevice *td, uint64_t seed)
 		{
 			test_check_result(&ts);
 			test_check_pages(&ts, &rng);
-			test_check_keys(&ts, &rng);
 		}
 		test_sort_close(&ts);
 	}

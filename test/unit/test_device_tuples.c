@@ -348,7 +348,7 @@ sort_tuples(TestDevice *td, const Tuples *t, GsDeviceSort **sort, GsError *error
 	}
 	if (status != GS_OK)
 		return status;
-	td->ops->perform(*sort, GS_FORMAT_ROWS, NULL, &jobs[MAX_CHUNKS]);
+	td->ops->perform(*sort, GS_FORMAT_CHUNKS, NULL, &jobs[MAX_CHUNKS]);
 	test_wait(td, &jobs[MAX_CHUNKS]);
 	*error = jobs[MAX_CHUNKS].error;
 	return gs_job_status(&jobs[MAX_CHUNKS]);
@@ -358,40 +358,40 @@ sort_tuples(TestDevice *td, const Tuples *t, GsDeviceSort **sort, GsError *error
 static void
 check_keys(TestDevice *td, Tuples *t, GsDeviceSort *sort)
 {
-	size_t		bytes = 1 << 20;
-	char	   *dst = malloc(bytes);
+	char	   *page = malloc(CHUNK_BYTES);
+	GsSortResult result;
 	uint64_t	rank = 0;
 
-	if (dst == NULL)
+	if (page == NULL)
 		abort();
 	qsort(t->expected, t->n, sizeof(Expected), compare_expected);
-	while (rank < t->n)
+	td->ops->result(sort, &result);
+	CHECK(result.n_rows == t->n, "%llu rows of %u", (unsigned long long) result.n_rows, t->n);
+	for (uint64_t i = 0; i < result.n_pages; i++)
 	{
 		GsJob		job = {0};
-		uint64_t	n = 0;
-		size_t		at = 0;
+		uint32_t	n = (uint32_t) (result.page_first[i + 1] - result.page_first[i]);
 
-		td->ops->fetch_keys(sort, rank, dst, bytes, &n, &job);
+		td->ops->fetch(sort, i, page, &job);
 		test_wait(td, &job);
-		if (!CHECK(gs_job_status(&job) == GS_OK && n > 0, "fetch_keys: %s", job.error.message))
+		if (!CHECK(gs_job_status(&job) == GS_OK, "fetch: %s", job.error.message))
 			break;
-		for (uint64_t i = 0; i < n; i++, rank++)
+		for (uint32_t j = 0; j < n; j++, rank++)
 		{
 			const Expected *expected = &t->expected[rank];
-			uint32_t	len;
+			const GsRecord *record = gs_chunk_record(page, CHUNK_BYTES, j);
+			uint32_t	len = record->key_len & GS_LENGTH_MASK;
 
-			memcpy(&len, dst + at, sizeof(len));
-			if (!CHECK(len == expected->len && memcmp(dst + at + 4, expected->key, len) == 0,
+			if (!CHECK(len == expected->len && memcmp(page + record->key_off, expected->key, len) == 0,
 					   "key %llu of %u, of %u bytes (%u), differs", (unsigned long long) rank, t->n,
 					   len, expected->len))
 			{
-				free(dst);
+				free(page);
 				return;
 			}
-			at += 4 + ((len + 3) & ~3u);
 		}
 	}
-	free(dst);
+	free(page);
 }
 
 static void
