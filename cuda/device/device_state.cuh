@@ -15,12 +15,11 @@
  *	  arrays	  sort_arrays (device_arrays.cu)
  *
  * Ownership
- *	  The protocol of device.h keeps the phases of a sort apart: while an append is
- *	  pending there is no perform, and fetches come after both.  So a sort's fields belong to the thread that serves its phase.
- *	  The job's status and the queue's lock pass them on to the next thread.  Only
- *	  what result() reports is read at any time; the sort's lock guards it, or it is
- *	  atomic.  Once a thread has set a job's status, it touches neither the job nor the
- *	  sort again: they may be gone.
+ *	  The protocol of device.h keeps the phases of a sort apart: while an append is pending there is no
+ *	  perform, and fetches come after both.  So a sort's fields belong to the thread that serves its
+ *	  phase.  The job's status and the queue's lock pass them on to the next thread.  Only what result()
+ *	  reports is read at any time; the sort's lock guards it, or it is atomic.  Once a thread has set a
+ *	  job's status, it touches neither the job nor the sort again: they may be gone.
  *
  *-------------------------------------------------------------------------
  */
@@ -329,7 +328,6 @@ u64 min_output_bytes(const GsDeviceSort *sort, u64 n_rows);
 
 // Takes the buffers for the pages of a performed sort.
 void take_page_buffers(GsDeviceSort *sort, cudaStream_t stream);
-
 
 // Runs f.  False where it throws; *failure then tells why.
 template <typename F>

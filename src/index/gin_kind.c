@@ -248,7 +248,8 @@ check_sample(GinState *state, IndexTuple *tuples, int n, uint32 *sampled)
 			attnums[j] = gintuple_get_attrnum(state, tuples[i - 1 + j]);
 			keys[j] = gintuple_get_key(state, tuples[i - 1 + j], &categories[j]);
 		}
-		if (attnums[0] == attnums[1] && categories[0] == GIN_CAT_NORM_KEY && categories[1] == GIN_CAT_NORM_KEY &&
+		if (attnums[0] == attnums[1] && categories[0] == GIN_CAT_NORM_KEY &&
+			categories[1] == GIN_CAT_NORM_KEY &&
 			ginCompareEntries(state, attnums[0], keys[0], categories[0], keys[1], categories[1]) > 0)
 			return false;
 	}

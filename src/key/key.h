@@ -130,7 +130,8 @@ typedef struct GsKeyDesc
 								 * more, the key ends before them */
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
-	bool		has_libc;		/* columns are, or hold, text under libc collations: a value may have no key */
+	bool		has_libc;		/* columns are, or hold, text under libc collations: a value may have no
+								 * key */
 	bool		abbreviated;	/* a column is: keys are inexact, and a value of it may have no key */
 	bool		ended;			/* keys end before the sort's last column: they are inexact */
 	AttrNumber	max_attno;		/* highest attno of the columns */
@@ -172,8 +173,8 @@ extern bool gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, struct G
 extern bool gs_key_has_labels(const GsKeyDesc *desc);
 
 /*
- * Rows with libc text are compared with their neighbours by the operators, as a sample: is the next one to be?
- * *n counts rows, from 0.
+ * Rows with libc text are compared with their neighbours by the operators, as a sample: is the next one to
+ * be?  *n counts rows, from 0.
  */
 extern bool gs_key_sample(uint32 *n);
 

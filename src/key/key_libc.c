@@ -3,9 +3,9 @@
  * key_libc.c
  *	  Text under libc collations (key_libc.h).
  *
- * Building and proving a table takes some 50 ms, under a lock of its own, so that only one process does it.  A
- * table is never changed, so it is read without a lock.  Tables for which shared memory has no room, and those of a
- * server that has not preloaded gpusort, are built in each process.
+ * Building and proving a table takes some 50 ms, under a lock of its own, so that only one process does
+ * it.  A table is never changed, so it is read without a lock.  Tables for which shared memory has no
+ * room, and those of a server that has not preloaded gpusort, are built in each process.
  *
  * Tests: regress/keys_libc, tap/order_sample
  *

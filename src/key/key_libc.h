@@ -19,14 +19,14 @@ extern void gs_libc_shmem_request(void);
 extern void gs_libc_shmem_startup(void);
 
 /*
- * Can text be sorted under the collation, whose LC_COLLATE is locale?  *libc lives as long as the process; it is
- * NULL if the order is that of the bytes.
+ * Can text be sorted under the collation, whose LC_COLLATE is locale?  *libc lives as long as the
+ * process; it is NULL if the order is that of the bytes.
  */
 extern bool gs_libc_lookup(Oid collation, const char *locale, const GsLibcCollation **libc);
 
 /*
- * Write a text's key, ascending, at most room bytes, which must not be more than GS_KEY_MAX.  False: these are the
- * first room bytes of it; or the text has no key, and *lacks is set.
+ * Write a text's key, ascending, at most room bytes, which must not be more than GS_KEY_MAX.  False:
+ * these are the first room bytes of it; or the text has no key, and *lacks is set.
  */
 extern bool gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *text, size_t len,
 						size_t *written, bool *lacks);

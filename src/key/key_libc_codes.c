@@ -3,8 +3,9 @@
  * key_libc_codes.c
  *	  Short codes for the weights of a level (key_libc_codes.h).
  *
- * Weights that are not short lie in gaps between those that are.  The weights of a gap have two bytes, and the gap
- * as many first bytes as they need.  If first bytes run out, the largest gaps change to three bytes.
+ * Weights that are not short lie in gaps between those that are.  The weights of a gap have two bytes,
+ * and the gap as many first bytes as they need.  If first bytes run out, the largest gaps change to three
+ * bytes.
  *
  * Tests: unit/plain/test_key_libc
  *

@@ -3,9 +3,9 @@
  * key_libc_codes.h
  *	  Short codes for the weights of a level, in the weights' order.
  *
- * glibc's weights have 1 to 3 bytes.  A locale has up to 46,000 at its first level, so most fit into two bytes, and
- * the frequent ones into one.  No code is the beginning of another one, so strings of codes compare as strings of
- * weights do.
+ * glibc's weights have 1 to 3 bytes.  A locale has up to 46,000 at its first level, so most fit into two
+ * bytes, and the frequent ones into one.  No code is the beginning of another one, so strings of codes
+ * compare as strings of weights do.
  *
  * Protocol
  *	  1. gs_codes_add for each weight; gs_codes_sort
@@ -51,8 +51,8 @@ extern void gs_codes_sort(GsCodes *codes);
 extern void gs_codes_shorten(GsCodes *codes, uint32_t weight);
 
 /*
- * How many first bytes the codes will have, if there may be so many; 0 if there are none, or more than that at
- * least.
+ * How many first bytes the codes will have, if there may be so many; 0 if there are none, or more than
+ * that at least.
  */
 extern int	gs_codes_count_leads(const GsCodes *codes, int most);
 

@@ -3,8 +3,8 @@
  * key_libc_glibc.c
  *	  What glibc knows of a locale's order, as its tables have it (key_libc_glibc.h).
  *
- * Other C libraries have no such tables.  musl's strcoll() compares bytes, so there the order is taken to be that
- * of the bytes; the proof shows whether it is.
+ * Other C libraries have no such tables.  musl's strcoll() compares bytes, so there the order is taken to
+ * be that of the bytes; the proof shows whether it is.
  *
  * Tests: unit/plain/test_key_libc, regress/keys_libc
  *
@@ -61,8 +61,8 @@ add_sequence(GsGlibcTables *tables, const uint8_t *bytes, int len, uint32_t inde
 }
 
 /*
- * Add the sequences of a range, whose n last bytes go from first to last.  Bytes behind the first one that differs
- * take the values that the encoding has.
+ * Add the sequences of a range, whose n last bytes go from first to last.  Bytes behind the first one
+ * that differs take the values that the encoding has.
  */
 static bool
 add_range(GsGlibcTables *tables, uint8_t lead, const uint8_t *first, const uint8_t *last, int n,

@@ -4,16 +4,18 @@
  *	  What glibc knows of a locale's order, as its tables have it.
  *
  * nl_langinfo_l() returns pointers to a locale's compiled tables (items _NL_COLLATE_... of <langinfo.h>).
- * localedef writes them (locale/programs/ld-collate.c), and strcoll() reads them (locale/weight.h).  Their form
- * has been the same since glibc 2.2; gs_libc_table_prove() shows that it still is.
+ * localedef writes them (locale/programs/ld-collate.c), and strcoll() reads them (locale/weight.h).
+ * Their form has been the same since glibc 2.2; gs_libc_table_prove() shows that it still is.
  *
  *	  rules		for each rule set, a byte for each level: 1 forward, 2 backward, 4 with positions
- *	  table		for each first byte of a sequence: a weight's index, or less than 0: minus the offset of a list
+ *	  table		for each first byte of a sequence: a weight's index, or less than 0: minus the offset of a
+ *	  list
  *				in extra
  *	  list		of sequences that begin with that byte, the first that matches counts: an int32; a number n of
- *				bytes; if the int32 is not negative, a weight's index, these n bytes, which follow the first one;
- *				else minus an offset in indirect, n bytes of the range's first sequence, n of its last.  Then
- *				up to a multiple of 4.  The list ends with the sequence of the first byte alone, n = 0
+ *				bytes; if the int32 is not negative, a weight's index, these n bytes, which follow the
+ *				first one; else minus an offset in indirect, n bytes of the range's first sequence, n of
+ *				its last.  Then up to a multiple of 4.  The list ends with the sequence of the first byte
+ *				alone, n = 0
  *	  indirect	the indexes of a range's sequences, by their distance from the first one
  *	  index		the rule set in the highest byte; below it an offset in weights
  *	  weights	for each level: a number of bytes, and so many bytes, which are weights in the form that

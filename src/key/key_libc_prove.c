@@ -3,8 +3,9 @@
  * key_libc_prove.c
  *	  Comparing the keys of a libc locale's table with strcoll_l() (key_libc_table.h).
  *
- * The texts are made of the table's own characters and contractions.  Half of them are of ASCII characters, as most
- * texts are.  Most pairs differ in one or two characters, so that each level decides some.
+ * The texts are made of the table's own characters and contractions.  Half of them are of ASCII
+ * characters, as most texts are.  Most pairs differ in one or two characters, so that each level decides
+ * some.
  *
  * Tests: unit/plain/test_key_libc
  *

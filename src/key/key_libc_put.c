@@ -6,13 +6,14 @@
  * A text is read once.  Level 1 is written to its place, the others come together in working memory.
  *
  * Level 2 of runs of backward characters
- *	  A character with a backward rule, such as a digit, a sign or a combining mark, is compared at level 2 behind
- *	  those that follow it up to the next forward character.  strcoll() leaves the last but one of such a run out
- *	  if a forward character ends the run (get_next_seq() in string/strcoll_l.c, since 2.18).  If characters before
- *	  the run have no weight of level 2, it also reads others than those of the run.  strxfrm() does neither, so its
- *	  keys are not strcoll()'s order: under en_US.utf8 "4~w" comes before "4~.w", by strxfrm() behind it.  PostgreSQL
- *	  compares by strcoll(), and keys follow it: put_second_level() reads a text's level 2 exactly as
- *	  strcoll() does.  It is needed only if a run has other weights than the common one.
+ *	  A character with a backward rule, such as a digit, a sign or a combining mark, is compared at level
+ *	  2 behind those that follow it up to the next forward character.  strcoll() leaves the last but one
+ *	  of such a run out if a forward character ends the run (get_next_seq() in string/strcoll_l.c, since
+ *	  2.18).  If characters before the run have no weight of level 2, it also reads others than those of
+ *	  the run.  strxfrm() does neither, so its keys are not strcoll()'s order: under en_US.utf8 "4~w"
+ *	  comes before "4~.w", by strxfrm() behind it.  PostgreSQL compares by strcoll(), and keys follow it:
+ *	  put_second_level() reads a text's level 2 exactly as strcoll() does.  It is needed only if a run has
+ *	  other weights than the common one.
  *
  * Tests: unit/plain/test_key_libc, regress/keys_libc
  *
@@ -192,8 +193,8 @@ put_second_level(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t
 /* What a text has that makes its level 2 other than its characters' weights one after the other. */
 typedef struct Second
 {
-	uint32_t	run;			/* 1, and for each of the last two characters of a backward run a bit that tells
-								 * whether it has a weight */
+	uint32_t	run;			/* 1, and for each of the last two characters of a backward run a bit that
+								 * tells whether it has a weight */
 	bool		other_backward; /* a backward character with other weights than the common one */
 	bool		any_backward;
 	bool		empty_forward;

@@ -8,33 +8,36 @@
  *	  matches counts, which in glibc's lists is the first one.
  *
  * Levels
- *	  Weights are re-coded in their order (key_libc_codes.h).  At all levels but the first, runs of the most frequent
- *	  weight are counts, as ICU writes them: a run that is followed by a greater weight counts down from the highest
- *	  byte of a range, one that is followed by a lesser weight or by the level's end counts up from the lowest.
+ *	  Weights are re-coded in their order (key_libc_codes.h).  At all levels but the first, runs of the
+ *	  most frequent weight are counts, as ICU writes them: a run that is followed by a greater weight
+ *	  counts down from the highest byte of a range, one that is followed by a lesser weight or by the
+ *	  level's end counts up from the lowest.
  *
  * The last level
- *	  Most locales of glibc have a fourth level at which each character has a weight of its own, and at which the
- *	  characters without one are counted.  It would double the keys.  But it decides only between texts that agree
- *	  in the first three levels, and there a letter's weight says nothing: it is implied, written as the common
- *	  weight.  A character's weight is implied if
+ *	  Most locales of glibc have a fourth level at which each character has a weight of its own, and at
+ *	  which the characters without one are counted.  It would double the keys.  But it decides only
+ *	  between texts that agree in the first three levels, and there a letter's weight says nothing: it is
+ *	  implied, written as the common weight.  A character's weight is implied if
  *
  *		(a) it has one weight at each level, the common one at level 2;
- *		(b) of all characters whose first weights of levels 1 and 3 are its own, it has the least last weight, and no
+ *		(b) of all characters whose first weights of levels 1 and 3 are its own, it has the least last
+ *		weight, and no
  *			other one has that;
  *		(c) its last weight is greater than those of all characters without level 1 (border).
  *
- *	  Let a and b be the first characters in which two such texts differ.  What is left of the texts from there on
- *	  agrees in levels 1 and 3 as well, since both are read forward.  If both weights are implied, both characters
- *	  have the same weights of these levels, so by (b) they are the same.  If only a's is, b either has no level 1,
- *	  and comes before a by (c), or its first weights of levels 1 and 3 are a's, and it comes behind a by (b).  Codes
- *	  of weights below the border lie below the counts, and all others above.
+ *	  Let a and b be the first characters in which two such texts differ.  What is left of the texts from
+ *	  there on agrees in levels 1 and 3 as well, since both are read forward.  If both weights are
+ *	  implied, both characters have the same weights of these levels, so by (b) they are the same.  If
+ *	  only a's is, b either has no level 1, and comes before a by (c), or its first weights of levels 1
+ *	  and 3 are a's, and it comes behind a by (b).  Codes of weights below the border lie below the
+ *	  counts, and all others above.
  *
  *	  A character without a last weight makes the next weight greater than any other one (SKIPPED).
  *
  * Equal texts
- *	  Two texts have the same levels only if they are equal, or differ in characters that are ambiguous: several
- *	  sequences have the same weights, or no weight is their own.  If a text holds one of these, the text follows the
- *	  levels in its key.  Where no level is of single characters, it always does.
+ *	  Two texts have the same levels only if they are equal, or differ in characters that are ambiguous:
+ *	  several sequences have the same weights, or no weight is their own.  If a text holds one of these,
+ *	  the text follows the levels in its key.  Where no level is of single characters, it always does.
  *
  * Tests: unit/plain/test_key_libc, regress/keys_libc
  *
@@ -469,8 +472,8 @@ mark_repeated(Build *build, uint64_t *pairs, uint32_t n)
 }
 
 /*
- * An entry is not ambiguous if it has one last weight, its own, or none and one weight of level 1 that no other
- * entry without a last weight has.
+ * An entry is not ambiguous if it has one last weight, its own, or none and one weight of level 1 that no
+ * other entry without a last weight has.
  */
 static void
 find_ambiguous(Build *build)

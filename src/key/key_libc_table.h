@@ -86,8 +86,8 @@ typedef struct GsLibcTable
 	bool		position;		/* the last level also counts characters without a weight of it */
 	bool		adds_text;		/* to all keys */
 	GsLibcCounts counts[GS_LIBC_LEVELS];
-	uint8_t		letters[256];	/* bytes that are forward LETTERs with one byte of level 1 and the common weight of
-								 * level 3: that byte; 0: others */
+	uint8_t		letters[256];	/* bytes that are forward LETTERs with one byte of level 1 and the common
+								 * weight of level 3: that byte; 0: others */
 	uint8_t		digits[256];	/* the same of backward ones */
 	uint8_t		marks[256];		/* bytes that are backward MARKs: the byte of level 4 */
 	uint32_t	root[256];

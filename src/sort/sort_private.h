@@ -149,8 +149,8 @@ extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
 extern void gs_aside_end(GsSort *sort);
 
 /*
- * sort_sample.c: compare a sample of the page that the current row is in, if that is new, or of rows in memory.  False: it is out of
- * order, and no row was returned.
+ * sort_sample.c: compare a sample of the page that the current row is in, if that is new, or of rows in
+ * memory.  False: it is out of order, and no row was returned.
  */
 extern bool gs_sample_page(GsSort *sort);
 extern bool gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n);

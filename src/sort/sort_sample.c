@@ -3,10 +3,11 @@
  * sort_sample.c
  *	  Comparing a sample of a sort's rows with their neighbours.
  *
- * The order of text under a libc collation is what glibc's tables say (key/key_libc_table.h).  They are proven before
- * they are used.  In addition the columns' operators compare some rows of each page with the rows before them, before
- * any of the page's rows is returned.  A row that is out of order ends the trust in the collation.  If no row
- * was returned yet, PostgreSQL sorts instead, as if the device were lost.
+ * The order of text under a libc collation is what glibc's tables say (key/key_libc_table.h).  They are
+ * proven before they are used.  In addition the columns' operators compare some rows of each page with
+ * the rows before them, before any of the page's rows is returned.  A row that is out of order ends the
+ * trust in the collation. If no row was returned yet, PostgreSQL sorts instead, as if the device were
+ * lost.
  *
  * Tests: tap/order_sample
  *
@@ -18,9 +19,9 @@
 
 #include "sort/sort_private.h"
 
-/* Does a row come behind the next one?  Rows beside each other with the same inexact key have yet to be settled. */
+/* Does a row come behind the next one? */
 static bool
-is_behind(GsSort *sort, const char *row, const char *next, uint32 flags)
+is_behind(GsSort *sort, const char *row, const char *next)
 {
 	TupleTableSlot *slots[2];
 	int			order;
@@ -36,7 +37,10 @@ is_behind(GsSort *sort, const char *row, const char *next, uint32 flags)
 	return order > 0;
 }
 
-/* Is a row that has these flags, behind one with those, to be compared? */
+/*
+ * Can a row with these flags be compared with the one before it?  Rows beside each other with the same
+ * inexact key have yet to be settled.
+ */
 static bool
 is_comparable(uint32 before, uint32 flags)
 {
@@ -67,7 +71,7 @@ gs_sample_page(GsSort *sort)
 			continue;
 		row = gs_rows_of_page(sort->rows, i - 1, &before);
 		next = gs_rows_of_page(sort->rows, i, &flags);
-		if (!is_comparable(before, flags) || !is_behind(sort, row, next, flags))
+		if (!is_comparable(before, flags) || !is_behind(sort, row, next))
 			continue;
 		distrust(sort);
 		if (sort->emitted > 0 || sort->wandered || !sort->rerun)
@@ -92,7 +96,7 @@ gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n)
 		if (likely(!gs_key_sample(&sort->sampled)))
 			continue;
 		if (!is_comparable((uint32) rows[i - 1] & GS_ENTRY_FLAGS, (uint32) rows[i] & GS_ENTRY_FLAGS) ||
-			!is_behind(sort, row, next, (uint32) rows[i] & GS_ENTRY_FLAGS))
+			!is_behind(sort, row, next))
 			continue;
 		distrust(sort);
 		return false;

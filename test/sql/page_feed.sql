@@ -216,12 +216,12 @@ SELECT check_feed('SELECT id, md5(m) FROM (SELECT m, id FROM pages_big_default O
 -- libc texts whose keys are cut off: all of a page, or some
 CREATE TABLE pages_libc (id int, t text COLLATE "en_US.utf8", n int);
 INSERT INTO pages_libc SELECT i, md5(i::text) || repeat(' long', CASE WHEN i > 200 THEN 2500 ELSE 0 END), i % 10 FROM generate_series(1, 2600) AS i;
-SELECT check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc ORDER BY t, id OFFSET 0) s');
-SELECT check_feed('SELECT id, md5(t) FROM (SELECT t, id FROM pages_libc WHERE n > 0 ORDER BY t, id OFFSET 0) s');
+SELECT regexp_replace(check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc ORDER BY t, id OFFSET 0) s'), ', \d+ chunks of \d+ pages', '', 'g');
+SELECT regexp_replace(check_feed('SELECT id, md5(t) FROM (SELECT t, id FROM pages_libc WHERE n > 0 ORDER BY t, id OFFSET 0) s'), ', \d+ chunks of \d+ pages', '', 'g');
 INSERT INTO pages_libc SELECT i, md5(i::text) || repeat(' long', CASE i % 3 WHEN 0 THEN 2500 ELSE i % 5 END), i % 10 FROM generate_series(2601, 4000) AS i;
-SELECT check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc ORDER BY t, id OFFSET 0) s');
-SELECT check_feed('SELECT id, md5(t) FROM (SELECT t, id FROM pages_libc WHERE n > 0 ORDER BY t, id OFFSET 0) s');
-SELECT check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc WHERE n > 0 UNION ALL SELECT * FROM pages_libc WHERE n = 7 ORDER BY t, id OFFSET 0) s');
+SELECT regexp_replace(check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc ORDER BY t, id OFFSET 0) s'), ', \d+ chunks of \d+ pages', '', 'g');
+SELECT regexp_replace(check_feed('SELECT id, md5(t) FROM (SELECT t, id FROM pages_libc WHERE n > 0 ORDER BY t, id OFFSET 0) s'), ', \d+ chunks of \d+ pages', '', 'g');
+SELECT regexp_replace(check_feed('SELECT id, md5(t) FROM (SELECT * FROM pages_libc WHERE n > 0 UNION ALL SELECT * FROM pages_libc WHERE n = 7 ORDER BY t, id OFFSET 0) s'), ', \d+ chunks of \d+ pages', '', 'g');
 SELECT evaluations('SELECT * FROM pages_libc WHERE counted(n > 0) ORDER BY t, id');
 SET max_parallel_workers_per_gather = 0;
 SELECT plan_number('SELECT * FROM pages_libc WHERE n > 0 ORDER BY t, id', 'Rows Removed by Filter');

@@ -7,8 +7,6 @@ SET client_min_messages = notice;
 SET max_parallel_workers_per_gather = 0;
 SET enable_incremental_sort = off;
 CREATE TYPE refusals_pair AS (a int, b int);
-CREATE COLLATION refusals_en (locale = 'en_US.UTF-8');
-CREATE COLLATION refusals_de (locale = 'de_DE.UTF-8');
 CREATE TABLE refusals_t (id int, p text COLLATE "C", j tsvector, n numeric, pair refusals_pair);
 INSERT INTO refusals_t
 	SELECT i, md5(i::text), to_tsvector('simple', i::text), i / 7.0, row(i, i)::refusals_pair FROM generate_series(1, 3000) AS i;
@@ -77,4 +75,3 @@ SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
 DROP FUNCTION plan;
 DROP TABLE refusals_t;
 DROP TYPE refusals_pair;
-DROP COLLATION refusals_en, refusals_de;

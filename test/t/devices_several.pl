@@ -215,29 +215,6 @@ for my $nth (1, 7, 20, 60)
 	released($node, "lost at $nth");
 }
 
-# A device is lost whose sort has all rows in files: that goes on, on another device
-{
-	my $sql = 'SELECT id, k, left(v, 3) FROM (SELECT id, k, v FROM large ORDER BY k COLLATE "en_US", id OFFSET 0) AS s';
-	my $all = stock($node, "$sql;");
-	my @cursors = open_cursors(3, $sql);
-	my ($cursor) = grep { $_->{device} == 1 } @cursors;
-
-	fault($node, 'device_lost');
-	for (1 .. 20)
-	{
-		value($node, "$force $serial SELECT count(*) FROM (SELECT id, k, v FROM t WHERE id <= 2000 ORDER BY k OFFSET 0) AS s");
-		last if states() ne 'ready ready ready';
-	}
-	fault($node, undef);
-	stats_reset($node);
-	isnt(value($node, "SELECT device FROM gpusort_activity WHERE pid = $cursor->{session}{pid}"), 1, 'in files: on another device');
-	read_to_end($_, "in files, device $_->{device}", $all) for @cursors;
-	is(fallbacks($node), '{}', 'in files: no fallback');
-	wait_states('ready ready ready', 'in files: tried again');
-	$pid = service_pid($node);
-	released($node, 'in files');
-}
-
 # the input cannot be computed twice
 {
 	my $errors = 0;

@@ -3,8 +3,8 @@
  * test_key_libc.c
  *	  Keys of text under libc collations (key_libc_table.h) are in the order of strcoll().
  *
- * Random texts of many scripts, with combining marks, contractions, control characters and characters that a
- * locale does not know, half of them pairs that differ in one place.  A table with a wrong weight must fail its
+ * Random texts of many scripts, with combining marks, contractions, control characters and characters that
+ * a locale does not know.  Most pairs differ in one place.  A table with a wrong weight must fail its
  * proof.  Locales that the system lacks are left out, except en_US.utf8 and de_DE.utf8.
  *
  * gcc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -pedantic -Isrc
@@ -273,8 +273,8 @@ static void
 test_backward_runs(const GsLibcTable *table, GsLibcScratch *scratch, locale_t locale, const char *name)
 {
 	static const char *const texts[] = {
-		"4~w", "4~.w", "T1(Q", "T1#(Q", "12a", "1-2a", "12-a", "\xcc\x81" "12-a", "1\xcc\x81-2a",
-		"a1\xcc\x81\xcc\x82-b", "\xe4\xb8\x80" "12\xe4\xb8\x80", "\xe4\xb8\x80" "1\xcc\x81\xe4\xb8\x80"
+		"4~w", "4~.w", "T1(Q", "T1#(Q", "12a", "1-2a", "12-a", "\u0301-12-a", "1\u0301-2a",
+		"a1\u0301\u0302-b", "\u4e00-12\u4e00", "\u4e00-1\u0301\u4e00"
 	};
 	bool		good = true;
 
@@ -284,8 +284,10 @@ test_backward_runs(const GsLibcTable *table, GsLibcScratch *scratch, locale_t lo
 			Key			x;
 			Key			y;
 
-			good &= make_key(table, scratch, texts[i], strlen(texts[i]), &x, GS_LIBC_KEY_MAX) == GS_LIBC_PUT_ALL &&
-				make_key(table, scratch, texts[j], strlen(texts[j]), &y, GS_LIBC_KEY_MAX) == GS_LIBC_PUT_ALL &&
+			good &= make_key(table, scratch, texts[i], strlen(texts[i]), &x, GS_LIBC_KEY_MAX) ==
+				GS_LIBC_PUT_ALL &&
+				make_key(table, scratch, texts[j], strlen(texts[j]), &y, GS_LIBC_KEY_MAX) ==
+				GS_LIBC_PUT_ALL &&
 				is_same_sign(compare_keys(&x, &y), compare_texts(texts[i], texts[j], locale));
 		}
 	check(good, name, "backward runs are as strcoll() reads them");
