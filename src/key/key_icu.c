@@ -13,7 +13,9 @@
  * less than E'\n\x01\u064b' by comparison, and greater by sort keys (ICU 72).
  * Nor is it where texts are told apart by their code points in the end
  * (strength=identical): the comparison of U+FE28 and U+FE21 U+FE28 is not that of
- * their sort keys.  Such collations are refused.
+ * their sort keys.  Nor is it where accents are compared from the end of the text
+ * (backwards=on, as in fr-CA), because the comparison skips a common prefix there, too.
+ * Such collations are refused.
  *
  * ICU takes two microseconds for the sort key of a path.  For most texts a table of the
  * collation's characters gives the same bytes (key_icu_table.h).  The table costs as much to make
@@ -235,7 +237,9 @@ put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
  * Is the comparison known to differ from the order of the sort keys?  Where white
  * space is ignored at level 1, the key of a blank has no weights of that level, and
  * begins with a separator, or ends.  Where the strength is identical, a control
- * character, which is ignored at all other levels, makes another key.
+ * character, which is ignored at all other levels, makes another key.  Where accents are
+ * compared backwards, one on the second letter (Cyrillic, which no locale has rules for) counts
+ * more than one on the first.
  */
 static bool
 disagrees_with_keys(void *handle)
@@ -243,6 +247,8 @@ disagrees_with_keys(void *handle)
 	GsVarBytes	blank = {(const uint8 *) " ", 1};
 	GsVarBytes	plain = {(const uint8 *) "a", 1};
 	GsVarBytes	control = {(const uint8 *) "a\x01", 2};
+	GsVarBytes	first = {(const uint8 *) "\xd1\x84\xcc\x81\xd1\x84", 6};
+	GsVarBytes	second = {(const uint8 *) "\xd1\x84\xd1\x84\xcc\x81", 6};
 	uint8		key[64];
 	uint8		other[64];
 	size_t		len;
@@ -250,9 +256,13 @@ disagrees_with_keys(void *handle)
 
 	if (!put_sort_key(handle, blank, key, sizeof(key), &len) || len == 0 || key[0] <= 1)
 		return true;
-	return !put_sort_key(handle, plain, key, sizeof(key), &len) ||
+	if (!put_sort_key(handle, plain, key, sizeof(key), &len) ||
 		!put_sort_key(handle, control, other, sizeof(other), &other_len) ||
-		len != other_len || memcmp(key, other, len) != 0;
+		len != other_len || memcmp(key, other, len) != 0)
+		return true;
+	return !put_sort_key(handle, first, key, sizeof(key), &len) ||
+		!put_sort_key(handle, second, other, sizeof(other), &other_len) ||
+		memcmp(key, other, Min(len, other_len)) < 0;
 }
 
 /*

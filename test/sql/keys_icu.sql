@@ -144,7 +144,7 @@ INSERT INTO keys_icu_words
 	SELECT i, s, left(s, 20)
 	FROM (SELECT i, keys_word(ARRAY['Straße ', 'ch', 'C', 'h', 'ccs', 'c''h', 'dzs', 'll', 'aa', 'Å', 'nj', '-', '10', '9', ' ',
 									'été ', 'Привет', 'ё', 'мир', 'Ж', 'αβγ', 'Ω', '中文', '字', 'かな', 'カー', 'ー', 'ハ', '한글', E'\u0301', 'ไท',
-									'½', '①', '１', 'æ', 'Œ', 'ﬁ', E'\u00ad', E'\u200b', '😀', 'ą́', 'ا', 'ب', 'אב', '„', '“'], 1 + i % 12) AS s
+									'½', '①', '１', 'æ', 'Œ', 'ﬁ', E'\u00ad', E'\u200b', E'\u20e6', E'\u20de\u20ed', E'\u0488', E'\x1f', '😀', 'ą́', 'ا', 'ب', 'אב', '„', '“'], 1 + i % 12) AS s
 		  FROM generate_series(1, 4000) i) x;
 CREATE FUNCTION keys_words()
 RETURNS TABLE (locale text, ascending text, descending text) LANGUAGE plpgsql AS $$

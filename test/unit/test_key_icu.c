@@ -417,9 +417,66 @@ test_use(void)
 	close_collation(&collation);
 }
 
+/*
+ * Is the comparison that of the sort keys?  Marks of combining class 0 and ignored characters are where
+ * options make them differ: where the text is compared backwards, or punctuation is ignored, it is not.
+ */
+static void
+test_comparison(const char *locale)
+{
+	static const UChar32 characters[] = {
+		'a', 'A', 'e', '1', '2', '-', ' ', 0xe1, 0xe9, 0x300, 0x301, 0x323, 0x20d0, 0x20d9, 0x20de, 0x20e1,
+		0x20e6, 0x20e8, 0x20ed, 0x20ee, 0x20f0, 0x488, 0x489, 0x01, 0x1f, 0xad, 0x200b, 0x416, 0x3042,
+		0x30a2, 0xff71
+	};
+	UErrorCode	status = U_ZERO_ERROR;
+	UCollator  *collator = ucol_open(locale, &status);
+	bool		same = U_SUCCESS(status);
+
+	for (int i = 0; i < 60000 && same; i++)
+	{
+		static Text texts[2];
+		static Key	keys[2];
+		int			order;
+		int			by_keys;
+
+		for (int j = 0; j < 2; j++)
+		{
+			/* the second one begins as the first one does */
+			texts[j].len = 0;
+			for (uint32_t n = random_below(6); n > 0; n--)
+				append(&texts[j], characters[random_below(COUNT(characters))]);
+			if (j == 1)
+			{
+				Text		rest = texts[1];
+
+				texts[1] = texts[0];
+				for (size_t k = 0; k < rest.len; k++)
+					texts[1].bytes[texts[1].len++] = rest.bytes[k];
+			}
+		}
+		if (random_below(2) == 0)
+			append(&texts[0], characters[random_below(COUNT(characters))]);
+		for (int j = 0; j < 2; j++)
+			same &= icu_sort_key(collator, texts[j].bytes, texts[j].len, keys[j].bytes, MAX_KEY,
+								 &keys[j].len);
+		order = ucol_strcollUTF8(collator, (const char *) texts[0].bytes, (int32_t) texts[0].len,
+								 (const char *) texts[1].bytes, (int32_t) texts[1].len, &status);
+		by_keys = strcmp((const char *) keys[0].bytes, (const char *) keys[1].bytes);
+		same &= (order > 0) == (by_keys > 0) && (order < 0) == (by_keys < 0);
+	}
+	report(locale, "comparison is the order of sort keys", same && U_SUCCESS(status));
+	ucol_close(collator);
+}
+
 int
 main(void)
 {
+	static const char *const compared[] = {
+		"und", "en", "da", "ja", "und-u-kc-true", "und-u-kf-upper", "und-u-kf-lower", "und-u-kn-true",
+		"und-u-kk-true", "und-u-kr-cyrl-digit-latn", "und-u-ks-level1", "und-u-ks-level2",
+		"und-u-ks-level3", "und-u-ks-level4", "und-u-ks-level1-kc-true", "und-u-kv-currency", "ja-u-ks-level4", "und-u-kn-true-kf-upper-ks-level4"
+	};
 	static const char *const bases[] = {
 		"en", "de-u-co-phonebk", "sv", "da", "cs", "hu", "es-u-co-trad", "zh", "zh-u-co-stroke", "ja", "th",
 		"ko", "tr", "br", "cy", "vi", "hi", "my", "ar", "fr", "lt"
@@ -449,6 +506,8 @@ main(void)
 	}
 	for (int i = 0; i < COUNT(all); i++)
 		test_locale(all[i], 20000, NULL, true);
+	for (int i = 0; i < COUNT(compared); i++)
+		test_comparison(compared[i]);
 	for (int32_t i = 0; i < ucol_countAvailable(); i++)
 		test_locale(ucol_getAvailable(i), 300, NULL, false);
 
