@@ -379,12 +379,6 @@ gpusort_collation_span_worker(dsm_segment *segment, shm_toc *toc)
 	Relation	index = relation_open(spans->index, AccessShareLock);
 	Walk		walk;
 
-	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
-	(void) NewGUCNestLevel();
-	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
-	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
 	begin_walk(&walk, index, false);
 	walk_spans(&walk, spans);
 	relation_close(index, AccessShareLock);
@@ -413,7 +407,13 @@ find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
 	ParallelContext *context;
 	Spans	   *shared;
 	uint32		wrong;
+	int			level = NewGUCNestLevel();
 
+	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
+	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	EnterParallelMode();
 	context = CreateParallelContext(GPUSORT_NAME, "gpusort_collation_span_worker", n_workers);
 	shm_toc_estimate_chunk(&context->estimator, bytes);
@@ -428,6 +428,7 @@ find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
 	wrong = pg_atomic_read_u32(&shared->wrong);
 	DestroyParallelContext(context);
 	ExitParallelMode();
+	AtEOXact_GUC(false, level);
 	return wrong;
 }
 
@@ -555,7 +556,11 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	"	JOIN pg_attribute AS a ON a.attrelid = i.indexrelid AND a.attnum <= i.indnkeyatts"
 	"	JOIN pg_opclass AS o ON o.oid = i.indclass[a.attnum - 1]"
 	"	WHERE c.relkind = 'i' AND c.relpersistence <> 't' AND i.indislive"
-	"		AND o.opcname !~ '(pattern|trgm|bloom)_ops$'"
+	/* these go by bytes; a user's may have such a name, too */
+	"		AND NOT (o.oid < 16384 AND o.opcname ~ '(pattern|bloom)_ops$')"
+	"		AND NOT EXISTS (SELECT FROM pg_depend AS p JOIN pg_extension AS e ON e.oid = p.refobjid"
+	"			WHERE p.classid = 'pg_opclass'::regclass AND p.objid = o.oid AND p.deptype = 'e'"
+	"				AND e.extname IN ('pg_trgm', 'bloom'))"
 	"	UNION"
 	"	SELECT p.index, p.am, inner_part.type, inner_part.coll"
 	"	FROM part AS p JOIN pg_type AS t ON t.oid = p.type, LATERAL ("

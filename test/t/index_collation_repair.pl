@@ -403,7 +403,25 @@ like($messages, qr/^WARNING:  could not check index public\.t_id_k\nDETAIL:  ind
 is(join(' ', $messages =~ /^WARNING:  partitions of table (\S+) depend on/gm), 'public.parts public.vague_hashes',
 	'partitions by range are named, and those whose equality depends on a collation');
 $node->safe_psql('postgres', 'REINDEX INDEX t_id_k');
-like(messages("$call()"), qr/^NOTICE:  recorded the new version of 1 collation$/m, 'then all is right');
+$messages = messages("$call()");
+unlike($messages, qr/recorded the new version/, 'partitions keep the version of their collation');
+like($messages, qr/^WARNING:  collations of constraints, generated columns or partitions keep the versions recorded$/m, 'which a warning says');
+$node->safe_psql('postgres', 'DROP TABLE parts, vague_hashes');
+like(messages("$call()"), qr/^NOTICE:  recorded the new versions of 2 collations$/m, 'then all is right');
+
+# What compares inside an expression, a predicate or a constraint
+$node->safe_psql('postgres', q(CREATE TABLE e (id int, k text COLLATE changing CONSTRAINT below CHECK (k < 'zzzz'));
+	INSERT INTO e SELECT i, 'k' || i FROM generate_series(1, 1000) AS i;
+	CREATE INDEX e_partial ON e (id) WHERE k > 'k5'; CREATE INDEX e_expression ON e ((k > 'k5'));
+	UPDATE pg_collation SET collversion = '1.0' WHERE collname = 'changing'));
+$messages = messages("$call()");
+like($messages, qr/^NOTICE:  rebuilt index public\.e_partial/m, 'a predicate that compares: the index is rebuilt');
+like($messages, qr/^NOTICE:  rebuilt index public\.e_expression/m, 'an expression that compares too');
+like($messages, qr/^WARNING:.*\bbelow\b/m, 'a constraint is named');
+unlike($messages, qr/recorded the new version/, 'and keeps the version of its collation');
+$node->safe_psql('postgres', 'ALTER TABLE e DROP CONSTRAINT below');
+like(messages("$call()"), qr/^NOTICE:  recorded the new version of 1 collation$/m, 'without it the version is recorded');
+$node->safe_psql('postgres', 'DROP TABLE e');
 
 # An index that a REINDEX CONCURRENTLY is building is not read
 $node->safe_psql('postgres', q(CREATE TABLE w (k text COLLATE changing); INSERT INTO w SELECT i FROM generate_series(1, 1000) AS i; CREATE INDEX w_k ON w (k);
