@@ -103,7 +103,7 @@ GPUSORT_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" $(ROOT)
 # $(srcdir) is known once PGXS is read; these are expanded after that
 PG_CPPFLAGS = -I$(ROOT)/src -DGPUSORT_VERSION=$(GPUSORT_VERSION)
 PG_CFLAGS = -MMD -MP
-SHLIB_LINK = -Wl,--version-script=$(ROOT)/gpusort.map -lpthread
+SHLIB_LINK = -Wl,--version-script=$(ROOT)/gpusort.map -lpthread -lm
 
 ifeq ($(FAULTS),1)
 PG_CPPFLAGS += -DGPUSORT_FAULTS

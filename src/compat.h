@@ -26,6 +26,7 @@
 #include "storage/buffile.h"
 #include "storage/latch.h"
 #include "utils/acl.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 #include "utils/wait_event.h"
@@ -72,6 +73,13 @@
 #if PG_VERSION_NUM < 180000
 #define PG_MODULE_MAGIC_EXT(...)	PG_MODULE_MAGIC
 #endif
+
+/* Is the server older than the headers?  Only minor versions differ. */
+static inline bool
+gs_compat_server_is_older(void)
+{
+	return atoi(GetConfigOption("server_version_num", false, false)) < PG_VERSION_NUM;
+}
 
 /* Was a static background worker registered?  Asked in the postmaster, where each has a place or none. */
 static inline bool
@@ -455,6 +463,21 @@ gs_compat_cost_sort(double rows, int width, int sort_mem)
 	cost_sort(&path, NULL, NIL, 0.0, rows, width, 0.0, sort_mem, -1.0);
 #endif
 	return path.total_cost;
+}
+
+/*
+ * A composite value.  The minor versions of November 2026 have a function, which lets heap_deform_tuple()
+ * see of which version of its type the value is; before, it was a macro.  As a weak symbol it is NULL
+ * there, so that a library runs on all minor versions, whichever it was built for.
+ */
+#undef DatumGetHeapTupleHeader
+extern struct HeapTupleHeaderData *DatumGetHeapTupleHeader(Datum value) __attribute__((weak));
+
+static inline struct HeapTupleHeaderData *
+gs_compat_record(Datum value)
+{
+	return DatumGetHeapTupleHeader ? DatumGetHeapTupleHeader(value) :
+		(struct HeapTupleHeaderData *) PG_DETOAST_DATUM(value);
 }
 
 /* Has a domain constraints? */

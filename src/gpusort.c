@@ -74,6 +74,10 @@ _PG_init(void)
 		return;
 	}
 
+	if (gs_compat_server_is_older())
+		ereport(WARNING,
+				(errmsg("gpusort was built for PostgreSQL %s, which is newer than this server", PG_VERSION),
+				 errhint("Update the server, which has bugs that the newer version does not have.")));
 	previous_shmem_request = shmem_request_hook;
 	shmem_request_hook = shmem_request;
 	previous_shmem_startup = shmem_startup_hook;

@@ -9,7 +9,8 @@
  *
  * record_cmp() goes by the type that a value says it is of.  That is the column's: PostgreSQL
  * converts values of others.  Those of ROW(...) are of type record, whose typmod is the process's number
- * for its fields' types and names.  A value of another type has no key.
+ * for its fields' types and names.  A value of another type has no key.  The typmod of other
+ * types says nothing: it may be a part of the type's version.
  *
  * Tests: regress/keys_records
  *
@@ -53,10 +54,11 @@ gs_key_record_read(GsKeyRecord *record, Datum value, bool isnull)
 		memset(record->isnull, true, record->tupdesc->natts * sizeof(bool));
 		return true;
 	}
-	tuple.t_data = DatumGetHeapTupleHeader(value);
+	tuple.t_data = gs_compat_record(value);
 	tuple.t_len = HeapTupleHeaderGetDatumLength(tuple.t_data);
 	if (unlikely(HeapTupleHeaderGetTypeId(tuple.t_data) != record->type ||
-				 HeapTupleHeaderGetTypMod(tuple.t_data) != record->typmod))
+				 (record->type == RECORDOID &&
+				  HeapTupleHeaderGetTypMod(tuple.t_data) != record->typmod)))
 		return false;
 	heap_deform_tuple(&tuple, record->tupdesc, record->values, record->isnull);
 	return true;

@@ -30,6 +30,12 @@ pg_config_major()
 	"$1" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/'
 }
 
+# 150018 of "PostgreSQL 15.18 (Debian 15.18-0+deb12u1)", as PG_VERSION_NUM
+pg_config_number()
+{
+	awk '$2 == "PG_VERSION_NUM" { print $3 }' "$("$1" --includedir-server)"/pg_config.h
+}
+
 # The folder that holds PGXS's src/makefiles and src/test
 pgxs_root()
 {

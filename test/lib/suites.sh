@@ -372,10 +372,39 @@ install_older_server()
 	[ -z "$older" ]
 }
 
+# The test of minor versions: the server of MINOR_SERVER with the library that was built for PG_CONFIG's, and the
+# other way round.  Prints their folders, or nothing where there is no other one.
+install_minor_servers()
+{
+	local dir=$root/build/minor flags=("${build_flags[@]}")
+
+	[ -n "${MINOR_SERVER-}" ] || [ "${CI-}" != true ] ||
+		local MINOR_SERVER=$("$root/test/lib/older_minor.sh" "$PG_CONFIG" "$root/build/minor-server")
+	[ -n "${MINOR_SERVER-}" ] || return 0
+	pg_config_usable "$MINOR_SERVER" && [ "$(pg_config_major "$MINOR_SERVER")" -eq "$(pg_config_major "$PG_CONFIG")" ] || return 1
+	[ $with_cuda = no ] || flags+=(CUDA=yes CUDA_ARCHIVE="$build/cuda/libgpusort_cuda.a")
+	PG_CONFIG=$MINOR_SERVER make_gpusort "$dir" -j"$compilers" "${flags[@]}" >"$log/minor.log" 2>&1 &&
+		install_minor_server "$MINOR_SERVER" "$PG_CONFIG" "$build" "${build_flags[@]}" &&
+		install_minor_server "$PG_CONFIG" "$MINOR_SERVER" "$dir" "${flags[@]}"
+}
+
+# A copy of the first server with the library that was built for the second one, in that folder
+install_minor_server()
+{
+	local server=$1 dir=$3 work=$work/minor$(pg_config_number "$1")
+	local PG_CONFIG=$2
+	shift 3
+
+	copy_server "$server" &&
+		make_gpusort "$dir" install "$@" DESTDIR="$work/install" pkglibdir="$("$server" --pkglibdir)" \
+			datadir="$("$server" --sharedir)" >>"$log/minor.log" 2>&1 &&
+		chmod -R a+rX "$work" && dirname "$work/install$("$server" --bindir)"
+}
+
 # One file of test/t.  Files that run at the same time share a directory: ports are reserved there
 suite_tap()
 {
-	local name=$1 dir=$run/tap perl_dir older= no_citus= status ok bad
+	local name=$1 dir=$run/tap perl_dir older= minor= no_citus= status ok bad
 
 	perl_dir=$(pgxs_root "$PG_CONFIG")/src/test/perl
 	if [ ! -e "$perl_dir/PostgreSQL/Test/Cluster.pm" ]; then
@@ -388,6 +417,12 @@ suite_tap()
 	if [ "$name" = compat_pg_upgrade ] && ! older=$(install_older_server); then
 		echo "gpusort could not be built for the older server${UPGRADE_FROM:+ of $UPGRADE_FROM}"
 		[ ! -e "$log/older.log" ] || show_build_errors "$log/older.log"
+		count "$name" 0 1
+		return
+	fi
+	if [ "$name" = compat_minor_version ] && ! minor=$(install_minor_servers); then
+		echo "gpusort could not be built for another minor version${MINOR_SERVER:+, of $MINOR_SERVER}"
+		[ ! -e "$log/minor.log" ] || show_build_errors "$log/minor.log"
 		count "$name" 0 1
 		return
 	fi
@@ -404,7 +439,8 @@ suite_tap()
 	cd "$dir" || exit 1
 	interruptible as_user env PATH="$bindir:$PATH" PERL5LIB="$dir/t:${PERL5LIB-}" \
 		TESTDIR="$dir" TESTDATADIR="$dir/tmp_check" TESTLOGDIR="$dir/tmp_check/log" \
-		TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" GPUSORT_OLDER_SERVER="$older" GPUSORT_NO_CITUS="$no_citus" \
+		TEMP_CONFIG="$work/gpusort.conf" GPUSORT_TEST_DEVICE="$device" GPUSORT_OLDER_SERVER="$older" \
+		GPUSORT_MINOR_SERVERS="$minor" GPUSORT_NO_CITUS="$no_citus" \
 		PG_REGRESS="$(pgxs_root "$PG_CONFIG")/src/test/regress/pg_regress" \
 		timeout -k 10 $suite_limit_s prove --verbose -I "$perl_dir" "t/$name.pl" \
 		>"$log/tap/$name.log" 2>&1

@@ -64,6 +64,9 @@ SELECT same_order('records', 'g, e, p DESC, en, id', 'id');
 SELECT same_order('records', 'en, p, id', 'id');
 SELECT same_order('(SELECT * FROM records WHERE id <= 2000) s', '(w).p, (w).t DESC, dom, id', 'id');
 SELECT same_order('(SELECT r FROM records AS r WHERE id <= 2000) s', 'r', '(r).id');
+-- two keys on one column, the second by the values' images
+SELECT same_order('(SELECT i, ROW(round((i % 50)::numeric, i % 3)) AS r FROM generate_series(1, 2000) AS i) s', o, 'i')
+	FROM (VALUES ('r, r USING *<, i'), ('r DESC, r USING *>, i')) AS v(o);
 
 -- rows of type record, of which the plan tells what they hold, and others
 SELECT same_order(format('(%s) s', q), o, i) FROM (VALUES
@@ -200,6 +203,25 @@ CREATE INDEX records_gin ON records USING gin (ps) WHERE id <= 2000;
 RESET gpusort.log_refusals;
 SET client_min_messages = warning;
 RESET gpusort.force;
+
+-- values of before an ALTER TYPE, of servers that notice
+CREATE TYPE records_altered AS (a int, b int);
+CREATE FUNCTION sort_altered(enabled boolean) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	made records_altered[] := ARRAY(SELECT (i % 7, i)::records_altered FROM generate_series(1, 1000) AS i);
+BEGIN
+	ALTER TYPE records_altered ALTER ATTRIBUTE a TYPE bigint;
+	PERFORM set_config('gpusort.enabled', enabled::text, true), set_config('gpusort.force', 'on', true), set_config('gpusort.min_rows', '0', true);
+	PERFORM count(*) FROM (SELECT x FROM (SELECT unnest(made) AS x) AS s ORDER BY x OFFSET 3) AS s;
+	RETURN 'sorted';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLERRM;
+END
+$$;
+SELECT current_setting('composite_type_mismatch', true) IS NULL OR
+	(sort_altered(true) LIKE '%was altered%' AND sort_altered(true) = sort_altered(false)) AS noticed;
+DROP FUNCTION sort_altered;
+DROP TYPE records_altered;
 
 -- by cost: a GpuSort unless nearly everything is left to settle
 CREATE TABLE records_many AS SELECT i AS id, i / 2 AS g, i % 10 AS few, int4multirange(int4range(i * 7 % 1000, NULL)) AS doc FROM generate_series(1, 30000) AS i;
