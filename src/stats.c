@@ -154,6 +154,8 @@ gs_fallback_name(GsFallback reason)
 			return "order not trusted";
 		case GS_FALLBACK_KEYS:
 			return "columns are not supported";
+		case GS_FALLBACK_NO_KEY:
+			return "rows have no keys";
 		case GS_FALLBACK_REFUSED:
 			return "device refused rows";
 		case GS_FALLBACK_NONE:

@@ -53,6 +53,7 @@ typedef enum GsFallback
 	GS_FALLBACK_LOST,			/* service or device lost on the way */
 	GS_FALLBACK_ORDER,			/* rows under a libc collation were out of order */
 	GS_FALLBACK_KEYS,			/* no keys for the columns, after all */
+	GS_FALLBACK_NO_KEY,			/* none for the values of rows */
 	GS_FALLBACK_REFUSED,		/* rows that the device cannot read, or a defect in it */
 	GS_FALLBACK_COUNT
 } GsFallback;

@@ -20,6 +20,7 @@
 
 #include "compat.h"
 #include "feed/group_sample.h"
+#include "guc.h"
 #include "sort/sort_private.h"
 
 GsKeyDesc *
@@ -208,7 +209,7 @@ change_full_device_to_cpu(GsSort *sort)
 
 /*
  * Few rows whose keys are not yet their order: PostgreSQL's comparison is as
- * good as any.
+ * good as any.  They may be few only because others have no key.
  */
 static void
 change_few_rows_to_cpu(GsSort *sort)
@@ -219,8 +220,13 @@ change_few_rows_to_cpu(GsSort *sort)
 		gs_stats_fallback(GS_FALLBACK_ORDER);
 	}
 	sort->report.rows = sort->local.rows + gs_aside_rows(sort);
-	make_tuplesort(sort);
-	sort->place = GS_SORT_CPU;
+	if (sort->aside && sort->report.rows >= (uint64) gs_guc_min_rows)
+		change_to_cpu(sort, GS_FALLBACK_NO_KEY);
+	else
+	{
+		make_tuplesort(sort);
+		sort->place = GS_SORT_CPU;
+	}
 	put_local_rows(sort, 0);
 }
 
@@ -492,6 +498,11 @@ perform_device(GsSort *sort)
 	note_session(sort, &sort->report);
 	if (status == GS_CLIENT_OVERFLOW)
 		change_full_device_to_cpu(sort);
+	else if (sort->aside && gs_client_session(sort->client)->rows == 0)
+	{
+		close_session(sort);
+		change_to_cpu(sort, GS_FALLBACK_NO_KEY);
+	}
 	return GS_SORT_OK;
 }
 
