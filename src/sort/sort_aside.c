@@ -9,11 +9,12 @@
  * rows into the rows that come back from the device.  So long values
  * cost what they cost in PostgreSQL's sort, and the other rows stay cheap.
  *
- * Merging compares little.  Rows of the device come in pages, and a binary search
- * finds which of a page's rows come before the next row put aside.  If all do,
- * one comparison is enough for the page; if few rows were put aside, that is so
- * for nearly all pages.  Rows with inexact keys have yet to be settled.  If there are any,
- * the rows are compared one by one until no row is left aside.  PostGIS's rows without a key sort first.
+ * Merging compares little.  Rows of the device come in pages, and a search finds which
+ * of a page's rows come before the next row put aside.  It looks first as far on as the last search
+ * got, then twice as far, then between.  If few rows were put aside, that is one comparison for
+ * nearly all pages; if most were, it is one or two for each of them.  Abbreviated keys that are equal
+ * have yet to be settled.  So with them the rows are compared one by one, up to the last row put
+ * aside: of PostGIS's these come first, if the order is ascending.
  *
  * No row put aside is equal to one of the device's: values that are equal have
  * equal keys, and so have both a key or none.  Of damaged rows this is not known.
@@ -41,6 +42,7 @@ struct GsAside
 	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
 	bool		ended;			/* there is none */
 	int64		end;			/* the device's rows of lower ranks stand before the head */
+	uint64		stride;			/* so many of a page stood before the head before it */
 };
 
 void
@@ -102,8 +104,9 @@ static uint64
 count_before_head(GsSort *sort)
 {
 	uint64		low = 0;
-	uint64		high = gs_rows_left_in_page(sort->rows);
-	uint64		at = high - 1;
+	uint64		left = gs_rows_left_in_page(sort->rows);
+	uint64		high = left;
+	uint64		at = Min(sort->aside->stride, high - 1);
 
 	Assert(high > 0);
 	while (low < high)
@@ -116,8 +119,9 @@ count_before_head(GsSort *sort)
 			low = at + 1;
 		else
 			high = at;
-		at = low + (high - low) / 2;
+		at = high < left ? low + (high - low) / 2 : Min(2 * at + 1, high - 1);
 	}
+	sort->aside->stride = low < left ? low : UINT32_MAX;
 	return low;
 }
 
