@@ -11,6 +11,7 @@
 #error "src/device is plain C and must not see postgres.h"
 #endif
 
+#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -34,114 +35,168 @@ struct GsHostSlab
 	size_t		used;			/* multiple of 64 */
 };
 
-/* A file of this control group: what a container may use. */
-static FILE *
-open_group(const char *name)
+static const char *
+root_folder(void)
 {
-	const char *group = "/sys/fs/cgroup";
-	char		path[256];
-
 #ifdef GPUSORT_FAULTS
 	if (getenv("GPUSORT_FAULT_CGROUP") != NULL)
-		group = getenv("GPUSORT_FAULT_CGROUP");
+		return getenv("GPUSORT_FAULT_CGROUP");
 #endif
-	snprintf(path, sizeof(path), "%s/%s", group, name);
-	return fopen(path, "re");
+	return "";
 }
 
-/* The number behind a name, and what follows it, in a file of such lines, which is closed; or 0. */
-static uint64_t
-read_named(FILE *file, const char *name)
+/*
+ * Find the folder of this process's control group: in the controller's own hierarchy (version 1), or
+ * else in the one for all (version 2).  Returns the length of the topmost group's.
+ */
+static size_t
+find_group(const char *controller, char *folder)
 {
-	char		line[128];
-	size_t		len = strlen(name);
-	uint64_t	number = 0;
+	char		line[PATH_MAX + 256];
+	char		list[128] = ",";
+	char		wanted[16];
+	char		name[PATH_MAX] = "";
+	bool		is_own = false;
+	size_t		top;
+	FILE	   *file;
 
-	if (file == NULL)
-		return 0;
-	while (number == 0 && fgets(line, sizeof(line), file) != NULL)
+	snprintf(wanted, sizeof(wanted), ",%s,", controller);
+	snprintf(line, sizeof(line), "%s/proc/self/cgroup", root_folder());
+	file = fopen(line, "re");
+	while (file != NULL && !is_own && fgets(line, sizeof(line), file) != NULL)
 	{
-		if (strncmp(line, name, len) == 0)
-			number = strtoull(line + len, NULL, 10);
+		if (sscanf(line, "%*d:%100[^:]:", list + 1) == 1)
+			is_own = strstr(strcat(list, ","), wanted) != NULL;
+		if (is_own || strncmp(line, "0::", 3) == 0)
+			(void) sscanf(line, "%*[^/]%4095[^\n]", name);
 	}
-	fclose(file);
-	return number;
+	if (file != NULL)
+		fclose(file);
+	top = (size_t) snprintf(folder, PATH_MAX, "%s/sys/fs/cgroup%s%s", root_folder(),
+							is_own ? "/" : "", is_own ? controller : "");
+
+	/* a container may see its own groups only, and their names as the host has them */
+	for (const char *rest = name; rest[0] == '/'; rest += 1 + strcspn(rest + 1, "/"))
+	{
+		strcpy(folder + top, rest);
+		if (access(folder, F_OK) == 0)
+			return top;
+	}
+	folder[top] = '\0';
+	return top;
 }
 
-/* The number in a group's file of one line; UINT64_MAX if there is none. */
+/* The least that a function tells of this process's group and of those above it. */
 static uint64_t
-read_number(const char *name)
+least_of_groups(const char *controller, uint64_t (*of) (const char *folder))
 {
-	FILE	   *file = open_group(name);
-	char		line[64];
-	uint64_t	number = UINT64_MAX;
+	char		folder[2 * PATH_MAX];
+	size_t		top = find_group(controller, folder);
+	uint64_t	least = of(folder);
 
-	if (file == NULL)
-		return number;
-	if (fgets(line, sizeof(line), file) != NULL && line[0] >= '0' && line[0] <= '9')
-		number = strtoull(line, NULL, 10);
-	fclose(file);
-	return number;
+	while (strlen(folder) > top)
+	{
+		uint64_t	value;
+
+		*strrchr(folder, '/') = '\0';
+		value = of(folder);
+		if (value < least)
+			least = value;
+	}
+	return least;
+}
+
+/* The number behind the name that begins a line of a file, or another one where there is none. */
+static uint64_t
+read_number(const char *folder, const char *file_name, const char *name, uint64_t otherwise)
+{
+	char		path[2 * PATH_MAX + 64];
+	char		line[128];
+	uint64_t	number;
+	bool		found = false;
+	FILE	   *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, file_name);
+	file = fopen(path, "re");
+	while (file != NULL && !found && fgets(line, sizeof(line), file) != NULL)
+		found = strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%" SCNu64, &number) == 1;
+	if (file != NULL)
+		fclose(file);
+	return found ? number : otherwise;
+}
+
+/* UINT64_MAX where nothing limits it.  Above memory.high the kernel slows processes down. */
+static uint64_t
+group_memory(const char *folder)
+{
+	uint64_t	most = read_number(folder, "memory.limit_in_bytes", "", UINT64_MAX);
+	uint64_t	high = read_number(folder, "memory.high", "", UINT64_MAX);
+
+	most = read_number(folder, "memory.max", "", most);
+	return high < most ? high : most;
+}
+
+/* What is left to a group. */
+static uint64_t
+group_memory_left(const char *folder)
+{
+	uint64_t	most = group_memory(folder);
+	uint64_t	used = read_number(folder, "memory.usage_in_bytes", "", 0);
+	uint64_t	cached;
+
+	if (most == UINT64_MAX)
+		return UINT64_MAX;
+
+	/* cached files count as used, but make room for whatever needs it; version 1 has totals */
+	cached = read_number(folder, "memory.stat", "total_inactive_file ",
+						 read_number(folder, "memory.stat", "inactive_file ", 0)) +
+		read_number(folder, "memory.stat", "total_active_file ",
+					read_number(folder, "memory.stat", "active_file ", 0));
+	used = read_number(folder, "memory.current", "", used);
+	used -= cached < used ? cached : used;
+	return most > used ? most - used : 0;
 }
 
 uint64_t
 gs_host_total_memory(void)
 {
 	uint64_t	total = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE);
-	uint64_t	group_max = read_number("memory.max");
+	uint64_t	most = least_of_groups("memory", group_memory);
 
-	return group_max < total ? group_max : total;
-}
-
-/* What is left to this control group; UINT64_MAX where nothing limits it. */
-static uint64_t
-group_memory_left(void)
-{
-	uint64_t	group_max = read_number("memory.max");
-	uint64_t	group_now = read_number("memory.current");
-	uint64_t	cached;
-
-	if (group_max == UINT64_MAX || group_now == UINT64_MAX)
-		return UINT64_MAX;
-
-	/* cached files count as used, but make room for whatever needs it */
-	cached = read_named(open_group("memory.stat"), "inactive_file ") +
-		read_named(open_group("memory.stat"), "active_file ");
-	group_now -= cached < group_now ? cached : group_now;
-	return group_max > group_now ? group_max - group_now : 0;
+	return most < total ? most : total;
 }
 
 uint64_t
 gs_host_available_memory(uint64_t total)
 {
-	uint64_t	available = read_named(fopen("/proc/meminfo", "re"), "MemAvailable:") * 1024;
-	uint64_t	left = group_memory_left();
+	uint64_t	available = read_number("/proc", "meminfo", "MemAvailable:", total / 2048) * 1024;
+	uint64_t	left = least_of_groups("memory", group_memory_left);
 
 #ifdef GPUSORT_FAULTS
 	if (getenv("GPUSORT_FAULT_LOW_MEMORY") != NULL)
 		return 0;
 #endif
-	if (available == 0)
-		available = total / 2;
 	return left < available ? left : available;
 }
 
-/* As many as this control group's share of processor time; LONG_MAX where nothing limits it. */
-static long
-group_cores(void)
+/* As many cores as a group has processor time of; UINT64_MAX where nothing limits it. */
+static uint64_t
+group_cores(const char *folder)
 {
-	FILE	   *file = open_group("cpu.max");
-	long		quota;
-	long		period;
-	long		cores = LONG_MAX;
+	char		path[2 * PATH_MAX + 64];
+	uint64_t	quota = read_number(folder, "cpu.cfs_quota_us", "", UINT64_MAX);
+	uint64_t	period = read_number(folder, "cpu.cfs_period_us", "", 1);
+	FILE	   *file;
 
-	if (file == NULL)
-		return cores;
+	snprintf(path, sizeof(path), "%s/cpu.max", folder);
+	file = fopen(path, "re");
 	/* "max" in place of the quota: none */
-	if (fscanf(file, "%ld %ld", &quota, &period) == 2 && quota > 0 && period > 0)
-		cores = (quota + period - 1) / period;
-	fclose(file);
-	return cores;
+	if (file != NULL)
+	{
+		(void) !fscanf(file, "%" SCNu64 " %" SCNu64, &quota, &period);
+		fclose(file);
+	}
+	return quota == UINT64_MAX ? quota : (quota + period - 1) / period;
 }
 
 int
@@ -149,14 +204,14 @@ gs_host_cores(void)
 {
 	cpu_set_t	set;
 	long		cores;
-	long		most = group_cores();
+	uint64_t	most = least_of_groups("cpu", group_cores);
 
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		cores = CPU_COUNT(&set);
 	else
 		cores = sysconf(_SC_NPROCESSORS_ONLN);
-	if (cores > most)
-		cores = most;
+	if ((uint64_t) cores > most)
+		cores = (long) most;
 	return cores > 0 ? (int) cores : 1;
 }
 

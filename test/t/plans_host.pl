@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 
+use File::Path qw(make_path);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
@@ -61,20 +62,23 @@ like(nodes($by_key), qr/GpuSort < Gather < Parallel GpuSortFeed/, 'ORDER BY: wor
 like(nodes($union), qr/GpuSort < Gather/, 'UNION: the same');
 like(nodes($grouped), qr/GpuSort < Gather .*Finalize HashAggregate < Gather < Partial HashAggregate/, 'GROUP BY: the same');
 
-# a container that may use one core's time and 4 GB
-my $group = PostgreSQL::Test::Utils::tempdir();
+# a systemd unit that may use one core's time and 4 GB
+my $root = PostgreSQL::Test::Utils::tempdir();
+my $group = 'system.slice/postgresql.service';
 
-append_to_file("$group/cpu.max", "50000 100000\n");
-append_to_file("$group/memory.max", (4 << 30) . "\n");
+make_path("$root/proc/self", "$root/sys/fs/cgroup/$group");
+append_to_file("$root/proc/self/cgroup", "0::/$group\n");
+append_to_file("$root/sys/fs/cgroup/$group/cpu.max", "50000 100000\n");
+append_to_file("$root/sys/fs/cgroup/$group/memory.max", (4 << 30) . "\n");
 $node->append_conf('postgresql.conf', 'gpusort.host_threads = 0');
 $node->stop;
 {
-	local $ENV{GPUSORT_FAULT_CGROUP} = $group;
+	local $ENV{GPUSORT_FAULT_CGROUP} = $root;
 	$node->start;
 }
 wait_ready($node);
 is(value($node, 'SELECT name, memory_total, memory_limit < memory_total / 3 FROM gpusort_devices'),
-	'host, 1 thread|' . (4 << 30) . '|t', 'a container: threads and memory');
+	'host, 1 thread|' . (4 << 30) . '|t', 'a control group: threads and memory');
 $node->stop;
 
 done_testing();

@@ -537,7 +537,10 @@ run_suite(void)
 	test_arrays_memory(ops, threads, seed);
 	test_life_devices(ops, threads, seed);
 	if (ops == &gs_device_host)
+	{
 		case_in_process();
+		test_groups_cases();
+	}
 	printf("%u passed, %u failed\n", n_passed, n_failed);
 	return n_failed > 0 || n_passed == 0;
 }

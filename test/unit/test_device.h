@@ -7,6 +7,7 @@
  *	  test_device_arrays.c the cases of sort_arrays
  *	  test_device_bench.c the benchmark
  *	  test_device_chunks.c the cases of GS_FORMAT_CHUNKS, and of memory limits
+ *	  test_device_groups.c the cases of control groups
  *	  test_device_keep.c  the cases of sorts that keep some rows only
  *	  test_device_life.c  the cases of cancelling, closing, misuse, and opening devices
  *	  test_device_tuples.c the cases of keys that devices make from tuples
@@ -204,6 +205,7 @@ extern void test_arrays_memory(const GsDeviceOps *ops, int threads, uint64_t see
 
 extern void test_life_cases(TestDevice *td, uint64_t seed);
 extern void test_life_devices(const GsDeviceOps *ops, int threads, uint64_t seed);
+extern void test_groups_cases(void);
 
 /* ---- the benchmark ---- */
 
