@@ -29,6 +29,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/file_perm.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
@@ -308,7 +309,7 @@ gpusort_service_main(Datum arg)
 
 	before_shmem_exit(service_exit, 0);
 	gs_devices_open(job_ended);
-	gs_served_io = gs_spill_io_open(io_threads(), job_ended, NULL);
+	gs_served_io = gs_spill_io_open(io_threads(), pg_dir_create_mode, pg_file_create_mode, job_ended, NULL);
 	if (gs_served_io == NULL)
 		ereport(FATAL,
 				(errcode(ERRCODE_OUT_OF_MEMORY),

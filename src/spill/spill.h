@@ -44,6 +44,8 @@
 #ifndef GS_SPILL_H
 #define GS_SPILL_H
 
+#include <sys/types.h>
+
 #include "device/device.h"
 
 typedef struct GsSpillIo GsSpillIo; /* the threads, for all sorts */
@@ -81,11 +83,12 @@ typedef struct GsSpillPiece
 } GsSpillPiece;
 
 /*
- * NULL: no memory, or no thread could be started.  notify, which may be NULL, is
- * called on threads with all signals blocked.  Files leave a quarter of the process's descriptors to
- * others.
+ * Files and the folders for them get these modes, less umask.  NULL: no memory, or no thread could be
+ * started.  notify, which may be NULL, is called on threads with all signals blocked.  Files leave a
+ * quarter of the process's descriptors to others.
  */
-extern GsSpillIo *gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg);
+extern GsSpillIo *gs_spill_io_open(int threads, mode_t folder_mode, mode_t file_mode,
+								   void (*notify) (void *arg), void *notify_arg);
 
 /*
  * Ends the threads.  Jobs end first, and files of closed sorts are removed; sorts

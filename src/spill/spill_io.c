@@ -74,12 +74,12 @@ planted_error(GsSpill *spill, GsSpillAction action)
 /* ---- files ---- */
 
 static int
-open_file(const char *path)
+open_file(const GsSpillIo *io, const char *path)
 {
 	int			fd;
 
 	do
-		fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+		fd = open(path, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, io->file_mode);
 	while (fd < 0 && errno == EINTR);
 	return fd;
 }
@@ -96,15 +96,15 @@ create_file(GsSpill *spill, uint8_t file)
 	if (error_number != 0)
 		return error_number;
 	file_path(spill, file, path);
-	fd = open_file(path);
+	fd = open_file(spill->io, path);
 	slash = strrchr(path, '/');
 	if (fd < 0 && errno == ENOENT && slash != NULL)
 	{
 		*slash = '\0';
-		if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		if (mkdir(path, spill->io->folder_mode) != 0 && errno != EEXIST)
 			return errno;
 		*slash = '/';
-		fd = open_file(path);
+		fd = open_file(spill->io, path);
 	}
 	if (fd < 0)
 		return errno == ENFILE ? EMFILE : errno;
@@ -410,7 +410,8 @@ gs_spill_files_close(const GsSpill *spill)
 /* ---- opening and closing ---- */
 
 GsSpillIo *
-gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg)
+gs_spill_io_open(int threads, mode_t folder_mode, mode_t file_mode,
+				 void (*notify) (void *arg), void *notify_arg)
 {
 	GsSpillIo  *io = calloc(1, sizeof(GsSpillIo));
 	struct rlimit limit;
@@ -420,6 +421,8 @@ gs_spill_io_open(int threads, void (*notify) (void *arg), void *notify_arg)
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX)
 		limit.rlim_cur = INT_MAX;
 	io->max_fd = (int) (limit.rlim_cur / 4 * 3);
+	io->folder_mode = folder_mode;
+	io->file_mode = file_mode;
 	io->notify = notify;
 	io->notify_arg = notify_arg;
 	pthread_mutex_init(&io->scratch_lock, NULL);

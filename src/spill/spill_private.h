@@ -56,6 +56,8 @@ struct GsSpillIo
 	GsHostPool *pool;			/* NULL: closed */
 	void		(*notify) (void *arg);
 	void	   *notify_arg;
+	mode_t		folder_mode;
+	mode_t		file_mode;
 	int			max_fd;			/* of files; the system gives the lowest free number, so a higher one
 								 * means that few are left for others */
 	uint32_t	n_spills;		/* open sorts; the last one frees a closed io */

@@ -11,7 +11,7 @@ use GpusortTest;
 # A GPU needs a little more for the least of sorts
 my $memory = $cuda ? '5MB' : '3MB';
 my $node = new_server('temp_files', "gpusort.device_memory = '$memory'\n"
-	  . "shared_preload_libraries = 'gpusort, pg_stat_statements'\n", init => [ '--encoding=UTF8', '--locale=C' ]);
+	  . "shared_preload_libraries = 'gpusort, pg_stat_statements'\n", init => [ '--encoding=UTF8', '--locale=C', '--allow-group-access' ]);
 
 # Rows in no order: numbers, texts of no pattern, wide rows of which some is alike
 $node->safe_psql('postgres', q(
@@ -34,6 +34,13 @@ sub bytes_of
 	$node->poll_query_until('postgres', "SELECT ($bytes) > $before") or return 0;
 	return $node->safe_psql('postgres', "SELECT ($bytes) - $before");
 }
+
+#
+# Files, and the folder that gpusort makes for the first one, have the modes of the server's
+#
+value($node, "$force $serial BEGIN; DECLARE c CURSOR FOR SELECT * FROM n ORDER BY a, b; MOVE 1 IN c;
+	COPY (SELECT) TO PROGRAM 'stat -c %a base/pgsql_tmp base/pgsql_tmp/* | sort -u >modes'");
+is(slurp_file($node->data_dir . '/modes'), "640\n750\n", 'modes');
 
 #
 # The bytes that gpusort writes, as a multiple of PostgreSQL's

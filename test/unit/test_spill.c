@@ -128,7 +128,7 @@ test_close_late(void)
 	GsJob		job = {0};
 
 	begin_case("threads that end first");
-	io = gs_spill_io_open(1, NULL, NULL);
+	io = gs_spill_io_open(1, 0750, 0640, NULL, NULL);
 	make_sort(&sort, &small_case);
 	temporary_path(path);
 	sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
@@ -249,8 +249,9 @@ main(int argc, char **argv)
 		perror(folder);
 		return 1;
 	}
+	umask(022);
 	test_file_system_full();	/* forks, so before there are threads */
-	io = gs_spill_io_open(3, notify, NULL);
+	io = gs_spill_io_open(3, 0750, 0640, notify, NULL);
 	test_cases();
 	__atomic_store_n(&cut_transfers, true, __ATOMIC_RELAXED);
 	test_random_cases(n_cases);

@@ -192,7 +192,7 @@ test_create(void)
 	}
 	CHECK(unlink(file) == 0);
 	snprintf(path, sizeof(path), "%s/here", folder);
-	CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0700);
+	CHECK(stat(path, &status) == 0 && (status.st_mode & 0777) == 0750);
 	CHECK(rmdir(path) == 0);
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
@@ -270,7 +270,7 @@ test_descriptors(void)
 	limit = before;
 	limit.rlim_cur = 64;
 	setrlimit(RLIMIT_NOFILE, &limit);
-	io = gs_spill_io_open(2, notify, NULL);
+	io = gs_spill_io_open(2, 0750, 0640, notify, NULL);
 	while (files == 4 && n < 64)
 		files = open_files(&spills[n++], &status);
 	CHECK(files == 1 && n > 3 && n < 16);
@@ -316,7 +316,7 @@ fill_file_system(void)
 	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
 		mount("none", folder, "tmpfs", 0, "size=32k") != 0)
 		return 2;
-	io = gs_spill_io_open(2, notify, NULL);
+	io = gs_spill_io_open(2, 0750, 0640, notify, NULL);
 	make_sort(&sort, &small_case);
 	temporary_path(path);
 	sort.spill = gs_spill_open(io, path, small_case.chunk_bytes);
@@ -433,9 +433,9 @@ test_no_memory(void)
 	CHECK(n_jobs == n_notified);
 	free_sort(&sort);
 	allocations_left = 0;
-	CHECK(gs_spill_io_open(2, notify, NULL) == NULL);
+	CHECK(gs_spill_io_open(2, 0750, 0640, notify, NULL) == NULL);
 	allocations_left = 1;
-	CHECK(gs_spill_io_open(2, notify, NULL) == NULL);
+	CHECK(gs_spill_io_open(2, 0750, 0640, notify, NULL) == NULL);
 	allocations_left = INT64_MAX;
 	end_case();
 }

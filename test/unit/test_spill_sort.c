@@ -684,7 +684,7 @@ count_files(uint64_t *bytes)
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
 		if (lstat(path, &status) == 0 && S_ISREG(status.st_mode))
 		{
-			CHECK((status.st_mode & 0777) == 0600);
+			CHECK((status.st_mode & 0777) == 0640);
 			*bytes += (uint64_t) status.st_size;
 			n++;
 		}
