@@ -340,22 +340,25 @@ static PlannedStmt *
 plan_query(gs_compat_planner_params)
 {
 	PlannerInfo *outer_root = top_root;
+	bool		outer_unfinished = gs_sort_unfinished;
 	PlannedStmt *stmt;
 
 	/* functions that the planner evaluates may have queries to be planned */
 	top_root = NULL;
+	gs_sort_unfinished = false;
 	PG_TRY();
 	{
 		if (previous_planner)
 			stmt = previous_planner(gs_compat_planner_args);
 		else
 			stmt = standard_planner(gs_compat_planner_args);
-		if (gs_guc_enabled && stmt->planTree != NULL)
+		if ((gs_guc_enabled || gs_sort_unfinished) && stmt->planTree != NULL)
 			change_plan(stmt, parse, cursor_options);
 	}
 	PG_FINALLY();
 	{
 		top_root = outer_root;
+		gs_sort_unfinished = outer_unfinished;
 	}
 	PG_END_TRY();
 	return stmt;

@@ -275,6 +275,35 @@ ALTER TABLE plans_t DROP COLUMN k;
 ALTER TABLE plans_t ADD COLUMN late int DEFAULT 42;
 INSERT INTO plans_t (id, p) SELECT -i, md5(i::text) FROM generate_series(1, 1000) AS i;
 SELECT compare('SELECT * FROM plans_t ORDER BY late, p DESC, id');
+-- functions that planning calls change settings, when GpuSort's path has been made: the plan is finished all the same
+CREATE FUNCTION plans_says(setting text, value text) RETURNS int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	PERFORM set_config(setting, value, true);
+	RETURN 1;
+END
+$$;
+CREATE FUNCTION changed(force text, setting text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	query text := format('SELECT a, b FROM (SELECT random() AS a, random() AS b FROM plans_t ORDER BY b, a OFFSET 0) s,'
+						 ' (VALUES (1), (2)) v (one) WHERE one = plans_says(%L, ''off'')', setting);
+	wrong int;
+	sorts int;
+BEGIN
+	PERFORM set_config('gpusort.force', force, true);
+	EXECUTE 'SELECT count(*) FILTER (WHERE b < before) FROM (SELECT b, lag(b) OVER () AS before FROM (' || query || ') r) s' INTO wrong;
+	PERFORM set_config(setting, 'on', true);
+	sorts := plan_lines(query, 'GpuSort');
+	RETURN format('%s = %s, %s GpuSort, %s rows out of order', setting, current_setting(setting), sorts, wrong);
+END
+$$;
+SET max_parallel_workers_per_gather = 0;
+SET gpusort.setup_cost = 0;
+SET gpusort.feed_row_cost = 0;
+SET gpusort.fetch_row_cost = 0;
+SELECT changed('on', 'gpusort.enabled');
+SELECT changed('off', 'gpusort.enabled');
+SELECT changed('off', 'enable_sort');
+DROP FUNCTION changed, plans_says;
 DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;
 DROP SEQUENCE plans_s;
 DROP FUNCTION kept, wait_closed, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

@@ -18,6 +18,8 @@
 #include "nodes/sort/gpusort_path.h"
 #include "nodes/sort/gpusort_steps.h"
 
+bool		gs_sort_unfinished = false;
+
 /*
  * A custom node that returns its child's target list as it is.
  *
@@ -55,6 +57,7 @@ plan_sort_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist
 	CustomScan *scan;
 	CustomScan *feed;
 
+	gs_sort_unfinished = true;
 	gs_tlist_find_columns(sort);
 	scan = make_custom_scan(path, tlist, outerPlan(sort), gs_plan_write(sort, 0), &gs_sort_node);
 	feed = gs_plan_feed(scan);

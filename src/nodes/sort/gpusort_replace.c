@@ -227,12 +227,7 @@ note_sort(Plan **plan, void *found)
 {
 	const Plan *node = *plan;
 
-	if (IsA(node, Sort))
-	{
-		if (gs_guc_force || postgres_sort_cost(node) > gs_guc_setup_cost)
-			*(bool *) found = true;
-	}
-	else if (gs_is_sort_or_feed(node))
+	if (IsA(node, Sort) && (gs_guc_force || postgres_sort_cost(node) > gs_guc_setup_cost))
 		*(bool *) found = true;
 	gs_plan_visit_children(*plan, note_sort, found);
 }
@@ -242,6 +237,8 @@ gs_plan_has_sorts(PlannedStmt *stmt)
 {
 	bool		found = false;
 
+	if (gs_sort_unfinished)
+		return true;
 	if (!enable_sort && !gs_guc_force)
 		return false;
 	if (gs_guc_log_refusals)	/* small sorts are reported, too */

@@ -23,7 +23,11 @@ extern bool gs_plan_has_sorts(PlannedStmt *stmt);
 extern Plan *gs_sort_replace(GsStepContext *context, Plan *plan);
 extern Plan *gs_sort_replace_merge(GsStepContext *context, Plan *plan);
 
-/* gpusort_plan.c: complete a GpuSort or GpuSortFeed that was made from a path. */
+/*
+ * gpusort_plan.c: complete a GpuSort or GpuSortFeed that was made from a path.  The statement that is being
+ * planned has one if gs_sort_unfinished.  Ask no setting instead: planning can change settings.
+ */
+extern bool gs_sort_unfinished;
 extern Plan *gs_sort_finish(GsStepContext *context, Plan *plan);
 
 /*
