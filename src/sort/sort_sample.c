@@ -25,6 +25,7 @@ is_behind(GsSort *sort, const char *row, const char *next, uint32 flags)
 	TupleTableSlot *slots[2];
 	int			order;
 
+	CHECK_FOR_INTERRUPTS();
 	for (int i = 0; i < 2; i++)
 	{
 		slots[i] = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
