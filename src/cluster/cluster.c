@@ -418,7 +418,7 @@ write_table(Copying *c)
 static GsFallback
 copy_with_device(Copying *c, const GsKeyDesc *desc)
 {
-	GsSessionSpec spec = {0};
+	GsSessionSpec spec = {.key_columns = desc->ncols};
 	GsFallback	reason;
 	GsClientStatus status;
 	instr_time	start;

@@ -45,8 +45,11 @@ struct GsFeeder
 GsFeeder *
 gs_feeder_create(GsClient *client, const GsKeyDesc *desc)
 {
-	GsFeeder   *feeder = palloc0(sizeof(GsFeeder));
+	GsFeeder   *feeder;
 
+	if (desc == NULL || desc->ncols != gs_client_session(client)->spec.key_columns)
+		return NULL;
+	feeder = palloc0(sizeof(GsFeeder));
 	feeder->client = client;
 	feeder->session = gs_client_session(client);
 	feeder->desc = desc;

@@ -15,7 +15,8 @@ typedef struct GsFeeder GsFeeder;
 
 /*
  * client is not closed by the feeder.  Allocates in CurrentMemoryContext;
- * desc must live as long.
+ * desc must live as long.  NULL: the keys would not be those that the session is for.  A collation that
+ * the leader sorts by may be refused when a worker begins.
  */
 extern GsFeeder *gs_feeder_create(GsClient *client, const GsKeyDesc *desc);
 

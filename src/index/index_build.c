@@ -324,7 +324,7 @@ build_with_device(Build *build)
 	GsFallback	reason;
 	GsClient   *client;
 	const GsSession *session;
-	GsSessionSpec spec = {0};
+	GsSessionSpec spec = {.key_columns = build->desc->ncols};
 	uint64		rows;
 
 	client = gs_client_open(&spec, 1 + workers, &reason);

@@ -151,7 +151,7 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		stop_scan(part);
 }
 
-/* A participant's whole work; without a client it leaves the scan to others. */
+/* A participant's whole work; one that cannot feed the session leaves the scan to others. */
 static void
 participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
 			GsClient *client, const GsKeyDesc *desc, Shared *shared, bool progress)
@@ -159,14 +159,15 @@ participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *i
 	Participant part = {0};
 	TableScanDesc scan = NULL;
 	GsIndexScanResult *result = &shared->result;
+	GsFeeder   *feeder = client ? gs_feeder_create(client, desc) : NULL;
 	double		heap_tuples;
 
-	if (client == NULL)
+	if (feeder == NULL)
 		return;
 	part.heap = heap;
 	part.shared = shared;
 	part.feed = kind->feed_create(index, info);
-	part.feed->feeder = gs_feeder_create(client, desc);
+	part.feed->feeder = feeder;
 
 	if (shared->parallel)
 		scan = gs_compat_table_beginscan_parallel(heap, shared_scan(shared));
@@ -293,10 +294,6 @@ gpusort_index_worker(dsm_segment *seg, shm_toc *toc)
 	info->ii_Concurrent = shared->target.concurrent;
 	info->ii_Unique = shared->unique;
 	desc = kind->key_desc(index, IndexRelationGetNumberOfKeyAttributes(index), &refusal);
-	if (desc == NULL)
-		elog(ERROR, "gpusort cannot sort the columns of index \"%s\": %s",
-			 RelationGetRelationName(index), gs_refusal_name(refusal));
-
 	participate(kind, heap, index, info, gs_client_attach(shared->session), desc, shared, false);
 	gs_index_worker_end(toc, heap, index);
 }

@@ -209,6 +209,7 @@ gs_index_stream_begin(Relation heap, Relation index, const IndexInfo *info, GsCl
 		init_comparison(stream);
 	return stream;
 }
+
 static int
 compare_tids(const void *a, const void *b)
 {

@@ -31,7 +31,7 @@
  *	  A session is one device's from its first chunk on, until it is closed or the
  *	  device is lost.  Sorts share and contend for what is their device's: its memory, and
  *	  the turn to read a range back onto it.  All devices share the staging memory,
- *	  the buffers, and the threads for files and order checks.
+ *	  the buffers, and the threads for files.
  *
  *	  When a device is lost, its sessions fail like those whose files do
  *	  (SERVED_FAILED): their backends are told, and what they have on the device

@@ -4,10 +4,8 @@
  *	  Rows that have no key, among those that the device sorts.
  *
  * A value may have no abbreviated key (key_abbrev.c), a very long text of marks under a libc collation
- * has none, and damaged rows have none.  Such a row is put
- * aside, into a tuplesort of the leader.  The columns' own operators merge these
- * rows into the rows that come back from the device.  So long values
- * cost what they cost in PostgreSQL's sort, and the other rows stay cheap.
+ * has none, and damaged rows have none.  Such a row is put aside, into a tuplesort of the leader.  The
+ * columns' own operators merge these rows into the rows that come back from the device.
  *
  * Merging compares little.  Rows of the device come in pages, and a search finds which
  * of a page's rows come before the next row put aside.  It looks first as far on as the last search
@@ -22,7 +20,7 @@
  * If the sort goes to the CPU before it is performed, the rows put aside
  * become the first rows of its input: the sort takes over the tuplesort.
  *
- * Tests: tap/compat_postgis, tap/fault_bad_rows
+ * Tests: regress/libc_long, tap/order_long_text, tap/fault_bad_rows
  *
  *-------------------------------------------------------------------------
  */

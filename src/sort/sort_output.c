@@ -109,7 +109,7 @@ get_device_row(GsSort *sort, bool forward, TupleTableSlot *slot)
 	{
 		if (unlikely(gs_rows_move(sort->rows, forward, &row, &flags) != GS_CLIENT_OK))
 			return GS_SORT_LOST;
-		if (sort->desc->has_libc && sort->place == GS_SORT_DEVICE && unlikely(!gs_sample_page(sort)))
+		if (sort->desc->has_libc && unlikely(!gs_sample_page(sort)))
 			return GS_SORT_LOST;
 
 		/* equal rows of several runs; most were dropped before */
@@ -385,7 +385,8 @@ gs_sort_skip(GsSort *sort, uint64 n)
 		found = tuplesort_skiptuples(sort->tuplesort, n, true);
 	else if (sort->settled)
 		found = tuplestore_skiptuples(sort->settled, n, true);
-	else if (gs_rows_skip(sort->rows, n, &found) != GS_CLIENT_OK)
+	else if (gs_rows_skip(sort->rows, n, &found) != GS_CLIENT_OK ||
+			 (sort->desc->has_libc && !gs_sample_page(sort)))
 		return GS_SORT_LOST;
 	return found ? GS_SORT_OK : GS_SORT_END;
 }

@@ -26,6 +26,7 @@ is_behind(GsSort *sort, const char *row, const char *next)
 	TupleTableSlot *slots[2];
 	int			order;
 
+	CHECK_FOR_INTERRUPTS();
 	for (int i = 0; i < 2; i++)
 	{
 		slots[i] = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);

@@ -14,7 +14,7 @@ CREATE DATABASE gpusort_jsonb TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C';
 \c :regression_database
 DROP DATABASE gpusort_jsonb;
 
--- text that the service proves and repairs
+-- text by glibc's tables
 CREATE DATABASE gpusort_jsonb TEMPLATE template0 ENCODING 'UTF8' LOCALE 'en_US.utf8' LOCALE_PROVIDER libc;
 \c gpusort_jsonb
 \set ECHO none

@@ -1,6 +1,6 @@
 --
--- Text under libc collations behind columns of any other type: the order check
--- must find in the keys where such columns end.
+-- Text under libc collations behind columns of any other type: their keys must end
+-- by themselves.
 --
 SET client_min_messages = warning;
 \set ECHO none

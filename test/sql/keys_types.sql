@@ -176,7 +176,7 @@ SELECT * FROM four_orders('keys_range', 'n', 'ARRAY[trim_scale(lower(n)), trim_s
 SELECT same_order('keys_range', 'l, id', 'id');
 SELECT same_order('keys_range', 'n::keys_span DESC, id', 'id');
 SELECT same_order('keys_range', 'x DESC, i, id', 'id');
--- text whose order has to be proven is not in the key
+-- text of a language, behind and before
 SELECT same_order('keys_range', 'i, chr(97 + id % 3) COLLATE "en_US.utf8", id', 'id');
 SELECT same_order('keys_range', 'chr(97 + id % 3) COLLATE "en_US.utf8", i, id', 'id');
 SELECT same_order('keys_range', 'ARRAY[i, NULL, i] DESC, id', 'id');

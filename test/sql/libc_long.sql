@@ -1,6 +1,6 @@
 --
--- Text under libc collations that is longer than what a key can hold: such
--- rows are put aside, and merged into what the device returns.
+-- Text under libc collations that is longer than what a key can hold, or has no key:
+-- the latter rows are put aside, and merged into what the device returns.
 --
 SET client_min_messages = warning;
 \set ECHO none
@@ -27,13 +27,17 @@ INSERT INTO longer_t VALUES
 	(70001, repeat('0', 1000000), 0), (70002, repeat('zzzz', 250000), 0), (70003, repeat('zzzz', 250000) || 'Z', 0),
 	(70004, repeat('-', 20000), 0),
 	(70007, E'\x01' || repeat('q', 9000), 0), (70008, NULL, 0), (70009, '', 0);
+-- without a key: some are equal, and some differ in what follows the marks
+INSERT INTO longer_t SELECT 80000 + i, chr(97 + i % 3) || repeat(E'\u0301', 17000) || i % 2, i % 3 FROM generate_series(1, 8) AS i;
 ANALYZE long_t, longer_t;
 
--- all in keys, then some that are not
+-- all have keys, then some have none
 SELECT * FROM four_orders('long_t', 'v', 'md5(v)');
 SELECT * FROM four_orders('longer_t', 'v', 'md5(v)');
 SELECT same_order('longer_t', 'v, id', 'id');
 SELECT same_order('longer_t', 'v DESC, id DESC', 'id');
+SELECT same_order('longer_t', 'ARRAY[n::text, v], id', 'id');
+SELECT same_order('longer_t', 'ROW(n, v), id', 'id');
 SELECT same_order('longer_t', 'n, v, id', 'id');
 SELECT same_order('longer_t', 'n DESC, v DESC NULLS LAST, id', 'id');
 SELECT same_order('(SELECT id, v::char(20000) AS v FROM longer_t WHERE id % 10 = 1) s', 'v, id', 'id');

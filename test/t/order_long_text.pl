@@ -1,5 +1,5 @@
-# Text that is longer than a key of a libc collation can hold is put aside and
-# merged into the device's rows; what becomes of that when the device fails.
+# Text under a libc collation that is longer than its key, and text that has none: ties are settled, and rows
+# without a key are put aside and merged into the device's rows.  What becomes of that when the device fails?
 
 use strict;
 use warnings;
@@ -12,12 +12,12 @@ use GpusortTest;
 my $node = new_server('long_text', '', init => [ '--encoding=UTF8', '--locale=C' ]);
 
 # Pages of wide rows with short text, every second of which is followed by two
-# equal long ones; and a group of long ones behind all
+# equal long ones; and a group of texts without a key behind all
 $node->safe_psql('postgres', q(
 	CREATE TABLE texts AS
 		SELECT i AS id, md5(i::text) AS v FROM generate_series(1, 1600) AS i
 		UNION ALL SELECT 10000 + i, md5((i / 2 * 2)::text) || repeat('-long', 1700) FROM generate_series(2, 1600) AS i
-		UNION ALL SELECT 20000 + i, 'zz' || repeat('long', 2500) FROM generate_series(1, 40) AS i;
+		UNION ALL SELECT 20000 + i, 'zz' || repeat(E'\u0301', 17000) FROM generate_series(1, 40) AS i;
 	CREATE TABLE t (id int, v text COLLATE "en_US.utf8", m text, wide text) WITH (parallel_workers = 3);
 	ALTER TABLE t ALTER wide SET STORAGE PLAIN;
 	INSERT INTO t SELECT id, v, md5(v), rpad('', CASE WHEN id < 10000 THEN 8000 END, to_hex(id)) FROM texts ORDER BY id;

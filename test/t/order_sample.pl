@@ -23,6 +23,8 @@ value($node, q(
 	INSERT INTO late SELECT i, CASE WHEN i <= 30000 THEN 'a' ELSE 'z' END ||
 			translate(md5(i::text), '0123456789abcdef', CASE WHEN i <= 30000 THEN '0123456789abcdef' ELSE 'mnmnmnmnmnmnmnmn' END)
 		FROM generate_series(1, 60000) AS i;
+	CREATE FUNCTION slow(v text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
+		'BEGIN PERFORM pg_sleep(0.001); RETURN v; END';
 	VACUUM (ANALYZE) mixed, late;));
 
 # The server trusts all locales again
@@ -93,6 +95,19 @@ for my $mode (@modes)
 	ok($rows eq $right && $messages eq '', 'late: the next try is PostgreSQL\'s');
 }
 
+# A percentile skips the rows before its place: the page that it comes to is looked at as well
+{
+	my $query = 'SELECT percentile_disc(0.8) WITHIN GROUP (ORDER BY v) FROM late;';
+	my $right = stock($node, $query);
+	my ($rows, $messages);
+
+	start_anew();
+	(undef, $messages) = run_sql("$force $serial $fault $query");
+	like($messages, qr/ERROR:  gpusort found rows out of order under a libc collation/, 'skipped rows: an error');
+	($rows, $messages) = run_sql("$force $serial $query");
+	ok($rows eq $right && $messages eq '', 'skipped rows: the next try is PostgreSQL\'s');
+}
+
 # Index builds
 for my $index ('CREATE INDEX mixed_v ON mixed (v)', 'CREATE UNIQUE INDEX mixed_v ON mixed (v DESC, id)',
 	'CREATE INDEX mixed_v ON mixed USING gin ((string_to_array(v, \'p\')) COLLATE "en_US.utf8")')
@@ -106,6 +121,34 @@ for my $index ('CREATE INDEX mixed_v ON mixed (v)', 'CREATE UNIQUE INDEX mixed_v
 	is(value($node, "SELECT bt_index_check('mixed_v', true)"), '', "$index: is in order") if $index !~ /gin/;
 	value($node, 'DROP INDEX mixed_v');
 }
+
+# A locale that another session stops to trust when the leader of a sort has begun to feed, and its workers have not: all
+# rows have keys of the same columns
+my $slow_rows = "FROM late WHERE id <= 3000 AND slow(v) <> '' ORDER BY id % 2, v, id";
+for my $case ([ "SELECT v, id $slow_rows", stock($node, "SELECT v, id $slow_rows;") ],
+	[ 'CREATE INDEX late_v ON late (slow(v), id) WHERE id <= 3000', '' ])
+{
+	my ($statement, $answer) = @$case;
+
+	start_anew();
+	my $sorter = session($node, "$force $parallel $fault SET max_parallel_maintenance_workers = 2;");
+	my $other = session($node, "$force $serial $fault");
+	my ($postmaster) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+
+	$sorter->query('EXPLAIN SELECT v FROM late ORDER BY v;');
+	kill 'STOP', $postmaster;
+	$sorter->send("$statement;");
+	ok(eventually(sub { $other->query("SELECT wait_event = 'PgSleep' FROM pg_stat_activity WHERE pid = $sorter->{pid};") eq 't' }),
+		"$statement: the leader has begun");
+	$other->query('SELECT v FROM mixed ORDER BY v;');
+	kill 'CONT', $postmaster;
+	ok($sorter->receive eq $answer, "$statement: the answer");
+	like($other->errors, $warning, "$statement: the other session's warning");
+	is($sorter->errors, '', "$statement: no error");
+	$_->quit for $sorter, $other;
+}
+is(value($node, "SELECT bt_index_check(indexrelid, true) FROM pg_index WHERE indexrelid = to_regclass('late_v')"), '',
+	'the index is in order');
 
 # Without the fault nothing of this happens
 start_anew();

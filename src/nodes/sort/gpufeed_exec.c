@@ -6,8 +6,9 @@
  *
  * It returns only rows that it could not hand over, which then reach GpuSort
  * through Gather:
- *	  - all rows, where there is no session (GsFeedShared.session names none);
- *	  - rows too large for a chunk, or with a key too long;
+ *	  - all rows, where there is no session (GsFeedShared.session names none), or this process cannot
+ *		make its keys;
+ *	  - rows too large for a chunk, or without a key;
  *	  - once the device's memory is full, the rows of the chunk in work and
  *		all that follow.
  * When the service is lost it ends at once: GpuSort will notice, and run the
@@ -102,13 +103,12 @@ begin_feeding(GpuFeedState *state)
 		GsRefusal	refusal;
 		GsKeyDesc  *desc = gs_sort_key_desc(&state->keys, state->returned->tts_tupleDescriptor, &refusal);
 
-		if (desc == NULL)
-			elog(ERROR, "gpusort cannot sort these columns: %s", gs_refusal_name(refusal));
 		state->feeder = gs_feeder_create(client, desc);
-		state->pages = gs_page_scan_create(outerPlanState(state), desc);
+		if (state->feeder)
+			state->pages = gs_page_scan_create(outerPlanState(state), desc);
 	}
 	MemoryContextSwitchTo(old);
-	state->passing = client == NULL;
+	state->passing = state->feeder == NULL;
 	state->begun = true;
 }
 
