@@ -120,7 +120,7 @@ struct SpilledSorter::State
     config.notify = notify;
     config.notify_arg = this;
     arena = static_cast<char *>(aligned_alloc(4096, arena_bytes));
-    io = gs_spill_io_open(threads, notify, this);
+    io = gs_spill_io_open(threads, 0700, 0600, notify, this);
     if (arena == nullptr || io == nullptr || ops->open(&config, &device, &error) != GS_OK)
     {
       close();
