@@ -10,9 +10,10 @@
  * caller starts one worker after the other, waits, and reports.  CONCURRENTLY waits
  * for sessions that hold a lock or a snapshot.  So the caller holds none meanwhile.
  *
- * An index whose condition or expressions compare text may lack rows, or have others', although its keys are in
- * order.  That is not looked for: it is rebuilt.  CHECK constraints, generated columns and partitions that depend
- * on a collation cannot be rebuilt.  They are named, and their collations keep the versions recorded.
+ * An index whose condition or expressions compare text may lack rows, or have others', although its keys
+ * are in order.  That is not looked for: it is rebuilt.  CHECK constraints, generated columns and
+ * partitions that depend on a collation cannot be rebuilt.  They are named, and their collations keep the
+ * versions recorded.
  *
  * There is no state but the indexes themselves.  Whoever calls again goes on
  * where an earlier call has ended, for whatever reason: indexes that have been
@@ -279,8 +280,8 @@ clean_up(int code, Datum arg)
 		pid_t		pid;
 
 		/*
-		 * Its locks would disturb the next call, so wait for its end.  A cancel must not leave our own lock: it
-		 * ends the wait, and nothing else.
+		 * Its locks would disturb the next call, so wait for its end.  A cancel must not leave our own
+		 * lock: it ends the wait, and nothing else.
 		 */
 		TerminateBackgroundWorker(repair->worker);
 		while (GetBackgroundWorkerPid(repair->worker, &pid) <= BGWH_NOT_YET_STARTED && !QueryCancelPending &&
@@ -440,13 +441,14 @@ report_nothing_broken(const Repair *repair)
 				(errmsg("no index depends on a collation whose version differs from the one recorded")));
 	else if (n_right > 0)
 		ereport(NOTICE,
-				(errmsg_plural("checked %d index, it is not broken", "checked %d indexes, none is broken", n_right, n_right)));
+				(errmsg_plural("checked %d index, it is not broken", "checked %d indexes, none is broken",
+							   n_right, n_right)));
 }
 
 /*
- * What compares text under a collation of another version, other than by the keys of an index: columns kind, oid,
- * name, collations.  Expressions are read as pg_node_tree prints them.  Equality counts only where the collation
- * is not deterministic.
+ * What compares text under a collation of another version, other than by the keys of an index: columns
+ * kind, oid, name, collations.  Expressions are read as pg_node_tree prints them.  Equality counts only
+ * where the collation is not deterministic.
  */
 static const char others_query[] = GS_COLLATION_VERSIONS
 	", tree (kind, oid, name, nodes) AS ("
@@ -489,10 +491,11 @@ static void
 block_collations(Repair *repair, Datum collations)
 {
 	ArrayType  *array = DatumGetArrayTypeP(collations);
+	Oid		   *oids = (Oid *) ARR_DATA_PTR(array);
 
 	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)); i++)
-		repair->blocked = accumArrayResult(repair->blocked, ObjectIdGetDatum(((Oid *) ARR_DATA_PTR(array))[i]),
-										   false, OIDOID, CurrentMemoryContext);
+		repair->blocked = accumArrayResult(repair->blocked, ObjectIdGetDatum(oids[i]), false, OIDOID,
+										   CurrentMemoryContext);
 }
 
 /* An index that is to be rebuilt whatever its keys are. */
@@ -527,15 +530,16 @@ list_others(Repair *repair)
 		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
 		const char *kind = SPI_getvalue(row, tupdesc, 1);
 		bool		isnull;
-		Datum		collations = PointerGetDatum(DatumGetArrayTypePCopy(SPI_getbinval(row, tupdesc, 4, &isnull)));
+		Datum		oid = SPI_getbinval(row, tupdesc, 2, &isnull);
+		ArrayType  *collations = DatumGetArrayTypePCopy(SPI_getbinval(row, tupdesc, 4, &isnull));
 
 		if (strcmp(kind, "index") == 0)
 		{
-			add_comparing_index(repair, DatumGetObjectId(SPI_getbinval(row, tupdesc, 2, &isnull)), collations);
+			add_comparing_index(repair, DatumGetObjectId(oid), PointerGetDatum(collations));
 			continue;
 		}
 		repair->n_others++;
-		block_collations(repair, collations);
+		block_collations(repair, PointerGetDatum(collations));
 		ereport(WARNING,
 				(strcmp(kind, "partitions") == 0 ?
 				 errmsg("%s depend on a collation of another version", SPI_getvalue(row, tupdesc, 3)) :

@@ -60,12 +60,6 @@ SELECT explain_long('SELECT v FROM long_t ORDER BY v');
 SELECT explain_long('SELECT v FROM longer_t ORDER BY v');
 SELECT explain_long('SELECT repeat(v, 300) COLLATE "en_US.utf8" AS v FROM long_t WHERE id < 100 ORDER BY v');
 SELECT device_sorts, fallbacks FROM gpusort_stats;
--- rows without keys are not few: PostgreSQL sorts them, and that is counted
-SET gpusort.min_rows = 50;
-SELECT explain_long('SELECT repeat(v, 300) COLLATE "en_US.utf8" AS v FROM long_t WHERE id < 100 ORDER BY v');
-SELECT explain_long('SELECT repeat(v, 300) COLLATE "en_US.utf8" AS v FROM long_t WHERE id < 40 ORDER BY v');
-SELECT reason, count FROM gpusort_stat_reasons WHERE count > 0;
-SET gpusort.min_rows = 0;
 -- most rows are put aside, and stand singly among the others
 SELECT same_order('(SELECT id, CASE WHEN id % 3 > 0 THEN repeat(v, 300) ELSE v END COLLATE "en_US.utf8" AS v FROM long_t WHERE id < 3000) s', 'v, id', 'id');
 
