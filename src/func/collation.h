@@ -29,6 +29,12 @@ extern void gs_collation_query(const char *query, bool all, Datum oids);
 /*
  * WITH: differing (oid, recorded, actual, owner), the collations of this database.  Those of "C",
  * "POSIX" and PostgreSQL's own provider have no version that could change.
+ *
+ * computed (class, object, subobject, coll), the objects whose content was computed under one of these
+ * collations.  Key columns do not count.  The objects are conditions and expressions of indexes (class
+ * pg_index), CHECK constraints, stored generated columns, and partitioned tables.  A function heeds a
+ * deterministic collation if it serves an ordering operator, compares, changes case, takes a regular
+ * expression, or is not built in.  MINMAXEXPR and ROWCOMPAREEXPR have no function, and always compare.
  */
 #define GS_COLLATION_VERSIONS \
 	"WITH RECURSIVE version AS (" \
@@ -41,9 +47,38 @@ extern void gs_collation_query(const char *query, bool all, Datum oids);
 	"	FROM pg_database WHERE datname = current_database() AND datlocprovider IN ('c', 'i'))," \
 	"differing AS (" \
 	"	SELECT * FROM version" \
-	"	WHERE CASE WHEN $1 THEN actual IS NOT NULL ELSE recorded IS DISTINCT FROM actual END)"
+	"	WHERE CASE WHEN $1 THEN actual IS NOT NULL ELSE recorded IS DISTINCT FROM actual END)," \
+	"expression (class, object, subobject, tree) AS (" \
+	"	SELECT 'pg_index'::regclass, i.indexrelid, 0, concat(i.indpred, i.indexprs)" \
+	"	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid" \
+	"	WHERE c.relkind = 'i' AND c.relpersistence <> 't' AND i.indislive" \
+	"	UNION ALL" \
+	"	SELECT 'pg_constraint'::regclass, oid, 0, conbin::text FROM pg_constraint" \
+	"	WHERE contype = 'c' AND coninhcount = 0" \
+	"	UNION ALL" \
+	"	SELECT 'pg_class'::regclass, a.attrelid, a.attnum, d.adbin::text" \
+	"	FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum" \
+	"	WHERE a.attgenerated = 's' AND a.attinhcount = 0" \
+	"	UNION ALL" \
+	"	SELECT 'pg_class'::regclass, partrelid, 0, partexprs::text FROM pg_partitioned_table)," \
+	"computed (class, object, subobject, coll) AS (" \
+	"	SELECT e.class, e.object, e.subobject, d.oid" \
+	"	FROM expression AS e," \
+	"		regexp_matches(e.tree, '[{][A-Z]+ ([^{}]*):inputcollids? [(]?o? ?([0-9 ]+)', 'g') AS node," \
+	"		CAST(substring(node[1] FROM 'funcid ([0-9]+)') AS oid) AS func, differing AS d" \
+	"	WHERE d.oid::text = ANY (string_to_array(node[2], ' '))" \
+	"		AND (NOT d.collisdeterministic OR func IS NULL OR func >= 16384" \
+	"			OR EXISTS (SELECT FROM pg_amop AS a JOIN pg_operator AS o ON o.oid = a.amopopr" \
+	"				WHERE a.amopmethod = 403 AND a.amopstrategy <> 3 AND o.oprcode = func)" \
+	"			OR EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = func" \
+	"				AND p.prosrc ~ '(cmp|larger|smaller|iclike|icnlike)$|regex" \
+	"|^(lower|upper|initcap|casefold|width_bucket_array|array_sort.*)$'))" \
+	"	UNION" \
+	"	SELECT 'pg_class'::regclass, p.partrelid, 0, d.oid" \
+	"	FROM pg_partitioned_table AS p, unnest(p.partcollation) AS k (oid) JOIN differing AS d USING (oid)" \
+	"	WHERE p.partstrat = 'r' OR NOT d.collisdeterministic)"
 
-/* The indexes that depend on them, largest first: columns of gpusort_collation_check(), and valid. */
+/* Lists the indexes that depend on these collations, largest first.  Columns: the enum below. */
 extern const char gs_collation_indexes[];
 
 enum
@@ -55,7 +90,8 @@ enum
 	GS_COLUMN_RECORDED,
 	GS_COLUMN_ACTUAL,
 	GS_COLUMN_SIZE,
-	GS_COLUMN_VALID				/* else no query uses it */
+	GS_COLUMN_VALID,			/* else no query uses it */
+	GS_COLUMN_COMPUTED			/* its condition or an expression was computed under the collation */
 };
 
 #endif							/* GS_COLLATION_H */

@@ -409,7 +409,7 @@ find_wrong_span(Walk *walk, const Spans *spans, int n_workers)
 	uint32		wrong;
 	int			level = NewGUCNestLevel();
 
-	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
+	/* Workers take over these settings.  Their warnings of a version mismatch would say nothing new. */
 	(void) set_config_option("client_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
 							 GUC_ACTION_SAVE, true, 0, false);
 	(void) set_config_option("log_min_messages", "error", PGC_SUSET, PGC_S_SESSION,
@@ -551,16 +551,16 @@ try_check(Oid index, bool *exists, char **wrong)
 
 const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	", part (index, am, type, coll) AS ("
-	"	SELECT i.indexrelid, c.relam, a.atttypid, a.attcollation"
+	/* stored trigrams have no collation; names are stored as cstring, which has none either, but heed it */
+	"	SELECT i.indexrelid, c.relam, a.atttypid,"
+	"		CASE WHEN t.typcollation <> 0 OR t.oid = 'cstring'::regtype THEN a.attcollation END"
 	"	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
 	"	JOIN pg_attribute AS a ON a.attrelid = i.indexrelid AND a.attnum <= i.indnkeyatts"
+	"	JOIN pg_type AS t ON t.oid = a.atttypid"
 	"	JOIN pg_opclass AS o ON o.oid = i.indclass[a.attnum - 1]"
 	"	WHERE c.relkind = 'i' AND c.relpersistence <> 't' AND i.indislive"
-	/* these go by bytes; a user's may have such a name, too */
-	"		AND NOT (o.oid < 16384 AND o.opcname ~ '(pattern|bloom)_ops$')"
-	"		AND NOT EXISTS (SELECT FROM pg_depend AS p JOIN pg_extension AS e ON e.oid = p.refobjid"
-	"			WHERE p.classid = 'pg_opclass'::regclass AND p.objid = o.oid AND p.deptype = 'e'"
-	"				AND e.extname IN ('pg_trgm', 'bloom'))"
+	/* PostgreSQL's families that go by bytes: pattern_ops of btree and hash, bloom_ops of BRIN */
+	"		AND o.opcfamily NOT IN (2095, 2097, 2229, 2231, 4573, 4579, 4586)"
 	"	UNION"
 	"	SELECT p.index, p.am, inner_part.type, inner_part.coll"
 	"	FROM part AS p JOIN pg_type AS t ON t.oid = p.type, LATERAL ("
@@ -577,15 +577,20 @@ const char	gs_collation_indexes[] = GS_COLLATION_VERSIONS
 	"		SELECT t.typbasetype, 0::oid WHERE t.typtype = 'd') AS inner_part (type, coll)),"
 	"affected AS ("
 	"	SELECT p.index, array_agg(d.oid::regcollation ORDER BY d.oid) AS collations,"
-	"		array_agg(d.recorded ORDER BY d.oid) AS recorded, array_agg(d.actual ORDER BY d.oid) AS actual"
-	"	FROM (SELECT DISTINCT index, am, coll FROM part) AS p JOIN differing AS d ON d.oid = p.coll"
+	"		array_agg(d.recorded ORDER BY d.oid) AS recorded, array_agg(d.actual ORDER BY d.oid) AS actual,"
+	"		bool_or(p.computed) AS computed"
+	"	FROM (SELECT index, coll, bool_or(computed) AS computed FROM ("
+	"		SELECT p.index, p.coll, false FROM part AS p JOIN differing AS d ON d.oid = p.coll"
 	/* hashes are of the bytes, except under nondeterministic collations */
-	"	WHERE p.am <> (SELECT oid FROM pg_am WHERE amname = 'hash') OR NOT d.collisdeterministic"
+	"			WHERE p.am <> (SELECT oid FROM pg_am WHERE amname = 'hash') OR NOT d.collisdeterministic"
+	"		UNION ALL"
+	"		SELECT object, coll, true FROM computed WHERE class = 'pg_index'::regclass) AS u (index, coll, computed)"
+	"		GROUP BY index, coll) AS p JOIN differing AS d ON d.oid = p.coll"
 	"	GROUP BY p.index) "
 	"SELECT a.index::regclass, i.indrelid::regclass,"
 	"	(SELECT conname FROM pg_constraint WHERE conindid = a.index AND contype IN ('p', 'u', 'x')),"
 	"	a.collations, a.recorded, a.actual, pg_relation_size(a.index),"
-	"	i.indisvalid "
+	"	i.indisvalid, a.computed "
 	"FROM affected AS a JOIN pg_index AS i ON i.indexrelid = a.index "
 	"ORDER BY 7 DESC NULLS LAST, a.index";
 
@@ -622,13 +627,15 @@ gpusort_collation_check(PG_FUNCTION_ARGS)
 		Datum		values[N_COLUMNS];
 		bool		nulls[N_COLUMNS];
 		bool		exists = true;
-		char	   *wrong,
+		char	   *wrong = NULL,
 				   *message;
 
 		heap_deform_tuple(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, values, nulls);
 		message = try_check(DatumGetObjectId(values[GS_COLUMN_INDEX - 1]), &exists, &wrong);
 		if (!exists)
 			continue;
+		if (message == NULL && wrong == NULL && DatumGetBool(values[GS_COLUMN_COMPUTED - 1]))
+			message = "its condition or expressions depend on the collation";
 		values[BROKEN] = BoolGetDatum(wrong != NULL);
 		nulls[BROKEN] = message != NULL;
 		nulls[DETAIL] = message == NULL && wrong == NULL;

@@ -10,11 +10,6 @@
  * caller starts one worker after the other, waits, and reports.  CONCURRENTLY waits
  * for sessions that hold a lock or a snapshot.  So the caller holds none meanwhile.
  *
- * An index whose condition or expressions compare text may lack rows, or have others', although its keys
- * are in order.  That is not looked for: it is rebuilt.  CHECK constraints, generated columns and
- * partitions that depend on a collation cannot be rebuilt.  They are named, and their collations keep the
- * versions recorded.
- *
  * There is no state but the indexes themselves.  Whoever calls again goes on
  * where an earlier call has ended, for whatever reason: indexes that have been
  * rebuilt are in order.  A REINDEX CONCURRENTLY that was interrupted leaves an
@@ -81,6 +76,7 @@ typedef struct RepairJob
 	Oid			login;			/* the role that has connected */
 	char		role[NAMEDATALEN];	/* the one that it acts as; it may have no right to connect */
 	Oid			index;
+	LOCKTAG		lock;			/* Repair's */
 	bool		rebuild;		/* else: check */
 	bool		concurrently;
 	char		settings[lengthof(settings)][32];
@@ -97,7 +93,7 @@ typedef struct RepairTask
 	Oid			index;
 	char	   *name;
 	Datum		collations;		/* regcollation[] */
-	bool		compares;		/* its condition, or an expression, does: it is not checked */
+	bool		computed;		/* it is rebuilt without a check */
 	RepairResult result;
 } RepairTask;
 
@@ -111,8 +107,6 @@ typedef struct Repair
 	BackgroundWorkerHandle *worker; /* NULL: none is at work */
 	int			n_tasks;
 	RepairTask *tasks;
-	int			n_others;		/* objects that cannot be rebuilt */
-	ArrayBuildState *blocked;	/* collations that keep the versions recorded */
 } Repair;
 
 /* As in a command; NULL: there is none any more. */
@@ -247,6 +241,9 @@ gpusort_collation_worker(Datum main_arg)
 	/* PostgreSQL's warnings of a version mismatch, by each worker, say nothing new */
 	SetConfigOption("log_min_messages", "error", PGC_SUSET, PGC_S_OVERRIDE);
 	BackgroundWorkerInitializeConnectionByOid(job->database, job->login, 0);
+	/* held until the process ends; only a later call can hold it, and then our caller has ended */
+	if (job->rebuild && LockAcquire(&job->lock, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+		return;
 	do_job(job);
 }
 
@@ -257,16 +254,20 @@ gpusort_collation_worker(Datum main_arg)
 /*
  * Between transactions, too: so the lock is the session's.  Nobody may wait for it, as
  * CONCURRENTLY would wait for that session.  So it is one that no other command takes, not even
- * pg_advisory_lock(), whose last number is 1 or 2.
+ * pg_advisory_lock(), whose last number is 1 or 2.  A worker that rebuilds holds it as well.  If the caller
+ * is cancelled, the worker ends a little later.  Until then its locks would disturb the next call.
  */
 static void
 lock(Repair *repair)
 {
 	SET_LOCKTAG_ADVISORY(repair->lock, MyDatabaseId, 0, 0, 3);
-	if (LockAcquire(&repair->lock, ShareUpdateExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
+	if (LockAcquire(&repair->lock, AccessExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_IN_USE),
 				 errmsg("gpusort_collation_repair() is already running in this database")));
+	/* our workers' locks do not conflict with this one */
+	(void) LockAcquire(&repair->lock, ShareUpdateExclusiveLock, true, true);
+	LockRelease(&repair->lock, AccessExclusiveLock, true);
 }
 
 /* In the end, and when the caller is cancelled, or ends. */
@@ -276,22 +277,7 @@ clean_up(int code, Datum arg)
 	Repair	   *repair = (Repair *) DatumGetPointer(arg);
 
 	if (repair->worker)
-	{
-		pid_t		pid;
-
-		/*
-		 * Its locks would disturb the next call, so wait for its end.  A cancel must not leave our own
-		 * lock: it ends the wait, and nothing else.
-		 */
 		TerminateBackgroundWorker(repair->worker);
-		while (GetBackgroundWorkerPid(repair->worker, &pid) <= BGWH_NOT_YET_STARTED && !QueryCancelPending &&
-			   !ProcDiePending)
-		{
-			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 100,
-							 WAIT_EVENT_BGWORKER_SHUTDOWN);
-			ResetLatch(MyLatch);
-		}
-	}
 	dsm_detach(repair->segment);
 	if (!repair->dry_run)
 		LockRelease(&repair->lock, ShareUpdateExclusiveLock, true);
@@ -308,6 +294,7 @@ start_worker(Repair *repair, Oid index, bool rebuild)
 	job->login = MyProc->roleId;
 	strlcpy(job->role, GetUserNameFromId(GetUserId(), false), sizeof(job->role));
 	job->index = index;
+	job->lock = repair->lock;
 	job->rebuild = rebuild;
 	job->concurrently = repair->concurrently;
 	for (int i = 0; i < lengthof(settings); i++)
@@ -374,16 +361,8 @@ run_tasks(Repair *repair, bool rebuild)
 	{
 		RepairTask *task = &repair->tasks[i];
 
-		if (rebuild && task->result != REPAIR_BROKEN)
+		if (rebuild ? task->result != REPAIR_BROKEN : task->computed)
 			continue;
-		if (!rebuild && task->compares)
-		{
-			task->result = REPAIR_BROKEN;
-			ereport(NOTICE,
-					(errmsg("index %s may be broken", task->name),
-					 errdetail("Its condition, or an expression, compares text.")));
-			continue;
-		}
 		start_worker(repair, task->index, rebuild);
 		/* CONCURRENTLY would wait for it */
 		InvalidateCatalogSnapshot();
@@ -414,8 +393,16 @@ list_tasks(Repair *repair)
 		task->name = index_name(task->index);
 		if (task->name == NULL)
 			continue;
+		task->computed = DatumGetBool(SPI_getbinval(row, tupdesc, GS_COLUMN_COMPUTED, &isnull));
+		task->result = task->computed ? REPAIR_BROKEN : REPAIR_NONE;
 		if (DatumGetBool(SPI_getbinval(row, tupdesc, GS_COLUMN_VALID, &isnull)))
+		{
 			repair->n_tasks++;
+			if (task->computed)
+				ereport(NOTICE,
+						(errmsg("index %s has to be rebuilt", task->name),
+						 errdetail("Its condition or expressions depend on a collation of another version, and are not checked.")));
+		}
 		else
 			ereport(WARNING,
 					(errmsg("index %s is invalid, and was not checked", task->name),
@@ -441,119 +428,33 @@ report_nothing_broken(const Repair *repair)
 				(errmsg("no index depends on a collation whose version differs from the one recorded")));
 	else if (n_right > 0)
 		ereport(NOTICE,
-				(errmsg_plural("checked %d index, it is not broken", "checked %d indexes, none is broken",
-							   n_right, n_right)));
+				(errmsg_plural("checked %d index, it is not broken", "checked %d indexes, none is broken", n_right, n_right)));
 }
 
-/*
- * What compares text under a collation of another version, other than by the keys of an index: columns
- * kind, oid, name, collations.  Expressions are read as pg_node_tree prints them.  Equality counts only
- * where the collation is not deterministic.
- */
-static const char others_query[] = GS_COLLATION_VERSIONS
-	", tree (kind, oid, name, nodes) AS ("
-	"	SELECT 'index', i.indexrelid, '', concat(i.indpred, i.indexprs)"
-	"	FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid"
-	"	WHERE i.indislive AND i.indisvalid AND c.relkind = 'i'"
-	"	UNION ALL"
-	"	SELECT 'constraint', c.oid, format('constraint %I of %s', c.conname,"
-	"		CASE WHEN c.contypid <> 0 THEN 'domain ' || c.contypid::regtype ELSE 'table ' || c.conrelid::regclass END),"
-	"		c.conbin::text"
-	"	FROM pg_constraint AS c WHERE c.contype = 'c' AND c.conislocal"
-	"	UNION ALL"
-	"	SELECT 'column', a.attrelid, format('generated column %I of table %s', a.attname, a.attrelid::regclass),"
-	"		d.adbin::text"
-	"	FROM pg_attrdef AS d JOIN pg_attribute AS a ON a.attrelid = d.adrelid AND a.attnum = d.adnum"
-	"	WHERE a.attgenerated = 's'),"
-	"used (kind, oid, name, coll, strategy) AS ("
-	"	SELECT t.kind, t.oid, t.name, m[2]::oid, o.amopstrategy"
-	"	FROM tree AS t, regexp_matches(t.nodes,"
-	"		'\\{(?:OPEXPR|SCALARARRAYOPEXPR|DISTINCTEXPR|NULLIFEXPR) :opno (\\d+) [^{}]*:inputcollid (\\d+) ', 'g') AS m"
-	"	JOIN pg_amop AS o ON o.amopopr = m[1]::oid AND o.amopmethod = (SELECT oid FROM pg_am WHERE amname = 'btree')"
-	"	UNION"
-	"	SELECT t.kind, t.oid, t.name, m[1]::oid, 1"
-	"	FROM tree AS t, regexp_matches(t.nodes, '\\{MINMAX\\w* [^{}]*:inputcollid (\\d+) ', 'g') AS m"
-	"	UNION"
-	"	SELECT t.kind, t.oid, t.name, c::oid, 1"
-	"	FROM tree AS t, regexp_matches(t.nodes, ':inputcollids \\(o ([\\d ]+)\\)', 'g') AS m,"
-	"		regexp_split_to_table(btrim(m[1]), ' +') AS c"
-	"	UNION"
-	"	SELECT 'partitions', p.partrelid, format('partitions of table %s', p.partrelid::regclass), k,"
-	"		CASE p.partstrat WHEN 'r' THEN 1 ELSE 3 END"
-	"	FROM pg_partitioned_table AS p, unnest(p.partcollation) AS k) "
-	"SELECT u.kind, u.oid, u.name, array_agg(DISTINCT d.oid::regcollation) "
-	"FROM used AS u JOIN differing AS d ON d.oid = u.coll "
-	"WHERE u.strategy <> 3 OR NOT d.collisdeterministic "
-	"GROUP BY u.kind, u.oid, u.name ORDER BY u.kind, u.name, u.oid";
-
-/* The collations of an object that keeps them from being recorded. */
+/* Names the objects other than indexes that were computed under the old order. */
 static void
-block_collations(Repair *repair, Datum collations)
+report_computed(void)
 {
-	ArrayType  *array = DatumGetArrayTypeP(collations);
-	Oid		   *oids = (Oid *) ARR_DATA_PTR(array);
-
-	for (int i = 0; i < ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)); i++)
-		repair->blocked = accumArrayResult(repair->blocked, ObjectIdGetDatum(oids[i]), false, OIDOID,
-										   CurrentMemoryContext);
-}
-
-/* An index that is to be rebuilt whatever its keys are. */
-static void
-add_comparing_index(Repair *repair, Oid index, Datum collations)
-{
-	RepairTask *task = repair->tasks;
-
-	while (task < repair->tasks + repair->n_tasks && task->index != index)
-		task++;
-	if (task == repair->tasks + repair->n_tasks)
-	{
-		char	   *name = index_name(index);
-
-		if (name == NULL)
-			return;
-		repair->tasks = repalloc(repair->tasks, (repair->n_tasks + 1) * sizeof(RepairTask));
-		task = &repair->tasks[repair->n_tasks++];
-		*task = (RepairTask){.index = index, .name = name, .collations = collations};
-	}
-	task->compares = true;
-}
-
-/* Find what depends on a collation other than by an index's keys; name what cannot be rebuilt. */
-static void
-list_others(Repair *repair)
-{
-	gs_collation_query(others_query, false, (Datum) 0);
+	gs_collation_query(GS_COLLATION_VERSIONS
+					   "SELECT CASE WHEN class = 'pg_class'::regclass AND subobject = 0 THEN 'partitions of ' ELSE '' END"
+					   "  || pg_describe_object(class, object, subobject) || coalesce((SELECT ' of domain ' || contypid::regtype"
+					   "   FROM pg_constraint WHERE class = 'pg_constraint'::regclass AND oid = object AND contypid <> 0), ''),"
+					   " string_agg(coll::regcollation::text, ', ' ORDER BY coll)"
+					   " FROM computed WHERE class <> 'pg_index'::regclass GROUP BY 1 ORDER BY 1",
+					   false, (Datum) 0);
 	for (uint64 i = 0; i < SPI_processed; i++)
-	{
-		HeapTuple	row = SPI_tuptable->vals[i];
-		TupleDesc	tupdesc = SPI_tuptable->tupdesc;
-		const char *kind = SPI_getvalue(row, tupdesc, 1);
-		bool		isnull;
-		Datum		oid = SPI_getbinval(row, tupdesc, 2, &isnull);
-		ArrayType  *collations = DatumGetArrayTypePCopy(SPI_getbinval(row, tupdesc, 4, &isnull));
-
-		if (strcmp(kind, "index") == 0)
-		{
-			add_comparing_index(repair, DatumGetObjectId(oid), PointerGetDatum(collations));
-			continue;
-		}
-		repair->n_others++;
-		block_collations(repair, PointerGetDatum(collations));
 		ereport(WARNING,
-				(strcmp(kind, "partitions") == 0 ?
-				 errmsg("%s depend on a collation of another version", SPI_getvalue(row, tupdesc, 3)) :
-				 errmsg("%s depends on a collation of another version", SPI_getvalue(row, tupdesc, 3)),
-				 strcmp(kind, "partitions") == 0 ?
-				 errdetail("Rows may be in wrong partitions.  They were not checked.") :
-				 errdetail("Rows may contradict it.  They were not checked.")));
-	}
+				(errmsg("did not check %s", SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1)),
+				 errdetail("It depends on collation %s, which keeps the version recorded.",
+						   SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2)),
+				 errhint("Correct what the new order has changed, and then refresh the version of the collation.")));
 }
 
-/* Record the actual versions of the collations whose indexes all are in order. */
+/* Records a collation's actual version if its indexes are in order, and report_computed() named nothing. */
 static void
-refresh_versions(Repair *repair)
+refresh_versions(const Repair *repair)
 {
+	ArrayBuildState *blocked = initArrayResult(OIDOID, CurrentMemoryContext, false);
 	int			n_blocked = 0;
 	uint64		n_recorded,
 				n_refused;
@@ -562,10 +463,14 @@ refresh_versions(Repair *repair)
 
 	for (int i = 0; i < repair->n_tasks; i++)
 	{
+		ArrayType  *collations = DatumGetArrayTypeP(repair->tasks[i].collations);
+
 		if (repair->tasks[i].result == REPAIR_RIGHT || repair->tasks[i].result == REPAIR_DONE)
 			continue;
 		n_blocked++;
-		block_collations(repair, repair->tasks[i].collations);
+		for (int j = 0; j < ArrayGetNItems(ARR_NDIM(collations), ARR_DIMS(collations)); j++)
+			blocked = accumArrayResult(blocked, ObjectIdGetDatum(((Oid *) ARR_DATA_PTR(collations))[j]),
+									   false, OIDOID, CurrentMemoryContext);
 	}
 	/* PostgreSQL's command fails where no version was recorded, but the new one should be from now on */
 	gs_collation_query(GS_COLLATION_VERSIONS
@@ -578,11 +483,12 @@ refresh_versions(Repair *repair)
 					   "   current_database(), oid::regcollation, actual, oid),"
 					   "   CASE WHEN recorded IS NULL THEN (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
 					   "    ELSE pg_has_role(owner, 'USAGE') END"
-					   "  FROM differing WHERE actual IS NOT NULL AND oid <> ALL ($2)) "
+					   "  FROM differing WHERE actual IS NOT NULL AND oid <> ALL ($2)"
+					   "   AND oid NOT IN (SELECT coll FROM computed WHERE class <> 'pg_index'::regclass)) "
 	/* there may be hundreds of ICU's, and PostgreSQL has a notice of each */
 					   "SELECT 'SET LOCAL client_min_messages = warning; ' || string_agg(text, '; ') FILTER (WHERE allowed),"
 					   " count(*) FILTER (WHERE allowed), count(*) FILTER (WHERE NOT allowed) FROM command",
-					   false, makeArrayResult(repair->blocked, CurrentMemoryContext));
+					   false, makeArrayResult(blocked, CurrentMemoryContext));
 	heap_deform_tuple(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, values, nulls);
 	n_recorded = DatumGetInt64(values[1]);
 	n_refused = DatumGetInt64(values[2]);
@@ -603,10 +509,6 @@ refresh_versions(Repair *repair)
 				(errmsg_plural("%d index is broken or was not checked, so its collations keep the versions recorded",
 							   "%d indexes are broken or were not checked, so their collations keep the versions recorded",
 							   n_blocked, n_blocked)));
-	if (repair->n_others > 0)
-		ereport(WARNING,
-				(errmsg("collations of constraints, generated columns or partitions keep the versions recorded"),
-				 errhint("Check these objects, and then refresh the versions.")));
 }
 
 /* gpusort_collation_repair([concurrently boolean [, dry_run boolean]]) */
@@ -637,9 +539,8 @@ gpusort_collation_repair(PG_FUNCTION_ARGS)
 	dsm_pin_mapping(repair.segment);
 	PG_ENSURE_ERROR_CLEANUP(clean_up, PointerGetDatum(&repair));
 	{
-		repair.blocked = initArrayResult(OIDOID, CurrentMemoryContext, false);
 		list_tasks(&repair);
-		list_others(&repair);
+		report_computed();
 		SPI_commit();
 		run_tasks(&repair, false);
 		report_nothing_broken(&repair);

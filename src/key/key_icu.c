@@ -6,29 +6,22 @@
  * The bytes are ICU's sort key, which ends with its only 0, and where the
  * collation is deterministic the text itself as PostgreSQL's tie-break.
  * The options of a collation are in the sort key: strength, case first, numeric,
- * tailored rules.  But where white space and punctuation are ignored
- * (alternate=shifted), ICU's comparison is not the order of its sort keys: marks
- * that follow what is ignored are ignored, too, and the comparison skips the
- * strings' common prefix without looking at what it was.  For example E'\n\x1f' is
- * less than E'\n\x01\u064b' by comparison, and greater by sort keys (ICU 72).
- * Nor is it where texts are told apart by their code points in the end
- * (strength=identical): the comparison of U+FE28 and U+FE21 U+FE28 is not that of
- * their sort keys.  Nor is it where accents are compared from the end of the text
- * (backwards=on, as in fr-CA), because the comparison skips a common prefix there, too.
- * Such collations are refused.
+ * tailored rules.  But ICU's comparison skips the strings' common prefix.  With some options it then
+ * disagrees with the sort keys (ICU 72).  Pairs without a common prefix agree, so texts even compare in a
+ * circle.  Such collations are refused.
  *
  * ICU takes two microseconds for the sort key of a path.  For most texts a table of the
  * collation's characters gives the same bytes (key_icu_table.h).  The table costs as much to make
  * as some thousand sort keys, so a process makes it after its first TABLE_AFTER texts.
- * The table is for the options that most collations have, in databases with UTF-8.
+ * The table is for the options that most collations have.
  *
  * From PostgreSQL 16 on the server makes sort keys for us, pg_strnxfrm().
  * PostgreSQL 15 exports no such call, so there ICU is called directly
  * (key_icu_library.h).
  *
  * ICU wants UTF-16.  What a server with UTF-8 as its encoding stores is valid
- * UTF-8, and so the conversion is a few lines here; with other encodings, and
- * PostgreSQL 15, the collation is refused.
+ * UTF-8, and so the conversion is a few lines here.  With other encodings the
+ * collation is refused: most of them lack the texts that disagrees_with_keys() compares.
  *
  * ucol_getSortKey() fills a buffer that is too small with the first bytes of
  * the sort key, which is what a key that is cut wants; PostgreSQL 15
@@ -48,6 +41,7 @@
 
 #include "mb/pg_wchar.h"
 #include "utils/memutils.h"
+#include "utils/varlena.h"
 
 #include "compat.h"
 #include "fault.h"
@@ -184,7 +178,7 @@ to_utf16(uint16 *dst, const uint8 *src, size_t len)
 static void *
 open_handle(Oid collation, const char *locale)
 {
-	return locale == NULL || GetDatabaseEncoding() != PG_UTF8 ? NULL : gs_icu_open(locale);
+	return locale == NULL ? NULL : gs_icu_open(locale);
 }
 
 static bool
@@ -235,20 +229,25 @@ put_first_bytes(void *handle, GsVarBytes text, uint8 *dst, size_t room)
 
 /*
  * Is the comparison known to differ from the order of the sort keys?  Where white
- * space is ignored at level 1, the key of a blank has no weights of that level, and
- * begins with a separator, or ends.  Where the strength is identical, a control
- * character, which is ignored at all other levels, makes another key.  Where accents are
- * compared backwards, one on the second letter (Cyrillic, which no locale has rules for) counts
- * more than one on the first.
+ * space is ignored at level 1 (alternate=shifted), the key of a blank has no weights of that level, and
+ * begins with a separator, or ends.  Where texts are told apart by their code points in the end
+ * (strength=identical), a control character, which is ignored at all other levels, makes another key.
+ * Pairs with a common prefix show the other options.
  */
 static bool
-disagrees_with_keys(void *handle)
+disagrees_with_keys(void *handle, Oid collation)
 {
+	static const char *const pairs[][2] = {
+		/* marks, under backward secondary levels */
+		{"\xe2\x83\x9c\xe2\x83\x9e", "\xe2\x83\x9c"},
+		/* digits of numbers, in tailored languages: 101 and 12, Arabic, Devanagari, full width */
+		{"\xd9\xa1\xd9\xa0\xd9\xa1", "\xd9\xa1\xd9\xa2"},
+		{"\xe0\xa5\xa7\xe0\xa5\xa6\xe0\xa5\xa7", "\xe0\xa5\xa7\xe0\xa5\xa8"},
+		{"\xef\xbc\x91\xef\xbc\x90\xef\xbc\x91", "\xef\xbc\x91\xef\xbc\x92"}
+	};
 	GsVarBytes	blank = {(const uint8 *) " ", 1};
 	GsVarBytes	plain = {(const uint8 *) "a", 1};
 	GsVarBytes	control = {(const uint8 *) "a\x01", 2};
-	GsVarBytes	first = {(const uint8 *) "\xd1\x84\xcc\x81\xd1\x84", 6};
-	GsVarBytes	second = {(const uint8 *) "\xd1\x84\xd1\x84\xcc\x81", 6};
 	uint8		key[64];
 	uint8		other[64];
 	size_t		len;
@@ -260,9 +259,21 @@ disagrees_with_keys(void *handle)
 		!put_sort_key(handle, control, other, sizeof(other), &other_len) ||
 		len != other_len || memcmp(key, other, len) != 0)
 		return true;
-	return !put_sort_key(handle, first, key, sizeof(key), &len) ||
-		!put_sort_key(handle, second, other, sizeof(other), &other_len) ||
-		memcmp(key, other, Min(len, other_len)) < 0;
+	for (int i = 0; i < lengthof(pairs); i++)
+	{
+		GsVarBytes	left = {(const uint8 *) pairs[i][0], strlen(pairs[i][0])};
+		GsVarBytes	right = {(const uint8 *) pairs[i][1], strlen(pairs[i][1])};
+		int			order;
+
+		if (!put_sort_key(handle, left, key, sizeof(key), &len) ||
+			!put_sort_key(handle, right, other, sizeof(other), &other_len))
+			return true;
+		order = memcmp(key, other, Min(len, other_len));
+		if (order != 0 &&
+			(order < 0) != (varstr_cmp(pairs[i][0], left.len, pairs[i][1], right.len, collation) < 0))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -310,14 +321,14 @@ gs_key_collator_open(Oid collation, const char *locale, bool deterministic)
 			return collator->usable ? collator : NULL;
 	}
 
-	handle = open_handle(collation, locale);
+	handle = GetDatabaseEncoding() == PG_UTF8 ? open_handle(collation, locale) : NULL;
 	collator = MemoryContextAllocZero(TopMemoryContext, sizeof(GsKeyCollator));
 	collator->collation = collation;
-	collator->usable = handle != NULL && !disagrees_with_keys(handle);
+	collator->usable = handle != NULL && !disagrees_with_keys(handle, collation);
 	collator->deterministic = deterministic;
-	collator->parts = handle != NULL && GetDatabaseEncoding() == PG_UTF8 && parts_agree(handle);
+	collator->parts = handle != NULL && parts_agree(handle);
 	collator->handle = handle;
-	if (locale != NULL && GetDatabaseEncoding() == PG_UTF8)
+	if (locale != NULL)
 		collator->locale = MemoryContextStrdup(TopMemoryContext, locale);
 	collator->next = collators;
 	collators = collator;

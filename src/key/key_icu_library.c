@@ -32,8 +32,6 @@ typedef uint8 IcuVersion[4];
 #define ICU_VERSION_STRING	20
 
 /* UColAttribute and UColAttributeValue */
-#define ICU_FRENCH_COLLATION		0
-#define ICU_ALTERNATE_HANDLING		1
 #define ICU_CASE_FIRST				2
 #define ICU_CASE_LEVEL				3
 #define ICU_STRENGTH				5
@@ -41,8 +39,6 @@ typedef uint8 IcuVersion[4];
 
 #define ICU_TERTIARY				2
 #define ICU_OFF						16
-#define ICU_ON						17
-#define ICU_NON_IGNORABLE			21
 #define ICU_LOWER_FIRST				24
 #define ICU_UPPER_FIRST				25
 
@@ -174,8 +170,6 @@ read_options(const void *collator, GsIcuOptions *options)
 		case_first == ICU_UPPER_FIRST ? GS_ICU_UPPER_FIRST : GS_ICU_CASE_OFF;
 	options->numeric = numeric != ICU_OFF;
 	return strength >= 0 && strength <= ICU_TERTIARY &&
-		icu.get_attribute(collator, ICU_FRENCH_COLLATION, &status) == ICU_OFF &&
-		icu.get_attribute(collator, ICU_ALTERNATE_HANDLING, &status) == ICU_NON_IGNORABLE &&
 		icu.get_attribute(collator, ICU_CASE_LEVEL, &status) == ICU_OFF &&
 		status <= 0;
 }

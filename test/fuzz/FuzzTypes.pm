@@ -46,6 +46,8 @@ my @alphabets = (
 	[ "\x01", "\x02", "\t", "\n", "\x1f", "\x7f", ' ', 'a', "\x{80}", "\x{9f}", "\x{a0}" ],
 	[ "\x{fb01}", 'fi', "\x{1c4}", "\x{1c5}", "\x{1c6}", "\x{bd}", "\x{ff11}", '1', "\x{2460}", "\x{2167}" ],
 	[ "\x{200b}", "\x{ad}", "\x{feff}", "\x{2060}", "\x{10ffff}", "\x{fffd}", "\x{e000}", 'a', "\x{10000}" ],
+	[ 'a', map({ chr } 0x20d0 .. 0x20f0), "\x{488}", "\x{489}", "\x{301}", "\x1f" ],
+	[ "\x{ff11}", "\x{ff10}", "\x{661}", "\x{660}", "\x{967}", '1', '0', 'a' ],
 	[ "\x{e40}", "\x{e01}", "\x{e02}", "\x{e48}", "\x{e2d}", "\x{627}", "\x{628}", "\x{5d0}", "\x{5d1}", "\x{64b}" ],
 	[ 'ch', 'c', 'h', 'll', 'l', 'dz', 'aa', 'a', 'Aa', "\x{e5}", 'z' ],
 	[ '1', '2', '10', '01', '9', '007', 'file', 'File', '-', '.' ],
@@ -380,7 +382,8 @@ my %scalars = (
 my @supported = grep { $_ ne 'tsvector' } sort keys %scalars;
 my @text_like = qw(text text text varchar bpchar name);
 
-# Collations of the schema fuzz, see setup.sql, and built-in ones
+# Collations of the schema fuzz, see setup.sql, and built-in ones.  fr-CA and numbers in tailored languages are left out:
+# they compare these letters in a circle.
 my @collations = ('"C"', '"POSIX"', 'ucs_basic', '"default"', 'fuzz_en', 'fuzz_en', 'fuzz_en', 'fuzz_de', 'fuzz_c_utf8', 'fuzz_icu', 'fuzz_icu',
 	'fuzz_danish', 'fuzz_numeric', 'fuzz_upper', 'fuzz_shifted', 'fuzz_no_case', 'fuzz_no_accents', 'fuzz_no_punctuation');
 

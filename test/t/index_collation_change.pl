@@ -57,7 +57,13 @@ my $objects = q(
 	CREATE INDEX b_composite ON t (p);
 	CREATE INDEX b_range ON t (s);
 	CREATE INDEX b_partial ON t (k) WHERE n = 1;
-	CREATE INDEX r_partial ON t (k) WHERE k !~ 'z';
+	CREATE OPERATOR CLASS user_pattern_ops FOR TYPE text USING btree AS OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >,
+		FUNCTION 1 bttextcmp(text, text);
+	CREATE INDEX b_user_pattern ON t (k user_pattern_ops);
+	CREATE INDEX c_condition ON t (id) WHERE k > 'tz';
+	CREATE INDEX c_expression ON t ((k > 'tz' AND o IS NOT NULL));
+	CREATE INDEX c_lower ON t (length(lower(k)));
+	CREATE INDEX r_partial ON t (k) WHERE strpos(k, 'z') = 0 AND k <> 'z' AND k || 'x' <> 'z' AND k IN ('', k) AND k NOT LIKE '%z%';
 	CREATE INDEX r_ordered ON t (o);
 	CREATE INDEX r_unique_first ON t (id, k);
 	CREATE INDEX r_none ON t (k) WHERE n = 5;
@@ -82,6 +88,8 @@ my $objects = q(
 	INSERT INTO h SELECT substr('stz', 1 + i / 3000, 1) || i FROM generate_series(0, 8999) AS i;
 	CREATE INDEX b_separator ON h (k);
 	DELETE FROM h WHERE k LIKE 't%';
+	CREATE FUNCTION is_whole(index regclass) RETURNS boolean LANGUAGE plpgsql AS
+		'BEGIN PERFORM bt_index_check(index, true); RETURN true; EXCEPTION WHEN index_corrupted OR data_corrupted THEN RETURN false; END';
 	-- what amcheck says of each index
 	CREATE FUNCTION is_broken(index regclass) RETURNS boolean LANGUAGE plpgsql AS
 		'BEGIN PERFORM bt_index_parent_check(index); RETURN false; EXCEPTION WHEN index_corrupted THEN RETURN true; END';);
@@ -109,7 +117,8 @@ sub messages
 }
 
 my $all_changing = 'b_array b_char b_composite b_desc b_equal b_equal_separate b_expression b_include b_long b_multi b_name b_part b_partial'
-	. ' b_range b_separator b_text b_unique b_varchar';
+	. ' b_range b_separator b_text b_unique b_user_pattern b_varchar';
+my $computed = 'c_condition c_expression c_lower';
 my $not_changing = 'r_empty_key r_none r_ordered r_part r_partial r_unique_first';
 
 sub set_version
@@ -128,20 +137,28 @@ sub check_change
 	stats_reset($node);
 	is(names($database, 'broken'), $changing, "$database: those that are broken");
 	is(names($database, 'NOT broken'), $not_changing, "$database: those that are not");
-	is(names($database, 'broken IS NULL'), 'u_array u_brin', "$database: those that cannot be checked");
+	is(names($database, 'broken IS NULL'), "$computed u_array u_brin", "$database: those that cannot be checked");
 	is(names($database, 'broken <> is_broken(index) AND broken IS NOT NULL'), '', "$database: amcheck says the same");
 	is(names($database, 'detail IS NULL AND broken IS DISTINCT FROM false'), '', "$database: all have a detail");
+
+	is($node->safe_psql($database, "SELECT is_whole('c_condition'), is_whole('c_expression')"), 'f|f', "$database: conditions and expressions give other rows");
+	my ($err, $log) = ('', -s $node->logfile);
+	$node->psql($database, 'SET min_parallel_index_scan_size = 0; SELECT count(*) FROM gpusort_collation_check()', stderr => \$err);
+	cmp_ok(scalar(my @warnings = $err =~ /version mismatch/g), '<=', 1, "$database: the check does not repeat PostgreSQL's warning to the client");
+	unlike(slurp_file($node->logfile, $log), qr/parallel worker/, "$database: nor in the log");
 
 	my $before = $node->safe_psql($database, "SELECT oid, relfilenode FROM pg_class WHERE relname ~ '^[rxu]_' ORDER BY 1");
 	my $dry = messages($database, 'CALL gpusort_collation_repair(dry_run => true)');
 	is(join(' ', sort $dry =~ /^NOTICE:  index public\.(\w+) is broken$/gm), $changing, "$database: a dry run names them");
+	is(join(' ', sort $dry =~ /^NOTICE:  index public\.(\w+) has to be rebuilt$/gm), $computed, "$database: and those with such conditions and expressions");
 	is(names($database, 'broken'), $changing, "$database: and leaves them as they are");
 
-	my $log = -s $node->logfile;
-	my $err = messages($database, 'CALL gpusort_collation_repair()');
+	$log = -s $node->logfile;
+	$err = messages($database, 'CALL gpusort_collation_repair()');
 	my @mismatches = slurp_file($node->logfile, $log) =~ /version mismatch/g;
 	cmp_ok(scalar @mismatches, '<=', 1, "$database: workers do not repeat PostgreSQL's warning in the server's log");
-	is(join(' ', sort $err =~ /^NOTICE:  rebuilt index public\.(\w+) in \d+\.\d ms$/gm), $changing, "$database: all are rebuilt");
+	is(join(' ', sort $err =~ /^NOTICE:  rebuilt index public\.(\w+) in \d+\.\d ms$/gm), "$changing $computed", "$database: all are rebuilt");
+	is($node->safe_psql($database, "SELECT is_whole('c_condition'), is_whole('c_expression')"), 't|t', "$database: those with conditions and expressions, too");
 	unlike($err, qr/ERROR|could not rebuild/, "$database: without errors");
 	is(join(' ', sort $err =~ /^WARNING:  could not check index public\.(\w+)$/gm), 'u_array u_brin', "$database: it warns of others");
 	like($err, qr/^WARNING:  2 indexes are broken or were not checked/m, "$database: so the version is not recorded");
@@ -150,7 +167,7 @@ sub check_change
 	is(names($database, 'broken'), '', "$database: none is broken any more");
 	cmp_ok(value($node, 'SELECT index_builds FROM gpusort_stats'), '>=', 12, "$database: gpusort has built them");
 
-	$err = messages($database, 'DROP INDEX u_array, u_brin; CALL gpusort_collation_repair()');
+	$err = messages($database, 'DROP INDEX u_array, u_brin, c_condition, c_expression, c_lower; CALL gpusort_collation_repair()');
 	like($err, qr/^NOTICE:  checked \d+ indexes, none is broken\nNOTICE:  recorded the new version of 1 collation$/, "$database: then it is recorded");
 	is(names($database, 'true'), '', "$database: no index is listed");
 	set_version($database, 'NULL');
