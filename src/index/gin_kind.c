@@ -231,38 +231,11 @@ gin_feed_create(Relation index, const IndexInfo *info)
 	return &gin->feed;
 }
 
-/* Compare some entries with those before them.  False: one is out of order. */
-static bool
-check_sample(GinState *state, IndexTuple *tuples, int n, uint32 *sampled)
-{
-	for (int i = 1; i < n; i++)
-	{
-		GinNullCategory categories[2];
-		OffsetNumber attnums[2];
-		Datum		keys[2];
-
-		if (!gs_key_sample(sampled))
-			continue;
-		for (int j = 0; j < 2; j++)
-		{
-			attnums[j] = gintuple_get_attrnum(state, tuples[i - 1 + j]);
-			keys[j] = gintuple_get_key(state, tuples[i - 1 + j], &categories[j]);
-		}
-		if (attnums[0] == attnums[1] && categories[0] == GIN_CAT_NORM_KEY &&
-			categories[1] == GIN_CAT_NORM_KEY &&
-			ginCompareEntries(state, attnums[0], keys[0], categories[0], keys[1], categories[1]) > 0)
-			return false;
-	}
-	return true;
-}
-
 /* Answers GS_FALLBACK_KEYS for inexact keys: an entry could come in two groups. */
 static GsFallback
 gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client,
 		  const GsKeyDesc *desc, GsPageOutput *output, GsIndexWritten *written)
 {
-	GinState	state;
-	uint32		sampled = 0;
 	GsGinWriter *writer = gs_gin_writer_begin(index);
 	GsRows	   *rows = gs_rows_of_session(client, true);
 	GsFallback	reason = GS_FALLBACK_NONE;
@@ -272,7 +245,6 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 	uint32		flags;
 	int64		done = 0;
 
-	initGinState(&state, index);
 	while ((status = gs_rows_move(rows, true, &row, &flags)) == GS_CLIENT_OK && row != NULL)
 	{
 		int			n;
@@ -284,13 +256,12 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 			break;
 		}
 		n = gs_index_read_page(rows, tuples);
-		if (desc->has_libc && unlikely(!check_sample(&state, tuples, n, &sampled)))
+		if (unlikely(!gs_gin_writer_add(writer, tuples, n)))
 		{
 			gs_key_distrust(desc);
 			reason = GS_FALLBACK_ORDER;
 			break;
 		}
-		gs_gin_writer_add(writer, tuples, n);
 		done += n;
 		pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, done);
 	}

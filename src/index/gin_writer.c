@@ -240,30 +240,34 @@ end_group(GsGinWriter *writer)
 	writer->has_group = false;
 }
 
-/* Is a tuple of the current group? */
-static inline bool
-is_in_group(GsGinWriter *writer, IndexTuple tuple)
+/* Compares a tuple with the current group: 0 within it, 1 behind it, -1 before it. */
+static inline int
+compare_with_group(GsGinWriter *writer, IndexTuple tuple)
 {
 	IndexTuple	first = writer->first;
 	OffsetNumber attnums[2];
 	Datum		keys[2];
 	GinNullCategory categories[2];
 
+	int			order;
+
 	if (!writer->has_group)
-		return false;
+		return 1;
 	/* entries with the same image are equal */
 	if (likely(gs_index_same_image(first, tuple)))
-		return true;
+		return 0;
 	attnums[0] = gintuple_get_attrnum(&writer->state, first);
 	attnums[1] = gintuple_get_attrnum(&writer->state, tuple);
 	keys[0] = gintuple_get_key(&writer->state, first, &categories[0]);
 	keys[1] = gintuple_get_key(&writer->state, tuple, &categories[1]);
 	if (attnums[0] != attnums[1] ||
 		(categories[0] == GIN_CAT_NORM_KEY) != (categories[1] == GIN_CAT_NORM_KEY))
-		return false;
-	return categories[0] != GIN_CAT_NORM_KEY ||
-		ginCompareEntries(&writer->state, attnums[0], keys[0], GIN_CAT_NORM_KEY,
-						  keys[1], GIN_CAT_NORM_KEY) == 0;
+		return 1;
+	if (categories[0] != GIN_CAT_NORM_KEY)
+		return 0;
+	order = ginCompareEntries(&writer->state, attnums[0], keys[0], GIN_CAT_NORM_KEY,
+							  keys[1], GIN_CAT_NORM_KEY);
+	return order == 0 ? 0 : order < 0 ? 1 : -1;
 }
 
 /* Make room in a full list.  Its last TID stays, as it may come again. */
@@ -287,13 +291,17 @@ make_room(GsGinWriter *writer, GinNullCategory category)
 	list->tids = repalloc(list->tids, 2 * bytes);
 }
 
-static inline void
+/* Returns false if the tuple is out of order. */
+static inline bool
 add_tuple(GsGinWriter *writer, IndexTuple tuple)
 {
 	GinNullCategory category = GIN_CAT_NORM_KEY;
+	int			order = compare_with_group(writer, tuple);
 	TidList    *list;
 
-	if (!is_in_group(writer, tuple))
+	if (unlikely(order < 0))
+		return false;
+	if (order > 0)
 	{
 		end_group(writer);
 		memcpy(writer->first, tuple, IndexTupleSize(tuple));
@@ -303,17 +311,20 @@ add_tuple(GsGinWriter *writer, IndexTuple tuple)
 		category = GinGetNullCategory(tuple, &writer->state);
 	list = &writer->lists[category];
 	if (list->n > 0 && memcmp(&list->tids[list->n - 1], &tuple->t_tid, sizeof(ItemPointerData)) == 0)
-		return;
+		return true;
 	if (unlikely(list->n == list->room))
 		make_room(writer, category);
 	list->tids[list->n++] = tuple->t_tid;
+	return true;
 }
 
-void
+bool
 gs_gin_writer_add(GsGinWriter *writer, IndexTuple *tuples, int n)
 {
 	for (int i = 0; i < n; i++)
-		add_tuple(writer, tuples[i]);
+		if (!add_tuple(writer, tuples[i]))
+			return false;
+	return true;
 }
 
 double

@@ -27,8 +27,11 @@ typedef struct GsGinWriter GsGinWriter;
 /* The index must be empty.  Allocates in a context below the current one. */
 extern GsGinWriter *gs_gin_writer_begin(Relation index);
 
-/* Raises the errors of ginbuild() for keys that are too large. */
-extern void gs_gin_writer_add(GsGinWriter *writer, IndexTuple *tuples, int n);
+/*
+ * Raises the errors of ginbuild() for keys that are too large.  Returns false if a key is less than the key
+ * before it.
+ */
+extern bool gs_gin_writer_add(GsGinWriter *writer, IndexTuple *tuples, int n);
 
 /* Metapage and WAL.  Frees the writer; answers how many TIDs all entries have together. */
 extern double gs_gin_writer_finish(GsGinWriter *writer);

@@ -151,7 +151,7 @@ put_tuple(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		stop_scan(part);
 }
 
-/* A participant's whole work; one that cannot feed the session leaves the scan to others. */
+/* A participant's whole work.  If a participant cannot feed the session, the others do the scan. */
 static void
 participate(const GsIndexKind *kind, Relation heap, Relation index, IndexInfo *info,
 			GsClient *client, const GsKeyDesc *desc, Shared *shared, bool progress)

@@ -127,7 +127,7 @@ typedef struct ComparedColumn
 {
 	bool		desc;
 	bool		nulls_first;
-	bool		image;			/* whether they are equal: by their images */
+	bool		image;			/* values are equal if their images are */
 	bool		byval;
 	int16		len;
 	FmgrInfo   *compare;
@@ -364,7 +364,7 @@ is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next)
 	return false;
 }
 
-/* Compare some tuples with those before them.  False: one is out of order. */
+/* Compares a sample of tuples with the tuples before them.  Returns false if one is out of order. */
 static bool
 check_sample(GsIndexStream *stream, IndexTuple *tuples, int n)
 {

@@ -80,7 +80,7 @@ extern int	gs_index_read_page(GsRows *rows, IndexTuple *tuples);
  */
 extern GsClientStatus gs_index_stream_next(GsIndexStream *stream, IndexTuple *tuples, int *n);
 
-/* Why it did not answer GS_CLIENT_OK. */
+/* Why gs_index_stream_next() did not return GS_CLIENT_OK. */
 extern GsFallback gs_index_stream_reason(const GsIndexStream *stream);
 
 /* Answers how many tuples were put in order by comparison. */

@@ -506,11 +506,8 @@ gs_rows_left_in_page(const GsRows *rows)
 const char *
 gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags)
 {
-	uint32		entry = page_entry(rows, rows->rank - rows->page_rank + i);
-
 	Assert(i < gs_rows_left_in_page(rows));
-	*flags = entry & GS_ENTRY_FLAGS;
-	return rows->memory + (entry & ~GS_ENTRY_FLAGS);
+	return gs_rows_of_page(rows, (int) (rows->rank - rows->page_rank + i), flags);
 }
 
 int
