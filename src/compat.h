@@ -466,9 +466,9 @@ gs_compat_cost_sort(double rows, int width, int sort_mem)
 }
 
 /*
- * A composite value.  The minor versions of November 2026 have a function, which lets heap_deform_tuple()
- * see of which version of its type the value is; before, it was a macro.  As a weak symbol it is NULL
- * there, so that a library runs on all minor versions, whichever it was built for.
+ * Fetches a composite value.  Since the minor versions of November 2026 DatumGetHeapTupleHeader() is a
+ * function, and tells heap_deform_tuple() the version of the value's type.  Before, it was a macro.  The
+ * function is a weak symbol here, which is NULL on older servers.  So one library runs on all minor versions.
  */
 #undef DatumGetHeapTupleHeader
 extern struct HeapTupleHeaderData *DatumGetHeapTupleHeader(Datum value) __attribute__((weak));

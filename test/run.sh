@@ -34,8 +34,8 @@
 #	UPGRADE_FROM			pg_config of the older server of tap/compat_pg_upgrade (default: the oldest packaged one;
 #							without one the test is skipped)
 #	MINOR_SERVER			pg_config of another minor version of PG_CONFIG's PostgreSQL, for tap/compat_minor_version
-#							(default: where CI is true, the one that lib/older_minor.sh fetches; without one the
-#							test is skipped)
+#							(default: if CI is true, lib/older_minor.sh fetches a server; without a server the test
+#							is skipped)
 #	CITUS_SRC				Citus's sources for tap/compat_citus (default: the server's own Citus, if it has one)
 #	TEST_LIMIT				seconds for one run of pg_regress, a unit program or a TAP file (default 1200)
 #	DELAYS_SEEDS, DELAYS_DEADLINE	of tap/fault_delays, see its head

@@ -17,9 +17,9 @@
  * Ownership
  *	  The protocol of device.h keeps the phases of a sort apart: while an append is pending there is no
  *	  perform, and fetches come after both.  So a sort's fields belong to the thread that serves its
- *	  phase.  The job's status and the queue's lock pass them on to the next thread.  Only what result()
- *	  reports is read at any time; the sort's lock guards it, or it is atomic.  Once a thread has set a
- *	  job's status, it touches neither the job nor the sort again: they may be gone.
+ *	  phase.  The job's status and the queue's lock pass them on to the next thread.  Any thread may read
+ *	  the fields for result() at any time.  The sort's lock guards these fields, or they are atomic.  A
+ *	  thread that has set a job's status does not touch the job or the sort again: they may be gone.
  *
  *-------------------------------------------------------------------------
  */

@@ -333,8 +333,8 @@ typedef struct GsSortSpec
 } GsSortSpec;
 
 /*
- * What result() tells of a performed sort.  page_first lives until sort_close.  A sort of arrays
- * tells n_rows and row_bytes, the arrays that it has sorted and their bytes, engine and times.
+ * The result of a performed sort.  page_first lives until sort_close.  A sort of arrays sets engine, times,
+ * n_rows and row_bytes: the number of its arrays and their bytes.
  */
 typedef struct GsSortResult
 {

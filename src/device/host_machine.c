@@ -46,8 +46,8 @@ root_folder(void)
 }
 
 /*
- * Find the folder of this process's control group: in the controller's own hierarchy (version 1), or
- * else in the one for all (version 2).  Returns the length of the topmost group's.
+ * Finds the folder of this process's control group.  The controller has a hierarchy of its own in version 1,
+ * and shares one in version 2.  Returns the length of the topmost folder's path.
  */
 static size_t
 find_group(const char *controller, char *folder)
@@ -75,7 +75,7 @@ find_group(const char *controller, char *folder)
 	top = (size_t) snprintf(folder, PATH_MAX, "%s/sys/fs/cgroup%s%s", root_folder(),
 							is_own ? "/" : "", is_own ? controller : "");
 
-	/* a container may see its own groups only, and their names as the host has them */
+	/* a container may see only its own groups, under names of the host */
 	for (const char *rest = name; rest[0] == '/'; rest += 1 + strcspn(rest + 1, "/"))
 	{
 		strcpy(folder + top, rest);
@@ -86,7 +86,7 @@ find_group(const char *controller, char *folder)
 	return top;
 }
 
-/* The least that a function tells of this process's group and of those above it. */
+/* Returns the least value of a function for this process's group and the groups above it. */
 static uint64_t
 least_of_groups(const char *controller, uint64_t (*of) (const char *folder))
 {
@@ -106,7 +106,7 @@ least_of_groups(const char *controller, uint64_t (*of) (const char *folder))
 	return least;
 }
 
-/* The number behind the name that begins a line of a file, or another one where there is none. */
+/* Returns the number behind a name at the start of a line, or otherwise if the file has no such line. */
 static uint64_t
 read_number(const char *folder, const char *file_name, const char *name, uint64_t otherwise)
 {
@@ -125,7 +125,7 @@ read_number(const char *folder, const char *file_name, const char *name, uint64_
 	return found ? number : otherwise;
 }
 
-/* UINT64_MAX where nothing limits it.  Above memory.high the kernel slows processes down. */
+/* Returns a group's limit of memory, or UINT64_MAX.  Above memory.high the kernel slows processes down. */
 static uint64_t
 group_memory(const char *folder)
 {
@@ -136,7 +136,7 @@ group_memory(const char *folder)
 	return high < most ? high : most;
 }
 
-/* What is left to a group. */
+/* Returns the memory that a group may still take, or UINT64_MAX. */
 static uint64_t
 group_memory_left(const char *folder)
 {
@@ -147,7 +147,7 @@ group_memory_left(const char *folder)
 	if (most == UINT64_MAX)
 		return UINT64_MAX;
 
-	/* cached files count as used, but make room for whatever needs it; version 1 has totals */
+	/* the kernel drops cached files when a process needs memory; version 1 has totals */
 	cached = read_number(folder, "memory.stat", "total_inactive_file ",
 						 read_number(folder, "memory.stat", "inactive_file ", 0)) +
 		read_number(folder, "memory.stat", "total_active_file ",
@@ -179,7 +179,7 @@ gs_host_available_memory(uint64_t total)
 	return left < available ? left : available;
 }
 
-/* As many cores as a group has processor time of; UINT64_MAX where nothing limits it. */
+/* Returns how many cores a group may keep busy, or UINT64_MAX. */
 static uint64_t
 group_cores(const char *folder)
 {

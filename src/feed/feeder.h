@@ -15,8 +15,8 @@ typedef struct GsFeeder GsFeeder;
 
 /*
  * client is not closed by the feeder.  Allocates in CurrentMemoryContext;
- * desc must live as long.  NULL: the keys would not be those that the session is for.  A collation that
- * the leader sorts by may be refused when a worker begins.
+ * desc must live as long.  Returns NULL if desc makes other keys than the session holds: a collation of the
+ * leader's keys may be refused by the time that a worker begins.
  */
 extern GsFeeder *gs_feeder_create(GsClient *client, const GsKeyDesc *desc);
 

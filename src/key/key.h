@@ -41,7 +41,7 @@
 /* Widest key, with its first bytes for NULLs, that is treated as one of fixed width: a uuid's is wider. */
 #define GS_KEY_FIXED_MAX	16
 
-/* gs_key_write's answers: the key does not fit here; the row has none. */
+/* gs_key_write() returns these if the key does not fit, or if the row has no key. */
 #define GS_KEY_NO_ROOM		UINT32_MAX
 #define GS_KEY_NONE			(UINT32_MAX - 1)
 
@@ -130,7 +130,7 @@ typedef struct GsKeyDesc
 								 * more, the key ends before them */
 	uint32		fixed_width;	/* bytes of every key, null bytes included; 0:
 								 * keys vary in length */
-	bool		has_libc;		/* columns are, or hold, text under libc collations: a value may have no
+	bool		has_libc;		/* a column is, or holds, text under a libc collation; such text may have no
 								 * key */
 	bool		abbreviated;	/* a column is: keys are inexact, and a value of it may have no key */
 	bool		ended;			/* keys end before the sort's last column: they are inexact */
@@ -173,12 +173,12 @@ extern bool gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, struct G
 extern bool gs_key_has_labels(const GsKeyDesc *desc);
 
 /*
- * Rows with libc text are compared with their neighbours by the operators, as a sample: is the next one to
- * be?  *n counts rows, from 0.
+ * Is the next row of the sample?  Rows of the sample are compared with their neighbours, if keys hold libc
+ * text.  *n counts rows, from 0.
  */
 extern bool gs_key_sample(uint32 *n);
 
-/* Such a row was out of order: no later sort trusts the libc collations of these keys. */
+/* The sample was out of order: from now on no sort trusts the libc collations of these keys. */
 extern void gs_key_distrust(const GsKeyDesc *desc);
 
 /*

@@ -10,9 +10,8 @@
  * test decides, the same that its comparison functions ask, so that the
  * keys can never disagree with them.  For these the bytes are the key.
  *
- * Collations of the ICU provider have sort keys, key_icu.c.  Others are
- * libc's: key_libc.c makes keys from tables of their locales, or finds that their order is
- * that of the bytes.
+ * Collations of the ICU provider have sort keys (key_icu.c).  For collations of libc, key_libc.c makes keys
+ * from a table of the locale, or finds that the locale orders by bytes.
  *
  * Tests: regress/keys_libc, regress/keys_icu
  *

@@ -3,9 +3,9 @@
  * key_libc.c
  *	  Text under libc collations (key_libc.h).
  *
- * Building and proving a table takes some 50 ms, under a lock of its own, so that only one process does
- * it.  A table is never changed, so it is read without a lock.  Tables for which shared memory has no
- * room, and those of a server that has not preloaded gpusort, are built in each process.
+ * Building and proving a table takes some 50 ms.  A lock of its own lets only one process do this.  A table
+ * never changes, so no lock guards it when it is read.  Each process builds tables of its own if shared
+ * memory has no room for them, or if the server has not preloaded gpusort.
  *
  * Tests: regress/keys_libc, tap/order_sample
  *
@@ -36,13 +36,13 @@
 
 StaticAssertDecl(GS_KEY_MAX <= GS_LIBC_KEY_MAX, "a table writes all bytes of a key that are needed");
 
-/* What is known of a locale.  The lock protects all fields but refused, which only changes to true. */
+/* A locale, in shared memory.  The lock protects all fields except refused, which only changes to true. */
 typedef struct Locale
 {
 	char		name[NAMEDATALEN];	/* of its LC_COLLATE */
 	int			encoding;
 	bool		refused;
-	Size		table;			/* offset in LocaleShared.tables; TABLE_BYTES: there was no room for it */
+	Size		table;			/* offset in LocaleShared.tables; TABLE_BYTES: there was no room */
 } Locale;
 
 typedef struct LocaleShared
@@ -91,7 +91,17 @@ gs_libc_shmem_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* A proven table of a locale, from malloc(); NULL: it is refused, and the log says why. */
+/* Why a table does not serve in this database; NULL: it does. */
+static const char *
+find_fault(const GsLibcTable *table, locale_t locale, bool utf8)
+{
+	/* text may be of another encoding than the locale */
+	if (table->levels > 0 && GetDatabaseEncoding() == PG_SQL_ASCII)
+		return "the database has no encoding";
+	return gs_libc_table_prove(table, locale, utf8, scratch) ? NULL : "its keys are not in the order of strcoll()";
+}
+
+/* Returns a proven table of a locale, from malloc().  NULL: the locale is refused, and the log says why. */
 static GsLibcTable *
 make_table(const char *name)
 {
@@ -101,23 +111,13 @@ make_table(const char *name)
 	const char *why = "the system does not have it";
 
 	if (scratch == NULL)
-		scratch = gs_libc_scratch_create();
-	if (scratch == NULL)
 		why = "memory is short";
 	else if (locale != (locale_t) 0)
 		table = gs_libc_table_build(locale, utf8, &why);
-	if (table != NULL && !gs_libc_table_prove(table, locale, utf8, scratch))
+	if (table != NULL && (why = find_fault(table, locale, utf8)) != NULL)
 	{
 		free(table);
 		table = NULL;
-		why = "its keys are not in the order of strcoll()";
-	}
-	/* a text need not be of the locale's encoding */
-	if (table != NULL && table->levels > 0 && GetDatabaseEncoding() == PG_SQL_ASCII)
-	{
-		free(table);
-		table = NULL;
-		why = "the database has no encoding";
 	}
 	if (locale != (locale_t) 0)
 		freelocale(locale);
@@ -141,7 +141,7 @@ find_locale(const char *name)
 	return NULL;
 }
 
-/* Put what make_table() gave into shared memory, as far as there is room. */
+/* Adds a locale to shared memory, with its table if there is room.  Without a table it is refused. */
 static Locale *
 add_locale(const char *name, const GsLibcTable *table)
 {

@@ -3,8 +3,8 @@
  * key_libc_codes.c
  *	  Short codes for the weights of a level (key_libc_codes.h).
  *
- * Weights that are not short lie in gaps between those that are.  The weights of a gap have two bytes,
- * and the gap as many first bytes as they need.  If first bytes run out, the largest gaps change to three
+ * A gap is a run of weights without a short one.  Codes of a gap have two bytes, and the gap gets as many
+ * first bytes as its codes need.  If there are too few first bytes, the largest gaps get codes of three
  * bytes.
  *
  * Tests: unit/plain/test_key_libc
@@ -20,7 +20,7 @@
 
 #include "key/key_libc_codes.h"
 
-/* Values of a byte behind the first one. */
+/* Values of a code's second or third byte. */
 #define VALUES					(256 - GS_CODE_LEAST)
 
 typedef struct Gap
@@ -35,7 +35,7 @@ typedef struct Gaps
 {
 	Gap			gaps[256 + 1];
 	int			n;
-	int			leads;			/* of all gaps and short weights */
+	int			leads;			/* first bytes of all codes */
 } Gaps;
 
 bool
@@ -97,7 +97,7 @@ gs_codes_shorten(GsCodes *codes, uint32_t weight)
 		code->is_short = true;
 }
 
-/* Find the gaps, and how many bytes their codes have if there may be so many first bytes. */
+/* Finds the gaps, and the length of their codes.  Returns false if most first bytes are too few. */
 static bool
 find_gaps(const GsCodes *codes, int most, Gaps *gaps)
 {

@@ -3,9 +3,9 @@
  * key_libc_codes.h
  *	  Short codes for the weights of a level, in the weights' order.
  *
- * glibc's weights have 1 to 3 bytes.  A locale has up to 46,000 at its first level, so most fit into two
- * bytes, and the frequent ones into one.  No code is the beginning of another one, so strings of codes
- * compare as strings of weights do.
+ * glibc's weights have 1 to 3 bytes.  The first level of a locale has up to 46,000 weights.  So two bytes
+ * are enough for most weights, and the frequent weights have codes of one byte.  No code is a prefix of
+ * another code.  So strings of codes compare as strings of weights do.
  *
  * Protocol
  *	  1. gs_codes_add for each weight; gs_codes_sort
@@ -30,7 +30,7 @@
 typedef struct GsCode
 {
 	uint32_t	weight;
-	bool		is_short;		/* of one byte */
+	bool		is_short;		/* its code has one byte */
 	uint8_t		n;
 	uint8_t		bytes[GS_CODE_BYTES];
 } GsCode;
@@ -46,20 +46,20 @@ typedef struct GsCodes
 /* False: memory is short. */
 extern bool gs_codes_add(GsCodes *codes, uint32_t weight);
 
-/* Sort the weights, and leave out repeated ones. */
+/* Sorts the weights, and drops duplicates. */
 extern void gs_codes_sort(GsCodes *codes);
 extern void gs_codes_shorten(GsCodes *codes, uint32_t weight);
 
 /*
- * How many first bytes the codes will have, if there may be so many; 0 if there are none, or more than
- * that at least.
+ * Returns how many first bytes the codes will have.  If that is more than most, the number returned is
+ * only known to be greater than most.
  */
 extern int	gs_codes_count_leads(const GsCodes *codes, int most);
 
-/* Give each weight a code whose first byte is between least and most.  False: there are too many weights. */
+/* Gives each weight a code with a first byte from least to most.  Returns false for too many weights. */
 extern bool gs_codes_assign(GsCodes *codes, int least, int most);
 
-/* Write a weight's code, up to GS_CODE_BYTES bytes.  Returns how many. */
+/* Writes a weight's code, at most GS_CODE_BYTES bytes, and returns its length. */
 extern int	gs_codes_put(const GsCodes *codes, uint32_t weight, uint8_t *dst);
 extern void gs_codes_free(GsCodes *codes);
 

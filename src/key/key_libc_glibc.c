@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * key_libc_glibc.c
- *	  What glibc knows of a locale's order, as its tables have it (key_libc_glibc.h).
+ *	  Reading a locale's order from glibc's tables (key_libc_glibc.h).
  *
- * Other C libraries have no such tables.  musl's strcoll() compares bytes, so there the order is taken to
- * be that of the bytes; the proof shows whether it is.
+ * Other C libraries have no such tables.  Their locales count as ordered by bytes, as musl's strcoll()
+ * orders.  The proof checks that (key_libc_prove.c).
  *
  * Tests: unit/plain/test_key_libc, regress/keys_libc
  *
@@ -28,7 +28,7 @@ read_number(nl_item item, locale_t locale)
 	const char *value = nl_langinfo_l(item, locale);
 	uint32_t	number;
 
-	/* it is the first member of the union that the pointer is another one of */
+	/* glibc keeps a union of a pointer and a number, which is its first bytes */
 	memcpy(&number, &value, sizeof(number));
 	return number;
 }
@@ -61,8 +61,8 @@ add_sequence(GsGlibcTables *tables, const uint8_t *bytes, int len, uint32_t inde
 }
 
 /*
- * Add the sequences of a range, whose n last bytes go from first to last.  Bytes behind the first one
- * that differs take the values that the encoding has.
+ * Adds the sequences of a range.  Their n last bytes go from first to last.  A byte behind the first byte
+ * that differs takes all values that the encoding allows.
  */
 static bool
 add_range(GsGlibcTables *tables, uint8_t lead, const uint8_t *first, const uint8_t *last, int n,
@@ -94,7 +94,7 @@ add_range(GsGlibcTables *tables, uint8_t lead, const uint8_t *first, const uint8
 	}
 }
 
-/* Add the sequences of a list. */
+/* Adds the sequences of a list. */
 static bool
 add_list(GsGlibcTables *tables, uint8_t lead, const uint8_t *at, const int32_t *indirect, bool utf8,
 		 const char **why)

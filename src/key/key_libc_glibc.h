@@ -1,25 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * key_libc_glibc.h
- *	  What glibc knows of a locale's order, as its tables have it.
+ *	  Reading a locale's order from glibc's tables.
  *
  * nl_langinfo_l() returns pointers to a locale's compiled tables (items _NL_COLLATE_... of <langinfo.h>).
  * localedef writes them (locale/programs/ld-collate.c), and strcoll() reads them (locale/weight.h).
  * Their form has been the same since glibc 2.2; gs_libc_table_prove() shows that it still is.
  *
- *	  rules		for each rule set, a byte for each level: 1 forward, 2 backward, 4 with positions
- *	  table		for each first byte of a sequence: a weight's index, or less than 0: minus the offset of a
- *	  list
- *				in extra
- *	  list		of sequences that begin with that byte, the first that matches counts: an int32; a number n of
- *				bytes; if the int32 is not negative, a weight's index, these n bytes, which follow the
- *				first one; else minus an offset in indirect, n bytes of the range's first sequence, n of
- *				its last.  Then up to a multiple of 4.  The list ends with the sequence of the first byte
- *				alone, n = 0
- *	  indirect	the indexes of a range's sequences, by their distance from the first one
- *	  index		the rule set in the highest byte; below it an offset in weights
- *	  weights	for each level: a number of bytes, and so many bytes, which are weights in the form that
- *				UTF-8 has for characters
+ *	  rules		A rule set has a byte for each level: 1 forward, 2 backward, 4 with positions.
+ *	  table		An int32 for each first byte of a sequence.  It is a weight's index, or if negative the
+ *				offset of a list in extra, times -1.
+ *	  list		Its entries are the sequences that begin with that byte, padded to 4 bytes.  The first entry
+ *				that matches counts.  An entry has an int32 x and a number n.  If x is not negative, x is a
+ *				weight's index, and the n bytes behind the sequence's first byte follow.  If x is
+ *				negative, the entry is a range: -x is an offset in indirect, and n bytes of the first
+ *				sequence and n bytes of the last sequence follow.  The last entry has n = 0.
+ *	  indirect	The indexes of a range's sequences, by their distance from the first sequence.
+ *	  index		Its highest byte is the rule set.  The other bytes are an offset in weights.
+ *	  weights	Each level has a number of bytes, and then these bytes.  A weight is coded as UTF-8 codes a
+ *				character.
  *
  * Nothing here knows PostgreSQL; this header is plain C11.
  *
@@ -43,13 +42,13 @@ typedef struct GsGlibcSequence
 {
 	uint8_t		bytes[GS_GLIBC_SEQUENCE];
 	uint8_t		len;
-	uint32_t	order;			/* of two that match, the one of the lower number counts */
+	uint32_t	order;			/* the sequence of the lowest order counts, if several match */
 	uint32_t	index;
 } GsGlibcSequence;
 
 typedef struct GsGlibcTables
 {
-	int			levels;			/* 0: the order is that of the bytes */
+	int			levels;			/* 0: the locale orders by bytes */
 	const uint8_t *rules;
 	const uint8_t *weights;
 	GsGlibcSequence *sequences;
@@ -58,15 +57,15 @@ typedef struct GsGlibcTables
 } GsGlibcTables;
 
 /*
- * Read a locale's tables; false, and *why a constant string: they cannot be read.  The sequences are to be
- * freed in either case.
+ * Reads a locale's tables.  Returns false if they cannot be read; *why then is a constant string.  The
+ * caller frees the sequences in either case.
  */
 extern bool gs_glibc_read(GsGlibcTables *tables, locale_t locale, bool utf8, const char **why);
 
-/* The bytes of an index's weights of a level. */
+/* Returns the n bytes of an index's weights at a level. */
 extern const uint8_t *gs_glibc_weights(const GsGlibcTables *tables, uint32_t index, int level, int *n);
 
-/* The weight that begins at *at, which moves behind it. */
+/* Returns the weight at *at, and moves *at behind it. */
 extern uint32_t gs_glibc_weight(const uint8_t **at);
 
 #endif							/* GS_KEY_LIBC_GLIBC_H */

@@ -3,9 +3,8 @@
  * key_libc_prove.c
  *	  Comparing the keys of a libc locale's table with strcoll_l() (key_libc_table.h).
  *
- * The texts are made of the table's own characters and contractions.  Half of them are of ASCII
- * characters, as most texts are.  Most pairs differ in one or two characters, so that each level decides
- * some.
+ * The texts consist of the table's own characters and contractions.  Half of the texts are ASCII, as most
+ * texts of users are.  Most pairs differ in one or two characters, so that each level decides some pairs.
  *
  * Tests: unit/plain/test_key_libc
  *
@@ -49,7 +48,7 @@ next_random(Proof *proof, uint32_t n)
 	return (uint32_t) (proof->random >> 33) % n;
 }
 
-/* A random sequence of the table's; of UTF-8, none that is no character. */
+/* Writes a random sequence of the table.  Under UTF-8 it is a character or a contraction. */
 static int
 choose_character(Proof *proof, bool ascii, uint8_t *dst)
 {
@@ -104,7 +103,7 @@ sign(int order)
 	return (order > 0) - (order < 0);
 }
 
-/* Does the table order two texts as PostgreSQL does? */
+/* Does the table order two texts as PostgreSQL orders them? */
 static bool
 is_right(Proof *proof, const Text *a, const Text *b)
 {
@@ -135,7 +134,7 @@ is_right(Proof *proof, const Text *a, const Text *b)
 	return sign(order) == sign(expected);
 }
 
-/* Replace, remove, or insert some characters. */
+/* Replaces, removes, or inserts some characters. */
 static void
 mutate(Proof *proof, Text *text, bool ascii)
 {

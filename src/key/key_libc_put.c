@@ -3,17 +3,17 @@
  * key_libc_put.c
  *	  Writing keys of text under a libc collation by a table (key_libc_table.h).
  *
- * A text is read once.  Level 1 is written to its place, the others come together in working memory.
+ * A text is read once.  Level 1 goes to its place in the key, and the other levels to working memory.
  *
  * Level 2 of runs of backward characters
- *	  A character with a backward rule, such as a digit, a sign or a combining mark, is compared at level
- *	  2 behind those that follow it up to the next forward character.  strcoll() leaves the last but one
- *	  of such a run out if a forward character ends the run (get_next_seq() in string/strcoll_l.c, since
- *	  2.18).  If characters before the run have no weight of level 2, it also reads others than those of
- *	  the run.  strxfrm() does neither, so its keys are not strcoll()'s order: under en_US.utf8 "4~w"
- *	  comes before "4~.w", by strxfrm() behind it.  PostgreSQL compares by strcoll(), and keys follow it:
- *	  put_second_level() reads a text's level 2 exactly as strcoll() does.  It is needed only if a run has
- *	  other weights than the common one.
+ *	  Digits, signs and combining marks have a backward rule.  At level 2 a run of such characters is read
+ *	  from its end.  If a forward character ends the run, strcoll() leaves out the run's last but one
+ *	  character (get_next_seq() in string/strcoll_l.c, since 2.18).  If characters before the run have no
+ *	  weight of level 2, strcoll() also reads characters outside of the run.  strxfrm() does neither, so its
+ *	  keys have another order.  Under en_US.utf8 "4~w" comes before "4~.w", and by strxfrm() after it.
+ *	  PostgreSQL compares by strcoll(), so keys follow strcoll().  put_second_level() reads a text's level 2
+ *	  exactly as strcoll() does.  Texts need it only if a run has weights other than the common weight, or
+ *	  if a forward character has no weight.
  *
  * Tests: unit/plain/test_key_libc, regress/keys_libc
  *
@@ -31,11 +31,11 @@
 #define KEY_END					0x00
 #define LEVEL_END				0x01
 
-/* At the last level: before the number of characters without a weight; before further weights of one. */
+/* Bytes of the last level: a number of characters without a weight follows; a character's next weight. */
 #define SKIPPED					0xfe
 #define CONTINUED				0xff
 
-/* Entries of a text whose level 2 is read as strcoll() does. */
+/* The longest text that put_second_level() reads. */
 #define MAX_ENTRIES				16384
 
 struct GsLibcScratch
@@ -44,7 +44,7 @@ struct GsLibcScratch
 	uint8_t		levels[GS_LIBC_LEVELS][GS_LIBC_KEY_MAX + 16];
 };
 
-/* A level behind the first, while a key is written.  Bytes beyond GS_LIBC_KEY_MAX are never needed. */
+/* A level from 2 on, while a key is written.  Bytes beyond GS_LIBC_KEY_MAX are never needed. */
 typedef struct Level
 {
 	size_t		n;
@@ -67,8 +67,8 @@ put_byte(Level *level, uint8_t byte)
 }
 
 /*
- * Write the run of common weights that has come together.  The longer of two runs comes first if what follows
- * is greater than the common weight, and last if it is less.
+ * Writes the common weights counted so far.  less tells whether the next weight is less than the common
+ * weight.  The longer of two runs comes first if the next weight is greater, and last if it is less.
  */
 static inline void
 put_common(Level *level, bool less)
@@ -84,22 +84,27 @@ put_common(Level *level, bool less)
 	put_byte(level, (uint8_t) (less ? counts->low + n - 1 : counts->high - (n - 1)));
 }
 
+/* Writes a code's byte.  0 is a common weight. */
+static inline void
+put_weight(Level *level, uint8_t byte)
+{
+	if (byte == 0)
+	{
+		level->common++;
+		return;
+	}
+	put_common(level, byte < level->counts.low);
+	put_byte(level, byte);
+}
+
 static inline void
 put_weights(Level *level, const uint8_t *bytes, int n)
 {
 	for (int i = 0; i < n; i++)
-	{
-		if (bytes[i] == 0)
-		{
-			level->common++;
-			continue;
-		}
-		put_common(level, bytes[i] < level->counts.low);
-		put_byte(level, bytes[i]);
-	}
+		put_weight(level, bytes[i]);
 }
 
-/* Characters without a weight at the last level make the next one greater, by their number. */
+/* Characters without a weight at the last level make the next weight greater, by their number. */
 static void
 put_skipped(Level *level, uint32_t *skipped)
 {
@@ -113,7 +118,7 @@ put_skipped(Level *level, uint32_t *skipped)
 	*skipped = 0;
 }
 
-/* Append bytes as far as there is room; false where they did not all fit. */
+/* Appends bytes as far as there is room.  Returns false if they did not all fit. */
 static inline bool
 append(uint8_t *dst, size_t room, size_t *used, const uint8_t *bytes, size_t len)
 {
@@ -139,10 +144,10 @@ put_entry_second(const GsLibcTable *table, Level *level, const GsLibcEntry *entr
 }
 
 /*
- * Level 2 as strcoll() reads it; false: the text is too long.
+ * Writes level 2 as strcoll() reads it.  Returns false if the text is too long.
  *
- * read_from is where strcoll() last looked for a weight: from there it reads a run backward, which is
- * another place than the run's first character if characters before that had no weight.
+ * read_from is where strcoll() last began to look for a weight.  strcoll() counts a run's characters from
+ * there, which is not the run's start if characters before the run have no weight.
  */
 static bool
 put_second_level(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t *text,
@@ -190,17 +195,17 @@ put_second_level(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t
 	return true;
 }
 
-/* What a text has that makes its level 2 other than its characters' weights one after the other. */
+/* Collects whether a text needs put_second_level(). */
 typedef struct Second
 {
-	uint32_t	run;			/* 1, and for each of the last two characters of a backward run a bit that
-								 * tells whether it has a weight */
-	bool		other_backward; /* a backward character with other weights than the common one */
+	uint32_t	run;			/* the current backward run: a bit 1, and then a bit for each of its last two
+								 * characters: does it have a weight? */
+	bool		other_backward; /* a backward character has weights other than the common weight */
 	bool		any_backward;
 	bool		empty_forward;
 } Second;
 
-/* strcoll() leaves out the last but one of a run that a forward character ends. */
+/* Counts a character.  If it ends a run, strcoll() leaves out the run's last but one character. */
 static inline void
 look_at_second(Second *second, bool backward, bool has_weight, Level *level)
 {
@@ -218,7 +223,7 @@ look_at_second(Second *second, bool backward, bool has_weight, Level *level)
 	second->empty_forward |= !has_weight;
 }
 
-/* A run of letters of which the first level was written. */
+/* Counts letters whose first level was written. */
 static inline void
 put_run(Level *levels, uint32_t n)
 {
@@ -252,7 +257,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 		const GsLibcEntry *entry;
 		const uint8_t *bytes;
 
-		/* most of a text is runs of letters, of digits, and marks between them */
+		/* texts are mostly letters, digits, and marks between them */
 		if (skipped == 0)
 		{
 			while (at < stop && table->letters[*at] != 0)
@@ -275,8 +280,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 			while (at < end && table->marks[*at] != 0)
 			{
 				look_at_second(&look, true, false, second);
-				put_common(fourth, table->marks[*at] < fourth->counts.low);
-				put_byte(fourth, table->marks[*at++]);
+				put_weight(fourth, table->marks[*at++]);
 			}
 		}
 		if (at == end)
@@ -293,13 +297,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 			memcpy(dst + n, entry->first, sizeof(entry->first));
 			n += entry->n[0];
 			second->common++;
-			if (entry->last == 0)
-				third->common++;
-			else
-			{
-				put_common(third, entry->last < third->counts.low);
-				put_byte(third, entry->last);
-			}
+			put_weight(third, entry->last);
 			if (skipped > 0)
 				put_skipped(fourth, &skipped);
 			fourth->common++;
@@ -310,8 +308,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 			look_at_second(&look, entry->backward, false, second);
 			if (skipped > 0)
 				put_skipped(fourth, &skipped);
-			put_common(fourth, entry->last < fourth->counts.low);
-			put_byte(fourth, entry->last);
+			put_weight(fourth, entry->last);
 			continue;
 		}
 		bytes = (const uint8_t *) table + table->pool + entry->bytes;
@@ -347,7 +344,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	*written = room;
 	for (int i = 1; i < levels; i++)
 	{
-		/* the byte that ends a level is less than the common weight */
+		/* LEVEL_END is less than the common weight */
 		put_common(&levels_of[i], true);
 		if (!append_byte(dst, room, &n, LEVEL_END) ||
 			!append(dst, room, &n, levels_of[i].bytes, levels_of[i].n))

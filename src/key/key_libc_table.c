@@ -4,40 +4,40 @@
  *	  Building a table of a libc locale's characters (key_libc_table.h).
  *
  * Sequences
- *	  Characters, and contractions such as Czech "ch", are sequences of bytes in a trie.  The longest one that
- *	  matches counts, which in glibc's lists is the first one.
+ *	  A trie holds characters, and contractions such as Czech "ch", as sequences of bytes.  The longest sequence
+ *	  that matches counts.  In glibc's lists it is the first one that matches.
  *
  * Levels
- *	  Weights are re-coded in their order (key_libc_codes.h).  At all levels but the first, runs of the
- *	  most frequent weight are counts, as ICU writes them: a run that is followed by a greater weight
- *	  counts down from the highest byte of a range, one that is followed by a lesser weight or by the
- *	  level's end counts up from the lowest.
+ *	  Weights get new codes in the same order (key_libc_codes.h).  From level 2 on the most frequent weight
+ *	  is the common weight.  A run of it is a count, as in ICU's sort keys.  Counts are bytes of a range.  If
+ *	  a greater weight follows the run, the count goes down from the highest byte.  If a lesser weight or the
+ *	  level's end follows, the count goes up from the lowest byte.
  *
  * The last level
- *	  Most locales of glibc have a fourth level at which each character has a weight of its own, and at
- *	  which the characters without one are counted.  It would double the keys.  But it decides only
- *	  between texts that agree in the first three levels, and there a letter's weight says nothing: it is
- *	  implied, written as the common weight.  A character's weight is implied if
+ *	  Most locales of glibc have a fourth level.  There each character has a weight of its own, and
+ *	  characters without a weight are counted.  This level would double the keys.  But it decides only
+ *	  between texts that agree in the first three levels, and between these most letters' weights tell
+ *	  nothing.  Such a weight is implied, and written as the common weight.  A weight is implied if
  *
- *		(a) it has one weight at each level, the common one at level 2;
- *		(b) of all characters whose first weights of levels 1 and 3 are its own, it has the least last
- *		weight, and no
- *			other one has that;
- *		(c) its last weight is greater than those of all characters without level 1 (border).
+ *		(a) the character has one weight at each level, and the common weight at level 2;
+ *		(b) its last weight is the least of all characters with the same first weights of levels 1 and 3, and
+ *			no other of these characters has that last weight;
+ *		(c) its last weight is greater than the last weights of all characters without level 1.  The border is
+ *			the least number above these.
  *
- *	  Let a and b be the first characters in which two such texts differ.  What is left of the texts from
- *	  there on agrees in levels 1 and 3 as well, since both are read forward.  If both weights are
- *	  implied, both characters have the same weights of these levels, so by (b) they are the same.  If
- *	  only a's is, b either has no level 1, and comes before a by (c), or its first weights of levels 1
- *	  and 3 are a's, and it comes behind a by (b).  Codes of weights below the border lie below the
- *	  counts, and all others above.
+ *	  Let two texts agree in three levels, and let a and b be their first characters that differ.  From a and
+ *	  b on, the texts still agree in levels 1 and 3, because both are read forward.  If both last weights
+ *	  are implied, a and b have the same weights at levels 1 and 3, so by (b) they are the same character.
+ *	  If only a's weight is implied, there are two cases.  If b has no level 1, b comes first by (c).  If b
+ *	  has a's first weights of levels 1 and 3, a comes first by (b).  Codes of weights below the border are
+ *	  less than the counts.  All other codes are greater.
  *
- *	  A character without a last weight makes the next weight greater than any other one (SKIPPED).
+ *	  If a character has no last weight, the next weight becomes greater than any other weight (SKIPPED).
  *
  * Equal texts
- *	  Two texts have the same levels only if they are equal, or differ in characters that are ambiguous:
- *	  several sequences have the same weights, or no weight is their own.  If a text holds one of these,
- *	  the text follows the levels in its key.  Where no level is of single characters, it always does.
+ *	  A character is ambiguous if another sequence has the same weights, or if no weight is its own.  Two
+ *	  texts have the same levels only if they are equal, or contain ambiguous characters.  If a text contains
+ *	  one, its key ends with the text.  If the locale's last level has no positions, all keys do.
  *
  * Tests: unit/plain/test_key_libc, regress/keys_libc
  *
@@ -57,11 +57,11 @@
 #define NO_WEIGHT				UINT32_MAX
 #define SEVERAL_WEIGHTS			(UINT32_MAX - 1)
 
-/* Bytes of counts at levels other than the last one with positions; there at least so many. */
+/* Bytes of a level's counts.  A last level with positions has LEAST_COUNTS or more. */
 #define COUNTS					65
 #define LEAST_COUNTS			17
 
-/* First bytes from here on are not codes at the last level (key_libc_put.c). */
+/* At the last level codes end at CODES_END; greater bytes have other uses (key_libc_put.c). */
 #define CONTINUED				0xff
 #define CODES_END				0xfd
 
@@ -76,18 +76,18 @@ typedef struct Array
 typedef struct Build
 {
 	GsGlibcTables glibc;
-	const char *why;			/* not NULL: it has failed */
+	const char *why;			/* why it has failed, or NULL */
 	GsLibcTable table;
 	Array		entries;		/* of GsLibcEntry */
-	Array		indexes;		/* of uint32_t: of each entry's weights, with its rule set */
+	Array		indexes;		/* of uint32_t: each entry's index in glibc's tables */
 	Array		nodes;
 	Array		children;
 	Array		pool;
-	uint32_t   *found;			/* entries by the hash of their index */
+	uint32_t   *found;			/* hash table: entries by index */
 	uint32_t	n_found;
 	uint32_t	common[GS_LIBC_LEVELS];
 	uint32_t	border;
-	bool	   *implied;		/* of each entry: its last weight is */
+	bool	   *implied;		/* for each entry: is its last weight implied? */
 	GsCodes		codes[GS_LIBC_LEVELS];
 	GsCodes		low_codes;		/* of last weights below the border */
 } Build;
@@ -174,7 +174,7 @@ rule_of(const Build *build, uint32_t i, int level)
 
 /* ---- sequences ---- */
 
-/* The entry of an index; another sequence of an index that is known makes it ambiguous. */
+/* Returns the entry of an index.  If several sequences have the index, the entry becomes ambiguous. */
 static uint32_t
 find_entry(Build *build, uint32_t index)
 {
@@ -213,8 +213,9 @@ compare_sequences(const void *a, const void *b)
 }
 
 /*
- * The place of the sequences from first to end - 1, which have their first depth bytes in common.  A sequence
- * behind one that it begins with in glibc's list is never found.
+ * Builds the node of the sequences from first to end - 1, and returns its place.  They have their first
+ * depth bytes in common.  glibc never finds a sequence that stands behind its own prefix in the list, so
+ * such a sequence is left out.
  */
 static uint32_t
 build_node(Build *build, GsGlibcSequence *first, GsGlibcSequence *end, int depth)
@@ -293,7 +294,7 @@ build_trie(Build *build)
 	}
 }
 
-/* The entry of an ASCII character alone; NONE: there is none. */
+/* Returns the entry of an ASCII character, or NONE. */
 static uint32_t
 ascii_entry(const Build *build, int c)
 {
@@ -306,7 +307,7 @@ ascii_entry(const Build *build, int c)
 
 /* ---- levels ---- */
 
-/* Level 2 may be read backward, and the last of four may have positions. */
+/* Accepts backward rules at level 2, and positions at the last of four levels. */
 static void
 check_rules(Build *build)
 {
@@ -335,7 +336,7 @@ check_rules(Build *build)
 	build->table.adds_text = n_positions == 0;
 }
 
-/* The most frequent weight of a level. */
+/* Returns the most frequent weight of a level. */
 static uint32_t
 choose_common(const Build *build, int level)
 {
@@ -352,7 +353,7 @@ choose_common(const Build *build, int level)
 	return best;
 }
 
-/* Add all weights of a level from least to most - 1, of entries whose weights are not implied. */
+/* Adds a level's weights from least to most - 1.  Implied weights need no code. */
 static void
 add_weights(Build *build, GsCodes *codes, int level, uint32_t least, uint32_t most)
 {
@@ -375,7 +376,7 @@ add_weights(Build *build, GsCodes *codes, int level, uint32_t least, uint32_t mo
 	gs_codes_sort(codes);
 }
 
-/* Codes of one byte for the weights of ASCII characters. */
+/* Gives the weights of ASCII characters codes of one byte. */
 static void
 shorten_ascii(const Build *build, GsCodes *codes, int level)
 {
@@ -398,7 +399,7 @@ code_first_level(Build *build)
 		build->why = "it has too many weights of the first level";
 }
 
-/* A level between, or the last one without positions: codes below and above the counts. */
+/* Codes a level with counts: lesser weights get codes below the counts, greater weights above. */
 static void
 code_level(Build *build, int level)
 {
@@ -418,7 +419,7 @@ code_level(Build *build, int level)
 	counts->high = (uint8_t) (counts->low + COUNTS - 1);
 	counts->max = COUNTS / 2 + 1;
 
-	/* the lowest of the others are the most frequent */
+	/* of the greater weights, the lowest are the most frequent */
 	add_weights(build, codes, level, common + 1, NO_WEIGHT);
 	n_short = codes->n < 100 ? codes->n : 100;
 	for (uint32_t i = 0; i < n_short; i++)
@@ -426,7 +427,7 @@ code_level(Build *build, int level)
 	if (!gs_codes_assign(codes, counts->high + 1, 0xff))
 		build->why = "it has too many weights of a level";
 
-	/* one table of both */
+	/* both become one table */
 	for (uint32_t i = 0; i < below.n; i++)
 		if (gs_codes_add(codes, below.codes[i].weight))
 			codes->codes[codes->n - 1] = below.codes[i];
@@ -460,7 +461,7 @@ compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of n pairs of a weight and an entry: those with a weight that another one has are ambiguous. */
+/* Finds equal weights among n pairs of a weight and an entry, and makes their entries ambiguous. */
 static void
 mark_repeated(Build *build, uint64_t *pairs, uint32_t n)
 {
@@ -472,8 +473,9 @@ mark_repeated(Build *build, uint64_t *pairs, uint32_t n)
 }
 
 /*
- * An entry is not ambiguous if it has one last weight, its own, or none and one weight of level 1 that no
- * other entry without a last weight has.
+ * Decides which entries are ambiguous.  An entry is not if it has one last weight, and no other entry has
+ * it.  An entry without a last weight is not if it has one weight of level 1, and no other entry without a
+ * last weight has that.
  */
 static void
 find_ambiguous(Build *build)
@@ -506,7 +508,7 @@ find_ambiguous(Build *build)
 	free(without);
 }
 
-/* All characters with weights of levels 1 and 4; sets the border. */
+/* Collects all characters with weights of levels 1 and 4, and sets the border. */
 static uint32_t
 collect_letters(Build *build, Letter *letters)
 {
@@ -540,7 +542,7 @@ find_implied(Build *build)
 {
 	Letter	   *letters = malloc((n_entries(build) + 1) * sizeof(Letter));
 	uint32_t	n;
-	uint32_t	start = 0;		/* of the letters with the same first weight */
+	uint32_t	start = 0;		/* the first letter with the same first weight */
 
 	build->implied = calloc(n_entries(build) + 1, sizeof(bool));
 	if (letters == NULL || build->implied == NULL)
@@ -557,7 +559,7 @@ find_implied(Build *build)
 
 		if (i > 0 && letter->first != letter[-1].first)
 			start = i;
-		/* one without level 3 may meet any other of its first weight */
+		/* a letter without level 3 may stand against any letter of its first weight */
 		if (letter->third == NO_WEIGHT)
 			for (uint32_t j = start; j < i; j++)
 				build->implied[letters[j].entry] = false;
@@ -570,7 +572,7 @@ find_implied(Build *build)
 	free(letters);
 }
 
-/* Codes below the border, counts, codes from the border on. */
+/* Codes the last level: weights below the border, then counts, then the other weights. */
 static void
 code_last_level(Build *build)
 {
@@ -599,7 +601,7 @@ code_last_level(Build *build)
 
 /* ---- entries ---- */
 
-/* Write an entry's codes of a level. */
+/* Writes an entry's codes of a level. */
 static uint8_t *
 put_codes(Build *build, uint32_t i, int level, uint8_t *dst)
 {
@@ -624,7 +626,7 @@ put_codes(Build *build, uint32_t i, int level, uint8_t *dst)
 	return dst;
 }
 
-/* Most characters are of two simple kinds. */
+/* Finds out whether an entry is of one of the two simple kinds, as most entries are. */
 static void
 find_kind(const Build *build, GsLibcEntry *entry, const uint8_t *codes)
 {
@@ -675,7 +677,7 @@ write_entries(Build *build)
 	}
 }
 
-/* Most texts consist of single bytes of these kinds. */
+/* Fills the table's arrays by byte.  Most texts consist of such bytes. */
 static void
 collect_bytes(Build *build)
 {
@@ -704,7 +706,7 @@ place_array(GsLibcTable *table, const Array *array)
 	return offset;
 }
 
-/* Put all together in one block. */
+/* Copies all arrays into one block. */
 static GsLibcTable *
 pack(Build *build)
 {

@@ -3,16 +3,16 @@
  * key_libc_table.h
  *	  Exact sort keys of text under a libc collation, from a table of its characters.
  *
- * A table is built from what glibc knows of a locale, proven against strcoll_l(), and
- * then only read.  memcmp() of two keys is strcoll_l() of the texts, and if that is 0 the
- * order of their bytes.
+ * A table is built from glibc's tables of a locale, and proven against strcoll_l().  Then it is only read.
+ * memcmp() orders keys as strcoll_l() orders the texts.  Texts that strcoll_l() finds equal are ordered by
+ * their bytes.
  *
  * A key is
  *
  *		level 1 | 01 | level 2 | 01 | ... | last level | 00
  *
- * with as many levels as the locale has.  Bytes of levels are 02 and more.  If texts may be
- * equal in all levels, their bytes follow:
+ * with as many levels as the locale has.  Bytes of levels are 02 and more.  If another text may have the
+ * same levels, the text's bytes follow:
  *
  *		level 1 | 01 | ... | last level | 01 | text | 00
  *
@@ -34,19 +34,19 @@
 
 #define GS_LIBC_LEVELS			4
 
-/* The longest key; the first bytes of longer ones are written. */
+/* Keys are cut after so many bytes. */
 #define GS_LIBC_KEY_MAX			8192
 
-/* A place in the trie: an entry, or a node with GS_LIBC_NODE. */
+/* A place in the trie is the number of an entry, or GS_LIBC_NODE and the number of a node. */
 #define GS_LIBC_NONE			UINT32_MAX
 #define GS_LIBC_NODE			0x80000000u
 
-/* What a character, or a contraction, contributes. */
+/* How an entry's weights are stored. */
 typedef enum GsLibcKind
 {
 	GS_LIBC_OTHER,
-	GS_LIBC_LETTER,				/* level 1: n1 bytes; 2: the common weight; 3: one byte, or 0: the common one;
-								 * 4: implied */
+	GS_LIBC_LETTER,				/* level 1: n[0] bytes; 2: the common weight; 3: one byte, 0 for the common
+								 * weight; 4: implied */
 	GS_LIBC_MARK				/* level 4: one byte; others: nothing */
 } GsLibcKind;
 
@@ -54,19 +54,19 @@ typedef struct GsLibcEntry
 {
 	uint8_t		kind;			/* a GsLibcKind */
 	bool		backward;		/* at level 2 */
-	bool		ambiguous;		/* another one may have equal levels */
+	bool		ambiguous;		/* another entry may have the same weights */
 	uint8_t		first[2];		/* LETTER: level 1 */
 	uint8_t		last;			/* LETTER: level 3; MARK: level 4 */
-	uint8_t		n[GS_LIBC_LEVELS];	/* bytes in the pool, level by level; 0 stands for a common weight, or
-									 * an implied one */
+	uint8_t		n[GS_LIBC_LEVELS];	/* bytes in the pool, level by level; a byte 0 is a common or implied
+									 * weight */
 	uint32_t	bytes;			/* where they begin */
 } GsLibcEntry;
 
-/* A sequence of bytes that others begin with.  Its children are the bytes from first to last. */
+/* A prefix of longer sequences.  Its children are numbered by their next byte, from first to last. */
 typedef struct GsLibcNode
 {
-	uint32_t	entry;			/* of the sequence itself, or NONE */
-	uint32_t	children;		/* the first one's place */
+	uint32_t	entry;			/* of the prefix itself, or NONE */
+	uint32_t	children;		/* number of the first child */
 	uint8_t		first;
 	uint8_t		last;
 } GsLibcNode;
@@ -82,14 +82,14 @@ typedef struct GsLibcCounts
 typedef struct GsLibcTable
 {
 	size_t		size;			/* bytes of the whole table */
-	uint8_t		levels;			/* 0: the order is that of the bytes, and there is no more */
-	bool		position;		/* the last level also counts characters without a weight of it */
-	bool		adds_text;		/* to all keys */
+	uint8_t		levels;			/* 0: the locale orders by bytes, and the table is empty */
+	bool		position;		/* the last level counts the characters that have no weight there */
+	bool		adds_text;		/* all keys end with the text */
 	GsLibcCounts counts[GS_LIBC_LEVELS];
-	uint8_t		letters[256];	/* bytes that are forward LETTERs with one byte of level 1 and the common
-								 * weight of level 3: that byte; 0: others */
-	uint8_t		digits[256];	/* the same of backward ones */
-	uint8_t		marks[256];		/* bytes that are backward MARKs: the byte of level 4 */
+	uint8_t		letters[256];	/* by byte: level 1 of a forward LETTER that has one byte there, and the
+								 * common weight of level 3; 0: the byte is no such character */
+	uint8_t		digits[256];	/* the same for backward LETTERs */
+	uint8_t		marks[256];		/* by byte: level 4 of a backward MARK, or 0 */
 	uint32_t	root[256];
 	uint32_t	entries;		/* offsets from the table's start */
 	uint32_t	nodes;
@@ -107,31 +107,27 @@ typedef enum GsLibcPut
 /* Working memory of gs_libc_table_put(). */
 typedef struct GsLibcScratch GsLibcScratch;
 
-/*
- * A new table, to be freed by free(); NULL, and *why a constant string: there is none.
- */
+/* Returns a table, which the caller frees by free(), or NULL; *why then is a constant string. */
 extern GsLibcTable *gs_libc_table_build(locale_t locale, bool utf8, const char **why);
 
-/* Compare the keys of many texts with strcoll_l().  False: some differ. */
+/* Compares the keys of many texts with strcoll_l().  Returns false if one pair differs. */
 extern bool gs_libc_table_prove(const GsLibcTable *table, locale_t locale, bool utf8,
 								GsLibcScratch *scratch);
 
-/* NULL: memory is short.  To be freed by free(). */
+/* Returns NULL if memory is short.  The caller frees it by free(). */
 extern GsLibcScratch *gs_libc_scratch_create(void);
 
-/* Write a text's key, at most room bytes, which must not be more than GS_LIBC_KEY_MAX. */
+/* Writes a text's key, at most room bytes.  room is at most GS_LIBC_KEY_MAX. */
 extern GsLibcPut gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch,
 								   const uint8_t *text, size_t len, uint8_t *dst, size_t room,
 								   size_t *written);
 
 #ifdef GPUSORT_FAULTS
-/* For tests: two single bytes exchange what they contribute. */
+/* For tests: exchanges the weights of two characters of one byte. */
 extern void gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b);
 #endif
 
-/*
- * The entry that a text begins with, which it moves behind; NULL: none, or the text has ended.
- */
+/* Returns the first entry of a text, and moves *text behind it.  NULL: the text is empty, or has none. */
 static inline const GsLibcEntry *
 gs_libc_next(const GsLibcTable *table, const uint8_t **text, const uint8_t *end)
 {

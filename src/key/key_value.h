@@ -62,7 +62,7 @@ typedef struct GsVarBytes
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
 
-/* A text under a libc collation had no key, so that the function above returned false. */
+/* Set if gs_key_put_varying() returns false because a text under a libc collation has no key. */
 extern bool gs_key_lacks_text;
 extern bool gs_key_put_fetched(const GsKeyColumn *col, GsVarBytes text, uint8 *dst,
 							   size_t room, size_t *written);

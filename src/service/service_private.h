@@ -490,8 +490,7 @@ extern void gs_load_cancel(int number);
 /* service_write.c */
 
 /*
- * Write out a session's sort, or for WRITE_RANGE the one that was loaded.  False:
- * it has failed, or its pages stay where they are.
+ * Writes out a session's sort.  Returns false if that has failed, or if its pages stay where they are.
  */
 extern bool gs_write_begin(int number, WriteKind kind);
 extern void gs_write_step(int number);

@@ -137,7 +137,7 @@ typedef struct GsSessionSpec
 {
 	GsSortSpec	sort;			/* set by its caller: how the device makes keys that feeders leave to it; or
 								 * elem and descending, of arrays */
-	int			key_columns;	/* that keys hold */
+	int			key_columns;	/* number of columns in keys */
 	GsKeep		keep;			/* other rows may be dropped, as far as keys show which these are */
 	bool		minimal_tuples; /* rows are, so that each begins with its own length */
 	double		group_rows;		/* rows expected, if the leader has another plan for few groups

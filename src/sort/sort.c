@@ -194,7 +194,7 @@ put_local_rows(GsSort *sort, int first)
 	gs_local_free(sort);
 }
 
-/* The device takes no more: keep what it has for later, take the rest back. */
+/* The device takes no more rows.  Rows that it holds stay there for later; the other rows come back. */
 static void
 change_full_device_to_cpu(GsSort *sort)
 {

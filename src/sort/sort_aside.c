@@ -3,16 +3,16 @@
  * sort_aside.c
  *	  Rows that have no key, among those that the device sorts.
  *
- * A value may have no abbreviated key (key_abbrev.c), a very long text of marks under a libc collation
- * has none, and damaged rows have none.  Such a row is put aside, into a tuplesort of the leader.  The
- * columns' own operators merge these rows into the rows that come back from the device.
+ * These rows have no key: rows with a value that has no abbreviated key (key_abbrev.c), with a very long
+ * text of marks under a libc collation, and damaged rows.  Such a row is put aside, into a tuplesort of the
+ * leader.  The columns' own operators merge these rows into the rows that come back from the device.
  *
- * Merging compares little.  Rows of the device come in pages, and a search finds which
- * of a page's rows come before the next row put aside.  It looks first as far on as the last search
- * got, then twice as far, then between.  If few rows were put aside, that is one comparison for
- * nearly all pages; if most were, it is one or two for each of them.  Abbreviated keys that are equal
- * have yet to be settled.  So with them the rows are compared one by one, up to the last row put
- * aside: of PostGIS's these come first, if the order is ascending.
+ * Merging compares little.  Rows of the device come in pages.  A search finds the rows of a page that come
+ * before the next row put aside.  The search begins at the distance that the last search found, doubles it,
+ * and then halves the rest.  If few rows were put aside, nearly all pages take one comparison.  If most rows
+ * were put aside, each of them takes one or two.  Rows with equal inexact keys have yet to be settled, so
+ * with such keys rows are compared one by one, until no row is left aside.  PostGIS's rows without a key
+ * sort first.
  *
  * No row put aside is equal to one of the device's: values that are equal have
  * equal keys, and so have both a key or none.  Of damaged rows this is not known.
@@ -40,7 +40,7 @@ struct GsAside
 	TupleTableSlot *head;		/* the next row put aside; empty: to be got */
 	bool		ended;			/* there is none */
 	int64		end;			/* the device's rows of lower ranks stand before the head */
-	uint64		stride;			/* so many of a page stood before the head before it */
+	uint64		stride;			/* rows of a page that stood before the last head */
 };
 
 void

@@ -114,7 +114,7 @@ struct GsSort
 	GsRowsPlace mark;
 	bool		wandered;		/* rows were not returned in order, once each */
 	uint32		sampled;		/* rows looked at for the sample, if keys hold libc text */
-	bool		distrusted;		/* one of these was out of order */
+	bool		distrusted;		/* the sample was out of order */
 	uint64		emitted;		/* rows returned, moving forward; place CPU: before the restart */
 	bool		going_on;		/* these are yet to be left out, */
 	bool		skips_groups;	/* and all that are equal to them */
@@ -149,8 +149,9 @@ extern GsSortStatus gs_aside_get(GsSort *sort, TupleTableSlot *slot);
 extern void gs_aside_end(GsSort *sort);
 
 /*
- * sort_sample.c: compare a sample of the page that the current row is in, if that is new, or of rows in
- * memory.  False: it is out of order, and no row was returned.
+ * sort_sample.c: gs_sample_page() compares a sample of the current row's page, if that is new.
+ * gs_sample_local() compares a sample of rows in memory.  False: the sample is out of order, and no row was
+ * returned.
  */
 extern bool gs_sample_page(GsSort *sort);
 extern bool gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n);

@@ -72,7 +72,7 @@ typedef struct GsRows
 	uint64		first_row;		/* its first row, counted in its range */
 	int			n_in_page;
 	int64		page_rank;		/* rank of its first row */
-	bool		turned;			/* it is a new one, for gs_rows_new_page() */
+	bool		turned;			/* gs_rows_new_page() was not called for it */
 	GsRowsPlace sought;			/* while there is none: the one to open */
 } GsRows;
 
@@ -137,7 +137,7 @@ extern bool gs_rows_next_differs(const GsRows *rows);
 extern uint64 gs_rows_left_in_page(const GsRows *rows);
 extern const char *gs_rows_in_page(const GsRows *rows, uint64 i, uint32 *flags);
 
-/* The number of rows in the current page; 0: this was asked before for it. */
+/* Returns the number of rows in the current page at the first call for that page, and then 0. */
 extern int	gs_rows_new_page(GsRows *rows);
 
 /* The i'th row of the current page. */

@@ -3,11 +3,10 @@
  * sort_sample.c
  *	  Comparing a sample of a sort's rows with their neighbours.
  *
- * The order of text under a libc collation is what glibc's tables say (key/key_libc_table.h).  They are
- * proven before they are used.  In addition the columns' operators compare some rows of each page with
- * the rows before them, before any of the page's rows is returned.  A row that is out of order ends the
- * trust in the collation. If no row was returned yet, PostgreSQL sorts instead, as if the device were
- * lost.
+ * Keys of text under a libc collation come from glibc's tables, and are proven before use
+ * (key/key_libc_table.h).  In addition the columns' operators compare some rows of each page with the rows
+ * before them.  This is done before a row of the page is returned.  If a row is out of order, its collation
+ * is distrusted.  If no row was returned yet, PostgreSQL sorts instead, as if the device were lost.
  *
  * Tests: tap/order_sample
  *
@@ -38,10 +37,7 @@ is_behind(GsSort *sort, const char *row, const char *next)
 	return order > 0;
 }
 
-/*
- * Can a row with these flags be compared with the one before it?  Rows beside each other with the same
- * inexact key have yet to be settled.
- */
+/* Can a row be compared with the row before it?  Rows with the same inexact key have yet to be settled. */
 static bool
 is_comparable(uint32 before, uint32 flags)
 {

@@ -83,9 +83,9 @@ typedef struct GsSpillPiece
 } GsSpillPiece;
 
 /*
- * Files and the folders for them get these modes, less umask.  NULL: no memory, or no thread could be
- * started.  notify, which may be NULL, is called on threads with all signals blocked.  Files leave a
- * quarter of the process's descriptors to others.
+ * Files and their folders get these modes, less umask.  notify may be NULL; threads call it with all signals
+ * blocked.  Files leave a quarter of the process's descriptors to others.  Returns NULL if memory is short,
+ * or if no thread could be started.
  */
 extern GsSpillIo *gs_spill_io_open(int threads, mode_t folder_mode, mode_t file_mode,
 								   void (*notify) (void *arg), void *notify_arg);

@@ -1,9 +1,9 @@
 #!/bin/sh
-# An older minor version of Debian's PostgreSQL, from the archive: it keeps the version of the last point release
-# beside that of the last security update.
+# Fetches an older minor version of Debian's PostgreSQL.  The archive keeps the version of the last point release
+# beside the version of the last security update.
 #
-#	older_minor.sh PG_CONFIG DIR	unpacks it in DIR, and prints its pg_config; prints nothing where PG_CONFIG is not
-#									of a package, or there is no other version
+#	older_minor.sh PG_CONFIG DIR	unpacks it in DIR, and prints its pg_config; prints nothing if PG_CONFIG is of
+#									no package, or if there is no other version
 set -u
 
 bindir=$("$1" --bindir)

@@ -372,8 +372,8 @@ install_older_server()
 	[ -z "$older" ]
 }
 
-# The test of minor versions: the server of MINOR_SERVER with the library that was built for PG_CONFIG's, and the
-# other way round.  Prints their folders, or nothing where there is no other one.
+# Installs two servers for the test of minor versions: MINOR_SERVER's and PG_CONFIG's, each with the library built for
+# the other server.  Prints their folders, or nothing if there is no other server.
 install_minor_servers()
 {
 	local dir=$root/build/minor flags=("${build_flags[@]}")
@@ -388,7 +388,7 @@ install_minor_servers()
 		install_minor_server "$PG_CONFIG" "$MINOR_SERVER" "$dir" "${flags[@]}"
 }
 
-# A copy of the first server with the library that was built for the second one, in that folder
+# Copies the first server to a folder, with the library built for the second server
 install_minor_server()
 {
 	local server=$1 dir=$3 work=$work/minor$(pg_config_number "$1")

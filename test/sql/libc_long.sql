@@ -1,6 +1,6 @@
 --
--- Text under libc collations that is longer than what a key can hold, or has no key:
--- the latter rows are put aside, and merged into what the device returns.
+-- Text under libc collations that is longer than what a key can hold, or has no key.
+-- Rows without a key are put aside, and merged into the device's rows.
 --
 SET client_min_messages = warning;
 \set ECHO none
@@ -27,7 +27,7 @@ INSERT INTO longer_t VALUES
 	(70001, repeat('0', 1000000), 0), (70002, repeat('zzzz', 250000), 0), (70003, repeat('zzzz', 250000) || 'Z', 0),
 	(70004, repeat('-', 20000), 0),
 	(70007, E'\x01' || repeat('q', 9000), 0), (70008, NULL, 0), (70009, '', 0);
--- without a key: some are equal, and some differ in what follows the marks
+-- texts without a key: some are equal, and some differ behind the marks
 INSERT INTO longer_t SELECT 80000 + i, chr(97 + i % 3) || repeat(E'\u0301', 17000) || i % 2, i % 3 FROM generate_series(1, 8) AS i;
 ANALYZE long_t, longer_t;
 

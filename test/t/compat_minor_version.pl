@@ -14,8 +14,7 @@ my @folders = split /\n/, $ENV{GPUSORT_MINOR_SERVERS} // '';
 
 plan skip_all => 'MINOR_SERVER names no server of another minor version' unless @folders;
 
-# Symbols that a library asks the server for, but for weak ones, and those that a program has.  Those of
-# other libraries have versions.
+# Symbols that a file needs or has, without weak symbols.  Symbols of other libraries have versions, and are left out.
 sub symbols
 {
 	my ($which, $file) = @_;
@@ -34,7 +33,7 @@ for my $i (0, 1)
 	push @versions, $version =~ /\) (\d+\S*)/;
 }
 
-# Values of composite types, of which minor versions may differ in what they write
+# Minor versions may write values of composite types differently
 my $types = q(
 	CREATE TYPE pair AS (a int, b text COLLATE "C");
 	CREATE TYPE nest AS (p pair, n numeric);

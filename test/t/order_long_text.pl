@@ -1,5 +1,5 @@
-# Text under a libc collation that is longer than its key, and text that has none: ties are settled, and rows
-# without a key are put aside and merged into the device's rows.  What becomes of that when the device fails?
+# Some text under a libc collation is longer than its key, and some has no key.  Ties are settled.  Rows without a key
+# are put aside, and merged into the device's rows.  These tests do both while the device fails.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use GpusortTest;
 my $node = new_server('long_text', '', init => [ '--encoding=UTF8', '--locale=C' ]);
 
 # Pages of wide rows with short text, every second of which is followed by two
-# equal long ones; and a group of texts without a key behind all
+# equal long texts, and a group of texts without a key behind all others
 $node->safe_psql('postgres', q(
 	CREATE TABLE texts AS
 		SELECT i AS id, md5(i::text) AS v FROM generate_series(1, 1600) AS i

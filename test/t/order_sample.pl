@@ -13,7 +13,7 @@ my $node = new_server('order_sample', "gpusort.check_order = off\n", init => [ '
 my $fault = "SET gpusort.fault = 'libc_weight';";
 my $warning = qr/WARNING:  gpusort does not sort text under the libc locale "en_US.utf8" any more/;
 
-# mixed: texts that the wrong weights of m and n put out of order everywhere; late: only among the last ones
+# The wrong weights of m and n put rows of mixed out of order everywhere, and rows of late only at the end
 value($node, q(
 	CREATE EXTENSION amcheck;
 	CREATE TABLE mixed (id int, v text COLLATE "en_US.utf8") WITH (parallel_workers = 3);
@@ -122,8 +122,8 @@ for my $index ('CREATE INDEX mixed_v ON mixed (v)', 'CREATE UNIQUE INDEX mixed_v
 	value($node, 'DROP INDEX mixed_v');
 }
 
-# A locale that another session stops to trust when the leader of a sort has begun to feed, and its workers have not: all
-# rows have keys of the same columns
+# Another session distrusts a locale after the leader of a sort has begun to feed, and before its workers begin.  All rows
+# must have keys of the same columns
 my $slow_rows = "FROM late WHERE id <= 3000 AND slow(v) <> '' ORDER BY id % 2, v, id";
 for my $case ([ "SELECT v, id $slow_rows", stock($node, "SELECT v, id $slow_rows;") ],
 	[ 'CREATE INDEX late_v ON late (slow(v), id) WHERE id <= 3000', '' ])

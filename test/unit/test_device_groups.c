@@ -16,7 +16,7 @@
 #define GIB ((uint64_t) 1 << 30)
 #define MAX_FILES 8
 
-/* Where /proc and /sys have these files, a host device has so much; 0: as much as without. */
+/* A case: files of /proc and /sys, and what a host device then has.  0: as much as without the files. */
 typedef struct TestGroup
 {
 	const char *name;
@@ -93,7 +93,7 @@ write_file(const char *folder, const char *path, const char *content)
 	CHECK(system(command) == 0, "%s", path);
 }
 
-/* What a host device has, that is opened in such a folder in place of /. */
+/* Opens a host device that finds the files in a folder in place of /. */
 static GsDeviceInfo
 open_info(const char *folder)
 {
@@ -144,7 +144,7 @@ case_folders(void)
 	test_end_case(name);
 }
 
-/* Of this process's parent: a group within its own, with 1 GB.  Exit status 1: none can be made here. */
+/* Makes a group with 1 GB within the group of this process's parent.  Exit status 1: it cannot. */
 static const char enter_group[] =
 	"g=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)\n"
 	"[ -e $g/memory.limit_in_bytes ] || g=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)\n"
@@ -156,7 +156,7 @@ static const char leave_group[] =
 	"	grep gpusort-test-$PPID)\n"
 	"for p in $PPID $$; do echo $p >${g%/*}/cgroup.procs; done && rmdir $g\n";
 
-/* In a process of its own, as it shall not matter if it cannot leave the group. */
+/* Runs in a process of its own, which may be unable to leave the group. */
 static void
 case_real_group(void)
 {

@@ -89,7 +89,7 @@ put_utf8(Text *text, uint32_t c)
 	text->len = (size_t) (at - text->bytes);
 }
 
-/* Of ranges that differ in how locales order them; a narrow one makes texts agree more often. */
+/* Locales order these ranges differently.  Characters of a narrow range make texts agree more often. */
 static uint32_t
 choose_character(int alphabet)
 {
@@ -116,7 +116,7 @@ make_text(Text *text, int alphabet)
 		put_utf8(text, choose_character(alphabet));
 }
 
-/* Another text that differs from the first one at one place. */
+/* Makes a text that differs from another text at one place. */
 static void
 mutate(const Text *text, Text *other, int alphabet)
 {
@@ -233,7 +233,7 @@ test_random_texts(const GsLibcTable *table, GsLibcScratch *scratch, locale_t loc
 	check(cut, name, "a key without room for all of it is cut");
 }
 
-/* Texts of 200,000 characters: keys are the first bytes of whole ones, and differ where those do. */
+/* Keys of texts of 200,000 characters are cut.  They are the first bytes of the whole keys. */
 static void
 test_long_texts(const GsLibcTable *table, GsLibcScratch *scratch, const char *name)
 {
@@ -258,7 +258,7 @@ test_long_texts(const GsLibcTable *table, GsLibcScratch *scratch, const char *na
 	check(good, name, "long texts have keys");
 }
 
-/* A table in which two characters have each other's weights fails its proof. */
+/* A table fails its proof if two characters have exchanged their weights. */
 static void
 test_wrong_weight(GsLibcTable *table, GsLibcScratch *scratch, locale_t locale, const char *name,
 				  const char *pair)
@@ -268,7 +268,7 @@ test_wrong_weight(GsLibcTable *table, GsLibcScratch *scratch, locale_t locale, c
 	gs_libc_table_plant(table, (uint8_t) pair[0], (uint8_t) pair[1]);
 }
 
-/* What strcoll() does to level 2 of digits before a letter (key_libc_put.c). */
+/* strcoll() reads level 2 of digits before a letter in its own way (key_libc_put.c). */
 static void
 test_backward_runs(const GsLibcTable *table, GsLibcScratch *scratch, locale_t locale, const char *name)
 {
