@@ -37,6 +37,9 @@
 
 #include "service/service_private.h"
 
+/* How long no pages are written after those of any sort could not be. */
+#define PAGES_PAUSE_MS	60000
+
 uint64
 gs_memory_share(int device)
 {
@@ -143,6 +146,13 @@ is_long_ago(TimestampTz since)
 
 /* ---- how a session could make room ---- */
 
+/* The files of one sort after the other would fill a full disk again and again. */
+static bool
+are_pages_paused(void)
+{
+	return !TimestampDifferenceExceeds(gs_pages_failed_at, GetCurrentTimestamp(), PAGES_PAUSE_MS);
+}
+
 /* With its sort, which is on the device, and how much?  idle_only: not where its reader asks for rows. */
 static Relief
 relief_of_sort(int number, bool idle_only, uint64 *bytes)
@@ -160,7 +170,7 @@ relief_of_sort(int number, bool idle_only, uint64 *bytes)
 			/* all its chunks have come, but not all of them onto the device */
 			return s->waiting >= 0 ? RELIEF_RUN : RELIEF_LATER;
 		case GS_SESSION_SORTED:
-			if (s->phase == SERVED_FILED || s->unwritable)
+			if (s->phase == SERVED_FILED || s->unwritable || are_pages_paused())
 				return RELIEF_NONE;
 			return idle_only && !is_long_ago(s->last_used) ? RELIEF_LATER : RELIEF_PAGES;
 		case GS_SESSION_OVERFLOW:

@@ -195,7 +195,7 @@ typedef struct ServedSession
 	GsSpill    *spill;			/* NULL: nothing */
 	uint32		n_taken;		/* ranges, the first ones, that the leader has had */
 	bool		no_read_ahead;	/* there was no room for it, until the next range */
-	bool		unwritable;		/* pages of sort could not be written: they stay there */
+	bool		unwritable;		/* pages could not be written: they stay on the device */
 	uint64		n_pages;		/* written, or being written */
 	uint64	   *page_first;		/* of these, as in GsSortResult; malloc'd */
 	WriteOut	out;
@@ -495,6 +495,9 @@ extern void gs_load_cancel(int number);
 extern bool gs_write_begin(int number, WriteKind kind);
 extern void gs_write_step(int number);
 extern void gs_write_buffer_ended(int buffer, GsStatus status);
+
+/* When a page of any session could not be written to its file. */
+extern TimestampTz gs_pages_failed_at;
 
 /* Files are not needed for the rows that are being written. */
 extern void gs_write_give_up(int number);

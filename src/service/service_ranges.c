@@ -33,7 +33,7 @@ take_over(int number)
 	s->load.sort = NULL;
 	s->load.phase = LOAD_NONE;
 	s->n_taken = Max(s->n_taken, s->load.range + 1);
-	s->no_read_ahead = s->unwritable = false;
+	s->no_read_ahead = false;
 	s->last_used = GetCurrentTimestamp();
 	gs_lock();
 	session->range = s->load.range;
@@ -60,7 +60,10 @@ gs_ranges_serve(int number, uint32 wanted)
 		return;
 	}
 	if (s->phase == SERVED_FILED)
+	{
+		gs_spill_forget_pages(s->spill);
 		gs_served_enter(number, SERVED_RANGES);
+	}
 
 	/* what the leader has read makes room for what it wants */
 	if (s->sort)

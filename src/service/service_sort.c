@@ -17,16 +17,22 @@
 #include "key/key.h"
 #include "service/service_private.h"
 
-/* A failed session's rows leave the device as its jobs end: nobody will ask for them. */
+/* A failed session's rows leave the device and the disk as its jobs end: nobody will ask for them. */
 static void
-close_sort_of_failed(int number)
+drop_rows_of_failed(int number)
 {
 	ServedSession *s = &gs_served[number];
 
-	if (s->sort == NULL || s->pending > 0 || s->out.phase != OUT_NONE)
+	if (s->pending > 0 || s->out.phase != OUT_NONE)
 		return;
-	gs_job_close_sort(number, s->sort);
+	if (s->sort)
+		gs_job_close_sort(number, s->sort);
 	s->sort = NULL;
+	if (s->spill && s->load.phase == LOAD_NONE)
+	{
+		gs_spill_close(s->spill);
+		s->spill = NULL;
+	}
 }
 
 /* Nothing of a closing session may be under way any more, or it waits. */
@@ -162,7 +168,7 @@ gs_sort_advance(int number)
 	gs_write_step(number);
 	gs_load_step(number);
 	if (gs_served[number].phase == SERVED_FAILED)
-		close_sort_of_failed(number);
+		drop_rows_of_failed(number);
 	gs_feed_step(number);
 	if (state == GS_SESSION_SORTED)
 		gs_ranges_read_ahead(number);

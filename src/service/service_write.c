@@ -33,8 +33,12 @@
  */
 #include "postgres.h"
 
+#include "utils/timestamp.h"
+
 #include "fault.h"
 #include "service/service_private.h"
+
+TimestampTz gs_pages_failed_at = 0;
 
 static bool
 open_spill(int number)
@@ -53,8 +57,6 @@ open_spill(int number)
 #ifdef GPUSORT_FAULTS
 	if (GS_FAULT("spill_create"))
 		gs_spill_plant(s->spill, GS_SPILL_CREATE, EACCES);
-	if (GS_FAULT("spill_write"))
-		gs_spill_plant(s->spill, GS_SPILL_WRITE, ENOSPC);
 #endif
 	return true;
 }
@@ -257,7 +259,7 @@ meet_limit(int number)
 					   GS_FALLBACK_FILES);
 }
 
-/* The rows that could not be written have no job any more. */
+/* The rows that could not be written have no job any more.  What was written leaves the disk to others. */
 static void
 given_up(int number)
 {
@@ -267,9 +269,10 @@ given_up(int number)
 		return;
 	if (s->out.kind == WRITE_PAGES)
 	{
+		gs_spill_forget_pages(s->spill);
+
 		/* its rows stay where they are, unless the session has failed: then sort is closed */
 		memset(&s->out, 0, sizeof(s->out));
-		s->unwritable = true;
 		gs_served_mark_due(number);
 	}
 	else if (s->phase == SERVED_FAILED)
@@ -329,6 +332,10 @@ write_page(int buffer)
 	b->use = BUFFER_WRITING;
 	gs_job_begin(&b->job);
 	out->busy++;
+#ifdef GPUSORT_FAULTS
+	if (out->kind == WRITE_RUN ? GS_FAULT("spill_write") : GS_FAULT("spill_page"))
+		gs_spill_plant(s->spill, GS_SPILL_WRITE, ENOSPC);
+#endif
 	if (out->kind == WRITE_RUN)
 	{
 		gs_ops->result(out->sort, &result);
@@ -340,6 +347,17 @@ write_page(int buffer)
 	gs_spill_write_page(s->spill, b->number, memory,
 						(uint32) (s->page_first[b->number + 1] - s->page_first[b->number]),
 						gs_sessions[b->session].spec.minimal_tuples, &b->job);
+}
+
+/* A page could not be written. */
+static void
+note_unwritable(int number, const GsError *error)
+{
+	gs_pages_failed_at = GetCurrentTimestamp();
+	ereport(LOG,
+			(errmsg("gpusort keeps the rows of a cursor of process %d in memory: %s",
+					gs_sessions[number].pid, error->message),
+			 errdetail("For a minute no cursor's rows are written to files.")));
 }
 
 void
@@ -359,7 +377,12 @@ gs_write_buffer_ended(int buffer, GsStatus status)
 	if (b->use == BUFFER_WRITING && status == GS_OK)
 		s->out.written++;
 	else if (s->out.kind == WRITE_PAGES || s->out.phase == OUT_ENDING)
+	{
 		s->out.phase = OUT_ENDING;
+		if (b->use == BUFFER_WRITING && status == GS_INTERNAL && !s->unwritable)
+			note_unwritable(number, &b->job.error);
+		s->unwritable |= status != GS_OK;
+	}
 	else if (b->use == BUFFER_WRITING && status == GS_NO_MEMORY && gs_spill_has_met_limit(s->spill))
 		meet_limit(number);
 	else

@@ -121,7 +121,7 @@ extern void gs_spill_limit(GsSpill *spill, uint64_t bytes);
 extern bool gs_spill_has_met_limit(const GsSpill *spill);
 extern bool gs_spill_lacks_file(const GsSpill *spill);
 
-/* The first failure of any of its jobs; constant then. */
+/* The first failure of any of its jobs; constant then, until pages are forgotten. */
 extern const GsSpillFailure *gs_spill_failure(const GsSpill *spill);
 
 /*
@@ -191,7 +191,10 @@ extern void gs_spill_write_page(GsSpill *spill, uint64_t page, const void *memor
 								bool own_lengths, GsJob *job);
 extern void gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job);
 
-/* All pages are of no more use, and none is being written or read: their place may be. */
+/*
+ * All pages are of no more use, and none is being written or read: their files are removed, and a failure to
+ * write one is forgotten.
+ */
 extern void gs_spill_forget_pages(GsSpill *spill);
 
 #ifdef GPUSORT_FAULTS

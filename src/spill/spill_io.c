@@ -386,17 +386,74 @@ gs_spill_task_corrupt(GsSpillTask *task, uint8_t file)
 	fail(task, GS_SPILL_READ, file, EIO);
 }
 
-void
-gs_spill_files_unlink(const GsSpill *spill)
+static void
+unlink_from(const GsSpill *spill, uint8_t first)
 {
 	char		path[GS_SPILL_PATH_BYTES];
 
-	for (uint8_t i = 0; i < GS_SPILL_FILES; i++)
+	for (uint8_t i = first; i < GS_SPILL_FILES; i++)
 		if (spill->files[i].fd >= 0)
 		{
 			file_path(spill, i, path);
 			(void) unlink(path);
 		}
+}
+
+void
+gs_spill_files_unlink(const GsSpill *spill)
+{
+	unlink_from(spill, 0);
+}
+
+/* Files without a name, for a thread to close. */
+typedef struct Forgotten
+{
+	GsHostTask	task;			/* must be first */
+	int			fds[GS_SPILL_STRIPES];
+} Forgotten;
+
+static void
+close_forgotten(GsHostTask *task)
+{
+	Forgotten  *forgotten = (Forgotten *) task;
+
+	for (int i = 0; i < GS_SPILL_STRIPES; i++)
+		if (forgotten->fds[i] >= 0)
+			(void) close(forgotten->fds[i]);
+	free(forgotten);
+}
+
+void
+gs_spill_forget_pages(GsSpill *spill)
+{
+	Forgotten  *forgotten;
+
+	if (spill->n_pages == 0)
+		return;
+	forgotten = malloc(sizeof(Forgotten));
+	unlink_from(spill, GS_SPILL_STRIPES);
+	for (int i = 0; i < GS_SPILL_STRIPES; i++)
+	{
+		GsSpillFile *file = &spill->files[GS_SPILL_STRIPES + i];
+
+		if (forgotten != NULL)
+			forgotten->fds[i] = file->fd;
+		else if (file->fd >= 0)
+			(void) close(file->fd);
+		file->fd = -1;
+		__atomic_store_n(&file->bytes, 0, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_lock(&spill->lock);
+	if (spill->failure.action != GS_SPILL_READ)
+	{
+		__atomic_store_n(&spill->has_failed, false, __ATOMIC_RELEASE);
+		spill->failure.error_number = 0;
+	}
+	pthread_mutex_unlock(&spill->lock);
+	if (forgotten == NULL)
+		return;
+	forgotten->task.run = close_forgotten;
+	gs_host_pool_submit(spill->io->pool, &forgotten->task);
 }
 
 void

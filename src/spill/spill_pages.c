@@ -4,7 +4,7 @@
  *	  Pages of sorted rows in temporary files.
  *
  * Their place is noted for each, as they are not all of one size there (spill_code.h).
- * Pages go round files of their own, whose bytes are written over once the pages are of no more use.
+ * Pages go round files of their own, which are removed once the pages are of no more use.
  *
  * Tests: unit/plain/test_spill
  *
@@ -100,13 +100,6 @@ gs_spill_read_page(GsSpill *spill, uint64_t page, void *memory, GsJob *job)
 	task->page = spill->pages[page];
 	task->file = task->page->file;
 	gs_spill_task_submit(task);
-}
-
-void
-gs_spill_forget_pages(GsSpill *spill)
-{
-	for (int i = GS_SPILL_STRIPES; i < GS_SPILL_FILES; i++)
-		__atomic_store_n(&spill->files[i].bytes, 0, __ATOMIC_RELAXED);
 }
 
 void

@@ -116,6 +116,49 @@ for my $mode (@modes)
 }
 
 #
+# The disk is full while rows leave the device for another sort's: nothing is left there, whatever their backends do
+# meanwhile.  The sizes are the host device's
+#
+if (!$cuda)
+{
+	my $log = -s $node->logfile;
+	my $half = "SELECT id, k, v FROM t WHERE id <= 30000 ORDER BY k";
+	my $rows = stock($node, "$half;");
+	my $locks = session($node, 'SELECT pg_advisory_lock(1);');
+	my $fed = session($node, "$force $serial");
+	my @cursors;
+
+	$node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.device_memory = '16MB'");
+	$node->reload;
+	becomes($node, 'bool_and(memory_limit = 16 << 20) FROM gpusort_devices', 'full disk: limit');
+	push @cursors, [ cursor($node, $half, 10) ] for 1 .. 2;
+	$node->safe_psql('postgres', 'SELECT pg_sleep(1.5)');
+	fault($node, 'spill_page:2');
+	same_rows($node, $serial, "$query;", 'beside cursors on a full disk: rows', $expected);
+	fault($node, undef);
+	my @kept = slurp_file($node->logfile, $log) =~ /LOG:  gpusort keeps the rows of a cursor of process \d+ in memory: could not write to "[^"]*": No space left on device/g;
+	is(scalar(@kept), 1, 'cursors on a full disk: the second one is not tried');
+	ok(eventually(sub { !files() }, 10), 'cursors on a full disk: no files') or diag(join "\n", files());
+	read_rest(@$_, $rows, 'a cursor on a full disk') for @cursors;
+	nothing_left('cursors on a full disk');
+
+	$fed->send("SELECT id, k, v FROM t WHERE id < 50000 OR pg_advisory_xact_lock_shared(1) IS NOT NULL ORDER BY k;");
+	becomes($node, "wait_event = 'advisory' FROM pg_stat_activity WHERE pid = $fed->{pid}", 'feeding on a full disk: waits');
+	fault($node, 'spill_write:2');
+	same_rows($node, $serial, "$query;", 'beside feeding on a full disk: rows', $expected);
+	fault($node, undef);
+	ok(eventually(sub { !files() }, 10), 'feeding on a full disk: no files') or diag(join "\n", files());
+	$locks->quit;
+	$fed->receive;
+	like($fed->errors, qr/ERROR: .*could not write to file "[^"]*": No space left on device/, 'feeding on a full disk: error');
+	$fed->quit;
+	nothing_left('feeding on a full disk');
+	$node->safe_psql('postgres', "ALTER SYSTEM RESET gpusort.device_memory");
+	$node->reload;
+	becomes($node, "bool_and(memory_limit >> 20 < 16) FROM gpusort_devices", 'full disk: limit as before');
+}
+
+#
 # No more memory after runs were written: these rows come back, too
 #
 for my $mode (@modes)

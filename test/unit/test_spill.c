@@ -76,6 +76,17 @@ test_pages(void)
 	gs_spill_write_page(spill, 0, memory, 0, false, &jobs[0]);
 	CHECK(wait_for(&jobs[0]) == GS_INTERNAL);
 	check_failure(spill, GS_SPILL_WRITE, ENOSPC);
+
+	/* other pages may follow */
+	gs_spill_forget_pages(spill);
+	CHECK(count_files(&bytes) == 0 && gs_spill_bytes(spill) == 0);
+	CHECK(gs_spill_failure(spill)->error_number == 0);
+	n_jobs += 2;
+	gs_spill_write_page(spill, 1, expected, 0, false, &jobs[0]);
+	CHECK(wait_for(&jobs[0]) == GS_OK);
+	gs_spill_read_page(spill, 1, memory, &jobs[0]);
+	CHECK(wait_for(&jobs[0]) == GS_OK);
+	CHECK(memcmp(memory, expected, PAGE_BYTES) == 0 && gs_spill_bytes(spill) == PAGE_BYTES);
 	close_spill(spill);
 	free(memory);
 	free(expected);
