@@ -188,6 +188,8 @@ free_sort(GsHostTask *task)
 	gs_host_slabs_free(&sort->slabs);
 	free(sort->images);
 	gs_host_order_free(&sort->order);
+	if (sort->trims)
+		malloc_trim(0);
 	free(sort);
 }
 
@@ -203,6 +205,7 @@ host_sort_close(GsDeviceSort *sort)
 		host_cancel(sort);
 	while (sort->n_pending > 0)
 		pthread_cond_wait(&device->idle, &device->lock);
+	sort->trims = device->memory_used > device->info.memory_limit / 4 * 3;
 	device->memory_used -= sort->memory_used;
 	pthread_mutex_unlock(&device->lock);
 

@@ -93,6 +93,7 @@ struct GsDeviceSort
 	GsDeviceSort *next;			/* of the caller's thread only */
 	int			cancel;			/* atomic */
 	bool		refused;		/* an append was; of the caller's thread only */
+	bool		trims;			/* cleanup: memory is scarce, so malloc() is to keep none */
 	GsHostSlab *slabs;			/* images; of the caller's thread only */
 
 	/*

@@ -26,6 +26,7 @@
 #include "postgres.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -293,6 +294,17 @@ idle(long ms)
 	}
 }
 
+/*
+ * Large pieces of memory go back to the system when they are freed.  By itself malloc() raises this size to
+ * 32 MB and keeps smaller ones: after many sorts it kept more than the sorts held.
+ */
+static void
+return_large_memory(void)
+{
+	(void) mallopt(M_MMAP_THRESHOLD, 2 * GS_CHUNK_BYTES);
+	(void) mallopt(M_TRIM_THRESHOLD, 8 * GS_CHUNK_BYTES);
+}
+
 void
 gpusort_service_main(Datum arg)
 {
@@ -302,6 +314,7 @@ gpusort_service_main(Datum arg)
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
 
+	return_large_memory();
 	raise_descriptor_limit();
 	open_notify_pipe();
 	gs_served_init();
