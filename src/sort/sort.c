@@ -128,15 +128,6 @@ gs_sort_begin(const GsColumns *keys, TupleDesc tupdesc, int work_mem_kb, bool ra
 	return sort;
 }
 
-static void
-call_tuplesort(GsSort *sort, TupleTableSlot *slot)
-{
-	if (slot)
-		tuplesort_puttupleslot(sort->tuplesort, slot);
-	else
-		tuplesort_performsort(sort->tuplesort);
-}
-
 /*
  * Put a row into the tuplesort; without a row, perform it.  If several processes were to
  * sort, each would have had temp_file_limit for itself.  So this process, which sorts in their
@@ -146,23 +137,25 @@ call_tuplesort(GsSort *sort, TupleTableSlot *slot)
 static void
 use_tuplesort(GsSort *sort, TupleTableSlot *slot)
 {
-	int			limit = temp_file_limit;
+	if (unlikely(temp_file_limit >= 0 && sort->processes > 1))
+	{
+		sort->file_limit = temp_file_limit;
+		sort->raised = true;
+		temp_file_limit = Min((int64) sort->file_limit * sort->processes, INT_MAX);
+	}
+	if (slot)
+		tuplesort_puttupleslot(sort->tuplesort, slot);
+	else
+		tuplesort_performsort(sort->tuplesort);
+	gs_sort_lower_limit(sort);
+}
 
-	if (likely(limit < 0 || sort->processes <= 1))
-	{
-		call_tuplesort(sort, slot);
-		return;
-	}
-	PG_TRY();
-	{
-		temp_file_limit = Min((int64) limit * sort->processes, INT_MAX);
-		call_tuplesort(sort, slot);
-	}
-	PG_FINALLY();
-	{
-		temp_file_limit = limit;
-	}
-	PG_END_TRY();
+void
+gs_sort_lower_limit(GsSort *sort)
+{
+	if (sort->raised)
+		temp_file_limit = sort->file_limit;
+	sort->raised = false;
 }
 
 /* tuplesort copies what it is given. */

@@ -115,6 +115,9 @@ extern GsClient *gs_sort_client(const GsSort *sort);
 
 extern GsSortStatus gs_sort_put(GsSort *sort, TupleTableSlot *slot);
 
+/* After an error in put or perform, which may have raised temp_file_limit. */
+extern void gs_sort_lower_limit(GsSort *sort);
+
 /* Where this process feeds rows to the device, and what their keys are; NULL: it does not feed now. */
 extern GsFeeder *gs_sort_feeder(const GsSort *sort, const GsKeyDesc **desc);
 

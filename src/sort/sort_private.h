@@ -93,6 +93,8 @@ struct GsSort
 	GsFeeder   *feeder;			/* this process's own rows */
 	Tuplesortstate *tuplesort;	/* place CPU */
 	int			processes;		/* whose temp_file_limit it has; 0: this one's */
+	bool		raised;			/* temp_file_limit is theirs now, */
+	int			file_limit;		/* and was this before */
 	uint64		bound_left;		/* no more than so many rows are got from it */
 	GsBigRows	big;
 	GsAside    *aside;			/* rows without a key; NULL until there is

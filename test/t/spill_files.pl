@@ -159,6 +159,15 @@ like(rows_of($node, "$force $serial SET temp_file_limit = '1MB'; SET work_mem = 
 	qr/ERROR:  temporary file size exceeds "?temp_file_limit"? \(1024kB\)/, 'PostgreSQL meets temp_file_limit, too');
 released($node, 'temp_file_limit');
 
+# After an error the limit is the user's again
+fault($node, 'device_memory');
+my ($status, $limit, $error) = $node->psql('postgres', "$force $parallel SET temp_file_limit = '300kB'; SET work_mem = '1MB';
+	COPY (SELECT * FROM n ORDER BY a, b) TO '/dev/null'; SHOW temp_file_limit;", on_error_stop => 0);
+like($error, qr/temp_file_limit"? \(\d+kB\)/, 'a limit of four processes is met');
+is($limit, '300kB', 'a limit of four processes: SHOW after the error');
+fault($node, undef);
+released($node, 'a limit of four processes');
+
 # An index
 for my $collation ('C', 'en_US.utf8')
 {

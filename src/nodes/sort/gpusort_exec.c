@@ -184,9 +184,8 @@ end_sort(GpuSortState *state)
 	state->done = false;
 }
 
-/* Put all that the child returns, and sort it. */
 static GsSortStatus
-sort_all(GpuSortState *state)
+put_all(GpuSortState *state)
 {
 	PlanState  *child = outerPlanState(state);
 	GsPageScan *pages = NULL;
@@ -215,6 +214,25 @@ sort_all(GpuSortState *state)
 			}
 		}
 	}
+}
+
+/* Put all that the child returns, and sort it. */
+static GsSortStatus
+sort_all(GpuSortState *state)
+{
+	GsSortStatus status;
+
+	PG_TRY();
+	{
+		status = put_all(state);
+	}
+	PG_CATCH();
+	{
+		gs_sort_lower_limit(state->sort);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+	return status;
 }
 
 /*
