@@ -75,6 +75,9 @@ inline GsStatus status_of(cudaError_t code)
     if (*p == '/')
       base = p + 1;
   (void)cudaGetLastError(); // clears an error that is not sticky
+  // without a device there is nothing to look for in the code
+  if (status_of(code) == GS_NO_DEVICE)
+    fail(GS_NO_DEVICE, "%s", cudaGetErrorString(code));
   fail(status_of(code), "CUDA: %s (%s:%d)", cudaGetErrorString(code), base, line);
 }
 

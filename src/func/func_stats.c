@@ -122,7 +122,8 @@ gpusort_devices(PG_FUNCTION_ARGS)
 		values[2] = text_or_null(device->info.name, &nulls[2]);
 		values[3] = text_or_null(device->info.uuid, &nulls[3]);
 		values[4] = CStringGetTextDatum(device_state(&copy, device));
-		values[5] = text_or_null(device->message[0] ? device->message : copy.message, &nulls[5]);
+		values[5] = text_or_null(device->message[0] ? device->message :
+								 copy.message[0] ? copy.message : copy.no_gpu, &nulls[5]);
 		values[6] = Int64GetDatum(device->info.memory_total);
 		values[7] = Int64GetDatum(device->info.memory_limit);
 		values[8] = Int64GetDatum(device->info.memory_used);

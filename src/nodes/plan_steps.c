@@ -264,6 +264,7 @@ change_plan(PlannedStmt *stmt, const Query *parse, int cursor_options)
 
 	if (has_sorts)
 	{
+		gs_refuse_begin(stmt);
 		if (gs_sort_may_rerun(parse) && !is_volatile(stmt, GS_VOLATILE_BESIDE_SCANS))
 			context.flags = gs_plan_subplan_flags(stmt);
 		if (context.flags != 0 && is_volatile(stmt, GS_MUTABLE_ANYWHERE))

@@ -9,6 +9,8 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
+#include "catalog/pg_class.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
@@ -19,6 +21,31 @@
 #include "key/key.h"
 #include "plan/plan_walk.h"
 #include "plan/sort_refuse.h"
+
+/* Of the plan that is being looked at.  Nobody has gpusort in mind for sorts of catalogs' rows. */
+static bool shown = false;
+
+void
+gs_refuse_begin(const PlannedStmt *stmt)
+{
+	bool		catalogs = false;
+	ListCell   *lc;
+
+	shown = gs_guc_log_refusals;
+	if (!shown)
+		return;
+	foreach(lc, stmt->rtable)
+	{
+		const RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind != RTE_RELATION || rte->relkind == RELKIND_VIEW)
+			continue;
+		if (rte->relid >= FirstNormalObjectId)
+			return;
+		catalogs = true;
+	}
+	shown = !catalogs;
+}
 
 int
 gs_refuse_level(void)
@@ -76,14 +103,14 @@ gs_refuse_sort(const Sort *sort, GsRefusal reason)
 	char	   *detail = NULL;
 
 	gs_stats_refusal(reason);
-	if (gs_guc_log_refusals && reason != GS_REFUSE_SERVICE)
+	if (shown && reason != GS_REFUSE_SERVICE)
 	{
 		int			i = refused_column(sort);
 
 		detail = gs_refuse_detail(psprintf("Sort key %d", i + 1), exprType(sort_expression(sort, i)),
 								  sort->collations[i]);
 	}
-	ereport(gs_refuse_level(),
+	ereport(shown ? NOTICE : DEBUG1,
 			(errmsg("gpusort leaves a sort to PostgreSQL: %s", gs_refusal_name(reason)),
 			 detail ? errdetail_internal("%s", detail) : 0));
 }
@@ -93,7 +120,7 @@ gs_refuse_by_cost(const Sort *sort, double rows, const char *reason)
 {
 	StringInfoData types;
 
-	if (!gs_guc_log_refusals)
+	if (!shown)
 		return;
 	initStringInfo(&types);
 	for (int i = 0; i < sort->numCols; i++)
@@ -106,7 +133,7 @@ gs_refuse_by_cost(const Sort *sort, double rows, const char *reason)
 void
 gs_refuse_window(const char *reason)
 {
-	if (gs_guc_log_refusals)
+	if (shown)
 		ereport(NOTICE,
 				(errmsg("gpusort leaves a window to PostgreSQL: %s", reason)));
 }
@@ -127,7 +154,7 @@ gs_refuse_node(const Plan *plan)
 {
 	const Agg  *agg = (const Agg *) plan;
 
-	if (!gs_guc_log_refusals)
+	if (!shown)
 		return;
 	if (IsA(plan, IncrementalSort))
 		ereport(NOTICE,

@@ -27,6 +27,9 @@ extern char *gs_refuse_detail(const char *column, Oid type, Oid collation);
 /* The keys of a Sort's first columns; NULL and the reason: gpusort cannot sort by them. */
 extern const GsKeyDesc *gs_sort_describe(const Sort *sort, int n_columns, GsRefusal *refusal);
 
+/* Before the following: whose plan it is.  Refusals in statements that read catalogs only are not shown. */
+extern void gs_refuse_begin(const PlannedStmt *stmt);
+
 /* A Sort of a finished plan that gpusort cannot do. */
 extern void gs_refuse_sort(const Sort *sort, GsRefusal reason);
 

@@ -57,8 +57,10 @@ memory_limit(void)
 
 /* Where the CPU stands in for a GPU, the setting may be meant for that: no more than the default. */
 static void
-set_memory_limit(ServedDevice *d)
+set_memory_limit(int device)
 {
+	ServedDevice *d = &gs_devices[device];
+	char	   *message = gs_shared->devices[device].message;
 	GsDeviceInfo info;
 	uint64		limit = memory_limit();
 
@@ -69,6 +71,13 @@ set_memory_limit(ServedDevice *d)
 		limit = Min(limit, info.memory_limit);
 	}
 	gs_ops->set_memory_limit(d->device, limit);
+	gs_ops->info(d->device, &info);
+	gs_lock();
+	message[0] = '\0';
+	if (info.memory_limit < memory_limit())
+		snprintf(message, GS_MESSAGE_BYTES, "gpusort.device_memory is %d MB, but sorts may hold %llu MB",
+				 gs_guc_device_memory_mb, (unsigned long long) (info.memory_limit >> 20));
+	gs_unlock();
 }
 
 static int
@@ -100,13 +109,10 @@ note_lost(int device, const char *message)
 static void
 show_ready(int device)
 {
-	ServedDevice *d = &gs_devices[device];
-
-	d->reading = -1;
-	set_memory_limit(d);
+	gs_devices[device].reading = -1;
+	set_memory_limit(device);
 	gs_lock();
 	gs_shared->devices[device].ready = true;
-	gs_shared->devices[device].message[0] = '\0';
 	gs_unlock();
 }
 
@@ -342,7 +348,11 @@ gs_devices_open(void (*notify) (void *arg))
 		ereport(LOG,
 				(errmsg("gpusort has no GPU: %s", error.message),
 				 errdetail("The CPU sorts instead, on threads of the gpusort service."),
+				 gs_ops == NULL ? 0 :
 				 errhint("Set gpusort.device to \"cuda\" to leave all sorts to PostgreSQL while there is no GPU.")));
+		gs_lock();
+		strlcpy(gs_shared->no_gpu, error.message, sizeof(gs_shared->no_gpu));
+		gs_unlock();
 		gs_ops = &gs_device_host;
 		open = open_all(notify, &error);
 	}
@@ -640,7 +650,7 @@ gs_devices_set_limit(void)
 	for (int i = 0; i < gs_n_devices; i++)
 		if (gs_devices[i].ready)
 		{
-			set_memory_limit(&gs_devices[i]);
+			set_memory_limit(i);
 			report_high_limit(i);
 			gs_memory_freed(i); /* those who wait may try again */
 		}

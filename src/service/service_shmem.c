@@ -103,6 +103,7 @@ gs_service_shmem_request(void)
 static bool was_off = false;
 static char off_message[GS_MESSAGE_BYTES];
 static char kind_before[sizeof(((GsShared *) 0)->kind)];
+static char no_gpu_before[GS_MESSAGE_BYTES];
 
 void
 gs_service_shmem_off(const char *message)
@@ -118,6 +119,7 @@ remember_devices(int code, Datum arg)
 	if (was_off)
 		strlcpy(off_message, gs_shared->message, sizeof(off_message));
 	strlcpy(kind_before, gs_shared->kind, sizeof(kind_before));
+	strlcpy(no_gpu_before, gs_shared->no_gpu, sizeof(no_gpu_before));
 }
 
 void
@@ -148,6 +150,7 @@ gs_service_shmem_startup(void)
 					sizeof(gs_shared->message));
 		}
 		strlcpy(gs_shared->kind, kind_before, sizeof(gs_shared->kind));
+		strlcpy(gs_shared->no_gpu, no_gpu_before, sizeof(gs_shared->no_gpu));
 		on_shmem_exit(remember_devices, 0);
 
 		/* files named by them may outlive a crash, so none comes again */

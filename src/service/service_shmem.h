@@ -226,7 +226,7 @@ typedef struct GsSession
 typedef struct GsSharedDevice
 {
 	bool		ready;			/* sorts go to it, while the service serves */
-	char		message[GS_MESSAGE_BYTES];	/* why not */
+	char		message[GS_MESSAGE_BYTES];	/* why not, or that device_memory is too high */
 	GsDeviceInfo info;			/* [S], but memory_used changes without the lock */
 } GsSharedDevice;
 
@@ -249,6 +249,7 @@ typedef struct GsShared
 	TimestampTz started;
 	char		kind[8];		/* "cuda", "host" */
 	char		message[GS_MESSAGE_BYTES];	/* why OFF, or the last failure */
+	char		no_gpu[GS_MESSAGE_BYTES];	/* why the CPU stands in for a GPU */
 	int			n_devices;		/* of the last service that found any */
 	GsSharedDevice devices[GS_MAX_DEVICES];
 

@@ -71,6 +71,11 @@ SELECT plan($$SELECT count(*) FROM refusals_t GROUP BY GROUPING SETS ((p), (n))$
 -- a sort that gpusort does
 SET gpusort.force = on;
 SELECT plan($$SELECT id FROM refusals_t ORDER BY p$$);
+RESET gpusort.force;
+-- nothing is said of statements that only read catalogs
+SELECT plan($$SELECT relname FROM pg_class ORDER BY relpages$$);
+SELECT plan($$SELECT table_name FROM information_schema.tables ORDER BY table_name$$);
+SELECT plan($$SELECT id FROM refusals_t, (SELECT relname FROM pg_class LIMIT 1) AS c ORDER BY j$$);
 
 DROP FUNCTION plan;
 DROP TABLE refusals_t;

@@ -128,7 +128,7 @@ SKIP:
 #
 SKIP:
 {
-	skip 'this machine has a GPU', 10 if -e '/dev/nvidiactl';
+	skip 'this machine has a GPU', 14 if -e '/dev/nvidiactl';
 
 	my $log = -s $node->logfile;
 	my $sort = 'SELECT id FROM cpu_t ORDER BY k';
@@ -142,11 +142,17 @@ SKIP:
 	is(value($node, $held), "ready|$name|t", 'auto on the CPU: memory');
 	like(value($node, "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts');
 	my $lines = slurp_file($node->logfile, $log);
-	like($lines, qr/LOG:  gpusort has no GPU: \S.*DETAIL:  The CPU sorts instead.*HINT:  Set gpusort\.device to "cuda" /s, 'auto on the CPU: log');
+	my ($why) = $lines =~ /LOG:  gpusort has no GPU: (\S.*)\n.*DETAIL:  The CPU sorts instead/;
+	ok($why, 'auto on the CPU: log');
+	unlike($why, qr/\.cu/, 'auto on the CPU: no file of the sources');
+	is(() = $lines =~ /HINT:  Set gpusort\.device to "cuda" /g, $why =~ /without CUDA/ ? 0 : 1, 'auto on the CPU: hint');
+	like(value($node, 'SELECT message FROM gpusort_devices'), qr/^gpusort\.device_memory is 15728640 MB, but sorts may hold \d+ MB$/,
+		'auto on the CPU: message about the limit');
 	like($lines, qr/LOG:  gpusort\.device_memory is larger than the memory of the device\n.*DETAIL:  The setting is 15728640 MB; /, 'auto on the CPU: too high a limit');
 	$node->append_conf('postgresql.conf', "gpusort.device_memory = '64MB'");
 	$node->reload;
 	becomes($node, "memory_limit = 64 << 20 FROM gpusort_devices", 'auto on the CPU: a limit below the default');
+	is(value($node, 'SELECT message FROM gpusort_devices'), $why, 'auto on the CPU: message');
 
 	# neither a new service nor a restart after a crash looks for a GPU again
 	$log = -s $node->logfile;
@@ -160,6 +166,7 @@ SKIP:
 	ok(restarted($node, $service), 'auto on the CPU: a new service');
 	like(value($node, "$force EXPLAIN (ANALYZE) $sort"), qr/Device: host/, 'auto on the CPU: sorts with a new service');
 	unlike(slurp_file($node->logfile, $log), qr/has no GPU/, 'auto on the CPU: told once in the log');
+	is(value($node, 'SELECT message FROM gpusort_devices'), $why, 'auto on the CPU: message of a new service');
 }
 
 $node->stop;

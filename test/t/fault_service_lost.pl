@@ -36,8 +36,8 @@ for my $mode (@modes)
 	my ($name, $settings) = @$mode;
 	my $err = messages_of($node, "$force $settings SET client_min_messages = debug1; $query");
 
-	is(scalar(() = $err =~ /gpusort sorted /g), 1, "$name: one message");
-	like($err, qr/gpusort sorted 100000 rows: (?:device \d+, )?engine [^:]+, [1-9]\d* chunks, 0 settled$/m, "$name: message");
+	is(scalar(() = $err =~ /gpusort sorted: /g), 1, "$name: one message");
+	like($err, qr/gpusort sorted: (?:device \d+, )?engine [^:,]+$/m, "$name: message");
 }
 
 #

@@ -109,6 +109,8 @@ sub set_limit
 
 	set_limit('16TB', 16777216);
 	ok(eventually(sub { slurp_file($node->logfile, $log) =~ $report }), 'reload: too high a limit is reported');
+	like(value($node, 'SELECT message FROM gpusort_devices'), qr/^gpusort\.device_memory is 16777216 MB, but sorts may hold \d+ MB$/,
+		'too high a limit: message');
 	$log = -s $node->logfile;
 	$node->restart;
 	wait_ready($node);
@@ -118,6 +120,7 @@ sub set_limit
 	$node->restart;
 	wait_ready($node);
 	unlike(slurp_file($node->logfile, $log), $report, 'a limit that the device has is not reported');
+	is(value($node, 'SELECT message FROM gpusort_devices'), '', 'a limit that the device has: no message');
 
 	my $error = rows_of($node, '', "ALTER SYSTEM SET gpusort.device_memory = '999TB';");
 	like($error, qr/is outside the valid range for parameter "gpusort\.device_memory"/, 'no device has 999 TB');

@@ -150,7 +150,10 @@ note_report(GpuSortState *state)
 	state->reported = true;
 }
 
-/* Where an order is wrong, this names the path to look at. */
+/*
+ * Where an order is wrong, this names the path to look at.  Without numbers: the rows may be those of a
+ * function that runs with the rights of another role.
+ */
 static void
 log_sort(const GsSortReport *report)
 {
@@ -163,9 +166,7 @@ log_sort(const GsSortReport *report)
 		if (report->devices >> i & 1)
 			appendStringInfo(&devices, "device %d, ", i);
 	ereport(DEBUG1,
-			(errmsg_internal("gpusort sorted " UINT64_FORMAT " rows: %sengine %s, " UINT64_FORMAT " chunks, " UINT64_FORMAT " settled",
-							 report->rows, devices.data, report->session.engine,
-							 report->session.n_images, report->settled)));
+			(errmsg_internal("gpusort sorted: %sengine %s", devices.data, report->session.engine)));
 	pfree(devices.data);
 }
 
