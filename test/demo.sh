@@ -278,4 +278,4 @@ query -c "SELECT format('In all gpusort sorted %s rows in %s sorts and built %s 
 stop_server demo
 echo "The server and its data are removed. What stays, and what removes it:"
 echo "    rm -r $build"
-[ -z "$installed" ] || echo "    apt-get purge --autoremove $installed"
+[ -z "$installed" ] || echo "    apt-get remove $installed"
