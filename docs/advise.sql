@@ -1,6 +1,7 @@
 -- Does gpusort pay for this database?  It need not be installed, and nothing is changed:
 --
 --	psql -X -d mydb -f advise.sql
+--	su postgres -c 'psql -X -d mydb' <advise.sql		as root
 --
 -- Two lists: index builds, from the catalogs, and statements, from pg_stat_statements.  Columns whose names end
 -- in "?" are guesses: the number of rows, or of megabytes in temporary files, times what the table below says of the kind

@@ -1,6 +1,7 @@
 -- Which columns have a wrong n_distinct?  Only psql is needed, and nothing is changed:
 --
 --	psql -X -d mydb -f distinct.sql [-v tables='public.%'] [-v min_rows=100000]
+--	su postgres -c 'psql -X -d mydb' <distinct.sql		as root
 --
 -- PostgreSQL guesses from a sample how many different values a column has.  Where the guess is off by more
 -- than 5 times, its plans may be poor, and ANALYZE alone does not help.  This script counts the values: each column of
@@ -51,4 +52,4 @@ WHERE s.schemaname <> 'pg_catalog' AND s.schemaname <> 'information_schema' AND 
 		AND indnkeyatts = 1 AND indkey[0] = a.attnum AND NOT (s.inherited AND c.relkind = 'r'))
 ORDER BY s.schemaname, s.tablename, s.inherited, a.attnum
 \gexec
-\echo '-- ANALYZE these tables then: it keeps the numbers from now on.'
+\echo '-- ANALYZE the tables of the commands above then: it keeps the numbers from now on. No commands: no guess is wrong.'

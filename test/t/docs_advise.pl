@@ -129,7 +129,7 @@ ALTER TABLE "My % schema"."a'b" ALTER COLUMN half SET (n_distinct = -0.5);  -- a
 ALTER TABLE public.parent ALTER COLUMN v SET (n_distinct_inherited = -0.5);  -- a guess of 3 values, but there are 20000 in 40000 rows
 ALTER TABLE public.parts ALTER COLUMN v SET (n_distinct_inherited = -1);  -- a guess of 3 values, but there are 40000 in 40000 rows
 SQL
-my $end = "-- ANALYZE these tables then: it keeps the numbers from now on.";
+my $end = "-- ANALYZE the tables of the commands above then: it keeps the numbers from now on. No commands: no guess is wrong.";
 
 is(script('distinct', '-v', 'min_rows=25000'), "-- gpusort is not loaded: PostgreSQL counts, which is slower\n$wrong$end", 'columns whose number is wrong');
 is(script('distinct'), "-- gpusort is not loaded: PostgreSQL counts, which is slower\n$end", 'tables are too small');

@@ -262,7 +262,7 @@ sub check_names
 				EXISTS (SELECT FROM pg_proc WHERE proname = '$1' OR '$1' = ANY (proargnames)) OR
 				EXISTS (SELECT FROM pg_get_keywords() WHERE word = '$1') OR
 				EXISTS (SELECT FROM pg_available_extensions WHERE name = '$1')"),
-			't', $what) unless $1 =~ /^pg_(?:config|upgrade)$/;
+			't', $what) unless $1 =~ /^pg_(?:config|lsclusters|upgrade)$/;
 	}
 }
 
