@@ -10,11 +10,13 @@
  * opened even then is left alone until the configuration is reloaded.  Without a device that is ready the
  * service ends at once, and the postmaster starts it again.
  *
- * Tests: tap/devices_several
+ * Tests: tap/devices_several, tap/fault_restart
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
+
+#include <unistd.h>
 
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
@@ -40,6 +42,9 @@ static int	last_chosen = -1;
 
 /* Devices that failed are to be tried again, however short the service has run. */
 static bool reloaded = false;
+
+/* Threads are opening devices. */
+static bool opening = false;
 
 /* Does the CPU stand in for a GPU, because there was none when the server started? */
 static bool
@@ -253,6 +258,14 @@ open_device(void *arg)
 	return NULL;
 }
 
+/* Called when the process has let go of shared memory: exit() would run destructors beside such a thread. */
+static void
+exit_while_opening(int code, Datum arg)
+{
+	if (opening)
+		_exit(code);
+}
+
 /* Wait for such a thread.  A driver may hang, but the server's end does not wait for it. */
 static void
 wait_until_tried(ServedDevice *d)
@@ -278,6 +291,7 @@ open_all(void (*notify) (void *arg), GsError *error)
 	bool		started[GS_MAX_DEVICES] = {false};
 
 	gs_n_devices = list_devices(error);
+	opening = true;
 	for (int i = 0; i < gs_n_devices; i++)
 	{
 		ServedDevice *d = &gs_devices[i];
@@ -308,6 +322,7 @@ open_all(void (*notify) (void *arg), GsError *error)
 		}
 		gs_devices[i].ready = gs_devices[i].status == GS_OK;
 	}
+	opening = false;
 	if (count_ready() > 0)
 		return true;
 	if (gs_n_devices > 0)
@@ -333,6 +348,7 @@ gs_devices_open(void (*notify) (void *arg))
 	GsError		error = {{0}};
 	bool		open = false;
 
+	on_proc_exit(exit_while_opening, 0);
 #ifdef GS_WITH_CUDA
 	gs_ops = &gs_device_cuda;
 #else
@@ -406,7 +422,7 @@ gs_devices_close(void)
 {
 	for (int i = 0; i < gs_n_devices; i++)
 	{
-		if (gs_devices[i].device)
+		if (__atomic_load_n(&gs_devices[i].tried, __ATOMIC_ACQUIRE) && gs_devices[i].device)
 			gs_ops->close(gs_devices[i].device);
 		gs_devices[i].device = NULL;
 		gs_devices[i].ready = false;

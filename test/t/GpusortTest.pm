@@ -17,7 +17,7 @@ use Test::More;
 use base 'Exporter';
 our @EXPORT = qw(new_server value becomes fault fault_over wait_ready restarted released stats_reset fallbacks
   stock rows_of messages_of same_rows same_counted same_despite same_order same_groups session cursor read_rest
-  reaches waiting waits service_pid end_service eventually temp_files good_indexes no_file_left done_despite $force $serial $parallel @modes %ways %failures $cuda);
+  reaches waiting waits service_pid services end_service eventually temp_files good_indexes no_file_left done_despite $force $serial $parallel @modes %ways %failures $cuda);
 
 # Makes gpusort take each sort
 our $force = 'SET gpusort.force = on; SET gpusort.min_rows = 0;';
@@ -111,6 +111,23 @@ sub restarted
 
 		return ($new // '') eq 't';
 	});
+}
+
+# Process ids of the server's services, as its postmaster's children: pg_stat_activity has none
+sub services
+{
+	my ($node) = @_;
+	my $postmaster = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
+	my @services;
+
+	for my $folder (glob '/proc/[0-9]*')
+	{
+		my ($stat, $title) = eval { (slurp_file("$folder/stat"), slurp_file("$folder/cmdline")) };
+
+		push @services, $folder =~ s/.*\///r
+		  if defined $title && $stat =~ /\) \S \Q$postmaster\E / && $title =~ /gpusort service/;
+	}
+	return @services;
 }
 
 sub service_pid

@@ -74,13 +74,27 @@ $node->start;
 wait_ready($node);
 same_rows($node, $serial, $query, 'hung: rows afterwards', $expected);
 
-# ... nor one that never opens its device
+# ... nor one that never opens its device; exit() would run destructors of libraries beside it
+my $exits = PostgreSQL::Test::Utils::tempdir() . '/loader';
+
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpusort.fault = 'device_open_hangs'");
-$node->restart;
+{
+	local %ENV = (%ENV, LD_DEBUG => 'files', LD_DEBUG_OUTPUT => $exits);
+	$node->restart;
+}
 same_rows($node, $serial, $query, 'opening hangs: rows', $expected);
 is(value($node, 'SELECT state FROM gpusort_devices'), 'starting', 'opening hangs: the view says so');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
+my ($hanging) = services($node) or die 'no service';
+my $log = -s $node->logfile;
+kill 'TERM', $hanging;
+ok(eventually(sub { !-e "/proc/$hanging" }), 'opening hangs: the service ends');
+is(value($node, 'SELECT 1'), '1', 'opening hangs: the server goes on');
+like(slurp_file($node->logfile, $log), qr/\(PID $hanging\) exited with exit code 1$/m, 'opening hangs: no crash');
 $node->stop('fast');
+my $destructors = join '', map { slurp_file($_) } glob "$exits.*";
+like($destructors, qr/calling fini: \S*gpusort/, 'opening hangs: destructors of other processes');
+unlike($destructors, qr/^ *$hanging:\tcalling fini/m, 'opening hangs: not of the service');
 $node->start;
 wait_ready($node);
 
