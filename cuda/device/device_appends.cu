@@ -278,8 +278,9 @@ void tidy_memory(GsDevice *device)
   (void)guarded(&ignored,
                 [&]
                 {
-                  device->memory->drain();
-                  if (device->trim_wanted.exchange(false))
+                  bool freed = device->memory->drain();
+
+                  if (device->trim_wanted.exchange(false) || (freed && device->memory->passes_limit()))
                     device->memory->trim();
                 });
 }

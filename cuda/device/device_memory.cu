@@ -61,12 +61,13 @@ void DeviceMemory::release(u64 bytes)
   reserved.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
-u64 DeviceMemory::pool_bytes() const
+bool DeviceMemory::passes_limit() const
 {
   u64 bytes = 0;
 
-  GS_CUDA_TRY(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &bytes));
-  return bytes;
+  if (pool != nullptr)
+    GS_CUDA_TRY(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &bytes));
+  return bytes > limit();
 }
 
 void *DeviceMemory::take(u64 bytes, cudaStream_t stream)
@@ -86,7 +87,8 @@ void *DeviceMemory::take(u64 bytes, cudaStream_t stream)
 
 void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
 {
-  drain();
+  bool freed = drain();
+
   bytes = align_up(bytes == 0 ? u64{1} : bytes, u64{512});
 
   void *memory = take(bytes, stream);
@@ -100,8 +102,9 @@ void *DeviceMemory::allocate(u64 bytes, cudaStream_t stream)
     fail(GS_NO_MEMORY, "the device has no %llu bytes of memory free", bytes);
   try
   {
-    // Cached memory may have been in pieces too small for this request.
-    if (pool != nullptr && pool_bytes() > limit())
+    // Cached memory may have been in pieces too small for this request.  Above a limit that was lowered
+    // only closed sorts leave much to trim, and a trim waits.
+    if ((freed || used() <= limit()) && passes_limit())
       trim();
   }
   catch (...)
@@ -129,7 +132,7 @@ void DeviceMemory::discard(const std::vector<void *> &memory)
   garbage.insert(garbage.end(), memory.begin(), memory.end());
 }
 
-void DeviceMemory::drain()
+bool DeviceMemory::drain()
 {
   std::vector<void *> taken;
   {
@@ -140,6 +143,7 @@ void DeviceMemory::drain()
     free(memory, idle);
   if (!taken.empty())
     (void)cudaStreamSynchronize(idle); // nothing else is on it
+  return !taken.empty();
 }
 
 void DeviceMemory::trim()

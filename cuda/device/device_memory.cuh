@@ -46,9 +46,12 @@ public:
   void free(void *memory, cudaStream_t stream);
 
   // Takes memory that no stream uses any more.  drain() frees it, and so does the
-  // next allocation.
+  // next allocation; false: there was none.
   void discard(const std::vector<void *> &memory);
-  void drain();
+  bool drain();
+
+  // Is more in use and cached than the cap?
+  bool passes_limit() const;
 
   // Gives cached memory back to the driver.
   void trim();
@@ -68,7 +71,6 @@ public:
 
 private:
   void *take(u64 bytes, cudaStream_t stream); // null where there is no memory
-  u64 pool_bytes() const;                     // in use or cached
 
   std::atomic<u64> limit_bytes;
   std::atomic<u64> reserved{0};

@@ -769,6 +769,53 @@ case_set_memory_limit(TestDevice *td, uint64_t seed)
 	test_end_case(name);
 }
 
+#ifdef GS_WITH_CUDA
+static unsigned n_trims = 0;	/* how often the CUDA device made its pool give memory back */
+
+extern int	__real_cudaMemPoolTrimTo(void *pool, size_t bytes);
+extern int	__wrap_cudaMemPoolTrimTo(void *pool, size_t bytes);
+
+int
+__wrap_cudaMemPoolTrimTo(void *pool, size_t bytes)
+{
+	__atomic_add_fetch(&n_trims, 1, __ATOMIC_RELAXED);
+	return __real_cudaMemPoolTrimTo(pool, bytes);
+}
+
+/* Where more than the limit is in use, allocations do not trim the pool each time. */
+static void
+case_trims(TestDevice *td, uint64_t seed)
+{
+	static const char name[] = "trims above the limit";
+	TestRandom	rng = seed;
+	TestInput	in;
+	TestSort	sorts[12];
+	unsigned	n = 0;
+
+	if (!test_begin_case(name))
+		return;
+	test_input_init(&in, 65536);
+	test_make_words(&in, 50000, &rng);
+	test_input_finish(&in);
+	while (n < 12 && test_sort_open(&sorts[n], td, &in, true, seed))
+	{
+		CHECK(test_sort_feed(&sorts[n]) == GS_OK, "append: %s", sorts[n].error.message);
+		sorts[n++].format = GS_FORMAT_CHUNKS;
+	}
+	td->ops->set_memory_limit(td->device, 1 << 20);
+	__atomic_store_n(&n_trims, 0, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < n; i++)
+		CHECK(test_sort_perform(&sorts[i]) == GS_OK, "perform: %s", sorts[i].error.message);
+	/* the lower limit itself may trim it */
+	CHECK(__atomic_load_n(&n_trims, __ATOMIC_RELAXED) <= 1, "%u trims for %u sorts", n_trims, n);
+	td->ops->set_memory_limit(td->device, 0);
+	while (n > 0)
+		test_sort_close(&sorts[--n]);
+	test_input_free(&in);
+	test_end_case(name);
+}
+#endif
+
 /*
  * The host device under its default limit: what it takes is no more than a
  * quarter of the machine's memory, and when the machine has little left it
@@ -842,6 +889,10 @@ test_chunks_memory(const GsDeviceOps *ops, int threads, uint64_t seed)
 	case_set_memory_limit(&td, seed);
 	if (ops == &gs_device_host)
 		case_little_memory(&td, seed);
+#ifdef GS_WITH_CUDA
+	if (ops == &gs_device_cuda)
+		case_trims(&td, seed);
+#endif
 	test_close(&td);
 }
 
