@@ -186,6 +186,8 @@ void cuda_close(GsDevice *device)
   (void)cudaSetDevice(device->config.ordinal);
   while (!device->sorts.empty())
     cuda_sort_close(device->sorts.back());
+  for (const LibcTable &table : device->libc_tables)
+    device->memory->free(table.copy, device->copy_in.stream);
   delete device;
   (void)cudaGetLastError();
 }
@@ -239,6 +241,30 @@ void check_spec(const GsSortSpec &spec)
     fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec.engine));
 }
 
+// The device's copy of a table, which stays until the device is closed.
+const GsLibcTable *copy_table(GsDevice *device, const GsLibcTable *table)
+{
+  for (const LibcTable &known : device->libc_tables)
+    if (known.original == table)
+      return static_cast<const GsLibcTable *>(known.copy);
+
+  GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
+
+  DeviceMemory &memory = *device->memory;
+  Stream stream;
+
+  device->libc_tables.reserve(device->libc_tables.size() + 1);
+
+  Reservation reservation(memory, table->size, "a table of a locale");
+  DeviceBuffer buffer(memory, table->size, stream);
+
+  GS_CUDA_TRY(cudaMemcpyAsync(buffer.get(), table, table->size, cudaMemcpyHostToDevice, stream));
+  GS_CUDA_TRY(cudaStreamSynchronize(stream));
+  reservation.keep();
+  device->libc_tables.push_back({table, buffer.detach()});
+  return copy_table(device, table);
+}
+
 GsDeviceSort *open_sort(GsDevice *device, const GsSortSpec &spec)
 {
   check_not_lost(device);
@@ -249,6 +275,8 @@ GsDeviceSort *open_sort(GsDevice *device, const GsSortSpec &spec)
 
   sort->device = device;
   sort->spec = spec;
+  if (spec.tuple_keys.libc != nullptr)
+    sort->spec.tuple_keys.libc = copy_table(device, spec.tuple_keys.libc);
   if (spec.elem != GS_ELEM_NONE)
     sort->times.engine = array_engine_name(spec.engine);
   device->sorts.push_back(sort.get());

@@ -94,6 +94,12 @@ public:
   {
     memory.release(bytes);
   }
+
+  // Nothing is released.
+  void keep()
+  {
+    bytes = 0;
+  }
   Reservation(const Reservation &) = delete;
   Reservation &operator=(const Reservation &) = delete;
 

@@ -231,6 +231,13 @@ struct ArrayLane
   ArraySlot slots[max_slots];
 };
 
+// A libc locale's table in the caller's memory, and in the device's.
+struct LibcTable
+{
+  const GsLibcTable *original;
+  void *copy;
+};
+
 } // namespace gpusort
 
 struct GsDevice
@@ -241,6 +248,7 @@ struct GsDevice
   uint64_t default_limit = 0; // of memory
   std::unique_ptr<gpusort::DeviceMemory> memory;
   std::vector<GsDeviceSort *> sorts;
+  std::vector<gpusort::LibcTable> libc_tables;
   std::atomic<bool> trim_wanted{false};
 
   std::atomic<bool> lost{false};

@@ -49,10 +49,21 @@ room_left(const GsChunkWriter *writer)
 	return taken < GS_CHUNK_BYTES ? GS_CHUNK_BYTES - taken : 0;
 }
 
+/* The bytes, or a few more, of a value of varying width in a key of the device; 0: it may not make it. */
+static inline uint32
+varying_bytes(const GsChunkWriter *writer, int column, const char *data, uint32 len)
+{
+	const GsTupleKeys *keys = writer->tuple_keys;
+
+	if (keys->columns[column].kind == GS_TUPLE_LIBC)
+		return gs_libc_key_bound(keys->libc, (const uint8 *) data, len);
+	return len + 1;
+}
+
 /*
  * The bytes, or a few more, of the key that the device can make of a tuple; 0: it cannot, as a value of
  * the key's columns is compressed or out of line, or because a column before them holds a kind of pointer
- * that the device does not know, or the tuple is too large.
+ * that the device does not know, or the tuple is too large, or has other text than devices know.
  * values are not looked at where all keys have the same width.
  */
 static inline uint32
@@ -60,16 +71,19 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 				  const bool *isnull, uint32 row_off, uint32 row_bytes)
 {
 	MinimalTuple tuple = (MinimalTuple) (writer->memory + row_off);
+	bool		index_tuples = writer->tuple_keys->index_tuples;
 	uint32		bytes = desc->ncols;
 
 	if (row_bytes > GS_TUPLE_MAX_BYTES)
 		return 0;
 
 	/* a device knows one kind of pointers, so see whether it can take the tuple apart */
-	if (unlikely((tuple->t_infomask & HEAP_HASEXTERNAL) != 0))
+	if (!index_tuples && unlikely((tuple->t_infomask & HEAP_HASEXTERNAL) != 0))
 	{
 		GsTupleValue found[GS_TUPLE_COLUMNS];
 
+		if (writer->tuple_keys->libc != NULL)
+			return 0;
 		return gs_tuple_key_find(writer->tuple_keys, (const uint8 *) tuple, row_bytes, found);
 	}
 	if (desc->fixed_width > 0)
@@ -86,13 +100,21 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 		else
 		{
 			struct varlena *value = (struct varlena *) DatumGetPointer(values[at]);
+			uint32		varying;
 
 			if (unlikely(VARATT_IS_COMPRESSED(value) || VARATT_IS_EXTERNAL(value)))
 				return 0;
-			bytes += VARSIZE_ANY_EXHDR(value) + 1;
+			/* an index tuple may have a larger value in compressed form */
+			if (index_tuples && unlikely(VARSIZE_ANY_EXHDR(value) > TOAST_INDEX_TARGET - VARHDRSZ))
+				return 0;
+			varying = varying_bytes(writer, i, VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value));
+			if (unlikely(varying == 0))
+				return 0;
+			bytes += varying;
 		}
 	}
-	return bytes;
+	/* libc keys are longer than text; a key that is cut off is the writer's */
+	return likely(bytes < GS_KEY_MAX) ? bytes : 0;
 }
 
 /*
@@ -372,6 +394,9 @@ put_bytes(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 		values = row->slot->tts_values;
 		isnull = row->slot->tts_isnull;
 	}
+	else if (writer->tuple_keys && writer->tuple_keys->index_tuples)
+		return finish_tuple(writer, desc, values, isnull, writer->used, row->n_bytes,
+							writer->used + row->n_bytes);
 	return finish_record(writer, desc, values, isnull, writer->used, row->n_bytes, row->flags,
 						 writer->used + row->n_bytes);
 }
@@ -382,9 +407,9 @@ gs_chunk_put(GsChunkWriter *writer, const GsKeyDesc *desc, const GsPutRow *row)
 	return row->bytes ? put_bytes(writer, desc, row) : put_slot(writer, desc, row->slot);
 }
 
-/* The bytes of the key that the device makes of a plain tuple (tuple_map.h) with this data. */
+/* The bytes of the key that the device makes of a plain tuple (tuple_map.h) with this data; 0: it may not. */
 static inline uint32
-plain_key_bytes(const GsKeyDesc *desc, const GsTupleMap *map, const char *data)
+plain_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const GsTupleMap *map, const char *data)
 {
 	uint32		bytes = desc->ncols;
 
@@ -394,10 +419,17 @@ plain_key_bytes(const GsKeyDesc *desc, const GsTupleMap *map, const char *data)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
 		int			attno = map->whole ? col->attno : map->sources[col->attno - 1];
+		const char *value = data + map->offsets[attno - 1];
 
-		bytes += col->width > 0 ? col->width : VARSIZE_1B(data + map->offsets[attno - 1]);
+		uint32		varying = col->width;
+
+		if (varying == 0)
+			varying = varying_bytes(writer, i, VARDATA_1B(value), VARSIZE_1B(value) - VARHDRSZ_SHORT);
+		if (unlikely(varying == 0))
+			return 0;
+		bytes += varying;
 	}
-	return bytes;
+	return likely(bytes < GS_KEY_MAX) ? bytes : 0;
 }
 
 /* Form a minimal tuple from a plain tuple's data, as put_values() does from values.  Returns its length. */
@@ -454,12 +486,12 @@ put_columns(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapT
 
 	if (likely(data != NULL && map->max_plain <= room_left(writer)))
 	{
+		uint32		key_bytes = plain_key_bytes(writer, desc, map, data);
 		uint32		row_bytes = form_plain(map, data, writer->memory + writer->used);
 
-		if (likely(row_bytes <= GS_TUPLE_MAX_BYTES))
+		if (likely(row_bytes <= GS_TUPLE_MAX_BYTES && key_bytes > 0))
 		{
-			describe_missing(writer, writer->used, row_bytes, writer->used + row_bytes,
-							 plain_key_bytes(desc, map, data));
+			describe_missing(writer, writer->used, row_bytes, writer->used + row_bytes, key_bytes);
 			return GS_PUT_OK;
 		}
 	}
@@ -503,7 +535,7 @@ put_whole(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map, HeapTup
 		if (desc->fixed_width > 0 && likely((tuple->t_infomask & HEAP_HASEXTERNAL) == 0))
 			key_bytes = desc->fixed_width;
 		else if ((data = gs_tuple_map_find(map, tuple, tuple_len)) != NULL)
-			key_bytes = plain_key_bytes(desc, map, data);
+			key_bytes = plain_key_bytes(writer, desc, map, data);
 	}
 	if (unlikely(key_bytes == 0))
 		return put_read(writer, desc, map, tuple, tuple_len, row_off, end);

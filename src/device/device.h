@@ -327,7 +327,8 @@ typedef struct GsSortSpec
 	GsEngine	engine;
 	GsElem		elem;			/* not NONE: a sort of arrays */
 	bool		descending;		/* a sort of arrays */
-	GsTupleKeys tuple_keys;		/* how missing keys are made; n_columns 0: none is missing */
+	GsTupleKeys tuple_keys;		/* how missing keys are made; n_columns 0: none is missing.  What it points
+								 * to does not change until the device is closed */
 	uint64_t	spare_bytes;	/* the most memory to take ahead of what appends need;
 								 * 0: the device chooses */
 } GsSortSpec;
@@ -398,7 +399,8 @@ typedef struct GsDeviceOps
 							  GsError *error);
 
 	/*
-	 * key_bytes is no less than what the chunk's missing keys take in all.  GS_INVALID: a row
+	 * key_bytes is no less than what the chunk's missing keys take in all, with text of libc collations
+	 * by gs_libc_key_bound().  GS_INVALID: a row
 	 * is not what GsSortSpec.tuple_keys says; perform may also tell it.
 	 */
 	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,

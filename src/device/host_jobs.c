@@ -107,7 +107,8 @@ finish_job(GsHostJob *job)
  * A record whose key cannot be made is left as it is.
  */
 static void
-make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, uint32_t *used)
+make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, GsLibcScratch *scratch,
+		 uint32_t *used)
 {
 	size_t		begin = gs_host_image_bytes(image->data_bytes, image->n_records);
 	const uint8_t *row = (const uint8_t *) image->data + record->row_off;
@@ -120,7 +121,9 @@ make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, ui
 	key_len = gs_tuple_key_find(keys, row, row_len, values);
 	if (key_len == 0 || key_len > image->key_bytes - *used)
 		return;
-	gs_tuple_key_write(keys, row, values, (uint8_t *) image->data + begin + *used);
+	key_len = gs_tuple_key_write(keys, row, values, scratch, (uint8_t *) image->data + begin + *used);
+	if (key_len == 0)
+		return;
 	record->key_off = (uint32_t) begin + *used;
 	record->key_len = key_len;
 	*used += key_len;
@@ -135,8 +138,14 @@ run_append(GsHostJob *job)
 	size_t		records_bytes = image->n_records * sizeof(GsRecord);
 	uint32_t	max_row = gs_max_row_bytes(spec->chunk_bytes);
 	size_t		end = gs_host_image_bytes(image->data_bytes, image->n_records);
+	GsLibcScratch *scratch = NULL;
 	uint32_t	made = 0;
 
+	if (spec->tuple_keys.libc != NULL && (scratch = gs_libc_scratch_create()) == NULL)
+	{
+		job->status = gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
+		return;
+	}
 	memcpy(image->data, job->chunk, image->data_bytes);
 	memcpy(image->data + end - records_bytes, job->chunk + spec->chunk_bytes - records_bytes,
 		   records_bytes);
@@ -150,7 +159,7 @@ run_append(GsHostJob *job)
 		uint64_t	page_bytes;
 
 		if (missing)
-			make_key(&spec->tuple_keys, image, record, &made);
+			make_key(&spec->tuple_keys, image, record, scratch, &made);
 		key_len = record->key_len & GS_LENGTH_MASK;
 		row = (GsHostRow){.len = row_len, .key_len = key_len};
 		page_bytes = gs_host_page_bytes(GS_FORMAT_CHUNKS, &row);
@@ -162,14 +171,16 @@ run_append(GsHostJob *job)
 							   "record %u of a chunk has a row of %u bytes at %u and a key of %u bytes at %u of %u",
 							   i, row_len, record->row_off,
 							   key_len, record->key_off, image->data_bytes);
-			return;
+			break;
 		}
 		job->row_bytes += row_len;
 		job->key_bytes += key_len;
 		if (job->max_record < page_bytes)
 			job->max_record = page_bytes;
 	}
-	job->status = GS_OK;
+	free(scratch);
+	if (job->status == GS_PENDING)
+		job->status = GS_OK;
 }
 
 static void

@@ -3,8 +3,8 @@
  * tuple_key.h
  *	  Keys that a device makes from rows.
  *
- * A record may come without its key (GS_KEY_MISSING) if its row is a PostgreSQL minimal tuple.
- * Then the device takes the tuple apart and writes the key, byte for byte as the
+ * A record may come without its key (GS_KEY_MISSING) if its row is a minimal tuple or an index tuple of
+ * PostgreSQL.  Then the device takes the tuple apart and writes the key, byte for byte as the
  * encoders of src/key would.  A sort's GsTupleKeys says where the columns are, and how
  * they are encoded.  Both devices use this code.  It is plain C11, and CUDA C++.
  *
@@ -16,6 +16,11 @@
  *	  from byte 15		the bitmap, a bit set for each attribute that is not NULL
  *
  * A tuple that is older than a column has fewer attributes.  The missing ones are NULL.
+ *
+ * An index tuple (access/itup.h)
+ *	  bytes  0 to 5		the TID, in numbers of two bytes: block, higher half first, and offset
+ *	  bytes  6 and 7	flags; bit 15: there is a bitmap of NULLs
+ *	  from byte 8		the bitmap, of four bytes; the attributes begin at byte 16, without a bitmap at 8
  *
  * Attributes are aligned, except for those of varying width whose header is one byte.
  * Numbers are little-endian.
@@ -32,11 +37,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define GS_TUPLE_INLINE static __host__ __device__ __forceinline__
-#else
-#define GS_TUPLE_INLINE static inline
-#endif
+#include "device/libc_key.h"
 
 /* More attributes before the last column of the key, or more columns: feeders make the keys. */
 #define GS_TUPLE_ATTRS		48
@@ -53,7 +54,9 @@ typedef enum GsTupleKind
 	GS_TUPLE_FLOAT,				/* IEEE bits that compare like numbers */
 	GS_TUPLE_BYTES,				/* bytes of fixed number */
 	GS_TUPLE_VARLENA,			/* bytes of any number, which end the key */
-	GS_TUPLE_TEXT				/* bytes of any number, none of them 0, then 0 */
+	GS_TUPLE_TEXT,				/* bytes of any number, none of them 0, then 0 */
+	GS_TUPLE_LIBC,				/* text of a libc collation (libc_key.h) */
+	GS_TUPLE_TID				/* the index tuple's own, which is no attribute */
 } GsTupleKind;
 
 typedef struct GsTupleAttr
@@ -62,9 +65,12 @@ typedef struct GsTupleAttr
 	uint8_t		align;			/* 1, 2, 4 or 8 */
 } GsTupleAttr;
 
+#define GS_TUPLE_NO_ATTR	UINT8_MAX
+#define GS_TUPLE_TID_BYTES	6
+
 typedef struct GsTupleColumn
 {
-	uint8_t		attr;			/* from 0 */
+	uint8_t		attr;			/* from 0; TID: GS_TUPLE_NO_ATTR */
 	uint8_t		kind;			/* a GsTupleKind */
 	uint8_t		null_byte;		/* before a value; other than it before NULL */
 	uint8_t		complement;		/* 0xff: descending; 0: ascending */
@@ -76,8 +82,10 @@ typedef struct GsTupleKeys
 	uint8_t		n_columns;
 	uint8_t		n_attrs;		/* up to the last one that is a column */
 	uint8_t		key_width;		/* of all keys: NULLs are filled up; 0: keys vary */
+	bool		index_tuples;
 	GsTupleColumn columns[GS_TUPLE_COLUMNS];
 	GsTupleAttr attrs[GS_TUPLE_ATTRS];
+	const GsLibcTable *libc;	/* of all columns of kind LIBC */
 } GsTupleKeys;
 
 /* Where a column's value is. */
@@ -86,6 +94,7 @@ typedef struct GsTupleValue
 	uint16_t	offset;
 	uint16_t	len;
 	bool		isnull;
+	uint16_t	level_bytes[GS_LIBC_LEVELS];	/* LIBC */
 } GsTupleValue;
 
 GS_TUPLE_INLINE uint32_t
@@ -153,27 +162,50 @@ gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uin
 	return *offset <= row_len && *len <= row_len - *offset;
 }
 
-/* Find the columns' values.  Returns the length of the key; 0: there is none. */
+/*
+ * Find the columns' values.  Returns the length of the key, or on the host a bound of it; 0: there is none.
+ */
 GS_TUPLE_INLINE uint32_t
 gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
 				  GsTupleValue *values)
 {
+	uint32_t	bitmap = 15;
 	uint32_t	offset;
 	uint32_t	key_len = 0;
 	uint32_t	n_attrs;
 	bool		has_nulls;
 
-	if (row_len < 16 || row_len > GS_TUPLE_MAX_BYTES || row[14] < 8)
+	if (row_len < 16 || row_len > GS_TUPLE_MAX_BYTES)
 		return 0;
-	n_attrs = (row[10] | (uint32_t) row[11] << 8) & 0x7ff;
-	has_nulls = (row[12] & 1) != 0;
-	offset = row[14] - 8u;
-	if (has_nulls && row_len < 15u + ((n_attrs < keys->n_attrs ? n_attrs : keys->n_attrs) + 7u) / 8)
+	if (keys->index_tuples)
+	{
+		n_attrs = keys->n_attrs;
+		has_nulls = (row[7] & 0x80) != 0;
+		offset = has_nulls ? 16 : 8;
+		bitmap = 8;
+	}
+	else
+	{
+		if (row[14] < 8)
+			return 0;
+		n_attrs = (row[10] | (uint32_t) row[11] << 8) & 0x7ff;
+		has_nulls = (row[12] & 1) != 0;
+		offset = row[14] - 8u;
+	}
+	if (has_nulls && row_len < bitmap + ((n_attrs < keys->n_attrs ? n_attrs : keys->n_attrs) + 7u) / 8)
 		return 0;
+	for (uint32_t c = 0; c < keys->n_columns; c++)
+		if (keys->columns[c].kind == GS_TUPLE_TID)
+		{
+			values[c].offset = 0;
+			values[c].len = GS_TUPLE_TID_BYTES;
+			values[c].isnull = false;
+			key_len += 1 + GS_TUPLE_TID_BYTES;
+		}
 
 	for (uint32_t i = 0; i < keys->n_attrs; i++)
 	{
-		bool		isnull = i >= n_attrs || (has_nulls && (row[15 + i / 8] >> i % 8 & 1) == 0);
+		bool		isnull = i >= n_attrs || (has_nulls && (row[bitmap + i / 8] >> i % 8 & 1) == 0);
 		uint32_t	len = 0;
 		bool		plain = true;
 
@@ -189,7 +221,19 @@ gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
 			values[c].len = (uint16_t) len;
 			values[c].isnull = isnull;
 			key_len += 1;
-			if (!isnull)
+			if (!isnull && keys->columns[c].kind == GS_TUPLE_LIBC)
+			{
+#ifdef __CUDA_ARCH__
+				uint32_t	bytes = gs_libc_key_find(keys->libc, row + offset, len, values[c].level_bytes);
+#else
+				uint32_t	bytes = gs_libc_key_bound(keys->libc, row + offset, len);
+#endif
+
+				if (bytes == 0)
+					return 0;
+				key_len += bytes;
+			}
+			else if (!isnull)
 				key_len += len + (keys->columns[c].kind == GS_TUPLE_TEXT);
 		}
 		offset += len;
@@ -225,11 +269,32 @@ gs_tuple_put_number(uint8_t *dst, const uint8_t *src, uint32_t len, GsTupleKind 
 		dst[i] = (uint8_t) (bits ^ complement);
 }
 
-/* Write the key of the values that were found. */
-GS_TUPLE_INLINE void
-gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleValue *values,
-				   uint8_t *dst)
+/* Write the key of text under a libc collation.  Returns its length; 0: there is none. */
+GS_TUPLE_INLINE uint32_t
+gs_tuple_put_libc(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t *text,
+				  const GsTupleValue *value, uint8_t *dst)
 {
+#ifdef __CUDA_ARCH__
+	return gs_libc_key_write(table, text, value->len, value->level_bytes, dst);
+#else
+	size_t		written;
+
+	return gs_libc_table_put(table, scratch, text, value->len, dst,
+							 gs_libc_key_bound(table, text, value->len), &written) == GS_LIBC_PUT_ALL ?
+		(uint32_t) written : 0;
+#endif
+}
+
+/*
+ * Write the key of the values that were found.  Returns its length; 0: there is none.  scratch may be NULL if
+ * keys have no libc table, and on a GPU.
+ */
+GS_TUPLE_INLINE uint32_t
+gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleValue *values,
+				   GsLibcScratch *scratch, uint8_t *dst)
+{
+	uint8_t    *start = dst;
+
 	for (uint32_t c = 0; c < keys->n_columns; c++)
 	{
 		const GsTupleColumn *column = &keys->columns[c];
@@ -245,8 +310,22 @@ gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleVal
 			continue;
 		}
 		*dst++ = column->null_byte;
+		if (column->kind == GS_TUPLE_LIBC)
+		{
+			uint32_t	bytes = gs_tuple_put_libc(keys->libc, scratch, src, &values[c], dst);
+
+			if (bytes == 0)
+				return 0;
+			for (uint32_t i = 0; i < bytes && column->complement != 0; i++)
+				dst[i] = (uint8_t) ~dst[i];
+			dst += bytes;
+			continue;
+		}
 		if (column->kind <= GS_TUPLE_FLOAT)
 			gs_tuple_put_number(dst, src, len, (GsTupleKind) column->kind, column->complement);
+		else if (column->kind == GS_TUPLE_TID)
+			for (uint32_t i = 0; i < GS_TUPLE_TID_BYTES; i++)
+				dst[i] = src[i ^ 1] ^ column->complement;
 		else
 			for (uint32_t i = 0; i < len; i++)
 				dst[i] = src[i] ^ column->complement;
@@ -254,6 +333,7 @@ gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleVal
 		if (column->kind == GS_TUPLE_TEXT)
 			*dst++ = column->complement;
 	}
+	return (uint32_t) (dst - start);
 }
 
 #endif							/* GS_TUPLE_KEY_H */

@@ -160,6 +160,7 @@ const GsIndexKind gs_btree_kind = {
 	.access_method = BTREE_AM_OID,
 	.build = btbuild,
 	.has_output = true,
+	.feeds_tuples = true,
 	.subphases = {PROGRESS_BTREE_PHASE_INDEXBUILD_TABLESCAN, PROGRESS_BTREE_PHASE_PERFORMSORT_1,
 	PROGRESS_BTREE_PHASE_LEAF_LOAD},
 	.key_desc = btree_key_desc,

@@ -327,6 +327,8 @@ build_with_device(Build *build)
 	GsSessionSpec spec = {.key_columns = build->desc->ncols};
 	uint64		rows;
 
+	if (build->kind->feeds_tuples)
+		(void) gs_key_tuple_keys(build->desc, RelationGetDescr(build->index), true, &spec.sort.tuple_keys);
 	client = gs_client_open(&spec, 1 + workers, &reason);
 	if (client == NULL)
 		return reason;

@@ -43,6 +43,7 @@ typedef struct GsIndexKind
 	Oid			access_method;
 	ambuild_function build;		/* PostgreSQL's own */
 	bool		has_output;		/* its pages are written by a GsPageOutput */
+	bool		feeds_tuples;	/* its rows are index tuples, whose TID ends the key */
 	int			subphases[3];	/* of the progress view: scan, sort, writing */
 
 	/*

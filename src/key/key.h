@@ -161,10 +161,12 @@ extern GsKeyDesc *gs_key_desc_create(const GsColumns *columns, const Oid *types,
 extern bool gs_key_group(const GsKeyDesc *desc, int ncols, struct GsKeepGroup *group);
 
 /*
- * How a device makes these keys from minimal tuples of this description (device/tuple_key.h).
+ * How a device makes these keys from minimal tuples of this description, or from index tuples: then the last
+ * column is their TID (device/tuple_key.h).
  * False, with n_columns 0: it cannot.
  */
-extern bool gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, struct GsTupleKeys *keys);
+extern bool gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples,
+							  struct GsTupleKeys *keys);
 
 /*
  * Do keys hold labels of enums?  Their numbers are read by the active snapshot,

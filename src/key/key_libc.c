@@ -239,6 +239,14 @@ gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *t
 	return false;
 }
 
+const GsLibcTable *
+gs_libc_device_table(const GsLibcCollation *libc)
+{
+	bool		is_shared = libc->locale != NULL && libc->locale->table < TABLE_BYTES;
+
+	return is_shared && gs_libc_for_devices(libc->table) ? libc->table : NULL;
+}
+
 void
 gs_libc_distrust(const GsLibcCollation *libc)
 {

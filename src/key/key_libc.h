@@ -31,6 +31,9 @@ extern bool gs_libc_lookup(Oid collation, const char *locale, const GsLibcCollat
 extern bool gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *text, size_t len,
 						size_t *written, bool *lacks);
 
+/* The table that devices make keys by, in memory that all processes share.  NULL: they make none. */
+extern const struct GsLibcTable *gs_libc_device_table(const GsLibcCollation *libc);
+
 /* Warns that rows under the collation were out of order, and refuses its locale from now on. */
 extern void gs_libc_distrust(const GsLibcCollation *libc);
 

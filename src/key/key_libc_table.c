@@ -61,7 +61,7 @@
 #define COUNTS					65
 #define LEAST_COUNTS			17
 
-/* At the last level codes end at CODES_END; greater bytes have other uses (key_libc_put.c). */
+/* At the last level codes end at CODES_END; greater bytes have other uses (libc_put.c). */
 #define CONTINUED				0xff
 #define CODES_END				0xfd
 
@@ -708,7 +708,7 @@ place_array(GsLibcTable *table, const Array *array)
 
 /* Copies all arrays into one block. */
 static GsLibcTable *
-pack(Build *build)
+pack(Build *build, bool utf8)
 {
 	GsLibcTable *table = &build->table;
 	char	   *block;
@@ -736,7 +736,10 @@ pack(Build *build)
 		memcpy(block + table->nodes, build->nodes.bytes, build->nodes.n);
 		memcpy(block + table->children, build->children.bytes, build->children.n);
 	}
-	return (GsLibcTable *) block;
+	table = (GsLibcTable *) block;
+	if (gs_libc_for_devices(table))
+		gs_libc_table_bound(table, utf8);
+	return table;
 }
 
 static void
@@ -778,7 +781,7 @@ gs_libc_table_build(locale_t locale, bool utf8, const char **why)
 	if (build.why == NULL && build.glibc.levels > 0)
 		build_levels(&build);
 	if (build.why == NULL)
-		table = pack(&build);
+		table = pack(&build, utf8);
 	*why = build.why;
 	free(build.glibc.sequences);
 	free(build.entries.bytes);
@@ -808,9 +811,11 @@ void
 gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b)
 {
 	uint32_t	place = table->root[a];
+	uint32_t	bound = table->bounds[a] > table->bounds[b] ? table->bounds[a] : table->bounds[b];
 
 	table->root[a] = table->root[b];
 	table->root[b] = place;
+	table->bounds[a] = table->bounds[b] = bound;
 	exchange(table->letters, a, b);
 	exchange(table->digits, a, b);
 	exchange(table->marks, a, b);

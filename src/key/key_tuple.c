@@ -10,10 +10,12 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/itup.h"
 
 #include "device/tuple_key.h"
 #include "key/key.h"
 #include "key/key_encode.h"
+#include "key/key_libc.h"
 
 StaticAssertDecl(SizeofMinimalTupleHeader == 15 && MINIMAL_TUPLE_OFFSET == 8 &&
 				 offsetof(MinimalTupleData, t_infomask2) == 10 &&
@@ -22,12 +24,17 @@ StaticAssertDecl(SizeofMinimalTupleHeader == 15 && MINIMAL_TUPLE_OFFSET == 8 &&
 				 HEAP_NATTS_MASK == 0x7ff, "tuple_key.h knows minimal tuples");
 StaticAssertDecl(VARTAG_ONDISK == GS_TUPLE_POINTER_TAG && VARHDRSZ_EXTERNAL == 2 &&
 				 sizeof(varatt_external) == GS_TUPLE_POINTER_BYTES, "tuple_key.h knows TOAST pointers");
+StaticAssertDecl(sizeof(ItemPointerData) == GS_TUPLE_TID_BYTES && offsetof(IndexTupleData, t_tid) == 0 &&
+				 offsetof(IndexTupleData, t_info) == 6 && INDEX_NULL_MASK == 0x8000 &&
+				 sizeof(IndexTupleData) == 8 &&
+				 MAXALIGN(sizeof(IndexTupleData) + sizeof(IndexAttributeBitMapData)) == 16,
+				 "tuple_key.h knows index tuples");
 StaticAssertDecl(GS_TUPLE_MAX_BYTES + 2 * GS_TUPLE_COLUMNS < GS_KEY_MAX,
 				 "keys that devices make are never cut off");
 
-/* How a device would encode a column; -1: it cannot. */
+/* How a device would encode a column, which may be the TID of index tuples; -1: it cannot. */
 static int
-tuple_kind(const GsKeyColumn *col)
+tuple_kind(const GsKeyColumn *col, bool may_be_tid)
 {
 	switch (col->kind)
 	{
@@ -45,8 +52,12 @@ tuple_kind(const GsKeyColumn *col)
 			return GS_TUPLE_FLOAT;
 		case GS_KEY_RAW:
 			return GS_TUPLE_BYTES;
+		case GS_KEY_TID:
+			return may_be_tid ? GS_TUPLE_TID : -1;
 		case GS_KEY_TEXT:
-			if (col->collator != NULL || col->libc != NULL)
+			if (col->libc != NULL)
+				return gs_libc_device_table(col->libc) != NULL ? GS_TUPLE_LIBC : -1;
+			if (col->collator != NULL)
 				return -1;
 			return col->last && !col->desc ? GS_TUPLE_VARLENA : GS_TUPLE_TEXT;
 		case GS_KEY_BYTEA:
@@ -57,30 +68,44 @@ tuple_kind(const GsKeyColumn *col)
 }
 
 bool
-gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, GsTupleKeys *keys)
+gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, GsTupleKeys *keys)
 {
+	int			n_attrs = index_tuples ? desc->max_attno - 1 : desc->max_attno;
+
 	memset(keys, 0, sizeof(*keys));
 #ifdef WORDS_BIGENDIAN
 	return false;
 #endif
 	if (desc->abbreviated || desc->ended || desc->ncols > GS_TUPLE_COLUMNS ||
-		desc->max_attno > GS_TUPLE_ATTRS)
+		n_attrs > GS_TUPLE_ATTRS)
 		return false;
+	keys->index_tuples = index_tuples;
 	for (int i = 0; i < desc->ncols; i++)
 	{
 		const GsKeyColumn *col = &desc->cols[i];
-		int			kind = tuple_kind(col);
+		int			kind = tuple_kind(col, index_tuples && i == desc->ncols - 1);
 
 		/* columns of other types that are stored in the same way count, too */
-		if (kind < 0 ||
+		if (kind < 0)
+			return false;
+		if (kind != GS_TUPLE_TID &&
 			TupleDescAttr(tupdesc, col->attno - 1)->attlen != (col->width > 0 ? (int) col->width : -1))
 			return false;
-		keys->columns[i].attr = col->attno - 1;
+		if (kind == GS_TUPLE_LIBC)
+		{
+			const GsLibcTable *table = gs_libc_device_table(col->libc);
+
+			/* a sort has one table */
+			if (keys->libc != NULL && keys->libc != table)
+				return false;
+			keys->libc = table;
+		}
+		keys->columns[i].attr = kind == GS_TUPLE_TID ? GS_TUPLE_NO_ATTR : col->attno - 1;
 		keys->columns[i].kind = kind;
 		keys->columns[i].null_byte = gs_key_null_byte(false, col->nulls_first);
 		keys->columns[i].complement = col->desc ? 0xff : 0;
 	}
-	for (int i = 0; i < desc->max_attno; i++)
+	for (int i = 0; i < n_attrs; i++)
 	{
 		Form_pg_attribute attr = TupleDescAttr(tupdesc, i);
 
@@ -90,7 +115,7 @@ gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, GsTupleKeys *keys)
 		keys->attrs[i].align = att_align_nominal(1, attr->attalign);
 	}
 	keys->key_width = desc->fixed_width;
-	keys->n_attrs = desc->max_attno;
+	keys->n_attrs = n_attrs;
 	keys->n_columns = desc->ncols;
 	return true;
 }

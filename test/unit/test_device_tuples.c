@@ -15,12 +15,14 @@
 #include <string.h>
 
 #include "../../src/key/key_encode.h"
+#include "key/key_libc_table.h"
 #include "test_device.h"
 
 #define CHUNK_BYTES	65536
 #define MAX_CHUNKS	4
 #define MAX_TUPLES	(MAX_CHUNKS * (CHUNK_BYTES / 32))
 #define MAX_ATTRS	20
+#define MAX_VALUE	2400
 
 /* Types of attributes: bytes (-1: varying), alignment, and how they are encoded. */
 typedef struct Type
@@ -34,8 +36,11 @@ static const Type types[] = {
 	{1, 1, GS_TUPLE_UNSIGNED}, {2, 2, GS_TUPLE_SIGNED}, {4, 4, GS_TUPLE_SIGNED},
 	{8, 8, GS_TUPLE_SIGNED}, {4, 4, GS_TUPLE_UNSIGNED}, {8, 8, GS_TUPLE_UNSIGNED},
 	{4, 4, GS_TUPLE_FLOAT}, {8, 8, GS_TUPLE_FLOAT}, {16, 1, GS_TUPLE_BYTES},
-	{6, 4, GS_TUPLE_BYTES}, {-1, 4, GS_TUPLE_TEXT}
+	{6, 4, GS_TUPLE_BYTES}, {-1, 4, GS_TUPLE_TEXT}, {-1, 4, GS_TUPLE_LIBC}
 };
+
+/* The first so many are of fixed width. */
+#define N_FIXED ((uint32_t) 10)
 
 #define N_TYPES ((uint32_t) (sizeof(types) / sizeof(types[0])))
 
@@ -49,6 +54,8 @@ typedef struct Expected
 
 typedef struct Tuples
 {
+	GsLibcTable *table;
+	GsLibcScratch *scratch;
 	GsTupleKeys keys;
 	const Type *attrs[MAX_ATTRS];
 	uint32_t	n_attrs;		/* that tuples have, or fewer */
@@ -70,12 +77,13 @@ make_keys(Tuples *t, TestRandom *rng)
 	bool		fixed = test_below(rng, 3) == 0;
 
 	memset(&t->keys, 0, sizeof(t->keys));
+	t->keys.libc = t->table;
 	t->n_attrs = 1 + test_below(rng, MAX_ATTRS);
 	if (n_columns > t->n_attrs)
 		n_columns = t->n_attrs;
 	for (uint32_t i = 0; i < t->n_attrs; i++)
 	{
-		t->attrs[i] = &types[test_below(rng, fixed ? N_TYPES - 1 : N_TYPES)];
+		t->attrs[i] = &types[test_below(rng, fixed ? N_FIXED : N_TYPES)];
 		t->keys.attrs[i] = (GsTupleAttr){t->attrs[i]->len, t->attrs[i]->align};
 	}
 	for (uint32_t c = 0; c < n_columns; c++)
@@ -102,6 +110,18 @@ make_keys(Tuples *t, TestRandom *rng)
 		width += 1 + (uint32_t) (t->attrs[attr]->len > 0 ? t->attrs[attr]->len : 1000);
 	}
 	t->keys.n_columns = (uint8_t) n_columns;
+
+	/* index tuples' keys end with their TID */
+	t->keys.index_tuples = n_columns < GS_TUPLE_COLUMNS && test_below(rng, 3) == 0;
+	if (t->keys.index_tuples)
+	{
+		GsTupleColumn *column = &t->keys.columns[t->keys.n_columns++];
+
+		*column = (GsTupleColumn){GS_TUPLE_NO_ATTR, GS_TUPLE_TID, (uint8_t) test_below(rng, 2), 0};
+		if (column[-1].kind == GS_TUPLE_VARLENA)
+			column[-1].kind = GS_TUPLE_TEXT;
+		width += 1 + GS_TUPLE_TID_BYTES;
+	}
 	if (width <= 64 && test_below(rng, 2))
 		t->keys.key_width = (uint8_t) width;
 }
@@ -167,17 +187,48 @@ encode_fixed(uint8_t *dst, const uint8_t *value, const Type *type)
 	}
 }
 
-/* Write a tuple to row, and its key, as src/key would, to key.  Returns the tuple's bytes. */
+/* Text that devices may know: of one language, or of several. */
 static uint32_t
-make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom *rng)
+make_text(const Tuples *t, uint8_t *text, uint32_t len, TestRandom *rng)
 {
-	uint8_t		encoded[MAX_ATTRS][600];
+	static const char *const characters[] = {
+		"a", "b", "c", "l", "m", "z", "A", "L", "Z", "0", "7", "/", "-", ".", " ", "~", "$",
+		"\xc3\xa9", "\xc4\x8d", "\xc5\x82", "\xd0\xb9", "\xd1\x8f", "\xce\xb1", "\xc3\x9f", "\xe2\x80\xa6",
+		"\xc2\xb7", "\x01"
+	};
+	uint32_t	n = test_below(rng, 2) ? 15 : (uint32_t) (sizeof(characters) / sizeof(characters[0]));
+	uint32_t	used = 0;
+
+	while (used + 3 <= len)
+	{
+		const char *c = characters[test_below(rng, n)];
+
+		memcpy(text + used, c, strlen(c));
+		used += (uint32_t) strlen(c);
+	}
+	if (gs_libc_key_bound(t->table, text, used) == 0)
+		abort();
+	return used;
+}
+
+/*
+ * Write a tuple to row, and its key, as src/key would, to key.  Sets *spare to the bytes by which bounds of
+ * text are longer than its keys.  Returns the tuple's bytes.
+ */
+static uint32_t
+make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, uint32_t *spare, TestRandom *rng)
+{
+	static uint8_t encoded[MAX_ATTRS][MAX_VALUE];
+	uint32_t	spares[MAX_ATTRS] = {0};
 	uint32_t	encoded_len[MAX_ATTRS];
 	bool		isnull[MAX_ATTRS];
 	bool		has_nulls = test_below(rng, 3) == 0;
-	uint32_t	n_attrs = test_below(rng, 4) == 0 ? test_below(rng, t->n_attrs + 1) : t->n_attrs;
-	uint32_t	hoff = has_nulls ? (15 + (n_attrs + 7) / 8 + 7) & ~7u : 16;
+	bool		index = t->keys.index_tuples;
+	uint32_t	n_attrs = !index && test_below(rng, 4) == 0 ? test_below(rng, t->n_attrs + 1) : t->n_attrs;
+	uint32_t	bitmap = index ? 8 : 15;
+	uint32_t	hoff = index ? (has_nulls ? 16 : 8) : has_nulls ? (15 + (n_attrs + 7) / 8 + 7) & ~7u : 16;
 	uint32_t	at = hoff;
+	uint8_t		tid[GS_TUPLE_TID_BYTES];
 
 	memset(row, 0, hoff);
 	for (uint32_t i = 0; i < t->n_attrs; i++)
@@ -189,7 +240,7 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom 
 		if (isnull[i])
 			continue;
 		if (has_nulls)
-			row[15 + i / 8] |= (uint8_t) (1 << i % 8);
+			row[bitmap + i / 8] |= (uint8_t) (1 << i % 8);
 		if (type->len > 0)
 		{
 			while (at % type->align != 0)
@@ -202,7 +253,15 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom 
 		else
 		{
 			uint32_t	len = test_below(rng, test_below(rng, 8) == 0 ? 500 : 20);
-			bool		small = len < 126 && test_below(rng, 4) != 0;
+			uint8_t		text[512];
+			bool		small;
+
+			if (type->kind == GS_TUPLE_LIBC)
+				len = make_text(t, text, len, rng);
+			else
+				for (uint32_t b = 0; b < len; b++)
+					text[b] = (uint8_t) (1 + test_below(rng, test_below(rng, 2) ? 3 : 255));
+			small = len < 126 && test_below(rng, 4) != 0;
 
 			if (small)
 				row[at++] = (uint8_t) ((len + 1) << 1 | 1);
@@ -215,24 +274,51 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom 
 				memcpy(row + at, &header, 4);
 				at += 4;
 			}
-			for (uint32_t b = 0; b < len; b++)
-				row[at + b] = (uint8_t) (1 + test_below(rng, test_below(rng, 2) ? 3 : 255));
-			memcpy(encoded[i], row + at, len);
+			memcpy(row + at, text, len);
+			memcpy(encoded[i], text, len);
 			encoded_len[i] = len;
+			if (type->kind == GS_TUPLE_LIBC)
+			{
+				size_t		written = 0;
+
+				(void) gs_libc_table_put(t->table, t->scratch, text, len, encoded[i], MAX_VALUE, &written);
+				encoded_len[i] = (uint32_t) written;
+				spares[i] = gs_libc_key_bound(t->table, text, len) - encoded_len[i];
+			}
 			at += len;
 		}
 	}
-	memcpy(row, &at, 4);
-	row[10] = (uint8_t) n_attrs;
-	row[12] = has_nulls;
-	row[14] = (uint8_t) (hoff + 8);
+	if (index)
+	{
+		while (at < 16 || at % 8 != 0)
+			row[at++] = 0;
+		for (uint32_t i = 0; i < GS_TUPLE_TID_BYTES; i++)
+			row[i ^ 1] = tid[i] = (uint8_t) test_below(rng, 3);
+		row[7] = has_nulls ? 0x80 : 0;
+	}
+	else
+	{
+		memcpy(row, &at, 4);
+		row[10] = (uint8_t) n_attrs;
+		row[12] = has_nulls;
+		row[14] = (uint8_t) (hoff + 8);
+	}
 
-	*key_len = 0;
+	*key_len = *spare = 0;
 	for (uint32_t c = 0; c < t->keys.n_columns; c++)
 	{
 		const GsTupleColumn *column = &t->keys.columns[c];
 		uint32_t	attr = column->attr;
-		uint32_t	len = isnull[attr] ? 0 : encoded_len[attr];
+		uint32_t	len;
+
+		if (column->kind == GS_TUPLE_TID)
+		{
+			key[(*key_len)++] = column->null_byte;
+			memcpy(key + *key_len, tid, sizeof(tid));
+			*key_len += (uint32_t) sizeof(tid);
+			continue;
+		}
+		len = isnull[attr] ? 0 : encoded_len[attr];
 
 		key[(*key_len)++] = isnull[attr] ? !column->null_byte : column->null_byte;
 		if (isnull[attr])
@@ -244,6 +330,7 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, TestRandom 
 		else
 		{
 			memcpy(key + *key_len, encoded[attr], len);
+			*spare += spares[attr];
 			if (column->kind == GS_TUPLE_TEXT)
 				key[*key_len + len++] = 0;
 			if (column->complement)
@@ -269,9 +356,10 @@ make_tuples(Tuples *t, TestRandom *rng)
 		for (;;)
 		{
 			uint8_t		row[MAX_ATTRS * 600];
-			uint8_t		key[MAX_ATTRS * 600];
+			static uint8_t key[MAX_ATTRS * MAX_VALUE];
 			uint32_t	key_len;
-			uint32_t	row_len = make_tuple(t, row, key, &key_len, rng);
+			uint32_t	spare;
+			uint32_t	row_len = make_tuple(t, row, key, &key_len, &spare, rng);
 			bool		missing = test_below(rng, 10) != 0;
 			GsRecord   *record = gs_chunk_record(memory, CHUNK_BYTES, n);
 			Expected   *expected = &t->expected[t->n];
@@ -283,7 +371,7 @@ make_tuples(Tuples *t, TestRandom *rng)
 			*record = (GsRecord){used, row_len, 0, GS_KEY_MISSING};
 			used += row_len;
 			if (missing)
-				t->key_bytes[chunk] += key_len;
+				t->key_bytes[chunk] += key_len + spare;
 			else
 			{
 				memcpy(memory + used, key, key_len);
@@ -477,6 +565,26 @@ check_damaged(TestDevice *td, Tuples *t, TestRandom *rng)
 	CHECK(refused > 10, "only %u of 60 inputs were refused", refused);
 }
 
+/* Devices keep a copy of it as long as they are open, so it is never freed. */
+static GsLibcTable *
+libc_table(void)
+{
+	static GsLibcTable *table = NULL;
+	locale_t	locale = newlocale(LC_COLLATE_MASK, "en_US.utf8", (locale_t) 0);
+	const char *why = "there is no locale en_US.utf8";
+
+	if (table == NULL && locale != (locale_t) 0)
+		table = gs_libc_table_build(locale, true, &why);
+	if (locale != (locale_t) 0)
+		freelocale(locale);
+	if (table == NULL)
+	{
+		printf("FAILED: %s\n", why);
+		exit(1);
+	}
+	return table;
+}
+
 void
 test_tuples_cases(TestDevice *td, uint64_t seed)
 {
@@ -484,6 +592,10 @@ test_tuples_cases(TestDevice *td, uint64_t seed)
 	Tuples	   *t = malloc(sizeof(Tuples));
 
 	if (t == NULL)
+		abort();
+	t->table = libc_table();
+	t->scratch = gs_libc_scratch_create();
+	if (t->scratch == NULL)
 		abort();
 	if (test_begin_case("keys of tuples"))
 	{
@@ -495,5 +607,6 @@ test_tuples_cases(TestDevice *td, uint64_t seed)
 		check_damaged(td, t, &rng);
 		test_end_case("keys of damaged tuples");
 	}
+	free(t->scratch);
 	free(t);
 }

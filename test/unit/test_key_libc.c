@@ -233,6 +233,46 @@ test_random_texts(const GsLibcTable *table, GsLibcScratch *scratch, locale_t loc
 	check(cut, name, "a key without room for all of it is cut");
 }
 
+/* Devices write the same keys, within their bounds, and know most texts of usual characters. */
+static void
+test_device_keys(const GsLibcTable *table, GsLibcScratch *scratch, const char *name)
+{
+	int			n_known = 0;
+	bool		good = true;
+
+	for (int i = 0; i < 40000; i++)
+	{
+		Text		text;
+		Key			x;
+		uint8_t		device[GS_LIBC_KEY_MAX];
+		uint16_t	level_bytes[GS_LIBC_LEVELS];
+		uint32_t	bound;
+		uint32_t	len;
+
+		make_text(&text, i % 4);
+		bound = gs_libc_key_bound(table, (const uint8_t *) text.bytes, (uint32_t) text.len);
+		if (bound == 0)
+			continue;
+		n_known += text.len > 0;
+		(void) make_key(table, scratch, text.bytes, text.len, &x, GS_LIBC_KEY_MAX);
+		len = gs_libc_key_find(table, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes);
+		if (len == 0 || len > bound || len != x.len ||
+			gs_libc_key_write(table, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes,
+							  device) != len || memcmp(device, x.bytes, len) != 0)
+		{
+			if (good)
+			{
+				printf("another key of a device under %s, %u of at most %u bytes:", name, len, bound);
+				print_text(&text);
+				printf("\n");
+			}
+			good = false;
+		}
+	}
+	check(good, name, "devices write the same keys");
+	check(n_known > 5000, name, "devices know most usual texts");
+}
+
 /* Keys of texts of 200,000 characters are cut.  They are the first bytes of the whole keys. */
 static void
 test_long_texts(const GsLibcTable *table, GsLibcScratch *scratch, const char *name)
@@ -268,7 +308,7 @@ test_wrong_weight(GsLibcTable *table, GsLibcScratch *scratch, locale_t locale, c
 	gs_libc_table_plant(table, (uint8_t) pair[0], (uint8_t) pair[1]);
 }
 
-/* strcoll() reads level 2 of digits before a letter in its own way (key_libc_put.c). */
+/* strcoll() reads level 2 of digits before a letter in its own way (libc_put.c). */
 static void
 test_backward_runs(const GsLibcTable *table, GsLibcScratch *scratch, locale_t locale, const char *name)
 {
@@ -317,6 +357,8 @@ test_locale(const char *name, bool must_exist)
 		{
 			test_random_texts(table, scratch, locale, name);
 			test_backward_runs(table, scratch, locale, name);
+			if (gs_libc_for_devices(table))
+				test_device_keys(table, scratch, name);
 			test_long_texts(table, scratch, name);
 			test_wrong_weight(table, scratch, locale, name, "mn");
 			test_wrong_weight(table, scratch, locale, name, "-/");

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * key_libc_put.c
+ * libc_put.c
  *	  Writing keys of text under a libc collation by a table (key_libc_table.h).
  *
  * A text is read once.  Level 1 goes to its place in the key, and the other levels to working memory.
@@ -20,13 +20,13 @@
  *-------------------------------------------------------------------------
  */
 #ifdef POSTGRES_H
-#error "key_libc_put.c is plain C and must not see postgres.h"
+#error "libc_put.c is plain C and must not see postgres.h"
 #endif
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "key/key_libc_table.h"
+#include "device/libc_key.h"
 
 #define KEY_END					0x00
 #define LEVEL_END				0x01

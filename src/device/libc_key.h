@@ -1,0 +1,415 @@
+/*-------------------------------------------------------------------------
+ *
+ * libc_key.h
+ *	  A table of a libc locale's characters, and the keys that devices make by it.
+ *
+ * key/key_libc_table.h explains the keys, and builds tables.  A table is one block of memory without
+ * pointers, so processes share it, and a GPU has a copy.
+ *
+ * A device makes the keys of most texts.  The host device calls gs_libc_table_put().  A GPU writes the same
+ * bytes in another way: it reads a text once to count the bytes of each level, and once more to write all
+ * levels at their places.  A device does not make the key if level 2 may need put_second_level() of
+ * libc_put.c, or if a character is not the locale's.
+ *
+ * A feeder finds out by a text's bytes whether a device makes the key, and how long that is at most:
+ * gs_libc_key_bound().  A byte of ASCII costs the feeder an addition.
+ *
+ * Tests: unit/plain/test_device, unit/plain/test_key_libc
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_LIBC_KEY_H
+#define GS_LIBC_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define GS_TUPLE_INLINE static __host__ __device__ __forceinline__
+#else
+#define GS_TUPLE_INLINE static inline
+#endif
+
+#define GS_LIBC_LEVELS			4
+
+/* Keys are cut after so many bytes. */
+#define GS_LIBC_KEY_MAX			8192
+
+/* Bytes that end a level and a key. */
+#define GS_LIBC_LEVEL_END		0x01
+#define GS_LIBC_KEY_END			0x00
+
+/* Bytes of the last level: a number of characters without a weight follows, in bytes of up to so many. */
+#define GS_LIBC_SKIPPED			0xfe
+#define GS_LIBC_SKIPPED_MOST	0xf0
+
+/* A place in the trie is the number of an entry, or GS_LIBC_NODE and the number of a node. */
+#define GS_LIBC_NONE			UINT32_MAX
+#define GS_LIBC_NODE			0x80000000u
+
+/* How an entry's weights are stored. */
+typedef enum GsLibcKind
+{
+	GS_LIBC_OTHER,
+	GS_LIBC_LETTER,				/* level 1: n[0] bytes; 2: the common weight; 3: one byte, 0 for the common
+								 * weight; 4: implied */
+	GS_LIBC_MARK				/* level 4: one byte; others: nothing */
+} GsLibcKind;
+
+typedef struct GsLibcEntry
+{
+	uint8_t		kind;			/* a GsLibcKind */
+	bool		backward;		/* at level 2 */
+	bool		ambiguous;		/* another entry may have the same weights */
+	uint8_t		first[2];		/* LETTER: level 1 */
+	uint8_t		last;			/* LETTER: level 3; MARK: level 4 */
+	uint8_t		n[GS_LIBC_LEVELS];	/* bytes in the pool, level by level; a byte 0 is a common or implied
+									 * weight */
+	uint32_t	bytes;			/* where they begin */
+} GsLibcEntry;
+
+/* A prefix of longer sequences.  Its children are numbered by their next byte, from first to last. */
+typedef struct GsLibcNode
+{
+	uint32_t	entry;			/* of the prefix itself, or NONE */
+	uint32_t	children;		/* number of the first child */
+	uint8_t		first;
+	uint8_t		last;
+} GsLibcNode;
+
+/*
+ * A character's bound: the most bytes that it adds to a key, times 16.  Flags: it may be forward and have no
+ * weight of level 2; it may be backward; the key may end with the text; a device may be unable to make the
+ * key; gs_libc_key_bound_wide() looks at the text.
+ */
+#define GS_LIBC_BOUND			0x07ff
+#define GS_LIBC_EMPTY			0x0800
+#define GS_LIBC_BACKWARD		0x1000
+#define GS_LIBC_AMBIGUOUS		0x4000
+#define GS_LIBC_HARD			0x8000
+#define GS_LIBC_WIDE			(1u << 24)
+
+/* Bytes that stand for runs of the common weight (put_common() in libc_put.c). */
+typedef struct GsLibcCounts
+{
+	uint8_t		low;
+	uint8_t		high;
+	uint8_t		max;			/* the longest run that one byte stands for */
+} GsLibcCounts;
+
+typedef struct GsLibcTable
+{
+	size_t		size;			/* bytes of the whole table */
+	uint8_t		levels;			/* 0: the locale orders by bytes, and the table is empty */
+	bool		position;		/* the last level counts the characters that have no weight there */
+	bool		adds_text;		/* all keys end with the text */
+	GsLibcCounts counts[GS_LIBC_LEVELS];
+	uint8_t		letters[256];	/* by byte: level 1 of a forward LETTER that has one byte there, and the
+								 * common weight of level 3; 0: the byte is no such character */
+	uint8_t		digits[256];	/* the same for backward LETTERs */
+	uint8_t		marks[256];		/* by byte: level 4 of a backward MARK, or 0 */
+	uint32_t	bounds[256];	/* of characters of one byte, with GS_LIBC_WIDE if they have flags; it
+								 * alone if a byte begins others */
+	uint16_t	wide_bounds[4096];	/* of characters of several bytes, by six bits of each of the first
+									 * two */
+	uint32_t	root[256];
+	uint32_t	entries;		/* offsets from the table's start */
+	uint32_t	nodes;
+	uint32_t	children;
+	uint32_t	pool;
+} GsLibcTable;
+
+/* Returns the first entry of a text, and moves *text behind it.  NULL: the text is empty, or has none. */
+GS_TUPLE_INLINE const GsLibcEntry *
+gs_libc_next(const GsLibcTable *table, const uint8_t **text, const uint8_t *end)
+{
+	const GsLibcEntry *entries = (const GsLibcEntry *) ((const char *) table + table->entries);
+	const GsLibcNode *nodes = (const GsLibcNode *) ((const char *) table + table->nodes);
+	const uint32_t *children = (const uint32_t *) ((const char *) table + table->children);
+	const uint8_t *at = *text;
+	uint32_t	found = GS_LIBC_NONE;
+	uint32_t	place;
+
+	if (at == end)
+		return NULL;
+	place = table->root[*at++];
+	while (place != GS_LIBC_NONE)
+	{
+		const GsLibcNode *node;
+
+		if (!(place & GS_LIBC_NODE))
+		{
+			*text = at;
+			return &entries[place];
+		}
+		node = &nodes[place & ~GS_LIBC_NODE];
+		if (node->entry != GS_LIBC_NONE)
+		{
+			found = node->entry;
+			*text = at;
+		}
+		if (at == end || *at < node->first || *at > node->last)
+			break;
+		place = children[node->children + *at++ - node->first];
+	}
+	return found == GS_LIBC_NONE ? NULL : &entries[found];
+}
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+typedef enum GsLibcPut
+{
+	GS_LIBC_PUT_ALL,
+	GS_LIBC_PUT_CUT,			/* the first room bytes of the key */
+	GS_LIBC_PUT_NONE			/* no key: the text is not of the locale's encoding, or too long */
+} GsLibcPut;
+
+/* Working memory of gs_libc_table_put(). */
+typedef struct GsLibcScratch GsLibcScratch;
+
+/* Returns NULL if memory is short.  The caller frees it by free(). */
+extern GsLibcScratch *gs_libc_scratch_create(void);
+
+/* Writes a text's key, at most room bytes.  room is at most GS_LIBC_KEY_MAX. */
+extern GsLibcPut gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch,
+								   const uint8_t *text, size_t len, uint8_t *dst, size_t room,
+								   size_t *written);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* The bytes of a key besides those of its characters: ends of levels, and a last run in each. */
+#define GS_LIBC_KEY_ENDS		8
+
+/* Can a device make keys by a table at all? */
+static inline bool
+gs_libc_for_devices(const GsLibcTable *table)
+{
+	return table->position && !table->adds_text;
+}
+
+/* The same as gs_libc_key_bound(), of any text. */
+static inline uint32_t
+gs_libc_key_bound_wide(const GsLibcTable *table, const uint8_t *text, uint32_t len)
+{
+	uint32_t	sum = 0;
+	uint32_t	flags = 0;
+
+	for (uint32_t at = 0; at < len;)
+	{
+		uint8_t		byte = text[at];
+		uint32_t	bound = table->bounds[byte];
+
+		if (bound != GS_LIBC_WIDE)
+		{
+			flags |= table->letters[byte] == 0 ? GS_LIBC_BACKWARD : 0;
+			at++;
+		}
+		else if (at + 1 < len)
+		{
+			bound = table->wide_bounds[(byte & 0x3f) << 6 | (text[at + 1] & 0x3f)];
+			at += byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
+		}
+		else
+			return 0;
+		sum += bound & GS_LIBC_BOUND;
+		flags |= bound;
+	}
+	if ((flags & GS_LIBC_HARD) != 0 || ((flags & GS_LIBC_EMPTY) != 0 && (flags & GS_LIBC_BACKWARD) != 0))
+		return 0;
+	return sum / 16 + GS_LIBC_KEY_ENDS + (flags & GS_LIBC_AMBIGUOUS ? len + 1 : 0);
+}
+
+/* The most bytes of a text's key, by a table for devices.  0: a device may be unable to make it. */
+static inline uint32_t
+gs_libc_key_bound(const GsLibcTable *table, const uint8_t *text, uint32_t len)
+{
+	uint64_t	sum = 0;
+
+	for (uint32_t i = 0; i < len; i++)
+		sum += table->bounds[text[i]];
+	if (sum >= GS_LIBC_WIDE)
+		return gs_libc_key_bound_wide(table, text, len);
+	return (uint32_t) sum / 16 + GS_LIBC_KEY_ENDS;
+}
+
+/* A level of a key. */
+typedef struct GsLibcLevel
+{
+	uint8_t    *dst;			/* NULL: bytes are counted, and not written */
+	uint32_t	n;
+	uint32_t	common;			/* common weights that are not in n */
+} GsLibcLevel;
+
+GS_TUPLE_INLINE void
+gs_libc_level_byte(GsLibcLevel *level, uint8_t byte)
+{
+	if (level->dst != NULL)
+		level->dst[level->n] = byte;
+	level->n++;
+}
+
+/* Mirrors put_common() of libc_put.c. */
+GS_TUPLE_INLINE void
+gs_libc_level_common(GsLibcLevel *level, GsLibcCounts counts, bool less)
+{
+	uint32_t	n = level->common;
+
+	if (n == 0)
+		return;
+	level->common = 0;
+	for (; n > counts.max; n -= counts.max)
+		gs_libc_level_byte(level, (uint8_t) (counts.low + counts.max - 1));
+	gs_libc_level_byte(level, (uint8_t) (less ? counts.low + n - 1 : counts.high - (n - 1)));
+}
+
+GS_TUPLE_INLINE void
+gs_libc_level_weight(GsLibcLevel *level, GsLibcCounts counts, uint8_t byte)
+{
+	if (byte == 0)
+	{
+		level->common++;
+		return;
+	}
+	gs_libc_level_common(level, counts, byte < counts.low);
+	gs_libc_level_byte(level, byte);
+}
+
+/* Mirrors put_skipped() of libc_put.c. */
+GS_TUPLE_INLINE void
+gs_libc_level_skipped(GsLibcLevel *level, GsLibcCounts counts, uint32_t *skipped)
+{
+	gs_libc_level_common(level, counts, false);
+	gs_libc_level_byte(level, GS_LIBC_SKIPPED);
+	for (; *skipped >= GS_LIBC_SKIPPED_MOST; *skipped -= GS_LIBC_SKIPPED_MOST)
+		gs_libc_level_byte(level, 0xff);
+	gs_libc_level_byte(level, (uint8_t) (0x02 + *skipped));
+	*skipped = 0;
+}
+
+/*
+ * Counts or writes the levels of a text's key.  Returns false if a sequence is none of the locale.  Sets
+ * *ambiguous if the key ends with the text.
+ */
+GS_TUPLE_INLINE bool
+gs_libc_key_read(const GsLibcTable *table, const uint8_t *text, uint32_t len, GsLibcLevel *levels,
+				 bool *ambiguous)
+{
+	const uint8_t *pool = (const uint8_t *) table + table->pool;
+	const uint8_t *end = text + len;
+	uint32_t	run = 1;		/* as in look_at_second() of libc_put.c */
+	uint32_t	skipped = 0;	/* characters without a weight of the last level */
+
+	while (text < end)
+	{
+		uint8_t		letter = table->letters[*text];
+		uint8_t		digit = table->digits[*text];
+		uint8_t		mark = table->marks[*text];
+		const GsLibcEntry *entry = NULL;
+		bool		backward = letter == 0;
+		bool		has_second = (letter | digit) != 0;
+
+		if ((letter | digit | mark) != 0)
+			text++;
+		else
+		{
+			entry = gs_libc_next(table, &text, end);
+			if (entry == NULL)
+				return false;
+			backward = entry->backward;
+			has_second = entry->n[1] > 0;
+			*ambiguous |= entry->ambiguous;
+		}
+
+		/* the second level loses the last but one of a backward run's characters */
+		if (backward)
+		{
+			run = run << 1 | (has_second ? 1 : 0);
+			if (run >= 8)
+				run = 4 | (run & 3);
+		}
+		else
+		{
+			if (run >= 4 && (run & 2) != 0 && levels[1].common > 0)
+				levels[1].common--;
+			run = 1;
+		}
+
+		if (entry != NULL && entry->n[3] == 0)
+			skipped++;
+		else if (skipped > 0)
+			gs_libc_level_skipped(&levels[3], table->counts[3], &skipped);
+		if (entry != NULL)
+		{
+			const uint8_t *bytes = pool + entry->bytes;
+
+			for (uint32_t i = 0; i < entry->n[0]; i++)
+				gs_libc_level_byte(&levels[0], *bytes++);
+			for (int level = 1; level < GS_LIBC_LEVELS; level++)
+				for (uint32_t i = 0; i < entry->n[level]; i++)
+					gs_libc_level_weight(&levels[level], table->counts[level], *bytes++);
+		}
+		else if (has_second)
+		{
+			gs_libc_level_byte(&levels[0], (uint8_t) (letter | digit));
+			for (int level = 1; level < GS_LIBC_LEVELS; level++)
+				levels[level].common++;
+		}
+		else
+			gs_libc_level_weight(&levels[3], table->counts[3], mark);
+	}
+	for (int level = 1; level < GS_LIBC_LEVELS; level++)
+		gs_libc_level_common(&levels[level], table->counts[level], true);
+	return true;
+}
+
+/* Sets the bytes of each level of a text's key, and returns those of the key.  0: there is none. */
+GS_TUPLE_INLINE uint32_t
+gs_libc_key_find(const GsLibcTable *table, const uint8_t *text, uint32_t len, uint16_t *level_bytes)
+{
+	GsLibcLevel levels[GS_LIBC_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+	bool		ambiguous = false;
+	uint32_t	bytes;
+
+	if (!gs_libc_key_read(table, text, len, levels, &ambiguous))
+		return 0;
+	bytes = ambiguous ? len + 1 : 0;
+	for (int i = 0; i < GS_LIBC_LEVELS; i++)
+	{
+		level_bytes[i] = (uint16_t) levels[i].n;
+		bytes += levels[i].n + 1;
+	}
+	return bytes <= GS_LIBC_KEY_MAX ? bytes : 0;
+}
+
+/* Writes the key of a text whose levels were counted.  Returns its bytes. */
+GS_TUPLE_INLINE uint32_t
+gs_libc_key_write(const GsLibcTable *table, const uint8_t *text, uint32_t len,
+				  const uint16_t *level_bytes, uint8_t *dst)
+{
+	GsLibcLevel levels[GS_LIBC_LEVELS];
+	bool		ambiguous = false;
+	uint32_t	at = 0;
+
+	for (int i = 0; i < GS_LIBC_LEVELS; i++)
+	{
+		levels[i].dst = dst + at;
+		levels[i].n = levels[i].common = 0;
+		at += level_bytes[i];
+		dst[at++] = GS_LIBC_LEVEL_END;
+	}
+	(void) gs_libc_key_read(table, text, len, levels, &ambiguous);
+	if (!ambiguous)
+		at--;
+	for (uint32_t i = 0; ambiguous && i < len; i++)
+		dst[at++] = text[i];
+	dst[at++] = GS_LIBC_KEY_END;
+	return at;
+}
+
+#endif							/* GS_LIBC_KEY_H */
