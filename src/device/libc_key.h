@@ -98,6 +98,21 @@ typedef struct GsLibcCounts
 	uint8_t		max;			/* the longest run that one byte stands for */
 } GsLibcCounts;
 
+/*
+ * A character of one byte: a LETTER that has one byte at level 1, and the common weight at level 3 if it is
+ * backward; or a backward MARK.  0 stands for all other bytes.  A byte whose place in the trie is a node may
+ * also begin a longer character, but only if the next byte is one of the others.
+ *
+ * libc_put.c shifts each of GS_LIBC_BYTES characters by its number and combines them by or.
+ */
+typedef uint64_t GsLibcByte;
+
+#define GS_LIBC_BYTES			16
+#define GS_LIBC_BYTE_FIRST(byte) ((uint8_t) (byte))	/* LETTER: level 1, never 0; MARK: 0 */
+#define GS_LIBC_BYTE_LAST(byte) ((uint8_t) ((byte) >> 8))	/* LETTER: level 3; MARK: level 4 */
+#define GS_LIBC_BYTE_SPECIAL	32	/* bit: LAST is not 0 */
+#define GS_LIBC_BYTE_BACKWARD	48	/* bit */
+
 typedef struct GsLibcTable
 {
 	size_t		size;			/* bytes of the whole table */
@@ -109,6 +124,7 @@ typedef struct GsLibcTable
 								 * common weight of level 3; 0: the byte is no such character */
 	uint8_t		digits[256];	/* the same for backward LETTERs */
 	uint8_t		marks[256];		/* by byte: level 4 of a backward MARK, or 0 */
+	GsLibcByte	bytes[256];		/* more characters than letters, digits and marks have */
 	uint32_t	bounds[256];	/* of characters of one byte, with GS_LIBC_WIDE if they have flags; it
 								 * alone if a byte begins others */
 	uint16_t	wide_bounds[4096];	/* of characters of several bytes, by six bits of each of the first

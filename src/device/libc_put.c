@@ -5,6 +5,13 @@
  *
  * A text is read once.  Level 1 goes to its place in the key, and the other levels to working memory.
  *
+ * Characters of one byte
+ *	  Most texts are letters, digits and marks of one byte each.  Runs of each kind are short, so a branch at
+ *	  a run's end would be mispredicted.  read_chunk() reads such characters without branches between kinds.
+ *	  It writes level 1, and collects a bit for each character that does more at other levels than a common
+ *	  weight.  put_chunk() writes these levels from the bits.  If a whole text is of this kind, they go to
+ *	  their places in the key, too.
+ *
  * Level 2 of runs of backward characters
  *	  Digits, signs and combining marks have a backward rule.  At level 2 a run of such characters is read
  *	  from its end.  If a forward character ends the run, strcoll() leaves out the run's last but one
@@ -37,6 +44,12 @@
 
 /* The longest text that put_second_level() reads. */
 #define MAX_ENTRIES				16384
+
+/* The most characters of a chunk: bits of a word, less two for the characters before. */
+#define CHUNK					62
+
+/* A text that is so many chunks needs no working memory. */
+#define CHUNKS					8
 
 struct GsLibcScratch
 {
@@ -198,38 +211,170 @@ put_second_level(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t
 /* Collects whether a text needs put_second_level(). */
 typedef struct Second
 {
-	uint32_t	run;			/* the current backward run: a bit 1, and then a bit for each of its last two
-								 * characters: does it have a weight? */
+	uint64_t	backward;		/* bit 1 is the last character's, bit 0 that of the one before: backward? */
+	uint64_t	weight;			/* do they have a weight? */
 	bool		other_backward; /* a backward character has weights other than the common weight */
 	bool		any_backward;
 	bool		empty_forward;
 } Second;
 
-/* Counts a character.  If it ends a run, strcoll() leaves out the run's last but one character. */
-static inline void
-look_at_second(Second *second, bool backward, bool has_weight, Level *level)
+/* A piece of text that is characters of one byte (GsLibcByte).  Bit 0 is the first one's. */
+typedef struct Chunk
 {
-	if (backward)
-	{
-		second->any_backward = true;
-		second->run = second->run << 1 | (has_weight ? 1 : 0);
-		if (second->run >= 8)
-			second->run = 4 | (second->run & 3);
-		return;
-	}
-	if (second->run >= 4 && (second->run & 2) != 0 && level->common > 0)
-		level->common--;
-	second->run = 1;
-	second->empty_forward |= !has_weight;
+	const uint8_t *text;
+	size_t		len;
+	size_t		n;				/* letters */
+	size_t		n_second;		/* letters whose weight of level 2 strcoll() reads */
+	uint64_t	upper;			/* letters that have another than the common weight at level 3 */
+	uint64_t	marks;
+} Chunk;
+
+static inline uint64_t
+low_bits(size_t n)
+{
+	return (UINT64_C(1) << n) - 1;
 }
 
-/* Counts letters whose first level was written. */
-static inline void
-put_run(Level *levels, uint32_t n)
+/*
+ * Counts n characters.  Returns those that end a run whose last but one character has a weight, which
+ * strcoll() leaves out.
+ */
+static inline uint64_t
+look_at_second(Second *second, size_t n, uint64_t backward, uint64_t weight)
 {
-	levels[1].common += n;
-	levels[2].common += n;
-	levels[3].common += n;
+	uint64_t	lost;
+
+	second->any_backward |= backward != 0;
+	second->backward |= backward << 2;
+	second->weight |= weight << 2;
+	lost = ~second->backward & second->backward << 1 & (second->backward & second->weight) << 2;
+	second->backward = second->backward >> n & 3;
+	second->weight = second->weight >> n & 3;
+	return lost >> 2 & low_bits(n);
+}
+
+static inline void
+look_at_entry(Second *second, const GsLibcEntry *entry, bool has_weight, Level *level)
+{
+	if ((entry->backward || second->backward != 0) &&
+		look_at_second(second, 1, entry->backward, has_weight) != 0 && level->common > 0)
+		level->common--;
+	second->empty_forward |= !entry->backward && !has_weight;
+}
+
+/* Reads characters of one byte until another one.  Writes their level 1: at most max bytes. */
+static inline void
+read_chunk(const GsLibcTable *table, const uint8_t *text, size_t len, size_t max, uint8_t *dst,
+		   Chunk *chunk, Second *look)
+{
+	const GsLibcByte *bytes = table->bytes;
+	uint64_t	special = 0;
+	uint64_t	backward = 0;
+	size_t		n = 0;
+	size_t		i = 0;
+
+	max = max < len ? max : len;
+	max = max < CHUNK ? max : CHUNK;
+	while (i < max)
+	{
+		size_t		most = max - i < GS_LIBC_BYTES ? max - i : GS_LIBC_BYTES;
+		uint64_t	flags = 0;
+		size_t		k;
+
+#pragma GCC unroll 16
+		for (k = 0; k < most; k++)
+		{
+			GsLibcByte	byte = bytes[text[i + k]];
+
+			if (byte == 0)
+			{
+				max = 0;
+				break;
+			}
+			flags |= byte << k;
+			dst[n] = GS_LIBC_BYTE_FIRST(byte);
+			n += GS_LIBC_BYTE_FIRST(byte) != 0;
+		}
+		special |= (flags >> GS_LIBC_BYTE_SPECIAL & 0xffff) << i;
+		backward |= (flags >> GS_LIBC_BYTE_BACKWARD) << i;
+		i += k;
+	}
+	if (i > 0 && i < len && bytes[text[i]] == 0 && (table->root[text[i - 1]] & GS_LIBC_NODE) != 0)
+	{
+		/* the last byte may begin a longer character */
+		n -= GS_LIBC_BYTE_FIRST(bytes[text[--i]]) != 0;
+		special &= low_bits(i);
+		backward &= low_bits(i);
+	}
+	*chunk = (Chunk){text, i, n, n, special & ~backward, special & backward};
+	if ((backward | look->backward) != 0)
+	{
+		uint64_t	lost = look_at_second(look, i, backward, low_bits(i) & ~chunk->marks);
+
+		for (; lost != 0; lost &= lost - 1)
+			chunk->n_second--;
+	}
+}
+
+/* Reads chunks, and moves *text and *n behind them.  Returns their number. */
+static inline int
+read_chunks(const GsLibcTable *table, const uint8_t **text, const uint8_t *end, uint8_t *dst, size_t room,
+			size_t *n, Chunk *chunks, Second *look)
+{
+	int			k = 0;
+
+	while (k < CHUNKS && *text < end && *n < room && table->bytes[**text] != 0)
+	{
+		Chunk	   *chunk = &chunks[k++];
+
+		read_chunk(table, *text, (size_t) (end - *text), room - *n, dst + *n, chunk, look);
+		*text += chunk->len;
+		*n += chunk->n;
+		if (chunk->len < CHUNK)
+			break;
+	}
+	return k;
+}
+
+/* Writes level i + 1 of a chunk. */
+static inline void
+put_chunk(const GsLibcTable *table, const Chunk *chunk, int i, Level *level)
+{
+	size_t		from = 0;
+
+	if (i == 1)
+	{
+		level->common += (uint32_t) chunk->n_second;
+		return;
+	}
+	for (uint64_t rest = i == 2 ? chunk->upper : chunk->marks; rest != 0;)
+	{
+		size_t		at = (size_t) __builtin_ctzll(rest);
+		uint8_t		weight = GS_LIBC_BYTE_LAST(table->bytes[chunk->text[at]]);
+
+		rest &= rest - 1;
+		if (i == 2)
+			at -= (size_t) __builtin_popcountll(chunk->marks & low_bits(at));
+		level->common += (uint32_t) (at - from);
+		from = at + 1;
+		put_common(level, weight < level->counts.low);
+		put_byte(level, weight);
+	}
+	level->common += (uint32_t) ((i == 2 ? chunk->n : chunk->len) - from);
+}
+
+/* Writes level i + 1 of a text that is chunks only.  Returns the number of bytes. */
+static inline size_t
+put_level(const GsLibcTable *table, const Chunk *chunks, int n_chunks, int i, uint8_t *dst)
+{
+	Level		level = {0, 0, table->counts[i], dst + 1};
+
+	dst[0] = LEVEL_END;
+	for (int k = 0; k < n_chunks; k++)
+		put_chunk(table, &chunks[k], i, &level);
+	/* LEVEL_END is less than the common weight */
+	put_common(&level, true);
+	return 1 + level.n;
 }
 
 GsLibcPut
@@ -243,57 +388,44 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	Level	   *second = &levels_of[1];
 	Level	   *third = &levels_of[2];
 	Level	   *fourth = &levels_of[3];
-	Second		look = {.run = 1};
+	Second		look = {0};
+	Chunk		chunks[CHUNKS];
 	bool		adds_text = table->adds_text;
 	uint32_t	skipped = 0;
 	size_t		n = 0;
+	int			n_chunks;
+
+	n_chunks = read_chunks(table, &at, end, dst, room, &n, chunks, &look);
+	if (at == end && table->position && room - n > 3 * len + GS_LIBC_LEVELS)
+	{
+		/* there is room, as no level has more bytes than the text */
+		n += put_level(table, chunks, n_chunks, 1, dst + n);
+		n += put_level(table, chunks, n_chunks, 2, dst + n);
+		n += put_level(table, chunks, n_chunks, 3, dst + n);
+		dst[n++] = KEY_END;
+		*written = n;
+		return GS_LIBC_PUT_ALL;
+	}
 
 	for (int i = 1; i < levels; i++)
 		levels_of[i] = (Level){0, 0, table->counts[i], scratch->levels[i]};
-	for (;;)
+	for (;; n_chunks = skipped > 0 ? 0 : read_chunks(table, &at, end, dst, room, &n, chunks, &look))
 	{
-		const uint8_t *start = at;
-		const uint8_t *stop = (size_t) (end - at) < room - n ? end : at + (room - n);
 		const GsLibcEntry *entry;
 		const uint8_t *bytes;
 
-		/* texts are mostly letters, digits, and marks between them */
-		if (skipped == 0)
-		{
-			while (at < stop && table->letters[*at] != 0)
-				dst[n++] = table->letters[*at++];
-			if (at > start)
-			{
-				look_at_second(&look, false, true, second);
-				put_run(levels_of, (uint32_t) (at - start));
-				start = at;
-			}
-			while (at < stop && table->digits[*at] != 0)
-				dst[n++] = table->digits[*at++];
-			if (at > start)
-			{
-				look_at_second(&look, true, true, second);
-				if (at - start > 1)
-					look_at_second(&look, true, true, second);
-				put_run(levels_of, (uint32_t) (at - start));
-			}
-			while (at < end && table->marks[*at] != 0)
-			{
-				look_at_second(&look, true, false, second);
-				put_weight(fourth, table->marks[*at++]);
-			}
-		}
+		for (int k = 0; k < n_chunks; k++)
+			for (int i = 1; i < levels; i++)
+				put_chunk(table, &chunks[k], i, &levels_of[i]);
 		if (at == end)
 			break;
-		if (at > start && table->letters[*at] != 0)
-			continue;
 
 		entry = gs_libc_next(table, &at, end);
 		if (entry == NULL)
 			return GS_LIBC_PUT_NONE;
 		if (entry->kind == GS_LIBC_LETTER && room - n >= sizeof(entry->first))
 		{
-			look_at_second(&look, entry->backward, true, second);
+			look_at_entry(&look, entry, true, second);
 			memcpy(dst + n, entry->first, sizeof(entry->first));
 			n += entry->n[0];
 			second->common++;
@@ -301,14 +433,6 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 			if (skipped > 0)
 				put_skipped(fourth, &skipped);
 			fourth->common++;
-			continue;
-		}
-		if (entry->kind == GS_LIBC_MARK)
-		{
-			look_at_second(&look, entry->backward, false, second);
-			if (skipped > 0)
-				put_skipped(fourth, &skipped);
-			put_weight(fourth, entry->last);
 			continue;
 		}
 		bytes = (const uint8_t *) table + table->pool + entry->bytes;
@@ -321,7 +445,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 		bytes += entry->n[0];
 		if (levels > 1)
 		{
-			look_at_second(&look, entry->backward, entry->n[1] > 0, second);
+			look_at_entry(&look, entry, entry->n[1] > 0, second);
 			look.other_backward |= entry->backward && entry->n[1] > 0 &&
 				(entry->n[1] > 1 || bytes[0] != 0);
 		}

@@ -677,6 +677,36 @@ write_entries(Build *build)
 	}
 }
 
+/*
+ * Describes a byte.  Returns 0, too, if it may begin a longer character whose second byte also is a character
+ * of one byte.  alone leaves out this check.
+ */
+static GsLibcByte
+describe_byte(const Build *build, int c, bool alone)
+{
+	uint32_t	place = build->table.root[c];
+	const GsLibcEntry *entry;
+
+	if (place != GS_LIBC_NONE && (place & GS_LIBC_NODE) != 0)
+	{
+		const GsLibcNode *node = (const GsLibcNode *) build->nodes.bytes + (place & ~GS_LIBC_NODE);
+
+		for (int next = node->first; next <= node->last && !alone; next++)
+			if (describe_byte(build, next, true) != 0)
+				return 0;
+		place = node->entry;
+	}
+	if (place == GS_LIBC_NONE)
+		return 0;
+	entry = entry_of(build, place);
+	if (entry->kind == GS_LIBC_LETTER ? entry->n[0] > 1 || (entry->backward && entry->last != 0) :
+		entry->kind != GS_LIBC_MARK || !entry->backward)
+		return 0;
+	return entry->first[0] | (GsLibcByte) entry->last << 8 |
+		(GsLibcByte) (entry->last != 0) << GS_LIBC_BYTE_SPECIAL |
+		(GsLibcByte) entry->backward << GS_LIBC_BYTE_BACKWARD;
+}
+
 /* Fills the table's arrays by byte.  Most texts consist of such bytes. */
 static void
 collect_bytes(Build *build)
@@ -688,6 +718,7 @@ collect_bytes(Build *build)
 		uint32_t	place = table->root[c];
 		const GsLibcEntry *entry = entry_of(build, place);
 
+		table->bytes[c] = describe_byte(build, c, false);
 		if ((place & GS_LIBC_NODE) != 0)	/* NONE, too */
 			continue;
 		if (entry->kind == GS_LIBC_LETTER && entry->n[0] == 1 && entry->last == 0)
@@ -812,6 +843,7 @@ gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b)
 {
 	uint32_t	place = table->root[a];
 	uint32_t	bound = table->bounds[a] > table->bounds[b] ? table->bounds[a] : table->bounds[b];
+	GsLibcByte	byte = table->bytes[a];
 
 	table->root[a] = table->root[b];
 	table->root[b] = place;
@@ -819,5 +851,7 @@ gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b)
 	exchange(table->letters, a, b);
 	exchange(table->digits, a, b);
 	exchange(table->marks, a, b);
+	table->bytes[a] = table->bytes[b];
+	table->bytes[b] = byte;
 }
 #endif
