@@ -22,7 +22,7 @@
 #include "gpusort.h"
 #include "guc.h"
 #include "index/index_build.h"
-#include "key/key_libc.h"
+#include "key/key_tables.h"
 #include "nodes/common/gpunode.h"
 #include "service/service_shmem.h"
 #include "stats.h"
@@ -41,7 +41,7 @@ shmem_request(void)
 		previous_shmem_request();
 	gs_service_shmem_request();
 	gs_stats_shmem_request();
-	gs_libc_shmem_request();
+	gs_tables_shmem_request();
 }
 
 static void
@@ -51,7 +51,7 @@ shmem_startup(void)
 		previous_shmem_startup();
 	gs_service_shmem_startup();
 	gs_stats_shmem_startup();
-	gs_libc_shmem_startup();
+	gs_tables_shmem_startup();
 }
 
 void

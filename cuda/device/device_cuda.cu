@@ -186,7 +186,7 @@ void cuda_close(GsDevice *device)
   (void)cudaSetDevice(device->config.ordinal);
   while (!device->sorts.empty())
     cuda_sort_close(device->sorts.back());
-  for (const LibcTable &table : device->libc_tables)
+  for (const TableCopy &table : device->tables)
     device->memory->free(table.copy, device->copy_in.stream);
   delete device;
   (void)cudaGetLastError();
@@ -242,26 +242,26 @@ void check_spec(const GsSortSpec &spec)
 }
 
 // The device's copy of a table, which stays until the device is closed.
-const GsLibcTable *copy_table(GsDevice *device, const GsLibcTable *table)
+const GsTextTable *copy_table(GsDevice *device, const GsTextTable *table)
 {
-  for (const LibcTable &known : device->libc_tables)
+  for (const TableCopy &known : device->tables)
     if (known.original == table)
-      return static_cast<const GsLibcTable *>(known.copy);
+      return static_cast<const GsTextTable *>(known.copy);
 
   GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
 
   DeviceMemory &memory = *device->memory;
   Stream stream;
 
-  device->libc_tables.reserve(device->libc_tables.size() + 1);
+  device->tables.reserve(device->tables.size() + 1);
 
-  Reservation reservation(memory, table->size, "a table of a locale");
+  Reservation reservation(memory, table->size, "a table of a collation");
   DeviceBuffer buffer(memory, table->size, stream);
 
   GS_CUDA_TRY(cudaMemcpyAsync(buffer.get(), table, table->size, cudaMemcpyHostToDevice, stream));
   GS_CUDA_TRY(cudaStreamSynchronize(stream));
   reservation.keep();
-  device->libc_tables.push_back({table, buffer.detach()});
+  device->tables.push_back({table, buffer.detach()});
   return copy_table(device, table);
 }
 
@@ -275,8 +275,8 @@ GsDeviceSort *open_sort(GsDevice *device, const GsSortSpec &spec)
 
   sort->device = device;
   sort->spec = spec;
-  if (spec.tuple_keys.libc != nullptr)
-    sort->spec.tuple_keys.libc = copy_table(device, spec.tuple_keys.libc);
+  if (spec.tuple_keys.table != nullptr)
+    sort->spec.tuple_keys.table = copy_table(device, spec.tuple_keys.table);
   if (spec.elem != GS_ELEM_NONE)
     sort->times.engine = array_engine_name(spec.engine);
   device->sorts.push_back(sort.get());

@@ -231,10 +231,10 @@ struct ArrayLane
   ArraySlot slots[max_slots];
 };
 
-// A libc locale's table in the caller's memory, and in the device's.
-struct LibcTable
+// A collation's table in the caller's memory, and in the device's.
+struct TableCopy
 {
-  const GsLibcTable *original;
+  const GsTextTable *original;
   void *copy;
 };
 
@@ -248,7 +248,7 @@ struct GsDevice
   uint64_t default_limit = 0; // of memory
   std::unique_ptr<gpusort::DeviceMemory> memory;
   std::vector<GsDeviceSort *> sorts;
-  std::vector<gpusort::LibcTable> libc_tables;
+  std::vector<gpusort::TableCopy> tables;
   std::atomic<bool> trim_wanted{false};
 
   std::atomic<bool> lost{false};

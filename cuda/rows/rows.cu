@@ -88,7 +88,8 @@ __global__ void __launch_bounds__(make_threads) make(Chunks chunks, GsTupleKeys 
     if (key_len > 0 && begin + key_len <= image.key_bytes)
     {
       begin += made_keys_begin(image);
-      (void)gs_tuple_key_write(&keys, row, values, nullptr, reinterpret_cast<u8 *>(image.data) + begin);
+      (void)gs_tuple_key_write(&keys, row, values, nullptr, reinterpret_cast<u8 *>(image.data) + begin,
+                               key_len);
       record->key_off = begin;
       record->key_len = key_len;
     }

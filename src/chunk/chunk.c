@@ -55,9 +55,12 @@ varying_bytes(const GsChunkWriter *writer, int column, const char *data, uint32 
 {
 	const GsTupleKeys *keys = writer->tuple_keys;
 
-	if (keys->columns[column].kind == GS_TUPLE_LIBC)
-		return gs_libc_key_bound(keys->libc, (const uint8 *) data, len);
-	return len + 1;
+	uint32		bytes;
+
+	if (keys->columns[column].kind != GS_TUPLE_COLLATED)
+		return len + 1;
+	bytes = gs_text_key_bound(keys->table, (const uint8 *) data, len);
+	return bytes == 0 || keys->columns[column].tail == GS_TUPLE_NO_TAIL ? bytes : bytes + len + 1;
 }
 
 /*
@@ -82,7 +85,7 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 	{
 		GsTupleValue found[GS_TUPLE_COLUMNS];
 
-		if (writer->tuple_keys->libc != NULL)
+		if (writer->tuple_keys->table != NULL)
 			return 0;
 		return gs_tuple_key_find(writer->tuple_keys, (const uint8 *) tuple, row_bytes, found);
 	}
@@ -113,7 +116,7 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 			bytes += varying;
 		}
 	}
-	/* libc keys are longer than text; a key that is cut off is the writer's */
+	/* collated keys are longer than text; a key that is cut off is the writer's */
 	return likely(bytes < GS_KEY_MAX) ? bytes : 0;
 }
 

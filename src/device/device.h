@@ -399,8 +399,8 @@ typedef struct GsDeviceOps
 							  GsError *error);
 
 	/*
-	 * key_bytes is no less than what the chunk's missing keys take in all, with text of libc collations
-	 * by gs_libc_key_bound().  GS_INVALID: a row
+	 * key_bytes is no less than what the chunk's missing keys take in all, with text by a table as
+	 * gs_text_key_bound() says.  GS_INVALID: a row
 	 * is not what GsSortSpec.tuple_keys says; perform may also tell it.
 	 */
 	void		(*append) (GsDeviceSort *sort, const void *chunk, uint32_t data_bytes,

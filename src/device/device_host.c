@@ -289,7 +289,8 @@ reserve_append(GsHostJob *job, uint32_t data_bytes, uint32_t n_records, uint32_t
 {
 	GsDeviceSort *sort = job->sort;
 	GsDevice   *device = sort->device;
-	size_t		image_bytes = gs_host_image_bytes(data_bytes, n_records) + key_bytes;
+	size_t		image_bytes = gs_host_image_bytes(data_bytes, n_records) +
+		(key_bytes > 0 ? key_bytes + GS_TEXT_SLACK : 0);
 	uint64_t	memory = image_bytes + (uint64_t) n_records * GS_HOST_WORK_BYTES;
 	GsStatus	status = GS_OK;
 

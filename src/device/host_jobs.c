@@ -121,7 +121,8 @@ make_key(const GsTupleKeys *keys, const GsHostImage *image, GsRecord *record, Gs
 	key_len = gs_tuple_key_find(keys, row, row_len, values);
 	if (key_len == 0 || key_len > image->key_bytes - *used)
 		return;
-	key_len = gs_tuple_key_write(keys, row, values, scratch, (uint8_t *) image->data + begin + *used);
+	key_len = gs_tuple_key_write(keys, row, values, scratch, (uint8_t *) image->data + begin + *used,
+								 image->key_bytes + GS_TEXT_SLACK - *used);
 	if (key_len == 0)
 		return;
 	record->key_off = (uint32_t) begin + *used;
@@ -141,7 +142,7 @@ run_append(GsHostJob *job)
 	GsLibcScratch *scratch = NULL;
 	uint32_t	made = 0;
 
-	if (spec->tuple_keys.libc != NULL && (scratch = gs_libc_scratch_create()) == NULL)
+	if (spec->tuple_keys.table != NULL && (scratch = gs_libc_scratch_create()) == NULL)
 	{
 		job->status = gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
 		return;

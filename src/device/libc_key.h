@@ -3,16 +3,9 @@
  * libc_key.h
  *	  A table of a libc locale's characters, and the keys that devices make by it.
  *
- * key/key_libc_table.h explains the keys, and builds tables.  A table is one block of memory without
- * pointers, so processes share it, and a GPU has a copy.
- *
- * A device makes the keys of most texts.  The host device calls gs_libc_table_put().  A GPU writes the same
- * bytes in another way: it reads a text once to count the bytes of each level, and once more to write all
- * levels at their places.  A device does not make the key if level 2 may need put_second_level() of
- * libc_put.c, or if a character is not the locale's.
- *
- * A feeder finds out by a text's bytes whether a device makes the key, and how long that is at most:
- * gs_libc_key_bound().  A byte of ASCII costs the feeder an addition.
+ * key/key_libc_table.h explains the keys, and builds tables.  The host device calls gs_libc_table_put(); a
+ * GPU writes the same bytes in its own way (text_key.h).  A device does not make the key if level 2 may need
+ * put_second_level() of libc_put.c, or if a character is not the locale's.
  *
  * Tests: unit/plain/test_device, unit/plain/test_key_libc
  *
@@ -21,24 +14,7 @@
 #ifndef GS_LIBC_KEY_H
 #define GS_LIBC_KEY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#ifdef __CUDACC__
-#define GS_TUPLE_INLINE static __host__ __device__ __forceinline__
-#else
-#define GS_TUPLE_INLINE static inline
-#endif
-
-#define GS_LIBC_LEVELS			4
-
-/* Keys are cut after so many bytes. */
-#define GS_LIBC_KEY_MAX			8192
-
-/* Bytes that end a level and a key. */
-#define GS_LIBC_LEVEL_END		0x01
-#define GS_LIBC_KEY_END			0x00
+#include "device/text_key.h"
 
 /* Bytes of the last level: a number of characters without a weight follows, in bytes of up to so many. */
 #define GS_LIBC_SKIPPED			0xfe
@@ -64,7 +40,7 @@ typedef struct GsLibcEntry
 	bool		ambiguous;		/* another entry may have the same weights */
 	uint8_t		first[2];		/* LETTER: level 1 */
 	uint8_t		last;			/* LETTER: level 3; MARK: level 4 */
-	uint8_t		n[GS_LIBC_LEVELS];	/* bytes in the pool, level by level; a byte 0 is a common or implied
+	uint8_t		n[GS_TEXT_LEVELS];	/* bytes in the pool, level by level; a byte 0 is a common or implied
 									 * weight */
 	uint32_t	bytes;			/* where they begin */
 } GsLibcEntry;
@@ -79,26 +55,6 @@ typedef struct GsLibcNode
 } GsLibcNode;
 
 /*
- * A character's bound: the most bytes that it adds to a key, times 16.  Flags: it may be forward and have no
- * weight of level 2; it may be backward; the key may end with the text; a device may be unable to make the
- * key; gs_libc_key_bound_wide() looks at the text.
- */
-#define GS_LIBC_BOUND			0x07ff
-#define GS_LIBC_EMPTY			0x0800
-#define GS_LIBC_BACKWARD		0x1000
-#define GS_LIBC_AMBIGUOUS		0x4000
-#define GS_LIBC_HARD			0x8000
-#define GS_LIBC_WIDE			(1u << 24)
-
-/* Bytes that stand for runs of the common weight (put_common() in libc_put.c). */
-typedef struct GsLibcCounts
-{
-	uint8_t		low;
-	uint8_t		high;
-	uint8_t		max;			/* the longest run that one byte stands for */
-} GsLibcCounts;
-
-/*
  * A character of one byte: a LETTER that has one byte at level 1, and the common weight at level 3 if it is
  * backward; or a backward MARK.  0 stands for all other bytes.  A byte whose place in the trie is a node may
  * also begin a longer character, but only if the next byte is one of the others.
@@ -110,25 +66,18 @@ typedef uint64_t GsLibcByte;
 #define GS_LIBC_BYTES			16
 #define GS_LIBC_BYTE_FIRST(byte) ((uint8_t) (byte))	/* LETTER: level 1, never 0; MARK: 0 */
 #define GS_LIBC_BYTE_LAST(byte) ((uint8_t) ((byte) >> 8))	/* LETTER: level 3; MARK: level 4 */
+#define GS_LIBC_BYTE_BEGINS		16	/* bit: the byte may also begin a longer character */
 #define GS_LIBC_BYTE_SPECIAL	32	/* bit: LAST is not 0 */
 #define GS_LIBC_BYTE_BACKWARD	48	/* bit */
 
 typedef struct GsLibcTable
 {
-	size_t		size;			/* bytes of the whole table */
+	GsTextTable text;
 	uint8_t		levels;			/* 0: the locale orders by bytes, and the table is empty */
 	bool		position;		/* the last level counts the characters that have no weight there */
 	bool		adds_text;		/* all keys end with the text */
-	GsLibcCounts counts[GS_LIBC_LEVELS];
-	uint8_t		letters[256];	/* by byte: level 1 of a forward LETTER that has one byte there, and the
-								 * common weight of level 3; 0: the byte is no such character */
-	uint8_t		digits[256];	/* the same for backward LETTERs */
-	uint8_t		marks[256];		/* by byte: level 4 of a backward MARK, or 0 */
-	GsLibcByte	bytes[256];		/* more characters than letters, digits and marks have */
-	uint32_t	bounds[256];	/* of characters of one byte, with GS_LIBC_WIDE if they have flags; it
-								 * alone if a byte begins others */
-	uint16_t	wide_bounds[4096];	/* of characters of several bytes, by six bits of each of the first
-									 * two */
+	GsTextCounts counts[GS_TEXT_LEVELS];
+	GsLibcByte	bytes[256];
 	uint32_t	root[256];
 	uint32_t	entries;		/* offsets from the table's start */
 	uint32_t	nodes;
@@ -190,7 +139,7 @@ typedef struct GsLibcScratch GsLibcScratch;
 /* Returns NULL if memory is short.  The caller frees it by free(). */
 extern GsLibcScratch *gs_libc_scratch_create(void);
 
-/* Writes a text's key, at most room bytes.  room is at most GS_LIBC_KEY_MAX. */
+/* Writes a text's key, at most room bytes.  room is at most GS_TEXT_KEY_MAX. */
 extern GsLibcPut gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch,
 								   const uint8_t *text, size_t len, uint8_t *dst, size_t room,
 								   size_t *written);
@@ -199,9 +148,6 @@ extern GsLibcPut gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scra
 }
 #endif
 
-/* The bytes of a key besides those of its characters: ends of levels, and a last run in each. */
-#define GS_LIBC_KEY_ENDS		8
-
 /* Can a device make keys by a table at all? */
 static inline bool
 gs_libc_for_devices(const GsLibcTable *table)
@@ -209,102 +155,27 @@ gs_libc_for_devices(const GsLibcTable *table)
 	return table->position && !table->adds_text;
 }
 
-/* The same as gs_libc_key_bound(), of any text. */
-static inline uint32_t
-gs_libc_key_bound_wide(const GsLibcTable *table, const uint8_t *text, uint32_t len)
-{
-	uint32_t	sum = 0;
-	uint32_t	flags = 0;
-
-	for (uint32_t at = 0; at < len;)
-	{
-		uint8_t		byte = text[at];
-		uint32_t	bound = table->bounds[byte];
-
-		if (bound != GS_LIBC_WIDE)
-		{
-			flags |= table->letters[byte] == 0 ? GS_LIBC_BACKWARD : 0;
-			at++;
-		}
-		else if (at + 1 < len)
-		{
-			bound = table->wide_bounds[(byte & 0x3f) << 6 | (text[at + 1] & 0x3f)];
-			at += byte < 0xe0 ? 2 : byte < 0xf0 ? 3 : 4;
-		}
-		else
-			return 0;
-		sum += bound & GS_LIBC_BOUND;
-		flags |= bound;
-	}
-	if ((flags & GS_LIBC_HARD) != 0 || ((flags & GS_LIBC_EMPTY) != 0 && (flags & GS_LIBC_BACKWARD) != 0))
-		return 0;
-	return sum / 16 + GS_LIBC_KEY_ENDS + (flags & GS_LIBC_AMBIGUOUS ? len + 1 : 0);
-}
-
-/* The most bytes of a text's key, by a table for devices.  0: a device may be unable to make it. */
-static inline uint32_t
-gs_libc_key_bound(const GsLibcTable *table, const uint8_t *text, uint32_t len)
-{
-	uint64_t	sum = 0;
-
-	for (uint32_t i = 0; i < len; i++)
-		sum += table->bounds[text[i]];
-	if (sum >= GS_LIBC_WIDE)
-		return gs_libc_key_bound_wide(table, text, len);
-	return (uint32_t) sum / 16 + GS_LIBC_KEY_ENDS;
-}
-
-/* A level of a key. */
-typedef struct GsLibcLevel
-{
-	uint8_t    *dst;			/* NULL: bytes are counted, and not written */
-	uint32_t	n;
-	uint32_t	common;			/* common weights that are not in n */
-} GsLibcLevel;
-
 GS_TUPLE_INLINE void
-gs_libc_level_byte(GsLibcLevel *level, uint8_t byte)
-{
-	if (level->dst != NULL)
-		level->dst[level->n] = byte;
-	level->n++;
-}
-
-/* Mirrors put_common() of libc_put.c. */
-GS_TUPLE_INLINE void
-gs_libc_level_common(GsLibcLevel *level, GsLibcCounts counts, bool less)
-{
-	uint32_t	n = level->common;
-
-	if (n == 0)
-		return;
-	level->common = 0;
-	for (; n > counts.max; n -= counts.max)
-		gs_libc_level_byte(level, (uint8_t) (counts.low + counts.max - 1));
-	gs_libc_level_byte(level, (uint8_t) (less ? counts.low + n - 1 : counts.high - (n - 1)));
-}
-
-GS_TUPLE_INLINE void
-gs_libc_level_weight(GsLibcLevel *level, GsLibcCounts counts, uint8_t byte)
+gs_libc_level_weight(GsTextLevel *level, GsTextCounts counts, uint8_t byte)
 {
 	if (byte == 0)
 	{
 		level->common++;
 		return;
 	}
-	gs_libc_level_common(level, counts, byte < counts.low);
-	gs_libc_level_byte(level, byte);
+	gs_text_level_common(level, counts, byte < counts.low);
+	gs_text_level_byte(level, byte);
 }
 
 /* Mirrors put_skipped() of libc_put.c. */
 GS_TUPLE_INLINE void
-gs_libc_level_skipped(GsLibcLevel *level, GsLibcCounts counts, uint32_t *skipped)
+gs_libc_level_skipped(GsTextLevel *level, GsTextCounts counts, uint32_t *skipped)
 {
-	gs_libc_level_common(level, counts, false);
-	gs_libc_level_byte(level, GS_LIBC_SKIPPED);
+	gs_text_level_common(level, counts, false);
+	gs_text_level_byte(level, GS_LIBC_SKIPPED);
 	for (; *skipped >= GS_LIBC_SKIPPED_MOST; *skipped -= GS_LIBC_SKIPPED_MOST)
-		gs_libc_level_byte(level, 0xff);
-	gs_libc_level_byte(level, (uint8_t) (0x02 + *skipped));
+		gs_text_level_byte(level, 0xff);
+	gs_text_level_byte(level, (uint8_t) (0x02 + *skipped));
 	*skipped = 0;
 }
 
@@ -313,7 +184,7 @@ gs_libc_level_skipped(GsLibcLevel *level, GsLibcCounts counts, uint32_t *skipped
  * *ambiguous if the key ends with the text.
  */
 GS_TUPLE_INLINE bool
-gs_libc_key_read(const GsLibcTable *table, const uint8_t *text, uint32_t len, GsLibcLevel *levels,
+gs_libc_key_read(const GsLibcTable *table, const uint8_t *text, uint32_t len, GsTextLevel *levels,
 				 bool *ambiguous)
 {
 	const uint8_t *pool = (const uint8_t *) table + table->pool;
@@ -323,14 +194,14 @@ gs_libc_key_read(const GsLibcTable *table, const uint8_t *text, uint32_t len, Gs
 
 	while (text < end)
 	{
-		uint8_t		letter = table->letters[*text];
-		uint8_t		digit = table->digits[*text];
-		uint8_t		mark = table->marks[*text];
+		GsLibcByte	byte = table->bytes[*text];
 		const GsLibcEntry *entry = NULL;
-		bool		backward = letter == 0;
-		bool		has_second = (letter | digit) != 0;
+		bool		backward = (byte >> GS_LIBC_BYTE_BACKWARD & 1) != 0;
+		bool		has_second = GS_LIBC_BYTE_FIRST(byte) != 0;
 
-		if ((letter | digit | mark) != 0)
+		if ((byte >> GS_LIBC_BYTE_BEGINS & 1) != 0 && text + 1 < end && table->bytes[text[1]] == 0)
+			byte = 0;
+		if (byte != 0)
 			text++;
 		else
 		{
@@ -365,22 +236,23 @@ gs_libc_key_read(const GsLibcTable *table, const uint8_t *text, uint32_t len, Gs
 			const uint8_t *bytes = pool + entry->bytes;
 
 			for (uint32_t i = 0; i < entry->n[0]; i++)
-				gs_libc_level_byte(&levels[0], *bytes++);
-			for (int level = 1; level < GS_LIBC_LEVELS; level++)
+				gs_text_level_byte(&levels[0], *bytes++);
+			for (int level = 1; level < GS_TEXT_LEVELS; level++)
 				for (uint32_t i = 0; i < entry->n[level]; i++)
 					gs_libc_level_weight(&levels[level], table->counts[level], *bytes++);
 		}
 		else if (has_second)
 		{
-			gs_libc_level_byte(&levels[0], (uint8_t) (letter | digit));
-			for (int level = 1; level < GS_LIBC_LEVELS; level++)
-				levels[level].common++;
+			gs_text_level_byte(&levels[0], GS_LIBC_BYTE_FIRST(byte));
+			levels[1].common++;
+			gs_libc_level_weight(&levels[2], table->counts[2], GS_LIBC_BYTE_LAST(byte));
+			levels[3].common++;
 		}
 		else
-			gs_libc_level_weight(&levels[3], table->counts[3], mark);
+			gs_libc_level_weight(&levels[3], table->counts[3], GS_LIBC_BYTE_LAST(byte));
 	}
-	for (int level = 1; level < GS_LIBC_LEVELS; level++)
-		gs_libc_level_common(&levels[level], table->counts[level], true);
+	for (int level = 1; level < GS_TEXT_LEVELS; level++)
+		gs_text_level_common(&levels[level], table->counts[level], true);
 	return true;
 }
 
@@ -388,19 +260,19 @@ gs_libc_key_read(const GsLibcTable *table, const uint8_t *text, uint32_t len, Gs
 GS_TUPLE_INLINE uint32_t
 gs_libc_key_find(const GsLibcTable *table, const uint8_t *text, uint32_t len, uint16_t *level_bytes)
 {
-	GsLibcLevel levels[GS_LIBC_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
 	bool		ambiguous = false;
 	uint32_t	bytes;
 
 	if (!gs_libc_key_read(table, text, len, levels, &ambiguous))
 		return 0;
 	bytes = ambiguous ? len + 1 : 0;
-	for (int i = 0; i < GS_LIBC_LEVELS; i++)
+	for (int i = 0; i < GS_TEXT_LEVELS; i++)
 	{
 		level_bytes[i] = (uint16_t) levels[i].n;
 		bytes += levels[i].n + 1;
 	}
-	return bytes <= GS_LIBC_KEY_MAX ? bytes : 0;
+	return bytes <= GS_TEXT_KEY_MAX ? bytes : 0;
 }
 
 /* Writes the key of a text whose levels were counted.  Returns its bytes. */
@@ -408,23 +280,23 @@ GS_TUPLE_INLINE uint32_t
 gs_libc_key_write(const GsLibcTable *table, const uint8_t *text, uint32_t len,
 				  const uint16_t *level_bytes, uint8_t *dst)
 {
-	GsLibcLevel levels[GS_LIBC_LEVELS];
+	GsTextLevel levels[GS_TEXT_LEVELS];
 	bool		ambiguous = false;
 	uint32_t	at = 0;
 
-	for (int i = 0; i < GS_LIBC_LEVELS; i++)
+	for (int i = 0; i < GS_TEXT_LEVELS; i++)
 	{
 		levels[i].dst = dst + at;
 		levels[i].n = levels[i].common = 0;
 		at += level_bytes[i];
-		dst[at++] = GS_LIBC_LEVEL_END;
+		dst[at++] = GS_TEXT_LEVEL_END;
 	}
 	(void) gs_libc_key_read(table, text, len, levels, &ambiguous);
 	if (!ambiguous)
 		at--;
 	for (uint32_t i = 0; ambiguous && i < len; i++)
 		dst[at++] = text[i];
-	dst[at++] = GS_LIBC_KEY_END;
+	dst[at++] = GS_TEXT_KEY_END;
 	return at;
 }
 

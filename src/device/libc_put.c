@@ -35,13 +35,6 @@
 
 #include "device/libc_key.h"
 
-#define KEY_END					0x00
-#define LEVEL_END				0x01
-
-/* Bytes of the last level: a number of characters without a weight follows; a character's next weight. */
-#define SKIPPED					0xfe
-#define CONTINUED				0xff
-
 /* The longest text that put_second_level() reads. */
 #define MAX_ENTRIES				16384
 
@@ -54,15 +47,15 @@
 struct GsLibcScratch
 {
 	uint32_t	entries[MAX_ENTRIES];
-	uint8_t		levels[GS_LIBC_LEVELS][GS_LIBC_KEY_MAX + 16];
+	uint8_t		levels[GS_TEXT_LEVELS][GS_TEXT_KEY_MAX + 16];
 };
 
-/* A level from 2 on, while a key is written.  Bytes beyond GS_LIBC_KEY_MAX are never needed. */
+/* A level from 2 on, while a key is written.  Bytes beyond GS_TEXT_KEY_MAX are never needed. */
 typedef struct Level
 {
 	size_t		n;
 	uint32_t	common;			/* common weights not yet written */
-	GsLibcCounts counts;
+	GsTextCounts counts;
 	uint8_t    *bytes;
 } Level;
 
@@ -75,7 +68,7 @@ gs_libc_scratch_create(void)
 static inline void
 put_byte(Level *level, uint8_t byte)
 {
-	if (level->n < GS_LIBC_KEY_MAX)
+	if (level->n < GS_TEXT_KEY_MAX)
 		level->bytes[level->n++] = byte;
 }
 
@@ -87,7 +80,7 @@ static inline void
 put_common(Level *level, bool less)
 {
 	uint32_t	n = level->common;
-	const GsLibcCounts *counts = &level->counts;
+	const GsTextCounts *counts = &level->counts;
 
 	if (n == 0)
 		return;
@@ -121,11 +114,9 @@ put_weights(Level *level, const uint8_t *bytes, int n)
 static void
 put_skipped(Level *level, uint32_t *skipped)
 {
-	const uint32_t most = 0xf0;
-
 	put_common(level, false);
-	put_byte(level, SKIPPED);
-	for (; *skipped >= most; *skipped -= most)
+	put_byte(level, GS_LIBC_SKIPPED);
+	for (; *skipped >= GS_LIBC_SKIPPED_MOST; *skipped -= GS_LIBC_SKIPPED_MOST)
 		put_byte(level, 0xff);
 	put_byte(level, (uint8_t) (0x02 + *skipped));
 	*skipped = 0;
@@ -369,10 +360,10 @@ put_level(const GsLibcTable *table, const Chunk *chunks, int n_chunks, int i, ui
 {
 	Level		level = {0, 0, table->counts[i], dst + 1};
 
-	dst[0] = LEVEL_END;
+	dst[0] = GS_TEXT_LEVEL_END;
 	for (int k = 0; k < n_chunks; k++)
 		put_chunk(table, &chunks[k], i, &level);
-	/* LEVEL_END is less than the common weight */
+	/* GS_TEXT_LEVEL_END is less than the common weight */
 	put_common(&level, true);
 	return 1 + level.n;
 }
@@ -384,7 +375,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	const uint8_t *end = text + len;
 	const uint8_t *at = text;
 	const int	levels = table->levels;
-	Level		levels_of[GS_LIBC_LEVELS];
+	Level		levels_of[GS_TEXT_LEVELS];
 	Level	   *second = &levels_of[1];
 	Level	   *third = &levels_of[2];
 	Level	   *fourth = &levels_of[3];
@@ -396,13 +387,13 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	int			n_chunks;
 
 	n_chunks = read_chunks(table, &at, end, dst, room, &n, chunks, &look);
-	if (at == end && table->position && room - n > 3 * len + GS_LIBC_LEVELS)
+	if (at == end && table->position && room - n > 3 * len + GS_TEXT_LEVELS)
 	{
 		/* there is room, as no level has more bytes than the text */
 		n += put_level(table, chunks, n_chunks, 1, dst + n);
 		n += put_level(table, chunks, n_chunks, 2, dst + n);
 		n += put_level(table, chunks, n_chunks, 3, dst + n);
-		dst[n++] = KEY_END;
+		dst[n++] = GS_TEXT_KEY_END;
 		*written = n;
 		return GS_LIBC_PUT_ALL;
 	}
@@ -468,15 +459,15 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	*written = room;
 	for (int i = 1; i < levels; i++)
 	{
-		/* LEVEL_END is less than the common weight */
+		/* GS_TEXT_LEVEL_END is less than the common weight */
 		put_common(&levels_of[i], true);
-		if (!append_byte(dst, room, &n, LEVEL_END) ||
+		if (!append_byte(dst, room, &n, GS_TEXT_LEVEL_END) ||
 			!append(dst, room, &n, levels_of[i].bytes, levels_of[i].n))
 			return GS_LIBC_PUT_CUT;
 	}
-	if (adds_text && (!append_byte(dst, room, &n, LEVEL_END) || !append(dst, room, &n, text, len)))
+	if (adds_text && (!append_byte(dst, room, &n, GS_TEXT_LEVEL_END) || !append(dst, room, &n, text, len)))
 		return GS_LIBC_PUT_CUT;
-	if (!append_byte(dst, room, &n, KEY_END))
+	if (!append_byte(dst, room, &n, GS_TEXT_KEY_END))
 		return GS_LIBC_PUT_CUT;
 	*written = n;
 	return GS_LIBC_PUT_ALL;

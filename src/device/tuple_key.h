@@ -37,6 +37,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "device/icu_key.h"
 #include "device/libc_key.h"
 
 /* More attributes before the last column of the key, or more columns: feeders make the keys. */
@@ -55,7 +56,7 @@ typedef enum GsTupleKind
 	GS_TUPLE_BYTES,				/* bytes of fixed number */
 	GS_TUPLE_VARLENA,			/* bytes of any number, which end the key */
 	GS_TUPLE_TEXT,				/* bytes of any number, none of them 0, then 0 */
-	GS_TUPLE_LIBC,				/* text of a libc collation (libc_key.h) */
+	GS_TUPLE_COLLATED,			/* text by a table (text_key.h) */
 	GS_TUPLE_TID				/* the index tuple's own, which is no attribute */
 } GsTupleKind;
 
@@ -68,12 +69,21 @@ typedef struct GsTupleAttr
 #define GS_TUPLE_NO_ATTR	UINT8_MAX
 #define GS_TUPLE_TID_BYTES	6
 
+/* What follows the key of text that is made by a table. */
+typedef enum GsTupleTail
+{
+	GS_TUPLE_NO_TAIL,
+	GS_TUPLE_TEXT_TAIL,			/* the text, and then 0 */
+	GS_TUPLE_LAST_TAIL			/* the text, which ends the key */
+} GsTupleTail;
+
 typedef struct GsTupleColumn
 {
 	uint8_t		attr;			/* from 0; TID: GS_TUPLE_NO_ATTR */
 	uint8_t		kind;			/* a GsTupleKind */
 	uint8_t		null_byte;		/* before a value; other than it before NULL */
 	uint8_t		complement;		/* 0xff: descending; 0: ascending */
+	uint8_t		tail;			/* COLLATED: a GsTupleTail */
 } GsTupleColumn;
 
 /* n_columns is 0 where devices make no keys. */
@@ -85,7 +95,7 @@ typedef struct GsTupleKeys
 	bool		index_tuples;
 	GsTupleColumn columns[GS_TUPLE_COLUMNS];
 	GsTupleAttr attrs[GS_TUPLE_ATTRS];
-	const GsLibcTable *libc;	/* of all columns of kind LIBC */
+	const GsTextTable *table;	/* of all columns of kind COLLATED */
 } GsTupleKeys;
 
 /* Where a column's value is. */
@@ -94,7 +104,7 @@ typedef struct GsTupleValue
 	uint16_t	offset;
 	uint16_t	len;
 	bool		isnull;
-	uint16_t	level_bytes[GS_LIBC_LEVELS];	/* LIBC */
+	uint16_t	level_bytes[GS_TEXT_LEVELS];	/* COLLATED, on a GPU */
 } GsTupleValue;
 
 GS_TUPLE_INLINE uint32_t
@@ -162,6 +172,19 @@ gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uin
 	return *offset <= row_len && *len <= row_len - *offset;
 }
 
+/* The bytes of a text's key, or on the host a bound of them; 0: there is none. */
+GS_TUPLE_INLINE uint32_t
+gs_tuple_find_collated(const GsTextTable *table, const uint8_t *text, GsTupleValue *value)
+{
+#ifdef __CUDA_ARCH__
+	if (table->kind == GS_TEXT_ICU)
+		return gs_icu_key_find((const GsIcuCharacters *) table, text, value->len, value->level_bytes);
+	return gs_libc_key_find((const GsLibcTable *) table, text, value->len, value->level_bytes);
+#else
+	return gs_text_key_bound(table, text, value->len);
+#endif
+}
+
 /*
  * Find the columns' values.  Returns the length of the key, or on the host a bound of it; 0: there is none.
  */
@@ -221,13 +244,12 @@ gs_tuple_key_find(const GsTupleKeys *keys, const uint8_t *row, uint32_t row_len,
 			values[c].len = (uint16_t) len;
 			values[c].isnull = isnull;
 			key_len += 1;
-			if (!isnull && keys->columns[c].kind == GS_TUPLE_LIBC)
+			if (!isnull && keys->columns[c].kind == GS_TUPLE_COLLATED)
 			{
-#ifdef __CUDA_ARCH__
-				uint32_t	bytes = gs_libc_key_find(keys->libc, row + offset, len, values[c].level_bytes);
-#else
-				uint32_t	bytes = gs_libc_key_bound(keys->libc, row + offset, len);
-#endif
+				uint32_t	bytes = gs_tuple_find_collated(keys->table, row + offset, &values[c]);
+
+				if (bytes > 0 && keys->columns[c].tail != GS_TUPLE_NO_TAIL)
+					bytes += len + (keys->columns[c].tail == GS_TUPLE_TEXT_TAIL);
 
 				if (bytes == 0)
 					return 0;
@@ -269,29 +291,39 @@ gs_tuple_put_number(uint8_t *dst, const uint8_t *src, uint32_t len, GsTupleKind 
 		dst[i] = (uint8_t) (bits ^ complement);
 }
 
-/* Write the key of text under a libc collation.  Returns its length; 0: there is none. */
+/* Write a text's key, of at most room bytes.  Returns its length; 0: there is none. */
 GS_TUPLE_INLINE uint32_t
-gs_tuple_put_libc(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t *text,
-				  const GsTupleValue *value, uint8_t *dst)
+gs_tuple_put_collated(const GsTextTable *table, const uint8_t *text, const GsTupleValue *value,
+					  GsLibcScratch *scratch, uint8_t *dst, uint32_t room)
 {
 #ifdef __CUDA_ARCH__
-	return gs_libc_key_write(table, text, value->len, value->level_bytes, dst);
+	if (table->kind == GS_TEXT_ICU)
+		return gs_icu_key_write((const GsIcuCharacters *) table, text, value->len, value->level_bytes,
+								dst);
+	return gs_libc_key_write((const GsLibcTable *) table, text, value->len, value->level_bytes, dst);
 #else
 	size_t		written;
+	uint32_t	unknown;
+	bool		all;
 
-	return gs_libc_table_put(table, scratch, text, value->len, dst,
-							 gs_libc_key_bound(table, text, value->len), &written) == GS_LIBC_PUT_ALL ?
-		(uint32_t) written : 0;
+	if (room > GS_TEXT_KEY_MAX)
+		room = GS_TEXT_KEY_MAX;
+	if (table->kind == GS_TEXT_ICU)
+		all = gs_icu_put((const GsIcuCharacters *) table, text, value->len, dst, room, &written, &unknown);
+	else
+		all = gs_libc_table_put((const GsLibcTable *) table, scratch, text, value->len, dst, room,
+								&written) == GS_LIBC_PUT_ALL;
+	return all ? (uint32_t) written : 0;
 #endif
 }
 
 /*
- * Write the key of the values that were found.  Returns its length; 0: there is none.  scratch may be NULL if
- * keys have no libc table, and on a GPU.
+ * Write the key of the values that were found.  Returns its length; 0: there is none.  On the host, room is
+ * GS_TEXT_SLACK bytes more than gs_tuple_key_find() told, and scratch is needed if keys have a table.
  */
 GS_TUPLE_INLINE uint32_t
 gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleValue *values,
-				   GsLibcScratch *scratch, uint8_t *dst)
+				   GsLibcScratch *scratch, uint8_t *dst, uint32_t room)
 {
 	uint8_t    *start = dst;
 
@@ -310,12 +342,18 @@ gs_tuple_key_write(const GsTupleKeys *keys, const uint8_t *row, const GsTupleVal
 			continue;
 		}
 		*dst++ = column->null_byte;
-		if (column->kind == GS_TUPLE_LIBC)
+		if (column->kind == GS_TUPLE_COLLATED)
 		{
-			uint32_t	bytes = gs_tuple_put_libc(keys->libc, scratch, src, &values[c], dst);
+			uint32_t	bytes = gs_tuple_put_collated(keys->table, src, &values[c], scratch, dst,
+													  room - (uint32_t) (dst - start));
 
 			if (bytes == 0)
 				return 0;
+			if (column->tail != GS_TUPLE_NO_TAIL)
+				for (uint32_t i = 0; i < len; i++)
+					dst[bytes++] = src[i];
+			if (column->tail == GS_TUPLE_TEXT_TAIL)
+				dst[bytes++] = 0;
 			for (uint32_t i = 0; i < bytes && column->complement != 0; i++)
 				dst[i] = (uint8_t) ~dst[i];
 			dst += bytes;

@@ -46,6 +46,7 @@
 #include "compat.h"
 #include "fault.h"
 #include "key/key_icu_library.h"
+#include "key/key_tables.h"
 #include "key/key_value.h"
 
 struct GsKeyCollator
@@ -59,6 +60,9 @@ struct GsKeyCollator
 	const char *locale;			/* NULL where there can be no table */
 	uint32		n_texts;		/* keys made without a table, up to TABLE_AFTER */
 	GsIcuTable *table;			/* or NULL */
+	char	   *shared_name;	/* of the table for devices; NULL where there can be none, or once it was
+								 * looked for */
+	const GsTextTable *device_table;
 };
 
 /* Test builds have their tables sooner, and compare all of their keys with ICU's. */
@@ -329,7 +333,13 @@ gs_key_collator_open(Oid collation, const char *locale, bool deterministic)
 	collator->parts = handle != NULL && parts_agree(handle);
 	collator->handle = handle;
 	if (locale != NULL)
-		collator->locale = MemoryContextStrdup(TopMemoryContext, locale);
+	{
+		MemoryContext old = MemoryContextSwitchTo(TopMemoryContext);
+
+		collator->locale = pstrdup(locale);
+		collator->shared_name = psprintf("icu:%s", locale);
+		MemoryContextSwitchTo(old);
+	}
 	collator->next = collators;
 	collators = collator;
 	return collator->usable ? collator : NULL;
@@ -406,6 +416,37 @@ put_from_table(GsKeyCollator *collator, GsVarBytes text, uint8 *dst, size_t room
 	check_table_key(collator, text, dst, *written);
 #endif
 	return true;
+}
+
+static GsTextTable *
+make_device_table(void *arg)
+{
+	GsKeyCollator *collator = arg;
+	GsIcuCharacters *characters = NULL;
+
+	if (collator->table == NULL && collator->locale != NULL)
+		make_table(collator);
+	if (collator->table != NULL)
+		characters = gs_icu_table_offer(collator->table);
+	return characters == NULL ? NULL : &characters->text;
+}
+
+const GsTextTable *
+gs_key_collator_device_table(GsKeyCollator *collator)
+{
+	char	   *name = collator->shared_name;
+	const GsTextTable *table;
+	GsTableEntry *entry;
+
+	if (name != NULL)
+	{
+		table = gs_tables_get(name, true, make_device_table, collator, &entry);
+		if (table != NULL && gs_tables_are_shared(table))
+			collator->device_table = table;
+		collator->shared_name = NULL;
+		pfree(name);
+	}
+	return collator->device_table;
 }
 
 bool

@@ -42,27 +42,14 @@
 #error "key_icu_table.c is plain C and must not see postgres.h"
 #endif
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "key/key_icu_table.h"
 
-/* Bytes of sort keys. */
-#define KEY_END					0x00
-#define LEVEL_END				0x01
-#define COMPRESSION_LESS		0x03
-#define COMPRESSION_GREATER		0xff
-
-/* Levels behind the first. */
-#define LOWER_LEVELS			2
-
-/* Of a level, what a single character may contribute. */
-#define MAX_PRIMARY				7
-#define MAX_WEIGHTS				4
+/* What a single character may contribute to a level behind the first, before and after other weights. */
 #define MAX_COMMON				7
-
-/* Weights of a level that are not common, in a text; of longer ones the key is ICU's. */
-#define LEVEL_BYTES				1024
 
 /* Texts that are learnt from, and their keys. */
 #define SAMPLE_BYTES			1024
@@ -78,54 +65,12 @@
 /* A table that knows fewer ASCII characters is not worth its cost. */
 #define MIN_ASCII				50
 
-#define ASCII					128
-#define PAGE_CHARACTERS			256
-#define N_PAGES					256
-
-/* In this order: from LEARNT on a character is in the table. */
-typedef enum CharacterState
-{
-	CHARACTER_UNKNOWN,
-	CHARACTER_REFUSED,
-	CHARACTER_LEARNT,
-	CHARACTER_PLAIN				/* ASCII, second in no contraction, one common weight at each
-								 * level behind the first */
-} CharacterState;
-
 typedef enum LeadKind
 {
 	LEAD_UNKNOWN,
 	LEAD_COMPRESSED,
 	LEAD_WHOLE
 } LeadKind;
-
-/* What a character contributes to a level: before common weights, others, common weights. */
-typedef struct Weights
-{
-	uint8_t		before;
-	uint8_t		after;			/* 0 where n is */
-	uint8_t		n;				/* bytes of other weights */
-	bool		less;			/* the first of these is less than the common weight */
-	uint8_t		bytes[MAX_WEIGHTS];
-} Weights;
-
-typedef struct Character
-{
-	uint8_t		state;			/* a CharacterState */
-	uint8_t		compressed;		/* the lead byte, where it is left out behind itself; else 0 */
-	uint8_t		n_primary;
-	uint8_t		primary[MAX_PRIMARY + 2];	/* padded */
-	Weights		lower[LOWER_LEVELS];
-} Character;
-
-/* How runs of the common weight are written at a level: the bytes of its counts. */
-typedef struct Counts
-{
-	uint8_t		low;
-	uint8_t		middle;			/* stands for as many as there may be in a run */
-	uint8_t		high;
-	uint8_t		max;
-} Counts;
 
 /* Others are tried among these, which are of each kind of weights. */
 static const uint32_t companions[] = {
@@ -138,24 +83,11 @@ struct GsIcuTable
 	GsIcuOptions options;
 	GsIcuSortKey sort_key;
 	void	   *arg;
-	Counts		counts[LOWER_LEVELS];
 	uint8_t		lead_kinds[256];	/* a LeadKind for each lead byte of primary weights */
 	uint32_t	companions[N_COMPANIONS];	/* those that are learnt */
 	int			n_companions;
-
-	/* bit a of pairs[b]: the text "ab" begins a contraction */
-	uint64_t	pairs[ASCII][2];
-	Character	bytes[256];		/* ASCII; the others stay unknown */
-	Character  *pages[N_PAGES]; /* all others by code point; NULL: nothing known */
+	GsIcuCharacters *characters;	/* with all pages */
 };
-
-/* A level behind the first, while a key is written. */
-typedef struct Level
-{
-	size_t		n;
-	uint32_t	common;			/* common weights not yet written */
-	uint8_t		bytes[LEVEL_BYTES];
-} Level;
 
 typedef struct Range
 {
@@ -163,35 +95,49 @@ typedef struct Range
 	uint32_t	last;
 } Range;
 
-static const Counts secondary_counts = {0x05, 0x25, 0x45, 0x21};
-static const Counts tertiary_counts[] = {
-	[GS_ICU_CASE_OFF] = {0x05, 0x65, 0xc5, 0x61},
-	[GS_ICU_LOWER_FIRST] = {0x05, 0x25, 0x45, 0x21},
-	[GS_ICU_UPPER_FIRST] = {0x85, 0xa5, 0xc5, 0x21}
+static const GsTextCounts secondary_counts = {0x05, 0x45, 0x21};
+static const GsTextCounts tertiary_counts[] = {
+	[GS_ICU_CASE_OFF] = {0x05, 0xc5, 0x61},
+	[GS_ICU_LOWER_FIRST] = {0x05, 0x45, 0x21},
+	[GS_ICU_UPPER_FIRST] = {0x85, 0xc5, 0x21}
 };
 
-static bool learn(GsIcuTable *table, Character *character, uint32_t c);
+static bool is_learnt(GsIcuTable *table, uint32_t c);
+
+/* A table's bytes, with so many pages. */
+static size_t
+table_bytes(uint32_t n_pages)
+{
+	return offsetof(GsIcuCharacters, pages) + n_pages * sizeof(GsIcuCharacter[GS_ICU_PAGE]);
+}
 
 GsIcuTable *
 gs_icu_table_create(const GsIcuOptions *options, GsIcuSortKey sort_key, void *arg)
 {
 	GsIcuTable *table = calloc(1, sizeof(GsIcuTable));
 
-	if (table == NULL)
+	/* the system provides pages when they are used */
+	if (table == NULL || (table->characters = calloc(1, table_bytes(GS_ICU_PAGES))) == NULL)
+	{
+		free(table);
 		return NULL;
+	}
 	table->options = *options;
 	table->sort_key = sort_key;
 	table->arg = arg;
-	table->counts[0] = secondary_counts;
-	table->counts[1] = tertiary_counts[options->case_first];
+	table->characters->text.kind = GS_TEXT_ICU;
+	table->characters->levels = (uint8_t) options->levels;
+	table->characters->counts[0] = secondary_counts;
+	table->characters->counts[1] = tertiary_counts[options->case_first];
+	for (int i = 0; i < GS_ICU_PAGES; i++)
+		table->characters->page_of[i] = (uint16_t) (i + 1);
 	return table;
 }
 
 void
 gs_icu_table_free(GsIcuTable *table)
 {
-	for (int i = 0; i < N_PAGES; i++)
-		free(table->pages[i]);
+	free(table->characters);
 	free(table);
 }
 
@@ -210,7 +156,7 @@ may_be_learnt(const GsIcuTable *table, uint32_t c)
 		{0x0620, 0x064a}, {0x0660, 0x066f}, {0x0671, 0x06d3},	/* Arabic letters */
 		{0x10d0, 0x10ff},		/* Georgian */
 		{0x1e00, 0x1f15},		/* Latin, Greek */
-		{0x2010, 0x2027}, {0x2030, 0x205e}, {0x20a0, 0x20ba}, {0x2100, 0x2189},
+		{0x2000, 0x205e}, {0x20a0, 0x20ba}, {0x2100, 0x2189},
 		{0x2190, 0x23f3}, {0x2460, 0x26ff},
 		{0x3000, 0x3029}, {0x3041, 0x3096}, {0x30a0, 0x30ff},	/* kana */
 		{0x3105, 0x312d}, {0x3131, 0x318e},
@@ -229,19 +175,22 @@ may_be_learnt(const GsIcuTable *table, uint32_t c)
 }
 
 /* A character's place in the table; NULL where it cannot have one. */
-static Character *
+static GsIcuCharacter *
 find_character(GsIcuTable *table, uint32_t c)
 {
-	Character **page;
-
-	if (c >= N_PAGES * PAGE_CHARACTERS || !may_be_learnt(table, c))
+	if (c >= GS_ICU_PAGES * GS_ICU_PAGE || !may_be_learnt(table, c))
 		return NULL;
-	if (c < ASCII)
-		return &table->bytes[c];
-	page = &table->pages[c / PAGE_CHARACTERS];
-	if (*page == NULL)
-		*page = calloc(PAGE_CHARACTERS, sizeof(Character));
-	return *page != NULL ? &(*page)[c % PAGE_CHARACTERS] : NULL;
+	if (c < GS_ICU_ASCII)
+		return &table->characters->bytes[c];
+	return &table->characters->pages[c / GS_ICU_PAGE][c % GS_ICU_PAGE];
+}
+
+/* Do the two begin a contraction? */
+static bool
+is_forbidden(const GsIcuTable *table, uint32_t first, uint32_t second)
+{
+	return first < GS_ICU_ASCII && second < GS_ICU_ASCII &&
+		((table->characters->pairs[second][first >> 6] >> (first & 63)) & 1);
 }
 
 /*
@@ -253,178 +202,36 @@ find_character(GsIcuTable *table, uint32_t c)
 bool
 gs_icu_table_forbid(GsIcuTable *table, uint32_t first, uint32_t second)
 {
-	uint32_t	refused = second >= ASCII ? second : first;
-	Character  *character;
+	uint32_t	refused = second >= GS_ICU_ASCII ? second : first;
+	GsIcuCharacter  *character;
 
 	if (!may_be_learnt(table, first) || !may_be_learnt(table, second))
 		return true;
-	if (first < ASCII && second < ASCII)
+	if (first < GS_ICU_ASCII && second < GS_ICU_ASCII)
 	{
-		table->pairs[second][first >> 6] |= UINT64_C(1) << (first & 63);
+		table->characters->pairs[second][first >> 6] |= UINT64_C(1) << (first & 63);
 		return true;
 	}
 	character = find_character(table, refused);
 	if (character == NULL)
 		return false;
-	character->state = CHARACTER_REFUSED;
+	character->state = GS_ICU_REFUSED;
 	return true;
-}
-
-/* ---- composing keys ---- */
-
-/* Do the two begin a contraction? */
-static inline bool
-is_forbidden(const GsIcuTable *table, uint32_t first, uint32_t second)
-{
-	return first < ASCII && second < ASCII &&
-		((table->pairs[second][first >> 6] >> (first & 63)) & 1);
-}
-
-/* Write the common weights that have come together; false where there is no room. */
-static inline bool
-put_common(Level *level, const Counts *counts, bool less)
-{
-	uint32_t	n = level->common;
-
-	if (n == 0)
-		return true;
-	if (level->n + n / counts->max + 1 > LEVEL_BYTES)
-		return false;
-	for (n--; n >= counts->max; n -= counts->max)
-		level->bytes[level->n++] = counts->middle;
-	level->bytes[level->n++] = (uint8_t) (less ? counts->low + n : counts->high - n);
-	level->common = 0;
-	return true;
-}
-
-static inline bool
-put_weights(Level *level, const Counts *counts, const Weights *weights)
-{
-	level->common += weights->before;
-	if (weights->n == 0)
-		return true;
-	if (!put_common(level, counts, weights->less) || LEVEL_BYTES - level->n < MAX_WEIGHTS)
-		return false;
-	memcpy(level->bytes + level->n, weights->bytes, MAX_WEIGHTS);
-	level->n += weights->n;
-	level->common = weights->after;
-	return true;
-}
-
-/*
- * The character that text begins with, of *n_bytes bytes; NULL where it cannot be in the table.
- */
-static Character *
-read_text(GsIcuTable *table, const uint8_t *text, size_t left, uint32_t *c, int *n_bytes)
-{
-	Character  *page;
-
-	if (text[0] < ASCII)
-	{
-		*c = text[0];
-		*n_bytes = 1;
-		return &table->bytes[*c];
-	}
-	else if (text[0] >= 0xc2 && text[0] < 0xe0 && left >= 2)
-	{
-		*c = (uint32_t) (text[0] & 0x1f) << 6 | (text[1] & 0x3f);
-		*n_bytes = 2;
-	}
-	else if (text[0] >= 0xe0 && text[0] < 0xf0 && left >= 3)
-	{
-		*c = (uint32_t) (text[0] & 0x0f) << 12 | (uint32_t) (text[1] & 0x3f) << 6 | (text[2] & 0x3f);
-		*n_bytes = 3;
-	}
-	else
-		return NULL;
-	page = table->pages[*c / PAGE_CHARACTERS];
-	return page != NULL ? &page[*c % PAGE_CHARACTERS] : find_character(table, *c);
-}
-
-/*
- * Write a character's primary weights.  lead is the last lead byte where it may be
- * left out next, else 0.  Writes up to MAX_PRIMARY + 2 bytes whatever it returns; without
- * branches, as these could not be predicted.
- */
-static inline uint8_t *
-put_primary(uint8_t *at, const Character *character, uint32_t *lead)
-{
-	uint32_t	compressed = *lead != 0;
-	uint32_t	spared = compressed & (character->compressed == *lead);
-	uint32_t	n = character->n_primary - spared;
-
-	*at = character->primary[0] < *lead ? COMPRESSION_LESS : COMPRESSION_GREATER;
-	*lead = character->compressed;
-	at += compressed - spared;
-	memcpy(at, character->primary + spared, MAX_PRIMARY + 1);
-	return at + n;
 }
 
 bool
 gs_icu_table_put(GsIcuTable *table, const uint8_t *text, size_t len, uint8_t *dst, size_t room,
 				 size_t *written)
 {
-	const uint8_t *end = text + len;
-	uint8_t    *at = dst;
-	uint8_t    *last;
-	Level		lower[LOWER_LEVELS];
-	uint32_t	previous = 0;
-	uint32_t	lead = 0;
+	uint32_t	unknown;
+	uint32_t	learnt = 0;
 
-	if (room < MAX_PRIMARY + 2)
-		return false;
-	last = dst + room - (MAX_PRIMARY + 2);
-	for (int i = 0; i < LOWER_LEVELS; i++)
-		lower[i].n = lower[i].common = 0;
-
-	for (;;)
+	while (!gs_icu_put(table->characters, text, len, dst, room, written, &unknown))
 	{
-		const uint8_t *start = text;
-		const uint8_t *stop = end;
-		Character  *character;
-		uint32_t	c;
-		int			n_bytes;
-
-		if (at > last)
+		if (unknown == 0 || unknown == learnt || !is_learnt(table, unknown))
 			return false;
-		if ((size_t) (last - at) / (MAX_PRIMARY + 1) < (size_t) (end - text))
-			stop = text + (last - at) / (MAX_PRIMARY + 1);
-		while (text < stop && table->bytes[*text].state == CHARACTER_PLAIN)
-			at = put_primary(at, &table->bytes[*text++], &lead);
-		if (text > start)
-			previous = text[-1];
-		for (int i = 0; i < LOWER_LEVELS; i++)
-			lower[i].common += (uint32_t) (text - start);
-		if (text == end)
-			break;
-
-		character = read_text(table, text, (size_t) (end - text), &c, &n_bytes);
-		if (character == NULL || is_forbidden(table, previous, c) ||
-			(character->state < CHARACTER_LEARNT && !learn(table, character, c)))
-			return false;
-		text += n_bytes;
-		previous = c;
-		if (character->n_primary > 0)
-			at = put_primary(at, character, &lead);
-		for (int i = 0; i < LOWER_LEVELS; i++)
-			if (!put_weights(&lower[i], &table->counts[i], &character->lower[i]))
-				return false;
+		learnt = unknown;
 	}
-
-	for (int i = 0; i + 1 < table->options.levels; i++)
-	{
-		/* the byte that ends a level is less than the common weight */
-		if (!put_common(&lower[i], &table->counts[i], true) ||
-			room - (size_t) (at - dst) <= lower[i].n)
-			return false;
-		*at++ = LEVEL_END;
-		memcpy(at, lower[i].bytes, lower[i].n);
-		at += lower[i].n;
-	}
-	if (room == (size_t) (at - dst))
-		return false;
-	*at++ = KEY_END;
-	*written = (size_t) (at - dst);
 	return true;
 }
 
@@ -451,7 +258,7 @@ put_utf8(uint8_t *dst, uint32_t c)
 }
 
 static inline bool
-is_count(const Counts *counts, uint8_t byte)
+is_count(const GsTextCounts *counts, uint8_t byte)
 {
 	return byte >= counts->low && byte <= counts->high;
 }
@@ -461,7 +268,7 @@ is_count(const Counts *counts, uint8_t byte)
  * byte that may be a count or their last one, counted_end tells which it is.
  */
 static bool
-read_weights(Weights *weights, const Counts *counts, const uint8_t *bytes, size_t n,
+read_weights(GsIcuWeights *weights, const GsTextCounts *counts, const uint8_t *bytes, size_t n,
 			 bool counted_end)
 {
 	uint32_t	before = 0;
@@ -481,7 +288,7 @@ read_weights(Weights *weights, const Counts *counts, const uint8_t *bytes, size_
 		return false;
 	if (n > 1 && is_count(counts, bytes[n - 1]) && counted_end)
 		after = bytes[--n] - counts->low + 1u;
-	if (n > MAX_WEIGHTS || before > MAX_COMMON || after > MAX_COMMON)
+	if (n > GS_ICU_MAX_WEIGHTS || before > MAX_COMMON || after > MAX_COMMON)
 		return false;
 	weights->before = (uint8_t) before;
 	weights->after = (uint8_t) after;
@@ -492,7 +299,7 @@ read_weights(Weights *weights, const Counts *counts, const uint8_t *bytes, size_
 }
 
 static bool
-is_common(const Weights *weights)
+is_common(const GsIcuWeights *weights)
 {
 	return weights->before == 1 && weights->n == 0;
 }
@@ -540,26 +347,26 @@ is_same_key(GsIcuTable *table, const Sample *sample)
  * is none.
  */
 static bool
-read_character(const GsIcuTable *table, const Sample *alone, int way, Character *character)
+read_character(const GsIcuTable *table, const Sample *alone, int way, GsIcuCharacter *character)
 {
 	const uint8_t *at = alone->key;
 	const uint8_t *end = alone->key + alone->key_len;
 	int			levels = table->options.levels;
 
 	memset(character, 0, sizeof(*character));
-	character->state = CHARACTER_LEARNT;
+	character->state = GS_ICU_LEARNT;
 	for (int i = 0; i < levels; i++)
 	{
 		const uint8_t *bytes = at;
 		size_t		n;
 
-		for (n = 0; at < end && at[0] > LEVEL_END; n++)
+		for (n = 0; at < end && at[0] > GS_TEXT_LEVEL_END; n++)
 			at++;
-		if (at == end || *at++ != (i + 1 < levels ? LEVEL_END : KEY_END))
+		if (at == end || *at++ != (i + 1 < levels ? GS_TEXT_LEVEL_END : GS_TEXT_KEY_END))
 			return false;
 		if (i == 0)
 		{
-			if (n > MAX_PRIMARY)
+			if (n > GS_ICU_MAX_PRIMARY)
 				return false;
 			memcpy(character->primary, bytes, n);
 			character->n_primary = (uint8_t) n;
@@ -567,13 +374,13 @@ read_character(const GsIcuTable *table, const Sample *alone, int way, Character 
 				character->compressed = bytes[0];
 			continue;
 		}
-		if (!read_weights(&character->lower[i - 1], &table->counts[i - 1], bytes, n,
+		if (!read_weights(&character->lower[i - 1], &table->characters->counts[i - 1], bytes, n,
 						  (way >> i) & 1))
 			return false;
 	}
 
 	/* at levels that are not written anything will do */
-	for (int i = levels; i <= LOWER_LEVELS; i++)
+	for (int i = levels; i <= GS_ICU_LOWER_LEVELS; i++)
 		character->lower[i - 1].before = 1;
 	return at == end;
 }
@@ -584,16 +391,16 @@ read_character(const GsIcuTable *table, const Sample *alone, int way, Character 
  * for first, so that where that fails, even by longjmp(), the character stays refused.
  */
 static bool
-learn(GsIcuTable *table, Character *character, uint32_t c)
+learn(GsIcuTable *table, GsIcuCharacter *character, uint32_t c)
 {
 	Sample		alone;
 	Sample		twice;
 	Sample		among;
 	uint8_t    *kind;
 
-	if (character->state == CHARACTER_REFUSED)
+	if (character->state == GS_ICU_REFUSED)
 		return false;
-	character->state = CHARACTER_REFUSED;
+	character->state = GS_ICU_REFUSED;
 	if (!may_be_learnt(table, c))
 		return false;
 	alone.len = alone.last = twice.len = twice.last = among.len = among.last = 0;
@@ -610,17 +417,17 @@ learn(GsIcuTable *table, Character *character, uint32_t c)
 
 	for (int way = 0; way < READING_WAYS; way++)
 	{
-		Character	learnt;
+		GsIcuCharacter	learnt;
 
 		if (!read_character(table, &alone, way, &learnt))
 			continue;
 		*character = learnt;
 		if (is_same_key(table, &twice) && is_same_key(table, &among))
 			break;
-		character->state = CHARACTER_REFUSED;
+		character->state = GS_ICU_REFUSED;
 	}
-	if (character->state == CHARACTER_REFUSED || character->n_primary == 0)
-		return character->state != CHARACTER_REFUSED;
+	if (character->state == GS_ICU_REFUSED || character->n_primary == 0)
+		return character->state != GS_ICU_REFUSED;
 
 	/* of one lead byte all weights are compressed, or none is */
 	kind = &table->lead_kinds[character->primary[0]];
@@ -628,13 +435,13 @@ learn(GsIcuTable *table, Character *character, uint32_t c)
 		*kind = character->compressed != 0 ? LEAD_COMPRESSED : LEAD_WHOLE;
 	else if (*kind != (character->compressed != 0 ? LEAD_COMPRESSED : LEAD_WHOLE))
 	{
-		character->state = CHARACTER_REFUSED;
+		character->state = GS_ICU_REFUSED;
 		return false;
 	}
 
-	if (c < ASCII && (table->pairs[c][0] | table->pairs[c][1]) == 0 &&
+	if (c < GS_ICU_ASCII && (table->characters->pairs[c][0] | table->characters->pairs[c][1]) == 0 &&
 		is_common(&character->lower[0]) && is_common(&character->lower[1]))
-		character->state = CHARACTER_PLAIN;
+		character->state = GS_ICU_PLAIN;
 	return true;
 }
 
@@ -651,10 +458,10 @@ next_random(uint64_t *state, uint32_t n)
 static bool
 is_learnt(GsIcuTable *table, uint32_t c)
 {
-	Character  *character = find_character(table, c);
+	GsIcuCharacter  *character = find_character(table, c);
 
 	return character != NULL &&
-		(character->state >= CHARACTER_LEARNT || learn(table, character, c));
+		(character->state >= GS_ICU_LEARNT || learn(table, character, c));
 }
 
 /*
@@ -704,4 +511,92 @@ gs_icu_table_prove(GsIcuTable *table)
 			return false;
 	}
 	return true;
+}
+
+/* ---- for devices ---- */
+
+/* What a character adds to a key at most (text_key.h). */
+static uint32_t
+character_bound(const GsIcuCharacters *characters, const GsIcuCharacter *character)
+{
+	uint32_t	bound;
+
+	if (character->state < GS_ICU_LEARNT)
+		return GS_BOUND_HARD;
+
+	/* a byte tells that weights of a compressed lead byte end */
+	bound = 16u * (character->n_primary + (character->compressed != 0));
+	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
+	{
+		const GsIcuWeights *weights = &character->lower[i];
+		uint32_t	max = characters->counts[i].max;
+
+		bound += (weights->before + weights->after) * ((16 + max - 1) / max);
+		bound += weights->n > 0 ? 16u + 16u * weights->n : 0;
+	}
+	return bound;
+}
+
+void
+gs_icu_set_bounds(GsIcuCharacters *characters)
+{
+	memset(characters->text.narrow, 0xff, sizeof(characters->text.narrow));
+	memset(characters->text.wide, 0xff, sizeof(characters->text.wide));
+	for (uint32_t c = 1; c < GS_ICU_ASCII; c++)
+	{
+		bool		second = (characters->pairs[c][0] | characters->pairs[c][1]) != 0;
+		bool		first = false;
+
+		for (uint32_t other = 0; other < GS_ICU_ASCII; other++)
+			first |= ((characters->pairs[other][c >> 6] >> (c & 63)) & 1) != 0;
+		characters->text.narrow[c] =
+			(uint16_t) (character_bound(characters, &characters->bytes[c]) |
+						(first ? GS_BOUND_FIRST : 0) | (second ? GS_BOUND_SECOND : 0));
+	}
+	for (uint32_t c = GS_ICU_ASCII; c < GS_ICU_PAGES * GS_ICU_PAGE; c++)
+	{
+		uint32_t	page = characters->page_of[c / GS_ICU_PAGE];
+		uint8_t		text[4];
+		size_t		len = put_utf8(text, c);
+		uint16_t   *wide = &characters->text.wide[gs_text_wide(text[0], text[1])];
+
+		/* one of another page may have set it */
+		if (len == 2 || (c & 0x3f) == 0)
+			*wide = 0;
+		gs_text_add_bound(&characters->text, text, len, page == 0 ? GS_BOUND_HARD :
+						  character_bound(characters, &characters->pages[page - 1][c % GS_ICU_PAGE]));
+	}
+	gs_text_offer(&characters->text, true, GS_ICU_MAX_BYTES);
+}
+
+GsIcuCharacters *
+gs_icu_table_offer(GsIcuTable *table)
+{
+	const GsIcuCharacters *from = table->characters;
+	bool		used[GS_ICU_PAGES] = {false};
+	uint32_t	n_pages = 0;
+	GsIcuCharacters *characters;
+
+	/* ideographs and Hangul syllables are too many to be learnt in advance */
+	for (uint32_t c = 1; c < 0x3400; c++)
+		if (is_learnt(table, c) && c >= GS_ICU_ASCII && !used[c / GS_ICU_PAGE])
+		{
+			used[c / GS_ICU_PAGE] = true;
+			n_pages++;
+		}
+	characters = calloc(1, table_bytes(n_pages));
+	if (characters == NULL)
+		return NULL;
+	memcpy(characters, from, offsetof(GsIcuCharacters, pages));
+	memset(characters->page_of, 0, sizeof(characters->page_of));
+	n_pages = 0;
+	for (uint32_t i = 0; i < GS_ICU_PAGES; i++)
+		if (used[i])
+		{
+			memcpy(characters->pages[n_pages++], from->pages[i], sizeof(from->pages[i]));
+			characters->page_of[i] = (uint16_t) n_pages;
+		}
+	characters->text.size = table_bytes(n_pages);
+	gs_icu_set_bounds(characters);
+	return characters;
 }

@@ -19,9 +19,7 @@
 #ifndef GS_KEY_ICU_TABLE_H
 #define GS_KEY_ICU_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "device/icu_key.h"
 
 typedef enum GsIcuCaseFirst
 {
@@ -74,5 +72,14 @@ extern bool gs_icu_table_put(GsIcuTable *table, const uint8_t *text, size_t len,
 							 size_t room, size_t *written);
 
 extern void gs_icu_table_free(GsIcuTable *table);
+
+/*
+ * Learn all characters but ideographs and Hangul syllables, for devices.  The caller frees the result by
+ * free(); NULL where memory is short.
+ */
+extern GsIcuCharacters *gs_icu_table_offer(GsIcuTable *table);
+
+/* Set the bounds of all characters.  Texts with two characters of contractions may hold one. */
+extern void gs_icu_set_bounds(GsIcuCharacters *characters);
 
 #endif							/* GS_KEY_ICU_TABLE_H */

@@ -3,9 +3,7 @@
  * key_libc.c
  *	  Text under libc collations (key_libc.h).
  *
- * Building and proving a table takes some 50 ms.  A lock of its own lets only one process do this.  A table
- * never changes, so no lock guards it when it is read.  Each process builds tables of its own if shared
- * memory has no room for them, or if the server has not preloaded gpusort.
+ * Building and proving a table takes some 50 ms, so processes share it (key_tables.h).
  *
  * Tests: regress/keys_libc, tap/order_sample
  *
@@ -16,43 +14,15 @@
 #include <locale.h>
 
 #include "mb/pg_wchar.h"
-#include "miscadmin.h"
-#include "storage/ipc.h"
-#include "storage/lwlock.h"
-#include "storage/shmem.h"
 #include "utils/memutils.h"
 
 #include "fault.h"
-#include "gpusort.h"
 #include "key/key.h"
 #include "key/key_libc.h"
 #include "key/key_libc_table.h"
+#include "key/key_tables.h"
 
-/* A table of a UTF-8 locale has 1.3 MB. */
-#define TABLES				64
-#define TABLE_BYTES			((Size) 8 << 20)
-
-#define TRANCHE				GPUSORT_NAME "_locales"
-
-StaticAssertDecl(GS_KEY_MAX <= GS_LIBC_KEY_MAX, "a table writes all bytes of a key that are needed");
-
-/* A locale, in shared memory.  The lock protects all fields except refused, which only changes to true. */
-typedef struct Locale
-{
-	char		name[NAMEDATALEN];	/* of its LC_COLLATE */
-	int			encoding;
-	bool		refused;
-	Size		table;			/* offset in LocaleShared.tables; TABLE_BYTES: there was no room */
-} Locale;
-
-typedef struct LocaleShared
-{
-	LWLock	   *lock;
-	int			n;
-	Locale		locales[TABLES];
-	Size		used;			/* bytes of tables */
-	char		tables[TABLE_BYTES] pg_attribute_aligned(8);
-} LocaleShared;
+StaticAssertDecl(GS_KEY_MAX <= GS_TEXT_KEY_MAX, "a table writes all bytes of a key that are needed");
 
 /* A collation, in this process. */
 struct GsLibcCollation
@@ -61,35 +31,12 @@ struct GsLibcCollation
 	Oid			oid;
 	char	   *name;			/* of its LC_COLLATE */
 	bool		refused;		/* in this process */
-	Locale	   *locale;			/* in shared memory, or NULL */
+	GsTableEntry *entry;		/* in shared memory, or NULL */
 	const GsLibcTable *table;	/* NULL: refused */
 };
 
-static LocaleShared *shared = NULL;
 static GsLibcCollation *collations = NULL;
 static GsLibcScratch *scratch = NULL;
-
-void
-gs_libc_shmem_request(void)
-{
-	RequestAddinShmemSpace(sizeof(LocaleShared));
-	RequestNamedLWLockTranche(TRANCHE, 1);
-}
-
-void
-gs_libc_shmem_startup(void)
-{
-	bool		found;
-
-	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("gpusort locales", sizeof(LocaleShared), &found);
-	if (!found)
-	{
-		memset(shared, 0, offsetof(LocaleShared, tables));
-		shared->lock = &GetNamedLWLockTranche(TRANCHE)->lock;
-	}
-	LWLockRelease(AddinShmemInitLock);
-}
 
 /* Why a table does not serve in this database; NULL: it does. */
 static const char *
@@ -102,9 +49,10 @@ find_fault(const GsLibcTable *table, locale_t locale, bool utf8)
 }
 
 /* Returns a proven table of a locale, from malloc().  NULL: the locale is refused, and the log says why. */
-static GsLibcTable *
-make_table(const char *name)
+static GsTextTable *
+make_table(void *arg)
 {
+	const char *name = arg;
 	bool		utf8 = GetDatabaseEncoding() == PG_UTF8;
 	locale_t	locale = newlocale(LC_COLLATE_MASK, name, (locale_t) 0);
 	GsLibcTable *table = NULL;
@@ -128,69 +76,7 @@ make_table(const char *name)
 	else if (GS_FAULT("libc_weight"))
 		gs_libc_table_plant(table, 'm', 'n');
 #endif
-	return table;
-}
-
-static Locale *
-find_locale(const char *name)
-{
-	for (int i = 0; i < shared->n; i++)
-		if (strcmp(shared->locales[i].name, name) == 0 &&
-			shared->locales[i].encoding == GetDatabaseEncoding())
-			return &shared->locales[i];
-	return NULL;
-}
-
-/* Adds a locale to shared memory, with its table if there is room.  Without a table it is refused. */
-static Locale *
-add_locale(const char *name, const GsLibcTable *table)
-{
-	Locale	   *locale;
-
-	if (shared->n == TABLES || strlen(name) >= NAMEDATALEN)
-		return NULL;
-	locale = &shared->locales[shared->n];
-	strlcpy(locale->name, name, NAMEDATALEN);
-	locale->encoding = GetDatabaseEncoding();
-	locale->refused = table == NULL;
-	locale->table = TABLE_BYTES;
-	if (table != NULL && table->size <= TABLE_BYTES - shared->used)
-	{
-		memcpy(shared->tables + shared->used, table, table->size);
-		locale->table = shared->used;
-		shared->used += table->size;
-	}
-	shared->n++;
-	return locale;
-}
-
-static void
-find_table(GsLibcCollation *collation)
-{
-	GsLibcTable *table = NULL;
-
-	if (shared == NULL)
-	{
-		collation->table = make_table(collation->name);
-		return;
-	}
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	collation->locale = find_locale(collation->name);
-	if (collation->locale == NULL)
-	{
-		table = make_table(collation->name);
-		collation->locale = add_locale(collation->name, table);
-	}
-	LWLockRelease(shared->lock);
-	if (collation->locale != NULL && collation->locale->table < TABLE_BYTES)
-	{
-		collation->table = (GsLibcTable *) (shared->tables + collation->locale->table);
-		free(table);
-	}
-	else if (table != NULL)
-		collation->table = table;
-	else if (collation->locale != NULL && !collation->locale->refused)
-		collation->table = make_table(collation->name);
+	return table == NULL ? NULL : &table->text;
 }
 
 bool
@@ -208,13 +94,14 @@ gs_libc_lookup(Oid oid, const char *locale, const GsLibcCollation **libc)
 		collation = MemoryContextAllocZero(TopMemoryContext, sizeof(GsLibcCollation));
 		collation->oid = oid;
 		collation->name = MemoryContextStrdup(TopMemoryContext, locale);
-		find_table(collation);
+		collation->table = (const GsLibcTable *) gs_tables_get(collation->name, false, make_table,
+															   collation->name, &collation->entry);
 		collation->next = collations;
 		collations = collation;
 	}
 	*libc = NULL;
 	if (collation->table == NULL || scratch == NULL || collation->refused ||
-		(collation->locale && collation->locale->refused))
+		gs_tables_are_refused(collation->entry))
 		return false;
 	if (collation->table->levels > 0)
 		*libc = collation;
@@ -239,23 +126,20 @@ gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *t
 	return false;
 }
 
-const GsLibcTable *
+const GsTextTable *
 gs_libc_device_table(const GsLibcCollation *libc)
 {
-	bool		is_shared = libc->locale != NULL && libc->locale->table < TABLE_BYTES;
-
-	return is_shared && gs_libc_for_devices(libc->table) ? libc->table : NULL;
+	return gs_tables_are_shared(&libc->table->text) ? &libc->table->text : NULL;
 }
 
 void
 gs_libc_distrust(const GsLibcCollation *libc)
 {
 	GsLibcCollation *collation = unconstify(GsLibcCollation *, libc);
-	bool		known = collation->refused || (collation->locale && collation->locale->refused);
+	bool		known = collation->refused || gs_tables_are_refused(collation->entry);
 
 	collation->refused = true;
-	if (collation->locale)
-		collation->locale->refused = true;
+	gs_tables_refuse(collation->entry);
 	if (!known)
 		ereport(WARNING,
 				(errcode(ERRCODE_DATA_EXCEPTION),

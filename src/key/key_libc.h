@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * key_libc.h
- *	  Text under libc collations: tables of locales (key_libc_table.h), shared by all processes.
+ *	  Text under libc collations: tables of locales (key_libc_table.h).
  *
  * The first process that needs a locale builds its table and proves it.  If that fails, the locale is
  * refused.  If the sample of a sort (sort_sample.c) is out of order, the locale is refused until the server
@@ -13,10 +13,6 @@
 #define GS_KEY_LIBC_H
 
 typedef struct GsLibcCollation GsLibcCollation;
-
-/* The server's start calls these. */
-extern void gs_libc_shmem_request(void);
-extern void gs_libc_shmem_startup(void);
 
 /*
  * Returns whether text can be sorted under a collation whose LC_COLLATE is locale.  If so, *libc is NULL
@@ -31,8 +27,8 @@ extern bool gs_libc_lookup(Oid collation, const char *locale, const GsLibcCollat
 extern bool gs_libc_put(const GsLibcCollation *libc, uint8 *dst, size_t room, const uint8 *text, size_t len,
 						size_t *written, bool *lacks);
 
-/* The table that devices make keys by, in memory that all processes share.  NULL: they make none. */
-extern const struct GsLibcTable *gs_libc_device_table(const GsLibcCollation *libc);
+/* The table that devices make keys by, in shared memory.  NULL: they make none. */
+extern const struct GsTextTable *gs_libc_device_table(const GsLibcCollation *libc);
 
 /* Warns that rows under the collation were out of order, and refuses its locale from now on. */
 extern void gs_libc_distrust(const GsLibcCollation *libc);

@@ -31,10 +31,10 @@ entry_bound(const Bounds *b, const GsLibcEntry *entry)
 	const uint8_t *bytes = (const uint8_t *) b->table + b->table->pool + entry->bytes + entry->n[0];
 	uint32_t	bound = 16u * entry->n[0];
 
-	/* put_second_level() */
+	/* put_second_level(): also if a text has both kinds below */
 	if (entry->backward && entry->n[1] > 0 && (entry->n[1] > 1 || bytes[0] != 0))
-		return GS_LIBC_HARD;
-	for (int level = 1; level < GS_LIBC_LEVELS; bytes += entry->n[level++])
+		return GS_BOUND_HARD;
+	for (int level = 1; level < GS_TEXT_LEVELS; bytes += entry->n[level++])
 	{
 		uint32_t	max = b->table->counts[level].max;
 
@@ -47,44 +47,25 @@ entry_bound(const Bounds *b, const GsLibcEntry *entry)
 	if (entry->n[3] == 0)
 		bound += 48;
 
-	/* bounds of a text that a device takes do not add up to GS_LIBC_WIDE */
-	if (bound > 1024)
-		return GS_LIBC_HARD;
+	if (bound > GS_BOUND_MAX)
+		return GS_BOUND_HARD;
 	if (entry->backward)
-		bound |= GS_LIBC_BACKWARD;
+		bound |= GS_BOUND_SECOND;
 	else if (entry->n[1] == 0)
-		bound |= GS_LIBC_EMPTY;
-	return bound | (entry->ambiguous ? GS_LIBC_AMBIGUOUS : 0);
-}
-
-/* The greater bound, and both's flags. */
-static uint32_t
-join(uint32_t a, uint32_t b)
-{
-	uint32_t	x = a & GS_LIBC_BOUND;
-	uint32_t	y = b & GS_LIBC_BOUND;
-
-	return (x > y ? x : y) | ((a | b) & ~(uint32_t) GS_LIBC_BOUND);
+		bound |= GS_BOUND_FIRST;
+	return bound | (entry->ambiguous ? GS_BOUND_TEXT : 0);
 }
 
 /* Adds an entry's bound to that of its last character. */
 static void
 add_entry(Bounds *b, uint32_t entry, int len)
 {
-	uint32_t	bound = entry_bound(b, &b->entries[entry]);
 	int			at = len - 1;
 
 	while (b->utf8 && at > 0 && (b->sequence[at] & 0xc0) == 0x80)
 		at--;
-	if (b->utf8 && at + 1 < len)
-	{
-		uint32_t	two = (b->sequence[at] & 0x3f) << 6 | (b->sequence[at + 1] & 0x3f);
-		uint16_t   *wide = &b->table->wide_bounds[two];
-
-		*wide = (uint16_t) join(*wide, bound);
-	}
-	else if (!b->utf8 || b->sequence[at] < 0x80)
-		b->table->bounds[b->sequence[at]] = join(b->table->bounds[b->sequence[at]], bound);
+	gs_text_add_bound(&b->table->text, b->sequence + at, (size_t) (len - at),
+					  entry_bound(b, &b->entries[entry]));
 }
 
 static void
@@ -145,30 +126,20 @@ gs_libc_table_bound(GsLibcTable *table, bool utf8)
 		.utf8 = utf8
 	};
 
-	memset(table->wide_bounds, 0xff, sizeof(table->wide_bounds));
+	memset(table->text.wide, 0xff, sizeof(table->text.wide));
 	for (uint32_t byte = 0; byte < 256; byte++)
 	{
 		int			more = byte < 0xe0 ? 0 : byte < 0xf0 ? 1 : 2;
 
-		if (utf8 && byte >= 0x80)
-			table->bounds[byte] = GS_LIBC_WIDE;
-		else if (!is_complete(&b, table->root[byte], 0))
-			table->bounds[byte] = GS_LIBC_HARD;
+		table->text.narrow[byte] = is_complete(&b, table->root[byte], 0) ? 0 : GS_BOUND_HARD;
 		for (uint32_t next = 0x80; utf8 && byte >= 0xc2 && byte < 0xf5 && next < 0xc0; next++)
 			if (is_complete(&b, child(&b, table->root[byte], next), more))
-				table->wide_bounds[(byte & 0x3f) << 6 | (next & 0x3f)] = 0;
+				table->text.wide[gs_text_wide((uint8_t) byte, (uint8_t) next)] = 0;
 	}
 	for (uint32_t byte = 0; byte < 256; byte++)
 	{
 		b.sequence[0] = (uint8_t) byte;
 		add_place(&b, table->root[byte], 1);
 	}
-
-	/* flags count in gs_libc_key_bound_wide() only, which takes all but letters for backward ones */
-	for (uint32_t byte = 0; byte < 256; byte++)
-	{
-		table->bounds[byte] &= ~(uint32_t) GS_LIBC_BACKWARD;
-		if (table->bounds[byte] > GS_LIBC_BOUND)
-			table->bounds[byte] |= GS_LIBC_WIDE;
-	}
+	gs_text_offer(&table->text, utf8, GS_TEXT_KEY_MAX);
 }

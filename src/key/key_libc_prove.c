@@ -109,7 +109,7 @@ is_right(Proof *proof, const Text *a, const Text *b)
 {
 	const Text *texts[2] = {a, b};
 	char		strings[2][TEXT_BYTES];
-	uint8_t		keys[2][GS_LIBC_KEY_MAX];
+	uint8_t		keys[2][GS_TEXT_KEY_MAX];
 	size_t		lens[2];
 	int			order;
 	int			expected;

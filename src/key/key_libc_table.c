@@ -85,10 +85,10 @@ typedef struct Build
 	Array		pool;
 	uint32_t   *found;			/* hash table: entries by index */
 	uint32_t	n_found;
-	uint32_t	common[GS_LIBC_LEVELS];
+	uint32_t	common[GS_TEXT_LEVELS];
 	uint32_t	border;
 	bool	   *implied;		/* for each entry: is its last weight implied? */
-	GsCodes		codes[GS_LIBC_LEVELS];
+	GsCodes		codes[GS_TEXT_LEVELS];
 	GsCodes		low_codes;		/* of last weights below the border */
 } Build;
 
@@ -403,7 +403,7 @@ code_first_level(Build *build)
 static void
 code_level(Build *build, int level)
 {
-	GsLibcCounts *counts = &build->table.counts[level];
+	GsTextCounts *counts = &build->table.counts[level];
 	GsCodes    *codes = &build->codes[level];
 	uint32_t	common = choose_common(build, level);
 	GsCodes		below = {0};
@@ -576,7 +576,7 @@ find_implied(Build *build)
 static void
 code_last_level(Build *build)
 {
-	GsLibcCounts *counts = &build->table.counts[3];
+	GsTextCounts *counts = &build->table.counts[3];
 	GsCodes    *low = &build->low_codes;
 	GsCodes    *high = &build->codes[3];
 	int			n_low;
@@ -656,7 +656,7 @@ write_entries(Build *build)
 	for (uint32_t i = 0; i < n_entries(build) && build->why == NULL; i++)
 	{
 		GsLibcEntry *entry = entry_of(build, i);
-		uint8_t		codes[GS_LIBC_LEVELS * 256 * (GS_CODE_BYTES + 1)];
+		uint8_t		codes[GS_TEXT_LEVELS * 256 * (GS_CODE_BYTES + 1)];
 		uint8_t    *end = codes;
 		uint8_t    *copy;
 
@@ -685,9 +685,10 @@ static GsLibcByte
 describe_byte(const Build *build, int c, bool alone)
 {
 	uint32_t	place = build->table.root[c];
+	bool		begins = place != GS_LIBC_NONE && (place & GS_LIBC_NODE) != 0;
 	const GsLibcEntry *entry;
 
-	if (place != GS_LIBC_NONE && (place & GS_LIBC_NODE) != 0)
+	if (begins)
 	{
 		const GsLibcNode *node = (const GsLibcNode *) build->nodes.bytes + (place & ~GS_LIBC_NODE);
 
@@ -703,37 +704,27 @@ describe_byte(const Build *build, int c, bool alone)
 		entry->kind != GS_LIBC_MARK || !entry->backward)
 		return 0;
 	return entry->first[0] | (GsLibcByte) entry->last << 8 |
+		(GsLibcByte) begins << GS_LIBC_BYTE_BEGINS |
 		(GsLibcByte) (entry->last != 0) << GS_LIBC_BYTE_SPECIAL |
 		(GsLibcByte) entry->backward << GS_LIBC_BYTE_BACKWARD;
 }
 
-/* Fills the table's arrays by byte.  Most texts consist of such bytes. */
+/* Most texts consist of such bytes. */
 static void
 collect_bytes(Build *build)
 {
 	GsLibcTable *table = &build->table;
 
 	for (int c = 1; c < 256; c++)
-	{
-		uint32_t	place = table->root[c];
-		const GsLibcEntry *entry = entry_of(build, place);
-
 		table->bytes[c] = describe_byte(build, c, false);
-		if ((place & GS_LIBC_NODE) != 0)	/* NONE, too */
-			continue;
-		if (entry->kind == GS_LIBC_LETTER && entry->n[0] == 1 && entry->last == 0)
-			(entry->backward ? table->digits : table->letters)[c] = entry->first[0];
-		else if (entry->kind == GS_LIBC_MARK && entry->backward)
-			table->marks[c] = entry->last;
-	}
 }
 
 static uint32_t
 place_array(GsLibcTable *table, const Array *array)
 {
-	uint32_t	offset = (uint32_t) table->size;
+	uint32_t	offset = (uint32_t) table->text.size;
 
-	table->size += (array->n + 7) & ~(size_t) 7;
+	table->text.size += (array->n + 7) & ~(size_t) 7;
 	return offset;
 }
 
@@ -744,13 +735,13 @@ pack(Build *build, bool utf8)
 	GsLibcTable *table = &build->table;
 	char	   *block;
 
-	table->size = (sizeof(GsLibcTable) + 7) & ~(size_t) 7;
+	table->text.size = (sizeof(GsLibcTable) + 7) & ~(size_t) 7;
 	table->levels = (uint8_t) build->glibc.levels;
 	table->entries = place_array(table, &build->entries);
 	table->nodes = place_array(table, &build->nodes);
 	table->children = place_array(table, &build->children);
 	table->pool = place_array(table, &build->pool);
-	block = calloc(1, table->size);
+	block = calloc(1, table->text.size);
 	if (block == NULL)
 	{
 		build->why = "memory is short";
@@ -807,7 +798,7 @@ gs_libc_table_build(locale_t locale, bool utf8, const char **why)
 
 	memset(&build, 0, sizeof(build));
 	(void) gs_glibc_read(&build.glibc, locale, utf8, &build.why);
-	if (build.why == NULL && build.glibc.levels > GS_LIBC_LEVELS)
+	if (build.why == NULL && build.glibc.levels > GS_TEXT_LEVELS)
 		build.why = "it has more than four levels";
 	if (build.why == NULL && build.glibc.levels > 0)
 		build_levels(&build);
@@ -822,35 +813,25 @@ gs_libc_table_build(locale_t locale, bool utf8, const char **why)
 	free(build.pool.bytes);
 	free(build.found);
 	free(build.implied);
-	for (int level = 0; level < GS_LIBC_LEVELS; level++)
+	for (int level = 0; level < GS_TEXT_LEVELS; level++)
 		gs_codes_free(&build.codes[level]);
 	gs_codes_free(&build.low_codes);
 	return table;
 }
 
 #ifdef GPUSORT_FAULTS
-static void
-exchange(uint8_t *bytes, uint8_t a, uint8_t b)
-{
-	uint8_t		copy = bytes[a];
-
-	bytes[a] = bytes[b];
-	bytes[b] = copy;
-}
-
 void
 gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b)
 {
 	uint32_t	place = table->root[a];
-	uint32_t	bound = table->bounds[a] > table->bounds[b] ? table->bounds[a] : table->bounds[b];
+	GsTextTable *text = &table->text;
 	GsLibcByte	byte = table->bytes[a];
 
 	table->root[a] = table->root[b];
 	table->root[b] = place;
-	table->bounds[a] = table->bounds[b] = bound;
-	exchange(table->letters, a, b);
-	exchange(table->digits, a, b);
-	exchange(table->marks, a, b);
+	gs_text_add_bound(text, &a, 1, text->narrow[b]);
+	gs_text_add_bound(text, &b, 1, text->narrow[a]);
+	gs_text_offer(text, true, GS_TEXT_KEY_MAX);
 	table->bytes[a] = table->bytes[b];
 	table->bytes[b] = byte;
 }

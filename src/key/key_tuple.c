@@ -16,6 +16,7 @@
 #include "key/key.h"
 #include "key/key_encode.h"
 #include "key/key_libc.h"
+#include "key/key_value.h"
 
 StaticAssertDecl(SizeofMinimalTupleHeader == 15 && MINIMAL_TUPLE_OFFSET == 8 &&
 				 offsetof(MinimalTupleData, t_infomask2) == 10 &&
@@ -31,6 +32,12 @@ StaticAssertDecl(sizeof(ItemPointerData) == GS_TUPLE_TID_BYTES && offsetof(Index
 				 "tuple_key.h knows index tuples");
 StaticAssertDecl(GS_TUPLE_MAX_BYTES + 2 * GS_TUPLE_COLUMNS < GS_KEY_MAX,
 				 "keys that devices make are never cut off");
+
+static const GsTextTable *
+device_table(const GsKeyColumn *col)
+{
+	return col->libc != NULL ? gs_libc_device_table(col->libc) : gs_key_collator_device_table(col->collator);
+}
 
 /* How a device would encode a column, which may be the TID of index tuples; -1: it cannot. */
 static int
@@ -55,10 +62,8 @@ tuple_kind(const GsKeyColumn *col, bool may_be_tid)
 		case GS_KEY_TID:
 			return may_be_tid ? GS_TUPLE_TID : -1;
 		case GS_KEY_TEXT:
-			if (col->libc != NULL)
-				return gs_libc_device_table(col->libc) != NULL ? GS_TUPLE_LIBC : -1;
-			if (col->collator != NULL)
-				return -1;
+			if (col->libc != NULL || col->collator != NULL)
+				return device_table(col) != NULL ? GS_TUPLE_COLLATED : -1;
 			return col->last && !col->desc ? GS_TUPLE_VARLENA : GS_TUPLE_TEXT;
 		case GS_KEY_BYTEA:
 			return col->last && !col->desc ? GS_TUPLE_VARLENA : -1;
@@ -91,14 +96,14 @@ gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, G
 		if (kind != GS_TUPLE_TID &&
 			TupleDescAttr(tupdesc, col->attno - 1)->attlen != (col->width > 0 ? (int) col->width : -1))
 			return false;
-		if (kind == GS_TUPLE_LIBC)
+		if (kind == GS_TUPLE_COLLATED)
 		{
-			const GsLibcTable *table = gs_libc_device_table(col->libc);
-
 			/* a sort has one table */
-			if (keys->libc != NULL && keys->libc != table)
+			if (keys->table != NULL && keys->table != device_table(col))
 				return false;
-			keys->libc = table;
+			keys->table = device_table(col);
+			if (col->collator != NULL && gs_key_collator_is_deterministic(col->collator))
+				keys->columns[i].tail = col->last && !col->desc ? GS_TUPLE_LAST_TAIL : GS_TUPLE_TEXT_TAIL;
 		}
 		keys->columns[i].attr = kind == GS_TUPLE_TID ? GS_TUPLE_NO_ATTR : col->attno - 1;
 		keys->columns[i].kind = kind;

@@ -106,6 +106,9 @@ extern bool gs_key_abbreviate(GsKeyAbbreviation *abbreviation, Datum value, uint
  */
 extern GsKeyCollator *gs_key_collator_open(Oid collation, const char *locale, bool deterministic);
 extern bool gs_key_collator_is_deterministic(const GsKeyCollator *collator);
+
+/* The table that devices make sort keys by.  NULL: they make none. */
+extern const struct GsTextTable *gs_key_collator_device_table(GsKeyCollator *collator);
 extern bool gs_key_put_icu(GsKeyCollator *collator, GsVarBytes text, bool ends_key,
 						   uint8 *dst, size_t room, size_t *written);
 

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../../src/key/key_encode.h"
+#include "key/key_icu_table.h"
 #include "key/key_libc_table.h"
 #include "test_device.h"
 
@@ -36,7 +37,7 @@ static const Type types[] = {
 	{1, 1, GS_TUPLE_UNSIGNED}, {2, 2, GS_TUPLE_SIGNED}, {4, 4, GS_TUPLE_SIGNED},
 	{8, 8, GS_TUPLE_SIGNED}, {4, 4, GS_TUPLE_UNSIGNED}, {8, 8, GS_TUPLE_UNSIGNED},
 	{4, 4, GS_TUPLE_FLOAT}, {8, 8, GS_TUPLE_FLOAT}, {16, 1, GS_TUPLE_BYTES},
-	{6, 4, GS_TUPLE_BYTES}, {-1, 4, GS_TUPLE_TEXT}, {-1, 4, GS_TUPLE_LIBC}
+	{6, 4, GS_TUPLE_BYTES}, {-1, 4, GS_TUPLE_TEXT}, {-1, 4, GS_TUPLE_COLLATED}
 };
 
 /* The first so many are of fixed width. */
@@ -55,6 +56,7 @@ typedef struct Expected
 typedef struct Tuples
 {
 	GsLibcTable *table;
+	GsIcuCharacters *icu;
 	GsLibcScratch *scratch;
 	GsTupleKeys keys;
 	const Type *attrs[MAX_ATTRS];
@@ -77,7 +79,7 @@ make_keys(Tuples *t, TestRandom *rng)
 	bool		fixed = test_below(rng, 3) == 0;
 
 	memset(&t->keys, 0, sizeof(t->keys));
-	t->keys.libc = t->table;
+	t->keys.table = test_below(rng, 2) ? &t->table->text : &t->icu->text;
 	t->n_attrs = 1 + test_below(rng, MAX_ATTRS);
 	if (n_columns > t->n_attrs)
 		n_columns = t->n_attrs;
@@ -103,6 +105,8 @@ make_keys(Tuples *t, TestRandom *rng)
 		column->kind = (uint8_t) t->attrs[attr]->kind;
 		column->null_byte = (uint8_t) test_below(rng, 2);
 		column->complement = test_below(rng, 2) ? 0xff : 0;
+		if (column->kind == GS_TUPLE_COLLATED && t->keys.table->kind == GS_TEXT_ICU)
+			column->tail = (uint8_t) test_below(rng, c + 1 == n_columns && column->complement == 0 ? 3 : 2);
 		if (column->kind == GS_TUPLE_TEXT && c + 1 == n_columns && column->complement == 0)
 			column->kind = GS_TUPLE_VARLENA;
 		if (attr >= t->keys.n_attrs)
@@ -117,9 +121,12 @@ make_keys(Tuples *t, TestRandom *rng)
 	{
 		GsTupleColumn *column = &t->keys.columns[t->keys.n_columns++];
 
-		*column = (GsTupleColumn){GS_TUPLE_NO_ATTR, GS_TUPLE_TID, (uint8_t) test_below(rng, 2), 0};
+		*column = (GsTupleColumn){.attr = GS_TUPLE_NO_ATTR, .kind = GS_TUPLE_TID,
+			.null_byte = (uint8_t) test_below(rng, 2)};
 		if (column[-1].kind == GS_TUPLE_VARLENA)
 			column[-1].kind = GS_TUPLE_TEXT;
+		if (column[-1].tail == GS_TUPLE_LAST_TAIL)
+			column[-1].tail = GS_TUPLE_TEXT_TAIL;
 		width += 1 + GS_TUPLE_TID_BYTES;
 	}
 	if (width <= 64 && test_below(rng, 2))
@@ -193,10 +200,11 @@ make_text(const Tuples *t, uint8_t *text, uint32_t len, TestRandom *rng)
 {
 	static const char *const characters[] = {
 		"a", "b", "c", "l", "m", "z", "A", "L", "Z", "0", "7", "/", "-", ".", " ", "~", "$",
-		"\xc3\xa9", "\xc4\x8d", "\xc5\x82", "\xd0\xb9", "\xd1\x8f", "\xce\xb1", "\xc3\x9f", "\xe2\x80\xa6",
+		"\xc4\x8d", "\xc5\x82", "\xc3\xa9", "\xd0\xb9", "\xd1\x8f", "\xce\xb1", "\xc3\x9f", "\xe2\x80\xa6",
 		"\xc2\xb7", "\x01"
 	};
-	uint32_t	n = test_below(rng, 2) ? 15 : (uint32_t) (sizeof(characters) / sizeof(characters[0]));
+	uint32_t	n = t->keys.table->kind == GS_TEXT_ICU ? 19 : test_below(rng, 2) ? 15 :
+		(uint32_t) (sizeof(characters) / sizeof(characters[0]));
 	uint32_t	used = 0;
 
 	while (used + 3 <= len)
@@ -206,7 +214,7 @@ make_text(const Tuples *t, uint8_t *text, uint32_t len, TestRandom *rng)
 		memcpy(text + used, c, strlen(c));
 		used += (uint32_t) strlen(c);
 	}
-	if (gs_libc_key_bound(t->table, text, used) == 0)
+	if (gs_text_key_bound(t->keys.table, text, used) == 0)
 		abort();
 	return used;
 }
@@ -220,6 +228,7 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, uint32_t *s
 {
 	static uint8_t encoded[MAX_ATTRS][MAX_VALUE];
 	uint32_t	spares[MAX_ATTRS] = {0};
+	uint32_t	tail_len[MAX_ATTRS] = {0};
 	uint32_t	encoded_len[MAX_ATTRS];
 	bool		isnull[MAX_ATTRS];
 	bool		has_nulls = test_below(rng, 3) == 0;
@@ -256,7 +265,7 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, uint32_t *s
 			uint8_t		text[512];
 			bool		small;
 
-			if (type->kind == GS_TUPLE_LIBC)
+			if (type->kind == GS_TUPLE_COLLATED)
 				len = make_text(t, text, len, rng);
 			else
 				for (uint32_t b = 0; b < len; b++)
@@ -277,13 +286,21 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, uint32_t *s
 			memcpy(row + at, text, len);
 			memcpy(encoded[i], text, len);
 			encoded_len[i] = len;
-			if (type->kind == GS_TUPLE_LIBC)
+			if (type->kind == GS_TUPLE_COLLATED)
 			{
 				size_t		written = 0;
+				uint32_t	unknown;
 
-				(void) gs_libc_table_put(t->table, t->scratch, text, len, encoded[i], MAX_VALUE, &written);
+				if (t->keys.table->kind == GS_TEXT_ICU)
+					(void) gs_icu_put(t->icu, text, len, encoded[i], MAX_VALUE, &written, &unknown);
+				else
+					(void) gs_libc_table_put(t->table, t->scratch, text, len, encoded[i], MAX_VALUE,
+											 &written);
+				spares[i] = gs_text_key_bound(t->keys.table, text, len) - (uint32_t) written;
+				memcpy(encoded[i] + written, text, len);
+				encoded[i][written + len] = 0;
 				encoded_len[i] = (uint32_t) written;
-				spares[i] = gs_libc_key_bound(t->table, text, len) - encoded_len[i];
+				tail_len[i] = len;
 			}
 			at += len;
 		}
@@ -329,6 +346,8 @@ make_tuple(Tuples *t, uint8_t *row, uint8_t *key, uint32_t *key_len, uint32_t *s
 		}
 		else
 		{
+			if (column->tail != GS_TUPLE_NO_TAIL)
+				len += tail_len[attr] + (column->tail == GS_TUPLE_TEXT_TAIL);
 			memcpy(key + *key_len, encoded[attr], len);
 			*spare += spares[attr];
 			if (column->kind == GS_TUPLE_TEXT)
@@ -565,6 +584,56 @@ check_damaged(TestDevice *td, Tuples *t, TestRandom *rng)
 	CHECK(refused > 10, "only %u of 60 inputs were refused", refused);
 }
 
+/* Random weights of ASCII characters and of those from U+0100 to U+01FF.  Never freed, as below. */
+static GsIcuCharacters *
+icu_table(TestRandom *rng)
+{
+	static GsIcuCharacters *table = NULL;
+	size_t		size = offsetof(GsIcuCharacters, pages) + sizeof(GsIcuCharacter[GS_ICU_PAGE]);
+
+	if (table != NULL)
+		return table;
+	table = calloc(1, size);
+	if (table == NULL)
+		abort();
+	table->text.kind = GS_TEXT_ICU;
+	table->text.size = size;
+	table->levels = 3;
+	table->counts[0] = (GsTextCounts){0x05, 0x45, 0x21};
+	table->counts[1] = (GsTextCounts){0x05, 0xc5, 0x61};
+	table->page_of[1] = 1;
+	for (uint32_t i = ' '; i < 128 + GS_ICU_PAGE; i++)
+	{
+		GsIcuCharacter *c = i < 128 ? &table->bytes[i] : &table->pages[0][i - 128];
+
+		c->state = GS_ICU_LEARNT;
+		c->n_primary = (uint8_t) test_below(rng, 4);
+		for (uint32_t k = 0; k < c->n_primary; k++)
+			c->primary[k] = (uint8_t) (0x10 + 0x20 * test_below(rng, 4) + k);
+		c->compressed = c->n_primary > 1 && c->primary[0] < 0x40 ? c->primary[0] : 0;
+		for (int k = 0; k < GS_ICU_LOWER_LEVELS; k++)
+		{
+			GsIcuWeights *weights = &c->lower[k];
+
+			weights->before = (uint8_t) test_below(rng, 3);
+			if (test_below(rng, 3) > 0)
+				continue;
+			weights->n = (uint8_t) (1 + test_below(rng, 3));
+			weights->after = (uint8_t) test_below(rng, 3);
+			weights->less = test_below(rng, 4) == 0;
+			memset(weights->bytes, weights->less ? 3 : 0xd0, sizeof(weights->bytes));
+		}
+		if (i < 128 && c->n_primary > 0 && test_below(rng, 2))
+		{
+			memset(c->lower, 0, sizeof(c->lower));
+			c->lower[0].before = c->lower[1].before = 1;
+			c->state = GS_ICU_PLAIN;
+		}
+	}
+	gs_icu_set_bounds(table);
+	return table;
+}
+
 /* Devices keep a copy of it as long as they are open, so it is never freed. */
 static GsLibcTable *
 libc_table(void)
@@ -594,6 +663,7 @@ test_tuples_cases(TestDevice *td, uint64_t seed)
 	if (t == NULL)
 		abort();
 	t->table = libc_table();
+	t->icu = icu_table(&rng);
 	t->scratch = gs_libc_scratch_create();
 	if (t->scratch == NULL)
 		abort();

@@ -52,9 +52,11 @@ typedef struct Collation
 	UCollator  *collator;
 	USet	   *contractions;
 	GsIcuTable *table;
+	GsIcuCharacters *offered;	/* to devices, or NULL */
 	bool		same;			/* all keys so far were ICU's */
 	long		n_keys;
 	long		n_texts;
+	long		n_offered;		/* texts whose keys devices make */
 } Collation;
 
 static int	n_passed;
@@ -179,6 +181,34 @@ random_text(Text *text, const Collation *collation)
 	}
 }
 
+/* The key that a GPU writes of a text, if feeders leave it to devices: is it ICU's, and within its bound? */
+static void
+check_offered(Collation *collation, const Text *text)
+{
+	static Key	icus;
+	static Key	key;
+	const GsTextTable *table = &collation->offered->text;
+	uint16_t	level_bytes[GS_TEXT_LEVELS];
+	uint32_t	bound = gs_text_key_bound(table, text->bytes, (uint32_t) text->len);
+	uint32_t	len;
+
+	if (bound == 0)
+		return;
+	collation->n_offered++;
+	len = gs_icu_key_find(collation->offered, text->bytes, (uint32_t) text->len, level_bytes);
+	if (len == 0 || len > bound ||
+		gs_icu_key_write(collation->offered, text->bytes, (uint32_t) text->len, level_bytes,
+						 key.bytes) != len ||
+		!icu_sort_key(collation->collator, text->bytes, text->len, icus.bytes, MAX_KEY, &icus.len) ||
+		icus.len != len || memcmp(icus.bytes, key.bytes, len) != 0)
+	{
+		if (collation->same)
+			printf("# device, %s: \"%.*s\", %u bytes of %u\n", collation->locale, (int) text->len,
+				   (const char *) text->bytes, len, bound);
+		collation->same = false;
+	}
+}
+
 /* The table's key of a text, if it gives one: is it ICU's, and is nothing written beyond its room? */
 static bool
 check_text(Collation *collation, const Text *text, Key *key)
@@ -187,6 +217,8 @@ check_text(Collation *collation, const Text *text, Key *key)
 	bool		fits;
 
 	collation->n_texts++;
+	if (collation->offered != NULL)
+		check_offered(collation, text);
 	if (!gs_icu_table_put(collation->table, text->bytes, text->len, key->bytes, MAX_KEY, &key->len))
 		return false;
 	collation->n_keys++;
@@ -258,13 +290,17 @@ open_collation(Collation *collation, const char *locale, const GsIcuOptions *oth
 		if (!gs_icu_table_forbid(collation->table, (uint32_t) first, (uint32_t) last))
 			return false;
 	}
-	return gs_icu_table_prove(collation->table);
+	if (!gs_icu_table_prove(collation->table))
+		return false;
+	collation->offered = gs_icu_table_offer(collation->table);
+	return collation->offered != NULL;
 }
 
 static void
 close_collation(Collation *collation)
 {
 	gs_icu_table_free(collation->table);
+	free(collation->offered);
 	uset_close(collation->contractions);
 	ucol_close(collation->collator);
 }

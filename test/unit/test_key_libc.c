@@ -30,7 +30,7 @@ typedef struct Text
 typedef struct Key
 {
 	size_t		len;
-	uint8_t		bytes[GS_LIBC_KEY_MAX + 1];
+	uint8_t		bytes[GS_TEXT_KEY_MAX + 1];
 } Key;
 
 static int	n_passed;
@@ -208,8 +208,8 @@ test_random_texts(const GsLibcTable *table, GsLibcScratch *scratch, locale_t loc
 			make_text(&b, alphabet);
 		else
 			mutate(&a, &b, alphabet);
-		well_formed &= make_key(table, scratch, a.bytes, a.len, &x, GS_LIBC_KEY_MAX) == GS_LIBC_PUT_ALL &&
-			make_key(table, scratch, b.bytes, b.len, &y, GS_LIBC_KEY_MAX) == GS_LIBC_PUT_ALL &&
+		well_formed &= make_key(table, scratch, a.bytes, a.len, &x, GS_TEXT_KEY_MAX) == GS_LIBC_PUT_ALL &&
+			make_key(table, scratch, b.bytes, b.len, &y, GS_TEXT_KEY_MAX) == GS_LIBC_PUT_ALL &&
 			memchr(x.bytes, 0, x.len) == x.bytes + x.len - 1;
 		if (!is_same_sign(compare_keys(&x, &y), compare_texts(a.bytes, b.bytes, locale)) && ordered)
 		{
@@ -244,17 +244,17 @@ test_device_keys(const GsLibcTable *table, GsLibcScratch *scratch, const char *n
 	{
 		Text		text;
 		Key			x;
-		uint8_t		device[GS_LIBC_KEY_MAX];
-		uint16_t	level_bytes[GS_LIBC_LEVELS];
+		uint8_t		device[GS_TEXT_KEY_MAX];
+		uint16_t	level_bytes[GS_TEXT_LEVELS];
 		uint32_t	bound;
 		uint32_t	len;
 
 		make_text(&text, i % 4);
-		bound = gs_libc_key_bound(table, (const uint8_t *) text.bytes, (uint32_t) text.len);
+		bound = gs_text_key_bound(&table->text, (const uint8_t *) text.bytes, (uint32_t) text.len);
 		if (bound == 0)
 			continue;
 		n_known += text.len > 0;
-		(void) make_key(table, scratch, text.bytes, text.len, &x, GS_LIBC_KEY_MAX);
+		(void) make_key(table, scratch, text.bytes, text.len, &x, GS_TEXT_KEY_MAX);
 		len = gs_libc_key_find(table, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes);
 		if (len == 0 || len > bound || len != x.len ||
 			gs_libc_key_write(table, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes,
@@ -289,10 +289,10 @@ test_long_texts(const GsLibcTable *table, GsLibcScratch *scratch, const char *na
 		Key			y;
 
 		memset(text, *c, len);
-		good &= make_key(table, scratch, text, len, &x, GS_LIBC_KEY_MAX) != GS_LIBC_PUT_NONE;
+		good &= make_key(table, scratch, text, len, &x, GS_TEXT_KEY_MAX) != GS_LIBC_PUT_NONE;
 		text[0] = 'b';
-		good &= make_key(table, scratch, text, len, &y, GS_LIBC_KEY_MAX) != GS_LIBC_PUT_NONE;
-		good &= x.len <= GS_LIBC_KEY_MAX && compare_keys(&x, &y) != 0;
+		good &= make_key(table, scratch, text, len, &y, GS_TEXT_KEY_MAX) != GS_LIBC_PUT_NONE;
+		good &= x.len <= GS_TEXT_KEY_MAX && compare_keys(&x, &y) != 0;
 	}
 	free(text);
 	check(good, name, "long texts have keys");
@@ -324,9 +324,9 @@ test_backward_runs(const GsLibcTable *table, GsLibcScratch *scratch, locale_t lo
 			Key			x;
 			Key			y;
 
-			good &= make_key(table, scratch, texts[i], strlen(texts[i]), &x, GS_LIBC_KEY_MAX) ==
+			good &= make_key(table, scratch, texts[i], strlen(texts[i]), &x, GS_TEXT_KEY_MAX) ==
 				GS_LIBC_PUT_ALL &&
-				make_key(table, scratch, texts[j], strlen(texts[j]), &y, GS_LIBC_KEY_MAX) ==
+				make_key(table, scratch, texts[j], strlen(texts[j]), &y, GS_TEXT_KEY_MAX) ==
 				GS_LIBC_PUT_ALL &&
 				is_same_sign(compare_keys(&x, &y), compare_texts(texts[i], texts[j], locale));
 		}

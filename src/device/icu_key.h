@@ -1,0 +1,214 @@
+/*-------------------------------------------------------------------------
+ *
+ * icu_key.h
+ *	  The characters of an ICU collation, and ICU's sort keys of plain texts.
+ *
+ * key/key_icu_table.c explains the keys, and learns characters.  The host device calls gs_icu_put(), a GPU
+ * writes the same bytes in its own way (text_key.h).  A device does not make the key if the table lacks a
+ * character, or if two characters of the text may be a contraction.
+ *
+ * Nothing here knows PostgreSQL; this header is plain C11 and CUDA C++.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_ICU_KEY_H
+#define GS_ICU_KEY_H
+
+#include "device/text_key.h"
+
+/* Bytes of primary weights. */
+#define GS_ICU_COMPRESSION_LESS		0x03
+#define GS_ICU_COMPRESSION_GREATER	0xff
+
+/* Levels behind the first. */
+#define GS_ICU_LOWER_LEVELS		2
+
+/* The most bytes of a character's weights, at the first level and at the others. */
+#define GS_ICU_MAX_PRIMARY		7
+#define GS_ICU_MAX_WEIGHTS		4
+
+/* gs_icu_put() writes keys with levels of no more bytes behind the first. */
+#define GS_ICU_MAX_BYTES		4000
+
+#define GS_ICU_ASCII			128
+#define GS_ICU_PAGES			256
+#define GS_ICU_PAGE				256 /* characters */
+
+/* In this order: from LEARNT on a character is in the table. */
+typedef enum GsIcuState
+{
+	GS_ICU_UNKNOWN,
+	GS_ICU_REFUSED,
+	GS_ICU_LEARNT,
+	GS_ICU_PLAIN				/* ASCII, second in no contraction, one common weight at each level behind
+								 * the first */
+} GsIcuState;
+
+/* What a character contributes to a level: before common weights, others, common weights. */
+typedef struct GsIcuWeights
+{
+	uint8_t		before;
+	uint8_t		after;			/* 0 where n is */
+	uint8_t		n;				/* bytes of other weights */
+	bool		less;			/* the first of these is less than the common weight */
+	uint8_t		bytes[GS_ICU_MAX_WEIGHTS];
+} GsIcuWeights;
+
+typedef struct GsIcuCharacter
+{
+	uint8_t		state;			/* a GsIcuState */
+	uint8_t		compressed;		/* the lead byte, where it is left out behind itself; else 0 */
+	uint8_t		n_primary;
+	uint8_t		primary[GS_ICU_MAX_PRIMARY + 2];	/* padded */
+	GsIcuWeights lower[GS_ICU_LOWER_LEVELS];
+} GsIcuCharacter;
+
+typedef struct GsIcuCharacters
+{
+	GsTextTable text;
+	uint8_t		levels;
+	GsTextCounts counts[GS_ICU_LOWER_LEVELS];
+
+	/* bit a of pairs[b]: the text "ab" begins a contraction */
+	uint64_t	pairs[GS_ICU_ASCII][2];
+	GsIcuCharacter bytes[256];	/* ASCII; the others stay unknown */
+	uint16_t	page_of[GS_ICU_PAGES];	/* the page of other characters, by code point, from 1; 0: none */
+	GsIcuCharacter pages[][GS_ICU_PAGE];
+} GsIcuCharacters;
+
+/*
+ * The character that text begins with, of *n_bytes bytes, and its code point; NULL where it cannot be in the
+ * table.
+ */
+GS_TUPLE_INLINE const GsIcuCharacter *
+gs_icu_find(const GsIcuCharacters *table, const uint8_t *text, size_t left, uint32_t *c, uint32_t *n_bytes)
+{
+	uint32_t	page;
+
+	if (text[0] < GS_ICU_ASCII)
+	{
+		*c = text[0];
+		*n_bytes = 1;
+		return &table->bytes[*c];
+	}
+	else if (text[0] >= 0xc2 && text[0] < 0xe0 && left >= 2)
+	{
+		*c = (uint32_t) (text[0] & 0x1f) << 6 | (text[1] & 0x3fu);
+		*n_bytes = 2;
+	}
+	else if (text[0] >= 0xe0 && text[0] < 0xf0 && left >= 3)
+	{
+		*c = (uint32_t) (text[0] & 0x0f) << 12 | (text[1] & 0x3fu) << 6 | (text[2] & 0x3fu);
+		*n_bytes = 3;
+		if (*c < 0x800)
+			return NULL;
+	}
+	else
+		return NULL;
+	page = table->page_of[*c / GS_ICU_PAGE];
+	return page > 0 ? &table->pages[page - 1][*c % GS_ICU_PAGE] : NULL;
+}
+
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
+/*
+ * Write a text's sort key, with the 0 at its end.  False where the text is not for the table, or the key may
+ * need more than room bytes; then dst may have been written to, and *unknown is a character of the text that
+ * the table does not know yet, or 0.
+ */
+extern bool gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_t *dst,
+					   size_t room, size_t *written, uint32_t *unknown);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* Counts or writes the levels of a text's key.  Returns false if the table lacks a character. */
+GS_TUPLE_INLINE bool
+gs_icu_key_read(const GsIcuCharacters *table, const uint8_t *text, uint32_t len, GsTextLevel *levels)
+{
+	const uint8_t *end = text + len;
+	uint32_t	lead = 0;
+
+	while (text < end)
+	{
+		uint32_t	c;
+		uint32_t	n_bytes;
+		const GsIcuCharacter *character = gs_icu_find(table, text, (size_t) (end - text), &c, &n_bytes);
+
+		if (character == NULL || character->state < GS_ICU_LEARNT)
+			return false;
+		text += n_bytes;
+		if (character->n_primary > 0)
+		{
+			uint32_t	spared = lead != 0 && character->compressed == lead;
+
+			if (lead != 0 && !spared)
+				gs_text_level_byte(&levels[0], character->primary[0] < lead ? GS_ICU_COMPRESSION_LESS :
+								   GS_ICU_COMPRESSION_GREATER);
+			for (uint32_t i = spared; i < character->n_primary; i++)
+				gs_text_level_byte(&levels[0], character->primary[i]);
+			lead = character->compressed;
+		}
+		for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
+		{
+			const GsIcuWeights *weights = &character->lower[i];
+			GsTextLevel *level = &levels[i + 1];
+
+			level->common += weights->before;
+			if (weights->n == 0)
+				continue;
+			gs_text_level_common(level, table->counts[i], weights->less);
+			for (uint32_t k = 0; k < weights->n; k++)
+				gs_text_level_byte(level, weights->bytes[k]);
+			level->common = weights->after;
+		}
+	}
+	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
+		gs_text_level_common(&levels[i + 1], table->counts[i], true);
+	return true;
+}
+
+/* Sets the bytes of each level of a text's key, and returns those of the key.  0: there is none. */
+GS_TUPLE_INLINE uint32_t
+gs_icu_key_find(const GsIcuCharacters *table, const uint8_t *text, uint32_t len, uint16_t *level_bytes)
+{
+	GsTextLevel levels[GS_ICU_LOWER_LEVELS + 1] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+	uint32_t	bytes = 0;
+
+	if (!gs_icu_key_read(table, text, len, levels))
+		return 0;
+	for (int i = 0; i <= GS_ICU_LOWER_LEVELS; i++)
+	{
+		level_bytes[i] = (uint16_t) levels[i].n;
+		if (i < table->levels)
+			bytes += levels[i].n + 1;
+	}
+	return bytes <= GS_TEXT_KEY_MAX ? bytes : 0;
+}
+
+/* Writes the key of a text whose levels were counted.  Returns its bytes. */
+GS_TUPLE_INLINE uint32_t
+gs_icu_key_write(const GsIcuCharacters *table, const uint8_t *text, uint32_t len,
+				 const uint16_t *level_bytes, uint8_t *dst)
+{
+	GsTextLevel levels[GS_ICU_LOWER_LEVELS + 1];
+	uint32_t	at = 0;
+
+	for (int i = 0; i <= GS_ICU_LOWER_LEVELS; i++)
+	{
+		levels[i].dst = i < table->levels ? dst + at : NULL;
+		levels[i].n = levels[i].common = 0;
+		if (i >= table->levels)
+			continue;
+		at += level_bytes[i];
+		dst[at++] = i + 1 < table->levels ? GS_TEXT_LEVEL_END : GS_TEXT_KEY_END;
+	}
+	(void) gs_icu_key_read(table, text, len, levels);
+	return at;
+}
+
+#endif							/* GS_ICU_KEY_H */

@@ -1,0 +1,157 @@
+/*-------------------------------------------------------------------------
+ *
+ * icu_put.c
+ *	  Writing ICU's sort keys by a table of characters (icu_key.h).
+ *
+ * key/key_icu_table.c tells why these are ICU's.
+ *
+ * Tests: unit/plain/test_key_icu, regress/keys_icu
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <string.h>
+
+#include "device/icu_key.h"
+
+/* Weights of a level that are not common, in a text; of longer ones the key is ICU's. */
+#define LEVEL_BYTES				(GS_ICU_MAX_BYTES + 2 * GS_ICU_MAX_WEIGHTS)
+
+/* A level behind the first, while a key is written. */
+typedef struct Level
+{
+	size_t		n;
+	uint32_t	common;			/* common weights not yet written */
+	uint8_t		bytes[LEVEL_BYTES];
+} Level;
+
+/* Do the two begin a contraction? */
+static inline bool
+is_forbidden(const GsIcuCharacters *table, uint32_t first, uint32_t second)
+{
+	return first < GS_ICU_ASCII && second < GS_ICU_ASCII &&
+		((table->pairs[second][first >> 6] >> (first & 63)) & 1);
+}
+
+/* Write the common weights that have come together; false where there is no room. */
+static inline bool
+put_common(Level *level, const GsTextCounts *counts, bool less)
+{
+	uint32_t	n = level->common;
+
+	if (n == 0)
+		return true;
+	if (level->n + n / counts->max + 1 > LEVEL_BYTES)
+		return false;
+	for (n--; n >= counts->max; n -= counts->max)
+		level->bytes[level->n++] = (uint8_t) (counts->low + counts->max - 1);
+	level->bytes[level->n++] = (uint8_t) (less ? counts->low + n : counts->high - n);
+	level->common = 0;
+	return true;
+}
+
+static inline bool
+put_weights(Level *level, const GsTextCounts *counts, const GsIcuWeights *weights)
+{
+	level->common += weights->before;
+	if (weights->n == 0)
+		return true;
+	if (!put_common(level, counts, weights->less) || LEVEL_BYTES - level->n < GS_ICU_MAX_WEIGHTS)
+		return false;
+	memcpy(level->bytes + level->n, weights->bytes, GS_ICU_MAX_WEIGHTS);
+	level->n += weights->n;
+	level->common = weights->after;
+	return true;
+}
+
+/*
+ * Write a character's primary weights.  lead is the last lead byte where it may be
+ * left out next, else 0.  Writes up to GS_ICU_MAX_PRIMARY + 2 bytes whatever it returns; without
+ * branches, as these could not be predicted.
+ */
+static inline uint8_t *
+put_primary(uint8_t *at, const GsIcuCharacter *character, uint32_t *lead)
+{
+	uint32_t	compressed = *lead != 0;
+	uint32_t	spared = compressed & (character->compressed == *lead);
+	uint32_t	n = character->n_primary - spared;
+
+	*at = character->primary[0] < *lead ? GS_ICU_COMPRESSION_LESS : GS_ICU_COMPRESSION_GREATER;
+	*lead = character->compressed;
+	at += compressed - spared;
+	memcpy(at, character->primary + spared, GS_ICU_MAX_PRIMARY + 1);
+	return at + n;
+}
+
+bool
+gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_t *dst, size_t room,
+		   size_t *written, uint32_t *unknown)
+{
+	const uint8_t *end = text + len;
+	uint8_t    *at = dst;
+	uint8_t    *last;
+	Level		lower[GS_ICU_LOWER_LEVELS];
+	uint32_t	previous = 0;
+	uint32_t	lead = 0;
+
+	*unknown = 0;
+	if (room < GS_ICU_MAX_PRIMARY + 2)
+		return false;
+	last = dst + room - (GS_ICU_MAX_PRIMARY + 2);
+	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
+		lower[i].n = lower[i].common = 0;
+
+	for (;;)
+	{
+		const uint8_t *start = text;
+		const uint8_t *stop = end;
+		const GsIcuCharacter *character;
+		uint32_t	c;
+		uint32_t	n_bytes;
+
+		if (at > last)
+			return false;
+		if ((size_t) (last - at) / (GS_ICU_MAX_PRIMARY + 1) < (size_t) (end - text))
+			stop = text + (last - at) / (GS_ICU_MAX_PRIMARY + 1);
+		while (text < stop && table->bytes[*text].state == GS_ICU_PLAIN)
+			at = put_primary(at, &table->bytes[*text++], &lead);
+		if (text > start)
+			previous = text[-1];
+		for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
+			lower[i].common += (uint32_t) (text - start);
+		if (text == end)
+			break;
+
+		character = gs_icu_find(table, text, (size_t) (end - text), &c, &n_bytes);
+		if (character == NULL || is_forbidden(table, previous, c))
+			return false;
+		if (character->state < GS_ICU_LEARNT)
+		{
+			if (character->state == GS_ICU_UNKNOWN)
+				*unknown = c;
+			return false;
+		}
+		text += n_bytes;
+		previous = c;
+		if (character->n_primary > 0)
+			at = put_primary(at, character, &lead);
+		for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
+			if (!put_weights(&lower[i], &table->counts[i], &character->lower[i]))
+				return false;
+	}
+
+	for (int i = 0; i + 1 < table->levels; i++)
+	{
+		/* the byte that ends a level is less than the common weight */
+		if (!put_common(&lower[i], &table->counts[i], true) ||
+			room - (size_t) (at - dst) <= lower[i].n)
+			return false;
+		*at++ = GS_TEXT_LEVEL_END;
+		memcpy(at, lower[i].bytes, lower[i].n);
+		at += lower[i].n;
+	}
+	if (room == (size_t) (at - dst))
+		return false;
+	*at++ = GS_TEXT_KEY_END;
+	*written = (size_t) (at - dst);
+	return true;
+}

@@ -1,0 +1,154 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_tables.c
+ *	  Tables of collations that all processes share (key_tables.h).
+ *
+ * A lock of its own lets only one process make a table.
+ *
+ * Tests: regress/keys_libc, regress/keys_icu, tap/order_sample
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "storage/ipc.h"
+#include "storage/lwlock.h"
+#include "storage/shmem.h"
+
+#include "gpusort.h"
+#include "key/key_tables.h"
+
+/* The table of a UTF-8 locale of libc has 1.3 MB, that of an ICU collation 0.1 MB. */
+#define TABLES				64
+#define TABLE_BYTES			((Size) 8 << 20)
+
+#define TRANCHE				GPUSORT_NAME "_locales"
+
+/* The lock protects all fields except refused, which only changes to true. */
+struct GsTableEntry
+{
+	char		name[NAMEDATALEN];
+	int			encoding;
+	bool		refused;
+	Size		table;			/* offset in TablesShared.tables; TABLE_BYTES: there was no room */
+};
+
+typedef struct TablesShared
+{
+	LWLock	   *lock;
+	int			n;
+	GsTableEntry entries[TABLES];
+	Size		used;			/* bytes of tables */
+	char		tables[TABLE_BYTES] pg_attribute_aligned(8);
+} TablesShared;
+
+static TablesShared *shared = NULL;
+
+void
+gs_tables_shmem_request(void)
+{
+	RequestAddinShmemSpace(sizeof(TablesShared));
+	RequestNamedLWLockTranche(TRANCHE, 1);
+}
+
+void
+gs_tables_shmem_startup(void)
+{
+	bool		found;
+
+	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
+	shared = ShmemInitStruct("gpusort locales", sizeof(TablesShared), &found);
+	if (!found)
+	{
+		memset(shared, 0, offsetof(TablesShared, tables));
+		shared->lock = &GetNamedLWLockTranche(TRANCHE)->lock;
+	}
+	LWLockRelease(AddinShmemInitLock);
+}
+
+static GsTableEntry *
+find_entry(const char *name)
+{
+	for (int i = 0; i < shared->n; i++)
+		if (strcmp(shared->entries[i].name, name) == 0 &&
+			shared->entries[i].encoding == GetDatabaseEncoding())
+			return &shared->entries[i];
+	return NULL;
+}
+
+/* Adds a name to shared memory, with its table if there is room.  Without a table it is refused. */
+static GsTableEntry *
+add_entry(const char *name, const GsTextTable *table)
+{
+	GsTableEntry *entry;
+
+	if (shared->n == TABLES || strlen(name) >= NAMEDATALEN)
+		return NULL;
+	entry = &shared->entries[shared->n];
+	strlcpy(entry->name, name, NAMEDATALEN);
+	entry->encoding = GetDatabaseEncoding();
+	entry->refused = table == NULL;
+	entry->table = TABLE_BYTES;
+	if (table != NULL && table->size <= TABLE_BYTES - shared->used)
+	{
+		memcpy(shared->tables + shared->used, table, table->size);
+		entry->table = shared->used;
+		shared->used += MAXALIGN(table->size);
+	}
+	shared->n++;
+	return entry;
+}
+
+const GsTextTable *
+gs_tables_get(const char *name, bool must_be_shared, GsTextTable *(*make) (void *arg), void *arg,
+			  GsTableEntry **entry)
+{
+	GsTextTable *table = NULL;
+
+	*entry = NULL;
+	if (shared == NULL)
+		return must_be_shared ? NULL : make(arg);
+	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
+	*entry = find_entry(name);
+	if (*entry == NULL)
+	{
+		table = make(arg);
+		*entry = add_entry(name, table);
+	}
+	LWLockRelease(shared->lock);
+	if (*entry != NULL && (*entry)->table < TABLE_BYTES)
+	{
+		free(table);
+		return (GsTextTable *) (shared->tables + (*entry)->table);
+	}
+	if (must_be_shared)
+	{
+		free(table);
+		return NULL;
+	}
+	if (table == NULL && *entry != NULL && !(*entry)->refused)
+		table = make(arg);
+	return table;
+}
+
+bool
+gs_tables_are_shared(const GsTextTable *table)
+{
+	return shared != NULL && (const char *) table >= shared->tables &&
+		(const char *) table < shared->tables + TABLE_BYTES && table->for_devices;
+}
+
+bool
+gs_tables_are_refused(const GsTableEntry *entry)
+{
+	return entry != NULL && entry->refused;
+}
+
+void
+gs_tables_refuse(GsTableEntry *entry)
+{
+	if (entry != NULL)
+		entry->refused = true;
+}

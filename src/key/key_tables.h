@@ -1,0 +1,38 @@
+/*-------------------------------------------------------------------------
+ *
+ * key_tables.h
+ *	  Tables of collations (device/text_key.h) that all processes share.
+ *
+ * The first process that needs a table makes it.  A table never changes, so no lock guards readers.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef GS_KEY_TABLES_H
+#define GS_KEY_TABLES_H
+
+#include "device/text_key.h"
+
+/* A table in shared memory, or why there is none. */
+typedef struct GsTableEntry GsTableEntry;
+
+/* The server's start calls these. */
+extern void gs_tables_shmem_request(void);
+extern void gs_tables_shmem_startup(void);
+
+/*
+ * Returns the table of a name, in the database's encoding.  If there is none, make(arg) returns it, from
+ * malloc(), or NULL: then the name is refused.  make() may raise an error.  Each process makes a table of its
+ * own if shared memory has no room for it, or if the server has not preloaded gpusort; NULL if it must be
+ * shared.  *entry is NULL if shared memory does not know the name.
+ */
+extern const GsTextTable *gs_tables_get(const char *name, bool must_be_shared,
+										GsTextTable *(*make) (void *arg), void *arg, GsTableEntry **entry);
+
+/* Can a device make keys by a table: is it in shared memory, and made for that? */
+extern bool gs_tables_are_shared(const GsTextTable *table);
+
+/* Is a name refused until the server restarts?  entry may be NULL. */
+extern bool gs_tables_are_refused(const GsTableEntry *entry);
+extern void gs_tables_refuse(GsTableEntry *entry);
+
+#endif							/* GS_KEY_TABLES_H */
