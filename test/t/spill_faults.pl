@@ -121,6 +121,10 @@ for my $mode (@modes)
 #
 if (!$cuda)
 {
+	# after a failure, such as those above, the service writes no cursor's rows for a minute
+	$node->restart;
+	wait_ready($node);
+
 	my $log = -s $node->logfile;
 	my $half = "SELECT id, k, v FROM t WHERE id <= 30000 ORDER BY k";
 	my $rows = stock($node, "$half;");
