@@ -262,7 +262,7 @@ const GsTextTable *copy_table(GsDevice *device, const GsTextTable *table)
   GS_CUDA_TRY(cudaStreamSynchronize(stream));
   reservation.keep();
   device->tables.push_back({table, buffer.detach()});
-  return copy_table(device, table);
+  return static_cast<const GsTextTable *>(device->tables.back().copy);
 }
 
 GsDeviceSort *open_sort(GsDevice *device, const GsSortSpec &spec)

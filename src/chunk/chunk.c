@@ -54,12 +54,12 @@ static inline uint32
 varying_bytes(const GsChunkWriter *writer, int column, const char *data, uint32 len)
 {
 	const GsTupleKeys *keys = writer->tuple_keys;
-
 	uint32		bytes;
 
 	if (keys->columns[column].kind != GS_TUPLE_COLLATED)
 		return len + 1;
-	bytes = gs_text_key_bound(keys->table, (const uint8 *) data, len);
+	/* a damaged value may tell of more bytes than a row has */
+	bytes = likely(len <= GS_TUPLE_MAX_BYTES) ? gs_text_key_bound(keys->table, (const uint8 *) data, len) : 0;
 	return bytes == 0 || keys->columns[column].tail == GS_TUPLE_NO_TAIL ? bytes : bytes + len + 1;
 }
 
@@ -85,9 +85,8 @@ missing_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const Datu
 	{
 		GsTupleValue found[GS_TUPLE_COLUMNS];
 
-		if (writer->tuple_keys->table != NULL)
-			return 0;
-		return gs_tuple_key_find(writer->tuple_keys, (const uint8 *) tuple, row_bytes, found);
+		bytes = gs_tuple_key_find(writer->tuple_keys, (const uint8 *) tuple, row_bytes, found);
+		return bytes < GS_KEY_MAX ? bytes : 0;
 	}
 	if (desc->fixed_width > 0)
 		return desc->fixed_width;

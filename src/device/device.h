@@ -90,7 +90,8 @@
  *
  * Threads
  *	  All functions of one GsDevice are called from one thread at a time.  Only
- *	  open, close and pin take longer than it takes to book and to queue, and
+ *	  open, close, pin, and sort_open with a table that is new to the device, take
+ *	  longer than it takes to book and to queue, and
  *	  none waits for another device.  Devices may run threads of their own, with all
  *	  signals blocked.
  *

@@ -142,7 +142,8 @@ run_append(GsHostJob *job)
 	GsLibcScratch *scratch = NULL;
 	uint32_t	made = 0;
 
-	if (spec->tuple_keys.table != NULL && (scratch = gs_libc_scratch_create()) == NULL)
+	if (image->key_bytes > 0 && spec->tuple_keys.table != NULL &&
+		(scratch = gs_libc_scratch_create()) == NULL)
 	{
 		job->status = gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
 		return;

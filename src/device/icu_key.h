@@ -66,7 +66,6 @@ typedef struct GsIcuCharacter
 typedef struct GsIcuCharacters
 {
 	GsTextTable text;
-	uint8_t		levels;
 	GsTextCounts counts[GS_ICU_LOWER_LEVELS];
 
 	/* bit a of pairs[b]: the text "ab" begins a contraction */
@@ -107,6 +106,14 @@ gs_icu_find(const GsIcuCharacters *table, const uint8_t *text, size_t left, uint
 		return NULL;
 	page = table->page_of[*c / GS_ICU_PAGE];
 	return page > 0 ? &table->pages[page - 1][*c % GS_ICU_PAGE] : NULL;
+}
+
+/* Do two characters begin a contraction? */
+static inline bool
+gs_icu_is_forbidden(const GsIcuCharacters *table, uint32_t first, uint32_t second)
+{
+	return first < GS_ICU_ASCII && second < GS_ICU_ASCII &&
+		((table->pairs[second][first >> 6] >> (first & 63)) & 1);
 }
 
 #ifdef __cplusplus
@@ -170,45 +177,6 @@ gs_icu_key_read(const GsIcuCharacters *table, const uint8_t *text, uint32_t len,
 	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
 		gs_text_level_common(&levels[i + 1], table->counts[i], true);
 	return true;
-}
-
-/* Sets the bytes of each level of a text's key, and returns those of the key.  0: there is none. */
-GS_TUPLE_INLINE uint32_t
-gs_icu_key_find(const GsIcuCharacters *table, const uint8_t *text, uint32_t len, uint16_t *level_bytes)
-{
-	GsTextLevel levels[GS_ICU_LOWER_LEVELS + 1] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
-	uint32_t	bytes = 0;
-
-	if (!gs_icu_key_read(table, text, len, levels))
-		return 0;
-	for (int i = 0; i <= GS_ICU_LOWER_LEVELS; i++)
-	{
-		level_bytes[i] = (uint16_t) levels[i].n;
-		if (i < table->levels)
-			bytes += levels[i].n + 1;
-	}
-	return bytes <= GS_TEXT_KEY_MAX ? bytes : 0;
-}
-
-/* Writes the key of a text whose levels were counted.  Returns its bytes. */
-GS_TUPLE_INLINE uint32_t
-gs_icu_key_write(const GsIcuCharacters *table, const uint8_t *text, uint32_t len,
-				 const uint16_t *level_bytes, uint8_t *dst)
-{
-	GsTextLevel levels[GS_ICU_LOWER_LEVELS + 1];
-	uint32_t	at = 0;
-
-	for (int i = 0; i <= GS_ICU_LOWER_LEVELS; i++)
-	{
-		levels[i].dst = i < table->levels ? dst + at : NULL;
-		levels[i].n = levels[i].common = 0;
-		if (i >= table->levels)
-			continue;
-		at += level_bytes[i];
-		dst[at++] = i + 1 < table->levels ? GS_TEXT_LEVEL_END : GS_TEXT_KEY_END;
-	}
-	(void) gs_icu_key_read(table, text, len, levels);
-	return at;
 }
 
 #endif							/* GS_ICU_KEY_H */

@@ -24,14 +24,6 @@ typedef struct Level
 	uint8_t		bytes[LEVEL_BYTES];
 } Level;
 
-/* Do the two begin a contraction? */
-static inline bool
-is_forbidden(const GsIcuCharacters *table, uint32_t first, uint32_t second)
-{
-	return first < GS_ICU_ASCII && second < GS_ICU_ASCII &&
-		((table->pairs[second][first >> 6] >> (first & 63)) & 1);
-}
-
 /* Write the common weights that have come together; false where there is no room. */
 static inline bool
 put_common(Level *level, const GsTextCounts *counts, bool less)
@@ -122,7 +114,7 @@ gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_
 			break;
 
 		character = gs_icu_find(table, text, (size_t) (end - text), &c, &n_bytes);
-		if (character == NULL || is_forbidden(table, previous, c))
+		if (character == NULL || gs_icu_is_forbidden(table, previous, c))
 			return false;
 		if (character->state < GS_ICU_LEARNT)
 		{
@@ -139,7 +131,7 @@ gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_
 				return false;
 	}
 
-	for (int i = 0; i + 1 < table->levels; i++)
+	for (int i = 0; i + 1 < table->text.levels; i++)
 	{
 		/* the byte that ends a level is less than the common weight */
 		if (!put_common(&lower[i], &table->counts[i], true) ||

@@ -72,10 +72,9 @@ typedef uint64_t GsLibcByte;
 
 typedef struct GsLibcTable
 {
-	GsTextTable text;
-	uint8_t		levels;			/* 0: the locale orders by bytes, and the table is empty */
-	bool		position;		/* the last level counts the characters that have no weight there */
-	bool		adds_text;		/* all keys end with the text */
+	GsTextTable text;			/* levels 0: the locale orders by bytes, and the table is empty */
+	bool		position;		/* the last level counts the characters that have no weight there; false: all
+								 * keys end with the text */
 	GsTextCounts counts[GS_TEXT_LEVELS];
 	GsLibcByte	bytes[256];
 	uint32_t	root[256];
@@ -147,13 +146,6 @@ extern GsLibcPut gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scra
 #ifdef __cplusplus
 }
 #endif
-
-/* Can a device make keys by a table at all? */
-static inline bool
-gs_libc_for_devices(const GsLibcTable *table)
-{
-	return table->position && !table->adds_text;
-}
 
 GS_TUPLE_INLINE void
 gs_libc_level_weight(GsTextLevel *level, GsTextCounts counts, uint8_t byte)
@@ -254,50 +246,6 @@ gs_libc_key_read(const GsLibcTable *table, const uint8_t *text, uint32_t len, Gs
 	for (int level = 1; level < GS_TEXT_LEVELS; level++)
 		gs_text_level_common(&levels[level], table->counts[level], true);
 	return true;
-}
-
-/* Sets the bytes of each level of a text's key, and returns those of the key.  0: there is none. */
-GS_TUPLE_INLINE uint32_t
-gs_libc_key_find(const GsLibcTable *table, const uint8_t *text, uint32_t len, uint16_t *level_bytes)
-{
-	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
-	bool		ambiguous = false;
-	uint32_t	bytes;
-
-	if (!gs_libc_key_read(table, text, len, levels, &ambiguous))
-		return 0;
-	bytes = ambiguous ? len + 1 : 0;
-	for (int i = 0; i < GS_TEXT_LEVELS; i++)
-	{
-		level_bytes[i] = (uint16_t) levels[i].n;
-		bytes += levels[i].n + 1;
-	}
-	return bytes <= GS_TEXT_KEY_MAX ? bytes : 0;
-}
-
-/* Writes the key of a text whose levels were counted.  Returns its bytes. */
-GS_TUPLE_INLINE uint32_t
-gs_libc_key_write(const GsLibcTable *table, const uint8_t *text, uint32_t len,
-				  const uint16_t *level_bytes, uint8_t *dst)
-{
-	GsTextLevel levels[GS_TEXT_LEVELS];
-	bool		ambiguous = false;
-	uint32_t	at = 0;
-
-	for (int i = 0; i < GS_TEXT_LEVELS; i++)
-	{
-		levels[i].dst = dst + at;
-		levels[i].n = levels[i].common = 0;
-		at += level_bytes[i];
-		dst[at++] = GS_TEXT_LEVEL_END;
-	}
-	(void) gs_libc_key_read(table, text, len, levels, &ambiguous);
-	if (!ambiguous)
-		at--;
-	for (uint32_t i = 0; ambiguous && i < len; i++)
-		dst[at++] = text[i];
-	dst[at++] = GS_TEXT_KEY_END;
-	return at;
 }
 
 #endif							/* GS_LIBC_KEY_H */

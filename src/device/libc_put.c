@@ -374,14 +374,14 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 {
 	const uint8_t *end = text + len;
 	const uint8_t *at = text;
-	const int	levels = table->levels;
+	const int	levels = table->text.levels;
 	Level		levels_of[GS_TEXT_LEVELS];
 	Level	   *second = &levels_of[1];
 	Level	   *third = &levels_of[2];
 	Level	   *fourth = &levels_of[3];
 	Second		look = {0};
 	Chunk		chunks[CHUNKS];
-	bool		adds_text = table->adds_text;
+	bool		adds_text = !table->position;
 	uint32_t	skipped = 0;
 	size_t		n = 0;
 	int			n_chunks;

@@ -30,10 +30,10 @@
 #define GS_TUPLE_INLINE static inline
 #endif
 
-/* The most levels of a key. */
+/* Keys have at most so many levels. */
 #define GS_TEXT_LEVELS			4
 
-/* Keys are cut after so many bytes. */
+/* A feeder cuts keys after so many bytes.  Devices make none that would be cut. */
 #define GS_TEXT_KEY_MAX			8192
 
 /* gs_icu_put() may write so many bytes behind a key. */
@@ -54,7 +54,10 @@
 #define GS_BOUND_TEXT			0x4000
 #define GS_BOUND_HARD			0x8000
 
-/* In GsTextTable.quick: the text's other bytes must be looked at.  No text's bounds add up to it. */
+/*
+ * In GsTextTable.quick: a text must be looked at once more.  Bounds of other texts do not add up to it, if
+ * these are in rows of GS_TUPLE_MAX_BYTES.
+ */
 #define GS_BOUND_WIDE			(1u << 24)
 
 /* The greatest bound.  Characters that add more are HARD. */
@@ -71,6 +74,7 @@ typedef struct GsTextTable
 {
 	size_t		size;			/* bytes of the whole table */
 	uint8_t		kind;			/* a GsTextTableKind */
+	uint8_t		levels;			/* of keys */
 	bool		for_devices;	/* bounds are set */
 	uint16_t	max_bytes;		/* the most bytes of keys that devices make, without the text behind them */
 	uint32_t	quick[256];		/* bounds of characters of one byte; with WIDE if they have flags other than

@@ -172,14 +172,71 @@ gs_tuple_find(const GsTupleAttr *attr, const uint8_t *row, uint32_t row_len, uin
 	return *offset <= row_len && *len <= row_len - *offset;
 }
 
+/* Counts or writes the levels of a text's key, on a GPU.  Returns false if the table lacks a character. */
+GS_TUPLE_INLINE bool
+gs_text_key_read(const GsTextTable *table, const uint8_t *text, uint32_t len, GsTextLevel *levels,
+				 bool *ambiguous)
+{
+	*ambiguous = false;
+	if (table->kind == GS_TEXT_ICU)
+		return gs_icu_key_read((const GsIcuCharacters *) table, text, len, levels);
+	return gs_libc_key_read((const GsLibcTable *) table, text, len, levels, ambiguous);
+}
+
+/* Sets the bytes of each level of a text's key, and returns those of the key.  0: there is none. */
+GS_TUPLE_INLINE uint32_t
+gs_text_key_find(const GsTextTable *table, const uint8_t *text, uint32_t len, uint16_t *level_bytes)
+{
+	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+	uint32_t	bytes = 0;
+	bool		ambiguous;
+
+	if (!gs_text_key_read(table, text, len, levels, &ambiguous))
+		return 0;
+	for (int i = 0; i < GS_TEXT_LEVELS; i++)
+	{
+		level_bytes[i] = (uint16_t) levels[i].n;
+		if (i < table->levels)
+			bytes += levels[i].n + 1;
+	}
+	bytes += ambiguous ? len + 1 : 0;
+	return bytes <= GS_TEXT_KEY_MAX ? bytes : 0;
+}
+
+/* Writes the key of a text whose levels were counted.  Returns its bytes. */
+GS_TUPLE_INLINE uint32_t
+gs_text_key_write(const GsTextTable *table, const uint8_t *text, uint32_t len, const uint16_t *level_bytes,
+				  uint8_t *dst)
+{
+	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+	uint32_t	at = 0;
+	bool		ambiguous;
+
+	for (int i = 0; i < GS_TEXT_LEVELS; i++)
+	{
+		if (i >= table->levels)
+			continue;
+		levels[i].dst = dst + at;
+		at += level_bytes[i];
+		dst[at++] = GS_TEXT_LEVEL_END;
+	}
+	(void) gs_text_key_read(table, text, len, levels, &ambiguous);
+	if (ambiguous)
+	{
+		for (uint32_t i = 0; i < len; i++)
+			dst[at++] = text[i];
+		at++;
+	}
+	dst[at - 1] = GS_TEXT_KEY_END;
+	return at;
+}
+
 /* The bytes of a text's key, or on the host a bound of them; 0: there is none. */
 GS_TUPLE_INLINE uint32_t
 gs_tuple_find_collated(const GsTextTable *table, const uint8_t *text, GsTupleValue *value)
 {
 #ifdef __CUDA_ARCH__
-	if (table->kind == GS_TEXT_ICU)
-		return gs_icu_key_find((const GsIcuCharacters *) table, text, value->len, value->level_bytes);
-	return gs_libc_key_find((const GsLibcTable *) table, text, value->len, value->level_bytes);
+	return gs_text_key_find(table, text, value->len, value->level_bytes);
 #else
 	return gs_text_key_bound(table, text, value->len);
 #endif
@@ -297,10 +354,7 @@ gs_tuple_put_collated(const GsTextTable *table, const uint8_t *text, const GsTup
 					  GsLibcScratch *scratch, uint8_t *dst, uint32_t room)
 {
 #ifdef __CUDA_ARCH__
-	if (table->kind == GS_TEXT_ICU)
-		return gs_icu_key_write((const GsIcuCharacters *) table, text, value->len, value->level_bytes,
-								dst);
-	return gs_libc_key_write((const GsLibcTable *) table, text, value->len, value->level_bytes, dst);
+	return gs_text_key_write(table, text, value->len, value->level_bytes, dst);
 #else
 	size_t		written;
 	uint32_t	unknown;

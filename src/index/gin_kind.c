@@ -258,7 +258,7 @@ gin_write(Relation heap, Relation index, const IndexInfo *info, GsClient *client
 		n = gs_index_read_page(rows, tuples);
 		if (unlikely(!gs_gin_writer_add(writer, tuples, n)))
 		{
-			gs_key_distrust(desc);
+			gs_key_distrust(desc, -1);
 			reason = GS_FALLBACK_ORDER;
 			break;
 		}

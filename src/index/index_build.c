@@ -328,7 +328,7 @@ build_with_device(Build *build)
 	uint64		rows;
 
 	if (build->kind->feeds_tuples)
-		(void) gs_key_tuple_keys(build->desc, RelationGetDescr(build->index), true, &spec.sort.tuple_keys);
+		gs_key_tuple_keys(build->desc, RelationGetDescr(build->index), true, &spec.sort.tuple_keys);
 	client = gs_client_open(&spec, 1 + workers, &reason);
 	if (client == NULL)
 		return reason;

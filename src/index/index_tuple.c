@@ -340,9 +340,9 @@ compare_values(GsIndexStream *stream, ComparedColumn *column, Datum a, Datum b)
 	return order;
 }
 
-/* Does a tuple come behind the next one? */
+/* Does a tuple come behind the next one?  *key, from 0, tells it. */
 static bool
-is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next)
+is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next, int *key)
 {
 	for (int i = 0; i < stream->nkeys; i++)
 	{
@@ -355,6 +355,7 @@ is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next)
 
 		if (a_null && b_null)
 			continue;
+		*key = i;
 		if (a_null || b_null)
 			return a_null != column->nulls_first;
 		order = compare_values(stream, column, a, b);
@@ -368,10 +369,12 @@ is_behind(GsIndexStream *stream, IndexTuple tuple, IndexTuple next)
 static bool
 check_sample(GsIndexStream *stream, IndexTuple *tuples, int n)
 {
+	int			key;
+
 	for (int i = 1; i < n; i++)
-		if (gs_key_sample(&stream->sampled) && is_behind(stream, tuples[i - 1], tuples[i]))
+		if (gs_key_sample(&stream->sampled) && is_behind(stream, tuples[i - 1], tuples[i], &key))
 		{
-			gs_key_distrust(stream->desc);
+			gs_key_distrust(stream->desc, key);
 			stream->reason = GS_FALLBACK_ORDER;
 			return false;
 		}

@@ -163,9 +163,9 @@ extern bool gs_key_group(const GsKeyDesc *desc, int ncols, struct GsKeepGroup *g
 /*
  * How a device makes these keys from minimal tuples of this description, or from index tuples: then the last
  * column is their TID (device/tuple_key.h).
- * False, with n_columns 0: it cannot.
+ * n_columns is 0 if it cannot.
  */
-extern bool gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples,
+extern void gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples,
 							  struct GsTupleKeys *keys);
 
 /*
@@ -180,8 +180,11 @@ extern bool gs_key_has_labels(const GsKeyDesc *desc);
  */
 extern bool gs_key_sample(uint32 *n);
 
-/* The sample was out of order: from now on no sort trusts the libc collations of these keys. */
-extern void gs_key_distrust(const GsKeyDesc *desc);
+/*
+ * The sample was out of order: from now on no sort trusts the libc collation of a column of the sort, from 0;
+ * -1: of all columns.
+ */
+extern void gs_key_distrust(const GsKeyDesc *desc, int column);
 
 /*
  * key_write.c

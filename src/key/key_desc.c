@@ -372,9 +372,15 @@ gs_key_sample(uint32 *n)
 }
 
 void
-gs_key_distrust(const GsKeyDesc *desc)
+gs_key_distrust(const GsKeyDesc *desc, int column)
 {
+	int			number = -1;
+
 	for (int i = 0; i < desc->ncols; i++)
-		if (find_libc(&desc->cols[i]) != NULL)
+	{
+		/* fields belong to the column before them */
+		number += desc->cols[i].parent == NULL;
+		if ((column < 0 || column == number) && find_libc(&desc->cols[i]) != NULL)
 			gs_libc_distrust(find_libc(&desc->cols[i]));
+	}
 }

@@ -242,6 +242,8 @@ static bool
 disagrees_with_keys(void *handle, Oid collation)
 {
 	static const char *const pairs[][2] = {
+		/* a letter and a digit behind a sign, where letters come before digits (kr-latn-digit) */
+		{"-z", "-0"},
 		/* marks, under backward secondary levels */
 		{"\xe2\x83\x9c\xe2\x83\x9e", "\xe2\x83\x9c"},
 		/* digits of numbers, in tailored languages: 101 and 12, Arabic, Devanagari, full width */
@@ -435,14 +437,11 @@ const GsTextTable *
 gs_key_collator_device_table(GsKeyCollator *collator)
 {
 	char	   *name = collator->shared_name;
-	const GsTextTable *table;
 	GsTableEntry *entry;
 
 	if (name != NULL)
 	{
-		table = gs_tables_get(name, true, make_device_table, collator, &entry);
-		if (table != NULL && gs_tables_are_shared(table))
-			collator->device_table = table;
+		collator->device_table = gs_tables_get(name, true, make_device_table, collator, &entry);
 		collator->shared_name = NULL;
 		pfree(name);
 	}

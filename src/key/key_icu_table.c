@@ -126,7 +126,7 @@ gs_icu_table_create(const GsIcuOptions *options, GsIcuSortKey sort_key, void *ar
 	table->sort_key = sort_key;
 	table->arg = arg;
 	table->characters->text.kind = GS_TEXT_ICU;
-	table->characters->levels = (uint8_t) options->levels;
+	table->characters->text.levels = (uint8_t) options->levels;
 	table->characters->counts[0] = secondary_counts;
 	table->characters->counts[1] = tertiary_counts[options->case_first];
 	for (int i = 0; i < GS_ICU_PAGES; i++)
@@ -183,14 +183,6 @@ find_character(GsIcuTable *table, uint32_t c)
 	if (c < GS_ICU_ASCII)
 		return &table->characters->bytes[c];
 	return &table->characters->pages[c / GS_ICU_PAGE][c % GS_ICU_PAGE];
-}
-
-/* Do the two begin a contraction? */
-static bool
-is_forbidden(const GsIcuTable *table, uint32_t first, uint32_t second)
-{
-	return first < GS_ICU_ASCII && second < GS_ICU_ASCII &&
-		((table->characters->pairs[second][first >> 6] >> (first & 63)) & 1);
 }
 
 /*
@@ -318,7 +310,7 @@ typedef struct Sample
 static void
 append_character(const GsIcuTable *table, Sample *sample, uint32_t c)
 {
-	if (SAMPLE_BYTES - sample->len < 3 || is_forbidden(table, sample->last, c))
+	if (SAMPLE_BYTES - sample->len < 3 || gs_icu_is_forbidden(table->characters, sample->last, c))
 		return;
 	sample->len += put_utf8(sample->text + sample->len, c);
 	sample->last = c;
@@ -560,7 +552,7 @@ gs_icu_set_bounds(GsIcuCharacters *characters)
 		size_t		len = put_utf8(text, c);
 		uint16_t   *wide = &characters->text.wide[gs_text_wide(text[0], text[1])];
 
-		/* one of another page may have set it */
+		/* the first one takes back that it is HARD */
 		if (len == 2 || (c & 0x3f) == 0)
 			*wide = 0;
 		gs_text_add_bound(&characters->text, text, len, page == 0 ? GS_BOUND_HARD :

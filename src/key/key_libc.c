@@ -43,7 +43,7 @@ static const char *
 find_fault(const GsLibcTable *table, locale_t locale, bool utf8)
 {
 	/* text may be of another encoding than the locale */
-	if (table->levels > 0 && GetDatabaseEncoding() == PG_SQL_ASCII)
+	if (table->text.levels > 0 && GetDatabaseEncoding() == PG_SQL_ASCII)
 		return "the database has no encoding";
 	return gs_libc_table_prove(table, locale, utf8, scratch) ? NULL : "its keys are not in the order of strcoll()";
 }
@@ -103,7 +103,7 @@ gs_libc_lookup(Oid oid, const char *locale, const GsLibcCollation **libc)
 	if (collation->table == NULL || scratch == NULL || collation->refused ||
 		gs_tables_are_refused(collation->entry))
 		return false;
-	if (collation->table->levels > 0)
+	if (collation->table->text.levels > 0)
 		*libc = collation;
 	return true;
 }

@@ -58,7 +58,7 @@ choose_character(Proof *proof, bool ascii, uint8_t *dst)
 	uint32_t	place;
 	int			n;
 
-	if (ascii || table->levels == 0)
+	if (ascii || table->text.levels == 0)
 	{
 		dst[0] = (uint8_t) (' ' + next_random(proof, 95));
 		return 1;
@@ -119,7 +119,7 @@ is_right(Proof *proof, const Text *a, const Text *b)
 		size_t		len = join(texts[i], strings[i]);
 
 		lens[i] = len;
-		if (proof->table->levels == 0)
+		if (proof->table->text.levels == 0)
 			memcpy(keys[i], strings[i], len + 1);
 		else if (gs_libc_table_put(proof->table, proof->scratch, (uint8_t *) strings[i], len, keys[i],
 								   sizeof(keys[i]), &lens[i]) != GS_LIBC_PUT_ALL)

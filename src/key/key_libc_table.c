@@ -333,7 +333,6 @@ check_rules(Build *build)
 	if (n_positions > 0 && n_positions < n_entries(build))
 		build->why = "some characters have positions and some have none";
 	build->table.position = n_positions > 0;
-	build->table.adds_text = n_positions == 0;
 }
 
 /* Returns the most frequent weight of a level. */
@@ -736,7 +735,7 @@ pack(Build *build, bool utf8)
 	char	   *block;
 
 	table->text.size = (sizeof(GsLibcTable) + 7) & ~(size_t) 7;
-	table->levels = (uint8_t) build->glibc.levels;
+	table->text.levels = (uint8_t) build->glibc.levels;
 	table->entries = place_array(table, &build->entries);
 	table->nodes = place_array(table, &build->nodes);
 	table->children = place_array(table, &build->children);
@@ -759,7 +758,7 @@ pack(Build *build, bool utf8)
 		memcpy(block + table->children, build->children.bytes, build->children.n);
 	}
 	table = (GsLibcTable *) block;
-	if (gs_libc_for_devices(table))
+	if (table->position)
 		gs_libc_table_bound(table, utf8);
 	return table;
 }
@@ -829,9 +828,7 @@ gs_libc_table_plant(GsLibcTable *table, uint8_t a, uint8_t b)
 
 	table->root[a] = table->root[b];
 	table->root[b] = place;
-	gs_text_add_bound(text, &a, 1, text->narrow[b]);
-	gs_text_add_bound(text, &b, 1, text->narrow[a]);
-	gs_text_offer(text, true, GS_TEXT_KEY_MAX);
+	text->for_devices = false;	/* its bounds are of the other characters */
 	table->bytes[a] = table->bytes[b];
 	table->bytes[b] = byte;
 }

@@ -20,7 +20,7 @@
 #include "gpusort.h"
 #include "key/key_tables.h"
 
-/* The table of a UTF-8 locale of libc has 1.3 MB, that of an ICU collation 0.1 MB. */
+/* The table of a UTF-8 locale of libc has 1.3 MB, that of an ICU collation 0.15 MB. */
 #define TABLES				64
 #define TABLE_BYTES			((Size) 8 << 20)
 
@@ -78,13 +78,19 @@ find_entry(const char *name)
 	return NULL;
 }
 
+static bool
+has_room(const char *name)
+{
+	return shared->n < TABLES && strlen(name) < NAMEDATALEN;
+}
+
 /* Adds a name to shared memory, with its table if there is room.  Without a table it is refused. */
 static GsTableEntry *
 add_entry(const char *name, const GsTextTable *table)
 {
 	GsTableEntry *entry;
 
-	if (shared->n == TABLES || strlen(name) >= NAMEDATALEN)
+	if (!has_room(name))
 		return NULL;
 	entry = &shared->entries[shared->n];
 	strlcpy(entry->name, name, NAMEDATALEN);
@@ -112,10 +118,11 @@ gs_tables_get(const char *name, bool must_be_shared, GsTextTable *(*make) (void 
 		return must_be_shared ? NULL : make(arg);
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
 	*entry = find_entry(name);
-	if (*entry == NULL)
+	if (*entry == NULL && (!must_be_shared || has_room(name)))
 	{
 		table = make(arg);
-		*entry = add_entry(name, table);
+		if (table != NULL || !must_be_shared)
+			*entry = add_entry(name, table);
 	}
 	LWLockRelease(shared->lock);
 	if (*entry != NULL && (*entry)->table < TABLE_BYTES)

@@ -72,12 +72,11 @@ tuple_kind(const GsKeyColumn *col, bool may_be_tid)
 	}
 }
 
-bool
-gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, GsTupleKeys *keys)
+static bool
+describe_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, GsTupleKeys *keys)
 {
 	int			n_attrs = index_tuples ? desc->max_attno - 1 : desc->max_attno;
 
-	memset(keys, 0, sizeof(*keys));
 #ifdef WORDS_BIGENDIAN
 	return false;
 #endif
@@ -98,10 +97,12 @@ gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, G
 			return false;
 		if (kind == GS_TUPLE_COLLATED)
 		{
+			const GsTextTable *table = device_table(col);
+
 			/* a sort has one table */
-			if (keys->table != NULL && keys->table != device_table(col))
+			if (keys->table != NULL && keys->table != table)
 				return false;
-			keys->table = device_table(col);
+			keys->table = table;
 			if (col->collator != NULL && gs_key_collator_is_deterministic(col->collator))
 				keys->columns[i].tail = col->last && !col->desc ? GS_TUPLE_LAST_TAIL : GS_TUPLE_TEXT_TAIL;
 		}
@@ -123,4 +124,12 @@ gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, G
 	keys->n_attrs = n_attrs;
 	keys->n_columns = desc->ncols;
 	return true;
+}
+
+void
+gs_key_tuple_keys(const GsKeyDesc *desc, TupleDesc tupdesc, bool index_tuples, GsTupleKeys *keys)
+{
+	memset(keys, 0, sizeof(*keys));
+	if (!describe_keys(desc, tupdesc, index_tuples, keys))
+		memset(keys, 0, sizeof(*keys));
 }

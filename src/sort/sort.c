@@ -277,7 +277,7 @@ gs_sort_open_device(GsSort *sort, int feeders)
 	sort->processes = sort->desc->ended || sort->desc->abbreviated ? 1 : feeders;
 	old = MemoryContextSwitchTo(sort->context);
 	spec.minimal_tuples = true;
-	(void) gs_key_tuple_keys(sort->desc, sort->tupdesc, false, &spec.sort.tuple_keys);
+	gs_key_tuple_keys(sort->desc, sort->tupdesc, false, &spec.sort.tuple_keys);
 	spec.key_columns = sort->desc->ncols;
 	spec.keep = rows_to_keep(sort);
 	spec.group_rows = sort->group_rows;

@@ -91,7 +91,7 @@ gs_aside_perform(GsSort *sort)
 static bool
 is_before_head(GsSort *sort, TupleTableSlot *row)
 {
-	return gs_stored_compare(sort, row, sort->aside->head) <= 0;
+	return gs_stored_compare(sort, row, sort->aside->head, NULL) <= 0;
 }
 
 /*

@@ -207,7 +207,7 @@ go_on_behind_groups(GsSort *sort, TupleTableSlot *slot)
 
 	while ((status = get_tuplesort_row(sort, true, slot)) == GS_SORT_OK)
 	{
-		if (groups > 0 && gs_stored_compare(sort, last, slot) == 0)
+		if (groups > 0 && gs_stored_compare(sort, last, slot, NULL) == 0)
 			continue;
 		if (groups++ == sort->emitted)
 			break;
@@ -233,7 +233,7 @@ go_on(GsSort *sort, TupleTableSlot *slot)
 		report_lost(sort);
 	ExecMaterializeSlot(last);
 	status = get_tuplesort_row(sort, true, slot);
-	if (status == GS_SORT_OK && gs_stored_compare(sort, last, slot) == 0)
+	if (status == GS_SORT_OK && gs_stored_compare(sort, last, slot, NULL) == 0)
 		report_lost(sort);
 	ExecDropSingleTupleTableSlot(last);
 	return status;

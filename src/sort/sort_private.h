@@ -161,8 +161,8 @@ extern bool gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n);
 /* sort_stored.c */
 extern Tuplesortstate *gs_stored_make_tuplesort(GsSort *sort, int options);
 
-/* By the columns' own operators. */
-extern int	gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b);
+/* By the columns' own operators.  column: NULL, or set to the last column compared, from 0. */
+extern int	gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b, int *column);
 
 /* Can a row that is too large for a chunk be fed as a stub? */
 extern bool gs_stored_has_key(GsSort *sort, TupleTableSlot *slot);

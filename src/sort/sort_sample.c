@@ -18,9 +18,9 @@
 
 #include "sort/sort_private.h"
 
-/* Does a row come behind the next one? */
+/* Does a row come behind the next one?  *column, from 0, tells it. */
 static bool
-is_behind(GsSort *sort, const char *row, const char *next)
+is_behind(GsSort *sort, const char *row, const char *next, int *column)
 {
 	TupleTableSlot *slots[2];
 	int			order;
@@ -31,7 +31,7 @@ is_behind(GsSort *sort, const char *row, const char *next)
 		slots[i] = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
 		ExecStoreMinimalTuple((MinimalTuple) unconstify(char *, i == 0 ? row : next), slots[i], false);
 	}
-	order = gs_stored_compare(sort, slots[0], slots[1]);
+	order = gs_stored_compare(sort, slots[0], slots[1], column);
 	ExecDropSingleTupleTableSlot(slots[0]);
 	ExecDropSingleTupleTableSlot(slots[1]);
 	return order > 0;
@@ -46,10 +46,10 @@ is_comparable(uint32 before, uint32 flags)
 }
 
 static void
-distrust(GsSort *sort)
+distrust(GsSort *sort, int column)
 {
 	sort->distrusted = true;
-	gs_key_distrust(sort->desc);
+	gs_key_distrust(sort->desc, column);
 }
 
 bool
@@ -61,6 +61,7 @@ gs_sample_page(GsSort *sort)
 	{
 		uint32		before;
 		uint32		flags;
+		int			column;
 		const char *row;
 		const char *next;
 
@@ -68,9 +69,9 @@ gs_sample_page(GsSort *sort)
 			continue;
 		row = gs_rows_of_page(sort->rows, i - 1, &before);
 		next = gs_rows_of_page(sort->rows, i, &flags);
-		if (!is_comparable(before, flags) || !is_behind(sort, row, next))
+		if (!is_comparable(before, flags) || !is_behind(sort, row, next, &column))
 			continue;
-		distrust(sort);
+		distrust(sort, column);
 		if (sort->emitted > 0 || sort->wandered || !sort->rerun)
 			ereport(ERROR,
 					(errcode(ERRCODE_SYSTEM_ERROR),
@@ -89,13 +90,14 @@ gs_sample_local(GsSort *sort, const GsLocalRow *rows, uint64 n)
 	{
 		const char *row = (const char *) (rows[i - 1] & ~(GsLocalRow) GS_ENTRY_FLAGS);
 		const char *next = (const char *) (rows[i] & ~(GsLocalRow) GS_ENTRY_FLAGS);
+		int			column;
 
 		if (likely(!gs_key_sample(&sort->sampled)))
 			continue;
 		if (!is_comparable((uint32) rows[i - 1] & GS_ENTRY_FLAGS, (uint32) rows[i] & GS_ENTRY_FLAGS) ||
-			!is_behind(sort, row, next))
+			!is_behind(sort, row, next, &column))
 			continue;
-		distrust(sort);
+		distrust(sort, column);
 		return false;
 	}
 	return true;

@@ -55,7 +55,7 @@ prepare_comparison(GsSort *sort)
 }
 
 int
-gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b)
+gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b, int *column)
 {
 	if (sort->comparison == NULL)
 		prepare_comparison(sort);
@@ -68,6 +68,8 @@ gs_stored_compare(GsSort *sort, TupleTableSlot *a, TupleTableSlot *b)
 		Datum		b_value = slot_getattr(b, key->ssup_attno, &b_null);
 		int			order = ApplySortComparator(a_value, a_null, b_value, b_null, key);
 
+		if (column)
+			*column = i;
 		if (order != 0)
 			return order;
 	}

@@ -158,7 +158,7 @@ CREATE FUNCTION keys_words()
 RETURNS TABLE (locale text, ascending text, descending text, marks text) LANGUAGE plpgsql AS $$
 BEGIN
 	FOREACH locale IN ARRAY ARRAY['und', 'da', 'cs', 'hu', 'es-u-co-trad', 'br', 'hr', 'zh', 'ja', 'ko', 'th', 'tr', 'lt', 'fr-CA',
-		'und-u-kn', 'da-u-kn', 'und-u-kf-upper', 'und-u-kf-lower', 'und-u-kr-cyrl-digit-latn', 'und-u-kc', 'und-u-kk',
+		'und-u-kn', 'da-u-kn', 'und-u-kf-upper', 'und-u-kf-lower', 'und-u-kr-cyrl-digit-latn', 'en-u-kr-grek-latn-digit', 'und-u-kc', 'und-u-kk',
 		'und-u-kv-symbol', 'und-u-ks-level1', 'und-u-ks-level2', 'und-u-ks-level4'] LOOP
 		EXECUTE format('CREATE COLLATION keys_words (provider = icu, locale = %L)', locale);
 		ascending := same_order('keys_icu_words', 'v COLLATE keys_words, id', 'id');

@@ -18,13 +18,15 @@ $node->safe_psql('postgres', q(
 	INSERT INTO damaged SELECT i, repeat('x', 10), i * 7919 % 30011 FROM generate_series(1, 30000) AS i;
 	CREATE TABLE arrays AS SELECT i, ARRAY(SELECT (i * j) % 1009 FROM generate_series(1, 60) AS j) AS a FROM generate_series(1, 3000) AS i;
 	CREATE TABLE zeroed AS SELECT i AS id, i::numeric AS n FROM generate_series(1, 30000) AS i;
+	CREATE TABLE zeroed_text (id int, k text COLLATE "en_US.utf8");
+	INSERT INTO zeroed_text SELECT i, i FROM generate_series(1, 30000) AS i;
 	CREATE TABLE tiny AS SELECT i * 7919 % 30011 AS id FROM generate_series(1::bigint, 30000) AS i;
 	CREATE TABLE networks AS SELECT '10.0.0.0/8'::inet AS n FROM generate_series(1, 3000) AS i;
 	CREATE TABLE lapping AS SELECT i AS id, i * 7919 % 30011 AS k, i::bigint AS same FROM generate_series(1, 30000) AS i;
 	CREATE TABLE lengths AS SELECT i AS id, i + 0.5 AS n FROM generate_series(1, 3000) AS i;
 	CREATE TABLE objects AS SELECT i AS id, jsonb_build_object('k', i, 'v', 'text') AS j FROM generate_series(1, 3000) AS i;
 	CREATE TABLE nested AS SELECT i AS id, jsonb_build_object('k', i, 'n', jsonb_build_object('x', i)) AS j FROM generate_series(1, 3000) AS i;
-	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, tiny, networks, lapping, lengths, objects, nested;));
+	VACUUM (ANALYZE, FREEZE) numbers, damaged, arrays, zeroed, zeroed_text, tiny, networks, lapping, lengths, objects, nested;));
 my $lz4 = value($node, q(SELECT 'lz4' = ANY (enumvals) FROM pg_settings WHERE name = 'default_toast_compression')) eq 't';
 $node->safe_psql('postgres', q(
 	CREATE TABLE longer (h text COMPRESSION lz4 COLLATE "C");
@@ -75,7 +77,7 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	my $query = 'SELECT id, a IS NULL FROM (SELECT * FROM damaged ORDER BY k OFFSET 0) AS s;';
 	my $is_good = sub { $_[0] =~ /^(\d+)/ && !$is_damaged{$1} };
 	my $file = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('damaged')));
-	my $zeroed = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('zeroed')));
+	my @zeroed = map { $node->data_dir . '/' . value($node, "SELECT pg_relation_filepath('$_')") } 'zeroed', 'zeroed_text';
 	my $tiny = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('tiny')));
 	my $networks = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('networks')));
 	my $lapping = $node->data_dir . '/' . value($node, q(SELECT pg_relation_filepath('lapping')));
@@ -111,13 +113,15 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 	syswrite($fh, $page) == 8192 or die "$file: $!";
 	close($fh);
 
-	# a numeric whose header tells that it is shorter than its header
-	open($fh, '+<:raw', $zeroed) or die "$zeroed: $!";
-	sysread($fh, $page, 8192) == 8192 or die "$zeroed: too short";
-	my $at = (unpack('V', substr($page, 24, 4)) & 0x7fff) + 28;
-	sysseek($fh, $at, 0);
-	syswrite($fh, "\0" x 4);
-	close($fh);
+	# a numeric and a text whose headers tell that they are shorter than their headers
+	for my $zeroed (@zeroed)
+	{
+		open($fh, '+<:raw', $zeroed) or die "$zeroed: $!";
+		sysread($fh, $page, 8192) == 8192 or die "$zeroed: too short";
+		sysseek($fh, (unpack('V', substr($page, 24, 4)) & 0x7fff) + 28, 0);
+		syswrite($fh, "\0" x 4);
+		close($fh);
+	}
 
 	# line pointers that tell of fewer bytes than a header has, the first one of a page among them
 	open($fh, '+<:raw', $tiny) or die "$tiny: $!";
@@ -215,6 +219,9 @@ for my $order ('i DESC', 'i DESC, v', 'v, i', 'v COLLATE "C", i')
 
 		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT id FROM zeroed ORDER BY n OFFSET 0) AS s;", stderr => \my $err);
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged header");
+		$node->psql('postgres', "$force $settings SELECT count(id), count(k) FROM (SELECT * FROM zeroed_text WHERE random() >= 0 ORDER BY k OFFSET 0) AS s;",
+			stderr => \$err);
+		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged header of text");
 		$node->psql('postgres', "$force $settings SELECT count(*) FROM (SELECT n FROM networks ORDER BY n OFFSET 0) AS s;", stderr => \$err);
 		like($err, qr/ERROR:  a value of a sort column is damaged/, "$name: a damaged network");
 		for my $table ('objects', 'nested')

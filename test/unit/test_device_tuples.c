@@ -598,7 +598,7 @@ icu_table(TestRandom *rng)
 		abort();
 	table->text.kind = GS_TEXT_ICU;
 	table->text.size = size;
-	table->levels = 3;
+	table->text.levels = 3;
 	table->counts[0] = (GsTextCounts){0x05, 0x45, 0x21};
 	table->counts[1] = (GsTextCounts){0x05, 0xc5, 0x61};
 	table->page_of[1] = 1;

@@ -26,6 +26,7 @@
 #include <unicode/uset.h>
 #include <unicode/ustring.h>
 
+#include "device/tuple_key.h"
 #include "key/key_icu_table.h"
 
 #define MAX_TEXT	1200
@@ -195,9 +196,9 @@ check_offered(Collation *collation, const Text *text)
 	if (bound == 0)
 		return;
 	collation->n_offered++;
-	len = gs_icu_key_find(collation->offered, text->bytes, (uint32_t) text->len, level_bytes);
+	len = gs_text_key_find(table, text->bytes, (uint32_t) text->len, level_bytes);
 	if (len == 0 || len > bound ||
-		gs_icu_key_write(collation->offered, text->bytes, (uint32_t) text->len, level_bytes,
+		gs_text_key_write(table, text->bytes, (uint32_t) text->len, level_bytes,
 						 key.bytes) != len ||
 		!icu_sort_key(collation->collator, text->bytes, text->len, icus.bytes, MAX_KEY, &icus.len) ||
 		icus.len != len || memcmp(icus.bytes, key.bytes, len) != 0)

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/tuple_key.h"
 #include "key/key_libc_table.h"
 
 #define MAX_TEXT	256
@@ -255,9 +256,9 @@ test_device_keys(const GsLibcTable *table, GsLibcScratch *scratch, const char *n
 			continue;
 		n_known += text.len > 0;
 		(void) make_key(table, scratch, text.bytes, text.len, &x, GS_TEXT_KEY_MAX);
-		len = gs_libc_key_find(table, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes);
+		len = gs_text_key_find(&table->text, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes);
 		if (len == 0 || len > bound || len != x.len ||
-			gs_libc_key_write(table, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes,
+			gs_text_key_write(&table->text, (const uint8_t *) text.bytes, (uint32_t) text.len, level_bytes,
 							  device) != len || memcmp(device, x.bytes, len) != 0)
 		{
 			if (good)
@@ -353,11 +354,11 @@ test_locale(const char *name, bool must_exist)
 	else
 	{
 		check(gs_libc_table_prove(table, locale, true, scratch), name, "its table is proven");
-		if (table->levels > 0)
+		if (table->text.levels > 0)
 		{
 			test_random_texts(table, scratch, locale, name);
 			test_backward_runs(table, scratch, locale, name);
-			if (gs_libc_for_devices(table))
+			if (table->text.for_devices)
 				test_device_keys(table, scratch, name);
 			test_long_texts(table, scratch, name);
 			test_wrong_weight(table, scratch, locale, name, "mn");
