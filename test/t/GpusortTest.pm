@@ -454,7 +454,7 @@ sub send
 	my ($self, $sql) = @_;
 
 	$self->{n}++;
-	$self->{in} .= "$sql\n\\echo done $self->{n}\n";
+	$self->{in} .= "$sql\n\\echo done $self->{n}\n\\warn done $self->{n}\n";
 	while (length $self->{in} && $self->{run}->pumpable)
 	{
 		$self->{run}->pump_nb;
@@ -478,7 +478,7 @@ sub receive
 	my $mark = "done $self->{n}\n";
 
 	$self->{timer}->start($default_timeout);
-	while (index("\n$self->{out}", "\n$mark") < 0)
+	while (index("\n$self->{out}", "\n$mark") < 0 || index("\n$self->{err}", "\n$mark") < 0)
 	{
 		last unless $self->{run}->pumpable;
 		$self->{run}->pump;
@@ -487,6 +487,7 @@ sub receive
 	my $out = $self->{out};
 	$self->{out} = '';
 	$out =~ s/(^|\n)$mark\z/$1/;
+	$self->{err} =~ s/^done \d+\n//mg;
 	chomp $out;
 	return $out;
 }
