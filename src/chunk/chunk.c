@@ -422,7 +422,6 @@ plain_key_bytes(const GsChunkWriter *writer, const GsKeyDesc *desc, const GsTupl
 		const GsKeyColumn *col = &desc->cols[i];
 		int			attno = map->whole ? col->attno : map->sources[col->attno - 1];
 		const char *value = data + map->offsets[attno - 1];
-
 		uint32		varying = col->width;
 
 		if (varying == 0)

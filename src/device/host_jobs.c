@@ -142,10 +142,11 @@ run_append(GsHostJob *job)
 	GsLibcScratch *scratch = NULL;
 	uint32_t	made = 0;
 
+	/* not GS_NO_MEMORY: later appends may succeed */
 	if (image->key_bytes > 0 && spec->tuple_keys.table != NULL &&
-		(scratch = gs_libc_scratch_create()) == NULL)
+		spec->tuple_keys.table->kind == GS_TEXT_LIBC && (scratch = gs_libc_scratch_create()) == NULL)
 	{
-		job->status = gs_host_fail(&job->error, GS_NO_MEMORY, "out of memory");
+		job->status = gs_host_fail(&job->error, GS_INTERNAL, "out of memory");
 		return;
 	}
 	memcpy(image->data, job->chunk, image->data_bytes);

@@ -44,7 +44,7 @@ typedef enum GsIcuState
 								 * the first */
 } GsIcuState;
 
-/* What a character contributes to a level: before common weights, others, common weights. */
+/* A character's weights of a level: common weights, then others, then common weights. */
 typedef struct GsIcuWeights
 {
 	uint8_t		before;

@@ -9,8 +9,8 @@
  *	  Most texts are letters, digits and marks of one byte each.  Runs of each kind are short, so a branch at
  *	  a run's end would be mispredicted.  read_chunk() reads such characters without branches between kinds.
  *	  It writes level 1, and collects a bit for each character that does more at other levels than a common
- *	  weight.  put_chunk() writes these levels from the bits.  If a whole text is of this kind, they go to
- *	  their places in the key, too.
+ *	  weight.  put_chunk() writes these levels from the bits.  If a whole text is of this kind, put_chunk()
+ *	  writes them to their places in the key.
  *
  * Level 2 of runs of backward characters
  *	  Digits, signs and combining marks have a backward rule.  At level 2 a run of such characters is read
@@ -227,8 +227,8 @@ low_bits(size_t n)
 }
 
 /*
- * Counts n characters.  Returns those that end a run whose last but one character has a weight, which
- * strcoll() leaves out.
+ * Counts n characters.  Returns a bit for each character that ends a run if the run's last but one character
+ * has a weight.  strcoll() leaves that weight out.
  */
 static inline uint64_t
 look_at_second(Second *second, size_t n, uint64_t backward, uint64_t weight)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * text_key.h
- *	  What tables of collations have in common (libc_key.h, icu_key.h).
+ *	  The common part of collations' tables (libc_key.h, icu_key.h).
  *
  * A table is one block of memory without pointers, so processes share it, and a GPU has a copy.
  *
@@ -9,9 +9,9 @@
  * the key is at most: gs_text_key_bound().  The bound of a text is the sum of its characters' bounds, so a
  * byte of ASCII costs the feeder an addition.
  *
- * A key has levels, each of which ends with a byte.  Behind the first level, runs of the common weight are
- * counts, as in ICU's sort keys: a count goes down from the highest byte of a range if a greater weight
- * follows the run, and up from the lowest byte if a lesser weight follows it, or the level ends.
+ * A key has levels.  A byte ends each level.  Behind the first level, counts stand for runs of the common
+ * weight, as in ICU's sort keys.  A count goes down from the highest byte of a range if a greater weight
+ * follows the run.  It goes up from the lowest byte if a lesser weight follows, or if the level ends.
  *
  * A GPU reads a text once to count the bytes of each level, and once more to write all levels.
  *
@@ -30,7 +30,7 @@
 #define GS_TUPLE_INLINE static inline
 #endif
 
-/* Keys have at most so many levels. */
+/* The most levels of a key. */
 #define GS_TEXT_LEVELS			4
 
 /* A feeder cuts keys after so many bytes.  Devices make none that would be cut. */
@@ -69,7 +69,7 @@ typedef enum GsTextTableKind
 	GS_TEXT_ICU
 } GsTextTableKind;
 
-/* What a table begins with. */
+/* The first part of a table. */
 typedef struct GsTextTable
 {
 	size_t		size;			/* bytes of the whole table */

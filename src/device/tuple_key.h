@@ -69,7 +69,7 @@ typedef struct GsTupleAttr
 #define GS_TUPLE_NO_ATTR	UINT8_MAX
 #define GS_TUPLE_TID_BYTES	6
 
-/* What follows the key of text that is made by a table. */
+/* The bytes behind a text's key that a table gives. */
 typedef enum GsTupleTail
 {
 	GS_TUPLE_NO_TAIL,

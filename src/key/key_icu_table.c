@@ -48,7 +48,7 @@
 
 #include "key/key_icu_table.h"
 
-/* What a single character may contribute to a level behind the first, before and after other weights. */
+/* The most common weights of a character at a level, before and after its other weights. */
 #define MAX_COMMON				7
 
 /* Texts that are learnt from, and their keys. */
@@ -507,7 +507,7 @@ gs_icu_table_prove(GsIcuTable *table)
 
 /* ---- for devices ---- */
 
-/* What a character adds to a key at most (text_key.h). */
+/* Returns a character's bound (text_key.h). */
 static uint32_t
 character_bound(const GsIcuCharacters *characters, const GsIcuCharacter *character)
 {

@@ -677,8 +677,8 @@ write_entries(Build *build)
 }
 
 /*
- * Describes a byte.  Returns 0, too, if it may begin a longer character whose second byte also is a character
- * of one byte.  alone leaves out this check.
+ * Describes a byte.  Returns 0 if it is no such character, or if it may begin a longer character whose second
+ * byte also is a character of one byte.  alone leaves out the second check.
  */
 static GsLibcByte
 describe_byte(const Build *build, int c, bool alone)

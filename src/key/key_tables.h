@@ -20,10 +20,11 @@ extern void gs_tables_shmem_request(void);
 extern void gs_tables_shmem_startup(void);
 
 /*
- * Returns the table of a name, in the database's encoding.  If there is none, make(arg) returns it, from
- * malloc(), or NULL.  make() may raise an error.  Each process makes a table of its own if shared memory has
- * no room for it, or if the server has not preloaded gpusort; NULL if it must be shared.  If it need not be,
- * and make() returns NULL, the name is refused.  *entry is NULL if shared memory does not know the name.
+ * Returns the table of a name, in the database's encoding.  The first caller's make(arg) returns it, from
+ * malloc(), or NULL.  make() may raise an error.  If shared memory has no room, or if the server has not
+ * preloaded gpusort, each process makes a table of its own.  A table that must be shared is NULL then.  If
+ * make() returns NULL, the name is refused for all processes, unless the table must be shared.  *entry is
+ * NULL if shared memory does not know the name.
  */
 extern const GsTextTable *gs_tables_get(const char *name, bool must_be_shared,
 										GsTextTable *(*make) (void *arg), void *arg, GsTableEntry **entry);

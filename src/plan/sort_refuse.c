@@ -22,7 +22,7 @@
 #include "plan/plan_walk.h"
 #include "plan/sort_refuse.h"
 
-/* Of the plan that is being looked at.  Nobody has gpusort in mind for sorts of catalogs' rows. */
+/* Are refusals of the current plan shown?  Users do not expect gpusort to sort rows of catalogs. */
 static bool shown = false;
 
 void

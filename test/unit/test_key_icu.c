@@ -415,6 +415,7 @@ test_locale(const char *locale, int n, const char *letters, bool characters)
 			check_characters(&collation);
 		report(locale, "keys are ICU's", collation.same);
 		report(locale, "the table is used", collation.n_keys > collation.n_texts / 20);
+		report(locale, "devices make keys", collation.n_offered > collation.n_texts / 40);
 	}
 	close_collation(&collation);
 }
