@@ -5,7 +5,7 @@
  *
  * key/key_icu_table.c explains the keys, and learns characters.  The host device calls gs_icu_put(), a GPU
  * writes the same bytes in its own way (text_key.h).  A device does not make the key if the table lacks a
- * character, or if two characters of the text may be a contraction.
+ * character, or if two characters of the text begin a contraction.
  *
  * Nothing here knows PostgreSQL; this header is plain C11 and CUDA C++.
  *
@@ -30,7 +30,6 @@
 /* gs_icu_put() writes keys with levels of no more bytes behind the first. */
 #define GS_ICU_MAX_BYTES		4000
 
-#define GS_ICU_ASCII			128
 #define GS_ICU_PAGES			256
 #define GS_ICU_PAGE				256 /* characters */
 
@@ -65,11 +64,8 @@ typedef struct GsIcuCharacter
 
 typedef struct GsIcuCharacters
 {
-	GsTextTable text;
+	GsTextTable text;			/* its pairs begin contractions */
 	GsTextCounts counts[GS_ICU_LOWER_LEVELS];
-
-	/* bit a of pairs[b]: the text "ab" begins a contraction */
-	uint64_t	pairs[GS_ICU_ASCII][2];
 	GsIcuCharacter bytes[256];	/* ASCII; the others stay unknown */
 	uint16_t	page_of[GS_ICU_PAGES];	/* the page of other characters, by code point, from 1; 0: none */
 	GsIcuCharacter pages[][GS_ICU_PAGE];
@@ -84,7 +80,7 @@ gs_icu_find(const GsIcuCharacters *table, const uint8_t *text, size_t left, uint
 {
 	uint32_t	page;
 
-	if (text[0] < GS_ICU_ASCII)
+	if (text[0] < GS_TEXT_ASCII)
 	{
 		*c = text[0];
 		*n_bytes = 1;
@@ -108,12 +104,17 @@ gs_icu_find(const GsIcuCharacters *table, const uint8_t *text, size_t left, uint
 	return page > 0 ? &table->pages[page - 1][*c % GS_ICU_PAGE] : NULL;
 }
 
-/* Do two characters begin a contraction? */
-static inline bool
-gs_icu_is_forbidden(const GsIcuCharacters *table, uint32_t first, uint32_t second)
+/* Writes a character's weights of a level behind the first. */
+GS_TUPLE_INLINE void
+gs_icu_level_weights(GsTextLevel *level, GsTextCounts counts, const GsIcuWeights *weights)
 {
-	return first < GS_ICU_ASCII && second < GS_ICU_ASCII &&
-		((table->pairs[second][first >> 6] >> (first & 63)) & 1);
+	level->common += weights->before;
+	if (weights->n == 0)
+		return;
+	gs_text_level_common(level, counts, weights->less);
+	for (uint32_t i = 0; i < weights->n; i++)
+		gs_text_level_byte(level, weights->bytes[i]);
+	level->common = weights->after;
 }
 
 #ifdef __cplusplus
@@ -161,18 +162,7 @@ gs_icu_key_read(const GsIcuCharacters *table, const uint8_t *text, uint32_t len,
 			lead = character->compressed;
 		}
 		for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
-		{
-			const GsIcuWeights *weights = &character->lower[i];
-			GsTextLevel *level = &levels[i + 1];
-
-			level->common += weights->before;
-			if (weights->n == 0)
-				continue;
-			gs_text_level_common(level, table->counts[i], weights->less);
-			for (uint32_t k = 0; k < weights->n; k++)
-				gs_text_level_byte(level, weights->bytes[k]);
-			level->common = weights->after;
-		}
+			gs_icu_level_weights(&levels[i + 1], table->counts[i], &character->lower[i]);
 	}
 	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
 		gs_text_level_common(&levels[i + 1], table->counts[i], true);

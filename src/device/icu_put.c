@@ -13,48 +13,6 @@
 
 #include "device/icu_key.h"
 
-/* Weights of a level that are not common, in a text; of longer ones the key is ICU's. */
-#define LEVEL_BYTES				(GS_ICU_MAX_BYTES + 2 * GS_ICU_MAX_WEIGHTS)
-
-/* A level behind the first, while a key is written. */
-typedef struct Level
-{
-	size_t		n;
-	uint32_t	common;			/* common weights not yet written */
-	uint8_t		bytes[LEVEL_BYTES];
-} Level;
-
-/* Write the common weights that have come together; false where there is no room. */
-static inline bool
-put_common(Level *level, const GsTextCounts *counts, bool less)
-{
-	uint32_t	n = level->common;
-
-	if (n == 0)
-		return true;
-	if (level->n + n / counts->max + 1 > LEVEL_BYTES)
-		return false;
-	for (n--; n >= counts->max; n -= counts->max)
-		level->bytes[level->n++] = (uint8_t) (counts->low + counts->max - 1);
-	level->bytes[level->n++] = (uint8_t) (less ? counts->low + n : counts->high - n);
-	level->common = 0;
-	return true;
-}
-
-static inline bool
-put_weights(Level *level, const GsTextCounts *counts, const GsIcuWeights *weights)
-{
-	level->common += weights->before;
-	if (weights->n == 0)
-		return true;
-	if (!put_common(level, counts, weights->less) || LEVEL_BYTES - level->n < GS_ICU_MAX_WEIGHTS)
-		return false;
-	memcpy(level->bytes + level->n, weights->bytes, GS_ICU_MAX_WEIGHTS);
-	level->n += weights->n;
-	level->common = weights->after;
-	return true;
-}
-
 /*
  * Write a character's primary weights.  lead is the last lead byte where it may be
  * left out next, else 0.  Writes up to GS_ICU_MAX_PRIMARY + 2 bytes whatever it returns; without
@@ -81,7 +39,8 @@ gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_
 	const uint8_t *end = text + len;
 	uint8_t    *at = dst;
 	uint8_t    *last;
-	Level		lower[GS_ICU_LOWER_LEVELS];
+	uint8_t		bytes[GS_ICU_LOWER_LEVELS][GS_ICU_MAX_BYTES];
+	GsTextLevel lower[GS_ICU_LOWER_LEVELS];
 	uint32_t	previous = 0;
 	uint32_t	lead = 0;
 
@@ -90,7 +49,7 @@ gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_
 		return false;
 	last = dst + room - (GS_ICU_MAX_PRIMARY + 2);
 	for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
-		lower[i].n = lower[i].common = 0;
+		lower[i] = (GsTextLevel){bytes[i], GS_ICU_MAX_BYTES, 0, 0};
 
 	for (;;)
 	{
@@ -114,7 +73,7 @@ gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_
 			break;
 
 		character = gs_icu_find(table, text, (size_t) (end - text), &c, &n_bytes);
-		if (character == NULL || gs_icu_is_forbidden(table, previous, c))
+		if (character == NULL || gs_text_is_pair(&table->text, previous, c))
 			return false;
 		if (character->state < GS_ICU_LEARNT)
 		{
@@ -127,18 +86,17 @@ gs_icu_put(const GsIcuCharacters *table, const uint8_t *text, size_t len, uint8_
 		if (character->n_primary > 0)
 			at = put_primary(at, character, &lead);
 		for (int i = 0; i < GS_ICU_LOWER_LEVELS; i++)
-			if (!put_weights(&lower[i], &table->counts[i], &character->lower[i]))
-				return false;
+			gs_icu_level_weights(&lower[i], table->counts[i], &character->lower[i]);
 	}
 
 	for (int i = 0; i + 1 < table->text.levels; i++)
 	{
 		/* the byte that ends a level is less than the common weight */
-		if (!put_common(&lower[i], &table->counts[i], true) ||
-			room - (size_t) (at - dst) <= lower[i].n)
+		gs_text_level_common(&lower[i], table->counts[i], true);
+		if (lower[i].n > GS_ICU_MAX_BYTES || room - (size_t) (at - dst) <= lower[i].n)
 			return false;
 		*at++ = GS_TEXT_LEVEL_END;
-		memcpy(at, lower[i].bytes, lower[i].n);
+		memcpy(at, bytes[i], lower[i].n);
 		at += lower[i].n;
 	}
 	if (room == (size_t) (at - dst))

@@ -147,6 +147,7 @@ extern GsLibcPut gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scra
 }
 #endif
 
+/* Writes a weight.  0 is the common weight. */
 GS_TUPLE_INLINE void
 gs_libc_level_weight(GsTextLevel *level, GsTextCounts counts, uint8_t byte)
 {
@@ -159,7 +160,7 @@ gs_libc_level_weight(GsTextLevel *level, GsTextCounts counts, uint8_t byte)
 	gs_text_level_byte(level, byte);
 }
 
-/* Mirrors put_skipped() of libc_put.c. */
+/* Characters without a weight at the last level make the next weight greater, by their number. */
 GS_TUPLE_INLINE void
 gs_libc_level_skipped(GsTextLevel *level, GsTextCounts counts, uint32_t *skipped)
 {

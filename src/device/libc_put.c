@@ -47,79 +47,13 @@
 struct GsLibcScratch
 {
 	uint32_t	entries[MAX_ENTRIES];
-	uint8_t		levels[GS_TEXT_LEVELS][GS_TEXT_KEY_MAX + 16];
+	uint8_t		levels[GS_TEXT_LEVELS][GS_TEXT_KEY_MAX];
 };
-
-/* A level from 2 on, while a key is written.  Bytes beyond GS_TEXT_KEY_MAX are never needed. */
-typedef struct Level
-{
-	size_t		n;
-	uint32_t	common;			/* common weights not yet written */
-	GsTextCounts counts;
-	uint8_t    *bytes;
-} Level;
 
 GsLibcScratch *
 gs_libc_scratch_create(void)
 {
 	return malloc(sizeof(GsLibcScratch));
-}
-
-static inline void
-put_byte(Level *level, uint8_t byte)
-{
-	if (level->n < GS_TEXT_KEY_MAX)
-		level->bytes[level->n++] = byte;
-}
-
-/*
- * Writes the common weights counted so far.  less tells whether the next weight is less than the common
- * weight.  The longer of two runs comes first if the next weight is greater, and last if it is less.
- */
-static inline void
-put_common(Level *level, bool less)
-{
-	uint32_t	n = level->common;
-	const GsTextCounts *counts = &level->counts;
-
-	if (n == 0)
-		return;
-	level->common = 0;
-	for (; n > counts->max; n -= counts->max)
-		put_byte(level, (uint8_t) (counts->low + counts->max - 1));
-	put_byte(level, (uint8_t) (less ? counts->low + n - 1 : counts->high - (n - 1)));
-}
-
-/* Writes a code's byte.  0 is a common weight. */
-static inline void
-put_weight(Level *level, uint8_t byte)
-{
-	if (byte == 0)
-	{
-		level->common++;
-		return;
-	}
-	put_common(level, byte < level->counts.low);
-	put_byte(level, byte);
-}
-
-static inline void
-put_weights(Level *level, const uint8_t *bytes, int n)
-{
-	for (int i = 0; i < n; i++)
-		put_weight(level, bytes[i]);
-}
-
-/* Characters without a weight at the last level make the next weight greater, by their number. */
-static void
-put_skipped(Level *level, uint32_t *skipped)
-{
-	put_common(level, false);
-	put_byte(level, GS_LIBC_SKIPPED);
-	for (; *skipped >= GS_LIBC_SKIPPED_MOST; *skipped -= GS_LIBC_SKIPPED_MOST)
-		put_byte(level, 0xff);
-	put_byte(level, (uint8_t) (0x02 + *skipped));
-	*skipped = 0;
 }
 
 /* Appends bytes as far as there is room.  Returns false if they did not all fit. */
@@ -140,11 +74,12 @@ append_byte(uint8_t *dst, size_t room, size_t *used, uint8_t byte)
 }
 
 static inline void
-put_entry_second(const GsLibcTable *table, Level *level, const GsLibcEntry *entry)
+put_entry_second(const GsLibcTable *table, GsTextLevel *level, const GsLibcEntry *entry)
 {
-	const uint8_t *bytes = (const uint8_t *) table + table->pool + entry->bytes;
+	const uint8_t *bytes = (const uint8_t *) table + table->pool + entry->bytes + entry->n[0];
 
-	put_weights(level, bytes + entry->n[0], entry->n[1]);
+	for (int i = 0; i < entry->n[1]; i++)
+		gs_libc_level_weight(level, table->counts[1], bytes[i]);
 }
 
 /*
@@ -155,7 +90,7 @@ put_entry_second(const GsLibcTable *table, Level *level, const GsLibcEntry *entr
  */
 static bool
 put_second_level(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_t *text,
-				 const uint8_t *end, Level *level)
+				 const uint8_t *end, GsTextLevel *level)
 {
 	const GsLibcEntry *entries = (const GsLibcEntry *) ((const char *) table + table->entries);
 	const GsLibcEntry *entry;
@@ -245,7 +180,7 @@ look_at_second(Second *second, size_t n, uint64_t backward, uint64_t weight)
 }
 
 static inline void
-look_at_entry(Second *second, const GsLibcEntry *entry, bool has_weight, Level *level)
+look_at_entry(Second *second, const GsLibcEntry *entry, bool has_weight, GsTextLevel *level)
 {
 	if ((entry->backward || second->backward != 0) &&
 		look_at_second(second, 1, entry->backward, has_weight) != 0 && level->common > 0)
@@ -329,7 +264,7 @@ read_chunks(const GsLibcTable *table, const uint8_t **text, const uint8_t *end, 
 
 /* Writes level i + 1 of a chunk. */
 static inline void
-put_chunk(const GsLibcTable *table, const Chunk *chunk, int i, Level *level)
+put_chunk(const GsLibcTable *table, const Chunk *chunk, int i, GsTextLevel *level)
 {
 	size_t		from = 0;
 
@@ -348,23 +283,23 @@ put_chunk(const GsLibcTable *table, const Chunk *chunk, int i, Level *level)
 			at -= (size_t) __builtin_popcountll(chunk->marks & low_bits(at));
 		level->common += (uint32_t) (at - from);
 		from = at + 1;
-		put_common(level, weight < level->counts.low);
-		put_byte(level, weight);
+		gs_text_level_common(level, table->counts[i], weight < table->counts[i].low);
+		gs_text_level_byte(level, weight);
 	}
 	level->common += (uint32_t) ((i == 2 ? chunk->n : chunk->len) - from);
 }
 
-/* Writes level i + 1 of a text that is chunks only.  Returns the number of bytes. */
+/* Writes level i + 1 of a text that is chunks only.  There is room.  Returns the number of bytes. */
 static inline size_t
 put_level(const GsLibcTable *table, const Chunk *chunks, int n_chunks, int i, uint8_t *dst)
 {
-	Level		level = {0, 0, table->counts[i], dst + 1};
+	GsTextLevel level = {dst + 1, UINT32_MAX, 0, 0};
 
 	dst[0] = GS_TEXT_LEVEL_END;
 	for (int k = 0; k < n_chunks; k++)
 		put_chunk(table, &chunks[k], i, &level);
 	/* GS_TEXT_LEVEL_END is less than the common weight */
-	put_common(&level, true);
+	gs_text_level_common(&level, table->counts[i], true);
 	return 1 + level.n;
 }
 
@@ -375,10 +310,10 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	const uint8_t *end = text + len;
 	const uint8_t *at = text;
 	const int	levels = table->text.levels;
-	Level		levels_of[GS_TEXT_LEVELS];
-	Level	   *second = &levels_of[1];
-	Level	   *third = &levels_of[2];
-	Level	   *fourth = &levels_of[3];
+	GsTextLevel levels_of[GS_TEXT_LEVELS];
+	GsTextLevel *second = &levels_of[1];
+	GsTextLevel *third = &levels_of[2];
+	GsTextLevel *fourth = &levels_of[3];
 	Second		look = {0};
 	Chunk		chunks[CHUNKS];
 	bool		adds_text = !table->position;
@@ -399,7 +334,7 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	}
 
 	for (int i = 1; i < levels; i++)
-		levels_of[i] = (Level){0, 0, table->counts[i], scratch->levels[i]};
+		levels_of[i] = (GsTextLevel){scratch->levels[i], GS_TEXT_KEY_MAX, 0, 0};
 	for (;; n_chunks = skipped > 0 ? 0 : read_chunks(table, &at, end, dst, room, &n, chunks, &look))
 	{
 		const GsLibcEntry *entry;
@@ -420,9 +355,9 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 			memcpy(dst + n, entry->first, sizeof(entry->first));
 			n += entry->n[0];
 			second->common++;
-			put_weight(third, entry->last);
+			gs_libc_level_weight(third, table->counts[2], entry->last);
 			if (skipped > 0)
-				put_skipped(fourth, &skipped);
+				gs_libc_level_skipped(fourth, table->counts[3], &skipped);
 			fourth->common++;
 			continue;
 		}
@@ -440,16 +375,17 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 			look.other_backward |= entry->backward && entry->n[1] > 0 &&
 				(entry->n[1] > 1 || bytes[0] != 0);
 		}
-		for (int i = 1; i < levels; bytes += entry->n[i++])
+		for (int i = 1; i < levels; i++)
 		{
 			if (table->position && i == levels - 1)
 			{
 				if (entry->n[i] == 0)
 					skipped++;
 				else if (skipped > 0)
-					put_skipped(&levels_of[i], &skipped);
+					gs_libc_level_skipped(&levels_of[i], table->counts[i], &skipped);
 			}
-			put_weights(&levels_of[i], bytes, entry->n[i]);
+			for (uint32_t k = 0; k < entry->n[i]; k++)
+				gs_libc_level_weight(&levels_of[i], table->counts[i], *bytes++);
 		}
 	}
 	if ((look.other_backward || (look.any_backward && look.empty_forward)) &&
@@ -460,9 +396,9 @@ gs_libc_table_put(const GsLibcTable *table, GsLibcScratch *scratch, const uint8_
 	for (int i = 1; i < levels; i++)
 	{
 		/* GS_TEXT_LEVEL_END is less than the common weight */
-		put_common(&levels_of[i], true);
+		gs_text_level_common(&levels_of[i], table->counts[i], true);
 		if (!append_byte(dst, room, &n, GS_TEXT_LEVEL_END) ||
-			!append(dst, room, &n, levels_of[i].bytes, levels_of[i].n))
+			!append(dst, room, &n, levels_of[i].dst, levels_of[i].n))
 			return GS_LIBC_PUT_CUT;
 	}
 	if (adds_text && (!append_byte(dst, room, &n, GS_TEXT_LEVEL_END) || !append(dst, room, &n, text, len)))

@@ -39,14 +39,16 @@
 /* gs_icu_put() may write so many bytes behind a key. */
 #define GS_TEXT_SLACK			16
 
+#define GS_TEXT_ASCII			128
+
 /* Bytes that end a level and a key. */
 #define GS_TEXT_LEVEL_END		0x01
 #define GS_TEXT_KEY_END			0x00
 
 /*
  * A character's bound: the most bytes that it adds to a key, times 16.  Flags:
- * FIRST and SECOND: a device may be unable to make the key of a text that has characters of both kinds;
- * TEXT: the key may end with the text; HARD: a device may be unable to make the key.
+ * FIRST and SECOND: a device may be unable to make the key of a text that has characters of both kinds, or
+ * of one of the table's pairs; TEXT: the key may end with the text; HARD: a device may be unable to make the key.
  */
 #define GS_BOUND_BYTES			0x07ff
 #define GS_BOUND_FIRST			0x0800
@@ -81,10 +83,20 @@ typedef struct GsTextTable
 								 * SECOND.  It alone: the byte begins a longer character */
 	uint16_t	narrow[256];	/* bounds of characters of one byte */
 	uint16_t	wide[4096];		/* bounds of longer ones, by six bits of each of the first two bytes */
+	uint64_t	pairs[GS_TEXT_ASCII][2];	/* bit a of pairs[b]: a device may be unable to make the key of a text
+											 * with "ab".  a is FIRST */
 } GsTextTable;
 
 /* The bytes of a key besides those of its characters: ends of levels, and a last run in each. */
 #define GS_TEXT_KEY_ENDS		8
+
+/* Are two characters a pair of the table's? */
+GS_TUPLE_INLINE bool
+gs_text_is_pair(const GsTextTable *table, uint32_t first, uint32_t second)
+{
+	return first < GS_TEXT_ASCII && second < GS_TEXT_ASCII &&
+		((table->pairs[second][first >> 6] >> (first & 63)) & 1) != 0;
+}
 
 /* Where a character of several bytes has its bound. */
 static inline uint32_t
@@ -131,12 +143,16 @@ gs_text_key_bound_wide(const GsTextTable *table, const uint8_t *text, uint32_t l
 {
 	uint32_t	sum = 0;
 	uint32_t	flags = 0;
+	uint8_t		last = 0;
 
 	for (uint32_t at = 0; at < len;)
 	{
 		uint8_t		byte = text[at];
 		uint32_t	bound = table->narrow[byte];
 
+		if (gs_text_is_pair(table, last, byte))
+			return 0;
+		last = byte;
 		if (table->quick[byte] != GS_BOUND_WIDE)
 			at++;
 		else if (at + 1 < len)
@@ -178,10 +194,11 @@ typedef struct GsTextCounts
 	uint8_t		max;			/* the longest run that one byte stands for */
 } GsTextCounts;
 
-/* A level of a key that a GPU counts or writes. */
+/* A level of a key that is counted or written. */
 typedef struct GsTextLevel
 {
-	uint8_t    *dst;			/* NULL: bytes are counted, and not written */
+	uint8_t    *dst;
+	uint32_t	room;			/* bytes behind so many are counted, and not written */
 	uint32_t	n;
 	uint32_t	common;			/* common weights that are not in n */
 } GsTextLevel;
@@ -189,12 +206,15 @@ typedef struct GsTextLevel
 GS_TUPLE_INLINE void
 gs_text_level_byte(GsTextLevel *level, uint8_t byte)
 {
-	if (level->dst != NULL)
+	if (level->n < level->room)
 		level->dst[level->n] = byte;
 	level->n++;
 }
 
-/* Writes the run of the common weight so far.  less: the next weight is less, or there is none. */
+/*
+ * Writes the run of the common weight so far.  less: the next weight is less, or there is none.  The longer
+ * of two runs comes first if the next weight is greater, and last if it is less.
+ */
 GS_TUPLE_INLINE void
 gs_text_level_common(GsTextLevel *level, GsTextCounts counts, bool less)
 {

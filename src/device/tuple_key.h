@@ -187,7 +187,7 @@ gs_text_key_read(const GsTextTable *table, const uint8_t *text, uint32_t len, Gs
 GS_TUPLE_INLINE uint32_t
 gs_text_key_find(const GsTextTable *table, const uint8_t *text, uint32_t len, uint16_t *level_bytes)
 {
-	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0, 0}};
 	uint32_t	bytes = 0;
 	bool		ambiguous;
 
@@ -208,7 +208,7 @@ GS_TUPLE_INLINE uint32_t
 gs_text_key_write(const GsTextTable *table, const uint8_t *text, uint32_t len, const uint16_t *level_bytes,
 				  uint8_t *dst)
 {
-	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}, {NULL, 0, 0}};
+	GsTextLevel levels[GS_TEXT_LEVELS] = {{NULL, 0, 0, 0}};
 	uint32_t	at = 0;
 	bool		ambiguous;
 
@@ -217,6 +217,7 @@ gs_text_key_write(const GsTextTable *table, const uint8_t *text, uint32_t len, c
 		if (i >= table->levels)
 			continue;
 		levels[i].dst = dst + at;
+		levels[i].room = level_bytes[i];
 		at += level_bytes[i];
 		dst[at++] = GS_TEXT_LEVEL_END;
 	}

@@ -180,7 +180,7 @@ find_character(GsIcuTable *table, uint32_t c)
 {
 	if (c >= GS_ICU_PAGES * GS_ICU_PAGE || !may_be_learnt(table, c))
 		return NULL;
-	if (c < GS_ICU_ASCII)
+	if (c < GS_TEXT_ASCII)
 		return &table->characters->bytes[c];
 	return &table->characters->pages[c / GS_ICU_PAGE][c % GS_ICU_PAGE];
 }
@@ -194,14 +194,14 @@ find_character(GsIcuTable *table, uint32_t c)
 bool
 gs_icu_table_forbid(GsIcuTable *table, uint32_t first, uint32_t second)
 {
-	uint32_t	refused = second >= GS_ICU_ASCII ? second : first;
+	uint32_t	refused = second >= GS_TEXT_ASCII ? second : first;
 	GsIcuCharacter  *character;
 
 	if (!may_be_learnt(table, first) || !may_be_learnt(table, second))
 		return true;
-	if (first < GS_ICU_ASCII && second < GS_ICU_ASCII)
+	if (first < GS_TEXT_ASCII && second < GS_TEXT_ASCII)
 	{
-		table->characters->pairs[second][first >> 6] |= UINT64_C(1) << (first & 63);
+		table->characters->text.pairs[second][first >> 6] |= UINT64_C(1) << (first & 63);
 		return true;
 	}
 	character = find_character(table, refused);
@@ -310,7 +310,7 @@ typedef struct Sample
 static void
 append_character(const GsIcuTable *table, Sample *sample, uint32_t c)
 {
-	if (SAMPLE_BYTES - sample->len < 3 || gs_icu_is_forbidden(table->characters, sample->last, c))
+	if (SAMPLE_BYTES - sample->len < 3 || gs_text_is_pair(&table->characters->text, sample->last, c))
 		return;
 	sample->len += put_utf8(sample->text + sample->len, c);
 	sample->last = c;
@@ -431,7 +431,7 @@ learn(GsIcuTable *table, GsIcuCharacter *character, uint32_t c)
 		return false;
 	}
 
-	if (c < GS_ICU_ASCII && (table->characters->pairs[c][0] | table->characters->pairs[c][1]) == 0 &&
+	if (c < GS_TEXT_ASCII && (table->characters->text.pairs[c][0] | table->characters->text.pairs[c][1]) == 0 &&
 		is_common(&character->lower[0]) && is_common(&character->lower[1]))
 		character->state = GS_ICU_PLAIN;
 	return true;
@@ -534,18 +534,16 @@ gs_icu_set_bounds(GsIcuCharacters *characters)
 {
 	memset(characters->text.narrow, 0xff, sizeof(characters->text.narrow));
 	memset(characters->text.wide, 0xff, sizeof(characters->text.wide));
-	for (uint32_t c = 1; c < GS_ICU_ASCII; c++)
+	for (uint32_t c = 1; c < GS_TEXT_ASCII; c++)
 	{
-		bool		second = (characters->pairs[c][0] | characters->pairs[c][1]) != 0;
 		bool		first = false;
 
-		for (uint32_t other = 0; other < GS_ICU_ASCII; other++)
-			first |= ((characters->pairs[other][c >> 6] >> (c & 63)) & 1) != 0;
+		for (uint32_t second = 0; second < GS_TEXT_ASCII; second++)
+			first |= gs_text_is_pair(&characters->text, c, second);
 		characters->text.narrow[c] =
-			(uint16_t) (character_bound(characters, &characters->bytes[c]) |
-						(first ? GS_BOUND_FIRST : 0) | (second ? GS_BOUND_SECOND : 0));
+			(uint16_t) (character_bound(characters, &characters->bytes[c]) | (first ? GS_BOUND_FIRST : 0));
 	}
-	for (uint32_t c = GS_ICU_ASCII; c < GS_ICU_PAGES * GS_ICU_PAGE; c++)
+	for (uint32_t c = GS_TEXT_ASCII; c < GS_ICU_PAGES * GS_ICU_PAGE; c++)
 	{
 		uint32_t	page = characters->page_of[c / GS_ICU_PAGE];
 		uint8_t		text[4];
@@ -571,7 +569,7 @@ gs_icu_table_offer(GsIcuTable *table)
 
 	/* ideographs and Hangul syllables are too many to be learnt in advance */
 	for (uint32_t c = 1; c < 0x3400; c++)
-		if (is_learnt(table, c) && c >= GS_ICU_ASCII && !used[c / GS_ICU_PAGE])
+		if (is_learnt(table, c) && c >= GS_TEXT_ASCII && !used[c / GS_ICU_PAGE])
 		{
 			used[c / GS_ICU_PAGE] = true;
 			n_pages++;

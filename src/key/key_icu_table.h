@@ -79,7 +79,7 @@ extern void gs_icu_table_free(GsIcuTable *table);
  */
 extern GsIcuCharacters *gs_icu_table_offer(GsIcuTable *table);
 
-/* Set the bounds of all characters.  Texts with two characters of contractions may hold one. */
+/* Set the bounds of all characters. */
 extern void gs_icu_set_bounds(GsIcuCharacters *characters);
 
 #endif							/* GS_KEY_ICU_TABLE_H */

@@ -51,6 +51,14 @@ my @alphabets = (
 	[ "\x{e40}", "\x{e01}", "\x{e02}", "\x{e48}", "\x{e2d}", "\x{627}", "\x{628}", "\x{5d0}", "\x{5d1}", "\x{64b}" ],
 	[ 'ch', 'c', 'h', 'll', 'l', 'dz', 'aa', 'a', 'Aa', "\x{e5}", 'z' ],
 	[ '1', '2', '10', '01', '9', '007', 'file', 'File', '-', '.' ],
+	# Czech, Danish, Hungarian, Turkish, Russian, Japanese, Chinese
+	[ split //, 'aáčďeéěhcChiňořšťúůžŽlk ' ],
+	[ 'aa', 'Aa', 'AA', 'AE', split //, 'åÅæøØäöüdð-' ],
+	[ 'cs', 'dz', 'dzs', 'DZS', 'gy', 'Gy', 'ly', 'ny', 'sz', 'ssz', 'zs', 'ty', split //, 'csdzőöóűüú' ],
+	[ split //, 'ıiIİşŞsSçCcğGgöoüuâ' ],
+	[ split //, 'абвгдеёжзийклмнъыьэюяАБЁЙ -' ],
+	[ split //, 'かがカガヵはばぱハバパーゝゞヽヾっッァア・、日本123' ],
+	[ split //, '中文字符排序的一丁七万〇。，1aA' ],
 	[ split //, 'aAbBcC' ],
 	[ split //, 'abcdefghijklmnopqrstuvwxyz/._-ABC019' ],
 );
@@ -385,7 +393,9 @@ my @text_like = qw(text text text varchar bpchar name);
 # Collations of the schema fuzz, see setup.sql, and built-in ones.  fr-CA and numbers in tailored languages are left out:
 # they compare these letters in a circle.
 my @collations = ('"C"', '"POSIX"', 'ucs_basic', '"default"', 'fuzz_en', 'fuzz_en', 'fuzz_en', 'fuzz_de', 'fuzz_c_utf8', 'fuzz_icu', 'fuzz_icu',
-	'fuzz_danish', 'fuzz_numeric', 'fuzz_upper', 'fuzz_shifted', 'fuzz_no_case', 'fuzz_no_accents', 'fuzz_no_punctuation');
+	'fuzz_danish',
+	map({ "fuzz_libc_$_" } qw(cs da hu ja ru tr zh)), map({ "fuzz_icu_$_" } qw(cs hu ja ru tr zh)),
+	'fuzz_numeric', 'fuzz_upper', 'fuzz_shifted', 'fuzz_no_case', 'fuzz_no_accents', 'fuzz_no_punctuation');
 
 sub random_collation
 {

@@ -18,6 +18,10 @@ END
 $$;
 SELECT make_collation('fuzz_en', 'libc', 'en_US.UTF-8', false) \g /dev/null
 SELECT make_collation('fuzz_de', 'libc', 'de_DE.UTF-8', false) \g /dev/null
+SELECT make_collation('fuzz_libc_' || substr(locale, 1, 2), 'libc', locale || '.UTF-8', false)
+	FROM unnest(ARRAY['cs_CZ', 'da_DK', 'hu_HU', 'ja_JP', 'ru_RU', 'tr_TR', 'zh_CN']) locale \g /dev/null
+SELECT make_collation('fuzz_icu_' || locale, 'icu', locale, false)
+	FROM unnest(ARRAY['cs', 'hu', 'ja', 'ru', 'tr', 'zh']) locale \g /dev/null
 SELECT make_collation('fuzz_c_utf8', 'libc', 'C.UTF-8', false) \g /dev/null
 SELECT make_collation('fuzz_icu', 'icu', 'und', false) \g /dev/null
 SELECT make_collation('fuzz_danish', 'icu', 'da', false) \g /dev/null

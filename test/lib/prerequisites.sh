@@ -83,7 +83,7 @@ choose_packaged_major()
 }
 
 # The locales that tests of libc collations want
-wanted_locales="en_US de_DE"
+wanted_locales="en_US de_DE cs_CZ da_DK hu_HU ja_JP ru_RU tr_TR zh_CN"
 
 # Prints the locales that the system lacks
 missing_locales()

@@ -416,6 +416,10 @@ test_locale(const char *locale, int n, const char *letters, bool characters)
 		report(locale, "keys are ICU's", collation.same);
 		report(locale, "the table is used", collation.n_keys > collation.n_texts / 20);
 		report(locale, "devices make keys", collation.n_offered > collation.n_texts / 40);
+		if (strcmp(locale, "cs") == 0)
+			report(locale, "devices make keys of \"c\" and \"h\", but not of \"ch\"",
+				   gs_text_key_bound(&collation.offered->text, (const uint8_t *) "cvhcc", 5) > 0 &&
+				   gs_text_key_bound(&collation.offered->text, (const uint8_t *) "avchc", 5) == 0);
 	}
 	close_collation(&collation);
 }
