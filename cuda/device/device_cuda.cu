@@ -163,11 +163,26 @@ void discard_memory(GsDeviceSort *sort)
   sort->device->memory->discard(memory);
 }
 
+// Counts a sort less of a table's copy.  Behind the last one a thread of the device frees the copy.
+void release_table(GsDevice *device, const GsTextTable *copy)
+{
+  auto table = std::find_if(device->tables.begin(), device->tables.end(),
+                            [copy](const TableCopy &known) { return known.copy == copy; });
+
+  if (--table->n_sorts > 0)
+    return;
+  device->memory->discard({table->copy});
+  device->memory->release(table->bytes);
+  device->tables.erase(table);
+}
+
 void cuda_sort_close(GsDeviceSort *sort)
 {
   GsDevice *device = sort->device;
   Failure failure;
 
+  if (sort->spec.tuple_keys.table != nullptr)
+    (void)guarded(&failure, [&] { release_table(device, sort->spec.tuple_keys.table); });
   // Memory that could not be discarded stays reserved.
   if (guarded(&failure, [&] { discard_memory(sort); }))
     device->memory->release(sort->memory_held());
@@ -186,8 +201,6 @@ void cuda_close(GsDevice *device)
   (void)cudaSetDevice(device->config.ordinal);
   while (!device->sorts.empty())
     cuda_sort_close(device->sorts.back());
-  for (const TableCopy &table : device->tables)
-    device->memory->free(table.copy, device->copy_in.stream);
   delete device;
   (void)cudaGetLastError();
 }
@@ -241,12 +254,15 @@ void check_spec(const GsSortSpec &spec)
     fail(GS_INVALID, "there is no engine %d", static_cast<int>(spec.engine));
 }
 
-// The device's copy of a table, which stays until the device is closed.
+// The device's copy of a table, for a sort more.
 const GsTextTable *copy_table(GsDevice *device, const GsTextTable *table)
 {
-  for (const TableCopy &known : device->tables)
+  for (TableCopy &known : device->tables)
     if (known.original == table)
+    {
+      known.n_sorts++;
       return static_cast<const GsTextTable *>(known.copy);
+    }
 
   GS_CUDA_TRY(cudaSetDevice(device->config.ordinal));
 
@@ -261,7 +277,7 @@ const GsTextTable *copy_table(GsDevice *device, const GsTextTable *table)
   GS_CUDA_TRY(cudaMemcpyAsync(buffer.get(), table, table->size, cudaMemcpyHostToDevice, stream));
   GS_CUDA_TRY(cudaStreamSynchronize(stream));
   reservation.keep();
-  device->tables.push_back({table, buffer.detach()});
+  device->tables.push_back({table, buffer.detach(), table->size, 1});
   return static_cast<const GsTextTable *>(device->tables.back().copy);
 }
 

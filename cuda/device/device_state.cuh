@@ -231,11 +231,13 @@ struct ArrayLane
   ArraySlot slots[max_slots];
 };
 
-// A collation's table in the caller's memory, and in the device's.
+// A collation's table in the caller's memory, and in the device's.  Open sorts use the copy.
 struct TableCopy
 {
   const GsTextTable *original;
   void *copy;
+  u64 bytes;
+  u32 n_sorts;
 };
 
 } // namespace gpusort

@@ -634,18 +634,18 @@ icu_table(TestRandom *rng)
 	return table;
 }
 
-/* Devices keep a copy of it as long as they are open, so it is never freed. */
 static GsLibcTable *
 libc_table(void)
 {
-	static GsLibcTable *table = NULL;
+	GsLibcTable *table = NULL;
 	locale_t	locale = newlocale(LC_COLLATE_MASK, "en_US.utf8", (locale_t) 0);
 	const char *why = "there is no locale en_US.utf8";
 
-	if (table == NULL && locale != (locale_t) 0)
-		table = gs_libc_table_build(locale, true, &why);
 	if (locale != (locale_t) 0)
+	{
+		table = gs_libc_table_build(locale, true, &why);
 		freelocale(locale);
+	}
 	if (table == NULL)
 	{
 		printf("FAILED: %s\n", why);
@@ -669,7 +669,11 @@ test_tuples_cases(TestDevice *td, uint64_t seed)
 		abort();
 	if (test_begin_case("keys of tuples"))
 	{
+		GsDeviceInfo info = {0};
+
 		check_tuples(td, t, &rng);
+		td->ops->info(td->device, &info);
+		CHECK(info.memory_used == 0, "%llu bytes used after all sorts", (unsigned long long) info.memory_used);
 		test_end_case("keys of tuples");
 	}
 	if (test_begin_case("keys of damaged tuples"))
@@ -678,5 +682,7 @@ test_tuples_cases(TestDevice *td, uint64_t seed)
 		test_end_case("keys of damaged tuples");
 	}
 	free(t->scratch);
+	free(t->icu);
+	free(t->table);
 	free(t);
 }
