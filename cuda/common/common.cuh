@@ -90,7 +90,7 @@ __device__ __forceinline__ u64 swap_bytes(u64 word)
   return (static_cast<u64>(__byte_perm(low, 0, 0x0123)) << 32) | __byte_perm(high, 0, 0x0123);
 }
 
-// The next 8 bytes of a key, of which `left` bytes are left, at an address of any
+// The next 8 bytes of a key with `left` bytes left, at an address of any
 // alignment: the first byte highest, zeros after the last one.  Reads only aligned
 // words that hold one of these bytes.
 __device__ __forceinline__ u64 load_word(u64 address, u32 left)

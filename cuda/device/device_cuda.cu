@@ -88,7 +88,7 @@ void select_device(int ordinal)
   check_device_code();
 }
 
-// The limit that the caller asks for with so many bytes.
+// The limit that `bytes` stand for.
 u64 limit_for(const GsDevice *device, uint64_t bytes)
 {
   return bytes == 0 ? device->default_limit : std::min(bytes, device->info.memory_total);

@@ -242,7 +242,7 @@ __device__ __forceinline__ void sort_registers(const Order &order,
 }
 
 // One step of the block sort: merges neighbouring sequences of `length` items in
-// shared memory, of which n are in use.
+// shared memory, with n items in use.
 template <typename Order>
 __device__ __forceinline__ void merge_neighbours(const Order &order,
                                                  const Arrays<typename Order::Key> &shared, u32 n, u32 length)

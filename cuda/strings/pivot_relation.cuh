@@ -82,7 +82,7 @@ __device__ __forceinline__ u32 shared_of(u32 relation)
   return relation > max_shared ? 2 * max_shared - relation : relation;
 }
 
-// Relates a key, of which `left` bytes are left at an address, to a pivot.
+// Relates a key with `left` bytes left at an address to a pivot.
 __device__ __forceinline__ Relation relate(u64 key, u32 left, u64 pivot, u32 pivot_left, bool is_pivot)
 {
   u32 common = min(min(left, pivot_left), max_shared); // at most

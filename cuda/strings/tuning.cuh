@@ -22,10 +22,10 @@ constexpr u32 max_levels = 17;          // of the search tree
 constexpr u32 tree_levels_on_chip = 13; // 64 kB: a multiprocessor then holds it once or twice
 constexpr u32 rows_per_splitter = 900;  // at most, while there are levels left
 constexpr u32 oversampling = 4;
-constexpr u32 few_samples = 1u << 14; // up to so many are sorted in small pieces
+constexpr u32 few_samples = 1u << 14; // no more samples than this are sorted in small pieces
 
 // Groups (groups.cu, finish.cu)
-constexpr u32 small_rows = 64; // up to so many are sorted where they are found
+constexpr u32 small_rows = 64; // no more rows than this are sorted where they are found
 constexpr u32 group_classes = 5;
 
 // The most rows of a group of a class.

@@ -96,7 +96,7 @@ struct WordLayout
   {
     return word >> (64 - sorted_bits);
   }
-  // A word of 8 bytes of the key, of which `left` bytes are left.
+  // A word of 8 bytes of a key with `left` bytes left.
   __device__ u64 make_word(u32 segment, u64 next_bytes, u32 lead, u32 left) const
   {
     u64 bits = next_bytes << lead >> (64 - key_bits);

@@ -162,7 +162,7 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	return GS_PUT_OK;
 }
 
-/* Describe the record of a row whose key, of so many bytes, the device makes.  What is used ends at end. */
+/* Describes the record of a row whose key the device makes.  The used bytes end at end. */
 static inline void
 describe_missing(GsChunkWriter *writer, uint32 row_off, uint32 row_bytes, uint32 end, uint32 key_bytes)
 {

@@ -78,8 +78,8 @@ typedef struct GsPageItems
 	Page		page;
 	BlockNumber block;
 	uint32		n;
-	uint32		done;			/* so many of the first ones were looked at */
-	uint32		left;			/* so many of these cannot be put; their numbers are moved to the front */
+	uint32		done;			/* the number of first ones that were looked at */
+	uint32		left;			/* the number of these that cannot be put.  Their numbers come first */
 	OffsetNumber items[MaxHeapTuplesPerPage];
 } GsPageItems;
 

@@ -29,7 +29,7 @@ typedef struct GsMapAttr
 typedef struct GsTupleMap
 {
 	int			n_attrs;		/* up to the last one that is needed */
-	int			n_fixed;		/* so many at the beginning have fixed widths */
+	int			n_fixed;		/* the number of first ones, which have fixed widths */
 	int			first;			/* the first of these that is needed, from 0 */
 	uint32		fixed_end;		/* where these end in the tuple's data, if nothing is NULL */
 	uint16	   *offsets;		/* of n_attrs in a plain tuple's data; those of the first n_fixed are known */

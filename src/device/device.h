@@ -240,7 +240,7 @@ typedef struct GsGroupColumn
 /* Which rows of each group: rows whose keys are equal in the first n_columns columns. */
 typedef struct GsKeepGroup
 {
-	uint32_t	first;			/* so many first rows; 0: all */
+	uint32_t	first;			/* the number of first rows; 0: all */
 	bool		ties;			/* and all whose keys are equal to that of the last of these */
 	uint8_t		n_columns;		/* 0: all rows are one group */
 	GsGroupColumn columns[GS_GROUP_COLUMNS];
@@ -253,7 +253,7 @@ typedef struct GsKeep
 	bool		counted;		/* only with unique, GS_FORMAT_ROWS: a uint32 in bytes 4 to 7 of each row
 								 * becomes the number of rows with its key; rows have 8 bytes or more,
 								 * and do not overlap */
-	uint64_t	limit;			/* of what is left, so many first rows; 0: all */
+	uint64_t	limit;			/* the number of first rows of what is left; 0: all */
 	GsKeepGroup group;			/* not looked at where unique is set */
 } GsKeep;
 

@@ -12,9 +12,9 @@
  * Jobs
  *	  A call checks what can be checked at once, reserves memory, and submits
  *	  a task to the pool, even where it is known to fail: jobs end on the
- *	  device's threads only.  Jobs of one kind of a sort are in a queue; one
- *	  that has run but is not the first there waits until those before it have
- *	  run, and whichever thread runs the first ends them all.  So chunks are
+ *	  device's threads only.  Jobs of one kind of a sort are in a queue.  They may run in
+ *	  any order, but they end in the order of the queue.  The thread that runs the first
+ *	  one ends all those behind it that have run.  So chunks are
  *	  copied by several threads at once, and become images in their order.
  *
  * Memory
@@ -232,7 +232,7 @@ host_close(GsDevice *device)
 /* ---- sorting ---- */
 
 /*
- * Reserve so many bytes for a job, below the limit.  Called with the lock held.
+ * Reserves a job's bytes, below the limit.  The caller holds the lock.
  * The job's end frees what the sort does not keep.
  */
 static bool
@@ -255,7 +255,7 @@ reserve(GsHostJob *job, uint64_t memory)
 }
 
 /*
- * Does the machine have memory left for others, if so many bytes are reserved?
+ * Does the machine have memory left for others once the bytes are reserved?
  * Asked for appends only, since a caller whose append is refused has a way on.
  */
 static bool

@@ -43,8 +43,8 @@ gs_host_image_record(const GsHostImage *image, uint32_t i)
 #define GS_HOST_MAX_ROWS UINT32_MAX
 
 /*
- * Order the rows of the images, and keep some of them, for pages of this format, none
- * of which a row exceeds.  Called on a thread of the pool.  Fails with GS_NO_MEMORY, or
+ * Orders the rows of the images, and keeps some of them, for pages of this format.  Each row fits into a
+ * page.  Runs on a thread of the pool.  Fails with GS_NO_MEMORY, or
  * GS_CANCELLED soon after *cancel has become other than 0; *order is set only
  * on GS_OK.
  */

@@ -16,7 +16,7 @@
 
 #include "device/text_key.h"
 
-/* Bytes of the last level: a number of characters without a weight follows, in bytes of up to so many. */
+/* Bytes of the last level: SKIPPED, then a number of characters without a weight, at most MOST a byte. */
 #define GS_LIBC_SKIPPED			0xfe
 #define GS_LIBC_SKIPPED_MOST	0xf0
 

@@ -41,7 +41,7 @@
 /* The most characters of a chunk: bits of a word, less two for the characters before. */
 #define CHUNK					62
 
-/* A text that is so many chunks needs no working memory. */
+/* The most chunks of a text that needs no working memory. */
 #define CHUNKS					8
 
 struct GsLibcScratch

@@ -33,10 +33,10 @@
 /* The most levels of a key. */
 #define GS_TEXT_LEVELS			4
 
-/* A feeder cuts keys after so many bytes.  Devices make none that would be cut. */
+/* The most bytes of a key.  A feeder cuts longer keys, and devices do not make them. */
 #define GS_TEXT_KEY_MAX			8192
 
-/* gs_icu_put() may write so many bytes behind a key. */
+/* The most bytes that gs_icu_put() writes behind a key. */
 #define GS_TEXT_SLACK			16
 
 #define GS_TEXT_ASCII			128
@@ -47,8 +47,8 @@
 
 /*
  * A character's bound: the most bytes that it adds to a key, times 16.  Flags:
- * FIRST and SECOND: a device may be unable to make the key of a text that has characters of both kinds, or
- * of one of the table's pairs; TEXT: the key may end with the text; HARD: a device may be unable to make the key.
+ * FIRST and SECOND: a device may be unable to make the key of a text that has characters of both kinds;
+ * TEXT: the key may end with the text; HARD: a device may be unable to make the key.
  */
 #define GS_BOUND_BYTES			0x07ff
 #define GS_BOUND_FIRST			0x0800
@@ -83,8 +83,9 @@ typedef struct GsTextTable
 								 * SECOND.  It alone: the byte begins a longer character */
 	uint16_t	narrow[256];	/* bounds of characters of one byte */
 	uint16_t	wide[4096];		/* bounds of longer ones, by six bits of each of the first two bytes */
-	uint64_t	pairs[GS_TEXT_ASCII][2];	/* bit a of pairs[b]: a device may be unable to make the key of a text
-											 * with "ab".  a is FIRST */
+
+	/* Bit a of pairs[b]: a device may be unable to make the key of a text with "ab".  a is FIRST. */
+	uint64_t	pairs[GS_TEXT_ASCII][2];
 } GsTextTable;
 
 /* The bytes of a key besides those of its characters: ends of levels, and a last run in each. */
@@ -198,7 +199,7 @@ typedef struct GsTextCounts
 typedef struct GsTextLevel
 {
 	uint8_t    *dst;
-	uint32_t	room;			/* bytes behind so many are counted, and not written */
+	uint32_t	room;			/* bytes behind these are counted, and not written */
 	uint32_t	n;
 	uint32_t	common;			/* common weights that are not in n */
 } GsTextLevel;

@@ -113,7 +113,7 @@ gs_tuple_uint32(const uint8_t *at)
 	return at[0] | (uint32_t) at[1] << 8 | (uint32_t) at[2] << 16 | (uint32_t) at[3] << 24;
 }
 
-/* A value out of line: a header of two bytes, the second of which says so, and where it is. */
+/* A value out of line: a header of two bytes, whose second one tells the kind, and the value's place. */
 #define GS_TUPLE_POINTER_TAG	18
 #define GS_TUPLE_POINTER_BYTES	16
 

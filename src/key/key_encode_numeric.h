@@ -154,7 +154,7 @@ gs_key_put_numeric(uint8_t *dst, size_t room, const uint8_t *src, size_t len,
 	}
 	gs_key_copy(dst, head, head_len);
 
-	/* digits of which both bytes fit, then perhaps the first byte of one more */
+	/* digits whose two bytes fit, then perhaps the first byte of one more */
 	used = head_len;
 	n_whole = n <= (room - used) / 2 ? n : (room - used) / 2;
 	for (size_t i = 0; i < n_whole; i++)

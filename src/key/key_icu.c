@@ -283,7 +283,7 @@ disagrees_with_keys(void *handle, Oid collation)
 }
 
 /*
- * Are the first bytes of sort keys the same, whichever way they are made?
+ * Do both ways to make sort keys give the same first bytes?
  */
 static bool
 parts_agree(void *handle)

@@ -104,7 +104,7 @@ static const GsTextCounts tertiary_counts[] = {
 
 static bool is_learnt(GsIcuTable *table, uint32_t c);
 
-/* A table's bytes, with so many pages. */
+/* The bytes of a table with n_pages. */
 static size_t
 table_bytes(uint32_t n_pages)
 {
@@ -389,6 +389,7 @@ learn(GsIcuTable *table, GsIcuCharacter *character, uint32_t c)
 	Sample		twice;
 	Sample		among;
 	uint8_t    *kind;
+	const uint64_t *pairs = table->characters->text.pairs[c % GS_TEXT_ASCII];
 
 	if (character->state == GS_ICU_REFUSED)
 		return false;
@@ -431,7 +432,7 @@ learn(GsIcuTable *table, GsIcuCharacter *character, uint32_t c)
 		return false;
 	}
 
-	if (c < GS_TEXT_ASCII && (table->characters->text.pairs[c][0] | table->characters->text.pairs[c][1]) == 0 &&
+	if (c < GS_TEXT_ASCII && (pairs[0] | pairs[1]) == 0 &&
 		is_common(&character->lower[0]) && is_common(&character->lower[1]))
 		character->state = GS_ICU_PLAIN;
 	return true;

@@ -39,7 +39,7 @@ typedef struct Output
 	const uint8 *end;
 } Output;
 
-/* Raise an error, unless so many bytes are in the value. */
+/* Raises an error if the value has fewer bytes. */
 static inline void
 check_bytes(const Output *output, const void *bytes, size_t len)
 {

@@ -57,7 +57,7 @@ typedef struct GsVarBytes
  * key_value.c: write a value of a varying width, at most room bytes of it,
  * and set *written to their number.  Returns whether that was all; if not,
  * they are exactly the first room bytes.  The encoding is col's own, DESC
- * included.  gs_key_put_fetched() is for text of which the bytes are at hand, ascending.
+ * included.  gs_key_put_fetched() is for ascending text whose bytes are at hand.
  */
 extern bool gs_key_put_varying(const GsKeyColumn *col, Datum value, uint8 *dst,
 							   size_t room, size_t *written);
