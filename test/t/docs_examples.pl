@@ -31,7 +31,7 @@ my @commands = (
 	[ qr/^nvidia-smi\b/, 'needs a GPU' ],
 	[ qr/^(POSTGRES_PASSWORD=\w+ )?(docker|kubectl) /, 'needs a container engine, or Kubernetes' ],
 	[ qr/^DATA_SOURCE_NAME=/, 'compat_monitoring does it' ],
-	[ qr/^psql -X -d mydb -f docs\/(advise|distinct)\.sql$/, 'docs_advise runs it' ],
+	[ qr/^psql -X -d mydb -f docs\/(advise|distinct|reindex)\.sql$/, 'docs_advise or docs_reindex runs it' ],
 	[ qr/^V=\d+$/, 'the version of the two commands with apt-get' ],
 	[ qr/^systemctl /, 'would restart the server of the machine' ],
 	[ qr/^Device: /, 'needs several devices; devices_several has them' ],
