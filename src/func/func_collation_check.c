@@ -602,6 +602,8 @@ gs_collation_query(const char *query, bool all, Datum oids)
 	Datum		values[] = {BoolGetDatum(all), oids};
 
 	RestrictSearchPath();
+	/* LLVM would take a second or more for a query of some milliseconds */
+	(void) set_config_option("jit", "off", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 	if (SPI_execute_with_args(query, 2, types, values, oids ? "  " : " n", false, 0) < 0)
 		elog(ERROR, "a query of the catalogs failed");
 	AtEOXact_GUC(false, level);

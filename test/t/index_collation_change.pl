@@ -225,6 +225,15 @@ SKIP:
 	$node->safe_psql('of_icu', "UPDATE pg_collation SET $locale_column = 'et', collversion = '1.0' WHERE collname = 'changing'");
 	check_change('of_icu', $all_changing);
 }
+
+# LLVM costs seconds.  (The first query loads LLVM where there is one.)
+SKIP:
+{
+	my $loaded = q(SELECT pg_read_file('/proc/self/maps') ~ 'llvmjit');
+
+	skip 'the server has no LLVM', 1 if $node->safe_psql('postgres', "SET jit = on; SELECT pg_jit_available(); $loaded") ne "t\nt";
+	is($node->safe_psql('postgres', "SET jit = on; SELECT count(*) * 0 FROM gpusort_collation_check(); $loaded"), "0\nf", 'the check does without LLVM');
+}
 released($node, 'in the end');
 
 $node->stop;
