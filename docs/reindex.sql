@@ -2,26 +2,29 @@
 -- rebuild?  As of 2026-11-28.  gpusort need not be installed, and nothing is changed:
 --
 --	psql -X -d mydb -f reindex.sql
---	psql -X -d mydb -v concurrently=no -f reindex.sql	commands that block writes, and are faster
---	psql -X -d mydb -v collations=all -f reindex.sql	also after pg_upgrade from PostgreSQL 14 or earlier, which records
---									the new system's versions of collations without a warning
+--	psql -X -d mydb -v concurrently=no -f reindex.sql	commands that are faster, and block writes
+--	psql -X -d mydb -v collations=all -f reindex.sql	after pg_upgrade from PostgreSQL 14 or earlier, which
+--								records the new system's versions of collations in silence
 --	su postgres -c 'psql -X -d mydb' <reindex.sql		as root
 --
--- Sources: the release notes of 15.19, 15.20, 17.11, 17.12, 18.6 and 18.2, and those of 18 about pg_upgrade.  They were
--- read.  16.15, 16.16 and 18.7 are taken to ask the same as their sisters of the same day, and an index that pg_upgrade
--- brought to 19 to need what its old server asks.  The catalogs do not tell
+-- Sources: the release notes of 15.19, 15.20, 17.11, 17.12, 18.2 and 18.6, and those of 18 about pg_upgrade, were
+-- read.  Those of 16.15, 16.16, 18.7 and 19 were not: the first three are taken to ask what their sisters of the same
+-- day ask, and an index that pg_upgrade has brought to 19 to need what its old server asks.
 --
---	- whether an index was rebuilt since: it is listed again.  (Of a btree on bpchar pageinspect tells:
---	  SELECT allequalimage FROM bt_metap('NAME') is false then);
---	- whether an index with deduplicate_items = off had it on before: only a rebuild undoes what was done, but it is not listed;
---	- whether REINDEX CONCURRENTLY has rebuilt a TOAST index.  Listed are those whose OID does not follow their table's.
+-- The catalogs do not tell
+--	- whether an index was rebuilt since: it is listed again.  Of a btree on bpchar pageinspect tells: then
+--	  SELECT allequalimage FROM bt_metap('NAME') is false;
+--	- whether deduplicate_items was on before it was off.  Such a btree on bpchar needs to be rebuilt, too, and is not
+--	  listed;
+--	- whether REINDEX CONCURRENTLY has built a TOAST index.  Those are listed whose OID does not follow their table's.
 --
--- Not listed: invalid indexes, temporary tables, system catalogs; indexes whose condition or expression compares under a
--- collation, or whose type (jsonb, composite, range) has text within.  gpusort_collation_check() knows the last two.
+-- Not listed: invalid indexes, those of temporary tables and system catalogs; indexes whose condition or expression
+-- compares under a collation, or whose type has text within (jsonb, composite types, ranges).
+-- gpusort_collation_check() knows these.
 --
--- Columns whose names end in "?" are guesses, in seconds, of a build without CONCURRENTLY, which scans the table twice and
--- waits for transactions.  Btrees: advise.sql's times for a row.  GIN: 150 ms for a MB, where 50 to 600 were measured;
--- GiST: 200 ms.
+-- Columns whose names end in "?" are guesses, in seconds, of builds without CONCURRENTLY, which scans the table twice
+-- and waits for transactions.  Btrees: the times for a row of advise.sql.  GIN: 150 ms for a MB, where 50 to 600 were
+-- measured.  Others: 200 ms.
 \set QUIET on
 \pset footer off
 \pset null '-'
@@ -155,7 +158,7 @@ $$ AS listed \gset
 	\echo
 \endif
 \if :is_19
-	\echo 'On PostgreSQL 19 what releases ask concerns only indexes that pg_upgrade has brought from an earlier version.'
+	\echo 'On PostgreSQL 19 what releases ask concerns only indexes that pg_upgrade, a beta or rc 1 has left.'
 	\echo
 \endif
 \echo '== Indexes to rebuild, with the release or library that asks for it'
@@ -168,7 +171,7 @@ WITH RECURSIVE :listed
 SELECT format('%s indexes, %s. Guesses: PostgreSQL %s s, gpusort %s s on a %s', count(*), pg_size_pretty(coalesce(sum(bytes), 0)),
 	coalesce(round(sum(postgres_s)::numeric, 1), 0), coalesce(round(sum(gpusort_s)::numeric, 1), 0),
 	CASE WHEN :'gpu'::boolean THEN 'GPU (psql -v gpu=no: on a CPU)' ELSE 'CPU' END) AS sum, count(*) > 0 AS any,
-	coalesce(bool_or(relkind = 't'), false) AS toast, coalesce(bool_or(kind = 5), false) AS gin,
+	coalesce(bool_or(kind = 5), false) AND :major < 18 AS gin,
 	coalesce(bool_or(kind = 6), false) AS gist FROM guesses \gset
 \echo :sum
 \if :any
