@@ -21,7 +21,7 @@
 \endif
 
 SELECT CASE WHEN current_setting('gpusort.enabled', true) IS NULL THEN '-- gpusort is not loaded: PostgreSQL counts, which is slower'
-	WHEN NOT current_setting('gpusort.enabled')::boolean THEN '-- gpusort.enabled is off: PostgreSQL counts, which is slower'
+	WHEN current_setting('gpusort.enabled') <> 'on' THEN '-- gpusort.enabled is ' || current_setting('gpusort.enabled') || ': PostgreSQL counts, which is slower'
 	ELSE '-- gpusort counts' END;
 
 -- The rows of a table without children, or of one with all below it (inherited), as pg_stats has them

@@ -29,7 +29,7 @@
 /* Documented in test/README.md; users need to know nothing of these settings. */
 #define FOR_DEVELOPERS	(GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE)
 
-bool		gs_guc_enabled = true;
+int			gs_guc_enabled = GS_ENABLED_ON;
 bool		gs_guc_index_build = true;
 bool		gs_guc_log_refusals = false;
 int			gs_guc_min_rows = 20000;
@@ -51,6 +51,20 @@ bool		gs_guc_force = false;
 bool		gs_guc_sorts_only = false;
 bool		gs_guc_check_order = false;
 
+/* The hidden ones are a boolean setting's other words, as in PostgreSQL's own enums that were booleans. */
+static const struct config_enum_entry enabled_choices[] = {
+	{"off", GS_ENABLED_OFF, false},
+	{"maintenance", GS_ENABLED_MAINTENANCE, false},
+	{"on", GS_ENABLED_ON, false},
+	{"true", GS_ENABLED_ON, true},
+	{"false", GS_ENABLED_OFF, true},
+	{"yes", GS_ENABLED_ON, true},
+	{"no", GS_ENABLED_OFF, true},
+	{"1", GS_ENABLED_ON, true},
+	{"0", GS_ENABLED_OFF, true},
+	{NULL, 0, false}
+};
+
 static const struct config_enum_entry device_choices[] = {
 	{"auto", GS_CHOOSE_AUTO, false},
 	{"cuda", GS_CHOOSE_CUDA, false},
@@ -64,7 +78,7 @@ static struct config_enum_entry engine_choices[GS_N_ENGINES + 1];
 
 /* Users switch gpusort off if an order is wrong: plans of prepared statements and PL/pgSQL go as well. */
 static void
-assign_enabled(bool newval, void *extra)
+assign_enabled(int newval, void *extra)
 {
 	if (newval != gs_guc_enabled)
 		ResetPlanCache();
@@ -166,10 +180,10 @@ define_server_settings(void)
 void
 gs_guc_define(bool preloading)
 {
-	DefineCustomBoolVariable("gpusort.enabled",
+	DefineCustomEnumVariable("gpusort.enabled",
 							 "Enables sorts and index builds by gpusort.",
-							 NULL,
-							 &gs_guc_enabled, true,
+							 "\"maintenance\" enables index builds, CLUSTER and REPACK, and changes no query's plan.",
+							 &gs_guc_enabled, GS_ENABLED_ON, enabled_choices,
 							 PGC_USERSET, GUC_EXPLAIN, NULL, assign_enabled, NULL);
 	DefineCustomBoolVariable("gpusort.index_build",
 							 "Enables builds of btree and GIN indexes by gpusort.",

@@ -11,6 +11,13 @@
 /* The most devices that a server can use. */
 #define GS_MAX_DEVICES	16
 
+typedef enum GsEnabled
+{
+	GS_ENABLED_OFF,
+	GS_ENABLED_MAINTENANCE,		/* index builds and copies of tables; no query */
+	GS_ENABLED_ON
+} GsEnabled;
+
 typedef enum GsDeviceChoice
 {
 	GS_CHOOSE_AUTO,				/* CUDA where there is a GPU, else the host device */
@@ -20,7 +27,7 @@ typedef enum GsDeviceChoice
 } GsDeviceChoice;
 
 /* for every user */
-extern bool gs_guc_enabled;
+extern int	gs_guc_enabled;		/* a GsEnabled */
 extern bool gs_guc_index_build;
 extern bool gs_guc_log_refusals;
 extern int	gs_guc_min_rows;

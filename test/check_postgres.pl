@@ -116,4 +116,4 @@ for my $name (sort keys %unbalanced)
 	}
 }
 print "$count{plan} differences in plans, $count{ties} in the order of equal rows, $count{real} real\n";
-exit($count{real} > 0);
+exit($count{real} > 0 || $ENV{ENABLED} ne 'on' && $count{plan} > 0);

@@ -15,6 +15,7 @@
 #	POSTGRES_SOURCE		a built source tree to use instead; its installation is
 #						taken from POSTGRES_PREFIX
 #	MIN_ROWS=0			gpusort.min_rows: 0 sends every sort to the device
+#	ENABLED=on			gpusort.enabled: with maintenance or off a difference in a plan fails, too
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -87,6 +88,7 @@ chmod -R a+rX "$work/install"
 start_server check \
 	"shared_preload_libraries = 'gpusort'" \
 	"gpusort.device = ${GPUSORT_TEST_DEVICE:-host}" \
+	"gpusort.enabled = ${ENABLED:=on}" \
 	"gpusort.force = on" \
 	"gpusort.index_build = on" \
 	"gpusort.min_rows = ${MIN_ROWS:-0}" \
@@ -111,7 +113,7 @@ for suite in $suites; do
 	grep -cE '^ok |\.\.\. ok ' "$build/$suite.log" | sed 's/$/ tests without any difference/'
 	if [ -f "$out/regression.diffs" ]; then
 		cp "$out/regression.diffs" "$build/$suite.diffs"
-		perl "$root/test/check_postgres.pl" "$build/$suite.diffs" || bad=1
+		ENABLED=$ENABLED perl "$root/test/check_postgres.pl" "$build/$suite.diffs" || bad=1
 	elif ! grep -q 'passed' "$build/$suite.log"; then
 		tail -5 "$build/$suite.log"
 		bad=1

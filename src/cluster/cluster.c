@@ -624,7 +624,7 @@ see_relation(gs_compat_relation_params)
 	 * plan_cluster_use_sort() does not set inh.  The command's index builds come here later, from
 	 * plan_create_index_workers(), which does: then the table is copied, and must not be taken again.
 	 */
-	if (!in_command || !gs_guc_enabled || entry_of->inh || !gs_has_no_query(root))
+	if (!in_command || gs_guc_enabled == GS_ENABLED_OFF || entry_of->inh || !gs_has_no_query(root))
 		return;
 	Assert(taken.table == NULL);
 	table = table_open(entry_of->relid, NoLock);
@@ -645,6 +645,8 @@ run_utility(PlannedStmt *stmt, const char *query_string, bool read_only_tree,
 {
 	bool		was_in_command = in_command;
 
+	if (IsA(stmt->utilityStmt, ReindexStmt))
+		gs_index_see_reindex((const ReindexStmt *) stmt->utilityStmt);
 	if (!gs_compat_is_cluster(stmt->utilityStmt))
 	{
 		next_utility(stmt, query_string, read_only_tree, context, params, environment, dest, completion);

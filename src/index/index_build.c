@@ -32,9 +32,12 @@
  *	  Before PostgreSQL 18, index_build() does not ask for a GIN index.  There object_access_hook serves
  *	  CREATE INDEX: index_create() calls it when all catalog rows are there, and makes them visible next,
  *	  which gives the relcache entry the access method's functions.  So the hook does that itself, and then
- *	  patches the entry, which keeps its functions as long as it is open.  REINDEX TABLE, CLUSTER and VACUUM
- *	  FULL build all indexes of a table.  The table's first btree patches the GIN indexes that come after it.
- *	  A concurrent build and REINDEX INDEX stay PostgreSQL's there.
+ *	  patches the entry, which keeps its functions as long as it is open.  For REINDEX of an index or a table
+ *	  ProcessUtility_hook (cluster.c) has the entries patched before the command opens them.  They are not
+ *	  kept open until then, as the command refuses an index that is open.  If an entry goes away in between,
+ *	  PostgreSQL builds the index.  Other commands build all indexes of a table: CLUSTER, VACUUM FULL, and
+ *	  REINDEX of a schema, a database or a partitioned table.  Then the table's first btree patches the GIN
+ *	  indexes that come after it.  A concurrent build stays PostgreSQL's there.
  *
  *	  An entry that was patched in an earlier command has our function with any
  *	  setting.  build_index() then leaves the build to PostgreSQL as well, so that the
@@ -42,7 +45,7 @@
  *
  * Builds left to PostgreSQL
  *	  All rules are here.  For builds:
- *	  - gpusort.enabled and gpusort.index_build must be on;
+ *	  - gpusort.enabled must not be off, and gpusort.index_build be on;
  *	  - max_parallel_maintenance_workers must not be 0: then gpusort is not asked,
  *		or only by chance;
  *	  - indexes of system catalogs are PostgreSQL's: it builds them while
@@ -86,6 +89,7 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/catalog.h"
+#include "catalog/namespace.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_am_d.h"
 #include "catalog/pg_class.h"
@@ -98,6 +102,7 @@
 #include "parser/parsetree.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
+#include "storage/lmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
@@ -200,7 +205,7 @@ accept_index(const GsIndexKind *kind, Relation heap, Relation index, const char 
 static GsKeyDesc *
 accept_build(const GsIndexKind *kind, Relation heap, Relation index)
 {
-	if (!gs_guc_enabled || !gs_guc_index_build || max_parallel_maintenance_workers == 0)
+	if (gs_guc_enabled == GS_ENABLED_OFF || !gs_guc_index_build || max_parallel_maintenance_workers == 0)
 		return NULL;
 	return accept_index(kind, heap, index, "the build of");
 }
@@ -448,7 +453,7 @@ patch_index(Oid oid)
 	if (!RelationIsValid(index))
 		return;
 	kind = gs_index_kind(index->rd_rel->relam);
-	if (kind && index->rd_indam->ambuild == kind->build)
+	if (kind && index->rd_indam->ambuild == kind->build && !IsCatalogRelationOid(index->rd_index->indrelid))
 	{
 		IndexAmRoutine *routine = MemoryContextAlloc(index->rd_indexcxt, sizeof(IndexAmRoutine));
 
@@ -480,7 +485,7 @@ see_relation(gs_compat_relation_params)
 		return;
 
 	/* catalogs' indexes are not looked at, as one of them may be broken */
-	if (gs_guc_enabled && gs_guc_index_build && !IsCatalogRelationOid(table->relid))
+	if (gs_guc_enabled != GS_ENABLED_OFF && gs_guc_index_build && !IsCatalogRelationOid(table->relid))
 	{
 		Relation	heap = table_open(table->relid, NoLock);
 		List	   *indexes = RelationGetIndexList(heap);
@@ -503,7 +508,7 @@ see_object(ObjectAccessType access, Oid class, Oid object, int column, void *arg
 	if (previous_object_hook)
 		previous_object_hook(access, class, object, column, arg);
 	if (access != OAT_POST_CREATE || class != RelationRelationId || column != 0 ||
-		!gs_guc_enabled || !gs_guc_index_build)
+		gs_guc_enabled == GS_ENABLED_OFF || !gs_guc_index_build)
 		return;
 	index = RelationIdGetRelation(object);
 	if (!RelationIsValid(index))
@@ -516,6 +521,39 @@ see_object(ObjectAccessType access, Oid class, Oid object, int column, void *arg
 		CommandCounterIncrement();
 		patch_index(object);
 	}
+}
+
+/*
+ * The lock is held while entries are patched, so that no index is dropped meanwhile.  We do not wait for it:
+ * PostgreSQL's command waits, after it has checked privileges, and takes locks in an order of its own.
+ */
+void
+gs_index_see_reindex(const ReindexStmt *stmt)
+{
+	Oid			oid;
+	Relation	relation;
+	List	   *indexes = NIL;
+	ListCell   *lc;
+
+	if (gs_compat_build_asks_planner(GIN_AM_OID) || stmt->relation == NULL ||
+		gs_guc_enabled == GS_ENABLED_OFF || !gs_guc_index_build)
+		return;
+	oid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	if (!OidIsValid(oid) || IsCatalogRelationOid(oid) || !ConditionalLockRelationOid(oid, AccessShareLock))
+		return;
+	relation = RelationIdGetRelation(oid);
+	if (RelationIsValid(relation))
+	{
+		if (relation->rd_rel->relkind == RELKIND_INDEX)
+			indexes = list_make1_oid(oid);
+		else if (RELKIND_HAS_TABLE_AM(relation->rd_rel->relkind))
+			indexes = RelationGetIndexList(relation);
+		RelationClose(relation);
+	}
+	foreach(lc, indexes)
+		patch_index(lfirst_oid(lc));
+	list_free(indexes);
+	UnlockRelationOid(oid, AccessShareLock);
 }
 
 void

@@ -8,12 +8,16 @@
 #ifndef GS_INDEX_BUILD_H
 #define GS_INDEX_BUILD_H
 
+#include "nodes/parsenodes.h"
 #include "nodes/pathnodes.h"
 #include "utils/rel.h"
 
 #include "key/key.h"
 
 extern void gs_index_init(void);
+
+/* REINDEX begins, in ProcessUtility_hook. */
+extern void gs_index_see_reindex(const ReindexStmt *stmt);
 
 /*
  * Does a utility command ask the planner?  It has no query at all.  plan_create_index_workers() asks with

@@ -321,7 +321,7 @@ set_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 {
 	if (previous_join_hook)
 		previous_join_hook(root, joinrel, outerrel, innerrel, jointype, extra);
-	if (gs_guc_enabled)
+	if (gs_guc_enabled == GS_ENABLED_ON)
 		gs_join_offer_path(root, joinrel, outerrel, innerrel, jointype, extra);
 }
 
@@ -331,7 +331,7 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 {
 	if (previous_hook)
 		previous_hook(root, stage, input_rel, output_rel, extra);
-	if (gs_guc_enabled)
+	if (gs_guc_enabled == GS_ENABLED_ON)
 		offer_paths(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_FINAL && root->query_level == 1)
 		top_root = root;
@@ -353,7 +353,7 @@ plan_query(gs_compat_planner_params)
 			stmt = previous_planner(gs_compat_planner_args);
 		else
 			stmt = standard_planner(gs_compat_planner_args);
-		if ((gs_guc_enabled || gs_sort_unfinished) && stmt->planTree != NULL)
+		if ((gs_guc_enabled == GS_ENABLED_ON || gs_sort_unfinished) && stmt->planTree != NULL)
 			change_plan(stmt, parse, cursor_options);
 	}
 	PG_FINALLY();

@@ -167,5 +167,62 @@ SET enable_bitmapscan = off;
 SELECT count(*), sum(i) FROM u WHERE a && '{3,5,999}';
 RESET enable_bitmapscan;
 
+-- rebuilt by name, in a session that has not built them: alone, and older than the table's first btree
+CREATE TABLE alone (a int[]);
+INSERT INTO alone SELECT ARRAY[i % 1000, i % 7] FROM generate_series(1, 20000) AS i;
+SET gpusort.index_build = off;
+CREATE INDEX alone_a ON alone USING gin (a);
+CREATE INDEX alone_stock ON alone USING gin (a);
+CREATE INDEX alone_b ON alone USING btree (a);
+\c -
+SET client_min_messages = warning;
+SET gpusort.force = on;
+SET search_path = index_gin, public;
+SELECT index_builds AS before FROM gpusort_stats \gset
+REINDEX INDEX alone_a;
+SELECT index_builds - :before AS builds, index_difference('alone_a', 'alone_stock') AS difference FROM gpusort_stats;
+\c -
+SET client_min_messages = warning;
+SET gpusort.force = on;
+SET search_path = index_gin, public;
+-- two GIN indexes, a btree, and that of the TOAST table
+REINDEX TABLE index_gin.alone;
+SELECT index_builds - :before AS builds, index_difference('alone_a', 'alone_stock') AS difference FROM gpusort_stats;
+SET gpusort.index_build = off;
+REINDEX INDEX alone_a;
+REINDEX TABLE alone;
+RESET gpusort.index_build;
+SELECT index_builds - :before AS builds, index_difference('alone_a', 'alone_stock') AS difference FROM gpusort_stats;
+BEGIN;
+INSERT INTO alone VALUES ('{3,5}');
+REINDEX INDEX alone_a;
+SELECT relation::regclass, mode FROM pg_locks
+WHERE pid = pg_backend_pid() AND relation IN ('alone'::regclass, 'alone_a'::regclass) ORDER BY 1, 2;
+SET LOCAL enable_seqscan = off;
+SELECT count(*), min(a), max(a) FROM alone WHERE a @> '{3,5}';
+ROLLBACK;
+SELECT count(*), min(a), max(a) FROM alone WHERE a @> '{3,5}';
+SELECT index_builds - :before AS builds FROM gpusort_stats;
+-- partitions', and what PostgreSQL refuses
+REINDEX INDEX t_a_idx;
+REINDEX TABLE t;
+SET enable_seqscan = off;
+SELECT count(*) FROM t WHERE a @> '{3}';
+RESET enable_seqscan;
+CREATE ROLE regress_gpusort_gin;
+GRANT USAGE ON SCHEMA index_gin TO regress_gpusort_gin;
+\set VERBOSITY sqlstate
+REINDEX INDEX no_such;
+REINDEX INDEX no_such.alone_a;
+REINDEX INDEX alone;
+REINDEX TABLE alone_a;
+REINDEX INDEX postgres.index_gin.alone_a;
+SET ROLE regress_gpusort_gin;
+REINDEX INDEX alone_a;
+RESET ROLE;
+\set VERBOSITY default
+DROP OWNED BY regress_gpusort_gin;
+DROP ROLE regress_gpusort_gin;
+
 SET client_min_messages = error;
 DROP SCHEMA index_gin CASCADE;

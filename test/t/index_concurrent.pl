@@ -100,6 +100,32 @@ for my $round (1 .. 3)
 	$node->safe_psql('postgres', 'DROP INDEX ' . join(', ', map { "i_$_" } 1 .. 8));
 }
 $_->quit for @sessions;
+
+#
+# Indexes of one table are rebuilt at once, by sessions that have not opened them
+#
+$node->safe_psql('postgres', join(' ', map { "CREATE INDEX i_$_ ON t USING gin ((ARRAY[n, $_, id % 7]));" } 1 .. 4) . ' CREATE ROLE other;');
+stats_reset($node);
+@sessions = map { session($node, "$build $workers") } 1 .. 4;
+my $i = 0;
+$_->send('REINDEX INDEX i_' . ++$i . ';') for @sessions;
+$_->receive for @sessions;
+is(join('', map { $_->errors } @sessions), '', 'four GIN indexes at once: no errors');
+is(value($node, "SELECT index_builds + (SELECT sum(count) FROM gpusort_stat_reasons WHERE kind = 'fallback') FROM gpusort_stats"),
+	'4', 'four GIN indexes at once: gpusort builds');
+
+# somebody holds the index: who may not rebuild it does not wait, who may does
+my ($holder, $waiter, $stranger) = map { session($node, $build) } 1 .. 3;
+$holder->query('BEGIN; REINDEX INDEX i_1;');
+$stranger->query('SET ROLE other; REINDEX INDEX i_1;');
+like($stranger->errors, qr/must be owner|permission denied/, 'a stranger does not wait for the lock');
+$waiter->send('REINDEX INDEX i_1;');
+$node->poll_query_until('postgres', "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND relation = 'i_1'::regclass") or die;
+$holder->query('COMMIT;');
+$waiter->receive;
+is($holder->errors . $waiter->errors, '', 'the owner waits, and rebuilds');
+good_indexes($node, 'rebuilt at once', "c.relname ~ '^i_\\d'");
+$_->quit for @sessions, $holder, $waiter, $stranger;
 released($node, 'in the end');
 
 $node->stop;
