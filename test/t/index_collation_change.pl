@@ -27,7 +27,7 @@ for my $locale ([ 'en_US', 'old' ], [ 'et_EE', 'new' ])
 $ENV{LOCPATH} = "$tmp/locale";
 rename "$tmp/old", "$tmp/locale" or die;
 
-my $node = new_server('collation_change', "max_parallel_maintenance_workers = 2\nmin_parallel_index_scan_size = 1GB\nlog_min_messages = warning\n", init => [ '--locale=C', '--encoding=UTF8' ]);
+my $node = new_server('collation_change', "gpusort.enabled = maintenance\nmax_parallel_maintenance_workers = 2\nmin_parallel_index_scan_size = 1GB\nlog_min_messages = warning\n", init => [ '--locale=C', '--encoding=UTF8' ]);
 my $icu = $node->safe_psql('postgres', "SELECT count(*) FROM pg_collation WHERE collname = 'en-x-icu'");
 my $locale_column = $node->pg_version >= 17 ? 'colllocale' : 'colliculocale';
 
