@@ -130,8 +130,7 @@ check_role_memory(int *newval, void **extra, GucSource source)
 		(source == PGC_S_TEST || source >= PGC_S_INTERACTIVE))
 		ereport(WARNING,
 				(errmsg("gpusort.role_memory of %d kB has no room for a sort's first rows", *newval),
-				 errdetail("PostgreSQL does such sorts."),
-				 errhint("Set it to 4 MB or more, or to 0 for no limit.")));
+				 errhint("PostgreSQL does such sorts. Set it to 4 MB or more, or to 0 for no limit.")));
 	return true;
 }
 

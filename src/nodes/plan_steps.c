@@ -334,18 +334,6 @@ forget_root(void *root)
 }
 
 static void
-remember_root(PlannerInfo *root)
-{
-	MemoryContext context = GetMemoryChunkContext(root);
-	MemoryContextCallback *callback = MemoryContextAlloc(context, sizeof(MemoryContextCallback));
-
-	callback->func = forget_root;
-	callback->arg = root;
-	MemoryContextRegisterResetCallback(context, callback);
-	top_root = root;
-}
-
-static void
 create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 				   RelOptInfo *output_rel, void *extra)
 {
@@ -354,7 +342,14 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 	if (gs_guc_enabled)
 		offer_paths(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_FINAL && root->query_level == 1)
-		remember_root(root);
+	{
+		MemoryContext context = GetMemoryChunkContext(root);
+		MemoryContextCallback *callback = MemoryContextAlloc(context, sizeof(MemoryContextCallback));
+
+		*callback = (MemoryContextCallback){.func = forget_root, .arg = root};
+		MemoryContextRegisterResetCallback(context, callback);
+		top_root = root;
+	}
 }
 
 static PlannedStmt *

@@ -12,9 +12,9 @@
  * meet there have a key in common could not be told otherwise without reading
  * one more block (spill_read.c).  A block is a sixteenth of a chunk, and longer
  * where its first key is long, so that the index stays within a sixty-fourth
- * of what is written.  Behind DENSE_CHUNKS blocks get longer and longer, up to whole chunks, so that
- * the index of 1 TB has 2.8 million blocks, and not 17 million.  In return a range reads more of each run
- * at its borders.
+ * of what is written.  Behind DENSE_CHUNKS blocks get longer and longer, up to whole chunks: the index
+ * of 1 TB has 2.8 million of them, and takes 0.23 GB, 0.55 while it is put in order.  In return a range reads
+ * more at its borders.
  *
  * The chunks of a run go round the files, so that several threads write at the same
  * time.
@@ -38,7 +38,7 @@
 
 /* ---- cutting a chunk into blocks ---- */
 
-/* A chunk to be written. */
+/* A chunk to be written, by its number in the whole sort. */
 typedef struct Source
 {
 	GsSpillView view;
@@ -47,7 +47,6 @@ typedef struct Source
 	uint64_t	block_bytes;	/* of a block with a short key */
 } Source;
 
-/* Of the chunk with a number in the whole sort. */
 static Source
 source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records, uint64_t number)
 {
