@@ -13,6 +13,7 @@
 #include <float.h>
 #include <limits.h>
 
+#include "access/parallel.h"
 #include "utils/guc.h"
 #include "utils/plancache.h"
 #include "utils/varlena.h"
@@ -25,6 +26,9 @@
 
 /* 16 TB: more than any device has, so that a wrong unit is noticed. */
 #define MAX_DEVICE_MEMORY_MB	(16 * 1024 * 1024)
+
+/* One chunk of any rows, with what ordering them takes: 3 MB were enough in all trials. */
+#define LEAST_ROLE_MEMORY_KB	4096
 
 /* Documented in test/README.md; users need to know nothing of these settings. */
 #define FOR_DEVELOPERS	(GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE)
@@ -132,6 +136,18 @@ check_devices(char **newval, void **extra, GucSource source)
 	return good;
 }
 
+/* Said where it is set; with an error, roles would have no limit in place of one that is too small. */
+static bool
+check_role_memory(int *newval, void **extra, GucSource source)
+{
+	if (*newval > 0 && *newval < LEAST_ROLE_MEMORY_KB && !InitializingParallelWorker &&
+		(source == PGC_S_TEST || source >= PGC_S_INTERACTIVE))
+		ereport(WARNING,
+				(errmsg("gpusort.role_memory of %d kB has no room for a sort's first rows", *newval),
+				 errhint("PostgreSQL does such sorts. Set it to 4 MB or more, or to 0 for no limit.")));
+	return true;
+}
+
 int
 gs_guc_count_devices(void)
 {
@@ -211,7 +227,7 @@ gs_guc_define(bool preloading)
 							"A sort that would need more uses temporary files, its own or those of the role's "
 							"other sorts. Zero means no limit.",
 							&gs_guc_role_memory_kb, 0, 0, MAX_KILOBYTES,
-							PGC_SUSET, GUC_UNIT_KB, NULL, NULL, NULL);
+							PGC_SUSET, GUC_UNIT_KB, check_role_memory, NULL, NULL);
 
 	DefineCustomRealVariable("gpusort.setup_cost",
 							 "Sets the planner's estimate of the cost of starting a sort on the device.",

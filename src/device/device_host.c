@@ -143,11 +143,23 @@ host_pin(GsDevice *device, void *memory, size_t bytes, GsError *error)
 	return GS_OK;
 }
 
+/* A thread's task. */
+static void
+trim(GsHostTask *task)
+{
+	malloc_trim(0);
+	free(task);
+}
+
 static void
 host_trim(GsDevice *device)
 {
-	(void) device;
-	malloc_trim(0);
+	GsHostTask *task = calloc(1, sizeof(GsHostTask));
+
+	if (task == NULL)
+		return;
+	task->run = trim;
+	gs_host_pool_submit(device->pool, task);
 }
 
 static GsStatus

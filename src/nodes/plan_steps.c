@@ -65,7 +65,7 @@ static create_upper_paths_hook_type previous_hook = NULL;
 static set_join_pathlist_hook_type previous_join_hook = NULL;
 static planner_hook_type previous_planner = NULL;
 
-/* The planner's knowledge of the query that is being planned; NULL before its paths are made. */
+/* The planner's knowledge of the query that is being planned; NULL before its paths are made, or if freed. */
 static PlannerInfo *top_root = NULL;
 
 typedef enum Pass
@@ -120,7 +120,7 @@ is_volatile(const PlannedStmt *stmt, GsVolatileScope scope)
 {
 	ListCell   *lc;
 
-	/* not planned by the usual planner, or changed since: be careful */
+	/* not planned by the usual planner, freed, or changed since: be careful */
 	if (top_root == NULL || top_root->glob->finalrtable != stmt->rtable)
 		return true;
 	if (gs_query_is_volatile(top_root->parse, scope))
@@ -325,6 +325,14 @@ set_join_pathlist(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outerrel,
 		gs_join_offer_path(root, joinrel, outerrel, innerrel, jointype, extra);
 }
 
+/* The context of a root is reset: a planner hook between us and PostgreSQL had one of its own. */
+static void
+forget_root(void *root)
+{
+	if (top_root == root)
+		top_root = NULL;
+}
+
 static void
 create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 				   RelOptInfo *output_rel, void *extra)
@@ -334,7 +342,14 @@ create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input
 	if (gs_guc_enabled == GS_ENABLED_ON)
 		offer_paths(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_FINAL && root->query_level == 1)
+	{
+		MemoryContext context = GetMemoryChunkContext(root);
+		MemoryContextCallback *callback = MemoryContextAlloc(context, sizeof(MemoryContextCallback));
+
+		*callback = (MemoryContextCallback){.func = forget_root, .arg = root};
+		MemoryContextRegisterResetCallback(context, callback);
 		top_root = root;
+	}
 }
 
 static PlannedStmt *

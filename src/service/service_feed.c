@@ -198,11 +198,12 @@ gs_feed_step(int number)
 	if (s->appends == 0)
 		s->asked_at = gs_devices[s->device].n_freed;
 	if (s->sort == NULL)
-		s->sort = gs_job_open_sort(number);
-	if (s->sort == NULL)
 	{
-		s->wait_for = WAIT_DEVICE;
-		return;
+		s->wait_for = WAIT_DEVICE;	/* unless the device is lost, and the session goes to another */
+		s->sort = gs_job_open_sort(number);
+		if (s->sort == NULL)
+			return;
+		s->wait_for = WAIT_NOTHING;
 	}
 	do
 		append_first(number);

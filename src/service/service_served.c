@@ -250,7 +250,9 @@ gs_served_start(int chunk)
 int
 gs_served_ended(void)
 {
-	for (int i = 0; i < n_running; i++)
+	static int	i = 0;			/* calls go on where the last one was, until one finds no more */
+
+	for (; i < n_running; i++)
 	{
 		int			chunk = running[i];
 
@@ -261,6 +263,7 @@ gs_served_ended(void)
 		gs_served[gs_chunks[chunk].session].pending--;
 		return chunk;
 	}
+	i = 0;
 	return -1;
 }
 

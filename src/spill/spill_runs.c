@@ -12,7 +12,9 @@
  * meet there have a key in common could not be told otherwise without reading
  * one more block (spill_read.c).  A block is a sixteenth of a chunk, and longer
  * where its first key is long, so that the index stays within a sixty-fourth
- * of what is written.
+ * of what is written.  Behind DENSE_CHUNKS blocks get longer and longer, up to whole chunks: the index
+ * of 1 TB has 2.8 million of them, and takes 0.23 GB, 0.55 while it is put in order.  In return a range reads
+ * more at its borders.
  *
  * The chunks of a run go round the files, so that several threads write at the same
  * time.
@@ -28,24 +30,35 @@
 #define BLOCKS_A_CHUNK	16
 #define MIN_BLOCK_BYTES 512
 
+/* The first chunks, 32 GB, have short blocks; those behind n times as many have blocks n times as long. */
+#define DENSE_CHUNKS	32768
+
 /* A block holds this many times its first key. */
 #define BYTES_A_KEY_BYTE 64
 
 /* ---- cutting a chunk into blocks ---- */
 
-/* A chunk to be written. */
+/* A chunk to be written, by its number in the whole sort. */
 typedef struct Source
 {
 	GsSpillView view;
 	uint32_t	data_bytes;		/* a multiple of 8 */
+	uint32_t	sparse;			/* blocks are so many times as long as they are at first */
+	uint64_t	block_bytes;	/* of a block with a short key */
 } Source;
 
 static Source
-source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records)
+source_of(const void *chunk, uint32_t chunk_bytes, uint32_t n_records, uint64_t number)
 {
 	Source		source = {{chunk, gs_chunk_record((void *) (uintptr_t) chunk, chunk_bytes, 0), n_records, 0},
-						  0};
+						  0, 1, chunk_bytes / BLOCKS_A_CHUNK};
 
+	number /= DENSE_CHUNKS;
+	if (number > 1)
+		source.sparse = number < BLOCKS_A_CHUNK ? (uint32_t) number : BLOCKS_A_CHUNK;
+	if (source.block_bytes < MIN_BLOCK_BYTES)
+		source.block_bytes = MIN_BLOCK_BYTES;
+	source.block_bytes *= source.sparse;
 	if (n_records > 0)
 	{
 		const GsRecord *last = source.view.first - (n_records - 1);
@@ -74,18 +87,17 @@ source_bytes(const Source *source, uint32_t first, uint32_t end)
 
 /* The end of the block that begins with a record. */
 static uint32_t
-block_end(const Source *source, uint32_t chunk_bytes, uint32_t first)
+block_end(const Source *source, uint32_t first)
 {
 	uint32_t	low = first + 1;
 	uint32_t	high = source->view.n;
 	uint32_t	key_len;
-	uint64_t	bytes = chunk_bytes / BLOCKS_A_CHUNK;
+	uint64_t	bytes;
 
 	(void) gs_spill_view_key(&source->view, first, &key_len);
-	if (bytes < MIN_BLOCK_BYTES)
-		bytes = MIN_BLOCK_BYTES;
-	if (bytes < (uint64_t) key_len * BYTES_A_KEY_BYTE)
-		bytes = (uint64_t) key_len * BYTES_A_KEY_BYTE;
+	bytes = (uint64_t) key_len * BYTES_A_KEY_BYTE * source->sparse;
+	if (bytes < source->block_bytes)
+		bytes = source->block_bytes;
 
 	/* no short block at the chunk's end */
 	if (source_bytes(source, first, high) <= bytes + bytes / 2)
@@ -105,13 +117,13 @@ block_end(const Source *source, uint32_t chunk_bytes, uint32_t first)
 /* ---- the index ---- */
 
 static bool
-allocate_index(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
+allocate_index(GsSpillChunk *chunk, const Source *source)
 {
 	size_t		keys_bytes = 1;
 	uint32_t	key_len;
 
 	chunk->n_blocks = 0;
-	for (uint32_t i = 0; i < source->view.n; i = block_end(source, chunk_bytes, i))
+	for (uint32_t i = 0; i < source->view.n; i = block_end(source, i))
 	{
 		(void) gs_spill_view_key(&source->view, i, &key_len);
 		keys_bytes += key_len;
@@ -134,18 +146,18 @@ copy_key(uint8_t *dst, const Source *source, uint32_t i, uint32_t *len)
 
 /* All of a chunk's index but what depends on the chunks before it. */
 static bool
-index_chunk(GsSpillChunk *chunk, const Source *source, uint32_t chunk_bytes)
+index_chunk(GsSpillChunk *chunk, const Source *source)
 {
 	uint32_t	first = 0;
 	uint8_t    *next_key;
 
-	if (!allocate_index(chunk, source, chunk_bytes))
+	if (!allocate_index(chunk, source))
 		return false;
 	next_key = chunk->keys;
 	for (uint32_t i = 0; i < chunk->n_blocks; i++)
 	{
 		GsSpillBlock *block = &chunk->blocks[i];
-		uint32_t	end = block_end(source, chunk_bytes, first);
+		uint32_t	end = block_end(source, first);
 
 		block->key = next_key;
 		next_key = copy_key(next_key, source, first, &block->key_len);
@@ -195,7 +207,7 @@ write_chunk(GsSpillTask *task)
 {
 	GsSpillChunk *index = task->index;
 	uint32_t	chunk_bytes = task->spill->chunk_bytes;
-	Source		source = source_of(task->chunk, chunk_bytes, task->n_records);
+	Source		source = source_of(task->chunk, chunk_bytes, task->n_records, index - task->spill->chunks);
 	const GsRecord *first = source.view.first;
 	uint8_t	   *memory = gs_spill_task_scratch(task, gs_code_room(chunk_bytes));
 	size_t		bytes = 0;
@@ -203,7 +215,7 @@ write_chunk(GsSpillTask *task)
 
 	if (memory == NULL || task->n_records == 0)
 		return;
-	if (!index_chunk(index, &source, chunk_bytes))
+	if (!index_chunk(index, &source))
 	{
 		gs_spill_task_no_memory(task);
 		return;

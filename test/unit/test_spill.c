@@ -129,6 +129,57 @@ test_transfers(void)
 	end_case();
 }
 
+/* Write a run of n chunks without records, a multiple of 1024. */
+static void
+write_empty_chunks(GsSpill *spill, uint32_t n)
+{
+	static GsJob jobs[1024];
+
+	CHECK(gs_spill_begin_run(spill, n));
+	for (uint32_t i = 0; i < n; i++)
+	{
+		memset(&jobs[i % 1024], 0, sizeof(GsJob));
+		gs_spill_write(spill, i, NULL, 0, &jobs[i % 1024]);
+		n_jobs++;
+		for (uint32_t j = 0; i % 1024 == 1023 && j < 1024; j++)
+			CHECK(wait_for(&jobs[j]) == GS_OK);
+	}
+	gs_spill_end_run(spill);
+}
+
+/* The index of chunks behind many others is smaller.  With this budget each range is one block. */
+static void
+test_index_of_many_chunks(void)
+{
+	static const Case spec = {KEYS_RANDOM, 16384, 3, 2000, true, 30, 1, SPLIT_NEVER};
+	static const uint32_t n_before[3] = {0, 4 * 32768, 16 * 32768};
+	uint32_t	n_blocks[3];
+	uint32_t	n_chunks;
+
+	begin_case("index of many chunks");
+	for (int i = 0; i < 3; i++)
+	{
+		Sort		sort;
+		char		path[GS_SPILL_PATH_BYTES];
+
+		make_sort(&sort, &spec);
+		temporary_path(path);
+		sort.spill = gs_spill_open(io, path, spec.chunk_bytes);
+		write_empty_chunks(sort.spill, n_before[i]);
+		for (uint32_t run = 0; run < spec.n_runs; run++)
+			CHECK(write_run(&sort, run) == GS_OK);
+		check_ranges(&sort);
+		n_blocks[i] = gs_spill_ranges(sort.spill);
+		n_chunks = sort.n_chunks;
+		close_spill(sort.spill);
+		free_sort(&sort);
+	}
+	CHECK(n_blocks[0] > 10 * n_chunks);
+	CHECK(n_blocks[1] <= n_blocks[0] / 4 + n_chunks);
+	CHECK(n_blocks[2] <= n_chunks);
+	end_case();
+}
+
 /* Sorts may be closed after the threads have ended. */
 static void
 test_close_late(void)
@@ -271,6 +322,7 @@ main(int argc, char **argv)
 	test_failures();
 	test_pages();
 	test_transfers();
+	test_index_of_many_chunks();
 	test_close_late();
 	gs_spill_io_close(io);
 	if (rmdir(folder) != 0)
