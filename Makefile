@@ -145,11 +145,12 @@ CUDA_HOME := $(realpath $(shell $(NVCC) --dryrun -c -o /dev/null $(ROOT)/Makefil
 CUDA_LIBDIR := $(dir $(firstword $(wildcard $(patsubst %,$(CUDA_HOME)/%/libcudart_static.a,\
 	lib64 lib targets/x86_64-linux/lib targets/sbsa-linux/lib))))
 
-# Machine code for CUDA_ARCHS, PTX for CUDA_PTX and whatever is newer
+# Machine code for CUDA_ARCHS, PTX for CUDA_PTX and whatever is newer.  10.3 runs the code of 10.0, and 12.1
+# that of 12.0; Jetsons (8.7, 11.0) run no code of others.  GPUs between these run the oldest one's PTX
 CUDA_ARCH ?= auto
 ifeq ($(CUDA_ARCH),all)
-CUDA_ARCHS := $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)),75 80 86 89 90 100 120)
-CUDA_PTX := $(lastword $(CUDA_ARCHS))
+CUDA_ARCHS := $(filter $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code)),75 80 86 87 89 90 100 110 120)
+CUDA_PTX := $(firstword $(CUDA_ARCHS)) $(lastword $(CUDA_ARCHS))
 else ifeq ($(CUDA_ARCH),auto)
 CUDA_GPUS := $(sort $(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null)))
 CUDA_ARCHS := $(or $(CUDA_GPUS),90)
@@ -161,7 +162,7 @@ endif
 
 NVCCFLAGS = -O3 -std=c++17 -lineinfo -I$(ROOT)/src -I$(ROOT)/cuda \
 	$(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
-	-gencode arch=compute_$(CUDA_PTX),code=compute_$(CUDA_PTX) \
+	$(foreach a,$(CUDA_PTX),-gencode arch=compute_$(a),code=compute_$(a)) \
 	-Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra
 ifeq ($(FAULTS),1)
 NVCCFLAGS += -DGPUSORT_FAULTS

@@ -57,6 +57,18 @@ u64 work_bytes_for(const GsDeviceSort *sort, const SortTotals &totals)
                   min_output_bytes(sort, totals.n_rows));
 }
 
+// Throws where the device's memory is the machine's, and the machine has too little left for others.
+void check_machine(GsDevice *device, u64 bytes)
+{
+  u64 total = device->info.memory_total;
+  uint64_t available;
+
+  if (device->is_integrated && device->limit_is_default.load(std::memory_order_relaxed) &&
+      !gs_host_may_reserve(total, bytes, &device->copy_in.unwatched, &available))
+    fail(GS_NO_MEMORY, "the machine has only %llu of %llu bytes of memory left",
+         static_cast<unsigned long long>(available), static_cast<unsigned long long>(total));
+}
+
 // Reserves a slab, and what a sort needs with `count` more chunks like the request's.
 bool reserve_for(GsDeviceSort *sort, const Request &request, u64 slab_bytes, u64 count)
 {
@@ -70,6 +82,7 @@ bool reserve_for(GsDeviceSort *sort, const Request &request, u64 slab_bytes, u64
     // Some engines need less for more rows: radix2011, where its sections grow.
     more_work = std::max<u64>(work_bytes_for(sort, totals), sort->work_bytes) - sort->work_bytes;
   }
+  check_machine(sort->device, slab_bytes + more_work);
   if (!sort->device->memory->reserve(slab_bytes + more_work))
     return false;
   sort->work_bytes += more_work;

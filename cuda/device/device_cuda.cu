@@ -17,6 +17,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 using namespace gpusort;
@@ -88,10 +89,22 @@ void select_device(int ordinal)
   check_device_code();
 }
 
-// The limit that `bytes` stand for.
+// The limit that `bytes` stand for.  A machine needs some of its memory for all else.
 u64 limit_for(const GsDevice *device, uint64_t bytes)
 {
-  return bytes == 0 ? device->default_limit : std::min(bytes, device->info.memory_total);
+  u64 total = device->info.memory_total;
+
+  return bytes == 0 ? device->default_limit
+                    : std::min<u64>(bytes, device->is_integrated ? total / 10 * 9 : total);
+}
+
+bool has_memory_of_machine(const cudaDeviceProp &properties)
+{
+#ifdef GPUSORT_FAULTS
+  if (getenv("GPUSORT_FAULT_INTEGRATED") != nullptr)
+    return true;
+#endif
+  return properties.integrated != 0;
 }
 
 std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
@@ -109,7 +122,15 @@ std::unique_ptr<GsDevice> make_device(const GsDeviceConfig *config)
   std::string(properties.name).copy(device->info.name, sizeof device->info.name - 1);
   uuid_of(properties).copy(device->info.uuid, sizeof device->info.uuid - 1);
   device->info.memory_total = total_bytes;
-  device->default_limit = free_bytes / 5 * 4 / std::max(config->opened, 1);
+  device->default_limit = free_bytes / 5 * 4;
+  device->is_integrated = has_memory_of_machine(properties);
+  if (device->is_integrated)
+  {
+    device->info.memory_total = std::min<u64>(total_bytes, gs_host_total_memory());
+    device->default_limit = gs_host_default_limit(device->info.memory_total);
+  }
+  device->default_limit /= std::max(config->opened, 1);
+  device->limit_is_default.store(config->memory_limit == 0);
   device->memory =
       std::make_unique<DeviceMemory>(config->ordinal, limit_for(device.get(), config->memory_limit));
   start_threads(device.get());
@@ -236,6 +257,7 @@ void cuda_trim(GsDevice *device)
 
 void cuda_set_memory_limit(GsDevice *device, uint64_t bytes)
 {
+  device->limit_is_default.store(bytes == 0);
   device->memory->set_limit(limit_for(device, bytes));
   cuda_trim(device); // more may be cached than the limit allows now
 }

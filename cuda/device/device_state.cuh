@@ -34,6 +34,7 @@
 #include <thread>
 #include <vector>
 
+#include "../../src/device/host_machine.h"
 #include "device/perform.cuh"
 #include "device/process.cuh"
 
@@ -163,6 +164,7 @@ struct AppendLane
   RequestQueue queue;
   Stream stream;
   AppendBatch slots[max_slots];
+  uint64_t unwatched = 0; // of gs_host_may_reserve
 };
 
 // A page, an image or keys on their way out: the first front bytes and the last end bytes of what is copied.
@@ -248,6 +250,8 @@ struct GsDevice
   GsDeviceConfig config;
   GsDeviceInfo info = {};     // without what changes: memory_limit, memory_used
   uint64_t default_limit = 0; // of memory
+  bool is_integrated = false; // its memory is the machine's
+  std::atomic<bool> limit_is_default{true};
   std::unique_ptr<gpusort::DeviceMemory> memory;
   std::vector<GsDeviceSort *> sorts;
   std::vector<gpusort::TableCopy> tables;

@@ -277,8 +277,21 @@ __global__ void __launch_bounds__(build_threads, build_min_blocks)
 void check_device_code()
 {
   cudaFuncAttributes attributes;
+  cudaError_t code = cudaFuncGetAttributes(&attributes, build);
 
-  GS_CUDA_TRY(cudaFuncGetAttributes(&attributes, build));
+  (void)cudaGetLastError();
+  switch (code)
+  {
+  case cudaErrorNoKernelImageForDevice:
+    fail(GS_NO_DEVICE, "this build of gpusort has no code for the GPU: %s", cudaGetErrorString(code));
+  case cudaErrorUnsupportedPtxVersion:
+  case cudaErrorJitCompilerNotFound:
+  case cudaErrorJitCompilationDisabled:
+    fail(GS_NO_DEVICE, "the driver cannot translate gpusort's code for the GPU: %s",
+         cudaGetErrorString(code));
+  default:
+    GS_CUDA_TRY(code);
+  }
 }
 
 void build_keys(const Chunks &chunks, const GsTupleKeys &tuple_keys, KeyRef *keys, RowStats *stats,

@@ -299,8 +299,8 @@ extern uint32_t gs_elem_bytes(GsElem elem);
  * of what is free.  host: a quarter of the memory of the machine or its control
  * group, and no more than half of what is available; and while less than a tenth
  * of all memory is available, appends are refused (the device looks once for
- * every 64 MB that are reserved).  Where the same device is opened several times, each
- * has its part of that.
+ * every 64 MB that are reserved); the same for a GPU whose memory is the machine's.  Where
+ * the same device is opened several times, each has its part of that.
  */
 typedef struct GsDeviceConfig
 {

@@ -53,18 +53,7 @@
 #define MAX_THREADS 1024
 #define MIN_CHUNK_BYTES 1024
 
-/* Under the default limit: reserved bytes after which the machine is asked again. */
-#define WATCH_BYTES ((uint64_t) 64 << 20)
-
 /* ---- opening and closing ---- */
-
-static uint64_t
-default_limit(uint64_t total)
-{
-	uint64_t	most = gs_host_available_memory(total) / 2;
-
-	return total / 4 < most ? total / 4 : most;
-}
 
 /* The machine needs some memory for all else. */
 static void
@@ -106,7 +95,9 @@ host_open(const GsDeviceConfig *config, GsDevice **device, GsError *error)
 		return gs_host_fail(error, GS_NO_MEMORY, "out of memory");
 	made->config = *config;
 	made->info.memory_total = gs_host_total_memory();
-	made->default_limit = default_limit(made->info.memory_total) / (config->opened > 1 ? config->opened : 1);
+	made->default_limit = gs_host_default_limit(made->info.memory_total);
+	if (config->opened > 1)
+		made->default_limit /= (uint64_t) config->opened;
 	host_set_memory_limit(made, config->memory_limit);
 	made->pool = gs_host_pool_open(threads < MAX_THREADS ? threads : MAX_THREADS);
 	if (made->pool == NULL)
@@ -276,17 +267,9 @@ machine_has_memory(GsHostJob *job, uint64_t memory)
 	GsDevice   *device = job->sort->device;
 	uint64_t	available;
 
-	if (!device->limit_is_default)
+	if (!device->limit_is_default ||
+		gs_host_may_reserve(device->info.memory_total, memory, &device->unwatched, &available))
 		return true;
-	device->unwatched += memory;
-	if (device->unwatched < WATCH_BYTES)
-		return true;
-	available = gs_host_available_memory(device->info.memory_total);
-	if (available >= device->info.memory_total / 10)
-	{
-		device->unwatched = 0;
-		return true;
-	}
 	gs_host_fail(&job->error, GS_NO_MEMORY, "the machine has only %llu of %llu bytes of memory left",
 		 (unsigned long long) available, (unsigned long long) device->info.memory_total);
 	return false;

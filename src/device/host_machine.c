@@ -27,6 +27,9 @@
 #define MAX_SLAB_BYTES ((size_t) 64 << 20)
 #define HUGE_PAGE ((size_t) 2 << 20)
 
+/* Reserved bytes after which the machine is asked again. */
+#define WATCH_BYTES ((uint64_t) 64 << 20)
+
 struct GsHostSlab
 {
 	GsHostSlab *next;			/* made before it */
@@ -177,6 +180,27 @@ gs_host_available_memory(uint64_t total)
 		return 0;
 #endif
 	return left < available ? left : available;
+}
+
+uint64_t
+gs_host_default_limit(uint64_t total)
+{
+	uint64_t	most = gs_host_available_memory(total) / 2;
+
+	return total / 4 < most ? total / 4 : most;
+}
+
+bool
+gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_t *available)
+{
+	*unwatched += bytes;
+	if (*unwatched < WATCH_BYTES)
+		return true;
+	*available = gs_host_available_memory(total);
+	if (*available < total / 10)
+		return false;
+	*unwatched = 0;
+	return true;
 }
 
 /* Returns how many cores a group may keep busy, or UINT64_MAX. */

@@ -12,6 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C"
+{
+#endif
+
 /* Cores that this process may use, or that its control group has time of. */
 extern int	gs_host_cores(void);
 
@@ -20,6 +25,15 @@ extern uint64_t gs_host_total_memory(void);
 
 /* Of `total` bytes, those that can be used without swapping. */
 extern uint64_t gs_host_available_memory(uint64_t total);
+
+/* A device whose memory is the machine's: what it holds by default, of `total` bytes. */
+extern uint64_t gs_host_default_limit(uint64_t total);
+
+/*
+ * May such a device reserve so many bytes more, under the default limit?  If not, *available tells what the
+ * machine has left.  *unwatched is kept for the caller, and begins at 0.
+ */
+extern bool gs_host_may_reserve(uint64_t total, uint64_t bytes, uint64_t *unwatched, uint64_t *available);
 
 /* Milliseconds by a clock that nobody sets. */
 extern double gs_host_now_ms(void);
@@ -41,5 +55,9 @@ typedef struct GsHostSlab GsHostSlab;
 
 extern char *gs_host_slab_allocate(GsHostSlab **slabs, size_t bytes, size_t first_bytes);
 extern void gs_host_slabs_free(GsHostSlab **slabs);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif							/* GS_HOST_MACHINE_H */

@@ -887,13 +887,20 @@ test_chunks_memory(const GsDeviceOps *ops, int threads, uint64_t seed)
 	}
 	case_refused(&td, seed);
 	case_set_memory_limit(&td, seed);
-	if (ops == &gs_device_host)
-		case_little_memory(&td, seed);
 #ifdef GS_WITH_CUDA
 	if (ops == &gs_device_cuda)
 		case_trims(&td, seed);
 #endif
 	test_close(&td);
+
+	/* a GPU opens as one whose memory is the machine's */
+	setenv("GPUSORT_FAULT_INTEGRATED", "1", 1);
+	if (CHECK(test_open(&td, ops, 0, threads, &error) == GS_OK, "open: %s", error.message))
+	{
+		case_little_memory(&td, seed);
+		test_close(&td);
+	}
+	unsetenv("GPUSORT_FAULT_INTEGRATED");
 }
 
 void
