@@ -7,6 +7,7 @@
 # Environment:
 #	PG_MAJOR=18			the server
 #	DEBIAN=bookworm		the Debian of the server's image
+#	CUDA_VERSION		the toolkit, if not the Dockerfile's: 13.0.1 with DEBIAN=trixie
 #	CUDA_ARCH=all		as for the Makefile
 #	DOCKER=docker		or podman, buildah
 set -eu
@@ -29,4 +30,4 @@ if ! command -v "${DOCKER:-docker}" >/dev/null; then
 	exit 1
 fi
 exec "${DOCKER:-docker}" build -f "$root/packaging/docker/Dockerfile" "$@" \
-	--build-arg "PG_MAJOR=$major" --build-arg "DEBIAN=$debian" --build-arg "CUDA_ARCH=${CUDA_ARCH:-all}" "$root"
+	${CUDA_VERSION:+--build-arg "CUDA_VERSION=$CUDA_VERSION"} --build-arg "PG_MAJOR=$major" --build-arg "DEBIAN=$debian" --build-arg "CUDA_ARCH=${CUDA_ARCH:-all}" "$root"

@@ -372,7 +372,7 @@ check_measured()
 		$measured = 1 if /<!-- measured: begin/;
 		$measured = 0 if /<!-- measured: end/;
 		next unless $measured;
-		while (/\| (\d+) \| (\d+) \| ([\d.]+) (?=\|)/g)
+		while (/\| ([\d.]+) \| ([\d.]+) \| ([\d.]+) (?=\|)/g)
 		{
 			my ($stock, $ours, $times) = ($1, $2, $3);
 
