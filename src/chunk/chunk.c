@@ -28,10 +28,11 @@ StaticAssertDecl(GS_KEY_MAX < GS_KEY_NONE && GS_KEY_MAX <= GS_LENGTH_MASK,
 				 "lengths of keys are no answers, and have no flags");
 
 void
-gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKeys *tuple_keys)
+gs_chunk_begin(GsChunkWriter *writer, char *memory, uint32 bytes, const GsTupleKeys *tuple_keys)
 {
 	Assert(memory == (char *) MAXALIGN(memory));
 	writer->memory = memory;
+	writer->bytes = bytes;
 	writer->used = 0;
 	writer->n = 0;
 	writer->inexact = 0;
@@ -40,13 +41,22 @@ gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKeys *tuple_key
 	writer->tuple_keys = tuple_keys;
 }
 
+void
+gs_chunk_copy(const GsChunkWriter *writer, char *memory, uint32 bytes)
+{
+	Size		records = writer->n * sizeof(GsRecord);
+
+	memcpy(memory, writer->memory, writer->used);
+	memcpy(memory + bytes - records, writer->memory + writer->bytes - records, records);
+}
+
 /* Bytes that rows and keys may still take once one more record is described. */
 static inline uint32
 room_left(const GsChunkWriter *writer)
 {
 	uint32		taken = writer->used + (writer->n + 1) * sizeof(GsRecord);
 
-	return taken < GS_CHUNK_BYTES ? GS_CHUNK_BYTES - taken : 0;
+	return taken < writer->bytes ? writer->bytes - taken : 0;
 }
 
 /* The bytes, or a few more, of a value of varying width in a key of the device; 0: it may not make it. */
@@ -132,10 +142,10 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 	uint32		key_len;
 	GsRecord   *record;
 
-	if (unlikely(taken > GS_CHUNK_BYTES))
+	if (unlikely(taken > writer->bytes))
 		return GS_PUT_FULL;
 	key_len = gs_key_write(desc, values, isnull, (uint8 *) writer->memory + key_off,
-						   GS_CHUNK_BYTES - taken, &inexact);
+						   writer->bytes - taken, &inexact);
 	if (unlikely(key_len == GS_KEY_NO_ROOM))
 		return GS_PUT_FULL;
 	if (unlikely(key_len == GS_KEY_NONE))
@@ -152,7 +162,7 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 
 	Assert(desc->fixed_width == 0 || key_len == desc->fixed_width);
 	Assert(taken + key_len <= GS_CHUNK_BYTES);
-	record = gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n);
+	record = gs_chunk_record(writer->memory, writer->bytes, writer->n);
 	record->row_off = row_off;
 	record->row_len = row_bytes | row_flags;
 	record->key_off = key_off;
@@ -166,7 +176,7 @@ finish_record(GsChunkWriter *writer, const GsKeyDesc *desc, const Datum *values,
 static inline void
 describe_missing(GsChunkWriter *writer, uint32 row_off, uint32 row_bytes, uint32 end, uint32 key_bytes)
 {
-	*gs_chunk_record(writer->memory, GS_CHUNK_BYTES, writer->n) =
+	*gs_chunk_record(writer->memory, writer->bytes, writer->n) =
 		(GsRecord){row_off, row_bytes, 0, GS_KEY_MISSING};
 	writer->n++;
 	writer->used = MAXALIGN(end);
@@ -587,7 +597,7 @@ gs_chunk_put_page(GsChunkWriter *writer, const GsKeyDesc *desc, GsTupleMap *map,
 	if (copied)
 	{
 		/* all of the page's rows fit, unless keys that are written here take their room */
-		if (page_off + BLCKSZ + (first + items->n - items->done) * sizeof(GsRecord) > GS_CHUNK_BYTES)
+		if (page_off + BLCKSZ + (first + items->n - items->done) * sizeof(GsRecord) > writer->bytes)
 			return false;
 		memcpy(writer->memory + page_off, page, BLCKSZ);
 		writer->used += BLCKSZ;

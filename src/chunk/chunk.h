@@ -21,7 +21,8 @@
 
 typedef struct GsChunkWriter
 {
-	char	   *memory;			/* GS_CHUNK_BYTES bytes, aligned to 8 */
+	char	   *memory;			/* aligned to 8 */
+	uint32		bytes;			/* of memory: GS_CHUNK_BYTES, or less for a process's own rows */
 	uint32		used;			/* bytes of rows and keys */
 	uint32		n;				/* records */
 	uint32		inexact;		/* of them: with an inexact key */
@@ -64,7 +65,10 @@ typedef struct GsPutRow
 	uint32		flags;			/* GS_ROW_EXTERNAL where bytes are a stub */
 } GsPutRow;
 
-extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, const GsTupleKeys *tuple_keys);
+extern void gs_chunk_begin(GsChunkWriter *writer, char *memory, uint32 bytes, const GsTupleKeys *tuple_keys);
+
+/* Copy what is written to other memory, of as many bytes or more. */
+extern void gs_chunk_copy(const GsChunkWriter *writer, char *memory, uint32 bytes);
 
 /*
  * Write a row and its key.  Values that must be fetched to make the key go into

@@ -137,18 +137,12 @@ static GsPut
 hand_copy_over(GsFeeder *feeder, const GsChunkWriter *from)
 {
 	int			chunk;
-	char	   *memory;
 	GsPut		status;
 
 	status = note_status(feeder, gs_client_take_chunk(feeder->client, false, &chunk));
 	if (status != GS_PUT_OK)
 		return status;
-	memory = gs_chunk_memory(chunk);
-	memcpy(memory, from->memory, from->used);
-	if (from->n > 0)
-		memcpy(gs_chunk_record(memory, GS_CHUNK_BYTES, from->n - 1),
-			   gs_chunk_record(from->memory, GS_CHUNK_BYTES, from->n - 1),
-			   from->n * sizeof(GsRecord));
+	gs_chunk_copy(from, gs_chunk_memory(chunk), GS_CHUNK_BYTES);
 	status = note_status(feeder, gs_client_append(feeder->client, chunk, from));
 	if (status != GS_PUT_OK)
 		gs_client_give_chunk(feeder->client, chunk);
@@ -195,7 +189,8 @@ next_chunk(GsFeeder *feeder)
 	if (feeder->groups == NULL && feeder->session->spec.sort.tuple_keys.n_columns > 0)
 		tuple_keys = &feeder->session->spec.sort.tuple_keys;
 	gs_chunk_begin(&feeder->writer,
-				   feeder->chunk < 0 ? feeder->own : gs_chunk_memory(feeder->chunk), tuple_keys);
+				   feeder->chunk < 0 ? feeder->own : gs_chunk_memory(feeder->chunk), GS_CHUNK_BYTES,
+				   tuple_keys);
 	return GS_PUT_OK;
 }
 
@@ -273,7 +268,8 @@ gs_feeder_put_chunk(GsFeeder *feeder, const GsChunkWriter *chunk)
 void
 gs_feeder_go_on(GsFeeder *feeder, const GsChunkWriter *chunk)
 {
-	Assert(feeder->status == GS_PUT_OK && feeder->writer.memory == NULL && feeder->own == NULL);
+	Assert(feeder->status == GS_PUT_OK && feeder->writer.memory == NULL && feeder->own == NULL &&
+		   chunk->bytes == GS_CHUNK_BYTES);
 	feeder->own = chunk->memory;
 	feeder->writer = *chunk;
 	feeder->rows += chunk->n;
@@ -291,7 +287,13 @@ gs_feeder_finish(GsFeeder *feeder)
 		feeder->chunk = -1;
 		feeder->writer.memory = NULL;
 	}
-	return hand_over(feeder);
+	(void) hand_over(feeder);
+	if (feeder->writer.memory == NULL && feeder->own)
+	{
+		pfree(feeder->own);
+		feeder->own = NULL;
+	}
+	return feeder->status;
 }
 
 const char *

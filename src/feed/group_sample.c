@@ -51,7 +51,7 @@ gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first)
 {
 	for (uint32 i = first; i < chunk->n && sample->n < MAX_HASHES; i++)
 	{
-		const GsRecord *record = gs_chunk_record(chunk->memory, GS_CHUNK_BYTES, i);
+		const GsRecord *record = gs_chunk_record(chunk->memory, chunk->bytes, i);
 		uint32		hash = hash_bytes((const unsigned char *) chunk->memory + record->key_off,
 									  record->key_len & ~GS_KEY_INEXACT);
 

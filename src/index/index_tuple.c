@@ -457,14 +457,15 @@ check_unique(GsIndexStream *stream, IndexTuple *tuples, int n)
 int
 gs_index_read_page(GsRows *rows, IndexTuple *tuples)
 {
+	uint32		bytes;
 	uint32		first;
-	const char *page = gs_rows_page(rows, &first);
+	const char *page = gs_rows_page(rows, &bytes, &first);
 	int			max = Min(gs_rows_left_in_page(rows), GS_INDEX_STREAM_TUPLES);
 	int			n;
 
 	for (n = 0; n < max; n++)
 	{
-		uint32		entry = gs_page_entry(page, GS_CHUNK_BYTES, first + n);
+		uint32		entry = gs_page_entry(page, bytes, first + n);
 
 		if (unlikely(entry & GS_ENTRY_INEXACT))
 			break;

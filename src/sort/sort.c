@@ -166,13 +166,13 @@ put_stored_row(GsSort *sort, const char *row, bool external)
 }
 
 static void
-put_chunk(GsSort *sort, char *memory, uint32 n_records)
+put_chunk(GsSort *sort, char *memory, uint32 bytes, uint32 n_records)
 {
 	for (uint32 i = 0; i < n_records; i++)
 	{
-		GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, i);
+		GsRecord   *record = gs_chunk_record(memory, bytes, i);
 
-		if ((uint64) record->row_off + (record->row_len & GS_LENGTH_MASK) > GS_CHUNK_BYTES)
+		if ((uint64) record->row_off + (record->row_len & GS_LENGTH_MASK) > bytes)
 			elog(ERROR, "a row of %u bytes lies outside of its chunk", record->row_len & GS_LENGTH_MASK);
 		put_stored_row(sort, memory + record->row_off, (record->row_len & GS_ROW_EXTERNAL) != 0);
 	}
@@ -183,7 +183,7 @@ static void
 put_local_rows(GsSort *sort, int first)
 {
 	for (int i = first; i < sort->local.n_chunks; i++)
-		put_chunk(sort, sort->local.chunks[i].memory, sort->local.chunks[i].n);
+		put_chunk(sort, sort->local.chunks[i].memory, sort->local.chunks[i].bytes, sort->local.chunks[i].n);
 	gs_local_free(sort);
 }
 
@@ -324,7 +324,10 @@ gs_sort_open_device(GsSort *sort, int feeders)
 		}
 	}
 	if (sort->place == GS_SORT_DEVICE && sort->local.n_chunks > 0)
+	{
+		gs_local_grow(sort, GS_CHUNK_BYTES);
 		gs_feeder_go_on(sort->feeder, &sort->local.chunks[--sort->local.n_chunks]);
+	}
 	gs_local_free(sort);
 	return sort->place == GS_SORT_DEVICE;
 }
@@ -438,7 +441,7 @@ drain_device(GsSort *sort)
 		return GS_SORT_LOST;
 	while ((chunk = gs_client_take_rejected(sort->client)) >= 0)
 	{
-		put_chunk(sort, gs_chunk_memory(chunk), gs_chunks[chunk].n_records);
+		put_chunk(sort, gs_chunk_memory(chunk), GS_CHUNK_BYTES, gs_chunks[chunk].n_records);
 		gs_client_give_chunk(sort->client, chunk);
 	}
 	if (session->outcome.n_images > 0)
@@ -452,7 +455,7 @@ drain_device(GsSort *sort)
 			gs_client_request(sort->client, chunk, GS_FETCH_IMAGE, i);
 			if (gs_client_wait(sort->client, chunk) != GS_CLIENT_OK)
 				return GS_SORT_LOST;
-			put_chunk(sort, gs_chunk_memory(chunk), gs_chunks[chunk].n_records);
+			put_chunk(sort, gs_chunk_memory(chunk), GS_CHUNK_BYTES, gs_chunks[chunk].n_records);
 			rows += gs_chunks[chunk].n_records;
 			CHECK_FOR_INTERRUPTS();
 		}

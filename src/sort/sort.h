@@ -140,7 +140,8 @@ extern int64 gs_sort_row_count(TupleTableSlot *slot);
  */
 typedef struct GsSortPage
 {
-	const char *page;			/* of GS_CHUNK_BYTES (device.h) */
+	const char *page;			/* as in device.h */
+	uint32		bytes;			/* of it */
 	uint32		first;			/* entry of the first one of these rows */
 	uint32		n;				/* how many there are; 0: none */
 	bool		one_of_equal;	/* no two rows of the sort have */

@@ -5,7 +5,8 @@
  *	  process.
  *
  * They are kept in the form in which they would go to the device, so that
- * changing over to it is a copy of whole chunks.
+ * changing over to it is a copy of whole chunks.  But the first chunk begins
+ * small, and grows with its rows: a query may have hundreds of small sorts open.
  *
  * Tests: regress/keys, regress/plans
  *
@@ -20,10 +21,14 @@
 #include "guc.h"
 #include "sort/sort_private.h"
 
+/* Of the first chunk; each size is four times the one before, up to GS_CHUNK_BYTES. */
+#define FIRST_BYTES		4096
+
 static void
 add_chunk(GsSort *sort)
 {
 	GsLocalRows *local = &sort->local;
+	uint32		bytes = local->n_chunks == 0 ? FIRST_BYTES : GS_CHUNK_BYTES;
 
 	if (local->n_chunks == local->max_chunks)
 	{
@@ -36,7 +41,22 @@ add_chunk(GsSort *sort)
 		local->max_chunks = more;
 	}
 	gs_chunk_begin(&local->chunks[local->n_chunks++],
-				   MemoryContextAlloc(sort->context, GS_CHUNK_BYTES), NULL);
+				   MemoryContextAlloc(sort->context, bytes), bytes, NULL);
+}
+
+void
+gs_local_grow(GsSort *sort, uint32 bytes)
+{
+	GsChunkWriter *chunk = &sort->local.chunks[sort->local.n_chunks - 1];
+	char	   *memory;
+
+	if (chunk->bytes >= bytes)
+		return;
+	memory = MemoryContextAlloc(sort->context, bytes);
+	gs_chunk_copy(chunk, memory, bytes);
+	pfree(chunk->memory);
+	chunk->memory = memory;
+	chunk->bytes = bytes;
 }
 
 void
@@ -65,6 +85,8 @@ gs_local_put(GsSort *sort, TupleTableSlot *slot)
 		}
 		if (put == GS_PUT_BIG)
 			row = gs_stored_write_big(sort, slot, &stub);
+		else if (put == GS_PUT_FULL && chunk->bytes < GS_CHUNK_BYTES)
+			gs_local_grow(sort, chunk->bytes * 4);
 		else if (put == GS_PUT_FULL)
 		{
 			if (chunk->n == 0)
@@ -117,7 +139,7 @@ gs_local_perform(GsSort *sort)
 		for (uint32 j = 0; j < local->chunks[i].n; j++)
 		{
 			char	   *memory = local->chunks[i].memory;
-			GsRecord   *record = gs_chunk_record(memory, GS_CHUNK_BYTES, j);
+			GsRecord   *record = gs_chunk_record(memory, local->chunks[i].bytes, j);
 
 			unsorted[row] = (GsLocalRow) (memory + record->row_off) |
 				(record->row_len & GS_ROW_EXTERNAL ? GS_ENTRY_EXTERNAL : 0) |

@@ -170,7 +170,7 @@ gs_sort_page(const GsSort *sort, GsSortPage *page)
 		(sort->first_of_equal && !returns_each_key_once(sort)) ||
 		gs_client_session(sort->client)->inexact > 0)
 		return false;
-	page->page = gs_rows_page(sort->rows, &page->first);
+	page->page = gs_rows_page(sort->rows, &page->bytes, &page->first);
 	page->n = gs_rows_left_in_page(sort->rows);
 
 	page->one_of_equal = returns_each_key_once(sort);

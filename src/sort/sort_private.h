@@ -44,7 +44,7 @@
 #include "utils/tuplesort.h"
 #include "utils/tuplestore.h"
 
-/* Rows kept in this process, in chunks of the usual form. */
+/* Rows kept in this process, in chunks of the usual form; the first one may be smaller. */
 typedef struct GsLocalRows
 {
 	GsChunkWriter *chunks;
@@ -127,6 +127,9 @@ struct GsSort
 /* sort_local.c */
 extern void gs_local_put(GsSort *sort, TupleTableSlot *slot);
 extern bool gs_local_full(const GsSort *sort);
+
+/* Make the last chunk as large as this, or leave it larger. */
+extern void gs_local_grow(GsSort *sort, uint32 bytes);
 
 /* False: the sample was out of order, and the rows are as they were. */
 extern bool gs_local_perform(GsSort *sort);

@@ -78,7 +78,7 @@ gs_rows_end(GsRows *rows)
 static inline uint32
 page_entry(const GsRows *rows, int pos)
 {
-	return gs_page_entry(rows->memory, GS_CHUNK_BYTES, pos);
+	return gs_page_entry(rows->memory, rows->page_bytes, pos);
 }
 
 /* Is the row of this rank in the current page? */
@@ -238,6 +238,44 @@ may_read_in_place(GsRows *rows)
 	return rows->promised;
 }
 
+/* Bytes that the rows of a page take from its front, or more. */
+static uint32
+row_bytes(const GsRows *rows, const char *page)
+{
+	uint32		entry = gs_page_entry(page, GS_CHUNK_BYTES, rows->n_in_page - 1);
+	uint32		row = entry & ~GS_ENTRY_FLAGS;
+
+	if (entry & GS_ENTRY_EXTERNAL)
+		return row + sizeof(GsBigStub);
+	return row + ((const MinimalTupleData *) (page + row))->t_len;
+}
+
+/*
+ * Make a copy of a page the current one.  A sort's only page may have few rows: then its copy is as large as
+ * these, as a query may have hundreds of such sorts open.
+ */
+static void
+copy_page(GsRows *rows, const char *page)
+{
+	uint32		entries = rows->n_in_page * sizeof(uint32);
+	uint32		bytes = GS_CHUNK_BYTES;
+
+	if (rows->n == (uint64) rows->n_in_page && gs_client_session(rows->client)->spec.minimal_tuples)
+		bytes = Min(MAXALIGN(row_bytes(rows, page)) + MAXALIGN(entries), GS_CHUNK_BYTES);
+	if (rows->own_bytes < bytes)
+	{
+		if (rows->own)
+			pfree(rows->own);
+		rows->own = NULL;
+		rows->own = MemoryContextAlloc(GetMemoryChunkContext(rows), bytes);
+		rows->own_bytes = bytes;
+	}
+	memcpy(rows->own, page, bytes - entries);
+	memcpy(rows->own + bytes - entries, page + GS_CHUNK_BYTES - entries, entries);
+	rows->memory = rows->own;
+	rows->page_bytes = bytes;
+}
+
 /* The page has come: make it the current one. */
 static void
 use_page(GsRows *rows, int number)
@@ -255,13 +293,11 @@ use_page(GsRows *rows, int number)
 	if (may_read_in_place(rows))
 	{
 		rows->memory = memory;
+		rows->page_bytes = GS_CHUNK_BYTES;
 		rows->current = number;
 		return;
 	}
-	if (rows->own == NULL)
-		rows->own = MemoryContextAlloc(GetMemoryChunkContext(rows), GS_CHUNK_BYTES);
-	memcpy(rows->own, memory, GS_CHUNK_BYTES);
-	rows->memory = rows->own;
+	copy_page(rows, memory);
 	gs_client_give_chunk(rows->client, slot->chunk);
 	slot->chunk = -1;
 }
@@ -529,10 +565,11 @@ gs_rows_of_page(const GsRows *rows, int i, uint32 *flags)
 }
 
 const char *
-gs_rows_page(const GsRows *rows, uint32 *number)
+gs_rows_page(const GsRows *rows, uint32 *bytes, uint32 *number)
 {
 	Assert(gs_rows_left_in_page(rows) > 0 && rows->rank >= rows->page_rank);
 	*number = rows->rank - rows->page_rank;
+	*bytes = rows->page_bytes;
 	return rows->memory;
 }
 

@@ -66,7 +66,9 @@ typedef struct GsRows
 	bool		promised;		/* the session has a chunk for the current page */
 	TimestampTz opened;			/* when the current page was */
 	char	   *own;			/* for a copy of a page; NULL until needed */
+	uint32		own_bytes;		/* of it; 0 until then */
 	char	   *memory;			/* the current page; NULL: none */
+	uint32		page_bytes;		/* of it: entries end there */
 	int			current;		/* its slot; -1: it is a copy */
 	uint64		page;			/* its number */
 	uint64		first_row;		/* its first row, counted in its range */
@@ -103,7 +105,7 @@ gs_rows_next_in_page(GsRows *rows, uint32 but_flags)
 
 	if (rows->memory == NULL || place >= (uint64) rows->n_in_page)
 		return NULL;
-	entry = gs_page_entry(rows->memory, GS_CHUNK_BYTES, place);
+	entry = gs_page_entry(rows->memory, rows->page_bytes, place);
 	if (entry & but_flags)
 		return NULL;
 	rows->rank++;
@@ -143,8 +145,8 @@ extern int	gs_rows_new_page(GsRows *rows);
 /* The i'th row of the current page. */
 extern const char *gs_rows_of_page(const GsRows *rows, int i, uint32 *flags);
 
-/* That page, and the number of the current row in it. */
-extern const char *gs_rows_page(const GsRows *rows, uint32 *number);
+/* That page, its bytes, and the number of the current row in it. */
+extern const char *gs_rows_page(const GsRows *rows, uint32 *bytes, uint32 *number);
 
 /* Move n rows forward, within that page. */
 extern void gs_rows_advance(GsRows *rows, uint64 n);

@@ -304,6 +304,31 @@ SELECT changed('on', 'gpusort.enabled');
 SELECT changed('off', 'gpusort.enabled');
 SELECT changed('off', 'enable_sort');
 DROP FUNCTION changed, plans_says;
+
+-- an open sort holds memory for its rows, in this process as on the device, whatever work_mem is
+CREATE FUNCTION holds_little(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	c refcursor;
+	row record;
+	bytes int;
+BEGIN
+	PERFORM set_config('gpusort.enabled', 'on', true);
+	OPEN c FOR EXECUTE query;
+	FETCH c INTO row;
+	PERFORM set_config('gpusort.enabled', 'off', true);
+	SELECT sum(total_bytes) INTO bytes FROM pg_backend_memory_contexts WHERE name LIKE 'gpusort%';
+	CLOSE c;
+	RETURN CASE WHEN bytes < 4096 THEN 'none' WHEN bytes < 64 * 1024 THEN 'little' ELSE 'much' END;
+END
+$$;
+SET gpusort.force = on;
+SET work_mem = '64MB';
+SELECT holds_little('SELECT p, id FROM plans_t WHERE id BETWEEN 1 AND 16 ORDER BY p, id');
+SELECT holds_little('SELECT p, id FROM plans_t ORDER BY p, id');
+SET gpusort.min_rows = 0;
+SELECT holds_little('SELECT p, id FROM plans_t WHERE id BETWEEN 1 AND 16 ORDER BY p, id');
+SELECT holds_little('SELECT p, id FROM plans_t ORDER BY p, id LIMIT 16');
+DROP FUNCTION holds_little;
 DROP TABLE plans_t, plans_wide, plans_u, plans_w CASCADE;
 DROP SEQUENCE plans_s;
 DROP FUNCTION kept, wait_closed, plan_lines, plan_nodes, query_rows, stock_rows, rows_differ;

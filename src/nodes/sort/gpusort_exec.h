@@ -79,7 +79,7 @@ extern TupleTableSlot *gs_reader_ask(GsReader *reader);
 static inline uint32
 gs_reader_entry(const GsReader *reader, int32 n)
 {
-	return gs_page_entry(reader->page.page, GS_CHUNK_BYTES, reader->page.first + reader->at + n);
+	return gs_page_entry(reader->page.page, reader->page.bytes, reader->page.first + reader->at + n);
 }
 
 /*
