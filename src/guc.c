@@ -30,6 +30,8 @@
 /* One chunk of any rows, with what ordering them takes: 3 MB were enough in all trials. */
 #define LEAST_ROLE_MEMORY_KB	4096
 
+#define MIN_STAGING_MEMORY_MB	8
+
 /* Documented in test/README.md; users need to know nothing of these settings. */
 #define FOR_DEVELOPERS	(GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE)
 
@@ -44,7 +46,7 @@ int			gs_guc_device = GS_CHOOSE_AUTO;
 char	   *gs_guc_devices = NULL;
 int			gs_guc_device_memory_mb = 0;
 int			gs_guc_host_threads = 0;
-int			gs_guc_staging_memory_mb = 256;
+int			gs_guc_staging_memory_mb = GS_STAGING_BY_MACHINE;
 
 double		gs_guc_setup_cost = 400.0;
 double		gs_guc_feed_row_cost = 0.01;
@@ -106,6 +108,17 @@ names_device(const char *item)
 		item++;
 	}
 	return *form == '\0' && *item == '\0';
+}
+
+/* As wal_buffers does: a reload that finds -1 finds what the server's start has decided. */
+static bool
+check_staging_memory(int *newval, void **extra, GucSource source)
+{
+	if (*newval == GS_STAGING_BY_MACHINE)
+		*newval = gs_guc_staging_memory_mb;
+	else
+		*newval = Max(*newval, MIN_STAGING_MEMORY_MB);
+	return true;
 }
 
 static bool
@@ -188,9 +201,10 @@ define_server_settings(void)
 							PGC_POSTMASTER, FOR_DEVELOPERS, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpusort.staging_memory",
 							"Sets the size of the shared memory through which rows go to the device and back.",
-							NULL,
-							&gs_guc_staging_memory_mb, 256, 8, 64 * 1024,
-							PGC_POSTMASTER, GUC_UNIT_MB, NULL, NULL, NULL);
+							"-1 means 32 MB for each core, from 256 MB to 2 GB; a thirty-second of the "
+							"machine's memory, or 64 MB, bounds it.",
+							&gs_guc_staging_memory_mb, GS_STAGING_BY_MACHINE, GS_STAGING_BY_MACHINE, 64 * 1024,
+							PGC_POSTMASTER, GUC_UNIT_MB, check_staging_memory, NULL, NULL);
 }
 
 void

@@ -18,6 +18,9 @@ typedef enum GsEnabled
 	GS_ENABLED_ON
 } GsEnabled;
 
+/* gpusort.staging_memory, where the machine decides. */
+#define GS_STAGING_BY_MACHINE	(-1)
+
 typedef enum GsDeviceChoice
 {
 	GS_CHOOSE_AUTO,				/* CUDA where there is a GPU, else the host device */
@@ -41,7 +44,7 @@ extern int	gs_guc_device;		/* a GsDeviceChoice */
 extern char *gs_guc_devices;	/* numbers and UUIDs, or empty: all */
 extern int	gs_guc_device_memory_mb;	/* 0: chosen by the device */
 extern int	gs_guc_host_threads;	/* 0: one a core */
-extern int	gs_guc_staging_memory_mb;
+extern int	gs_guc_staging_memory_mb;	/* GS_STAGING_BY_MACHINE until gs_service_shmem_request() */
 
 /* costs, in the planner's units */
 extern double gs_guc_setup_cost;

@@ -17,9 +17,11 @@
 #include "storage/ipc.h"
 #include "storage/proc.h"
 #include "storage/shmem.h"
+#include "utils/guc.h"
 #include "utils/timestamp.h"
 
 #include "compat.h"
+#include "device/host_machine.h"
 #include "gpusort.h"
 #include "service/service_shmem.h"
 
@@ -87,9 +89,29 @@ control_bytes(void)
 	return add_size(size, mul_size(max_shares(), sizeof(GsShare)));
 }
 
+/*
+ * Staging memory by the machine.  64 sessions on 64 cores sort 1.2 times as many rows with 2 GB as with 256 MB;
+ * on 16 cores 256 MB are nearly enough.
+ */
+static void
+decide_staging_memory(void)
+{
+	int			by_cores = Min(Max(32 * gs_host_cores(), 256), 2048);
+	uint64		by_memory = Max((gs_host_total_memory() >> 20) / 32, 64);
+	char		value[32];
+
+	snprintf(value, sizeof(value), "%dMB", (int) Min(by_cores, by_memory));
+	SetConfigOption("gpusort.staging_memory", value, PGC_POSTMASTER, PGC_S_DYNAMIC_DEFAULT);
+	/* that does not replace a -1 of the configuration */
+	if (gs_guc_staging_memory_mb == GS_STAGING_BY_MACHINE)
+		SetConfigOption("gpusort.staging_memory", value, PGC_POSTMASTER, PGC_S_OVERRIDE);
+}
+
 void
 gs_service_shmem_request(void)
 {
+	if (gs_guc_staging_memory_mb == GS_STAGING_BY_MACHINE)
+		decide_staging_memory();
 	RequestAddinShmemSpace(control_bytes());
 	RequestAddinShmemSpace(add_size(arena_bytes(), GS_ARENA_ALIGN));
 	RequestNamedLWLockTranche(GPUSORT_NAME, 1);

@@ -26,7 +26,7 @@ my @conditions = (
 	[ 'files' => "gpusort.device_memory = '2MB'" ],
 	[ 'devices' => "gpusort.devices = '0,0'\ngpusort.device_memory = '4MB'" ],
 	[ 'a device is lost' => "gpusort.devices = '0,0'\ngpusort.device_memory = '6MB'" ],
-	[ 'little staging memory' => "gpusort.staging_memory = '4MB'\ngpusort.device_memory = '3MB'" ],
+	[ 'little staging memory' => "gpusort.staging_memory = '8MB'\ngpusort.device_memory = '3MB'" ],
 	[ 'a limit of the role' => "gpusort.role_memory = '4MB'\ngpusort.device_memory = '16MB'" ],
 	[ 'the service is lost' => "gpusort.device_memory = '3MB'" ]);
 

@@ -70,7 +70,7 @@ make_path("$root/proc/self", "$root/sys/fs/cgroup/$group");
 append_to_file("$root/proc/self/cgroup", "0::/$group\n");
 append_to_file("$root/sys/fs/cgroup/$group/cpu.max", "50000 100000\n");
 append_to_file("$root/sys/fs/cgroup/$group/memory.max", (4 << 30) . "\n");
-$node->append_conf('postgresql.conf', 'gpusort.host_threads = 0');
+$node->append_conf('postgresql.conf', "gpusort.host_threads = 0\ngpusort.staging_memory = -1");
 $node->stop;
 {
 	local $ENV{GPUSORT_FAULT_CGROUP} = $root;
@@ -79,6 +79,13 @@ $node->stop;
 wait_ready($node);
 is(value($node, 'SELECT name, memory_total, memory_limit < memory_total / 3 FROM gpusort_devices'),
 	'host, 1 thread|' . (4 << 30) . '|t', 'a control group: threads and memory');
+is(value($node, q(SELECT current_setting('gpusort.staging_memory'), staging_total FROM gpusort_devices)),
+	'128MB|' . (128 << 20), 'staging memory: a thirty-second of its memory');
+my $log_end = -s $node->logfile;
+
+$node->reload;
+is(value($node, 'SHOW gpusort.staging_memory'), '128MB', 'the same after a reload');
+unlike(slurp_file($node->logfile, $log_end), qr/cannot be changed/, 'the reload finds no change');
 $node->stop;
 
 done_testing();
