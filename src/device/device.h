@@ -89,11 +89,10 @@
  *	  after cancel and when the device is lost.
  *
  * Threads
- *	  All functions of one GsDevice are called from one thread at a time.  Only
+ *	  All functions of one GsDevice but pin are called from one thread at a time.  Only
  *	  open, close, pin, and sort_open with a table that is new to the device, take
- *	  longer than it takes to book and to queue, and
- *	  none waits for another device.  Devices may run threads of their own, with all
- *	  signals blocked.
+ *	  longer than it takes to book and to queue, and none waits for another device.
+ *	  Devices may run threads of their own, with all signals blocked.
  *
  *-------------------------------------------------------------------------
  */
@@ -382,7 +381,8 @@ typedef struct GsDeviceOps
 	/*
 	 * Make host memory fast to copy from and to, for all devices of its kind that
 	 * the process has open or will open while one is; a failure is no reason not to
-	 * go on.  It must stay mapped until the last of them is closed.
+	 * go on.  It must stay mapped until the last of them is closed.  Meanwhile copies of it may be under
+	 * way, each from or to memory that is pinned as a whole by a call, or not.
 	 */
 	GsStatus	(*pin) (GsDevice *device, void *memory, size_t bytes, GsError *error);
 

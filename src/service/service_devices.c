@@ -46,6 +46,21 @@ static bool reloaded = false;
 /* Threads are opening devices. */
 static bool opening = false;
 
+/* Staging memory is pinned in pieces, by a thread: 8 GB take four seconds.  No chunk lies in two pieces. */
+#define PIN_BYTES	((Size) 64 << 20)
+
+static struct
+{
+	pthread_t	thread;
+	bool		runs;			/* and is to be joined */
+	bool		stop;			/* atomic */
+	bool		ended;			/* atomic, set last */
+	bool		fault;
+	bool		failed;
+	GsDevice   *device;
+	GsError		error;
+}			pinning;
+
 /* Does the CPU stand in for a GPU, because there was none when the server started? */
 static bool
 is_stand_in(void)
@@ -398,14 +413,62 @@ any_ready(void)
 	return NULL;
 }
 
+static bool
+must_stop_pinning(void)
+{
+	return __atomic_load_n(&pinning.stop, __ATOMIC_RELAXED);
+}
+
+/*
+ * A thread.  Chunks that are not pinned yet can be used: their copies are slower.  For tests it fails, when the
+ * service has started.
+ */
+static void *
+pin_arena(void *arg)
+{
+	Size		bytes = gs_shared->arena_bytes;
+
+	for (Size at = 0; at < bytes && !pinning.failed && !must_stop_pinning(); at += PIN_BYTES)
+		pinning.failed = gs_ops->pin(pinning.device, gs_arena + at, Min(PIN_BYTES, bytes - at),
+									 &pinning.error) != GS_OK;
+	while (pinning.fault && !must_stop_pinning() &&
+		   __atomic_load_n(&gs_shared->state, __ATOMIC_RELAXED) != GS_SERVICE_READY)
+		usleep(1000);
+	pinning.failed |= pinning.fault;
+	__atomic_store_n(&pinning.ended, true, __ATOMIC_RELEASE);
+	gs_devices[0].config.notify(gs_devices[0].config.notify_arg);
+	return NULL;
+}
+
 void
 gs_devices_pin_arena(void)
 {
-	GsError		error = {{0}};
+	pinning.device = any_ready()->device;
+	pinning.fault = GS_FAULT("pin");
+	if (pinning.fault)
+		strlcpy(pinning.error.message, "fault point pin", sizeof(pinning.error.message));
+	pinning.runs = gs_host_thread_start(&pinning.thread, pin_arena, NULL);
+	if (!pinning.runs)
+		(void) pin_arena(NULL);
+}
 
-	if (gs_ops->pin(any_ready()->device, gs_arena, gs_shared->arena_bytes, &error) != GS_OK)
+static void
+end_pinning(void)
+{
+	if (pinning.runs)
+		pthread_join(pinning.thread, NULL);
+	pinning.runs = pinning.ended = false;
+}
+
+void
+gs_devices_note_pinned(void)
+{
+	if (!__atomic_load_n(&pinning.ended, __ATOMIC_ACQUIRE))
+		return;
+	end_pinning();
+	if (pinning.failed)
 		ereport(LOG,
-				(errmsg("gpusort could not pin its staging memory: %s", error.message),
+				(errmsg("gpusort could not pin its staging memory: %s", pinning.error.message),
 				 errdetail("gpusort works, but copies to and from the device are slower.")));
 }
 
@@ -420,6 +483,8 @@ gs_devices_report(void)
 void
 gs_devices_close(void)
 {
+	__atomic_store_n(&pinning.stop, true, __ATOMIC_RELAXED);
+	end_pinning();
 	for (int i = 0; i < gs_n_devices; i++)
 	{
 		if (__atomic_load_n(&gs_devices[i].tried, __ATOMIC_ACQUIRE) && gs_devices[i].device)

@@ -380,7 +380,10 @@ extern bool gs_role_is_short(int number);
 /* Open the devices that the settings name; without any, end the service. */
 extern void gs_devices_open(void (*notify) (void *arg));
 extern void gs_devices_close(void);
+
+/* Begin to pin staging memory; report, once that has ended, a failure. */
 extern void gs_devices_pin_arena(void);
+extern void gs_devices_note_pinned(void);
 
 /* Say in the log what sorts; show in shared memory how it is. */
 extern void gs_devices_report(void);

@@ -360,6 +360,7 @@ gpusort_service_main(Datum arg)
 		}
 
 		drain_notify_pipe();
+		gs_devices_note_pinned();
 		GS_DELAY();
 		if (work())
 		{

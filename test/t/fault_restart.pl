@@ -42,8 +42,13 @@ for my $mode ('fast', 'immediate')
 
 # a restart with another size of staging memory
 $node->append_conf('postgresql.conf', "gpusort.staging_memory = '16MB'");
+fault($node, 'pin');
+my $log_end = -s $node->logfile;
 $node->restart;
 wait_ready($node);
+$node->wait_for_log(qr/gpusort could not pin its staging memory: fault point pin/, $log_end);
+pass('the service starts before staging memory is pinned');
+$node->safe_psql('postgres', 'ALTER SYSTEM RESET gpusort.fault');
 is(value($node, 'SELECT DISTINCT staging_total >> 20 FROM gpusort_devices'), '16', 'another size of staging memory');
 same_rows($node, $serial, $query, 'rows with it', $expected);
 
