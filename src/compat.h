@@ -346,7 +346,8 @@ gs_compat_icu_collation_version(const char *locale)
 typedef enum GsWait
 {
 	GS_WAIT_SERVICE_MAIN,		/* the service waits for work */
-	GS_WAIT_STAGING,			/* for staging memory */
+	GS_WAIT_STAGING,			/* for staging memory that other sorts hold */
+	GS_WAIT_FEED,				/* for the device to take what was fed */
 	GS_WAIT_SORT,				/* for the device to sort */
 	GS_WAIT_FETCH				/* for sorted rows */
 } GsWait;
@@ -355,10 +356,10 @@ static inline uint32
 gs_compat_wait_event(GsWait wait)
 {
 #if PG_VERSION_NUM >= 170000
-	static uint32 events[4] = {0, 0, 0, 0};
-	static const char *const names[4] = {
-		"GpusortServiceMain", "GpusortStaging", "GpusortSort", "GpusortFetch"
+	static const char *const names[] = {
+		"GpusortServiceMain", "GpusortStaging", "GpusortFeed", "GpusortSort", "GpusortFetch"
 	};
+	static uint32 events[lengthof(names)];
 
 	if (events[wait] == 0)
 		events[wait] = WaitEventExtensionNew(names[wait]);

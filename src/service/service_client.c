@@ -509,6 +509,7 @@ end_wait(Wait *wait)
 {
 	static const GsCounter counters[] = {
 		[GS_WAIT_STAGING] = GS_COUNT_STAGING_WAIT_US,
+		[GS_WAIT_FEED] = GS_COUNT_STAGING_WAIT_US,
 		[GS_WAIT_SORT] = GS_COUNT_SORT_WAIT_US,
 		[GS_WAIT_FETCH] = GS_COUNT_FETCH_WAIT_US
 	};
@@ -523,7 +524,8 @@ GsClientStatus
 gs_client_take_chunk(GsClient *client, bool for_page, int *chunk)
 {
 	GsClientStatus status;
-	Wait		wait = {for_page ? &gs_shared->chunk_cv : &client->session->cv, GS_WAIT_STAGING, false};
+	Wait		wait = {.cv = for_page ? &gs_shared->chunk_cv : &client->session->cv,
+		.event = for_page ? GS_WAIT_STAGING : GS_WAIT_FEED};
 
 	for (;;)
 	{
