@@ -203,7 +203,8 @@ define_server_settings(void)
 							"Sets the size of the shared memory through which rows go to the device and back.",
 							"-1 means 32 MB for each core, from 256 MB to 2 GB; a thirty-second of the "
 							"machine's memory, or 64 MB, bounds it.",
-							&gs_guc_staging_memory_mb, GS_STAGING_BY_MACHINE, GS_STAGING_BY_MACHINE, 64 * 1024,
+							&gs_guc_staging_memory_mb, GS_STAGING_BY_MACHINE,
+							GS_STAGING_BY_MACHINE, 64 * 1024,
 							PGC_POSTMASTER, GUC_UNIT_MB, check_staging_memory, NULL, NULL);
 }
 

@@ -420,8 +420,8 @@ must_stop_pinning(void)
 }
 
 /*
- * A thread.  Chunks that are not pinned yet can be used: their copies are slower.  For tests it fails, when the
- * service has started.
+ * A thread.  Chunks that are not pinned yet can be used: their copies are slower.  For tests it fails, when
+ * the service has started.
  */
 static void *
 pin_arena(void *arg)

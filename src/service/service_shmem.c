@@ -90,8 +90,8 @@ control_bytes(void)
 }
 
 /*
- * Staging memory by the machine.  64 sessions on 64 cores sort 1.2 times as many rows with 2 GB as with 256 MB;
- * on 16 cores 256 MB are nearly enough.
+ * Staging memory by the machine.  64 sessions on 64 cores sort 1.2 times as many rows with 2 GB as with
+ * 256 MB; on 16 cores 256 MB are nearly enough.
  */
 static void
 decide_staging_memory(void)
