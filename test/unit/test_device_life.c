@@ -404,6 +404,76 @@ case_two_devices(const GsDeviceOps *ops, int threads, uint64_t seed)
 	test_end_case("two devices at once");
 }
 
+/* What a thread pins, buffer by buffer, while a sort copies from and to all of them. */
+typedef struct Pinning
+{
+	TestDevice *td;
+	char	   *memory;
+	size_t		bytes;
+	GsStatus	status;
+	GsError		error;
+} Pinning;
+
+static void *
+pin_buffers(void *arg)
+{
+	Pinning    *pinning = arg;
+
+	for (size_t i = 0; i < TEST_WINDOW && pinning->status == GS_OK; i++)
+	{
+		struct timespec pause = {0, 3000000};
+
+		nanosleep(&pause, NULL);
+		pinning->status = pinning->td->ops->pin(pinning->td->device, pinning->memory + i * pinning->bytes,
+												pinning->bytes, &pinning->error);
+	}
+	return NULL;
+}
+
+static void
+case_pin_in_use(const GsDeviceOps *ops, int threads, uint64_t seed)
+{
+	TestRandom	rng = seed;
+	TestDevice	td;
+	TestInput	in;
+	TestSort	ts;
+	GsError		error = {{0}};
+	Pinning		pinning = {.td = &td, .bytes = 1 << 20};
+	pthread_t	thread;
+
+	if (!test_begin_case("memory pinned while it is in use"))
+		return;
+	test_input_init(&in, 1 << 20);
+	test_make_words(&in, 400000, &rng);
+	test_input_finish(&in);
+	pinning.memory = aligned_alloc(4096, TEST_WINDOW * pinning.bytes);
+	if (CHECK(test_open(&td, ops, 0, threads, &error) == GS_OK, "open: %s", error.message))
+	{
+		CHECK(pthread_create(&thread, NULL, pin_buffers, &pinning) == 0, "no thread");
+		for (int round = 0; round < 4 && test_sort_open(&ts, &td, &in, true, seed); round++)
+		{
+			char	   *own[TEST_WINDOW];
+
+			memcpy(own, ts.buffers, sizeof(own));
+			for (size_t i = 0; i < TEST_WINDOW; i++)
+				ts.buffers[i] = pinning.memory + i * pinning.bytes;
+			if (CHECK(test_sort_feed(&ts) == GS_OK && test_sort_perform(&ts) == GS_OK, "sort: %s", ts.error.message))
+			{
+				test_check_result(&ts);
+				test_check_pages(&ts, &rng);
+			}
+			memcpy(ts.buffers, own, sizeof(own));
+			test_sort_close(&ts);
+		}
+		pthread_join(thread, NULL);
+		CHECK(pinning.status == GS_OK, "pin: %s", pinning.error.message);
+		test_close(&td);
+	}
+	test_input_free(&in);
+	free(pinning.memory);
+	test_end_case("memory pinned while it is in use");
+}
+
 static void
 case_wrong_ordinal(const GsDeviceOps *ops)
 {
@@ -436,5 +506,6 @@ test_life_devices(const GsDeviceOps *ops, int threads, uint64_t seed)
 	case_close_open_sorts(ops, threads, seed);
 	case_without_notify(ops, seed);
 	case_two_devices(ops, threads, seed);
+	case_pin_in_use(ops, threads, seed);
 	case_wrong_ordinal(ops);
 }
