@@ -41,11 +41,4 @@ extern bool gs_array_plan_may_have_calls(const PlannedStmt *stmt);
  */
 extern void gs_array_plan(PlannedStmt *stmt, int cursor_options, bool is_volatile);
 
-/*
- * gpuarrays_ahead.c: may rows of a plan be read before they are asked for, where all of them will be?
- * exprs: in the place of its uppermost node's target list and filter.  is_volatile: the statement has
- * volatile functions.
- */
-extern bool gs_ahead_all_rows(Plan *plan, Node *exprs, bool is_volatile);
-
 #endif							/* GS_GPUARRAYS_H */

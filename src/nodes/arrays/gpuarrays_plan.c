@@ -30,14 +30,14 @@
  *		above as well, for rows that have passed the filter only.
  *	  - GpuArraySort reads its child ahead of what is asked of it, and evaluates
  *		the calls' arguments then.  So it is used only for rows that will be asked for, and where
- *		nobody can tell (gpuarrays_ahead.c).  At the top of a plan that is known when it runs, see
+ *		nobody can tell (may_run_ahead()).  At the top of a plan that is known when it runs, see
  *		gpunode.h.  Other expressions wait until their row is asked for.
  *	  - It cannot be read backward, marked, or asked what row of a table it
  *		stands at.  So it is not put where cursors want that, or merge joins.
  *
  * Expressions have their final form here, see plan_steps.c.
  *
- * Tests: regress/arrays_plans
+ * Tests: regress/arrays_plans, regress/arrays_ahead
  *
  *-------------------------------------------------------------------------
  */
@@ -89,6 +89,14 @@ typedef struct Place
 /* An array about whose elements nothing is known has so many. */
 #define GUESSED_ELEMENTS	10.0
 
+/* For may_run_ahead(). */
+typedef struct Ahead
+{
+	bool		is_volatile;
+	bool		possible;
+} Ahead;
+
+static void look_below(Plan **plan, void *ahead);
 static Plan *walk(ArrayPlanContext *context, Plan *plan, Place place);
 
 /*
@@ -129,12 +137,78 @@ is_worth_while(const ArrayPlanContext *context, const Plan *plan, const List *ca
 	return elements >= gs_guc_min_rows;
 }
 
+/*
+ * Are a node's target list and filter all that may be volatile in it?  PostgreSQL takes no volatile expression
+ * as an index's condition, nor to hash or to merge by.  Of a node that is not listed that is not known.
+ */
+static bool
+is_stable_beside(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Agg:
+		case T_Append:
+		case T_BitmapHeapScan:
+		case T_BitmapIndexScan:
+		case T_Gather:
+		case T_GatherMerge:
+		case T_Hash:
+		case T_IndexOnlyScan:
+		case T_IndexScan:
+		case T_Material:
+		case T_SeqScan:
+		case T_Sort:
+		case T_SubqueryScan:
+			return true;
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+			return !contain_volatile_functions((Node *) ((const Join *) plan)->joinqual);
+		case T_Result:
+			return !contain_volatile_functions(((const Result *) plan)->resconstantqual);
+		case T_CustomScan:
+			return !contain_volatile_functions((Node *) ((const CustomScan *) plan)->custom_scan_tlist) &&
+				!contain_volatile_functions((Node *) ((const CustomScan *) plan)->custom_exprs);
+		default:
+			return false;
+	}
+}
+
+/*
+ * May a plan's rows be read before they are asked for, where all of them will be?  An error in one of
+ * them comes anyway.  But row locks skip rows that the same command has changed.  And of volatile functions
+ * one above may tell when one below ran: currval() and nextval().  exprs: in the place of the
+ * uppermost node's target list and filter.  is_volatile: the statement has volatile functions.
+ *
+ * Storage that is damaged and memory that is short do not count: PostgreSQL reads pages ahead, too.
+ */
+static bool
+may_run_ahead(Plan *plan, Node *exprs, bool is_volatile)
+{
+	Ahead		below = {is_volatile, true};
+
+	if (IsA(plan, LockRows) || IsA(plan, ModifyTable) ||
+		(is_volatile && (contain_volatile_functions(exprs) || !is_stable_beside(plan))))
+		return false;
+	gs_plan_visit_children(plan, look_below, &below);
+	return below.possible;
+}
+
+static void
+look_below(Plan **plan, void *context)
+{
+	Ahead	   *ahead = context;
+
+	ahead->possible = ahead->possible &&
+		may_run_ahead(*plan, (Node *) list_make2((*plan)->targetlist, (*plan)->qual), ahead->is_volatile);
+}
+
 /* May rows of a plan be read ahead, with these expressions in the place of its uppermost node's? */
 static bool
 may_read_ahead(const ArrayPlanContext *context, const Place *place, Plan *plan, Node *exprs)
 {
 	return place->reading != READ_PARTLY && !context->subplans_in_order &&
-		gs_ahead_all_rows(plan, exprs, context->is_volatile);
+		may_run_ahead(plan, exprs, context->is_volatile);
 }
 
 /*
@@ -614,7 +688,7 @@ subplans_are_in_order(const PlannedStmt *stmt)
 		Plan	   *plan = lfirst(lc);
 
 		if (plan != NULL &&
-			!gs_ahead_all_rows(plan, (Node *) list_make2(plan->targetlist, plan->qual), true))
+			!may_run_ahead(plan, (Node *) list_make2(plan->targetlist, plan->qual), true))
 			return true;
 	}
 	return false;
