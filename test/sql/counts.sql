@@ -7,9 +7,6 @@ SET client_min_messages = warning;
 \i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 0;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
 SET enable_hashagg = off;
 
 SELECT CASE WHEN EXISTS (SELECT FROM pg_collation WHERE collname = 'und-x-icu') THEN 'und-x-icu' ELSE 'C' END AS icu

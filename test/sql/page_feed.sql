@@ -7,9 +7,6 @@ SET client_min_messages = warning;
 \i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 100;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
 SET enable_indexscan = off;
 SET enable_bitmapscan = off;
 SET work_mem = '64kB';

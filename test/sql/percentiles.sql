@@ -7,9 +7,6 @@ SET client_min_messages = warning;
 \i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 300;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
 
 CREATE TABLE percentiles_t (id int, g int, h text COLLATE "C", p text COLLATE "C", x float8, i int, n numeric, v interval, ts timestamp);
 INSERT INTO percentiles_t

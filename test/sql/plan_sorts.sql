@@ -8,9 +8,6 @@ SET client_min_messages = warning;
 \i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 300;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
 SET enable_hashagg = off;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;

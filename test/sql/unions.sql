@@ -6,9 +6,6 @@ SET client_min_messages = warning;
 \i sql/compare_modes.inc
 \set ECHO all
 SET gpusort.min_rows = 0;
-SET parallel_setup_cost = 0;
-SET parallel_tuple_cost = 0;
-SET min_parallel_table_scan_size = 0;
 
 CREATE TABLE unions_a (id int, c text COLLATE "C", d text COLLATE "en_US.utf8", f float8, j json);
 INSERT INTO unions_a

@@ -16,16 +16,14 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "key/key_encode.h"
+#include "test_key.h"
 
 #define N_RANDOM	700
 #define MAX_VALUES	1000
 #define MAX_BYTES	40
-#define MAX_KEY		256
-#define COUNT(a)	((int) (sizeof(a) / sizeof((a)[0])))
 
 /* A value of any of the types tested. */
 typedef struct Value
@@ -39,12 +37,6 @@ typedef struct Value
 	size_t		len;
 	uint8_t		bytes[MAX_BYTES];
 } Value;
-
-typedef struct Key
-{
-	size_t		len;
-	uint8_t		bytes[MAX_KEY];
-} Key;
 
 typedef void (*PutFunction) (Key *key, const Value *value);
 typedef int (*CompareFunction) (const Value *a, const Value *b);
@@ -60,50 +52,6 @@ typedef struct Type
 
 static Value values[MAX_VALUES];
 static int	n_values;
-static int	n_passed;
-static int	n_failed;
-
-/* xorshift: the same values in every run */
-static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
-
-static uint64_t
-random_bits(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-static int
-sign(int x)
-{
-	return (x > 0) - (x < 0);
-}
-
-static void
-report(const char *name, const char *variant, bool ok)
-{
-	if (ok)
-		n_passed++;
-	else
-	{
-		n_failed++;
-		printf("FAILED: %s, %s\n", name, variant);
-	}
-}
-
-/* memcmp on the common length, then the length: how a device compares. */
-static int
-compare_keys(const Key *a, const Key *b)
-{
-	size_t		common = a->len < b->len ? a->len : b->len;
-	int			result = memcmp(a->bytes, b->bytes, common);
-
-	if (result == 0)
-		result = (a->len > b->len) - (a->len < b->len);
-	return sign(result);
-}
 
 /*
  * Comparing values.
@@ -610,24 +558,18 @@ test_room(void)
 		for (int i = 0; i < N_RANDOM; i++)
 		{
 			Value		value = {0};
-			uint8_t		whole[MAX_KEY];
-			size_t		whole_len;
+			Key			whole;
 
 			encoders[e].random(&value);
-			ok &= encoders[e].put(whole, MAX_KEY, value.bytes, value.len, &whole_len);
-			for (size_t room = 0; room <= whole_len + 1; room++)
+			ok &= encoders[e].put(whole.bytes, MAX_KEY, value.bytes, value.len, &whole.len);
+			for (size_t room = 0; room <= whole.len + 1; room++)
 			{
-				uint8_t		cut[MAX_KEY];
-				size_t		cut_len;
+				Key			cut;
 				bool		all;
 
-				memset(cut, 0xee, sizeof(cut));
-				all = encoders[e].put(cut, room, value.bytes, value.len, &cut_len);
-				ok &= all == (room >= whole_len);
-				ok &= cut_len == (all ? whole_len : room);
-				ok &= memcmp(cut, whole, cut_len) == 0;
-				for (size_t at = cut_len; at < sizeof(cut); at++)
-					ok &= cut[at] == 0xee;
+				memset(cut.bytes, 0xee, sizeof(cut.bytes));
+				all = encoders[e].put(cut.bytes, room, value.bytes, value.len, &cut.len);
+				ok &= is_cut_right(&cut, room, all, &whole);
 			}
 		}
 		report(encoders[e].name, "cut to any room", ok);

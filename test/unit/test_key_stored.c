@@ -12,16 +12,12 @@
  *
  *-------------------------------------------------------------------------
  */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "key/key_encode_numeric.h"
+#include "test_key.h"
 
 #define MAX_VALUES	900
 #define MAX_DIGITS	12
 #define MAX_STORED	64
-#define MAX_KEY		160
-#define COUNT(a)	((int) (sizeof(a) / sizeof((a)[0])))
 
 /* What a numeric is, next to its digits. */
 typedef enum Kind
@@ -48,59 +44,23 @@ typedef struct Value
 	uint8_t		stored[MAX_STORED];
 } Value;
 
-typedef struct Key
-{
-	size_t		len;
-	uint8_t		bytes[MAX_KEY];
-} Key;
-
 typedef bool (*PutFunction) (uint8_t *dst, size_t room, const Value *value, size_t *written);
 typedef size_t (*BytesFunction) (const uint8_t *key, size_t len, uint8_t flip);
 typedef int (*CompareFunction) (const Value *a, const Value *b);
 
 static Value values[MAX_VALUES];
 static int	n_values;
-static int	n_passed;
-static int	n_failed;
-
-static uint64_t random_state = UINT64_C(0x9e3779b97f4a7c15);
 
 static uint32_t
 random_below(uint32_t n)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (uint32_t) ((random_state * UINT64_C(0x2545f4914f6cdd1d)) >> 33) % n;
-}
-
-static void
-report(const char *name, const char *variant, bool ok)
-{
-	if (ok)
-		n_passed++;
-	else
-	{
-		n_failed++;
-		printf("FAILED: %s, %s\n", name, variant);
-	}
+	return (uint32_t) (random_bits() >> 33) % n;
 }
 
 static int
 compare_int(int a, int b)
 {
 	return (a > b) - (a < b);
-}
-
-static int
-compare_keys(const Key *a, const Key *b)
-{
-	size_t		common = a->len < b->len ? a->len : b->len;
-	int			result = memcmp(a->bytes, b->bytes, common);
-
-	if (result == 0)
-		result = (a->len > b->len) - (a->len < b->len);
-	return compare_int(result, 0);
 }
 
 /*
@@ -422,23 +382,17 @@ test_room(const char *name, PutFunction put)
 
 	for (int i = 0; i < n_values; i++)
 	{
-		uint8_t		whole[MAX_KEY];
-		size_t		whole_len;
+		Key			whole;
 
-		ok &= put(whole, MAX_KEY, &values[i], &whole_len);
-		for (size_t room = 0; room <= whole_len + 1; room++)
+		ok &= put(whole.bytes, MAX_KEY, &values[i], &whole.len);
+		for (size_t room = 0; room <= whole.len + 1; room++)
 		{
-			uint8_t		cut[MAX_KEY];
-			size_t		cut_len;
+			Key			cut;
 			bool		all;
 
-			memset(cut, 0xee, sizeof(cut));
-			all = put(cut, room, &values[i], &cut_len);
-			ok &= all == (room >= whole_len);
-			ok &= cut_len == (all ? whole_len : room);
-			ok &= memcmp(cut, whole, cut_len) == 0;
-			for (size_t at = cut_len; at < sizeof(cut); at++)
-				ok &= cut[at] == 0xee;
+			memset(cut.bytes, 0xee, sizeof(cut.bytes));
+			all = put(cut.bytes, room, &values[i], &cut.len);
+			ok &= is_cut_right(&cut, room, all, &whole);
 		}
 	}
 	report(name, "cut to any room", ok);
