@@ -106,29 +106,15 @@ gs_host_common_prefix(const GsHostKey *keys, size_t n, const GsHostKey *pivot,
 	{
 		const uint8_t *key = keys[i].key;
 		uint32_t	end = keys[i].len < common ? keys[i].len : common;
-		uint32_t	at = depth;
 
 		if (i + 8 < n)
 			__builtin_prefetch(keys[i + 8].key + depth);
 		if (key == pivot->key)
-		{
 			common = end;
-			continue;
-		}
-		while (at + 8 <= end)
-		{
-			uint64_t	a;
-			uint64_t	b;
-
-			memcpy(&a, key + at, 8);
-			memcpy(&b, pivot->key + at, 8);
-			if (a != b)
-				break;
-			at += 8;
-		}
-		while (at < end && key[at] == pivot->key[at])
-			at++;
-		common = at;
+		else if (end > depth)
+			common = depth + gs_host_common_bytes(key + depth, pivot->key + depth, end - depth);
+		else
+			common = depth;
 	}
 	return common;
 }

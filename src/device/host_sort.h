@@ -100,6 +100,31 @@ extern void gs_host_sort(GsHostKey *keys, GsHostKey *scratch, size_t n, void (*p
 extern bool gs_host_sort_at(GsHostKey *keys, GsHostKey *scratch, size_t n, uint32_t depth,
 							bool stale, const int *cancel);
 
+/* How many first bytes two byte strings have in common, of n. */
+static inline uint32_t
+gs_host_common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
+{
+	uint32_t	i = 0;
+
+	for (; n - i >= 8; i += 8)
+	{
+		uint64_t	x;
+		uint64_t	y;
+
+		memcpy(&x, a + i, 8);
+		memcpy(&y, b + i, 8);
+		if (x != y)
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+			return i + ((uint32_t) __builtin_ctzll(x ^ y) >> 3);
+#else
+			break;
+#endif
+	}
+	while (i < n && a[i] == b[i])
+		i++;
+	return i;
+}
+
 /*
  * The length of the prefix that n keys share with the pivot, at most `limit`;
  * all are known to agree on their first `depth` bytes.

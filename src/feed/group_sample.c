@@ -15,6 +15,8 @@
 #include <math.h>
 
 #include "common/hashfn.h"
+#include "utils/builtins.h"
+
 #include "feed/group_sample.h"
 
 #define MAX_HASHES	16384
@@ -65,15 +67,6 @@ gs_groups_add(GsGroupSample *sample, const GsChunkWriter *chunk, uint32 first)
 	}
 }
 
-static int
-compare_hashes(const void *a, const void *b)
-{
-	uint32		left = *(const uint32 *) a;
-	uint32		right = *(const uint32 *) b;
-
-	return (left > right) - (left < right);
-}
-
 bool
 gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 {
@@ -89,7 +82,8 @@ gs_groups_are_few(GsGroupSample *sample, double rows, bool first)
 		return false;
 	if (sample->n == 0)
 		return true;
-	qsort(sample->hashes, sample->n, sizeof(uint32), compare_hashes);
+	/* an Oid is a uint32, too */
+	qsort(sample->hashes, sample->n, sizeof(uint32), oid_cmp);
 	for (uint32 i = 0, end; i < sample->n; i = end)
 	{
 		for (end = i + 1; end < sample->n && sample->hashes[end] == sample->hashes[i]; end++)

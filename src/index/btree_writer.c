@@ -84,6 +84,7 @@
 #include "compat.h"
 #include "index/btree_writer.h"
 #include "index/index_tuple.h"
+#include "key/key_encode.h"
 
 /* Space for the heap TID that a high key may have to hold. */
 #define HEAP_TID_SPACE		MAXALIGN(sizeof(ItemPointerData))
@@ -207,20 +208,6 @@ add_space(Level *level, int size)
 }
 
 /*
- * memcpy() for items.  gcc, which can tell that they are smaller than 8 kB,
- * would put "rep movs" in its place, and that takes longer to begin than
- * the copy of a short item.
- */
-static inline void
-copy_item(IndexTuple dst, IndexTuple src, Size size)
-{
-#if defined(__GNUC__)
-	__asm__("" : "+r"(size));
-#endif
-	memcpy(dst, src, size);
-}
-
-/*
  * Above the leaves the first item of a level's page has a downlink, and no
  * key.
  */
@@ -298,7 +285,7 @@ finish_page(GsBtreeWriter *writer, Level *level)
 	{
 		int			size = ItemIdGetLength(line_pointer(&full, full.last));
 
-		copy_item(add_space(level, size), last_item(&full), size);
+		gs_key_copy((uint8 *) add_space(level, size), (const uint8 *) last_item(&full), size);
 	}
 	else
 		add_downlink_only(level, last_item(&full));
@@ -356,7 +343,7 @@ add_pivot(GsBtreeWriter *writer, Level *level, IndexTuple pivot)
 	if (level->last == P_HIKEY)
 		add_downlink_only(level, pivot);
 	else
-		copy_item(add_space(level, size), pivot, size);
+		gs_key_copy((uint8 *) add_space(level, size), (const uint8 *) pivot, size);
 }
 
 /*
@@ -468,7 +455,7 @@ add_tuple(GsBtreeWriter *writer, IndexTuple itup)
 
 	if (unlikely(is_full(leaf, size, HEAP_TID_SPACE)))
 		finish_page(writer, leaf);
-	copy_item(add_space(leaf, size), itup, size);
+	gs_key_copy((uint8 *) add_space(leaf, size), (const uint8 *) itup, size);
 	leaf->last_posting = 0;
 }
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/host_sort.h"
 #include "spill/spill_code.h"
 
 /* Places of a row that are copied from a source, and the fewest bytes of one. */
@@ -90,35 +91,10 @@ rest_of(Bytes row, uint32_t from)
 	return (Bytes){row.bytes + from, row.len > from ? row.len - from : 0};
 }
 
-/* How many first bytes two byte strings have in common, of n. */
-static inline uint32_t
-common_bytes(const uint8_t *a, const uint8_t *b, uint32_t n)
-{
-	uint32_t	i = 0;
-
-	for (; n - i >= 8; i += 8)
-	{
-		uint64_t	x;
-		uint64_t	y;
-
-		memcpy(&x, a + i, 8);
-		memcpy(&y, b + i, 8);
-		if (x != y)
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-			return i + ((uint32_t) __builtin_ctzll(x ^ y) >> 3);
-#else
-			break;
-#endif
-	}
-	while (i < n && a[i] == b[i])
-		i++;
-	return i;
-}
-
 static inline uint32_t
 shared_bytes(Bytes a, Bytes b)
 {
-	return common_bytes(a.bytes, b.bytes, min_len(a.len, b.len));
+	return gs_host_common_bytes(a.bytes, b.bytes, min_len(a.len, b.len));
 }
 
 /* The source of a row's bytes: its key, or else the row before. */
@@ -174,8 +150,8 @@ look_for_copies(Coder *coder, Bytes row, uint32_t from, Bytes source)
 		uint32_t	n = 0;
 
 		if (place > source_end)
-			n = common_bytes(row.bytes + at, source.bytes + place - 1,
-							 min_len(row.len - at, source.len - (place - 1)));
+			n = gs_host_common_bytes(row.bytes + at, source.bytes + place - 1,
+									 min_len(row.len - at, source.len - (place - 1)));
 		if (n < MIN_COPY)
 		{
 			at++;
@@ -203,8 +179,8 @@ put_row(Coder *coder, uint8_t *dst, Bytes row, uint32_t at, uint32_t from, Bytes
 
 		if (row_at >= row.len || source_at >= source.len)
 			break;
-		n = common_bytes(row.bytes + row_at, source.bytes + source_at,
-						 min_len(row.len - row_at, source.len - source_at));
+		n = gs_host_common_bytes(row.bytes + row_at, source.bytes + source_at,
+								 min_len(row.len - row_at, source.len - source_at));
 		if (n == 0)
 			break;
 		row_end = row_at + n;

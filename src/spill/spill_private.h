@@ -5,8 +5,8 @@
  *
  *	  spill.c		  a sort is opened and closed
  *	  spill_ranges.c  borders between ranges: planning, splitting
- *	  spill_runs.c	  writing runs in blocks, and their index; images
- *	  spill_read.c	  reading ranges and blocks, cut where borders cut runs
+ *	  spill_runs.c	  writing runs in blocks, and their index
+ *	  spill_read.c	  reading ranges, images and blocks, cut where borders cut runs
  *	  spill_pages.c	  writing and reading pages
  *	  spill_io.c	  threads, files, transfers, how jobs end
  *	  spill_code.c	  how records are written
@@ -293,16 +293,9 @@ extern void gs_spill_ranges_free(GsSpill *spill);
 
 /* ---- spill_read.c ---- */
 
-/* Add a block to what a task reads, to lie after *data_bytes and *n_records. */
-extern bool gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block,
-							   uint32_t *data_bytes, uint32_t *n_records);
-
 /* Read a block; *view is where it lies once that has ended. */
 extern void gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
 								GsJob *job);
-
-/* Work: read all parts; for a piece, drop what is not wanted, and make offsets those of the chunk. */
-extern void gs_spill_read_parts(GsSpillTask *task);
 
 /* Where the border below or above a range cuts a run. */
 extern GsSpillCut gs_spill_cut_low(const GsSpill *spill, uint32_t range, uint32_t run);

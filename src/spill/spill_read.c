@@ -205,8 +205,9 @@ decode_part(GsSpillTask *task, const GsSpillPart *part, const uint8_t *coded)
 	return false;
 }
 
-void
-gs_spill_read_parts(GsSpillTask *task)
+/* Work: read all parts; for a piece, drop what is not wanted, and make offsets those of the chunk. */
+static void
+read_parts(GsSpillTask *task)
 {
 	uint8_t	   *memory;
 	size_t		bytes = 0;
@@ -242,9 +243,9 @@ gs_spill_read_parts(GsSpillTask *task)
 
 /* ---- jobs ---- */
 
-bool
-gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block, uint32_t *data_bytes,
-				   uint32_t *n_records)
+/* Add a block to what a task reads, to lie after *data_bytes and *n_records. */
+static bool
+add_block(GsSpillTask *task, const GsSpillBlock *block, uint32_t *data_bytes, uint32_t *n_records)
 {
 	GsSpillPart *part = gs_spill_task_part(task);
 
@@ -258,26 +259,48 @@ gs_spill_add_block(GsSpillTask *task, const GsSpillBlock *block, uint32_t *data_
 	return true;
 }
 
+/* Read blocks into a chunk, one behind the other. */
+static void
+read_blocks(GsSpill *spill, const GsSpillBlock *blocks, uint32_t n, void *chunk, GsSpillPiece *piece,
+			GsJob *job)
+{
+	uint32_t	data_bytes = 0;
+	uint32_t	n_records = 0;
+	GsSpillTask *task = gs_spill_task_begin(spill, read_parts, job);
+
+	if (task == NULL)
+		return;
+	task->chunk = chunk;
+	task->piece = piece;
+	for (uint32_t i = 0; i < n && task->status == GS_OK; i++)
+		if (!add_block(task, &blocks[i], &data_bytes, &n_records))
+			gs_spill_task_no_memory(task);
+	gs_spill_task_submit(task);
+}
+
 void
 gs_spill_read_block(GsSpill *spill, uint32_t block, void *chunk, GsSpillView *view,
 					GsJob *job)
 {
 	const GsSpillBlock *b = &spill->blocks[block];
-	uint32_t	data_bytes = 0;
-	uint32_t	n_records = 0;
-	GsSpillTask *task;
 
 	view->n = b->n_records;
 	view->base = b->base;
 	view->data = chunk;
 	view->first = gs_chunk_record(chunk, spill->chunk_bytes, 0);
-	task = gs_spill_task_begin(spill, gs_spill_read_parts, job);
-	if (task == NULL)
-		return;
-	task->chunk = chunk;
-	if (!gs_spill_add_block(task, b, &data_bytes, &n_records))
-		gs_spill_task_no_memory(task);
-	gs_spill_task_submit(task);
+	read_blocks(spill, b, 1, chunk, NULL, job);
+}
+
+uint64_t
+gs_spill_images(const GsSpill *spill)
+{
+	return spill->n_chunks;
+}
+
+void
+gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece, GsJob *job)
+{
+	read_blocks(spill, spill->chunks[i].blocks, spill->chunks[i].n_blocks, chunk, piece, job);
 }
 
 /* ---- ranges ---- */
@@ -331,7 +354,7 @@ gather_piece(GsSpillReader *reader, GsSpillTask *task)
 	{
 		GsSpillPart *part;
 
-		if (!gs_spill_add_block(task, block, &data_bytes, &n_records))
+		if (!add_block(task, block, &data_bytes, &n_records))
 			return false;
 		part = &task->parts[task->n_parts - 1];
 		if (reader->next_block == reader->low.block)
@@ -365,7 +388,7 @@ gs_spill_read(GsSpillReader *reader, void *chunk, GsSpillPiece *piece, GsJob *jo
 
 	if (next_block(reader) == NULL)
 		return false;
-	task = gs_spill_task_begin(reader->spill, gs_spill_read_parts, job);
+	task = gs_spill_task_begin(reader->spill, read_parts, job);
 	if (task == NULL)
 		return true;
 	task->chunk = chunk;

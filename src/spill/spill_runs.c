@@ -344,30 +344,3 @@ gs_spill_runs_free(GsSpill *spill)
 	free(spill->blocks);
 	free(spill->runs);
 }
-
-/* ---- images ---- */
-
-uint64_t
-gs_spill_images(const GsSpill *spill)
-{
-	return spill->n_chunks;
-}
-
-void
-gs_spill_read_image(GsSpill *spill, uint64_t i, void *chunk, GsSpillPiece *piece, GsJob *job)
-{
-	GsSpillTask *task;
-	const GsSpillChunk *image = &spill->chunks[i];
-	uint32_t	data_bytes = 0;
-	uint32_t	n_records = 0;
-
-	task = gs_spill_task_begin(spill, gs_spill_read_parts, job);
-	if (task == NULL)
-		return;
-	task->chunk = chunk;
-	task->piece = piece;
-	for (uint32_t b = 0; b < image->n_blocks && task->status == GS_OK; b++)
-		if (!gs_spill_add_block(task, &image->blocks[b], &data_bytes, &n_records))
-			gs_spill_task_no_memory(task);
-	gs_spill_task_submit(task);
-}

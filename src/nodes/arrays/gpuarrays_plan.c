@@ -138,8 +138,8 @@ is_worth_while(const ArrayPlanContext *context, const Plan *plan, const List *ca
 }
 
 /*
- * Are a node's target list and filter all that may be volatile in it?  PostgreSQL takes no volatile expression
- * as an index's condition, nor to hash or to merge by.  Of a node that is not listed that is not known.
+ * Are a node's target list and filter all that may be volatile in it?  PostgreSQL takes no volatile
+ * expression as an index's condition, nor to hash or to merge by.  Nodes that are not listed may have others.
  */
 static bool
 is_stable_beside(const Plan *plan)
