@@ -323,84 +323,27 @@ CREATE FUNCTION index_images() RETURNS text LANGUAGE sql AS $$
 		FROM pg_index, generate_series(0, index_blocks(indexrelid::regclass::text) - 1) AS n
 		WHERE indrelid = 'r'::regclass GROUP BY indexrelid) AS i
 $$;
--- each by PostgreSQL, then with gpusort, without workers and with them
-SET gpusort.index_build = off;
 \if :has_repack
-REPACK r;
+\set whole 'REPACK'
+\set ordered 'REPACK r USING INDEX i_r_u'
+\set concurrent 'REPACK (CONCURRENTLY)'
 \else
-VACUUM (FULL) r;
+\set whole 'VACUUM (FULL)'
+\set ordered 'CLUSTER r USING i_r_u'
+\set concurrent 'VACUUM (FULL)'
 \endif
-SELECT index_images() AS stock \gset
-SET gpusort.index_build = on;
-ALTER TABLE r SET (parallel_workers = 0);
-SELECT index_builds AS before FROM gpusort_stats \gset
-\if :has_repack
-REPACK r;
-\else
-VACUUM (FULL) r;
-\endif
-SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
-ALTER TABLE r SET (parallel_workers = 2);
-\if :has_repack
-REPACK r;
-\else
-VACUUM (FULL) r;
-\endif
-SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
-SET gpusort.index_build = off;
-\if :has_repack
-REPACK r USING INDEX i_r_u;
-\else
-CLUSTER r USING i_r_u;
-\endif
-SELECT index_images() AS stock \gset
-SET gpusort.index_build = on;
-ALTER TABLE r SET (parallel_workers = 0);
-SELECT index_builds AS before FROM gpusort_stats \gset
-\if :has_repack
-REPACK r USING INDEX i_r_u;
-\else
-CLUSTER r USING i_r_u;
-\endif
-SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
-ALTER TABLE r SET (parallel_workers = 2);
-\if :has_repack
-REPACK r USING INDEX i_r_u;
-\else
-CLUSTER r USING i_r_u;
-\endif
-SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
-SET gpusort.index_build = off;
-\if :has_repack
-REPACK (CONCURRENTLY) r;
-\else
-VACUUM (FULL) r;
-\endif
-SELECT index_images() AS stock \gset
-SET gpusort.index_build = on;
-ALTER TABLE r SET (parallel_workers = 0);
-SELECT index_builds AS before FROM gpusort_stats \gset
-\if :has_repack
-REPACK (CONCURRENTLY) r;
-\else
-VACUUM (FULL) r;
-\endif
-SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
-ALTER TABLE r SET (parallel_workers = 2);
-\if :has_repack
-REPACK (CONCURRENTLY) r;
-\else
-VACUUM (FULL) r;
-\endif
-SELECT index_builds - :before AS builds, index_images() = :'stock' AS same_pages FROM gpusort_stats;
+\set ECHO none
+\set rewrite :whole ' r'
+\i sql/index_rewrite.inc
+\set rewrite :ordered
+\i sql/index_rewrite.inc
+\set rewrite :concurrent ' r'
+\i sql/index_rewrite.inc
+\set ECHO all
 SELECT bt_index_parent_check(indexrelid, true, true) FROM pg_index WHERE indrelid = 'r'::regclass;
 SELECT index_builds AS before FROM gpusort_stats \gset
 CREATE INDEX i_p ON p (b);
-\if :has_repack
-REPACK p;
-\else
-VACUUM (FULL) p;
-\endif
+:whole p;
 SELECT index_builds - :before AS builds FROM gpusort_stats;
 DROP TABLE r;
 
