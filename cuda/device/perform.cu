@@ -182,9 +182,14 @@ void perform(Performer &performer, DeviceMemory &memory, const std::atomic<bool>
 
   OrderedRows rows = alias_rows(rows_memory.get(), n_rows);
 
-  order_rows(workspace.images, job, rows, stream);
-  layout_pages({rows, n_rows, input.format, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
-               layout_workspace, performer.buffer, &output->pages, stream);
+  if (n_rows == 0)
+    output->pages.first_row.assign(1, 0);
+  else
+  {
+    order_rows(workspace.images, job, rows, stream);
+    layout_pages({rows, n_rows, input.format, input.chunk_bytes, stats.page_bytes, stats.max_page_bytes},
+                 layout_workspace, performer.buffer, &output->pages, stream);
+  }
 
   output->n_rows = n_rows;
   output->format = input.format;

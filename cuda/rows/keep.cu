@@ -8,7 +8,8 @@
  * n ranks before it is of its group.  Where those with equal keys stay together, the first
  * of these decides for all; a maximum scan finds its rank.  Only the keys of two rows are looked at
  * for each row, byte by byte, as groups mostly begin with a few short columns.
- * How many keys are equal is the distance from the first of them to the next first one.
+ * How many keys are equal is the distance from the first of them to the next first one.  A row that is
+ * dropped by this number gets the flag of those that are not the first ones.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +30,7 @@ namespace
 {
 
 constexpr u32 threads = 256;
+constexpr u32 sum_blocks = 1024;
 
 // Is a row the first one with its key?
 struct IsFirst
@@ -58,6 +60,7 @@ struct Workspace
 {
   u32 *first_rank; // of each rank: that of the first row with its key; or, to count them, of each key
   u8 *kept;        // of each rank
+  u32 *top_keys;   // keys by the highest bit of their number of rows
   void *temp;
   size_t temp_bytes;
 };
@@ -91,6 +94,7 @@ Workspace alias_workspace(TempStorage &storage, u32 n_rows)
                                          n_rows));
   workspace.first_rank = storage.alias<u32>(n_rows);
   workspace.kept = storage.alias<u8>(n_rows);
+  workspace.top_keys = storage.alias<u32>(32);
   workspace.temp_bytes = std::max({scan_bytes, first_bytes, rank_bytes, row_bytes, tie_bytes});
   workspace.temp = storage.alias<char>(workspace.temp_bytes);
   return workspace;
@@ -148,23 +152,62 @@ __global__ void __launch_bounds__(threads)
                !same_group(group, load_key(keys, row[place - group.first]), load_key(keys, row[place]));
 }
 
-// Writes into the first row with each key how many rows have it.
+// How many rows have the i-th key.
+__device__ __forceinline__ u32 count_of(u64 i, const u32 *first_rank, u32 n_first, u32 n_rows)
+{
+  return (i + 1 < n_first ? first_rank[i + 1] : n_rows) - first_rank[i];
+}
+
 __global__ void __launch_bounds__(threads)
-    count_equal(const ImageRef *images, const KeyRef *keys, const u32 *rows, u32 n_rows,
-                const u32 *first_rank, const u32 *n_first)
+    sum_counts(u32 n_rows, const u32 *first_rank, const u32 *n_first, u32 *top_keys)
+{
+  __shared__ u32 sums[32];
+
+  if (threadIdx.x < 32)
+    sums[threadIdx.x] = 0;
+  __syncthreads();
+  for (u64 i = u64{blockIdx.x} * threads + threadIdx.x; i < *n_first; i += u64{gridDim.x} * threads)
+    atomicAdd(&sums[31 - __clz(count_of(i, first_rank, *n_first, n_rows))], 1);
+  __syncthreads();
+  if (threadIdx.x < 32)
+    atomicAdd(&top_keys[threadIdx.x], sums[threadIdx.x]);
+}
+
+__device__ u32 min_count_of_top(const u32 *top_keys, u64 top)
+{
+  u32 bit = 32;
+
+  for (u64 n = 0; bit > 0 && n < top;)
+    n += top_keys[--bit];
+  return 1u << bit;
+}
+
+// Writes into the first row with each key how many rows have it, or drops it.
+__global__ void __launch_bounds__(threads)
+    count_equal(__grid_constant__ const GsKeep keep, const ImageRef *images, const KeyRef *keys,
+                const KeyOrder order, u32 n_rows, const u32 *first_rank, const u32 *n_first,
+                const u32 *top_keys)
 {
   u64 i = u64{blockIdx.x} * threads + threadIdx.x;
 
   if (i >= *n_first)
     return;
 
-  u32 end = i + 1 < *n_first ? first_rank[i + 1] : n_rows;
-  u32 row = rows[first_rank[i]];
+  u32 count = count_of(i, first_rank, *n_first, n_rows);
+
+  if (count < (keep.top > 0 ? min_count_of_top(top_keys, keep.top) : keep.min_count) ||
+      (keep.max_count > 0 && count > keep.max_count))
+  {
+    order.tie[first_rank[i]] = 1;
+    return;
+  }
+
+  u32 row = order.row[first_rank[i]];
   const ImageRef image = images[load_key(keys, row).image];
   GsRecord record = load_record(image, row - image.first_row);
 
   if ((record.row_len & GS_LENGTH_MASK) >= 8)
-    reinterpret_cast<u32 *>(image.data + record.row_off)[1] = end - first_rank[i];
+    reinterpret_cast<u32 *>(image.data + record.row_off)[1] = count;
 }
 
 } // namespace
@@ -187,8 +230,15 @@ void keep_some(const GsKeep &keep, const ImageRef *images, const OrderJob &job, 
     GS_CUDA_TRY(cub::DeviceSelect::Flagged(workspace.temp, workspace.temp_bytes,
                                            thrust::counting_iterator<u32>(0), FirstFlags(order.tie, {}),
                                            workspace.first_rank, n_kept, n_rows, stream));
-    count_equal<<<blocks_for(n_rows, threads), threads, 0, stream>>>(images, job.keys, order.row, n_rows,
-                                                                     workspace.first_rank, n_kept);
+    if (keep.top > 0)
+    {
+      GS_CUDA_TRY(cudaMemsetAsync(workspace.top_keys, 0, 32 * sizeof(u32), stream));
+      sum_counts<<<std::min(blocks_for(n_rows, threads), sum_blocks), threads, 0, stream>>>(
+          n_rows, workspace.first_rank, n_kept, workspace.top_keys);
+      GS_CUDA_LAUNCHED();
+    }
+    count_equal<<<blocks_for(n_rows, threads), threads, 0, stream>>>(
+        keep, images, job.keys, order, n_rows, workspace.first_rank, n_kept, workspace.top_keys);
     GS_CUDA_LAUNCHED();
   }
   if (keep.unique)

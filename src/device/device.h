@@ -46,7 +46,8 @@
  *	  or the first rows in order, or the first of those.  Pages,
  *	  ranks and n_rows are then of the rows kept alone.  Images have all rows.
  *	  It can also be told to count equal keys: the row that is kept of them then has their number
- *	  in its bytes 4 to 7, in pages, and perhaps in its image as well.
+ *	  in its bytes 4 to 7, in pages, and perhaps in its image as well.  It can then drop
+ *	  rows by this number.
  *	  Keys are compared as they are: whether GS_KEY_INEXACT is set makes no
  *	  difference, so a caller with such keys has to know what it asks for.
  *
@@ -252,6 +253,10 @@ typedef struct GsKeep
 	bool		counted;		/* only with unique, GS_FORMAT_ROWS: a uint32 in bytes 4 to 7 of each row
 								 * becomes the number of rows with its key; rows have 8 bytes or more,
 								 * and do not overlap */
+	uint32_t	min_count;		/* only with counted: the least number of a row that is kept */
+	uint32_t	max_count;		/* and the greatest; 0: any */
+	uint64_t	top;			/* only with counted, 0: not used.  min_count is then the highest power of two
+								 * that the numbers of this many rows reach */
 	uint64_t	limit;			/* the number of first rows of what is left; 0: all */
 	GsKeepGroup group;			/* not looked at where unique is set */
 } GsKeep;

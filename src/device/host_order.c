@@ -113,6 +113,7 @@ typedef struct Orderer
 	GsKeep		keep;
 	uint64_t   *kept;			/* unique, groups: what each part of the result keeps,
 								 * then the number of the first one */
+	uint64_t	top_keys[32];	/* keep.top: keys by the highest bit of their number of rows */
 
 	/* Segments that wait to be sorted by one thread, and to be distributed. */
 	SegmentList small;
@@ -544,16 +545,36 @@ find_end_of_equal(const Orderer *o, uint64_t place)
 	return high;
 }
 
-/* Write into the first row with a key how many rows have it. */
-static void
+/* Write into the first row with a key how many rows have it.  False: it is not kept with this number. */
+static bool
 count_equal(const Orderer *o, uint64_t place)
 {
 	const GsHostImage *image;
-	const GsRecord *record = find_record(o, o->keys[place].row, &image);
+	const GsRecord *record;
 	uint32_t	n = (uint32_t) (find_end_of_equal(o, place) - place);
 
+	if (n < o->keep.min_count || (o->keep.max_count > 0 && n > o->keep.max_count))
+		return false;
+	record = find_record(o, o->keys[place].row, &image);
 	if ((record->row_len & GS_LENGTH_MASK) >= 8)
 		memcpy(image->data + record->row_off + 4, &n, sizeof(n));
+	return true;
+}
+
+/* Count the part's keys by the highest bit of the number of rows that have each. */
+static void
+sum_counts(void *arg, uint32_t part)
+{
+	Orderer    *o = arg;
+	uint64_t	n_keys[32] = {0};
+	uint64_t	start;
+	uint64_t	end = result_range(o, part, &start);
+
+	for (uint64_t i = start; i < end && !cancelled(o); i++)
+		if (i == 0 || !gs_host_key_equal(&o->keys[i - 1], &o->keys[i]))
+			n_keys[31 - __builtin_clz((uint32_t) (find_end_of_equal(o, i) - i))]++;
+	for (int bit = 0; bit < 32; bit++)
+		__atomic_fetch_add(&o->top_keys[bit], n_keys[bit], __ATOMIC_RELAXED);
 }
 
 /* How many bytes of a key are the columns of its group. */
@@ -616,7 +637,7 @@ pick_keys(void *arg, uint32_t part)
 				!same_group(group, &o->keys[place - group->first], &o->keys[place]);
 		}
 		if (kept && o->keep.counted)
-			count_equal(o, i);
+			kept = count_equal(o, i);
 		if (kept)
 			o->scratch[start + n++] = o->keys[i];
 	}
@@ -640,6 +661,16 @@ keep_rows(Orderer *o)
 {
 	uint32_t	parts = n_blocks(o->n, RESULT_ROWS);
 
+	if (o->keep.counted && o->keep.top > 0)
+	{
+		int			bit = 32;
+		uint64_t	n = 0;
+
+		gs_host_pool_loop(o->pool, parts, sum_counts, o);
+		while (bit > 0 && n < o->keep.top)
+			n += o->top_keys[--bit];
+		o->keep.min_count = UINT32_C(1) << bit;
+	}
 	if (o->keep.unique || o->keep.group.first > 0)
 	{
 		uint64_t	place = 0;

@@ -179,6 +179,9 @@ static const struct
 	{UP, T_Agg, gs_group_aggregate, true},
 	{UP, T_WindowAgg, gs_window_replace, true},
 
+	/* Before the Sort is replaced: it stays where a GpuSort is not worth while. */
+	{UP, T_Sort, gs_group_keep_top, true},
+	{UP, T_CustomScan, gs_group_keep_top, true},
 	{UP, T_Sort, gs_sort_replace},
 	{UP, T_GatherMerge, gs_sort_replace_merge},
 

@@ -57,7 +57,7 @@ gs_sort_key_desc(const GsColumns *keys, TupleDesc tupdesc, GsRefusal *refusal)
 static bool
 is_bounded(const GsSort *sort)
 {
-	return sort->keep.limit > 0 && !sort->keep.unique && sort->keep.group_first == 0 &&
+	return sort->keep.limit > 0 && !sort->keep.unique && !sort->keep.counted && sort->keep.group_first == 0 &&
 		!sort->random_access;
 }
 
@@ -239,8 +239,10 @@ close_session(GsSort *sort)
 static GsKeep
 rows_to_keep(GsSort *sort)
 {
-	GsKeep		keep = {.unique = sort->keep.unique, .limit = sort->keep.limit};
+	GsKeep		keep = {.unique = sort->keep.unique, .min_count = sort->keep.min_count,
+	.max_count = sort->keep.max_count};
 
+	*(sort->keep.counted ? &keep.top : &keep.limit) = sort->keep.limit;
 	if (sort->keep.group_first > 0)
 	{
 		sort->drops_by_group = gs_key_group(sort->desc, sort->keep.group_cols, &keep.group);

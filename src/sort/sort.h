@@ -49,10 +49,13 @@ typedef struct GsSortKeep
 {
 	bool		unique;			/* of rows that are equal in all columns, the first one only */
 	bool		counted;		/* or, where GsSortPage says so, that one with their number */
+	uint32		min_count;		/* counted: the least number of a row that is needed */
+	uint32		max_count;		/* and the greatest; 0: any */
 	int			group_cols;		/* rows equal in so many first columns are a group, ... */
 	uint32		group_first;	/* ... of which so many first rows are needed; 0: all */
 	bool		group_ties;		/* and all that are equal to the last of these in all columns */
-	uint64		limit;			/* of all that, so many first rows; 0: all */
+	uint64		limit;			/* how many first rows of all that; or, counted, rows with the greatest
+								 * numbers; 0: all */
 } GsSortKeep;
 
 typedef enum GsSortStatus

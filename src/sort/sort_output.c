@@ -419,7 +419,7 @@ gs_sort_restore(GsSort *sort)
 
 /*
  * The rows of the device are lost: can the repeated sort go on behind the rows that were
- * returned?  Where some rows of a group were dropped, their number tells nothing.
+ * returned?  Where some rows of a group were dropped, or all of some groups, their number tells nothing.
  */
 void
 gs_output_plan_skip(GsSort *sort)
@@ -429,7 +429,8 @@ gs_output_plan_skip(GsSort *sort)
 	if (sort->emitted == 0)
 		return;
 	sort->skips_groups = returns_each_key_once(sort);
-	if (!sort->repeatable || sort->keep.group_first > 0 || (sort->keep.unique && !sort->skips_groups))
+	if (!sort->repeatable || sort->keep.group_first > 0 || (sort->keep.unique && !sort->skips_groups) ||
+		(sort->report.session.counted && (sort->keep.max_count > 0 || sort->keep.limit > 0)))
 		report_lost(sort);
 	sort->going_on = true;
 }

@@ -181,6 +181,10 @@ SELECT spill_compare('SELECT id, row_number() OVER (ORDER BY u, id) FROM spill_t
 SELECT spill_compare('SELECT DISTINCT i8, c, id FROM spill_t ORDER BY i8, c, id');
 SELECT spill_compare('SELECT count(*) AS id, few FROM spill_t GROUP BY few ORDER BY few');
 SELECT spill_compare('SELECT count(*) AS id, c FROM spill_t GROUP BY c ORDER BY c');
+SET enable_hashagg = off;
+SELECT spill_compare('SELECT count(*) AS id, c FROM spill_t GROUP BY c HAVING count(*) > 1 ORDER BY c');
+SELECT spill_compare('SELECT count(*) AS id, c FROM spill_t GROUP BY c ORDER BY count(*) DESC, c LIMIT 10');
+RESET enable_hashagg;
 SELECT spill_compare('SELECT DISTINCT ON (few, c) id, c FROM spill_t ORDER BY few, c, id');
 
 -- Rows that are not needed: equal ones of one run and of several, those beyond a limit.

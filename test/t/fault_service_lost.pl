@@ -118,6 +118,19 @@ for my $case (
 	}
 }
 
+# ... and one row of some groups
+for my $case (
+	[ 'groups by count', "SELECT k, count(*) FROM $pairs GROUP BY k HAVING count(*) = 2 ORDER BY k;", 'Groups Kept: .*Counted: true' ],
+	[ 'top groups', "SELECT k, count(*) FROM $pairs GROUP BY k ORDER BY count(*) DESC, k LIMIT 20;", 'Top Groups: 20' ])
+{
+	my ($what, $sql, $shown) = @$case;
+	my $settings = "SET enable_hashagg = off; $serial";
+
+	like(rows_of($node, "$force $settings", "EXPLAIN $sql"), qr/$shown/s, "$what: plan");
+	same_despite($node, [ 'service_sort', 'service_fetch' ], $settings, $sql, $what);
+	lost_despite([ 'service_fetch:5' ], $settings, $sql, $what) if $what eq 'groups by count';
+}
+
 # ... and the first rows, of which PostgreSQL's sort keeps as many when it does all again
 {
 	same_despite($node, [ 'service_sort', 'service_fetch:3' ], $serial, 'SELECT id, k FROM t ORDER BY k LIMIT 70000;', 'limit');

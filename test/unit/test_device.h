@@ -173,6 +173,9 @@ extern GsStatus test_sort_drain(TestSort *ts);
 extern GsStatus test_sort_feed(TestSort *ts);
 extern GsStatus test_sort_perform(TestSort *ts);
 
+/* How many records have the key of the one with this rank, which is the first of them. */
+extern uint32_t test_equal_records(const TestInput *in, uint32_t rank);
+
 extern void test_check_result(TestSort *ts);
 extern void test_check_pages(TestSort *ts, TestRandom *rng);
 extern void test_check_images(TestSort *ts);

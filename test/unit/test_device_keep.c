@@ -327,17 +327,41 @@ check_counts(TestSort *ts, uint64_t page, const GsSortResult *result)
 	{
 		uint32_t	entry = gs_page_entry(memory, chunk_bytes, (uint32_t) (i - result->page_first[page]));
 		uint32_t	found[2];
-		uint32_t	n = 0;
+		uint32_t	n;
 
 		memcpy(found, memory + (entry & ~GS_ENTRY_FLAGS), sizeof(found));
-		while (ts->counted + n < ts->in->n &&
-			   test_key_compare(ts->in, ts->order[i], ts->in->order[ts->counted + n]) == 0)
-			n++;
+		/* past those that are not wanted */
+		while (ts->in->order[ts->counted] != ts->order[i])
+			ts->counted++;
+		n = test_equal_records(ts->in, ts->counted);
 		ts->counted += n;
 		CHECK((entry & GS_ENTRY_TIE) == 0, "rank %llu has the key before it", (unsigned long long) i);
 		CHECK(found[0] == ts->order[i] && found[1] == n, "rank %llu is record %u of %u instead of %u of %u",
 			  (unsigned long long) i, found[0], found[1], ts->order[i], n);
 	}
+}
+
+/* A sort that counts equal keys, and keeps those with such numbers. */
+static void
+check_counted(TestDevice *td, const TestInput *in, GsKeep keep, uint64_t seed)
+{
+	TestSort	ts;
+	GsSortResult result = {0};
+
+	if (!test_sort_open(&ts, td, in, true, seed))
+		return;
+	ts.keep = keep;
+	ts.keep.unique = ts.keep.counted = true;
+	if (CHECK(test_sort_feed(&ts) == GS_OK && test_sort_perform(&ts) == GS_OK, "perform"))
+	{
+		test_check_result(&ts);
+		td->ops->result(ts.sort, &result);
+		for (uint64_t page = 0; page < result.n_pages; page++)
+			check_counts(&ts, page, &result);
+	}
+	CHECK(keep.max_count > 0 || keep.min_count > 0 || keep.top > 0 || ts.counted == in->n,
+		  "%u rows counted instead of %u", ts.counted, in->n);
+	test_sort_close(&ts);
 }
 
 /* How many rows have each key: all different, some, few, all equal; and runs over many parts of the work. */
@@ -346,6 +370,9 @@ case_counted(TestDevice *td, uint64_t seed)
 {
 	static const char name[] = "counted rows";
 	const uint32_t keys[] = {1, 2, 30, 5000, 1000000};
+	const GsKeep keeps[] = {{0}, {.min_count = 2}, {.min_count = 1, .max_count = 1},
+	{.min_count = 10, .max_count = 37}, {.min_count = UINT32_MAX}, {.top = 1}, {.top = 25}, {.top = 3000},
+	{.top = 100000}, {.top = UINT64_MAX}};
 	TestRandom	rng = seed;
 
 	if (!test_begin_case(name))
@@ -353,8 +380,6 @@ case_counted(TestDevice *td, uint64_t seed)
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 	{
 		TestInput	in;
-		TestSort	ts;
-		GsSortResult result = {0};
 
 		test_input_init(&in, 65536);
 		for (uint32_t row = 0; row < 300000; row++)
@@ -367,19 +392,9 @@ case_counted(TestDevice *td, uint64_t seed)
 			test_input_add_apart(&in, bytes, 8 + test_below(&rng, 16), key, (uint32_t) strlen(key));
 		}
 		test_input_finish(&in);
-		if (test_sort_open(&ts, td, &in, true, seed))
-		{
-			ts.keep.unique = ts.keep.counted = true;
-			if (CHECK(test_sort_feed(&ts) == GS_OK && test_sort_perform(&ts) == GS_OK, "perform"))
-			{
-				test_check_result(&ts);
-				td->ops->result(ts.sort, &result);
-				for (uint64_t page = 0; page < result.n_pages; page++)
-					check_counts(&ts, page, &result);
-			}
-			CHECK(ts.counted == in.n, "%u rows counted instead of %u", ts.counted, in.n);
-			test_sort_close(&ts);
-		}
+		for (unsigned k = 0; k < sizeof(keeps) / sizeof(keeps[0]); k++)
+			if (k == 0 || test_below(&rng, 2) == 0)
+				check_counted(td, &in, keeps[k], seed);
 		test_input_free(&in);
 	}
 	test_end_case(name);

@@ -277,12 +277,52 @@ same_group(const TestSort *ts, uint32_t a, uint32_t b)
 		memcmp(ts->in->bytes + x->key, ts->in->bytes + y->key, x_bytes) == 0;
 }
 
+uint32_t
+test_equal_records(const TestInput *in, uint32_t rank)
+{
+	uint32_t	end = rank + 1;
+
+	while (end < in->n && test_key_compare(in, in->order[rank], in->order[end]) == 0)
+		end++;
+	return end - rank;
+}
+
+static int
+compare_counts(const void *a, const void *b)
+{
+	uint32_t	x = *(const uint32_t *) a;
+	uint32_t	y = *(const uint32_t *) b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* The highest power of two that so many keys' numbers of records reach; 0: they are fewer keys. */
+static uint32_t
+count_of_top(const TestInput *in, uint64_t top)
+{
+	uint32_t   *counts = malloc(in->n * sizeof(uint32_t));
+	uint32_t	n_keys = 0;
+	uint32_t	result;
+
+	if (counts == NULL)
+		abort();
+	for (uint32_t rank = 0; rank < in->n; rank += counts[n_keys++])
+		counts[n_keys] = test_equal_records(in, rank);
+	qsort(counts, n_keys, sizeof(uint32_t), compare_counts);
+	result = top > 0 && top <= n_keys ? counts[top - 1] : 0;
+	free(counts);
+	while ((result & (result - 1)) != 0)
+		result &= result - 1;
+	return result;
+}
+
 /* Which records are kept, found from their right order. */
 static void
 keep_records(TestSort *ts)
 {
 	const TestInput *in = ts->in;
 	const GsKeepGroup *group = &ts->keep.group;
+	uint32_t	min_count = ts->keep.top > 0 ? count_of_top(in, ts->keep.top) : ts->keep.min_count;
 	uint32_t	n_before = 0;	/* of the record's group */
 	bool		kept = false;
 
@@ -297,7 +337,13 @@ keep_records(TestSort *ts)
 		if (ts->keep.limit > 0 && ts->n == ts->keep.limit)
 			break;
 		n_before = i > 0 && same_group(ts, in->order[i - 1], in->order[i]) ? n_before + 1 : 0;
-		if (ts->keep.unique)
+		if (ts->keep.unique && ts->keep.counted && !tie)
+		{
+			uint32_t	n = test_equal_records(in, i);
+
+			kept = n >= min_count && (ts->keep.max_count == 0 || n <= ts->keep.max_count);
+		}
+		else if (ts->keep.unique)
 			kept = !tie;
 		else if (!tie || !group->ties)
 			kept = group->first == 0 || n_before < group->first;

@@ -48,4 +48,11 @@ extern Plan *gs_group_count(GsStepContext *context, Plan *plan);
 extern Plan *gs_group_aggregate(GsStepContext *context, Plan *plan);
 extern Plan *gs_group_distinct(GsStepContext *context, Plan *plan);
 
+/* Have the GpuSort below keep the groups that have most rows, if a Sort and a Limit want no others. */
+extern Plan *gs_group_keep_top(GsStepContext *context, Plan *plan);
+
+/* Does the GpuSort below a GpuGroup count the rows of its groups?  Is an expression of that node count(*)? */
+extern bool gs_group_is_counted(const Plan *plan);
+extern bool gs_group_is_count(const CustomScan *group, const Node *expr);
+
 #endif							/* GS_GPUGROUP_H */

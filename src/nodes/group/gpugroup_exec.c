@@ -6,7 +6,9 @@
  * A group is rows that come one after the other and are equal in some columns.  Of most rows a GpuSort
  * tells whether the next one is of the same group; the others are compared (row_match.h).
  *
- * If only count(*) is wanted, the device may count the rows of each group, and one row of it comes.  Else
+ * If only count(*) is wanted, the device may count the rows of each group, and one row of it comes; or none,
+ * if the filter's first conditions drop groups with such a number.  A later condition must see the same
+ * groups as in PostgreSQL's node: it may raise an error.  Else
  * with aggregates a group is read to its end.  Its first row is copied, unless it is known to be the only
  * one.  If it is not, the next group's first row has been read when the group is returned.  Without
  * aggregates a group is its first row, which is returned as soon as it is read; where the node's
@@ -20,15 +22,22 @@
  * it goes on with the group, or the first row of the next one (sort_output.c).  Only rows are not counted
  * any more.
  *
- * Tests: regress/aggregates_grouped, regress/counts
+ * Tests: regress/aggregates_grouped, regress/counts, regress/groups_kept
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
+#include "catalog/pg_opfamily_d.h"
+#include "catalog/pg_type_d.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
 
 #include "nodes/common/aggregates.h"
 #include "nodes/common/row_match.h"
@@ -50,6 +59,7 @@ typedef struct GpuGroupState
 	TupleTableSlot *first;		/* the group's first row: copy, or as it was read */
 	TupleTableSlot *next;		/* the next group's; NULL: it was not read yet */
 	bool		done;			/* all rows were read */
+	List	   *count_conditions;	/* of the filter, by which the device may drop groups */
 	const char *counted_by;		/* the last time, for EXPLAIN; NULL: not done, or no row */
 } GpuGroupState;
 
@@ -66,6 +76,57 @@ passes_rows(const GpuGroupState *state)
 		if (state->columns.attnos[i] != i + 1)
 			return false;
 	return true;
+}
+
+/* Find them, and tell the GpuSort which numbers of rows are wanted.  The filter does the rest. */
+static void
+keep_counts(GpuGroupState *state, bool explain_only)
+{
+	PlanState  *ps = &state->css.ss.ps;
+	int64		min = 0;
+	int64		max = PG_UINT32_MAX;
+	ListCell   *lc;
+
+	foreach(lc, ps->plan->qual)
+	{
+		OpExpr	   *op = lfirst(lc);
+		bool		commuted;
+		Expr	   *number;
+		Oid			type;
+		int			strategy;
+		bool		isnull;
+		Datum		value;
+		int64		n;
+
+		if (!IsA(op, OpExpr) || list_length(op->args) != 2)
+			break;
+		commuted = !gs_group_is_count((CustomScan *) ps->plan, linitial(op->args));
+		if (commuted && !gs_group_is_count((CustomScan *) ps->plan, lsecond(op->args)))
+			break;
+		number = commuted ? linitial(op->args) : lsecond(op->args);
+		type = exprType((Node *) number);
+		strategy = get_op_opfamily_strategy(commuted ? get_commutator(op->opno) : op->opno,
+											INTEGER_BTREE_FAM_OID);
+		/* other parameters change, and a rescan would not sort again */
+		if (strategy == 0 || (type != INT8OID && type != INT4OID && type != INT2OID) ||
+			(!IsA(number, Const) && (!IsA(number, Param) || ((Param *) number)->paramkind != PARAM_EXTERN)))
+			break;
+		state->count_conditions = lappend(state->count_conditions, op);
+		if (explain_only)
+			continue;
+		value = ExecEvalExprSwitchContext(ExecInitExpr(number, ps), ps->ps_ExprContext, &isnull);
+		if (isnull)
+			continue;
+		n = type == INT8OID ? DatumGetInt64(value) :
+			type == INT4OID ? DatumGetInt32(value) : DatumGetInt16(value);
+		n = Max(Min(n, (int64) PG_UINT32_MAX), 0);
+		if (strategy >= BTEqualStrategyNumber)
+			min = Max(min, n + (strategy == BTGreaterStrategyNumber));
+		if (strategy <= BTEqualStrategyNumber)
+			max = Min(max, n - (strategy == BTLessStrategyNumber));
+	}
+	if (state->count_conditions != NIL)
+		gs_sort_node_keep_counts(outerPlanState(state), Min(min, PG_UINT32_MAX), Max(max, 1));
 }
 
 static void
@@ -90,6 +151,8 @@ begin(CustomScanState *node, EState *estate, int eflags)
 										   GS_AGGREGATED_GROUP, estate,
 										   eflags & ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 	child = outerPlanState(node);
+	if (gs_group_is_counted(&plan->scan.plan))
+		keep_counts(state, (eflags & EXEC_FLAG_EXPLAIN_ONLY) != 0);
 	gs_reader_init(&state->reader, child);
 	state->matcher = gs_row_matcher_create(node, &state->reader, &state->groups, NULL);
 	state->copy = ExecInitExtraTupleSlot(estate, ExecGetResultType(child), &TTSOpsMinimalTuple);
@@ -287,6 +350,13 @@ explain(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	if (state->groups.n > 0)
 		gs_explain_columns(names[state->kind], node, ancestors, &state->groups, es);
+	if (state->count_conditions != NIL)
+	{
+		Node	   *conditions = (Node *) make_ands_explicit(state->count_conditions);
+		List	   *context = set_deparse_context_plan(es->deparse_cxt, node->ss.ps.plan, ancestors);
+
+		ExplainPropertyText("Groups Kept", deparse_expression(conditions, context, false, false), es);
+	}
 	if (es->analyze && state->counted_by)
 		ExplainPropertyText("Counted By", state->counted_by, es);
 }

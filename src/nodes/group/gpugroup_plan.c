@@ -31,16 +31,23 @@
  * PostgreSQL's node stays where there are ordered sets, or aggregates that sort, and where an expression
  * needs it: subplans, GROUPING(), gpu_sort_array(), which has a node of its own around Agg.
  *
- * Tests: regress/aggregates_grouped, regress/counts
+ * If the device counts the rows of groups, it also drops groups that are not wanted: whose count(*) fails a
+ * comparison of the filter with a constant; or that are not among the first ones by count(*), where a Limit
+ * is above.  The filter, the Sort and the Limit stay, as the device may not know.
+ *
+ * Tests: regress/aggregates_grouped, regress/counts, regress/groups_kept
  *
  *-------------------------------------------------------------------------
  */
 #include "postgres.h"
 
+#include "access/stratnum.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_opfamily_d.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
@@ -49,6 +56,7 @@
 #include "nodes/group/gpugroup.h"
 #include "nodes/sort/gpusort.h"
 #include "nodes/sort/gpusort_agg.h"
+#include "nodes/sort/gpusort_steps.h"
 #include "nodes/window/gpuwindow.h"
 #include "plan/array_calls.h"
 #include "plan/plan_walk.h"
@@ -277,4 +285,54 @@ gs_group_distinct(GsStepContext *context, Plan *plan)
 	if (!gs_node_is(outerPlan(plan), &gs_sort_node))
 		return plan;
 	return replace(context, plan, IsA(plan, Unique) ? GS_GROUP_DISTINCT : GS_GROUP_BY);
+}
+
+bool
+gs_group_is_counted(const Plan *plan)
+{
+	const Plan *child = outerPlan(plan);
+
+	return gs_node_is(plan, &gs_group_node) && gs_node_is(child, &gs_sort_node) &&
+		*gs_plan_setting((const CustomScan *) child, GS_PLAN_COUNTED);
+}
+
+bool
+gs_group_is_count(const CustomScan *group, const Node *expr)
+{
+	return IsA(expr, Var) && ((const Var *) expr)->varno == INDEX_VAR &&
+		IsA(get_tle_by_resno(group->custom_scan_tlist, ((const Var *) expr)->varattno)->expr, Aggref);
+}
+
+Plan *
+gs_group_keep_top(GsStepContext *context, Plan *plan)
+{
+	Sort	   *sort = (Sort *) plan;
+	const CustomScan *group = (const CustomScan *) outerPlan(plan);
+	List	   *columns;
+	GsColumns	keys;
+	const Var  *var;
+	const TargetEntry *tle;
+
+	/* a filter may drop some of those that have most rows */
+	if ((!IsA(plan, Sort) && !gs_node_is(plan, &gs_sort_node)) || !gs_group_is_counted(&group->scan.plan) ||
+		group->scan.plan.qual != NIL)
+		return plan;
+	if (IsA(plan, Sort))
+	{
+		columns = plan->targetlist;
+		keys = (GsColumns){sort->numCols, sort->sortColIdx, sort->sortOperators};
+	}
+	else
+	{
+		columns = ((CustomScan *) plan)->custom_scan_tlist;
+		keys = gs_plan_read((CustomScan *) plan);
+	}
+	var = (const Var *) get_tle_by_resno(columns, keys.attnos[0])->expr;
+	if (!IsA(var, Var))
+		return plan;
+	tle = get_tle_by_resno(group->scan.plan.targetlist, var->varattno);
+	if (gs_group_is_count(group, (Node *) tle->expr) &&
+		get_op_opfamily_strategy(keys.operators[0], INTEGER_BTREE_FAM_OID) == BTGreaterStrategyNumber)
+		gs_keep_bound((CustomScan *) outerPlan(group), &context->bound);
+	return plan;
 }

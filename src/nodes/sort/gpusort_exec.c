@@ -444,6 +444,16 @@ exec(CustomScanState *node)
 	return slot;
 }
 
+void
+gs_sort_node_keep_counts(PlanState *node, uint32 min_count, uint32 max_count)
+{
+	GpuSortState *state = (GpuSortState *) node;
+
+	Assert(state->keep.counted && !state->done);
+	state->keep.min_count = min_count;
+	state->keep.max_count = max_count;
+}
+
 bool
 gs_sort_node_declined(const PlanState *node)
 {

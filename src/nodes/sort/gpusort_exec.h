@@ -25,6 +25,9 @@ extern GsSort *gs_sort_node_sort(const PlanState *node);
 /* As gs_sort_skip(), of one that was begun with EXEC_FLAG_MARK. */
 extern void gs_sort_node_skip(PlanState *node, uint64 n);
 
+/* Before its first row: the counts that are needed, of a GpuSort that counts groups (GsSortKeep). */
+extern void gs_sort_node_keep_counts(PlanState *node, uint32 min_count, uint32 max_count);
+
 /* Has it found few groups in its input, and returned no row? */
 extern bool gs_sort_node_declined(const PlanState *node);
 

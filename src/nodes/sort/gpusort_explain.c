@@ -89,7 +89,7 @@ gs_explain_sort_keys(CustomScanState *node, List *ancestors, const GsColumns *ke
 
 /* A limit that is not known yet. */
 static void
-explain_limit(CustomScanState *node, List *ancestors, ExplainState *es)
+explain_limit(CustomScanState *node, List *ancestors, const char *name, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) node->ss.ps.plan;
 	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
@@ -98,13 +98,15 @@ explain_limit(CustomScanState *node, List *ancestors, ExplainState *es)
 
 	if (!IsA(offset, Const) || !((Const *) offset)->constisnull)
 		text = psprintf("%s + %s", text, deparse_expression(offset, context, false, false));
-	ExplainPropertyText("First Rows", text, es);
+	ExplainPropertyText(name, text, es);
 }
 
 void
 gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *keep,
 					 ExplainState *es)
 {
+	const char *limit_name = keep->counted ? "Top Groups" : "First Rows";
+
 	if (keep->unique)
 		ExplainPropertyBool("Distinct", true, es);
 	if (keep->counted)
@@ -114,9 +116,9 @@ gs_explain_sort_keep(CustomScanState *node, List *ancestors, const GsSortKeep *k
 	else if (keep->group_first > 0)
 		ExplainPropertyInteger("First Rows per Group", NULL, keep->group_first, es);
 	if (keep->limit > 0)
-		ExplainPropertyInteger("First Rows", NULL, keep->limit, es);
+		ExplainPropertyInteger(limit_name, NULL, keep->limit, es);
 	else if (!es->analyze && ((CustomScan *) node->ss.ps.plan)->custom_exprs != NIL)
-		explain_limit(node, ancestors, es);
+		explain_limit(node, ancestors, limit_name, es);
 }
 
 /* What did not fit into the device's memory. */

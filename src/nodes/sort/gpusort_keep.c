@@ -177,8 +177,8 @@ keep_first(CustomScan *sort, double rows)
 		*gs_plan_setting(sort, GS_PLAN_BOUND) = (int) rows;
 }
 
-static void
-keep_bound(CustomScan *sort, const GsBound *bound)
+void
+gs_keep_bound(CustomScan *sort, const GsBound *bound)
 {
 	keep_first(sort, bound->sure);
 	if (bound->limit)
@@ -267,7 +267,7 @@ gs_keep_for_parent(GsStepContext *step, Plan *parent)
 		sort->scan.plan.plan_rows = Min(sort->scan.plan.plan_rows, parent->plan_rows);
 	/* each row of the GpuSort is one of the Unique's */
 	if (IsA(parent, Unique))
-		keep_bound(sort, &step->bound);
+		gs_keep_bound(sort, &step->bound);
 	return parent;
 }
 
@@ -275,6 +275,6 @@ Plan *
 gs_keep_for_limit(GsStepContext *step, Plan *plan)
 {
 	if (gs_node_is(plan, &gs_sort_node))
-		keep_bound((CustomScan *) plan, &step->bound);
+		gs_keep_bound((CustomScan *) plan, &step->bound);
 	return plan;
 }

@@ -61,6 +61,9 @@ extern void gs_tlist_find_columns(Sort *sort);
 extern Plan *gs_keep_for_parent(GsStepContext *context, Plan *plan);
 extern Plan *gs_keep_for_limit(GsStepContext *context, Plan *plan);
 
+/* Tell it GS_PLAN_BOUND, if that is known when planning, or execution starts. */
+extern void gs_keep_bound(CustomScan *sort, const GsBound *bound);
+
 /* gpusort_agg_plan_15.c: the aggregates of an Agg sort nothing that is in their order already. */
 #ifndef GS_COMPAT_PRESORTED_AGGREGATES
 extern Plan *gs_agg_use_order(GsStepContext *context, Plan *plan);
