@@ -396,7 +396,7 @@ look_for_groups(GsSort *sort)
 GsSortStatus
 gs_sort_put(GsSort *sort, TupleTableSlot *slot)
 {
-	Assert(!sort->performed);
+	Assert(sort->source == NULL);
 	switch (sort->place)
 	{
 		case GS_SORT_LOCAL:
@@ -511,7 +511,7 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 	GsSortStatus status;
 	MemoryContext old;
 
-	Assert(!sort->performed);
+	Assert(sort->source == NULL);
 	if (sort->place == GS_SORT_DEVICE)
 	{
 		status = perform_device(sort);
@@ -549,20 +549,17 @@ gs_sort_perform(GsSort *sort, bool in_one_go)
 	if (sort->report.fallback == GS_FALLBACK_NONE)
 		gs_stats_sort(sort->place == GS_SORT_DEVICE ? GS_KIND_DEVICE : GS_KIND_PROCESS,
 					  sort->report.rows, gs_stats_lap_ms(&sort->begun));
-	sort->performed = true;
 	return gs_output_begin(sort);
 }
 
 void
 gs_sort_restart(GsSort *sort)
 {
-	gs_output_plan_skip(sort);
-	gs_output_end(sort);
+	gs_output_restart(sort);
 	if (sort->tuplesort)
 		tuplesort_end(sort->tuplesort);
 	sort->tuplesort = NULL;
 	close_session(sort);
-	sort->performed = false;
 	gs_local_free(sort);
 	change_to_cpu(sort, sort->distrusted ? GS_FALLBACK_ORDER : GS_FALLBACK_LOST);
 }
@@ -572,9 +569,9 @@ gs_sort_report(const GsSort *sort, GsSortReport *report)
 {
 	*report = sort->report;
 	report->place = sort->place;
-	if (sort->client && sort->performed)
+	if (sort->client && sort->source != NULL)
 		note_session(sort, report);
-	if (sort->tuplesort && sort->performed)
+	if (sort->tuplesort && sort->source != NULL)
 	{
 		TuplesortInstrumentation stats;
 

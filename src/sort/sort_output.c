@@ -18,12 +18,9 @@
  *	  Where the caller needs the first one of equal rows only, the others are left
  *	  out here, too, if the keys tell them: one row comes of each group.
  *
- * Going on
- *	  After a restart (sort.h) the rows that were returned before must not be
- *	  returned again.  If the input is the same the second time, they are the first ones of
- *	  the new order, except that rows with equal keys may come in another one.  So as many rows
- *	  are left out, if the next row has another key than the last of these.  Else the restart
- *	  ends in an error.  If one row was returned of each group of equal ones, so many groups are left out.
+ * Sources
+ *	  A performed sort has one source of rows, a table of functions (GsSortSource): pages, the store that
+ *	  holds all rows for random access, or the tuplesort (sort_cpu.c).
  *
  * Tests: regress/plans, tap/fault_service_lost
  *
@@ -31,23 +28,10 @@
  */
 #include "postgres.h"
 
-#include "executor/executor.h"
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "sort/sort_private.h"
-
-pg_noreturn static void
-report_lost(const GsSort *sort)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_SYSTEM_ERROR),
-			 errmsg("gpusort lost its device during a sort"),
-			 sort->rerun ?
-			 errdetail("Some sorted rows had been returned already, and cannot be told apart from the others.") :
-			 errdetail("The sort's input cannot be computed a second time."),
-			 errhint("Retry the query.")));
-}
 
 /* Put the current run into a tuplesort, when row is its first row. */
 static GsSortStatus
@@ -156,7 +140,7 @@ returns_each_key_once(const GsSort *sort)
 bool
 gs_sort_count_distinct(const GsSort *sort, uint64 *count)
 {
-	if (!sort->performed || sort->place != GS_SORT_DEVICE || !returns_each_key_once(sort) ||
+	if (sort->source == NULL || sort->place != GS_SORT_DEVICE || !returns_each_key_once(sort) ||
 		sort->keep.limit > 0)
 		return false;
 	*count = sort->rows->n;
@@ -186,103 +170,10 @@ gs_sort_take(GsSort *sort, uint32 n)
 }
 
 static GsSortStatus
-get_tuplesort_row(GsSort *sort, bool forward, TupleTableSlot *slot)
-{
-	CHECK_FOR_INTERRUPTS();
-	/* a window also asks for the first row that fails its run condition */
-	if (sort->bound_left == 0)
-		return GS_SORT_END;
-	sort->bound_left--;
-	return tuplesort_gettupleslot(sort->tuplesort, forward, false, slot, NULL) ?
-		GS_SORT_OK : GS_SORT_END;
-}
-
-/* Get the first row behind as many groups of equal rows as were returned before. */
-static GsSortStatus
-go_on_behind_groups(GsSort *sort, TupleTableSlot *slot)
-{
-	TupleTableSlot *last = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
-	uint64		groups = 0;
-	GsSortStatus status;
-
-	while ((status = get_tuplesort_row(sort, true, slot)) == GS_SORT_OK)
-	{
-		if (groups > 0 && gs_stored_compare(sort, last, slot, NULL) == 0)
-			continue;
-		if (groups++ == sort->emitted)
-			break;
-		ExecCopySlot(last, slot);
-	}
-	ExecDropSingleTupleTableSlot(last);
-	return status;
-}
-
-/* Get the first row that was not returned before the restart. */
-static GsSortStatus
-go_on(GsSort *sort, TupleTableSlot *slot)
-{
-	TupleTableSlot *last = MakeSingleTupleTableSlot(sort->tupdesc, &TTSOpsMinimalTuple);
-	uint64		others = sort->emitted - 1;
-	GsSortStatus status;
-
-	if (others > sort->bound_left)
-		report_lost(sort);
-	sort->bound_left -= others;
-	if (!tuplesort_skiptuples(sort->tuplesort, others, true) ||
-		get_tuplesort_row(sort, true, last) != GS_SORT_OK)
-		report_lost(sort);
-	ExecMaterializeSlot(last);
-	status = get_tuplesort_row(sort, true, slot);
-	if (status == GS_SORT_OK && gs_stored_compare(sort, last, slot, NULL) == 0)
-		report_lost(sort);
-	ExecDropSingleTupleTableSlot(last);
-	return status;
-}
-
-/* Were rows returned before a restart?  They are not counted where a tuplesort returns rows. */
-static bool
-has_gone_on(const GsSort *sort)
-{
-	return sort->place == GS_SORT_CPU && sort->emitted > 0;
-}
-
-static GsSortStatus
-get_cpu(GsSort *sort, bool forward, TupleTableSlot *slot)
-{
-	/* backward, the rows left out would have to come in the order in which they were returned */
-	if (unlikely(!forward && has_gone_on(sort)))
-		report_lost(sort);
-	if (unlikely(sort->going_on))
-	{
-		sort->going_on = false;
-		return sort->skips_groups ? go_on_behind_groups(sort, slot) : go_on(sort, slot);
-	}
-	return get_tuplesort_row(sort, forward, slot);
-}
-
-GsSortStatus
-gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
+get_from_pages(GsSort *sort, bool forward, TupleTableSlot *slot)
 {
 	GsSortStatus status;
 
-	Assert(sort->performed);
-	if (likely(sort->direct && forward && !sort->in_run))
-	{
-		uint32		others = GS_ENTRY_EXTERNAL | GS_ENTRY_INEXACT | (sort->first_of_equal ? GS_ENTRY_TIE : 0);
-		const char *row = gs_rows_next_in_page(sort->rows, others);
-
-		if (likely(row != NULL))
-		{
-			sort->emitted++;
-			ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
-			return GS_SORT_OK;
-		}
-	}
-	if (sort->place == GS_SORT_CPU)
-		return get_cpu(sort, forward, slot);
-	if (sort->settled)
-		return tuplestore_gettupleslot(sort->settled, forward, false, slot) ?
-			GS_SORT_OK : GS_SORT_END;
 	if (unlikely(!forward))
 		sort->wandered = true;
 	status = get_row(sort, forward, slot);
@@ -291,7 +182,49 @@ gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
 	return status;
 }
 
-/* Settle everything now, as random access needs. */
+static void
+rescan_pages(GsSort *sort)
+{
+	GsRowsPlace start = {.rank = -1};
+
+	gs_rows_seek(sort->rows, &start);
+}
+
+static void
+mark_page(GsSort *sort)
+{
+	gs_rows_tell(sort->rows, &sort->mark);
+}
+
+static void
+restore_page(GsSort *sort)
+{
+	gs_rows_seek(sort->rows, &sort->mark);
+}
+
+static GsSortStatus
+skip_in_pages(GsSort *sort, uint64 n)
+{
+	bool		found;
+
+	if (gs_rows_skip(sort->rows, n, &found) != GS_CLIENT_OK ||
+		(sort->desc->has_libc && !gs_sample_page(sort)))
+		return GS_SORT_LOST;
+	return found ? GS_SORT_OK : GS_SORT_END;
+}
+
+static bool
+count_in_pages(const GsSort *sort, uint64 *count)
+{
+	*count = sort->rows->n;
+	return gs_rows_is_one_range(sort->rows);
+}
+
+static const GsSortSource pages = {
+	get_from_pages, rescan_pages, mark_page, restore_page, skip_in_pages, count_in_pages
+};
+
+/* Settles everything now, as random access needs. */
 static GsSortStatus
 fill_store(GsSort *sort)
 {
@@ -318,12 +251,54 @@ fill_store(GsSort *sort)
 	return GS_SORT_OK;
 }
 
+static GsSortStatus
+get_from_store(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	return tuplestore_gettupleslot(sort->settled, forward, false, slot) ? GS_SORT_OK : GS_SORT_END;
+}
+
+static void
+rescan_store(GsSort *sort)
+{
+	tuplestore_rescan(sort->settled);
+}
+
+static void
+mark_store(GsSort *sort)
+{
+	tuplestore_copy_read_pointer(sort->settled, 0, 1);
+}
+
+static void
+restore_store(GsSort *sort)
+{
+	tuplestore_copy_read_pointer(sort->settled, 1, 0);
+}
+
+static GsSortStatus
+skip_in_store(GsSort *sort, uint64 n)
+{
+	return tuplestore_skiptuples(sort->settled, n, true) ? GS_SORT_OK : GS_SORT_END;
+}
+
+static bool
+count_in_store(const GsSort *sort, uint64 *count)
+{
+	*count = tuplestore_tuple_count(sort->settled);
+	return tuplestore_in_memory(sort->settled);
+}
+
+static const GsSortSource store = {
+	get_from_store, rescan_store, mark_store, restore_store, skip_in_store, count_in_store
+};
+
 GsSortStatus
 gs_output_begin(GsSort *sort)
 {
 	bool		inexact = false;
 
 	sort->mark.rank = -1;
+	sort->source = sort->place == GS_SORT_CPU ? gs_cpu_source(sort) : &pages;
 	sort->direct = sort->place == GS_SORT_DEVICE && sort->aside == NULL;
 	if (!sort->random_access || sort->place == GS_SORT_CPU)
 		return GS_SORT_OK;
@@ -337,102 +312,76 @@ gs_output_begin(GsSort *sort)
 	if (!inexact)
 		return GS_SORT_OK;
 	sort->direct = false;
+	sort->source = &store;
 	return fill_store(sort);
+}
+
+GsSortStatus
+gs_sort_get(GsSort *sort, bool forward, TupleTableSlot *slot)
+{
+	if (likely(sort->direct && forward && !sort->in_run))
+	{
+		uint32		others = GS_ENTRY_EXTERNAL | GS_ENTRY_INEXACT | (sort->first_of_equal ? GS_ENTRY_TIE : 0);
+		const char *row = gs_rows_next_in_page(sort->rows, others);
+
+		if (likely(row != NULL))
+		{
+			sort->emitted++;
+			ExecStoreMinimalTuple((MinimalTuple) row, slot, false);
+			return GS_SORT_OK;
+		}
+	}
+	return sort->source->get(sort, forward, slot);
 }
 
 bool
 gs_sort_can_rescan(const GsSort *sort)
 {
-	return sort->performed && sort->random_access && !has_gone_on(sort);
+	return sort->source != NULL && sort->random_access && sort->source->rescan != NULL;
 }
 
 void
 gs_sort_rescan(GsSort *sort)
 {
-	GsRowsPlace start = {.rank = -1};
-
-	Assert(sort->performed);
 	sort->wandered = true;
-	if (sort->place == GS_SORT_CPU)
-		tuplesort_rescan(sort->tuplesort);
-	else if (sort->settled)
-		tuplestore_rescan(sort->settled);
-	else
-		gs_rows_seek(sort->rows, &start);
+	sort->source->rescan(sort);
 }
 
 void
 gs_sort_mark(GsSort *sort)
 {
-	Assert(!sort->going_on);
 	sort->wandered = true;
-	if (sort->place == GS_SORT_CPU)
-		tuplesort_markpos(sort->tuplesort);
-	else if (sort->settled)
-		tuplestore_copy_read_pointer(sort->settled, 0, 1);
-	else
-		gs_rows_tell(sort->rows, &sort->mark);
-}
-
-GsSortStatus
-gs_sort_skip(GsSort *sort, uint64 n)
-{
-	bool		found;
-
-	Assert(sort->performed && sort->random_access && !sort->going_on);
-	sort->wandered = true;
-	if (sort->place == GS_SORT_CPU)
-		found = tuplesort_skiptuples(sort->tuplesort, n, true);
-	else if (sort->settled)
-		found = tuplestore_skiptuples(sort->settled, n, true);
-	else if (gs_rows_skip(sort->rows, n, &found) != GS_CLIENT_OK ||
-			 (sort->desc->has_libc && !gs_sample_page(sort)))
-		return GS_SORT_LOST;
-	return found ? GS_SORT_OK : GS_SORT_END;
-}
-
-bool
-gs_sort_count_rows(const GsSort *sort, uint64 *count)
-{
-	Assert(sort->performed && sort->random_access);
-	if (sort->place == GS_SORT_CPU)
-		return false;
-	if (sort->settled)
-	{
-		*count = tuplestore_tuple_count(sort->settled);
-		return tuplestore_in_memory(sort->settled);
-	}
-	*count = sort->rows->n;
-	return gs_rows_is_one_range(sort->rows);
+	sort->source->mark(sort);
 }
 
 void
 gs_sort_restore(GsSort *sort)
 {
-	if (sort->place == GS_SORT_CPU)
-		tuplesort_restorepos(sort->tuplesort);
-	else if (sort->settled)
-		tuplestore_copy_read_pointer(sort->settled, 1, 0);
-	else
-		gs_rows_seek(sort->rows, &sort->mark);
+	sort->source->restore(sort);
 }
 
-/*
- * The rows of the device are lost: can the repeated sort go on behind the rows that were
- * returned?  Where some rows of a group were dropped, or all of some groups, their number tells nothing.
- */
-void
-gs_output_plan_skip(GsSort *sort)
+GsSortStatus
+gs_sort_skip(GsSort *sort, uint64 n)
 {
-	if (!sort->rerun || sort->wandered)
-		report_lost(sort);
-	if (sort->emitted == 0)
-		return;
-	sort->skips_groups = returns_each_key_once(sort);
-	if (!sort->repeatable || sort->keep.group_first > 0 || (sort->keep.unique && !sort->skips_groups) ||
-		(sort->report.session.counted && (sort->keep.max_count > 0 || sort->keep.limit > 0)))
-		report_lost(sort);
-	sort->going_on = true;
+	Assert(sort->random_access);
+	sort->wandered = true;
+	return sort->source->skip(sort, n);
+}
+
+bool
+gs_sort_count_rows(const GsSort *sort, uint64 *count)
+{
+	Assert(sort->random_access);
+	return sort->source->count != NULL && sort->source->count(sort, count);
+}
+
+void
+gs_output_restart(GsSort *sort)
+{
+	bool		by_groups = returns_each_key_once(sort);
+
+	gs_cpu_plan_skip(sort, by_groups);
+	gs_output_end(sort);
 }
 
 void
@@ -453,4 +402,5 @@ gs_output_end(GsSort *sort)
 		pfree(sort->big_row);
 	sort->big_row = NULL;
 	sort->direct = false;
+	sort->source = NULL;
 }

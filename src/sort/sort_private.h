@@ -5,6 +5,7 @@
  *
  *	  sort.c		 begin, put, perform, restart: the way in
  *	  sort_output.c	 get, settle, mark: the way out
+ *	  sort_cpu.c	 the same of a tuplesort
  *	  sort_local.c	 rows kept in this process
  *	  sort_aside.c	 rows without a key: both ways
  *	  sort_sample.c	 some rows compared with their neighbours
@@ -20,7 +21,7 @@
  *	  local		  few rows, chunks in this process		gs_local_put	gs_rows_move
  *	  aside		  rows without a key, a tuplesort; they	gs_aside_put	gs_aside_get
  *				  are merged with those of the device
- *	  tuplesort	  all rows, if place is CPU				tuplesort_put	get_cpu
+ *	  tuplesort	  all rows, if place is CPU				tuplesort_put	gs_cpu_source
  *
  * Words for rows:
  *
@@ -64,6 +65,20 @@ typedef struct GsBigRows
 	off_t		end_offset;
 } GsBigRows;
 
+/*
+ * A source of a performed sort's rows.  Without random access only get is called.  Where rescan is NULL,
+ * gs_sort_can_rescan() is false; where count is NULL, gs_sort_count_rows().
+ */
+typedef struct GsSortSource
+{
+	GsSortStatus (*get) (GsSort *sort, bool forward, TupleTableSlot *slot);
+	void		(*rescan) (GsSort *sort);
+	void		(*mark) (GsSort *sort);
+	void		(*restore) (GsSort *sort);
+	GsSortStatus (*skip) (GsSort *sort, uint64 n);
+	bool		(*count) (const GsSort *sort, uint64 *count);
+} GsSortSource;
+
 struct GsSort
 {
 	/* constant */
@@ -85,7 +100,6 @@ struct GsSort
 
 	/* the way in */
 	GsSortPlace place;
-	bool		performed;
 	bool		declined;		/* the caller is told with its next call */
 	GsLocalRows local;
 	GsClient   *client;			/* NULL: no session; place CPU: rows on the device are
@@ -103,6 +117,7 @@ struct GsSort
 	SortSupport comparison;		/* of columns; NULL until needed */
 
 	/* the way out */
+	const GsSortSource *source; /* NULL: the sort is not performed */
 	GsRows	   *rows;			/* places LOCAL and DEVICE */
 	Tuplesortstate *settling;	/* of one run of equal keys after the other; NULL until there is one */
 	bool		in_run;			/* it is settled, and returned now */
@@ -118,8 +133,7 @@ struct GsSort
 	uint32		sampled;		/* rows looked at for the sample, if keys hold libc text */
 	bool		distrusted;		/* the sample was out of order */
 	uint64		emitted;		/* rows returned, moving forward; place CPU: before the restart */
-	bool		going_on;		/* these are yet to be left out, */
-	bool		skips_groups;	/* and all that are equal to them */
+	const GsSortSource *behind; /* after a restart: the source that leaves these out first; or NULL */
 
 	GsSortReport report;
 };
@@ -137,8 +151,16 @@ extern void gs_local_free(GsSort *sort);
 
 /* sort_output.c */
 extern GsSortStatus gs_output_begin(GsSort *sort);
-extern void gs_output_plan_skip(GsSort *sort);
+
+/* Ends the output.  The next one goes on behind the rows that were returned, or this is an error. */
+extern void gs_output_restart(GsSort *sort);
 extern void gs_output_end(GsSort *sort);
+
+/* sort_cpu.c */
+extern const GsSortSource *gs_cpu_source(const GsSort *sort);
+
+/* Notes that rows were returned before a restart.  by_groups: one row of each group of equal rows. */
+extern void gs_cpu_plan_skip(GsSort *sort, bool by_groups);
 
 /* sort_aside.c */
 extern void gs_aside_put(GsSort *sort, TupleTableSlot *slot);
