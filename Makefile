@@ -2,6 +2,7 @@
 #
 #   make                build gpusort.so
 #   make install        install it into the server that PG_CONFIG belongs to
+#   make installcheck   a few tests on the server that runs (PGHOST, PGPORT, PGUSER)
 #   make test           set up and run every suite's quick tests; needs nothing prepared
 #   make check-all      all tests
 #   make demo           see what it does, on a private server
@@ -40,6 +41,11 @@ DATA_built = $(patsubst %.in,%.sql,$(call sources,sql/gpusort--*.in))
 PGFILEDESC = "gpusort - sorting on the GPU"
 
 ROOT := $(patsubst %/,%,$(dir $(firstword $(MAKEFILE_LIST))))
+
+# test/README.md says what else there is; that needs a server with fault points
+REGRESS = installcheck
+REGRESS_PREP = installcheck_files
+REGRESS_OPTS = --inputdir=build/installcheck --outputdir=build/installcheck --load-extension=gpusort
 
 # As many jobs as there are processors, unless make was told how many
 MAKEFLAGS += -j$(shell nproc)
@@ -210,6 +216,14 @@ endif
 sql/%.sql: $(ROOT)/sql/%.in $(addprefix $(ROOT)/,$(DATA))
 	mkdir -p sql
 	{ cat $<; sed '1,/^-- New in /d' $(ROOT)/sql/gpusort--$(lastword $(subst --, ,$*)).sql; } >$@
+
+# pg_regress wants tests and answers side by side
+.PHONY: installcheck_files
+installcheck_files:
+	rm -rf build/installcheck
+	mkdir -p build/installcheck/sql build/installcheck/expected
+	cp $(REGRESS:%=$(ROOT)/test/sql/%.sql) build/installcheck/sql
+	cp $(wildcard $(REGRESS:%=$(ROOT)/expected/%*.out)) build/installcheck/expected
 
 # Objects depend on the flags that they were compiled with
 .PHONY: force

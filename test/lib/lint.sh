@@ -258,7 +258,7 @@ check_parts()
 
 	listed=$(awk '!/^#/ && NF && $2 !~ /^fuzz\// { print $2 }' test/parts | sort)
 	here=$({
-		printf '%s\n' lint/sources build/production build/dist unit/plain/engines unit/plain/test_streaming
+		printf '%s\n' lint/sources build/production build/dist build/installcheck unit/plain/engines unit/plain/test_streaming
 		printf '%s\n' test/sql/*.sql | sed 's|^test/sql|regress|'
 		printf '%s\n' test/specs/*.spec | sed 's|^test/specs|isolation|'
 		printf '%s\n' test/t/*.pl | sed 's|^test/t|tap|'
@@ -325,7 +325,7 @@ check_make_targets()
 	grep -ohE '(^ +|`|run: |&& )make [a-z-]+' README.md .github/*.md docs/*.md packaging/README.md test/README.md \
 		.github/workflows/*.yml 2>/dev/null | sed 's/.*make //' | sort -u | while read -r target; do
 		case $target in
-			install|uninstall|-*) ;;			# of PGXS
+			install|uninstall|installcheck|-*) ;;			# of PGXS
 			*) grep -qE "^$target:" Makefile || echo "the Makefile has no target $target" ;;
 		esac
 	done

@@ -20,6 +20,7 @@ run_job()
 	case $job in
 		build/production) suite_build ;;
 		build/dist) suite_dist ;;
+		build/installcheck) suite_installcheck ;;
 		lint/*) suite_lint ;;
 		unit/*) suite_unit "${job#*/}" "$@" ;;
 		regress) suite_regress "$@" ;;
@@ -189,6 +190,31 @@ suite_dist()
 		show_build_errors "$log/dist.log"
 		count build 0 1
 	fi
+}
+
+# "make installcheck" on a server that preloads gpusort, and on one that does not
+suite_installcheck()
+{
+	local name conf=("shared_preload_libraries = gpusort") dir=$work/installcheck result
+
+	for name in installcheck_preloaded installcheck_not_preloaded; do
+		start_server "$name" "${conf[@]}" || { count build 0 1; return; }
+		if make_gpusort "$dir" installcheck "${build_flags[@]}" bindir="$bindir" >"$log/$name.log" 2>&1; then
+			count build 1 0
+		else
+			cat "$log/$name.log" "$dir/build/installcheck/regression.diffs"
+			count build 0 1
+		fi
+		# pg_regress accepts either answer
+		result=$dir/build/installcheck/results/installcheck.out
+		if [ "$(grep -c '^The server does not preload gpusort' "$result")" -eq $((1 - ${#conf[@]})) ]; then
+			count build 1 0
+		else
+			count build 0 1
+		fi
+		stop_server "$name"
+		conf=()
+	done
 }
 
 # ---- suites without a server ----
